@@ -4,33 +4,37 @@
  * folder and those above it, which tools/lint-layers checks. README in each folder names its
  * files: tools/map writes it from the first sentence of each file.
  *
- *   base/         knows nothing of GPUs: errors, strings, arrays, files, clocks, options
- *   proc/         the one reader of /proc and cgroups: processes, owners, the host
- *   model/        the nouns handed from stage to stage: reading, tick, audit, report, table
- *   config/       gua.conf: files become values
- *   source/       where GPU numbers come from: the interface, the kinds, several as one
- *   source/nvml/  the real driver, by its ABI, and captures of its answers
- *   source/sim/   a simulated driver, over the scenarios that the tests' fake library plays too
- *   sample/       asks a source, in a process of its own where that may block; who a process is
- *   classify/     pure functions: sample to state, energy, spells, sums
- *   track/        a command and its process tree
- *   store/        SQLite: schema, writing, compaction, merging; policy.db
- *   import/       other tools' files
- *   audit/        fills an audit from stores; the idle time of sessions, from the same rows
- *   present/      the cards now: from the store alone, or from the driver joined with it
- *   report/       an audit becomes sections: facts, sentences, tables, money, comparison
- *   policy/       rules over sessions; how people are told, and how a session is ended
- *   render/       a report or table becomes text, HTML, JSON, CSV, SVG
- *   export/       metrics for Prometheus, their past, and rows of a store
- *   subtrack/     blocks of code joined with the samples of a tracking file: what each used
- *   record/       the recorder: rounds become accounts, accounts become ticks
- *   fleet/        hosts that an engine scrapes, or that ssh reaches
- *   pick/         which cards are free, and handing them out
- *   view/         one-shot and scrolling views: stat, query, dmon, who, smi
- *   top/          the interactive view
- *   serve/        the web server
- *   cmd/          one file per command, and what commands share
- *   lib/          libgua, the library: base to track behind include/gua.h
+ *   base/           knows nothing of GPUs: errors, strings, arrays, files, clocks, options
+ *   model/          the nouns handed from stage to stage: reading, tick, audit, report, table
+ *   proc/           the one reader of /proc and cgroups: processes, owners, the host
+ *   config/         gua.conf: files become values
+ *   driver/         where GPU numbers come from: the interface, the kinds, several as one
+ *   driver/nvml/    the real driver, by its ABI
+ *   driver/capture/ answers of the real driver in a file: written, read, played
+ *   driver/sim/     a simulated driver; the fake library of tests plays the same scenarios
+ *   driver/host/    the process that asks a driver that may block; rounds; lives
+ *   classify/       pure functions: sample to state, energy, spells, sums
+ *   track/          a command and its process tree
+ *   store/          SQLite: schema, writing, compaction, merging
+ *   store/policy/   policy.db: how far sessions have gone, notices, keeps, arms
+ *   import/         other tools' files
+ *   audit/          fills an audit from stores; the idle time of sessions, from the same rows
+ *   present/        the cards now: from the store alone, or from the driver joined with it
+ *   report/         an audit becomes sections: facts, sentences, tables, money, comparison
+ *   policy/         rules over sessions; how people are told, and how a session is ended
+ *   render/         a report or table becomes text, HTML, JSON, CSV, SVG
+ *   export/         metrics for Prometheus, their past, and rows of a store
+ *   subtrack/       blocks of code joined with the samples of a tracking file: what each used
+ *   record/         the recorder: rounds become accounts, accounts become ticks
+ *   fleet/          hosts that an engine scrapes, or that ssh reaches
+ *   pick/           which cards are free, and handing them out
+ *   view/           one-shot and scrolling views: stat, query, dmon, who, smi
+ *   top/            the interactive view
+ *   serve/          the web server
+ *   cmd/            one file per command: options in, exit status out
+ *   cmd/share/      what commands share
+ *   cmd/programs/   the programs beside gua: top, serve, fleet, enforce, end, post
+ *   lib/            libgua, the library: base to track behind include/gua.h
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -41,10 +45,10 @@
 #include "base/nearest.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "cmd/daemon.h"
+#include "cmd/cmd_daemon.h"
 #include "cmd/gpu_tracker.h"
-#include "cmd/hand_over.h"
-#include "cmd/smi.h"
+#include "cmd/share/hand_over.h"
+#include "cmd/cmd_smi.h"
 #include "version.h"
 
 /* The commands, in the groups in which `gua` lists them. */

@@ -4,7 +4,7 @@
 
 #include "audit/gather_parts.h"
 #include "store/sql.h"
-#include "source/kind.h"
+#include "driver/kind.h"
 
 /* Finds where the slots of a file begin and end; first > last: there are none. */
 static int slot_bounds(

@@ -49,7 +49,7 @@ const char *cmd_nvml_path(const char *option);
 #define DRIVER_TIMEOUT_MS 10000
 #define DRIVER_TIMEOUT_HELP "how long to wait for an answer of the driver (default 10s)"
 
-/* Every command, in the groups and the order of `gua help`; each is `cmd_NAME` in cmd/NAME.c.
+/* Every command, in the groups and the order of `gua help`; each is `cmd_NAME` in cmd_NAME.c.
  */
 #define COMMANDS_RECORD(X) X(start) X(status) X(stop) X(daemon) X(doctor) X(import) X(merge)
 #define COMMANDS_REPORT(X) X(report) X(fleet) X(events) X(export) X(metrics) X(serve) X(demo)

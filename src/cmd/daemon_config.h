@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/fault.h"
-#include "cmd/configure.h"
+#include "cmd/share/configure.h"
 
 /* Set the first three members and `now.given`, and zero the rest. */
 struct daemon_config {

@@ -2,7 +2,7 @@
  */
 #include "cmd/daemon_run.h"
 
-#include "sample/apart.h"
+#include "driver/host/apart.h"
 
 void daemon_stuck_read(struct daemon_stuck *stuck, const char *db)
 {

@@ -4,7 +4,7 @@
 #define GUA_CMD_DAEMON_RUN_H
 
 #include "record/recorder.h"
-#include "source/source_host.h"
+#include "driver/source_host.h"
 #include "store/statusfile.h"
 
 /* Processes that an earlier run has left behind. */

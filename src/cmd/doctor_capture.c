@@ -8,10 +8,10 @@
 
 #include "base/file.h"
 #include "base/timetext.h"
-#include "cmd/doctor.h"
-#include "sample/reader.h"
-#include "source/nvml/nvml_capture.h"
-#include "source/nvml/nvml_secrets.h"
+#include "cmd/cmd_doctor.h"
+#include "proc/reader.h"
+#include "driver/capture/capture.h"
+#include "driver/capture/capture_secrets.h"
 #include "version.h"
 
 enum { USERS = 100, FIRST_FIELD = 101 }; /* kinds of names, beside those of the driver */

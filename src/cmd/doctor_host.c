@@ -14,11 +14,11 @@
 #include "base/file.h"
 #include "base/size.h"
 #include "base/str.h"
-#include "cmd/configure.h"
-#include "cmd/doctor.h"
+#include "cmd/share/configure.h"
+#include "cmd/cmd_doctor.h"
 #include "policy/channel.h"
 #include "policy/rules.h"
-#include "sample/reader.h"
+#include "proc/reader.h"
 #include "store/identify.h"
 
 enum { TEXT_FILE = 65536, LOW_SPACE_MIB = 100 };

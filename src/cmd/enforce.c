@@ -7,10 +7,10 @@
 
 #include "base/nearest.h"
 #include "base/timetext.h"
-#include "cmd/choose_db.h"
-#include "cmd/hand_over.h"
+#include "cmd/share/choose_db.h"
+#include "cmd/share/hand_over.h"
 #include "policy/user_talk.h"
-#include "store/policy_file.h"
+#include "store/policy/policy_file.h"
 
 #define AT(field) .offset = offsetof(struct enforce_options, field)
 static const struct option_row rows[] = {

@@ -5,8 +5,8 @@
 #include <limits.h>
 
 #include "cmd/cmd.h"
-#include "cmd/configure.h"
-#include "cmd/window.h"
+#include "cmd/share/configure.h"
+#include "cmd/share/cmd_window.h"
 #include "base/str.h"
 #include "policy/present.h"
 #include "policy/rules.h"

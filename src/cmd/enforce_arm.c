@@ -5,10 +5,10 @@
 
 #include "base/timetext.h"
 #include "cmd/enforce.h"
-#include "cmd/mine.h"
+#include "cmd/share/mine.h"
 #include "policy/channel.h"
 #include "policy/trust.h"
-#include "store/policy_more.h"
+#include "store/policy/policy_more.h"
 
 #define MOST_MS (INT64_C(366) * 86400000)
 

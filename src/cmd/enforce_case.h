@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "cmd/enforce_end.h"
-#include "cmd/live.h"
+#include "cmd/share/cmd_live.h"
 #include "policy/notice.h"
 
 enum { LIST_CAP = 1024 };

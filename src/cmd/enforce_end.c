@@ -12,10 +12,10 @@
 #include "cmd/enforce_case.h"
 #include "cmd/enforce_login.h"
 #include "cmd/enforce_run.h"
-#include "cmd/hand_over.h"
+#include "cmd/share/hand_over.h"
 #include "policy/tell.h"
 #include "audit/idle_power.h"
-#include "store/policy_file.h"
+#include "store/policy/policy_file.h"
 
 /* Of one user, at most this many processes are held between two passes. */
 enum { HELD_OF_USER = 256 };

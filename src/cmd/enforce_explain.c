@@ -15,8 +15,8 @@
 #include "policy/user_talk.h"
 #include "report/report_parts.h"
 #include "render/json.h"
-#include "store/policy_more.h"
-#include "store/policy_notice.h"
+#include "store/policy/policy_more.h"
+#include "store/policy/policy_notice.h"
 
 struct explanation {
 	const struct enforce *x;

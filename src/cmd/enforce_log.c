@@ -6,7 +6,7 @@
 
 #include "base/timetext.h"
 #include "cmd/enforce.h"
-#include "cmd/terminal.h"
+#include "cmd/share/terminal.h"
 #include "model/session.h"
 #include "policy/channel.h"
 #include "policy/trust.h"
@@ -15,8 +15,8 @@
 #include "render/policy_log.h"
 #include "render/rows.h"
 #include "render/text.h"
-#include "store/policy_more.h"
-#include "store/policy_notice.h"
+#include "store/policy/policy_more.h"
+#include "store/policy/policy_notice.h"
 
 enum { UNCUT_COLUMNS = 2000 };
 

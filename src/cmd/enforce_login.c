@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "policy/channel.h"
-#include "store/policy_digest.h"
+#include "store/policy/policy_digest.h"
 
 struct others {
 	const char *key, *user;

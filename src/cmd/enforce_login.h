@@ -4,7 +4,7 @@
 
 #include "config/notices.h"
 #include "audit/idle_history.h"
-#include "store/policy_file.h"
+#include "store/policy/policy_file.h"
 
 /* The session was used again, or gave its cards back: removes its user's notice, unless another
  * session of that user has one. */

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "cmd/enforce_run.h"
-#include "cmd/hand_over.h"
+#include "cmd/share/hand_over.h"
 #include "policy/courier.h"
 
 struct post_program enforce_post(char path[PATH_MAX])

@@ -8,7 +8,7 @@
 #include "cmd/enforce_case.h"
 #include "model/session.h"
 #include "policy/tell.h"
-#include "store/policy_file.h"
+#include "store/policy/policy_file.h"
 
 /* How often it is tried again. */
 enum { RETRY_MS = 2000 };

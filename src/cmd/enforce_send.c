@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "policy/backoff.h"
-#include "store/policy_digest.h"
+#include "store/policy/policy_digest.h"
 
 /* The next stage is as far from the delivery as the rule says, however late that is: the text
  * must not name times that have gone by. */

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "policy/courier.h"
-#include "store/policy_file.h"
+#include "store/policy/policy_file.h"
 
 /* All but the last is the caller's. */
 struct sender {

@@ -8,13 +8,13 @@
 #include "base/array.h"
 #include "base/timetext.h"
 #include "cmd/enforce.h"
-#include "cmd/terminal.h"
+#include "cmd/share/terminal.h"
 #include "model/report.h"
 #include "policy/simulate.h"
 #include "report/report_parts.h"
 #include "render/rows.h"
 #include "render/text.h"
-#include "store/policy_more.h"
+#include "store/policy/policy_more.h"
 
 enum { READ_WAIT_MS = 5000, UNCUT_COLUMNS = 2000, PEOPLE_ROWS = 40 };
 

@@ -10,7 +10,7 @@
 #include "export/history.h"
 #include "export/backfill.h"
 #include "export/exposition.h"
-#include "source/kind.h"
+#include "driver/kind.h"
 
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
 

@@ -2,7 +2,7 @@
 #ifndef GUA_CMD_FLEET_ENGINE_H
 #define GUA_CMD_FLEET_ENGINE_H
 
-#include "cmd/fleet.h"
+#include "cmd/cmd_fleet.h"
 #include "fleet/fleet.h"
 #include "audit/audit.h"
 

@@ -3,7 +3,7 @@
 #define GUA_CMD_FLEET_SSH_H
 
 #include "base/scratch.h"
-#include "cmd/report.h"
+#include "cmd/cmd_report.h"
 #include "fleet/remotes.h"
 
 /* Zero-initialise. */

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "cmd/track.h"
+#include "cmd/cmd_track.h"
 #include "version.h"
 
 /* The rows of gua track that mean something else here, or have another default. */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "cmd/configure.h"
+#include "cmd/share/configure.h"
 #include "gua-service.h"
 #include "gua-sysusers.h"
 #include "gua-tmpfiles.h"

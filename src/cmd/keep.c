@@ -6,7 +6,7 @@
 
 #include "base/timetext.h"
 #include "cmd/cmd.h"
-#include "cmd/configure.h"
+#include "cmd/share/configure.h"
 #include "cmd/enforce.h"
 #include "policy/user_talk.h"
 #include "proc/proc.h"

@@ -2,7 +2,7 @@
 #ifndef GUA_CMD_PICK_SEARCH_H
 #define GUA_CMD_PICK_SEARCH_H
 
-#include "cmd/live.h"
+#include "cmd/share/cmd_live.h"
 #include "pick/pick_result.h"
 #include "present/filter.h"
 #include "pick/pick.h"

@@ -3,7 +3,7 @@
 #ifndef GUA_CMD_REHEARSE_H
 #define GUA_CMD_REHEARSE_H
 
-#include "cmd/live.h"
+#include "cmd/share/cmd_live.h"
 
 struct rehearsal {
 	const char *db;

@@ -10,7 +10,7 @@
 
 #include "base/timetext.h"
 #include "render/track.h"
-#include "source/kind.h"
+#include "driver/kind.h"
 
 #define AT(field) .offset = offsetof(struct track_values, field)
 #define SIZES                                                                                  \

@@ -2,7 +2,7 @@
 #ifndef GUA_CMD_TRACK_READER_H
 #define GUA_CMD_TRACK_READER_H
 
-#include "sample/reader.h"
+#include "proc/reader.h"
 #include "track/files.h"
 
 struct track_files track_reader_files(struct reader *reader);

@@ -8,7 +8,7 @@
 #include "base/helper.h"
 #include "proc/parse.h"
 #include "proc/proc.h"
-#include "source/kind.h"
+#include "driver/kind.h"
 #include "track/tracker.h"
 
 #define NAME "CUDA_VISIBLE_DEVICES"

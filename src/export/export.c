@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "audit/spell_sql.h"
 #include "store/sql.h"
-#include "source/kind.h"
+#include "driver/kind.h"
 #include "store/store.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array[0]))

@@ -13,7 +13,7 @@
 #include "present/cards_now.h"
 #include "audit/spell_sql.h"
 #include "store/sql.h"
-#include "store/policy_more.h"
+#include "store/policy/policy_more.h"
 #include "store/statusfile.h"
 #include "store/store.h"
 

@@ -5,7 +5,7 @@
 
 #include "fleet/survey_fill.h"
 #include "audit/gather.h"
-#include "source/kind.h"
+#include "driver/kind.h"
 
 /* What a counter grew over the window, in thousandths; -1: it was not there. */
 static int64_t grown(const struct survey *s, const struct meter_row *row, int state)

@@ -10,9 +10,9 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "lib/lib.h"
-#include "sample/use.h"
-#include "source/kind.h"
-#include "source/source.h"
+#include "driver/use.h"
+#include "driver/kind.h"
+#include "driver/source.h"
 #include "version.h"
 
 struct gua {

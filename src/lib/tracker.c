@@ -17,7 +17,7 @@
 #include "lib/lib.h"
 #include "lib/sampler.h"
 #include "lib/tracker_rows.h"
-#include "source/kind.h"
+#include "driver/kind.h"
 
 /* How long the sampler may take to begin and to end. It may be stuck in a file of a process
  * (see proc/proc.h) or in the driver; then it is left behind. */

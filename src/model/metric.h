@@ -1,6 +1,6 @@
 /* The metrics of a card: one table, metrics.def, for all views, for /metrics and for the
  * documentation. To add a metric, add a row there, and add the driver call to the tables in
- * source/. */
+ * driver/. */
 #ifndef GUA_MODEL_METRIC_H
 #define GUA_MODEL_METRIC_H
 

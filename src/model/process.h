@@ -6,8 +6,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proc/origin.h"
-#include "proc/text.h"
+/* Sizes of the texts that describe a process. Longer texts are cut. */
+enum {
+	USER_CAP = 64,
+	COMMAND_CAP = 256,
+	LABEL_CAP = 128,
+	TAG_CAP = 64,	  /* of a tag, an account, a python environment */
+	LOGIN_CAP = 16,	  /* of what started a process */
+	SESSION_CAP = 32, /* of the number of a login session */
+	BOOT_ID_CAP = 40,
+};
 
 /* `user` of a process that is not in /proc. Stores, JSON and CSV have this value. */
 #define USER_DEAD "_dead"
@@ -18,6 +26,19 @@ const char *user_shown(const char *user);
 /* What a process belongs to: the first that is known, or "". Each may be NULL or "". */
 const char *process_label(
 	const char *notebook, const char *job, const char *container, const char *pod);
+
+/* Where a process comes from (proc/origin.h). Each is escaped, and "" when it is not known. */
+struct proc_origin {
+	char login[LOGIN_CAP];	   /* what started it: ssh, tty, desktop, tmux, screen, vscode,
+				      jupyter, batch, cron, container, service ... */
+	char session[SESSION_CAP]; /* the login manager's number of its session */
+	char parents[LABEL_CAP];   /* see ancestry.h */
+	char python_env[TAG_CAP];  /* conda:NAME, pixi:NAME or venv:NAME */
+	char notebook_path[LABEL_CAP]; /* of a Jupyter kernel */
+	char job_name[LABEL_CAP];      /* of a Slurm job, like the next */
+	char account[TAG_CAP];
+	char tag[TAG_CAP]; /* GUA_TAG: what its user says that it is for */
+};
 
 /* The facts about a process, read once, when it is first seen. Texts are raw bytes made safe
  * with text_escape(); "" when unknown. */

@@ -10,7 +10,7 @@
 #include "base/timetext.h"
 #include "proc/locks.h"
 #include "proc/proc.h"
-#include "proc/text.h"
+#include "model/process.h"
 
 static int64_t boot_ms(void)
 {

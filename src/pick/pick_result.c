@@ -8,7 +8,7 @@
 
 #include "base/size.h"
 #include "base/timetext.h"
-#include "proc/text.h"
+#include "model/process.h"
 #include "render/json.h"
 
 void pick_result_finish(struct pick_result *r)

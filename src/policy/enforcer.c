@@ -15,7 +15,7 @@
 #include "policy/keep_limits.h"
 #include "policy/signs.h"
 #include "proc/proc.h"
-#include "store/policy_notice.h"
+#include "store/policy/policy_notice.h"
 
 #define HOUR_MS INT64_C(3600000)
 

@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "policy/pass.h"
 #include "policy/present.h"
-#include "store/policy_more.h"
+#include "store/policy/policy_more.h"
 
 /* A step of a session, while the pass goes on. */
 struct enforcer_step {

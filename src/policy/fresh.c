@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 #include "model/session.h"
-#include "sample/use.h"
+#include "driver/use.h"
 
 /* A user may have thousands of processes on a card: nothing here takes their square. */
 static int compare(const void *a, const void *b)

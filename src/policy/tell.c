@@ -10,7 +10,7 @@
 #include "model/release.h"
 #include "policy/channel.h"
 #include "policy/notice.h"
-#include "store/policy_notice.h"
+#include "store/policy/policy_notice.h"
 
 #define KEEPS_MS (INT64_C(28) * 86400000)
 

@@ -10,7 +10,7 @@
 #include "audit/floors.h"
 #include "present/now.h"
 #include "store/sql.h"
-#include "source/kind.h"
+#include "driver/kind.h"
 
 /* A card that was not accounted for this long before the last tick is not there any more. */
 #define CARD_GONE_MS 3600000

@@ -10,7 +10,7 @@
 #include "base/array.h"
 #include "present/live_private.h"
 #include "present/recent.h"
-#include "source/kind.h"
+#include "driver/kind.h"
 
 /* A longer time between two samples is a gap: samples come at least once a second. */
 #define HOLE_MS 2500

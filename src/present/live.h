@@ -1,8 +1,8 @@
 /* The cards now, for all live views: cards with their readings and state, processes with their
  * owners and how long they have been idle. "idle since" comes from the store if there is one,
  * else from the readings of this view. The driver is asked by another process
- * (sample/apart.h), and a thread waits for it (sample/worker.h), so that a driver that hangs
- * delays the view only until a deadline. */
+ * (driver/host/apart.h), and a thread waits for it (driver/host/worker.h), so that a driver
+ * that hangs delays the view only until a deadline. */
 #ifndef GUA_PRESENT_LIVE_H
 #define GUA_PRESENT_LIVE_H
 
@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "present/recent.h"
-#include "source/source.h"
+#include "driver/source.h"
 #include "present/live_data.h"
 
 struct live_options {

@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 #include "base/timetext.h"
-#include "sample/worker.h"
+#include "driver/host/worker.h"
 #include "present/live_private.h"
 
 /* How often to search for a lost card (RETRY_US) and for new cards (RESCAN_US). */

@@ -2,9 +2,9 @@
 #ifndef GUA_PRESENT_PRIVATE_H
 #define GUA_PRESENT_PRIVATE_H
 
-#include "sample/clock_watch.h"
-#include "sample/lives.h"
-#include "sample/reader.h"
+#include "base/clock_watch.h"
+#include "driver/host/lives.h"
+#include "proc/reader.h"
 #include "present/live.h"
 #include "present/live_memory.h"
 #include "present/past.h"

@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "store/sql.h"
-#include "sample/ring.h"
+#include "driver/ring.h"
 #include "store/statusfile.h"
 #include "store/store.h"
 

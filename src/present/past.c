@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "base/timetext.h"
 #include "present/recent.h"
-#include "source/kind.h"
+#include "driver/kind.h"
 
 /* The store is read again this often. */
 #define PAST_US (10 * 1000000LL)

@@ -11,7 +11,7 @@
  * - A subordinate uid, which a user's rootless container has in a user namespace: the uid of
  * the slice.
  *
- * sample/owner.h asks the user database for the name. Labels, titles, notebooks and origins are
+ * proc/owner.h asks the user database for the name. Labels, titles, notebooks and origins are
  * claims of the process or of its manager: they are shown, and decide nothing. */
 #ifndef GUA_PROC_IDENTITY_H
 #define GUA_PROC_IDENTITY_H

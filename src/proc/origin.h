@@ -7,22 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/process.h"
 #include "proc/cgroup.h"
 #include "proc/parse.h"
 #include "proc/text.h"
-
-/* Each is escaped, and "" when it is not known. */
-struct proc_origin {
-	char login[LOGIN_CAP];	   /* what started it: ssh, tty, desktop, tmux, screen, vscode,
-				      jupyter, batch, cron, container, service ... */
-	char session[SESSION_CAP]; /* the login manager's number of its session */
-	char parents[LABEL_CAP];   /* see ancestry.h */
-	char python_env[TAG_CAP];  /* conda:NAME, pixi:NAME or venv:NAME */
-	char notebook_path[LABEL_CAP]; /* of a Jupyter kernel */
-	char job_name[LABEL_CAP];      /* of a Slurm job, like the next */
-	char account[TAG_CAP];
-	char tag[TAG_CAP]; /* GUA_TAG: what its user says that it is for */
-};
 
 /* What is known of the process already. */
 struct origin_known {

@@ -11,7 +11,7 @@
  * For rollup, io, arguments and environment the kernel takes a lock of the process. Another
  * part of the kernel may hold it for ever (a page of a file system that does not answer, a
  * driver that hangs), and then reading blocks for ever too, in a state that no signal ends. So
- * programs read these through sample/reader.h. The other files do not block. */
+ * programs read these through proc/reader.h. The other files do not block. */
 #ifndef GUA_PROC_PROC_H
 #define GUA_PROC_PROC_H
 

@@ -1,19 +1,11 @@
-/* The texts that describe a process: their sizes, and a part of one. Longer texts are cut. */
+/* Parts of the texts that describe a process. */
 #ifndef GUA_PROC_TEXT_H
 #define GUA_PROC_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-enum {
-	USER_CAP = 64,
-	COMMAND_CAP = 256,
-	LABEL_CAP = 128,
-	TAG_CAP = 64,	  /* of a tag, an account, a python environment */
-	LOGIN_CAP = 16,	  /* of what started a process */
-	SESSION_CAP = 32, /* of the number of a login session */
-	BOOT_ID_CAP = 40,
-};
+#include "model/process.h"
 
 /* A part of the bytes of a file; it is not terminated. */
 struct piece {

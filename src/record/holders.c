@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "sample/ring.h"
+#include "driver/ring.h"
 
 int holders_reserve(struct holders *h, size_t more, struct err *e)
 {

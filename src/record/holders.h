@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "classify/classify.h"
 #include "model/reading.h"
-#include "sample/lives.h"
+#include "driver/host/lives.h"
 
 /* The stretches of one card: those that continue, and those that are not accounted yet. */
 struct holders {

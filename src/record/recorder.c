@@ -18,12 +18,12 @@
 #include "record/schedule.h"
 #include "record/watch.h"
 #include "record/watch_spells.h"
-#include "sample/clock_watch.h"
-#include "sample/reader.h"
-#include "sample/ring.h"
-#include "sample/round.h"
-#include "sample/worker.h"
-#include "source/kind.h"
+#include "base/clock_watch.h"
+#include "proc/reader.h"
+#include "driver/ring.h"
+#include "driver/host/round.h"
+#include "driver/host/worker.h"
+#include "driver/kind.h"
 #include "store/statusfile.h"
 
 /* The fewest commits: one in this many ticks. */

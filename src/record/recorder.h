@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/fault.h"
 #include "model/state.h"
-#include "source/source.h"
+#include "driver/source.h"
 #include "store/store.h"
 
 struct statusfile; /* of store/statusfile.h */

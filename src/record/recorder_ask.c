@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "record/recorder_private.h"
-#include "sample/ring.h"
+#include "driver/ring.h"
 
 int64_t recorder_now_ms(struct recorder *r)
 {

@@ -6,10 +6,10 @@
 #include "record/recorder.h"
 #include "record/schedule.h"
 #include "record/watch.h"
-#include "sample/clock_watch.h"
-#include "sample/reader.h"
-#include "sample/round.h"
-#include "sample/worker.h"
+#include "base/clock_watch.h"
+#include "proc/reader.h"
+#include "driver/host/round.h"
+#include "driver/host/worker.h"
 
 struct recorder {
 	const struct recorder_options *o;

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sample/pace.h"
-#include "sample/round.h"
+#include "driver/host/pace.h"
+#include "driver/host/round.h"
 
 /* Whether everything works, or something must be tried again. */
 enum health {

@@ -11,7 +11,7 @@
 #include "record/watch_now.h"
 #include "record/watch_private.h"
 #include "record/watch_spells.h"
-#include "sample/ring.h"
+#include "driver/ring.h"
 
 /* Shorter gaps are not worth an event. */
 #define GAP_EVENT_MS 2000

@@ -12,9 +12,9 @@
 #include "classify/ledger.h"
 #include "model/tick.h"
 #include "record/watched.h"
-#include "sample/lives.h"
-#include "sample/round.h"
-#include "source/source.h"
+#include "driver/host/lives.h"
+#include "driver/host/round.h"
+#include "driver/source.h"
 
 #define WATCH_MAX_EVENTS 256
 

@@ -9,8 +9,8 @@
 #include "record/watch_now.h"
 #include "record/watch_private.h"
 #include "record/watch_spells.h"
-#include "sample/ring.h"
-#include "sample/use.h"
+#include "driver/ring.h"
+#include "driver/use.h"
 
 static int reserve_scratch(
 	struct watch *w, size_t listed, size_t holders, size_t samples, struct err *e)

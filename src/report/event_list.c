@@ -12,7 +12,7 @@
 #include "model/xid.h"
 #include "audit/event_rows.h"
 #include "report/report_parts.h"
-#include "source/kind.h"
+#include "driver/kind.h"
 
 /* An event that is wanted; its texts are in the arena. */
 struct kept {

@@ -4,7 +4,7 @@
 
 #include "base/period.h"
 #include "model/table.h"
-#include "store/policy_file.h"
+#include "store/policy/policy_file.h"
 
 /* A step as tables show it. */
 struct policy_log_line {

@@ -10,7 +10,7 @@
 #include "report/report_parts.h"
 #include "report/report_policy.h"
 #include "store/sql.h"
-#include "store/policy_more.h"
+#include "store/policy/policy_more.h"
 #include "store/store.h"
 
 /* Fewer past spells than this say nothing about how long one would have lasted. */

@@ -14,7 +14,7 @@
 #include "serve/page_policy.h"
 #include "serve/pages.h"
 #include "serve/world.h"
-#include "store/policy_more.h"
+#include "store/policy/policy_more.h"
 
 /* How far the log reaches back. */
 #define LOG_MS (INT64_C(30) * 86400 * 1000)

@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "proc/text.h"
+#include "model/process.h"
 #include "proc/user.h"
 
 enum { NAMES_MAX = 4 << 20 };

@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "base/fault.h"
 #include "proc/locks.h"
-#include "source/source_host.h"
+#include "driver/source_host.h"
 
 #define STATUS_MAX_FAULTS 32
 /* The smallest size of the file. It is allocated in advance, because a full disk is itself a

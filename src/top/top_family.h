@@ -2,7 +2,7 @@
 #ifndef GUA_TOP_FAMILY_H
 #define GUA_TOP_FAMILY_H
 
-#include "sample/reader.h"
+#include "proc/reader.h"
 #include "top/top_model.h"
 
 struct top_family {

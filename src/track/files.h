@@ -1,5 +1,5 @@
 /* How a tracker reads the files of processes that may block for ever (see proc/proc.h). A
- * program has a process for them, sample/reader.h; libgua, which is a guest in another program,
+ * program has a process for them, proc/reader.h; libgua, which is a guest in another program,
  * reads them directly, in a thread or process that it can leave behind. */
 #ifndef GUA_TRACK_FILES_H
 #define GUA_TRACK_FILES_H

@@ -1,6 +1,7 @@
 /* Reads the cards while the tree runs. The driver is asked in a thread of its own
- * (sample/worker.h): opening it may take seconds and a call may hang, and neither may delay the
- * tracker or make a short command look longer. An answer that is late is taken at a later look.
+ * (driver/host/worker.h): opening it may take seconds and a call may hang, and neither may
+ * delay the tracker or make a short command look longer. An answer that is late is taken at a
+ * later look.
  */
 #ifndef GUA_TRACK_GPU_H
 #define GUA_TRACK_GPU_H

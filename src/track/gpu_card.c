@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "sample/ring.h"
-#include "sample/use.h"
+#include "driver/ring.h"
+#include "driver/use.h"
 
 /* A drain may be late by this much. */
 #define DRAIN_MS 2000

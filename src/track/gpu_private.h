@@ -2,8 +2,8 @@
 #ifndef GUA_TRACK_GPU_PRIVATE_H
 #define GUA_TRACK_GPU_PRIVATE_H
 
-#include "sample/clock_watch.h"
-#include "sample/worker.h"
+#include "base/clock_watch.h"
+#include "driver/host/worker.h"
 #include "track/gpu.h"
 #include "track/gpu_card.h"
 

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "model/state.h"
-#include "source/source.h"
+#include "driver/source.h"
 #include "track/files.h"
 #include "track/result.h"
 

@@ -67,7 +67,7 @@ def make_lab(path, age=4, hostile=False, source="nvml", ended=None):
 def make_policy(path):
     """policy.db as gua enforce leaves it: a session that was warned, two steps, a simulation."""
     db = sqlite3.connect(path)
-    db.executescript((ROOT / "src/store/policy.sql").read_text())
+    db.executescript((ROOT / "src/store/policy/policy.sql").read_text())
 
     def insert(table, **values):
         db.execute(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})",

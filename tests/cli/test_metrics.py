@@ -345,7 +345,7 @@ def test_steps_of_enforcement_come_from_policy_db(recorded):
     db = recorded(30)
     assert not scrape(db).of("gua_policy_actions_total")
     policy = sqlite3.connect(db.parent / "policy.db")
-    policy.executescript((ROOT / "src/store/policy.sql").read_text())
+    policy.executescript((ROOT / "src/store/policy/policy.sql").read_text())
     columns = "at_ms, step, stage, mode, rule, session, kind, user, pids, cards, evidence, result, config, actor"
     for step, mode, times in (("warn", "enforce", 3), ("warn", "observe", 1), ("ended", "enforce", 1)):
         for _ in range(times):

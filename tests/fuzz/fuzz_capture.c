@@ -3,7 +3,7 @@
 #include "fuzz_file.h"
 
 #include "base/log.h"
-#include "source/source.h"
+#include "driver/source.h"
 
 enum { STEP_US = 3000000, STEPS = 4 };
 

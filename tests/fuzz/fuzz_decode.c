@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "source/nvml/nvml_decode.h"
+#include "driver/nvml/nvml_decode.h"
 
 static void check_samples(int type, const uint8_t *data, size_t size)
 {

@@ -2,8 +2,8 @@
  * simulated source, which must not hand on what a terminal would obey. */
 #include "fuzz_file.h"
 
-#include "source/sim/scenario_quirk.h"
-#include "source/source.h"
+#include "driver/sim/scenario_quirk.h"
+#include "driver/source.h"
 
 enum { STEP_US = 5000000, STEPS = 6, MAX_ASKED = 8 };
 

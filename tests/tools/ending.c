@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/options.h"
-#include "cmd/live.h"
+#include "cmd/share/cmd_live.h"
 #include "policy/endings.h"
 #include "proc/proc.h"
 

@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/options.h"
-#include "source/source.h"
+#include "driver/source.h"
 
 struct settings {
 	const char *source, *nvml, *root, *clock, *scenario;

@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "base/helper.h"
-#include "sample/apart.h"
-#include "sample/apart_left.h"
-#include "sample/apart_wire.h"
-#include "sample/worker.h"
-#include "source/source.h"
+#include "driver/host/apart.h"
+#include "driver/host/apart_left.h"
+#include "driver/host/apart_wire.h"
+#include "driver/host/worker.h"
+#include "driver/source.h"
 
 /* A source that lives in the helper. What it does is told by where its calls are made: the
  * number of calls so far is in its memory alone. */

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sample/lives.h"
+#include "driver/host/lives.h"
 
 /* A source that knows its processes itself: one pid, whose start time a test sets. */
 struct fake {

@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "source/nvml/nvml_decode.h"
-#include "source/nvml/nvml_host.h"
-#include "source/nvml/nvml_ring.h"
+#include "driver/nvml/nvml_decode.h"
+#include "driver/nvml/nvml_host.h"
+#include "driver/nvml/nvml_ring.h"
 
 static struct nvml_sample sample(uint64_t wall_us, const void *value, size_t size)
 {

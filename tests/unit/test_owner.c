@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "sample/owner.h"
+#include "proc/owner.h"
 
 static void root_path(char *path, size_t cap, const char *tree, const char *file)
 {

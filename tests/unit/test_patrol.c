@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/helper.h"
-#include "sample/apart.h"
-#include "sample/apart_source.h"
-#include "sample/round.h"
+#include "driver/host/apart.h"
+#include "driver/host/apart_source.h"
+#include "driver/host/round.h"
 
 #define SECOND 1000000LL
 #define MB (1LL << 20)

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sample/owner.h"
-#include "sample/reader.h"
-#include "sample/wary.h"
+#include "proc/owner.h"
+#include "proc/reader.h"
+#include "proc/wary.h"
 
 #define SECOND INT64_C(1000000)
 enum { ALICE = 1001, BOB = 1002, PID_MOST = 4 * 1024 * 1024 };

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "base/clock.h"
-#include "sample/round.h"
+#include "driver/host/round.h"
 
 #define MB (1LL << 20)
 enum { CARDS = 4 };

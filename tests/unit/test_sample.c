@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-#include "sample/clock_watch.h"
-#include "sample/ring.h"
-#include "sample/use.h"
+#include "base/clock_watch.h"
+#include "driver/ring.h"
+#include "driver/use.h"
 
 static void test_use_of_a_process(void **state)
 {

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "source/sim/scenario.h"
+#include "driver/sim/scenario.h"
 
 #define CARD "card 0 uuid GPU-0 name \"A card\" memory 80GiB\n"
 #define PROCESS "process p pid 10\n"

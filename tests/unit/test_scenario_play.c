@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "source/sim/scenario_quirk.h"
+#include "driver/sim/scenario_quirk.h"
 
 #define SECOND 1000000LL
 #define HEAD                                                                                   \

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "source/source.h"
+#include "driver/source.h"
 
 #define SECOND 1000000LL
 #define START_MS (1793606400LL * 1000) /* Mon 2026-11-02 08:00:00 UTC */

@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "source/set.h"
-#include "source/source.h"
+#include "driver/set.h"
+#include "driver/source.h"
 
 enum { CARDS = 4 };
 

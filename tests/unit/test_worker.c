@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "sample/worker.h"
+#include "driver/host/worker.h"
 
 /* For what must come, however busy the machine is, and for what never comes. */
 enum { PATIENCE_MS = 60000, DEADLINE_MS = 50 };

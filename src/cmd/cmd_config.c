@@ -1,0 +1,327 @@
+/* gua config: prints the configuration in force and where it comes from, or checks it. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/cmd.h"
+#include "cmd/share/configure.h"
+#include "render/json.h"
+
+struct values {
+	struct configure_options conf;
+	const char *check, *root;
+	bool json, example;
+};
+
+#define AT(field) .offset = offsetof(struct values, field)
+static const struct option_row options[] = {
+	{ OPTION_MAYBE_NEXT, 0, "check", "FILE",
+		"check FILE, or the files in force, and name each error", AT(check) },
+	CONFIGURE_ROWS(struct values, conf),
+	{ OPTION_FLAG, 0, "json", .help = "print JSON", AT(json) },
+	{ OPTION_FLAG, 0, "example", .help = "print a file with every key and its default",
+		AT(example) },
+	{ OPTION_TEXT, 0, "root", "DIR", "look for etc below DIR", AT(root), .hidden = true },
+	{ 0 },
+};
+
+/* Where a setting came from: "FILE:LINE", "--set"; "default" for NULL. */
+static void origin_text(
+	const struct settings *s, const struct setting *item, char *dst, size_t cap)
+{
+	char file[PATH_MAX];
+	const char *from = item ? s->files[item->file] : "default";
+	text_escape(file, sizeof(file), from, strlen(from));
+	if (item && item->line)
+		snprintf(dst, cap, "%s:%zu", file, item->line);
+	else
+		snprintf(dst, cap, "%s", file);
+}
+
+/* Whether a key must be quoted in a file. */
+static bool needs_quotes(const char *name)
+{
+	return !*name || strpbrk(name, "=\"#;[") || strchr(" \t", *name) ||
+	       strchr(" \t", name[strlen(name) - 1]);
+}
+
+static void add_escaped(struct str *out, const char *text)
+{
+	char safe[4096];
+	text_escape(safe, sizeof(safe), text, strlen(text));
+	str_add(out, safe);
+}
+
+static void add_quoted(struct str *out, const char *text)
+{
+	struct str quoted = { 0 };
+	for (const char *at = text; *at; at++)
+		str_addf(&quoted, "%s%c", *at == '"' || *at == '\\' ? "\\" : "", *at);
+	str_add(out, "\"");
+	add_escaped(out, str_text(&quoted));
+	str_add(out, "\"");
+	str_finish(&quoted);
+}
+
+/* One line of the configuration: "key = value   # from". */
+struct line {
+	const char *name, *value, *from;
+};
+
+static void add_line(struct str *out, const struct line *l)
+{
+	size_t start = out->len;
+	if (needs_quotes(l->name))
+		add_quoted(out, l->name);
+	else
+		add_escaped(out, l->name);
+	str_add(out, " = ");
+	if (strchr(l->value, '#') && !strchr(l->value, '"'))
+		add_quoted(out, l->value);
+	else
+		add_escaped(out, l->value);
+	size_t width = out->len - start;
+	str_addf(out, "%*s# %s\n", width < 38 ? (int)(40 - width) : 2, "", l->from);
+}
+
+/* A value in force. */
+struct shown {
+	const struct config_key *key;
+	const struct setting *item; /* NULL: the default */
+	const char *name, *value;
+	const char *file, *from; /* NULL and "default", or the file and "FILE:LINE" */
+};
+
+/* What prints a configuration: its sections and blocks, and the values in them. */
+struct printer {
+	const struct settings *settings;
+	void (*section)(void *context, const struct config_section *section, const char *block);
+	void (*value)(void *context, const struct shown *v);
+	void *context;
+};
+
+static bool is_shown(
+	const struct setting *item, const struct config_key *key, const char *block)
+{
+	return item->key == key && !item->wrong && !item->beaten &&
+	       (!block || strcmp(item->block, block) == 0);
+}
+
+/* The values of a key, those of the last file first, as they count. */
+static void show_key(const struct printer *p, const struct config_key *key, const char *block)
+{
+	const struct settings *s = p->settings;
+	char from[PATH_MAX + 32];
+	bool any = false;
+	for (size_t file = s->n_files; file-- > 0;) {
+		for (size_t i = 0; i < s->n_items; i++) {
+			const struct setting *item = &s->items[i];
+			if (item->file != file || !is_shown(item, key, block))
+				continue;
+			origin_text(s, item, from, sizeof(from));
+			p->value(p->context, &(struct shown){ key, item, item->name, item->text,
+						     s->files[item->file], from });
+			any = true;
+		}
+	}
+	if (!any && key->initial)
+		p->value(p->context, &(struct shown){ key, NULL, key->value.name, key->initial,
+					     NULL, "default" });
+}
+
+static void show_section(
+	const struct printer *p, const struct config_section *section, const char *block)
+{
+	p->section(p->context, section, block);
+	for (const struct config_key *key = config_schema.keys; key->section; key++)
+		if (strcmp(key->section, section->name) == 0)
+			show_key(p, key, block);
+}
+
+/* Whether an earlier setting opened the block already: a file that counts less. */
+static bool was_opened(const struct settings *s, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (!s->items[k].key && settings_same(&s->items[k], &s->items[i]))
+			return true;
+	return false;
+}
+
+static void show_all(const struct printer *p)
+{
+	const struct settings *s = p->settings;
+	for (const struct config_section *at = config_schema.sections; at->name; at++) {
+		if (!at->block_size)
+			show_section(p, at, NULL);
+		for (size_t i = 0; at->block_size && i < s->n_items; i++)
+			if (s->items[i].section == at && !s->items[i].key && !was_opened(s, i))
+				show_section(p, at, s->items[i].block);
+	}
+}
+
+static void text_section(void *context, const struct config_section *section, const char *block)
+{
+	str_addf(context, "\n[%s", section->name);
+	if (block) {
+		str_add(context, " ");
+		add_quoted(context, block);
+	}
+	str_add(context, "]\n");
+}
+
+static void text_value(void *context, const struct shown *v)
+{
+	add_line(context, &(struct line){ v->name, v->value, v->from });
+}
+
+static const char *const found_names[] = {
+	[CONFIG_MISSING] = "not there",
+	[CONFIG_READ] = "read",
+	[CONFIG_DENIED] = "may not be read",
+	[CONFIG_REFUSED] = "not used",
+};
+
+static void print_text(struct str *out, const struct configuration *c)
+{
+	const struct printer p = { &c->settings, text_section, text_value, out };
+	for (size_t i = 0; i < c->n_places; i++) {
+		str_add(out, "# ");
+		add_escaped(out, c->places[i].path);
+		str_addf(out, ": %s\n", found_names[c->places[i].found]);
+	}
+	show_all(&p);
+}
+
+static void json_section(void *context, const struct config_section *section, const char *block)
+{
+	(void)context, (void)section, (void)block;
+}
+
+static void json_safe(struct json *j, const char *key, const char *text)
+{
+	char safe[PATH_MAX];
+	if (text)
+		text_escape(safe, sizeof(safe), text, strlen(text));
+	json_text(j, key, text ? safe : NULL);
+}
+
+static void json_value(void *context, const struct shown *v)
+{
+	struct json *j = context;
+	json_open(j, NULL, '{');
+	json_text(j, "section", v->key->section);
+	json_safe(j, "name", v->item ? v->item->block : NULL);
+	json_safe(j, "key", v->name);
+	json_safe(j, "value", v->value);
+	json_safe(j, "file", v->item ? v->file : NULL);
+	json_number(j, "line", v->item && v->item->line ? (double)v->item->line : NAN, 0);
+	json_close(j, '}');
+}
+
+static void json_errors(struct json *j, const struct settings *s)
+{
+	json_open(j, "errors", '[');
+	for (size_t i = 0; i < s->n_errors; i++) {
+		const struct settings_error *error = &s->errors[i];
+		json_open(j, NULL, '{');
+		json_safe(j, "file", s->files[error->file]);
+		json_number(j, "line", error->line ? (double)error->line : NAN, 0);
+		json_text(j, "text", error->text);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void print_json(struct str *out, const struct configuration *c)
+{
+	static const char *const names[] = { "missing", "read", "denied", "refused" };
+	struct json j = { .out = out, .lines = 2 };
+	const struct printer p = { &c->settings, json_section, json_value, &j };
+	json_open(&j, NULL, '{');
+	json_text(&j, "schema", "gua-config-1");
+	json_open(&j, "files", '[');
+	for (size_t i = 0; i < c->n_places; i++) {
+		json_open(&j, NULL, '{');
+		json_safe(&j, "path", c->places[i].path);
+		json_text(&j, "status", names[c->places[i].found]);
+		json_close(&j, '}');
+	}
+	json_close(&j, ']');
+	json_open(&j, "values", '[');
+	show_all(&p);
+	json_close(&j, ']');
+	json_errors(&j, &c->settings);
+	json_close(&j, '}');
+}
+
+/* Prints each error in a line, or that there is none. */
+static void print_check(struct str *out, const struct configuration *c)
+{
+	char text[2048];
+	for (size_t i = 0; i < c->settings.n_errors; i++) {
+		settings_error_text(&c->settings, i, text, sizeof(text));
+		str_addf(out, "%s\n", text);
+	}
+	for (size_t i = 0; i < c->n_places && !c->settings.n_errors; i++) {
+		add_escaped(out, c->places[i].path);
+		str_addf(out, ": %s\n",
+			c->places[i].found == CONFIG_READ ? "no errors"
+							  : found_names[c->places[i].found]);
+	}
+}
+
+/* Prints the configuration, or what is wrong with it. */
+static int show(const struct command *self, const struct values *v, struct configuration *c)
+{
+	struct str out = { 0 };
+	struct str errors = { 0 };
+	if (v->json)
+		print_json(&out, c);
+	else if (v->check)
+		print_check(&out, c);
+	else
+		print_text(&out, c);
+	if (!v->json && !v->check && c->settings.n_errors)
+		print_check(&errors, c);
+	int status = cmd_print(self, &out);
+	fputs(str_text(&errors), stderr);
+	str_finish(&errors);
+	return status ? status : c->settings.n_errors ? 1 : 0;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct values v = { 0 };
+	struct err e = { 0 };
+	int status = 0;
+	if (cmd_options_only(self, argc, argv, &v, &status))
+		return status;
+	if (v.example) {
+		struct str out = { 0 };
+		configure_example(&out);
+		return cmd_print(self, &out);
+	}
+	struct configuration *c = calloc(1, sizeof(*c));
+	if (!c)
+		err_memory(&e);
+	if (v.check && *v.check)
+		v.conf.file = v.check;
+	if (c)
+		c->root = v.root;
+	status = !c || configure_read(c, &v.conf, &e) ? cmd_fail(self, &e) : show(self, &v, c);
+	if (c)
+		configuration_finish(c);
+	free(c);
+	return status;
+}
+
+const struct command cmd_config = {
+	.name = "config",
+	.summary = "show the configuration in force, or check it",
+	.usage = "[--check [FILE]] [--json] [OPTIONS]",
+	.details = "The files, in the order in which they count: " SYSTEM_CONFIG ",\n"
+		   "~/.config/gua/gua.conf. GUA_CONFIG or --config names one instead.",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,307 @@
+/* gua demo: records a simulated lab on a simulated clock, and prints the report. */
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "cmd/share/terminal.h"
+#include "record/recorder.h"
+#include "audit/audit.h"
+#include "report/report.h"
+#include "render/report.h"
+
+/* Monday 2026-11-02 08:00 UTC: a fixed start, so that the output is the same each time. */
+#define DEMO_START_MS 1793606400000LL
+#define MINUTE_MS 60000LL
+#define HOUR_MS (60 * MINUTE_MS)
+#define WEEK_MS (7 * 24 * HOUR_MS)
+/* The demo of two weeks: ticks of an hour, and time in slots of five minutes, which minutes
+ * become after a day anyway. So it takes less than a second. */
+#define WEEKS_START_MS (DEMO_START_MS - 8 * HOUR_MS - WEEK_MS)
+#define WEEKS_DRAIN_MS (2 * MINUTE_MS)
+#define WEEKS_SLOT_S 300
+/* The longest spells that are printed; all are counted by the rule after the report. */
+#define WEEKS_SPELLS 3
+#define RULE_MS (4 * HOUR_MS)
+
+struct values {
+	const char *db, *scenario;
+	int64_t ticks, interval_ms; /* 0: not given */
+};
+
+static const struct option_row options[] = {
+	{ OPTION_COUNT, 0, "ticks", "N",
+		"record N ticks of one day of the lab instead of its weeks (default 30)",
+		.offset = offsetof(struct values, ticks), .min = 1, .max = 1000 },
+	{ OPTION_DURATION, 'i', "interval", "D",
+		"the same with this time between ticks, simulated (default 1m)",
+		.offset = offsetof(struct values, interval_ms), .min = 100, .max = 86400e3 },
+	{ OPTION_TEXT, 0, "db", "PATH",
+		"keep the store in PATH (default: in the cache, until the next demo)",
+		.offset = offsetof(struct values, db) },
+	{ OPTION_TEXT, 0, "scenario", "FILE", "play FILE instead of the built-in lab",
+		.offset = offsetof(struct values, scenario) },
+	{ 0 },
+};
+
+/* The store of a demo without --db is in the user's cache, and each demo replaces it. */
+struct place {
+	char now[PATH_MAX];  /* the new file, while it is being made */
+	char kept[PATH_MAX]; /* its name afterwards; "": there is no cache, and it is removed */
+};
+
+/* Writes "DIRECTORY/gua", with its parents made; false: there is no such place. */
+static bool cache_directory(char *path, size_t cap)
+{
+	const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
+	bool named = cache && *cache == '/';
+	/* A home that is not there is not made. */
+	if (!named && !(home && *home == '/' && access(home, W_OK) == 0))
+		return false;
+	int n = snprintf(path, cap, named ? "%s/gua" : "%s/.cache/gua", named ? cache : home);
+	return n > 0 && (size_t)n < cap && make_directories(path, 0700, NULL) == 0;
+}
+
+static int make_file(struct place *p, struct err *e)
+{
+	char directory[PATH_MAX - 32];
+	const char *temporary = secure_getenv("TMPDIR");
+	*p = (struct place){ 0 };
+	if (cache_directory(directory, sizeof(directory)) && access(directory, W_OK) == 0)
+		snprintf(p->kept, sizeof(p->kept), "%s/demo.db", directory);
+	else
+		snprintf(directory, sizeof(directory), "%s",
+			temporary && *temporary ? temporary : "/tmp");
+	snprintf(p->now, sizeof(p->now), "%s/demo-XXXXXX.db", directory);
+	int fd = mkstemps(p->now, 3);
+	if (fd < 0)
+		return err_set(e, ERR_WORLD, "cannot create %s: %s", p->now, strerror(errno));
+	close(fd);
+	return 0;
+}
+
+/* Keeps the store if it is complete and has a place; removes the files beside it, which are
+ * empty once the store is closed. */
+static void settle(const struct place *p, bool complete)
+{
+	static const char *const suffixes[] = { "-wal", "-shm" };
+	char name[PATH_MAX + 8];
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
+		snprintf(name, sizeof(name), "%s%s", p->now, suffixes[i]);
+		unlink(name);
+	}
+	if (!complete || !p->kept[0] || rename(p->now, p->kept) != 0)
+		unlink(p->now);
+}
+
+static void say_where(const char *path)
+{
+	char safe[PATH_MAX];
+	text_escape(safe, sizeof(safe), path, strlen(path));
+	fprintf(stderr, "The simulated data is in %s.\n", safe);
+}
+
+/* Whether the weeks are played, and not a number of ticks. */
+static bool plays_weeks(const struct values *v)
+{
+	return !v->ticks && !v->interval_ms && !v->scenario;
+}
+
+/* What both kinds of demo have in common. */
+static struct recorder_options options_for(const struct values *v, struct clock *clock)
+{
+	return (struct recorder_options){
+		.db = v->db,
+		.source = { .name = "sim",
+			.scenario = v->scenario,
+			.root = "",
+			.clock = clock },
+		.rules = RULES_DEFAULT,
+		.deadline_ms = 0, /* nothing in it can block */
+		.keep = RETENTION_DEFAULT,
+		.stop_fd = -1,
+	};
+}
+
+/* Long intervals are sampled less often, so that a simulated month takes no longer than a
+ * simulated minute. */
+static int record_ticks(const struct values *v, struct clock *clock, struct err *e)
+{
+	struct recorder_options o = options_for(v, clock);
+	int64_t interval_ms = v->interval_ms ? v->interval_ms : MINUTE_MS;
+	int64_t period_us = interval_ms * 1000 / 180;
+	o.interval_ms = o.retry_ms = interval_ms;
+	o.drain_ms = interval_ms / 6 > 5000 ? interval_ms / 6 : 5000;
+	o.glance_ms = interval_ms > MINUTE_MS ? o.drain_ms : 1000;
+	o.max_ticks = v->ticks ? v->ticks : 30;
+	o.source.sample_period_us = period_us > 1000000 ? period_us : 0;
+	o.slot_seconds = interval_ms > HOUR_MS ? 3600 : 0;
+	clock_init_virtual(clock, DEMO_START_MS);
+	return recorder_run(&o, e);
+}
+
+/* Puts all sums into the table of the slots that they are sums of. */
+static int settle_slots(const char *db, int64_t now_ms, struct err *e)
+{
+	struct store *s = NULL;
+	const struct compaction all = { now_ms, { 0, 3 * WEEK_MS / 1000 }, INT_MAX };
+	bool more = true;
+	int rc = store_open(&s, db, e);
+	while (!rc && more)
+		rc = store_compact(s, &all, &more, e);
+	store_close(s);
+	return rc;
+}
+
+static int record_weeks(const struct values *v, struct clock *clock, struct err *e)
+{
+	struct recorder_options o = options_for(v, clock);
+	o.source.weeks = true;
+	o.source.sample_period_us = 20 * 1000000;
+	o.interval_ms = o.retry_ms = HOUR_MS;
+	o.drain_ms = o.glance_ms = WEEKS_DRAIN_MS;
+	o.max_ticks = 2 * WEEK_MS / HOUR_MS;
+	o.slot_seconds = WEEKS_SLOT_S;
+	clock_init_virtual(clock, WEEKS_START_MS);
+	int rc = recorder_run(&o, e);
+	return rc ? rc : settle_slots(v->db, clock_wall_ms(clock), e);
+}
+
+static int record(const struct values *v, struct clock *clock, struct err *e)
+{
+	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
+	return plays_weeks(v) ? record_weeks(v, clock, e) : record_ticks(v, clock, e);
+}
+
+/* What is printed: of the weeks the second, compared with the first. */
+static const struct report_request request = { .by = { { IDENTITY_USER }, 1 },
+	.top = 10,
+	.rest = true,
+	.energy_price = NAN,
+	.co2_g_per_kwh = NAN,
+	.currency = "",
+	.utc = true };
+
+static void print_audits(struct str *out, const struct audit *a, const struct audit *before,
+	const struct report_style *style)
+{
+	struct report r;
+	report_make(&r, a, &request);
+	if (before)
+		report_compare(&r,
+			&(struct report_other){ a, before, a->since_ms - WEEK_MS, a->since_ms },
+			&request);
+	report_text(out, &r, style);
+	report_finish(&r);
+}
+
+/* Says what a rule would have given back that ends holders after this much idle time: what is
+ * idle-held of each spell beyond that. */
+static void add_rule(struct str *out, const struct audit *a)
+{
+	double back_ms = 0;
+	for (size_t i = 0; i < a->spells.n; i++) {
+		const struct audit_spell *s = &a->spells.items[i];
+		int64_t idle_ms = spell_idle_ms(&s->spell);
+		if (idle_ms > 0 && s->window_ms > RULE_MS)
+			back_ms += (double)(s->window_ms - RULE_MS) *
+				   (double)s->spell.idle_held_ms / (double)idle_ms;
+	}
+	str_addf(out,
+		"\nA rule that ends what has been idle for %d hours would have given back "
+		"about\n"
+		"%.0f of these %.0f idle-held GPU-hours.\n",
+		(int)(RULE_MS / HOUR_MS), back_ms / HOUR_MS,
+		(double)a->ms[CARD_IDLE_HELD] / HOUR_MS);
+}
+
+static int print_report(
+	const struct command *self, const struct values *v, int64_t now_ms, struct err *e)
+{
+	const char *const paths[] = { v->db };
+	bool weeks = plays_weeks(v);
+	struct audit a = { 0 }, before = { 0 };
+	struct str out = { 0 }, rule = { 0 };
+	struct audit_question q = {
+		.paths = paths,
+		.n_paths = 1,
+		.since_ms = weeks ? now_ms - WEEK_MS : 0,
+		.until_ms = now_ms,
+		.now_ms = now_ms,
+		.utc = true,
+		.by = request.by,
+		.max_spells = weeks ? SIZE_MAX : 5,
+	};
+	struct report_style style = {
+		.text = { .columns = 80,
+			.utc = true,
+			.ascii = !terminal_is_utf8(),
+			.color = terminal_has_color(),
+			.color256 = terminal_has_256_colors() },
+		.bar_cells = 60,
+		.brief = weeks,
+	};
+	int rc = audit_run(&a, &q, e);
+	if (rc == 0 && a.n_cards == 0)
+		rc = err_set(e, ERR_WORLD, "the scenario has no cards");
+	q.until_ms = q.since_ms;
+	q.since_ms -= WEEK_MS;
+	if (rc == 0 && weeks)
+		rc = audit_run(&before, &q, e);
+	if (rc == 0 && weeks)
+		add_rule(&rule, &a);
+	a.spells.n = weeks && a.spells.n > WEEKS_SPELLS ? WEEKS_SPELLS : a.spells.n;
+	if (rc == 0)
+		print_audits(&out, &a, weeks ? &before : NULL, &style);
+	str_add(&out, str_text(&rule));
+	str_finish(&rule);
+	audit_finish(&a);
+	audit_finish(&before);
+	return rc ? cmd_fail(self, e) : cmd_print(self, &out);
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	int status = 0;
+	struct err e = { 0 };
+	struct clock clock;
+	struct place place;
+	struct values v = { 0 };
+	if (cmd_options_only(self, argc, argv, &v, &status))
+		return status;
+	if (v.db && access(v.db, F_OK) == 0) {
+		err_set(&e, ERR_WORLD,
+			"%s already exists; give --db a new file for the invented data", v.db);
+		return cmd_fail(self, &e);
+	}
+	bool named = v.db != NULL;
+	if (!named && make_file(&place, &e))
+		return cmd_fail(self, &e);
+	v.db = named ? v.db : place.now;
+	if (record(&v, &clock, &e))
+		status = cmd_fail(self, &e);
+	else
+		status = print_report(self, &v, clock_wall_ms(&clock), &e);
+	if (!named)
+		settle(&place, !e.code);
+	const char *kept = named ? v.db : place.kept;
+	if (!e.code && kept[0])
+		say_where(kept);
+	return status;
+}
+
+const struct command cmd_demo = {
+	.name = "demo",
+	.summary = "record a simulated lab and print the report; no GPU needed",
+	.usage = "[--ticks N] [--interval D] [--db PATH]",
+	.details = "All data is invented. The clock is simulated too, so the command finishes "
+		   "at\nonce, and its output is the same each time.",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,163 @@
+/* gua events: lists what happened to cards, drivers, the host and the recorder. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/timetext.h"
+#include "cmd/share/choose_db.h"
+#include "cmd/cmd.h"
+#include "cmd/share/terminal.h"
+#include "cmd/share/cmd_window.h"
+#include "model/report.h"
+#include "report/event_list.h"
+#include "render/events.h"
+#include "render/rows.h"
+#include "render/text.h"
+
+struct events_options {
+	struct texts db;
+	struct window_words window;
+	struct event_words only;
+	const char *now, *format;
+	bool json, csv, utc, ascii;
+};
+
+#define ROW(member) .offset = offsetof(struct events_options, member)
+static const struct option_row rows[] = {
+	{ OPTION_TEXTS, 0, "db", "PATH",
+		"store to read, or a directory of stores; may be given several times",
+		ROW(db) },
+	WINDOW_OPTIONS(struct events_options, window, "7d ago", "now"),
+	{ OPTION_LIST, 0, "card", "CARD,...",
+		"only events of these cards: index, index:instance, UUID (or its beginning) or "
+		"PCI address",
+		ROW(only.cards) },
+	{ OPTION_LIST, 0, "kind", "KIND,...", "only events of these kinds: xid, card-lost, gap",
+		ROW(only.kinds), .words = event_kind_words },
+	{ OPTION_CHOICE, 0, "format", "FORMAT", "text, json or csv (default text)",
+		.choices = "text|json|csv", ROW(format) },
+	{ OPTION_FLAG, 0, "json", .help = "same as --format json", ROW(json) },
+	{ OPTION_FLAG, 0, "csv", .help = "same as --format csv", ROW(csv) },
+	{ OPTION_FLAG, 0, "utc", .help = "times in UTC instead of local time", ROW(utc) },
+	{ OPTION_FLAG, 0, "ascii", .help = "use only ASCII characters", ROW(ascii) },
+	NOW_OPTION(struct events_options, now),
+	{ 0 },
+};
+
+/* Sets the format; ERR_USAGE for two of them. */
+static int read_format(struct events_options *o, struct err *e)
+{
+	if (o->json + o->csv + (o->format != NULL) > 1)
+		return err_set(e, ERR_USAGE, "--format, --json and --csv exclude each other");
+	if (!o->format)
+		o->format = o->json ? "json" : o->csv ? "csv" : "text";
+	return 0;
+}
+
+static int read_question(
+	const struct events_options *o, struct audit_question *q, struct err *e)
+{
+	int64_t now_ms;
+	if (cmd_now(o->now, &now_ms, e) != 0)
+		return ERR_USAGE;
+	return event_ask(q, &o->window, now_ms, o->utc, e);
+}
+
+/* Width without a terminal: the whole line, for use with grep. */
+enum { UNCUT_COLUMNS = 2000 };
+
+static void add_text(
+	struct str *out, const struct event_list *l, const struct events_options *o)
+{
+	size_t columns = terminal_size().columns;
+	struct text_style style = {
+		.columns = columns		   ? columns
+			   : isatty(STDOUT_FILENO) ? 80
+						   : UNCUT_COLUMNS,
+		.ascii = o->ascii || !terminal_is_utf8(),
+		.color = terminal_has_color(),
+		.utc = o->utc,
+	};
+	if (l->simulated && l->table.n_rows) {
+		text_add_colored(out, l->captured ? CAPTURED_WARNING : SIMULATED_WARNING,
+			"1;31", &style);
+		str_add(out, "\n");
+	}
+	if (l->table.n_rows)
+		text_add_table(out, &l->table, &style);
+}
+
+/* Says on standard error what the output cannot: that the data is invented, or that there is
+ * nothing. */
+static void note(const struct event_list *l, const struct audit_question *q, const char *format)
+{
+	char since[48], until[48];
+	moment_text(since, sizeof(since), q->since_ms, q->utc);
+	moment_text(until, sizeof(until), q->until_ms, q->utc);
+	if (l->simulated && strcmp(format, "csv") == 0)
+		log_notice("%s", l->captured ? CAPTURED_NOTE : SIMULATED_NOTE);
+	if (!l->table.n_rows && strcmp(format, "text") == 0)
+		log_notice("no event between %s and %s", since, until);
+}
+
+static int list_events(const struct command *self, const struct events_options *o,
+	struct audit_question *q, const struct store_list *stores)
+{
+	struct event_list list = { 0 };
+	struct str out = { 0 };
+	struct err e = { 0 };
+	struct event_choice choice = { event_words_take, &o->only };
+	q->paths = (const char *const *)stores->paths;
+	q->n_paths = stores->n;
+	if (stores->n > 1) /* all are open at the same time */
+		file_allow_many();
+	if (event_list_read(&list, q, &choice, &e) != 0) {
+		event_list_finish(&list);
+		return cmd_fail(self, &e);
+	}
+	note(&list, q, o->format);
+	if (strcmp(o->format, "json") == 0)
+		events_json(&out, &list);
+	else if (strcmp(o->format, "csv") == 0)
+		csv_table(&out, &list.table);
+	else
+		add_text(&out, &list, o);
+	event_list_finish(&list);
+	return cmd_print(self, &out);
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct events_options o = { 0 };
+	struct audit_question q = { 0 };
+	struct store_list stores = { 0 };
+	struct err e = { 0 };
+	int status = 0;
+	if (cmd_options_only(self, argc, argv, &o, &status)) {
+		texts_finish(&o.db);
+		return status;
+	}
+	int rc = read_format(&o, &e);
+	if (rc == 0)
+		rc = event_words_check(&o.only, &e);
+	if (rc == 0)
+		rc = read_question(&o, &q, &e);
+	if (rc == 0)
+		rc = choose_db_list(&stores, &o.db, &e);
+	choose_db_note_unread(&stores);
+	status = rc ? cmd_fail(self, &e) : list_events(self, &o, &q, &stores);
+	store_list_finish(&stores);
+	texts_finish(&o.db);
+	return status;
+}
+
+const struct command cmd_events = {
+	.name = "events",
+	.summary = "list lost cards, XIDs, driver reloads, suspends and gaps",
+	.usage = "[--db PATH]... [--since TIME | --last LENGTH] [--until TIME] [OPTIONS]",
+	.details = WINDOW_DETAILS,
+	.options = rows,
+	.run = run,
+};

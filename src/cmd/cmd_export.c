@@ -1,0 +1,250 @@
+/* gua export: prints the rows of a store as CSV or JSON, its past as OpenMetrics, or a part of
+ * it as a store. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "cmd/share/choose_db.h"
+#include "cmd/cmd.h"
+#include "cmd/share/configure.h"
+#include "cmd/export_openmetrics.h"
+#include "cmd/export_store.h"
+#include "cmd/share/cmd_window.h"
+#include "model/sentence.h"
+#include "export/export.h"
+#include "render/rows.h"
+
+struct export_options {
+	struct texts db;
+	struct window_words window;
+	const char *format, *what, *now;
+	bool json, utc, openmetrics, store;
+	struct openmetrics_options past;
+	struct configure_options conf;
+};
+
+#define ROW(member) .offset = offsetof(struct export_options, member)
+static const struct option_row rows[] = {
+	{ OPTION_TEXTS, 0, "db", "PATH",
+		"store to read, or a directory of stores; may be given several times",
+		ROW(db) },
+	{ OPTION_CHOICE, 0, "format", "FORMAT",
+		"csv, json, openmetrics, or store: a store with what reports about the window "
+		"read (default csv)",
+		.choices = "csv|json|openmetrics|store", ROW(format) },
+	{ OPTION_FLAG, 0, "json", .help = "same as --format json", ROW(json) },
+	{ OPTION_FLAG, 0, "openmetrics",
+		.help = "same as --format openmetrics: the counters of gua metrics with "
+			"timestamps, to fill an engine with the past",
+		ROW(openmetrics) },
+	{ OPTION_CHOICE, 0, "what", "WHAT",
+		"usage (slots of cards), holding (slots of processes on cards), process, "
+		"event or spell (default usage)",
+		.choices = EXPORT_NAMES, ROW(what) },
+	WINDOW_OPTIONS(struct export_options, window, "all", "all"),
+	{ OPTION_FLAG, 0, "utc", .help = "dates in --since and --until are UTC", ROW(utc) },
+	{ OPTION_DURATION, 0, "step", "D", "openmetrics: time between two samples (default 1m)",
+		ROW(past.step_ms), .min = 1000, .max = 86400e3 },
+	{ OPTION_LIST, 0, "label", "NAME=VALUE",
+		"openmetrics: a label of all series, such as instance=gpu01:9848; may be given "
+		"several times",
+		ROW(past.labels) },
+	{ OPTION_CHOICE, 0, "identities", "HOW",
+		"openmetrics: whose time it is: user, group, hashed or off (default user)",
+		.choices = IDENTITY_WORDS, ROW(past.identities) },
+	CONFIGURE_ROWS(struct export_options, conf),
+	NOW_OPTION(struct export_options, now),
+	{ 0 },
+};
+
+static const char *const whats[EXPORT_WHATS] = { "usage", "holding", "process", "event",
+	"spell" };
+
+/* The output of the rows. */
+struct sink {
+	struct column columns[EXPORT_MAX_COLUMNS];
+	size_t n_columns;
+	struct str out;
+	struct json json;
+	bool is_json;
+};
+
+enum { FLUSH_BYTES = 64 * 1024 };
+
+/* Writes the buffered rows if there are enough, or if `all`. */
+static int flush(struct sink *s, bool all, struct err *e)
+{
+	if (s->out.failed)
+		return err_memory(e);
+	if (!all && s->out.len < FLUSH_BYTES)
+		return 0;
+	if (s->out.len && fwrite(s->out.data, 1, s->out.len, stdout) != s->out.len)
+		return err_set(e, ERR_WORLD, "cannot write the output: %s", strerror(errno));
+	str_clear(&s->out);
+	if (all && fflush(stdout) != 0)
+		return err_set(e, ERR_WORLD, "cannot write the output: %s", strerror(errno));
+	return 0;
+}
+
+static int export_file(struct sink *s, const char *path, struct export_window window,
+	enum export_what what, struct err *e)
+{
+	struct export *x = NULL;
+	struct cell cells[EXPORT_MAX_COLUMNS];
+	int rc = export_open(&x, what, path, window, e);
+	if (rc == 0) {
+		struct export_marks marks = export_marks(x, window);
+		if (marks.simulated)
+			log_notice("%s: " SIMULATED_NOTE, path);
+		if (marks.captured)
+			log_notice("%s: " CAPTURED_NOTE, path);
+	}
+	while (rc == 0) {
+		rc = export_next(x, cells, e);
+		if (rc <= 0)
+			break;
+		if (s->is_json)
+			json_row(&s->json, s->columns, s->n_columns, cells);
+		else
+			csv_row(&s->out, s->columns, s->n_columns, cells);
+		rc = flush(s, false, e);
+	}
+	export_close(x);
+	return rc;
+}
+
+/* Opens the document. Its host is that of all rows; null if there are several hosts, which the
+ * rows name. */
+static int begin_json(
+	struct sink *s, const struct store_list *stores, enum export_what what, struct err *e)
+{
+	char host[EXPORT_HOST_CAP] = "";
+	int rc = export_host(host, stores->paths, stores->n, e);
+	s->json = (struct json){ .out = &s->out, .lines = 2 };
+	json_open(&s->json, NULL, '{');
+	json_text(&s->json, "schema", "gua-export-1");
+	json_text(&s->json, "host", *host ? host : NULL);
+	json_text(&s->json, "what", whats[what]);
+	json_open(&s->json, "rows", '[');
+	return rc;
+}
+
+static int export_all(struct sink *s, const struct store_list *stores,
+	struct export_window window, enum export_what what, struct err *e)
+{
+	int rc = s->is_json ? begin_json(s, stores, what, e) : 0;
+	s->n_columns = export_columns(what, s->columns);
+	if (!s->is_json)
+		csv_header(&s->out, s->columns, s->n_columns);
+	for (size_t i = 0; i < stores->n && rc == 0; i++)
+		rc = export_file(s, stores->paths[i], window, what, e);
+	if (s->is_json && rc == 0) {
+		json_close(&s->json, ']');
+		json_close(&s->json, '}');
+	}
+	return rc ? rc : flush(s, true, e);
+}
+
+static int read_window(
+	const struct export_options *o, struct export_window *window, struct err *e)
+{
+	int64_t now_ms;
+	struct window w = { .since_ms = 0, .until_ms = INT64_MAX / 4 };
+	if (cmd_now(o->now, &now_ms, e) != 0)
+		return ERR_USAGE;
+	if (o->window.last)
+		w.until_ms = now_ms;
+	if (window_parse(&w, &o->window, now_ms, o->utc, e) != 0)
+		return ERR_USAGE;
+	*window = (struct export_window){ w.since_ms, w.until_ms };
+	return 0;
+}
+
+static enum export_what read_what(const char *what)
+{
+	for (int i = 0; i < EXPORT_WHATS && what; i++)
+		if (strcmp(whats[i], what) == 0)
+			return (enum export_what)i;
+	return EXPORT_USAGE;
+}
+
+/* Sets the format; ERR_USAGE for two of them, and for options of another one. */
+static int read_format(struct export_options *o, struct err *e)
+{
+	const char *flag = o->json ? "json" : o->openmetrics ? "openmetrics" : NULL;
+	if (o->json && o->openmetrics)
+		return err_set(e, ERR_USAGE, "--json and --openmetrics exclude each other");
+	if (flag && o->format && strcmp(flag, o->format) != 0)
+		return err_set(e, ERR_USAGE, "--%s and --format %s exclude each other", flag,
+			o->format);
+	o->format = flag ? flag : o->format ? o->format : "csv";
+	o->openmetrics = strcmp(o->format, "openmetrics") == 0;
+	o->json = strcmp(o->format, "json") == 0;
+	o->store = strcmp(o->format, "store") == 0;
+	if (!o->openmetrics && (o->past.step_ms || o->past.labels.n || o->past.identities))
+		return err_set(e, ERR_USAGE,
+			"--step, --label and --identities are for --openmetrics only");
+	if (o->openmetrics && o->what)
+		return err_set(e, ERR_USAGE, "--what does not go with --openmetrics");
+	if (o->store && o->what)
+		return err_set(e, ERR_USAGE, "--what does not go with --format store");
+	return 0;
+}
+
+static int export_past(const struct export_options *o, const struct store_list *stores,
+	struct export_window window, const struct config *config, struct err *e)
+{
+	if (stores->n != 1)
+		return err_set(e, ERR_USAGE,
+			"--openmetrics is about one store: export each with its own --label "
+			"instance=HOST");
+	return export_openmetrics(stores->paths[0], window, &o->past, config, e);
+}
+
+static int export(struct export_options *o, const struct config *config, struct err *e)
+{
+	struct sink s = { 0 };
+	struct store_list stores = { 0 };
+	struct export_window window;
+	int rc = read_format(o, e);
+	s.is_json = o->json;
+	if (rc == 0)
+		rc = read_window(o, &window, e);
+	if (rc == 0)
+		rc = choose_db_list(&stores, &o->db, e);
+	choose_db_note_unread(&stores);
+	if (rc == 0 && o->store)
+		rc = export_store(&stores, window, e);
+	else if (rc == 0 && o->openmetrics)
+		rc = export_past(o, &stores, window, config, e);
+	else if (rc == 0)
+		rc = export_all(&s, &stores, window, read_what(o->what), e);
+	str_finish(&s.out);
+	store_list_finish(&stores);
+	return rc;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct export_options o = { 0 };
+	struct configuration conf = { 0 };
+	struct command_line line = { .argc = argc, .argv = argv, .given = conf.given };
+	struct err e = { 0 };
+	int status = 0;
+	if (!cmd_line_only(self, &line, &o, &status) &&
+		!configure(self, &conf, &o.conf, &o, &status))
+		status = export(&o, &conf.values, &e) ? cmd_fail(self, &e) : 0;
+	configuration_finish(&conf);
+	texts_finish(&o.db);
+	return status;
+}
+
+const struct command cmd_export = {
+	.name = "export",
+	.summary = "print the rows of a store as CSV, JSON or OpenMetrics",
+	.usage = "[--db PATH]... [--what WHAT] [--format FORMAT] [OPTIONS]",
+	.details = WINDOW_DETAILS,
+	.options = rows,
+	.run = run,
+};

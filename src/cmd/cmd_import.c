@@ -1,0 +1,112 @@
+/* gua import: imports a database of the Python tool gpu-usage-audit. */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/timetext.h"
+#include "cmd/share/choose_db.h"
+#include "cmd/cmd.h"
+#include "cmd/share/progress.h"
+#include "import/import.h"
+#include "store/store.h"
+
+struct values {
+	const char *db;
+	int64_t interval_ms;
+};
+
+static const struct option_row options[] = {
+	{ OPTION_TEXT, 0, "db", "PATH", "the store to import into",
+		.offset = offsetof(struct values, db) },
+	{ OPTION_DURATION, 0, "interval", "D",
+		"interval of samples for which the file has none (default 30s)",
+		.offset = offsetof(struct values, interval_ms), .min = 1, .max = 86400000 },
+	{ 0 },
+};
+
+static void print_summary(const char *path, const struct import_summary *s)
+{
+	char from[32] = "-", to[32] = "-";
+	if (s->first_ms >= 0) {
+		moment_iso(from, sizeof(from), s->first_ms / 1000 * 1000);
+		moment_iso(to, sizeof(to), s->last_ms / 1000 * 1000);
+	}
+	char safe[PATH_MAX];
+	text_escape(safe, sizeof(safe), path, strlen(path));
+	printf("imported %s: host %s, %" PRId64 " cards, %" PRId64 " ticks, %" PRId64
+	       " samples from %s to %s; skipped: %" PRId64 " samples already recorded, %" PRId64
+	       " malformed rows",
+		safe, s->facts.hostname, s->cards, s->ticks, s->samples, from, to, s->recorded,
+		s->bad_rows);
+	if (s->misdated)
+		printf(", %" PRId64 " samples dated before 2007 or in the future", s->misdated);
+	putchar('\n');
+}
+
+static int import_file(const struct command *self, const char *path, const struct values *v,
+	const char *db, struct progress *bar)
+{
+	struct err e = { 0 };
+	struct clock clock;
+	struct pyfile *file = NULL;
+	struct store *store = NULL;
+	struct import_summary summary;
+	clock_init_real(&clock);
+	struct import_question question = {
+		.path = path,
+		.now_ms = clock_wall_ms(&clock),
+		.interval_ms = v->interval_ms,
+		.progress = progress_step,
+		.context = bar,
+	};
+	/* Until the file is open nothing has to be undone, and a signal ends the program. */
+	if (pyfile_open(&file, path, question.now_ms, &e) == 0 &&
+		progress_hold_signals(bar) == 0 && store_open(&store, db, &e) == 0)
+		import_run(store, file, &question, &summary, &e);
+	progress_erase(bar);
+	pyfile_close(file);
+	store_close(store);
+	clock_finish(&clock);
+	if (e.code)
+		return cmd_fail(self, &e);
+	print_summary(path, &summary);
+	return 0;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct values v = { .interval_ms = IMPORT_INTERVAL_MS };
+	struct err e = { 0 };
+	char db[PATH_MAX];
+	int status = 0;
+	int first = cmd_options(self, argc, argv, &v, &status);
+	if (!first)
+		return status;
+	if (argc - first != 1)
+		err_set(&e, ERR_USAGE, "give one FILE to import");
+	else if (!v.db && choose_db_own(db, sizeof(db), &e) == 0)
+		v.db = db;
+	if (e.code)
+		return cmd_fail(self, &e);
+	struct progress bar;
+	progress_init(&bar, "rows");
+	return import_file(self, argv[first], &v, v.db, &bar);
+}
+
+const struct command cmd_import = {
+	.name = "import",
+	.summary = "import a database of the Python tool gpu-usage-audit",
+	.usage = "FILE [--db PATH] [--interval D]",
+	.details =
+		"FILE is only read. After a failure or Ctrl-C nothing is imported. The same\n"
+		"file is not imported twice. A damaged file is refused, and so is one that "
+		"takes\n"
+		"more work than its size explains. Samples dated before 2007 or in the future "
+		"are\n"
+		"left out and counted.",
+	.options = options,
+	.operands = "FILE",
+	.run = run,
+};

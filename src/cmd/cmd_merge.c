@@ -1,0 +1,102 @@
+/* gua merge: makes one store of many. */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/timetext.h"
+#include "cmd/cmd.h"
+#include "cmd/share/progress.h"
+#include "store/store_list.h"
+#include "audit/stores_check.h"
+#include "store/merge.h"
+
+static const struct option_row options[] = { { 0 } };
+
+/* Finds the stores; one that cannot be read is an error, because the new store would lack it.
+ */
+static int list_stores(struct store_list *stores, int n, char **paths, struct err *e)
+{
+	int rc = 0;
+	for (int i = 0; i < n && rc == 0; i++)
+		rc = store_list_add(stores, paths[i], e);
+	if (rc == 0 && stores->n_unread)
+		rc = err_set(e, ERR_WORLD, "%s; no store was made", stores->unread[0]);
+	return rc;
+}
+
+static void print_summary(const char *path, size_t n, const struct merge_summary *s)
+{
+	char safe[PATH_MAX], from[32] = "-", to[32] = "-";
+	text_escape(safe, sizeof(safe), path, strlen(path));
+	if (s->first_ms >= 0) {
+		moment_iso(from, sizeof(from), s->first_ms / 1000 * 1000);
+		moment_iso(to, sizeof(to), s->last_ms / 1000 * 1000);
+	}
+	printf("merged %zu store%s into %s: %" PRId64 " host%s, %" PRId64
+	       " GPU%s, from %s to %s, "
+	       "%.1f MiB\n",
+		n, n == 1 ? "" : "s", safe, s->hosts, s->hosts == 1 ? "" : "s", s->cards,
+		s->cards == 1 ? "" : "s", from, to, (double)s->bytes / (1 << 20));
+}
+
+static int merge(const char *path, const struct store_list *stores, struct err *e)
+{
+	struct progress bar;
+	struct merge_summary summary = { 0 };
+	struct merge_hosts hosts = { 0 };
+	bool simulated = false;
+	progress_init(&bar, "stores");
+	const struct merge_wish wish = { .path = path,
+		.paths = (const char *const *)stores->paths,
+		.n_paths = stores->n,
+		.hosts = &hosts,
+		.progress = progress_step,
+		.context = &bar };
+	file_allow_many();
+	int rc = stores_check(wish.paths, wish.n_paths, &simulated, &hosts, e);
+	if (rc == 0) {
+		progress_hold_signals(&bar);
+		rc = store_merge(&wish, &summary, e);
+		progress_erase(&bar);
+	}
+	if (rc == 0)
+		print_summary(path, stores->n, &summary);
+	if (rc == 0 && simulated)
+		log_notice("some of the data is simulated or captured; the new store says so");
+	free(hosts.items);
+	return rc;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct store_list stores = { 0 };
+	struct err e = { 0 };
+	int status = 0, nothing = 0;
+	int first = cmd_options(self, argc, argv, &nothing, &status);
+	if (!first)
+		return status;
+	int rc = argc - first < 2
+			 ? err_set(&e, ERR_USAGE, "give OUT and the stores to merge")
+			 : list_stores(&stores, argc - first - 1, argv + first + 1, &e);
+	if (rc == 0)
+		rc = merge(argv[first], &stores, &e);
+	store_list_finish(&stores);
+	return rc ? cmd_fail(self, &e) : 0;
+}
+
+const struct command cmd_merge = {
+	.name = "merge",
+	.summary = "make one store of the stores of several hosts",
+	.usage = "OUT STORE...",
+	.details = "OUT must not exist; it appears when it is complete. A STORE is a file, a\n"
+		   "directory of stores or a pattern, and is only read. Stores that have the "
+		   "same\n"
+		   "time of the same cards are refused.",
+	.options = options,
+	.operands = "FILE",
+	.run = run,
+};

@@ -1,0 +1,112 @@
+/* gua metrics: prints the counters and readings of a store for Prometheus, or writes them to a
+ * file for node_exporter's textfile collector. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "cmd/share/choose_db.h"
+#include "cmd/cmd.h"
+#include "cmd/share/configure.h"
+#include "cmd/share/cmd_window.h"
+#include "export/scrape.h"
+#include "export/exposition.h"
+
+struct metrics_options {
+	const char *db, *textfile, *identities, *now;
+	bool openmetrics;
+	struct configure_options conf;
+};
+
+#define ROW(member) .offset = offsetof(struct metrics_options, member)
+static const struct option_row rows[] = {
+	{ OPTION_TEXT, 0, "db", "PATH", "the store (default: see FILES in man gua)", ROW(db) },
+	{ OPTION_TEXT, 0, "textfile", "FILE",
+		"write to FILE, whole or not at all, for node_exporter's textfile collector",
+		ROW(textfile) },
+	{ OPTION_FLAG, 0, "openmetrics", .help = "print OpenMetrics 1.0", ROW(openmetrics) },
+	{ OPTION_CHOICE, 0, "identities", "HOW",
+		"whose time it is: user, group, hashed or off (default user)",
+		.choices = IDENTITY_WORDS, ROW(identities) },
+	CONFIGURE_ROWS(struct metrics_options, conf),
+	NOW_OPTION(struct metrics_options, now),
+	{ 0 },
+};
+
+static int check(const struct metrics_options *o, struct err *e)
+{
+	size_t len = o->textfile ? strlen(o->textfile) : 0;
+	if (o->textfile && o->openmetrics)
+		return err_set(e, ERR_USAGE,
+			"--textfile and --openmetrics exclude each other: node_exporter reads "
+			"the text format only");
+	if (o->textfile && (len < 6 || strcmp(o->textfile + len - 5, ".prom") != 0))
+		return err_set(e, ERR_USAGE,
+			"--textfile: the name must end in .prom, or node_exporter ignores it");
+	return 0;
+}
+
+/* The store that was named, or the usual one. */
+static int choose(struct chosen_db *db, const char *named, struct err *e)
+{
+	if (!named)
+		return choose_db_to_read(db, e);
+	if (!text_copy(db->path, sizeof(db->path), named))
+		return err_set(e, ERR_USAGE, "--db: the path is too long");
+	return 0;
+}
+
+static int print(struct str *out, const struct metrics_options *o, const struct config *config,
+	struct err *e)
+{
+	struct chosen_db db = { .path = "" };
+	struct identity_names names;
+	struct scrape s = { 0 };
+	int64_t now_ms = 0;
+	int rc = check(o, e);
+	if (rc == 0)
+		rc = cmd_now(o->now, &now_ms, e);
+	if (rc == 0)
+		rc = identity_names_init(&names, config, o->identities, e);
+	if (rc == 0)
+		rc = choose(&db, o->db, e);
+	if (rc == 0)
+		rc = scrape_read(&s, db.path, &names, now_ms, e);
+	if (rc == 0)
+		exposition_print(out, &s, o->openmetrics);
+	scrape_finish(&s);
+	return rc == 0 && out->failed ? err_memory(e) : rc;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct metrics_options o = { 0 };
+	struct configuration conf = { 0 };
+	struct command_line line = { .argc = argc, .argv = argv, .given = conf.given };
+	struct str out = { 0 };
+	struct err e = { 0 };
+	int status = 0;
+	if (cmd_line_only(self, &line, &o, &status))
+		return status;
+	if (configure(self, &conf, &o.conf, &o, &status)) {
+		configuration_finish(&conf);
+		return status;
+	}
+	int rc = print(&out, &o, &conf.values, &e);
+	if (rc == 0 && o.textfile)
+		rc = file_replace(o.textfile, out.data, out.len, &e);
+	configuration_finish(&conf);
+	if (rc == 0 && !o.textfile)
+		return cmd_print(self, &out);
+	str_finish(&out);
+	return rc ? cmd_fail(self, &e) : 0;
+}
+
+const struct command cmd_metrics = {
+	.name = "metrics",
+	.summary = "print counters and readings for Prometheus",
+	.usage = "[--db PATH] [--textfile FILE] [OPTIONS]",
+	.details = "Counters come from the store and never restart from 0 with the recorder.\n"
+		   "gua serve answers the same at /metrics.",
+	.options = rows,
+	.run = run,
+};

@@ -1,0 +1,32 @@
+/* gua report over another engine than stores: gua-fleet runs it with its own. */
+#ifndef GUA_CMD_CMD_REPORT_H
+#define GUA_CMD_CMD_REPORT_H
+
+#include "cmd/cmd_fleet.h"
+#include "audit/audit.h"
+#include "store/store_list.h"
+
+/* The hosts to fetch stores from, and the time that the report is about. */
+struct report_hosts {
+	const char *file;
+	int64_t since_ms, until_ms;
+	int64_t timeout_ms; /* for each host */
+};
+
+struct report_engine {
+	/* Prepares, when the options and the configuration have been read. */
+	int (*open)(void *context, const struct fleet_values *v, const struct config *c,
+		struct err *e);
+	int (*audit)(
+		void *context, struct audit *a, const struct audit_question *q, struct err *e);
+	/* Fetches the stores of hosts; asked() then says how that went. */
+	int (*fetch)(void *context, const struct report_hosts *hosts, struct store_list *stores,
+		struct err *e);
+	const struct asked_hosts *(*asked)(void *context);
+	void *context;
+};
+/* Runs the command. `engine` NULL: over stores. Returns the exit status. */
+int report_run(
+	const struct command *self, int argc, char **argv, const struct report_engine *engine);
+
+#endif

@@ -1,0 +1,18 @@
+/* The options of `gua serve`: known to gua, which lists and completes them, and to gua-serve,
+ * which parses them. */
+#ifndef GUA_CMD_CMD_SERVE_H
+#define GUA_CMD_CMD_SERVE_H
+
+#include "base/options.h"
+#include "cmd/share/configure.h"
+
+/* Most of them are keys of gua.conf, too: their values are read from there. */
+struct serve_values {
+	struct texts db;
+	const char *now;
+	bool utc;
+	struct config_serve conf_serve;
+	struct configure_options conf;
+};
+
+#endif

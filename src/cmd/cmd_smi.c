@@ -1,0 +1,386 @@
+/* gua smi: stands in for nvidia-smi in scripts: its options, layouts and exit statuses. */
+#include "cmd/cmd_smi.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/cmd.h"
+#include "cmd/share/line_output.h"
+#include "cmd/share/cmd_live.h"
+#include "cmd/share/query_rows.h"
+#include "view/dmon.h"
+#include "view/query.h"
+#include "view/smi.h"
+
+/* Exit statuses of nvidia-smi; others are the driver's codes. */
+enum { STATUS_USAGE = 2, STATUS_UNAVAILABLE = 3, STATUS_NOTHING = 6, STATUS_NO_DRIVER = 9 };
+enum { STATUS_NO_LIBRARY = 12, STATUS_LOST = 15, STATUS_OTHER = 255 };
+enum { CODE_NO_GPU = 28 };
+
+struct values {
+	struct live_values live;
+	struct filter_values filter;
+	const char *display, *loop, *loop_ms, *file;
+	const char *gpu, *apps, *accounted, *retired, *remapped, *format;
+	bool list, report, all, xml, version, dtd, terse;
+	bool help_gpu, help_apps, help_accounted, help_retired, help_remapped;
+};
+
+#define AT(field) .offset = offsetof(struct values, field)
+
+static const struct option_row options[] = {
+	{ OPTION_FLAG, 'L', "list-gpus", .help = "one line per card: index, name, UUID",
+		AT(list) },
+	{ OPTION_FLAG, 'q', "query", .help = "all that is known of each card", AT(report) },
+	{ OPTION_FLAG, 'a', "all", .help = "the same", AT(all), .hidden = true },
+	{ OPTION_FLAG, 'x', "xml-format", .help = "with -q: as XML", AT(xml) },
+	{ OPTION_FLAG, 0, "dtd", .help = "accepted for compatibility and ignored", AT(dtd),
+		.hidden = true },
+	{ OPTION_FLAG, 't', "terse", .help = "accepted for compatibility and ignored",
+		AT(terse), .hidden = true },
+	{ OPTION_TEXT, 'd', "display", "SECTION,...",
+		"with -q: only MEMORY, UTILIZATION, ECC, TEMPERATURE, POWER, CLOCK, PIDS ...",
+		AT(display), .words = smi_section_names },
+	{ OPTION_FLAG, 0, "version", .help = "versions of the driver, its library and CUDA",
+		AT(version) },
+	QUERY_ROWS,
+	{ OPTION_TEXT, 0, "format", "FORMAT,...", "of --query-...: csv[,noheader][,nounits]",
+		AT(format), .words = query_formats },
+	QUERY_HELP_ROWS,
+	{ OPTION_LIST, 'i', "id", "CARD,...", "only these cards: index, UUID or PCI address",
+		AT(filter.ids) },
+	{ OPTION_MAYBE_NEXT, 'l', "loop", "SECONDS",
+		"repeat at this interval (without a value: 5 s)", AT(loop) },
+	{ OPTION_TEXT, 0, "loop-ms", "MS", "the same in milliseconds; also -lms MS",
+		AT(loop_ms) },
+	{ OPTION_TEXT, 'f', "filename", "FILE", "write to FILE instead of standard output",
+		AT(file) },
+	LIVE_ROWS(struct values, live),
+	{ 0 },
+};
+
+/* The driver's words for its codes, as nvidia-smi prints them after "Failed to initialize
+ * NVML: ". */
+static const char *code_words(int code)
+{
+	static const struct {
+		int code;
+		const char *words;
+	} known[] = {
+		{ 4, "Insufficient Permissions" },
+		{ 8, "Insufficient External Power" },
+		{ 11, "Interrupt Request Issue" },
+		{ 14, "Corrupted infoROM" },
+		{ 15, "GPU is lost" },
+		{ 16, "GPU requires reset" },
+		{ 17, "GPU access blocked by the operating system" },
+		{ 18, "Driver/library version mismatch" },
+		{ 20, "Insufficient Memory" },
+	};
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (known[i].code == code)
+			return known[i].words;
+	return "Unknown Error";
+}
+
+/* Scripts read nvidia-smi's sentence from standard output; ours, which says more, goes to
+ * standard error. */
+static int fail(const struct command *self, const struct err *e)
+{
+	int number = e->number;
+	bool driver = e->code == ERR_WORLD && number;
+	const char *name = self->called ? self->called : "gua smi";
+	fprintf(stderr, "%s: %s\n", name, e->text);
+	if (e->code == ERR_USAGE) {
+		fprintf(stderr, "usage: %s %s\n", name, self->usage);
+		return STATUS_USAGE;
+	}
+	if (e->code == ERR_NOTHING || (driver && number == CODE_NO_GPU)) {
+		puts("No devices were found");
+		return STATUS_NOTHING;
+	}
+	if (!driver)
+		return e->code == ERR_BUSY ? STATUS_OTHER : 1;
+	if (number == STATUS_NO_DRIVER)
+		puts("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA "
+		     "driver. Make sure that the latest NVIDIA driver is installed and "
+		     "running.\n");
+	else if (number == STATUS_NO_LIBRARY)
+		puts("NVIDIA-SMI couldn't find libnvidia-ml.so library in your system.");
+	else
+		printf("Failed to initialize NVML: %s\n", code_words(number));
+	return number < STATUS_OTHER ? number : STATUS_OTHER;
+}
+
+/* What nvidia-smi can do and gua cannot or may not. */
+static const char *const refused[] = { "topo", "drain", "nvlink", "c2c", "clocks",
+	"encodersessions", "fbcsessions", "vgpu", "mig", "compute-policy", "boost-slider",
+	"power-hint", "base-clocks", "event-log", "cper", "conf-compute", "gpm", "pci",
+	"power-smoothing", "power-profiles", "rusd", "prm", "soc", "daemon", "replay",
+	"--query-supported-clocks", "-pm", "--persistence-mode", "-e", "--ecc-config", "-p",
+	"--reset-ecc-errors", "-c", "--compute-mode", "--gom", "-r", "--gpu-reset", "-vm",
+	"--virt-mode", "-lgc", "--lock-gpu-clocks", "-rgc", "--reset-gpu-clocks", "-lmc",
+	"--lock-memory-clocks", "-rmc", "--reset-memory-clocks", "-lmcd", "-rmcd", "-ac",
+	"--applications-clocks", "-rac", "--reset-applications-clocks", "-pl", "--power-limit",
+	"-sc", "-cc", "--cuda-clocks", "-am", "--accounting-mode", "-caa",
+	"--clear-accounted-apps", "--auto-boost-default", "--auto-boost-permission", "-mig",
+	"--multi-instance-gpu", "-gtt", "--gpu-target-temp", "-den", "--dram-encryption", "-u",
+	"--unit", "-B", "--list-excluded-gpus", "--set-hostname", "-col", "--columns", NULL };
+
+/* The first argument that is one of these; NULL: none. */
+static const char *find_refused(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		for (size_t k = 0; refused[k]; k++) {
+			size_t len = strlen(refused[k]);
+			bool word = refused[k][0] != '-';
+			if (strncmp(argv[i], refused[k], len) == 0 &&
+				(argv[i][len] == '\0' || argv[i][len] == '=') &&
+				(!word || i == 1))
+				return refused[k];
+		}
+	return NULL;
+}
+
+/* nvidia-smi takes -lms, and -i=0 for -i 0. getopt would see other options. */
+static void respell(int argc, char **argv)
+{
+	static char loop_ms[] = "--loop-ms";
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		char *arg = argv[i];
+		if (strcmp(arg, "-lms") == 0)
+			argv[i] = loop_ms;
+		else if (arg[0] == '-' && arg[1] && arg[1] != '-' && arg[2] == '=')
+			memmove(arg + 2, arg + 3, strlen(arg + 3) + 1);
+	}
+}
+
+/* The arguments for another command, which starts them with words of its own. */
+struct arguments {
+	char **all;
+	int n;
+};
+
+static bool has_word(const struct arguments *w, const char *word)
+{
+	for (int i = 1; i < w->n; i++)
+		if (strncmp(w->all[i], word, strlen(word)) == 0)
+			return true;
+	return false;
+}
+
+/* Runs a command under our name and with our statuses. Without --db no store is read: nothing
+ * of the past is shown. */
+static int hand_to(const struct command *self, const struct command *to, struct arguments *w)
+{
+	static char no_store[] = "--no-store";
+	struct command command = *to;
+	if (!has_word(w, "--db")) {
+		memmove(w->all + 2, w->all + 1, (size_t)(w->n - 1) * sizeof(*w->all));
+		w->all[1] = no_store;
+		w->n++;
+	}
+	command.called = self->called ? self->called : "gua smi";
+	command.fail = fail;
+	return command.run(&command, w->n, w->all);
+}
+
+/* dmon and pmon. pmon shows no memory unless it is asked for. */
+static int monitor(const struct command *self, struct arguments *w)
+{
+	static char processes[] = "-p", select[] = "-s", use[] = "u";
+	bool pmon = strcmp(w->all[1], "pmon") == 0;
+	if (!pmon) {
+		memmove(w->all, w->all + 1, (size_t)--w->n * sizeof(*w->all));
+		return hand_to(self, &cmd_dmon, w);
+	}
+	memmove(w->all + 4, w->all + 2, (size_t)(w->n - 2) * sizeof(*w->all));
+	w->all[1] = processes;
+	w->all[2] = select;
+	w->all[3] = use;
+	w->n += 2;
+	return hand_to(self, &cmd_dmon, w);
+}
+
+/* The fields that a --query-... asks for; NULL: the values ask for no query. */
+static const char *query_of(const struct values *v, struct query *q)
+{
+	q->apps = v->apps != NULL;
+	q->list = v->accounted	? QUERY_ACCOUNTED
+		  : v->retired	? QUERY_RETIRED
+		  : v->remapped ? QUERY_REMAPPED
+				: QUERY_NO_LIST;
+	const char *const lists[] = { v->gpu, v->apps, v->accounted, v->retired, v->remapped };
+	for (size_t i = 0; i < 5; i++)
+		if (lists[i])
+			return lists[i];
+	return NULL;
+}
+
+/* gua query answers; before, the sentence by which scripts recognise an unknown field. */
+static int query(const struct command *self, const struct values *v, struct arguments *w)
+{
+	struct query q = { 0 };
+	const char *list = query_of(v, &q);
+	if (list && query_fields(&q, list, NULL) != 0 && q.wrong) {
+		char safe[128];
+		text_escape(safe, sizeof(safe), q.wrong, strcspn(q.wrong, ", "));
+		printf("Field \"%s\" is not a valid field to query.\n\n", safe);
+		fflush(stdout);
+	}
+	return hand_to(self, &cmd_query, w);
+}
+
+static bool is_query(const struct values *v)
+{
+	return v->gpu || v->apps || v->accounted || v->retired || v->remapped || v->help_gpu ||
+	       v->help_apps || v->help_accounted || v->help_retired || v->help_remapped;
+}
+
+/* How the cards are shown. */
+struct show {
+	const struct values *v;
+	struct filter filter;
+	unsigned sections;
+	struct line_output output;
+	bool lost; /* a card was lost at the last look */
+};
+
+static int look_once(struct live_session *s, struct show *show, struct str *out, struct err *e)
+{
+	struct smi smi;
+	const struct values *v = show->v;
+	int rc = cmd_live_refresh(s, e);
+	if (rc)
+		return rc;
+	rc = smi_init(&smi, s->live, &show->filter, e);
+	if (rc == 0 && v->version)
+		smi_versions(&smi, out);
+	else if (rc == 0 && v->list)
+		smi_list(&smi, out);
+	else if (rc == 0 && v->xml)
+		smi_xml(&smi, out);
+	else if (rc == 0 && (v->report || v->all))
+		smi_report(&smi, show->sections, out);
+	else if (rc == 0)
+		smi_table(&smi, out);
+	show->lost = rc == 0 && smi_lost(&smi);
+	smi_finish(&smi);
+	return rc ? rc : line_output_write(&show->output, out, e);
+}
+
+static int look(struct live_session *s, struct show *show, struct err *e)
+{
+	struct str out = { 0 };
+	int rc;
+	do {
+		rc = look_once(s, show, &out, e);
+	} while (show->output.every_ms &&
+		 cmd_live_again(s, &cmd_smi, &rc, e, show->output.every_ms));
+	str_finish(&out);
+	return rc;
+}
+
+/* Opens the driver and shows the cards. */
+static int show_cards(struct show *show, struct err *e)
+{
+	static struct live_session s; /* a thread that hangs may still use its clock */
+	const struct values *v = show->v;
+	unsigned char wanted[METRIC_COUNT] = { 0 };
+	struct live_values live = v->live;
+	bool report = v->report || v->all || v->xml;
+	/* nothing of the past is shown */
+	live.no_store = true;
+	live.accounts = report;
+	live.once = !show->output.every_ms;
+	live.cards_only = v->list || v->version;
+	smi_table_wanted(wanted);
+	if (report)
+		smi_report_wanted(wanted);
+	int rc = cmd_live_open(&s, &live, wanted, e);
+	if (rc)
+		return rc;
+	rc = line_output_open(&show->output, e);
+	if (rc == 0)
+		rc = look(&s, show, e);
+	rc = line_output_close(&show->output, rc, e);
+	cmd_live_close(&s);
+	return rc;
+}
+
+/* Shows the cards as the options say; they are not a query. */
+static int show_as(const struct values *v, int *status, struct err *e)
+{
+	struct show show = { .v = v, .output = { .path = v->file } };
+	int rc = cmd_loop(v->loop, v->loop_ms, &show.output.every_ms, e);
+	if (rc == 0 && v->display)
+		rc = smi_sections(v->display, &show.sections, e);
+	if (rc == 0)
+		rc = filter_init(&show.filter, &v->filter, e);
+	if (rc == 0)
+		rc = show_cards(&show, e);
+	*status = show.lost && !v->version ? STATUS_LOST : 0;
+	return rc;
+}
+
+static int refuse(const struct command *self, const char *word)
+{
+	fprintf(stderr,
+		"%s: gua has no '%s': it reads cards and changes nothing; use NVIDIA's own "
+		"nvidia-smi for that\n",
+		self->called ? self->called : "gua smi", word);
+	return STATUS_UNAVAILABLE;
+}
+
+/* `w` are the arguments as they were given: getopt changes the order of argv. */
+static int run_with(const struct command *self, int argc, char **argv, struct arguments *w)
+{
+	struct values v = { 0 };
+	struct err e = { 0 };
+	struct command own = *self;
+	int status = 0;
+	const char *no = find_refused(argc, argv);
+	if (argc > 1 && (strcmp(argv[1], "dmon") == 0 || strcmp(argv[1], "pmon") == 0))
+		return monitor(self, w);
+	if (no)
+		return refuse(self, no);
+	own.fail = fail;
+	if (cmd_options_only(&own, argc, argv, &v, &status))
+		return status;
+	if (is_query(&v))
+		return query(self, &v, w);
+	return show_as(&v, &status, &e) ? fail(&own, &e) : status;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	enum { MORE = 8 }; /* words that are put before */
+	struct arguments w = { calloc((size_t)argc + MORE, sizeof(*w.all)), argc };
+	if (!w.all)
+		return STATUS_OTHER;
+	respell(argc, argv);
+	memcpy(w.all, argv, (size_t)argc * sizeof(*w.all));
+	int status = run_with(self, argc, argv, &w);
+	free(w.all);
+	return status;
+}
+
+const struct command cmd_smi = {
+	.name = "smi",
+	.summary = "stand in for nvidia-smi in scripts: table, -L, -q, queries, dmon",
+	.usage = "[-L | -q [-x] [-d SECTION,...] | --query-gpu=FIELD,... | dmon | pmon] "
+		 "[OPTIONS]",
+	.details = "Options, layouts and exit statuses are those of nvidia-smi. Nothing on a "
+		   "card is\nchanged.",
+	.options = options,
+	.operands = "dmon|pmon",
+	.run = run,
+};
+
+int smi_main(const char *called, int argc, char **argv)
+{
+	struct command smi = cmd_smi;
+	smi.called = called;
+	return smi.run(&smi, argc, argv);
+}

@@ -1,0 +1,319 @@
+/* gua stat: shows the cards now, one line each. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "cmd/share/cmd_live.h"
+#include "cmd/share/terminal.h"
+#include "version.h"
+#include "view/stat.h"
+
+struct values {
+	struct live_values live;
+	struct filter_values filter;
+	bool all, command, full_command, user, pid, fan, json, no_header, no_processes;
+	bool no_color, force_color, ascii, debug, version;
+	const char *codec, *power, *interval;
+	int64_t name_width;
+};
+
+#define AT(field) .offset = offsetof(struct values, field)
+
+static const struct option_row options[] = {
+	{ OPTION_FLAG, 'a', "show-all", .help = "the same as -c -u -p -F -e -P", AT(all) },
+	{ OPTION_FLAG, 'c', "show-cmd", .help = "the command of each process", AT(command) },
+	{ OPTION_FLAG, 'f', "show-full-cmd",
+		.help = "one line per process: pid, CPU, host memory, whole command line",
+		AT(full_command) },
+	{ OPTION_FLAG, 'u', "show-user", .help = "the user of each process", AT(user) },
+	{ OPTION_FLAG, 'p', "show-pid", .help = "the pid of each process", AT(pid) },
+	{ OPTION_FLAG, 'F', "show-fan-speed", .help = "the speed of the fan", AT(fan) },
+	{ OPTION_FLAG, 0, "show-fan", .help = "the same", AT(fan), .hidden = true },
+	{ OPTION_MAYBE_NEXT, 'e', "show-codec", "enc,dec", "use of the video engines",
+		.choices = "enc|dec", AT(codec) },
+	{ OPTION_MAYBE_NEXT, 'P', "show-power", "draw,limit", "the power",
+		.choices = "draw|limit", AT(power) },
+	{ OPTION_MAYBE_NEXT, 'i', "interval", "SECONDS",
+		"repeat at this interval (without a value: every second)", AT(interval) },
+	{ OPTION_MAYBE_NEXT, 0, "watch", "SECONDS", "the same", AT(interval), .hidden = true },
+	{ OPTION_FLAG, 0, "json", .help = "JSON; with -i one document per line", AT(json) },
+	{ OPTION_FLAG, 0, "no-header", .help = "leave out the line with host, time and driver",
+		AT(no_header) },
+	{ OPTION_FLAG, 0, "no-processes", .help = "leave out the processes", AT(no_processes) },
+	{ OPTION_COUNT, 0, "gpuname-width", "N", "width of the name; 0 hides it",
+		AT(name_width), .min = 0, .max = 200 },
+	{ OPTION_FLAG, 0, "no-color", .help = "use no colours", AT(no_color) },
+	{ OPTION_FLAG, 0, "force-color", .help = "use colours, also without a terminal",
+		AT(force_color) },
+	{ OPTION_FLAG, 0, "color", .help = "the same", AT(force_color), .hidden = true },
+	{ OPTION_FLAG, 0, "ascii", .help = "use only ASCII characters", AT(ascii) },
+	{ OPTION_FLAG, 'v', "version", .help = "print the version", AT(version) },
+	{ OPTION_FLAG, 0, "debug", .help = "accepted for compatibility and ignored", AT(debug),
+		.hidden = true },
+	FILTER_ROWS(struct values, filter, 0, 0, 0),
+	LIVE_ROWS(struct values, live),
+	{ 0 },
+};
+
+/* The time over which a single look measures CPU percentages. */
+enum { CPU_WAIT_MS = 100 };
+
+/* An option whose value names one or both of two words, such as "enc,dec". */
+struct pair_option {
+	const char *name, *words[2];
+	bool *given[2]; /* where to write which of them are named */
+};
+
+/* Reads the value; NULL: the option was not given; "": both words. */
+static int read_pair(const struct pair_option *o, const char *text, struct err *e)
+{
+	if (!text)
+		return 0;
+	*o->given[0] = *o->given[1] = *text == '\0';
+	for (const char *at = text; *at;) {
+		size_t len = strcspn(at, ",");
+		bool known = false;
+		for (size_t i = 0; i < 2; i++) {
+			bool same = len == strlen(o->words[i]) &&
+				    strncmp(at, o->words[i], len) == 0;
+			*o->given[i] |= same;
+			known |= same;
+		}
+		if (!known)
+			return err_set(e, ERR_USAGE, "--%s takes %s,%s, not '%s'", o->name,
+				o->words[0], o->words[1], text);
+		at += len + (at[len] == ',');
+	}
+	return 0;
+}
+
+static bool want_color(const struct values *v)
+{
+	if (v->force_color || v->no_color)
+		return v->force_color;
+	return terminal_has_color();
+}
+
+static int read_options(const struct values *v, struct stat_options *o, struct err *e)
+{
+	bool utf8 = terminal_is_utf8();
+	*o = (struct stat_options){ .command = v->command || v->all,
+		.full_command = v->full_command,
+		.user = v->user || v->all,
+		.pid = v->pid || v->all,
+		.fan = v->fan || v->all,
+		.encoder = v->all,
+		.decoder = v->all,
+		.draw = v->all,
+		.limit = v->all,
+		.no_header = v->no_header,
+		.no_processes = v->no_processes,
+		.name_width = v->name_width,
+		.style = { .columns = 80,
+			.ascii = v->ascii || !utf8,
+			.color = want_color(v),
+			.watch = v->force_color } };
+	if (v->no_color && v->force_color)
+		return err_set(e, ERR_USAGE, "--no-color and --force-color exclude each other");
+	const struct pair_option codec = { "show-codec", { "enc", "dec" },
+		{ &o->encoder, &o->decoder } };
+	const struct pair_option power = { "show-power", { "draw", "limit" },
+		{ &o->draw, &o->limit } };
+	int rc = read_pair(&codec, v->codec, e);
+	return rc ? rc : read_pair(&power, v->power, e);
+}
+
+/* What the frames show, and how. */
+struct frames {
+	struct filter filter;
+	struct stat_options options;
+	bool json;
+	bool screen;	  /* each frame replaces the last one on the terminal */
+	int64_t every_ms; /* 0: only one frame */
+};
+
+static void begin_screen(const struct frames *f)
+{
+	if (f->screen)
+		fputs("\033[?1049h", stdout);
+}
+
+static void end_screen(const struct frames *f)
+{
+	if (f->screen)
+		fputs("\033[?1049l", stdout);
+	fflush(stdout);
+}
+
+/* How many columns a line takes, without the codes of its colours. */
+static size_t line_columns(const char *line, size_t len)
+{
+	struct str plain = { 0 };
+	for (size_t at = 0; at < len;) {
+		size_t text = strcspn(line + at, "\033\n");
+		str_add_bytes(&plain, line + at, text < len - at ? text : len - at);
+		at += text + strcspn(line + at + text, "m") + 1;
+	}
+	size_t columns = text_columns(str_text(&plain));
+	str_finish(&plain);
+	return columns;
+}
+
+/* Prints the frame from the top of the screen. Lines that do not fit are counted and left out:
+ * scrolling would mix them with the previous frame. */
+static void show_screen(const char *text)
+{
+	struct terminal_size size = terminal_size();
+	size_t left = 0, used = 0;
+	bool sized = size.rows && size.columns;
+	for (const char *at = text; *at; at += strcspn(at, "\n") + 1)
+		left++;
+	fputs("\033[H", stdout);
+	for (const char *at = text; left; left--) {
+		size_t len = strcspn(at, "\n"), columns = line_columns(at, len);
+		size_t rows = sized && columns ? (columns - 1) / size.columns + 1 : 1;
+		bool fits = !sized || used + rows + (left > 1) <= size.rows;
+		if (used)
+			fputs("\n", stdout);
+		if (!fits) {
+			printf("(%zu more)\033[K", left);
+			used++;
+			break;
+		}
+		/* After a full line, clearing would erase its last column. */
+		bool whole = sized && columns && columns % size.columns == 0;
+		printf("%.*s%s", (int)len, at, whole ? "" : "\033[K");
+		used += rows;
+		at += len + 1;
+	}
+	/* Messages begin below the frame. On the last row there is nothing to clear. */
+	if (!sized || used < size.rows)
+		fputs("\n\033[J", stdout);
+}
+
+static int show(const struct frames *f, struct str *out, struct err *e)
+{
+	if (f->screen)
+		show_screen(str_text(out));
+	else
+		fputs(str_text(out), stdout);
+	bool whole = !out->failed && fflush(stdout) == 0 && !ferror(stdout);
+	str_clear(out);
+	return whole ? 0
+		     : err_set(e, ERR_WORLD, "cannot write the output: %s", strerror(errno));
+}
+
+/* Reads the cards and shows one frame. */
+static int look(
+	struct live_session *s, const struct frames *frames, struct str *out, struct err *e)
+{
+	const struct stat_options *o = &frames->options;
+	struct stat_pick picked = { 0 };
+	int rc = cmd_live_look(s, e);
+	if (rc == 0 && (o->full_command || frames->json))
+		live_measure_all(s->live, 0);
+	if (rc == 0 && o->full_command && !frames->every_ms) {
+		cmd_live_wait(s, CPU_WAIT_MS);
+		live_measure_all(s->live, 0);
+	}
+	if (rc == 0)
+		rc = stat_pick(&picked, s->live, &frames->filter, e);
+	if (rc == 0 && frames->json)
+		stat_json(out, &picked, frames->every_ms ? 0 : 5);
+	else if (rc == 0)
+		stat_text(out, &picked, o);
+	stat_pick_finish(&picked);
+	/* Print the frame even if there is no card, as gpustat does. */
+	if (rc == 0)
+		rc = show(frames, out, e);
+	return rc ? rc : cmd_live_check(s, e);
+}
+
+/* Explains why the utilisation of suspect cards is not believed. */
+static void say_suspects(const struct live *l, const struct filter *f)
+{
+	size_t n = 0;
+	char text[256];
+	const struct live_card *cards = live_cards(l, &n);
+	for (size_t i = 0; i < n; i++) {
+		if (cards[i].state != CARD_SUSPECT || !filter_card(f, &cards[i]))
+			continue;
+		live_suspect_text(text, sizeof(text), &cards[i]);
+		fprintf(stderr, "gua stat: %s\n", text);
+	}
+}
+
+static int watch(struct live_session *s, const struct frames *frames, struct err *e)
+{
+	struct str out = { 0 };
+	int rc;
+	if (frames->every_ms)
+		cmd_live_catch(s);
+	begin_screen(frames);
+	do {
+		rc = look(s, frames, &out, e);
+	} while (frames->every_ms && cmd_live_again(s, &cmd_stat, &rc, e, frames->every_ms));
+	end_screen(frames);
+	if (rc == 0 && !frames->json) {
+		cmd_live_note(s, &cmd_stat);
+		say_suspects(s->live, &frames->filter);
+	}
+	str_finish(&out);
+	return rc;
+}
+
+/* Reads the interval; 0: once, as in gpustat. */
+static int read_interval(const char *text, int64_t *every_ms, struct err *e)
+{
+	*every_ms = 0;
+	if (!text || strcmp(text, "0") == 0)
+		return 0;
+	int rc = cmd_seconds(*text ? text : "1", every_ms, e);
+	return rc ? err_prefix(e, "--interval") : 0;
+}
+
+static int print_version(const struct command *self)
+{
+	struct str out = { 0 };
+	str_add(&out, "gua " GUA_VERSION "\n");
+	return cmd_print(self, &out);
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct values v = { .name_width = -1 };
+	struct frames frames = { 0 };
+	static struct live_session s; /* a thread that hangs may still use its clock */
+	struct err e = { 0 };
+	int status = 0;
+	if (cmd_options_only(self, argc, argv, &v, &status))
+		return status;
+	if (v.version)
+		return print_version(self);
+	int rc = read_options(&v, &frames.options, &e);
+	if (rc == 0)
+		rc = read_interval(v.interval, &frames.every_ms, &e);
+	if (rc == 0)
+		rc = filter_init(&frames.filter, &v.filter, &e);
+	v.live.once = !frames.every_ms;
+	if (rc == 0)
+		rc = cmd_live_open(&s, &v.live, NULL, &e);
+	if (rc)
+		return cmd_fail(self, &e);
+	frames.json = v.json;
+	frames.screen = frames.every_ms && !v.json && isatty(STDOUT_FILENO);
+	rc = watch(&s, &frames, &e);
+	cmd_live_close(&s);
+	return rc ? cmd_fail(self, &e) : 0;
+}
+
+const struct command cmd_stat = {
+	.name = "stat",
+	.summary = "show the cards now, one line each: use, memory, users, idle times",
+	.usage = "[-acfupFeP] [-i [SECONDS]] [--json] [OPTIONS]",
+	.options = options,
+	.run = run,
+};

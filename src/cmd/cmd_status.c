@@ -1,0 +1,150 @@
+/* gua status: shows whether the recorder is running, and its problems. */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/size.h"
+#include "base/timetext.h"
+#include "cmd/share/choose_db.h"
+#include "cmd/cmd.h"
+#include "store/recorder_status.h"
+#include "render/status.h"
+#include "driver/kind.h"
+
+struct values {
+	const char *db;
+	bool json;
+};
+
+static const struct option_row options[] = {
+	{ OPTION_TEXT, 0, "db", "PATH", "the store (default: see FILES in man gua)",
+		.offset = offsetof(struct values, db) },
+	{ OPTION_FLAG, 0, "json", .help = "print JSON",
+		.offset = offsetof(struct values, json) },
+	{ 0 },
+};
+
+static void add_age(struct str *out, const char *label, int64_t at_ms, int64_t now_ms)
+{
+	char when[40], age[40];
+	if (at_ms < 0)
+		return;
+	moment_text(when, sizeof(when), at_ms, false);
+	duration_text(age, sizeof(age), now_ms > at_ms ? now_ms - at_ms : 0);
+	str_addf(out, "%-11s%s (%s ago)\n", label, when, age);
+}
+
+static void add_recorder(struct str *out, const struct recorder_status *s)
+{
+	pid_t pid = s->recorder.pid;
+	const char *how = recorder_status_end(s);
+	if (pid == RECORDER_ELSEWHERE)
+		str_addf(out, "%-11srunning, outside of this container\n", "recorder");
+	else if (pid)
+		str_addf(out, "%-11srunning (pid %d)\n", "recorder", (int)pid);
+	else
+		str_addf(out, "%-11snot running%s%s\n", "recorder", *how ? "; " : "", how);
+}
+
+static void add_cards(struct str *out, const struct store_status *s)
+{
+	int64_t all = 0;
+	for (size_t i = 0; i < CARD_STATUS_COUNT; i++)
+		all += s->cards[i];
+	str_addf(out, "%-11s%lld", "cards", (long long)all);
+	const char *separator = ": ";
+	for (size_t i = 0; i < CARD_STATUS_COUNT; i++) {
+		if (!s->cards[i])
+			continue;
+		str_addf(out, "%s%lld %s", separator, (long long)s->cards[i],
+			card_status_names[i]);
+		separator = ", ";
+	}
+	str_add(out, "\n");
+}
+
+static void add_store(struct str *out, const struct recorder_status *s)
+{
+	char safe[PATH_MAX], size[SIZE_TEXT_CAP];
+	text_escape(safe, sizeof(safe), s->db, strlen(s->db));
+	if (s->unreadable.code) {
+		str_addf(out, "%-11s%s\n", "store", s->unreadable.text);
+		return;
+	}
+	size_text(size, (double)s->store.file_bytes);
+	str_addf(out, "%-11s%s, %s", "store", safe, size);
+	size_text(size, (double)s->store.wal_bytes);
+	if (s->store.wal_bytes)
+		str_addf(out, " + %s not checkpointed", size);
+	str_add(out, "\n");
+	if (source_is_captured(s->store.source))
+		str_addf(out,
+			"%-11scaptured: the data was played from a capture of another host\n",
+			"source");
+	else if (source_is_invented(s->store.source))
+		str_addf(out, "%-11ssimulated: the data is invented\n", "source");
+}
+
+static void add_faults(struct str *out, const struct recorder_status *s)
+{
+	const struct published_fault *f;
+	if (s->recorder.pid && !recorder_status_fault(s, 0))
+		str_addf(out, "%-11snone\n", "faults");
+	for (size_t i = 0; (f = recorder_status_fault(s, i)); i++) {
+		char age[40];
+		duration_text(age, sizeof(age),
+			s->now_ms > f->since_ms ? s->now_ms - f->since_ms : 0);
+		str_addf(out, "%-11sfor %s: %s\n", "fault", age, f->text);
+	}
+}
+
+static void print_text(struct str *out, const struct recorder_status *s)
+{
+	add_recorder(out, s);
+	add_age(out, s->recorder.pid ? "since" : "started", s->started_ms, s->now_ms);
+	add_age(out, "last tick", s->tick_ms, s->now_ms);
+	if (s->store.any_run)
+		add_cards(out, &s->store);
+	add_store(out, s);
+	add_faults(out, s);
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	int status = 0;
+	struct err e = { 0 };
+	struct values v = { 0 };
+	struct chosen_db chosen = { 0 };
+	struct recorder_status s;
+	struct str out = { 0 };
+	if (cmd_options_only(self, argc, argv, &v, &status))
+		return status;
+	if (!v.db && choose_db_to_read(&chosen, &e))
+		return cmd_fail(self, &e);
+	if (*chosen.note)
+		log_notice("%s", chosen.note);
+	struct clock clock;
+	clock_init_real(&clock);
+	int rc = recorder_status_read(&s, v.db ? v.db : chosen.path, clock_wall_ms(&clock), &e);
+	if (rc && !v.json)
+		return cmd_fail(self, &e);
+	if (v.json)
+		status_json(&out, &s);
+	else
+		print_text(&out, &s);
+	status = cmd_print(self, &out);
+	if (rc)
+		return cmd_fail(self, &e);
+	return status ? status : s.recorder.pid ? 0 : 1;
+}
+
+const struct command cmd_status = {
+	.name = "status",
+	.summary = "show whether the recorder is running, and its problems",
+	.usage = "[--db PATH] [--json]",
+	.details = "The exit status is 0 if a recorder is running, 1 if none is.",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,142 @@
+/* gua stop: terminates the recorder of a store, and waits for its end. */
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/timetext.h"
+#include "cmd/share/choose_db.h"
+#include "cmd/cmd.h"
+#include "proc/proc.h"
+#include "store/status.h"
+#include "store/statusfile.h"
+
+struct values {
+	const char *db;
+	int64_t timeout_ms;
+};
+
+static const struct option_row options[] = {
+	{ OPTION_TEXT, 0, "db", "PATH", "the store (default: see FILES in man gua)",
+		.offset = offsetof(struct values, db) },
+	{ OPTION_DURATION, 0, "timeout", "D",
+		"wait this long for the recorder to end (default 30s)",
+		.offset = offsetof(struct values, timeout_ms), .min = 0, .max = 3600e3 },
+	{ 0 },
+};
+
+/* Refuses a process that cannot have made the status file. The owner of a store decides what
+ * its status file names: on file systems of his own (FUSE), and because a lock can outlive its
+ * process, that may be any pid. */
+static int check_owner(const struct published *now, struct err *e)
+{
+	int proc = -1;
+	struct proc_status status = { .uid = -1 };
+	int rc = proc_open(&proc, "", e);
+	if (rc)
+		return rc;
+	bool known = proc_read_status(proc, (uint32_t)now->pid, &status) == 0;
+	close(proc);
+	if (known && status.uid == (int64_t)now->owner)
+		return 0;
+	return err_set(e, ERR_WORLD,
+		"pid %d is not stopped: the status file belongs to the user with uid %u, and "
+		"the process does not; if it is the recorder, end it with: kill %d",
+		(int)now->pid, (unsigned)now->owner, (int)now->pid);
+}
+
+/* Signals exactly the recorder. The pidfd is opened first and the kernel is asked again who the
+ * recorder is, so that a new process with the same pid is not signalled. */
+static int end_recorder(const char *db, pid_t pid, int64_t timeout_ms, struct err *e)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd < 0)
+		return errno == ESRCH
+			       ? 0
+			       : err_set(e, ERR_WORLD, "pid %d: %s", (int)pid, strerror(errno));
+	struct published now;
+	int rc = published_read(&now, db, e);
+	bool same = !rc && now.pid == pid;
+	if (same)
+		rc = check_owner(&now, e);
+	if (!rc && same && syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0) != 0)
+		rc = err_set(e, ERR_WORLD, "cannot stop the recorder (pid %d): %s", (int)pid,
+			strerror(errno));
+	struct pollfd fd = { .fd = pidfd, .events = POLLIN };
+	if (!rc && same && poll(&fd, 1, (int)timeout_ms) <= 0)
+		rc = err_set(e, ERR_WORLD,
+			"the recorder (pid %d) was asked to stop and has not ended yet",
+			(int)pid);
+	close(pidfd);
+	return rc;
+}
+
+/* ", recording since TIME", as far as the recorder has said it. */
+static void add_since(struct str *out, const struct published *p)
+{
+	char when[48];
+	if (!p->told || p->started_ms < 0)
+		return;
+	moment_text(when, sizeof(when), status_bound(p->started_ms, STATUS_LAST_MS), false);
+	str_addf(out, ", recording since %s", when);
+}
+
+/* Where the user named no store, it may be the system's recorder that was meant. */
+static void say_none(const char *db, bool chosen, struct err *e)
+{
+	if (chosen && geteuid() != 0 && published_is_running(SYSTEM_DB) == 1)
+		err_set(e, ERR_WORLD,
+			"no recorder is running on %s; the one of the system is, and root can "
+			"stop it: gua stop --db " SYSTEM_DB,
+			db);
+	else
+		err_set(e, ERR_WORLD, "no recorder is running on %s", db);
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	int status = 0;
+	struct err e = { 0 };
+	struct values v = { .timeout_ms = 30000 };
+	char path[PATH_MAX];
+	char safe[PATH_MAX];
+	struct published now;
+	if (cmd_options_only(self, argc, argv, &v, &status))
+		return status;
+	if (!v.db && choose_db_own(path, sizeof(path), &e))
+		return cmd_fail(self, &e);
+	const char *db = v.db ? v.db : path;
+	if (published_read(&now, db, &e))
+		return cmd_fail(self, &e);
+	pid_t pid = now.pid;
+	if (!pid) {
+		say_none(db, !v.db && !secure_getenv("GUA_DB"), &e);
+		return cmd_fail(self, &e);
+	}
+	if (pid == RECORDER_ELSEWHERE) {
+		err_set(&e, ERR_WORLD,
+			"the recorder of %s runs outside of this container; stop it there", db);
+		return cmd_fail(self, &e);
+	}
+	if (end_recorder(db, pid, v.timeout_ms, &e))
+		return cmd_fail(self, &e);
+	text_escape(safe, sizeof(safe), db, strlen(db));
+	struct str out = { 0 };
+	str_addf(&out, "stopped the recorder of %s (pid %d", safe, (int)pid);
+	add_since(&out, &now);
+	str_add(&out, ")\n");
+	return cmd_print(self, &out);
+}
+
+const struct command cmd_stop = {
+	.name = "stop",
+	.summary = "stop the recorder",
+	.usage = "[--db PATH]",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,122 @@
+/* gua who: lists the processes that hold the cards now, how much they hold, and how long they
+ * have been idle. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "cmd/share/cmd_live.h"
+#include "cmd/share/terminal.h"
+#include "view/who.h"
+
+struct values {
+	struct live_values live;
+	struct filter_values filter;
+	int64_t idle_ms; /* -1: any */
+	bool json, message;
+};
+
+static const struct option_row rows[] = {
+	{ OPTION_DURATION, 0, "idle", "D",
+		"only holders that have been idle for at least this long: 30m",
+		.offset = offsetof(struct values, idle_ms) },
+	FILTER_ROWS(struct values, filter, 'u', 'p', 'i'),
+	{ OPTION_FLAG, 0, "json", NULL, "one JSON document",
+		.offset = offsetof(struct values, json) },
+	{ OPTION_FLAG, 0, "message", NULL, "the note to send to each holder, with --idle",
+		.offset = offsetof(struct values, message) },
+	LIVE_ROWS(struct values, live),
+	{ 0 },
+};
+
+/* Width without a terminal: the whole line, for use with grep. */
+enum { UNCUT_COLUMNS = 2000 };
+
+static struct text_style text_style(void)
+{
+	size_t columns = terminal_size().columns;
+	return (struct text_style){
+		.columns = columns		   ? columns
+			   : isatty(STDOUT_FILENO) ? 80
+						   : UNCUT_COLUMNS,
+		.ascii = !terminal_is_utf8(),
+		.color = terminal_has_color(),
+	};
+}
+
+/* Prints each line of the notes to standard error, with the name of the command. */
+static void print_notes(const struct who *w, const struct who_question *q, bool text)
+{
+	struct str notes = { 0 };
+	who_notes(&notes, w, q, text);
+	for (const char *at = str_text(&notes); *at;) {
+		size_t len = strcspn(at, "\n") + 1;
+		fprintf(stderr, "gua who: %.*s", (int)len, at);
+		at += len;
+	}
+	str_finish(&notes);
+}
+
+static int check_message(const struct values *v, struct err *e)
+{
+	if (v->message && v->json)
+		return err_set(e, ERR_USAGE, "--message and --json exclude each other");
+	if (v->message && v->idle_ms < 0)
+		return err_set(e, ERR_USAGE,
+			"--message needs --idle D: how long a holder must have been idle to "
+			"get one");
+	return 0;
+}
+
+/* Prints what was found; returns the exit status. */
+static int print_holders(const struct command *self, const struct who *w,
+	const struct who_question *q, const struct values *v)
+{
+	struct str out = { 0 };
+	struct text_style style = text_style();
+	print_notes(w, q, !v->json);
+	if (v->json)
+		who_json(&out, w);
+	else if (v->message)
+		who_message(&out, w, &style);
+	else if (w->n)
+		who_text(&out, w, &style);
+	int status = cmd_print(self, &out);
+	return status ? status : w->n ? 0 : 1;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	/* Only processes are needed: no metrics are read. */
+	static const unsigned char no_metrics[METRIC_COUNT] = { 0 };
+	struct values v = { .idle_ms = -1 };
+	static struct live_session session; /* a thread that hangs may still use its clock */
+	struct filter filter;
+	struct who who = { 0 };
+	struct err e = { 0 };
+	int status = 0;
+	if (cmd_options_only(self, argc, argv, &v, &status))
+		return status;
+	v.live.once = true;
+	if (check_message(&v, &e) || filter_init(&filter, &v.filter, &e) ||
+		cmd_live_open(&session, &v.live, no_metrics, &e))
+		return cmd_fail(self, &e);
+	struct who_question q = { .filter = &filter, .idle_ms = v.idle_ms };
+	if (cmd_live_refresh(&session, &e) || who_find(&who, session.live, &q, &e))
+		status = cmd_fail(self, &e);
+	else
+		status = print_holders(self, &who, &q, &v);
+	who_finish(&who);
+	cmd_live_close(&session);
+	return status;
+}
+
+const struct command cmd_who = {
+	.name = "who",
+	.summary = "show which processes hold the cards, and how long they are idle",
+	.usage = "[--idle D] [-u USER] [-p N] [-i CARD] [--min-mem SIZE] [--state STATE] "
+		 "[--json | --message]",
+	.details = "The exit status is 1 if no process matches.",
+	.options = rows,
+	.run = run,
+};

@@ -1,0 +1,280 @@
+/* gua-serve: the web server. It is a separate program because it links libmicrohttpd. */
+#include <errno.h>
+#include <malloc.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "cmd/share/choose_db.h"
+#include "cmd/cmd.h"
+#include "cmd/cmd_serve.h"
+#include "cmd/share/cmd_window.h"
+#include "record/notify.h"
+#include "serve/listen.h"
+#include "serve/server.h"
+#include "store/heap.h"
+
+/* How long a stop waits for requests that are being answered. */
+enum { STOP_S = 3 };
+/* The first descriptor that a service manager passes. */
+enum { PASSED_FD = 3 };
+
+/* A server that is being set up, and what its options point to. */
+struct setup {
+	const struct config_serve *conf;
+	struct server_options options;
+	struct listen_address address;
+	bool passed; /* the socket is a service manager's */
+	struct listen_owner owner;
+	char *cert, *key;
+};
+
+/* Whether a service manager has opened the socket (sd_listen_fds(3)). */
+static bool is_passed(void)
+{
+	const char *pid = secure_getenv("LISTEN_PID"), *fds = secure_getenv("LISTEN_FDS");
+	return pid && fds && strtol(pid, NULL, 10) == getpid() && strcmp(fds, "1") == 0;
+}
+
+/* Opens the listening socket, or takes the one that is there. */
+static int open_socket(struct setup *s, struct err *e)
+{
+	int rc = 0;
+	s->passed = is_passed();
+	if (s->passed)
+		return listen_of(&s->address, s->options.fd = PASSED_FD, e);
+	rc = listen_parse(&s->address, s->conf->listen, e);
+	if (rc)
+		return err_prefix(e, "--listen");
+	return 0;
+}
+
+/* Beyond this host, nobody reads or sends along, and nobody asks whom the owner does not know.
+ */
+static int check_reach(const struct setup *s, struct err *e)
+{
+	if (listen_is_local(&s->address))
+		return 0;
+	if (!s->conf->auth_file)
+		return err_set(e, ERR_USAGE,
+			"other hosts could connect: give --auth-file, or listen on 127.0.0.1");
+	if (!s->conf->tls_cert && !s->conf->insecure)
+		return err_set(e, ERR_USAGE,
+			"other hosts could connect without encryption: give --tls-cert and "
+			"--tls-key, or --insecure");
+	return 0;
+}
+
+/* Finds the user as whom a proxy on this host runs: whose header is believed. */
+static int find_proxy(struct setup *s, struct err *e)
+{
+	const char *name = s->conf->proxy_user;
+	const struct passwd *user = NULL;
+	bool is_unix = s->address.at.any.sa_family == AF_UNIX;
+	struct stat st;
+	char *end = NULL;
+	s->owner = (struct listen_owner){ .uid = geteuid(), .gid = getegid() };
+	s->owner.closed = is_unix && s->conf->trust_proxy;
+	if (name) {
+		unsigned long uid = strtoul(name, &end, 10);
+		bool number = *name >= '0' && *name <= '9' && !*end && uid < UINT32_MAX;
+		user = number ? getpwuid((uid_t)uid) : getpwnam(name);
+		if (!user && !number)
+			return err_set(
+				e, ERR_USAGE, "--proxy-user: there is no user '%s'", name);
+		s->owner.uid = number ? (uint32_t)uid : user->pw_uid;
+		s->owner.gid = user ? user->pw_gid : s->owner.gid;
+	} else if (is_unix && s->passed && lstat(s->address.at.un.sun_path, &st) == 0) {
+		s->owner.uid = st.st_uid;
+	}
+	return 0;
+}
+
+static int check_options(const struct setup *s, struct err *e)
+{
+	if (!s->conf->tls_cert != !s->conf->tls_key)
+		return err_set(e, ERR_USAGE, "--tls-cert and --tls-key need each other");
+	if (s->conf->trust_proxy && gate_check_proxy(s->conf->trust_proxy, e) != 0)
+		return err_prefix(e, "--trust-proxy");
+	if (gate_check_header(s->conf->user_header, e) != 0)
+		return err_prefix(e, "--user-header");
+	return check_reach(s, e);
+}
+
+static int read_tls(struct setup *s, struct err *e)
+{
+	struct file_content cert = { 0 };
+	size_t len = 0;
+	if (!s->conf->tls_cert)
+		return 0;
+	int rc = file_read_regular(s->conf->tls_cert, 1 << 20, &cert, e);
+	s->cert = cert.data;
+	if (rc == 0)
+		rc = secret_file_read(s->conf->tls_key, &s->key, &len, e);
+	s->options.tls_cert = s->cert;
+	s->options.tls_key = s->key;
+	return rc;
+}
+
+static void say_where(const struct setup *s)
+{
+	struct listen_address a;
+	struct err unknown = { 0 };
+	char text[160];
+	if (listen_of(&a, s->options.fd, &unknown) != 0)
+		return;
+	listen_text(text, sizeof(text), &a);
+	bool is_unix = a.at.any.sa_family == AF_UNIX;
+	const char *scheme = s->cert ? "https://" : "http://";
+	log_notice("listening on %s%s%s", is_unix ? "" : scheme, text, is_unix ? "" : "/");
+}
+
+/* A recorder may make a store later; a name that was written wrongly should show at once. */
+static void say_missing(const struct store_list *stores)
+{
+	for (size_t i = 0; i < stores->n; i++)
+		if (access(stores->paths[i], F_OK) != 0)
+			log_warning("cannot read %s: %s; it is tried again at each request",
+				stores->paths[i], strerror(errno));
+}
+
+static int set_up(struct setup *s, struct err *e)
+{
+	struct secrets *secrets = NULL;
+	const struct config_serve *c = s->conf;
+	int rc = open_socket(s, e);
+	if (rc == 0)
+		rc = check_options(s, e);
+	if (rc == 0)
+		rc = find_proxy(s, e);
+	if (rc == 0 && c->auth_file)
+		rc = secrets_read(&secrets, c->auth_file, e);
+	if (rc == 0)
+		rc = read_tls(s, e);
+	if (rc == 0 && !s->passed)
+		rc = s->options.fd = listen_open(&s->address, &s->owner, e);
+	s->options.gate = (struct gate){ .host_names = c->host_names,
+		.any_host = s->address.at.any.sa_family == AF_UNIX,
+		.secrets = secrets,
+		.trust_proxy = c->trust_proxy,
+		.proxy_uid = s->owner.uid,
+		.user_header = c->user_header };
+	s->options.max_connections = c->max_connections;
+	s->options.max_per_address = c->max_per_address;
+	s->options.request_ms = c->request_ms;
+	s->options.response_ms = c->response_ms;
+	s->options.access_log = c->access_log;
+	if (rc < 0)
+		secrets_free(secrets);
+	return rc < 0 ? rc : 0;
+}
+
+static void read_secrets_again(struct server *server, const struct config_serve *c)
+{
+	struct secrets *secrets = NULL;
+	struct err e = { 0 };
+	if (!c->auth_file)
+		return;
+	if (secrets_read(&secrets, c->auth_file, &e) != 0) {
+		secrets_free(secrets);
+		log_error("%s; the secrets read before stay in force", e.text);
+		return;
+	}
+	server_replace_secrets(server, secrets);
+	log_notice("read %s again", c->auth_file);
+}
+
+/* What does not end in time is left behind. */
+static void end_now(int number)
+{
+	(void)number;
+	_exit(0);
+}
+
+static void serve_until_signal(
+	struct server *server, const struct setup *s, const sigset_t *signals)
+{
+	int number = 0;
+	say_where(s);
+	say_missing(s->options.world->stores);
+	notify_send(secure_getenv("NOTIFY_SOCKET"), "READY=1");
+	while (sigwait(signals, &number) != 0 || number == SIGHUP)
+		if (number == SIGHUP)
+			read_secrets_again(server, s->conf);
+	signal(SIGALRM, end_now);
+	alarm(STOP_S);
+}
+
+static int serve(const struct serve_world *world, const struct config_serve *conf)
+{
+	struct err e = { 0 };
+	struct server *server = NULL;
+	sigset_t signals;
+	struct setup s = { .conf = conf, .options = { .fd = -1, .world = world } };
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, NULL); /* all threads inherit it */
+	signal(SIGPIPE, SIG_IGN);
+	s.options.routes = serve_routes;
+	int rc = set_up(&s, &e);
+	if (rc == 0)
+		rc = server_open(&server, &s.options, &e);
+	if (rc == 0)
+		serve_until_signal(server, &s, &signals);
+	int status = rc ? cmd_fail(&cmd_serve, &e) : 0;
+	server_close(server);
+	if (!s.passed && s.address.at.any.sa_family == AF_UNIX && rc == 0)
+		unlink(s.address.at.un.sun_path);
+	free(s.cert);
+	free(s.key);
+	return status;
+}
+
+static int run(const struct serve_values *v, const struct configuration *conf)
+{
+	struct err e = { 0 };
+	struct store_list stores = { 0 };
+	struct serve_world world = {
+		.stores = &stores, .config = &conf->values, .utc = v->utc
+	};
+	if (getenv("JOURNAL_STREAM"))
+		log_setup(LOG_LEVEL_NOTICE, LOG_STYLE_JOURNAL);
+	/* One heap for all threads, and large pieces on their own: what a long report needed
+	 * goes back to the system. */
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+	file_allow_many();
+	int rc = v->now ? cmd_now(v->now, &world.now_ms, &e) : 0;
+	if (rc == 0)
+		rc = choose_db_list(&stores, &v->db, &e);
+	choose_db_note_unread(&stores);
+	int status = rc ? cmd_fail(&cmd_serve, &e) : serve(&world, &conf->values.serve);
+	store_list_finish(&stores);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct serve_values v = { 0 };
+	struct configuration conf = { 0 };
+	struct command_line line = { .argc = argc, .argv = argv, .given = conf.given };
+	int status = 0;
+	file_hold_standard();
+	heap_start();
+	if (!cmd_line_only(&cmd_serve, &line, &v, &status) &&
+		!configure(&cmd_serve, &conf, &v.conf, &v, &status))
+		status = run(&v, &conf);
+	configuration_finish(&conf);
+	texts_finish(&v.db);
+	return status;
+}

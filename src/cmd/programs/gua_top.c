@@ -1,0 +1,132 @@
+/* gua-top: the interactive view. It is a separate program because it links curses. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "cmd/share/terminal.h"
+#include "cmd/cmd_top.h"
+#include "top/top.h"
+
+enum { PLAIN_COLUMNS = 120, LEAST_COLUMNS = 40, MOST_COLUMNS = 400, MOST_DELAY_MS = 3600000 };
+
+/* Width of a printed frame: that of the terminal, else COLUMNS, else a default. */
+static size_t plain_columns(void)
+{
+	const char *variable = getenv("COLUMNS");
+	long columns = variable ? strtol(variable, NULL, 10) : 0;
+	if (terminal_size().columns)
+		columns = (long)terminal_size().columns;
+	if (columns <= 0)
+		columns = PLAIN_COLUMNS;
+	if (columns < LEAST_COLUMNS)
+		return LEAST_COLUMNS;
+	return columns > MOST_COLUMNS ? MOST_COLUMNS : (size_t)columns;
+}
+
+static int print_once(struct top *t, struct err *e)
+{
+	struct str out = { 0 };
+	int rc = top_once(t, plain_columns(), &out, e);
+	if (rc == 0)
+		return cmd_print(&cmd_top, &out);
+	str_finish(&out);
+	return cmd_fail(&cmd_top, e);
+}
+
+static int show(
+	const struct live_session *s, const struct top_options *o, const struct top_values *v)
+{
+	struct err e = { 0 };
+	struct top *t = NULL;
+	struct top_screen *screen = NULL;
+	bool color = !v->no_color && terminal_may_color();
+	if (top_open(&t, o, &e) != 0)
+		return cmd_fail(&cmd_top, &e);
+	int status = 0;
+	if (cmd_live_check(s, &e) != 0) {
+		status = cmd_fail(&cmd_top, &e);
+	} else if (v->once || terminal_is_dumb() || !isatty(STDOUT_FILENO) ||
+		   !isatty(STDIN_FILENO)) {
+		status = print_once(t, &e);
+	} else if (top_screen_open(&screen, stdin, stdout, color, &e) != 0) {
+		status = cmd_fail(&cmd_top, &e);
+	} else {
+		/* Log lines would appear in the middle of the screen. */
+		log_setup(LOG_LEVEL_NONE, LOG_STYLE_PLAIN);
+		top_run(t, screen);
+		top_screen_close(screen);
+	}
+	top_close(t);
+	return status;
+}
+
+/* The reason why signals may not be sent; NULL: they may. */
+static const char *no_signals(const struct top_values *v)
+{
+	if (v->live.source && source_is_captured(v->live.source))
+		return "captured, not this host";
+	if (v->live.source && source_is_invented(v->live.source))
+		return "simulated";
+	if (v->live.root && *v->live.root)
+		return "not this host";
+	return v->readonly ? "read only" : NULL;
+}
+
+/* Raises the limit of open files: two are kept open for each process, and the usual 1024 are
+ * too few on a large host. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int read_delay(const struct top_values *v, int64_t *ms, struct err *e)
+{
+	if (cmd_seconds(v->delay ? v->delay : "1", ms, e) != 0)
+		return err_prefix(e, "--delay");
+	if (*ms > MOST_DELAY_MS)
+		return err_set(
+			e, ERR_USAGE, "--delay must be at most an hour, not '%s'", v->delay);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct err e = { 0 };
+	struct top_values v = { 0 };
+	struct filter filter;
+	static struct live_session session; /* a thread that hangs may still use its clock */
+	int64_t delay_ms = 0;
+	int status = 0;
+	file_hold_standard();
+	bool utf8 = terminal_is_utf8();
+	raise_file_limit();
+	if (cmd_options_only(&cmd_top, argc, argv, &v, &status))
+		return status;
+	if (read_delay(&v, &delay_ms, &e) != 0 || filter_init(&filter, &v.filter, &e) != 0 ||
+		cmd_live_open(&session, &v.live, NULL, &e) != 0)
+		return cmd_fail(&cmd_top, &e);
+	bool sim = v.live.source && source_is_invented(v.live.source);
+	const char *root = v.live.root ? v.live.root : "";
+	struct top_options o = { .live = session.live,
+		.clock = &session.clock,
+		.root = sim ? NULL : root,
+		.filter = &filter,
+		.delay_ms = delay_ms,
+		.no_signals = no_signals(&v),
+		.ascii = v.ascii || !utf8,
+		.sort = v.sort,
+		.tree = v.tree,
+		.no_mouse = v.no_mouse };
+	status = show(&session, &o, &v);
+	cmd_live_close(&session);
+	return status;
+}

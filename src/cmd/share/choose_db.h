@@ -1,0 +1,39 @@
+/* Chooses the store of a command that was given no --db. */
+#ifndef GUA_CMD_SHARE_CHOOSE_DB_H
+#define GUA_CMD_SHARE_CHOOSE_DB_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/options.h"
+#include "store/store_list.h"
+
+/* The store of the service, and of root unless the environment names another one. */
+#define SYSTEM_DB "/var/lib/gua/gua.db"
+
+/* The user's own store, to record into: GUA_DB, else $XDG_STATE_HOME/gua/gua.db, else the
+ * system's for root and ~/.local/state/gua/gua.db for others. */
+int choose_db_own(char *path, size_t cap, struct err *e);
+
+struct chosen_db {
+	char path[PATH_MAX];
+	bool named;	/* by GUA_DB */
+	char note[640]; /* "" or what the user must know about the other store */
+};
+
+/* The store to read: the user's own or the system's. The system's store is read if it is being
+ * recorded, or if the user has none; the caller then learns from store_open_read() why it
+ * cannot be read. */
+int choose_db_to_read(struct chosen_db *c, struct err *e);
+
+/* The stores of a command that reads several: those named with --db, else the one above, about
+ * which it logs the note. */
+int choose_db_list(struct store_list *stores, const struct texts *named, struct err *e);
+/* Logs which files look like stores and are not among them. */
+void choose_db_note_unread(const struct store_list *stores);
+
+/* For a recorder on the user's own store: fills `note` if the system has a store already. */
+void choose_db_warn(const char *own, char *note, size_t cap);
+
+#endif

@@ -1,0 +1,222 @@
+/* Opens the clock, source and store of the commands that show the cards now. */
+#include "cmd/share/cmd_live.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/timetext.h"
+#include "driver/host/apart.h"
+
+/* Scenario time 0 of a virtual clock without a file. */
+#define VIRTUAL_START_MS 1793606400000LL
+enum { LEAST_MS = 100, LONGEST_MS = 86400000 };
+
+/* The store to read; NULL: none. A simulated view does not ask a store that nobody named: it
+ * would be the one of the real cards. */
+static const char *choose_db(struct live_session *s, const struct live_values *v)
+{
+	struct err unknown = { 0 };
+	bool invented = v->source && source_is_invented(v->source);
+	if (v->no_store || v->db)
+		return v->no_store ? NULL : v->db;
+	int rc = choose_db_to_read(&s->chosen, &unknown);
+	return rc || (invented && !s->chosen.named) ? NULL : s->chosen.path;
+}
+
+void cmd_note_captured(const char *source)
+{
+	const char *path = source_capture_path(source);
+	char safe[256];
+	if (!path)
+		return;
+	text_escape(safe, sizeof(safe), path, strlen(path));
+	fprintf(stderr, "gua: readings from the capture %s: not of this host, and not live\n",
+		safe);
+}
+
+int cmd_live_open(struct live_session *s, const struct live_values *v,
+	const unsigned char *wanted, struct err *e)
+{
+	*s = (struct live_session){ .stop_fd = -1 };
+	const char *source = v->source ? v->source : SOURCE_AUTO;
+	int rc = source_check(source, v->scenario, false, e);
+	if (!rc)
+		rc = clock_open(&s->clock, v->clock ? v->clock : "real", VIRTUAL_START_MS, e);
+	if (rc)
+		return rc;
+	const char *db = choose_db(s, v);
+	s->named = db && (v->db || s->chosen.named);
+	struct live_options o = {
+		.source = { .name = source,
+			.nvml_path = cmd_nvml_path(v->nvml),
+			.scenario = v->scenario,
+			.root = v->root ? v->root : "",
+			.clock = &s->clock },
+		.db = db,
+		.db_named = s->named,
+		.rules = RULES_DEFAULT,
+		.deadline_ms = v->timeout_ms ? v->timeout_ms : DRIVER_TIMEOUT_MS,
+		.metrics = wanted,
+		.accounts = v->accounts,
+		.once = v->once,
+		.cards_only = v->cards_only,
+	};
+	/* The view itself shows what the driver does not support. */
+	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
+	/* The driver's thread and this one seldom run at the same time: one heap is enough. */
+	mallopt(M_ARENA_MAX, 1);
+	const struct apart_manner manner = apart_manner_of(o.deadline_ms);
+	rc = apart_new(&s->apart, &o.source, &manner, e);
+	if (!rc) {
+		o.source.host = apart_host(s->apart);
+		rc = live_open(&s->live, &o, e);
+	}
+	if (rc)
+		cmd_live_close(s);
+	else
+		cmd_note_captured(source);
+	s->next_us = clock_now(&s->clock).boot_us;
+	return rc;
+}
+
+void cmd_live_close(struct live_session *s)
+{
+	live_close(s->live);
+	s->live = NULL;
+	apart_free(s->apart);
+	s->apart = NULL;
+	if (s->stop_fd >= 0)
+		close(s->stop_fd);
+	s->stop_fd = -1;
+	clock_finish(&s->clock);
+}
+
+int cmd_live_look(struct live_session *s, struct err *e)
+{
+	int rc = live_refresh(s->live, s->stop_fd, e);
+	s->lost = rc != 0;
+	return rc;
+}
+
+int cmd_live_check(const struct live_session *s, struct err *e)
+{
+	size_t n = 0;
+	live_cards(s->live, &n);
+	return n ? 0 : err_set(e, ERR_NOTHING, "the driver works but lists no card");
+}
+
+int cmd_live_refresh(struct live_session *s, struct err *e)
+{
+	int rc = cmd_live_look(s, e);
+	return rc ? rc : cmd_live_check(s, e);
+}
+
+void cmd_live_note(struct live_session *s, const struct command *self)
+{
+	if (s->named && *live_note(s->live))
+		fprintf(stderr, "gua %s: %s\n", self->name, live_note(s->live));
+	s->named = false;
+}
+
+void cmd_live_catch(struct live_session *s)
+{
+	sigset_t stop;
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGINT);
+	sigaddset(&stop, SIGTERM);
+	sigprocmask(SIG_BLOCK, &stop, NULL);
+	s->stop_fd = signalfd(-1, &stop, SFD_CLOEXEC);
+}
+
+bool cmd_live_wait(struct live_session *s, int64_t every_ms)
+{
+	struct pollfd fd = { .fd = s->stop_fd, .events = POLLIN };
+	int64_t now_us = clock_now(&s->clock).boot_us;
+	s->next_us += every_ms * 1000;
+	if (s->next_us < now_us)
+		s->next_us = now_us;
+	for (;;) {
+		int ready = clock_wait(&s->clock, s->next_us, &fd, 1);
+		if (ready == 0)
+			return true;
+		if (ready > 0)
+			return false;
+		if (errno != EINTR)
+			return false;
+	}
+}
+
+static bool wants_to_end(const struct live_session *s)
+{
+	struct pollfd fd = { .fd = s->stop_fd, .events = POLLIN };
+	return poll(&fd, 1, 0) > 0;
+}
+
+/* Prints a message when the driver fails, becomes slow, or answers again. */
+static void report_driver(
+	struct live_session *s, const struct command *self, const struct err *e)
+{
+	int64_t late_ms = s->lost ? 0 : live_late_ms(s->live);
+	bool well = !s->lost && !late_ms;
+	if (s->lost && !s->told && !wants_to_end(s))
+		fprintf(stderr, "gua %s: %s; trying again\n", self->name, e->text);
+	if (late_ms && !s->told_late)
+		fprintf(stderr,
+			"gua %s: the driver always takes longer than --driver-timeout; the "
+			"readings are %.1f s old\n",
+			self->name, (double)late_ms / 1000);
+	if (well && s->told)
+		fprintf(stderr, "gua %s: the driver answers again\n", self->name);
+	s->told = !well;
+	s->told_late = !well && (s->told_late || late_ms);
+}
+
+bool cmd_live_again(struct live_session *s, const struct command *self, int *rc,
+	const struct err *e, int64_t every_ms)
+{
+	if (*rc && !s->lost)
+		return false;
+	report_driver(s, self, e);
+	if (cmd_live_wait(s, every_ms))
+		return true;
+	*rc = 0;
+	return false;
+}
+
+int cmd_seconds(const char *text, int64_t *ms, struct err *e)
+{
+	char *end = NULL;
+	double seconds = strtod(text, &end);
+	bool plain = end != text && *end == '\0' && seconds >= 0 && seconds < 1e6;
+	if (plain)
+		*ms = (int64_t)(seconds * 1000 + 0.5);
+	else if (duration_parse(text, ms, e) != 0)
+		return ERR_USAGE;
+	if (*ms < LEAST_MS)
+		*ms = LEAST_MS;
+	return 0;
+}
+
+int cmd_loop(const char *loop, const char *loop_ms, int64_t *every_ms, struct err *e)
+{
+	*every_ms = 0;
+	if (loop && loop_ms)
+		return err_set(e, ERR_USAGE, "--loop and --loop-ms exclude each other");
+	if (loop && cmd_seconds(*loop ? loop : "5", every_ms, e) != 0)
+		return err_prefix(e, "--loop");
+	if (!loop_ms)
+		return 0;
+	char *end = NULL;
+	*every_ms = strtoll(loop_ms, &end, 10);
+	if (end == loop_ms || *end || *every_ms < 1 || *every_ms > LONGEST_MS)
+		return err_set(e, ERR_USAGE,
+			"--loop-ms takes milliseconds, at most a day, not '%s'", loop_ms);
+	return 0;
+}

@@ -1,0 +1,93 @@
+/* What the live commands share: the source of the readings, the store for the past, the clock,
+ * and the wait for the next look. */
+#ifndef GUA_CMD_LIVE_H
+#define GUA_CMD_LIVE_H
+
+#include "base/options.h"
+#include "cmd/share/choose_db.h"
+#include "cmd/cmd.h"
+#include "present/live.h"
+#include "driver/kind.h"
+
+/* The values of the options; zero-initialise. */
+struct live_values {
+	const char *db, *source, *scenario, *nvml, *clock, *root;
+	bool no_store;
+	/* Not options: what the command needs, as in struct live_options. */
+	bool accounts, once, cards_only;
+	int64_t timeout_ms; /* 0: the default */
+};
+
+/* The option rows, for a table of values with a struct live_values `member`. */
+#define LIVE_ROWS(type, member)                                                                \
+	{ OPTION_TEXT, 0, "db", "PATH",                                                        \
+		"store to read the past from (default: see FILES in man gua)",                 \
+		.offset = offsetof(type, member.db) },                                         \
+		{ OPTION_FLAG, 0, "no-store", .help = "do not read a store",                   \
+			.offset = offsetof(type, member.no_store) },                           \
+		{ OPTION_TEXT, 0, "source", "NAME,...", SOURCE_HELP,                           \
+			.offset = offsetof(type, member.source), .words = source_words },      \
+		{ OPTION_TEXT, 0, "scenario", "FILE", SCENARIO_HELP,                           \
+			.offset = offsetof(type, member.scenario) },                           \
+		{ OPTION_TEXT, 0, "nvml", "PATH",                                              \
+			"the driver's library (default libnvidia-ml.so.1)",                    \
+			.offset = offsetof(type, member.nvml) },                               \
+		{ OPTION_DURATION, 0, "driver-timeout", "D", DRIVER_TIMEOUT_HELP,              \
+			.offset = offsetof(type, member.timeout_ms), .min = 100,               \
+			.max = 3600e3 },                                                       \
+		{ OPTION_TEXT, 0, "clock", "HOW", "real, virtual, or a clock file",            \
+			.offset = offsetof(type, member.clock), .hidden = true },              \
+	{                                                                                      \
+		OPTION_TEXT, 0, "root", "DIR", "look for proc, sys and etc below DIR",         \
+			.offset = offsetof(type, member.root), .hidden = true                  \
+	}
+
+struct live_session {
+	struct clock clock;
+	struct chosen_db chosen; /* the store, if --db was not given */
+	struct apart *apart;	 /* the process that asks the driver */
+	struct live *live;
+	int stop_fd;	 /* readable when the user wants to end; or -1 */
+	int64_t next_us; /* boot time of the next look */
+	bool lost;	 /* the driver was gone at the last look, or did not answer */
+	bool told;	 /* a lost or late driver was reported */
+	bool told_late;	 /* it was reported that the driver always answers too late */
+	bool named;	 /* the user named the store, with --db or GUA_DB */
+};
+
+/* Opens the view; `wanted` are live_options.metrics. The store is --db, else
+ * choose_db_to_read()'s; none for a simulated source without --db or GUA_DB. Do not move the
+ * session in memory. */
+int cmd_live_open(struct live_session *s, const struct live_values *v,
+	const unsigned char *wanted, struct err *e);
+/* Says on standard error that a source is a capture, if it is one. */
+void cmd_note_captured(const char *source);
+void cmd_live_close(struct live_session *s);
+/* Reads everything again: live_refresh(). */
+int cmd_live_look(struct live_session *s, struct err *e);
+/* The same, but fails also if the driver has never listed a card. */
+int cmd_live_refresh(struct live_session *s, struct err *e);
+/* The same check alone: fails if the driver has never listed a card. */
+int cmd_live_check(const struct live_session *s, struct err *e);
+
+/* Reports once, on standard error, why the store that the user named cannot be used. */
+void cmd_live_note(struct live_session *s, const struct command *self);
+
+/* From now on Ctrl-C and SIGTERM end cmd_live_wait() instead of the program. */
+void cmd_live_catch(struct live_session *s);
+/* Waits for the next look, `every_ms` after the previous one. If a look took longer, the missed
+ * looks are skipped. False: the user wants to end. */
+bool cmd_live_wait(struct live_session *s, int64_t every_ms);
+/* Waits for the next look after one with the result *rc; returns whether to continue. A lost
+ * driver does not end the loop: its loss and its return are reported once each. If the driver
+ * is always late, the age of the readings is reported. If the user wants to end, *rc is 0. */
+bool cmd_live_again(struct live_session *s, const struct command *self, int *rc,
+	const struct err *e, int64_t every_ms);
+
+/* Reads the values of nvidia-smi's --loop and --loop-ms, each NULL if it was not given, into
+ * the interval; 0: print once. */
+int cmd_loop(const char *loop, const char *loop_ms, int64_t *every_ms, struct err *e);
+/* Reads "1" or "0.5" as seconds, or a duration. At least 100 ms. */
+int cmd_seconds(const char *text, int64_t *ms, struct err *e);
+
+#endif

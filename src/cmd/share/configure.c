@@ -1,0 +1,220 @@
+/* Finds and reads the files of the configuration. */
+#include "cmd/share/configure.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+
+/* The name of what --set says, beside those of the files. */
+#define SET_OPTION "--set"
+enum { CONFIG_MAX_BYTES = 256 * 1024 };
+
+/* The value of a variable; NULL if it is not set or empty. */
+static const char *variable(const char *name)
+{
+	const char *value = secure_getenv(name);
+	return value && *value ? value : NULL;
+}
+
+const char *configure_named(const char *option)
+{
+	return option ? option : variable("GUA_CONFIG");
+}
+
+static void add_place(struct configuration *c, const char *directory, const char *name)
+{
+	char *path = c->places[c->n_places].path;
+	int n = snprintf(path, PATH_MAX, "%s%s", directory, name);
+	if (n > 0 && n < PATH_MAX)
+		c->n_places++;
+}
+
+/* The places in the order in which they count. */
+static void find_places(struct configuration *c, const char *named)
+{
+	const char *own = variable("XDG_CONFIG_HOME"), *home = variable("HOME");
+	c->n_places = 0;
+	if (named) {
+		add_place(c, named, "");
+		return;
+	}
+	add_place(c, c->root ? c->root : "", SYSTEM_CONFIG);
+	if (own && *own == '/')
+		add_place(c, own, "/gua/gua.conf");
+	else if (home && *home == '/')
+		add_place(c, home, "/.config/gua/gua.conf");
+}
+
+/* Whether a recorder may follow a file: who can write to it can make it record less. */
+static int check_owner(const char *path, const struct stat *st, struct err *e)
+{
+	bool root = geteuid() == 0;
+	if (!S_ISREG(st->st_mode))
+		return 0;
+	if (st->st_uid != 0 && st->st_uid != geteuid())
+		return err_set(e, ERR_WORLD,
+			"the recorder ignores %s, because it belongs to the uid %d; it must "
+			"belong to root or to the recorder's user",
+			path, (int)st->st_uid);
+	if ((st->st_mode & S_IWOTH) || (root && (st->st_mode & S_IWGRP) && st->st_gid != 0))
+		return err_set(e, ERR_WORLD,
+			"the recorder ignores %s, because other users can write to it; run "
+			"chmod go-w on it",
+			path);
+	return 0;
+}
+
+static struct settings_owner owner_of(const struct stat *st)
+{
+	return (struct settings_owner){ true, st->st_uid, st->st_mode };
+}
+
+/* Notes who may change the file that was added last: what was read was in the open file, and
+ * not in what its name means later. */
+static void note_owner(struct settings *s, const char *path, const struct stat *file)
+{
+	char directory[PATH_MAX];
+	struct stat st;
+	const char *slash = strrchr(path, '/');
+	size_t len = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
+	snprintf(directory, sizeof(directory), "%.*s", (int)len, path);
+	s->owners[s->n_files - 1] = owner_of(file);
+	if (stat(len ? directory : ".", &st) == 0)
+		s->directories[s->n_files - 1] = owner_of(&st);
+}
+
+static int read_place(struct configuration *c, size_t i, bool named, struct err *e)
+{
+	struct file_content f = { 0 };
+	struct err why = { 0 };
+	const char *path = c->places[i].path;
+	int rc = file_read_regular(path, CONFIG_MAX_BYTES, &f, &why);
+	bool missing = f.error == ENOENT || f.error == ENOTDIR;
+	if (!rc && c->recorder)
+		rc = check_owner(path, &f.st, &why);
+	if (!rc) {
+		c->places[i].found = CONFIG_READ;
+		rc = settings_read(&c->settings, path, f.data, f.len, e);
+		if (!rc)
+			note_owner(&c->settings, path, &f.st);
+	} else if (missing && !named) {
+		c->places[i].found = CONFIG_MISSING;
+		rc = 0;
+	} else if (f.error == EACCES && !named && !c->recorder) {
+		/* It may have secrets of the recorder. */
+		c->places[i].found = CONFIG_DENIED;
+		log_notice("%s; going on without it", why.text);
+		rc = 0;
+	} else {
+		c->places[i].found = CONFIG_REFUSED;
+		rc = settings_refuse(&c->settings, path, why.text, e);
+	}
+	free(f.data);
+	return rc;
+}
+
+int configure_read(struct configuration *c, const struct configure_options *o, struct err *e)
+{
+	const char *named = configure_named(o->file);
+	int rc = 0;
+	c->settings.schema = &config_schema;
+	settings_finish(&c->settings);
+	find_places(c, named);
+	for (size_t i = 0; i < c->n_places && !rc; i++)
+		rc = read_place(c, i, named != NULL, e);
+	if (!rc && o->set.n)
+		rc = settings_set(&c->settings, SET_OPTION, &o->set, e);
+	return rc ? rc : settings_apply(&c->settings, &c->values, e);
+}
+
+bool configure_is_option(const struct configuration *c, size_t error)
+{
+	return strcmp(c->settings.files[c->settings.errors[error].file], SET_OPTION) == 0;
+}
+
+int configure(const struct command *self, struct configuration *c,
+	const struct configure_options *o, const void *options, int *status)
+{
+	struct err e = { 0 };
+	char text[2048];
+	*status = configure_read(c, o, &e) ? cmd_fail(self, &e) : 0;
+	for (size_t i = 0; !*status && i < c->settings.n_errors; i++) {
+		settings_error_text(&c->settings, i, text, sizeof(text));
+		fprintf(stderr, "gua %s: %s\n", self->name, text);
+	}
+	if (!*status && c->settings.n_errors)
+		*status = err_exit_code(ERR_USAGE);
+	settings_override(&config_schema, &c->values, self->options, options, c->given);
+	return *status != 0;
+}
+
+/* Logs what is wrong with a configuration that was read again. True: something is. */
+static bool is_worse(const struct configuration *now, const struct configuration *before)
+{
+	bool worse = now->settings.n_errors > 0;
+	char text[2048];
+	for (size_t i = 0; i < now->settings.n_errors; i++) {
+		settings_error_text(&now->settings, i, text, sizeof(text));
+		log_warning("%s", text);
+	}
+	for (size_t i = 0; i < now->n_places && i < before->n_places; i++) {
+		if (before->places[i].found != CONFIG_READ ||
+			now->places[i].found != CONFIG_MISSING)
+			continue;
+		log_warning("%s is not there any more", now->places[i].path);
+		worse = true;
+	}
+	return worse;
+}
+
+int configure_again(const struct command *self, struct configuration *c,
+	const struct configure_options *o, const void *options)
+{
+	struct configuration fresh = { .root = c->root, .recorder = c->recorder };
+	struct err e = { 0 };
+	memcpy(fresh.given, c->given, sizeof(fresh.given));
+	int rc = configure_read(&fresh, o, &e);
+	if (rc)
+		log_warning("%s", e.text);
+	else if (is_worse(&fresh, c))
+		rc = ERR_USAGE;
+	if (rc) {
+		configuration_finish(&fresh);
+		return rc;
+	}
+	settings_override(&config_schema, &fresh.values, self->options, options, fresh.given);
+	*c = fresh;
+	return 0;
+}
+
+void configuration_finish(struct configuration *c)
+{
+	settings_finish(&c->settings);
+}
+
+void configure_example(struct str *out)
+{
+	str_add(out,
+		"# Configuration of gua; see man gua.conf. gua config shows what is in force,\n"
+		"# and gua config --check FILE checks a file. Every key is shown with its\n"
+		"# default, or with an example where it has none.\n");
+	for (const struct config_section *at = config_schema.sections; at->name; at++) {
+		/* A block that nobody asked for must not be in force. */
+		str_addf(out, "\n# %s\n%s[%s%s]\n", at->help, at->block_size ? "#" : "",
+			at->name, at->block_size ? " NAME" : "");
+		for (const struct config_key *key = config_schema.keys; key->section; key++) {
+			if (strcmp(key->section, at->name) != 0)
+				continue;
+			str_addf(out, "# %s\n", key->value.help);
+			if (key->initial)
+				str_addf(out, "#%s = %s\n", key->value.name, key->initial);
+			else
+				str_addf(out, "#%s\n", key->example);
+		}
+	}
+}

@@ -1,0 +1,72 @@
+/* Reads gua.conf(5) for a command: finds the files, checks them, and puts the command's options
+ * over them. */
+#ifndef GUA_CMD_SHARE_CONFIGURE_H
+#define GUA_CMD_SHARE_CONFIGURE_H
+
+#include <limits.h>
+
+#include "cmd/cmd.h"
+#include "config/config.h"
+#include "config/settings.h"
+
+/* The system's file; below --root for commands that have that option. */
+#define SYSTEM_CONFIG "/etc/gua/gua.conf"
+
+/* The options of a command that reads the configuration, and their rows: `member` is one of
+ * these structs in the command's `type`. */
+struct configure_options {
+	const char *file;     /* --config; NULL: the usual places */
+	struct text_list set; /* --set */
+};
+#define CONFIGURE_ROWS(type, member)                                                           \
+	{ OPTION_TEXT, 0, "config", "FILE", "read FILE instead of gua.conf's usual places",    \
+		.offset = offsetof(type, member.file) },                                       \
+	{                                                                                      \
+		OPTION_LIST, 0, "set", "KEY=VALUE",                                            \
+			"set a key of gua.conf: record.interval=10s",                          \
+			.offset = offsetof(type, member.set)                                   \
+	}
+
+enum config_found { CONFIG_MISSING, CONFIG_READ, CONFIG_DENIED, CONFIG_REFUSED };
+
+/* Zero-initialise. */
+struct configuration {
+	const char *root;	 /* where the system's file is looked for; NULL: / */
+	bool recorder;		 /* files that others can write to are refused */
+	bool given[OPTIONS_MAX]; /* for struct command_line: the options that were given */
+	/* Set by configure_read(). */
+	struct config values;
+	struct settings settings;
+	struct {
+		char path[PATH_MAX];
+		enum config_found found;
+	} places[2];
+	size_t n_places;
+};
+
+/* The file that the user named: the option's value, else GUA_CONFIG; NULL: none. */
+const char *configure_named(const char *option);
+
+/* Reads the files and --set. What is wrong with them is in c->settings, and the rest is in
+ * force. Fails for a --set that is none, and when memory runs out. */
+int configure_read(struct configuration *c, const struct configure_options *o, struct err *e);
+
+/* Whether an error is one of --set, not of a file. */
+bool configure_is_option(const struct configuration *c, size_t error);
+
+/* The same for a command whose options have been parsed into `options`: prints what is wrong,
+ * and puts the options over the files. Returns 0 to continue, or 1 to return *status. */
+int configure(const struct command *self, struct configuration *c,
+	const struct configure_options *o, const void *options, int *status);
+
+/* The same once more, for a service: logs what is wrong, and then *c stays as it is. Else *c is
+ * the new one, and the caller finishes its copy of the old one when nothing points into it. */
+int configure_again(const struct command *self, struct configuration *c,
+	const struct configure_options *o, const void *options);
+
+void configuration_finish(struct configuration *c);
+
+/* Appends a file with every key and its default. */
+void configure_example(struct str *out);
+
+#endif

@@ -1,0 +1,81 @@
+/* Finds the caller's name, and says what a person can do who may not read the store. */
+#include "cmd/share/mine.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "proc/proc.h"
+#include "model/process.h"
+#include "proc/user.h"
+
+static int name_of(char name[USER_CAP], uint32_t uid, struct err *e)
+{
+	struct user_names *names;
+	int rc = user_names_new(&names, user_find_system, NULL, USER_DEADLINE_MS, e);
+	if (rc)
+		return rc;
+	user_names_get(names, uid, 0, name, USER_CAP);
+	user_names_free(names);
+	return 0;
+}
+
+/* The real uid's name: with sudo, root's. */
+static int own_name(char name[USER_CAP], struct err *e)
+{
+	return name_of(name, (uint32_t)getuid(), e);
+}
+
+int mine_actor(char name[USER_CAP], struct err *e)
+{
+	int proc = -1;
+	int64_t login = -1;
+	if (getuid() == 0 && proc_open(&proc, "", NULL) == 0) {
+		login = proc_read_login_uid(proc, (uint32_t)getpid());
+		close(proc);
+	}
+	return login >= 0 ? name_of(name, (uint32_t)login, e) : own_name(name, e);
+}
+
+static bool has_me(const char *item)
+{
+	char word[TEXT_LIST_WORD_CAP];
+	while (text_list_word(&item, word))
+		if (strcmp(word, "me") == 0)
+			return true;
+	return false;
+}
+
+int mine_expand(struct text_list *users, struct arena *texts, bool *found, struct err *e)
+{
+	char name[USER_CAP] = "", word[TEXT_LIST_WORD_CAP];
+	for (size_t i = 0; i < users->n; i++) {
+		struct str item = { 0 };
+		if (!has_me(users->items[i]))
+			continue;
+		*found = true;
+		int rc = *name ? 0 : own_name(name, e);
+		if (rc)
+			return rc;
+		for (const char *at = users->items[i]; text_list_word(&at, word);)
+			str_addf(&item, "%s%s", item.len ? "," : "",
+				strcmp(word, "me") == 0 ? name : word);
+		users->items[i] = item.failed ? NULL : arena_text(texts, str_text(&item));
+		str_finish(&item);
+		if (!users->items[i])
+			return err_memory(e);
+	}
+	return 0;
+}
+
+void mine_explain(const char *path, struct err *e)
+{
+	const struct err why = *e;
+	if (access(path, R_OK) == 0 || errno != EACCES)
+		return;
+	err_set(e, why.code,
+		"%s. Ask your administrator for the right to read it. Until then, 'gua who' "
+		"shows what you hold now, and 'gua track -- COMMAND' measures a job of yours",
+		why.text);
+}

@@ -1,0 +1,40 @@
+/* A capture of the driver: everything that it answers on this host, as lines of text
+ * (gua-capture(5)). Each call has a deadline: one that does not return is written down as such,
+ * its card is not asked again, and the rest goes on. */
+#ifndef GUA_DRIVER_CAPTURE_CAPTURE_H
+#define GUA_DRIVER_CAPTURE_CAPTURE_H
+
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/str.h"
+
+/* The first line of a capture. */
+#define NVML_CAPTURE_HEAD "gua-capture 1"
+
+struct nvml_capture_options {
+	const char *path;   /* of the library; NULL: the usual one */
+	const char *option; /* what sets it, for messages */
+	const char *root;   /* where /proc, /sys and /dev are */
+	struct clock *clock;
+	int64_t deadline_ms; /* of each call */
+	int rounds;	     /* how often the changing answers are read, a second apart */
+};
+
+/* What was seen; finish it. */
+struct nvml_captured {
+	uint32_t *pids; /* processes that the driver named, each once */
+	size_t n_pids, cap_pids;
+	unsigned n_calls, n_cards;
+	char stuck[128];  /* which call was the first without an answer, and why; or "" */
+	int64_t begin_ms; /* wall clock of the first round */
+};
+
+/* Appends the lines about the host and about the driver. Without a library or a driver there
+ * are fewer of them: that is not a failure. */
+int nvml_capture(const struct nvml_capture_options *o, struct str *out,
+	struct nvml_captured *seen, struct err *e);
+void nvml_captured_finish(struct nvml_captured *seen);
+
+#endif

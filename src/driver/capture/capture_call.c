@@ -1,0 +1,470 @@
+/* Makes a call by its signature, and writes what it answered as text. */
+#include "driver/capture/capture_call.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/nvml/nvml_decode.h"
+#include "driver/capture/capture_layout.h"
+#include "driver/nvml/nvml_metric_abi.h"
+#include "driver/nvml/nvml_metric_rows.h"
+
+enum { ENTRIES = 4096 };
+
+/* The calls by signature; pointers to what is filled in have no type here. */
+union driver_call {
+	void *found;
+	int (*plain)(void);
+	int (*system)(void *);
+	int (*version)(char *, unsigned);
+	const char *(*error)(int);
+	int (*index)(unsigned, void **);
+	int (*check)(void *);
+	int (*out1)(void *, void *);
+	int (*out2)(void *, void *, void *);
+	int (*out3)(void *, void *, void *, void *);
+	int (*out4)(void *, void *, void *, void *, void *);
+	int (*of1)(void *, int, void *);
+	int (*of2)(void *, int, int, void *);
+	int (*of3)(void *, int, int, int, void *);
+	int (*text)(void *, char *, unsigned);
+	int (*text_of)(void *, int, char *, unsigned);
+	int (*field)(void *, int, struct nvml_field *);
+	int (*list)(void *, unsigned *, void *);
+	int (*samples)(void *, int, unsigned long long, int *, unsigned *, void *);
+	int (*use)(void *, void *, unsigned *, unsigned long long);
+	int (*use_v1)(void *, struct nvml_process_samples_v1 *);
+	int (*instance)(void *, unsigned, void **);
+};
+
+/* A call that is being made. */
+struct job {
+	struct capture_caller *c;
+	const struct capture_request *request;
+	const struct nvml_form *form;
+	union driver_call call;
+	void *handle;
+	struct capture_reply *reply;
+	struct str *text;
+};
+
+size_t nvml_plan_length(void)
+{
+	return nvml_n_forms + nvml_n_metric_rows;
+}
+
+bool nvml_plan_form(size_t place, struct nvml_form *form, int args[NVML_ARGS])
+{
+	if (place >= nvml_n_forms)
+		return nvml_form_of_metric(place - nvml_n_forms, form, args);
+	*form = nvml_forms[place];
+	memset(args, 0, NVML_ARGS * sizeof(args[0]));
+	return true;
+}
+
+const char *nvml_plan_older(size_t place)
+{
+	return place < nvml_n_forms ? NULL : nvml_metric_rows[place - nvml_n_forms].older;
+}
+
+static void enter(struct capture_caller *c, const char *call)
+{
+	if (c->where)
+		snprintf(c->where->text, sizeof(c->where->text), "%s", call);
+}
+
+/* Initialises the library, as a helper must that was started after another one was stuck. */
+static int start(struct capture_caller *c)
+{
+	if (c->started)
+		return NVML_OK;
+	enter(c, "nvmlInit");
+	int code = c->lib.api.init();
+	c->started = code == NVML_OK;
+	return code;
+}
+
+static int find_card(struct capture_caller *c, int card)
+{
+	int code = start(c);
+	if (code != NVML_OK || c->cards[card])
+		return code;
+	enter(c, "nvmlDeviceGetHandleByIndex");
+	code = c->lib.api.by_index((unsigned)card, &c->cards[card]);
+	if (code != NVML_OK)
+		c->cards[card] = NULL;
+	return code == NVML_OK && !c->cards[card] ? NVML_UNKNOWN : code;
+}
+
+static int find_handle(struct capture_caller *c, int card, int instance, void **handle)
+{
+	int code = find_card(c, card);
+	*handle = c->cards[card];
+	if (code != NVML_OK || instance < 0)
+		return code;
+	void **found = &c->instances[card][instance];
+	if (!*found)
+		code = NVML_CALL(
+			c->lib.api.mig_by_index, c->cards[card], (unsigned)instance, found);
+	*handle = *found;
+	return code == NVML_OK && !*found ? NVML_UNKNOWN : code;
+}
+
+static int call_out(struct job *j, unsigned char *bytes, size_t size)
+{
+	unsigned char *at[NVML_PARTS];
+	for (size_t i = 0; i < NVML_PARTS; i++)
+		at[i] = bytes + i * size;
+	const int *args = j->request->args;
+	if (j->form->signature == NVML_SIG_SYSTEM)
+		return j->call.system(at[0]);
+	if (j->form->signature == NVML_SIG_OF && j->form->n_args == 1)
+		return j->call.of1(j->handle, args[0], at[0]);
+	if (j->form->signature == NVML_SIG_OF && j->form->n_args == 2)
+		return j->call.of2(j->handle, args[0], args[1], at[0]);
+	if (j->form->signature == NVML_SIG_OF)
+		return j->call.of3(j->handle, args[0], args[1], args[2], at[0]);
+	switch (nvml_form_parts(j->form)) {
+	case 1:
+		return j->call.out1(j->handle, at[0]);
+	case 2:
+		return j->call.out2(j->handle, at[0], at[1]);
+	case 3:
+		return j->call.out3(j->handle, at[0], at[1], at[2]);
+	default:
+		return j->call.out4(j->handle, at[0], at[1], at[2], at[3]);
+	}
+}
+
+/* The word that the answer must begin with; that of fabric's health has the layout's number. */
+static uint32_t version_word(const struct job *j)
+{
+	bool other = j->form->n_args == 1 && j->request->args[0] == 2 &&
+		     j->form->signature == NVML_SIG_OUT;
+	return other ? NVML_FABRIC_HEALTH_V2 : j->form->version;
+}
+
+static void ask_out(struct job *j)
+{
+	unsigned char bytes[NVML_PARTS * NVML_LAYOUT_MAX + 256] = { 0 };
+	size_t size = nvml_layout_size(j->form->layout);
+	uint32_t word = version_word(j), number = 0;
+	for (size_t i = 0; word && i < NVML_PARTS; i++)
+		memcpy(bytes + i * size, &word, sizeof(word));
+	j->reply->code = call_out(j, bytes, size);
+	if (j->reply->code != NVML_OK)
+		return;
+	for (unsigned i = 0; i < nvml_form_parts(j->form); i++)
+		nvml_layout_print(j->form->layout, bytes + i * size, j->text);
+	memcpy(&number, bytes + (j->form->layout[0] == 'V' ? 4 : 0), sizeof(number));
+	j->reply->number = number;
+}
+
+static void ask_text(struct job *j)
+{
+	char text[128] = "";
+	unsigned cap = 96;
+	if (j->form->signature == NVML_SIG_VERSION)
+		j->reply->code = j->call.version(text, cap);
+	else if (j->form->signature == NVML_SIG_TEXT)
+		j->reply->code = j->call.text(j->handle, text, cap);
+	else if (j->form->signature == NVML_SIG_TEXT_OF)
+		j->reply->code = j->call.text_of(j->handle, j->request->args[0], text, cap);
+	else
+		snprintf(text, sizeof(text), "%s", j->call.error(j->request->args[0]));
+	if (j->reply->code == NVML_OK)
+		nvml_layout_print("t96", text, j->text);
+}
+
+static void ask_field(struct job *j)
+{
+	struct nvml_field field = { .id = (uint32_t)j->request->args[0],
+		.scope = (uint32_t)j->request->args[1] };
+	j->reply->code = j->call.field(j->handle, 1, &field);
+	struct {
+		uint32_t type;
+		int32_t code;
+		uint64_t value;
+	} shown = { field.type, field.code, 0 };
+	memcpy(&shown.value, field.value, field.type == NVML_VALUE_U32 ? 4 : 8);
+	if (j->reply->code == NVML_OK)
+		nvml_layout_print(j->form->layout, &shown, j->text);
+}
+
+/* Writes entries, each on a line of its own. */
+static void print_rows(
+	struct job *j, const char *layout, const unsigned char *bytes, size_t n, size_t stride)
+{
+	for (size_t i = 0; i < n; i++) {
+		str_add(j->text, "\n ");
+		nvml_layout_print(layout, bytes + i * stride, j->text);
+	}
+}
+
+static void ask_list(struct job *j)
+{
+	unsigned n = ENTRIES;
+	size_t size = (size_t)ENTRIES * NVML_ENTRY_LARGEST;
+	unsigned char *bytes = malloc(size);
+	if (!bytes) {
+		j->reply->code = NVML_NO_MEMORY;
+		return;
+	}
+	memset(bytes, NVML_FILL, size);
+	j->reply->code = j->call.list(j->handle, &n, bytes);
+	if (j->reply->code == NVML_OK && n <= ENTRIES && strcmp(j->form->row, "u") == 0) {
+		print_rows(j, "u", bytes, n, 4);
+	} else if (j->reply->code == NVML_OK && n <= ENTRIES) {
+		bool suffixed = strstr(j->form->symbol, "_v") != NULL;
+		size_t stride = nvml_entry_stride(bytes, size, n, suffixed ? 24 : 16);
+		print_rows(j,
+			stride == 16   ? "uQ"
+			: stride == 24 ? "uQuu"
+				       : "uQuuQ",
+			bytes, n, stride);
+	}
+	free(bytes);
+}
+
+static void note_newest(struct job *j, uint64_t stamp_us)
+{
+	if (stamp_us <= INT64_MAX && stamp_us > j->reply->number)
+		j->reply->number = stamp_us;
+}
+
+static void ask_samples(struct job *j)
+{
+	static struct nvml_sample rows[ENTRIES];
+	unsigned n = ENTRIES;
+	int type = NVML_VALUE_U32;
+	memset(rows, 0, sizeof(rows));
+	j->reply->code = j->call.samples(
+		j->handle, j->request->args[0], j->request->since_us, &type, &n, rows);
+	j->reply->number = j->request->since_us;
+	if (j->reply->code != NVML_OK)
+		return;
+	str_addf(j->text, " %d", type);
+	n = n < ENTRIES ? n : ENTRIES;
+	for (unsigned i = 0; i < n; i++) {
+		if (type == NVML_VALUE_U32)
+			memset(rows[i].value + 4, 0, 4);
+		note_newest(j, rows[i].wall_us);
+	}
+	print_rows(j, j->form->row, (unsigned char *)rows, n, sizeof(rows[0]));
+}
+
+static void ask_use(struct job *j)
+{
+	static struct nvml_process_sample rows[ENTRIES];
+	unsigned n = ENTRIES;
+	memset(rows, 0, sizeof(rows));
+	j->reply->code = j->call.use(j->handle, rows, &n, j->request->since_us);
+	if (j->reply->code == NVML_OK)
+		print_rows(j, j->form->row, (unsigned char *)rows, n < ENTRIES ? n : ENTRIES,
+			sizeof(rows[0]));
+}
+
+static void ask_use_v1(struct job *j)
+{
+	static struct nvml_process_sample_v1 rows[ENTRIES];
+	memset(rows, 0, sizeof(rows));
+	struct nvml_process_samples_v1 all = { .version = NVML_VERSION_WORD(
+						       struct nvml_process_samples_v1, 1),
+		.count = ENTRIES,
+		.last_seen_us = j->request->since_us,
+		.samples = rows };
+	j->reply->code = j->call.use_v1(j->handle, &all);
+	if (j->reply->code == NVML_OK)
+		print_rows(j, j->form->row, (unsigned char *)rows,
+			all.count < ENTRIES ? all.count : ENTRIES, sizeof(rows[0]));
+}
+
+/* The samples of a card, or of a GPU instance of it. */
+static void **gpm_samples(struct job *j, int gpu_instance)
+{
+	int at = gpu_instance < 0 || gpu_instance >= CAPTURE_INSTANCES ? CAPTURE_INSTANCES
+								       : gpu_instance;
+	return j->c->samples[j->request->card][at];
+}
+
+static void ask_gpm_metric(struct job *j)
+{
+	const struct nvml_api *api = &j->c->lib.api;
+	void **samples = gpm_samples(j, j->request->args[0]);
+	struct nvml_gpm_metrics get = { .version = 1,
+		.count = 1,
+		.samples = { samples[0], samples[1] },
+		.metric = { .id = (uint32_t)j->request->args[1] } };
+	struct {
+		uint32_t code;
+		double value;
+	} shown = { 0 };
+	bool both = samples[0] && samples[1];
+	j->reply->code = both ? NVML_CALL(api->gpm_metrics, &get) : NVML_NO_DATA;
+	shown.code = get.metric.code;
+	shown.value = get.metric.value;
+	if (j->reply->code == NVML_OK)
+		nvml_layout_print(j->form->layout, &shown, j->text);
+}
+
+static void ask_gpm(struct job *j)
+{
+	const struct nvml_api *api = &j->c->lib.api;
+	bool mig = j->form->n_args == 1;
+	if (j->form->n_args == 2) {
+		ask_gpm_metric(j);
+		return;
+	}
+	void **sample = &gpm_samples(j, mig ? j->request->args[0] : -1)[j->request->since_us];
+	int code = *sample ? NVML_OK : NVML_CALL(api->gpm_alloc, sample);
+	if (code == NVML_OK && mig)
+		code = NVML_CALL(
+			api->gpm_mig_sample, j->handle, (unsigned)j->request->args[0], *sample);
+	else if (code == NVML_OK)
+		code = NVML_CALL(api->gpm_sample, j->handle, *sample);
+	j->reply->code = code;
+}
+
+static void ask_events(struct job *j)
+{
+	const struct nvml_api *api = &j->c->lib.api;
+	int code = j->c->events ? NVML_OK : NVML_CALL(api->event_set_new, &j->c->events);
+	if (code == NVML_OK)
+		code = NVML_CALL(api->event_register, j->handle, NVML_EVENT_XID, j->c->events);
+	j->reply->code = code;
+}
+
+/* The calls that give a handle, or none. */
+static void ask_handle(struct job *j)
+{
+	struct capture_caller *c = j->c;
+	int card = j->request->card, index = j->request->args[0];
+	if (j->form->signature == NVML_SIG_PLAIN)
+		j->reply->code = start(c);
+	else if (j->form->signature == NVML_SIG_INDEX)
+		j->reply->code = find_card(c, card);
+	else if (j->form->signature == NVML_SIG_CHECK)
+		j->reply->code = j->call.check(j->handle);
+	else
+		j->reply->code = find_handle(c, card, index, &j->handle);
+}
+
+static void ask(struct job *j)
+{
+	switch (j->form->signature) {
+	case NVML_SIG_SYSTEM:
+	case NVML_SIG_OUT:
+	case NVML_SIG_OF:
+		ask_out(j);
+		break;
+	case NVML_SIG_VERSION:
+	case NVML_SIG_ERROR:
+	case NVML_SIG_TEXT:
+	case NVML_SIG_TEXT_OF:
+		ask_text(j);
+		break;
+	case NVML_SIG_FIELD:
+		ask_field(j);
+		break;
+	case NVML_SIG_LIST:
+		ask_list(j);
+		break;
+	case NVML_SIG_SAMPLES:
+		ask_samples(j);
+		break;
+	case NVML_SIG_USE:
+		ask_use(j);
+		break;
+	case NVML_SIG_USE_V1:
+		ask_use_v1(j);
+		break;
+	case NVML_SIG_GPM:
+		ask_gpm(j);
+		break;
+	case NVML_SIG_EVENTS:
+		ask_events(j);
+		break;
+	default:
+		ask_handle(j);
+	}
+}
+
+static void open_library(
+	struct capture_caller *c, struct capture_reply *reply, struct str *text)
+{
+	struct err e = { 0 };
+	enter(c, "loading the library");
+	c->opened = nvml_lib_open(&c->lib, &c->choice, &e) == 0;
+	reply->code = c->opened ? NVML_OK : NVML_NO_LIBRARY;
+	str_add(text, c->opened ? c->lib.path : e.text);
+}
+
+static void serve_call(struct capture_caller *c, const struct capture_request *request,
+	struct capture_reply *reply, struct str *text)
+{
+	struct nvml_form form;
+	int unused[NVML_ARGS];
+	struct job j = {
+		.c = c, .request = request, .form = &form, .reply = reply, .text = text
+	};
+	if (!nvml_plan_form((size_t)request->place, &form, unused))
+		return;
+	j.call.found = nvml_lib_find(&c->lib, form.symbol);
+	const char *older = nvml_plan_older((size_t)request->place);
+	reply->older = !j.call.found && older;
+	if (reply->older)
+		j.call.found = nvml_lib_find(&c->lib, older);
+	if (!j.call.found) {
+		reply->missing = true;
+		return;
+	}
+	bool needs_handle = form.subject != NVML_OF_DRIVER &&
+			    form.signature != NVML_SIG_INDEX &&
+			    form.signature != NVML_SIG_INSTANCE;
+	if (needs_handle)
+		reply->code = find_handle(c, request->card, request->instance, &j.handle);
+	enter(c, form.symbol);
+	if (reply->code == NVML_OK)
+		ask(&j);
+}
+
+void capture_caller_begin(void *context, struct helper_place *where)
+{
+	struct capture_caller *c = context;
+	c->where = where;
+}
+
+void capture_caller_serve(void *context, const struct str *request, struct str *out)
+{
+	struct capture_caller *c = context;
+	struct capture_request asked = { 0 };
+	struct capture_reply reply = { 0 };
+	struct str text = { 0 };
+	if (request->len == sizeof(asked))
+		memcpy(&asked, request->data, sizeof(asked));
+	if (asked.place < 0 || !c->opened)
+		open_library(c, &reply, &text);
+	if (asked.place >= 0 && c->opened) {
+		str_clear(&text);
+		serve_call(c, &asked, &reply, &text);
+	}
+	str_add_bytes(out, (const char *)&reply, sizeof(reply));
+	str_add(out, str_text(&text));
+	out->failed |= text.failed;
+	str_finish(&text);
+}
+
+void capture_caller_end(void *context)
+{
+	struct capture_caller *c = context;
+	const struct nvml_api *api = &c->lib.api;
+	void **samples = &c->samples[0][0][0];
+	for (size_t i = 0; i < sizeof(c->samples) / sizeof(void *); i++)
+		if (samples[i])
+			NVML_CALL(api->gpm_free, samples[i]);
+	if (c->events)
+		NVML_CALL(api->event_set_free, c->events);
+	if (c->started)
+		api->shutdown();
+}

@@ -1,0 +1,51 @@
+/* One call of the driver, made by the helper of a capture: any row of the table of calls, about
+ * any card. A call may never return, so the helper makes one at a time, and whoever captures
+ * starts another helper when it is stuck. */
+#ifndef GUA_DRIVER_CAPTURE_CAPTURE_CALL_H
+#define GUA_DRIVER_CAPTURE_CAPTURE_CALL_H
+
+#include <stdint.h>
+
+#include "base/helper.h"
+#include "driver/nvml/nvml_calls.h"
+#include "driver/nvml/nvml_lib.h"
+
+/* The form of a call by its place in the plan: those of nvml_forms, then the metrics. */
+size_t nvml_plan_length(void);
+bool nvml_plan_form(size_t place, struct nvml_form *form, int args[NVML_ARGS]);
+/* Its name in older libraries, or NULL. */
+const char *nvml_plan_older(size_t place);
+
+struct capture_request {
+	int64_t place; /* in the plan; -1: open the library */
+	int card, instance;
+	int args[NVML_ARGS];
+	uint64_t since_us; /* of samples; of GPM: 1 for the second sample */
+};
+
+struct capture_reply {
+	int code;
+	bool missing;	 /* the library does not have the symbol */
+	bool older;	 /* it was called by its older name */
+	uint64_t number; /* the first number of the answer; of samples, the newest stamp */
+	/* Then the answer's values, and a line for each entry of a list. Of the opened
+	 * library, its path. */
+};
+
+/* The helper's state; zero at first, but for `choice`. */
+struct capture_caller {
+	struct nvml_lib_choice choice;
+	struct helper_place *where;
+	struct nvml_lib lib;
+	bool opened, started;
+	void *cards[CAPTURE_CARDS], *instances[CAPTURE_CARDS][CAPTURE_INSTANCES];
+	void *samples[CAPTURE_CARDS][CAPTURE_INSTANCES + 1][2]; /* of GPM */
+	void *events;
+};
+
+/* For struct helper_work, with a struct capture_caller. */
+void capture_caller_begin(void *context, struct helper_place *where);
+void capture_caller_serve(void *context, const struct str *request, struct str *reply);
+void capture_caller_end(void *context);
+
+#endif

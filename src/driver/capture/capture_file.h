@@ -1,0 +1,72 @@
+/* A capture that was read (gua-capture(5)): the answers of a driver, by call and subject. The
+ * file comes from elsewhere: every line is checked when it is read. */
+#ifndef GUA_DRIVER_CAPTURE_CAPTURE_FILE_H
+#define GUA_DRIVER_CAPTURE_CAPTURE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "driver/nvml/nvml_calls.h"
+#include "driver/nvml/nvml_host.h"
+#include "driver/nvml/nvml_site.h"
+
+/* Whom a call is about, and its numbers. */
+struct nvml_key {
+	const char *symbol;
+	int card, instance; /* or -1 */
+	int args[NVML_ARGS];
+};
+
+struct nvml_answer {
+	struct nvml_key key;
+	int round; /* -1: asked once */
+	int code;
+	const char *values;	  /* words, in the form of the call */
+	size_t first_row, n_rows; /* entries of a list: rows[] */
+};
+
+struct nvml_recorded_process {
+	uint32_t pid;
+	const char *words; /* "gone", or keys and values */
+};
+
+/* Moments of a round, microseconds. */
+struct nvml_round {
+	int64_t wall_us, boot_us;
+};
+
+struct nvml_recorded {
+	char *text; /* the file, cut into lines */
+	struct nvml_answer *answers;
+	size_t n_answers, cap_answers;
+	const char **rows;
+	size_t n_rows, cap_rows;
+	struct nvml_recorded_process *processes; /* by pid */
+	size_t n_processes, cap_processes;
+	struct nvml_round *rounds;
+	size_t n_rounds, cap_rounds;
+	struct nvml_site site;
+	struct nvml_host_gpu gpus[NVML_HOST_GPUS];
+	bool asleep[NVML_HOST_GPUS];
+	size_t n_gpus;
+	bool stuck[NVML_HOST_GPUS];	    /* a call to the card did not return */
+	const char *made, *system, *kernel; /* or "" */
+	const char *library;		    /* "" when there was none */
+};
+
+/* Reads a file. ERR_WORLD with the line if it is not a capture. */
+int nvml_recorded_open(struct nvml_recorded **r, const char *path, struct err *e);
+void nvml_recorded_free(struct nvml_recorded *r);
+
+/* Whether the library had this function. */
+bool nvml_recorded_has(const struct nvml_recorded *r, const char *symbol);
+/* The answer that was in force in a round; NULL: it was not asked. */
+const struct nvml_answer *nvml_recorded_find(
+	const struct nvml_recorded *r, const struct nvml_key *key, int round);
+/* What the capture has about a process; NULL: nothing. */
+const struct nvml_recorded_process *nvml_recorded_process(
+	const struct nvml_recorded *r, uint32_t pid);
+
+#endif

@@ -1,0 +1,23 @@
+/* The members of the driver's structs as words of text, and back: for captures. A layout is a
+ * text with a letter for each member, at its natural alignment: u and i (32 bits, without and
+ * with a sign), Q (64 bits), d (a double), b (a byte), V (32 bits that are not written: the
+ * version word), tN (text of N bytes), xN (N bytes in hexadecimal digits). */
+#ifndef GUA_DRIVER_CAPTURE_CAPTURE_LAYOUT_H
+#define GUA_DRIVER_CAPTURE_CAPTURE_LAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/str.h"
+
+enum { NVML_LAYOUT_MAX = 128 }; /* bytes of the largest struct */
+
+/* The size of the struct. */
+size_t nvml_layout_size(const char *layout);
+/* Appends each member after a blank. Text is in quotation marks, and safe to show. */
+void nvml_layout_print(const char *layout, const void *bytes, struct str *out);
+/* Reads what was printed; the version word is left alone. *text is then behind the last word;
+ * false: a word is missing or not of that kind. `bytes` may be NULL: only check. */
+bool nvml_layout_read(const char *layout, const char **text, void *bytes);
+
+#endif

@@ -1,0 +1,26 @@
+/* Plays a capture: functions with the driver's own signatures, which answer from the file, so
+ * that everything above the table of calls runs unchanged. Time passes as it did then, from the
+ * moment at which the play was opened, and begins again after the last round.
+ *
+ * The driver's functions get no context, so a process plays one capture at a time. */
+#ifndef GUA_DRIVER_CAPTURE_CAPTURE_PLAY_H
+#define GUA_DRIVER_CAPTURE_CAPTURE_PLAY_H
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "driver/capture/capture_file.h"
+
+struct nvml_play;
+
+/* Takes the capture over, also when it fails: because another one is being played. */
+int nvml_play_open(struct nvml_play **play, struct nvml_recorded *recorded, struct clock *clock,
+	struct err *e);
+void nvml_play_close(struct nvml_play *play);
+const struct nvml_recorded *nvml_play_recorded(const struct nvml_play *play);
+/* When it was opened. */
+struct moment nvml_play_opened(const struct nvml_play *play);
+
+/* The function that answers for this symbol; NULL: the captured library did not have it. */
+void *nvml_play_find(const struct nvml_play *play, const char *symbol);
+
+#endif

@@ -1,0 +1,124 @@
+/* A capture as a source: the real driver's code above a play of the file. Its host is another
+ * one, so what gua reads from /proc and /sys comes from the file too. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "driver/kind.h"
+#include "driver/nvml/nvml.h"
+#include "driver/nvml/nvml_diagnose.h"
+
+bool nvml_captured_asleep(const struct nvml_play *play, const char *pci)
+{
+	const struct nvml_recorded *r = nvml_play_recorded(play);
+	for (size_t i = 0; i < r->n_gpus; i++)
+		if (r->asleep[i] && strcmp(r->gpus[i].pci, pci) == 0)
+			return true;
+	return false;
+}
+
+size_t nvml_captured_gpus(const struct nvml_play *play, struct nvml_host_gpu *gpus)
+{
+	const struct nvml_recorded *r = nvml_play_recorded(play);
+	memcpy(gpus, r->gpus, r->n_gpus * sizeof(gpus[0]));
+	return r->n_gpus;
+}
+
+/* The next of "KEY VALUE", where the value may be in quotation marks; false: there is none. */
+static bool next_pair(const char **at, char *key, char *value, size_t cap)
+{
+	*at += strspn(*at, " ");
+	size_t len = strcspn(*at, " ");
+	if (!len || len >= cap)
+		return false;
+	memcpy(key, *at, len);
+	key[len] = '\0';
+	*at += len + strspn(*at + len, " ");
+	bool quoted = **at == '"';
+	*at += quoted;
+	len = strcspn(*at, quoted ? "\"" : " ");
+	if (len >= cap)
+		return false;
+	memcpy(value, *at, len);
+	value[len] = '\0';
+	*at += len + (quoted && (*at)[len] ? 1 : 0);
+	return true;
+}
+
+static void take_pair(
+	struct process_id *id, const struct moment *opened, const char *key, const char *value)
+{
+	if (strcmp(key, "user") == 0 && *value)
+		text_copy(id->user, sizeof(id->user), value);
+	if (strcmp(key, "age_ms") == 0) {
+		int64_t age_ms = strtoll(value, NULL, 10), now_ms = opened->wall_us / 1000;
+		id->started_ms = age_ms >= 0 && age_ms < now_ms ? now_ms - age_ms : now_ms;
+		id->start_ticks = (uint64_t)id->started_ms / 10 + 1;
+	}
+	for (size_t i = 0; i < PROCESS_TEXTS; i++)
+		if (strcmp(key, process_fields[i].name) == 0)
+			text_copy((char *)id + process_fields[i].offset, process_fields[i].cap,
+				value);
+}
+
+bool nvml_describe(struct source *base, uint32_t pid, struct process_id *id)
+{
+	const struct nvml_play *play = ((struct nvml_source *)base)->play;
+	const struct nvml_recorded_process *found =
+		nvml_recorded_process(nvml_play_recorded(play), pid);
+	struct moment opened = nvml_play_opened(play);
+	char key[COMMAND_CAP], value[COMMAND_CAP];
+	const char *at = found ? found->words : "gone";
+	if (strcmp(at + strspn(at, " "), "gone") == 0)
+		return false;
+	*id = (struct process_id){ .pid = pid,
+		.uid = -1,
+		.owner_uid = -1,
+		.started_ms = -1,
+		.start_ticks = 1,
+		.user = USER_UNKNOWN };
+	while (next_pair(&at, key, value, sizeof(key)))
+		take_pair(id, &opened, key, value);
+	return true;
+}
+
+int capture_source_open(
+	struct source **source, const struct source_options *options, struct err *e)
+{
+	struct nvml_recorded *recorded = NULL;
+	struct nvml_play *play = NULL;
+	int rc = nvml_recorded_open(&recorded, source_capture_path(options->name), e);
+	if (!rc)
+		rc = nvml_play_open(&play, recorded, options->clock, e);
+	if (!rc)
+		rc = nvml_open(source, options, play, e);
+	if (!rc)
+		text_copy((*source)->hostname, sizeof((*source)->hostname), "captured-host");
+	return rc;
+}
+
+int capture_check(const char *path, struct err *e)
+{
+	struct nvml_recorded *r = NULL;
+	int rc = nvml_recorded_open(&r, path, e);
+	nvml_recorded_free(r);
+	return rc;
+}
+
+void capture_diagnose(const struct diagnosis *d, struct findings *f)
+{
+	struct nvml_recorded *r = NULL;
+	struct err e = { 0 };
+	if (nvml_recorded_open(&r, source_capture_path(d->name), &e) != 0) {
+		finding_add(f, FINDING_PROBLEM, "capture", "%s", e.text);
+		return;
+	}
+	finding_add(f, FINDING_OK, "capture",
+		"this is a capture of another host, made %s: not this host, and not now",
+		r->made[0] ? r->made : "at an unknown time");
+	finding_add(f, FINDING_OK, "system", "%s%s%s",
+		r->system[0] ? r->system : "unknown system", r->kernel[0] ? ", " : "",
+		r->kernel);
+	nvml_diagnose_at(d, &r->site, f);
+	nvml_recorded_free(r);
+}

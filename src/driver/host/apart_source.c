@@ -1,0 +1,463 @@
+/* A source whose calls are made by a helper: hands each call to it, and mirrors what it
+ * answers. */
+#include "driver/host/apart_source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "driver/host/apart_round.h"
+
+struct str *apart_source_begin(struct apart_source *s, enum apart_call call)
+{
+	str_clear(&s->request);
+	s->request.failed = false;
+	wire_write_number(&s->request, call);
+	return &s->request;
+}
+
+static void add_avoids(struct apart_source *s, struct str *out)
+{
+	site_avoids(s->site, &s->told);
+	wire_write_number(out, (int64_t)s->told.n);
+	for (size_t i = 0; i < s->told.n; i++) {
+		struct source_avoid *one = &s->told.cards[i];
+		for (size_t k = 0; !one->pci[0] && k < s->base.n_cards; k++)
+			if (s->base.cards[k].id.index == one->index)
+				text_copy(one->pci, PCI_CAP, s->base.cards[k].id.pci);
+		wire_write_number(out, one->index);
+		wire_write_text(out, one->pci);
+	}
+}
+
+static void add_flags(struct apart_source *s, struct str *out, const bool *which)
+{
+	wire_write_number(out, which ? (int64_t)s->n_at : APART_ALL);
+	for (size_t i = 0; which && i < s->n_at; i++) {
+		unsigned char flag = s->at[i] != NOWHERE && which[s->at[i]];
+		wire_write(out, &flag, 1);
+	}
+}
+
+/* The place of a card that the helper reports for the first time. One that cannot be asked may
+ * have lost its name: it is known by its index. */
+static size_t find_place(const struct apart_source *s, const struct card_reading *r)
+{
+	const struct card_reading *cards = s->base.cards;
+	size_t n = s->base.n_cards;
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(cards[i].id.uuid, r->id.uuid) == 0)
+			return i;
+	for (size_t i = 0; i < n; i++) {
+		bool same = cards[i].id.index == r->id.index;
+		if (same && r->status != CARD_STATUS_OK)
+			return NOWHERE;
+		if (same && !card_has_uuid(&cards[i].id) && r->id.mig_index < 0)
+			return i;
+	}
+	return n;
+}
+
+/* Gives a card of the helper its place: a new card, or one that answers again. */
+static bool place_card(struct apart_source *s, size_t card)
+{
+	const struct card_reading *r = &s->mirror.source.cards[card];
+	bool is_new = card == s->n_at;
+	if (!is_new && (s->at[card] != NOWHERE || r->status != CARD_STATUS_OK))
+		return true;
+	size_t place = find_place(s, r);
+	if (is_new && !array_one_more(&s->at, card))
+		return false;
+	if (place == s->base.n_cards) {
+		if (!array_one_more(&s->base.cards, place))
+			return false;
+		s->base.cards[place] = *r;
+		s->base.n_cards++;
+	}
+	s->at[card] = place;
+	s->n_at += is_new;
+	return true;
+}
+
+bool apart_source_has(const struct apart_source *s, size_t place)
+{
+	for (size_t i = 0; i < s->n_at; i++)
+		if (s->at[i] == place)
+			return true;
+	return false;
+}
+
+/* A card that the helper leaves alone has no name there; it may have one here. */
+static void name_avoided(const struct apart_source *s, struct card_id *id)
+{
+	for (size_t i = 0; !card_has_uuid(id) && i < s->told.n; i++) {
+		const struct source_avoid *one = &s->told.cards[i];
+		if (one->index != id->index || !one->uuid[0])
+			continue;
+		text_copy(id->uuid, UUID_CAP, one->uuid);
+		text_copy(id->name, CARD_NAME_CAP, one->name);
+		text_copy(id->pci, PCI_CAP, one->pci);
+	}
+}
+
+static bool join_cards(struct apart_source *s)
+{
+	const struct source *from = &s->mirror.source;
+	for (size_t i = 0; i < from->n_cards; i++)
+		if (!place_card(s, i))
+			return false;
+	for (size_t i = 0; i < s->n_at; i++) {
+		if (s->at[i] == NOWHERE)
+			continue;
+		s->base.cards[s->at[i]] = from->cards[i];
+		name_avoided(s, &s->base.cards[s->at[i]].id);
+	}
+	for (size_t i = 0; i < s->base.n_cards; i++) {
+		struct card_reading *r = &s->base.cards[i];
+		if (apart_source_has(s, i))
+			continue;
+		source_lose_card(r, source_is_avoided(&s->told, r->id.index, r->id.pci)
+					    ? CARD_CODE_STUCK
+					    : 0);
+	}
+	return true;
+}
+
+static bool join_xids(struct apart_source *s)
+{
+	const struct source *from = &s->mirror.source;
+	s->base.n_xids = 0;
+	if (!array_reserve(&s->xids, &s->cap_xids, from->n_xids))
+		return false;
+	s->base.xids = s->xids;
+	for (size_t i = 0; i < from->n_xids; i++) {
+		struct source_xid xid = from->xids[i];
+		xid.card = s->at[xid.card];
+		if (xid.card != NOWHERE)
+			s->xids[s->base.n_xids++] = xid;
+	}
+	return true;
+}
+
+static void join_facts(struct apart_source *s)
+{
+	const struct source *from = &s->mirror.source;
+	struct source *base = &s->base;
+	text_copy(base->driver_version, VERSION_CAP, from->driver_version);
+	text_copy(base->hostname, sizeof(base->hostname), from->hostname);
+	base->sample_period_us = from->sample_period_us;
+	base->code = from->code;
+	base->incomplete = from->incomplete;
+	base->ring_us = from->ring_us;
+	base->memory_cost_us = from->memory_cost_us;
+	base->energy_cost_us = from->energy_cost_us;
+}
+
+/* Notes which cards those are on which a process is stuck: an index may change, and the next
+ * process cannot ask. */
+static void name_stuck(struct apart_source *s)
+{
+	for (size_t i = 0; i < s->site->left.n_cards; i++) {
+		struct source_avoid *card = &s->site->left.cards[i].card;
+		for (size_t k = 0; !card->uuid[0] && k < s->base.n_cards; k++) {
+			const struct card_id *id = &s->base.cards[k].id;
+			if (id->index != card->index || id->mig_index >= 0 ||
+				!card_has_uuid(id))
+				continue;
+			text_copy(card->pci, PCI_CAP, id->pci);
+			text_copy(card->uuid, UUID_CAP, id->uuid);
+			text_copy(card->name, CARD_NAME_CAP, id->name);
+		}
+	}
+}
+
+void apart_source_forget(struct apart_source *s)
+{
+	name_stuck(s);
+	s->rounds = (struct wire){ 0 };
+	mirror_finish(&s->mirror);
+	s->n_at = 0;
+	s->open = false;
+	s->base.n_xids = 0;
+	for (size_t i = 0; i < s->base.n_cards; i++) {
+		struct card_reading *r = &s->base.cards[i];
+		enum card_status status = r->status;
+		source_lose_card(r, r->code);
+		r->status = status;
+	}
+}
+
+int apart_source_refuse(struct apart_source *s, struct err *e)
+{
+	int rc = site_refuse(s->site, e);
+	apart_source_forget(s);
+	return rc;
+}
+
+bool apart_source_read(struct apart_source *s, struct wire *in)
+{
+	if (!mirror_read(&s->mirror, in))
+		return false;
+	in->bad |= !join_cards(s) || !join_xids(s);
+	join_facts(s);
+	return !in->bad;
+}
+
+/* Reads the common part of a reply: what the call returned, and the state of the source. */
+static int read_state(struct apart_source *s, struct wire *in, struct err *e)
+{
+	char text[sizeof(e->text)];
+	int rc = (int)wire_read_number(in, ERR_NOTHING, 0);
+	wire_read_text(in, text, sizeof(text));
+	int number = (int)wire_read_number(in, INT32_MIN, INT32_MAX);
+	s->open = wire_read_number(in, 0, 1) != 0;
+	if (s->open)
+		apart_source_read(s, in);
+	return rc ? err_number(e, err_set(e, rc, "%s", text), number) : 0;
+}
+
+/* Takes the state from a reply, or the failure to get one. */
+static int take_reply(
+	struct apart_source *s, int rc, const struct str *reply, struct wire *in, struct err *e)
+{
+	if (rc) {
+		if (!s->site->helper)
+			apart_source_forget(s);
+		return rc;
+	}
+	*in = (struct wire){ .bytes = str_text(reply), .left = reply->len };
+	return read_state(s, in, e);
+}
+
+/* Sends the request and takes the state; `in` is then at the call's own answer. For a call that
+ * returns no code, `e` is base.unsaid. */
+static int exchange(struct apart_source *s, struct wire *in, struct err *e)
+{
+	const struct str *reply = NULL;
+	s->plain = false;
+	int rc = site_ask(s->site, &s->request, &reply, e);
+	return take_reply(s, rc, reply, in, e);
+}
+
+/* Takes the end of a reply: what it cost, and when it was. */
+static int finish(struct apart_source *s, struct wire *in, int rc, struct err *e)
+{
+	if (!s->site->helper || s->site->busy)
+		return rc;
+	int64_t cost_us = wire_read_number(in, 0, INT64_MAX / 2);
+	int64_t wall_ms = wire_read_number(in, INT64_MIN, INT64_MAX);
+	if (in->bad)
+		return apart_source_refuse(s, e);
+	if (!clock_is_virtual(s->site->options.clock))
+		s->base.apart_cost_us += cost_us;
+	s->base.apart_wall_ms = wall_ms;
+	return rc;
+}
+
+static int call(struct apart_source *s, struct err *e)
+{
+	struct wire in = { 0 };
+	int rc = exchange(s, &in, e);
+	s->plain = true;
+	return finish(s, &in, rc, e);
+}
+
+/* The own answer of a call that was late is of no use any more. */
+static int apart_late(struct source *base, struct err *e)
+{
+	struct apart_source *s = (struct apart_source *)base;
+	const struct str *reply = NULL;
+	struct wire in = { 0 };
+	int rc = site_late(s->site, &reply, e);
+	rc = take_reply(s, rc, reply, &in, e);
+	if (s->plain)
+		return finish(s, &in, rc, e);
+	return in.bad ? apart_source_refuse(s, e) : rc;
+}
+
+static int apart_scan(struct source *base, struct err *e)
+{
+	struct apart_source *s = (struct apart_source *)base;
+	int rc = site_start(s->site, e);
+	if (rc < 0)
+		return rc;
+	if (rc > 0)
+		apart_source_forget(s);
+	add_avoids(s, apart_source_begin(s, s->open ? APART_SCAN : APART_OPEN));
+	return call(s, e);
+}
+
+static int apart_drain(struct source *base, const bool *which, struct err *e)
+{
+	struct apart_source *s = (struct apart_source *)base;
+	struct str *out = apart_source_begin(s, APART_DRAIN);
+	wire_write_number(out, base->want_power);
+	add_flags(s, out, which);
+	return call(s, e);
+}
+
+static int apart_glance(struct source *base, unsigned what, struct err *e)
+{
+	struct apart_source *s = (struct apart_source *)base;
+	wire_write_number(apart_source_begin(s, APART_GLANCE), what);
+	return call(s, e);
+}
+
+static int apart_look(struct source *base, const bool *which, struct err *e)
+{
+	struct apart_source *s = (struct apart_source *)base;
+	add_flags(s, apart_source_begin(s, APART_LOOK), which);
+	return call(s, e);
+}
+
+/* Begins a call about one card; false: the helper does not have it. */
+static bool begin_card(struct apart_source *s, enum apart_call which, size_t card)
+{
+	for (size_t i = 0; i < s->n_at; i++)
+		if (s->at[i] == card) {
+			wire_write_number(apart_source_begin(s, which), (int64_t)i);
+			return true;
+		}
+	return false;
+}
+
+static void apart_metrics(struct source *base, const struct metric_request *request,
+	double *values, metric_texts texts)
+{
+	struct apart_source *s = (struct apart_source *)base;
+	struct wire in = { 0 };
+	double got[METRIC_COUNT];
+	metric_texts got_texts;
+	if (!begin_card(s, APART_METRICS, request->card))
+		return;
+	wire_write_number(&s->request, request->board);
+	wire_write(&s->request, request->wanted, METRIC_COUNT);
+	wire_write(&s->request, values, sizeof(got));
+	wire_write(&s->request, texts, sizeof(got_texts));
+	int rc = exchange(s, &in, &base->unsaid);
+	if (rc)
+		return;
+	wire_read(&in, got, sizeof(got));
+	wire_read(&in, got_texts, sizeof(got_texts));
+	if (finish(s, &in, 0, &base->unsaid) != 0)
+		return;
+	memcpy(values, got, sizeof(got));
+	for (size_t i = 0; i < METRIC_DRIVER_TEXTS; i++)
+		text_escape(texts[i], METRIC_TEXT_CAP, got_texts[i],
+			strnlen(got_texts[i], METRIC_TEXT_CAP));
+}
+
+static void apart_board(struct source *base, size_t card, struct card_id *id)
+{
+	struct apart_source *s = (struct apart_source *)base;
+	struct wire in = { 0 };
+	struct card_id got = { 0 };
+	if (!begin_card(s, APART_BOARD, card) || exchange(s, &in, &base->unsaid) != 0)
+		return;
+	wire_read_id(&in, &got);
+	if (finish(s, &in, 0, &base->unsaid) == 0)
+		*id = got;
+}
+
+static size_t apart_accounts(
+	struct source *base, size_t card, struct process_account *out, size_t max)
+{
+	struct apart_source *s = (struct apart_source *)base;
+	struct wire in = { 0 };
+	if (!begin_card(s, APART_ACCOUNTS, card))
+		return 0;
+	max = max < APART_ACCOUNTS_MAX ? max : APART_ACCOUNTS_MAX;
+	wire_write_number(&s->request, (int64_t)max);
+	if (exchange(s, &in, &base->unsaid) != 0)
+		return 0;
+	size_t n = (size_t)wire_read_number(&in, 0, (int64_t)max);
+	wire_read(&in, out, n * sizeof(*out));
+	return finish(s, &in, 0, &base->unsaid) == 0 ? n : 0;
+}
+
+static void read_facility(struct apart_source *s, struct wire *in, struct facility *row)
+{
+	char job[APART_HOW_CAP], how[APART_HOW_CAP];
+	wire_read_text(in, job, sizeof(job));
+	wire_read_text(in, how, sizeof(how));
+	wire_read_text(in, row->note, sizeof(row->note));
+	row->fallback = wire_read_number(in, 0, 1) != 0;
+	row->works = wire_read_number(in, 0, 1) != 0;
+	row->job = arena_text(&s->texts, job);
+	row->how = arena_text(&s->texts, how);
+	in->bad |= s->texts.failed;
+}
+
+static size_t apart_facilities(struct source *base, struct facility *rows, size_t max)
+{
+	struct apart_source *s = (struct apart_source *)base;
+	struct wire in = { 0 };
+	struct facility row;
+	apart_source_begin(s, APART_FACILITIES);
+	if (exchange(s, &in, &base->unsaid) != 0)
+		return 0;
+	size_t n = (size_t)wire_read_number(&in, 0, APART_FACILITIES_MAX), kept = 0;
+	for (size_t i = 0; i < n && !in.bad; i++) {
+		read_facility(s, &in, &row);
+		if (!in.bad && kept < max)
+			rows[kept++] = row;
+	}
+	return finish(s, &in, 0, &base->unsaid) == 0 ? kept : 0;
+}
+
+static void apart_close(struct source *base)
+{
+	struct apart_source *s = (struct apart_source *)base;
+	if (s->open || s->site->busy)
+		site_end(s->site);
+	name_stuck(s);
+	mirror_finish(&s->mirror);
+	free(s->at);
+	free(s->xids);
+	str_finish(&s->request);
+	arena_finish(&s->texts);
+	free(base->cards);
+	free(s);
+}
+
+static const struct source_ops apart_ops = {
+	.scan = apart_scan,
+	.drain = apart_drain,
+	.glance = apart_glance,
+	.look = apart_look,
+	.metrics = apart_metrics,
+	.accounts = apart_accounts,
+	.board = apart_board,
+	.late = apart_late,
+	.facilities = apart_facilities,
+	.close = apart_close,
+};
+
+bool apart_can_round(const struct source *s)
+{
+	return s->ops->close == apart_close;
+}
+
+int apart_source_open(struct source **source, struct apart_site *site, struct err *e)
+{
+	struct apart_source *s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_memory(e);
+	s->ops = apart_ops;
+	s->ops.name = site->kind->name;
+	s->base.ops = &s->ops;
+	s->site = site;
+	int rc = apart_scan(&s->base, e);
+	if (!rc && !s->open)
+		rc = site_refuse(site, e);
+	if (rc == ERR_BUSY && site->options.shared) {
+		*source = &s->base;
+		return rc;
+	}
+	if (rc) {
+		apart_close(&s->base);
+		return rc;
+	}
+	*source = &s->base;
+	return 0;
+}

@@ -1,0 +1,69 @@
+/* The state of a source as bytes, between the process that asks the driver and the one that
+ * uses its readings. The first sends what has changed since it sent the last time; the second
+ * keeps a mirror of the source. Both are the same program, so numbers are sent as they are in
+ * memory; but every length, text, enum and bool is checked, as bytes from outside are. */
+#ifndef GUA_DRIVER_HOST_APART_WIRE_H
+#define GUA_DRIVER_HOST_APART_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "driver/source.h"
+
+/* Bytes that were received. */
+struct wire {
+	const char *bytes;
+	size_t left;
+	bool bad; /* they ended too early, or made no sense: all further reads give zeros */
+};
+
+void wire_write(struct str *out, const void *src, size_t size);
+void wire_read(struct wire *in, void *dst, size_t size);
+void wire_write_number(struct str *out, int64_t number);
+/* A number between the limits; else the bytes are bad, and it is the lower one. */
+int64_t wire_read_number(struct wire *in, int64_t least, int64_t most);
+/* A text of any length; what is read is safe to show, and cut to what fits. */
+void wire_write_text(struct str *out, const char *text);
+void wire_read_text(struct wire *in, char *dst, size_t cap);
+void wire_write_id(struct str *out, const struct card_id *id);
+void wire_read_id(struct wire *in, struct card_id *id);
+
+/* What the other side knows already. */
+struct wire_sent {
+	struct card_reading *cards;
+	size_t n;
+};
+
+/* Which arrays the last call has read again; the others are sent if their length changed. */
+struct wire_fresh {
+	bool drained, looked;
+	const bool *drained_cards, *looked_cards; /* flags of them; NULL: all */
+};
+
+void wire_write_source(struct str *out, const struct source *s, struct wire_sent *sent,
+	const struct wire_fresh *fresh);
+void wire_sent_finish(struct wire_sent *sent);
+
+enum { WIRE_ARRAYS = 4 };
+/* The memory behind the arrays of a card. */
+struct mirror_arrays {
+	void *items[WIRE_ARRAYS];
+	size_t cap[WIRE_ARRAYS];
+};
+
+/* The source as the other side has it, without calls. */
+struct mirror {
+	struct source source;
+	struct mirror_arrays *arrays; /* as many as source.cards */
+	struct source_xid *xids;
+	size_t cap_xids;
+};
+
+/* Takes what was received; false: it makes no sense, or out of memory. Whatever the bytes, the
+ * mirror stays valid. */
+bool mirror_read(struct mirror *m, struct wire *in);
+void mirror_finish(struct mirror *m);
+
+#endif

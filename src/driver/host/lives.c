@@ -1,0 +1,388 @@
+/* A table of process lives with pidfds. */
+#include "driver/host/lives.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/file.h"
+#include "base/str.h"
+
+enum { FIRST_PLACES = 64, FIRST_USERS = 16, ASK_NAMES_MS = 60000 };
+
+static size_t hash_size(const struct lives *l)
+{
+	return 2 * l->cap;
+}
+
+static bool is_live(const struct lives *l, uint32_t i)
+{
+	return l->lives[i].used && l->entries[i].ended_ms < 0;
+}
+
+static bool is_life_of(const struct lives *l, uint32_t i, uint32_t pid, bool own)
+{
+	return l->entries[i].id.pid == pid && l->lives[i].own == own;
+}
+
+static uint32_t *find_place(const struct lives *l, uint32_t pid, bool own)
+{
+	size_t at = pid * 2654435761u & (hash_size(l) - 1);
+	while (l->by_pid[at] && !is_life_of(l, l->by_pid[at] - 1, pid, own))
+		at = (at + 1) & (hash_size(l) - 1);
+	return &l->by_pid[at];
+}
+
+/* Only lives that have not ended are found by their pid. */
+static void reindex(struct lives *l)
+{
+	memset(l->by_pid, 0, hash_size(l) * sizeof(*l->by_pid));
+	for (uint32_t i = 0; i < l->n; i++)
+		if (is_live(l, i))
+			*find_place(l, l->entries[i].id.pid, l->lives[i].own) = i + 1;
+}
+
+static bool grow(struct lives *l, size_t cap)
+{
+	if (!array_resize(&l->entries, cap) || !array_resize(&l->lives, cap) ||
+		!array_resize(&l->by_pid, 2 * cap))
+		return false;
+	l->cap = cap;
+	reindex(l);
+	return true;
+}
+
+int lives_reserve(struct lives *l, size_t more, struct err *e)
+{
+	while (l->cap < l->n + more)
+		if (!grow(l, 2 * l->cap))
+			return err_memory(e);
+	return 0;
+}
+
+int lives_init(struct lives *l, struct reader *reader, bool pidfds, struct err *e)
+{
+	*l = (struct lives){ .reader = reader };
+	l->exits_fd = pidfds ? epoll_create1(EPOLL_CLOEXEC) : -1;
+	l->pidfds = l->exits_fd >= 0;
+	l->users = calloc(FIRST_USERS, sizeof(*l->users));
+	l->cap_users = FIRST_USERS;
+	if (!l->users || !grow(l, FIRST_PLACES)) {
+		lives_finish(l);
+		return err_memory(e);
+	}
+	return 0;
+}
+
+static void close_pidfd(struct life_watch *life)
+{
+	if (life->pidfd >= 0)
+		close(life->pidfd);
+	life->pidfd = -1;
+}
+
+void lives_finish(struct lives *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->lives[i].used)
+			close_pidfd(&l->lives[i]);
+	if (l->pidfds)
+		close(l->exits_fd);
+	free(l->entries);
+	free(l->lives);
+	free(l->by_pid);
+	free(l->users);
+	free(l->expected);
+	*l = (struct lives){ 0 };
+}
+
+/* Returns the number of a name; a new name gets the next one. Out of memory: all new names
+ * share one number; then only the choice of a user's leading holder can be wrong. */
+static uint32_t user_number(struct lives *l, const char *name)
+{
+	for (size_t i = 0; i < l->n_users; i++)
+		if (strcmp(l->users[i], name) == 0)
+			return (uint32_t)i;
+	if (!array_reserve(&l->users, &l->cap_users, l->n_users + 1))
+		return UINT32_MAX;
+	text_copy(l->users[l->n_users], USER_CAP, name);
+	return (uint32_t)l->n_users++;
+}
+
+/* Whether the user is a user of this host that is known only by its number. */
+static bool has_no_name(const struct process_id *id)
+{
+	return id->owner_uid >= 0 && strncmp(id->user, "uid:", 4) == 0;
+}
+
+/* The name of a user was found: all lives that have only the number get it, so that they count
+ * as one user from now on. */
+static void spread_name(struct lives *l, const struct process_id *named)
+{
+	if (named->owner_uid < 0 || has_no_name(named))
+		return;
+	for (uint32_t i = 0; i < l->n; i++) {
+		struct process_id *id = &l->entries[i].id;
+		if (!l->lives[i].used || id->owner_uid != named->owner_uid || !has_no_name(id))
+			continue;
+		text_copy(id->user, sizeof(id->user), named->user);
+		l->lives[i].user = user_number(l, named->user);
+		l->entries[i].dirty = true;
+	}
+}
+
+static void ask_names(struct lives *l, int64_t now_ms)
+{
+	if (now_ms >= l->names_ms && now_ms - l->names_ms < ASK_NAMES_MS)
+		return;
+	l->names_ms = now_ms;
+	for (uint32_t i = 0; i < l->n; i++) {
+		struct process_id id;
+		bool brief;
+		if (is_live(l, i) && has_no_name(&l->entries[i].id) &&
+			reader_describe(l->reader, l->entries[i].id.pid, &id, &brief))
+			spread_name(l, &id);
+	}
+}
+
+/* Returns whether the description may become better later. */
+static bool describe(
+	struct lives *l, struct source *source, uint32_t pid, bool own, struct process_id *id)
+{
+	bool brief = false;
+	*id = (struct process_id){ .owner_uid = -1 };
+	bool there = own	 ? source->ops->describe(source, pid, id)
+		     : l->reader ? reader_describe(l->reader, pid, id, &brief)
+				 : false;
+	id->pid = pid;
+	process_restrict(id, l->privacy);
+	if (there)
+		return brief;
+	id->start_ticks = 0;
+	id->started_ms = -1;
+	id->uid = id->owner_uid = -1;
+	text_copy(id->user, sizeof(id->user), USER_DEAD);
+	return false;
+}
+
+/* Takes a better description of a life that was described briefly. */
+static void improve(struct lives *l, struct source *source, uint32_t i)
+{
+	struct process_id id;
+	struct process_entry *entry = &l->entries[i];
+	bool brief = describe(l, source, entry->id.pid, false, &id);
+	if (id.start_ticks != entry->id.start_ticks)
+		return;
+	l->lives[i].brief = brief;
+	l->lives[i].user = user_number(l, id.user);
+	id.started_ms = entry->id.started_ms;
+	entry->id = id;
+	entry->dirty = true;
+	spread_name(l, &id);
+}
+
+static uint64_t start_ticks_now(struct lives *l, struct source *source, uint32_t i)
+{
+	uint32_t pid = l->entries[i].id.pid;
+	if (!l->lives[i].own)
+		return l->reader ? reader_start_ticks(l->reader, pid) : 0;
+	struct process_id id = { 0 };
+	return source->ops->describe(source, pid, &id) ? id.start_ticks : 0;
+}
+
+static void end_life(struct lives *l, uint32_t i, int64_t now_ms)
+{
+	int64_t exited_ms = l->lives[i].exited_ms;
+	l->entries[i].ended_ms = exited_ms >= 0 ? exited_ms : now_ms;
+	l->entries[i].last_seen_ms = l->entries[i].ended_ms;
+	l->entries[i].dirty = true;
+	close_pidfd(&l->lives[i]);
+	reindex(l);
+}
+
+/* Closing a pidfd also removes it from the epoll set. */
+uint32_t lives_next_exited(struct lives *l, int64_t now_ms)
+{
+	struct epoll_event event;
+	if (!l->pidfds || epoll_wait(l->exits_fd, &event, 1, 0) <= 0)
+		return LIFE_NONE;
+	l->lives[event.data.u32].exited_ms = now_ms;
+	close_pidfd(&l->lives[event.data.u32]);
+	return event.data.u32;
+}
+
+void lives_check(struct lives *l, int64_t now_ms)
+{
+	while (lives_next_exited(l, now_ms) != LIFE_NONE)
+		;
+}
+
+/* Whether the life continues; ends it if not. After its exit the start time decides: a zombie
+ * is still the same life, and the driver may still list it. */
+static bool goes_on(struct lives *l, struct source *source, uint32_t i, int64_t now_ms)
+{
+	if (l->lives[i].pidfd >= 0)
+		return true;
+	if (start_ticks_now(l, source, i) == l->entries[i].id.start_ticks)
+		return true;
+	end_life(l, i, now_ms);
+	return false;
+}
+
+void lives_sweep(struct lives *l, struct source *source, int64_t now_ms)
+{
+	bool checked = false;
+	for (uint32_t i = 0; i < l->n; i++) {
+		if (!is_live(l, i) || l->entries[i].last_seen_ms == now_ms)
+			continue;
+		if (!checked)
+			lives_check(l, now_ms);
+		checked = true;
+		/* A process that is not in /proc lives as long as the driver lists it. */
+		if (l->entries[i].id.start_ticks == 0)
+			end_life(l, i, now_ms);
+		else
+			goes_on(l, source, i, now_ms);
+	}
+	ask_names(l, now_ms);
+}
+
+/* Returns a free place, or a new one; LIFE_NONE when out of memory. */
+static uint32_t take_place(struct lives *l)
+{
+	for (uint32_t i = 0; i < l->n; i++)
+		if (!l->lives[i].used)
+			return i;
+	if (l->n == l->cap && !grow(l, l->cap * 2))
+		return LIFE_NONE;
+	return (uint32_t)l->n++;
+}
+
+/* Opens a pidfd. -1: there is none, and lives differ only by their start time. */
+static int open_pidfd(struct lives *l, uint32_t pid, uint32_t place)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u32 = place };
+	int pidfd = l->pidfds ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0) : -1;
+	if (pidfd < 0 || (file_can_stay_open(pidfd) &&
+				 epoll_ctl(l->exits_fd, EPOLL_CTL_ADD, pidfd, &event) == 0))
+		return pidfd;
+	close(pidfd);
+	return -1;
+}
+
+static uint32_t begin_life(
+	struct lives *l, struct source *source, uint32_t pid, bool own, int64_t now_ms)
+{
+	uint32_t i = take_place(l);
+	if (i == LIFE_NONE)
+		return i;
+	struct process_entry *entry = &l->entries[i];
+	*entry = (struct process_entry){
+		.first_seen_ms = now_ms,
+		.last_seen_ms = now_ms,
+		.last_active_ms = -1,
+		.ended_ms = -1,
+		.dirty = true,
+	};
+	/* Open the pidfd first: what is read after that belongs to the life of the pidfd, or
+	 * the check at the next look finds that it has ended. */
+	int pidfd = own ? -1 : open_pidfd(l, pid, i);
+	bool brief = describe(l, source, pid, own, &entry->id);
+	if (entry->id.start_ticks == 0 && pidfd >= 0) {
+		close(pidfd);
+		pidfd = -1;
+	}
+	uint32_t user = user_number(l, entry->id.user);
+	l->lives[i] = (struct life_watch){ true, own, pidfd, user, -1, false, brief };
+	spread_name(l, &entry->id);
+	*find_place(l, pid, own) = i + 1;
+	return i;
+}
+
+void lives_expect(struct lives *l, uint32_t pid)
+{
+	uint32_t place = *find_place(l, pid, false);
+	if (place && !(l->lives[place - 1].brief &&
+			     reader_can_improve(l->reader, &l->entries[place - 1].id)))
+		return;
+	if (array_reserve(&l->expected, &l->cap_expected, l->n_expected + 1))
+		l->expected[l->n_expected++] = pid;
+}
+
+void lives_ask(struct lives *l)
+{
+	if (l->reader)
+		reader_expect(l->reader, l->expected, l->n_expected);
+	l->n_expected = 0;
+}
+
+uint32_t lives_find(
+	struct lives *l, struct source *source, uint32_t pid, bool own, int64_t now_ms)
+{
+	uint32_t place = *find_place(l, pid, own);
+	if (place && goes_on(l, source, place - 1, now_ms)) {
+		l->entries[place - 1].last_seen_ms = now_ms;
+		if (l->lives[place - 1].brief && reader_knows(l->reader, pid))
+			improve(l, source, place - 1);
+		return place - 1;
+	}
+	return begin_life(l, source, pid, own, now_ms);
+}
+
+/* Adds a life that is not in /proc. */
+static uint32_t add_unseen(struct lives *l, uint32_t pid, int64_t from_ms, int64_t to_ms)
+{
+	uint32_t i = take_place(l);
+	if (i == LIFE_NONE)
+		return i;
+	l->entries[i] = (struct process_entry){
+		.id = { .pid = pid,
+			.started_ms = -1,
+			.uid = -1,
+			.owner_uid = -1,
+			.user = USER_UNKNOWN },
+		.first_seen_ms = from_ms,
+		.last_seen_ms = to_ms,
+		.last_active_ms = -1,
+		.ended_ms = -1,
+		.dirty = true,
+	};
+	l->lives[i] = (struct life_watch){ true, false, -1, user_number(l, USER_UNKNOWN), -1,
+		false, false };
+	return i;
+}
+
+uint32_t lives_unknown(struct lives *l, int64_t now_ms)
+{
+	uint32_t place = *find_place(l, 0, false);
+	if (place && is_live(l, place - 1)) {
+		l->entries[place - 1].last_seen_ms = now_ms;
+		return place - 1;
+	}
+	uint32_t i = add_unseen(l, 0, now_ms, now_ms);
+	if (i != LIFE_NONE)
+		*find_place(l, 0, false) = i + 1;
+	return i;
+}
+
+uint32_t lives_add_ended(struct lives *l, uint32_t pid, int64_t started_ms, int64_t ended_ms)
+{
+	uint32_t i = add_unseen(l, pid, started_ms, ended_ms);
+	if (i == LIFE_NONE)
+		return i;
+	l->entries[i].id.started_ms = started_ms;
+	l->entries[i].ended_ms = ended_ms;
+	return i;
+}
+
+void lives_forget_ended(struct lives *l)
+{
+	for (uint32_t i = 0; i < l->n; i++) {
+		if (l->lives[i].used && l->entries[i].ended_ms >= 0)
+			l->lives[i].used = l->lives[i].kept;
+		l->lives[i].kept = false;
+	}
+}

@@ -1,0 +1,367 @@
+/* The real driver as a source: opens its library, and does scans, drains and looks over all
+ * cards. A fault of one card becomes its status. A fault of the driver as a whole ends the
+ * round, and the next scan opens everything again. */
+#include "driver/nvml/nvml.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/str.h"
+#include "driver/kind.h"
+#include "driver/nvml/nvml_host.h"
+
+bool nvml_reserve(struct nvml_buffer *b, size_t entries, size_t size)
+{
+	if (entries <= b->cap)
+		return true;
+	if (!array_resize_sized(&b->data, entries, size))
+		return false;
+	b->cap = entries;
+	return true;
+}
+
+void nvml_enter(struct nvml_source *s, int index, const char *call)
+{
+	source_place_set(s->place, index, call);
+}
+
+void nvml_go_down(struct nvml_source *s, int code)
+{
+	s->down = s->base.code = code;
+	nvml_lib_err(&s->lib, s->root, code, &s->why);
+	nvml_drop_handles(s);
+}
+
+/* The same with a sentence that was made already; returns its code. */
+static int stay_down(struct nvml_source *s, const struct err *why)
+{
+	s->down = s->base.code = NVML_UNINITIALISED;
+	s->why = *why;
+	nvml_drop_handles(s);
+	return why->code;
+}
+
+/* After this every handle is invalid, and calls that were not supported may work. */
+static void forget(struct nvml_source *s)
+{
+	nvml_drop_events(s);
+	nvml_drop_handles(s);
+	for (size_t i = 0; i < s->base.n_cards; i++) {
+		nvml_free_gpm(s, i);
+		nvml_forget_ways(&s->cards[i], s->base.cards[i].id.mig_index >= 0);
+	}
+	s->gpm_mend = false;
+	for (size_t i = 0; i < s->n_devices; i++) {
+		s->devices[i].gpm = -1;
+		s->devices[i].no_mig = false;
+		s->devices[i].dead = (struct nvml_dead){ 0 };
+	}
+}
+
+/* Whether the module is missing. A library may work without it: WSL2 has another one. */
+static bool misses_module(const struct nvml_source *s)
+{
+	return !s->path && !s->play && !nvml_host_has_module(s->root);
+}
+
+static int not_loaded(const struct nvml_source *s, struct err *e)
+{
+	err_set(e, ERR_WORLD,
+		"no NVIDIA driver is loaded (neither %s/sys/module/nvidia nor "
+		"%s/proc/driver/nvidia/version is there); load it, or name its library "
+		"with %s",
+		s->root, s->root, s->path_option);
+	return err_number(e, ERR_WORLD, NVML_NO_DRIVER);
+}
+
+/* Loads and initialises the library, and lets its answer decide. The library of this host knows
+ * nothing of the cards of a recorded tree, unless the tree has it. */
+static int load(struct nvml_source *s, struct err *e)
+{
+	const struct nvml_lib_choice choice = {
+		.path = s->path, .option = s->path_option, .root = s->root, .play = s->play
+	};
+	if (s->root[0] && misses_module(s) && !nvml_lib_is_below(s->root))
+		return not_loaded(s, e);
+	if (nvml_lib_open(&s->lib, &choice, e) != 0)
+		return misses_module(s) ? not_loaded(s, e) : e->code;
+	nvml_find_metrics(s);
+	nvml_enter(s, -1, "nvmlInit");
+	if (nvml_lib_start(&s->lib, s->root, e) != 0) {
+		bool no_driver = s->lib.code == NVML_NO_DRIVER && misses_module(s);
+		return no_driver ? not_loaded(s, e) : e->code;
+	}
+	char version[VERSION_CAP] = "";
+	if (NVML_CALL(s->lib.api.driver_version, version, sizeof(version)) == NVML_OK)
+		text_escape(s->base.driver_version, sizeof(s->base.driver_version), version,
+			strnlen(version, sizeof(version)));
+	else
+		nvml_host_module_version(
+			s->root, s->base.driver_version, sizeof(s->base.driver_version));
+	s->down = NVML_OK;
+	return 0;
+}
+
+static int reload(struct nvml_source *s, struct err *e)
+{
+	forget(s);
+	nvml_lib_close(&s->lib);
+	return load(s, e) != 0 ? stay_down(s, e) : 0;
+}
+
+/* Shuts down and initialises again: a lost card may be back afterwards. */
+static int restart(struct nvml_source *s, struct err *e)
+{
+	nvml_enter(s, -1, "nvmlShutdown and nvmlInit");
+	forget(s);
+	nvml_lib_stop(&s->lib);
+	return nvml_lib_start(&s->lib, s->root, e) != 0 ? stay_down(s, e) : 0;
+}
+
+/* A card that must not be asked is not back after a restart either. */
+static bool has_lost_device(const struct nvml_source *s)
+{
+	for (size_t i = 0; i < s->n_devices; i++)
+		if (s->devices[i].status == CARD_STATUS_LOST &&
+			s->devices[i].code != NVML_STUCK)
+			return true;
+	return false;
+}
+
+static int nvml_scan(struct source *base, struct err *e)
+{
+	struct nvml_source *s = (struct nvml_source *)base;
+	int rc = 0;
+	if (s->down || !s->lib.ready)
+		rc = reload(s, e);
+	else if (has_lost_device(s) || s->gpm_mend)
+		rc = restart(s, e);
+	if (rc == 0)
+		rc = nvml_find_cards(s, e);
+	if (rc == 0)
+		nvml_watch_events(s);
+	return rc;
+}
+
+/* Starts a round over the cards; false when there is no driver to ask. */
+static bool begin_round(struct nvml_source *s)
+{
+	if (!s->down)
+		nvml_check_awake(s);
+	for (size_t i = 0; i < s->base.n_cards; i++) {
+		s->cards[i].answered = false;
+		s->cards[i].failure = NVML_OK;
+	}
+	return !s->down;
+}
+
+/* A card that answered every call with "unknown error" is lost. When no other card answered
+ * either, the driver is down. */
+static int end_round(struct nvml_source *s, struct err *e)
+{
+	bool any_answered = false;
+	int failure = NVML_OK;
+	for (size_t i = 0; i < s->base.n_cards; i++) {
+		any_answered |= s->cards[i].answered;
+		if (!s->cards[i].answered && s->cards[i].failure)
+			failure = s->cards[i].failure;
+	}
+	if (failure && !any_answered && !s->down)
+		nvml_go_down(s, failure);
+	if (s->down) {
+		*e = s->why;
+		return s->why.code;
+	}
+	for (size_t i = 0; i < s->base.n_cards; i++)
+		if (!s->cards[i].answered && s->cards[i].failure && s->cards[i].handle)
+			nvml_lose_card(s, i, s->cards[i].failure);
+	return 0;
+}
+
+static void clear_drained(struct card_reading *r)
+{
+	r->util_kind = UTIL_NONE;
+	r->n_samples = 0;
+	r->process_util_known = false;
+	r->n_process_utils = 0;
+	r->n_lost = 0;
+	r->stranger = false;
+	r->energy_mj = NAN;
+	r->power_mw = NAN;
+	r->n_ended = 0;
+	r->sm_active_pct = NAN;
+}
+
+/* Whether any of the selected cards can be asked. */
+static bool is_meant(const struct nvml_source *s, const bool *which, size_t i)
+{
+	return !s->down && s->cards[i].handle && (!which || which[i]);
+}
+
+static void drain_card(struct nvml_source *s, size_t i)
+{
+	nvml_drain_util(s, i);
+	if (s->cards[i].handle)
+		nvml_drain_process_util(s, i);
+	if (s->cards[i].handle)
+		nvml_drain_ended(s, i);
+	if (s->cards[i].handle)
+		nvml_read_energy(s, i);
+	if (s->cards[i].handle && s->base.want_power)
+		nvml_read_power(s, i);
+}
+
+static int nvml_drain(struct source *base, const bool *which, struct err *e)
+{
+	struct nvml_source *s = (struct nvml_source *)base;
+	base->n_xids = 0;
+	for (size_t i = 0; i < base->n_cards; i++)
+		if (!which || which[i])
+			clear_drained(&base->cards[i]);
+	bool go_on = begin_round(s);
+	if (go_on)
+		nvml_collect_events(s);
+	for (size_t i = 0; go_on && i < base->n_cards; i++)
+		if (is_meant(s, which, i))
+			drain_card(s, i);
+	for (size_t i = 0; go_on && i < base->n_cards; i++)
+		if (is_meant(s, which, i))
+			nvml_read_gpm(s, i, true);
+	for (size_t i = 0; go_on && i < base->n_cards; i++)
+		if (is_meant(s, which, i))
+			nvml_finish_util(s, i);
+	nvml_note_rings(s);
+	return end_round(s, e);
+}
+
+static void glance_memory(struct nvml_source *s)
+{
+	int64_t before_us = clock_cost_us(s->clock);
+	for (size_t i = 0; i < s->base.n_cards && !s->down; i++)
+		if (s->cards[i].handle)
+			nvml_read_memory(s, i, NVML_MEMORY_GLANCED);
+	s->base.memory_cost_us = clock_cost_us(s->clock) - before_us;
+}
+
+static void glance_energy(struct nvml_source *s)
+{
+	int64_t before_us = clock_cost_us(s->clock);
+	for (size_t i = 0; i < s->base.n_cards && !s->down; i++)
+		if (s->cards[i].handle)
+			nvml_read_energy(s, i);
+	s->base.energy_cost_us = clock_cost_us(s->clock) - before_us;
+}
+
+static int nvml_glance(struct source *base, unsigned what, struct err *e)
+{
+	struct nvml_source *s = (struct nvml_source *)base;
+	base->memory_cost_us = base->energy_cost_us = 0;
+	bool go_on = begin_round(s);
+	if (go_on && what & GLANCE_MEMORY)
+		glance_memory(s);
+	if (go_on && what & GLANCE_ENERGY)
+		glance_energy(s);
+	for (size_t i = 0; go_on && i < base->n_cards && !s->down; i++)
+		if (s->cards[i].handle)
+			nvml_glance_util(s, i);
+	for (size_t i = 0; go_on && i < base->n_cards && !s->down; i++)
+		if (s->cards[i].handle)
+			nvml_read_gpm(s, i, false);
+	return end_round(s, e);
+}
+
+static int nvml_look(struct source *base, const bool *which, struct err *e)
+{
+	struct nvml_source *s = (struct nvml_source *)base;
+	bool go_on = begin_round(s);
+	if (go_on && !which)
+		nvml_find_instances(s);
+	for (size_t i = 0; go_on && i < base->n_cards && !s->down; i++) {
+		if (which && !which[i])
+			continue;
+		base->cards[i].processes_known = false;
+		base->cards[i].n_processes = 0;
+		if (s->cards[i].handle)
+			nvml_look_processes(s, i);
+		if (s->cards[i].handle)
+			nvml_read_memory(s, i, NVML_MEMORY_LOOKED);
+	}
+	return end_round(s, e);
+}
+
+static void nvml_close(struct source *base)
+{
+	struct nvml_source *s = (struct nvml_source *)base;
+	nvml_drop_events(s);
+	for (size_t i = 0; i < base->n_cards; i++)
+		nvml_free_gpm(s, i);
+	nvml_lib_close(&s->lib);
+	nvml_play_close(s->play);
+	for (size_t i = 0; i < base->n_cards; i++) {
+		struct nvml_card *c = &s->cards[i];
+		struct nvml_buffer *buffers[] = { &c->raw_samples, &c->samples, &c->raw_utils,
+			&c->utils, &c->raw_list, &c->processes, &c->glanced, &c->accounts.pids,
+			&c->accounts.lives, &c->accounts.next, &c->accounts.ended };
+		for (size_t k = 0; k < sizeof(buffers) / sizeof(buffers[0]); k++)
+			free(buffers[k]->data);
+	}
+	for (size_t i = 0; i < s->n_devices; i++)
+		nvml_host_power_close(&s->devices[i].power);
+	free(s->cards);
+	free(s->devices);
+	free(base->cards);
+	free(s);
+}
+
+static void nvml_board(struct source *base, size_t card, struct card_id *id)
+{
+	const struct nvml_source *s = (struct nvml_source *)base;
+	*id = s->devices[s->cards[card].device].id;
+}
+
+#define NVML_OPS                                                                               \
+	.scan = nvml_scan, .drain = nvml_drain, .glance = nvml_glance, .look = nvml_look,      \
+	.metrics = nvml_metrics, .accounts = nvml_read_accounts, .board = nvml_board,          \
+	.facilities = nvml_facilities, .close = nvml_close
+static const struct source_ops nvml_ops = { .name = "nvml", NVML_OPS };
+/* The processes of a captured host are described by the capture. */
+static const struct source_ops nvml_captured_ops = {
+	.name = "capture", .describe = nvml_describe, NVML_OPS
+};
+
+/* Nothing of this host may be read for the cards of another one: nothing is below this. */
+#define NO_ROOT "/dev/null"
+
+int nvml_open(struct source **source, const struct source_options *options,
+	struct nvml_play *play, struct err *e)
+{
+	struct nvml_source *s = calloc(1, sizeof(*s));
+	if (!s) {
+		nvml_play_close(play);
+		return err_memory(e);
+	}
+	s->base.ops = play ? &nvml_captured_ops : &nvml_ops;
+	s->play = play;
+	s->path = play ? NULL : options->nvml_path;
+	s->path_option = options->nvml_option ? options->nvml_option : "--nvml PATH";
+	s->root = play ? NO_ROOT : options->root ? options->root : "";
+	s->clock = options->clock;
+	s->place = options->place;
+	s->avoids = options->avoids;
+	s->opened_ms = clock_wall_ms(s->clock);
+	if (nvml_scan(&s->base, e) != 0) {
+		int code = e->code;
+		nvml_close(&s->base);
+		return code;
+	}
+	*source = &s->base;
+	return 0;
+}
+
+int nvml_source_open(
+	struct source **source, const struct source_options *options, struct err *e)
+{
+	return nvml_open(source, options, NULL, e);
+}

@@ -1,0 +1,158 @@
+/* The table of calls, and the calls of metrics in the same form. */
+#include "driver/nvml/nvml_calls.h"
+
+#include <string.h>
+
+#include "driver/nvml/nvml_abi.h"
+#include "driver/nvml/nvml_metric_abi.h"
+#include "driver/nvml/nvml_metric_rows.h"
+
+#define VERSIONED(type, number) .version = NVML_VERSION_WORD(struct type, number)
+#define DRIVER(symbol_, sig, layout_)                                                          \
+	.symbol = (symbol_), .signature = NVML_SIG_##sig, .layout = (layout_)
+#define CARD(symbol_, sig, layout_)                                                            \
+	.symbol = (symbol_), .signature = NVML_SIG_##sig, .subject = NVML_OF_CARD,             \
+	.layout = (layout_)
+#define ANY(symbol_, sig, layout_)                                                             \
+	.symbol = (symbol_), .signature = NVML_SIG_##sig, .subject = NVML_OF_ANY,              \
+	.layout = (layout_)
+/* Entries of process lists may have fewer members: 16, 24 or 32 bytes. */
+#define LIST(symbol)                                                                           \
+	{                                                                                      \
+		ANY(symbol, LIST, ""), .row = "uQuuQ", .rounds = true                          \
+	}
+
+const struct nvml_form nvml_forms[] = {
+	{ DRIVER("nvmlSystemGetNVMLVersion", VERSION, "t80") },
+	{ DRIVER("nvmlInit_v2", PLAIN, "") }, { DRIVER("nvmlInit", PLAIN, ""), .spare = true },
+	{ DRIVER("nvmlSystemGetDriverVersion", VERSION, "t80") },
+	{ DRIVER("nvmlErrorString", ERROR, "t80"), .n_args = 1 },
+	{ DRIVER("nvmlDeviceGetCount_v2", SYSTEM, "u") },
+	{ DRIVER("nvmlDeviceGetCount", SYSTEM, "u"), .spare = true },
+	{ CARD("nvmlDeviceGetHandleByIndex_v2", INDEX, "") },
+	{ CARD("nvmlDeviceGetHandleByIndex", INDEX, ""), .spare = true },
+	{ CARD("nvmlDeviceGetMigMode", OUT, "u"), .parts = 2 },
+	{ CARD("nvmlDeviceGetMaxMigDeviceCount", OUT, "u") },
+	{ CARD("nvmlDeviceGetMigDeviceHandleByIndex", INSTANCE, ""), .n_args = 1 },
+	{ ANY("nvmlDeviceGetUUID", TEXT, "t96"), .secret = NVML_SECRET_UUID },
+	{ ANY("nvmlDeviceGetName", TEXT, "t96") },
+	{ CARD("nvmlDeviceGetPciInfo_v3", OUT, "t16uuuuut32") },
+	{ CARD("nvmlDeviceGetPciInfo_v2", OUT, "t16uuuuut32"), .spare = true },
+	{ CARD("nvmlDeviceGetPciInfo", OUT, "t16uuuuut32"), .spare = true },
+	{ ANY("nvmlDeviceGetGpuInstanceId", OUT, "u") },
+	{ ANY("nvmlDeviceGetComputeInstanceId", OUT, "u") },
+	{ CARD("nvmlDeviceGetPersistenceMode", OUT, "u") },
+	{ CARD("nvmlDeviceGetEnforcedPowerLimit", OUT, "u") },
+	{ CARD("nvmlDeviceGetAccountingMode", OUT, "u") },
+	{ CARD("nvmlDeviceGetSupportedEventTypes", OUT, "Q") },
+	{ CARD("nvmlDeviceRegisterEvents", EVENTS, "") },
+	{ ANY("nvmlDeviceGetSamples", SAMPLES, "i"), .row = "QQ", .n_args = 1, .rounds = true },
+	{ ANY("nvmlDeviceGetUtilizationRates", OUT, "uu"), .rounds = true },
+	{ ANY("nvmlDeviceGetProcessUtilization", USE, ""), .row = "uQuuuu", .rounds = true },
+	{ ANY("nvmlDeviceGetProcessesUtilizationInfo", USE_V1, ""), .row = "Quuuuuuu",
+		.rounds = true },
+	{ ANY("nvmlDeviceGetTotalEnergyConsumption", OUT, "Q"), .rounds = true },
+	{ ANY("nvmlDeviceGetPowerUsage", OUT, "u"), .rounds = true },
+	LIST("nvmlDeviceGetComputeRunningProcesses_v2"),
+	LIST("nvmlDeviceGetComputeRunningProcesses_v3"),
+	LIST("nvmlDeviceGetComputeRunningProcesses"),
+	LIST("nvmlDeviceGetGraphicsRunningProcesses_v2"),
+	LIST("nvmlDeviceGetGraphicsRunningProcesses_v3"),
+	LIST("nvmlDeviceGetGraphicsRunningProcesses"),
+	LIST("nvmlDeviceGetMPSComputeRunningProcesses_v2"),
+	LIST("nvmlDeviceGetMPSComputeRunningProcesses_v3"),
+	LIST("nvmlDeviceGetMPSComputeRunningProcesses"),
+	{ ANY("nvmlDeviceGetMemoryInfo_v2", OUT, "VQQQQ"), VERSIONED(nvml_memory_v2, 2),
+		.rounds = true },
+	{ ANY("nvmlDeviceGetMemoryInfo", OUT, "QQQ"), .rounds = true },
+	{ CARD("nvmlDeviceGetAccountingPids", LIST, ""), .row = "u" },
+	{ CARD("nvmlDeviceGetAccountingStats", OF, "uuQQQuuuuuu"), .n_args = 1 },
+	{ CARD("nvmlGpmQueryDeviceSupport", OUT, "Vu"), .version = 1 },
+	{ CARD("nvmlGpmSampleGet", GPM, "") },
+	{ CARD("nvmlGpmMigSampleGet", GPM, ""), .n_args = 1 },
+	{ CARD("nvmlGpmMetricsGet", GPM, "ud"), .n_args = 2 }, /* GPU instance or -1, id */
+};
+const size_t nvml_n_forms = sizeof(nvml_forms) / sizeof(nvml_forms[0]);
+
+unsigned nvml_form_parts(const struct nvml_form *f)
+{
+	return f->parts ? f->parts : 1;
+}
+
+#define OUT(layout_) .signature = NVML_SIG_OUT, .layout = (layout_)
+#define OF(n, layout_) .signature = NVML_SIG_OF, .layout = (layout_), .n_args = (n)
+#define FABRIC_FORM OUT("x16iub"), .secret = NVML_SECRET_ID
+#define PLATFORM_FORM OUT("Vx16x16bbbbb"), VERSIONED(nvml_platform, 2), .secret = NVML_SECRET_ID
+
+/* What a call of each shape looks like; a shape without a layout has no call of its own. */
+static const struct nvml_form shape_forms[] = {
+	[SHAPE_ONE] = { OUT("u") },
+	[SHAPE_TWO] = { OUT("u"), .parts = 2 },
+	[SHAPE_POINT] = { OUT("u"), .parts = 2 },
+	[SHAPE_THREE] = { OUT("u"), .parts = 3 },
+	[SHAPE_FOUR] = { OUT("u"), .parts = 4 },
+	[SHAPE_FIVE] = { OUT("uuuuu") },
+	[SHAPE_LONG] = { OUT("Q") },
+	[SHAPE_OF] = { OF(1, "u") },
+	[SHAPE_ERRORS] = { OF(2, "Q") },
+	[SHAPE_PLACE] = { OF(3, "Q") },
+	[SHAPE_TEXT] = { .signature = NVML_SIG_TEXT, .layout = "t96" },
+	[SHAPE_TEXT_OF] = { .signature = NVML_SIG_TEXT_OF, .layout = "t96", .n_args = 1 },
+	[SHAPE_NAME] = { OUT("t64"), .secret = NVML_SECRET_HOST },
+	[SHAPE_SYSTEM] = { .signature = NVML_SIG_SYSTEM, .layout = "i" },
+	[SHAPE_CHECK] = { .signature = NVML_SIG_CHECK, .layout = "" },
+	[SHAPE_VERSIONED] = { OUT("Vi"), VERSIONED(nvml_versioned, 1) },
+	[SHAPE_VERSIONED_TWO] = { OUT("Vi"), .parts = 2, VERSIONED(nvml_versioned, 1) },
+	[SHAPE_CLASSES] = { OUT("Vuuuuuuut32"), VERSIONED(nvml_pci_ext, 1) },
+	[SHAPE_SRAM] = { OUT("VQQQQQQQQQQQu"), VERSIONED(nvml_sram_errors, 1) },
+	[SHAPE_FABRIC] = { FABRIC_FORM },
+	[SHAPE_FABRIC_RESULT] = { FABRIC_FORM },
+	[SHAPE_FABRIC_CLUSTER] = { FABRIC_FORM },
+	/* The number is that of the layout, which the version word has. */
+	[SHAPE_HEALTH] = { OUT("Vx16iubub"), VERSIONED(nvml_fabric_health, 3), .n_args = 1,
+		.secret = NVML_SECRET_ID },
+	[SHAPE_PLATFORM] = { PLATFORM_FORM },
+	[SHAPE_PLATFORM_GUID] = { PLATFORM_FORM },
+	[SHAPE_BYTES] = { OUT("QQQ") },
+	[SHAPE_FIELD] = { .signature = NVML_SIG_FIELD, .layout = "uiQ", .n_args = 2 },
+	[SHAPE_ROOT_PORT] = { .layout = NULL },
+};
+
+bool nvml_form_of_metric(size_t row, struct nvml_form *form, int args[NVML_ARGS])
+{
+	const struct nvml_call *call = &nvml_metric_rows[row];
+	*form = shape_forms[call->shape];
+	if (!form->layout || !call->symbol)
+		return false;
+	form->symbol = call->symbol;
+	if (form->signature != NVML_SIG_SYSTEM)
+		form->subject = call->instance ? NVML_OF_ANY : NVML_OF_CARD;
+	if (call->metric == METRIC_SERIAL)
+		form->secret = NVML_SECRET_SERIAL;
+	int numbers[NVML_ARGS] = { call->which, call->other, call->place };
+	if (call->shape == SHAPE_HEALTH)
+		numbers[0] = 3;
+	for (unsigned i = 0; i < NVML_ARGS; i++)
+		args[i] = i < form->n_args ? numbers[i] : 0;
+	return true;
+}
+
+bool nvml_form_find(const char *symbol, struct nvml_form *form)
+{
+	int args[NVML_ARGS];
+	for (size_t i = 0; i < nvml_n_forms; i++)
+		if (strcmp(nvml_forms[i].symbol, symbol) == 0) {
+			*form = nvml_forms[i];
+			return true;
+		}
+	for (size_t i = 0; i < nvml_n_metric_rows; i++) {
+		const char *older = nvml_metric_rows[i].older;
+		if (nvml_form_of_metric(i, form, args) &&
+			(strcmp(form->symbol, symbol) == 0 ||
+				(older && strcmp(older, symbol) == 0))) {
+			form->symbol = symbol;
+			return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,213 @@
+/* The findings about NVIDIA's driver: module, device nodes, library, cards, and how each job
+ * is done. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "driver/nvml/nvml_diagnose.h"
+#include "driver/nvml/nvml_lib.h"
+#include "driver/source.h"
+
+enum { FACILITIES_MAX = 64 };
+
+/* Compares the versions of the library and the module, which must be equal. */
+static void examine_library(
+	const struct nvml_site *site, const struct facility *library, struct findings *f)
+{
+	const char *module = site->module_version;
+	bool differ = module[0] && library->note[0] && strcmp(module, library->note) != 0;
+	struct finding *row = finding_add(f, differ ? FINDING_WARNING : FINDING_OK, "library",
+		"%s, version %s", library->how, library->note[0] ? library->note : "unknown");
+	if (differ)
+		finding_advise(row,
+			"the module is version %s: reload it or reboot, or the library will "
+			"stop "
+			"answering at its next start",
+			module);
+}
+
+static void examine_driver(
+	const struct diagnosis *d, const struct nvml_site *site, struct findings *f)
+{
+	struct source *s = d->source;
+	if (!s) {
+		finding_advise(finding_add(f, FINDING_PROBLEM, "driver", "%s", d->why.text),
+			d->hangs ? "look for NVRM and Xid in the kernel's log (dmesg); a reset "
+				   "of the card or a reboot may be needed"
+				 : "gua demo shows what a recording looks like without a "
+				   "driver");
+		return;
+	}
+	struct facility rows[FACILITIES_MAX];
+	size_t n = s->ops->facilities(s, rows, FACILITIES_MAX);
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(rows[i].job, "library") == 0)
+			examine_library(site, &rows[i], f);
+	finding_add(f, FINDING_OK, "driver", "driver %s answers",
+		s->driver_version[0] ? s->driver_version : "of an unknown version");
+	if (s->n_cards == 0)
+		finding_advise(
+			finding_add(f, FINDING_PROBLEM, "cards", "the driver has no card"),
+			"see 'lspci -d 10de:' and the kernel log");
+}
+
+static const struct {
+	enum finding_result result;
+	const char *advice;
+} status_findings[CARD_STATUS_COUNT] = {
+	[CARD_STATUS_OK] = { FINDING_OK, "" },
+	[CARD_STATUS_LOST] = { FINDING_PROBLEM,
+		"see the kernel log for XID lines; it may need a reset or a reboot" },
+	[CARD_STATUS_ASLEEP] = { FINDING_WARNING,
+		"it is left asleep, and recorded as asleep; a program that uses it wakes it" },
+	[CARD_STATUS_DENIED] = { FINDING_PROBLEM,
+		"you may not open it: see the device node's mode, or the container's devices" },
+};
+
+static void examine_cards(const struct diagnosis *d, struct findings *f)
+{
+	for (size_t i = 0; d->source && i < d->source->n_cards; i++) {
+		const struct card_reading *r = &d->source->cards[i];
+		const struct card_id *id = &r->id;
+		char check[32], more[64] = "";
+		if (id->mig_index >= 0)
+			snprintf(check, sizeof(check), "card %d/%d", id->index, id->mig_index);
+		else
+			snprintf(check, sizeof(check), "card %d", id->index);
+		if (r->status == CARD_STATUS_LOST)
+			snprintf(more, sizeof(more), ": %s (code %d)", nvml_code_text(r->code),
+				r->code);
+		finding_advise(finding_add(f, status_findings[r->status].result, check,
+				       "%s, %s, %s%s", id->name[0] ? id->name : "unknown model",
+				       id->uuid, card_status_names[r->status], more),
+			"%s", status_findings[r->status].advice);
+	}
+}
+
+/* What it means that a job cannot be done, or only by another way. */
+static const struct job_meaning {
+	const char *job;
+	const char *without;  /* when no way works */
+	const char *fallback; /* when it is not the first */
+} meanings[] = {
+	{ "utilisation", "held time of these cards is recorded as use unknown",
+		"single readings instead of every sample" },
+	{ "process utilisation",
+		"which process used a card is not known: its holders share its state, and no "
+		"squatter is seen",
+		"the same numbers by a newer call" },
+	{ "energy", "energy is not recorded", "an estimate; a newer card has a counter" },
+	{ "power", "power is not shown", "" },
+	{ "SM activity", "the use of MIG instances is not known", "" },
+	{ "memory", "the used memory of a card is not known",
+		"used memory includes what the driver reserves, or it is the sum of the "
+		"processes' memory" },
+	{ "compute processes", "holders are not known: idle-held time cannot be measured", "" },
+	{ "graphics processes", "processes that draw are not listed", "" },
+	{ "MPS processes", "clients of an MPS server are not listed by themselves", "" },
+};
+
+static const struct job_meaning *find_meaning(const char *job)
+{
+	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
+		if (strcmp(meanings[i].job, job) == 0)
+			return &meanings[i];
+	return NULL;
+}
+
+static void examine_persistence(const struct facility *row, struct findings *f)
+{
+	bool off = strcmp(row->how, "off") == 0;
+	struct finding *found = finding_add(f, off ? FINDING_WARNING : FINDING_OK,
+		"persistence", "persistence mode is %s (%s)", row->how, row->note);
+	if (off)
+		finding_advise(found,
+			"a resident recorder keeps the cards initialised; without one, "
+			"'nvidia-smi -pm 1' or nvidia-persistenced does");
+}
+
+static void examine_accounting(const struct facility *row, struct findings *f)
+{
+	bool off = strcmp(row->how, "accounting mode is off") == 0;
+	struct finding *found =
+		finding_add(f, FINDING_OK, "ended processes", "%s (%s)", row->how, row->note);
+	if (off)
+		finding_advise(found,
+			"with 'nvidia-smi -am 1' (as root) the driver keeps records of "
+			"processes that end between two looks");
+}
+
+static void examine_job(const struct facility *row, struct findings *f)
+{
+	const struct job_meaning *meaning = find_meaning(row->job);
+	if (!meaning)
+		return;
+	bool vital = strcmp(row->job, "compute processes") == 0;
+	enum finding_result result = row->works ? row->fallback ? FINDING_WARNING : FINDING_OK
+				     : vital	? FINDING_PROBLEM
+						: FINDING_WARNING;
+	struct finding *found = finding_add(f, result, row->job, "%s%s%s%s%s",
+		row->works ? "by " : "none: ", row->how, row->note[0] ? " (" : "", row->note,
+		row->note[0] ? ")" : "");
+	if (!row->works)
+		finding_advise(found, "%s", meaning->without);
+	else if (row->fallback)
+		finding_advise(found, "%s", meaning->fallback);
+}
+
+static void examine_facilities(const struct diagnosis *d, struct findings *f)
+{
+	struct facility rows[FACILITIES_MAX];
+	size_t n = d->source ? d->source->ops->facilities(d->source, rows, FACILITIES_MAX) : 0;
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(rows[i].job, "persistence mode") == 0)
+			examine_persistence(&rows[i], f);
+		else if (strcmp(rows[i].job, "ended processes") == 0)
+			examine_accounting(&rows[i], f);
+		else
+			examine_job(&rows[i], f);
+	}
+}
+
+/* Whether the driver says that a card is a vGPU (nvmlDeviceGetVirtualizationMode). */
+static bool is_guest(const struct diagnosis *d)
+{
+	enum { VGPU = 2 };
+	struct source *s = d->source;
+	unsigned char wanted[METRIC_COUNT] = { [METRIC_VIRTUALIZATION] = 1 };
+	for (size_t i = 0; s && s->ops->metrics && i < s->n_cards; i++) {
+		double values[METRIC_COUNT];
+		metric_texts texts = { "" };
+		const struct metric_request request = {
+			.card = i, .board = true, .wanted = wanted
+		};
+		values[METRIC_VIRTUALIZATION] = NAN;
+		if (s->cards[i].status == CARD_STATUS_OK)
+			s->ops->metrics(s, &request, values, texts);
+		if (values[METRIC_VIRTUALIZATION] == VGPU)
+			return true;
+	}
+	return false;
+}
+
+void nvml_diagnose_at(
+	const struct diagnosis *d, const struct nvml_site *read, struct findings *f)
+{
+	struct nvml_site site = *read;
+	if (is_guest(d))
+		site.places |= NVML_PLACE_GUEST;
+	nvml_diagnose_places(d, &site, f);
+	nvml_diagnose_module(d, &site, f);
+	nvml_diagnose_nodes(d, &site, f);
+	examine_driver(d, &site, f);
+	examine_cards(d, f);
+	examine_facilities(d, f);
+}
+
+void nvml_diagnose(const struct diagnosis *d, struct findings *f)
+{
+	struct nvml_site site;
+	nvml_site_read(&site, d->root);
+	nvml_diagnose_at(d, &site, f);
+}

@@ -1,0 +1,116 @@
+/* Energy and power of a card: the driver's counter where there is one, else power integrated
+ * over time, joined to one sum that never goes back. */
+#include <math.h>
+
+#include "base/fault.h"
+#include "driver/nvml/nvml.h"
+
+/* More than any board draws: a counter that grows faster than this is wrong. */
+#define MAX_POWER_MW 20e6
+
+static int read_energy(struct nvml_source *s, size_t card, int way, void *out)
+{
+	double *value = out;
+	void *handle = s->cards[card].handle;
+	unsigned long long mj = 0;
+	unsigned mw = 0;
+	int code;
+	if (way == 0) {
+		code = NVML_CALL(s->lib.api.energy, handle, &mj);
+		*value = (double)mj;
+	} else {
+		code = NVML_CALL(s->lib.api.power, handle, &mw);
+		*value = mw;
+	}
+	return code;
+}
+
+static int read_power(struct nvml_source *s, size_t card, int way, void *out)
+{
+	(void)way;
+	return NVML_CALL(s->lib.api.power, s->cards[card].handle, (unsigned *)out);
+}
+
+static void add_mj(struct nvml_energy *n, double mj)
+{
+	n->total_mj = (isnan(n->total_mj) ? 0 : n->total_mj) + mj;
+}
+
+/* A counter that went down, or up faster than any board could, was reset: the energy used
+ * around that moment is unknown and is not estimated. */
+static void count_energy(struct nvml_energy *n, double counter_mj, int64_t mono_us)
+{
+	double used = counter_mj - n->counter_mj;
+	double most = MAX_POWER_MW * ((double)(mono_us - n->mono_us) / 1e6 + 1);
+	if (isnan(n->total_mj))
+		n->total_mj = counter_mj;
+	else
+		add_mj(n, used >= 0 && used <= most ? used : 0);
+	n->counter_mj = counter_mj;
+	n->power_mw = NAN;
+	n->mono_us = mono_us;
+}
+
+/* The time is CLOCK_MONOTONIC's: a suspended host draws nothing. */
+static void integrate_power(struct nvml_energy *n, double power_mw, int64_t mono_us)
+{
+	double seconds = (double)(mono_us - n->mono_us) / 1e6;
+	bool goes_on = !isnan(n->power_mw) && seconds > 0;
+	add_mj(n, goes_on ? (n->power_mw + power_mw) / 2 * seconds : 0);
+	n->counter_mj = NAN;
+	n->power_mw = power_mw;
+	n->mono_us = mono_us;
+}
+
+/* Some drivers report far more than a board can draw: such a reading is not used. */
+static bool is_plausible(struct nvml_source *s, size_t card, double power_mw)
+{
+	struct nvml_card *c = &s->cards[card];
+	int64_t now_ms = clock_wall_ms(s->clock);
+	double limit_mw = s->devices[c->device].power_limit_mw;
+	if (!(power_mw > limit_mw * 1.5)) {
+		fault_clear(&c->bad_power, now_ms);
+		return true;
+	}
+	fault_raise(&c->bad_power, now_ms,
+		"card %d: the driver reports %.0f W, but the card's limit is %.0f W: its power "
+		"counts as unknown",
+		s->base.cards[card].id.index, power_mw / 1e3, limit_mw / 1e3);
+	return false;
+}
+
+void nvml_read_energy(struct nvml_source *s, size_t card)
+{
+	struct nvml_card *c = &s->cards[card];
+	struct card_reading *r = &s->base.cards[card];
+	double value = 0;
+	r->energy_mj = NAN;
+	const struct nvml_task task = { NVML_JOB_ENERGY, read_energy, &value };
+	if (nvml_do(s, card, &task) != NVML_OK)
+		return;
+	int64_t mono_us = clock_now(s->clock).mono_us;
+	if (c->ways[NVML_JOB_ENERGY].way == 0) {
+		count_energy(&c->energy, value, mono_us);
+	} else if (is_plausible(s, card, value)) {
+		integrate_power(&c->energy, value, mono_us);
+	} else {
+		c->energy.power_mw = NAN;
+		return;
+	}
+	r->energy_mj = c->energy.total_mj;
+}
+
+void nvml_read_power(struct nvml_source *s, size_t card)
+{
+	unsigned mw = 0;
+	const struct nvml_task task = { NVML_JOB_POWER, read_power, &mw };
+	if (nvml_do(s, card, &task) == NVML_OK && is_plausible(s, card, mw))
+		s->base.cards[card].power_mw = mw;
+}
+
+void nvml_read_power_limit(struct nvml_source *s, struct nvml_device *d)
+{
+	unsigned mw = 0;
+	int code = NVML_CALL(s->lib.api.power_limit, d->handle, &mw);
+	d->power_limit_mw = code == NVML_OK && mw > 0 ? (double)mw : NAN;
+}

@@ -1,0 +1,172 @@
+/* Reads the driver's files in /proc and the kernel's in /sys, each bounded. */
+#include "driver/nvml/nvml_host.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+
+enum { SMALL_FILE = 4096 };
+
+/* Reads a file below `root`; returns its length or -1. */
+static ssize_t read_below(const char *root, const char *path, char *dst, size_t cap)
+{
+	char whole[PATH_MAX];
+	int n = snprintf(whole, sizeof(whole), "%s%s", root, path);
+	if (n < 0 || (size_t)n >= sizeof(whole))
+		return -1;
+	return file_read_at(AT_FDCWD, whole, dst, cap);
+}
+
+static bool exists_below(const char *root, const char *path)
+{
+	char whole[PATH_MAX];
+	int n = snprintf(whole, sizeof(whole), "%s%s", root, path);
+	return n > 0 && (size_t)n < sizeof(whole) && access(whole, F_OK) == 0;
+}
+
+bool nvml_host_has_module(const char *root)
+{
+	return exists_below(root, "/sys/module/nvidia") ||
+	       exists_below(root, "/proc/driver/nvidia/version");
+}
+
+/* Digits with at least one dot between: the first such word of the first line is the version.
+ */
+static bool is_version(const char *word)
+{
+	size_t digits_and_dots = strspn(word, "0123456789.");
+	return word[digits_and_dots] == '\0' && word[0] != '.' && strchr(word, '.') != NULL;
+}
+
+bool nvml_host_module_version(const char *root, char *dst, size_t cap)
+{
+	static const char *const paths[] = { "/proc/driver/nvidia/version",
+		"/sys/module/nvidia/version" };
+	for (size_t i = 0; i < 2; i++) {
+		char text[SMALL_FILE], *rest = text;
+		if (read_below(root, paths[i], text, sizeof(text)) <= 0)
+			continue;
+		text[strcspn(text, "\n")] = '\0';
+		for (char *word; (word = strsep(&rest, " \t")) != NULL;)
+			if (is_version(word))
+				return text_copy(dst, cap, word);
+	}
+	return false;
+}
+
+static void open_power(struct nvml_host_power *p, const char *root, const char *pci)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s/sys/bus/pci/devices/%s/power/runtime_status",
+		root, pci);
+	p->known = true;
+	if (!pci[0] || n < 0 || (size_t)n >= sizeof(path))
+		return;
+	p->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	p->there = p->fd >= 0;
+}
+
+bool nvml_host_asleep(struct nvml_host_power *p, const char *root, const char *pci)
+{
+	static const char word[] = "suspended";
+	char status[32];
+	if (!p->known)
+		open_power(p, root, pci);
+	ssize_t n = p->there ? pread(p->fd, status, sizeof(status), 0) : -1;
+	return n >= (ssize_t)strlen(word) && memcmp(status, word, strlen(word)) == 0;
+}
+
+void nvml_host_power_close(struct nvml_host_power *p)
+{
+	if (p->there)
+		close(p->fd);
+	*p = (struct nvml_host_power){ 0 };
+}
+
+/* The generation of a PCIe speed in GT/s; NAN: none. */
+static double generation_of(double speed)
+{
+	static const double speeds[] = { 2.5, 5, 8, 16, 32, 64, 128 };
+	for (int i = 0; i < (int)(sizeof(speeds) / sizeof(speeds[0])); i++)
+		if (speed >= speeds[i] - 0.1 && speed <= speeds[i] + 0.1)
+			return i + 1;
+	return NAN;
+}
+
+/* The link of a card leads to .../pci0000:00/ROOT_PORT/.../CARD. */
+double nvml_host_root_port_gen(const char *root, const char *pci)
+{
+	char path[PATH_MAX], whole[PATH_MAX], text[64];
+	int n = snprintf(path, sizeof(path), "%s/sys/bus/pci/devices/%s", root, pci);
+	if (n < 0 || (size_t)n >= sizeof(path) || !realpath(path, whole))
+		return NAN;
+	char *bus = strstr(whole, "/devices/pci"), *port = bus ? strchr(bus + 12, '/') : NULL;
+	char *end = port ? strchr(port + 1, '/') : NULL;
+	if (!end)
+		return NAN; /* nothing is above the card */
+	*end = '\0';
+	n = snprintf(path, sizeof(path), "%s/max_link_speed", whole);
+	if (n < 0 || (size_t)n >= sizeof(path) ||
+		file_read_at(AT_FDCWD, path, text, sizeof(text)) <= 0)
+		return NAN;
+	return generation_of(strtod(text, NULL));
+}
+
+/* Copies what follows "KEY:" and blanks on its line. */
+static void copy_value(const char *text, const char *key, char *dst, size_t cap)
+{
+	const char *found = strstr(text, key);
+	if (!found)
+		return;
+	found += strlen(key);
+	found += strspn(found, " \t");
+	text_escape(dst, cap, found, strcspn(found, "\n"));
+}
+
+static void read_information(const char *root, struct nvml_host_gpu *gpu)
+{
+	char path[128], text[SMALL_FILE];
+	snprintf(path, sizeof(path), "/proc/driver/nvidia/gpus/%s/information", gpu->pci);
+	if (read_below(root, path, text, sizeof(text)) <= 0)
+		return;
+	copy_value(text, "Model:", gpu->name, sizeof(gpu->name));
+	copy_value(text, "GPU UUID:", gpu->uuid, sizeof(gpu->uuid));
+	/* The module prints question marks for a card that it has not initialised yet. */
+	if (strchr(gpu->uuid, '?') || strncmp(gpu->uuid, "GPU-", 4) != 0)
+		gpu->uuid[0] = '\0';
+}
+
+static int by_address(const void *a, const void *b)
+{
+	return strcmp(
+		((const struct nvml_host_gpu *)a)->pci, ((const struct nvml_host_gpu *)b)->pci);
+}
+
+size_t nvml_host_gpus(const char *root, struct nvml_host_gpu *gpus, size_t max)
+{
+	char path[PATH_MAX];
+	int len = snprintf(path, sizeof(path), "%s/proc/driver/nvidia/gpus", root);
+	DIR *dir = len > 0 && (size_t)len < sizeof(path) ? opendir(path) : NULL;
+	if (!dir)
+		return 0;
+	size_t n = 0;
+	for (struct dirent *entry; n < max && (entry = readdir(dir)) != NULL;) {
+		if (entry->d_name[0] == '.' || strlen(entry->d_name) >= PCI_CAP)
+			continue;
+		gpus[n] = (struct nvml_host_gpu){ 0 };
+		text_copy(gpus[n].pci, sizeof(gpus[n].pci), entry->d_name);
+		read_information(root, &gpus[n]);
+		n++;
+	}
+	closedir(dir);
+	qsort(gpus, n, sizeof(gpus[0]), by_address);
+	return n;
+}

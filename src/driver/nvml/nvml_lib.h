@@ -1,0 +1,52 @@
+/* The driver's library: opened, its symbols looked up, initialised; and what its codes mean. */
+#ifndef GUA_DRIVER_NVML_NVML_LIB_H
+#define GUA_DRIVER_NVML_NVML_LIB_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "model/reading.h"
+#include "driver/nvml/nvml_abi.h"
+#include "driver/nvml/nvml_api.h"
+
+struct nvml_play;
+
+struct nvml_lib {
+	void *dl; /* NULL: closed, or played */
+	const struct nvml_play *play;
+	int code;   /* that the last initialisation returned */
+	bool ready; /* initialised: handles are valid until nvml_lib_stop() */
+	struct nvml_api api;
+	char path[PATH_MAX];	   /* where it was found */
+	char version[VERSION_CAP]; /* in the module's form: "535.261.03"; or "" */
+};
+
+/* Which library to open. */
+struct nvml_lib_choice {
+	const char *path;   /* NULL: libnvidia-ml.so.1, where the system or NVIDIA puts it */
+	const char *option; /* what a user sets to name another one, for messages */
+	const char *root;   /* a recorded tree: it is looked for there; "": none */
+	const struct nvml_play *play; /* a capture that answers instead; or NULL */
+};
+
+/* dlopens the library and looks its symbols up; fails when it cannot be loaded or lacks a
+ * symbol that is required. Calls nothing but the version. */
+int nvml_lib_open(struct nvml_lib *lib, const struct nvml_lib_choice *choice, struct err *e);
+/* Whether a recorded tree has the library in one of its usual places. */
+bool nvml_lib_is_below(const char *root);
+/* The address of a symbol; NULL: it does not have it. */
+void *nvml_lib_find(const struct nvml_lib *lib, const char *name);
+/* Initialises; `root` is where /proc is. The sentence says what a failure means. */
+int nvml_lib_start(struct nvml_lib *lib, const char *root, struct err *e);
+/* Shuts down: every handle is dead. */
+void nvml_lib_stop(struct nvml_lib *lib);
+/* Stops and unloads. */
+void nvml_lib_close(struct nvml_lib *lib);
+
+/* What a return code means, in a few words. */
+const char *nvml_code_text(int code);
+/* Fills `e` with what a code for the driver as a whole means and what to do; ERR_WORLD. */
+int nvml_lib_err(const struct nvml_lib *lib, const char *root, int code, struct err *e);
+
+#endif

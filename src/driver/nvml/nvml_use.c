@@ -1,0 +1,186 @@
+/* How much each process used a card since the last drain. */
+#include "driver/nvml/nvml.h"
+#include "driver/nvml/nvml_decode.h"
+
+enum {
+	USE_ENTRIES = 128, /* the driver's ring has 72 or 100 */
+	MOST_ENTRIES = 16384,
+	SIZE_TRIES = 8, /* for a list that grows while it is read */
+	BUSY_PCT = 10,	/* from this utilisation on, some process must have used the card */
+};
+
+/* Fills c->raw_utils with records of the older call; *n is how many came. */
+static int read_use(struct nvml_source *s, struct nvml_card *c, unsigned *n)
+{
+	unsigned long long since = (unsigned long long)c->since_us;
+	size_t want = USE_ENTRIES;
+	for (int tries = 0; tries < SIZE_TRIES && want <= MOST_ENTRIES; tries++) {
+		if (!nvml_reserve(&c->raw_utils, want, sizeof(struct nvml_process_sample_v1)))
+			return NVML_NO_MEMORY;
+		*n = (unsigned)c->raw_utils.cap;
+		int code = NVML_CALL(
+			s->lib.api.process_samples, c->handle, c->raw_utils.data, n, since);
+		if (code != NVML_TOO_SMALL)
+			return code;
+		want = (*n > c->raw_utils.cap ? *n : c->raw_utils.cap) * 3 / 2 + 16;
+	}
+	return NVML_TOO_SMALL;
+}
+
+/* The same by the call of newer drivers; its records have more members. */
+static int read_use_v1(struct nvml_source *s, struct nvml_card *c, unsigned *n)
+{
+	size_t want = USE_ENTRIES;
+	for (int tries = 0; tries < SIZE_TRIES && want <= MOST_ENTRIES; tries++) {
+		if (!nvml_reserve(&c->raw_utils, want, sizeof(struct nvml_process_sample_v1)))
+			return NVML_NO_MEMORY;
+		struct nvml_process_samples_v1 all = {
+			.version = NVML_VERSION_WORD(struct nvml_process_samples_v1, 1),
+			.count = (uint32_t)c->raw_utils.cap,
+			.last_seen_us = (uint64_t)c->since_us,
+			.samples = c->raw_utils.data,
+		};
+		int code = NVML_CALL(s->lib.api.process_samples_v1, c->handle, &all);
+		*n = all.count < c->raw_utils.cap ? all.count : (unsigned)c->raw_utils.cap;
+		if (code != NVML_TOO_SMALL)
+			return code;
+		want = (all.count > c->raw_utils.cap ? all.count : c->raw_utils.cap) * 3 / 2 +
+		       16;
+	}
+	return NVML_TOO_SMALL;
+}
+
+/* Fills c->raw_utils with struct nvml_process_sample_v1, whichever call it was. */
+static int attempt_use(struct nvml_source *s, size_t card, int way, void *out)
+{
+	struct nvml_card *c = &s->cards[card];
+	unsigned *n = out;
+	int code = way == 0 ? read_use(s, c, n) : read_use_v1(s, c, n);
+	if (code == NVML_NOT_FOUND) {
+		*n = 0; /* no process had a sample: all were idle */
+		return NVML_OK;
+	}
+	if (code == NVML_OK && *n > c->raw_utils.cap)
+		*n = (unsigned)c->raw_utils.cap;
+	if (code == NVML_OK && way == 0)
+		nvml_widen_uses(c->raw_utils.data, *n);
+	return code;
+}
+
+static const struct nvml_stranger *find_stranger(const struct nvml_card *c, uint32_t pid)
+{
+	for (size_t i = 0; i < NVML_STRANGERS; i++)
+		if (c->strangers[i].pid == pid)
+			return &c->strangers[i];
+	return NULL;
+}
+
+/* Whether the record of a pid counts. A process that the lists do not have may have started
+ * after they were read. The reading reports this, and the record counts until the lists are
+ * read again. */
+static bool is_heard(struct nvml_card *c, struct card_reading *r, const struct process_util *u)
+{
+	if (u->pid == 0)
+		return false;
+	if (nvml_is_listed(c, u->pid))
+		return true;
+	const struct nvml_stranger *known = find_stranger(c, u->pid);
+	if (known && known->unlisted)
+		return false;
+	if (u->sm_pct <= 0)
+		return true;
+	r->stranger |= c->listed;
+	if (!known) {
+		c->strangers[c->next_stranger] = (struct nvml_stranger){ .pid = u->pid };
+		c->next_stranger = (c->next_stranger + 1) % NVML_STRANGERS;
+	}
+	return true;
+}
+
+/* Puts a record among the readings: one for each pid, the newest. */
+static void add_use(
+	struct card_reading *r, struct process_util *to, const struct process_util *use)
+{
+	for (size_t i = 0; i < r->n_process_utils; i++) {
+		if (to[i].pid != use->pid)
+			continue;
+		if (use->wall_us > to[i].wall_us)
+			to[i] = *use;
+		return;
+	}
+	to[r->n_process_utils++] = *use;
+}
+
+static int64_t newest_stamp_us(const struct nvml_process_sample_v1 *records, unsigned n)
+{
+	int64_t newest_us = 0;
+	for (unsigned i = 0; i < n; i++)
+		if (records[i].sm_pct <= 100 && records[i].wall_us <= INT64_MAX &&
+			(int64_t)records[i].wall_us > newest_us)
+			newest_us = (int64_t)records[i].wall_us;
+	return newest_us;
+}
+
+/* Converts n records in c->raw_utils, from one of the calls, into the reading. */
+static void take_records(struct nvml_source *s, size_t card, int way, unsigned n)
+{
+	struct nvml_card *c = &s->cards[card];
+	struct card_reading *r = &s->base.cards[card];
+	r->n_process_utils = 0;
+	if (!nvml_reserve(&c->utils, n + 1, sizeof(struct process_util)))
+		return;
+	struct moment now = clock_now(s->clock);
+	const struct nvml_process_sample_v1 *records = c->raw_utils.data;
+	c->stamps = nvml_stamps_learn(c->stamps, newest_stamp_us(records, n), &now);
+	int64_t now_us = nvml_stamps_now(c->stamps, &now);
+	r->process_util_known = true;
+	r->process_utils = c->utils.data;
+	r->n_engines = way == 0 ? ENGINE_JPEG : ENGINE_COUNT;
+	for (unsigned i = 0; i < n; i++) {
+		struct process_util use;
+		if (!nvml_decode_use(&records[i], c->since_us, now_us, &use))
+			continue;
+		use.wall_us += nvml_stamps_to_wall(c->stamps, &now);
+		if (is_heard(c, r, &use))
+			add_use(r, c->utils.data, &use);
+	}
+}
+
+/* Whether the card was busy and has processes, but the driver reports no use for any of them.
+ * A little use may have been rounded to 0. */
+static bool is_nobodys(const struct nvml_card *c, const struct card_reading *r)
+{
+	double sum_pct = 0;
+	for (size_t i = 0; i < r->n_samples; i++)
+		sum_pct += r->samples[i].util_pct;
+	if (!(sum_pct >= BUSY_PCT * (double)r->n_samples) || r->n_samples == 0)
+		return false;
+	for (size_t i = 0; i < r->n_process_utils; i++)
+		if (r->process_utils[i].sm_pct > 0)
+			return false;
+	return !c->listed || c->n_processes > 0;
+}
+
+void nvml_drain_process_util(struct nvml_source *s, size_t card)
+{
+	struct nvml_card *c = &s->cards[card];
+	struct card_reading *r = &s->base.cards[card];
+	const struct nvml_way *in_force = &c->ways[NVML_JOB_PROCESS_UTIL];
+	unsigned n = 0;
+	const struct nvml_task task = { NVML_JOB_PROCESS_UTIL, attempt_use, &n };
+	if (nvml_do(s, card, &task) != NVML_OK)
+		return;
+	take_records(s, card, in_force->way, n);
+	if (!is_nobodys(c, r))
+		return;
+	/* Some drivers report 0 for all processes in one call and true values in the other. */
+	if (in_force->way == 0 && nvml_try(s, card, &task, 1) == NVML_OK) {
+		take_records(s, card, 1, n);
+		if (!is_nobodys(c, r)) {
+			nvml_turn_to(s, card, NVML_JOB_PROCESS_UTIL, 1, NVML_NO_DATA);
+			return;
+		}
+	}
+	r->process_util_known = false;
+	r->n_process_utils = 0;
+}

@@ -1,0 +1,474 @@
+/* Hands each call to the members of the set and joins what they answer. */
+#include "driver/set.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "driver/source.h"
+
+#define NOWHERE SIZE_MAX /* place of a card that is left out */
+enum { SPARE = 8 };
+
+enum call_kind { CALL_SCAN, CALL_DRAIN, CALL_GLANCE, CALL_LOOK, CALL_OTHER };
+
+struct set_member {
+	const struct source_kind *kind;
+	struct source *source; /* NULL: it has never opened */
+	bool down;	       /* not asked before the next scan, or before it has answered */
+	bool late;	       /* a call goes on: the others do not wait for it ... */
+	bool kept;	       /* ... it has come back, and waits until it can be taken */
+	enum call_kind called; /* which call that is */
+	bool up;	       /* it has answered at least once */
+	bool asked;	       /* by the call in progress */
+	struct err why;	       /* of the last failure */
+	struct fault fault;
+	size_t *at;  /* places of its cards in the set */
+	bool *flags; /* room for a flag per card */
+	size_t n, cap;
+};
+
+struct set {
+	struct source base;
+	struct source_ops ops;	    /* with the set's own name */
+	char name[SOURCE_LIST_CAP]; /* "nvml,sim" */
+	struct source_options options;
+	struct set_member members[SOURCE_KINDS_MAX];
+	size_t n_members;
+	struct set_place {
+		size_t member, card; /* the member, and the index of the card in it */
+	} * places;		     /* as many as base.cards */
+	size_t cap_cards;
+	struct source_xid *xids;
+	size_t cap_xids;
+};
+
+/* What is asked of all members. */
+struct member_call {
+	enum call_kind kind;
+	const bool *which; /* cards of the set, or NULL */
+	unsigned what;	   /* of a glance */
+};
+
+static void lose(struct set *s, struct set_member *m, const struct err *why)
+{
+	int64_t now_ms = clock_wall_ms(s->options.clock);
+	/* A member that fails at the start is logged as an error, because views show errors
+	 * only. */
+	if (!m->up && !m->fault.on) {
+		log_error("source %s: %s", m->kind->name, why->text);
+		m->fault = (struct fault){ .on = true, .since_ms = now_ms, .count = 1 };
+		snprintf(m->fault.text, sizeof(m->fault.text), "source %s: %.200s",
+			m->kind->name, why->text);
+	} else {
+		fault_raise(&m->fault, now_ms, "source %s: %s", m->kind->name, why->text);
+	}
+	m->down = true;
+	m->why = *why;
+}
+
+static int open_member(struct set *s, struct set_member *m, struct err *e)
+{
+	struct source_options options = s->options;
+	options.name = m->kind->name;
+	options.shared = true;
+	int rc = source_kind_open(m->kind, &m->source, &options, e);
+	if (rc && rc != ERR_BUSY)
+		m->source = NULL;
+	return rc;
+}
+
+/* Whether one of the member's cards is selected; fills its flags. */
+static bool fill_flags(struct set_member *m, const bool *which)
+{
+	bool any = which == NULL;
+	for (size_t i = 0; which && i < m->n; i++) {
+		m->flags[i] = m->at[i] != NOWHERE && which[m->at[i]];
+		any |= m->flags[i];
+	}
+	return any;
+}
+
+static int call_member(
+	struct set *s, struct set_member *m, const struct member_call *c, struct err *e)
+{
+	const bool *which = c->which ? m->flags : NULL;
+	if (!m->source)
+		return open_member(s, m, e);
+	m->source->want_power = s->base.want_power;
+	switch (c->kind) {
+	case CALL_SCAN:
+		return source_scan(m->source, e);
+	case CALL_DRAIN:
+		return source_drain(m->source, which, e);
+	case CALL_GLANCE:
+		return source_glance(m->source, c->what, e);
+	case CALL_LOOK:
+		return source_look(m->source, which, e);
+	case CALL_OTHER:
+		break;
+	}
+	return 0;
+}
+
+/* Takes the result of a call. One that goes on without us makes the member late. */
+static void take_result(
+	struct set *s, struct set_member *m, enum call_kind kind, const struct err *e)
+{
+	m->late = e->code == ERR_BUSY && m->source;
+	m->called = kind;
+	if (e->code) {
+		lose(s, m, e);
+		return;
+	}
+	m->down = false;
+	m->up = true;
+	fault_clear(&m->fault, clock_wall_ms(s->options.clock));
+}
+
+/* Whether a call that has come back can be taken now. Samples are taken by a drain, and cards
+ * are added by a scan or a look. */
+static bool fits(enum call_kind called, enum call_kind now)
+{
+	if (called == CALL_DRAIN || called == CALL_SCAN)
+		return now == called;
+	return called != CALL_LOOK || now == CALL_LOOK || now == CALL_SCAN;
+}
+
+/* Whether a member is still late. A call that comes back late is as good as a new one: what it
+ * brought is kept, and the member is not asked again, until it can be taken. */
+static bool is_late(struct set *s, struct set_member *m, enum call_kind now)
+{
+	struct err e = { 0 };
+	if (!m->late)
+		return false;
+	if (!m->kept && source_late(m->source, &e) == ERR_BUSY)
+		return true;
+	m->kept = e.code == 0 && !fits(m->called, now);
+	if (!m->kept)
+		take_result(s, m, m->called, &e);
+	return m->kept;
+}
+
+static void ask_member(struct set *s, struct set_member *m, const struct member_call *c)
+{
+	struct err e = { 0 };
+	bool was_late = m->late;
+	m->asked = false;
+	if (is_late(s, m, c->kind))
+		return;
+	bool answered = was_late && !m->down && m->called == c->kind;
+	m->asked = (c->kind == CALL_SCAN || !m->down) && fill_flags(m, c->which);
+	if (!m->asked || answered)
+		return;
+	call_member(s, m, c, &e);
+	take_result(s, m, c->kind, &e);
+}
+
+static bool has_uuid(const struct set *s, const char *uuid)
+{
+	for (size_t i = 0; i < s->base.n_cards; i++)
+		if (strcmp(s->base.cards[i].id.uuid, uuid) == 0)
+			return true;
+	return false;
+}
+
+/* Room for one card more of a member, there and in the set. */
+static bool reserve(struct set *s, struct set_member *m)
+{
+	if (m->n == m->cap) {
+		if (!array_resize(&m->at, m->n + SPARE) ||
+			!array_resize(&m->flags, m->n + SPARE))
+			return false;
+		m->cap = m->n + SPARE;
+	}
+	if (s->base.n_cards == s->cap_cards) {
+		size_t cap = s->cap_cards + SPARE;
+		if (!array_resize(&s->base.cards, cap) || !array_resize(&s->places, cap))
+			return false;
+		s->cap_cards = cap;
+	}
+	return true;
+}
+
+/* Gives the cards that are new in a member their places. */
+static void place_cards(struct set *s, size_t member)
+{
+	struct set_member *m = &s->members[member];
+	while (m->n < m->source->n_cards) {
+		const struct card_reading *r = &m->source->cards[m->n];
+		if (!reserve(s, m)) {
+			source_log_no_room();
+			return;
+		}
+		bool known = has_uuid(s, r->id.uuid);
+		m->at[m->n] = known ? NOWHERE : s->base.n_cards;
+		if (!known) {
+			s->places[s->base.n_cards] = (struct set_place){ member, m->n };
+			s->base.cards[s->base.n_cards++] = *r;
+		}
+		m->n++;
+	}
+}
+
+static void join_cards(struct set *s)
+{
+	for (size_t i = 0; i < s->n_members; i++) {
+		struct set_member *m = &s->members[i];
+		if (!m->source)
+			continue;
+		if (!m->late)
+			place_cards(s, i);
+		for (size_t k = 0; k < m->n; k++) {
+			if (m->at[k] == NOWHERE)
+				continue;
+			struct card_reading *r = &s->base.cards[m->at[k]];
+			*r = m->source->cards[k];
+			if (m->down)
+				source_lose_card(
+					r, m->late ? CARD_CODE_STUCK : m->source->code);
+		}
+	}
+}
+
+/* What was reported since the drain before, of the set's cards. */
+static void join_xids(struct set *s)
+{
+	s->base.n_xids = 0;
+	for (size_t i = 0; i < s->n_members; i++) {
+		const struct set_member *m = &s->members[i];
+		for (size_t k = 0; m->asked && !m->down && k < m->source->n_xids; k++) {
+			struct source_xid xid = m->source->xids[k];
+			if (xid.card >= m->n || m->at[xid.card] == NOWHERE)
+				continue;
+			if (!array_reserve(&s->xids, &s->cap_xids, s->base.n_xids + 1))
+				return;
+			s->base.xids = s->xids;
+			xid.card = m->at[xid.card];
+			s->xids[s->base.n_xids++] = xid;
+		}
+	}
+}
+
+/* The facts about the source as a whole. A period of 0 means at most a second. */
+static void join_facts(struct set *s)
+{
+	struct source *base = &s->base;
+	bool unknown_period = false;
+	base->sample_period_us = base->ring_us = 0;
+	base->memory_cost_us = base->energy_cost_us = 0;
+	base->apart_cost_us = base->apart_wall_ms = 0;
+	base->incomplete = false;
+	for (size_t i = 0; i < s->n_members; i++) {
+		const struct set_member *m = &s->members[i];
+		const struct source *one = m->source;
+		base->incomplete |= m->down;
+		if (!one)
+			continue;
+		unknown_period |= one->sample_period_us == 0;
+		if (one->sample_period_us > base->sample_period_us)
+			base->sample_period_us = one->sample_period_us;
+		if (one->ring_us > 0 && (!base->ring_us || one->ring_us < base->ring_us))
+			base->ring_us = one->ring_us;
+		base->memory_cost_us += m->down ? 0 : one->memory_cost_us;
+		base->energy_cost_us += m->down ? 0 : one->energy_cost_us;
+		base->apart_cost_us += one->apart_cost_us;
+		if (m->asked && !m->down && one->apart_wall_ms > base->apart_wall_ms)
+			base->apart_wall_ms = one->apart_wall_ms;
+		if (!base->driver_version[0])
+			text_copy(base->driver_version, VERSION_CAP, one->driver_version);
+		if (!base->hostname[0])
+			text_copy(base->hostname, sizeof(base->hostname), one->hostname);
+	}
+	if (unknown_period && base->sample_period_us < 1000000)
+		base->sample_period_us = 0;
+}
+
+/* 0 when a member answers; else the failure of the first member. */
+static int judge(struct set *s, struct err *e)
+{
+	const struct set_member *first = &s->members[0];
+	for (size_t i = 0; i < s->n_members; i++)
+		if (!s->members[i].down)
+			return 0;
+	s->base.code = first->source ? first->source->code : 0;
+	*e = first->why;
+	/* ERR_BUSY would mean that this call goes on. */
+	e->code = e->code == ERR_BUSY ? ERR_WORLD : e->code;
+	return e->code;
+}
+
+static int ask(struct source *base, const struct member_call *c, struct err *e)
+{
+	struct set *s = (struct set *)base;
+	for (size_t i = 0; i < s->n_members; i++)
+		ask_member(s, &s->members[i], c);
+	join_cards(s);
+	join_facts(s);
+	if (c->kind == CALL_DRAIN)
+		join_xids(s);
+	return judge(s, e);
+}
+
+static int set_scan(struct source *base, struct err *e)
+{
+	return ask(base, &(struct member_call){ .kind = CALL_SCAN }, e);
+}
+
+static int set_drain(struct source *base, const bool *which, struct err *e)
+{
+	return ask(base, &(struct member_call){ .kind = CALL_DRAIN, .which = which }, e);
+}
+
+static int set_glance(struct source *base, unsigned what, struct err *e)
+{
+	return ask(base, &(struct member_call){ .kind = CALL_GLANCE, .what = what }, e);
+}
+
+static int set_look(struct source *base, const bool *which, struct err *e)
+{
+	return ask(base, &(struct member_call){ .kind = CALL_LOOK, .which = which }, e);
+}
+
+static bool set_describe(struct source *base, uint32_t pid, struct process_id *id)
+{
+	const struct set *s = (struct set *)base;
+	for (size_t i = 0; i < s->n_members; i++) {
+		struct source *one = s->members[i].source;
+		if (one && one->ops->describe && one->ops->describe(one, pid, id))
+			return true;
+	}
+	return false;
+}
+
+/* After a call of one member: if that has failed, its readings are gone. */
+static void check_member(struct set *s, struct set_member *m)
+{
+	struct err why = { 0 };
+	if (source_unsaid(m->source, &why) == 0)
+		return;
+	take_result(s, m, CALL_OTHER, &why);
+	join_cards(s);
+	join_facts(s);
+	judge(s, &s->base.unsaid);
+}
+
+static void set_metrics(struct source *base, const struct metric_request *request,
+	double *values, metric_texts texts)
+{
+	struct set *s = (struct set *)base;
+	const struct set_place *p = &s->places[request->card];
+	struct metric_request own = *request;
+	struct set_member *m = &s->members[p->member];
+	if (m->down || !m->source->ops->metrics)
+		return;
+	own.card = p->card;
+	m->source->ops->metrics(m->source, &own, values, texts);
+	base->cards[request->card] = m->source->cards[p->card];
+	check_member(s, m);
+}
+
+static size_t set_accounts(
+	struct source *base, size_t card, struct process_account *out, size_t max)
+{
+	struct set *s = (struct set *)base;
+	const struct set_place *p = &s->places[card];
+	struct set_member *m = &s->members[p->member];
+	if (m->down || !m->source->ops->accounts)
+		return 0;
+	size_t n = m->source->ops->accounts(m->source, p->card, out, max);
+	check_member(s, m);
+	return n;
+}
+
+static void set_board(struct source *base, size_t card, struct card_id *id)
+{
+	struct set *s = (struct set *)base;
+	const struct set_place *p = &s->places[card];
+	struct set_member *m = &s->members[p->member];
+	if (m->down || !m->source->ops->board)
+		return;
+	m->source->ops->board(m->source, p->card, id);
+	check_member(s, m);
+}
+
+static size_t set_facilities(struct source *base, struct facility *rows, size_t max)
+{
+	const struct set *s = (struct set *)base;
+	size_t n = 0;
+	for (size_t i = 0; i < s->n_members; i++) {
+		struct source *one = s->members[i].down ? NULL : s->members[i].source;
+		if (one && one->ops->facilities)
+			n += one->ops->facilities(one, rows + n, max - n);
+	}
+	return n;
+}
+
+static void set_close(struct source *base)
+{
+	struct set *s = (struct set *)base;
+	for (size_t i = 0; i < s->n_members; i++) {
+		source_close(s->members[i].source);
+		free(s->members[i].at);
+		free(s->members[i].flags);
+	}
+	free(s->places);
+	free(s->xids);
+	free(base->cards);
+	free(s);
+}
+
+static const struct source_ops set_ops = {
+	.scan = set_scan,
+	.drain = set_drain,
+	.glance = set_glance,
+	.look = set_look,
+	.describe = set_describe,
+	.metrics = set_metrics,
+	.accounts = set_accounts,
+	.board = set_board,
+	.facilities = set_facilities,
+	.close = set_close,
+};
+
+/* A wrong option is the user's error: it is reported even when other members answer. */
+static int find_misuse(const struct set *s, struct err *e)
+{
+	for (size_t i = 0; i < s->n_members; i++)
+		if (s->members[i].down && s->members[i].why.code == ERR_USAGE) {
+			*e = s->members[i].why;
+			return ERR_USAGE;
+		}
+	return 0;
+}
+
+int source_set_open(struct source **source, const struct source_list *list,
+	const struct source_options *options, struct err *e)
+{
+	struct set *s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_memory(e);
+	source_list_text(list, s->name, sizeof(s->name));
+	s->ops = set_ops;
+	s->ops.name = s->name;
+	s->base.ops = &s->ops;
+	s->options = *options;
+	for (size_t i = 0; i < list->n; i++)
+		s->members[s->n_members++].kind = list->kinds[i];
+	int rc = set_scan(&s->base, e);
+	if (!rc)
+		rc = find_misuse(s, e);
+	if (rc) {
+		set_close(&s->base);
+		return rc;
+	}
+	*source = &s->base;
+	return 0;
+}

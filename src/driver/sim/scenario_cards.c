@@ -1,0 +1,200 @@
+/* Reads the lines of a scenario that are a card or a MIG instance. */
+#include "driver/sim/scenario_parse.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+
+/* `energy no` and `memory-info v1`: short for calls that fail from the start. */
+static int never_works(struct scenario *s, struct words *w, int card, const char *call)
+{
+	struct scenario_fault fault = {
+		.kind = FAULT_FAIL, .card = card, .code = 3, .until_us = INT64_MAX
+	};
+	text_copy(fault.call, sizeof(fault.call), call);
+	return scenario_add_fault(s, w, 0, &fault);
+}
+
+static int parse_memory_info(struct scenario *s, struct words *w, int card)
+{
+	const char *which = NULL;
+	if (words_text(w, "memory-info", &which) != 0)
+		return ERR_USAGE;
+	bool v1 = strcmp(which, "v1") == 0, none = strcmp(which, "none") == 0;
+	if (!v1 && !none && strcmp(which, "v2") != 0)
+		return words_fail(w, "memory-info must be v1, v2 or none");
+	if ((v1 || none) && never_works(s, w, card, "nvmlDeviceGetMemoryInfo_v2") != 0)
+		return ERR_USAGE;
+	return none ? never_works(s, w, card, "nvmlDeviceGetMemoryInfo") : 0;
+}
+
+static int parse_uuid(struct scenario *s, struct words *w, struct scenario_card *card)
+{
+	char uuid[UUID_CAP];
+	if (words_copy(w, "the uuid", uuid, sizeof(uuid)) != 0)
+		return ERR_USAGE;
+	for (size_t i = 0; i < s->n_cards; i++)
+		if (strcmp(s->cards[i].id.uuid, uuid) == 0)
+			return words_fail(w, "another card has the uuid '%s'", uuid);
+	text_copy(card->id.uuid, sizeof(card->id.uuid), uuid);
+	return 0;
+}
+
+static int parse_pci(struct words *w, struct card_id *id)
+{
+	static const char shape[] = "xxxx:xx:xx.x";
+	if (words_copy(w, "the PCI address", id->pci, sizeof(id->pci)) != 0)
+		return ERR_USAGE;
+	bool good = strlen(id->pci) == sizeof(shape) - 1;
+	for (size_t i = 0; good && shape[i]; i++)
+		good = shape[i] == 'x' ? strchr("0123456789abcdef", id->pci[i]) != NULL
+				       : id->pci[i] == shape[i];
+	if (!good)
+		return words_fail(
+			w, "the PCI address is '%s'; write it like 0000:17:00.0", id->pci);
+	return 0;
+}
+
+static int parse_gpm(struct words *w, struct scenario_card *card)
+{
+	card->gpm_breaks = card->parent < 0 && words_take(w, "breaks");
+	card->gpm = card->gpm_breaks || words_take(w, "yes");
+	if (card->gpm || words_take(w, "no"))
+		return 0;
+	return words_fail(w,
+		card->parent < 0 ? "gpm must be yes, no or breaks" : "gpm must be yes or no");
+}
+
+static int parse_sm_active(struct words *w, struct scenario_card *card)
+{
+	int64_t pct = 0;
+	if (words_count(w, "sm-active", 0, 100, &pct) != 0)
+		return ERR_USAGE;
+	card->sm_active_pct = (int)pct;
+	return 0;
+}
+
+/* One `key value` of a card or MIG line. */
+static int parse_card_key(struct scenario *s, struct words *w, struct scenario_card *card)
+{
+	struct card_id *id = &card->id;
+	int at = (int)(card - s->cards);
+	if (words_take(w, "uuid"))
+		return parse_uuid(s, w, card);
+	if (words_take(w, "name"))
+		return words_copy(w, "the name", id->name, sizeof(id->name));
+	if (words_take(w, "memory"))
+		return words_size(w, "the memory", &id->mem_total_bytes);
+	if (words_take(w, "reserved"))
+		return words_size(w, "the reserved memory", &card->reserved_bytes);
+	if (words_take(w, "pci"))
+		return parse_pci(w, id);
+	if (words_take(w, "idle-power"))
+		return words_power(w, "the idle power", &card->idle_mw);
+	if (words_take(w, "max-power"))
+		return words_power(w, "the largest power", &card->max_mw);
+	if (words_take(w, "held-power"))
+		return words_power(w, "the power with processes", &card->held_mw);
+	if (words_take(w, "cool-down"))
+		return words_duration(w, "the time to cool down", &card->cool_us);
+	if (words_take(w, "memory-info"))
+		return parse_memory_info(s, w, at);
+	if (words_take(w, "gpm"))
+		return parse_gpm(w, card);
+	if (words_take(w, "sm-active"))
+		return parse_sm_active(w, card);
+	if (words_take(w, "energy"))
+		return words_take(w, "no")
+			       ? never_works(s, w, at, "nvmlDeviceGetTotalEnergyConsumption")
+			       : words_fail(w, "write energy no, or leave it out");
+	return words_fail(w, "'%s' is not a key of a card", words_peek(w));
+}
+
+/* What every card line must have. */
+static int check_card(struct words *w, struct scenario_card *card)
+{
+	if (!card->id.pci[0])
+		snprintf(card->id.pci, sizeof(card->id.pci), "0000:%02x:00.0",
+			(unsigned)(16 + card->id.index) & 0xff);
+	if (!card->id.uuid[0] || !card->id.name[0] || card->id.mem_total_bytes <= 0)
+		return words_fail(w, "uuid, name and memory are needed");
+	if (card->reserved_bytes > card->id.mem_total_bytes)
+		return words_fail(w, "more memory is reserved than there is");
+	if (card->held_mw < 0)
+		card->held_mw = card->idle_mw;
+	if (card->max_mw < card->idle_mw)
+		return words_fail(w, "max-power is below idle-power");
+	if (card->max_mw < card->held_mw)
+		return words_fail(w, "max-power is below held-power");
+	return 0;
+}
+
+int scenario_parse_card(struct scenario *s, struct words *w)
+{
+	int64_t index = 0;
+	if (words_count(w, "the card's index", 0, SCENARIO_CARDS_MAX - 1, &index) != 0)
+		return ERR_USAGE;
+	if (s->n_cards != s->n_physical)
+		return words_fail(w, "cards come before MIG instances");
+	if ((size_t)index != s->n_cards)
+		return words_fail(
+			w, "cards are numbered in order: the next is %zu", s->n_cards);
+	struct scenario_card *card = &s->cards[s->n_cards];
+	*card = (struct scenario_card){ .parent = -1,
+		.idle_mw = 60000,
+		.held_mw = -1,
+		.max_mw = 400000,
+		.sm_active_pct = 50 };
+	card->id = (struct card_id){
+		.index = (int)index, .mig_index = -1, .gpu_instance = -1, .compute_instance = -1
+	};
+	s->n_physical = ++s->n_cards;
+	while (words_peek(w))
+		if (parse_card_key(s, w, card) != 0)
+			return ERR_USAGE;
+	return check_card(w, card);
+}
+
+/* `index I gi G ci C`, and that the index is free. */
+static int parse_mig_place(struct scenario *s, struct words *w, struct scenario_card *card)
+{
+	int64_t index = 0, gi = 0, ci = 0;
+	if (!words_take(w, "index") ||
+		words_count(w, "the index", 0, SCENARIO_MIG_MAX - 1, &index) != 0 ||
+		!words_take(w, "gi") || words_count(w, "gi", 0, 100, &gi) != 0 ||
+		!words_take(w, "ci") || words_count(w, "ci", 0, 100, &ci) != 0)
+		return words_fail(w, "write mig CARD index I gi G ci C uuid ...");
+	for (size_t i = s->n_physical; i < s->n_cards; i++)
+		if (s->cards[i].parent == card->parent && s->cards[i].id.mig_index == index)
+			return words_fail(w, "card %d has an instance %d already", card->parent,
+				(int)index);
+	card->id.mig_index = (int)index;
+	card->id.gpu_instance = (int)gi;
+	card->id.compute_instance = (int)ci;
+	return 0;
+}
+
+int scenario_parse_mig(struct scenario *s, struct words *w)
+{
+	int64_t parent = 0;
+	if (words_count(w, "the card's index", 0, SCENARIO_CARDS_MAX - 1, &parent) != 0)
+		return ERR_USAGE;
+	if ((size_t)parent >= s->n_physical)
+		return words_fail(w, "there is no card %d", (int)parent);
+	struct scenario_card *card = &s->cards[s->n_cards];
+	*card = (struct scenario_card){ .parent = (int)parent,
+		.gpm = s->cards[parent].gpm,
+		.sm_active_pct = s->cards[parent].sm_active_pct };
+	card->id.index = (int)parent;
+	text_copy(card->id.parent_uuid, UUID_CAP, s->cards[parent].id.uuid);
+	text_copy(card->id.pci, PCI_CAP, s->cards[parent].id.pci);
+	if (parse_mig_place(s, w, card) != 0)
+		return ERR_USAGE;
+	s->n_cards++;
+	s->cards[parent].has_mig = true;
+	while (words_peek(w))
+		if (parse_card_key(s, w, card) != 0)
+			return ERR_USAGE;
+	return check_card(w, card);
+}

@@ -1,0 +1,100 @@
+/* A scenario being played: what the driver would say at a moment. Time is scenario time,
+ * microseconds since its start, and only goes forward. After play_advance() every question is
+ * about that moment, costs what its answer costs, and allocates nothing. */
+#ifndef GUA_DRIVER_SIM_SCENARIO_PLAY_H
+#define GUA_DRIVER_SIM_SCENARIO_PLAY_H
+
+#include "base/clock.h"
+#include "model/metric.h"
+#include "driver/sim/scenario.h"
+
+struct play;
+
+/* One sample in a card's ring: the mean over the period that ends at its time. */
+struct play_sample {
+	int64_t t_us;	 /* scenario time: exactly k / samples_per_second, rounded down */
+	int64_t wall_us; /* the wall clock then: the driver's stamp */
+	int util_pct;
+	int64_t length_us; /* of the part of the period in which the card was on */
+	uint32_t n_parts;  /* private: the processes that used it */
+};
+
+/* A process on a card now. */
+struct play_holder {
+	uint32_t process;  /* index into scenario.processes */
+	uint32_t card;	   /* index into scenario.cards: the instance when asked for its card */
+	int64_t mem_bytes; /* or -1: the driver does not report it */
+};
+
+/* One process' use of a card over some samples. */
+struct play_use {
+	uint32_t process;
+	int64_t wall_us; /* stamp of its newest sample */
+	int64_t t_us;	 /* scenario time of that */
+	double sm_pct;	 /* mean over all samples */
+};
+
+/* `s` is resolved and outlives the play. With `virtual_time` steps and suspends happen. */
+int play_open(struct play **out, const struct scenario *s, bool virtual_time, struct err *e);
+void play_close(struct play *p);
+
+/* Goes to `t_us`; earlier than before: stays. `wall_less_us` is wall clock less scenario time,
+ * for scenarios that do not have their own wall clock. */
+void play_advance(struct play *p, int64_t t_us, int64_t wall_less_us);
+/* Reads the clock, whose boot time `origin_us` is time 0, and goes there; a virtual clock is
+ * given the steps and suspends of the scenario. Returns the scenario time. */
+int64_t play_follow(struct play *p, struct clock *clock, int64_t origin_us);
+
+int64_t play_time(const struct play *p);
+/* Wall clock at scenario time `t_us`, as it goes now. */
+int64_t play_wall(const struct play *p, int64_t t_us);
+
+enum card_status play_status(const struct play *p, size_t card, int *code);
+bool play_vanished(const struct play *p, size_t card);
+
+/* The ring, oldest first. */
+size_t play_ring_size(const struct play *p, size_t card);
+const struct play_sample *play_ring_at(const struct play *p, size_t card, size_t i);
+
+/* The samples that are newer than this. */
+struct play_since {
+	int64_t us;
+	bool by_wall; /* `us` is a stamp of the driver; else scenario time */
+};
+/* Every process with use in those samples. Returns how many there are; fills at most `max`. */
+size_t play_uses(struct play *p, size_t card, struct play_since since, struct play_use *uses,
+	size_t max);
+
+/* The holders of the card; a card with MIG has its instances' holders. As play_uses(). */
+size_t play_holders(const struct play *p, size_t card, struct play_holder *out, size_t max);
+/* Memory that is used, the driver's own not included. */
+int64_t play_memory_used(const struct play *p, size_t card);
+
+/* Now: idle-power + (max-power - idle-power) * utilisation / 100. */
+int64_t play_power_mw(const struct play *p, size_t card);
+/* Power over time, since the last energy-reset. */
+double play_energy_mj(const struct play *p, size_t card);
+
+/* A metric of a card now (scenario_metric.c); NAN: it has none. `s` is the play's. */
+double play_metric(const struct play *p, const struct scenario *s, size_t unit, enum metric m);
+/* A text of the driver's; false: it has none. */
+bool play_metric_text(
+	const struct scenario *s, size_t unit, enum metric m, char *dst, size_t cap);
+/* Whether the card can be divided. */
+bool scenario_can_mig(const struct scenario_card *c);
+
+/* The process that has `pid` now, or -1; *started_us is when its life began. */
+int play_process(const struct play *p, uint32_t pid, int64_t *started_us);
+
+/* The fault of this kind that is on for a call, the latest one if there are several; NULL:
+ * none. `card` -1: a call without a card. */
+const struct scenario_fault *play_fault(
+	const struct play *p, enum scenario_fault_kind kind, const char *call, int card);
+/* Scenario time at which `fault`, which is on, ends; INT64_MAX: never. */
+int64_t play_fault_end(const struct play *p, const struct scenario_fault *fault);
+
+/* The first XID after number *seen (0 at first) and counts it; false: none. */
+bool play_xid(const struct play *p, uint64_t *seen, uint32_t *card, int64_t *xid);
+uint64_t play_xid_count(const struct play *p);
+
+#endif

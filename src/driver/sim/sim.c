@@ -1,0 +1,485 @@
+/* The simulated source: a scenario instead of a driver. */
+#include "driver/kind.h"
+#include "driver/sim/sim_private.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/str.h"
+#include "lab.h"
+#include "weeks.h"
+
+/* Boot time of a virtual clock at scenario time 0. */
+#define VIRTUAL_ORIGIN_US (3600LL * 1000000)
+/* How long before the scenario its host was started: processes may be this old. */
+#define UPTIME_US (90LL * 86400 * 1000000)
+
+static void sleep_us(int64_t us)
+{
+	struct timespec t = { .tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000 };
+	nanosleep(&t, NULL);
+}
+
+/* A call that hangs until its fault ends: at once on a virtual clock that can know when. */
+static void hang(struct sim *sim, const char *call, int unit)
+{
+	const struct scenario_fault *fault;
+	while ((fault = play_fault(sim->play, FAULT_HANG, call, unit)) != NULL) {
+		int64_t end_us = play_fault_end(sim->play, fault);
+		if (clock_is_virtual(sim->clock) && end_us != INT64_MAX)
+			clock_advance(sim->clock, end_us - play_time(sim->play));
+		else
+			sleep_us(5000);
+		play_follow(sim->play, sim->clock, sim->origin_us);
+	}
+}
+
+int sim_call(struct sim *sim, const char *call, int unit)
+{
+	const struct scenario_fault *fault = play_fault(sim->play, FAULT_SLOW, call, unit);
+	if (fault) {
+		if (clock_is_virtual(sim->clock))
+			clock_advance(sim->clock, fault->slow_us);
+		else
+			sleep_us(fault->slow_us);
+		play_follow(sim->play, sim->clock, sim->origin_us);
+	}
+	hang(sim, call, unit);
+	fault = play_fault(sim->play, FAULT_FAIL, call, unit);
+	return fault ? fault->code : 0;
+}
+
+/* Goes to now; fails while the scenario's driver cannot be initialised. */
+static int go_to_now(struct sim *sim, struct err *e)
+{
+	play_follow(sim->play, sim->clock, sim->origin_us);
+	int code = sim_call(sim, "nvmlInit_v2", -1);
+	sim->source.code = code;
+	if (code == 0)
+		return 0;
+	return err_set(
+		e, ERR_WORLD, "the simulated driver cannot be initialised: code %d", code);
+}
+
+/* Status of a card; true when it can be read. */
+static bool read_status(struct sim *sim, size_t i)
+{
+	struct card_reading *card = &sim->source.cards[i];
+	size_t unit = sim->cards[i].unit;
+	int code = sim_call(sim, "nvmlDeviceGetHandleByIndex_v2", (int)unit);
+	card->status = play_status(sim->play, unit, &card->code);
+	if (card->status == CARD_STATUS_OK && code != 0) {
+		card->status = code == 4 ? CARD_STATUS_DENIED : CARD_STATUS_LOST;
+		card->code = code;
+	}
+	return card->status == CARD_STATUS_OK;
+}
+
+static int sim_scan(struct source *s, struct err *e)
+{
+	struct sim *sim = (struct sim *)s;
+	if (go_to_now(sim, e) != 0)
+		return ERR_WORLD;
+	for (size_t i = 0; i < s->n_cards; i++)
+		read_status(sim, i);
+	return 0;
+}
+
+/* The samples of the ring that are newer than the last drain. */
+static void read_ring(struct sim *sim, size_t i)
+{
+	struct card_reading *card = &sim->source.cards[i];
+	struct sim_card *own = &sim->cards[i];
+	card->util_kind = UTIL_RING;
+	size_t n = play_ring_size(sim->play, own->unit);
+	for (size_t k = 0; k < n; k++) {
+		const struct play_sample *sample = play_ring_at(sim->play, own->unit, k);
+		if (sample->t_us > own->drained_us)
+			own->samples[card->n_samples++] = (struct util_sample){ sample->wall_us,
+				(double)sample->util_pct };
+	}
+}
+
+/* One reading now, as the driver without a ring gives it. */
+static void read_rate(struct sim *sim, size_t i)
+{
+	struct card_reading *card = &sim->source.cards[i];
+	struct sim_card *own = &sim->cards[i];
+	size_t n = play_ring_size(sim->play, own->unit);
+	card->util_kind = UTIL_POLLED;
+	if (n == 0)
+		return;
+	const struct play_sample *newest = play_ring_at(sim->play, own->unit, n - 1);
+	own->samples[0] = (struct util_sample){ play_wall(sim->play, play_time(sim->play)),
+		(double)newest->util_pct };
+	card->n_samples = 1;
+}
+
+/* A reading of an instance: it is there, and its use is unknown. */
+static void keep_unknown(struct sim *sim, size_t i)
+{
+	struct sim_card *own = &sim->cards[i];
+	if (own->n_kept < own->cap)
+		own->samples[own->n_kept++] =
+			(struct util_sample){ play_wall(sim->play, play_time(sim->play)), NAN };
+}
+
+static void read_process_utils(struct sim *sim, size_t i)
+{
+	struct card_reading *card = &sim->source.cards[i];
+	struct sim_card *own = &sim->cards[i];
+	int code = sim_call(sim, "nvmlDeviceGetProcessUtilization", (int)own->unit);
+	card->process_util_known = code == 0 && card->util_kind != UTIL_NONE;
+	if (!card->process_util_known)
+		return;
+	size_t most = sim->scenario->cards[own->unit].n_seats;
+	const struct play_since since = { .us = own->drained_us };
+	size_t n = play_uses(sim->play, own->unit, since, sim->uses, most);
+	for (size_t k = 0; k < n; k++) {
+		const struct play_use *use = &sim->uses[k];
+		double pct = use->sm_pct < 100 ? use->sm_pct : 100;
+		own->process_utils[k] = (struct process_util){
+			.pid = sim->scenario->processes[use->process].pid,
+			.wall_us = use->wall_us,
+			.sm_pct = pct,
+			.engine_pct = { [ENGINE_MEMORY] = floor(pct / 2),
+				[ENGINE_JPEG] = NAN,
+				[ENGINE_FLOW] = NAN },
+		};
+	}
+	card->n_process_utils = n;
+	card->n_engines = ENGINE_JPEG;
+}
+
+static void read_power(struct sim *sim, size_t i)
+{
+	struct card_reading *card = &sim->source.cards[i];
+	struct sim_card *own = &sim->cards[i];
+	int unit = (int)own->unit;
+	if (sim_call(sim, "nvmlDeviceGetPowerUsage", unit) == 0)
+		card->power_mw = (double)play_power_mw(sim->play, own->unit);
+	if (sim_call(sim, "nvmlDeviceGetTotalEnergyConsumption", unit) == 0) {
+		card->energy_mj = floor(play_energy_mj(sim->play, own->unit));
+		return;
+	}
+	int64_t now_us = play_time(sim->play);
+	if (!isnan(card->power_mw) && own->power_us != INT64_MIN)
+		own->integrated_mj += card->power_mw * (double)(now_us - own->power_us) / 1e6;
+	own->power_us = isnan(card->power_mw) ? INT64_MIN : now_us;
+	card->energy_mj = isnan(card->power_mw) ? NAN : own->integrated_mj;
+}
+
+static void drain_card(struct sim *sim, size_t i)
+{
+	struct card_reading *card = &sim->source.cards[i];
+	struct sim_card *own = &sim->cards[i];
+	int unit = (int)own->unit;
+	card->util_kind = UTIL_NONE;
+	card->n_samples = card->n_process_utils = 0;
+	card->process_util_known = false;
+	card->energy_mj = card->power_mw = NAN;
+	if (!read_status(sim, i))
+		return;
+	/* Instances have neither utilisation nor power. */
+	if (sim->scenario->cards[unit].parent >= 0) {
+		keep_unknown(sim, i);
+		card->util_kind = UTIL_UNKNOWN;
+		card->n_samples = own->n_kept;
+		own->n_kept = 0;
+		return;
+	}
+	if (sim_call(sim, "nvmlDeviceGetSamples", unit) == 0)
+		read_ring(sim, i);
+	else if (sim_call(sim, "nvmlDeviceGetUtilizationRates", unit) == 0)
+		read_rate(sim, i);
+	int64_t read_us = play_time(sim->play);
+	read_process_utils(sim, i);
+	own->drained_us = read_us;
+	read_power(sim, i);
+}
+
+/* A card with MIG on is not in cards[]: its XIDs are left out. */
+static void collect_xids(struct sim *sim)
+{
+	struct source *s = &sim->source;
+	uint32_t unit;
+	int64_t number;
+	s->xids = sim->xids;
+	s->n_xids = 0;
+	while (s->n_xids < SIM_XIDS && play_xid(sim->play, &sim->xids_seen, &unit, &number))
+		for (size_t i = 0; i < s->n_cards; i++)
+			if (sim->cards[i].unit == unit)
+				sim->xids[s->n_xids++] = (struct source_xid){ i, number };
+}
+
+static int sim_drain(struct source *s, const bool *which, struct err *e)
+{
+	struct sim *sim = (struct sim *)s;
+	if (go_to_now(sim, e) != 0)
+		return ERR_WORLD;
+	collect_xids(sim);
+	for (size_t i = 0; i < s->n_cards; i++)
+		if (!which || which[i])
+			drain_card(sim, i);
+	return 0;
+}
+
+static void read_memory(struct sim *sim, size_t i)
+{
+	struct card_reading *card = &sim->source.cards[i];
+	int unit = (int)sim->cards[i].unit;
+	int64_t used = play_memory_used(sim->play, sim->cards[i].unit);
+	int64_t reserved = sim->scenario->cards[unit].reserved_bytes;
+	card->mem_used_bytes = UNKNOWN_BYTES;
+	card->mem_reserved_bytes = 0;
+	if (sim_call(sim, "nvmlDeviceGetMemoryInfo_v2", unit) == 0) {
+		card->mem_used_bytes = used;
+		card->mem_reserved_bytes = reserved;
+	} else if (sim_call(sim, "nvmlDeviceGetMemoryInfo", unit) == 0) {
+		card->mem_used_bytes = used + reserved;
+	}
+}
+
+static void look_at_card(struct sim *sim, size_t i)
+{
+	struct card_reading *card = &sim->source.cards[i];
+	struct sim_card *own = &sim->cards[i];
+	int unit = (int)own->unit;
+	card->processes_known = false;
+	card->n_processes = 0;
+	card->mem_used_bytes = UNKNOWN_BYTES;
+	if (!read_status(sim, i))
+		return;
+	read_memory(sim, i);
+	if (sim_call(sim, "nvmlDeviceGetComputeRunningProcesses_v2", unit) != 0)
+		return;
+	card->processes_known = true;
+	size_t most = sim->scenario->cards[unit].n_seats;
+	card->n_processes = play_holders(sim->play, own->unit, sim->holders, most);
+	for (size_t k = 0; k < card->n_processes; k++) {
+		const struct scenario_process *p =
+			&sim->scenario->processes[sim->holders[k].process];
+		own->processes[k] =
+			(struct card_process){ p->pid, p->kind, sim->holders[k].mem_bytes };
+	}
+}
+
+static int sim_glance(struct source *s, unsigned what, struct err *e)
+{
+	struct sim *sim = (struct sim *)s;
+	if (go_to_now(sim, e) != 0)
+		return ERR_WORLD;
+	for (size_t i = 0; i < s->n_cards; i++) {
+		bool ok = read_status(sim, i);
+		if (what & GLANCE_MEMORY)
+			s->cards[i].mem_used_bytes = UNKNOWN_BYTES;
+		if (what & GLANCE_ENERGY)
+			s->cards[i].energy_mj = NAN;
+		if (!ok)
+			continue;
+		if (what & GLANCE_MEMORY)
+			read_memory(sim, i);
+		if (sim->scenario->cards[sim->cards[i].unit].parent >= 0)
+			keep_unknown(sim, i);
+		else if (what & GLANCE_ENERGY)
+			read_power(sim, i);
+	}
+	return 0;
+}
+
+static int sim_look(struct source *s, const bool *which, struct err *e)
+{
+	struct sim *sim = (struct sim *)s;
+	if (go_to_now(sim, e) != 0)
+		return ERR_WORLD;
+	for (size_t i = 0; i < s->n_cards; i++)
+		if (!which || which[i])
+			look_at_card(sim, i);
+	return 0;
+}
+
+static bool sim_describe(struct source *s, uint32_t pid, struct process_id *id)
+{
+	struct sim *sim = (struct sim *)s;
+	int64_t started_us = 0;
+	int found = play_process(sim->play, pid, &started_us);
+	if (found < 0)
+		return false;
+	const struct scenario_process *p = &sim->scenario->processes[found];
+	*id = (struct process_id){ .pid = pid, .uid = p->uid, .owner_uid = -1 };
+	id->start_ticks = (uint64_t)((started_us + UPTIME_US) / 10000) + 1;
+	id->started_ms = play_wall(sim->play, started_us) / 1000;
+	text_escape(id->user, sizeof(id->user), p->user, strlen(p->user));
+	text_escape(id->command, sizeof(id->command), p->command, strlen(p->command));
+	for (size_t i = 0; i < sim->scenario->n_texts; i++) {
+		const struct scenario_text *text = &sim->scenario->texts[i];
+		const struct process_field *field = &process_fields[text->which];
+		if (text->process == (uint32_t)found)
+			text_escape((char *)id + field->offset, field->cap, text->text,
+				strlen(text->text));
+	}
+	return true;
+}
+
+/* The texts of a scenario are external input, like a driver's. */
+static void escape_id(struct card_id *id, const struct card_id *raw)
+{
+	*id = *raw;
+	text_escape(id->name, CARD_NAME_CAP, raw->name, strlen(raw->name));
+	text_escape(id->uuid, UUID_CAP, raw->uuid, strlen(raw->uuid));
+	text_escape(id->parent_uuid, UUID_CAP, raw->parent_uuid, strlen(raw->parent_uuid));
+	text_escape(id->pci, PCI_CAP, raw->pci, strlen(raw->pci));
+}
+
+static void sim_board(struct source *s, size_t card, struct card_id *id)
+{
+	struct sim *sim = (struct sim *)s;
+	int parent = sim->scenario->cards[sim->cards[card].unit].parent;
+	if (parent < 0)
+		return;
+	escape_id(id, &sim->scenario->cards[parent].id);
+}
+
+static size_t sim_facilities(struct source *s, struct facility *rows, size_t max)
+{
+	static const char *const jobs[] = { "utilisation", "process utilisation",
+		"process list", "memory", "energy" };
+	(void)s;
+	size_t n = 0;
+	for (; n < max && n < sizeof(jobs) / sizeof(jobs[0]); n++)
+		rows[n] =
+			(struct facility){ .job = jobs[n], .how = "simulated", .works = true };
+	return n;
+}
+
+static void sim_close(struct source *s)
+{
+	struct sim *sim = (struct sim *)s;
+	for (size_t i = 0; sim->cards && i < s->n_cards; i++) {
+		free(sim->cards[i].samples);
+		free(sim->cards[i].process_utils);
+		free(sim->cards[i].processes);
+	}
+	play_close(sim->play);
+	scenario_free(sim->scenario);
+	free(sim->source.cards);
+	free(sim->cards);
+	free(sim->uses);
+	free(sim->holders);
+	free(sim);
+}
+
+static const struct source_ops sim_ops = {
+	.name = "sim",
+	.scan = sim_scan,
+	.drain = sim_drain,
+	.glance = sim_glance,
+	.look = sim_look,
+	.describe = sim_describe,
+	.metrics = sim_metrics,
+	.accounts = sim_accounts,
+	.board = sim_board,
+	.facilities = sim_facilities,
+	.close = sim_close,
+};
+
+static bool make_card(struct sim *sim, size_t unit)
+{
+	const struct scenario *s = sim->scenario;
+	struct card_reading *card = &sim->source.cards[sim->source.n_cards];
+	struct sim_card *own = &sim->cards[sim->source.n_cards++];
+	size_t ring = (size_t)(s->ring_us * s->samples_per_second / s->second_us);
+	*own = (struct sim_card){
+		.unit = unit, .drained_us = INT64_MIN, .power_us = INT64_MIN
+	};
+	own->cap = ring;
+	own->samples = calloc(ring, sizeof(*own->samples));
+	own->process_utils = calloc(s->cards[unit].n_seats + 1, sizeof(*own->process_utils));
+	own->processes = calloc(s->cards[unit].n_seats + 1, sizeof(*own->processes));
+	*card = (struct card_reading){ .source = "sim",
+		.own_processes = true,
+		.energy_mj = NAN,
+		.power_mw = NAN,
+		.sm_active_pct = NAN,
+		.mem_used_bytes = UNKNOWN_BYTES,
+		.samples = own->samples,
+		.process_utils = own->process_utils,
+		.processes = own->processes };
+	escape_id(&card->id, &s->cards[unit].id);
+	return own->samples && own->process_utils && own->processes;
+}
+
+/* Every card that is not divided, and every instance of those that are. */
+static bool make_cards(struct sim *sim)
+{
+	const struct scenario *s = sim->scenario;
+	size_t seats = 1;
+	sim->source.cards = calloc(s->n_cards + 1, sizeof(*sim->source.cards));
+	sim->cards = calloc(s->n_cards + 1, sizeof(*sim->cards));
+	if (!sim->source.cards || !sim->cards)
+		return false;
+	for (size_t i = 0; i < s->n_cards; i++) {
+		seats += s->cards[i].n_seats;
+		if (!s->cards[i].has_mig && !make_card(sim, i))
+			return false;
+	}
+	sim->uses = calloc(seats, sizeof(*sim->uses));
+	sim->holders = calloc(seats, sizeof(*sim->holders));
+	return sim->uses && sim->holders;
+}
+
+static int read_scenario(struct sim *sim, const struct source_options *o, struct err *e)
+{
+	int failed = 0;
+	if (o->scenario)
+		failed = scenario_read(&sim->scenario, o->scenario, e);
+	else if (o->weeks)
+		failed = scenario_parse(&sim->scenario, "weeks.scenario", weeks_scenario,
+			sizeof(weeks_scenario) - 1, e);
+	else
+		failed = scenario_parse(&sim->scenario, "lab.scenario", lab_scenario,
+			sizeof(lab_scenario) - 1, e);
+	return failed ? failed : scenario_resolve(sim->scenario, NULL, e);
+}
+
+/* Samples less often: the same number of samples in the ring, each of them `period_us` long. */
+static void stretch(struct scenario *s, int64_t period_us)
+{
+	int64_t in_ring = s->ring_us * s->samples_per_second / s->second_us;
+	s->second_us = period_us * s->samples_per_second;
+	s->ring_us = in_ring * period_us;
+}
+
+int sim_source_open(struct source **s, const struct source_options *options, struct err *e)
+{
+	*s = NULL;
+	struct sim *sim = calloc(1, sizeof(*sim));
+	if (!sim)
+		return err_memory(e);
+	sim->source.ops = &sim_ops;
+	sim->clock = options->clock;
+	bool virtual_time = clock_is_virtual(sim->clock);
+	sim->origin_us = virtual_time ? VIRTUAL_ORIGIN_US : clock_now(sim->clock).boot_us;
+	int failed = read_scenario(sim, options, e);
+	if (!failed && options->sample_period_us)
+		stretch(sim->scenario, options->sample_period_us);
+	failed = failed ? failed : play_open(&sim->play, sim->scenario, virtual_time, e);
+	if (!failed && !make_cards(sim))
+		failed = err_memory(e);
+	failed = failed ? failed : sim_scan(&sim->source, e);
+	if (failed) {
+		sim_close(&sim->source);
+		return failed;
+	}
+	sim->xids_seen = play_xid_count(sim->play);
+	sim->source.sample_period_us =
+		sim->scenario->second_us / sim->scenario->samples_per_second;
+	const char *driver = sim->scenario->driver, *host = sim->scenario->host;
+	text_escape(sim->source.driver_version, VERSION_CAP, driver, strlen(driver));
+	text_escape(sim->source.hostname, sizeof(sim->source.hostname), host, strlen(host));
+	*s = &sim->source;
+	return 0;
+}

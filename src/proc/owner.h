@@ -1,0 +1,59 @@
+/* Finds the owner of a process, from /proc, the cgroup tree and the user database. Its uid is
+ * the real uid; its user is the name of the uid whose time it is: proc/identity.h says how that
+ * is decided. The recorder asks once per process life, and again while a user has no name. Of
+ * the environment of a process, which holds secrets, only the variables of proc/environment.h
+ * are used. Use it from one thread at a time.
+ *
+ * Files of a process and the user database may block for ever, so programs ask through
+ * proc/reader.h, which has a process for it. */
+#ifndef GUA_PROC_OWNER_H
+#define GUA_PROC_OWNER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "model/process.h"
+
+struct owners;
+
+/* `root` "" means the real /proc and user database; else DIR/proc and DIR/etc/passwd, a
+ * recorded tree. Fails when there is no such proc. */
+int owners_open(struct owners **o, const char *root, struct err *e);
+/* The same without a user database: every user is "uid:N". Nothing blocks, except a full
+ * description of a process. */
+int owners_open_nameless(struct owners **o, const char *root, struct err *e);
+void owners_close(struct owners *o);
+
+/* Asks the user database again for all names, at their next use. */
+void owners_ask_again(struct owners *o);
+
+/* From now on `place` (of HELPER_PLACE_CAP bytes) always says what is being asked: "pid N #M"
+ * for a process, "uid N #M" for a name; M counts, so a different text means progress. */
+void owners_say_where(struct owners *o, char *place);
+/* Says that files of this process are read now: for callers that read other files. */
+void owners_mark_process(struct owners *o, uint32_t pid);
+
+/* Fills all of `id`. False: no such process; then user is USER_DEAD and start_ticks 0. A
+ * process that exists but may not be read is "_unknown", or has its uid's name if only the uid
+ * can be read. Allocates nothing, except for a user that is not in the cache (see user.h), and
+ * takes at most USER_DEADLINE_MS. */
+bool owners_describe(struct owners *o, uint32_t pid, struct process_id *id);
+/* The same without the files that may block: see proc_identify_brief(). */
+bool owners_describe_brief(struct owners *o, uint32_t pid, struct process_id *id);
+
+/* Whether a "uid:N" may become a name later, because the user database is slow. */
+bool owners_names_are_late(const struct owners *o);
+
+/* Returns the current start time of the pid; 0: gone or not readable. If it differs from that
+ * of a life, the pid belongs to another process. */
+uint64_t owners_start_ticks(struct owners *o, uint32_t pid);
+
+/* Returns the open /proc that this module reads, for functions of proc/. The caller must not
+ * close it. */
+int owners_proc(const struct owners *o);
+
+/* Returns the id of this boot; "" when the kernel does not report it. */
+const char *owners_boot_id(struct owners *o);
+
+#endif

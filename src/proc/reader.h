@@ -1,0 +1,83 @@
+/* Reads what may block for ever: files of other processes (see proc/proc.h) and the user
+ * database. A reader has a process for it, started when it is first needed. If that process is
+ * stuck, it is left behind and another one is started; the process that it was reading is
+ * remembered by pid and start time, and is described from then on by what does not block: its
+ * user, its cgroup, and its name as "[comm]".
+ *
+ * One user may start thousands of processes that block. So after one of them, the other
+ * processes of the same uid are described briefly too, for ten minutes at first and longer each
+ * time; and after the second one in a row, those of all users are, for some seconds. At most
+ * READER_STUCK_MAX processes are left behind at a time: then nothing that may block is read
+ * until one of them has ended. A description that is brief for such a reason can be repeated
+ * later: see reader_expect(). Use a reader from one thread at a time. */
+#ifndef GUA_PROC_READER_H
+#define GUA_PROC_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/fault.h"
+#include "model/process.h"
+#include "proc/parse.h"
+
+enum { READER_STUCK_MAX = 4 };
+/* The name of its process, as ps shows it. */
+#define READER_NAME "gua-reader"
+
+struct reader;
+
+/* `root` "" means the real /proc and user database; else DIR/proc and DIR/etc/passwd, a
+ * recorded tree. Fails when there is no such proc. */
+int reader_open(struct reader **r, const char *root, struct err *e);
+/* Lets the reader's process end while the caller closes something else; then only
+ * reader_close() may follow. */
+void reader_dismiss(struct reader *r);
+void reader_close(struct reader *r);
+/* Starts the process now, while this program is small, instead of when it is needed. */
+void reader_start(struct reader *r);
+
+/* From now on descriptions are brief, as owners_describe_brief() gives them, and as good as
+ * they get: command lines and environments are not read at all. */
+void reader_be_brief(struct reader *r);
+
+/* Fills all of `id`, as owners_describe() does. *brief: the description may become better
+ * later; it is false for a process that itself blocks. */
+bool reader_describe(struct reader *r, uint32_t pid, struct process_id *id, bool *brief);
+
+/* Asks for many processes at once, and sorts `pids`. reader_describe() then returns these
+ * answers, each once, until the next call. */
+void reader_expect(struct reader *r, uint32_t *pids, size_t n);
+/* Whether reader_expect() has an answer for this process. */
+bool reader_knows(const struct reader *r, uint32_t pid);
+/* Whether asking again may give more than a brief description. */
+bool reader_can_improve(struct reader *r, const struct process_id *id);
+
+/* These read one file of a process, of the life that started at id->start_ticks. -1 with errno:
+ * ESRCH when that life has ended, EBUSY when the process blocks or may block; others as in
+ * proc/proc.h. */
+ssize_t reader_arguments(struct reader *r, const struct process_id *id, char *dst, size_t cap);
+int reader_rollup(struct reader *r, const struct process_id *id, struct proc_rollup *rollup);
+int reader_io(struct reader *r, const struct process_id *id, struct proc_io *io);
+
+/* Asks the user database again for all names, at their next use. */
+void reader_ask_again(struct reader *r);
+
+/* What is wrong now, as a sentence; false: nothing. */
+bool reader_trouble(struct reader *r, char *dst, size_t cap);
+/* Raises the fault while there is such trouble. */
+void reader_check(struct reader *r, struct fault *f, int64_t now_ms);
+/* CPU time that the reader's process has used. */
+double reader_cpu_s(const struct reader *r);
+/* Whether `pid` is a process of this reader. */
+bool reader_owns(const struct reader *r, pid_t pid);
+
+/* What does not block is read directly: the start time of a pid (0: gone or not readable); the
+ * open /proc, which the caller must not close; the id of this boot ("": not known). */
+uint64_t reader_start_ticks(struct reader *r, uint32_t pid);
+int reader_proc(const struct reader *r);
+const char *reader_boot_id(struct reader *r);
+
+#endif

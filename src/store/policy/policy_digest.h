@@ -1,0 +1,46 @@
+/* The limit of notices in a day, and digests: one notice that stands for several of a user. A
+ * message is a notice through all its channels. */
+#ifndef GUA_STORE_POLICY_POLICY_DIGEST_H
+#define GUA_STORE_POLICY_POLICY_DIGEST_H
+
+#include "store/policy/policy_notice.h"
+
+/* Takes back notices of a stage that their session has left. */
+int policy_digest_drop_stale(struct policy_file *f, int64_t now_ms, struct err *e);
+
+/* Calls `take` with each user for whom messages wait that are not admitted, until it returns
+ * non-zero. It must not change the queue. */
+struct policy_waiting {
+	const char *user;
+	int64_t messages;
+};
+typedef int (*policy_waiting_taker)(void *context, const struct policy_waiting *w);
+int policy_digest_waiting(
+	struct policy_file *f, policy_waiting_taker take, void *context, struct err *e);
+
+/* How many messages the user was sent in the last day, or is being sent. Results and final
+ * notices that are sent again do not count. */
+int policy_digest_sent(
+	struct policy_file *f, const char *user, int64_t now_ms, int64_t *n, struct err *e);
+
+/* Admits all messages that wait for the user. */
+int policy_digest_admit(struct policy_file *f, const char *user, struct err *e);
+/* Makes one digest of them, admitted, of at most `most`, the oldest. */
+int policy_digest_make(
+	struct policy_file *f, const char *user, int64_t now_ms, int64_t most, struct err *e);
+/* Calls `take` with what a digest stands for, the oldest first, until it returns non-zero. */
+int policy_digest_parts(struct policy_file *f, int64_t id, policy_notice_taker take,
+	void *context, struct err *e);
+
+/* Calls `take` with the newest notice of each session of a user through this channel, sent or
+ * not, that says how far the session is now. */
+int policy_digest_current(struct policy_file *f, const struct policy_notice *like,
+	policy_notice_taker take, void *context, struct err *e);
+/* Sends the notices of this channel about a session once more. */
+int policy_digest_renew(
+	struct policy_file *f, const char *session, const char *channel, struct err *e);
+
+/* The stage of a digest in the queue. */
+#define POLICY_DIGEST_STAGE "digest"
+
+#endif
