@@ -113,8 +113,8 @@ int64_t idle_history_most(
 int idle_history_read(struct idle_history *h, struct err *e)
 {
 	int (*const steps[])(struct idle_history *, struct err *) = { read_run, read_cards,
-		idle_read_sessions, idle_read_ended, idle_read_gaps, idle_read_rows,
-		idle_read_held, idle_history_settle };
+		idle_read_sessions, idle_read_ended, idle_read_crowds, idle_read_gaps,
+		idle_read_rows, idle_read_held, idle_history_settle };
 	int (*const brief[])(struct idle_history *, struct err *) = { read_run, read_cards,
 		idle_read_sessions, idle_read_held, idle_history_settle };
 	enum { BRIEF = sizeof(brief) / sizeof(brief[0]) };
@@ -143,8 +143,10 @@ void idle_history_finish(struct idle_history *h)
 	free(h->gaps);
 	free(h->lows);
 	free(h->blinds);
+	free(h->crowds);
 	idmap_finish(&h->card_ids);
 	idmap_finish(&h->process_ids);
+	idmap_finish(&h->crowd_ids);
 	names_finish(&h->keys);
 	arena_finish(&h->texts);
 	*h = (struct idle_history){ .path = h->path, .wait_ms = h->wait_ms };

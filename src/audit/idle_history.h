@@ -76,6 +76,12 @@ struct idle_blind {
 	int64_t before_ms; /* the sum of those of the session before this one */
 };
 
+/* A row that short processes share (store/crowd.h). */
+struct idle_crowd {
+	uint32_t session; /* IDMAP_NONE: not known ... */
+	const char *user; /* ... so it may be any of this user */
+};
+
 struct idle_history {
 	/* Set before idle_history_read(). */
 	const char *path;
@@ -112,7 +118,9 @@ struct idle_history {
 	/* Private. */
 	struct sqlite3 *db;
 	int64_t host;
-	struct idmap card_ids, process_ids;
+	struct idmap card_ids, process_ids, crowd_ids;
+	struct idle_crowd *crowds;
+	size_t n_crowds;
 	struct names keys;
 	struct arena texts;
 };

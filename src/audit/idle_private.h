@@ -8,6 +8,8 @@
 int idle_read_sessions(struct idle_history *h, struct err *e);
 /* Present only: reads the other processes of the sessions, those that have ended. */
 int idle_read_ended(struct idle_history *h, struct err *e);
+/* Reads which rows short processes of the sessions share. */
+int idle_read_crowds(struct idle_history *h, struct err *e);
 /* Reads what nobody observed; then spans and marks, by which gaps are bridged. */
 int idle_read_gaps(struct idle_history *h, struct err *e);
 int idle_read_rows(struct idle_history *h, struct err *e);

@@ -4,9 +4,11 @@
 #include "base/array.h"
 #include "audit/idle_private.h"
 #include "store/sql.h"
+#include "store/crowd.h"
 
 /* The processes that hold a card now. */
 #define HOLDERS "process.id IN (SELECT process FROM holder)"
+#define REAL "pid > 0 AND "
 /* Columns of a process. */
 enum {
 	AT_ID,
@@ -26,7 +28,9 @@ enum {
 	"user, first_seen_ms, iif(" HOLDERS                                                    \
 	", NULL, process.last_seen_ms), " PROCESS_TEXT_COLUMNS                                 \
 	" FROM process JOIN run ON run.id = process.run "                                      \
-	"WHERE process.host = %lld AND pid > 0 AND "
+	"WHERE process.host = %lld AND "
+/* The short processes that share a row (store/crowd.h). */
+#define CROWDS CROWD_SQL " AND process.last_seen_ms > %lld AND first_seen_ms < %lld"
 
 /* A stretch without a holder is an earlier run's, on a card that was not listed since. */
 #define UNLISTED                                                                               \
@@ -140,7 +144,8 @@ static int read_unlisted(struct idle_history *h, struct err *e)
 	sqlite3_stmt *rows = NULL;
 	struct reading r = { 0 };
 	size_t held = h->n_processes;
-	int rc = sql_prepare(h->db, &rows, e, "SELECT " COLUMNS UNLISTED, (long long)h->host);
+	int rc = sql_prepare(
+		h->db, &rows, e, "SELECT " COLUMNS REAL UNLISTED, (long long)h->host);
 	while (rc == 0 && (rc = sql_step(rows, e)) == 1) {
 		uint32_t process = idmap_get(&h->process_ids, sql_int(rows, AT_ID, 0));
 		rc = process == IDMAP_NONE ? read_member(&r, rows, e) : 0;
@@ -166,16 +171,16 @@ int idle_read_sessions(struct idle_history *h, struct err *e)
 {
 	sqlite3_stmt *rows = NULL;
 	long long host = h->host, since_ms = h->since_ms, until_ms = h->until_ms;
-	int rc = h->present ? sql_prepare(h->db, &rows, e, "SELECT " COLUMNS HOLDERS, host)
-			    : sql_prepare(h->db, &rows, e, "SELECT " COLUMNS FOR_LONG, host,
-				      since_ms, until_ms, (long long)h->spell_ms);
+	int rc = h->present ? sql_prepare(h->db, &rows, e, "SELECT " COLUMNS REAL HOLDERS, host)
+			    : sql_prepare(h->db, &rows, e, "SELECT " COLUMNS REAL FOR_LONG,
+				      host, since_ms, until_ms, (long long)h->spell_ms);
 	if (rc == 0)
 		rc = take_rows(h, rows, false, e);
 	sqlite3_finalize(rows);
 	if (rc || h->present)
 		return rc ? rc : read_unlisted(h, e);
 	rc = sql_prepare(
-		h->db, &rows, e, "SELECT " COLUMNS AT_THE_TIME, host, since_ms, until_ms);
+		h->db, &rows, e, "SELECT " COLUMNS REAL AT_THE_TIME, host, since_ms, until_ms);
 	if (rc == 0)
 		rc = take_rows(h, rows, true, e);
 	sqlite3_finalize(rows);
@@ -188,13 +193,50 @@ int idle_read_ended(struct idle_history *h, struct err *e)
 	if (!h->present || !h->n_processes)
 		return 0;
 	size_t held = h->n_processes;
-	int rc = sql_prepare(h->db, &rows, e, "SELECT " COLUMNS AT_THE_TIME, (long long)h->host,
-		(long long)idle_first_ms(h), (long long)h->until_ms);
+	int rc = sql_prepare(h->db, &rows, e, "SELECT " COLUMNS REAL AT_THE_TIME,
+		(long long)h->host, (long long)idle_first_ms(h), (long long)h->until_ms);
 	if (rc == 0)
 		rc = take_rows(h, rows, true, e);
 	sqlite3_finalize(rows);
 	for (size_t i = held; i < h->n_processes; i++)
 		h->processes[i].holds = false;
+	return rc;
+}
+
+/* A row that short processes share: of one session, or of a user whose sessions were too many
+ * for rows of their own. */
+static int take_crowd(
+	struct idle_history *h, const struct reading *r, int64_t id, struct err *e)
+{
+	struct idle_crowd crowd = { .session = IDMAP_NONE };
+	if (r->kind == SESSION_PROCESS)
+		crowd.user = arena_text(&h->texts, r->member.user ? r->member.user : "");
+	else if (names_has(&h->keys, 0, r->key))
+		crowd.session = names_find(&h->keys, 0, r->key, e);
+	else
+		return 0;
+	if (h->texts.failed || !array_one_more(&h->crowds, h->n_crowds) ||
+		!idmap_put(&h->crowd_ids, id, (uint32_t)h->n_crowds))
+		return err_memory(e);
+	h->crowds[h->n_crowds++] = crowd;
+	return 0;
+}
+
+int idle_read_crowds(struct idle_history *h, struct err *e)
+{
+	struct reading r = { 0 };
+	sqlite3_stmt *rows = NULL;
+	if (!h->n_processes)
+		return 0;
+	int rc = sql_prepare(h->db, &rows, e, "SELECT " COLUMNS CROWDS, (long long)h->host,
+		(long long)idle_first_ms(h), (long long)h->until_ms);
+	while (rc == 0 && (rc = sql_step(rows, e)) == 1) {
+		rc = read_member(&r, rows, e);
+		if (rc == 0)
+			rc = take_crowd(h, &r, sql_int(rows, AT_ID, 0), e);
+	}
+	sqlite3_finalize(rows);
+	arena_finish(&r.texts);
 	return rc;
 }
 
@@ -204,7 +246,8 @@ int64_t idle_history_count(struct idle_history *h, int64_t at_ms, struct err *e)
 	struct names keys = { 0 };
 	sqlite3_stmt *rows = NULL;
 	int rc = sql_prepare(h->db, &rows, e,
-		"SELECT " COLUMNS "first_seen_ms <= %lld AND (process.last_seen_ms >= %lld "
+		"SELECT " COLUMNS REAL
+		"first_seen_ms <= %lld AND (process.last_seen_ms >= %lld "
 		"OR " HOLDERS ")",
 		(long long)h->host, (long long)at_ms, (long long)at_ms);
 	while (rc == 0 && (rc = sql_step(rows, e)) == 1) {

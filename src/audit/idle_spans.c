@@ -1,6 +1,7 @@
 /* Reads the slots of processes: when each held a card, in which of them it used it, and when
  * its use is not known. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "model/process_reading.h"
@@ -137,10 +138,9 @@ static void cut_mark(const struct row_fold *f, struct idle_mark *m, uint32_t pro
 	}
 }
 
-static bool add_marks(struct row_fold *f, const struct held_slot *s, bool cut)
+static bool add_marks(struct row_fold *f, const struct held_slot *s, uint32_t session, bool cut)
 {
 	struct idle_history *h = f->h;
-	uint32_t session = h->processes[s->process].session;
 	struct idle_mark mark = { session, s->card, 0, s->from_ms, s->to_ms };
 	if (s->pct > 0 && s->pct < IDLE_BELOW_MOST) {
 		if (!array_one_more(&h->lows, h->n_lows))
@@ -162,19 +162,34 @@ static bool add_marks(struct row_fold *f, const struct held_slot *s, bool cut)
 
 /* Where in the slot it was is not known: at its end, so that it is not at the same time as what
  * nobody saw, which is at the beginning. */
-static bool add_unknown(struct row_fold *f, const struct held_slot *s, int64_t ms)
+static bool add_unknown(struct row_fold *f, uint32_t session, int64_t end_ms, int64_t ms)
 {
 	struct idle_history *h = f->h;
-	int64_t end_ms = end_of(h, s);
 	if (ms == 0)
 		return true;
 	if (!array_one_more(&h->blinds, h->n_blinds))
 		return false;
-	h->blinds[h->n_blinds++] =
-		(struct idle_blind){ .session = h->processes[s->process].session,
-			.from_ms = later(s->from_ms, end_ms - ms),
-			.to_ms = end_ms };
+	h->blinds[h->n_blinds++] = (struct idle_blind){
+		.session = session, .from_ms = end_ms - ms, .to_ms = end_ms
+	};
 	return true;
+}
+
+/* A slot of processes that share a row. If it is not known whose they are, their use counts for
+ * each session of their user: it may be its own. */
+static bool take_crowd(
+	struct row_fold *f, const struct held_slot *s, uint32_t crowd, int64_t unknown_ms)
+{
+	struct idle_history *h = f->h;
+	const struct idle_crowd *c = &h->crowds[crowd];
+	int64_t end_ms = later(earlier(s->to_ms, h->last_tick_ms), s->from_ms);
+	bool ok = true;
+	unknown_ms = earlier(unknown_ms, end_ms - s->from_ms);
+	for (uint32_t i = 0; ok && i < h->n_sessions; i++)
+		if (c->session == i ||
+			(c->session == IDMAP_NONE && strcmp(h->sessions[i].user, c->user) == 0))
+			ok = add_marks(f, s, i, false) && add_unknown(f, i, end_ms, unknown_ms);
+	return ok;
 }
 
 enum {
@@ -194,13 +209,17 @@ static bool take_row(struct fold *fold, sqlite3_value **values)
 {
 	struct row_fold *f = fold->context;
 	struct idle_history *h = f->h;
+	int64_t id = sqlite3_value_int64(values[AT_PROCESS]);
+	int64_t unknown_ms = value_sum(values[AT_UNKNOWN]);
 	struct held_slot s = { .held_ms = value_sum(values[AT_HELD]),
-		.process = idmap_get(&h->process_ids, sqlite3_value_int64(values[AT_PROCESS])),
+		.process = idmap_get(&h->process_ids, id),
 		.card = idmap_get(&h->card_ids, sqlite3_value_int64(values[AT_GPU])),
 		.from_ms = value_signed(values[AT_SLOT]) * 1000,
 		.mem_kib = value_known(values[AT_MEM]),
 		.pct = value_known(values[AT_MOST]) };
-	if (s.process == IDMAP_NONE || s.card == IDMAP_NONE || s.held_ms == 0)
+	uint32_t crowd = s.process == IDMAP_NONE ? idmap_get(&h->crowd_ids, id) : IDMAP_NONE;
+	if ((s.process == IDMAP_NONE && crowd == IDMAP_NONE) || s.card == IDMAP_NONE ||
+		s.held_ms == 0)
 		return true;
 	bool old = s.pct<0, encodes = value_sum(values[AT_ENGINE])> 0;
 	s.to_ms = s.from_ms + f->slot_ms;
@@ -210,11 +229,18 @@ static bool take_row(struct fold *fold, sqlite3_value **values)
 	 * engine is used in idle stretches as well. */
 	bool cut =
 		value_sum(values[AT_ACTIVE]) > 0 && !encodes && (old || f->slot_ms > MINUTE_MS);
-	if (take_held(f, &s) && add_marks(f, &s, cut) &&
-		add_unknown(f, &s, value_sum(values[AT_UNKNOWN])))
-		return true;
-	err_memory(fold->e);
-	return false;
+	bool ok = true;
+	if (crowd != IDMAP_NONE) {
+		ok = take_crowd(f, &s, crowd, unknown_ms);
+	} else {
+		uint32_t session = h->processes[s.process].session;
+		int64_t end_ms = end_of(h, &s);
+		ok = take_held(f, &s) && add_marks(f, &s, session, cut) &&
+		     add_unknown(f, session, end_ms, earlier(unknown_ms, end_ms - s.from_ms));
+	}
+	if (!ok)
+		err_memory(fold->e);
+	return ok;
 }
 
 /* Rows from before version 4: any use counts. Where the driver has no use by process, the

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/str.h"
+#include "model/session.h"
 #include "store/sqlite.h"
 #include "store/store_private.h"
 #include "store/sums.h"
@@ -14,6 +15,7 @@ enum { DAY_MS = 86400 * 1000, HOUR_S = 3600 };
 
 enum query {
 	QUERY_COUNT,
+	QUERY_SESSIONS,
 	QUERY_FIND,
 	QUERY_ADD,
 	QUERY_GROW,
@@ -31,17 +33,24 @@ enum query {
 #define OF_DAY                                                                                 \
 	" FROM process WHERE id > (SELECT max(id) FROM process) - 20000 AND host = ?1"         \
 	" AND user = ?2 AND ended_ms >= ?3 AND "
+#define NO_SESSION "coalesce(job, container, notebook, posix_session) IS NULL"
 /* Sums of a life are in minutes from a little before it was first seen; in its hour, if the
  * ledger was full. Minutes become five minutes after an hour at the earliest, and then the row
  * stays. */
 static const char *const texts[QUERIES] = {
 	[QUERY_COUNT] =
 		"SELECT count(*)" OF_DAY "NOT " CROWD_SQL " AND ended_ms - first_seen_ms < ?4",
-	[QUERY_FIND] = "SELECT max(id)" OF_DAY CROWD_SQL,
+	[QUERY_SESSIONS] = "SELECT count(*)" OF_DAY CROWD_SQL " AND NOT " NO_SESSION,
+	/* A POSIX session has its number in one boot only. */
+	[QUERY_FIND] = "SELECT max(id)" OF_DAY CROWD_SQL
+		       " AND job IS ?4 AND container IS ?5 AND notebook IS ?6 AND"
+		       " posix_session IS ?7 AND (" NO_SESSION " OR (SELECT boot_id FROM run"
+		       " WHERE id = process.run) IS (SELECT boot_id FROM run WHERE id = ?8))",
 	[QUERY_ADD] = "INSERT INTO process (host, run, pid, start_ticks, user, command,"
+		      " job, container, notebook, posix_session,"
 		      " first_seen_ms, last_seen_ms, ended_ms)"
-		      " VALUES (?1, ?2, 0, 0, ?3, '" CROWD_COMMAND "', ?4, ?5, ?5)"
-		      " RETURNING id",
+		      " VALUES (?1, ?8, 0, 0, ?2, '" CROWD_COMMAND "', ?4, ?5, ?6, ?7,"
+		      " ?3, ?9, ?9) RETURNING id",
 	[QUERY_GROW] = "UPDATE process SET first_seen_ms = min(first_seen_ms, ?2),"
 		       " last_seen_ms = max(last_seen_ms, ?3), ended_ms = max(ended_ms, ?3),"
 		       " last_active_ms = coalesce(max(last_active_ms, ?4), ?4, last_active_ms)"
@@ -65,15 +74,23 @@ static const char *const texts[QUERIES] = {
 /* A user's short processes of a day. */
 struct crowd {
 	char user[USER_CAP];
-	int64_t day;   /* since 1970; -1: look it up */
-	int64_t lives; /* with rows of their own */
-	int64_t row;   /* of the others; 0: none yet */
+	int64_t day;	  /* since 1970; -1: look it up */
+	int64_t lives;	  /* with rows of their own */
+	int64_t sessions; /* with a row for the others */
+};
+
+/* The row that the others of one session share. */
+struct crowd_row {
+	char user[USER_CAP], key[SESSION_KEY_CAP]; /* key "": of no session, or of many */
+	int64_t id;
 };
 
 struct crowds {
 	sqlite3_stmt *queries[QUERIES]; /* prepared at first use and kept */
 	struct crowd *items;
 	size_t n, cap;
+	struct crowd_row *rows; /* that were needed in the day of their user */
+	size_t n_rows, cap_rows;
 	int64_t from_slot; /* of the sums that rows in given_up may have ... */
 	bool given_up;	   /* ... if there are any in this tick */
 };
@@ -93,6 +110,13 @@ static bool ask_day(struct store *s, enum query which, const struct crowd *c, in
 	if (which == QUERY_COUNT)
 		sqlite3_bind_int64(q, 4, CROWD_SHORT_MS);
 	return sql_run(q, answer);
+}
+
+static void forget_rows(struct crowds *all, const char *user)
+{
+	for (size_t i = all->n_rows; i-- > 0;)
+		if (strcmp(all->rows[i].user, user) == 0)
+			all->rows[i] = all->rows[--all->n_rows];
 }
 
 static struct crowd *find_user(struct crowds *all, const char *user)
@@ -115,7 +139,9 @@ static struct crowd *find_crowd(struct store *s, const char *user, int64_t day)
 	if (!c || c->day == day)
 		return c;
 	c->day = day;
-	if (ask_day(s, QUERY_COUNT, c, &c->lives) && ask_day(s, QUERY_FIND, c, &c->row))
+	forget_rows(s->crowds, user);
+	if (ask_day(s, QUERY_COUNT, c, &c->lives) &&
+		ask_day(s, QUERY_SESSIONS, c, &c->sessions))
 		return c;
 	c->day = -1;
 	return NULL;
@@ -140,21 +166,85 @@ static bool is_short(const struct process_entry *p, int64_t seen_ms)
 	return seen_ms >= 0 && p->ended_ms >= seen_ms && p->ended_ms - seen_ms < CROWD_SHORT_MS;
 }
 
-static bool add_row(struct store *s, struct crowd *c, const struct process_entry *p)
+/* Of what names a session, all but the label that counts is left out. */
+struct crowd_session {
+	int64_t day;
+	enum session_kind kind;
+	char key[SESSION_KEY_CAP];
+};
+
+static bool ask_row(struct store *s, enum query which, const struct crowd_session *session,
+	const struct process_entry *p, int64_t *id)
 {
-	sqlite3_stmt *q = query(s, QUERY_ADD);
+	static const struct {
+		enum session_kind kind;
+		enum process_text text;
+	} labels[] = {
+		{ SESSION_JOB, PROCESS_JOB },
+		{ SESSION_CONTAINER, PROCESS_CONTAINER },
+		{ SESSION_NOTEBOOK, PROCESS_NOTEBOOK },
+	};
+	sqlite3_stmt *q = query(s, which);
 	sqlite3_bind_int64(q, 1, s->host);
-	sqlite3_bind_int64(q, 2, s->run);
-	sql_bind_text(q, 3, c->user);
-	sqlite3_bind_int64(q, 4, p->first_seen_ms);
-	sqlite3_bind_int64(q, 5, p->ended_ms);
-	return sql_run(q, &c->row);
+	sql_bind_text(q, 2, p->id.user);
+	sqlite3_bind_int64(q, 3, which == QUERY_ADD ? p->first_seen_ms : session->day * DAY_MS);
+	for (int i = 0; i < 3; i++)
+		sql_bind_text_or_null(q, 4 + i,
+			session->kind == labels[i].kind ? process_text(&p->id, labels[i].text)
+							: "");
+	sql_bind_known(q, 7, session->kind == SESSION_POSIX ? p->id.posix_session : 0, 0);
+	sqlite3_bind_int64(q, 8, s->run);
+	if (which == QUERY_ADD)
+		sqlite3_bind_int64(q, 9, p->ended_ms);
+	return sql_run(q, id);
 }
 
-static bool grow(struct store *s, const struct crowd *c, const struct process_entry *p)
+static int64_t known_row(const struct crowds *all, const char *user, const char *key)
+{
+	for (size_t i = 0; i < all->n_rows; i++)
+		if (strcmp(all->rows[i].key, key) == 0 && strcmp(all->rows[i].user, user) == 0)
+			return all->rows[i].id;
+	return 0;
+}
+
+/* The row for a life of the crowd: that of its session, so that policy knows whose use it was;
+ * beyond CROWD_SESSIONS, and for a process without a session, that of the user. */
+static bool find_row(
+	struct store *s, struct crowd *c, const struct process_entry *p, int64_t *id)
+{
+	struct crowds *all = s->crowds;
+	struct crowd_session own = { .day = c->day };
+	own.kind = session_key_of(own.key, &p->id, "");
+	if (own.kind == SESSION_PROCESS)
+		own.key[0] = '\0';
+	for (;;) {
+		*id = known_row(all, c->user, own.key);
+		if (*id)
+			return true;
+		if (!ask_row(s, QUERY_FIND, &own, p, id))
+			return false;
+		if (*id || !*own.key || c->sessions < CROWD_SESSIONS)
+			break;
+		own = (struct crowd_session){ .day = c->day, .kind = SESSION_PROCESS };
+	}
+	if (*id == 0) {
+		if (!ask_row(s, QUERY_ADD, &own, p, id))
+			return false;
+		c->sessions += *own.key != '\0';
+	}
+	if (!array_reserve(&all->rows, &all->cap_rows, all->n_rows + 1))
+		return false;
+	struct crowd_row *row = &all->rows[all->n_rows++];
+	row->id = *id;
+	text_copy(row->user, sizeof(row->user), c->user);
+	text_copy(row->key, sizeof(row->key), own.key);
+	return true;
+}
+
+static bool grow(struct store *s, int64_t row, const struct process_entry *p)
 {
 	sqlite3_stmt *q = query(s, QUERY_GROW);
-	sqlite3_bind_int64(q, 1, c->row);
+	sqlite3_bind_int64(q, 1, row);
 	sqlite3_bind_int64(q, 2, p->first_seen_ms);
 	sqlite3_bind_int64(q, 3, p->ended_ms);
 	sql_bind_known(q, 4, p->last_active_ms, -1);
@@ -198,10 +288,11 @@ bool crowd_take(struct store *s, const struct process_entry *p, int64_t at_ms, i
 		c->lives++;
 		return true;
 	}
-	if ((!c->row && !add_row(s, c, p)) || !grow(s, c, p) ||
-		(*id && !give_up(s, *id, c->row, seen_ms)))
+	int64_t row = 0;
+	if (!find_row(s, c, p, &row) || !grow(s, row, p) ||
+		(*id && !give_up(s, *id, row, seen_ms)))
 		return false;
-	*id = c->row;
+	*id = row;
 	return true;
 }
 
@@ -226,7 +317,7 @@ void crowd_forget(struct store *s)
 {
 	if (!s->crowds)
 		return;
-	s->crowds->n = 0;
+	s->crowds->n = s->crowds->n_rows = 0;
 	s->crowds->given_up = false;
 }
 
@@ -241,8 +332,10 @@ void crowd_disconnect(struct store *s)
 
 void crowd_free(struct store *s)
 {
-	if (s->crowds)
+	if (s->crowds) {
 		free(s->crowds->items);
+		free(s->crowds->rows);
+	}
 	free(s->crowds);
 	s->crowds = NULL;
 }

@@ -1,8 +1,9 @@
 /* Short processes of one user that share a row. A loop that starts a process every second would
  * otherwise fill the disk with rows that are kept for ever. Of the processes of a user that
  * were seen for less than CROWD_SHORT_MS, the first CROWD_LIVES that end in a day (UTC) keep
- * their rows. The time of the others is added to one row of that user and day, the crowd: no
- * sum changes, only the detail by process is lost. A process that holds a card for longer
+ * their rows. The time of the others is added to one row of that user, day and session, the
+ * crowd: no sum changes, only the detail by process is lost. After CROWD_SESSIONS sessions of a
+ * user and day, the others of that user share a row. A process that holds a card for longer
  * always has its own row. */
 #ifndef GUA_STORE_CROWD_H
 #define GUA_STORE_CROWD_H
@@ -14,7 +15,7 @@
 
 struct store;
 
-enum { CROWD_LIVES = 1000, CROWD_SHORT_MS = 5 * 60 * 1000 };
+enum { CROWD_LIVES = 1000, CROWD_SESSIONS = 16, CROWD_SHORT_MS = 5 * 60 * 1000 };
 
 /* The command of a crowd. Its pid is 0, which no process has. */
 #define CROWD_COMMAND "(many short processes)"

@@ -259,6 +259,47 @@ static void test_rows_are_limited(void **state)
 	free(l);
 }
 
+/* Each session has a row, up to a limit for each user and day; then the rest share one. */
+static void test_sessions_have_rows(void **state)
+{
+	struct world *w = *state;
+	struct lives *l = new_lives(w);
+	struct store *s = world_open(w);
+	burst(l, s, "bob", CROWD_LIVES);
+	for (int twice = 0; twice < 2; twice++) {
+		for (int i = 0; i < CROWD_SESSIONS + 5; i++) {
+			struct process_entry *p = add_life(l, "bob");
+			if (i % 2)
+				p->id.posix_session = 7000 + i;
+			else
+				snprintf(p->id.job, sizeof(p->id.job), "slurm:%d", i);
+			end_life(l, p);
+		}
+		tick(l, s);
+		if (twice == 0) {
+			store_close(s);
+			s = world_open(w);
+		}
+	}
+	assert_int_equal(ask(w->path, OWN), CROWD_LIVES);
+	assert_int_equal(ask(w->path, CROWDS), CROWD_SESSIONS + 1);
+	assert_int_equal(ask(w->path, CROWDS " AND job LIKE 'slurm:%' AND posix_session IS NULL"),
+		CROWD_SESSIONS / 2);
+	assert_int_equal(ask(w->path, CROWDS " AND job IS NULL AND posix_session > 7000"),
+		CROWD_SESSIONS / 2);
+	/* The next day counts anew. */
+	l->now_ms += DAY_S * 1000LL;
+	burst(l, s, "bob", CROWD_LIVES);
+	struct process_entry *p = add_life(l, "bob");
+	snprintf(p->id.job, sizeof(p->id.job), "slurm:99");
+	end_life(l, p);
+	tick(l, s);
+	assert_int_equal(ask(w->path, CROWDS " AND job = 'slurm:99'"), 1);
+	assert_nothing_lost(w);
+	store_close(s);
+	free(l);
+}
+
 /* A process that is alive has its own row, and keeps it if it holds for long. Only one that
  * ends soon joins the crowd, with what it had. */
 static void test_long_holders_keep_their_rows(void **state)
@@ -403,6 +444,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(test_no_sum_changes),
 		WORLD_TEST(test_rows_are_limited),
+		WORLD_TEST(test_sessions_have_rows),
 		WORLD_TEST(test_long_holders_keep_their_rows),
 		WORLD_TEST(test_limit_survives_a_restart),
 		WORLD_TEST(test_failed_tick_is_written_again),
