@@ -225,10 +225,9 @@ static bool take_row(struct fold *fold, sqlite3_value **values)
 	s.to_ms = s.from_ms + f->slot_ms;
 	if (encodes || value_sum(values[AT_USED]) > 0)
 		s.pct = 100;
-	/* In a minute, the use may have been in an idle stretch: it is below 10 % there. An
-	 * engine is used in idle stretches as well. */
-	bool cut =
-		value_sum(values[AT_ACTIVE]) > 0 && !encodes && (old || f->slot_ms > MINUTE_MS);
+	/* In an idle stretch the use is below 10 %, and an engine is used in one as well: only
+	 * of rows from before version 4 nothing better is known. */
+	bool cut = old && value_sum(values[AT_ACTIVE]) > 0 && !encodes;
 	bool ok = true;
 	if (crowd != IDMAP_NONE) {
 		ok = take_crowd(f, &s, crowd, unknown_ms);

@@ -37,8 +37,9 @@ class Work:
 class World:
     """A host in which each process does what its letters say; `blind` are (card, minute) that nobody saw."""
 
-    def __init__(self, directory, works, blind=(), start=START, cards=2):
+    def __init__(self, directory, works, blind=(), start=START, cards=2, coarse=False):
         self.directory, self.works, self.blind, self.start, self.cards = directory, works, set(blind), start, cards
+        self.coarse = coarse  # slots of five minutes, as after a day
         self.db = directory / "gua.db"
 
     def at(self, minute):
@@ -72,6 +73,16 @@ class World:
                     store.usage(self.at(i), gpu, IDLE_HELD, 60)
         for work in self.works:
             self.write_work(store, host, cards[work.card], work, n)
+        if self.coarse:
+            store.db.executescript("""
+                INSERT INTO usage_5m SELECT slot / 300 * 300, gpu, state, sum(ms), sum(util_pct_ms), 0, 0, 0, 0
+                FROM usage_1m GROUP BY 1, 2, 3;
+                INSERT INTO holding_5m (slot, gpu, process, active_ms, idle_held_ms, truly_idle_ms, squatting_ms,
+                active_double_ms, idle_held_double_ms, truly_idle_double_ms, squatting_double_ms, active_share_ms,
+                idle_share_ms, sm_pct_ms, mem_peak_kib, engine_ms, own_use) SELECT slot / 300 * 300, gpu, process,
+                sum(active_ms), sum(idle_held_ms), 0, 0, 0, 0, 0, 0, 0, 0, sum(sm_pct_ms), max(mem_peak_kib),
+                sum(engine_ms), max(own_use & 255) + 256 * sum(own_use >> 8) FROM holding_1m GROUP BY 1, 2, 3;
+                DELETE FROM usage_1m; DELETE FROM holding_1m""")
         store.db.commit()
         self.db.write_bytes(store.db.serialize())
         store.db.close()
@@ -213,6 +224,16 @@ def test_simulate_counts_what_is_given_back(world, tmp_path):
     assert said["not_known"] == ["cpu_use", "power", "programs", "graphics", "memory_now", "fine_use"]
     assert "The store does not have:\n  - the CPU use" in text.stdout and "  - which processes only draw\n" in text.stdout
     assert "2 sessions held a card idle. The rules would have warned 2 and ended 0" in text.stdout
+
+
+def test_moderate_use_counts_in_coarse_slots(world):
+    """7 % is idle for the report and use for policy, beside real work in the same five minutes as well. Where in the
+    slot it was is not stored, so it counts until the end."""
+    made = world([Work(1, "ann", 0, "AAmmm" + "I" * 60), Work(2, "bob", 1, "AAIII" + "I" * 60)], coarse=True)
+    made.write(65)
+    config = conf(made.directory, FAST)
+    ends = {s["user"]: s["idle_since"] for s in simulate(made, 65, *config)["sessions"]}
+    assert ends == {"ann": iso(made.at(5)), "bob": iso(made.at(5))}
 
 
 def test_a_driver_that_is_silent_stops_the_clock(world, tmp_path):
