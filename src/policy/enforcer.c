@@ -306,10 +306,12 @@ static int judge_all(struct work *w, struct pass *pass)
 	return pass_run(pass) ? 0 : err_memory(w->e);
 }
 
+/* Whether anything follows: a step, or that a notice arrived, from when on the clock counts. */
 static bool any_step(const struct work *w)
 {
 	for (size_t i = 0; i < w->n; i++)
-		if (w->verdicts[i].step != STEP_NONE)
+		if (w->verdicts[i].step != STEP_NONE ||
+			w->verdicts[i].state.delivered_ms != w->old[i].delivered_ms)
 			return true;
 	return false;
 }

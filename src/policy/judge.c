@@ -99,17 +99,39 @@ int64_t judge_stage_at(const struct policy_times *t, enum policy_stage stage)
 	}
 }
 
-/* The notice of the present stage was delivered: from now on the next stage is as far away as
- * the rule says, however late the notice was. */
-static void note_delivery(struct verdict *v, const struct session_facts *f, int64_t ms)
+/* The last reading, to which clocks go: it may be some time ago. */
+static int64_t seen_until(const struct policy *p, int64_t now_ms)
 {
-	v->state.delivered_ms = ms;
+	const struct idle_history *h = p->history;
+	return h && h->present && h->last_tick_ms < now_ms ? h->last_tick_ms : now_ms;
+}
+
+/* The clock of a session at another moment near the present one: at a notice's delivery, which
+ * was between two passes. What comes after the last reading counts as seen. */
+static int64_t clock_then(
+	const struct policy *p, const struct session_facts *f, int64_t now_ms, int64_t then_ms)
+{
+	const struct idle_history *h = p->history;
+	int64_t seen_ms = seen_until(p, now_ms);
+	if (then_ms > now_ms) /* the time of day was put back */
+		then_ms = now_ms;
+	int64_t clock_ms = f->clock_ms + then_ms - seen_ms;
+	if (h && then_ms < seen_ms)
+		clock_ms += idle_history_blind(h, f->session, then_ms, seen_ms);
+	return clock_ms > 0 ? clock_ms : 0;
+}
+
+/* The notice of the present stage was delivered, when the clock was at `clock_ms`: the next
+ * stage is as far away from there as the rule says, however late the notice was. */
+static void note_delivery(struct verdict *v, int64_t delivered_ms, int64_t clock_ms)
+{
+	v->state.delivered_ms = delivered_ms;
 	v->state.next_clock_ms = 0;
 	if (v->next == STAGE_NONE)
 		return;
 	int64_t apart_ms =
 		judge_stage_at(&v->times, v->next) - judge_stage_at(&v->times, v->state.stage);
-	v->state.next_clock_ms = f->clock_ms + (apart_ms > 0 ? apart_ms : 0);
+	v->state.next_clock_ms = clock_ms + (apart_ms > 0 ? apart_ms : 0);
 	if (v->state.next_clock_ms > v->next_clock_ms)
 		v->next_clock_ms = v->state.next_clock_ms;
 }
@@ -131,7 +153,7 @@ static void advance(struct verdict *v, const struct session_facts *f, int64_t no
 	if (v->would && !end) {
 		/* On paper, every notice is delivered at once. */
 		find_next(v, v->ends);
-		note_delivery(v, f, now_ms);
+		note_delivery(v, now_ms, f->clock_ms);
 	}
 }
 
@@ -252,7 +274,7 @@ static struct verdict judge_observed(const struct policy *p, const struct sessio
 			v.hold = HOLD_UNDELIVERED;
 			return v;
 		}
-		note_delivery(&v, f, f->delivered_ms);
+		note_delivery(&v, f->delivered_ms, clock_then(p, f, now_ms, f->delivered_ms));
 	}
 	if (v.next == STAGE_NONE)
 		v.hold = HOLD_LAST;
@@ -267,15 +289,12 @@ static struct verdict judge_observed(const struct policy *p, const struct sessio
 	return v;
 }
 
-/* The clock goes to the last reading, which may be some time ago. */
 void judge_note_clock(struct policy_state *state, const struct policy *p,
 	const struct session_facts *f, int64_t now_ms)
 {
-	const struct idle_history *h = p->history;
 	state->clock_ms = f->clock_ms;
 	state->idle_below = f->idle_below;
-	state->clock_at_ms =
-		h && h->present && h->last_tick_ms < now_ms ? h->last_tick_ms : now_ms;
+	state->clock_at_ms = seen_until(p, now_ms);
 }
 
 struct verdict judge(const struct policy *p, const struct session_facts *f,

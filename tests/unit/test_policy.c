@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "policy/judge.h"
 #include "policy_fixture.h"
 
 /* Sanitizers make it ten times as slow. */
@@ -43,11 +44,62 @@ static void test_histories_that_were_wrong(void **state)
 		assert_null(policy_check_random(seeds[i], &sum));
 }
 
+/* The stage after a notice counts from its delivery, not from the pass that saw it; time that
+ * nobody saw in between does not count. */
+static void test_counts_from_the_delivery(void **state)
+{
+	enum { S = 1000 };
+	const int64_t now_ms = INT64_C(1794528000000);
+	struct config_rule rule = { .name = "only",
+		.warn_ms = 60 * S,
+		.again_ms = AT_NEVER,
+		.final_ms = 60 * S,
+		.end_ms = 180 * S,
+		.level = "end" };
+	const struct config config = { .policy_rules = { &rule, 1 } };
+	struct idle_blind blind = { .from_ms = now_ms - 30 * S, .to_ms = now_ms - 20 * S };
+	const struct idle_session session = { .key = "a", .user = "ann", .use = USE_BATCH };
+	struct idle_session blinded = session;
+	struct idle_history history = { .present = true, .blinds = &blind, .n_blinds = 1 };
+	const struct policy policy = {
+		.config = &config, .history = &history, .enforce = true, .may_end = true
+	};
+	struct session_facts facts = { .session = &session,
+		.holds = true,
+		.observed = true,
+		.idle = true,
+		.idle_since_ms = now_ms - 110 * S,
+		.clock_ms = 100 * S,
+		.kept_until_ms = -1,
+		.delivered_ms = now_ms - 40 * S };
+	const struct policy_state warned = { .stage = STAGE_WARN,
+		.level = LEVEL_END,
+		.idle_since_ms = facts.idle_since_ms,
+		.stage_ms = now_ms - 45 * S,
+		.delivered_ms = -1,
+		.rule = "only" };
+	(void)state;
+	blinded.blinds.n = 1;
+	/* The last reading was 10 s ago, with the clock at 100 s: 70 s when it was delivered. */
+	history.last_tick_ms = now_ms - 10 * S;
+	struct verdict v = judge(&policy, &facts, &warned, now_ms);
+	assert_int_equal(v.hold, HOLD_EARLY);
+	assert_int_equal(v.next, STAGE_FINAL);
+	assert_int_equal(v.state.delivered_ms, facts.delivered_ms);
+	assert_int_equal(v.state.next_clock_ms, 130 * S);
+	facts.session = &blinded;
+	assert_int_equal(judge(&policy, &facts, &warned, now_ms).state.next_clock_ms, 140 * S);
+	/* After the last reading, time goes on. */
+	facts.delivered_ms = now_ms - 4 * S;
+	assert_int_equal(judge(&policy, &facts, &warned, now_ms).state.next_clock_ms, 166 * S);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_histories_that_were_wrong),
 		cmocka_unit_test(test_random_histories),
+		cmocka_unit_test(test_counts_from_the_delivery),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
