@@ -19,6 +19,16 @@ enum { CGROUP_CAP = 4096 };
 /* Power below this does not show work, whatever the idle floor. */
 #define SLACK_W 5.0
 
+/* The power that a card may take while the session uses less of it than `idle_below`: the floor
+ * of its idle time, and that part of the way from there to its limit. */
+static double idle_most_w(const struct endings *es, const struct ending *a, size_t card)
+{
+	double floor_w = a->plan.cards[card].idle_power_w, limit_w = a->power_limit_w[card];
+	double use_w =
+		limit_w > floor_w ? (limit_w - floor_w) * (double)a->plan.idle_below / 100 : 0;
+	return floor_w * (1 + es->o.config->power_pct / 100) + use_w + SLACK_W;
+}
+
 /* The mean power of the looks against the floor; true: the card works. */
 static bool card_works(const struct endings *es, struct ending *a, char *why, size_t cap)
 {
@@ -27,10 +37,12 @@ static bool card_works(const struct endings *es, struct ending *a, char *why, si
 		if (!a->n_power[i] || !isfinite(floor_w))
 			continue;
 		double mean_w = a->power_sum_w[i] / (double)a->n_power[i];
-		double most_w = floor_w * (1 + es->o.config->power_pct / 100) + SLACK_W;
+		double most_w = idle_most_w(es, a, i);
 		if (mean_w > most_w) {
-			snprintf(why, cap, "its card takes %.0f W; idle it takes %.0f W",
-				mean_w, floor_w);
+			snprintf(why, cap,
+				"its card takes %.0f W; idle it takes %.0f W, and with less "
+				"use than %lld %% at most %.0f W",
+				mean_w, floor_w, (long long)a->plan.idle_below, most_w);
 			return true;
 		}
 	}
@@ -97,8 +109,8 @@ static enum ending_how lives(const struct endings *es, struct ending *a, char *w
 static void add_power(struct ending *a, const struct fresh_look *look)
 {
 	for (size_t i = 0; i < a->plan.n_cards; i++) {
-		double watt = fresh_power_w(
-			look, a->plan.cards[i].uuid, a->sorted, a->plan.n_processes);
+		double watt = fresh_power_w(look, a->plan.cards[i].uuid, a->sorted,
+			a->plan.n_processes, &a->power_limit_w[i]);
 		if (!isfinite(watt))
 			continue;
 		a->power_sum_w[i] += watt;

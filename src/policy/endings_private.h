@@ -28,7 +28,7 @@ struct ending {
 	int64_t first_look_us;
 	double cpu_s;	   /* at the last look */
 	double cpu_used_s; /* since the first one */
-	double power_sum_w[ENDING_CARDS];
+	double power_sum_w[ENDING_CARDS], power_limit_w[ENDING_CARDS];
 	size_t n_power[ENDING_CARDS];
 	int64_t held_bytes;	       /* at the last look */
 	char companion[USER_CAP + 32]; /* in its job or container; "": nobody */

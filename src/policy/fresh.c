@@ -163,10 +163,11 @@ void fresh_judge(struct fresh_result *r, const struct fresh_look *look,
 }
 
 double fresh_power_w(const struct fresh_look *look, const char *uuid,
-	const struct end_process *processes, size_t n)
+	const struct end_process *processes, size_t n, double *limit_w)
 {
 	bool holds = false;
 	size_t card = 0;
+	*limit_w = (double)NAN;
 	while (card < look->n_cards && strcmp(look->cards[card].id.uuid, uuid) != 0)
 		card++;
 	if (card == look->n_cards || !is_alone(look, card, processes, n))
@@ -175,9 +176,10 @@ double fresh_power_w(const struct fresh_look *look, const char *uuid,
 		holds |= look->processes[i].card == card &&
 			 is_one_of(&look->processes[i], processes, n);
 	/* A MIG instance has the power of its whole card. */
-	return holds && look->cards[card].id.mig_index < 0
-		       ? look->cards[card].values[METRIC_POWER_DRAW]
-		       : (double)NAN;
+	if (!holds || look->cards[card].id.mig_index >= 0)
+		return NAN;
+	*limit_w = look->cards[card].values[METRIC_POWER_ENFORCED];
+	return look->cards[card].values[METRIC_POWER_DRAW];
 }
 
 static bool is_same(const char *own, const char *label)

@@ -46,9 +46,9 @@ void fresh_judge(struct fresh_result *r, const struct fresh_look *look,
 	const struct end_process *processes, size_t n);
 
 /* The power of a card that the session alone holds; NAN: it is not alone there, does not hold
- * it, or the power is not known. */
+ * it, or the power is not known. `*limit_w` is the card's power limit, or NAN. */
 double fresh_power_w(const struct fresh_look *look, const char *uuid,
-	const struct end_process *processes, size_t n);
+	const struct end_process *processes, size_t n, double *limit_w);
 
 /* A process on a card that is not one of the session's, but is in its job or container: a
  * manager would end it as well. NULL: there is none. */

@@ -167,9 +167,18 @@ def test_one_that_uses_the_processor_is_spared(lab):
 
 def test_a_card_that_takes_power_spares(lab):
     one = lab.start("one")
-    steps, outcome = lab.end("--uuid", "GPU-aaaa", "--floor", "40", one.pid)
-    assert (steps, outcome) == ([], "spared -1 its card takes 60 W; idle it takes 40 W")
+    steps, outcome = lab.end("--uuid", "GPU-aaaa", "--floor", "30", one.pid)
+    assert (steps, outcome) == ([], "spared -1 its card takes 60 W; idle it takes 30 W, and with less use than 5 % "
+                                    "at most 56 W")
     assert lab.end("--uuid", "GPU-aaaa", "--floor", "58", one.pid)[1].startswith("ended ")
+
+
+def test_power_of_use_below_the_limit_does_not_spare(lab):
+    """4 % of a card of 400 W take 14 W more than its idle time did: that is not work, as 4 % of its use is not."""
+    one = lab.start("one")
+    steps, outcome = lab.end("--uuid", "GPU-aaaa", "--floor", "60", one.pid,
+                             scenario=SCENARIO + "at 0s load one card 0 sm 4\n")
+    assert steps == ["SIGTERM"] and outcome.startswith("ended "), outcome
 
 
 @pytest.mark.waits

@@ -182,16 +182,20 @@ static void test_another_process(void **state)
 static void test_power(void **state)
 {
 	(void)state;
+	double limit_w = 0;
 	struct fresh_look look = look_at();
-	assert_true(fresh_power_w(&look, "GPU-0", session, 2) == 60);
-	assert_true(isnan(fresh_power_w(&look, "GPU-1", session, 2)));
-	assert_true(isnan(fresh_power_w(&look, "GPU-9", session, 2)));
+	cards[0].values[METRIC_POWER_ENFORCED] = 400;
+	assert_true(fresh_power_w(&look, "GPU-0", session, 2, &limit_w) == 60);
+	assert_true(limit_w == 400);
+	assert_true(isnan(fresh_power_w(&look, "GPU-1", session, 2, &limit_w)));
+	assert_true(isnan(limit_w));
+	assert_true(isnan(fresh_power_w(&look, "GPU-9", session, 2, &limit_w)));
 	holders[2].card = 0;
-	assert_true(isnan(fresh_power_w(&look, "GPU-0", session, 2)));
+	assert_true(isnan(fresh_power_w(&look, "GPU-0", session, 2, &limit_w)));
 	holders[2].holder = false;
-	assert_true(fresh_power_w(&look, "GPU-0", session, 2) == 60);
+	assert_true(fresh_power_w(&look, "GPU-0", session, 2, &limit_w) == 60);
 	cards[0].id.mig_index = 0;
-	assert_true(isnan(fresh_power_w(&look, "GPU-0", session, 2)));
+	assert_true(isnan(fresh_power_w(&look, "GPU-0", session, 2, &limit_w)));
 }
 
 static double floor_of(sqlite3 *db, const char *uuid)

@@ -80,7 +80,8 @@ static void test_counts_from_the_delivery(void **state)
 		.rule = "only" };
 	(void)state;
 	blinded.blinds.n = 1;
-	/* The last reading was 10 s ago, with the clock at 100 s: 70 s when it was delivered. */
+	/* The last reading was 10 s ago, with the clock at 100 s: 70 s when it was delivered.
+	 */
 	history.last_tick_ms = now_ms - 10 * S;
 	struct verdict v = judge(&policy, &facts, &warned, now_ms);
 	assert_int_equal(v.hold, HOLD_EARLY);

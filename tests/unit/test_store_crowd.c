@@ -283,7 +283,8 @@ static void test_sessions_have_rows(void **state)
 	}
 	assert_int_equal(ask(w->path, OWN), CROWD_LIVES);
 	assert_int_equal(ask(w->path, CROWDS), CROWD_SESSIONS + 1);
-	assert_int_equal(ask(w->path, CROWDS " AND job LIKE 'slurm:%' AND posix_session IS NULL"),
+	assert_int_equal(
+		ask(w->path, CROWDS " AND job LIKE 'slurm:%' AND posix_session IS NULL"),
 		CROWD_SESSIONS / 2);
 	assert_int_equal(ask(w->path, CROWDS " AND job IS NULL AND posix_session > 7000"),
 		CROWD_SESSIONS / 2);
