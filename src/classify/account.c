@@ -3,6 +3,7 @@
 #include "classify/account.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* A card that was idle-held before and after a pause of this length was so all the time. */
 #define PAUSE_MS 10000
@@ -284,13 +285,17 @@ static void note_unsure(
 static void judge(const struct account *a, struct slot_part *p, const struct account_scene *on)
 {
 	int64_t at_ms = p->from_ms;
-	bool steady = at_ms >= a->steady_from_ms && at_ms < a->steady_to_ms;
 	bool stalled = at_ms >= a->stall_from_ms && at_ms < a->stall_to_ms;
-	p->unsure = !steady && is_unsure(a->pct, at_ms, on);
+	bool unsure = is_unsure(a->pct, at_ms, on);
+	bool steady = unsure && at_ms >= a->steady_from_ms && at_ms < a->steady_to_ms;
+	p->unsure = unsure && !steady;
 	p->state = steady ? classify_card(a->pct, a->steady, on->rules)
 			  : state_at(a->pct, at_ms, HELD_COUNTED, on);
-	bool unlisted = at_ms >= a->unlisted_ms && p->state != CARD_ACTIVE;
-	if (a->suspect || unlisted || (p->unsure && stalled))
+	if (stalled)
+		p->state = state_at(a->pct, at_ms, HELD_SURELY, on);
+	bool unknown = (stalled && p->state == CARD_TRULY_IDLE) ||
+		       (at_ms >= a->unlisted_ms && p->state != CARD_ACTIVE);
+	if (a->suspect || unknown)
 		p->state = CARD_UNOBSERVED;
 }
 
@@ -526,14 +531,28 @@ static void take_held(
 	take_mean(a, &s, next, d, on);
 }
 
-int64_t account_begin_ms(const struct account *a, const struct account_drain *d)
+/* Where the period of the sample begins, if the ones beside it tell how long it is. */
+static int64_t period_begin_ms(const struct account_drain *d, size_t i)
 {
-	int64_t at_ms = d->samples[0].wall_us / 1000;
-	int64_t period_ms = 0;
-	if (!d->polled && !d->whole && d->n_samples > 1 &&
-		d->samples[1].wall_us / 1000 - at_ms <= d->hold_ms)
-		period_ms = d->samples[1].wall_us / 1000 - at_ms;
-	return at_ms - period_ms > a->covered_ms ? at_ms - period_ms : a->covered_ms;
+	int64_t at_ms = d->samples[i].wall_us / 1000;
+	size_t other = i > 0 ? i - 1 : 1;
+	if (d->polled || d->whole || other >= d->n_samples)
+		return at_ms;
+	int64_t apart_ms = llabs(d->samples[other].wall_us / 1000 - at_ms);
+	return apart_ms <= d->hold_ms ? at_ms - apart_ms : at_ms;
+}
+
+int64_t account_begin_ms(
+	const struct account *a, const struct account_drain *d, const struct account_scene *on)
+{
+	int64_t begin_ms = a->stall_to_ms;
+	for (size_t i = d->n_samples; i-- > 0;) {
+		int64_t from_ms = period_begin_ms(d, i);
+		if (from_ms >= a->stall_to_ms || state_at(d->samples[i].util_pct, from_ms,
+							 HELD_SURELY, on) != CARD_TRULY_IDLE)
+			begin_ms = from_ms;
+	}
+	return begin_ms > a->covered_ms ? begin_ms : a->covered_ms;
 }
 
 /* Takes what the drain says about the use of processes. */
@@ -557,7 +576,7 @@ static void take_use(
 void account_drain(struct account *a, const struct account_drain *d, struct account_scene *on)
 {
 	if (d->n_samples && !a->started) {
-		a->covered_ms = account_begin_ms(a, d);
+		a->covered_ms = account_begin_ms(a, d, on);
 		a->started = true;
 	}
 	/* The last sample of the previous drain is judged by the use of that drain. */

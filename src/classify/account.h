@@ -90,9 +90,10 @@ void account_begin(struct account *a, int64_t at_ms);
  */
 void account_not_before(struct account *a, int64_t seen_ms);
 
-/* Where an account that this drain starts begins: with the period of the first sample, if the
- * second one tells how long that is. */
-int64_t account_begin_ms(const struct account *a, const struct account_drain *d);
+/* Where an account that this drain starts begins: with the period of the first sample, or of
+ * the first that tells something if the holders were not read by then (account_stall()). */
+int64_t account_begin_ms(
+	const struct account *a, const struct account_drain *d, const struct account_scene *on);
 
 /* Accounts the time up to the newest sample but one. The newest is accounted at the next drain,
  * with the use of this drain. Sets the holders' use and updates their last_active_ms. */
@@ -101,8 +102,8 @@ void account_drain(struct account *a, const struct account_drain *d, struct acco
 /* Adds a reading of the energy counter (NAN: there is none). Call before account_drain(). */
 void account_energy(struct account *a, int64_t at_ms, double energy_mj);
 
-/* The holders were not read between the two moments. If the card's state depends on processes
- * that came or went in that time, the time is unobserved. */
+/* The holders were not read between the two moments. Others may have come and gone in that
+ * time: it is active, or surely held, or unobserved. */
 void account_stall(struct account *a, int64_t from_ms, int64_t to_ms);
 
 /* Samples were lost before `at_ms`, or the card was: a gap that begins before it is not one of

@@ -35,13 +35,12 @@ static struct edge edge_of(const struct look_window *w, int64_t lo_ms, bool begi
 
 /* The moment from which a new holder counts, not before it started. At the first look the
  * samples in the driver's ring are older than the list; a process that started before them was
- * there. */
+ * there, one of which nobody knows when it started may not have been. */
 static struct edge begin_edge(const struct process_id *id, const struct look_window *w)
 {
-	if (w->first && id->started_ms < w->hi_ms - RING_MS)
+	if (w->first && id->started_ms >= 0 && id->started_ms <= w->lo_ms)
 		return EDGE_ALWAYS;
-	int64_t lo_ms = w->first ? id->started_ms : w->lo_ms;
-	return edge_of(w, id->started_ms > lo_ms ? id->started_ms : lo_ms, true);
+	return edge_of(w, id->started_ms > w->lo_ms ? id->started_ms : w->lo_ms, true);
 }
 
 /* How a stretch begins. */

@@ -114,16 +114,21 @@ static void take_list(struct watch *w, struct source *s, size_t i, struct round 
 		.hi_ms = now_ms,
 		.first = card->look_ms < 0,
 	};
-	window.stalled = !window.first && now_ms - card->glance_ms > w->pace.stall_ms;
+	if (window.first)
+		window.lo_ms =
+			card->account.started ? card->account.covered_ms : now_ms - RING_MS;
+	/* Nobody knows who came and went before the first list. */
+	window.stalled = window.first || now_ms - card->glance_ms > w->pace.stall_ms;
 	card->exits = false;
-	if (window.stalled) {
-		account_stall(&card->account, card->glance_ms, now_ms);
+	if (window.stalled)
+		account_stall(
+			&card->account, window.first ? INT64_MIN : card->glance_ms, now_ms);
+	if (window.stalled && !window.first)
 		account_torn(&card->account, now_ms);
-	}
 	/* Processes that come and go while used memory stays the same: one took the place of
 	 * another. */
-	bool steady = !told && card->mem_bytes >= 0 && r->mem_used_bytes >= 0 &&
-		      !window.first && !window.stalled;
+	bool steady =
+		!told && card->mem_bytes >= 0 && r->mem_used_bytes >= 0 && !window.stalled;
 	struct held held = holders_now(&card->holders);
 	if (steady)
 		account_steady(&card->account, card->look_ms, now_ms, held);
@@ -328,12 +333,12 @@ static size_t from_the_future(const struct card_reading *r, int64_t now_ms)
 
 /* The samples that the driver still has reach back to before the card was first seen: it is
  * accounted from there on. */
-static void note_begin(
-	struct card_entry *entry, const struct account *a, const struct account_drain *drain)
+static void note_begin(struct card_entry *entry, const struct account *a,
+	const struct account_drain *drain, const struct account_scene *on)
 {
 	if (a->started || drain->n_samples == 0)
 		return;
-	int64_t begin_ms = account_begin_ms(a, drain);
+	int64_t begin_ms = account_begin_ms(a, drain, on);
 	if (begin_ms < entry->first_seen_ms) {
 		entry->first_seen_ms = begin_ms;
 		entry->dirty = true;
@@ -378,7 +383,7 @@ static void take_drain(
 		.one_session = !r->process_util_known && is_one_session(w, card),
 		.sm_active_pct = r->sm_active_pct,
 	};
-	note_begin(&w->entries[i], &card->account, &drain);
+	note_begin(&w->entries[i], &card->account, &drain, &on);
 	account_drain(&card->account, &drain, &on);
 	if (is_used_unseen(w, i, r))
 		round_want(round, i);

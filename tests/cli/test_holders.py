@@ -130,7 +130,9 @@ def test_a_fault_costs_what_it_lasts(record, fault, lasts):
     undrained = 5 if lasts > 5 else 0
     assert lasts - 0.5 <= seconds.get("unobserved", 0) <= lasts + 0.5 + undrained
     assert seconds["idle_held"] + seconds.get("unobserved", 0) == 120
-    assert card_seconds(run.db, "GPU-bbbb").get("unobserved", 0) <= 0.5
+    # Who came to the other card and went while nothing could be read is not known.
+    unread = 4.5 if "nvmlDevice*" in fault else 0.5
+    assert card_seconds(run.db, "GPU-bbbb").get("unobserved", 0) <= unread
 
 
 @pytest.mark.parametrize("retry, most", [("1s", 1.5), ("30s", 32)])

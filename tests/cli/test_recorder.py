@@ -247,11 +247,11 @@ def test_once_records_the_ring(tmp_path, clock_file):
 
 def test_a_ring_that_reaches_back_before_the_last_run_is_counted_once(tmp_path, clock_file):
     clock, db = clock_file(WALL), tmp_path / "gua.db"
-    env = fake_driver(tmp_path, ONE_CARD + "ring 20s\n", clock=clock)
+    env = fake_driver(tmp_path, ONE_CARD + "ring 20s\nat 0s load card 0 util 50\n", clock=clock)
     assert gua("daemon", "--db", db, "--clock", clock, "--ticks", 2, env=env).returncode == 0
     advance(clock, 15)
     assert gua("daemon", "--db", db, "--clock", clock, "--ticks", 2, env=env).returncode == 0
-    assert card_seconds(db) == {"truly_idle": 135.0}
+    assert card_seconds(db) == {"active": 135.0}
 
 
 def test_a_quick_restart_leaves_no_gap(tmp_path, clock_file):
@@ -263,6 +263,27 @@ def test_a_quick_restart_leaves_no_gap(tmp_path, clock_file):
         advance(clock, 4)
     seconds = card_seconds(tmp_path / "gua.db")
     assert seconds == {"active": 3 * 60 + 2 * 4.0}
+
+
+@pytest.mark.parametrize("started, memory, expected", [
+    ("-1h", "8GiB", {"idle_held": 128.0}),
+    ("-1h", "50MB", {"truly_idle": 120.0, "unobserved": 8.0}),
+    (None, None, {"truly_idle": 120.0, "unobserved": 8.0}),
+], ids=["held", "little", "empty"])
+def test_idle_time_before_the_first_list_of_a_run(tmp_path, clock_file, started, memory, expected):
+    """The driver's ring has that time, but says nothing of those that came and went in it."""
+    db = tmp_path / "gua.db"
+    scenario = "start 2026-11-02T08:00:00Z\n" + ONE_CARD
+    if started:
+        scenario += f"process job pid 4194200 user ann uid 1000 command job started {started}\n"
+        scenario += f"at 0s hold job card 0 memory {memory}\n"
+    (tmp_path / "s.scenario").write_text(scenario)
+    clock = clock_file(WALL)
+    for _ in range(2):
+        run = gua("daemon", "--source", "sim", "--scenario", tmp_path / "s.scenario", "--clock", clock, "--db", db, "--ticks", 2)
+        assert run.returncode == 0, run.stderr
+        advance(clock, 8)
+    assert card_seconds(db) == expected
 
 
 def test_no_driver(tmp_path):
@@ -487,7 +508,8 @@ def test_a_process_that_ends_is_seen_at_once(background):
 @pytest.mark.waits
 def test_a_driver_that_hangs(background, tmp_path):
     hang = tmp_path / "hang"
-    run = background(ONE_CARD + "at 0s hang nvmlDeviceGetSamples\n", "--driver-timeout", "200ms", FAKENVML_HANG=hang)
+    run = background(ONE_CARD + "at 0s hang nvmlDeviceGetSamples\nat 0s load card 0 util 50\n", "--driver-timeout", "200ms",
+                     FAKENVML_HANG=hang)
     assert run.returncode == 0, run.stderr
     hang.touch()
     wait_for(lambda: "does not answer" in gua("status", "--db", run.db).stdout)

@@ -208,12 +208,14 @@ static enum card_state model_moment(
 	enum card_state sure = classify_card(pct, held_at(h, HOLDERS, t, HELD_SURELY), &rules);
 	enum card_state maybe = classify_card(pct, held_at(h, HOLDERS, t, HELD_MAYBE), &rules);
 	bool stalled = t >= m->stall_from_ms && t < m->stall_to_ms;
-	if (at->suspect || (stalled && sure != maybe)) {
+	/* In a stall, only use and those that surely held the card are known. */
+	if (at->suspect || (stalled && sure == CARD_TRULY_IDLE)) {
 		model_unsure(m, h, t, false, CARD_UNOBSERVED);
 		return CARD_UNOBSERVED;
 	}
 	enum card_state state =
-		classify_card(pct, held_at(h, HOLDERS, t, HELD_COUNTED), &rules);
+		stalled ? sure
+			: classify_card(pct, held_at(h, HOLDERS, t, HELD_COUNTED), &rules);
 	model_unsure(m, h, t, sure != maybe, state);
 	model_holders(m, at, t, state);
 	return state;

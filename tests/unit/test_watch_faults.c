@@ -205,6 +205,23 @@ static void test_stall_with_the_same_holder(void **state)
 	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 0);
 }
 
+/* Empty before and after: somebody may have come and gone, but use is use. */
+static void test_stall_of_an_empty_card(void **state)
+{
+	struct fixture *f = *state;
+	drain(f, 0, 0);
+	drain(f, 5000, 0);
+	f->card.n_samples = 0;
+	add_samples(f, 15000, 0);
+	add_samples(f, 19000, 50);
+	add_samples(f, 25000, 0);
+	drain_samples(f, 25000);
+	drain(f, 30000, 0);
+	assert_int_equal(sum_ms(f, CARD_TRULY_IDLE), 10000);
+	assert_int_equal(sum_ms(f, CARD_ACTIVE), 4000);
+	assert_int_equal(sum_ms(f, CARD_UNOBSERVED), 16000);
+}
+
 /* Puts a real process on the card, for its end to be seen. */
 static pid_t put_child(struct fixture *f)
 {
@@ -327,6 +344,7 @@ int main(void)
 		TEST(test_an_instance_that_is_gone),
 		TEST(test_stall),
 		TEST(test_stall_with_the_same_holder),
+		TEST(test_stall_of_an_empty_card),
 		TEST(test_an_exit_that_was_waited_for),
 		TEST(test_an_exit_during_a_stall),
 		TEST(test_clock_step),

@@ -44,7 +44,7 @@ static const struct source_ops ops = { .name = "fake",
 int watch_setup(void **state)
 {
 	static const struct rules rules = RULES_DEFAULT;
-	static const struct watch_pace pace = { .drain_ms = 5000, .stall_ms = 3000 };
+	static const struct watch_pace pace = { .drain_ms = 5000, .stall_ms = 6000 };
 	struct fixture *f = calloc(1, sizeof(*f));
 	struct err e = { 0 };
 	f->source = (struct source){
