@@ -1,11 +1,213 @@
-/* Adds hosts, cards, identities and processes to an audit, and computes its sums. */
+/* Makes an audit: the steps that fill it from stores, what every engine adds to it, and what
+ * its time costs. */
 #include "audit/audit.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 #include "base/array.h"
-#include "audit/cost.h"
+#include "base/str.h"
+#include "audit/gather.h"
+#include "store/sql.h"
+
+#define HOUR_MS 3600e3
+/* A card's power without any work is believed after this much of it. */
+#define FLOOR_MS 60000
+
+/* Truly-idle energy and time of all cards of a model. */
+struct model_floor {
+	const char *name;
+	int64_t energy_mj, ms;
+};
+
+struct model_floors {
+	struct model_floor *items;
+	size_t n;
+};
+
+static struct model_floor *find_model(struct model_floors *m, const char *name)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (strcmp(m->items[i].name, name) == 0)
+			return &m->items[i];
+	return NULL;
+}
+
+static int add_model(struct model_floors *m, const struct audit_card *card, struct err *e)
+{
+	struct model_floor *model = find_model(m, card->id.name);
+	if (!model && !array_one_more(&m->items, m->n))
+		return err_memory(e);
+	if (!model) {
+		model = &m->items[m->n++];
+		*model = (struct model_floor){ .name = card->id.name };
+	}
+	model->energy_mj += card->energy_mj[CARD_TRULY_IDLE];
+	model->ms += card->energy_known_ms[CARD_TRULY_IDLE];
+	return 0;
+}
+
+/* The mean power of a card without any work, in watts: its own or, if it was not idle for long
+ * enough, that of all cards of its model; NAN: none was. */
+static double floor_of(struct model_floors *m, const struct audit_card *card)
+{
+	int64_t ms = card->energy_known_ms[CARD_TRULY_IDLE];
+	const struct model_floor *model = find_model(m, card->id.name);
+	if (ms >= FLOOR_MS)
+		return (double)card->energy_mj[CARD_TRULY_IDLE] / (double)ms;
+	return model->ms >= FLOOR_MS ? (double)model->energy_mj / (double)model->ms : NAN;
+}
+
+int audit_cost_cards(struct gather *g, struct err *e)
+{
+	struct audit *a = g->a;
+	struct model_floors models = { 0 };
+	int rc = 0;
+	for (size_t i = 0; i < a->n_cards && rc == 0; i++)
+		rc = add_model(&models, &a->cards[i], e);
+	for (size_t i = 0; i < a->n_cards && rc == 0; i++) {
+		struct audit_card *card = &a->cards[i];
+		card->floor_w = floor_of(&models, card);
+		card->price = g->q->price_of ? g->q->price_of(g->q->price_context, &card->id)
+					     : (double)NAN;
+	}
+	free(models.items);
+	return rc;
+}
+
+/* Adds the energy of a part of the card's time in a state. */
+static void add_energy(struct audit_cost *cost, const struct audit_card *card,
+	enum card_state state, double part_ms)
+{
+	if (part_ms <= 0 || card->ms[state] <= 0 || card->energy_known_ms[state] <= 0)
+		return;
+	double part = part_ms / (double)card->ms[state];
+	double energy_mj = part * (double)card->energy_mj[state];
+	double known_ms = part * (double)card->energy_known_ms[state];
+	double floor_mj = fmin(card->floor_w * known_ms, energy_mj);
+	cost->energy_mj += energy_mj;
+	cost->floor_mj += isnan(card->floor_w) ? (double)NAN : floor_mj;
+	cost->energy_ms += llround(known_ms);
+}
+
+/* Adds the money of a part of the card's time. */
+static void add_money(
+	struct audit_cost *cost, const struct audit_card *card, enum cost_part part, double ms)
+{
+	bool priced = isfinite(card->price);
+	cost->priced |= priced;
+	if (priced)
+		cost->money[part] += card->price * ms / HOUR_MS;
+	if (part < COST_PARTS)
+		*(priced ? &cost->priced_ms : &cost->unpriced_ms) += llround(ms);
+}
+
+void audit_cost_holder(struct audit_sums *sums, const struct audit_card *card)
+{
+	static const enum card_state states[] = { [COST_ACTIVE] = CARD_ACTIVE,
+		[COST_IDLE_HELD] = CARD_IDLE_HELD,
+		[COST_USE_UNKNOWN] = CARD_USE_UNKNOWN };
+	const int64_t shares[] = { [COST_ACTIVE] = sums->active_share_ms,
+		[COST_IDLE_HELD] = sums->idle_share_ms,
+		[COST_USE_UNKNOWN] = sums->unknown_share_ms };
+	sums->cost = (struct audit_cost){ 0 };
+	for (int part = 0; part < COST_HELD_PARTS; part++) {
+		add_money(&sums->cost, card, part, (double)shares[part]);
+		add_energy(&sums->cost, card, states[part], (double)shares[part]);
+	}
+	add_money(&sums->cost, card, COST_SQUATTING, (double)sums->ms[HOLDER_SQUATTING]);
+}
+
+void audit_cost_card(struct audit_cost *cost, const struct audit_card *card, int from, int to)
+{
+	static const enum card_state states[COST_PARTS] = { [COST_ACTIVE] = CARD_ACTIVE,
+		[COST_IDLE_HELD] = CARD_IDLE_HELD,
+		[COST_USE_UNKNOWN] = CARD_USE_UNKNOWN,
+		[COST_TRULY_IDLE] = CARD_TRULY_IDLE,
+		[COST_UNOBSERVED] = CARD_UNOBSERVED };
+	for (int part = from; part < to; part++) {
+		double ms = (double)card->ms[states[part]];
+		add_money(cost, card, part, ms);
+		add_energy(cost, card, states[part], ms);
+	}
+}
+
+void audit_cost_add(struct audit_cost *to, const struct audit_cost *more)
+{
+	for (int part = 0; part < COSTS; part++)
+		to->money[part] += more->money[part];
+	to->priced |= more->priced;
+	to->priced_ms += more->priced_ms;
+	to->unpriced_ms += more->unpriced_ms;
+	to->energy_mj += more->energy_mj;
+	to->floor_mj += more->floor_mj;
+	to->energy_ms += more->energy_ms;
+}
+
+void audit_cost_subtract(struct audit_cost *from, const struct audit_cost *less)
+{
+	for (int part = 0; part < COSTS; part++)
+		from->money[part] -= less->money[part];
+	from->priced_ms -= less->priced_ms;
+	from->unpriced_ms -= less->unpriced_ms;
+	from->energy_mj -= less->energy_mj;
+	from->floor_mj -= less->floor_mj;
+	from->energy_ms -= less->energy_ms;
+}
+
+enum order audit_order_of(const char *name)
+{
+#define ORDER_ROW(id, text)                                                                    \
+	if (name && strcmp(name, text) == 0)                                                   \
+		return ORDER_##id;
+	ORDERS(ORDER_ROW)
+#undef ORDER_ROW
+	return ORDER_DEFAULT;
+}
+
+int64_t audit_waste(const struct audit_sums *sums)
+{
+	return sums->ms[HOLDER_IDLE_HELD] + sums->ms[HOLDER_SQUATTING];
+}
+
+static int64_t value_of(enum order order, const struct audit_sums *s)
+{
+	switch (order) {
+	case ORDER_HELD:
+		return audit_holder_ms(s->ms);
+	case ORDER_USED:
+		return s->ms[HOLDER_ACTIVE];
+	case ORDER_IDLE:
+		return s->ms[HOLDER_IDLE_HELD];
+	case ORDER_SQUATTING:
+		return s->ms[HOLDER_SQUATTING];
+	case ORDER_SHARE:
+		return s->active_share_ms + s->idle_share_ms;
+	case ORDER_MEMORY:
+		return s->peak_mem_kib;
+	case ORDER_NAME:
+		return 0;
+	case ORDER_DEFAULT:
+	case ORDER_WASTE:
+		break;
+	}
+	return audit_waste(s);
+}
+
+int audit_order_compare(
+	enum order order, const struct audit_sums *a, const struct audit_sums *b)
+{
+	if (order == ORDER_NAME)
+		return 0;
+	int64_t x = value_of(order, a), y = value_of(order, b);
+	if (x == y) {
+		x = audit_holder_ms(a->ms);
+		y = audit_holder_ms(b->ms);
+	}
+	return x == y ? 0 : x > y ? -1 : 1;
+}
 
 void audit_init(struct audit *a)
 {
@@ -86,7 +288,7 @@ void audit_sums_add(struct audit_sums *to, const struct audit_sums *more)
 	to->idle_share_ms += more->idle_share_ms;
 	to->context_share_ms += more->context_share_ms;
 	to->unknown_share_ms += more->unknown_share_ms;
-	cost_add(&to->cost, &more->cost);
+	audit_cost_add(&to->cost, &more->cost);
 	if (more->peak_mem_kib > to->peak_mem_kib)
 		to->peak_mem_kib = more->peak_mem_kib;
 	if (more->last_active_ms > to->last_active_ms)
@@ -96,6 +298,20 @@ void audit_sums_add(struct audit_sums *to, const struct audit_sums *more)
 bool audit_is_late(const struct audit *a, int64_t known_ms)
 {
 	return known_ms > a->since_ms + AUDIT_CLIP_MS;
+}
+
+void audit_clip(struct audit *a, const struct audit_question *q, bool past)
+{
+	a->asked_since_ms = a->since_ms = q->since_ms > 0 ? q->since_ms : 0;
+	/* Nothing is recorded in the future. */
+	a->asked_until_ms = a->until_ms = q->until_ms < q->now_ms ? q->until_ms : q->now_ms;
+	if (a->since_ms < a->oldest_ms)
+		a->since_ms = a->oldest_ms;
+	if (past && a->newest_ms >= 0 && a->newest_ms < a->until_ms)
+		a->until_ms = a->newest_ms;
+	/* A start of 0 asks for all there is. */
+	a->clipped_start = q->since_ms > 0 && a->since_ms - a->asked_since_ms > AUDIT_CLIP_MS;
+	a->clipped_end = a->asked_until_ms - a->until_ms > AUDIT_CLIP_MS;
 }
 
 /* The uncertainty of all cards together: a card's own error does not depend on another's. */
@@ -123,7 +339,7 @@ void audit_add_up(struct audit *a)
 			a->energy_mj[state] += card->energy_mj[state];
 			a->energy_known_ms[state] += card->energy_known_ms[state];
 		}
-		cost_add_card(&a->cost, card, 0, COST_PARTS);
+		audit_cost_card(&a->cost, card, 0, COST_PARTS);
 	}
 	for (size_t i = 0; i < a->n_hosts; i++)
 		a->hosts[i].late = audit_is_late(a, a->hosts[i].known_ms);
@@ -132,7 +348,7 @@ void audit_add_up(struct audit *a)
 	for (size_t i = 0; i < a->n_identities; i++) {
 		const struct audit_sums *sums = &a->identities[i].sums;
 		shared_ms += sums->active_share_ms + sums->idle_share_ms;
-		cost_add(&a->held_cost, &sums->cost);
+		audit_cost_add(&a->held_cost, &sums->cost);
 	}
 	bool all = !a->of_users && !a->fleet.n_partial; /* of the users are known */
 	a->unattributed_ms = used_ms > shared_ms && all ? used_ms - shared_ms : 0;
@@ -158,4 +374,161 @@ void audit_finish(struct audit *a)
 	free(a->cards);
 	free(a->hosts);
 	*a = (struct audit){ 0 };
+}
+
+/* A process or a spell that the audit shows, and its store. */
+struct shown {
+	size_t path, index;
+	int (*describe)(struct gather *g, size_t index, struct err *e);
+};
+
+static int compare_shown(const void *x, const void *y)
+{
+	const struct shown *a = x, *b = y;
+	return a->path < b->path ? -1 : a->path > b->path;
+}
+
+/* Reads what the stores say about the processes and spells that are shown, store by store. */
+static int describe_all(struct gather *g, const struct shown *all, size_t n, struct err *e)
+{
+	int rc = 0;
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		struct gather_file *file = &g->files[all[i].path];
+		if (file->code)
+			continue;
+		rc = gather_open(g, file, e);
+		if (rc == 0)
+			rc = all[i].describe(g, all[i].index, e);
+		if (rc)
+			rc = gather_failed(g, file, e);
+		if (i + 1 == n || all[i + 1].path != all[i].path)
+			gather_leave(g, file);
+	}
+	return rc;
+}
+
+static int gather_describe(struct gather *g, struct err *e)
+{
+	const struct audit *a = g->a;
+	size_t n = a->n_processes + a->spells.n;
+	struct shown *all = calloc(n + 1, sizeof(*all));
+	if (!all)
+		return err_memory(e);
+	for (size_t i = 0; i < a->n_processes; i++)
+		all[i] = (struct shown){ a->processes[i].path, i, holders_describe };
+	for (size_t i = 0; i < a->spells.n; i++)
+		all[a->n_processes + i] =
+			(struct shown){ a->spells.items[i].path, i, spells_describe };
+	qsort(all, n, sizeof(*all), compare_shown);
+	int rc = describe_all(g, all, n, e);
+	free(all);
+	return rc;
+}
+
+/* Makes the audit of the stores that can be read. */
+static int run_steps(struct gather *g, struct err *e)
+{
+	static int (*const steps[])(struct gather *, struct err *) = { gather_survey,
+		window_set, hosts_check_overlap, hours_make_days, restriction_check_words,
+		usage_read, hosts_settle, columns_read, audit_cost_cards, holders_read,
+		gather_describe };
+	int rc = 0;
+	audit_init(g->a);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && rc == 0 && !g->again; i++)
+		rc = steps[i](g, e);
+	return rc;
+}
+
+static int add_unread(struct audit *a, const char *why, struct err *e)
+{
+	struct audit_stores *s = &a->stores;
+	const char *copy = arena_text(&a->texts, why);
+	if (!copy || !array_one_more(&s->unread, s->n_unread))
+		return err_memory(e);
+	s->unread[s->n_unread++] = copy;
+	return 0;
+}
+
+/* Tells the audit which stores are not in it. */
+static int list_unread(struct gather *g, struct err *e)
+{
+	int rc = 0;
+	g->a->stores.n = g->n_files + g->q->n_unread;
+	for (size_t i = 0; i < g->q->n_unread && rc == 0; i++)
+		rc = add_unread(g->a, g->q->unread[i], e);
+	for (size_t i = 0; i < g->n_files && rc == 0; i++)
+		if (g->files[i].code)
+			rc = add_unread(g->a, g->files[i].why, e);
+	return rc;
+}
+
+int audit_run(struct audit *a, const struct audit_question *q, struct err *e)
+{
+	struct gather g = { .a = a, .q = q };
+	if (q->engine)
+		return q->engine(q->engine_context, a, q, e);
+	audit_init(a);
+	tzset();
+	int rc = gather_list(&g, e);
+	if (rc == 0)
+		rc = run_steps(&g, e);
+	/* Each round leaves out at least one store more. */
+	while (rc == 0 && g.again) {
+		audit_finish(a);
+		gather_forget(&g);
+		rc = run_steps(&g, e);
+	}
+	if (rc == 0)
+		rc = list_unread(&g, e);
+	gather_close(&g);
+	if (rc == 0)
+		audit_add_up(a);
+	return rc;
+}
+
+/* Copies which rows are of one host. */
+static int copy_hosts(const struct gather *g, struct merge_hosts *to, struct err *e)
+{
+	to->items = calloc(g->n_records + 1, sizeof(*to->items));
+	if (!to->items)
+		return err_memory(e);
+	for (size_t i = 0; i < g->n_records; i++) {
+		const struct gather_record *record = &g->records[i];
+		size_t first = hosts_first(g, i);
+		struct merge_host *host = &to->items[to->n++];
+		*host = (struct merge_host){ .path = record->file,
+			.id = record->id,
+			.machine = first,
+			.newest = g->records[first].newest == i };
+		text_copy(host->name, sizeof(host->name), record->hostname);
+		text_copy(host->machine_id, sizeof(host->machine_id), record->machine_id);
+	}
+	return 0;
+}
+
+int audit_check_stores(const char *const *paths, size_t n, bool *simulated,
+	struct merge_hosts *hosts, struct err *e)
+{
+	const struct audit_question q = { .paths = paths,
+		.n_paths = n,
+		.until_ms = NUMBER_MAX / 2,
+		.now_ms = NUMBER_MAX / 2 };
+	struct audit a;
+	struct gather g = { .a = &a, .q = &q, .strict = true };
+	audit_init(&a);
+	int rc = gather_list(&g, e);
+	if (rc == 0)
+		rc = gather_survey(&g, e);
+	if (rc == 0)
+		rc = window_set(&g, e);
+	if (rc == 0)
+		rc = hosts_check_overlap(&g, e);
+	if (rc == 0)
+		rc = copy_hosts(&g, hosts, e);
+	*simulated = false;
+	for (size_t i = 0; i < a.n_hosts; i++)
+		*simulated |= a.hosts[i].simulated;
+	gather_close(&g);
+	audit_finish(&a);
+	return rc;
 }

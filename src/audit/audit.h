@@ -3,10 +3,44 @@
 #ifndef GUA_AUDIT_AUDIT_H
 #define GUA_AUDIT_AUDIT_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/err.h"
 #include "model/audit.h"
+#include "model/audit_holders.h"
 #include "model/restriction.h"
-#include "audit/order.h"
+#include "store/merge.h"
+
+/* X(ID, name): most first; names from A to Z. Waste is idle and squatting time. */
+#define ORDERS(X)                                                                              \
+	X(WASTE, "waste")                                                                      \
+	X(HELD, "held")                                                                        \
+	X(USED, "used")                                                                        \
+	X(IDLE, "idle")                                                                        \
+	X(SQUATTING, "squatting")                                                              \
+	X(SHARE, "share")                                                                      \
+	X(MEMORY, "memory")                                                                    \
+	X(NAME, "name")
+
+/* "waste|held|...", for an option. */
+#define ORDER_CHOICE(id, name) "|" name
+#define ORDER_CHOICES (&(ORDERS(ORDER_CHOICE))[1])
+
+enum order {
+	ORDER_DEFAULT, /* waste; cards, models and hosts in their own order */
+#define ORDER_ID(id, name) ORDER_##id,
+	ORDERS(ORDER_ID)
+#undef ORDER_ID
+};
+
+/* The order of that name; ORDER_DEFAULT for NULL. */
+enum order audit_order_of(const char *name);
+/* Negative: `a` comes first; 0: names decide. */
+int audit_order_compare(
+	enum order order, const struct audit_sums *a, const struct audit_sums *b);
+/* The time held and not used. */
+int64_t audit_waste(const struct audit_sums *sums);
 
 struct foreign_stop;
 
@@ -17,9 +51,9 @@ struct foreign_stop;
 /* Zero-initialise. */
 struct store_fault {
 	int code;
-	char *why; /* freed by store_faults_free() */
+	char *why; /* freed by gather_free_faults() */
 };
-void store_faults_free(struct store_fault *faults, size_t n);
+void gather_free_faults(struct store_fault *faults, size_t n);
 
 struct audit_question {
 	const char *const *paths; /* stores */
@@ -89,5 +123,18 @@ void audit_finish(struct audit *a);
 int64_t audit_holder_ms(const int64_t ms[HOLDER_STATES]);
 /* Adds the time of another process, user or card. */
 void audit_sums_add(struct audit_sums *to, const struct audit_sums *more);
+
+/* The cost of a holder's shares on a card; of the squatting time in sums->ms. */
+void audit_cost_holder(struct audit_sums *sums, const struct audit_card *card);
+/* Adds the cost of a card's time: the parts from <= part < to. */
+void audit_cost_card(struct audit_cost *cost, const struct audit_card *card, int from, int to);
+void audit_cost_add(struct audit_cost *to, const struct audit_cost *more);
+void audit_cost_subtract(struct audit_cost *from, const struct audit_cost *less);
+
+/* Fails if one cannot be read, if one is given twice or is a copy of another, or if two have
+ * recorded the same cards at the same time. `*simulated`: some of the data is. `*hosts`: whose
+ * their rows are; the caller frees the items. */
+int audit_check_stores(const char *const *paths, size_t n, bool *simulated,
+	struct merge_hosts *hosts, struct err *e);
 
 #endif

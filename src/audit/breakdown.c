@@ -1,5 +1,5 @@
 /* Groups pairs of process and card, and cards, into the rows of a breakdown. */
-#include "audit/breakdown.h"
+#include "audit/gather.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,6 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "audit/audit.h"
-#include "audit/cost.h"
 
 void breakdown_start(struct breakdown *b, struct gather *g, const struct users *users,
 	struct audit_breakdown *to, const struct by *by)
@@ -153,7 +152,7 @@ static void add_pair(
 			time.ms[state] = pair->presence_ms[state];
 	if (measure == MEASURE_CARDS) /* the cards' own time is added by breakdown_end() */
 		time.active_share_ms = time.idle_share_ms = time.unknown_share_ms = 0;
-	cost_of_holder(&time, &b->g->a->cards[pair->card]);
+	audit_cost_holder(&time, &b->g->a->cards[pair->card]);
 	audit_sums_add(&row->sums, &time);
 	note(&row->user, pair->user);
 	note_card(b->g->a, row, pair->card);
@@ -195,7 +194,7 @@ static void add_card(struct audit_row *row, const struct audit_card *card)
 		.unknown_share_ms = card->ms[CARD_USE_UNKNOWN],
 		.peak_mem_kib = -1,
 		.last_active_ms = -1 };
-	cost_add_card(&time.cost, card, 0, COST_PARTS);
+	audit_cost_card(&time.cost, card, 0, COST_PARTS);
 	audit_sums_add(&row->sums, &time);
 	row->unobserved_ms += card->ms[CARD_UNOBSERVED];
 	if (row->n_cards++ == 0 || card->first_seen_ms < row->known_ms)

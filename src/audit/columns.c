@@ -1,5 +1,6 @@
 /* Reads the time line of an audit: the time of each card, column by column. */
-#include "audit/columns.h"
+#include "audit/events.h"
+#include "audit/gather.h"
 
 #include <stdlib.h>
 
@@ -53,7 +54,7 @@ struct column_fold {
 static bool take_row(struct fold *f, sqlite3_value **values)
 {
 	struct column_fold *c = f->context;
-	uint32_t card = file_card(c->file, sqlite3_value_int64(values[1]));
+	uint32_t card = gather_card(c->file, sqlite3_value_int64(values[1]));
 	int state = sqlite3_value_int(values[2]);
 	if (card != IDMAP_NONE && state >= 0 && state < CARD_STATES && state != CARD_UNOBSERVED)
 		columns_add(c->columns, card, sqlite3_value_int64(values[0]), state,
@@ -106,7 +107,7 @@ static void settle(struct audit_columns *c, const struct audit_card *card, size_
 	}
 }
 
-int gather_columns(struct gather *g, struct err *e)
+int columns_read(struct gather *g, struct err *e)
 {
 	struct audit *a = g->a;
 	struct audit_columns *c = &a->columns;

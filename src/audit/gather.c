@@ -1,19 +1,344 @@
-/* Runs the steps of an audit of stores in order. */
+/* Opens the stores of an audit, a few at a time, and runs passes over them. */
 #include "audit/gather.h"
 
 #include <stdlib.h>
-#include <time.h>
+#include <string.h>
+#include <sys/stat.h>
 
-#include "base/array.h"
-#include "audit/columns.h"
-#include "audit/gather_parts.h"
+#include "base/crew.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "store/foreign.h"
+#include "store/sql.h"
+#include "store/sqlite.h"
+#include "store/store.h"
+
+/* Up to this many stores stay open from the first pass to the last, each in one transaction:
+ * all that is read of a store is of one moment. More, or more than this process may have open,
+ * are opened in each pass, which may then see a tick that the pass before did not. */
+enum { KEPT_OPEN = 64 };
+enum { DESCRIPTORS = 3 }; /* of an open store: the file, its log, and the index of the log */
+enum { WAIT_MS = 5000 };  /* for another program's lock */
+
+uint32_t gather_card(const struct gather_file *file, int64_t id)
+{
+	uint32_t place = idmap_get(&file->places, id);
+	return place == IDMAP_NONE ? IDMAP_NONE : file->cards[place];
+}
+
+/* A store of the list, to find those that are given twice. */
+struct given {
+	struct file_id id;
+	size_t at;
+};
+
+static int compare_given(const void *x, const void *y)
+{
+	const struct given *a = x, *b = y;
+	int order = file_id_compare(&a->id, &b->id);
+	return order ? order : a->at < b->at ? -1 : a->at > b->at;
+}
+
+/* Refuses a file that is given twice, because it would be counted twice. Two threads must not
+ * read the same file either: each would drop the locks of the other. */
+static int check_not_twice(const struct gather *g, struct err *e)
+{
+	struct given *all = calloc(g->n_files + 1, sizeof(*all));
+	size_t n = 0;
+	int rc = all ? 0 : err_memory(e);
+	for (size_t i = 0; i < g->n_files && rc == 0; i++) {
+		struct stat st;
+		if (stat(g->files[i].path, &st) == 0)
+			all[n++] = (struct given){ { st.st_dev, st.st_ino }, i };
+	}
+	if (rc == 0)
+		qsort(all, n, sizeof(*all), compare_given);
+	for (size_t i = 1; i < n && rc == 0; i++)
+		if (file_id_compare(&all[i].id, &all[i - 1].id) == 0)
+			rc = err_set(e, ERR_USAGE, "%s and %s are the same store",
+				g->files[all[i - 1].at].path, g->files[all[i].at].path);
+	free(all);
+	return rc;
+}
+
+/* Takes over what is known to be wrong with a store. */
+static int recall_fault(struct gather *g, size_t i, struct err *e)
+{
+	const struct store_fault *fault = &g->q->faults[i];
+	if (!fault->code)
+		return 0;
+	g->files[i].code = fault->code;
+	g->files[i].why = strdup(fault->why ? fault->why : "");
+	return g->files[i].why ? 0 : err_memory(e);
+}
+
+/* Keeps what was found for the next audit. */
+static void keep_fault(struct gather *g, size_t i)
+{
+	struct gather_file *file = &g->files[i];
+	if (!file->code || g->q->faults[i].code)
+		return;
+	g->q->faults[i] = (struct store_fault){ file->code, file->why };
+	file->why = NULL;
+}
+
+void gather_free_faults(struct store_fault *faults, size_t n)
+{
+	for (size_t i = 0; faults && i < n; i++)
+		free(faults[i].why);
+	free(faults);
+}
+
+int gather_list(struct gather *g, struct err *e)
+{
+	int rc = 0;
+	g->files = calloc(g->q->n_paths + 1, sizeof(*g->files));
+	if (!g->files)
+		return err_memory(e);
+	g->n_files = g->q->n_paths;
+	g->kept_open =
+		g->n_files <= KEPT_OPEN && file_can_stay_open((int)g->n_files * DESCRIPTORS);
+	for (size_t i = 0; i < g->n_files && rc == 0; i++) {
+		g->files[i].path = g->q->paths[i];
+		rc = g->q->faults ? recall_fault(g, i, e) : 0;
+	}
+	foreign_expect(g->kept_open ? g->n_files : CREW_MAX);
+	return rc ? rc : check_not_twice(g, e);
+}
+
+/* Starts a transaction. A small cache is enough for sequential reading. The file is not mapped,
+ * because a mapped file would count as memory. */
+static int begin_reading(sqlite3 *db, struct err *e)
+{
+	if (sqlite3_exec(db, "PRAGMA cache_size=-512; BEGIN", NULL, NULL, NULL) != SQLITE_OK)
+		return err_set(e, ERR_WORLD, "cannot read %s: %s",
+			sqlite3_db_filename(db, "main"), sql_why(db));
+	return 0;
+}
+
+int gather_open(struct gather *g, struct gather_file *file, struct err *e)
+{
+	if (file->db)
+		return 0;
+	int wait_ms = g->n_files == 1 ? WAIT_MS : WAIT_MS / 5; /* many may be locked */
+	int rc = store_open_read_until(&file->db, file->path, wait_ms, g->q->stop, e);
+	return rc ? rc : begin_reading(file->db, e);
+}
+
+static void close_file(struct gather_file *file)
+{
+	sqlite3_close(file->db);
+	file->db = NULL;
+}
+
+void gather_leave(struct gather *g, struct gather_file *file)
+{
+	if (!g->kept_open || file->code)
+		close_file(file);
+}
+
+int gather_start_part(const struct gather *g, struct gather_file *file, struct err *e)
+{
+	const struct audit_days *days = &g->a->days;
+	struct file_part *part = file->part = calloc(1, sizeof(*part));
+	if (!part)
+		return err_memory(e);
+	audit_init(&part->a);
+	part->a.days.items = calloc(days->n + 1, sizeof(*days->items));
+	if (!part->a.days.items)
+		return err_memory(e);
+	part->a.days.n = days->n;
+	part->a.days.first = days->first;
+	return 0;
+}
+
+void gather_add_hours(struct gather *g, const struct gather_file *file)
+{
+	const struct audit *part = &file->part->a;
+	for (size_t dow = 0; dow < 7; dow++)
+		for (size_t hour = 0; hour < 24; hour++)
+			for (int state = 0; state < CARD_UNOBSERVED; state++)
+				g->a->heat[dow][hour].ms[state] +=
+					part->heat[dow][hour].ms[state];
+	for (size_t i = 0; i < part->days.n; i++)
+		for (int state = 0; state < CARD_STATES; state++)
+			g->a->days.items[i].ms[state] += part->days.items[i].ms[state];
+}
+
+static void drop_part(struct gather_file *file)
+{
+	if (!file->part)
+		return;
+	audit_finish(&file->part->a);
+	holders_free_pairs(file->part->pairs);
+	free(file->part);
+	file->part = NULL;
+}
+
+/* A copy of a sentence without the directory, and its slash, of stores that were fetched; NULL:
+ * out of memory. */
+static char *without_directory(const char *text, const char *directory)
+{
+	char *copy = strdup(text);
+	size_t len = directory ? strlen(directory) : 0;
+	for (char *at = copy; at && len && (at = strstr(at, directory));)
+		if (at[len] == '/')
+			memmove(at, at + len + 1, strlen(at + len + 1) + 1);
+		else
+			at += len;
+	return copy;
+}
+
+static void note_failure(
+	const struct gather *g, struct gather_file *file, int code, const struct err *why)
+{
+	file->failed = true;
+	file->code = code;
+	file->why = without_directory(why->text, g->q->fetched_to);
+}
+
+/* A pass while it runs. */
+struct walk {
+	struct gather *g;
+	const struct gather_pass *pass;
+	struct err *e;
+	int rc; /* what ends the audit */
+};
+
+static void read_file(void *context, size_t item)
+{
+	struct walk *w = context;
+	struct gather_file *file = &w->g->files[item];
+	struct err why = { 0 };
+	if (file->code)
+		return;
+	int rc = gather_open(w->g, file, &why);
+	if (rc == 0 && w->pass->read)
+		rc = w->pass->read(w->g, file, &why);
+	if (rc)
+		note_failure(w->g, file, rc, &why);
+}
+
+/* Whether a failure ends the audit: it is the only store, or not the fault of the store. */
+static bool ends_audit(const struct gather *g, const struct gather_file *file)
+{
+	struct foreign_stop *stop = g->q->stop;
+	return g->n_files == 1 || g->strict ||
+	       (file->code != ERR_WORLD && file->code != ERR_BUSY) || !file->why ||
+	       strcmp(file->why, ERR_MEMORY_TEXT) == 0 ||
+	       (stop && stop->asked && stop->asked(stop->context));
+}
+
+/* Decides what follows from the failure of a file. */
+static int judge_failure(struct gather *g, struct gather_file *file, struct err *e)
+{
+	file->failed = false;
+	if (!ends_audit(g, file))
+		return 0;
+	e->code = file->code;
+	text_copy(e->text, sizeof(e->text), file->why ? file->why : ERR_MEMORY_TEXT);
+	return file->code;
+}
+
+int gather_failed(struct gather *g, struct gather_file *file, struct err *e)
+{
+	note_failure(g, file, e->code, e);
+	g->again = true;
+	return judge_failure(g, file, e);
+}
+
+static bool add_file(void *context, size_t item)
+{
+	struct walk *w = context;
+	struct gather_file *file = &w->g->files[item];
+	struct err why = { 0 };
+	bool added = false;
+	if (!file->code && w->rc == 0) {
+		int rc = w->pass->add(w->g, file, &why);
+		added = rc != 0;
+		if (rc)
+			note_failure(w->g, file, rc, &why);
+	}
+	drop_part(file);
+	gather_leave(w->g, file);
+	if (file->failed && w->rc == 0) {
+		w->g->again |= added || !w->pass->first;
+		w->rc = judge_failure(w->g, file, w->e);
+	}
+	return w->rc == 0;
+}
+
+int gather_each(struct gather *g, const struct gather_pass *pass, struct err *e)
+{
+	struct walk w = { .g = g, .pass = pass, .e = e };
+	const struct crew crew = { g->n_files, read_file, add_file, &w };
+	/* Columns of cards that are in several stores belong to all threads. */
+	bool alone = !pass->read || g->q->want_columns;
+	crew_run(&crew, alone ? 1 : crew_size());
+	return w.rc;
+}
+
+static void forget_file(struct gather_file *file)
+{
+	drop_part(file);
+	idmap_finish(&file->hosts);
+	idmap_finish(&file->places);
+	idmap_finish(&file->shared);
+	idmap_finish(&file->person);
+	idmap_finish(&file->wanted);
+	names_finish(&file->users);
+	free(file->cards);
+	free(file->unknown_ms);
+	*file = (struct gather_file){
+		.path = file->path, .db = file->db, .code = file->code, .why = file->why
+	};
+}
+
+void gather_forget(struct gather *g)
+{
+	for (size_t i = 0; i < g->n_files; i++)
+		forget_file(&g->files[i]);
+	names_finish(&g->uuids);
+	free(g->records);
+	free(g->spans);
+	free(g->sights);
+	free(g->last_sight);
+	names_finish(&g->hostnames);
+	names_finish(&g->run_keys);
+	names_finish(&g->card_keys);
+	names_finish(&g->parents);
+	names_finish(&g->users);
+	idmap_finish(&g->marks);
+	free(g->n_named);
+	free(g->runs);
+	*g = (struct gather){ .a = g->a,
+		.q = g->q,
+		.files = g->files,
+		.n_files = g->n_files,
+		.kept_open = g->kept_open,
+		.strict = g->strict };
+}
+
+void gather_close(struct gather *g)
+{
+	gather_forget(g);
+	for (size_t i = 0; i < g->n_files; i++) {
+		close_file(&g->files[i]);
+		if (g->q->faults)
+			keep_fault(g, i);
+		free(g->files[i].why);
+	}
+	free(g->files);
+	g->files = NULL;
+	g->n_files = 0;
+}
 
 static int survey_add(struct gather *g, struct gather_file *file, struct err *e)
 {
 	int rc = hosts_add(g, file, e);
 	if (rc == 0)
-		rc = cards_add(g, file, e);
-	bounds_add(g, file);
+		rc = hosts_add_cards(g, file, e);
+	window_add_bounds(g, file);
 	if (rc == ERR_USAGE && g->q->fetched_to) /* it is a copy of another */
 		rc = e->code = ERR_WORLD;
 	return rc;
@@ -32,9 +357,9 @@ static int check_some(const struct gather *g, struct err *e)
 int gather_survey(struct gather *g, struct err *e)
 {
 	/* Which rows are of one host is known when all of them were seen. */
-	static const struct gather_pass records = { .add = records_add, .first = true };
+	static const struct gather_pass records = { .add = hosts_add_records, .first = true };
 	static const struct gather_pass pass = {
-		.read = bounds_read, .add = survey_add, .first = true
+		.read = window_read_bounds, .add = survey_add, .first = true
 	};
 	g->from_ms = INT64_MAX;
 	g->to_ms = 0;
@@ -42,113 +367,4 @@ int gather_survey(struct gather *g, struct err *e)
 	if (rc == 0)
 		rc = gather_each(g, &pass, e);
 	return rc ? rc : check_some(g, e);
-}
-
-/* A process or a spell that the audit shows, and its store. */
-struct shown {
-	size_t path, index;
-	int (*describe)(struct gather *g, size_t index, struct err *e);
-};
-
-static int compare_shown(const void *x, const void *y)
-{
-	const struct shown *a = x, *b = y;
-	return a->path < b->path ? -1 : a->path > b->path;
-}
-
-/* Reads what the stores say about the processes and spells that are shown, store by store. */
-static int describe_all(struct gather *g, const struct shown *all, size_t n, struct err *e)
-{
-	int rc = 0;
-	for (size_t i = 0; i < n && rc == 0; i++) {
-		struct gather_file *file = &g->files[all[i].path];
-		if (file->code)
-			continue;
-		rc = gather_open(g, file, e);
-		if (rc == 0)
-			rc = all[i].describe(g, all[i].index, e);
-		if (rc)
-			rc = gather_failed(g, file, e);
-		if (i + 1 == n || all[i + 1].path != all[i].path)
-			gather_leave(g, file);
-	}
-	return rc;
-}
-
-static int gather_describe(struct gather *g, struct err *e)
-{
-	const struct audit *a = g->a;
-	size_t n = a->n_processes + a->spells.n;
-	struct shown *all = calloc(n + 1, sizeof(*all));
-	if (!all)
-		return err_memory(e);
-	for (size_t i = 0; i < a->n_processes; i++)
-		all[i] = (struct shown){ a->processes[i].path, i, process_describe };
-	for (size_t i = 0; i < a->spells.n; i++)
-		all[a->n_processes + i] =
-			(struct shown){ a->spells.items[i].path, i, spell_describe };
-	qsort(all, n, sizeof(*all), compare_shown);
-	int rc = describe_all(g, all, n, e);
-	free(all);
-	return rc;
-}
-
-/* Makes the audit of the stores that can be read. */
-static int run_steps(struct gather *g, struct err *e)
-{
-	static int (*const steps[])(struct gather *, struct err *) = { gather_survey,
-		gather_window, gather_check_overlap, gather_days, gather_words, gather_usage,
-		gather_settle, gather_columns, gather_costs, gather_holders, gather_describe };
-	int rc = 0;
-	audit_init(g->a);
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && rc == 0 && !g->again; i++)
-		rc = steps[i](g, e);
-	return rc;
-}
-
-static int add_unread(struct audit *a, const char *why, struct err *e)
-{
-	struct audit_stores *s = &a->stores;
-	const char *copy = arena_text(&a->texts, why);
-	if (!copy || !array_one_more(&s->unread, s->n_unread))
-		return err_memory(e);
-	s->unread[s->n_unread++] = copy;
-	return 0;
-}
-
-/* Tells the audit which stores are not in it. */
-static int list_unread(struct gather *g, struct err *e)
-{
-	int rc = 0;
-	g->a->stores.n = g->n_files + g->q->n_unread;
-	for (size_t i = 0; i < g->q->n_unread && rc == 0; i++)
-		rc = add_unread(g->a, g->q->unread[i], e);
-	for (size_t i = 0; i < g->n_files && rc == 0; i++)
-		if (g->files[i].code)
-			rc = add_unread(g->a, g->files[i].why, e);
-	return rc;
-}
-
-int audit_run(struct audit *a, const struct audit_question *q, struct err *e)
-{
-	struct gather g = { .a = a, .q = q };
-	if (q->engine)
-		return q->engine(q->engine_context, a, q, e);
-	audit_init(a);
-	tzset();
-	int rc = gather_list(&g, e);
-	if (rc == 0)
-		rc = run_steps(&g, e);
-	/* Each round leaves out at least one store more. */
-	while (rc == 0 && g.again) {
-		audit_finish(a);
-		gather_forget(&g);
-		rc = run_steps(&g, e);
-	}
-	if (rc == 0)
-		rc = list_unread(&g, e);
-	gather_close(&g);
-	if (rc == 0)
-		audit_add_up(a);
-	return rc;
 }

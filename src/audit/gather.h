@@ -1,11 +1,87 @@
-/* The engine that fills an audit from stores: runs its steps in order; most are passes over all
- * stores. Only for audit/. */
+/* The engine that fills an audit from stores. They are read in passes: each pass opens one
+ * store after the other in several threads, reads a part of it there, and adds what was read
+ * to the audit in the order of the stores. Functions named _read may run in any thread, those
+ * named _add take what they have read, or read the store themselves. Only for audit/ and
+ * fleet/. */
 #ifndef GUA_AUDIT_GATHER_H
 #define GUA_AUDIT_GATHER_H
 
+#include <sqlite3.h>
+
+#include "base/idmap.h"
+#include "base/names.h"
 #include "audit/audit.h"
-#include "audit/files.h"
 #include "audit/restriction.h"
+#include "model/audit.h"
+
+struct gather;
+struct pairs;
+struct event_row; /* of events.h */
+
+/* What a pass has read of a store and not added to the audit yet. */
+struct file_part {
+	struct audit a; /* cards by their place in the store; sums, heatmap, days, spells */
+	struct pairs *pairs; /* its holders */
+};
+
+/* One store while it is read. */
+struct gather_file {
+	const char *path;
+	sqlite3 *db;	     /* NULL: it is closed */
+	int code;	     /* of the error if it cannot be read; 0: it is in the audit */
+	char *why;	     /* the reason; NULL with a code: out of memory */
+	bool failed;	     /* in this pass */
+	struct idmap hosts;  /* from its host ids to audit.hosts */
+	struct idmap places; /* from its card ids to their places in `cards` */
+	uint32_t *cards; /* by place: index into audit.cards; IDMAP_NONE: not in the report */
+	size_t n_cards;
+	struct idmap person;	  /* the processes of the user whose present was asked for */
+	struct idmap wanted;	  /* the processes that the audit is restricted to, if it is */
+	struct names users;	  /* the users of its processes, if the audit is restricted */
+	int64_t *unknown_ms;	  /* by place: time with unknown use; NULL: there is none */
+	size_t first_run, n_runs; /* its runs in gather.runs */
+	size_t first_record;	  /* its hosts in gather.records */
+	struct idmap shared;	  /* hosts of cards that are also in an earlier file */
+	int64_t oldest_ms, newest_ms; /* where its data begins and ends; -1: it has none */
+	int64_t first_slot_ms;	      /* where its first slot begins */
+	int64_t from_ms, to_ms;	      /* the requested window, widened to slots that it cuts */
+	struct file_part *part;	      /* while a pass runs */
+};
+
+/* The index of a card in the audit, by its id in the store; IDMAP_NONE: it is not there. */
+uint32_t gather_card(const struct gather_file *file, int64_t id);
+
+/* One reading of all stores. */
+struct gather_pass {
+	/* Reads a store, in any thread: it may change only the file and its part. NULL: there
+	 * is nothing to read before. */
+	int (*read)(struct gather *g, struct gather_file *file, struct err *e);
+	/* Adds what was read to the audit; the store is still open. */
+	int (*add)(struct gather *g, struct gather_file *file, struct err *e);
+	bool first; /* before it, nothing of a store is in the audit */
+};
+/* Runs a pass. A store that cannot be read gets its reason in `why`, and gather.again is set if
+ * something of it is already in the audit. Fails if there is only one store, or if it is not
+ * the fault of a store. */
+int gather_each(struct gather *g, const struct gather_pass *pass, struct err *e);
+
+/* The same for a failure that is found after a pass: 0 if the audit goes on without the store.
+ */
+int gather_failed(struct gather *g, struct gather_file *file, struct err *e);
+
+/* Starts the part of a file, with the days of the window, all empty; and adds its heatmap and
+ * days to the audit. */
+int gather_start_part(const struct gather *g, struct gather_file *file, struct err *e);
+void gather_add_hours(struct gather *g, const struct gather_file *file);
+
+/* Makes the list of files; a store that is given twice is ERR_USAGE. */
+int gather_list(struct gather *g, struct err *e);
+/* Opens a store that is closed, and closes it unless it is kept open. */
+int gather_open(struct gather *g, struct gather_file *file, struct err *e);
+void gather_leave(struct gather *g, struct gather_file *file);
+/* Forgets what was gathered, but not which stores cannot be read. */
+void gather_forget(struct gather *g);
+void gather_close(struct gather *g);
 
 /* One start of a recorder. */
 struct gather_run {
@@ -62,7 +138,7 @@ struct gather {
 	int64_t from_ms, to_ms; /* the requested window, widened to the slots that it cuts */
 	int64_t first_slot_ms;	/* where the first slot of all stores begins */
 	int64_t from_slot, to_slot; /* slots in from <= slot < to are in the window */
-	struct idmap marks;	    /* of the time line's events; see columns.h */
+	struct idmap marks;	    /* of the time line's events; see columns_mark() */
 	void *context;		    /* of the pass that runs */
 };
 
@@ -84,21 +160,130 @@ struct window_parts window_parts(const struct gather *g, bool by_hour);
  * ends. */
 int gather_survey(struct gather *g, struct err *e);
 /* Sets the window; copies the rules and the state of each host from the runs in it. */
-int gather_window(struct gather *g, struct err *e);
+int window_set(struct gather *g, struct err *e);
 /* Fails if two files recorded a host that they share at the same time in the window, because
  * that time would be counted twice. */
-int gather_check_overlap(struct gather *g, struct err *e);
+int hosts_check_overlap(struct gather *g, struct err *e);
 /* Makes the days of the window, empty. */
-int gather_days(struct gather *g, struct err *e);
+int hours_make_days(struct gather *g, struct err *e);
 /* Checks that there is a host, card and model for each that the audit is restricted to;
  * ERR_NOTHING: there is not. */
-int gather_words(struct gather *g, struct err *e);
+int restriction_check_words(struct gather *g, struct err *e);
 /* Reads the sums of the cards and the heatmap; then drops cards that do not belong in the
  * report. */
-int gather_usage(struct gather *g, struct err *e);
-int gather_settle(struct gather *g, struct err *e);
+int usage_read(struct gather *g, struct err *e);
+int hosts_settle(struct gather *g, struct err *e);
 /* Sets what the cards cost; then reads identities and processes, and all else that stores have
  * about them. */
-int gather_costs(struct gather *g, struct err *e);
-int gather_holders(struct gather *g, struct err *e);
+int audit_cost_cards(struct gather *g, struct err *e);
+int holders_read(struct gather *g, struct err *e);
+
+/* The survey: hosts and runs, cards, where the data begins and ends. */
+int hosts_add_records(struct gather *g, struct gather_file *file, struct err *e);
+int hosts_add(struct gather *g, struct gather_file *file, struct err *e);
+/* The first record of the same host. */
+size_t hosts_first(const struct gather *g, size_t record);
+int hosts_add_cards(struct gather *g, struct gather_file *file, struct err *e);
+int window_read_bounds(struct gather *g, struct gather_file *file, struct err *e);
+void window_add_bounds(struct gather *g, const struct gather_file *file);
+
+/* The holders: the processes that the audit is restricted to; what a user holds now; the
+ * longest idle spells; memory without a process. */
+int restriction_read(struct gather *g, struct gather_file *file, struct err *e);
+int restriction_add(struct gather *g, struct gather_file *file, struct err *e);
+int restriction_check_users(const struct gather *g, struct err *e);
+int spells_read(struct gather *g, struct gather_file *file, struct err *e);
+int spells_add(struct gather *g, struct gather_file *file, struct err *e);
+/* Counts the events that a report mentions, by kind. */
+int events_add(struct gather *g, struct gather_file *file, struct err *e);
+/* Sorts what was read. */
+void events_sort(struct audit *a);
+void spells_sort(struct audit_spells *all);
+/* Reads what the rows of processes say about the spell, and about the process, with that
+ * index; the store is open. */
+int spells_describe(struct gather *g, size_t index, struct err *e);
+int holders_describe(struct gather *g, size_t index, struct err *e);
+
+/* Makes the columns, if they were asked for, and reads the cards' time in each: 60 to 200 of
+ * them, unless the window has fewer slots. */
+int columns_read(struct gather *g, struct err *e);
+/* Forgets all time but what was not observed: what follows is of users. */
+void columns_clear(struct audit_columns *c, size_t n_cards);
+/* Adds `ms` of `state` on a card in the slot that starts there (unix seconds). */
+void columns_add(struct audit_columns *c, uint32_t card, int64_t slot, int state, int64_t ms);
+/* Counts an event; `known` has those that are already counted. */
+int columns_mark(struct audit *a, struct idmap *known, const struct event_row *row,
+	enum event_kind kind, struct err *e);
+
+struct users {
+	struct names names;
+	struct audit_identity *items; /* by the number of the name */
+	size_t n;
+};
+
+/* The index of `name`, added when it is new; IDMAP_NONE when out of memory. */
+uint32_t holders_find_user(struct users *u, const char *name, struct err *e);
+/* Sorts by presence and moves them into the audit; what refers to them is renumbered. */
+int holders_hand_over_users(struct users *u, struct audit *a, struct err *e);
+void holders_finish_users(struct users *u);
+
+/* One process on one card. `user` and `labels` are numbers in `users` and `labels` below and,
+ * when the pair is added to the audit, of its identities and its breakdown. */
+struct pair {
+	int64_t process; /* its id in the store */
+	uint32_t card;
+	uint32_t place;		 /* of the card in the store */
+	uint32_t user;		 /* IDMAP_NONE: there is no row for the process */
+	uint32_t labels[BY_MAX]; /* the names that a breakdown asks for; IDMAP_NONE: none */
+	uint32_t pid;		 /* this and the next are from its row */
+	int64_t started_ms;
+	struct audit_sums own; /* by its own state */
+	bool context;	       /* never more than a bare context */
+	int64_t presence_ms[HOLDER_STATES];
+};
+
+/* The pairs of one file. */
+struct pairs {
+	struct idmap map;
+	struct pair *items;
+	size_t n;
+	size_t last;	     /* the previous pair: often the same */
+	int64_t *unknown_ms; /* by place: presence with unknown use, also of what the audit is
+				not restricted to; NULL if the file has none */
+	struct names users, labels[BY_MAX];
+};
+
+void holders_free_pairs(struct pairs *p);
+
+/* A breakdown while it is made. */
+struct breakdown {
+	struct gather *g;
+	struct audit_breakdown *to;
+	const struct users *users;
+	struct names names[BY_MAX];
+	struct idmap places[BY_MAX]; /* from the key of a row to the row */
+	size_t path;		     /* with the next two: the process of the last pair */
+	int64_t process;
+	uint32_t n_processes; /* how many there were */
+};
+
+void breakdown_start(struct breakdown *b, struct gather *g, const struct users *users,
+	struct audit_breakdown *to, const struct by *by);
+/* The columns of the table process that the kinds need, or "NULL". */
+const char *breakdown_column(const struct by *by, size_t level);
+/* Sets the label of a pair from the text in that column. */
+int breakdown_label(
+	struct breakdown *b, struct pair *pair, size_t level, const char *text, struct err *e);
+/* Adds a pair of the store `path`; those of a process follow each other. */
+int breakdown_add(struct breakdown *b, size_t path, const struct pair *pair, struct err *e);
+/* Adds the cards' own time, and gives the names to the audit. */
+int breakdown_end(struct breakdown *b, struct err *e);
+void breakdown_finish(struct breakdown *b);
+
+/* Whether the time of a process counts. */
+bool restriction_has(const struct gather *g, const struct gather_file *file, int64_t process);
+/* What to add to the condition of a query of holdings: " AND wanted(process)", or nothing. A
+ * function in SQL passes over a row before its sums are decoded. */
+const char *restriction_sql(const struct gather *g);
+
 #endif

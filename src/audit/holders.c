@@ -1,21 +1,253 @@
-/* Reads the holders of the cards: sums slots by process and card, then processes by
- * identity. */
+/* The holders of the cards: sums slots by process and card, then processes by identity; what
+ * one user holds now, and memory that no living process explains. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/str.h"
+#include "audit/audit.h"
+#include "audit/floors.h"
+#include "audit/gather.h"
+#include "audit/hours.h"
 #include "classify/context.h"
 #include "model/tick.h"
-#include "audit/breakdown.h"
-#include "audit/columns.h"
-#include "audit/cost.h"
-#include "audit/floors.h"
-#include "audit/gather_parts.h"
-#include "audit/heat.h"
-#include "audit/holders.h"
 #include "store/sql.h"
-#include "audit/users.h"
-#include "audit/wanted.h"
+
+/* A shorter pause is work. */
+#define IDLE_MS 300000
+
+#define PRESENT_SQL                                                                            \
+	"SELECT h.gpu, p.pid, h.mem_bytes, max(h.since_ms, coalesce(h.last_active_ms, 0)), "   \
+	"p.job, p.container, coalesce(p.notebook_path, p.notebook, p.job_name, p.job, "        \
+	"p.container, p.pod, p.command), p.notebook IS NOT NULL "                              \
+	"FROM holder h JOIN process p ON p.id = h.process WHERE p.user = ?1"
+
+static int take_present(
+	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)
+{
+	struct audit *a = g->a;
+	uint32_t card = gather_card(file, sqlite3_column_int64(row, 0));
+	int64_t idle_ms = g->q->now_ms - sql_int(row, 3, 0);
+	if (card == IDMAP_NONE)
+		return 0;
+	const struct audit_host *host = &a->hosts[a->cards[card].host];
+	if (!host->recording || idle_ms < IDLE_MS)
+		return 0;
+	if (!array_one_more(&a->present, a->n_present))
+		return err_memory(e);
+	a->present[a->n_present++] = (struct audit_present){ .host = a->cards[card].host,
+		.card = card,
+		.pid = (uint32_t)sqlite3_column_int64(row, 1),
+		.mem_bytes = sql_int(row, 2, -1),
+		.idle_ms = idle_ms,
+		.job = sql_text_copy(row, 4, &a->texts),
+		.container = sql_text_copy(row, 5, &a->texts),
+		.what = sql_text_copy(row, 6, &a->texts),
+		.notebook = sqlite3_column_int(row, 7) != 0 };
+	return a->texts.failed ? err_memory(e) : 0;
+}
+
+/* Notes that a process is the user's. */
+static int take_process(
+	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)
+{
+	(void)g;
+	return idmap_put(&file->person, sqlite3_column_int64(row, 0), 1) ? 0 : err_memory(e);
+}
+
+static int each_of_user(struct gather *g, struct gather_file *file, const char *sql,
+	int (*take)(struct gather *, struct gather_file *, sqlite3_stmt *, struct err *),
+	struct err *e)
+{
+	sqlite3_stmt *stmt;
+	int rc = sql_prepare(file->db, &stmt, e, "%s", sql);
+	if (rc == 0)
+		sqlite3_bind_text(stmt, 1, g->q->present_of, -1, SQLITE_STATIC);
+	while (rc == 0) {
+		rc = sql_step(stmt, e);
+		if (rc <= 0)
+			break;
+		rc = take(g, file, stmt, e);
+	}
+	sqlite3_finalize(stmt);
+	return rc;
+}
+
+static int compare_present(const void *x, const void *y)
+{
+	const struct audit_present *p = x, *q = y;
+	if (p->idle_ms != q->idle_ms)
+		return p->idle_ms > q->idle_ms ? -1 : 1;
+	return p->pid < q->pid ? -1 : p->pid > q->pid;
+}
+
+static int read_person(struct gather *g, struct gather_file *file, struct err *e)
+{
+	if (!g->q->present_of)
+		return 0;
+	return each_of_user(g, file, "SELECT id FROM process WHERE user = ?1", take_process, e);
+}
+
+static int add_present(struct gather *g, struct gather_file *file, struct err *e)
+{
+	return g->q->present_of ? each_of_user(g, file, PRESENT_SQL, take_present, e) : 0;
+}
+
+static void sort_present(struct audit *a)
+{
+	if (a->n_present)
+		qsort(a->present, a->n_present, sizeof(*a->present), compare_present);
+}
+
+static int add_orphan(
+	struct gather *g, const struct gather_file *file, sqlite3_stmt *row, struct err *e)
+{
+	struct audit *a = g->a;
+	struct audit_orphans *all = &a->orphans;
+	uint32_t card = gather_card(file, sqlite3_column_int64(row, 0));
+	if (card == IDMAP_NONE)
+		return 0;
+	const struct audit_host *host = &a->hosts[a->cards[card].host];
+	/* What is there now says nothing about a window that ended before. */
+	if (!host->recording || host->last_tick_ms > g->q->until_ms)
+		return 0;
+	if (!array_one_more(&all->items, all->n))
+		return err_memory(e);
+	all->items[all->n++] = (struct audit_orphan){ .card = card,
+		.pid = (uint32_t)sql_int(row, 1, 0),
+		.mem_bytes = sql_int(row, 2, -1),
+		.since_ms = sql_int(row, 3, -1) };
+	return 0;
+}
+
+static int add_orphans(struct gather *g, struct gather_file *file, struct err *e)
+{
+	sqlite3_stmt *row;
+	int rc = sql_prepare(file->db, &row, e,
+		"SELECT holder.gpu, pid, mem_bytes, since_ms FROM holder"
+		" JOIN process ON process.id = holder.process"
+		" WHERE pid = 0 OR user = '" USER_DEAD "' ORDER BY holder.gpu, pid");
+	while (rc == 0 && (rc = sql_step(row, e)) == 1)
+		rc = add_orphan(g, file, row, e);
+	sqlite3_finalize(row);
+	return rc;
+}
+
+uint32_t holders_find_user(struct users *u, const char *name, struct err *e)
+{
+	uint32_t index = names_find(&u->names, 0, name, e);
+	if (index == IDMAP_NONE || index < u->n)
+		return index;
+	if (!array_one_more(&u->items, u->n)) {
+		err_memory(e);
+		return IDMAP_NONE;
+	}
+	struct audit_identity *item = &u->items[u->n++];
+	*item = (struct audit_identity){ .sums = AUDIT_SUMS_NONE };
+	text_copy(item->identity, sizeof(item->identity), name);
+	return index;
+}
+
+static int compare_identities(const void *x, const void *y, void *items)
+{
+	const struct audit_identity *p = (struct audit_identity *)items + *(const uint32_t *)x;
+	const struct audit_identity *q = (struct audit_identity *)items + *(const uint32_t *)y;
+	int64_t a = audit_holder_ms(p->sums.ms), b = audit_holder_ms(q->sums.ms);
+	if (a != b)
+		return a > b ? -1 : 1;
+	return strcmp(p->identity, q->identity);
+}
+
+static void renumber(struct audit_breakdown *b, size_t n_users, const uint32_t *to)
+{
+	for (size_t level = 0; level < BY_MAX; level++)
+		for (size_t i = 0; i < b->n[level]; i++)
+			if (b->rows[level][i].user < n_users)
+				b->rows[level][i].user = to[b->rows[level][i].user];
+}
+
+int holders_hand_over_users(struct users *u, struct audit *a, struct err *e)
+{
+	uint32_t *order = calloc(2 * u->n + 1, sizeof(*order)),
+		 *to = order ? order + u->n : NULL;
+	int rc = order ? 0 : err_memory(e);
+	for (uint32_t i = 0; i < u->n && rc == 0; i++)
+		order[i] = i;
+	if (rc == 0)
+		qsort_r(order, u->n, sizeof(*order), compare_identities, u->items);
+	for (uint32_t i = 0; i < u->n && rc == 0; i++) {
+		struct audit_identity *identity = audit_add_identity(a, e);
+		if (identity)
+			*identity = u->items[order[i]];
+		to[order[i]] = i;
+		rc = identity ? 0 : ERR_WORLD;
+	}
+	for (size_t i = 0; i < a->n_processes && rc == 0; i++)
+		a->processes[i].identity = to[a->processes[i].identity];
+	if (rc == 0) {
+		renumber(&a->breakdown, u->n, to);
+		renumber(&a->by_card, u->n, to);
+	}
+	free(order);
+	return rc;
+}
+
+void holders_finish_users(struct users *u)
+{
+	free(u->items);
+	names_finish(&u->names);
+	*u = (struct users){ 0 };
+}
+
+/* Processes have no names yet: those of their users decide. */
+static int compare_processes(const void *x, const void *y, void *gather)
+{
+	const struct gather *g = gather;
+	const struct audit_process *p = x, *q = y;
+	int difference = audit_order_compare(g->q->order, &p->sums, &q->sums);
+	if (difference == 0 && g->q->order == ORDER_NAME)
+		difference = strcmp(g->a->identities[p->identity].identity,
+			g->a->identities[q->identity].identity);
+	if (difference)
+		return difference;
+	if (p->card != q->card)
+		return p->card < q->card ? -1 : 1;
+	return p->id < q->id ? -1 : p->id > q->id;
+}
+
+int holders_describe(struct gather *g, size_t index, struct err *e)
+{
+	struct audit_process *p = &g->a->processes[index];
+	sqlite3_stmt *stmt;
+	int rc = sql_prepare(g->files[p->path].db, &stmt, e,
+		"SELECT " PROCESS_TEXT_COLUMNS " FROM process WHERE id = %lld",
+		(long long)p->id);
+	if (rc == 0)
+		rc = sql_step(stmt, e);
+	if (rc == 1) {
+		struct arena *texts = &g->a->texts;
+		for (int i = 0; i < PROCESS_TEXTS; i++)
+			p->texts[i] = sql_text_copy(stmt, i, texts);
+		rc = texts->failed ? err_memory(e) : 0;
+	}
+	sqlite3_finalize(stmt);
+	return rc;
+}
+
+/* Sorts the processes and keeps those that were asked for. */
+static void choose_processes(struct gather *g)
+{
+	struct audit *a = g->a;
+	if (a->n_processes)
+		qsort_r(a->processes, a->n_processes, sizeof(*a->processes), compare_processes,
+			g);
+	size_t max = g->q->max_processes;
+	a->left_out = (struct audit_sums)AUDIT_SUMS_NONE;
+	while (max && a->n_processes > max) {
+		audit_sums_add(&a->left_out, &a->processes[--a->n_processes].sums);
+		a->n_processes_left_out++;
+	}
+}
 
 /* Bits of the card index in a key, which combines a process id and a card index. */
 #define CARD_BITS 20
@@ -23,7 +255,7 @@
 /* Up to this many unneeded process rows are read, instead of looking rows up one by one. */
 #define ID_GAP 8
 
-void pairs_free(struct pairs *p)
+void holders_free_pairs(struct pairs *p)
 {
 	if (!p)
 		return;
@@ -93,7 +325,7 @@ static void add_hours(
 		[CARD_USE_UNKNOWN] = ms[HOLDER_USE_UNKNOWN] };
 	for (int state = 0; state < CARD_STATES; state++)
 		if (by_state[state]) {
-			heat_add(&h->file->part->a, &h->clock, at, state, by_state[state]);
+			hours_add(&h->file->part->a, &h->clock, at, state, by_state[state]);
 			columns_add(columns, card, slot, state, by_state[state]);
 		}
 }
@@ -119,7 +351,7 @@ static bool take_holding(struct fold *f, sqlite3_value **values)
 		return true;
 	if (h->pairs->unknown_ms)
 		h->pairs->unknown_ms[place] += presence(values, HOLDER_USE_UNKNOWN);
-	if (!wanted_has(h->g, h->file, process))
+	if (!restriction_has(h->g, h->file, process))
 		return true;
 	struct pair *pair = find_pair(h->pairs, process, card, f->e);
 	if (!pair)
@@ -150,7 +382,7 @@ static int read_holdings(
 	return sql_fold(h->file->db, &h->fold, e,
 		"SELECT fold(" COLUMNS ") FROM %s WHERE slot >= %lld AND slot < %lld%s", table,
 		(long long)span.from, (long long)span.to,
-		h->pairs->unknown_ms ? "" : wanted_condition(h->g));
+		h->pairs->unknown_ms ? "" : restriction_sql(h->g));
 }
 
 static int read_window(
@@ -264,7 +496,7 @@ static int read_last_active(struct gather_file *file, struct pairs *p, struct er
 			break;
 		rc = 0;
 		struct pair key = { .process = sqlite3_column_int64(stmt, 1),
-			.card = file_card(file, sqlite3_column_int64(stmt, 0)) };
+			.card = gather_card(file, sqlite3_column_int64(stmt, 0)) };
 		struct pair *pair =
 			p->n ? bsearch(&key, p->items, p->n, sizeof(key), compare_pairs) : NULL;
 		if (pair && pair->own.last_active_ms < sqlite3_column_int64(stmt, 2))
@@ -279,7 +511,7 @@ static void add_to_identity(
 {
 	struct audit_sums time = pair->own;
 	memcpy(time.ms, pair->presence_ms, sizeof(time.ms));
-	cost_of_holder(&time, card);
+	audit_cost_holder(&time, card);
 	audit_sums_add(&identity->sums, &time);
 }
 
@@ -297,7 +529,7 @@ static int add_process(struct audit *a, size_t path, const struct pair *pair, st
 	process->started_ms = pair->started_ms;
 	process->sums = pair->own;
 	process->context = pair->context;
-	cost_of_holder(&process->sums, &a->cards[pair->card]);
+	audit_cost_holder(&process->sums, &a->cards[pair->card]);
 	return 0;
 }
 
@@ -372,11 +604,11 @@ static int read_pairs(const struct gather *g, struct gather_file *file, struct e
 
 static int read_file(struct gather *g, struct gather_file *file, struct err *e)
 {
-	int rc = part_start(g, file, e);
+	int rc = gather_start_part(g, file, e);
 	if (rc == 0)
-		rc = wanted_read(g, file, e);
+		rc = restriction_read(g, file, e);
 	if (rc == 0)
-		rc = person_read(g, file, e);
+		rc = read_person(g, file, e);
 	if (rc == 0)
 		rc = read_pairs(g, file, e);
 	return rc ? rc : spells_read(g, file, e);
@@ -424,7 +656,7 @@ static int add_pairs(struct gather *g, struct gather_file *file, struct err *e)
 	uint32_t *users = calloc(p->users.n + 1, sizeof(*users));
 	int rc = users ? 0 : err_memory(e);
 	for (size_t i = 0; i < p->users.n && rc == 0; i++) {
-		users[i] = users_find(&o->users, p->users.items[i].text, e);
+		users[i] = holders_find_user(&o->users, p->users.items[i].text, e);
 		rc = users[i] == IDMAP_NONE ? ERR_WORLD : 0;
 	}
 	for (size_t i = 0; i < p->n && rc == 0; i++) {
@@ -442,10 +674,10 @@ static int add_pairs(struct gather *g, struct gather_file *file, struct err *e)
 static int add_file(struct gather *g, struct gather_file *file, struct err *e)
 {
 	static int (*const parts[])(struct gather *, struct gather_file *, struct err *) = {
-		wanted_add, add_pairs, events_add, present_add, spells_add, orphans_add
+		restriction_add, add_pairs, events_add, add_present, spells_add, add_orphans
 	};
 	int rc = 0;
-	part_add_hours(g, file);
+	gather_add_hours(g, file);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && rc == 0; i++)
 		rc = parts[i](g, file, e);
 	return rc;
@@ -456,24 +688,24 @@ static int finish_holders(struct gather *g, struct owners *o, struct err *e)
 {
 	int rc = breakdown_end(&o->breakdown, e);
 	if (rc == 0)
-		rc = users_hand_over(&o->users, g->a, e);
+		rc = holders_hand_over_users(&o->users, g->a, e);
 	if (rc)
 		return rc;
-	processes_choose(g);
+	choose_processes(g);
 	events_sort(g->a);
-	present_sort(g->a);
+	sort_present(g->a);
 	spells_sort(&g->a->spells);
 	return 0;
 }
 
-int gather_holders(struct gather *g, struct err *e)
+int holders_read(struct gather *g, struct err *e)
 {
 	static const struct by cards = { { IDENTITY_CARD }, 1 }, nothing = { .n = 0 };
 	static const struct gather_pass pass = { .read = read_file, .add = add_file };
 	struct owners o = { 0 };
 	g->a->of_users = restriction_of_users(&g->q->only);
 	if (g->a->of_users) {
-		days_clear(&g->a->days);
+		hours_clear(&g->a->days);
 		columns_clear(&g->a->columns, g->a->n_cards);
 	}
 	breakdown_start(&o.breakdown, g, &o.users, &g->a->breakdown, &g->q->by);
@@ -483,11 +715,11 @@ int gather_holders(struct gather *g, struct err *e)
 	int rc = gather_each(g, &pass, e);
 	g->context = NULL;
 	if (rc == 0 && !g->again)
-		rc = wanted_check(g, e);
+		rc = restriction_check_users(g, e);
 	if (rc == 0)
 		rc = finish_holders(g, &o, e);
 	breakdown_finish(&o.breakdown);
 	breakdown_finish(&o.by_card);
-	users_finish(&o.users);
+	holders_finish_users(&o.users);
 	return rc;
 }

@@ -9,8 +9,8 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "model/session.h"
-#include "audit/idmap.h"
-#include "audit/names.h"
+#include "base/idmap.h"
+#include "base/names.h"
 
 struct sqlite3;
 /* Limits of use, in percent of the multiprocessors: from 10 % on a process is active. */

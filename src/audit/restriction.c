@@ -1,10 +1,15 @@
-/* Matches users and cards with what a user asked for. */
+/* What an audit is restricted to: matches users, hosts and cards, finds the processes of those
+ * users, and checks that there is something for every word: a name that was misspelt would
+ * give a report of nothing. */
 #include "audit/restriction.h"
 
 #include <string.h>
 
+#include "base/nearest.h"
 #include "base/str.h"
+#include "audit/gather.h"
 #include "model/card_name.h"
+#include "store/sql.h"
 
 const char *const restriction_names[RESTRICTIONS] = {
 	[ONLY_USER] = "user",
@@ -66,7 +71,8 @@ bool restriction_takes_user(const struct restriction *r, const char *user, const
 	       takes(&r->lists[ONLY_GROUP], is_equal, group);
 }
 
-bool restriction_takes_notebook(const struct restriction *r, const char *notebook)
+/* `notebook` is "" for a process that is none. */
+static bool takes_notebook(const struct restriction *r, const char *notebook)
 {
 	const struct text_list *list = &r->lists[ONLY_NOTEBOOK];
 	for (size_t i = 0; i < list->n; i++)
@@ -95,4 +101,192 @@ bool restriction_next(
 		}
 	}
 	return false;
+}
+
+bool restriction_has(const struct gather *g, const struct gather_file *file, int64_t process)
+{
+	return !restriction_of_users(&g->q->only) ||
+	       idmap_get(&file->wanted, process) != IDMAP_NONE;
+}
+
+const char *restriction_sql(const struct gather *g)
+{
+	return restriction_of_users(&g->q->only) ? " AND wanted(process)" : "";
+}
+
+/* wanted(PROCESS) in SQL. */
+static void is_wanted(sqlite3_context *context, int n, sqlite3_value **values)
+{
+	const struct idmap *wanted = sqlite3_user_data(context);
+	(void)n;
+	sqlite3_result_int(
+		context, idmap_get(wanted, sqlite3_value_int64(values[0])) != IDMAP_NONE);
+}
+
+static bool takes_user(const struct audit_question *q, const char *user)
+{
+	const char *group = q->group_of ? q->group_of(q->group_context, user) : NULL;
+	return restriction_takes_user(&q->only, user, group);
+}
+
+/* Notes the users of a store, and which of its processes are wanted. */
+static int read_processes(const struct gather *g, struct gather_file *file, struct err *e)
+{
+	sqlite3_stmt *stmt;
+	char last[USER_CAP] = "", user[USER_CAP], notebook[1024];
+	bool take = takes_user(g->q, last);
+	int rc = sql_prepare(file->db, &stmt, e,
+		"SELECT id, user, coalesce(notebook_path, notebook, '') FROM process ORDER BY "
+		"id");
+	while (rc == 0) {
+		rc = sql_step(stmt, e);
+		if (rc <= 0)
+			break;
+		rc = 0;
+		sql_text(stmt, 1, user, sizeof(user));
+		if (strcmp(user, last) != 0) {
+			if (names_find(&file->users, 0, user, e) == IDMAP_NONE)
+				rc = ERR_WORLD;
+			take = takes_user(g->q, user);
+			text_copy(last, sizeof(last), user);
+		}
+		sql_text(stmt, 2, notebook, sizeof(notebook));
+		if (take && rc == 0 && takes_notebook(&g->q->only, notebook) &&
+			!idmap_put(&file->wanted, sqlite3_column_int64(stmt, 0), 0))
+			rc = err_memory(e);
+	}
+	sqlite3_finalize(stmt);
+	if (rc == 0 && sqlite3_create_function(file->db, "wanted", 1,
+			       SQLITE_UTF8 | SQLITE_DETERMINISTIC, &file->wanted, is_wanted,
+			       NULL, NULL) != SQLITE_OK)
+		rc = err_memory(e);
+	return rc;
+}
+
+/* What is in the stores, of one kind: each word of an option must name some of it. */
+struct known {
+	enum restriction_kind kind;
+	size_t n;
+	bool (*is)(const struct gather *g, size_t i, const char *word);
+	const char *(*name)(const struct gather *g, size_t i);
+};
+
+static const char *user_name(const struct gather *g, size_t i)
+{
+	return g->users.items[i].text;
+}
+
+static bool is_known_user(const struct gather *g, size_t i, const char *word)
+{
+	return strcmp(user_name(g, i), word) == 0;
+}
+
+/* The hosts, and then the names that they had in the stores. */
+static const char *host_name(const struct gather *g, size_t i)
+{
+	return i < g->a->n_hosts ? g->a->hosts[i].hostname
+				 : g->records[i - g->a->n_hosts].hostname;
+}
+
+static bool is_known_host(const struct gather *g, size_t i, const char *word)
+{
+	return strcmp(host_name(g, i), word) == 0;
+}
+
+static const char *model_name(const struct gather *g, size_t i)
+{
+	return g->a->cards[i].id.name;
+}
+
+static bool is_known_model(const struct gather *g, size_t i, const char *word)
+{
+	return strcasestr(model_name(g, i), word) != NULL;
+}
+
+static bool is_known_card(const struct gather *g, size_t i, const char *word)
+{
+	return card_is_named(word, &g->a->cards[i].id);
+}
+
+/* Reports a word that names nothing, with the most similar name. */
+static int no_such(
+	const struct gather *g, const struct known *k, const char *word, struct err *e)
+{
+	const char *near = NULL;
+	size_t len = strlen(word), least = nearest_far(len) + 1;
+	for (size_t i = 0; i < k->n && k->name; i++) {
+		const char *name = k->name(g, i);
+		size_t distance = nearest_distance(name, strlen(name), word, len);
+		if (distance < least && distance < strlen(name)) {
+			least = distance;
+			near = name;
+		}
+	}
+	return err_set(e, ERR_NOTHING, "%s no %s '%s'%s%s%s",
+		g->n_files > 1 ? "the stores have" : "the store has",
+		restriction_names[k->kind], word, near ? "; did you mean '" : "",
+		near ? near : "", near ? "'?" : "");
+}
+
+/* A notebook is named whole. */
+static int check_notebooks(const struct gather *g, struct err *e)
+{
+	const struct text_list *notebooks = &g->q->only.lists[ONLY_NOTEBOOK];
+	char safe[256];
+	if (!notebooks->n || g->n_wanted)
+		return 0;
+	text_escape(safe, sizeof(safe), notebooks->items[0], strlen(notebooks->items[0]));
+	return err_set(e, ERR_NOTHING, "%s no notebook '%s' of these users",
+		g->n_files > 1 ? "the stores have" : "the store has", safe);
+}
+
+static int check_words(const struct gather *g, const struct known *k, struct err *e)
+{
+	const struct text_list *words = &g->q->only.lists[k->kind];
+	char word[TEXT_LIST_WORD_CAP];
+	for (size_t w = 0; w < words->n; w++)
+		for (const char *at = words->items[w]; text_list_word(&at, word);) {
+			size_t i = 0;
+			while (i < k->n && !k->is(g, i, word))
+				i++;
+			if (i == k->n)
+				return no_such(g, k, word, e);
+		}
+	return 0;
+}
+
+int restriction_read(struct gather *g, struct gather_file *file, struct err *e)
+{
+	idmap_finish(&file->wanted);
+	return restriction_of_users(&g->q->only) ? read_processes(g, file, e) : 0;
+}
+
+int restriction_add(struct gather *g, struct gather_file *file, struct err *e)
+{
+	for (size_t i = 0; i < file->users.n; i++)
+		if (names_find(&g->users, 0, file->users.items[i].text, e) == IDMAP_NONE)
+			return ERR_WORLD;
+	names_finish(&file->users);
+	g->n_wanted += file->wanted.n;
+	return 0;
+}
+
+int restriction_check_users(const struct gather *g, struct err *e)
+{
+	const struct known users = { ONLY_USER, g->users.n, is_known_user, user_name };
+	int rc = check_words(g, &users, e);
+	return rc ? rc : check_notebooks(g, e);
+}
+
+int restriction_check_words(struct gather *g, struct err *e)
+{
+	const struct known known[] = {
+		{ ONLY_HOST, g->a->n_hosts + g->n_records, is_known_host, host_name },
+		{ ONLY_CARD, g->a->n_cards, is_known_card, NULL },
+		{ ONLY_MODEL, g->a->n_cards, is_known_model, model_name },
+	};
+	int rc = 0;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]) && rc == 0; i++)
+		rc = check_words(g, &known[i], e);
+	return rc;
 }

@@ -18,8 +18,6 @@ bool restriction_takes_host(const struct restriction *r, const char *hostname);
 bool restriction_takes_card(const struct restriction *r, const struct audit_card *card);
 /* `group` may be NULL: none. */
 bool restriction_takes_user(const struct restriction *r, const char *user, const char *group);
-/* `notebook` is "" for a process that is none. */
-bool restriction_takes_notebook(const struct restriction *r, const char *notebook);
 
 /* A walk over what was given of one kind. Zero-initialise. */
 struct restriction_word {

@@ -3,10 +3,9 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "audit/gather_parts.h"
-#include "audit/spell_sql.h"
+#include "audit/gather.h"
+#include "audit/spells.h"
 #include "store/sql.h"
-#include "audit/wanted.h"
 
 /* What the rows of one file are read into. */
 struct spell_fold {
@@ -110,11 +109,11 @@ static bool take_spell(struct fold *f, sqlite3_value **values)
 {
 	struct spell_fold *s = f->context;
 	const struct audit *a = s->g->a;
-	uint32_t card = file_card(s->file, sqlite3_value_int64(values[AT_GPU]));
+	uint32_t card = gather_card(s->file, sqlite3_value_int64(values[AT_GPU]));
 	int64_t process = sqlite3_value_int64(values[AT_PROCESS]);
 	if (s->g->q->present_of && idmap_get(&s->file->person, process) == IDMAP_NONE)
 		return true;
-	if (card == IDMAP_NONE || !wanted_has(s->g, s->file, process))
+	if (card == IDMAP_NONE || !restriction_has(s->g, s->file, process))
 		return true;
 	const struct audit_host *host = &a->hosts[a->cards[card].host];
 	struct audit_spell item = { .host = a->cards[card].host,
@@ -167,7 +166,7 @@ int spells_add(struct gather *g, struct gather_file *file, struct err *e)
 }
 
 /* Reads what the row of its process says. */
-int spell_describe(struct gather *g, size_t index, struct err *e)
+int spells_describe(struct gather *g, size_t index, struct err *e)
 {
 	struct audit_spell *s = &g->a->spells.items[index];
 	sqlite3_stmt *stmt;

@@ -5,7 +5,7 @@
 
 #include "model/tick.h"
 #include "audit/gather.h"
-#include "audit/heat.h"
+#include "audit/hours.h"
 #include "store/sql.h"
 
 /* What the rows of one table are added to. */
@@ -92,7 +92,7 @@ static bool take_slot(struct fold *f, sqlite3_value **values)
 		return !u->failed;
 	const struct heat_slot slot = { sqlite3_value_int64(values[0]), u->seconds };
 	if (state != CARD_UNOBSERVED)
-		heat_add(u->part, &u->clock, slot, state, value_sum(values[3]));
+		hours_add(u->part, &u->clock, slot, state, value_sum(values[3]));
 	take_width(u);
 	return !u->failed;
 }
@@ -111,7 +111,7 @@ static bool take_unknown(struct fold *f, sqlite3_value **values)
 	struct usage_fold *u = f->context;
 	const struct heat_slot slot = { sqlite3_value_int64(values[0]), u->seconds };
 	if (card_of(u, values[1], CARD_USE_UNKNOWN))
-		heat_add(u->part, &u->clock, slot, CARD_USE_UNKNOWN, value_sum(values[2]));
+		hours_add(u->part, &u->clock, slot, CARD_USE_UNKNOWN, value_sum(values[2]));
 	return true;
 }
 
@@ -132,7 +132,7 @@ static bool take_heat(struct fold *f, sqlite3_value **values)
 	struct usage_fold *u = f->context;
 	const struct heat_slot slot = { sqlite3_value_int64(values[0]), u->seconds };
 	for (int state = 0; state < CARD_UNOBSERVED; state++)
-		heat_add(u->part, &u->clock, slot, state, value_sum(values[1 + state]));
+		hours_add(u->part, &u->clock, slot, state, value_sum(values[1 + state]));
 	take_width(u);
 	return true;
 }
@@ -211,7 +211,7 @@ static int read_tables(struct usage_fold *days, struct err *e)
 /* Reads the sums of the file's own cards, its heatmap and its days. */
 static int read_file(struct gather *g, struct gather_file *file, struct err *e)
 {
-	int rc = part_start(g, file, e);
+	int rc = gather_start_part(g, file, e);
 	if (rc)
 		return rc;
 	struct usage_fold days = { .g = g, .file = file, .part = &file->part->a };
@@ -248,11 +248,11 @@ static int add_file(struct gather *g, struct gather_file *file, struct err *e)
 		add_card(&g->a->cards[file->cards[i]], &part->cards[i]);
 	if (part->resolution_ms > g->a->resolution_ms)
 		g->a->resolution_ms = part->resolution_ms;
-	part_add_hours(g, file);
+	gather_add_hours(g, file);
 	return 0;
 }
 
-int gather_usage(struct gather *g, struct err *e)
+int usage_read(struct gather *g, struct err *e)
 {
 	static const struct gather_pass pass = { .read = read_file, .add = add_file };
 	return gather_each(g, &pass, e);

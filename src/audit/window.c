@@ -2,7 +2,7 @@
  * slots. */
 #include <string.h>
 
-#include "audit/gather_parts.h"
+#include "audit/gather.h"
 #include "store/sql.h"
 #include "driver/kind.h"
 
@@ -125,25 +125,6 @@ static void judge_runs(struct gather *g)
 		g->a->rules = newest->rules;
 }
 
-/* The end of the requested window: nothing is recorded in the future. */
-static int64_t requested_end(const struct audit_question *q)
-{
-	return q->until_ms < q->now_ms ? q->until_ms : q->now_ms;
-}
-
-void audit_clip(struct audit *a, const struct audit_question *q, bool past)
-{
-	a->asked_since_ms = a->since_ms = q->since_ms > 0 ? q->since_ms : 0;
-	a->asked_until_ms = a->until_ms = requested_end(q);
-	if (a->since_ms < a->oldest_ms)
-		a->since_ms = a->oldest_ms;
-	if (past && a->newest_ms >= 0 && a->newest_ms < a->until_ms)
-		a->until_ms = a->newest_ms;
-	/* A start of 0 asks for all there is. */
-	a->clipped_start = q->since_ms > 0 && a->since_ms - a->asked_since_ms > AUDIT_CLIP_MS;
-	a->clipped_end = a->asked_until_ms - a->until_ms > AUDIT_CLIP_MS;
-}
-
 /* Finds the hosts that a recorder measured; whether the audit is about none of them, as all of
  * its data was imported or invented. */
 static bool is_past(struct gather *g)
@@ -182,17 +163,17 @@ static void restrict_bounds(struct gather *g)
 		a->newest_ms = newest_ms;
 }
 
-int bounds_read(struct gather *g, struct gather_file *file, struct err *e)
+int window_read_bounds(struct gather *g, struct gather_file *file, struct err *e)
 {
 	int rc = file_bounds(file, e);
 	file->from_ms = g->q->since_ms > 0 ? g->q->since_ms : 0;
-	file->to_ms = requested_end(g->q);
+	file->to_ms = g->q->until_ms < g->q->now_ms ? g->q->until_ms : g->q->now_ms;
 	if (rc == 0 && file->from_ms < file->to_ms)
 		rc = widen(file, &file->from_ms, &file->to_ms, e);
 	return rc;
 }
 
-void bounds_add(struct gather *g, const struct gather_file *file)
+void window_add_bounds(struct gather *g, const struct gather_file *file)
 {
 	struct audit *a = g->a;
 	if (file->from_ms < g->from_ms)
@@ -209,7 +190,7 @@ void bounds_add(struct gather *g, const struct gather_file *file)
 		a->newest_ms = file->newest_ms;
 }
 
-int gather_window(struct gather *g, struct err *e)
+int window_set(struct gather *g, struct err *e)
 {
 	struct audit *a = g->a;
 	int64_t from_ms = g->from_ms, to_ms = g->to_ms;

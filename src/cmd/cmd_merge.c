@@ -11,7 +11,7 @@
 #include "cmd/cmd.h"
 #include "cmd/share/progress.h"
 #include "store/store_list.h"
-#include "audit/stores_check.h"
+#include "audit/audit.h"
 #include "store/merge.h"
 
 static const struct option_row options[] = { { 0 } };
@@ -57,7 +57,7 @@ static int merge(const char *path, const struct store_list *stores, struct err *
 		.progress = progress_step,
 		.context = &bar };
 	file_allow_many();
-	int rc = stores_check(wish.paths, wish.n_paths, &simulated, &hosts, e);
+	int rc = audit_check_stores(wish.paths, wish.n_paths, &simulated, &hosts, e);
 	if (rc == 0) {
 		progress_hold_signals(&bar);
 		rc = store_merge(&wish, &summary, e);

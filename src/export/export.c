@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "audit/spell_sql.h"
+#include "audit/spells.h"
 #include "store/sql.h"
 #include "driver/kind.h"
 #include "store/store.h"

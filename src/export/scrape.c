@@ -11,7 +11,7 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "present/cards_now.h"
-#include "audit/spell_sql.h"
+#include "audit/spells.h"
 #include "store/sql.h"
 #include "store/policy/policy_more.h"
 #include "store/statusfile.h"

@@ -4,7 +4,7 @@
 #define GUA_FLEET_METER_H
 
 #include "base/err.h"
-#include "audit/names.h"
+#include "base/names.h"
 
 /* The two edges of a window. */
 enum edge { EDGE_START, EDGE_END, EDGES };

@@ -4,7 +4,7 @@
 
 #include "fleet/fleet.h"
 #include "model/audit.h"
-#include "audit/names.h"
+#include "base/names.h"
 
 enum roster_state {
 	ROSTER_MISSING, /* expected, and never seen in the look-back */

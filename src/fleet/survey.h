@@ -7,7 +7,7 @@
 #include "fleet/fleet.h"
 #include "fleet/meter.h"
 #include "audit/audit.h"
-#include "audit/heat.h"
+#include "audit/hours.h"
 
 /* How far from an edge a value may be. */
 enum { LOOK_S = 600, LONG_LOOK_S = 86400, HOUR_S = 3600 };

@@ -176,7 +176,7 @@ static int add_card(struct survey *s, const struct meter_row *row, struct err *e
 	card->ms[CARD_UNOBSERVED] = rest_ms > 0 ? rest_ms : 0;
 	card->first_seen_ms = llround(1000 * from);
 	card->last_seen_ms = llround(1000 * to);
-	days_add_window(&s->a->days, card->first_seen_ms, card->last_seen_ms);
+	hours_add_window(&s->a->days, card->first_seen_ms, card->last_seen_ms);
 	s->a->hosts[card->host].n_cards++;
 	return 0;
 }
@@ -287,11 +287,11 @@ int survey_fill(struct survey *s, struct err *e)
 	if (rc)
 		return rc;
 	survey_settle_hours(s);
-	days_settle(&s->a->days);
+	hours_settle(&s->a->days);
 	if (s->a->of_users)
 		rc = survey_user_hours(s, e);
 	if (rc == 0)
-		rc = gather_costs(&g, e);
+		rc = audit_cost_cards(&g, e);
 	if (rc == 0)
 		rc = survey_users(s, e);
 	set_fleet(s, e);

@@ -54,7 +54,7 @@ static void book(struct survey *s, struct stretch span, int state, int64_t ms)
 			end = span.to;
 		part = llabs(part) < llabs(left) ? part : left;
 		const struct heat_slot slot = { (int64_t)floor(at), (int64_t)ceil(end - at) };
-		heat_add(s->a, &s->clock, slot, state, part);
+		hours_add(s->a, &s->clock, slot, state, part);
 		left -= part;
 		at = end;
 	}
@@ -327,7 +327,7 @@ int survey_hours(struct survey *s, struct err *e)
 	s->a->since_ms = llround(1000 * s->edges[EDGE_START]);
 	s->a->until_ms = llround(1000 * s->edges[EDGE_END]);
 	s->clock.days_only = s->a->of_users;
-	int rc = gather_days(&g, e);
+	int rc = hours_make_days(&g, e);
 	begin(&h);
 	if (rc == 0 && h.n > 0 && s->n_hosts)
 		rc = read_hours(&h, e);
@@ -366,7 +366,7 @@ int survey_user_hours(struct survey *s, struct err *e)
 		{ .family = FAMILY_SQUATTING, .label = "identity", .state = HOLDER_SQUATTING },
 	};
 	int rc = 0;
-	days_clear(&s->a->days);
+	hours_clear(&s->a->days);
 	s->clock.days_only = false;
 	struct hours h = hours_of(s, families[0]);
 	h.of.rows = &s->users;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "fleet/survey_fill.h"
-#include "audit/breakdown.h"
-#include "audit/cost.h"
+#include "audit/gather.h"
+#include "audit/audit.h"
 
 struct filling {
 	struct survey *s;
@@ -36,7 +36,7 @@ static int add_pair(struct filling *f, struct pair *pair, struct err *e)
 	own->active_share_ms = own->ms[HOLDER_ACTIVE];
 	own->idle_share_ms = own->ms[HOLDER_IDLE_HELD];
 	memcpy(pair->presence_ms, own->ms, sizeof(pair->presence_ms));
-	cost_of_holder(own, &f->s->a->cards[pair->card]);
+	audit_cost_holder(own, &f->s->a->cards[pair->card]);
 	audit_sums_add(&f->users.items[pair->user].sums, own);
 	return f->s->q->by.n ? breakdown_add(&f->breakdown, 0, pair, e) : 0;
 }
@@ -50,7 +50,7 @@ static int add_user(struct filling *f, const struct meter_row *row, struct err *
 	size_t host = f->s->hosts[row->host].index;
 	size_t first = f->first_card[host], end = f->first_card[host + 1];
 	int64_t left[3], weights[3] = { 0 };
-	uint32_t user = users_find(&f->users, row->name, e);
+	uint32_t user = holders_find_user(&f->users, row->name, e);
 	if (user == IDMAP_NONE)
 		return ERR_WORLD;
 	for (size_t k = 0; k < 3; k++) {
@@ -110,11 +110,11 @@ int survey_users(struct survey *s, struct err *e)
 	if (rc == 0)
 		rc = breakdown_end(&f.breakdown, e);
 	if (rc == 0)
-		rc = users_hand_over(&f.users, s->a, e);
+		rc = holders_hand_over_users(&f.users, s->a, e);
 	if (rc == 0)
 		drop_idle(s->a);
 	breakdown_finish(&f.breakdown);
-	users_finish(&f.users);
+	holders_finish_users(&f.users);
 	free(f.first_card);
 	return rc;
 }

@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "base/timetext.h"
 #include "model/xid.h"
-#include "audit/event_rows.h"
+#include "audit/events.h"
 #include "report/report_parts.h"
 #include "driver/kind.h"
 

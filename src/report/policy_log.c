@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "base/timetext.h"
 #include "model/session.h"
-#include "audit/names.h"
+#include "base/names.h"
 #include "report/report_parts.h"
 
 #define OF(member) offsetof(struct policy_log_line, member)

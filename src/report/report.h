@@ -3,7 +3,7 @@
 #define GUA_REPORT_REPORT_H
 
 #include "model/report.h"
-#include "audit/order.h"
+#include "audit/audit.h"
 
 struct report_request {
 	struct by by;

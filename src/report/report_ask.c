@@ -44,7 +44,7 @@ static int read_request(
 	size_t top = w->top < 0 ? 0 : (size_t)w->top;
 	bool calm = w->top < 0 && w->people;
 	*request = (struct report_request){
-		.order = order_of(w->sort),
+		.order = audit_order_of(w->sort),
 		.top = calm ? TOP_PEOPLE : top,
 		.top_inner = calm ? TOP_PEOPLE_INNER : top,
 		.rest = w->people,
@@ -184,7 +184,7 @@ int report_answer(struct report_answer *answer, const struct report_asked *asked
 	const struct audit_question *q = &asked->question;
 	struct store_fault *faults = calloc(q->n_paths + 1, sizeof(*faults));
 	int rc = faults ? audit_windows(answer, asked, faults, e) : err_memory(e);
-	store_faults_free(faults, q->n_paths);
+	gather_free_faults(faults, q->n_paths);
 	if (rc == 0 && answer->empty)
 		return no_data(&answer->audit, q, e);
 	if (rc)

@@ -6,7 +6,7 @@
 
 #include "base/shares.h"
 #include "base/str.h"
-#include "audit/cost.h"
+#include "audit/audit.h"
 #include "report/report_bill.h"
 
 #define KWH_MJ 3.6e9
@@ -67,11 +67,11 @@ static void add_others(struct bill *b)
 	struct audit_cost used = { 0 }, free_time = { 0 }, unobserved = { 0 };
 	for (size_t i = 0; i < b->a->n_cards; i++) {
 		const struct audit_card *card = &b->a->cards[i];
-		cost_add_card(&used, card, 0, COST_HELD_PARTS);
-		cost_add_card(&free_time, card, COST_TRULY_IDLE, COST_TRULY_IDLE + 1);
-		cost_add_card(&unobserved, card, COST_UNOBSERVED, COST_UNOBSERVED + 1);
+		audit_cost_card(&used, card, 0, COST_HELD_PARTS);
+		audit_cost_card(&free_time, card, COST_TRULY_IDLE, COST_TRULY_IDLE + 1);
+		audit_cost_card(&unobserved, card, COST_UNOBSERVED, COST_UNOBSERVED + 1);
 	}
-	cost_subtract(&used, &b->a->held_cost);
+	audit_cost_subtract(&used, &b->a->held_cost);
 	used.money[COST_SQUATTING] = 0;
 	if (used.energy_mj < 1) /* what rounding leaves over is not known energy */
 		used.energy_ms = 0;
@@ -140,7 +140,7 @@ static int compare_lines(const void *x, const void *y)
 /* Adds a line to a sum of lines. */
 static void sum_up(const struct bill *b, struct bill_line *sum, const struct bill_line *line)
 {
-	cost_add(&sum->cost, &line->cost);
+	audit_cost_add(&sum->cost, &line->cost);
 	bill_add(&sum->cents, &line->cents);
 	set_amounts(b, sum);
 	for (int i = 0; i < AMOUNTS; i++) {

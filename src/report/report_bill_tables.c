@@ -6,7 +6,7 @@
 
 #include "base/str.h"
 #include "model/card_name.h"
-#include "audit/cost.h"
+#include "audit/audit.h"
 #include "report/report_bill.h"
 
 double cost_money(const struct audit_cost *cost, size_t part)
@@ -237,7 +237,7 @@ bool bill_list_cards(struct table *t, const struct audit *a, const struct bill_c
 	struct card_line total = { .label = "total", .name = "" };
 	*t = (struct table)TABLE_OF(card_columns);
 	for (size_t i = 0; i < n && costs && each; i++) {
-		cost_add_card(&costs[i], &a->cards[i], 0, COST_PARTS);
+		audit_cost_card(&costs[i], &a->cards[i], 0, COST_PARTS);
 		each[i] = &costs[i];
 	}
 	bool fits = costs && each && cents && bill_divide(each, n, all, cents);
@@ -245,7 +245,7 @@ bool bill_list_cards(struct table *t, const struct audit *a, const struct bill_c
 		struct card_line line = { .cost = costs[i], .cents = cents[i] };
 		show_card(&line, a, &a->cards[i]);
 		table_add(t, &line);
-		cost_add(&total.cost, &costs[i]);
+		audit_cost_add(&total.cost, &costs[i]);
 		bill_add(&total.cents, &cents[i]);
 	}
 	if (fits && n > 1)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "model/card_name.h"
-#include "audit/cost.h"
+#include "audit/audit.h"
 #include "report/report_bill.h"
 
 /* The rows of hosts are struct audit_host itself; "" is unknown. */
@@ -199,7 +199,7 @@ static struct cell card_energy(const void *row, size_t state)
 static struct cell card_money(const void *row, size_t part)
 {
 	struct audit_cost cost = { 0 };
-	cost_add_card(&cost, &((const struct card_row *)row)->card, 0, COST_PARTS);
+	audit_cost_card(&cost, &((const struct card_row *)row)->card, 0, COST_PARTS);
 	return cell_number(cost_money(&cost, part));
 }
 

@@ -210,7 +210,7 @@ static int compare_pairs(const void *x, const void *y, void *order)
 	const struct user_pair *p = x, *q = y;
 	if (!p->now != !q->now)
 		return !p->now - !q->now;
-	int difference = order_compare(*(const enum order *)order,
+	int difference = audit_order_compare(*(const enum order *)order,
 		p->now ? &p->now->sums : &p->before->sums,
 		q->now ? &q->now->sums : &q->before->sums);
 	return difference ? difference : compare_names(x, y);
@@ -238,7 +238,7 @@ static void add_hours(const struct audit_identity *who, int64_t *held_ms, int64_
 	if (!who)
 		return;
 	*held_ms = audit_holder_ms(who->sums.ms);
-	*unused_ms = sums_waste(&who->sums);
+	*unused_ms = audit_waste(&who->sums);
 }
 
 #define OF(member) offsetof(struct report_user_change, member)

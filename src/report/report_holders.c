@@ -71,7 +71,7 @@ static struct cell holder_unused(const void *row, size_t of)
 	if (is_of_shares(row))
 		return cell_number(part_of(sums->ms[HOLDER_IDLE_HELD], held_ms(row)));
 	return cell_number(
-		part_of(sums_waste(sums), held_ms(row) - sums->ms[HOLDER_USE_UNKNOWN]));
+		part_of(audit_waste(sums), held_ms(row) - sums->ms[HOLDER_USE_UNKNOWN]));
 }
 
 static struct cell holder_share(const void *row, size_t of)

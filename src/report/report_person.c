@@ -21,7 +21,7 @@ static size_t rank_of(const struct audit *a, const struct audit_identity *who)
 {
 	size_t rank = 1;
 	for (size_t i = 0; i < a->n_identities; i++)
-		rank += sums_waste(&a->identities[i].sums) > sums_waste(&who->sums);
+		rank += audit_waste(&a->identities[i].sums) > audit_waste(&who->sums);
 	return rank;
 }
 
@@ -59,14 +59,14 @@ void report_about(struct report *r, const char *name, const struct report_other 
 	if (now) {
 		p->held_ms = audit_holder_ms(now->sums.ms);
 		p->used_ms = now->sums.ms[HOLDER_ACTIVE];
-		p->unused_ms = sums_waste(&now->sums);
+		p->unused_ms = audit_waste(&now->sums);
 		p->cost = cost_money(&now->sums.cost, COST_IDLE_HELD);
 		p->rank = rank_of(other->audit, now);
 	}
 	if (before) {
 		p->held_before_ms = audit_holder_ms(before->sums.ms);
 		p->used_before_ms = before->sums.ms[HOLDER_ACTIVE];
-		p->unused_before_ms = sums_waste(&before->sums);
+		p->unused_before_ms = audit_waste(&before->sums);
 		p->cost_before = cost_money(&before->sums.cost, COST_IDLE_HELD);
 	}
 	add_releases(r, other->audit);

@@ -50,7 +50,7 @@ static void add_unused(struct report *r, const struct audit *a)
 {
 	char unused[HOURS_TEXT_CAP], held[HOURS_TEXT_CAP], idle[HOURS_TEXT_CAP];
 	char squatting[HOURS_TEXT_CAP], of[USER_CAP + 64];
-	hours_text(unused, sums_waste(&r->held));
+	hours_text(unused, audit_waste(&r->held));
 	hours_text(held, r->held_ms);
 	hours_text(idle, r->held.ms[HOLDER_IDLE_HELD]);
 	hours_text(squatting, r->held.ms[HOLDER_SQUATTING]);

@@ -59,7 +59,7 @@ static int compare_rows(const void *x, const void *y, void *sorting)
 	if (from->by.kinds[s->level] == IDENTITY_CARD && order == ORDER_DEFAULT)
 		return compare_names(IDENTITY_CARD, p, q);
 	if (from->measures[s->level] != MEASURE_CARDS || order != ORDER_DEFAULT)
-		difference = order_compare(order, &p->sums, &q->sums);
+		difference = audit_order_compare(order, &p->sums, &q->sums);
 	return difference ? difference : compare_names(from->by.kinds[s->level], p, q);
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "audit/audit.h"
-#include "audit/idmap.h"
+#include "base/idmap.h"
 
 #define NOON 1793620800LL /* 2026-11-02 12:00 UTC */
 

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "audit/crew.h"
+#include "base/crew.h"
 
 enum { ITEMS = 200 };
 

@@ -1,6 +1,6 @@
-/* The events of stores, one by one. Only for audit/. */
-#ifndef GUA_AUDIT_EVENT_ROWS_H
-#define GUA_AUDIT_EVENT_ROWS_H
+/* The events of stores, one by one. */
+#ifndef GUA_AUDIT_EVENTS_H
+#define GUA_AUDIT_EVENTS_H
 
 #include "audit/gather.h"
 

@@ -1,8 +1,7 @@
 /* Does the same work on many items with several threads, and takes the results one after the
- * other, in the order of the items: what is made of them does not depend on the threads. Only
- * for audit/. */
-#ifndef GUA_AUDIT_CREW_H
-#define GUA_AUDIT_CREW_H
+ * other, in the order of the items: what is made of them does not depend on the threads. */
+#ifndef GUA_BASE_CREW_H
+#define GUA_BASE_CREW_H
 
 #include <stdbool.h>
 #include <stddef.h>

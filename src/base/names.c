@@ -1,5 +1,5 @@
 /* Names in a hash table with linear probing, at most half full. */
-#include "audit/names.h"
+#include "base/names.h"
 
 #include <stdlib.h>
 #include <string.h>

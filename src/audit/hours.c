@@ -1,11 +1,12 @@
-/* The days of an audit's window: the time of all cards in each. */
+/* The time of all cards by hour of the week and by day, in local time. */
+#include "audit/hours.h"
+
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/period.h"
 #include "base/timetext.h"
 #include "audit/gather.h"
-#include "audit/heat.h"
 
 enum { DAY_S = 86400, MOST_DAYS = 200 * 366 };
 
@@ -22,7 +23,7 @@ static int64_t within(int64_t ms, const struct audit *a)
 	return ms < a->since_ms ? a->since_ms : ms > a->until_ms ? a->until_ms : ms;
 }
 
-int gather_days(struct gather *g, struct err *e)
+int hours_make_days(struct gather *g, struct err *e)
 {
 	struct audit *a = g->a;
 	struct audit_days *d = &a->days;
@@ -48,7 +49,8 @@ int gather_days(struct gather *g, struct err *e)
 	return 0;
 }
 
-void days_add(struct audit_days *d, int64_t local_s, int state, int64_t ms)
+/* Adds to the day of a local time (seconds since 1970 on the wall). */
+static void add_to_day(struct audit_days *d, int64_t local_s, int state, int64_t ms)
 {
 	int64_t day = local_s / DAY_S - (local_s % DAY_S < 0) - d->first;
 	/* A slot that the window cuts is taken whole: it may begin before the first day. */
@@ -58,7 +60,7 @@ void days_add(struct audit_days *d, int64_t local_s, int state, int64_t ms)
 	d->items[day].ms[state] += ms;
 }
 
-void days_add_window(struct audit_days *d, int64_t from_ms, int64_t to_ms)
+void hours_add_window(struct audit_days *d, int64_t from_ms, int64_t to_ms)
 {
 	for (size_t i = 0; i < d->n; i++) {
 		struct audit_day *day = &d->items[i];
@@ -69,7 +71,7 @@ void days_add_window(struct audit_days *d, int64_t from_ms, int64_t to_ms)
 	}
 }
 
-void days_settle(struct audit_days *d)
+void hours_settle(struct audit_days *d)
 {
 	for (size_t i = 0; i < d->n; i++) {
 		struct audit_day *day = &d->items[i];
@@ -80,9 +82,59 @@ void days_settle(struct audit_days *d)
 	}
 }
 
-void days_clear(struct audit_days *d)
+void hours_clear(struct audit_days *d)
 {
 	for (size_t i = 0; i < d->n; i++)
 		for (int state = 0; state < CARD_STATES; state++)
 			d->items[i].ms[state] *= state == CARD_UNOBSERVED;
+}
+
+enum { QUARTER_S = 900, HOUR_S = 3600 };
+
+/* Offset from UTC in seconds at `t`. Looked up once for each hour, which is exact enough for an
+ * hour of the week. */
+static int64_t zone_offset(struct heat_clock *h, int64_t t)
+{
+	if (h->utc)
+		return 0;
+	int64_t hour = t - t % HOUR_S;
+	if (h->hour != hour || hour == 0) {
+		h->hour = hour;
+		h->offset_s = (int64_t)moment_fields(hour * 1000, false).tm_gmtoff;
+	}
+	return h->offset_s;
+}
+
+/* Adds to the hour of the week, which has no place for time of unknown use, and to the day. */
+static void add_at(
+	struct audit *a, const struct heat_clock *h, int64_t local_s, int state, int64_t ms)
+{
+	add_to_day(&a->days, local_s, state, ms);
+	if (state >= CARD_UNOBSERVED || h->days_only)
+		return;
+	int64_t days = local_s / 86400, second = local_s % 86400;
+	if (second < 0) {
+		second += 86400;
+		days--;
+	}
+	int64_t dow = (days % 7 + 7 + 4) % 7; /* 1970 began on a Thursday */
+	a->heat[dow][second / HOUR_S].ms[state] += ms;
+}
+
+void hours_add(
+	struct audit *a, struct heat_clock *h, struct heat_slot slot, int state, int64_t ms)
+{
+	int64_t offset = zone_offset(h, slot.start);
+	if (slot.seconds < HOUR_S || offset % HOUR_S == 0) {
+		add_at(a, h, slot.start + offset, state, ms);
+		return;
+	}
+	/* An hour of UTC may overlap two local hours (in India, for example): add it in
+	 * quarters. */
+	int64_t left = ms;
+	for (int64_t at = 0; at < HOUR_S; at += QUARTER_S) {
+		int64_t part = at + QUARTER_S == HOUR_S ? left : ms / 4;
+		add_at(a, h, slot.start + at + offset, state, part);
+		left -= part;
+	}
 }

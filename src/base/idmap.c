@@ -1,5 +1,5 @@
 /* Open addressing with linear probing, at most half full. */
-#include "audit/idmap.h"
+#include "base/idmap.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* Numbers names in the order in which they are first seen: the same name within the same scope
- * has the same number. Only for audit/. */
-#ifndef GUA_AUDIT_NAMES_H
-#define GUA_AUDIT_NAMES_H
+ * has the same number. */
+#ifndef GUA_BASE_NAMES_H
+#define GUA_BASE_NAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "audit/idmap.h"
+#include "base/idmap.h"
 
 struct name {
 	const char *text;

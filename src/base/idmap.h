@@ -1,6 +1,6 @@
-/* A map from a store's ids to indexes of an array: open addressing, nothing is ever removed. */
-#ifndef GUA_AUDIT_IDMAP_H
-#define GUA_AUDIT_IDMAP_H
+/* A map from ids to indexes of an array: open addressing, nothing is ever removed. */
+#ifndef GUA_BASE_IDMAP_H
+#define GUA_BASE_IDMAP_H
 
 #include <stdbool.h>
 #include <stddef.h>

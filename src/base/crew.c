@@ -1,6 +1,6 @@
 /* Each thread takes the next item, works on it, and waits for its turn to hand over the
  * result. */
-#include "audit/crew.h"
+#include "base/crew.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
-/* SQL about idle spells. Only for audit/. */
-#ifndef GUA_AUDIT_SPELL_SQL_H
-#define GUA_AUDIT_SPELL_SQL_H
+/* SQL about idle spells. */
+#ifndef GUA_AUDIT_SPELLS_H
+#define GUA_AUDIT_SPELLS_H
 
 /* Which rows of "open_spell AS o" are spells: those that are long enough by the rule of their
  * host's newest run. When a recorder has stopped, a spell that went on is in the table spell
