@@ -8,7 +8,7 @@
 #include "cmd/share/configure.h"
 #include "cmd/share/cmd_window.h"
 #include "base/str.h"
-#include "policy/present.h"
+#include "policy/sessions_now.h"
 #include "policy/rules.h"
 
 struct enforce_options {
@@ -49,7 +49,7 @@ int enforce_release(struct enforce *x);
 
 /* What a user asks the service about a session. */
 struct enforce_question {
-	struct present *present;
+	struct sessions_now *present;
 	uint32_t pid, uid;
 	bool json, utc;
 };

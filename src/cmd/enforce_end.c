@@ -67,7 +67,7 @@ static int take_keep(void *context, const struct policy_keep *k)
 
 /* The session of a case as the store knows it now; NULL: it is not there. */
 static const struct session_facts *find_facts(
-	const struct present *now, const struct ending_case *c)
+	const struct sessions_now *now, const struct ending_case *c)
 {
 	for (size_t i = 0; i < now->history.n_processes; i++) {
 		const struct idle_process *p = &now->history.processes[i];
@@ -83,12 +83,12 @@ static const struct session_facts *find_facts(
 static int check_exemptions(
 	const struct enforce_end *x, const struct ending_case *c, int64_t now_ms, struct err *e)
 {
-	struct present now = { .db = x->enforcer->db,
+	struct sessions_now now = { .db = x->enforcer->db,
 		.root = x->enforcer->root,
 		.now_ms = now_ms,
 		.brief = true };
 	struct policy policy = x->enforcer->policy;
-	int rc = present_read(&now, e);
+	int rc = sessions_now_read(&now, e);
 	const struct session_facts *f = rc == 0 ? find_facts(&now, c) : NULL;
 	policy.history = &now.history;
 	const struct config_exemption *exempt =
@@ -99,7 +99,7 @@ static int check_exemptions(
 		rc = err_set(e, ERR_NOTHING, "it is exempt: %s", f->exemption);
 	else if (exempt)
 		rc = err_set(e, ERR_NOTHING, "it is exempt: [exempt %s]", exempt->name);
-	present_finish(&now);
+	sessions_now_finish(&now);
 	return rc;
 }
 

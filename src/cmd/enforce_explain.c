@@ -10,7 +10,7 @@
 #include "base/timetext.h"
 #include "cmd/enforce.h"
 #include "policy/judge.h"
-#include "policy/present.h"
+#include "policy/sessions_now.h"
 #include "policy/trust.h"
 #include "policy/user_talk.h"
 #include "report/report_parts.h"
@@ -20,7 +20,7 @@
 
 struct explanation {
 	const struct enforce *x;
-	struct present *now;
+	struct sessions_now *now;
 	uint32_t pid;
 	size_t session;
 	const struct session_facts *f;
@@ -81,7 +81,7 @@ static void add_clock(struct str *out, const struct explanation *ex)
 static void add_evidence(struct str *out, const struct explanation *ex)
 {
 	const struct idle_history *h = &ex->now->history;
-	struct open_spans spans = present_spans(ex->now, ex->session);
+	struct open_spans spans = sessions_now_spans(ex->now, ex->session);
 	char held[48], since[48], last[48], label[CARD_LABEL_CAP];
 	enforce_moment(ex->x, last, sizeof(last), h->last_tick_ms);
 	for (size_t i = 0; i < spans.n && i < MOST_SPANS; i++) {
@@ -145,7 +145,7 @@ static void add_exemptions(struct exemptions *x)
 	const struct explanation *ex = x->ex;
 	const struct config_blocks *all = &ex->x->policy.config->exemptions;
 	char until[48], text[96];
-	present_exemptions(ex->now, ex->session, take_builtin, x);
+	sessions_now_exemptions(ex->now, ex->session, take_builtin, x);
 	if (!x->builtin && !x->json)
 		str_add(x->out, "  no   built-in\n");
 	for (size_t i = 0; i < all->n; i++)
@@ -452,14 +452,15 @@ static int parse_pid(const char *text, uint32_t *pid, struct err *e)
 	return 0;
 }
 
-static int look(struct enforce *x, struct explanation *ex, struct present *now, struct err *e)
+static int look(
+	struct enforce *x, struct explanation *ex, struct sessions_now *now, struct err *e)
 {
 	if (!now->history.any_run || (!now->history.running && now->history.n_sessions == 0))
 		return err_set(e, ERR_WORLD,
 			"no recorder is running on %s, so the present is not known; start one "
 			"with 'gua start'",
 			x->db);
-	int64_t session = ex->brief ? (int64_t)ex->session : present_find(now, ex->pid);
+	int64_t session = ex->brief ? (int64_t)ex->session : sessions_now_find(now, ex->pid);
 	if (session < 0)
 		return err_set(e, ERR_NOTHING,
 			"process %u holds no card at the last tick; 'gua who' lists those that "
@@ -598,7 +599,7 @@ int enforce_explain(struct enforce *x)
 {
 	struct err e = { 0 };
 	struct str out = { 0 };
-	struct present now = { .db = x->db,
+	struct sessions_now now = { .db = x->db,
 		.root = x->o->root ? x->o->root : "",
 		.now_ms = x->now_ms,
 		.policy = &x->policy };
@@ -608,9 +609,9 @@ int enforce_explain(struct enforce *x)
 		return cmd_fail(x->self, &e);
 	if (access(x->db, R_OK) != 0 && errno == EACCES)
 		return ask_service(x, ex.pid);
-	rc = present_read(&now, &e);
+	rc = sessions_now_read(&now, &e);
 	if (rc == 0)
 		rc = explain(x, &ex, &out, &e);
-	present_finish(&now);
+	sessions_now_finish(&now);
 	return rc ? cmd_fail(x->self, &e) : cmd_print(x->self, &out);
 }

@@ -15,7 +15,7 @@ struct enforce_users {
 	char path[PATH_MAX];
 	int64_t now_ms;
 	/* The present, read for a request and kept for the next ones. */
-	struct present present;
+	struct sessions_now present;
 	bool read;
 	int64_t until_us; /* it is as good as new */
 };
@@ -26,7 +26,7 @@ enum { PART = 20 };
 static void forget_present(struct enforce_users *u)
 {
 	if (u->read)
-		present_finish(&u->present);
+		sessions_now_finish(&u->present);
 	u->read = false;
 }
 
@@ -36,12 +36,12 @@ static int read_present(struct enforce_users *u, struct err *e)
 	if (u->read && begin_us < u->until_us)
 		return 0;
 	forget_present(u);
-	u->present = (struct present){ .db = u->enforcer->db,
+	u->present = (struct sessions_now){ .db = u->enforcer->db,
 		.root = u->enforcer->root,
 		.now_ms = u->now_ms,
 		.policy = &u->enforcer->policy };
 	u->read = true;
-	int rc = present_read(&u->present, e);
+	int rc = sessions_now_read(&u->present, e);
 	int64_t now_us = clock_monotonic_us();
 	u->until_us = now_us + (now_us - begin_us) * PART;
 	if (rc)

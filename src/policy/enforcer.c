@@ -24,7 +24,7 @@
 struct work {
 	struct enforcer *x;
 	int64_t now_ms;
-	struct present now;
+	struct sessions_now now;
 	struct session_facts *facts;
 	struct policy_state *states, *old;
 	struct verdict *verdicts;
@@ -40,7 +40,7 @@ struct work {
 
 static void finish(struct work *w)
 {
-	present_finish(&w->now);
+	sessions_now_finish(&w->now);
 	free(w->facts);
 	free(w->states);
 	free(w->old);
@@ -145,18 +145,18 @@ static int take_keep(void *context, const struct policy_keep *k)
 static int read_present(struct work *w, bool brief)
 {
 	struct enforcer *x = w->x;
-	present_finish(&w->now);
-	w->now = (struct present){
+	sessions_now_finish(&w->now);
+	w->now = (struct sessions_now){
 		.db = x->db, .root = x->root, .now_ms = w->now_ms, .brief = brief
 	};
 	w->now.policy = &x->policy;
-	int rc = present_read(&w->now, w->e);
+	int rc = sessions_now_read(&w->now, w->e);
 	for (size_t i = 0; rc == 0 && brief && i < w->now.history.n_sessions; i++) {
 		struct idle_session *s = &w->now.history.sessions[i];
 		s->used_ms = used_of(x, &w->now.facts[i]);
 	}
 	if (rc == 0 && brief)
-		present_judge_again(&w->now);
+		sessions_now_judge_again(&w->now);
 	x->policy.history = &w->now.history;
 	return rc;
 }
@@ -526,7 +526,7 @@ int enforcer_pass(struct enforcer *x, int64_t now_ms, struct err *e)
 	struct policy_span day = { now_ms - 24 * HOUR_MS, INT64_MAX };
 	struct pass pass = { 0 };
 	int rc = read_present(&w, true);
-	if (rc == 0 && !present_is_known(&w.now)) {
+	if (rc == 0 && !sessions_now_is_known(&w.now)) {
 		x->last = (struct policy_pass){ .at_ms = now_ms };
 		text_copy(x->last.note, sizeof(x->last.note),
 			"nothing was judged: no recorder has written in the last minutes");

@@ -6,13 +6,13 @@
 
 #include "base/str.h"
 #include "policy/pass.h"
-#include "policy/present.h"
+#include "policy/sessions_now.h"
 #include "store/policy/policy_more.h"
 
 /* A step of a session, while the pass goes on. */
 struct enforcer_step {
 	const struct policy *policy;
-	const struct present *now;
+	const struct sessions_now *now;
 	size_t session; /* index in now->facts; SIZE_MAX: it holds nothing any more */
 	const struct session_facts *facts;
 	const struct verdict *verdict;
@@ -49,7 +49,7 @@ struct enforcer_cpu {
 /* Zero-initialise and set what is the caller's. */
 struct enforcer {
 	struct policy policy;  /* history is set by each pass */
-	const char *db, *root; /* as in struct present */
+	const char *db, *root; /* as in struct sessions_now */
 	struct policy_file *file;
 	const char *config_hash;
 	struct enforcer_hooks hooks;

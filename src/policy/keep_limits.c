@@ -21,7 +21,7 @@ static int refuse(struct keep_answer *a, const char *why)
 }
 
 static const struct idle_process *find_process(
-	const struct present *now, const struct user_request *r)
+	const struct sessions_now *now, const struct user_request *r)
 {
 	for (size_t i = 0; i < now->history.n_processes; i++)
 		if (now->history.processes[i].pid == r->pid &&
@@ -164,13 +164,13 @@ int keep_limits_apply(const struct keep_limits *l, const struct user_request *r,
 
 /* A keep whose session is not there under its name, while its process is. */
 struct moved {
-	const struct present *now;
+	const struct sessions_now *now;
 	char session[SESSION_KEY_CAP];
 	struct policy_keep keep;
 	const char *key; /* of the session that the process is in */
 };
 
-static bool is_present(const struct present *now, const char *key)
+static bool is_present(const struct sessions_now *now, const char *key)
 {
 	for (size_t i = 0; i < now->history.n_sessions; i++)
 		if (strcmp(now->history.sessions[i].key, key) == 0)
@@ -198,7 +198,7 @@ static int find_moved(void *context, const struct policy_keep *k)
 	return 0;
 }
 
-int keep_limits_follow(struct policy_file *f, const struct present *now, struct err *e)
+int keep_limits_follow(struct policy_file *f, const struct sessions_now *now, struct err *e)
 {
 	const struct policy_span span = { now->now_ms, now->now_ms + 1 };
 	struct moved m = { .now = now };

@@ -7,7 +7,7 @@
 
 struct keep_limits {
 	struct enforcer *x;
-	const struct present *now; /* read a moment ago */
+	const struct sessions_now *now; /* read a moment ago */
 	int64_t now_ms;
 };
 
@@ -25,6 +25,6 @@ int keep_limits_apply(const struct keep_limits *l, const struct user_request *r,
 
 /* A session gets another name when the name of its user or notebook becomes known later. Its
  * keeps follow the process for which they were asked. */
-int keep_limits_follow(struct policy_file *f, const struct present *now, struct err *e);
+int keep_limits_follow(struct policy_file *f, const struct sessions_now *now, struct err *e);
 
 #endif

@@ -1,12 +1,12 @@
 /* The sessions that hold a card now, with the facts about each: from the store, and what /proc
  * says about built-in exemptions. */
-#ifndef GUA_POLICY_PRESENT_H
-#define GUA_POLICY_PRESENT_H
+#ifndef GUA_POLICY_SESSIONS_NOW_H
+#define GUA_POLICY_SESSIONS_NOW_H
 
 #include "policy/rules.h"
 
 /* Zero-initialise; set what is the caller's. */
-struct present {
+struct sessions_now {
 	const char *db;
 	const char *root; /* of /proc; NULL: do not look at processes */
 	int64_t now_ms;
@@ -15,24 +15,24 @@ struct present {
 	/* Results. */
 	struct idle_history history;
 	struct session_facts *facts; /* one for each session of the history */
-	uint32_t *spans; /* indexes of h->spans, session by session: see present_spans() */
+	uint32_t *spans; /* indexes of h->spans, session by session: see sessions_now_spans() */
 	size_t *first;
 };
 
 /* Finish *p even after a failure. */
-int present_read(struct present *p, struct err *e);
+int sessions_now_read(struct sessions_now *p, struct err *e);
 /* Makes the facts once more, after the caller has set used_ms of sessions. */
-void present_judge_again(struct present *p);
-void present_finish(struct present *p);
+void sessions_now_judge_again(struct sessions_now *p);
+void sessions_now_finish(struct sessions_now *p);
 
 /* Whether the store can say anything about now: a recorder runs and its last tick is recent. */
-bool present_is_known(const struct present *p);
-struct open_spans present_spans(const struct present *p, size_t session);
+bool sessions_now_is_known(const struct sessions_now *p);
+struct open_spans sessions_now_spans(const struct sessions_now *p, size_t session);
 /* Calls `take` with every built-in exemption of a session's processes. */
-typedef void (*present_exemption_taker)(void *context, uint32_t pid, const char *why);
-void present_exemptions(
-	const struct present *p, size_t session, present_exemption_taker take, void *context);
+typedef void (*sessions_now_exemption_taker)(void *context, uint32_t pid, const char *why);
+void sessions_now_exemptions(const struct sessions_now *p, size_t session,
+	sessions_now_exemption_taker take, void *context);
 /* The session of a process; -1: it holds no card. */
-int64_t present_find(const struct present *p, uint32_t pid);
+int64_t sessions_now_find(const struct sessions_now *p, uint32_t pid);
 
 #endif

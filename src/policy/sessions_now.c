@@ -1,5 +1,5 @@
 /* Reads the present, and joins spans to sessions. */
-#include "policy/present.h"
+#include "policy/sessions_now.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 enum { READ_WAIT_MS = 5000 };
 
-static bool index_spans(struct present *p)
+static bool index_spans(struct sessions_now *p)
 {
 	const struct idle_history *h = &p->history;
 	p->first = calloc(h->n_sessions + 2, sizeof(*p->first));
@@ -27,15 +27,15 @@ static bool index_spans(struct present *p)
 	return true;
 }
 
-struct open_spans present_spans(const struct present *p, size_t session)
+struct open_spans sessions_now_spans(const struct sessions_now *p, size_t session)
 {
 	return (struct open_spans){ p->spans + p->first[session],
 		p->first[session + 1] - p->first[session] };
 }
 
 /* What protects one process, by its uid in the store and, if it can be read, by /proc. */
-static struct builtin_facts facts_of(
-	const struct present *p, const struct idle_process *process, int proc, int64_t uid_min)
+static struct builtin_facts facts_of(const struct sessions_now *p,
+	const struct idle_process *process, int proc, int64_t uid_min)
 {
 	const struct builtin_facts stored = { .pid = process->pid,
 		.uid = process->uid,
@@ -52,13 +52,13 @@ static struct builtin_facts facts_of(
 	return read;
 }
 
-static int open_proc(const struct present *p)
+static int open_proc(const struct sessions_now *p)
 {
 	int proc = -1;
 	return p->root && proc_open(&proc, p->root, NULL) == 0 ? proc : -1;
 }
 
-static void find_exemptions(struct present *p)
+static void find_exemptions(struct sessions_now *p)
 {
 	const struct idle_history *h = &p->history;
 	int proc = open_proc(p);
@@ -75,8 +75,8 @@ static void find_exemptions(struct present *p)
 		close(proc);
 }
 
-void present_exemptions(
-	const struct present *p, size_t session, present_exemption_taker take, void *context)
+void sessions_now_exemptions(const struct sessions_now *p, size_t session,
+	sessions_now_exemption_taker take, void *context)
 {
 	const struct idle_history *h = &p->history;
 	int proc = open_proc(p);
@@ -93,7 +93,7 @@ void present_exemptions(
 		close(proc);
 }
 
-int present_read(struct present *p, struct err *e)
+int sessions_now_read(struct sessions_now *p, struct err *e)
 {
 	struct idle_history *h = &p->history;
 	*h = (struct idle_history){ .path = p->db,
@@ -108,24 +108,24 @@ int present_read(struct present *p, struct err *e)
 		rc = err_memory(e);
 	if (rc)
 		return rc;
-	present_judge_again(p);
+	sessions_now_judge_again(p);
 	return 0;
 }
 
-void present_judge_again(struct present *p)
+void sessions_now_judge_again(struct sessions_now *p)
 {
 	const struct idle_history *h = &p->history;
 	struct policy policy = p->policy ? *p->policy : (struct policy){ 0 };
 	policy.history = h;
 	for (size_t i = 0; i < h->n_sessions; i++) {
 		p->facts[i] = (struct session_facts){ .kept_until_ms = -1, .delivered_ms = -1 };
-		policy_facts_at(
-			&policy, &p->facts[i], &h->sessions[i], present_spans(p, i), p->now_ms);
+		policy_facts_at(&policy, &p->facts[i], &h->sessions[i],
+			sessions_now_spans(p, i), p->now_ms);
 	}
 	find_exemptions(p);
 }
 
-bool present_is_known(const struct present *p)
+bool sessions_now_is_known(const struct sessions_now *p)
 {
 	const struct idle_history *h = &p->history;
 	int64_t stale_ms = STALE_TICKS * h->interval_ms;
@@ -134,7 +134,7 @@ bool present_is_known(const struct present *p)
 		       (stale_ms > STALE_LEAST_MS ? stale_ms : STALE_LEAST_MS);
 }
 
-int64_t present_find(const struct present *p, uint32_t pid)
+int64_t sessions_now_find(const struct sessions_now *p, uint32_t pid)
 {
 	for (size_t i = 0; i < p->history.n_processes; i++)
 		if (p->history.processes[i].pid == pid)
@@ -142,7 +142,7 @@ int64_t present_find(const struct present *p, uint32_t pid)
 	return -1;
 }
 
-void present_finish(struct present *p)
+void sessions_now_finish(struct sessions_now *p)
 {
 	idle_history_finish(&p->history);
 	free(p->facts);
