@@ -12,12 +12,6 @@
 /* A context and a few small buffers, as a percentage of the model's floor. */
 #define SLACK_PCT 125
 
-const char *const context_texts[] = {
-	[CONTEXT_MORE] = "",
-	[CONTEXT_ABOUT] = "about a context",
-	[CONTEXT_ONLY] = "context only",
-};
-
 void context_finish(struct context_floors *f)
 {
 	free(f->items);

@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "model/reading.h"
+#include "model/state.h"
 
 /* Less is not a whole context (an MPS client, a process that is still starting); more is never
  * taken for one, even if many processes have it. */
@@ -19,14 +20,6 @@
 #define CONTEXT_MOST_BYTES (768LL << 20)
 /* The assumed size of a context on a model from which nothing was learned. */
 #define CONTEXT_USUAL_BYTES 400000000LL
-
-/* How near a holder's memory is to a bare context. */
-enum context {
-	CONTEXT_MORE,  /* more than a context, or less than one */
-	CONTEXT_ABOUT, /* within the range of contexts */
-	CONTEXT_ONLY,  /* at most the floor of its model plus a quarter */
-};
-extern const char *const context_texts[]; /* "", "about a context", "context only" */
 
 /* The floors of the models from which something was learned. Zero-initialise. */
 struct context_floors {

@@ -237,11 +237,11 @@ static void say_suspects(const struct live *l, const struct filter *f)
 {
 	size_t n = 0;
 	char text[256];
-	const struct live_card *cards = live_cards(l, &n);
+	const struct present_card *cards = live_cards(l, &n);
 	for (size_t i = 0; i < n; i++) {
 		if (cards[i].state != CARD_SUSPECT || !filter_card(f, &cards[i]))
 			continue;
-		live_suspect_text(text, sizeof(text), &cards[i]);
+		present_suspect_text(text, sizeof(text), &cards[i]);
 		fprintf(stderr, "gua stat: %s\n", text);
 	}
 }

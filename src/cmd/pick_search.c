@@ -40,7 +40,7 @@ struct search {
 	struct pick_result *result;
 	int64_t yielding_since_us; /* enough cards are left for others since; -1: not */
 	/* One choice. */
-	const struct live_card *cards;
+	const struct present_card *cards;
 	size_t n_cards;
 	struct hold *holds;		   /* by index of the card */
 	struct pick_candidate *candidates; /* cards of the filter, the good ones first */
@@ -90,13 +90,13 @@ static int rank(struct search *s, struct err *e)
 	return 0;
 }
 
-static struct hold *hold_of(struct search *s, const struct live_card *card)
+static struct hold *hold_of(struct search *s, const struct present_card *card)
 {
 	return &s->holds[card - s->cards];
 }
 
 /* Reserves a card, if that has not been tried yet. */
-static int reserve(struct search *s, const struct live_card *card, struct err *e)
+static int reserve(struct search *s, const struct present_card *card, struct err *e)
 {
 	struct hold *h = hold_of(s, card);
 	if (h->asked)
@@ -198,7 +198,7 @@ static void copy_fact(struct search *s, const struct pick_candidate *c, struct p
 		.holders = values[METRIC_GUA_HOLDERS],
 		.free_since_ms = c->card->free_since_ms };
 	if (c->card->state == CARD_SUSPECT)
-		live_suspect_text(f->suspect, sizeof(f->suspect), c->card);
+		present_suspect_text(f->suspect, sizeof(f->suspect), c->card);
 	if (c->verdict == PICK_GOOD) {
 		f->lock = h->fd;
 		h->fd = -1;

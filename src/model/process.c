@@ -57,3 +57,9 @@ const char *process_label(
 			return labels[i];
 	return "";
 }
+
+const char *process_label_of(const struct process_id *id)
+{
+	const char *path = id->origin.notebook_path;
+	return process_label(*path ? path : id->notebook, id->job, id->container, id->pod);
+}

@@ -26,6 +26,9 @@ const char *user_shown(const char *user);
 /* What a process belongs to: the first that is known, or "". Each may be NULL or "". */
 const char *process_label(
 	const char *notebook, const char *job, const char *container, const char *pod);
+struct process_id;
+/* The same of a process; of a kernel the path of its notebook, if that is known. */
+const char *process_label_of(const struct process_id *id);
 
 /* Where a process comes from (proc/origin.h). Each is escaped, and "" when it is not known. */
 struct proc_origin {

@@ -18,6 +18,12 @@ const char *const holder_state_names[HOLDER_STATES] = {
 	[HOLDER_USE_UNKNOWN] = "use_unknown",
 };
 
+const char *const context_texts[] = {
+	[CONTEXT_MORE] = "",
+	[CONTEXT_ABOUT] = "about a context",
+	[CONTEXT_ONLY] = "context only",
+};
+
 bool rules_equal(const struct rules *a, const struct rules *b)
 {
 	return a->active_util_pct == b->active_util_pct &&

@@ -40,6 +40,14 @@ bool card_state_has_util(enum card_state state);
 /* "active" "idle_held" "truly_idle" "squatting" "use_unknown" */
 extern const char *const holder_state_names[HOLDER_STATES];
 
+/* How near a holder's memory is to a bare CUDA context: see classify/context.h. */
+enum context {
+	CONTEXT_MORE,  /* more than a context, or less than one */
+	CONTEXT_ABOUT, /* within the range of contexts */
+	CONTEXT_ONLY,  /* at most the floor of its model plus a quarter */
+};
+extern const char *const context_texts[]; /* "", "about a context", "context only" */
+
 /* The thresholds of a run; stored with it and printed with every report. */
 struct rules {
 	double active_util_pct; /* default 10 */

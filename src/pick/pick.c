@@ -37,7 +37,8 @@ const char *const pick_verdict_words[PICK_VERDICTS] = {
 
 /* Whether holders keep the card. Memory that the driver does not report may be any amount;
  * without utilisation, it is not known what even a small holder does. */
-static bool is_held(const struct pick_wish *wish, const struct live_card *card, double util_pct)
+static bool is_held(
+	const struct pick_wish *wish, const struct present_card *card, double util_pct)
 {
 	double held = card->values[METRIC_GUA_HELD_MEMORY];
 	if (card->values[METRIC_GUA_HOLDERS] == 0 || isnan(util_pct))
@@ -47,7 +48,7 @@ static bool is_held(const struct pick_wish *wish, const struct live_card *card, 
 
 /* Whether a process that is not listed uses the card: by the recorder's rule, or because more
  * memory is in use than the listed processes and the driver itself can explain. */
-static bool is_held_unseen(const struct pick_wish *wish, const struct live_card *card)
+static bool is_held_unseen(const struct pick_wish *wish, const struct present_card *card)
 {
 	return card->unexplained_bytes > wish->rules.held_mem_bytes ||
 	       card->values[METRIC_GUA_ORPHAN_MEMORY] >= (double)ORPHAN_LEAST_BYTES;
@@ -60,7 +61,7 @@ static bool is_active(const struct pick_wish *wish, double util_pct)
 }
 
 enum pick_verdict pick_judge(
-	const struct pick_wish *wish, const struct live_card *card, int64_t now_ms)
+	const struct pick_wish *wish, const struct present_card *card, int64_t now_ms)
 {
 	/* The utilisation of a suspect card is not believed; no process is on it. */
 	bool suspect = card->state == CARD_SUSPECT;
@@ -93,7 +94,7 @@ static double known(double value, double otherwise)
 }
 
 /* Whether `a` is picked before `b`. */
-static bool is_better(const struct live_card *a, const struct live_card *b)
+static bool is_better(const struct present_card *a, const struct present_card *b)
 {
 	if ((a->state == CARD_SUSPECT) != (b->state == CARD_SUSPECT))
 		return b->state == CARD_SUSPECT;

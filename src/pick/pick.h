@@ -38,13 +38,13 @@ extern const char *const pick_verdict_names[PICK_VERDICTS];
 extern const char *const pick_verdict_words[PICK_VERDICTS];
 
 struct pick_candidate {
-	const struct live_card *card;
+	const struct present_card *card;
 	enum pick_verdict verdict;
 };
 
 /* Whether a card meets the conditions at `now_ms`. */
 enum pick_verdict pick_judge(
-	const struct pick_wish *wish, const struct live_card *card, int64_t now_ms);
+	const struct pick_wish *wish, const struct present_card *card, int64_t now_ms);
 
 /* Judges the candidates and sorts them: good ones first, and among them by these criteria:
  * utilisation is believed, most free memory (in steps of 64 MiB), lowest utilisation, longest

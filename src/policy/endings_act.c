@@ -122,7 +122,7 @@ static void add_power(struct ending *a, const struct fresh_look *look)
 static void note_companion(struct ending *a, const struct fresh_look *look)
 {
 	const struct signs_session session = session_of(a);
-	const struct live_process *p = fresh_companion(look, &session);
+	const struct present_process *p = fresh_companion(look, &session);
 	a->companion[0] = '\0';
 	if (p)
 		snprintf(a->companion, sizeof(a->companion), "process %u of %s",

@@ -27,7 +27,7 @@ void fresh_sort(struct end_process *processes, size_t n)
 }
 
 static bool is_one_of(
-	const struct live_process *p, const struct end_process *processes, size_t n)
+	const struct present_process *p, const struct end_process *processes, size_t n)
 {
 	const struct end_process key = { .pid = p->id.pid, .start_ticks = p->id.start_ticks };
 	return n && bsearch(&key, processes, n, sizeof(*processes), compare);
@@ -66,7 +66,7 @@ static bool read_names(struct names *names, const struct fresh_look *look,
 }
 
 /* Whether a process that is not one of them is in their session. */
-static bool is_newcomer(const struct names *names, const struct live_process *p)
+static bool is_newcomer(const struct names *names, const struct present_process *p)
 {
 	char key[SESSION_KEY_CAP];
 	session_key_of(key, &p->id, "");
@@ -77,7 +77,7 @@ static bool is_alone(const struct fresh_look *look, size_t card,
 	const struct end_process *processes, size_t n)
 {
 	for (size_t i = 0; i < look->n_processes; i++) {
-		const struct live_process *p = &look->processes[i];
+		const struct present_process *p = &look->processes[i];
 		if (p->card == card && p->holder && !is_one_of(p, processes, n))
 			return false;
 	}
@@ -95,7 +95,7 @@ __attribute__((format(printf, 3, 4))) static void say(
 }
 
 /* Whether the card as a whole is as idle as a session must be. */
-static bool is_unused(const struct live_card *card, double idle_below)
+static bool is_unused(const struct present_card *card, double idle_below)
 {
 	return card->values[METRIC_UTILIZATION_GPU] < idle_below &&
 	       !(card->values[METRIC_UTILIZATION_ENCODER] > 0) &&
@@ -103,9 +103,9 @@ static bool is_unused(const struct live_card *card, double idle_below)
 }
 
 static void judge_process(struct fresh_result *r, const struct fresh_look *look,
-	const struct live_process *p, bool alone)
+	const struct present_process *p, bool alone)
 {
-	const struct live_card *card = &look->cards[p->card];
+	const struct present_card *card = &look->cards[p->card];
 	char label[CARD_LABEL_CAP];
 	card_label(label, sizeof(label), &card->id);
 	if (card->status != CARD_STATUS_OK)
@@ -126,7 +126,7 @@ static void judge_process(struct fresh_result *r, const struct fresh_look *look,
 /* A process that has taken memory since the decision is a sign of life by itself; one that only
  * draws was there before. */
 static void judge_newcomer(
-	struct fresh_result *r, const struct fresh_look *look, const struct live_process *p)
+	struct fresh_result *r, const struct fresh_look *look, const struct present_process *p)
 {
 	judge_process(r, look, p, true);
 	if (r->verdict == FRESH_IDLE && p->holder)
@@ -143,7 +143,7 @@ void fresh_judge(struct fresh_result *r, const struct fresh_look *look,
 	if (!read_names(&names, look, processes, n))
 		say(r, FRESH_UNKNOWN, ERR_MEMORY_TEXT);
 	for (size_t i = 0; i < look->n_processes && r->verdict == FRESH_IDLE; i++) {
-		const struct live_process *p = &look->processes[i];
+		const struct present_process *p = &look->processes[i];
 		if (!is_one_of(p, processes, n)) {
 			if (is_newcomer(&names, p))
 				judge_newcomer(r, look, p);
@@ -187,11 +187,11 @@ static bool is_same(const char *own, const char *label)
 	return *label && strcmp(own, label) == 0;
 }
 
-const struct live_process *fresh_companion(
+const struct present_process *fresh_companion(
 	const struct fresh_look *look, const struct signs_session *session)
 {
 	for (size_t i = 0; i < look->n_processes; i++) {
-		const struct live_process *p = &look->processes[i];
+		const struct present_process *p = &look->processes[i];
 		if (!is_one_of(p, session->processes, session->n) &&
 			(is_same(p->id.job, session->job) ||
 				is_same(p->id.container, session->container)))

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "present/live_data.h"
+#include "model/present.h"
 #include "policy/signs.h"
 
 enum { FRESH_WHY_CAP = 160 };
@@ -22,9 +22,9 @@ enum fresh_verdict {
 
 /* What a live view has read. */
 struct fresh_look {
-	const struct live_card *cards;
+	const struct present_card *cards;
 	size_t n_cards;
-	const struct live_process *processes;
+	const struct present_process *processes;
 	size_t n_processes;
 	bool first;	   /* there was no look before: use may not be known yet */
 	double idle_below; /* a session is idle while it uses less: percent of the SMs */
@@ -52,7 +52,7 @@ double fresh_power_w(const struct fresh_look *look, const char *uuid,
 
 /* A process on a card that is not one of the session's, but is in its job or container: a
  * manager would end it as well. NULL: there is none. */
-const struct live_process *fresh_companion(
+const struct present_process *fresh_companion(
 	const struct fresh_look *look, const struct signs_session *session);
 
 #endif

@@ -87,7 +87,7 @@ int filter_init(struct filter *f, const struct filter_values *v, struct err *e)
 }
 
 /* Whether a card matches --state. */
-static bool has_state(const struct filter *f, const struct live_card *card)
+static bool has_state(const struct filter *f, const struct present_card *card)
 {
 	if (card->gone)
 		return false;
@@ -103,7 +103,7 @@ static bool is_named(const char *word, const void *what)
 	return card_is_named(word, what);
 }
 
-bool filter_card(const struct filter *f, const struct live_card *card)
+bool filter_card(const struct filter *f, const struct present_card *card)
 {
 	const struct text_list *ids = &f->values->ids;
 	return has_state(f, card) && (!ids->n || text_list_any(ids, is_named, &card->id));
@@ -111,7 +111,7 @@ bool filter_card(const struct filter *f, const struct live_card *card)
 
 /* The cards to choose from, and those that are chosen so far. */
 struct card_choice {
-	const struct live_card *cards;
+	const struct present_card *cards;
 	size_t n;
 	size_t *picked; /* indexes into `cards` */
 	size_t n_picked;
@@ -146,7 +146,7 @@ static void pick_all(const struct filter *f, struct card_choice *c)
 {
 	size_t *picked = c->picked;
 	for (size_t i = 0; i < c->n; i++) {
-		const struct live_card *card = &c->cards[i];
+		const struct present_card *card = &c->cards[i];
 		if (!has_state(f, card))
 			continue;
 		size_t at = c->n_picked++;
@@ -156,7 +156,7 @@ static void pick_all(const struct filter *f, struct card_choice *c)
 	}
 }
 
-int filter_cards(const struct filter *f, const struct live_card *cards, size_t n,
+int filter_cards(const struct filter *f, const struct present_card *cards, size_t n,
 	size_t *picked, struct err *e)
 {
 	const struct text_list *ids = &f->values->ids;
@@ -175,7 +175,7 @@ int filter_cards(const struct filter *f, const struct live_card *cards, size_t n
 
 static bool is_user(const char *word, const void *what)
 {
-	const struct live_process *p = what;
+	const struct present_process *p = what;
 	char *end = NULL;
 	if (strcmp(word, p->id.user) == 0 || strcmp(word, user_shown(p->id.user)) == 0)
 		return true;
@@ -185,11 +185,11 @@ static bool is_user(const char *word, const void *what)
 
 static bool is_pid(const char *word, const void *what)
 {
-	const struct live_process *p = what;
+	const struct present_process *p = what;
 	return strtoul(word, NULL, 10) == p->id.pid;
 }
 
-bool filter_process(const struct filter *f, const struct live_process *p)
+bool filter_process(const struct filter *f, const struct present_process *p)
 {
 	const struct filter_values *v = f->values;
 	if (v->users.n && !text_list_any(&v->users, is_user, p))
@@ -207,8 +207,8 @@ bool filter_has_process(const struct filter *f)
 	return f->values->users.n || f->values->pids.n || f->min_mem_bytes >= 0;
 }
 
-bool filter_on_card(
-	const struct filter *f, const struct live_card *card, const struct live_process *all)
+bool filter_on_card(const struct filter *f, const struct present_card *card,
+	const struct present_process *all)
 {
 	bool passes = !filter_has_process(f);
 	for (size_t k = 0; k < card->n_processes && !passes; k++)

@@ -230,19 +230,19 @@ int live_digest(struct live *l, struct err *e)
 	return 0;
 }
 
-const struct live_card *live_cards(const struct live *l, size_t *n)
+const struct present_card *live_cards(const struct live *l, size_t *n)
 {
 	*n = l->n_cards;
 	return l->cards;
 }
 
-const struct live_process *live_processes(const struct live *l, size_t *n)
+const struct present_process *live_processes(const struct live *l, size_t *n)
 {
 	*n = l->now.n;
 	return l->now.items;
 }
 
-const struct live_board *live_boards(const struct live *l, size_t *n)
+const struct present_board *live_boards(const struct live *l, size_t *n)
 {
 	*n = l->n_boards;
 	return l->boards;
@@ -276,16 +276,6 @@ struct reader *live_reader(struct live *l)
 int64_t live_recorded_until(const struct live *l)
 {
 	return past_ended_ms(&l->past);
-}
-
-void live_suspect_text(char *dst, size_t cap, const struct live_card *card)
-{
-	char label[CARD_LABEL_CAP];
-	card_label(label, sizeof(label), &card->id);
-	snprintf(dst, cap,
-		"card %s reports %.0f %% use with no process and no memory: not believed; "
-		"opening and closing a CUDA context clears it",
-		label, card->values[METRIC_UTILIZATION_GPU]);
 }
 
 const char *live_note(const struct live *l)

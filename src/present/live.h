@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include "present/recent.h"
 #include "driver/source.h"
-#include "present/live_data.h"
+#include "model/present.h"
 
 struct live_options {
 	struct source_options source;
@@ -66,14 +66,14 @@ void live_measure(struct live *l, size_t process, int64_t every_us);
 void live_measure_all(struct live *l, int64_t every_us);
 
 /* Valid until the next refresh. */
-const struct live_card *live_cards(const struct live *l, size_t *n);
-const struct live_process *live_processes(const struct live *l, size_t *n); /* by card */
-const struct live_board *live_boards(const struct live *l, size_t *n);
-const struct live_account *live_accounts(const struct live *l, size_t *n); /* by card */
+const struct present_card *live_cards(const struct live *l, size_t *n);
+const struct present_process *live_processes(const struct live *l, size_t *n); /* by card */
+const struct present_board *live_boards(const struct live *l, size_t *n);
+const struct present_account *live_accounts(const struct live *l, size_t *n); /* by card */
 /* Appends the arguments of a process, NUL-terminated one after the other, safe to show; nothing
  * when they cannot be read. They may hold secrets: root and the process's own user get all,
  * others the words of the command as it is stored. */
-void live_arguments(struct live *l, const struct live_process *p, struct str *out);
+void live_arguments(struct live *l, const struct present_process *p, struct str *out);
 /* Sets the mean utilisation of the cards from `first` on, from the store: `pct` has
  * minutes->n numbers for each card, one card after the other. */
 void live_recent_cards(
@@ -81,17 +81,12 @@ void live_recent_cards(
 /* Sets the use of a card by one process. False: the store does not know the process. */
 bool live_recent_process(const struct live *l, size_t card, const struct process_id *id,
 	const struct recent_minutes *minutes);
-/* What a process belongs to: the notebook's path, else the kernel, job, container or pod; "".
- */
-const char *live_label(const struct process_id *id);
 int64_t live_now_ms(const struct live *l);
 /* The thresholds of active and held: the store's newest recorder's, else the options'. */
 const struct rules *live_rules(const struct live *l);
 const char *live_driver(const struct live *l);
 const char *live_hostname(const struct live *l);
 const char *live_note(const struct live *l); /* "" or why the past is not known */
-/* The sentence for a card that is CARD_SUSPECT: "card 3 reports 100 % use with ...". */
-void live_suspect_text(char *dst, size_t cap, const struct live_card *card);
 /* The reader of this view, for other processes; the caller must not close it. */
 struct reader *live_reader(struct live *l);
 /* When the last recorder last wrote; -1: a recorder is running, or there was none. */

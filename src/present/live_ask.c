@@ -32,12 +32,12 @@ struct live_question {
 	bool scan;	     /* search for cards even if it is not time yet */
 	int64_t scanned_us;  /* boot time of the last search */
 	int64_t answered_us; /* boot time of the answer */
-	struct live_card
+	struct present_card
 		*cards; /* for each card its board; for MIG instances also the metrics */
-	struct live_board *boards;
+	struct present_board *boards;
 	size_t n_cards, n_boards, cap;
 	bool want_accounts;
-	struct live_account *accounts;
+	struct present_account *accounts;
 	size_t n_accounts;
 };
 
@@ -99,8 +99,8 @@ static size_t find_board(struct live_question *q, struct source *s, size_t card)
 	for (size_t i = 0; i < q->n_boards; i++)
 		if (strcmp(q->boards[i].id.uuid, uuid) == 0)
 			return i;
-	struct live_board *b = &q->boards[q->n_boards];
-	*b = (struct live_board){ .id = r->id, .first_card = card };
+	struct present_board *b = &q->boards[q->n_boards];
+	*b = (struct present_board){ .id = r->id, .first_card = card };
 	b->status = CARD_STATUS_LOST;
 	b->code = r->code;
 	if (instance) {
@@ -121,7 +121,7 @@ static void make_boards(struct live_question *q, struct source *s)
 	for (size_t i = 0; i < q->n_cards; i++) {
 		const struct card_reading *r = &s->cards[i];
 		size_t at = find_board(q, s, i);
-		struct live_board *b = &q->boards[at];
+		struct present_board *b = &q->boards[at];
 		q->cards[i].board = at;
 		if (b->status == CARD_STATUS_OK ||
 			(r->status == CARD_STATUS_LOST && b->first_card != i))
@@ -144,8 +144,8 @@ static void read_metrics(struct source *s, const struct metric_request *request,
  * has itself. */
 static void read_instance(struct live_question *q, struct source *s, size_t card)
 {
-	struct live_card *c = &q->cards[card];
-	const struct live_board *b = &q->boards[c->board];
+	struct present_card *c = &q->cards[card];
+	const struct present_board *b = &q->boards[c->board];
 	memcpy(c->values, b->values, sizeof(c->values));
 	memcpy(c->texts, b->texts, sizeof(c->texts));
 	for (size_t k = 0; k < sizeof(divided) / sizeof(divided[0]); k++)
@@ -162,7 +162,7 @@ static int read_accounts(struct live_question *q, struct source *s, size_t card,
 	size_t n = records ? s->ops->accounts(s, card, records, MOST) : 0;
 	bool room = records && array_resize(&q->accounts, q->n_accounts + n + 1);
 	for (size_t i = 0; room && i < n; i++)
-		q->accounts[q->n_accounts++] = (struct live_account){ card, records[i] };
+		q->accounts[q->n_accounts++] = (struct present_account){ card, records[i] };
 	free(records);
 	return room ? 0 : err_memory(e);
 }
@@ -193,7 +193,7 @@ static int put_question(struct source *s, void *context, struct err *e)
 		return rc;
 	make_boards(q, s);
 	for (size_t i = 0; i < q->n_boards; i++) {
-		struct live_board *b = &q->boards[i];
+		struct present_board *b = &q->boards[i];
 		if (b->status == CARD_STATUS_OK)
 			read_metrics(s,
 				&(struct metric_request){ b->first_card, true, q->wanted },
@@ -290,8 +290,8 @@ static void swap_sizes(size_t *a, size_t *b)
  * shown, and the old memory is reused for the next one. A second call undoes this. */
 static void swap_readings(struct live *l, struct live_question *q)
 {
-	struct live_card *cards = l->cards;
-	struct live_board *boards = l->boards;
+	struct present_card *cards = l->cards;
+	struct present_board *boards = l->boards;
 	l->cards = q->cards;
 	l->boards = q->boards;
 	q->cards = cards;
@@ -345,7 +345,7 @@ int live_take(struct live *l, int64_t wait_ms, struct err *e)
 }
 
 /* The driver's thread changes them only while a request is pending. */
-const struct live_account *live_accounts(const struct live *l, size_t *n)
+const struct present_account *live_accounts(const struct live *l, size_t *n)
 {
 	const struct live_question *q = l->asking->question;
 	*n = l->asking->asked ? 0 : q->n_accounts;

@@ -29,7 +29,7 @@ static void fill_known(struct live *l, const struct card_id *id, int64_t used_by
 	}
 }
 
-static void finish_board(struct live *l, struct live_board *b)
+static void finish_board(struct live *l, struct present_board *b)
 {
 	const struct live_memory *m = &l->memory[b->first_card];
 	if (b->mig && !isnan(b->values[METRIC_MEMORY_TOTAL]))
@@ -43,9 +43,9 @@ static void finish_board(struct live *l, struct live_board *b)
 
 static void finish_card(struct live *l, size_t i)
 {
-	struct live_card *c = &l->cards[i];
+	struct present_card *c = &l->cards[i];
 	const struct card_reading *r = &l->source->cards[i];
-	const struct live_board *b = &l->boards[c->board];
+	const struct present_board *b = &l->boards[c->board];
 	if (r->id.mig_index >= 0) {
 		metric_derive(c->values);
 		fill_known(l, &r->id, r->mem_used_bytes, l->memory[i].util_pct, c->values);

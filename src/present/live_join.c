@@ -18,7 +18,7 @@ static void join_rules(struct live *l)
 	}
 }
 
-static void join_process(struct live *l, struct live_process *p, struct live_mark *m)
+static void join_process(struct live *l, struct present_process *p, struct live_mark *m)
 {
 	const struct now_holder *h = past_holder(
 		&l->past, l->cards[p->card].id.uuid, &p->id, reader_boot_id(l->reader));

@@ -100,7 +100,7 @@ static int64_t last_active_sample(const struct live *l, size_t card)
 }
 
 /* Fills in the metrics that gua computes itself. */
-static void compute_own(struct live *l, struct live_card *c, struct held held)
+static void compute_own(struct live *l, struct present_card *c, struct held held)
 {
 	double listed = 0, *v = c->values;
 	bool known = c->processes_known;
@@ -144,11 +144,11 @@ static void judge_samples(struct live *l, size_t card)
 	m->empty = empty;
 }
 
-static struct held sum_held(const struct live *l, const struct live_card *c)
+static struct held sum_held(const struct live *l, const struct present_card *c)
 {
 	struct held held = { 0 };
 	for (size_t k = 0; k < c->n_processes; k++) {
-		const struct live_process *p = &l->now.items[c->first_process + k];
+		const struct present_process *p = &l->now.items[c->first_process + k];
 		if (p->holder)
 			held_add(&held, p->mem_bytes);
 	}
@@ -158,7 +158,7 @@ static struct held sum_held(const struct live *l, const struct live_card *c)
 /* The state of a card, by its newest sample and its holders. */
 static void classify(struct live *l, size_t card)
 {
-	struct live_card *c = &l->cards[card];
+	struct present_card *c = &l->cards[card];
 	struct live_memory *m = &l->memory[card];
 	struct held held = sum_held(l, c);
 	if (c->status == CARD_STATUS_OK)
@@ -176,7 +176,8 @@ static void classify(struct live *l, size_t card)
 /* Sets since when the process has been idle: by the recorder if one is running, else since this
  * view has watched it without a gap. It is not before the last time that this view saw it
  * active, and not before the start of the process. */
-static void judge_idle(const struct live *l, struct live_process *p, const struct live_mark *m)
+static void judge_idle(
+	const struct live *l, struct present_process *p, const struct live_mark *m)
 {
 	int64_t covered_ms = l->memory[p->card].covered_ms, started_ms = p->id.started_ms;
 	int64_t since_ms = m->recorded ? m->recorded_idle_ms : m->watched_ms;
@@ -198,11 +199,11 @@ static void judge_idle(const struct live *l, struct live_process *p, const struc
 }
 
 /* Fills l->holders with the processes of a card, for the classifier. Returns how many. */
-static size_t add_holders(struct live *l, const struct live_card *c)
+static size_t add_holders(struct live *l, const struct present_card *c)
 {
 	size_t n = 0;
 	for (size_t k = 0; k < c->n_processes; k++) {
-		const struct live_process *p = &l->now.items[c->first_process + k];
+		const struct present_process *p = &l->now.items[c->first_process + k];
 		l->holders[n++] = (struct holder){ .process = (uint32_t)k,
 			.user = l->now.marks[c->first_process + k].user,
 			.kind = p->kind,
@@ -218,14 +219,14 @@ static size_t add_holders(struct live *l, const struct live_card *c)
  * user was not a squatter, and the process itself used the card, if the driver reports that. */
 static void judge_processes(struct live *l, size_t card, int64_t active_ms)
 {
-	const struct live_card *c = &l->cards[card];
+	const struct present_card *c = &l->cards[card];
 	const struct card_reading *r = &l->source->cards[card];
 	struct use_since use =
 		use_of_samples(r->samples, r->n_samples, r->process_util_known, &l->rules);
 	size_t n = add_holders(l, c);
 	classify_use(l->holders, n, &use, &l->rules);
 	for (size_t k = 0; k < n; k++) {
-		struct live_process *p = &l->now.items[c->first_process + k];
+		struct present_process *p = &l->now.items[c->first_process + k];
 		struct live_mark *mark = &l->now.marks[c->first_process + k];
 		bool self = !use.known || p->sm_pct > 0;
 		bool worked =
@@ -246,7 +247,7 @@ static void judge_processes(struct live *l, size_t card, int64_t active_ms)
 static void judge_holders(struct live *l)
 {
 	for (size_t i = 0; i < l->now.n; i++) {
-		struct live_process *p = &l->now.items[i];
+		struct present_process *p = &l->now.items[i];
 		p->holder = is_holder(p->kind, &l->rules);
 		p->context = CONTEXT_MORE;
 		if (p->holder && context_may_be(p->mem_bytes))
@@ -257,7 +258,7 @@ static void judge_holders(struct live *l)
 
 static void finish_card(struct live *l, size_t card)
 {
-	struct live_card *c = &l->cards[card];
+	struct present_card *c = &l->cards[card];
 	const struct live_memory *m = &l->memory[card];
 	c->state_since_ms = m->since_ms;
 	c->state_longer = m->longer;

@@ -3,7 +3,7 @@
 #define GUA_PRESENT_MEMORY_H
 
 #include "classify/classify.h"
-#include "present/live_data.h"
+#include "model/present.h"
 
 /* What is remembered of a card; same order as live.cards. */
 struct live_memory {
@@ -42,7 +42,7 @@ struct live_mark {
 
 /* Processes of one refresh. */
 struct live_list {
-	struct live_process *items;
+	struct present_process *items;
 	struct live_mark *marks;
 	size_t n, cap;
 	size_t next; /* where the next search for a process starts */

@@ -22,8 +22,8 @@ struct live {
 	struct past past;
 	struct rules rules, usual_rules; /* those in force; those used without a store */
 	unsigned char wanted[METRIC_COUNT];
-	struct live_card *cards;
-	struct live_board *boards;
+	struct present_card *cards;
+	struct present_board *boards;
 	struct live_memory *memory;
 	size_t n_cards, n_boards, cap, n_memory;
 	struct live_list now, before; /* processes of this refresh and of the last one */

@@ -73,12 +73,12 @@ void live_move_processes(struct live *l, int64_t step_ms)
 
 /* Finds the same process on the same card in the last refresh; NULL: it is new. Lists change
  * little, so the search starts after the entry that was found last. */
-static const struct live_process *before(struct live *l, const struct live_process *p)
+static const struct present_process *before(struct live *l, const struct present_process *p)
 {
 	struct live_list *list = &l->before;
 	for (size_t i = 0; i < list->n; i++) {
 		size_t at = (list->next + i) % list->n;
-		const struct live_process *b = &list->items[at];
+		const struct present_process *b = &list->items[at];
 		if (b->card != p->card || b->id.pid != p->id.pid ||
 			b->id.start_ticks != p->id.start_ticks)
 			continue;
@@ -89,13 +89,13 @@ static const struct live_process *before(struct live *l, const struct live_proce
 }
 
 /* Whether it is a process of this host, so that /proc has it. */
-static bool is_of_host(const struct live *l, const struct live_process *p)
+static bool is_of_host(const struct live *l, const struct present_process *p)
 {
 	return !l->source->cards[p->card].own_processes;
 }
 
 /* Reads CPU time and memory; false if they are not available. */
-static bool read_host_use(const struct live *l, const struct live_process *p,
+static bool read_host_use(const struct live *l, const struct present_process *p,
 	struct live_mark *mark, struct proc_stat *s)
 {
 	if (!is_of_host(l, p))
@@ -112,7 +112,7 @@ static bool read_host_use(const struct live *l, const struct live_process *p,
 
 void live_measure(struct live *l, size_t process, int64_t every_us)
 {
-	struct live_process *p = &l->now.items[process];
+	struct present_process *p = &l->now.items[process];
 	struct live_mark *mark = &l->now.marks[process];
 	int64_t before_ticks = mark->ticks, before_us = mark->at_us;
 	int64_t now_us = clock_now(l->clock).boot_us;
@@ -147,9 +147,9 @@ void live_measure_all(struct live *l, int64_t every_us)
 }
 
 /* Copies what is known of the process from the last refresh. */
-static void remember(struct live *l, struct live_process *p)
+static void remember(struct live *l, struct present_process *p)
 {
-	const struct live_process *b = before(l, p);
+	const struct present_process *b = before(l, p);
 	const struct card_reading *r = &l->source->cards[p->card];
 	struct live_mark *mark = &l->now.marks[p - l->now.items];
 	int64_t described_ms = mark->described_ms;
@@ -180,7 +180,7 @@ static void remember(struct live *l, struct live_process *p)
 
 /* How much it used the card since the previous drain. A process without a record had no use, of
  * the kinds that this driver reports. */
-static void read_use(struct live_process *p, const struct card_reading *r)
+static void read_use(struct present_process *p, const struct card_reading *r)
 {
 	const struct process_util *record = use_record(r, p->id.pid);
 	p->sm_pct = use_of(r, p->id.pid);
@@ -194,7 +194,7 @@ static void read_use(struct live_process *p, const struct card_reading *r)
  * entry already has the identity of the same process. A brief description may have become a
  * better one. */
 static void identify(
-	struct live_process *p, struct live_mark *mark, const struct process_entry *entry)
+	struct present_process *p, struct live_mark *mark, const struct process_entry *entry)
 {
 	if (p->id.pid == entry->id.pid && p->id.start_ticks == entry->id.start_ticks &&
 		mark->described_ms == entry->first_seen_ms &&
@@ -212,7 +212,7 @@ static void add_process(struct live *l, size_t card, const struct card_process *
 		lives_find(&l->lives, l->source, listed->pid, r->own_processes, l->now_ms);
 	if (life == LIFE_NONE)
 		return;
-	struct live_process *p = &l->now.items[l->now.n];
+	struct present_process *p = &l->now.items[l->now.n];
 	identify(p, &l->now.marks[l->now.n++], &l->lives.entries[life]);
 	p->card = card;
 	p->kind = listed->kind;
@@ -275,12 +275,12 @@ static void split_command(const char *command, struct str *out)
 }
 
 /* Whose process it is, is its real uid here: that user started it, as with ps. */
-static bool may_see_arguments(const struct live *l, const struct live_process *p)
+static bool may_see_arguments(const struct live *l, const struct present_process *p)
 {
 	return l->viewer_uid == 0 || (p->id.uid >= 0 && p->id.uid == l->viewer_uid);
 }
 
-void live_arguments(struct live *l, const struct live_process *p, struct str *out)
+void live_arguments(struct live *l, const struct present_process *p, struct str *out)
 {
 	char bytes[PROC_ARGUMENTS_CAP], safe[PROC_ARGUMENTS_CAP];
 	if (!is_of_host(l, p) || !may_see_arguments(l, p)) {
@@ -298,10 +298,4 @@ void live_arguments(struct live *l, const struct live_process *p, struct str *ou
 		str_add_bytes(out, safe, safe_len);
 		str_add_bytes(out, "", 1);
 	}
-}
-
-const char *live_label(const struct process_id *id)
-{
-	const char *path = id->origin.notebook_path;
-	return process_label(*path ? path : id->notebook, id->job, id->container, id->pod);
 }

@@ -105,7 +105,7 @@ static void read_target(struct top *t, bool fresh)
 		live_recent_process(t->options->live, s->target_card, &s->target, &minutes);
 	for (size_t i = 0; !s->use_known && i < TOP_DETAIL_MINUTES; i++)
 		s->use[i] = NAN;
-	const struct live_process *p = top_target(s);
+	const struct present_process *p = top_target(s);
 	if (!p || top_history_room(&s->seen, 1) != 0)
 		return;
 	live_arguments(t->options->live, p, &s->arguments);
@@ -129,7 +129,7 @@ static void measure(struct top *t)
 {
 	const struct top_state *s = &t->state;
 	const struct top_model *m = &s->model;
-	const struct live_process *target = top_target(s);
+	const struct present_process *target = top_target(s);
 	if (s->page == TOP_TABLE)
 		for (size_t i = m->first; i < m->n_rows && i < m->first + s->layout.table_rows;
 			i++)
@@ -168,10 +168,10 @@ static void find_note(struct top *t)
 	struct top_state *s = &t->state;
 	text_copy(s->note, sizeof(s->note), live_note(t->options->live));
 	for (size_t i = 0; i < s->now.n_cards; i++) {
-		const struct live_card *c = &s->now.cards[i];
+		const struct present_card *c = &s->now.cards[i];
 		if (c->state != CARD_SUSPECT || (s->now.card_on && !s->now.card_on[i]))
 			continue;
-		live_suspect_text(s->note, sizeof(s->note), c);
+		present_suspect_text(s->note, sizeof(s->note), c);
 		return;
 	}
 }

@@ -42,7 +42,7 @@ struct widths {
 };
 
 /* The name of the card without the maker, which is the same for all. */
-static const char *short_name(const struct live_card *c)
+static const char *short_name(const struct present_card *c)
 {
 	return strncmp(c->id.name, "NVIDIA ", 7) == 0 ? c->id.name + 7 : c->id.name;
 }
@@ -88,12 +88,12 @@ static void draw_heading(struct top_state *s, const struct widths *w)
 	top_end_line(f);
 }
 
-static double memory_part(const struct live_card *c)
+static double memory_part(const struct present_card *c)
 {
 	return c->values[METRIC_MEMORY_USED] / c->values[METRIC_MEMORY_TOTAL];
 }
 
-static void draw_memory(struct top_frame *f, const struct live_card *c, size_t bar)
+static void draw_memory(struct top_frame *f, const struct present_card *c, size_t bar)
 {
 	char used[16], total[16], both[40];
 	double part = memory_part(c);
@@ -105,7 +105,7 @@ static void draw_memory(struct top_frame *f, const struct live_card *c, size_t b
 }
 
 /* Draws the power in whole watts, as the other views do. */
-static void draw_power(struct top_frame *f, const struct live_card *c, size_t width)
+static void draw_power(struct top_frame *f, const struct present_card *c, size_t width)
 {
 	char draw[32], limit[32], both[72];
 	double drawn = floor(c->values[METRIC_POWER_DRAW]);
@@ -119,7 +119,7 @@ static void draw_power(struct top_frame *f, const struct live_card *c, size_t wi
 }
 
 /* Draws the temperature, red from 85 degrees on: most cards slow down slightly above. */
-static void draw_temperature(struct top_frame *f, const struct live_card *c)
+static void draw_temperature(struct top_frame *f, const struct present_card *c)
 {
 	char text[32];
 	double value = c->values[METRIC_TEMPERATURE_GPU];
@@ -128,7 +128,7 @@ static void draw_temperature(struct top_frame *f, const struct live_card *c)
 }
 
 /* Draws a card without readings: one line that says why. */
-static void draw_fault(struct top_frame *f, const struct live_card *c)
+static void draw_fault(struct top_frame *f, const struct present_card *c)
 {
 	static const char *const why[CARD_STATUS_COUNT] = {
 		[CARD_STATUS_LOST] = "LOST: the card does not answer",
@@ -145,7 +145,7 @@ static void draw_fault(struct top_frame *f, const struct live_card *c)
 }
 
 /* Draws how long the card has been in its state. */
-static void draw_since(struct top_state *s, const struct live_card *c)
+static void draw_since(struct top_state *s, const struct present_card *c)
 {
 	char text[40] = ">";
 	size_t mark = c->state_since_ms >= 0 && c->state_longer;
@@ -158,7 +158,7 @@ static void draw_since(struct top_state *s, const struct live_card *c)
 static void draw_card(struct top_state *s, size_t card, const struct widths *w)
 {
 	struct top_frame *f = &s->frame;
-	const struct live_card *c = &s->now.cards[card];
+	const struct present_card *c = &s->now.cards[card];
 	enum top_style style = top_state_style(c);
 	double util = c->values[METRIC_UTILIZATION_GPU], minutes[TOP_HISTORY_MINUTES];
 	char text[40];
@@ -193,7 +193,7 @@ static void draw_card(struct top_state *s, size_t card, const struct widths *w)
 static void draw_compact(struct top_state *s, size_t card, size_t width)
 {
 	struct top_frame *f = &s->frame;
-	const struct live_card *c = &s->now.cards[card];
+	const struct present_card *c = &s->now.cards[card];
 	enum top_style style = top_state_style(c);
 	double util = c->values[METRIC_UTILIZATION_GPU], used = c->values[METRIC_MEMORY_USED];
 	size_t from = f->used, bar = width > COMPACT_TEXTS ? width - COMPACT_TEXTS : 0;

@@ -32,7 +32,7 @@ static void draw_title(struct top_state *s)
 static void draw_states(struct top_state *s)
 {
 	struct top_frame *f = &s->frame;
-	static const struct live_card kinds[] = {
+	static const struct present_card kinds[] = {
 		{ .status = CARD_STATUS_LOST },
 		{ .status = CARD_STATUS_DENIED },
 		{ .state = CARD_ACTIVE },
@@ -74,7 +74,7 @@ static void draw_summary(struct top_state *s)
 	bool more = false; /* the driver does not report the memory of some */
 	char size[16];
 	for (size_t i = 0; i < m->n_rows; i++) {
-		const struct live_process *p = m->rows[i].process;
+		const struct present_process *p = m->rows[i].process;
 		if (!p || !p->holder)
 			continue;
 		holders++;

@@ -37,7 +37,7 @@ const struct process_id *top_row_id(const struct top_row *row)
 	return row->process ? &row->process->id : &row->ancestor->id;
 }
 
-int64_t top_idle_ms(const struct live_process *p, int64_t now_ms)
+int64_t top_idle_ms(const struct present_process *p, int64_t now_ms)
 {
 	if (!p->holder || p->active || p->idle_since_ms < 0)
 		return -1;
@@ -46,11 +46,11 @@ int64_t top_idle_ms(const struct live_process *p, int64_t now_ms)
 
 const char *top_what(const struct top_row *row)
 {
-	return live_label(top_row_id(row));
+	return process_label_of(top_row_id(row));
 }
 
 /* The value of a process to sort by: the largest comes first; NAN: not known. */
-static double number_of(const struct live_process *p, enum top_sort sort, int64_t now_ms)
+static double number_of(const struct present_process *p, enum top_sort sort, int64_t now_ms)
 {
 	int64_t idle_ms = top_idle_ms(p, now_ms);
 	switch (sort) {
@@ -75,10 +75,10 @@ static double number_of(const struct live_process *p, enum top_sort sort, int64_
 	}
 }
 
-static const char *text_of(const struct live_process *p, enum top_sort sort)
+static const char *text_of(const struct present_process *p, enum top_sort sort)
 {
 	return sort == TOP_SORT_USER   ? p->id.user
-	       : sort == TOP_SORT_WHAT ? live_label(&p->id)
+	       : sort == TOP_SORT_WHAT ? process_label_of(&p->id)
 				       : p->id.command;
 }
 
@@ -108,8 +108,8 @@ struct sorting {
 static int compare(const void *left, const void *right, void *context)
 {
 	const struct sorting *s = context;
-	const struct live_process *a = ((const struct top_row *)left)->process;
-	const struct live_process *b = ((const struct top_row *)right)->process;
+	const struct present_process *a = ((const struct top_row *)left)->process;
+	const struct present_process *b = ((const struct top_row *)right)->process;
 	bool texts = s->sort == TOP_SORT_USER || s->sort == TOP_SORT_WHAT ||
 		     s->sort == TOP_SORT_COMMAND;
 	int order = texts ? compare_texts(text_of(a, s->sort), text_of(b, s->sort), s->reverse)
@@ -122,7 +122,7 @@ static int compare(const void *left, const void *right, void *context)
 	return order ? order : (a->id.pid > b->id.pid) - (a->id.pid < b->id.pid);
 }
 
-static bool contains(const struct live_process *p, const char *part)
+static bool contains(const struct present_process *p, const char *part)
 {
 	char pid[16];
 	const struct process_id *id = &p->id;
@@ -134,7 +134,7 @@ static bool contains(const struct live_process *p, const char *part)
 }
 
 static bool wanted(
-	const struct top_model *m, const struct top_now *now, const struct live_process *p)
+	const struct top_model *m, const struct top_now *now, const struct present_process *p)
 {
 	return (!now->card_on || now->card_on[p->card]) &&
 	       (!now->filter || filter_process(now->filter, p)) &&

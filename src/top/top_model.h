@@ -35,9 +35,9 @@ struct top_ancestor {
 
 /* The data to show. All pointers are borrowed. */
 struct top_now {
-	const struct live_card *cards;
+	const struct present_card *cards;
 	size_t n_cards;
-	const struct live_process *processes;
+	const struct present_process *processes;
 	size_t n_processes;
 	const struct filter *filter; /* --user, --pid, --min-mem, --compute; NULL: all */
 	const bool *card_on;	     /* for each card: whether it is shown; NULL: all are */
@@ -48,9 +48,9 @@ struct top_now {
 };
 
 struct top_row {
-	const struct live_process *process;  /* NULL: it is an ancestor */
-	const struct top_ancestor *ancestor; /* else NULL */
-	unsigned depth;			     /* in the tree */
+	const struct present_process *process; /* NULL: it is an ancestor */
+	const struct top_ancestor *ancestor;   /* else NULL */
+	unsigned depth;			       /* in the tree */
 };
 
 /* Identifies a row across refreshes. */
@@ -88,7 +88,7 @@ const struct top_row *top_model_row(const struct top_model *m);
 const struct process_id *top_row_id(const struct top_row *row);
 /* How long a holder has been idle, in ms; -1: it computes, is not a holder, or it is not
  * known. */
-int64_t top_idle_ms(const struct live_process *p, int64_t now_ms);
+int64_t top_idle_ms(const struct present_process *p, int64_t now_ms);
 /* What a row belongs to, such as a notebook or job; "": nothing. */
 const char *top_what(const struct top_row *row);
 

@@ -144,10 +144,10 @@ static void moment_fact(struct top_state *s, const char *label, int64_t at_ms)
 	fact(s, label, text);
 }
 
-const struct live_process *top_target(const struct top_state *s)
+const struct present_process *top_target(const struct top_state *s)
 {
 	for (size_t i = 0; i < s->now.n_processes; i++) {
-		const struct live_process *p = &s->now.processes[i];
+		const struct present_process *p = &s->now.processes[i];
 		if (p->id.pid == s->target.pid && p->id.start_ticks == s->target.start_ticks &&
 			p->card == s->target_card)
 			return p;
@@ -155,7 +155,7 @@ const struct live_process *top_target(const struct top_state *s)
 	return NULL;
 }
 
-static void use_fact(struct top_state *s, const struct live_process *p)
+static void use_fact(struct top_state *s, const struct present_process *p)
 {
 	char sm[32], cpu[32], mem[SIZE_TEXT_CAP], host[SIZE_TEXT_CAP], context[32] = "",
 								       text[256];
@@ -171,7 +171,7 @@ static void use_fact(struct top_state *s, const struct live_process *p)
 	fact(s, "uses", text);
 }
 
-static void idle_fact(struct top_state *s, const struct live_process *p)
+static void idle_fact(struct top_state *s, const struct present_process *p)
 {
 	char when[40], text[96];
 	if (top_idle_ms(p, s->now.now_ms) < 0)
@@ -215,7 +215,7 @@ static void arguments_fact(struct top_state *s)
 
 static void draw_details(struct top_state *s)
 {
-	const struct live_process *p = top_target(s);
+	const struct present_process *p = top_target(s);
 	const struct process_id *id = &s->target;
 	char text[160], name[16];
 	snprintf(text, sizeof(text), "PROCESS %u: Escape goes back, k sends a signal", id->pid);

@@ -92,6 +92,6 @@ enum top_action top_press(struct top_state *s, int key, struct top_spot at);
 /* Draws everything into s->frame; rows 0: as many lines as needed. */
 void top_draw(struct top_state *s, size_t rows, size_t columns);
 /* The process that a page shows: the same process on the same card; NULL: it is gone. */
-const struct live_process *top_target(const struct top_state *s);
+const struct present_process *top_target(const struct top_state *s);
 
 #endif

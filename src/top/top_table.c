@@ -112,8 +112,8 @@ static void draw_heading(struct top_state *s, const size_t *widths)
 }
 
 /* The text of one cell of a process. */
-static void cell(char *dst, size_t cap, const struct top_state *s, const struct live_process *p,
-	enum column_id c)
+static void cell(char *dst, size_t cap, const struct top_state *s,
+	const struct present_process *p, enum column_id c)
 {
 	int64_t now_ms = s->now.now_ms, started_ms = p->id.started_ms;
 	int64_t idle_ms = top_idle_ms(p, now_ms);
@@ -182,7 +182,7 @@ static void draw_command(struct top_state *s, const struct top_row *row, enum to
 }
 
 /* The style of a cell in a row that is not selected. */
-static enum top_style cell_style(const struct live_process *p, bool idle, size_t c)
+static enum top_style cell_style(const struct present_process *p, bool idle, size_t c)
 {
 	if (!p)
 		return TOP_DIM;
@@ -197,7 +197,7 @@ static void draw_row(
 	struct top_state *s, const struct top_row *row, const size_t *widths, bool selected)
 {
 	struct top_frame *f = &s->frame;
-	const struct live_process *p = row->process;
+	const struct present_process *p = row->process;
 	bool idle = p && top_idle_ms(p, s->now.now_ms) >= 0;
 	char text[64];
 	top_add(f, selected ? TOP_SELECTED : TOP_IDLE, idle ? "!" : " ");

@@ -79,22 +79,22 @@ static const struct state_words {
 	[CARD_STATUS_DENIED] = { "denied", "denied", TOP_LOST },
 };
 
-static const struct state_words *words_of(const struct live_card *card)
+static const struct state_words *words_of(const struct present_card *card)
 {
 	return card->status == CARD_STATUS_OK ? &states[card->state] : &statuses[card->status];
 }
 
-const char *top_state_word(const struct live_card *card)
+const char *top_state_word(const struct present_card *card)
 {
 	return words_of(card)->word;
 }
 
-const char *top_state_short(const struct live_card *card)
+const char *top_state_short(const struct present_card *card)
 {
 	return words_of(card)->brief;
 }
 
-enum top_style top_state_style(const struct live_card *card)
+enum top_style top_state_style(const struct present_card *card)
 {
 	return words_of(card)->style;
 }

@@ -20,9 +20,9 @@ void top_number(char *dst, size_t cap, double value, const char *unit);
 const char *top_kind(unsigned kind);
 
 /* "active", "idle-held", "truly-idle", "lost" ... */
-const char *top_state_word(const struct live_card *card);
+const char *top_state_word(const struct present_card *card);
 /* The same in at most six columns. */
-const char *top_state_short(const struct live_card *card);
-enum top_style top_state_style(const struct live_card *card);
+const char *top_state_short(const struct present_card *card);
+enum top_style top_state_style(const struct present_card *card);
 
 #endif

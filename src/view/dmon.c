@@ -233,7 +233,7 @@ static double column_value(const struct column_row *c, const double *values,
 	return grown / c->scale * 1000 / ms;
 }
 
-static void add_board(struct dmon *d, const struct live *l, const struct live_board *b,
+static void add_board(struct dmon *d, const struct live *l, const struct present_board *b,
 	struct dmon_before *before, struct str *out)
 {
 	int64_t now_ms = live_now_ms(l);
@@ -246,7 +246,7 @@ static void add_board(struct dmon *d, const struct live *l, const struct live_bo
 	before->at_ms = now_ms;
 }
 
-static double process_value(const struct process_column *c, const struct live_process *p)
+static double process_value(const struct process_column *c, const struct present_process *p)
 {
 	if (!p || c->from == FROM_NOWHERE)
 		return NAN;
@@ -269,8 +269,8 @@ static void add_command(struct dmon *d, struct str *out, const char *command)
 	str_finish(&quoted);
 }
 
-static void add_process(struct dmon *d, const struct live *l, const struct live_card *c,
-	const struct live_process *p, struct str *out)
+static void add_process(struct dmon *d, const struct live *l, const struct present_card *c,
+	const struct present_process *p, struct str *out)
 {
 	char command[COMMAND_CAP] = "", kind[CELL_CAP] = "-", pid[CELL_CAP] = "-";
 	begin_line(d, live_now_ms(l), c->id.index, out);
@@ -293,13 +293,13 @@ static void add_process(struct dmon *d, const struct live *l, const struct live_
 
 /* Adds the processes of a card that match the filter; returns how many. */
 static size_t add_processes(struct dmon *d, const struct stat_pick *picked,
-	const struct live_card *c, struct str *out)
+	const struct present_card *c, struct str *out)
 {
 	size_t n = 0, shown = 0;
 	const struct live *l = picked->live;
-	const struct live_process *all = live_processes(l, &n);
+	const struct present_process *all = live_processes(l, &n);
 	for (size_t k = 0; k < c->n_processes; k++) {
-		const struct live_process *p = &all[c->first_process + k];
+		const struct present_process *p = &all[c->first_process + k];
 		if (!filter_process(picked->filter, p))
 			continue;
 		add_process(d, l, c, p, out);
@@ -314,8 +314,8 @@ static void add_board_processes(
 	struct dmon *d, const struct stat_pick *picked, size_t first, struct str *out)
 {
 	size_t n = 0, shown = 0;
-	const struct live_card *cards = live_cards(picked->live, &n);
-	const struct live_card *c = &cards[picked->cards[first]];
+	const struct present_card *cards = live_cards(picked->live, &n);
+	const struct present_card *c = &cards[picked->cards[first]];
 	for (size_t i = first; i < picked->n; i++)
 		if (cards[picked->cards[i]].board == c->board)
 			shown += add_processes(d, picked, &cards[picked->cards[i]], out);
@@ -338,10 +338,10 @@ static void add_look(struct dmon *d, const struct stat_pick *picked, struct str 
 {
 	const struct live *l = picked->live;
 	size_t n = 0, n_boards = 0;
-	const struct live_card *cards = live_cards(l, &n);
-	const struct live_board *boards = live_boards(l, &n_boards);
+	const struct present_card *cards = live_cards(l, &n);
+	const struct present_board *boards = live_boards(l, &n_boards);
 	for (size_t i = 0; i < picked->n; i++) {
-		const struct live_card *c = &cards[picked->cards[i]];
+		const struct present_card *c = &cards[picked->cards[i]];
 		bool again = false;
 		for (size_t k = 0; k < i; k++)
 			again |= cards[picked->cards[k]].board == c->board;

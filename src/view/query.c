@@ -150,7 +150,7 @@ struct line {
 	const metric_texts *texts;
 };
 
-static struct line card_line(const struct live_card *c)
+static struct line card_line(const struct present_card *c)
 {
 	return (struct line){ &c->id, c->status,
 		c->status == CARD_STATUS_OK ? card_state_names[c->state]
@@ -158,7 +158,7 @@ static struct line card_line(const struct live_card *c)
 		c->values, (const metric_texts *)&c->texts };
 }
 
-static struct line board_line(const struct live_board *b, const struct live_card *cards)
+static struct line board_line(const struct present_board *b, const struct present_card *cards)
 {
 	struct line line = card_line(&cards[b->first_card]);
 	line.id = &b->id;
@@ -197,8 +197,8 @@ static bool is_text(enum metric m)
 	       metrics[m].form == METRIC_FORM_CARD_TEXT;
 }
 
-void query_board_text(
-	char *dst, size_t cap, enum metric m, const struct live *l, const struct live_board *b)
+void query_board_text(char *dst, size_t cap, enum metric m, const struct live *l,
+	const struct present_board *b)
 {
 	size_t n = 0;
 	struct line line = board_line(b, live_cards(l, &n));
@@ -275,13 +275,13 @@ static int add_cards(const struct query_answer *a, struct err *e)
 {
 	size_t n = 0, n_boards = 0;
 	bool instances = a->query->instances;
-	const struct live_card *cards = live_cards(a->live, &n);
-	const struct live_board *boards = live_boards(a->live, &n_boards);
+	const struct present_card *cards = live_cards(a->live, &n);
+	const struct present_board *boards = live_boards(a->live, &n_boards);
 	struct stat_pick picked = { 0 };
 	bool *done = calloc(n_boards + 1, sizeof(*done));
 	int rc = done ? stat_pick(&picked, a->live, a->filter, e) : err_memory(e);
 	for (size_t i = 0; rc == 0 && i < picked.n; i++) {
-		const struct live_card *c = &cards[picked.cards[i]];
+		const struct present_card *c = &cards[picked.cards[i]];
 		struct line line =
 			instances ? card_line(c) : board_line(&boards[c->board], cards);
 		if (!instances && done[c->board])

@@ -69,7 +69,7 @@ struct query_answer {
 int query_app_look(const struct query_answer *a, struct err *e);
 
 /* argv[0]; for a process that is gone, the text that nvidia-smi prints. */
-void query_process_name(char *dst, size_t cap, struct live *l, const struct live_process *p);
+void query_process_name(char *dst, size_t cap, struct live *l, const struct present_process *p);
 
 /* query_list.c: the fields of lists. */
 int query_list_find(enum query_list list, const char *name, size_t len);
@@ -86,8 +86,8 @@ void query_retired_fields(struct str *out);
 void query_remapped_fields(struct str *out);
 
 /* A field of a board as text without its unit; "" unknown. */
-void query_board_text(
-	char *dst, size_t cap, enum metric m, const struct live *l, const struct live_board *b);
+void query_board_text(char *dst, size_t cap, enum metric m, const struct live *l,
+	const struct present_board *b);
 
 /* The moment as nvidia-smi writes it: "2026/11/02 08:00:00.000", local time. */
 void query_timestamp(char *dst, size_t cap, int64_t ms);

@@ -44,7 +44,7 @@ enum app_field {
 	APP_FIELDS,
 };
 
-#define TEXT(member) offsetof(struct live_process, member)
+#define TEXT(member) offsetof(struct present_process, member)
 #define OF_ENVIRONMENT ": known for your own processes only, and to root for all."
 
 static const struct app_info {
@@ -163,7 +163,7 @@ static void add_moment(char *dst, size_t cap, int64_t ms)
 		moment_iso(dst, cap, ms);
 }
 
-void query_process_name(char *dst, size_t cap, struct live *l, const struct live_process *p)
+void query_process_name(char *dst, size_t cap, struct live *l, const struct present_process *p)
 {
 	struct str arguments = { 0 };
 	live_arguments(l, p, &arguments);
@@ -177,15 +177,15 @@ void query_process_name(char *dst, size_t cap, struct live *l, const struct live
 /* A process on a card: one line. */
 struct app {
 	struct live *live;
-	const struct live_card *card;
-	const struct live_process *process;
+	const struct present_card *card;
+	const struct present_process *process;
 };
 
 /* The field as text; "" if unknown. */
 static void field_text(char *dst, size_t cap, enum app_field field, const struct app *app)
 {
-	const struct live_card *c = app->card;
-	const struct live_process *p = app->process;
+	const struct present_card *c = app->card;
+	const struct present_process *p = app->process;
 	dst[0] = '\0';
 	if (fields[field].text)
 		text_copy(dst, cap, (const char *)p + fields[field].text);
@@ -232,7 +232,7 @@ static bool is_number(enum app_field field)
 
 static double field_number(enum app_field field, const struct app *app)
 {
-	const struct live_process *p = app->process;
+	const struct present_process *p = app->process;
 	switch (field) {
 	case APP_PID:
 		return p->id.pid;
@@ -292,16 +292,16 @@ static void add_process(const struct query_answer *a, const struct app *app)
 int query_app_look(const struct query_answer *a, struct err *e)
 {
 	size_t n = 0, n_processes = 0;
-	const struct live_card *cards = live_cards(a->live, &n);
-	const struct live_process *processes = live_processes(a->live, &n_processes);
+	const struct present_card *cards = live_cards(a->live, &n);
+	const struct present_process *processes = live_processes(a->live, &n_processes);
 	size_t *picked = calloc(n + 1, sizeof(*picked));
 	if (!picked)
 		return err_memory(e);
 	int found = filter_cards(a->filter, cards, n, picked, e);
 	for (int i = 0; i < found; i++) {
-		const struct live_card *c = &cards[picked[i]];
+		const struct present_card *c = &cards[picked[i]];
 		for (size_t k = 0; k < c->n_processes; k++) {
-			const struct live_process *p = &processes[c->first_process + k];
+			const struct present_process *p = &processes[c->first_process + k];
 			if (p->holder && filter_process(a->filter, p))
 				add_process(a, &(struct app){ a->live, c, p });
 		}

@@ -149,7 +149,7 @@ void query_list_wanted(const struct query *q, unsigned char *wanted)
 /* One line: a card, and a process or a page of it. */
 struct list_row {
 	const struct live *live;
-	const struct live_board *board;
+	const struct present_board *board;
 	const struct process_account *account; /* NULL: it is not about one */
 	const char *cause;
 };
@@ -216,9 +216,9 @@ static void add_pages(const struct query_answer *to, struct list_row *r)
 static void add_accounts(const struct query_answer *to, struct list_row *r)
 {
 	size_t n = 0, n_cards = 0, n_boards = 0;
-	const struct live_account *all = live_accounts(r->live, &n);
-	const struct live_card *cards = live_cards(r->live, &n_cards);
-	const struct live_board *boards = live_boards(r->live, &n_boards);
+	const struct present_account *all = live_accounts(r->live, &n);
+	const struct present_card *cards = live_cards(r->live, &n_cards);
+	const struct present_board *boards = live_boards(r->live, &n_boards);
 	for (size_t i = 0; i < n; i++) {
 		if (all[i].card >= n_cards || &boards[cards[all[i].card].board] != r->board)
 			continue;

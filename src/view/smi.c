@@ -22,18 +22,19 @@ bool smi_lost(const struct smi *s)
 	return false;
 }
 
-static bool is_on(const struct smi *s, const struct live_card *c, const struct live_board *b)
+static bool is_on(
+	const struct smi *s, const struct present_card *c, const struct present_board *b)
 {
 	size_t n = 0;
 	return !c->gone && &live_boards(s->live, &n)[c->board] == b;
 }
 
 bool smi_process(
-	const struct smi *s, const struct live_board *b, size_t n, struct smi_process *p)
+	const struct smi *s, const struct present_board *b, size_t n, struct smi_process *p)
 {
 	size_t n_cards = 0, n_processes = 0;
-	const struct live_card *cards = live_cards(s->live, &n_cards);
-	const struct live_process *all = live_processes(s->live, &n_processes);
+	const struct present_card *cards = live_cards(s->live, &n_cards);
+	const struct present_process *all = live_processes(s->live, &n_processes);
 	for (size_t i = 0; i < n_cards; i++) {
 		if (!is_on(s, &cards[i], b))
 			continue;
@@ -47,17 +48,18 @@ bool smi_process(
 	return false;
 }
 
-const struct live_card *smi_instance(const struct smi *s, const struct live_board *b, size_t n)
+const struct present_card *smi_instance(
+	const struct smi *s, const struct present_board *b, size_t n)
 {
 	size_t n_cards = 0;
-	const struct live_card *cards = live_cards(s->live, &n_cards);
+	const struct present_card *cards = live_cards(s->live, &n_cards);
 	for (size_t i = 0; b->mig && i < n_cards; i++)
 		if (is_on(s, &cards[i], b) && cards[i].id.mig_index >= 0 && n-- == 0)
 			return &cards[i];
 	return NULL;
 }
 
-void smi_type(char *dst, size_t cap, const struct live_process *p)
+void smi_type(char *dst, size_t cap, const struct present_process *p)
 {
 	bool compute = p->kind & (PROCESS_COMPUTE | PROCESS_MPS);
 	snprintf(dst, cap, "%s%s%s%s", p->kind & PROCESS_MPS ? "M+" : "", compute ? "C" : "",

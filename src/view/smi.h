@@ -27,16 +27,17 @@ bool smi_lost(const struct smi *s);
 
 /* The processes of a board, for all views. */
 struct smi_process {
-	const struct live_card *card;
-	const struct live_process *process;
+	const struct present_card *card;
+	const struct present_process *process;
 };
 /* The n-th process of a board; false: there are fewer. */
 bool smi_process(
-	const struct smi *s, const struct live_board *b, size_t n, struct smi_process *p);
+	const struct smi *s, const struct present_board *b, size_t n, struct smi_process *p);
 /* The instance with this number of a board that is divided; NULL: there are fewer. */
-const struct live_card *smi_instance(const struct smi *s, const struct live_board *b, size_t n);
+const struct present_card *smi_instance(
+	const struct smi *s, const struct present_board *b, size_t n);
 /* "C", "G", "C+G", "M+C". */
-void smi_type(char *dst, size_t cap, const struct live_process *p);
+void smi_type(char *dst, size_t cap, const struct present_process *p);
 /* "3" or "N/A" for the id of an instance. */
 void smi_id(char *dst, size_t cap, int id);
 

@@ -174,7 +174,7 @@ static void add_line(struct smi_writer *r, int depth, const char *name, const ch
 	str_addf(r->out, "</%s>\n", name);
 }
 
-static const char *missing(const struct live_board *b)
+static const char *missing(const struct present_board *b)
 {
 	if (b->status == CARD_STATUS_LOST)
 		return "GPU is lost";
@@ -191,7 +191,7 @@ static void show_mib(char *dst, size_t cap, double bytes)
 }
 
 static void show_value(const struct smi_writer *r, const struct smi_row *row,
-	const struct live_board *b, char *dst)
+	const struct present_board *b, char *dst)
 {
 	char text[TEXT_CAP / 2];
 	const char *unit = metrics[row->metric].unit;
@@ -219,7 +219,7 @@ static void add_memory(struct smi_writer *r, int depth, const double *numbers, s
 	}
 }
 
-static void add_instance(struct smi_writer *r, const struct live_card *c)
+static void add_instance(struct smi_writer *r, const struct present_card *c)
 {
 	int depth = r->xml ? 2 : 1;
 	char text[TEXT_CAP];
@@ -241,9 +241,9 @@ static void add_instance(struct smi_writer *r, const struct live_card *c)
 	add_memory(r, depth + 2, window, 3);
 }
 
-static void add_instances(struct smi_writer *r, const struct live_board *b)
+static void add_instances(struct smi_writer *r, const struct present_board *b)
 {
-	const struct live_card *c = smi_instance(r->smi, b, 0);
+	const struct present_card *c = smi_instance(r->smi, b, 0);
 	if (r->xml)
 		add_group(r, 1, "", "mig_devices");
 	if (r->xml && !c)
@@ -273,7 +273,7 @@ static void add_process(struct smi_writer *r, const struct smi_process *p)
 		add_line(r, depth + (i > 2 && !r->xml), names[i][r->xml], texts[i]);
 }
 
-static void add_processes(struct smi_writer *r, const struct live_board *b)
+static void add_processes(struct smi_writer *r, const struct present_board *b)
 {
 	struct smi_process p;
 	bool any = smi_process(r->smi, b, 0, &p);
@@ -305,12 +305,12 @@ static void add_account(struct smi_writer *r, const struct process_account *a)
 		add_line(r, r->xml ? 3 : 2 + (i > 0), names[i][r->xml], texts[i]);
 }
 
-static void add_accounts(struct smi_writer *r, const struct live_board *b)
+static void add_accounts(struct smi_writer *r, const struct present_board *b)
 {
 	size_t n = 0, n_cards = 0, n_boards = 0;
-	const struct live_account *all = live_accounts(r->smi->live, &n);
-	const struct live_card *cards = live_cards(r->smi->live, &n_cards);
-	const struct live_board *boards = live_boards(r->smi->live, &n_boards);
+	const struct present_account *all = live_accounts(r->smi->live, &n);
+	const struct present_card *cards = live_cards(r->smi->live, &n_cards);
+	const struct present_board *boards = live_boards(r->smi->live, &n_boards);
 	if (r->xml || n)
 		add_group(r, 1, "Accounted Processes", "accounted_processes");
 	for (size_t i = 0; i < n; i++)
@@ -330,7 +330,8 @@ static void add_pages(struct smi_writer *r, const struct smi_row *row, const cha
 	add_line(r, row->depth + 1, "retired_pagelist", "N/A");
 }
 
-static void add_row(struct smi_writer *r, const struct smi_row *row, const struct live_board *b)
+static void add_row(
+	struct smi_writer *r, const struct smi_row *row, const struct present_board *b)
 {
 	char text[TEXT_CAP] = "N/A";
 	const char *name = r->xml ? row->tag : row->label;
@@ -363,7 +364,7 @@ static void add_row(struct smi_writer *r, const struct smi_row *row, const struc
 		add_line(r, row->depth + (row->kind == NESTED_ROW && !r->xml), name, text);
 }
 
-static void add_board(struct smi_writer *r, const struct live_board *b, unsigned sections)
+static void add_board(struct smi_writer *r, const struct present_board *b, unsigned sections)
 {
 	char bus[TEXT_CAP];
 	query_bus_id(bus, sizeof(bus), b->id.pci);
@@ -387,7 +388,7 @@ static void add_head(struct smi_writer *r)
 	char when[TEXT_CAP], cuda[TEXT_CAP] = "", count[TEXT_CAP];
 	struct tm tm = moment_fields(live_now_ms(r->smi->live), false);
 	size_t n = 0;
-	const struct live_board *boards = live_boards(r->smi->live, &n);
+	const struct present_board *boards = live_boards(r->smi->live, &n);
 	const char *driver = live_driver(r->smi->live);
 	strftime(when, sizeof(when), "%a %b %e %H:%M:%S %Y", &tm);
 	for (size_t i = 0; i < n && !*cuda; i++)

@@ -35,13 +35,14 @@ void smi_table_wanted(unsigned char *wanted)
 	"-----+\n"
 
 /* What is not known of a card. */
-static const char *missing(const struct live_board *b)
+static const char *missing(const struct present_board *b)
 {
 	return b->status == CARD_STATUS_LOST ? "ERR!" : "N/A";
 }
 
 /* A metric with a unit; the text for a missing value if it is not known. */
-static const char *value(char *dst, const struct live_board *b, enum metric m, const char *unit)
+static const char *value(
+	char *dst, const struct present_board *b, enum metric m, const char *unit)
 {
 	char text[TEXT_CAP / 2];
 	metric_show(text, sizeof(text), m, b->values[m]);
@@ -50,7 +51,7 @@ static const char *value(char *dst, const struct live_board *b, enum metric m, c
 }
 
 /* Watts without decimals. */
-static const char *watts(char *dst, const struct live_board *b, enum metric m)
+static const char *watts(char *dst, const struct present_board *b, enum metric m)
 {
 	if (isnan(b->values[m]))
 		return missing(b);
@@ -58,7 +59,7 @@ static const char *watts(char *dst, const struct live_board *b, enum metric m)
 	return dst;
 }
 
-static const char *on_off(const struct live_board *b, enum metric m)
+static const char *on_off(const struct present_board *b, enum metric m)
 {
 	double v = b->values[m];
 	return isnan(v) ? missing(b) : v != 0 ? "On" : "Off";
@@ -99,7 +100,7 @@ static void add_head(const struct smi *s, struct str *out)
 }
 
 /* The first line of a card: what and where it is. */
-static void add_identity(const struct live_board *b, struct str *out)
+static void add_identity(const struct present_board *b, struct str *out)
 {
 	char name[TEXT_CAP], bus[TEXT_CAP], errors[TEXT_CAP];
 	cut_end(name, sizeof(name), b->id.name, NAME_WIDTH);
@@ -117,7 +118,7 @@ static void add_identity(const struct live_board *b, struct str *out)
 }
 
 /* The second line: what it does. */
-static void add_use(const struct live_board *b, struct str *out)
+static void add_use(const struct present_board *b, struct str *out)
 {
 	static const char *const modes[] = { "Default", "E. Thread", "Prohibited",
 		"E. Process" };
@@ -135,7 +136,7 @@ static void add_use(const struct live_board *b, struct str *out)
 }
 
 /* The third line: whether it is divided; a star: not after the next reset. */
-static void add_mig_mode(const struct live_board *b, struct str *out)
+static void add_mig_mode(const struct present_board *b, struct str *out)
 {
 	char mode[TEXT_CAP], star[TEXT_CAP + 1];
 	double pending = b->values[METRIC_MIG_PENDING];
@@ -145,9 +146,9 @@ static void add_mig_mode(const struct live_board *b, struct str *out)
 	str_addf(out, "|%41s|%24s|%21s |\n" RULE, "", "", star);
 }
 
-static void add_instance(const struct live_card *c, struct str *out)
+static void add_instance(const struct present_card *c, struct str *out)
 {
-	const struct live_board b = { .status = c->status,
+	const struct present_board b = { .status = c->status,
 		.values = { [METRIC_MEMORY_USED] = c->values[METRIC_MEMORY_USED],
 			[METRIC_MEMORY_TOTAL] = c->values[METRIC_MEMORY_TOTAL],
 			[METRIC_BAR1_USED] = c->values[METRIC_BAR1_USED],
@@ -169,7 +170,7 @@ static void add_instances(const struct smi *s, struct str *out)
 {
 	bool begun = false;
 	for (size_t i = 0; i < s->boards.n; i++) {
-		const struct live_card *c;
+		const struct present_card *c;
 		for (size_t k = 0; (c = smi_instance(s, s->boards.all[i], k)) != NULL; k++) {
 			if (!begun)
 				str_add(out, "\n+" WIDE "+\n"
@@ -253,7 +254,7 @@ void smi_table(const struct smi *s, struct str *out)
 }
 
 /* The profile of an instance: "3g.20gb" of "... MIG 3g.20gb". */
-static const char *profile_of(const struct live_card *c)
+static const char *profile_of(const struct present_card *c)
 {
 	const char *word = strstr(c->id.name, "MIG ");
 	return word ? word + strlen("MIG ") : c->id.name;
@@ -262,8 +263,8 @@ static const char *profile_of(const struct live_card *c)
 void smi_list(const struct smi *s, struct str *out)
 {
 	for (size_t i = 0; i < s->boards.n; i++) {
-		const struct live_board *b = s->boards.all[i];
-		const struct live_card *c;
+		const struct present_board *b = s->boards.all[i];
+		const struct present_card *c;
 		str_addf(out, "GPU %d: %s (UUID: %s)\n", b->id.index,
 			*b->id.name ? b->id.name : "N/A",
 			card_has_uuid(&b->id) ? b->id.uuid : "N/A");
@@ -278,7 +279,7 @@ void smi_versions(const struct smi *s, struct str *out)
 	char cuda[TEXT_CAP] = "", library[TEXT_CAP] = "";
 	const char *driver = *live_driver(s->live) ? live_driver(s->live) : "N/A";
 	for (size_t i = 0; i < s->boards.n && !*cuda; i++) {
-		const struct live_board *b = s->boards.all[i];
+		const struct present_board *b = s->boards.all[i];
 		metric_show(cuda, sizeof(cuda), METRIC_CUDA_VERSION,
 			b->values[METRIC_CUDA_VERSION]);
 		text_copy(library, sizeof(library), b->texts[METRIC_NVML_VERSION]);

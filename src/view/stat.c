@@ -16,8 +16,8 @@ enum { TEXT_CAP = 64 };
 int stat_pick(struct stat_pick *p, struct live *l, const struct filter *f, struct err *e)
 {
 	size_t n = 0, n_processes = 0;
-	const struct live_card *cards = live_cards(l, &n);
-	const struct live_process *processes = live_processes(l, &n_processes);
+	const struct present_card *cards = live_cards(l, &n);
+	const struct present_process *processes = live_processes(l, &n_processes);
 	*p = (struct stat_pick){
 		.live = l, .filter = f, .cards = calloc(n + 1, sizeof(*p->cards))
 	};
@@ -38,7 +38,7 @@ void stat_pick_finish(struct stat_pick *p)
 	*p = (struct stat_pick){ 0 };
 }
 
-static bool has_board(const struct stat_boards *b, const struct live_board *board)
+static bool has_board(const struct stat_boards *b, const struct present_board *board)
 {
 	for (size_t i = 0; i < b->n; i++)
 		if (b->all[i] == board)
@@ -50,12 +50,12 @@ int stat_boards(struct stat_boards *b, struct live *l, const struct filter *f, s
 {
 	struct stat_pick picked = { 0 };
 	size_t n = 0, n_cards = 0;
-	const struct live_card *cards = live_cards(l, &n_cards);
-	const struct live_board *boards = live_boards(l, &n);
+	const struct present_card *cards = live_cards(l, &n_cards);
+	const struct present_board *boards = live_boards(l, &n);
 	*b = (struct stat_boards){ .all = calloc(n + 1, sizeof(*b->all)) };
 	int rc = b->all ? stat_pick(&picked, l, f, e) : err_memory(e);
 	for (size_t i = 0; rc == 0 && i < picked.n; i++) {
-		const struct live_board *board = &boards[cards[picked.cards[i]].board];
+		const struct present_board *board = &boards[cards[picked.cards[i]].board];
 		if (!has_board(b, board))
 			b->all[b->n++] = board;
 	}
@@ -69,7 +69,7 @@ void stat_boards_finish(struct stat_boards *b)
 	*b = (struct stat_boards){ 0 };
 }
 
-void stat_command(char *dst, size_t cap, const struct live_process *p)
+void stat_command(char *dst, size_t cap, const struct present_process *p)
 {
 	size_t len = strcspn(p->id.command, " ");
 	snprintf(dst, cap, "%.*s", (int)len, p->id.command);
@@ -131,7 +131,7 @@ static void add_since(
 	str_addf(out, "%s%s%s", word, longer ? ">" : "", text);
 }
 
-static void add_state(struct str *out, const struct live_card *c, int64_t now_ms,
+static void add_state(struct str *out, const struct present_card *c, int64_t now_ms,
 	const struct text_style *style)
 {
 	static const char *const words[CARD_SHOWN_STATES] = { "active", "held", "free",
@@ -158,14 +158,14 @@ const char *stat_status(enum card_status status, int code)
 }
 
 /* The name of a board. As in gpustat, a lost one has none. */
-static const char *board_name(const struct live_board *b)
+static const char *board_name(const struct present_board *b)
 {
 	return b->status == CARD_STATUS_LOST || !*b->id.name ? stat_status(b->status, b->code)
 							     : b->id.name;
 }
 
 /* "user:cmd/pid(4000M idle 2h)" */
-static void add_process(struct str *out, const struct live_process *p, int64_t now_ms,
+static void add_process(struct str *out, const struct present_process *p, int64_t now_ms,
 	const struct stat_options *o)
 {
 	char text[COMMAND_CAP];
@@ -182,8 +182,8 @@ static void add_process(struct str *out, const struct live_process *p, int64_t n
 	}
 	if (o->pid)
 		str_addf(out, "/%u", p->id.pid);
-	if (*live_label(&p->id))
-		str_addf(out, "[%s]", live_label(&p->id));
+	if (*process_label_of(&p->id))
+		str_addf(out, "[%s]", process_label_of(&p->id));
 	if (p->mem_bytes > 0)
 		snprintf(text, sizeof(text), "%lldM", (long long)(p->mem_bytes >> 20));
 	else
@@ -209,7 +209,7 @@ static void show_bytes(char *dst, size_t cap, int64_t bytes)
 		snprintf(dst, cap, "%.0f%s", floor(number), units[unit]);
 }
 
-static void add_full_line(struct str *out, struct live *l, const struct live_process *p,
+static void add_full_line(struct str *out, struct live *l, const struct present_process *p,
 	bool last, const struct stat_options *o)
 {
 	char rss[TEXT_CAP], cpu[TEXT_CAP];
@@ -232,16 +232,16 @@ static void add_full_line(struct str *out, struct live *l, const struct live_pro
 
 /* Appends the processes of a card that match the filter, on its line or below it. */
 static void add_processes(struct str *out, const struct stat_pick *picked,
-	const struct live_card *c, const struct stat_options *o, bool below)
+	const struct present_card *c, const struct stat_options *o, bool below)
 {
 	size_t n = 0, left = 0;
 	struct live *l = picked->live;
 	const struct filter *f = picked->filter;
-	const struct live_process *all = live_processes(l, &n);
+	const struct present_process *all = live_processes(l, &n);
 	for (size_t k = 0; k < c->n_processes; k++)
 		left += filter_process(f, &all[c->first_process + k]);
 	for (size_t k = 0; k < c->n_processes; k++) {
-		const struct live_process *p = &all[c->first_process + k];
+		const struct present_process *p = &all[c->first_process + k];
 		if (!filter_process(f, p))
 			continue;
 		left--;
@@ -325,7 +325,7 @@ static void end_line(struct str *out)
 
 /* Appends memory that no listed process holds: the card is less free than it looks. */
 static void add_orphans(
-	struct str *out, const struct live_card *c, const struct text_style *style)
+	struct str *out, const struct present_card *c, const struct text_style *style)
 {
 	char text[TEXT_CAP];
 	double bytes = c->values[METRIC_GUA_ORPHAN_MEMORY];
@@ -338,8 +338,8 @@ static void add_orphans(
 }
 
 /* Appends the end of a line: state and processes. */
-static void add_tail(struct str *out, const struct stat_pick *picked, const struct live_card *c,
-	const struct stat_options *o)
+static void add_tail(struct str *out, const struct stat_pick *picked,
+	const struct present_card *c, const struct stat_options *o)
 {
 	str_add(out, " | ");
 	if (c->status == CARD_STATUS_OK)
@@ -360,8 +360,8 @@ static void add_tail(struct str *out, const struct stat_pick *picked, const stru
 }
 
 /* Appends index, name, temperature, use and memory of a board. */
-static void add_board(
-	struct str *out, const struct live_board *b, size_t width, const struct stat_options *o)
+static void add_board(struct str *out, const struct present_board *b, size_t width,
+	const struct stat_options *o)
 {
 	const struct text_style *style = &o->style;
 	const double *v = b->values;
@@ -388,7 +388,7 @@ static void add_board(
 }
 
 static void add_instance(struct str *out, const struct stat_pick *picked,
-	const struct live_card *c, size_t width, const struct stat_options *o)
+	const struct present_card *c, size_t width, const struct stat_options *o)
 {
 	char label[CARD_LABEL_CAP], index[TEXT_CAP];
 	card_label(label, sizeof(label), &c->id);
@@ -421,7 +421,7 @@ static void add_header(struct str *out, const struct live *l, size_t width, bool
 static size_t name_width(const struct live *l, const struct stat_options *o)
 {
 	size_t n = 0, width = 0;
-	const struct live_board *boards = live_boards(l, &n);
+	const struct present_board *boards = live_boards(l, &n);
 	if (o->name_width >= 0)
 		return (size_t)o->name_width;
 	for (size_t i = 0; i < n; i++) {
@@ -433,7 +433,7 @@ static size_t name_width(const struct live *l, const struct stat_options *o)
 
 /* Whether an earlier picked card is on the same board, so that the board's line is already
  * there. */
-static bool shown_before(const struct stat_pick *p, const struct live_card *cards, size_t at)
+static bool shown_before(const struct stat_pick *p, const struct present_card *cards, size_t at)
 {
 	for (size_t i = 0; i < at; i++)
 		if (cards[p->cards[i]].board == cards[p->cards[at]].board)
@@ -446,9 +446,9 @@ static void add_rows(struct str *out, const struct stat_pick *p, size_t at, size
 	const struct stat_options *o)
 {
 	size_t n = 0;
-	const struct live_card *cards = live_cards(p->live, &n);
+	const struct present_card *cards = live_cards(p->live, &n);
 	size_t board = cards[p->cards[at]].board;
-	const struct live_board *b = &live_boards(p->live, &n)[board];
+	const struct present_board *b = &live_boards(p->live, &n)[board];
 	add_board(out, b, width, o);
 	if (!b->mig || b->status != CARD_STATUS_OK) {
 		add_tail(out, p, &cards[p->cards[at]], o);
@@ -464,7 +464,7 @@ void stat_text(struct str *out, const struct stat_pick *picked, const struct sta
 {
 	const struct live *l = picked->live;
 	size_t n = 0, width = name_width(l, o);
-	const struct live_card *cards = live_cards(l, &n);
+	const struct present_card *cards = live_cards(l, &n);
 	if (!o->no_header)
 		add_header(out, l, width, o->style.utc);
 	for (size_t i = 0; i < picked->n; i++)

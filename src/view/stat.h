@@ -33,7 +33,7 @@ void stat_pick_finish(struct stat_pick *p);
 
 /* The boards of these cards, each once. */
 struct stat_boards {
-	const struct live_board **all;
+	const struct present_board **all;
 	size_t n;
 };
 int stat_boards(struct stat_boards *b, struct live *l, const struct filter *f, struct err *e);
@@ -47,6 +47,6 @@ void stat_json(struct str *out, const struct stat_pick *picked, int lines);
 const char *stat_status(enum card_status status, int code);
 
 /* The first word of a command. */
-void stat_command(char *dst, size_t cap, const struct live_process *p);
+void stat_command(char *dst, size_t cap, const struct present_process *p);
 
 #endif

@@ -7,7 +7,7 @@
 #include "render/json.h"
 #include "view/stat.h"
 
-static void add_arguments(struct json *j, struct live *l, const struct live_process *p)
+static void add_arguments(struct json *j, struct live *l, const struct present_process *p)
 {
 	struct str arguments = { 0 };
 	live_arguments(l, p, &arguments);
@@ -23,7 +23,7 @@ static const char *or_null(const char *text)
 	return *text ? text : NULL;
 }
 
-static void add_process(struct json *j, struct live *l, const struct live_process *p)
+static void add_process(struct json *j, struct live *l, const struct present_process *p)
 {
 	char command[COMMAND_CAP];
 	stat_command(command, sizeof(command), p);
@@ -57,15 +57,15 @@ static void add_process(struct json *j, struct live *l, const struct live_proces
 }
 
 /* Adds the processes of the shown cards of one board, or of one card. */
-static void add_processes(
-	struct json *j, const struct stat_pick *p, size_t board, const struct live_card *only)
+static void add_processes(struct json *j, const struct stat_pick *p, size_t board,
+	const struct present_card *only)
 {
 	size_t n = 0;
 	bool known = false;
-	const struct live_card *cards = live_cards(p->live, &n);
-	const struct live_process *all = live_processes(p->live, &n);
+	const struct present_card *cards = live_cards(p->live, &n);
+	const struct present_process *all = live_processes(p->live, &n);
 	for (size_t i = 0; i < p->n; i++) {
-		const struct live_card *c = &cards[p->cards[i]];
+		const struct present_card *c = &cards[p->cards[i]];
 		known |= c->board == board && (!only || c == only) && c->processes_known;
 	}
 	if (!known) {
@@ -74,7 +74,7 @@ static void add_processes(
 	}
 	json_open(j, "processes", '[');
 	for (size_t i = 0; i < p->n; i++) {
-		const struct live_card *c = &cards[p->cards[i]];
+		const struct present_card *c = &cards[p->cards[i]];
 		for (size_t k = 0;
 			c->board == board && (!only || c == only) && k < c->n_processes; k++)
 			if (filter_process(p->filter, &all[c->first_process + k]))
@@ -88,13 +88,13 @@ static void add_number(struct json *j, const char *key, const double *v, enum me
 	json_number(j, key, floor(v[m] / metrics[m].scale), 0);
 }
 
-static const char *state_name(const struct live_card *c)
+static const char *state_name(const struct present_card *c)
 {
 	return c->status == CARD_STATUS_OK ? card_state_names[c->state]
 					   : card_status_names[c->status];
 }
 
-static void add_own(struct json *j, const struct live_card *c)
+static void add_own(struct json *j, const struct present_card *c)
 {
 	json_text(j, "gua.state", state_name(c));
 	json_moment(j, "gua.state_since", c->state_since_ms);
@@ -106,10 +106,10 @@ static void add_own(struct json *j, const struct live_card *c)
 static void add_instances(struct json *j, const struct stat_pick *p, size_t board)
 {
 	size_t n = 0;
-	const struct live_card *cards = live_cards(p->live, &n);
+	const struct present_card *cards = live_cards(p->live, &n);
 	json_open(j, "gua.instances", '[');
 	for (size_t i = 0; i < p->n; i++) {
-		const struct live_card *c = &cards[p->cards[i]];
+		const struct present_card *c = &cards[p->cards[i]];
 		if (c->board != board)
 			continue;
 		json_open(j, NULL, '{');
@@ -125,10 +125,11 @@ static void add_instances(struct json *j, const struct stat_pick *p, size_t boar
 	json_close(j, ']');
 }
 
-static void add_board(struct json *j, const struct stat_pick *p, const struct live_card *card)
+static void add_board(
+	struct json *j, const struct stat_pick *p, const struct present_card *card)
 {
 	size_t n = 0;
-	const struct live_board *b = &live_boards(p->live, &n)[card->board];
+	const struct present_board *b = &live_boards(p->live, &n)[card->board];
 	const double *v = b->values;
 	json_open(j, NULL, '{');
 	json_number(j, "index", b->id.index, 0);
@@ -161,7 +162,7 @@ void stat_json(struct str *out, const struct stat_pick *picked, int lines)
 	struct json j = { .out = out, .lines = lines };
 	size_t n = 0;
 	char when[64];
-	const struct live_card *cards = live_cards(l, &n);
+	const struct present_card *cards = live_cards(l, &n);
 	struct tm tm = moment_fields(live_now_ms(l), false);
 	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &tm);
 	json_open(&j, NULL, '{');

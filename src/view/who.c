@@ -12,9 +12,9 @@
 enum { WHAT_CAP = COMMAND_CAP + LABEL_CAP + 32 };
 
 /* Describes a holder: its most specific name, and the command. */
-static void show_what(char dst[WHAT_CAP], const struct live_process *p)
+static void show_what(char dst[WHAT_CAP], const struct present_process *p)
 {
-	const char *label = live_label(&p->id), *command = p->id.command;
+	const char *label = process_label_of(&p->id), *command = p->id.command;
 	const char *context = context_texts[p->context];
 	snprintf(dst, WHAT_CAP, "%s%s%s%s%s%s", *context ? "(" : "", context,
 		*context ? ") " : "", label, *label ? " " : "",
@@ -23,15 +23,9 @@ static void show_what(char dst[WHAT_CAP], const struct live_process *p)
 			 : "-");
 }
 
-/* Whether it was idle when the last recorder ended, and may still be. */
-static bool was_idle(const struct live_process *p)
-{
-	return p->was_idle_since_ms >= 0 && !p->active;
-}
-
 /* "10 min"; "> 9 s (2 h)": for at least 9 s, and for 2 h when the last recorder ended. */
-static void show_idle(char *dst, size_t cap, const struct live_process *p,
-	const struct live_card *c, const struct live *live)
+static void show_idle(char *dst, size_t cap, const struct present_process *p,
+	const struct present_card *c, const struct live *live)
 {
 	char age[40], then[40];
 	int64_t now_ms = live_now_ms(live);
@@ -42,7 +36,7 @@ static void show_idle(char *dst, size_t cap, const struct live_process *p,
 		text_copy(dst, cap, "active");
 	else if (p->idle_since_ms < 0)
 		text_copy(dst, cap, c->state == CARD_USE_UNKNOWN ? "use unknown" : "-");
-	else if (was_idle(p))
+	else if (present_was_idle(p))
 		snprintf(dst, cap, "%s%s (%s%s)", p->idle_longer ? "> " : "", age,
 			p->was_idle_longer ? "> " : "", then);
 	else
@@ -50,11 +44,11 @@ static void show_idle(char *dst, size_t cap, const struct live_process *p,
 }
 
 /* The sort key of holders: a smaller value means idle for longer, as far as is known. */
-static int64_t idle_order(const struct live_process *p)
+static int64_t idle_order(const struct present_process *p)
 {
 	if (p->active)
 		return INT64_MAX;
-	if (was_idle(p))
+	if (present_was_idle(p))
 		return p->was_idle_since_ms;
 	return p->idle_since_ms < 0 ? INT64_MAX - 1 : p->idle_since_ms;
 }
@@ -62,8 +56,8 @@ static int64_t idle_order(const struct live_process *p)
 /* Order: longest idle first, then unknown, then active; then by card, most memory first. */
 static int compare(const void *left, const void *right)
 {
-	const struct live_process *a = *(const struct live_process *const *)left;
-	const struct live_process *b = *(const struct live_process *const *)right;
+	const struct present_process *a = *(const struct present_process *const *)left;
+	const struct present_process *b = *(const struct present_process *const *)right;
 	int64_t since_a = idle_order(a), since_b = idle_order(b);
 	if (since_a != since_b)
 		return since_a < since_b ? -1 : 1;
@@ -75,7 +69,7 @@ static int compare(const void *left, const void *right)
 }
 
 static bool is_wanted(
-	const struct who_question *q, const struct live_process *p, int64_t now_ms)
+	const struct who_question *q, const struct present_process *p, int64_t now_ms)
 {
 	if (!p->holder || !filter_process(q->filter, p))
 		return false;
@@ -88,22 +82,23 @@ int who_find(struct who *f, struct live *live, const struct who_question *q, str
 	size_t n_cards, n_processes;
 	*f = (struct who){ .live = live };
 	f->cards = live_cards(f->live, &n_cards);
-	const struct live_process *all = live_processes(f->live, &n_processes);
+	const struct present_process *all = live_processes(f->live, &n_processes);
 	size_t *picked = calloc(n_cards + 1, sizeof(*picked));
-	f->holders = calloc(n_processes + 1, sizeof(const struct live_process *));
+	f->holders = calloc(n_processes + 1, sizeof(const struct present_process *));
 	int n_picked = picked && f->holders
 			       ? filter_cards(q->filter, f->cards, n_cards, picked, e)
 			       : err_memory(e);
 	for (int i = 0; i < n_picked; i++) {
-		const struct live_card *c = &f->cards[picked[i]];
+		const struct present_card *c = &f->cards[picked[i]];
 		for (size_t k = 0; k < c->n_processes; k++) {
-			const struct live_process *p = &all[c->first_process + k];
+			const struct present_process *p = &all[c->first_process + k];
 			if (is_wanted(q, p, live_now_ms(f->live)))
 				f->holders[f->n++] = p;
 		}
 	}
 	free(picked);
-	qsort(f->holders, f->holders ? f->n : 0, sizeof(const struct live_process *), compare);
+	qsort(f->holders, f->holders ? f->n : 0, sizeof(const struct present_process *),
+		compare);
 	return n_picked < 0 ? n_picked : 0;
 }
 
@@ -114,14 +109,14 @@ void who_finish(struct who *f)
 }
 
 /* Since when it holds the card; if that was not seen, since it started. */
-static int64_t since_ms(const struct live_process *p)
+static int64_t since_ms(const struct present_process *p)
 {
 	return p->held_since_ms >= 0 ? p->held_since_ms : p->id.started_ms;
 }
 
 /* The data of a row. */
 struct who_row {
-	const struct live_process *process;
+	const struct present_process *process;
 	char card[CARD_LABEL_CAP], idle[96], what[WHAT_CAP];
 };
 
@@ -175,7 +170,7 @@ void who_text(struct str *out, const struct who *f, const struct text_style *sty
 	struct table t = { .columns = columns,
 		.n_columns = sizeof(columns) / sizeof(columns[0]) };
 	for (size_t i = 0; i < f->n; i++) {
-		const struct live_process *p = f->holders[i];
+		const struct present_process *p = f->holders[i];
 		struct who_row row = { .process = p };
 		card_label(row.card, sizeof(row.card), &f->cards[p->card].id);
 		show_idle(row.idle, sizeof(row.idle), p, &f->cards[p->card], f->live);
@@ -192,8 +187,8 @@ static void add_label(struct json *j, const char *key, const char *text)
 	json_text(j, key, *text ? text : NULL);
 }
 
-static void add_holder_json(
-	struct json *j, const struct live_process *p, const struct live_card *c, int64_t now_ms)
+static void add_holder_json(struct json *j, const struct present_process *p,
+	const struct present_card *c, int64_t now_ms)
 {
 	bool idle = !p->active && p->idle_since_ms >= 0;
 	json_open(j, NULL, '{');
@@ -215,8 +210,8 @@ static void add_holder_json(
 	json_number(
 		j, "idle_seconds", idle ? (double)(now_ms - p->idle_since_ms) / 1000 : NAN, 3);
 	json_bool(j, "idle_is_lower_bound", idle && p->idle_longer);
-	json_moment(j, "was_idle_since", was_idle(p) ? p->was_idle_since_ms : -1);
-	json_bool(j, "was_idle_is_lower_bound", was_idle(p) && p->was_idle_longer);
+	json_moment(j, "was_idle_since", present_was_idle(p) ? p->was_idle_since_ms : -1);
+	json_bool(j, "was_idle_is_lower_bound", present_was_idle(p) && p->was_idle_longer);
 	json_moment(j, "last_active", p->last_active_ms);
 	json_moment(j, "held_since", p->held_since_ms);
 	json_moment(j, "started", p->id.started_ms);
@@ -243,7 +238,7 @@ void who_json(struct str *out, const struct who *f)
 }
 
 /* Adds a note about what could not be read of a card. */
-static void add_card_note(struct str *out, const struct live_card *c)
+static void add_card_note(struct str *out, const struct present_card *c)
 {
 	char card[CARD_LABEL_CAP], text[256], size[SIZE_TEXT_CAP];
 	double orphan = c->values[METRIC_GUA_ORPHAN_MEMORY];
@@ -254,7 +249,7 @@ static void add_card_note(struct str *out, const struct live_card *c)
 	else if (!c->processes_known)
 		str_addf(out, "the driver does not list the processes on card %s\n", card);
 	else if (c->state == CARD_SUSPECT) {
-		live_suspect_text(text, sizeof(text), c);
+		present_suspect_text(text, sizeof(text), c);
 		str_addf(out, "%s\n", text);
 	} else if (orphan >= (double)ORPHAN_LEAST_BYTES) {
 		size_text(size, orphan);
@@ -277,12 +272,12 @@ void who_notes(struct str *out, const struct who *f, const struct who_question *
 {
 	size_t n;
 	bool some_then = false;
-	const struct live_card *cards = live_cards(f->live, &n);
+	const struct present_card *cards = live_cards(f->live, &n);
 	for (size_t i = 0; i < n; i++)
 		if (filter_card(q->filter, &cards[i]))
 			add_card_note(out, &cards[i]);
 	for (size_t i = 0; i < f->n; i++)
-		some_then |= was_idle(f->holders[i]);
+		some_then |= present_was_idle(f->holders[i]);
 	if (*live_note(f->live))
 		str_addf(out, "%s%s\n", live_note(f->live),
 			some_then && text ? "; in brackets: how long it was idle then" : "");

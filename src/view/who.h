@@ -21,8 +21,8 @@ struct who_question {
 /* The holders found, longest idle first. Valid until the next refresh of the view. */
 struct who {
 	struct live *live; /* borrowed */
-	const struct live_card *cards;
-	const struct live_process **holders;
+	const struct present_card *cards;
+	const struct present_process **holders;
 	size_t n;
 };
 

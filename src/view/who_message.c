@@ -17,12 +17,12 @@ static void add_rule(struct str *out)
 }
 
 /* Appends a line about what a process holds. */
-static void add_holding(struct str *out, const struct who *w, const struct live_process *p,
+static void add_holding(struct str *out, const struct who *w, const struct present_process *p,
 	const struct text_style *style)
 {
 	char card[CARD_LABEL_CAP], size[SIZE_TEXT_CAP + 16] = "unknown memory", idle[40],
 							line[256];
-	const char *label = live_label(&p->id);
+	const char *label = process_label_of(&p->id);
 	card_label(card, sizeof(card), &w->cards[p->card].id);
 	if (p->mem_bytes >= 0)
 		size_text(size, (double)p->mem_bytes);

@@ -28,9 +28,9 @@ static void check_filter(char *const *line)
 		check_refusal(rc, &e);
 		return;
 	}
-	struct live_card card = { .id = { .uuid = "GPU-00000000-1111",
-					  .pci = "0000:17:00.0" } };
-	struct live_process process = { .id = { .user = "ann" } };
+	struct present_card card = { .id = { .uuid = "GPU-00000000-1111",
+					     .pci = "0000:17:00.0" } };
+	struct present_process process = { .id = { .user = "ann" } };
 	size_t picked[1];
 	rc = filter_cards(&f, &card, 1, picked, &e);
 	CHECK(rc <= 1);

@@ -388,13 +388,13 @@ static const char *check_end(const struct truth *t, int step, size_t session)
 }
 
 /* A holder as the driver shows it in a minute. */
-static struct live_process driver_shows(const struct truth *t, uint32_t who, int step)
+static struct present_process driver_shows(const struct truth *t, uint32_t who, int step)
 {
 	const struct holder *h = &t->holders[who];
 	enum doing doing = (enum doing)h->doing[step];
-	struct live_process p = { .id = { .pid = t->processes[who].pid,
-					  .start_ticks = 1,
-					  .posix_session = 100 + h->session },
+	struct present_process p = { .id = { .pid = t->processes[who].pid,
+					     .start_ticks = 1,
+					     .posix_session = 100 + h->session },
 		.card = h->card,
 		.holder = true,
 		.mem_bytes = 1 };
@@ -408,8 +408,8 @@ static struct live_process driver_shows(const struct truth *t, uint32_t who, int
 static const char *check_confirm(
 	const struct truth *t, int step, size_t session, struct policy_checked *sum)
 {
-	static struct live_card cards[CARDS];
-	static struct live_process shown[HOLDERS_MAX];
+	static struct present_card cards[CARDS];
+	static struct present_process shown[HOLDERS_MAX];
 	struct end_process plan[HOLDERS_MAX];
 	struct fresh_look look = {
 		.cards = cards, .n_cards = CARDS, .processes = shown, .idle_below = IDLE_BELOW

@@ -21,8 +21,8 @@
 
 #define GIB (INT64_C(1) << 30)
 
-static struct live_card cards[2];
-static struct live_process holders[3];
+static struct present_card cards[2];
+static struct present_process holders[3];
 static const struct end_process session[] = { { 42, 7, 1001 }, { 43, 8, 1001 } };
 
 /* Card 0: the two processes of the session; card 1: one of them beside another. */

@@ -117,18 +117,18 @@ static void look(struct view *v, int64_t seconds)
 		fail_msg("%s", e.text);
 }
 
-static const struct live_card *card(const struct view *v, size_t i)
+static const struct present_card *card(const struct view *v, size_t i)
 {
 	size_t n;
-	const struct live_card *cards = live_cards(v->live, &n);
+	const struct present_card *cards = live_cards(v->live, &n);
 	assert_true(i < n);
 	return &cards[i];
 }
 
-static const struct live_process *process(const struct view *v, size_t on, size_t i)
+static const struct present_process *process(const struct view *v, size_t on, size_t i)
 {
 	size_t n;
-	const struct live_process *all = live_processes(v->live, &n);
+	const struct present_process *all = live_processes(v->live, &n);
 	assert_true(card(v, on)->first_process + i < n && i < card(v, on)->n_processes);
 	return &all[card(v, on)->first_process + i];
 }
@@ -143,7 +143,7 @@ static const char *shown(const struct view *v)
 		at += snprintf(
 			at, (size_t)(end - at), "| %s ", card_state_names[card(v, i)->state]);
 		for (size_t k = 0; k < card(v, i)->n_processes; k++) {
-			const struct live_process *p = process(v, i, k);
+			const struct present_process *p = process(v, i, k);
 			at += snprintf(at, (size_t)(end - at), "%u %s %d ", p->id.pid,
 				p->id.user, p->active || p->idle_since_ms >= 0);
 		}

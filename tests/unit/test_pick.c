@@ -9,10 +9,10 @@
 #define GB 1e9
 #define NOW_MS 10000000
 
-static struct live_card card(int index, double free_bytes, double util_pct, double holders,
+static struct present_card card(int index, double free_bytes, double util_pct, double holders,
 	double held_bytes, int64_t free_since_ms)
 {
-	struct live_card c = { .id = { .uuid = "GPU-x", .index = index, .mig_index = -1 },
+	struct present_card c = { .id = { .uuid = "GPU-x", .index = index, .mig_index = -1 },
 		.processes_known = true,
 		.free_since_ms = free_since_ms };
 	for (size_t i = 0; i < METRIC_COUNT; i++)
@@ -28,7 +28,7 @@ static const struct pick_wish any = {
 	.n = 1, .min_free_bytes = -1, .max_util_pct = NAN, .rules = RULES_DEFAULT
 };
 
-static enum pick_verdict judge(struct pick_wish wish, struct live_card c)
+static enum pick_verdict judge(struct pick_wish wish, struct present_card c)
 {
 	return pick_judge(&wish, &c, NOW_MS);
 }
@@ -65,7 +65,7 @@ static void test_wishes(void **state)
 static void test_memory_of_nobody_who_is_listed(void **state)
 {
 	(void)state;
-	struct live_card c = card(0, 80 * GB, 0, 0, 0, 0);
+	struct present_card c = card(0, 80 * GB, 0, 0, 0, 0);
 	struct pick_wish wish = any;
 	c.unexplained_bytes = any.rules.held_mem_bytes;
 	assert_int_equal(judge(any, c), PICK_GOOD);
@@ -78,7 +78,7 @@ static void test_memory_of_nobody_who_is_listed(void **state)
 static void test_what_cannot_be_asked_is_not_picked(void **state)
 {
 	(void)state;
-	struct live_card c = card(0, 80 * GB, 0, 0, 0, 0);
+	struct present_card c = card(0, 80 * GB, 0, 0, 0, 0);
 	c.status = CARD_STATUS_ASLEEP;
 	assert_int_equal(judge(any, c), PICK_UNREADABLE);
 	c.status = CARD_STATUS_OK;
@@ -91,7 +91,7 @@ static void test_instances(void **state)
 {
 	(void)state;
 	struct pick_wish wish = any;
-	struct live_card c = card(0, 9 * GB, NAN, 0, 0, -1);
+	struct present_card c = card(0, 9 * GB, NAN, 0, 0, -1);
 	c.id.mig_index = 1;
 	assert_int_equal(judge(wish, c), PICK_GOOD);
 	wish.n = 2;
@@ -119,7 +119,7 @@ static void test_a_suspect_card_is_free_and_comes_last(void **state)
 {
 	(void)state;
 	struct pick_wish wish = any;
-	struct live_card cards[] = { card(0, 96 * GB, 100, 0, 0, -1),
+	struct present_card cards[] = { card(0, 96 * GB, 100, 0, 0, -1),
 		card(1, 40 * GB, 9, 0, 0, -1) };
 	struct pick_candidate order[] = { { .card = &cards[0] }, { .card = &cards[1] } };
 	cards[0].state = CARD_SUSPECT;
@@ -135,7 +135,7 @@ static void test_a_suspect_card_is_free_and_comes_last(void **state)
 static void test_the_least_loaded_comes_first(void **state)
 {
 	(void)state;
-	struct live_card cards[] = {
+	struct present_card cards[] = {
 		card(0, 80 * GB, 5, 0, 0, 500),
 		card(1, 80 * GB, 0, 1, 10 * GB, -1), /* held */
 		card(2, 80 * GB, 0, 0, 0, 900),

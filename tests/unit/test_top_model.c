@@ -17,16 +17,16 @@ enum { NOW_MS = 100000000, CARDS_MAX = 64, PROCESSES_MAX = 8 };
 
 /* A small lab: see make_lab(). */
 struct lab {
-	struct live_card cards[CARDS_MAX];
-	struct live_process processes[PROCESSES_MAX];
+	struct present_card cards[CARDS_MAX];
+	struct present_process processes[PROCESSES_MAX];
 	struct top_state state;
 };
 
-static struct live_process *add(struct lab *lab, uint32_t pid, size_t card, const char *user,
+static struct present_process *add(struct lab *lab, uint32_t pid, size_t card, const char *user,
 	const char *command, int64_t mem_bytes)
 {
-	struct live_process *p = &lab->processes[lab->state.now.n_processes++];
-	*p = (struct live_process){ .card = card,
+	struct present_process *p = &lab->processes[lab->state.now.n_processes++];
+	*p = (struct present_process){ .card = card,
 		.kind = PROCESS_COMPUTE,
 		.holder = true,
 		.mem_bytes = mem_bytes,
@@ -52,7 +52,7 @@ static void make_lab(struct lab *lab, size_t n_cards)
 	lab->state.host = "lab";
 	lab->state.driver = "1.0";
 	for (size_t i = 0; i < n_cards; i++) {
-		struct live_card *c = &lab->cards[i];
+		struct present_card *c = &lab->cards[i];
 		c->id = (struct card_id){
 			.name = "NVIDIA A100", .index = (int)i, .mig_index = -1
 		};
@@ -61,7 +61,7 @@ static void make_lab(struct lab *lab, size_t n_cards)
 		metric_clear(c->values, c->texts);
 		c->values[METRIC_UTILIZATION_GPU] = 0;
 	}
-	struct live_process *p = add(lab, 10, 0, "bob", "python a.py", 1000);
+	struct present_process *p = add(lab, 10, 0, "bob", "python a.py", 1000);
 	p->active = true;
 	p->sm_pct = 50;
 	p = add(lab, 20, 1 % n_cards, "alice", "Jupyter", 3000);
