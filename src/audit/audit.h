@@ -8,7 +8,6 @@
 
 #include "base/err.h"
 #include "model/audit.h"
-#include "model/audit_holders.h"
 #include "model/restriction.h"
 #include "store/merge.h"
 

@@ -35,7 +35,7 @@ static const struct option_row rows[] = {
 		"PCI address",
 		ROW(only.cards) },
 	{ OPTION_LIST, 0, "kind", "KIND,...", "only events of these kinds: xid, card-lost, gap",
-		ROW(only.kinds), .words = event_kind_words },
+		ROW(only.kinds), .words = event_list_kinds },
 	{ OPTION_CHOICE, 0, "format", "FORMAT", "text, json or csv (default text)",
 		.choices = "text|json|csv", ROW(format) },
 	{ OPTION_FLAG, 0, "json", .help = "same as --format json", ROW(json) },
@@ -62,7 +62,7 @@ static int read_question(
 	int64_t now_ms;
 	if (cmd_now(o->now, &now_ms, e) != 0)
 		return ERR_USAGE;
-	return event_ask(q, &o->window, now_ms, o->utc, e);
+	return event_list_ask(q, &o->window, now_ms, o->utc, e);
 }
 
 /* Width without a terminal: the whole line, for use with grep. */
@@ -108,7 +108,7 @@ static int list_events(const struct command *self, const struct events_options *
 	struct event_list list = { 0 };
 	struct str out = { 0 };
 	struct err e = { 0 };
-	struct event_choice choice = { event_words_take, &o->only };
+	struct event_choice choice = { event_list_takes, &o->only };
 	q->paths = (const char *const *)stores->paths;
 	q->n_paths = stores->n;
 	if (stores->n > 1) /* all are open at the same time */
@@ -141,7 +141,7 @@ static int run(const struct command *self, int argc, char **argv)
 	}
 	int rc = read_format(&o, &e);
 	if (rc == 0)
-		rc = event_words_check(&o.only, &e);
+		rc = event_list_check(&o.only, &e);
 	if (rc == 0)
 		rc = read_question(&o, &q, &e);
 	if (rc == 0)

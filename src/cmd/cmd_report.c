@@ -18,7 +18,6 @@
 #include "cmd/share/cmd_window.h"
 #include "model/sentence.h"
 #include "report/report_ask.h"
-#include "report/report_config.h"
 #include "audit/restriction.h"
 #include "render/report.h"
 #include "store/heap.h"
@@ -250,13 +249,13 @@ static int audit_stores(const struct command *self, const struct report_options 
 	q->n_unread = stores->n_unread;
 	if (stores->n > 1) /* several are open at the same time */
 		file_allow_many();
-	int rc = report_answer(&answer, asked, &e);
+	int rc = report_ask_answer(&answer, asked, &e);
 	for (size_t i = 0; i < q->n_paths && rc && rc != ERR_NOTHING && o->is_mine; i++)
 		mine_explain(q->paths[i], &e);
 	int status = rc ? cmd_fail(self, &e) : print_report(self, o, &answer.report);
 	if (status == 0)
 		status = note_unread(self, o, &answer.audit.stores);
-	report_answer_finish(&answer);
+	report_ask_finish(&answer);
 	return status;
 }
 
@@ -268,7 +267,7 @@ static int read_people(struct report_options *o, const struct config *c, struct 
 		return err_set(e, ERR_USAGE, "too many users");
 	if (o->mine)
 		users->items[users->n++] = "me";
-	int rc = report_check_groups(&o->words, c, e);
+	int rc = report_ask_check_groups(&o->words, c, e);
 	if (rc)
 		return rc;
 	return mine_expand(users, &o->texts, &o->is_mine, e);
@@ -381,7 +380,7 @@ static int report(const struct command *self, struct report_options *o, const st
 	asked.request.same_db = o->db.n > 0;
 	asked.request.command = command.failed ? NULL : str_text(&command);
 	const struct report_prices prices = { o->cost, &c->prices };
-	report_configure(&asked.question, &asked.request, c, &prices);
+	report_ask_configure(&asked.question, &asked.request, c, &prices);
 	int status = rc ? cmd_fail(self, &e) : audit_stores(self, o, &asked, &stores);
 	store_list_finish(&stores);
 	str_finish(&command);

@@ -257,12 +257,12 @@ static void add_headline(struct str *out, const struct enforce *x, const struct 
 	char since[48], until[48], hours[HOURS_TEXT_CAP];
 	enforce_moment(x, since, sizeof(since), s->since_ms);
 	enforce_moment(x, until, sizeof(until), s->until_ms);
-	hours_text(hours, s->given_back_ms);
+	report_hours(hours, s->given_back_ms);
 	str_addf(out, "%s, %s to %s\n", s->history->hostname, since, until);
 	str_addf(out,
 		"%zu session%s held a card idle. The rules would have warned %zu and ended "
 		"%zu:\n",
-		s->n_sessions, plural(s->n_sessions), s->n_warned, s->n_ended);
+		s->n_sessions, report_plural(s->n_sessions), s->n_warned, s->n_ended);
 	str_addf(out, "%s GPU hours would have been given back.\n", hours);
 	if (s->n_ended && s->n_wrong)
 		str_addf(out,

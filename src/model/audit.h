@@ -22,15 +22,114 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/arena.h"
-#include "model/audit_fleet.h"
-#include "model/audit_holders.h"
-#include "model/audit_orphans.h"
-#include "model/audit_spells.h"
 #include "model/audit_time.h"
+#include "model/identity.h"
+#include "model/process.h"
 #include "model/reading.h"
 #include "model/state.h"
+
+/* What time costs in an audit: money by the price of the card, and energy. All of it follows
+ * shares: a card's active time is divided by SM use, its idle-held time by memory held, and
+ * its time with unknown use by presence, so that holders add up to cards. */
+/* The parts of a cost. Those before COST_PARTS add up to the whole. */
+enum cost_part {
+	COST_ACTIVE,
+	COST_IDLE_HELD,
+	COST_USE_UNKNOWN,
+	COST_HELD_PARTS, /* a holder has the parts before this */
+	COST_TRULY_IDLE = COST_HELD_PARTS,
+	COST_UNOBSERVED,
+	COST_PARTS,
+	/* Beside the others: the price of the time in which a holder was idle on a card that
+	 * another user kept active. That time is part of the other user's cost. */
+	COST_SQUATTING = COST_PARTS,
+	COSTS
+};
+
+/* The cost of a holder, of a card or of several. Time on cards without a price, and time whose
+ * energy is not known, is in no sum but its own. */
+struct audit_cost {
+	double money[COSTS];
+	bool priced;			/* some card had a price: else money is not known */
+	int64_t priced_ms, unpriced_ms; /* time on cards with and without a price */
+	double energy_mj;		/* by the same shares */
+	double floor_mj;   /* of it: what the idle card would have taken anyway, an estimate;
+			      NAN: not known for all of it */
+	int64_t energy_ms; /* time with known energy */
+};
+
+/* The time of an identity. */
+struct audit_sums {
+	int64_t ms[HOLDER_STATES]; /* by state; the measure says what it is */
+	int64_t active_share_ms;   /* its part of the cards' active time ... */
+	int64_t idle_share_ms;	   /* ... of their idle-held time ... */
+	int64_t context_share_ms;  /* (of this, the part of processes with a bare context) */
+	int64_t unknown_share_ms;  /* ... and, by presence, of that with unknown use */
+	struct audit_cost cost;	   /* of the shares */
+	int64_t peak_mem_kib;	   /* of its largest process; -1 unknown */
+	int64_t last_active_ms;	   /* of its processes in the window; -1 never */
+};
+#define AUDIT_SUMS_NONE                                                                        \
+	{                                                                                      \
+		.peak_mem_kib = -1, .last_active_ms = -1                                       \
+	}
+
+/* A user: sums.ms is presence, by the user's state on the card. */
+struct audit_identity {
+	char identity[USER_CAP];
+	struct audit_sums sums;
+};
+
+/* One process on one card. */
+struct audit_process {
+	size_t host, card, identity, path; /* indexes; path: which store */
+	int64_t id;			   /* of its row there */
+	uint32_t pid;
+	int64_t started_ms;		  /* -1 unknown */
+	const char *texts[PROCESS_TEXTS]; /* the audit's; NULL: none */
+	struct audit_sums sums;		  /* by its own state */
+	bool context;			  /* it never had more than a bare context there */
+};
+
+/* What a user's process holds now, idle: only of hosts whose recorder is running. */
+struct audit_present {
+	size_t host, card; /* indexes */
+	uint32_t pid;
+	int64_t mem_bytes; /* -1 unknown */
+	int64_t idle_ms;   /* at least this long */
+	const char *what;  /* notebook, job, container or command; the audit's, like the next */
+	const char *job, *container; /* NULL: none */
+	bool notebook;
+};
+
+#define AUDIT_NONE ((size_t)-1)	   /* an index: not known yet */
+#define AUDIT_SEVERAL ((size_t)-2) /* an index: more than one */
+
+/* One identity of a breakdown. */
+struct audit_row {
+	size_t outer;	 /* second level: its row of the first level */
+	const char *key; /* name, the audit's; NULL: the time of those that have none */
+	struct audit_sums sums;
+	int64_t unobserved_ms;	 /* MEASURE_CARDS; like sums.ms, it has no squatting then */
+	size_t user, host, card; /* indexes in the audit, or AUDIT_SEVERAL */
+	size_t n_processes;
+	size_t last_process; /* the engine's, to count them */
+	size_t n_cards;	     /* MEASURE_CARDS, like the next */
+	int64_t known_ms;    /* when the first of them was seen; -1 unknown */
+	uint32_t pid;	     /* kind process, like the next */
+	int64_t started_ms;  /* -1 unknown */
+};
+
+/* Time by one kind of identity, or by two, one within the other. */
+struct audit_breakdown {
+	struct by by; /* n 0: none was asked for */
+	enum measure measures[BY_MAX];
+	struct audit_row *rows[BY_MAX]; /* by level, in no order */
+	size_t n[BY_MAX];
+};
 
 struct audit_host {
 	char hostname[128], machine_id[64], environment[16], driver[VERSION_CAP];

@@ -1,4 +1,5 @@
-/* Parts of an audit about when: hours of the week, days, and what happened. */
+/* Parts of an audit about when: hours of the week, days, events, idle spells, orphan memory;
+ * and where the audit comes from. */
 #ifndef GUA_MODEL_AUDIT_TIME_H
 #define GUA_MODEL_AUDIT_TIME_H
 
@@ -6,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/process.h"
+#include "model/spell.h"
 #include "model/state.h"
 #include "model/tick.h"
 
@@ -64,6 +67,78 @@ struct audit_event {
 	int64_t last_ms;  /* when the last one happened, and to which card or host */
 	size_t last_host, last_card; /* card AUDIT_NO_CARD: none */
 	char last_text[160];
+};
+
+/* A spell that overlaps the window. Its begin, end and sums are those of the whole spell. */
+struct audit_spell {
+	size_t host, card, path; /* indexes; path: which store */
+	int64_t id;		 /* of its process's row there */
+	uint32_t pid;
+	int64_t started_ms;		  /* of the process; -1 unknown */
+	const char *user;		  /* the audit's, like the next */
+	const char *texts[PROCESS_TEXTS]; /* NULL: none */
+	struct spell spell;		  /* without its indexes; SPELL_OPEN: it goes on */
+	int64_t window_ms;		  /* its idle time within the window */
+};
+
+/* Those with the most idle time within the window, in that order. */
+struct audit_spells {
+	struct audit_spell *items;
+	size_t n, n_left_out;
+};
+
+/* Memory that no living process explains, on a card at the last tick of its recorder. */
+struct audit_orphan {
+	size_t card;	   /* index */
+	uint32_t pid;	   /* of a process that the driver lists and the host does not have; 0:
+			      the driver lists none */
+	int64_t mem_bytes; /* -1 unknown */
+	int64_t since_ms;  /* it has been seen since */
+};
+
+struct audit_orphans {
+	struct audit_orphan *items; /* in the order of the stores */
+	size_t n;
+};
+
+/* Of more hosts than this, the one with the most idle-held time is first, and people see the
+ * cards of the worst few only. */
+enum { AUDIT_HOSTS_LISTED = 16, AUDIT_HOSTS_WORST = 5 };
+
+/* The stores of an audit. Nothing of those that could not be read is in it. */
+struct audit_stores {
+	size_t n;	     /* that were asked for */
+	const char **unread; /* why one could not be read, and which; safe; the audit's */
+	size_t n_unread;
+};
+
+/* Texts are safe for a terminal and are the engine's, like the arrays. */
+struct audit_fleet {
+	bool asked; /* the audit is of metrics; else nothing below is set */
+	const char *url, *engine;
+	size_t n_seen;	     /* hosts */
+	size_t n_late;	     /* of them: first seen within the window */
+	size_t n_silent;     /* of them: not seen at its end */
+	int64_t n_expected;  /* -1: not said */
+	const char *missing; /* names of some that were expected and not seen; "": none */
+	size_t n_missing;
+	size_t n_resets;  /* hosts whose store was lost */
+	size_t n_assumed; /* series of users whose start was taken to be 0 */
+	size_t n_twice;	  /* cards that two hosts report */
+	size_t n_partial; /* hosts with other cards too than the audit is about: no users */
+	size_t n_not_finite;
+	const char *const *warnings; /* of the engine */
+	size_t n_warnings;
+};
+
+/* Hosts whose stores were fetched for this report. Texts are safe for a terminal. */
+struct asked_hosts {
+	size_t n_asked, n_answered; /* names; a host with two names answers twice */
+	const struct asked_failure {
+		const char *host, *why;
+	} * failed;
+	size_t n_failed;
+	const char *directory; /* where their stores are kept for the report */
 };
 
 #endif

@@ -8,15 +8,139 @@
 #include <stdint.h>
 
 #include "model/audit.h"
-#include "model/report_bill.h"
-#include "model/report_compare.h"
-#include "model/report_person.h"
-#include "model/report_facts.h"
+#include "model/process.h"
+#include "model/release.h"
 #include "model/report_time.h"
-#include "model/report_timeline.h"
 #include "model/restriction.h"
 #include "model/sentence.h"
+#include "model/state.h"
 #include "model/table.h"
+
+/* How a state looks in a bar: an enum card_state, or this for users. */
+enum { MARK_SQUATTING = CARD_STATES, REPORT_MARKS };
+
+/* A state of the time that the headline is about. */
+struct report_state {
+	const char *label, *remark; /* constant; remark "": none */
+	int mark;
+	int64_t ms;
+	double shown; /* its share, rounded so that what is printed adds up to 100.0 % */
+};
+
+/* What a report says about the cards' use. */
+enum report_verdict {
+	VERDICT_NONE,		 /* nothing was observed, or it is about users */
+	VERDICT_LITTLE_OBSERVED, /* of the window: no verdict */
+	VERDICT_TOO_SHORT,	 /* the observed time: no verdict */
+	VERDICT_POLICY,		 /* idle-held is above 20 % of observed time */
+	VERDICT_SQUATTING,	 /* it is not; squatting is above 20 % of the time held */
+	VERDICT_WITHIN,		 /* neither is */
+	VERDICTS,
+};
+
+/* What idle time cost. NAN: unknown. */
+struct report_waste {
+	double idle_held_hours, truly_idle_hours;	/* GPU-hours */
+	double squatting_hours;				/* presence */
+	double equivalent_unavailable, equivalent_free; /* the first two in cards */
+	double energy_kwh, energy_known; /* of idle-held time; the share with known energy */
+	double cost;			 /* of idle-held time on cards with a price */
+	double shown_cost;		 /* the same in cents that the bill adds up to */
+	const char *currency;		 /* of the cost; NULL: no price was given */
+	enum report_verdict judged;
+	const char *verdict; /* the same for programs: "allocation_policy"; NULL: none */
+};
+
+/* The lines of a bill. Those of identities, and the next three, add up to the total. */
+enum bill_kind {
+	BILL_IDENTITY,	   /* a user's or a group's shares */
+	BILL_UNATTRIBUTED, /* held time that is in nobody's share */
+	BILL_FREE,	   /* truly-idle time */
+	BILL_UNOBSERVED,
+	BILL_REST, /* identities that are left out: for people only */
+	BILL_HELD, /* the sum of the identities */
+	BILL_TOTAL,
+	BILL_KINDS
+};
+
+struct report_bill {
+	bool shown; /* there is a price of GPU-hours, of energy, or CO2 to show to people */
+	const char *currency; /* of prices of GPU-hours; NULL: none was given */
+	const char *energy_currency;
+	/* NAN: not given. */
+	double energy_price, co2_g_per_kwh;
+	struct table lines;
+	struct table cards, energy; /* only for people */
+	bool has_energy;	    /* some is known */
+};
+
+enum figure_unit {
+	FIGURE_SHARE,	  /* 0..1 */
+	FIGURE_GPU_HOURS, /* the next ones are sums too: a longer window has more */
+	FIGURE_KWH,
+	FIGURE_MONEY,
+	FIGURE_GPUS, /* cards */
+};
+
+/* How two numbers differ; NAN: one of them is unknown. */
+struct report_difference {
+	double change;	/* now - before */
+	double percent; /* the same in percent of before; NAN also if before is 0 */
+};
+
+/* A figure in both windows; NAN: unknown. */
+struct report_change {
+	const char *key, *label; /* for programs, for people; constant */
+	enum figure_unit unit;
+	int better; /* 1: more is better, -1: less is better, 0: neither */
+	double now, before;
+	double shown_now,
+		shown_before; /* the same for people: shares as the headline has them */
+	struct report_difference exact, shown;
+};
+
+/* A user's hours in both windows, in milliseconds of presence; 0: absent. */
+struct report_user_change {
+	char identity[USER_CAP];
+	int64_t held_ms, held_before_ms;
+	int64_t unused_ms, unused_before_ms;   /* idle, also on a card that others keep busy */
+	struct report_difference held, unused; /* in milliseconds */
+};
+
+enum { FIGURES_MAX = 12 };
+
+struct report_compare {
+	bool asked;		    /* else nothing below is set */
+	bool empty;		    /* the other window has no data; what is of it is unknown */
+	int64_t since_ms, until_ms; /* the other window as it was used; as asked for if empty */
+	double observed;	    /* its share of the window; NAN: unknown */
+	struct report_change figures[FIGURES_MAX];
+	size_t n_figures;
+	struct report_user_change *users; /* those of both windows, in the report's order */
+	size_t n_users, n_left_out;
+	struct table figure_table, user_table; /* the same, for programs */
+};
+
+/* A process of theirs that holds a card idle now, and how to end it. */
+struct report_release {
+	char where[192]; /* "GPU 2", "GPU 2 of lab" */
+	int64_t mem_bytes, idle_ms;
+	const char *what; /* the audit's */
+	char command[RELEASE_CAP];
+	bool notebook;
+};
+
+enum { RELEASES_MAX = 4 };
+
+struct report_person {
+	char name[USER_CAP];		     /* "": the report is about nobody in particular */
+	int64_t held_ms, used_ms, unused_ms; /* presence */
+	int64_t held_before_ms, used_before_ms, unused_before_ms; /* in the other window */
+	double cost, cost_before; /* of their share of idle-held time; NAN: no price */
+	size_t rank, n_users;	  /* place by unused hours, from 1; 0: they held nothing */
+	struct report_release releases[RELEASES_MAX]; /* longest idle first */
+	size_t n_releases, n_more;
+};
 
 /* The table of what the report was asked to be broken down by: rows of the first level, each
  * followed by its rows of the second. */

@@ -1,4 +1,4 @@
-/* Parts of a report about when: hours of the week, and the trend. */
+/* Parts of a report about when: hours of the week, the trend, and the time line. */
 #ifndef GUA_MODEL_REPORT_TIME_H
 #define GUA_MODEL_REPORT_TIME_H
 
@@ -9,6 +9,7 @@
 #include "base/period.h"
 #include "model/state.h"
 #include "model/table.h"
+#include "model/tick.h"
 
 /* One hour of the week. */
 struct report_hour {
@@ -34,6 +35,57 @@ struct report_trend {
 	struct report_period *periods;
 	size_t n;
 	struct table table; /* the same, for programs */
+};
+
+/* A part of the window. Positions are from 0 (its start) to 1 (its end). */
+struct report_column {
+	int64_t from_ms, to_ms; /* within the window */
+	double from, to;
+	char name[24]; /* "Mon 11-02 06:00" */
+};
+
+/* A card, or all of a host, on which something happened. */
+struct report_lane {
+	const char *heading; /* the audit's: the name of the host that begins here; or NULL */
+	const char *uuid;    /* of the card, the audit's; NULL: it is all of a host */
+	char label[40];	     /* "GPU 2", "all GPUs" */
+	char name[192];	     /* the same, of several hosts with the host: "GPU 2 of lab" */
+	double (*share)[CARD_STATES]; /* of each column: of the card's time in it; their sum may
+					 be less than 1. NULL: it is a host */
+	double mean[CARD_STATES];     /* the same of the window, as people read it */
+	char text[512];		      /* what a reader who cannot see the picture needs */
+};
+
+/* Something that happened, once or several times in a column. */
+struct report_mark {
+	size_t lane, column;
+	double at; /* the last one */
+	enum event_kind kind;
+	char label[40], text[160]; /* "XID 79"; "XID 79, 3 times, the last Mon 11-02 03:10" */
+};
+
+/* A moment that is named below the time line. */
+struct report_tick {
+	double at;
+	char label[16];
+	bool between; /* left out where there is little room */
+};
+enum { REPORT_TICKS = 12 };
+
+struct report_timeline {
+	char width[24]; /* of a column: "2 h" */
+	struct report_column *columns;
+	size_t n; /* 0: there is no time line */
+	struct report_lane *lanes;
+	size_t n_lanes;
+	struct report_mark *marks; /* lane by lane, in the order of time */
+	size_t n_marks;
+	struct report_tick ticks[REPORT_TICKS];
+	size_t n_ticks;
+	bool states[CARD_STATES];	/* those that occur */
+	const char *words[CARD_STATES]; /* what they are called; constant */
+	bool too_many;			/* there are too many cards for a time line */
+	struct table table;		/* a row for each card and column, for programs */
 };
 
 #endif

@@ -18,13 +18,13 @@ struct event_words {
 	struct text_list cards, kinds;
 };
 /* For struct event_choice: whether the event is of these cards and kinds. */
-bool event_words_take(const void *words, const struct card_id *card, const char *kind);
+bool event_list_takes(const void *words, const struct card_id *card, const char *kind);
 /* ERR_USAGE for a kind that does not exist, and an empty list. */
-int event_words_check(const struct event_words *words, struct err *e);
+int event_list_check(const struct event_words *words, struct err *e);
 /* Appends the names of all kinds, each with a blank after it. */
-void event_kind_words(struct str *out);
+void event_list_kinds(struct str *out);
 /* Sets the window, by default the last 7 days, and the zone. */
-int event_ask(struct audit_question *q, const struct window_words *words, int64_t now_ms,
+int event_list_ask(struct audit_question *q, const struct window_words *words, int64_t now_ms,
 	bool utc, struct err *e);
 
 struct event_list {

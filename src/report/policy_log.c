@@ -148,7 +148,7 @@ static int is_new(struct names *seen, const char *path, bool *new, struct err *e
 	return names_find(seen, 0, key, e) == IDMAP_NONE ? ERR_WORLD : 0;
 }
 
-int policy_logs_each(
+int policy_log_each(
 	const struct policy_logs *l, const char *const *paths, size_t n, struct err *e)
 {
 	struct names seen = { 0 };

@@ -33,7 +33,7 @@ struct policy_logs {
 	int (*take)(void *context, const char *db, const char *policy_db, struct err *e);
 	void *context;
 };
-int policy_logs_each(
+int policy_log_each(
 	const struct policy_logs *l, const char *const *paths, size_t n, struct err *e);
 
 #endif

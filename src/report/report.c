@@ -1,37 +1,279 @@
-/* Computes the figures of a report. */
-#include "report/report_parts.h"
-
+/* The figures of a report, its verdict by the 20 % rule, and what its other parts share. */
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/shares.h"
+#include "base/array.h"
+#include "base/str.h"
+#include "base/timetext.h"
+#include "base/words.h"
 #include "audit/audit.h"
-#include "report/bill.h"
+#include "report/report_parts.h"
 
-double part_of(int64_t part_ms, int64_t whole_ms)
+void report_say(
+	struct report *r, enum sentence_kind kind, const char *label, const char *format, ...)
+{
+	if (!array_one_more(&r->sentences, r->n_sentences)) {
+		r->failed = true;
+		return;
+	}
+	char *text = NULL;
+	va_list args;
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	va_end(args);
+	if (!text)
+		r->failed = true;
+	else
+		r->sentences[r->n_sentences++] = (struct sentence){ kind, label, text };
+}
+
+const char *report_plural(size_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+void report_hours(char dst[HOURS_TEXT_CAP], int64_t ms)
+{
+	double hours = (double)ms / 3600e3;
+	snprintf(dst, HOURS_TEXT_CAP, hours > 0 && hours < 0.095 ? "%.4f" : "%.2f", hours);
+}
+
+void report_show_what(char dst[REPORT_WHAT_CAP], const char *const texts[PROCESS_TEXTS])
+{
+	const char *path = texts[PROCESS_NOTEBOOK_PATH];
+	const char *label = process_label(path ? path : texts[PROCESS_NOTEBOOK],
+		texts[PROCESS_JOB], texts[PROCESS_CONTAINER], texts[PROCESS_POD]);
+	const char *command = texts[PROCESS_COMMAND] ? texts[PROCESS_COMMAND] : "";
+	snprintf(dst, REPORT_WHAT_CAP, "%s%s%s", label, *label && *command ? " " : "",
+		*label || *command ? command : "-");
+}
+
+/* Idle-held time above this share of observed time, and squatting above this share of the time
+ * that users held cards, are matters of policy. */
+#define RULE_SHARE 0.2
+/* A smaller part of it says nothing about who should change something. */
+#define LEAST_NAMED 0.1
+/* A verdict needs at least this part of the window ... */
+#define LEAST_OBSERVED 0.5
+/* ... and an hour. The default window is one, of which the last tick may be missing. */
+#define LEAST_MS (55 * 60000)
+
+static const char *const verdict_names[VERDICTS] = {
+	[VERDICT_NONE] = NULL,
+	[VERDICT_LITTLE_OBSERVED] = "too_little_observed",
+	[VERDICT_TOO_SHORT] = "too_short",
+	[VERDICT_POLICY] = "allocation_policy",
+	[VERDICT_SQUATTING] = "squatting",
+	[VERDICT_WITHIN] = "within_rule",
+};
+
+/* The share of squatting in the time that users held cards, of what is known. */
+static double squatting_share(const struct report *r)
+{
+	return report_share(
+		r->held.ms[HOLDER_SQUATTING], r->held_ms - r->held.ms[HOLDER_USE_UNKNOWN]);
+}
+
+/* The observed time of the card that was observed longest. */
+static int64_t longest_ms(const struct audit *a)
+{
+	int64_t most_ms = 0;
+	for (size_t i = 0; i < a->n_cards; i++) {
+		int64_t ms = report_observed_ms(a->cards[i].ms);
+		most_ms = ms > most_ms ? ms : most_ms;
+	}
+	return most_ms;
+}
+
+static enum report_verdict judge(const struct report *r, const struct audit *a)
+{
+	if (r->of_users || r->observed_ms == 0)
+		return VERDICT_NONE;
+	if (r->observed < LEAST_OBSERVED)
+		return VERDICT_LITTLE_OBSERVED;
+	if (longest_ms(a) < LEAST_MS)
+		return VERDICT_TOO_SHORT;
+	if (r->share[CARD_IDLE_HELD] > RULE_SHARE)
+		return VERDICT_POLICY;
+	return squatting_share(r) > RULE_SHARE ? VERDICT_SQUATTING : VERDICT_WITHIN;
+}
+
+static void judge_report(struct report *r, const struct audit *a)
+{
+	r->waste.judged = judge(r, a);
+	r->waste.verdict = verdict_names[r->waste.judged];
+}
+
+/* What a user has of the time that a verdict is about. Bare contexts are left out of idle-held
+ * time: ending them frees little. */
+static int64_t part_of_user(const struct audit_sums *s, enum report_verdict verdict)
+{
+	return verdict == VERDICT_SQUATTING ? s->ms[HOLDER_SQUATTING]
+					    : s->idle_share_ms - s->context_share_ms;
+}
+
+static const struct audit_identity *largest(const struct audit *a, enum report_verdict verdict)
+{
+	const struct audit_identity *most = NULL;
+	for (size_t i = 0; i < a->n_identities; i++) {
+		const struct audit_identity *who = &a->identities[i];
+		if (!most ||
+			part_of_user(&who->sums, verdict) > part_of_user(&most->sums, verdict))
+			most = who;
+	}
+	return most && part_of_user(&most->sums, verdict) > 0 ? most : NULL;
+}
+
+/* Names the user with the largest part, and the command that shows what it was. */
+static void add_largest(struct report *r, const struct audit *a, const struct report_request *q)
+{
+	enum report_verdict verdict = r->waste.judged;
+	bool squatting = verdict == VERDICT_SQUATTING;
+	const struct audit_identity *who = largest(a, verdict);
+	struct str next = { 0 };
+	char mine[HOURS_TEXT_CAP], all[HOURS_TEXT_CAP];
+	int64_t all_ms = squatting ? r->held.ms[HOLDER_SQUATTING] : r->ms[CARD_IDLE_HELD];
+	if (!who || report_share(part_of_user(&who->sums, verdict), all_ms) < LEAST_NAMED)
+		return;
+	report_hours(mine, part_of_user(&who->sums, verdict));
+	report_hours(all, all_ms);
+	if (q->command) {
+		str_addf(&next, " Next: %s --%s ", q->command,
+			a->fleet.asked ? "by user,host" : "user");
+		if (!a->fleet.asked)
+			words_quote(&next, who->identity);
+		str_add(&next, q->same_db ? " (with the same --db)" : "");
+	}
+	bool apart = !squatting && r->held.context_share_ms >= LEAST_SHOWN_MS;
+	report_say(r, SENTENCE_VERDICT, "",
+		"%s%s has the largest part: %s of %s GPU-hours%s.%s",
+		apart ? "Apart from contexts, " : "", user_shown(who->identity), mine, all,
+		squatting ? "" : " (share)", str_text(&next));
+	r->failed |= next.failed;
+	str_finish(&next);
+}
+
+/* Says why there is no verdict, and what to do about it. */
+static void add_missing(struct report *r, const struct audit *a, const struct report_request *q)
+{
+	char seen[48], rest[48];
+	bool recording = false;
+	int64_t seen_ms = longest_ms(a);
+	for (size_t i = 0; i < a->n_hosts; i++)
+		recording |= a->hosts[i].recording;
+	if (r->waste.judged == VERDICT_LITTLE_OBSERVED) {
+		report_say(r, SENTENCE_VERDICT, "20% rule",
+			"No verdict: %.1f%% of the window was observed, and a verdict needs "
+			"half of it. 'gua status' says whether the recorder runs, and 'gua "
+			"events' what was missed.",
+			100 * r->shown_observed);
+		return;
+	}
+	duration_text(seen, sizeof(seen), seen_ms);
+	duration_text(rest, sizeof(rest), LEAST_MS - seen_ms);
+	struct str next = { 0 };
+	if (a->oldest_ms >= 0 && a->oldest_ms < a->since_ms)
+		str_addf(&next, " A longer window has more%s.",
+			q->command ? ": --since 1d" : "");
+	else if (recording)
+		str_addf(&next, " Ask again in %s.", rest);
+	report_say(r, SENTENCE_VERDICT, "20% rule",
+		"No verdict yet: %s were observed, and a verdict needs an hour.%s", seen,
+		str_text(&next));
+	r->failed |= next.failed;
+	str_finish(&next);
+}
+
+/* A share above the rule that is 20.0 % as printed would seem to contradict it. */
+static const char *how_far_above(double percent)
+{
+	return percent < 100 * RULE_SHARE + 0.05 ? "just above" : "above";
+}
+
+/* The rule itself. */
+static void add_rule(struct report *r)
+{
+	double held = 100 * r->shown[CARD_IDLE_HELD];
+	double squatting = 100 * squatting_share(r);
+	if (r->waste.judged == VERDICT_POLICY)
+		report_say(r, SENTENCE_VERDICT, "20% rule",
+			"Idle-held is %.1f%% of observed time, %s 20%%: the problem is the "
+			"allocation policy, not the hardware.",
+			held, how_far_above(held));
+	else if (r->waste.judged == VERDICT_WITHIN)
+		report_say(r, SENTENCE_VERDICT, "20% rule",
+			"Idle-held is %.1f%% of observed time, not above 20%%: the allocation "
+			"policy is not the problem.",
+			held);
+	else
+		report_say(r, SENTENCE_VERDICT, "20% rule",
+			"Idle-held is %.1f%% of observed time, not above 20%%. But of the time "
+			"that users held GPUs, %.1f%% was idle on a GPU that another user kept "
+			"busy, %s 20%%: the problem is the allocation policy, not the "
+			"hardware.",
+			held, squatting, how_far_above(squatting));
+}
+
+/* Cards on which nobody has more than a context are nearly free. */
+static void add_without_contexts(struct report *r)
+{
+	double without =
+		report_share(r->ms[CARD_IDLE_HELD] - r->held.context_share_ms, r->observed_ms);
+	if (r->held.context_share_ms >= LEAST_SHOWN_MS && without <= RULE_SHARE)
+		report_say(r, SENTENCE_VERDICT, "",
+			"Without contexts it would be %.1f%%, not above 20%%: those cards are "
+			"nearly free.",
+			100 * fmax(without, 0));
+}
+
+void report_add_verdict(struct report *r, const struct audit *a, const struct report_request *q)
+{
+	enum report_verdict verdict = r->waste.judged;
+	if (verdict == VERDICT_LITTLE_OBSERVED || verdict == VERDICT_TOO_SHORT) {
+		add_missing(r, a, q);
+		return;
+	}
+	add_rule(r);
+	if (verdict == VERDICT_POLICY)
+		add_without_contexts(r);
+	if (verdict != VERDICT_WITHIN)
+		add_largest(r, a, q);
+	if (r->ms[CARD_USE_UNKNOWN] > 0)
+		report_say(r, SENTENCE_VERDICT, "",
+			"Time held with use unknown (%.1f%% of observed time) does not count "
+			"as idle-held.",
+			100 * r->shown[CARD_USE_UNKNOWN]);
+}
+
+double report_share(int64_t part_ms, int64_t whole_ms)
 {
 	return whole_ms > 0 ? (double)part_ms / (double)whole_ms : NAN;
 }
 
-int64_t observed_ms(const int64_t ms[CARD_STATES])
+int64_t report_observed_ms(const int64_t ms[CARD_STATES])
 {
 	return ms[CARD_ACTIVE] + ms[CARD_IDLE_HELD] + ms[CARD_TRULY_IDLE] +
 	       ms[CARD_USE_UNKNOWN];
 }
 
-double energy_kwh(const int64_t energy_mj[CARD_STATES], const int64_t known_ms[CARD_STATES],
-	const int64_t ms[CARD_STATES], size_t state)
+double report_energy_kwh(const int64_t energy_mj[CARD_STATES],
+	const int64_t known_ms[CARD_STATES], const int64_t ms[CARD_STATES], size_t state)
 {
 	if (ms[state] > 0 && known_ms[state] == 0)
 		return NAN;
 	return (double)energy_mj[state] / 3.6e9;
 }
 
-void shown_shares(const int64_t ms[CARD_STATES], double shown[CARD_STATES], double *observed)
+void report_shown_shares(
+	const int64_t ms[CARD_STATES], double shown[CARD_STATES], double *observed)
 {
 	double parts[CARD_STATES], shares[SHARES_MAX];
-	const double window[] = { (double)observed_ms(ms), (double)ms[CARD_UNOBSERVED] };
+	const double window[] = { (double)report_observed_ms(ms), (double)ms[CARD_UNOBSERVED] };
 	for (int state = 0; state < CARD_STATES; state++)
 		parts[state] = state == CARD_UNOBSERVED ? 0 : (double)ms[state];
 	shares_round(parts, CARD_STATES, shares);
@@ -41,7 +283,7 @@ void shown_shares(const int64_t ms[CARD_STATES], double shown[CARD_STATES], doub
 	shown[CARD_UNOBSERVED] = isnan(shares[1]) ? 0 : shares[1];
 }
 
-void shown_held_shares(const int64_t ms[HOLDER_STATES], double shown[SHARES_MAX])
+void report_shown_held(const int64_t ms[HOLDER_STATES], double shown[SHARES_MAX])
 {
 	double parts[HOLDER_STATES];
 	for (int state = 0; state < HOLDER_STATES; state++)
@@ -122,24 +364,25 @@ static void add_held(struct report *r, const struct audit *a)
 		audit_sums_add(&r->held, &a->identities[i].sums);
 	r->held_ms = audit_holder_ms(r->held.ms);
 	for (int state = 0; state < HOLDER_STATES; state++)
-		r->held_share[state] = part_of(r->held.ms[state], r->held_ms);
+		r->held_share[state] = report_share(r->held.ms[state], r->held_ms);
 }
 
 static void add_headline(struct report *r, const struct audit *a)
 {
 	memcpy(r->ms, a->ms, sizeof(r->ms));
-	r->observed_ms = observed_ms(a->ms);
+	r->observed_ms = report_observed_ms(a->ms);
 	int64_t whole_ms = r->observed_ms + a->ms[CARD_UNOBSERVED];
 	for (int state = 0; state < CARD_STATES; state++)
-		r->share[state] = part_of(a->ms[state], r->observed_ms);
+		r->share[state] = report_share(a->ms[state], r->observed_ms);
 	r->share[CARD_UNOBSERVED] =
-		whole_ms > 0 ? part_of(a->ms[CARD_UNOBSERVED], whole_ms) : 0;
-	r->observed = part_of(r->observed_ms, whole_ms);
-	shown_shares(r->ms, r->shown, &r->shown_observed);
-	r->uncertainty = a->fleet.asked ? (double)NAN : part_of(a->unsure_ms, r->observed_ms);
+		whole_ms > 0 ? report_share(a->ms[CARD_UNOBSERVED], whole_ms) : 0;
+	r->observed = report_share(r->observed_ms, whole_ms);
+	report_shown_shares(r->ms, r->shown, &r->shown_observed);
+	r->uncertainty =
+		a->fleet.asked ? (double)NAN : report_share(a->unsure_ms, r->observed_ms);
 	r->unattributed_ms = a->unattributed_ms;
 	for (size_t i = 0; i < a->n_cards; i++)
-		r->observed_cards += observed_ms(a->cards[i].ms) > 0;
+		r->observed_cards += report_observed_ms(a->cards[i].ms) > 0;
 	if (r->of_users && r->held_ms > 0)
 		ADD_STATES(r, holder_states, r->held.ms);
 	else if (!r->of_users && r->observed_ms > 0)
@@ -153,7 +396,7 @@ static void add_cost(struct report_waste *w, const struct audit *a)
 	w->cost = w->shown_cost = NAN;
 	if (!a->cost.priced)
 		return;
-	bill_total(&totals, a);
+	report_bill_total(&totals, a);
 	w->cost = (a->of_users ? &a->held_cost : &a->cost)->money[COST_IDLE_HELD];
 	w->shown_cost =
 		(double)(a->of_users ? &totals.held : &totals.all)->parts[COST_IDLE_HELD] / 100;
@@ -175,14 +418,16 @@ static void add_waste(struct report *r, const struct audit *a, const struct repo
 	w->truly_idle_hours = (double)r->ms[CARD_TRULY_IDLE] / 3600e3;
 	w->equivalent_unavailable = cards * r->share[CARD_IDLE_HELD];
 	w->equivalent_free = cards * r->share[CARD_TRULY_IDLE];
-	w->energy_kwh = energy_kwh(a->energy_mj, a->energy_known_ms, a->ms, CARD_IDLE_HELD);
-	w->energy_known = part_of(a->energy_known_ms[CARD_IDLE_HELD], a->ms[CARD_IDLE_HELD]);
+	w->energy_kwh =
+		report_energy_kwh(a->energy_mj, a->energy_known_ms, a->ms, CARD_IDLE_HELD);
+	w->energy_known =
+		report_share(a->energy_known_ms[CARD_IDLE_HELD], a->ms[CARD_IDLE_HELD]);
 	w->currency = q->has_prices ? q->currency : NULL;
 	w->squatting_hours = (double)r->held.ms[HOLDER_SQUATTING] / 3600e3;
 	add_cost(w, a);
 	if (r->of_users)
 		restrict_waste(w, r);
-	report_judge(r, a);
+	judge_report(r, a);
 }
 
 static void add_hours(struct report *r, const struct audit *a)
@@ -198,7 +443,7 @@ static void add_hours(struct report *r, const struct audit *a)
 			r->has_hours |= h->observed;
 			for (int state = 0; state < CARD_UNOBSERVED; state++) {
 				h->ms[state] = ms[state];
-				h->share[state] = part_of(ms[state], sum_ms);
+				h->share[state] = report_share(ms[state], sum_ms);
 			}
 		}
 	}
@@ -221,16 +466,16 @@ void report_make(struct report *r, const struct audit *a, const struct report_re
 		.asked = q->asked };
 	report_add_figures(r, a, q);
 	add_hours(r, a);
-	report_add_trend(r, a);
-	report_add_timeline(r, a);
-	report_add_hosts(&r->host_table, a);
-	report_add_cards(&r->cards, a);
-	report_add_identities(r, a, q);
-	report_add_breakdown(r, a, q);
-	report_add_events(&r->events, a);
-	report_add_spells(&r->longest, a);
-	report_add_bill(r, a, q);
-	report_add_sentences(r, a, q);
+	report_time_add_trend(r, a);
+	report_time_add_line(r, a);
+	report_cards_add_hosts(&r->host_table, a);
+	report_cards_add(&r->cards, a);
+	report_holders_add_users(r, a, q);
+	report_holders_add_breakdown(r, a, q);
+	report_events_add(&r->events, a);
+	report_processes_add_spells(&r->longest, a);
+	report_bill_make(r, a, q);
+	report_sentences_add(r, a, q);
 }
 
 void report_finish(struct report *r)
@@ -252,9 +497,9 @@ void report_finish(struct report *r)
 	for (size_t i = 0; i < r->n_sections; i++)
 		table_finish(&r->sections[i].table);
 	free(r->breakdown.rows);
-	report_finish_trend(r);
-	report_finish_timeline(r);
-	report_finish_compare(r);
+	report_time_finish_trend(r);
+	report_time_finish_line(r);
+	report_compare_finish(r);
 	free(r->by_card.rows);
 	*r = (struct report){ 0 };
 }

@@ -36,7 +36,8 @@ struct report_other {
 void report_compare(
 	struct report *r, const struct report_other *other, const struct report_request *q);
 /* Adds the part about one person; other->before may be without data. */
-void report_about(struct report *r, const char *name, const struct report_other *other);
+void report_compare_person(
+	struct report *r, const char *name, const struct report_other *other);
 void report_finish(struct report *r);
 
 #endif

@@ -1,12 +1,39 @@
-/* Reads the words of a question, and answers it with a report. */
+/* From what a user wrote and what the configuration says to a report. */
 #include "report/report_ask.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/timetext.h"
 #include "audit/restriction.h"
-#include "report/report_policy.h"
+#include "report/report_parts.h"
+
+static const char *find_group(const void *groups, const char *user)
+{
+	return config_groups_find(groups, user);
+}
+
+static double find_price(const void *prices, const struct card_id *card)
+{
+	const struct report_prices *p = prices;
+	if (isfinite(p->all))
+		return p->all;
+	return config_price_of(p->by_name, card->name, card->mig_index >= 0);
+}
+
+void report_ask_configure(struct audit_question *q, struct report_request *request,
+	const struct config *c, const struct report_prices *prices)
+{
+	q->group_of = find_group;
+	q->group_context = &c->groups;
+	q->price_of = find_price;
+	q->price_context = prices;
+	request->has_groups = c->groups.n > 0;
+	request->has_prices = isfinite(prices->all) || prices->by_name->n > 0;
+	request->energy_price = c->energy_price;
+	request->co2_g_per_kwh = c->co2_g_per_kwh;
+}
 
 /* The rows that people see unless they ask for more: what fits on a screen. */
 enum { TOP_PEOPLE = 10, TOP_PEOPLE_INNER = 5 };
@@ -91,7 +118,8 @@ int report_ask(struct report_asked *asked, const struct report_words *words, int
 	return read_window(asked, words, e);
 }
 
-int report_check_groups(const struct report_words *words, const struct config *c, struct err *e)
+int report_ask_check_groups(
+	const struct report_words *words, const struct config *c, struct err *e)
 {
 	const struct text_list *groups = &words->only.lists[ONLY_GROUP];
 	char word[TEXT_LIST_WORD_CAP];
@@ -126,7 +154,7 @@ static void add_comparison(struct report_answer *answer, const struct report_ask
 		asked->other.until_ms };
 	report_compare(&answer->report, &other, &asked->request);
 	if (asked->question.present_of)
-		report_about(&answer->report, asked->question.present_of, &other);
+		report_compare_person(&answer->report, asked->question.present_of, &other);
 }
 
 /* Says where there is data, if the requested window has none. */
@@ -179,7 +207,8 @@ static int audit_windows(struct report_answer *answer, const struct report_asked
 	return rc;
 }
 
-int report_answer(struct report_answer *answer, const struct report_asked *asked, struct err *e)
+int report_ask_answer(
+	struct report_answer *answer, const struct report_asked *asked, struct err *e)
 {
 	const struct audit_question *q = &asked->question;
 	struct store_fault *faults = calloc(q->n_paths + 1, sizeof(*faults));
@@ -190,13 +219,13 @@ int report_answer(struct report_answer *answer, const struct report_asked *asked
 	if (rc)
 		return rc;
 	report_make(&answer->report, &answer->audit, &asked->request);
-	report_add_policy(&answer->report, q->paths, q->n_paths);
+	report_policy_add(&answer->report, q->paths, q->n_paths);
 	if (asked->compares)
 		add_comparison(answer, asked);
 	return 0;
 }
 
-void report_answer_finish(struct report_answer *answer)
+void report_ask_finish(struct report_answer *answer)
 {
 	report_finish(&answer->report);
 	audit_finish(&answer->audit);

@@ -1,11 +1,11 @@
-/* From what a user wrote to a report: options of `gua report` and parameters of a web page mean
- * the same. */
+/* From what a user wrote to a report: options of `gua report` and parameters of a web page
+ * mean the same; the configuration adds groups and prices. */
 #ifndef GUA_REPORT_REPORT_ASK_H
 #define GUA_REPORT_REPORT_ASK_H
 
 #include "base/period.h"
-#include "config/config.h"
 #include "audit/audit.h"
+#include "config/config.h"
 #include "report/report.h"
 
 /* What was written; NULL and -1: not given. */
@@ -38,7 +38,7 @@ struct report_asked {
 int report_ask(struct report_asked *asked, const struct report_words *words, int64_t now_ms,
 	struct err *e);
 /* Fails unless the configuration has all groups that are named. */
-int report_check_groups(
+int report_ask_check_groups(
 	const struct report_words *words, const struct config *c, struct err *e);
 
 /* The report with what it borrows. Zero-initialise. */
@@ -49,9 +49,19 @@ struct report_answer {
 };
 
 /* Audits the stores and makes the report. ERR_NOTHING: the window has no data; answer->audit
- * says where there is some. Call report_answer_finish() in any case. */
-int report_answer(
+ * says where there is some. Call report_ask_finish() in any case. */
+int report_ask_answer(
 	struct report_answer *answer, const struct report_asked *asked, struct err *e);
-void report_answer_finish(struct report_answer *answer);
+void report_ask_finish(struct report_answer *answer);
+
+/* Prices: one for all cards, or those of the configuration. */
+struct report_prices {
+	double all; /* NAN: none */
+	const struct config_prices *by_name;
+};
+
+/* Fills the question and the request. The configuration and the prices must outlive them. */
+void report_ask_configure(struct audit_question *q, struct report_request *request,
+	const struct config *c, const struct report_prices *prices);
 
 #endif

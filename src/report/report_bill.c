@@ -1,4 +1,5 @@
-/* The lines of the bill, which add up to what all cards cost in the window. */
+/* The bill of a report: money in cents that add up, its lines, its tables and the sentences
+ * about it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +8,449 @@
 #include "base/shares.h"
 #include "base/str.h"
 #include "audit/audit.h"
-#include "report/report_bill.h"
+#include "model/card_name.h"
+#include "report/report_parts.h"
+
+/* What a line has beside money. */
+enum amount { AMOUNT_HOURS, AMOUNT_KWH, AMOUNT_FLOOR, AMOUNT_ENERGY_COST, AMOUNT_CO2, AMOUNTS };
+
+struct bill_line {
+	enum bill_kind kind;
+	const char *identity; /* NULL: the line is of no identity */
+	char label[LABEL_CAP];
+	struct audit_cost cost;
+	struct bill_cents cents;
+	double exact[AMOUNTS], shown[AMOUNTS]; /* shown: hundredths; NAN: unknown */
+};
+
+static void round_parts(const double *money, size_t n, int64_t whole, int64_t *cents)
+{
+	double exact[COST_PARTS];
+	for (size_t i = 0; i < n; i++)
+		exact[i] = 100 * money[i];
+	/* So few need no more memory than the smallest allocation; without it, each part is
+	 * rounded by itself. */
+	if (!shares_fit(exact, n, whole, cents))
+		for (size_t i = 0; i < n; i++)
+			cents[i] = llround(exact[i]);
+}
+
+void report_bill_total(struct bill_totals *t, const struct audit *a)
+{
+	double sum = 0;
+	*t = (struct bill_totals){ 0 };
+	for (int part = 0; part < COST_PARTS; part++)
+		sum += a->cost.money[part];
+	round_parts(a->cost.money, COST_PARTS, llround(100 * sum), t->all.parts);
+	for (int part = 0; part < COST_HELD_PARTS; part++) {
+		double held = a->held_cost.money[part];
+		const double two[] = { held, a->cost.money[part] - held };
+		int64_t cents[2];
+		round_parts(two, 2, t->all.parts[part], cents);
+		t->held.parts[part] = cents[0];
+	}
+	t->held.squatting = llround(100 * a->held_cost.money[COST_SQUATTING]);
+}
+
+/* Divides the cents of one kind of money among the costs. */
+static bool divide(const struct audit_cost *const *costs, size_t n, enum cost_part part,
+	const int64_t *whole, struct bill_cents *cents)
+{
+	double *exact = calloc(n + 1, sizeof(*exact)), sum = 0;
+	int64_t *fitted = calloc(n + 1, sizeof(*fitted));
+	for (size_t i = 0; i < n && exact; i++) {
+		exact[i] = 100 * costs[i]->money[part];
+		sum += exact[i];
+	}
+	int64_t own = llround(sum);
+	bool is_sum = whole && fabs((double)*whole - sum) < 2;
+	bool fits = exact && fitted && shares_fit(exact, n, is_sum ? *whole : own, fitted);
+	for (size_t i = 0; i < n && fits; i++)
+		*(part == COST_SQUATTING ? &cents[i].squatting : &cents[i].parts[part]) =
+			fitted[i];
+	free(exact);
+	free(fitted);
+	return fits;
+}
+
+bool report_bill_divide(const struct audit_cost *const *costs, size_t n,
+	const struct bill_cents *whole, struct bill_cents *cents)
+{
+	bool fits = true;
+	for (int part = 0; part < COST_PARTS && fits; part++)
+		fits = divide(costs, n, part, whole ? &whole->parts[part] : NULL, cents);
+	return fits &&
+	       divide(costs, n, COST_SQUATTING, whole ? &whole->squatting : NULL, cents);
+}
+
+void report_bill_add_cents(struct bill_cents *to, const struct bill_cents *more)
+{
+	for (int part = 0; part < COST_PARTS; part++)
+		to->parts[part] += more->parts[part];
+	to->squatting += more->squatting;
+}
+
+double report_bill_sum(const struct bill_cents *cents)
+{
+	int64_t sum = 0;
+	for (int part = 0; part < COST_PARTS; part++)
+		sum += cents->parts[part];
+	return (double)sum / 100;
+}
+
+void report_bill_price(char *dst, size_t cap, double price)
+{
+	bool whole = fabs(price * 100 - round(price * 100)) < 1e-6;
+	snprintf(dst, cap, whole ? "%.2f" : "%.10g", price);
+}
+
+/* Whether an earlier card is of the same model. */
+static bool is_repeated(const struct audit *a, size_t card)
+{
+	for (size_t i = 0; i < card; i++)
+		if (strcmp(a->cards[i].id.name, a->cards[card].id.name) == 0)
+			return true;
+	return false;
+}
+
+static size_t count_model(const struct audit *a, const char *name)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < a->n_cards; i++)
+		n += strcmp(a->cards[i].id.name, name) == 0;
+	return n;
+}
+
+/* Names the models with (or without) a price: "2.50 EUR for A100-SXM4-80GB (2 GPUs)". */
+static size_t name_models(
+	struct str *out, const struct audit *a, bool priced, const char *currency)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < a->n_cards; i++) {
+		const struct audit_card *card = &a->cards[i];
+		char price[40] = "";
+		if (isfinite(card->price) != priced || is_repeated(a, i))
+			continue;
+		size_t gpus = count_model(a, card->id.name);
+		const char *name = card_short_name(card->id.name);
+		report_bill_price(price, sizeof(price), card->price);
+		str_add(out, n++ ? ", " : "");
+		if (priced)
+			str_addf(out, "%s %s for ", price, currency);
+		str_addf(out, "%s (%zu GPU%s)", *name ? name : "(unknown model)", gpus,
+			gpus == 1 ? "" : "s");
+	}
+	return n;
+}
+
+static void add_prices(struct report *r, const struct audit *a)
+{
+	struct str with = { 0 }, without = { 0 };
+	char hours[32];
+	size_t n_with = name_models(&with, a, true, r->bill.currency);
+	size_t n_without = name_models(&without, a, false, r->bill.currency);
+	if (n_with)
+		report_say(r, SENTENCE_BILL, NULL, "Price of a GPU-hour: %s.", str_text(&with));
+	const struct audit_cost *cost = a->of_users ? &a->held_cost : &a->cost;
+	snprintf(hours, sizeof(hours), "%.2f", (double)cost->unpriced_ms / 3600e3);
+	if (n_without)
+		report_say(r, SENTENCE_BILL, NULL,
+			"No price is known for %s: %s GPU-hours are in no sum of money. "
+			"[price] "
+			"in gua.conf(5) sets it.",
+			str_text(&without), hours);
+	r->failed |= with.failed || without.failed;
+	str_finish(&with);
+	str_finish(&without);
+}
+
+static void add_energy(struct report *r, const struct audit *a)
+{
+	const struct audit_cost *cost = a->of_users ? &a->held_cost : &a->cost;
+	int64_t ms = cost->priced_ms + cost->unpriced_ms;
+	if (!r->bill.has_energy) {
+		report_say(r, SENTENCE_ENERGY, NULL, "The driver reported no energy.");
+		return;
+	}
+	report_say(r, SENTENCE_ENERGY, NULL,
+		"Estimates: the energy of a GPU (known for %.1f%% of %s) is divided like "
+		"its time. idle floor is what the GPU takes without any work%s.",
+		100 * report_share(cost->energy_ms, ms),
+		a->of_users ? "the time held" : "the window",
+		isnan(cost->floor_mj) ? "; it is known only for GPUs that were idle in the "
+					"window, and for others of their model"
+				      : "");
+}
+
+void report_bill_say(struct report *r, const struct audit *a)
+{
+	const struct report_bill *bill = &r->bill;
+	if (!bill->shown)
+		return;
+	add_energy(r, a);
+	if (!bill->currency)
+		return;
+	report_say(r, SENTENCE_BILL, NULL, "%s",
+		a->of_users ? "active and idle divide each GPU's time among its holders."
+			    : "active and idle divide each GPU's time among its holders, so "
+			      "that the lines add up to the total: GPUs x window x price. "
+			      "free is truly-idle time.");
+	if (a->held_cost.money[COST_SQUATTING] > 0)
+		report_say(r, SENTENCE_BILL, NULL,
+			"(idle on busy GPU) is in no sum: the user who kept the GPU busy pays "
+			"for that time.");
+	add_prices(r, a);
+}
+
+double report_bill_money(const struct audit_cost *cost, size_t part)
+{
+	double sum = 0;
+	if (!cost->priced)
+		return NAN;
+	if (part < COSTS)
+		return cost->money[part];
+	for (int i = 0; i < COST_PARTS; i++)
+		sum += cost->money[i];
+	return sum;
+}
+
+static const struct bill_line *line_of(const void *row)
+{
+	return row;
+}
+
+static struct cell line_kind(const void *row, size_t of)
+{
+	static const char *const names[BILL_KINDS] = { [BILL_IDENTITY] = "identity",
+		[BILL_UNATTRIBUTED] = "unattributed",
+		[BILL_FREE] = "free",
+		[BILL_UNOBSERVED] = "unobserved",
+		[BILL_REST] = "rest",
+		[BILL_HELD] = "held",
+		[BILL_TOTAL] = "total" };
+	(void)of;
+	return cell_text(names[line_of(row)->kind]);
+}
+
+static struct cell line_ms(const void *row, size_t of)
+{
+	const struct audit_cost *cost = &line_of(row)->cost;
+	(void)of;
+	return cell_number((double)(cost->priced_ms + cost->unpriced_ms));
+}
+
+static struct cell line_unpriced(const void *row, size_t of)
+{
+	(void)of;
+	return cell_number((double)line_of(row)->cost.unpriced_ms);
+}
+
+/* Only holders squat. */
+static bool may_have(const struct bill_line *line, size_t part)
+{
+	return part != COST_SQUATTING || line->kind == BILL_IDENTITY ||
+	       line->kind == BILL_REST || line->kind == BILL_HELD;
+}
+
+static struct cell line_money(const void *row, size_t part)
+{
+	const struct bill_line *line = line_of(row);
+	return cell_number(may_have(line, part) ? report_bill_money(&line->cost, part) : NAN);
+}
+
+/* Free and unobserved time has no parts to show. */
+static bool has_part(const struct bill_line *line, size_t part)
+{
+	bool whole = line->kind == BILL_FREE || line->kind == BILL_UNOBSERVED;
+	return may_have(line, part) && (!whole || part == COSTS) &&
+	       isfinite(report_bill_money(&line->cost, COSTS));
+}
+
+static struct cell line_shown(const void *row, size_t part)
+{
+	const struct bill_line *line = line_of(row);
+	if (!has_part(line, part))
+		return cell_number(NAN);
+	if (part == COSTS)
+		return cell_number(report_bill_sum(&line->cents));
+	return cell_number((double)(part == COST_SQUATTING ? line->cents.squatting
+							   : line->cents.parts[part]) /
+			   100);
+}
+
+/* 0 becomes unknown, so that text shows the column only if there is some. */
+static struct cell line_some_shown(const void *row, size_t part)
+{
+	struct cell cell = line_shown(row, part);
+	return cell.number == 0 ? cell_number(NAN) : cell;
+}
+
+static struct cell line_exact(const void *row, size_t amount)
+{
+	return cell_number(line_of(row)->exact[amount]);
+}
+
+static struct cell line_amount(const void *row, size_t amount)
+{
+	return cell_number(line_of(row)->shown[amount]);
+}
+
+#define OF(member) offsetof(struct bill_line, member)
+static const struct column line_columns[] = {
+	{ .key = "line", TEXT(line_kind, 0) },
+	{ .key = "identity", TEXT(get_string, OF(identity)) },
+	{ .title = "", .width = 10, .flexible = true, TEXT(get_chars, OF(label)) },
+	{ .key = "gpu_seconds", VALUE(GPU_MS, line_ms, 0) },
+	{ .title = "GPU-\nhours", .width = 6, VALUE(MONEY, line_amount, AMOUNT_HOURS) },
+	{ .key = "active_cost", .json = "cost.active", VALUE(MONEY, line_money, COST_ACTIVE) },
+	{ .key = "idle_held_cost",
+		.json = "cost.idle_held",
+		VALUE(MONEY, line_money, COST_IDLE_HELD) },
+	{ .key = "use_unknown_cost",
+		.json = "cost.use_unknown",
+		VALUE(MONEY, line_money, COST_USE_UNKNOWN) },
+	{ .key = "truly_idle_cost",
+		.json = "cost.truly_idle",
+		VALUE(MONEY, line_money, COST_TRULY_IDLE) },
+	{ .key = "unobserved_cost",
+		.json = "cost.unobserved",
+		VALUE(MONEY, line_money, COST_UNOBSERVED) },
+	{ .key = "cost", .json = "cost.total", VALUE(MONEY, line_money, COSTS) },
+	{ .key = "squatting_cost", VALUE(MONEY, line_money, COST_SQUATTING) },
+	{ .key = "unpriced_gpu_seconds", VALUE(GPU_MS, line_unpriced, 0) },
+	{ .title = "active",
+		.width = 6,
+		.optional = true,
+		VALUE(MONEY, line_shown, COST_ACTIVE) },
+	{ .title = "idle",
+		.width = 6,
+		.optional = true,
+		VALUE(MONEY, line_shown, COST_IDLE_HELD) },
+	{ .title = "use\nunknown",
+		.optional = true,
+		VALUE(MONEY, line_some_shown, COST_USE_UNKNOWN) },
+	{ .title = "cost", .width = 6, .optional = true, VALUE(MONEY, line_shown, COSTS) },
+	{ .title = "(idle on\nbusy GPU)",
+		.optional = true,
+		VALUE(MONEY, line_some_shown, COST_SQUATTING) },
+	{ .key = "energy_kwh", VALUE(KWH, line_exact, AMOUNT_KWH) },
+	{ .key = "energy_floor_kwh", VALUE(KWH, line_exact, AMOUNT_FLOOR) },
+	{ .key = "energy_cost", VALUE(MONEY, line_exact, AMOUNT_ENERGY_COST) },
+	{ .key = "co2_kg", VALUE(KWH, line_exact, AMOUNT_CO2) },
+};
+
+static const struct column energy_columns[] = {
+	{ .title = "", .width = 10, .flexible = true, TEXT(get_chars, OF(label)) },
+	{ .title = "kWh", .width = 8, VALUE(KWH, line_amount, AMOUNT_KWH) },
+	{ .title = "of it\nidle floor", VALUE(KWH, line_amount, AMOUNT_FLOOR) },
+	{ .title = "cost",
+		.width = 8,
+		.optional = true,
+		VALUE(MONEY, line_amount, AMOUNT_ENERGY_COST) },
+	{ .title = "CO2 kg",
+		.width = 8,
+		.optional = true,
+		VALUE(KWH, line_amount, AMOUNT_CO2) },
+};
+#undef OF
+
+static void bill_start(struct report_bill *bill)
+{
+	bill->lines = (struct table)TABLE_OF(line_columns);
+	bill->energy = (struct table)TABLE_OF(energy_columns);
+}
+
+/* Starts the tables of lines, and adds a line. */
+static void bill_list(struct report_bill *bill, const struct bill_line *line)
+{
+	table_add(&bill->lines, line);
+	if (line->kind != BILL_UNOBSERVED || isfinite(line->exact[AMOUNT_KWH]))
+		table_add(&bill->energy, line);
+}
+
+/* The data of a row of cards. */
+struct card_line {
+	char label[192], price[40];
+	const char *name;
+	struct audit_cost cost;
+	struct bill_cents cents;
+};
+
+static struct cell card_shown(const void *row, size_t part)
+{
+	const struct card_line *line = row;
+	if (isnan(report_bill_money(&line->cost, COSTS)))
+		return cell_number(NAN);
+	return cell_number(part == COSTS ? report_bill_sum(&line->cents)
+					 : (double)line->cents.parts[part] / 100);
+}
+
+static struct cell card_some_shown(const void *row, size_t part)
+{
+	struct cell cell = card_shown(row, part);
+	return cell.number == 0 ? cell_number(NAN) : cell;
+}
+
+#define OF(member) offsetof(struct card_line, member)
+static const struct column card_columns[] = {
+	{ .title = "gpu", .width = -14, TEXT(get_chars, OF(label)) },
+	{ .title = "name", .flexible = true, .optional = true, TEXT(get_string, OF(name)) },
+	{ .title = "per\nhour", .width = 5, TEXT(get_chars, OF(price)) },
+	{ .title = "active", .width = 6, VALUE(MONEY, card_shown, COST_ACTIVE) },
+	{ .title = "idle-held", VALUE(MONEY, card_shown, COST_IDLE_HELD) },
+	{ .title = "use\nunknown",
+		.optional = true,
+		VALUE(MONEY, card_some_shown, COST_USE_UNKNOWN) },
+	{ .title = "truly-\nidle", .width = 6, VALUE(MONEY, card_shown, COST_TRULY_IDLE) },
+	{ .title = "un-\nobserved", VALUE(MONEY, card_shown, COST_UNOBSERVED) },
+	{ .title = "cost", .width = 6, VALUE(MONEY, card_shown, COSTS) },
+};
+#undef OF
+
+static void show_card(
+	struct card_line *line, const struct audit *a, const struct audit_card *card)
+{
+	char label[CARD_LABEL_CAP];
+	card_label(label, sizeof(label), &card->id);
+	snprintf(line->label, sizeof(line->label), "%s%s%s",
+		a->n_hosts > 1 ? a->hosts[card->host].hostname : "", a->n_hosts > 1 ? " " : "",
+		label);
+	line->name = card_short_name(card->id.name);
+	if (isfinite(card->price))
+		report_bill_price(line->price, sizeof(line->price), card->price);
+	else
+		text_copy(line->price, sizeof(line->price), "-");
+}
+
+/* Makes the table of what each card costs, with a line for all. False: out of memory. */
+static bool bill_list_cards(
+	struct table *t, const struct audit *a, const struct bill_cents *all)
+{
+	size_t n = a->n_cards;
+	struct audit_cost *costs = calloc(n + 1, sizeof(*costs));
+	const struct audit_cost **each = calloc(n + 1, sizeof(*each));
+	struct bill_cents *cents = calloc(n + 1, sizeof(*cents));
+	struct card_line total = { .label = "total", .name = "" };
+	*t = (struct table)TABLE_OF(card_columns);
+	for (size_t i = 0; i < n && costs && each; i++) {
+		audit_cost_card(&costs[i], &a->cards[i], 0, COST_PARTS);
+		each[i] = &costs[i];
+	}
+	bool fits = costs && each && cents && report_bill_divide(each, n, all, cents);
+	for (size_t i = 0; i < n && fits; i++) {
+		struct card_line line = { .cost = costs[i], .cents = cents[i] };
+		show_card(&line, a, &a->cards[i]);
+		table_add(t, &line);
+		audit_cost_add(&total.cost, &costs[i]);
+		report_bill_add_cents(&total.cents, &cents[i]);
+	}
+	if (fits && n > 1)
+		table_add(t, &total);
+	free(costs);
+	free(each);
+	free(cents);
+	return fits;
+}
 
 #define KWH_MJ 3.6e9
 
@@ -107,7 +550,7 @@ static bool fit_money(struct bill *b)
 	struct bill_cents *cents = calloc(n + 1, sizeof(*cents)), others = b->totals.all;
 	for (size_t i = 0; i < n && costs; i++)
 		costs[i] = &b->lines[i].cost;
-	bool fits = costs && cents && bill_divide(costs, n, &b->totals.held, cents);
+	bool fits = costs && cents && report_bill_divide(costs, n, &b->totals.held, cents);
 	for (size_t i = 0; i < n && fits; i++) {
 		b->lines[i].cents = cents[i];
 		for (int part = 0; part < COST_PARTS; part++)
@@ -141,7 +584,7 @@ static int compare_lines(const void *x, const void *y)
 static void sum_up(const struct bill *b, struct bill_line *sum, const struct bill_line *line)
 {
 	audit_cost_add(&sum->cost, &line->cost);
-	bill_add(&sum->cents, &line->cents);
+	report_bill_add_cents(&sum->cents, &line->cents);
 	set_amounts(b, sum);
 	for (int i = 0; i < AMOUNTS; i++) {
 		double before = isnan(sum->shown[i]) ? 0 : sum->shown[i];
@@ -171,7 +614,7 @@ static void list_identities(
 /* Whether people need to read a line: not if nothing is in it. */
 static bool is_empty(const struct bill_line *line)
 {
-	return line->shown[AMOUNT_HOURS] == 0 && bill_sum(&line->cents) == 0;
+	return line->shown[AMOUNT_HOURS] == 0 && report_bill_sum(&line->cents) == 0;
 }
 
 static void list_lines(struct bill *b, struct report_bill *to)
@@ -196,7 +639,7 @@ static void list_lines(struct bill *b, struct report_bill *to)
 		bill_list(to, &total);
 }
 
-void report_add_bill(struct report *r, const struct audit *a, const struct report_request *q)
+void report_bill_make(struct report *r, const struct audit *a, const struct report_request *q)
 {
 	struct bill b = { .a = a, .q = q };
 	size_t most = a->n_identities > a->breakdown.n[0] ? a->n_identities : a->breakdown.n[0];
@@ -211,7 +654,7 @@ void report_add_bill(struct report *r, const struct audit *a, const struct repor
 	b.lines = calloc(most + 3, sizeof(*b.lines));
 	bool fits = b.lines != NULL;
 	if (fits) {
-		bill_total(&b.totals, a);
+		report_bill_total(&b.totals, a);
 		add_identities(&b);
 		add_others(&b);
 		fits = fit_money(&b);

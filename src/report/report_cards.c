@@ -7,7 +7,6 @@
 
 #include "model/card_name.h"
 #include "audit/audit.h"
-#include "report/report_bill.h"
 
 /* The rows of hosts are struct audit_host itself; "" is unknown. */
 static struct cell host_text(const void *row, size_t of)
@@ -47,7 +46,7 @@ static const struct column host_columns[] = {
 };
 #undef OF
 
-void report_add_hosts(struct table *t, const struct audit *a)
+void report_cards_add_hosts(struct table *t, const struct audit *a)
 {
 	*t = (struct table)TABLE_OF(host_columns);
 	for (size_t i = 0; i < a->n_hosts; i++)
@@ -89,7 +88,8 @@ struct card_row {
 	const char *host;
 	char label[CARD_LABEL_CAP + 1]; /* with a star if the card cannot be read now */
 	char uuid[UUID_CAP];		/* the short one */
-	double shown[CARD_STATES], shown_observed; /* shares, as shown_shares() rounds them */
+	double shown[CARD_STATES],
+		shown_observed; /* shares, as report_shown_shares() rounds them */
 };
 
 static struct cell card_index(const void *row, size_t of)
@@ -133,7 +133,7 @@ static struct cell card_ms(const void *row, size_t state)
 static struct cell card_share(const void *row, size_t state)
 {
 	const int64_t *ms = ((const struct card_row *)row)->card.ms;
-	return cell_number(part_of(ms[state], observed_ms(ms)));
+	return cell_number(report_share(ms[state], report_observed_ms(ms)));
 }
 
 /* The same for people. */
@@ -158,9 +158,9 @@ static struct cell card_shown_observed(const void *row, size_t of)
 static struct cell card_observed(const void *row, size_t of)
 {
 	const int64_t *ms = ((const struct card_row *)row)->card.ms;
-	int64_t seen_ms = observed_ms(ms);
+	int64_t seen_ms = report_observed_ms(ms);
 	(void)of;
-	return cell_number(part_of(seen_ms, seen_ms + ms[CARD_UNOBSERVED]));
+	return cell_number(report_share(seen_ms, seen_ms + ms[CARD_UNOBSERVED]));
 }
 
 static struct cell card_uncertainty(const void *row, size_t of)
@@ -169,30 +169,31 @@ static struct cell card_uncertainty(const void *row, size_t of)
 	(void)of;
 	if (card->unsure_ms < 0)
 		return cell_number(NAN);
-	return cell_number(part_of(card->unsure_ms, observed_ms(card->ms)));
+	return cell_number(report_share(card->unsure_ms, report_observed_ms(card->ms)));
 }
 
 /* The mean over the time in which it is known. */
 static struct cell card_util(const void *row, size_t of)
 {
 	const struct audit_card *card = &((const struct card_row *)row)->card;
-	int64_t known_ms = observed_ms(card->ms) - card->ms[CARD_USE_UNKNOWN];
+	int64_t known_ms = report_observed_ms(card->ms) - card->ms[CARD_USE_UNKNOWN];
 	(void)of;
-	return cell_number(
-		card->util_pct_ms < 0 ? (double)NAN : part_of(card->util_pct_ms, known_ms));
+	return cell_number(card->util_pct_ms < 0 ? (double)NAN
+						 : report_share(card->util_pct_ms, known_ms));
 }
 
 static struct cell card_sm_active(const void *row, size_t of)
 {
 	const struct audit_card *card = &((const struct card_row *)row)->card;
 	(void)of;
-	return cell_number(part_of(card->sm_active_pct_ms, card->sm_active_ms));
+	return cell_number(report_share(card->sm_active_pct_ms, card->sm_active_ms));
 }
 
 static struct cell card_energy(const void *row, size_t state)
 {
 	const struct audit_card *card = &((const struct card_row *)row)->card;
-	return cell_number(energy_kwh(card->energy_mj, card->energy_known_ms, card->ms, state));
+	return cell_number(
+		report_energy_kwh(card->energy_mj, card->energy_known_ms, card->ms, state));
 }
 
 /* Of the card's time, by its price: a part, or at COSTS all of it. */
@@ -200,7 +201,7 @@ static struct cell card_money(const void *row, size_t part)
 {
 	struct audit_cost cost = { 0 };
 	audit_cost_card(&cost, &((const struct card_row *)row)->card, 0, COST_PARTS);
-	return cell_number(cost_money(&cost, part));
+	return cell_number(report_bill_money(&cost, part));
 }
 
 #define OF(member) offsetof(struct card_row, member)
@@ -278,7 +279,7 @@ static const struct column card_columns[] = {
 };
 #undef OF
 
-void report_add_cards(struct table *t, const struct audit *a)
+void report_cards_add(struct table *t, const struct audit *a)
 {
 	*t = (struct table)TABLE_OF(card_columns);
 	bool tail = false;
@@ -291,7 +292,7 @@ void report_add_cards(struct table *t, const struct audit *a)
 		if (strcmp(card->status, "ok") != 0)
 			strcat(row.label, "*");
 		short_uuid(row.uuid, sizeof(row.uuid), card->id.uuid, tail);
-		shown_shares(card->ms, row.shown, &row.shown_observed);
+		report_shown_shares(card->ms, row.shown, &row.shown_observed);
 		table_add(t, &row);
 	}
 }

@@ -43,7 +43,7 @@ static const struct column event_columns[] = {
 #undef OF
 #undef OF_EVENT
 
-void report_add_events(struct table *t, const struct audit *a)
+void report_events_add(struct table *t, const struct audit *a)
 {
 	*t = (struct table)TABLE_OF(event_columns);
 	for (size_t i = 0; i < a->n_events; i++) {
@@ -125,7 +125,7 @@ static void add_event(struct report *r, const struct audit *a, const struct audi
 		why ? ": " : "", why ? why : "");
 }
 
-void report_add_event_sentences(struct report *r, const struct audit *a)
+void report_events_say(struct report *r, const struct audit *a)
 {
 	for (size_t i = 0; i < a->n_events; i++)
 		add_event(r, a, &a->events[i]);

@@ -1,29 +1,36 @@
-/* The parts of a report. Only for report/report*.c. */
+/* The parts of a report, and what they share. Only for report/. */
 #ifndef GUA_REPORT_REPORT_PARTS_H
 #define GUA_REPORT_REPORT_PARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
 
 #include "base/shares.h"
 #include "report/report.h"
 
 /* Numbers computed from sums. A share is NAN if the whole is 0. */
-double part_of(int64_t part_ms, int64_t whole_ms);
-int64_t observed_ms(const int64_t ms[CARD_STATES]);
+double report_share(int64_t part_ms, int64_t whole_ms);
+int64_t report_observed_ms(const int64_t ms[CARD_STATES]);
 /* The shares of observed time, and at [CARD_UNOBSERVED] and in *observed those of the window,
  * as people read them: each group adds up to 100.0 % as printed. */
-void shown_shares(const int64_t ms[CARD_STATES], double shown[CARD_STATES], double *observed);
+void report_shown_shares(
+	const int64_t ms[CARD_STATES], double shown[CARD_STATES], double *observed);
 /* The same for the states of holders. */
-void shown_held_shares(const int64_t ms[HOLDER_STATES], double shown[SHARES_MAX]);
+void report_shown_held(const int64_t ms[HOLDER_STATES], double shown[SHARES_MAX]);
 /* Energy of a state in kWh; NAN if there was no reading. */
-double energy_kwh(const int64_t energy_mj[CARD_STATES], const int64_t known_ms[CARD_STATES],
-	const int64_t ms[CARD_STATES], size_t state);
+double report_energy_kwh(const int64_t energy_mj[CARD_STATES],
+	const int64_t known_ms[CARD_STATES], const int64_t ms[CARD_STATES], size_t state);
 
 /* "0.80", or four decimals for less than about 0.1 hours. */
 enum { HOURS_TEXT_CAP = 32, LEAST_SHOWN_MS = 18000 /* what a table shows as 0.01 h */ };
-void hours_text(char dst[HOURS_TEXT_CAP], int64_t ms);
-const char *plural(size_t n);
-
-/* "2.50", or more decimals where a price has them. */
-void price_text(char *dst, size_t cap, double price);
+void report_hours(char dst[HOURS_TEXT_CAP], int64_t ms);
+const char *report_plural(size_t n);
+/* What a process is, as gua who shows it: notebook, job, container or pod, and its command. */
+enum { REPORT_WHAT_CAP = LABEL_CAP + COMMAND_CAP + 2 };
+void report_show_what(char dst[REPORT_WHAT_CAP], const char *const texts[PROCESS_TEXTS]);
+/* Adds a sentence; label as in struct sentence. */
+void report_say(struct report *r, enum sentence_kind kind, const char *label,
+	const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* A column of a table: names, then TEXT or VALUE, then how text shows it. */
 #define TEXT(getter, member) .kind = COLUMN_TEXT, .get = getter, .of = member
@@ -33,59 +40,67 @@ void price_text(char *dst, size_t cap, double price);
 		.columns = array, .n_columns = sizeof(array) / sizeof(array[0])                \
 	}
 
-/* What a process is, as gua who shows it: notebook, job, container or pod, and its command. */
-enum { REPORT_WHAT_CAP = LABEL_CAP + COMMAND_CAP + 2, REPORT_WHERE_CAP = 192 };
-void report_show_what(char dst[REPORT_WHAT_CAP], const char *const texts[PROCESS_TEXTS]);
-/* A card, with its host if there are several. */
-void report_show_where(char dst[REPORT_WHERE_CAP], const struct audit *a, size_t card);
+/* Money for people: cents that add up, across and down, to one total. The parts of all cards'
+ * cost are rounded first, by largest remainder; each table then divides these cents among its
+ * rows, part by part, and what is printed of a row is the sum of its cents. */
+struct bill_cents {
+	int64_t parts[COST_PARTS];
+	int64_t squatting; /* in no sum */
+};
+struct bill_totals {
+	struct bill_cents all;	/* the cards' time */
+	struct bill_cents held; /* the shares of identities */
+};
+void report_bill_total(struct bill_totals *t, const struct audit *a);
+/* Divides `whole` among n costs; NULL, or a whole that is not their sum: the cents of their own
+ * sum. False: out of memory. */
+bool report_bill_divide(const struct audit_cost *const *costs, size_t n,
+	const struct bill_cents *whole, struct bill_cents *cents);
+/* The sum of the parts, in money. */
+double report_bill_sum(const struct bill_cents *cents);
+/* The money of a cost, exactly: one part, or at COSTS all parts together; NAN if none of its
+ * time has a price. */
+double report_bill_money(const struct audit_cost *cost, size_t part);
+void report_bill_add_cents(struct bill_cents *to, const struct bill_cents *more);
+/* "2.50", or more decimals where a price has them. */
+void report_bill_price(char *dst, size_t cap, double price);
 
-/* The tables; the report owns them. */
-void report_add_hosts(struct table *t, const struct audit *a);
-void report_add_cards(struct table *t, const struct audit *a);
-void report_add_events(struct table *t, const struct audit *a);
-void report_add_spells(struct table *t, const struct audit *a);
-/* Orphan memory: its table, and a sentence for each card that has some. */
-void report_add_orphans(struct report *r, const struct audit *a);
-void report_add_identities(
-	struct report *r, const struct audit *a, const struct report_request *q);
-void report_add_breakdown(
-	struct report *r, const struct audit *a, const struct report_request *q);
-void report_add_processes(
-	struct report *r, const struct audit *a, const struct report_request *q);
 /* Window, headline and waste. */
 void report_add_figures(
 	struct report *r, const struct audit *a, const struct report_request *q);
-/* Frees the comparison. */
-void report_finish_compare(struct report *r);
-/* The trend; and frees it. */
-void report_add_trend(struct report *r, const struct audit *a);
-void report_finish_trend(struct report *r);
-/* The time line, and what is named below it; and frees it. */
-void report_add_timeline(struct report *r, const struct audit *a);
-void report_add_ticks(struct report *r);
-void report_finish_timeline(struct report *r);
-void report_add_bill(struct report *r, const struct audit *a, const struct report_request *q);
-/* Adds all sentences, from the figures and tables that are already there; those about the
- * holders are among them. */
-void report_add_sentences(
+/* The tables; the report owns them. */
+void report_cards_add_hosts(struct table *t, const struct audit *a);
+void report_cards_add(struct table *t, const struct audit *a);
+void report_events_add(struct table *t, const struct audit *a);
+void report_processes_add_spells(struct table *t, const struct audit *a);
+void report_processes_add(
 	struct report *r, const struct audit *a, const struct report_request *q);
-void report_add_notes(struct report *r, const struct audit *a, const struct report_request *q);
-/* The foot of a report over a fleet or over stores. */
-void report_add_fleet(struct report *r, const struct audit *a);
-void report_add_event_sentences(struct report *r, const struct audit *a);
-void report_add_spell_sentences(struct report *r, const struct audit *a);
-/* The verdict, and the sentences about it. */
-void report_judge(struct report *r, const struct audit *a);
+void report_holders_add_users(
+	struct report *r, const struct audit *a, const struct report_request *q);
+void report_holders_add_breakdown(
+	struct report *r, const struct audit *a, const struct report_request *q);
+void report_bill_make(struct report *r, const struct audit *a, const struct report_request *q);
+/* The trend, and the time line with what is named below it. */
+void report_time_add_trend(struct report *r, const struct audit *a);
+void report_time_add_line(struct report *r, const struct audit *a);
+/* What gua enforce did, if a policy.db beside one of the stores has something about the
+ * window. */
+void report_policy_add(struct report *r, const char *const *paths, size_t n);
+
+/* Adds all sentences, from the figures and tables that are already there. */
+void report_sentences_add(
+	struct report *r, const struct audit *a, const struct report_request *q);
+/* Those of one part. That about orphan memory has a table, too. */
 void report_add_verdict(
 	struct report *r, const struct audit *a, const struct report_request *q);
-/* Those of a report that is restricted: to what; and of users, their time. */
-void report_add_restriction(
-	struct report *r, const struct audit *a, const struct report_request *q);
-/* What the time cost; `of` says which. */
-void report_add_cost(struct report *r, const struct audit *a, const char *of);
-void report_add_bill_sentences(struct report *r, const struct audit *a);
-/* Adds one; label as in struct sentence. */
-void report_say(struct report *r, enum sentence_kind kind, const char *label,
-	const char *format, ...) __attribute__((format(printf, 4, 5)));
+void report_processes_add_orphans(struct report *r, const struct audit *a);
+void report_processes_say_spells(struct report *r, const struct audit *a);
+void report_bill_say(struct report *r, const struct audit *a);
+void report_events_say(struct report *r, const struct audit *a);
+
+/* Frees the comparison, the trend and the time line. */
+void report_compare_finish(struct report *r);
+void report_time_finish_trend(struct report *r);
+void report_time_finish_line(struct report *r);
 
 #endif

@@ -8,7 +8,6 @@
 #include "base/array.h"
 #include "report/policy_log.h"
 #include "report/report_parts.h"
-#include "report/report_policy.h"
 #include "store/sql.h"
 #include "store/policy/policy_more.h"
 #include "store/store.h"
@@ -175,11 +174,11 @@ static void say(struct report *r, const struct policy_sums *s, bool would)
 	report_say(r, SENTENCE_POLICY, "policy",
 		"gua enforce %s %lld warning%s and ended %lld session%s; users kept %lld.",
 		would ? "would have sent" : "sent", (long long)sum.warnings,
-		plural((size_t)sum.warnings), (long long)sum.ended, plural((size_t)sum.ended),
-		(long long)sum.kept);
+		report_plural((size_t)sum.warnings), (long long)sum.ended,
+		report_plural((size_t)sum.ended), (long long)sum.kept);
 	if (sum.ended == 0 || !isfinite(sum.given_ms))
 		return;
-	hours_text(hours, llround(sum.given_ms));
+	report_hours(hours, llround(sum.given_ms));
 	report_say(r, SENTENCE_POLICY, "",
 		"About %s GPU-hours given back: an estimate, how much longer past spells "
 		"lasted "
@@ -205,11 +204,11 @@ static int read_file(void *context, const char *db, const char *policy_db, struc
 	return 0;
 }
 
-void report_add_policy(struct report *r, const char *const *paths, size_t n)
+void report_policy_add(struct report *r, const char *const *paths, size_t n)
 {
 	struct policy_sums s = { .r = r };
 	const struct policy_logs logs = { read_file, &s };
-	policy_logs_each(&logs, paths, n, NULL);
+	policy_log_each(&logs, paths, n, NULL);
 	if (s.n && r->n_sections < REPORT_SECTIONS) {
 		struct report_section *section = &r->sections[r->n_sections++];
 		*section = (struct report_section){ .key = "policy",

@@ -1,44 +1,362 @@
-/* Writes the sentences of a report. */
-#include "base/array.h"
-#include "report/report_parts.h"
-
+/* Writes the sentences of a report: the window, waste, what it is restricted to, notes about
+ * the holders, and the foot. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/str.h"
 #include "base/timetext.h"
+#include "audit/restriction.h"
+#include "report/report_parts.h"
+#include "store/crowd.h"
 
-void report_say(
-	struct report *r, enum sentence_kind kind, const char *label, const char *format, ...)
+/* The price of all cards that have one; NAN if they have different ones. */
+static double common_price(const struct audit *a)
 {
-	if (!array_one_more(&r->sentences, r->n_sentences)) {
-		r->failed = true;
+	double price = NAN;
+	for (size_t i = 0; i < a->n_cards; i++) {
+		if (isnan(a->cards[i].price))
+			continue;
+		if (isfinite(price) && a->cards[i].price != price)
+			return NAN;
+		price = a->cards[i].price;
+	}
+	return price;
+}
+
+/* What the time cost; `of` says which. */
+static void add_cost(struct report *r, const struct audit *a, const char *of)
+{
+	const struct report_waste *w = &r->waste;
+	double price = common_price(a);
+	char text[40], at[160] = "";
+	if (!isfinite(w->shown_cost)) {
+		report_say(r, SENTENCE_WASTE, "cost", "- (no GPU has a price; see the bill)");
 		return;
 	}
-	char *text = NULL;
-	va_list args;
-	va_start(args, format);
-	if (vasprintf(&text, format, args) < 0)
-		text = NULL;
-	va_end(args);
-	if (!text)
-		r->failed = true;
+	report_bill_price(text, sizeof(text), price);
+	if (isfinite(price))
+		snprintf(at, sizeof(at), " at %s %s per GPU-hour", text, w->currency);
+	report_say(r, SENTENCE_WASTE, "cost", "%.2f %s for %s%s", w->shown_cost, w->currency,
+		of, at);
+}
+
+static void add_only(struct report *r, const struct restriction *only)
+{
+	struct str text = { 0 };
+	for (size_t i = 0; i < RESTRICTIONS; i++) {
+		struct restriction_word word = { 0 };
+		for (size_t n = 0; restriction_next(only, (enum restriction_kind)i, &word); n++)
+			if (n)
+				str_addf(&text, ", %s", word.safe);
+			else
+				str_addf(&text, "%s%s %s", text.len ? "; " : "",
+					restriction_names[i], word.safe);
+	}
+	if (text.len)
+		report_say(r, SENTENCE_RESTRICTED, NULL, "Only %s", str_text(&text));
+	r->failed |= text.failed;
+	str_finish(&text);
+}
+
+/* The users in words. */
+static const char *people(const struct audit *a)
+{
+	return a->n_identities == 1 ? user_shown(a->identities[0].identity) : "these users";
+}
+
+/* What the headline is about, and how much of the cards' time that is. */
+static void add_held(struct report *r, const struct audit *a)
+{
+	char held[HOURS_TEXT_CAP], observed[HOURS_TEXT_CAP];
+	report_hours(held, r->held_ms);
+	report_hours(observed, r->observed_ms);
+	const char *measure = r->fleet		     ? "shares of the GPUs' time"
+			      : a->n_identities == 1 ? "presence, once per GPU and moment"
+						     : "presence of each, added up";
+	report_say(r, SENTENCE_OBSERVED, NULL,
+		"of %s GPU-hours that %s held (%s): %.1f%% of the %s GPU-hours "
+		"observed on %zu GPU%s",
+		held, people(a), measure, 100 * report_share(r->held_ms, r->observed_ms),
+		observed, r->observed_cards, report_plural(r->observed_cards));
+}
+
+static void add_unused(struct report *r, const struct audit *a)
+{
+	char unused[HOURS_TEXT_CAP], held[HOURS_TEXT_CAP], idle[HOURS_TEXT_CAP];
+	char squatting[HOURS_TEXT_CAP], of[USER_CAP + 64];
+	report_hours(unused, audit_waste(&r->held));
+	report_hours(held, r->held_ms);
+	report_hours(idle, r->held.ms[HOLDER_IDLE_HELD]);
+	report_hours(squatting, r->held.ms[HOLDER_SQUATTING]);
+	report_say(r, SENTENCE_WASTE, "unused",
+		"%s of %s GPU-hours: %s idle, %s idle on a GPU that another user kept busy",
+		unused, held, idle, squatting);
+	snprintf(of, sizeof(of), "the share of %s in idle-held time", people(a));
+	if (r->waste.currency)
+		add_cost(r, a, of);
+}
+
+/* Those of a report that is restricted: to what; and of users, their time. */
+static void add_restriction(
+	struct report *r, const struct audit *a, const struct report_request *q)
+{
+	if (q->only)
+		add_only(r, q->only);
+	if (!r->of_users)
+		return;
+	if (r->held_ms == 0) {
+		report_say(r, SENTENCE_OBSERVED, NULL, "Nothing was held in this window.");
+		return;
+	}
+	add_held(r, a);
+	add_unused(r, a);
+}
+
+/* What the hours of rows are, by measure. */
+static const char *const measure_texts[MEASURES] = {
+	[MEASURE_PRESENCE] = "presence, once per GPU and moment",
+	[MEASURE_USERS] = "each user's presence, so that two users on a GPU count twice",
+	[MEASURE_PROCESSES] = "each process's own, so that two processes on a GPU count twice",
+	[MEASURE_CARDS] = "the GPUs' own",
+	[MEASURE_SHARES] = "shares of the GPUs' time, which add up to it",
+};
+
+static void add_left_out(struct report *r, const struct audit *a)
+{
+	const struct report_breakdown *b = &r->breakdown;
+	bool rest = false;
+	for (size_t i = 0; i < b->table.n_rows; i++)
+		rest |= b->rows[i].rest;
+	if (rest)
+		report_say(r, SENTENCE_HOLDERS, NULL, "--top 0 shows all.");
+	size_t all = a->n_processes + a->n_processes_left_out;
+	if (by_is(&b->by, IDENTITY_PROCESS) && b->table.n_rows < all)
+		report_say(r, SENTENCE_HOLDERS, NULL, "%zu more processes: --top 0 shows all",
+			all - b->table.n_rows);
+}
+
+/* Says what the columns are. */
+static void add_measures(struct report *r, const struct audit *a)
+{
+	const struct report_breakdown *b = &r->breakdown;
+	enum measure last = b->measures[b->by.n - 1];
+	const struct audit_cost *cost =
+		b->measures[0] == MEASURE_CARDS ? &a->cost : &a->held_cost;
+	struct str text = { 0 };
+	if (last == MEASURE_CARDS)
+		return;
+	if (by_is(&b->by, IDENTITY_PROCESS))
+		str_add(&text, "Hours: the process's own on that GPU, by its own use.");
+	else if (b->by.n == 2 && b->measures[0] != last)
+		str_addf(&text, "Hours of a %s: %s. Hours of a %s: %s.",
+			identity_kinds[b->by.kinds[0]].name, measure_texts[b->measures[0]],
+			identity_kinds[b->by.kinds[1]].name, measure_texts[last]);
 	else
-		r->sentences[r->n_sentences++] = (struct sentence){ kind, label, text };
+		str_addf(&text, "Hours: %s.", measure_texts[last]);
+	if (last == MEASURE_SHARES)
+		str_add(&text, " unused: the idle part.");
+	else if (!by_is(&b->by, IDENTITY_PROCESS))
+		str_add(&text, " unused: idle, also on a GPU that another user keeps busy.");
+	if (last == MEASURE_SHARES)
+		str_add(&text, " idle on busy GPU: beside the shares.");
+	else if (last != MEASURE_PROCESSES || by_has(&b->by, IDENTITY_USER))
+		str_add(&text, " share: a GPU's time, divided among its holders.");
+	if (r->bill.currency && cost->priced &&
+		b->measures[0] != MEASURE_PROCESSES) /* else no room is left */
+		str_addf(&text, " cost: of the share, in %s.", r->bill.currency);
+	report_say(r, SENTENCE_HOLDERS, NULL, "%s", str_text(&text));
+	r->failed |= text.failed;
+	str_finish(&text);
 }
 
-const char *plural(size_t n)
+/* Names users whose idle time is mostly that of bare contexts, as ending those frees little. */
+static void add_contexts(struct report *r, const struct audit *a)
 {
-	return n == 1 ? "" : "s";
+	enum { NAMED = 3 };
+	struct str text = { 0 };
+	size_t n = 0;
+	char hours[HOURS_TEXT_CAP];
+	for (size_t i = 0; i < a->n_identities; i++) {
+		const struct audit_sums *s = &a->identities[i].sums;
+		if (s->context_share_ms < LEAST_SHOWN_MS ||
+			2 * s->context_share_ms < s->idle_share_ms || n++ >= NAMED)
+			continue;
+		report_hours(hours, s->context_share_ms);
+		str_addf(&text, "%s%s %s", text.len ? ", " : "",
+			user_shown(a->identities[i].identity), hours);
+	}
+	if (n)
+		report_say(r, SENTENCE_HOLDERS, NULL,
+			"Idle with little more than a CUDA context: %s%s GPU-hours (share). "
+			"Ending that frees little memory.",
+			str_text(&text), n > NAMED ? ", ..." : "");
+	r->failed |= text.failed;
+	str_finish(&text);
 }
 
-void hours_text(char dst[HOURS_TEXT_CAP], int64_t ms)
+/* Says what the mark of a bare context is, if a process that is shown has it. */
+static void add_context_mark(struct report *r, const struct audit *a)
 {
-	double hours = (double)ms / 3600e3;
-	snprintf(dst, HOURS_TEXT_CAP, hours > 0 && hours < 0.095 ? "%.4f" : "%.2f", hours);
+	bool some = false;
+	for (size_t i = 0; i < r->breakdown.table.n_rows && i < a->n_processes; i++)
+		some |= a->processes[i].context;
+	if (some)
+		report_say(r, SENTENCE_HOLDERS, NULL,
+			"[ctx]: never more than about a CUDA context; ending it frees little "
+			"memory.");
+}
+
+/* Says what a row of a crowd is, if a process that is shown is one. */
+static void add_crowd(struct report *r, const struct audit *a)
+{
+	bool crowd = false;
+	for (size_t i = 0; i < r->breakdown.table.n_rows && i < a->n_processes; i++) {
+		const struct audit_process *p = &a->processes[i];
+		const char *command = p->texts[PROCESS_COMMAND];
+		crowd |= p->pid == 0 && command && strcmp(command, CROWD_COMMAND) == 0;
+	}
+	if (crowd)
+		report_say(r, SENTENCE_HOLDERS, NULL,
+			CROWD_COMMAND " are a user's processes of less than %d minutes, after "
+				      "the first %d of a day: their time is stored as one.",
+			CROWD_SHORT_MS / 60000, CROWD_LIVES);
+}
+
+static void add_notes(struct report *r, const struct audit *a, const struct report_request *q)
+{
+	bool cards = r->breakdown.measures[q->by.n - 1] == MEASURE_CARDS;
+	if (by_is(&q->by, IDENTITY_CARD))
+		return;
+	if (r->breakdown.table.n_rows == 0)
+		report_say(r, SENTENCE_HOLDERS, NULL,
+			r->fleet && r->fleet->n_partial
+				? "Not known: metrics say who used a host, not on which GPU."
+				: "Nobody held a GPU.");
+	add_left_out(r, a);
+	if (by_has(&q->by, IDENTITY_GROUP) && !q->has_groups)
+		report_say(r, SENTENCE_HOLDERS, NULL,
+			"No groups are defined: [groups] in gua.conf(5) does that.");
+	if (r->unattributed_ms >= LEAST_SHOWN_MS && !cards)
+		report_say(r, SENTENCE_HOLDERS, NULL,
+			"%.2f GPU-hours of active or idle-held time are in nobody's share.",
+			(double)r->unattributed_ms / 3600e3);
+	if (r->breakdown.table.n_rows)
+		add_measures(r, a);
+	if (by_is(&q->by, IDENTITY_USER))
+		add_contexts(r, a);
+	if (by_is(&q->by, IDENTITY_PROCESS)) {
+		add_context_mark(r, a);
+		add_crowd(r, a);
+	}
+}
+
+static void add_hosts(struct report *r, const struct audit_fleet *f)
+{
+	char expected[64] = "", silent[96] = "", late[96] = "";
+	if (f->n_expected >= 0)
+		snprintf(expected, sizeof(expected), " of %lld expected",
+			(long long)f->n_expected);
+	if (f->n_late)
+		snprintf(late, sizeof(late), ", %zu first seen within the window", f->n_late);
+	if (f->n_silent)
+		snprintf(silent, sizeof(silent), ", %zu not seen at its end", f->n_silent);
+	report_say(r, SENTENCE_FLEET, NULL, "Hosts: %zu seen%s%s%s.", f->n_seen, expected, late,
+		silent);
+	if (f->n_missing)
+		report_say(r, SENTENCE_FLEET, NULL, "Expected and not seen: %s.", f->missing);
+}
+
+static void add_hosts_seen(struct report *r, const struct audit *a)
+{
+	char since[48], until[48];
+	moment_text(since, sizeof(since), a->since_ms, r->utc);
+	moment_text(until, sizeof(until), a->until_ms, r->utc);
+	report_say(r, SENTENCE_FLEET, NULL,
+		"Window covered: %s to %s, %.1f%% of the GPUs' time in it. Counter resets: %zu "
+		"host%s lost %s store.",
+		since, until, 100 * r->shown_observed, a->fleet.n_resets,
+		report_plural(a->fleet.n_resets), a->fleet.n_resets == 1 ? "its" : "their");
+}
+
+static void add_cautions(struct report *r, const struct audit_fleet *f)
+{
+	if (f->n_twice)
+		report_say(r, SENTENCE_FLEET, NULL,
+			"%zu GPU%s reported by two hosts at the same time and counted twice: "
+			"--match can choose one of two ways in which a host is scraped.",
+			f->n_twice, f->n_twice == 1 ? " is" : "s are");
+	if (f->n_partial)
+		report_say(r, SENTENCE_FLEET, NULL,
+			"Users are left out: %zu of these hosts %s other GPUs too, and metrics "
+			"say who used a host, not on which GPU.",
+			f->n_partial, f->n_partial == 1 ? "has" : "have");
+	if (f->n_assumed)
+		report_say(r, SENTENCE_FLEET, NULL,
+			"%zu users of hosts first seen within the window are taken to have "
+			"begun at 0 in it: to ask for each would be too much for one query.",
+			f->n_assumed);
+	if (f->n_not_finite)
+		report_say(r, SENTENCE_FLEET, NULL,
+			"%zu values of the engine are not numbers and are left out.",
+			f->n_not_finite);
+	for (size_t i = 0; i < f->n_warnings; i++)
+		report_say(r, SENTENCE_FLEET, NULL, "The engine warns: %s", f->warnings[i]);
+}
+
+/* Which hosts are not in it, of those that were to be. */
+static void add_asked(struct report *r, const struct asked_hosts *asked)
+{
+	enum { NAMED = 5 };
+	report_say(r, SENTENCE_FLEET, NULL, "Hosts asked by ssh: %zu; %zu answered.",
+		asked->n_asked, asked->n_answered);
+	for (size_t i = 0; i < asked->n_failed && i < NAMED; i++)
+		report_say(r, SENTENCE_FLEET, NULL, "Not in this report: %s (%s).",
+			asked->failed[i].host, asked->failed[i].why);
+	if (asked->n_failed > NAMED)
+		report_say(r, SENTENCE_FLEET, NULL, "Not in this report: %zu more.",
+			asked->n_failed - NAMED);
+}
+
+/* So many stores that could not be read are named; JSON has all. */
+enum { UNREAD_NAMED = 10 };
+
+static void add_unread(struct report *r, const struct audit_stores *s)
+{
+	size_t more = s->n_unread > UNREAD_NAMED ? s->n_unread - UNREAD_NAMED : 0;
+	if (!s->n_unread)
+		return;
+	report_say(r, SENTENCE_FLEET, NULL,
+		"%zu of %zu stores could not be read; nothing of %s is in this report:",
+		s->n_unread, s->n, s->n_unread == 1 ? "it" : "them");
+	for (size_t i = 0; i < s->n_unread - more; i++)
+		report_say(r, SENTENCE_FLEET, NULL, "- %s", s->unread[i]);
+	if (more)
+		report_say(r, SENTENCE_FLEET, NULL,
+			"- and %zu more: --format json names all of them", more);
+}
+
+/* The foot of a report over a fleet or over stores. */
+static void add_fleet(struct report *r, const struct audit *a)
+{
+	const struct audit_fleet *f = &a->fleet;
+	if (r->asked)
+		add_asked(r, r->asked);
+	if (!f->asked) {
+		add_unread(r, &a->stores);
+		return;
+	}
+	report_say(r, SENTENCE_FLEET, NULL, "From %s: %s.", f->url, f->engine);
+	add_hosts(r, f);
+	add_hosts_seen(r, a);
+	add_cautions(r, f);
+	report_say(r, SENTENCE_FLEET, NULL,
+		"Metrics have no processes, idle spells, events, mean utilisation or memory "
+		"peaks, and name users by their shares: the stores of the hosts have the "
+		"rest.");
 }
 
 /* More hosts with simulated data are counted, not named. */
@@ -91,7 +409,7 @@ static void add_absent(struct report *r)
 	if (n > most)
 		report_say(r, SENTENCE_ABSENT, NULL,
 			"No recorder at the end of the window on %zu other host%s.", n - most,
-			plural(n - most));
+			report_plural(n - most));
 }
 
 /* Says that the window was asked to be longer than the data. */
@@ -132,12 +450,12 @@ static void add_coverage(struct report *r)
 static void add_headline(struct report *r)
 {
 	char hours[HOURS_TEXT_CAP], whole[HOURS_TEXT_CAP];
-	hours_text(hours, r->observed_ms);
+	report_hours(hours, r->observed_ms);
 	if (!r->of_users)
 		report_say(r, SENTENCE_OBSERVED, NULL, "of %s GPU-hours observed on %zu GPU%s",
-			hours, r->observed_cards, plural(r->observed_cards));
-	hours_text(hours, r->ms[CARD_UNOBSERVED]);
-	hours_text(whole, r->observed_ms + r->ms[CARD_UNOBSERVED]);
+			hours, r->observed_cards, report_plural(r->observed_cards));
+	report_hours(hours, r->ms[CARD_UNOBSERVED]);
+	report_hours(whole, r->observed_ms + r->ms[CARD_UNOBSERVED]);
 	report_say(r, SENTENCE_UNOBSERVED, NULL,
 		"of the window: %s of %s GPU-hours have no reading", hours, whole);
 }
@@ -174,47 +492,17 @@ static void add_energy(struct report *r)
 		w->energy_kwh, known, cost);
 }
 
-/* The price of all cards that have one; NAN if they have different ones. */
-static double common_price(const struct audit *a)
-{
-	double price = NAN;
-	for (size_t i = 0; i < a->n_cards; i++) {
-		if (isnan(a->cards[i].price))
-			continue;
-		if (isfinite(price) && a->cards[i].price != price)
-			return NAN;
-		price = a->cards[i].price;
-	}
-	return price;
-}
-
-void report_add_cost(struct report *r, const struct audit *a, const char *of)
-{
-	const struct report_waste *w = &r->waste;
-	double price = common_price(a);
-	char text[40], at[160] = "";
-	if (!isfinite(w->shown_cost)) {
-		report_say(r, SENTENCE_WASTE, "cost", "- (no GPU has a price; see the bill)");
-		return;
-	}
-	price_text(text, sizeof(text), price);
-	if (isfinite(price))
-		snprintf(at, sizeof(at), " at %s %s per GPU-hour", text, w->currency);
-	report_say(r, SENTENCE_WASTE, "cost", "%.2f %s for %s%s", w->shown_cost, w->currency,
-		of, at);
-}
-
 /* Idle-held time that ending a process would hardly give back, and time that is beside it. */
 static void add_beside(struct report *r)
 {
 	char hours[HOURS_TEXT_CAP];
-	hours_text(hours, r->held.context_share_ms);
+	report_hours(hours, r->held.context_share_ms);
 	if (r->held.context_share_ms >= LEAST_SHOWN_MS)
 		report_say(r, SENTENCE_WASTE, "  context",
 			"%s of these GPU-hours are the share of processes with little more "
 			"than a CUDA context: ending them frees little memory",
 			hours);
-	hours_text(hours, r->held.ms[HOLDER_SQUATTING]);
+	report_hours(hours, r->held.ms[HOLDER_SQUATTING]);
 	if (r->held.ms[HOLDER_SQUATTING] >= LEAST_SHOWN_MS)
 		report_say(r, SENTENCE_WASTE, "squatting",
 			"%s GPU-hours idle on GPUs that another user kept busy (presence, not "
@@ -231,18 +519,18 @@ static void add_waste(struct report *r, const struct audit *a, const struct repo
 		report_say(r, SENTENCE_WASTE, NULL, "No time was observed.");
 		return;
 	}
-	hours_text(hours, r->ms[CARD_IDLE_HELD]);
+	report_hours(hours, r->ms[CARD_IDLE_HELD]);
 	report_say(r, SENTENCE_WASTE, "idle-held",
 		"%s GPU-hours = %.2f of %zu GPU%s equivalently unavailable", hours,
-		w->equivalent_unavailable, n, plural(n));
+		w->equivalent_unavailable, n, report_plural(n));
 	add_beside(r);
-	hours_text(hours, r->ms[CARD_TRULY_IDLE]);
+	report_hours(hours, r->ms[CARD_TRULY_IDLE]);
 	report_say(r, SENTENCE_WASTE, "truly-idle",
 		"%s GPU-hours = %.2f of %zu GPU%s equivalently free", hours, w->equivalent_free,
-		n, plural(n));
+		n, report_plural(n));
 	add_energy(r);
 	if (w->currency)
-		report_add_cost(r, a, "idle-held time");
+		add_cost(r, a, "idle-held time");
 	report_add_verdict(r, a, q);
 }
 
@@ -303,21 +591,21 @@ static void add_rules(struct report *r)
 			"processes were recorded.");
 }
 
-void report_add_sentences(
+void report_sentences_add(
 	struct report *r, const struct audit *a, const struct report_request *q)
 {
 	add_sources(r);
 	add_coverage(r);
-	report_add_restriction(r, a, q);
+	add_restriction(r, a, q);
 	add_headline(r);
 	if (!r->of_users)
 		add_waste(r, a, q);
 	add_cards(r, a);
-	report_add_orphans(r, a);
-	report_add_notes(r, a, q);
-	report_add_spell_sentences(r, a);
-	report_add_bill_sentences(r, a);
-	report_add_event_sentences(r, a);
-	report_add_fleet(r, a);
+	report_processes_add_orphans(r, a);
+	add_notes(r, a, q);
+	report_processes_say_spells(r, a);
+	report_bill_say(r, a);
+	report_events_say(r, a);
+	add_fleet(r, a);
 	add_rules(r);
 }

@@ -32,12 +32,12 @@ static bool read_events(const struct request *q, struct answer *a, struct event_
 	struct audit_question question = { .paths = (const char *const *)world->stores->paths,
 		.n_paths = world->stores->n,
 		.stop = q->stop };
-	const struct event_choice choice = { event_words_take, &p.only };
+	const struct event_choice choice = { event_list_takes, &p.only };
 	int rc = params_read(q, rows, &p, &e);
 	if (rc == 0)
-		rc = event_words_check(&p.only, &e);
+		rc = event_list_check(&p.only, &e);
 	if (rc == 0)
-		rc = event_ask(&question, &p.window, q->now_ms,
+		rc = event_list_ask(&question, &p.window, q->now_ms,
 			p.utc ? *p.utc == '1' : world->utc, &e);
 	if (rc == 0)
 		rc = event_list_read(list, &question, &choice, &e);

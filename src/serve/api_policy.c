@@ -45,7 +45,7 @@ static int add_logs(struct table *t, const struct store_list *stores, struct pol
 {
 	struct log_fold fold = { t, span };
 	const struct policy_logs logs = { add_log, &fold };
-	return policy_logs_each(&logs, (const char *const *)stores->paths, stores->n, e);
+	return policy_log_each(&logs, (const char *const *)stores->paths, stores->n, e);
 }
 
 /* Reads the log; false: the answer says why it could not be read. */

@@ -15,7 +15,7 @@ static bool make_report(const struct request *q, struct answer *a, struct report
 		rc = err_set(&e, ERR_USAGE, "table=%s needs compare", p->table);
 	p->asked.question.want_columns = p->table && strcmp(p->table, "timeline") == 0;
 	if (rc == 0)
-		rc = report_answer(answer, &p->asked, &e);
+		rc = report_ask_answer(answer, &p->asked, &e);
 	if (rc)
 		answer_err(a, q, &e);
 	return rc == 0;
@@ -27,7 +27,7 @@ void api_report(const struct request *q, struct answer *a)
 	struct report_answer answer = { 0 };
 	if (make_report(q, a, &p, &answer))
 		report_json(&a->body, &answer.report);
-	report_answer_finish(&answer);
+	report_ask_finish(&answer);
 }
 
 void api_report_csv(const struct request *q, struct answer *a)
@@ -36,5 +36,5 @@ void api_report_csv(const struct request *q, struct answer *a)
 	struct report_answer answer = { 0 };
 	if (make_report(q, a, &p, &answer))
 		report_csv(&a->body, &answer.report, report_table_of(p.table));
-	report_answer_finish(&answer);
+	report_ask_finish(&answer);
 }

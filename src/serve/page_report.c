@@ -250,7 +250,7 @@ void report_page(const struct request *q, struct answer *a, const struct report_
 	int rc = report_params_read(&v.params, &more, true, &e);
 	v.params.asked.question.want_columns = true;
 	if (rc == 0)
-		rc = report_answer(&v.answer, &v.params.asked, &e);
+		rc = report_ask_answer(&v.answer, &v.params.asked, &e);
 	if (rc && e.code != ERR_NOTHING) {
 		answer_err(a, q, &e);
 	} else {
@@ -258,5 +258,5 @@ void report_page(const struct request *q, struct answer *a, const struct report_
 		a->status = rc && page->frame.place != PLACE_ME ? 404 : 200;
 		write_page(&v, &e);
 	}
-	report_answer_finish(&v.answer);
+	report_ask_finish(&v.answer);
 }

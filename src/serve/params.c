@@ -87,7 +87,7 @@ int report_params_read(
 		p->words.top = REPORT_ROWS;
 	p->words.people = people;
 	p->words.utc = p->utc ? *p->utc == '1' : world->utc;
-	rc = report_check_groups(&p->words, c, e);
+	rc = report_ask_check_groups(&p->words, c, e);
 	if (rc == 0)
 		rc = report_ask(&p->asked, &p->words, q->now_ms, e);
 	if (rc)
@@ -99,6 +99,6 @@ int report_params_read(
 	p->asked.question.n_paths = world->stores->n;
 	p->asked.question.stop = q->stop;
 	p->prices = (struct report_prices){ NAN, &c->prices };
-	report_configure(&p->asked.question, &p->asked.request, c, &p->prices);
+	report_ask_configure(&p->asked.question, &p->asked.request, c, &p->prices);
 	return 0;
 }

@@ -5,7 +5,6 @@
 
 #include "base/options.h"
 #include "report/report_ask.h"
-#include "report/report_config.h"
 #include "serve/request.h"
 
 /* Reads all parameters that have a row into `values`; the rows end with one without a name. The

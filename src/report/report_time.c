@@ -1,13 +1,226 @@
-/* The time line of a report: a lane for each card, and for each host on which something
- * happened. */
-#include "report/report_parts.h"
-
+/* The parts of a report about when: the trend, and the time line with a lane for each card and
+ * for each host on which something happened. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/timetext.h"
+#include "report/report_parts.h"
+
+/* Numbers the periods of a unit, so that days of one period have the same number. `number` is
+ * that of the day since 1970-01-01, which was a Thursday. */
+static int64_t number_of(enum period_unit unit, int64_t number, const struct tm *day)
+{
+	switch (unit) {
+	case PERIOD_WEEK:
+		return (number + 3) / 7;
+	case PERIOD_MONTH:
+		return 12 * (int64_t)day->tm_year + day->tm_mon;
+	case PERIOD_YEAR:
+		return day->tm_year;
+	default:
+		return number;
+	}
+}
+
+/* The date of the i-th day of the audit. */
+static struct tm date_of(const struct audit_days *days, size_t i)
+{
+	return moment_fields((days->first + (int64_t)i) * 86400000, true);
+}
+
+static int64_t period_of(const struct audit_days *days, size_t i, enum period_unit unit)
+{
+	struct tm day = date_of(days, i);
+	return number_of(unit, days->first + (int64_t)i, &day);
+}
+
+static enum period_unit choose_unit(const struct audit_days *days)
+{
+	enum period_unit unit = PERIOD_DAY;
+	while (unit < PERIOD_YEAR &&
+		period_of(days, days->n - 1, unit) - period_of(days, 0, unit) >= TREND_MAX)
+		unit++;
+	return unit;
+}
+
+static void name_period(struct report_period *p, enum period_unit unit, struct tm day)
+{
+	static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
+	if (unit == PERIOD_DAY) {
+		snprintf(p->name, sizeof(p->name), "%s %02d-%02d", days[day.tm_wday % 7],
+			day.tm_mon + 1, day.tm_mday);
+		return;
+	}
+	if (unit == PERIOD_WEEK) { /* of a week that the window cuts, the Monday is before it */
+		day.tm_mday -= (day.tm_wday + 6) % 7;
+		timegm(&day);
+	}
+	int len = unit == PERIOD_YEAR ? 4 : unit == PERIOD_MONTH ? 7 : 10;
+	char date[40];
+	snprintf(date, sizeof(date), "%04d-%02d-%02d", day.tm_year + 1900, day.tm_mon + 1,
+		day.tm_mday);
+	snprintf(p->name, sizeof(p->name), "%.*s", len, date);
+}
+
+static void add_day(struct report_period *p, const struct audit_day *day)
+{
+	p->to_ms = day->to_ms;
+	p->window_ms += day->window_ms;
+	for (int state = 0; state < CARD_STATES; state++)
+		p->ms[state] += day->ms[state];
+}
+
+/* Of users, the states are theirs, and unobserved time is the cards'. */
+static void set_period_shares(struct report_period *p, bool of_users)
+{
+	int64_t seen_ms = report_observed_ms(p->ms);
+	int64_t whole_ms = of_users ? p->window_ms : seen_ms + p->ms[CARD_UNOBSERVED];
+	for (int state = 0; state < CARD_STATES; state++)
+		p->share[state] = report_share(p->ms[state], seen_ms);
+	p->share[CARD_UNOBSERVED] = report_share(p->ms[CARD_UNOBSERVED], whole_ms);
+}
+
+static struct cell period_ms(const void *row, size_t state)
+{
+	return cell_number((double)((const struct report_period *)row)->ms[state]);
+}
+
+static struct cell period_share(const void *row, size_t state)
+{
+	return cell_number(((const struct report_period *)row)->share[state]);
+}
+
+#define OF(member) offsetof(struct report_period, member)
+static const struct column period_columns[] = {
+	{ .key = "name", TEXT(get_chars, OF(name)) },
+	{ .key = "since", VALUE(MOMENT, get_known, OF(from_ms)) },
+	{ .key = "until", VALUE(MOMENT, get_known, OF(to_ms)) },
+	{ .key = "active_fraction", VALUE(SHARE, period_share, CARD_ACTIVE) },
+	{ .key = "idle_held_fraction", VALUE(SHARE, period_share, CARD_IDLE_HELD) },
+	{ .key = "unobserved_fraction", VALUE(SHARE, period_share, CARD_UNOBSERVED) },
+	{ .key = "active_gpu_seconds", VALUE(GPU_MS, period_ms, CARD_ACTIVE) },
+	{ .key = "idle_held_gpu_seconds", VALUE(GPU_MS, period_ms, CARD_IDLE_HELD) },
+	{ .key = "truly_idle_gpu_seconds", VALUE(GPU_MS, period_ms, CARD_TRULY_IDLE) },
+	{ .key = "unobserved_gpu_seconds", VALUE(GPU_MS, period_ms, CARD_UNOBSERVED) },
+	{ .key = "use_unknown_gpu_seconds", VALUE(GPU_MS, period_ms, CARD_USE_UNKNOWN) },
+};
+#undef OF
+
+void report_time_add_trend(struct report *r, const struct audit *a)
+{
+	struct report_trend *t = &r->trend;
+	const struct audit_days *days = &a->days;
+	t->table = (struct table)TABLE_OF(period_columns);
+	t->unit = PERIOD_DAY;
+	if (!days->n)
+		return;
+	t->unit = choose_unit(days);
+	int64_t first = period_of(days, 0, t->unit);
+	size_t n = (size_t)(period_of(days, days->n - 1, t->unit) - first + 1);
+	t->periods = calloc(n, sizeof(*t->periods));
+	if (!t->periods) {
+		r->failed = true;
+		return;
+	}
+	t->n = n;
+	for (size_t i = 0; i < days->n; i++) {
+		struct report_period *p = &t->periods[period_of(days, i, t->unit) - first];
+		if (!p->to_ms) {
+			p->from_ms = days->items[i].from_ms;
+			name_period(p, t->unit, date_of(days, i));
+		}
+		add_day(p, &days->items[i]);
+	}
+	for (size_t i = 0; i < n; i++) {
+		set_period_shares(&t->periods[i], a->of_users);
+		table_add(&t->table, &t->periods[i]);
+	}
+}
+
+void report_time_finish_trend(struct report *r)
+{
+	free(r->trend.periods);
+	table_finish(&r->trend.table);
+}
+
+/* From one tick to the next; one of them is not 0. */
+struct tick_step {
+	int minutes, days, months;
+};
+static const struct tick_step steps[] = { { .minutes = 1 }, { .minutes = 5 }, { .minutes = 10 },
+	{ .minutes = 15 }, { .minutes = 30 }, { .minutes = 60 }, { .minutes = 120 },
+	{ .minutes = 180 }, { .minutes = 360 }, { .minutes = 720 }, { .days = 1 },
+	{ .days = 2 }, { .days = 7 }, { .days = 14 }, { .months = 1 }, { .months = 2 },
+	{ .months = 3 }, { .months = 6 }, { .months = 12 }, { .months = 60 },
+	{ .months = 120 } };
+enum { N_STEPS = sizeof(steps) / sizeof(steps[0]), FEW = 8 };
+
+/* The i-th tick from the start of the window's first day, week or month on. */
+static int64_t tick_at(const struct report *r, const struct tick_step *s, int i)
+{
+	struct tm day = moment_fields(r->since_ms, r->utc);
+	if (s->months) {
+		day.tm_mday = 1;
+		day.tm_mon -= s->months > 12 ? 12 * (day.tm_year % (s->months / 12)) : 0;
+		day.tm_mon += i * s->months - day.tm_mon % (s->months > 12 ? 12 : s->months);
+	} else if (s->days >= 7) {
+		day.tm_mday += i * s->days - (day.tm_wday + 6) % 7; /* Mondays */
+	} else {
+		day.tm_mday += i * s->days;
+	}
+	return day_start(day, r->utc) + (int64_t)i * s->minutes * 60000;
+}
+
+/* The ticks of a step, at most `most`: how many there are. */
+static size_t list_ticks(
+	const struct report *r, const struct tick_step *s, int64_t *ticks, size_t most)
+{
+	size_t n = 0;
+	int64_t minutes = (r->since_ms - tick_at(r, s, 0)) / 60000;
+	int first = s->minutes ? (int)(minutes / s->minutes) : 0;
+	for (int i = first; n < most; i++) {
+		int64_t at_ms = tick_at(r, s, i);
+		if (at_ms >= r->until_ms)
+			break;
+		if (at_ms >= r->since_ms)
+			ticks[n++] = at_ms;
+	}
+	return n;
+}
+
+static void name_tick(struct report_tick *tick, int64_t ms, const struct tick_step *s, bool utc)
+{
+	struct tm tm = moment_fields(ms, utc);
+	if (s->months)
+		snprintf(tick->label, sizeof(tick->label), "%04d-%02d",
+			(tm.tm_year + 1900) % 10000, (tm.tm_mon + 1) % 100);
+	else if (s->days || (tm.tm_hour == 0 && tm.tm_min == 0))
+		snprintf(tick->label, sizeof(tick->label), "%02d-%02d", (tm.tm_mon + 1) % 100,
+			tm.tm_mday % 100);
+	else
+		snprintf(tick->label, sizeof(tick->label), "%02d:%02d", tm.tm_hour % 100,
+			tm.tm_min % 100);
+}
+
+static void add_ticks(struct report *r)
+{
+	struct report_timeline *t = &r->timeline;
+	int64_t ticks[FEW + 1];
+	size_t i = 0, n = 0;
+	while (i < N_STEPS && (n = list_ticks(r, &steps[i], ticks, FEW + 1)) > FEW)
+		i++;
+	if (i == N_STEPS)
+		return;
+	for (size_t k = 0; k < n; k++) {
+		t->ticks[k].at = (double)(ticks[k] - r->since_ms) / (double)r->length_ms;
+		t->ticks[k].between = n > 4 && k % 2;
+		name_tick(&t->ticks[k], ticks[k], &steps[i], r->utc);
+	}
+	t->n_ticks = n;
+}
 
 #define HALF_YEAR_MS (183 * INT64_C(86400000))
 
@@ -284,7 +497,7 @@ static void add_lanes(struct report *r, const struct audit *a)
 		qsort(t->marks, t->n_marks, sizeof(*t->marks), compare_marks);
 }
 
-void report_add_timeline(struct report *r, const struct audit *a)
+void report_time_add_line(struct report *r, const struct audit *a)
 {
 	struct report_timeline *t = &r->timeline;
 	const struct audit_columns *c = &a->columns;
@@ -304,10 +517,10 @@ void report_add_timeline(struct report *r, const struct audit *a)
 	name_width(t->width, sizeof(t->width), c->width_ms / 60000);
 	add_columns(r, c);
 	add_lanes(r, a);
-	report_add_ticks(r);
+	add_ticks(r);
 }
 
-void report_finish_timeline(struct report *r)
+void report_time_finish_line(struct report *r)
 {
 	struct report_timeline *t = &r->timeline;
 	for (size_t i = 0; i < t->n_lanes; i++)
