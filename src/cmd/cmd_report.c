@@ -20,7 +20,7 @@
 #include "report/report_ask.h"
 #include "audit/restriction.h"
 #include "render/report.h"
-#include "store/heap.h"
+#include "store/foreign.h"
 
 struct report_options {
 	struct texts db;

@@ -11,7 +11,6 @@
 #include "cmd/cmd_doctor.h"
 #include "proc/reader.h"
 #include "driver/capture/capture.h"
-#include "driver/capture/capture_secrets.h"
 #include "version.h"
 
 enum { USERS = 100, FIRST_FIELD = 101 }; /* kinds of names, beside those of the driver */

@@ -1,18 +1,389 @@
-/* Decides what a reader's process may be asked, and keeps its answers. */
+/* Reads what may block for ever: the process that reads, how it is left behind when it is
+ * stuck, and the questions to it. */
 #include "proc/reader.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/array.h"
+#include "base/helper.h"
+#include "base/log.h"
 #include "base/str.h"
-#include "proc/proc.h"
+#include "model/process.h"
 #include "proc/owner.h"
-#include "proc/reader_private.h"
+#include "proc/parse.h"
+#include "proc/proc.h"
+#include "proc/user.h"
 #include "proc/wary.h"
+
+/* Processes that one request may ask for. What a process answers is lost when a later one of
+ * the same request blocks, so it is not large. */
+enum { READER_BATCH = 32 };
+
+enum reader_question {
+	READER_DESCRIBE,  /* struct reader_answer for each target */
+	READER_ARGUMENTS, /* struct reader_result, then the bytes of cmdline */
+	READER_ROLLUP,	  /* struct reader_result, then a struct proc_rollup */
+	READER_IO,	  /* struct reader_result, then a struct proc_io */
+	READER_ASK_AGAIN, /* all names of users, at their next use: struct reader_result */
+};
+
+/* A request is one of these. All questions but READER_DESCRIBE have one target, and answer
+ * only for the life with this start time. */
+struct reader_request {
+	uint32_t question; /* an enum reader_question */
+	uint32_t n;
+	struct {
+		uint64_t start_ticks;
+		uint32_t pid;
+		uint32_t brief; /* do not read files that may block */
+	} targets[READER_BATCH];
+};
+
+struct reader_answer {
+	struct process_id id;
+	uint32_t there; /* 0: there is no such process */
+	uint32_t late;	/* the name of its user may come later */
+};
+
+struct reader_result {
+	int32_t why;  /* 0, or an errno */
+	uint32_t len; /* bytes that follow */
+};
+
+/* reader_process.c: the process, and those that were left behind. Zero-initialise but for
+ * `root`. */
+struct reader_process {
+	const char *root;
+	struct helper *helper; /* NULL: not started, or it ended */
+	struct {
+		int pidfd;
+		pid_t pid;
+	} left[READER_STUCK_MAX]; /* they are stuck */
+	size_t n_left;
+	int64_t restart_us; /* monotonic: no process is started before this */
+	unsigned n_failed;  /* how many have failed since the last answer */
+	char why[128];	    /* why the last one failed */
+};
+
+/* What the process keeps between two requests. `root` is filled in by the owner. */
+struct served {
+	const char *root;
+	struct owners *owners; /* NULL: cannot be opened */
+};
+
+static void begin(void *context, struct helper_place *place)
+{
+	struct served *s = context;
+	if (owners_open(&s->owners, s->root, NULL) == 0)
+		owners_say_where(s->owners, place->text);
+}
+
+static void add(struct str *reply, const void *bytes, size_t len)
+{
+	str_add_bytes(reply, bytes, len);
+}
+
+static void answer_result(struct str *reply, int why, const void *bytes, size_t len)
+{
+	const struct reader_result result = { why, why ? 0 : (uint32_t)len };
+	add(reply, &result, sizeof(result));
+	if (!why)
+		add(reply, bytes, len);
+}
+
+static void describe(struct served *s, const struct reader_request *request, struct str *reply)
+{
+	for (uint32_t i = 0; i < request->n; i++) {
+		struct reader_answer answer = { .id = { .started_ms = -1, .uid = -1 } };
+		uint32_t pid = request->targets[i].pid;
+		answer.there = request->targets[i].brief
+				       ? owners_describe_brief(s->owners, pid, &answer.id)
+				       : owners_describe(s->owners, pid, &answer.id);
+		answer.late = strncmp(answer.id.user, "uid:", 4) == 0 &&
+			      owners_names_are_late(s->owners);
+		add(reply, &answer, sizeof(answer));
+	}
+}
+
+/* Reads one file of the process with this handle. */
+static void read_one(int handle, enum reader_question question, struct str *reply)
+{
+	char bytes[PROC_ARGUMENTS_CAP];
+	struct proc_rollup rollup = { 0 };
+	struct proc_io io = { 0 };
+	if (question == READER_ROLLUP) {
+		int rc = proc_read_rollup(handle, 0, &rollup);
+		answer_result(reply, rc ? errno : 0, &rollup, sizeof(rollup));
+	} else if (question == READER_IO) {
+		int rc = proc_read_io(handle, 0, &io);
+		answer_result(reply, rc ? errno : 0, &io, sizeof(io));
+	} else {
+		ssize_t n = proc_read_arguments(handle, 0, bytes, sizeof(bytes));
+		answer_result(reply, n < 0 ? errno : 0, bytes, n < 0 ? 0 : (size_t)n);
+	}
+}
+
+static void answer_one(
+	struct served *s, const struct reader_request *request, struct str *reply)
+{
+	int proc = owners_proc(s->owners);
+	uint32_t pid = request->targets[0].pid;
+	uint64_t start_ticks = request->targets[0].start_ticks;
+	owners_mark_process(s->owners, pid);
+	int handle = proc_open_process(proc, pid);
+	if (handle < 0 || proc_start_ticks(handle, 0) != start_ticks)
+		answer_result(reply, ESRCH, NULL, 0);
+	else
+		read_one(handle, request->question, reply);
+	if (handle >= 0)
+		close(handle);
+}
+
+static void serve(void *context, const struct str *bytes, struct str *reply)
+{
+	struct served *s = context;
+	struct reader_request request;
+	if (!s->owners || bytes->len != sizeof(request))
+		return;
+	memcpy(&request, bytes->data, sizeof(request));
+	if (request.n > READER_BATCH)
+		return;
+	if (request.question == READER_DESCRIBE) {
+		describe(s, &request, reply);
+	} else if (request.question == READER_ASK_AGAIN) {
+		owners_ask_again(s->owners);
+		answer_result(reply, 0, NULL, 0);
+	} else {
+		answer_one(s, &request, reply);
+	}
+}
+
+/* reader_serve.c: starts the process. `root` as in reader_open(). */
+static int reader_start_helper(struct helper **h, const char *root, struct err *e)
+{
+	/* The process gets a copy of this. */
+	struct served s = { .root = root };
+	const struct helper_work work = {
+		.name = READER_NAME, .serve = serve, .begin = begin, .context = &s
+	};
+	return helper_new(h, &work, e);
+}
+
+/* How long it may stay at one place. Files of a process take microseconds, or up to some tenths
+ * of a second on a host that swaps. */
+#define PROCESS_MS 500
+#define NAME_MS (USER_DEADLINE_MS + 500) /* the lookup has a deadline of its own */
+#define START_MS 10000
+/* How long a request may wait for processes in all. Each may be just fast enough, and there may
+ * be dozens. */
+#define WAIT_MS 1000
+/* How long a request may take in all, waiting for a processor included. */
+#define REQUEST_MS 20000
+/* How often the place is looked at. */
+#define LOOK_MS 50
+/* One that failed is replaced after a second, and after twice as long each time in a row, up to
+ * 64 seconds. */
+#define RESTART_DOUBLINGS 6
+
+static int64_t reader_now_us(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static void forget_gone(struct reader_process *p)
+{
+	for (size_t i = 0; i < p->n_left;)
+		if (helper_is_gone(p->left[i].pidfd))
+			p->left[i] = p->left[--p->n_left];
+		else
+			i++;
+}
+
+/* There is no process for some time. */
+static void has_failed(struct reader_process *p, const char *why)
+{
+	int64_t wait_s = p->n_failed < RESTART_DOUBLINGS ? INT64_C(1) << p->n_failed
+							 : INT64_C(1) << RESTART_DOUBLINGS;
+	p->n_failed++;
+	p->restart_us = reader_now_us() + wait_s * 1000000;
+	text_copy(p->why, sizeof(p->why), why);
+	log_warning("%s; starting another one in %lld s", why, (long long)wait_s);
+}
+
+/* Whether there is a process; starts one if that is possible now. */
+static bool reader_process_is_there(struct reader_process *p)
+{
+	struct err e = { 0 };
+	if (p->helper)
+		return true;
+	forget_gone(p);
+	if (p->n_left == READER_STUCK_MAX || reader_now_us() < p->restart_us)
+		return false;
+	if (reader_start_helper(&p->helper, p->root, &e) == 0)
+		return true;
+	p->helper = NULL;
+	has_failed(p, e.text);
+	return false;
+}
+
+/* Ends the process, or leaves it behind when it cannot be ended. */
+static void end_helper(struct reader_process *p)
+{
+	pid_t pid = helper_pid(p->helper);
+	int pidfd = helper_free(p->helper, 0);
+	p->helper = NULL;
+	if (pidfd < 0)
+		return;
+	p->left[p->n_left].pidfd = pidfd;
+	p->left[p->n_left++].pid = pid;
+}
+
+/* The reply makes no sense: ends the process. */
+static void reader_process_refuse(struct reader_process *p)
+{
+	end_helper(p);
+	has_failed(p, "the process " READER_NAME " sent an invalid answer");
+}
+
+/* The reply makes sense. */
+static void reader_process_works(struct reader_process *p)
+{
+	p->n_failed = 0;
+}
+
+static void reader_process_end(struct reader_process *p)
+{
+	if (p->helper)
+		end_helper(p);
+	for (size_t i = 0; i < p->n_left; i++)
+		close(p->left[i].pidfd);
+	p->n_left = 0;
+}
+
+/* Whether it waits for a processor, not for another process: then the host is slow. */
+static bool is_runnable(pid_t pid)
+{
+	int proc = -1;
+	struct proc_stat stat = { 0 };
+	if (pid <= 0 || proc_open(&proc, "", NULL) != 0)
+		return false;
+	bool runnable = proc_read_stat(proc, (uint32_t)pid, &stat) == 0 && stat.state == 'R';
+	close(proc);
+	return runnable;
+}
+
+/* What is known about a request that takes long. */
+struct slow {
+	char place[HELPER_PLACE_CAP]; /* where the process was last seen */
+	int64_t here_ms;    /* how long it has waited there, and not for a processor */
+	int64_t waited_ms;  /* the same for all processes that it has read */
+	int64_t longest_ms; /* the longest of here_ms */
+	uint32_t slowest;   /* the process that it waited for longest, or 0 */
+};
+
+/* The process that is being read at this place, or 0. */
+static uint32_t pid_at(const char *place)
+{
+	uint32_t pid = 0;
+	return sscanf(place, "pid %u", &pid) == 1 ? pid : 0;
+}
+
+static int64_t limit_ms(const char *place)
+{
+	if (pid_at(place))
+		return PROCESS_MS;
+	return strncmp(place, "uid ", 4) == 0 ? NAME_MS : START_MS;
+}
+
+/* Looks where the process is. True: it has waited for too long. Time in which it waited for a
+ * processor does not count: on a loaded host that may be most of it. */
+static bool look(struct slow *s, const struct helper *h)
+{
+	char place[HELPER_PLACE_CAP];
+	helper_where(h, place, sizeof(place));
+	if (strcmp(place, s->place) != 0) {
+		memcpy(s->place, place, sizeof(place));
+		s->here_ms = 0;
+	}
+	if (is_runnable(helper_pid(h)))
+		return false;
+	s->here_ms += LOOK_MS;
+	bool late = s->here_ms >= limit_ms(place);
+	if (pid_at(place))
+		s->waited_ms += LOOK_MS;
+	if (pid_at(place) && (late || s->here_ms > s->longest_ms)) {
+		s->longest_ms = s->here_ms;
+		s->slowest = pid_at(place);
+	}
+	return late || s->waited_ms >= WAIT_MS;
+}
+
+/* Waits for the reply. A process that comes to another place works. */
+static int wait_for_reply(
+	struct helper *h, const struct str **reply, struct slow *s, struct err *e)
+{
+	int64_t end_us = reader_now_us() + REQUEST_MS * INT64_C(1000);
+	for (;;) {
+		int rc = helper_receive(h, LOOK_MS, reply, e);
+		if (rc != ERR_BUSY || look(s, h) || reader_now_us() >= end_us)
+			return rc;
+	}
+}
+
+/* The process that was being read, if the request asks for it; else 0. `before` is the place at
+ * which the last request ended: who is still there has not begun with this one. One that waited
+ * for several processes has been kept by the slowest. */
+static uint32_t find_blamed(const struct helper *h, const struct reader_request *request,
+	const struct slow *s, const char *before)
+{
+	char place[HELPER_PLACE_CAP];
+	helper_where(h, place, sizeof(place));
+	uint32_t pid = s->slowest ? s->slowest : pid_at(place);
+	if (strcmp(place, before) == 0)
+		return 0;
+	for (uint32_t i = 0; i < request->n; i++)
+		if (request->targets[i].pid == pid && !request->targets[i].brief)
+			return pid;
+	return 0;
+}
+
+/* Sends the request and waits for the reply. ERR_WORLD: there is no process, or it ended;
+ * ERR_BUSY: it is stuck. *blamed is then the process that it was reading, or 0. */
+static int reader_process_ask(struct reader_process *p, const struct reader_request *request,
+	const struct str **reply, uint32_t *blamed)
+{
+	struct str bytes = { 0 };
+	struct err e = { 0 };
+	struct slow slow = { 0 };
+	char before[HELPER_PLACE_CAP];
+	*blamed = 0;
+	if (!reader_process_is_there(p))
+		return ERR_WORLD;
+	helper_where(p->helper, before, sizeof(before));
+	str_add_bytes(&bytes, (const char *)request, sizeof(*request));
+	int rc = helper_send(p->helper, &bytes, &e);
+	str_finish(&bytes);
+	if (rc == 0)
+		rc = wait_for_reply(p->helper, reply, &slow, &e);
+	if (rc == 0)
+		return 0;
+	if (rc != ERR_BUSY)
+		slow.slowest = 0; /* it died where it is */
+	*blamed = find_blamed(p->helper, request, &slow, before);
+	end_helper(p);
+	if (rc != ERR_BUSY)
+		has_failed(p, e.text);
+	return rc;
+}
 
 enum {
 	NAMES = 256, /* remembered for when there is no process to ask */

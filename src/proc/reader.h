@@ -24,11 +24,10 @@
 #include "proc/parse.h"
 
 enum { READER_STUCK_MAX = 4 };
+
 /* The name of its process, as ps shows it. */
 #define READER_NAME "gua-reader"
-
 struct reader;
-
 /* `root` "" means the real /proc and user database; else DIR/proc and DIR/etc/passwd, a
  * recorded tree. Fails when there is no such proc. */
 int reader_open(struct reader **r, const char *root, struct err *e);
@@ -38,15 +37,12 @@ void reader_dismiss(struct reader *r);
 void reader_close(struct reader *r);
 /* Starts the process now, while this program is small, instead of when it is needed. */
 void reader_start(struct reader *r);
-
 /* From now on descriptions are brief, as owners_describe_brief() gives them, and as good as
  * they get: command lines and environments are not read at all. */
 void reader_be_brief(struct reader *r);
-
 /* Fills all of `id`, as owners_describe() does. *brief: the description may become better
  * later; it is false for a process that itself blocks. */
 bool reader_describe(struct reader *r, uint32_t pid, struct process_id *id, bool *brief);
-
 /* Asks for many processes at once, and sorts `pids`. reader_describe() then returns these
  * answers, each once, until the next call. */
 void reader_expect(struct reader *r, uint32_t *pids, size_t n);
@@ -54,17 +50,14 @@ void reader_expect(struct reader *r, uint32_t *pids, size_t n);
 bool reader_knows(const struct reader *r, uint32_t pid);
 /* Whether asking again may give more than a brief description. */
 bool reader_can_improve(struct reader *r, const struct process_id *id);
-
 /* These read one file of a process, of the life that started at id->start_ticks. -1 with errno:
  * ESRCH when that life has ended, EBUSY when the process blocks or may block; others as in
  * proc/proc.h. */
 ssize_t reader_arguments(struct reader *r, const struct process_id *id, char *dst, size_t cap);
 int reader_rollup(struct reader *r, const struct process_id *id, struct proc_rollup *rollup);
 int reader_io(struct reader *r, const struct process_id *id, struct proc_io *io);
-
 /* Asks the user database again for all names, at their next use. */
 void reader_ask_again(struct reader *r);
-
 /* What is wrong now, as a sentence; false: nothing. */
 bool reader_trouble(struct reader *r, char *dst, size_t cap);
 /* Raises the fault while there is such trouble. */
@@ -73,7 +66,6 @@ void reader_check(struct reader *r, struct fault *f, int64_t now_ms);
 double reader_cpu_s(const struct reader *r);
 /* Whether `pid` is a process of this reader. */
 bool reader_owns(const struct reader *r, pid_t pid);
-
 /* What does not block is read directly: the start time of a pid (0: gone or not readable); the
  * open /proc, which the caller must not close; the id of this boot ("": not known). */
 uint64_t reader_start_ticks(struct reader *r, uint32_t pid);

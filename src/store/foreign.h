@@ -6,10 +6,10 @@
 #ifndef GUA_STORE_FOREIGN_H
 #define GUA_STORE_FOREIGN_H
 
+#include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
-
-#include <sqlite3.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -29,21 +29,27 @@ struct foreign_file {
 /* Opens a regular file for reading. Nothing is read yet: it may still not be a database. On
  * failure *db is NULL. */
 int foreign_open(sqlite3 **db, const struct foreign_file *file, struct err *e);
-
 /* This many files will be open at the same time: SQLite's memory is limited accordingly. */
 void foreign_expect(size_t n);
-
 /* Checks that those of these tables which the file has are plain tables: not views or virtual
  * tables, without triggers and computed columns. `tables` ends with NULL. */
 int foreign_check_tables(
 	sqlite3 *db, const char *const *tables, const char *path, struct err *e);
-
 /* What a writer uses of this for a file that it found: settings and limits, without the limit
  * of work. */
 int foreign_restrict(sqlite3 *db);
-
 /* True when SQLite has a log beside the file whose content the file may lack: then it must not
  * be opened as immutable. */
 bool foreign_has_log(const char *path);
+
+/* SQLite's memory, for the whole process, and the most that it may be: a file of unknown origin
+ * could want any amount. */
+
+/* For programs whose threads read stores at the same time: SQLite counts its memory behind one
+ * lock, for which they would mostly wait. From here on it is counted without. To be called
+ * before anything else of SQLite, in one thread; afterwards it has no effect. */
+void heap_start(void);
+void heap_set_limit(int64_t bytes);
+bool heap_has_limit(void);
 
 #endif

@@ -25,9 +25,14 @@ enum store_kind {
 int store_identify(const char *path, struct err *e);
 /* Fails with the sentence for a version of the schema that this program does not know. */
 int store_refuse_version(const char *path, int64_t version, struct err *e);
-
 /* Whether a file that was refused may still be meant as a store: its name ends in ".db", or it
  * is a store of a newer version. The file of gua enforce, policy.db, is not meant. */
 bool store_is_likely(const char *path);
+
+/* Explains why a user may not read a store, and which group would help. */
+
+/* Fills `e` for a store that open(2) refuses with EACCES: who may read it, and what an
+ * administrator can do. Returns ERR_WORLD. */
+int store_denied(const char *path, struct err *e);
 
 #endif

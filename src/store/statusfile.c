@@ -17,7 +17,7 @@
 #include "proc/locks.h"
 #include "proc/proc.h"
 #include "proc/system.h"
-#include "store/denied.h"
+#include "store/identify.h"
 #include "store/lock.h"
 #include "version.h"
 

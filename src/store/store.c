@@ -8,9 +8,8 @@
 #include <sys/stat.h>
 
 #include "base/str.h"
-#include "store/blocker.h"
-#include "store/crowd.h"
 #include "store/lock.h"
+#include "store/crowd.h"
 #include "store/spells.h"
 #include "store/sqlite.h"
 #include "store/store_private.h"

@@ -89,8 +89,6 @@ void store_disconnect(struct store *s);
 
 /* upgrade.c: makes the schema in an empty file, brings an older one up to date. */
 int store_upgrade(sqlite3 *db, const char *path, struct err *e);
-/* Lets a reader read a store of this older version, without changing it. */
-int store_adapt(sqlite3 *db, int64_t version, const char *path, struct err *e);
 
 /* store.c: makes sure that the run's rows are in the file. */
 int store_ensure_run(struct store *s, struct err *e);

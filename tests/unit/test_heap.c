@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "store/heap.h"
+#include "store/foreign.h"
 
 #define MIB (1LL << 20)
 

@@ -20,7 +20,7 @@
 #include "record/notify.h"
 #include "serve/listen.h"
 #include "serve/server.h"
-#include "store/heap.h"
+#include "store/foreign.h"
 
 /* How long a stop waits for requests that are being answered. */
 enum { STOP_S = 3 };

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/str.h"
-#include "store/denied.h"
+#include "store/identify.h"
 #include "store/statusfile.h"
 
 /* The value of a variable; NULL if it is not set or empty. */

@@ -1,13 +1,370 @@
-/* Asks for every row of the table of calls: once what does not change, in rounds what does, and
- * GPM last, since it may break other calls. */
+/* Makes a capture: asks the driver every question on this host and writes the answers as lines,
+ * with names in the place of secrets. */
 #include "driver/capture/capture.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/capture/capture_ask.h"
-#include "driver/capture/capture_facts.h"
+#include "base/array.h"
+#include "base/str.h"
+#include "driver/capture/capture_call.h"
+#include "driver/nvml/nvml_host.h"
+#include "driver/nvml/nvml_site.h"
+
+/* A card, or an instance of it. */
+struct capture_unit {
+	int card, instance;
+};
+
+struct capture_card {
+	bool there;		 /* it has a handle */
+	bool asleep, stuck, mig; /* it must not be asked; its instances are asked too */
+	bool gpm;
+	unsigned instances; /* bits */
+	int gpu_instances[CAPTURE_INSTANCES];
+	uint64_t since_us[CAPTURE_INSTANCES +
+			  1]; /* the newest sample; of the card itself last */
+};
+
+struct capture {
+	const struct nvml_capture_options *o;
+	struct str *out;
+	struct nvml_captured *seen;
+	struct capture_caller caller; /* copied into each helper */
+	struct helper *helper;
+	struct nvml_secrets secrets;
+	struct capture_card cards[CAPTURE_CARDS];
+	unsigned n_cards, n_left;
+	bool *done;   /* by place in the plan: it is missing, or made by an earlier row */
+	bool crashed; /* the last call ended its process */
+	bool ended;   /* nothing more can be asked */
+	struct err why;
+};
+
+/* One call: its place in the plan, its subject and its numbers. */
+struct capture_question {
+	size_t place;
+	struct nvml_form form;
+	struct capture_unit unit;
+	int args[NVML_ARGS];
+	uint64_t since_us;
+};
+
+unsigned nvml_secrets_number(struct nvml_secrets *s, int kind, const char *text, size_t len)
+{
+	unsigned last = 0;
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->names[i].kind != kind)
+			continue;
+		last = s->names[i].number;
+		if (strlen(s->names[i].text) == len && memcmp(s->names[i].text, text, len) == 0)
+			return last;
+	}
+	char *copy = strndup(text, len);
+	if (!copy || !array_one_more(&s->names, s->n)) {
+		free(copy);
+		return 0;
+	}
+	s->names[s->n++] = (struct nvml_name){ kind, last + 1, copy };
+	return last + 1;
+}
+
+static void add_name(enum nvml_secret kind, const char *text, unsigned number, struct str *out)
+{
+	static const char *const words[] = {
+		[NVML_SECRET_SERIAL] = "serial", [NVML_SECRET_HOST] = "host"
+	};
+	bool gpu = strncmp(text, "GPU-", 4) == 0;
+	if (kind == NVML_SECRET_UUID)
+		str_addf(out, "%s-00000000-0000-0000-0000-%012u", gpu ? "GPU" : "MIG", number);
+	else
+		str_addf(out, "%s-%u", words[kind], number);
+}
+
+/* The same number of digits. */
+static void add_bytes(size_t digits, unsigned number, struct str *out)
+{
+	char text[16];
+	size_t len = (size_t)snprintf(text, sizeof(text), "%04x", number);
+	str_add(out, "x");
+	str_add_repeat(out, "0", digits > len ? digits - len : 0);
+	str_add_bytes(out, text, digits < len ? digits : len);
+}
+
+/* Appends the words of `text`, with the secret ones replaced: texts in quotation marks, or
+ * bytes. */
+static void nvml_secrets_replace(
+	struct nvml_secrets *s, enum nvml_secret kind, const char *text, struct str *out)
+{
+	while (kind != NVML_SECRET_NONE && *text) {
+		const char *end = *text == '"' ? strchr(text + 1, '"') : NULL;
+		size_t bytes = kind == NVML_SECRET_ID && *text == 'x' ? strcspn(text, " ") : 0;
+		if (end && end > text + 1) {
+			unsigned number = nvml_secrets_number(
+				s, (int)kind, text + 1, (size_t)(end - text - 1));
+			str_add(out, "\"");
+			add_name(kind, text + 1, number, out);
+			str_add(out, "\"");
+			text = end + 1;
+		} else if (bytes > 1 && strspn(text + 1, "0") < bytes - 1) {
+			add_bytes(
+				bytes - 1, nvml_secrets_number(s, (int)kind, text, bytes), out);
+			text += bytes;
+		} else {
+			size_t len = end ? 2 : 1;
+			str_add_bytes(out, text, len);
+			text += len;
+		}
+	}
+	str_add(out, text);
+}
+
+void nvml_secrets_finish(struct nvml_secrets *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		free(s->names[i].text);
+	free(s->names);
+	*s = (struct nvml_secrets){ 0 };
+}
+
+static bool is_asleep(const char *root, const char *pci)
+{
+	struct nvml_host_power power = { 0 };
+	bool asleep = nvml_host_asleep(&power, root, pci);
+	nvml_host_power_close(&power);
+	return asleep;
+}
+
+static void add_gpus(const char *root, struct nvml_secrets *secrets, struct str *out)
+{
+	struct nvml_host_gpu gpus[NVML_HOST_GPUS];
+	size_t n = nvml_host_gpus(root, gpus, NVML_HOST_GPUS);
+	for (size_t i = 0; i < n; i++) {
+		char name[CARD_NAME_CAP], uuid[UUID_CAP + 2] = "\"";
+		text_copy(name, sizeof(name), gpus[i].name);
+		for (char *quote; (quote = strchr(name, '"')) != NULL;)
+			*quote = '\'';
+		text_copy(uuid + 1, UUID_CAP, gpus[i].uuid);
+		strcat(uuid, "\"");
+		str_addf(out, "gpu %s %s \"%s\" ", gpus[i].pci,
+			is_asleep(root, gpus[i].pci) ? "asleep" : "awake", name);
+		nvml_secrets_replace(secrets, NVML_SECRET_UUID, uuid, out);
+		str_add(out, "\n");
+	}
+}
+
+/* Appends a line for each: places, kernel module, device nodes, cards in /proc. */
+static void nvml_capture_facts(const char *root, struct nvml_secrets *secrets, struct str *out)
+{
+	struct nvml_site site;
+	nvml_site_read(&site, root);
+	for (size_t i = 0; i < NVML_PLACES; i++)
+		if (site.places & 1U << i)
+			str_addf(out, "place %s\n", nvml_place_names[i]);
+	str_addf(out, "module %s\n",
+		!site.has_module	 ? "none"
+		: site.module_version[0] ? site.module_version
+					 : "unknown");
+	for (size_t i = 0; i < site.n_nodes; i++)
+		str_addf(out, "node %s %d\n", site.nodes[i].name, site.nodes[i].error);
+	add_gpus(root, secrets, out);
+}
+
+/* Which of `n` cards, by the driver's index, sleep and must not be woken. */
+static void nvml_capture_asleep(const char *root, unsigned n, bool *asleep)
+{
+	struct nvml_host_gpu gpus[NVML_HOST_GPUS];
+	bool same = nvml_host_gpus(root, gpus, NVML_HOST_GPUS) == n;
+	for (unsigned i = 0; i < n; i++)
+		asleep[i] = same && is_asleep(root, gpus[i].pci);
+}
+
+enum { LEFT_MAX = 4 }; /* helpers that are stuck: then nothing more is asked */
+
+static bool start_helper(struct capture *c)
+{
+	const struct helper_work work = { .name = "gua-capture",
+		.begin = capture_caller_begin,
+		.serve = capture_caller_serve,
+		.end = capture_caller_end,
+		.context = &c->caller };
+	if (!c->helper && !c->ended && helper_new(&c->helper, &work, &c->why) != 0)
+		c->ended = true;
+	return c->helper != NULL;
+}
+
+/* "-", "0" or "0/2". */
+static void add_unit(struct str *out, struct capture_unit unit)
+{
+	if (unit.card < 0)
+		str_add(out, " -");
+	else if (unit.instance < 0)
+		str_addf(out, " %d", unit.card);
+	else
+		str_addf(out, " %d/%d", unit.card, unit.instance);
+}
+
+static void add_call(struct str *out, const struct nvml_form *form, struct capture_unit unit,
+	const int *args)
+{
+	str_addf(out, "call %s", form->symbol);
+	add_unit(out, unit);
+	for (unsigned i = 0; i < form->n_args; i++)
+		str_addf(out, "%s%d%s", i ? "," : " (", args[i],
+			i + 1 == form->n_args ? ")" : "");
+	str_add(out, " =");
+}
+
+/* What is written in the place of an answer. */
+static void add_no_answer(struct capture *c)
+{
+	if (c->crashed)
+		str_add(c->out, " no answer: it ended the process that called it\n");
+	else
+		str_addf(c->out, " no answer in %.1f s\n", (double)c->o->deadline_ms / 1000);
+}
+
+/* The helper did not answer, or ended: another one is started for the next call. */
+static void give_up(struct capture *c, struct capture_unit unit)
+{
+	char where[HELPER_PLACE_CAP];
+	helper_where(c->helper, where, sizeof(where));
+	if (!c->seen->stuck[0])
+		snprintf(c->seen->stuck, sizeof(c->seen->stuck), "%.63s %s", where,
+			c->crashed ? "ended the process that called it"
+				   : "did not answer in time");
+	helper_free(c->helper, 0);
+	c->helper = NULL;
+	c->n_left++;
+	if (unit.card >= 0)
+		c->cards[unit.card].stuck = true;
+	c->ended |= unit.card < 0 || c->n_left >= LEFT_MAX;
+}
+
+/* Sends a request and waits for the reply, of which `text` is valid until the next one. */
+static bool exchange(struct capture *c, const struct capture_request *request,
+	struct capture_reply *reply, const char **text)
+{
+	struct str bytes = { 0 };
+	const struct str *got = NULL;
+	struct err e = { 0 };
+	str_add_bytes(&bytes, (const char *)request, sizeof(*request));
+	bool well = start_helper(c) && helper_send(c->helper, &bytes, &e) == 0 &&
+		    helper_receive(c->helper, c->o->deadline_ms, &got, &e) == 0 &&
+		    got->len >= sizeof(*reply);
+	str_finish(&bytes);
+	c->crashed = !well && e.code != ERR_BUSY;
+	if (!well)
+		return false;
+	memcpy(reply, got->data, sizeof(*reply));
+	*text = got->data + sizeof(*reply);
+	return true;
+}
+
+static void note_pid(struct nvml_captured *seen, uint32_t pid)
+{
+	for (size_t i = 0; i < seen->n_pids; i++)
+		if (seen->pids[i] == pid)
+			return;
+	if (pid && array_reserve(&seen->pids, &seen->cap_pids, seen->n_pids + 1))
+		seen->pids[seen->n_pids++] = pid;
+}
+
+/* The pids in the entries of a list: the first number, or the second one after a stamp. */
+static void note_pids(struct capture *c, const struct nvml_form *form, const char *text)
+{
+	if (!form->row || form->signature == NVML_SIG_SAMPLES)
+		return;
+	for (const char *row = text; (row = strchr(row, '\n')) != NULL;) {
+		row += strspn(row, "\n ");
+		if (form->signature == NVML_SIG_USE_V1)
+			row += strcspn(row, " ");
+		note_pid(c->seen, (uint32_t)strtoul(row, NULL, 10));
+	}
+}
+
+static void write_answer(struct capture *c, const struct capture_question *q,
+	const struct capture_reply *reply, const char *text)
+{
+	struct nvml_form form = q->form;
+	if (reply->older)
+		form.symbol = nvml_plan_older(q->place);
+	add_call(c->out, &form, q->unit, q->args);
+	str_addf(c->out, " %d", reply->code);
+	nvml_secrets_replace(&c->secrets, form.secret, text, c->out);
+	str_add(c->out, "\n");
+	c->seen->n_calls++;
+}
+
+/* Makes a call and writes its answer; false: there is none, or its code is not 0. Makes a call
+ * and writes its answer; false: there is none. */
+static bool capture_ask(
+	struct capture *c, const struct capture_question *q, struct capture_reply *reply)
+{
+	const char *text = "";
+	struct capture_request request = { .place = (int64_t)q->place,
+		.card = q->unit.card,
+		.instance = q->unit.instance,
+		.since_us = q->since_us };
+	memcpy(request.args, q->args, sizeof(request.args));
+	*reply = (struct capture_reply){ 0 };
+	if (c->ended || c->done[q->place])
+		return false;
+	if (!exchange(c, &request, reply, &text)) {
+		if (!c->helper)
+			return false;
+		add_call(c->out, &q->form, q->unit, q->args);
+		add_no_answer(c);
+		give_up(c, q->unit);
+		return false;
+	}
+	if (reply->missing) {
+		str_addf(c->out, "missing %s\n", q->form.symbol);
+		c->done[q->place] = true;
+		return false;
+	}
+	note_pids(c, &q->form, text);
+	write_answer(c, q, reply, text);
+	return reply->code == NVML_OK;
+}
+
+/* Whether a library is in a directory in which users have none: not in /run/user, for one. */
+static bool is_of_system(const char *path)
+{
+	static const char *const places[] = { "/usr/lib", "/usr/local/lib",
+		"/usr/local/nvidia/", "/lib/", "/lib32/", "/lib64/", "/run/opengl-driver/" };
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (strncmp(path, places[i], strlen(places[i])) == 0)
+			return !strstr(path, "/../");
+	return false;
+}
+
+/* Opens the library; false: there is none, which is written down. Opens the library; a path
+ * that may name a user's directory is shortened. */
+static bool capture_open(struct capture *c)
+{
+	struct capture_reply reply = { 0 };
+	const char *text = "";
+	if (!exchange(c, &(struct capture_request){ .place = -1 }, &reply, &text)) {
+		str_add(c->out, "library");
+		add_no_answer(c);
+		if (c->helper)
+			give_up(c, (struct capture_unit){ -1, -1 });
+		return false;
+	}
+	const char *slash = strrchr(text, '/');
+	char safe[512];
+	const char *shown = is_of_system(text) || !slash ? text : slash + 1;
+	text_escape(safe, sizeof(safe), shown, strcspn(shown, "\""));
+	if (reply.code == NVML_OK)
+		str_addf(c->out, "library \"%s\"\n", safe);
+	else
+		str_add(c->out, "library none\n");
+	return reply.code == NVML_OK;
+}
 
 enum {
 	ERRORS_MAX = 30,

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "driver/nvml/nvml_calls.h"
 
 /* The first line of a capture. */
 #define NVML_CAPTURE_HEAD "gua-capture 1"
@@ -36,5 +37,21 @@ struct nvml_captured {
 int nvml_capture(const struct nvml_capture_options *o, struct str *out,
 	struct nvml_captured *seen, struct err *e);
 void nvml_captured_finish(struct nvml_captured *seen);
+
+/* Names that a capture has in the place of true ones: the same one for the same. */
+
+/* Zero at first. */
+struct nvml_secrets {
+	struct nvml_name {
+		int kind; /* enum nvml_secret, or a caller's own */
+		unsigned number;
+		char *text; /* the true one */
+	} * names;
+	size_t n;
+};
+
+/* The number of a true name, from 1 on; 0: out of memory. */
+unsigned nvml_secrets_number(struct nvml_secrets *s, int kind, const char *text, size_t len);
+void nvml_secrets_finish(struct nvml_secrets *s);
 
 #endif

@@ -1,11 +1,438 @@
-/* Keeps the answers of a capture in order, and finds them. */
+/* Reads a capture (gua-capture(5)): its lines, checked, become answers by call and subject. */
 #include "driver/capture/capture_file.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/file.h"
-#include "driver/capture/capture_file_parse.h"
+#include "base/str.h"
+#include "driver/capture/capture.h"
+#include "driver/capture/capture_layout.h"
+#include "driver/nvml/nvml_abi.h"
+
+enum { LINE_MAX_BYTES = 2048, ROUNDS_MAX = 3600, ROWS_MAX = 16384 };
+#define MOMENT_MAX (INT64_C(1) << 61)
+
+struct parser {
+	struct nvml_recorded *r;
+	size_t line; /* number of it, from 1 on */
+	bool head, end;
+	int round;		    /* of the calls that follow; -1: none */
+	struct nvml_form form;	    /* of the call before; symbol NULL: its rows are skipped */
+	struct nvml_answer *answer; /* of the same, if it may have rows; or NULL */
+	struct err *e;
+};
+
+static int wrong(struct parser *p, const char *what)
+{
+	return err_set(p->e, ERR_WORLD, "line %zu: %s", p->line, what);
+}
+
+/* Takes the next word of a line, and ends it with a NUL; NULL: there is none. A text in
+ * quotation marks is one word, without them. */
+static char *next_word(char **at)
+{
+	char *word = *at + strspn(*at, " "), *end;
+	if (!*word)
+		return NULL;
+	if (*word == '"') {
+		end = strchr(++word, '"');
+		if (!end)
+			return NULL;
+	} else {
+		end = word + strcspn(word, " ");
+	}
+	*at = *end ? end + 1 : end;
+	*end = '\0';
+	return word;
+}
+
+static bool read_integer(const char *word, int64_t min, int64_t max, int64_t *value)
+{
+	char *end = NULL;
+	if (!word || !*word || word[strspn(word, "-0123456789")])
+		return false;
+	errno = 0;
+	*value = strtoll(word, &end, 10);
+	return end != word && !*end && errno == 0 && *value >= min && *value <= max;
+}
+
+/* "-", "0" or "0/2". */
+static bool read_subject(char *word, struct nvml_key *key)
+{
+	int64_t card = -1, instance = -1;
+	key->card = key->instance = -1;
+	if (!word)
+		return false;
+	if (strcmp(word, "-") == 0)
+		return true;
+	char *slash = strchr(word, '/');
+	if (slash)
+		*slash = '\0';
+	if (!read_integer(word, 0, CAPTURE_CARDS - 1, &card) ||
+		(slash && !read_integer(slash + 1, 0, CAPTURE_INSTANCES - 1, &instance)))
+		return false;
+	key->card = (int)card;
+	key->instance = (int)instance;
+	return true;
+}
+
+/* "(1,2)", as many as the call has. */
+static bool read_args(char *word, unsigned n, struct nvml_key *key)
+{
+	size_t len = strlen(word);
+	if (word[0] != '(' || word[len - 1] != ')')
+		return false;
+	word[len - 1] = '\0';
+	char *rest = word + 1;
+	for (unsigned i = 0; i < n; i++) {
+		char *number = strsep(&rest, ",");
+		int64_t value = 0;
+		if (!read_integer(number, INT32_MIN, UINT32_MAX, &value))
+			return false;
+		key->args[i] = (int)value;
+	}
+	return rest == NULL;
+}
+
+/* Whether the values of a call are of its form, and nothing follows. */
+static bool check_values(const struct nvml_form *form, const char *values)
+{
+	for (unsigned i = 0; form->layout[0] && i < nvml_form_parts(form); i++)
+		if (!nvml_layout_read(form->layout, &values, NULL))
+			return false;
+	return values[strspn(values, " ")] == '\0';
+}
+
+/* Whether a call is about what its form says: the driver, a card, an instance. */
+static bool fits(const struct nvml_form *form, const struct nvml_key *key)
+{
+	if (form->subject == NVML_OF_DRIVER)
+		return key->card < 0;
+	return key->card >= 0 && (key->instance < 0 || form->subject == NVML_OF_ANY);
+}
+
+static int add_answer(struct parser *p, const struct nvml_answer *a)
+{
+	struct nvml_recorded *r = p->r;
+	if (!array_reserve(&r->answers, &r->cap_answers, r->n_answers + 1))
+		return err_memory(p->e);
+	r->answers[r->n_answers] = *a;
+	p->answer = p->form.row && a->code == 0 ? &r->answers[r->n_answers] : NULL;
+	r->n_answers++;
+	return 0;
+}
+
+/* What follows the equals sign. */
+static int parse_answer(struct parser *p, struct nvml_answer *a, char *rest)
+{
+	int64_t code = 0;
+	rest += strspn(rest, " ");
+	if (strncmp(rest, "no answer", 9) == 0) {
+		a->code = NVML_STUCK;
+		a->values = "";
+		if (a->key.card >= 0)
+			p->r->stuck[a->key.card] = true;
+		return add_answer(p, a);
+	}
+	if (!read_integer(next_word(&rest), INT32_MIN, INT32_MAX, &code))
+		return wrong(p, "there is no code after the equals sign");
+	a->code = (int)code;
+	a->values = rest;
+	if (code == 0 ? !check_values(&p->form, rest) : rest[strspn(rest, " ")] != '\0')
+		return wrong(p, "these are not the values of this call");
+	return add_answer(p, a);
+}
+
+/* "SYMBOL SUBJECT [(NUMBERS)] = CODE VALUES" */
+static int parse_call(struct parser *p, char *rest)
+{
+	struct nvml_answer a = { .round = p->round, .first_row = p->r->n_rows };
+	char *word = next_word(&rest);
+	p->answer = NULL;
+	p->form.symbol = NULL;
+	if (!word)
+		return wrong(p, "the name of the call is missing");
+	a.key.symbol = word;
+	if (!nvml_form_find(word, &p->form)) {
+		p->form.symbol = NULL;
+		return 0;
+	}
+	if (!read_subject(next_word(&rest), &a.key) || !fits(&p->form, &a.key))
+		return wrong(p, "this is not what the call can be about");
+	if (p->form.n_args) {
+		word = next_word(&rest);
+		if (!word || !read_args(word, p->form.n_args, &a.key))
+			return wrong(p, "the numbers of the call are missing or wrong");
+	}
+	word = next_word(&rest);
+	if (!word || strcmp(word, "=") != 0)
+		return wrong(p, "the equals sign is missing");
+	return parse_answer(p, &a, rest);
+}
+
+/* Whether an entry has the form of the others. Entries of process lists have two, four or five
+ * numbers. */
+static bool check_row(const struct parser *p, const char *row, const char *first)
+{
+	static const char *const lists[] = { "uQuuQ", "uQuu", "uQ" };
+	const char *layout = p->form.row;
+	for (size_t i = 0; strcmp(p->form.row, lists[0]) == 0 && i < 3; i++) {
+		const char *end = first;
+		layout = lists[i];
+		if (nvml_layout_read(layout, &end, NULL) && !end[strspn(end, " ")])
+			break;
+	}
+	return nvml_layout_read(layout, &row, NULL) && !row[strspn(row, " ")];
+}
+
+static int parse_row(struct parser *p, const char *row)
+{
+	struct nvml_recorded *r = p->r;
+	struct nvml_answer *a = p->answer;
+	if (!p->form.symbol)
+		return 0;
+	if (!a)
+		return wrong(p, "the line before it is not a call that returns a list");
+	if (!check_row(p, row, a->n_rows ? r->rows[a->first_row] : row))
+		return wrong(p, "this is not an entry of the list of the call before it");
+	if (a->n_rows >= ROWS_MAX)
+		return wrong(p, "the list is too long");
+	if (!array_reserve(&r->rows, &r->cap_rows, r->n_rows + 1))
+		return err_memory(p->e);
+	r->rows[r->n_rows++] = row;
+	a->n_rows++;
+	return 0;
+}
+
+static int parse_round(struct parser *p, char *rest)
+{
+	struct nvml_recorded *r = p->r;
+	int64_t number = 0;
+	struct nvml_round round;
+	const struct nvml_round *before = r->n_rounds ? &r->rounds[r->n_rounds - 1] : NULL;
+	if (!read_integer(next_word(&rest), 0, ROUNDS_MAX - 1, &number) ||
+		(size_t)number != r->n_rounds)
+		return wrong(p, "the rounds are not numbered 0, 1, 2 ...");
+	if (!read_integer(next_word(&rest), 0, MOMENT_MAX, &round.wall_us) ||
+		!read_integer(next_word(&rest), 0, MOMENT_MAX, &round.boot_us) ||
+		(before && round.boot_us <= before->boot_us))
+		return wrong(p, "the moments of the round are missing, wrong or not in order");
+	if (!array_reserve(&r->rounds, &r->cap_rounds, r->n_rounds + 1))
+		return err_memory(p->e);
+	r->rounds[r->n_rounds++] = round;
+	p->round = (int)number;
+	return 0;
+}
+
+/* Whether a text is "KEY VALUE KEY VALUE ...", each value a word or in quotation marks. */
+static bool check_pairs(const char *at)
+{
+	for (at += strspn(at, " "); *at; at += strspn(at, " ")) {
+		size_t key = strcspn(at, " \"");
+		const char *value = at + key + strspn(at + key, " ");
+		bool quoted = *value == '"';
+		const char *end =
+			quoted ? strchr(value + 1, '"') : value + strcspn(value, " \"");
+		if (!key || at[key] != ' ' || !end || end == value)
+			return false;
+		at = end + quoted;
+		if (*at && *at != ' ')
+			return false;
+	}
+	return true;
+}
+
+static int parse_process(struct parser *p, char *rest)
+{
+	struct nvml_recorded *r = p->r;
+	int64_t pid = 0;
+	if (!read_integer(next_word(&rest), 1, UINT32_MAX, &pid))
+		return wrong(p, "the pid is missing or wrong");
+	if (strcmp(rest + strspn(rest, " "), "gone") != 0 && !check_pairs(rest))
+		return wrong(
+			p, "after the pid, 'gone' or pairs of a name and a value must follow");
+	if (!array_reserve(&r->processes, &r->cap_processes, r->n_processes + 1))
+		return err_memory(p->e);
+	r->processes[r->n_processes++] =
+		(struct nvml_recorded_process){ .pid = (uint32_t)pid, .words = rest };
+	return 0;
+}
+
+static int parse_place(struct parser *p, char *rest)
+{
+	const char *word = next_word(&rest);
+	for (size_t i = 0; word && i < NVML_PLACES; i++)
+		if (strcmp(word, nvml_place_names[i]) == 0)
+			p->r->site.places |= 1U << i;
+	return 0;
+}
+
+static int parse_module(struct parser *p, char *rest)
+{
+	struct nvml_site *site = &p->r->site;
+	const char *word = next_word(&rest);
+	if (!word)
+		return wrong(p, "the version of the module is missing");
+	site->has_module = strcmp(word, "none") != 0;
+	if (site->has_module && strcmp(word, "unknown") != 0)
+		text_copy(site->module_version, sizeof(site->module_version), word);
+	return 0;
+}
+
+static int parse_node(struct parser *p, char *rest)
+{
+	struct nvml_site *site = &p->r->site;
+	const char *name = next_word(&rest);
+	int64_t error = 0;
+	if (!name || !read_integer(next_word(&rest), 0, 4095, &error))
+		return wrong(p, "a node has a name and a number");
+	if (site->n_nodes < NVML_NODES) {
+		struct nvml_node *node = &site->nodes[site->n_nodes++];
+		text_copy(node->name, sizeof(node->name), name);
+		node->error = (int)error;
+	}
+	return 0;
+}
+
+static int parse_gpu(struct parser *p, char *rest)
+{
+	struct nvml_recorded *r = p->r;
+	const char *pci = next_word(&rest), *power = next_word(&rest);
+	const char *name = next_word(&rest), *uuid = next_word(&rest);
+	if (!pci || !power || !name || !uuid)
+		return wrong(p, "a card has an address, a state, a name and a UUID");
+	if (r->n_gpus < NVML_HOST_GPUS) {
+		struct nvml_host_gpu *gpu = &r->gpus[r->n_gpus];
+		text_copy(gpu->pci, sizeof(gpu->pci), pci);
+		text_copy(gpu->name, sizeof(gpu->name), name);
+		text_copy(gpu->uuid, sizeof(gpu->uuid), uuid);
+		r->asleep[r->n_gpus++] = strcmp(power, "asleep") == 0;
+	}
+	return 0;
+}
+
+static int parse_library(struct parser *p, char *rest)
+{
+	bool quoted = rest[strspn(rest, " ")] == '"';
+	const char *word = next_word(&rest);
+	p->r->library = quoted && word ? word : "";
+	return 0;
+}
+
+static int parse_text(struct parser *p, const char **to, char *rest)
+{
+	const char *word = next_word(&rest);
+	if (!word)
+		return wrong(p, "the text is missing");
+	*to = word;
+	return 0;
+}
+
+/* The rounds are over. */
+static int parse_end(struct parser *p, char *rest)
+{
+	p->end = *rest == '\0';
+	p->round = -1;
+	return 0;
+}
+
+static int parse_made(struct parser *p, char *rest)
+{
+	return parse_text(p, &p->r->made, rest);
+}
+
+static int parse_system(struct parser *p, char *rest)
+{
+	return parse_text(p, &p->r->system, rest);
+}
+
+static int parse_kernel(struct parser *p, char *rest)
+{
+	return parse_text(p, &p->r->kernel, rest);
+}
+
+static const struct line_kind {
+	const char *word;
+	int (*parse)(struct parser *p, char *rest);
+} kinds[] = {
+	{ "call", parse_call },
+	{ "round", parse_round },
+	{ "process", parse_process },
+	{ "place", parse_place },
+	{ "module", parse_module },
+	{ "node", parse_node },
+	{ "gpu", parse_gpu },
+	{ "library", parse_library },
+	{ "made", parse_made },
+	{ "system", parse_system },
+	{ "kernel", parse_kernel },
+	{ "end", parse_end },
+};
+
+/* Whether it can be shown as it is. */
+static bool is_plain(const char *line)
+{
+	char safe[LINE_MAX_BYTES + 1];
+	size_t len = strlen(line);
+	return len < LINE_MAX_BYTES && text_escape(safe, sizeof(safe), line, len) == len &&
+	       memcmp(safe, line, len) == 0;
+}
+
+static int parse_head(struct parser *p, const char *line)
+{
+	static const char name[] = "gua-capture ";
+	p->head = true;
+	if (strcmp(line, NVML_CAPTURE_HEAD) == 0)
+		return 0;
+	return wrong(p, strncmp(line, name, strlen(name)) == 0
+				? "the capture was made by another version of gua, whose "
+				  "format this one does not know"
+				: "this is not a capture: the first line of one is "
+				  "'" NVML_CAPTURE_HEAD "'");
+}
+
+static int parse_line(struct parser *p, char *line)
+{
+	if (!is_plain(line))
+		return wrong(p, "it is too long, or has characters that cannot be shown");
+	if (!p->head)
+		return parse_head(p, line);
+	if (p->end)
+		return *line ? wrong(p, "something follows the line 'end'") : 0;
+	if (strncmp(line, "  ", 2) == 0)
+		return parse_row(p, line);
+	p->answer = NULL;
+	p->form.symbol = NULL;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		size_t len = strlen(kinds[i].word);
+		if (strncmp(line, kinds[i].word, len) == 0 && (line[len] == ' ' || !line[len]))
+			return kinds[i].parse(p, line + len);
+	}
+	return 0;
+}
+
+/* Reads r->text, of `len` bytes with a NUL behind them, and cuts it into lines. ERR_WORLD: the
+ * sentence names the line. */
+static int nvml_recorded_fill(struct nvml_recorded *r, size_t len, struct err *e)
+{
+	struct parser p = { .r = r, .round = -1, .e = e };
+	char *rest = r->text;
+	if (memchr(r->text, '\0', len))
+		return err_set(e, ERR_WORLD, "it has a NUL byte, which a capture never has");
+	for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
+		p.line++;
+		int rc = parse_line(&p, line);
+		if (rc)
+			return rc;
+	}
+	if (!p.end)
+		return err_set(e, ERR_WORLD,
+			"the capture was cut: it does not end with the line 'end'");
+	return 0;
+}
 
 enum { FILE_MAX = 8 << 20 };
 

@@ -59,7 +59,6 @@ struct nvml_recorded {
 /* Reads a file. ERR_WORLD with the line if it is not a capture. */
 int nvml_recorded_open(struct nvml_recorded **r, const char *path, struct err *e);
 void nvml_recorded_free(struct nvml_recorded *r);
-
 /* Whether the library had this function. */
 bool nvml_recorded_has(const struct nvml_recorded *r, const char *symbol);
 /* The answer that was in force in a round; NULL: it was not asked. */

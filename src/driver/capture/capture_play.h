@@ -11,7 +11,6 @@
 #include "driver/capture/capture_file.h"
 
 struct nvml_play;
-
 /* Takes the capture over, also when it fails: because another one is being played. */
 int nvml_play_open(struct nvml_play **play, struct nvml_recorded *recorded, struct clock *clock,
 	struct err *e);
@@ -19,7 +18,6 @@ void nvml_play_close(struct nvml_play *play);
 const struct nvml_recorded *nvml_play_recorded(const struct nvml_play *play);
 /* When it was opened. */
 struct moment nvml_play_opened(const struct nvml_play *play);
-
 /* The function that answers for this symbol; NULL: the captured library did not have it. */
 void *nvml_play_find(const struct nvml_play *play, const char *symbol);
 
