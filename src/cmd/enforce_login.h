@@ -2,7 +2,7 @@
 #ifndef GUA_CMD_ENFORCE_LOGIN_H
 #define GUA_CMD_ENFORCE_LOGIN_H
 
-#include "config/notices.h"
+#include "config/config.h"
 #include "audit/idle_history.h"
 #include "store/policy/policy_file.h"
 

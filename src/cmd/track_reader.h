@@ -3,7 +3,7 @@
 #define GUA_CMD_TRACK_READER_H
 
 #include "proc/reader.h"
-#include "track/files.h"
+#include "track/tree.h"
 
 struct track_files track_reader_files(struct reader *reader);
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "config/schema.h"
+#include "config/settings.h"
 
 /* A name of money, at most 8 characters: struct config's `currency`. */
 int parse_currency(const struct config_value *v, struct err *e);
@@ -14,8 +14,6 @@ int parse_price(const struct config_value *v, struct err *e);
 int parse_group(const struct config_value *v, struct err *e);
 /* "Mon-Fri 08:00-18:00, Sat 09:00-12:00": adds to a struct config_calendar. */
 int parse_hours(const struct config_value *v, struct err *e);
-/* Splits a list at blanks and commas; the caller frees *words. */
-int parse_list(const struct config_value *v, char ***words, struct err *e);
 /* "2026-12-25" as 20261225; -1: not a date. */
 int32_t parse_date(const char *text);
 /* "2026-12-25 2026-12-24..2027-01-01": adds to a struct config_calendar. */

@@ -1,6 +1,5 @@
 /* libgua: a handle around one source. Every failure is reported as a code and a message. */
 #include <gua.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +8,19 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "lib/lib.h"
-#include "driver/use.h"
 #include "driver/kind.h"
 #include "driver/source.h"
+#include "driver/use.h"
+#include "lib/lib.h"
 #include "version.h"
+
+void hand_struct(void *to, size_t to_size, const void *from, size_t from_size)
+{
+	size_t head = sizeof(size_t), n = to_size < from_size ? to_size : from_size;
+	memcpy((char *)to + head, (const char *)from + head, n - head);
+	if (to_size > from_size)
+		memset((char *)to + from_size, 0, to_size - from_size);
+}
 
 struct gua {
 	struct source *source; /* NULL: gua_open() failed */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "config/notices.h"
+#include "config/config.h"
 #include "policy/notice_text.h"
 #include "policy/post.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "base/helper.h"
-#include "config/notices.h"
+#include "config/config.h"
 
 enum { MANAGER_ARGUMENTS = 32, MANAGER_CAP = 512 };
 

@@ -18,7 +18,7 @@
 
 #include <poll.h>
 
-#include "config/notices.h"
+#include "config/config.h"
 #include "present/live.h"
 #include "policy/fresh.h"
 

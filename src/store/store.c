@@ -10,9 +10,8 @@
 #include "base/str.h"
 #include "store/lock.h"
 #include "store/crowd.h"
-#include "store/spells.h"
-#include "store/sqlite.h"
 #include "store/store_private.h"
+#include "store/sqlite.h"
 #include "version.h"
 
 int store_new(struct store **result, const char *path, struct err *e)

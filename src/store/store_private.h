@@ -1,14 +1,13 @@
 /* What the files of the store share: the writer's struct and the steps between them. Nothing
  * outside src/store includes this. */
-#ifndef GUA_STORE_PRIVATE_H
-#define GUA_STORE_PRIVATE_H
+#ifndef GUA_STORE_STORE_PRIVATE_H
+#define GUA_STORE_STORE_PRIVATE_H
 
 #include <limits.h>
+#include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-#include <sqlite3.h>
 
 #include "base/err.h"
 #include "model/tick.h"
@@ -99,5 +98,19 @@ int store_commit(struct store *s, struct err *e);
 /* Fills `e` from the connection's failure, rolls back and drops the connection when it is no
  * longer reliable. Returns e->code. */
 int store_abandon(struct store *s, const char *doing, struct err *e);
+
+struct store;
+/* Before the connection is closed. */
+void readings_disconnect(struct store *s);
+
+struct store;
+
+/* A run has ended, or was killed: its open stretches that are long enough become spells that
+ * ended with it. Those of this boot stay open as well: if the next run sees one go on, the
+ * spell is open again. */
+bool spells_close(struct store *s);
+
+/* Before the connection is closed. */
+void spells_disconnect(struct store *s);
 
 #endif

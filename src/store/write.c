@@ -1,17 +1,323 @@
 /* One tick becomes one transaction: entries that are new or changed, sums into the slots and
  * totals, events, and the current holders. */
+#include "store/store_private.h"
+
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/str.h"
+#include "model/scrape.h"
 #include "store/crowd.h"
-#include "store/readings.h"
-#include "store/spells.h"
 #include "store/sqlite.h"
-#include "store/sums.h"
 #include "store/store.h"
-#include "store/store_private.h"
+#include "store/sums.h"
+
+enum {
+	QUERY_READING,
+	QUERY_NEW_USER,
+	QUERY_NAME_USER,
+	QUERY_DROP_USER,
+	QUERY_NEWBORN,
+	QUERY_NAMED,
+	READINGS_QUERIES
+};
+
+/* A tick may be written this late, while a scrape already shows a newborn's time. */
+#define LATE_MS 30000
+/* A place is free again when its user has had no time for this long. */
+#define PLACE_FREE_AFTER "35 * 86400000"
+
+static const char *const readings_texts[READINGS_QUERIES] = {
+	[QUERY_READING] = "INSERT OR REPLACE INTO reading VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, "
+			  "?8)",
+	/* The smallest place that is free; 0 for time without a user. */
+	[QUERY_NEW_USER] =
+		"INSERT INTO identity (host, user, place, first_ms)"
+		" SELECT ?1, ?2, iif(?2 = '_unknown', 0, (SELECT min(n) FROM (SELECT 1 AS n"
+		" UNION ALL SELECT place + 1 FROM identity WHERE host = ?1) WHERE n NOT IN"
+		" (SELECT place FROM identity AS other WHERE host = ?1"
+		" AND (first_ms > ?3 - " PLACE_FREE_AFTER " OR EXISTS (SELECT 1 FROM total_user"
+		" WHERE host = ?1 AND user = other.user"
+		" AND moved_ms > ?3 - " PLACE_FREE_AFTER "))))), ?3"
+		" WHERE NOT EXISTS (SELECT 1 FROM identity WHERE host = ?1 AND user = ?2)",
+	[QUERY_NAME_USER] =
+		"UPDATE OR IGNORE identity SET user = ?3 WHERE host = ?1 AND user = ?2",
+	[QUERY_DROP_USER] = "DELETE FROM identity WHERE host = ?1 AND user = ?2",
+	[QUERY_NEWBORN] = "SELECT EXISTS (SELECT 1 FROM identity WHERE host = ?1 AND user = ?2"
+			  " AND first_ms > ?3)",
+	[QUERY_NAMED] = "UPDATE identity SET named_ms = (SELECT max(moved_ms) FROM total_user"
+			" WHERE host = ?1 AND user = ?2) WHERE host = ?1 AND user = ?2",
+};
+_Static_assert(sizeof(((struct store *)0)->reading_queries) ==
+		       READINGS_QUERIES * sizeof(sqlite3_stmt *),
+	"the store has room for the queries");
+
+static sqlite3_stmt *readings_query(struct store *s, int which)
+{
+	return sql_kept(s->db, &s->reading_queries[which], readings_texts[which]);
+}
+
+static void bind_double(sqlite3_stmt *q, int column, double value)
+{
+	if (isnan(value))
+		sqlite3_bind_null(q, column);
+	else
+		sqlite3_bind_double(q, column, value);
+}
+
+/* Replaces the readings; the ids of the cards are set. False: it failed. */
+static bool readings_write(struct store *s, const struct tick *t)
+{
+	bool ok = true;
+	for (size_t i = 0; ok && !s->past && i < t->n_cards; i++) {
+		const struct card_now *now = &t->cards[i].now;
+		sqlite3_stmt *q = readings_query(s, QUERY_READING);
+		sqlite3_bind_int64(q, 1, s->card_ids[i]);
+		sqlite3_bind_int64(q, 2, t->at_ms);
+		bind_double(q, 3, now->util_pct);
+		sql_bind_known(q, 4, now->mem_used_bytes, UNKNOWN_BYTES);
+		bind_double(q, 5, now->power_w);
+		bind_double(q, 6, now->power_limit_w);
+		bind_double(q, 7, now->temperature_c);
+		sql_bind_known(q, 8, now->idle_held_since_ms, -1);
+		ok = sql_run(q, NULL);
+	}
+	return ok;
+}
+
+/* Notes that this user is known from this tick on. */
+static bool readings_note_user(struct store *s, const char *user, int64_t at_ms)
+{
+	sqlite3_stmt *q = readings_query(s, QUERY_NEW_USER);
+	sqlite3_bind_int64(q, 1, s->host);
+	sql_bind_text(q, 2, user);
+	sqlite3_bind_int64(q, 3, at_ms);
+	return sql_run(q, NULL);
+}
+
+/* The user that was known by the number `number` has this name. */
+static bool readings_name_user(struct store *s, const char *number, const char *name)
+{
+	sqlite3_stmt *q = readings_query(s, QUERY_NAME_USER),
+		     *drop = readings_query(s, QUERY_DROP_USER);
+	sqlite3_bind_int64(q, 1, s->host);
+	sql_bind_text(q, 2, number);
+	sql_bind_text(q, 3, name);
+	sqlite3_bind_int64(drop, 1, s->host);
+	sql_bind_text(drop, 2, number);
+	return sql_run(q, NULL) && sql_run(drop, NULL);
+}
+
+/* Sets *newborn if an exporter has shown this user with no time yet. */
+static bool readings_is_newborn(
+	struct store *s, const char *user, int64_t at_ms, int64_t *newborn)
+{
+	sqlite3_stmt *q = readings_query(s, QUERY_NEWBORN);
+	sqlite3_bind_int64(q, 1, s->host);
+	sql_bind_text(q, 2, user);
+	sqlite3_bind_int64(q, 3, at_ms - SCRAPE_NEWBORN_MS + LATE_MS);
+	return sql_run(q, newborn);
+}
+
+/* The processes of the user that was known by the number `number` have a name now. */
+static bool readings_note_named(struct store *s, const char *number)
+{
+	sqlite3_stmt *q = readings_query(s, QUERY_NAMED);
+	sqlite3_bind_int64(q, 1, s->host);
+	sql_bind_text(q, 2, number);
+	return sql_run(q, NULL);
+}
+
+struct card_past store_card_past(struct store *s, const char *uuid)
+{
+	struct card_past past = { -1, -1 };
+	sqlite3_stmt *q = NULL;
+	if (!s->db || !s->run_ready)
+		return past;
+	sqlite3_prepare_v2(s->db,
+		"SELECT last_seen_ms, coalesce(idle_held_since_ms, -1) FROM gpu"
+		" LEFT JOIN reading ON reading.gpu = gpu.id WHERE host = ?1 AND uuid = ?2",
+		-1, &q, NULL);
+	sqlite3_bind_int64(q, 1, s->host);
+	sql_bind_text(q, 2, uuid);
+	if (q && sqlite3_step(q) == SQLITE_ROW)
+		past = (struct card_past){ sqlite3_column_int64(q, 0),
+			sqlite3_column_int64(q, 1) };
+	sqlite3_finalize(q);
+	return past;
+}
+
+void readings_disconnect(struct store *s)
+{
+	for (size_t i = 0; i < READINGS_QUERIES; i++) {
+		sqlite3_finalize(s->reading_queries[i]);
+		s->reading_queries[i] = NULL;
+	}
+}
+
+enum spells_query { QUERY_CLEAR, QUERY_OPEN, QUERY_END, QUERY_FORGET, SPELLS_QUERIES };
+_Static_assert(
+	SPELLS_QUERIES == sizeof(((struct store *)0)->spell_queries) / sizeof(sqlite3_stmt *),
+	"the store has a place for each");
+
+static const char *const spells_texts[SPELLS_QUERIES] = {
+	[QUERY_CLEAR] = "DELETE FROM open_spell WHERE gpu = ?1",
+	[QUERY_OPEN] = "INSERT OR REPLACE INTO open_spell (end_ms, gpu, process, begin_ms,"
+		       " idle_held_ms, squatting_ms, mem_peak_kib, energy_mj)"
+		       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+	[QUERY_END] = "INSERT OR REPLACE INTO spell VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,"
+		      " ?9)",
+	[QUERY_FORGET] = "DELETE FROM spell WHERE end_ms = ?1 AND gpu = ?2 AND process = ?3",
+};
+
+static sqlite3_stmt *spells_query(struct store *s, enum spells_query which)
+{
+	return sql_kept(s->db, &s->spell_queries[which], spells_texts[which]);
+}
+
+static bool write_one(struct store *s, enum spells_query which, const struct spell *spell)
+{
+	sqlite3_stmt *q = spells_query(s, which);
+	sqlite3_bind_int64(q, 1, spell->end_ms);
+	sqlite3_bind_int64(q, 2, s->card_ids[spell->card]);
+	sqlite3_bind_int64(q, 3, s->process_ids[spell->process]);
+	sqlite3_bind_int64(q, 4, spell->begin_ms);
+	sqlite3_bind_int64(q, 5, spell->idle_held_ms);
+	sqlite3_bind_int64(q, 6, spell->squatting_ms);
+	sql_bind_known(q, 7, spell->mem_peak_kib, -1);
+	sql_bind_known(q, 8, spell->energy_mj, -1);
+	if (which == QUERY_END)
+		sqlite3_bind_int(q, 9, (int)spell->how);
+	return sql_run(q, NULL);
+}
+
+/* The spell that was open when an earlier run ended is stored as one that ended then. */
+static bool forget_stored(struct store *s, const struct spell *spell)
+{
+	sqlite3_stmt *q = spells_query(s, QUERY_FORGET);
+	sqlite3_bind_int64(q, 1, spell->stored_end_ms);
+	sqlite3_bind_int64(q, 2, s->card_ids[spell->card]);
+	sqlite3_bind_int64(q, 3, s->process_ids[spell->process]);
+	return sql_run(q, NULL);
+}
+
+/* Writes the spells of a tick, after its cards and processes. False: SQLite failed, as with the
+ * next. */
+static bool spells_write(struct store *s, const struct tick *t)
+{
+	bool ok = true;
+	for (size_t i = 0; ok && i < t->n_cards; i++) {
+		sqlite3_stmt *q = spells_query(s, QUERY_CLEAR);
+		sqlite3_bind_int64(q, 1, s->card_ids[i]);
+		ok = !t->cards[i].listed || sql_run(q, NULL);
+	}
+	for (size_t i = 0; ok && i < t->n_spells; i++) {
+		const struct spell *spell = &t->spells[i];
+		if (spell->stored_end_ms >= 0)
+			ok = forget_stored(s, spell);
+		if (ok)
+			ok = write_one(
+				s, spell->how == SPELL_OPEN ? QUERY_OPEN : QUERY_END, spell);
+	}
+	return ok;
+}
+
+/* The rules are those of the run that has ended, which is the newest of the host. */
+#define OF_HOST " gpu IN (SELECT id FROM gpu WHERE host = ?1)"
+static const char close_sql[] =
+	"INSERT OR REPLACE INTO spell SELECT end_ms, gpu, process, begin_ms, idle_held_ms,"
+	" squatting_ms, mem_peak_kib, energy_mj, ?2 FROM open_spell WHERE" OF_HOST
+	" AND idle_held_ms + squatting_ms >="
+	" (SELECT spell_ms FROM run WHERE host = ?1 AND source <> 'import'"
+	" ORDER BY id DESC LIMIT 1)";
+static const char other_boot_sql[] =
+	"DELETE FROM open_spell WHERE" OF_HOST
+	" AND process NOT IN (SELECT process.id FROM process"
+	" JOIN run ON run.id = process.run WHERE process.host = ?1 AND boot_id = ?2"
+	" AND process.id IN (SELECT process FROM open_spell))";
+
+static sqlite3_stmt *prepare(struct store *s, const char *sql)
+{
+	sqlite3_stmt *q = NULL;
+	sqlite3_prepare_v2(s->db, sql, -1, &q, NULL);
+	return q;
+}
+
+bool spells_close(struct store *s)
+{
+	sqlite3_stmt *q = prepare(s, close_sql), *other = prepare(s, other_boot_sql);
+	sqlite3_bind_int64(q, 1, s->host);
+	sqlite3_bind_int(q, 2, SPELL_STOPPED);
+	sqlite3_bind_int64(other, 1, s->host);
+	sql_bind_text(other, 2, s->info.boot_id);
+	bool ok = sql_run(q, NULL) && sql_run(other, NULL);
+	sqlite3_finalize(q);
+	sqlite3_finalize(other);
+	return ok;
+}
+
+/* Takes a row of store_past_spells(). */
+static struct past_spell past_of(sqlite3_stmt *row)
+{
+	struct past_spell past = { .pid = (uint32_t)sqlite3_column_int64(row, 1),
+		.start_ticks = (uint64_t)sqlite3_column_int64(row, 2),
+		.spell = { .end_ms = sqlite3_column_int64(row, 3),
+			.begin_ms = sqlite3_column_int64(row, 4),
+			.idle_held_ms = sqlite3_column_int64(row, 5),
+			.squatting_ms = sqlite3_column_int64(row, 6),
+			.mem_peak_kib = sqlite3_column_int64(row, 7),
+			.energy_mj = sqlite3_column_int64(row, 8),
+			.how = SPELL_OPEN,
+			.stored_end_ms = -1 } };
+	const char *uuid = (const char *)sqlite3_column_text(row, 0);
+	text_copy(past.uuid, sizeof(past.uuid), uuid ? uuid : "");
+	if (sqlite3_column_int(row, 9))
+		past.spell.stored_end_ms = past.spell.end_ms;
+	return past;
+}
+
+/* No number of a spell is as large: a file that was changed by others may say so. */
+#define PLAUSIBLE (INT64_C(1) << 53)
+
+int store_past_spells(struct store *s, struct past_spell **past, size_t *n, struct err *e)
+{
+	*past = NULL;
+	*n = 0;
+	if (!s->db || !s->run_ready)
+		return 0;
+	sqlite3_stmt *q = prepare(s,
+		"SELECT uuid, pid, start_ticks, end_ms, begin_ms, idle_held_ms, squatting_ms,"
+		" coalesce(mem_peak_kib, -1), coalesce(energy_mj, -1), EXISTS (SELECT 1 FROM"
+		" spell WHERE spell.end_ms = o.end_ms AND spell.gpu = o.gpu"
+		" AND spell.process = o.process) FROM open_spell AS o"
+		" JOIN gpu ON gpu.id = o.gpu JOIN process ON process.id = o.process"
+		" WHERE gpu.host = ?1 AND begin_ms BETWEEN 0 AND end_ms AND max(end_ms,"
+		" idle_held_ms, squatting_ms, coalesce(mem_peak_kib, 0),"
+		" coalesce(energy_mj, 0)) < ?2 AND min(idle_held_ms, squatting_ms) >= 0");
+	sqlite3_bind_int64(q, 1, s->host);
+	sqlite3_bind_int64(q, 2, PLAUSIBLE);
+	int rc = q ? SQLITE_ROW : SQLITE_ERROR;
+	while (rc == SQLITE_ROW && (rc = sqlite3_step(q)) == SQLITE_ROW) {
+		if (!array_one_more(past, *n)) {
+			sqlite3_finalize(q);
+			return err_memory(e);
+		}
+		(*past)[(*n)++] = past_of(q);
+	}
+	sqlite3_finalize(q);
+	return rc == SQLITE_DONE ? 0 : sql_fail(e, s->db, "read", s->path);
+}
+
+void spells_disconnect(struct store *s)
+{
+	for (size_t i = 0; i < SPELLS_QUERIES; i++) {
+		sqlite3_finalize(s->spell_queries[i]);
+		s->spell_queries[i] = NULL;
+	}
+}
 
 #define INSERT_CARD                                                                            \
 	"INSERT INTO gpu (host, uuid, name, parent_uuid, pci, idx, mig_index,"                 \

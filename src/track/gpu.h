@@ -1,16 +1,41 @@
 /* Reads the cards while the tree runs. The driver is asked in a thread of its own
  * (driver/host/worker.h): opening it may take seconds and a call may hang, and neither may
  * delay the tracker or make a short command look longer. An answer that is late is taken at a
- * later look.
- */
+ * later look. */
 #ifndef GUA_TRACK_GPU_H
 #define GUA_TRACK_GPU_H
 
+#include "base/clock_watch.h"
 #include "base/err.h"
+#include "driver/host/worker.h"
+#include "track/gpu_card.h"
 #include "track/tracker.h"
 #include "track/tree.h"
 
-struct gpu;
+enum gpu_state { GPU_OPENING, GPU_OPEN, GPU_ABSENT };
+
+struct gpu {
+	const struct tracker_options *o; /* the tracker's */
+	struct worker *worker;
+	enum gpu_state state;
+	char note[256]; /* why there is no driver */
+	bool waiting;	/* a job is running */
+	enum worker_job job;
+	int64_t begun_us; /* when it was begun */
+	int64_t start_ms; /* wall time at the start */
+	struct clock_watch clock_watch;
+	int64_t drained_us, looked_us;	/* when the last one began, or -1 */
+	int64_t scan_us, scan_every_us; /* when to look for cards again; 0: no need */
+	struct gpu_card *cards;
+	size_t n_cards;
+	struct ledger ledger; /* one slot for all time */
+	struct context_floors contexts;
+	double max_sum_pct; /* utilisation of the chosen cards together; NAN */
+	int64_t ram[TRACK_GROUPS], max_ram[TRACK_GROUPS]; /* -1 unknown */
+	bool ram_unknown[TRACK_GROUPS];	    /* the memory of a member is unknown */
+	int64_t used_bytes, max_used_bytes; /* all cards; -1 unknown */
+	int64_t context_bytes;		    /* at the peak; -1 unknown */
+};
 
 /* Begins to open the driver. Whether there is a driver is known later. */
 int gpu_open(struct gpu **g, const struct tracker_options *o, struct err *e);

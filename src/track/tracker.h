@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "model/state.h"
 #include "driver/source.h"
-#include "track/files.h"
+#include "track/tree.h"
 #include "track/result.h"
 
 struct tracker;

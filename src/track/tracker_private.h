@@ -3,7 +3,6 @@
 #define GUA_TRACK_TRACKER_PRIVATE_H
 
 #include "track/gpu.h"
-#include "track/host.h"
 #include "track/memory.h"
 #include "track/tracker.h"
 #include "track/tree.h"

@@ -1,3 +1,86 @@
+/* The process tree that is followed: how its files are read, its members, how new ones are
+ * found, and what they used. */
+#ifndef GUA_TRACK_TREE_H
+#define GUA_TRACK_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "model/process.h"
+#include "proc/parse.h"
+#include "track/result.h"
+
+/* The first three return -1 with errno: EBUSY when the process blocks or may block. They answer
+ * for the life id->start_ticks only. */
+struct track_files {
+	ssize_t (*arguments)(void *context, const struct process_id *id, char *dst, size_t cap);
+	int (*rollup)(void *context, const struct process_id *id, struct proc_rollup *rollup);
+	int (*io)(void *context, const struct process_id *id, struct proc_io *io);
+	/* CPU time that reading has taken in another process. */
+	double (*cpu_s)(void *context);
+	/* Whether the process is one of those that read. */
+	bool (*owns)(void *context, pid_t pid);
+	void *context;
+};
+
+/* One process of the tree, as the parts of a tracker know it. */
+
+#define NO_MEMBER UINT32_MAX
+
+/* What is counted over a life: seconds, bytes, and numbers of events. */
+enum counter {
+	COUNT_USER,
+	COUNT_SYSTEM,
+	COUNT_MINOR,
+	COUNT_MAJOR,
+	COUNT_VOLUNTARY,
+	COUNT_INVOLUNTARY,
+	COUNT_READ,
+	COUNT_WRITTEN,
+	COUNTERS
+};
+
+struct member {
+	struct track_process shown; /* its row of the result; peaks are -1 until known */
+	uint32_t parent; /* index of the member that will wait for it, or NO_MEMBER */
+	int stat_fd;	 /* or -1 */
+	bool zombie;	 /* has ended, and its parent has not waited for it yet */
+	bool gone;	 /* is no longer in /proc */
+	bool reaped;	 /* exact[] is set */
+	bool final_read; /* was read as a zombie: own[] and waited[] are final */
+	int looks_gone;	 /* how many looks ago it disappeared */
+
+	double before_user_s, before_system_s; /* what it had used when tracking began */
+	double own[COUNTERS];		       /* last reading, without children */
+	double waited[COUNTERS]; /* of children that it waited for; I/O: its own too */
+	double exact[COUNTERS];	 /* from wait4(2): its own and waited together */
+	double dead[COUNTERS]; /* last readings of ended members below it; set by tree_sum() */
+	double folded[COUNTERS]; /* the part of dead[] from members that were forgotten */
+
+	char comm[16]; /* its program's name as last read, not NUL-terminated */
+	bool settled;  /* its command was read again: a new process may exec once more */
+	int64_t threads, rss_bytes;		/* now */
+	int64_t faults_at_resident, stat_pages; /* what stat said when rss_bytes was read */
+	/* For memory.c. */
+	bool rolled;			  /* roll is set */
+	struct proc_rollup roll;	  /* last reading */
+	int64_t peak_rss_bytes;		  /* VmHWM as last read, or -1 */
+	int64_t peak_before_bytes;	  /* the part of it from before the tracking */
+	int64_t explained_rss_bytes;	  /* the part of the peak that a rollup showed */
+	int64_t faults, faults_at_status; /* pages faulted in; when status was last read */
+	int64_t faults_at_roll;
+	int64_t gpu_bytes; /* now, over all cards; -1 unknown; for gpu.c */
+};
+
+/* Converts the usage that wait4(2) reports. */
+void counters_of_rusage(double counters[COUNTERS], const struct rusage *usage);
+/* The member is older than the tracking: its use and its peak up to now do not count. */
+void member_was_there(struct member *m);
+
 /* The process tree that is followed: its members, how new ones are found, and what they used.
  *
  * A member is a life, (pid, start time): once found it stays a member, even if its parent
@@ -11,18 +94,6 @@
  *
  * Processes that the owner adopts as a subreaper are found as its children. A process is missed
  * only if its parent started and ended between two looks and there is no subreaper. */
-#ifndef GUA_TRACK_TREE_H
-#define GUA_TRACK_TREE_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/resource.h>
-#include <sys/types.h>
-
-#include "base/err.h"
-#include "track/files.h"
-#include "track/member.h"
 
 /* Files of members that are kept open: each saves two calls per look. */
 enum { TREE_OPEN_FILES = 64 };

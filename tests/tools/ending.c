@@ -16,14 +16,14 @@
 #include "policy/endings.h"
 #include "proc/proc.h"
 
-struct settings {
+struct ending_settings {
 	const char *end, *job, *container, *podman, *uuid;
 	int64_t confirm_ms, sample_ms, grace_ms, hold_ms;
 	double floor_w;
 	bool kill, full, noticed;
 };
 
-#define AT(member) offsetof(struct settings, member)
+#define AT(member) offsetof(struct ending_settings, member)
 static const struct option_row options[] = {
 	{ .kind = OPTION_TEXT, .name = "end", .arg = "PATH", .offset = AT(end) },
 	{ .kind = OPTION_TEXT, .name = "job", .arg = "LABEL", .offset = AT(job) },
@@ -43,7 +43,7 @@ static const struct option_row options[] = {
 
 static int record(void *context, const struct ending_step *step, struct err *e)
 {
-	const struct settings *s = context;
+	const struct ending_settings *s = context;
 	if (s->full)
 		return err_set(e, ERR_WORLD, "the disk is full");
 	printf("record %s\n", step->what);
@@ -99,7 +99,7 @@ static void wait_for(struct endings *es, struct ending_outcome *outcome)
 
 int main(int argc, char **argv)
 {
-	struct settings s = {
+	struct ending_settings s = {
 		.confirm_ms = 500, .sample_ms = 100, .grace_ms = 5000, .floor_w = NAN
 	};
 	struct err e = { 0 };

@@ -25,7 +25,7 @@
 
 #include "base/log.h"
 #include "base/options.h"
-#include "track/gpu_private.h"
+#include "track/gpu.h"
 #include "track/tracker_private.h"
 
 /* A driver that has not answered for so long hangs. */
