@@ -19,6 +19,7 @@
 #   make truth    record random lives of real processes for TRUTH_SECONDS (an hour), TRUTH_SEEDS
 #                 plays at once, and compare with the truth; as root the processes have several users;
 #                 TRUTH_OPTIONS="--before BUILD": beside another build of gua
+#   make kills    kill a recorder KILLS times (10000) at random moments, 200 times with a full disk
 #   make fuzz     run each fuzz target with libFuzzer for FUZZ_SECONDS; inputs that
 #                 reach new code are kept in FUZZ_CORPUS
 PREFIX ?= /usr/local
@@ -27,13 +28,15 @@ FUZZ_SECONDS ?= 20
 FUZZ_CORPUS ?= fuzz-corpus
 TRUTH_SECONDS ?= 3600
 TRUTH_SEEDS ?= 8
+KILLS ?= 10000
+KILLS_SEED ?= 1
 # Shows what a command said only when it failed.
 quietly = out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 # Optimised a little: each program starts in two thirds of the time, and the reports are as good.
 SANITIZE = -Dbuildtype=debug -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false \
 	-Dc_args="-fno-sanitize-recover=all -fno-omit-frame-pointer -fno-optimize-sibling-calls"
 
-.PHONY: all setup run test test-all bench truth install uninstall deb html wheel test-systemd dist dist-bin reproducible format fuzz clean
+.PHONY: all setup run test test-all bench truth kills install uninstall deb html wheel test-systemd dist dist-bin reproducible format fuzz clean
 
 all: build/build.ninja
 	@ninja -C build
@@ -73,6 +76,10 @@ bench: all
 
 truth: all
 	@tools/truth $(TRUTH_OPTIONS) $(TRUTH_SECONDS) $(TRUTH_SEEDS)
+
+kills: all
+	@/usr/bin/python3 tests/kills.py --kills $(KILLS) --full 200 --seed $(KILLS_SEED)
+	@/usr/bin/python3 tests/kills.py --kills 40 --full 40 --seed $(KILLS_SEED) --real
 
 install: build/build.ninja
 	@meson configure build -Dprefix="$(PREFIX)"

@@ -19,7 +19,7 @@ void card_now_clear(struct card_now *now);
 
 /* What the store has about a card from earlier runs. */
 struct card_past {
-	int64_t seen_ms;	    /* accounted up to here; -1: the card is new */
+	int64_t seen_ms; /* accounted up to here; -1: the card is new; INT64_MAX: not known */
 	int64_t idle_held_since_ms; /* see struct card_now; as of then */
 };
 

@@ -129,6 +129,7 @@ struct tick {
 	size_t n_cards;
 	struct process_entry *processes;
 	size_t n_processes;
+	int64_t slot_ms; /* how long a slot of the sums is; 0: the store need not know */
 	const struct usage_sum *usage;
 	size_t n_usage;
 	const struct holding_sum *holding;

@@ -71,7 +71,9 @@ void watch_event(struct watch *w, const struct occurrence *what, const char *for
 static int add_card(struct watch *w, const struct card_reading *r, int64_t now_ms,
 	const struct card_past *past, struct err *e)
 {
-	int64_t seen_ms = past->seen_ms;
+	/* What was not read, and what is of a clock that was set back, ends now: no time that
+	 * the driver remembers is accounted twice. */
+	int64_t seen_ms = past->seen_ms < now_ms ? past->seen_ms : now_ms;
 	if (w->n_cards == w->cap_cards) {
 		size_t cap = array_next_cap(w->cap_cards, w->n_cards + 1);
 		if (!array_resize(&w->cards, cap) || !array_resize(&w->entries, cap))
@@ -94,11 +96,11 @@ static int add_card(struct watch *w, const struct card_reading *r, int64_t now_m
 		.empty_ms = -1 };
 	watch_now_start(&w->cards[i]);
 	spells_init(&w->cards[i].spells, (uint32_t)i, w->rules.spell_ms);
-	bool recent = seen_ms >= 0 && seen_ms <= now_ms && now_ms - seen_ms <= RING_MS;
+	bool recent = seen_ms >= 0 && now_ms - seen_ms <= RING_MS;
 	account_start(&w->cards[i].account, (uint32_t)i, recent ? seen_ms : -1);
-	if (recent)
+	if (recent && past->seen_ms == seen_ms)
 		w->cards[i].account.idle_held_since_ms = past->idle_held_since_ms;
-	if (!recent && seen_ms <= now_ms)
+	if (!recent)
 		account_not_before(&w->cards[i].account, seen_ms);
 	if (seen_ms < 0)
 		watch_event(w, &(struct occurrence){ now_ms, EVENT_CARD_NEW, (int)i, 0 }, "%s",
@@ -238,7 +240,7 @@ static int tick_holders(struct watch *w, struct tick *t, struct err *e)
 
 int watch_tick(struct watch *w, struct tick *t, int64_t now_ms, struct err *e)
 {
-	*t = (struct tick){ .at_ms = now_ms };
+	*t = (struct tick){ .at_ms = now_ms, .slot_ms = w->ledger.slot_seconds * 1000 };
 	watch_note_activity(w);
 	tick_cards(w, now_ms);
 	int rc = tick_holders(w, t, e);

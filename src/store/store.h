@@ -55,7 +55,7 @@ int store_end_run(struct store *s, int64_t now_ms, const char *how, struct err *
 int store_begin_batch(struct store *s, struct err *e);
 int store_end_batch(struct store *s, bool keep, struct err *e);
 
-/* What the store has about a card, by UUID on this run's host. */
+/* What the store has about a card, by UUID: under whichever name its host had. */
 struct card_past store_card_past(struct store *s, const char *uuid);
 
 /* The idle stretches that had not ended when the last run of this boot did, whatever ended it.

@@ -27,6 +27,9 @@ enum statement {
 	STATEMENT_USAGE,
 	STATEMENT_HOLDING,
 	STATEMENT_SM_ACTIVE,
+	STATEMENT_OVERFULL,
+	STATEMENT_CUT_USAGE,
+	STATEMENT_CUT_HOLDING,
 	STATEMENT_TOTAL_GPU,
 	STATEMENT_TOTAL_USER,
 	STATEMENT_EVENT,
@@ -62,6 +65,7 @@ struct store {
 	bool ids_stale;	      /* the file was opened again: ids may be of another file */
 	int64_t swept;	      /* processes up to this id were examined by sweep.c */
 	int64_t host, run;    /* row ids, valid when run_ready */
+	bool told_cut;	      /* that a slot had more time than it is long */
 	bool host_found;      /* the host's cards were looked for under older names */
 
 	/* Ids of the current tick, by index in its arrays; grown, never shrunk. */

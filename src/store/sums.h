@@ -57,6 +57,32 @@
 	"sum(use_unknown_double_ms), sum(engine_ms), " \
 	"iif(count(own_use) = count(*), max(own_use & 255) + (sum(own_use >> 8) << 8), NULL)"
 
+/* Sums of a slot that has ?4 ms where there are ?3: both passes of the clock count in part. */
+#define CUT(column) column " = " column " * ?3 / ?4"
+#define USAGE_CUT \
+	CUT("ms") ", " \
+	CUT("util_pct_ms") ", " \
+	CUT("energy_mj") ", " \
+	CUT("energy_unknown_ms") ", " \
+	CUT("unsure_ms") ", " \
+	CUT("unsure_ms2")
+#define HOLDING_CUT \
+	CUT("active_ms") ", " \
+	CUT("idle_held_ms") ", " \
+	CUT("truly_idle_ms") ", " \
+	CUT("squatting_ms") ", " \
+	CUT("active_double_ms") ", " \
+	CUT("idle_held_double_ms") ", " \
+	CUT("truly_idle_double_ms") ", " \
+	CUT("squatting_double_ms") ", " \
+	CUT("active_share_ms") ", " \
+	CUT("idle_share_ms") ", " \
+	CUT("sm_pct_ms") ", " \
+	CUT("use_unknown_ms") ", " \
+	CUT("use_unknown_double_ms") ", " \
+	CUT("engine_ms") ", " \
+	"own_use = (own_use & 255) + ((own_use >> 8) * ?3 / ?4 << 8)"
+
 #define TOTAL_GPU_ADD \
 	ADD("ms") ", " \
 	ADD("energy_mj") ", " \

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "model/scrape.h"
 #include "store/crowd.h"
@@ -133,17 +134,20 @@ static bool readings_note_named(struct store *s, const char *number)
 
 struct card_past store_card_past(struct store *s, const char *uuid)
 {
-	struct card_past past = { -1, -1 };
+	struct card_past past = { INT64_MAX, -1 };
 	sqlite3_stmt *q = NULL;
 	if (!s->db || !s->run_ready)
 		return past;
 	sqlite3_prepare_v2(s->db,
 		"SELECT last_seen_ms, coalesce(idle_held_since_ms, -1) FROM gpu"
-		" LEFT JOIN reading ON reading.gpu = gpu.id WHERE host = ?1 AND uuid = ?2",
+		" LEFT JOIN reading ON reading.gpu = gpu.id WHERE uuid = ?1"
+		" ORDER BY last_seen_ms DESC LIMIT 1",
 		-1, &q, NULL);
-	sqlite3_bind_int64(q, 1, s->host);
-	sql_bind_text(q, 2, uuid);
-	if (q && sqlite3_step(q) == SQLITE_ROW)
+	sql_bind_text(q, 1, uuid);
+	int rc = q ? sqlite3_step(q) : SQLITE_ERROR;
+	if (rc == SQLITE_DONE)
+		past.seen_ms = -1;
+	if (rc == SQLITE_ROW)
 		past = (struct card_past){ sqlite3_column_int64(q, 0),
 			sqlite3_column_int64(q, 1) };
 	sqlite3_finalize(q);
@@ -377,6 +381,12 @@ static const char *const texts[STATEMENT_COUNT] = {
 		" ON CONFLICT DO UPDATE SET " HOLDING_ADD,
 	[STATEMENT_SM_ACTIVE] = "INSERT INTO sm_active VALUES (?1, ?2, ?3, ?4)"
 				" ON CONFLICT DO UPDATE SET " SM_ACTIVE_ADD,
+	[STATEMENT_OVERFULL] = "SELECT gpu, sum(ms) FROM usage_1m WHERE slot = ?1"
+			       " GROUP BY gpu HAVING sum(ms) > ?2 LIMIT 1",
+	[STATEMENT_CUT_USAGE] =
+		"UPDATE usage_1m SET " USAGE_CUT " WHERE slot = ?1 AND gpu = ?2",
+	[STATEMENT_CUT_HOLDING] =
+		"UPDATE holding_1m SET " HOLDING_CUT " WHERE slot = ?1 AND gpu = ?2",
 	[STATEMENT_TOTAL_GPU] = "INSERT INTO total_gpu VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
 				" ON CONFLICT DO UPDATE SET " TOTAL_GPU_ADD,
 	[STATEMENT_TOTAL_USER] = "INSERT INTO total_user VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
@@ -675,6 +685,38 @@ static bool write_event(struct store *s, const struct event *v)
 	return sql_run(q, NULL);
 }
 
+/* No slot has more time of a card than it is long. It would after the clock was set back, when
+ * the same minutes pass again. */
+static bool cut_slot(struct store *s, int64_t slot, int64_t slot_ms)
+{
+	for (;;) {
+		sqlite3_stmt *q = statement(s, STATEMENT_OVERFULL);
+		sqlite3_bind_int64(q, 1, slot);
+		sqlite3_bind_int64(q, 2, slot_ms);
+		int rc = q ? sqlite3_step(q) : SQLITE_ERROR;
+		int64_t card = sqlite3_column_int64(q, 0), ms = sqlite3_column_int64(q, 1);
+		sqlite3_reset(q);
+		if (rc != SQLITE_ROW)
+			return rc == SQLITE_DONE;
+		static const enum statement cuts[] = { STATEMENT_CUT_USAGE,
+			STATEMENT_CUT_HOLDING };
+		for (size_t i = 0; i < sizeof(cuts) / sizeof(cuts[0]); i++) {
+			q = statement(s, cuts[i]);
+			sqlite3_bind_int64(q, 1, slot);
+			sqlite3_bind_int64(q, 2, card);
+			sqlite3_bind_int64(q, 3, slot_ms);
+			sqlite3_bind_int64(q, 4, ms);
+			if (!sql_run(q, NULL))
+				return false;
+		}
+		if (!s->told_cut)
+			log_warning("a card had %.1f s in a slot of %.0f s: the clock was set "
+				    "back, or time was counted twice; cut to its length",
+				(double)ms / 1000, (double)slot_ms / 1000);
+		s->told_cut = true;
+	}
+}
+
 static bool write_sums(struct store *s, const struct tick *t)
 {
 	bool ok = true;
@@ -682,6 +724,9 @@ static bool write_sums(struct store *s, const struct tick *t)
 		ok = write_usage(s, &t->usage[i]);
 	for (size_t i = 0; ok && i < t->n_holding; i++)
 		ok = write_holding(s, t, &t->holding[i]);
+	for (size_t i = 0; ok && t->slot_ms && i < t->n_usage; i++)
+		if (i == 0 || t->usage[i].slot != t->usage[i - 1].slot)
+			ok = cut_slot(s, t->usage[i].slot, t->slot_ms);
 	for (size_t i = 0; ok && i < t->n_events; i++)
 		ok = write_event(s, &t->events[i]);
 	return ok;

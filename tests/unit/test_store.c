@@ -495,6 +495,27 @@ static void test_a_clock_that_goes_back(void **state)
 	store_close(s);
 }
 
+/* The same minute passes twice: it stays a minute long, and holders keep their part of it. */
+static void test_no_slot_is_longer_than_it_is(void **state)
+{
+	struct world *w = *state;
+	struct store *s = world_open(w);
+	w->tick.slot_ms = 60000;
+	for (int i = 0; i < 2; i++) {
+		world_fill(w, minute, 40000, 600);
+		world_write(w, s);
+	}
+	assert_int_equal(ask(w->path, "SELECT max(ms) FROM usage_1m"), 60000);
+	assert_int_equal(ask(w->path, "SELECT min(ms) FROM usage_1m"), 60000);
+	assert_int_equal(ask(w->path, "SELECT max(energy_mj) FROM usage_1m"), 900);
+	assert_int_equal(ask(w->path, "SELECT max(active_ms) FROM holding_1m"), 60000);
+	assert_int_equal(ask(w->path, "SELECT max(mem_peak_kib) FROM holding_1m"), 3000);
+	world_fill(w, minute + 60, 60000, 600);
+	world_write(w, s);
+	assert_int_equal(ask(w->path, "SELECT sum(ms) FROM usage_1m WHERE gpu = 1"), 120000);
+	store_close(s);
+}
+
 /* Steady state: the same tick for ever neither grows the heap nor the file. */
 static void test_no_growth(void **state)
 {
@@ -537,6 +558,7 @@ int main(void)
 		WORLD_TEST(test_a_batch_is_whole_or_nothing),
 		WORLD_TEST(test_an_import_leaves_the_present_alone),
 		WORLD_TEST(test_a_clock_that_goes_back),
+		WORLD_TEST(test_no_slot_is_longer_than_it_is),
 		WORLD_TEST(test_no_growth),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
