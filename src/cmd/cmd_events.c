@@ -12,7 +12,7 @@
 #include "cmd/share/cmd_window.h"
 #include "model/report.h"
 #include "report/event_list.h"
-#include "render/events.h"
+#include "render/documents.h"
 #include "render/rows.h"
 #include "render/text.h"
 
@@ -119,9 +119,9 @@ static int list_events(const struct command *self, const struct events_options *
 	}
 	note(&list, q, o->format);
 	if (strcmp(o->format, "json") == 0)
-		events_json(&out, &list);
+		documents_events(&out, &list);
 	else if (strcmp(o->format, "csv") == 0)
-		csv_table(&out, &list.table);
+		rows_table(&out, &list.table);
 	else
 		add_text(&out, &list, o);
 	event_list_finish(&list);

@@ -107,7 +107,7 @@ static int export_file(struct sink *s, const char *path, struct export_window wi
 		if (s->is_json)
 			json_row(&s->json, s->columns, s->n_columns, cells);
 		else
-			csv_row(&s->out, s->columns, s->n_columns, cells);
+			rows_add(&s->out, s->columns, s->n_columns, cells);
 		rc = flush(s, false, e);
 	}
 	export_close(x);
@@ -136,7 +136,7 @@ static int export_all(struct sink *s, const struct store_list *stores,
 	int rc = s->is_json ? begin_json(s, stores, what, e) : 0;
 	s->n_columns = export_columns(what, s->columns);
 	if (!s->is_json)
-		csv_header(&s->out, s->columns, s->n_columns);
+		rows_header(&s->out, s->columns, s->n_columns);
 	for (size_t i = 0; i < stores->n && rc == 0; i++)
 		rc = export_file(s, stores->paths[i], window, what, e);
 	if (s->is_json && rc == 0) {

@@ -10,7 +10,7 @@
 #include "cmd/share/choose_db.h"
 #include "cmd/cmd.h"
 #include "store/recorder_status.h"
-#include "render/status.h"
+#include "render/documents.h"
 #include "driver/kind.h"
 
 struct values {
@@ -131,7 +131,7 @@ static int run(const struct command *self, int argc, char **argv)
 	if (rc && !v.json)
 		return cmd_fail(self, &e);
 	if (v.json)
-		status_json(&out, &s);
+		documents_status(&out, &s);
 	else
 		print_text(&out, &s);
 	status = cmd_print(self, &out);

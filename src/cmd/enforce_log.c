@@ -12,7 +12,7 @@
 #include "policy/trust.h"
 #include "report/policy_log.h"
 #include "report/report_parts.h"
-#include "render/policy_log.h"
+#include "render/documents.h"
 #include "render/rows.h"
 #include "render/text.h"
 #include "store/policy/policy_more.h"
@@ -52,7 +52,7 @@ int enforce_log(struct enforce *x)
 	struct text_style style = style_of(x);
 	int rc = read_log(x, &t, &e);
 	if (rc == 0 && x->o->json)
-		policy_log_json(&out, &t);
+		documents_policy_log(&out, &t);
 	else if (rc == 0 && t.n_rows)
 		text_add_table(&out, &t, &style);
 	else if (rc == 0)

@@ -154,13 +154,38 @@ struct report_breakdown {
 	} * rows;	   /* as many as the table has */
 };
 
-/* A table that belongs to no other part, such as what a policy did. Every format prints it; one
- * without rows is left out for people. */
-struct report_section {
-	const char *key, *title, *caption; /* constant; key: of JSON */
-	struct table table;
+/* What stands in a section: sentences of a kind, a table, or the picture of a part of the
+ * report, which each format draws in its own way. */
+enum block_kind {
+	BLOCK_SENTENCES,
+	BLOCK_TABLE,
+	BLOCK_HEADLINE, /* the states, with a bar */
+	BLOCK_COMPARE,
+	BLOCK_TIMELINE,
+	BLOCK_CARDS, /* a table for each host */
+	BLOCK_TREND,
+	BLOCK_HOURS,
 };
-enum { REPORT_SECTIONS = 4 };
+struct report_block {
+	enum block_kind kind;
+	enum sentence_kind sentences;
+	const struct table *table;
+	const char *caption, *bars;    /* on a page: title of a column with bars, or NULL */
+	const struct report_row *rows; /* the level of each row; NULL: all are 0 */
+	bool no_links;		       /* names in it lead nowhere */
+};
+
+/* A section of the report for people. report_sections() lists them; a format loops over them
+ * and decides only how a block looks. */
+struct report_section {
+	const char *id;			  /* of its heading on a page; constant */
+	char title[128], page_title[128]; /* in text, on a page */
+	bool page_only;			  /* text does not have it */
+	bool detail;			  /* not for a first impression */
+	struct report_block blocks[4];
+	size_t n_blocks;
+};
+enum { REPORT_SECTIONS = 13 };
 
 struct report {
 	bool utc;    /* for times in sentences and the hours of the week */
@@ -212,9 +237,8 @@ struct report {
 	struct table orphans;		/* orphan memory; only for programs */
 	struct report_bill bill;
 	struct report_breakdown breakdown; /* by card alone: only `by` is set */
-	struct report_section sections[REPORT_SECTIONS];
-	size_t n_sections;
-	struct report_breakdown by_card; /* of_users: their time on each card */
+	struct table policy;		   /* what gua enforce did */
+	struct report_breakdown by_card;   /* of_users: their time on each card */
 	struct sentence *sentences;
 	size_t n_sentences;
 	const struct audit_stores *stores; /* the audit's */

@@ -7,7 +7,11 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "page_css.h"
 #include "render/text.h"
+#include "report_css.h"
+#include "states_css.h"
+#include "tokens_css.h"
 
 void html_text(struct str *out, const char *text)
 {
@@ -216,4 +220,17 @@ void html_table(struct str *out, const struct table *t, const struct html_table_
 		add_row(&s, row);
 	str_add(out, "</tbody></table></div>\n");
 	out->failed |= t->failed;
+}
+
+static const char *const parts[STYLE_PARTS] = {
+	[STYLE_TOKENS] = tokens_css,
+	[STYLE_STATES] = states_css,
+	[STYLE_PAGE] = page_css,
+	[STYLE_REPORT] = report_css,
+};
+
+void html_style(struct str *out, enum style_part first, enum style_part last)
+{
+	for (int part = first; part <= (int)last; part++)
+		str_add(out, parts[part]);
 }

@@ -39,4 +39,9 @@ struct html_table_style {
 /* Appends the columns that have a title; optional ones only if a row has a value. */
 void html_table(struct str *out, const struct table *t, const struct html_table_style *style);
 
+enum style_part { STYLE_TOKENS, STYLE_STATES, STYLE_PAGE, STYLE_REPORT, STYLE_PARTS };
+
+/* Appends the parts from `first` to `last`. */
+void html_style(struct str *out, enum style_part first, enum style_part last);
+
 #endif

@@ -147,9 +147,9 @@ void outline_print_csv(struct str *out, const struct outline *o)
 			continue;
 		number_text(
 			value, sizeof(value), item->number, item->kind == OUTLINE_REAL ? 9 : 0);
-		csv_own_text(out, path);
+		rows_own_text(out, path);
 		str_add(out, ",");
-		csv_own_text(out, item->kind == OUTLINE_TEXT ? item->text : value);
+		rows_own_text(out, item->kind == OUTLINE_TEXT ? item->text : value);
 		str_add(out, "\r\n");
 		path[len] = '\0';
 	}

@@ -3,7 +3,7 @@
 #define GUA_RENDER_REPORT_H
 
 #include "base/str.h"
-#include "model/report.h"
+#include "report/report.h"
 #include "render/text.h"
 
 struct report_style {
@@ -43,6 +43,9 @@ enum report_table {
 #define REPORT_TABLE_CHOICES "by|bill|trend|events|longest|compare|compare-users|timeline"
 /* The table of that name; the usual one for NULL. */
 enum report_table report_table_of(const char *name);
+/* A figure of a comparison as people read it, and how it changed: "▲ +1.5 points". */
+void report_text_figure(char dst[32], const struct report_change *c, double number);
+void report_text_change(char *dst, size_t cap, const struct report_change *c);
 void report_json(struct str *out, const struct report *r);
 void report_csv(struct str *out, const struct report *r, enum report_table table);
 

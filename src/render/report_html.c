@@ -1,14 +1,13 @@
-/* The body of the report as HTML. Tables are tables, every picture has a text, and no colour
- * stands alone. */
-#include "render/report_html.h"
-
+/* The report as a page. Tables are tables, every picture has a text, and no colour stands
+ * alone; no script, nothing from elsewhere, light and dark, on paper too. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/timetext.h"
+#include "model/process.h"
 #include "render/html.h"
-#include "render/report_parts.h"
+#include "render/report.h"
 #include "render/timeline.h"
 
 /* Where names lead: the pages of gua serve. */
@@ -33,18 +32,6 @@ static void add_table(struct str *out, const struct report *r, const struct tabl
 	html_table(out, t, &style);
 }
 
-void html_section(struct str *out, const char *id, const char *title)
-{
-	str_addf(out, "<section aria-labelledby=\"%s\">\n<h2 id=\"%s\">", id, id);
-	html_text(out, title);
-	str_add(out, "</h2>\n");
-}
-
-void html_section_end(struct str *out)
-{
-	str_add(out, "</section>\n");
-}
-
 static void add_labelled(struct str *out, const struct sentence *s, bool *open)
 {
 	if (!*open)
@@ -60,7 +47,7 @@ static void add_labelled(struct str *out, const struct sentence *s, bool *open)
 	str_add(out, "</dd>\n");
 }
 
-void html_sentences(struct str *out, const struct report *r, enum sentence_kind kind)
+static void add_sentences(struct str *out, const struct report *r, enum sentence_kind kind)
 {
 	bool open = false;
 	for (size_t i = 0; i < r->n_sentences; i++) {
@@ -124,9 +111,9 @@ static void add_header(struct str *out, const struct report *r)
 		add_subject(out, r);
 		str_add(out, "</h1>\n");
 	}
-	html_sentences(out, r, SENTENCE_COVERAGE);
-	html_sentences(out, r, SENTENCE_CLIPPED);
-	html_sentences(out, r, SENTENCE_RESTRICTED);
+	add_sentences(out, r, SENTENCE_COVERAGE);
+	add_sentences(out, r, SENTENCE_CLIPPED);
+	add_sentences(out, r, SENTENCE_RESTRICTED);
 	str_add(out, "<ul class=\"hosts\">\n");
 	for (size_t i = 0; i < r->n_hosts && r->n_listed == r->n_hosts; i++) {
 		str_add(out, "<li>");
@@ -182,14 +169,17 @@ static void add_state(struct str *out, const struct report *r, const struct repo
 
 static void add_headline(struct str *out, const struct report *r)
 {
-	html_section(out, "headline", "Headline");
-	if (r->n_states)
-		add_headline_bar(out, r);
-	str_add(out, r->n_states ? "<dl class=\"states\">\n" : "");
+	if (!r->n_states)
+		return;
+	add_headline_bar(out, r);
+	str_add(out, "<dl class=\"states\">\n");
 	for (size_t i = 0; i < r->n_states; i++)
 		add_state(out, r, &r->states[i]);
-	str_add(out, r->n_states ? "</dl>\n" : "");
-	html_sentences(out, r, SENTENCE_OBSERVED);
+	str_add(out, "</dl>\n");
+}
+
+static void add_unobserved(struct str *out, const struct report *r)
+{
 	for (size_t i = 0; i < r->n_sentences; i++) {
 		if (r->sentences[i].kind != SENTENCE_UNOBSERVED)
 			continue;
@@ -197,35 +187,13 @@ static void add_headline(struct str *out, const struct report *r)
 		html_text(out, r->sentences[i].text);
 		str_add(out, "</p>\n");
 	}
-	html_section_end(out);
-}
-
-static void add_waste(struct str *out, const struct report *r)
-{
-	bool verdict = report_says(r, SENTENCE_VERDICT);
-	if (!verdict && !report_says(r, SENTENCE_WASTE))
-		return;
-	html_section(out, "waste", "Waste");
-	html_sentences(out, r, SENTENCE_WASTE);
-	str_add(out, verdict ? "<div class=\"verdict\">\n" : "");
-	html_sentences(out, r, SENTENCE_VERDICT);
-	str_add(out, verdict ? "</div>\n" : "");
-	html_section_end(out);
 }
 
 static void add_cards(struct str *out, const struct report *r)
 {
 	size_t first = 0;
 	char caption[256];
-	bool held = r->of_users && r->by_card.table.n_rows;
-	if (r->of_users && !held && !report_says(r, SENTENCE_CARD))
-		return;
-	html_section(out, "cards", "GPUs");
-	if (held)
-		add_table(out, r, &r->by_card.table,
-			(struct html_table_style){
-				.caption = "What they held, in GPU-hours", .bars = "unused" });
-	for (size_t i = 0; i < r->n_listed && !r->of_users; i++) {
+	for (size_t i = 0; i < r->n_listed; i++) {
 		struct table cards = table_part(&r->cards, first, r->hosts[i].n_cards);
 		first += cards.n_rows;
 		snprintf(caption, sizeof(caption), "What each GPU of %s did",
@@ -233,35 +201,12 @@ static void add_cards(struct str *out, const struct report *r)
 		add_table(out, r, &cards,
 			(struct html_table_style){ .caption = caption, .bars = "idle-held" });
 	}
-	if (r->n_listed < r->n_hosts && !r->of_users)
+	if (r->n_listed < r->n_hosts)
 		str_addf(out,
 			"<p>The %zu hosts with the most idle-held time of %zu. <code>--by "
 			"host</code> lists hosts, <code>--host NAME</code> shows one, and "
 			"<code>--format csv --by card</code> has all GPUs.</p>\n",
 			r->n_listed, r->n_hosts);
-	html_sentences(out, r, SENTENCE_CARD);
-	html_section_end(out);
-}
-
-static void add_holders(struct str *out, const struct report *r)
-{
-	const struct report_breakdown *b = &r->breakdown;
-	char title[96] = "By ";
-	if (by_is(&b->by, IDENTITY_CARD) ||
-		(!b->table.n_rows && !report_says(r, SENTENCE_HOLDERS)))
-		return;
-	for (size_t i = 0; i < b->by.n; i++)
-		snprintf(title + strlen(title), sizeof(title) - strlen(title), "%s%s",
-			i ? ", " : "", identity_kinds[b->by.kinds[i]].name);
-	html_section(out, "holders", title);
-	if (b->table.n_rows)
-		add_table(out, r, &b->table,
-			(struct html_table_style){ .caption = "Who held the GPUs, in GPU-hours",
-				.bars = "unused",
-				.deep = b->rows ? &b->rows[0].level : NULL,
-				.deep_step = sizeof(b->rows[0]) });
-	html_sentences(out, r, SENTENCE_HOLDERS);
-	html_section_end(out);
 }
 
 /* On a page, a link to the same page with more of them takes the place of the sentence. */
@@ -272,77 +217,499 @@ static void add_more_spells(struct str *out, const struct report *r)
 	str_addf(out, "#longest\">%zu more idle spells</a></p>\n", r->n_spells_left);
 }
 
-static void add_longest(struct str *out, const struct report *r)
+static void add_figure(struct str *out, const struct report_change *c)
 {
-	if (!r->longest.n_rows)
+	char now[32], before[32], change[64];
+	report_text_figure(now, c, c->shown_now);
+	report_text_figure(before, c, c->shown_before);
+	report_text_change(change, sizeof(change), c);
+	str_addf(out,
+		"<tr><th scope=\"row\">%s</th><td class=\"n\">%s</td><td class=\"n\">%s</td>"
+		"<td class=\"n\">%s</td></tr>\n",
+		c->label, now, before, change);
+}
+
+static void add_user(struct str *out, const struct report_user_change *u)
+{
+	const int64_t ms[] = { u->held_ms, u->held_before_ms, u->unused_ms,
+		u->unused_before_ms };
+	str_add(out, "<tr><th scope=\"row\">");
+	html_text(out, user_shown(u->identity));
+	str_add(out, "</th>");
+	for (size_t i = 0; i < sizeof(ms) / sizeof(ms[0]); i++)
+		str_addf(out, "<td class=\"n\">%.2f</td>", (double)ms[i] / 3600e3);
+	str_add(out, "</tr>\n");
+}
+
+static void add_head(struct str *out, const char *caption, const char *const *titles, size_t n)
+{
+	str_addf(out, "<table>\n<caption>%s</caption>\n<thead><tr>", caption);
+	for (size_t i = 0; i < n; i++)
+		str_addf(
+			out, "<th scope=\"col\"%s>%s</th>", i ? " class=\"n\"" : "", titles[i]);
+	str_add(out, "</tr></thead>\n<tbody>\n");
+}
+
+static void add_compare(struct str *out, const struct report *r)
+{
+	static const char *const figures[] = { "figure", "now", "before", "change" };
+	static const char *const users[] = { "user", "held h", "before", "unused h", "before" };
+	const struct report_compare *c = &r->compare;
+	str_add(out, "<div class=\"pair\">\n");
+	if (!c->empty) {
+		add_head(out, "Both windows", figures, 4);
+		for (size_t i = 0; i < c->n_figures; i++)
+			add_figure(out, &c->figures[i]);
+		str_add(out, "</tbody></table>\n");
+	}
+	if (!c->empty && c->n_users) {
+		add_head(out, "Users in both windows, in GPU-hours", users, 5);
+		for (size_t i = 0; i < c->n_users; i++)
+			add_user(out, &c->users[i]);
+		str_add(out, "</tbody></table>\n");
+	}
+	str_add(out, "</div>\n");
+}
+
+/* The words for active and idle-held time; of users, used and unused, on any card. */
+static const char *active_word(const struct report *r)
+{
+	return r->of_users ? "used" : "active";
+}
+
+static const char *idle_word(const struct report *r)
+{
+	return r->of_users ? "unused" : "idle-held";
+}
+
+/* What shares are of. */
+static const char *whole_word(const struct report *r)
+{
+	return r->of_users ? "the time held" : "observed time";
+}
+
+/* Appends the beginning of a link to the report of a period, if there are links. */
+static void add_zoom(struct str *out, const struct report *r, const struct report_period *p)
+{
+	if (!r->linked)
 		return;
-	html_section(out, "longest", "Longest idle spells");
-	add_table(out, r, &r->longest,
-		(struct html_table_style){ .caption = "Who held which GPU idle for longest" });
-	if (r->linked && r->n_spells_left)
-		add_more_spells(out, r);
+	struct period whole = period_at(r->trend.unit, p->from_ms, 0, r->utc);
+	struct tm from = moment_fields(whole.from_ms, r->utc);
+	struct tm to = moment_fields(whole.to_ms, r->utc);
+	str_addf(out, "<a href=\"?since=%04d-%02d-%02d&amp;until=%04d-%02d-%02d%s\">",
+		from.tm_year + 1900, from.tm_mon + 1, from.tm_mday, to.tm_year + 1900,
+		to.tm_mon + 1, to.tm_mday, r->link_rest);
+}
+
+/* Draws period i. Of users, the cards' unobserved time is not a part of the column. */
+static void add_period(struct str *out, const struct report *r, size_t i, double step)
+{
+	enum { TALL = 120 };
+	const struct report_period *p = &r->trend.periods[i];
+	size_t n = CARD_STATES - r->of_users;
+	double all = 0, y = TALL, x = (double)i * step, wide = step * 0.85; /* x in percent */
+	for (size_t k = 0; k < n; k++)
+		all += (double)p->ms[states_upwards[k]];
+	add_zoom(out, r, p);
+	str_addf(out, "<g><title>%s: ", p->name);
+	if (isnan(p->share[CARD_ACTIVE]))
+		str_add(out, r->of_users ? "nothing held" : "no reading");
 	else
-		html_sentences(out, r, SENTENCE_SPELLS);
-	html_sentences(out, r, SENTENCE_SPELL);
-	html_section_end(out);
+		str_addf(out, "%s %.1f %%, %s %.1f %%, unobserved %.1f %%", active_word(r),
+			100 * p->share[CARD_ACTIVE], idle_word(r),
+			100 * p->share[CARD_IDLE_HELD], 100 * p->share[CARD_UNOBSERVED]);
+	str_add(out, "</title>");
+	for (size_t k = 0; all > 0 && k < n; k++) {
+		double tall = TALL * (double)p->ms[states_upwards[k]] / all;
+		y -= tall;
+		if (tall > 0)
+			str_addf(out,
+				"<rect class=\"%s\" x=\"%.2f%%\" y=\"%.1f\" width=\"%.2f%%\" "
+				"height=\"%.1f\"/>",
+				card_state_names[states_upwards[k]], x, y, wide, tall);
+	}
+	if (all > 0)
+		str_addf(out,
+			"<rect class=\"edge\" x=\"%.2f%%\" width=\"%.2f%%\" height=\"%d\"/>", x,
+			wide, TALL);
+	str_add(out, r->linked ? "</g></a>\n" : "</g>\n");
 }
 
-/* What the cards cost, and whose it is. */
-static void add_bill(struct str *out, const struct report *r)
+static void add_trend(struct str *out, const struct report *r)
 {
-	const struct report_bill *bill = &r->bill;
-	struct str title = { 0 };
-	if (!bill->currency || !bill->lines.n_rows)
-		return;
-	str_addf(&title, "Bill, in %s", bill->currency);
-	html_section(out, "bill", str_text(&title));
-	add_table(out, r, &bill->lines,
-		(struct html_table_style){ .caption = "Whose the money is" });
-	html_sentences(out, r, SENTENCE_BILL);
-	if (!r->of_users)
-		add_table(out, r, &bill->cards,
-			(struct html_table_style){ .caption = "What each GPU costs" });
-	html_section_end(out);
-	out->failed |= title.failed;
-	str_finish(&title);
+	static const char *const units[] = { [PERIOD_DAY] = "day",
+		[PERIOD_WEEK] = "week",
+		[PERIOD_MONTH] = "month",
+		[PERIOD_YEAR] = "year" };
+	const struct report_trend *t = &r->trend;
+	double step = 100.0 / ((double)t->n - 0.15); /* the last one ends at the edge */
+	str_addf(out,
+		"<svg class=\"trend\" role=\"%s\" "
+		"aria-labelledby=\"trend-is trend-has\"><title id=\"trend-is\">How %s divides, "
+		"by "
+		"%s</title><desc id=\"trend-has\">The table below has the numbers.</desc>\n",
+		r->linked ? "group" : "img", /* a picture would hide its links */
+		r->of_users ? "the time held" : "the GPUs&#39; time", units[t->unit]);
+	for (size_t i = 0; i < t->n; i++)
+		add_period(out, r, i, step);
+	str_addf(out, "<text x=\"0\" y=\"136\">%s</text>", t->periods[0].name);
+	str_addf(out, "<text x=\"100%%\" y=\"136\" text-anchor=\"end\">%s</text></svg>\n",
+		t->periods[t->n - 1].name);
+	str_add(out, "<details><summary>The numbers</summary>\n");
+	const char *const titles[] = { "period", active_word(r), idle_word(r), "unobserved" };
+	char caption[80];
+	snprintf(caption, sizeof(caption), "Share of %s; unobserved: of all time of the GPUs",
+		whole_word(r));
+	add_head(out, caption, titles, 4);
+	for (size_t i = 0; i < t->n; i++) {
+		const struct report_period *p = &t->periods[i];
+		static const enum card_state shown[] = { CARD_ACTIVE, CARD_IDLE_HELD,
+			CARD_UNOBSERVED };
+		str_add(out, "<tr><th scope=\"row\">");
+		add_zoom(out, r, p);
+		str_addf(out, "%s%s</th>", p->name, r->linked ? "</a>" : "");
+		for (size_t k = 0; k < 3; k++)
+			if (isnan(p->share[shown[k]]))
+				str_add(out, "<td class=\"n\">-</td>");
+			else
+				str_addf(out, "<td class=\"n\">%.1f%%</td>",
+					100 * p->share[shown[k]]);
+		str_add(out, "</tr>\n");
+	}
+	str_add(out, "</tbody></table></details>\n");
 }
 
-static void add_energy(struct str *out, const struct report *r)
+static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
+
+/* One hour: the darker, the larger the share; its number is in the title. */
+static void add_hour(struct str *out, const struct report_hour *h, enum card_state state,
+	const char *day, int hour)
 {
-	if (!r->bill.shown || (r->of_users && !r->held_ms))
-		return;
-	html_section(out, "energy", "Energy");
-	if (r->bill.has_energy)
-		add_table(out, r, &r->bill.energy,
-			(struct html_table_style){ .caption = "Whose the energy is" });
-	html_sentences(out, r, SENTENCE_ENERGY);
-	html_section_end(out);
+	str_add(out, "<td");
+	if (h->observed)
+		str_addf(out, " class=\"%s h%.0f\" title=\"%s %02d:00, %.0f %%\">%.0f",
+			card_state_names[state], floor(h->share[state] * 9.999), day, hour,
+			100 * h->share[state], 100 * h->share[state]);
+	else
+		str_add(out, " class=\"none\">");
+	str_add(out, "</td>");
 }
 
-/* What belongs to no other part. */
-static void add_others(struct str *out, const struct report *r)
+static void add_week(struct str *out, const struct report *r, enum card_state state)
 {
-	for (size_t i = 0; i < r->n_sections; i++) {
-		const struct report_section *section = &r->sections[i];
-		if (!section->table.n_rows)
+	const char *word = state == CARD_ACTIVE ? active_word(r) : idle_word(r);
+	str_addf(out,
+		"<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Hours of the "
+		"week, %s\"><table class=\"week\">\n<caption>%s, percent of "
+		"%s</caption>\n<thead><tr><td></td>",
+		word, word, whole_word(r));
+	for (int hour = 0; hour < 24; hour++)
+		str_addf(out, "<th scope=\"col\">%02d</th>", hour);
+	str_add(out, "</tr></thead>\n<tbody>\n");
+	for (int i = 1; i <= 7; i++) { /* Monday first */
+		str_addf(out, "<tr><th scope=\"row\">%s</th>", days[i % 7]);
+		for (int hour = 0; hour < 24; hour++)
+			add_hour(out, &r->hours[i % 7][hour], state, days[i % 7], hour);
+		str_add(out, "</tr>\n");
+	}
+	str_add(out, "</tbody></table></div>\n");
+}
+
+static void add_week_maps(struct str *out, const struct report *r)
+{
+	str_add(out, "<div class=\"pair\">\n");
+	add_week(out, r, CARD_ACTIVE);
+	add_week(out, r, CARD_IDLE_HELD);
+	str_add(out, "</div>\n");
+}
+
+/* A lane in pixels: marks are above the columns. The width is that of the page, so shapes are
+ * in units that are stretched; patterns are not, since they fill a rectangle that is cut to the
+ * shape. */
+enum { MARKS_TALL = 9, COLUMNS_TALL = 26, UNITS_WIDE = 2000, UNITS_TALL = 100 };
+static const struct box units = { 0, 0, UNITS_WIDE, UNITS_TALL };
+
+static void add_stretched(
+	struct str *out, const struct report_timeline *t, size_t lane, size_t n)
+{
+	str_addf(out,
+		"<svg y=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
+		"preserveAspectRatio=\"none\">"
+		"<path class=\"%s\" d=\"",
+		MARKS_TALL, COLUMNS_TALL, UNITS_WIDE, UNITS_TALL,
+		card_state_names[states_upwards[n - 1]]);
+	timeline_shape(out, t, &t->lanes[lane], n, units);
+	str_add(out, "\"/></svg>");
+}
+
+static void add_pattern(struct str *out, const struct report_timeline *t, size_t lane, size_t n)
+{
+	str_addf(out,
+		"<clipPath id=\"cut-%zu-%zu\" clipPathUnits=\"objectBoundingBox\">"
+		"<path transform=\"scale(%g %g)\" d=\"",
+		lane, n, 1.0 / UNITS_WIDE, 1.0 / UNITS_TALL);
+	timeline_shape(out, t, &t->lanes[lane], n, units);
+	str_addf(out,
+		"\"/></clipPath><rect class=\"%s\" y=\"%d\" width=\"100%%\" height=\"%d\" "
+		"clip-path=\"url(#cut-%zu-%zu)\"/>",
+		card_state_names[states_upwards[n - 1]], MARKS_TALL, COLUMNS_TALL, lane, n);
+}
+
+static void add_states(struct str *out, const struct report_timeline *t, size_t lane)
+{
+	for (size_t n = CARD_STATES; n > 0; n--) {
+		enum card_state state = states_upwards[n - 1];
+		if (!timeline_has(t, &t->lanes[lane], n - 1))
 			continue;
-		html_section(out, section->key, section->title);
-		html_table(out, &section->table,
-			&(struct html_table_style){
-				.caption = section->caption, .utc = r->utc });
-		if (strcmp(section->key, "policy") == 0)
-			html_sentences(out, r, SENTENCE_POLICY);
-		html_section_end(out);
+		if (state == CARD_IDLE_HELD || state == CARD_UNOBSERVED)
+			add_pattern(out, t, lane, n);
+		else
+			add_stretched(out, t, lane, n);
+	}
+	str_addf(out, "<rect class=\"edge\" y=\"%d\" width=\"100%%\" height=\"%d\"/>",
+		MARKS_TALL, COLUMNS_TALL);
+}
+
+/* The marks of a lane; `at` is the first that is not drawn yet. */
+static void add_marks(struct str *out, const struct report_timeline *t, size_t lane, size_t *at)
+{
+	while (*at < t->n_marks && t->marks[*at].lane == lane) {
+		size_t n = timeline_cluster(t, *at);
+		str_addf(
+			out, "<svg x=\"%.2f%%\" overflow=\"visible\">", 100 * t->marks[*at].at);
+		if (t->lanes[lane].share)
+			str_addf(out, "<line class=\"mark\" y1=\"%d\" y2=\"%d\"/>", MARKS_TALL,
+				MARKS_TALL + COLUMNS_TALL);
+		for (size_t i = 0; i < n; i++) {
+			const struct report_mark *m = &t->marks[*at + i];
+			str_addf(out, "<use class=\"mark\" href=\"#mark-%s\" x=\"%zu\"><title>",
+				mark_shape_names[mark_shape_of(m->kind)], 9 * i);
+			html_text(out, m->text);
+			str_add(out, "</title></use>");
+		}
+		str_add(out, "</svg>");
+		*at += n;
 	}
 }
 
-static void add_events(struct str *out, const struct report *r)
+/* The name of a lane; on a server, it leads to the page of the card. */
+static void add_name(struct str *out, const struct report *r, const struct report_lane *lane)
 {
-	if (!r->events.n_rows)
+	bool link = r->linked && lane->uuid;
+	if (link) {
+		str_add(out, "<a href=\"/card/");
+		html_url(out, lane->uuid);
+		str_add(out, "\">");
+	}
+	html_text(out, lane->label);
+	str_add(out, link ? "</a>" : "");
+}
+
+static void add_lane(struct str *out, const struct report *r, size_t lane, size_t *at)
+{
+	const struct report_timeline *t = &r->timeline;
+	const struct report_lane *l = &t->lanes[lane];
+	if (l->heading) {
+		str_add(out, "<tr><th class=\"of\" scope=\"rowgroup\" colspan=\"2\">");
+		html_text(out, l->heading);
+		str_add(out, "</th></tr>\n");
+	}
+	str_add(out, "<tr><th scope=\"row\">");
+	add_name(out, r, l);
+	str_addf(out,
+		"</th><td><svg class=\"lane%s\" role=\"img\" aria-labelledby=\"lane-%zu "
+		"about-%zu\"><title id=\"lane-%zu\">",
+		l->share ? "" : " low", lane, lane, lane);
+	html_text(out, l->name);
+	str_addf(out, "</title><desc id=\"about-%zu\">", lane);
+	html_text(out, l->text);
+	str_add(out, "</desc>");
+	if (l->share)
+		add_states(out, t, lane);
+	add_marks(out, t, lane, at);
+	str_add(out, "</svg></td></tr>\n");
+}
+
+static void add_axis(struct str *out, const struct report_timeline *t)
+{
+	str_add(out, "</tbody>\n<tfoot><tr><td></td><td><svg class=\"axis\" "
+		     "aria-hidden=\"true\">");
+	for (size_t i = 0; i < t->n_ticks; i++) {
+		const struct report_tick *tick = &t->ticks[i];
+		double at = 100 * tick->at;
+		str_addf(out,
+			"<g%s><line x1=\"%.2f%%\" x2=\"%.2f%%\" y2=\"4\"/><text x=\"%.2f%%\" "
+			"y=\"16\" text-anchor=\"%s\">%s</text></g>",
+			tick->between ? " class=\"between\"" : "", at, at, at,
+			at < 4	  ? "start"
+			: at > 96 ? "end"
+				  : "middle",
+			tick->label);
+	}
+	str_add(out, "</svg></td></tr></tfoot>");
+}
+
+/* What the colours and the shapes mean, from the ground up. */
+static void add_legend(struct str *out, const struct report *r)
+{
+	const struct report_timeline *t = &r->timeline;
+	bool used[MARK_SHAPES] = { false };
+	str_add(out, "<ul class=\"legend\">\n");
+	for (size_t n = 0; n < CARD_STATES; n++)
+		if (t->states[states_upwards[n]])
+			str_addf(out,
+				"<li><svg class=\"key\" viewBox=\"0 0 12 12\" "
+				"aria-hidden=\"true\">"
+				"<rect class=\"%s\" width=\"12\" "
+				"height=\"12\"/></svg>%s</li>\n",
+				card_state_names[states_upwards[n]],
+				t->words[states_upwards[n]]);
+	for (size_t i = 0; i < t->n_marks; i++)
+		used[mark_shape_of(t->marks[i].kind)] = true;
+	for (int i = 0; i < MARK_SHAPES; i++)
+		if (used[i])
+			str_addf(out,
+				"<li><svg class=\"sign\" viewBox=\"-4 0 8 8\" "
+				"aria-hidden=\"true\">"
+				"<use class=\"mark\" href=\"#mark-%s\"/></svg>%s</li>\n",
+				mark_shape_names[i], mark_shape_words[i]);
+	str_add(out, "</ul>\n");
+}
+
+/* What happened in a column. */
+static void add_happened(struct str *out, const struct report_timeline *t, size_t column)
+{
+	bool some = false;
+	str_add(out, "<td>");
+	for (size_t i = 0; i < t->n_marks; i++) {
+		const struct report_mark *m = &t->marks[i];
+		if (m->column != column || m->lane >= timeline_shown(t))
+			continue;
+		str_add(out, some ? "; " : "");
+		html_text(out, t->lanes[m->lane].name);
+		str_add(out, ": ");
+		html_text(out, m->label);
+		some = true;
+	}
+	str_add(out, "</td>");
+}
+
+static void add_numbers_row(struct str *out, const struct report_timeline *t, size_t column)
+{
+	str_addf(out, "<tr><th scope=\"row\">%s</th>", t->columns[column].name);
+	for (size_t i = 0; i < timeline_shown(t); i++) {
+		const struct report_lane *lane = &t->lanes[i];
+		if (!lane->share)
+			continue;
+		const double *share = lane->share[column];
+		double seen = share[CARD_ACTIVE] + share[CARD_IDLE_HELD] +
+			      share[CARD_TRULY_IDLE] + share[CARD_USE_UNKNOWN];
+		if (seen > 0)
+			str_addf(out, "<td class=\"n\">%.0f / %.0f</td>",
+				100 * share[CARD_ACTIVE], 100 * share[CARD_IDLE_HELD]);
+		else
+			str_add(out, "<td class=\"n\">-</td>");
+	}
+	if (t->n_marks)
+		add_happened(out, t, column);
+	str_add(out, "</tr>\n");
+}
+
+/* The same as a table. */
+static void add_numbers(struct str *out, const struct report *r)
+{
+	const struct report_timeline *t = &r->timeline;
+	str_addf(out,
+		"<details><summary>The numbers</summary>\n<div class=\"wide\" tabindex=\"0\" "
+		"role=\"region\" aria-label=\"Numbers of the time "
+		"line\"><table>\n<caption>Percent "
+		"%s / percent %s of each GPU&#39;s time; gua report --format csv --table "
+		"timeline "
+		"has the seconds</caption>\n<thead><tr><th scope=\"col\">from</th>",
+		t->words[CARD_ACTIVE], t->words[CARD_IDLE_HELD]);
+	for (size_t i = 0; i < timeline_shown(t); i++) {
+		if (!t->lanes[i].share)
+			continue;
+		str_add(out, "<th scope=\"col\" class=\"n\">");
+		html_text(out, t->lanes[i].name);
+		str_add(out, "</th>");
+	}
+	str_addf(out, "%s</tr></thead>\n<tbody>\n",
+		t->n_marks ? "<th scope=\"col\">events</th>" : "");
+	for (size_t i = 0; i < t->n; i++)
+		add_numbers_row(out, t, i);
+	str_add(out, "</tbody></table></div></details>\n");
+}
+
+static void add_timeline(struct str *out, const struct report *r)
+{
+	const struct report_timeline *t = &r->timeline;
+	size_t at = 0;
+	if (t->too_many) {
+		str_add(out, "<p>There are too many GPUs for a time line: --host, --card or "
+			     "--model choose some.</p>\n");
 		return;
-	html_section(out, "events", "Events");
-	html_sentences(out, r, SENTENCE_EVENT);
-	html_section_end(out);
+	}
+	str_add(out,
+		"<svg class=\"defs\" aria-hidden=\"true\" width=\"0\" height=\"0\"><defs>");
+	timeline_shapes(out);
+	str_add(out, "</defs></svg>\n");
+	add_legend(out, r);
+	str_addf(out,
+		"<table class=\"lanes\">\n<caption>%s; a column is %s</caption>\n<thead><tr>"
+		"<th scope=\"col\"><span class=\"hidden\">GPU</span></th><th "
+		"scope=\"col\"><span "
+		"class=\"hidden\">time</span></th></tr></thead>\n<tbody>\n",
+		r->of_users ? "The time that they held each GPU" : "What each GPU did",
+		t->width);
+	for (size_t i = 0; i < timeline_shown(t); i++)
+		add_lane(out, r, i, &at);
+	if (timeline_shown(t) < t->n_lanes)
+		str_addf(out,
+			"<tr><th class=\"of\" scope=\"row\" colspan=\"2\">" TIMELINE_MORE
+			"</th></tr>\n",
+			t->n_lanes - timeline_shown(t));
+	add_axis(out, t);
+	str_add(out, "</table>\n");
+	add_numbers(out, r);
+}
+
+/* Sentences as a section shows them. */
+static void add_said(struct str *out, const struct report *r, enum sentence_kind kind)
+{
+	if (kind == SENTENCE_UNOBSERVED)
+		add_unobserved(out, r);
+	else if (kind == SENTENCE_SPELLS && r->linked && r->n_spells_left)
+		add_more_spells(out, r);
+	else {
+		str_add(out, kind == SENTENCE_VERDICT ? "<div class=\"verdict\">\n" : "");
+		add_sentences(out, r, kind);
+		str_add(out, kind == SENTENCE_VERDICT ? "</div>\n" : "");
+	}
+}
+
+static void add_block(struct str *out, const struct report *r, const struct report_block *b)
+{
+	static void (*const pictures[])(struct str *, const struct report *) = {
+		[BLOCK_HEADLINE] = add_headline,
+		[BLOCK_COMPARE] = add_compare,
+		[BLOCK_TIMELINE] = add_timeline,
+		[BLOCK_CARDS] = add_cards,
+		[BLOCK_TREND] = add_trend,
+		[BLOCK_HOURS] = add_week_maps,
+	};
+	if (b->kind == BLOCK_SENTENCES)
+		add_said(out, r, b->sentences);
+	else if (b->kind == BLOCK_TABLE)
+		html_table(out, b->table,
+			&(struct html_table_style){ .caption = b->caption,
+				.bars = b->bars,
+				.deep = b->rows ? &b->rows[0].level : NULL,
+				.deep_step = sizeof(b->rows[0]),
+				.utc = r->utc,
+				.links = r->linked && !b->no_links ? links : NULL });
+	else
+		pictures[b->kind](out, r);
 }
 
 /* The words of gua(1). */
@@ -366,8 +733,8 @@ static void add_foot(struct str *out, const struct report *r)
 		str_addf(out, "<dt>%s</dt><dd>%s</dd>\n", definitions[i].word,
 			definitions[i].meaning);
 	str_add(out, "</dl>\n");
-	html_sentences(out, r, SENTENCE_RULES);
-	html_sentences(out, r, SENTENCE_FLEET);
+	add_sentences(out, r, SENTENCE_RULES);
+	add_sentences(out, r, SENTENCE_FLEET);
 	str_add(out, "</footer>\n");
 }
 
@@ -382,24 +749,38 @@ void report_html_title(struct str *out, const struct report *r)
 
 void report_html_body(struct str *out, const struct report *r)
 {
+	struct report_section sections[REPORT_SECTIONS];
+	size_t n = report_sections(r, sections);
 	str_add(out, "<article class=\"report\">\n");
 	if (!r->linked)
 		html_patterns(out);
 	add_header(out, r);
-	add_headline(out, r);
-	add_waste(out, r);
-	html_compare(out, r);
-	html_timeline(out, r);
-	add_cards(out, r);
-	add_holders(out, r);
-	add_longest(out, r);
-	add_bill(out, r);
-	add_energy(out, r);
-	add_others(out, r);
-	html_trend(out, r);
-	html_hours(out, r);
-	add_events(out, r);
+	for (size_t i = 0; i < n; i++) {
+		const struct report_section *s = &sections[i];
+		str_addf(out, "<section aria-labelledby=\"%s\">\n<h2 id=\"%s\">", s->id, s->id);
+		html_text(out, s->page_title);
+		str_add(out, "</h2>\n");
+		for (size_t k = 0; k < s->n_blocks; k++)
+			add_block(out, r, &s->blocks[k]);
+		str_add(out, "</section>\n");
+	}
 	add_foot(out, r);
 	str_add(out, "</article>\n");
 	out->failed |= r->failed;
+}
+
+void report_html(struct str *out, const struct report *r)
+{
+	str_add(out,
+		"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		"<meta name=\"color-scheme\" content=\"light dark\">\n<title>gua: ");
+	report_html_title(out, r);
+	str_add(out, "</title>\n<style>\n");
+	html_style(out, STYLE_TOKENS, STYLE_REPORT);
+	str_add(out, "</style>\n</head>\n<body>\n"
+		     "<a class=\"skip\" href=\"#report\">Skip to the report</a>\n"
+		     "<main id=\"report\">\n");
+	report_html_body(out, r);
+	str_add(out, "</main>\n</body>\n</html>\n");
 }

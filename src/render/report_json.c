@@ -279,8 +279,8 @@ void report_json(struct str *out, const struct report *r)
 	add_heatmap(&j, r);
 	add_trend(&j, r);
 	json_table(&j, "events", &r->events);
-	for (size_t i = 0; i < r->n_sections; i++)
-		json_table(&j, r->sections[i].key, &r->sections[i].table);
+	if (r->policy.n_rows)
+		json_table(&j, "policy", &r->policy);
 	if (r->fleet)
 		add_fleet(&j, r);
 	else if (r->stores->n_unread)
@@ -317,18 +317,18 @@ void report_csv(struct str *out, const struct report *r, enum report_table table
 		[REPORT_TABLE_COMPARE_USERS] = &r->compare.user_table,
 		[REPORT_TABLE_TIMELINE] = &r->timeline.table };
 	if (table != REPORT_TABLE_BY) {
-		csv_table(out, others[table]);
+		rows_table(out, others[table]);
 		out->failed |= r->failed;
 		return;
 	}
 	if (by_is(&b->by, IDENTITY_CARD)) {
-		csv_table(out, &r->cards);
+		rows_table(out, &r->cards);
 		out->failed |= r->failed;
 		return;
 	}
-	csv_header(out, t->columns, t->n_columns);
+	rows_header(out, t->columns, t->n_columns);
 	for (size_t i = 0; i < t->n_rows; i++)
 		if (b->rows[i].level + 1 == b->by.n && !b->rows[i].rest)
-			csv_row(out, t->columns, t->n_columns, table_cell(t, i, 0));
+			rows_add(out, t->columns, t->n_columns, table_cell(t, i, 0));
 	out->failed |= r->failed || t->failed;
 }

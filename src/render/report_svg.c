@@ -5,7 +5,6 @@
 
 #include "render/html.h"
 #include "render/report.h"
-#include "render/style.h"
 #include "render/timeline.h"
 
 /* Sizes, in units of the picture. */
@@ -268,7 +267,7 @@ void report_svg(struct str *out, const struct report *r)
 		str_addf(out, "%s%s %.1f%%", i ? ", " : "", r->states[i].label,
 			100 * r->states[i].shown);
 	str_add(out, "</desc>\n<style>\n");
-	style_add(out, STYLE_TOKENS, STYLE_STATES);
+	html_style(out, STYLE_TOKENS, STYLE_STATES);
 	str_addf(out, "%s</style>\n<defs>", style);
 	html_pattern_defs(out);
 	timeline_shapes(out);

@@ -47,7 +47,7 @@ static void add_quoted(struct str *out, const char *before, const char *text)
 	str_add(out, "\"");
 }
 
-void csv_own_text(struct str *out, const char *text)
+void rows_own_text(struct str *out, const char *text)
 {
 	if (text[strcspn(text, ",\"\r\n")])
 		add_quoted(out, "", text);
@@ -55,19 +55,19 @@ void csv_own_text(struct str *out, const char *text)
 		str_add(out, text);
 }
 
-void csv_text(struct str *out, const char *text)
+void rows_text(struct str *out, const char *text)
 {
 	if (*text && strchr("=+-@\t\r", *text))
 		add_quoted(out, "'", text);
 	else
-		csv_own_text(out, text);
+		rows_own_text(out, text);
 }
 
 static void add_csv_cell(struct str *out, const struct column *column, const struct cell *cell)
 {
 	char text[400] = "";
 	if (column->kind == COLUMN_TEXT) {
-		csv_text(out, cell->text ? cell->text : "");
+		rows_text(out, cell->text ? cell->text : "");
 		return;
 	}
 	if (column->kind != COLUMN_MOMENT)
@@ -77,7 +77,7 @@ static void add_csv_cell(struct str *out, const struct column *column, const str
 	str_add(out, text);
 }
 
-void csv_header(struct str *out, const struct column *columns, size_t n)
+void rows_header(struct str *out, const struct column *columns, size_t n)
 {
 	const char *comma = "";
 	for (size_t i = 0; i < n; i++) {
@@ -89,7 +89,7 @@ void csv_header(struct str *out, const struct column *columns, size_t n)
 	str_add(out, "\r\n");
 }
 
-void csv_row(struct str *out, const struct column *columns, size_t n, const struct cell *cells)
+void rows_add(struct str *out, const struct column *columns, size_t n, const struct cell *cells)
 {
 	const char *comma = "";
 	for (size_t i = 0; i < n; i++) {
@@ -102,11 +102,11 @@ void csv_row(struct str *out, const struct column *columns, size_t n, const stru
 	str_add(out, "\r\n");
 }
 
-void csv_table(struct str *out, const struct table *t)
+void rows_table(struct str *out, const struct table *t)
 {
-	csv_header(out, t->columns, t->n_columns);
+	rows_header(out, t->columns, t->n_columns);
 	for (size_t row = 0; row < t->n_rows; row++)
-		csv_row(out, t->columns, t->n_columns, table_cell(t, row, 0));
+		rows_add(out, t->columns, t->n_columns, table_cell(t, row, 0));
 	out->failed |= t->failed;
 }
 

@@ -8,15 +8,16 @@
 
 /* One text, quoted where it must be. One that a spreadsheet would run as a formula gets an
  * apostrophe in front. */
-void csv_text(struct str *out, const char *text);
+void rows_text(struct str *out, const char *text);
 /* The same for a text that gua itself made and programs read: never an apostrophe. */
-void csv_own_text(struct str *out, const char *text);
+void rows_own_text(struct str *out, const char *text);
 /* The names of the columns that have a key. */
-void csv_header(struct str *out, const struct column *columns, size_t n);
+void rows_header(struct str *out, const struct column *columns, size_t n);
 /* One row. */
-void csv_row(struct str *out, const struct column *columns, size_t n, const struct cell *cells);
+void rows_add(
+	struct str *out, const struct column *columns, size_t n, const struct cell *cells);
 /* Header and all rows. */
-void csv_table(struct str *out, const struct table *t);
+void rows_table(struct str *out, const struct table *t);
 
 /* Adds one row as an object to the open array. Adjacent columns that are named "group.key" form
  * an object in it. */

@@ -494,8 +494,7 @@ void report_finish(struct report *r)
 	table_finish(&r->bill.energy);
 	table_finish(&r->breakdown.table);
 	table_finish(&r->by_card.table);
-	for (size_t i = 0; i < r->n_sections; i++)
-		table_finish(&r->sections[i].table);
+	table_finish(&r->policy);
 	free(r->breakdown.rows);
 	report_time_finish_trend(r);
 	report_time_finish_line(r);

@@ -38,6 +38,9 @@ void report_compare(
 /* Adds the part about one person; other->before may be without data. */
 void report_compare_person(
 	struct report *r, const char *name, const struct report_other *other);
+/* Lists the sections for people, in their order; returns how many there are. They borrow the
+ * report. */
+size_t report_sections(const struct report *r, struct report_section sections[REPORT_SECTIONS]);
 void report_finish(struct report *r);
 
 #endif

@@ -209,15 +209,11 @@ void report_policy_add(struct report *r, const char *const *paths, size_t n)
 	struct policy_sums s = { .r = r };
 	const struct policy_logs logs = { read_file, &s };
 	policy_log_each(&logs, paths, n, NULL);
-	if (s.n && r->n_sections < REPORT_SECTIONS) {
-		struct report_section *section = &r->sections[r->n_sections++];
-		*section = (struct report_section){ .key = "policy",
-			.title = "What was done",
-			.caption = "Warnings and ended sessions, by user",
-			.table = TABLE_OF(columns) };
+	if (s.n) {
+		r->policy = (struct table)TABLE_OF(columns);
 		qsort(s.items, s.n, sizeof(*s.items), compare_rows);
 		for (size_t i = 0; i < s.n; i++)
-			table_add(&section->table, &s.items[i]);
+			table_add(&r->policy, &s.items[i]);
 		say(r, &s, false);
 		say(r, &s, true);
 	}

@@ -1,6 +1,6 @@
 /* Answers with the list of events. */
 #include "report/event_list.h"
-#include "render/events.h"
+#include "render/documents.h"
 #include "render/rows.h"
 #include "serve/api.h"
 #include "serve/params.h"
@@ -50,7 +50,7 @@ void api_events(const struct request *q, struct answer *a)
 {
 	struct event_list list = { 0 };
 	if (read_events(q, a, &list))
-		events_json(&a->body, &list);
+		documents_events(&a->body, &list);
 	event_list_finish(&list);
 }
 
@@ -58,6 +58,6 @@ void api_events_csv(const struct request *q, struct answer *a)
 {
 	struct event_list list = { 0 };
 	if (read_events(q, a, &list))
-		csv_table(&a->body, &list.table);
+		rows_table(&a->body, &list.table);
 	event_list_finish(&list);
 }

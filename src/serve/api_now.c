@@ -310,7 +310,7 @@ void api_who_csv(const struct request *q, struct answer *a)
 		answer_err(a, q, &e);
 	else if (read_board(q, a, &b)) {
 		struct table t = list_holders(&b, &p, q);
-		csv_table(&a->body, &t);
+		rows_table(&a->body, &t);
 		table_finish(&t);
 	}
 	board_finish(&b);

@@ -1,6 +1,6 @@
 /* Answers with the log of gua enforce. */
 #include "report/policy_log.h"
-#include "render/policy_log.h"
+#include "render/documents.h"
 #include "render/rows.h"
 #include "serve/api.h"
 #include "serve/params.h"
@@ -69,7 +69,7 @@ void api_policy(const struct request *q, struct answer *a)
 {
 	struct table log = policy_log_table();
 	if (read_log(q, a, &log))
-		policy_log_json(&a->body, &log);
+		documents_policy_log(&a->body, &log);
 	table_finish(&log);
 }
 
@@ -77,6 +77,6 @@ void api_policy_csv(const struct request *q, struct answer *a)
 {
 	struct table log = policy_log_table();
 	if (read_log(q, a, &log))
-		csv_table(&a->body, &log);
+		rows_table(&a->body, &log);
 	table_finish(&log);
 }

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "store/recorder_status.h"
-#include "render/status.h"
+#include "render/documents.h"
 #include "serve/api.h"
 #include "serve/world.h"
 
@@ -19,7 +19,7 @@ void api_status(const struct request *q, struct answer *a)
 		if (rc)
 			answer_err(a, q, &e);
 		else
-			status_json(&a->body, &s);
+			documents_status(&a->body, &s);
 		return;
 	}
 	err_set(&e, ERR_NOTHING, "no store is of the host '%s'", host ? host : "");

@@ -1,6 +1,6 @@
 /* The files that pages refer to. Each is in the program: there is nothing to install, and
  * nothing comes from elsewhere. */
-#include "render/style.h"
+#include "render/html.h"
 #include "serve/pages.h"
 #include "web_css.h"
 #include "web_js.h"
@@ -9,7 +9,7 @@
 void asset_css(const struct request *q, struct answer *a)
 {
 	(void)q;
-	style_add(&a->body, STYLE_TOKENS, STYLE_REPORT);
+	html_style(&a->body, STYLE_TOKENS, STYLE_REPORT);
 	str_add(&a->body, web_css);
 }
 

@@ -262,7 +262,7 @@ static void add_command(struct dmon *d, struct str *out, const char *command)
 {
 	struct str quoted = { 0 };
 	if (d->csv && command[0])
-		csv_text(&quoted, command);
+		rows_text(&quoted, command);
 	out->failed |= quoted.failed;
 	const char *text = quoted.len ? str_text(&quoted) : command;
 	add_cell(d, out, "    ", 0, text[0] ? text : "-");

@@ -227,7 +227,8 @@ static void add_cell(const struct query_answer *a, enum metric m, const struct l
 		card_text(text, sizeof(text), m, a->live, line);
 	else
 		metric_show(text, sizeof(text), m, line->values[m]);
-	(is_text(m) ? csv_text : csv_own_text)(a->out, *text ? text : missing(m, line->status));
+	(is_text(m) ? rows_text : rows_own_text)(
+		a->out, *text ? text : missing(m, line->status));
 	if (*text && !a->query->no_units && *metrics[m].unit)
 		str_addf(a->out, " %s", metrics[m].unit);
 }

@@ -267,7 +267,7 @@ static void add_field(const struct query_answer *a, enum app_field field, const 
 	} else if (a->json) {
 		json_text(a->json, fields[field].name, *text ? text : NULL);
 	} else {
-		(is_number(field) ? csv_own_text : csv_text)(a->out, *text ? text : "[N/A]");
+		(is_number(field) ? rows_own_text : rows_text)(a->out, *text ? text : "[N/A]");
 		if (*text && *fields[field].unit && !a->query->no_units)
 			str_addf(a->out, " %s", fields[field].unit);
 	}

@@ -187,7 +187,7 @@ static void add_row(const struct query_answer *to, const struct list_row *r)
 			continue;
 		}
 		str_add(to->out, i ? ", " : "");
-		csv_text(to->out, *text ? text : "[N/A]");
+		rows_text(to->out, *text ? text : "[N/A]");
 		if (*text && *field->unit && !q->no_units)
 			str_addf(to->out, " %s", field->unit);
 	}

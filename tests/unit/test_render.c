@@ -205,7 +205,7 @@ static void check_csv(const char *name, const char *expected)
 	struct str out = { 0 };
 	const struct cell cells[COLUMNS] = { cell_text(name), cell_number(1),
 		cell_number(90000), cell_known(-1), cell_known(1000) };
-	csv_row(&out, columns, COLUMNS, cells);
+	rows_add(&out, columns, COLUMNS, cells);
 	char line[256];
 	snprintf(line, sizeof(line), "%s,90,,1970-01-01T00:00:01Z\r\n", expected);
 	assert_string_equal(str_text(&out), line);
@@ -229,7 +229,7 @@ static void test_csv(void **state)
 	check_csv("two\nlines", "\"two\nlines\"");
 	check_csv(NULL, "");
 	struct str out = { 0 };
-	csv_header(&out, columns, COLUMNS);
+	rows_header(&out, columns, COLUMNS);
 	assert_string_equal(str_text(&out), "name,time,mem,at\r\n");
 	str_finish(&out);
 }
@@ -291,7 +291,7 @@ static void test_json_groups(void **state)
 	assert_string_equal(str_text(&out),
 		"{\"x\": {\"a\": 1, \"b\": true}, \"d\": null, \"y\": {\"a\": 0.123457}}\n");
 	str_clear(&out);
-	csv_row(&out, grouped, 6, cells);
+	rows_add(&out, grouped, 6, cells);
 	assert_string_equal(str_text(&out), "1,1,3,\r\n");
 	str_finish(&out);
 }

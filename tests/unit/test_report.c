@@ -203,22 +203,18 @@ static void test_sections(void **state)
 	(void)state;
 	fill(&a);
 	report_make(&r, &a, &by_user);
-	r.sections[r.n_sections++] = (struct report_section){
-		.key = "policy",
-		.title = "What policy did",
-		.caption = "Whom it warned",
-		.table = { .columns = columns, .n_columns = 2 },
-	};
+	r.policy = (struct table){ .columns = columns, .n_columns = 2 };
 	report_text(&out, &r, &style);
-	assert_null(strstr(str_text(&out), "What policy did"));
-	table_add(&r.sections[0].table, &row);
+	assert_null(strstr(str_text(&out), "What was done"));
+	table_add(&r.policy, &row);
 	str_clear(&out);
 	report_text(&out, &r, &style);
-	assert_non_null(strstr(str_text(&out), "What policy did\n  whom"));
+	assert_non_null(strstr(str_text(&out), "What was done\n  whom"));
 	str_clear(&out);
 	report_html_body(&out, &r);
-	assert_non_null(strstr(str_text(&out), "<h2 id=\"policy\">What policy did</h2>"));
-	assert_non_null(strstr(str_text(&out), "<caption>Whom it warned</caption>"));
+	assert_non_null(strstr(str_text(&out), "<h2 id=\"policy\">What was done</h2>"));
+	assert_non_null(strstr(
+		str_text(&out), "<caption>Warnings and ended sessions, by user</caption>"));
 	assert_non_null(strstr(str_text(&out), "&lt;ann&gt;</th><td class=\"n\">1 h 0 min"));
 	str_clear(&out);
 	report_json(&out, &r);

@@ -1,11 +1,32 @@
-/* Prints the status of a recorder for programs. */
-#include "render/status.h"
+/* Lists of events and of what gua enforce did, and the status of a recorder, as JSON
+ * documents. */
+#include "render/documents.h"
 
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
 #include "render/json.h"
+#include "render/rows.h"
+
+void documents_events(struct str *out, const struct event_list *l)
+{
+	struct json j = { .out = out, .lines = 2 };
+	json_open(&j, NULL, '{');
+	json_text(&j, "schema", "gua-events-1");
+	json_bool(&j, "simulated", l->simulated);
+	json_table(&j, "events", &l->table);
+	json_close(&j, '}');
+}
+
+void documents_policy_log(struct str *out, const struct table *log)
+{
+	struct json j = { .out = out, .lines = 2 };
+	json_open(&j, NULL, '{');
+	json_text(&j, "schema", "gua-enforce-log-1");
+	json_table(&j, "actions", log);
+	json_close(&j, '}');
+}
 
 static void add_label(struct json *j, const char *key, const char *text)
 {
@@ -44,7 +65,7 @@ static void json_store(struct json *j, const struct recorder_status *s)
 	json_close(j, '}');
 }
 
-void status_json(struct str *out, const struct recorder_status *s)
+void documents_status(struct str *out, const struct recorder_status *s)
 {
 	const struct published_fault *f;
 	struct json j = { .out = out, .lines = 2 };

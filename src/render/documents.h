@@ -1,0 +1,20 @@
+/* Lists of events and of what gua enforce did, and the status of a recorder, as JSON
+ * documents. */
+#ifndef GUA_RENDER_DOCUMENTS_H
+#define GUA_RENDER_DOCUMENTS_H
+
+#include "base/str.h"
+#include "model/table.h"
+#include "report/event_list.h"
+#include "store/recorder_status.h"
+
+/* What `gua events --json` prints. */
+void documents_events(struct str *out, const struct event_list *l);
+
+/* What `gua enforce log --json` prints, of a policy_log_table(). */
+void documents_policy_log(struct str *out, const struct table *log);
+
+/* What `gua status --json` prints. */
+void documents_status(struct str *out, const struct recorder_status *s);
+
+#endif
