@@ -93,7 +93,7 @@ static void add_usage(struct account *a, const struct slot_part *p, struct ledge
 static double share_weight(const struct holder *h, enum card_state state, bool use_known)
 {
 	if (state == CARD_ACTIVE && use_known)
-		return isnan(h->sm_pct) ? 0 : h->sm_pct;
+		return h->now_pct;
 	return h->mem_bytes < 0 ? 0 : (double)h->mem_bytes;
 }
 
@@ -315,6 +315,8 @@ static void account_piece(
 		return;
 	}
 	a->observed_ms += p.ms;
+	if (a->turns && p.state == CARD_ACTIVE)
+		classify_moment(on->holders, on->n, from_ms, a->pct, on->rules);
 	struct split split = split_start(on, &p, a->use_known);
 	for (size_t i = 0; i < on->n; i++) {
 		if (!holder_counts(&on->holders[i], from_ms))
@@ -371,6 +373,8 @@ static void account_observed(struct account *a, int64_t to_ms, struct account_sc
 			1000;
 		int64_t end = next_change(on, a->covered_ms, min64(to_ms, slot_end));
 		end = min64(end, next_energy(a, on));
+		if (a->turns)
+			end = turns_next_ms(on->holders, on->n, a->covered_ms, end);
 		if (a->covered_ms < a->stall_from_ms)
 			end = min64(end, a->stall_from_ms);
 		else if (a->covered_ms < a->stall_to_ms)
@@ -559,8 +563,10 @@ int64_t account_begin_ms(
 static void take_use(
 	struct account *a, const struct account_drain *d, const struct account_scene *on)
 {
-	struct use_since use =
-		use_of_samples(d->samples, d->n_samples, d->use_known, on->rules);
+	struct use_before before = { a->stamp_ms * 1000, { a->before[0], a->before[1] } };
+	struct account_sample first = sample_at(d, 0);
+	struct use_since use = use_of_samples(d->samples, d->n_samples, d->use_known,
+		is_joined(a, &first, d) ? &before : NULL, on->rules);
 	a->use_known = d->use_known;
 	a->sm_active_pct = d->sm_active_pct;
 	for (size_t i = 0; i < on->n; i++) {
@@ -571,6 +577,8 @@ static void take_use(
 							  : (double)NAN;
 	}
 	classify_use(on->holders, on->n, &use, on->rules);
+	a->turns =
+		classify_turns(on->holders, on->n, &use, on->rules) && !d->polled && !d->whole;
 }
 
 void account_drain(struct account *a, const struct account_drain *d, struct account_scene *on)

@@ -56,6 +56,7 @@ struct account {
 	double pct;		     /* utilisation of the time that is being accounted ... */
 	bool suspect;	      /* ... and whether it is not trusted: then it is unobserved */
 	bool use_known;	      /* the holders' sm_pct of its drain are known */
+	bool turns;	      /* ... and when each of them used the card */
 	double sm_active_pct; /* of its drain, or NAN */
 	int64_t stall_from_ms, stall_to_ms;   /* see account_stall() */
 	int64_t steady_from_ms, steady_to_ms; /* see account_steady() */

@@ -15,6 +15,9 @@
  * reading. */
 #define LATCHED_PCT 95
 
+/* A drain is divided into at least about this many parts, to find when who used the card. */
+#define CARD_PARTS 8
+
 bool is_holder(unsigned kind, const struct rules *rules)
 {
 	return rules->count_graphics || (kind & (PROCESS_COMPUTE | PROCESS_MPS));
@@ -160,16 +163,31 @@ static struct cover cover_at(const struct use_since *use, size_t i, const struct
 {
 	double around[2 * COVER_BESIDE + 1];
 	for (size_t k = 0; k < sizeof(around) / sizeof(around[0]); k++) {
-		bool there = i + k >= COVER_BESIDE && i + k - COVER_BESIDE < use->n_samples;
-		around[k] = there ? use->samples[i + k - COVER_BESIDE].util_pct : NAN;
+		size_t at = i + k;
+		bool there = at >= COVER_BESIDE && at - COVER_BESIDE < use->n_samples;
+		around[k] = at < COVER_BESIDE ? use->before[at]
+			    : there	      ? use->samples[at - COVER_BESIDE].util_pct
+					      : (double)NAN;
 	}
 	return cover_of(around, rules->active_util_pct);
 }
 
-struct use_since use_of_samples(
-	const struct util_sample *samples, size_t n, bool known, const struct rules *rules)
+/* Where the period of the first sample begins: all are about as long. */
+static int64_t first_begin_us(const struct util_sample *samples, size_t n)
 {
-	struct use_since use = { .samples = samples, .n_samples = n, .known = known };
+	int64_t period_us = n > 1 ? samples[1].wall_us - samples[0].wall_us : 0;
+	return n ? samples[0].wall_us - period_us : 0;
+}
+
+struct use_since use_of_samples(const struct util_sample *samples, size_t n, bool known,
+	const struct use_before *before, const struct rules *rules)
+{
+	struct use_since use = { .samples = samples,
+		.n_samples = n,
+		.known = known,
+		.since_us = before ? before->wall_us : first_begin_us(samples, n) };
+	for (size_t i = 0; i < COVER_BESIDE; i++)
+		use.before[i] = before ? before->pct[i] : NAN;
 	for (size_t i = 0; i < n; i++) {
 		use.mean_pct += samples[i].util_pct;
 		use.active_part += cover_at(&use, i, rules).part;
@@ -181,14 +199,16 @@ struct use_since use_of_samples(
 	return use;
 }
 
+static int64_t begin_us_of(const struct use_since *use, size_t i)
+{
+	return i > 0 ? use->samples[i - 1].wall_us : use->since_us;
+}
+
 /* The middle of the part of a sample's period that was use. */
 static int64_t middle_ms(const struct use_since *use, size_t i, const struct cover *cover)
 {
-	const struct util_sample *s = use->samples;
-	size_t other = i > 0 ? i - 1 : use->n_samples > 1 ? 1 : 0;
-	int64_t length_us = llabs(s[i].wall_us - s[other].wall_us);
-	double back = 1 - cover->from - cover->part / 2;
-	return (s[i].wall_us - llround(back * (double)length_us)) / 1000;
+	int64_t begin_us = begin_us_of(use, i), length_us = use->samples[i].wall_us - begin_us;
+	return (begin_us + llround((cover->from + cover->part / 2) * (double)length_us)) / 1000;
 }
 
 static bool is_first_stretch(const struct holder *holders, size_t i)
@@ -309,12 +329,146 @@ void classify_use(struct holder *holders, size_t n, const struct use_since *use,
 		find_users(holders, n);
 	}
 	for (size_t i = 0; i < n; i++)
+		holders[i].now_pct = known_or_zero(holders[i].sm_pct);
+	for (size_t i = 0; i < n; i++)
 		holders[i].user_state =
 			judged ? user_when_active(&holders[i], holders, n, use, rules)
 			       : HOLDER_ACTIVE;
 	for (size_t i = 0; i < n; i++)
 		holders[i].own_state = judged ? own_when_active(&holders[i], holders, n, rules)
 					      : HOLDER_ACTIVE;
+}
+
+/* The use of the card since the last drain, in pieces. */
+static struct turn_card card_of(const struct use_since *use, const struct rules *rules)
+{
+	double since_ms = (double)use->since_us / 1000;
+	struct turn_card card = { .to_ms = { since_ms } };
+	if (use->n_samples)
+		card.least_ms =
+			((double)use->samples[use->n_samples - 1].wall_us / 1000 - since_ms) /
+			CARD_PARTS;
+	for (size_t i = 0; i < use->n_samples; i++) {
+		struct cover cover = cover_at(use, i, rules);
+		double begin_ms = (double)begin_us_of(use, i) / 1000;
+		double end_ms = (double)use->samples[i].wall_us / 1000;
+		double length_ms = end_ms - begin_ms, pct = use->samples[i].util_pct;
+		if (cover.part > 0 && cover.part < 1) {
+			double from_ms = begin_ms + cover.from * length_ms;
+			turns_add(&card, from_ms, cover.unused_pct);
+			turns_add(&card, from_ms + cover.part * length_ms, cover.used_pct);
+			pct = cover.unused_pct;
+		}
+		turns_add(&card, end_ms, pct);
+	}
+	return card;
+}
+
+/* The use of the card at the end of the drain; NAN: it may just be ending. */
+static double last_use(const struct use_since *use)
+{
+	size_t n = use->n_samples;
+	double last_pct = n ? use->samples[n - 1].util_pct : NAN;
+	return n > 1 && last_pct < 0.8 * use->samples[n - 2].util_pct ? NAN : last_pct;
+}
+
+bool classify_turns(struct holder *holders, size_t n, const struct use_since *use,
+	const struct rules *rules)
+{
+	struct turn_use uses[TURNS_MOST];
+	uint32_t who[TURNS_MOST];
+	size_t found = 0;
+	for (size_t i = 0; i < n && found <= TURNS_MOST; i++) {
+		if (!(holders[i].sm_pct > 0) || !is_first_stretch(holders, i))
+			continue;
+		if (found < TURNS_MOST) {
+			uses[found] = (struct turn_use){ .mean_pct = holders[i].sm_pct,
+				.last_pct = holders[i].turn.last_pct,
+				.last_mean_pct = holders[i].turn.mean_pct };
+			who[found] = holders[i].process;
+		}
+		found++;
+	}
+	double last_pct = last_use(use);
+	bool known = use->known && use->n_samples > 0;
+	bool several = known && found > 1 && found <= TURNS_MOST;
+	for (size_t i = 0; i < n; i++) {
+		holders[i].turn.mean_pct = known ? holders[i].sm_pct : NAN;
+		holders[i].turn.last_pct = !known || found > TURNS_MOST ? (double)NAN
+					   : holders[i].sm_pct > 0	? last_pct
+									: 0;
+	}
+	if (!several)
+		return false;
+	struct turn_card card = card_of(use, rules);
+	turns_find(&card, uses, found);
+	for (size_t i = 0; i < n; i++) {
+		holders[i].turn = (struct turn){ .from_ms = INFINITY, .to_ms = INFINITY };
+		for (size_t k = 0; k < found; k++)
+			if (who[k] == holders[i].process)
+				holders[i].turn = uses[k].turn;
+	}
+	return true;
+}
+
+int64_t turns_next_ms(const struct holder *holders, size_t n, int64_t at_ms, int64_t next_ms)
+{
+	for (size_t i = 0; i < n; i++) {
+		const double edges[] = { holders[i].turn.from_ms, holders[i].turn.to_ms };
+		for (size_t k = 0; k < 2; k++)
+			if (edges[k] > (double)at_ms && edges[k] < (double)next_ms)
+				next_ms = llround(edges[k]) > at_ms ? llround(edges[k])
+								    : at_ms + 1;
+	}
+	return next_ms;
+}
+
+static double use_of_user(const struct holder *holders, size_t n, uint32_t user)
+{
+	double pct = 0;
+	for (size_t i = 0; i < n; i++)
+		if (holders[i].user == user && holders[i].use.first)
+			pct += holders[i].now_pct;
+	return pct;
+}
+
+/* Sets what each holder uses at a moment. If it is nobody's turn, the means of the drain count.
+ */
+static double find_now(struct holder *holders, size_t n, int64_t at_ms)
+{
+	double sum = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct holder *h = &holders[i];
+		/* Edges are rounded to milliseconds. */
+		bool on = h->turn.from_ms < (double)at_ms + 0.5 &&
+			  (double)at_ms + 0.5 <= h->turn.to_ms;
+		h->use.first = is_first_stretch(holders, i);
+		h->now_pct = on ? h->turn.pct : 0;
+		sum += h->use.first ? h->now_pct : 0;
+	}
+	for (size_t i = 0; !(sum > 0) && i < n; i++)
+		holders[i].now_pct = holders[i].sm_pct > 0 ? 100 : 0;
+	return sum;
+}
+
+void classify_moment(struct holder *holders, size_t n, int64_t at_ms, double util_pct,
+	const struct rules *rules)
+{
+	double sum = find_now(holders, n, at_ms), least = rules->active_util_pct;
+	bool unexplained = sum > 0 && util_pct - sum >= least;
+	for (size_t i = 0; i < n; i++) {
+		struct holder *h = &holders[i];
+		bool active = use_of_user(holders, n, h->user) >= least, other = unexplained;
+		for (size_t k = 0; !active && !other && k < n; k++)
+			other = holders[k].user != h->user &&
+				use_of_user(holders, n, holders[k].user) >= least;
+		h->user_state = active || !other ? HOLDER_ACTIVE : HOLDER_SQUATTING;
+		bool much = h->mem_bytes < 0 || h->mem_bytes > rules->held_mem_bytes;
+		bool idle = active && h->now_pct < least;
+		h->own_state = !idle  ? h->user_state
+			       : much ? HOLDER_IDLE_HELD
+				      : HOLDER_TRULY_IDLE;
+	}
 }
 
 enum holder_state classify_holder(enum card_state card, enum holder_state when_active)

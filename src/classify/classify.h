@@ -8,7 +8,9 @@
 #include <stdint.h>
 
 #include "model/reading.h"
+#include "classify/cover.h"
 #include "classify/edge.h"
+#include "classify/turns.h"
 #include "model/state.h"
 
 /* What classify_use() computes from one drain. A part (0..1) is the share of the drain's time
@@ -37,8 +39,11 @@ struct holder {
 	int64_t since_ms;  /* first seen on this card */
 	struct edge from, to;	/* the stretch; `to` is EDGE_NEVER while it continues */
 	int64_t last_active_ms; /* or -1 */
-	/* Set by classify_use(): the states while the card is active. */
+	/* Set by classify_use() and classify_moment(): the states while the card is active, and
+	 * its use then, by which such time is split. */
 	enum holder_state own_state, user_state;
+	double now_pct;
+	struct turn turn;      /* set by classify_turns() */
 	struct holder_use use; /* private to classify_use() */
 };
 
@@ -81,17 +86,35 @@ bool may_be_latched(double util_pct);
 struct use_since {
 	const struct util_sample *samples;
 	size_t n_samples;
-	bool known;	    /* the driver reports the use of processes on this card */
-	double mean_pct;    /* mean utilisation of the samples */
-	double active_part; /* share of their time that was active, 0..1 */
+	bool known;		     /* the driver reports the use of processes on this card */
+	double mean_pct;	     /* mean utilisation of the samples */
+	double active_part;	     /* share of their time that was active, 0..1 */
+	int64_t since_us;	     /* where the period of the first sample begins */
+	double before[COVER_BESIDE]; /* the samples before the first; NAN: not known */
 };
-struct use_since use_of_samples(
-	const struct util_sample *samples, size_t n, bool known, const struct rules *rules);
+/* The newest sample before the drain, and the one before that. */
+struct use_before {
+	int64_t wall_us;
+	double pct[COVER_BESIDE];
+};
+/* `before` may be NULL: not known. */
+struct use_since use_of_samples(const struct util_sample *samples, size_t n, bool known,
+	const struct use_before *before, const struct rules *rules);
 
 /* Sets own_state and user_state of every holder from the use since the last drain. The driver's
  * mean covers idle samples too, so the threshold is scaled to the active samples in which the
  * holder was there: a short burst of 100 % is not idle. */
 void classify_use(struct holder *holders, size_t n, const struct use_since *use,
+	const struct rules *rules);
+
+/* Finds when each holder used the card, if several did since the last drain. Returns whether
+ * they are known: then classify_moment() is to be called for each stretch of active time. */
+bool classify_turns(struct holder *holders, size_t n, const struct use_since *use,
+	const struct rules *rules);
+/* The first moment after `at_ms` at which a turn begins or ends; at most `next_ms`. */
+int64_t turns_next_ms(const struct holder *holders, size_t n, int64_t at_ms, int64_t next_ms);
+/* Sets the states of the holders at a moment at which their card is active, by their turns. */
+void classify_moment(struct holder *holders, size_t n, int64_t at_ms, double util_pct,
 	const struct rules *rules);
 
 /* Returns the state of a holder; `when_active` is its state on an active card. */

@@ -221,8 +221,8 @@ static void judge_processes(struct live *l, size_t card, int64_t active_ms)
 {
 	const struct present_card *c = &l->cards[card];
 	const struct card_reading *r = &l->source->cards[card];
-	struct use_since use =
-		use_of_samples(r->samples, r->n_samples, r->process_util_known, &l->rules);
+	struct use_since use = use_of_samples(
+		r->samples, r->n_samples, r->process_util_known, NULL, &l->rules);
 	size_t n = add_holders(l, c);
 	classify_use(l->holders, n, &use, &l->rules);
 	for (size_t k = 0; k < n; k++) {

@@ -68,6 +68,9 @@ static void open_stretch(struct holders *h, const struct lives *lives, const str
 		.last_active_ms = before ? before->last_active_ms : -1,
 		.own_state = before ? before->own_state : HOLDER_ACTIVE,
 		.user_state = before ? before->user_state : HOLDER_ACTIVE,
+		.now_pct = before ? before->now_pct : 0,
+		.turn = before ? before->turn
+			       : (struct turn){ .from_ms = INFINITY, .to_ms = INFINITY },
 	};
 }
 

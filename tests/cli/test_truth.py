@@ -1,11 +1,14 @@
 """The recorder against the truth of random scenarios, through both faces of the engine."""
 import random
 import sqlite3
+import statistics
 
 import pytest
 
 from conftest import gua
 from fake import fake_driver
+from judge import Store
+from lives import DRIVERS, make_lives, scenario
 from truth import Scenario
 
 WALL = 1793606400
@@ -80,7 +83,8 @@ def compare(db, truth, edges, with_users):
     slack = CLOSE + EDGE * sum(edges.values())
     for user, states in truth.users.items():
         mine = users[user]
-        # Who computes is known per drain, not per sample: active and squatting together are exact.
+        # Who computes is found from the means of drains, and not for processes that only draw: active and squatting
+        # together are exact. test_users_of_shared_cards judges them apart.
         assert abs(mine.get(1, 0) - states["idle_held"]) <= slack, (user, mine, states)
         assert abs(mine.get(2, 0) - states["truly_idle"]) <= slack, (user, mine, states)
         assert abs(mine.get(0, 0) + mine.get(3, 0) - states["active"] - states["squatting"]) <= slack
@@ -120,6 +124,28 @@ def test_real_driver_interface(tmp_path, clock_file, seed):
     assert run.returncode == 0, run.stderr
     # The scenario's pids are nobody's here, so that users cannot be told; cards can.
     compare(tmp_path / "gua.db", Scenario(text).truth(0, TICKS * INTERVAL), edges_of(text), False)
+
+
+@pytest.mark.same_path
+@pytest.mark.parametrize("seed", [201, 202, 205])
+def test_users_of_shared_cards(tmp_path, seed):
+    """An hour of random lives of five users on four cards. The driver reports the use of a process as one mean for each
+    drain; when it was is found from the samples of the card. Where a card is full, its samples say nothing of who
+    stops or begins, and begins and ends of holding are known to half a second: that leaves some seconds for
+    each user. It was up to 27 s, with one sign."""
+    lives = make_lives(seed, 3600, 72)
+    text = "start 2026-11-02T08:00:00Z\n" + scenario(lives, DRIVERS["full"], real=False)
+    # A process starts some time before it has memory.
+    text += "".join(f"at {life.start}ms load {life.key} card {life.card} sm 0\n" for life in lives)
+    (tmp_path / "s.scenario").write_text(text)
+    run = gua("daemon", "--source", "sim", "--scenario", tmp_path / "s.scenario", "--clock", "virtual",
+              "--db", tmp_path / "gua.db", "--ticks", 120)
+    assert run.returncode == 0, run.stderr
+    store, truth = Store(tmp_path / "gua.db"), Scenario(text).truth(0, 3600)
+    errors = {(user, state): store.presence(user, [state]) - truth.users[user][state]
+              for user in truth.users for state in ("active", "idle_held", "truly_idle", "squatting")}
+    assert max(map(abs, errors.values())) <= 6, errors
+    assert statistics.mean(map(abs, errors.values())) <= 1.25, errors
 
 
 @pytest.mark.same_path

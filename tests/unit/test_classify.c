@@ -39,7 +39,7 @@ static struct drained drained(double pct, int first, int last)
 	for (int i = 0; i < SAMPLES; i++)
 		d.samples[i] = (struct util_sample){ (int64_t)i * STEP_MS * 1000,
 			i >= first && i < last ? pct : 0 };
-	d.use = use_of_samples(d.samples, SAMPLES, true, &rules);
+	d.use = use_of_samples(d.samples, SAMPLES, true, NULL, &rules);
 	return d;
 }
 
@@ -278,7 +278,7 @@ static void test_a_sole_user_never_squats(void **state)
 						on ? 100 : 0 };
 				active += on;
 			}
-			d.use = use_of_samples(d.samples, SAMPLES, true, &rules);
+			d.use = use_of_samples(d.samples, SAMPLES, true, NULL, &rules);
 			struct holder h = held_since_ever(
 				0, 0, 8000 * MB, floor(100. * active / SAMPLES));
 			expect_use(&h, 1, &d, STATES(HOLDER_ACTIVE), STATES(HOLDER_ACTIVE));
@@ -388,7 +388,7 @@ static void test_use_of_samples(void **state)
 	assert_true(d.use.known);
 	assert_true(fabs(d.use.mean_pct - 20) < 1e-9);
 	assert_true(fabs(d.use.active_part - 0.25) < 1e-9);
-	struct use_since none = use_of_samples(NULL, 0, false, &rules);
+	struct use_since none = use_of_samples(NULL, 0, false, NULL, &rules);
 	assert_false(none.known);
 	assert_true(none.mean_pct == 0 && none.active_part == 0);
 }
