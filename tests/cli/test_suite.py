@@ -62,8 +62,8 @@ def test_a_suite_that_breaks_off_has_failed(work):
 
 STEPS = """
 passes, fails = (1, 0, 0, ""), (0, 1, 0, "why\\n")
-steps = [("build, a", None, lambda: fails), ("unit, a", "build, a", lambda: passes), ("build, b", None, lambda: passes),
-         ("unit, b", "build, b", lambda: passes), ("lint", None, lambda: 1 / 0)]
+steps = [("build, a", [], lambda: fails), ("unit, a", ["build, b", "build, a"], lambda: passes),
+         ("build, b", [], lambda: passes), ("unit, b", ["build, b"], lambda: passes), ("lint", [], lambda: 1 / 0)]
 print(*suite.run_steps(steps, sys.argv[1:]))
 """
 
