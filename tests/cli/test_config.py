@@ -296,7 +296,8 @@ def test_sighup_reads_the_configuration_again(tmp_path, background):
     assert recorder_pid(run.db) == pid and len(runs()) == 2
     assert gua("stop", "--db", run.db).returncode == 0
     assert rows(run.db, "SELECT how_ended FROM run") == [("stopped",), ("stopped",)]
-    (begin, end), = rows(run.db, "SELECT min(started_ms), max(last_tick_ms) FROM run")
+    (begin,), = rows(run.db, "SELECT min(first_seen_ms) FROM gpu")  # the first list of processes
+    (end,), = rows(run.db, "SELECT max(last_tick_ms) FROM run")
     (accounted,), = rows(run.db, "SELECT sum(ms) FROM usage_1m")
     assert accounted >= end - begin - 10
 

@@ -834,7 +834,7 @@ def test_the_examples_of_the_manual_and_the_lab_are_scenarios(tmp_path):
 def test_every_word_of_the_language_is_in_the_manual():
     manual = (ROOT / "man" / "gua-scenario.5.scd").read_text()
     words = []
-    for path in (ROOT / "src" / "source" / "sim").glob("scenario_*.c"):
+    for path in (ROOT / "src" / "driver" / "sim").glob("scenario_*.c"):
         source = path.read_text()
         words += re.findall(r'words_take\(w, "([a-z0-9-]+)"\)', source)
         words += re.findall(r'\{ "([a-z-]+)", (?:scenario_)?parse_', source)
