@@ -233,12 +233,11 @@ static int look(
 }
 
 /* Explains why the utilisation of suspect cards is not believed. */
-static void say_suspects(const struct live *l, const struct filter *f)
+static void say_suspects(const struct present *now, const struct filter *f)
 {
-	size_t n = 0;
 	char text[256];
-	const struct present_card *cards = live_cards(l, &n);
-	for (size_t i = 0; i < n; i++) {
+	const struct present_card *cards = now->cards;
+	for (size_t i = 0; i < now->n_cards; i++) {
 		if (cards[i].state != CARD_SUSPECT || !filter_card(f, &cards[i]))
 			continue;
 		present_suspect_text(text, sizeof(text), &cards[i]);
@@ -259,7 +258,7 @@ static int watch(struct live_session *s, const struct frames *frames, struct err
 	end_screen(frames);
 	if (rc == 0 && !frames->json) {
 		cmd_live_note(s, &cmd_stat);
-		say_suspects(s->live, &frames->filter);
+		say_suspects(live_present(s->live), &frames->filter);
 	}
 	str_finish(&out);
 	return rc;

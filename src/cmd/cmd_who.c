@@ -102,7 +102,8 @@ static int run(const struct command *self, int argc, char **argv)
 		cmd_live_open(&session, &v.live, no_metrics, &e))
 		return cmd_fail(self, &e);
 	struct who_question q = { .filter = &filter, .idle_ms = v.idle_ms };
-	if (cmd_live_refresh(&session, &e) || who_find(&who, session.live, &q, &e))
+	if (cmd_live_refresh(&session, &e) ||
+		who_find(&who, live_present(session.live), &q, &e))
 		status = cmd_fail(self, &e);
 	else
 		status = print_holders(self, &who, &q, &v);

@@ -40,8 +40,7 @@ struct search {
 	struct pick_result *result;
 	int64_t yielding_since_us; /* enough cards are left for others since; -1: not */
 	/* One choice. */
-	const struct present_card *cards;
-	size_t n_cards;
+	const struct present *now;
 	struct hold *holds;		   /* by index of the card */
 	struct pick_candidate *candidates; /* cards of the filter, the good ones first */
 	size_t n_candidates, n_good;
@@ -61,38 +60,37 @@ static int look(struct search *s, struct err *e)
 	}
 	if (rc)
 		return rc;
-	s->wish.rules = *live_rules(session->live);
-	s->cards = live_cards(session->live, &s->n_cards);
-	text_copy(r->host, sizeof(r->host), live_hostname(session->live));
-	text_copy(r->note, sizeof(r->note), live_note(session->live));
-	r->time_ms = live_now_ms(session->live);
+	s->now = live_present(session->live);
+	s->wish.rules = s->now->hosts[0].rules;
+	text_copy(r->host, sizeof(r->host), s->now->hosts[0].hostname);
+	text_copy(r->note, sizeof(r->note), s->now->hosts[0].note);
+	r->time_ms = s->now->now_ms;
 	return 0;
 }
 
 static int rank(struct search *s, struct err *e)
 {
-	size_t *indexes = calloc(s->n_cards + 1, sizeof(*indexes));
-	s->holds = calloc(s->n_cards + 1, sizeof(*s->holds));
-	s->candidates = calloc(s->n_cards + 1, sizeof(*s->candidates));
+	size_t *indexes = calloc(s->now->n_cards + 1, sizeof(*indexes));
+	s->holds = calloc(s->now->n_cards + 1, sizeof(*s->holds));
+	s->candidates = calloc(s->now->n_cards + 1, sizeof(*s->candidates));
 	int n = indexes && s->holds && s->candidates
-			? filter_cards(&s->filter, s->cards, s->n_cards, indexes, e)
+			? filter_cards(&s->filter, s->now, indexes, e)
 			: err_memory(e);
 	for (int i = 0; i < n; i++)
-		s->candidates[i].card = &s->cards[indexes[i]];
+		s->candidates[i].card = &s->now->cards[indexes[i]];
 	free(indexes);
 	if (n < 0)
 		return n;
 	s->n_candidates = (size_t)n;
-	for (size_t i = 0; i < s->n_cards; i++)
+	for (size_t i = 0; i < s->now->n_cards; i++)
 		s->holds[i].fd = -1;
-	s->n_good = pick_rank(
-		&s->wish, s->candidates, s->n_candidates, live_now_ms(s->session->live));
+	s->n_good = pick_rank(&s->wish, s->candidates, s->n_candidates, s->now->now_ms);
 	return 0;
 }
 
 static struct hold *hold_of(struct search *s, const struct present_card *card)
 {
-	return &s->holds[card - s->cards];
+	return &s->holds[card - s->now->cards];
 }
 
 /* Reserves a card, if that has not been tried yet. */
@@ -110,14 +108,14 @@ static int reserve(struct search *s, const struct present_card *card, struct err
 /* Marks the cards that an earlier pick would take now, as many as it wants. */
 static int promise_to(struct search *s, struct pick_ticket *t, struct err *e)
 {
-	struct pick_candidate *all = calloc(s->n_cards + 1, sizeof(*all));
+	struct pick_candidate *all = calloc(s->now->n_cards + 1, sizeof(*all));
 	size_t n = 0, promised = 0;
 	int rc = all ? 0 : err_memory(e);
 	t->ask.wish.rules = s->wish.rules;
-	for (size_t i = 0; i < s->n_cards && !rc; i++)
-		if (pick_ask_names(&t->ask, s->cards[i].id.uuid))
-			all[n++].card = &s->cards[i];
-	size_t good = rc ? 0 : pick_rank(&t->ask.wish, all, n, live_now_ms(s->session->live));
+	for (size_t i = 0; i < s->now->n_cards && !rc; i++)
+		if (pick_ask_names(&t->ask, s->now->cards[i].id.uuid))
+			all[n++].card = &s->now->cards[i];
+	size_t good = rc ? 0 : pick_rank(&t->ask.wish, all, n, s->now->now_ms);
 	for (size_t i = 0; i < good && promised < t->ask.wish.n && !rc; i++) {
 		struct hold *h = hold_of(s, all[i].card);
 		rc = reserve(s, all[i].card, e);
@@ -239,7 +237,7 @@ static void join(struct search *s)
 
 static void forget(struct search *s)
 {
-	for (size_t i = 0; i < s->n_cards && s->holds; i++)
+	for (size_t i = 0; i < s->now->n_cards && s->holds; i++)
 		if (s->holds[i].fd >= 0)
 			close(s->holds[i].fd);
 	free(s->holds);
@@ -290,7 +288,7 @@ static void report_wait(struct search *s, bool first, const struct err *e)
 
 static int refuse(struct search *s, struct err *e)
 {
-	const char *note = live_note(s->session->live);
+	const char *note = live_present(s->session->live)->hosts[0].note;
 	pick_result_refuse(s->result, s->wish.n, e);
 	if (s->wish.free_for_ms > 0 && *note) {
 		struct err whole = *e;

@@ -47,7 +47,7 @@ static int count_cards(struct live_values *v, size_t *n, struct err *e)
 	if (rc)
 		return rc;
 	rc = cmd_live_refresh(&s, e);
-	live_cards(s.live, n);
+	*n = live_present(s.live)->n_cards;
 	cmd_live_close(&s);
 	return rc;
 }

@@ -8,6 +8,15 @@ bool present_was_idle(const struct present_process *p)
 	return p->was_idle_since_ms >= 0 && !p->active;
 }
 
+int64_t present_idle_ms(const struct present *all, const struct present_process *p)
+{
+	const struct present_host *host = &all->hosts[all->cards[p->card].host];
+	int64_t until_ms = host->stale ? host->last_tick_ms : all->now_ms;
+	if (!p->holder || p->active || p->idle_since_ms < 0)
+		return -1;
+	return until_ms > p->idle_since_ms ? until_ms - p->idle_since_ms : 0;
+}
+
 void present_suspect_text(char *dst, size_t cap, const struct present_card *card)
 {
 	char label[CARD_LABEL_CAP];

@@ -110,8 +110,25 @@ struct present_account {
 	struct process_account record;
 };
 
+struct present {
+	int64_t now_ms;
+	struct present_host *hosts;
+	size_t n_hosts;
+	struct present_card *cards;
+	size_t n_cards;
+	struct present_board *boards;
+	size_t n_boards;
+	struct present_process *processes; /* by card */
+	size_t n_processes;
+	struct present_account *accounts; /* by card */
+	size_t n_accounts;
+};
+
 /* Whether a process was idle when the last recorder ended, and may still be. */
 bool present_was_idle(const struct present_process *p);
+/* How long a holder has been idle; -1: it computes, is not a holder, or it is not known. Of a
+ * stale host: how long it was at its last tick. */
+int64_t present_idle_ms(const struct present *all, const struct present_process *p);
 /* The sentence for a card that is CARD_SUSPECT: "card 3 reports 100 % use with ...". */
 void present_suspect_text(char *dst, size_t cap, const struct present_card *card);
 

@@ -18,6 +18,7 @@ enum column_kind {
 	COLUMN_LENGTH, /* milliseconds: "3 h 20 min" / seconds */
 	COLUMN_SHARE,  /* 0..1: percent / the share */
 	COLUMN_PCT,    /* 0..100: percent / the number */
+	COLUMN_USE,    /* the same, of a process: percent / the number, one decimal */
 	COLUMN_KIB,    /* KiB: MiB or GiB / bytes */
 	COLUMN_MJ,     /* millijoules: kWh / joules */
 	COLUMN_KWH,    /* kilowatt-hours */

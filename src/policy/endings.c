@@ -198,9 +198,12 @@ static bool needs_looks(const struct ending *a)
 
 static void use_look(struct endings *es)
 {
-	struct fresh_look look = { .first = !es->looked };
-	look.cards = live_cards(es->live, &look.n_cards);
-	look.processes = live_processes(es->live, &look.n_processes);
+	const struct present *now = live_present(es->live);
+	struct fresh_look look = { .cards = now->cards,
+		.n_cards = now->n_cards,
+		.processes = now->processes,
+		.n_processes = now->n_processes,
+		.first = !es->looked };
 	es->looked = true;
 	for (size_t i = 0; i < ENDINGS_MOST; i++) {
 		look.idle_below = (double)es->items[i].plan.idle_below;

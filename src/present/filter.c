@@ -156,11 +156,13 @@ static void pick_all(const struct filter *f, struct card_choice *c)
 	}
 }
 
-int filter_cards(const struct filter *f, const struct present_card *cards, size_t n,
-	size_t *picked, struct err *e)
+int filter_cards(
+	const struct filter *f, const struct present *now, size_t *picked, struct err *e)
 {
 	const struct text_list *ids = &f->values->ids;
-	struct card_choice choice = { .cards = cards, .n = n, .picked = picked };
+	struct card_choice choice = {
+		.cards = now->cards, .n = now->n_cards, .picked = picked
+	};
 	char word[TEXT_LIST_WORD_CAP];
 	if (ids->n == 0)
 		pick_all(f, &choice);
@@ -207,11 +209,11 @@ bool filter_has_process(const struct filter *f)
 	return f->values->users.n || f->values->pids.n || f->min_mem_bytes >= 0;
 }
 
-bool filter_on_card(const struct filter *f, const struct present_card *card,
-	const struct present_process *all)
+bool filter_on_card(const struct filter *f, const struct present *now, size_t card)
 {
+	const struct present_card *c = &now->cards[card];
 	bool passes = !filter_has_process(f);
-	for (size_t k = 0; k < card->n_processes && !passes; k++)
-		passes = filter_process(f, &all[card->first_process + k]);
+	for (size_t k = 0; k < c->n_processes && !passes; k++)
+		passes = filter_process(f, &now->processes[c->first_process + k]);
 	return passes;
 }

@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 #include "base/options.h"
-#include "present/live.h"
+#include "model/present.h"
 
 /* The values of the options; zero-initialise. */
 struct filter_values {
@@ -59,8 +59,8 @@ int filter_init(struct filter *f, const struct filter_values *v, struct err *e);
 
 /* Fills `picked` (with room for all cards) with the cards that match: in the order of --id if
  * it was given, else by index. Returns how many, or ERR_NOTHING if an --id matches no card. */
-int filter_cards(const struct filter *f, const struct present_card *cards, size_t n,
-	size_t *picked, struct err *e);
+int filter_cards(
+	const struct filter *f, const struct present *now, size_t *picked, struct err *e);
 /* Whether a card matches --id and --state. */
 bool filter_card(const struct filter *f, const struct present_card *card);
 /* Whether a process matches --user, --pid, --min-mem and --compute. */
@@ -68,8 +68,7 @@ bool filter_process(const struct filter *f, const struct present_process *p);
 /* Whether --user, --pid or --min-mem was given. */
 bool filter_has_process(const struct filter *f);
 /* Whether a card matches these three: it has a process that matches, or none of them was given.
- * `all` are the processes of live_processes(). */
-bool filter_on_card(const struct filter *f, const struct present_card *card,
-	const struct present_process *all);
+ */
+bool filter_on_card(const struct filter *f, const struct present *now, size_t card);
 
 #endif

@@ -48,7 +48,26 @@ static void name_host(struct live *l)
 	text_copy(raw, sizeof(raw), l->source->hostname);
 	if (!raw[0] && gethostname(raw, sizeof(raw) - 1) != 0)
 		text_copy(raw, sizeof(raw), "localhost");
-	text_escape(l->hostname, sizeof(l->hostname), raw, strlen(raw));
+	text_escape(l->host.hostname, sizeof(l->host.hostname), raw, strlen(raw));
+}
+
+/* Makes what is known the present. */
+static void publish(struct live *l)
+{
+	l->host.rules = l->rules;
+	l->host.last_tick_ms = -1;
+	l->host.recorded_until_ms = past_ended_ms(&l->past);
+	text_copy(l->host.note, sizeof(l->host.note), l->past.note);
+	l->present = (struct present){ .now_ms = l->now_ms,
+		.hosts = &l->host,
+		.n_hosts = 1,
+		.cards = l->cards,
+		.n_cards = l->n_cards,
+		.boards = l->boards,
+		.n_boards = l->n_boards,
+		.processes = l->now.items,
+		.n_processes = l->now.n };
+	live_publish_accounts(l);
 }
 
 /* Opens what describes processes. Its own process starts here, so that it is ready when the
@@ -73,6 +92,7 @@ int live_open(struct live **out, const struct live_options *o, struct err *e)
 		return err_memory(e);
 	struct moment opened = clock_now(o->source.clock);
 	l->clock = o->source.clock;
+	l->present = (struct present){ .hosts = &l->host, .n_hosts = 1 };
 	l->rules = l->usual_rules = o->rules;
 	l->past.db = o->db;
 	l->past.named = o->db_named;
@@ -94,6 +114,7 @@ int live_open(struct live **out, const struct live_options *o, struct err *e)
 	if (rc)
 		return rc;
 	name_host(l);
+	publish(l);
 	return 0;
 }
 
@@ -214,7 +235,7 @@ int live_digest(struct live *l, struct err *e)
 		return rc;
 	/* Take the driver's answer, */
 	follow_clock(l);
-	text_copy(l->driver, sizeof(l->driver), l->source->driver_version);
+	text_copy(l->host.driver, sizeof(l->host.driver), l->source->driver_version);
 	take_util(l);
 	live_finish_boards(l);
 	live_list_processes(l);
@@ -227,60 +248,18 @@ int live_digest(struct live *l, struct err *e)
 	/* and judge by both. */
 	live_judge(l);
 	l->past.came = false;
+	publish(l);
 	return 0;
 }
 
-const struct present_card *live_cards(const struct live *l, size_t *n)
+const struct present *live_present(const struct live *l)
 {
-	*n = l->n_cards;
-	return l->cards;
-}
-
-const struct present_process *live_processes(const struct live *l, size_t *n)
-{
-	*n = l->now.n;
-	return l->now.items;
-}
-
-const struct present_board *live_boards(const struct live *l, size_t *n)
-{
-	*n = l->n_boards;
-	return l->boards;
-}
-
-int64_t live_now_ms(const struct live *l)
-{
-	return l->now_ms;
-}
-
-const struct rules *live_rules(const struct live *l)
-{
-	return &l->rules;
-}
-
-const char *live_driver(const struct live *l)
-{
-	return l->driver;
-}
-
-const char *live_hostname(const struct live *l)
-{
-	return l->hostname;
+	return &l->present;
 }
 
 struct reader *live_reader(struct live *l)
 {
 	return l->reader;
-}
-
-int64_t live_recorded_until(const struct live *l)
-{
-	return past_ended_ms(&l->past);
-}
-
-const char *live_note(const struct live *l)
-{
-	return l->past.note;
 }
 
 void live_recent_cards(const struct live *l, size_t first, const struct recent_minutes *minutes)

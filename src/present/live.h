@@ -36,7 +36,7 @@ struct reader;
 extern const unsigned char live_usual_metrics[METRIC_COUNT];
 
 /* Opens the source and, if there is one, the store. A store that cannot be read is not a
- * failure: live_note() then says why. Close *l even if this fails. */
+ * failure: the note of the host then says why. Close *l even if this fails. */
 int live_open(struct live **l, const struct live_options *o, struct err *e);
 /* Closes the driver, whatever it is doing, if the source has a host (source_host.h). */
 void live_close(struct live *l);
@@ -59,17 +59,14 @@ int64_t live_silent_ms(struct live *l);
 /* For poll(2): readable when an answer can be taken; -1: not available. */
 int live_fd(struct live *l);
 
-/* Reads the CPU time and memory of a process (an index into live_processes()), unless they were
+/* Reads the CPU time and memory of a process (an index into the present), unless they were
  * read less than `every_us` ago. rss_bytes is then current, and cpu_pct is the use since the
  * previous reading. A refresh does not read them. */
 void live_measure(struct live *l, size_t process, int64_t every_us);
 void live_measure_all(struct live *l, int64_t every_us);
 
-/* Valid until the next refresh. */
-const struct present_card *live_cards(const struct live *l, size_t *n);
-const struct present_process *live_processes(const struct live *l, size_t *n); /* by card */
-const struct present_board *live_boards(const struct live *l, size_t *n);
-const struct present_account *live_accounts(const struct live *l, size_t *n); /* by card */
+/* What was read last; valid until the next refresh, and its accounts until the next request. */
+const struct present *live_present(const struct live *l);
 /* Appends the arguments of a process, NUL-terminated one after the other, safe to show; nothing
  * when they cannot be read. They may hold secrets: root and the process's own user get all,
  * others the words of the command as it is stored. */
@@ -81,15 +78,7 @@ void live_recent_cards(
 /* Sets the use of a card by one process. False: the store does not know the process. */
 bool live_recent_process(const struct live *l, size_t card, const struct process_id *id,
 	const struct recent_minutes *minutes);
-int64_t live_now_ms(const struct live *l);
-/* The thresholds of active and held: the store's newest recorder's, else the options'. */
-const struct rules *live_rules(const struct live *l);
-const char *live_driver(const struct live *l);
-const char *live_hostname(const struct live *l);
-const char *live_note(const struct live *l); /* "" or why the past is not known */
 /* The reader of this view, for other processes; the caller must not close it. */
 struct reader *live_reader(struct live *l);
-/* When the last recorder last wrote; -1: a recorder is running, or there was none. */
-int64_t live_recorded_until(const struct live *l);
 
 #endif

@@ -276,6 +276,7 @@ void live_ask(struct live *l)
 		return;
 	a->question->scan = l->failed;
 	a->asked_us = clock_now(l->clock).boot_us;
+	l->present.n_accounts = 0; /* the thread changes them */
 	a->asked = worker_begin(a->worker, JOB_OWN);
 }
 
@@ -344,12 +345,11 @@ int live_take(struct live *l, int64_t wait_ms, struct err *e)
 	return rc;
 }
 
-/* The driver's thread changes them only while a request is pending. */
-const struct present_account *live_accounts(const struct live *l, size_t *n)
+void live_publish_accounts(struct live *l)
 {
 	const struct live_question *q = l->asking->question;
-	*n = l->asking->asked ? 0 : q->n_accounts;
-	return q->accounts;
+	l->present.accounts = q->accounts;
+	l->present.n_accounts = l->asking->asked ? 0 : q->n_accounts;
 }
 
 int64_t live_late_ms(const struct live *l)

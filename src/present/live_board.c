@@ -53,6 +53,8 @@ static void finish_card(struct live *l, size_t i)
 		memcpy(c->values, b->values, sizeof(c->values));
 		memcpy(c->texts, b->texts, sizeof(c->texts));
 	}
+	c->host = 0;
+	c->last_seen_ms = -1;
 	c->id = r->id;
 	text_copy(c->source, sizeof(c->source), r->source);
 	c->status = r->status;

@@ -16,7 +16,6 @@ struct live {
 	struct live_asking *asking; /* the driver's thread: see live_ask.c */
 	struct source
 		*source; /* owned by the thread; read it only while no request is pending */
-	char driver[VERSION_CAP];
 	struct reader *reader; /* NULL: the source describes processes */
 	struct lives lives;
 	struct past past;
@@ -34,7 +33,8 @@ struct live {
 	struct clock_watch clock_watch;
 	bool failed; /* the last answer was an error, or dropped: look for the driver again */
 	bool refreshed; /* at least one refresh has succeeded */
-	char hostname[128];
+	struct present_host host;
+	struct present present; /* what was published: see live_present() */
 };
 
 /* live_ask.c: opens and closes the driver, as live_open() and live_close() describe. Opening
@@ -42,6 +42,8 @@ struct live {
 int live_open_driver(struct live *l, const struct live_options *o, struct err *e);
 int live_await_driver(struct live *l, struct err *e);
 void live_close_driver(struct live *l);
+/* Adds the records of accounting mode to the present, if no request is pending. */
+void live_publish_accounts(struct live *l);
 
 /* live.c: turns the driver's answer into what the views show. */
 int live_digest(struct live *l, struct err *e);

@@ -20,6 +20,7 @@ static const struct machine_form {
 	[COLUMN_LENGTH] = { 1e-3, 3 },
 	[COLUMN_SHARE] = { 1, 6 },
 	[COLUMN_PCT] = { 1, 3 },
+	[COLUMN_USE] = { 1, 1 },
 	[COLUMN_KIB] = { 1024, 0 },
 	[COLUMN_MJ] = { 1e-3, 3 },
 	[COLUMN_KWH] = { 1, 6 },

@@ -137,7 +137,7 @@ void text_cell(char *dst, size_t cap, const struct column *column, const struct 
 		duration_text(dst, cap, (int64_t)x);
 	else if (column->kind == COLUMN_SHARE)
 		snprintf(dst, cap, "%.1f%%", 100 * x);
-	else if (column->kind == COLUMN_PCT)
+	else if (column->kind == COLUMN_PCT || column->kind == COLUMN_USE)
 		snprintf(dst, cap, "%.1f%%", x);
 	else if (column->kind == COLUMN_KIB)
 		show_size(dst, cap, x);

@@ -5,7 +5,8 @@
 
 #include "model/card_name.h"
 #include "model/table.h"
-#include "present/board.h"
+#include "present/holders.h"
+#include "present/present_store.h"
 #include "render/json.h"
 #include "render/rows.h"
 #include "serve/api.h"
@@ -15,13 +16,13 @@
 /* How long a request waits for a locked store. */
 enum { WAIT_MS = 2000 };
 
-/* Reads the boards of all stores; false: the answer says why that failed. */
-static bool read_board(const struct request *q, struct answer *a, struct board *b)
+/* Reads the present of all stores; false: the answer says why that failed. */
+static bool read_present(const struct request *q, struct answer *a, struct present *now)
 {
 	struct err e = { 0 };
 	int rc = 0;
 	for (size_t i = 0; i < q->world->stores->n && rc == 0; i++)
-		rc = board_add(b, q->world->stores->paths[i], q->now_ms, WAIT_MS, &e);
+		rc = present_store_add(now, q->world->stores->paths[i], q->now_ms, WAIT_MS, &e);
 	if (rc)
 		answer_err(a, q, &e);
 	return rc == 0;
@@ -45,116 +46,7 @@ static void add_card_id(struct json *j, const struct card_id *id)
 	json_text(j, "uuid", id->uuid);
 }
 
-/* A holder, with the members that it has in documents of the command `gua who`. Moments are -1,
- * texts NULL where they are not known. */
-struct holder_line {
-	const char *host, *user, *uuid, *state, *context, *texts[PROCESS_TEXTS];
-	int64_t uid, pid, card, mig_index;
-	double mem_kib, active, sm_pct, idle_ms, idle_longer, was_idle_longer;
-	int64_t idle_since_ms, was_idle_since_ms, last_active_ms, held_since_ms, started_ms;
-};
-
-#define OF(member) .of = offsetof(struct holder_line, member)
-#define TEXT(name, member)                                                                     \
-	{                                                                                      \
-		.key = name, .kind = COLUMN_TEXT, .get = get_string, OF(member)                \
-	}
-#define WHOLE(name, what, member)                                                              \
-	{                                                                                      \
-		.key = name, .kind = COLUMN_##what, .get = get_known, OF(member)               \
-	}
-#define NUMBER(name, what, member)                                                             \
-	{                                                                                      \
-		.key = name, .kind = COLUMN_##what, .get = get_double, OF(member)              \
-	}
-static const struct column holder_columns[] = {
-	TEXT("host", host),
-	TEXT("user", user),
-	WHOLE("uid", COUNT, uid),
-	WHOLE("pid", COUNT, pid),
-	WHOLE("card", COUNT, card),
-	WHOLE("mig_index", COUNT, mig_index),
-	TEXT("uuid", uuid),
-	TEXT("card_state", state),
-	NUMBER("mem_bytes", KIB, mem_kib),
-	TEXT("context", context),
-	NUMBER("active", BOOL, active),
-	NUMBER("sm_pct", PCT, sm_pct),
-	WHOLE("idle_since", MOMENT, idle_since_ms),
-	NUMBER("idle_seconds", MS, idle_ms),
-	NUMBER("idle_is_lower_bound", BOOL, idle_longer),
-	WHOLE("was_idle_since", MOMENT, was_idle_since_ms),
-	NUMBER("was_idle_is_lower_bound", BOOL, was_idle_longer),
-	WHOLE("last_active", MOMENT, last_active_ms),
-	WHOLE("held_since", MOMENT, held_since_ms),
-	WHOLE("started", MOMENT, started_ms),
-	TEXT("command", texts[PROCESS_COMMAND]),
-	TEXT("notebook", texts[PROCESS_NOTEBOOK]),
-	TEXT("notebook_path", texts[PROCESS_NOTEBOOK_PATH]),
-	TEXT("job", texts[PROCESS_JOB]),
-	TEXT("job_name", texts[PROCESS_JOB_NAME]),
-	TEXT("account", texts[PROCESS_ACCOUNT]),
-	TEXT("container", texts[PROCESS_CONTAINER]),
-	TEXT("pod", texts[PROCESS_POD]),
-	TEXT("unit", texts[PROCESS_UNIT]),
-	TEXT("login", texts[PROCESS_LOGIN]),
-	TEXT("session", texts[PROCESS_SESSION]),
-	TEXT("parents", texts[PROCESS_PARENTS]),
-	TEXT("python_env", texts[PROCESS_PYTHON_ENV]),
-	TEXT("tag", texts[PROCESS_TAG]),
-};
-#undef OF
-
-static const char *text_or_null(const char *text)
-{
-	return text && *text ? text : NULL;
-}
-
-/* What a recorder that is silent saw last is what was: nobody knows what is. */
-static void take_idle(
-	struct holder_line *line, const struct board_holder *h, bool stale, int64_t now_ms)
-{
-	line->active = h->active ? 1 : h->idle_since_ms >= 0 ? 0 : NAN;
-	line->idle_since_ms = line->was_idle_since_ms = -1;
-	line->idle_ms = NAN;
-	if (h->active || h->idle_since_ms < 0)
-		return;
-	if (stale) {
-		line->was_idle_since_ms = h->idle_since_ms;
-		line->was_idle_longer = h->idle_longer;
-		return;
-	}
-	line->idle_since_ms = h->idle_since_ms;
-	line->idle_ms = (double)(now_ms - h->idle_since_ms);
-	line->idle_longer = h->idle_longer;
-}
-
-static void add_holder(
-	struct table *t, const struct board *b, const struct board_holder *h, int64_t now_ms)
-{
-	const struct board_card *c = &b->cards[h->card];
-	const struct board_host *host = &b->hosts[c->host];
-	struct holder_line line = { .host = host->hostname,
-		.user = h->user,
-		.uid = h->uid,
-		.pid = h->pid,
-		.card = c->id.index,
-		.mig_index = c->id.mig_index,
-		.uuid = c->id.uuid,
-		.state = card_state_names[c->state],
-		.mem_kib = h->mem_bytes < 0 ? NAN : (double)h->mem_bytes / 1024,
-		.context = text_or_null(context_texts[h->context]),
-		.sm_pct = NAN, /* the store has the use of a card only */
-		.last_active_ms = h->last_active_ms,
-		.held_since_ms = h->since_ms,
-		.started_ms = h->started_ms };
-	for (size_t i = 0; i < PROCESS_TEXTS; i++)
-		line.texts[i] = text_or_null(h->texts[i]);
-	take_idle(&line, h, host->stale, now_ms);
-	table_add(t, &line);
-}
-
-static void add_host(struct json *j, const struct board_host *h)
+static void add_host(struct json *j, const struct present_host *h)
 {
 	json_open(j, NULL, '{');
 	json_text(j, "host", h->hostname);
@@ -167,24 +59,24 @@ static void add_host(struct json *j, const struct board_host *h)
 	json_close(j, '}');
 }
 
-static void add_card(struct json *j, const struct board *b, const struct board_card *c)
+static void add_card(struct json *j, const struct present *now, const struct present_card *c)
 {
 	json_open(j, NULL, '{');
-	json_text(j, "host", b->hosts[c->host].hostname);
+	json_text(j, "host", now->hosts[c->host].hostname);
 	add_card_id(j, &c->id);
 	json_text(j, "name", c->id.name);
 	add_label(j, "pci", c->id.pci);
-	json_text(j, "status", c->status);
+	json_text(j, "status", card_status_names[c->status]);
 	json_moment(j, "last_seen", c->last_seen_ms);
 	json_text(j, "state", card_state_names[c->state]);
 	json_moment(j, "state_since", c->state_since_ms);
 	json_bool(j, "state_since_is_lower_bound", c->state_longer);
-	json_number(j, "util_pct", c->now.util_pct, 1);
-	json_number(j, "power_w", c->now.power_w, 1);
-	json_number(j, "temperature_c", c->now.temperature_c, 0);
-	add_known(j, "mem_used_bytes", c->now.mem_used_bytes);
+	json_number(j, "util_pct", c->values[METRIC_UTILIZATION_GPU], 1);
+	json_number(j, "power_w", c->values[METRIC_POWER_DRAW], 1);
+	json_number(j, "temperature_c", c->values[METRIC_TEMPERATURE_GPU], 0);
+	json_number(j, "mem_used_bytes", c->values[METRIC_MEMORY_USED], 0);
 	add_known(j, "mem_total_bytes", c->id.mem_total_bytes);
-	json_number(j, "holders", (double)c->n_holders, 0);
+	json_number(j, "holders", (double)c->n_processes, 0);
 	json_close(j, '}');
 }
 
@@ -212,34 +104,38 @@ static bool names_card(const char *word, const void *card)
 	return card_is_named(word, card);
 }
 
-static bool is_wanted(const struct who_params *p, const struct board *b,
-	const struct board_holder *h, int64_t now_ms)
+static bool is_wanted(
+	const struct who_params *p, const struct present *now, const struct present_process *h)
 {
-	const struct card_id *id = &b->cards[h->card].id;
-	if (p->users.n && !text_list_any(&p->users, is_name, h->user))
+	const struct card_id *id = &now->cards[h->card].id;
+	if (p->users.n && !text_list_any(&p->users, is_name, h->id.user))
 		return false;
 	if (p->cards.n && !text_list_any(&p->cards, names_card, id))
 		return false;
-	return p->idle_ms < 0 ||
-	       (!h->active && h->idle_since_ms >= 0 && now_ms - h->idle_since_ms >= p->idle_ms);
+	return p->idle_ms < 0 || (!h->active && h->idle_since_ms >= 0 &&
+					 now->now_ms - h->idle_since_ms >= p->idle_ms);
 }
 
-/* The holders that are wanted. Call table_finish(). */
-static struct table list_holders(
-	const struct board *b, const struct who_params *p, const struct request *q)
+/* The holders that are wanted; `columns` must outlive the table. Call table_finish(). */
+static struct table list_holders(const struct present *now, const struct who_params *p,
+	struct column columns[HOLDER_COLUMNS_MAX])
 {
-	struct table t = { .columns = holder_columns,
-		.n_columns = sizeof(holder_columns) / sizeof(holder_columns[0]) };
-	for (size_t i = 0; i < b->n_holders; i++)
-		if (is_wanted(p, b, &b->holders[i], q->now_ms))
-			add_holder(&t, b, &b->holders[i], q->now_ms);
+	struct table t = { .columns = columns,
+		.n_columns = holders_data_columns(columns, true) };
+	struct holder_row row;
+	for (size_t i = 0; i < now->n_processes; i++) {
+		if (!is_wanted(p, now, &now->processes[i]))
+			continue;
+		holders_row(&row, now, &now->processes[i]);
+		table_add(&t, &row);
+	}
 	return t;
 }
 
-static void add_holders(struct json *j, const struct board *b, const struct who_params *p,
-	const struct request *q)
+static void add_holders(struct json *j, const struct present *now, const struct who_params *p)
 {
-	struct table t = list_holders(b, p, q);
+	struct column columns[HOLDER_COLUMNS_MAX];
+	struct table t = list_holders(now, p, columns);
 	json_table(j, "holders", &t);
 	table_finish(&t);
 }
@@ -247,32 +143,32 @@ static void add_holders(struct json *j, const struct board *b, const struct who_
 void api_now(const struct request *q, struct answer *a)
 {
 	const struct who_params all = { .idle_ms = -1 };
-	struct board b = { 0 };
+	struct present now = { 0 };
 	struct json j = { .out = &a->body, .lines = 2 };
-	if (read_board(q, a, &b)) {
+	if (read_present(q, a, &now)) {
 		json_open(&j, NULL, '{');
 		json_text(&j, "schema", "gua-now-1");
 		json_moment(&j, "time", q->now_ms);
 		json_open(&j, "hosts", '[');
-		for (size_t i = 0; i < b.n_hosts; i++)
-			add_host(&j, &b.hosts[i]);
+		for (size_t i = 0; i < now.n_hosts; i++)
+			add_host(&j, &now.hosts[i]);
 		json_close(&j, ']');
 		json_open(&j, "cards", '[');
-		for (size_t i = 0; i < b.n_cards; i++)
-			add_card(&j, &b, &b.cards[i]);
+		for (size_t i = 0; i < now.n_cards; i++)
+			add_card(&j, &now, &now.cards[i]);
 		json_close(&j, ']');
-		add_holders(&j, &b, &all, q);
+		add_holders(&j, &now, &all);
 		json_close(&j, '}');
 	}
-	board_finish(&b);
+	present_store_finish(&now);
 }
 
 /* Why the holders are not those of the present; NULL: they are. */
-static const char *note_of(const struct board *b)
+static const char *note_of(const struct present *now)
 {
-	for (size_t i = 0; i < b->n_hosts; i++)
-		if (b->hosts[i].stale)
-			return b->hosts[i].any_run
+	for (size_t i = 0; i < now->n_hosts; i++)
+		if (now->hosts[i].stale)
+			return now->hosts[i].any_run
 				       ? "the recorder does not run: these were the holders at "
 					 "its last tick"
 				       : "nothing has been recorded yet";
@@ -282,36 +178,38 @@ static const char *note_of(const struct board *b)
 void api_who(const struct request *q, struct answer *a)
 {
 	struct who_params p = { .idle_ms = -1 };
-	struct board b = { 0 };
+	struct present now = { 0 };
 	struct json j = { .out = &a->body, .lines = 2 };
 	struct err e = { 0 };
 	if (params_read(q, who_rows, &p, &e) != 0)
 		answer_err(a, q, &e);
-	else if (read_board(q, a, &b)) {
+	else if (read_present(q, a, &now)) {
 		json_open(&j, NULL, '{');
 		json_text(&j, "schema", "gua-who-1");
-		json_text(&j, "host", b.n_hosts == 1 ? b.hosts[0].hostname : NULL);
+		json_text(&j, "host", now.n_hosts == 1 ? now.hosts[0].hostname : NULL);
 		json_moment(&j, "time", q->now_ms);
-		json_text(&j, "note", note_of(&b));
+		json_text(&j, "note", note_of(&now));
 		json_moment(&j, "recorded_until",
-			b.n_hosts == 1 && b.hosts[0].stale ? b.hosts[0].last_tick_ms : -1);
-		add_holders(&j, &b, &p, q);
+			now.n_hosts == 1 && now.hosts[0].stale ? now.hosts[0].last_tick_ms
+							       : -1);
+		add_holders(&j, &now, &p);
 		json_close(&j, '}');
 	}
-	board_finish(&b);
+	present_store_finish(&now);
 }
 
 void api_who_csv(const struct request *q, struct answer *a)
 {
 	struct who_params p = { .idle_ms = -1 };
-	struct board b = { 0 };
+	struct present now = { 0 };
 	struct err e = { 0 };
 	if (params_read(q, who_rows, &p, &e) != 0)
 		answer_err(a, q, &e);
-	else if (read_board(q, a, &b)) {
-		struct table t = list_holders(&b, &p, q);
+	else if (read_present(q, a, &now)) {
+		struct column columns[HOLDER_COLUMNS_MAX];
+		struct table t = list_holders(&now, &p, columns);
 		rows_table(&a->body, &t);
 		table_finish(&t);
 	}
-	board_finish(&b);
+	present_store_finish(&now);
 }

@@ -23,8 +23,8 @@ void page_audit(const struct request *q, struct answer *a)
 			.path = "/audit" });
 }
 
-/* The card with this UUID on the board; NULL: it is not there now. */
-static const struct board_card *find_card(const struct board *b, const char *uuid)
+/* The card with this UUID ; NULL: it is not there now. */
+static const struct present_card *find_card(const struct present *b, const char *uuid)
 {
 	for (size_t i = 0; i < b->n_cards; i++)
 		if (strcmp(b->cards[i].id.uuid, uuid) == 0)
@@ -35,17 +35,18 @@ static const struct board_card *find_card(const struct board *b, const char *uui
 /* "GPU 2 of lab (A100-SXM4-80GB)", or the UUID of a card that is not there now. */
 static void name_card(char *dst, size_t cap, const struct request *q, const char *uuid)
 {
-	struct board b = { 0 };
+	struct present b = { 0 };
 	struct err e = { 0 };
 	char label[CARD_LABEL_CAP];
 	snprintf(dst, cap, "%s", uuid);
-	const struct board_card *c = part_board(&b, q, &e) == 0 ? find_card(&b, uuid) : NULL;
+	const struct present_card *c =
+		part_present(&b, q, &e) == 0 ? find_card(&b, uuid) : NULL;
 	if (c) {
 		card_label(label, sizeof(label), &c->id);
 		snprintf(dst, cap, "GPU %s of %s (%s)", label, b.hosts[c->host].hostname,
 			card_short_name(c->id.name));
 	}
-	board_finish(&b);
+	present_store_finish(&b);
 }
 
 void page_card(const struct request *q, struct answer *a)

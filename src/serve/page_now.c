@@ -18,11 +18,11 @@
 struct view {
 	struct str *out;
 	const struct request *q;
-	const struct board *b;
+	const struct present *b;
 };
 
 /* "for 3 h 20 min", "for > 2 d": at least, as far as was recorded. */
-static void add_since(const struct view *v, const struct board_card *c)
+static void add_since(const struct view *v, const struct present_card *c)
 {
 	char text[40];
 	int64_t ms = part_idle_ms(v->q, &v->b->hosts[c->host], c->state_since_ms);
@@ -42,9 +42,9 @@ static const char *const state_words[CARD_SHOWN_STATES] = {
 	[CARD_SUSPECT] = "not plausible",
 };
 
-static bool is_ok(const struct board_card *c)
+static bool is_ok(const struct present_card *c)
 {
-	return strcmp(c->status, "ok") == 0;
+	return c->status == CARD_STATUS_OK;
 }
 
 /* "6 GPUs: 2 active, 1 idle-held, 3 truly-idle." */
@@ -67,19 +67,18 @@ static void add_summary(const struct view *v)
 }
 
 /* What is used of the memory: in words, and as a bar. */
-static void add_memory(const struct view *v, const struct board_card *c)
+static void add_memory(const struct view *v, const struct present_card *c)
 {
 	char used[SIZE_TEXT_CAP], total[SIZE_TEXT_CAP];
-	size_text(used, (double)c->now.mem_used_bytes);
+	double used_bytes = c->values[METRIC_MEMORY_USED];
+	size_text(used, used_bytes);
 	size_text(total, (double)c->id.mem_total_bytes);
 	str_addf(v->out,
 		"<div class=\"memory\"><dt class=\"hidden\">memory</dt><dd>%s <span "
 		"class=\"dim\">of %s</span>",
 		used, total);
-	if (c->now.mem_used_bytes >= 0 && c->id.mem_total_bytes > 0)
-		part_gauge(v->out,
-			(double)c->now.mem_used_bytes / (double)c->id.mem_total_bytes,
-			"memory");
+	if (used_bytes >= 0 && c->id.mem_total_bytes > 0)
+		part_gauge(v->out, used_bytes / (double)c->id.mem_total_bytes, "memory");
 	str_add(v->out, "</dd></div>\n");
 }
 
@@ -93,18 +92,18 @@ static void add_reading(const struct view *v, const char *name, double value, co
 }
 
 /* Who holds the card: the one that has been idle for longest, and how many more. */
-static void add_holder_line(const struct view *v, const struct board_card *c)
+static void add_holder_line(const struct view *v, const struct present_card *c)
 {
-	if (!c->n_holders) {
+	if (!c->n_processes) {
 		str_addf(v->out, "<p class=\"who dim\">%s</p>\n",
 			part_knows_holders(v->b, c->host) ? "nobody holds it"
 							  : "holders are not known");
 		return;
 	}
-	const struct board_holder *h = &v->b->holders[c->first_holder];
-	const char *label = holder_label(h), *slash = strrchr(label, '/');
+	const struct present_process *h = &v->b->processes[c->first_process];
+	const char *label = process_label_of(&h->id), *slash = strrchr(label, '/');
 	str_add(v->out, "<p class=\"who\">");
-	part_user(v->out, h->user);
+	part_user(v->out, h->id.user);
 	if (*label) {
 		str_add(v->out, " <span class=\"dim\" title=\"");
 		html_text(v->out, label);
@@ -112,12 +111,13 @@ static void add_holder_line(const struct view *v, const struct board_card *c)
 		html_text(v->out, slash && slash[1] ? slash + 1 : label);
 		str_add(v->out, "</span>");
 	}
-	if (c->n_holders > 1)
-		str_addf(v->out, " <span class=\"dim\">and %zu more</span>", c->n_holders - 1);
+	if (c->n_processes > 1)
+		str_addf(
+			v->out, " <span class=\"dim\">and %zu more</span>", c->n_processes - 1);
 	str_add(v->out, "</p>\n");
 }
 
-static void add_tile(const struct view *v, const struct board_card *c)
+static void add_tile(const struct view *v, const struct present_card *c)
 {
 	char label[CARD_LABEL_CAP];
 	const char *state = card_state_names[c->state];
@@ -135,15 +135,15 @@ static void add_tile(const struct view *v, const struct board_card *c)
 			v->b->hosts[c->host].stale ? "was " : "", state_words[c->state]);
 		add_since(v, c);
 	} else {
-		str_addf(v->out, "<strong>%s</strong>", c->status);
+		str_addf(v->out, "<strong>%s</strong>", card_status_names[c->status]);
 	}
 	str_add(v->out, "</p>\n");
 	add_holder_line(v, c);
 	str_add(v->out, "<dl class=\"facts\">\n");
 	add_memory(v, c);
-	add_reading(v, "use", c->now.util_pct, "%");
-	add_reading(v, "power", c->now.power_w, "W");
-	add_reading(v, "temperature", c->now.temperature_c, "°C");
+	add_reading(v, "use", c->values[METRIC_UTILIZATION_GPU], "%");
+	add_reading(v, "power", c->values[METRIC_POWER_DRAW], "W");
+	add_reading(v, "temperature", c->values[METRIC_TEMPERATURE_GPU], "°C");
 	str_add(v->out, "</dl>\n</li>\n");
 }
 
@@ -181,12 +181,12 @@ static void add_warnings(const struct view *v)
 
 void page_now(const struct request *q, struct answer *a)
 {
-	struct board b = { 0 };
+	struct present b = { 0 };
 	struct err e = { 0 };
 	char title[160] = "Now";
-	if (part_board(&b, q, &e) != 0) {
+	if (part_present(&b, q, &e) != 0) {
 		answer_err(a, q, &e);
-		board_finish(&b);
+		present_store_finish(&b);
 		return;
 	}
 	if (b.n_hosts == 1 && *b.hosts[0].hostname)
@@ -200,7 +200,7 @@ void page_now(const struct request *q, struct answer *a)
 			.paper = part_param(q, "print") != NULL });
 	str_add(&a->body, "<div id=\"live\">\n");
 	add_warnings(&v);
-	part_board_age(&a->body, q, &b, true);
+	part_present_age(&a->body, q, &b, true);
 	if (b.n_cards) {
 		add_summary(&v);
 		add_tiles(&v);
@@ -208,5 +208,5 @@ void page_now(const struct request *q, struct answer *a)
 	}
 	str_add(&a->body, "</div>\n");
 	page_end(&a->body);
-	board_finish(&b);
+	present_store_finish(&b);
 }

@@ -1,4 +1,4 @@
-/* Writes bars, signs, links, and what is said about the age of a board. */
+/* Writes bars, signs, links, and what is said about the age of the present. */
 #include "serve/page_parts.h"
 
 #include <stdio.h>
@@ -103,12 +103,12 @@ const char *part_param(const struct request *q, const char *name)
 	return value && *value ? value : NULL;
 }
 
-int part_board(struct board *b, const struct request *q, struct err *e)
+int part_present(struct present *b, const struct request *q, struct err *e)
 {
 	const struct store_list *stores = q->world->stores;
 	int rc = 0;
 	for (size_t i = 0; i < stores->n && rc == 0; i++)
-		rc = board_add(b, stores->paths[i], q->now_ms, WAIT_MS, e);
+		rc = present_store_add(b, stores->paths[i], q->now_ms, WAIT_MS, e);
 	return rc;
 }
 
@@ -122,7 +122,7 @@ static void ago_text(char dst[64], int64_t ms)
 
 /* A sentence about a recorder that is silent. */
 static void say_silence(
-	char *dst, size_t cap, const struct request *q, const struct board_host *h)
+	char *dst, size_t cap, const struct request *q, const struct present_host *h)
 {
 	char moment[48], ago[64];
 	moment_text(moment, sizeof(moment), h->last_tick_ms, q->world->utc);
@@ -141,7 +141,7 @@ static void say_silence(
 			h->hostname, ago, moment);
 }
 
-static void add_age(struct str *out, const struct request *q, const struct board_host *h)
+static void add_age(struct str *out, const struct request *q, const struct present_host *h)
 {
 	char ago[64], moment[48], interval[40];
 	ago_text(ago, q->now_ms - h->last_tick_ms);
@@ -155,21 +155,22 @@ static void add_age(struct str *out, const struct request *q, const struct board
 		interval);
 }
 
-int64_t part_idle_ms(const struct request *q, const struct board_host *h, int64_t since_ms)
+int64_t part_idle_ms(const struct request *q, const struct present_host *h, int64_t since_ms)
 {
 	int64_t until_ms = h->stale ? h->last_tick_ms : q->now_ms;
 	return until_ms > since_ms ? until_ms - since_ms : 0;
 }
 
-bool part_knows_holders(const struct board *b, size_t host)
+bool part_knows_holders(const struct present *b, size_t host)
 {
 	for (size_t i = 0; i < b->n_cards; i++)
-		if (b->cards[i].host == host && b->cards[i].n_holders)
+		if (b->cards[i].host == host && b->cards[i].n_processes)
 			return true;
 	return b->hosts[host].running;
 }
 
-void part_board_age(struct str *out, const struct request *q, const struct board *b, bool all)
+void part_present_age(
+	struct str *out, const struct request *q, const struct present *b, bool all)
 {
 	char text[512];
 	for (size_t i = 0; i < b->n_hosts; i++) {

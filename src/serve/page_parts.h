@@ -3,7 +3,7 @@
 #define GUA_SERVE_PAGE_PARTS_H
 
 #include "model/reading.h"
-#include "present/board.h"
+#include "present/present_store.h"
 #include "serve/answer.h"
 
 /* Appends a bar of which `share` (0 to 1) is filled in the colour of a class. It is a picture:
@@ -26,27 +26,26 @@ void part_query(struct str *out, const char *path, const struct request *q,
 /* The value of a parameter; NULL: it is not given, or empty, as in a form. */
 const char *part_param(const struct request *q, const char *name);
 
-/* Reads the board of all stores. Call board_finish() even if it fails. */
-int part_board(struct board *b, const struct request *q, struct err *e);
-/* Appends a warning for each host whose board is not the present; with `all`, how old the
+/* Reads the present of all stores. Call present_store_finish() even if it fails. */
+int part_present(struct present *b, const struct request *q, struct err *e);
+/* Appends a warning for each host whose recorder is silent; with `all`, how old the
  * others are. */
-void part_board_age(struct str *out, const struct request *q, const struct board *b, bool all);
+void part_present_age(
+	struct str *out, const struct request *q, const struct present *b, bool all);
 
 /* How long something has lasted that began then: until now, or until the last tick of a
  * recorder that is silent. */
-int64_t part_idle_ms(const struct request *q, const struct board_host *h, int64_t since_ms);
+int64_t part_idle_ms(const struct request *q, const struct present_host *h, int64_t since_ms);
 /* Whether it is known who held the cards of a host: a recorder that has ended leaves its last
  * slots, if they are of minutes. */
-bool part_knows_holders(const struct board *b, size_t host);
+bool part_knows_holders(const struct present *b, size_t host);
 
 /* Which holders a table has; NULL members: all. */
 struct holder_choice {
 	const char *user, *notebook, *uuid;
 };
 /* Appends the holders that are chosen, sorted as the parameter `order` says. */
-void part_holders(struct str *out, const struct request *q, const struct board *b,
+void part_holders(struct str *out, const struct request *q, const struct present *b,
 	const struct holder_choice *choice);
-/* What a process belongs to: notebook, job, container, pod; "": nothing is known. */
-const char *holder_label(const struct board_holder *h);
 
 #endif

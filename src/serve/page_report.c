@@ -152,17 +152,17 @@ static void add_picker(const struct view *v)
 /* What the subject of the page holds now. */
 static void add_present(const struct view *v)
 {
-	struct board b = { 0 };
+	struct present b = { 0 };
 	struct err e = { 0 };
 	if (!v->page->now)
 		return;
-	if (part_board(&b, v->q, &e) == 0) {
-		part_board_age(v->out, v->q, &b, false);
+	if (part_present(&b, v->q, &e) == 0) {
+		part_present_age(v->out, v->q, &b, false);
 		part_holders(v->out, v->q, &b, v->page->now);
 	} else {
 		part_warning(v->out, e.text);
 	}
-	board_finish(&b);
+	present_store_finish(&b);
 }
 
 /* The window has no data, or what the page is about is not in the stores. */

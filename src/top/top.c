@@ -38,18 +38,18 @@ struct top {
 static int choose_cards(struct top *t, struct err *e)
 {
 	struct top_now *now = &t->state.now;
-	if (now->n_cards > t->cap_cards) {
-		if (!array_resize(&t->card_on, now->n_cards) ||
-			!array_resize(&t->picked, now->n_cards))
+	if (now->all->n_cards > t->cap_cards) {
+		if (!array_resize(&t->card_on, now->all->n_cards) ||
+			!array_resize(&t->picked, now->all->n_cards))
 			return err_memory(e);
-		t->cap_cards = now->n_cards;
+		t->cap_cards = now->all->n_cards;
 	}
-	int n = filter_cards(t->options->filter, now->cards, now->n_cards, t->picked, e);
-	for (size_t i = 0; i < now->n_cards; i++)
+	int n = filter_cards(t->options->filter, now->all, t->picked, e);
+	for (size_t i = 0; i < now->all->n_cards; i++)
 		t->card_on[i] = false;
 	for (int i = 0; i < n; i++)
-		t->card_on[t->picked[i]] = filter_on_card(
-			t->options->filter, &now->cards[t->picked[i]], now->processes);
+		t->card_on[t->picked[i]] =
+			filter_on_card(t->options->filter, now->all, t->picked[i]);
 	now->card_on = t->card_on;
 	return n < 0 ? n : 0;
 }
@@ -59,10 +59,10 @@ static int choose_cards(struct top *t, struct err *e)
 static int seed_history(struct top *t, size_t first, struct err *e)
 {
 	struct top_state *s = &t->state;
-	int64_t from = s->now.now_ms / 60000 - TOP_HISTORY_MINUTES + 1;
-	if (first >= s->now.n_cards)
+	int64_t from = s->now.all->now_ms / 60000 - TOP_HISTORY_MINUTES + 1;
+	if (first >= s->now.all->n_cards)
 		return 0;
-	size_t n = s->now.n_cards - first;
+	size_t n = s->now.all->n_cards - first;
 	double *pct = calloc(n * TOP_HISTORY_MINUTES, sizeof(*pct));
 	if (!pct)
 		return err_memory(e);
@@ -81,14 +81,14 @@ static int follow_history(struct top *t, struct err *e)
 {
 	struct top_state *s = &t->state;
 	size_t known = s->history.n_cards;
-	if (top_history_room(&s->history, s->now.n_cards) != 0)
+	if (top_history_room(&s->history, s->now.all->n_cards) != 0)
 		return err_memory(e);
 	int rc = seed_history(t, known, e);
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < s->now.n_cards; i++)
-		top_history_add(&s->history, i, s->now.now_ms,
-			s->now.cards[i].values[METRIC_UTILIZATION_GPU]);
+	for (size_t i = 0; i < s->now.all->n_cards; i++)
+		top_history_add(&s->history, i, s->now.all->now_ms,
+			s->now.all->cards[i].values[METRIC_UTILIZATION_GPU]);
 	return 0;
 }
 
@@ -110,7 +110,7 @@ static void read_target(struct top *t, bool fresh)
 		return;
 	live_arguments(t->options->live, p, &s->arguments);
 	if (fresh)
-		top_history_add(&s->seen, 0, s->now.now_ms, p->sm_pct);
+		top_history_add(&s->seen, 0, s->now.all->now_ms, p->sm_pct);
 	top_history_get(&s->seen, 0, s->clock_ms, seen, TOP_DETAIL_MINUTES);
 	for (size_t i = 0; i < TOP_DETAIL_MINUTES; i++) {
 		s->use[i] = isnan(s->use[i]) ? seen[i] : s->use[i];
@@ -135,10 +135,10 @@ static void measure(struct top *t)
 			i++)
 			if (m->rows[i].process)
 				live_measure(t->options->live,
-					(size_t)(m->rows[i].process - s->now.processes),
+					(size_t)(m->rows[i].process - s->now.all->processes),
 					MEASURE_SHOWN_US);
 	if (s->page == TOP_DETAILS && target)
-		live_measure(t->options->live, (size_t)(target - s->now.processes), 0);
+		live_measure(t->options->live, (size_t)(target - s->now.all->processes), 0);
 	live_measure_all(t->options->live, MEASURE_OTHERS_US);
 }
 
@@ -166,9 +166,9 @@ static int prepare_page(struct top *t, bool fresh, struct err *e)
 static void find_note(struct top *t)
 {
 	struct top_state *s = &t->state;
-	text_copy(s->note, sizeof(s->note), live_note(t->options->live));
-	for (size_t i = 0; i < s->now.n_cards; i++) {
-		const struct present_card *c = &s->now.cards[i];
+	text_copy(s->note, sizeof(s->note), s->now.all->hosts[0].note);
+	for (size_t i = 0; i < s->now.all->n_cards; i++) {
+		const struct present_card *c = &s->now.all->cards[i];
 		if (c->state != CARD_SUSPECT || (s->now.card_on && !s->now.card_on[i]))
 			continue;
 		present_suspect_text(s->note, sizeof(s->note), c);
@@ -180,9 +180,8 @@ static void find_note(struct top *t)
 static int take(struct top *t, struct err *e)
 {
 	struct top_now *now = &t->state.now;
-	now->cards = live_cards(t->options->live, &now->n_cards);
-	now->processes = live_processes(t->options->live, &now->n_processes);
-	now->now_ms = t->state.clock_ms = live_now_ms(t->options->live);
+	now->all = live_present(t->options->live);
+	t->state.clock_ms = now->all->now_ms;
 	now->filter = t->options->filter;
 	/* The rows point into the previous answer, so they are invalid now. */
 	t->state.model.n_rows = 0;
@@ -194,8 +193,8 @@ static int take(struct top *t, struct err *e)
 	if (rc)
 		return rc;
 	find_note(t);
-	t->state.driver = live_driver(t->options->live);
-	t->state.host = live_hostname(t->options->live);
+	t->state.driver = now->all->hosts[0].driver;
+	t->state.host = now->all->hosts[0].hostname;
 	return prepare_page(t, true, e);
 }
 

@@ -12,7 +12,7 @@ enum { COMPACT_COLUMNS = 26, COMPACT_TEXTS = 24 };
 size_t top_shown_cards(const struct top_now *now)
 {
 	size_t n = 0;
-	for (size_t i = 0; i < now->n_cards; i++)
+	for (size_t i = 0; i < now->all->n_cards; i++)
 		n += !now->card_on || now->card_on[i];
 	return n;
 }
@@ -53,9 +53,9 @@ static struct widths choose_widths(const struct top_state *s)
 	/* id, utilisation, memory, temperature, since when, blanks */
 	size_t fixed = 4 + 1 + 5 + 1 + 10 + 5 + 1 + 7 + 1;
 	struct widths w = { .power = columns >= 110 ? 9 : 5, .state = 10 };
-	for (size_t i = 0; i < s->now.n_cards; i++) {
-		size_t wide = text_columns(short_name(&s->now.cards[i])) + 1;
-		size_t word = strlen(top_state_word(&s->now.cards[i]));
+	for (size_t i = 0; i < s->now.all->n_cards; i++) {
+		size_t wide = text_columns(short_name(&s->now.all->cards[i])) + 1;
+		size_t word = strlen(top_state_word(&s->now.all->cards[i]));
 		longest = wide > longest ? wide : longest;
 		w.state = word > w.state ? word : w.state;
 	}
@@ -149,7 +149,7 @@ static void draw_since(struct top_state *s, const struct present_card *c)
 {
 	char text[40] = ">";
 	size_t mark = c->state_since_ms >= 0 && c->state_longer;
-	int64_t ms = c->state_since_ms < 0 ? -1 : s->now.now_ms - c->state_since_ms;
+	int64_t ms = c->state_since_ms < 0 ? -1 : s->now.all->now_ms - c->state_since_ms;
 	top_span_text(text + mark, sizeof(text) - mark, ms);
 	top_add_field(&s->frame, c->state == CARD_IDLE_HELD ? top_state_style(c) : TOP_PLAIN,
 		text, 7, false);
@@ -158,7 +158,7 @@ static void draw_since(struct top_state *s, const struct present_card *c)
 static void draw_card(struct top_state *s, size_t card, const struct widths *w)
 {
 	struct top_frame *f = &s->frame;
-	const struct present_card *c = &s->now.cards[card];
+	const struct present_card *c = &s->now.all->cards[card];
 	enum top_style style = top_state_style(c);
 	double util = c->values[METRIC_UTILIZATION_GPU], minutes[TOP_HISTORY_MINUTES];
 	char text[40];
@@ -193,7 +193,7 @@ static void draw_card(struct top_state *s, size_t card, const struct widths *w)
 static void draw_compact(struct top_state *s, size_t card, size_t width)
 {
 	struct top_frame *f = &s->frame;
-	const struct present_card *c = &s->now.cards[card];
+	const struct present_card *c = &s->now.all->cards[card];
 	enum top_style style = top_state_style(c);
 	double util = c->values[METRIC_UTILIZATION_GPU], used = c->values[METRIC_MEMORY_USED];
 	size_t from = f->used, bar = width > COMPACT_TEXTS ? width - COMPACT_TEXTS : 0;
@@ -217,7 +217,7 @@ static void draw_compact(struct top_state *s, size_t card, size_t width)
 /* The index of the n-th card that is shown. */
 static size_t nth_shown(const struct top_now *now, size_t n)
 {
-	for (size_t i = 0; i < now->n_cards; i++)
+	for (size_t i = 0; i < now->all->n_cards; i++)
 		if ((!now->card_on || now->card_on[i]) && n-- == 0)
 			return i;
 	return SIZE_MAX;

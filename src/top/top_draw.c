@@ -49,9 +49,9 @@ static void draw_states(struct top_state *s)
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
 		const char *word = top_state_word(&kinds[k]);
 		size_t count = 0;
-		for (size_t i = 0; i < s->now.n_cards; i++)
+		for (size_t i = 0; i < s->now.all->n_cards; i++)
 			count += (!s->now.card_on || s->now.card_on[i]) &&
-				 strcmp(top_state_word(&s->now.cards[i]), word) == 0;
+				 strcmp(top_state_word(&s->now.all->cards[i]), word) == 0;
 		if (!count)
 			continue;
 		top_add(f, TOP_PLAIN, separator);
@@ -78,7 +78,7 @@ static void draw_summary(struct top_state *s)
 		if (!p || !p->holder)
 			continue;
 		holders++;
-		if (top_idle_ms(p, s->now.now_ms) < 0)
+		if (top_idle_ms(p, s->now.all->now_ms) < 0)
 			continue;
 		idle++;
 		idle_bytes += p->mem_bytes > 0 ? p->mem_bytes : 0;

@@ -26,8 +26,8 @@ static uint32_t read_parent(const struct top_family *f, uint32_t pid)
 
 static bool is_known(const struct top_family *f, const struct top_now *now, uint32_t pid)
 {
-	for (size_t i = 0; i < now->n_processes; i++)
-		if (now->processes[i].id.pid == pid)
+	for (size_t i = 0; i < now->all->n_processes; i++)
+		if (now->all->processes[i].id.pid == pid)
 			return true;
 	for (size_t i = 0; i < f->n; i++)
 		if (f->ancestors[i].id.pid == pid)
@@ -54,12 +54,12 @@ void top_family_read(struct top_family *f, struct reader *reader, struct top_now
 	f->reader = reader;
 	now->parents = NULL;
 	now->n_family = f->n = 0;
-	if (now->n_processes == 0)
+	if (now->all->n_processes == 0)
 		return;
-	if (!array_reserve(&f->parents, &f->cap_parents, now->n_processes))
+	if (!array_reserve(&f->parents, &f->cap_parents, now->all->n_processes))
 		return;
-	for (size_t i = 0; i < now->n_processes; i++) {
-		const struct process_id *id = &now->processes[i].id;
+	for (size_t i = 0; i < now->all->n_processes; i++) {
+		const struct process_id *id = &now->all->processes[i].id;
 		f->parents[i] = id->start_ticks ? read_parent(f, id->pid) : 0;
 		uint32_t pid = f->parents[i];
 		for (int k = 0; k < CHAIN_MAX && pid && !is_known(f, now, pid); k++)

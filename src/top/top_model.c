@@ -165,15 +165,15 @@ static void follow_selection(struct top_model *m)
 
 bool top_model_arrange(struct top_model *m, const struct top_now *now)
 {
-	size_t most = now->n_processes + now->n_family;
-	struct sorting s = { m->sort, m->reverse, now->now_ms };
+	size_t most = now->all->n_processes + now->n_family;
+	struct sorting s = { m->sort, m->reverse, now->all->now_ms };
 	if (!array_reserve(&m->rows, &m->cap_rows, most))
 		return false;
 	m->n_rows = 0;
-	for (size_t i = 0; i < now->n_processes; i++)
-		if (wanted(m, now, &now->processes[i]))
+	for (size_t i = 0; i < now->all->n_processes; i++)
+		if (wanted(m, now, &now->all->processes[i]))
 			m->rows[m->n_rows++] =
-				(struct top_row){ .process = &now->processes[i] };
+				(struct top_row){ .process = &now->all->processes[i] };
 	if (m->n_rows)
 		qsort_r(m->rows, m->n_rows, sizeof(*m->rows), compare, &s);
 	bool whole = !m->tree || top_tree_order(m, now);

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "present/filter.h"
-#include "present/live.h"
+#include "model/present.h"
 
 enum top_sort {
 	TOP_SORT_CARD, /* then by memory */
@@ -35,16 +35,12 @@ struct top_ancestor {
 
 /* The data to show. All pointers are borrowed. */
 struct top_now {
-	const struct present_card *cards;
-	size_t n_cards;
-	const struct present_process *processes;
-	size_t n_processes;
+	const struct present *all;
 	const struct filter *filter; /* --user, --pid, --min-mem, --compute; NULL: all */
 	const bool *card_on;	     /* for each card: whether it is shown; NULL: all are */
 	const uint32_t *parents;     /* pid of each process's parent, 0 unknown; or NULL */
 	const struct top_ancestor *family; /* for the tree */
 	size_t n_family;
-	int64_t now_ms;
 };
 
 struct top_row {

@@ -105,8 +105,8 @@ static size_t find_user(const struct top_state *s, const char *user)
 void top_list_users(struct top_state *s)
 {
 	s->n_users = 0;
-	for (size_t i = 0; i < s->now.n_processes && s->n_users < TOP_USERS_MAX; i++) {
-		const char *user = s->now.processes[i].id.user;
+	for (size_t i = 0; i < s->now.all->n_processes && s->n_users < TOP_USERS_MAX; i++) {
+		const char *user = s->now.all->processes[i].id.user;
 		if (find_user(s, user) == s->n_users)
 			text_copy(s->users[s->n_users++], USER_CAP, user);
 	}
@@ -139,15 +139,16 @@ static void moment_fact(struct top_state *s, const char *label, int64_t at_ms)
 	if (at_ms < 0)
 		return;
 	moment_text(when, sizeof(when), at_ms, false);
-	duration_text(age, sizeof(age), s->now.now_ms > at_ms ? s->now.now_ms - at_ms : 0);
+	duration_text(
+		age, sizeof(age), s->now.all->now_ms > at_ms ? s->now.all->now_ms - at_ms : 0);
 	snprintf(text, sizeof(text), "%s (%s ago)", when, age);
 	fact(s, label, text);
 }
 
 const struct present_process *top_target(const struct top_state *s)
 {
-	for (size_t i = 0; i < s->now.n_processes; i++) {
-		const struct present_process *p = &s->now.processes[i];
+	for (size_t i = 0; i < s->now.all->n_processes; i++) {
+		const struct present_process *p = &s->now.all->processes[i];
 		if (p->id.pid == s->target.pid && p->id.start_ticks == s->target.start_ticks &&
 			p->card == s->target_card)
 			return p;
@@ -174,7 +175,7 @@ static void use_fact(struct top_state *s, const struct present_process *p)
 static void idle_fact(struct top_state *s, const struct present_process *p)
 {
 	char when[40], text[96];
-	if (top_idle_ms(p, s->now.now_ms) < 0)
+	if (top_idle_ms(p, s->now.all->now_ms) < 0)
 		return;
 	moment_fact(s, "idle since", p->idle_since_ms);
 	if (p->idle_longer)
@@ -244,8 +245,8 @@ static void draw_details(struct top_state *s)
 				 : "it has left the card");
 		return;
 	}
-	card_label(name, sizeof(name), &s->now.cards[p->card].id);
-	snprintf(text, sizeof(text), "%s, %s", name, s->now.cards[p->card].id.name);
+	card_label(name, sizeof(name), &s->now.all->cards[p->card].id);
+	snprintf(text, sizeof(text), "%s, %s", name, s->now.all->cards[p->card].id.name);
 	fact(s, "card", text);
 	moment_fact(s, "there since", p->held_since_ms);
 	use_fact(s, p);

@@ -115,13 +115,13 @@ static void draw_heading(struct top_state *s, const size_t *widths)
 static void cell(char *dst, size_t cap, const struct top_state *s,
 	const struct present_process *p, enum column_id c)
 {
-	int64_t now_ms = s->now.now_ms, started_ms = p->id.started_ms;
+	int64_t now_ms = s->now.all->now_ms, started_ms = p->id.started_ms;
 	int64_t idle_ms = top_idle_ms(p, now_ms);
 	size_t mark = idle_ms >= 0 && p->idle_longer;
 	*dst = '\0';
 	switch (c) {
 	case COLUMN_CARD:
-		card_label(dst, cap, &s->now.cards[p->card].id);
+		card_label(dst, cap, &s->now.all->cards[p->card].id);
 		break;
 	case COLUMN_KIND:
 		text_copy(dst, cap, top_kind(p->kind));
@@ -198,7 +198,7 @@ static void draw_row(
 {
 	struct top_frame *f = &s->frame;
 	const struct present_process *p = row->process;
-	bool idle = p && top_idle_ms(p, s->now.now_ms) >= 0;
+	bool idle = p && top_idle_ms(p, s->now.all->now_ms) >= 0;
 	char text[64];
 	top_add(f, selected ? TOP_SELECTED : TOP_IDLE, idle ? "!" : " ");
 	for (size_t c = 0; c < COLUMNS; c++) {
@@ -240,8 +240,8 @@ void top_draw_table(struct top_state *s)
 	}
 	if (m->n_rows == 0) {
 		top_add(&s->frame, TOP_DIM,
-			s->now.n_processes ? "  no process matches"
-					   : "  no processes on the cards");
+			s->now.all->n_processes ? "  no process matches"
+						: "  no processes on the cards");
 		top_end_line(&s->frame);
 	}
 }

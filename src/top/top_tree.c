@@ -48,7 +48,7 @@ static void make_nodes(struct tree_rows *t, const struct top_now *now)
 	size_t n = 0, kept = 0;
 	for (size_t i = 0; i < t->n_in; i++) {
 		const struct present_process *p = t->in[i].process;
-		uint32_t parent = now->parents ? now->parents[p - now->processes] : 0;
+		uint32_t parent = now->parents ? now->parents[p - now->all->processes] : 0;
 		t->nodes[n++] = (struct node){ .pid = p->id.pid, .parent = parent };
 	}
 	for (size_t i = 0; i < now->n_family; i++)

@@ -233,10 +233,9 @@ static double column_value(const struct column_row *c, const double *values,
 	return grown / c->scale * 1000 / ms;
 }
 
-static void add_board(struct dmon *d, const struct live *l, const struct present_board *b,
+static void add_board(struct dmon *d, int64_t now_ms, const struct present_board *b,
 	struct dmon_before *before, struct str *out)
 {
-	int64_t now_ms = live_now_ms(l);
 	begin_line(d, now_ms, b->id.index, out);
 	for (size_t i = 0; i < d->n_columns; i++)
 		add_number(d, out,
@@ -269,11 +268,11 @@ static void add_command(struct dmon *d, struct str *out, const char *command)
 	str_finish(&quoted);
 }
 
-static void add_process(struct dmon *d, const struct live *l, const struct present_card *c,
+static void add_process(struct dmon *d, int64_t now_ms, const struct present_card *c,
 	const struct present_process *p, struct str *out)
 {
 	char command[COMMAND_CAP] = "", kind[CELL_CAP] = "-", pid[CELL_CAP] = "-";
-	begin_line(d, live_now_ms(l), c->id.index, out);
+	begin_line(d, now_ms, c->id.index, out);
 	if (p) {
 		snprintf(kind, sizeof(kind), "%s%s%s", p->kind & PROCESS_MPS ? "M+" : "",
 			p->kind & PROCESS_COMPUTE ? "C" : "",
@@ -295,14 +294,13 @@ static void add_process(struct dmon *d, const struct live *l, const struct prese
 static size_t add_processes(struct dmon *d, const struct stat_pick *picked,
 	const struct present_card *c, struct str *out)
 {
-	size_t n = 0, shown = 0;
-	const struct live *l = picked->live;
-	const struct present_process *all = live_processes(l, &n);
+	size_t shown = 0;
+	const struct present_process *all = picked->now->processes;
 	for (size_t k = 0; k < c->n_processes; k++) {
 		const struct present_process *p = &all[c->first_process + k];
 		if (!filter_process(picked->filter, p))
 			continue;
-		add_process(d, l, c, p, out);
+		add_process(d, picked->now->now_ms, c, p, out);
 		shown++;
 	}
 	return shown;
@@ -313,14 +311,14 @@ static size_t add_processes(struct dmon *d, const struct stat_pick *picked,
 static void add_board_processes(
 	struct dmon *d, const struct stat_pick *picked, size_t first, struct str *out)
 {
-	size_t n = 0, shown = 0;
-	const struct present_card *cards = live_cards(picked->live, &n);
+	size_t shown = 0;
+	const struct present_card *cards = picked->now->cards;
 	const struct present_card *c = &cards[picked->cards[first]];
 	for (size_t i = first; i < picked->n; i++)
 		if (cards[picked->cards[i]].board == c->board)
 			shown += add_processes(d, picked, &cards[picked->cards[i]], out);
 	if (shown == 0 && !filter_has_process(picked->filter))
-		add_process(d, picked->live, c, NULL, out);
+		add_process(d, picked->now->now_ms, c, NULL, out);
 }
 
 static bool reserve(struct dmon *d, size_t n)
@@ -336,10 +334,8 @@ static bool reserve(struct dmon *d, size_t n)
 
 static void add_look(struct dmon *d, const struct stat_pick *picked, struct str *out)
 {
-	const struct live *l = picked->live;
-	size_t n = 0, n_boards = 0;
-	const struct present_card *cards = live_cards(l, &n);
-	const struct present_board *boards = live_boards(l, &n_boards);
+	const struct present *now = picked->now;
+	const struct present_card *cards = now->cards;
 	for (size_t i = 0; i < picked->n; i++) {
 		const struct present_card *c = &cards[picked->cards[i]];
 		bool again = false;
@@ -350,7 +346,8 @@ static void add_look(struct dmon *d, const struct stat_pick *picked, struct str 
 		if (d->processes)
 			add_board_processes(d, picked, i, out);
 		else
-			add_board(d, l, &boards[c->board], &d->before[c->board], out);
+			add_board(d, now->now_ms, &now->boards[c->board], &d->before[c->board],
+				out);
 	}
 }
 
@@ -358,9 +355,7 @@ int dmon_look(
 	struct dmon *d, struct live *l, const struct filter *f, struct str *out, struct err *e)
 {
 	struct stat_pick picked = { 0 };
-	size_t n = 0;
-	live_boards(l, &n);
-	if (!reserve(d, n))
+	if (!reserve(d, live_present(l)->n_boards))
 		return err_memory(e);
 	int rc = stat_pick(&picked, l, f, e);
 	if (rc == 0)

@@ -171,16 +171,16 @@ static struct line board_line(const struct present_board *b, const struct presen
 }
 
 /* The text of a field of the card; "" unknown. */
-static void card_text(
-	char *dst, size_t cap, enum metric m, const struct live *l, const struct line *line)
+static void card_text(char *dst, size_t cap, enum metric m, const struct present *now,
+	const struct line *line)
 {
 	dst[0] = '\0';
 	if (metrics[m].form == METRIC_FORM_DRIVER_TEXT)
 		text_copy(dst, cap, (*line->texts)[m]);
 	else if (m == METRIC_TIMESTAMP)
-		query_timestamp(dst, cap, live_now_ms(l));
+		query_timestamp(dst, cap, now->now_ms);
 	else if (m == METRIC_DRIVER_VERSION || m == METRIC_KMD_VERSION)
-		text_copy(dst, cap, live_driver(l));
+		text_copy(dst, cap, now->hosts[0].driver);
 	else if (m == METRIC_NAME)
 		text_copy(dst, cap, line->id->name);
 	else if (m == METRIC_UUID)
@@ -197,13 +197,12 @@ static bool is_text(enum metric m)
 	       metrics[m].form == METRIC_FORM_CARD_TEXT;
 }
 
-void query_board_text(char *dst, size_t cap, enum metric m, const struct live *l,
+void query_board_text(char *dst, size_t cap, enum metric m, const struct present *now,
 	const struct present_board *b)
 {
-	size_t n = 0;
-	struct line line = board_line(b, live_cards(l, &n));
+	struct line line = board_line(b, now->cards);
 	if (is_text(m))
-		card_text(dst, cap, m, l, &line);
+		card_text(dst, cap, m, now, &line);
 	else
 		metric_show(dst, cap, m, b->values[m]);
 }
@@ -224,7 +223,7 @@ static void add_cell(const struct query_answer *a, enum metric m, const struct l
 {
 	char text[CELL_CAP];
 	if (is_text(m))
-		card_text(text, sizeof(text), m, a->live, line);
+		card_text(text, sizeof(text), m, a->now, line);
 	else
 		metric_show(text, sizeof(text), m, line->values[m]);
 	(is_text(m) ? rows_text : rows_own_text)(
@@ -239,7 +238,7 @@ static void add_item(const struct query_answer *a, enum metric m, const struct l
 	double value = line->values[m];
 	bool number = metrics[m].form == METRIC_FORM_NUMBER;
 	if (is_text(m))
-		card_text(text, sizeof(text), m, a->live, line);
+		card_text(text, sizeof(text), m, a->now, line);
 	else
 		metric_show(text, sizeof(text), m, value);
 	if (number)
@@ -274,17 +273,15 @@ static void add_line(const struct query_answer *a, const struct line *line)
 /* Adds every card that matches or, for boards, each board of these cards once. */
 static int add_cards(const struct query_answer *a, struct err *e)
 {
-	size_t n = 0, n_boards = 0;
 	bool instances = a->query->instances;
-	const struct present_card *cards = live_cards(a->live, &n);
-	const struct present_board *boards = live_boards(a->live, &n_boards);
+	const struct present_card *cards = a->now->cards;
 	struct stat_pick picked = { 0 };
-	bool *done = calloc(n_boards + 1, sizeof(*done));
+	bool *done = calloc(a->now->n_boards + 1, sizeof(*done));
 	int rc = done ? stat_pick(&picked, a->live, a->filter, e) : err_memory(e);
 	for (size_t i = 0; rc == 0 && i < picked.n; i++) {
 		const struct present_card *c = &cards[picked.cards[i]];
 		struct line line =
-			instances ? card_line(c) : board_line(&boards[c->board], cards);
+			instances ? card_line(c) : board_line(&a->now->boards[c->board], cards);
 		if (!instances && done[c->board])
 			continue;
 		done[c->board] = true;
@@ -300,12 +297,12 @@ int query_look(const struct query *q, struct live *l, const struct filter *f, st
 {
 	struct json json = { .out = out, .lines = q->lines };
 	struct json *to = q->json ? &json : NULL;
-	const struct query_answer a = { q, l, f, to, out };
+	const struct query_answer a = { q, l, live_present(l), f, to, out };
 	if (to) {
 		json_open(to, NULL, '{');
 		json_text(to, "schema", "gua-query-1");
-		json_moment(to, "time", live_now_ms(l));
-		json_text(to, "host", live_hostname(l));
+		json_moment(to, "time", a.now->now_ms);
+		json_text(to, "host", a.now->hosts[0].hostname);
 		json_open(to, q->list ? "rows" : q->apps ? "processes" : "gpus", '[');
 	}
 	int rc = q->list   ? query_list_look(&a, e)

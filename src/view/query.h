@@ -61,6 +61,7 @@ void query_app_help(struct str *out);
 struct query_answer {
 	const struct query *query;
 	struct live *live;
+	const struct present *now; /* its */
 	const struct filter *filter;
 	struct json *json; /* NULL: CSV lines to `out` */
 	struct str *out;
@@ -86,7 +87,7 @@ void query_retired_fields(struct str *out);
 void query_remapped_fields(struct str *out);
 
 /* A field of a board as text without its unit; "" unknown. */
-void query_board_text(char *dst, size_t cap, enum metric m, const struct live *l,
+void query_board_text(char *dst, size_t cap, enum metric m, const struct present *now,
 	const struct present_board *b);
 
 /* The moment as nvidia-smi writes it: "2026/11/02 08:00:00.000", local time. */

@@ -177,6 +177,7 @@ void query_process_name(char *dst, size_t cap, struct live *l, const struct pres
 /* A process on a card: one line. */
 struct app {
 	struct live *live;
+	const struct present *now;
 	const struct present_card *card;
 	const struct present_process *process;
 };
@@ -191,7 +192,7 @@ static void field_text(char *dst, size_t cap, enum app_field field, const struct
 		text_copy(dst, cap, (const char *)p + fields[field].text);
 	switch (field) {
 	case APP_TIMESTAMP:
-		query_timestamp(dst, cap, live_now_ms(app->live));
+		query_timestamp(dst, cap, app->now->now_ms);
 		break;
 	case APP_GPU_NAME:
 		text_copy(dst, cap, c->id.name);
@@ -245,8 +246,7 @@ static double field_number(enum app_field field, const struct app *app)
 	case APP_IDLE_FOR:
 		return p->idle_since_ms < 0
 			       ? NAN
-			       : floor((double)(live_now_ms(app->live) - p->idle_since_ms) /
-					 1000);
+			       : floor((double)(app->now->now_ms - p->idle_since_ms) / 1000);
 	default:
 		return NAN;
 	}
@@ -291,19 +291,17 @@ static void add_process(const struct query_answer *a, const struct app *app)
 
 int query_app_look(const struct query_answer *a, struct err *e)
 {
-	size_t n = 0, n_processes = 0;
-	const struct present_card *cards = live_cards(a->live, &n);
-	const struct present_process *processes = live_processes(a->live, &n_processes);
-	size_t *picked = calloc(n + 1, sizeof(*picked));
+	const struct present *now = a->now;
+	size_t *picked = calloc(now->n_cards + 1, sizeof(*picked));
 	if (!picked)
 		return err_memory(e);
-	int found = filter_cards(a->filter, cards, n, picked, e);
+	int found = filter_cards(a->filter, now, picked, e);
 	for (int i = 0; i < found; i++) {
-		const struct present_card *c = &cards[picked[i]];
+		const struct present_card *c = &now->cards[picked[i]];
 		for (size_t k = 0; k < c->n_processes; k++) {
-			const struct present_process *p = &processes[c->first_process + k];
+			const struct present_process *p = &now->processes[c->first_process + k];
 			if (p->holder && filter_process(a->filter, p))
-				add_process(a, &(struct app){ a->live, c, p });
+				add_process(a, &(struct app){ a->live, now, c, p });
 		}
 	}
 	free(picked);

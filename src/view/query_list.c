@@ -148,7 +148,7 @@ void query_list_wanted(const struct query *q, unsigned char *wanted)
 
 /* One line: a card, and a process or a page of it. */
 struct list_row {
-	const struct live *live;
+	const struct present *now;
 	const struct present_board *board;
 	const struct process_account *account; /* NULL: it is not about one */
 	const char *cause;
@@ -166,7 +166,7 @@ static void show_cell(
 		[LENGTH] = a ? (double)a->time_ms : NAN };
 	dst[0] = '\0';
 	if (field->origin == OF_CARD)
-		query_board_text(dst, cap, field->metric, r->live, r->board);
+		query_board_text(dst, cap, field->metric, r->now, r->board);
 	else if (field->origin == CAUSE)
 		text_copy(dst, cap, r->cause);
 	else if (field->origin != UNKNOWN && !isnan(numbers[field->origin]))
@@ -215,14 +215,12 @@ static void add_pages(const struct query_answer *to, struct list_row *r)
 
 static void add_accounts(const struct query_answer *to, struct list_row *r)
 {
-	size_t n = 0, n_cards = 0, n_boards = 0;
-	const struct present_account *all = live_accounts(r->live, &n);
-	const struct present_card *cards = live_cards(r->live, &n_cards);
-	const struct present_board *boards = live_boards(r->live, &n_boards);
-	for (size_t i = 0; i < n; i++) {
-		if (all[i].card >= n_cards || &boards[cards[all[i].card].board] != r->board)
+	const struct present *now = r->now;
+	for (size_t i = 0; i < now->n_accounts; i++) {
+		size_t card = now->accounts[i].card;
+		if (card >= now->n_cards || &now->boards[now->cards[card].board] != r->board)
 			continue;
-		r->account = &all[i].record;
+		r->account = &now->accounts[i].record;
 		add_row(to, r);
 	}
 }
@@ -232,7 +230,7 @@ int query_list_look(const struct query_answer *to, struct err *e)
 	struct stat_boards boards = { 0 };
 	int rc = stat_boards(&boards, to->live, to->filter, e);
 	for (size_t i = 0; rc == 0 && i < boards.n; i++) {
-		struct list_row r = { .live = to->live, .board = boards.all[i] };
+		struct list_row r = { .now = to->now, .board = boards.all[i] };
 		if (to->query->list == QUERY_RETIRED)
 			add_pages(to, &r);
 		else if (to->query->list == QUERY_ACCOUNTED)

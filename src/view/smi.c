@@ -5,7 +5,7 @@
 
 int smi_init(struct smi *s, struct live *l, const struct filter *f, struct err *e)
 {
-	*s = (struct smi){ .live = l };
+	*s = (struct smi){ .live = l, .now = live_present(l) };
 	return stat_boards(&s->boards, l, f, e);
 }
 
@@ -25,22 +25,19 @@ bool smi_lost(const struct smi *s)
 static bool is_on(
 	const struct smi *s, const struct present_card *c, const struct present_board *b)
 {
-	size_t n = 0;
-	return !c->gone && &live_boards(s->live, &n)[c->board] == b;
+	return !c->gone && &s->now->boards[c->board] == b;
 }
 
 bool smi_process(
 	const struct smi *s, const struct present_board *b, size_t n, struct smi_process *p)
 {
-	size_t n_cards = 0, n_processes = 0;
-	const struct present_card *cards = live_cards(s->live, &n_cards);
-	const struct present_process *all = live_processes(s->live, &n_processes);
-	for (size_t i = 0; i < n_cards; i++) {
+	const struct present_card *cards = s->now->cards;
+	for (size_t i = 0; i < s->now->n_cards; i++) {
 		if (!is_on(s, &cards[i], b))
 			continue;
 		if (n < cards[i].n_processes) {
 			p->card = &cards[i];
-			p->process = &all[cards[i].first_process + n];
+			p->process = &s->now->processes[cards[i].first_process + n];
 			return true;
 		}
 		n -= cards[i].n_processes;
@@ -51,9 +48,8 @@ bool smi_process(
 const struct present_card *smi_instance(
 	const struct smi *s, const struct present_board *b, size_t n)
 {
-	size_t n_cards = 0;
-	const struct present_card *cards = live_cards(s->live, &n_cards);
-	for (size_t i = 0; b->mig && i < n_cards; i++)
+	const struct present_card *cards = s->now->cards;
+	for (size_t i = 0; b->mig && i < s->now->n_cards; i++)
 		if (is_on(s, &cards[i], b) && cards[i].id.mig_index >= 0 && n-- == 0)
 			return &cards[i];
 	return NULL;

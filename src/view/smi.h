@@ -16,6 +16,7 @@
 /* One look at the cards that were asked for. */
 struct smi {
 	struct live *live;
+	const struct present *now; /* its */
 	struct stat_boards boards; /* of the cards of -i; else all */
 };
 

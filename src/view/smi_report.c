@@ -195,7 +195,7 @@ static void show_value(const struct smi_writer *r, const struct smi_row *row,
 {
 	char text[TEXT_CAP / 2];
 	const char *unit = metrics[row->metric].unit;
-	query_board_text(text, sizeof(text), row->metric, r->smi->live, b);
+	query_board_text(text, sizeof(text), row->metric, r->smi->now, b);
 	const char *from = row->kind == BARE_HEX_ROW && r->xml && text[0] ? text + 2 : text;
 	if (!*text)
 		text_copy(dst, TEXT_CAP, missing(b));
@@ -307,14 +307,13 @@ static void add_account(struct smi_writer *r, const struct process_account *a)
 
 static void add_accounts(struct smi_writer *r, const struct present_board *b)
 {
-	size_t n = 0, n_cards = 0, n_boards = 0;
-	const struct present_account *all = live_accounts(r->smi->live, &n);
-	const struct present_card *cards = live_cards(r->smi->live, &n_cards);
-	const struct present_board *boards = live_boards(r->smi->live, &n_boards);
-	if (r->xml || n)
+	const struct present *now = r->smi->now;
+	const struct present_account *all = now->accounts;
+	if (r->xml || now->n_accounts)
 		add_group(r, 1, "Accounted Processes", "accounted_processes");
-	for (size_t i = 0; i < n; i++)
-		if (all[i].card < n_cards && &boards[cards[all[i].card].board] == b)
+	for (size_t i = 0; i < now->n_accounts; i++)
+		if (all[i].card < now->n_cards &&
+			&now->boards[now->cards[all[i].card].board] == b)
 			add_account(r, &all[i].record);
 }
 
@@ -386,15 +385,14 @@ static void add_board(struct smi_writer *r, const struct present_board *b, unsig
 static void add_head(struct smi_writer *r)
 {
 	char when[TEXT_CAP], cuda[TEXT_CAP] = "", count[TEXT_CAP];
-	struct tm tm = moment_fields(live_now_ms(r->smi->live), false);
-	size_t n = 0;
-	const struct present_board *boards = live_boards(r->smi->live, &n);
-	const char *driver = live_driver(r->smi->live);
+	const struct present *now = r->smi->now;
+	struct tm tm = moment_fields(now->now_ms, false);
+	const char *driver = now->hosts[0].driver;
 	strftime(when, sizeof(when), "%a %b %e %H:%M:%S %Y", &tm);
-	for (size_t i = 0; i < n && !*cuda; i++)
+	for (size_t i = 0; i < now->n_boards && !*cuda; i++)
 		metric_show(cuda, sizeof(cuda), METRIC_CUDA_VERSION,
-			boards[i].values[METRIC_CUDA_VERSION]);
-	snprintf(count, sizeof(count), "%zu", n);
+			now->boards[i].values[METRIC_CUDA_VERSION]);
+	snprintf(count, sizeof(count), "%zu", now->n_boards);
 	add_line(r, 0, r->xml ? "timestamp" : "Timestamp", when);
 	add_line(r, 0, r->xml ? "driver_version" : "Driver Version", *driver ? driver : "N/A");
 	add_line(r, 0, r->xml ? "cuda_version" : "CUDA Version", *cuda ? cuda : "N/A");

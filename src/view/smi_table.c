@@ -77,8 +77,8 @@ static void cut_end(char *dst, size_t cap, const char *text, size_t width)
 static void add_head(const struct smi *s, struct str *out)
 {
 	char when[TEXT_CAP], cuda[TEXT_CAP] = "N/A";
-	struct tm tm = moment_fields(live_now_ms(s->live), false);
-	const char *driver = *live_driver(s->live) ? live_driver(s->live) : "N/A";
+	struct tm tm = moment_fields(s->now->now_ms, false);
+	const char *driver = *s->now->hosts[0].driver ? s->now->hosts[0].driver : "N/A";
 	strftime(when, sizeof(when), "%a %b %e %H:%M:%S %Y", &tm);
 	for (size_t i = 0; i < s->boards.n && strcmp(cuda, "N/A") == 0; i++)
 		value(cuda, s->boards.all[i], METRIC_CUDA_VERSION, "");
@@ -277,7 +277,7 @@ void smi_list(const struct smi *s, struct str *out)
 void smi_versions(const struct smi *s, struct str *out)
 {
 	char cuda[TEXT_CAP] = "", library[TEXT_CAP] = "";
-	const char *driver = *live_driver(s->live) ? live_driver(s->live) : "N/A";
+	const char *driver = *s->now->hosts[0].driver ? s->now->hosts[0].driver : "N/A";
 	for (size_t i = 0; i < s->boards.n && !*cuda; i++) {
 		const struct present_board *b = s->boards.all[i];
 		metric_show(cuda, sizeof(cuda), METRIC_CUDA_VERSION,

@@ -15,19 +15,18 @@ enum { TEXT_CAP = 64 };
 
 int stat_pick(struct stat_pick *p, struct live *l, const struct filter *f, struct err *e)
 {
-	size_t n = 0, n_processes = 0;
-	const struct present_card *cards = live_cards(l, &n);
-	const struct present_process *processes = live_processes(l, &n_processes);
-	*p = (struct stat_pick){
-		.live = l, .filter = f, .cards = calloc(n + 1, sizeof(*p->cards))
-	};
+	const struct present *now = live_present(l);
+	*p = (struct stat_pick){ .live = l,
+		.now = now,
+		.filter = f,
+		.cards = calloc(now->n_cards + 1, sizeof(*p->cards)) };
 	if (!p->cards)
 		return err_memory(e);
-	int found = filter_cards(f, cards, n, p->cards, e);
+	int found = filter_cards(f, now, p->cards, e);
 	if (found < 0)
 		return found;
 	for (int i = 0; i < found; i++)
-		if (filter_on_card(f, &cards[p->cards[i]], processes))
+		if (filter_on_card(f, now, p->cards[i]))
 			p->cards[p->n++] = p->cards[i];
 	return 0;
 }
@@ -49,13 +48,12 @@ static bool has_board(const struct stat_boards *b, const struct present_board *b
 int stat_boards(struct stat_boards *b, struct live *l, const struct filter *f, struct err *e)
 {
 	struct stat_pick picked = { 0 };
-	size_t n = 0, n_cards = 0;
-	const struct present_card *cards = live_cards(l, &n_cards);
-	const struct present_board *boards = live_boards(l, &n);
-	*b = (struct stat_boards){ .all = calloc(n + 1, sizeof(*b->all)) };
+	const struct present *now = live_present(l);
+	*b = (struct stat_boards){ .all = calloc(now->n_boards + 1, sizeof(*b->all)) };
 	int rc = b->all ? stat_pick(&picked, l, f, e) : err_memory(e);
 	for (size_t i = 0; rc == 0 && i < picked.n; i++) {
-		const struct present_board *board = &boards[cards[picked.cards[i]].board];
+		const struct present_board *board =
+			&now->boards[now->cards[picked.cards[i]].board];
 		if (!has_board(b, board))
 			b->all[b->n++] = board;
 	}
@@ -234,10 +232,9 @@ static void add_full_line(struct str *out, struct live *l, const struct present_
 static void add_processes(struct str *out, const struct stat_pick *picked,
 	const struct present_card *c, const struct stat_options *o, bool below)
 {
-	size_t n = 0, left = 0;
-	struct live *l = picked->live;
+	size_t left = 0;
 	const struct filter *f = picked->filter;
-	const struct present_process *all = live_processes(l, &n);
+	const struct present_process *all = picked->now->processes;
 	for (size_t k = 0; k < c->n_processes; k++)
 		left += filter_process(f, &all[c->first_process + k]);
 	for (size_t k = 0; k < c->n_processes; k++) {
@@ -246,9 +243,9 @@ static void add_processes(struct str *out, const struct stat_pick *picked,
 			continue;
 		left--;
 		if (below)
-			add_full_line(out, l, p, left == 0, o);
+			add_full_line(out, picked->live, p, left == 0, o);
 		else
-			add_process(out, p, live_now_ms(l), o);
+			add_process(out, p, picked->now->now_ms, o);
 	}
 }
 
@@ -343,7 +340,7 @@ static void add_tail(struct str *out, const struct stat_pick *picked,
 {
 	str_add(out, " | ");
 	if (c->status == CARD_STATUS_OK)
-		add_state(out, c, live_now_ms(picked->live), &o->style);
+		add_state(out, c, picked->now->now_ms, &o->style);
 	else
 		text_add_colored(out, card_status_names[c->status], "31", &o->style);
 	if (!o->no_processes) {
@@ -406,26 +403,25 @@ static void add_instance(struct str *out, const struct stat_pick *picked,
 	add_tail(out, picked, c, o);
 }
 
-static void add_header(struct str *out, const struct live *l, size_t width, bool utc)
+static void add_header(struct str *out, const struct present *now, size_t width, bool utc)
 {
 	char when[TEXT_CAP];
-	struct tm tm = moment_fields(live_now_ms(l), utc);
+	struct tm tm = moment_fields(now->now_ms, utc);
 	strftime(when, sizeof(when), "%a %b %e %H:%M:%S %Y", &tm);
-	const char *driver = live_driver(l);
+	const char *driver = now->hosts[0].driver;
 	/* Without names gpustat leaves the room of a usual one. */
-	str_addf(out, "%-*s  %s  %s", (int)(width ? width : 16) + 3, live_hostname(l), when,
-		*driver ? driver : "None");
+	str_addf(out, "%-*s  %s  %s", (int)(width ? width : 16) + 3, now->hosts[0].hostname,
+		when, *driver ? driver : "None");
 	end_line(out);
 }
 
-static size_t name_width(const struct live *l, const struct stat_options *o)
+static size_t name_width(const struct present *now, const struct stat_options *o)
 {
-	size_t n = 0, width = 0;
-	const struct present_board *boards = live_boards(l, &n);
+	size_t width = 0;
 	if (o->name_width >= 0)
 		return (size_t)o->name_width;
-	for (size_t i = 0; i < n; i++) {
-		size_t len = text_columns(board_name(&boards[i]));
+	for (size_t i = 0; i < now->n_boards; i++) {
+		size_t len = text_columns(board_name(&now->boards[i]));
 		width = len > width ? len : width;
 	}
 	return width;
@@ -445,10 +441,9 @@ static bool shown_before(const struct stat_pick *p, const struct present_card *c
 static void add_rows(struct str *out, const struct stat_pick *p, size_t at, size_t width,
 	const struct stat_options *o)
 {
-	size_t n = 0;
-	const struct present_card *cards = live_cards(p->live, &n);
+	const struct present_card *cards = p->now->cards;
 	size_t board = cards[p->cards[at]].board;
-	const struct present_board *b = &live_boards(p->live, &n)[board];
+	const struct present_board *b = &p->now->boards[board];
 	add_board(out, b, width, o);
 	if (!b->mig || b->status != CARD_STATUS_OK) {
 		add_tail(out, p, &cards[p->cards[at]], o);
@@ -462,15 +457,15 @@ static void add_rows(struct str *out, const struct stat_pick *p, size_t at, size
 
 void stat_text(struct str *out, const struct stat_pick *picked, const struct stat_options *o)
 {
-	const struct live *l = picked->live;
-	size_t n = 0, width = name_width(l, o);
-	const struct present_card *cards = live_cards(l, &n);
+	const struct present *now = picked->now;
+	size_t width = name_width(now, o);
 	if (!o->no_header)
-		add_header(out, l, width, o->style.utc);
+		add_header(out, now, width, o->style.utc);
 	for (size_t i = 0; i < picked->n; i++)
-		if (!shown_before(picked, cards, i))
+		if (!shown_before(picked, now->cards, i))
 			add_rows(out, picked, i, width, o);
 	if (picked->n == 0)
-		text_add_colored(out, n ? "(no card matches)\n" : "(No GPUs are available)\n",
+		text_add_colored(out,
+			now->n_cards ? "(no card matches)\n" : "(No GPUs are available)\n",
 			"33", &o->style);
 }

@@ -24,8 +24,9 @@ struct stat_options {
  * shown. */
 struct stat_pick {
 	struct live *live;
+	const struct present *now; /* its */
 	const struct filter *filter;
-	size_t *cards; /* indexes into live_cards() */
+	size_t *cards; /* indexes into now->cards */
 	size_t n;
 };
 int stat_pick(struct stat_pick *p, struct live *l, const struct filter *f, struct err *e);

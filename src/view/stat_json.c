@@ -23,15 +23,16 @@ static const char *or_null(const char *text)
 	return *text ? text : NULL;
 }
 
-static void add_process(struct json *j, struct live *l, const struct present_process *p)
+static void add_process(
+	struct json *j, const struct stat_pick *pick, const struct present_process *p)
 {
 	char command[COMMAND_CAP];
 	stat_command(command, sizeof(command), p);
-	int64_t idle_ms = p->idle_since_ms < 0 ? -1 : live_now_ms(l) - p->idle_since_ms;
+	int64_t idle_ms = p->idle_since_ms < 0 ? -1 : pick->now->now_ms - p->idle_since_ms;
 	json_open(j, NULL, '{');
 	json_text(j, "username", or_null(p->id.user));
 	json_text(j, "command", or_null(command));
-	add_arguments(j, l, p);
+	add_arguments(j, pick->live, p);
 	json_number(j, "gpu_memory_usage",
 		p->mem_bytes < 0 ? NAN : (double)(p->mem_bytes >> 20), 0);
 	json_number(j, "cpu_percent", p->cpu_pct, 1);
@@ -60,10 +61,9 @@ static void add_process(struct json *j, struct live *l, const struct present_pro
 static void add_processes(struct json *j, const struct stat_pick *p, size_t board,
 	const struct present_card *only)
 {
-	size_t n = 0;
 	bool known = false;
-	const struct present_card *cards = live_cards(p->live, &n);
-	const struct present_process *all = live_processes(p->live, &n);
+	const struct present_card *cards = p->now->cards;
+	const struct present_process *all = p->now->processes;
 	for (size_t i = 0; i < p->n; i++) {
 		const struct present_card *c = &cards[p->cards[i]];
 		known |= c->board == board && (!only || c == only) && c->processes_known;
@@ -78,7 +78,7 @@ static void add_processes(struct json *j, const struct stat_pick *p, size_t boar
 		for (size_t k = 0;
 			c->board == board && (!only || c == only) && k < c->n_processes; k++)
 			if (filter_process(p->filter, &all[c->first_process + k]))
-				add_process(j, p->live, &all[c->first_process + k]);
+				add_process(j, p, &all[c->first_process + k]);
 	}
 	json_close(j, ']');
 }
@@ -105,8 +105,7 @@ static void add_own(struct json *j, const struct present_card *c)
 
 static void add_instances(struct json *j, const struct stat_pick *p, size_t board)
 {
-	size_t n = 0;
-	const struct present_card *cards = live_cards(p->live, &n);
+	const struct present_card *cards = p->now->cards;
 	json_open(j, "gua.instances", '[');
 	for (size_t i = 0; i < p->n; i++) {
 		const struct present_card *c = &cards[p->cards[i]];
@@ -128,8 +127,7 @@ static void add_instances(struct json *j, const struct stat_pick *p, size_t boar
 static void add_board(
 	struct json *j, const struct stat_pick *p, const struct present_card *card)
 {
-	size_t n = 0;
-	const struct present_board *b = &live_boards(p->live, &n)[card->board];
+	const struct present_board *b = &p->now->boards[card->board];
 	const double *v = b->values;
 	json_open(j, NULL, '{');
 	json_number(j, "index", b->id.index, 0);
@@ -158,20 +156,19 @@ static void add_board(
 
 void stat_json(struct str *out, const struct stat_pick *picked, int lines)
 {
-	const struct live *l = picked->live;
+	const struct present *now = picked->now;
 	struct json j = { .out = out, .lines = lines };
-	size_t n = 0;
 	char when[64];
-	const struct present_card *cards = live_cards(l, &n);
-	struct tm tm = moment_fields(live_now_ms(l), false);
+	const struct present_card *cards = now->cards;
+	struct tm tm = moment_fields(now->now_ms, false);
 	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &tm);
 	json_open(&j, NULL, '{');
-	json_text(&j, "hostname", live_hostname(l));
-	json_text(&j, "driver_version", or_null(live_driver(l)));
+	json_text(&j, "hostname", now->hosts[0].hostname);
+	json_text(&j, "driver_version", or_null(now->hosts[0].driver));
 	json_text(&j, "query_time", when);
 	json_text(&j, "gua.schema", "gua-stat-1");
-	json_moment(&j, "gua.time", live_now_ms(l));
-	json_text(&j, "gua.note", or_null(live_note(l)));
+	json_moment(&j, "gua.time", now->now_ms);
+	json_text(&j, "gua.note", or_null(now->hosts[0].note));
 	json_open(&j, "gpus", '[');
 	for (size_t i = 0; i < picked->n; i++) {
 		bool again = false;

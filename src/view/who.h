@@ -9,7 +9,6 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "present/filter.h"
-#include "present/live.h"
 #include "render/text.h"
 
 /* Which holders to list. */
@@ -18,16 +17,16 @@ struct who_question {
 	int64_t idle_ms; /* idle for at least this long; -1: any */
 };
 
-/* The holders found, longest idle first. Valid until the next refresh of the view. */
+/* The holders found, longest idle first. Valid as long as the present is. */
 struct who {
-	struct live *live; /* borrowed */
-	const struct present_card *cards;
+	const struct present *now; /* borrowed */
 	const struct present_process **holders;
 	size_t n;
 };
 
 /* Fails if the filter names a card that does not exist. Call who_finish() in any case. */
-int who_find(struct who *w, struct live *live, const struct who_question *q, struct err *e);
+int who_find(
+	struct who *w, const struct present *now, const struct who_question *q, struct err *e);
 void who_finish(struct who *w);
 
 void who_text(struct str *out, const struct who *w, const struct text_style *style);

@@ -23,10 +23,10 @@ static void add_holding(struct str *out, const struct who *w, const struct prese
 	char card[CARD_LABEL_CAP], size[SIZE_TEXT_CAP + 16] = "unknown memory", idle[40],
 							line[256];
 	const char *label = process_label_of(&p->id);
-	card_label(card, sizeof(card), &w->cards[p->card].id);
+	card_label(card, sizeof(card), &w->now->cards[p->card].id);
 	if (p->mem_bytes >= 0)
 		size_text(size, (double)p->mem_bytes);
-	duration_text(idle, sizeof(idle), live_now_ms(w->live) - p->idle_since_ms);
+	duration_text(idle, sizeof(idle), w->now->now_ms - p->idle_since_ms);
 	snprintf(line, sizeof(line), "  GPU %s  %s  idle for %s%s  pid %u  ", card, size,
 		p->idle_longer ? "more than " : "", idle, (unsigned)p->id.pid);
 	str_add(out, line);
@@ -66,7 +66,7 @@ static void add_letter(
 {
 	bool notebook = false;
 	str_addf(out, "To: %s\nSubject: idle GPU memory on %s\n\n", user,
-		live_hostname(w->live));
+		w->now->hosts[0].hostname);
 	text_add_wrapped(out,
 		"Your processes hold GPU memory and have not used the GPU for a while:", 0, 0,
 		style);

@@ -32,7 +32,7 @@ static void check_filter(char *const *line)
 					     .pci = "0000:17:00.0" } };
 	struct present_process process = { .id = { .user = "ann" } };
 	size_t picked[1];
-	rc = filter_cards(&f, &card, 1, picked, &e);
+	rc = filter_cards(&f, &(struct present){ .cards = &card, .n_cards = 1 }, picked, &e);
 	CHECK(rc <= 1);
 	filter_card(&f, &card);
 	filter_process(&f, &process);

@@ -1,7 +1,7 @@
 /* The present from a store: cards with their state, holders, and whether it is the present. */
 #include "test.h"
 
-#include "present/board.h"
+#include "present/present_store.h"
 #include "store_fixture.h"
 
 #define MINUTE_MS 60000LL
@@ -18,46 +18,46 @@ static struct store *record(struct world *w)
 	return s;
 }
 
-static void read_board(struct board *b, const struct world *w, int64_t now_ms)
+static void read_board(struct present *b, const struct world *w, int64_t now_ms)
 {
 	struct err e = { 0 };
-	*b = (struct board){ 0 };
-	assert_int_equal(board_add(b, w->path, now_ms, 1000, &e), 0);
+	*b = (struct present){ 0 };
+	assert_int_equal(present_store_add(b, w->path, now_ms, 1000, &e), 0);
 }
 
 static void test_cards_and_holders(void **state)
 {
 	struct world *w = *state;
-	struct board b;
+	struct present b;
 	struct store *s = record(w);
 	read_board(&b, w, WORLD_START_MS + MINUTE_MS + 1000);
 	assert_int_equal(b.n_hosts, 1);
 	assert_int_equal(b.n_cards, WORLD_CARDS);
-	assert_int_equal(b.n_holders, WORLD_PROCESSES);
+	assert_int_equal(b.n_processes, WORLD_PROCESSES);
 	assert_int_equal(b.cards[0].state, CARD_ACTIVE);
 	assert_int_equal(b.cards[0].state_since_ms, WORLD_START_MS);
-	assert_int_equal(b.cards[0].n_holders, 1);
-	assert_int_equal(b.cards[1].first_holder, 1);
-	assert_int_equal(b.cards[1].n_holders, 2);
-	assert_string_equal(b.holders[0].user, w->processes[0].id.user);
-	assert_int_equal(b.holders[0].pid, w->processes[0].id.pid);
-	board_finish(&b);
+	assert_int_equal(b.cards[0].n_processes, 1);
+	assert_int_equal(b.cards[1].first_process, 1);
+	assert_int_equal(b.cards[1].n_processes, 2);
+	assert_string_equal(b.processes[0].id.user, w->processes[0].id.user);
+	assert_int_equal(b.processes[0].id.pid, w->processes[0].id.pid);
+	present_store_finish(&b);
 	store_close(s);
 }
 
 static void test_what_is_old_is_not_the_present(void **state)
 {
 	struct world *w = *state;
-	struct board b;
+	struct present b;
 	struct store *s = record(w);
 	int64_t tick_ms = WORLD_START_MS + MINUTE_MS;
 	read_board(&b, w, tick_ms + 1000);
 	bool fresh = !b.hosts[0].stale;
 	assert_true(b.hosts[0].running);
-	board_finish(&b);
+	present_store_finish(&b);
 	read_board(&b, w, tick_ms + 3600000);
 	assert_true(b.hosts[0].stale);
-	board_finish(&b);
+	present_store_finish(&b);
 	assert_true(fresh);
 	store_close(s);
 }
@@ -67,7 +67,7 @@ static void test_a_recorder_that_ended(void **state)
 {
 	struct world *w = *state;
 	struct err e = { 0 };
-	struct board b;
+	struct present b;
 	struct store *s = record(w);
 	assert_int_equal(store_end_run(s, WORLD_START_MS + MINUTE_MS, "stopped", &e), 0);
 	store_close(s);
@@ -75,19 +75,19 @@ static void test_a_recorder_that_ended(void **state)
 	assert_false(b.hosts[0].running);
 	assert_true(b.hosts[0].stale);
 	assert_int_equal(b.n_cards, WORLD_CARDS);
-	assert_int_equal(b.n_holders, WORLD_PROCESSES);
-	assert_int_equal(b.holders[0].since_ms, -1);
-	board_finish(&b);
+	assert_int_equal(b.n_processes, WORLD_PROCESSES);
+	assert_int_equal(b.processes[0].held_since_ms, -1);
+	present_store_finish(&b);
 }
 
 static void test_a_store_that_is_missing(void **state)
 {
 	struct world *w = *state;
-	struct board b = { 0 };
+	struct present b = { 0 };
 	struct err e = { 0 };
-	assert_true(board_add(&b, w->path, WORLD_START_MS, 100, &e) != 0);
+	assert_true(present_store_add(&b, w->path, WORLD_START_MS, 100, &e) != 0);
 	assert_non_null(strstr(e.text, w->path));
-	board_finish(&b);
+	present_store_finish(&b);
 }
 
 #define WORLD_TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)

@@ -119,18 +119,17 @@ static void look(struct view *v, int64_t seconds)
 
 static const struct present_card *card(const struct view *v, size_t i)
 {
-	size_t n;
-	const struct present_card *cards = live_cards(v->live, &n);
-	assert_true(i < n);
-	return &cards[i];
+	const struct present *now = live_present(v->live);
+	assert_true(i < now->n_cards);
+	return &now->cards[i];
 }
 
 static const struct present_process *process(const struct view *v, size_t on, size_t i)
 {
-	size_t n;
-	const struct present_process *all = live_processes(v->live, &n);
-	assert_true(card(v, on)->first_process + i < n && i < card(v, on)->n_processes);
-	return &all[card(v, on)->first_process + i];
+	const struct present *now = live_present(v->live);
+	assert_true(card(v, on)->first_process + i < now->n_processes &&
+		    i < card(v, on)->n_processes);
+	return &now->processes[card(v, on)->first_process + i];
 }
 
 /* What is shown of the cards and who is on them, in a line. */
@@ -187,7 +186,7 @@ static void test_no_memory(void **state)
 /* How long ago, seconds. */
 static double ago(const struct view *v, int64_t at_ms)
 {
-	return (double)(live_now_ms(v->live) - at_ms) / 1000;
+	return (double)(live_present(v->live)->now_ms - at_ms) / 1000;
 }
 
 static void check_lengths(const struct view *v, double looked_s)
@@ -277,7 +276,7 @@ static void test_a_card_is_free_from_the_first_look_on(void **state)
 	look(&v, 0);
 	look(&v, 0);
 	assert_int_equal(card(&v, 2)->state, CARD_TRULY_IDLE);
-	assert_true(card(&v, 2)->free_since_ms == live_now_ms(v.live));
+	assert_true(card(&v, 2)->free_since_ms == live_present(v.live)->now_ms);
 	assert_true(card(&v, 2)->state_longer);
 	live_close(v.live);
 }
@@ -304,19 +303,19 @@ static void test_a_store_that_is_replaced(void **state)
 	make_store(w, 95, 50);
 	open_view(&v, w, 70, "");
 	look(&v, 0);
-	assert_string_equal(live_note(v.live), "");
-	assert_true(live_rules(v.live)->active_util_pct == 95);
+	assert_string_equal(live_present(v.live)->hosts[0].note, "");
+	assert_true(live_present(v.live)->hosts[0].rules.active_util_pct == 95);
 	assert_int_equal(card(&v, 1)->state, CARD_IDLE_HELD);
 	char other[160];
 	snprintf(other, sizeof(other), "%s.old", w->path);
 	assert_int_equal(rename(w->path, other), 0);
 	look(&v, 11);
-	assert_says(live_note(v.live), "no store at");
+	assert_says(live_present(v.live)->hosts[0].note, "no store at");
 	assert_int_equal(card(&v, 1)->state, CARD_IDLE_HELD);
 	make_store(w, 20, 50);
 	look(&v, 11);
-	assert_string_equal(live_note(v.live), "");
-	assert_true(live_rules(v.live)->active_util_pct == 20);
+	assert_string_equal(live_present(v.live)->hosts[0].note, "");
+	assert_true(live_present(v.live)->hosts[0].rules.active_util_pct == 20);
 	assert_int_equal(card(&v, 1)->state, CARD_ACTIVE);
 	live_close(v.live);
 }
@@ -329,14 +328,15 @@ static void test_a_store_that_breaks(void **state)
 	make_store(w, 95, 50);
 	open_view(&v, w, 70, "");
 	look(&v, 0);
-	assert_int_equal(live_recorded_until(v.live), -1);
+	assert_int_equal(live_present(v.live)->hosts[0].recorded_until_ms, -1);
 	assert_int_equal(truncate(w->path, 0), 0);
 	look(&v, 11);
-	assert_says(live_note(v.live), "is empty");
-	assert_int_equal(live_recorded_until(v.live), -1);
-	assert_true(live_rules(v.live)->active_util_pct == 95);
+	assert_says(live_present(v.live)->hosts[0].note, "is empty");
+	assert_int_equal(live_present(v.live)->hosts[0].recorded_until_ms, -1);
+	assert_true(live_present(v.live)->hosts[0].rules.active_util_pct == 95);
 	look(&v, 60);
-	assert_int_equal(live_recorded_until(v.live), WORLD_START_MS + 60000);
+	assert_int_equal(
+		live_present(v.live)->hosts[0].recorded_until_ms, WORLD_START_MS + 60000);
 	live_close(v.live);
 }
 
@@ -359,12 +359,12 @@ static void test_a_recorder_that_comes_later(void **state)
 	tell(w->path, "UPDATE run SET ended_ms = last_tick_ms, how_ended = 'stopped'");
 	open_view(&v, w, 70, "");
 	look(&v, 0);
-	assert_says(live_note(v.live), "the recorder stopped 10 s ago");
+	assert_says(live_present(v.live)->hosts[0].note, "the recorder stopped 10 s ago");
 	assert_true(ago(&v, card(&v, 2)->free_since_ms) < 1);
 	tell(w->path, "UPDATE run SET ended_ms = NULL");
 	add_free_card(w);
 	look(&v, 11);
-	assert_string_equal(live_note(v.live), "");
+	assert_string_equal(live_present(v.live)->hosts[0].note, "");
 	assert_true(fabs(ago(&v, card(&v, 2)->free_since_ms) - 71) < 2);
 	live_close(v.live);
 }

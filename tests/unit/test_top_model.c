@@ -19,13 +19,15 @@ enum { NOW_MS = 100000000, CARDS_MAX = 64, PROCESSES_MAX = 8 };
 struct lab {
 	struct present_card cards[CARDS_MAX];
 	struct present_process processes[PROCESSES_MAX];
+	struct present_host host;
+	struct present now;
 	struct top_state state;
 };
 
 static struct present_process *add(struct lab *lab, uint32_t pid, size_t card, const char *user,
 	const char *command, int64_t mem_bytes)
 {
-	struct present_process *p = &lab->processes[lab->state.now.n_processes++];
+	struct present_process *p = &lab->processes[lab->now.n_processes++];
 	*p = (struct present_process){ .card = card,
 		.kind = PROCESS_COMPUTE,
 		.holder = true,
@@ -45,10 +47,13 @@ static struct present_process *add(struct lab *lab, uint32_t pid, size_t card, c
 static void make_lab(struct lab *lab, size_t n_cards)
 {
 	*lab = (struct lab){ 0 };
-	lab->state.now = (struct top_now){ .cards = lab->cards,
+	lab->now = (struct present){ .now_ms = NOW_MS,
+		.hosts = &lab->host,
+		.n_hosts = 1,
+		.cards = lab->cards,
 		.n_cards = n_cards,
-		.processes = lab->processes,
-		.now_ms = NOW_MS };
+		.processes = lab->processes };
+	lab->state.now.all = &lab->now;
 	lab->state.host = "lab";
 	lab->state.driver = "1.0";
 	for (size_t i = 0; i < n_cards; i++) {
@@ -299,7 +304,7 @@ static void test_the_menu_of_users_stays_as_it_was_opened(void **state)
 	press(&lab, 'u');
 	press(&lab, TOP_KEY_DOWN);
 	press(&lab, TOP_KEY_DOWN);
-	for (size_t i = 0; i < lab.state.now.n_processes; i++)
+	for (size_t i = 0; i < lab.state.now.all->n_processes; i++)
 		if (strcmp(lab.processes[i].id.user, "bob") != 0)
 			snprintf(lab.processes[i].id.user, USER_CAP, "aaron");
 	top_draw(&lab.state, 24, 80);

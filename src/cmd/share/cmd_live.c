@@ -107,9 +107,9 @@ int cmd_live_look(struct live_session *s, struct err *e)
 
 int cmd_live_check(const struct live_session *s, struct err *e)
 {
-	size_t n = 0;
-	live_cards(s->live, &n);
-	return n ? 0 : err_set(e, ERR_NOTHING, "the driver works but lists no card");
+	return live_present(s->live)->n_cards
+		       ? 0
+		       : err_set(e, ERR_NOTHING, "the driver works but lists no card");
 }
 
 int cmd_live_refresh(struct live_session *s, struct err *e)
@@ -120,8 +120,9 @@ int cmd_live_refresh(struct live_session *s, struct err *e)
 
 void cmd_live_note(struct live_session *s, const struct command *self)
 {
-	if (s->named && *live_note(s->live))
-		fprintf(stderr, "gua %s: %s\n", self->name, live_note(s->live));
+	const char *note = live_present(s->live)->hosts[0].note;
+	if (s->named && *note)
+		fprintf(stderr, "gua %s: %s\n", self->name, note);
 	s->named = false;
 }
 

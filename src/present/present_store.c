@@ -1,6 +1,7 @@
 /* Reads the newest run of a store, its cards and their holders. */
-#include "present/board.h"
+#include "present/present_store.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,25 +21,24 @@ enum { LAST_SLOTS_S = 150, LAST_FIVE_S = 630 };
 /* This many ticks may be missing before the recorder counts as silent. */
 enum { TICKS_MISSED = 3 };
 
-void board_finish(struct board *b)
+void present_store_finish(struct present *p)
 {
-	free(b->hosts);
-	free(b->cards);
-	free(b->holders);
-	arena_finish(&b->texts);
-	*b = (struct board){ 0 };
+	free(p->hosts);
+	free(p->cards);
+	free(p->processes);
+	*p = (struct present){ 0 };
 }
 
-/* A board while one store is added. */
+/* A present while one store is added. */
 struct adding {
-	struct board *b;
+	struct present *p;
 	struct now now;
 	struct context_floors floors;
 	size_t host, first_card;
 	int64_t *rows; /* ids of the cards from first_card on */
 };
 
-static bool is_stale(const struct board_host *h, int64_t now_ms)
+static bool is_stale(const struct present_host *h, int64_t now_ms)
 {
 	int64_t allowed_ms = TICKS_MISSED * (h->interval_ms > 0 ? h->interval_ms : 0) + 5000;
 	return !h->running || h->killed || now_ms - h->last_tick_ms > allowed_ms;
@@ -46,20 +46,21 @@ static bool is_stale(const struct board_host *h, int64_t now_ms)
 
 static int add_host(struct adding *a, int64_t now_ms, struct err *e)
 {
-	struct board *b = a->b;
+	struct present *p = a->p;
 	const struct now *n = &a->now;
 	sqlite3_stmt *stmt;
-	if (!array_one_more(&b->hosts, b->n_hosts))
+	if (!array_one_more(&p->hosts, p->n_hosts))
 		return err_memory(e);
-	a->host = b->n_hosts++;
-	struct board_host *h = &b->hosts[a->host];
-	*h = (struct board_host){ .any_run = n->any_run,
+	a->host = p->n_hosts++;
+	struct present_host *h = &p->hosts[a->host];
+	*h = (struct present_host){ .any_run = n->any_run,
 		.running = n->running,
 		.killed = n->killed,
 		.last_tick_ms = n->last_tick_ms,
 		.interval_ms = n->interval_ms,
 		.rules = n->rules };
 	h->stale = is_stale(h, now_ms);
+	h->recorded_until_ms = h->stale ? h->last_tick_ms : -1;
 	text_copy(h->source, sizeof(h->source), n->source);
 	h->simulated = source_is_invented(h->source);
 	int rc = sql_prepare(n->db, &stmt, e,
@@ -74,31 +75,46 @@ static int add_host(struct adding *a, int64_t now_ms, struct err *e)
 	return rc;
 }
 
+/* Takes the readings of the last tick. */
+static void take_values(double *values, const struct card_reported *from)
+{
+	if (from->id.mem_total_bytes >= 0)
+		values[METRIC_MEMORY_TOTAL] = (double)from->id.mem_total_bytes;
+	if (!from->current)
+		return;
+	values[METRIC_UTILIZATION_GPU] = from->now.util_pct;
+	values[METRIC_POWER_DRAW] = from->now.power_w;
+	values[METRIC_POWER_ENFORCED] = from->now.power_limit_w;
+	values[METRIC_TEMPERATURE_GPU] = from->now.temperature_c;
+	if (from->now.mem_used_bytes >= 0)
+		values[METRIC_MEMORY_USED] = (double)from->now.mem_used_bytes;
+}
+
 static int add_card(struct adding *a, const struct card_reported *from, struct err *e)
 {
-	struct board *b = a->b;
-	size_t nth = b->n_cards - a->first_card;
-	if (!array_one_more(&b->cards, b->n_cards) || !array_one_more(&a->rows, nth))
+	struct present *p = a->p;
+	size_t nth = p->n_cards - a->first_card;
+	if (!array_one_more(&p->cards, p->n_cards) || !array_one_more(&a->rows, nth))
 		return err_memory(e);
 	a->rows[nth] = from->gpu;
-	struct board_card *c = &b->cards[b->n_cards++];
-	*c = (struct board_card){ .host = a->host,
+	struct present_card *c = &p->cards[p->n_cards++];
+	*c = (struct present_card){ .host = a->host,
 		.id = from->id,
+		.status = from->status,
 		.last_seen_ms = from->last_seen_ms,
 		.state = CARD_UNOBSERVED,
-		.state_since_ms = -1 };
-	card_now_clear(&c->now);
-	if (from->current)
-		c->now = from->now;
-	text_copy(c->status, sizeof(c->status), card_status_names[from->status]);
+		.state_since_ms = -1,
+		.free_since_ms = -1,
+		.processes_known = a->now.running };
 	text_copy(c->source, sizeof(c->source), from->source);
+	metric_clear(c->values, c->texts);
+	take_values(c->values, from);
 	return 0;
 }
 
 static int add_cards(struct adding *a, struct err *e)
 {
 	struct cards_now all = { 0 };
-	a->first_card = a->b->n_cards;
 	int rc = cards_now_read(&all, a->now.db, e);
 	for (size_t i = 0; i < all.n && rc == 0; i++)
 		if (all.cards[i].last_seen_ms >= a->now.last_tick_ms - CARD_GONE_MS)
@@ -108,11 +124,11 @@ static int add_cards(struct adding *a, struct err *e)
 }
 
 /* The card with this id in the store; NULL: it is not on the board. */
-static struct board_card *find_card(struct adding *a, int64_t row)
+static struct present_card *find_card(struct adding *a, int64_t row)
 {
-	for (size_t i = a->first_card; i < a->b->n_cards; i++)
+	for (size_t i = a->first_card; i < a->p->n_cards; i++)
 		if (a->rows[i - a->first_card] == row)
-			return &a->b->cards[i];
+			return &a->p->cards[i];
 	return NULL;
 }
 
@@ -126,7 +142,7 @@ static int read_states(struct adding *a, struct err *e)
 		"WHERE slot >= %lld AND ms > 0 GROUP BY gpu, state ORDER BY newest",
 		(long long)(a->now.last_tick_ms / 1000 - LAST_FIVE_S));
 	while (rc == 0 && (rc = sql_step(stmt, e)) == 1) {
-		struct board_card *c = find_card(a, sqlite3_column_int64(stmt, 0));
+		struct present_card *c = find_card(a, sqlite3_column_int64(stmt, 0));
 		int64_t state = sql_int(stmt, 1, CARD_UNOBSERVED);
 		if (c && state >= 0 && state < CARD_STATES)
 			c->state = (enum card_state)state;
@@ -138,8 +154,8 @@ static int read_states(struct adding *a, struct err *e)
 
 static int read_since(struct adding *a, struct err *e)
 {
-	size_t n = a->b->n_cards - a->first_card;
-	struct board_card *cards = a->b->cards + a->first_card;
+	size_t n = a->p->n_cards - a->first_card;
+	struct present_card *cards = a->p->cards + a->first_card;
 	struct now_ask *asks = calloc(n + 1, sizeof(*asks));
 	if (!asks)
 		return err_memory(e);
@@ -151,6 +167,8 @@ static int read_since(struct adding *a, struct err *e)
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		cards[i].state_since_ms = asks[i].since_ms;
 		cards[i].state_longer = asks[i].longer;
+		if (cards[i].state == CARD_TRULY_IDLE)
+			cards[i].free_since_ms = asks[i].since_ms;
 	}
 	free(asks);
 	return rc;
@@ -166,18 +184,21 @@ static int read_since(struct adding *a, struct err *e)
 enum { HOLDER_USER, HOLDER_MEM, HOLDER_KIND, HOLDER_UID, HOLDER_STARTED, HOLDER_TEXTS };
 
 static void take_holder(struct adding *a, const struct now_holder *from, sqlite3_stmt *row,
-	struct board_holder *h)
+	struct present_process *h)
 {
-	const struct board_card *c = &a->b->cards[h->card];
-	h->user = sql_text_copy(row, HOLDER_USER, &a->b->texts);
-	h->mem_bytes = sql_int(row, HOLDER_MEM, -1);
-	h->uid = sql_int(row, HOLDER_UID, -1);
-	h->started_ms = sql_int(row, HOLDER_STARTED, -1);
+	const struct present_card *c = &a->p->cards[h->card];
+	struct process_id *id = &h->id;
+	sql_text(row, HOLDER_USER, id->user, sizeof(id->user));
+	id->uid = sql_int(row, HOLDER_UID, -1);
+	id->started_ms = sql_int(row, HOLDER_STARTED, -1);
 	for (int i = 0; i < PROCESS_TEXTS; i++)
-		h->texts[i] = sql_text_copy(row, HOLDER_TEXTS + i, &a->b->texts);
-	h->context = context_judge((unsigned)sql_int(row, HOLDER_KIND, 0), h->mem_bytes,
-		context_floor(&a->floors, c->id.name));
-	h->since_ms = from->since_ms;
+		sql_text(row, HOLDER_TEXTS + i, (char *)id + process_fields[i].offset,
+			process_fields[i].cap);
+	h->kind = (unsigned)sql_int(row, HOLDER_KIND, 0);
+	h->mem_bytes = sql_int(row, HOLDER_MEM, -1);
+	h->context =
+		context_judge(h->kind, h->mem_bytes, context_floor(&a->floors, c->id.name));
+	h->held_since_ms = from->since_ms;
 	h->last_active_ms = from->last_active_ms;
 	h->active = from->last_active_ms >= a->now.last_tick_ms - a->now.interval_ms &&
 		    from->last_active_ms >= 0;
@@ -190,8 +211,8 @@ static void take_holder(struct adding *a, const struct now_holder *from, sqlite3
 static int add_holder(
 	struct adding *a, const struct now_holder *from, sqlite3_stmt *stmt, struct err *e)
 {
-	struct board *b = a->b;
-	struct board_card *c = find_card(a, from->card_row);
+	struct present *p = a->p;
+	struct present_card *c = find_card(a, from->card_row);
 	if (!c)
 		return 0;
 	sqlite3_reset(stmt);
@@ -201,69 +222,77 @@ static int add_holder(
 	int rc = sql_step(stmt, e);
 	if (rc <= 0)
 		return rc;
-	if (!array_one_more(&b->holders, b->n_holders))
+	if (!array_one_more(&p->processes, p->n_processes))
 		return err_memory(e);
-	struct board_holder *h = &b->holders[b->n_holders++];
-	*h = (struct board_holder){
-		.card = (size_t)(c - b->cards), .pid = from->pid, .idle_since_ms = -1
-	};
+	struct present_process *h = &p->processes[p->n_processes++];
+	*h = (struct present_process){ .card = (size_t)(c - p->cards),
+		.id = { .pid = from->pid, .start_ticks = from->start_ticks, .owner_uid = -1 },
+		.holder = true,
+		.sm_pct = NAN,
+		.cpu_pct = NAN,
+		.rss_bytes = -1,
+		.idle_since_ms = -1,
+		.was_idle_since_ms = -1 };
+	for (size_t i = 0; i < ENGINE_COUNT; i++)
+		h->engine_pct[i] = NAN;
 	take_holder(a, from, stmt, h);
-	return b->texts.failed ? err_memory(e) : 0;
+	return 0;
 }
 
 /* Longest idle first; those whose use is not known, then those that are active. */
-static int64_t idle_order(const struct board_holder *h)
+static int64_t idle_order(const struct present_process *h)
 {
 	return h->active ? INT64_MAX : h->idle_since_ms < 0 ? INT64_MAX - 1 : h->idle_since_ms;
 }
 
 static int compare(const void *left, const void *right)
 {
-	const struct board_holder *a = left, *b = right;
+	const struct present_process *a = left, *b = right;
 	if (a->card != b->card)
 		return a->card < b->card ? -1 : 1;
 	int64_t since_a = idle_order(a), since_b = idle_order(b);
 	if (since_a != since_b)
 		return since_a < since_b ? -1 : 1;
-	return a->pid < b->pid ? -1 : a->pid > b->pid;
+	return a->id.pid < b->id.pid ? -1 : a->id.pid > b->id.pid;
 }
 
 static int add_holders(struct adding *a, struct err *e)
 {
-	struct board *b = a->b;
+	struct present *p = a->p;
 	sqlite3_stmt *stmt;
-	size_t first = b->n_holders;
+	size_t first = p->n_processes;
 	int rc = sql_prepare(a->now.db, &stmt, e, HOLDER_SQL);
 	for (size_t i = 0; i < a->now.n_holders && rc == 0; i++)
 		rc = add_holder(a, &a->now.holders[i], stmt, e);
 	sqlite3_finalize(stmt);
-	if (b->n_holders > first)
-		qsort(b->holders + first, b->n_holders - first, sizeof(*b->holders), compare);
-	for (size_t i = b->n_holders; i-- > first;) {
-		struct board_card *c = &b->cards[b->holders[i].card];
-		c->first_holder = i;
-		c->n_holders++;
+	if (p->n_processes > first)
+		qsort(p->processes + first, p->n_processes - first, sizeof(*p->processes),
+			compare);
+	for (size_t i = p->n_processes; i-- > first;) {
+		struct present_card *c = &p->cards[p->processes[i].card];
+		c->first_process = i;
+		c->n_processes++;
 	}
 	return rc;
 }
 
-int board_add(struct board *b, const char *path, int64_t now_ms, int wait_ms, struct err *e)
+int present_store_add(
+	struct present *p, const char *path, int64_t now_ms, int wait_ms, struct err *e)
 {
-	struct adding a = { .b = b };
+	struct adding a = { .p = p, .first_card = p->n_cards };
 	struct err ignored = { 0 };
+	p->now_ms = now_ms;
 	int rc = now_read(&a.now, path, wait_ms, e);
-	if (rc == 0) /* without floors, no holder is known to be a bare context */
-		floors_read(&a.floors, a.now.db, &ignored);
-	if (rc == 0)
-		rc = add_host(&a, now_ms, e);
-	if (rc == 0 && a.now.any_run)
-		rc = add_cards(&a, e);
-	if (rc == 0)
-		rc = read_states(&a, e);
-	if (rc == 0)
-		rc = read_since(&a, e);
-	if (rc == 0)
-		rc = add_holders(&a, e);
+	if (rc)
+		goto done;
+	/* Without floors, no holder is known to be a bare context. */
+	floors_read(&a.floors, a.now.db, &ignored);
+	if ((rc = add_host(&a, now_ms, e)) || !a.now.any_run)
+		goto done;
+	if ((rc = add_cards(&a, e)) || (rc = read_states(&a, e)) || (rc = read_since(&a, e)))
+		goto done;
+	rc = add_holders(&a, e);
+done:
 	free(a.rows);
 	context_finish(&a.floors);
 	now_close(&a.now);

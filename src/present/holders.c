@@ -1,0 +1,324 @@
+/* The columns of holders, and what their cells are. */
+#include "present/holders.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "base/timetext.h"
+
+/* Idle now; -1: active, not known, or of a recorder that is silent. */
+static int64_t idle_since(const struct holder_row *r)
+{
+	return r->process->active || r->host->stale ? -1 : r->process->idle_since_ms;
+}
+
+/* Idle when the last recorder ended. Nobody knows what is since then. */
+static int64_t was_idle_since(const struct holder_row *r)
+{
+	const struct present_process *p = r->process;
+	return p->active ? -1 : r->host->stale ? p->idle_since_ms : p->was_idle_since_ms;
+}
+
+/* "10 min"; "> 9 s (2 h)": for at least 9 s, and for 2 h when the last recorder ended. */
+static void show_idle(struct holder_row *r)
+{
+	const struct present_process *p = r->process;
+	char age[40], then[40];
+	size_t cap = sizeof(r->idle);
+	duration_text(age, sizeof(age), present_idle_ms(r->now, p));
+	duration_text(then, sizeof(then), r->host->recorded_until_ms - p->was_idle_since_ms);
+	if (p->active)
+		text_copy(r->idle, cap, "active");
+	else if (p->idle_since_ms < 0)
+		text_copy(
+			r->idle, cap, r->card->state == CARD_USE_UNKNOWN ? "use unknown" : "-");
+	else if (present_was_idle(p))
+		snprintf(r->idle, cap, "%s%s (%s%s)", p->idle_longer ? "> " : "", age,
+			p->was_idle_longer ? "> " : "", then);
+	else
+		snprintf(r->idle, cap, "%s%s", p->idle_longer ? "> " : "", age);
+}
+
+/* Its most specific name, and the command. */
+static void show_what(struct holder_row *r)
+{
+	const struct present_process *p = r->process;
+	const char *label = process_label_of(&p->id), *command = p->id.command;
+	const char *context = context_texts[p->context];
+	snprintf(r->what, sizeof(r->what), "%s%s%s%s%s%s", *context ? "(" : "", context,
+		*context ? ") " : "", label, *label ? " " : "",
+		*command ? command
+		: *label ? ""
+			 : "-");
+}
+
+void holders_row(struct holder_row *row, const struct present *now,
+	const struct present_process *process)
+{
+	const struct present_card *card = &now->cards[process->card];
+	row->now = now;
+	row->process = process;
+	row->card = card;
+	row->host = &now->hosts[card->host];
+	card_label(row->label, sizeof(row->label), &card->id);
+	show_idle(row);
+	show_what(row);
+}
+
+int64_t holders_idle_order(const struct present_process *p)
+{
+	if (p->active)
+		return INT64_MAX;
+	if (present_was_idle(p))
+		return p->was_idle_since_ms;
+	return p->idle_since_ms < 0 ? INT64_MAX - 1 : p->idle_since_ms;
+}
+
+/* The getters. `of` is the offset of a member, or a number that the getter knows. */
+#define PROCESS(row) (((const struct holder_row *)(row))->process)
+
+static struct cell or_none(const char *text)
+{
+	return *text ? cell_text(text) : cell_number(NAN);
+}
+
+static struct cell of_process_text(const void *row, size_t which)
+{
+	return or_none(process_text(&PROCESS(row)->id, which));
+}
+
+static struct cell of_process_known(const void *row, size_t of)
+{
+	return get_known(PROCESS(row), of);
+}
+
+static struct cell of_process_double(const void *row, size_t of)
+{
+	return get_double(PROCESS(row), of);
+}
+
+static struct cell of_process_chars(const void *row, size_t of)
+{
+	return get_chars(PROCESS(row), of);
+}
+
+static struct cell of_card_chars(const void *row, size_t of)
+{
+	return get_chars(((const struct holder_row *)row)->card, of);
+}
+
+static struct cell of_card_int(const void *row, size_t of)
+{
+	const char *card = (const char *)((const struct holder_row *)row)->card;
+	return cell_known(*(const int *)(const void *)(card + of));
+}
+
+static struct cell get_hostname(const void *row, size_t of)
+{
+	(void)of;
+	return cell_text(((const struct holder_row *)row)->host->hostname);
+}
+
+static struct cell get_user_shown(const void *row, size_t of)
+{
+	(void)of;
+	return cell_text(user_shown(PROCESS(row)->id.user));
+}
+
+static struct cell get_pid(const void *row, size_t of)
+{
+	(void)of;
+	return cell_number(PROCESS(row)->id.pid);
+}
+
+static struct cell get_state(const void *row, size_t of)
+{
+	(void)of;
+	return cell_text(card_state_names[((const struct holder_row *)row)->card->state]);
+}
+
+static struct cell get_memory(const void *row, size_t of)
+{
+	(void)of;
+	return cell_number(cell_known(PROCESS(row)->mem_bytes).number / 1024);
+}
+
+static struct cell get_context(const void *row, size_t of)
+{
+	(void)of;
+	return or_none(context_texts[PROCESS(row)->context]);
+}
+
+static struct cell get_active(const void *row, size_t of)
+{
+	const struct present_process *p = PROCESS(row);
+	(void)of;
+	return cell_number(p->active || p->idle_since_ms >= 0 ? p->active : NAN);
+}
+
+static struct cell get_idle_since(const void *row, size_t of)
+{
+	(void)of;
+	return cell_known(idle_since(row));
+}
+
+static struct cell get_idle_ms(const void *row, size_t of)
+{
+	const struct holder_row *r = row;
+	int64_t since_ms = idle_since(r);
+	(void)of;
+	return cell_number(since_ms < 0 ? NAN : (double)(r->now->now_ms - since_ms));
+}
+
+static struct cell get_idle_longer(const void *row, size_t of)
+{
+	(void)of;
+	return cell_number(idle_since(row) >= 0 && PROCESS(row)->idle_longer);
+}
+
+static struct cell get_was_idle(const void *row, size_t of)
+{
+	(void)of;
+	return cell_known(was_idle_since(row));
+}
+
+static struct cell get_was_longer(const void *row, size_t of)
+{
+	const struct holder_row *r = row;
+	bool longer = r->host->stale ? r->process->idle_longer : r->process->was_idle_longer;
+	(void)of;
+	return cell_number(was_idle_since(r) >= 0 && longer);
+}
+
+/* On the card since, or at least no earlier than its start. */
+static struct cell get_since(const void *row, size_t of)
+{
+	const struct present_process *p = PROCESS(row);
+	(void)of;
+	return cell_known(p->held_since_ms >= 0 ? p->held_since_ms : p->id.started_ms);
+}
+
+#define KEY(name, what, getter) .key = name, .kind = COLUMN_##what, .get = getter
+#define SHOWN(name, what, getter) .title = name, .kind = COLUMN_##what, .get = getter
+#define OF(type, member) .of = offsetof(struct type, member)
+#define TEXT(name, which)                                                                      \
+	{                                                                                      \
+		.column = { KEY(name, TEXT, of_process_text), .of = which }                    \
+	}
+/* Rows with a key stand in the order of JSON and CSV. */
+static const struct holder_column all[] = {
+	{ .column = { KEY("host", TEXT, get_hostname) } },
+	{ .column = { KEY("user", TEXT, of_process_chars), OF(present_process, id.user) } },
+	{ .column = { KEY("uid", COUNT, of_process_known), OF(present_process, id.uid) } },
+	{ .column = { KEY("pid", COUNT, get_pid), .title = "pid" },
+		.text = 3,
+		.page = 7,
+		.page_title = "pid",
+		.order = "pid" },
+	{ .column = { KEY("card", COUNT, of_card_int), OF(present_card, id.index) } },
+	{ .column = { KEY("mig_index", COUNT, of_card_int), OF(present_card, id.mig_index) } },
+	{ .column = { KEY("uuid", TEXT, of_card_chars), OF(present_card, id.uuid) } },
+	{ .column = { KEY("card_state", TEXT, get_state) } },
+	{ .column = { KEY("mem_bytes", KIB, get_memory), .title = "memory" },
+		.text = 4,
+		.page = 3,
+		.page_title = "memory",
+		.order = "memory",
+		.down = true },
+	{ .column = { KEY("context", TEXT, get_context) } },
+	{ .column = { KEY("active", BOOL, get_active) } },
+	{ .column = { KEY("sm_pct", USE, of_process_double), OF(present_process, sm_pct) } },
+	{ .column = { KEY("idle_since", MOMENT, get_idle_since) } },
+	{ .column = { KEY("idle_seconds", MS, get_idle_ms) } },
+	{ .column = { KEY("idle_is_lower_bound", BOOL, get_idle_longer) } },
+	{ .column = { KEY("was_idle_since", MOMENT, get_was_idle) } },
+	{ .column = { KEY("was_idle_is_lower_bound", BOOL, get_was_longer) } },
+	{ .column = { KEY("last_active", MOMENT, of_process_known),
+		  OF(present_process, last_active_ms) } },
+	{ .column = { KEY("held_since", MOMENT, of_process_known),
+		  OF(present_process, held_since_ms) },
+		.page = 6,
+		.page_title = "on the GPU since",
+		.order = "since" },
+	{ .column = { KEY("started", MOMENT, of_process_known),
+		  OF(present_process, id.started_ms) } },
+	TEXT("command", PROCESS_COMMAND),
+	TEXT("notebook", PROCESS_NOTEBOOK),
+	TEXT("notebook_path", PROCESS_NOTEBOOK_PATH),
+	TEXT("job", PROCESS_JOB),
+	TEXT("job_name", PROCESS_JOB_NAME),
+	TEXT("account", PROCESS_ACCOUNT),
+	TEXT("container", PROCESS_CONTAINER),
+	TEXT("pod", PROCESS_POD),
+	TEXT("unit", PROCESS_UNIT),
+	{ .column = { KEY("login", TEXT, of_process_text), .of = PROCESS_LOGIN,
+		  .title = "login", .optional = true },
+		.text = 7 },
+	TEXT("session", PROCESS_SESSION),
+	TEXT("parents", PROCESS_PARENTS),
+	TEXT("python_env", PROCESS_PYTHON_ENV),
+	{ .column = { KEY("tag", TEXT, of_process_text), .of = PROCESS_TAG, .title = "tag",
+		  .optional = true, .width = -20 },
+		.text = 8 },
+	/* For people alone. */
+	{ .column = { SHOWN("user", TEXT, get_user_shown), .width = -14 },
+		.text = 1,
+		.page = 1,
+		.page_title = "user",
+		.order = "user",
+		.look = HOLDER_USER },
+	{ .column = { SHOWN("card", TEXT, get_chars), OF(holder_row, label) },
+		.text = 2,
+		.page = 2,
+		.page_title = "GPU",
+		.order = "card",
+		.look = HOLDER_CARD },
+	{ .column = { SHOWN("idle for", TEXT, get_chars), OF(holder_row, idle) },
+		.text = 5,
+		.page = 4,
+		.page_title = "idle for",
+		.order = "idle",
+		.down = true,
+		.look = HOLDER_IDLE },
+	{ .column = { SHOWN("since", MOMENT, get_since) }, .text = 6 },
+	{ .column = { SHOWN("what", TEXT, get_chars), OF(holder_row, what), .flexible = true },
+		.text = 9,
+		.page = 5,
+		.page_title = "what",
+		.order = "what",
+		.look = HOLDER_WHAT },
+	{ .page = 8, .page_title = "to release it", .look = HOLDER_RELEASE },
+};
+enum { ALL = sizeof(all) / sizeof(all[0]) };
+_Static_assert((int)ALL <= (int)HOLDER_COLUMNS_MAX, "HOLDER_COLUMNS_MAX is too small");
+
+size_t holders_text_columns(struct column columns[HOLDER_COLUMNS_MAX])
+{
+	size_t n = 0;
+	for (int place = 1; place <= ALL; place++)
+		for (size_t i = 0; i < ALL; i++)
+			if (all[i].text == place)
+				columns[n++] = all[i].column;
+	return n;
+}
+
+size_t holders_data_columns(struct column columns[HOLDER_COLUMNS_MAX], bool host)
+{
+	size_t n = 0;
+	for (size_t i = host ? 0 : 1; i < ALL; i++)
+		if (all[i].column.key)
+			columns[n++] = all[i].column;
+	return n;
+}
+
+size_t holders_page_columns(const struct holder_column *columns[HOLDER_COLUMNS_MAX])
+{
+	size_t n = 0;
+	for (int place = 1; place <= ALL; place++)
+		for (size_t i = 0; i < ALL; i++)
+			if (all[i].page == place)
+				columns[n++] = &all[i];
+	return n;
+}

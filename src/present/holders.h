@@ -1,0 +1,54 @@
+/* The table of holders: each column once, for gua who, pages, JSON and CSV. A new column is a
+ * row in holders.c. A page that shows a column in its own way, as a link, knows it by its
+ * look. */
+#ifndef GUA_PRESENT_HOLDERS_H
+#define GUA_PRESENT_HOLDERS_H
+
+#include "model/present.h"
+#include "model/table.h"
+
+enum { HOLDER_COLUMNS_MAX = 64, HOLDER_WHAT_CAP = COMMAND_CAP + LABEL_CAP + 32 };
+
+/* What a cell is made of. */
+struct holder_row {
+	const struct present *now;
+	const struct present_process *process;
+	const struct present_card *card;
+	const struct present_host *host;
+	char label[CARD_LABEL_CAP], idle[96], what[HOLDER_WHAT_CAP]; /* as people read them */
+};
+void holders_row(struct holder_row *row, const struct present *now,
+	const struct present_process *process);
+
+/* Columns that are not plain text on a page. */
+enum holder_look {
+	HOLDER_PLAIN,
+	HOLDER_USER,
+	HOLDER_CARD,
+	HOLDER_IDLE,
+	HOLDER_WHAT,
+	HOLDER_RELEASE,
+};
+
+struct holder_column {
+	/* Its key in JSON and CSV, what it is, where it comes from; its title in gua who. */
+	struct column column;
+	int text, page; /* its place in gua who and on pages, from 1 on; 0: it is not there */
+	const char *page_title;
+	const char *order; /* its name in the parameter `order` of a page; NULL: none */
+	bool down;	   /* the largest first, when a page is ordered by it */
+	enum holder_look look;
+};
+
+/* The columns of gua who, in their order; returns how many. */
+size_t holders_text_columns(struct column columns[HOLDER_COLUMNS_MAX]);
+/* The columns of JSON and CSV; the first is the host, if holders of several may be there. */
+size_t holders_data_columns(struct column columns[HOLDER_COLUMNS_MAX], bool host);
+/* The columns of a page. */
+size_t holders_page_columns(const struct holder_column *columns[HOLDER_COLUMNS_MAX]);
+
+/* Longest idle first, then those whose use is unknown, then active ones; a smaller key comes
+ * first. */
+int64_t holders_idle_order(const struct present_process *p);
+
+#endif
