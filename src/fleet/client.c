@@ -109,6 +109,11 @@ size_t client_not_finite(const struct client *c)
 	return c->n_not_finite;
 }
 
+void client_bound(struct client *c, int64_t body_max)
+{
+	c->setup.options.body_max = body_max;
+}
+
 const char *client_url(const struct client *c)
 {
 	return c->setup.shown_url;

@@ -45,6 +45,8 @@ typedef void client_progress(
 
 int client_open(struct client **c, const struct client_options *o, struct err *e);
 void client_close(struct client *c);
+/* No answer may be larger, in bytes. */
+void client_bound(struct client *c, int64_t body_max);
 void client_watch(struct client *c, client_progress *progress, void *context);
 /* Sends all requests, and returns when all are answered or one failed. A reader may be started
  * again (answer_start) when its request is repeated: what it does with a sample must not depend

@@ -104,6 +104,17 @@ bool fleet_host(const struct fleet *f, const struct labels *l, char key[HOST_KEY
 	return some;
 }
 
+int fleet_bound(const struct fleet *f, size_t n_hosts, struct err *e)
+{
+	enum { HOSTS_MAX = 1 << 17 };
+	if (n_hosts <= HOSTS_MAX)
+		return 0;
+	return err_set(e, ERR_WORLD,
+		"it has more than %d hosts; --host-label names the label that tells hosts "
+		"apart (now %s), and --match chooses some",
+		HOSTS_MAX, f->by);
+}
+
 void fleet_quote(struct str *out, const char *text)
 {
 	str_add(out, "\"");

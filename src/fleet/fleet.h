@@ -48,6 +48,8 @@ void fleet_select(
 /* What a host is called: the values of its labels with slashes between them, safe for a
  * terminal. False: the series has none of the labels. */
 bool fleet_host(const struct fleet *f, const struct labels *l, char key[HOST_KEY_CAP]);
+/* ERR_WORLD: that many hosts are too many. An answer that never ends must not fill memory. */
+int fleet_bound(const struct fleet *f, size_t n_hosts, struct err *e);
 
 /* Appends a text as a string of PromQL. */
 void fleet_quote(struct str *out, const char *text);

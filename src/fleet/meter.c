@@ -8,9 +8,16 @@
 
 struct meter_row *meters_find(struct meters *m, uint32_t host, const char *name, struct err *e)
 {
+	enum { ROWS_MAX = 1 << 21 };
 	uint32_t index = names_find(&m->names, host, name, e);
 	if (index == IDMAP_NONE)
 		return NULL;
+	if (index >= ROWS_MAX) {
+		err_set(e, ERR_WORLD,
+			"it has counters of more than %d cards or users; --match chooses some",
+			ROWS_MAX);
+		return NULL;
+	}
 	if (index < m->n)
 		return &m->rows[index];
 	if (!array_one_more(&m->rows, m->n)) {

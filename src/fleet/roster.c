@@ -13,6 +13,8 @@
 /* A host is silent if no scrape has reached the engine for SCRAPED_S, and its recorder is
  * behind if what it accounted is older than BEHIND_S (a tick is 30 s by default). */
 enum { SCRAPED_S = 300, BEHIND_S = 300, EXPECT_MAX_BYTES = 4 << 20 };
+/* One line for each host: 100,000 of them fit. */
+#define ANSWER_MAX_BYTES ((int64_t)64 << 20)
 
 const char *const roster_state_names[ROSTER_STATES] = {
 	[ROSTER_MISSING] = "missing",
@@ -94,7 +96,8 @@ static struct roster_host *host_of(struct asking *a, const struct sample *s, str
 			a->f->by);
 		return NULL;
 	}
-	return find_host(a->r, key, e);
+	struct roster_host *host = find_host(a->r, key, e);
+	return fleet_bound(a->f, a->r->n, e) ? NULL : host;
 }
 
 static int take_accounted(void *context, const struct sample *s, struct err *e)
@@ -237,6 +240,7 @@ int roster_read(
 	struct asking asking = { r, f };
 	int64_t back_s = back_ms / 1000;
 	r->now_ms = now_ms;
+	client_bound(f->client, ANSWER_MAX_BYTES);
 	int rc = fleet_probe(f, e);
 	ask(&b, &asking, (struct question){ FAMILY_TIME, "", back_s, take_accounted });
 	ask(&b, &asking, (struct question){ FAMILY_TIME, "", SCRAPED_S, take_scraped });

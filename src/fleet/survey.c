@@ -51,7 +51,7 @@ struct survey_host *survey_host(struct survey *s, const struct sample *sample, s
 		return NULL;
 	}
 	uint32_t index = names_find(&s->names, 0, key, e);
-	if (index == IDMAP_NONE)
+	if (index == IDMAP_NONE || fleet_bound(s->f, s->names.n, e))
 		return NULL;
 	return index < s->n_hosts ? &s->hosts[index] : add_host(s, key, e);
 }

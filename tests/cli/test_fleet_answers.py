@@ -2,6 +2,7 @@
 import base64
 import http.server
 import json
+import os
 import socket
 import ssl
 import subprocess
@@ -10,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, gua
+from conftest import BUILD, clean_environment, gua
 
 pytestmark = pytest.mark.skipif(not (BUILD / "gua-fleet").exists(), reason="built without libcurl")
 
@@ -144,6 +145,37 @@ def test_an_endless_token_is_refused():
         for _ in range(200):
             handler.wfile.write(b"x" * 65536)
     assert "a token that is too long" in refused(answer)
+
+
+def endless(handler, _, form):
+    """Series of ever new hosts."""
+    if "gua_" not in form:
+        return send(handler, json.dumps(GOOD).encode())
+    send(handler, b'{"status":"success","data":{"resultType":"vector","result":[', Content_Length=str(1 << 40))
+    for block in range(1 << 12):
+        handler.wfile.write(b"".join(b'{"metric":{"instance":"host-%d:9400"},"value":[1730678400,"1"]},' % (block * 1000 + i)
+                                     for i in range(1000)))
+
+
+def test_endless_series_are_refused():
+    """490 MB were used before."""
+    with Engine(endless) as engine:
+        for words in (["fleet", "status"], ["report", "--since", "1h"]):
+            child = subprocess.Popen([BUILD / "gua", *words, "--from", engine.url], env=clean_environment(), text=True,
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            said = child.stderr.read()
+            _, code, used = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(code)
+            assert child.returncode == 1 and "it has more than 131072 hosts; --host-label names" in said
+            assert used.ru_maxrss < 150_000 or "asan" in BUILD.name
+
+
+def test_one_endless_host_is_refused():
+    def answer(handler, *_):
+        send(handler, b'{"status":"success","data":{"resultType":"vector","result":[', Content_Length=str(1 << 40))
+        for _ in range(2000):
+            handler.wfile.write(b'{"metric":{"instance":"n1:9400"},"value":[1730678400,"1"]},' * 1000)
+    assert "it is larger than 64 MiB" in refused(answer)
 
 
 def test_nothing_and_something_else_at_the_address():
