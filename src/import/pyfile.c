@@ -116,6 +116,7 @@ static int open_database(struct pyfile *f, struct err *e)
 	const struct foreign_file file = { .path = f->path,
 		.wait_ms = 5000,
 		.immutable = !foreign_has_log(f->path),
+		.read_once = true,
 		.stop = &f->stop };
 	if (foreign_open(&f->db, &file, e) != 0)
 		return e->code;

@@ -136,6 +136,7 @@ static const struct {
 struct guard {
 	char path[PATH_MAX];
 	struct foreign_stop *stop;
+	bool read_once; /* steps are of all statements */
 	int64_t steps, most_steps;
 	int64_t until_us; /* of the thread's processor time */
 };
@@ -172,7 +173,8 @@ static int start_statement(unsigned event, void *guard, void *statement, void *t
 	(void)statement;
 	(void)text;
 	int64_t bytes = size_of(g->path, "") + size_of(g->path, "-wal");
-	g->steps = 0;
+	if (!g->read_once)
+		g->steps = 0;
 	g->most_steps = STEPS_BASE + bytes * STEPS_PER_BYTE;
 	int64_t seconds = SECONDS_BASE + (bytes >> 20) / MIB_PER_SECOND;
 	g->until_us = thread_us() + seconds * 1000000;
@@ -204,6 +206,7 @@ static int guard_work(sqlite3 *db, const struct foreign_file *file)
 		return SQLITE_NOMEM;
 	text_copy(g->path, sizeof(g->path), file->path);
 	g->stop = file->stop;
+	g->read_once = file->read_once;
 	start_statement(0, g, NULL, NULL);
 	int rc = sqlite3_create_function_v2(db, "gua_guard", 0, SQLITE_UTF8 | SQLITE_DIRECTONLY,
 		g, no_function, NULL, NULL, free);

@@ -21,8 +21,9 @@ struct foreign_stop {
 
 struct foreign_file {
 	const char *path;
-	int wait_ms;		   /* at most this long for another program's lock */
-	bool immutable;		   /* no process writes it: SQLite makes no files beside it */
+	int wait_ms;	/* at most this long for another program's lock */
+	bool immutable; /* no process writes it: SQLite makes no files beside it */
+	bool read_once; /* the limit of work is for all statements together, not for each */
 	struct foreign_stop *stop; /* may be NULL; the caller's, while the connection is open */
 };
 

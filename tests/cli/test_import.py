@@ -370,6 +370,17 @@ def refused(path, *words, status=1, db="/nonexistent/store.db"):
         assert word in result.stderr
 
 
+def test_a_file_that_makes_work_is_refused(tmp_path):
+    """Each of many cards looks for its device among as many: 19 MB took 82 s."""
+    path = Tool().write(tmp_path / "work.db")
+    with sqlite3.connect(path) as db:
+        db.executemany("INSERT INTO gpu_device (gpu_uuid) VALUES (?)", ((f"GPU-other-{i}",) for i in range(60_000)))
+        db.executemany("INSERT INTO gpu_sample (ts, gpu_uuid, util_pct) VALUES (?, ?, 1)",
+                       ((stamp(START), f"GPU-{i}") for i in range(2000)))
+    db.close()
+    refused(path, "more work than a file of this size can need", db=tmp_path / "store.db")
+
+
 def test_what_is_not_such_a_file_is_refused(tmp_path):
     refused(tmp_path / "missing", "No such file")
     refused(tmp_path, "cannot")
