@@ -105,6 +105,7 @@ static void ask_source(
 	options.name = source_is_captured(common->name) ? common->name : p->kind->name;
 	d->name = options.name;
 	d->root = options.root;
+	d->before = p->kind->look ? p->kind->look(d->root) : NULL;
 	const struct apart_manner manner = apart_manner_of(deadline_ms);
 	if (apart_new(&p->apart, &options, &manner, &d->why) != 0)
 		return;
@@ -133,6 +134,7 @@ static void end_sources(struct patients *p)
 		if (p->all[i].worker)
 			worker_end(p->all[i].worker, WORKER_CLOSING_MS);
 		apart_free(p->all[i].apart);
+		free(p->all[i].diagnosis.before);
 	}
 }
 

@@ -17,9 +17,11 @@ struct diagnosis {
 	struct source *source; /* drained and looked at once; NULL: that failed */
 	struct err why;	       /* then: the sentence */
 	bool hangs;	       /* if it failed: whether it did not answer in time */
+	void *before; /* what the kind's look() saw before the source was opened, or NULL */
 };
 
 /* Of each kind, for the table of kinds. */
+void *nvml_diagnose_before(const char *root);
 void nvml_diagnose(const struct diagnosis *d, struct findings *f);
 void sim_diagnose(const struct diagnosis *d, struct findings *f);
 void capture_diagnose(const struct diagnosis *d, struct findings *f);

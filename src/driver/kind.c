@@ -12,6 +12,7 @@ static const struct source_kind kinds[] = {
 	{ .name = "nvml",
 		.help = "NVIDIA's driver",
 		.open = nvml_source_open,
+		.look = nvml_diagnose_before,
 		.diagnose = nvml_diagnose,
 		.automatic = true,
 		.may_block = true },

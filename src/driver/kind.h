@@ -21,6 +21,9 @@ struct source_kind {
 	/* Opens it and does the first scan; NULL: this name stands for other kinds, or for
 	 * none. */
 	int (*open)(struct source **s, const struct source_options *options, struct err *e);
+	/* Looks at the host before the source is opened: a library may change it, as NVIDIA's
+	 * makes device nodes for root. To be freed with free(). May be NULL, and return it. */
+	void *(*look)(const char *root);
 	/* Examines the source for `gua doctor`; set when `open` is set. */
 	void (*diagnose)(const struct diagnosis *d, struct findings *f);
 	bool invented;	/* its data is not measured on a GPU of this host, now */

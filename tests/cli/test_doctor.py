@@ -45,9 +45,9 @@ def host(tmp_path):
 @pytest.fixture
 def doctor(tmp_path, clock_file):
     """doctor(ROOT, SCENARIO) runs it and returns (JSON, process)."""
-    def run(root, scenario=SCENARIO, db=None, missing=(), json_wanted=True, **options):
+    def run(root, scenario=SCENARIO, db=None, missing=(), json_wanted=True, log=None, **options):
         env = fake_driver(tmp_path, scenario, clock=clock_file(WALL, 3610), missing=missing,
-                          log=tmp_path / "log")
+                          log=log or tmp_path / "log")
         words = ["doctor", "--root", root, "--clock", env["FAKENVML_CLOCK"],
                  "--db", db or tmp_path / "no.db"]
         process = gua(*words, *(["--json"] if json_wanted else []), env=env, **options)
@@ -97,6 +97,13 @@ def test_the_text_fits_a_terminal(host, doctor):
     assert any(line.startswith("warning  device nodes ") for line in lines)
     assert any(line.strip().startswith("-> ") for line in lines)
     assert lines[-1].endswith("1 warning, 0 problems")
+
+
+def test_a_node_that_the_library_makes_was_not_there(host, doctor):
+    """NVIDIA's library makes device nodes for root; here its log is such a node."""
+    root = host(nodes=())
+    answer, _ = doctor(root, log=root / "dev/nvidiactl")
+    assert (root / "dev/nvidiactl").exists() and only(answer, "device nodes")["result"] == "warning"
 
 
 def test_without_a_driver_it_says_so_and_touches_nothing(tmp_path, clock_file):

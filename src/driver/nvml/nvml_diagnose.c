@@ -2,6 +2,7 @@
  * is done. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -205,9 +206,18 @@ void nvml_diagnose_at(
 	examine_facilities(d, f);
 }
 
+void *nvml_diagnose_before(const char *root)
+{
+	struct nvml_site *site = malloc(sizeof(*site));
+	if (site)
+		nvml_site_read(site, root);
+	return site;
+}
+
 void nvml_diagnose(const struct diagnosis *d, struct findings *f)
 {
 	struct nvml_site site;
-	nvml_site_read(&site, d->root);
-	nvml_diagnose_at(d, &site, f);
+	if (!d->before)
+		nvml_site_read(&site, d->root);
+	nvml_diagnose_at(d, d->before ? d->before : &site, f);
 }
