@@ -415,7 +415,7 @@ static int gather_describe(struct gather *g, struct err *e)
 	if (!all)
 		return err_memory(e);
 	for (size_t i = 0; i < a->n_processes; i++)
-		all[i] = (struct shown){ a->processes[i].path, i, holders_describe };
+		all[i] = (struct shown){ a->processes[i].path, i, holdings_describe };
 	for (size_t i = 0; i < a->spells.n; i++)
 		all[a->n_processes + i] =
 			(struct shown){ a->spells.items[i].path, i, spells_describe };
@@ -430,7 +430,7 @@ static int run_steps(struct gather *g, struct err *e)
 {
 	static int (*const steps[])(struct gather *, struct err *) = { gather_survey,
 		window_set, hosts_check_overlap, hours_make_days, restriction_check_words,
-		usage_read, hosts_settle, columns_read, audit_cost_cards, holders_read,
+		usage_read, hosts_settle, columns_read, audit_cost_cards, holdings_read,
 		gather_describe };
 	int rc = 0;
 	audit_init(g->a);

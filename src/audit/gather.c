@@ -170,7 +170,7 @@ static void drop_part(struct gather_file *file)
 	if (!file->part)
 		return;
 	audit_finish(&file->part->a);
-	holders_free_pairs(file->part->pairs);
+	holdings_free_pairs(file->part->pairs);
 	free(file->part);
 	file->part = NULL;
 }

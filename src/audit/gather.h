@@ -176,7 +176,7 @@ int hosts_settle(struct gather *g, struct err *e);
 /* Sets what the cards cost; then reads identities and processes, and all else that stores have
  * about them. */
 int audit_cost_cards(struct gather *g, struct err *e);
-int holders_read(struct gather *g, struct err *e);
+int holdings_read(struct gather *g, struct err *e);
 
 /* The survey: hosts and runs, cards, where the data begins and ends. */
 int hosts_add_records(struct gather *g, struct gather_file *file, struct err *e);
@@ -202,7 +202,7 @@ void spells_sort(struct audit_spells *all);
 /* Reads what the rows of processes say about the spell, and about the process, with that
  * index; the store is open. */
 int spells_describe(struct gather *g, size_t index, struct err *e);
-int holders_describe(struct gather *g, size_t index, struct err *e);
+int holdings_describe(struct gather *g, size_t index, struct err *e);
 
 /* Makes the columns, if they were asked for, and reads the cards' time in each: 60 to 200 of
  * them, unless the window has fewer slots. */
@@ -222,10 +222,10 @@ struct users {
 };
 
 /* The index of `name`, added when it is new; IDMAP_NONE when out of memory. */
-uint32_t holders_find_user(struct users *u, const char *name, struct err *e);
+uint32_t holdings_find_user(struct users *u, const char *name, struct err *e);
 /* Sorts by presence and moves them into the audit; what refers to them is renumbered. */
-int holders_hand_over_users(struct users *u, struct audit *a, struct err *e);
-void holders_finish_users(struct users *u);
+int holdings_hand_over_users(struct users *u, struct audit *a, struct err *e);
+void holdings_finish_users(struct users *u);
 
 /* One process on one card. `user` and `labels` are numbers in `users` and `labels` below and,
  * when the pair is added to the audit, of its identities and its breakdown. */
@@ -253,7 +253,7 @@ struct pairs {
 	struct names users, labels[BY_MAX];
 };
 
-void holders_free_pairs(struct pairs *p);
+void holdings_free_pairs(struct pairs *p);
 
 /* A breakdown while it is made. */
 struct breakdown {

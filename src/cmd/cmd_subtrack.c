@@ -13,8 +13,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "subtrack/subtrack.h"
-#include "subtrack/subtrack_compare.h"
-#include "subtrack/subtrack_print.h"
 
 enum { MAX_SESSIONS = 64 };
 
@@ -75,9 +73,9 @@ static int analyze(const struct command *self, const struct values *v, struct er
 	if (rc)
 		return rc;
 	if (wants_json(v))
-		subtrack_json(&out, &s);
+		subtrack_print_json(&out, &s);
 	else
-		subtrack_text(&out, &s);
+		subtrack_print_text(&out, &s);
 	subtrack_finish(&s);
 	return put(self, v, &out);
 }
@@ -187,9 +185,9 @@ static int print_comparison(const struct command *self, const struct values *v, 
 {
 	struct str out = { 0 };
 	if (wants_json(v))
-		subtrack_comparison_json(&out, result);
+		subtrack_print_comparison_json(&out, result);
 	else
-		subtrack_comparison_text(&out, result);
+		subtrack_print_comparison(&out, result);
 	return put(self, v, &out);
 }
 

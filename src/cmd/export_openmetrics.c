@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "model/sentence.h"
 #include "export/history.h"
-#include "export/backfill.h"
 #include "export/exposition.h"
 #include "driver/kind.h"
 
@@ -39,7 +38,7 @@ static int add_label(struct str *labels, const char *text, struct err *e)
 	name[len] = '\0';
 	if (is_own(name) || strncmp(name, "__", 2) == 0)
 		return err_set(e, ERR_USAGE, "--label: the name '%s' is taken", name);
-	label_add(labels, name, equals + 1);
+	exposition_label(labels, name, equals + 1);
 	return 0;
 }
 
@@ -57,7 +56,7 @@ static int flush(struct str *out, void *context, struct err *e)
 static int print(struct history *h, const struct backfill *b, struct err *e)
 {
 	struct str out = { 0 };
-	int rc = backfill_print(&out, h, b, e);
+	int rc = history_print(&out, h, b, e);
 	str_finish(&out);
 	if (rc == 0 && fflush(stdout) != 0)
 		rc = err_set(e, ERR_WORLD, "cannot write the output: %s", strerror(errno));

@@ -1,7 +1,11 @@
-/* The text of a family: its head, its labels, its samples. */
+/* Metrics as text for Prometheus and its relatives: names, labels, and the families of
+ * /metrics in their order. */
 #include "export/exposition.h"
 
+#include <math.h>
 #include <string.h>
+
+#include "version.h"
 
 const struct family family_state = { "gua_gpu_state_seconds", FAMILY_COUNTER, "seconds",
 	"Time of a card by state; idle_held: held and not used." };
@@ -43,31 +47,31 @@ static void add_escaped(struct str *out, const char *text, bool quotes)
 	}
 }
 
-void label_add(struct str *labels, const char *name, const char *value)
+void exposition_label(struct str *labels, const char *name, const char *value)
 {
 	str_addf(labels, "%s%s=\"", labels->len ? "," : "", name);
 	add_escaped(labels, value, true);
 	str_add(labels, "\"");
 }
 
-void label_card(struct str *labels, const struct card_id *id)
+void exposition_label_card(struct str *labels, const struct card_id *id)
 {
 	char gpu[CARD_LABEL_CAP];
 	card_label(gpu, sizeof(gpu), id);
-	label_add(labels, "gpu", gpu);
-	label_add(labels, "uuid", id->uuid);
+	exposition_label(labels, "gpu", gpu);
+	exposition_label(labels, "uuid", id->uuid);
 }
 
-void label_card_info(struct str *labels, const struct scrape_card *c, const char *driver)
+void exposition_label_info(struct str *labels, const struct scrape_card *c, const char *driver)
 {
-	label_card(labels, &c->id);
-	label_add(labels, "model", c->id.name);
-	label_add(labels, "driver_version", driver);
-	label_add(labels, "mig", c->id.mig_index >= 0 ? "true" : "false");
-	label_add(labels, "source", c->source);
+	exposition_label_card(labels, &c->id);
+	exposition_label(labels, "model", c->id.name);
+	exposition_label(labels, "driver_version", driver);
+	exposition_label(labels, "mig", c->id.mig_index >= 0 ? "true" : "false");
+	exposition_label(labels, "source", c->source);
 }
 
-void family_name(struct str *out, const struct family *f)
+void exposition_name(struct str *out, const struct family *f)
 {
 	static const char *const ends[] = {
 		[FAMILY_COUNTER] = "_total", [FAMILY_GAUGE] = "", [FAMILY_INFO] = "_info"
@@ -77,7 +81,7 @@ void family_name(struct str *out, const struct family *f)
 }
 
 /* In OpenMetrics a family has another name than its samples, a unit, and the help last. */
-void family_head(struct str *out, const struct family *f, bool openmetrics)
+void exposition_head(struct str *out, const struct family *f, bool openmetrics)
 {
 	static const char *const types[] = {
 		[FAMILY_COUNTER] = "counter", [FAMILY_GAUGE] = "gauge", [FAMILY_INFO] = "info"
@@ -86,7 +90,7 @@ void family_head(struct str *out, const struct family *f, bool openmetrics)
 	if (openmetrics)
 		str_add(&name, f->name);
 	else
-		family_name(&name, f);
+		exposition_name(&name, f);
 	const char *type = !openmetrics && f->type == FAMILY_INFO ? "gauge" : types[f->type];
 	if (!openmetrics) {
 		str_addf(out, "# HELP %s ", str_text(&name));
@@ -102,4 +106,338 @@ void family_head(struct str *out, const struct family *f, bool openmetrics)
 	}
 	out->failed |= name.failed;
 	str_finish(&name);
+}
+
+/* A family that is being printed; its head comes with its first sample. */
+struct printer {
+	struct str *out;
+	const struct family *family;
+	bool openmetrics, begun;
+	struct str labels; /* of the next sample */
+};
+
+static void begin_sample(struct printer *p)
+{
+	if (!p->begun)
+		exposition_head(p->out, p->family, p->openmetrics);
+	p->begun = true;
+	exposition_name(p->out, p->family);
+	if (p->labels.len)
+		str_addf(p->out, "{%s}", str_text(&p->labels));
+	str_clear(&p->labels);
+}
+
+static void whole(struct printer *p, int64_t value)
+{
+	begin_sample(p);
+	str_addf(p->out, " %lld\n", (long long)value);
+}
+
+/* A reading; nothing if it is not known. */
+static void real(struct printer *p, double value)
+{
+	char text[40];
+	text_exact(text, sizeof(text), value);
+	if (!*text) {
+		str_clear(&p->labels);
+		return;
+	}
+	begin_sample(p);
+	str_addf(p->out, " %s\n", text);
+}
+
+/* Counters are whole seconds and joules: engines store them in a third of the room. */
+static int64_t whole_of(int64_t thousandths)
+{
+	return thousandths > 0 ? thousandths / 1000 : 0;
+}
+
+static void print_states(struct printer *p, const struct scrape *s)
+{
+	static const enum card_state shown[] = { CARD_ACTIVE, CARD_IDLE_HELD, CARD_TRULY_IDLE,
+		CARD_USE_UNKNOWN };
+	for (size_t i = 0; i < s->n_cards; i++)
+		for (size_t k = 0; k < sizeof(shown) / sizeof(shown[0]); k++) {
+			exposition_label_card(&p->labels, &s->cards[i].id);
+			exposition_label(&p->labels, "state", exposition_states[shown[k]]);
+			whole(p, whole_of(s->cards[i].ms[shown[k]]));
+		}
+}
+
+static void print_unobserved(struct printer *p, const struct scrape *s)
+{
+	for (size_t i = 0; i < s->n_cards; i++) {
+		exposition_label_card(&p->labels, &s->cards[i].id);
+		whole(p, whole_of(s->cards[i].ms[CARD_UNOBSERVED]));
+	}
+}
+
+static void print_energy(struct printer *p, const struct scrape *s)
+{
+	for (size_t i = 0; i < s->n_cards; i++)
+		for (int k = 0; s->cards[i].has_energy && k < CARD_STATES; k++) {
+			exposition_label_card(&p->labels, &s->cards[i].id);
+			exposition_label(&p->labels, "state", exposition_states[k]);
+			whole(p, whole_of(s->cards[i].energy_mj[k]));
+		}
+}
+
+static void print_identities(struct printer *p, const struct scrape *s)
+{
+	for (size_t i = 0; i < s->n_identities; i++)
+		for (int k = IDENTITY_ACTIVE; k <= IDENTITY_IDLE_HELD; k++) {
+			exposition_label(&p->labels, "identity", s->identities[i].name);
+			exposition_label(&p->labels, "state",
+				exposition_states[k == IDENTITY_ACTIVE ? CARD_ACTIVE
+								       : CARD_IDLE_HELD]);
+			whole(p, whole_of(s->identities[i].ms[k]));
+		}
+}
+
+static void print_squatting(struct printer *p, const struct scrape *s)
+{
+	for (size_t i = 0; i < s->n_identities; i++) {
+		exposition_label(&p->labels, "identity", s->identities[i].name);
+		whole(p, whole_of(s->identities[i].ms[IDENTITY_SQUATTING]));
+	}
+}
+
+static void print_others(struct printer *p, const struct scrape *s)
+{
+	if (s->has_identities)
+		whole(p, s->others);
+}
+
+/* The readings of a card that are the present. */
+enum reading { UTIL, USED, TOTAL, POWER, LIMIT, TEMPERATURE, PROCESSES, SPELLS, HELD_SINCE };
+
+static double known(int64_t value)
+{
+	return value < 0 ? NAN : (double)value;
+}
+
+static double reading_of(const struct scrape_card *c, enum reading which)
+{
+	switch (which) {
+	case UTIL:
+		return c->now.util_pct / 100;
+	case USED:
+		return known(c->now.mem_used_bytes);
+	case TOTAL:
+		return known(c->id.mem_total_bytes);
+	case POWER:
+		return c->now.power_w;
+	case LIMIT:
+		return c->now.power_limit_w;
+	case TEMPERATURE:
+		return c->now.temperature_c;
+	case PROCESSES:
+		return (double)c->processes;
+	case SPELLS:
+		return (double)c->spells;
+	case HELD_SINCE:
+		return c->now.idle_held_since_ms < 0
+			       ? 0
+			       : (double)(c->now.idle_held_since_ms / 1000);
+	}
+	return NAN;
+}
+
+/* What is measured has a few digits: more of them are noise that an engine would store. */
+static double rounded(double value, enum reading which)
+{
+	double steps = which == UTIL ? 1e4 : which == POWER ? 100 : 1;
+	return round(value * steps) / steps;
+}
+
+static void print_readings(struct printer *p, const struct scrape *s, enum reading which)
+{
+	for (size_t i = 0; i < s->n_cards; i++) {
+		if (!s->cards[i].live)
+			continue;
+		exposition_label_card(&p->labels, &s->cards[i].id);
+		real(p, rounded(reading_of(&s->cards[i], which), which));
+	}
+}
+
+#define READING(name, which)                                                                   \
+	static void print_##name(struct printer *p, const struct scrape *s)                    \
+	{                                                                                      \
+		print_readings(p, s, which);                                                   \
+	}
+READING(util, UTIL)
+READING(used, USED)
+READING(total, TOTAL)
+READING(power, POWER)
+READING(limit, LIMIT)
+READING(temperature, TEMPERATURE)
+READING(processes, PROCESSES)
+READING(spells, SPELLS)
+READING(held_since, HELD_SINCE)
+
+static void print_spells_ended(struct printer *p, const struct scrape *s)
+{
+	for (int i = 0; i < SPELL_STOPPED; i++) {
+		exposition_label(&p->labels, "how", spell_end_names[i]);
+		whole(p, s->spells_ended[i]);
+	}
+}
+
+static void print_actions(struct printer *p, const struct scrape *s)
+{
+	for (size_t i = 0; i < s->n_actions; i++) {
+		exposition_label(&p->labels, "action", s->actions[i].step);
+		exposition_label(&p->labels, "mode", s->actions[i].mode);
+		whole(p, s->actions[i].count);
+	}
+}
+
+static void print_card_info(struct printer *p, const struct scrape *s)
+{
+	for (size_t i = 0; i < s->n_cards; i++) {
+		exposition_label_info(&p->labels, &s->cards[i], s->driver);
+		whole(p, 1);
+	}
+}
+
+static void print_build(struct printer *p, const struct scrape *s)
+{
+	(void)s;
+	exposition_label(&p->labels, "version", GUA_VERSION);
+	whole(p, 1);
+}
+
+static void print_recorder(struct printer *p, const struct scrape *s)
+{
+	if (!s->any_run)
+		return;
+	exposition_label(&p->labels, "version", s->version);
+	exposition_label(&p->labels, "source", s->source);
+	whole(p, 1);
+}
+
+static void print_gpus(struct printer *p, const struct scrape *s)
+{
+	whole(p, s->present);
+}
+
+static void print_up(struct printer *p, const struct scrape *s)
+{
+	whole(p, s->up);
+}
+
+static void print_accounted(struct printer *p, const struct scrape *s)
+{
+	if (s->any_run)
+		real(p, (double)s->last_tick_ms / 1000);
+}
+
+static void print_started(struct printer *p, const struct scrape *s)
+{
+	if (s->any_run)
+		real(p, (double)s->started_ms / 1000);
+}
+
+static void print_interval(struct printer *p, const struct scrape *s)
+{
+	if (s->any_run)
+		real(p, (double)s->interval_ms / 1000);
+}
+
+static void print_faults(struct printer *p, const struct scrape *s)
+{
+	real(p, known(s->faults));
+}
+
+static void print_events(struct printer *p, const struct scrape *s)
+{
+	whole(p, s->events);
+}
+
+static void print_size(struct printer *p, const struct scrape *s)
+{
+	whole(p, s->db_bytes);
+}
+
+static const struct {
+	const struct family *shared; /* NULL: the next has it */
+	struct family own;
+	void (*print)(struct printer *p, const struct scrape *s);
+} families[] = {
+	{ &family_state, .print = print_states },
+	{ &family_unobserved, .print = print_unobserved },
+	{ &family_energy, .print = print_energy },
+	{ &family_identity, .print = print_identities },
+	{ &family_squatting, .print = print_squatting },
+	{ .own = { "gua_identities_folded", FAMILY_GAUGE, NULL,
+		  "Users without a series of their own, whose time is in _other." },
+		.print = print_others },
+	{ .own = { "gua_gpu_utilization_ratio", FAMILY_GAUGE, "ratio",
+		  "Mean utilisation of a card between the last two ticks." },
+		.print = print_util },
+	{ .own = { "gua_gpu_memory_used_bytes", FAMILY_GAUGE, "bytes",
+		  "Memory in use on a card." },
+		.print = print_used },
+	{ .own = { "gua_gpu_memory_total_bytes", FAMILY_GAUGE, "bytes", "Memory of a card." },
+		.print = print_total },
+	{ .own = { "gua_gpu_power_watts", FAMILY_GAUGE, "watts",
+		  "Mean power of a card between the last two ticks." },
+		.print = print_power },
+	{ .own = { "gua_gpu_power_limit_watts", FAMILY_GAUGE, "watts",
+		  "Power limit in force." },
+		.print = print_limit },
+	{ .own = { "gua_gpu_temperature_celsius", FAMILY_GAUGE, "celsius",
+		  "Temperature of a card." },
+		.print = print_temperature },
+	{ .own = { "gua_gpu_processes", FAMILY_GAUGE, NULL, "Processes that hold a card." },
+		.print = print_processes },
+	{ .own = { "gua_gpu_idle_held_since_timestamp_seconds", FAMILY_GAUGE, "seconds",
+		  "Since when a card is held and not used; 0: it is not." },
+		.print = print_held_since },
+	{ .own = { "gua_gpu_idle_spells", FAMILY_GAUGE, NULL,
+		  "Idle spells of processes on a card that go on." },
+		.print = print_spells },
+	{ .own = { "gua_idle_spells", FAMILY_COUNTER, NULL, "Idle spells that ended, by how." },
+		.print = print_spells_ended },
+	{ .own = { "gua_policy_actions", FAMILY_COUNTER, NULL,
+		  "What enforcement did, or would have done." },
+		.print = print_actions },
+	{ &family_card_info, .print = print_card_info },
+	{ &family_gpus, .print = print_gpus },
+	{ &family_accounted, .print = print_accounted },
+	{ .own = { "gua_up", FAMILY_GAUGE, NULL,
+		  "Whether the recorder runs and its last tick is not too old." },
+		.print = print_up },
+	{ .own = { "gua_recorder", FAMILY_INFO, NULL, "The newest run of the recorder." },
+		.print = print_recorder },
+	{ .own = { "gua_recorder_start_timestamp_seconds", FAMILY_GAUGE, "seconds",
+		  "When the newest run of the recorder began." },
+		.print = print_started },
+	{ .own = { "gua_recorder_interval_seconds", FAMILY_GAUGE, "seconds",
+		  "Time between two ticks." },
+		.print = print_interval },
+	{ .own = { "gua_recorder_faults", FAMILY_GAUGE, NULL,
+		  "Faults that the recorder reports now; see gua status." },
+		.print = print_faults },
+	{ .own = { "gua_events", FAMILY_COUNTER, NULL,
+		  "Events in the store: lost cards, XIDs, gaps; see gua events." },
+		.print = print_events },
+	{ .own = { "gua_db_bytes", FAMILY_GAUGE, "bytes", "Size of the store with its log." },
+		.print = print_size },
+	{ .own = { "gua_build", FAMILY_INFO, NULL, "The program that shows this." },
+		.print = print_build },
+};
+
+void exposition_print(struct str *out, const struct scrape *s, bool openmetrics)
+{
+	struct printer p = { .out = out, .openmetrics = openmetrics };
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+		p.family = families[i].shared ? families[i].shared : &families[i].own;
+		p.begun = false;
+		families[i].print(&p, s);
+	}
+	if (openmetrics)
+		str_add(out, "# EOF\n");
+	out->failed |= p.labels.failed;
+	str_finish(&p.labels);
 }

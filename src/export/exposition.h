@@ -22,16 +22,16 @@ struct family {
 	const char *unit; /* the end of the name; NULL: none */
 	const char *help;
 };
-void family_head(struct str *out, const struct family *f, bool openmetrics);
+void exposition_head(struct str *out, const struct family *f, bool openmetrics);
 /* The name of its samples. */
-void family_name(struct str *out, const struct family *f);
+void exposition_name(struct str *out, const struct family *f);
 /* Appends `name="value"`, with a comma after the labels before it. */
-void label_add(struct str *labels, const char *name, const char *value);
+void exposition_label(struct str *labels, const char *name, const char *value);
 /* The labels of a card: gpu and uuid. */
-void label_card(struct str *labels, const struct card_id *id);
+void exposition_label_card(struct str *labels, const struct card_id *id);
 
 /* All labels of gua_gpu_info. */
-void label_card_info(struct str *labels, const struct scrape_card *c, const char *driver);
+void exposition_label_info(struct str *labels, const struct scrape_card *c, const char *driver);
 
 /* Families that have a history. */
 extern const struct family family_state, family_unobserved, family_energy, family_identity,

@@ -1,4 +1,5 @@
-/* Reads the newest run, the cards with their totals and readings, and the counters. */
+/* Reads what an exporter shows of a store: the cards, and the running totals of users, by what
+ * they are called. */
 #include "export/scrape.h"
 
 #include <limits.h>
@@ -6,16 +7,223 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/array.h"
+#include "base/file.h"
+#include "base/hmac.h"
 #include "base/str.h"
-#include "present/cards_now.h"
 #include "audit/spells.h"
-#include "store/sql.h"
+#include "present/cards_now.h"
 #include "store/policy/policy_more.h"
+#include "store/sql.h"
 #include "store/statusfile.h"
 #include "store/store.h"
+
+enum {
+	HASH_DIGITS = 16, /* 64 bits: no two of a million users get the same one */
+	KEY_LEAST = 16,	  /* bytes: a shorter key could be found by trying */
+};
+
+static const char *const words[] = { "user", "group", "hashed", "off" };
+
+/* Takes the first line of the file. */
+static int take_key(struct identity_names *n, const char *path, const struct file_content *file,
+	struct err *e)
+{
+	size_t len = strcspn(file->data, "\r\n");
+	if (file->st.st_mode & 077)
+		return err_set(e, ERR_WORLD,
+			"%s can be read by others than its owner: make it chmod 600, and take "
+			"another key",
+			path);
+	if (len < KEY_LEAST || len >= sizeof(n->key))
+		return err_set(e, ERR_WORLD,
+			"the first line of %s must be a key of %d to %zu characters; make one "
+			"with: head -c 32 /dev/urandom | base64",
+			path, KEY_LEAST, sizeof(n->key) - 1);
+	memcpy(n->key, file->data, len);
+	n->key_len = len;
+	return 0;
+}
+
+static int read_key(struct identity_names *n, const char *path, struct err *e)
+{
+	struct file_content file = { 0 };
+	if (!path || !*path)
+		return err_set(e, ERR_USAGE,
+			"hashed identities need a key: set key_file in [metrics] of gua.conf");
+	int rc = file_read_regular(path, sizeof(n->key), &file, e);
+	if (rc == 0)
+		rc = take_key(n, path, &file, e);
+	if (file.data)
+		explicit_bzero(file.data, file.len);
+	free(file.data);
+	return rc;
+}
+
+int identity_names_init(
+	struct identity_names *n, const struct config *config, const char *how, struct err *e)
+{
+	*n = (struct identity_names){ .max = config->metrics.identity_max,
+		.groups = &config->groups };
+	if (!how)
+		how = config->metrics.identities;
+	for (int i = 0; i <= IDENTITIES_OFF; i++)
+		if (strcmp(how, words[i]) == 0)
+			n->how = (enum identity_how)i;
+	if (n->how == IDENTITIES_HASHED)
+		return read_key(n, config->metrics.key_file, e);
+	if (n->how == IDENTITIES_GROUP && n->groups->n == 0)
+		return err_set(e, ERR_USAGE,
+			"identities by group need groups: gua.conf has none in [groups]");
+	return 0;
+}
+
+static void hash(const struct identity_names *n, const char *user, char dst[IDENTITY_NAME_CAP])
+{
+	char hex[HMAC_HEX_CAP];
+	hmac_sha256_hex(hex, &(struct hmac_key){ n->key, n->key_len }, user, strlen(user));
+	hex[HASH_DIGITS] = '\0';
+	text_copy(dst, IDENTITY_NAME_CAP, hex);
+}
+
+void scrape_identity_name(const struct identity_names *n, const char *user, int64_t place,
+	char dst[IDENTITY_NAME_CAP])
+{
+	const char *name = user;
+	if (strcmp(user, IDENTITY_UNKNOWN) == 0)
+		name = IDENTITY_UNKNOWN;
+	else if (n->how == IDENTITIES_GROUP)
+		name = config_groups_find(n->groups, user);
+	else if (place > n->max)
+		name = NULL;
+	else if (n->how == IDENTITIES_HASHED) {
+		hash(n, user, dst);
+		return;
+	}
+	name = name ? name : IDENTITY_OTHER;
+	text_escape(dst, IDENTITY_NAME_CAP, name, strlen(name));
+}
+
+/* The host of the newest run. */
+#define HOST_SQL "(SELECT host FROM run WHERE source <> 'import' ORDER BY id DESC LIMIT 1)"
+
+struct scrape_identity *scrape_identity(struct scrape *s, const char *name)
+{
+	for (size_t i = 0; i < s->n_identities; i++)
+		if (strcmp(s->identities[i].name, name) == 0)
+			return &s->identities[i];
+	if (!array_one_more(&s->identities, s->n_identities))
+		return NULL;
+	struct scrape_identity *one = &s->identities[s->n_identities++];
+	*one = (struct scrape_identity){ .ms = { 0 } };
+	text_copy(one->name, sizeof(one->name), name);
+	return one;
+}
+
+/* A user as the store has it. */
+struct user_total {
+	char user[IDENTITY_NAME_CAP];
+	int64_t place, first_ms, moved_ms;
+	int64_t ms[IDENTITY_SUMS];
+};
+
+static void take_row(struct user_total *u, sqlite3_stmt *row)
+{
+	sql_text(row, 0, u->user, sizeof(u->user));
+	u->place = sql_int(row, 1, 0);
+	u->first_ms = sql_int(row, 2, 0);
+	u->moved_ms = sql_int(row, 3, u->first_ms);
+	for (int i = 0; i < IDENTITY_SUMS; i++)
+		u->ms[i] = sql_int(row, 4 + i, 0);
+}
+
+static bool is_new(const struct user_total *u, int64_t now_ms)
+{
+	return now_ms >= u->first_ms && now_ms - u->first_ms < SCRAPE_NEWBORN_MS;
+}
+
+/* Adds a user's time to the series that has it. A user that has had no time for long has none,
+ * but what was part of _other stays there: a counter must not fall. */
+static int add_user(struct scrape *s, const struct identity_names *names,
+	const struct user_total *u, int64_t now_ms, struct err *e)
+{
+	char name[IDENTITY_NAME_CAP];
+	scrape_identity_name(names, u->user, u->place, name);
+	bool shared = names->how == IDENTITIES_GROUP || strcmp(name, IDENTITY_OTHER) == 0 ||
+		      strcmp(name, IDENTITY_UNKNOWN) == 0;
+	s->others += strcmp(name, IDENTITY_OTHER) == 0;
+	if (!shared && now_ms - u->moved_ms > SCRAPE_KEEP_MS)
+		return 0;
+	struct scrape_identity *to = scrape_identity(s, name);
+	if (!to)
+		return err_memory(e);
+	for (int i = 0; i < IDENTITY_SUMS; i++)
+		to->ms[i] += shared || !is_new(u, now_ms) ? u->ms[i] : 0;
+	return 0;
+}
+
+/* What the cards did and no user has a share of: set apart, so that all series add up to the
+ * time of the cards. */
+static int set_unknown(
+	struct scrape *s, sqlite3 *db, const int64_t known_ms[IDENTITY_SUMS], struct err *e)
+{
+	struct scrape_identity *to = scrape_identity(s, IDENTITY_UNKNOWN);
+	if (!to)
+		return err_memory(e);
+	for (int i = IDENTITY_ACTIVE; i <= IDENTITY_IDLE_HELD; i++) {
+		int64_t held_ms = 0;
+		int rc = sql_number(db, &held_ms, e,
+			"SELECT sum(ms) FROM total_gpu WHERE state = %d AND gpu IN (SELECT id "
+			"FROM gpu WHERE host = " HOST_SQL ")",
+			i == IDENTITY_ACTIVE ? CARD_ACTIVE : CARD_IDLE_HELD);
+		if (rc)
+			return rc;
+		to->ms[i] = held_ms > known_ms[i] ? held_ms - known_ms[i] : 0;
+	}
+	return 0;
+}
+
+/* Series that are there from the first scrape. */
+static int add_fixed(struct scrape *s, const struct identity_names *names, struct err *e)
+{
+	size_t n = names->how == IDENTITIES_GROUP ? names->groups->n : 0;
+	bool ok = scrape_identity(s, IDENTITY_OTHER) && scrape_identity(s, IDENTITY_UNKNOWN);
+	for (size_t i = 0; ok && i < n; i++)
+		ok = scrape_identity(s, names->groups->items[i].name) != NULL;
+	return ok ? 0 : err_memory(e);
+}
+
+/* The parts. The identities of a host; with `now_ms` -1, all of them at their true values. */
+static int read_identities(struct scrape *s, struct sqlite3 *db,
+	const struct identity_names *names, int64_t now_ms, struct err *e)
+{
+	sqlite3_stmt *row = NULL;
+	struct user_total u;
+	int64_t known_ms[IDENTITY_SUMS] = { 0 };
+	s->has_identities = names->how != IDENTITIES_OFF;
+	if (!s->has_identities)
+		return 0;
+	int rc = add_fixed(s, names, e);
+	if (rc == 0)
+		rc = sql_prepare(db, &row, e,
+			"SELECT i.user, place, first_ms, max(moved_ms), "
+			"sum(iif(state = 0, share_ms, 0)), sum(iif(state = 1, share_ms, 0)), "
+			"sum(iif(state = 3, presence_ms, 0)) FROM identity AS i LEFT JOIN "
+			"total_user AS t ON t.host = i.host AND t.user = i.user "
+			"WHERE i.host = " HOST_SQL " GROUP BY i.user ORDER BY place, i.user");
+	while (rc == 0 && (rc = sql_step(row, e)) == 1) {
+		take_row(&u, row);
+		bool unknown = strcmp(u.user, IDENTITY_UNKNOWN) == 0;
+		for (int i = 0; !unknown && i < IDENTITY_SUMS; i++)
+			known_ms[i] += u.ms[i];
+		rc = add_user(s, names, &u, now_ms, e);
+	}
+	sqlite3_finalize(row);
+	return rc ? rc : set_unknown(s, db, known_ms, e);
+}
 
 enum {
 	WAIT_MS = 1000,	  /* for a locked store: a scrape has a deadline */
@@ -226,7 +434,7 @@ int scrape_totals(struct scrape *s, struct sqlite3 *db, const char *path,
 	int rc = read_run(s, db, path, BEFORE_ALL, e);
 	if (rc == 0)
 		rc = read_cards(s, db, BEFORE_ALL, e);
-	return rc ? rc : scrape_identities(s, db, names, BEFORE_ALL, e);
+	return rc ? rc : read_identities(s, db, names, BEFORE_ALL, e);
 }
 
 int scrape_read(struct scrape *s, const char *path, const struct identity_names *names,
@@ -244,7 +452,7 @@ int scrape_read(struct scrape *s, const char *path, const struct identity_names 
 	if (rc == 0)
 		rc = read_cards(s, db, now_ms, e);
 	if (rc == 0)
-		rc = scrape_identities(s, db, names, now_ms, e);
+		rc = read_identities(s, db, names, now_ms, e);
 	if (rc == 0)
 		rc = read_spells(s, db, e);
 	if (rc == 0)

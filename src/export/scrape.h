@@ -2,9 +2,30 @@
 #ifndef GUA_EXPORT_SCRAPE_H
 #define GUA_EXPORT_SCRAPE_H
 
+#include <stdint.h>
+
 #include "base/err.h"
+#include "config/config.h"
 #include "model/scrape.h"
-#include "export/identity_names.h"
+
+enum identity_how { IDENTITIES_USER, IDENTITIES_GROUP, IDENTITIES_HASHED, IDENTITIES_OFF };
+
+struct identity_names {
+	enum identity_how how;
+	int64_t max; /* users with a series of their own */
+	const struct config_groups *groups;
+	char key[1024];
+	size_t key_len;
+};
+
+/* Reads what [metrics] in gua.conf(5) says, and the key if one is needed. `how` is a word of
+ * IDENTITY_WORDS; NULL: the one of the configuration, which must outlive *n. */
+int identity_names_init(
+	struct identity_names *n, const struct config *config, const char *how, struct err *e);
+
+/* The name of a user at this place (see gua-store(5)). */
+void scrape_identity_name(const struct identity_names *n, const char *user, int64_t place,
+	char dst[IDENTITY_NAME_CAP]);
 
 struct sqlite3;
 
@@ -19,9 +40,6 @@ void scrape_finish(struct scrape *s);
 int scrape_totals(struct scrape *s, struct sqlite3 *db, const char *path,
 	const struct identity_names *names, struct err *e);
 
-/* The parts. The identities of a host; with `now_ms` -1, all of them at their true values. */
-int scrape_identities(struct scrape *s, struct sqlite3 *db, const struct identity_names *names,
-	int64_t now_ms, struct err *e);
 /* The identity with this name, added if it is missing; NULL: out of memory. */
 struct scrape_identity *scrape_identity(struct scrape *s, const char *name);
 

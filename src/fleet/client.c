@@ -1,17 +1,397 @@
-/* Sends queries to an engine with libcurl's multi interface. */
+/* Sends queries to an engine with libcurl, a few at a time; reads the address, credentials and
+ * headers that all of them share; says how a query ended. */
 #include "fleet/client.h"
 
 #include <ctype.h>
 #include <curl/curl.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "fleet/client_setup.h"
-#include "fleet/verdict.h"
+#include "base/file.h"
+#include "base/timetext.h"
+#include "fleet/engine_answer.h"
+#include "version.h"
+
+enum verdict {
+	VERDICT_GOOD,
+	VERDICT_REFUSED, /* the engine refuses this query */
+	VERDICT_AGAIN,	 /* it may pass */
+	VERDICT_BAD,
+};
+
+struct outcome {
+	CURL *easy;
+	CURLcode code;
+	const struct err *wrong; /* with the answer; code 0: nothing */
+	const struct engine_answer *answer;
+	const char *url;
+	int64_t timeout_ms;
+};
+/* Fills `e` unless it is good. */
+enum verdict verdict_of(const struct outcome *o, struct err *e);
+
+/* Faults of the connection, and what to do about them. */
+static const struct fault {
+	CURLcode code;
+	enum verdict verdict;
+	const char *text;
+} faults[] = {
+	{ CURLE_COULDNT_RESOLVE_HOST, VERDICT_BAD, "there is no host of that name" },
+	{ CURLE_COULDNT_CONNECT, VERDICT_AGAIN, "nothing accepts a connection there" },
+	{ CURLE_PARTIAL_FILE, VERDICT_AGAIN,
+		"the connection was closed before the whole answer had arrived" },
+	{ CURLE_RECV_ERROR, VERDICT_AGAIN, "the connection broke while the answer arrived" },
+	{ CURLE_SEND_ERROR, VERDICT_AGAIN, "the connection broke while the query was sent" },
+	{ CURLE_GOT_NOTHING, VERDICT_AGAIN, "the connection was closed without an answer" },
+	{ CURLE_UNSUPPORTED_PROTOCOL, VERDICT_BAD, "it does not speak HTTP" },
+	{ CURLE_WEIRD_SERVER_REPLY, VERDICT_BAD, "it does not speak HTTP" },
+	{ CURLE_HTTP2, VERDICT_AGAIN, "the connection broke while the answer arrived" },
+	{ CURLE_PEER_FAILED_VERIFICATION, VERDICT_BAD,
+		"its certificate is not trusted; --ca names a file with the authority" },
+	{ CURLE_SSL_CERTPROBLEM, VERDICT_BAD,
+		"the client's certificate or key cannot be used (--cert, --key)" },
+	{ CURLE_SSL_CACERT_BADFILE, VERDICT_BAD, "the file of --ca cannot be used" },
+	{ CURLE_SSL_CONNECT_ERROR, VERDICT_BAD, "TLS could not be set up" },
+	{ CURLE_OUT_OF_MEMORY, VERDICT_BAD, ERR_MEMORY_TEXT },
+};
+
+/* A way that has no sentence of its own. */
+static const struct fault *find_fault(CURLcode code)
+{
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		if (faults[i].code == code)
+			return &faults[i];
+	return NULL;
+}
+
+static enum verdict judge_fault(const struct outcome *o, struct err *e)
+{
+	const struct fault *fault = find_fault(o->code);
+	char length[32];
+	duration_option(length, sizeof(length), o->timeout_ms);
+	if (o->code == CURLE_OPERATION_TIMEDOUT) {
+		err_set(e, ERR_WORLD,
+			"%s: no complete answer within %s; ask for a shorter time, or for more "
+			"patience with --timeout",
+			o->url, length);
+		return VERDICT_BAD;
+	}
+	err_set(e, ERR_WORLD, "%s: %s", o->url,
+		fault ? fault->text : curl_easy_strerror(o->code));
+	return fault ? fault->verdict : VERDICT_BAD;
+}
+
+static enum verdict judge_redirect(const struct outcome *o, long status, struct err *e)
+{
+	char *to = NULL;
+	curl_easy_getinfo(o->easy, CURLINFO_REDIRECT_URL, &to);
+	err_set(e, ERR_WORLD,
+		"%s: the engine redirects to %s (HTTP %ld), and gua follows no redirect, so "
+		"that credentials go nowhere else; give that address",
+		o->url, to ? to : "nowhere", status);
+	return VERDICT_BAD;
+}
+
+/* What to do about a status. */
+static const char *advice(long status)
+{
+	return status == 401   ? "; give --bearer-file or --basic-file"
+	       : status == 403 ? "; the credentials are not allowed to do this"
+	       : status == 404 ? "; the URL may need a path, such as /prometheus"
+	       : status == 422 ? "; a shorter --since asks for less"
+			       : "";
+}
+
+static enum verdict judge_status(const struct outcome *o, long status, struct err *e)
+{
+	bool passes = status == 429 || status == 502 || status == 503 || status == 504;
+	const char *says = o->answer->error;
+	if (*says)
+		err_set(e, ERR_WORLD, "%s: the engine refused the query: %s (HTTP %ld%s%s)%s",
+			o->url, says, status, *o->answer->error_type ? ", " : "",
+			o->answer->error_type, advice(status));
+	else
+		err_set(e, ERR_WORLD, "%s: the engine answered with HTTP %ld%s", o->url, status,
+			advice(status));
+	return passes ? VERDICT_AGAIN : VERDICT_REFUSED;
+}
+
+static enum verdict judge_content(const struct outcome *o, struct err *e)
+{
+	char *type = NULL;
+	curl_easy_getinfo(o->easy, CURLINFO_CONTENT_TYPE, &type);
+	if (type && strstr(type, "html"))
+		err_set(e, ERR_WORLD,
+			"%s: the answer is a web page, not JSON; the URL may need a path, such "
+			"as /prometheus",
+			o->url);
+	else
+		err_set(e, ERR_WORLD, "%s: the answer is wrong: %s", o->url, o->wrong->text);
+	return VERDICT_BAD;
+}
+
+enum verdict verdict_of(const struct outcome *o, struct err *e)
+{
+	long status = 0;
+	curl_easy_getinfo(o->easy, CURLINFO_RESPONSE_CODE, &status);
+	bool answered = o->code == CURLE_OK || o->code == CURLE_WRITE_ERROR;
+	if (!answered)
+		return judge_fault(o, e);
+	if (status >= 300 && status < 400)
+		return judge_redirect(o, status, e);
+	if (status != 200)
+		return judge_status(o, status, e);
+	if (o->wrong->code || o->code == CURLE_WRITE_ERROR)
+		return judge_content(o, e);
+	if (!o->answer->success) {
+		err_set(e, ERR_WORLD, "%s: the engine reports an error: %s", o->url,
+			*o->answer->error ? o->answer->error : "it does not say which");
+		return VERDICT_REFUSED;
+	}
+	return VERDICT_GOOD;
+}
+
+struct client_setup {
+	struct client_options options;
+	char *url; /* with a slash at its end */
+	char shown_url[256];
+	char *bearer, *basic;
+	struct curl_slist *headers;
+	struct str params; /* "&NAME=VALUE" */
+};
+
+/* Reads the options and the files that they name. */
+int client_setup_read(struct client_setup *s, const struct client_options *o, struct err *e);
+void client_setup_finish(struct client_setup *s);
+/* A handle for one request; NULL: out of memory. */
+CURL *client_setup_make(const struct client_setup *s, const char *path, const struct str *form);
+
+enum { SECRET_MAX = 65536, CONNECT_MS = 10000 };
+
+static int read_url(struct client_setup *s, const char *url, struct err *e)
+{
+	const char *host = strstr(url, "://");
+	text_escape(s->shown_url, sizeof(s->shown_url), url, strlen(url));
+	if (!host || (strncasecmp(url, "http://", 7) && strncasecmp(url, "https://", 8)) ||
+		!host[3] || strpbrk(url, " \t\n?#"))
+		return err_set(e, ERR_USAGE,
+			"'%s' is not the address of an engine; it looks like "
+			"http://HOST:9090 or https://HOST/PATH",
+			url);
+	if (memchr(host, '@', 3 + strcspn(host + 3, "/")))
+		return err_set(e, ERR_USAGE,
+			"a password in an address can be read by all users of this host; put "
+			"USER:PASSWORD into a file for --basic-file");
+	size_t len = strlen(url);
+	while (len > 0 && url[len - 1] == '/')
+		len--;
+	s->url = strndup(url, len);
+	s->shown_url[strlen(s->shown_url) > len ? len : strlen(s->shown_url)] = '\0';
+	return s->url ? 0 : err_memory(e);
+}
+
+/* Reads a secret: the first line of a file, without the blanks around it. */
+static int read_secret(char **to, const char *path, struct err *e)
+{
+	struct file_content f = { 0 };
+	if (!path)
+		return 0;
+	int rc = file_read_regular(path, SECRET_MAX, &f, e);
+	if (rc == 0) {
+		size_t from = 0, len = 0;
+		while (from < f.len && isspace((unsigned char)f.data[from]))
+			from++;
+		while (from + len < f.len && (unsigned char)f.data[from + len] > 31)
+			len++;
+		while (len > 0 && f.data[from + len - 1] == ' ')
+			len--;
+		*to = strndup(f.data + from, len);
+		rc = !*to    ? err_memory(e)
+		     : !**to ? err_set(e, ERR_WORLD, "%s is empty", path)
+			     : 0;
+	}
+	free(f.data);
+	return rc;
+}
+
+static int add_header(struct client_setup *s, const char *line, bool of_file, struct err *e)
+{
+	size_t name = strcspn(line, ":");
+	if (name == 0 || line[name] != ':' || strpbrk(line, "\r\n") || memchr(line, ' ', name))
+		return err_set(
+			e, ERR_USAGE, "a header looks like 'X-Scope-OrgID: a', not '%s'", line);
+	if (!of_file && name == 13 && strncasecmp(line, "Authorization", name) == 0)
+		return err_set(e, ERR_USAGE,
+			"a credential in --header can be read by all users of this host; use "
+			"--bearer-file, --basic-file or --header-file");
+	struct curl_slist *list = curl_slist_append(s->headers, line);
+	if (!list)
+		return err_memory(e);
+	s->headers = list;
+	return 0;
+}
+
+static int read_header_file(struct client_setup *s, const char *path, struct err *e)
+{
+	struct file_content f = { 0 };
+	if (!path)
+		return 0;
+	int rc = file_read_regular(path, SECRET_MAX, &f, e);
+	char *save = NULL;
+	for (char *line = rc ? NULL : strtok_r(f.data, "\r\n", &save); line && rc == 0;
+		line = strtok_r(NULL, "\r\n", &save)) {
+		if (*line != '#')
+			rc = add_header(s, line, true, e);
+		if (rc)
+			err_prefix(e, "%s", path);
+	}
+	free(f.data);
+	return rc;
+}
+
+static bool has_param(const struct client_setup *s, const char *name)
+{
+	char key[64];
+	snprintf(key, sizeof(key), "&%s=", name);
+	return strstr(str_text(&s->params), key) != NULL;
+}
+
+static int add_param(struct client_setup *s, const char *text, struct err *e)
+{
+	size_t name = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_[]");
+	char *value =
+		text[name] == '=' && name ? curl_easy_escape(NULL, text + name + 1, 0) : NULL;
+	if (!value)
+		return err_set(
+			e, ERR_USAGE, "a parameter looks like dedup=false, not '%s'", text);
+	str_addf(&s->params, "&%.*s=%s", (int)name, text, value);
+	curl_free(value);
+	return 0;
+}
+
+/* What the user gave; and what Thanos needs so that it fails instead of answering in part. */
+static int read_params(struct client_setup *s, const struct client_options *o, struct err *e)
+{
+	static const char *const usual[][2] = { { "partial_response", "false" },
+		{ "dedup", "true" }, { "max_source_resolution", "0s" } };
+	int rc = o->param ? add_param(s, o->param, e) : 0;
+	for (size_t i = 0; o->params && i < o->params->n && rc == 0; i++)
+		rc = add_param(s, o->params->items[i], e);
+	for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+		if (!has_param(s, usual[i][0]))
+			str_addf(&s->params, "&%s=%s", usual[i][0], usual[i][1]);
+	return rc;
+}
+
+static int check_files(const struct client_options *o, struct err *e)
+{
+	const char *const paths[] = { o->cert_file, o->key_file, o->ca_file };
+	int rc = 0;
+	for (size_t i = 0; i < 3 && rc == 0; i++)
+		rc = paths[i] ? file_check_regular(paths[i], e) : 0;
+	if (rc == 0 && o->bearer_file && o->basic_file)
+		return err_set(
+			e, ERR_USAGE, "--bearer-file and --basic-file exclude each other");
+	return rc;
+}
+
+int client_setup_read(struct client_setup *s, const struct client_options *o, struct err *e)
+{
+	s->options = *o;
+	int rc = read_url(s, o->url, e);
+	if (rc == 0)
+		rc = check_files(o, e);
+	if (rc == 0)
+		rc = read_secret(&s->bearer, o->bearer_file, e);
+	if (rc == 0)
+		rc = read_secret(&s->basic, o->basic_file, e);
+	if (rc == 0 && s->basic && !strchr(s->basic, ':'))
+		rc = err_set(
+			e, ERR_WORLD, "%s: there is no USER:PASSWORD in it", o->basic_file);
+	if (rc == 0 && o->header)
+		rc = add_header(s, o->header, true, e);
+	for (size_t i = 0; o->headers && i < o->headers->n && rc == 0; i++)
+		rc = add_header(s, o->headers->items[i], false, e);
+	if (rc == 0)
+		rc = read_header_file(s, o->header_file, e);
+	if (rc == 0)
+		rc = read_params(s, o, e);
+	if (rc == 0 && s->params.failed)
+		rc = err_memory(e);
+	return rc;
+}
+
+static void forget(char *secret)
+{
+	if (secret)
+		explicit_bzero(secret, strlen(secret));
+	free(secret);
+}
+
+void client_setup_finish(struct client_setup *s)
+{
+	forget(s->bearer);
+	forget(s->basic);
+	free(s->url);
+	curl_slist_free_all(s->headers);
+	str_finish(&s->params);
+	*s = (struct client_setup){ 0 };
+}
+
+static void set_credentials(CURL *easy, const struct client_setup *s)
+{
+	const struct client_options *o = &s->options;
+	if (s->bearer) {
+		curl_easy_setopt(easy, CURLOPT_XOAUTH2_BEARER, s->bearer);
+		curl_easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
+	}
+	if (s->basic) {
+		curl_easy_setopt(easy, CURLOPT_USERPWD, s->basic);
+		curl_easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
+	}
+	if (o->cert_file)
+		curl_easy_setopt(easy, CURLOPT_SSLCERT, o->cert_file);
+	if (o->key_file)
+		curl_easy_setopt(easy, CURLOPT_SSLKEY, o->key_file);
+	if (o->ca_file)
+		curl_easy_setopt(easy, CURLOPT_CAINFO, o->ca_file);
+}
+
+CURL *client_setup_make(const struct client_setup *s, const char *path, const struct str *form)
+{
+	CURL *easy = curl_easy_init();
+	struct str url = { 0 }, body = { 0 };
+	if (!easy)
+		return NULL;
+	str_addf(&url, "%s/api/v1/%s", s->url, path);
+	curl_easy_setopt(easy, CURLOPT_URL, str_text(&url));
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_USERAGENT, "gua-fleet/" GUA_VERSION);
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)s->options.timeout_ms);
+	curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, 256L * 1024);
+	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, s->headers);
+	if (form->len) {
+		str_addf(&body, "%s%s", str_text(form), str_text(&s->params));
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)body.len);
+		curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, str_text(&body));
+	}
+	set_credentials(easy, s);
+	bool failed = url.failed || body.failed;
+	str_finish(&url);
+	str_finish(&body);
+	if (failed)
+		curl_easy_cleanup(easy);
+	return failed ? NULL : easy;
+}
 
 /* VictoriaMetrics answers four queries at a time by default, Prometheus twenty. */
 enum {
@@ -24,7 +404,7 @@ enum {
 
 struct transfer {
 	struct client *client;
-	struct request *request;
+	struct client_request *request;
 	CURL *easy;
 	struct err wrong; /* with the answer */
 	unsigned tries;
@@ -44,7 +424,7 @@ struct client {
 	unsigned long long bytes;
 };
 
-void request_param(struct request *r, const char *name, const char *value)
+void client_request_param(struct client_request *r, const char *name, const char *value)
 {
 	str_addf(&r->form, "%s%s=", r->form.len ? "&" : "", name);
 	for (const char *at = value; *at; at++)
@@ -54,17 +434,17 @@ void request_param(struct request *r, const char *name, const char *value)
 			str_addf(&r->form, "%%%02X", (unsigned char)*at);
 }
 
-void request_number(struct request *r, const char *name, double value)
+void client_request_number(struct client_request *r, const char *name, double value)
 {
 	char text[64];
 	snprintf(text, sizeof(text), "%.3f", value);
-	request_param(r, name, text);
+	client_request_param(r, name, text);
 }
 
-void request_finish(struct request *r)
+void client_request_finish(struct client_request *r)
 {
 	str_finish(&r->form);
-	answer_finish(&r->answer);
+	engine_answer_finish(&r->answer);
 }
 
 int client_open(struct client **c, const struct client_options *o, struct err *e)
@@ -130,7 +510,7 @@ static size_t take_bytes(char *bytes, size_t size, size_t n, void *context)
 		err_set(&t->wrong, ERR_WORLD, "it is larger than %lld MiB",
 			(long long)(t->client->setup.options.body_max >> 20));
 	else if (!t->wrong.code)
-		answer_feed(&t->request->answer, bytes, len, &t->wrong);
+		engine_answer_feed(&t->request->answer, bytes, len, &t->wrong);
 	return t->wrong.code ? 0 : len;
 }
 
@@ -138,7 +518,7 @@ static int begin(struct client *c, struct transfer *t, struct err *e)
 {
 	t->bytes = 0;
 	t->wrong = (struct err){ 0 };
-	answer_start(&t->request->answer);
+	engine_answer_start(&t->request->answer);
 	if (t->request->form.failed)
 		return err_memory(e);
 	t->easy = client_setup_make(&c->setup, t->request->path, &t->request->form);
@@ -165,7 +545,7 @@ static void stop(struct client *c, struct transfer *t)
 }
 
 /* Keeps what the engine warns of, each once. */
-static void take_warnings(struct client *c, const struct answer *a)
+static void take_warnings(struct client *c, const struct engine_answer *a)
 {
 	c->n_not_finite += a->n_not_finite;
 	for (size_t i = 0; i < a->n_warnings; i++) {
@@ -194,10 +574,10 @@ static int64_t wait_ms(const struct transfer *t)
 /* Judges a transfer that ended. */
 static int end(struct client *c, struct transfer *t, CURLcode code, struct err *e)
 {
-	struct request *r = t->request;
+	struct client_request *r = t->request;
 	struct err wrong = t->wrong;
 	if (code == CURLE_OK && !wrong.code)
-		answer_end(&r->answer, &wrong);
+		engine_answer_end(&r->answer, &wrong);
 	struct outcome outcome = { .easy = t->easy,
 		.code = code,
 		.wrong = &wrong,
@@ -269,7 +649,7 @@ static bool all_done(const struct transfer *all, size_t n)
 	return true;
 }
 
-int client_run(struct client *c, struct request *requests, size_t n, struct err *e)
+int client_run(struct client *c, struct client_request *requests, size_t n, struct err *e)
 {
 	struct transfer *all = calloc(n + 1, sizeof(*all));
 	int rc = all ? 0 : err_memory(e), running = 0;

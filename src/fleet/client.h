@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/options.h"
-#include "fleet/answer.h"
+#include "fleet/engine_answer.h"
 
 struct client_options {
 	const char *url;		  /* may have a path; no user or password */
@@ -25,18 +25,18 @@ struct client_options {
 };
 
 /* One question. Set `path` and `answer`, and add parameters; zero the rest. */
-struct request {
+struct client_request {
 	const char *path; /* below /api/v1/ */
 	struct str form;
-	struct answer answer;
+	struct engine_answer answer;
 	bool may_fail; /* a refusal is not an error: `refused` is set, and the rest goes on */
 	bool refused;
 	/* Private. */
 	struct transfer *transfer;
 };
-void request_param(struct request *r, const char *name, const char *value);
-void request_number(struct request *r, const char *name, double value);
-void request_finish(struct request *r);
+void client_request_param(struct client_request *r, const char *name, const char *value);
+void client_request_number(struct client_request *r, const char *name, double value);
+void client_request_finish(struct client_request *r);
 
 struct client;
 /* Called as answers arrive, at most a few times a second. */
@@ -49,9 +49,9 @@ void client_close(struct client *c);
 void client_bound(struct client *c, int64_t body_max);
 void client_watch(struct client *c, client_progress *progress, void *context);
 /* Sends all requests, and returns when all are answered or one failed. A reader may be started
- * again (answer_start) when its request is repeated: what it does with a sample must not depend
- * on whether it has seen the sample before. */
-int client_run(struct client *c, struct request *requests, size_t n, struct err *e);
+ * again (engine_answer_start) when its request is repeated: what it does with a sample must not
+ * depend on whether it has seen the sample before. */
+int client_run(struct client *c, struct client_request *requests, size_t n, struct err *e);
 
 /* The warnings of the engine, each once, safe for a terminal. */
 size_t client_warnings(const struct client *c, const char *const **texts);

@@ -65,10 +65,10 @@ void fleet_close(struct fleet *f)
 
 int fleet_probe(struct fleet *f, struct err *e)
 {
-	struct request r[] = { { .path = "status/buildinfo", .may_fail = true },
+	struct client_request r[] = { { .path = "status/buildinfo", .may_fail = true },
 		{ .path = "query", .may_fail = true } };
-	const struct answer *info = &r[0].answer;
-	request_param(&r[1], "query", "now()"); /* a function of VictoriaMetrics alone */
+	const struct engine_answer *info = &r[0].answer;
+	client_request_param(&r[1], "query", "now()"); /* a function of VictoriaMetrics alone */
 	int rc = client_run(f->client, r, 2, e);
 	const char *name = *info->application ? info->application
 			   : !r[1].refused    ? "VictoriaMetrics"
@@ -79,8 +79,8 @@ int fleet_probe(struct fleet *f, struct err *e)
 		name = "Prometheus or compatible";
 	snprintf(f->engine, sizeof(f->engine), "%s%s%s", name, known ? " " : "",
 		known ? info->version : ", version not reported");
-	request_finish(&r[0]);
-	request_finish(&r[1]);
+	client_request_finish(&r[0]);
+	client_request_finish(&r[1]);
 	return rc;
 }
 
@@ -95,7 +95,7 @@ bool fleet_host(const struct fleet *f, const struct labels *l, char key[HOST_KEY
 	size_t len = 0;
 	bool some = false;
 	for (size_t i = 0; i < f->n_labels; i++) {
-		const char *value = label_of(l, f->labels[i]);
+		const char *value = engine_answer_label(l, f->labels[i]);
 		some |= *value != '\0';
 		if (i && len + 1 < HOST_KEY_CAP)
 			key[len++] = '/';
@@ -164,33 +164,33 @@ bool fleet_match_more(struct str *out, const char *label, const char *value)
 	return out->len < MATCHER_MAX;
 }
 
-struct request *batch_query(struct batch *b, const struct str *query, double time_s,
-	answer_take *take, void *context)
+struct client_request *fleet_query(struct batch *b, const struct str *query, double time_s,
+	engine_answer_take *take, void *context)
 {
 	if (b->failed || query->failed || !array_one_more(&b->items, b->n)) {
 		b->failed = true;
 		return NULL;
 	}
-	struct request *r = &b->items[b->n++];
-	*r = (struct request){ .path = "query",
+	struct client_request *r = &b->items[b->n++];
+	*r = (struct client_request){ .path = "query",
 		.answer = { .take = take, .context = context } };
-	request_param(r, "query", str_text(query));
-	request_number(r, "time", time_s);
-	request_number(r, "timeout", (double)b->fleet->timeout_ms / 1000);
+	client_request_param(r, "query", str_text(query));
+	client_request_number(r, "time", time_s);
+	client_request_number(r, "timeout", (double)b->fleet->timeout_ms / 1000);
 	return r;
 }
 
-int batch_run(struct batch *b, struct err *e)
+int fleet_run(struct batch *b, struct err *e)
 {
 	int rc = b->failed ? err_memory(e) : client_run(b->fleet->client, b->items, b->n, e);
-	batch_finish(b);
+	fleet_finish_batch(b);
 	return rc;
 }
 
-void batch_finish(struct batch *b)
+void fleet_finish_batch(struct batch *b)
 {
 	for (size_t i = 0; i < b->n; i++)
-		request_finish(&b->items[i]);
+		client_request_finish(&b->items[i]);
 	free(b->items);
 	*b = (struct batch){ .fleet = b->fleet };
 }

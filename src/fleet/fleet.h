@@ -64,15 +64,15 @@ bool fleet_match_more(struct str *out, const char *label, const char *value);
 /* Requests that are sent together. */
 struct batch {
 	struct fleet *fleet;
-	struct request *items;
+	struct client_request *items;
 	size_t n;
 	bool failed; /* out of memory */
 };
 /* Adds a query at a moment. */
-struct request *batch_query(struct batch *b, const struct str *query, double time_s,
-	answer_take *take, void *context);
+struct client_request *fleet_query(struct batch *b, const struct str *query, double time_s,
+	engine_answer_take *take, void *context);
 /* Sends all, and empties the batch. */
-int batch_run(struct batch *b, struct err *e);
-void batch_finish(struct batch *b);
+int fleet_run(struct batch *b, struct err *e);
+void fleet_finish_batch(struct batch *b);
 
 #endif

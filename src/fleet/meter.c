@@ -1,12 +1,12 @@
 /* Keeps counters of a fleet at the edges of a window, and finds their values at the edges. */
-#include "fleet/meter.h"
+#include "fleet/survey.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/array.h"
 
-struct meter_row *meters_find(struct meters *m, uint32_t host, const char *name, struct err *e)
+struct meter_row *meter_find(struct meters *m, uint32_t host, const char *name, struct err *e)
 {
 	enum { ROWS_MAX = 1 << 21 };
 	uint32_t index = names_find(&m->names, host, name, e);
@@ -32,14 +32,14 @@ struct meter_row *meters_find(struct meters *m, uint32_t host, const char *name,
 	return row;
 }
 
-void meters_finish(struct meters *m)
+void meter_finish(struct meters *m)
 {
 	names_finish(&m->names);
 	free(m->rows);
 	*m = (struct meters){ 0 };
 }
 
-double edge_value(double before, double after, const struct edge_times *t)
+double meter_value(double before, double after, const struct edge_times *t)
 {
 	bool line = after >= before && t->after > t->before && t->edge > t->before;
 	if (!line)

@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "base/timetext.h"
 #include "fleet/remotes.h"
-#include "store/origin.h"
+#include "store/identify.h"
 
 /* Hosts that are asked at the same time, and how much one may send: a year of a host with 16
  * busy cards is less. */

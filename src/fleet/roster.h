@@ -2,9 +2,10 @@
 #ifndef GUA_FLEET_ROSTER_H
 #define GUA_FLEET_ROSTER_H
 
+#include "base/names.h"
 #include "fleet/fleet.h"
 #include "model/audit.h"
-#include "base/names.h"
+#include "render/text.h"
 
 enum roster_state {
 	ROSTER_MISSING, /* expected, and never seen in the look-back */
@@ -44,6 +45,14 @@ int roster_compare(struct roster *r, struct audit *a, struct err *e);
 void roster_finish(struct roster *r);
 
 /* A host without the port of its address: "node1" of "node1:9400". */
-void host_short(char *dst, size_t cap, const char *key);
+void roster_short_name(char *dst, size_t cap, const char *key);
+
+struct roster_style {
+	struct text_style text;
+	bool all; /* also hosts that are well */
+};
+void roster_text(struct str *out, const struct roster *r, const struct fleet *f,
+	const struct roster_style *style);
+void roster_json(struct str *out, const struct roster *r, const struct fleet *f);
 
 #endif

@@ -21,7 +21,7 @@ int survey_state(const char *label)
 static struct survey_host *add_host(struct survey *s, const char *key, struct err *e)
 {
 	char name[HOST_KEY_CAP];
-	host_short(name, sizeof(name), key);
+	roster_short_name(name, sizeof(name), key);
 	const char *copy = arena_text(&s->arena, name);
 	if (!copy || !array_one_more(&s->hosts, s->n_hosts)) {
 		err_memory(e);
@@ -74,10 +74,11 @@ static int take_time(void *context, const struct sample *sample, struct err *e)
 static int take_meter(void *context, const struct sample *sample, struct err *e)
 {
 	const struct survey_take *take = context;
-	const char *uuid = label_of(sample->labels, "uuid");
-	const char *name = *uuid ? uuid : label_of(sample->labels, "identity");
-	int state = take->state >= 0 ? take->state
-				     : survey_state(label_of(sample->labels, "state"));
+	const char *uuid = engine_answer_label(sample->labels, "uuid");
+	const char *name = *uuid ? uuid : engine_answer_label(sample->labels, "identity");
+	int state = take->state >= 0
+			    ? take->state
+			    : survey_state(engine_answer_label(sample->labels, "state"));
 	char safe[UUID_CAP];
 	struct survey_host *host = survey_host(take->s, sample, e);
 	if (!host)
@@ -86,11 +87,12 @@ static int take_meter(void *context, const struct sample *sample, struct err *e)
 		return 0;
 	text_escape(safe, sizeof(safe), name, strlen(name));
 	struct meter_row *row =
-		meters_find(take->to, (uint32_t)(host - take->s->hosts), safe, e);
+		meter_find(take->to, (uint32_t)(host - take->s->hosts), safe, e);
 	if (!row)
 		return ERR_WORLD;
 	if (*uuid)
-		text_copy(row->gpu, sizeof(row->gpu), label_of(sample->labels, "gpu"));
+		text_copy(
+			row->gpu, sizeof(row->gpu), engine_answer_label(sample->labels, "gpu"));
 	row->states[state].at[take->slot] = sample->value;
 	return 0;
 }
@@ -115,7 +117,7 @@ static void ask_family(struct survey *s, struct batch *b, const struct survey_qu
 	str_addf(&query, "[%llds])%s", (long long)ceil(q->range_s), s->has_twins ? ")" : "");
 	if (context) {
 		*context = take;
-		batch_query(b, &query, q->time_s, take.to ? take_meter : take_time, context);
+		fleet_query(b, &query, q->time_s, take.to ? take_meter : take_time, context);
 	}
 	b->failed |= !context;
 	str_finish(&query);
@@ -150,7 +152,7 @@ static double newborn_start(const struct survey *s, const struct meter_row *row,
 {
 	double seen = s->hosts[row->host].first, born = seen - first_sum(row);
 	const struct edge_times times = { s->edges[EDGE_START], born, seen };
-	return isnan(born) ? 0 : edge_value(0, first, &times);
+	return isnan(born) ? 0 : meter_value(0, first, &times);
 }
 
 double survey_start(
@@ -165,7 +167,7 @@ double survey_start(
 	if (in_sum)
 		*in_sum = known || isnan(h->before[EDGE_START]);
 	if (known)
-		return edge_value(at[METER_BEFORE_START],
+		return meter_value(at[METER_BEFORE_START],
 			found ? at[METER_AFTER_START] : at[METER_FIRST], &times);
 	/* A card that is not in the snapshot began in the window, or is new to the engine. */
 	if (*row->gpu && first_sum(row) <= NEWBORN_S && !isnan(at[METER_FIRST]))
@@ -179,16 +181,16 @@ double survey_end(const struct survey *s, const struct meter_row *row, int state
 	const double *at = row->states[state].at;
 	const struct edge_times times = { s->edges[EDGE_END], h->before[EDGE_END],
 		h->after[EDGE_END] };
-	return edge_value(at[METER_BEFORE_END], at[METER_AFTER_END], &times);
+	return meter_value(at[METER_BEFORE_END], at[METER_AFTER_END], &times);
 }
 
 static void finish(struct survey *s)
 {
 	names_finish(&s->names);
 	names_finish(&s->info_names);
-	meters_finish(&s->cards);
-	meters_finish(&s->energy);
-	meters_finish(&s->users);
+	meter_finish(&s->cards);
+	meter_finish(&s->energy);
+	meter_finish(&s->users);
 	free(s->hosts);
 	free(s->infos);
 	arena_finish(&s->arena);

@@ -4,10 +4,59 @@
 #ifndef GUA_FLEET_SURVEY_H
 #define GUA_FLEET_SURVEY_H
 
-#include "fleet/fleet.h"
-#include "fleet/meter.h"
+#include "base/err.h"
+#include "base/names.h"
 #include "audit/audit.h"
 #include "audit/hours.h"
+#include "fleet/fleet.h"
+
+/* Counters of a fleet at the edges of a window: for each card or user of a host and each
+ * state, the last value before an edge and the first one after it. */
+/* The two edges of a window. */
+enum edge { EDGE_START, EDGE_END, EDGES };
+
+enum meter_slot {
+	METER_BEFORE_START, /* the last value up to the edge */
+	METER_AFTER_START,  /* the first value after it */
+	METER_BEFORE_END,
+	METER_AFTER_END,
+	METER_FIRST, /* the least value in the window, of series that begin in it */
+	METER_SLOTS,
+};
+
+enum { METER_STATES = 5 }; /* by enum card_state, or enum holder_state */
+
+struct meter {
+	double at[METER_SLOTS]; /* NAN: no value */
+	double lost;		/* what resets in the window took away */
+};
+
+struct meter_row {
+	uint32_t host;
+	const char *name; /* UUID or identity */
+	char gpu[16];	  /* label of a card: "0", "0:1" */
+	uint32_t info;	  /* the survey's */
+	struct meter states[METER_STATES];
+};
+
+/* Zero-initialise. */
+struct meters {
+	struct names names; /* their scope is the host */
+	struct meter_row *rows;
+	size_t n;
+};
+
+/* The row, added when it is new. NULL: out of memory. */
+struct meter_row *meter_find(struct meters *m, uint32_t host, const char *name, struct err *e);
+void meter_finish(struct meters *m);
+
+/* When the counters of a host were accounted, at an edge; NAN: not known. */
+struct edge_times {
+	double edge, before, after;
+};
+/* The value at an edge, on the line between the values around it; the value before it if that
+ * is all there is, or if the one after it belongs to another store. NAN: none before it. */
+double meter_value(double before, double after, const struct edge_times *t);
 
 /* How far from an edge a value may be. */
 enum { LOOK_S = 600, LONG_LOOK_S = 86400, HOUR_S = 3600 };
@@ -99,5 +148,16 @@ struct survey_question {
 void survey_ask(struct survey *s, struct batch *b, const struct survey_question *q);
 /* The state that a label names; -1: none of those that a card has. */
 int survey_state(const char *label);
+
+/* The identity of time that no user has: the audit works it out. */
+#define NOBODY "_unknown"
+
+/* What a counter grew over the window, in thousandths: milliseconds or millijoules. */
+int64_t survey_grown(const struct survey *s, const struct meter_row *row, int state);
+/* Adds to the hours what the sums at full hours did not show: what a lost store had counted,
+ * and the differences between snapshots. */
+void survey_settle_hours(struct survey *s);
+/* The hours and days of the users that the audit is restricted to, instead of the cards'. */
+int survey_user_hours(struct survey *s, struct err *e);
 
 #endif

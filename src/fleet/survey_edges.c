@@ -1,13 +1,224 @@
-/* Asks for the counters at both edges of a window, and for what the two snapshots do not have.
- */
-#include "fleet/survey.h"
-
+/* Reads the counters at both edges of a window; then asks one by one for what came, went or
+ * lost its store in it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "fleet/survey.h"
+
+/* More than these are not looked at: something else is wrong. */
+enum { MOST_RESETS = 200 };
+
+/* The samples of one host, in time order for each series. */
+struct samples {
+	struct survey_take to;
+	struct meters found;
+	double before;
+};
+
+static int take_raw(void *context, const struct sample *sample, struct err *e)
+{
+	struct samples *r = context;
+	const char *name = engine_answer_label(sample->labels, "uuid");
+	int state = r->to.state >= 0
+			    ? r->to.state
+			    : survey_state(engine_answer_label(sample->labels, "state"));
+	char safe[UUID_CAP];
+	struct survey_host *host = survey_host(r->to.s, sample, e);
+	name = *name ? name : engine_answer_label(sample->labels, "identity");
+	if (!host)
+		return ERR_WORLD;
+	if (state < 0 || !*name)
+		return 0;
+	text_escape(safe, sizeof(safe), name, strlen(name));
+	struct meter_row *row =
+		meter_find(&r->found, (uint32_t)(host - r->to.s->hosts), safe, e);
+	if (!row)
+		return ERR_WORLD;
+	if (!*sample->note)
+		row->states[state].lost = 0;
+	else if (sample->value < r->before)
+		row->states[state].lost += r->before;
+	*sample->note = 1;
+	row->states[state].at[METER_BEFORE_END] = r->before = sample->value;
+	return 0;
+}
+
+/* Adds the question for a family of a host. */
+static void ask_resets(struct survey *s, struct batch *b, const struct survey_host *host,
+	const char *family, struct samples *to)
+{
+	struct str query = { 0 }, extra = { 0 };
+	size_t at = 0;
+	fleet_match_hosts(s->f, &extra, &host->key, 1, &at);
+	fleet_select(s->f, &query, family, str_text(&extra));
+	str_addf(&query, "[%llds]", (long long)(host->reset_to - host->reset_from) + LOOK_S);
+	fleet_query(b, &query, host->reset_to, take_raw, to);
+	b->failed |= extra.failed;
+	str_finish(&query);
+	str_finish(&extra);
+}
+
+/* Adds what was found to the counters. One that did not come back ended with its store. */
+static int keep(struct samples *r, struct err *e)
+{
+	struct survey *s = r->to.s;
+	for (size_t i = 0; i < r->found.n; i++) {
+		const struct meter_row *from = &r->found.rows[i];
+		bool users = r->to.to == &s->users;
+		if (!names_has(&r->to.to->names, from->host, from->name) &&
+			!(users && survey_takes_user(s, from)))
+			continue;
+		struct meter_row *to = meter_find(r->to.to, from->host, from->name, e);
+		if (!to)
+			return ERR_WORLD;
+		for (int state = 0; state < METER_STATES; state++) {
+			const struct meter *own = &from->states[state];
+			bool ended = isnan(to->states[state].at[METER_BEFORE_END]) &&
+				     own->lost <= 0 && own->at[METER_BEFORE_END] > 0;
+			to->states[state].lost += ended ? own->at[METER_BEFORE_END] : own->lost;
+		}
+	}
+	return 0;
+}
+
+static int read_host(struct survey *s, const struct survey_host *host, struct err *e)
+{
+	static const char *const families[] = { FAMILY_CARD, FAMILY_ENERGY, FAMILY_IDENTITY,
+		FAMILY_SQUATTING };
+	struct meters *const to[] = { &s->cards, &s->energy, &s->users, &s->users };
+	struct samples samples[4] = { 0 };
+	struct batch b = { .fleet = s->f };
+	for (size_t i = 0; i < 4; i++) {
+		samples[i].to = (struct survey_take){ s, to[i], 0,
+			i == 3 ? (int)HOLDER_SQUATTING : -1 };
+		ask_resets(s, &b, host, families[i], &samples[i]);
+	}
+	int rc = fleet_run(&b, e);
+	for (size_t i = 0; i < 4; i++) {
+		if (rc == 0)
+			rc = keep(&samples[i], e);
+		meter_finish(&samples[i].found);
+	}
+	return rc;
+}
+
+int survey_resets(struct survey *s, struct err *e)
+{
+	size_t n = 0;
+	int rc = 0;
+	for (size_t i = 0; i < s->n_hosts && rc == 0; i++)
+		if (s->hosts[i].reset_to > 0 && n++ < MOST_RESETS)
+			rc = read_host(s, &s->hosts[i], e);
+	return rc;
+}
+
+/* More are not looked at: the engine's history begins in the window. */
+enum { MOST_ROWS = 200, STEP_S = 60 };
+
+/* One user of a host. */
+struct newcomer {
+	struct survey *s;
+	size_t row;
+	double found_s;	 /* when the first sample was taken; NAN unknown */
+	double before_s; /* up to when the host was accounted before that; NAN unknown */
+};
+
+static int take_found(void *context, const struct sample *sample, struct err *e)
+{
+	(void)e;
+	((struct newcomer *)context)->found_s = sample->value;
+	return 0;
+}
+
+static int take_before(void *context, const struct sample *sample, struct err *e)
+{
+	(void)e;
+	((struct newcomer *)context)->before_s = sample->value;
+	return 0;
+}
+
+/* Whether the first sample of a series shows more than a newborn's. */
+static bool is_newcomer(const struct survey *s, const struct meter_row *row)
+{
+	const struct survey_host *h = &s->hosts[row->host];
+	if (isnan(h->before[EDGE_START]) || h->left_out)
+		return false;
+	for (int state = 0; state < METER_STATES; state++)
+		if (isnan(row->states[state].at[METER_BEFORE_START]) &&
+			row->states[state].at[METER_FIRST] > 0)
+			return true;
+	return false;
+}
+
+static void ask_newborn(const struct newcomer *n, struct batch *b, bool before)
+{
+	const struct survey *s = n->s;
+	const struct meter_row *row = &s->users.rows[n->row];
+	struct str query = { 0 }, extra = { 0 };
+	size_t at = 0;
+	double length = s->edges[EDGE_END] - s->edges[EDGE_START];
+	fleet_match_hosts(s->f, &extra, &s->hosts[row->host].key, 1, &at);
+	if (before) {
+		str_add(&query, "max(last_over_time(");
+		fleet_select(s->f, &query, FAMILY_TIME, str_text(&extra));
+		str_addf(&query, "[%ds]))", LONG_LOOK_S);
+	} else {
+		str_add(&extra, ",identity=");
+		fleet_quote(&extra, row->name);
+		str_add(&query, "min(min_over_time(timestamp(");
+		fleet_select(s->f, &query, FAMILY_IDENTITY, str_text(&extra));
+		str_addf(&query, ")[%llds:%ds]))", (long long)length, STEP_S);
+	}
+	b->failed |= extra.failed;
+	fleet_query(b, &query, before ? n->found_s - 1 : s->edges[EDGE_END],
+		before ? take_before : take_found, (void *)(uintptr_t)n);
+	str_finish(&query);
+	str_finish(&extra);
+}
+
+/* Decides: what is possible since the last scrape before it began there. */
+static void judge(const struct newcomer *n)
+{
+	struct survey *s = n->s;
+	struct meter_row *row = &s->users.rows[n->row];
+	double sum = 0, most = n->found_s - n->before_s;
+	for (int state = 0; state < METER_STATES; state++)
+		sum += row->states[state].at[METER_FIRST] > 0
+			       ? row->states[state].at[METER_FIRST]
+			       : 0;
+	if (!(sum <= most * (double)s->hosts[row->host].n_cards))
+		return;
+	for (int state = 0; state < METER_STATES; state++)
+		row->states[state].at[METER_FIRST] = 0;
+}
+
+int survey_newborn(struct survey *s, struct err *e)
+{
+	struct newcomer *all = calloc(MOST_ROWS, sizeof(*all));
+	struct batch b = { .fleet = s->f };
+	size_t n = 0;
+	if (!all)
+		return err_memory(e);
+	for (size_t i = 0; i < s->users.n && n < MOST_ROWS; i++)
+		if (is_newcomer(s, &s->users.rows[i]))
+			all[n++] = (struct newcomer){ s, i, NAN, NAN };
+	for (size_t i = 0; i < n; i++)
+		ask_newborn(&all[i], &b, false);
+	int rc = fleet_run(&b, e);
+	for (size_t i = 0; i < n && rc == 0; i++)
+		if (!isnan(all[i].found_s))
+			ask_newborn(&all[i], &b, true);
+	if (rc == 0)
+		rc = fleet_run(&b, e);
+	for (size_t i = 0; i < n && rc == 0; i++)
+		judge(&all[i]);
+	fleet_finish_batch(&b);
+	free(all);
+	return rc;
+}
 
 /* The engine reads about this many samples in some seconds; a longer question about the users
  * of all hosts is not asked. */
@@ -64,14 +275,14 @@ static int take_info(void *context, const struct sample *sample, struct err *e)
 	if (!host)
 		return ERR_WORLD;
 	for (size_t i = 0; i < 3; i++) {
-		const char *text = label_of(sample->labels, names[i]);
+		const char *text = engine_answer_label(sample->labels, names[i]);
 		text_escape(texts[i], sizeof(texts[i]), text, strlen(text));
 	}
-	const char *label = label_of(sample->labels, "uuid");
+	const char *label = engine_answer_label(sample->labels, "uuid");
 	text_escape(uuid, sizeof(uuid), label, strlen(label));
 	snprintf(all, sizeof(all), "%s\t%s\t%s", texts[0], texts[1], texts[2]);
 	uint32_t number = names_find(&s->info_names, 0, all, e);
-	struct meter_row *row = meters_find(&s->cards, (uint32_t)(host - s->hosts), uuid, e);
+	struct meter_row *row = meter_find(&s->cards, (uint32_t)(host - s->hosts), uuid, e);
 	if (number == IDMAP_NONE || !row)
 		return ERR_WORLD;
 	if (number == s->n_infos) {
@@ -94,7 +305,7 @@ static void ask_lag(struct survey *s, struct batch *b)
 	str_add(&query, ") - ");
 	fleet_select(s->f, &query, FAMILY_TIME, "");
 	str_add(&query, ")");
-	batch_query(b, &query, s->edges[EDGE_END], take_lag, s);
+	fleet_query(b, &query, s->edges[EDGE_END], take_lag, s);
 	str_finish(&query);
 }
 
@@ -105,7 +316,7 @@ static void ask_twins(struct survey *s, struct batch *b)
 	fleet_select(s->f, &query, FAMILY_TIME, "");
 	str_addf(&query, "[%ds])))", LOOK_S);
 	for (int edge = 0; edge < EDGES; edge++)
-		batch_query(b, &query, s->edges[edge], take_twins, s);
+		fleet_query(b, &query, s->edges[edge], take_twins, s);
 	str_finish(&query);
 }
 
@@ -117,12 +328,12 @@ static void ask_seen(struct survey *s, struct batch *b)
 	str_addf(&query, "max by (%s) (last_over_time(", s->f->by);
 	fleet_select(s->f, &query, FAMILY_TIME, "");
 	str_addf(&query, "[%llds]))", (long long)ceil(to - from));
-	batch_query(b, &query, to, take_seen, s);
+	fleet_query(b, &query, to, take_seen, s);
 	str_clear(&query);
 	str_addf(&query, "min by (%s) (min_over_time(", s->f->by);
 	fleet_select(s->f, &query, FAMILY_TIME, "");
 	str_addf(&query, "[%llds]))", (long long)ceil(to - from) + LONG_LOOK_S);
-	batch_query(b, &query, to, take_known, s);
+	fleet_query(b, &query, to, take_known, s);
 	str_finish(&query);
 }
 
@@ -144,7 +355,7 @@ static void ask_info(struct survey *s, struct batch *b, const struct survey_ques
 		s->f->by);
 	fleet_select(s->f, &query, FAMILY_INFO, q->extra);
 	str_addf(&query, "[%llds]))", (long long)ceil(q->range_s));
-	batch_query(b, &query, q->time_s, take_info, s);
+	fleet_query(b, &query, q->time_s, take_info, s);
 	str_finish(&query);
 }
 
@@ -165,7 +376,7 @@ int survey_edges(struct survey *s, struct err *e)
 	ask_twins(s, &b);
 	int rc = *s->f->engine ? 0 : fleet_probe(s->f, e);
 	if (rc == 0)
-		rc = batch_run(&b, e);
+		rc = fleet_run(&b, e);
 	clip(s);
 	s->has_after = s->edges[EDGE_END] + s->lag_s < s->now_s;
 	for (enum edge edge = 0; edge < EDGES; edge++) {
@@ -180,8 +391,8 @@ int survey_edges(struct survey *s, struct err *e)
 			survey_ask(s, &b, &after_q);
 	}
 	if (rc == 0)
-		rc = batch_run(&b, e);
-	batch_finish(&b);
+		rc = fleet_run(&b, e);
+	fleet_finish_batch(&b);
 	return rc;
 }
 
@@ -205,7 +416,7 @@ static int ask_about(
 			ask_info(s, &b, &q);
 		str_finish(&extra);
 	}
-	return batch_run(&b, e);
+	return fleet_run(&b, e);
 }
 
 static bool is_seen(const struct survey *s, const struct survey_host *h)

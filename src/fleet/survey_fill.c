@@ -1,11 +1,223 @@
-/* Fills an audit from a survey: hosts, the worst first, and their cards. */
+/* Makes an audit of a survey: chooses the hosts and cards that it is restricted to, adds them,
+ * then users and the breakdown. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fleet/survey_fill.h"
+#include "audit/audit.h"
 #include "audit/gather.h"
+#include "audit/restriction.h"
 #include "driver/kind.h"
+#include "fleet/survey.h"
+
+static bool takes_card(const struct survey *s, const struct meter_row *row)
+{
+	struct audit_card card = { .id = { .mig_index = -1 } };
+	char *end;
+	text_copy(card.id.uuid, sizeof(card.id.uuid), row->name);
+	card.id.index = (int)strtol(row->gpu, &end, 10);
+	if (*end == ':')
+		card.id.mig_index = (int)strtol(end + 1, NULL, 10);
+	if (row->info)
+		text_copy(card.id.name, sizeof(card.id.name), s->infos[row->info - 1].model);
+	return restriction_takes_card(&s->q->only, &card);
+}
+
+bool survey_takes_user(const struct survey *s, const struct meter_row *row)
+{
+	const struct audit_question *q = s->q;
+	const char *group = q->group_of ? q->group_of(q->group_context, row->name) : NULL;
+	return !s->no_users && strcmp(row->name, NOBODY) != 0 &&
+	       restriction_takes_user(&q->only, row->name, group);
+}
+
+static int by_host(const void *x, const void *y, void *rows)
+{
+	const struct meter_row *p = (const struct meter_row *)rows + *(const uint32_t *)x;
+	const struct meter_row *q = (const struct meter_row *)rows + *(const uint32_t *)y;
+	return p->host != q->host ? (p->host < q->host ? -1 : 1) : strcmp(p->name, q->name);
+}
+
+/* Keeps the rows that are wanted, those of a host together. */
+static int keep(struct survey *s, struct meters *m,
+	bool (*takes)(const struct survey *s, const struct meter_row *row), struct err *e)
+{
+	struct meters kept = { 0 };
+	uint32_t *order = calloc(m->n + 1, sizeof(*order));
+	int rc = order ? 0 : err_memory(e);
+	for (uint32_t i = 0; i < m->n && order; i++)
+		order[i] = i;
+	if (m->n && order)
+		qsort_r(order, m->n, sizeof(*order), by_host, m->rows);
+	for (size_t i = 0; i < m->n && rc == 0; i++) {
+		const struct meter_row *from = &m->rows[order[i]];
+		if (!takes(s, from)) {
+			s->hosts[from->host].is_partial |= m == &s->cards;
+			continue;
+		}
+		struct meter_row *to = meter_find(&kept, from->host, from->name, e);
+		const char *name = to ? to->name : NULL;
+		rc = to ? 0 : ERR_WORLD;
+		if (to) {
+			*to = *from;
+			to->name = name;
+		}
+	}
+	free(order);
+	meter_finish(m);
+	*m = kept;
+	return rc;
+}
+
+/* Users of hosts that are there with some of their cards: not known. */
+static int drop_users(struct survey *s, struct err *e)
+{
+	bool partial = false;
+	for (size_t i = 0; i < s->cards.n; i++)
+		partial |= s->hosts[s->cards.rows[i].host].is_partial;
+	if (!partial)
+		return 0;
+	if (s->a->of_users || by_has(&s->q->by, IDENTITY_USER) ||
+		by_has(&s->q->by, IDENTITY_GROUP))
+		return err_set(e, ERR_USAGE,
+			"the metrics of a fleet say who used a host, not on which card, and "
+			"some of these hosts have other cards too: with --from, --card and "
+			"--model do not combine with --user, --group and their --by");
+	meter_finish(&s->users);
+	s->no_users = true;
+	return 0;
+}
+
+int survey_choose(struct survey *s, struct err *e)
+{
+	const struct restriction *only = &s->q->only;
+	bool cards = only->lists[ONLY_CARD].n || only->lists[ONLY_MODEL].n;
+	size_t n_cards = s->cards.n;
+	int rc = 0;
+	s->a->of_users = restriction_of_users(only);
+	if (cards)
+		rc = keep(s, &s->cards, takes_card, e);
+	if (rc == 0 && cards && n_cards && s->cards.n == 0)
+		rc = err_set(e, ERR_NOTHING, "no GPU of this window matches --%s",
+			restriction_names[only->lists[ONLY_CARD].n ? ONLY_CARD : ONLY_MODEL]);
+	if (rc == 0 && cards)
+		rc = drop_users(s, e);
+	if (rc == 0 && s->a->of_users)
+		rc = keep(s, &s->users, survey_takes_user, e);
+	return rc;
+}
+
+struct filling {
+	struct survey *s;
+	struct gather g;
+	struct users users;
+	struct breakdown breakdown;
+	size_t *first_card; /* by host of the audit, and one more */
+};
+
+/* The part of an amount that falls on a card: like its part of the weights, and the rest of
+ * the amount on the last one. */
+static int64_t part_on(int64_t *left, int64_t *weights_left, int64_t weight, bool last)
+{
+	int64_t part =
+		last || *weights_left <= 0
+			? (last ? *left : 0)
+			: (int64_t)((double)*left * (double)weight / (double)*weights_left);
+	*left -= part;
+	*weights_left -= weight;
+	return part;
+}
+
+static int add_pair(struct filling *f, struct pair *pair, struct err *e)
+{
+	struct audit_sums *own = &pair->own;
+	own->peak_mem_kib = own->last_active_ms = -1;
+	own->active_share_ms = own->ms[HOLDER_ACTIVE];
+	own->idle_share_ms = own->ms[HOLDER_IDLE_HELD];
+	memcpy(pair->presence_ms, own->ms, sizeof(pair->presence_ms));
+	audit_cost_holder(own, &f->s->a->cards[pair->card]);
+	audit_sums_add(&f->users.items[pair->user].sums, own);
+	return f->s->q->by.n ? breakdown_add(&f->breakdown, 0, pair, e) : 0;
+}
+
+/* Adds a user of a host. */
+static int add_user(struct filling *f, const struct meter_row *row, struct err *e)
+{
+	static const int states[] = { HOLDER_ACTIVE, HOLDER_IDLE_HELD, HOLDER_SQUATTING };
+	static const int of_cards[] = { CARD_ACTIVE, CARD_IDLE_HELD, CARD_ACTIVE };
+	const struct audit *a = f->s->a;
+	size_t host = f->s->hosts[row->host].index;
+	size_t first = f->first_card[host], end = f->first_card[host + 1];
+	int64_t left[3], weights[3] = { 0 };
+	uint32_t user = holdings_find_user(&f->users, row->name, e);
+	if (user == IDMAP_NONE)
+		return ERR_WORLD;
+	for (size_t k = 0; k < 3; k++) {
+		left[k] = survey_grown(f->s, row, states[k]);
+		for (size_t card = first; card < end; card++)
+			weights[k] += a->cards[card].ms[of_cards[k]];
+	}
+	if (left[0] + left[1] + left[2] == 0)
+		return 0;
+	for (size_t card = first; card < end; card++) {
+		struct pair pair = { .process = (int64_t)(row - f->s->users.rows) + 1,
+			.card = (uint32_t)card,
+			.user = user,
+			.labels = { IDMAP_NONE, IDMAP_NONE },
+			.started_ms = -1 };
+		for (size_t k = 0; k < 3; k++)
+			pair.own.ms[states[k]] = part_on(&left[k], &weights[k],
+				a->cards[card].ms[of_cards[k]], card + 1 == end);
+		int rc = add_pair(f, &pair, e);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* Removes users who had no time. */
+static void drop_idle(struct audit *a)
+{
+	while (a->n_identities && /* they are sorted by their time */
+		audit_holder_ms(a->identities[a->n_identities - 1].sums.ms) == 0)
+		a->n_identities--;
+}
+
+static int find_cards(struct filling *f, struct err *e)
+{
+	const struct audit *a = f->s->a;
+	f->first_card = calloc(a->n_hosts + 2, sizeof(*f->first_card));
+	for (size_t i = 0; i < a->n_hosts && f->first_card; i++)
+		f->first_card[i + 1] = f->first_card[i] + a->hosts[i].n_cards;
+	return f->first_card ? 0 : err_memory(e);
+}
+
+/* Adds the users, and the breakdown that was asked for. The cards are there already. */
+static int add_users(struct survey *s, struct err *e)
+{
+	struct filling f = { .s = s, .g = { .a = s->a, .q = s->q } };
+	struct audit_breakdown *to = &s->a->breakdown;
+	int rc = find_cards(&f, e);
+	breakdown_start(&f.breakdown, &f.g, &f.users, to, &s->q->by);
+	for (size_t i = 0; i < to->by.n; i++)
+		if (to->measures[i] != MEASURE_CARDS)
+			to->measures[i] = MEASURE_SHARES;
+	for (size_t i = 0; i < s->users.n && rc == 0; i++) {
+		const struct meter_row *row = &s->users.rows[i];
+		if (s->hosts[row->host].is_listed && strcmp(row->name, NOBODY) != 0)
+			rc = add_user(&f, row, e);
+	}
+	if (rc == 0)
+		rc = breakdown_end(&f.breakdown, e);
+	if (rc == 0)
+		rc = holdings_hand_over_users(&f.users, s->a, e);
+	if (rc == 0)
+		drop_idle(s->a);
+	breakdown_finish(&f.breakdown);
+	holdings_finish_users(&f.users);
+	free(f.first_card);
+	return rc;
+}
 
 /* What a counter grew over the window, in thousandths; -1: it was not there. */
 static int64_t grown(const struct survey *s, const struct meter_row *row, int state)
@@ -186,7 +398,7 @@ static int add_energy(struct survey *s, const struct meter_row *row, struct err 
 {
 	struct audit_card *card = &s->a->cards[s->a->n_cards - 1];
 	size_t known = s->energy.n;
-	const struct meter_row *energy = meters_find(&s->energy, row->host, row->name, e);
+	const struct meter_row *energy = meter_find(&s->energy, row->host, row->name, e);
 	if (!energy)
 		return ERR_WORLD;
 	for (int state = 0; state < CARD_STATES && s->energy.n == known; state++) {
@@ -293,7 +505,7 @@ int survey_fill(struct survey *s, struct err *e)
 	if (rc == 0)
 		rc = audit_cost_cards(&g, e);
 	if (rc == 0)
-		rc = survey_users(s, e);
+		rc = add_users(s, e);
 	set_fleet(s, e);
 	return rc;
 }

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fleet/survey_fill.h"
 #include "audit/gather.h"
 
 /* Sums that are kept at a time; samples that one query makes the engine read, and values that
@@ -64,8 +63,9 @@ static void book(struct survey *s, struct stretch span, int state, int64_t ms)
  * hosts and states. PLACE_NONE: nowhere. */
 static int place_series(struct hours *h, const struct sample *sample, struct err *e)
 {
-	int state = h->of.state >= 0 ? h->of.state
-				     : survey_state(label_of(sample->labels, "state"));
+	int state = h->of.state >= 0
+			    ? h->of.state
+			    : survey_state(engine_answer_label(sample->labels, "state"));
 	const struct survey_host *host = survey_host(h->s, sample, e);
 	if (!host)
 		return ERR_WORLD;
@@ -115,9 +115,9 @@ static int has_recorded_sums(const struct hours *h, bool *has, struct err *e)
 	fleet_select(s->f, &query, h->of.recorded, "");
 	str_addf(&query, "[%ds])))", LOOK_S);
 	for (int edge = 0; edge < EDGES; edge++)
-		batch_query(&b, &query, s->edges[edge], take_count, &counts[edge]);
+		fleet_query(&b, &query, s->edges[edge], take_count, &counts[edge]);
 	str_finish(&query);
-	int rc = batch_run(&b, e);
+	int rc = fleet_run(&b, e);
 	*has = true;
 	for (int edge = 0; edge < EDGES; edge++) {
 		double n = 0;
@@ -147,14 +147,14 @@ static void ask_part(struct hours *h, struct batch *b, bool recorded, const char
 	str_addf(&query, "[%ds]))%s", LOOK_S, twins ? ")" : "");
 	for (int64_t from = h->from; from < h->to; from += each) {
 		int64_t last = from + each < h->to ? from + each - 1 : h->to - 1;
-		struct request *r = batch_query(
+		struct client_request *r = fleet_query(
 			b, &query, (double)((h->first + last) * HOUR_S), take_sum, h);
 		if (!r)
 			break;
 		r->path = "query_range";
-		request_number(r, "start", (double)((h->first + from) * HOUR_S));
-		request_number(r, "end", (double)((h->first + last) * HOUR_S));
-		request_number(r, "step", HOUR_S);
+		client_request_number(r, "start", (double)((h->first + from) * HOUR_S));
+		client_request_number(r, "end", (double)((h->first + last) * HOUR_S));
+		client_request_number(r, "step", HOUR_S);
 	}
 	str_finish(&query);
 }
@@ -190,7 +190,7 @@ static int ask_hours(struct hours *h, bool recorded, struct err *e)
 		ask_chosen(h, &b);
 	else
 		ask_part(h, &b, recorded, "");
-	return batch_run(&b, e);
+	return fleet_run(&b, e);
 }
 
 /* The state in which time is booked; a user who squats is idle. */

@@ -1,18 +1,131 @@
-/* Opens a database of the Python tool gpu-usage-audit, and reads its host, version and range.
- */
+/* Reads the database of the Python gpu-usage-audit: its tables, rows and times. */
 #include "import/pyfile.h"
 
 #include <math.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <time.h>
 
+#include "base/array.h"
 #include "base/str.h"
-#include "import/pyfile_private.h"
-#include "import/pytime.h"
+#include "store/foreign.h"
 #include "store/sqlite.h"
 
-int pyfile_failed(const struct pyfile *f, struct err *e)
+/* More than a card can have; a larger value is not a reading. */
+#define MAX_MEM_MB 1e9
+/* No sample is older: CUDA, and the driver's way to ask for processes, came in 2007. */
+#define EARLIEST_MS INT64_C(1167609600000)
+#define DAY_MS INT64_C(86400000)
+enum { MAX_PROCESSES = 8192, MAX_INTERVAL_S = 86400, TS_CAP = 64 };
+
+/* The key that both sample tables are ordered and joined by. Raw text, as in the file. */
+struct key {
+	char ts[TS_CAP];
+	char uuid[UUID_CAP];
+	int64_t run; /* -1: NULL, which matches NULL */
+	bool valid;  /* false: cannot be a key (too long, empty, not a text) */
+};
+
+struct pyfile {
+	sqlite3 *db;
+	char *path;		 /* for messages */
+	sqlite3_stmt *cards;	 /* gpu_sample in order; NULL before the first sample */
+	sqlite3_stmt *processes; /* proc_sample in the same order */
+	sqlite3_stmt *device;	 /* gpu_device by uuid, or NULL */
+	struct key card_key, process_key; /* of the current rows of the two */
+	bool cards_end, processes_end;	  /* no row is left */
+	struct key last;		  /* of the last sample that was returned */
+	char time_text[TS_CAP];		  /* the last text that was a time ... */
+	int64_t time_ms;		  /* ... and what it meant */
+	struct pyfile_process *list;	  /* of the last sample that was returned */
+	size_t n_list, cap_list;
+	int64_t rows_done, rows_bad, rows_misdated;
+	int64_t latest_ms;	       /* a later sample is not plausible */
+	struct foreign_stop stop, ask; /* what SQLite asks, and what that asks */
+	bool stopped;		       /* ... and the answer was yes */
+};
+
+/* Reads exactly `digits` decimal digits; moves *at after them. */
+static bool take_number(const char **at, int digits, int *value)
+{
+	*value = 0;
+	for (int i = 0; i < digits; i++, (*at)++) {
+		if (**at < '0' || **at > '9')
+			return false;
+		*value = *value * 10 + (**at - '0');
+	}
+	return true;
+}
+
+static bool take_char(const char **at, const char *any_of)
+{
+	if (**at == '\0' || !strchr(any_of, **at))
+		return false;
+	(*at)++;
+	return true;
+}
+
+static bool take_date_and_time(const char **at, struct tm *tm)
+{
+	bool good = take_number(at, 4, &tm->tm_year) && take_char(at, "-") &&
+		    take_number(at, 2, &tm->tm_mon) && take_char(at, "-") &&
+		    take_number(at, 2, &tm->tm_mday) && take_char(at, "T ") &&
+		    take_number(at, 2, &tm->tm_hour) && take_char(at, ":") &&
+		    take_number(at, 2, &tm->tm_min) && take_char(at, ":") &&
+		    take_number(at, 2, &tm->tm_sec);
+	tm->tm_year -= 1900;
+	tm->tm_mon -= 1;
+	return good && tm->tm_hour < 24 && tm->tm_min < 60 && tm->tm_sec < 60;
+}
+
+/* Reads ".123456" as milliseconds; 0 when it is missing. */
+static bool take_fraction(const char **at, int *ms)
+{
+	int digits = 0;
+	*ms = 0;
+	if (!take_char(at, "."))
+		return true;
+	for (; **at >= '0' && **at <= '9'; (*at)++, digits++)
+		if (digits < 3)
+			*ms = *ms * 10 + (**at - '0');
+	for (int i = digits; i < 3; i++)
+		*ms *= 10;
+	return digits > 0;
+}
+
+/* Reads "Z", "+00:00" or nothing, as seconds east of UTC. */
+static bool take_offset(const char **at, int *seconds)
+{
+	int hours = 0, minutes = 0, sign = **at == '-' ? -1 : 1;
+	*seconds = 0;
+	if (**at == '\0' || take_char(at, "Zz"))
+		return true;
+	if (!take_char(at, "+-") || !take_number(at, 2, &hours) || !take_char(at, ":") ||
+		!take_number(at, 2, &minutes))
+		return false;
+	*seconds = sign * (hours * 3600 + minutes * 60);
+	return hours < 24 && minutes < 60;
+}
+
+bool pyfile_parse_time(const char *text, int64_t *ms)
+{
+	struct tm tm = { 0 };
+	int fraction_ms, offset_s;
+	if (!take_date_and_time(&text, &tm) || !take_fraction(&text, &fraction_ms) ||
+		!take_offset(&text, &offset_s) || *text)
+		return false;
+	int day = tm.tm_mday, month = tm.tm_mon;
+	int64_t seconds = timegm(&tm); /* turns 31 February into a day of March */
+	if (tm.tm_mday != day || tm.tm_mon != month || seconds - offset_s < 0)
+		return false;
+	*ms = (seconds - offset_s) * 1000 + fraction_ms;
+	return true;
+}
+
+/* Sets the message for SQLite's last failure. */
+static int fail(const struct pyfile *f, struct err *e)
 {
 	int rc = sqlite3_errcode(f->db) & 0xff;
 	if (rc == SQLITE_INTERRUPT && f->stopped)
@@ -23,29 +136,32 @@ int pyfile_failed(const struct pyfile *f, struct err *e)
 		"cannot read %s: %s", f->path, sql_why(f->db));
 }
 
-bool pyfile_has(struct pyfile *f, const char *table, const char *column)
+/* Is this a time at which a sample can have been taken? */
+static bool has_table(struct pyfile *f, const char *table, const char *column)
 {
 	return sqlite3_table_column_metadata(
 		       f->db, NULL, table, column, NULL, NULL, NULL, NULL, NULL) == SQLITE_OK;
 }
 
-void pyfile_add_column(struct pyfile *f, struct str *sql, const char *table, const char *column)
+/* Adds ", TABLE.COLUMN", or ", NULL" where the layout has none. */
+static void add_column(struct pyfile *f, struct str *sql, const char *table, const char *column)
 {
-	if (pyfile_has(f, table, column))
+	if (has_table(f, table, column))
 		str_addf(sql, ", %s.%s", table, column);
 	else
 		str_add(sql, ", NULL");
 }
 
-int pyfile_prepare(struct pyfile *f, sqlite3_stmt **statement, struct str *sql, struct err *e)
+/* Prepares and finishes `sql`. */
+static int prepare(struct pyfile *f, sqlite3_stmt **statement, struct str *sql, struct err *e)
 {
 	int rc = sql->failed ? SQLITE_NOMEM
 			     : sqlite3_prepare_v2(f->db, str_text(sql), -1, statement, NULL);
 	str_finish(sql);
-	return rc == SQLITE_OK ? 0 : pyfile_failed(f, e);
+	return rc == SQLITE_OK ? 0 : fail(f, e);
 }
 
-bool pyfile_plausible(const struct pyfile *f, int64_t at_ms)
+static bool is_plausible(const struct pyfile *f, int64_t at_ms)
 {
 	return at_ms >= EARLIEST_MS && at_ms <= f->latest_ms;
 }
@@ -61,14 +177,14 @@ static int check_layout(struct pyfile *f, struct err *e)
 		"proc_sample", NULL };
 	if (sqlite3_exec(f->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL) !=
 		SQLITE_OK)
-		return pyfile_failed(f, e);
+		return fail(f, e);
 	if (foreign_check_tables(f->db, tables, f->path, e) != 0)
 		return e->code;
-	if (pyfile_has(f, "usage_1h", "gpu"))
+	if (has_table(f, "usage_1h", "gpu"))
 		return err_set(e, ERR_WORLD, "%s is a store of gua already: use it with --db",
 			f->path);
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
-		if (!pyfile_has(f, needed[i][0], needed[i][1]))
+		if (!has_table(f, needed[i][0], needed[i][1]))
 			return err_set(e, ERR_WORLD,
 				"%s is not a database of the Python gpu-usage-audit: it has no "
 				"%s.%s",
@@ -81,7 +197,7 @@ static void pytime_function(sqlite3_context *result, int n, sqlite3_value **valu
 {
 	int64_t ms;
 	const char *text = n == 1 ? (const char *)sqlite3_value_text(values[0]) : NULL;
-	if (text && pytime_parse(text, &ms) && pyfile_plausible(sqlite3_user_data(result), ms))
+	if (text && pyfile_parse_time(text, &ms) && is_plausible(sqlite3_user_data(result), ms))
 		sqlite3_result_int64(result, ms);
 }
 
@@ -93,13 +209,13 @@ static int check_content(struct pyfile *f, struct err *e)
 	if (check_layout(f, e) != 0)
 		return e->code;
 	str_add(&sql, "PRAGMA quick_check(1)");
-	if (pyfile_prepare(f, &row, &sql, e) != 0)
+	if (prepare(f, &row, &sql, e) != 0)
 		return e->code;
 	int rc = sqlite3_step(row);
 	const char *answer =
 		rc == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 0) : NULL;
 	if (rc != SQLITE_ROW)
-		pyfile_failed(f, e);
+		fail(f, e);
 	else if (!answer || strcmp(answer, "ok") != 0)
 		err_set(e, ERR_WORLD,
 			"cannot read %s: it is damaged. Nothing was imported; `sqlite3 FILE "
@@ -123,7 +239,7 @@ static int open_database(struct pyfile *f, struct err *e)
 	if (sqlite3_create_function(f->db, "pytime", 1,
 		    SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, f, pytime_function,
 		    NULL, NULL) != SQLITE_OK)
-		return pyfile_failed(f, e);
+		return fail(f, e);
 	return check_content(f, e);
 }
 
@@ -173,7 +289,9 @@ void pyfile_interrupt(struct pyfile *f, int (*stop)(void *), void *context)
 	f->ask = (struct foreign_stop){ stop, context };
 }
 
-void pyfile_text(sqlite3_stmt *row, int column, char *dst, size_t cap, const char *otherwise)
+/* Reads a text column and escapes it; `otherwise` for NULL and "". */
+static void read_text(
+	sqlite3_stmt *row, int column, char *dst, size_t cap, const char *otherwise)
 {
 	const char *text = (const char *)sqlite3_column_text(row, column);
 	int len = sqlite3_column_bytes(row, column);
@@ -183,7 +301,8 @@ void pyfile_text(sqlite3_stmt *row, int column, char *dst, size_t cap, const cha
 		text_copy(dst, cap, otherwise);
 }
 
-double pyfile_number(sqlite3_stmt *row, int column, double max)
+/* Reads a number within 0..max; -1: NULL, a text, negative, too large, not finite. */
+static double read_number(sqlite3_stmt *row, int column, double max)
 {
 	int type = sqlite3_column_type(row, column);
 	double value = sqlite3_column_double(row, column);
@@ -191,9 +310,10 @@ double pyfile_number(sqlite3_stmt *row, int column, double max)
 	return good && value <= max ? value : -1;
 }
 
-int64_t pyfile_interval_ms(sqlite3_stmt *row, int column)
+/* Reads seconds and returns milliseconds, or -1. */
+static int64_t read_interval_ms(sqlite3_stmt *row, int column)
 {
-	double seconds = pyfile_number(row, column, MAX_INTERVAL_S);
+	double seconds = read_number(row, column, MAX_INTERVAL_S);
 	return seconds >= 0.001 ? llround(seconds * 1000) : -1;
 }
 
@@ -208,23 +328,23 @@ static int read_host(struct pyfile *f, struct pyfile_facts *facts, struct err *e
 	struct str sql = { 0 };
 	sqlite3_stmt *row = NULL;
 	text_copy(facts->hostname, sizeof(facts->hostname), "unknown");
-	if (!pyfile_has(f, "host", "hostname"))
+	if (!has_table(f, "host", "hostname"))
 		return 0;
 	str_add(&sql, "SELECT hostname");
-	pyfile_add_column(f, &sql, "host", "env_kind");
-	pyfile_add_column(f, &sql, "host", "driver_version");
-	pyfile_add_column(f, &sql, "host", "last_seen");
+	add_column(f, &sql, "host", "env_kind");
+	add_column(f, &sql, "host", "driver_version");
+	add_column(f, &sql, "host", "last_seen");
 	str_add(&sql, " FROM host ORDER BY 4 DESC LIMIT 1");
-	if (pyfile_prepare(f, &row, &sql, e) != 0)
+	if (prepare(f, &row, &sql, e) != 0)
 		return e->code;
 	int rc = sqlite3_step(row);
 	if (rc == SQLITE_ROW) {
-		pyfile_text(row, 0, facts->hostname, sizeof(facts->hostname), "unknown");
-		pyfile_text(row, 1, facts->environment, sizeof(facts->environment), "");
-		pyfile_text(row, 2, facts->driver, sizeof(facts->driver), "");
+		read_text(row, 0, facts->hostname, sizeof(facts->hostname), "unknown");
+		read_text(row, 1, facts->environment, sizeof(facts->environment), "");
+		read_text(row, 2, facts->driver, sizeof(facts->driver), "");
 	}
 	sqlite3_finalize(row);
-	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : pyfile_failed(f, e);
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : fail(f, e);
 }
 
 /* Runs a query of one row; the caller finalizes *row. */
@@ -232,10 +352,10 @@ static int one_row(struct pyfile *f, sqlite3_stmt **row, const char *text, struc
 {
 	struct str sql = { 0 };
 	str_add(&sql, text);
-	if (pyfile_prepare(f, row, &sql, e) != 0)
+	if (prepare(f, row, &sql, e) != 0)
 		return e->code;
 	int rc = sqlite3_step(*row);
-	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : pyfile_failed(f, e);
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : fail(f, e);
 }
 
 int pyfile_facts(struct pyfile *f, struct pyfile_facts *facts, struct err *e)
@@ -260,10 +380,10 @@ int pyfile_facts(struct pyfile *f, struct pyfile_facts *facts, struct err *e)
 	}
 	sqlite3_finalize(row);
 	row = NULL;
-	if (!e->code && pyfile_has(f, "daemon_run", "interval_seconds") &&
+	if (!e->code && has_table(f, "daemon_run", "interval_seconds") &&
 		one_row(f, &row, "SELECT interval_seconds FROM daemon_run ORDER BY id DESC",
 			e) == 0)
-		facts->interval_ms = pyfile_interval_ms(row, 0);
+		facts->interval_ms = read_interval_ms(row, 0);
 	sqlite3_finalize(row);
 	return e->code;
 }
@@ -271,19 +391,19 @@ int pyfile_facts(struct pyfile *f, struct pyfile_facts *facts, struct err *e)
 void pyfile_device(struct pyfile *f, const char *uuid, struct card_id *id)
 {
 	struct str sql = { 0 };
-	if (!f->device && pyfile_has(f, "gpu_device", "gpu_uuid")) {
+	if (!f->device && has_table(f, "gpu_device", "gpu_uuid")) {
 		str_add(&sql, "SELECT 1");
-		pyfile_add_column(f, &sql, "gpu_device", "name");
-		pyfile_add_column(f, &sql, "gpu_device", "memory_total_mb");
+		add_column(f, &sql, "gpu_device", "name");
+		add_column(f, &sql, "gpu_device", "memory_total_mb");
 		str_add(&sql, " FROM gpu_device WHERE gpu_uuid = ?");
-		pyfile_prepare(f, &f->device, &sql, NULL);
+		prepare(f, &f->device, &sql, NULL);
 	}
 	if (!f->device)
 		return;
 	sqlite3_bind_text(f->device, 1, uuid, -1, SQLITE_STATIC);
 	if (sqlite3_step(f->device) == SQLITE_ROW) {
-		pyfile_text(f->device, 1, id->name, sizeof(id->name), id->name);
-		double mb = pyfile_number(f->device, 2, MAX_MEM_MB);
+		read_text(f->device, 1, id->name, sizeof(id->name), id->name);
+		double mb = read_number(f->device, 2, MAX_MEM_MB);
 		if (mb >= 0)
 			id->mem_total_bytes = llround(mb * 1e6);
 	}
@@ -303,4 +423,236 @@ int64_t pyfile_rows_misdated(const struct pyfile *f)
 int64_t pyfile_rows_bad(const struct pyfile *f)
 {
 	return f->rows_bad;
+}
+
+static void add_key(struct pyfile *f, struct str *sql, const char *table)
+{
+	str_addf(sql, "SELECT CAST(%s.ts AS TEXT), CAST(%s.gpu_uuid AS TEXT)", table, table);
+	if (has_table(f, table, "run_id"))
+		str_addf(sql, ", coalesce(CAST(%s.run_id AS INTEGER), -1)", table);
+	else
+		str_add(sql, ", -1");
+}
+
+static int open_cards(struct pyfile *f, struct err *e)
+{
+	struct str sql = { 0 };
+	bool runs = has_table(f, "gpu_sample", "run_id") && has_table(f, "daemon_run", "id") &&
+		    has_table(f, "daemon_run", "interval_seconds");
+	add_key(f, &sql, "gpu_sample");
+	add_column(f, &sql, "gpu_sample", "util_pct");
+	add_column(f, &sql, "gpu_sample", "gpu_index");
+	str_add(&sql,
+		runs ? ", daemon_run.interval_seconds FROM gpu_sample LEFT JOIN daemon_run "
+		       "ON daemon_run.id = gpu_sample.run_id"
+		     : ", NULL FROM gpu_sample");
+	str_add(&sql, " ORDER BY 1, 2, 3");
+	return prepare(f, &f->cards, &sql, e);
+}
+
+static int open_processes(struct pyfile *f, struct err *e)
+{
+	struct str sql = { 0 };
+	add_key(f, &sql, "proc_sample");
+	add_column(f, &sql, "proc_sample", "pid");
+	add_column(f, &sql, "proc_sample", "mem_used_mb");
+	add_column(f, &sql, "proc_sample", "loginuid_user");
+	add_column(f, &sql, "proc_sample", "process_name");
+	add_column(f, &sql, "proc_sample", "process_type");
+	str_add(&sql, " FROM proc_sample ORDER BY 1, 2, 3");
+	return prepare(f, &f->processes, &sql, e);
+}
+
+static bool key_text(sqlite3_stmt *row, int column, char *dst, size_t cap)
+{
+	const char *text = (const char *)sqlite3_column_text(row, column);
+	text_copy(dst, cap, text ? text : "");
+	return text && *text && strlen(text) < cap &&
+	       strlen(text) == (size_t)sqlite3_column_bytes(row, column);
+}
+
+static int step(struct pyfile *f, sqlite3_stmt *row, struct key *key, bool *end, struct err *e)
+{
+	int rc = sqlite3_step(row);
+	*end = rc == SQLITE_DONE;
+	if (rc == SQLITE_DONE)
+		return 0;
+	if (rc != SQLITE_ROW)
+		return fail(f, e);
+	key->valid = key_text(row, 0, key->ts, sizeof(key->ts));
+	key->valid = key_text(row, 1, key->uuid, sizeof(key->uuid)) && key->valid;
+	key->run = sqlite3_column_int64(row, 2);
+	f->rows_done++;
+	return 0;
+}
+
+static int step_cards(struct pyfile *f, struct err *e)
+{
+	return step(f, f->cards, &f->card_key, &f->cards_end, e);
+}
+
+static int step_processes(struct pyfile *f, struct err *e)
+{
+	return step(f, f->processes, &f->process_key, &f->processes_end, e);
+}
+
+static int begin(struct pyfile *f, struct err *e)
+{
+	if (open_cards(f, e) != 0 || open_processes(f, e) != 0)
+		return e->code;
+	return step_cards(f, e) != 0 ? e->code : step_processes(f, e);
+}
+
+static int key_compare(const struct key *a, const struct key *b)
+{
+	int order = strcmp(a->ts, b->ts);
+	if (order == 0)
+		order = strcmp(a->uuid, b->uuid);
+	if (order == 0)
+		order = (a->run > b->run) - (a->run < b->run);
+	return order;
+}
+
+static bool key_time(struct pyfile *f, const struct key *key, int64_t *ms)
+{
+	if (strcmp(key->ts, f->time_text) != 0) {
+		if (!pyfile_parse_time(key->ts, &f->time_ms))
+			return false;
+		text_copy(f->time_text, sizeof(f->time_text), key->ts);
+	}
+	*ms = f->time_ms;
+	return true;
+}
+
+enum card_row { CARD_GOOD, CARD_BAD, CARD_MISDATED };
+
+/* Fills what the card's row says. */
+static enum card_row read_card(struct pyfile *f, struct pyfile_sample *sample)
+{
+	const struct key *key = &f->card_key;
+	*sample = (struct pyfile_sample){ .index = -1 };
+	sample->util_pct = read_number(f->cards, 3, 100);
+	double index = read_number(f->cards, 4, 4096);
+	if (index >= 0)
+		sample->index = (int)index;
+	sample->interval_ms = read_interval_ms(f->cards, 5);
+	if (!key->valid || sample->util_pct < 0 || !key_time(f, key, &sample->at_ms))
+		return CARD_BAD;
+	if (!is_plausible(f, sample->at_ms))
+		return CARD_MISDATED;
+	text_escape(sample->uuid, sizeof(sample->uuid), key->uuid, strlen(key->uuid));
+	/* A second reading of one tick is ignored. */
+	return key_compare(key, &f->last) != 0 ? CARD_GOOD : CARD_BAD;
+}
+
+static bool is_graphics(sqlite3_stmt *row)
+{
+	const char *type = (const char *)sqlite3_column_text(row, 7);
+	return type && (strcasecmp(type, "graphics") == 0 || strcasecmp(type, "g") == 0);
+}
+
+/* Reads the process' row; false: it is malformed. */
+static bool read_process(sqlite3_stmt *row, struct pyfile_process *p)
+{
+	bool unknown = sqlite3_column_type(row, 4) == SQLITE_NULL;
+	double pid = read_number(row, 3, UINT32_MAX), mem = read_number(row, 4, MAX_MEM_MB);
+	if (pid < 0 || (mem < 0 && !unknown))
+		return false;
+	p->pid = (uint32_t)pid;
+	p->mem_bytes = unknown ? UNKNOWN_BYTES : llround(mem * 1e6);
+	read_text(row, 5, p->user, sizeof(p->user), "unknown");
+	read_text(row, 6, p->command, sizeof(p->command), "");
+	return true;
+}
+
+static int add_process(struct pyfile *f, struct err *e)
+{
+	if (is_graphics(f->processes))
+		return 0;
+	if (!array_reserve(&f->list, &f->cap_list, f->n_list + 1))
+		return err_memory(e);
+	if (f->n_list < MAX_PROCESSES && read_process(f->processes, &f->list[f->n_list]))
+		f->n_list++;
+	else
+		f->rows_bad++;
+	return 0;
+}
+
+static int process_order(const void *a, const void *b)
+{
+	const struct pyfile_process *x = a, *y = b;
+	int order = strcmp(x->user, y->user);
+	if (order == 0)
+		order = (x->pid > y->pid) - (x->pid < y->pid);
+	return order ? order : strcmp(x->command, y->command);
+}
+
+/* Sorts the processes by user and adds up the rows of each process. */
+static void tidy_processes(struct pyfile *f)
+{
+	size_t n = 0;
+	if (f->n_list > 1)
+		qsort(f->list, f->n_list, sizeof(f->list[0]), process_order);
+	for (size_t i = 0; i < f->n_list; i++) {
+		struct pyfile_process *p = n ? &f->list[n - 1] : NULL, *q = &f->list[i];
+		if (!p || process_order(p, q) != 0)
+			f->list[n++] = *q;
+		else if (p->mem_bytes < 0 || q->mem_bytes < 0)
+			p->mem_bytes = UNKNOWN_BYTES;
+		else
+			p->mem_bytes += q->mem_bytes;
+	}
+	f->n_list = n;
+}
+
+/* Reads the process rows up to and including those of `key`; earlier rows have no card sample.
+ */
+static int collect_processes(struct pyfile *f, const struct key *key, struct err *e)
+{
+	f->n_list = 0;
+	while (!f->processes_end) {
+		int order = key_compare(&f->process_key, key);
+		if (order > 0)
+			break;
+		if (order < 0)
+			f->rows_bad++;
+		else if (add_process(f, e) != 0)
+			return e->code;
+		if (step_processes(f, e) != 0)
+			return e->code;
+	}
+	tidy_processes(f);
+	return 0;
+}
+
+/* Skips the process rows after the last card's. */
+static int skip_processes(struct pyfile *f, struct err *e)
+{
+	while (!f->processes_end) {
+		f->rows_bad++;
+		if (step_processes(f, e) != 0)
+			return e->code;
+	}
+	return 0;
+}
+
+int pyfile_next(struct pyfile *f, struct pyfile_sample *sample, struct err *e)
+{
+	if (!f->cards && begin(f, e) != 0)
+		return e->code;
+	enum card_row row;
+	while (!f->cards_end && (row = read_card(f, sample)) != CARD_GOOD) {
+		f->rows_misdated += row == CARD_MISDATED;
+		f->rows_bad += row == CARD_BAD;
+		if (step_cards(f, e) != 0)
+			return e->code;
+	}
+	if (f->cards_end)
+		return skip_processes(f, e);
+	f->last = f->card_key;
+	if (collect_processes(f, &f->last, e) != 0 || step_cards(f, e) != 0)
+		return e->code;
+	sample->processes = f->list;
+	sample->n_processes = f->n_list;
+	return 1;
 }

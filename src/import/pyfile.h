@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/str.h"
 #include "model/process.h"
 #include "model/reading.h"
 
@@ -65,5 +66,10 @@ void pyfile_device(struct pyfile *f, const char *uuid, struct card_id *id);
 int64_t pyfile_rows_done(const struct pyfile *f);
 int64_t pyfile_rows_bad(const struct pyfile *f);
 int64_t pyfile_rows_misdated(const struct pyfile *f);
+
+/* Parses "2026-05-01T10:00:00.123456+00:00" and its shorter forms (a blank for T, no fraction,
+ * Z or no offset) into unix milliseconds, truncated. False: it is not such a time, or is before
+ * 1970. */
+bool pyfile_parse_time(const char *text, int64_t *ms);
 
 #endif

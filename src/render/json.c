@@ -7,7 +7,7 @@
 
 #include "base/timetext.h"
 
-void number_text(char *dst, size_t cap, double number, int decimals)
+void json_number_text(char *dst, size_t cap, double number, int decimals)
 {
 	if (!isfinite(number)) {
 		text_copy(dst, cap, "");
@@ -82,7 +82,7 @@ void json_close(struct json *j, char kind)
 void json_number(struct json *j, const char *key, double number, int decimals)
 {
 	char text[400];
-	number_text(text, sizeof(text), number, decimals);
+	json_number_text(text, sizeof(text), number, decimals);
 	begin_item(j, key);
 	str_add(j->out, *text ? text : "null");
 }

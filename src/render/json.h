@@ -31,6 +31,6 @@ void json_bool(struct json *j, const char *key, bool value);
 void json_moment(struct json *j, const char *key, int64_t ms);
 
 /* Formats a number for JSON and CSV; "" if it is not finite. */
-void number_text(char *dst, size_t cap, double number, int decimals);
+void json_number_text(char *dst, size_t cap, double number, int decimals);
 
 #endif

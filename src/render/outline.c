@@ -70,7 +70,7 @@ static const char *spell(char *dst, const struct outline *o, const char *name)
 /* Up to three decimals, without trailing zeros, but always with a point. */
 static void real_text(char *dst, size_t cap, double number)
 {
-	number_text(dst, cap, number, 3);
+	json_number_text(dst, cap, number, 3);
 	size_t len = strlen(dst);
 	if (len && !strchr(dst, '.') && len + 2 < cap)
 		memcpy(dst + len, ".0", 3);
@@ -81,7 +81,7 @@ static void value_text(char *dst, size_t cap, const struct outline_item *item)
 	if (item->kind == OUTLINE_REAL)
 		real_text(dst, cap, item->number);
 	else
-		number_text(dst, cap, item->number, 0);
+		json_number_text(dst, cap, item->number, 0);
 	if (!*dst)
 		snprintf(dst, cap, "unknown");
 }
@@ -145,7 +145,7 @@ void outline_print_csv(struct str *out, const struct outline *o)
 			spell(name, o, item->key));
 		if (item->kind == OUTLINE_OPEN)
 			continue;
-		number_text(
+		json_number_text(
 			value, sizeof(value), item->number, item->kind == OUTLINE_REAL ? 9 : 0);
 		rows_own_text(out, path);
 		str_add(out, ",");

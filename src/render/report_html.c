@@ -142,7 +142,7 @@ static void add_headline_bar(struct str *out, const struct report *r)
 			str_addf(out,
 				"<rect class=\"%s\" x=\"%.1f%%\" width=\"%.1f%%\" "
 				"height=\"100%%\"/>",
-				mark_class(r->states[i].mark), at, wide);
+				timeline_class(r->states[i].mark), at, wide);
 		at += wide;
 	}
 	str_add(out, "</svg>\n");
@@ -153,7 +153,7 @@ static void add_state(struct str *out, const struct report *r, const struct repo
 	str_addf(out,
 		"<div class=\"state\"><dt><svg class=\"key\" viewBox=\"0 0 12 12\" "
 		"aria-hidden=\"true\"><rect class=\"%s\" width=\"12\" height=\"12\"/></svg>",
-		mark_class(s->mark));
+		timeline_class(s->mark));
 	html_text(out, s->label);
 	str_addf(out, "</dt><dd><strong>%.1f%%</strong>", 100 * s->shown);
 	double tenths = ceil(1000 * r->uncertainty - 1e-6);
@@ -483,7 +483,7 @@ static void add_marks(struct str *out, const struct report_timeline *t, size_t l
 		for (size_t i = 0; i < n; i++) {
 			const struct report_mark *m = &t->marks[*at + i];
 			str_addf(out, "<use class=\"mark\" href=\"#mark-%s\" x=\"%zu\"><title>",
-				mark_shape_names[mark_shape_of(m->kind)], 9 * i);
+				mark_shape_names[timeline_shape_of(m->kind)], 9 * i);
 			html_text(out, m->text);
 			str_add(out, "</title></use>");
 		}
@@ -565,7 +565,7 @@ static void add_legend(struct str *out, const struct report *r)
 				card_state_names[states_upwards[n]],
 				t->words[states_upwards[n]]);
 	for (size_t i = 0; i < t->n_marks; i++)
-		used[mark_shape_of(t->marks[i].kind)] = true;
+		used[timeline_shape_of(t->marks[i].kind)] = true;
 	for (int i = 0; i < MARK_SHAPES; i++)
 		if (used[i])
 			str_addf(out,

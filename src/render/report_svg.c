@@ -84,7 +84,7 @@ static void add_headline(struct picture *p)
 			str_addf(p->out,
 				"<rect class=\"%s\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" "
 				"height=\"%d\"/>\n",
-				mark_class(s->mark), at, p->y, wide, BAR_TALL);
+				timeline_class(s->mark), at, p->y, wide, BAR_TALL);
 		at += wide;
 	}
 	str_addf(p->out,
@@ -95,7 +95,7 @@ static void add_headline(struct picture *p)
 		const struct report_state *s = &p->r->states[i];
 		char text[96];
 		snprintf(text, sizeof(text), "%s %.1f%%", s->label, 100 * s->shown);
-		add_key(p, x, mark_class(s->mark));
+		add_key(p, x, timeline_class(s->mark));
 		str_addf(
 			p->out, "<text x=\"%d\" y=\"%d\">%s</text>\n", x + 18, p->y + 11, text);
 		x += 18 + 8 * (int)strlen(text) + 16;
@@ -132,7 +132,7 @@ static void add_marks(struct picture *p, size_t lane, size_t *at)
 			str_addf(p->out,
 				"<use class=\"mark\" href=\"#mark-%s\" x=\"%.1f\" "
 				"y=\"%d\"><title>",
-				mark_shape_names[mark_shape_of(m->kind)], x + 9 * (double)i,
+				mark_shape_names[timeline_shape_of(m->kind)], x + 9 * (double)i,
 				p->y);
 			html_text(p->out, m->text);
 			str_add(p->out, "</title></use>");
@@ -180,7 +180,7 @@ static void add_legend(struct picture *p)
 		x += 100;
 	}
 	for (size_t i = 0; i < t->n_marks; i++)
-		used[mark_shape_of(t->marks[i].kind)] = true;
+		used[timeline_shape_of(t->marks[i].kind)] = true;
 	for (int i = 0; i < MARK_SHAPES; i++) {
 		if (!used[i])
 			continue;

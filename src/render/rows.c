@@ -33,7 +33,7 @@ static void plain_number(
 	char *dst, size_t cap, const struct column *column, const struct cell *cell)
 {
 	const struct machine_form *form = &forms[column->kind];
-	number_text(dst, cap, cell->number * form->factor, form->decimals);
+	json_number_text(dst, cap, cell->number * form->factor, form->decimals);
 }
 
 /* `before` comes first in the quotes. */

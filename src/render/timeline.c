@@ -6,7 +6,7 @@
 const enum card_state states_upwards[CARD_STATES] = { CARD_ACTIVE, CARD_IDLE_HELD,
 	CARD_USE_UNKNOWN, CARD_TRULY_IDLE, CARD_UNOBSERVED };
 
-const char *mark_class(int mark)
+const char *timeline_class(int mark)
 {
 	return mark == MARK_SQUATTING ? "squatting" : card_state_names[mark];
 }
@@ -48,7 +48,7 @@ const char *const mark_shape_names[MARK_SHAPES] = { "lost", "xid", "driver", "ga
 const char *const mark_shape_words[MARK_SHAPES] = { "card lost", "XID", "driver down",
 	"gap, suspend or no recorder", "other event" };
 
-enum mark_shape mark_shape_of(enum event_kind kind)
+enum mark_shape timeline_shape_of(enum event_kind kind)
 {
 	switch (kind) {
 	case EVENT_CARD_LOST:

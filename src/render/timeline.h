@@ -11,7 +11,7 @@
 extern const enum card_state states_upwards[CARD_STATES];
 
 /* The class of what a state of the headline is drawn with. */
-const char *mark_class(int mark);
+const char *timeline_class(int mark);
 
 /* Where and how large something is drawn, in units of the picture. */
 struct box {
@@ -33,7 +33,7 @@ bool timeline_has(const struct report_timeline *t, const struct report_lane *lan
 /* The kinds of marks, each with a shape of its own. */
 enum mark_shape { MARK_LOST, MARK_XID, MARK_DRIVER, MARK_GAP, MARK_OTHER, MARK_SHAPES };
 extern const char *const mark_shape_names[MARK_SHAPES], *const mark_shape_words[MARK_SHAPES];
-enum mark_shape mark_shape_of(enum event_kind kind);
+enum mark_shape timeline_shape_of(enum event_kind kind);
 /* Appends a <path> for each, 8 high and 8 wide around x = 0, with the id "mark-NAME". */
 void timeline_shapes(struct str *out);
 /* How many marks from the i-th on are so close that they are drawn side by side. */

@@ -35,4 +35,10 @@ bool store_is_likely(const char *path);
  * administrator can do. Returns ERR_WORLD. */
 int store_denied(const char *path, struct err *e);
 
+enum { ORIGIN_CAP = 512 };
+
+/* Fills `origin` with a text that two stores share if they have the same first run of the same
+ * host; "" if the store has no run. ERR_WORLD: the file is not a store, or is damaged. */
+int store_origin(const char *path, char origin[ORIGIN_CAP], struct err *e);
+
 #endif

@@ -258,7 +258,7 @@ static void add_field(const struct query_answer *a, enum app_field field, const 
 	double number = NAN;
 	if (is_number(field)) {
 		number = field_number(field, app);
-		number_text(text, sizeof(text), number, 0);
+		json_number_text(text, sizeof(text), number, 0);
 	} else {
 		field_text(text, sizeof(text), field, app);
 	}

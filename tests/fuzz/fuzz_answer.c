@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "fleet/answer.h"
+#include "fleet/engine_answer.h"
 
 struct seen {
 	size_t n;
@@ -19,23 +19,23 @@ static int take(void *context, const struct sample *sample, struct err *e)
 	CHECK(sample->labels->n <= ANSWER_LABELS);
 	for (size_t i = 0; i < sample->labels->n; i++)
 		CHECK(sample->labels->values[i] < sample->labels->text.len);
-	CHECK(strlen(label_of(sample->labels, "instance")) <= STREAM_TOKEN_MAX);
+	CHECK(strlen(engine_answer_label(sample->labels, "instance")) <= STREAM_TOKEN_MAX);
 	seen->n++;
 	seen->sum = fmod(seen->sum + sample->value, 1e9);
 	return 0;
 }
 
 /* Reads all bytes in pieces of that size. */
-static int read_all(struct answer *a, const uint8_t *data, size_t size, size_t piece)
+static int read_all(struct engine_answer *a, const uint8_t *data, size_t size, size_t piece)
 {
 	struct err e = { 0 };
 	int rc = 0;
-	answer_start(a);
+	engine_answer_start(a);
 	for (size_t at = 0; at < size && rc == 0; at += piece)
-		rc = answer_feed(
+		rc = engine_answer_feed(
 			a, (const char *)data + at, size - at < piece ? size - at : piece, &e);
 	if (rc == 0)
-		rc = answer_end(a, &e);
+		rc = engine_answer_end(a, &e);
 	CHECK((rc == 0) == (e.code == 0));
 	check_safe(e.text);
 	check_safe(a->error);
@@ -48,13 +48,13 @@ static int read_all(struct answer *a, const uint8_t *data, size_t size, size_t p
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct seen whole = { 0 }, parts = { 0 };
-	struct answer a = { .take = take, .context = &whole };
-	struct answer b = { .take = take, .context = &parts };
+	struct engine_answer a = { .take = take, .context = &whole };
+	struct engine_answer b = { .take = take, .context = &parts };
 	int one = read_all(&a, data, size, size ? size : 1);
 	int other = read_all(&b, data, size, 1 + size % 7);
 	CHECK(one == other && whole.n == parts.n && a.n_samples == whole.n);
 	CHECK(whole.sum == parts.sum && a.success == b.success);
-	answer_finish(&a);
-	answer_finish(&b);
+	engine_answer_finish(&a);
+	engine_answer_finish(&b);
 	return 0;
 }

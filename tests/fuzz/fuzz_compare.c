@@ -2,7 +2,7 @@
  * a single one is compared with itself. */
 #include "fuzz_file.h"
 
-#include "subtrack/subtrack_compare.h"
+#include "subtrack/subtrack.h"
 
 static void compare(struct subtrack_session *sessions, const char *statistic)
 {

@@ -1,13 +1,13 @@
 /* Time stamps in databases of the Python tool. */
 #include "fuzz.h"
 
-#include "import/pytime.h"
+#include "import/pyfile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_text(data, size);
 	int64_t ms = -1;
-	if (pytime_parse(text, &ms))
+	if (pyfile_parse_time(text, &ms))
 		CHECK(ms >= 0 && ms < INT64_C(10000) * 366 * 86400 * 1000);
 	free(text);
 	return 0;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fleet/answer.h"
+#include "fleet/engine_answer.h"
 
 struct found {
 	char text[256];
@@ -17,7 +17,8 @@ static int take(void *context, const struct sample *sample, struct err *e)
 {
 	struct found *found = context;
 	(void)e;
-	snprintf(found->text, sizeof(found->text), "%s", label_of(sample->labels, "host"));
+	snprintf(found->text, sizeof(found->text), "%s",
+		engine_answer_label(sample->labels, "host"));
 	found->sum += sample->value;
 	found->n_series += !*sample->note;
 	*sample->note = 1;
@@ -25,13 +26,13 @@ static int take(void *context, const struct sample *sample, struct err *e)
 }
 
 /* Reads a text byte by byte. */
-static int read_text(struct answer *a, const char *text, struct err *e)
+static int read_text(struct engine_answer *a, const char *text, struct err *e)
 {
 	int rc = 0;
-	answer_start(a);
+	engine_answer_start(a);
 	for (const char *at = text; *at && rc == 0; at++)
-		rc = answer_feed(a, at, 1, e);
-	return rc ? rc : answer_end(a, e);
+		rc = engine_answer_feed(a, at, 1, e);
+	return rc ? rc : engine_answer_end(a, e);
 }
 
 #define VECTOR(series)                                                                         \
@@ -41,7 +42,7 @@ static int read_text(struct answer *a, const char *text, struct err *e)
 static void samples_are_handed_on(void **state)
 {
 	struct found found = { 0 };
-	struct answer a = { .take = take, .context = &found };
+	struct engine_answer a = { .take = take, .context = &found };
 	struct err e = { 0 };
 	(void)state;
 	assert_int_equal(
@@ -56,7 +57,7 @@ static void samples_are_handed_on(void **state)
 	assert_true(found.sum == 12.5);
 	assert_int_equal(found.n_series, 2);
 	assert_int_equal(a.n_not_finite, 1);
-	answer_finish(&a);
+	engine_answer_finish(&a);
 }
 
 /* Numbers are what strtod() makes of them, to the last bit. */
@@ -69,19 +70,19 @@ static void numbers_are_exact(void **state)
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		char text[256];
 		struct found found = { 0 };
-		struct answer a = { .take = take, .context = &found };
+		struct engine_answer a = { .take = take, .context = &found };
 		struct err e = { 0 };
 		snprintf(text, sizeof(text), VECTOR("{\"metric\":{},\"value\":[1,\"%s\"]}"),
 			numbers[i]);
 		assert_int_equal(read_text(&a, text, &e), 0);
 		assert_true(found.sum == strtod(numbers[i], NULL));
-		answer_finish(&a);
+		engine_answer_finish(&a);
 	}
 }
 
 static void errors_and_warnings_are_read(void **state)
 {
-	struct answer a = { 0 };
+	struct engine_answer a = { 0 };
 	struct err e = { 0 };
 	(void)state;
 	assert_int_equal(
@@ -95,7 +96,7 @@ static void errors_and_warnings_are_read(void **state)
 	assert_string_equal(a.error_type, "422");
 	assert_int_equal(a.n_warnings, 3);
 	assert_string_equal(a.warnings[1], "two\\x1B");
-	answer_finish(&a);
+	engine_answer_finish(&a);
 }
 
 static void what_is_wrong_is_refused(void **state)
@@ -114,31 +115,31 @@ static void what_is_wrong_is_refused(void **state)
 		VECTOR("1,\"1\"") };
 	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		struct answer a = { 0 };
+		struct engine_answer a = { 0 };
 		struct err e = { 0 };
 		if (read_text(&a, wrong[i], &e) == 0)
 			fail_msg("accepted: %s", wrong[i]);
 		assert_true(*e.text != '\0');
-		answer_finish(&a);
+		engine_answer_finish(&a);
 	}
 }
 
 static void limits_hold(void **state)
 {
-	struct answer a = { 0 };
+	struct engine_answer a = { 0 };
 	struct err e = { 0 };
 	(void)state;
-	answer_start(&a);
-	int rc = answer_feed(&a, "{\"a\":", 5, &e);
+	engine_answer_start(&a);
+	int rc = engine_answer_feed(&a, "{\"a\":", 5, &e);
 	for (int i = 0; i < STREAM_DEPTH && rc == 0; i++)
-		rc = answer_feed(&a, "[", 1, &e);
+		rc = engine_answer_feed(&a, "[", 1, &e);
 	assert_true(rc && strstr(e.text, "too deep"));
-	answer_start(&a);
-	rc = answer_feed(&a, "{\"", 2, &e);
+	engine_answer_start(&a);
+	rc = engine_answer_feed(&a, "{\"", 2, &e);
 	for (int i = 0; i <= STREAM_TOKEN_MAX && rc == 0; i++)
-		rc = answer_feed(&a, "k", 1, &e);
+		rc = engine_answer_feed(&a, "k", 1, &e);
 	assert_true(rc && strstr(e.text, "too long"));
-	answer_finish(&a);
+	engine_answer_finish(&a);
 }
 
 int main(void)

@@ -4,14 +4,14 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "fleet/meter.h"
+#include "fleet/survey.h"
 
 static void a_value_between_two_samples_is_on_their_line(void **state)
 {
 	const struct edge_times times = { .edge = 130, .before = 100, .after = 160 };
 	(void)state;
-	assert_true(edge_value(10, 40, &times) == 25);
-	assert_true(edge_value(10, 10, &times) == 10);
+	assert_true(meter_value(10, 40, &times) == 25);
+	assert_true(meter_value(10, 10, &times) == 10);
 }
 
 static void without_a_sample_after_it_the_one_before_counts(void **state)
@@ -19,10 +19,10 @@ static void without_a_sample_after_it_the_one_before_counts(void **state)
 	const struct edge_times times = { .edge = 130, .before = 100, .after = NAN };
 	const struct edge_times known = { .edge = 130, .before = 100, .after = 160 };
 	(void)state;
-	assert_true(edge_value(10, NAN, &times) == 10);
-	assert_true(edge_value(10, 40, &times) == 10);
-	assert_true(edge_value(100, 5, &known) == 100); /* another store */
-	assert_true(isnan(edge_value(NAN, 5, &known)));
+	assert_true(meter_value(10, NAN, &times) == 10);
+	assert_true(meter_value(10, 40, &times) == 10);
+	assert_true(meter_value(100, 5, &known) == 100); /* another store */
+	assert_true(isnan(meter_value(NAN, 5, &known)));
 }
 
 static void a_line_is_not_made_longer(void **state)
@@ -30,8 +30,8 @@ static void a_line_is_not_made_longer(void **state)
 	const struct edge_times late = { .edge = 130, .before = 100, .after = 120 };
 	const struct edge_times early = { .edge = 90, .before = 100, .after = 120 };
 	(void)state;
-	assert_true(edge_value(10, 40, &late) == 40);
-	assert_true(edge_value(10, 40, &early) == 10);
+	assert_true(meter_value(10, 40, &late) == 40);
+	assert_true(meter_value(10, 40, &early) == 10);
 }
 
 static void rows_are_found_by_host_and_name(void **state)
@@ -40,13 +40,13 @@ static void rows_are_found_by_host_and_name(void **state)
 	struct err e = { 0 };
 	(void)state;
 	for (uint32_t i = 0; i < 1000; i++)
-		meters_find(&m, i % 7, i % 2 ? "alice" : "bob", &e)->states[0].at[METER_FIRST] =
+		meter_find(&m, i % 7, i % 2 ? "alice" : "bob", &e)->states[0].at[METER_FIRST] =
 			i;
 	assert_int_equal(m.n, 14);
-	assert_true(isnan(meters_find(&m, 3, "alice", &e)->states[1].at[METER_FIRST]));
-	assert_string_equal(meters_find(&m, 3, "alice", &e)->name, "alice");
-	assert_int_equal(meters_find(&m, 3, "alice", &e)->host, 3);
-	meters_finish(&m);
+	assert_true(isnan(meter_find(&m, 3, "alice", &e)->states[1].at[METER_FIRST]));
+	assert_string_equal(meter_find(&m, 3, "alice", &e)->name, "alice");
+	assert_int_equal(meter_find(&m, 3, "alice", &e)->host, 3);
+	meter_finish(&m);
 }
 
 int main(void)

@@ -8,12 +8,11 @@
 
 #include "import/pylives.h"
 #include "import/pyfile.h"
-#include "import/pytime.h"
 
 static int64_t parsed(const char *text)
 {
 	int64_t ms = 0;
-	return pytime_parse(text, &ms) ? ms : -1;
+	return pyfile_parse_time(text, &ms) ? ms : -1;
 }
 
 static void test_times(void **state)

@@ -163,7 +163,7 @@ static void test_wrap(void **state)
 static void check_number(double number, int decimals, const char *expected)
 {
 	char text[400];
-	number_text(text, sizeof(text), number, decimals);
+	json_number_text(text, sizeof(text), number, decimals);
 	assert_string_equal(text, expected);
 }
 

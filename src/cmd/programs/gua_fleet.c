@@ -14,7 +14,7 @@
 #include "cmd/cmd_report.h"
 #include "cmd/share/terminal.h"
 #include "cmd/share/cmd_window.h"
-#include "fleet/roster_show.h"
+#include "fleet/roster.h"
 #include "fleet/survey.h"
 
 enum { BACK_MS = 86400000 };

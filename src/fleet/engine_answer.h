@@ -14,7 +14,7 @@ struct labels {
 	size_t n;
 };
 /* The value of a label; "": it has none. */
-const char *label_of(const struct labels *l, const char *name);
+const char *engine_answer_label(const struct labels *l, const char *name);
 
 /* A sample of a series. */
 struct sample {
@@ -22,10 +22,10 @@ struct sample {
 	double time_s, value; /* finite */
 	uint64_t *note;	      /* the taker's: 0 at the first sample of a series, then kept */
 };
-typedef int answer_take(void *context, const struct sample *sample, struct err *e);
+typedef int engine_answer_take(void *context, const struct sample *sample, struct err *e);
 
-struct answer {
-	answer_take *take; /* NULL: samples are ignored */
+struct engine_answer {
+	engine_answer_take *take; /* NULL: samples are ignored */
 	void *context;
 	/* Set when the answer ends. */
 	bool success;	 /* it says so */
@@ -48,10 +48,10 @@ struct answer {
 };
 
 /* Begins, also for another try. The first two members stay. */
-void answer_start(struct answer *a);
+void engine_answer_start(struct engine_answer *a);
 /* Both return ERR_WORLD with a sentence that continues "the answer is wrong: ...". */
-int answer_feed(struct answer *a, const char *bytes, size_t len, struct err *e);
-int answer_end(struct answer *a, struct err *e);
-void answer_finish(struct answer *a);
+int engine_answer_feed(struct engine_answer *a, const char *bytes, size_t len, struct err *e);
+int engine_answer_end(struct engine_answer *a, struct err *e);
+void engine_answer_finish(struct engine_answer *a);
 
 #endif

@@ -1,5 +1,5 @@
 /* Reads the answers of an engine: status, warnings, and the samples of a vector or a matrix. */
-#include "fleet/answer.h"
+#include "fleet/engine_answer.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 /* Depths of {"data":{"result":[{"metric":{...},"value":[t,"v"],"values":[[t,"v"]]}]}}. */
 enum { TOP = 1, DATA = 2, RESULT = 3, SERIES = 4, METRIC = 5, PAIR = 5, PAIRS = 6 };
 
-const char *label_of(const struct labels *l, const char *name)
+const char *engine_answer_label(const struct labels *l, const char *name)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (strcmp(str_text(&l->text) + l->names[i], name) == 0)
@@ -55,12 +55,12 @@ static enum key key_of(const char *text)
 }
 
 /* Whether the object that is open at `depth` is at this key. */
-static bool is_at(const struct answer *a, unsigned depth, enum key key)
+static bool is_at(const struct engine_answer *a, unsigned depth, enum key key)
 {
 	return depth <= STREAM_DEPTH && a->keys[depth - 1] == key;
 }
 
-static bool in_result(const struct answer *a)
+static bool in_result(const struct engine_answer *a)
 {
 	return a->depth >= RESULT && is_at(a, TOP, KEY_DATA) && is_at(a, DATA, KEY_RESULT);
 }
@@ -70,7 +70,7 @@ static int refuse(const char *what, struct err *e)
 	return err_set(e, ERR_WORLD, "%s is not what such an engine answers", what);
 }
 
-static int take_key(struct answer *a, const char *text, size_t len, struct err *e)
+static int take_key(struct engine_answer *a, const char *text, size_t len, struct err *e)
 {
 	struct labels *l = &a->labels;
 	if (strlen(text) != len)
@@ -86,7 +86,7 @@ static int take_key(struct answer *a, const char *text, size_t len, struct err *
 	return 0;
 }
 
-static void take_label(struct answer *a, const char *text, size_t len)
+static void take_label(struct engine_answer *a, const char *text, size_t len)
 {
 	struct labels *l = &a->labels;
 	l->values[l->n++] = l->text.len;
@@ -121,7 +121,7 @@ static double number_of(const char *text, const char **end)
 	return value;
 }
 
-static int take_value(struct answer *a, const char *text, struct err *e)
+static int take_value(struct engine_answer *a, const char *text, struct err *e)
 {
 	const char *end;
 	double value = number_of(text, &end);
@@ -138,7 +138,7 @@ static int take_value(struct answer *a, const char *text, struct err *e)
 
 /* A number or a string in [time, "value"]. */
 static int take_in_pair(
-	struct answer *a, enum stream_token token, const char *text, struct err *e)
+	struct engine_answer *a, enum stream_token token, const char *text, struct err *e)
 {
 	unsigned place = a->place++;
 	if (!a->saw_labels)
@@ -153,13 +153,13 @@ static int take_in_pair(
 	return refuse("a sample that is not [time, \"value\"]", e);
 }
 
-static bool in_pair(const struct answer *a)
+static bool in_pair(const struct engine_answer *a)
 {
 	return (a->depth == PAIR && is_at(a, SERIES, KEY_VALUE)) ||
 	       (a->depth == PAIRS && is_at(a, SERIES, KEY_VALUES));
 }
 
-static void take_top(struct answer *a, const char *text)
+static void take_top(struct engine_answer *a, const char *text)
 {
 	if (is_at(a, TOP, KEY_STATUS))
 		a->success = strcmp(text, "success") == 0;
@@ -170,7 +170,7 @@ static void take_top(struct answer *a, const char *text)
 }
 
 /* A string, number or word outside of the results. */
-static void take_fact(struct answer *a, const char *text)
+static void take_fact(struct engine_answer *a, const char *text)
 {
 	bool warning = is_at(a, TOP, KEY_WARNINGS) || is_at(a, TOP, KEY_INFOS);
 	if (a->depth == TOP)
@@ -184,8 +184,8 @@ static void take_fact(struct answer *a, const char *text)
 			strlen(text));
 }
 
-static int take_scalar(
-	struct answer *a, enum stream_token token, const char *text, size_t len, struct err *e)
+static int take_scalar(struct engine_answer *a, enum stream_token token, const char *text,
+	size_t len, struct err *e)
 {
 	if (!in_result(a)) {
 		take_fact(a, text);
@@ -204,7 +204,7 @@ static int take_scalar(
 }
 
 /* An object or an array begins. */
-static int take_open(struct answer *a, enum stream_token token, struct err *e)
+static int take_open(struct engine_answer *a, enum stream_token token, struct err *e)
 {
 	bool object = token == STREAM_OBJECT;
 	if (a->depth == 0 && !object)
@@ -238,7 +238,7 @@ static int take_open(struct answer *a, enum stream_token token, struct err *e)
 static int take_token(
 	void *context, enum stream_token token, const char *text, size_t len, struct err *e)
 {
-	struct answer *a = context;
+	struct engine_answer *a = context;
 	switch (token) {
 	case STREAM_OBJECT:
 	case STREAM_ARRAY:
@@ -256,27 +256,27 @@ static int take_token(
 	}
 }
 
-void answer_start(struct answer *a)
+void engine_answer_start(struct engine_answer *a)
 {
 	str_clear(&a->labels.text);
-	*a = (struct answer){ .take = a->take,
+	*a = (struct engine_answer){ .take = a->take,
 		.context = a->context,
 		.stream = a->stream,
 		.labels = { .text = a->labels.text } };
 	stream_start(&a->stream, take_token, a);
 }
 
-int answer_feed(struct answer *a, const char *bytes, size_t len, struct err *e)
+int engine_answer_feed(struct engine_answer *a, const char *bytes, size_t len, struct err *e)
 {
 	return stream_feed(&a->stream, bytes, len, e);
 }
 
-int answer_end(struct answer *a, struct err *e)
+int engine_answer_end(struct engine_answer *a, struct err *e)
 {
 	return stream_end(&a->stream, e);
 }
 
-void answer_finish(struct answer *a)
+void engine_answer_finish(struct engine_answer *a)
 {
 	stream_finish(&a->stream);
 	str_finish(&a->labels.text);

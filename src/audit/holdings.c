@@ -133,7 +133,7 @@ static int add_orphans(struct gather *g, struct gather_file *file, struct err *e
 	return rc;
 }
 
-uint32_t holders_find_user(struct users *u, const char *name, struct err *e)
+uint32_t holdings_find_user(struct users *u, const char *name, struct err *e)
 {
 	uint32_t index = names_find(&u->names, 0, name, e);
 	if (index == IDMAP_NONE || index < u->n)
@@ -166,7 +166,7 @@ static void renumber(struct audit_breakdown *b, size_t n_users, const uint32_t *
 				b->rows[level][i].user = to[b->rows[level][i].user];
 }
 
-int holders_hand_over_users(struct users *u, struct audit *a, struct err *e)
+int holdings_hand_over_users(struct users *u, struct audit *a, struct err *e)
 {
 	uint32_t *order = calloc(2 * u->n + 1, sizeof(*order)),
 		 *to = order ? order + u->n : NULL;
@@ -192,7 +192,7 @@ int holders_hand_over_users(struct users *u, struct audit *a, struct err *e)
 	return rc;
 }
 
-void holders_finish_users(struct users *u)
+void holdings_finish_users(struct users *u)
 {
 	free(u->items);
 	names_finish(&u->names);
@@ -215,7 +215,7 @@ static int compare_processes(const void *x, const void *y, void *gather)
 	return p->id < q->id ? -1 : p->id > q->id;
 }
 
-int holders_describe(struct gather *g, size_t index, struct err *e)
+int holdings_describe(struct gather *g, size_t index, struct err *e)
 {
 	struct audit_process *p = &g->a->processes[index];
 	sqlite3_stmt *stmt;
@@ -255,7 +255,7 @@ static void choose_processes(struct gather *g)
 /* Up to this many unneeded process rows are read, instead of looking rows up one by one. */
 #define ID_GAP 8
 
-void holders_free_pairs(struct pairs *p)
+void holdings_free_pairs(struct pairs *p)
 {
 	if (!p)
 		return;
@@ -656,7 +656,7 @@ static int add_pairs(struct gather *g, struct gather_file *file, struct err *e)
 	uint32_t *users = calloc(p->users.n + 1, sizeof(*users));
 	int rc = users ? 0 : err_memory(e);
 	for (size_t i = 0; i < p->users.n && rc == 0; i++) {
-		users[i] = holders_find_user(&o->users, p->users.items[i].text, e);
+		users[i] = holdings_find_user(&o->users, p->users.items[i].text, e);
 		rc = users[i] == IDMAP_NONE ? ERR_WORLD : 0;
 	}
 	for (size_t i = 0; i < p->n && rc == 0; i++) {
@@ -688,7 +688,7 @@ static int finish_holders(struct gather *g, struct owners *o, struct err *e)
 {
 	int rc = breakdown_end(&o->breakdown, e);
 	if (rc == 0)
-		rc = holders_hand_over_users(&o->users, g->a, e);
+		rc = holdings_hand_over_users(&o->users, g->a, e);
 	if (rc)
 		return rc;
 	choose_processes(g);
@@ -698,7 +698,7 @@ static int finish_holders(struct gather *g, struct owners *o, struct err *e)
 	return 0;
 }
 
-int holders_read(struct gather *g, struct err *e)
+int holdings_read(struct gather *g, struct err *e)
 {
 	static const struct by cards = { { IDENTITY_CARD }, 1 }, nothing = { .n = 0 };
 	static const struct gather_pass pass = { .read = read_file, .add = add_file };
@@ -720,6 +720,6 @@ int holders_read(struct gather *g, struct err *e)
 		rc = finish_holders(g, &o, e);
 	breakdown_finish(&o.breakdown);
 	breakdown_finish(&o.by_card);
-	holders_finish_users(&o.users);
+	holdings_finish_users(&o.users);
 	return rc;
 }
