@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/file.h"
+#include "audit/restriction.h"
 #include "render/json.h"
 
 /* A host is silent if no scrape has reached the engine for SCRAPED_S, and its recorder is
@@ -259,21 +260,43 @@ int roster_read(
 	return rc;
 }
 
-int roster_compare(struct roster *r, struct audit *a, struct err *e)
+bool roster_expects(const struct roster *r, const char *name)
+{
+	for (size_t i = 0; i < r->expected_names.n; i++)
+		if (is_named(name, r->expected_names.items[i].text))
+			return true;
+	return false;
+}
+
+static bool is_in(const struct audit *a, const char *expected)
+{
+	for (size_t i = 0; i < a->n_hosts; i++)
+		if (is_named(a->hosts[i].hostname, expected))
+			return true;
+	return false;
+}
+
+int roster_compare(
+	const struct roster *r, struct audit *a, const struct restriction *only, struct err *e)
 {
 	enum { NAMED = 5 };
 	struct str missing = { 0 };
 	size_t *n = &a->fleet.n_missing;
-	for (size_t i = 0; i < r->expected_names.n; i++) {
+	bool some = only->lists[ONLY_CARD].n || only->lists[ONLY_MODEL].n;
+	for (size_t i = 0; i < r->expected_names.n && !some; i++) {
 		const char *expected = r->expected_names.items[i].text;
-		bool found = false;
-		for (size_t k = 0; k < a->n_hosts && !found; k++)
-			found = is_named(a->hosts[k].hostname, expected);
-		if (!found && (*n)++ < NAMED)
+		if (restriction_takes_host(only, expected) && !is_in(a, expected) &&
+			(*n)++ < NAMED)
 			str_addf(&missing, "%s%s", *n > 1 ? ", " : "", expected);
 	}
 	if (*n > NAMED)
 		str_addf(&missing, " and %zu more", *n - NAMED);
+	/* Of a number of hosts, those that are not there have no name. */
+	if (!r->expected_names.n && !some && !only->lists[ONLY_HOST].n &&
+		r->expected > (int64_t)a->n_hosts) {
+		*n = (size_t)r->expected - a->n_hosts;
+		str_addf(&missing, "%zu host%s", *n, *n == 1 ? "" : "s");
+	}
 	a->fleet.n_expected = r->expected;
 	a->fleet.missing = arena_text(&a->texts, str_text(&missing));
 	bool failed = missing.failed || !a->fleet.missing;

@@ -5,6 +5,7 @@
 #include "base/names.h"
 #include "fleet/fleet.h"
 #include "model/audit.h"
+#include "model/restriction.h"
 #include "render/text.h"
 
 enum roster_state {
@@ -40,8 +41,11 @@ int roster_expect(struct roster *r, const char *expect, struct err *e);
 /* Asks the engine. `back_ms`: how long ago a host may have been seen last. */
 int roster_read(
 	struct roster *r, struct fleet *f, int64_t now_ms, int64_t back_ms, struct err *e);
-/* Compares the hosts of an audit with those that were expected. */
-int roster_compare(struct roster *r, struct audit *a, struct err *e);
+/* Whether a host of this name was expected, with or without a port. */
+bool roster_expects(const struct roster *r, const char *name);
+/* Compares the hosts of an audit with those that were expected, of those that it is about. */
+int roster_compare(
+	const struct roster *r, struct audit *a, const struct restriction *only, struct err *e);
 void roster_finish(struct roster *r);
 
 /* A host without the port of its address: "node1" of "node1:9400". */

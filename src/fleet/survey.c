@@ -196,7 +196,8 @@ static void finish(struct survey *s)
 	arena_finish(&s->arena);
 }
 
-int survey_run(struct audit *a, struct fleet *f, const struct audit_question *q, struct err *e)
+int survey_run(struct audit *a, struct fleet *f, const struct audit_question *q,
+	struct roster *expected, struct err *e)
 {
 	static int (*const steps[])(struct survey *, struct err *) = { survey_edges,
 		survey_exceptions, survey_choose, survey_hours, survey_newborn, survey_resets,
@@ -204,6 +205,7 @@ int survey_run(struct audit *a, struct fleet *f, const struct audit_question *q,
 	struct survey s = { .f = f,
 		.q = q,
 		.a = a,
+		.expected = expected,
 		.oldest = NAN,
 		.now_s = (double)q->now_ms / 1000,
 		.clock = { .utc = q->utc } };
@@ -220,5 +222,5 @@ int survey_run(struct audit *a, struct fleet *f, const struct audit_question *q,
 	finish(&s);
 	if (rc == 0)
 		audit_add_up(a);
-	return rc;
+	return rc ? rc : roster_compare(expected, a, &q->only, e);
 }

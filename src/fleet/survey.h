@@ -73,6 +73,7 @@ struct survey_host {
 	bool left_out;			    /* the audit is restricted to others */
 	double reset_from, reset_to;	    /* its store was lost between them; 0: it was not */
 	bool is_partial;		    /* the audit is restricted to some of its cards */
+	bool is_expected;		    /* by name: from the start of the window on */
 	bool is_listed;			    /* it is in the audit, at the next */
 	uint32_t index;
 	size_t n_cards;
@@ -91,6 +92,7 @@ struct survey {
 	struct fleet *f;
 	const struct audit_question *q;
 	struct audit *a;
+	const struct roster *expected;
 	double edges[EDGES]; /* unix seconds */
 	double oldest; /* the first sight of any host, in the window or a day before; or NAN */
 	double now_s;
@@ -110,8 +112,11 @@ struct survey {
 	struct arena arena;
 };
 
-/* Asks for a window, and fills `*a`. Without data in it, n_cards is 0. */
-int survey_run(struct audit *a, struct fleet *f, const struct audit_question *q, struct err *e);
+/* Asks for a window, and fills `*a`. Without data in it, n_cards is 0. A host that is expected
+ * by its name should have reported from the start of the window on. */
+struct roster;
+int survey_run(struct audit *a, struct fleet *f, const struct audit_question *q,
+	struct roster *expected, struct err *e);
 
 /* The steps. Only for survey*.c. */
 int survey_edges(struct survey *s, struct err *e);

@@ -8,6 +8,7 @@
 #include "audit/gather.h"
 #include "audit/restriction.h"
 #include "driver/kind.h"
+#include "fleet/roster.h"
 #include "fleet/survey.h"
 
 static bool takes_card(const struct survey *s, const struct meter_row *row)
@@ -324,6 +325,7 @@ static int add_host(struct survey *s, struct survey_host *h, struct err *e)
 		return ERR_WORLD;
 	h->index = (uint32_t)a->n_hosts - 1;
 	text_copy(host->hostname, sizeof(host->hostname), h->name);
+	h->is_expected = roster_expects(s->expected, h->name);
 	host->ran = true;
 	host->recording = is_alive(s, h);
 	host->last_tick_ms = llround(1000 * h->last);
@@ -384,11 +386,12 @@ static int add_card(struct survey *s, const struct meter_row *row, struct err *e
 		observed_ms += card->ms[state];
 	}
 	double from = start_of(s, row, observed_ms), to = end_of(s, h);
-	int64_t rest_ms = llround(1000 * (to - from)) - observed_ms;
+	int64_t due_ms = llround(1000 * (h->is_expected ? s->edges[EDGE_START] : from));
+	int64_t rest_ms = llround(1000 * to) - due_ms - observed_ms;
 	card->ms[CARD_UNOBSERVED] = rest_ms > 0 ? rest_ms : 0;
 	card->first_seen_ms = llround(1000 * from);
 	card->last_seen_ms = llround(1000 * to);
-	hours_add_window(&s->a->days, card->first_seen_ms, card->last_seen_ms);
+	hours_add_window(&s->a->days, due_ms, card->last_seen_ms);
 	s->a->hosts[card->host].n_cards++;
 	return 0;
 }
@@ -451,8 +454,10 @@ static size_t count_twice(const struct survey *s, struct err *e)
 	for (size_t i = 0; i < s->a->n_cards; i++) {
 		const struct audit_card *card = &s->a->cards[i];
 		int64_t half_ms = (s->a->until_ms - s->a->since_ms) / 2;
-		if (card->last_seen_ms - card->first_seen_ms - card->ms[CARD_UNOBSERVED] <
-			half_ms + 1000)
+		int64_t observed_ms = -card->ms[CARD_UNOBSERVED];
+		for (int state = 0; state < CARD_STATES; state++)
+			observed_ms += card->ms[state];
+		if (observed_ms < half_ms + 1000)
 			continue;
 		names_find(&uuids, 0, card->id.uuid, e);
 		n += uuids.n == known;

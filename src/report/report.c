@@ -90,11 +90,18 @@ static int64_t longest_ms(const struct audit *a)
 	return most_ms;
 }
 
+/* The part of a fleet's hosts that reported anything, of those that were expected. */
+static double seen_hosts(const struct audit *a)
+{
+	size_t all = a->n_hosts + a->fleet.n_missing;
+	return all ? (double)a->n_hosts / (double)all : 1;
+}
+
 static enum report_verdict judge(const struct report *r, const struct audit *a)
 {
 	if (r->of_users || r->observed_ms == 0)
 		return VERDICT_NONE;
-	if (r->observed < LEAST_OBSERVED)
+	if (r->observed * seen_hosts(a) < LEAST_OBSERVED)
 		return VERDICT_LITTLE_OBSERVED;
 	if (longest_ms(a) < LEAST_MS)
 		return VERDICT_TOO_SHORT;
@@ -166,6 +173,15 @@ static void add_missing(struct report *r, const struct audit *a, const struct re
 	int64_t seen_ms = longest_ms(a);
 	for (size_t i = 0; i < a->n_hosts; i++)
 		recording |= a->hosts[i].recording;
+	if (r->waste.judged == VERDICT_LITTLE_OBSERVED && a->fleet.asked) {
+		report_say(r, SENTENCE_VERDICT, "20% rule",
+			"No verdict: %.1f%% of the window was observed on %zu host%s, %zu "
+			"expected host%s reported nothing, and a verdict needs half of the "
+			"fleet's time. 'gua fleet status' says which hosts are silent.",
+			100 * r->shown_observed, a->n_hosts, report_plural(a->n_hosts),
+			a->fleet.n_missing, report_plural(a->fleet.n_missing));
+		return;
+	}
 	if (r->waste.judged == VERDICT_LITTLE_OBSERVED) {
 		report_say(r, SENTENCE_VERDICT, "20% rule",
 			"No verdict: %.1f%% of the window was observed, and a verdict needs "

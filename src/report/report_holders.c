@@ -61,8 +61,6 @@ static struct cell holder_some_ms(const void *row, size_t state)
 static int64_t held_ms(const void *row)
 {
 	const int64_t *ms = sums_of(row)->ms;
-	if (is_of_shares(row)) /* squatting is beside them */
-		return ms[HOLDER_ACTIVE] + ms[HOLDER_IDLE_HELD];
 	return audit_holder_ms(ms) - (is_of_cards(row) ? ms[HOLDER_TRULY_IDLE] : 0);
 }
 
@@ -83,8 +81,6 @@ static struct cell holder_unused(const void *row, size_t of)
 {
 	const struct audit_sums *sums = sums_of(row);
 	(void)of;
-	if (is_of_shares(row))
-		return cell_number(report_share(sums->ms[HOLDER_IDLE_HELD], held_ms(row)));
 	return cell_number(
 		report_share(audit_waste(sums), held_ms(row) - sums->ms[HOLDER_USE_UNKNOWN]));
 }

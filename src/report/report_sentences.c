@@ -157,12 +157,10 @@ static void add_measures(struct report *r, const struct audit *a)
 			identity_kinds[b->by.kinds[1]].name, measure_texts[last]);
 	else
 		str_addf(&text, "Hours: %s.", measure_texts[last]);
-	if (last == MEASURE_SHARES)
-		str_add(&text, " unused: the idle part.");
-	else if (!by_is(&b->by, IDENTITY_PROCESS))
+	if (!by_is(&b->by, IDENTITY_PROCESS))
 		str_add(&text, " unused: idle, also on a GPU that another user keeps busy.");
 	if (last == MEASURE_SHARES)
-		str_add(&text, " idle on busy GPU: beside the shares.");
+		str_add(&text, " idle on busy GPU: on top of the shares.");
 	else if (last != MEASURE_PROCESSES || by_has(&b->by, IDENTITY_USER))
 		str_add(&text, " share: a GPU's time, divided among its holders.");
 	if (r->bill.currency && cost->priced &&
@@ -267,7 +265,9 @@ static void add_hosts(struct report *r, const struct audit_fleet *f)
 	report_say(r, SENTENCE_FLEET, NULL, "Hosts: %zu seen%s%s%s.", f->n_seen, expected, late,
 		silent);
 	if (f->n_missing)
-		report_say(r, SENTENCE_FLEET, NULL, "Expected and not seen: %s.", f->missing);
+		report_say(r, SENTENCE_ABSENT, NULL,
+			"Expected and not seen: %s. Their time is in no figure below.",
+			f->missing);
 }
 
 static void add_hosts_seen(struct report *r, const struct audit *a)

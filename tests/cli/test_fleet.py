@@ -372,6 +372,15 @@ def test_silence_is_noticed(engine, tmp_path):
         text = " ".join(report(url, since=now - 7 * 86400, until=now, now=now).stdout.split())
         assert "Clipped: from" in text and "1 not seen at its end" in text
 
+        # The same, of a verdict: 118 hosts of which nothing is known weigh more than two.
+        verdict = document(url, "--expect", "120", since=begin, until=now, now=now)
+        assert verdict["waste"]["verdict"] == "too_little_observed" and verdict["fleet"]["hosts_missing"] == 118
+        text = " ".join(report(url, "--expect", "120", since=begin, until=now, now=now).stdout.split())
+        assert "Expected and not seen: 118 hosts. Their time is in no figure below." in text
+        assert "118 expected hosts reported nothing" in text
+        assert document(url, "--expect", "120", "--host", "up", since=begin, until=now,
+                        now=now)["fleet"]["hosts_missing"] == 0
+
         def status(*args):
             return gua("fleet", "status", "--from", url, "--now", f"@{now}", *args)
         assert "2 hosts seen of 120 expected: 1 ok, 1 silent, 118 missing" in status("--expect", "120").stdout
@@ -380,3 +389,42 @@ def test_silence_is_noticed(engine, tmp_path):
         early = gua("fleet", "status", "--from", url, "--now", f"@{killed - 60}", "--expect", "2", "--check")
         assert early.returncode == 0, early.stdout
         assert gua("fleet", "status", "--from", url, "--now", f"@{killed - 60}", "--expect", "3", "--check").returncode == 1
+
+
+@pytest.mark.parametrize("engine", ["prometheus", "victoria"])
+def test_an_expected_host_that_is_late_is_unobserved(engine, tmp_path):
+    """A host that comes late is new, unless it was expected: then it was missing."""
+    begin, came, now = S, S + 1800, S + 3600
+    hosts = [Host("early", cards(0), [(begin - 600, END)], [(begin - 600, now)]),
+             Host("late", cards(1), [(came, END)], [(came, now)])]
+    families = samples(hosts, SCRAPE)
+    text = openmetrics(families) if engine == "prometheus" else import_text(families)
+    names = tmp_path / "names"
+    names.write_text("early\nlate:9400\n")
+    with getattr(engines, engine)(tmp_path, text) as url:
+        def ask(*args):
+            found = document(url, "--by", "host", *args, since=begin, until=now, now=now)
+            return found, {row["host"]: row for row in found["breakdown"]["rows"]}
+        new, rows = ask()
+        assert rows["late"]["unobserved_gpu_seconds"] < 3 * (SCRAPE + 60)
+        known = rows["late"]["known_since"]
+        missed, rows = ask("--expect", names)
+        grown = missed["gpu_seconds"]["unobserved"] - new["gpu_seconds"]["unobserved"]
+        assert grown == pytest.approx(3 * (came - begin), abs=3 * (SCRAPE + 60))
+        assert rows["late"]["unobserved_gpu_seconds"] == pytest.approx(3 * (came - begin), abs=3 * (SCRAPE + 60))
+        assert rows["late"]["known_since"] == known and rows["early"]["unobserved_gpu_seconds"] < 3 * (SCRAPE + 60)
+        assert missed["window"]["observed"] == pytest.approx(0.75, abs=0.03)
+        assert missed["fleet"]["hosts_missing"] == 0
+
+
+def test_every_key_of_a_user_has_one_meaning(tmp_path):
+    """A user who squats: the times by state add up to gpu_seconds, and unused_fraction is what the schema says."""
+    host = Host("n1", cards(0), ALWAYS, [(T, END)], users=[("alice", 0, LONG_AGO, END)])
+    squatting = [f'gua_identity_squatting_seconds_total{{instance="n1:9400",job="gua",identity="alice"}} {t - T} {t * 1000}'
+                 for t in range(T, END, SCRAPE)]
+    with engines.victoria(tmp_path, import_text(samples([host], SCRAPE)) + "\n".join(squatting) + "\n") as url:
+        user, = document(url)["identities"]
+    parts = [user[f"{state}_gpu_seconds"] for state in ("active", "idle_held", "squatting")]
+    assert parts[2] > 3600 and user["gpu_seconds"] == pytest.approx(sum(parts), abs=0.01)
+    assert user["unused_fraction"] == pytest.approx((parts[1] + parts[2]) / user["gpu_seconds"], abs=1e-4)
+    assert user["share_gpu_seconds"] == pytest.approx(parts[0] + parts[1], abs=0.01)

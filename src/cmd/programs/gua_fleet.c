@@ -85,9 +85,7 @@ static int audit(void *context, struct audit *a, const struct audit_question *q,
 	struct session *session = context;
 	int rc = fleet_engine_check(q, e);
 	if (rc == 0)
-		rc = survey_run(a, &session->fleet, q, e);
-	if (rc == 0)
-		rc = roster_compare(&session->expected, a, e);
+		rc = survey_run(a, &session->fleet, q, &session->expected, e);
 	fleet_engine_quiet();
 	return rc;
 }
