@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -47,7 +48,8 @@ static int open_file(struct clock *c, const char *path, struct err *e)
 			strerror(errno));
 	struct stat st;
 	void *map = MAP_FAILED;
-	if (fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(struct virtual_time))
+	/* What a page has beyond the end of its file is 0. */
+	if (fstat(fd, &st) == 0 && st.st_size >= (off_t)offsetof(struct virtual_time, hold_us))
 		map = mmap(NULL, sizeof(struct virtual_time), PROT_READ | PROT_WRITE,
 			MAP_SHARED, fd, 0);
 	close(fd);
@@ -73,8 +75,17 @@ int clock_open(struct clock *c, const char *how, int64_t wall_ms, struct err *e)
 	return 0;
 }
 
+void clock_follow(struct clock *c)
+{
+	c->follows = c->map != NULL;
+	if (c->follows)
+		c->virtual_time->hold_us = c->virtual_time->boot_us;
+}
+
 void clock_finish(struct clock *c)
 {
+	if (c->follows)
+		c->virtual_time->hold_us = 0;
 	if (c->map)
 		munmap(c->map, sizeof(struct virtual_time));
 	*c = (struct clock){ 0 };
@@ -131,14 +142,42 @@ int64_t clock_cost_us(const struct clock *c)
 	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
+/* How long another process is waited for that holds or moves the clock, before it is read
+ * again. */
+#define HOLD_MS 1
+
+static int wait_virtual(
+	struct virtual_time *v, int64_t until_us, struct pollfd *fds, unsigned n_fds)
+{
+	int ready = poll(fds, n_fds, 0);
+	while (ready == 0 && v->boot_us < until_us) {
+		int64_t to_us = v->hold_us && v->hold_us < until_us ? v->hold_us : until_us;
+		if (v->boot_us < to_us)
+			v->boot_us = to_us;
+		else
+			ready = poll(fds, n_fds, HOLD_MS);
+	}
+	return ready;
+}
+
+static int wait_follower(
+	struct virtual_time *v, int64_t until_us, struct pollfd *fds, unsigned n_fds)
+{
+	int ready = poll(fds, n_fds, 0);
+	if (ready == 0 && v->boot_us < until_us)
+		v->hold_us = until_us;
+	while (ready == 0 && v->boot_us < until_us)
+		ready = poll(fds, n_fds, HOLD_MS);
+	v->hold_us = v->boot_us;
+	return ready;
+}
+
 int clock_wait(struct clock *c, int64_t until_us, struct pollfd *fds, unsigned n_fds)
 {
-	if (c->virtual_time) {
-		int ready = n_fds ? poll(fds, n_fds, 0) : 0;
-		if (ready == 0 && c->virtual_time->boot_us < until_us)
-			c->virtual_time->boot_us = until_us;
-		return ready;
-	}
+	if (c->follows)
+		return wait_follower(c->virtual_time, until_us, fds, n_fds);
+	if (c->virtual_time)
+		return wait_virtual(c->virtual_time, until_us, fds, n_fds);
 	int64_t left_us = until_us - clock_now(c).boot_us;
 	if (left_us < 0)
 		left_us = 0;

@@ -2,7 +2,9 @@
  *
  * A real clock asks the kernel. A virtual clock is three numbers: waiting moves it forward at
  * once, so a week of ticks takes a second. The three numbers can be in a file that the recorder
- * and the fake driver both map (--clock FILE), so that both use the same time. */
+ * and the fake driver both map (--clock FILE), so that both use the same time. A program that
+ * works beside the recorder follows that clock: it holds it while it works, and lets it go on
+ * to the moment for which it waits. */
 #ifndef GUA_BASE_CLOCK_H
 #define GUA_BASE_CLOCK_H
 
@@ -14,13 +16,14 @@
 
 #define CLOCK_FILE_MAGIC 0x314b434c43415547 /* "GUACLCK1", little endian */
 
-/* The state of a virtual clock, and the layout of a clock file (32 bytes, native byte order).
- */
+/* The state of a virtual clock, and the layout of a clock file (native byte order). A file may
+ * end before hold_us, which then is 0. */
 struct virtual_time {
 	int64_t magic;	      /* CLOCK_FILE_MAGIC */
 	int64_t boot_us;      /* CLOCK_BOOTTIME */
 	int64_t wall_less_us; /* CLOCK_REALTIME minus CLOCK_BOOTTIME; a clock step changes it */
 	int64_t suspended_us; /* CLOCK_BOOTTIME minus CLOCK_MONOTONIC; a suspend changes it */
+	int64_t hold_us;      /* boot_us does not go beyond this by waiting; 0: it may */
 };
 
 /* One reading of all three clocks at one moment, microseconds. */
@@ -34,6 +37,7 @@ struct clock {
 	struct virtual_time *virtual_time; /* NULL: the real clock */
 	struct virtual_time own;	   /* storage of a virtual clock without a file */
 	void *map;			   /* the mapped file, or NULL */
+	bool follows;			   /* another process moves it */
 };
 
 void clock_init_real(struct clock *c);
@@ -41,6 +45,9 @@ void clock_init_real(struct clock *c);
 void clock_init_virtual(struct clock *c, int64_t wall_ms);
 /* --clock: "real", "virtual" (starts at wall_ms) or the path of an existing clock file. */
 int clock_open(struct clock *c, const char *how, int64_t wall_ms, struct err *e);
+/* From now on another process moves the clock, if it is in a file, as far as clock_wait() here
+ * lets it. */
+void clock_follow(struct clock *c);
 void clock_finish(struct clock *c);
 bool clock_is_virtual(const struct clock *c);
 /* Whether a process that is forked off sees the same time: not that of a virtual clock without
@@ -59,7 +66,7 @@ int64_t clock_cost_us(const struct clock *c);
 
 /* Waits until boot time `until_us` or until one of `fds` is ready, whichever is first. Returns
  * what poll(2) returns (0: the time is reached; -1 with EINTR on a signal). A virtual clock
- * jumps to `until_us`. */
+ * jumps to `until_us`, as soon as nobody holds it. */
 int clock_wait(struct clock *c, int64_t until_us, struct pollfd *fds, unsigned n_fds);
 
 /* Moves a virtual clock forward; does nothing on a real one. */

@@ -23,6 +23,8 @@ static const struct option_row rows[] = {
 	{ OPTION_FLAG, 0, "once", .help = "run: one pass, then exit", AT(once) },
 	CONFIGURE_ROWS(struct enforce_options, conf),
 	NOW_OPTION(struct enforce_options, now),
+	{ OPTION_TEXT, 0, "clock", "HOW", "real, virtual, or a clock file", AT(clock),
+		.hidden = true },
 	{ OPTION_TEXT, 0, "root", "DIR", "look for etc below DIR", AT(root), .hidden = true },
 	{ 0 },
 };

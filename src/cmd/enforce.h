@@ -12,7 +12,7 @@
 #include "policy/rules.h"
 
 struct enforce_options {
-	const char *db, *policy_db, *now, *root;
+	const char *db, *policy_db, *now, *root, *clock;
 	struct configure_options conf;
 	struct window_words window;
 	bool json, utc, once;

@@ -5,7 +5,6 @@
 
 #include <limits.h>
 
-#include "base/clock.h"
 #include "cmd/enforce_end.h"
 #include "cmd/share/cmd_live.h"
 #include "policy/notice.h"
@@ -40,7 +39,6 @@ struct enforce_end {
 	struct enforcer *enforcer;
 	struct endings *endings;
 	struct live_session live;
-	struct clock clock;
 	char program[PATH_MAX];
 	int64_t tickets;
 	struct ending_case cases[ENDINGS_MOST];

@@ -24,6 +24,7 @@ static int open_live(void *context, struct live **l, struct err *e)
 {
 	struct enforce_end *x = context;
 	const struct live_values values = { .no_store = true,
+		.clock = x->x->o->clock,
 		.timeout_ms = x->x->conf.values.driver_timeout_ms };
 	unsigned char wanted[METRIC_COUNT];
 	memcpy(wanted, live_usual_metrics, sizeof(wanted));
@@ -109,7 +110,7 @@ static int allowed(void *context, int64_t ticket, bool brief, struct err *e)
 	struct enforce_end *x = context;
 	struct policy_file *f = x->enforcer->file;
 	const struct ending_case *c = enforce_case_find(x, ticket);
-	int64_t now_ms = clock_wall_ms(&x->clock), until_ms = -1, stopped_ms = -1;
+	int64_t now_ms = clock_wall_ms(x->enforcer->clock), until_ms = -1, stopped_ms = -1;
 	char by[64], why[256];
 	if (!f || !c)
 		return err_set(e, ERR_WORLD, "policy.db is not open");
@@ -159,13 +160,13 @@ int enforce_end_open(struct enforce_end **out, const struct enforce *x,
 		return err_memory(e);
 	n->x = x;
 	n->enforcer = enforcer;
-	clock_init_real(&n->clock);
 	if (!hand_over_path("end", n->program))
 		text_copy(n->program, sizeof(n->program), "gua-end");
 	const char *socket = x->conf.values.end.socket;
 	const struct endings_options o = { .config = &x->conf.values.end,
 		.program = n->program,
 		.socket = socket ? socket : secure_getenv("GUA_END_SOCKET"),
+		.clock = enforcer->clock,
 		.context = n,
 		.allowed = allowed,
 		.record = record,
@@ -418,6 +419,11 @@ int64_t enforce_end_wait_ms(const struct enforce_end *x)
 {
 	int64_t end_ms = endings_wait_ms(x->endings), retry_ms = enforce_case_wait_ms(x);
 	return retry_ms >= 0 && (end_ms < 0 || retry_ms < end_ms) ? retry_ms : end_ms;
+}
+
+bool enforce_end_is_asking(const struct enforce_end *x)
+{
+	return endings_is_asking(x->endings);
 }
 
 bool enforce_end_is_busy(const struct enforce_end *x)

@@ -33,6 +33,7 @@ enum { ENFORCE_END_FDS = ENDINGS_MOST + 2 };
 size_t enforce_end_fds(const struct enforce_end *x, struct pollfd *fds);
 int64_t enforce_end_wait_ms(const struct enforce_end *x);
 /* Whether a session is being ended; results that cannot be stored are not waited for. */
+bool enforce_end_is_asking(const struct enforce_end *x); /* as endings_is_asking() */
 bool enforce_end_is_busy(const struct enforce_end *x);
 
 #endif

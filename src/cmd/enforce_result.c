@@ -27,7 +27,7 @@ int enforce_case_row(struct enforce_end *x, const struct ending_case *c,
 	const struct policy_action *what, struct err *e)
 {
 	struct policy_action a = *what;
-	a.at_ms = clock_wall_ms(&x->clock);
+	a.at_ms = clock_wall_ms(x->enforcer->clock);
 	a.uid = c->uid;
 	a.held_bytes = c->held_bytes;
 	a.idle_since_ms = c->idle_since_ms;
@@ -78,7 +78,7 @@ static struct policy_state state_after(
 static int write_outcome(struct enforce_end *x, struct ending_case *c,
 	const struct ending_outcome *o, struct err *e)
 {
-	int64_t now_ms = clock_wall_ms(&x->clock);
+	int64_t now_ms = clock_wall_ms(x->enforcer->clock);
 	struct policy_file *f = x->enforcer->file;
 	struct policy_state state = state_after(c, o->how, now_ms);
 	const struct policy_action a = { .step = meanings[o->how].step,
@@ -124,7 +124,7 @@ static void try_to_store(struct enforce_end *x, struct ending_case *c)
 	if (!rc && x->failing)
 		log_notice("results are recorded again");
 	x->failing = rc != 0;
-	c->retry_us = clock_monotonic_us() + RETRY_MS * 1000;
+	c->retry_us = clock_now(x->enforcer->clock).mono_us + RETRY_MS * 1000;
 	if (rc)
 		return;
 	if (c->outcome.how != ENDING_SPARED && c->outcome.how != ENDING_COMPUTES)
@@ -160,7 +160,7 @@ void enforce_case_finish(
 
 void enforce_case_retry(struct enforce_end *x)
 {
-	int64_t now_us = clock_monotonic_us();
+	int64_t now_us = clock_now(x->enforcer->clock).mono_us;
 	for (size_t i = 0; i < ENDINGS_MOST; i++) {
 		struct ending_case *c = &x->cases[i];
 		if (c->ticket && c->over && now_us >= c->retry_us)
@@ -170,7 +170,7 @@ void enforce_case_retry(struct enforce_end *x)
 
 int64_t enforce_case_wait_ms(const struct enforce_end *x)
 {
-	int64_t least_ms = -1, now_us = clock_monotonic_us();
+	int64_t least_ms = -1, now_us = clock_now(x->enforcer->clock).mono_us;
 	for (size_t i = 0; i < ENDINGS_MOST; i++) {
 		const struct ending_case *c = &x->cases[i];
 		if (!c->ticket || !c->over)

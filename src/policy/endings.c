@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/size.h"
 #include "policy/endings_private.h"
 #include "proc/proc.h"
@@ -40,6 +39,11 @@ int endings_new(struct endings **out, const struct endings_options *o, struct er
 	}
 	*out = es;
 	return 0;
+}
+
+int64_t endings_now_us(const struct endings *es)
+{
+	return clock_now(es->o.clock).mono_us;
 }
 
 static void close_live(struct endings *es)
@@ -243,7 +247,7 @@ static bool is_verifying(const struct endings *es)
 static void look(struct endings *es)
 {
 	struct err e = { 0 };
-	int64_t now_us = clock_monotonic_us();
+	int64_t now_us = endings_now_us(es);
 	if (!es->live && es->o.open_live(es->o.context, &es->live, &e) != 0) {
 		no_look(es, e.text);
 		return;
@@ -309,9 +313,17 @@ size_t endings_fds(const struct endings *es, struct pollfd *fds)
 	return n;
 }
 
+bool endings_is_asking(const struct endings *es)
+{
+	for (size_t i = 0; i < ENDINGS_MOST; i++)
+		if (es->items[i].stage == ENDING_MANAGER)
+			return true;
+	return es->live && es->asked;
+}
+
 int64_t endings_wait_ms(const struct endings *es)
 {
-	int64_t least_ms = -1, now_us = clock_monotonic_us();
+	int64_t least_ms = -1, now_us = endings_now_us(es);
 	for (size_t i = 0; i < ENDINGS_MOST; i++) {
 		const struct ending *a = &es->items[i];
 		int64_t ms = ATTEND_MS;

@@ -18,6 +18,7 @@
 
 #include <poll.h>
 
+#include "base/clock.h"
 #include "config/config.h"
 #include "present/live.h"
 #include "policy/fresh.h"
@@ -75,6 +76,7 @@ struct ending_outcome {
 struct endings_options {
 	const struct config_end *config; /* borrowed */
 	const char *program, *socket;	 /* as in end_link_new(); borrowed */
+	const struct clock *clock;	 /* borrowed */
 	void *context;
 	/* Returns 0 once the step is stored for good. */
 	int (*record)(void *context, const struct ending_step *step, struct err *e);
@@ -108,5 +110,7 @@ bool endings_next(struct endings *es, struct ending_outcome *o);
 size_t endings_fds(const struct endings *es, struct pollfd *fds);
 /* Until endings_step() has something to do; -1: nothing is being ended. */
 int64_t endings_wait_ms(const struct endings *es);
+/* Whether the driver or a manager is being waited for. */
+bool endings_is_asking(const struct endings *es);
 
 #endif

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/timetext.h"
 #include "policy/endings_private.h"
 #include "policy/signs.h"
@@ -67,16 +66,16 @@ static void note_cpu(const struct endings *es, struct ending *a)
 }
 
 /* CPU use since the first look, percent of one core; NAN: unknown. */
-static double cpu_pct(const struct ending *a)
+static double cpu_pct(const struct endings *es, const struct ending *a)
 {
-	double seconds = (double)(clock_monotonic_us() - a->first_look_us) / 1e6;
+	double seconds = (double)(endings_now_us(es) - a->first_look_us) / 1e6;
 	return seconds > 0 ? 100 * a->cpu_used_s / seconds : (double)NAN;
 }
 
 /* The two other witnesses, and the terminals. ENDING_HOWS: there is no sign of life. */
 static enum ending_how lives(const struct endings *es, struct ending *a, char *why, size_t cap)
 {
-	double cpu = cpu_pct(a);
+	double cpu = cpu_pct(es, a);
 	int64_t input_ms = signs_input_ms(es->proc, a->plan.processes, a->plan.n_processes);
 	char seconds[32];
 	if (isnan(cpu)) {
@@ -98,8 +97,7 @@ static enum ending_how lives(const struct endings *es, struct ending *a, char *w
 	}
 	if (card_works(es, a, why, cap))
 		return ENDING_SPARED;
-	duration_text(
-		seconds, sizeof(seconds), (clock_monotonic_us() - a->first_look_us) / 1000);
+	duration_text(seconds, sizeof(seconds), (endings_now_us(es) - a->first_look_us) / 1000);
 	snprintf(a->evidence, sizeof(a->evidence),
 		"idle in %zu looks at the driver over %s, %.1f %% of a core", a->looks, seconds,
 		cpu);
@@ -258,7 +256,7 @@ static void signal_batch(struct endings *es, struct ending *a)
 		return;
 	a->next = 0;
 	a->stage = kill ? ENDING_KILLED : ENDING_GRACE;
-	a->until_us = clock_monotonic_us() + (kill ? KILL_MS : a->plan.grace_ms) * 1000;
+	a->until_us = endings_now_us(es) + (kill ? KILL_MS : a->plan.grace_ms) * 1000;
 }
 
 /* Whether a user chose the names that the session's manager would be given. */
@@ -324,7 +322,7 @@ static void poll_gone(struct endings *es, struct ending *a)
 				     : stat.start_ticks != p->start_ticks ||
 					       stat.state == 'Z' || stat.state == 'X';
 	}
-	a->polled_us = clock_monotonic_us();
+	a->polled_us = endings_now_us(es);
 }
 
 /* Begins to look, before the first signal or the last. */
@@ -339,7 +337,7 @@ void ending_confirm(struct endings *es, struct ending *a, const struct fresh_loo
 {
 	struct fresh_result r;
 	char why[ENDING_TEXT_CAP];
-	int64_t now_us = clock_monotonic_us();
+	int64_t now_us = endings_now_us(es);
 	fresh_judge(&r, look, a->sorted, a->plan.n_processes);
 	if (r.verdict == FRESH_RELEASED && a->signalled)
 		poll_gone(es, a);
@@ -371,7 +369,7 @@ void ending_confirm(struct endings *es, struct ending *a, const struct fresh_loo
 		act(es, a);
 }
 
-static void attend_manager(struct ending *a)
+static void attend_manager(const struct endings *es, struct ending *a)
 {
 	struct err e = { 0 };
 	if (!manager_is_over(a->manager, &e))
@@ -385,7 +383,7 @@ static void attend_manager(struct ending *a)
 	/* The manager waits by itself; its processes end now or soon. */
 	a->stage = ENDING_GRACE;
 	a->plan.kill = false;
-	a->until_us = clock_monotonic_us() + a->plan.grace_ms * 1000;
+	a->until_us = endings_now_us(es) + a->plan.grace_ms * 1000;
 }
 
 /* Looks at the session again, so that SIGKILL comes when the grace period is over, and not
@@ -401,9 +399,9 @@ static void look_again(struct ending *a)
 
 void ending_attend(struct endings *es, struct ending *a)
 {
-	int64_t now_us = clock_monotonic_us();
+	int64_t now_us = endings_now_us(es);
 	if (a->stage == ENDING_MANAGER) {
-		attend_manager(a);
+		attend_manager(es, a);
 		return;
 	}
 	bool waits = a->stage == ENDING_GRACE || a->stage == ENDING_KILLED;

@@ -52,6 +52,9 @@ struct endings {
 	struct ending items[ENDINGS_MOST];
 };
 
+/* The monotonic time of es->o.clock. */
+int64_t endings_now_us(const struct endings *es);
+
 /* Ends an ending. The text is formatted. */
 void ending_finish(struct ending *a, enum ending_how how, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/clock.h"
 #include "base/size.h"
 #include "base/str.h"
 #include "base/timetext.h"
@@ -209,7 +208,7 @@ static bool computes(struct work *w, size_t session)
 {
 	struct enforcer *x = w->x;
 	const char *key = w->facts[session].session->key;
-	int64_t now_us = clock_monotonic_us();
+	int64_t now_us = clock_now(x->clock).mono_us;
 	struct enforcer_cpu *c = x->cpu;
 	while (c < x->cpu + x->n_cpu && strcmp(c->key, key) != 0)
 		c++;

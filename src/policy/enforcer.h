@@ -4,6 +4,7 @@
 #ifndef GUA_POLICY_ENFORCER_H
 #define GUA_POLICY_ENFORCER_H
 
+#include "base/clock.h"
 #include "base/str.h"
 #include "policy/pass.h"
 #include "policy/sessions_now.h"
@@ -50,6 +51,7 @@ struct enforcer_cpu {
 struct enforcer {
 	struct policy policy;  /* history is set by each pass */
 	const char *db, *root; /* as in struct sessions_now */
+	const struct clock *clock;
 	struct policy_file *file;
 	const char *config_hash;
 	struct enforcer_hooks hooks;

@@ -118,10 +118,10 @@ int main(int argc, char **argv)
 		.slurm = "scancel",
 		.podman = s.podman,
 		.manager_timeout_ms = 60000 };
-	const struct endings_options o = { &config, s.end, NULL, &s, record, open_live,
-		close_live, NULL };
 	struct clock clock;
 	clock_init_real(&clock);
+	const struct endings_options o = { &config, s.end, NULL, &clock, &s, record, open_live,
+		close_live, NULL };
 	plan.n_processes = (size_t)(argc - line.first_operand);
 	struct end_process *processes =
 		read_processes(argc - line.first_operand, argv + line.first_operand);

@@ -138,7 +138,7 @@ struct setting {
 
 static void write_clock(void)
 {
-	const struct virtual_time start = { CLOCK_FILE_MAGIC, 1000 * SECOND, 0, 0 };
+	const struct virtual_time start = { CLOCK_FILE_MAGIC, 1000 * SECOND, 0, 0, 0 };
 	FILE *f = fopen(clock_path, "wb");
 	assert_non_null(f);
 	assert_int_equal(fwrite(&start, sizeof(start), 1, f), 1);
