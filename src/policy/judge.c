@@ -122,8 +122,11 @@ static int64_t clock_then(
 }
 
 /* The notice of the present stage was delivered, when the clock was at `clock_ms`: the next
- * stage is as far away from there as the rule says, however late the notice was. */
-static void note_delivery(struct verdict *v, int64_t delivered_ms, int64_t clock_ms)
+ * stage is as far away from there as the rule says, however late the notice was. That a warning
+ * had to wait for a pass and its reading delays nothing; what a final notice promises is kept
+ * to the second. */
+static void note_delivery(
+	struct verdict *v, const struct policy *p, int64_t delivered_ms, int64_t clock_ms)
 {
 	v->state.delivered_ms = delivered_ms;
 	v->state.next_clock_ms = 0;
@@ -131,13 +134,17 @@ static void note_delivery(struct verdict *v, int64_t delivered_ms, int64_t clock
 		return;
 	int64_t apart_ms =
 		judge_stage_at(&v->times, v->next) - judge_stage_at(&v->times, v->state.stage);
+	int64_t late_ms = clock_ms - judge_stage_at(&v->times, v->state.stage);
+	if (v->next != STAGE_ENDING && late_ms <= 2 * p->config->policy.interval_ms)
+		return;
 	v->state.next_clock_ms = clock_ms + (apart_ms > 0 ? apart_ms : 0);
 	if (v->state.next_clock_ms > v->next_clock_ms)
 		v->next_clock_ms = v->state.next_clock_ms;
 }
 
 /* Goes on to the next stage, which is due. */
-static void advance(struct verdict *v, const struct session_facts *f, int64_t now_ms)
+static void advance(struct verdict *v, const struct policy *p, const struct session_facts *f,
+	int64_t now_ms)
 {
 	bool end = v->next == STAGE_ENDING;
 	v->step = end ? STEP_END : STEP_WARN;
@@ -153,7 +160,7 @@ static void advance(struct verdict *v, const struct session_facts *f, int64_t no
 	if (v->would && !end) {
 		/* On paper, every notice is delivered at once. */
 		find_next(v, v->ends);
-		note_delivery(v, now_ms, f->clock_ms);
+		note_delivery(v, p, now_ms, f->clock_ms);
 	}
 }
 
@@ -181,12 +188,22 @@ static bool is_promised_later(const struct verdict *v, int64_t now_ms)
 	       since_ms < v->times.end_ms - v->times.final_ms;
 }
 
-static void renew(struct verdict *v, const struct session_facts *f, int64_t now_ms)
+/* Whether the next stage comes later. The final notice comes in the last pass that is not after
+ * its time, so that the end, which is that far away from it, comes in its own. */
+static bool is_early(
+	const struct verdict *v, const struct policy *p, const struct session_facts *f)
+{
+	int64_t early_ms = v->next == STAGE_FINAL ? p->config->policy.interval_ms - 1 : 0;
+	return f->clock_ms + (early_ms > 0 ? early_ms : 0) < v->next_clock_ms;
+}
+
+static void renew(struct verdict *v, const struct policy *p, const struct session_facts *f,
+	int64_t now_ms)
 {
 	v->next = STAGE_FINAL;
 	v->renewed = true;
 	v->state.round++;
-	advance(v, f, now_ms);
+	advance(v, p, f, now_ms);
 }
 
 /* A session that is exempt, kept, in use or gone loses its stages. True: so it is. */
@@ -274,18 +291,19 @@ static struct verdict judge_observed(const struct policy *p, const struct sessio
 			v.hold = HOLD_UNDELIVERED;
 			return v;
 		}
-		note_delivery(&v, f->delivered_ms, clock_then(p, f, now_ms, f->delivered_ms));
+		note_delivery(
+			&v, p, f->delivered_ms, clock_then(p, f, now_ms, f->delivered_ms));
 	}
 	if (v.next == STAGE_NONE)
 		v.hold = HOLD_LAST;
-	else if (f->clock_ms < v.next_clock_ms || is_promised_later(&v, now_ms))
+	else if (is_early(&v, p, f) || is_promised_later(&v, now_ms))
 		v.hold = HOLD_EARLY;
 	else if (policy_is_quiet(p, now_ms))
 		v.hold = HOLD_QUIET;
 	else if (is_outdated(&v, p, now_ms))
-		renew(&v, f, now_ms);
+		renew(&v, p, f, now_ms);
 	else
-		advance(&v, f, now_ms);
+		advance(&v, p, f, now_ms);
 	return v;
 }
 
