@@ -23,8 +23,16 @@ struct row_fold {
 	struct idmap last;	   /* by process and card: its newest span */
 	struct stretch *stretches; /* by process */
 	size_t n_stretches;
-	size_t *first; /* where the stretches of a process begin */
-	bool *used;    /* by span: its newest slot was one of use, for all limits */
+	size_t *first;		  /* where the stretches of a process begin */
+	bool *used;		  /* by span: its newest slot was one of use, for all limits */
+	struct session_sum *sums; /* by session */
+};
+
+/* The use of a session's processes of one card in one slot, as far as rows were read. The most
+ * of each may have been at different times, so it is at least as much as the most of all. */
+struct session_sum {
+	int64_t from_ms, pct;
+	uint32_t card;
 };
 
 static int64_t earlier(int64_t a, int64_t b)
@@ -138,19 +146,29 @@ static void cut_mark(const struct row_fold *f, struct idle_mark *m, uint32_t pro
 	}
 }
 
+static int64_t add_use(struct row_fold *f, const struct held_slot *s, uint32_t session)
+{
+	struct session_sum *sum = &f->sums[session];
+	if (sum->from_ms != s->from_ms || sum->card != s->card)
+		*sum = (struct session_sum){ .from_ms = s->from_ms, .card = s->card };
+	sum->pct += later(s->pct, 0);
+	return sum->pct;
+}
+
 static bool add_marks(struct row_fold *f, const struct held_slot *s, uint32_t session, bool cut)
 {
 	struct idle_history *h = f->h;
 	struct idle_mark mark = { session, s->card, 0, s->from_ms, s->to_ms };
-	if (s->pct > 0 && s->pct < IDLE_BELOW_MOST) {
+	int64_t pct = add_use(f, s, session);
+	if (s->pct > 0 && pct < IDLE_BELOW_MOST) {
 		if (!array_one_more(&h->lows, h->n_lows))
 			return false;
-		h->lows[h->n_lows++] = (struct idle_low){ session, s->from_ms, s->pct };
+		h->lows[h->n_lows++] = (struct idle_low){ session, s->from_ms, pct };
 	}
 	if (cut)
 		cut_mark(f, &mark, s->process);
 	for (size_t i = 0; i < h->n_limits && mark.until_ms >= mark.from_ms; i++) {
-		if (s->pct < h->limits[i])
+		if (s->pct <= 0 || pct < h->limits[i])
 			continue;
 		if (!array_one_more(&h->marks, h->n_marks))
 			return false;
@@ -296,7 +314,10 @@ int idle_read_rows(struct idle_history *h, struct err *e)
 	struct row_fold f = { .h = h };
 	int64_t first_ms = idle_first_ms(h);
 	f.fold = (struct fold){ .row = take_row, .context = &f };
-	int rc = h->n_processes ? read_stretches(&f, first_ms, e) : 0;
+	f.sums = calloc(h->n_sessions + 1, sizeof(*f.sums));
+	int rc = f.sums ? 0 : err_memory(e);
+	if (rc == 0 && h->n_processes)
+		rc = read_stretches(&f, first_ms, e);
 	/* The coarsest table has the oldest slots: in this order, time does not go back. */
 	for (size_t i = 0; i < SLOT_TABLES && rc == 0 && h->n_processes; i++) {
 		const struct slot_table *t = &slot_tables[i];
@@ -314,6 +335,7 @@ int idle_read_rows(struct idle_history *h, struct err *e)
 	free(f.stretches);
 	free(f.first);
 	free(f.used);
+	free(f.sums);
 	return rc;
 }
 

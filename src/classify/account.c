@@ -567,13 +567,18 @@ static void take_use(
 	struct account_sample first = sample_at(d, 0);
 	struct use_since use = use_of_samples(d->samples, d->n_samples, d->use_known,
 		is_joined(a, &first, d) ? &before : NULL, on->rules);
+	size_t one = 0;
 	a->use_known = d->use_known;
 	a->sm_active_pct = d->sm_active_pct;
+	/* Policy adds up the use of a session's processes: one that stays has all of it. */
+	while (one + 1 < on->n && on->holders[one].to.at != EDGE_NEVER.at)
+		one++;
 	for (size_t i = 0; i < on->n; i++) {
+		double alone_pct = i == one ? use.mean_pct : 0;
 		on->holders[i].sm_pct = d->sm_pct[i];
 		on->holders[i].uses_engine = d->uses_engine && d->uses_engine[i];
 		on->holders[i].own_pct = d->use_known	  ? d->sm_pct[i]
-					 : d->one_session ? use.mean_pct
+					 : d->one_session ? alone_pct
 							  : (double)NAN;
 	}
 	classify_use(on->holders, on->n, &use, on->rules);

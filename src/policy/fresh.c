@@ -102,19 +102,22 @@ static bool is_unused(const struct present_card *card, double idle_below)
 	       !(card->values[METRIC_UTILIZATION_DECODER] > 0);
 }
 
+/* `used_pct` is what the processes of the session used of the card, as far as they were seen.
+ */
 static void judge_process(struct fresh_result *r, const struct fresh_look *look,
-	const struct present_process *p, bool alone)
+	const struct present_process *p, double *used_pct, bool alone)
 {
+	*used_pct += p->sm_pct > 0 ? p->sm_pct : 0;
 	const struct present_card *card = &look->cards[p->card];
 	char label[CARD_LABEL_CAP];
 	card_label(label, sizeof(label), &card->id);
 	if (card->status != CARD_STATUS_OK)
 		say(r, FRESH_UNKNOWN, "card %s does not answer", label);
-	else if (p->sm_pct >= look->idle_below)
+	else if (*used_pct >= look->idle_below)
 		say(r, FRESH_ACTIVE,
 			"it used card %s: %.0f %% of the multiprocessors (the limit is %.0f "
 			"%%)",
-			label, p->sm_pct, look->idle_below);
+			label, *used_pct, look->idle_below);
 	else if (use_most_engine(p->engine_pct) > 0)
 		say(r, FRESH_ACTIVE, "it used another engine of card %s: %.0f %%", label,
 			use_most_engine(p->engine_pct));
@@ -125,10 +128,10 @@ static void judge_process(struct fresh_result *r, const struct fresh_look *look,
 
 /* A process that has taken memory since the decision is a sign of life by itself; one that only
  * draws was there before. */
-static void judge_newcomer(
-	struct fresh_result *r, const struct fresh_look *look, const struct present_process *p)
+static void judge_newcomer(struct fresh_result *r, const struct fresh_look *look,
+	const struct present_process *p, double *used_pct)
 {
-	judge_process(r, look, p, true);
+	judge_process(r, look, p, used_pct, true);
 	if (r->verdict == FRESH_IDLE && p->holder)
 		say(r, FRESH_ACTIVE, "process %u of the session has come to a card",
 			(unsigned)p->id.pid);
@@ -140,22 +143,24 @@ void fresh_judge(struct fresh_result *r, const struct fresh_look *look,
 	bool found = false, known = true;
 	struct names names = { 0 };
 	*r = (struct fresh_result){ .verdict = FRESH_IDLE };
-	if (!read_names(&names, look, processes, n))
+	double *used_pct = calloc(look->n_cards + 1, sizeof(*used_pct)); /* by card */
+	if (!used_pct || !read_names(&names, look, processes, n))
 		say(r, FRESH_UNKNOWN, ERR_MEMORY_TEXT);
 	for (size_t i = 0; i < look->n_processes && r->verdict == FRESH_IDLE; i++) {
 		const struct present_process *p = &look->processes[i];
 		if (!is_one_of(p, processes, n)) {
 			if (is_newcomer(&names, p))
-				judge_newcomer(r, look, p);
+				judge_newcomer(r, look, p, &used_pct[p->card]);
 			continue;
 		}
 		found = true;
 		known = known && p->mem_bytes >= 0;
 		r->held_bytes += p->mem_bytes > 0 ? p->mem_bytes : 0;
-		judge_process(
-			r, look, p, isnan(p->sm_pct) && is_alone(look, p->card, processes, n));
+		judge_process(r, look, p, &used_pct[p->card],
+			isnan(p->sm_pct) && is_alone(look, p->card, processes, n));
 	}
 	free(names.keys);
+	free(used_pct);
 	if (!known)
 		r->held_bytes = -1;
 	if (!found && r->verdict == FRESH_IDLE)

@@ -209,7 +209,7 @@ CREATE TABLE holding_1m (
 	own_use              INTEGER,          -- for policy; NULL: before version 4. The lowest 8 bits:
 	                                       -- the most SM use of any drain, whole percents: its own,
 	                                       -- or its card's while its session is alone there and
-	                                       -- the driver has none. The others: milliseconds in which
+	                                       -- the driver has none (of several, one has it). The others: milliseconds in which
 	                                       -- neither is known. The view `holding` has both; two
 	                                       -- columns would make the file 2 % larger
 	PRIMARY KEY (slot, gpu, process)

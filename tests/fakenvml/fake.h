@@ -54,7 +54,7 @@ void fake_finish_gpm(void);
 /* Prints the message and ends the program: it did what it must never do. */
 void fake_abort(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 /* Whether the file NAME.WHAT is beside the pid file NAME: the process uses its cards now
- * (busy), or only their encoders (encodes). */
+ * (busy), or only their encoders (encodes) or the bus of their memory (copies). */
 bool fake_does(const char *name, const char *what);
 void fake_sleep_us(int64_t us);
 

@@ -151,7 +151,7 @@ static struct abi_process_use use_of(const struct fake *f, const struct play_use
 		.ofa = (uint32_t)(drawn / 10) };
 }
 
-/* The processes that a test says are busy or encode, whatever the scenario says. */
+/* The processes that a test says are busy, encode or copy, whatever the scenario says. */
 static size_t add_busy(
 	const struct fake *f, size_t unit, struct abi_process_use *out, uint64_t now_us)
 {
@@ -161,10 +161,12 @@ static size_t add_busy(
 		const char *file = f->scenario->processes[holders[i].process].pid_file;
 		bool busy = *file && fake_does(file, "busy");
 		bool encodes = *file && fake_does(file, "encodes");
-		if (busy || encodes)
+		bool copies = *file && fake_does(file, "copies");
+		if (busy || encodes || copies)
 			out[n++] = (struct abi_process_use){ .stamp_us = now_us,
 				.pid = play_pid(f->play, holders[i].process),
 				.sm = busy ? 50 : 0,
+				.mem = copies ? 80 : 0,
 				.enc = encodes ? 30 : 0 };
 	}
 	return n;

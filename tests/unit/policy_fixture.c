@@ -22,11 +22,6 @@ enum doing { ABSENT, ACTIVE, MODERATE, ENCODES, UNKNOWN, LOW, IDLE, DOINGS };
 static const double used_pct[DOINGS] = { [ACTIVE] = 50, [MODERATE] = 7, [LOW] = 3 };
 enum { IDLE_BELOW = 5 };
 
-static bool is_use(enum doing doing)
-{
-	return used_pct[doing] >= IDLE_BELOW || doing == ENCODES;
-}
-
 struct holder {
 	uint32_t session, card;
 	unsigned char doing[STEPS];
@@ -67,6 +62,16 @@ static bool chance(struct truth *t, unsigned percent)
 static int64_t at(int64_t step)
 {
 	return T0 + step * STEP_MS;
+}
+
+/* Whether the holder's session uses its card: what its processes use there is added up. */
+static bool is_use(const struct truth *t, const struct holder *h, int step)
+{
+	double sum = 0;
+	for (size_t i = 0; i < t->n_holders; i++)
+		if (t->holders[i].session == h->session && t->holders[i].card == h->card)
+			sum += used_pct[t->holders[i].doing[step]];
+	return h->doing[step] != ABSENT && (sum >= IDLE_BELOW || h->doing[step] == ENCODES);
 }
 
 /* Long idle times with now and then something else; some come later, or end early. */
@@ -211,7 +216,7 @@ static void add_marks(struct store *s, const struct truth *t, int n)
 	for (size_t w = 0; w < t->n_holders; w++) {
 		const struct holder *h = &t->holders[w];
 		for (int k = 0; k < n; k++) {
-			if (t->seen[h->card][k] && is_use((enum doing)h->doing[k]) &&
+			if (t->seen[h->card][k] && is_use(t, h, k) &&
 				array_one_more(&s->h.marks, s->h.n_marks))
 				s->h.marks[s->h.n_marks++] = (struct idle_mark){ h->session,
 					h->card, 0, at(k), at(k + 1) };
@@ -377,7 +382,7 @@ static const char *check_end(const struct truth *t, int step, size_t session)
 				continue;
 			bool seen = t->seen[h->card][k];
 			all_seen &= seen && h->doing[k] != UNKNOWN;
-			if (seen && is_use((enum doing)h->doing[k]))
+			if (seen && is_use(t, h, k))
 				return fail("a session was ended that was used", step, key);
 			if (k == step - 1 && !(seen && h->doing[k] != UNKNOWN))
 				return fail("an unobserved session was ended", step, key);
@@ -433,7 +438,7 @@ static const char *check_confirm(
 			continue;
 		held += known;
 		joined |= !known;
-		used |= is_use((enum doing)h->doing[step]);
+		used |= is_use(t, h, step);
 		blind |= !t->seen[h->card][step] || h->doing[step] == UNKNOWN;
 	}
 	fresh_judge(&r, &look, plan, n);

@@ -179,6 +179,23 @@ static void test_another_process(void **state)
 	assert_string_equal(r.why, "it holds no card any more");
 }
 
+/* What the processes of a session use of a card together counts; on two cards it does not. */
+static void test_use_is_added_up(void **state)
+{
+	(void)state;
+	struct fresh_look look = look_at();
+	holders[0].sm_pct = holders[1].sm_pct = 3;
+	struct fresh_result r = judge(&look);
+	assert_int_equal(r.verdict, FRESH_ACTIVE);
+	assert_string_equal(
+		r.why, "it used card 0: 6 % of the multiprocessors (the limit is 5 %)");
+	holders[1].sm_pct = 1.9;
+	assert_int_equal(judge(&look).verdict, FRESH_IDLE);
+	holders[1].sm_pct = 3;
+	holders[1].card = 1;
+	assert_int_equal(judge(&look).verdict, FRESH_IDLE);
+}
+
 static void test_power(void **state)
 {
 	(void)state;
@@ -437,6 +454,7 @@ int main(void)
 		cmocka_unit_test(test_newcomers),
 		cmocka_unit_test(test_companions),
 		cmocka_unit_test(test_another_process),
+		cmocka_unit_test(test_use_is_added_up),
 		cmocka_unit_test(test_power),
 		cmocka_unit_test(test_idle_floor),
 		cmocka_unit_test(test_names_that_users_chose),
