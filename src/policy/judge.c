@@ -251,6 +251,22 @@ static void follow_rule(struct verdict *v, enum policy_level level)
 		v->state.level = level;
 }
 
+/* Goes on to the next stage, or says what holds it. */
+static void take_stage(struct verdict *v, const struct policy *p, const struct session_facts *f,
+	int64_t now_ms)
+{
+	if (v->next == STAGE_NONE)
+		v->hold = HOLD_LAST;
+	else if (is_early(v, p, f) || is_promised_later(v, now_ms))
+		v->hold = HOLD_EARLY;
+	else if (policy_is_quiet(p, now_ms))
+		v->hold = HOLD_QUIET;
+	else if (is_outdated(v, p, now_ms))
+		renew(v, p, f, now_ms);
+	else
+		advance(v, p, f, now_ms);
+}
+
 static struct verdict judge_observed(const struct policy *p, const struct session_facts *f,
 	const struct policy_state *state, int64_t now_ms)
 {
@@ -294,16 +310,7 @@ static struct verdict judge_observed(const struct policy *p, const struct sessio
 		note_delivery(
 			&v, p, f->delivered_ms, clock_then(p, f, now_ms, f->delivered_ms));
 	}
-	if (v.next == STAGE_NONE)
-		v.hold = HOLD_LAST;
-	else if (is_early(&v, p, f) || is_promised_later(&v, now_ms))
-		v.hold = HOLD_EARLY;
-	else if (policy_is_quiet(p, now_ms))
-		v.hold = HOLD_QUIET;
-	else if (is_outdated(&v, p, now_ms))
-		renew(&v, p, f, now_ms);
-	else
-		advance(&v, p, f, now_ms);
+	take_stage(&v, p, f, now_ms);
 	return v;
 }
 
