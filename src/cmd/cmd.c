@@ -7,6 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/timetext.h"
+
 /* "usage: gua NAME ARGUMENTS" */
 static void add_usage(struct str *out, const struct command *self)
 {
@@ -109,4 +112,14 @@ const char *cmd_nvml_path(const char *option)
 	if (option)
 		return option;
 	return variable && *variable ? variable : NULL;
+}
+
+int cmd_now(const char *option, int64_t *now_ms, struct err *e)
+{
+	struct clock clock;
+	clock_init_real(&clock);
+	*now_ms = clock_wall_ms(&clock);
+	if (option && moment_parse(option, *now_ms, true, now_ms, e) != 0)
+		return err_prefix(e, "--now");
+	return 0;
 }

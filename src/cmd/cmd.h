@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/options.h"
+#include "base/period.h"
 
 struct command {
 	const char *name;
@@ -49,14 +50,15 @@ const char *cmd_nvml_path(const char *option);
 #define DRIVER_TIMEOUT_MS 10000
 #define DRIVER_TIMEOUT_HELP "how long to wait for an answer of the driver (default 10s)"
 
-/* Every command, in the groups and the order of `gua help`; each is `cmd_NAME` in cmd_NAME.c.
- */
+/* Every command, in the groups and the order of `gua help`; each is `cmd_NAME`, in cmd_NAME.c
+ * (start is in cmd_daemon.c, uninstall in cmd_install.c). */
 #define COMMANDS_RECORD(X) X(start) X(status) X(stop) X(daemon) X(doctor) X(import) X(merge)
 #define COMMANDS_REPORT(X) X(report) X(fleet) X(events) X(export) X(metrics) X(serve) X(demo)
 #define COMMANDS_LIVE(X) X(top) X(stat) X(who) X(pick) X(query) X(dmon) X(smi)
 #define COMMANDS_TRACK(X) X(track) X(subtrack)
 #define COMMANDS_POLICY(X) X(enforce) X(keep)
 #define COMMANDS_MORE(X) X(config) X(install) X(uninstall) X(completion)
+
 #define COMMANDS(X)                                                                            \
 	COMMANDS_RECORD(X)                                                                     \
 	COMMANDS_REPORT(X)                                                                     \
@@ -64,5 +66,37 @@ const char *cmd_nvml_path(const char *option);
 
 #define DECLARE_COMMAND(name) extern const struct command cmd_##name;
 COMMANDS(DECLARE_COMMAND)
+
+/* The options that choose a window of time: the same in all commands that have one. */
+
+/* Rows for the struct window_words that is `member` of the options. The texts say what holds
+ * without them. */
+#define WINDOW_OPTIONS(type, member, default_since, default_until)                             \
+	{ OPTION_TEXT, 0, "since", "TIME",                                                     \
+		"start of the window, or a whole period: 7d, lastweek, 2026-10, 2026-11-01, "  \
+		"monday, 08:30 (default " default_since ")",                                   \
+		.choices = PERIOD_NAMES, .offset = offsetof(type, member.since) },             \
+		{ OPTION_TEXT, 0, "until", "TIME",                                             \
+			"end of the window (default " default_until                            \
+			", or the end of the period)",                                         \
+			.choices = PERIOD_NAMES, .offset = offsetof(type, member.until) },     \
+	{                                                                                      \
+		OPTION_TEXT, 0, "last", "LENGTH", "a window of this length: 24h, 7d, 4w",      \
+			.offset = offsetof(type, member.last)                                  \
+	}
+
+#define WINDOW_DETAILS                                                                         \
+	"Times: 30s 5m 1h 7d 4w ago; today, yesterday, thisweek, lastweek, thismonth,\n"       \
+	"lastmonth, thisyear, lastyear, 2026-10, 2026 (whole periods); 2026-11-01,\n"          \
+	"monday, 08:30, '2026-11-01 08:30', 'yesterday 18:00' (moments)."
+
+#define NOW_OPTION(type, member)                                                               \
+	{                                                                                      \
+		OPTION_TEXT, 0, "now", "TIME", "a fixed clock, for tests",                     \
+			.offset = offsetof(type, member), .hidden = true                       \
+	}
+
+/* The time now, or what --now says, in UTC. */
+int cmd_now(const char *option, int64_t *now_ms, struct err *e);
 
 #endif

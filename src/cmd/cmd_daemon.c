@@ -1,29 +1,335 @@
-/* gua daemon: runs the recorder, by default in the background. */
+/* gua daemon, gua start and gpu-usage-audit daemon: the recorder, in the background or not;
+ * with
+ * --dry-run, what it would do. */
 #include "cmd/cmd_daemon.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fault.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/str.h"
+#include "base/timetext.h"
 #include "cmd/share/choose_db.h"
-#include "cmd/daemon_config.h"
-#include "cmd/daemon_run.h"
+#include "cmd/share/cmd_live.h"
+#include "cmd/share/configure.h"
 #include "cmd/share/detach.h"
-#include "cmd/share/leftover.h"
-#include "cmd/rehearse.h"
-#include "record/notify.h"
-#include "record/recorder.h"
+#include "driver/host/apart.h"
 #include "driver/kind.h"
 #include "driver/sim/scenario.h"
+#include "driver/source_host.h"
+#include "record/notify.h"
+#include "record/recorder.h"
+#include "store/identify.h"
 #include "store/lock.h"
 #include "store/statusfile.h"
+
+/* Set the first three members and `now.given`, and zero the rest. */
+struct daemon_config {
+	const struct configure_options *from;
+	const struct option_row *table; /* the recorder's options */
+	const void *options;		/* their values, where `now.given` says so */
+	struct configuration now;	/* in force */
+	struct configuration next;	/* for the next run, if `changed` */
+	bool changed;
+	struct fault fault; /* for the status: the configuration has errors */
+};
+
+/* Processes that an earlier run has left behind. */
+struct daemon_stuck {
+	struct source_stuck list[SOURCE_STUCK_MAX];
+	size_t n;
+};
+
+struct rehearsal {
+	const char *db;
+	int64_t interval_ms;
+	bool foreground;
+};
+
+struct leftover {
+	char path[PATH_MAX];
+	bool fresh;  /* the file did not exist */
+	size_t kept; /* length of the part of the path that existed */
+};
+
+/* Reads into `c`. *wrong is set to what is wrong with an option, with ERR_USAGE. */
+static int read_into(struct daemon_config *d, struct configuration *c, struct err *e)
+{
+	char text[2048];
+	int rc = configure_read(c, d->from, e);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < c->settings.n_errors; i++) {
+		settings_error_text(&c->settings, i, text, sizeof(text));
+		if (configure_is_option(c, i))
+			return err_set(e, ERR_USAGE, "%s", text);
+		log_warning("%s", text);
+	}
+	settings_override(&config_schema, &c->values, d->table, d->options, c->given);
+	return 0;
+}
+
+/* Whether a file that cannot be used, or a wrong value, may have asked for strict privacy. */
+static bool may_be_strict(const struct settings *s)
+{
+	bool may = false;
+	for (size_t i = 0; i < s->n_errors; i++)
+		may |= s->errors[i].whole;
+	for (size_t i = 0; i < s->n_items; i++) {
+		const struct config_key *key = s->items[i].key;
+		may |= s->items[i].wrong && key && key->value.name &&
+		       strcmp(key->value.name, "privacy") == 0;
+	}
+	return may;
+}
+
+static bool is_given(const struct daemon_config *d, const char *option)
+{
+	size_t i = 0;
+	while (d->table[i].name && strcmp(d->table[i].name, option) != 0)
+		i++;
+	return d->table[i].name && d->now.given[i];
+}
+
+/* Reads the configuration. Fails for a wrong option only. What was kept by mistake cannot be
+ * taken back, so the recorder is strict in case of doubt. */
+static int daemon_config_read(struct daemon_config *d, struct err *e)
+{
+	struct config *values = &d->now.values;
+	int rc = read_into(d, &d->now, e);
+	if (rc || is_given(d, "privacy") || !may_be_strict(&d->now.settings) ||
+		config_privacy(values) == PRIVACY_STRICT)
+		return rc;
+	values->privacy = privacy_names[PRIVACY_STRICT];
+	log_warning("privacy is strict until the configuration is right");
+	return 0;
+}
+
+static void report(
+	struct daemon_config *d, const struct settings *s, int64_t now_ms, const char *instead)
+{
+	char first[2048];
+	if (!s->n_errors) {
+		fault_clear(&d->fault, now_ms);
+		return;
+	}
+	settings_error_text(s, 0, first, sizeof(first));
+	fault_raise(&d->fault, now_ms,
+		"the configuration has %zu error%s; %s in force. See gua config --check. "
+		"First: %.100s",
+		s->n_errors, s->n_errors == 1 ? "" : "s", instead, first);
+}
+
+/* Raises the fault if the configuration has errors; call it when the log is open. */
+static void daemon_config_report(struct daemon_config *d, int64_t now_ms)
+{
+	report(d, &d->now.settings, now_ms, "the rest of it is");
+}
+
+/* Logs the recorder's keys that are different; returns how many are. */
+static size_t log_changes(const struct daemon_config *d)
+{
+	size_t n = 0;
+	char new[64];
+	for (const struct config_key *key = config_schema.keys; key->section; key++) {
+		if (!key->commands || !strstr(key->commands, "daemon") ||
+			!settings_differ(key, &d->now.values, &d->next.values))
+			continue;
+		settings_value_text(key, &d->next.values, new, sizeof(new));
+		log_notice("configuration: %s is %s after the next tick", key->value.name, new);
+		n++;
+	}
+	return n;
+}
+
+/* Reads the files again, and logs what is different. A configuration with errors is not taken.
+ */
+static void daemon_config_again(struct daemon_config *d, int64_t now_ms)
+{
+	struct err e = { 0 };
+	configuration_finish(&d->next);
+	d->next = (struct configuration){ .root = d->now.root, .recorder = d->now.recorder };
+	memcpy(d->next.given, d->now.given, sizeof(d->next.given));
+	d->changed = false;
+	if (read_into(d, &d->next, &e)) {
+		log_warning("the configuration cannot be read again: %s", e.text);
+		return;
+	}
+	report(d, &d->next.settings, now_ms, "the one read before is still");
+	if (!d->next.settings.n_errors)
+		d->changed = log_changes(d) > 0;
+}
+
+/* Between two runs: puts in force what was read again, if that is different. */
+static void daemon_config_next(struct daemon_config *d)
+{
+	if (!d->changed)
+		return;
+	configuration_finish(&d->now);
+	d->now = d->next;
+	d->next = (struct configuration){ 0 };
+	d->changed = false;
+}
+
+static void daemon_config_finish(struct daemon_config *d)
+{
+	configuration_finish(&d->now);
+	configuration_finish(&d->next);
+}
+
+/* Reads what an earlier recorder of the store has published; before statusfile_create(). */
+static void daemon_stuck_read(struct daemon_stuck *stuck, const char *db)
+{
+	stuck->n = statusfile_read_stuck(db, stuck->list, SOURCE_STUCK_MAX);
+}
+
+/* Publishes them for the next recorder, after the last run. */
+static void daemon_stuck_publish(const struct daemon_stuck *stuck, struct statusfile *status)
+{
+	statusfile_set_stuck(status, stuck->list, stuck->n);
+	if (stuck->n)
+		statusfile_publish(status, -1, NULL, 0);
+}
+
+/* Records until the run is over. A driver that does not answer for `patience_ms` (0: the
+ * default) is given up. Leaves in `stuck` what it has left behind. */
+static int daemon_run(struct recorder_options *o, int64_t patience_ms,
+	struct daemon_stuck *stuck, struct err *e)
+{
+	struct apart *apart = NULL;
+	struct apart_manner manner = apart_manner_of(o->deadline_ms);
+	if (patience_ms)
+		manner.patience_ms = patience_ms;
+	int rc = apart_new(&apart, &o->source, &manner, e);
+	if (rc)
+		return rc;
+	struct source_host *host = apart_host(apart);
+	o->source.host = host;
+	for (size_t i = 0; i < stuck->n; i++)
+		apart_remember(apart, &stuck->list[i]);
+	rc = recorder_run(o, e);
+	o->source.host = NULL;
+	apart_stop(apart);
+	stuck->n = host->stuck(host, stuck->list, SOURCE_STUCK_MAX);
+	apart_free(apart);
+	return rc;
+}
+
+static int check_unused(const char *db, struct err *e)
+{
+	struct published now;
+	int rc = published_read(&now, db, e);
+	if (rc || !now.pid)
+		return rc;
+	if (now.pid == RECORDER_ELSEWHERE)
+		return err_set(
+			e, ERR_WORLD, "a recorder outside of this container uses %s", db);
+	return err_set(
+		e, ERR_WORLD, "a recorder is already running on %s (pid %d)", db, (int)now.pid);
+}
+
+static int check_writable(const char *db, bool exists, struct err *e)
+{
+	char dir[PATH_MAX];
+	file_nearest_directory(dir, sizeof(dir), db);
+	const char *denied = dir;
+	if (exists && faccessat(AT_FDCWD, db, W_OK, AT_EACCESS) != 0)
+		denied = db;
+	else if (faccessat(AT_FDCWD, dir, W_OK, AT_EACCESS) == 0)
+		return 0;
+	return err_set(e, ERR_WORLD,
+		"%s may not be written: %s; choose another place with --db PATH", denied,
+		strerror(errno));
+}
+
+static int count_cards(struct live_values *v, size_t *n, struct err *e)
+{
+	static struct live_session s; /* a thread that hangs may still use its clock */
+	v->no_store = v->once = v->cards_only = true;
+	int rc = cmd_live_open(&s, v, NULL, e);
+	if (rc)
+		return rc;
+	rc = cmd_live_refresh(&s, e);
+	*n = live_present(s.live)->n_cards;
+	cmd_live_close(&s);
+	return rc;
+}
+
+static int say_so(const struct command *self, const struct rehearsal *r, size_t n, bool exists)
+{
+	struct str out = { 0 };
+	char db[PATH_MAX], every[40];
+	text_escape(db, sizeof(db), r->db, strlen(r->db));
+	duration_text(every, sizeof(every), r->interval_ms);
+	str_addf(&out, "would record %zu card%s into %s (%s) every %s, in the %s\n", n,
+		n == 1 ? "" : "s", db, exists ? "exists" : "new", every,
+		r->foreground ? "foreground" : "background");
+	str_add(&out, "dry run: nothing was started or written\n");
+	return cmd_print(self, &out);
+}
+
+/* Prints the result; returns the exit status: 0 if the recorder would start. `live` names the
+ * source. */
+static int rehearse(
+	const struct command *self, const struct rehearsal *r, struct live_values *live)
+{
+	struct err e = { 0 };
+	size_t n = 0;
+	int kind = STORE_MISSING, rc = check_unused(r->db, &e);
+	if (!rc)
+		rc = kind = store_identify(r->db, &e);
+	if (rc >= 0)
+		rc = check_writable(r->db, kind == STORE_OURS, &e);
+	if (!rc)
+		rc = count_cards(live, &n, &e);
+	return rc ? cmd_fail(self, &e) : say_so(self, r, n, kind == STORE_OURS);
+}
+
+/* Notes what exists of this absolute path, before the file is created. */
+static void leftover_note(struct leftover *l, const char *path)
+{
+	struct stat st;
+	char above[PATH_MAX];
+	*l = (struct leftover){ 0 };
+	l->fresh = text_copy(l->path, sizeof(l->path), path) && lstat(path, &st) != 0;
+	text_copy(above, sizeof(above), path);
+	for (char *slash = strrchr(above, '/'); slash && slash != above && !l->kept;
+		slash = strrchr(above, '/')) {
+		*slash = '\0';
+		if (stat(above, &st) == 0)
+			l->kept = strlen(above);
+	}
+}
+
+/* Removes the file and the directories above it that did not exist before. A directory that is
+ * not empty stays. */
+static void leftover_remove(const struct leftover *l)
+{
+	char above[PATH_MAX];
+	if (!l->fresh || unlink(l->path) != 0)
+		return;
+	text_copy(above, sizeof(above), l->path);
+	for (char *slash = strrchr(above, '/'); slash && (size_t)(slash - above) > l->kept;
+		slash = strrchr(above, '/')) {
+		*slash = '\0';
+		if (rmdir(above) != 0)
+			return;
+	}
+}
 
 enum { LOCK_RETRY_S = 5 };
 
@@ -461,7 +767,7 @@ static int run(const struct command *self, struct values *v, struct daemon_confi
 	return here ? run_foreground(self, v, conf) : run_background(self, v, conf);
 }
 
-int daemon_stay(const struct command *self, int argc, char **argv, daemon_line *line)
+static int daemon_stay(const struct command *self, int argc, char **argv, daemon_line *line)
 {
 	int status = 0;
 	struct err e = { 0 };
@@ -483,7 +789,7 @@ int daemon_stay(const struct command *self, int argc, char **argv, daemon_line *
 	return status;
 }
 
-int daemon_main(const struct command *self, int argc, char **argv)
+static int daemon_main(const struct command *self, int argc, char **argv)
 {
 	return daemon_stay(self, argc, argv, NULL);
 }
@@ -495,4 +801,44 @@ const struct command cmd_daemon = {
 	.details = daemon_details,
 	.options = daemon_options,
 	.run = daemon_main,
+};
+
+const struct command cmd_start = {
+	.name = "start",
+	.summary = "start the recorder in the background (the same as daemon)",
+	.usage = "[--db PATH] [--interval D] [OPTIONS]",
+	.details = daemon_details,
+	.options = daemon_options,
+	.run = daemon_main,
+};
+
+/* A terminal shows the lines only while this program is in its foreground. */
+static bool is_wanted(void)
+{
+	return !isatty(STDOUT_FILENO) || tcgetpgrp(STDOUT_FILENO) == getpgrp();
+}
+
+/* Prints the line, if that does not block: the recorder waits for no reader. */
+static void print_line(void *context, const char *line)
+{
+	(void)context;
+	struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
+	if (is_wanted() && poll(&out, 1, 0) == 1 && (out.revents & POLLOUT))
+		dprintf(STDOUT_FILENO, "%s\n", line);
+}
+
+static int run_audit_daemon(const struct command *self, int argc, char **argv)
+{
+	return daemon_stay(self, argc, argv, print_line);
+}
+
+const struct command cmd_audit_daemon = {
+	.name = "daemon",
+	.called = "gpu-usage-audit daemon",
+	.summary = "record what the cards do, in the foreground, with a line for each tick",
+	.usage = "[--db PATH] [--interval D] [OPTIONS]",
+	.details = "Under this name the recorder stays in the foreground, as the Python tool\n"
+		   "gpu-usage-audit does; 'gua daemon' goes to the background.",
+	.options = daemon_options,
+	.run = run_audit_daemon,
 };

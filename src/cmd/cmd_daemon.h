@@ -11,11 +11,8 @@
 extern const struct option_row daemon_options[];
 extern const char daemon_details[];
 
-int daemon_main(const struct command *self, int argc, char **argv);
-
 /* The same, always in the foreground. `line` is given one line for each tick. */
 typedef void daemon_line(void *context, const char *line);
-int daemon_stay(const struct command *self, int argc, char **argv, daemon_line *line);
 
 /* `gpu-usage-audit daemon`, which stays in the foreground as the tool of that name does. */
 extern const struct command cmd_audit_daemon;

@@ -1,19 +1,431 @@
 /* gua doctor: checks whether this host can be audited, and reports problems. Changes
  * nothing. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
+#include "base/array.h"
+#include "base/file.h"
 #include "base/log.h"
-#include "cmd/share/choose_db.h"
+#include "base/size.h"
+#include "base/str.h"
+#include "base/timetext.h"
 #include "cmd/cmd.h"
-#include "cmd/cmd_doctor.h"
+#include "cmd/share/choose_db.h"
+#include "cmd/share/configure.h"
+#include "driver/capture/capture.h"
 #include "driver/host/apart.h"
 #include "driver/host/worker.h"
 #include "driver/kind.h"
-#include "driver/capture/capture.h"
+#include "driver/source.h"
+#include "model/finding.h"
+#include "policy/channel.h"
+#include "policy/rules.h"
+#include "proc/reader.h"
+#include "store/identify.h"
+#include "version.h"
+
+/* The host to check. */
+struct examination {
+	const char *root; /* prefix of /proc, /sys, /dev and /etc; "" for the real ones */
+	const char *db;	  /* the store's path */
+};
+
+/* doctor_capture.c: writes everything that the driver answers into a file. Returns the exit
+ * status. */
+struct nvml_capture_options;
+
+enum { TEXT_FILE = 65536, LOW_SPACE_MIB = 100 };
+
+/* "ROOT/PATH"; false when it does not fit. */
+static bool below(char *dst, size_t cap, const char *root, const char *path)
+{
+	int n = snprintf(dst, cap, "%s%s", root, path);
+	return n >= 0 && (size_t)n < cap;
+}
+
+static ssize_t read_below(const char *root, const char *path, char *dst, size_t cap)
+{
+	char whole[PATH_MAX];
+	return below(whole, sizeof(whole), root, path) ? file_read_at(AT_FDCWD, whole, dst, cap)
+						       : -1;
+}
+
+static bool is_below(const char *root, const char *path)
+{
+	char whole[PATH_MAX];
+	return below(whole, sizeof(whole), root, path) && access(whole, F_OK) == 0;
+}
+
+/* The value of PRETTY_NAME in os-release(5), without quotes. */
+static void read_system_name(const char *root, char *dst, size_t cap)
+{
+	char text[8192];
+	text_copy(dst, cap, "unknown system");
+	if (read_below(root, "/etc/os-release", text, sizeof(text)) <= 0)
+		return;
+	const char *found = strstr(text, "PRETTY_NAME=");
+	if (!found)
+		return;
+	found += strlen("PRETTY_NAME=");
+	found += strspn(found, "\"'");
+	text_escape(dst, cap, found, strcspn(found, "\"'\n"));
+}
+
+/* doctor_host.c: the system, whether other users' processes are visible, the store. */
+static void examine_system(const struct examination *x, struct findings *f)
+{
+	char name[128];
+	struct utsname u;
+	read_system_name(x->root, name, sizeof(name));
+	if (uname(&u) != 0)
+		finding_add(f, FINDING_OK, "system", "%s", name);
+	else
+		finding_add(f, FINDING_OK, "system", "%s, %s %s %s", name, u.sysname, u.release,
+			u.machine);
+}
+
+/* Whether some mount is of this kind (proc(5), mountinfo). */
+static bool has_mount(const char *root, const char *kind)
+{
+	char text[TEXT_FILE], word[32];
+	snprintf(word, sizeof(word), " - %s ", kind);
+	return read_below(root, "/proc/self/mountinfo", text, sizeof(text)) > 0 &&
+	       strstr(text, word);
+}
+
+/* The lines of a capture about the system. */
+static void capture_system(const char *root, struct str *out)
+{
+	char name[128];
+	struct utsname u;
+	read_system_name(root, name, sizeof(name));
+	for (char *quote; (quote = strchr(name, '"')) != NULL;)
+		*quote = '\'';
+	str_addf(out, "system \"%s\"\n", name);
+	if (uname(&u) == 0)
+		str_addf(out, "kernel \"%s %s %s\"\n", u.sysname, u.release, u.machine);
+	str_addf(out, "cgroup %s\n",
+		has_mount(root, "cgroup")    ? "v1"
+		: has_mount(root, "cgroup2") ? "v2"
+					     : "unknown");
+	str_addf(out, "as %s\n", geteuid() == 0 ? "root" : "a user");
+}
+
+/* The superblock options of the file system on /proc (proc(5), mountinfo), or NULL. */
+static const char *find_proc_options(char *mountinfo)
+{
+	const char *options = NULL;
+	for (char *line; (line = strsep(&mountinfo, "\n")) != NULL;) {
+		char *dash = strstr(line, " - proc ");
+		if (dash && strstr(line, " /proc "))
+			options = dash; /* the last one mounted is the visible one */
+	}
+	return options;
+}
+
+/* Checks hidepid, which hides the processes of other users from everyone but root. */
+static bool examine_hidepid(const struct examination *x, struct findings *f)
+{
+	char text[TEXT_FILE];
+	if (read_below(x->root, "/proc/self/mountinfo", text, sizeof(text)) <= 0)
+		return false;
+	const char *options = find_proc_options(text);
+	const char *hidepid = options ? strstr(options, "hidepid=") : NULL;
+	if (!hidepid || strncmp(hidepid, "hidepid=0", 9) == 0 ||
+		strncmp(hidepid, "hidepid=off", 11) == 0)
+		return false;
+	char value[32];
+	text_escape(value, sizeof(value), hidepid, strcspn(hidepid, ", \n"));
+	if (geteuid() == 0) {
+		finding_add(f, FINDING_OK, "processes",
+			"/proc is mounted with %s, which does not restrict root", value);
+		return true;
+	}
+	finding_advise(finding_add(f, FINDING_WARNING, "processes",
+			       "/proc is mounted with %s: holders that belong to other users "
+			       "cannot be named",
+			       value),
+		"run the recorder as root, or as a member of the group in /proc's gid= option");
+	return true;
+}
+
+/* Checks the pid namespace. The initial one has a fixed number (proc_ns.h,
+ * PROC_PID_INIT_INO). */
+static bool examine_namespace(const struct examination *x, struct findings *f)
+{
+	char path[PATH_MAX], target[64];
+	ssize_t n = below(path, sizeof(path), x->root, "/proc/self/ns/pid")
+			    ? readlink(path, target, sizeof(target) - 1)
+			    : -1;
+	if (n <= 0)
+		return false;
+	target[n] = '\0';
+	if (strcmp(target, "pid:[4026531836]") == 0)
+		return false;
+	bool container =
+		is_below(x->root, "/.dockerenv") || is_below(x->root, "/run/.containerenv");
+	finding_advise(
+		finding_add(f, FINDING_WARNING, "processes",
+			"this is %s with a pid namespace of its own: processes outside of "
+			"it cannot be seen or named",
+			container ? "a container" : "a place"),
+		"record on the host itself, or give the container the host's pids "
+		"(--pid=host)");
+	return true;
+}
+
+static void examine_visibility(const struct examination *x, struct findings *f)
+{
+	bool hidden = examine_hidepid(x, f);
+	if (!examine_namespace(x, f) && !hidden)
+		finding_add(f, FINDING_OK, "processes",
+			"the processes of all users can be seen (as uid %u)",
+			(unsigned)geteuid());
+}
+
+/* Adds the pids of this host that a source lists; false: out of memory. */
+static bool add_pids(const struct source *s, uint32_t **pids, size_t *n, size_t *cap)
+{
+	for (size_t i = 0; i < s->n_cards; i++) {
+		const struct card_reading *r = &s->cards[i];
+		bool listed = r->status == CARD_STATUS_OK && r->processes_known;
+		if (!listed || r->own_processes)
+			continue;
+		if (!array_reserve(pids, cap, *n + r->n_processes))
+			return false;
+		for (size_t k = 0; k < r->n_processes; k++)
+			(*pids)[(*n)++] = r->processes[k].pid;
+	}
+	return true;
+}
+
+/* Whether the processes on the cards of these sources (a list that ends with
+ * NULL) can be read. */
+static void examine_processes(
+	const struct examination *x, const struct source *const *sources, struct findings *f)
+{
+	uint32_t *pids = NULL;
+	size_t n = 0, cap = 0;
+	struct reader *reader = NULL;
+	char text[256];
+	bool all = true;
+	for (; all && *sources; sources++)
+		all = add_pids(*sources, &pids, &n, &cap);
+	if (all && n && reader_open(&reader, x->root, NULL) == 0) {
+		reader_expect(reader, pids, n);
+		if (reader_trouble(reader, text, sizeof(text)))
+			finding_advise(finding_add(f, FINDING_WARNING, "processes", "%s", text),
+				"find out what it waits for (as root: cat /proc/PID/stack): "
+				"usually a file system or a driver that does not answer");
+	}
+	reader_close(reader);
+	free(pids);
+}
+
+static void examine_space(const char *path, struct findings *f)
+{
+	char dir[PATH_MAX], size[SIZE_TEXT_CAP];
+	struct statvfs v;
+	file_nearest_directory(dir, sizeof(dir), path);
+	if (statvfs(dir, &v) != 0) {
+		finding_add(f, FINDING_WARNING, "free space", "cannot be read for %s: %s", dir,
+			strerror(errno));
+		return;
+	}
+	double bytes = (double)v.f_bavail * (double)v.f_frsize;
+	bool low = bytes < LOW_SPACE_MIB * 1048576.0;
+	size_text(size, bytes);
+	struct finding *row = finding_add(f, low ? FINDING_WARNING : FINDING_OK, "free space",
+		"%s where the store is (%s)", size, dir);
+	if (low)
+		finding_advise(row,
+			"make room, or put the store elsewhere with --db PATH; a year "
+			"of 12 cards takes about 30 MiB");
+	if (faccessat(AT_FDCWD, dir, W_OK, AT_EACCESS) != 0)
+		finding_advise(finding_add(f, FINDING_WARNING, "store",
+				       "%s cannot be written: %s", dir, strerror(errno)),
+			"to record, run gua as its owner or choose another place with --db "
+			"PATH");
+}
+
+static void examine_store(const struct examination *x, struct findings *f)
+{
+	struct err e = { 0 };
+	int kind = store_identify(x->db, &e);
+	if (kind < 0)
+		finding_advise(finding_add(f, FINDING_PROBLEM, "store", "%s", e.text),
+			"choose another file with --db PATH");
+	else if (kind == STORE_OURS)
+		finding_add(f, FINDING_OK, "store", "%s is a store of gua", x->db);
+	else
+		finding_add(f, FINDING_OK, "store", "%s: nothing is recorded yet", x->db);
+	examine_space(x->db, f);
+}
+
+/* Whether notices of gua enforce reach users, if the configuration sends any. */
+static void examine_notices(const struct examination *x, struct findings *f)
+{
+	struct configuration conf = { .root = x->root };
+	const struct configure_options none = { 0 };
+	struct err e = { 0 };
+	char missed[CHANNEL_REACH_CAP];
+	bool tells = false;
+	if (configure_read(&conf, &none, &e) == 0) {
+		const struct policy policy = { .config = &conf.values };
+		for (size_t i = 0; i < policy_rules_count(&policy); i++)
+			tells |= policy_rule_level(policy_rule(&policy, i)) != LEVEL_OBSERVE;
+		tells = tells && strcmp(conf.values.policy.mode, "enforce") == 0;
+		if (tells && channel_misses(&conf.values.notices, missed))
+			finding_advise(finding_add(f, FINDING_WARNING, "notices", "%s", missed),
+				"try it with 'gua enforce test-notice USER'");
+		else if (tells)
+			finding_add(f, FINDING_OK, "notices",
+				"gua enforce has a channel that reaches every user");
+	}
+	configuration_finish(&conf);
+}
+
+enum { USERS = 100, FIRST_FIELD = 101 }; /* kinds of names, beside those of the driver */
+
+static void add_head(const struct nvml_capture_options *o, struct str *out)
+{
+	char now[40];
+	moment_iso(now, sizeof(now), clock_wall_ms(o->clock));
+	str_add(out, NVML_CAPTURE_HEAD
+		"\n"
+		"# Made by gua doctor --capture: what NVIDIA's driver answers on a host. "
+		"Please "
+		"read it\n"
+		"# before you send it. Names of users, commands, jobs, containers and hosts, "
+		"UUIDs and\n"
+		"# serial numbers are replaced; pids, times, models and versions are not. "
+		"gua-capture(5)\n"
+		"# explains the lines.\n");
+	str_addf(out, "made %s\ngua %s\n", now, GUA_VERSION);
+	capture_system(o->root, out);
+}
+
+static void add_user(struct nvml_secrets *names, const struct process_id *id, struct str *out)
+{
+	bool public = strcmp(id->user, "root") == 0 || strcmp(id->user, USER_UNKNOWN) == 0;
+	if (public)
+		str_addf(out, " user \"%s\"", id->user);
+	else
+		str_addf(out, " user \"user-%u\"",
+			nvml_secrets_number(names, USERS, id->user, strlen(id->user)));
+}
+
+/* The kind before a colon stays: "docker:container-1". Only gua's own words are kinds: a unit
+ * may have a colon in its name. */
+static void add_field(struct nvml_secrets *names, enum process_text which,
+	const struct process_id *id, struct str *out)
+{
+	const char *text = process_text(id, which), *colon = strchr(text, ':');
+	const char *name = process_fields[which].name;
+	int kind = FIRST_FIELD + (int)which;
+	bool kinds =
+		which == PROCESS_NOTEBOOK || which == PROCESS_JOB || which == PROCESS_CONTAINER;
+	bool labelled = kinds && colon;
+	if (!*text)
+		return;
+	str_addf(out, " %s \"%.*s%s-%u\"", name, labelled ? (int)(colon + 1 - text) : 0, text,
+		name, nvml_secrets_number(names, kind, text, strlen(text)));
+}
+
+static void add_process(struct nvml_secrets *names, const struct process_id *id,
+	int64_t begin_ms, struct str *out)
+{
+	static const enum process_text kept[] = { PROCESS_COMMAND, PROCESS_NOTEBOOK,
+		PROCESS_JOB, PROCESS_CONTAINER, PROCESS_POD, PROCESS_UNIT };
+	str_addf(out, "process %" PRIu32, id->pid);
+	if (strcmp(id->user, USER_DEAD) == 0) {
+		str_add(out, " gone\n");
+		return;
+	}
+	if (id->started_ms >= 0)
+		str_addf(out, " age_ms %" PRId64,
+			begin_ms > id->started_ms ? begin_ms - id->started_ms : 0);
+	add_user(names, id, out);
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		add_field(names, kept[i], id, out);
+	str_add(out, "\n");
+}
+
+/* The processes that the driver named, as far as /proc knows them. */
+static void add_processes(const struct nvml_captured *seen, const char *root, struct str *out)
+{
+	struct nvml_secrets names = { 0 };
+	struct reader *reader = NULL;
+	if (seen->n_pids == 0 || reader_open(&reader, root, NULL) != 0)
+		return;
+	reader_expect(reader, seen->pids, seen->n_pids);
+	for (size_t i = 0; i < seen->n_pids; i++) {
+		struct process_id id;
+		bool brief = false;
+		reader_describe(reader, seen->pids[i], &id, &brief);
+		add_process(&names, &id, seen->begin_ms, out);
+	}
+	reader_close(reader);
+	nvml_secrets_finish(&names);
+}
+
+static void print_result(
+	const struct nvml_captured *seen, const char *path, size_t size, struct str *out)
+{
+	char safe[512];
+	text_escape(safe, sizeof(safe), path, strlen(path));
+	str_addf(out, "Wrote %s: %zu KiB, %u call%s of the driver, %u card%s, %zu process%s.\n",
+		safe, (size + 1023) / 1024, seen->n_calls, seen->n_calls == 1 ? "" : "s",
+		seen->n_cards, seen->n_cards == 1 ? "" : "s", seen->n_pids,
+		seen->n_pids == 1 ? "" : "es");
+	if (seen->stuck[0])
+		str_addf(out, "%s; the capture says so, and has the rest.\n", seen->stuck);
+	if (seen->n_calls == 0)
+		str_add(out, "The driver's library could not be loaded; 'gua doctor' says "
+			     "why.\n");
+	str_add(out,
+		"Names of users, commands, jobs, containers and hosts, UUIDs and serial "
+		"numbers are\nreplaced. Please read the file before you send it: it is plain "
+		"text, see man\ngua-capture.\n");
+}
+
+static int doctor_capture(
+	const struct command *self, const char *path, const struct nvml_capture_options *o)
+{
+	struct str file = { 0 }, said = { 0 };
+	struct nvml_captured seen = { 0 };
+	struct err e = { 0 };
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "gua doctor: asking the driver, which takes %d s ...\n",
+			o->rounds);
+	add_head(o, &file);
+	int rc = nvml_capture(o, &file, &seen, &e);
+	if (!rc)
+		add_processes(&seen, o->root, &file);
+	str_add(&file, "end\n");
+	if (!rc && file.failed)
+		rc = err_memory(&e);
+	if (!rc)
+		rc = file_replace(path, str_text(&file), file.len, &e);
+	if (!rc)
+		print_result(&seen, path, file.len, &said);
+	str_finish(&file);
+	nvml_captured_finish(&seen);
+	if (rc) {
+		str_finish(&said);
+		return cmd_fail(self, &e);
+	}
+	return cmd_print(self, &said);
+}
 
 struct doctor_options {
 	bool json;

@@ -9,7 +9,6 @@
 #include "cmd/share/choose_db.h"
 #include "cmd/cmd.h"
 #include "cmd/share/terminal.h"
-#include "cmd/share/cmd_window.h"
 #include "model/report.h"
 #include "report/event_list.h"
 #include "render/documents.h"

@@ -3,7 +3,6 @@
 
 #include "cmd/cmd.h"
 #include "cmd/share/hand_over.h"
-#include "cmd/share/cmd_window.h"
 
 #define AT(field) .offset = offsetof(struct fleet_status_values, field)
 

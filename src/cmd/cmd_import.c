@@ -8,7 +8,7 @@
 #include "base/timetext.h"
 #include "cmd/share/choose_db.h"
 #include "cmd/cmd.h"
-#include "cmd/share/progress.h"
+#include "cmd/share/terminal.h"
 #include "import/import.h"
 #include "store/store.h"
 

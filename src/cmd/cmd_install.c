@@ -1,11 +1,623 @@
-/* gua install: makes the recorder a service of the system. */
+/* gua install and gua uninstall: the recorder as a service of the system, step by step; what
+ * was made is in a list, by which it is removed again. */
+#include <errno.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <pwd.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/err.h"
+#include "base/file.h"
+#include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/share/configure.h"
 #include "cmd/share/hand_over.h"
-#include "cmd/install_steps.h"
+#include "gua-service.h"
+#include "gua-sysusers.h"
+#include "gua-tmpfiles.h"
+
+#define INSTALLED_LIST "/etc/gua/installed"
+
+#define INSTALLED_DATA "/var/lib/gua"
+
+#define INSTALLED_USER "gua"
+
+#define INSTALLED_UNIT "gua.service"
+
+enum item_kind {
+	ITEM_DIRECTORY,
+	ITEM_FILE,
+	ITEM_USER, /* with its group */
+	ITEM_DATA, /* a directory of the user's, made as tmpfiles.d says */
+	ITEM_SERVICE,
+};
+
+struct item {
+	enum item_kind kind;
+	const char *name;     /* a path below the root, or a name */
+	const char *packaged; /* a package has it here below a lib directory; NULL: none does */
+	/* Appends what the file contains. */
+	void (*content)(struct str *out, const char *program);
+};
+
+enum { ITEM_SYSUSERS = 3, N_ITEMS = 12 };
+
+extern const struct item installation_items[N_ITEMS];
+
+struct installation {
+	const char *root; /* "": this host */
+	bool made[N_ITEMS];
+	uint64_t sum[N_ITEMS]; /* text_sum() of a file as it was written */
+};
+
+struct install_steps {
+	struct installation in;
+	const char *program; /* path of the program that the unit starts */
+	bool dry_run;	     /* print what would be done, and do nothing */
+	bool start;	     /* make: start the service too */
+	bool purge;	     /* undo: remove the data too, and its user */
+};
+
+static void add_config(struct str *out, const char *program)
+{
+	(void)program;
+	configure_example(out);
+}
+
+static void add_sysusers(struct str *out, const char *program)
+{
+	(void)program;
+	str_add(out, gua_sysusers);
+}
+
+static void add_tmpfiles(struct str *out, const char *program)
+{
+	(void)program;
+	str_add(out, gua_tmpfiles);
+}
+
+/* The unit, with the path of this program in the place of the one that a build installs. */
+static void add_unit(struct str *out, const char *program)
+{
+	static const char place[] = "@bindir@/gua";
+	const char *at = gua_service;
+	for (const char *found; (found = strstr(at, place)) != NULL;
+		at = found + strlen(place)) {
+		str_add_bytes(out, at, (size_t)(found - at));
+		str_add(out, program);
+	}
+	str_add(out, at);
+}
+
+const struct item installation_items[N_ITEMS] = {
+	{ ITEM_DIRECTORY, "/etc/gua", NULL, NULL },
+	{ ITEM_FILE, SYSTEM_CONFIG, NULL, add_config },
+	{ ITEM_DIRECTORY, "/etc/sysusers.d", NULL, NULL },
+	[ITEM_SYSUSERS] = { ITEM_FILE, "/etc/sysusers.d/gua.conf", "sysusers.d/gua.conf",
+		add_sysusers },
+	{ ITEM_DIRECTORY, "/etc/tmpfiles.d", NULL, NULL },
+	{ ITEM_FILE, "/etc/tmpfiles.d/gua.conf", "tmpfiles.d/gua.conf", add_tmpfiles },
+	{ ITEM_DIRECTORY, "/etc/systemd", NULL, NULL },
+	{ ITEM_DIRECTORY, "/etc/systemd/system", NULL, NULL },
+	{ ITEM_FILE, "/etc/systemd/system/" INSTALLED_UNIT, "systemd/system/" INSTALLED_UNIT,
+		add_unit },
+	{ ITEM_USER, INSTALLED_USER, NULL, NULL },
+	{ ITEM_DATA, INSTALLED_DATA, NULL, NULL },
+	{ ITEM_SERVICE, INSTALLED_UNIT, NULL, NULL },
+};
+
+static const char *const kind_names[] = {
+	[ITEM_DIRECTORY] = "directory",
+	[ITEM_FILE] = "file",
+	[ITEM_USER] = "user",
+	[ITEM_DATA] = "data",
+	[ITEM_SERVICE] = "service",
+};
+
+/* The path of an item below the root. */
+static int installation_path(
+	const struct installation *in, const char *name, char path[PATH_MAX], struct err *e)
+{
+	int n = snprintf(path, PATH_MAX, "%s%s", in->root, name);
+	if (n < 0 || n >= PATH_MAX)
+		return err_set(e, ERR_USAGE, "the path %s%s is too long", in->root, name);
+	return 0;
+}
+
+/* Where a package has the item; false: nowhere. */
+static bool installation_packaged(
+	const struct installation *in, const struct item *item, char path[PATH_MAX])
+{
+	static const char *const libs[] = { "/usr/lib", "/usr/local/lib", "/lib" };
+	for (size_t i = 0; item->packaged && i < sizeof(libs) / sizeof(libs[0]); i++) {
+		int n = snprintf(path, PATH_MAX, "%s%s/%s", in->root, libs[i], item->packaged);
+		if (n > 0 && n < PATH_MAX && access(path, F_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Marks the item that a line names; lines that name none are of another version. */
+static void mark(struct installation *in, const char *line)
+{
+	char kind[16], name[256];
+	uint64_t sum;
+	if (sscanf(line, "%15s %" SCNx64 " %255s", kind, &sum, name) != 3)
+		return;
+	for (size_t i = 0; i < N_ITEMS; i++) {
+		const struct item *item = &installation_items[i];
+		if (strcmp(kind, kind_names[item->kind]) == 0 &&
+			strcmp(name, item->name) == 0) {
+			in->made[i] = true;
+			in->sum[i] = sum;
+		}
+	}
+}
+
+/* Reads the list; a list that is missing is empty. */
+static int installation_read(struct installation *in, struct err *e)
+{
+	char path[PATH_MAX];
+	int rc = installation_path(in, INSTALLED_LIST, path, e);
+	if (rc || access(path, F_OK) != 0)
+		return rc;
+	struct file_content list = { 0 };
+	rc = file_read_regular(path, 64 * 1024, &list, e);
+	if (rc)
+		return rc;
+	char *rest = list.data;
+	for (char *line; (line = strsep(&rest, "\n")) != NULL;)
+		mark(in, line);
+	free(list.data);
+	return 0;
+}
+
+/* Writes it; an empty one is removed. */
+static int installation_write(const struct installation *in, struct err *e)
+{
+	char path[PATH_MAX];
+	struct str out = { 0 };
+	size_t n = 0;
+	int rc = installation_path(in, INSTALLED_LIST, path, e);
+	if (rc)
+		return rc;
+	str_add(&out, "# What gua install has made: gua uninstall reads this.\n");
+	for (size_t i = 0; i < N_ITEMS; i++)
+		if (in->made[i]) {
+			str_addf(&out, "%s %" PRIx64 " %s\n",
+				kind_names[installation_items[i].kind], in->sum[i],
+				installation_items[i].name);
+			n++;
+		}
+	if (out.failed)
+		rc = err_memory(e);
+	else if (n)
+		rc = file_replace(path, out.data, out.len, e);
+	else if (unlink(path) != 0 && errno != ENOENT)
+		rc = err_set(e, ERR_WORLD, "cannot remove %s: %s", path, strerror(errno));
+	str_finish(&out);
+	return rc;
+}
+
+enum { MAX_ARGS = 12, MAX_FILE = 256 * 1024 };
+
+/* One line: what was done, or would be, and to what. */
+static void say(const struct install_steps *s, const char *did, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+static void say(const struct install_steps *s, const char *did, const char *format, ...)
+{
+	char text[PATH_MAX + 256], safe[sizeof(text)];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	text_escape(safe, sizeof(safe), text, strlen(text));
+	printf("%s%-8s %s\n", s->dry_run ? "would " : "", did, safe);
+	fflush(stdout);
+}
+
+static void keep(const char *path, const char *why)
+{
+	char safe[PATH_MAX];
+	text_escape(safe, sizeof(safe), path, strlen(path));
+	printf("kept     %s (%s)\n", safe, why);
+}
+
+/* Finds a program of the system; false: it is not installed. */
+static bool find_program(const char *name, char path[PATH_MAX])
+{
+	static const char *const places[] = { "/usr/bin", "/bin", "/usr/sbin", "/sbin" };
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		snprintf(path, PATH_MAX, "%s/%s", places[i], name);
+		if (access(path, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int wait_for(pid_t pid, const char *name, struct err *e)
+{
+	int status = 0;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return err_set(e, ERR_WORLD, "%s: %s", name, strerror(errno));
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return 0;
+	return err_set(e, ERR_WORLD, "%s failed; see its message above", name);
+}
+
+/* Runs a program of the system with the given words, and waits. Empty words are left out. */
+#define RUN(s, e, ...) run_program(s, (const char *const[]){ __VA_ARGS__, NULL }, e)
+static int run_program(const struct install_steps *s, const char *const *words, struct err *e)
+{
+	static char *const environment[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL };
+	char *argv[MAX_ARGS + 1] = { NULL }, path[PATH_MAX], line[PATH_MAX] = "";
+	size_t n = 0, used = 0;
+	for (const char *const *word = words; n < MAX_ARGS && *word; word++) {
+		if (!**word)
+			continue;
+		argv[n++] = (char *)(uintptr_t)*word;
+		if (used < sizeof(line))
+			used += (size_t)snprintf(line + used, sizeof(line) - used, "%s%s",
+				used ? " " : "", *word);
+	}
+	if (!find_program(words[0], path))
+		return err_set(e, ERR_WORLD, "%s is needed and not installed", words[0]);
+	say(s, "run", "%s", line);
+	pid_t pid;
+	if (s->dry_run)
+		return 0;
+	int why = posix_spawn(&pid, path, NULL, NULL, argv, environment);
+	if (why)
+		return err_set(e, ERR_WORLD, "cannot run %s: %s", path, strerror(why));
+	return wait_for(pid, words[0], e);
+}
+
+/* "--root=DIR" for a program that has the option, "" for this host. */
+static void root_option(const struct install_steps *s, const char *option, char word[PATH_MAX])
+{
+	word[0] = '\0';
+	if (s->in.root[0])
+		snprintf(word, PATH_MAX, "%s=%s", option, s->in.root);
+}
+
+/* Reads a file that may be missing: *text is NULL then. */
+static int read_text(const char *path, char **text, struct err *e)
+{
+	struct file_content f = { 0 };
+	*text = NULL;
+	int rc = file_read_regular(path, MAX_FILE, &f, e);
+	if (rc && f.error == ENOENT)
+		return 0;
+	*text = rc ? NULL : f.data;
+	return rc;
+}
+
+static int make_directory(struct install_steps *s, size_t i, const char *path, struct err *e)
+{
+	struct stat st;
+	if (stat(path, &st) == 0)
+		return 0;
+	say(s, "make", "%s/", path);
+	int rc = s->dry_run ? 0 : make_directories(path, 0755, e);
+	s->in.made[i] |= !rc && !s->dry_run;
+	return rc;
+}
+
+/* Whether the file must be written: it is missing, or as an earlier version wrote it. */
+static bool must_write(const struct install_steps *s, size_t i, const char *there,
+	const char *content, const char *path)
+{
+	if (!there)
+		return true;
+	if (strcmp(there, content) == 0) {
+		keep(path, "as it should be");
+		return false;
+	}
+	if (s->in.made[i] && text_sum(there) == s->in.sum[i])
+		return true;
+	keep(path, s->in.made[i] ? "it was changed" : "it was there before");
+	return false;
+}
+
+static int write_file(
+	struct install_steps *s, size_t i, const char *path, const char *content, struct err *e)
+{
+	say(s, "write", "%s", path);
+	if (s->dry_run)
+		return 0;
+	int rc = file_replace(path, content, strlen(content), e);
+	if (!rc && chmod(path, 0644) != 0)
+		rc = err_set(e, ERR_WORLD, "%s: %s", path, strerror(errno));
+	s->in.made[i] |= !rc;
+	s->in.sum[i] = text_sum(content);
+	return rc;
+}
+
+static int make_file(struct install_steps *s, size_t i, const char *path, struct err *e)
+{
+	const struct item *item = &installation_items[i];
+	char packaged[PATH_MAX], *there = NULL;
+	struct str content = { 0 };
+	if (installation_packaged(&s->in, item, packaged)) {
+		keep(packaged, "installed with the program");
+		return 0;
+	}
+	item->content(&content, s->program);
+	int rc = content.failed ? err_memory(e) : read_text(path, &there, e);
+	if (!rc && must_write(s, i, there, content.data, path))
+		rc = write_file(s, i, path, content.data, e);
+	free(there);
+	str_finish(&content);
+	return rc;
+}
+
+/* Reads the home directory of the user below the root; false: there is no such user. */
+static bool find_user(const struct install_steps *s, char home[PATH_MAX])
+{
+	char path[PATH_MAX];
+	bool found = false;
+	if (installation_path(&s->in, "/etc/passwd", path, NULL) != 0)
+		return false;
+	FILE *file = fopen(path, "re");
+	for (struct passwd *p; file && !found && (p = fgetpwent(file)) != NULL;) {
+		found = strcmp(p->pw_name, INSTALLED_USER) == 0;
+		text_copy(home, PATH_MAX, p->pw_dir);
+	}
+	if (file)
+		fclose(file);
+	return found;
+}
+
+static bool find_group(const struct install_steps *s)
+{
+	char path[PATH_MAX];
+	bool found = false;
+	if (installation_path(&s->in, "/etc/group", path, NULL) != 0)
+		return false;
+	FILE *file = fopen(path, "re");
+	for (struct group *g; file && !found && (g = fgetgrent(file)) != NULL;)
+		found = strcmp(g->gr_name, INSTALLED_USER) == 0;
+	if (file)
+		fclose(file);
+	return found;
+}
+
+static int make_user(struct install_steps *s, size_t i, struct err *e)
+{
+	char word[PATH_MAX], unused[PATH_MAX];
+	if (find_user(s, unused)) {
+		keep("user " INSTALLED_USER, "there already");
+		return 0;
+	}
+	int rc;
+	if (find_program("systemd-sysusers", unused)) {
+		root_option(s, "--root", word);
+		rc = RUN(s, e, "systemd-sysusers", word, "gua.conf");
+	} else {
+		root_option(s, "--prefix", word);
+		rc = RUN(s, e, "useradd", word, "--system", "--user-group", "--no-create-home",
+			"--home-dir", INSTALLED_DATA, "--shell", "/usr/sbin/nologin",
+			INSTALLED_USER);
+	}
+	s->in.made[i] |= !rc && !s->dry_run;
+	return rc;
+}
+
+/* Makes the directories that tmpfiles.d lists: that of the data is among them. */
+static int make_data(struct install_steps *s, size_t i, const char *path, struct err *e)
+{
+	char word[PATH_MAX];
+	struct stat st;
+	bool there = stat(path, &st) == 0;
+	root_option(s, "--root", word);
+	/* What is in /run belongs to a running system. */
+	int rc = RUN(s, e, "systemd-tmpfiles", word, "--create",
+		s->in.root[0] ? "--exclude-prefix=/run" : "", "gua.conf");
+	s->in.made[i] |= !rc && !there && !s->dry_run;
+	return rc;
+}
+
+/* Whether systemd runs this host: else the service starts at the next boot. */
+static bool systemd_runs(const struct install_steps *s)
+{
+	return !s->in.root[0] && access("/run/systemd/system", F_OK) == 0;
+}
+
+static int make_service(struct install_steps *s, size_t i, struct err *e)
+{
+	char word[PATH_MAX];
+	if (!s->start)
+		return 0;
+	bool runs = systemd_runs(s);
+	root_option(s, "--root", word);
+	int rc = runs ? RUN(s, e, "systemctl", "daemon-reload") : 0;
+	if (!rc)
+		rc = RUN(
+			s, e, "systemctl", word, "enable", runs ? "--now" : "", INSTALLED_UNIT);
+	s->in.made[i] |= !rc && !s->dry_run;
+	return rc;
+}
+
+static int make_item(struct install_steps *s, size_t i, struct err *e)
+{
+	const struct item *item = &installation_items[i];
+	char path[PATH_MAX];
+	int rc = installation_path(&s->in, item->name, path, e);
+	if (rc)
+		return rc;
+	switch (item->kind) {
+	case ITEM_DIRECTORY:
+		return make_directory(s, i, path, e);
+	case ITEM_FILE:
+		return make_file(s, i, path, e);
+	case ITEM_USER:
+		return make_user(s, i, e);
+	case ITEM_DATA:
+		return make_data(s, i, path, e);
+	case ITEM_SERVICE:
+		return make_service(s, i, e);
+	}
+	return 0;
+}
+
+/* Makes what is missing. What exists and is not on the list is left as it is. */
+static int install_steps_make(struct install_steps *s, struct err *e)
+{
+	int rc = installation_read(&s->in, e);
+	for (size_t i = 0; !rc && i < N_ITEMS; i++) {
+		rc = make_item(s, i, e);
+		struct err unwritten = { 0 };
+		/* The list is written after each step, so that a part can be undone. */
+		int listed = s->dry_run ? 0 : installation_write(&s->in, &unwritten);
+		if (!rc && listed) {
+			*e = unwritten;
+			rc = listed;
+		}
+	}
+	return rc;
+}
+
+static int remove_file(struct install_steps *s, size_t i, const char *path, struct err *e)
+{
+	char *there = NULL;
+	int rc = read_text(path, &there, e);
+	if (rc || !there)
+		return rc;
+	if (text_sum(there) != s->in.sum[i]) {
+		keep(path, "it was changed");
+	} else {
+		say(s, "remove", "%s", path);
+		if (!s->dry_run && unlink(path) != 0)
+			rc = err_set(
+				e, ERR_WORLD, "cannot remove %s: %s", path, strerror(errno));
+	}
+	free(there);
+	return rc;
+}
+
+/* A directory with something in it stays. */
+static int remove_directory(const struct install_steps *s, const char *path, struct err *e)
+{
+	if (s->dry_run) {
+		say(s, "remove", "%s/ if it is empty", path);
+		return 0;
+	}
+	if (rmdir(path) == 0)
+		say(s, "remove", "%s/", path);
+	else if (errno == ENOTEMPTY || errno == EEXIST || errno == EBUSY)
+		keep(path, "it is not empty");
+	else if (errno != ENOENT)
+		return err_set(e, ERR_WORLD, "cannot remove %s: %s", path, strerror(errno));
+	return 0;
+}
+
+/* The user stays as long as there is data: another user could get its number. */
+static int remove_user(const struct install_steps *s, struct err *e)
+{
+	char word[PATH_MAX], data[PATH_MAX], home[PATH_MAX];
+	int rc = installation_path(&s->in, INSTALLED_DATA, data, e);
+	if (rc || !find_user(s, home))
+		return rc;
+	if (strcmp(home, INSTALLED_DATA) != 0)
+		keep("user " INSTALLED_USER, "it has another home directory");
+	else if (access(data, F_OK) == 0 && !(s->dry_run && s->purge))
+		keep("user " INSTALLED_USER, "the data belongs to it");
+	else {
+		root_option(s, "--prefix", word);
+		rc = RUN(s, e, "userdel", word, INSTALLED_USER);
+		/* It depends on /etc/login.defs whether the group is gone too. */
+		if (!rc && !s->dry_run && find_group(s))
+			rc = RUN(s, e, "groupdel", word, INSTALLED_USER);
+	}
+	return rc;
+}
+
+/* Removes the data. The directory is the service's user's own, so a program that follows no
+ * link does it. */
+static int purge(const struct install_steps *s, struct err *e)
+{
+	char path[PATH_MAX];
+	int rc = installation_path(&s->in, INSTALLED_DATA, path, e);
+	if (rc || access(path, F_OK) != 0)
+		return rc;
+	return RUN(s, e, "rm", "-r", "--one-file-system", "--", path);
+}
+
+static int remove_service(const struct install_steps *s, struct err *e)
+{
+	char word[PATH_MAX];
+	root_option(s, "--root", word);
+	return RUN(s, e, "systemctl", word, "disable", systemd_runs(s) ? "--now" : "",
+		INSTALLED_UNIT);
+}
+
+static int remove_item(struct install_steps *s, size_t i, struct err *e)
+{
+	const struct item *item = &installation_items[i];
+	char path[PATH_MAX];
+	int rc = installation_path(&s->in, item->name, path, e);
+	if (rc)
+		return rc;
+	switch (item->kind) {
+	case ITEM_DIRECTORY:
+	case ITEM_DATA:
+		return remove_directory(s, path, e);
+	case ITEM_FILE:
+		return remove_file(s, i, path, e);
+	case ITEM_USER:
+		return remove_user(s, e);
+	case ITEM_SERVICE:
+		return remove_service(s, e);
+	}
+	return 0;
+}
+
+/* Whether the item is to be removed: with the data, its user goes too, even if an earlier
+ * uninstall took it off the list. */
+static bool is_due(const struct install_steps *s, size_t i)
+{
+	char path[PATH_MAX];
+	const struct item *user_file = &installation_items[ITEM_SYSUSERS];
+	bool orphan = installation_items[i].kind == ITEM_USER && s->purge &&
+		      !installation_packaged(&s->in, user_file, path);
+	return s->in.made[i] || orphan;
+}
+
+/* Removes what is on the list, last first. Changed files, directories that are not empty, and
+ * the user of remaining data are kept. */
+static int install_steps_undo(struct install_steps *s, struct err *e)
+{
+	int rc = installation_read(&s->in, e);
+	for (size_t i = N_ITEMS; !rc && i-- > 1;) {
+		if (s->purge && installation_items[i].kind == ITEM_DATA)
+			rc = purge(s, e);
+		if (!rc && is_due(s, i))
+			rc = remove_item(s, i, e);
+		if (rc || s->dry_run)
+			continue;
+		s->in.made[i] = false;
+		rc = installation_write(&s->in, e);
+	}
+	if (!rc && systemd_runs(s))
+		rc = RUN(s, e, "systemctl", "daemon-reload");
+	if (rc || !s->in.made[0])
+		return rc;
+	/* The directory of the list comes last: the list is in it. */
+	s->in.made[0] = false;
+	rc = s->dry_run ? 0 : installation_write(&s->in, e);
+	return rc ? rc : remove_item(s, 0, e);
+}
 
 struct values {
 	const char *root;
@@ -104,4 +716,85 @@ const struct command cmd_install = {
 		   "what is there stays as it is.",
 	.options = options,
 	.run = run,
+};
+
+struct uninstall_values {
+	const char *root;
+	bool dry_run, purge, yes;
+};
+
+static const struct option_row uninstall_options[] = {
+	{ OPTION_FLAG, 0, "dry-run_uninstall", .help = "print every step, and do none",
+		.offset = offsetof(struct uninstall_values, dry_run) },
+	{ OPTION_TEXT, 0, "root", "DIR", "remove from the system image below DIR",
+		.offset = offsetof(struct uninstall_values, root) },
+	{ OPTION_FLAG, 0, "purge", .help = "remove the data too, after a question",
+		.offset = offsetof(struct uninstall_values, purge) },
+	{ OPTION_FLAG, 0, "yes", .help = "with --purge: do not ask",
+		.offset = offsetof(struct uninstall_values, yes) },
+	{ 0 },
+};
+
+/* Asks on the terminal whether the data may be removed. */
+static int confirm(const struct install_steps *s, struct err *e)
+{
+	char answer[16] = "";
+	if (!isatty(STDIN_FILENO))
+		return err_set(e, ERR_USAGE,
+			"--purge asks before it removes data, and standard input is not a "
+			"terminal: add --yes, or leave out --purge");
+	printf("Remove all that was recorded in %s%s? This cannot be undone. [y/N] ",
+		s->in.root, INSTALLED_DATA);
+	fflush(stdout);
+	if (fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y'))
+		return 0;
+	return err_set(e, ERR_WORLD, "nothing was removed");
+}
+
+static int check_uninstall(const struct install_steps *s, bool ask, struct err *e)
+{
+	if (geteuid() != 0 && !s->dry_run && !s->in.root[0])
+		return err_set(e, ERR_WORLD,
+			"only root can remove a service: run_uninstall 'sudo gua uninstall'");
+	return ask ? confirm(s, e) : 0;
+}
+
+/* What is left, and where. */
+static void print_rest(const struct install_steps *s)
+{
+	char path[PATH_MAX];
+	if (installation_path(&s->in, INSTALLED_DATA, path, NULL) != 0 ||
+		access(path, F_OK) != 0 || s->dry_run)
+		return;
+	printf("\nThe data stays in %s; 'gua uninstall --purge' removes it. 'gua report --db "
+	       "%s/gua.db' still reads it.\n",
+		path, path);
+}
+
+static int run_uninstall(const struct command *self, int argc, char **argv)
+{
+	struct uninstall_values v = { .root = "" };
+	struct err e = { 0 };
+	int status;
+	if (cmd_options_only(self, argc, argv, &v, &status))
+		return status;
+	struct install_steps s = { .in = { .root = strcmp(v.root, "/") == 0 ? "" : v.root },
+		.dry_run = v.dry_run,
+		.purge = v.purge };
+	if (check_uninstall(&s, v.purge && !v.yes && !v.dry_run, &e) ||
+		install_steps_undo(&s, &e))
+		return cmd_fail(self, &e);
+	print_rest(&s);
+	return 0;
+}
+
+const struct command cmd_uninstall = {
+	.name = "uninstall",
+	.summary = "undo what gua install has done, and keep the data",
+	.usage = "[--dry-run_uninstall] [--root DIR] [--purge [--yes]]",
+	.details = "Removes what gua install has made and nobody has changed since. Programs,\n"
+		   "manual pages and what a package has installed stay: remove them with\n"
+		   "'make uninstall' or the package.",
+	.options = uninstall_options,
+	.run = run_uninstall,
 };

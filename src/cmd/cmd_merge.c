@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/timetext.h"
 #include "cmd/cmd.h"
-#include "cmd/share/progress.h"
+#include "cmd/share/terminal.h"
 #include "store/store_list.h"
 #include "audit/audit.h"
 #include "store/merge.h"

@@ -7,7 +7,6 @@
 #include "cmd/share/choose_db.h"
 #include "cmd/cmd.h"
 #include "cmd/share/configure.h"
-#include "cmd/share/cmd_window.h"
 #include "export/scrape.h"
 #include "export/exposition.h"
 

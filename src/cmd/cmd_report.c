@@ -15,7 +15,6 @@
 #include "cmd/share/mine.h"
 #include "cmd/cmd_report.h"
 #include "cmd/share/terminal.h"
-#include "cmd/share/cmd_window.h"
 #include "model/sentence.h"
 #include "report/report_ask.h"
 #include "audit/restriction.h"

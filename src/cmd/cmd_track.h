@@ -1,10 +1,37 @@
-/* Tracking with options that were parsed already: for gua track and for gpu-tracker's command
- * line. */
+/* What gua track is asked to do: its options, checked before anything is started. */
 #ifndef GUA_CMD_CMD_TRACK_H
 #define GUA_CMD_CMD_TRACK_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/options.h"
 #include "cmd/cmd.h"
-#include "cmd/track_options.h"
+
+enum { TRACK_MAX_UUIDS = 64 };
+
+struct track_values {
+	const char *execute, *output, *format, *ram_unit, *gpu_ram_unit, *time_unit, *interval;
+	const char *uuids, *gpus, *config, *brand, *tracking_file;
+	const char *source, *nvml, *scenario, *root;
+	int64_t pid, cores;
+	bool until_exit, progress, legacy_spelling, processes, overwrite, quiet;
+	bool verbose;  /* text: all values */
+	bool announce; /* say that the command has ended, as gpu-tracker does */
+	bool version;  /* gpu-tracker's option */
+	const char *default_size, *default_time; /* units when none is given; NULL: auto */
+	/* Computed from the values above. */
+	int64_t interval_ms;
+	const char *uuid_list[TRACK_MAX_UUIDS];
+	size_t n_uuids;
+	char *uuid_text;   /* storage of uuid_list; heap */
+	void *config_text; /* storage of what --tconfig gave; a JSON object */
+};
+
+extern const struct option_row track_options[];
+
+/* Tracking with options that were parsed already: for gua track and for gpu-tracker's command
+ * line. */
 
 /* Checks the options, runs the command (`operands`, NULL-terminated, may be empty) and writes
  * the report; returns the exit status. Frees what `v` owns. */

@@ -6,7 +6,6 @@
 
 #include "cmd/cmd.h"
 #include "cmd/share/configure.h"
-#include "cmd/share/cmd_window.h"
 #include "base/str.h"
 #include "policy/sessions_now.h"
 #include "policy/rules.h"

@@ -5,17 +5,178 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "audit/audit.h"
+#include "audit/restriction.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/scratch.h"
 #include "cmd/cmd.h"
 #include "cmd/cmd_fleet.h"
-#include "cmd/fleet_engine.h"
-#include "cmd/fleet_ssh.h"
 #include "cmd/cmd_report.h"
 #include "cmd/share/terminal.h"
-#include "cmd/share/cmd_window.h"
+#include "fleet/fleet.h"
+#include "fleet/remotes.h"
 #include "fleet/roster.h"
 #include "fleet/survey.h"
+
+/* Zero-initialise. */
+struct fleet_ssh {
+	struct scratch scratch;
+	struct remotes remotes;
+	struct asked_hosts asked; /* how it went */
+};
+
+/* No answer is larger: 100,000 hosts fit. */
+#define BODY_MAX ((int64_t)4 << 30)
+
+static void show_progress(void *context, size_t n_done, size_t n_all, unsigned long long bytes)
+{
+	(void)context;
+	fprintf(stderr, "\r\033[Kasking the engine: %zu of %zu queries answered, %.1f MiB",
+		n_done, n_all, (double)bytes / (1 << 20));
+	fflush(stderr);
+}
+
+/* Removes the line of progress. */
+static void fleet_engine_quiet(void)
+{
+	if (isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
+}
+
+/* Refuses questions that metrics cannot answer. */
+static int fleet_engine_check(const struct audit_question *q, struct err *e)
+{
+	bool of_cards = by_has(&q->by, IDENTITY_CARD) || by_has(&q->by, IDENTITY_MODEL);
+	bool of_users = by_has(&q->by, IDENTITY_USER) || by_has(&q->by, IDENTITY_GROUP);
+	bool others = q->want_processes;
+	for (size_t i = 0; i < q->by.n; i++)
+		others |= identity_kinds[q->by.kinds[i]].column &&
+			  q->by.kinds[i] != IDENTITY_USER;
+	if (q->only.lists[ONLY_NOTEBOOK].n)
+		return err_set(e, ERR_USAGE,
+			"the metrics of a fleet have no notebooks: --notebook needs the store "
+			"of a host");
+	if (q->present_of)
+		return err_set(e, ERR_USAGE,
+			"the metrics of a fleet do not say what a user holds now: --digest "
+			"with --user needs the store of a host");
+	if (others)
+		return err_set(e, ERR_USAGE,
+			"the metrics of a fleet have no processes: with --from, --by takes "
+			"user, group, host, card and model; a host's own store has the rest");
+	if (of_cards && of_users)
+		return err_set(e, ERR_USAGE,
+			"the metrics of a fleet say who used a host, not on which card: with "
+			"--from, --by does not combine users or groups with cards or models");
+	return 0;
+}
+
+/* Shows progress if standard error is a terminal. */
+static int fleet_engine_connect(struct fleet *f, const struct fleet_values *v,
+	const struct config_fleet *c, struct err *e)
+{
+	const char *url = v->from && *v->from ? v->from : c->url;
+	if (!url || !*url)
+		return err_set(e, ERR_USAGE,
+			"no engine is known: give --from http://HOST:9090, or url in [fleet] "
+			"of "
+			"gua.conf");
+	const struct fleet_options o = { .client = { .url = url,
+						 .bearer_file = c->bearer_file,
+						 .basic_file = c->basic_file,
+						 .cert_file = c->cert_file,
+						 .key_file = c->key_file,
+						 .ca_file = c->ca_file,
+						 .headers = &v->headers,
+						 .header = c->header,
+						 .header_file = c->header_file,
+						 .params = &v->params,
+						 .param = c->param,
+						 .timeout_ms = c->timeout_ms,
+						 .retries = c->retries,
+						 .body_max = BODY_MAX },
+		.match = c->match,
+		.host_label = c->host_label };
+	int rc = fleet_open(f, &o, e);
+	if (rc == 0 && isatty(STDERR_FILENO))
+		client_watch(f->client, show_progress, NULL);
+	return rc;
+}
+
+enum { LIST_MAX_BYTES = 1 << 20 };
+
+static int read_list(struct remotes *r, const char *path, struct err *e)
+{
+	struct file_content f = { 0 };
+	int rc = strcmp(path, "-") == 0
+			 ? file_read_all("/dev/stdin", LIST_MAX_BYTES, &f.data, &f.len, e)
+			 : file_read_regular(path, LIST_MAX_BYTES, &f, e);
+	if (rc == 0)
+		rc = remotes_read(r, f.data, e);
+	free(f.data);
+	return rc ? err_prefix(e, "--ssh") : 0;
+}
+
+static void show_fetching(size_t n_done, size_t n_all)
+{
+	fprintf(stderr, "\r\033[Kasking the hosts: %zu of %zu are done", n_done, n_all);
+	fflush(stderr);
+}
+
+static int take_stores(struct fleet_ssh *s, struct store_list *stores, struct err *e)
+{
+	struct asked_failure *failed = calloc(s->remotes.n + 1, sizeof(*failed));
+	int rc = failed ? 0 : err_memory(e);
+	s->asked.failed = failed;
+	s->asked.n_asked = s->remotes.n;
+	s->asked.directory = s->scratch.path;
+	for (size_t i = 0; i < s->remotes.n && rc == 0; i++) {
+		const struct remote *host = &s->remotes.items[i];
+		if (*host->why)
+			log_notice("%s: %s", host->name, host->why);
+		if (host->state == REMOTE_FETCHED)
+			rc = store_list_add(stores, host->path, e);
+		if (host->state != REMOTE_FAILED)
+			s->asked.n_answered++;
+		else
+			failed[s->asked.n_failed++] =
+				(struct asked_failure){ host->name, host->why };
+	}
+	if (rc == 0 && s->asked.n_answered == 0)
+		rc = err_set(e, ERR_WORLD, "no host of the list can be reported about");
+	return rc;
+}
+
+/* Fetches the stores, and adds their paths. Each host that failed is named in the log.
+ * ERR_WORLD: none answered. */
+static int fleet_ssh_fetch(struct fleet_ssh *s, const struct report_hosts *hosts,
+	struct store_list *stores, struct err *e)
+{
+	const char *directory = secure_getenv("TMPDIR");
+	int rc = read_list(&s->remotes, hosts->file, e);
+	if (rc == 0)
+		rc = scratch_open(
+			&s->scratch, directory && *directory == '/' ? directory : "/tmp", e);
+	const struct remotes_wish wish = { .since_ms = hosts->since_ms,
+		.until_ms = hosts->until_ms,
+		.timeout_ms = hosts->timeout_ms,
+		.directory = s->scratch.path,
+		.env = (const char *const *)environ,
+		.progress = isatty(STDERR_FILENO) ? show_fetching : NULL };
+	if (rc == 0)
+		rc = remotes_fetch(&s->remotes, &wish, e);
+	fleet_engine_quiet();
+	return rc ? rc : take_stores(s, stores, e);
+}
+
+/* Removes them. */
+static void fleet_ssh_finish(struct fleet_ssh *s)
+{
+	scratch_close(&s->scratch);
+	free((void *)(uintptr_t)s->asked.failed);
+	remotes_finish(&s->remotes);
+}
 
 enum { BACK_MS = 86400000 };
 

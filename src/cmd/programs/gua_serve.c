@@ -16,7 +16,6 @@
 #include "cmd/share/choose_db.h"
 #include "cmd/cmd.h"
 #include "cmd/cmd_serve.h"
-#include "cmd/share/cmd_window.h"
 #include "record/notify.h"
 #include "serve/listen.h"
 #include "serve/server.h"

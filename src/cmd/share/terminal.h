@@ -2,8 +2,10 @@
 #ifndef GUA_CMD_SHARE_TERMINAL_H
 #define GUA_CMD_SHARE_TERMINAL_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Whether standard output is a terminal, and TERM and NO_COLOR allow colour. */
 bool terminal_has_color(void);
@@ -19,9 +21,28 @@ bool terminal_is_utf8(void);
 struct terminal_size {
 	size_t rows, columns;
 };
+
 /* The size of the terminal; 0 if standard output is not a terminal or the size is unknown. */
 struct terminal_size terminal_size(void);
 /* The same of another open file. */
 struct terminal_size terminal_size_of(int fd);
+
+/* A progress bar on a terminal, for work that a signal may end between two steps. */
+
+struct progress {
+	const char *unit; /* "rows" */
+	bool terminal;	  /* stderr is a terminal */
+	bool shown;	  /* there is a bar to erase */
+	int64_t drawn_ms; /* monotonic time of the last drawing, to limit the rate */
+	sigset_t signals; /* those that end the work */
+};
+
+void progress_init(struct progress *p, const char *unit);
+/* From here on, signals that would end the program wait for progress_step(), so that what was
+ * begun can be undone. 0, or -1. */
+int progress_hold_signals(struct progress *p);
+/* Draws the bar of a struct progress; not 0 if a signal asks to stop. */
+int progress_step(void *progress, int64_t done, int64_t total);
+void progress_erase(struct progress *p);
 
 #endif
