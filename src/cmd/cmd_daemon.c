@@ -66,6 +66,9 @@ struct leftover {
 	size_t kept; /* length of the part of the path that existed */
 };
 
+/* The recorder's configuration: read at the start and again at SIGHUP. Errors in files are
+ * logged and shown in the status, and never end a recorder. */
+
 /* Reads into `c`. *wrong is set to what is wrong with an option, with ERR_USAGE. */
 static int read_into(struct daemon_config *d, struct configuration *c, struct err *e)
 {
@@ -190,6 +193,9 @@ static void daemon_config_finish(struct daemon_config *d)
 	configuration_finish(&d->now);
 	configuration_finish(&d->next);
 }
+
+/* One run of the recorder, with the driver in a process of its own. A process that is stuck in
+ * the driver outlives the run; the next run must know of it, even in another process. */
 
 /* Reads what an earlier recorder of the store has published; before statusfile_create(). */
 static void daemon_stuck_read(struct daemon_stuck *stuck, const char *db)
@@ -811,6 +817,9 @@ const struct command cmd_start = {
 	.options = daemon_options,
 	.run = daemon_main,
 };
+
+/* gpu-usage-audit daemon: gua daemon, as units and scripts that were written for the Python
+ * tool of that name expect it. It stays in the foreground and prints a line for each tick. */
 
 /* A terminal shows the lines only while this program is in its foreground. */
 static bool is_wanted(void)

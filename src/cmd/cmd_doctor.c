@@ -39,7 +39,7 @@ struct examination {
 	const char *db;	  /* the store's path */
 };
 
-/* doctor_capture.c: writes everything that the driver answers into a file. Returns the exit
+/* Writes everything that the driver answers into a file. Returns the exit
  * status. */
 struct nvml_capture_options;
 
@@ -80,7 +80,7 @@ static void read_system_name(const char *root, char *dst, size_t cap)
 	text_escape(dst, cap, found, strcspn(found, "\"'\n"));
 }
 
-/* doctor_host.c: the system, whether other users' processes are visible, the store. */
+/* The system, whether other users' processes are visible, the store. */
 static void examine_system(const struct examination *x, struct findings *f)
 {
 	char name[128];
@@ -293,6 +293,9 @@ static void examine_notices(const struct examination *x, struct findings *f)
 	}
 	configuration_finish(&conf);
 }
+
+/* gua doctor --capture: what the driver answers on this host, in a file that a user can read
+ * and send. Names of users, commands, jobs and so on are replaced. */
 
 enum { USERS = 100, FIRST_FIELD = 101 }; /* kinds of names, beside those of the driver */
 

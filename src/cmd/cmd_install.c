@@ -68,6 +68,9 @@ struct install_steps {
 	bool purge;	     /* undo: remove the data too, and its user */
 };
 
+/* What gua install makes on a host, and the list of it that gua uninstall reads. The table is
+ * fixed: the list only says which of its items were made, so it cannot name anything else. */
+
 static void add_config(struct str *out, const char *program)
 {
 	(void)program;
@@ -208,6 +211,9 @@ static int installation_write(const struct installation *in, struct err *e)
 	str_finish(&out);
 	return rc;
 }
+
+/* Makes and removes the items of an installation. Other programs are started by their path,
+ * with a vector of arguments, never by a shell. */
 
 enum { MAX_ARGS = 12, MAX_FILE = 256 * 1024 };
 

@@ -175,7 +175,7 @@ struct config {
 	struct config_groups groups;
 	struct config_calendar calendar;
 	struct config_calendar quiet; /* quiet_hours of [calendar]; has no holidays */
-	/* [policy], [rule NAME], [exempt NAME]: see config_policy.h */
+	/* [policy], [rule NAME], [exempt NAME] */
 	struct config_policy policy;
 	struct config_blocks policy_rules, exemptions;
 	/* [notices], [end] */

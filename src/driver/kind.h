@@ -1,6 +1,5 @@
-/* The kinds of sources: one table, which is used to open them, to read --source and run.source
- * in the store, and to make the help and completion of --source. Several names are joined by
- * commas: "nvml,sim". */
+/* How a source examines itself: whether it can be used on this host, and what is in the way.
+ * It is asked whether or not it could be opened; it reads, and changes nothing. */
 #ifndef GUA_DRIVER_KIND_H
 #define GUA_DRIVER_KIND_H
 
@@ -10,8 +9,30 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "driver/diagnosis.h"
-#include "driver/source_options.h"
+#include "driver/source_host.h"
+#include "model/finding.h"
+
+struct source;
+
+/* What is known when a source is asked to examine itself. */
+struct diagnosis {
+	const char *name;      /* as the user named the source: "nvml", "capture:FILE" */
+	const char *root;      /* where /proc, /sys and /dev are; "" for the real ones */
+	struct source *source; /* drained and looked at once; NULL: that failed */
+	struct err why;	       /* then: the sentence */
+	bool hangs;	       /* if it failed: whether it did not answer in time */
+	void *before; /* what the kind's look() saw before the source was opened, or NULL */
+};
+
+/* Of each kind, for the table of kinds. */
+void *nvml_diagnose_before(const char *root);
+void nvml_diagnose(const struct diagnosis *d, struct findings *f);
+void sim_diagnose(const struct diagnosis *d, struct findings *f);
+void capture_diagnose(const struct diagnosis *d, struct findings *f);
+
+/* The kinds of sources: one table, which is used to open them, to read --source and run.source
+ * in the store, and to make the help and completion of --source. Several names are joined by
+ * commas: "nvml,sim". */
 
 struct source;
 
@@ -48,17 +69,21 @@ int capture_check(const char *path, struct err *e);
 #define SOURCE_NONE "none"
 /* A capture is named with its file, "capture:FILE", and alone. */
 #define SOURCE_CAPTURE "capture"
+
 enum { SOURCE_NAME_CAP = PATH_MAX + 16 };
+
 /* The file of a capture; NULL: the name is not one. In a store the name has no file. */
 const char *source_capture_path(const char *name);
 /* Makes the file of a capture absolute, in `dst` of SOURCE_NAME_CAP bytes; others stay. */
 int source_make_absolute(const char **name, char *dst, struct err *e);
 /* Whether the data is played from a capture. */
 bool source_is_captured(const char *names);
+
 /* Help of --source, where a source is required and where there may be none. */
 #define SOURCE_HELP                                                                            \
 	"where readings come from: auto (default), nvml, sim (invented data), several: "       \
 	"nvml,sim, or a capture of another host: capture:FILE"
+
 #define SOURCE_NONE_HELP                                                                       \
 	"where readings come from: auto (default), nvml, sim (invented data), none, several: " \
 	"nvml,sim, or a capture of another host: capture:FILE"

@@ -1,7 +1,4 @@
-/* A source of GPU numbers: the real driver, a simulated one, or several joined (set.c). A
- * source owns the arrays that its readings point to; they are valid until its next call. All
- * calls are made from one thread at a time and may block when a driver hangs: driver/host/ puts
- * a deadline around them. */
+/* How a source does each of its jobs: which call it uses, and whether that works. */
 #ifndef GUA_DRIVER_SOURCE_H
 #define GUA_DRIVER_SOURCE_H
 
@@ -9,11 +6,24 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "driver/source_host.h"
 #include "model/metric.h"
 #include "model/process.h"
 #include "model/reading.h"
-#include "driver/facility.h"
-#include "driver/source_options.h"
+
+/* How one job of the source is done: for the log and `gua doctor`. */
+struct facility {
+	const char *job; /* "utilisation", "process list", "energy" ... */
+	const char *how; /* the symbol or way in use: "nvmlDeviceGetMemoryInfo_v2" */
+	bool fallback;	 /* not the preferred way */
+	bool works;	 /* false: no way works; `how` says why */
+	char note[96];	 /* which cards, or the code that made it fall back; may be "" */
+};
+
+/* A source of GPU numbers: the real driver, a simulated one, or several joined (set.c). A
+ * source owns the arrays that its readings point to; they are valid until its next call. All
+ * calls are made from one thread at a time and may block when a driver hangs: driver/host/ puts
+ * a deadline around them. */
 
 struct source;
 

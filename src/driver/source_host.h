@@ -1,6 +1,7 @@
-/* Where sources that may block are opened: in another process, by driver/host/apart.h. A source
- * does not know how: it only writes down in which call it is, and does not ask the cards that
- * it is given to avoid. libgua has no host: there a thread with a deadline is enough. */
+/* The options with which a source is opened, and where sources that may block are opened: in
+ * another process, by driver/host/apart.h. A source does not know how: it only writes down in
+ * which call it is, and does not ask the cards that it is given to avoid. libgua has no host:
+ * there a thread with a deadline is enough. */
 #ifndef GUA_DRIVER_SOURCE_HOST_H
 #define GUA_DRIVER_SOURCE_HOST_H
 
@@ -8,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "model/reading.h"
 
@@ -73,6 +75,25 @@ struct source_host {
 	size_t (*stuck)(struct source_host *h, struct source_stuck *out, size_t max);
 	/* From another thread: source_place.due_us of the source on patrol. */
 	int64_t (*due_us)(struct source_host *h);
+};
+
+/* Strings are borrowed until source_close(). */
+struct source_options {
+	const char *name;      /* a list of names: see kind.h */
+	const char *nvml_path; /* --nvml or GUA_NVML; NULL: libnvidia-ml.so.1 after checking the
+				  module */
+	const char *nvml_option;  /* what sets it, for messages; NULL: "--nvml PATH" */
+	const char *scenario;	  /* sim: path of a scenario file; NULL: the built-in lab */
+	bool weeks;		  /* sim: two weeks of that lab; time 0 is a Monday, 0:00 */
+	const char *root;	  /* where /proc and /sys are; "" for the real ones */
+	struct clock *clock;	  /* outlives the source */
+	int64_t sample_period_us; /* sim: sample at this period; 0: as the scenario says */
+	struct source_host *host; /* opens kinds that may block; NULL: open them here */
+	bool shared; /* it is one of several: a call that takes long goes on without the caller,
+			who gets ERR_BUSY and asks source_late() */
+	/* Of a source that is opened by a host; else NULL. */
+	struct source_place *place;	    /* to be kept up to date */
+	const struct source_avoids *avoids; /* heeded by each scan */
 };
 
 #endif

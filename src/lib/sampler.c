@@ -15,6 +15,9 @@
 
 #include "track/tracker_private.h"
 
+/* The child process that samples. It is forked from the caller's program without an exec, so it
+ * closes the program's files, runs none of its handlers, and ends when the program ends. */
+
 /* Keeps `n` files, moved to 3, 4 ...; standard input and output become /dev/null. */
 static void keep_files(int *keep, int n)
 {

@@ -35,7 +35,7 @@ struct proc_origin {
 	char login[LOGIN_CAP];	   /* what started it: ssh, tty, desktop, tmux, screen, vscode,
 				      jupyter, batch, cron, container, service ... */
 	char session[SESSION_CAP]; /* the login manager's number of its session */
-	char parents[LABEL_CAP];   /* see ancestry.h */
+	char parents[LABEL_CAP];   /* see proc/origin.h */
 	char python_env[TAG_CAP];  /* conda:NAME, pixi:NAME or venv:NAME */
 	char notebook_path[LABEL_CAP]; /* of a Jupyter kernel */
 	char job_name[LABEL_CAP];      /* of a Slurm job, like the next */
@@ -50,7 +50,7 @@ struct process_id {
 	uint64_t start_ticks;  /* /proc/PID/stat field 22; 0: unknown (no such process) */
 	int64_t started_ms;    /* the same as unix milliseconds, or -1 */
 	int64_t uid;	       /* the real uid, or -1 */
-	int64_t owner_uid;     /* whose time it is (proc/identity.h); -1: unknown, or another
+	int64_t owner_uid;     /* whose time it is (proc/owner.h); -1: unknown, or another
 				  host's */
 	int64_t posix_session; /* the pid of its session leader (setsid(2)); 0: unknown */
 	char user[USER_CAP];   /* identity: name of owner_uid; "uid:123" when there is no name;

@@ -2,7 +2,7 @@
 #ifndef GUA_PRESENT_PRIVATE_H
 #define GUA_PRESENT_PRIVATE_H
 
-#include "base/clock_watch.h"
+#include "base/clock.h"
 #include "driver/host/lives.h"
 #include "proc/reader.h"
 #include "present/live.h"

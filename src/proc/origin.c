@@ -21,7 +21,7 @@ struct ancestry {
 				    "": there are none. If there are many, the outermost are
 				    left out: "... > a > b" */
 	char login[LOGIN_CAP];	 /* ssh, tmux, vscode, cron ... of the nearest parent that the
-				    table in ancestry.c knows, whether it is inside of the
+				    table above knows, whether it is inside of the
 				    session or not; "": of none */
 	bool editor;		 /* that one is the server of an editor */
 };

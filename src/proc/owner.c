@@ -36,6 +36,22 @@ struct proc_identity {
 	struct proc_origin origin;
 };
 
+/* The identity of a process from /proc: one life, read through one handle, as plain values.
+ *
+ * Whose time it is (owner_uid) is decided only by what the process cannot choose:
+ *
+ * - It is the real uid, with two exceptions, both of which need the login slice of a user in
+ * the cgroup path (/user.slice/user-UID.slice), where only the system's service manager puts a
+ *   process.
+ * - Root and the uids of services: the login uid, if it is that of the slice. It names the
+ *   person behind sudo and su. The login uid alone proves nothing: a process that has none
+ *   (containers, batch jobs, services) may write any number into it.
+ * - A subordinate uid, which a user's rootless container has in a user namespace: the uid of
+ * the slice.
+ *
+ * owners_describe() asks the user database for the name. Labels, titles, notebooks and origins
+ * are claims of the process or of its manager: they are shown, and decide nothing. */
+
 enum { CGROUP_CAP = 16 * 1024 };
 
 /* The uids of services: those of the system (SYS_UID_MAX of login.defs(5)), the dynamic ones of
@@ -78,7 +94,7 @@ static bool proc_may_be_subordinate(const struct proc_identity *id)
 	       id->uid != id->labels.slice_uid;
 }
 
-/* See the head of identity.h. A directory server may give a number of the subordinate range to
+/* See above. A directory server may give a number of the subordinate range to
  * a person: such a process is in the host's user namespace. */
 static int64_t find_owner(int handle, const struct proc_identity *id)
 {

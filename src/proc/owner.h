@@ -1,5 +1,5 @@
 /* Finds the owner of a process, from /proc, the cgroup tree and the user database. Its uid is
- * the real uid; its user is the name of the uid whose time it is: proc/identity.h says how that
+ * the real uid; its user is the name of the uid whose time it is: owner.c says how that
  * is decided. The recorder asks once per process life, and again while a user has no name. Of
  * the environment of a process, which holds secrets, only the variables of proc/environment.h
  * are used. Use it from one thread at a time.

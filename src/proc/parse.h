@@ -40,7 +40,7 @@ int64_t proc_parse_resident(const char *bytes, size_t len);
  *
  * The uid of a process is its REAL uid everywhere in this module: the user that runs it. A
  * setuid program still belongs to the user that started it. (Whose time it is may be another
- * uid: see identity.h.) */
+ * uid: see owner.c.) */
 struct proc_status {
 	int64_t tgid, uid;
 	int64_t least_uid; /* the least of the real, effective, saved and file system uid */

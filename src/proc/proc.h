@@ -48,7 +48,7 @@ int proc_read_rollup(int proc, uint32_t pid, struct proc_rollup *rollup);
 int proc_read_io(int proc, uint32_t pid, struct proc_io *io);
 
 /* Reads the login uid, which su and sudo do not change; -1: there is none (services,
- * containers), or it cannot be read. A process that has none may choose one: identity.h. */
+ * containers), or it cannot be read. A process that has none may choose one: owner.c. */
 int64_t proc_read_login_uid(int proc, uint32_t pid);
 
 /* Returns 1 when the process is in a user namespace of its own (a rootless container), 0 when

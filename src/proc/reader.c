@@ -57,7 +57,7 @@ struct reader_result {
 	uint32_t len; /* bytes that follow */
 };
 
-/* reader_process.c: the process, and those that were left behind. Zero-initialise but for
+/* The process, and those that were left behind. Zero-initialise but for
  * `root`. */
 struct reader_process {
 	const char *root;
@@ -165,7 +165,7 @@ static void serve(void *context, const struct str *bytes, struct str *reply)
 	}
 }
 
-/* reader_serve.c: starts the process. `root` as in reader_open(). */
+/* Starts the process. `root` as in reader_open(). */
 static int reader_start_helper(struct helper **h, const char *root, struct err *e)
 {
 	/* The process gets a copy of this. */

@@ -18,7 +18,7 @@
 #include "record/schedule.h"
 #include "record/watch.h"
 #include "record/watch_spells.h"
-#include "base/clock_watch.h"
+#include "base/clock.h"
 #include "proc/reader.h"
 #include "driver/ring.h"
 #include "driver/host/round.h"

@@ -6,7 +6,7 @@
 #include "record/recorder.h"
 #include "record/schedule.h"
 #include "record/watch.h"
-#include "base/clock_watch.h"
+#include "base/clock.h"
 #include "proc/reader.h"
 #include "driver/host/round.h"
 #include "driver/host/worker.h"

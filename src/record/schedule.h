@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "driver/host/pace.h"
 #include "driver/host/round.h"
 
 /* Whether everything works, or something must be tried again. */

@@ -11,6 +11,9 @@
 
 struct store;
 
+/* Removes processes that nothing refers to any more: most processes of a busy host touch a card
+ * for too short a time to be counted, and their rows would make the store grow for ever. */
+
 /* Rows that one call examines. At a tick each 30 s it keeps up with 60 new processes a
  * second. */
 enum { SWEEP_ROWS = 2000 };

@@ -21,6 +21,9 @@
 #include "store/sqlite.h"
 #include "store/store.h"
 
+/* Finds what denies the access, the file or its directory, and names its group. Names come from
+ * the local files: a name service could block. */
+
 enum { NAMES_MAX = 4 << 20 };
 
 /* The group that may read the stores of the service; dist/gua.sysusers makes it. */

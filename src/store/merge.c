@@ -59,6 +59,9 @@ struct merge {
 	size_t n_machines;
 };
 
+/* Copies the rows of one store into another: ids of hosts and cards are looked up, those of
+ * runs, processes and events moved. */
+
 #define ADD_USAGE "ON CONFLICT (slot, gpu, state) DO UPDATE SET " USAGE_ADD
 #define ADD_HEAT                                                                               \
 	"ON CONFLICT (slot) DO UPDATE SET " ADD("active_ms") ", " ADD(                         \
@@ -369,7 +372,7 @@ static int copy_cards(struct merge *m, struct source *s, struct err *e)
 	return rc;
 }
 
-/* merge_rows.c: copies the cards, whose new ids it notes, and then all other tables, of a store
+/* Copies the cards, whose new ids it notes, and then all other tables, of a store
  * that is open and whose hosts have new ids. */
 static int merge_copy(struct merge *m, struct source *s, struct err *e)
 {

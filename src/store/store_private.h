@@ -63,7 +63,7 @@ struct store {
 	bool run_ready;	      /* ... and its rows are in the open file */
 	bool past;	      /* an import: does not change what is known about the present */
 	bool ids_stale;	      /* the file was opened again: ids may be of another file */
-	int64_t swept;	      /* processes up to this id were examined by sweep.c */
+	int64_t swept;	      /* processes up to this id were examined by compact.c */
 	int64_t host, run;    /* row ids, valid when run_ready */
 	bool told_cut;	      /* that a slot had more time than it is long */
 	bool host_found;      /* the host's cards were looked for under older names */
@@ -76,7 +76,7 @@ struct store {
 	size_t n_holders, n_next, holder_cap, next_cap;
 	bool holders_known;    /* `holders` is what the file has */
 	struct crowds *crowds; /* of crowd.c; NULL: not needed yet */
-	sqlite3_stmt *spell_queries[4], *reading_queries[6]; /* of spells.c and readings.c */
+	sqlite3_stmt *spell_queries[4], *reading_queries[6]; /* of write.c */
 };
 
 /* store.c: before the first tick of a host with a new name, goes on with the row that it had
@@ -90,7 +90,7 @@ void store_bound_wal(struct store *s);
 /* Finalizes the statements and closes, the lock too; the store stays usable. */
 void store_disconnect(struct store *s);
 
-/* upgrade.c: makes the schema in an empty file, brings an older one up to date. */
+/* open.c: makes the schema in an empty file, brings an older one up to date. */
 int store_upgrade(sqlite3 *db, const char *path, struct err *e);
 
 /* store.c: makes sure that the run's rows are in the file. */
@@ -103,11 +103,8 @@ int store_commit(struct store *s, struct err *e);
  * longer reliable. Returns e->code. */
 int store_abandon(struct store *s, const char *doing, struct err *e);
 
-struct store;
 /* Before the connection is closed. */
 void readings_disconnect(struct store *s);
-
-struct store;
 
 /* A run has ended, or was killed: its open stretches that are long enough become spells that
  * ended with it. Those of this boot stay open as well: if the next run sees one go on, the

@@ -16,6 +16,9 @@
 #include "store/store.h"
 #include "store/sums.h"
 
+/* The cards' readings at the last tick, and who has had time on a card: what exporters and
+ * pages need besides the sums. */
+
 enum {
 	QUERY_READING,
 	QUERY_NEW_USER,
@@ -197,6 +200,9 @@ static bool write_one(struct store *s, enum spells_query which, const struct spe
 		sqlite3_bind_int(q, 9, (int)spell->how);
 	return sql_run(q, NULL);
 }
+
+/* The spells in the store: what a tick writes, and what becomes of stretches that go on when a
+ * run ends. Only for src/store. */
 
 /* The spell that was open when an earlier run ended is stored as one that ended then. */
 static bool forget_stored(struct store *s, const struct spell *spell)

@@ -5,7 +5,7 @@
 #ifndef GUA_TRACK_GPU_H
 #define GUA_TRACK_GPU_H
 
-#include "base/clock_watch.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "driver/host/worker.h"
 #include "track/gpu_card.h"

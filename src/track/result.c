@@ -92,6 +92,11 @@ const struct track_result *tracker_result(struct tracker *t)
 	return r;
 }
 
+/* Sums up what the members used. Each second of CPU is counted in one place at a time: at the
+ * process that used it while it runs or is a zombie, then at the process that waited for it,
+ * and so on upwards. If a process ended and its parent never got its seconds (the parent
+ * ignores SIGCHLD, or is init), the last reading of the process counts. */
+
 void counters_of_rusage(double counters[COUNTERS], const struct rusage *usage)
 {
 	enum { BLOCK = 512 };

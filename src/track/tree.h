@@ -14,6 +14,10 @@
 #include "proc/parse.h"
 #include "track/result.h"
 
+/* How a tracker reads the files of processes that may block for ever (see proc/proc.h). A
+ * program has a process for them, proc/reader.h; libgua, which is a guest in another program,
+ * reads them directly, in a thread or process that it can leave behind. */
+
 /* The first three return -1 with errno: EBUSY when the process blocks or may block. They answer
  * for the life id->start_ticks only. */
 struct track_files {
@@ -143,7 +147,7 @@ uint32_t tree_find(const struct tree *t, pid_t pid);
  */
 void tree_sum(struct tree *t, double sums[TRACK_GROUPS][COUNTERS]);
 
-/* For tree.c and sums.c: removes a member; what it used goes to its parent. */
+/* For result.c: removes a member; what it used goes to its parent. */
 void tree_forget(struct tree *t, uint32_t i);
 
 #endif

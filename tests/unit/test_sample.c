@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "base/clock_watch.h"
+#include "base/clock.h"
 #include "driver/ring.h"
 #include "driver/use.h"
 

@@ -12,7 +12,6 @@
 #include "base/str.h"
 #include "driver/capture/capture_call.h"
 #include "driver/nvml/nvml_host.h"
-#include "driver/nvml/nvml_site.h"
 
 /* A card, or an instance of it. */
 struct capture_unit {

@@ -7,8 +7,8 @@
 
 #include "driver/nvml/nvml_decode.h"
 #include "driver/capture/capture_layout.h"
-#include "driver/nvml/nvml_metric_abi.h"
-#include "driver/nvml/nvml_metric_rows.h"
+#include "driver/nvml/nvml_abi.h"
+#include "driver/nvml/nvml_metric.h"
 
 enum { ENTRIES = 4096 };
 

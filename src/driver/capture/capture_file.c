@@ -12,6 +12,9 @@
 #include "driver/capture/capture_layout.h"
 #include "driver/nvml/nvml_abi.h"
 
+/* Reads the lines of a capture. A line that begins with an unknown word, and a call that this
+ * gua does not know, are of a newer gua: they are skipped. */
+
 enum { LINE_MAX_BYTES = 2048, ROUNDS_MAX = 3600, ROWS_MAX = 16384 };
 #define MOMENT_MAX (INT64_C(1) << 61)
 

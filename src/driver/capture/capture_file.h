@@ -10,7 +10,6 @@
 #include "base/err.h"
 #include "driver/nvml/nvml_calls.h"
 #include "driver/nvml/nvml_host.h"
-#include "driver/nvml/nvml_site.h"
 
 /* Whom a call is about, and its numbers. */
 struct nvml_key {

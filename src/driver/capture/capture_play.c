@@ -6,8 +6,7 @@
 
 #include "driver/capture/capture_layout.h"
 #include "driver/nvml/nvml_abi.h"
-#include "driver/nvml/nvml_metric_abi.h"
-#include "driver/nvml/nvml_metric_rows.h"
+#include "driver/nvml/nvml_metric.h"
 
 /* What a handle points to. */
 struct play_unit {
@@ -44,7 +43,7 @@ struct play_function {
 
 enum { ROUND_US = 1000000 };
 
-/* See nvml_play.h for why there must be one. */
+/* See capture_play.h for why there must be one. */
 static struct nvml_play *current;
 
 int nvml_play_open(struct nvml_play **result, struct nvml_recorded *recorded,
@@ -610,7 +609,7 @@ static const struct play_function objects[] = {
 	{ "nvmlEventSetWait_v2", play_event_wait },
 };
 
-/* nvml_play_lists.c and nvml_play_metrics.c; NULL: it is not there. */
+/* NULL: it is not there. */
 static void *play_find_list(const char *symbol)
 {
 	for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)

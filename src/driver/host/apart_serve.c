@@ -1,6 +1,7 @@
 /* The process that opens a source and serves its calls. */
 #include "driver/host/apart_serve.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,6 +183,228 @@ static void serve_call(
 	wire_write_number(reply, cost_us - v->cost_us);
 	wire_write_number(reply, wall_ms);
 	v->cost_us = cost_us;
+}
+
+/* Makes rounds in the process of the source. On a patrol it glances at the pace that its owner
+ * has set, and comes back when there is something that the owner must know at once. */
+
+/* Results that are kept for the owner: more than this ends a patrol. */
+#define REPLY_MOST ((size_t)1 << 20)
+
+static bool read_request(struct apart_serving *v, struct wire *in, struct err *e)
+{
+	struct round *r = v->round;
+	v->source->want_power = wire_read_number(in, 0, 1) != 0;
+	unsigned flags = (unsigned)wire_read_number(in, 0, ROUND_FLAGS - 1);
+	size_t n = (size_t)wire_read_number(in, 0, (int64_t)v->source->n_cards);
+	if (round_reserve(r, v->source->n_cards, e) != 0)
+		return false;
+	for (size_t i = 0; i < r->n_cards; i++) {
+		unsigned char card = ROUND_CARD_WANT;
+		int64_t mem_bytes = UNKNOWN_BYTES;
+		if (i < n) {
+			wire_read(in, &card, 1);
+			mem_bytes = wire_read_number(in, UNKNOWN_BYTES, INT64_MAX);
+		}
+		r->cards[i] = (struct round_card){ .want = card & ROUND_CARD_WANT,
+			.shared = card & ROUND_CARD_SHARED,
+			.mem_bytes = mem_bytes,
+			.temperature_c = NAN,
+			.power_limit_w = NAN };
+	}
+	wire_read(in, &r->patrol, sizeof(r->patrol));
+	r->scan = false;
+	r->drain = flags & ROUND_DRAIN;
+	r->shared = flags & ROUND_SHARED;
+	r->look_all = flags & ROUND_LOOK_ALL;
+	r->energy = flags & ROUND_ENERGY;
+	return !in->bad;
+}
+
+static void write_failure(struct str *reply, const struct err *e)
+{
+	wire_write_number(reply, e->code);
+	wire_write_text(reply, e->text);
+	wire_write_number(reply, e->number);
+}
+
+static void write_results(struct str *reply, const struct round *r, bool due)
+{
+	const int64_t times[] = { r->begun_us, r->ended_us, r->begun_ms, r->ended_ms,
+		r->energy_ms, r->cost_us, r->shared_cost_us, r->energy_cost_us };
+	unsigned flags = (r->drain ? ROUND_DRAIN : 0U) | (r->shared ? ROUND_SHARED : 0U) |
+			 (r->look_all ? ROUND_LOOK_ALL : 0U) | (r->energy ? ROUND_ENERGY : 0U) |
+			 (r->drained ? ROUND_DRAINED : 0U) | (r->glanced ? ROUND_GLANCED : 0U) |
+			 (r->looks ? ROUND_LOOKS : 0U) | (due ? ROUND_DUE : 0U);
+	wire_write_number(reply, 0);
+	wire_write_number(reply, flags);
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+		wire_write_number(reply, times[i]);
+}
+
+static void write_cards(struct str *reply, const struct round *r)
+{
+	for (size_t i = 0; i < r->n_cards; i++) {
+		const struct round_card *c = &r->cards[i];
+		unsigned char flags = (c->want ? ROUND_CARD_WANT : 0) |
+				      (c->drained ? ROUND_CARD_DRAINED : 0) |
+				      (c->looked ? ROUND_CARD_LOOKED : 0);
+		wire_write(reply, &flags, 1);
+		if (!r->look_all)
+			continue;
+		wire_write(reply, &c->temperature_c, sizeof(c->temperature_c));
+		wire_write(reply, &c->power_limit_w, sizeof(c->power_limit_w));
+	}
+}
+
+/* The state of the source, with the arrays that this round has read. */
+static void write_source(struct apart_serving *v, struct str *reply)
+{
+	const struct round *r = v->round;
+	struct wire_fresh fresh = { .drained = r->drained, .looked = r->looks };
+	if (!array_reserve(&v->flags, &v->cap_flags, r->n_cards + 1)) {
+		reply->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < r->n_cards; i++)
+		v->flags[i] = r->cards[i].drained;
+	fresh.drained_cards = r->drain ? NULL : v->flags;
+	fresh.looked_cards = r->look_all ? NULL : r->flags;
+	wire_write_source(reply, v->source, v->sent, &fresh);
+}
+
+/* Whether a card has come, gone or changed its status since the owner was told. */
+static bool has_news(const struct apart_serving *v)
+{
+	const struct source *s = v->source;
+	bool news = s->n_cards != v->sent->n;
+	for (size_t i = 0; i < s->n_cards && !news; i++) {
+		const struct card_reading *was = &v->sent->cards[i], *now = &s->cards[i];
+		news = now->status != was->status || now->code != was->code ||
+		       now->gone != was->gone;
+	}
+	return news;
+}
+
+/* Makes one round and adds it to the reply. True: the owner must know now. */
+static bool make_round(struct apart_serving *v, bool due, struct str *reply)
+{
+	struct round *r = v->round;
+	struct err e = { 0 };
+	bool incomplete = v->source->incomplete;
+	int rc = round_run(v->source, r, &e);
+	source_place_set(v->options.place, -1, "");
+	if (rc) {
+		write_failure(reply, &e);
+		return true;
+	}
+	bool tell =
+		has_news(v) || r->looks || !r->glanced || incomplete != v->source->incomplete;
+	write_results(reply, r, due);
+	write_source(v, reply);
+	write_cards(reply, r);
+	return tell || reply->len > REPLY_MOST || reply->failed;
+}
+
+static void set_due(struct apart_serving *v, int64_t wait_us)
+{
+	int64_t due_us = clock_monotonic_us() + (wait_us > 0 ? wait_us : 0);
+	if (v->options.place)
+		__atomic_store_n(&v->options.place->due_us, due_us, __ATOMIC_RELAXED);
+}
+
+/* Waits for a moment. False: the owner wants an answer now, or has ended. */
+static bool wait_until(struct apart_serving *v, int64_t until_us)
+{
+	struct clock *clock = v->options.clock;
+	int64_t now_us = clock_now(clock).boot_us;
+	set_due(v, clock_is_virtual(clock) ? 0 : until_us - now_us);
+	while (now_us < until_us) {
+		struct pollfd fds[] = { { .fd = HELPER_FD, .events = POLLIN },
+			{ .fd = v->wake_fd, .events = POLLIN } };
+		if (clock_wait(clock, until_us, fds, 2) > 0)
+			return false;
+		now_us = clock_now(clock).boot_us;
+	}
+	return true;
+}
+
+/* After a long time without a reading, process lists are read even if memory is the same. */
+static void check_stall(struct round *r, int64_t now_us)
+{
+	r->look_all |= now_us - r->patrol.begun_us > pace_stall_us(&r->patrol.pace);
+	r->patrol.begun_us = now_us;
+}
+
+static bool clock_changed(struct apart_serving *v)
+{
+	struct moment m = clock_now(v->options.clock);
+	struct clock_watch *w = &v->round->patrol.clocks;
+	int64_t suspended_us = clock_watch_suspend_us(w, &m);
+	return clock_watch_step_us(w, &m) != 0 || suspended_us != 0;
+}
+
+/* Makes a glance of the patrol. True: the patrol ends. */
+static bool glance(struct apart_serving *v, struct str *reply)
+{
+	struct round *r = v->round;
+	struct patrol *p = &r->patrol;
+	int64_t now_us = clock_now(v->options.clock).boot_us;
+	int64_t before_us = clock_monotonic_us();
+	r->drain = r->look_all = false;
+	pace_ask(&p->pace, now_us, r);
+	check_stall(r, now_us);
+	bool ends = make_round(v, false, reply);
+	pace_done(&p->pace, r->ended_us, r, r->ended_us - r->begun_us);
+	return ends || clock_changed(v) ||
+	       clock_monotonic_us() - before_us >= p->deadline_ms * 1000;
+}
+
+/* Glances until the round is due. False: the patrol has ended before. */
+static bool patrol(struct apart_serving *v, struct str *reply)
+{
+	const struct patrol *p = &v->round->patrol;
+	const struct round asked = *v->round;
+	while (p->pace.next_glance_us < p->until_us) {
+		if (!wait_until(v, p->pace.next_glance_us))
+			return false;
+		if (clock_now(v->options.clock).boot_us >= p->until_us)
+			break;
+		if (glance(v, reply))
+			return false;
+	}
+	if (!wait_until(v, p->until_us))
+		return false;
+	v->round->drain = asked.drain;
+	v->round->look_all = asked.look_all;
+	v->round->energy = asked.energy;
+	v->round->shared = asked.shared;
+	check_stall(v->round, clock_now(v->options.clock).boot_us);
+	return !p->only;
+}
+
+/* Serves APART_ROUND. */
+static void apart_serve_round(struct apart_serving *v, struct wire *in, struct str *reply)
+{
+	struct err e = { 0 };
+	bool ready = v->source != NULL;
+	if (!ready)
+		err_set(&e, ERR_WORLD, "the source is not open");
+	else if (!v->round)
+		ready = round_new(&v->round, v->options.clock, &e) == 0;
+	if (ready && !read_request(v, in, &e))
+		ready = false;
+	if (!ready) {
+		if (!e.code)
+			err_set(&e, ERR_WORLD, "the request makes no sense");
+		write_failure(reply, &e);
+		return;
+	}
+	bool on_patrol = v->round->patrol.until_us != 0;
+	set_due(v, 0);
+	if (!on_patrol || patrol(v, reply))
+		make_round(v, on_patrol, reply);
+	v->cost_us = clock_cost_us(v->options.clock);
 }
 
 void apart_serve(void *context, const struct str *request, struct str *reply)

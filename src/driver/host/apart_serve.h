@@ -20,11 +20,12 @@ enum apart_call {
 	APART_METRICS,	  /* card, board, flags, values and texts; answers the last two */
 	APART_BOARD,	  /* card; answers an identity */
 	APART_ACCOUNTS,	  /* card, most records; answers their number and the records */
-	APART_ROUND,	  /* see apart_round.c, which also has what it answers */
+	APART_ROUND,	  /* see apart_source.c, which also has what it answers */
 	APART_FACILITIES, /* answers their number, and job, how, note, fallback, works of each
 			   */
 	APART_CALLS
 };
+
 /* What a round is to do, or has done, and the same of each card of it. */
 enum {
 	ROUND_DRAIN = 1,
@@ -37,14 +38,17 @@ enum {
 	ROUND_DUE = 128,
 	ROUND_FLAGS = 256
 };
+
 enum {
 	ROUND_CARD_WANT = 1,
 	ROUND_CARD_SHARED = 2,
 	ROUND_CARD_DRAINED = 4,
 	ROUND_CARD_LOOKED = 8
 };
+
 /* Flags of cards are sent as their number, or as this: NULL. */
 #define APART_ALL (-1)
+
 enum { APART_FACILITIES_MAX = 64, APART_ACCOUNTS_MAX = 4096, APART_HOW_CAP = 512 };
 
 /* The memory of a helper; set the first two before it is started. */
@@ -65,8 +69,5 @@ struct apart_serving {
 void apart_begin(void *context, struct helper_place *unused);
 void apart_serve(void *context, const struct str *request, struct str *reply);
 void apart_end(void *context);
-
-/* apart_patrol.c: serves APART_ROUND. */
-void apart_serve_round(struct apart_serving *v, struct wire *in, struct str *reply);
 
 #endif

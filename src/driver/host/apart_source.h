@@ -1,6 +1,5 @@
-/* The inside of a source whose calls are made by a helper, shared by apart_source.c and
- * apart_round.c. The helper's cards have places here that outlast it: after another one was
- * started, a card is found again by its UUID. */
+/* The inside of a source whose calls are made by a helper. The helper's cards have places here
+ * that outlast it: after another one was started, a card is found again by its UUID. */
 #ifndef GUA_DRIVER_HOST_APART_SOURCE_H
 #define GUA_DRIVER_HOST_APART_SOURCE_H
 
@@ -8,6 +7,7 @@
 #include "driver/host/apart_serve.h"
 #include "driver/host/apart_site.h"
 #include "driver/host/apart_wire.h"
+#include "driver/host/round.h"
 #include "driver/source.h"
 
 #define NOWHERE SIZE_MAX /* place of a card that is shown by others */
@@ -29,15 +29,10 @@ struct apart_source {
 	struct wire rounds; /* what the helper has answered about rounds and was not read yet */
 };
 
-/* Begins a request. */
-struct str *apart_source_begin(struct apart_source *s, enum apart_call call);
-/* Takes the state of the helper's source from an answer; false: it makes no sense. */
-bool apart_source_read(struct apart_source *s, struct wire *in);
-/* Whether the helper has the card in this place. */
-bool apart_source_has(const struct apart_source *s, size_t place);
-/* There is no helper any more: its arrays are gone. */
-void apart_source_forget(struct apart_source *s);
-/* The answer makes no sense: ends the helper. Returns ERR_WORLD. */
-int apart_source_refuse(struct apart_source *s, struct err *e);
+/* Whether the source is one of apart_source_open(), which these are for. */
+bool apart_can_round(const struct source *s);
+/* As round_run() and round_next(). */
+int apart_round(struct source *s, struct round *r, struct err *e);
+int apart_round_next(struct source *s, struct round *r, struct err *e);
 
 #endif

@@ -1,3 +1,60 @@
+/* How far apart to do something so that it takes at most a given share of the time. Its cost
+ * differs a thousandfold between drivers, so it is measured, not assumed. */
+#ifndef GUA_DRIVER_HOST_ROUND_H
+#define GUA_DRIVER_HOST_ROUND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "driver/source.h"
+
+enum { SPACING_RECENT = 8 };
+
+/* The newest costs. The smallest one counts: the others were delayed by other work. */
+struct spacing {
+	int64_t recent_us[SPACING_RECENT];
+	size_t n; /* how many there were in all */
+};
+
+void spacing_add(struct spacing *s, int64_t cost_us);
+/* Returns the time between two of them at which they take `share` of the time (0..1), within
+ * the limits. */
+int64_t spacing_us(const struct spacing *s, double share, int64_t least_us, int64_t most_us);
+
+/* The pace of glances: when the next one is due, and what it reads beside memory. It is learned
+ * from what glances cost, and every distance is slightly random, so that a periodic job is not
+ * always seen in the same phase. Plain numbers: a copy makes the same decisions, so the process
+ * that asks the driver can glance by itself. Times are microseconds of the boot clock. */
+
+struct round;
+
+struct pace {
+	int64_t least_us, most_us; /* limits of the time between two glances */
+	int64_t apart_us;	   /* that time now */
+	int64_t next_glance_us;
+	int64_t next_energy_us; /* earliest glance that reads energy */
+	int64_t next_shared_us; /* earliest glance that drains the cards that several users
+				   share */
+	/* CPU cost of glances, of reading energy, of draining shared cards; and elapsed time.
+	 */
+	struct spacing glances, energy, shared, walls;
+	uint64_t random;
+};
+
+/* Starts at `now_us`; the limits must be set. */
+void pace_start(struct pace *p, int64_t now_us);
+/* Sets in `round` what a glance now reads beside memory. */
+void pace_ask(const struct pace *p, int64_t now_us, struct round *round);
+/* A round was made and took `took_us`: sets when the next glance is due. */
+void pace_done(struct pace *p, int64_t now_us, const struct round *round, int64_t took_us);
+/* A time without a glance after which process lists are read even if memory is the same. */
+int64_t pace_stall_us(const struct pace *p);
+/* Returns a random number between 0 and 1. */
+double pace_chance(struct pace *p);
+
 /* A round: everything that the recorder asks the driver at one moment, in one job of the
  * driver's thread: utilisation when it is due, a glance at every card's memory, and then the
  * process lists of the cards with changed memory. The use of each process is known only as a
@@ -7,17 +64,6 @@
  * A source in a process of its own (driver/host/apart.h) makes a whole round there, and can
  * also patrol: it makes the glances before the round by itself, and answers when the round is
  * made, or earlier when something has changed. Then one job makes several rounds. */
-#ifndef GUA_DRIVER_HOST_ROUND_H
-#define GUA_DRIVER_HOST_ROUND_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
-#include "base/clock_watch.h"
-#include "driver/host/pace.h"
-#include "driver/source.h"
 
 /* What a round should do, and what it did, for one card. */
 struct round_card {

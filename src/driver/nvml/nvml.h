@@ -1,16 +1,149 @@
-/* The internals of the real driver's source, shared by the nvml_*.c files: the state as a
+/* The internals of the real driver's source, shared by the nvml_*.c files: devices (what the
+ * driver has), cards (what is audited: a device, or each of its MIG instances), the state as a
  * whole, and the functions of each file. */
 #ifndef GUA_DRIVER_NVML_NVML_H
 #define GUA_DRIVER_NVML_NVML_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
-#include "driver/nvml/nvml_card.h"
+#include "base/fault.h"
+#include "driver/capture/capture_play.h"
+#include "driver/nvml/nvml_host.h"
 #include "driver/nvml/nvml_job.h"
 #include "driver/nvml/nvml_lib.h"
 #include "driver/nvml/nvml_metric.h"
-#include "driver/capture/capture_play.h"
+#include "driver/nvml/nvml_ring.h"
 #include "driver/source.h"
+
+/* Processes that have ended, by the driver's own records (accounting mode): the only way to
+ * see a process that started and ended between two looks. Root switches the mode on with
+ * `nvidia-smi -am 1`. */
+
+/* A pid that the driver has a record of, and what is known about it. */
+struct nvml_life {
+	uint32_t pid;
+	bool ended;
+	unsigned asked_look; /* how many looks there were when its record was read */
+	int64_t start_us;
+};
+
+/* The records of a card. */
+struct nvml_accounts {
+	struct nvml_buffer pids;	/* of uint32_t: what the driver lists */
+	struct nvml_buffer lives, next; /* of struct nvml_life, by pid; next: being made */
+	size_t n_lives;
+	struct nvml_buffer ended; /* of struct ended_process: since the last drain */
+};
+
+/* Whether the mode is on (1), off (0) or unknown (-1). */
+int nvml_read_accounting(struct nvml_source *s, void *handle);
+/* A card's part of a drain: fills the reading's ended[]. */
+void nvml_drain_ended(struct nvml_source *s, size_t card);
+/* source_ops.accounts */
+size_t nvml_read_accounts(
+	struct source *base, size_t card, struct process_account *out, size_t max);
+
+/* GPM: counters of newer cards; two readings give the mean between them. They are the only
+ * utilisation that the driver reports for MIG instances, and a cross-check for whole cards. On
+ * some machines the first reading breaks other calls. So they are read last in a round, and
+ * never again once that has happened. */
+
+struct nvml_source;
+
+enum { NVML_GPM_NONE = -1 };
+
+/* The counters of a card. The driver allocates the samples. */
+struct nvml_gpm {
+	void *samples[3]; /* NULL: not there yet */
+	int base, last;	  /* index of the sample of the last drain, and of the last reading; or
+			     NONE */
+	int64_t last_mono_us; /* when the last one was taken */
+	bool works;	      /* the last reading worked */
+	bool dead;	      /* not supported: not asked again until re-init */
+};
+
+/* Reads the counters of a card. For an instance, the mean use since the reading before is kept
+ * for the drain. A drain also fills sm_active_pct; only drains read whole cards. */
+void nvml_read_gpm(struct nvml_source *s, size_t card, bool drains);
+/* Forgets the counters of a card and frees the driver's samples. */
+void nvml_free_gpm(struct nvml_source *s, size_t card);
+/* Stops reading counters on this host, because a call that worked before now fails. */
+void nvml_stop_gpm(struct nvml_source *s, size_t card, int code);
+
+/* What the real driver's source knows: devices (what the driver has) and cards (what is
+ * audited: a device, or each of its MIG instances). */
+
+/* A running energy counter that never goes back, even when the driver's does. */
+struct nvml_energy {
+	double total_mj;	     /* NAN until the first reading */
+	double counter_mj, power_mw; /* of the reading before; NAN: none to continue from */
+	int64_t mono_us;	     /* when that was */
+};
+
+/* A physical card. */
+struct nvml_device {
+	struct card_id id; /* uuid may be a placeholder: see nvml_cards.c */
+	void *handle;	   /* NULL: must not be asked */
+	enum card_status status;
+	int code;
+	bool found;	       /* by the scan in progress */
+	bool mig;	       /* MIG is on: its instances are the cards */
+	bool no_mig;	       /* does not support MIG: not asked again until re-init */
+	int persistence;       /* 1 on, 0 off, -1 unknown */
+	int accounting;	       /* the same */
+	int gpm;	       /* 1 supported, 0 not, -1 not asked yet */
+	bool events_on;	       /* registered for events */
+	double power_limit_mw; /* or NAN */
+	struct nvml_host_power power;
+	struct nvml_dead dead;
+};
+
+/* A pid that has a record of use but is in no process list. */
+struct nvml_stranger {
+	uint32_t pid;
+	bool unlisted; /* a later look did not find it either: its records are garbage */
+};
+
+enum { NVML_STRANGERS = 16 };
+
+enum { NVML_POLLED = 64 }; /* readings between two drains that are kept */
+
+/* What the source remembers of a card; as many as base.cards, in the same order. */
+struct nvml_card {
+	size_t device; /* index into devices */
+	void *handle;  /* NULL: must not be asked */
+	bool found;    /* by the current enumeration of MIG instances */
+	struct nvml_way ways[NVML_JOBS];
+	bool answered;		 /* in this round */
+	int failure;		 /* of this round: "unknown error" and the like, or NVML_OK */
+	enum nvml_stamps stamps; /* the clock of the driver's stamps */
+	struct nvml_ring ring;
+	int64_t since_us; /* where this drain began, by that clock: process use is read from
+			     there on */
+	struct nvml_energy energy;
+	struct fault bad_power; /* it reports more power than the board can draw */
+	struct nvml_buffer raw_samples, samples, raw_utils, utils, raw_list, processes, glanced;
+	size_t n_processes;
+	unsigned n_looks;		     /* how often the lists were read */
+	int64_t compute_bytes, listed_bytes; /* memory of the compute list, and of all; or -1 */
+	bool listed;			     /* processes[] is what the driver listed last */
+	struct nvml_stranger strangers[NVML_STRANGERS]; /* the latest ones; pid 0: none */
+	size_t next_stranger;
+	bool dry;	      /* the ring was empty for a while: glances read utilisation */
+	int64_t back_mono_us; /* when it came back after it was lost; 0: it never was */
+	struct util_sample polled[NVML_POLLED]; /* readings since the drain before */
+	size_t n_polled;
+	struct nvml_accounts accounts;
+	struct nvml_gpm gpm;
+	struct nvml_dead dead; /* of the instance itself; those of the physical card belong to
+				  the device */
+};
+
+/* The internals of the real driver's source, shared by the nvml_*.c files: the state as a
+ * whole, and the functions of each file. */
 
 struct nvml_source {
 	struct source base;
@@ -35,6 +168,7 @@ struct nvml_source {
 	unsigned logged[NVML_JOBS]; /* bits: fallbacks that were logged */
 	struct nvml_metric_calls metric_calls;
 };
+
 /* nvml.c: leaves word that `call` is made next, to a physical card (its index) or to none (-1).
  */
 void nvml_enter(struct nvml_source *s, int index, const char *call);
@@ -42,30 +176,20 @@ void nvml_enter(struct nvml_source *s, int index, const char *call);
 int nvml_open(struct source **source, const struct source_options *options,
 	struct nvml_play *play, struct err *e);
 
-/* nvml_scan.c: finds the devices and shows their cards; opens those that woke up. */
+/* nvml_cards.c: finds the devices and shows their cards; opens those that woke up. */
 int nvml_find_cards(struct nvml_source *s, struct err *e);
 void nvml_check_awake(struct nvml_source *s);
 
-/* nvml_cards.c: brings the cards in line with what a device has; drops what is not there. */
-void nvml_show_device(struct nvml_source *s, size_t device);
 void nvml_find_instances(struct nvml_source *s);
-ssize_t nvml_find_card(const struct nvml_source *s, const char *uuid);
-void nvml_drop_device(struct nvml_source *s, size_t device, enum card_status status, int code);
 void nvml_lose_card(struct nvml_source *s, size_t card, int code);
 void nvml_drop_handles(struct nvml_source *s);
 void nvml_go_down(struct nvml_source *s, int code); /* until the next scan */
-void nvml_read_text(int (*call)(void *, char *, unsigned), void *handle, char *dst, size_t cap);
 
-/* nvml_captured.c: what a capture says of its host: its processes (source_ops.describe),
+/* captured.c: what a capture says of its host: its processes (source_ops.describe),
  * whether a card slept, and its cards in /proc (as many as NVML_HOST_GPUS). */
 bool nvml_describe(struct source *base, uint32_t pid, struct process_id *id);
 bool nvml_captured_asleep(const struct nvml_play *play, const char *pci);
 size_t nvml_captured_gpus(const struct nvml_play *play, struct nvml_host_gpu *gpus);
-
-/* nvml_events.c: registers for XIDs; collects them; unregisters (before a shutdown). */
-void nvml_watch_events(struct nvml_source *s);
-void nvml_collect_events(struct nvml_source *s);
-void nvml_drop_events(struct nvml_source *s);
 
 /* nvml_util.c, nvml_use.c, nvml_process.c, nvml_energy.c: one card's part of a round. */
 void nvml_drain_util(struct nvml_source *s, size_t card);
@@ -79,12 +203,11 @@ void nvml_read_power(struct nvml_source *s, size_t card);
 void nvml_read_power_limit(struct nvml_source *s, struct nvml_device *d);
 void nvml_look_processes(struct nvml_source *s, size_t card);
 bool nvml_is_listed(const struct nvml_card *c, uint32_t pid);
-/* The sum of the processes' memory, read again without changing the lists; -1: not known. */
-int64_t nvml_glance_processes(struct nvml_source *s, size_t card);
 
-/* nvml_memory.c: the used memory of a card. Where it is known only from the process lists,
+/* nvml_process.c: the used memory of a card. Where it is known only from the process lists,
  * `from` says whether they were read just now. */
 enum nvml_memory_from { NVML_MEMORY_SCANNED, NVML_MEMORY_LOOKED, NVML_MEMORY_GLANCED };
+
 void nvml_read_memory(struct nvml_source *s, size_t card, enum nvml_memory_from from);
 
 #endif

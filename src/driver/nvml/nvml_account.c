@@ -1,11 +1,10 @@
 /* Reads the driver's records of processes that have ended. A drain asks which pids have a
  * record. It reads the record of a pid when the pid is new, or when a look shows that the
  * process started or ended. */
-#include "driver/nvml/nvml_account.h"
+#include "driver/nvml/nvml.h"
 
 #include <stdlib.h>
 
-#include "driver/nvml/nvml.h"
 #include "driver/nvml/nvml_decode.h"
 
 enum {

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "driver/nvml/nvml_abi.h"
-#include "driver/nvml/nvml_metric_abi.h"
-#include "driver/nvml/nvml_metric_rows.h"
+#include "driver/nvml/nvml_metric.h"
 
 #define VERSIONED(type, number) .version = NVML_VERSION_WORD(struct type, number)
 #define DRIVER(symbol_, sig, layout_)                                                          \

@@ -25,7 +25,7 @@ enum nvml_signature {
 	NVML_SIG_USE,	   /* (device, entries, unsigned *count, u64 since) */
 	NVML_SIG_USE_V1,   /* (device, struct nvml_process_samples_v1 *) */
 	NVML_SIG_INSTANCE, /* (device, unsigned index, void **instance) */
-	NVML_SIG_GPM,	   /* samples and metrics: see nvml_capture_call.c */
+	NVML_SIG_GPM,	   /* samples and metrics: see capture_call.c */
 	NVML_SIG_EVENTS,   /* of an event set */
 };
 

@@ -1,10 +1,9 @@
 /* Reads GPM counters. */
-#include "driver/nvml/nvml_gpm.h"
+#include "driver/nvml/nvml.h"
 
 #include <math.h>
 
 #include "base/log.h"
-#include "driver/nvml/nvml.h"
 
 enum {
 	APART_US = 100000,    /* two samples that are closer have no data */

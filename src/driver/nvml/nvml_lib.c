@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "driver/nvml/nvml_host.h"
 #include "driver/capture/capture_play.h"
+#include "driver/nvml/nvml_host.h"
 
 struct symbol {
 	size_t offset; /* of the pointer in struct nvml_api */

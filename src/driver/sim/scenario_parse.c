@@ -2,6 +2,7 @@
 #include "driver/sim/scenario_parse.h"
 
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,397 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/timetext.h"
+
+int words_fail(const struct words *w, const char *format, ...)
+{
+	char text[400];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	return err_set(w->e, ERR_USAGE, "%s:%d: %s", w->where, w->line, text);
+}
+
+/* Copies one quoted word; *at is behind the opening quote and ends behind the closing one. */
+static int cut_quoted(struct words *w, const char *bytes, size_t len, size_t *at, char **out)
+{
+	for (; *at < len && bytes[*at] != '"'; (*at)++) {
+		bool escape = bytes[*at] == '\\' && *at + 1 < len &&
+			      (bytes[*at + 1] == '"' || bytes[*at + 1] == '\\');
+		*at += escape ? 1 : 0;
+		*(*out)++ = bytes[*at];
+	}
+	if (*at == len)
+		return words_fail(w, "a quote is not closed");
+	(*at)++;
+	if (*at < len && bytes[*at] != ' ' && bytes[*at] != '\t')
+		return words_fail(w, "a blank is missing behind a closing quote");
+	return 0;
+}
+
+/* Cuts bytes[0..len) into words: blanks separate, "..." quotes (with \" and \\), # at the start
+ * of a word begins a comment. */
+static int words_cut(struct words *w, const char *bytes, size_t len)
+{
+	w->n = w->next = 0;
+	if (len >= LINE_CAP)
+		return words_fail(w, "the line is longer than %d bytes", LINE_CAP - 1);
+	if (memchr(bytes, '\0', len))
+		return words_fail(w, "there is a NUL in the line");
+	/* A word needs at most its own bytes and a NUL for the blank behind it. */
+	char *out = w->text;
+	for (size_t at = 0; at < len;) {
+		if (bytes[at] == ' ' || bytes[at] == '\t' || bytes[at] == '\r') {
+			at++;
+			continue;
+		}
+		if (bytes[at] == '#')
+			break;
+		if (w->n == WORDS_MAX)
+			return words_fail(w, "there are more than %d words", WORDS_MAX);
+		w->items[w->n++] = out;
+		if (bytes[at] == '"') {
+			at++;
+			if (cut_quoted(w, bytes, len, &at, &out) != 0)
+				return ERR_USAGE;
+		} else {
+			while (at < len && !strchr(" \t\r", bytes[at]))
+				*out++ = bytes[at++];
+		}
+		*out++ = '\0';
+	}
+	return 0;
+}
+
+const char *words_peek(const struct words *w)
+{
+	return w->next < w->n ? w->items[w->next] : NULL;
+}
+
+bool words_take(struct words *w, const char *word)
+{
+	const char *next = words_peek(w);
+	if (!next || strcmp(next, word) != 0)
+		return false;
+	w->next++;
+	return true;
+}
+
+int words_text(struct words *w, const char *what, const char **text)
+{
+	*text = words_peek(w);
+	if (!*text)
+		return words_fail(w, "%s is missing", what);
+	w->next++;
+	return 0;
+}
+
+int words_copy(struct words *w, const char *what, char *dst, size_t cap)
+{
+	const char *text = NULL;
+	if (words_text(w, what, &text) != 0)
+		return ERR_USAGE;
+	if (!*text)
+		return words_fail(w, "%s is empty", what);
+	if (!text_copy(dst, cap, text))
+		return words_fail(w, "%s is longer than %zu bytes", what, cap - 1);
+	return 0;
+}
+
+/* Digits with at most six behind a point, in millionths. Returns the rest, or NULL. */
+static const char *millionths(const char *text, int64_t *value)
+{
+	int64_t whole = 0, scale = 1000000;
+	bool digits = false, point = false;
+	for (; *text; text++) {
+		if (*text == '.' && !point) {
+			point = true;
+			continue;
+		}
+		if (*text < '0' || *text > '9')
+			break;
+		digits = true;
+		if (whole > 100000000000 || (point && scale == 1))
+			return NULL;
+		scale = point ? scale / 10 : scale;
+		whole = whole * 10 + (*text - '0');
+	}
+	*value = whole * scale;
+	return digits ? text : NULL;
+}
+
+int words_count(struct words *w, const char *what, int64_t min, int64_t max, int64_t *value)
+{
+	const char *text = NULL;
+	if (words_text(w, what, &text) != 0)
+		return ERR_USAGE;
+	int64_t number = 0;
+	const char *at = text;
+	for (; *at >= '0' && *at <= '9' && at - text < 15; at++)
+		number = number * 10 + (*at - '0');
+	if (at == text || *at || number < min || number > max)
+		return words_fail(w, "%s is '%s' and must be a number from %lld to %lld", what,
+			text, (long long)min, (long long)max);
+	*value = number;
+	return 0;
+}
+
+/* A duration without a sign; `text` is what the user wrote. */
+static int duration_us(struct words *w, const char *what, const char *text, int64_t *us)
+{
+	int64_t ms = 0;
+	struct err inner = { 0 };
+	if (duration_parse(text, &ms, &inner) != 0)
+		return words_fail(w, "%s: %s", what, inner.text);
+	if (ms > 3660LL * 86400 * 1000)
+		return words_fail(w, "%s is longer than ten years", what);
+	*us = ms * 1000;
+	return 0;
+}
+
+int words_duration(struct words *w, const char *what, int64_t *us)
+{
+	const char *text = NULL;
+	if (words_text(w, what, &text) != 0)
+		return ERR_USAGE;
+	return duration_us(w, what, text, us);
+}
+
+int words_signed_duration(struct words *w, const char *what, int64_t *us)
+{
+	const char *text = NULL;
+	if (words_text(w, what, &text) != 0)
+		return ERR_USAGE;
+	bool minus = *text == '-', sign = minus || *text == '+';
+	if (duration_us(w, what, text + (sign ? 1 : 0), us) != 0)
+		return ERR_USAGE;
+	*us = minus ? -*us : *us;
+	return 0;
+}
+
+struct scenario_unit {
+	const char *name;
+	int64_t factor;
+};
+
+/* A kind of number with a unit. */
+struct quantity {
+	const struct scenario_unit *units; /* ends with a unit without a name */
+	int64_t max;
+	const char *example; /* for the message when a word is none */
+};
+
+static const struct scenario_unit size_units[] = { { "B", 1 }, { "KB", 1000 }, { "KiB", 1024 },
+	{ "MB", 1000000 }, { "MiB", 1 << 20 }, { "GB", 1000000000 }, { "GiB", 1 << 30 },
+	{ NULL, 0 } };
+static const struct scenario_unit power_units[] = { { "mW", 1 }, { "W", 1000 }, { NULL, 0 } };
+static const struct quantity size_bytes = { size_units, 1LL << 46, "80GiB, 8GB, 512MiB or 0B" };
+static const struct quantity power_mw = { power_units, 100000000, "60W or 500mW" };
+
+/* Takes a number with a unit; fractions of the smallest unit are cut. */
+static int take_quantity(
+	struct words *w, const char *what, const struct quantity *q, int64_t *value)
+{
+	const char *text = NULL;
+	if (words_text(w, what, &text) != 0)
+		return ERR_USAGE;
+	int64_t number = 0;
+	const char *rest = millionths(text, &number);
+	for (const struct scenario_unit *u = q->units; rest && u->name; u++) {
+		if (strcmp(rest, u->name) != 0)
+			continue;
+		__int128 product = (__int128)number * u->factor / 1000000;
+		if (product > q->max)
+			return words_fail(w, "%s is too large: '%s'", what, text);
+		*value = (int64_t)product;
+		return 0;
+	}
+	return words_fail(w, "%s is '%s'; write it like %s", what, text, q->example);
+}
+
+int words_size(struct words *w, const char *what, int64_t *bytes)
+{
+	return take_quantity(w, what, &size_bytes, bytes);
+}
+
+int words_power(struct words *w, const char *what, int64_t *mw)
+{
+	return take_quantity(w, what, &power_mw, mw);
+}
+
+/* Fails when words are left. */
+static int words_end(struct words *w)
+{
+	const char *left = words_peek(w);
+	return left ? words_fail(w, "'%s' is not expected here", left) : 0;
+}
+
+/* Completes a scenario after its lines are read: puts events in order, assigns seats, and makes
+ * the checks that need all lines. */
+
+/* The largest number of ring entries with the processes that used a card: it limits what
+ * playing may allocate. */
+#define PARTS_MAX (4 * 1000 * 1000)
+
+static int compare_events(const void *a, const void *b)
+{
+	const struct scenario_event *x = a, *y = b;
+	if (x->at_us != y->at_us)
+		return x->at_us < y->at_us ? -1 : 1;
+	return x->order < y->order ? -1 : 1;
+}
+
+static int compare_seats(const void *a, const void *b)
+{
+	const struct scenario_seat *x = a, *y = b;
+	if (x->card != y->card)
+		return x->card < y->card ? -1 : 1;
+	return (x->process > y->process) - (x->process < y->process);
+}
+
+/* One seat for each pair of card and process that an event names; `seats` has room for all
+ * events. */
+static size_t collect_seats(const struct scenario *s, struct scenario_seat *seats)
+{
+	size_t n = 0, kept = 0;
+	for (size_t i = 0; i < s->n_events; i++) {
+		const struct scenario_event *event = &s->events[i];
+		if (event->process >= 0 && event->card >= 0)
+			seats[n++] = (struct scenario_seat){ .card = (uint32_t)event->card,
+				.process = (uint32_t)event->process,
+				.next = SEAT_NONE };
+	}
+	qsort(seats, n, sizeof(*seats), compare_seats);
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || compare_seats(&seats[kept - 1], &seats[i]) != 0)
+			seats[kept++] = seats[i];
+	return kept;
+}
+
+/* Gives every event its seat, and marks the seats that load their card. */
+static void seat_events(struct scenario *s)
+{
+	for (size_t i = 0; i < s->n_events; i++) {
+		struct scenario_event *event = &s->events[i];
+		if (event->process < 0 || event->card < 0)
+			continue;
+		struct scenario_seat key = { .card = (uint32_t)event->card,
+			.process = (uint32_t)event->process };
+		struct scenario_seat *seat =
+			bsearch(&key, s->seats, s->n_seats, sizeof(key), compare_seats);
+		event->seat = (uint32_t)(seat - s->seats);
+		seat->loads = seat->loads || event->verb == EVENT_VERB_LOAD;
+	}
+}
+
+/* Chains a process' seats and counts a card's. */
+static void link_seats(struct scenario *s)
+{
+	for (size_t i = s->n_seats; i-- > 0;) {
+		struct scenario_seat *seat = &s->seats[i];
+		struct scenario_process *process = &s->processes[seat->process];
+		struct scenario_card *card = &s->cards[seat->card];
+		seat->next = process->first_seat;
+		process->first_seat = (uint32_t)i;
+		card->first_seat = i;
+		card->n_seats++;
+		card->n_load_seats += seat->loads ? 1 : 0;
+		if (card->parent >= 0)
+			s->cards[card->parent].n_load_seats += seat->loads ? 1 : 0;
+	}
+}
+
+static int make_seats(struct scenario *s, struct err *e)
+{
+	s->seats = calloc(s->n_events + 1, sizeof(*s->seats));
+	if (!s->seats)
+		return err_memory(e);
+	s->n_seats = collect_seats(s, s->seats);
+	seat_events(s);
+	link_seats(s);
+	return 0;
+}
+
+static int check_events(const struct scenario *s, const char *name, struct err *e)
+{
+	for (size_t i = 0; i < s->n_events; i++) {
+		const struct scenario_event *event = &s->events[i];
+		if (event->verb == EVENT_VERB_STEP && !s->has_start)
+			return err_set(e, ERR_USAGE, "%s:%d: step needs a start line", name,
+				event->line);
+		/* The end of something may coincide with the end of the round. */
+		bool end = event->value == 0;
+		if (s->repeat_us && event->at_us >= s->repeat_us + (end ? 1 : 0))
+			return err_set(e, ERR_USAGE,
+				"%s:%d: this event is later than the interval of repeat", name,
+				event->line);
+	}
+	return 0;
+}
+
+/* Suspends follow each other, and leave some time of a round awake: otherwise a clock that
+ * they move would never reach the next event. */
+static int check_suspends(const struct scenario *s, const char *name, struct err *e)
+{
+	int64_t end_us = 0, sum_us = 0;
+	for (size_t i = 0; i < s->n_events; i++) {
+		const struct scenario_event *event = &s->events[i];
+		if (event->verb != EVENT_VERB_SUSPEND || event->value == 0)
+			continue;
+		sum_us += event->value;
+		if (event->at_us < end_us || (s->repeat_us && sum_us >= s->repeat_us))
+			return err_set(e, ERR_USAGE, "%s:%d: the host is already suspended",
+				name, event->line);
+		end_us = event->at_us + event->value;
+	}
+	return 0;
+}
+
+static int check_size(const struct scenario *s, const char *name, struct err *e)
+{
+	if (s->n_physical == 0)
+		return 0;
+	size_t ring = (size_t)(s->ring_us / 1000000 + 1) * (size_t)s->samples_per_second;
+	size_t parts = 0;
+	for (size_t i = 0; i < s->n_cards; i++)
+		parts += s->cards[i].n_load_seats * ring;
+	if (parts > PARTS_MAX)
+		return err_set(e, ERR_USAGE,
+			"%s: too many processes use too many cards for such a large ring",
+			name);
+	return 0;
+}
+
+/* Checks the whole, sorts the events and makes the seats. */
+static int scenario_finish(struct scenario *s, const char *name, struct err *e)
+{
+	if (!s->nvml[0])
+		snprintf(s->nvml, sizeof(s->nvml), "%d.%.70s", s->cuda / 1000, s->driver);
+	free(s->by_name);
+	s->by_name = NULL;
+	if (s->n_events > 1)
+		qsort(s->events, s->n_events, sizeof(*s->events), compare_events);
+	int failed = check_events(s, name, e);
+	failed = failed ? failed : check_suspends(s, name, e);
+	failed = failed ? failed : make_seats(s, e);
+	return failed ? failed : check_size(s, name, e);
+}
+
+void scenario_free(struct scenario *s)
+{
+	if (!s)
+		return;
+	free(s->cards);
+	free(s->processes);
+	free(s->texts);
+	free(s->events);
+	free(s->faults);
+	free(s->seats);
+	free(s->by_pid);
+	free(s->by_name);
+	free(s->missing);
+	free(s);
+}
 
 enum { MISSING_MAX = 128, DAYS_MAX = 366 };
 #define DAY_US (86400 * INT64_C(1000000))

@@ -1,17 +1,53 @@
-/* What the files that read the language share. Private to scenario*.c. */
+/* Reads the language of scenarios: lines, their words, and the check of the whole. Private to
+ * scenario*.c. */
 #ifndef GUA_DRIVER_SIM_SCENARIO_PARSE_H
 #define GUA_DRIVER_SIM_SCENARIO_PARSE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
 #include "driver/sim/scenario.h"
-#include "driver/sim/scenario_words.h"
+
+enum { WORDS_MAX = 64, LINE_CAP = 2048 };
+
+/* One line cut into words; `next` moves as they are taken. */
+struct words {
+	char text[LINE_CAP]; /* the words, each terminated */
+	char *items[WORDS_MAX];
+	size_t n, next;
+	const char *where; /* name of the file */
+	int line;
+	int64_t day_us; /* of a line that begins with `on`: the start of the day it is read for
+			 */
+	struct err *e;
+};
+
+/* Fails with "FILE:LINE: sentence"; returns ERR_USAGE. */
+int words_fail(const struct words *w, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* The next word, or NULL at the end of the line. */
+const char *words_peek(const struct words *w);
+/* Takes the next word when it is `word`. */
+bool words_take(struct words *w, const char *word);
+
+/* These take one word and fail with a sentence when there is none or it is something else.
+ * `what` names it in the sentence. */
+int words_text(struct words *w, const char *what, const char **text);
+int words_copy(struct words *w, const char *what, char *dst, size_t cap);
+int words_count(struct words *w, const char *what, int64_t min, int64_t max, int64_t *value);
+int words_duration(struct words *w, const char *what, int64_t *us);
+/* As words_duration, with a sign before it. */
+int words_signed_duration(struct words *w, const char *what, int64_t *us);
+/* "80GiB", "8GB", "512KiB", "0B" ... */
+int words_size(struct words *w, const char *what, int64_t *bytes);
+/* "60W", "0.5W" or "60000mW". */
+int words_power(struct words *w, const char *what, int64_t *mw);
 
 /* Slots of scenario.by_name. */
 enum { SCENARIO_NAMES = 2 * SCENARIO_PROCESSES_MAX };
-
-/* Adds an event at `at_us` of kind `verb` with nothing else set; NULL: failed. The pointer is
- * valid until the next event. */
-struct scenario_event *scenario_add_event(
-	struct scenario *s, struct words *w, int64_t at_us, enum scenario_verb verb);
 
 /* Adds a fault and the events that turn it on and off; `fault` is copied. */
 int scenario_add_fault(
@@ -26,24 +62,7 @@ int scenario_parse_mig(struct scenario *s, struct words *w);
 int scenario_parse_process(struct scenario *s, struct words *w);
 /* The rest of a line behind `at T`; of one that is a fault when no other verb is. */
 int scenario_parse_verb(struct scenario *s, struct words *w, int64_t at_us);
-int scenario_parse_fault(struct scenario *s, struct words *w, int64_t at_us);
 
 /* ---- parts of those lines ---- */
-
-/* [until T], later than `at_us`; INT64_MAX when it is not there. */
-int scenario_until(struct words *w, int64_t at_us, int64_t *until_us);
-/* "card N" or "mig N/I" -> index into cards[]. */
-int scenario_card_ref(struct scenario *s, struct words *w, int *card);
-/* An event of a card with value 1; it is not added. */
-struct scenario_event scenario_span(
-	struct words *w, int64_t at_us, enum scenario_verb verb, int card);
-/* Adds an event of a card that ends at [until T] with its opposite: value 0, or status ok. */
-int scenario_add_span(struct scenario *s, struct words *w, struct scenario_event event);
-/* card N [until T], for a physical card. */
-int scenario_card_span(struct scenario *s, struct words *w, int64_t at_us,
-	enum scenario_verb verb, int64_t value);
-
-/* Checks the whole, sorts the events and makes the seats; see scenario_finish.c. */
-int scenario_finish(struct scenario *s, const char *name, struct err *e);
 
 #endif

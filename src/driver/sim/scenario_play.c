@@ -1,10 +1,261 @@
 /* Moves a scenario through time: events are applied in order, what the cards do in between is
  * added up exactly. */
-#include "driver/sim/scenario_state.h"
+#include "driver/sim/scenario_play.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "driver/sim/scenario_quirk.h"
+#include "driver/sim/scenario_state.h"
+
+static uint32_t running_pid(const struct play *p, size_t seat)
+{
+	if (!p->seats[seat].held)
+		return 0;
+	return play_pid(p, p->scenario->seats[seat].process);
+}
+
+/* Whether a newer entry than the dead one at `at` has its pid. */
+static bool is_replaced(const struct play *p, size_t card, size_t at)
+{
+	const struct scenario_card *fixed = &p->scenario->cards[card];
+	const struct card_state_now *c = &p->cards[card];
+	uint32_t pid = c->dead[at].pid;
+	if (pid == 0)
+		return false;
+	for (size_t i = at + 1; i < c->n_dead; i++)
+		if (c->dead[i].pid == pid)
+			return true;
+	for (size_t i = 0; i < fixed->n_seats; i++)
+		if (running_pid(p, fixed->first_seat + i) == pid)
+			return true;
+	return false;
+}
+
+static void remove_dead(struct card_state_now *c, size_t at)
+{
+	c->n_dead--;
+	memmove(&c->dead[at], &c->dead[at + 1], (c->n_dead - at) * sizeof(c->dead[0]));
+}
+
+/* The driver keeps only the latest entry of a pid. */
+static void settle(struct play *p, size_t card)
+{
+	struct card_state_now *c = &p->cards[card];
+	for (size_t i = c->n_dead; i-- > 0;)
+		if (is_replaced(p, card, i))
+			remove_dead(c, i);
+}
+
+static void account_come(struct play *p, uint32_t seat, int64_t t_us)
+{
+	const struct scenario_seat *fixed = &p->scenario->seats[seat];
+	if (!p->cards[fixed->card].dead)
+		return;
+	p->seats[seat].account = (struct accounted){ .process = fixed->process,
+		.life = p->lives[fixed->process].number,
+		.start_us = t_us,
+		.start_wall_us = play_wall(p, t_us),
+		.peak_bytes = -1,
+		.on_us = -p->cards[fixed->card].on_us };
+	settle(p, fixed->card);
+}
+
+static void account_memory(struct play *p, uint32_t seat)
+{
+	struct seat_now *now = &p->seats[seat];
+	if (now->account.peak_bytes < now->mem_bytes)
+		now->account.peak_bytes = now->mem_bytes;
+}
+
+static void account_leave(struct play *p, uint32_t seat, int64_t t_us)
+{
+	const struct scenario_seat *fixed = &p->scenario->seats[seat];
+	struct card_state_now *c = &p->cards[fixed->card];
+	if (!c->dead)
+		return;
+	if (c->n_dead == DEAD_KEPT)
+		remove_dead(c, 0);
+	struct accounted *entry = &c->dead[c->n_dead++];
+	*entry = p->seats[seat].account;
+	entry->pid = play_pid(p, fixed->process);
+	entry->end_us = t_us;
+	entry->on_us += c->on_us;
+	settle(p, fixed->card);
+}
+
+/* The pid of a process has become known. */
+static void account_name(struct play *p, uint32_t process)
+{
+	const struct played_life *life = &p->lives[process];
+	for (size_t card = 0; card < p->scenario->n_physical; card++) {
+		struct card_state_now *c = &p->cards[card];
+		for (size_t i = 0; i < c->n_dead; i++)
+			if (c->dead[i].process == process && c->dead[i].life == life->number)
+				c->dead[i].pid = life->pid;
+		settle(p, card);
+	}
+}
+
+static struct play_account account_of(const struct accounted *a, uint32_t pid, bool running)
+{
+	return (struct play_account){ .pid = pid,
+		.running = running,
+		.start_wall_us = a->start_wall_us,
+		.length_us = running ? 0 : a->end_us - a->start_us,
+		.peak_bytes = a->peak_bytes,
+		.sm_pct = a->on_us > 0 ? (double)a->used / (double)a->on_us : 0 };
+}
+
+size_t play_accounts(const struct play *p, size_t card, struct play_account *out, size_t max)
+{
+	const struct scenario_card *fixed = &p->scenario->cards[card];
+	const struct card_state_now *c = &p->cards[card];
+	size_t n = 0;
+	for (size_t i = 0; c->dead && i < fixed->n_seats; i++) {
+		struct accounted a = p->seats[fixed->first_seat + i].account;
+		uint32_t pid = running_pid(p, fixed->first_seat + i);
+		a.on_us += c->on_us;
+		if (pid != 0 && n++ < max)
+			out[n - 1] = account_of(&a, pid, true);
+	}
+	for (size_t i = 0; i < c->n_dead; i++)
+		if (c->dead[i].pid != 0 && n++ < max)
+			out[n - 1] = account_of(&c->dead[i], c->dead[i].pid, false);
+	return n;
+}
+
+/* The pids of a scenario: from the file itself, from the environment, or from files of their
+ * own while it is played. */
+
+static int take_pids(struct scenario *s, const char *(*lookup)(const char *), struct err *e)
+{
+	for (size_t i = 0; i < s->n_processes; i++) {
+		struct scenario_process *p = &s->processes[i];
+		const char *variable = p->pid_file[0] ? SCENARIO_PIDS : p->pid_env;
+		if (!*variable)
+			continue;
+		const char *text = lookup ? lookup(variable) : NULL;
+		if (!text)
+			return err_set(e, ERR_USAGE,
+				"the scenario's process '%s' needs the variable %s", p->name,
+				variable);
+		if (p->pid_file[0])
+			continue;
+		char *rest = NULL;
+		long pid = strtol(text, &rest, 10);
+		if (pid < 1 || pid > INT32_MAX || *rest)
+			return err_set(
+				e, ERR_USAGE, "%s is '%s' and must be a pid", p->pid_env, text);
+		p->pid = (uint32_t)pid;
+	}
+	return 0;
+}
+
+static int compare_pids(const void *a, const void *b, void *context)
+{
+	const struct scenario *s = context;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	uint32_t p = s->processes[x].pid, q = s->processes[y].pid;
+	if (p != q)
+		return p < q ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+size_t scenario_find_pid(const struct scenario *s, uint32_t pid)
+{
+	size_t low = 0, high = s->n_processes;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (s->processes[s->by_pid[middle]].pid < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	bool found = low < s->n_processes && s->processes[s->by_pid[low]].pid == pid;
+	return found ? low : s->n_processes;
+}
+
+/* Whether another process with the pid of `process` lives at the moment. */
+static bool pid_taken(const struct scenario *s, const bool *alive, uint32_t process)
+{
+	uint32_t pid = s->processes[process].pid;
+	if (pid == 0)
+		return false; /* not known yet */
+	for (size_t i = scenario_find_pid(s, pid);
+		i < s->n_processes && s->processes[s->by_pid[i]].pid == pid; i++)
+		if (s->by_pid[i] != process && alive[s->by_pid[i]])
+			return true;
+	return false;
+}
+
+/* Checks pids over the whole timeline, twice when it repeats. */
+static int check_lives(const struct scenario *s, bool *alive, struct err *e)
+{
+	for (size_t i = 0; i < s->n_events * (s->repeat_us ? 2 : 1); i++) {
+		const struct scenario_event *event = &s->events[i % s->n_events];
+		bool begins = event->verb == EVENT_VERB_HOLD ||
+			      event->verb == EVENT_VERB_LOAD || event->verb == EVENT_VERB_START;
+		if (event->process < 0)
+			continue;
+		if (begins && pid_taken(s, alive, (uint32_t)event->process))
+			return err_set(e, ERR_USAGE,
+				"line %d of the scenario: pid %u already belongs to a running "
+				"process",
+				event->line, s->processes[event->process].pid);
+		if (begins || event->verb == EVENT_VERB_EXIT)
+			alive[event->process] = begins;
+	}
+	return 0;
+}
+
+int scenario_resolve(struct scenario *s, const char *(*lookup)(const char *name), struct err *e)
+{
+	if (take_pids(s, lookup, e) != 0)
+		return ERR_USAGE;
+	free(s->by_pid);
+	s->by_pid = calloc(s->n_processes + 1, sizeof(*s->by_pid));
+	bool *alive = calloc(s->n_processes + 1, sizeof(*alive));
+	if (!s->by_pid || !alive) {
+		free(alive);
+		return err_memory(e);
+	}
+	for (size_t i = 0; i < s->n_processes; i++)
+		s->by_pid[i] = (uint32_t)i;
+	qsort_r(s->by_pid, s->n_processes, sizeof(*s->by_pid), compare_pids, s);
+	int failed = check_lives(s, alive, e);
+	free(alive);
+	return failed;
+}
+
+void play_read_pids(struct play *p, uint32_t (*read)(const char *file))
+{
+	for (size_t i = 0; i < p->scenario->n_processes; i++) {
+		struct played_life *life = &p->lives[i];
+		const char *file = p->scenario->processes[i].pid_file;
+		if (*file && life->seated && life->pid == 0)
+			life->pid = read(file);
+		else
+			continue;
+		if (life->pid != 0)
+			account_name(p, (uint32_t)i);
+	}
+}
+
+void play_drop_pids(struct play *p, bool (*ended)(uint32_t pid))
+{
+	for (size_t i = 0; i < p->scenario->n_processes; i++)
+		if (p->scenario->processes[i].pid_file[0] && p->lives[i].pid != 0 &&
+			ended(p->lives[i].pid))
+			p->lives[i].pid = 0;
+}
+
+uint32_t play_pid(const struct play *p, uint32_t process)
+{
+	const struct scenario_process *fixed = &p->scenario->processes[process];
+	return fixed->pid_file[0] ? p->lives[process].pid : fixed->pid;
+}
 
 #define NJ_PER_MJ 1000000
 #define SECOND_US 1000000

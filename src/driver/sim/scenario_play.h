@@ -5,8 +5,8 @@
 #define GUA_DRIVER_SIM_SCENARIO_PLAY_H
 
 #include "base/clock.h"
-#include "model/metric.h"
 #include "driver/sim/scenario.h"
+#include "model/metric.h"
 
 struct play;
 
@@ -61,6 +61,7 @@ struct play_since {
 	int64_t us;
 	bool by_wall; /* `us` is a stamp of the driver; else scenario time */
 };
+
 /* Every process with use in those samples. Returns how many there are; fills at most `max`. */
 size_t play_uses(struct play *p, size_t card, struct play_since since, struct play_use *uses,
 	size_t max);

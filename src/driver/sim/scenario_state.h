@@ -2,9 +2,27 @@
 #ifndef GUA_DRIVER_SIM_SCENARIO_STATE_H
 #define GUA_DRIVER_SIM_SCENARIO_STATE_H
 
-#include "driver/sim/scenario_account.h"
+#include <stdint.h>
+
 #include "driver/sim/scenario_play.h"
 #include "driver/sim/scenario_quirk.h"
+
+/* Accounting mode while a scenario is played: a process comes to a card, gets or gives memory,
+ * leaves. Private to scenario*.c; what is kept is asked for with play_accounts(). */
+
+struct play;
+
+/* Entries of processes that left, a card. */
+enum { DEAD_KEPT = 128 };
+
+/* What accounting mode keeps of a process on a card, from when it came to when it left. */
+struct accounted {
+	uint32_t process, life; /* which one: the life by its number */
+	uint32_t pid;		/* 0: not known yet; while it runs its seat's process has it */
+	int64_t start_us, start_wall_us, end_us;
+	int64_t peak_bytes;  /* or -1 */
+	int64_t used, on_us; /* its use, percent x microseconds, and how long the card was on */
+};
 
 enum { XIDS_KEPT = 64 };
 

@@ -1,13 +1,17 @@
-/* Reads what happens in a scenario: the lines that begin with `at`, but for faults. */
-#include "base/array.h"
-#include "driver/sim/scenario_parse.h"
-
+/* Reads the events of a scenario: the lines that begin with `at T`, faults among them. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/str.h"
+#include "driver/sim/scenario_parse.h"
 
-struct scenario_event *scenario_add_event(
+/* The largest power of a card is 100 kW, and the driver has 32 bits for it in milliwatts. */
+enum { POWER_FACTOR_MAX = 40 };
+
+/* Adds an event at `at_us` of kind `verb` with nothing else set; NULL: failed. The pointer is
+ * valid until the next event. */
+static struct scenario_event *scenario_add_event(
 	struct scenario *s, struct words *w, int64_t at_us, enum scenario_verb verb)
 {
 	if (s->n_events >= SCENARIO_EVENTS_MAX) {
@@ -30,7 +34,45 @@ struct scenario_event *scenario_add_event(
 	return event;
 }
 
-int scenario_until(struct words *w, int64_t at_us, int64_t *until_us)
+/* An event of a card with value 1; it is not added. */
+static struct scenario_event scenario_span(
+	struct words *w, int64_t at_us, enum scenario_verb verb, int card)
+{
+	return (struct scenario_event){ .at_us = at_us,
+		.verb = verb,
+		.card = card,
+		.value = 1,
+		.process = -1,
+		.seat = SEAT_NONE,
+		.line = w->line };
+}
+
+int scenario_add_fault(
+	struct scenario *s, struct words *w, int64_t at_us, const struct scenario_fault *fault)
+{
+	if (!array_reserve(&s->faults, &s->cap_faults, s->n_faults + 1))
+		return words_fail(w, ERR_MEMORY_TEXT);
+	struct scenario_event event = scenario_span(w, at_us, EVENT_VERB_FAULT, fault->card);
+	event.fault = (uint32_t)s->n_faults;
+	s->faults[s->n_faults++] = *fault;
+	struct scenario_event *added = scenario_add_event(s, w, at_us, EVENT_VERB_FAULT);
+	if (!added)
+		return ERR_USAGE;
+	event.order = added->order;
+	*added = event;
+	if (fault->until_us == INT64_MAX)
+		return 0;
+	struct scenario_event *end =
+		scenario_add_event(s, w, fault->until_us, EVENT_VERB_FAULT);
+	if (!end)
+		return ERR_USAGE;
+	end->card = fault->card;
+	end->fault = event.fault;
+	return 0;
+}
+
+/* [until T], later than `at_us`; INT64_MAX when it is not there. */
+static int scenario_until(struct words *w, int64_t at_us, int64_t *until_us)
 {
 	*until_us = INT64_MAX;
 	if (!words_take(w, "until"))
@@ -44,7 +86,8 @@ int scenario_until(struct words *w, int64_t at_us, int64_t *until_us)
 				 "the time after until must be later than the time after at");
 }
 
-int scenario_card_ref(struct scenario *s, struct words *w, int *card)
+/* "card N" or "mig N/I" -> index into cards[]. */
+static int scenario_card_ref(struct scenario *s, struct words *w, int *card)
 {
 	int64_t index = 0, instance = 0;
 	bool mig = words_take(w, "mig");
@@ -69,16 +112,51 @@ int scenario_card_ref(struct scenario *s, struct words *w, int *card)
 	return words_fail(w, "there is no %s %s", mig ? "mig" : "card", text);
 }
 
-static int parse_process_ref(struct scenario *s, struct words *w, int *process)
+/* CALL [D] [card ...] [code C] [until T] */
+static int parse_call_fault(
+	struct scenario *s, struct words *w, int64_t at_us, enum scenario_fault_kind kind)
 {
-	const char *name = NULL;
-	if (words_text(w, "the process' name", &name) != 0)
+	struct scenario_fault fault = { .kind = kind, .card = -1 };
+	if (words_copy(w, "the call", fault.call, sizeof(fault.call)) != 0)
 		return ERR_USAGE;
-	*process = scenario_find_process(s, name);
-	return *process >= 0 ? 0 : words_fail(w, "there is no process '%s'", name);
+	size_t len = strlen(fault.call);
+	if (fault.call[len - 1] == '*') {
+		fault.prefix = true;
+		fault.call[len - 1] = '\0';
+	}
+	if (kind == FAULT_SLOW && words_duration(w, "how slow", &fault.slow_us) != 0)
+		return ERR_USAGE;
+	const char *next = words_peek(w);
+	if (next && (strcmp(next, "card") == 0 || strcmp(next, "mig") == 0) &&
+		scenario_card_ref(s, w, &fault.card) != 0)
+		return ERR_USAGE;
+	int64_t code = 0;
+	if (kind == FAULT_FAIL &&
+		(!words_take(w, "code") || words_count(w, "the code", 1, 999, &code) != 0))
+		return words_fail(w, "write fail CALL [card N] code C [until T]");
+	fault.code = (int)code;
+	if (scenario_until(w, at_us, &fault.until_us) != 0)
+		return ERR_USAGE;
+	return scenario_add_fault(s, w, at_us, &fault);
 }
 
-int scenario_add_span(struct scenario *s, struct words *w, struct scenario_event event)
+static int parse_fail(struct scenario *s, struct words *w, int64_t at_us)
+{
+	return parse_call_fault(s, w, at_us, FAULT_FAIL);
+}
+
+static int parse_slow(struct scenario *s, struct words *w, int64_t at_us)
+{
+	return parse_call_fault(s, w, at_us, FAULT_SLOW);
+}
+
+static int parse_hang(struct scenario *s, struct words *w, int64_t at_us)
+{
+	return parse_call_fault(s, w, at_us, FAULT_HANG);
+}
+
+/* Adds an event of a card that ends at [until T] with its opposite: value 0, or status ok. */
+static int scenario_add_span(struct scenario *s, struct words *w, struct scenario_event event)
 {
 	int64_t until_us = 0;
 	if (scenario_until(w, event.at_us, &until_us) != 0)
@@ -98,16 +176,105 @@ int scenario_add_span(struct scenario *s, struct words *w, struct scenario_event
 	return 0;
 }
 
-struct scenario_event scenario_span(
-	struct words *w, int64_t at_us, enum scenario_verb verb, int card)
+/* card N [until T], for a physical card. */
+static int scenario_card_span(struct scenario *s, struct words *w, int64_t at_us,
+	enum scenario_verb verb, int64_t value)
 {
-	return (struct scenario_event){ .at_us = at_us,
-		.verb = verb,
-		.card = card,
-		.value = 1,
-		.process = -1,
-		.seat = SEAT_NONE,
-		.line = w->line };
+	int card = -1;
+	int64_t code = 15;
+	if (scenario_card_ref(s, w, &card) != 0)
+		return ERR_USAGE;
+	if (s->cards[card].parent >= 0)
+		return words_fail(w, "this happens to whole cards, not to MIG instances");
+	bool lost = verb == EVENT_VERB_STATUS && value == CARD_STATUS_LOST;
+	if (lost && words_take(w, "code") && words_count(w, "the code", 1, 999, &code) != 0)
+		return ERR_USAGE;
+	struct scenario_event event = scenario_span(w, at_us, verb, card);
+	event.value = value;
+	event.code = lost ? (int)code : 0;
+	return scenario_add_span(s, w, event);
+}
+
+static int parse_garbage(struct scenario *s, struct words *w, int64_t at_us)
+{
+	return scenario_card_span(s, w, at_us, EVENT_VERB_GARBAGE, 1);
+}
+
+/* card N by N to N [until T] */
+static int parse_grow(struct scenario *s, struct words *w, int64_t at_us)
+{
+	struct scenario_event event = scenario_span(w, at_us, EVENT_VERB_GROW, -1);
+	if (scenario_card_ref(s, w, &event.card) != 0)
+		return ERR_USAGE;
+	if (!words_take(w, "by") || words_count(w, "by", 1, 4096, &event.value) != 0 ||
+		!words_take(w, "to") || words_count(w, "to", 1, 4096, &event.on_us) != 0)
+		return words_fail(w, "write grow card N by N to N [until T]");
+	return scenario_add_span(s, w, event);
+}
+
+/* [call CALL] is one of the two calls for the use of processes. */
+static int parse_zero_use(struct scenario *s, struct words *w, int64_t at_us)
+{
+	struct scenario_event event = scenario_span(w, at_us, EVENT_VERB_ZERO_USE, -1);
+	const char *call = NULL;
+	if (scenario_card_ref(s, w, &event.card) != 0)
+		return ERR_USAGE;
+	if (s->cards[event.card].parent >= 0)
+		return words_fail(w, "this happens to whole cards, not to MIG instances");
+	event.value = ZERO_USE_OLDER | ZERO_USE_NEWER;
+	if (words_take(w, "call")) {
+		if (words_text(w, "the call", &call) != 0)
+			return ERR_USAGE;
+		bool older = strcmp(call, "nvmlDeviceGetProcessUtilization") == 0;
+		bool newer = strcmp(call, "nvmlDeviceGetProcessesUtilizationInfo") == 0;
+		if (!older && !newer)
+			return words_fail(w, "%s does not report the use of processes", call);
+		event.value = older ? ZERO_USE_OLDER : ZERO_USE_NEWER;
+	}
+	return scenario_add_span(s, w, event);
+}
+
+/* card N F [until T] */
+static int parse_power_factor(struct scenario *s, struct words *w, int64_t at_us)
+{
+	struct scenario_event event = scenario_span(w, at_us, EVENT_VERB_POWER_FACTOR, -1);
+	if (scenario_card_ref(s, w, &event.card) != 0 ||
+		words_count(w, "the factor", 2, POWER_FACTOR_MAX, &event.value) != 0)
+		return ERR_USAGE;
+	if (s->cards[event.card].parent >= 0)
+		return words_fail(w, "this happens to whole cards, not to MIG instances");
+	return scenario_add_span(s, w, event);
+}
+
+static const struct {
+	const char *name;
+	int (*parse)(struct scenario *s, struct words *w, int64_t at_us);
+} faults[] = {
+	{ "fail", parse_fail },
+	{ "slow", parse_slow },
+	{ "hang", parse_hang },
+	{ "garbage", parse_garbage },
+	{ "grow", parse_grow },
+	{ "zero-use", parse_zero_use },
+	{ "power-factor", parse_power_factor },
+};
+
+static int scenario_parse_fault(struct scenario *s, struct words *w, int64_t at_us)
+{
+	const char *verb = words_peek(w);
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		if (words_take(w, faults[i].name))
+			return faults[i].parse(s, w, at_us);
+	return words_fail(w, "there is no event or fault '%s'", verb);
+}
+
+static int parse_process_ref(struct scenario *s, struct words *w, int *process)
+{
+	const char *name = NULL;
+	if (words_text(w, "the process' name", &name) != 0)
+		return ERR_USAGE;
+	*process = scenario_find_process(s, name);
+	return *process >= 0 ? 0 : words_fail(w, "there is no process '%s'", name);
 }
 
 static int parse_hold(struct scenario *s, struct words *w, int64_t at_us)
@@ -217,24 +384,6 @@ static int parse_orphan(struct scenario *s, struct words *w, int64_t at_us)
 	event->card = card;
 	event->value = bytes;
 	return 0;
-}
-
-int scenario_card_span(struct scenario *s, struct words *w, int64_t at_us,
-	enum scenario_verb verb, int64_t value)
-{
-	int card = -1;
-	int64_t code = 15;
-	if (scenario_card_ref(s, w, &card) != 0)
-		return ERR_USAGE;
-	if (s->cards[card].parent >= 0)
-		return words_fail(w, "this happens to whole cards, not to MIG instances");
-	bool lost = verb == EVENT_VERB_STATUS && value == CARD_STATUS_LOST;
-	if (lost && words_take(w, "code") && words_count(w, "the code", 1, 999, &code) != 0)
-		return ERR_USAGE;
-	struct scenario_event event = scenario_span(w, at_us, verb, card);
-	event.value = value;
-	event.code = lost ? (int)code : 0;
-	return scenario_add_span(s, w, event);
 }
 
 static int parse_lost(struct scenario *s, struct words *w, int64_t at_us)

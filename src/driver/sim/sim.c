@@ -1,7 +1,4 @@
 /* The simulated source: a scenario instead of a driver. */
-#include "driver/kind.h"
-#include "driver/sim/sim_private.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,13 +6,53 @@
 #include <time.h>
 
 #include "base/str.h"
+#include "driver/kind.h"
+#include "driver/sim/scenario_play.h"
+#include "driver/sim/scenario_quirk.h"
+#include "driver/source.h"
 #include "lab.h"
 #include "weeks.h"
 
-/* Boot time of a virtual clock at scenario time 0. */
-#define VIRTUAL_ORIGIN_US (3600LL * 1000000)
-/* How long before the scenario its host was started: processes may be this old. */
-#define UPTIME_US (90LL * 86400 * 1000000)
+/* What is kept for one card besides its reading. */
+struct sim_card {
+	size_t unit;	      /* index into scenario.cards */
+	int64_t drained_us;   /* scenario time of the last drain */
+	int64_t power_us;     /* of the last reading of power; INT64_MIN: none */
+	double integrated_mj; /* energy from power, where the counter fails */
+	struct util_sample *samples;
+	size_t cap, n_kept; /* of samples; those that glances made for the next drain */
+	struct process_util *process_utils;
+	struct card_process *processes;
+};
+
+enum { SIM_XIDS = 16 }; /* at a drain, at most */
+
+struct sim {
+	struct source source;
+	struct source_xid xids[SIM_XIDS];
+	uint64_t xids_seen; /* as play_xid() counts them */
+	struct scenario *scenario;
+	struct play *play;
+	struct clock *clock;
+	int64_t origin_us; /* boot time at scenario time 0 */
+	struct sim_card *cards;
+	struct play_use *uses; /* scratch, as many as a card has seats */
+	struct play_holder *holders;
+};
+
+/* The calls that the metrics of live views stand for; a fault of one is a fault of those. */
+static const struct metric_call {
+	enum metric metric;
+	const char *call;
+} sim_calls[] = {
+	{ METRIC_TEMPERATURE_GPU, "nvmlDeviceGetTemperature" },
+	{ METRIC_FAN_SPEED, "nvmlDeviceGetFanSpeed" },
+	{ METRIC_UTILIZATION_GPU, "nvmlDeviceGetUtilizationRates" },
+	{ METRIC_UTILIZATION_MEMORY, "nvmlDeviceGetUtilizationRates" },
+	{ METRIC_POWER_DRAW, "nvmlDeviceGetPowerUsage" },
+	{ METRIC_POWER_ENFORCED, "nvmlDeviceGetEnforcedPowerLimit" },
+	{ METRIC_PSTATE, "nvmlDeviceGetPerformanceState" },
+};
 
 static void sleep_us(int64_t us)
 {
@@ -37,7 +74,8 @@ static void hang(struct sim *sim, const char *call, int unit)
 	}
 }
 
-int sim_call(struct sim *sim, const char *call, int unit)
+/* Plays that `call` is made: takes the time that the scenario says, returns its code. */
+static int sim_call(struct sim *sim, const char *call, int unit)
 {
 	const struct scenario_fault *fault = play_fault(sim->play, FAULT_SLOW, call, unit);
 	if (fault) {
@@ -51,6 +89,70 @@ int sim_call(struct sim *sim, const char *call, int unit)
 	fault = play_fault(sim->play, FAULT_FAIL, call, unit);
 	return fault ? fault->code : 0;
 }
+
+static bool metric_works(struct sim *sim, enum metric m, size_t unit)
+{
+	for (size_t i = 0; i < sizeof(sim_calls) / sizeof(sim_calls[0]); i++)
+		if (sim_calls[i].metric == m)
+			return sim_call(sim, sim_calls[i].call, (int)unit) == 0;
+	return true;
+}
+
+/* source_ops.metrics. */
+static void sim_metrics(struct source *s, const struct metric_request *request, double *values,
+	metric_texts texts)
+{
+	struct sim *sim = (struct sim *)s;
+	size_t unit = sim->cards[request->card].unit;
+	int parent = sim->scenario->cards[unit].parent;
+	if (request->board && parent >= 0)
+		unit = (size_t)parent;
+	for (int m = 0; m < METRIC_COUNT; m++) {
+		if (!request->wanted[m])
+			continue;
+		if (m < METRIC_DRIVER_TEXTS)
+			play_metric_text(
+				sim->scenario, unit, (enum metric)m, texts[m], METRIC_TEXT_CAP);
+		else if (metric_works(sim, (enum metric)m, unit)) {
+			double value =
+				play_metric(sim->play, sim->scenario, unit, (enum metric)m);
+			values[m] = isnan(value) ? values[m] : value;
+		}
+	}
+}
+
+/* source_ops.accounts. */
+static size_t sim_accounts(
+	struct source *s, size_t card, struct process_account *out, size_t max)
+{
+	struct sim *sim = (struct sim *)s;
+	struct play_account *all = calloc(max, sizeof(*all));
+	size_t n = all ? play_accounts(sim->play, sim->cards[card].unit, all, max) : 0;
+	for (size_t i = 0; i < n; i++)
+		out[i] = (struct process_account){ .pid = all[i].pid,
+			.gpu_pct = floor(all[i].sm_pct + 0.5),
+			.memory_pct = floor(all[i].sm_pct / 2),
+			.mem_peak_bytes = all[i].peak_bytes,
+			.time_ms = all[i].length_us / 1000 };
+	free(all);
+	return n;
+}
+
+void sim_diagnose(const struct diagnosis *d, struct findings *f)
+{
+	if (!d->source)
+		finding_advise(finding_add(f, FINDING_PROBLEM, "simulation", "%s", d->why.text),
+			"its scenario decides when it fails: see gua-scenario(5)");
+	else
+		finding_add(f, FINDING_OK, "simulation",
+			"a simulated driver with %zu card%s: its data is invented",
+			d->source->n_cards, d->source->n_cards == 1 ? "" : "s");
+}
+
+/* Boot time of a virtual clock at scenario time 0. */
+#define VIRTUAL_ORIGIN_US (3600LL * 1000000)
+/* How long before the scenario its host was started: processes may be this old. */
+#define UPTIME_US (90LL * 86400 * 1000000)
 
 /* Goes to now; fails while the scenario's driver cannot be initialised. */
 static int go_to_now(struct sim *sim, struct err *e)
