@@ -3,11 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "model/card_name.h"
 #include "proc/user.h"
 #include "render/html.h"
 #include "serve/page_report.h"
 #include "serve/pages.h"
+#include "serve/world.h"
 
 #define CRUMBS                                                                                 \
 	{                                                                                      \
@@ -136,14 +138,17 @@ static void explain_me(struct answer *a)
 }
 
 /* The name of a user of this host, "uid:1000", as stores have it. */
-static void name_user(char *dst, size_t cap, const char *user)
+static void name_user(char *dst, size_t cap, const char *user, const struct serve_world *world)
 {
-	char name[USER_CAP], *end = NULL;
+	char *end = NULL;
 	unsigned long uid = strncmp(user, "uid:", 4) == 0 ? strtoul(user + 4, &end, 10) : 0;
-	if (end && !*end && user_find_system(NULL, (uint32_t)uid, name, sizeof(name)))
-		text_escape(dst, cap, name, strlen(name));
-	else
+	if (!end || *end || !world->users) {
 		text_copy(dst, cap, user);
+		return;
+	}
+	pthread_mutex_lock(world->users_lock);
+	user_names_get(world->users, (uint32_t)uid, clock_monotonic_us(), dst, cap);
+	pthread_mutex_unlock(world->users_lock);
 }
 
 void page_me(const struct request *q, struct answer *a)
@@ -153,7 +158,7 @@ void page_me(const struct request *q, struct answer *a)
 		explain_me(a);
 		return;
 	}
-	name_user(user, sizeof(user), q->user);
+	name_user(user, sizeof(user), q->user, q->world);
 	snprintf(title, sizeof(title), "For me: %s", user);
 	const struct page_frame frame = { .place = PLACE_ME, .title = title };
 	user_page(q, a, user, &frame);

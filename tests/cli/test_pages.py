@@ -7,11 +7,12 @@ import json
 import os
 import pwd
 import re
+import time
 from urllib.parse import quote
 
 import pytest
 
-from conftest import gua, wait_for
+from conftest import BUILD, gua, wait_for
 from handmade import IDLE_HELD, USE_UNKNOWN, Store
 from lab_pages import DAY, HOSTILE_PATH, HOSTILE_USER, NOTEBOOK, NOW, NOW_TEXT, make_lab, make_policy
 from serving import BROWSER, Server, needs_serve, serve  # noqa: F401 (a fixture)
@@ -260,6 +261,18 @@ def test_me(server):
     """The kernel says whose the connection is: a user who has held nothing has a page, too."""
     me = pwd.getpwuid(os.geteuid()).pw_name
     assert f"<h1>For me: {me}</h1>" in page(server, "/me")
+
+
+def test_a_name_service_that_hangs_holds_up_nothing(serve, lab):  # noqa: F811
+    """The page For me has a number instead of the name then, and goes on doing so."""
+    slow = BUILD / "tests" / "libslow_names.so"
+    server = serve("--db", lab, "--now", NOW_TEXT, "--utc", env={
+        "LD_PRELOAD": str(slow), "SLOW_NAMES": "30",
+        "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0:detect_leaks=0"})
+    began = time.monotonic()
+    for _ in range(20):
+        assert f"<h1>For me: uid:{os.geteuid()}</h1>" in page(server, "/me")
+    assert time.monotonic() - began < 15
 
 
 def test_me_of_another_host(serve, lab, tmp_path):  # noqa: F811

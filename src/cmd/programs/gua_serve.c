@@ -239,12 +239,16 @@ static int serve(const struct serve_world *world, const struct config_serve *con
 	return status;
 }
 
+/* The page For me waits this long for the name of a user, in all within ten seconds. */
+enum { NAME_WAIT_MS = 500 };
+
 static int run(const struct serve_values *v, const struct configuration *conf)
 {
 	struct err e = { 0 };
 	struct store_list stores = { 0 };
+	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	struct serve_world world = {
-		.stores = &stores, .config = &conf->values, .utc = v->utc
+		.stores = &stores, .config = &conf->values, .utc = v->utc, .users_lock = &lock
 	};
 	if (getenv("JOURNAL_STREAM"))
 		log_setup(LOG_LEVEL_NOTICE, LOG_STYLE_JOURNAL);
@@ -255,9 +259,12 @@ static int run(const struct serve_values *v, const struct configuration *conf)
 	file_allow_many();
 	int rc = v->now ? cmd_now(v->now, &world.now_ms, &e) : 0;
 	if (rc == 0)
+		rc = user_names_new(&world.users, user_find_system, NULL, NAME_WAIT_MS, &e);
+	if (rc == 0)
 		rc = choose_db_list(&stores, &v->db, &e);
 	choose_db_note_unread(&stores);
 	int status = rc ? cmd_fail(&cmd_serve, &e) : serve(&world, &conf->values.serve);
+	user_names_free(world.users);
 	store_list_finish(&stores);
 	return status;
 }
