@@ -54,15 +54,20 @@ static void show_what(struct holder_row *r)
 			 : "-");
 }
 
+void holders_row_bare(struct holder_row *row, const struct present *now,
+	const struct present_process *process)
+{
+	row->now = now;
+	row->process = process;
+	row->card = &now->cards[process->card];
+	row->host = &now->hosts[row->card->host];
+}
+
 void holders_row(struct holder_row *row, const struct present *now,
 	const struct present_process *process)
 {
-	const struct present_card *card = &now->cards[process->card];
-	row->now = now;
-	row->process = process;
-	row->card = card;
-	row->host = &now->hosts[card->host];
-	card_label(row->label, sizeof(row->label), &card->id);
+	holders_row_bare(row, now, process);
+	card_label(row->label, sizeof(row->label), &row->card->id);
 	show_idle(row);
 	show_what(row);
 }
@@ -192,6 +197,26 @@ static struct cell get_was_longer(const void *row, size_t of)
 	return cell_number(was_idle_since(r) >= 0 && longer);
 }
 
+/* C, G, M (MPS) or X (both C and G). */
+static struct cell get_kind(const void *row, size_t of)
+{
+	unsigned kind = PROCESS(row)->kind;
+	bool compute = kind & (PROCESS_COMPUTE | PROCESS_MPS),
+	     graphics = kind & PROCESS_GRAPHICS;
+	(void)of;
+	return cell_text(compute && graphics  ? "X"
+			 : kind & PROCESS_MPS ? "M"
+			 : compute	      ? "C"
+			 : graphics	      ? "G"
+					      : "-");
+}
+
+static struct cell get_host_memory(const void *row, size_t of)
+{
+	(void)of;
+	return cell_number(cell_known(PROCESS(row)->rss_bytes).number / 1024);
+}
+
 /* On the card since, or at least no earlier than its start. */
 static struct cell get_since(const void *row, size_t of)
 {
@@ -203,6 +228,9 @@ static struct cell get_since(const void *row, size_t of)
 #define KEY(name, what, getter) .key = name, .kind = COLUMN_##what, .get = getter
 #define SHOWN(name, what, getter) .title = name, .kind = COLUMN_##what, .get = getter
 #define OF(type, member) .of = offsetof(struct type, member)
+#define TOP(place, title, width, from, word, name)                                             \
+	.top = place, .top_title = title, .top_width = width, .top_from = from,                \
+	.sort_word = word, .sort_name = name
 #define TEXT(name, which)                                                                      \
 	{                                                                                      \
 		.column = { KEY(name, TEXT, of_process_text), .of = which }                    \
@@ -216,7 +244,9 @@ static const struct holder_column all[] = {
 		.text = 3,
 		.page = 7,
 		.page_title = "pid",
-		.order = "pid" },
+		.order = "pid",
+		TOP(3, "PID", 7, 0, "pid", "process id"),
+		.look = HOLDER_PID },
 	{ .column = { KEY("card", COUNT, of_card_int), OF(present_card, id.index) } },
 	{ .column = { KEY("mig_index", COUNT, of_card_int), OF(present_card, id.mig_index) } },
 	{ .column = { KEY("uuid", TEXT, of_card_chars), OF(present_card, id.uuid) } },
@@ -226,10 +256,14 @@ static const struct holder_column all[] = {
 		.page = 3,
 		.page_title = "memory",
 		.order = "memory",
-		.down = true },
+		.down = true,
+		TOP(5, "MEM", 8, 0, "mem", "memory on the card") },
 	{ .column = { KEY("context", TEXT, get_context) } },
 	{ .column = { KEY("active", BOOL, get_active) } },
-	{ .column = { KEY("sm_pct", USE, of_process_double), OF(present_process, sm_pct) } },
+	{ .column = { KEY("sm_pct", USE, of_process_double), OF(present_process, sm_pct) },
+		.down = true,
+		TOP(6, "SM%", 3, 0, "sm", "use of the card"),
+		.look = HOLDER_SM },
 	{ .column = { KEY("idle_since", MOMENT, get_idle_since) } },
 	{ .column = { KEY("idle_seconds", MS, get_idle_ms) } },
 	{ .column = { KEY("idle_is_lower_bound", BOOL, get_idle_longer) } },
@@ -243,8 +277,11 @@ static const struct holder_column all[] = {
 		.page_title = "on the GPU since",
 		.order = "since" },
 	{ .column = { KEY("started", MOMENT, of_process_known),
-		  OF(present_process, id.started_ms) } },
-	TEXT("command", PROCESS_COMMAND),
+		  OF(present_process, id.started_ms) },
+		TOP(9, "AGE", 6, 0, "age", "age") },
+	{ .column = { KEY("command", TEXT, of_process_text), .of = PROCESS_COMMAND },
+		TOP(12, "COMMAND", 0, 0, "command", "command"),
+		.look = HOLDER_COMMAND },
 	TEXT("notebook", PROCESS_NOTEBOOK),
 	TEXT("notebook_path", PROCESS_NOTEBOOK_PATH),
 	TEXT("job", PROCESS_JOB),
@@ -268,12 +305,14 @@ static const struct holder_column all[] = {
 		.page = 1,
 		.page_title = "user",
 		.order = "user",
+		TOP(2, "USER", 0, 0, "user", "user"),
 		.look = HOLDER_USER },
 	{ .column = { SHOWN("card", TEXT, get_chars), OF(holder_row, label) },
 		.text = 2,
 		.page = 2,
 		.page_title = "GPU",
 		.order = "card",
+		TOP(1, "CARD", 4, 0, "card", "card"),
 		.look = HOLDER_CARD },
 	{ .column = { SHOWN("idle for", TEXT, get_chars), OF(holder_row, idle) },
 		.text = 5,
@@ -281,6 +320,7 @@ static const struct holder_column all[] = {
 		.page_title = "idle for",
 		.order = "idle",
 		.down = true,
+		TOP(10, "IDLE", 7, 0, "idle", "idle for"),
 		.look = HOLDER_IDLE },
 	{ .column = { SHOWN("since", MOMENT, get_since) }, .text = 6 },
 	{ .column = { SHOWN("what", TEXT, get_chars), OF(holder_row, what), .flexible = true },
@@ -288,7 +328,17 @@ static const struct holder_column all[] = {
 		.page = 5,
 		.page_title = "what",
 		.order = "what",
+		TOP(11, "WHAT", 0, 110, "what", "notebook, job, container"),
 		.look = HOLDER_WHAT },
+	{ .column = { SHOWN("type", TEXT, get_kind) }, TOP(4, "T", 1, 76, NULL, NULL) },
+	{ .column = { SHOWN("CPU", USE, of_process_double), OF(present_process, cpu_pct) },
+		.down = true,
+		TOP(7, "CPU%", 5, 0, "cpu", "CPU use"),
+		.measured = true },
+	{ .column = { SHOWN("host memory", KIB, get_host_memory) },
+		.down = true,
+		TOP(8, "HOST", 8, 90, "host", "host memory"),
+		.measured = true },
 	{ .page = 8, .page_title = "to release it", .look = HOLDER_RELEASE },
 };
 enum { ALL = sizeof(all) / sizeof(all[0]) };
@@ -321,4 +371,22 @@ size_t holders_page_columns(const struct holder_column *columns[HOLDER_COLUMNS_M
 			if (all[i].page == place)
 				columns[n++] = &all[i];
 	return n;
+}
+
+size_t holders_top_columns(const struct holder_column *columns[HOLDER_COLUMNS_MAX])
+{
+	size_t n = 0;
+	for (int place = 1; place <= ALL; place++)
+		for (size_t i = 0; i < ALL; i++)
+			if (all[i].top == place)
+				columns[n++] = &all[i];
+	return n;
+}
+
+const struct holder_column *holders_sort(const char *word)
+{
+	for (size_t i = 0; i < ALL; i++)
+		if (all[i].sort_word && strcmp(all[i].sort_word, word) == 0)
+			return &all[i];
+	return NULL;
 }

@@ -1,6 +1,6 @@
-/* The table of holders: each column once, for gua who, pages, JSON and CSV. A new column is a
- * row in holders.c. A page that shows a column in its own way, as a link, knows it by its
- * look. */
+/* The table of holders: each column once, for gua who, gua top, pages, JSON and CSV. A new
+ * column is a row in holders.c. What shows a column in its own way, as a link or in a colour,
+ * knows it by its look. */
 #ifndef GUA_PRESENT_HOLDERS_H
 #define GUA_PRESENT_HOLDERS_H
 
@@ -17,10 +17,13 @@ struct holder_row {
 	const struct present_host *host;
 	char label[CARD_LABEL_CAP], idle[96], what[HOLDER_WHAT_CAP]; /* as people read them */
 };
+/* Without texts holders_row_bare() is enough: to compare numbers. */
+void holders_row_bare(struct holder_row *row, const struct present *now,
+	const struct present_process *process);
 void holders_row(struct holder_row *row, const struct present *now,
 	const struct present_process *process);
 
-/* Columns that are not plain text on a page. */
+/* Columns that are not plain text everywhere. */
 enum holder_look {
 	HOLDER_PLAIN,
 	HOLDER_USER,
@@ -28,6 +31,9 @@ enum holder_look {
 	HOLDER_IDLE,
 	HOLDER_WHAT,
 	HOLDER_RELEASE,
+	HOLDER_PID, /* also of processes that are on no card */
+	HOLDER_SM,
+	HOLDER_COMMAND,
 };
 
 struct holder_column {
@@ -36,7 +42,13 @@ struct holder_column {
 	int text, page; /* its place in gua who and on pages, from 1 on; 0: it is not there */
 	const char *page_title;
 	const char *order; /* its name in the parameter `order` of a page; NULL: none */
-	bool down;	   /* the largest first, when a page is ordered by it */
+	bool down;	   /* the largest first, when one orders by it */
+	int top;	   /* its place in gua top, as above */
+	const char *top_title;
+	size_t top_width; /* 0: fits the content */
+	size_t top_from;  /* shown on screens with at least this many columns */
+	const char *sort_word, *sort_name; /* of --sort and of the menu; NULL: it is no order */
+	bool measured;			   /* live_measure() reads it */
 	enum holder_look look;
 };
 
@@ -46,6 +58,11 @@ size_t holders_text_columns(struct column columns[HOLDER_COLUMNS_MAX]);
 size_t holders_data_columns(struct column columns[HOLDER_COLUMNS_MAX], bool host);
 /* The columns of a page. */
 size_t holders_page_columns(const struct holder_column *columns[HOLDER_COLUMNS_MAX]);
+
+/* The columns of gua top. */
+size_t holders_top_columns(const struct holder_column *columns[HOLDER_COLUMNS_MAX]);
+/* The column with this word of --sort; NULL: there is none. */
+const struct holder_column *holders_sort(const char *word);
 
 /* Longest idle first, then those whose use is unknown, then active ones; a smaller key comes
  * first. */

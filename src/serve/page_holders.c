@@ -121,8 +121,8 @@ static int compare_cells(const struct listing *l, const struct column *c,
 	const struct present_process *a, const struct present_process *b)
 {
 	struct holder_row row_a, row_b;
-	holders_row(&row_a, l->now, a);
-	holders_row(&row_b, l->now, b);
+	holders_row_bare(&row_a, l->now, a);
+	holders_row_bare(&row_b, l->now, b);
 	struct cell left = c->get(&row_a, c->of), right = c->get(&row_b, c->of);
 	double x = isnan(left.number) ? -INFINITY : left.number;
 	double y = isnan(right.number) ? -INFINITY : right.number;
@@ -182,8 +182,7 @@ static void choose_order(struct listing *l)
 static bool is_number(const struct holder_column *c)
 {
 	return c->look == HOLDER_IDLE ||
-	       (c->look == HOLDER_PLAIN && c->column.kind != COLUMN_TEXT &&
-		       c->column.kind != COLUMN_MOMENT);
+	       (c->column.kind != COLUMN_TEXT && c->column.kind != COLUMN_MOMENT);
 }
 
 static void add_head_cell(const struct listing *l, size_t i)

@@ -146,8 +146,8 @@ static void measure(struct top *t)
 static int prepare_page(struct top *t, bool fresh, struct err *e)
 {
 	struct top_now *now = &t->state.now;
-	enum top_sort sort = t->state.model.sort;
-	bool by_measure = sort == TOP_SORT_CPU || sort == TOP_SORT_HOST;
+	const struct holder_column *sort = t->state.model.sort;
+	bool by_measure = sort && sort->measured;
 	now->parents = NULL;
 	now->n_family = 0;
 	if (t->state.model.tree && t->options->root)
@@ -243,12 +243,9 @@ int top_open(struct top **out, const struct top_options *o, struct err *e)
 	t->options = o;
 	t->state.no_signals = o->no_signals;
 	t->state.model.tree = o->tree;
-	t->state.model.sort = TOP_SORT_IDLE;
+	t->state.model.sort = holders_sort(o->sort ? o->sort : "idle");
 	t->state.mouse = !o->no_mouse;
 	top_frame_init(&t->state.frame, 80, o->ascii);
-	for (size_t i = 0; o->sort && i < TOP_SORTS; i++)
-		if (strcmp(top_sort_words[i], o->sort) == 0)
-			t->state.model.sort = (enum top_sort)i;
 	int rc = live_refresh(o->live, -1, e);
 	if (rc == 0)
 		rc = take(t, e);

@@ -78,7 +78,7 @@ static void draw_summary(struct top_state *s)
 		if (!p || !p->holder)
 			continue;
 		holders++;
-		if (top_idle_ms(p, s->now.all->now_ms) < 0)
+		if (present_idle_ms(s->now.all, p) < 0)
 			continue;
 		idle++;
 		idle_bytes += p->mem_bytes > 0 ? p->mem_bytes : 0;

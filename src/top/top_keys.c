@@ -4,7 +4,7 @@
 #include "top/top_parts.h"
 #include "top/top_signal.h"
 
-static enum top_action sort_by(struct top_state *s, enum top_sort sort)
+static enum top_action sort_by(struct top_state *s, const struct holder_column *sort)
 {
 	s->model.sort = sort;
 	s->model.reverse = false;
@@ -17,7 +17,12 @@ static enum top_action sort_by(struct top_state *s, enum top_sort sort)
 static enum top_action open_page(struct top_state *s, enum top_page page)
 {
 	s->page = page;
-	s->menu = page == TOP_SORT_MENU ? s->model.sort : 0;
+	const struct holder_column *orders[HOLDER_COLUMNS_MAX];
+	size_t n = page == TOP_SORT_MENU ? top_orders(orders) : 0;
+	s->menu = 0;
+	for (size_t i = 0; i < n; i++)
+		if (orders[i] == s->model.sort)
+			s->menu = i;
 	if (page == TOP_USER_MENU)
 		top_list_users(s);
 	return TOP_NOTHING;
@@ -112,10 +117,11 @@ static long movement(int key, size_t page)
 
 static enum top_action choose(struct top_state *s)
 {
+	const struct holder_column *orders[HOLDER_COLUMNS_MAX];
 	bool users = s->page == TOP_USER_MENU;
 	s->page = TOP_TABLE;
-	if (!users)
-		return sort_by(s, (enum top_sort)s->menu);
+	if (!users && s->menu < top_orders(orders))
+		return sort_by(s, orders[s->menu]);
 	text_copy(s->model.user, sizeof(s->model.user), s->menu ? s->users[s->menu - 1] : "");
 	return TOP_ARRANGE;
 }
@@ -135,7 +141,8 @@ static enum top_action click_menu(struct top_state *s, size_t n, size_t at)
 
 static enum top_action press_menu(struct top_state *s, int key, struct top_spot at)
 {
-	size_t n = s->page == TOP_SORT_MENU ? TOP_SORTS : s->n_users + 1;
+	const struct holder_column *orders[HOLDER_COLUMNS_MAX];
+	size_t n = s->page == TOP_SORT_MENU ? top_orders(orders) : s->n_users + 1;
 	if (key == TOP_KEY_CLICK)
 		return click_menu(s, n, at.line);
 	long to = (long)s->menu + movement(key, s->layout.table_rows);
@@ -170,8 +177,8 @@ static void scroll_cards(struct top_state *s, long by)
 /* A click on a title sorts by it; one on the title of the order reverses it. */
 static enum top_action click_title(struct top_state *s, size_t column)
 {
-	enum top_sort sort = top_title_at(s, column);
-	if (sort == TOP_SORTS)
+	const struct holder_column *sort = top_title_at(s, column);
+	if (!sort)
 		return TOP_NOTHING;
 	if (sort != s->model.sort)
 		return sort_by(s, sort);
@@ -223,15 +230,15 @@ static enum top_action press_letter(struct top_state *s, int key)
 {
 	switch (key) {
 	case 'i':
-		return sort_by(s, TOP_SORT_IDLE);
+		return sort_by(s, holders_sort("idle"));
 	case 'P':
-		return sort_by(s, TOP_SORT_SM);
+		return sort_by(s, holders_sort("sm"));
 	case 'M':
-		return sort_by(s, TOP_SORT_MEM);
+		return sort_by(s, holders_sort("mem"));
 	case 'T':
-		return sort_by(s, TOP_SORT_AGE);
+		return sort_by(s, holders_sort("age"));
 	case 'c':
-		return sort_by(s, TOP_SORT_CARD);
+		return sort_by(s, holders_sort("card"));
 	case 'I':
 		s->model.reverse = !s->model.reverse;
 		return TOP_ARRANGE;

@@ -9,23 +9,6 @@
 #include "base/array.h"
 #include "top/top_tree.h"
 
-const char *const top_sort_names[TOP_SORTS] = {
-	[TOP_SORT_CARD] = "card",
-	[TOP_SORT_USER] = "user",
-	[TOP_SORT_PID] = "process id",
-	[TOP_SORT_MEM] = "memory on the card",
-	[TOP_SORT_SM] = "use of the card",
-	[TOP_SORT_CPU] = "CPU use",
-	[TOP_SORT_HOST] = "host memory",
-	[TOP_SORT_AGE] = "age",
-	[TOP_SORT_IDLE] = "idle for",
-	[TOP_SORT_WHAT] = "notebook, job, container",
-	[TOP_SORT_COMMAND] = "command",
-};
-
-const char *const top_sort_words[TOP_SORTS] = { "card", "user", "pid", "mem", "sm", "cpu",
-	"host", "age", "idle", "what", "command" };
-
 void top_model_finish(struct top_model *m)
 {
 	free(m->rows);
@@ -37,84 +20,72 @@ const struct process_id *top_row_id(const struct top_row *row)
 	return row->process ? &row->process->id : &row->ancestor->id;
 }
 
-int64_t top_idle_ms(const struct present_process *p, int64_t now_ms)
-{
-	if (!p->holder || p->active || p->idle_since_ms < 0)
-		return -1;
-	return now_ms > p->idle_since_ms ? now_ms - p->idle_since_ms : 0;
-}
-
 const char *top_what(const struct top_row *row)
 {
 	return process_label_of(top_row_id(row));
 }
 
-/* The value of a process to sort by: the largest comes first; NAN: not known. */
-static double number_of(const struct present_process *p, enum top_sort sort, int64_t now_ms)
+/* What rows are ordered by. */
+struct sorting {
+	const struct holder_column *column; /* NULL: none */
+	bool reverse;
+	const struct present *now;
+};
+
+/* The value of a process in the column; NAN: not known. */
+static double number_of(const struct sorting *s, const struct present_process *p)
 {
-	int64_t idle_ms = top_idle_ms(p, now_ms);
-	switch (sort) {
-	case TOP_SORT_PID:
-		return -(double)p->id.pid;
-	case TOP_SORT_CARD:
-		return -(double)p->card;
-	case TOP_SORT_MEM:
-		return p->mem_bytes < 0 ? NAN : (double)p->mem_bytes;
-	case TOP_SORT_SM:
-		return p->sm_pct;
-	case TOP_SORT_CPU:
-		return p->cpu_pct;
-	case TOP_SORT_HOST:
-		return p->rss_bytes < 0 ? NAN : (double)p->rss_bytes;
-	case TOP_SORT_AGE:
-		return p->id.started_ms < 0 ? NAN : -(double)p->id.started_ms;
-	case TOP_SORT_IDLE:
+	struct holder_row row;
+	int64_t idle_ms = present_idle_ms(s->now, p);
+	if (s->column->look == HOLDER_CARD)
+		return (double)p->card;
+	if (s->column->look == HOLDER_IDLE)
 		return idle_ms < 0 ? NAN : (double)idle_ms;
-	default:
-		return NAN;
-	}
+	holders_row_bare(&row, s->now, p);
+	return s->column->column.get(&row, s->column->column.of).number;
 }
 
-static const char *text_of(const struct present_process *p, enum top_sort sort)
+static const char *text_of(const struct sorting *s, const struct present_process *p)
 {
-	return sort == TOP_SORT_USER   ? p->id.user
-	       : sort == TOP_SORT_WHAT ? process_label_of(&p->id)
-				       : p->id.command;
+	struct holder_row row;
+	if (s->column->look == HOLDER_USER)
+		return p->id.user;
+	if (s->column->look == HOLDER_WHAT)
+		return process_label_of(&p->id);
+	holders_row_bare(&row, s->now, p);
+	const char *text = s->column->column.get(&row, s->column->column.of).text;
+	return text ? text : "";
 }
 
 /* Below 0: a comes first. Unknown values come last in both directions. */
-static int compare_numbers(double a, double b, bool reverse)
+static int compare_numbers(double a, double b, bool down)
 {
 	if (isnan(a) || isnan(b))
 		return isnan(a) - isnan(b);
-	int order = (a < b) - (a > b);
-	return reverse ? -order : order;
+	int order = (a > b) - (a < b);
+	return down ? -order : order;
 }
 
-static int compare_texts(const char *a, const char *b, bool reverse)
+static int compare_texts(const char *a, const char *b, bool down)
 {
 	if (!*a || !*b)
 		return !*a - !*b;
 	int order = strcasecmp(a, b);
-	return reverse ? -order : order;
+	return down ? -order : order;
 }
-
-struct sorting {
-	enum top_sort sort;
-	bool reverse;
-	int64_t now_ms;
-};
 
 static int compare(const void *left, const void *right, void *context)
 {
 	const struct sorting *s = context;
 	const struct present_process *a = ((const struct top_row *)left)->process;
 	const struct present_process *b = ((const struct top_row *)right)->process;
-	bool texts = s->sort == TOP_SORT_USER || s->sort == TOP_SORT_WHAT ||
-		     s->sort == TOP_SORT_COMMAND;
-	int order = texts ? compare_texts(text_of(a, s->sort), text_of(b, s->sort), s->reverse)
-			  : compare_numbers(number_of(a, s->sort, s->now_ms),
-				    number_of(b, s->sort, s->now_ms), s->reverse);
+	const struct holder_column *c = s->column;
+	bool down = c && c->down != s->reverse;
+	bool texts = c && c->column.kind == COLUMN_TEXT && c->look != HOLDER_CARD &&
+		     c->look != HOLDER_IDLE;
+	int order = !c	    ? 0
+		    : texts ? compare_texts(text_of(s, a), text_of(s, b), down)
+			    : compare_numbers(number_of(s, a), number_of(s, b), down);
 	if (order == 0)
 		order = (a->card > b->card) - (a->card < b->card);
 	if (order == 0)
@@ -166,7 +137,7 @@ static void follow_selection(struct top_model *m)
 bool top_model_arrange(struct top_model *m, const struct top_now *now)
 {
 	size_t most = now->all->n_processes + now->n_family;
-	struct sorting s = { m->sort, m->reverse, now->all->now_ms };
+	struct sorting s = { m->sort, m->reverse, now->all };
 	if (!array_reserve(&m->rows, &m->cap_rows, most))
 		return false;
 	m->n_rows = 0;

@@ -8,24 +8,8 @@
 #include <stdint.h>
 
 #include "present/filter.h"
+#include "present/holders.h"
 #include "model/present.h"
-
-enum top_sort {
-	TOP_SORT_CARD, /* then by memory */
-	TOP_SORT_USER,
-	TOP_SORT_PID,
-	TOP_SORT_MEM,
-	TOP_SORT_SM,
-	TOP_SORT_CPU,
-	TOP_SORT_HOST, /* host memory */
-	TOP_SORT_AGE,
-	TOP_SORT_IDLE, /* idle holders first, the longest idle at the top */
-	TOP_SORT_WHAT, /* notebook, job, container */
-	TOP_SORT_COMMAND,
-	TOP_SORTS,
-};
-extern const char *const top_sort_names[TOP_SORTS]; /* for the menu */
-extern const char *const top_sort_words[TOP_SORTS]; /* for --sort */
 
 /* A process that is not on a card, but has a descendant that is. */
 struct top_ancestor {
@@ -57,7 +41,7 @@ struct top_key {
 };
 
 struct top_model {
-	enum top_sort sort;
+	const struct holder_column *sort; /* NULL: by card, then by memory */
 	bool reverse;
 	bool tree;
 	char filter[64];      /* must be in a text of the process, ignoring case; "": all */
@@ -82,9 +66,6 @@ const struct top_row *top_model_row(const struct top_model *m);
 
 /* The identity of a row. */
 const struct process_id *top_row_id(const struct top_row *row);
-/* How long a holder has been idle, in ms; -1: it computes, is not a holder, or it is not
- * known. */
-int64_t top_idle_ms(const struct present_process *p, int64_t now_ms);
 /* What a row belongs to, such as a notebook or job; "": nothing. */
 const char *top_what(const struct top_row *row);
 

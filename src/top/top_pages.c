@@ -82,11 +82,22 @@ static void menu_line(struct top_state *s, size_t line, const char *text)
 	top_end_line(&s->frame);
 }
 
+size_t top_orders(const struct holder_column *orders[HOLDER_COLUMNS_MAX])
+{
+	size_t n = 0, all = holders_top_columns(orders);
+	for (size_t i = 0; i < all; i++)
+		if (orders[i]->sort_name)
+			orders[n++] = orders[i];
+	return n;
+}
+
 static void draw_sort_menu(struct top_state *s)
 {
 	heading(s, "SORT BY: Enter selects, Escape cancels");
-	for (size_t i = 0; i < TOP_SORTS; i++)
-		menu_line(s, i, top_sort_names[i]);
+	const struct holder_column *orders[HOLDER_COLUMNS_MAX];
+	size_t n = top_orders(orders);
+	for (size_t i = 0; i < n; i++)
+		menu_line(s, i, orders[i]->sort_name);
 }
 
 static int by_name(const void *a, const void *b)
@@ -175,7 +186,7 @@ static void use_fact(struct top_state *s, const struct present_process *p)
 static void idle_fact(struct top_state *s, const struct present_process *p)
 {
 	char when[40], text[96];
-	if (top_idle_ms(p, s->now.all->now_ms) < 0)
+	if (present_idle_ms(s->now.all, p) < 0)
 		return;
 	moment_fact(s, "idle since", p->idle_since_ms);
 	if (p->idle_longer)

@@ -12,12 +12,14 @@ struct top_layout top_plan(
 
 void top_draw_cards(struct top_state *s);
 void top_draw_table(struct top_state *s);
-/* What a click on this column of the titles sorts by; TOP_SORTS: nothing. */
-enum top_sort top_title_at(const struct top_state *s, size_t column);
+/* What a click on this column of the titles sorts by; NULL: nothing. */
+const struct holder_column *top_title_at(const struct top_state *s, size_t column);
 /* Draws help, a menu, a question or details instead of the table, with as many lines as
  * needed. */
 void top_draw_page(struct top_state *s);
 
+/* The columns that the menu of orders lists; returns how many. */
+size_t top_orders(const struct holder_column *orders[HOLDER_COLUMNS_MAX]);
 /* The first line of a menu that is on the screen. */
 size_t top_menu_first(const struct top_state *s);
 /* Fills the menu of users with those that have processes, sorted. The list does not change

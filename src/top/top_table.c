@@ -6,41 +6,12 @@
 #include "top/top_parts.h"
 #include "top/top_words.h"
 
-enum column_id {
-	COLUMN_CARD,
-	COLUMN_USER,
-	COLUMN_PID,
-	COLUMN_KIND,
-	COLUMN_MEM,
-	COLUMN_SM,
-	COLUMN_CPU,
-	COLUMN_HOST,
-	COLUMN_AGE,
-	COLUMN_IDLE,
-	COLUMN_WHAT,
-	COLUMN_COMMAND,
-	COLUMNS,
-};
-
-static const struct column_info {
-	const char *title;
-	size_t width; /* 0: fits the content */
-	bool left;
-	size_t from;	    /* shown on screens with at least this many columns */
-	enum top_sort sort; /* TOP_SORTS: not a sort column */
-} columns[COLUMNS] = {
-	[COLUMN_CARD] = { "CARD", 4, false, 0, TOP_SORT_CARD },
-	[COLUMN_USER] = { "USER", 0, true, 0, TOP_SORT_USER },
-	[COLUMN_PID] = { "PID", 7, false, 0, TOP_SORT_PID },
-	[COLUMN_KIND] = { "T", 1, false, 76, TOP_SORTS },
-	[COLUMN_MEM] = { "MEM", 8, false, 0, TOP_SORT_MEM },
-	[COLUMN_SM] = { "SM%", 3, false, 0, TOP_SORT_SM },
-	[COLUMN_CPU] = { "CPU%", 5, false, 0, TOP_SORT_CPU },
-	[COLUMN_HOST] = { "HOST", 8, false, 90, TOP_SORT_HOST },
-	[COLUMN_AGE] = { "AGE", 6, false, 0, TOP_SORT_AGE },
-	[COLUMN_IDLE] = { "IDLE", 7, false, 0, TOP_SORT_IDLE },
-	[COLUMN_WHAT] = { "WHAT", 0, true, 110, TOP_SORT_WHAT },
-	[COLUMN_COMMAND] = { "COMMAND", 0, true, 0, TOP_SORT_COMMAND },
+/* The columns of a table, and how wide they are; 0: there is no room. */
+struct shown_columns {
+	const struct holder_column *all[HOLDER_COLUMNS_MAX];
+	size_t widths[HOLDER_COLUMNS_MAX];
+	size_t n;
+	bool what; /* WHAT has a column of its own */
 };
 
 /* The text of the WHAT column: what the row belongs to, else what its memory says of its
@@ -68,90 +39,92 @@ static size_t within(size_t value, size_t least, size_t most)
 	return value < least ? least : value > most ? most : value;
 }
 
-static void choose_widths(const struct top_state *s, size_t *widths)
+static void choose_columns(const struct top_state *s, struct shown_columns *c)
 {
-	size_t screen = s->layout.columns, used = 1;
-	for (size_t c = 0; c < COLUMNS; c++)
-		widths[c] = screen >= columns[c].from ? columns[c].width : 0;
-	widths[COLUMN_USER] = within(s->widest_user, 4, screen < 100 ? 8 : 16);
-	if (screen >= columns[COLUMN_WHAT].from && s->widest_what)
-		widths[COLUMN_WHAT] = within(s->widest_what, 4, screen / 5);
-	for (size_t c = 0; c < COLUMN_COMMAND; c++)
-		used += widths[c] ? widths[c] + 1 : 0;
-	widths[COLUMN_COMMAND] = screen > used ? screen - used : 0;
-}
-
-enum top_sort top_title_at(const struct top_state *s, size_t column)
-{
-	size_t widths[COLUMNS], end = 1;
-	choose_widths(s, widths);
-	for (size_t c = 0; c < COLUMNS; c++) {
-		end += widths[c] ? widths[c] + 1 : 0;
-		if (column < end)
-			return columns[c].sort;
+	size_t screen = s->layout.columns, used = 1, last = 0;
+	*c = (struct shown_columns){ 0 };
+	c->n = holders_top_columns(c->all);
+	for (size_t i = 0; i < c->n; i++) {
+		const struct holder_column *info = c->all[i];
+		c->widths[i] = screen >= info->top_from ? info->top_width : 0;
+		if (info->look == HOLDER_USER)
+			c->widths[i] = within(s->widest_user, 4, screen < 100 ? 8 : 16);
+		if (info->look == HOLDER_WHAT && screen >= info->top_from && s->widest_what)
+			c->widths[i] = within(s->widest_what, 4, screen / 5);
+		c->what |= info->look == HOLDER_WHAT && c->widths[i];
+		if (info->look == HOLDER_COMMAND)
+			last = i;
+		else
+			used += c->widths[i] ? c->widths[i] + 1 : 0;
 	}
-	return TOP_SORTS;
+	c->widths[last] = screen > used ? screen - used : 0;
 }
 
-static void draw_heading(struct top_state *s, const size_t *widths)
+const struct holder_column *top_title_at(const struct top_state *s, size_t column)
+{
+	struct shown_columns c;
+	size_t end = 1;
+	choose_columns(s, &c);
+	for (size_t i = 0; i < c.n; i++) {
+		end += c.widths[i] ? c.widths[i] + 1 : 0;
+		if (column < end)
+			return c.all[i]->sort_word ? c.all[i] : NULL;
+	}
+	return NULL;
+}
+
+/* Whether a column is aligned to the left: those that fit their content are. */
+static bool is_left(const struct holder_column *c)
+{
+	return c->top_width == 0;
+}
+
+static void draw_heading(struct top_state *s, const struct shown_columns *c)
 {
 	struct top_frame *f = &s->frame;
 	top_add(f, TOP_HEADING, " ");
-	for (size_t c = 0; c < COLUMNS; c++) {
-		const struct column_info *info = &columns[c];
-		bool sorts = info->sort == s->model.sort;
-		if (!widths[c])
+	for (size_t i = 0; i < c->n; i++) {
+		const struct holder_column *info = c->all[i];
+		if (!c->widths[i])
 			continue;
-		bool merged = c == COLUMN_COMMAND && !widths[COLUMN_WHAT] && s->widest_what;
-		top_add_field(f, sorts ? TOP_SORTED : TOP_HEADING,
-			merged ? "WHAT, COMMAND" : info->title, widths[c], info->left);
-		top_add(f, TOP_HEADING, c + 1 < COLUMNS ? " " : "");
+		bool merged = info->look == HOLDER_COMMAND && !c->what && s->widest_what;
+		top_add_field(f, info == s->model.sort ? TOP_SORTED : TOP_HEADING,
+			merged ? "WHAT, COMMAND" : info->top_title, c->widths[i],
+			is_left(info));
+		top_add(f, TOP_HEADING, i + 1 < c->n ? " " : "");
 	}
 	top_fill(f, TOP_HEADING, s->layout.columns);
 	top_end_line(f);
 }
 
-/* The text of one cell of a process. */
-static void cell(char *dst, size_t cap, const struct top_state *s,
-	const struct present_process *p, enum column_id c)
+static void idle_text(char *dst, size_t cap, const struct holder_row *row)
 {
-	int64_t now_ms = s->now.all->now_ms, started_ms = p->id.started_ms;
-	int64_t idle_ms = top_idle_ms(p, now_ms);
-	size_t mark = idle_ms >= 0 && p->idle_longer;
-	*dst = '\0';
-	switch (c) {
-	case COLUMN_CARD:
-		card_label(dst, cap, &s->now.all->cards[p->card].id);
-		break;
-	case COLUMN_KIND:
-		text_copy(dst, cap, top_kind(p->kind));
-		break;
-	case COLUMN_MEM:
-		top_size(dst, cap, p->mem_bytes);
-		break;
-	case COLUMN_SM:
-		top_number(dst, cap, p->sm_pct, "");
-		break;
-	case COLUMN_CPU:
-		top_number(dst, cap, p->cpu_pct, "");
-		break;
-	case COLUMN_HOST:
-		top_size(dst, cap, p->rss_bytes);
-		break;
-	case COLUMN_AGE:
-		top_span_text(dst, cap, started_ms < 0 ? -1 : now_ms - started_ms);
-		break;
-	case COLUMN_IDLE:
-		if (p->active)
-			text_copy(dst, cap, "active");
-		else
-			top_span_text(dst + mark, cap - mark, idle_ms);
-		if (mark)
-			dst[0] = '>';
-		break;
-	default:
-		break;
-	}
+	int64_t idle_ms = present_idle_ms(row->now, row->process);
+	size_t mark = idle_ms >= 0 && row->process->idle_longer;
+	if (row->process->active)
+		text_copy(dst, cap, "active");
+	else
+		top_span_text(dst + mark, cap - mark, idle_ms);
+	if (mark)
+		dst[0] = '>';
+}
+
+/* The text of one cell of a process. */
+static void cell_text_of(
+	char *dst, size_t cap, const struct holder_column *c, const struct holder_row *row)
+{
+	struct cell cell = c->column.get(row, c->column.of);
+	bool known = !isnan(cell.number);
+	if (c->look == HOLDER_IDLE)
+		idle_text(dst, cap, row);
+	else if (c->column.kind == COLUMN_TEXT)
+		text_copy(dst, cap, cell.text ? cell.text : "");
+	else if (c->column.kind == COLUMN_KIB)
+		top_size(dst, cap, known ? (int64_t)(cell.number * 1024) : -1);
+	else if (c->column.kind == COLUMN_MOMENT)
+		top_span_text(dst, cap, known ? row->now->now_ms - (int64_t)cell.number : -1);
+	else
+		top_number(dst, cap, cell.number, "");
 }
 
 /* Returns the text without its first columns. */
@@ -182,44 +155,49 @@ static void draw_command(struct top_state *s, const struct top_row *row, enum to
 }
 
 /* The style of a cell in a row that is not selected. */
-static enum top_style cell_style(const struct present_process *p, bool idle, size_t c)
+static enum top_style cell_style(
+	const struct present_process *p, bool idle, enum holder_look look)
 {
 	if (!p)
 		return TOP_DIM;
-	if (c == COLUMN_IDLE)
+	if (look == HOLDER_IDLE)
 		return p->active ? TOP_ACTIVE : idle ? TOP_IDLE : TOP_PLAIN;
-	if (c == COLUMN_SM && p->active)
+	if (look == HOLDER_SM && p->active)
 		return TOP_ACTIVE;
-	return idle && c != COLUMN_COMMAND && c != COLUMN_WHAT ? TOP_IDLE : TOP_PLAIN;
+	return idle && look != HOLDER_COMMAND && look != HOLDER_WHAT ? TOP_IDLE : TOP_PLAIN;
 }
 
-static void draw_row(
-	struct top_state *s, const struct top_row *row, const size_t *widths, bool selected)
+static void draw_row(struct top_state *s, const struct top_row *row,
+	const struct shown_columns *columns, bool selected)
 {
 	struct top_frame *f = &s->frame;
 	const struct present_process *p = row->process;
-	bool idle = p && top_idle_ms(p, s->now.all->now_ms) >= 0;
+	bool idle = p && present_idle_ms(s->now.all, p) >= 0;
 	char text[64];
+	struct holder_row facts;
+	if (p)
+		holders_row(&facts, s->now.all, p);
 	top_add(f, selected ? TOP_SELECTED : TOP_IDLE, idle ? "!" : " ");
-	for (size_t c = 0; c < COLUMNS; c++) {
-		enum top_style style = selected ? TOP_SELECTED : cell_style(p, idle, c);
-		if (!widths[c])
+	for (size_t i = 0; i < columns->n; i++) {
+		const struct holder_column *c = columns->all[i];
+		size_t width = columns->widths[i];
+		enum top_style style = selected ? TOP_SELECTED : cell_style(p, idle, c->look);
+		if (!width)
 			continue;
 		text[0] = '\0';
-		if (c == COLUMN_PID)
+		if (c->look == HOLDER_PID)
 			snprintf(text, sizeof(text), "%u", top_row_id(row)->pid);
 		else if (p)
-			cell(text, sizeof(text), s, p, (enum column_id)c);
-		if (c == COLUMN_COMMAND)
-			draw_command(s, row, style, widths[c], !widths[COLUMN_WHAT]);
-		else if (c == COLUMN_USER || c == COLUMN_WHAT)
-			top_add_field(f, style,
-				c == COLUMN_USER ? user_shown(top_row_id(row)->user)
-						 : what_of(row),
-				widths[c], true);
+			cell_text_of(text, sizeof(text), c, &facts);
+		if (c->look == HOLDER_COMMAND)
+			draw_command(s, row, style, width, !columns->what);
+		else if (c->look == HOLDER_USER)
+			top_add_field(f, style, user_shown(top_row_id(row)->user), width, true);
+		else if (c->look == HOLDER_WHAT)
+			top_add_field(f, style, what_of(row), width, true);
 		else
-			top_add_field(f, style, text, widths[c], columns[c].left);
-		top_add(f, style, c + 1 < COLUMNS ? " " : "");
+			top_add_field(f, style, text, width, is_left(c));
+		top_add(f, style, i + 1 < columns->n ? " " : "");
 	}
 	if (selected)
 		top_fill(f, TOP_SELECTED, s->layout.columns);
@@ -228,15 +206,15 @@ static void draw_row(
 
 void top_draw_table(struct top_state *s)
 {
-	size_t widths[COLUMNS];
+	struct shown_columns columns;
 	struct top_model *m = &s->model;
 	top_model_show(m, s->layout.table_rows);
 	follow_widths(s);
-	choose_widths(s, widths);
-	draw_heading(s, widths);
+	choose_columns(s, &columns);
+	draw_heading(s, &columns);
 	for (size_t i = 0; i < s->layout.table_rows && m->first + i < m->n_rows; i++) {
 		size_t at = m->first + i;
-		draw_row(s, &m->rows[at], widths, s->layout.rows && at == m->selected);
+		draw_row(s, &m->rows[at], &columns, s->layout.rows && at == m->selected);
 	}
 	if (m->n_rows == 0) {
 		top_add(&s->frame, TOP_DIM,

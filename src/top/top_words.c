@@ -53,14 +53,6 @@ void top_number(char *dst, size_t cap, double value, const char *unit)
 		snprintf(dst, cap, "%.0f%s", value, unit);
 }
 
-const char *top_kind(unsigned kind)
-{
-	bool compute = kind & (PROCESS_COMPUTE | PROCESS_MPS);
-	if (compute && (kind & PROCESS_GRAPHICS))
-		return "X";
-	return kind & PROCESS_MPS ? "M" : compute ? "C" : kind & PROCESS_GRAPHICS ? "G" : "-";
-}
-
 /* Rows: first by card_state, for cards with status ok; then by card_status, for the others. */
 static const struct state_words {
 	const char *word, *brief;

@@ -16,8 +16,6 @@ void top_gib(char *dst, size_t cap, double bytes);
 void top_span_text(char *dst, size_t cap, int64_t ms);
 /* A whole number; "-" for NAN. */
 void top_number(char *dst, size_t cap, double value, const char *unit);
-/* C, G, M (MPS) or X (both C and G). */
-const char *top_kind(unsigned kind);
 
 /* "active", "idle-held", "truly-idle", "lost" ... */
 const char *top_state_word(const struct present_card *card);

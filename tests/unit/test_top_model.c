@@ -115,7 +115,7 @@ static void expect_rows(struct lab *lab, const char *expected)
 }
 
 static void expect_sorted(
-	struct lab *lab, enum top_sort sort, bool reverse, const char *expected)
+	struct lab *lab, const struct holder_column *sort, bool reverse, const char *expected)
 {
 	lab->state.model.sort = sort;
 	lab->state.model.reverse = reverse;
@@ -127,18 +127,18 @@ static void test_sorting_puts_the_unknown_last(void **state)
 	(void)state;
 	struct lab lab;
 	make_lab(&lab, 2);
-	expect_sorted(&lab, TOP_SORT_CARD, false, "10 30 20 40");
-	expect_sorted(&lab, TOP_SORT_CARD, true, "20 40 10 30");
-	expect_sorted(&lab, TOP_SORT_USER, false, "20 10 40 30");
-	expect_sorted(&lab, TOP_SORT_PID, false, "10 20 30 40");
-	expect_sorted(&lab, TOP_SORT_PID, true, "40 30 20 10");
-	expect_sorted(&lab, TOP_SORT_MEM, false, "20 40 10 30");
-	expect_sorted(&lab, TOP_SORT_MEM, true, "10 40 20 30");
-	expect_sorted(&lab, TOP_SORT_SM, false, "10 30 20 40");
-	expect_sorted(&lab, TOP_SORT_AGE, false, "10 20 30 40");
-	expect_sorted(&lab, TOP_SORT_IDLE, false, "30 20 10 40");
-	expect_sorted(&lab, TOP_SORT_WHAT, true, "20 10 30 40");
-	expect_sorted(&lab, TOP_SORT_COMMAND, false, "30 20 10 40");
+	expect_sorted(&lab, holders_sort("card"), false, "10 30 20 40");
+	expect_sorted(&lab, holders_sort("card"), true, "20 40 10 30");
+	expect_sorted(&lab, holders_sort("user"), false, "20 10 40 30");
+	expect_sorted(&lab, holders_sort("pid"), false, "10 20 30 40");
+	expect_sorted(&lab, holders_sort("pid"), true, "40 30 20 10");
+	expect_sorted(&lab, holders_sort("mem"), false, "20 40 10 30");
+	expect_sorted(&lab, holders_sort("mem"), true, "10 40 20 30");
+	expect_sorted(&lab, holders_sort("sm"), false, "10 30 20 40");
+	expect_sorted(&lab, holders_sort("age"), false, "10 20 30 40");
+	expect_sorted(&lab, holders_sort("idle"), false, "30 20 10 40");
+	expect_sorted(&lab, holders_sort("what"), true, "20 10 30 40");
+	expect_sorted(&lab, holders_sort("command"), false, "30 20 10 40");
 	finish_lab(&lab);
 }
 
@@ -181,7 +181,7 @@ static void test_the_tree_adds_ancestors_and_ends_circles(void **state)
 	lab.state.now.family = family;
 	lab.state.now.n_family = 2;
 	expect_rows(&lab, "5 -7 --10 ---40 --30 20");
-	lab.state.model.sort = TOP_SORT_IDLE;
+	lab.state.model.sort = holders_sort("idle");
 	expect_rows(&lab, "5 -7 --30 --10 ---40 20");
 	lab.state.now.parents = circle;
 	lab.state.now.n_family = 0;
@@ -198,11 +198,11 @@ static void test_the_selection_stays_with_its_process(void **state)
 	expect_rows(&lab, "10 30 20 40");
 	top_model_move(m, 2);
 	assert_int_equal(top_row_id(top_model_row(m))->pid, 20);
-	expect_sorted(&lab, TOP_SORT_PID, true, "40 30 20 10");
+	expect_sorted(&lab, holders_sort("pid"), true, "40 30 20 10");
 	assert_int_equal(top_row_id(top_model_row(m))->pid, 20);
 	/* The pid is another's: the place stays, not the process. */
 	lab.processes[1].id.start_ticks++;
-	expect_sorted(&lab, TOP_SORT_PID, false, "10 20 30 40");
+	expect_sorted(&lab, holders_sort("pid"), false, "10 20 30 40");
 	assert_int_equal(m->selected, 2);
 	top_model_move(m, -100);
 	assert_int_equal(m->selected, 0);
@@ -284,7 +284,7 @@ static void test_menus_and_the_mouse(void **state)
 	press(&lab, TOP_KEY_F0 + 6);
 	press(&lab, TOP_KEY_END);
 	press(&lab, TOP_KEY_ENTER);
-	assert_int_equal(lab.state.model.sort, TOP_SORT_COMMAND);
+	assert_ptr_equal(lab.state.model.sort, holders_sort("command"));
 	expect_rows(&lab, "30 20 10 40");
 	size_t third = lab.state.layout.table_at + 2;
 	click(&lab, third, 0);
@@ -340,13 +340,13 @@ static void test_a_click_on_a_title_sorts(void **state)
 	size_t line = lab.state.layout.table_at - 1;
 	const struct {
 		size_t column;
-		enum top_sort sort;
-	} titles[] = { { 1, TOP_SORT_CARD }, { 4, TOP_SORT_CARD }, { 6, TOP_SORT_USER },
-		{ 79, TOP_SORT_COMMAND } };
+		const struct holder_column *sort;
+	} titles[] = { { 1, holders_sort("card") }, { 4, holders_sort("card") },
+		{ 6, holders_sort("user") }, { 79, holders_sort("command") } };
 	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++) {
-		lab.state.model.sort = TOP_SORT_SM;
+		lab.state.model.sort = holders_sort("sm");
 		assert_int_equal(click(&lab, line, titles[i].column), TOP_ARRANGE);
-		assert_int_equal(lab.state.model.sort, titles[i].sort);
+		assert_ptr_equal(lab.state.model.sort, titles[i].sort);
 		assert_false(lab.state.model.reverse);
 	}
 	assert_int_equal(click(&lab, line, 79), TOP_ARRANGE);
@@ -354,7 +354,7 @@ static void test_a_click_on_a_title_sorts(void **state)
 	assert_int_equal(click(&lab, line, 500), TOP_NOTHING);
 	press(&lab, '?');
 	click(&lab, line, 1);
-	assert_int_equal(lab.state.model.sort, TOP_SORT_COMMAND);
+	assert_ptr_equal(lab.state.model.sort, holders_sort("command"));
 	finish_lab(&lab);
 }
 
@@ -367,14 +367,16 @@ static void test_a_click_takes_the_line_of_the_menu_that_is_seen(void **state)
 	press(&lab, 's');
 	top_draw(&lab.state, 14, 80);
 	size_t rows = lab.state.layout.table_rows, first = lab.state.layout.table_at;
-	assert_true(rows < TOP_SORTS);
-	for (int i = 0; i < TOP_SORTS; i++)
+	const struct holder_column *orders[HOLDER_COLUMNS_MAX];
+	size_t n = top_orders(orders);
+	assert_true(rows < n);
+	for (size_t i = 0; i < n; i++)
 		press(&lab, TOP_KEY_DOWN);
 	top_draw(&lab.state, 14, 80);
 	assert_int_equal(click(&lab, first - 1, 0), TOP_NOTHING);
 	assert_int_equal(lab.state.page, TOP_SORT_MENU);
 	assert_int_equal(click(&lab, first, 0), TOP_ARRANGE);
-	assert_int_equal(lab.state.model.sort, TOP_SORTS - rows);
+	assert_ptr_equal(lab.state.model.sort, orders[n - rows]);
 	finish_lab(&lab);
 }
 
