@@ -15,7 +15,7 @@
 #include "cmd/share/cmd_live.h"
 #include "cmd/pick_lock.h"
 #include "cmd/pick_search.h"
-#include "pick/pick_wish.h"
+#include "pick/pick.h"
 
 /* Default of --hold: the time that a program may need to load its libraries before it allocates
  * memory on the card. */

@@ -7,7 +7,7 @@
 #define GUA_CMD_PICK_QUEUE_H
 
 #include "cmd/pick_lock.h"
-#include "pick/pick_wish.h"
+#include "pick/pick.h"
 
 struct pick_queue {
 	int fd; /* of the ticket; -1: none. Initialise with PICK_QUEUE_NONE. */

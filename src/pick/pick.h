@@ -8,6 +8,8 @@
 #include <stdint.h>
 
 #include "present/live.h"
+#include "base/str.h"
+#include "pick/pick.h"
 
 struct pick_wish {
 	size_t n;		/* number of cards */
@@ -51,5 +53,22 @@ enum pick_verdict pick_judge(
  * free, lowest index. Returns how many are good. */
 size_t pick_rank(const struct pick_wish *wish, struct pick_candidate *candidates, size_t n,
 	int64_t now_ms);
+
+/* The most cards of one pick, and the longest text of a wish: that many UUIDs. */
+enum { PICK_MAX_CARDS = 64, PICK_WISH_CAP = 4096 };
+
+struct pick_ask {
+	struct pick_wish wish;	   /* without its rules */
+	char cards[PICK_WISH_CAP]; /* UUIDs separated by commas; "*": any card */
+};
+
+/* Appends one line. `cards`: UUIDs separated by commas; "": any card. */
+void pick_wish_add(struct str *out, const struct pick_wish *wish, const char *cards);
+
+/* Reads such a line. Another user wrote it: it may hold anything. */
+bool pick_ask_parse(const char *bytes, size_t len, struct pick_ask *ask);
+
+/* Whether the wish is for this card, among others. */
+bool pick_ask_names(const struct pick_ask *ask, const char *uuid);
 
 #endif

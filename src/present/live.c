@@ -1,4 +1,5 @@
-/* Opens a live view, and turns the driver's answers into cards, boards and states. */
+/* Opens a live view; turns the driver's answers into cards and boards; joins them with what the
+ * store says of the past. */
 #include "present/live.h"
 
 #include <math.h>
@@ -8,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "present/live_private.h"
-#include "present/recent.h"
 #include "driver/kind.h"
+#include "present/live_private.h"
+#include "present/past.h"
 
 /* A longer time between two samples is a gap: samples come at least once a second. */
 #define HOLE_MS 2500
@@ -224,6 +225,169 @@ static void take_util(struct live *l)
 	}
 }
 
+/* Fills in values that are known without asking the driver again. */
+static void fill_known(struct live *l, const struct card_id *id, int64_t used_bytes,
+	double util_pct, double *values)
+{
+	unsigned domain, bus, device;
+	values[METRIC_INDEX] = id->index;
+	values[METRIC_CARDS] = (double)l->n_boards;
+	if (id->mem_total_bytes >= 0)
+		values[METRIC_MEMORY_TOTAL] = (double)id->mem_total_bytes;
+	if (used_bytes >= 0)
+		values[METRIC_MEMORY_USED] = (double)used_bytes;
+	if (isnan(values[METRIC_MEMORY_FREE]))
+		values[METRIC_MEMORY_FREE] =
+			values[METRIC_MEMORY_TOTAL] - values[METRIC_MEMORY_USED];
+	if (isnan(values[METRIC_UTILIZATION_GPU]))
+		values[METRIC_UTILIZATION_GPU] = util_pct;
+	if (sscanf(id->pci, "%x:%x:%x", &domain, &bus, &device) == 3) {
+		values[METRIC_PCI_DOMAIN] = domain;
+		values[METRIC_PCI_BUS] = bus;
+		values[METRIC_PCI_DEVICE] = device;
+	}
+}
+
+static void finish_board(struct live *l, struct present_board *b)
+{
+	const struct live_memory *m = &l->memory[b->first_card];
+	if (b->mig && !isnan(b->values[METRIC_MEMORY_TOTAL]))
+		b->id.mem_total_bytes = (int64_t)b->values[METRIC_MEMORY_TOTAL];
+	else if (b->mig)
+		b->id.mem_total_bytes = -1;
+	int64_t used = b->mig ? -1 : l->source->cards[b->first_card].mem_used_bytes;
+	fill_known(l, &b->id, used, b->mig ? NAN : m->util_pct, b->values);
+	metric_derive(b->values);
+}
+
+static void finish_card(struct live *l, size_t i)
+{
+	struct present_card *c = &l->cards[i];
+	const struct card_reading *r = &l->source->cards[i];
+	const struct present_board *b = &l->boards[c->board];
+	if (r->id.mig_index >= 0) {
+		metric_derive(c->values);
+		fill_known(l, &r->id, r->mem_used_bytes, l->memory[i].util_pct, c->values);
+	} else {
+		memcpy(c->values, b->values, sizeof(c->values));
+		memcpy(c->texts, b->texts, sizeof(c->texts));
+	}
+	c->host = 0;
+	c->last_seen_ms = -1;
+	c->id = r->id;
+	text_copy(c->source, sizeof(c->source), r->source);
+	c->status = r->status;
+	c->code = r->code;
+	c->gone = r->gone;
+	if (r->status == CARD_STATUS_OK)
+		return;
+	metric_clear(c->values, c->texts);
+	c->values[METRIC_INDEX] = c->id.index;
+	c->values[METRIC_CARDS] = (double)l->n_boards;
+}
+
+static void finish_boards(struct live *l)
+{
+	for (size_t i = 0; i < l->n_boards; i++)
+		finish_board(l, &l->boards[i]);
+	for (size_t i = 0; i < l->n_cards; i++)
+		finish_card(l, i);
+}
+
+/* Takes over the recorder's rules of active and held. If the rules have changed, the states
+ * that were seen so far are forgotten: they were found by the old rules. */
+static void join_rules(struct live *l)
+{
+	const struct rules *recorded = past_rules(&l->past);
+	struct rules rules = recorded ? *recorded : l->usual_rules;
+	bool same = rules_equal(&rules, &l->rules);
+	l->rules = rules;
+	for (size_t i = 0; !same && i < l->n_memory; i++) {
+		l->memory[i].seen = false;
+		l->memory[i].idle_ms = -1;
+	}
+}
+
+static void join_process(struct live *l, struct present_process *p, struct live_mark *m)
+{
+	const struct last_run_holder *h = past_holder(
+		&l->past, l->cards[p->card].id.uuid, &p->id, reader_boot_id(l->reader));
+	m->recorded = h && l->past.fresh;
+	if (!h)
+		return;
+	int64_t since_ms = live_until_now(l, h->since_ms);
+	if (since_ms >= 0 && (p->held_since_ms < 0 || since_ms < p->held_since_ms))
+		p->held_since_ms = since_ms;
+	if (live_until_now(l, h->last_active_ms) > p->last_active_ms)
+		p->last_active_ms = live_until_now(l, h->last_active_ms);
+	m->recorded_idle_ms = live_until_now(l, h->idle_since_ms);
+	m->recorded_longer = h->idle_longer;
+	/* Idle for less than a tick does not count. Without utilisation it is not known. */
+	if (isnan(l->memory[p->card].util_pct))
+		return;
+	if (!l->past.fresh &&
+		l->past.now.last_tick_ms - h->idle_since_ms >= l->past.now.interval_ms) {
+		p->was_idle_since_ms = h->idle_since_ms;
+		p->was_idle_longer = h->idle_longer;
+	}
+}
+
+static void join(struct live *l)
+{
+	join_rules(l);
+	for (size_t i = 0; i < l->now.n; i++)
+		join_process(l, &l->now.items[i], &l->now.marks[i]);
+}
+
+/* Takes the store's answer: since when the card has been in its state and, if that was asked,
+ * idle. The store knows nothing after its last tick, so some seconds before own_ms may be
+ * missing. The store is then asked again (`lent`) when it has written them. */
+static void take_past(struct live_memory *m, const struct last_run_ask *state, int64_t idle_ms,
+	int64_t last_tick_ms)
+{
+	if (m->lent) {
+		m->since_ms = m->own_ms;
+		m->idle_ms = m->own_idle_ms;
+		m->longer = true;
+	}
+	m->own_ms = m->since_ms;
+	m->own_idle_ms = m->idle_ms;
+	m->lent = last_tick_ms < m->own_ms;
+	if (state->since_ms >= 0 && (m->since_ms < 0 || state->since_ms < m->since_ms)) {
+		m->since_ms = state->since_ms;
+		m->longer = state->longer;
+	}
+	if (idle_ms >= 0 && (m->idle_ms < 0 || idle_ms < m->idle_ms))
+		m->idle_ms = idle_ms;
+}
+
+/* Asks the store since when each card has been in its state. If METRIC_GUA_IDLE_SINCE is
+ * wanted, a second question for each card asks since when it has been idle. Without an answer,
+ * the values that this view has seen itself stay. */
+static void join_states(struct live *l)
+{
+	size_t n = 0, at = 0, each = l->wanted[METRIC_GUA_IDLE_SINCE] ? 2 : 1;
+	struct last_run_ask *asks = calloc(2 * l->n_cards + 1, sizeof(*asks));
+	size_t *whose = calloc(l->n_cards + 1, sizeof(*whose));
+	for (size_t i = 0; asks && whose && i < l->n_cards; i++) {
+		const char *uuid = l->cards[i].id.uuid;
+		unsigned state = 1U << l->cards[i].state;
+		if (!l->memory[i].ask)
+			continue;
+		whose[n++] = i;
+		asks[at++] = (struct last_run_ask){ uuid, state, -1, true };
+		if (each == 2)
+			asks[at++] = (struct last_run_ask){ uuid,
+				IDLE_STATES & state ? IDLE_STATES : 0, -1, true };
+	}
+	past_states_since(&l->past, asks, at);
+	for (size_t i = 0; i < n; i++)
+		take_past(&l->memory[whose[i]], &asks[i * each],
+			each == 2 ? asks[i * each + 1].since_ms : -1, l->past.now.last_tick_ms);
+	free(asks);
+	free(whose);
+}
+
 int live_digest(struct live *l, struct err *e)
 {
 	int rc = follow_cards(l, e);
@@ -237,14 +401,14 @@ int live_digest(struct live *l, struct err *e)
 	follow_clock(l);
 	text_copy(l->host.driver, sizeof(l->host.driver), l->source->driver_version);
 	take_util(l);
-	live_finish_boards(l);
+	finish_boards(l);
 	live_list_processes(l);
 	/* join it with the past, which is asked about states that are known now, */
 	struct moment now = clock_now(l->clock);
 	past_read(&l->past, &now);
-	live_join(l);
+	join(l);
 	live_classify(l);
-	live_join_states(l);
+	join_states(l);
 	/* and judge by both. */
 	live_judge(l);
 	l->past.came = false;
@@ -262,23 +426,23 @@ struct reader *live_reader(struct live *l)
 	return l->reader;
 }
 
-void live_recent_cards(const struct live *l, size_t first, const struct recent_minutes *minutes)
+void live_recent_cards(const struct live *l, size_t first, const struct past_minutes *minutes)
 {
 	struct sqlite3 *db = past_open(&l->past);
-	struct recent_minutes own = *minutes;
+	struct past_minutes own = *minutes;
 	for (size_t i = 0; i < (l->n_cards - first) * own.n; i++)
 		minutes->pct[i] = NAN;
 	for (size_t i = first; db && i < l->n_cards; i++, own.pct += own.n)
-		if (recent_card(db, l->cards[i].id.uuid, &own, NULL) != 0)
+		if (past_card_minutes(db, l->cards[i].id.uuid, &own, NULL) != 0)
 			break;
-	recent_close(db);
+	past_close(db);
 }
 
 bool live_recent_process(const struct live *l, size_t card, const struct process_id *id,
-	const struct recent_minutes *minutes)
+	const struct past_minutes *minutes)
 {
 	struct sqlite3 *db = card < l->n_cards ? past_open(&l->past) : NULL;
-	int rc = db ? recent_process(db, l->cards[card].id.uuid, id, minutes, NULL) : 0;
-	recent_close(db);
+	int rc = db ? past_process_minutes(db, l->cards[card].id.uuid, id, minutes, NULL) : 0;
+	past_close(db);
 	return rc == 1;
 }

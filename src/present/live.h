@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "present/recent.h"
+#include "present/past.h"
 #include "driver/source.h"
 #include "model/present.h"
 
@@ -73,11 +73,10 @@ const struct present *live_present(const struct live *l);
 void live_arguments(struct live *l, const struct present_process *p, struct str *out);
 /* Sets the mean utilisation of the cards from `first` on, from the store: `pct` has
  * minutes->n numbers for each card, one card after the other. */
-void live_recent_cards(
-	const struct live *l, size_t first, const struct recent_minutes *minutes);
+void live_recent_cards(const struct live *l, size_t first, const struct past_minutes *minutes);
 /* Sets the use of a card by one process. False: the store does not know the process. */
 bool live_recent_process(const struct live *l, size_t card, const struct process_id *id,
-	const struct recent_minutes *minutes);
+	const struct past_minutes *minutes);
 /* The reader of this view, for other processes; the caller must not close it. */
 struct reader *live_reader(struct live *l);
 

@@ -2,13 +2,15 @@
 #include "present/past.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/str.h"
 #include "base/timetext.h"
-#include "present/recent.h"
 #include "driver/kind.h"
+#include "store/sql.h"
+#include "store/store.h"
 
 /* The store is read again this often. */
 #define PAST_US (10 * 1000000LL)
@@ -19,7 +21,7 @@ enum { FIRST_WAIT_MS = 5000, WAIT_MS = 200 };
 
 /* Invented and measured data never meet, except that a user may name a simulated store. Sets
  * the note. */
-static bool is_foreign(struct past *p, const struct now *now)
+static bool is_foreign(struct past *p, const struct last_run *now)
 {
 	bool simulated = source_is_invented(now->source);
 	if (!now->any_run || simulated == p->invented || (simulated && p->named))
@@ -39,22 +41,22 @@ static bool is_foreign(struct past *p, const struct now *now)
 static void read_store(struct past *p, int wait_ms)
 {
 	struct err e = { 0 };
-	struct now now = { 0 };
+	struct last_run now = { 0 };
 	p->note[0] = '\0';
 	if (access(p->db, F_OK) != 0 && errno == ENOENT) {
 		snprintf(p->note, sizeof(p->note),
 			"no store at %s: nothing is known about the past", p->db);
 		return;
 	}
-	if (now_read(&now, p->db, wait_ms, &e) != 0) {
+	if (last_run_read(&now, p->db, wait_ms, &e) != 0) {
 		text_copy(p->note, sizeof(p->note), e.text);
-		now_close(&now);
+		last_run_close(&now);
 		return;
 	}
-	now_close(&p->now);
+	last_run_close(&p->now);
 	p->foreign = is_foreign(p, &now);
 	if (p->foreign)
-		now_close(&now);
+		last_run_close(&now);
 	p->now = now;
 	p->floors_due = !p->foreign;
 	if (!now.any_run && !p->note[0])
@@ -65,7 +67,7 @@ static void read_store(struct past *p, int wait_ms)
 /* Whether the recorder is running; if not, sets the note. */
 static bool is_fresh(struct past *p, int64_t now_ms)
 {
-	const struct now *now = &p->now;
+	const struct last_run *now = &p->now;
 	int64_t age_ms = now_ms - now->last_tick_ms;
 	char age[40];
 	if (!now->any_run)
@@ -98,7 +100,7 @@ void past_read(struct past *p, const struct moment *now)
 
 void past_finish(struct past *p)
 {
-	now_close(&p->now);
+	last_run_close(&p->now);
 	context_finish(&p->floors);
 }
 
@@ -107,17 +109,17 @@ const struct rules *past_rules(const struct past *p)
 	return p->now.any_run ? &p->now.rules : NULL;
 }
 
-const struct now_holder *past_holder(const struct past *p, const char *uuid,
+const struct last_run_holder *past_holder(const struct past *p, const char *uuid,
 	const struct process_id *id, const char *boot_id)
 {
-	return now_find(&p->now, uuid, id, boot_id);
+	return last_run_find(&p->now, uuid, id, boot_id);
 }
 
-void past_states_since(struct past *p, struct now_ask *asks, size_t n)
+void past_states_since(struct past *p, struct last_run_ask *asks, size_t n)
 {
 	struct err unread = { 0 };
 	if (n)
-		now_states_since(&p->now, asks, n, &unread);
+		last_run_states_since(&p->now, asks, n, &unread);
 }
 
 int64_t past_floor(struct past *p, const char *model)
@@ -139,7 +141,66 @@ struct sqlite3 *past_open(const struct past *p)
 	struct sqlite3 *db = NULL;
 	struct err unread = { 0 };
 	if (!p->db || p->foreign || access(p->db, R_OK) != 0 ||
-		recent_open(&db, p->db, &unread) != 0)
+		store_open_read_within(&db, p->db, WAIT_MS, &unread) != 0)
 		return NULL;
 	return db;
+}
+
+void past_close(struct sqlite3 *db)
+{
+	sqlite3_close(db);
+}
+
+/* Takes rows (slot, sum of percent x ms, ms) and returns how many there were. */
+static int take_rows(sqlite3_stmt *stmt, const struct past_minutes *minutes, struct err *e)
+{
+	int rc = 0, rows = 0;
+	for (size_t i = 0; i < minutes->n; i++)
+		minutes->pct[i] = NAN;
+	while ((rc = sql_step(stmt, e)) == 1) {
+		int64_t at = sql_int(stmt, 0, 0) / 60 - minutes->from, ms = sql_int(stmt, 2, 0);
+		if (at >= 0 && (size_t)at < minutes->n && ms > 0)
+			minutes->pct[at] = (double)sql_int(stmt, 1, 0) / (double)ms;
+		rows++;
+	}
+	return rc < 0 ? rc : rows;
+}
+
+int past_card_minutes(
+	struct sqlite3 *db, const char *uuid, const struct past_minutes *minutes, struct err *e)
+{
+	sqlite3_stmt *stmt;
+	int rc = sql_prepare(db, &stmt, e,
+		"SELECT slot, SUM(util_pct_ms), SUM(ms) FROM usage_1m WHERE slot >= ?1 "
+		"AND state < 3 AND gpu = (SELECT id FROM gpu WHERE uuid = ?2 "
+		"ORDER BY last_seen_ms DESC LIMIT 1) GROUP BY slot");
+	if (rc)
+		return rc;
+	sqlite3_bind_int64(stmt, 1, minutes->from * 60);
+	sqlite3_bind_text(stmt, 2, uuid, -1, SQLITE_STATIC);
+	rc = take_rows(stmt, minutes, e);
+	sqlite3_finalize(stmt);
+	return rc < 0 ? rc : 0;
+}
+
+int past_process_minutes(struct sqlite3 *db, const char *uuid, const struct process_id *id,
+	const struct past_minutes *minutes, struct err *e)
+{
+	sqlite3_stmt *stmt;
+	int rc = sql_prepare(db, &stmt, e,
+		"SELECT slot, COALESCE(sm_pct_ms, 100 * active_ms), active_ms + idle_held_ms + "
+		"truly_idle_ms + squatting_ms FROM holding_1m WHERE slot >= ?1 "
+		"AND gpu = (SELECT id FROM gpu WHERE uuid = ?2 "
+		"ORDER BY last_seen_ms DESC LIMIT 1) "
+		"AND process = (SELECT id FROM process WHERE pid = ?3 AND start_ticks = ?4 "
+		"ORDER BY id DESC LIMIT 1)");
+	if (rc)
+		return rc;
+	sqlite3_bind_int64(stmt, 1, minutes->from * 60);
+	sqlite3_bind_text(stmt, 2, uuid, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(stmt, 3, id->pid);
+	sqlite3_bind_int64(stmt, 4, (int64_t)id->start_ticks);
+	rc = take_rows(stmt, minutes, e);
+	sqlite3_finalize(stmt);
+	return rc < 0 ? rc : rc > 0;
 }

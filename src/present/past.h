@@ -10,15 +10,17 @@
 
 #include "base/clock.h"
 #include "audit/floors.h"
-#include "present/now.h"
+#include "present/last_run.h"
+#include "base/err.h"
+#include "model/process.h"
 
 struct past {
-	const char *db;	 /* the store, borrowed; NULL: there is none */
-	bool named;	 /* the user named it */
-	bool invented;	 /* the view shows simulated cards */
-	bool foreign;	 /* one is simulated and the other is not: the store is not used */
-	struct now now;	 /* as it was last read; zero: never */
-	bool fresh;	 /* its recorder is running */
+	const char *db;	     /* the store, borrowed; NULL: there is none */
+	bool named;	     /* the user named it */
+	bool invented;	     /* the view shows simulated cards */
+	bool foreign;	     /* one is simulated and the other is not: the store is not used */
+	struct last_run now; /* as it was last read; zero: never */
+	bool fresh;	     /* its recorder is running */
 	bool came;	 /* it has started since the last look of the view, which clears this */
 	bool was_read;	 /* the store was read, or at least asked */
 	int64_t read_us; /* boot time of the last reading */
@@ -35,16 +37,36 @@ void past_finish(struct past *p);
 /* The rules of the newest recorder, or NULL: nothing was recorded. */
 const struct rules *past_rules(const struct past *p);
 /* The record of this process on this card, or NULL. */
-const struct now_holder *past_holder(const struct past *p, const char *uuid,
+const struct last_run_holder *past_holder(const struct past *p, const char *uuid,
 	const struct process_id *id, const char *boot_id);
 /* Answers all questions. Without an answer, since_ms is not changed. */
-void past_states_since(struct past *p, struct now_ask *asks, size_t n);
+void past_states_since(struct past *p, struct last_run_ask *asks, size_t n);
 /* The memory of a bare context on a model; -1: not known. Read from the store at the first
  * call. */
 int64_t past_floor(struct past *p, const char *model);
 /* When the last recorder last wrote; -1: a recorder is running, or there was none. */
 int64_t past_ended_ms(const struct past *p);
-/* Opens the store for query/recent.h; the caller closes it. NULL: it cannot be read. */
+
+/* Opens the store for the functions below. NULL: it cannot be read; there is nothing to ask
+ * then. */
 struct sqlite3 *past_open(const struct past *p);
+void past_close(struct sqlite3 *db);
+
+/* One number for each of `n` minutes. */
+struct past_minutes {
+	int64_t from; /* the first one, in minutes since 1970 */
+	size_t n;
+	double *pct; /* set; NAN where nothing was observed */
+};
+
+/* Sets the mean utilisation of a card in each minute. */
+int past_card_minutes(struct sqlite3 *db, const char *uuid, const struct past_minutes *minutes,
+	struct err *e);
+
+/* The same for one process on the card: its own SM use or, if the driver does not report that,
+ * the share of the minute in which it was active. Returns 1 if the store knows the process,
+ * else 0. */
+int past_process_minutes(struct sqlite3 *db, const char *uuid, const struct process_id *id,
+	const struct past_minutes *minutes, struct err *e);
 
 #endif

@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "present/cards_now.h"
 #include "audit/floors.h"
-#include "present/now.h"
+#include "present/last_run.h"
 #include "store/sql.h"
 #include "driver/kind.h"
 
@@ -32,7 +32,7 @@ void present_store_finish(struct present *p)
 /* A present while one store is added. */
 struct adding {
 	struct present *p;
-	struct now now;
+	struct last_run now;
 	struct context_floors floors;
 	size_t host, first_card;
 	int64_t *rows; /* ids of the cards from first_card on */
@@ -47,7 +47,7 @@ static bool is_stale(const struct present_host *h, int64_t now_ms)
 static int add_host(struct adding *a, int64_t now_ms, struct err *e)
 {
 	struct present *p = a->p;
-	const struct now *n = &a->now;
+	const struct last_run *n = &a->now;
 	sqlite3_stmt *stmt;
 	if (!array_one_more(&p->hosts, p->n_hosts))
 		return err_memory(e);
@@ -156,14 +156,14 @@ static int read_since(struct adding *a, struct err *e)
 {
 	size_t n = a->p->n_cards - a->first_card;
 	struct present_card *cards = a->p->cards + a->first_card;
-	struct now_ask *asks = calloc(n + 1, sizeof(*asks));
+	struct last_run_ask *asks = calloc(n + 1, sizeof(*asks));
 	if (!asks)
 		return err_memory(e);
 	for (size_t i = 0; i < n; i++)
-		asks[i] = (struct now_ask){
+		asks[i] = (struct last_run_ask){
 			.uuid = cards[i].id.uuid, .states = 1U << cards[i].state, .since_ms = -1
 		};
-	int rc = now_states_since(&a->now, asks, n, e);
+	int rc = last_run_states_since(&a->now, asks, n, e);
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		cards[i].state_since_ms = asks[i].since_ms;
 		cards[i].state_longer = asks[i].longer;
@@ -183,7 +183,7 @@ static int read_since(struct adding *a, struct err *e)
 	"p.id = ?2"
 enum { HOLDER_USER, HOLDER_MEM, HOLDER_KIND, HOLDER_UID, HOLDER_STARTED, HOLDER_TEXTS };
 
-static void take_holder(struct adding *a, const struct now_holder *from, sqlite3_stmt *row,
+static void take_holder(struct adding *a, const struct last_run_holder *from, sqlite3_stmt *row,
 	struct present_process *h)
 {
 	const struct present_card *c = &a->p->cards[h->card];
@@ -209,7 +209,7 @@ static void take_holder(struct adding *a, const struct now_holder *from, sqlite3
 }
 
 static int add_holder(
-	struct adding *a, const struct now_holder *from, sqlite3_stmt *stmt, struct err *e)
+	struct adding *a, const struct last_run_holder *from, sqlite3_stmt *stmt, struct err *e)
 {
 	struct present *p = a->p;
 	struct present_card *c = find_card(a, from->card_row);
@@ -282,7 +282,7 @@ int present_store_add(
 	struct adding a = { .p = p, .first_card = p->n_cards };
 	struct err ignored = { 0 };
 	p->now_ms = now_ms;
-	int rc = now_read(&a.now, path, wait_ms, e);
+	int rc = last_run_read(&a.now, path, wait_ms, e);
 	if (rc)
 		goto done;
 	/* Without floors, no holder is known to be a bare context. */
@@ -295,6 +295,6 @@ int present_store_add(
 done:
 	free(a.rows);
 	context_finish(&a.floors);
-	now_close(&a.now);
+	last_run_close(&a.now);
 	return rc;
 }

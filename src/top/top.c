@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "top/top_family.h"
+#include "top/top_tree.h"
 #include "top/top_signal.h"
 #include "top/top_state.h"
 
@@ -66,7 +66,7 @@ static int seed_history(struct top *t, size_t first, struct err *e)
 	double *pct = calloc(n * TOP_HISTORY_MINUTES, sizeof(*pct));
 	if (!pct)
 		return err_memory(e);
-	const struct recent_minutes minutes = { from, TOP_HISTORY_MINUTES, pct };
+	const struct past_minutes minutes = { from, TOP_HISTORY_MINUTES, pct };
 	live_recent_cards(t->options->live, first, &minutes);
 	for (size_t i = 0; i < n * TOP_HISTORY_MINUTES; i++) {
 		int64_t minute = from + (int64_t)(i % TOP_HISTORY_MINUTES);
@@ -99,7 +99,7 @@ static void read_target(struct top *t, bool fresh)
 	struct top_state *s = &t->state;
 	double seen[TOP_DETAIL_MINUTES];
 	str_clear(&s->arguments);
-	const struct recent_minutes minutes = { s->clock_ms / 60000 - TOP_DETAIL_MINUTES + 1,
+	const struct past_minutes minutes = { s->clock_ms / 60000 - TOP_DETAIL_MINUTES + 1,
 		TOP_DETAIL_MINUTES, s->use };
 	s->use_known =
 		live_recent_process(t->options->live, s->target_card, &s->target, &minutes);

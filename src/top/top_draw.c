@@ -1,10 +1,487 @@
 /* Draws the whole screen of `gua top`: title, summary, cards, table or page, messages, keys. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/timetext.h"
-#include "top/top_parts.h"
+#include "top/top_state.h"
 #include "top/top_words.h"
+
+/* Width of a card in a line of several cards, without its bar. */
+enum { COMPACT_COLUMNS = 26, COMPACT_TEXTS = 24 };
+
+static size_t shown_cards(const struct top_now *now)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < now->all->n_cards; i++)
+		n += !now->card_on || now->card_on[i];
+	return n;
+}
+
+static struct top_layout plan(
+	const struct top_state *s, size_t rows, size_t columns, size_t extra)
+{
+	/* Title, summary, headings of cards and of processes, keys. */
+	size_t n = shown_cards(&s->now), fixed = 5 + extra;
+	struct top_layout l = { .rows = rows, .columns = columns, .cards_a_line = 1 };
+	size_t room = rows > fixed + 2 ? rows - fixed : 2;
+	l.cards_rows = n;
+	if (rows && n > room * 2 / 3) {
+		l.cards_a_line = columns > COMPACT_COLUMNS ? columns / COMPACT_COLUMNS : 1;
+		l.cards_rows = (n + l.cards_a_line - 1) / l.cards_a_line;
+		if (l.cards_rows > room / 2)
+			l.cards_rows = room / 2;
+	}
+	l.cards_at = 3;
+	l.table_at = l.cards_at + l.cards_rows + 1;
+	l.table_rows = rows ? room - l.cards_rows : s->model.n_rows;
+	return l;
+}
+
+/* Widths of the parts of a card's line. */
+struct widths {
+	size_t name, bar, power, state, spark;
+};
+
+/* The name of the card without the maker, which is the same for all. */
+static const char *short_name(const struct present_card *c)
+{
+	return strncmp(c->id.name, "NVIDIA ", 7) == 0 ? c->id.name + 7 : c->id.name;
+}
+
+static struct widths choose_widths(const struct top_state *s)
+{
+	size_t columns = s->layout.columns, longest = 4;
+	/* id, utilisation, memory, temperature, since when, blanks */
+	size_t fixed = 4 + 1 + 5 + 1 + 10 + 5 + 1 + 7 + 1;
+	struct widths w = { .power = columns >= 110 ? 9 : 5, .state = 10 };
+	for (size_t i = 0; i < s->now.all->n_cards; i++) {
+		size_t wide = text_columns(short_name(&s->now.all->cards[i])) + 1;
+		size_t word = strlen(top_state_word(&s->now.all->cards[i]));
+		longest = wide > longest ? wide : longest;
+		w.state = word > w.state ? word : w.state;
+	}
+	fixed += w.power + w.state;
+	size_t rest = columns > fixed ? columns - fixed : 0;
+	if (columns >= 100)
+		w.name = longest < rest * 3 / 10 ? longest : rest * 3 / 10;
+	rest -= w.name;
+	w.bar = rest / 4 > 30 ? 30 : rest / 4;
+	rest -= 2 * w.bar;
+	w.spark = rest > TOP_HISTORY_MINUTES ? TOP_HISTORY_MINUTES : rest;
+	return w;
+}
+
+static void draw_heading(struct top_state *s, const struct widths *w)
+{
+	struct top_frame *f = &s->frame;
+	char text[32];
+	top_add_field(f, TOP_HEADING, "CARD", 5, true);
+	top_add_field(f, TOP_HEADING, w->name ? "NAME" : "", w->name, true);
+	top_add_field(f, TOP_HEADING, "USE", w->bar + 6, true);
+	top_add_field(f, TOP_HEADING, "MEMORY GiB", w->bar + 10, true);
+	top_add_field(f, TOP_HEADING, "POWER", w->power, false);
+	top_add_field(f, TOP_HEADING, "TEMP", 5, false);
+	top_add_field(f, TOP_HEADING, " STATE", 1 + w->state, true);
+	top_add_field(f, TOP_HEADING, "FOR", 7, false);
+	snprintf(text, sizeof(text), w->spark > 14 ? " LAST %zu MIN" : " %zu MIN", w->spark);
+	top_add_field(f, TOP_HEADING, w->spark > 6 ? text : "", w->spark + 1, true);
+	top_fill(f, TOP_HEADING, s->layout.columns);
+	top_end_line(f);
+}
+
+static double memory_part(const struct present_card *c)
+{
+	return c->values[METRIC_MEMORY_USED] / c->values[METRIC_MEMORY_TOTAL];
+}
+
+static void draw_memory(struct top_frame *f, const struct present_card *c, size_t bar)
+{
+	char used[16], total[16], both[40];
+	double part = memory_part(c);
+	top_gib(used, sizeof(used), c->values[METRIC_MEMORY_USED]);
+	top_gib(total, sizeof(total), c->values[METRIC_MEMORY_TOTAL]);
+	snprintf(both, sizeof(both), "%s/%s", used, total);
+	top_add_bar(f, part >= 0.9 ? TOP_LOST : TOP_PLAIN, part, bar);
+	top_add_field(f, TOP_PLAIN, both, 10, false);
+}
+
+/* Draws the power in whole watts, as the other views do. */
+static void draw_power(struct top_frame *f, const struct present_card *c, size_t width)
+{
+	char draw[32], limit[32], both[72];
+	double drawn = floor(c->values[METRIC_POWER_DRAW]);
+	double most = floor(c->values[METRIC_POWER_ENFORCED]);
+	top_number(draw, sizeof(draw), drawn, "");
+	top_number(limit, sizeof(limit), most, "W");
+	snprintf(both, sizeof(both), "%s/%s", draw, limit);
+	if (width < 9 || isnan(most))
+		top_number(both, sizeof(both), drawn, "W");
+	top_add_field(f, TOP_PLAIN, both, width, false);
+}
+
+/* Draws the temperature, red from 85 degrees on: most cards slow down slightly above. */
+static void draw_temperature(struct top_frame *f, const struct present_card *c)
+{
+	char text[32];
+	double value = c->values[METRIC_TEMPERATURE_GPU];
+	top_number(text, sizeof(text), value, f->style.ascii ? "C" : "°");
+	top_add_field(f, value >= 85 ? TOP_LOST : TOP_PLAIN, text, 5, false);
+}
+
+/* Draws a card without readings: one line that says why. */
+static void draw_fault(struct top_frame *f, const struct present_card *c)
+{
+	static const char *const why[CARD_STATUS_COUNT] = {
+		[CARD_STATUS_LOST] = "LOST: the card does not answer",
+		[CARD_STATUS_ASLEEP] = "asleep; it is not woken",
+		[CARD_STATUS_DENIED] = "DENIED: this user may not open it",
+	};
+	top_add(f, top_state_style(c), why[c->status]);
+	if (c->code == CARD_CODE_STUCK)
+		top_add(f, TOP_DIM, " (a call to it has not come back)");
+	else if (c->code)
+		top_addf(f, TOP_DIM, " (code %d)", c->code);
+	if (c->status == CARD_STATUS_LOST)
+		top_add(f, TOP_DIM, "; trying again every 30 s");
+}
+
+/* Draws how long the card has been in its state. */
+static void draw_since(struct top_state *s, const struct present_card *c)
+{
+	char text[40] = ">";
+	size_t mark = c->state_since_ms >= 0 && c->state_longer;
+	int64_t ms = c->state_since_ms < 0 ? -1 : s->now.all->now_ms - c->state_since_ms;
+	top_span_text(text + mark, sizeof(text) - mark, ms);
+	top_add_field(&s->frame, c->state == CARD_IDLE_HELD ? top_state_style(c) : TOP_PLAIN,
+		text, 7, false);
+}
+
+static void draw_card(struct top_state *s, size_t card, const struct widths *w)
+{
+	struct top_frame *f = &s->frame;
+	const struct present_card *c = &s->now.all->cards[card];
+	enum top_style style = top_state_style(c);
+	double util = c->values[METRIC_UTILIZATION_GPU], minutes[TOP_HISTORY_MINUTES];
+	char text[40];
+	card_label(text, sizeof(text), &c->id);
+	top_add_field(f, TOP_STRONG, text, 4, false);
+	top_add(f, TOP_PLAIN, " ");
+	if (w->name)
+		top_add_field(f, TOP_PLAIN, short_name(c), w->name - 1, true);
+	top_fill(f, TOP_PLAIN, 5 + w->name);
+	if (c->status != CARD_STATUS_OK) {
+		draw_fault(f, c);
+		top_end_line(f);
+		return;
+	}
+	top_add_bar(f, style, util / 100, w->bar);
+	top_number(text, sizeof(text), util, "%");
+	top_add_field(f, TOP_STRONG, text, 5, false);
+	top_add(f, TOP_PLAIN, " ");
+	draw_memory(f, c, w->bar);
+	draw_power(f, c, w->power);
+	draw_temperature(f, c);
+	top_add(f, TOP_PLAIN, " ");
+	top_add_field(f, style, top_state_word(c), w->state, true);
+	draw_since(s, c);
+	top_add(f, TOP_PLAIN, " ");
+	top_history_get(&s->history, card, s->clock_ms, minutes, w->spark);
+	top_add_spark(f, TOP_ACTIVE, minutes, w->spark);
+	top_end_line(f);
+}
+
+/* "  12  45% 32.1G active " and a bar when there is room. */
+static void draw_compact(struct top_state *s, size_t card, size_t width)
+{
+	struct top_frame *f = &s->frame;
+	const struct present_card *c = &s->now.all->cards[card];
+	enum top_style style = top_state_style(c);
+	double util = c->values[METRIC_UTILIZATION_GPU], used = c->values[METRIC_MEMORY_USED];
+	size_t from = f->used, bar = width > COMPACT_TEXTS ? width - COMPACT_TEXTS : 0;
+	char text[40];
+	card_label(text, sizeof(text), &c->id);
+	top_add_field(f, TOP_STRONG, text, 4, false);
+	top_add(f, TOP_PLAIN, " ");
+	if (bar >= 4) {
+		top_add_bar(f, style, util / 100, bar - 1);
+		top_add(f, TOP_PLAIN, " ");
+	}
+	top_number(text, sizeof(text), util, "%");
+	top_add_field(f, style, text, 4, false);
+	top_gib(text, sizeof(text), used);
+	top_add_field(f, TOP_PLAIN, text, 6, false);
+	top_add(f, TOP_PLAIN, " ");
+	top_add_field(f, style, top_state_short(c), 6, true);
+	top_fill(f, TOP_PLAIN, from + width);
+}
+
+/* The index of the n-th card that is shown. */
+static size_t nth_shown(const struct top_now *now, size_t n)
+{
+	for (size_t i = 0; i < now->all->n_cards; i++)
+		if ((!now->card_on || now->card_on[i]) && n-- == 0)
+			return i;
+	return SIZE_MAX;
+}
+
+static void draw_rows(struct top_state *s, const struct widths *w)
+{
+	const struct top_layout *l = &s->layout;
+	size_t n = shown_cards(&s->now);
+	size_t total = (n + l->cards_a_line - 1) / l->cards_a_line;
+	if (s->first_cards_row + l->cards_rows > total)
+		s->first_cards_row = total > l->cards_rows ? total - l->cards_rows : 0;
+	for (size_t row = 0; row < l->cards_rows; row++) {
+		for (size_t k = 0; k < l->cards_a_line; k++) {
+			size_t at = (s->first_cards_row + row) * l->cards_a_line + k;
+			size_t card = nth_shown(&s->now, at);
+			if (card != SIZE_MAX && l->cards_a_line > 1)
+				draw_compact(s, card, l->columns / l->cards_a_line);
+			else if (card != SIZE_MAX)
+				draw_card(s, card, w);
+		}
+		if (l->cards_a_line > 1)
+			top_end_line(&s->frame);
+	}
+}
+
+static void draw_cards(struct top_state *s)
+{
+	struct widths w = choose_widths(s);
+	const struct top_layout *l = &s->layout;
+	size_t n = shown_cards(&s->now), seen = l->cards_rows * l->cards_a_line;
+	if (l->cards_a_line == 1) {
+		draw_heading(s, &w);
+	} else {
+		size_t from = s->first_cards_row * l->cards_a_line, to = from + seen;
+		top_add(&s->frame, TOP_HEADING, "CARD  USE   GiB STATE");
+		if (seen < n)
+			top_addf(&s->frame, TOP_HEADING, "   %zu to %zu of %zu: [ and ] scroll",
+				from + 1, to < n ? to : n, n);
+		top_fill(&s->frame, TOP_HEADING, l->columns);
+		top_end_line(&s->frame);
+	}
+	draw_rows(s, &w);
+}
+
+/* The columns of a table, and how wide they are; 0: there is no room. */
+struct shown_columns {
+	const struct holder_column *all[HOLDER_COLUMNS_MAX];
+	size_t widths[HOLDER_COLUMNS_MAX];
+	size_t n;
+	bool what; /* WHAT has a column of its own */
+};
+
+/* The text of the WHAT column: what the row belongs to, else what its memory says of its
+ * context. */
+static const char *what_of(const struct top_row *row)
+{
+	const char *what = top_what(row);
+	return *what || !row->process ? what : context_texts[row->process->context];
+}
+
+/* Widens columns to fit the rows that have been shown. They do not shrink again. */
+static void follow_widths(struct top_state *s)
+{
+	const struct top_model *m = &s->model;
+	for (size_t i = m->first; i < m->n_rows && i < m->first + s->layout.table_rows; i++) {
+		size_t user = text_columns(user_shown(top_row_id(&m->rows[i])->user));
+		size_t what = text_columns(what_of(&m->rows[i]));
+		s->widest_user = user > s->widest_user ? user : s->widest_user;
+		s->widest_what = what > s->widest_what ? what : s->widest_what;
+	}
+}
+
+static size_t within(size_t value, size_t least, size_t most)
+{
+	return value < least ? least : value > most ? most : value;
+}
+
+static void choose_columns(const struct top_state *s, struct shown_columns *c)
+{
+	size_t screen = s->layout.columns, used = 1, last = 0;
+	*c = (struct shown_columns){ 0 };
+	c->n = holders_top_columns(c->all);
+	for (size_t i = 0; i < c->n; i++) {
+		const struct holder_column *info = c->all[i];
+		c->widths[i] = screen >= info->top_from ? info->top_width : 0;
+		if (info->look == HOLDER_USER)
+			c->widths[i] = within(s->widest_user, 4, screen < 100 ? 8 : 16);
+		if (info->look == HOLDER_WHAT && screen >= info->top_from && s->widest_what)
+			c->widths[i] = within(s->widest_what, 4, screen / 5);
+		c->what |= info->look == HOLDER_WHAT && c->widths[i];
+		if (info->look == HOLDER_COMMAND)
+			last = i;
+		else
+			used += c->widths[i] ? c->widths[i] + 1 : 0;
+	}
+	c->widths[last] = screen > used ? screen - used : 0;
+}
+
+const struct holder_column *top_title_at(const struct top_state *s, size_t column)
+{
+	struct shown_columns c;
+	size_t end = 1;
+	choose_columns(s, &c);
+	for (size_t i = 0; i < c.n; i++) {
+		end += c.widths[i] ? c.widths[i] + 1 : 0;
+		if (column < end)
+			return c.all[i]->sort_word ? c.all[i] : NULL;
+	}
+	return NULL;
+}
+
+/* Whether a column is aligned to the left: those that fit their content are. */
+static bool is_left(const struct holder_column *c)
+{
+	return c->top_width == 0;
+}
+
+static void draw_titles(struct top_state *s, const struct shown_columns *c)
+{
+	struct top_frame *f = &s->frame;
+	top_add(f, TOP_HEADING, " ");
+	for (size_t i = 0; i < c->n; i++) {
+		const struct holder_column *info = c->all[i];
+		if (!c->widths[i])
+			continue;
+		bool merged = info->look == HOLDER_COMMAND && !c->what && s->widest_what;
+		top_add_field(f, info == s->model.sort ? TOP_SORTED : TOP_HEADING,
+			merged ? "WHAT, COMMAND" : info->top_title, c->widths[i],
+			is_left(info));
+		top_add(f, TOP_HEADING, i + 1 < c->n ? " " : "");
+	}
+	top_fill(f, TOP_HEADING, s->layout.columns);
+	top_end_line(f);
+}
+
+static void idle_text(char *dst, size_t cap, const struct holder_row *row)
+{
+	int64_t idle_ms = present_idle_ms(row->now, row->process);
+	size_t mark = idle_ms >= 0 && row->process->idle_longer;
+	if (row->process->active)
+		text_copy(dst, cap, "active");
+	else
+		top_span_text(dst + mark, cap - mark, idle_ms);
+	if (mark)
+		dst[0] = '>';
+}
+
+/* The text of one cell of a process. */
+static void cell_text_of(
+	char *dst, size_t cap, const struct holder_column *c, const struct holder_row *row)
+{
+	struct cell cell = c->column.get(row, c->column.of);
+	bool known = !isnan(cell.number);
+	if (c->look == HOLDER_IDLE)
+		idle_text(dst, cap, row);
+	else if (c->column.kind == COLUMN_TEXT)
+		text_copy(dst, cap, cell.text ? cell.text : "");
+	else if (c->column.kind == COLUMN_KIB)
+		top_size(dst, cap, known ? (int64_t)(cell.number * 1024) : -1);
+	else if (c->column.kind == COLUMN_MOMENT)
+		top_span_text(dst, cap, known ? row->now->now_ms - (int64_t)cell.number : -1);
+	else
+		top_number(dst, cap, cell.number, "");
+}
+
+/* Returns the text without its first columns. */
+static const char *shifted(const char *text, size_t columns_off)
+{
+	unsigned code_point;
+	for (; columns_off && *text; columns_off--) {
+		size_t len = utf8_char(text, strlen(text), &code_point);
+		text += len ? len : 1;
+	}
+	return text;
+}
+
+static void draw_command(struct top_state *s, const struct top_row *row, enum top_style style,
+	size_t width, bool merged)
+{
+	struct top_frame *f = &s->frame;
+	struct str text = { 0 };
+	const struct process_id *id = top_row_id(row);
+	if (row->depth) {
+		str_add_repeat(&text, "  ", row->depth - 1);
+		str_add(&text, f->style.ascii ? "`-" : "└─");
+	}
+	const char *what = merged ? what_of(row) : "";
+	str_addf(&text, "%s%s%s", what, *what ? "  " : "", id->command);
+	top_add_field(f, style, shifted(str_text(&text), s->shift), width, true);
+	str_finish(&text);
+}
+
+/* The style of a cell in a row that is not selected. */
+static enum top_style cell_style(
+	const struct present_process *p, bool idle, enum holder_look look)
+{
+	if (!p)
+		return TOP_DIM;
+	if (look == HOLDER_IDLE)
+		return p->active ? TOP_ACTIVE : idle ? TOP_IDLE : TOP_PLAIN;
+	if (look == HOLDER_SM && p->active)
+		return TOP_ACTIVE;
+	return idle && look != HOLDER_COMMAND && look != HOLDER_WHAT ? TOP_IDLE : TOP_PLAIN;
+}
+
+static void draw_row(struct top_state *s, const struct top_row *row,
+	const struct shown_columns *columns, bool selected)
+{
+	struct top_frame *f = &s->frame;
+	const struct present_process *p = row->process;
+	bool idle = p && present_idle_ms(s->now.all, p) >= 0;
+	char text[64];
+	struct holder_row facts;
+	if (p)
+		holders_row(&facts, s->now.all, p);
+	top_add(f, selected ? TOP_SELECTED : TOP_IDLE, idle ? "!" : " ");
+	for (size_t i = 0; i < columns->n; i++) {
+		const struct holder_column *c = columns->all[i];
+		size_t width = columns->widths[i];
+		enum top_style style = selected ? TOP_SELECTED : cell_style(p, idle, c->look);
+		if (!width)
+			continue;
+		text[0] = '\0';
+		if (c->look == HOLDER_PID)
+			snprintf(text, sizeof(text), "%u", top_row_id(row)->pid);
+		else if (p)
+			cell_text_of(text, sizeof(text), c, &facts);
+		if (c->look == HOLDER_COMMAND)
+			draw_command(s, row, style, width, !columns->what);
+		else if (c->look == HOLDER_USER)
+			top_add_field(f, style, user_shown(top_row_id(row)->user), width, true);
+		else if (c->look == HOLDER_WHAT)
+			top_add_field(f, style, what_of(row), width, true);
+		else
+			top_add_field(f, style, text, width, is_left(c));
+		top_add(f, style, i + 1 < columns->n ? " " : "");
+	}
+	if (selected)
+		top_fill(f, TOP_SELECTED, s->layout.columns);
+	top_end_line(f);
+}
+
+static void draw_table(struct top_state *s)
+{
+	struct shown_columns columns;
+	struct top_model *m = &s->model;
+	top_model_show(m, s->layout.table_rows);
+	follow_widths(s);
+	choose_columns(s, &columns);
+	draw_titles(s, &columns);
+	for (size_t i = 0; i < s->layout.table_rows && m->first + i < m->n_rows; i++) {
+		size_t at = m->first + i;
+		draw_row(s, &m->rows[at], &columns, s->layout.rows && at == m->selected);
+	}
+	if (m->n_rows == 0) {
+		top_add(&s->frame, TOP_DIM,
+			s->now.all->n_processes ? "  no process matches"
+						: "  no processes on the cards");
+		top_end_line(&s->frame);
+	}
+}
 
 static void draw_title(struct top_state *s)
 {
@@ -43,7 +520,7 @@ static void draw_states(struct top_state *s)
 		{ .state = CARD_SUSPECT },
 		{ .status = CARD_STATUS_ASLEEP },
 	};
-	size_t n = top_shown_cards(&s->now);
+	size_t n = shown_cards(&s->now);
 	const char *separator = ": ";
 	top_addf(f, TOP_STRONG, " %zu card%s", n, n == 1 ? "" : "s");
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
@@ -155,14 +632,14 @@ void top_draw(struct top_state *s, size_t rows, size_t columns)
 {
 	size_t extra = draw_message(s, true);
 	top_frame_start(&s->frame, columns);
-	s->layout = top_plan(s, rows, columns, extra);
+	s->layout = plan(s, rows, columns, extra);
 	draw_title(s);
 	draw_summary(s);
 	/* Pages of text need the room. */
 	if (s->page == TOP_TABLE || s->page == TOP_SORT_MENU || s->page == TOP_USER_MENU)
-		top_draw_cards(s);
+		draw_cards(s);
 	if (s->page == TOP_TABLE)
-		top_draw_table(s);
+		draw_table(s);
 	else
 		top_draw_page(s);
 	if (rows)

@@ -1,7 +1,7 @@
 /* What each key of `gua top` does to its state. */
 #include <string.h>
 
-#include "top/top_parts.h"
+#include "top/top_state.h"
 #include "top/top_signal.h"
 
 static enum top_action sort_by(struct top_state *s, const struct holder_column *sort)

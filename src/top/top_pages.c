@@ -8,7 +8,7 @@
 
 #include "base/size.h"
 #include "base/timetext.h"
-#include "top/top_parts.h"
+#include "top/top_state.h"
 #include "top/top_signal.h"
 #include "top/top_words.h"
 

@@ -44,9 +44,6 @@ void stat_text(struct str *out, const struct stat_pick *picked, const struct sta
 /* Appends one JSON document; `lines` as in struct json. */
 void stat_json(struct str *out, const struct stat_pick *picked, int lines);
 
-/* gpustat's text for a card that does not answer: "((GPU is lost))"; "" for one that does. */
-const char *stat_status(enum card_status status, int code);
-
 /* The first word of a command. */
 void stat_command(char *dst, size_t cap, const struct present_process *p);
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <sys/sysmacros.h>
 
-#include "pick/pick_wish.h"
+#include "pick/pick.h"
 #include "proc/locks.h"
 
 /* What was read is written and read again: it must be the same. */

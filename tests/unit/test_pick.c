@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "pick/pick.h"
-#include "pick/pick_wish.h"
 
 #define GB 1e9
 #define NOW_MS 10000000

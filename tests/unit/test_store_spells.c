@@ -6,7 +6,7 @@
 
 #include <sqlite3.h>
 
-#include "present/now.h"
+#include "present/last_run.h"
 #include "store_fixture.h"
 
 #define MINUTE_MS 60000LL
@@ -290,17 +290,17 @@ static void test_open_spells_of_holders(void **state)
 {
 	struct world *w = *state;
 	struct err e = { 0 };
-	struct now n = { 0 };
+	struct last_run n = { 0 };
 	struct store *s = world_open(w);
 	struct spell spell = stretch(7, SPELL_OPEN);
 	spell.squatting_ms = 1000;
 	world_fill(w, WORLD_START_MS / 1000, 1000, 1);
 	write_spell(w, s, &spell);
-	assert_int_equal(now_read(&n, w->path, 1000, &e), 0);
-	const struct now_holder *idle =
-		now_find(&n, "GPU-0", &w->processes[0].id, w->info.boot_id);
-	const struct now_holder *busy =
-		now_find(&n, "GPU-1", &w->processes[1].id, w->info.boot_id);
+	assert_int_equal(last_run_read(&n, w->path, 1000, &e), 0);
+	const struct last_run_holder *idle =
+		last_run_find(&n, "GPU-0", &w->processes[0].id, w->info.boot_id);
+	const struct last_run_holder *busy =
+		last_run_find(&n, "GPU-1", &w->processes[1].id, w->info.boot_id);
 	assert_non_null(idle);
 	assert_non_null(busy);
 	assert_int_equal(idle->idle.begin_ms, WORLD_START_MS);
@@ -309,7 +309,7 @@ static void test_open_spells_of_holders(void **state)
 	assert_int_equal(idle->idle.energy_mj, -1);
 	assert_int_equal(busy->idle.begin_ms, -1);
 	assert_int_equal(n.rules.spell_ms, 5 * MINUTE_MS);
-	now_close(&n);
+	last_run_close(&n);
 	store_close(s);
 }
 

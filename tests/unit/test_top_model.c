@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "proc/proc.h"
-#include "top/top_parts.h"
+#include "top/top_state.h"
 #include "top/top_signal.h"
 #include "top/top_words.h"
 

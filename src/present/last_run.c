@@ -1,5 +1,5 @@
 /* Reads the newest run, its holders, and the slots backwards. */
-#include "present/now.h"
+#include "present/last_run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +17,11 @@
 /* The last slots of a recorder that ended start within this time before its last tick. */
 enum { LAST_SLOTS_S = 120 };
 
-void now_close(struct now *n)
+void last_run_close(struct last_run *n)
 {
 	sqlite3_close(n->db);
 	free(n->holders);
-	*n = (struct now){ .last_tick_ms = -1 };
+	*n = (struct last_run){ .last_tick_ms = -1 };
 }
 
 /* Columns of a run, as read_runs() asks for them. */
@@ -48,7 +48,7 @@ static struct rules rules_of(sqlite3_stmt *row)
 		.spell_ms = sql_int(row, RUN_SPELL, 0) };
 }
 
-static void take_newest(struct now *n, sqlite3_stmt *row)
+static void take_newest(struct last_run *n, sqlite3_stmt *row)
 {
 	n->any_run = true;
 	n->running = sql_int(row, RUN_OPEN, 0);
@@ -64,7 +64,7 @@ static void take_newest(struct now *n, sqlite3_stmt *row)
  * ended: the driver's ring covers a short pause. Runs that finished by themselves are single
  * looks from a timer: nothing was recorded between them. Runs with other rules are not joined,
  * because their states have other meanings. */
-static int read_runs(struct now *n, struct err *e)
+static int read_runs(struct last_run *n, struct err *e)
 {
 	sqlite3_stmt *stmt;
 	char where[WHERE_CAP] = "", before[WHERE_CAP];
@@ -95,7 +95,7 @@ static int read_runs(struct now *n, struct err *e)
 
 /* A single look that is running shares the row of earlier looks, but its holders are new:
  * watched_since_ms is then the time of its oldest holder. */
-static int check_since(struct now *n, struct err *e)
+static int check_since(struct last_run *n, struct err *e)
 {
 	int64_t first_ms = -1;
 	int rc = n->running
@@ -117,7 +117,8 @@ struct holder_past {
 
 /* Whether it may have been there when recording began: seen before that, or first seen within a
  * tick of it and started earlier. */
-static bool is_older(const struct now *n, int64_t seen_ms, int64_t began_ms, int64_t started_ms)
+static bool is_older(
+	const struct last_run *n, int64_t seen_ms, int64_t began_ms, int64_t started_ms)
 {
 	return seen_ms < began_ms ||
 	       (seen_ms < began_ms + n->interval_ms && started_ms < began_ms);
@@ -129,7 +130,7 @@ static int64_t later(int64_t a, int64_t b)
 }
 
 static void judge_idle(
-	const struct now *n, struct now_holder *h, const struct holder_past *past)
+	const struct last_run *n, struct last_run_holder *h, const struct holder_past *past)
 {
 	int64_t began_ms = later(n->watched_since_ms, past->break_ms);
 	bool here = past->active_ms >= 0;
@@ -151,7 +152,7 @@ static void judge_idle(
 /* A recorder that starts again finds holders that an earlier one has seen: they hold since
  * then, as far as the store knows. */
 static void judge_since(
-	const struct now *n, struct now_holder *h, const struct holder_past *past)
+	const struct last_run *n, struct last_run_holder *h, const struct holder_past *past)
 {
 	bool found_at_start = h->since_ms >= 0 && h->since_ms < n->started_ms + n->interval_ms;
 	if (found_at_start && past->seen_ms > 0 && past->seen_ms < n->started_ms)
@@ -159,7 +160,7 @@ static void judge_since(
 }
 
 /* A process that was idle and held little before is idle since it holds more. */
-static void judge_stretch(const struct now *n, struct now_holder *h)
+static void judge_stretch(const struct last_run *n, struct last_run_holder *h)
 {
 	if (h->idle.begin_ms <= h->idle_since_ms + n->interval_ms)
 		return;
@@ -202,12 +203,12 @@ static struct spell stretch_of(sqlite3_stmt *row)
 		.stored_end_ms = -1 };
 }
 
-static int add_holder(struct now *n, sqlite3_stmt *row, struct err *e)
+static int add_holder(struct last_run *n, sqlite3_stmt *row, struct err *e)
 {
 	if (!array_one_more(&n->holders, n->n_holders))
 		return err_memory(e);
-	struct now_holder *h = &n->holders[n->n_holders++];
-	*h = (struct now_holder){ .card_row = sql_int(row, ROW_CARD, -1),
+	struct last_run_holder *h = &n->holders[n->n_holders++];
+	*h = (struct last_run_holder){ .card_row = sql_int(row, ROW_CARD, -1),
 		.process_row = sql_int(row, ROW_PROCESS, -1),
 		.pid = (uint32_t)sql_int(row, ROW_PID, 0),
 		.start_ticks = (uint64_t)sql_int(row, ROW_TICKS, 0),
@@ -247,7 +248,7 @@ static int add_holder(struct now *n, sqlite3_stmt *row, struct err *e)
 
 /* Asks for the holders. A recorder that ends removes its holders from the table: then they are
  * the processes in its last slots that were seen until its last tick. */
-static int ask_holders(struct now *n, sqlite3_stmt **stmt, struct err *e)
+static int ask_holders(struct last_run *n, sqlite3_stmt **stmt, struct err *e)
 {
 	if (n->running)
 		return sql_prepare(n->db, stmt, e,
@@ -261,7 +262,7 @@ static int ask_holders(struct now *n, sqlite3_stmt **stmt, struct err *e)
 		(long long)n->last_tick_ms);
 }
 
-static int read_holders(struct now *n, struct err *e)
+static int read_holders(struct last_run *n, struct err *e)
 {
 	sqlite3_stmt *stmt = NULL;
 	int rc = ask_holders(n, &stmt, e);
@@ -276,9 +277,9 @@ static int read_holders(struct now *n, struct err *e)
 }
 
 /* Reads everything in one transaction: a recorder that ends meanwhile removes its holders. */
-int now_read(struct now *n, const char *path, int wait_ms, struct err *e)
+int last_run_read(struct last_run *n, const char *path, int wait_ms, struct err *e)
 {
-	*n = (struct now){ .last_tick_ms = -1 };
+	*n = (struct last_run){ .last_tick_ms = -1 };
 	/* Ask for the recorder first: its status file is there before its run begins and until
 	 * after its end. */
 	int alive = published_is_running(path);
@@ -296,11 +297,11 @@ int now_read(struct now *n, const char *path, int wait_ms, struct err *e)
 	return rc;
 }
 
-const struct now_holder *now_find(
-	const struct now *n, const char *uuid, const struct process_id *id, const char *boot_id)
+const struct last_run_holder *last_run_find(const struct last_run *n, const char *uuid,
+	const struct process_id *id, const char *boot_id)
 {
 	for (size_t i = 0; id->start_ticks && i < n->n_holders; i++) {
-		const struct now_holder *h = &n->holders[i];
+		const struct last_run_holder *h = &n->holders[i];
 		if (h->pid == id->pid && h->start_ticks == id->start_ticks &&
 			strcmp(h->boot_id, boot_id) == 0 && strcmp(h->uuid, uuid) == 0)
 			return h;
@@ -382,7 +383,8 @@ static bool all_ended(const struct walks *w)
 	return true;
 }
 
-static int walk_table(struct now *n, struct walks *w, const struct slot_table *t, struct err *e)
+static int walk_table(
+	struct last_run *n, struct walks *w, const struct slot_table *t, struct err *e)
 {
 	sqlite3_stmt *stmt;
 	int rc = sql_prepare(n->db, &stmt, e,
@@ -408,7 +410,8 @@ static int walk_table(struct now *n, struct walks *w, const struct slot_table *t
 }
 
 /* Starts a walk with the card that the store has under this identity, if any. */
-static void begin_walk(struct now *n, struct walk *w, const struct now_ask *ask, struct err *e)
+static void begin_walk(
+	struct last_run *n, struct walk *w, const struct last_run_ask *ask, struct err *e)
 {
 	sqlite3_stmt *stmt;
 	*w = (struct walk){ .card = -1,
@@ -430,7 +433,7 @@ static void begin_walk(struct now *n, struct walk *w, const struct now_ask *ask,
 }
 
 /* Sets the answer. A slot counts as a whole, but may start before recording began. */
-static void answer(const struct now *n, const struct walk *w, struct now_ask *ask)
+static void answer(const struct last_run *n, const struct walk *w, struct last_run_ask *ask)
 {
 	int64_t first_ms =
 		w->first_ms > n->recorded_since_ms ? w->first_ms : n->recorded_since_ms;
@@ -442,7 +445,8 @@ static void answer(const struct now *n, const struct walk *w, struct now_ask *as
 	}
 }
 
-int now_states_since(struct now *n, struct now_ask *asks, size_t n_asks, struct err *e)
+int last_run_states_since(
+	struct last_run *n, struct last_run_ask *asks, size_t n_asks, struct err *e)
 {
 	struct walks w = { calloc(n_asks + 1, sizeof(*w.items)), n_asks, ROWS_MAX };
 	if (!w.items)

@@ -1,17 +1,25 @@
-/* Answers with the cards and their holders at the last tick of each store. */
+/* Answers with the documents of the API: the cards and holders at the last tick of each store,
+ * events, the log of gua enforce, reports, the status of a recorder. */
+#include "serve/api.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/card_name.h"
 #include "model/table.h"
+#include "openapi.h"
 #include "present/holders.h"
 #include "present/present_store.h"
+#include "render/documents.h"
 #include "render/json.h"
+#include "render/report.h"
 #include "render/rows.h"
-#include "serve/api.h"
+#include "report/event_list.h"
+#include "report/policy_log.h"
 #include "serve/params.h"
 #include "serve/world.h"
+#include "store/recorder_status.h"
 
 /* How long a request waits for a locked store. */
 enum { WAIT_MS = 2000 };
@@ -212,4 +220,197 @@ void api_who_csv(const struct request *q, struct answer *a)
 		table_finish(&t);
 	}
 	present_store_finish(&now);
+}
+
+struct events_params {
+	struct window_words window;
+	struct event_words only;
+	const char *utc;
+};
+
+#undef AT
+#define AT(member) .offset = offsetof(struct events_params, member)
+static const struct option_row event_rows[] = {
+	{ .kind = OPTION_TEXT, .name = "since", .arg = "TIME", AT(window.since) },
+	{ .kind = OPTION_TEXT, .name = "until", .arg = "TIME", AT(window.until) },
+	{ .kind = OPTION_TEXT, .name = "last", .arg = "TIME", AT(window.last) },
+	{ .kind = OPTION_CHOICE, .name = "utc", .choices = "1|0", AT(utc) },
+	{ .kind = OPTION_LIST, .name = "card", AT(only.cards) },
+	{ .kind = OPTION_LIST, .name = "kind", AT(only.kinds) },
+	{ 0 },
+};
+
+/* Reads the events; false: the answer says why they could not be read. */
+static bool read_events(const struct request *q, struct answer *a, struct event_list *list)
+{
+	struct events_params p = { 0 };
+	struct err e = { 0 };
+	const struct serve_world *world = q->world;
+	struct audit_question question = { .paths = (const char *const *)world->stores->paths,
+		.n_paths = world->stores->n,
+		.stop = q->stop };
+	const struct event_choice choice = { event_list_takes, &p.only };
+	int rc = params_read(q, event_rows, &p, &e);
+	if (rc == 0)
+		rc = event_list_check(&p.only, &e);
+	if (rc == 0)
+		rc = event_list_ask(&question, &p.window, q->now_ms,
+			p.utc ? *p.utc == '1' : world->utc, &e);
+	if (rc == 0)
+		rc = event_list_read(list, &question, &choice, &e);
+	if (rc)
+		answer_err(a, q, &e);
+	return rc == 0;
+}
+
+void api_events(const struct request *q, struct answer *a)
+{
+	struct event_list list = { 0 };
+	if (read_events(q, a, &list))
+		documents_events(&a->body, &list);
+	event_list_finish(&list);
+}
+
+void api_events_csv(const struct request *q, struct answer *a)
+{
+	struct event_list list = { 0 };
+	if (read_events(q, a, &list))
+		rows_table(&a->body, &list.table);
+	event_list_finish(&list);
+}
+
+struct log_params {
+	struct window_words window;
+	const char *utc;
+};
+
+#undef AT
+#define AT(member) .offset = offsetof(struct log_params, member)
+static const struct option_row log_rows[] = {
+	{ .kind = OPTION_TEXT, .name = "since", .arg = "TIME", AT(window.since) },
+	{ .kind = OPTION_TEXT, .name = "until", .arg = "TIME", AT(window.until) },
+	{ .kind = OPTION_TEXT, .name = "last", .arg = "TIME", AT(window.last) },
+	{ .kind = OPTION_CHOICE, .name = "utc", .choices = "1|0", AT(utc) },
+	{ 0 },
+};
+
+/* What the steps beside the stores are added to. */
+struct log_fold {
+	struct table *table;
+	struct policy_span span;
+};
+
+static int add_log(void *context, const char *db, const char *policy_db, struct err *e)
+{
+	const struct log_fold *fold = context;
+	struct policy_file *f = NULL;
+	(void)db;
+	int rc = policy_file_open(&f, policy_db, false, e);
+	if (rc == 0)
+		rc = policy_log_add(fold->table, f, fold->span, e);
+	policy_file_close(f);
+	return rc;
+}
+
+/* Adds the steps beside all stores. Those beside which gua enforce has not run are passed over,
+ * if there is another one. */
+static int add_logs(struct table *t, const struct store_list *stores, struct policy_span span,
+	struct err *e)
+{
+	struct log_fold fold = { t, span };
+	const struct policy_logs logs = { add_log, &fold };
+	return policy_log_each(&logs, (const char *const *)stores->paths, stores->n, e);
+}
+
+/* Reads the log; false: the answer says why it could not be read. */
+static bool read_log(const struct request *q, struct answer *a, struct table *t)
+{
+	struct log_params p = { 0 };
+	struct err e = { 0 };
+	struct policy_span span = { 0 };
+	int rc = params_read(q, log_rows, &p, &e);
+	if (rc == 0)
+		rc = policy_log_window(
+			&span, &p.window, q->now_ms, p.utc ? *p.utc == '1' : q->world->utc, &e);
+	if (rc == 0)
+		rc = add_logs(t, q->world->stores, span, &e);
+	if (rc)
+		answer_err(a, q, &e);
+	return rc == 0;
+}
+
+void api_policy(const struct request *q, struct answer *a)
+{
+	struct table log = policy_log_table();
+	if (read_log(q, a, &log))
+		documents_policy_log(&a->body, &log);
+	table_finish(&log);
+}
+
+void api_policy_csv(const struct request *q, struct answer *a)
+{
+	struct table log = policy_log_table();
+	if (read_log(q, a, &log))
+		rows_table(&a->body, &log);
+	table_finish(&log);
+}
+
+/* Makes the report; false: the answer says why it could not. */
+static bool make_report(const struct request *q, struct answer *a, struct report_params *p,
+	struct report_answer *answer)
+{
+	struct err e = { 0 };
+	int rc = report_params_read(p, q, false, &e);
+	if (rc == 0 && p->table && strncmp(p->table, "compare", 7) == 0 && !p->words.compare)
+		rc = err_set(&e, ERR_USAGE, "table=%s needs compare", p->table);
+	p->asked.question.want_columns = p->table && strcmp(p->table, "timeline") == 0;
+	if (rc == 0)
+		rc = report_ask_answer(answer, &p->asked, &e);
+	if (rc)
+		answer_err(a, q, &e);
+	return rc == 0;
+}
+
+void api_report(const struct request *q, struct answer *a)
+{
+	struct report_params p;
+	struct report_answer answer = { 0 };
+	if (make_report(q, a, &p, &answer))
+		report_json(&a->body, &answer.report);
+	report_ask_finish(&answer);
+}
+
+void api_report_csv(const struct request *q, struct answer *a)
+{
+	struct report_params p;
+	struct report_answer answer = { 0 };
+	if (make_report(q, a, &p, &answer))
+		report_csv(&a->body, &answer.report, report_table_of(p.table));
+	report_ask_finish(&answer);
+}
+
+void api_status(const struct request *q, struct answer *a)
+{
+	const struct store_list *stores = q->world->stores;
+	const char *host = request_param(q, "host");
+	struct recorder_status s;
+	struct err e = { 0 };
+	for (size_t i = 0; i < stores->n; i++) {
+		int rc = recorder_status_read(&s, stores->paths[i], q->now_ms, &e);
+		if (host && strcmp(s.store.hostname, host) != 0)
+			continue;
+		if (rc)
+			answer_err(a, q, &e);
+		else
+			documents_status(&a->body, &s);
+		return;
+	}
+	err_set(&e, ERR_NOTHING, "no store is of the host '%s'", host ? host : "");
+	answer_err(a, q, &e);
+}
+
+void api_description(const struct request *q, struct answer *a)
+{
+	(void)q;
+	str_add(&a->body, openapi);
 }

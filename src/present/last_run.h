@@ -1,7 +1,7 @@
 /* What the store knows about the present: which process holds which card since when, when it
  * was last active, and since when each card has been in its state. For the live views. */
-#ifndef GUA_PRESENT_NOW_H
-#define GUA_PRESENT_NOW_H
+#ifndef GUA_PRESENT_LAST_RUN_H
+#define GUA_PRESENT_LAST_RUN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 /* A holder at the recorder's last tick. Idle times reach back only as far as recorders ran
  * without a pause: a view must not show more than was seen. An idle stretch goes on over a
  * pause, which is unobserved in it. */
-struct now_holder {
+struct last_run_holder {
 	char uuid[UUID_CAP];	       /* of the card */
 	int64_t card_row, process_row; /* their ids in the store */
 	uint32_t pid;
@@ -31,7 +31,7 @@ struct now_holder {
 			      without indexes; begin_ms -1: it is in none */
 };
 
-struct now {
+struct last_run {
 	bool any_run;
 	bool running;	      /* the newest run has not ended, or was killed */
 	bool killed;	      /* it was killed: the recorder's lock is free */
@@ -42,23 +42,23 @@ struct now {
 	struct rules rules;	      /* of the newest run */
 	int64_t recorded_since_ms; /* recorded without a pause from then until last_tick_ms */
 	int64_t watched_since_ms;  /* holders were recorded without a pause from then on */
-	struct now_holder *holders;
+	struct last_run_holder *holders;
 	size_t n_holders;
 	struct sqlite3 *db;
 };
 
 /* Opens the store and reads the newest run and its holders: the current ones, or those at its
  * end. Waits at most `wait_ms` for a locked store. Close *n in any case. */
-int now_read(struct now *n, const char *path, int wait_ms, struct err *e);
+int last_run_read(struct last_run *n, const char *path, int wait_ms, struct err *e);
 /* Does nothing if *n is zero. */
-void now_close(struct now *n);
+void last_run_close(struct last_run *n);
 /* The record of this process on this card, or NULL. A process without a known start time
  * (start_ticks 0) is never found. */
-const struct now_holder *now_find(const struct now *n, const char *uuid,
+const struct last_run_holder *last_run_find(const struct last_run *n, const char *uuid,
 	const struct process_id *id, const char *boot_id);
 
 /* A question about a card: since when it has been in one of these states without a pause. */
-struct now_ask {
+struct last_run_ask {
 	const char *uuid;
 	unsigned states;  /* bits 1 << enum card_state */
 	int64_t since_ms; /* the answer; -1: the store has none */
@@ -68,6 +68,7 @@ struct now_ask {
 /* Answers all questions in one pass back through the slots. An answer is exact to a slot, and
  * never earlier than the truth or than the first recording. The pass is limited to a number of
  * rows. */
-int now_states_since(struct now *n, struct now_ask *asks, size_t n_asks, struct err *e);
+int last_run_states_since(
+	struct last_run *n, struct last_run_ask *asks, size_t n_asks, struct err *e);
 
 #endif
