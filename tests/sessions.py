@@ -131,3 +131,124 @@ def judge(truth, steps, late):
         final = at
         stage += 1
     return wrong
+
+
+# Real processes on the fake driver, in real time: a rule of minutes, so that all of it takes seven.
+REAL_RULE = Rule(warn=60, again=90, final=20, end=120, every=5)
+REAL_SECONDS = 400
+RESTART = 250
+
+
+def bursts(begin, end, every, sm=80, seconds=3):
+    return tuple(Use(at, at + seconds, sm) for at in range(begin, end, every))
+
+
+REAL_CAST = [
+    Session("rests", "", (Process("rests", 0),)),
+    Session("notebook", "", (Process("notebook", 1, uses=(Use(0, 80, 1), Use(80, 83, 80), Use(83, 400, 1))),)),
+    Session("squatter", "", (Process("squatter", 2),)),
+    Session("neighbour", "", (Process("neighbour", 2, uses=bursts(5, REAL_SECONDS, 20)),)),
+    Session("two", "", (Process("two", 3), Process("two2", 3, begin=40))),
+    Session("encodes", "", (Process("encodes", 4, uses=(Use(0, 150, encoder=30),)),)),
+    Session("copies", "", (Process("copies", 5, uses=(Use(0, REAL_SECONDS, bus=80),)),)),
+    Session("moderate", "", (Process("moderate", 6, uses=(Use(0, 100, 7),)),)),
+    Session("alone", "", (Process("alone", 7),)),
+    Session("shared", "", (Process("shared", 8),), unknown=((60, 150),)),
+    Session("sharer", "", (Process("sharer", 8, uses=bursts(5, REAL_SECONDS, 20)),), unknown=((60, 150),)),
+    Session("parent", "", (Process("parent", 9), *(Process(f"worker{i}", 9, 40 * i, 40 * i + 6, (Use(40 * i + 1, 40 * i + 5, 60),), 1)
+                                                   for i in range(1, 5)))),
+]
+# Reads "KEY SECONDS" and starts a process of its own session that lives so long.
+STARTS = "import os, sys, time\nfor line in sys.stdin:\n    pid = os.fork()\n    if not pid:\n        time.sleep(float(line))\n" \
+         "        os._exit(0)\n    print(pid, flush=True)\n"
+
+
+def real_scenario(cast):
+    lines = []
+    for session in cast:
+        for process in session.processes:
+            where = f"{process.key} card {process.card}"
+            for use in process.uses:
+                if use.sm:
+                    lines += [(use.begin, f"load {where} sm {use.sm}"), (use.end, f"load {where} sm 0")]
+            if process.end < REAL_SECONDS:
+                lines.append((process.end, f"exit {process.key}"))
+        for begin, end in session.unknown:
+            lines += [(begin, f"fail {call} card {session.processes[0].card} code 999 until {end}s") for call in
+                      ("nvmlDeviceGetProcessUtilization", "nvmlDeviceGetProcessesUtilizationInfo")]
+    return "".join(f"at {at}s {event}\n" for at, event in sorted(lines, key=lambda one: (one[0], "sm 0" not in one[1])))
+
+
+def real_host(where):
+    """A host with the processes of REAL_CAST, and what changes at which second: [(second, function)]."""
+    import enforcing
+    begin = {process.key: process for session in REAL_CAST for process in session.processes}
+    host = enforcing.Host(where, {key: (process.card, f"{process.memory}GiB") for key, process in begin.items()},
+                          scenario=real_scenario(REAL_CAST))
+    host.config.write_text(REAL_RULE.text("mode = enforce\n") + "[thresholds]\nspell = 1s\n[end]\nconfirm = 2s\n"
+                           f"sample = 500ms\n[notices]\nper_day = 1000\nchannels = command\ncommand = {where}/tell\n")
+    children, later = {}, []
+    for session in REAL_CAST:
+        first, *others = session.processes
+        children[session.name] = child = host.start(first.key, "/usr/bin/python3", "-c", STARTS, stdin=-1, stdout=-1, text=True)
+
+        def start(process=None, child=child):
+            child.stdin.write(f"{min(process.end - process.begin, REAL_SECONDS)}\n")
+            child.stdin.flush()
+            host.hold(process.key, int(child.stdout.readline()))
+        later += [(process.begin, lambda process=process, start=start: start(process)) for process in others]
+        for word in ("encodes", "copies"):
+            if session.name == word:
+                mark = host.pids / f"{word}.{word}"
+                mark.touch()
+                later.append((first.uses[0].end, lambda mark=mark: mark.unlink()))
+    return host, children, later
+
+
+def play_for_real(where):
+    """Plays REAL_CAST; returns what is wrong: no session too early or too late, and none that must not."""
+    import sqlite3
+    import time
+    host, children, later = real_host(where)
+    start = time.time()
+    try:
+        recorder = host.service("daemon", "--foreground", "--db", host.db, "--interval", "2s", "--drain", "1s", name="recorder")
+        host.enforce()
+        host.arm()
+        later += [(RESTART, lambda: host.stop(recorder)),
+                  (RESTART, lambda: host.service("daemon", "--foreground", "--db", host.db, "--interval", "2s", "--drain", "1s",
+                                                 name="recorder"))]
+        gone = {}
+        for second, change in [*sorted(later, key=lambda one: one[0]), (REAL_SECONDS, lambda: None)]:
+            while time.time() < start + second:
+                time.sleep(0.2)
+                gone.update({name: time.time() - start for name, child in children.items()
+                             if name not in gone and child.poll() is not None})
+            change()
+        with sqlite3.connect(where / "policy.db") as db:
+            rows = db.execute("SELECT at_ms, step, stage, pids FROM action WHERE step IN ('warn', 'end') ORDER BY id").fetchall()
+    finally:
+        host.close()
+    wrong = []
+    for session in REAL_CAST:
+        pid = str(children[session.name].pid)
+        steps = [(at / 1000 - start, "end" if step == "end" else stage) for at, step, stage, pids in rows if pid in pids.split()]
+        wrong += [f"{session.name}: {text} {steps}" for text in
+                  judge(Truth(session, REAL_RULE, REAL_SECONDS, [(RESTART, RESTART + 2)]), steps, REAL_RULE.every + SLOT)]
+        ended = [at for at, stage in steps if stage == "end"]
+        if ended and session.name not in gone:
+            wrong.append(f"{session.name}: was to be ended at {ended[0]:.0f}, and lives")
+        if not ended and session.name in gone:
+            wrong.append(f"{session.name}: is gone since {gone[session.name]:.0f}")
+    return wrong
+
+
+if __name__ == "__main__":
+    import pathlib
+    import sys
+    import tempfile
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "cli"))
+    with tempfile.TemporaryDirectory(prefix="gua-sessions-") as directory:
+        faults = play_for_real(pathlib.Path(directory))
+    print("\n".join(faults) or f"all {len(REAL_CAST)} sessions were warned and ended in their time")
+    sys.exit(bool(faults))

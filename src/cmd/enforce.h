@@ -46,17 +46,6 @@ int enforce_arm(struct enforce *x);
 int enforce_disarm(struct enforce *x);
 int enforce_release(struct enforce *x);
 
-/* What a user asks the service about a session. */
-struct enforce_question {
-	struct sessions_now *present;
-	uint32_t pid, uid;
-	bool json, utc;
-};
-/* Explains the session of a process of this user, as enforce_explain() does, but for rules and
- * exemptions of others. ERR_NOTHING: there is no such process. */
-int enforce_explain_to(const struct enforce *x, const struct enforce_question *q,
-	struct str *out, struct err *e);
-
 /* Where users ask gua enforce: with --db beside that store; else as configured, or on the
  * system's socket if there is one. */
 int enforce_socket(

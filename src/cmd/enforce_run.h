@@ -6,8 +6,6 @@
 #include "policy/post.h"
 
 int enforce_run(struct enforce *x);
-/* The log of the service: for the journal, where it goes there. */
-void enforce_log_setup(void);
 /* gua enforce test-notice USER. */
 int enforce_test_notice(struct enforce *x);
 

@@ -1,5 +1,6 @@
-/* The list of sessions that are being ended, and the driver's part: looks for confirming that
- * they are idle, and for verifying that the memory is free. */
+/* The list of sessions that are being ended, the processes that are held, and the driver's
+ * part: looks for confirming that sessions are idle, and for verifying that the memory is free.
+ */
 #include "policy/endings.h"
 
 #include <stdarg.h>
@@ -8,8 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "audit/idle_power.h"
+#include "base/array.h"
+#include "base/log.h"
 #include "base/size.h"
+#include "driver/host/apart.h"
+#include "driver/kind.h"
 #include "policy/endings_private.h"
+#include "policy/sender.h"
+#include "policy/tell.h"
 #include "proc/proc.h"
 
 /* A driver that has not answered a look for this long is silent. */
@@ -19,9 +27,18 @@
 #define VERIFY_EVERY_US (1 * INT64_C(1000000))
 /* While processes are waited for, without a descriptor that says that they have ended. */
 #define ATTEND_MS 100
+/* Of one user, at most this many processes are held between two passes. */
+enum { HELD_OF_USER = 256 };
 
-const char *const ending_how_names[ENDING_HOWS] = { "spared", "ended", "still-held", "failed",
-	"computes" };
+int64_t endings_now_us(const struct endings *es)
+{
+	return clock_now(es->enforcer->clock).mono_us;
+}
+
+const struct config_end *endings_config(const struct endings *es)
+{
+	return &es->enforcer->policy.config->end;
+}
 
 int endings_new(struct endings **out, const struct endings_options *o, struct err *e)
 {
@@ -29,6 +46,7 @@ int endings_new(struct endings **out, const struct endings_options *o, struct er
 	if (!es)
 		return err_memory(e);
 	es->o = *o;
+	es->enforcer = o->enforcer;
 	es->proc = -1;
 	int rc = proc_open(&es->proc, "", e);
 	if (rc == 0)
@@ -41,25 +59,39 @@ int endings_new(struct endings **out, const struct endings_options *o, struct er
 	return 0;
 }
 
-int64_t endings_now_us(const struct endings *es)
+/* The driver is asked only while something is being ended. */
+static int open_live(struct endings *es, struct err *e)
 {
-	return clock_now(es->o.clock).mono_us;
+	struct live_options o = { .source = { .name = SOURCE_AUTO,
+					  .nvml_path = es->o.nvml,
+					  .root = "",
+					  .clock = es->o.look_clock },
+		.rules = RULES_DEFAULT,
+		.deadline_ms = es->enforcer->policy.config->driver_timeout_ms };
+	const struct apart_manner manner = apart_manner_of(o.deadline_ms);
+	int rc = apart_new(&es->apart, &o.source, &manner, e);
+	if (rc)
+		return rc;
+	o.source.host = apart_host(es->apart);
+	return live_open(&es->live, &o, e);
 }
 
 static void close_live(struct endings *es)
 {
-	if (es->live)
-		es->o.close_live(es->o.context, es->live);
+	live_close(es->live);
+	apart_free(es->apart);
 	es->live = NULL;
+	es->apart = NULL;
 	es->asked = es->looked = false;
 	es->next_look_us = 0;
 }
 
-static void clear(struct ending *a)
+void ending_clear(struct ending *a)
 {
 	helper_free(a->manager, 0);
 	free(a->gone);
 	free(a->sorted);
+	free(a->processes);
 	*a = (struct ending){ .stage = ENDING_NONE };
 }
 
@@ -68,15 +100,55 @@ void endings_free(struct endings *es)
 	if (!es)
 		return;
 	for (size_t i = 0; i < ENDINGS_MOST; i++)
-		clear(&es->items[i]);
+		ending_clear(&es->items[i]);
 	close_live(es);
 	end_link_free(es->link);
+	free(es->held);
 	if (es->proc >= 0)
 		close(es->proc);
 	free(es);
 }
 
-int endings_hold(struct endings *es, const struct end_process *p, struct err *e)
+bool ending_begin(struct ending *a)
+{
+	a->stage = ENDING_CONFIRM;
+	a->signal = END_ASK_TERM;
+	a->seen_bytes = -1;
+	a->gone = calloc(a->n_processes + 1, sizeof(*a->gone));
+	a->sorted = calloc(a->n_processes + 1, sizeof(*a->sorted));
+	if (!a->gone || !a->sorted)
+		return false;
+	memcpy(a->sorted, a->processes, a->n_processes * sizeof(*a->sorted));
+	fresh_sort(a->sorted, a->n_processes);
+	return true;
+}
+
+void ending_finish(struct ending *a, enum ending_how how, const char *format, ...)
+{
+	va_list list;
+	a->stage = ENDING_OVER;
+	a->how = how;
+	a->freed_bytes = -1;
+	va_start(list, format);
+	vsnprintf(a->text, sizeof(a->text), format, list);
+	va_end(list);
+}
+
+void ending_spare(struct ending *a, const char *why)
+{
+	const char *name = a->signal == END_ASK_KILL ? "SIGKILL" : "SIGTERM";
+	if (a->next)
+		ending_finish(a, ENDING_SPARED,
+			"%s went to the first %zu of %zu processes, the others are spared: %s",
+			name, a->next, a->n_processes, why);
+	else if (a->signalled)
+		ending_finish(
+			a, ENDING_SPARED, "SIGTERM was sent, and SIGKILL is not: %s", why);
+	else
+		ending_finish(a, ENDING_SPARED, "%s", why);
+}
+
+int ending_hold(struct endings *es, const struct end_process *p, struct err *e)
 {
 	struct end_reply reply;
 	int rc = end_link_ask(es->link, END_ASK_HOLD, p, &reply, e);
@@ -94,7 +166,7 @@ int endings_hold(struct endings *es, const struct end_process *p, struct err *e)
 		"%s", reply.text);
 }
 
-void endings_release(struct endings *es, const struct end_process *p)
+static void release_process(struct endings *es, const struct end_process *p)
 {
 	struct end_reply reply;
 	struct err e = { 0 };
@@ -102,73 +174,203 @@ void endings_release(struct endings *es, const struct end_process *p)
 		end_link_ask(es->link, END_ASK_RELEASE, p, &reply, &e);
 }
 
-int endings_begin(struct endings *es, const struct ending_plan *plan, struct err *e)
+static struct end_process process_of(const struct idle_process *p)
 {
-	struct ending *a = es->items;
+	return (struct end_process){ p->pid, p->start_ticks, p->uid };
+}
+
+static bool is_held(const struct endings *es, const struct end_process *p)
+{
+	for (size_t i = 0; i < es->n_held; i++)
+		if (es->held[i].process.pid == p->pid &&
+			es->held[i].process.start_ticks == p->start_ticks)
+			return true;
+	return false;
+}
+
+static void refuse(struct endings *es, uint32_t pid, const char *why)
+{
+	if (es->n_refused++ == 0)
+		snprintf(es->refused, sizeof(es->refused), "process %u: %.200s", (unsigned)pid,
+			why);
+}
+
+static size_t count_held(const struct endings *es, const char *user)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < es->n_held; i++)
+		n += strcmp(es->held[i].user, user) == 0;
+	return n;
+}
+
+/* One that is not held, because there is no room, is checked in the same way when it is
+ * signalled. */
+static void hold_one(
+	struct endings *es, const struct idle_session *session, const struct end_process *p)
+{
+	struct err e = { 0 };
+	if (!array_one_more(&es->held, es->n_held))
+		return;
+	int rc = ending_hold(es, p, &e);
+	es->unreachable |= rc == ERR_WORLD;
+	if (rc == ERR_WORLD || rc == ERR_USAGE)
+		refuse(es, p->pid, e.text);
+	if (rc == ERR_WORLD || rc == ERR_BUSY)
+		return; /* tried again in the next pass */
+	struct ending_held *h = &es->held[es->n_held++];
+	*h = (struct ending_held){ .process = *p, .refused = rc != 0 };
+	text_copy(h->key, sizeof(h->key), session->key);
+	text_copy(h->user, sizeof(h->user), session->user);
+}
+
+static void hold(struct endings *es, const struct enforcer_step *s)
+{
+	const struct idle_history *h = &s->now->history;
+	const struct idle_session *session = s->facts->session;
+	size_t n = count_held(es, session->user);
+	for (size_t i = 0; s->session != SIZE_MAX && i < h->n_processes; i++) {
+		struct end_process p = process_of(&h->processes[i]);
+		if (h->processes[i].session != s->session || !h->processes[i].holds ||
+			is_held(es, &p))
+			continue;
+		if (n++ >= HELD_OF_USER || es->unreachable)
+			return;
+		hold_one(es, session, &p);
+	}
+}
+
+void endings_passed(struct endings *es)
+{
+	if (es->n_refused)
+		log_warning(
+			"%zu processes that a rule would end will not be ended, or cannot be "
+			"held now: %s",
+			es->n_refused, es->refused);
+	es->n_refused = 0;
+	es->unreachable = false;
+}
+
+void endings_release(struct endings *es, const char *key)
+{
+	for (size_t i = es->n_held; i-- > 0;) {
+		if (strcmp(es->held[i].key, key) != 0)
+			continue;
+		release_process(es, &es->held[i].process);
+		es->held[i] = es->held[--es->n_held];
+	}
+}
+
+/* The youngest first: workers before what started them. */
+static int by_age(const void *a, const void *b)
+{
+	const struct end_process *one = a, *other = b;
+	return (one->start_ticks < other->start_ticks) -
+	       (one->start_ticks > other->start_ticks);
+}
+
+/* All processes of the session. False: there are none, or no memory for them. */
+static bool add_processes(struct ending *a, const struct enforcer_step *s)
+{
+	const struct idle_history *h = &s->now->history;
+	for (size_t i = 0; s->session != SIZE_MAX && i < h->n_processes; i++) {
+		if (h->processes[i].session != s->session || !h->processes[i].holds)
+			continue;
+		if (!array_one_more(&a->processes, a->n_processes))
+			return false;
+		a->processes[a->n_processes++] = process_of(&h->processes[i]);
+	}
+	if (a->n_processes)
+		qsort(a->processes, a->n_processes, sizeof(a->processes[0]), by_age);
+	return a->n_processes > 0;
+}
+
+static void add_cards(struct ending *a, const struct endings *es, const struct enforcer_step *s)
+{
+	const struct idle_history *h = &s->now->history;
+	struct err e = { 0 };
+	for (size_t i = 0; i < h->n_cards && i < CARD_WORDS * 64; i++) {
+		if (!(s->facts->cards.bits[i / 64] >> i % 64 & 1) || a->n_cards == ENDING_CARDS)
+			continue;
+		struct ending_card *card = &a->cards[a->n_cards++];
+		text_copy(card->uuid, sizeof(card->uuid), h->cards[i].uuid);
+		idle_power_of(&card->idle_power_w, es->enforcer->db, card->uuid, s->now_ms, &e);
+	}
+}
+
+static void copy_text(char *dst, size_t cap, const char *text)
+{
+	text_copy(dst, cap, text ? text : "");
+}
+
+static void describe(struct ending *a, const struct enforcer_step *s)
+{
+	const struct idle_session *session = s->facts->session;
+	const struct verdict *v = s->verdict;
+	struct enforcer_lists lists = { 0 };
+	*a = (struct ending){ .kind = session->kind,
+		.uid = s->facts->uid,
+		.held_bytes = s->facts->mem_bytes,
+		.idle_since_ms = s->facts->idle_since_ms,
+		.clock_ms = s->facts->clock_ms,
+		.idle_below = s->facts->idle_below,
+		.final_ms = v->rule ? v->rule->final_ms : 0,
+		.kill = v->rule && v->rule->kill_after_term,
+		.notice_ms = v->state.delivered_ms,
+		.state = v->state };
+	text_copy(a->key, sizeof(a->key), session->key);
+	text_copy(a->user, sizeof(a->user), session->user);
+	text_copy(a->rule, sizeof(a->rule), v->state.rule);
+	copy_text(a->command, sizeof(a->command), session->texts[PROCESS_COMMAND]);
+	copy_text(a->job, sizeof(a->job), session->texts[PROCESS_JOB]);
+	copy_text(a->container, sizeof(a->container), session->texts[PROCESS_CONTAINER]);
+	enforcer_list(&lists, s);
+	text_copy(a->pids, sizeof(a->pids), str_text(&lists.pids));
+	text_copy(a->uuids, sizeof(a->uuids), str_text(&lists.cards));
+	text_copy(a->gpus, sizeof(a->gpus), str_text(&lists.gpus));
+	enforcer_lists_finish(&lists);
+	tell_describe(&a->notice, s, NOTICE_ENDED);
+}
+
+static void begin(struct endings *es, const struct enforcer_step *s)
+{
+	struct ending *a = es->items, other;
 	while (a < es->items + ENDINGS_MOST && a->stage != ENDING_NONE)
 		a++;
-	if (a == es->items + ENDINGS_MOST)
-		return err_set(e, ERR_BUSY, "%d sessions are being ended", ENDINGS_MOST);
-	*a = (struct ending){
-		.stage = ENDING_CONFIRM, .signal = END_ASK_TERM, .plan = *plan, .held_bytes = -1
-	};
-	a->gone = calloc(plan->n_processes + 1, sizeof(*a->gone));
-	a->sorted = calloc(plan->n_processes + 1, sizeof(*a->sorted));
-	if (!a->gone || !a->sorted) {
-		clear(a);
-		return err_memory(e);
+	if (a == es->items + ENDINGS_MOST) {
+		describe(&other, s);
+		ending_spare(&other, "enough sessions are being ended now");
+		ending_store(es, &other);
+		return;
 	}
-	memcpy(a->sorted, plan->processes, plan->n_processes * sizeof(*a->sorted));
-	fresh_sort(a->sorted, plan->n_processes);
-	return 0;
+	describe(a, s);
+	add_cards(a, es, s);
+	if (!add_processes(a, s) || !ending_begin(a))
+		ending_spare(a, "its processes cannot be listed");
 }
 
-void ending_finish(struct ending *a, enum ending_how how, const char *format, ...)
+void endings_follow(struct endings *es, const struct enforcer_step *s)
 {
-	va_list list;
-	a->stage = ENDING_OVER;
-	a->outcome = (struct ending_outcome){
-		.ticket = a->plan.ticket, .how = how, .freed_bytes = -1
-	};
-	va_start(list, format);
-	vsnprintf(a->outcome.text, sizeof(a->outcome.text), format, list);
-	va_end(list);
-}
-
-void ending_spare(struct ending *a, const char *why)
-{
-	const char *name = a->signal == END_ASK_KILL ? "SIGKILL" : "SIGTERM";
-	if (a->next)
-		ending_finish(a, ENDING_SPARED,
-			"%s went to the first %zu of %zu processes, the others are spared: %s",
-			name, a->next, a->plan.n_processes, why);
-	else if (a->signalled)
-		ending_finish(
-			a, ENDING_SPARED, "SIGTERM was sent, and SIGKILL is not: %s", why);
-	else
-		ending_finish(a, ENDING_SPARED, "%s", why);
-}
-
-bool endings_next(struct endings *es, struct ending_outcome *o)
-{
-	for (size_t i = 0; i < ENDINGS_MOST; i++) {
-		struct ending *a = &es->items[i];
-		if (a->stage != ENDING_OVER)
-			continue;
-		*o = a->outcome;
-		clear(a);
-		return true;
+	const struct verdict *v = s->verdict;
+	const struct idle_session *session = s->facts->session;
+	bool ends = es->enforcer->policy.enforce && v->state.level == LEVEL_END && !v->would;
+	if (v->state.stage == STAGE_NONE) {
+		endings_release(es, session->key);
+		sender_clear_login(&es->enforcer->policy.config->notices, es->enforcer->file,
+			session->key, session->user);
+	} else if (ends) {
+		hold(es, s);
 	}
-	return false;
+	if (v->step == STEP_END && ends)
+		begin(es, s);
 }
 
 /* Whether memory is in use on the session's cards that no process explains. */
 static int64_t unexplained(const struct ending *a, const struct fresh_look *look)
 {
 	int64_t bytes = 0;
-	for (size_t i = 0; i < a->plan.n_cards; i++)
+	for (size_t i = 0; i < a->n_cards; i++)
 		for (size_t k = 0; k < look->n_cards; k++)
-			if (strcmp(a->plan.cards[i].uuid, look->cards[k].id.uuid) == 0)
+			if (strcmp(a->cards[i].uuid, look->cards[k].id.uuid) == 0)
 				bytes += look->cards[k].unexplained_bytes;
 	return bytes;
 }
@@ -177,12 +379,12 @@ static void verify(struct ending *a, const struct fresh_look *look)
 {
 	struct fresh_result r;
 	char size[SIZE_TEXT_CAP];
-	fresh_judge(&r, look, a->sorted, a->plan.n_processes);
+	fresh_judge(&r, look, a->sorted, a->n_processes);
 	int64_t left = r.verdict == FRESH_RELEASED ? unexplained(a, look) : r.held_bytes;
 	bool held = r.verdict != FRESH_RELEASED || left >= ORPHAN_LEAST_BYTES;
 	if (held && ++a->verified < VERIFY_LOOKS)
 		return;
-	size_text(size, (double)(held ? left : a->held_bytes));
+	size_text(size, (double)(held ? left : a->seen_bytes));
 	if (held) {
 		ending_finish(a, ENDING_STILL_HELD,
 			"its processes have ended, and %s are still in use; no signal can free "
@@ -192,7 +394,7 @@ static void verify(struct ending *a, const struct fresh_look *look)
 	}
 	ending_finish(a, ENDING_ENDED, "its processes have ended; %s given back (%s)", size,
 		a->evidence);
-	a->outcome.freed_bytes = a->held_bytes;
+	a->freed_bytes = a->seen_bytes;
 }
 
 static bool needs_looks(const struct ending *a)
@@ -210,7 +412,7 @@ static void use_look(struct endings *es)
 		.first = !es->looked };
 	es->looked = true;
 	for (size_t i = 0; i < ENDINGS_MOST; i++) {
-		look.idle_below = (double)es->items[i].plan.idle_below;
+		look.idle_below = (double)es->items[i].idle_below;
 		if (es->items[i].stage == ENDING_CONFIRM)
 			ending_confirm(es, &es->items[i], &look);
 		else if (es->items[i].stage == ENDING_VERIFY)
@@ -248,7 +450,7 @@ static void look(struct endings *es)
 {
 	struct err e = { 0 };
 	int64_t now_us = endings_now_us(es);
-	if (!es->live && es->o.open_live(es->o.context, &es->live, &e) != 0) {
+	if (!es->live && open_live(es, &e) != 0) {
 		no_look(es, e.text);
 		return;
 	}
@@ -263,7 +465,7 @@ static void look(struct endings *es)
 	if (rc == ERR_BUSY && now_us - es->asked_us < SILENT_US)
 		return;
 	es->asked = false;
-	int64_t every_us = es->o.config->sample_ms * 1000;
+	int64_t every_us = endings_config(es)->sample_ms * 1000;
 	if (is_verifying(es) && every_us > VERIFY_EVERY_US)
 		every_us = VERIFY_EVERY_US;
 	es->next_look_us = now_us + every_us;
@@ -278,8 +480,8 @@ static void note_ended(struct endings *es)
 	struct end_process p;
 	while (end_link_ended(es->link, &p))
 		for (size_t i = 0; i < ENDINGS_MOST; i++)
-			for (size_t k = 0; k < es->items[i].plan.n_processes; k++) {
-				const struct end_process *own = &es->items[i].plan.processes[k];
+			for (size_t k = 0; k < es->items[i].n_processes; k++) {
+				const struct end_process *own = &es->items[i].processes[k];
 				if (own->pid == p.pid && own->start_ticks == p.start_ticks)
 					es->items[i].gone[k] = true;
 			}
@@ -329,7 +531,9 @@ int64_t endings_wait_ms(const struct endings *es)
 		int64_t ms = ATTEND_MS;
 		if (a->stage == ENDING_NONE)
 			continue;
-		if (a->stage == ENDING_OVER || (needs_looks(a) && !es->live))
+		if (a->stage == ENDING_OVER)
+			ms = a->retry_us > now_us ? (a->retry_us - now_us) / 1000 + 1 : 0;
+		else if (needs_looks(a) && !es->live)
 			ms = 0;
 		else if (needs_looks(a) && !es->asked && es->next_look_us > now_us)
 			ms = (es->next_look_us - now_us) / 1000 + 1;

@@ -22,26 +22,26 @@ enum { CGROUP_CAP = 4096 };
  * of its idle time, and that part of the way from there to its limit. */
 static double idle_most_w(const struct endings *es, const struct ending *a, size_t card)
 {
-	double floor_w = a->plan.cards[card].idle_power_w, limit_w = a->power_limit_w[card];
+	double floor_w = a->cards[card].idle_power_w, limit_w = a->cards[card].power_limit_w;
 	double use_w =
-		limit_w > floor_w ? (limit_w - floor_w) * (double)a->plan.idle_below / 100 : 0;
-	return floor_w * (1 + es->o.config->power_pct / 100) + use_w + SLACK_W;
+		limit_w > floor_w ? (limit_w - floor_w) * (double)a->idle_below / 100 : 0;
+	return floor_w * (1 + endings_config(es)->power_pct / 100) + use_w + SLACK_W;
 }
 
 /* The mean power of the looks against the floor; true: the card works. */
 static bool card_works(const struct endings *es, struct ending *a, char *why, size_t cap)
 {
-	for (size_t i = 0; i < a->plan.n_cards; i++) {
-		double floor_w = a->plan.cards[i].idle_power_w;
-		if (!a->n_power[i] || !isfinite(floor_w))
+	for (size_t i = 0; i < a->n_cards; i++) {
+		double floor_w = a->cards[i].idle_power_w;
+		if (!a->cards[i].n_power || !isfinite(floor_w))
 			continue;
-		double mean_w = a->power_sum_w[i] / (double)a->n_power[i];
+		double mean_w = a->cards[i].power_sum_w / (double)a->cards[i].n_power;
 		double most_w = idle_most_w(es, a, i);
 		if (mean_w > most_w) {
 			snprintf(why, cap,
 				"its card takes %.0f W; idle it takes %.0f W, and with less "
 				"use than %lld %% at most %.0f W",
-				mean_w, floor_w, (long long)a->plan.idle_below, most_w);
+				mean_w, floor_w, (long long)a->idle_below, most_w);
 			return true;
 		}
 	}
@@ -50,8 +50,7 @@ static bool card_works(const struct endings *es, struct ending *a, char *why, si
 
 static struct signs_session session_of(const struct ending *a)
 {
-	return (struct signs_session){ a->sorted, a->plan.n_processes, a->plan.job,
-		a->plan.container };
+	return (struct signs_session){ a->sorted, a->n_processes, a->job, a->container };
 }
 
 /* Adds up the CPU time from look to look, so that what ends in between counts at least until
@@ -76,13 +75,13 @@ static double cpu_pct(const struct endings *es, const struct ending *a)
 static enum ending_how lives(const struct endings *es, struct ending *a, char *why, size_t cap)
 {
 	double cpu = cpu_pct(es, a);
-	int64_t input_ms = signs_input_ms(es->proc, a->plan.processes, a->plan.n_processes);
+	int64_t input_ms = signs_input_ms(es->proc, a->processes, a->n_processes);
 	char seconds[32];
 	if (isnan(cpu)) {
 		snprintf(why, cap, "how much its processes use the CPU cannot be read");
 		return ENDING_SPARED;
 	}
-	if (cpu > es->o.config->cpu_pct) {
+	if (cpu > endings_config(es)->cpu_pct) {
 		snprintf(why, cap,
 			"it computes on the CPU, with %.0f %% of a processor core, and is "
 			"spared "
@@ -91,7 +90,7 @@ static enum ending_how lives(const struct endings *es, struct ending *a, char *w
 			cpu);
 		return ENDING_COMPUTES;
 	}
-	if (a->plan.notice_ms >= 0 && input_ms > a->plan.notice_ms) {
+	if (a->notice_ms >= 0 && input_ms > a->notice_ms) {
 		snprintf(why, cap, "its terminal was used after the last notice");
 		return ENDING_SPARED;
 	}
@@ -106,13 +105,13 @@ static enum ending_how lives(const struct endings *es, struct ending *a, char *w
 
 static void add_power(struct ending *a, const struct fresh_look *look)
 {
-	for (size_t i = 0; i < a->plan.n_cards; i++) {
-		double watt = fresh_power_w(look, a->plan.cards[i].uuid, a->sorted,
-			a->plan.n_processes, &a->power_limit_w[i]);
+	for (size_t i = 0; i < a->n_cards; i++) {
+		double watt = fresh_power_w(look, a->cards[i].uuid, a->sorted, a->n_processes,
+			&a->cards[i].power_limit_w);
 		if (!isfinite(watt))
 			continue;
-		a->power_sum_w[i] += watt;
-		a->n_power[i]++;
+		a->cards[i].power_sum_w += watt;
+		a->cards[i].n_power++;
 	}
 }
 
@@ -139,7 +138,7 @@ static void fail(struct ending *a, const char *why)
 /* Asks gua-end about one process. False: the ending is over. */
 static bool ask(struct endings *es, struct ending *a, size_t i, enum end_ask what)
 {
-	const struct end_process *p = &a->plan.processes[i];
+	const struct end_process *p = &a->processes[i];
 	struct end_reply reply;
 	struct err e = { 0 };
 	char why[ENDING_TEXT_CAP];
@@ -165,7 +164,7 @@ static bool ask(struct endings *es, struct ending *a, size_t i, enum end_ask wha
  * exempt spares all. */
 static bool check_all(struct endings *es, struct ending *a)
 {
-	for (size_t i = 0; i < a->plan.n_processes; i++)
+	for (size_t i = 0; i < a->n_processes; i++)
 		if (!a->gone[i] && !ask(es, a, i, END_ASK_CHECK))
 			return false;
 	return true;
@@ -173,7 +172,7 @@ static bool check_all(struct endings *es, struct ending *a)
 
 static bool all_gone(const struct ending *a)
 {
-	for (size_t i = 0; i < a->plan.n_processes; i++)
+	for (size_t i = 0; i < a->n_processes; i++)
 		if (!a->gone[i])
 			return false;
 	return true;
@@ -183,9 +182,8 @@ static bool all_gone(const struct ending *a)
 static bool record(struct endings *es, struct ending *a, const char *what)
 {
 	struct err e = { 0 };
-	const struct ending_step step = { a->plan.ticket, what, a->evidence };
 	char why[ENDING_TEXT_CAP];
-	if (es->o.record(es->o.context, &step, &e) == 0)
+	if (ending_record(es, a, what, &e) == 0)
 		return true;
 	snprintf(why, sizeof(why), "%.80s was not done, because it cannot be recorded: %.120s",
 		what, e.text);
@@ -197,7 +195,7 @@ static bool record(struct endings *es, struct ending *a, const char *what)
 static bool is_allowed(struct endings *es, struct ending *a, bool brief)
 {
 	struct err e = { 0 };
-	if (!es->o.allowed || es->o.allowed(es->o.context, a->plan.ticket, brief, &e) == 0)
+	if (ending_allowed(es, a, brief, &e) == 0)
 		return true;
 	ending_spare(a, e.text);
 	return false;
@@ -211,7 +209,8 @@ static void run_manager(
 		return;
 	a->signalled = true;
 	a->stage = ENDING_MANAGER;
-	if (manager_start(&a->manager, command, es->o.config->manager_timeout_ms, &e) != 0)
+	if (manager_start(&a->manager, command, endings_config(es)->manager_timeout_ms, &e) !=
+		0)
 		ending_finish(a, ENDING_FAILED, "%s", e.text);
 }
 
@@ -219,7 +218,7 @@ static void run_manager(
 static size_t batch_end(const struct ending *a)
 {
 	size_t end = a->next, n = 0;
-	while (end < a->plan.n_processes && n < ENDING_BATCH)
+	while (end < a->n_processes && n < ENDING_BATCH)
 		n += !a->gone[end++];
 	return end;
 }
@@ -228,10 +227,10 @@ static bool record_batch(struct endings *es, struct ending *a, size_t end)
 {
 	const char *name = a->signal == END_ASK_KILL ? "SIGKILL" : "SIGTERM";
 	char what[96];
-	if (a->next == 0 && end == a->plan.n_processes)
+	if (a->next == 0 && end == a->n_processes)
 		return record(es, a, name);
 	snprintf(what, sizeof(what), "%s, processes %zu to %zu of %zu", name, a->next + 1, end,
-		a->plan.n_processes);
+		a->n_processes);
 	return record(es, a, what);
 }
 
@@ -252,21 +251,22 @@ static void signal_batch(struct endings *es, struct ending *a)
 			return;
 		a->signalled = true;
 	}
-	if (end < a->plan.n_processes)
+	if (end < a->n_processes)
 		return;
 	a->next = 0;
 	a->stage = kill ? ENDING_KILLED : ENDING_GRACE;
-	a->until_us = endings_now_us(es) + (kill ? KILL_MS : a->plan.grace_ms) * 1000;
+	a->until_us =
+		endings_now_us(es) + (kill ? KILL_MS : endings_config(es)->grace_ms) * 1000;
 }
 
 /* Whether a user chose the names that the session's manager would be given. */
 static bool is_users_own(const struct endings *es, const struct ending *a)
 {
-	for (size_t i = 0; i < a->plan.n_processes; i++) {
+	for (size_t i = 0; i < a->n_processes; i++) {
 		char cgroup[CGROUP_CAP];
 		ssize_t n = a->gone[i] ? 0
-				       : proc_read_cgroup(es->proc, a->plan.processes[i].pid,
-						 cgroup, sizeof(cgroup));
+				       : proc_read_cgroup(es->proc, a->processes[i].pid, cgroup,
+						 sizeof(cgroup));
 		if (n < 0 || manager_is_users(cgroup, (size_t)n))
 			return true;
 	}
@@ -279,12 +279,12 @@ static void begin(struct endings *es, struct ending *a)
 	struct manager_command command;
 	struct err e = { 0 };
 	char why[ENDING_TEXT_CAP];
-	int rc = is_users_own(es, a) ? 1
-				     : manager_find(&command, es->o.config, a->plan.job,
-					       a->plan.container, &e);
+	int rc = is_users_own(es, a)
+			 ? 1
+			 : manager_find(&command, endings_config(es), a->job, a->container, &e);
 	if (rc == 0 && *a->companion) {
 		snprintf(why, sizeof(why), "%s is in the same %s and would be ended as well",
-			a->companion, *a->plan.job ? "job" : "container");
+			a->companion, *a->job ? "job" : "container");
 		ending_spare(a, why);
 	} else if (rc == 0) {
 		run_manager(es, a, &command);
@@ -312,8 +312,8 @@ static void act(struct endings *es, struct ending *a)
 static void poll_gone(struct endings *es, struct ending *a)
 {
 	struct proc_stat stat;
-	for (size_t i = 0; i < a->plan.n_processes; i++) {
-		const struct end_process *p = &a->plan.processes[i];
+	for (size_t i = 0; i < a->n_processes; i++) {
+		const struct end_process *p = &a->processes[i];
 		if (a->gone[i])
 			continue;
 		errno = 0;
@@ -338,7 +338,7 @@ void ending_confirm(struct endings *es, struct ending *a, const struct fresh_loo
 	struct fresh_result r;
 	char why[ENDING_TEXT_CAP];
 	int64_t now_us = endings_now_us(es);
-	fresh_judge(&r, look, a->sorted, a->plan.n_processes);
+	fresh_judge(&r, look, a->sorted, a->n_processes);
 	if (r.verdict == FRESH_RELEASED && a->signalled)
 		poll_gone(es, a);
 	if (a->signalled && all_gone(a))
@@ -348,7 +348,7 @@ void ending_confirm(struct endings *es, struct ending *a, const struct fresh_loo
 		return;
 	}
 	if (!a->signalled)
-		a->held_bytes = r.held_bytes;
+		a->seen_bytes = r.held_bytes;
 	add_power(a, look);
 	note_cpu(es, a);
 	note_companion(a, look);
@@ -357,7 +357,8 @@ void ending_confirm(struct endings *es, struct ending *a, const struct fresh_loo
 		return;
 	}
 	a->looks++;
-	if (now_us - a->first_look_us < es->o.config->confirm_ms * 1000 || now_us < a->until_us)
+	if (now_us - a->first_look_us < endings_config(es)->confirm_ms * 1000 ||
+		now_us < a->until_us)
 		return;
 	/* Processes that end after the signal of an earlier batch use the CPU. */
 	enum ending_how how = a->next == 0 ? lives(es, a, why, sizeof(why)) : ENDING_HOWS;
@@ -382,8 +383,8 @@ static void attend_manager(const struct endings *es, struct ending *a)
 	}
 	/* The manager waits by itself; its processes end now or soon. */
 	a->stage = ENDING_GRACE;
-	a->plan.kill = false;
-	a->until_us = endings_now_us(es) + a->plan.grace_ms * 1000;
+	a->kill = false;
+	a->until_us = endings_now_us(es) + endings_config(es)->grace_ms * 1000;
 }
 
 /* Looks at the session again, so that SIGKILL comes when the grace period is over, and not
@@ -393,8 +394,10 @@ static void look_again(struct ending *a)
 	a->stage = ENDING_CONFIRM;
 	a->signal = END_ASK_KILL;
 	a->looks = 0;
-	memset(a->power_sum_w, 0, sizeof(a->power_sum_w));
-	memset(a->n_power, 0, sizeof(a->n_power));
+	for (size_t i = 0; i < a->n_cards; i++) {
+		a->cards[i].power_sum_w = 0;
+		a->cards[i].n_power = 0;
+	}
 }
 
 void ending_attend(struct endings *es, struct ending *a)
@@ -413,8 +416,8 @@ void ending_attend(struct endings *es, struct ending *a)
 	if (all_gone(a)) {
 		a->stage = ENDING_VERIFY;
 		es->next_look_us = 0;
-	} else if (a->stage == ENDING_GRACE && a->plan.kill) {
-		if (now_us >= a->until_us - es->o.config->confirm_ms * 1000)
+	} else if (a->stage == ENDING_GRACE && a->kill) {
+		if (now_us >= a->until_us - endings_config(es)->confirm_ms * 1000)
 			look_again(a);
 	} else if (late) {
 		ending_finish(a, ENDING_FAILED, "its processes have not ended after %s",

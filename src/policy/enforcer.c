@@ -8,11 +8,14 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/log.h"
 #include "base/size.h"
 #include "base/str.h"
 #include "base/timetext.h"
+#include "policy/endings.h"
 #include "policy/keep_limits.h"
 #include "policy/signs.h"
+#include "policy/tell.h"
 #include "proc/proc.h"
 #include "store/policy/policy_notice.h"
 
@@ -432,9 +435,7 @@ static int write_one(struct work *w, size_t i)
 	if (rc || v->step == STEP_NONE)
 		return rc;
 	rc = add_row(x, &step, &(struct note){ v->step, v->state.stage }, w->e);
-	if (rc == 0 && x->hooks.queue && !v->would)
-		rc = x->hooks.queue(x->hooks.context, x->file, &step, w->e);
-	return rc;
+	return rc || !x->endings || v->would ? rc : tell_step(x->file, &step, w->e);
 }
 
 /* The breaker stops everything: once, until it is released. */
@@ -462,9 +463,10 @@ static int write_breaker(struct work *w, const struct pass *pass)
 	int rc = policy_file_add_action(w->x->file, &a, w->e);
 	if (rc == 0)
 		rc = policy_file_trip(w->x->file, w->now_ms, text, w->e);
-	if (rc == 0 && w->x->hooks.alarm && !a.would)
-		rc = w->x->hooks.alarm(w->x->hooks.context, w->x->file, text, w->e);
-	return rc;
+	if (rc || !w->x->endings || a.would)
+		return rc;
+	log_warning("%s", text);
+	return tell_alarm(w->x->file, &w->x->policy.config->notices, text, w->now_ms, w->e);
 }
 
 static int write_all(struct work *w, const struct pass *pass)
@@ -484,8 +486,8 @@ static int write_all(struct work *w, const struct pass *pass)
 	for (size_t i = 0; i < w->n && rc == 0; i++) {
 		struct enforcer_step step = step_of(w, i);
 		bool has_stage = step.verdict->state.stage != STAGE_NONE;
-		if (x->hooks.after && (has_stage || step.verdict->step != STEP_NONE))
-			x->hooks.after(x->hooks.context, &step);
+		if (x->endings && (has_stage || step.verdict->step != STEP_NONE))
+			endings_follow(x->endings, &step);
 	}
 	return rc;
 }

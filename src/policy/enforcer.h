@@ -1,6 +1,5 @@
 /* One pass of gua enforce over the present: reads the store, judges, and writes what follows
- * into policy.db in one transaction. Delivering notices and ending sessions is the caller's, by
- * hooks; without hooks it only observes. */
+ * into policy.db in one transaction. */
 #ifndef GUA_POLICY_ENFORCER_H
 #define GUA_POLICY_ENFORCER_H
 
@@ -10,6 +9,8 @@
 #include "policy/sessions_now.h"
 #include "store/policy/policy_more.h"
 
+struct endings;
+
 /* A step of a session, while the pass goes on. */
 struct enforcer_step {
 	const struct policy *policy;
@@ -18,19 +19,6 @@ struct enforcer_step {
 	const struct session_facts *facts;
 	const struct verdict *verdict;
 	int64_t now_ms;
-};
-
-struct enforcer_hooks {
-	void *context;
-	/* Within the transaction: queue what people are told. Non-zero: the pass is undone. */
-	int (*queue)(void *context, struct policy_file *f, const struct enforcer_step *step,
-		struct err *e);
-	/* Within the transaction: the breaker stopped everything, and an administrator must
-	 * look. */
-	int (*alarm)(void *context, struct policy_file *f, const char *text, struct err *e);
-	/* After it was stored, for every session that has a stage or lost it: begin to end,
-	 * hold, let go. */
-	void (*after)(void *context, const struct enforcer_step *step);
 };
 
 /* What a session was last seen to be used, so that a pass need not read all slots. */
@@ -54,7 +42,7 @@ struct enforcer {
 	const struct clock *clock;
 	struct policy_file *file;
 	const char *config_hash;
-	struct enforcer_hooks hooks;
+	struct endings *endings; /* what ends sessions; NULL: nothing is told or ended */
 	struct policy_pass last; /* what the last pass saw */
 	/* Private. */
 	bool primed; /* `used` is filled */

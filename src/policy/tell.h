@@ -24,7 +24,7 @@ int tell_add(struct policy_file *f, const struct tell_queue *q, const struct not
 int tell_alarm(struct policy_file *f, const struct config_notices *config, const char *text,
 	int64_t now_ms, struct err *e);
 
-/* For enforcer_hooks.queue: warnings are queued; when a session recovered, was kept, exempted
+/* Of a step: warnings are queued; when a session recovered, was kept, exempted
  * or released, what waits is taken back. */
 int tell_step(struct policy_file *f, const struct enforcer_step *s, struct err *e);
 

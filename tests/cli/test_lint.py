@@ -41,7 +41,7 @@ def test_a_good_tree_passes(tmp_path):
     ("audit/a.c", '\n#include "render/text.h"\n', "src/audit/a.c:2: audit includes render"),
     ("present/a.c", '#include "render/text.h"\n', "src/present/a.c:1: present includes render"),
     ("view/a.c", '#include "top/top.h"\n', "src/view/a.c:1: view includes top"),
-    ("policy/a.c", '#include "present/live.h"\n#include "render/text.h"\n', "src/policy/a.c:2: policy includes render"),
+    ("policy/a.c", '#include "render/json.h"\n#include "export/rows.h"\n', "src/policy/a.c:2: policy includes export"),
     ("fleet/a.c", '#include "view/stat.h"\n', "src/fleet/a.c:1: fleet includes view"),
     ("lib/a.c", '#include "store/store.h"\n', "src/lib/a.c:1: lib includes store"),
     ("main.c", '#include "store/store.h"\n', "src/main.c:1: main.c includes store"),

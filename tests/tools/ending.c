@@ -1,6 +1,6 @@
-/* For tests: ends one session as gua enforce does, and prints each step as a line.
+/* For tests: ends one session as gua enforce does, and prints what it recorded.
  *
- * usage: ending --end PATH [OPTIONS] PID...
+ * usage: ending --end PATH --policy-db PATH [OPTIONS] PID...
  *   record WHAT           a step that was recorded; with --full it cannot be
  *   HOW FREED TEXT        the outcome */
 #include <math.h>
@@ -12,12 +12,12 @@
 
 #include "base/clock.h"
 #include "base/options.h"
-#include "cmd/share/cmd_live.h"
-#include "policy/endings.h"
+#include "policy/endings_private.h"
 #include "proc/proc.h"
+#include "store/policy/policy_more.h"
 
 struct ending_settings {
-	const char *end, *job, *container, *podman, *uuid;
+	const char *end, *policy_db, *job, *container, *podman, *uuid;
 	int64_t confirm_ms, sample_ms, grace_ms, hold_ms;
 	double floor_w;
 	bool kill, full, noticed;
@@ -26,6 +26,7 @@ struct ending_settings {
 #define AT(member) offsetof(struct ending_settings, member)
 static const struct option_row options[] = {
 	{ .kind = OPTION_TEXT, .name = "end", .arg = "PATH", .offset = AT(end) },
+	{ .kind = OPTION_TEXT, .name = "policy-db", .arg = "PATH", .offset = AT(policy_db) },
 	{ .kind = OPTION_TEXT, .name = "job", .arg = "LABEL", .offset = AT(job) },
 	{ .kind = OPTION_TEXT, .name = "container", .arg = "LABEL", .offset = AT(container) },
 	{ .kind = OPTION_TEXT, .name = "podman", .arg = "COMMAND", .offset = AT(podman) },
@@ -41,32 +42,26 @@ static const struct option_row options[] = {
 	{ .name = NULL },
 };
 
-static int record(void *context, const struct ending_step *step, struct err *e)
+static int print_step(void *context, const struct policy_action *a)
 {
-	const struct ending_settings *s = context;
-	if (s->full)
-		return err_set(e, ERR_WORLD, "the disk is full");
-	printf("record %s\n", step->what);
-	fflush(stdout);
+	(void)context;
+	if (a->step == STEP_SIGNAL)
+		printf("record %s\n", a->result);
 	return 0;
 }
 
-static struct live_session session;
-
-static int open_live(void *context, struct live **l, struct err *e)
+/* policy.db as an administrator has armed it; with --full nothing can be written to it. */
+static int open_file(
+	struct policy_file **f, const struct ending_settings *s, int64_t now_ms, struct err *e)
 {
-	static const struct live_values values = { .no_store = true, .timeout_ms = 2000 };
-	(void)context;
-	int rc = cmd_live_open(&session, &values, NULL, e);
-	*l = session.live;
-	return rc;
-}
-
-static void close_live(void *context, struct live *l)
-{
-	(void)context;
-	(void)l;
-	cmd_live_close(&session);
+	int rc = policy_file_open(f, s->policy_db, true, e);
+	if (rc == 0)
+		rc = policy_file_arm(*f, now_ms, now_ms + 3600000, "root", e);
+	if (rc || !s->full)
+		return rc;
+	policy_file_close(*f);
+	*f = NULL;
+	return policy_file_open(f, s->policy_db, false, e);
 }
 
 static struct end_process *read_processes(int n, char **pids)
@@ -87,14 +82,50 @@ static struct end_process *read_processes(int n, char **pids)
 	return all;
 }
 
-static void wait_for(struct endings *es, struct ending_outcome *outcome)
+static void wait_for(struct endings *es, const struct ending *a)
 {
-	struct pollfd fds[ENDINGS_MOST + 2];
-	do {
+	struct pollfd fds[ENDINGS_FDS];
+	while (a->stage != ENDING_OVER) {
 		size_t n = endings_fds(es, fds);
 		poll(fds, n, (int)endings_wait_ms(es));
 		endings_step(es);
-	} while (!endings_next(es, outcome));
+	}
+}
+
+static void describe(struct ending *a, const struct ending_settings *s, int64_t now_ms)
+{
+	snprintf(a->job, sizeof(a->job), "%s", s->job ? s->job : "");
+	snprintf(a->container, sizeof(a->container), "%s", s->container ? s->container : "");
+	snprintf(a->cards[0].uuid, UUID_CAP, "%s", s->uuid ? s->uuid : "");
+	a->cards[0].idle_power_w = s->floor_w;
+	a->n_cards = 1;
+	a->kill = s->kill;
+	a->idle_below = 5;
+	a->notice_ms = s->noticed ? now_ms : -1;
+}
+
+static int end(struct endings *es, const struct ending_settings *s, char **pids, int n)
+{
+	static const char *const hows[ENDING_HOWS] = { "spared", "ended", "still-held",
+		"failed", "computes" };
+	struct ending *a = &es->items[0];
+	struct policy_span all = { clock_wall_ms(es->enforcer->clock), INT64_MAX };
+	struct err e = { 0 };
+	a->n_processes = (size_t)n;
+	a->processes = read_processes(n, pids);
+	for (size_t i = 0; i < a->n_processes; i++)
+		if (ending_hold(es, &a->processes[i], &e) != 0)
+			printf("not held: %s\n", e.text);
+	puts("held");
+	fflush(stdout);
+	poll(NULL, 0, (int)s->hold_ms);
+	describe(a, s, clock_wall_ms(es->enforcer->clock));
+	if (!ending_begin(a))
+		return 1;
+	wait_for(es, a);
+	policy_file_actions(es->enforcer->file, all, print_step, NULL, &e);
+	printf("%s %lld %s\n", hows[a->how], (long long)a->freed_bytes, a->text);
+	return 0;
 }
 
 int main(int argc, char **argv)
@@ -104,56 +135,34 @@ int main(int argc, char **argv)
 	};
 	struct err e = { 0 };
 	struct command_line line = { .argc = argc, .argv = argv };
-	struct ending_plan plan = { .ticket = 7, .notice_ms = -1 };
-	struct ending_outcome outcome;
 	struct endings *es = NULL;
 	if (options_parse(&line, options, &s, &e) != 0) {
 		fprintf(stderr, "%s\n", e.text);
 		return 2;
 	}
-	struct config_end config = { .confirm_ms = s.confirm_ms,
-		.sample_ms = s.sample_ms,
-		.cpu_pct = 5,
-		.power_pct = 10,
-		.slurm = "scancel",
-		.podman = s.podman,
-		.manager_timeout_ms = 60000 };
+	const struct config config = { .driver_timeout_ms = 2000,
+		.end = { .confirm_ms = s.confirm_ms,
+			.sample_ms = s.sample_ms,
+			.grace_ms = s.grace_ms,
+			.cpu_pct = 5,
+			.power_pct = 10,
+			.slurm = "scancel",
+			.podman = s.podman,
+			.manager_timeout_ms = 60000 } };
 	struct clock clock;
 	clock_init_real(&clock);
-	const struct endings_options o = { &config, s.end, NULL, &clock, &s, record, open_live,
-		close_live, NULL };
-	plan.n_processes = (size_t)(argc - line.first_operand);
-	struct end_process *processes =
-		read_processes(argc - line.first_operand, argv + line.first_operand);
-	plan.processes = processes;
-	snprintf(plan.job, sizeof(plan.job), "%s", s.job ? s.job : "");
-	snprintf(plan.container, sizeof(plan.container), "%s", s.container ? s.container : "");
-	snprintf(plan.cards[0].uuid, UUID_CAP, "%s", s.uuid ? s.uuid : "");
-	plan.cards[0].idle_power_w = s.floor_w;
-	plan.n_cards = 1;
-	plan.grace_ms = s.grace_ms;
-	plan.kill = s.kill;
-	plan.idle_below = 5;
-	plan.notice_ms = s.noticed ? clock_wall_ms(&clock) : -1;
-	int rc = endings_new(&es, &o, &e);
-	for (size_t i = 0; rc == 0 && i < plan.n_processes; i++)
-		if (endings_hold(es, &plan.processes[i], &e) != 0)
-			printf("not held: %s\n", e.text);
-	puts("held");
-	fflush(stdout);
-	poll(NULL, 0, (int)s.hold_ms);
+	struct enforcer enforcer = { .policy = { &config, NULL, true, true, false },
+		.clock = &clock };
+	const struct endings_options o = { &enforcer, s.end, NULL, getenv("GUA_NVML"), &clock };
+	int rc = open_file(&enforcer.file, &s, clock_wall_ms(&clock), &e);
 	if (rc == 0)
-		rc = endings_begin(es, &plan, &e);
+		rc = endings_new(&es, &o, &e);
 	if (rc) {
 		fprintf(stderr, "%s\n", e.text);
 		return 1;
 	}
-	wait_for(es, &outcome);
-	printf("%s %lld %s\n", ending_how_names[outcome.how], (long long)outcome.freed_bytes,
-		outcome.text);
-	for (size_t i = 0; i < plan.n_processes; i++)
-		endings_release(es, &plan.processes[i]);
+	rc = end(es, &s, argv + line.first_operand, argc - line.first_operand);
 	endings_free(es);
-	free(processes);
-	return 0;
+	policy_file_close(enforcer.file);
+	return rc;
 }

@@ -1,16 +1,17 @@
 /* Answers users about their own sessions. */
-#include "cmd/enforce_users.h"
+#include "policy/users.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "policy/explain.h"
 #include "policy/keep_limits.h"
 
-struct enforce_users {
-	struct enforce *x;
+struct users {
 	struct enforcer *enforcer;
+	const struct settings *settings;
 	struct user_socket *socket;
 	char path[PATH_MAX];
 	int64_t now_ms;
@@ -23,14 +24,14 @@ struct enforce_users {
 /* Reading the store for users takes at most this part of the time, however many ask. */
 enum { PART = 20 };
 
-static void forget_present(struct enforce_users *u)
+static void forget_present(struct users *u)
 {
 	if (u->read)
 		sessions_now_finish(&u->present);
 	u->read = false;
 }
 
-static int read_present(struct enforce_users *u, struct err *e)
+static int read_present(struct users *u, struct err *e)
 {
 	int64_t begin_us = clock_monotonic_us();
 	if (u->read && begin_us < u->until_us)
@@ -62,7 +63,7 @@ static int take_keep(void *context, const struct policy_keep *k)
 	return 0;
 }
 
-static int answer_keep(struct enforce_users *u, const struct user_request *r, uint32_t uid,
+static int answer_keep(struct users *u, const struct user_request *r, uint32_t uid,
 	struct user_answer *answer, struct err *e)
 {
 	struct keep_answer what;
@@ -79,22 +80,26 @@ static int answer_keep(struct enforce_users *u, const struct user_request *r, ui
 	return 0;
 }
 
-static int answer_explain(struct enforce_users *u, const struct user_request *r, uint32_t uid,
+static int answer_explain(struct users *u, const struct user_request *r, uint32_t uid,
 	struct user_answer *answer, struct err *e)
 {
 	int rc = read_present(u, e);
-	const struct enforce_question q = { .present = &u->present,
+	struct explain_question q = { .now = &u->present,
+		.policy = u->enforcer->policy,
+		.settings = u->settings,
+		.db = u->enforcer->db,
+		.file = u->enforcer->file,
+		.now_ms = u->present.now_ms,
 		.pid = r->pid,
-		.uid = uid,
 		.json = r->json,
 		.utc = r->utc };
 	if (rc == 0)
-		rc = enforce_explain_to(u->x, &q, &answer->text, e);
+		rc = explain_to(&q, uid, &answer->text, e);
 	answer->ok = rc == 0;
 	return rc;
 }
 
-static int answer_to(struct enforce_users *u, const struct user_request *r, uint32_t uid,
+static int answer_to(struct users *u, const struct user_request *r, uint32_t uid,
 	struct user_answer *answer, struct err *e)
 {
 	struct listing listing = { answer, uid };
@@ -119,15 +124,16 @@ static void fill_answer(
 	text_copy(answer->why, sizeof(answer->why), e.text);
 }
 
-int enforce_users_open(
-	struct enforce_users **out, struct enforce *x, struct enforcer *enforcer, struct err *e)
+int users_open(struct users **out, struct enforcer *enforcer, const struct settings *settings,
+	struct err *e)
 {
-	struct enforce_users *u = calloc(1, sizeof(*u));
+	struct users *u = calloc(1, sizeof(*u));
 	if (!u)
 		return err_memory(e);
-	u->x = x;
 	u->enforcer = enforcer;
-	user_talk_path(u->path, sizeof(u->path), x->conf.values.policy.socket, x->db);
+	u->settings = settings;
+	user_talk_path(
+		u->path, sizeof(u->path), enforcer->policy.config->policy.socket, enforcer->db);
 	int rc = user_socket_open(&u->socket, u->path, e);
 	if (rc)
 		free(u);
@@ -136,7 +142,7 @@ int enforce_users_open(
 	return rc;
 }
 
-void enforce_users_close(struct enforce_users *u)
+void users_close(struct users *u)
 {
 	if (!u)
 		return;
@@ -145,7 +151,7 @@ void enforce_users_close(struct enforce_users *u)
 	free(u);
 }
 
-void enforce_users_step(struct enforce_users *u, int64_t now_ms)
+void users_step(struct users *u, int64_t now_ms)
 {
 	if (!u)
 		return;
@@ -153,12 +159,12 @@ void enforce_users_step(struct enforce_users *u, int64_t now_ms)
 	user_socket_step(u->socket, fill_answer, u);
 }
 
-size_t enforce_users_fds(const struct enforce_users *u, struct pollfd *fds)
+size_t users_fds(const struct users *u, struct pollfd *fds)
 {
 	return u ? user_socket_fds(u->socket, fds) : 0;
 }
 
-int64_t enforce_users_wait_ms(const struct enforce_users *u)
+int64_t users_wait_ms(const struct users *u)
 {
 	return u ? user_socket_wait_ms(u->socket) : -1;
 }

@@ -1,7 +1,7 @@
 /* Sends the notices that wait in policy.db: keeps the limit of a day, makes digests, tries
  * again. Only for gua-enforce. */
-#ifndef GUA_CMD_ENFORCE_SEND_H
-#define GUA_CMD_ENFORCE_SEND_H
+#ifndef GUA_POLICY_SENDER_H
+#define GUA_POLICY_SENDER_H
 
 #include "base/clock.h"
 #include "policy/courier.h"
@@ -21,5 +21,10 @@ struct sender {
 void sender_send(struct sender *s);
 /* Notes what became of deliveries that are over. */
 void sender_take_results(struct sender *s);
+
+/* A session is warned no more: removes the login notice of its user; if other sessions of the
+ * user are warned, it is written again, about these. */
+void sender_clear_login(const struct config_notices *config, struct policy_file *f,
+	const char *key, const char *user);
 
 #endif

@@ -1,5 +1,5 @@
 /* The queue of notices, from policy.db to the courier and back. */
-#include "cmd/enforce_send.h"
+#include "policy/sender.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -222,4 +222,35 @@ void sender_take_results(struct sender *s)
 		if (!delivered)
 			log_notice("notice by %s: %s", channel_names[r.channel], r.text);
 	}
+}
+
+/* Another session of the same user that is warned. */
+struct others {
+	const char *key, *user;
+	char other[SESSION_KEY_CAP]; /* "": there is none */
+};
+
+static int take_other(
+	void *context, const char *key, const char *user, const struct policy_state *state)
+{
+	struct others *o = context;
+	if (state->stage != STAGE_NONE && strcmp(user, o->user) == 0 &&
+		strcmp(key, o->key) != 0)
+		text_copy(o->other, sizeof(o->other), key);
+	return 0;
+}
+
+void sender_clear_login(const struct config_notices *config, struct policy_file *f,
+	const char *key, const char *user)
+{
+	struct others others = { key, user, "" };
+	struct err e = { 0 };
+	if (!channel_configured(CHANNEL_LOGIN, config) ||
+		policy_file_sessions(f, take_other, &others, &e) != 0)
+		return;
+	int rc = *others.other ? policy_digest_renew(
+					 f, others.other, channel_names[CHANNEL_LOGIN], &e)
+			       : channel_login_clear(config->login_directory, user, &e);
+	if (rc)
+		log_warning("%s", e.text);
 }

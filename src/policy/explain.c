@@ -1,0 +1,565 @@
+/* Explains what happens to a session, rule by rule, as text or JSON. */
+#include "policy/explain.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/timetext.h"
+#include "policy/judge.h"
+#include "policy/trust.h"
+#include "report/report_parts.h"
+#include "render/json.h"
+#include "store/policy/policy_more.h"
+#include "store/policy/policy_notice.h"
+
+struct explanation {
+	struct explain_question *x;
+	struct sessions_now *now;
+	size_t session;
+	const struct session_facts *f;
+	struct policy_state state; /* stored; STAGE_NONE without policy.db */
+	struct verdict v;
+	struct verdict seen;	/* the same if the present were known: for what comes next */
+	bool armed, stopped;	/* ending is allowed; the breaker has stopped everything */
+	struct str undelivered; /* why its last notice has not been delivered */
+	bool brief;		/* for its user: rules and exemptions of others are left out */
+};
+
+/* Largest number of lines of evidence. */
+enum { MOST_SPANS = 20 };
+
+static void add_moment(const struct explanation *ex, char *dst, size_t cap, int64_t ms)
+{
+	if (ms < 0)
+		snprintf(dst, cap, "-");
+	else
+		moment_text(dst, cap, ms, ex->x->utc);
+}
+
+static void mib_text(char *dst, size_t cap, int64_t bytes)
+{
+	if (bytes < 0)
+		snprintf(dst, cap, "an unknown amount");
+	else if (bytes >= INT64_C(1) << 30)
+		snprintf(dst, cap, "%.1f GiB", (double)bytes / (1 << 30));
+	else
+		snprintf(dst, cap, "%.0f MiB", (double)bytes / (1 << 20));
+}
+
+static int64_t most_pct(const struct explanation *ex)
+{
+	return ex->f->idle ? idle_history_most(&ex->now->history, (uint32_t)ex->session,
+				     ex->f->idle_since_ms, ex->x->now_ms)
+			   : -1;
+}
+
+/* The clock, and the use that was compared with the limit. */
+static void add_clock(struct str *out, const struct explanation *ex)
+{
+	const struct session_facts *f = ex->f;
+	char since[48], seen[48], blind[48];
+	if (!f->idle) {
+		str_addf(out,
+			"  not idle: it used a card in the last minute, %lld %% of the "
+			"multiprocessors or more, or an encoder or decoder\n",
+			(long long)f->idle_below);
+		return;
+	}
+	int64_t blind_ms = ex->now->history.last_tick_ms - f->idle_since_ms - f->clock_ms;
+	add_moment(ex, since, sizeof(since), f->idle_since_ms);
+	duration_text(seen, sizeof(seen), f->clock_ms);
+	duration_text(blind, sizeof(blind), blind_ms > 0 ? blind_ms : 0);
+	str_addf(out, "  idle clock %s, since its last use, or since it came, at %s\n", seen,
+		since);
+	if (blind_ms > 0)
+		str_addf(out, "  what it did in %s of that time is not known\n", blind);
+	str_addf(out,
+		"  most use in this time %lld %% of the multiprocessors; it is idle below "
+		"%lld %%\n",
+		(long long)most_pct(ex), (long long)f->idle_below);
+}
+
+static void add_evidence(struct str *out, const struct explanation *ex)
+{
+	const struct idle_history *h = &ex->now->history;
+	struct open_spans spans = sessions_now_spans(ex->now, ex->session);
+	char held[48], since[48], last[48], label[CARD_LABEL_CAP];
+	add_moment(ex, last, sizeof(last), h->last_tick_ms);
+	for (size_t i = 0; i < spans.n && i < MOST_SPANS; i++) {
+		const struct idle_span *s = &h->spans[spans.items[i]];
+		card_label(label, sizeof(label), &h->cards[s->card]);
+		mib_text(held, sizeof(held), s->mem_kib < 0 ? -1 : s->mem_kib * 1024);
+		add_moment(ex, since, sizeof(since), s->held_since_ms);
+		str_addf(out, "  process %u holds %s on GPU %s since %s\n",
+			h->processes[s->process].pid, held, label, since);
+	}
+	if (spans.n > MOST_SPANS)
+		str_addf(out, "  and %zu others\n", spans.n - MOST_SPANS);
+	add_clock(out, ex);
+	str_addf(out, "  last reading %s%s\n", last,
+		ex->f->observed ? "" : ": too old, so the clock stands still");
+}
+
+/* The exemptions that hold: built-in ones, those of the configuration, and what its user keeps.
+ */
+struct exemptions {
+	const struct explanation *ex;
+	struct str *out; /* text; NULL: JSON */
+	struct json *json;
+	bool builtin;
+};
+
+static void take_builtin(void *context, uint32_t pid, const char *why)
+{
+	struct exemptions *x = context;
+	char text[WHY_CAP];
+	snprintf(text, sizeof(text), "built-in: process %u: %s", pid, why);
+	x->builtin = true;
+	if (x->json)
+		json_text(x->json, NULL, text);
+	else
+		str_addf(x->out, "  yes  %s\n", text);
+}
+
+static void add_configured(struct exemptions *x, const struct config_exemption *one)
+{
+	const struct explanation *ex = x->ex;
+	const struct policy *p = &ex->x->policy;
+	char why[WHY_CAP], text[2 * WHY_CAP];
+	const char *fault = policy_exemption_fault(one, ex->x->now_ms, p->utc);
+	bool yes = !fault && policy_matches(p, &one->match, ex->f, ex->x->now_ms, why);
+	if (yes)
+		snprintf(text, sizeof(text),
+			"[exempt %s]: asked for by %s, until %04d-%02d-%02d", one->name,
+			one->owner, one->until / 10000, one->until / 100 % 100,
+			one->until % 100);
+	else
+		snprintf(text, sizeof(text), "[exempt %s]: %s", one->name, fault ? fault : why);
+	if (!x->json && (yes || !ex->brief))
+		str_addf(x->out, "  %s  %s\n", yes ? "yes" : "no ", text);
+	else if (x->json && yes)
+		json_text(x->json, NULL, text);
+}
+
+static void add_exemptions(struct exemptions *x)
+{
+	const struct explanation *ex = x->ex;
+	const struct config_blocks *all = &ex->x->policy.config->exemptions;
+	char until[48], text[96];
+	sessions_now_exemptions(ex->now, ex->session, take_builtin, x);
+	if (!x->builtin && !x->json)
+		str_add(x->out, "  no   built-in\n");
+	for (size_t i = 0; i < all->n; i++)
+		add_configured(x, &((const struct config_exemption *)all->items)[i]);
+	bool kept = ex->f->kept_until_ms > ex->x->now_ms;
+	add_moment(ex, until, sizeof(until), ex->f->kept_until_ms);
+	snprintf(text, sizeof(text), "%sits user keeps it until %s", x->json ? "" : "yes  ",
+		until);
+	if (!x->json)
+		str_addf(x->out, "  %s\n", kept ? text : "no   its user does not keep it");
+	else if (kept)
+		json_text(x->json, NULL, text);
+}
+
+static void add_times(
+	struct str *out, const struct policy_times *t, const struct config_rule *rule)
+{
+	char warn[48], again[48], end[48];
+	duration_text(warn, sizeof(warn), t->warn_ms);
+	duration_text(again, sizeof(again), t->again_ms);
+	duration_text(end, sizeof(end), t->end_ms);
+	str_addf(out, ": warn after %s", warn);
+	if (t->again_ms != AT_NEVER)
+		str_addf(out, " and %s", again);
+	if (t->end_ms == AT_NEVER)
+		str_add(out, ", never end");
+	else
+		str_addf(out, ", end after %s", end);
+	str_addf(out, "; idle below %lld %%; level %s\n", (long long)rule->idle_below,
+		rule->level);
+}
+
+static void add_rules(struct str *out, const struct explanation *ex)
+{
+	const struct policy *p = &ex->x->policy;
+	char why[WHY_CAP];
+	bool found = false;
+	for (size_t i = 0; i < policy_rules_count(p); i++) {
+		const struct config_rule *rule = policy_rule(p, i);
+		bool builtin = i + 1 == policy_rules_count(p);
+		const char *name = builtin ? "" : rule->name;
+		bool yes = policy_matches(p, &rule->match, ex->f, ex->x->now_ms, why);
+		if (ex->brief && (found || !yes))
+			continue;
+		str_addf(out, "  %s  %s%s%s",
+			found ? "-  "
+			: yes ? "yes"
+			      : "no ",
+			builtin ? "the built-in rule 'default'" : "[rule ", name,
+			builtin ? "" : "]");
+		if (found)
+			str_add(out, ": not asked, because another rule matches\n");
+		else if (yes) {
+			struct policy_times times = policy_times(rule, ex->f->session->use);
+			add_times(out, &times, rule);
+		} else {
+			str_addf(out, ": %s\n", why);
+		}
+		found |= yes;
+	}
+}
+
+static const char *const stage_texts[POLICY_STAGES] = {
+	[STAGE_WARN] = "the first warning",
+	[STAGE_AGAIN] = "the second warning",
+	[STAGE_FINAL] = "the final notice",
+	[STAGE_ENDING] = "the end",
+};
+
+/* Why a rule has no further stage. */
+static void add_last(struct str *out, const struct explanation *ex, const char *word)
+{
+	const struct policy *p = &ex->x->policy;
+	const struct verdict *v = &ex->seen;
+	str_addf(out, "  %s: nothing", word);
+	if (v->times.end_ms == AT_NEVER)
+		str_addf(out, ": the rule never ends a session of the kind '%s'\n",
+			session_use_names[ex->f->session->use]);
+	else if (policy_rule_level(v->rule) == LEVEL_WARN)
+		str_add(out, ": the rule has the level 'warn', and never ends\n");
+	else if (!p->may_end && ex->armed)
+		str_add(out,
+			": this configuration may not end sessions; 'gua enforce status' says "
+			"why\n");
+	else
+		str_add(out, ", until an administrator allows ending with 'gua enforce arm'\n");
+}
+
+/* A stage that comes, and when. */
+static void add_stage_line(struct str *out, const struct explanation *ex, const char *word,
+	enum policy_stage stage, int64_t clock_ms)
+{
+	char idle[48], at[48], in[48];
+	int64_t left_ms = clock_ms - ex->f->clock_ms;
+	duration_text(idle, sizeof(idle), clock_ms);
+	str_addf(out, "  %s: %s at %s of idle time", word, stage_texts[stage], idle);
+	if (ex->v.hold == HOLD_UNOBSERVED || !ex->f->idle) {
+		str_add(out, "\n");
+		return;
+	}
+	left_ms = left_ms > 0 ? left_ms : 0;
+	add_moment(ex, at, sizeof(at), ex->x->now_ms + left_ms);
+	duration_text(in, sizeof(in), left_ms);
+	str_addf(out, ": %s, in %s, if it stays idle\n", at, in);
+}
+
+/* The stages that the session has before it, the times of which follow from the rule. */
+static void add_stages(struct str *out, const struct explanation *ex)
+{
+	const struct verdict *v = &ex->seen;
+	const char *word = "next";
+	int64_t at_ms = v->next_clock_ms;
+	enum policy_stage before = v->next;
+	for (int s = v->next; s != STAGE_NONE && s <= STAGE_ENDING; s++) {
+		enum policy_stage stage = (enum policy_stage)s;
+		int64_t stage_ms = judge_stage_at(&v->times, stage);
+		if (stage_ms == AT_NEVER || (stage >= STAGE_FINAL && !v->ends))
+			continue;
+		at_ms += stage_ms - judge_stage_at(&v->times, before);
+		add_stage_line(out, ex, word, stage, at_ms);
+		before = stage;
+		word = "then";
+	}
+	if (!v->ends)
+		add_last(out, ex, word);
+}
+
+/* The next stage is as far from the delivery as the rule says, whenever that is. */
+static void add_after_delivery(struct str *out, const struct explanation *ex)
+{
+	const struct verdict *v = &ex->seen;
+	char apart[48];
+	int64_t stage_ms = judge_stage_at(&v->times, v->state.stage);
+	if (v->next == STAGE_NONE) {
+		add_last(out, ex, "next");
+	} else {
+		duration_text(
+			apart, sizeof(apart), judge_stage_at(&v->times, v->next) - stage_ms);
+		str_addf(out, "  next: %s, %s after that notice is delivered\n",
+			stage_texts[v->next], apart);
+	}
+	if (ex->undelivered.len)
+		str_addf(out, "  not delivered: %s\n", str_text(&ex->undelivered));
+}
+
+static void add_next(struct str *out, const struct explanation *ex)
+{
+	const struct verdict *v = &ex->seen;
+	char until[48];
+	switch (v->hold) {
+	case HOLD_NO_RULE:
+	case HOLD_ENDING:
+		break;
+	case HOLD_NOT_IDLE:
+		str_add(out, "  next: its idle time begins when it stops using its cards\n");
+		break;
+	case HOLD_EXEMPT:
+		str_add(out, "  next: nothing, as long as it is exempt\n");
+		break;
+	case HOLD_KEPT:
+		add_moment(ex, until, sizeof(until), ex->f->kept_until_ms);
+		str_addf(out,
+			"  next: from %s on it is judged again, from the first warning on\n",
+			until);
+		break;
+	case HOLD_COMPUTING:
+		str_add(out, "  next: the first warning, once its processes stop computing, if "
+			     "it is "
+			     "idle then\n");
+		break;
+	case HOLD_UNDELIVERED:
+		add_after_delivery(out, ex);
+		break;
+	default:
+		if (v->step == STEP_NONE)
+			add_stages(out, ex);
+	}
+}
+
+/* What the next pass would do. */
+static void add_step(struct str *out, const struct explanation *ex)
+{
+	const struct verdict *v = &ex->v;
+	bool warns = v->step == STEP_WARN, ends = v->step == STEP_END;
+	str_addf(out, "  the next pass %s: %s\n",
+		v->would ? "would take a step" : "takes a step",
+		warns  ? stage_texts[v->state.stage]
+		: ends ? stage_texts[STAGE_ENDING]
+		       : policy_step_names[v->step]);
+	if (ends)
+		str_add(out, "  unless it is used, kept or held by a limit before\n");
+}
+
+static void add_verdict(struct str *out, const struct explanation *ex)
+{
+	char at[48], delivered[48];
+	const struct verdict *v = &ex->v;
+	if (ex->state.stage != STAGE_NONE) {
+		bool paper = ex->state.level == LEVEL_OBSERVE;
+		bool told = judge_was_warned(ex->state.stage) && !paper;
+		int64_t delivered_ms = ex->state.delivered_ms >= 0 ? ex->state.delivered_ms
+								   : ex->f->delivered_ms;
+		add_moment(ex, at, sizeof(at), ex->state.stage_ms);
+		add_moment(ex, delivered, sizeof(delivered), delivered_ms);
+		str_addf(out, "  stage: %s, since %s%s%s%s\n",
+			policy_stage_names[ex->state.stage], at,
+			paper ? " (written down only)" : "",
+			!told		    ? ""
+			: delivered_ms >= 0 ? "; delivered "
+					    : "; not delivered yet",
+			told && delivered_ms >= 0 ? delivered : "");
+	} else {
+		str_add(out, "  stage: none yet\n");
+	}
+	if (v->step != STEP_NONE)
+		add_step(out, ex);
+	else
+		str_addf(out, "  nothing happens now: %s\n", policy_hold_texts[v->hold]);
+	add_next(out, ex);
+}
+
+static void add_text(struct str *out, const struct explanation *ex)
+{
+	const struct idle_session *s = ex->f->session;
+	char what[REPORT_WHAT_CAP], name[SESSION_KEY_CAP];
+	report_show_what(what, s->texts);
+	str_addf(out, "Process %u: %s\n", ex->x->pid, what);
+	session_shown(name, sizeof(name), s->key, true);
+	str_addf(out, "Session: %s (%s, %s)\n", name, session_kind_names[s->kind],
+		session_use_names[s->use]);
+	str_add(out, "Evidence\n");
+	add_evidence(out, ex);
+	str_add(out, "Exemptions\n");
+	add_exemptions(&(struct exemptions){ .ex = ex, .out = out });
+	str_add(out, "Rules, the first that matches counts\n");
+	add_rules(out, ex);
+	str_add(out, "What happens\n");
+	add_verdict(out, ex);
+	if (!ex->x->policy.enforce)
+		str_add(out,
+			"  the mode is observe: steps are written down, and nothing else\n");
+}
+
+static void add_json(struct str *out, const struct explanation *ex)
+{
+	struct json j = { .out = out, .lines = 2 };
+	const struct session_facts *f = ex->f;
+	char why[WHY_CAP];
+	json_open(&j, NULL, '{');
+	json_text(&j, "schema", "gua-explain-1");
+	json_number(&j, "pid", ex->x->pid, 0);
+	json_text(&j, "session", f->session->key);
+	json_text(&j, "kind", session_kind_names[f->session->kind]);
+	json_text(&j, "use", session_use_names[f->session->use]);
+	json_text(&j, "user", f->session->user);
+	json_bool(&j, "observed", f->observed);
+	json_bool(&j, "idle", f->idle);
+	json_moment(&j, "idle_since", f->idle ? f->idle_since_ms : -1);
+	json_number(&j, "idle_seconds", f->idle ? (double)f->clock_ms / 1000 : NAN, 3);
+	json_number(&j, "most_sm_pct", f->idle ? (double)most_pct(ex) : NAN, 0);
+	json_number(&j, "idle_below_pct", (double)f->idle_below, 0);
+	json_bool(&j, "use_known", !f->use_unknown);
+	json_number(&j, "held_bytes", f->mem_bytes < 0 ? NAN : (double)f->mem_bytes, 0);
+	json_text(&j, "exempt", f->exemption);
+	json_open(&j, "exemptions", '[');
+	add_exemptions(&(struct exemptions){ .ex = ex, .json = &j });
+	json_close(&j, ']');
+	json_moment(&j, "kept_until", f->kept_until_ms);
+	json_open(&j, "rules", '[');
+	for (size_t i = 0; i < policy_rules_count(&ex->x->policy); i++) {
+		const struct config_rule *rule = policy_rule(&ex->x->policy, i);
+		bool yes = policy_matches(&ex->x->policy, &rule->match, f, ex->x->now_ms, why);
+		if (ex->brief && !yes)
+			continue;
+		json_open(&j, NULL, '{');
+		json_text(&j, "rule", rule->name);
+		json_bool(&j, "matches", yes);
+		json_text(&j, "why_not", *why ? why : NULL);
+		json_close(&j, '}');
+	}
+	json_close(&j, ']');
+	json_text(&j, "rule", ex->v.rule ? ex->v.rule->name : NULL);
+	json_text(&j, "stage", policy_stage_names[ex->state.stage]);
+	json_text(&j, "step", policy_step_names[ex->v.step]);
+	json_bool(&j, "would", ex->v.would);
+	json_text(&j, "why_nothing", ex->v.step ? NULL : policy_hold_texts[ex->v.hold]);
+	json_number(&j, "next_idle_seconds",
+		ex->v.next_clock_ms < 0 ? NAN : (double)ex->v.next_clock_ms / 1000, 3);
+	json_text(&j, "next_stage",
+		ex->seen.next == STAGE_NONE ? NULL : policy_stage_names[ex->seen.next]);
+	json_text(&j, "undelivered", ex->undelivered.len ? str_text(&ex->undelivered) : NULL);
+	json_close(&j, '}');
+}
+
+static int look(struct explanation *ex, struct err *e)
+{
+	struct explain_question *x = ex->x;
+	struct sessions_now *now = ex->now;
+	if (!now->history.any_run || (!now->history.running && now->history.n_sessions == 0))
+		return err_set(e, ERR_WORLD,
+			"no recorder is running on %s, so the present is not known; start one "
+			"with 'gua start'",
+			x->db);
+	int64_t session = ex->brief ? (int64_t)ex->session : sessions_now_find(now, x->pid);
+	if (session < 0)
+		return err_set(e, ERR_NOTHING,
+			"process %u holds no card at the last tick; 'gua who' lists those that "
+			"do",
+			x->pid);
+	x->policy.history = &now->history;
+	ex->session = (size_t)session;
+	ex->f = &now->facts[session];
+	return 0;
+}
+
+static int take_keep(void *context, const struct policy_keep *k)
+{
+	struct explanation *ex = context;
+	struct session_facts *f = &ex->now->facts[ex->session];
+	if (strcmp(k->session, f->session->key) == 0 && k->until_ms > f->kept_until_ms)
+		f->kept_until_ms = k->until_ms;
+	return 0;
+}
+
+static int take_undelivered(void *context, const struct policy_notice *n)
+{
+	struct explanation *ex = context;
+	char safe[256];
+	const char *why = n->admitted ? n->result : "the user has had enough notices for a day";
+	text_escape(safe, sizeof(safe), why, strlen(why));
+	str_addf(&ex->undelivered, "%s%s: %s", ex->undelivered.len ? "; " : "", n->channel,
+		*safe ? safe : "not tried yet");
+	return 0;
+}
+
+/* What gua enforce run has stored of the session, if it has run and may be read. */
+static void read_state(struct explanation *ex)
+{
+	struct explain_question *x = ex->x;
+	struct policy_file *file = x->file;
+	const char *key = ex->f->session->key;
+	struct session_facts *f = &ex->now->facts[ex->session];
+	int64_t until_ms = -1, stopped_ms = -1;
+	char by[64], why[256];
+	ex->state = POLICY_STATE_NONE;
+	if (file) {
+		struct policy_span now = { x->now_ms, x->now_ms + 1 };
+		policy_file_state(file, key, &ex->state, NULL);
+		policy_file_keeps(file, now, take_keep, ex, NULL);
+		policy_file_armed(file, x->now_ms, &until_ms, by, NULL);
+		policy_file_tripped(file, &stopped_ms, why, NULL);
+		if (judge_was_warned(ex->state.stage) && ex->state.delivered_ms < 0) {
+			policy_notice_delivered(file, key, &ex->state, &f->delivered_ms, NULL);
+			policy_notice_waiting(file, key, take_undelivered, ex, NULL);
+		}
+	}
+	ex->armed = until_ms > x->now_ms;
+	ex->stopped = stopped_ms >= 0;
+	x->policy.may_end = ex->armed && trust_settings(x->settings, NULL) == 0;
+	f->computes = ex->state.stage == STAGE_COMPUTING;
+}
+
+/* The judgement now, and what it would be if the present were known. */
+static void judge_both(struct explanation *ex)
+{
+	struct session_facts seen = *ex->f;
+	seen.observed = true;
+	seen.use_unknown = false;
+	ex->v = judge(&ex->x->policy, ex->f, &ex->state, ex->x->now_ms);
+	ex->seen = judge(&ex->x->policy, &seen, &ex->state, ex->x->now_ms);
+	if (ex->stopped && (ex->v.step == STEP_WARN || ex->v.step == STEP_END)) {
+		ex->v.step = STEP_NONE;
+		ex->v.hold = HOLD_BREAKER;
+	}
+}
+
+static int write_explanation(struct explanation *ex, struct str *out, struct err *e)
+{
+	int rc = look(ex, e);
+	if (rc == 0) {
+		read_state(ex);
+		judge_both(ex);
+		if (ex->x->json)
+			add_json(out, ex);
+		else
+			add_text(out, ex);
+	}
+	str_finish(&ex->undelivered);
+	return rc;
+}
+
+int explain_to(struct explain_question *q, uint32_t uid, struct str *out, struct err *e)
+{
+	const struct idle_history *h = &q->now->history;
+	struct explanation ex = { .x = q, .now = q->now, .brief = uid != 0 };
+	const struct idle_process *own = NULL;
+	for (size_t i = 0; i < h->n_processes && !own; i++)
+		if (h->processes[i].pid == q->pid && (uid == 0 || h->processes[i].uid == uid))
+			own = &h->processes[i];
+	if (!own)
+		return err_set(e, ERR_NOTHING,
+			"no process %u of yours holds a card at the recorder's last tick",
+			q->pid);
+	ex.session = own->session;
+	q->now->facts[own->session].kept_until_ms = -1;
+	q->now->facts[own->session].delivered_ms = -1;
+	return write_explanation(&ex, out, e);
+}
+
+int explain(struct explain_question *q, struct str *out, struct err *e)
+{
+	struct explanation ex = { .x = q, .now = q->now };
+	return write_explanation(&ex, out, e);
+}

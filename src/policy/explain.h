@@ -1,0 +1,28 @@
+/* Explains what happens to a session and why, rule by rule: for gua enforce explain, and for
+ * users who ask the service about their own. */
+#ifndef GUA_POLICY_EXPLAIN_H
+#define GUA_POLICY_EXPLAIN_H
+
+#include "base/str.h"
+#include "config/settings.h"
+#include "policy/sessions_now.h"
+#include "store/policy/policy_file.h"
+
+struct explain_question {
+	struct sessions_now *now; /* that was read */
+	struct policy policy;	  /* a copy: what is known of the session is put into it */
+	const struct settings *settings;
+	const char *db;		  /* of the store, for messages */
+	struct policy_file *file; /* NULL: gua enforce run has not run, or it cannot be read */
+	int64_t now_ms;
+	uint32_t pid;
+	bool json, utc;
+};
+
+/* Appends the explanation. ERR_NOTHING: the process holds no card. */
+int explain(struct explain_question *q, struct str *out, struct err *e);
+/* The same for a user, about a process of that user: without the rules and exemptions of
+ * others. */
+int explain_to(struct explain_question *q, uint32_t uid, struct str *out, struct err *e);
+
+#endif

@@ -1,0 +1,341 @@
+/* The loop of gua enforce run: a pass every minute, and deliveries between passes. */
+#include "policy/service.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "policy/endings.h"
+#include "policy/sender.h"
+#include "policy/trust.h"
+#include "policy/users.h"
+
+enum { LONGEST_WAIT_MS = 60000, STOPPING_MS = 5000, HOLD_MS = 10 };
+
+struct service {
+	struct service_options o;
+	const struct settings *settings;
+	struct enforcer enforcer;
+	struct courier *courier;
+	struct endings *endings;
+	struct users *users; /* NULL: users cannot ask */
+	struct clock clock, look_clock;
+	int64_t next_us; /* boot time of the next pass */
+	int signal_fd, lock_fd;
+	char hash[TRUST_HASH_CAP];
+	bool stop, reload;
+	bool failing; /* the last pass failed */
+};
+
+/* What a pass takes for the present. */
+static int64_t judged_ms(const struct service *s)
+{
+	return s->o.fixed_ms >= 0 ? s->o.fixed_ms : clock_wall_ms(&s->clock);
+}
+
+/* What sends notices, while policy.db is open. */
+static struct sender sender_of(struct service *s)
+{
+	return (struct sender){ .config = &s->enforcer.policy.config->notices,
+		.courier = s->courier,
+		.file = s->enforcer.file,
+		.clock = &s->clock,
+		.fixed_ms = s->o.fixed_ms };
+}
+
+/* Whether sessions may be ended now, and the file that steps are written to. */
+static int prepare(struct service *s, int64_t now_ms, struct err *e)
+{
+	struct enforcer *x = &s->enforcer;
+	int64_t until_ms = -1;
+	char by[64];
+	int rc = x->file ? 0 : policy_file_open(&x->file, s->o.policy_db, true, e);
+	x->policy.may_end = false;
+	if (rc == 0)
+		rc = policy_file_armed(x->file, now_ms, &until_ms, by, e);
+	if (rc == 0)
+		rc = endings_left(s->endings, now_ms, e);
+	if (rc)
+		return rc;
+	/* Nobody ends a session here who cannot do it safely, or whom its user cannot stop. */
+	x->policy.may_end =
+		s->users && until_ms > now_ms && trust_settings(s->settings, NULL) == 0;
+	return 0;
+}
+
+/* One pass. What fails is said once, and tried again in the next. */
+static int pass(struct service *s, struct err *e)
+{
+	int64_t now_ms = judged_ms(s);
+	int rc = prepare(s, now_ms, e);
+	if (rc == 0)
+		rc = enforcer_pass(&s->enforcer, now_ms, e);
+	endings_passed(s->endings);
+	if (rc && !s->failing)
+		log_warning("%s; nothing is done until that is over", e->text);
+	if (!rc && s->failing)
+		log_notice("policy is judged again");
+	if (rc) {
+		policy_file_close(s->enforcer.file);
+		s->enforcer.file = NULL;
+	}
+	s->failing = rc != 0;
+	return rc;
+}
+
+static int64_t until_next(const struct service *s, int64_t next_us)
+{
+	int64_t wait_ms = (next_us - clock_now(&s->clock).boot_us) / 1000;
+	int64_t courier_ms = courier_wait_ms(s->courier);
+	if (courier_ms >= 0 && courier_ms < wait_ms)
+		wait_ms = courier_ms;
+	int64_t end_ms = endings_wait_ms(s->endings);
+	if (end_ms >= 0 && end_ms < wait_ms)
+		wait_ms = end_ms;
+	int64_t users_ms = users_wait_ms(s->users);
+	if (users_ms >= 0 && users_ms < wait_ms)
+		wait_ms = users_ms;
+	return wait_ms < 0 ? 0 : wait_ms > LONGEST_WAIT_MS ? LONGEST_WAIT_MS : wait_ms;
+}
+
+static void wait_for(struct service *s, int64_t next_us)
+{
+	struct pollfd fds[1 + COURIER_MOST + ENDINGS_FDS + USERS_FDS] = { { .fd = s->signal_fd,
+		.events = POLLIN } };
+	size_t n = 1 + courier_fds(s->courier, fds + 1);
+	n += endings_fds(s->endings, fds + n);
+	n += users_fds(s->users, fds + n);
+	int64_t until_us = clock_now(&s->clock).boot_us + until_next(s, next_us) * 1000;
+	/* Virtual time stands still while other processes work for this one. */
+	bool holds = clock_is_virtual(&s->clock) &&
+		     (courier_wait_ms(s->courier) >= 0 || endings_is_asking(s->endings));
+	if (holds)
+		poll(fds, n, HOLD_MS);
+	else
+		clock_wait(&s->clock, until_us, fds, (unsigned)n);
+	struct signalfd_siginfo info;
+	if (!(fds[0].revents & POLLIN))
+		return;
+	bool is_whole = read(s->signal_fd, &info, sizeof(info)) == sizeof(info);
+	s->reload = is_whole && info.ssi_signo == SIGHUP;
+	s->stop = !s->reload;
+}
+
+/* What is under way is waited for a moment, so that nobody is told twice. */
+static void drain(struct service *s)
+{
+	struct pollfd fds[COURIER_MOST];
+	int64_t until_us = clock_monotonic_us() + STOPPING_MS * 1000;
+	struct sender sender = sender_of(s);
+	while (sender.file && courier_wait_ms(s->courier) >= 0) {
+		int64_t left_ms = (until_us - clock_monotonic_us()) / 1000;
+		if (left_ms <= 0)
+			return;
+		poll(fds, courier_fds(s->courier, fds), (int)left_ms);
+		sender_take_results(&sender);
+	}
+}
+
+/* Opens the socket on which users ask; its place may be another one by now. */
+static void open_users(struct service *s)
+{
+	struct err e = { 0 };
+	users_close(s->users);
+	s->users = NULL;
+	if (users_open(&s->users, &s->enforcer, s->settings, &e) != 0)
+		log_warning("%s; no session is ended, because nobody could keep one", e.text);
+}
+
+void service_configure(
+	struct service *s, const struct policy *policy, const struct settings *settings)
+{
+	struct err e = { 0 };
+	s->settings = settings;
+	trust_hash(s->hash, settings);
+	s->enforcer.policy = *policy;
+	if (policy->enforce && trust_settings(settings, &e) != 0)
+		log_notice("no session is ended with this configuration: %s", e.text);
+	for (size_t i = 0; i < policy_rules_count(policy); i++) {
+		char why[WHY_CAP];
+		if (policy_rule_is_hasty(policy_rule(policy, i), why))
+			log_warning("%s", why);
+	}
+	open_users(s);
+	s->next_us = clock_now(&s->clock).boot_us;
+}
+
+/* Does what is due between passes. Who asks to keep a session comes before what is done to it.
+ */
+static void attend(struct service *s)
+{
+	users_step(s->users, judged_ms(s));
+	endings_step(s->endings);
+	endings_store(s->endings);
+	struct sender sender = sender_of(s);
+	if (!sender.file)
+		return;
+	sender_take_results(&sender);
+	sender_send(&sender);
+}
+
+static void pass_if_due(struct service *s)
+{
+	struct err e = { 0 };
+	int64_t interval_us = s->enforcer.policy.config->policy.interval_ms * 1000;
+	if (clock_now(&s->clock).boot_us < s->next_us)
+		return;
+	pass(s, &e);
+	int64_t now_us = clock_now(&s->clock).boot_us;
+	s->next_us += interval_us;
+	if (s->next_us < now_us) /* the host slept */
+		s->next_us = now_us + interval_us;
+}
+
+/* One pass, and the deliveries that follow from it. */
+static int run_once(struct service *s, struct err *e)
+{
+	int rc = pass(s, e);
+	if (rc)
+		return rc;
+	const struct policy_pass *last = &s->enforcer.last;
+	if (*last->note)
+		log_warning("%s", last->note);
+	else
+		log_notice("sessions that hold a card: %lld, idle: %lld; gua enforce log has "
+			   "the steps",
+			(long long)last->sessions, (long long)last->idle);
+	struct sender sender = sender_of(s);
+	sender_send(&sender);
+	while ((courier_wait_ms(s->courier) >= 0 || endings_wait_ms(s->endings) >= 0) &&
+		!s->stop) {
+		wait_for(s, INT64_MAX);
+		attend(s);
+	}
+	return 0;
+}
+
+int service_run(struct service *s, struct err *e)
+{
+	if (s->o.once)
+		return run_once(s, e);
+	s->reload = false;
+	while (!s->stop && !s->reload) {
+		pass_if_due(s);
+		attend(s);
+		wait_for(s, s->next_us);
+	}
+	if (s->reload)
+		return SERVICE_RELOAD;
+	drain(s);
+	return 0;
+}
+
+/* Two at once would tell everybody twice. */
+static int take_lock(struct service *s, struct err *e)
+{
+	char path[PATH_MAX + 8];
+	snprintf(path, sizeof(path), "%s.lock", s->o.policy_db);
+	s->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (s->lock_fd < 0)
+		return err_set(e, ERR_WORLD, "cannot make %s: %s", path, strerror(errno));
+	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) != 0)
+		return err_set(e, ERR_WORLD, "another 'gua enforce run' works with %s",
+			s->o.policy_db);
+	return 0;
+}
+
+static int catch_signals(struct service *s, struct err *e)
+{
+	sigset_t signals;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	/* In a terminal that is closed, it means the end. */
+	if (!isatty(STDIN_FILENO))
+		sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	s->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
+	return s->signal_fd >= 0
+		       ? 0
+		       : err_set(e, ERR_WORLD, "cannot wait for signals: %s", strerror(errno));
+}
+
+static int start(struct service *s, const struct policy *policy,
+	const struct settings *settings, struct err *e)
+{
+	const struct config_notices *notices = &policy->config->notices;
+	const struct endings_options ending = { .enforcer = &s->enforcer,
+		.program = s->o.end_program,
+		.socket = s->o.end_socket,
+		.nvml = s->o.nvml,
+		.look_clock = &s->look_clock };
+	int rc = catch_signals(s, e);
+	if (rc == 0)
+		rc = clock_open(&s->clock, s->o.clock, s->o.fixed_ms, e);
+	if (rc == 0)
+		rc = clock_open(&s->look_clock, s->o.clock, s->o.fixed_ms, e);
+	if (rc)
+		return rc;
+	clock_follow(&s->clock);
+	s->enforcer = (struct enforcer){ .policy = *policy,
+		.db = s->o.db,
+		.root = s->o.root,
+		.clock = &s->clock,
+		.config_hash = s->hash };
+	rc = channel_check(notices, e);
+	if (rc == 0)
+		rc = take_lock(s, e);
+	if (rc == 0)
+		rc = courier_new(&s->courier, notices, &s->o.post, e);
+	if (rc == 0)
+		rc = endings_new(&s->endings, &ending, e);
+	if (rc)
+		return rc;
+	s->enforcer.endings = s->endings;
+	service_configure(s, policy, settings);
+	return 0;
+}
+
+int service_open(struct service **out, const struct service_options *o,
+	const struct policy *policy, const struct settings *settings, struct err *e)
+{
+	struct service *s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_memory(e);
+	s->o = *o;
+	s->signal_fd = s->lock_fd = -1;
+	int rc = start(s, policy, settings, e);
+	if (rc)
+		service_close(s);
+	else
+		*out = s;
+	return rc;
+}
+
+void service_close(struct service *s)
+{
+	if (!s)
+		return;
+	if (s->courier)
+		courier_free(s->courier);
+	endings_free(s->endings);
+	users_close(s->users);
+	policy_file_close(s->enforcer.file);
+	enforcer_finish(&s->enforcer);
+	clock_finish(&s->clock);
+	clock_finish(&s->look_clock);
+	if (s->lock_fd >= 0)
+		close(s->lock_fd);
+	if (s->signal_fd >= 0)
+		close(s->signal_fd);
+	free(s);
+}

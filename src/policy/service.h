@@ -1,0 +1,38 @@
+/* gua enforce run: a pass every minute, and between passes deliveries, endings and the
+ * questions of users. Only for gua-enforce. */
+#ifndef GUA_POLICY_SERVICE_H
+#define GUA_POLICY_SERVICE_H
+
+#include "config/settings.h"
+#include "policy/post.h"
+#include "policy/rules.h"
+
+/* All texts are borrowed. */
+struct service_options {
+	const char *db, *policy_db, *root;
+	const char *clock; /* as in clock_open() */
+	int64_t fixed_ms;  /* what passes take for the present; -1: the clock */
+	bool once;	   /* one pass, and what follows from it */
+	const char *end_program, *end_socket; /* of gua-end, as in end_link_new() */
+	const char *nvml;		      /* the driver's library; NULL: the usual one */
+	struct post_program post;
+};
+
+struct service;
+
+/* `policy` and `settings` are the configuration; what they point to lasts until the service is
+ * closed. */
+int service_open(struct service **s, const struct service_options *o,
+	const struct policy *policy, const struct settings *settings, struct err *e);
+void service_close(struct service *s);
+/* Goes on with another configuration. The old one stays valid: what is under way may name its
+ * texts. */
+void service_configure(
+	struct service *s, const struct policy *policy, const struct settings *settings);
+
+/* Runs until SIGTERM or SIGINT, which return 0, or SIGHUP: the configuration is to be read
+ * again. */
+enum { SERVICE_RELOAD = 1 };
+int service_run(struct service *s, struct err *e);
+
+#endif
