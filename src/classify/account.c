@@ -582,8 +582,10 @@ static void take_use(
 							  : (double)NAN;
 	}
 	classify_use(on->holders, on->n, &use, on->rules);
-	a->turns =
-		classify_turns(on->holders, on->n, &use, on->rules) && !d->polled && !d->whole;
+	bool turns = classify_turns(on->holders, on->n, &use, on->rules);
+	a->turns = turns && !d->polled && !d->whole;
+	if (a->steady_to_ms > a->covered_ms && !d->polled && !d->whole)
+		holders_swap(on->holders, on->n, a->steady_to_ms);
 }
 
 void account_drain(struct account *a, const struct account_drain *d, struct account_scene *on)

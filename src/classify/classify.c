@@ -372,43 +372,124 @@ static double last_use(const struct use_since *use)
 	return n > 1 && last_pct < 0.8 * use->samples[n - 2].util_pct ? NAN : last_pct;
 }
 
+/* The turn of the only one that used the card: from its first use to its last. */
+static struct turn whole_turn(const struct turn_card *card, const struct turn_use *use,
+	double last_pct, const struct rules *rules)
+{
+	size_t first = 0, end = card->n;
+	while (first < end && card->pct[first] < rules->active_util_pct)
+		first++;
+	while (end > first && card->pct[end - 1] < rules->active_util_pct)
+		end--;
+	return (struct turn){
+		.from_ms = first == 0 ? -INFINITY : card->to_ms[first],
+		.to_ms = end == card->n ? INFINITY : card->to_ms[end],
+		.pct = use->mean_pct,
+		.last_pct = last_pct,
+		.mean_pct = use->mean_pct,
+	};
+}
+
+/* The processes that used the card since the last drain, and what nobody explains: a process
+ * that has gone may have no record. */
+struct users_of_card {
+	struct turn_use uses[TURNS_MOST];
+	uint32_t who[TURNS_MOST];
+	size_t n;     /* of the processes */
+	size_t n_all; /* with what is not explained; more than TURNS_MOST: too many */
+};
+
+static struct users_of_card find_uses(
+	const struct holder *holders, size_t n, const struct use_since *use)
+{
+	struct users_of_card u = { .n = 0 };
+	double rest_pct = use->mean_pct;
+	for (size_t i = 0; i < n; i++) {
+		const struct holder *h = &holders[i];
+		if (!(h->sm_pct > 0) || !is_first_stretch(holders, i))
+			continue;
+		if (u.n < TURNS_MOST) {
+			u.uses[u.n] = (struct turn_use){ .mean_pct = h->sm_pct,
+				.last_pct = h->turn.last_pct,
+				.last_mean_pct = h->turn.mean_pct };
+			u.who[u.n] = h->process;
+		}
+		rest_pct -= h->sm_pct + ROUNDING_PCT;
+		u.n++;
+	}
+	u.n_all = u.n;
+	if (u.n > 0 && u.n < TURNS_MOST && rest_pct > ROUNDING_PCT)
+		u.uses[u.n_all++] = (struct turn_use){
+			.mean_pct = rest_pct, .last_pct = NAN, .last_mean_pct = NAN
+		};
+	return u;
+}
+
+/* Whether a holder came or went since then. */
+static bool has_moved(const struct holder *holders, size_t n, int64_t since_ms)
+{
+	for (size_t i = 0; i < n; i++)
+		if (holders[i].from.hi > since_ms || holders[i].to.hi < INT64_MAX)
+			return true;
+	return false;
+}
+
 bool classify_turns(struct holder *holders, size_t n, const struct use_since *use,
 	const struct rules *rules)
 {
-	struct turn_use uses[TURNS_MOST];
-	uint32_t who[TURNS_MOST];
-	size_t found = 0;
-	for (size_t i = 0; i < n && found <= TURNS_MOST; i++) {
-		if (!(holders[i].sm_pct > 0) || !is_first_stretch(holders, i))
-			continue;
-		if (found < TURNS_MOST) {
-			uses[found] = (struct turn_use){ .mean_pct = holders[i].sm_pct,
-				.last_pct = holders[i].turn.last_pct,
-				.last_mean_pct = holders[i].turn.mean_pct };
-			who[found] = holders[i].process;
-		}
-		found++;
-	}
-	double last_pct = last_use(use);
 	bool known = use->known && use->n_samples > 0;
-	bool several = known && found > 1 && found <= TURNS_MOST;
-	for (size_t i = 0; i < n; i++) {
-		holders[i].turn.mean_pct = known ? holders[i].sm_pct : NAN;
-		holders[i].turn.last_pct = !known || found > TURNS_MOST ? (double)NAN
-					   : holders[i].sm_pct > 0	? last_pct
-									: 0;
-	}
-	if (!several)
+	struct users_of_card u = find_uses(holders, n, use);
+	double last_pct = known && u.n_all == 1 ? last_use(use) : NAN;
+	for (size_t i = 0; i < n; i++)
+		holders[i].turn = (struct turn){ INFINITY, INFINITY, 0,
+			!known			? (double)NAN
+			: holders[i].sm_pct > 0 ? last_pct
+						: 0,
+			known ? holders[i].sm_pct : (double)NAN };
+	if (!known || u.n_all == 0 || u.n_all > TURNS_MOST ||
+		(u.n_all == 1 && !has_moved(holders, n, use->since_us / 1000)))
 		return false;
 	struct turn_card card = card_of(use, rules);
-	turns_find(&card, uses, found);
+	if (u.n_all == 1)
+		u.uses[0].turn = whole_turn(&card, &u.uses[0], last_pct, rules);
+	else
+		turns_find(&card, u.uses, u.n_all);
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < u.n; k++)
+			if (u.who[k] == holders[i].process)
+				holders[i].turn = u.uses[k].turn;
+	return u.n_all > 1;
+}
+
+/* Whether the list at that moment was the first to show it. */
+static bool is_shown_at(const struct edge *e, int64_t list_ms)
+{
+	return e->lo < e->hi && e->hi == list_ms;
+}
+
+static void narrow(struct edge *e, double lo_ms, double hi_ms)
+{
+	int64_t lo = lo_ms > (double)e->lo ? llround(lo_ms) : e->lo;
+	int64_t hi = hi_ms < (double)e->hi ? llround(hi_ms) : e->hi;
+	*e = lo <= hi ? edge_between(lo, hi) : edge_exactly(lo / 2 + hi / 2);
+}
+
+void holders_swap(struct holder *holders, size_t n, int64_t list_ms)
+{
+	double went_ms = -INFINITY, came_ms = INFINITY;
 	for (size_t i = 0; i < n; i++) {
-		holders[i].turn = (struct turn){ .from_ms = INFINITY, .to_ms = INFINITY };
-		for (size_t k = 0; k < found; k++)
-			if (who[k] == holders[i].process)
-				holders[i].turn = uses[k].turn;
+		const struct holder *h = &holders[i];
+		if (is_shown_at(&h->to, list_ms) && isfinite(h->turn.to_ms))
+			went_ms = fmax(went_ms, h->turn.to_ms);
+		if (is_shown_at(&h->from, list_ms) && isfinite(h->turn.from_ms))
+			came_ms = fmin(came_ms, h->turn.from_ms);
 	}
-	return true;
+	for (size_t i = 0; i < n; i++) {
+		if (is_shown_at(&holders[i].to, list_ms))
+			narrow(&holders[i].to, went_ms, came_ms);
+		if (is_shown_at(&holders[i].from, list_ms))
+			narrow(&holders[i].from, went_ms, came_ms);
+	}
 }
 
 int64_t turns_next_ms(const struct holder *holders, size_t n, int64_t at_ms, int64_t next_ms)

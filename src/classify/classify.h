@@ -111,6 +111,9 @@ void classify_use(struct holder *holders, size_t n, const struct use_since *use,
  * they are known: then classify_moment() is to be called for each stretch of active time. */
 bool classify_turns(struct holder *holders, size_t n, const struct use_since *use,
 	const struct rules *rules);
+/* The list at that moment shows that one holder took the place of another: it was after the
+ * last use of the one and before the first use of the other, by their turns. */
+void holders_swap(struct holder *holders, size_t n, int64_t list_ms);
 /* The first moment after `at_ms` at which a turn begins or ends; at most `next_ms`. */
 int64_t turns_next_ms(const struct holder *holders, size_t n, int64_t at_ms, int64_t next_ms);
 /* Sets the states of the holders at a moment at which their card is active, by their turns. */

@@ -75,7 +75,7 @@ static void open_stretch(struct holders *h, const struct lives *lives, const str
 }
 
 /* Returns the newest stretch of a life. */
-static struct holder *find_last(struct holders *h, size_t n, uint32_t life)
+static struct holder *find_last(const struct holders *h, size_t n, uint32_t life)
 {
 	while (n-- > 0)
 		if (h->items[n].process == life)
@@ -124,11 +124,42 @@ static bool is_listed(const struct listed *list, size_t n, uint32_t life)
 	return false;
 }
 
+static int64_t later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Since when processes may have come or gone. Those that used the card were there until then;
+ * and if one took the place of another, none went before the first that came had started, and
+ * none came before the first may have gone. */
+static int64_t earliest_change(const struct holders *h, const struct lives *lives,
+	const struct listed *list, size_t n, const struct look_window *w)
+{
+	int64_t went_ms = INT64_MAX, came_ms = INT64_MAX;
+	for (size_t i = 0; i < h->n; i++) {
+		const struct holder *item = &h->items[i];
+		if (holder_is_open(item) && !is_listed(list, n, item->process) &&
+			item->last_active_ms < went_ms)
+			went_ms = item->last_active_ms;
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct holder *last = find_last(h, h->n, list[i].life);
+		int64_t started_ms = lives->entries[list[i].life].id.started_ms;
+		if ((!last || !holder_is_open(last)) && started_ms < came_ms)
+			came_ms = started_ms;
+	}
+	bool swapped = w->steady && went_ms < INT64_MAX && came_ms < INT64_MAX;
+	return swapped ? later(w->lo_ms, later(went_ms, came_ms)) : w->lo_ms;
+}
+
 int64_t holders_take(struct holders *h, const struct lives *lives, const struct listed *list,
 	size_t n, const struct look_window *window)
 {
+	struct look_window within = *window;
 	size_t old = h->n;
 	int64_t earliest_ms = INT64_MAX;
+	within.lo_ms = earliest_change(h, lives, list, n, window);
+	window = &within;
 	for (size_t i = 0; i < old; i++) {
 		struct holder *item = &h->items[i];
 		if (!holder_is_open(item) || is_listed(list, n, item->process))

@@ -130,6 +130,7 @@ static void take_list(struct watch *w, struct source *s, size_t i, struct round 
 	bool steady =
 		!told && card->mem_bytes >= 0 && r->mem_used_bytes >= 0 && !window.stalled;
 	struct held held = holders_now(&card->holders);
+	window.steady = steady;
 	if (steady)
 		account_steady(&card->account, card->look_ms, now_ms, held);
 	size_t n = make_list(w, s, i, window.lo_ms, round);

@@ -12,6 +12,7 @@ import pytest
 from conftest import GUA, children, clean_environment, gua, wait_for
 from fake import fake_driver
 from recorded import ONE_CARD, TWO_CARDS, card_seconds, record, rows  # noqa: F401
+from truth import Scenario
 
 JOB = 'process job pid 4194242 user alice uid 1001 command "python train.py"\n'
 
@@ -310,3 +311,22 @@ def test_a_recorder_that_was_stopped_counts_only_what_it_knows(tmp_path):
     assert by_pid[stayer.pid] >= ended - max(begin, recording) - 1.5
     assert card_seconds(db)["unobserved"] >= woken - stopped - 2
     assert card_seconds(db, "GPU-bbbb").get("unobserved", 0) <= 1
+
+
+@pytest.mark.parametrize("pause, close", [(0, 0.15), (400, 0.1)])
+def test_two_that_take_turns_with_as_much_memory(record, pause, close):
+    """One gives its memory back when the other takes as much, and works: used memory never changes. The record of what
+    it did last comes after a list without it, and must not silence it when it is back. Without a pause the card's
+    samples do not show the change of hands: it is known to about a second, of 11 s."""
+    text = ONE_CARD + "".join(f"process {name} pid {pid} user {name} uid 1 command {name}\n"
+                              for name, pid in (("p", 4194243), ("q", 4194244)))
+    text += "at 0s hold p card 0 memory 2GiB\nat 1s load p card 0 sm 50\n"
+    for i, at in enumerate(range(7000, 590000, 11300)):
+        old, new = ("p", "q") if i % 2 == 0 else ("q", "p")
+        text += f"at {at - pause}ms load {old} card 0 sm 0\nat {at}ms release {old} card 0\n"
+        text += f"at {at}ms hold {new} card 0 memory 2GiB\nat {at + pause + 1}ms load {new} card 0 sm 50\n"
+    run = record(text, "--ticks", 20)
+    truth = Scenario(text).truth(0, 600).processes
+    active = dict(rows(run.db, "SELECT pid, sum(active_ms) / 1000.0 FROM holding JOIN process ON process.id = process GROUP BY pid"))
+    for name, pid in (("p", 4194243), ("q", 4194244)):
+        assert abs(active[pid] - truth[name]["active"]) <= close * truth[name]["active"], (active, truth)

@@ -140,6 +140,29 @@ static void test_newcomer_between_two_glances(void **state)
 	assert_int_equal(f->holders.n, 1);
 }
 
+/* One takes the place of another, with as much memory: not before the first was last active,
+ * nor before the second had started. */
+static void test_one_takes_the_place_of_another(void **state)
+{
+	struct fixture *f = *state;
+	struct look_window swap = { .lo_ms = 60000, .hi_ms = 90000, .steady = true };
+	take(f, 1, 500 * MB, between(50000, 51000));
+	f->holders.items[0].last_active_ms = 70000;
+	f->started_ms[2] = 65000;
+	take(f, 2, 500 * MB, swap);
+	assert_edge(f->holders.items[0].to, 70000, 80000, 90000);
+	assert_edge(f->holders.items[1].from, 70000, 80000, 90000);
+	f->started_ms[3] = 110000;
+	swap.lo_ms = 100000;
+	swap.hi_ms = 120000;
+	take(f, 3, 500 * MB, swap);
+	assert_edge(f->holders.items[1].to, 110000, 115000, 120000);
+	/* If used memory changed, they need not have met. */
+	f->started_ms[4] = 135000;
+	take(f, 4, 600 * MB, between(130000, 140000));
+	assert_edge(f->holders.items[2].to, 130000, 135000, 140000);
+}
+
 static void test_newcomer_that_started_after_the_glance(void **state)
 {
 	struct fixture *f = *state;
@@ -368,6 +391,7 @@ int main(void)
 		TEST(test_first_look_at_a_young_process),
 		TEST(test_first_look_at_an_unknown_start),
 		TEST(test_newcomer_between_two_glances),
+		TEST(test_one_takes_the_place_of_another),
 		TEST(test_newcomer_that_started_after_the_glance),
 		TEST(test_release),
 		TEST(test_exits),

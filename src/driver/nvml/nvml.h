@@ -105,6 +105,7 @@ struct nvml_device {
 struct nvml_stranger {
 	uint32_t pid;
 	bool unlisted; /* a later look did not find it either: its records are garbage */
+	bool left;     /* it was in a list before, and may be again: its records are true */
 };
 
 enum { NVML_STRANGERS = 16 };
@@ -203,6 +204,8 @@ void nvml_read_power(struct nvml_source *s, size_t card);
 void nvml_read_power_limit(struct nvml_source *s, struct nvml_device *d);
 void nvml_look_processes(struct nvml_source *s, size_t card);
 bool nvml_is_listed(const struct nvml_card *c, uint32_t pid);
+/* Remembers a pid that is in no list; returns what is known of it. */
+struct nvml_stranger *nvml_add_stranger(struct nvml_card *c, uint32_t pid);
 
 /* nvml_process.c: the used memory of a card. Where it is known only from the process lists,
  * `from` says whether they were read just now. */

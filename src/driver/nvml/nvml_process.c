@@ -208,12 +208,50 @@ bool nvml_is_listed(const struct nvml_card *c, uint32_t pid)
 }
 
 /* Strangers (pids with use that are in no list) that the lists read just now do not have
- * either count as garbage from now on: another look would not find them. */
+ * either count as garbage from now on: another look would not find them. One that was listed
+ * before has left, and its records may come late. */
 static void judge_strangers(struct nvml_card *c)
 {
+	for (size_t i = 0; i < NVML_STRANGERS; i++) {
+		struct nvml_stranger *s = &c->strangers[i];
+		bool listed = s->pid && nvml_is_listed(c, s->pid);
+		s->left |= listed;
+		s->unlisted = s->pid && !listed && !s->left;
+	}
+}
+
+struct nvml_stranger *nvml_add_stranger(struct nvml_card *c, uint32_t pid)
+{
 	for (size_t i = 0; i < NVML_STRANGERS; i++)
-		if (c->strangers[i].pid)
-			c->strangers[i].unlisted = !nvml_is_listed(c, c->strangers[i].pid);
+		if (c->strangers[i].pid == pid)
+			return &c->strangers[i];
+	struct nvml_stranger *s = &c->strangers[c->next_stranger];
+	*s = (struct nvml_stranger){ .pid = pid };
+	c->next_stranger = (c->next_stranger + 1) % NVML_STRANGERS;
+	return s;
+}
+
+/* The pids of a list; of a long one, the first. */
+struct pids {
+	uint32_t pid[LIST_ENTRIES];
+	size_t n;
+};
+
+static struct pids listed_pids(const struct nvml_card *c)
+{
+	const struct card_process *processes = c->processes.data;
+	struct pids all = { .n = 0 };
+	for (size_t i = 0; c->listed && i < c->n_processes && all.n < LIST_ENTRIES; i++)
+		all.pid[all.n++] = processes[i].pid;
+	return all;
+}
+
+/* Notes who was in the lists before and is not any more. */
+static void note_left(struct nvml_card *c, const struct pids *before)
+{
+	for (size_t i = 0; i < before->n; i++)
+		if (!nvml_is_listed(c, before->pid[i]))
+			nvml_add_stranger(c, before->pid[i])->left = true;
 }
 
 void nvml_look_processes(struct nvml_source *s, size_t card)
@@ -221,6 +259,7 @@ void nvml_look_processes(struct nvml_source *s, size_t card)
 	struct nvml_card *c = &s->cards[card];
 	struct card_reading *r = &s->base.cards[card];
 	int codes[NVML_LISTS];
+	struct pids before = listed_pids(c);
 	c->n_processes = 0;
 	c->n_looks++;
 	for (int list = 0; list < NVML_LISTS && c->handle; list++) {
@@ -235,8 +274,10 @@ void nvml_look_processes(struct nvml_source *s, size_t card)
 		return;
 	c->listed_bytes = sum_bytes(&c->processes, c->n_processes);
 	c->listed = codes[NVML_COMPUTE] == NVML_OK;
-	if (c->listed)
+	if (c->listed) {
+		note_left(c, &before);
 		judge_strangers(c);
+	}
 	r->processes_known = c->listed;
 	r->processes = c->processes.data;
 	r->n_processes = c->n_processes;

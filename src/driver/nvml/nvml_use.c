@@ -90,10 +90,7 @@ static bool is_heard(struct nvml_card *c, struct card_reading *r, const struct p
 	if (u->sm_pct <= 0)
 		return true;
 	r->stranger |= c->listed;
-	if (!known) {
-		c->strangers[c->next_stranger] = (struct nvml_stranger){ .pid = u->pid };
-		c->next_stranger = (c->next_stranger + 1) % NVML_STRANGERS;
-	}
+	nvml_add_stranger(c, u->pid);
 	return true;
 }
 
