@@ -430,7 +430,7 @@ static int run_steps(struct gather *g, struct err *e)
 {
 	static int (*const steps[])(struct gather *, struct err *) = { gather_survey,
 		window_set, hosts_check_overlap, hours_make_days, restriction_check_words,
-		usage_read, hosts_settle, columns_read, audit_cost_cards, holdings_read,
+		usage_read, hosts_settle, hours_read_columns, audit_cost_cards, holdings_read,
 		gather_describe };
 	int rc = 0;
 	audit_init(g->a);

@@ -57,12 +57,8 @@ int events_of(struct event_taker *t, const struct gather_file *file, struct err 
 		sqlite3_bind_int64(stmt, 1, t->since_ms);
 		sqlite3_bind_int64(stmt, 2, t->until_ms);
 	}
-	while (rc == 0) {
-		rc = sql_step(stmt, e);
-		if (rc <= 0)
-			break;
+	while (sql_next(stmt, &rc, e))
 		rc = read_row(file, stmt, &row) ? t->take(t, &row, e) : 0;
-	}
 	sqlite3_finalize(stmt);
 	return rc;
 }
@@ -120,7 +116,7 @@ static int count_event(struct event_taker *t, const struct event_row *row, struc
 	if (rank == N_MENTIONED ||
 		(mentioned[rank].lasts && row->value < mentioned[rank].at_least_ms))
 		return 0;
-	if (columns_mark(t->g->a, t->context, row, kind, e))
+	if (hours_mark(t->g->a, t->context, row, kind, e))
 		return e->code;
 	struct audit_event *group =
 		group_of(t->g->a, kind, kind == EVENT_XID ? row->value : -1, e);

@@ -33,7 +33,7 @@ int floors_read(struct context_floors *f, struct sqlite3 *db, struct err *e)
 		"SELECT gpu.name, max(kib) AS most FROM held JOIN gpu ON gpu.id = held.gpu "
 		"GROUP BY gpu.name, held.process ORDER BY gpu.name, most",
 		DAY_ROWS, MINUTE_ROWS, CONTEXT_LEAST_BYTES / 1024, CONTEXT_MOST_BYTES / 1024);
-	while (rc == 0 && (rc = sql_step(stmt, e)) == 1)
+	while (sql_next(stmt, &rc, e))
 		rc = take_row(f, &lives, stmt, e);
 	sqlite3_finalize(stmt);
 	if (rc)

@@ -138,7 +138,7 @@ struct gather {
 	int64_t from_ms, to_ms; /* the requested window, widened to the slots that it cuts */
 	int64_t first_slot_ms;	/* where the first slot of all stores begins */
 	int64_t from_slot, to_slot; /* slots in from <= slot < to are in the window */
-	struct idmap marks;	    /* of the time line's events; see columns_mark() */
+	struct idmap marks;	    /* of the time line's events; see hours_mark() */
 	void *context;		    /* of the pass that runs */
 };
 
@@ -206,13 +206,14 @@ int holdings_describe(struct gather *g, size_t index, struct err *e);
 
 /* Makes the columns, if they were asked for, and reads the cards' time in each: 60 to 200 of
  * them, unless the window has fewer slots. */
-int columns_read(struct gather *g, struct err *e);
+int hours_read_columns(struct gather *g, struct err *e);
 /* Forgets all time but what was not observed: what follows is of users. */
-void columns_clear(struct audit_columns *c, size_t n_cards);
+void hours_clear_columns(struct audit_columns *c, size_t n_cards);
 /* Adds `ms` of `state` on a card in the slot that starts there (unix seconds). */
-void columns_add(struct audit_columns *c, uint32_t card, int64_t slot, int state, int64_t ms);
+void hours_add_column(
+	struct audit_columns *c, uint32_t card, int64_t slot, int state, int64_t ms);
 /* Counts an event; `known` has those that are already counted. */
-int columns_mark(struct audit *a, struct idmap *known, const struct event_row *row,
+int hours_mark(struct audit *a, struct idmap *known, const struct event_row *row,
 	enum event_kind kind, struct err *e);
 
 struct users {

@@ -63,12 +63,8 @@ static int each_of_user(struct gather *g, struct gather_file *file, const char *
 	int rc = sql_prepare(file->db, &stmt, e, "%s", sql);
 	if (rc == 0)
 		sqlite3_bind_text(stmt, 1, g->q->present_of, -1, SQLITE_STATIC);
-	while (rc == 0) {
-		rc = sql_step(stmt, e);
-		if (rc <= 0)
-			break;
+	while (sql_next(stmt, &rc, e))
 		rc = take(g, file, stmt, e);
-	}
 	sqlite3_finalize(stmt);
 	return rc;
 }
@@ -127,7 +123,7 @@ static int add_orphans(struct gather *g, struct gather_file *file, struct err *e
 		"SELECT holder.gpu, pid, mem_bytes, since_ms FROM holder"
 		" JOIN process ON process.id = holder.process"
 		" WHERE pid = 0 OR user = '" USER_DEAD "' ORDER BY holder.gpu, pid");
-	while (rc == 0 && (rc = sql_step(row, e)) == 1)
+	while (sql_next(row, &rc, e))
 		rc = add_orphan(g, file, row, e);
 	sqlite3_finalize(row);
 	return rc;
@@ -326,15 +322,15 @@ static void add_hours(
 	for (int state = 0; state < CARD_STATES; state++)
 		if (by_state[state]) {
 			hours_add(&h->file->part->a, &h->clock, at, state, by_state[state]);
-			columns_add(columns, card, slot, state, by_state[state]);
+			hours_add_column(columns, card, slot, state, by_state[state]);
 		}
 }
 
 /* The presence of a row in a state. */
 static int64_t presence(sqlite3_value **values, int state)
 {
-	int64_t ms = value_sum(values[MS_AT + state]);
-	int64_t twice = value_signed(values[DOUBLE_AT + state]);
+	int64_t ms = sql_value_sum(values[MS_AT + state]);
+	int64_t twice = sql_value_signed(values[DOUBLE_AT + state]);
 	return twice < ms ? ms - twice : 0;
 }
 
@@ -360,14 +356,14 @@ static bool take_holding(struct fold *f, sqlite3_value **values)
 	int64_t presence_ms[HOLDER_STATES];
 	for (int state = 0; state < HOLDER_STATES; state++) {
 		presence_ms[state] = presence(values, state);
-		pair->own.ms[state] += value_sum(values[MS_AT + state]);
+		pair->own.ms[state] += sql_value_sum(values[MS_AT + state]);
 		pair->presence_ms[state] += presence_ms[state];
 	}
 	if (restriction_of_users(&h->g->q->only))
 		add_hours(h, card, sqlite3_value_int64(values[SLOT_AT]), presence_ms);
-	pair->own.active_share_ms += value_sum(values[REST_AT]);
-	pair->own.idle_share_ms += value_sum(values[REST_AT + 1]);
-	int64_t peak_kib = value_known(values[REST_AT + 2]);
+	pair->own.active_share_ms += sql_value_sum(values[REST_AT]);
+	pair->own.idle_share_ms += sql_value_sum(values[REST_AT + 1]);
+	int64_t peak_kib = sql_value_known(values[REST_AT + 2]);
 	if (peak_kib > pair->own.peak_mem_kib)
 		pair->own.peak_mem_kib = peak_kib;
 	return true;
@@ -471,12 +467,8 @@ static int read_owners(
 		sqlite3_bind_int64(stmt, 1, p->items[from].process);
 		sqlite3_bind_int64(stmt, 2, p->items[to - 1].process);
 		size_t at = from;
-		while (rc == 0) {
-			rc = sql_step(stmt, e);
-			if (rc <= 0)
-				break;
+		while (sql_next(stmt, &rc, e))
 			rc = name_pairs(p, &at, stmt, e);
-		}
 		sqlite3_reset(stmt);
 	}
 	sqlite3_finalize(stmt);
@@ -490,11 +482,7 @@ static int read_last_active(struct gather_file *file, struct pairs *p, struct er
 	int rc = sql_prepare(file->db, &stmt, e,
 		"SELECT gpu, process, last_active_ms FROM holder WHERE last_active_ms NOT "
 		"NULL");
-	while (rc == 0) {
-		rc = sql_step(stmt, e);
-		if (rc <= 0)
-			break;
-		rc = 0;
+	while (sql_next(stmt, &rc, e)) {
 		struct pair key = { .process = sqlite3_column_int64(stmt, 1),
 			.card = gather_card(file, sqlite3_column_int64(stmt, 0)) };
 		struct pair *pair =
@@ -706,7 +694,7 @@ int holdings_read(struct gather *g, struct err *e)
 	g->a->of_users = restriction_of_users(&g->q->only);
 	if (g->a->of_users) {
 		hours_clear(&g->a->days);
-		columns_clear(&g->a->columns, g->a->n_cards);
+		hours_clear_columns(&g->a->columns, g->a->n_cards);
 	}
 	breakdown_start(&o.breakdown, g, &o.users, &g->a->breakdown, &g->q->by);
 	breakdown_start(

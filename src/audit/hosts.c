@@ -10,12 +10,21 @@
 #include "base/timetext.h"
 #include "audit/gather.h"
 #include "audit/hours.h"
-#include "store/merge.h"
 #include "store/sql.h"
 
 /* A recorder that replaces another begins with samples that the driver still has from before.
  * The two may overlap by this much. */
 #define OVERLAP_SLACK_MS 60000
+
+/* The length of a host's own name: "lab" of "lab#2". No host has such a name, so it is that of
+ * another machine in a store that was merged: the number is not part of what it is. */
+static size_t own_name(const char *hostname)
+{
+	const char *mark = strrchr(hostname, '#');
+	if (!mark || mark == hostname || !mark[1] || mark[1 + strspn(mark + 1, "0123456789")])
+		return strlen(hostname);
+	return (size_t)(mark - hostname);
+}
 
 /* Names a host. If several machines have the same name, the later ones are NAME#2 ... */
 static int name_host(
@@ -41,12 +50,8 @@ static int each_row(struct gather *g, struct gather_file *file, const char *sql,
 {
 	sqlite3_stmt *stmt;
 	int rc = sql_prepare(file->db, &stmt, e, "%s", sql);
-	while (rc == 0) {
-		rc = sql_step(stmt, e);
-		if (rc <= 0)
-			break;
+	while (sql_next(stmt, &rc, e))
 		rc = take(g, file, stmt, e);
-	}
 	sqlite3_finalize(stmt);
 	return rc;
 }
@@ -174,7 +179,7 @@ static int take_record(
 		.host = IDMAP_NONE };
 	sql_text(row, 1, record->hostname, sizeof(record->hostname));
 	sql_text(row, 2, record->machine_id, sizeof(record->machine_id));
-	record->hostname[merge_own_name(record->hostname)] = '\0';
+	record->hostname[own_name(record->hostname)] = '\0';
 	g->n_records++;
 	snprintf(sql, sizeof(sql), "SELECT started_ms, last_tick_ms FROM run WHERE host = %lld",
 		(long long)record->id);
@@ -454,16 +459,7 @@ static int take_card(
 
 int hosts_add_cards(struct gather *g, struct gather_file *file, struct err *e)
 {
-	sqlite3_stmt *stmt;
-	int rc = sql_prepare(file->db, &stmt, e, "%s", CARDS_SQL);
-	while (rc == 0) {
-		rc = sql_step(stmt, e);
-		if (rc <= 0)
-			break;
-		rc = take_card(g, file, stmt, e);
-	}
-	sqlite3_finalize(stmt);
-	return rc;
+	return each_row(g, file, CARDS_SQL, take_card, e);
 }
 
 static bool is_parent(const struct gather *g, const struct audit_card *card)

@@ -1,12 +1,15 @@
-/* The time of all cards by hour of the week and by day, in local time. */
+/* The time of cards by hour of the week, by day and by column of the time line. */
 #include "audit/hours.h"
 
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/period.h"
 #include "base/timetext.h"
+#include "audit/events.h"
 #include "audit/gather.h"
+#include "store/sql.h"
 
 enum { DAY_S = 86400, MOST_DAYS = 200 * 366 };
 
@@ -137,4 +140,176 @@ void hours_add(
 		add_at(a, h, slot.start + at + offset, state, part);
 		left -= part;
 	}
+}
+
+enum { MOST_COLUMNS = 200, MOST_CARDS = 256, MOST_MARKS = 2000 };
+
+/* The widths of columns up to a day, in seconds; wider ones are whole days. */
+static const int64_t widths[] = { 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
+	DAY_S };
+enum { N_WIDTHS = sizeof(widths) / sizeof(widths[0]) };
+
+static int64_t columns_in(const struct gather *g, int64_t width)
+{
+	return (g->to_slot - 1) / width - g->from_slot / width + 1;
+}
+
+/* The smallest width that makes few enough columns, none of which cuts a slot. */
+static int64_t choose_width(const struct gather *g, int64_t slot_seconds)
+{
+	size_t i = 0;
+	while (i < N_WIDTHS &&
+		(widths[i] % slot_seconds || columns_in(g, widths[i]) > MOST_COLUMNS))
+		i++;
+	if (i < N_WIDTHS)
+		return widths[i];
+	int64_t days = 2;
+	while (columns_in(g, days * DAY_S) > MOST_COLUMNS)
+		days++;
+	return days * DAY_S;
+}
+
+void hours_add_column(
+	struct audit_columns *c, uint32_t card, int64_t slot, int state, int64_t ms)
+{
+	if (!c->n)
+		return;
+	int64_t at = (slot * 1000 - c->first_ms) / c->width_ms;
+	at = at < 0 ? 0 : at >= (int64_t)c->n ? (int64_t)c->n - 1 : at;
+	c->items[card * c->n + (size_t)at].ms[state] += ms;
+}
+
+/* What the rows of a table are added to. */
+struct column_fold {
+	struct fold fold;
+	struct audit_columns *columns;
+	struct gather_file *file;
+};
+
+/* Values: slot, gpu, state, ms. */
+static bool take_column_row(struct fold *f, sqlite3_value **values)
+{
+	struct column_fold *c = f->context;
+	uint32_t card = gather_card(c->file, sqlite3_value_int64(values[1]));
+	int state = sqlite3_value_int(values[2]);
+	if (card != IDMAP_NONE && state >= 0 && state < CARD_STATES && state != CARD_UNOBSERVED)
+		hours_add_column(c->columns, card, sqlite3_value_int64(values[0]), state,
+			sql_value_sum(values[3]));
+	return true;
+}
+
+static int read_column_rows(
+	struct column_fold *c, const char *table, struct slot_span span, struct err *e)
+{
+	if (span.from >= span.to)
+		return 0;
+	c->fold = (struct fold){ .row = take_column_row, .context = c };
+	return sql_fold(c->file->db, &c->fold, e,
+		"SELECT fold(slot, gpu, state, ms) FROM %s WHERE slot >= %lld AND slot < %lld",
+		table, (long long)span.from, (long long)span.to);
+}
+
+/* Columns of whole days are read from the sums by day, the others from the slots. */
+static int read_columns(struct gather *g, struct gather_file *file, struct err *e)
+{
+	struct column_fold c = { .columns = &g->a->columns, .file = file };
+	struct window_parts parts = window_parts(g, c.columns->width_ms % (DAY_S * 1000) != 0);
+	int rc = read_column_rows(&c, "usage_1d", parts.days, e);
+	for (int i = 0; i < SLOT_TABLES && rc == 0; i++) {
+		const struct slot_table *t = &slot_tables[i];
+		rc = read_column_rows(&c, t->usage, t->heat ? parts.before : parts.all, e);
+		if (rc == 0 && t->heat)
+			rc = read_column_rows(&c, t->usage, parts.after, e);
+	}
+	return rc;
+}
+
+/* Sets the window and the unobserved time of each column of a card. */
+static void settle_columns(struct audit_columns *c, const struct audit_card *card, size_t index)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		struct audit_column *column = &c->items[index * c->n + i];
+		int64_t from_ms = c->first_ms + (int64_t)i * c->width_ms;
+		int64_t to_ms = from_ms + c->width_ms, seen_ms = 0;
+		from_ms = from_ms > card->from_ms ? from_ms : card->from_ms;
+		to_ms = to_ms < card->to_ms ? to_ms : card->to_ms;
+		for (int state = 0; state < CARD_STATES; state++)
+			seen_ms += column->ms[state];
+		column->window_ms = to_ms > from_ms ? to_ms - from_ms : 0;
+		if (seen_ms >
+			column->window_ms) /* a slot that the window cuts is taken whole */
+			column->window_ms = seen_ms;
+		column->ms[CARD_UNOBSERVED] = column->window_ms - seen_ms;
+	}
+}
+
+int hours_read_columns(struct gather *g, struct err *e)
+{
+	struct audit *a = g->a;
+	struct audit_columns *c = &a->columns;
+	/* The widest slot of the window. */
+	int64_t slot_seconds = a->resolution_ms ? a->resolution_ms / 1000
+						: slot_tables[SLOT_TABLES - 1].seconds;
+	c->too_many = g->q->want_columns && a->n_cards > MOST_CARDS;
+	if (!g->q->want_columns || a->until_ms <= a->since_ms || g->to_slot <= g->from_slot ||
+		!a->n_cards || c->too_many)
+		return 0;
+	int64_t width = choose_width(g, slot_seconds);
+	size_t n = (size_t)columns_in(g, width);
+	c->items = calloc(a->n_cards * n, sizeof(*c->items));
+	if (!c->items)
+		return err_memory(e);
+	c->n = n;
+	c->width_ms = width * 1000;
+	c->first_ms = g->from_slot / width * width * 1000;
+	static const struct gather_pass pass = { .add = read_columns };
+	int rc = gather_each(g, &pass, e);
+	for (size_t i = 0; i < a->n_cards; i++)
+		settle_columns(c, &a->cards[i], i);
+	return rc;
+}
+
+void hours_clear_columns(struct audit_columns *c, size_t n_cards)
+{
+	for (size_t i = 0; i < n_cards * c->n; i++)
+		for (int state = 0; state < CARD_STATES; state++)
+			c->items[i].ms[state] *= state == CARD_UNOBSERVED;
+}
+
+/* A number for the place and the kind of a mark. */
+static int64_t key_of(const struct audit *a, const struct audit_mark *m)
+{
+	size_t row = m->card == AUDIT_NO_CARD ? a->n_cards + m->host : m->card;
+	return (int64_t)((row * a->columns.n + m->column) * EVENT_KINDS + m->kind);
+}
+
+int hours_mark(struct audit *a, struct idmap *known, const struct event_row *row,
+	enum event_kind kind, struct err *e)
+{
+	struct audit_columns *c = &a->columns;
+	int64_t at = c->n ? (row->at_ms - c->first_ms) / c->width_ms : -1;
+	if (at < 0 || at >= (int64_t)c->n)
+		return 0;
+	struct audit_mark mark = { .host = row->host,
+		.card = row->card == IDMAP_NONE ? AUDIT_NO_CARD : row->card,
+		.column = (size_t)at,
+		.kind = kind,
+		.last_ms = INT64_MIN };
+	int64_t key = key_of(a, &mark);
+	uint32_t index = idmap_get(known, key);
+	if (index == IDMAP_NONE) {
+		if (c->n_marks == MOST_MARKS) /* the report counts them all the same */
+			return 0;
+		index = (uint32_t)c->n_marks;
+		if (!array_one_more(&c->marks, c->n_marks) || !idmap_put(known, key, index))
+			return err_memory(e);
+		c->marks[c->n_marks++] = mark;
+	}
+	struct audit_mark *m = &c->marks[index];
+	m->times++;
+	if (row->at_ms >= m->last_ms) {
+		m->last_ms = row->at_ms;
+		m->last_value = row->value;
+	}
+	return 0;
 }

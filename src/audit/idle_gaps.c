@@ -38,8 +38,8 @@ static bool take_slot(struct fold *fold, sqlite3_value **values)
 	uint32_t card = idmap_get(&f->h->card_ids, sqlite3_value_int64(values[1]));
 	if (card == IDMAP_NONE)
 		return true;
-	int64_t from_ms = value_signed(values[0]) * 1000, *seen = &f->seen_until[card];
-	int64_t observed_ms = value_sum(values[2]);
+	int64_t from_ms = sql_value_signed(values[0]) * 1000, *seen = &f->seen_until[card];
+	int64_t observed_ms = sql_value_sum(values[2]);
 	/* Of the slot that goes on, what has passed. */
 	int64_t passed_ms = f->h->last_tick_ms - from_ms;
 	int64_t length_ms = passed_ms < 0 ? 0 : passed_ms < f->slot_ms ? passed_ms : f->slot_ms;
@@ -49,7 +49,7 @@ static bool take_slot(struct fold *fold, sqlite3_value **values)
 	bool after_gap = f->gap_to[card] == from_ms || *seen < from_ms;
 	if (f->slot_ms == MINUTE_MS && !after_gap)
 		from_ms += length_ms - missing_ms;
-	*seen = value_signed(values[0]) * 1000 + f->slot_ms;
+	*seen = sql_value_signed(values[0]) * 1000 + f->slot_ms;
 	f->gap_to[card] = from_ms + missing_ms;
 	return ok && add_gap(f, card, from_ms, from_ms + missing_ms);
 }

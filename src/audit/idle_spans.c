@@ -228,24 +228,24 @@ static bool take_row(struct fold *fold, sqlite3_value **values)
 	struct row_fold *f = fold->context;
 	struct idle_history *h = f->h;
 	int64_t id = sqlite3_value_int64(values[AT_PROCESS]);
-	int64_t unknown_ms = value_sum(values[AT_UNKNOWN]);
-	struct held_slot s = { .held_ms = value_sum(values[AT_HELD]),
+	int64_t unknown_ms = sql_value_sum(values[AT_UNKNOWN]);
+	struct held_slot s = { .held_ms = sql_value_sum(values[AT_HELD]),
 		.process = idmap_get(&h->process_ids, id),
 		.card = idmap_get(&h->card_ids, sqlite3_value_int64(values[AT_GPU])),
-		.from_ms = value_signed(values[AT_SLOT]) * 1000,
-		.mem_kib = value_known(values[AT_MEM]),
-		.pct = value_known(values[AT_MOST]) };
+		.from_ms = sql_value_signed(values[AT_SLOT]) * 1000,
+		.mem_kib = sql_value_known(values[AT_MEM]),
+		.pct = sql_value_known(values[AT_MOST]) };
 	uint32_t crowd = s.process == IDMAP_NONE ? idmap_get(&h->crowd_ids, id) : IDMAP_NONE;
 	if ((s.process == IDMAP_NONE && crowd == IDMAP_NONE) || s.card == IDMAP_NONE ||
 		s.held_ms == 0)
 		return true;
-	bool old = s.pct<0, encodes = value_sum(values[AT_ENGINE])> 0;
+	bool old = s.pct<0, encodes = sql_value_sum(values[AT_ENGINE])> 0;
 	s.to_ms = s.from_ms + f->slot_ms;
-	if (encodes || value_sum(values[AT_USED]) > 0)
+	if (encodes || sql_value_sum(values[AT_USED]) > 0)
 		s.pct = 100;
 	/* In an idle stretch the use is below 10 %, and an engine is used in one as well: only
 	 * of rows from before version 4 nothing better is known. */
-	bool cut = old && value_sum(values[AT_ACTIVE]) > 0 && !encodes;
+	bool cut = old && sql_value_sum(values[AT_ACTIVE]) > 0 && !encodes;
 	bool ok = true;
 	if (crowd != IDMAP_NONE) {
 		ok = take_crowd(f, &s, crowd, unknown_ms);

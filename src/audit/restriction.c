@@ -8,7 +8,7 @@
 #include "base/nearest.h"
 #include "base/str.h"
 #include "audit/gather.h"
-#include "model/card_name.h"
+#include "model/card.h"
 #include "store/sql.h"
 
 const char *const restriction_names[RESTRICTIONS] = {
@@ -138,11 +138,7 @@ static int read_processes(const struct gather *g, struct gather_file *file, stru
 	int rc = sql_prepare(file->db, &stmt, e,
 		"SELECT id, user, coalesce(notebook_path, notebook, '') FROM process ORDER BY "
 		"id");
-	while (rc == 0) {
-		rc = sql_step(stmt, e);
-		if (rc <= 0)
-			break;
-		rc = 0;
+	while (sql_next(stmt, &rc, e)) {
 		sql_text(stmt, 1, user, sizeof(user));
 		if (strcmp(user, last) != 0) {
 			if (names_find(&file->users, 0, user, e) == IDMAP_NONE)

@@ -92,14 +92,14 @@ static int64_t idle_between(const struct spell *s, int64_t since_ms, int64_t unt
 
 static struct spell read_spell(sqlite3_value **values)
 {
-	struct spell s = { .begin_ms = value_known(values[AT_BEGIN]),
-		.end_ms = value_known(values[AT_END]),
-		.idle_held_ms = value_sum(values[AT_IDLE]),
-		.squatting_ms = value_sum(values[AT_SQUATTING]),
-		.mem_peak_kib = value_known(values[AT_MEM]),
-		.energy_mj = value_known(values[AT_ENERGY]),
+	struct spell s = { .begin_ms = sql_value_known(values[AT_BEGIN]),
+		.end_ms = sql_value_known(values[AT_END]),
+		.idle_held_ms = sql_value_sum(values[AT_IDLE]),
+		.squatting_ms = sql_value_sum(values[AT_SQUATTING]),
+		.mem_peak_kib = sql_value_known(values[AT_MEM]),
+		.energy_mj = sql_value_known(values[AT_ENERGY]),
 		.how = SPELL_OPEN };
-	int64_t how = value_known(values[AT_HOW]);
+	int64_t how = sql_value_known(values[AT_HOW]);
 	if (how >= 0 && how < SPELL_ENDS)
 		s.how = (enum spell_end)how;
 	return s;

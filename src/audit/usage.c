@@ -62,16 +62,16 @@ static struct audit_card *add_row(struct usage_fold *u, sqlite3_value **values)
 	struct audit_card *card = card_of(u, values[1], state);
 	if (!card)
 		return NULL;
-	int64_t ms = value_sum(values[3]);
+	int64_t ms = sql_value_sum(values[3]);
 	card->has_rows = true;
 	card->ms[state] += ms;
 	if (state < CARD_UNOBSERVED)
-		card->util_pct_ms += value_sum(values[4]);
-	card->energy_mj[state] += value_signed(values[5]);
-	card->energy_known_ms[state] += ms - value_signed(values[6]);
+		card->util_pct_ms += sql_value_sum(values[4]);
+	card->energy_mj[state] += sql_value_signed(values[5]);
+	card->energy_known_ms[state] += ms - sql_value_signed(values[6]);
 	if (state < CARD_UNOBSERVED) { /* held time of unknown use cannot be idle-held */
-		card->unsure_ms += value_signed(values[7]);
-		card->unsure_ms2 += value_signed(values[8]);
+		card->unsure_ms += sql_value_signed(values[7]);
+		card->unsure_ms2 += sql_value_signed(values[8]);
 	}
 	if (state == CARD_USE_UNKNOWN)
 		note_unknown(u, card, ms);
@@ -92,7 +92,7 @@ static bool take_slot(struct fold *f, sqlite3_value **values)
 		return !u->failed;
 	const struct heat_slot slot = { sqlite3_value_int64(values[0]), u->seconds };
 	if (state != CARD_UNOBSERVED)
-		hours_add(u->part, &u->clock, slot, state, value_sum(values[3]));
+		hours_add(u->part, &u->clock, slot, state, sql_value_sum(values[3]));
 	take_width(u);
 	return !u->failed;
 }
@@ -111,7 +111,7 @@ static bool take_unknown(struct fold *f, sqlite3_value **values)
 	struct usage_fold *u = f->context;
 	const struct heat_slot slot = { sqlite3_value_int64(values[0]), u->seconds };
 	if (card_of(u, values[1], CARD_USE_UNKNOWN))
-		hours_add(u->part, &u->clock, slot, CARD_USE_UNKNOWN, value_sum(values[2]));
+		hours_add(u->part, &u->clock, slot, CARD_USE_UNKNOWN, sql_value_sum(values[2]));
 	return true;
 }
 
@@ -120,8 +120,8 @@ static bool take_sm_active(struct fold *f, sqlite3_value **values)
 {
 	struct audit_card *card = card_of(f->context, values[0], CARD_ACTIVE);
 	if (card) {
-		card->sm_active_ms += value_sum(values[1]);
-		card->sm_active_pct_ms += value_sum(values[2]);
+		card->sm_active_ms += sql_value_sum(values[1]);
+		card->sm_active_pct_ms += sql_value_sum(values[2]);
 	}
 	return true;
 }
@@ -132,7 +132,7 @@ static bool take_heat(struct fold *f, sqlite3_value **values)
 	struct usage_fold *u = f->context;
 	const struct heat_slot slot = { sqlite3_value_int64(values[0]), u->seconds };
 	for (int state = 0; state < CARD_UNOBSERVED; state++)
-		hours_add(u->part, &u->clock, slot, state, value_sum(values[1 + state]));
+		hours_add(u->part, &u->clock, slot, state, sql_value_sum(values[1 + state]));
 	take_width(u);
 	return true;
 }

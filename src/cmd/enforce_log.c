@@ -10,7 +10,7 @@
 #include "model/session.h"
 #include "policy/channel.h"
 #include "policy/trust.h"
-#include "report/policy_log.h"
+#include "report/report_policy.h"
 #include "report/report_parts.h"
 #include "render/documents.h"
 #include "render/rows.h"
@@ -35,11 +35,11 @@ static int read_log(struct enforce *x, struct table *t, struct err *e)
 {
 	struct policy_file *file = NULL;
 	struct policy_span span;
-	int rc = policy_log_window(&span, &x->o->window, x->now_ms, x->o->utc, e);
+	int rc = report_policy_window(&span, &x->o->window, x->now_ms, x->o->utc, e);
 	if (rc == 0)
 		rc = policy_file_open(&file, x->policy_db, false, e);
 	if (rc == 0)
-		rc = policy_log_add(t, file, span, e);
+		rc = report_policy_add_log(t, file, span, e);
 	policy_file_close(file);
 	return rc;
 }
@@ -48,7 +48,7 @@ int enforce_log(struct enforce *x)
 {
 	struct err e = { 0 };
 	struct str out = { 0 };
-	struct table t = policy_log_table();
+	struct table t = report_policy_log();
 	struct text_style style = style_of(x);
 	int rc = read_log(x, &t, &e);
 	if (rc == 0 && x->o->json)

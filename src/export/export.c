@@ -270,8 +270,7 @@ static int read_host(char dst[EXPORT_HOST_CAP], sqlite3 *db, bool *several, stru
 	sqlite3_stmt *stmt = NULL;
 	char name[EXPORT_HOST_CAP];
 	int rc = sql_prepare(db, &stmt, e, "SELECT DISTINCT hostname FROM host");
-	while (rc == 0 && (rc = sql_step(stmt, e)) == 1) {
-		rc = 0;
+	while (sql_next(stmt, &rc, e)) {
 		sql_text(stmt, 0, name, sizeof(name));
 		*several |= *dst && strcmp(dst, name) != 0;
 		text_copy(dst, EXPORT_HOST_CAP, name);

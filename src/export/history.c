@@ -69,7 +69,7 @@ static int read_slots(struct history *h, struct err *e)
 		"SELECT slot, max(seconds), count(DISTINCT gpu) FROM " SLOTS(
 			"usage") " WHERE ms > 0 AND " OWN_CARDS " GROUP BY slot ORDER BY slot",
 		e);
-	while (rc == 0 && (rc = sql_step(h->row, e)) == 1) {
+	while (sql_next(h->row, &rc, e)) {
 		struct history_slot slot = { .from_s = sql_int(h->row, 0, 0),
 			.cards = sql_int(h->row, 2, 0) };
 		slot.to_s = slot.from_s + sql_int(h->row, 1, 60);
@@ -80,7 +80,6 @@ static int read_slots(struct history *h, struct err *e)
 			h->n_slots ? &h->slots[h->n_slots - 1] : NULL;
 		if (before && slot.from_s < before->to_s)
 			slot.from_s = before->to_s;
-		rc = 0;
 		if (slot.to_s <= slot.from_s)
 			continue;
 		if (!array_one_more(&h->slots, h->n_slots))
@@ -115,7 +114,7 @@ static int name_users(struct history *h, struct err *e)
 			"SELECT user, place FROM identity WHERE host = " HOST_SQL);
 	if (rc == 0)
 		rc = sql_prepare(h->db, &add, e, "INSERT INTO who VALUES (?1, ?2)");
-	while (rc == 0 && (rc = sql_step(users, e)) == 1) {
+	while (sql_next(users, &rc, e)) {
 		char user[IDENTITY_NAME_CAP], name[IDENTITY_NAME_CAP];
 		sql_text(users, 0, user, sizeof(user));
 		scrape_identity_name(h->names, user, sql_int(users, 1, 0), name);

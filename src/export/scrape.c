@@ -214,7 +214,7 @@ static int read_identities(struct scrape *s, struct sqlite3 *db,
 			"sum(iif(state = 3, presence_ms, 0)) FROM identity AS i LEFT JOIN "
 			"total_user AS t ON t.host = i.host AND t.user = i.user "
 			"WHERE i.host = " HOST_SQL " GROUP BY i.user ORDER BY place, i.user");
-	while (rc == 0 && (rc = sql_step(row, e)) == 1) {
+	while (sql_next(row, &rc, e)) {
 		take_row(&u, row);
 		bool unknown = strcmp(u.user, IDENTITY_UNKNOWN) == 0;
 		for (int i = 0; !unknown && i < IDENTITY_SUMS; i++)
@@ -320,10 +320,9 @@ static int read_totals(struct scrape *s, sqlite3 *db, struct err *e)
 {
 	sqlite3_stmt *row = NULL;
 	int rc = sql_prepare(db, &row, e, "SELECT gpu, state, ms, energy_mj FROM total_gpu");
-	while (rc == 0 && (rc = sql_step(row, e)) == 1) {
+	while (sql_next(row, &rc, e)) {
 		struct scrape_card *c = find_card(s, sql_int(row, 0, -1));
 		int64_t state = sql_int(row, 1, -1);
-		rc = 0;
 		if (!c || state < 0 || state >= CARD_STATES)
 			continue;
 		c->ms[state] = sql_int(row, 2, 0);
@@ -340,9 +339,8 @@ static int read_counts(
 {
 	sqlite3_stmt *row = NULL;
 	int rc = sql_prepare(db, &row, e, "%s", sql);
-	while (rc == 0 && (rc = sql_step(row, e)) == 1) {
+	while (sql_next(row, &rc, e)) {
 		struct scrape_card *c = find_card(s, sql_int(row, 0, -1));
-		rc = 0;
 		if (c)
 			*(int64_t *)((char *)c + place) = sql_int(row, 1, 0);
 	}

@@ -11,7 +11,7 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "store/foreign.h"
-#include "store/sqlite.h"
+#include "store/sql.h"
 
 /* More than a card can have; a larger value is not a reading. */
 #define MAX_MEM_MB 1e9

@@ -7,37 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/card.h"
 #include "model/process_reading.h"
-
-enum { UUID_CAP = 96, CARD_NAME_CAP = 96, PCI_CAP = 32, VERSION_CAP = 80 };
-enum { SOURCE_CAP = 16, SOURCE_LIST_CAP = 64 }; /* name of a source; several with commas */
-#define UNKNOWN_BYTES (-1LL)
-
-/* A card, or a MIG instance, which is a card of its own. */
-struct card_id {
-	char uuid[UUID_CAP];
-	char name[CARD_NAME_CAP];
-	char parent_uuid[UUID_CAP];	    /* of a MIG instance; else "" */
-	char pci[PCI_CAP];		    /* sysfs form "0000:17:00.0"; "" when unknown */
-	int index;			    /* the driver's index of the physical card */
-	int mig_index;			    /* index of the instance within its card, or -1 */
-	int gpu_instance, compute_instance; /* GI and CI id, or -1 */
-	int64_t mem_total_bytes;	    /* or -1 */
-};
-/* What people call a card: "0", or "0:1" for instance 1 of card 0. */
-enum { CARD_LABEL_CAP = 24 };
-void card_label(char *dst, size_t cap, const struct card_id *id);
-/* Whether the UUID is the card's own: a card that was never asked has a placeholder. */
-bool card_has_uuid(const struct card_id *id);
-
-enum card_status {
-	CARD_STATUS_OK,
-	CARD_STATUS_LOST,   /* fell off: code says which */
-	CARD_STATUS_ASLEEP, /* runtime-suspended and left alone */
-	CARD_STATUS_DENIED, /* there, but we may not open it */
-};
-#define CARD_STATUS_COUNT 4
-extern const char *const card_status_names[CARD_STATUS_COUNT]; /* ok lost asleep denied */
 
 /* Where a card's utilisation comes from. */
 enum util_kind {

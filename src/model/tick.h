@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/event.h"
 #include "model/card_now.h"
 #include "model/process.h"
 #include "model/reading.h"
@@ -80,31 +81,6 @@ struct process_entry {
 	bool dirty;
 	bool has_spell; /* a spell refers to it: it keeps a row of its own */
 };
-
-/* Kinds of events; the names are stored. */
-enum event_kind {
-	EVENT_CARD_LOST,
-	EVENT_CARD_BACK,
-	EVENT_CARD_NEW,
-	EVENT_CARD_ASLEEP,
-	EVENT_CARD_AWAKE,
-	EVENT_DRIVER_DOWN, /* driver unloaded, mismatch, hung */
-	EVENT_DRIVER_UP,
-	EVENT_GAP,	    /* time without readings although the recorder ran */
-	EVENT_CLOCK_STEP,   /* the wall clock jumped; value: ms */
-	EVENT_SUSPEND,	    /* the host slept; value: ms */
-	EVENT_STORE_FAULT,  /* could not write; value: rows dropped, or 0 */
-	EVENT_XID,	    /* value: XID number */
-	EVENT_SUSPECT,	    /* a card's utilisation is not plausible */
-	EVENT_RECORDER_OFF, /* there was no recorder; value: ms. Never stored: the runs say it
-			     */
-	EVENT_KINDS,
-};
-extern const char *const event_kind_names[EVENT_KINDS];
-/* The kind of that name; EVENT_KINDS: there is none. */
-enum event_kind event_kind_of(const char *name);
-/* What people call it: "card lost" for card-lost, "XID 79". */
-void event_label(char *dst, size_t cap, const char *kind, int64_t value);
 
 struct event {
 	int64_t at_ms;

@@ -6,7 +6,7 @@
 
 #include "base/pattern.h"
 #include "base/timetext.h"
-#include "model/card_name.h"
+#include "model/card.h"
 
 #define MINUTE_MS INT64_C(60000)
 /* Shorter times make sense in tests only. */

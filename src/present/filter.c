@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "base/size.h"
-#include "model/card_name.h"
+#include "model/card.h"
 
 static const struct state_word {
 	const char *word;

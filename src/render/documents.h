@@ -11,7 +11,7 @@
 /* What `gua events --json` prints. */
 void documents_events(struct str *out, const struct event_list *l);
 
-/* What `gua enforce log --json` prints, of a policy_log_table(). */
+/* What `gua enforce log --json` prints, of a report_policy_log(). */
 void documents_policy_log(struct str *out, const struct table *log);
 
 /* What `gua status --json` prints. */

@@ -12,9 +12,9 @@
 #include "base/timetext.h"
 #include "audit/events.h"
 #include "driver/kind.h"
-#include "model/card_name.h"
+#include "model/card.h"
 #include "model/tick.h"
-#include "model/xid.h"
+#include "model/event.h"
 #include "report/report_parts.h"
 
 void event_list_kinds(struct str *out)
@@ -162,7 +162,7 @@ static void add_line(struct table *t, const struct audit *a, const struct kept *
 		.uuid = card ? card->uuid : NULL,
 		.kind = event->kind,
 		.text = event->text,
-		.meaning = xid ? xid_meaning(event->value) : NULL,
+		.meaning = xid ? event_xid_meaning(event->value) : NULL,
 		.at_ms = event->at_ms,
 		.index = card ? card->index : -1,
 		.value = (double)event->value };

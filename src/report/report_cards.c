@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/card_name.h"
+#include "model/card.h"
 #include "audit/audit.h"
 
 /* The rows of hosts are struct audit_host itself; "" is unknown. */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/timetext.h"
-#include "model/xid.h"
+#include "model/event.h"
 
 /* The data of a row. */
 struct event_group_row {
@@ -55,7 +55,7 @@ void report_events_add(struct table *t, const struct audit *a)
 				   .kind = event_kind_names[event->kind],
 				   .host = a->hosts[event->last_host].hostname,
 				   .uuid = card ? card->id.uuid : NULL,
-				   .meaning = xid_meaning(event->xid),
+				   .meaning = event_xid_meaning(event->xid),
 				   .index = card ? card->id.index : -1,
 				   .times = (double)event->times,
 				   .total_ms = event->total_ms < 0 ? (double)NAN
@@ -95,7 +95,7 @@ static void show_place(
 /* What is said after the colon; NULL: nothing. */
 static const char *explanation(const struct audit_event *event)
 {
-	const char *meaning = xid_meaning(event->xid);
+	const char *meaning = event_xid_meaning(event->xid);
 	if (event->kind == EVENT_XID)
 		return meaning ? meaning : "the kernel log (dmesg) says more";
 	return words[event->kind].text && *event->last_text ? event->last_text : NULL;

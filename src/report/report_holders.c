@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "audit/audit.h"
-#include "model/card_name.h"
+#include "model/card.h"
 #include "report/report_parts.h"
 
 /* The data of a row. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/card_name.h"
+#include "model/card.h"
 #include "model/table.h"
 #include "openapi.h"
 #include "present/holders.h"
@@ -16,7 +16,7 @@
 #include "render/report.h"
 #include "render/rows.h"
 #include "report/event_list.h"
-#include "report/policy_log.h"
+#include "report/report_policy.h"
 #include "serve/params.h"
 #include "serve/world.h"
 #include "store/recorder_status.h"
@@ -307,7 +307,7 @@ static int add_log(void *context, const char *db, const char *policy_db, struct 
 	(void)db;
 	int rc = policy_file_open(&f, policy_db, false, e);
 	if (rc == 0)
-		rc = policy_log_add(fold->table, f, fold->span, e);
+		rc = report_policy_add_log(fold->table, f, fold->span, e);
 	policy_file_close(f);
 	return rc;
 }
@@ -319,7 +319,7 @@ static int add_logs(struct table *t, const struct store_list *stores, struct pol
 {
 	struct log_fold fold = { t, span };
 	const struct policy_logs logs = { add_log, &fold };
-	return policy_log_each(&logs, (const char *const *)stores->paths, stores->n, e);
+	return report_policy_each(&logs, (const char *const *)stores->paths, stores->n, e);
 }
 
 /* Reads the log; false: the answer says why it could not be read. */
@@ -330,7 +330,7 @@ static bool read_log(const struct request *q, struct answer *a, struct table *t)
 	struct policy_span span = { 0 };
 	int rc = params_read(q, log_rows, &p, &e);
 	if (rc == 0)
-		rc = policy_log_window(
+		rc = report_policy_window(
 			&span, &p.window, q->now_ms, p.utc ? *p.utc == '1' : q->world->utc, &e);
 	if (rc == 0)
 		rc = add_logs(t, q->world->stores, span, &e);
@@ -341,7 +341,7 @@ static bool read_log(const struct request *q, struct answer *a, struct table *t)
 
 void api_policy(const struct request *q, struct answer *a)
 {
-	struct table log = policy_log_table();
+	struct table log = report_policy_log();
 	if (read_log(q, a, &log))
 		documents_policy_log(&a->body, &log);
 	table_finish(&log);
@@ -349,7 +349,7 @@ void api_policy(const struct request *q, struct answer *a)
 
 void api_policy_csv(const struct request *q, struct answer *a)
 {
-	struct table log = policy_log_table();
+	struct table log = report_policy_log();
 	if (read_log(q, a, &log))
 		rows_table(&a->body, &log);
 	table_finish(&log);

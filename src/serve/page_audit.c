@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "model/card_name.h"
+#include "model/card.h"
 #include "proc/user.h"
 #include "render/html.h"
 #include "serve/page_report.h"

@@ -6,7 +6,7 @@
 
 #include "base/size.h"
 #include "base/timetext.h"
-#include "model/card_name.h"
+#include "model/card.h"
 #include "model/sentence.h"
 #include "render/html.h"
 #include "serve/page.h"

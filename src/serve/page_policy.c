@@ -9,7 +9,7 @@
 #include "base/timetext.h"
 #include "model/policy.h"
 #include "render/html.h"
-#include "report/policy_log.h"
+#include "report/report_policy.h"
 #include "serve/page.h"
 #include "serve/page_parts.h"
 #include "serve/pages.h"
@@ -283,7 +283,7 @@ static int add_log(
 	struct table t = { .columns = log_columns,
 		.n_columns = sizeof(log_columns) / sizeof(log_columns[0]) };
 	const struct policy_span span = { q->now_ms - LOG_MS, q->now_ms + 1 };
-	int rc = policy_log_add(&t, f, span, e);
+	int rc = report_policy_add_log(&t, f, span, e);
 	str_add(out, "<h2 id=\"log\">Log</h2>\n");
 	if (rc == 0 && t.n_rows)
 		add_table(out, q, &t, "Every step of the last 30 days");

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "store/sqlite.h"
+#include "store/sql.h"
 #include "store/store.h"
 #include "store/store_private.h"
 #include "store/sums.h"

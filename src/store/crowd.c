@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "model/session.h"
-#include "store/sqlite.h"
+#include "store/sql.h"
 #include "store/store_private.h"
 #include "store/sums.h"
 

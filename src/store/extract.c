@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "store/sqlite.h"
+#include "store/sql.h"
 #include "store/store.h"
 #include "store/store_private.h"
 

@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "store/lock.h"
-#include "store/sqlite.h"
+#include "store/sql.h"
 
 static bool started;
 static atomic_llong heap_used, limit; /* bytes; a limit of 0: none */

@@ -18,7 +18,6 @@
 #include "proc/user.h"
 #include "store/foreign.h"
 #include "store/sql.h"
-#include "store/sqlite.h"
 #include "store/store.h"
 
 /* Finds what denies the access, the file or its directory, and names its group. Names come from

@@ -16,7 +16,7 @@
 #include "base/str.h"
 #include "store/foreign.h"
 #include "store/identify.h"
-#include "store/sqlite.h"
+#include "store/sql.h"
 #include "store/store.h"
 #include "store/store_private.h"
 #include "store/sums.h"
@@ -390,14 +390,6 @@ static const char places_sql[] =
 	"identity.user)) WHERE place > 0 AND host IN (SELECT host FROM identity WHERE place > "
 	"0 "
 	"GROUP BY host, place HAVING count(*) > 1)";
-
-size_t merge_own_name(const char *hostname)
-{
-	const char *mark = strrchr(hostname, '#');
-	if (!mark || mark == hostname || !mark[1] || mark[1 + strspn(mark + 1, "0123456789")])
-		return strlen(hostname);
-	return (size_t)(mark - hostname);
-}
 
 /* Adds the row of a host that is new; its name may be taken by another machine. */
 static int add_machine(

@@ -42,8 +42,5 @@ struct merge_summary {
  * whose sums are added. The new store appears when it is complete, or not at all.
  */
 int store_merge(const struct merge_wish *wish, struct merge_summary *summary, struct err *e);
-/* The length of a host's own name: "lab" of "lab#2". No host has such a name, so it is that of
- * another machine in a store that was merged: the number is not part of what it is. */
-size_t merge_own_name(const char *hostname);
 
 #endif

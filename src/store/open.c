@@ -18,7 +18,7 @@
 #include "store/identify.h"
 #include "store/lock.h"
 #include "store/store_private.h"
-#include "store/sqlite.h"
+#include "store/sql.h"
 #include "store/store.h"
 #include "upgrade_1.h"
 #include "upgrade_2.h"

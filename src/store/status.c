@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include "store/sql.h"
-#include "store/sqlite.h"
 #include "store/store.h"
 
 static const char run_sql[] =

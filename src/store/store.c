@@ -11,7 +11,7 @@
 #include "store/lock.h"
 #include "store/crowd.h"
 #include "store/store_private.h"
-#include "store/sqlite.h"
+#include "store/sql.h"
 #include "version.h"
 
 int store_new(struct store **result, const char *path, struct err *e)

@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "model/scrape.h"
 #include "store/crowd.h"
-#include "store/sqlite.h"
+#include "store/sql.h"
 #include "store/store.h"
 #include "store/sums.h"
 

@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "store/foreign.h"
-#include "store/sqlite.h"
+#include "store/sql.h"
 
 /* One row of a tracking file. */
 struct timepoint {

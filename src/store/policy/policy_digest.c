@@ -2,7 +2,7 @@
 #include "store/policy/policy_digest.h"
 
 #include "store/policy/policy_private.h"
-#include "store/sqlite.h"
+#include "store/sql.h"
 
 #define DAY_MS INT64_C(86400000)
 /* One message of a user, whatever its channels are. */

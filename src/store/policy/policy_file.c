@@ -17,7 +17,7 @@
 #include "store/foreign.h"
 #include "store/identify.h"
 #include "store/policy/policy_private.h"
-#include "store/sqlite.h"
+#include "store/sql.h"
 
 enum { BUSY_MS = 3000, POLICY_FILE_VERSION = 3 };
 

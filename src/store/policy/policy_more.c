@@ -3,7 +3,7 @@
 
 #include "base/str.h"
 #include "store/policy/policy_private.h"
-#include "store/sqlite.h"
+#include "store/sql.h"
 
 int policy_file_arm(struct policy_file *f, int64_t now_ms, int64_t until_ms, const char *user,
 	struct err *e)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "store/policy/policy_private.h"
-#include "store/sqlite.h"
+#include "store/sql.h"
 
 int policy_notice_add(struct policy_file *f, const struct policy_notice *n, struct err *e)
 {

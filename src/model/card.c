@@ -1,10 +1,32 @@
-/* Compares what a user wrote with the index, the UUID and the address of a card. */
-#include "model/card_name.h"
+/* Names of cards and of their status; compares what a user wrote with the index, the UUID and
+ * the address of a card. */
+#include "model/card.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+const char *const card_status_names[CARD_STATUS_COUNT] = {
+	[CARD_STATUS_OK] = "ok",
+	[CARD_STATUS_LOST] = "lost",
+	[CARD_STATUS_ASLEEP] = "asleep",
+	[CARD_STATUS_DENIED] = "denied",
+};
+
+void card_label(char *dst, size_t cap, const struct card_id *id)
+{
+	if (id->mig_index < 0)
+		snprintf(dst, cap, "%d", id->index);
+	else
+		snprintf(dst, cap, "%d:%d", id->index, id->mig_index);
+}
+
+bool card_has_uuid(const struct card_id *id)
+{
+	return id->uuid[0] && strncmp(id->uuid, "pci-", 4) != 0 &&
+	       strncmp(id->uuid, "index-", 6) != 0;
+}
 
 /* "17:00.0", "0000:17:00.0" and the driver's "00000000:17:00.0" name 0000:17:00.0. */
 static bool names_pci(const char *id, const char *pci)

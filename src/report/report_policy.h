@@ -1,6 +1,6 @@
 /* The log of gua enforce, from policy.db: one line for each step. */
-#ifndef GUA_REPORT_POLICY_LOG_H
-#define GUA_REPORT_POLICY_LOG_H
+#ifndef GUA_REPORT_REPORT_POLICY_H
+#define GUA_REPORT_REPORT_POLICY_H
 
 #include "base/period.h"
 #include "model/table.h"
@@ -17,13 +17,13 @@ struct policy_log_line {
 };
 
 /* Reads the window of a log, by default the last 30 days. */
-int policy_log_window(struct policy_span *span, const struct window_words *words,
+int report_policy_window(struct policy_span *span, const struct window_words *words,
 	int64_t now_ms, bool utc, struct err *e);
 
 /* An empty table with a column for everything. table_finish() it. */
-struct table policy_log_table(void);
+struct table report_policy_log(void);
 /* Adds the steps of the span to a table over struct policy_log_line, oldest first. */
-int policy_log_add(
+int report_policy_add_log(
 	struct table *t, struct policy_file *f, struct policy_span span, struct err *e);
 
 /* Calls `take` for each policy.db beside the stores: once, if it is beside several of them,
@@ -33,7 +33,7 @@ struct policy_logs {
 	int (*take)(void *context, const char *db, const char *policy_db, struct err *e);
 	void *context;
 };
-int policy_log_each(
+int report_policy_each(
 	const struct policy_logs *l, const char *const *paths, size_t n, struct err *e);
 
 #endif
