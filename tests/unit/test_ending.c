@@ -322,7 +322,8 @@ static void test_running_managers(void **state)
 	run_manager("true", "");
 	run_manager(
 		"sh -c 'echo job $0 unknown; exit 1'", "sh ended with status 1: job 7 unknown");
-	run_manager("/nonexistent", "cannot run /nonexistent: No such file or directory");
+	run_manager("/nonexistent/manager",
+		"cannot run /nonexistent/manager: No such file or directory");
 }
 
 /* A child that works for its parent counts; so does one whose parent has ended. */
