@@ -17,6 +17,9 @@
 /* The time whose mean is the idle power. */
 #define LEARNED_MS 60000
 #define UNSETTLED_MS 100
+/* Readings further apart than this, as in demonstrations: no drain of a recorder is. */
+#define SPARSE_MS 8000
+#define SPARSE_RISE 0.0001
 
 void energy_reset(struct energy_split *s)
 {
@@ -140,6 +143,17 @@ static struct mixture mix_of(const struct energy_split *s, int64_t from_ms, int6
 	return m;
 }
 
+/* Where samples are far apart, idle time may hide a use that no sample saw: the least that the
+ * card draws is its idle power. It rises slowly, because cards become warmer. */
+static void learn_least(struct energy_level *level, double mw)
+{
+	if (level->ms == 0 || mw < level->mw)
+		level->mw = mw;
+	else
+		level->mw += (mw - level->mw) * SPARSE_RISE;
+	level->ms = UNSETTLED_MS;
+}
+
 /* Learns what the card draws while it is idle. No card draws nothing: a counter that did not
  * grow has not been counted on since the last reading. */
 static void learn(struct energy_split *s, const struct mixture *m, double mw)
@@ -148,6 +162,11 @@ static void learn(struct energy_split *s, const struct mixture *m, double mw)
 		return;
 	for (int i = 0; i < ENERGY_LEVELS; i++) {
 		struct energy_level *level = &s->levels[i];
+		if (m->all_ms > SPARSE_MS) {
+			if (m->idle_ms[i] == m->all_ms)
+				learn_least(level, mw);
+			continue;
+		}
 		bool pure = m->idle_ms[i] == m->all_ms && m->cooling_ms == 0;
 		/* Time near a change counts little, and not at all once there is other. */
 		int64_t weight = m->settled ? m->all_ms : level->ms < UNSETTLED_MS ? 1 : 0;

@@ -188,6 +188,33 @@ static void test_levels_with_rare_readings(void **state)
 	expect_levels(*state, 2500, 3500);
 }
 
+/* A demonstration: a sample each 20 s says what the card did then. Use that ends between two of
+ * them is energy of an idle period, and the card is never idle for two of them. */
+static void test_samples_that_are_far_apart(void **state)
+{
+	struct fixture *f = *state;
+	const int64_t apart_ms = 20000;
+	double mj = 0;
+	energy_read(&f->split, T0, 0);
+	for (int64_t at_ms = 0; at_ms < 36000000; at_ms += 2 * apart_ms) {
+		/* Use for a period and a part of the next. */
+		int64_t more_ms = random_between(f, 0, apart_ms);
+		const int64_t used_ms[] = { apart_ms, more_ms };
+		for (int k = 0; k < 2; k++) {
+			int64_t from_ms = at_ms + k * apart_ms;
+			mj += 400. * (double)used_ms[k] + 60. * (double)(apart_ms - used_ms[k]);
+			energy_read(&f->split, T0 + from_ms + apart_ms, floor(mj));
+			piece(f, from_ms, from_ms + apart_ms,
+				k == 0 ? CARD_ACTIVE : CARD_IDLE_HELD, k == 0 ? 90 : 0);
+			divide(f, from_ms + apart_ms);
+		}
+	}
+	double idle_w = watts(sum_of(f, CARD_IDLE_HELD));
+	/* By time it would be 230 W. It is as good as the period with the least use so far. */
+	assert_true(fabs(idle_w - 60) < 0.1 * 60);
+	assert_true(fabs((double)sum_of(f, CARD_STATES).energy_mj - mj) < 2);
+}
+
 /* What a card draws above its idle power in the second after use is energy of the use, also if
  * the counter was read in between; after that second it is not. */
 static void test_cooling_belongs_to_the_use(void **state)
@@ -397,6 +424,7 @@ int main(void)
 		TEST(test_three_seconds_of_seven),
 		TEST(test_held_and_empty_cards_draw_different_power),
 		TEST(test_levels_with_rare_readings),
+		TEST(test_samples_that_are_far_apart),
 		TEST(test_cooling_belongs_to_the_use),
 		TEST(test_idle_power_that_was_never_seen),
 		TEST(test_a_counter_that_stands_still),
