@@ -23,7 +23,8 @@ LEVEL = 0.003
 
 
 def random_scenario(seed):
-    """Four cards, five people, processes that come, go, compute in bursts and hold."""
+    """Four cards, five people, processes that come, go, compute in bursts and hold. Bursts below half a second read low:
+    gua(1), DEFINITIONS, sample."""
     rng = random.Random(seed)
     lines = ["start 2026-11-02T08:00:00Z", "driver 560.35.05"]
     cards = range(4)
@@ -39,7 +40,7 @@ def random_scenario(seed):
         size = rng.choice(["40MB", "90MB", "101MB", "8GiB", "unknown"])
         events.append((on[0], f"hold p{p} card {card} memory {size}"))
         events.append((on[1], f"load p{p} card {card} sm {rng.randrange(1, 60)}"))
-        events.append((on[2], f"load p{p} card {card} sm {rng.randrange(20, 90)} on {rng.randrange(6, 15)}00ms off 1s"))
+        events.append((on[2], f"load p{p} card {card} sm {rng.randrange(20, 90)} on {rng.randrange(5, 15)}00ms off 1s"))
         events.append((on[3], f"load p{p} card {card} sm 0"))
         events.append((on[4], f"hold p{p} card {card} memory 2GiB"))
         events.append((on[5], rng.choice([f"exit p{p}", f"release p{p} card {card}"])))
@@ -49,8 +50,7 @@ def random_scenario(seed):
 
 
 def recorded(db):
-    """Seconds of cards and users by state, shares, millijoules, and how unsure each card is: twice what is stated, which
-    is exceeded by chance once in twenty times."""
+    """Seconds of cards and users by state, shares, millijoules, and how unsure each card is."""
     with sqlite3.connect(db) as connection:
         cards = {}
         for uuid, state, ms in connection.execute(
@@ -63,7 +63,7 @@ def recorded(db):
         energy = dict(connection.execute(
             "SELECT uuid, sum(energy_mj) FROM total_gpu JOIN gpu ON gpu.id = gpu GROUP BY uuid"))
         unsure = dict(connection.execute(
-            "SELECT uuid, 2 * (sum(unsure_ms) + sqrt(sum(unsure_ms2))) / 1000.0 FROM usage JOIN gpu ON gpu.id = gpu"
+            "SELECT uuid, (sum(unsure_ms) + sqrt(sum(unsure_ms2))) / 1000.0 FROM usage JOIN gpu ON gpu.id = gpu"
             " GROUP BY uuid"))
     return cards, users, shares, energy, unsure
 
@@ -75,7 +75,7 @@ def compare(db, truth, edges, with_users):
         for state in STATES:
             assert abs(cards[uuid][state] - states[state]) <= unsure[uuid] + CLOSE + LEVEL * states["active"], \
                 (uuid, state, cards[uuid], states)
-        assert unsure[uuid] / 2 <= edges[uuid] * EDGE + CLOSE, (uuid, unsure[uuid], edges[uuid])
+        assert unsure[uuid] <= edges[uuid] * EDGE + CLOSE, (uuid, unsure[uuid], edges[uuid])
         joules = sum(truth.energy_mj[uuid].values())
         assert abs(energy[uuid] - joules) <= 1000 + joules / 10_000, uuid
     if not with_users:
