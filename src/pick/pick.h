@@ -1,5 +1,5 @@
 /* Which cards meet the conditions of a pick, and in which order they are picked. Pure functions
- * of the data of a live view; cmd/pick_lock.h decides between several picks. */
+ * of the data of a live view; pick/pick_lock.h decides between several picks. */
 #ifndef GUA_PICK_PICK_H
 #define GUA_PICK_PICK_H
 

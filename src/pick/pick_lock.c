@@ -1,8 +1,9 @@
 /* Opens, creates, locks and keeps the lock files of gua pick. */
-#include "cmd/pick_lock.h"
+#include "pick/pick_lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,17 @@ static void make_name(char name[PICK_NAME_CAP], const char *text)
 	name[i] = '\0';
 }
 
+__attribute__((format(printf, 2, 3))) static void warn(
+	struct pick_locks *l, const char *format, ...)
+{
+	char text[PICK_NAME_CAP * 4 + 256];
+	va_list list;
+	va_start(list, format);
+	vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	l->warn(text);
+}
+
 /* Reports a file that cannot be used: each once, and only some, because there may be thousands.
  */
 static int skip(struct pick_locks *l, const char *name, const char *why)
@@ -55,9 +67,9 @@ static int skip(struct pick_locks *l, const char *name, const char *why)
 		return -1;
 	text_copy(l->skipped[l->n_skipped++], PICK_NAME_CAP, name);
 	text_escape(safe, sizeof(safe), name, strlen(name));
-	fprintf(stderr, "gua pick: the lock file %s is skipped: %s\n", safe, why);
+	warn(l, "the lock file %s is skipped: %s", safe, why);
 	if (l->n_skipped == PICK_MAX_SKIPPED)
-		fputs("gua pick: other such files are skipped without a message\n", stderr);
+		warn(l, "other such files are skipped without a message");
 	return -1;
 }
 
@@ -241,9 +253,7 @@ static int look_at_files(struct pick_locks *l, const char *card, char mine[PICK_
 static int go_without(struct pick_locks *l, struct err *e)
 {
 	if (!l->is_open && l->directory >= 0)
-		fprintf(stderr,
-			"gua pick: %s; the cards are not reserved, and other picks may choose "
-			"them too\n",
+		warn(l, "%s; the cards are not reserved, and other picks may choose them too",
 			e->text);
 	l->is_open = true;
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -286,9 +296,7 @@ static void report_turn(struct pick_locks *l, int fd)
 	if (by.pid > 0 &&
 		user_names_new(&names, user_find_system, NULL, USER_DEADLINE_MS, NULL) == 0)
 		pick_owner_add(&who, &by, names);
-	fprintf(stderr,
-		"gua pick: %s has kept the lock \"" TURN_NAME "\" for too long; choosing "
-		"without it\n",
+	warn(l, "%s has kept the lock \"" TURN_NAME "\" for too long; choosing without it",
 		who.len ? str_text(&who) : "another pick");
 	user_names_free(names);
 	str_finish(&who);

@@ -7,8 +7,8 @@
  * reported once and skipped, and so are the files of a user who has too many; nothing here
  * follows a link or blocks. Where no file can be created, cards are picked without a
  * reservation, with a warning: a user who fills the file system must not stop all picks. */
-#ifndef GUA_CMD_PICK_LOCK_H
-#define GUA_CMD_PICK_LOCK_H
+#ifndef GUA_PICK_PICK_LOCK_H
+#define GUA_PICK_PICK_LOCK_H
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -22,10 +22,11 @@
 enum { PICK_NAME_CAP = 192, PICK_MAX_SKIPPED = 8, PICK_MAX_USERS = 256 };
 
 struct pick_locks {
-	int directory;	    /* -1: none can be used, so that nothing is reserved */
-	bool ignore_others; /* reservations of other users do not count */
-	bool turn_is_stuck; /* it was reported that a process keeps the turn */
-	bool is_open;	    /* it was reported that cards are not reserved */
+	int directory;			/* -1: none can be used, so that nothing is reserved */
+	bool ignore_others;		/* reservations of other users do not count */
+	void (*warn)(const char *text); /* the caller's: tells the user */
+	bool turn_is_stuck;		/* it was reported that a process keeps the turn */
+	bool is_open;			/* it was reported that cards are not reserved */
 	/* How many files of each user were looked at in one pass over the directory. */
 	struct {
 		uid_t uid;

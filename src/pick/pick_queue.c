@@ -1,5 +1,5 @@
 /* Takes, lists and removes the tickets of waiting picks. */
-#include "cmd/pick_queue.h"
+#include "pick/pick_queue.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

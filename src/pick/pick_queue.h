@@ -3,10 +3,10 @@
  * ended; any pick that may remove it does. The order is that in which the file system created
  * the files, because a user can choose the name of a file but not the time of its creation.
  */
-#ifndef GUA_CMD_PICK_QUEUE_H
-#define GUA_CMD_PICK_QUEUE_H
+#ifndef GUA_PICK_PICK_QUEUE_H
+#define GUA_PICK_PICK_QUEUE_H
 
-#include "cmd/pick_lock.h"
+#include "pick/pick_lock.h"
 #include "pick/pick.h"
 
 struct pick_queue {
