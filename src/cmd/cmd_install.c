@@ -730,7 +730,7 @@ struct uninstall_values {
 };
 
 static const struct option_row uninstall_options[] = {
-	{ OPTION_FLAG, 0, "dry-run_uninstall", .help = "print every step, and do none",
+	{ OPTION_FLAG, 0, "dry-run", .help = "print every step, and do none",
 		.offset = offsetof(struct uninstall_values, dry_run) },
 	{ OPTION_TEXT, 0, "root", "DIR", "remove from the system image below DIR",
 		.offset = offsetof(struct uninstall_values, root) },
@@ -797,7 +797,7 @@ static int run_uninstall(const struct command *self, int argc, char **argv)
 const struct command cmd_uninstall = {
 	.name = "uninstall",
 	.summary = "undo what gua install has done, and keep the data",
-	.usage = "[--dry-run_uninstall] [--root DIR] [--purge [--yes]]",
+	.usage = "[--dry-run] [--root DIR] [--purge [--yes]]",
 	.details = "Removes what gua install has made and nobody has changed since. Programs,\n"
 		   "manual pages and what a package has installed stay: remove them with\n"
 		   "'make uninstall' or the package.",
