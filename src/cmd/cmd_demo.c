@@ -14,7 +14,7 @@
 #include "record/recorder.h"
 #include "audit/audit.h"
 #include "report/report.h"
-#include "render/report.h"
+#include "render/report_formats.h"
 
 /* Monday 2026-11-02 08:00 UTC: a fixed start, so that the output is the same each time. */
 #define DEMO_START_MS 1793606400000LL

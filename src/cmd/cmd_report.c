@@ -18,7 +18,7 @@
 #include "model/sentence.h"
 #include "report/report_ask.h"
 #include "audit/restriction.h"
-#include "render/report.h"
+#include "render/report_formats.h"
 #include "store/foreign.h"
 
 struct report_options {

@@ -5,7 +5,7 @@
 
 #include "base/size.h"
 #include "base/timetext.h"
-#include "render/report.h"
+#include "render/report_formats.h"
 
 enum {
 	COLUMNS = 72,

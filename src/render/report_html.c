@@ -7,7 +7,7 @@
 #include "base/timetext.h"
 #include "model/process.h"
 #include "render/html.h"
-#include "render/report.h"
+#include "render/report_formats.h"
 #include "render/timeline.h"
 
 /* Where names lead: the pages of gua serve. */

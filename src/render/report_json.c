@@ -4,7 +4,7 @@
 
 #include "audit/restriction.h"
 #include "render/json.h"
-#include "render/report.h"
+#include "render/report_formats.h"
 #include "render/rows.h"
 
 static void add_seconds(struct json *j, const char *key, int64_t ms)

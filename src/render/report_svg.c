@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "render/html.h"
-#include "render/report.h"
+#include "render/report_formats.h"
 #include "render/timeline.h"
 
 /* Sizes, in units of the picture. */

@@ -6,7 +6,7 @@
 #include "base/shares.h"
 #include "base/timetext.h"
 #include "model/process.h"
-#include "render/report.h"
+#include "render/report_formats.h"
 #include "render/timeline.h"
 
 enum { LABEL_COLUMNS = 14, INDENT = 2 };

@@ -13,7 +13,7 @@
 #include "present/present_store.h"
 #include "render/documents.h"
 #include "render/json.h"
-#include "render/report.h"
+#include "render/report_formats.h"
 #include "render/rows.h"
 #include "report/event_list.h"
 #include "report/report_policy.h"

@@ -6,7 +6,7 @@
 
 #include "base/timetext.h"
 #include "render/html.h"
-#include "render/report.h"
+#include "render/report_formats.h"
 #include "serve/params.h"
 
 /* A page while it is written. */

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "render/report.h"
+#include "render/report_formats.h"
 #include "serve/world.h"
 
 static const struct option_row *find_row(const struct option_row *rows, const char *name)

@@ -21,12 +21,12 @@ def lint(tree, files):
 GOOD = {
     "main.c": '#include "cmd/cmd.h"\nint main(void)\n{\n\treturn 0;\n}\n',
     "base/log.c": '#include "base/log.h"\nstatic void line(void)\n{\n\tfputs("x", stderr);\n}\n',
-    "cmd/report.c": '#include "store/store.h"\n#include "version.h"\nvoid f(void)\n{\n\texit(getenv("TERM") != 0);\n}\n',
-    "driver/nvml.c": "#include <dlfcn.h>\nvoid f(void)\n{\n\tdlopen(0, 0);\n}\n",
+    "cmd/report.c": '#include "store/store.h"\n#include "version.h"\nvoid report_f(void)\n{\n\texit(getenv("TERM") != 0);\n}\n',
+    "driver/nvml.c": "#include <dlfcn.h>\nvoid nvml_f(void)\n{\n\tdlopen(0, 0);\n}\n",
     "store/store.c": "#include <sqlite3.h>\nint x = sqlite3_step(0);\n",
     "proc/proc.c": 'int x = openat(0, "/proc", 0);\n',
     "track/tree.c": '#include "proc/proc.h"\n/* reads "/proc" */\nint x = file_read_at(AT_FDCWD, "x/process");\n',
-    "view/five.c": "int f(int a, void (*b)(int, int), int c, int d,\n\tint e)\n{\n\tif (g(1, 2, 3, 4, 5, 6)) {\n\t}\n}\n",
+    "view/five.c": "int five(int a, void (*b)(int, int), int c, int d,\n\tint e)\n{\n\tif (g(1, 2, 3, 4, 5, 6)) {\n\t}\n}\n",
     "render/text.c": '/* stdout, exit() and getenv() in words */\nconst char *t = "dlopen(stderr)";\nint n = snprintf(0, 0, "x");\n',
 }
 
@@ -46,10 +46,10 @@ def test_a_good_tree_passes(tmp_path):
     ("lib/a.c", '#include "store/store.h"\n', "src/lib/a.c:1: lib includes store"),
     ("main.c", '#include "store/store.h"\n', "src/main.c:1: main.c includes store"),
     ("extra/a.c", "int x;\n", "src/extra/a.c:1: the folder extra has no place"),
-    ("render/a.c", "void f(void)\n{\n\tfputs(0, stdout);\n}\n", "src/render/a.c:3: standard output"),
+    ("render/a.c", "static void f(void)\n{\n\tfputs(0, stdout);\n}\n", "src/render/a.c:3: standard output"),
     ("store/a.c", 'int x = printf("x");\n', "src/store/a.c:1: standard output"),
     ("base/a.c", "int x = fileno(stderr);\n", "src/base/a.c:1: standard output"),
-    ("record/a.c", "void f(void)\n{\n\texit(1);\n}\n", "src/record/a.c:3: exit"),
+    ("record/a.c", "static void f(void)\n{\n\texit(1);\n}\n", "src/record/a.c:3: exit"),
     ("driver/a.c", 'char *x = getenv("TERM");\n', "src/driver/a.c:1: the environment"),
     ("cmd/a.c", 'char *x = getenv("HOME");\n', "src/cmd/a.c:1: a variable that is read without secure_getenv()"),
     ("cmd/a.c", "void *x = dlopen(0, 0);\n", "src/cmd/a.c:1: dlopen"),
@@ -64,11 +64,14 @@ def test_a_good_tree_passes(tmp_path):
     ("base/a.c", "#ifdef TEST\n#endif\n", "src/base/a.c:1: a test switch"),
     ("base/a.c", "int x;\n" * 901, "src/base/a.c:900: 901 lines; at most 900"),
     ("base/a.h", "int x;\n" * 301, "src/base/a.h:300: 301 lines; at most 300"),
-    ("base/a.c", "void f(void)\n{\n" + "\tx++;\n" * 51 + "}\n", "src/base/a.c:2: a function of 51 lines"),
+    ("base/a.c", "static void f(void)\n{\n" + "\tx++;\n" * 51 + "}\n", "src/base/a.c:2: a function of 51 lines"),
     ("base/a.c", "int a;\nstatic int *\nf(int a, int b, int c,\n\tint d, int e, ...)\n{\n}\n",
      "src/base/a.c:3: f has 6 parameters; at most 5"),
-    ("base/a.c", "void f(int a, void (*b)(int, int), int c, int d, int e, int f)\n{\n}\n",
+    ("base/a.c", "static void f(int a, void (*b)(int, int), int c, int d, int e, int f)\n{\n}\n",
      "src/base/a.c:1: f has 6 parameters; at most 5"),
+    ("base/a.c", "int x;\nint ab(void)\n{\n}\nint a_b(void)\n{\n}\nint a(void)\n{\n}\n",
+     "src/base/a.c:2: ab does not begin with the name of its file"),
+    ("view/store.h", "int x;\n", "src/view/store.h:1: store also has a file store"),
 ])
 def test_each_rule_finds_what_breaks_it(tmp_path, name, text, says):
     run = lint(tmp_path, {**GOOD, name: text})
@@ -77,14 +80,25 @@ def test_each_rule_finds_what_breaks_it(tmp_path, name, text, says):
 
 
 def test_a_header_declares_what_others_use(tmp_path):
-    files = {**GOOD, "base/a.h": "int shared(int x);\nint\nown(void);\nint by_macro(void);\n#define M() by_macro()\n",
-             "base/a.c": "int shared(int x)\n{\n}\nint own(void)\n{\n}\nint by_macro(void)\n{\n}\n",
-             "model/b.c": "int x = shared(1);\n"}
+    files = {**GOOD, "base/a.h": "int a_shared(int x);\nint\na_own(void);\nint a_by_macro(void);\n#define M() a_by_macro()\n",
+             "base/a.c": "int a_shared(int x)\n{\n}\nint a_own(void)\n{\n}\nint a_by_macro(void)\n{\n}\n",
+             "model/b.c": "int x = a_shared(1);\n"}
     run = lint(tmp_path, files)
-    assert run.stdout == "src/base/a.h:3: only one file uses own: make it static there\n"
+    assert run.stdout == "src/base/a.h:3: only one file uses a_own: make it static there\n"
     (tmp_path / "tests").mkdir()
-    (tmp_path / "tests" / "test_a.c").write_text("int y = own();\n")
+    (tmp_path / "tests" / "test_a.c").write_text("int y = a_own();\n")
     assert lint(tmp_path, files).returncode == 0
+
+
+def test_exceptions_of_names_only_shrink(tmp_path):
+    files = {**GOOD, "base/a.c": "int b(void)\n{\n}\n", "view/store.h": "int x;\n", "model/text.h": "int x;\n"}
+    (tmp_path / "tools").mkdir()
+    exceptions = tmp_path / "tools" / "lint-names.exceptions"
+    exceptions.write_text("file store\nfunction b\n")
+    assert lint(tmp_path, files).stdout == ""
+    exceptions.write_text("file store\nfunction b\nfunction c\n")
+    assert lint(tmp_path, files).stdout == (
+        "tools/lint-names.exceptions:3: 'function c' is no exception any more: remove the line\n")
 
 
 MAP = "/* A map:\n *\n *   base/  lines of\n *          text\n *   cmd/   commands\n */\n"

@@ -7,7 +7,7 @@
 
 #include "audit/audit.h"
 #include "report/report.h"
-#include "render/report.h"
+#include "render/report_formats.h"
 
 static void check_texts(const struct audit *a)
 {

@@ -7,7 +7,7 @@
 
 #include "audit/audit.h"
 #include "report/report.h"
-#include "render/report.h"
+#include "render/report_formats.h"
 
 #define HOUR_MS INT64_C(3600000)
 

@@ -1,6 +1,6 @@
 /* The report in its formats: each prints the same struct report. */
-#ifndef GUA_RENDER_REPORT_H
-#define GUA_RENDER_REPORT_H
+#ifndef GUA_RENDER_REPORT_FORMATS_H
+#define GUA_RENDER_REPORT_FORMATS_H
 
 #include "base/str.h"
 #include "report/report.h"
