@@ -64,7 +64,7 @@ class Kills:
         began = {"FAKENVML_START": repr(self.begin)} if real else {}    # the driver is older than the recorder
         self.env = clean_environment(**fake_driver(work, LAB, clock=self.clock, **began))
         self.kills = self.full = self.checks = self.started = 0
-        self.lost = 0.0         # seconds that may be missing
+        self.lost = float(RING)     # seconds that may be missing: at first, those before the driver began
         self.child = None
 
     def now(self):
@@ -109,7 +109,7 @@ class Kills:
             time.sleep(seconds / 100)
         else:
             advance(self.clock, seconds)
-        self.lost += TICK + RING + seconds
+        self.lost += TICK + 2 * RING + seconds  # the tick, and the samples of a drain that wait for their neighbours
 
     def fill(self):
         """Leaves no room on the disk, or sometimes a little: for a small transaction but not for a large one."""
@@ -174,6 +174,13 @@ class Kills:
 
     def run(self, kills, full, check_every=50):
         """Kills so often, `full` times of it on a full disk; returns the sums of the cards."""
+        try:
+            return self.kill_all(kills, full, check_every)
+        finally:
+            if self.child and self.child.poll() is None:
+                self.kill()
+
+    def kill_all(self, kills, full, check_every):
         when = set(self.random.sample(range(max(kills, full)), full))
         for i in range(max(kills, full)):
             if i in when:
@@ -183,6 +190,8 @@ class Kills:
             if i % check_every == 0 or i in when:
                 if self.db.exists() and self.db.stat().st_size:
                     self.check()
+            if i % 500 == 499:
+                print(f"{self.kills} kills, the disk was full {self.full} times, {self.checks} checks", flush=True)
         return self.check()
 
 
