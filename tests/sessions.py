@@ -155,7 +155,8 @@ REAL_CAST = [
     Session("alone", "", (Process("alone", 7),)),
     Session("shared", "", (Process("shared", 8),), unknown=((60, 150),)),
     Session("sharer", "", (Process("sharer", 8, uses=bursts(5, REAL_SECONDS, 20)),), unknown=((60, 150),)),
-    Session("parent", "", (Process("parent", 9), *(Process(f"worker{i}", 9, 40 * i, 40 * i + 6, (Use(40 * i + 1, 40 * i + 5, 60),), 1)
+    # Not on card 9, which somebody else keeps busy: that process ends before the play does.
+    Session("parent", "", (Process("parent", 10), *(Process(f"worker{i}", 10, 40 * i, 40 * i + 6, (Use(40 * i + 1, 40 * i + 5, 60),), 1)
                                                    for i in range(1, 5)))),
 ]
 # Reads "KEY SECONDS" and starts a process of its own session that lives so long.

@@ -1,10 +1,22 @@
-/* Which channels there are, and which are configured. */
+/* The channels: which there are and which are configured; the command, the login notice,
+ * terminals and mail. */
 #include "policy/channel.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "base/child.h"
+#include "base/file.h"
+#include "base/hmac.h"
+#include "base/words.h"
 
 const char *const channel_names[CHANNELS] = { "terminal", "mail", "webhook", "command",
 	"login" };
@@ -96,4 +108,364 @@ bool channel_misses(const struct config_notices *config, char why[CHANNEL_REACH_
 			"add webhook or command there, or mail once %s works: %s",
 			config->sendmail, failed);
 	return true;
+}
+
+/* Runs the administrator's command with the notice as JSON on its standard input. */
+
+/* The user that it runs as: never root. */
+static int find_user(struct child_command *c, const char *name, struct err *e)
+{
+	char memory[4096];
+	struct passwd entry, *found = NULL;
+	int why = getpwnam_r(name, &entry, memory, sizeof(memory), &found);
+	if (!found)
+		return err_set(e, ERR_WORLD, "cannot run the command as %s: %s", name,
+			why ? strerror(why) : "there is no such user");
+	if (found->pw_uid == 0)
+		return err_set(
+			e, ERR_WORLD, "the command must not run as root; set command_user");
+	c->change_user = true;
+	c->uid = found->pw_uid;
+	c->gid = found->pw_gid;
+	return 0;
+}
+
+static int run(
+	const struct channel_job *job, char **argv, struct child_result *r, struct err *e)
+{
+	struct str json = { 0 };
+	const struct notice_extra extra = { str_text(&job->text->subject),
+		str_text(&job->text->body) };
+	struct child_command command = { .argv = (const char *const *)argv,
+		.timeout_ms = job->config->timeout_ms };
+	int rc = notice_to_json_with(job->notice, &extra, &json, e);
+	str_add(&json, "\n");
+	command.input = str_text(&json);
+	command.input_len = json.len;
+	if (rc == 0)
+		rc = find_user(&command, job->config->command_user, e);
+	if (rc == 0)
+		rc = child_run(&command, r, e);
+	str_finish(&json);
+	return rc;
+}
+
+enum delivery channel_command(const struct channel_job *job, char why[CHANNEL_WHY_CAP])
+{
+	struct err e = { 0 };
+	struct child_result r = { 0 };
+	char **argv = NULL;
+	size_t n = 0;
+	int rc = words_split(job->config->command, &argv, &n, &e);
+	if (rc == 0 && n == 0)
+		rc = err_set(&e, ERR_USAGE, "command is empty");
+	if (rc == 0)
+		rc = run(job, argv, &r, &e);
+	if (rc)
+		text_copy(why, CHANNEL_WHY_CAP, e.text);
+	else if (r.status != 0)
+		child_result_text(why, CHANNEL_WHY_CAP, argv[0], &r);
+	else
+		text_copy(why, CHANNEL_WHY_CAP, argv[0]);
+	free(argv);
+	return rc == 0 && r.status == 0 ? DELIVERY_DONE : DELIVERY_FAILED;
+}
+
+/* Leaves a text that the user reads at the next login: DIRECTORY/USER. */
+
+static int path_of(char *dst, size_t cap, const char *directory, const char *user)
+{
+	if (!notice_is_plain_user(user))
+		return -1;
+	int n = snprintf(dst, cap, "%s/%s", directory, user);
+	return n > 0 && (size_t)n < cap ? 0 : -1;
+}
+
+enum delivery channel_login(const struct channel_job *job, char why[CHANNEL_WHY_CAP])
+{
+	char path[512];
+	struct err e = { 0 };
+	struct str text = { 0 };
+	struct stat st;
+	if (path_of(path, sizeof(path), job->config->login_directory, job->notice->user) != 0) {
+		snprintf(why, CHANNEL_WHY_CAP, "%s is not a name that a file can have",
+			job->notice->user);
+		return DELIVERY_NOBODY;
+	}
+	str_addf(&text, "%s\n%s", str_text(&job->text->subject), str_text(&job->text->body));
+	/* A link would be followed, and a pipe waited for. */
+	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		unlink(path);
+	int rc = file_replace(path, str_text(&text), text.len, &e);
+	/* The directory may be shared by members of a group; the file is for its user. */
+	if (rc == 0 && chmod(path, 0644) != 0)
+		rc = err_set(
+			&e, ERR_WORLD, "cannot open %s to its user: %s", path, strerror(errno));
+	str_finish(&text);
+	text_copy(why, CHANNEL_WHY_CAP, rc ? e.text : path);
+	return rc ? DELIVERY_FAILED : DELIVERY_DONE;
+}
+
+int channel_login_clear(const char *directory, const char *user, struct err *e)
+{
+	char path[512];
+	if (path_of(path, sizeof(path), directory, user) != 0)
+		return 0;
+	if (unlink(path) != 0 && errno != ENOENT)
+		return err_set(e, ERR_WORLD, "cannot remove %s: %s", path, strerror(errno));
+	return 0;
+}
+
+/* Writes to the user's own terminals, as write(1) does: to character devices that belong to the
+ * user and accept messages (mesg y), without waiting, and nothing but printable text. */
+
+/* The terminals that were used most recently; a user of tmux may have dozens. */
+enum { MOST_TERMINALS = 4, MOST_LINES = 6, PATH_CAP = 48 };
+#define TERMINALS "/dev/pts"
+
+struct terminal {
+	char path[PATH_CAP];
+	int64_t used_s; /* when a key was last pressed there */
+};
+
+/* Keeps the list sorted, the most recently used first. */
+static void add_terminal(struct terminal *list, size_t *n, const struct terminal *t)
+{
+	size_t at = *n;
+	while (at > 0 && list[at - 1].used_s < t->used_s)
+		at--;
+	if (at == MOST_TERMINALS)
+		return;
+	size_t kept = *n < MOST_TERMINALS ? *n : MOST_TERMINALS - 1;
+	memmove(&list[at + 1], &list[at], (kept - at) * sizeof(*list));
+	list[at] = *t;
+	*n = kept + 1;
+}
+
+/* mesg y: the group tty may write. */
+static bool accepts(const struct stat *st, int64_t uid)
+{
+	return S_ISCHR(st->st_mode) && (int64_t)st->st_uid == uid && (st->st_mode & S_IWGRP);
+}
+
+static size_t find_terminals(struct terminal list[MOST_TERMINALS], int64_t uid)
+{
+	size_t n = 0;
+	DIR *directory = opendir(TERMINALS);
+	struct dirent *entry;
+	while (directory && (entry = readdir(directory))) {
+		struct terminal t;
+		struct stat st;
+		if (entry->d_name[strspn(entry->d_name, "0123456789")] ||
+			strlen(entry->d_name) > 16)
+			continue;
+		snprintf(t.path, sizeof(t.path), TERMINALS "/%.16s", entry->d_name);
+		if (lstat(t.path, &st) != 0 || !accepts(&st, uid))
+			continue;
+		t.used_s = st.st_atime;
+		add_terminal(list, &n, &t);
+	}
+	if (directory)
+		closedir(directory);
+	return n;
+}
+
+void channel_terminal_text(struct str *out, const struct channel_job *job)
+{
+	char safe[1024];
+	/* A digest is never cut: what it does not show would not have been told. */
+	size_t lines = 0, most = job->notice->kind == NOTICE_DIGEST ? SIZE_MAX : MOST_LINES;
+	str_add(out, "\r\n");
+	for (const char *at = str_text(&job->text->body); *at && lines < most;) {
+		size_t len = strcspn(at, "\n");
+		if (len) {
+			text_escape(safe, sizeof(safe), at, len);
+			str_addf(out, "%s\r\n", safe);
+			lines++;
+		}
+		at += len + (at[len] == '\n');
+	}
+}
+
+/* The device is checked again once it is open: it may be another one by now. */
+static bool write_to(const char *path, int64_t uid, const struct str *text)
+{
+	struct stat st;
+	int fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return false;
+	ssize_t n = fstat(fd, &st) == 0 && accepts(&st, uid)
+			    ? write(fd, str_text(text), text->len)
+			    : -1;
+	int why = n < 0 ? errno : EAGAIN; /* a part of it: the buffer is full */
+	close(fd);
+	errno = why;
+	return n == (ssize_t)text->len;
+}
+
+enum delivery channel_terminal(const struct channel_job *job, char why[CHANNEL_WHY_CAP])
+{
+	struct terminal list[MOST_TERMINALS];
+	struct str text = { 0 };
+	size_t done = 0, n = job->notice->uid > 0 ? find_terminals(list, job->notice->uid) : 0;
+	int failed = 0;
+	channel_terminal_text(&text, job);
+	for (size_t i = 0; i < n && !text.failed; i++) {
+		if (write_to(list[i].path, job->notice->uid, &text))
+			done++;
+		else
+			failed = errno;
+	}
+	str_finish(&text);
+	if (done)
+		snprintf(why, CHANNEL_WHY_CAP, "%zu terminal%s", done, done == 1 ? "" : "s");
+	else if (n)
+		snprintf(why, CHANNEL_WHY_CAP, "cannot write to %s: %s", list[n - 1].path,
+			failed == EAGAIN ? "its output is stopped, or nobody reads it"
+					 : strerror(failed));
+	else
+		snprintf(why, CHANNEL_WHY_CAP, "%s has no terminal that accepts messages",
+			job->notice->user);
+	return done ? DELIVERY_DONE : n ? DELIVERY_FAILED : DELIVERY_NOBODY;
+}
+
+/* Sends mail through sendmail's interface, which every mail server has. */
+
+enum { ADDRESS_CAP = 320, ID_CAP = 17, WORD_BYTES = 42 };
+
+/* A name for the thread of mails about one session: a hash, because a key may be anything. */
+static void thread_id(char dst[ID_CAP], const struct notice *n)
+{
+	unsigned char digest[SHA256_SIZE];
+	char key[LABEL_CAP + NOTICE_HOST_CAP + 32];
+	snprintf(key, sizeof(key), "%s %s %lld", n->host, n->session,
+		(long long)n->idle_since_ms);
+	sha256(digest, key, strlen(key));
+	for (size_t i = 0; i < ID_CAP / 2; i++)
+		snprintf(dst + 2 * i, 3, "%02x", digest[i]);
+}
+
+static void add_base64(struct str *out, const unsigned char *bytes, size_t len)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	for (size_t i = 0; i < len; i += 3) {
+		unsigned block = (unsigned)bytes[i] << 16;
+		block |= i + 1 < len ? (unsigned)bytes[i + 1] << 8 : 0;
+		block |= i + 2 < len ? bytes[i + 2] : 0;
+		str_addf(out, "%c%c%c%c", digits[block >> 18], digits[block >> 12 & 63],
+			i + 1 < len ? digits[block >> 6 & 63] : '=',
+			i + 2 < len ? digits[block & 63] : '=');
+	}
+}
+
+/* A header's text, without line breaks: ASCII as it is, else as words of RFC 2047, each of
+ * whole characters. */
+static void add_header(struct str *out, const char *name, const char *text)
+{
+	char safe[1024];
+	size_t len = text_escape(safe, sizeof(safe), text, strlen(text));
+	str_addf(out, "%s:", name);
+	if (text_plain(safe) == len)
+		str_addf(out, " %s", safe);
+	for (size_t at = 0, n; text_plain(safe) != len && at < len; at += n) {
+		unsigned code;
+		for (n = 0; at + n < len;) {
+			size_t step = utf8_char(safe + at + n, len - at - n, &code);
+			if (n + (step ? step : 1) > WORD_BYTES)
+				break;
+			n += step ? step : 1;
+		}
+		str_add(out, at ? "\n =?UTF-8?B?" : " =?UTF-8?B?");
+		add_base64(out, (const unsigned char *)safe + at, n);
+		str_add(out, "?=");
+	}
+	str_add(out, "\n");
+}
+
+static void add_date(struct str *out, int64_t ms)
+{
+	static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
+	static const char *const months[] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul",
+		"Aug", "Sep", "Oct", "Nov", "Dec" };
+	time_t seconds = (time_t)(ms / 1000);
+	struct tm t;
+	if (ms < 0 || !gmtime_r(&seconds, &t))
+		return;
+	str_addf(out, "Date: %s, %02d %s %d %02d:%02d:%02d +0000\n", days[t.tm_wday], t.tm_mday,
+		months[t.tm_mon], t.tm_year + 1900, t.tm_hour, t.tm_min, t.tm_sec);
+}
+
+/* The host as a part of a message's id: plain letters only. */
+static void id_host(char *dst, size_t cap, const char *host)
+{
+	size_t n = 0;
+	for (const char *p = host; *p && n + 1 < cap; p++)
+		if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-",
+			    *p))
+			dst[n++] = *p;
+	dst[n] = '\0';
+	if (!n)
+		text_copy(dst, cap, "localhost");
+}
+
+void channel_mail_text(struct str *out, const struct channel_job *job, const char *to)
+{
+	const struct notice *n = job->notice;
+	const struct config_notices *c = job->config;
+	char id[ID_CAP], host[NOTICE_HOST_CAP];
+	thread_id(id, n);
+	id_host(host, sizeof(host), n->host);
+	if (c->mail_from)
+		add_header(out, "From", c->mail_from);
+	add_header(out, "To", to);
+	if (c->mail_reply_to)
+		add_header(out, "Reply-To", c->mail_reply_to);
+	add_header(out, "Subject", str_text(&job->text->subject));
+	add_date(out, n->made_ms);
+	str_addf(out, "Message-ID: <gua.%s.%s.%lld@%s>\n", id, notice_kind_names[n->kind],
+		(long long)n->made_ms, host);
+	str_addf(out, "References: <gua.%s@%s>\n", id, host);
+	str_add(out, "Auto-Submitted: auto-generated\n"
+		     "MIME-Version: 1.0\n"
+		     "Content-Type: text/plain; charset=utf-8\n"
+		     "Content-Transfer-Encoding: 8bit\n\n");
+	str_add(out, str_text(&job->text->body));
+}
+
+static bool find_address(char dst[ADDRESS_CAP], const struct channel_job *job)
+{
+	const char *user = job->notice->user, *domain = job->config->mail_domain;
+	if (!notice_is_plain_user(user))
+		return false;
+	snprintf(dst, ADDRESS_CAP, "%s%s%s", user, domain ? "@" : "", domain ? domain : "");
+	return true;
+}
+
+enum delivery channel_mail(const struct channel_job *job, char why[CHANNEL_WHY_CAP])
+{
+	char to[ADDRESS_CAP];
+	struct str text = { 0 };
+	struct err e = { 0 };
+	struct child_result r;
+	if (!find_address(to, job)) {
+		snprintf(why, CHANNEL_WHY_CAP, "%s is not a name that has an address",
+			job->notice->user);
+		return DELIVERY_NOBODY;
+	}
+	channel_mail_text(&text, job, to);
+	const char *argv[] = { job->config->sendmail, "-i", "-t", NULL };
+	const struct child_command command = { .argv = argv,
+		.input = str_text(&text),
+		.input_len = text.len,
+		.timeout_ms = job->config->timeout_ms };
+	int rc = text.failed ? err_memory(&e) : child_run(&command, &r, &e);
+	str_finish(&text);
+	if (rc)
+		text_copy(why, CHANNEL_WHY_CAP, e.text);
+	else if (r.status != 0)
+		child_result_text(why, CHANNEL_WHY_CAP, argv[0], &r);
+	else
+		snprintf(why, CHANNEL_WHY_CAP, "to %.200s", to);
+	return rc == 0 && r.status == 0 ? DELIVERY_DONE : DELIVERY_FAILED;
 }

@@ -1,4 +1,4 @@
-/* Expands templates line by line. */
+/* Templates: a notice becomes a subject and a text. The built-in ones, and digests. */
 #include "policy/notice_text.h"
 
 #include <math.h>
@@ -348,11 +348,76 @@ int notice_expand(struct notice_text *t, const struct notice *n,
 	return rc;
 }
 
+/* The built-in templates. A terminal shows the first six lines. */
+
+#define RELEASE_AND_KEEP                                                                       \
+	"Release it: {release}\n"                                                              \
+	"Keep it:    {keep}\n"
+
+#define MORE                                                                                   \
+	"Held idle so far: {spent}\n"                                                          \
+	"What it is: {what}\n"                                                                 \
+	"Kept before: {kept}; 'gua keep' lists what you keep\n"                                \
+	"Why: rule {rule}; 'gua enforce explain {pid}' shows the evidence\n"
+
+static const char *const texts[NOTICE_KINDS] = {
+	[NOTICE_WARNING] =
+		"Subject: [gua] {host}: you have held card {cards} idle for {idle}\n\n"
+		"Your {command} (pid {pid}) holds {memory} on card {cards} of {host}\n"
+		"and has not used it since {since}.\n"
+		"What comes: {next}\n" RELEASE_AND_KEEP MORE,
+	[NOTICE_AGAIN] =
+		"Subject: [gua] {host}: second notice, card {cards} held idle for {idle}\n\n"
+		"Your {command} (pid {pid}) still holds {memory} on card {cards} of {host}\n"
+		"and has not used it since {since}.\n"
+		"What comes: {next}\n" RELEASE_AND_KEEP MORE,
+	[NOTICE_FINAL] =
+		"Subject: [gua] {host}: last notice, your {command} will be ended at {end}\n\n"
+		"Your {command} (pid {pid}) will be ended at {end}. Save your work.\n"
+		"It holds {memory} on card {cards} of {host}, unused since {since}.\n"
+		"If it uses the card before then, or you keep it, it will not be "
+		"ended.\n" RELEASE_AND_KEEP MORE,
+	[NOTICE_ENDED] = "Subject: [gua] {host}: your {command} was ended\n\n"
+			 "Your {command} (pid {pid}) on {host} was ended: it had held card "
+			 "{cards}\n"
+			 "without using it since {since}.\n"
+			 "Result: {result}\n"
+			 "Memory given back: {freed}\n"
+			 "Held idle: {spent}\n"
+			 "What it was: {what}\n"
+			 "Why: rule {rule}; 'gua enforce log' shows every step\n",
+	[NOTICE_NOT_ENDED] =
+		"Subject: [gua] {host}: your {command} was not ended\n\n"
+		"Your {command} (pid {pid}) on {host} was to be ended, and was not.\n"
+		"Reason: {result}\n"
+		"It has held card {cards} without using it since {since}.\n" RELEASE_AND_KEEP
+		"What it is: {what}\n"
+		"Why: rule {rule}; 'gua enforce log' shows every step\n",
+	[NOTICE_DIGEST] = "Subject: [gua] {host}: {count} notices in one\n\n"
+			  "This stands for {count} notices about your sessions on {host}:\n"
+			  "{list}\n"
+			  "Keep one: gua keep PID --for 4h --reason TEXT\n"
+			  "Why: 'gua enforce explain PID' shows the rule and the evidence\n",
+	[NOTICE_ALARM] =
+		"Subject: [gua] {host}: enforcement has stopped\n\n"
+		"gua enforce on {host} ended nothing, and an administrator must look.\n"
+		"Reason: {result}\n"
+		"'gua enforce status' and 'gua enforce log' say more.\n",
+	[NOTICE_TEST] = "Subject: [gua] {host}: a test\n\n"
+			"This is a test of the notices of gua on {host}, for {user}.\n"
+			"Nothing is wrong, and nothing will be ended.\n",
+};
+
+static const char *builtin_template(enum notice_kind kind)
+{
+	return texts[kind];
+}
+
 int notice_write(
 	struct notice_text *t, const struct notice *n, const char *directory, struct err *e)
 {
 	char path[512];
-	const char *own = notice_builtin(n->kind);
+	const char *own = builtin_template(n->kind);
 	struct file_content file = { 0 };
 	struct err unread = { 0 };
 	snprintf(path, sizeof(path), "%s/%s.txt", directory, notice_kind_names[n->kind]);
@@ -370,4 +435,72 @@ int notice_write(
 	struct err ours = { 0 };
 	int mine = notice_expand(t, n, &built_in, &ours);
 	return rc ? rc : mine;
+}
+
+/* Digests: one notice that stands for several. */
+
+/* What a part says, as pieces of its line. A piece with a fact that is not known is left out.
+ */
+static const char *const lines[NOTICE_KINDS] = {
+	[NOTICE_WARNING] = "Subject: x\n\n"
+			   "your {command} (pid {pid}) holds {memory} on card {cards}\n"
+			   "unused since {since}\n"
+			   "it will be ended at {end} unless it uses the card\n"
+			   "release it: {release}\n",
+	[NOTICE_FINAL] = "Subject: x\n\n"
+			 "LAST NOTICE: your {command} (pid {pid}) will be ended at {end}\n"
+			 "it holds {memory} on card {cards}, unused since {since}\n"
+			 "release it: {release}\n",
+	[NOTICE_ENDED] = "Subject: x\n\n"
+			 "your {command} (pid {pid}) was ended\n"
+			 "it had held card {cards} without using it since {since}\n"
+			 "{result}\n",
+	[NOTICE_NOT_ENDED] = "Subject: x\n\n"
+			     "your {command} (pid {pid}) was to be ended, and was not\n"
+			     "{result}\n"
+			     "it has held card {cards} without using it since {since}\n"
+			     "release it: {release}\n",
+};
+
+/* The lines of a text as one, with semicolons between them. */
+static void join(struct str *out, const char *text)
+{
+	for (size_t len; *text; text += len + (text[len] == '\n')) {
+		len = strcspn(text, "\n");
+		str_add(out, out->len ? "; " : "");
+		str_add_bytes(out, text, len);
+	}
+}
+
+static void add_line(struct notice *digest, const char *text)
+{
+	char line[NOTICE_LINE_CAP];
+	size_t used = strlen(digest->list);
+	text_copy(line, sizeof(line) - 1, text);
+	text_copy(digest->list + used, sizeof(digest->list) - used, line);
+	used += strlen(line);
+	text_copy(digest->list + used, sizeof(digest->list) - used, "\n");
+}
+
+void notice_add_part(struct notice *digest, const struct notice *part)
+{
+	const char *line = lines[part->kind] ? lines[part->kind] : lines[NOTICE_WARNING];
+	const struct notice_template from = { "built-in", line, strlen(line) };
+	struct notice_text text;
+	struct str joined = { 0 };
+	struct err e = { 0 };
+	if (digest->count >= NOTICE_PARTS_MOST || notice_expand(&text, part, &from, &e) != 0)
+		return;
+	join(&joined, str_text(&text.body));
+	add_line(digest, str_text(&joined));
+	if (digest->count < 1) {
+		text_copy(digest->user, sizeof(digest->user), part->user);
+		text_copy(digest->host, sizeof(digest->host), part->host);
+		digest->uid = part->uid;
+	}
+	digest->count = digest->count < 0 ? 1 : digest->count + 1;
+	if (part->end_ms >= 0 && (digest->end_ms < 0 || part->end_ms < digest->end_ms))
+		digest->end_ms = part->end_ms;
+	str_finish(&joined);
+	notice_text_finish(&text);
 }

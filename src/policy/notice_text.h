@@ -32,7 +32,4 @@ int notice_expand(struct notice_text *t, const struct notice *n,
 int notice_write(
 	struct notice_text *t, const struct notice *n, const char *directory, struct err *e);
 
-/* The built-in template of a kind. */
-const char *notice_builtin(enum notice_kind kind);
-
 #endif

@@ -7,8 +7,26 @@
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/log.h"
-#include "policy/backoff.h"
 #include "store/policy/policy_digest.h"
+
+#define MINUTE_MS INT64_C(60000)
+#define LONGEST_MS (60 * MINUTE_MS)
+
+int64_t sender_next_ms(int64_t tries, int64_t failed_ms)
+{
+	if (tries <= 0)
+		return failed_ms;
+	int64_t wait_ms = tries > 6 ? LONGEST_MS : MINUTE_MS << (tries - 1);
+	return failed_ms + (wait_ms < LONGEST_MS ? wait_ms : LONGEST_MS);
+}
+
+enum sender_plan sender_decide(int64_t waiting, int64_t sent, int64_t per_day)
+{
+	int64_t left = per_day > sent ? per_day - sent : 0;
+	if (left == 0 || waiting <= 0)
+		return SENDER_WAIT;
+	return waiting == 1 || waiting <= left / 2 ? SENDER_EACH : SENDER_DIGEST;
+}
 
 /* The next stage is as far from the delivery as the rule says, however late that is: the text
  * must not name times that have gone by. */
@@ -169,10 +187,10 @@ static int admit(
 {
 	int64_t sent = 0;
 	int rc = policy_digest_sent(s->file, w->user, now_ms, &sent, e);
-	enum backoff_plan plan = backoff_decide(w->messages, sent, s->config->per_day);
-	if (rc == 0 && plan == BACKOFF_EACH)
+	enum sender_plan plan = sender_decide(w->messages, sent, s->config->per_day);
+	if (rc == 0 && plan == SENDER_EACH)
 		rc = policy_digest_admit(s->file, w->user, e);
-	else if (rc == 0 && plan == BACKOFF_DIGEST)
+	else if (rc == 0 && plan == SENDER_DIGEST)
 		rc = policy_digest_make(s->file, w->user, now_ms, NOTICE_PARTS_MOST, e);
 	return rc;
 }
@@ -214,9 +232,8 @@ void sender_take_results(struct sender *s)
 		int64_t now_ms = clock_wall_ms(s->clock), tries = 0;
 		bool delivered = r.delivery == DELIVERY_DONE;
 		policy_notice_tries(s->file, r.ticket, &tries, &e);
-		struct policy_delivery done = { r.ticket, now_ms,
-			backoff_next_ms(tries, now_ms), delivered ? "delivered" : "waiting",
-			r.text };
+		struct policy_delivery done = { r.ticket, now_ms, sender_next_ms(tries, now_ms),
+			delivered ? "delivered" : "waiting", r.text };
 		if (policy_notice_done(s->file, &done, &e) != 0)
 			log_warning("%s", e.text);
 		if (!delivered)

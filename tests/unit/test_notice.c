@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "policy/backoff.h"
+#include "policy/sender.h"
 #include "policy/channel.h"
 #include "policy/notice_text.h"
 
@@ -490,25 +490,25 @@ static void test_backoff(void **state)
 	(void)state;
 	static const int64_t minutes[] = { 0, 1, 2, 4, 8, 16, 32, 60, 60 };
 	for (int64_t i = 0; i < 9; i++)
-		assert_int_equal(backoff_next_ms(i, NINE), NINE + minutes[i] * MINUTE);
-	assert_int_equal(backoff_next_ms(INT64_MAX, NINE), NINE + 60 * MINUTE);
+		assert_int_equal(sender_next_ms(i, NINE), NINE + minutes[i] * MINUTE);
+	assert_int_equal(sender_next_ms(INT64_MAX, NINE), NINE + 60 * MINUTE);
 	static const struct {
 		int64_t waiting, sent;
-		enum backoff_plan plan;
+		enum sender_plan plan;
 	} cases[] = {
-		{ 0, 0, BACKOFF_WAIT },
-		{ 1, 0, BACKOFF_EACH },
-		{ 2, 0, BACKOFF_EACH },
-		{ 3, 0, BACKOFF_DIGEST },
-		{ 2, 1, BACKOFF_DIGEST },
-		{ 1, 3, BACKOFF_EACH },
-		{ 2, 3, BACKOFF_DIGEST },
-		{ 1, 4, BACKOFF_WAIT },
-		{ 9, 5, BACKOFF_WAIT },
+		{ 0, 0, SENDER_WAIT },
+		{ 1, 0, SENDER_EACH },
+		{ 2, 0, SENDER_EACH },
+		{ 3, 0, SENDER_DIGEST },
+		{ 2, 1, SENDER_DIGEST },
+		{ 1, 3, SENDER_EACH },
+		{ 2, 3, SENDER_DIGEST },
+		{ 1, 4, SENDER_WAIT },
+		{ 9, 5, SENDER_WAIT },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(
-			backoff_decide(cases[i].waiting, cases[i].sent, 4), cases[i].plan);
+			sender_decide(cases[i].waiting, cases[i].sent, 4), cases[i].plan);
 }
 
 int main(void)
