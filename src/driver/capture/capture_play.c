@@ -35,12 +35,6 @@ struct play_call {
 	int args[NVML_ARGS];
 };
 
-/* A symbol, and the function that plays it. */
-struct play_function {
-	const char *symbol;
-	void *function;
-};
-
 enum { ROUND_US = 1000000 };
 
 /* See capture_play.h for why there must be one. */
@@ -296,6 +290,9 @@ static int play_health(enum metric metric, void *handle, struct nvml_fabric_heal
 static void *const metric_functions[METRIC_COUNT] = {
 #include "driver/nvml/nvml_metrics.def"
 };
+#undef ROW
+#undef CALL
+#undef VALUE
 /* clang-format on */
 
 static void *play_find_metric(const char *symbol)
@@ -347,7 +344,7 @@ static int play_list(const void *handle, const char *symbol, unsigned *count, vo
 	return NVML_OK;
 }
 
-static int play_pids(void *handle, unsigned *count, unsigned *pids)
+static int play_accounting_pids(void *handle, unsigned *count, unsigned *pids)
 {
 	const struct nvml_recorded *r = play_current()->recorded;
 	const struct nvml_answer *a = play_answer(&(struct play_call){
@@ -456,7 +453,8 @@ static int play_samples(void *handle, int ring, unsigned long long since_us, int
 	return code;
 }
 
-static int play_use(void *handle, void *records, unsigned *count, unsigned long long since_us)
+static int play_process_samples(
+	void *handle, void *records, unsigned *count, unsigned long long since_us)
 {
 	const struct play_call call = { .handle = handle,
 		.symbol = "nvmlDeviceGetProcessUtilization" };
@@ -471,7 +469,7 @@ static int play_use(void *handle, void *records, unsigned *count, unsigned long 
 	return code == NVML_OK && s.n > s.room ? NVML_TOO_SMALL : code;
 }
 
-static int play_use_v1(void *handle, struct nvml_process_samples_v1 *all)
+static int play_process_samples_v1(void *handle, struct nvml_process_samples_v1 *all)
 {
 	const struct play_call call = { .handle = handle,
 		.symbol = "nvmlDeviceGetProcessesUtilizationInfo" };
@@ -569,57 +567,6 @@ static int play_event_wait(void *set, struct nvml_event *event, unsigned timeout
 	(void)event;
 	(void)timeout_ms;
 	return NVML_TIMEOUT;
-}
-
-#define LISTS(X)                                                                               \
-	X(nvmlDeviceGetComputeRunningProcesses_v2)                                             \
-	X(nvmlDeviceGetComputeRunningProcesses_v3)                                             \
-	X(nvmlDeviceGetComputeRunningProcesses)                                                \
-	X(nvmlDeviceGetGraphicsRunningProcesses_v2)                                            \
-	X(nvmlDeviceGetGraphicsRunningProcesses_v3)                                            \
-	X(nvmlDeviceGetGraphicsRunningProcesses)                                               \
-	X(nvmlDeviceGetMPSComputeRunningProcesses_v2)                                          \
-	X(nvmlDeviceGetMPSComputeRunningProcesses_v3)                                          \
-	X(nvmlDeviceGetMPSComputeRunningProcesses)
-
-#define LIST_FUNCTION(symbol)                                                                  \
-	static int play_##symbol(void *handle, unsigned *count, void *entries)                 \
-	{                                                                                      \
-		return play_list(handle, #symbol, count, entries);                             \
-	}
-LISTS(LIST_FUNCTION)
-
-#define LIST_ROW(symbol) { #symbol, play_##symbol },
-static const struct play_function list_functions[] = {
-	LISTS(LIST_ROW){ "nvmlDeviceGetAccountingPids", play_pids },
-	{ "nvmlDeviceGetSamples", play_samples },
-	{ "nvmlDeviceGetProcessUtilization", play_use },
-	{ "nvmlDeviceGetProcessesUtilizationInfo", play_use_v1 },
-	{ "nvmlGpmSampleGet", play_gpm_sample },
-	{ "nvmlGpmMigSampleGet", play_gpm_mig_sample },
-	{ "nvmlGpmMetricsGet", play_gpm_metrics },
-	{ "nvmlDeviceRegisterEvents", play_event_register },
-};
-/* Of objects that only exist here. */
-static const struct play_function objects[] = {
-	{ "nvmlGpmSampleAlloc", play_gpm_alloc },
-	{ "nvmlGpmSampleFree", play_gpm_free },
-	{ "nvmlEventSetCreate", play_event_set_new },
-	{ "nvmlEventSetFree", play_event_set_free },
-	{ "nvmlEventSetWait_v2", play_event_wait },
-};
-
-/* NULL: it is not there. */
-static void *play_find_list(const char *symbol)
-{
-	for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
-		if (strcmp(objects[i].symbol, symbol) == 0)
-			return objects[i].function;
-	bool there = nvml_recorded_has(play_current()->recorded, symbol);
-	for (size_t i = 0; there && i < sizeof(list_functions) / sizeof(list_functions[0]); i++)
-		if (strcmp(list_functions[i].symbol, symbol) == 0)
-			return list_functions[i].function;
-	return NULL;
 }
 
 static int play_init(void)
@@ -727,7 +674,7 @@ static int play_mig_mode(void *handle, unsigned *now, unsigned *pending)
 		&(struct play_call){ .handle = handle, .symbol = "nvmlDeviceGetMigMode" }, out);
 }
 
-static int play_stats(void *handle, unsigned pid, void *stats)
+static int play_accounting_stats(void *handle, unsigned pid, void *stats)
 {
 	const struct play_call call = {
 		.handle = handle, .symbol = "nvmlDeviceGetAccountingStats", .args = { (int)pid }
@@ -773,53 +720,39 @@ static int play_energy(void *handle, void *mj)
 	return code;
 }
 
-static const struct play_function functions[] = {
-	{ "nvmlInit_v2", play_init },
-	{ "nvmlInit", play_init },
-	{ "nvmlShutdown", play_shutdown },
-	{ "nvmlSystemGetNVMLVersion", play_library_version },
-	{ "nvmlSystemGetDriverVersion", play_driver_version },
-	{ "nvmlErrorString", play_error },
-	{ "nvmlDeviceGetCount_v2", play_count },
-	{ "nvmlDeviceGetCount", play_count },
-	{ "nvmlDeviceGetHandleByIndex_v2", play_by_index },
-	{ "nvmlDeviceGetHandleByIndex", play_by_index },
-	{ "nvmlDeviceGetMigDeviceHandleByIndex", play_mig_by_index },
-	{ "nvmlDeviceGetUUID", play_uuid },
-	{ "nvmlDeviceGetName", play_name },
-	{ "nvmlDeviceGetPciInfo_v3", play_pci },
-	{ "nvmlDeviceGetPciInfo_v2", play_pci },
-	{ "nvmlDeviceGetPciInfo", play_pci },
-	{ "nvmlDeviceGetPersistenceMode", play_persistence },
-	{ "nvmlDeviceGetMemoryInfo_v2", play_memory_v2 },
-	{ "nvmlDeviceGetMemoryInfo", play_memory },
-	{ "nvmlDeviceGetUtilizationRates", play_rates },
-	{ "nvmlDeviceGetTotalEnergyConsumption", play_energy },
-	{ "nvmlDeviceGetPowerUsage", play_power },
-	{ "nvmlDeviceGetEnforcedPowerLimit", play_power_limit },
-	{ "nvmlDeviceGetAccountingMode", play_accounting_mode },
-	{ "nvmlDeviceGetAccountingStats", play_stats },
-	{ "nvmlGpmQueryDeviceSupport", play_gpm_support },
-	{ "nvmlDeviceGetMigMode", play_mig_mode },
-	{ "nvmlDeviceGetMaxMigDeviceCount", play_mig_max },
-	{ "nvmlDeviceGetGpuInstanceId", play_gpu_instance },
-	{ "nvmlDeviceGetComputeInstanceId", play_compute_instance },
-	{ "nvmlDeviceGetSupportedEventTypes", play_event_kinds },
+/* clang-format off */
+#define CALL(...)
+#define OLDER(...)
+#define OBJECT(...)
+#define ASKED(...)
+#define LIST(list, way, symbol) \
+	static int play_##symbol(void *handle, unsigned *count, void *entries) \
+	{ \
+		return play_list(handle, #symbol, count, entries); \
+	}
+#include "driver/nvml/nvml_calls.def"
+
+/* What every library must have was not asked if the driver was stuck before; objects exist only
+ * here: both are there always. */
+static const struct play_function {
+	const char *symbol;
+	void *function;
+	bool always;
+} functions[] = {
+#define CALL(member, parameters, required, symbol, ...) { #symbol, play_##member, required },
+#define OLDER(member, symbol, ...) { #symbol, play_##member, false },
+#define OBJECT(member, parameters, required, symbol) { #symbol, play_##member, true },
+#define ASKED(member, symbol, ...) { #symbol, play_##member, false },
+#define LIST(list, way, symbol) { #symbol, play_##symbol, false },
+#include "driver/nvml/nvml_calls.def"
 };
+/* clang-format on */
 
 void *nvml_play_find(const struct nvml_play *play, const char *symbol)
 {
-	/* What every library must have was not asked if the driver was stuck before. */
-	static const char *const required[] = { "nvmlShutdown", "nvmlInit_v2",
-		"nvmlDeviceGetCount_v2", "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetUUID" };
 	bool there = nvml_recorded_has(play->recorded, symbol);
-	for (size_t i = 0; i < sizeof(required) / sizeof(required[0]); i++)
-		there |= strcmp(symbol, required[i]) == 0;
-	for (size_t i = 0; there && i < sizeof(functions) / sizeof(functions[0]); i++)
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
 		if (strcmp(functions[i].symbol, symbol) == 0)
-			return functions[i].function;
-	void *found = play_find_list(symbol);
-	if (!found && there)
-		found = play_find_metric(symbol);
-	return found;
+			return there || functions[i].always ? functions[i].function : NULL;
+	return there ? play_find_metric(symbol) : NULL;
 }

@@ -7,70 +7,21 @@
 #include "driver/nvml/nvml_metric.h"
 
 #define VERSIONED(type, number) .version = NVML_VERSION_WORD(struct type, number)
-#define DRIVER(symbol_, sig, layout_)                                                          \
-	.symbol = (symbol_), .signature = NVML_SIG_##sig, .layout = (layout_)
-#define CARD(symbol_, sig, layout_)                                                            \
-	.symbol = (symbol_), .signature = NVML_SIG_##sig, .subject = NVML_OF_CARD,             \
-	.layout = (layout_)
-#define ANY(symbol_, sig, layout_)                                                             \
-	.symbol = (symbol_), .signature = NVML_SIG_##sig, .subject = NVML_OF_ANY,              \
-	.layout = (layout_)
-/* Entries of process lists may have fewer members: 16, 24 or 32 bytes. */
-#define LIST(symbol)                                                                           \
-	{                                                                                      \
-		ANY(symbol, LIST, ""), .row = "uQuuQ", .rounds = true                          \
-	}
+#define DRIVER(sig, layout_) .signature = NVML_SIG_##sig, .layout = (layout_)
+#define CARD(sig, layout_) DRIVER(sig, layout_), .subject = NVML_OF_CARD
+#define ANY(sig, layout_) DRIVER(sig, layout_), .subject = NVML_OF_ANY
 
+/* clang-format off */
 const struct nvml_form nvml_forms[] = {
-	{ DRIVER("nvmlSystemGetNVMLVersion", VERSION, "t80") },
-	{ DRIVER("nvmlInit_v2", PLAIN, "") }, { DRIVER("nvmlInit", PLAIN, ""), .spare = true },
-	{ DRIVER("nvmlSystemGetDriverVersion", VERSION, "t80") },
-	{ DRIVER("nvmlErrorString", ERROR, "t80"), .n_args = 1 },
-	{ DRIVER("nvmlDeviceGetCount_v2", SYSTEM, "u") },
-	{ DRIVER("nvmlDeviceGetCount", SYSTEM, "u"), .spare = true },
-	{ CARD("nvmlDeviceGetHandleByIndex_v2", INDEX, "") },
-	{ CARD("nvmlDeviceGetHandleByIndex", INDEX, ""), .spare = true },
-	{ CARD("nvmlDeviceGetMigMode", OUT, "u"), .parts = 2 },
-	{ CARD("nvmlDeviceGetMaxMigDeviceCount", OUT, "u") },
-	{ CARD("nvmlDeviceGetMigDeviceHandleByIndex", INSTANCE, ""), .n_args = 1 },
-	{ ANY("nvmlDeviceGetUUID", TEXT, "t96"), .secret = NVML_SECRET_UUID },
-	{ ANY("nvmlDeviceGetName", TEXT, "t96") },
-	{ CARD("nvmlDeviceGetPciInfo_v3", OUT, "t16uuuuut32") },
-	{ CARD("nvmlDeviceGetPciInfo_v2", OUT, "t16uuuuut32"), .spare = true },
-	{ CARD("nvmlDeviceGetPciInfo", OUT, "t16uuuuut32"), .spare = true },
-	{ ANY("nvmlDeviceGetGpuInstanceId", OUT, "u") },
-	{ ANY("nvmlDeviceGetComputeInstanceId", OUT, "u") },
-	{ CARD("nvmlDeviceGetPersistenceMode", OUT, "u") },
-	{ CARD("nvmlDeviceGetEnforcedPowerLimit", OUT, "u") },
-	{ CARD("nvmlDeviceGetAccountingMode", OUT, "u") },
-	{ CARD("nvmlDeviceGetSupportedEventTypes", OUT, "Q") },
-	{ CARD("nvmlDeviceRegisterEvents", EVENTS, "") },
-	{ ANY("nvmlDeviceGetSamples", SAMPLES, "i"), .row = "QQ", .n_args = 1, .rounds = true },
-	{ ANY("nvmlDeviceGetUtilizationRates", OUT, "uu"), .rounds = true },
-	{ ANY("nvmlDeviceGetProcessUtilization", USE, ""), .row = "uQuuuu", .rounds = true },
-	{ ANY("nvmlDeviceGetProcessesUtilizationInfo", USE_V1, ""), .row = "Quuuuuuu",
-		.rounds = true },
-	{ ANY("nvmlDeviceGetTotalEnergyConsumption", OUT, "Q"), .rounds = true },
-	{ ANY("nvmlDeviceGetPowerUsage", OUT, "u"), .rounds = true },
-	LIST("nvmlDeviceGetComputeRunningProcesses_v2"),
-	LIST("nvmlDeviceGetComputeRunningProcesses_v3"),
-	LIST("nvmlDeviceGetComputeRunningProcesses"),
-	LIST("nvmlDeviceGetGraphicsRunningProcesses_v2"),
-	LIST("nvmlDeviceGetGraphicsRunningProcesses_v3"),
-	LIST("nvmlDeviceGetGraphicsRunningProcesses"),
-	LIST("nvmlDeviceGetMPSComputeRunningProcesses_v2"),
-	LIST("nvmlDeviceGetMPSComputeRunningProcesses_v3"),
-	LIST("nvmlDeviceGetMPSComputeRunningProcesses"),
-	{ ANY("nvmlDeviceGetMemoryInfo_v2", OUT, "VQQQQ"), VERSIONED(nvml_memory_v2, 2),
-		.rounds = true },
-	{ ANY("nvmlDeviceGetMemoryInfo", OUT, "QQQ"), .rounds = true },
-	{ CARD("nvmlDeviceGetAccountingPids", LIST, ""), .row = "u" },
-	{ CARD("nvmlDeviceGetAccountingStats", OF, "uuQQQuuuuuu"), .n_args = 1 },
-	{ CARD("nvmlGpmQueryDeviceSupport", OUT, "Vu"), .version = 1 },
-	{ CARD("nvmlGpmSampleGet", GPM, "") },
-	{ CARD("nvmlGpmMigSampleGet", GPM, ""), .n_args = 1 },
-	{ CARD("nvmlGpmMetricsGet", GPM, "ud"), .n_args = 2 }, /* GPU instance or -1, id */
+#define CALL(member, parameters, required, symbol_, ...) { .symbol = #symbol_, __VA_ARGS__ },
+#define OLDER(member, symbol_, ...) { .symbol = #symbol_, .spare = true, __VA_ARGS__ },
+/* Entries of process lists may have fewer members: 16, 24 or 32 bytes. */
+#define LIST(list, way, symbol_) { .symbol = #symbol_, ANY(LIST, ""), .row = "uQuuQ", .rounds = true },
+#define OBJECT(...)
+#define ASKED(member, symbol_, ...) { .symbol = #symbol_, __VA_ARGS__ },
+#include "driver/nvml/nvml_calls.def"
 };
+/* clang-format on */
 const size_t nvml_n_forms = sizeof(nvml_forms) / sizeof(nvml_forms[0]);
 
 unsigned nvml_form_parts(const struct nvml_form *f)

@@ -12,76 +12,39 @@
 #include "driver/capture/capture_play.h"
 #include "driver/nvml/nvml_host.h"
 
+/* A symbol of struct nvml_api. */
 struct symbol {
-	size_t offset; /* of the pointer in struct nvml_api */
-	const char
-		*names[3]; /* the first one that exists is used; all have the same signature */
+	size_t offset; /* of the pointer */
+	const char *name;
 	bool required;
+	bool older; /* another name of the row before, with the same signature */
 };
 
-#define AT(member) offsetof(struct nvml_api, member)
-#define LIST(list, way) (AT(lists) + ((list)*NVML_LIST_WAYS + (way)) * sizeof(nvml_list_call))
-
+/* clang-format off */
 static const struct symbol symbols[] = {
-	{ AT(init), { "nvmlInit_v2", "nvmlInit" }, true },
-	{ AT(shutdown), { "nvmlShutdown" }, true },
-	{ AT(count), { "nvmlDeviceGetCount_v2", "nvmlDeviceGetCount" }, true },
-	{ AT(by_index), { "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex" },
-		true },
-	{ AT(uuid), { "nvmlDeviceGetUUID" }, true },
-	{ AT(library_version), { "nvmlSystemGetNVMLVersion" }, false },
-	{ AT(driver_version), { "nvmlSystemGetDriverVersion" }, false },
-	{ AT(name), { "nvmlDeviceGetName" }, false },
-	{ AT(pci),
-		{ "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2",
-			"nvmlDeviceGetPciInfo" },
-		false },
-	{ AT(persistence), { "nvmlDeviceGetPersistenceMode" }, false },
-	{ AT(memory_v2), { "nvmlDeviceGetMemoryInfo_v2" }, false },
-	{ AT(memory), { "nvmlDeviceGetMemoryInfo" }, false },
-	{ AT(rates), { "nvmlDeviceGetUtilizationRates" }, false },
-	{ AT(samples), { "nvmlDeviceGetSamples" }, false },
-	{ AT(process_samples), { "nvmlDeviceGetProcessUtilization" }, false },
-	{ AT(process_samples_v1), { "nvmlDeviceGetProcessesUtilizationInfo" }, false },
-	{ LIST(NVML_COMPUTE, 0), { "nvmlDeviceGetComputeRunningProcesses_v2" }, false },
-	{ LIST(NVML_COMPUTE, 1), { "nvmlDeviceGetComputeRunningProcesses_v3" }, false },
-	{ LIST(NVML_COMPUTE, 2), { "nvmlDeviceGetComputeRunningProcesses" }, false },
-	{ LIST(NVML_GRAPHICS, 0), { "nvmlDeviceGetGraphicsRunningProcesses_v2" }, false },
-	{ LIST(NVML_GRAPHICS, 1), { "nvmlDeviceGetGraphicsRunningProcesses_v3" }, false },
-	{ LIST(NVML_GRAPHICS, 2), { "nvmlDeviceGetGraphicsRunningProcesses" }, false },
-	{ LIST(NVML_MPS, 0), { "nvmlDeviceGetMPSComputeRunningProcesses_v2" }, false },
-	{ LIST(NVML_MPS, 1), { "nvmlDeviceGetMPSComputeRunningProcesses_v3" }, false },
-	{ LIST(NVML_MPS, 2), { "nvmlDeviceGetMPSComputeRunningProcesses" }, false },
-	{ AT(energy), { "nvmlDeviceGetTotalEnergyConsumption" }, false },
-	{ AT(power), { "nvmlDeviceGetPowerUsage" }, false },
-	{ AT(power_limit), { "nvmlDeviceGetEnforcedPowerLimit" }, false },
-	{ AT(accounting_mode), { "nvmlDeviceGetAccountingMode" }, false },
-	{ AT(accounting_pids), { "nvmlDeviceGetAccountingPids" }, false },
-	{ AT(accounting_stats), { "nvmlDeviceGetAccountingStats" }, false },
-	{ AT(gpm_support), { "nvmlGpmQueryDeviceSupport" }, false },
-	{ AT(gpm_alloc), { "nvmlGpmSampleAlloc" }, false },
-	{ AT(gpm_free), { "nvmlGpmSampleFree" }, false },
-	{ AT(gpm_sample), { "nvmlGpmSampleGet" }, false },
-	{ AT(gpm_mig_sample), { "nvmlGpmMigSampleGet" }, false },
-	{ AT(gpm_metrics), { "nvmlGpmMetricsGet" }, false },
-	{ AT(mig_mode), { "nvmlDeviceGetMigMode" }, false },
-	{ AT(mig_max), { "nvmlDeviceGetMaxMigDeviceCount" }, false },
-	{ AT(mig_by_index), { "nvmlDeviceGetMigDeviceHandleByIndex" }, false },
-	{ AT(gpu_instance), { "nvmlDeviceGetGpuInstanceId" }, false },
-	{ AT(compute_instance), { "nvmlDeviceGetComputeInstanceId" }, false },
-	{ AT(event_set_new), { "nvmlEventSetCreate" }, false },
-	{ AT(event_set_free), { "nvmlEventSetFree" }, false },
-	{ AT(event_kinds), { "nvmlDeviceGetSupportedEventTypes" }, false },
-	{ AT(event_register), { "nvmlDeviceRegisterEvents" }, false },
-	{ AT(event_wait), { "nvmlEventSetWait_v2" }, false },
+#define AT(member) offsetof(struct nvml_api, member)
+#define CALL(member, parameters, required, symbol, ...) { AT(member), #symbol, required, false },
+#define OBJECT(member, parameters, required, symbol) { AT(member), #symbol, required, false },
+#define OLDER(member, symbol, ...) { AT(member), #symbol, false, true },
+#define LIST(list, way, symbol) { AT(lists[list][way]), #symbol, false, false },
+#define ASKED(...)
+#include "driver/nvml/nvml_calls.def"
 };
+/* clang-format on */
 
-static void *find_symbol(const struct nvml_lib *lib, const struct symbol *symbol)
+/* Fills in the calls. Returns the name of one that is required and missing, or NULL. */
+static const char *find_symbols(struct nvml_lib *lib)
 {
-	for (size_t i = 0; i < sizeof(symbol->names) / sizeof(symbol->names[0]); i++) {
-		void *found = symbol->names[i] ? nvml_lib_find(lib, symbol->names[i]) : NULL;
-		if (found)
-			return found;
+	size_t n = sizeof(symbols) / sizeof(symbols[0]);
+	for (size_t i = 0; i < n;) {
+		const struct symbol *newest = &symbols[i];
+		void *found = NULL;
+		do
+			found = found ? found : nvml_lib_find(lib, symbols[i].name);
+		while (++i < n && symbols[i].older);
+		if (!found && newest->required)
+			return newest->name;
+		memcpy((char *)&lib->api + newest->offset, &found, sizeof(found));
 	}
 	return NULL;
 }
@@ -176,15 +139,12 @@ int nvml_lib_open(struct nvml_lib *lib, const struct nvml_lib_choice *choice, st
 			why, choice->option);
 		return err_number(e, ERR_WORLD, NVML_NO_LIBRARY);
 	}
-	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
-		void *found = find_symbol(lib, &symbols[i]);
-		if (!found && symbols[i].required) {
-			nvml_lib_close(lib);
-			return err_set(e, ERR_WORLD,
-				"%s is not a usable NVIDIA management library: it has no %s",
-				asked, symbols[i].names[0]);
-		}
-		memcpy((char *)&lib->api + symbols[i].offset, &found, sizeof(found));
+	const char *missing = find_symbols(lib);
+	if (missing) {
+		nvml_lib_close(lib);
+		return err_set(e, ERR_WORLD,
+			"%s is not a usable NVIDIA management library: it has no %s", asked,
+			missing);
 	}
 	read_path(lib, asked);
 	read_version(lib);

@@ -18,47 +18,15 @@ typedef int (*nvml_list_call)(void *handle, unsigned *count, void *entries);
 
 /* The calls; NULL when the library does not have one: see NVML_CALL. */
 struct nvml_api {
-	int (*init)(void);
-	int (*shutdown)(void);
-	int (*library_version)(char *text, unsigned cap);
-	int (*driver_version)(char *text, unsigned cap);
-	int (*count)(unsigned *count);
-	int (*by_index)(unsigned index, void **handle);
-	int (*uuid)(void *handle, char *text, unsigned cap);
-	int (*name)(void *handle, char *text, unsigned cap);
-	int (*pci)(void *handle, struct nvml_pci *pci);
-	int (*persistence)(void *handle, unsigned *on);
-	int (*memory_v2)(void *handle, struct nvml_memory_v2 *memory);
-	int (*memory)(void *handle, struct nvml_memory *memory);
-	int (*rates)(void *handle, struct nvml_rates *rates);
-	int (*samples)(void *handle, int ring, unsigned long long last_seen_us, int *type,
-		unsigned *count, struct nvml_sample *samples);
-	int (*process_samples)(void *handle, struct nvml_process_sample *samples,
-		unsigned *count, unsigned long long last_seen_us);
-	int (*process_samples_v1)(void *handle, struct nvml_process_samples_v1 *samples);
+	/* clang-format off */
+#define CALL(member, parameters, ...) int (*member) parameters;
+#define OBJECT(member, parameters, ...) int (*member) parameters;
+#define OLDER(...)
+#define LIST(...)
+#define ASKED(...)
+#include "driver/nvml/nvml_calls.def"
+	/* clang-format on */
 	nvml_list_call lists[NVML_LISTS][NVML_LIST_WAYS];
-	int (*energy)(void *handle, unsigned long long *mj);
-	int (*power)(void *handle, unsigned *mw);
-	int (*power_limit)(void *handle, unsigned *mw);
-	int (*accounting_mode)(void *handle, unsigned *on);
-	int (*accounting_pids)(void *handle, unsigned *count, unsigned *pids);
-	int (*accounting_stats)(void *handle, unsigned pid, struct nvml_account_stats *stats);
-	int (*gpm_support)(void *handle, struct nvml_gpm_support *support);
-	int (*gpm_alloc)(void **sample);
-	int (*gpm_free)(void *sample);
-	int (*gpm_sample)(void *handle, void *sample);
-	int (*gpm_mig_sample)(void *handle, unsigned gpu_instance, void *sample);
-	int (*gpm_metrics)(struct nvml_gpm_metrics *metrics);
-	int (*mig_mode)(void *handle, unsigned *current, unsigned *pending);
-	int (*mig_max)(void *handle, unsigned *count);
-	int (*mig_by_index)(void *handle, unsigned index, void **instance);
-	int (*gpu_instance)(void *handle, unsigned *id);
-	int (*compute_instance)(void *handle, unsigned *id);
-	int (*event_set_new)(void **set);
-	int (*event_set_free)(void *set);
-	int (*event_kinds)(void *handle, unsigned long long *kinds);
-	int (*event_register)(void *handle, unsigned long long kinds, void *set);
-	int (*event_wait)(void *set, struct nvml_event *event, unsigned timeout_ms);
 };
 
 /* A missing symbol returns the code that the driver would return. */
