@@ -317,19 +317,20 @@ static void add_head(const struct nvml_capture_options *o, struct str *out)
 	capture_system(o->root, out);
 }
 
-static void add_user(struct nvml_secrets *names, const struct process_id *id, struct str *out)
+static void add_user(
+	struct capture_secrets *names, const struct process_id *id, struct str *out)
 {
 	bool public = strcmp(id->user, "root") == 0 || strcmp(id->user, USER_UNKNOWN) == 0;
 	if (public)
 		str_addf(out, " user \"%s\"", id->user);
 	else
 		str_addf(out, " user \"user-%u\"",
-			nvml_secrets_number(names, USERS, id->user, strlen(id->user)));
+			capture_secrets_number(names, USERS, id->user, strlen(id->user)));
 }
 
 /* The kind before a colon stays: "docker:container-1". Only gua's own words are kinds: a unit
  * may have a colon in its name. */
-static void add_field(struct nvml_secrets *names, enum process_text which,
+static void add_field(struct capture_secrets *names, enum process_text which,
 	const struct process_id *id, struct str *out)
 {
 	const char *text = process_text(id, which), *colon = strchr(text, ':');
@@ -341,10 +342,10 @@ static void add_field(struct nvml_secrets *names, enum process_text which,
 	if (!*text)
 		return;
 	str_addf(out, " %s \"%.*s%s-%u\"", name, labelled ? (int)(colon + 1 - text) : 0, text,
-		name, nvml_secrets_number(names, kind, text, strlen(text)));
+		name, capture_secrets_number(names, kind, text, strlen(text)));
 }
 
-static void add_process(struct nvml_secrets *names, const struct process_id *id,
+static void add_process(struct capture_secrets *names, const struct process_id *id,
 	int64_t begin_ms, struct str *out)
 {
 	static const enum process_text kept[] = { PROCESS_COMMAND, PROCESS_NOTEBOOK,
@@ -364,9 +365,9 @@ static void add_process(struct nvml_secrets *names, const struct process_id *id,
 }
 
 /* The processes that the driver named, as far as /proc knows them. */
-static void add_processes(const struct nvml_captured *seen, const char *root, struct str *out)
+static void add_processes(const struct captured *seen, const char *root, struct str *out)
 {
-	struct nvml_secrets names = { 0 };
+	struct capture_secrets names = { 0 };
 	struct reader *reader = NULL;
 	if (seen->n_pids == 0 || reader_open(&reader, root, NULL) != 0)
 		return;
@@ -378,11 +379,11 @@ static void add_processes(const struct nvml_captured *seen, const char *root, st
 		add_process(&names, &id, seen->begin_ms, out);
 	}
 	reader_close(reader);
-	nvml_secrets_finish(&names);
+	capture_secrets_finish(&names);
 }
 
 static void print_result(
-	const struct nvml_captured *seen, const char *path, size_t size, struct str *out)
+	const struct captured *seen, const char *path, size_t size, struct str *out)
 {
 	char safe[512];
 	text_escape(safe, sizeof(safe), path, strlen(path));
@@ -405,7 +406,7 @@ static int doctor_capture(
 	const struct command *self, const char *path, const struct nvml_capture_options *o)
 {
 	struct str file = { 0 }, said = { 0 };
-	struct nvml_captured seen = { 0 };
+	struct captured seen = { 0 };
 	struct err e = { 0 };
 	if (isatty(STDERR_FILENO))
 		fprintf(stderr, "gua doctor: asking the driver, which takes %d s ...\n",
@@ -422,7 +423,7 @@ static int doctor_capture(
 	if (!rc)
 		print_result(&seen, path, file.len, &said);
 	str_finish(&file);
-	nvml_captured_finish(&seen);
+	captured_finish(&seen);
 	if (rc) {
 		str_finish(&said);
 		return cmd_fail(self, &e);

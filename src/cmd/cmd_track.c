@@ -20,7 +20,7 @@
 #include "cmd/track_run.h"
 #include "driver/host/apart.h"
 #include "driver/kind.h"
-#include "proc/parse.h"
+#include "proc/proc_parse.h"
 #include "proc/proc.h"
 #include "proc/reader.h"
 #include "render/track.h"

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "driver/kind.h"
-#include "driver/set.h"
+#include "driver/source_set.h"
 
 int source_open(struct source **s, const struct source_options *options, struct err *e)
 {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proc/parse.h"
+#include "proc/proc_parse.h"
 
 /* Whether an ordinary user can have made or changed the program file of a process. */
 enum program_owner {

@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "model/release.h"
-#include "proc/text.h"
+#include "proc/piece.h"
 
 enum notice_kind {
 	NOTICE_WARNING,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "proc/parse.h"
+#include "proc/proc_parse.h"
 
 enum { MAX_COMPONENTS = 64, ID_SHOWN = 12 };
 

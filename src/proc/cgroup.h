@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proc/text.h"
+#include "proc/piece.h"
 
 /* Each is escaped, and "" when the path has none. */
 struct cgroup_labels {

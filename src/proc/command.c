@@ -5,7 +5,7 @@
 
 #include "base/str.h"
 #include "proc/secret.h"
-#include "proc/text.h"
+#include "proc/piece.h"
 
 enum {
 	COMM_MAX = 15,	    /* the kernel cuts longer names */

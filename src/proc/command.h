@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "proc/parse.h"
+#include "proc/proc_parse.h"
 
 /* The command as it is stored: basename of argv[0] and, for interpreters, the basename of the
  * script ("python3 train.py") or the module ("python3 -m torch.distributed.run"), if it looks

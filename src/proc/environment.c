@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "proc/parse.h"
+#include "proc/proc_parse.h"
 #include "proc/secret.h"
 
 enum { VALUE_CAP = 4096 }; /* the longest part of a value that is used */

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "proc/text.h"
+#include "proc/piece.h"
 
 enum variable {
 	VARIABLE_TAG,		  /* GUA_TAG: what the time is for, in its user's words */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "proc/parse.h"
+#include "proc/proc_parse.h"
 
 static bool is_hex(char c)
 {

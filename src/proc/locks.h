@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "proc/parse.h"
+#include "proc/proc_parse.h"
 
 /* A pid that is not visible here: the process is outside of this container, or on another
  * host. */

@@ -11,10 +11,10 @@
 #include "base/str.h"
 #include "proc/command.h"
 #include "proc/environment.h"
-#include "proc/parse.h"
+#include "proc/proc_parse.h"
 #include "proc/proc.h"
 #include "proc/secret.h"
-#include "proc/text.h"
+#include "proc/piece.h"
 
 struct ancestry {
 	char parents[LABEL_CAP]; /* "bash > torchrun": from the session leader to the nearest.

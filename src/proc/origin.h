@@ -9,8 +9,8 @@
 
 #include "model/process.h"
 #include "proc/cgroup.h"
-#include "proc/parse.h"
-#include "proc/text.h"
+#include "proc/proc_parse.h"
+#include "proc/piece.h"
 
 /* What is known of the process already. */
 struct origin_known {

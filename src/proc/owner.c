@@ -22,7 +22,7 @@
 #include "proc/origin.h"
 #include "proc/proc.h"
 #include "proc/system.h"
-#include "proc/text.h"
+#include "proc/piece.h"
 #include "proc/user.h"
 
 struct proc_identity {

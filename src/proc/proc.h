@@ -21,7 +21,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "proc/parse.h"
+#include "proc/proc_parse.h"
 
 /* Opens ROOT/proc: `root` is "" for this host, else a recorded tree. Returns 0 or an error
  * code; the caller closes *proc with close(2). */

@@ -17,7 +17,7 @@
 #include "base/str.h"
 #include "model/process.h"
 #include "proc/owner.h"
-#include "proc/parse.h"
+#include "proc/proc_parse.h"
 #include "proc/proc.h"
 #include "proc/user.h"
 #include "proc/wary.h"

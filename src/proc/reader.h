@@ -21,7 +21,7 @@
 #include "base/err.h"
 #include "base/fault.h"
 #include "model/process.h"
-#include "proc/parse.h"
+#include "proc/proc_parse.h"
 
 enum { READER_STUCK_MAX = 4 };
 

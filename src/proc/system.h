@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proc/parse.h"
+#include "proc/proc_parse.h"
 
 /* Files that the tracker reads at each look: opened once, read again from their start. Opening
  * returns -1 with errno on failure; reading from -1 fails. */

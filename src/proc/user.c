@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "base/str.h"
-#include "proc/text.h"
+#include "proc/piece.h"
 
 enum {
 	MAX_USERS = 256, /* cached; a new one replaces the one that expires first */

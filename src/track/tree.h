@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 #include "model/process.h"
-#include "proc/parse.h"
+#include "proc/proc_parse.h"
 #include "track/result.h"
 
 /* How a tracker reads the files of processes that may block for ever (see proc/proc.h). A

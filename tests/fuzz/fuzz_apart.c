@@ -2,7 +2,7 @@
  */
 #include "fuzz.h"
 
-#include "driver/host/apart_wire.h"
+#include "driver/host/wire.h"
 
 static void check(const struct mirror *m)
 {

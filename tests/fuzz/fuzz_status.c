@@ -1,7 +1,7 @@
 /* /proc/PID/status, loginuid, smaps_rollup and io; /proc/meminfo, stat and loadavg. */
 #include "fuzz.h"
 
-#include "proc/parse.h"
+#include "proc/proc_parse.h"
 
 static void check_process(const char *bytes, size_t size)
 {

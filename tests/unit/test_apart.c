@@ -13,7 +13,7 @@
 #include "base/helper.h"
 #include "driver/host/apart.h"
 #include "driver/host/apart_left.h"
-#include "driver/host/apart_wire.h"
+#include "driver/host/wire.h"
 #include "driver/host/worker.h"
 #include "driver/source.h"
 
@@ -435,27 +435,27 @@ static void test_left_behind(void **state)
 	struct source_avoids avoids;
 	const struct source_avoid card = { .index = 3 };
 	pid_t on_card, on_none;
-	assert_int_equal(left_check(&l, 0), 0);
-	left_add(&l, live_one(&on_card), &card, 0);
-	left_add(&l, live_one(&on_none), NULL, 0);
-	assert_int_equal(left_check(&l, LEFT_FIRST_US * 10), 2);
-	left_avoids(&l, LEFT_FIRST_US * 10, &avoids);
+	assert_int_equal(apart_left_check(&l, 0), 0);
+	apart_left_add(&l, live_one(&on_card), &card, 0);
+	apart_left_add(&l, live_one(&on_none), NULL, 0);
+	assert_int_equal(apart_left_check(&l, LEFT_FIRST_US * 10), 2);
+	apart_left_avoids(&l, LEFT_FIRST_US * 10, &avoids);
 	assert_int_equal(avoids.n, 1);
 	assert_int_equal(avoids.cards[0].index, 3);
 	struct source_stuck stuck[SOURCE_STUCK_MAX];
-	assert_int_equal(left_list(&l, stuck, SOURCE_STUCK_MAX), 2);
+	assert_int_equal(apart_left_list(&l, stuck, SOURCE_STUCK_MAX), 2);
 	assert_int_equal(stuck[0].pid, on_none);
 	assert_int_equal(stuck[0].card.index, -1);
 	assert_int_equal(stuck[1].pid, on_card);
 	assert_int_equal(stuck[1].card.index, 3);
-	assert_int_equal(left_list(&l, stuck, 1), 1);
+	assert_int_equal(apart_left_list(&l, stuck, 1), 1);
 	end_one(on_none);
-	assert_int_equal(left_check(&l, LEFT_FIRST_US * 10), 1);
+	assert_int_equal(apart_left_check(&l, LEFT_FIRST_US * 10), 1);
 	end_one(on_card);
-	assert_int_equal(left_check(&l, LEFT_FIRST_US * 10), 0);
-	left_avoids(&l, LEFT_FIRST_US * 10, &avoids);
+	assert_int_equal(apart_left_check(&l, LEFT_FIRST_US * 10), 0);
+	apart_left_avoids(&l, LEFT_FIRST_US * 10, &avoids);
 	assert_int_equal(avoids.n, 0);
-	left_finish(&l);
+	apart_left_finish(&l);
 }
 
 /* One that could be ended: the card is tried again, less and less often. */
@@ -467,19 +467,19 @@ static void test_left_alone(void **state)
 	const struct source_avoid card = { .index = 3 };
 	int64_t now_us = 0;
 	for (int times = 0; times < 3; times++) {
-		left_add(&l, (struct left_process){ .pidfd = -1 }, &card, now_us);
+		apart_left_add(&l, (struct left_process){ .pidfd = -1 }, &card, now_us);
 		now_us += (LEFT_FIRST_US << times) - 1;
-		assert_int_equal(left_check(&l, now_us), 0);
-		left_avoids(&l, now_us, &avoids);
+		assert_int_equal(apart_left_check(&l, now_us), 0);
+		apart_left_avoids(&l, now_us, &avoids);
 		assert_int_equal(avoids.n, 1);
 		now_us++;
-		assert_int_equal(left_check(&l, now_us), 0);
-		left_avoids(&l, now_us, &avoids);
+		assert_int_equal(apart_left_check(&l, now_us), 0);
+		apart_left_avoids(&l, now_us, &avoids);
 		assert_int_equal(avoids.n, 0);
 	}
-	assert_int_equal(left_check(&l, now_us + LEFT_LONGEST_US), 0);
+	assert_int_equal(apart_left_check(&l, now_us + LEFT_LONGEST_US), 0);
 	assert_int_equal(l.n_cards, 0);
-	left_finish(&l);
+	apart_left_finish(&l);
 }
 
 static void make_bytes(struct str *out)

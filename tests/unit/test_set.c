@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "driver/set.h"
+#include "driver/source_set.h"
 #include "driver/source.h"
 
 enum { CARDS = 4 };

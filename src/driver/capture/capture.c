@@ -31,10 +31,10 @@ struct capture_card {
 struct capture {
 	const struct nvml_capture_options *o;
 	struct str *out;
-	struct nvml_captured *seen;
+	struct captured *seen;
 	struct capture_caller caller; /* copied into each helper */
 	struct helper *helper;
-	struct nvml_secrets secrets;
+	struct capture_secrets secrets;
 	struct capture_card cards[CAPTURE_CARDS];
 	unsigned n_cards, n_left;
 	bool *done;   /* by place in the plan: it is missing, or made by an earlier row */
@@ -52,7 +52,8 @@ struct capture_question {
 	uint64_t since_us;
 };
 
-unsigned nvml_secrets_number(struct nvml_secrets *s, int kind, const char *text, size_t len)
+unsigned capture_secrets_number(
+	struct capture_secrets *s, int kind, const char *text, size_t len)
 {
 	unsigned last = 0;
 	for (size_t i = 0; i < s->n; i++) {
@@ -95,22 +96,22 @@ static void add_bytes(size_t digits, unsigned number, struct str *out)
 
 /* Appends the words of `text`, with the secret ones replaced: texts in quotation marks, or
  * bytes. */
-static void nvml_secrets_replace(
-	struct nvml_secrets *s, enum nvml_secret kind, const char *text, struct str *out)
+static void capture_secrets_replace(
+	struct capture_secrets *s, enum nvml_secret kind, const char *text, struct str *out)
 {
 	while (kind != NVML_SECRET_NONE && *text) {
 		const char *end = *text == '"' ? strchr(text + 1, '"') : NULL;
 		size_t bytes = kind == NVML_SECRET_ID && *text == 'x' ? strcspn(text, " ") : 0;
 		if (end && end > text + 1) {
-			unsigned number = nvml_secrets_number(
+			unsigned number = capture_secrets_number(
 				s, (int)kind, text + 1, (size_t)(end - text - 1));
 			str_add(out, "\"");
 			add_name(kind, text + 1, number, out);
 			str_add(out, "\"");
 			text = end + 1;
 		} else if (bytes > 1 && strspn(text + 1, "0") < bytes - 1) {
-			add_bytes(
-				bytes - 1, nvml_secrets_number(s, (int)kind, text, bytes), out);
+			add_bytes(bytes - 1, capture_secrets_number(s, (int)kind, text, bytes),
+				out);
 			text += bytes;
 		} else {
 			size_t len = end ? 2 : 1;
@@ -121,12 +122,12 @@ static void nvml_secrets_replace(
 	str_add(out, text);
 }
 
-void nvml_secrets_finish(struct nvml_secrets *s)
+void capture_secrets_finish(struct capture_secrets *s)
 {
 	for (size_t i = 0; i < s->n; i++)
 		free(s->names[i].text);
 	free(s->names);
-	*s = (struct nvml_secrets){ 0 };
+	*s = (struct capture_secrets){ 0 };
 }
 
 static bool is_asleep(const char *root, const char *pci)
@@ -137,7 +138,7 @@ static bool is_asleep(const char *root, const char *pci)
 	return asleep;
 }
 
-static void add_gpus(const char *root, struct nvml_secrets *secrets, struct str *out)
+static void add_gpus(const char *root, struct capture_secrets *secrets, struct str *out)
 {
 	struct nvml_host_gpu gpus[NVML_HOST_GPUS];
 	size_t n = nvml_host_gpus(root, gpus, NVML_HOST_GPUS);
@@ -150,13 +151,14 @@ static void add_gpus(const char *root, struct nvml_secrets *secrets, struct str 
 		strcat(uuid, "\"");
 		str_addf(out, "gpu %s %s \"%s\" ", gpus[i].pci,
 			is_asleep(root, gpus[i].pci) ? "asleep" : "awake", name);
-		nvml_secrets_replace(secrets, NVML_SECRET_UUID, uuid, out);
+		capture_secrets_replace(secrets, NVML_SECRET_UUID, uuid, out);
 		str_add(out, "\n");
 	}
 }
 
 /* Appends a line for each: places, kernel module, device nodes, cards in /proc. */
-static void nvml_capture_facts(const char *root, struct nvml_secrets *secrets, struct str *out)
+static void nvml_capture_facts(
+	const char *root, struct capture_secrets *secrets, struct str *out)
 {
 	struct nvml_site site;
 	nvml_site_read(&site, root);
@@ -263,7 +265,7 @@ static bool exchange(struct capture *c, const struct capture_request *request,
 	return true;
 }
 
-static void note_pid(struct nvml_captured *seen, uint32_t pid)
+static void note_pid(struct captured *seen, uint32_t pid)
 {
 	for (size_t i = 0; i < seen->n_pids; i++)
 		if (seen->pids[i] == pid)
@@ -290,10 +292,10 @@ static void write_answer(struct capture *c, const struct capture_question *q,
 {
 	struct nvml_form form = q->form;
 	if (reply->older)
-		form.symbol = nvml_plan_older(q->place);
+		form.symbol = capture_plan_older(q->place);
 	add_call(c->out, &form, q->unit, q->args);
 	str_addf(c->out, " %d", reply->code);
-	nvml_secrets_replace(&c->secrets, form.secret, text, c->out);
+	capture_secrets_replace(&c->secrets, form.secret, text, c->out);
 	str_add(c->out, "\n");
 	c->seen->n_calls++;
 }
@@ -376,12 +378,12 @@ static const struct capture_unit no_unit = { -1, -1 };
 /* Marks the rows whose call an earlier row makes, and the spare ones. */
 static void plan(struct capture *c)
 {
-	for (size_t i = 0; i < nvml_plan_length(); i++) {
+	for (size_t i = 0; i < capture_plan_length(); i++) {
 		struct nvml_form form, before;
 		int args[NVML_ARGS], earlier[NVML_ARGS];
-		c->done[i] = !nvml_plan_form(i, &form, args);
+		c->done[i] = !capture_plan_form(i, &form, args);
 		for (size_t k = 0; k < i && !c->done[i]; k++)
-			c->done[i] = nvml_plan_form(k, &before, earlier) &&
+			c->done[i] = capture_plan_form(k, &before, earlier) &&
 				     strcmp(before.symbol, form.symbol) == 0 &&
 				     memcmp(args, earlier, sizeof(args)) == 0;
 	}
@@ -390,7 +392,7 @@ static void plan(struct capture *c)
 static struct capture_question question_of(size_t place, struct capture_unit unit)
 {
 	struct capture_question q = { .place = place, .unit = unit };
-	nvml_plan_form(place, &q.form, q.args);
+	capture_plan_form(place, &q.form, q.args);
 	return q;
 }
 
@@ -466,7 +468,7 @@ static bool may_ask(const struct capture *c, struct capture_unit unit)
 static void ask_static(struct capture *c, struct capture_unit unit)
 {
 	bool found_before = false; /* the newer name of this row */
-	for (size_t i = 0; i < nvml_plan_length() && may_ask(c, unit); i++) {
+	for (size_t i = 0; i < capture_plan_length() && may_ask(c, unit); i++) {
 		struct capture_question q = question_of(i, unit);
 		bool skip = q.form.spare && found_before;
 		if (!q.form.spare)
@@ -635,13 +637,13 @@ static void ask_driver(struct capture *c)
 	c->seen->n_cards = c->n_cards;
 }
 
-int nvml_capture(const struct nvml_capture_options *o, struct str *out,
-	struct nvml_captured *seen, struct err *e)
+int nvml_capture(const struct nvml_capture_options *o, struct str *out, struct captured *seen,
+	struct err *e)
 {
 	struct capture *c = calloc(1, sizeof(*c));
-	*seen = (struct nvml_captured){ .begin_ms = clock_wall_ms(o->clock) };
+	*seen = (struct captured){ .begin_ms = clock_wall_ms(o->clock) };
 	if (c)
-		c->done = calloc(nvml_plan_length(), sizeof(*c->done));
+		c->done = calloc(capture_plan_length(), sizeof(*c->done));
 	if (!c || !c->done) {
 		free(c);
 		return err_memory(e);
@@ -658,14 +660,14 @@ int nvml_capture(const struct nvml_capture_options *o, struct str *out,
 	if (c->helper)
 		helper_free(c->helper, o->deadline_ms);
 	int rc = out->failed ? err_memory(e) : 0;
-	nvml_secrets_finish(&c->secrets);
+	capture_secrets_finish(&c->secrets);
 	free(c->done);
 	free(c);
 	return rc;
 }
 
-void nvml_captured_finish(struct nvml_captured *seen)
+void captured_finish(struct captured *seen)
 {
 	free(seen->pids);
-	*seen = (struct nvml_captured){ 0 };
+	*seen = (struct captured){ 0 };
 }

@@ -24,7 +24,7 @@ struct nvml_capture_options {
 };
 
 /* What was seen; finish it. */
-struct nvml_captured {
+struct captured {
 	uint32_t *pids; /* processes that the driver named, each once */
 	size_t n_pids, cap_pids;
 	unsigned n_calls, n_cards;
@@ -34,14 +34,14 @@ struct nvml_captured {
 
 /* Appends the lines about the host and about the driver. Without a library or a driver there
  * are fewer of them: that is not a failure. */
-int nvml_capture(const struct nvml_capture_options *o, struct str *out,
-	struct nvml_captured *seen, struct err *e);
-void nvml_captured_finish(struct nvml_captured *seen);
+int nvml_capture(const struct nvml_capture_options *o, struct str *out, struct captured *seen,
+	struct err *e);
+void captured_finish(struct captured *seen);
 
 /* Names that a capture has in the place of true ones: the same one for the same. */
 
 /* Zero at first. */
-struct nvml_secrets {
+struct capture_secrets {
 	struct nvml_name {
 		int kind; /* enum nvml_secret, or a caller's own */
 		unsigned number;
@@ -51,7 +51,8 @@ struct nvml_secrets {
 };
 
 /* The number of a true name, from 1 on; 0: out of memory. */
-unsigned nvml_secrets_number(struct nvml_secrets *s, int kind, const char *text, size_t len);
-void nvml_secrets_finish(struct nvml_secrets *s);
+unsigned capture_secrets_number(
+	struct capture_secrets *s, int kind, const char *text, size_t len);
+void capture_secrets_finish(struct capture_secrets *s);
 
 #endif

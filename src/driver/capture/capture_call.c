@@ -49,12 +49,12 @@ struct job {
 	struct str *text;
 };
 
-size_t nvml_plan_length(void)
+size_t capture_plan_length(void)
 {
 	return nvml_n_forms + nvml_n_metric_rows;
 }
 
-bool nvml_plan_form(size_t place, struct nvml_form *form, int args[NVML_ARGS])
+bool capture_plan_form(size_t place, struct nvml_form *form, int args[NVML_ARGS])
 {
 	if (place >= nvml_n_forms)
 		return nvml_form_of_metric(place - nvml_n_forms, form, args);
@@ -63,7 +63,7 @@ bool nvml_plan_form(size_t place, struct nvml_form *form, int args[NVML_ARGS])
 	return true;
 }
 
-const char *nvml_plan_older(size_t place)
+const char *capture_plan_older(size_t place)
 {
 	return place < nvml_n_forms ? NULL : nvml_metric_rows[place - nvml_n_forms].older;
 }
@@ -147,8 +147,8 @@ static uint32_t version_word(const struct job *j)
 
 static void ask_out(struct job *j)
 {
-	unsigned char bytes[NVML_PARTS * NVML_LAYOUT_MAX + 256] = { 0 };
-	size_t size = nvml_layout_size(j->form->layout);
+	unsigned char bytes[NVML_PARTS * CAPTURE_LAYOUT_MAX + 256] = { 0 };
+	size_t size = capture_layout_size(j->form->layout);
 	uint32_t word = version_word(j), number = 0;
 	for (size_t i = 0; word && i < NVML_PARTS; i++)
 		memcpy(bytes + i * size, &word, sizeof(word));
@@ -156,7 +156,7 @@ static void ask_out(struct job *j)
 	if (j->reply->code != NVML_OK)
 		return;
 	for (unsigned i = 0; i < nvml_form_parts(j->form); i++)
-		nvml_layout_print(j->form->layout, bytes + i * size, j->text);
+		capture_layout_print(j->form->layout, bytes + i * size, j->text);
 	memcpy(&number, bytes + (j->form->layout[0] == 'V' ? 4 : 0), sizeof(number));
 	j->reply->number = number;
 }
@@ -174,7 +174,7 @@ static void ask_text(struct job *j)
 	else
 		snprintf(text, sizeof(text), "%s", j->call.error(j->request->args[0]));
 	if (j->reply->code == NVML_OK)
-		nvml_layout_print("t96", text, j->text);
+		capture_layout_print("t96", text, j->text);
 }
 
 static void ask_field(struct job *j)
@@ -189,7 +189,7 @@ static void ask_field(struct job *j)
 	} shown = { field.type, field.code, 0 };
 	memcpy(&shown.value, field.value, field.type == NVML_VALUE_U32 ? 4 : 8);
 	if (j->reply->code == NVML_OK)
-		nvml_layout_print(j->form->layout, &shown, j->text);
+		capture_layout_print(j->form->layout, &shown, j->text);
 }
 
 /* Writes entries, each on a line of its own. */
@@ -198,7 +198,7 @@ static void print_rows(
 {
 	for (size_t i = 0; i < n; i++) {
 		str_add(j->text, "\n ");
-		nvml_layout_print(layout, bytes + i * stride, j->text);
+		capture_layout_print(layout, bytes + i * stride, j->text);
 	}
 }
 
@@ -305,7 +305,7 @@ static void ask_gpm_metric(struct job *j)
 	shown.code = get.metric.code;
 	shown.value = get.metric.value;
 	if (j->reply->code == NVML_OK)
-		nvml_layout_print(j->form->layout, &shown, j->text);
+		capture_layout_print(j->form->layout, &shown, j->text);
 }
 
 static void ask_gpm(struct job *j)
@@ -408,10 +408,10 @@ static void serve_call(struct capture_caller *c, const struct capture_request *r
 	struct job j = {
 		.c = c, .request = request, .form = &form, .reply = reply, .text = text
 	};
-	if (!nvml_plan_form((size_t)request->place, &form, unused))
+	if (!capture_plan_form((size_t)request->place, &form, unused))
 		return;
 	j.call.found = nvml_lib_find(&c->lib, form.symbol);
-	const char *older = nvml_plan_older((size_t)request->place);
+	const char *older = capture_plan_older((size_t)request->place);
 	reply->older = !j.call.found && older;
 	if (reply->older)
 		j.call.found = nvml_lib_find(&c->lib, older);

@@ -19,7 +19,7 @@ enum { LINE_MAX_BYTES = 2048, ROUNDS_MAX = 3600, ROWS_MAX = 16384 };
 #define MOMENT_MAX (INT64_C(1) << 61)
 
 struct parser {
-	struct nvml_recorded *r;
+	struct capture_file *r;
 	size_t line; /* number of it, from 1 on */
 	bool head, end;
 	int round;		    /* of the calls that follow; -1: none */
@@ -104,7 +104,7 @@ static bool read_args(char *word, unsigned n, struct nvml_key *key)
 static bool check_values(const struct nvml_form *form, const char *values)
 {
 	for (unsigned i = 0; form->layout[0] && i < nvml_form_parts(form); i++)
-		if (!nvml_layout_read(form->layout, &values, NULL))
+		if (!capture_layout_read(form->layout, &values, NULL))
 			return false;
 	return values[strspn(values, " ")] == '\0';
 }
@@ -119,7 +119,7 @@ static bool fits(const struct nvml_form *form, const struct nvml_key *key)
 
 static int add_answer(struct parser *p, const struct nvml_answer *a)
 {
-	struct nvml_recorded *r = p->r;
+	struct capture_file *r = p->r;
 	if (!array_reserve(&r->answers, &r->cap_answers, r->n_answers + 1))
 		return err_memory(p->e);
 	r->answers[r->n_answers] = *a;
@@ -185,15 +185,15 @@ static bool check_row(const struct parser *p, const char *row, const char *first
 	for (size_t i = 0; strcmp(p->form.row, lists[0]) == 0 && i < 3; i++) {
 		const char *end = first;
 		layout = lists[i];
-		if (nvml_layout_read(layout, &end, NULL) && !end[strspn(end, " ")])
+		if (capture_layout_read(layout, &end, NULL) && !end[strspn(end, " ")])
 			break;
 	}
-	return nvml_layout_read(layout, &row, NULL) && !row[strspn(row, " ")];
+	return capture_layout_read(layout, &row, NULL) && !row[strspn(row, " ")];
 }
 
 static int parse_row(struct parser *p, const char *row)
 {
-	struct nvml_recorded *r = p->r;
+	struct capture_file *r = p->r;
 	struct nvml_answer *a = p->answer;
 	if (!p->form.symbol)
 		return 0;
@@ -212,7 +212,7 @@ static int parse_row(struct parser *p, const char *row)
 
 static int parse_round(struct parser *p, char *rest)
 {
-	struct nvml_recorded *r = p->r;
+	struct capture_file *r = p->r;
 	int64_t number = 0;
 	struct nvml_round round;
 	const struct nvml_round *before = r->n_rounds ? &r->rounds[r->n_rounds - 1] : NULL;
@@ -250,7 +250,7 @@ static bool check_pairs(const char *at)
 
 static int parse_process(struct parser *p, char *rest)
 {
-	struct nvml_recorded *r = p->r;
+	struct capture_file *r = p->r;
 	int64_t pid = 0;
 	if (!read_integer(next_word(&rest), 1, UINT32_MAX, &pid))
 		return wrong(p, "the pid is missing or wrong");
@@ -260,7 +260,7 @@ static int parse_process(struct parser *p, char *rest)
 	if (!array_reserve(&r->processes, &r->cap_processes, r->n_processes + 1))
 		return err_memory(p->e);
 	r->processes[r->n_processes++] =
-		(struct nvml_recorded_process){ .pid = (uint32_t)pid, .words = rest };
+		(struct capture_file_process){ .pid = (uint32_t)pid, .words = rest };
 	return 0;
 }
 
@@ -302,7 +302,7 @@ static int parse_node(struct parser *p, char *rest)
 
 static int parse_gpu(struct parser *p, char *rest)
 {
-	struct nvml_recorded *r = p->r;
+	struct capture_file *r = p->r;
 	const char *pci = next_word(&rest), *power = next_word(&rest);
 	const char *name = next_word(&rest), *uuid = next_word(&rest);
 	if (!pci || !power || !name || !uuid)
@@ -419,7 +419,7 @@ static int parse_line(struct parser *p, char *line)
 
 /* Reads r->text, of `len` bytes with a NUL behind them, and cuts it into lines. ERR_WORLD: the
  * sentence names the line. */
-static int nvml_recorded_fill(struct nvml_recorded *r, size_t len, struct err *e)
+static int capture_file_fill(struct capture_file *r, size_t len, struct err *e)
 {
 	struct parser p = { .r = r, .round = -1, .e = e };
 	char *rest = r->text;
@@ -460,7 +460,7 @@ static int compare_answers(const void *a, const void *b)
 }
 
 /* How many answers come before the first that is greater than this one. */
-static size_t count_until(const struct nvml_recorded *r, const struct nvml_answer *last)
+static size_t count_until(const struct capture_file *r, const struct nvml_answer *last)
 {
 	size_t low = 0, high = r->n_answers;
 	while (low < high) {
@@ -473,8 +473,8 @@ static size_t count_until(const struct nvml_recorded *r, const struct nvml_answe
 	return low;
 }
 
-const struct nvml_answer *nvml_recorded_find(
-	const struct nvml_recorded *r, const struct nvml_key *key, int round)
+const struct nvml_answer *capture_file_find(
+	const struct capture_file *r, const struct nvml_key *key, int round)
 {
 	const struct nvml_answer last = { .key = *key, .round = round };
 	size_t n = count_until(r, &last);
@@ -483,7 +483,7 @@ const struct nvml_answer *nvml_recorded_find(
 	return &r->answers[n - 1];
 }
 
-bool nvml_recorded_has(const struct nvml_recorded *r, const char *symbol)
+bool capture_file_has(const struct capture_file *r, const char *symbol)
 {
 	const struct nvml_answer least = {
 		.key = { symbol, -2, -2, { INT32_MIN, INT32_MIN, INT32_MIN } }, .round = -2
@@ -494,14 +494,14 @@ bool nvml_recorded_has(const struct nvml_recorded *r, const char *symbol)
 
 static int compare_processes(const void *a, const void *b)
 {
-	const struct nvml_recorded_process *x = a, *y = b;
+	const struct capture_file_process *x = a, *y = b;
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-const struct nvml_recorded_process *nvml_recorded_process(
-	const struct nvml_recorded *r, uint32_t pid)
+const struct capture_file_process *capture_file_process(
+	const struct capture_file *r, uint32_t pid)
 {
-	const struct nvml_recorded_process wanted = { .pid = pid };
+	const struct capture_file_process wanted = { .pid = pid };
 	if (r->n_processes == 0)
 		return NULL;
 	return bsearch(
@@ -510,9 +510,9 @@ const struct nvml_recorded_process *nvml_recorded_process(
 
 /* Takes `text` over; `name` is that of the file in messages. */
 static int parse(
-	struct nvml_recorded **result, const char *name, char *text, size_t len, struct err *e)
+	struct capture_file **result, const char *name, char *text, size_t len, struct err *e)
 {
-	struct nvml_recorded *r = calloc(1, sizeof(*r));
+	struct capture_file *r = calloc(1, sizeof(*r));
 	*result = NULL;
 	if (!r) {
 		free(text);
@@ -520,9 +520,9 @@ static int parse(
 	}
 	r->text = text;
 	r->made = r->system = r->kernel = r->library = "";
-	int rc = nvml_recorded_fill(r, len, e);
+	int rc = capture_file_fill(r, len, e);
 	if (rc) {
-		nvml_recorded_free(r);
+		capture_file_free(r);
 		return err_prefix(e, "%s", name);
 	}
 	if (r->n_answers)
@@ -533,7 +533,7 @@ static int parse(
 	return 0;
 }
 
-int nvml_recorded_open(struct nvml_recorded **r, const char *path, struct err *e)
+int capture_file_open(struct capture_file **r, const char *path, struct err *e)
 {
 	struct file_content content;
 	*r = NULL;
@@ -541,7 +541,7 @@ int nvml_recorded_open(struct nvml_recorded **r, const char *path, struct err *e
 	return rc ? rc : parse(r, path, content.data, content.len, e);
 }
 
-void nvml_recorded_free(struct nvml_recorded *r)
+void capture_file_free(struct capture_file *r)
 {
 	if (!r)
 		return;

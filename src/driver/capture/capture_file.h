@@ -26,7 +26,7 @@ struct nvml_answer {
 	size_t first_row, n_rows; /* entries of a list: rows[] */
 };
 
-struct nvml_recorded_process {
+struct capture_file_process {
 	uint32_t pid;
 	const char *words; /* "gone", or keys and values */
 };
@@ -36,13 +36,13 @@ struct nvml_round {
 	int64_t wall_us, boot_us;
 };
 
-struct nvml_recorded {
+struct capture_file {
 	char *text; /* the file, cut into lines */
 	struct nvml_answer *answers;
 	size_t n_answers, cap_answers;
 	const char **rows;
 	size_t n_rows, cap_rows;
-	struct nvml_recorded_process *processes; /* by pid */
+	struct capture_file_process *processes; /* by pid */
 	size_t n_processes, cap_processes;
 	struct nvml_round *rounds;
 	size_t n_rounds, cap_rounds;
@@ -56,15 +56,15 @@ struct nvml_recorded {
 };
 
 /* Reads a file. ERR_WORLD with the line if it is not a capture. */
-int nvml_recorded_open(struct nvml_recorded **r, const char *path, struct err *e);
-void nvml_recorded_free(struct nvml_recorded *r);
+int capture_file_open(struct capture_file **r, const char *path, struct err *e);
+void capture_file_free(struct capture_file *r);
 /* Whether the library had this function. */
-bool nvml_recorded_has(const struct nvml_recorded *r, const char *symbol);
+bool capture_file_has(const struct capture_file *r, const char *symbol);
 /* The answer that was in force in a round; NULL: it was not asked. */
-const struct nvml_answer *nvml_recorded_find(
-	const struct nvml_recorded *r, const struct nvml_key *key, int round);
+const struct nvml_answer *capture_file_find(
+	const struct capture_file *r, const struct nvml_key *key, int round);
 /* What the capture has about a process; NULL: nothing. */
-const struct nvml_recorded_process *nvml_recorded_process(
-	const struct nvml_recorded *r, uint32_t pid);
+const struct capture_file_process *capture_file_process(
+	const struct capture_file *r, uint32_t pid);
 
 #endif

@@ -43,7 +43,7 @@ static bool next(struct walk *w, struct member *m)
 	return true;
 }
 
-size_t nvml_layout_size(const char *layout)
+size_t capture_layout_size(const char *layout)
 {
 	struct walk w = { layout, 0 };
 	struct member m;
@@ -57,7 +57,7 @@ size_t nvml_layout_size(const char *layout)
 /* A quotation mark would end the text. */
 static void print_text(const char *bytes, size_t cap, struct str *out)
 {
-	char safe[4 * NVML_LAYOUT_MAX + 1];
+	char safe[4 * CAPTURE_LAYOUT_MAX + 1];
 	text_escape(safe, sizeof(safe), bytes, strnlen(bytes, cap));
 	str_add(out, " \"");
 	for (const char *c = safe; *c; c++)
@@ -109,7 +109,7 @@ static void print_member(const struct member *m, const unsigned char *at, struct
 	}
 }
 
-void nvml_layout_print(const char *layout, const void *bytes, struct str *out)
+void capture_layout_print(const char *layout, const void *bytes, struct str *out)
 {
 	struct walk w = { layout, 0 };
 	struct member m;
@@ -229,12 +229,12 @@ static bool read_number(const struct member *m, const char *word, unsigned char 
 	return good;
 }
 
-bool nvml_layout_read(const char *layout, const char **text, void *bytes)
+bool capture_layout_read(const char *layout, const char **text, void *bytes)
 {
 	struct walk w = { layout, 0 };
 	struct member m;
 	while (next(&w, &m)) {
-		char word[2 * NVML_LAYOUT_MAX + 2];
+		char word[2 * CAPTURE_LAYOUT_MAX + 2];
 		unsigned char *to = bytes ? (unsigned char *)bytes + m.offset : NULL;
 		if (m.kind == 'V')
 			continue;

@@ -10,14 +10,14 @@
 
 #include "base/str.h"
 
-enum { NVML_LAYOUT_MAX = 128 }; /* bytes of the largest struct */
+enum { CAPTURE_LAYOUT_MAX = 128 }; /* bytes of the largest struct */
 
 /* The size of the struct. */
-size_t nvml_layout_size(const char *layout);
+size_t capture_layout_size(const char *layout);
 /* Appends each member after a blank. Text is in quotation marks, and safe to show. */
-void nvml_layout_print(const char *layout, const void *bytes, struct str *out);
+void capture_layout_print(const char *layout, const void *bytes, struct str *out);
 /* Reads what was printed; the version word is left alone. *text is then behind the last word;
  * false: a word is missing or not of that kind. `bytes` may be NULL: only check. */
-bool nvml_layout_read(const char *layout, const char **text, void *bytes);
+bool capture_layout_read(const char *layout, const char **text, void *bytes);
 
 #endif

@@ -13,8 +13,8 @@ struct play_unit {
 	int card, instance;
 };
 
-struct nvml_play {
-	struct nvml_recorded *recorded;
+struct capture_play {
+	struct capture_file *recorded;
 	struct clock *clock;
 	struct moment opened;
 	struct play_unit cards[CAPTURE_CARDS], instances[CAPTURE_CARDS][CAPTURE_INSTANCES];
@@ -38,15 +38,15 @@ struct play_call {
 enum { ROUND_US = 1000000 };
 
 /* See capture_play.h for why there must be one. */
-static struct nvml_play *current;
+static struct capture_play *current;
 
-int nvml_play_open(struct nvml_play **result, struct nvml_recorded *recorded,
+int capture_play_open(struct capture_play **result, struct capture_file *recorded,
 	struct clock *clock, struct err *e)
 {
-	struct nvml_play *play = current ? NULL : calloc(1, sizeof(*play));
+	struct capture_play *play = current ? NULL : calloc(1, sizeof(*play));
 	*result = NULL;
 	if (!play) {
-		nvml_recorded_free(recorded);
+		capture_file_free(recorded);
 		return current ? err_set(e, ERR_USAGE,
 					 "a capture is already being played: one at a time")
 			       : err_memory(e);
@@ -63,34 +63,34 @@ int nvml_play_open(struct nvml_play **result, struct nvml_recorded *recorded,
 	return 0;
 }
 
-void nvml_play_close(struct nvml_play *play)
+void capture_play_close(struct capture_play *play)
 {
 	if (!play)
 		return;
 	current = NULL;
-	nvml_recorded_free(play->recorded);
+	capture_file_free(play->recorded);
 	free(play);
 }
 
-const struct nvml_recorded *nvml_play_recorded(const struct nvml_play *play)
+const struct capture_file *capture_play_recorded(const struct capture_play *play)
 {
 	return play->recorded;
 }
 
-struct moment nvml_play_opened(const struct nvml_play *play)
+struct moment capture_play_opened(const struct capture_play *play)
 {
 	return play->opened;
 }
 
 /* The play of this process. */
-static struct nvml_play *play_current(void)
+static struct capture_play *play_current(void)
 {
 	return current;
 }
 
-static struct play_time play_time_now(const struct nvml_play *play)
+static struct play_time play_time_now(const struct capture_play *play)
 {
-	const struct nvml_recorded *r = play->recorded;
+	const struct capture_file *r = play->recorded;
 	struct play_time t = { .now = clock_now(play->clock), .round = -1 };
 	if (r->n_rounds == 0)
 		return t;
@@ -113,7 +113,7 @@ static const struct nvml_answer *play_answer(const struct play_call *call)
 		.card = unit ? unit->card : -1,
 		.instance = unit ? unit->instance : -1 };
 	memcpy(key.args, call->args, sizeof(key.args));
-	return nvml_recorded_find(current->recorded, &key, play_time_now(current).round);
+	return capture_file_find(current->recorded, &key, play_time_now(current).round);
 }
 
 /* What was not asked when the capture was made is not supported. */
@@ -131,19 +131,19 @@ static int play_out(const struct play_call *call, void *const *out)
 		return code_of(a);
 	const char *values = a->values;
 	for (unsigned i = 0; form.layout[0] && i < nvml_form_parts(&form); i++)
-		nvml_layout_read(form.layout, &values, out[i]);
+		capture_layout_read(form.layout, &values, out[i]);
 	return NVML_OK;
 }
 
 /* The same for a text. */
 static int play_text(const struct play_call *call, char *text, unsigned length)
 {
-	char whole[NVML_LAYOUT_MAX] = "";
+	char whole[CAPTURE_LAYOUT_MAX] = "";
 	const struct nvml_answer *a = play_answer(call);
 	if (code_of(a) != NVML_OK)
 		return code_of(a);
 	const char *values = a->values;
-	nvml_layout_read("t96", &values, whole);
+	capture_layout_read("t96", &values, whole);
 	if (strlen(whole) >= length)
 		return NVML_TOO_SMALL;
 	strcpy(text, whole);
@@ -163,18 +163,18 @@ static int play_one(const void *handle, const char *symbol, void *out)
 /* A name of the same function that the capture has. */
 static const char *which(const char *newer, const char *older)
 {
-	return nvml_recorded_has(current->recorded, newer) ? newer : older;
+	return capture_file_has(current->recorded, newer) ? newer : older;
 }
 
 /* The name by which the capture has the call of a metric. */
 static const char *symbol_of(enum metric metric)
 {
-	const struct nvml_recorded *r = play_current()->recorded;
+	const struct capture_file *r = play_current()->recorded;
 	for (size_t i = 0; i < nvml_n_metric_rows; i++) {
 		const struct nvml_call *row = &nvml_metric_rows[i];
 		if (row->metric == metric)
-			return row->older && !nvml_recorded_has(r, row->symbol) ? row->older
-										: row->symbol;
+			return row->older && !capture_file_has(r, row->symbol) ? row->older
+									       : row->symbol;
 	}
 	return "";
 }
@@ -316,7 +316,7 @@ static const char *layout_of(const char *row)
 	static const char *const lists[] = { "uQuuQ", "uQuu" };
 	for (size_t i = 0; i < 2; i++) {
 		const char *end = row;
-		if (nvml_layout_read(lists[i], &end, NULL))
+		if (capture_layout_read(lists[i], &end, NULL))
 			return lists[i];
 	}
 	return "uQ";
@@ -324,7 +324,7 @@ static const char *layout_of(const char *row)
 
 static int play_list(const void *handle, const char *symbol, unsigned *count, void *entries)
 {
-	const struct nvml_recorded *r = play_current()->recorded;
+	const struct capture_file *r = play_current()->recorded;
 	const struct nvml_answer *a =
 		play_answer(&(struct play_call){ .handle = handle, .symbol = symbol });
 	if (!a || a->code != NVML_OK)
@@ -337,16 +337,16 @@ static int play_list(const void *handle, const char *symbol, unsigned *count, vo
 	for (size_t i = 0; i < a->n_rows; i++) {
 		const char *row = r->rows[a->first_row + i];
 		const char *layout = layout_of(row);
-		memset(to, 0, nvml_layout_size(layout));
-		nvml_layout_read(layout, &row, to);
-		to += nvml_layout_size(layout);
+		memset(to, 0, capture_layout_size(layout));
+		capture_layout_read(layout, &row, to);
+		to += capture_layout_size(layout);
 	}
 	return NVML_OK;
 }
 
 static int play_accounting_pids(void *handle, unsigned *count, unsigned *pids)
 {
-	const struct nvml_recorded *r = play_current()->recorded;
+	const struct capture_file *r = play_current()->recorded;
 	const struct nvml_answer *a = play_answer(&(struct play_call){
 		.handle = handle, .symbol = "nvmlDeviceGetAccountingPids" });
 	if (!a || a->code != NVML_OK)
@@ -355,7 +355,7 @@ static int play_accounting_pids(void *handle, unsigned *count, unsigned *pids)
 	*count = (unsigned)a->n_rows;
 	for (size_t i = 0; i < a->n_rows && i < room; i++) {
 		const char *row = r->rows[a->first_row + i];
-		nvml_layout_read("u", &row, &pids[i]);
+		capture_layout_read("u", &row, &pids[i]);
 	}
 	return a->n_rows > room ? NVML_TOO_SMALL : NVML_OK;
 }
@@ -371,7 +371,7 @@ struct stamped {
 };
 
 /* How much later than the recorded stamp an entry is now. */
-static int64_t shift_us(const struct nvml_play *play, uint64_t stamp_us, int64_t loop,
+static int64_t shift_us(const struct capture_play *play, uint64_t stamp_us, int64_t loop,
 	const struct play_time *t)
 {
 	const struct nvml_round *first = &play->recorded->rounds[0];
@@ -385,12 +385,12 @@ static int64_t shift_us(const struct nvml_play *play, uint64_t stamp_us, int64_t
 static void add_stamped(
 	struct stamped *s, const char *row, int64_t loop, const struct play_time *t)
 {
-	const struct nvml_play *play = play_current();
+	const struct capture_play *play = play_current();
 	const struct nvml_round *first = &play->recorded->rounds[0];
-	unsigned char entry[NVML_LAYOUT_MAX] = { 0 };
+	unsigned char entry[CAPTURE_LAYOUT_MAX] = { 0 };
 	size_t at = s->pid_first ? 8 : 0;
 	uint64_t stamp_us = 0;
-	nvml_layout_read(s->layout, &row, entry);
+	capture_layout_read(s->layout, &row, entry);
 	memcpy(&stamp_us, entry + at, sizeof(stamp_us));
 	bool boot = stamp_us < LEAST_WALL_US;
 	uint64_t begin_us = (uint64_t)(boot ? first->boot_us : first->wall_us);
@@ -403,7 +403,7 @@ static void add_stamped(
 			return;
 	}
 	memcpy(entry + at, &stamp_us, sizeof(stamp_us));
-	size_t size = nvml_layout_size(s->layout);
+	size_t size = capture_layout_size(s->layout);
 	if (s->n < s->room)
 		memcpy(s->to + s->n * size, entry, size);
 	s->n++;
@@ -412,8 +412,8 @@ static void add_stamped(
 /* The entries of all rounds; returns the code of the round that is in force. */
 static int play_stamped(struct stamped *s)
 {
-	const struct nvml_play *play = play_current();
-	const struct nvml_recorded *r = play->recorded;
+	const struct capture_play *play = play_current();
+	const struct capture_file *r = play->recorded;
 	const struct play_unit *unit = s->call->handle;
 	struct play_time t = play_time_now(play);
 	const struct nvml_answer *now = play_answer(s->call);
@@ -424,7 +424,7 @@ static int play_stamped(struct stamped *s)
 	int64_t loop = t.loop > LOOPS_KEPT ? t.loop - LOOPS_KEPT : 0;
 	for (; r->n_rounds && loop <= t.loop; loop++)
 		for (int round = 0; (size_t)round < r->n_rounds; round++) {
-			const struct nvml_answer *a = nvml_recorded_find(r, &key, round);
+			const struct nvml_answer *a = capture_file_find(r, &key, round);
 			for (size_t i = 0; a && a->round == round && i < a->n_rows; i++)
 				add_stamped(s, r->rows[a->first_row + i], loop, &t);
 		}
@@ -446,7 +446,7 @@ static int play_samples(void *handle, int ring, unsigned long long since_us, int
 	*type = NVML_VALUE_U32;
 	if (a && a->code == NVML_OK) {
 		const char *values = a->values;
-		nvml_layout_read("i", &values, type);
+		capture_layout_read("i", &values, type);
 	}
 	int code = play_stamped(&s);
 	*count = (unsigned)(s.n < s.room || !samples ? s.n : s.room);
@@ -593,7 +593,7 @@ static int play_driver_version(char *text, unsigned cap)
 
 static const char *play_error(int code)
 {
-	static char text[NVML_LAYOUT_MAX];
+	static char text[CAPTURE_LAYOUT_MAX];
 	const struct play_call call = { .symbol = "nvmlErrorString", .args = { code } };
 	return play_text(&call, text, sizeof(text)) == NVML_OK ? text : "Unknown Error";
 }
@@ -686,15 +686,15 @@ static int play_accounting_stats(void *handle, unsigned pid, void *stats)
  * others did. */
 static uint64_t energy_of_loop(const struct nvml_key *key, const struct play_time *t)
 {
-	const struct nvml_recorded *r = current->recorded;
-	const struct nvml_answer *ends[] = { nvml_recorded_find(r, key, 0),
-		nvml_recorded_find(r, key, (int)r->n_rounds) };
+	const struct capture_file *r = current->recorded;
+	const struct nvml_answer *ends[] = { capture_file_find(r, key, 0),
+		capture_file_find(r, key, (int)r->n_rounds) };
 	uint64_t mj[2] = { 0, 0 };
 	for (size_t i = 0; i < 2; i++) {
 		if (!ends[i] || ends[i]->code != NVML_OK)
 			return 0;
 		const char *values = ends[i]->values;
-		nvml_layout_read("Q", &values, &mj[i]);
+		capture_layout_read("Q", &values, &mj[i]);
 	}
 	int64_t known_us = t->loop_us - ROUND_US;
 	if (mj[1] <= mj[0] || known_us <= 0)
@@ -748,9 +748,9 @@ static const struct play_function {
 };
 /* clang-format on */
 
-void *nvml_play_find(const struct nvml_play *play, const char *symbol)
+void *capture_play_find(const struct capture_play *play, const char *symbol)
 {
-	bool there = nvml_recorded_has(play->recorded, symbol);
+	bool there = capture_file_has(play->recorded, symbol);
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
 		if (strcmp(functions[i].symbol, symbol) == 0)
 			return there || functions[i].always ? functions[i].function : NULL;

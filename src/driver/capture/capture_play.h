@@ -10,15 +10,15 @@
 #include "base/err.h"
 #include "driver/capture/capture_file.h"
 
-struct nvml_play;
+struct capture_play;
 /* Takes the capture over, also when it fails: because another one is being played. */
-int nvml_play_open(struct nvml_play **play, struct nvml_recorded *recorded, struct clock *clock,
-	struct err *e);
-void nvml_play_close(struct nvml_play *play);
-const struct nvml_recorded *nvml_play_recorded(const struct nvml_play *play);
+int capture_play_open(struct capture_play **play, struct capture_file *recorded,
+	struct clock *clock, struct err *e);
+void capture_play_close(struct capture_play *play);
+const struct capture_file *capture_play_recorded(const struct capture_play *play);
 /* When it was opened. */
-struct moment nvml_play_opened(const struct nvml_play *play);
+struct moment capture_play_opened(const struct capture_play *play);
 /* The function that answers for this symbol; NULL: the captured library did not have it. */
-void *nvml_play_find(const struct nvml_play *play, const char *symbol);
+void *capture_play_find(const struct capture_play *play, const char *symbol);
 
 #endif

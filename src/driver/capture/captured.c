@@ -8,18 +8,18 @@
 #include "driver/nvml/nvml.h"
 #include "driver/nvml/nvml_diagnose.h"
 
-bool nvml_captured_asleep(const struct nvml_play *play, const char *pci)
+bool captured_asleep(const struct capture_play *play, const char *pci)
 {
-	const struct nvml_recorded *r = nvml_play_recorded(play);
+	const struct capture_file *r = capture_play_recorded(play);
 	for (size_t i = 0; i < r->n_gpus; i++)
 		if (r->asleep[i] && strcmp(r->gpus[i].pci, pci) == 0)
 			return true;
 	return false;
 }
 
-size_t nvml_captured_gpus(const struct nvml_play *play, struct nvml_host_gpu *gpus)
+size_t captured_gpus(const struct capture_play *play, struct nvml_host_gpu *gpus)
 {
-	const struct nvml_recorded *r = nvml_play_recorded(play);
+	const struct capture_file *r = capture_play_recorded(play);
 	memcpy(gpus, r->gpus, r->n_gpus * sizeof(gpus[0]));
 	return r->n_gpus;
 }
@@ -63,10 +63,10 @@ static void take_pair(
 
 bool nvml_describe(struct source *base, uint32_t pid, struct process_id *id)
 {
-	const struct nvml_play *play = ((struct nvml_source *)base)->play;
-	const struct nvml_recorded_process *found =
-		nvml_recorded_process(nvml_play_recorded(play), pid);
-	struct moment opened = nvml_play_opened(play);
+	const struct capture_play *play = ((struct nvml_source *)base)->play;
+	const struct capture_file_process *found =
+		capture_file_process(capture_play_recorded(play), pid);
+	struct moment opened = capture_play_opened(play);
 	char key[COMMAND_CAP], value[COMMAND_CAP];
 	const char *at = found ? found->words : "gone";
 	if (strcmp(at + strspn(at, " "), "gone") == 0)
@@ -85,11 +85,11 @@ bool nvml_describe(struct source *base, uint32_t pid, struct process_id *id)
 int capture_source_open(
 	struct source **source, const struct source_options *options, struct err *e)
 {
-	struct nvml_recorded *recorded = NULL;
-	struct nvml_play *play = NULL;
-	int rc = nvml_recorded_open(&recorded, source_capture_path(options->name), e);
+	struct capture_file *recorded = NULL;
+	struct capture_play *play = NULL;
+	int rc = capture_file_open(&recorded, source_capture_path(options->name), e);
 	if (!rc)
-		rc = nvml_play_open(&play, recorded, options->clock, e);
+		rc = capture_play_open(&play, recorded, options->clock, e);
 	if (!rc)
 		rc = nvml_open(source, options, play, e);
 	if (!rc)
@@ -99,17 +99,17 @@ int capture_source_open(
 
 int capture_check(const char *path, struct err *e)
 {
-	struct nvml_recorded *r = NULL;
-	int rc = nvml_recorded_open(&r, path, e);
-	nvml_recorded_free(r);
+	struct capture_file *r = NULL;
+	int rc = capture_file_open(&r, path, e);
+	capture_file_free(r);
 	return rc;
 }
 
 void capture_diagnose(const struct diagnosis *d, struct findings *f)
 {
-	struct nvml_recorded *r = NULL;
+	struct capture_file *r = NULL;
 	struct err e = { 0 };
-	if (nvml_recorded_open(&r, source_capture_path(d->name), &e) != 0) {
+	if (capture_file_open(&r, source_capture_path(d->name), &e) != 0) {
 		finding_add(f, FINDING_PROBLEM, "capture", "%s", e.text);
 		return;
 	}
@@ -120,5 +120,5 @@ void capture_diagnose(const struct diagnosis *d, struct findings *f)
 		r->system[0] ? r->system : "unknown system", r->kernel[0] ? ", " : "",
 		r->kernel);
 	nvml_diagnose_at(d, &r->site, f);
-	nvml_recorded_free(r);
+	capture_file_free(r);
 }

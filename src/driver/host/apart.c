@@ -60,21 +60,21 @@ static bool free_helper(struct apart_site *s, int64_t wait_ms, bool given_up)
 	struct left_process process = { .pid = helper_pid(s->helper) };
 	process.pidfd = helper_free(s->helper, wait_ms);
 	if (process.pidfd >= 0 || given_up)
-		left_add(&s->left, process, card.index >= 0 ? &card : NULL,
+		apart_left_add(&s->left, process, card.index >= 0 ? &card : NULL,
 			clock_monotonic_us());
 	forget_helper(s);
 	return process.pidfd >= 0;
 }
 
-void site_end(struct apart_site *s)
+void apart_site_end(struct apart_site *s)
 {
 	if (s->helper)
 		free_helper(s, s->busy ? 0 : CLOSING_MS, false);
 }
 
-int site_refuse(struct apart_site *s, struct err *e)
+int apart_site_refuse(struct apart_site *s, struct err *e)
 {
-	site_end(s);
+	apart_site_end(s);
 	return err_set(e, ERR_WORLD, "the process that asks the driver sent an invalid answer");
 }
 
@@ -105,7 +105,7 @@ static int give_up(struct apart_site *s, struct err *e)
 
 static int has_ended(struct apart_site *s, struct err *e)
 {
-	site_end(s);
+	apart_site_end(s);
 	return e->code;
 }
 
@@ -178,7 +178,7 @@ static int take_reply(
 	return rc;
 }
 
-int site_ask(struct apart_site *s, const struct str *request, const struct str **reply,
+int apart_site_ask(struct apart_site *s, const struct str *request, const struct str **reply,
 	struct err *e)
 {
 	if (!s->helper)
@@ -199,13 +199,13 @@ int site_ask(struct apart_site *s, const struct str *request, const struct str *
 		e);
 }
 
-void site_patrol(struct apart_site *s, int64_t patrol_us)
+void apart_site_patrol(struct apart_site *s, int64_t patrol_us)
 {
 	if (!s->busy)
 		s->patrol_us = patrol_us;
 }
 
-int site_late(struct apart_site *s, const struct str **reply, struct err *e)
+int apart_site_late(struct apart_site *s, const struct str **reply, struct err *e)
 {
 	if (!s->helper || !s->busy)
 		return err_set(e, ERR_WORLD, "the process that asks the driver is not running");
@@ -231,9 +231,9 @@ static int start_helper(struct apart_site *s, struct err *e)
 	return helper_new(&s->helper, &work, e);
 }
 
-int site_start(struct apart_site *s, struct err *e)
+int apart_site_start(struct apart_site *s, struct err *e)
 {
-	size_t stuck = left_check(&s->left, clock_monotonic_us());
+	size_t stuck = apart_left_check(&s->left, clock_monotonic_us());
 	int rc = 0;
 	if (s->helper)
 		return 0;
@@ -249,11 +249,11 @@ int site_start(struct apart_site *s, struct err *e)
 	return rc ? rc : 1;
 }
 
-void site_avoids(struct apart_site *s, struct source_avoids *out)
+void apart_site_avoids(struct apart_site *s, struct source_avoids *out)
 {
 	int64_t now_us = clock_monotonic_us();
-	left_check(&s->left, now_us);
-	left_avoids(&s->left, now_us, out);
+	apart_left_check(&s->left, now_us);
+	apart_left_avoids(&s->left, now_us, out);
 }
 
 static struct apart_site *find_site(
@@ -325,9 +325,9 @@ static size_t stuck(struct source_host *h, struct source_stuck *out, size_t max)
 	size_t n = 0;
 	for (size_t i = 0; i < a->n_sites; i++) {
 		struct apart_site *s = &a->sites[i];
-		left_check(&s->left, clock_monotonic_us());
+		apart_left_check(&s->left, clock_monotonic_us());
 		size_t before = n;
-		n += left_list(&s->left, out + n, max - n);
+		n += apart_left_list(&s->left, out + n, max - n);
 		for (size_t k = before; k < n; k++)
 			text_copy(out[k].kind, sizeof(out[k].kind), s->kind->name);
 	}
@@ -342,7 +342,7 @@ void apart_remember(struct apart *a, const struct source_stuck *one)
 		struct apart_site *s = &a->sites[i];
 		if (strcmp(s->kind->name, one->kind) != 0)
 			continue;
-		left_add(&s->left, process, one->card.index >= 0 ? &one->card : NULL,
+		apart_left_add(&s->left, process, one->card.index >= 0 ? &one->card : NULL,
 			clock_monotonic_us());
 		log_warning("process %d of an earlier recorder is still stuck in the driver%s",
 			one->pid,
@@ -356,7 +356,7 @@ void apart_remember(struct apart *a, const struct source_stuck *one)
 void apart_stop(struct apart *a)
 {
 	for (size_t i = 0; i < a->n_sites; i++)
-		site_end(&a->sites[i]);
+		apart_site_end(&a->sites[i]);
 }
 
 /* Starts the helpers of the options' sources; if that fails, opening the source says why. */
@@ -374,7 +374,7 @@ static void start_early(struct apart *a, const struct source_options *options)
 			continue;
 		struct apart_site *s = find_site(a, list.kinds[i], &hosted);
 		if (s)
-			site_start(s, &e);
+			apart_site_start(s, &e);
 	}
 }
 
@@ -423,7 +423,7 @@ void apart_free(struct apart *a)
 		return;
 	apart_stop(a);
 	for (size_t i = 0; i < a->n_sites; i++)
-		left_finish(&a->sites[i].left);
+		apart_left_finish(&a->sites[i].left);
 	if (a->places)
 		munmap(a->places, SOURCE_KINDS_MAX * sizeof(*a->places));
 	if (a->stop_fd >= 0)

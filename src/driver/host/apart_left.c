@@ -34,8 +34,8 @@ static void keep(struct left *l, struct left_process process)
 	close(process.pidfd);
 }
 
-void left_add(struct left *l, struct left_process process, const struct source_avoid *card,
-	int64_t now_us)
+void apart_left_add(struct left *l, struct left_process process,
+	const struct source_avoid *card, int64_t now_us)
 {
 	start(l);
 	struct left_card *c = card ? find(l, card) : NULL;
@@ -59,7 +59,7 @@ static bool check(struct left_process *p)
 	return p->pidfd >= 0;
 }
 
-size_t left_check(struct left *l, int64_t now_us)
+size_t apart_left_check(struct left *l, int64_t now_us)
 {
 	size_t living = 0, kept = 0;
 	start(l);
@@ -81,7 +81,7 @@ size_t left_check(struct left *l, int64_t now_us)
 	return living;
 }
 
-void left_avoids(const struct left *l, int64_t now_us, struct source_avoids *out)
+void apart_left_avoids(const struct left *l, int64_t now_us, struct source_avoids *out)
 {
 	out->n = 0;
 	for (size_t i = 0; i < l->n_cards; i++)
@@ -89,7 +89,7 @@ void left_avoids(const struct left *l, int64_t now_us, struct source_avoids *out
 			out->cards[out->n++] = l->cards[i].card;
 }
 
-size_t left_list(const struct left *l, struct source_stuck *out, size_t max)
+size_t apart_left_list(const struct left *l, struct source_stuck *out, size_t max)
 {
 	size_t n = 0;
 	for (size_t i = 0; l->used && i < LEFT_MOST && n < max; i++)
@@ -103,7 +103,7 @@ size_t left_list(const struct left *l, struct source_stuck *out, size_t max)
 	return n;
 }
 
-void left_finish(struct left *l)
+void apart_left_finish(struct left *l)
 {
 	for (size_t i = 0; l->used && i < LEFT_MOST; i++)
 		if (l->others[i].pidfd >= 0)

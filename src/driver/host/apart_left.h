@@ -37,15 +37,15 @@ struct left {
 
 /* Notes a process that was given up while it asked a card, or no card (NULL). The pidfd is this
  * module's from now on. */
-void left_add(struct left *l, struct left_process process, const struct source_avoid *card,
-	int64_t now_us);
+void apart_left_add(struct left *l, struct left_process process,
+	const struct source_avoid *card, int64_t now_us);
 /* The processes that live, and their cards; returns how many. */
-size_t left_list(const struct left *l, struct source_stuck *out, size_t max);
+size_t apart_left_list(const struct left *l, struct source_stuck *out, size_t max);
 /* Forgets processes that have ended and cards that may be asked again; returns how many
  * processes live. */
-size_t left_check(struct left *l, int64_t now_us);
+size_t apart_left_check(struct left *l, int64_t now_us);
 /* The cards to leave alone. */
-void left_avoids(const struct left *l, int64_t now_us, struct source_avoids *out);
-void left_finish(struct left *l);
+void apart_left_avoids(const struct left *l, int64_t now_us, struct source_avoids *out);
+void apart_left_finish(struct left *l);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "driver/host/apart_wire.h"
+#include "driver/host/wire.h"
 #include "driver/source.h"
 
 void apart_begin(void *context, struct helper_place *unused)

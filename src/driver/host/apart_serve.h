@@ -1,13 +1,13 @@
 /* What the two sides of a source apart say to each other: requests, and the side that serves
  * them. A request is a number of enum apart_call and what the call needs. A reply is the
- * result, the state of the source (driver/host/apart_wire.h), what the call answers, and the
+ * result, the state of the source (driver/host/wire.h), what the call answers, and the
  * cost.
  */
 #ifndef GUA_DRIVER_HOST_APART_SERVE_H
 #define GUA_DRIVER_HOST_APART_SERVE_H
 
 #include "base/helper.h"
-#include "driver/host/apart_wire.h"
+#include "driver/host/wire.h"
 #include "driver/host/round.h"
 #include "driver/kind.h"
 

@@ -24,24 +24,24 @@ struct apart_site {
 };
 
 /* Makes sure that there is a helper. 1: it is new, and has no source open. */
-int site_start(struct apart_site *s, struct err *e);
+int apart_site_start(struct apart_site *s, struct err *e);
 /* Asks the helper and waits for the reply, which is valid until the next call. When it fails
  * with ERR_BUSY, the wait was interrupted, or others wait (options.shared); with ERR_WORLD,
  * there is no helper any more. */
-int site_ask(struct apart_site *s, const struct str *request, const struct str **reply,
+int apart_site_ask(struct apart_site *s, const struct str *request, const struct str **reply,
 	struct err *e);
-/* Before site_ask(): the request is a patrol, and takes at most `patrol_us`. Until then the
- * helper is waited for as long as it glances in time. */
-void site_patrol(struct apart_site *s, int64_t patrol_us);
-/* Takes the reply to a request for which site_ask() has failed with ERR_BUSY; ERR_BUSY: there
- * is none yet. */
-int site_late(struct apart_site *s, const struct str **reply, struct err *e);
+/* Before apart_site_ask(): the request is a patrol, and takes at most `patrol_us`. Until then
+ * the helper is waited for as long as it glances in time. */
+void apart_site_patrol(struct apart_site *s, int64_t patrol_us);
+/* Takes the reply to a request for which apart_site_ask() has failed with ERR_BUSY; ERR_BUSY:
+ * there is none yet. */
+int apart_site_late(struct apart_site *s, const struct str **reply, struct err *e);
 /* The reply makes no sense: ends the helper. Returns ERR_WORLD. */
-int site_refuse(struct apart_site *s, struct err *e);
+int apart_site_refuse(struct apart_site *s, struct err *e);
 /* The cards to leave alone now. */
-void site_avoids(struct apart_site *s, struct source_avoids *out);
+void apart_site_avoids(struct apart_site *s, struct source_avoids *out);
 /* Ends the helper, if there is one. */
-void site_end(struct apart_site *s);
+void apart_site_end(struct apart_site *s);
 
 /* apart_source.c: for struct source_host. */
 int apart_source_open(struct source **s, struct apart_site *site, struct err *e);

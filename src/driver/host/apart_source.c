@@ -19,7 +19,7 @@ static struct str *apart_source_begin(struct apart_source *s, enum apart_call ca
 
 static void add_avoids(struct apart_source *s, struct str *out)
 {
-	site_avoids(s->site, &s->told);
+	apart_site_avoids(s->site, &s->told);
 	wire_write_number(out, (int64_t)s->told.n);
 	for (size_t i = 0; i < s->told.n; i++) {
 		struct source_avoid *one = &s->told.cards[i];
@@ -193,7 +193,7 @@ static void apart_source_forget(struct apart_source *s)
 /* The answer makes no sense: ends the helper. Returns ERR_WORLD. */
 static int apart_source_refuse(struct apart_source *s, struct err *e)
 {
-	int rc = site_refuse(s->site, e);
+	int rc = apart_site_refuse(s->site, e);
 	apart_source_forget(s);
 	return rc;
 }
@@ -240,7 +240,7 @@ static int exchange(struct apart_source *s, struct wire *in, struct err *e)
 {
 	const struct str *reply = NULL;
 	s->plain = false;
-	int rc = site_ask(s->site, &s->request, &reply, e);
+	int rc = apart_site_ask(s->site, &s->request, &reply, e);
 	return take_reply(s, rc, reply, in, e);
 }
 
@@ -273,7 +273,7 @@ static int apart_late(struct source *base, struct err *e)
 	struct apart_source *s = (struct apart_source *)base;
 	const struct str *reply = NULL;
 	struct wire in = { 0 };
-	int rc = site_late(s->site, &reply, e);
+	int rc = apart_site_late(s->site, &reply, e);
 	rc = take_reply(s, rc, reply, &in, e);
 	if (s->plain)
 		return finish(s, &in, rc, e);
@@ -283,7 +283,7 @@ static int apart_late(struct source *base, struct err *e)
 static int apart_scan(struct source *base, struct err *e)
 {
 	struct apart_source *s = (struct apart_source *)base;
-	int rc = site_start(s->site, e);
+	int rc = apart_site_start(s->site, e);
 	if (rc < 0)
 		return rc;
 	if (rc > 0)
@@ -414,7 +414,7 @@ static void apart_close(struct source *base)
 {
 	struct apart_source *s = (struct apart_source *)base;
 	if (s->open || s->site->busy)
-		site_end(s->site);
+		apart_site_end(s->site);
 	name_stuck(s);
 	mirror_finish(&s->mirror);
 	free(s->at);
@@ -454,7 +454,7 @@ int apart_source_open(struct source **source, struct apart_site *site, struct er
 	s->site = site;
 	int rc = apart_scan(&s->base, e);
 	if (!rc && !s->open)
-		rc = site_refuse(site, e);
+		rc = apart_site_refuse(site, e);
 	if (rc == ERR_BUSY && site->options.shared) {
 		*source = &s->base;
 		return rc;
@@ -520,8 +520,8 @@ int apart_round(struct source *base, struct round *r, struct err *e)
 			return rc;
 	}
 	write_request(s, r);
-	site_patrol(s->site, left_us > 0 && !clock_is_virtual(r->clock) ? left_us : 0);
-	int rc = site_ask(s->site, &s->request, &reply, e);
+	apart_site_patrol(s->site, left_us > 0 && !clock_is_virtual(r->clock) ? left_us : 0);
+	int rc = apart_site_ask(s->site, &s->request, &reply, e);
 	if (rc && !s->site->helper)
 		apart_source_forget(s);
 	if (!rc)

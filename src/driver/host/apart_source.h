@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "driver/host/apart_serve.h"
 #include "driver/host/apart_site.h"
-#include "driver/host/apart_wire.h"
+#include "driver/host/wire.h"
 #include "driver/host/round.h"
 #include "driver/source.h"
 

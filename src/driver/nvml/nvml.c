@@ -368,7 +368,7 @@ static void nvml_close(struct source *base)
 	for (size_t i = 0; i < base->n_cards; i++)
 		nvml_free_gpm(s, i);
 	nvml_lib_close(&s->lib);
-	nvml_play_close(s->play);
+	capture_play_close(s->play);
 	for (size_t i = 0; i < base->n_cards; i++) {
 		struct nvml_card *c = &s->cards[i];
 		struct nvml_buffer *buffers[] = { &c->raw_samples, &c->samples, &c->raw_utils,
@@ -397,7 +397,7 @@ static void nvml_board(struct source *base, size_t card, struct card_id *id)
 	.facilities = nvml_facilities, .close = nvml_close
 static const struct source_ops nvml_ops = { .name = "nvml", NVML_OPS };
 /* The processes of a captured host are described by the capture. */
-static const struct source_ops nvml_captured_ops = {
+static const struct source_ops captured_ops = {
 	.name = "capture", .describe = nvml_describe, NVML_OPS
 };
 
@@ -405,14 +405,14 @@ static const struct source_ops nvml_captured_ops = {
 #define NO_ROOT "/dev/null"
 
 int nvml_open(struct source **source, const struct source_options *options,
-	struct nvml_play *play, struct err *e)
+	struct capture_play *play, struct err *e)
 {
 	struct nvml_source *s = calloc(1, sizeof(*s));
 	if (!s) {
-		nvml_play_close(play);
+		capture_play_close(play);
 		return err_memory(e);
 	}
-	s->base.ops = play ? &nvml_captured_ops : &nvml_ops;
+	s->base.ops = play ? &captured_ops : &nvml_ops;
 	s->play = play;
 	s->path = play ? NULL : options->nvml_path;
 	s->path_option = options->nvml_option ? options->nvml_option : "--nvml PATH";

@@ -153,7 +153,7 @@ struct nvml_source {
 	struct clock *clock;	 /* like those of the options */
 	struct source_place *place;
 	const struct source_avoids *avoids;
-	struct nvml_play *play; /* a capture is played instead of the driver; else NULL */
+	struct capture_play *play; /* a capture is played instead of the driver; else NULL */
 	struct nvml_lib lib;
 	int64_t opened_ms; /* wall clock */
 	int down;	   /* the code when the driver as a whole is down; NVML_OK: it is not */
@@ -175,7 +175,7 @@ struct nvml_source {
 void nvml_enter(struct nvml_source *s, int index, const char *call);
 /* Opens the source; `play`, which it takes over, may be NULL. */
 int nvml_open(struct source **source, const struct source_options *options,
-	struct nvml_play *play, struct err *e);
+	struct capture_play *play, struct err *e);
 
 /* nvml_cards.c: finds the devices and shows their cards; opens those that woke up. */
 int nvml_find_cards(struct nvml_source *s, struct err *e);
@@ -189,8 +189,8 @@ void nvml_go_down(struct nvml_source *s, int code); /* until the next scan */
 /* captured.c: what a capture says of its host: its processes (source_ops.describe),
  * whether a card slept, and its cards in /proc (as many as NVML_HOST_GPUS). */
 bool nvml_describe(struct source *base, uint32_t pid, struct process_id *id);
-bool nvml_captured_asleep(const struct nvml_play *play, const char *pci);
-size_t nvml_captured_gpus(const struct nvml_play *play, struct nvml_host_gpu *gpus);
+bool captured_asleep(const struct capture_play *play, const char *pci);
+size_t captured_gpus(const struct capture_play *play, struct nvml_host_gpu *gpus);
 
 /* nvml_util.c, nvml_use.c, nvml_process.c, nvml_energy.c: one card's part of a round. */
 void nvml_drain_util(struct nvml_source *s, size_t card);

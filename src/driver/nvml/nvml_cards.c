@@ -378,8 +378,7 @@ static void refuse_index(
 static bool is_asleep(
 	const struct nvml_source *s, struct nvml_host_power *power, const char *pci)
 {
-	return s->play ? nvml_captured_asleep(s->play, pci)
-		       : nvml_host_asleep(power, s->root, pci);
+	return s->play ? captured_asleep(s->play, pci) : nvml_host_asleep(power, s->root, pci);
 }
 
 /* Leaves the device alone when it sleeps; the address must be known without asking. */
@@ -471,7 +470,7 @@ int nvml_find_cards(struct nvml_source *s, struct err *e)
 		count = NVML_HOST_GPUS;
 	/* The driver numbers the cards by bus address. A list with another length or order
 	 * cannot be used; then a sleeping card may be woken. */
-	size_t known = s->play ? nvml_captured_gpus(s->play, gpus)
+	size_t known = s->play ? captured_gpus(s->play, gpus)
 			       : nvml_host_gpus(s->root, gpus, NVML_HOST_GPUS);
 	bool matched = known == count;
 	if (code == NVML_OK)

@@ -127,7 +127,7 @@ int nvml_lib_open(struct nvml_lib *lib, const struct nvml_lib_choice *choice, st
 	const char *asked = choice->path ? choice->path : "libnvidia-ml.so.1";
 	*lib = (struct nvml_lib){ .play = choice->play };
 	if (choice->play) {
-		asked = nvml_play_recorded(choice->play)->library;
+		asked = capture_play_recorded(choice->play)->library;
 		text_copy(why, sizeof(why), "the captured host had none");
 	} else {
 		lib->dl = load(choice, why, sizeof(why));
@@ -153,7 +153,7 @@ int nvml_lib_open(struct nvml_lib *lib, const struct nvml_lib_choice *choice, st
 
 void *nvml_lib_find(const struct nvml_lib *lib, const char *name)
 {
-	return lib->play ? nvml_play_find(lib->play, name) : dlsym(lib->dl, name);
+	return lib->play ? capture_play_find(lib->play, name) : dlsym(lib->dl, name);
 }
 
 int nvml_lib_start(struct nvml_lib *lib, const char *root, struct err *e)
@@ -243,7 +243,7 @@ int nvml_lib_err(const struct nvml_lib *lib, const char *root, int code, struct 
 		char module[VERSION_CAP] = "";
 		if (lib->play)
 			text_copy(module, sizeof(module),
-				nvml_play_recorded(lib->play)->site.module_version);
+				capture_play_recorded(lib->play)->site.module_version);
 		else
 			nvml_host_module_version(root, module, sizeof(module));
 		err_set(e, ERR_WORLD,

@@ -34,11 +34,11 @@ struct nvml_api {
 
 /* The driver's library: opened, its symbols looked up, initialised; and what its codes mean. */
 
-struct nvml_play;
+struct capture_play;
 
 struct nvml_lib {
 	void *dl; /* NULL: closed, or played */
-	const struct nvml_play *play;
+	const struct capture_play *play;
 	int code;   /* that the last initialisation returned */
 	bool ready; /* initialised: handles are valid until nvml_lib_stop() */
 	struct nvml_api api;
@@ -51,7 +51,7 @@ struct nvml_lib_choice {
 	const char *path;   /* NULL: libnvidia-ml.so.1, where the system or NVIDIA puts it */
 	const char *option; /* what a user sets to name another one, for messages */
 	const char *root;   /* a recorded tree: it is looked for there; "": none */
-	const struct nvml_play *play; /* a capture that answers instead; or NULL */
+	const struct capture_play *play; /* a capture that answers instead; or NULL */
 };
 
 /* dlopens the library and looks its symbols up; fails when it cannot be loaded or lacks a

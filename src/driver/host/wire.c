@@ -1,5 +1,5 @@
 /* Writes and reads the state of a source by tables of its fields and arrays. */
-#include "driver/host/apart_wire.h"
+#include "driver/host/wire.h"
 
 #include <stdlib.h>
 #include <string.h>

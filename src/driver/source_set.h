@@ -8,8 +8,8 @@
  * call goes on, the others are not kept waiting, and its cards are lost until the call has
  * come back. A call fails only when every member is down.
  * Readings are copied; the arrays that they point to stay the member's. */
-#ifndef GUA_DRIVER_SET_H
-#define GUA_DRIVER_SET_H
+#ifndef GUA_DRIVER_SOURCE_SET_H
+#define GUA_DRIVER_SOURCE_SET_H
 
 #include "driver/kind.h"
 

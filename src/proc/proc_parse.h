@@ -2,8 +2,8 @@
  * no others: the recorder, the views, the tracker and libgua get the same answers. The bytes
  * may be cut anywhere and may contain anything; a number that the cut may have shortened is not
  * used. The tracker parses many times a second: nothing here allocates. */
-#ifndef GUA_PROC_PARSE_H
-#define GUA_PROC_PARSE_H
+#ifndef GUA_PROC_PROC_PARSE_H
+#define GUA_PROC_PROC_PARSE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* Hands each call to the members of the set and joins what they answer. */
-#include "driver/set.h"
+#include "driver/source_set.h"
 
 #include <math.h>
 #include <stdint.h>

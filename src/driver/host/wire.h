@@ -2,8 +2,8 @@
  * uses its readings. The first sends what has changed since it sent the last time; the second
  * keeps a mirror of the source. Both are the same program, so numbers are sent as they are in
  * memory; but every length, text, enum and bool is checked, as bytes from outside are. */
-#ifndef GUA_DRIVER_HOST_APART_WIRE_H
-#define GUA_DRIVER_HOST_APART_WIRE_H
+#ifndef GUA_DRIVER_HOST_WIRE_H
+#define GUA_DRIVER_HOST_WIRE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* Compares and splits parts of texts. */
-#include "proc/text.h"
+#include "proc/piece.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Parsers for files of /proc, written by hand so that the tracker's own use stays small. */
-#include "proc/parse.h"
+#include "proc/proc_parse.h"
 
 #include <string.h>
 

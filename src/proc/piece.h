@@ -1,6 +1,6 @@
 /* Parts of the texts that describe a process. */
-#ifndef GUA_PROC_TEXT_H
-#define GUA_PROC_TEXT_H
+#ifndef GUA_PROC_PIECE_H
+#define GUA_PROC_PIECE_H
 
 #include <stdbool.h>
 #include <stddef.h>
