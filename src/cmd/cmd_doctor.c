@@ -423,7 +423,7 @@ static int doctor_capture(
 	if (!rc)
 		print_result(&seen, path, file.len, &said);
 	str_finish(&file);
-	captured_finish(&seen);
+	capture_finish(&seen);
 	if (rc) {
 		str_finish(&said);
 		return cmd_fail(self, &e);

@@ -761,7 +761,7 @@ static int check_uninstall(const struct install_steps *s, bool ask, struct err *
 {
 	if (geteuid() != 0 && !s->dry_run && !s->in.root[0])
 		return err_set(e, ERR_WORLD,
-			"only root can remove a service: run_uninstall 'sudo gua uninstall'");
+			"only root can remove a service: run 'sudo gua uninstall'");
 	return ask ? confirm(s, e) : 0;
 }
 

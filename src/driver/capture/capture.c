@@ -292,7 +292,7 @@ static void write_answer(struct capture *c, const struct capture_question *q,
 {
 	struct nvml_form form = q->form;
 	if (reply->older)
-		form.symbol = capture_plan_older(q->place);
+		form.symbol = capture_call_plan_older(q->place);
 	add_call(c->out, &form, q->unit, q->args);
 	str_addf(c->out, " %d", reply->code);
 	capture_secrets_replace(&c->secrets, form.secret, text, c->out);
@@ -378,12 +378,12 @@ static const struct capture_unit no_unit = { -1, -1 };
 /* Marks the rows whose call an earlier row makes, and the spare ones. */
 static void plan(struct capture *c)
 {
-	for (size_t i = 0; i < capture_plan_length(); i++) {
+	for (size_t i = 0; i < capture_call_plan_length(); i++) {
 		struct nvml_form form, before;
 		int args[NVML_ARGS], earlier[NVML_ARGS];
-		c->done[i] = !capture_plan_form(i, &form, args);
+		c->done[i] = !capture_call_plan_form(i, &form, args);
 		for (size_t k = 0; k < i && !c->done[i]; k++)
-			c->done[i] = capture_plan_form(k, &before, earlier) &&
+			c->done[i] = capture_call_plan_form(k, &before, earlier) &&
 				     strcmp(before.symbol, form.symbol) == 0 &&
 				     memcmp(args, earlier, sizeof(args)) == 0;
 	}
@@ -392,7 +392,7 @@ static void plan(struct capture *c)
 static struct capture_question question_of(size_t place, struct capture_unit unit)
 {
 	struct capture_question q = { .place = place, .unit = unit };
-	capture_plan_form(place, &q.form, q.args);
+	capture_call_plan_form(place, &q.form, q.args);
 	return q;
 }
 
@@ -468,7 +468,7 @@ static bool may_ask(const struct capture *c, struct capture_unit unit)
 static void ask_static(struct capture *c, struct capture_unit unit)
 {
 	bool found_before = false; /* the newer name of this row */
-	for (size_t i = 0; i < capture_plan_length() && may_ask(c, unit); i++) {
+	for (size_t i = 0; i < capture_call_plan_length() && may_ask(c, unit); i++) {
 		struct capture_question q = question_of(i, unit);
 		bool skip = q.form.spare && found_before;
 		if (!q.form.spare)
@@ -643,7 +643,7 @@ int nvml_capture(const struct nvml_capture_options *o, struct str *out, struct c
 	struct capture *c = calloc(1, sizeof(*c));
 	*seen = (struct captured){ .begin_ms = clock_wall_ms(o->clock) };
 	if (c)
-		c->done = calloc(capture_plan_length(), sizeof(*c->done));
+		c->done = calloc(capture_call_plan_length(), sizeof(*c->done));
 	if (!c || !c->done) {
 		free(c);
 		return err_memory(e);
@@ -666,7 +666,7 @@ int nvml_capture(const struct nvml_capture_options *o, struct str *out, struct c
 	return rc;
 }
 
-void captured_finish(struct captured *seen)
+void capture_finish(struct captured *seen)
 {
 	free(seen->pids);
 	*seen = (struct captured){ 0 };

@@ -36,7 +36,7 @@ struct captured {
  * are fewer of them: that is not a failure. */
 int nvml_capture(const struct nvml_capture_options *o, struct str *out, struct captured *seen,
 	struct err *e);
-void captured_finish(struct captured *seen);
+void capture_finish(struct captured *seen);
 
 /* Names that a capture has in the place of true ones: the same one for the same. */
 

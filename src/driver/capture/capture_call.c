@@ -49,12 +49,12 @@ struct job {
 	struct str *text;
 };
 
-size_t capture_plan_length(void)
+size_t capture_call_plan_length(void)
 {
 	return nvml_n_forms + nvml_n_metric_rows;
 }
 
-bool capture_plan_form(size_t place, struct nvml_form *form, int args[NVML_ARGS])
+bool capture_call_plan_form(size_t place, struct nvml_form *form, int args[NVML_ARGS])
 {
 	if (place >= nvml_n_forms)
 		return nvml_form_of_metric(place - nvml_n_forms, form, args);
@@ -63,7 +63,7 @@ bool capture_plan_form(size_t place, struct nvml_form *form, int args[NVML_ARGS]
 	return true;
 }
 
-const char *capture_plan_older(size_t place)
+const char *capture_call_plan_older(size_t place)
 {
 	return place < nvml_n_forms ? NULL : nvml_metric_rows[place - nvml_n_forms].older;
 }
@@ -408,10 +408,10 @@ static void serve_call(struct capture_caller *c, const struct capture_request *r
 	struct job j = {
 		.c = c, .request = request, .form = &form, .reply = reply, .text = text
 	};
-	if (!capture_plan_form((size_t)request->place, &form, unused))
+	if (!capture_call_plan_form((size_t)request->place, &form, unused))
 		return;
 	j.call.found = nvml_lib_find(&c->lib, form.symbol);
-	const char *older = capture_plan_older((size_t)request->place);
+	const char *older = capture_call_plan_older((size_t)request->place);
 	reply->older = !j.call.found && older;
 	if (reply->older)
 		j.call.found = nvml_lib_find(&c->lib, older);

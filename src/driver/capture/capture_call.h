@@ -11,10 +11,10 @@
 #include "driver/nvml/nvml_lib.h"
 
 /* The form of a call by its place in the plan: those of nvml_forms, then the metrics. */
-size_t capture_plan_length(void);
-bool capture_plan_form(size_t place, struct nvml_form *form, int args[NVML_ARGS]);
+size_t capture_call_plan_length(void);
+bool capture_call_plan_form(size_t place, struct nvml_form *form, int args[NVML_ARGS]);
 /* Its name in older libraries, or NULL. */
-const char *capture_plan_older(size_t place);
+const char *capture_call_plan_older(size_t place);
 
 struct capture_request {
 	int64_t place; /* in the plan; -1: open the library */
