@@ -450,6 +450,8 @@ bool classify_turns(struct holder *holders, size_t n, const struct use_since *us
 		(u.n_all == 1 && !has_moved(holders, n, use->since_us / 1000)))
 		return false;
 	struct turn_card card = card_of(use, rules);
+	if (card.n == 0) /* the drain has no length */
+		return false;
 	if (u.n_all == 1)
 		u.uses[0].turn = whole_turn(&card, &u.uses[0], last_pct, rules);
 	else

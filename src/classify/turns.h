@@ -37,8 +37,8 @@ struct turn_use {
 	struct turn turn;
 };
 
-/* Sets the turn of each process. One that begins with the drain, or ends with it, reaches
- * beyond: -INFINITY, INFINITY. */
+/* Sets the turn of each process; the card has one piece or more. A turn that begins with the
+ * drain, or ends with it, reaches beyond: -INFINITY, INFINITY. */
 void turns_find(const struct turn_card *card, struct turn_use *uses, size_t n);
 
 #endif
