@@ -81,8 +81,9 @@ int ending_allowed(const struct endings *es, const struct ending *a, bool brief,
 	const struct enforcer *x = es->enforcer;
 	int64_t now_ms = clock_wall_ms(x->clock), until_ms = -1, stopped_ms = -1;
 	char by[64], why[256];
-	if (!x->file)
-		return err_set(e, ERR_WORLD, "policy.db is not open");
+	if (!x->file || !x->db)
+		return err_set(
+			e, ERR_WORLD, "%s is not open", x->db ? "policy.db" : "the store");
 	struct keeping keeping = { a, false };
 	int rc = policy_file_armed(x->file, now_ms, &until_ms, by, e);
 	if (rc)
@@ -101,7 +102,7 @@ int ending_allowed(const struct endings *es, const struct ending *a, bool brief,
 		return rc;
 	if (keeping.kept)
 		return err_set(e, ERR_NOTHING, "its user keeps it");
-	return brief || !x->db ? 0 : check_exemptions(x, a, now_ms, e);
+	return brief ? 0 : check_exemptions(x, a, now_ms, e);
 }
 
 /* Adds a row about a session: step, stage, evidence and result are those of `what`. */

@@ -9,6 +9,7 @@ import pytest
 from conftest import BUILD, clean_environment
 from ender import start_as
 from fake import fake_driver
+from handmade import Store
 
 ROOT = os.geteuid() == 0
 UID = 12345 if ROOT else os.getuid()
@@ -59,8 +60,28 @@ class Lab:
         (self.pids / f".{key}").rename(self.pids / key)
         return child
 
-    def ending(self, *arguments, scenario=SCENARIO, **options):
-        """Starts the tool; returns once all are held."""
+    def write(self, *children):
+        """The store of a recorder that saw these processes hold the card for ten minutes; returns its path."""
+        store, now = Store(":memory:"), time.time()
+        host = store.host("lab")
+        store.run(host, now - 600, now)
+        card = store.card(host, 0, now - 600, now, uuid="GPU-aaaa")
+        for child in children:
+            process = store.process(host, child.pid, "alice", seen=(now - 600, now))
+            ticks = int(open(f"/proc/{child.pid}/stat").read().rsplit(")")[1].split()[19])
+            store.db.execute("UPDATE process SET start_ticks = ?, uid = ? WHERE id = ?", (ticks, UID, process))
+            store.insert("holder", gpu=card, process=process, kind=1, mem_bytes=GIB, since_ms=int(now - 600) * 1000)
+            store.spell(card, process, now - 600, now, how=None)
+        store.db.commit()
+        (self.where / "gua.db").write_bytes(store.db.serialize())
+        store.db.close()
+        return self.where / "gua.db"
+
+    def ending(self, *arguments, scenario=SCENARIO, stored=None, **options):
+        """Starts the tool; returns once all are held. The store has all processes, or `stored`; (): there is none."""
+        stored = [child for child in self.children if child.poll() is None] if stored is None else stored
+        if stored:
+            arguments = ("--db", self.write(*stored), *arguments)
         env = clean_environment(**fake_driver(self.where, scenario, **self.env))
         tool = subprocess.Popen([BUILD / "tests" / "ending", "--end", BUILD / "gua-end",
                                  "--policy-db", self.where / "policy.db", *map(str, arguments)],
@@ -98,6 +119,14 @@ def test_an_idle_session_is_ended(lab):
     assert steps == ["SIGTERM"]
     assert outcome.startswith(f"ended {10 * GIB} its processes have ended; 10.0 GiB given back (idle in ")
     assert (one.wait(60), two.wait(60)) == (-signal.SIGTERM, -signal.SIGTERM)
+
+
+def test_nothing_is_ended_that_the_store_cannot_speak_for(lab):
+    """Whether it is exempt is asked of the store before each signal: no answer is not a yes."""
+    one, two = lab.start("one"), lab.start("two")
+    assert lab.end(one.pid, stored=()) == ([], "spared -1 the store is not open")
+    assert lab.end(one.pid, stored=[two]) == ([], "spared -1 it is not in the store any more")
+    assert one.poll() is None
 
 
 def test_batches(lab):

@@ -1,6 +1,6 @@
 /* For tests: ends one session as gua enforce does, and prints what it recorded.
  *
- * usage: ending --end PATH --policy-db PATH [OPTIONS] PID...
+ * usage: ending --end PATH --policy-db PATH --db PATH [OPTIONS] PID...
  *   record WHAT           a step that was recorded; with --full it cannot be
  *   HOW FREED TEXT        the outcome */
 #include <math.h>
@@ -17,7 +17,7 @@
 #include "store/policy/policy_more.h"
 
 struct ending_settings {
-	const char *end, *policy_db, *job, *container, *podman, *uuid;
+	const char *end, *policy_db, *db, *job, *container, *podman, *uuid;
 	int64_t confirm_ms, sample_ms, grace_ms, hold_ms;
 	double floor_w;
 	bool kill, full, noticed;
@@ -27,6 +27,7 @@ struct ending_settings {
 static const struct option_row options[] = {
 	{ .kind = OPTION_TEXT, .name = "end", .arg = "PATH", .offset = AT(end) },
 	{ .kind = OPTION_TEXT, .name = "policy-db", .arg = "PATH", .offset = AT(policy_db) },
+	{ .kind = OPTION_TEXT, .name = "db", .arg = "PATH", .offset = AT(db) },
 	{ .kind = OPTION_TEXT, .name = "job", .arg = "LABEL", .offset = AT(job) },
 	{ .kind = OPTION_TEXT, .name = "container", .arg = "LABEL", .offset = AT(container) },
 	{ .kind = OPTION_TEXT, .name = "podman", .arg = "COMMAND", .offset = AT(podman) },
@@ -152,6 +153,8 @@ int main(int argc, char **argv)
 	struct clock clock;
 	clock_init_real(&clock);
 	struct enforcer enforcer = { .policy = { &config, NULL, true, true, false },
+		.db = s.db,
+		.root = "",
 		.clock = &clock };
 	const struct endings_options o = { &enforcer, s.end, NULL, getenv("GUA_NVML"), &clock };
 	int rc = open_file(&enforcer.file, &s, clock_wall_ms(&clock), &e);
