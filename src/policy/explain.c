@@ -29,6 +29,9 @@ struct explanation {
 
 /* Largest number of lines of evidence. */
 enum { MOST_SPANS = 20 };
+#define MINUTE_MS INT64_C(60000)
+/* Quiet hours and holidays that take longer are not followed to their end. */
+#define QUIET_LONGEST_MS (31 * 24 * 60 * MINUTE_MS)
 
 static void add_moment(const struct explanation *ex, char *dst, size_t cap, int64_t ms)
 {
@@ -50,9 +53,9 @@ static void mib_text(char *dst, size_t cap, int64_t bytes)
 
 static int64_t most_pct(const struct explanation *ex)
 {
-	return ex->f->idle ? idle_history_most(&ex->now->history, (uint32_t)ex->session,
-				     ex->f->idle_since_ms, ex->x->now_ms)
-			   : -1;
+	return ex->f->clock_ms > 0 ? idle_history_most(&ex->now->history, (uint32_t)ex->session,
+					     ex->f->idle_since_ms, ex->x->now_ms)
+				   : -1;
 }
 
 /* The clock, and the use that was compared with the limit. */
@@ -75,10 +78,12 @@ static void add_clock(struct str *out, const struct explanation *ex)
 		since);
 	if (blind_ms > 0)
 		str_addf(out, "  what it did in %s of that time is not known\n", blind);
-	str_addf(out,
-		"  most use in this time %lld %% of the multiprocessors; it is idle below "
-		"%lld %%\n",
-		(long long)most_pct(ex), (long long)f->idle_below);
+	if (f->clock_ms > 0)
+		str_addf(out, "  most use %s %lld %% of the multiprocessors; ",
+			blind_ms > 0 ? "that was seen in this time" : "in this time",
+			(long long)most_pct(ex));
+	str_addf(out, "%sit is idle below %lld %%\n", f->clock_ms > 0 ? "" : "  ",
+		(long long)f->idle_below);
 }
 
 static void add_evidence(struct str *out, const struct explanation *ex)
@@ -237,6 +242,26 @@ static void add_last(struct str *out, const struct explanation *ex, const char *
 		str_add(out, ", until an administrator allows ending with 'gua enforce arm'\n");
 }
 
+/* Whether nobody can say when the next stage comes: the clock stands still, or all is stopped.
+ */
+static bool is_frozen(const struct explanation *ex)
+{
+	return ex->v.hold == HOLD_UNOBSERVED || ex->v.hold == HOLD_USE_UNKNOWN ||
+	       ex->v.hold == HOLD_BREAKER;
+}
+
+/* The idle time of a stage that would come at `clock_ms`: not before now, and quiet hours and
+ * holidays go by first. */
+static int64_t after_quiet(const struct explanation *ex, int64_t clock_ms)
+{
+	int64_t now_ms = ex->x->now_ms, had_ms = ex->f->clock_ms;
+	int64_t at_ms = now_ms + (clock_ms > had_ms ? clock_ms - had_ms : 0);
+	int64_t free_ms = at_ms;
+	while (policy_is_quiet(&ex->x->policy, free_ms) && free_ms - at_ms < QUIET_LONGEST_MS)
+		free_ms += MINUTE_MS - free_ms % MINUTE_MS;
+	return free_ms > now_ms && free_ms > at_ms ? had_ms + free_ms - now_ms : clock_ms;
+}
+
 /* A stage that comes, and when. */
 static void add_stage_line(struct str *out, const struct explanation *ex, const char *word,
 	enum policy_stage stage, int64_t clock_ms)
@@ -245,7 +270,7 @@ static void add_stage_line(struct str *out, const struct explanation *ex, const 
 	int64_t left_ms = clock_ms - ex->f->clock_ms;
 	duration_text(idle, sizeof(idle), clock_ms);
 	str_addf(out, "  %s: %s at %s of idle time", word, stage_texts[stage], idle);
-	if (ex->v.hold == HOLD_UNOBSERVED || !ex->f->idle) {
+	if (is_frozen(ex) || !ex->f->idle) {
 		str_add(out, "\n");
 		return;
 	}
@@ -268,6 +293,8 @@ static void add_stages(struct str *out, const struct explanation *ex)
 		if (stage_ms == AT_NEVER || (stage >= STAGE_FINAL && !v->ends))
 			continue;
 		at_ms += stage_ms - judge_stage_at(&v->times, before);
+		if (!is_frozen(ex) && ex->f->idle)
+			at_ms = after_quiet(ex, at_ms);
 		add_stage_line(out, ex, word, stage, at_ms);
 		before = stage;
 		word = "then";
@@ -325,6 +352,10 @@ static void add_next(struct str *out, const struct explanation *ex)
 	default:
 		if (v->step == STEP_NONE)
 			add_stages(out, ex);
+		else if (ex->v.step == STEP_NONE)
+			str_addf(out, "  next: %s, which is due, as soon as that is over\n",
+				stage_texts[v->step == STEP_END ? STAGE_ENDING
+								: v->state.stage]);
 	}
 }
 
@@ -408,7 +439,7 @@ static void add_json(struct str *out, const struct explanation *ex)
 	json_bool(&j, "idle", f->idle);
 	json_moment(&j, "idle_since", f->idle ? f->idle_since_ms : -1);
 	json_number(&j, "idle_seconds", f->idle ? (double)f->clock_ms / 1000 : NAN, 3);
-	json_number(&j, "most_sm_pct", f->idle ? (double)most_pct(ex) : NAN, 0);
+	json_number(&j, "most_sm_pct", f->clock_ms > 0 ? (double)most_pct(ex) : NAN, 0);
 	json_number(&j, "idle_below_pct", (double)f->idle_below, 0);
 	json_bool(&j, "use_known", !f->use_unknown);
 	json_number(&j, "held_bytes", f->mem_bytes < 0 ? NAN : (double)f->mem_bytes, 0);
@@ -519,7 +550,10 @@ static void judge_both(struct explanation *ex)
 	seen.use_unknown = false;
 	ex->v = judge(&ex->x->policy, ex->f, &ex->state, ex->x->now_ms);
 	ex->seen = judge(&ex->x->policy, &seen, &ex->state, ex->x->now_ms);
-	if (ex->stopped && (ex->v.step == STEP_WARN || ex->v.step == STEP_END)) {
+	bool steps = ex->v.step == STEP_WARN || ex->v.step == STEP_END;
+	bool waits = ex->v.step == STEP_NONE &&
+		     (ex->v.hold == HOLD_EARLY || ex->v.hold == HOLD_QUIET);
+	if (ex->stopped && (steps || waits)) {
 		ex->v.step = STEP_NONE;
 		ex->v.hold = HOLD_BREAKER;
 	}

@@ -359,6 +359,45 @@ def test_explain_names_the_stages_that_come(world, tmp_path):
                         "not delivered: mail: /bin/false ended with status 1"]
 
 
+def what_happens(w, minute, pid, config):
+    """The last part of gua enforce explain, without the last line, which is about the mode."""
+    said = gua("enforce", "explain", pid, "--db", w.db, "--now", iso(w.at(minute)), "--utc", *config, env={"TZ": "UTC"})
+    assert said.returncode == 0, said.stderr
+    return [line.strip() for line in said.stdout.split("What happens\n")[1].splitlines()][:-1]
+
+
+def test_explain_names_no_time_within_quiet_hours(world, tmp_path):
+    """Each stage is as far from the one before as the rule says, wherever that one came to lie."""
+    w = world([Work(100, "alice", 0, "A" + "I" * 99)])
+    config = conf(tmp_path, FAST + "[calendar]\nquiet_hours = Mon-Sun 08:05-08:40\n")
+    moved = [f"{word}: {stage} at {idle} min of idle time: Wed 2026-11-04 {at} UTC, in {{}} min, if it stays idle"
+             for word, stage, idle, at in (("next", "the first warning", 39, "08:40"), ("then", "the second warning", 49, "08:50"),
+                                           ("then", "the final notice", 54, "08:55"), ("then", "the end", 59, "09:00"))]
+    for minute, why in (3, "it has not been idle for long enough"), (15, "it is within quiet hours or on a holiday"):
+        w.write(minute)
+        assert what_happens(w, minute, 100, config) == [
+            "stage: none yet", f"nothing happens now: {why}",
+            *(line.format(at - minute) for line, at in zip(moved, (40, 50, 55, 60)))]
+
+
+def test_explain_names_no_time_while_the_clock_stands(world, tmp_path):
+    """Use that is not known is not said to be 0 %, and does not bring the next stage nearer."""
+    w = world([Work(100, "alice", 0, "A" + "u" * 99), Work(200, "bob", 0, "A" + "I" * 11 + "u" * 99)])
+    config = conf(tmp_path, FAST)
+    w.write(33)
+    explain = ("enforce", "explain", 100, "--db", w.db, "--now", iso(w.at(33)), *config)
+    text = gua(*explain).stdout
+    assert "  what it did in 32 min of that time is not known\n  it is idle below 5 %\n" in text, text
+    assert json.loads(gua(*explain, "--json").stdout)["most_sm_pct"] is None
+    stands = "nothing happens now: the driver does not report whose use of its card it is, so its clock stands still"
+    assert what_happens(w, 33, 100, config) == [
+        "stage: none yet", stands, "next: the first warning at 10 min of idle time",
+        "then: the second warning at 20 min of idle time", "then: the final notice at 25 min of idle time",
+        "then: the end at 30 min of idle time"]
+    assert what_happens(w, 33, 200, config) == [
+        "stage: none yet", stands, "next: the first warning, which is due, as soon as that is over"]
+
+
 def test_every_exemption_that_holds_is_named(world, tmp_path):
     """Also in the first minutes of idle time, by which no process of the system may be warned."""
     w = world([Work(100, "alice", 0, "A" + "I" * 99, posix_session=5), Work(101, "alice", 1, "A" + "I" * 99, posix_session=5)])
@@ -472,7 +511,14 @@ def test_the_breaker_stops_everything_until_it_is_released(world, tmp_path):
     (w.directory / "policy.db").unlink()
     run(41, 42)
     w.works[0].does = w.works[1].does = "A" + "I" * 119
-    assert run(43, 44, 48)[2:] == [("breaker", "")]    # bob's warning is held, too
+    stopped = ["stage: none yet", "nothing happens now: the breaker has stopped everything, until 'gua enforce release'"]
+    assert run(43, 44)[2:] == [("breaker", "")]
+    assert what_happens(w, 44, 200, config) == [*stopped, "next: the first warning at 10 min of idle time",
+                                                "then: the second warning at 20 min of idle time",
+                                                "then: the final notice at 25 min of idle time",
+                                                "then: the end at 30 min of idle time"]
+    assert run(48)[2:] == [("breaker", "")]    # bob's warning is held, too
+    assert what_happens(w, 48, 200, config) == [*stopped, "next: the first warning, which is due, as soon as that is over"]
     status = gua("enforce", "status", *common, "--now", iso(w.at(49)), "--utc").stdout
     assert status.startswith("STOPPED    since Wed 2026-11-04 08:43 UTC: the idle time of 2 sessions grew by more than "
                              "the time since the last pass: the data cannot be right"), status
