@@ -195,9 +195,9 @@ static void add_status(struct str *out, const struct enforce *x, const struct st
 	if (s->pass.at_ms < 0)
 		str_add(out, "last pass  none: 'gua enforce run' has not run here\n");
 	else
-		str_addf(out, "last pass  %s: %lld sessions, %lld of them idle%s%s\n", pass,
-			(long long)s->pass.sessions, (long long)s->pass.idle,
-			*s->pass.note ? "; " : "", s->pass.note);
+		str_addf(out, "last pass  %s: %lld session%s, %lld of them idle%s%s\n", pass,
+			(long long)s->pass.sessions, s->pass.sessions == 1 ? "" : "s",
+			(long long)s->pass.idle, *s->pass.note ? "; " : "", s->pass.note);
 	if (s->stages.n_rows) {
 		str_add(out, "\n");
 		text_add_table(out, &s->stages, &style);
