@@ -29,6 +29,7 @@ struct explanation {
 
 /* Largest number of lines of evidence. */
 enum { MOST_SPANS = 20 };
+#define SECOND_MS INT64_C(1000)
 #define MINUTE_MS INT64_C(60000)
 /* Quiet hours and holidays that take longer are not followed to their end. */
 #define QUIET_LONGEST_MS (31 * 24 * 60 * MINUTE_MS)
@@ -76,11 +77,11 @@ static void add_clock(struct str *out, const struct explanation *ex)
 	duration_text(blind, sizeof(blind), blind_ms > 0 ? blind_ms : 0);
 	str_addf(out, "  idle clock %s, since its last use, or since it came, at %s\n", seen,
 		since);
-	if (blind_ms > 0)
+	if (blind_ms >= SECOND_MS)
 		str_addf(out, "  what it did in %s of that time is not known\n", blind);
 	if (f->clock_ms > 0)
 		str_addf(out, "  most use %s %lld %% of the multiprocessors; ",
-			blind_ms > 0 ? "that was seen in this time" : "in this time",
+			blind_ms >= SECOND_MS ? "that was seen in this time" : "in this time",
 			(long long)most_pct(ex));
 	str_addf(out, "%sit is idle below %lld %%\n", f->clock_ms > 0 ? "" : "  ",
 		(long long)f->idle_below);
