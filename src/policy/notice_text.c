@@ -385,14 +385,14 @@ static const char *const texts[NOTICE_KINDS] = {
 			 "Memory given back: {freed}\n"
 			 "Held idle: {spent}\n"
 			 "What it was: {what}\n"
-			 "Why: rule {rule}; 'gua enforce log' shows every step\n",
+			 "Why: rule {rule}\n",
 	[NOTICE_NOT_ENDED] =
 		"Subject: [gua] {host}: your {command} was not ended\n\n"
 		"Your {command} (pid {pid}) on {host} was to be ended, and was not.\n"
 		"Reason: {result}\n"
 		"It has held card {cards} without using it since {since}.\n" RELEASE_AND_KEEP
 		"What it is: {what}\n"
-		"Why: rule {rule}; 'gua enforce log' shows every step\n",
+		"Why: rule {rule}; 'gua enforce explain {pid}' shows the evidence\n",
 	[NOTICE_DIGEST] = "Subject: [gua] {host}: {count} notices in one\n\n"
 			  "This stands for {count} notices about your sessions on {host}:\n"
 			  "{list}\n"

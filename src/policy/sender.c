@@ -94,7 +94,8 @@ static int write_digest(const struct sender *s, const struct policy_notice *row,
 	return rc ? rc : n->count < 1 ? err_set(e, ERR_NOTHING, "no longer needed") : 0;
 }
 
-/* A login shows one text, so it is about all sessions of the user that were warned. */
+/* A login shows one text, so it is about all sessions of the user that were warned, or ended.
+ */
 static int write_login(const struct sender *s, const struct policy_notice *row,
 	struct notice *n, struct err *e)
 {
@@ -106,7 +107,7 @@ static int write_login(const struct sender *s, const struct policy_notice *row,
 	int rc = policy_digest_current(s->file, row, add_part, &d, e);
 	if (rc == 0)
 		rc = read_row(s, row, n, e);
-	if (rc == 0 && !d.found) /* a result */
+	if (rc == 0 && !d.found) /* an older one */
 		notice_add_part(&all, n);
 	if (rc == 0 && all.count > 1)
 		*n = all;

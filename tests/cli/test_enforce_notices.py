@@ -237,6 +237,34 @@ def test_a_login_digest_lists_a_session_once(world, tmp_path):  # noqa: F811
     assert sorted(pids(text)) == [100, 101] and "was to be ended, and was not" in text, text
 
 
+def test_a_login_notice_has_the_results_of_all_sessions(world, tmp_path):  # noqa: F811
+    """Three sessions come to their end in one pass: the last result does not take the place of the others. That one was
+    spared is said until it is in use; that one was ended, for a day. Each says what its user can run."""
+    queue = Queue(world, tmp_path, [Work(100 + i, "alice", 0, "A" + "I" * 90) for i in range(3)])
+    path, place = pathlib.Path(queue.config[1]), tmp_path / "motd.d"
+    place.mkdir()
+    path.write_text(path.read_text().replace("channels = mail", f"channels = login\nlogin_directory = {place}"))
+    queue.run(12)
+    for pid, kind in (100, "ended"), (101, "not-ended"), (102, "ended"):
+        queue.change("INSERT INTO notice SELECT NULL, session, idle_since_ms, 1, ?, channel, user, uid, replace(body, "
+                     "'\"kind\":\"warning\"', ?), queued_ms + ?, 0, 0, 'waiting', counts, 1, NULL, '', NULL FROM notice WHERE "
+                     f"body LIKE '%\"pid\":{pid},%'", kind, f'"kind":"{kind}"', 0 if pid == 102 else -2)
+    queue.run(12)
+
+    def said():
+        text = (place / "alice").read_text()
+        assert "gua enforce log" not in text    # only an administrator may read it
+        return sorted(pids(text)), text.count("was ended"), text.count("was to be ended, and was not")
+    assert said() == ([100, 101, 102], 2, 1)
+    queue.change("UPDATE notice SET queued_ms = queued_ms - ? WHERE stage = 'ended' AND body LIKE '%\"pid\":100,%'", DAY_MS)
+    queue.change("UPDATE notice SET state = 'waiting', due_ms = 0 WHERE stage = 'ended' AND body LIKE '%\"pid\":102,%'")
+    queue.run(12)
+    assert said()[1:] == (1, 1)
+    queue.world.works[1].does = "A" + "I" * 11 + "A" * 80
+    queue.run(14)
+    assert said()[1:] == (1, 0)
+
+
 @ROOT_ONLY
 def test_keeps_do_not_grow_the_log(kept, tmp_path):  # noqa: F811
     config = conf(tmp_path, FAST)

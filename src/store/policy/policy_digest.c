@@ -134,11 +134,16 @@ int policy_digest_current(struct policy_file *f, const struct policy_notice *lik
 {
 	struct policy_query q = policy_select(f, POLICY_NOTICE_COLUMNS
 		" WHERE id IN (SELECT max(id) FROM notice WHERE user = ?1 AND channel = ?8 "
-		"AND state IN ('waiting', 'delivered') AND stage IN (?2, ?3, ?4) "
-		"AND " IS_CURRENT " GROUP BY session) ORDER BY id");
+		"AND state IN ('waiting', 'delivered') AND ((stage IN (?2, ?3, ?4) "
+		"AND " IS_CURRENT ") OR (stage = 'ended' AND queued_ms > "
+		"(SELECT max(queued_ms) FROM notice WHERE user = ?1) - ?9) OR "
+		"(stage = 'not-ended' AND EXISTS (SELECT 1 FROM session s WHERE "
+		"s.key = notice.session AND s.stage <> ?10))) GROUP BY session) ORDER BY id");
 	sql_bind_text(q.row, 1, like->user);
 	bind_stages(q.row);
 	sql_bind_text(q.row, 8, like->channel);
+	sqlite3_bind_int64(q.row, 9, DAY_MS);
+	sqlite3_bind_int(q.row, 10, (int)STAGE_NONE);
 	return policy_notice_each(&q, take, context, e);
 }
 

@@ -33,7 +33,7 @@ int policy_digest_parts(struct policy_file *f, int64_t id, policy_notice_taker t
 	void *context, struct err *e);
 
 /* Calls `take` with the newest notice of each session of a user through this channel, sent or
- * not, that says how far the session is now. */
+ * not, that says how far the session is now, and the results of a day. */
 int policy_digest_current(struct policy_file *f, const struct policy_notice *like,
 	policy_notice_taker take, void *context, struct err *e);
 /* Sends the notices of this channel about a session once more. */
