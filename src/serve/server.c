@@ -38,6 +38,7 @@ struct server {
 struct line {
 	struct connection connection;
 	struct peer peer;
+	struct call *call; /* its request; NULL: none */
 };
 
 /* One request, from its first line to its last byte. */
@@ -246,10 +247,13 @@ static void *on_target(void *server, const char *uri, struct MHD_Connection *con
 {
 	size_t len = strlen(uri), room = len < REQUEST_MAX_BYTES ? len : REQUEST_MAX_BYTES;
 	struct call *call = calloc(1, sizeof(*call) + room + 1);
+	struct line *line = line_of(connection);
 	(void)server;
-	(void)connection;
-	if (!call)
+	if (!call || !line) {
+		free(call);
 		return NULL;
+	}
+	line->call = call;
 	call->line = (struct access_line){ .began_us = clock_monotonic_us() };
 	call->len = len;
 	text_copy(call->target, room + 1, uri);
@@ -265,9 +269,9 @@ static void on_end(void *server, struct MHD_Connection *connection, void **conte
 	*context = NULL;
 	if (!call)
 		return;
-	if (line_of(connection))
-		connection_set(s->connections, &line_of(connection)->connection,
-			CONNECTION_QUIET, IDLE_S * 1000, 0);
+	line_of(connection)->call = NULL;
+	connection_set(s->connections, &line_of(connection)->connection, CONNECTION_QUIET,
+		IDLE_S * 1000, 0);
 	if (s->o.access_log && call->line.status)
 		access_log_add(&s->log, &call->line, call->target);
 	pool_release(s->pool, call->job);
@@ -301,6 +305,8 @@ static void on_connection(void *server, struct MHD_Connection *connection, void 
 		*context = begin_line(s, connection);
 	} else if (line) {
 		connection_remove(s->connections, &line->connection);
+		/* libmicrohttpd has not ended a request whose parameters it has no room for. */
+		free(line->call);
 		free(line);
 		*context = NULL;
 	}
