@@ -108,12 +108,17 @@ static struct audit_row *find_row(
 	int64_t place = (int64_t)key.outer << 32 | key.number;
 	if (key.number == IDMAP_NONE)
 		return NULL;
-	uint32_t found = idmap_get(&b->places[level], place);
+	/* The cards of a process follow each other, so its row is the last one or new. */
+	bool mapped = to->by.kinds[level] != IDENTITY_PROCESS;
+	struct audit_row *last = to->n[level] ? &to->rows[level][to->n[level] - 1] : NULL;
+	if (!mapped && last && last->last_process == key.number && last->outer == key.outer)
+		return last;
+	uint32_t found = mapped ? idmap_get(&b->places[level], place) : IDMAP_NONE;
 	if (found != IDMAP_NONE)
 		return &to->rows[level][found];
 	const char *text = key.text ? arena_text(&b->g->a->texts, key.text) : NULL;
 	if ((key.text && !text) || !array_one_more(&to->rows[level], to->n[level]) ||
-		!idmap_put(&b->places[level], place, (uint32_t)to->n[level])) {
+		(mapped && !idmap_put(&b->places[level], place, (uint32_t)to->n[level]))) {
 		err_memory(e);
 		return NULL;
 	}
@@ -144,7 +149,7 @@ static void add_pair(
 	const struct breakdown *b, size_t level, struct audit_row *row, const struct pair *pair)
 {
 	enum measure measure = b->to->measures[level];
-	struct audit_sums time = pair->own;
+	struct audit_sums time = holdings_sums(pair);
 	for (int state = 0; state < HOLDER_STATES; state++)
 		if (measure == MEASURE_CARDS)
 			time.ms[state] = 0;

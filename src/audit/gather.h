@@ -237,11 +237,16 @@ struct pair {
 	uint32_t user;		 /* IDMAP_NONE: there is no row for the process */
 	uint32_t labels[BY_MAX]; /* the names that a breakdown asks for; IDMAP_NONE: none */
 	uint32_t pid;		 /* this and the next are from its row */
+	bool context;		 /* never more than a bare context */
 	int64_t started_ms;
-	struct audit_sums own; /* by its own state */
-	bool context;	       /* never more than a bare context */
-	int64_t presence_ms[HOLDER_STATES];
+	/* A year has tens of thousands of pairs: what follows from these is not kept. */
+	int64_t own_ms[HOLDER_STATES], presence_ms[HOLDER_STATES];
+	int64_t active_share_ms, idle_share_ms, unknown_share_ms;
+	int64_t peak_mem_kib, last_active_ms;
 };
+
+/* The sums of a pair by its own state, without what they cost. */
+struct audit_sums holdings_sums(const struct pair *pair);
 
 /* The pairs of one file. */
 struct pairs {

@@ -280,7 +280,8 @@ static struct pair *find_pair(struct pairs *p, int64_t process, uint32_t card, s
 			.card = card,
 			.user = IDMAP_NONE,
 			.labels = { IDMAP_NONE, IDMAP_NONE },
-			.own = AUDIT_SUMS_NONE };
+			.peak_mem_kib = -1,
+			.last_active_ms = -1 };
 	}
 	p->last = index;
 	return &p->items[index];
@@ -356,16 +357,16 @@ static bool take_holding(struct fold *f, sqlite3_value **values)
 	int64_t presence_ms[HOLDER_STATES];
 	for (int state = 0; state < HOLDER_STATES; state++) {
 		presence_ms[state] = presence(values, state);
-		pair->own.ms[state] += sql_value_sum(values[MS_AT + state]);
+		pair->own_ms[state] += sql_value_sum(values[MS_AT + state]);
 		pair->presence_ms[state] += presence_ms[state];
 	}
 	if (restriction_of_users(&h->g->q->only))
 		add_hours(h, card, sqlite3_value_int64(values[SLOT_AT]), presence_ms);
-	pair->own.active_share_ms += sql_value_sum(values[REST_AT]);
-	pair->own.idle_share_ms += sql_value_sum(values[REST_AT + 1]);
+	pair->active_share_ms += sql_value_sum(values[REST_AT]);
+	pair->idle_share_ms += sql_value_sum(values[REST_AT + 1]);
 	int64_t peak_kib = sql_value_known(values[REST_AT + 2]);
-	if (peak_kib > pair->own.peak_mem_kib)
-		pair->own.peak_mem_kib = peak_kib;
+	if (peak_kib > pair->peak_mem_kib)
+		pair->peak_mem_kib = peak_kib;
 	return true;
 }
 
@@ -444,7 +445,7 @@ static int name_pairs(struct pairs *p, size_t *at, sqlite3_stmt *row, struct err
 		pair->user = user;
 		pair->pid = (uint32_t)sqlite3_column_int64(row, 2);
 		pair->started_ms = sql_int(row, 3, -1);
-		pair->own.last_active_ms = sql_int(row, 4, -1);
+		pair->last_active_ms = sql_int(row, 4, -1);
 		rc = set_labels(p, pair, row, e);
 	}
 	return rc;
@@ -487,17 +488,29 @@ static int read_last_active(struct gather_file *file, struct pairs *p, struct er
 			.card = gather_card(file, sqlite3_column_int64(stmt, 0)) };
 		struct pair *pair =
 			p->n ? bsearch(&key, p->items, p->n, sizeof(key), compare_pairs) : NULL;
-		if (pair && pair->own.last_active_ms < sqlite3_column_int64(stmt, 2))
-			pair->own.last_active_ms = sqlite3_column_int64(stmt, 2);
+		if (pair && pair->last_active_ms < sqlite3_column_int64(stmt, 2))
+			pair->last_active_ms = sqlite3_column_int64(stmt, 2);
 	}
 	sqlite3_finalize(stmt);
 	return rc;
 }
 
+struct audit_sums holdings_sums(const struct pair *pair)
+{
+	struct audit_sums sums = { .active_share_ms = pair->active_share_ms,
+		.idle_share_ms = pair->idle_share_ms,
+		.context_share_ms = pair->context ? pair->idle_share_ms : 0,
+		.unknown_share_ms = pair->unknown_share_ms,
+		.peak_mem_kib = pair->peak_mem_kib,
+		.last_active_ms = pair->last_active_ms };
+	memcpy(sums.ms, pair->own_ms, sizeof(sums.ms));
+	return sums;
+}
+
 static void add_to_identity(
 	struct audit_identity *identity, const struct pair *pair, const struct audit_card *card)
 {
-	struct audit_sums time = pair->own;
+	struct audit_sums time = holdings_sums(pair);
 	memcpy(time.ms, pair->presence_ms, sizeof(time.ms));
 	audit_cost_holder(&time, card);
 	audit_sums_add(&identity->sums, &time);
@@ -515,7 +528,7 @@ static int add_process(struct audit *a, size_t path, const struct pair *pair, st
 	process->path = path;
 	process->pid = pair->pid;
 	process->started_ms = pair->started_ms;
-	process->sums = pair->own;
+	process->sums = holdings_sums(pair);
 	process->context = pair->context;
 	audit_cost_holder(&process->sums, &a->cards[pair->card]);
 	return 0;
@@ -539,14 +552,13 @@ static int mark_contexts(
 	int rc = 0;
 	for (size_t i = 0; i < p->n && rc == 0; i++) {
 		struct pair *pair = &p->items[i];
-		if (!context_may_be(pair->own.peak_mem_kib * 1024))
+		if (!context_may_be(pair->peak_mem_kib * 1024))
 			continue;
 		if (!read)
 			rc = floors_read(&floors, file->db, e);
 		read = true;
 		pair->context = rc == 0 && is_context(&floors, &g->a->cards[pair->card],
-						   pair->own.peak_mem_kib);
-		pair->own.context_share_ms = pair->context ? pair->own.idle_share_ms : 0;
+						   pair->peak_mem_kib);
 	}
 	context_finish(&floors);
 	return rc;
@@ -562,7 +574,7 @@ static void divide_unknown(const struct gather_file *file, struct pairs *p)
 		int64_t all_ms = p->unknown_ms[pair->place];
 		int64_t card_ms = file->unknown_ms[pair->place];
 		double part = all_ms > card_ms ? (double)card_ms / (double)all_ms : 1;
-		pair->own.unknown_share_ms = (int64_t)((double)own_ms * part);
+		pair->unknown_share_ms = (int64_t)((double)own_ms * part);
 	}
 }
 
@@ -577,6 +589,7 @@ static int read_pairs(const struct gather *g, struct gather_file *file, struct e
 	if (file->unknown_ms && !p->unknown_ms)
 		return err_memory(e);
 	int rc = read_window(g, file, p, e);
+	idmap_finish(&p->map); /* sorting moves them */
 	if (p->n)
 		qsort(p->items, p->n, sizeof(*p->items), compare_pairs);
 	if (rc == 0)

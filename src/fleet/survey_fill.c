@@ -131,13 +131,13 @@ static int64_t part_on(int64_t *left, int64_t *weights_left, int64_t weight, boo
 
 static int add_pair(struct filling *f, struct pair *pair, struct err *e)
 {
-	struct audit_sums *own = &pair->own;
-	own->peak_mem_kib = own->last_active_ms = -1;
-	own->active_share_ms = own->ms[HOLDER_ACTIVE];
-	own->idle_share_ms = own->ms[HOLDER_IDLE_HELD];
-	memcpy(pair->presence_ms, own->ms, sizeof(pair->presence_ms));
-	audit_cost_holder(own, &f->s->a->cards[pair->card]);
-	audit_sums_add(&f->users.items[pair->user].sums, own);
+	pair->peak_mem_kib = pair->last_active_ms = -1;
+	pair->active_share_ms = pair->own_ms[HOLDER_ACTIVE];
+	pair->idle_share_ms = pair->own_ms[HOLDER_IDLE_HELD];
+	memcpy(pair->presence_ms, pair->own_ms, sizeof(pair->presence_ms));
+	struct audit_sums time = holdings_sums(pair);
+	audit_cost_holder(&time, &f->s->a->cards[pair->card]);
+	audit_sums_add(&f->users.items[pair->user].sums, &time);
 	return f->s->q->by.n ? breakdown_add(&f->breakdown, 0, pair, e) : 0;
 }
 
@@ -167,7 +167,7 @@ static int add_user(struct filling *f, const struct meter_row *row, struct err *
 			.labels = { IDMAP_NONE, IDMAP_NONE },
 			.started_ms = -1 };
 		for (size_t k = 0; k < 3; k++)
-			pair.own.ms[states[k]] = part_on(&left[k], &weights[k],
+			pair.own_ms[states[k]] = part_on(&left[k], &weights[k],
 				a->cards[card].ms[of_cards[k]], card + 1 == end);
 		int rc = add_pair(f, &pair, e);
 		if (rc)
