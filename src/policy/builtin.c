@@ -12,8 +12,9 @@
 
 enum { DEFAULT_UID_MIN = 1000, CGROUP_CAP = 4096, LOGIN_DEFS_CAP = 64 * 1024 };
 
-/* Names of processes, as the kernel cuts them, that displays and the driver need. A user can
- * give a process any of them, so a name counts only with a program file of the system's. */
+/* Process names (comm, as the kernel truncates them) that displays and the driver need. Any
+ * user can give a process such a name, so a name counts only if the program file belongs to
+ * the system. */
 static const char *const system_names[] = {
 	"Xorg",
 	"Xwayland",
@@ -92,7 +93,7 @@ int builtin_read(struct builtin_facts *f, int proc, uint32_t pid, uint32_t numbe
 		.uid = status.least_uid,
 		.uid_min = builtin_uid_min(),
 		.program = owner_of_program(proc, pid),
-		/* All threads of the kernel are kthreadd's, and root's. */
+		/* Every kernel thread is a child of kthreadd (pid 2) and runs as root. */
 		.kernel_thread = status.least_uid == 0 && stat.ppid == 2,
 		.service = n > 0 && builtin_is_service(cgroup, (size_t)n) };
 	memcpy(f->comm, stat.comm, stat.comm_len);
@@ -128,8 +129,9 @@ int64_t builtin_uid_min(void)
 	return n > 0 ? builtin_parse_uid_min(bytes, (size_t)n) : DEFAULT_UID_MIN;
 }
 
-/* Whether a cgroup path begins with /system.slice/NAME.service, and not with that of cron, in
- * which users have their jobs; its own processes and root's jobs are protected by their uid. */
+/* Whether a cgroup path begins with /system.slice/NAME.service. The service of cron does not
+ * count, because the jobs of users run in it; cron itself and the jobs of root are protected
+ * by their uid. */
 static bool is_service_path(const char *path, size_t len)
 {
 	static const char slice[] = "/system.slice/", end[] = ".service";

@@ -16,27 +16,27 @@ enum program_owner {
 	PROGRAM_OTHER,
 };
 
-/* What is known of a process. A fact that is not known decides nothing. */
+/* What is known about a process. An unknown fact never makes it exempt. */
 struct builtin_facts {
 	uint32_t pid;		      /* 0: unknown */
-	int64_t uid;		      /* the least of its uids; -1: unknown */
-	int64_t uid_min;	      /* the first uid of people: builtin_uid_min() */
+	int64_t uid;		      /* its lowest uid; -1: unknown */
+	int64_t uid_min;	      /* the first uid of ordinary users: builtin_uid_min() */
 	char comm[PROC_COMM_CAP + 1]; /* "": unknown */
 	enum program_owner program;
-	bool service;	    /* of the system's service manager: builtin_is_service() */
-	bool graphics;	    /* on its cards for graphics alone */
+	bool service;	    /* it is a system service: builtin_is_service() */
+	bool graphics;	    /* it uses its cards for graphics only */
 	bool kernel_thread; /* a thread of the kernel */
 };
 
 /* Why the process is exempt, as the end of a sentence ("its uid is below UID_MIN, 1000"); NULL:
  * it is not. */
 const char *builtin_exemption(const struct builtin_facts *f);
-/* The same for each reason, of which several may hold. */
+/* All reasons for which the process is exempt; several may apply. */
 enum { BUILTIN_REASONS = 6 };
 const char *builtin_reason(const struct builtin_facts *f, int i);
 
-/* Fills the facts but `graphics` from /proc; `proc` and `pid` are as in proc/proc.h, `number`
- * is its pid. -1 with errno: it has ended, or cannot be read. */
+/* Fills all facts except `graphics` from /proc; `proc` and `pid` are as in proc/proc.h,
+ * `number` is its pid. -1 with errno: it has ended, or cannot be read. */
 int builtin_read(struct builtin_facts *f, int proc, uint32_t pid, uint32_t number);
 
 /* UID_MIN of this host's /etc/login.defs; 1000 if it has none. */
@@ -44,7 +44,7 @@ int64_t builtin_uid_min(void);
 /* The same from the bytes of such a file. */
 int64_t builtin_parse_uid_min(const char *bytes, size_t len);
 /* Whether the bytes of /proc/PID/cgroup say that the process is in a service of the system's
- * service manager: below /system.slice/NAME.service, but that of cron. */
+ * service manager: below /system.slice/NAME.service, except the service of cron. */
 bool builtin_is_service(const char *bytes, size_t len);
 
 #endif

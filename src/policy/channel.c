@@ -41,7 +41,7 @@ static bool is_listed(enum channel c, const char *list)
 	return false;
 }
 
-/* The key that a channel cannot do without, if it is missing; NULL: nothing is. */
+/* The key that the channel needs and that is missing; NULL: none is missing. */
 static const char *lacks(enum channel c, const struct config_notices *config)
 {
 	if (c == CHANNEL_WEBHOOK && !config->webhook_url)
@@ -112,7 +112,7 @@ bool channel_misses(const struct config_notices *config, char why[CHANNEL_REACH_
 
 /* Runs the administrator's command with the notice as JSON on its standard input. */
 
-/* The user that it runs as: never root. */
+/* Finds the user to run the command as: never root. */
 static int find_user(struct child_command *c, const char *name, struct err *e)
 {
 	char memory[4096];
@@ -193,7 +193,7 @@ enum delivery channel_login(const struct channel_job *job, char why[CHANNEL_WHY_
 		return DELIVERY_NOBODY;
 	}
 	str_addf(&text, "%s\n%s", str_text(&job->text->subject), str_text(&job->text->body));
-	/* A link would be followed, and a pipe waited for. */
+	/* open() would follow a link and would wait for the reader of a pipe. */
 	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
 		unlink(path);
 	int rc = file_replace(path, str_text(&text), text.len, &e);
@@ -219,7 +219,7 @@ int channel_login_clear(const char *directory, const char *user, struct err *e)
 /* Writes to the user's own terminals, as write(1) does: to character devices that belong to the
  * user and accept messages (mesg y), without waiting, and nothing but printable text. */
 
-/* The terminals that were used most recently; a user of tmux may have dozens. */
+/* Only the most recently used terminals get the notice: a user of tmux may have dozens. */
 enum { MOST_TERMINALS = 4, MOST_LINES = 6, PATH_CAP = 48 };
 #define TERMINALS "/dev/pts"
 
@@ -273,7 +273,8 @@ static size_t find_terminals(struct terminal list[MOST_TERMINALS], int64_t uid)
 void channel_terminal_text(struct str *out, const struct channel_job *job)
 {
 	char safe[1024];
-	/* A digest is never cut: what it does not show would not have been told. */
+	/* A digest is never truncated: the user would not learn about the sessions that are
+	 * cut off. */
 	size_t lines = 0, most = job->notice->kind == NOTICE_DIGEST ? SIZE_MAX : MOST_LINES;
 	str_add(out, "\r\n");
 	for (const char *at = str_text(&job->text->body); *at && lines < most;) {
@@ -287,7 +288,7 @@ void channel_terminal_text(struct str *out, const struct channel_job *job)
 	}
 }
 
-/* The device is checked again once it is open: it may be another one by now. */
+/* Checks the device again once it is open: the path may lead to another device by now. */
 static bool write_to(const char *path, int64_t uid, const struct str *text)
 {
 	struct stat st;
@@ -333,7 +334,8 @@ enum delivery channel_terminal(const struct channel_job *job, char why[CHANNEL_W
 
 enum { ADDRESS_CAP = 320, ID_CAP = 17, WORD_BYTES = 42 };
 
-/* A name for the thread of mails about one session: a hash, because a key may be anything. */
+/* The id of the mail thread about one session: a hash, because a session key may have any
+ * characters. */
 static void thread_id(char dst[ID_CAP], const struct notice *n)
 {
 	unsigned char digest[SHA256_SIZE];
@@ -359,8 +361,8 @@ static void add_base64(struct str *out, const unsigned char *bytes, size_t len)
 	}
 }
 
-/* A header's text, without line breaks: ASCII as it is, else as words of RFC 2047, each of
- * whole characters. */
+/* Appends a header without line breaks: ASCII unchanged, other text as encoded words of RFC
+ * 2047, each with whole characters. */
 static void add_header(struct str *out, const char *name, const char *text)
 {
 	char safe[1024];
@@ -396,7 +398,7 @@ static void add_date(struct str *out, int64_t ms)
 		months[t.tm_mon], t.tm_year + 1900, t.tm_hour, t.tm_min, t.tm_sec);
 }
 
-/* The host as a part of a message's id: plain letters only. */
+/* The host name as part of a message id: plain letters only. */
 static void id_host(char *dst, size_t cap, const char *host)
 {
 	size_t n = 0;

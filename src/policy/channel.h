@@ -25,12 +25,12 @@ extern const char *const channel_names[CHANNELS];
 bool channel_configured(enum channel c, const struct config_notices *config);
 /* Whether a delivery counts as a warning: not the login notice, which waits for a login. */
 bool channel_counts(enum channel c);
-/* ERR_USAGE: the list of channels has a word that is no channel, or asks for one that lacks
- * what it needs. */
+/* ERR_USAGE: the list of channels has an unknown word, or names a channel that lacks a
+ * setting. */
 int channel_check(const struct config_notices *config, struct err *e);
 
-/* Whom the configured channels cannot reach, as a sentence, and which channel would. False: a
- * channel is configured that reaches everybody. */
+/* Writes a sentence about the users that the configured channels cannot reach, and which
+ * channel would reach them. False: some configured channel reaches everybody. */
 enum { CHANNEL_REACH_CAP = 320 };
 bool channel_misses(const struct config_notices *config, char why[CHANNEL_REACH_CAP]);
 
@@ -41,7 +41,7 @@ enum delivery {
 };
 extern const char *const delivery_names[]; /* delivered nobody failed */
 
-/* What a channel gets. */
+/* One delivery: what a channel function is given. */
 struct channel_job {
 	const struct notice *notice;
 	const struct notice_text *text;
@@ -50,22 +50,25 @@ struct channel_job {
 };
 enum { CHANNEL_WHY_CAP = 256 };
 
-/* They write why it failed, or how many were reached, into `why`. */
+/* These functions write into `why` the reason for a failure, or how many people were
+ * reached. */
 enum delivery channel_terminal(const struct channel_job *job, char why[CHANNEL_WHY_CAP]);
 enum delivery channel_mail(const struct channel_job *job, char why[CHANNEL_WHY_CAP]);
 enum delivery channel_webhook(const struct channel_job *job, char why[CHANNEL_WHY_CAP]);
 enum delivery channel_command(const struct channel_job *job, char why[CHANNEL_WHY_CAP]);
 enum delivery channel_login(const struct channel_job *job, char why[CHANNEL_WHY_CAP]);
 
-/* Removes the login notice of a user, when it is over. */
+/* Removes the login notice of a user, when it no longer applies. */
 int channel_login_clear(const char *directory, const char *user, struct err *e);
 
-/* Parts of them, as text: for tests too. The mail with its headers; `to` is the address. */
+/* The texts that channels send, also for tests. The mail with its headers; `to` is the
+ * address. */
 void channel_mail_text(struct str *out, const struct channel_job *job, const char *to);
-/* What a webhook of the kind (WEBHOOK_WORDS) is sent. */
+/* The body that is posted to a webhook of this kind (WEBHOOK_WORDS). */
 #define WEBHOOK_WORDS "generic|slack|mattermost|teams"
 int channel_webhook_body(struct str *out, const struct channel_job *job, struct err *e);
-/* What a terminal shows: at most six lines, and all of a digest, each ended with \r\n. */
+/* The text for a terminal: at most six lines, but the whole of a digest; each line ends with
+ * \r\n. */
 void channel_terminal_text(struct str *out, const struct channel_job *job);
 
 #endif

@@ -1,5 +1,6 @@
-/* Posts a notice to a URL through the program gua-post, which runs for this one request. What
- * the network needs (curl, TLS) is never a part of gua-enforce, which runs all the time. */
+/* Posts a notice to a URL through the program gua-post, which runs for this one request.
+ * Network libraries (curl, TLS) are therefore never loaded into gua-enforce, which runs all
+ * the time. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +13,11 @@
 #include "base/hmac.h"
 #include "policy/channel.h"
 
-/* gua-post keeps the deadline itself; this much later it is killed. */
+/* gua-post keeps the deadline itself; it is killed if it has not ended this long after it. */
 enum { KILL_MS = 500, SECRET_MOST = 4096, HEADER_CAP = HMAC_HEX_CAP + 64 };
 
-/* Writes "X-Gua-Signature: sha256=HEX": who knows the secret can check that the message is
- * ours. "" without a secret. */
+/* Writes "X-Gua-Signature: sha256=HEX", with which a receiver that knows the secret can
+ * check that the message is ours. "" without a secret. */
 static int sign(char header[HEADER_CAP], const struct channel_job *job, const struct str *body,
 	struct err *e)
 {
@@ -102,9 +103,9 @@ enum delivery channel_webhook(const struct channel_job *job, char why[CHANNEL_WH
 	return rc == 0 && r.status == 0 ? DELIVERY_DONE : DELIVERY_FAILED;
 }
 
-/* What a webhook is sent: JSON as the receiving service wants it. */
+/* Builds the JSON that each receiving service expects. */
 
-/* Words behind an @ that call everybody. */
+/* Words that notify everybody in a channel when they follow an @. */
 static const char *const crowds[] = { "all", "channel", "everyone", "here" };
 
 /* Whether the text begins with such a word. */
@@ -116,8 +117,8 @@ static bool calls_everybody(const char *text)
 	return false;
 }
 
-/* Adds a text in which a name calls nobody and closes no fence: a space without width follows
- * such an @, and a backtick becomes an apostrophe. */
+/* Adds text in which no name notifies anybody and nothing closes a code fence: a zero-width
+ * space follows such an @, and a backtick becomes an apostrophe. */
 static void add_calm(struct str *out, const char *text)
 {
 	for (; *text; text++) {
@@ -127,8 +128,8 @@ static void add_calm(struct str *out, const char *text)
 	}
 }
 
-/* The whole notice between fences: there, no character has a meaning, and nothing becomes a
- * link, but for the fence itself. */
+/* Adds the whole notice as a fenced code block, in which no character is markup and nothing
+ * becomes a link; only the fence itself has a meaning. */
 static void add_fenced(struct str *out, const struct channel_job *job)
 {
 	str_add(out, "```\n");
@@ -175,7 +176,7 @@ static json_t *mattermost(const struct channel_job *job)
 }
 
 /* One line of a card. A TextBlock would be Markdown, in which a name can be a link; a
- * RichTextBlock is not. Without "entities", <at> calls nobody. */
+ * RichTextBlock is not. Without "entities", <at> notifies nobody. */
 static json_t *card_line(const char *line, size_t len, bool subject)
 {
 	return json_pack("{s:s, s:s, s:[{s:s, s:s%, s:s}]}", "type", "RichTextBlock", "spacing",
@@ -191,7 +192,7 @@ static json_t *teams(const struct channel_job *job)
 	at = str_text(&job->text->body);
 	for (size_t len; *at; at += len + (at[len] == '\n')) {
 		len = strcspn(at, "\n");
-		/* A line of no character has no height. */
+		/* An empty line would have no height. */
 		json_array_append_new(lines, card_line(len ? at : " ", len ? len : 1, false));
 	}
 	return json_pack("{s:s, s:[{s:s, s:{s:s, s:s, s:o}}]}", "type", "message",

@@ -1,4 +1,4 @@
-/* One helper for each delivery. */
+/* Starts one helper process for each delivery. */
 #include "policy/courier.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/helper.h"
 #include "base/log.h"
 
-/* A delivery has a limit of its own; this much later its process is given up. */
+/* A delivery has its own time limit; its process is killed this long after it. */
 #define GRACE_MS 1000
 
 typedef enum delivery deliver(const struct channel_job *job, char why[CHANNEL_WHY_CAP]);
@@ -34,7 +34,7 @@ struct courier {
 	struct errand errands[COURIER_MOST];
 };
 
-/* What crosses to the helper, which has its own copy of all memory. */
+/* The arguments of the helper, which has its own copy of all memory. */
 struct order {
 	const struct courier *courier;
 	enum channel channel;

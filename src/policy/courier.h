@@ -7,19 +7,19 @@
 
 #include "policy/channel.h"
 
-/* At most this many deliveries are under way. */
+/* Largest number of deliveries at the same time. */
 enum { COURIER_MOST = 8 };
 
 struct courier;
 
-/* `config` and `post` are borrowed; they may change only while nothing is under way. */
+/* `config` and `post` are borrowed; they may change only while no delivery is running. */
 int courier_new(struct courier **c, const struct config_notices *config,
 	const struct post_program *post, struct err *e);
-/* Gives up what is under way. */
+/* Abandons the deliveries that are still running. */
 void courier_free(struct courier *c);
 
-/* Starts a delivery; `ticket` comes back with its result. ERR_BUSY: too many are under way;
- * send it again later. */
+/* Starts a delivery; `ticket` comes back with its result. ERR_BUSY: too many are running;
+ * try again later. */
 int courier_send(struct courier *c, int64_t ticket, enum channel channel,
 	const struct notice *n, struct err *e);
 
@@ -29,12 +29,13 @@ struct courier_result {
 	enum delivery delivery;
 	char text[CHANNEL_WHY_CAP]; /* to whom, or why not */
 };
-/* Takes the result of a delivery that is over, also by its deadline; false: none is. */
+/* Takes the result of a delivery that has finished or reached its deadline; false: there is
+ * none. */
 bool courier_next(struct courier *c, struct courier_result *r);
 
 /* For poll(2): fills at most COURIER_MOST entries and returns how many. */
 size_t courier_fds(const struct courier *c, struct pollfd *fds);
-/* How long to wait at most until courier_next(); -1: nothing is under way. */
+/* How long the caller may wait before it calls courier_next(); -1: no delivery is running. */
 int64_t courier_wait_ms(const struct courier *c);
 
 #endif

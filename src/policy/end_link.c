@@ -1,4 +1,4 @@
-/* Starts or connects to gua-end, and asks it. */
+/* Starts or connects to gua-end, sends requests to it and reads the replies. */
 #include "policy/end_link.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ struct end_link {
 	const char *program, *socket;
 	int fd;	   /* -1: not connected */
 	pid_t pid; /* of the child; 0: none */
-	/* Processes that ended while a reply was waited for. */
+	/* Processes that gua-end reported as ended while we waited for a reply. */
 	struct end_process ended[MOST_WAITING];
 	size_t n_ended;
 };
@@ -35,7 +35,7 @@ int end_link_new(struct end_link **out, const char *program, const char *socket,
 	return 0;
 }
 
-/* Whether the child has ended, after at most GONE_MS. */
+/* Whether the child has ended; waits at most GONE_MS. */
 static bool is_gone(pid_t pid)
 {
 	int64_t until_us = clock_monotonic_us() + GONE_MS * 1000;
@@ -47,8 +47,9 @@ static bool is_gone(pid_t pid)
 	return true;
 }
 
-/* gua-end ends when its socket is closed. One that hangs is killed, and not waited for any
- * longer if even that does not help: it is our own child, so its pid is nobody else's. */
+/* gua-end ends when its socket is closed. If it hangs it is killed, and if even that does
+ * not help we stop waiting. That is safe: it is our own child, so no other process can have
+ * its pid. */
 static void disconnect(struct end_link *l)
 {
 	if (l->fd >= 0)
@@ -105,7 +106,7 @@ static int connect_to(struct end_link *l, struct err *e)
 		l->socket, strerror(why));
 }
 
-/* One record, after at most `wait_ms`; ERR_BUSY: there is none. */
+/* Receives one record, waiting at most `wait_ms`; ERR_BUSY: there is none. */
 static int receive(struct end_link *l, int64_t wait_ms, struct end_reply *reply, struct err *e)
 {
 	struct pollfd ready = { .fd = l->fd, .events = POLLIN };
@@ -147,7 +148,8 @@ int end_link_ask(struct end_link *l, enum end_ask ask, const struct end_process 
 	for (;;) {
 		int64_t left_ms = (until_us - clock_monotonic_us()) / 1000;
 		if (left_ms <= 0) {
-			disconnect(l); /* a late reply must not be taken for another one's */
+			disconnect(l); /* a late reply must not be taken for the reply to a
+					  later request */
 			return err_set(e, ERR_WORLD, "gua-end does not answer");
 		}
 		rc = receive(l, left_ms, reply, e);

@@ -1,5 +1,6 @@
-/* The way to gua-end (end_serve.h), which holds and signals processes: a child with a socket,
- * or a service behind one. It answers from /proc alone, so a reply is waited for. */
+/* The connection to gua-end (end_serve.h), which holds and signals processes: a child with a
+ * socket, or a service behind one. gua-end reads only /proc, which is fast, so callers wait
+ * for its reply. */
 #ifndef GUA_POLICY_END_LINK_H
 #define GUA_POLICY_END_LINK_H
 
@@ -9,7 +10,7 @@
 #include "base/err.h"
 #include "policy/end_wire.h"
 
-/* A process as the store knows it. */
+/* A process as it is in the store. */
 struct end_process {
 	uint32_t pid;
 	uint64_t start_ticks;
@@ -27,7 +28,7 @@ void end_link_free(struct end_link *l);
  * nothing was done. The answer to the request is in `reply`. */
 int end_link_ask(struct end_link *l, enum end_ask ask, const struct end_process *p,
 	struct end_reply *reply, struct err *e);
-/* A process that is held has ended; false: nothing new. */
+/* Takes a held process that has ended; false: no further one has. */
 bool end_link_ended(struct end_link *l, struct end_process *p);
 /* For poll(2); -1: not connected. */
 int end_link_fd(const struct end_link *l);

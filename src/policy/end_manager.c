@@ -19,14 +19,15 @@ static const struct manager {
 	{ "podman:", offsetof(struct config_end, podman) },
 };
 
-/* Plain letters and digits: an id is an argument, and must not be an option. */
+/* An id may have plain letters and digits only: it becomes an argument, and must not look
+ * like an option. */
 static bool is_plain(const char *id)
 {
 	return *id && !id[strspn(id, "0123456789abcdefghijklmnopqrstuvwxyz"
 				     "ABCDEFGHIJKLMNOPQRSTUVWXYZ")];
 }
 
-/* Below a user's own service manager, the user names the cgroups. */
+/* Below a user's own service manager, the user chooses the names of cgroups. */
 bool manager_is_users(const char *cgroup, size_t len)
 {
 	static const char slice[] = "/user.slice/";

@@ -15,7 +15,7 @@ enum { MANAGER_ARGUMENTS = 32, MANAGER_CAP = 512 };
 struct manager_command {
 	char text[MANAGER_CAP]; /* the arguments, one after the other */
 	const char *argv[MANAGER_ARGUMENTS + 2];
-	char shown[MANAGER_CAP]; /* the same for people */
+	char shown[MANAGER_CAP]; /* the command as shown to people */
 };
 
 /* Finds the command for a job or container: the label is "slurm:1234", "podman:3f2a91c4d5e6".
@@ -24,15 +24,15 @@ struct manager_command {
 int manager_find(struct manager_command *c, const struct config_end *config, const char *job,
 	const char *container, struct err *e);
 
-/* Whether a user chose the names in /proc/PID/cgroup, and so may have named the container of
- * somebody else: it is not ended by a manager then, but by signals. */
+/* Whether a user chose the names in /proc/PID/cgroup. Such a user may have chosen the name
+ * of somebody else's container, so the session is then ended by signals, not by a manager. */
 bool manager_is_users(const char *cgroup, size_t len);
 
-/* Starts it. */
+/* Starts the command. */
 int manager_start(
 	struct helper **h, const struct manager_command *c, int64_t timeout_ms, struct err *e);
-/* Whether it is over; `e` is filled if it failed. Ask until it is true, then free the helper.
- */
+/* Whether the command has finished; `e` is filled if it failed. Call this until it returns
+ * true, then free the helper. */
 bool manager_is_over(struct helper *h, struct err *e);
 
 #endif

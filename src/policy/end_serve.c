@@ -50,7 +50,7 @@ static enum end_answer say(struct end_reply *r, enum end_answer answer, const ch
 	return answer;
 }
 
-/* What an error of a call means for the process that it was about. */
+/* What the error of a system call means for the process that the call was about. */
 static enum end_answer say_errno(struct end_reply *r, const char *what)
 {
 	int why = errno;
@@ -62,7 +62,7 @@ static enum end_answer say_errno(struct end_reply *r, const char *what)
 	return why == EMFILE || why == ENFILE || why == ENOMEM ? END_FULL : END_DENIED;
 }
 
-/* Start time, state and uid, through the open directory. */
+/* Checks start time, state and uid, through the open directory. */
 static enum end_answer check_identity(const struct end_held *h, struct end_reply *r)
 {
 	struct proc_stat stat;
@@ -102,9 +102,9 @@ static enum end_answer send(const struct end_held *h, int number, struct end_rep
 	return say_errno(r, "cannot signal it");
 }
 
-/* All checks, in an order that leaves no gap: what is read through the directory is of the
- * process that the pidfd names, because the start time is read behind pidfd_open(2) and the
- * process then still exists. */
+/* All checks, in an order that leaves no gap. What is read through the directory belongs to
+ * the process that the pidfd names: the start time is read after pidfd_open(2), and the
+ * process still exists then. */
 static enum end_answer check(
 	const struct end_server *s, const struct end_held *h, struct end_reply *r)
 {
@@ -124,7 +124,7 @@ static struct end_held *find(const struct end_server *s, const struct end_reques
 	return NULL;
 }
 
-/* Opens the directory first, then the pidfd; check() reads the start time behind both. */
+/* Opens the directory first, then the pidfd; check() reads the start time after both. */
 static enum end_answer hold(const struct end_server *s, const struct end_request *q,
 	struct end_held *h, struct end_reply *r)
 {
@@ -168,7 +168,7 @@ static enum end_answer serve(
 		       : answer;
 }
 
-/* About a process that is not held yet. */
+/* Answers a request about a process that is not held yet. */
 static enum end_answer serve_new(
 	struct end_server *s, const struct end_request *q, struct end_reply *r)
 {

@@ -1,8 +1,8 @@
 /* The one place that signals processes: requests in, replies out. It holds each process by a
- * pidfd, which never means another one, and by an open /proc/PID, through which it reads start
- * time, uid, program and cgroup. It repeats all checks and the built-in exemptions for each
- * signal and trusts nothing that it is told. It never uses kill(2), a process group, or a name.
- */
+ * pidfd, which can never refer to another process, and by an open /proc/PID, through which
+ * it reads start time, uid, program and cgroup. It repeats all checks and the built-in
+ * exemptions for each signal and trusts nothing that it is told. It never uses kill(2), a
+ * process group, or a name. */
 #ifndef GUA_POLICY_END_SERVE_H
 #define GUA_POLICY_END_SERVE_H
 
@@ -13,8 +13,9 @@
 
 #include "policy/end_wire.h"
 
-/* Processes that are held; of one uid, so that nobody takes all places. Further ones can be
- * checked and signalled all the same: each is held for that one request. */
+/* Largest number of processes held, in all and of one uid, so that no user can take all
+ * places. Further processes can still be checked and signalled: each is held for that one
+ * request. */
 enum { END_MOST_HELD = 1024, END_MOST_OF_UID = 256 };
 
 struct end_held {
@@ -40,9 +41,11 @@ void end_server_finish(struct end_server *s);
 void end_server_answer(
 	struct end_server *s, const void *bytes, size_t len, struct end_reply *reply);
 
-/* Fills in what to poll for: the pidfd of each process that is held. Returns how many. */
+/* Fills in the descriptors to poll: the pidfd of each process that is held. Returns how
+ * many. */
 size_t end_server_watch(const struct end_server *s, struct pollfd *fds);
-/* One process that has ended since; false: none has. `fds` are from end_server_watch(). */
+/* Takes one process that has ended since the last call; false: there is none. `fds` are from
+ * end_server_watch(). */
 bool end_server_ended(
 	struct end_server *s, const struct pollfd *fds, size_t n, struct end_reply *reply);
 

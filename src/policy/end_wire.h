@@ -1,12 +1,12 @@
-/* What gua-enforce and gua-end say to each other: fixed records over a socket that keeps their
- * borders (SOCK_SEQPACKET), one reply for each request, and a message of gua-end's own when a
- * process that it holds has ended. */
+/* The protocol between gua-enforce and gua-end: fixed-size records over a socket that keeps
+ * record boundaries (SOCK_SEQPACKET), one reply for each request, and an unrequested message
+ * from gua-end when a process that it holds has ended. */
 #ifndef GUA_POLICY_END_WIRE_H
 #define GUA_POLICY_END_WIRE_H
 
 #include <stdint.h>
 
-#define END_WIRE_MAGIC 0x31646e65U /* "end1": changes with the layout */
+#define END_WIRE_MAGIC 0x31646e65U /* "end1": change it when the layout changes */
 
 enum end_ask {
 	END_ASK_HOLD = 1,  /* check a process, and keep a descriptor of it */
@@ -16,8 +16,8 @@ enum end_ask {
 	END_ASK_RELEASE = 5,
 };
 
-/* A process that is not held is held first, whatever is asked; where there is no room for it,
- * until the request is answered. */
+/* A process that is not held is held first, whatever the request is; if no place is free, it
+ * is held only until the request is answered. */
 struct end_request {
 	uint32_t magic;
 	uint32_t ask; /* enum end_ask */
@@ -33,10 +33,11 @@ enum end_answer {
 	END_ANOTHER,  /* the pid belongs to another process now */
 	END_NOT_HIS,  /* it has another uid */
 	END_EXEMPT,   /* a built-in exemption */
-	END_NO_PIDFD, /* the kernel cannot name a process safely: nothing is ever signalled */
+	END_NO_PIDFD, /* the kernel has no pidfd, so no process can be named safely: nothing is
+			 ever signalled */
 	END_DENIED,   /* this process may not be read, or not be signalled */
 	END_FULL,     /* too many processes are held, or files open */
-	END_REFUSED,  /* the request makes no sense */
+	END_REFUSED,  /* the request is malformed */
 	END_ANSWERS,
 };
 
@@ -48,7 +49,7 @@ struct end_reply {
 	uint32_t pid;
 	uint32_t answer; /* enum end_answer */
 	uint64_t start_ticks;
-	char text[END_TEXT_CAP]; /* why not; "": done */
+	char text[END_TEXT_CAP]; /* the reason if it was not done; "": done */
 };
 
 #endif

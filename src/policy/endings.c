@@ -20,14 +20,14 @@
 #include "policy/tell.h"
 #include "proc/proc.h"
 
-/* A driver that has not answered a look for this long is silent. */
+/* A driver that has not answered for this long counts as silent. */
 #define SILENT_US (10 * INT64_C(1000000))
-/* How many looks the driver has to notice that processes have ended. */
+/* The driver may need this many looks to notice that processes have ended. */
 #define VERIFY_LOOKS 4
 #define VERIFY_EVERY_US (1 * INT64_C(1000000))
-/* While processes are waited for, without a descriptor that says that they have ended. */
+/* How often to look for processes that no pidfd reports when they end. */
 #define ATTEND_MS 100
-/* Of one user, at most this many processes are held between two passes. */
+/* Largest number of processes of one user that are held between two passes. */
 enum { HELD_OF_USER = 256 };
 
 int64_t endings_now_us(const struct endings *es)
@@ -59,7 +59,7 @@ int endings_new(struct endings **out, const struct endings_options *o, struct er
 	return 0;
 }
 
-/* The driver is asked only while something is being ended. */
+/* Opens the live view; the driver is asked only while a session is being ended. */
 static int open_live(struct endings *es, struct err *e)
 {
 	struct live_options o = { .source = { .name = SOURCE_AUTO,
@@ -203,8 +203,7 @@ static size_t count_held(const struct endings *es, const char *user)
 	return n;
 }
 
-/* One that is not held, because there is no room, is checked in the same way when it is
- * signalled. */
+/* A process for which there is no place is checked in the same way when it is signalled. */
 static void hold_one(
 	struct endings *es, const struct idle_session *session, const struct end_process *p)
 {
@@ -260,7 +259,7 @@ void endings_release(struct endings *es, const char *key)
 	}
 }
 
-/* The youngest first: workers before what started them. */
+/* Youngest first: workers are signalled before the process that started them. */
 static int by_age(const void *a, const void *b)
 {
 	const struct end_process *one = a, *other = b;
@@ -268,7 +267,7 @@ static int by_age(const void *a, const void *b)
 	       (one->start_ticks > other->start_ticks);
 }
 
-/* All processes of the session. False: there are none, or no memory for them. */
+/* Adds all processes of the session. False: there are none, or out of memory. */
 static bool add_processes(struct ending *a, const struct enforcer_step *s)
 {
 	const struct idle_history *h = &s->now->history;
@@ -364,7 +363,7 @@ void endings_follow(struct endings *es, const struct enforcer_step *s)
 		begin(es, s);
 }
 
-/* Whether memory is in use on the session's cards that no process explains. */
+/* Bytes in use on the session's cards that no process explains. */
 static int64_t unexplained(const struct ending *a, const struct fresh_look *look)
 {
 	int64_t bytes = 0;
@@ -420,7 +419,7 @@ static void use_look(struct endings *es)
 	}
 }
 
-/* The driver is silent or gone: what is not known is not idle. */
+/* The driver is silent or gone: a session whose use is unknown does not count as idle. */
 static void no_look(struct endings *es, const char *why)
 {
 	char text[ENDING_TEXT_CAP];

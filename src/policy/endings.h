@@ -1,5 +1,5 @@
-/* Sessions that are being ended, and those that may be. Each goes through the same steps, and
- * none of them waits:
+/* Sessions that are being ended, and those that may be. Each goes through the same steps;
+ * no step blocks:
  *
  *   confirm   fresh samples of the driver over config_end.confirm_ms, CPU time, terminals,
  *             power: any sign of life spares the session
@@ -22,14 +22,15 @@
 
 #include "policy/enforcer.h"
 
-/* At most this many at a time. */
+/* Largest number of sessions that are being ended at the same time. */
 enum { ENDINGS_MOST = 8, ENDINGS_FDS = ENDINGS_MOST + 2 };
 
 struct endings_options {
-	struct enforcer *enforcer;    /* its file may be opened and closed in between */
+	struct enforcer *enforcer;    /* borrowed; its policy.db may be closed and opened again
+					 between calls */
 	const char *program, *socket; /* as in end_link_new() */
 	const char *nvml;	      /* the driver's library; NULL: the usual one */
-	struct clock *look_clock;     /* of the looks at the driver */
+	struct clock *look_clock;     /* the clock that times the looks at the driver */
 };
 
 struct endings;
@@ -38,25 +39,27 @@ struct endings;
 int endings_new(struct endings **es, const struct endings_options *o, struct err *e);
 void endings_free(struct endings *es);
 
-/* After a pass has stored a step: holds the processes of the session, begins to end it, or lets
- * go. */
+/* Call after a pass has stored a step: holds the processes of the session, begins to end it,
+ * or releases it. */
 void endings_follow(struct endings *es, const struct enforcer_step *s);
-/* After all steps of a pass: says in one line which processes cannot be ended. */
+/* Call after all steps of a pass: logs in one line which processes cannot be ended. */
 void endings_passed(struct endings *es);
-/* Sessions that another run began to end, or whose result was lost: nobody ends them now, so
- * they are spared. */
+/* Spares sessions that an earlier run began to end, or whose result was lost: no run is
+ * ending them now. */
 int endings_left(struct endings *es, int64_t now_ms, struct err *e);
 
 /* Does what is due, without waiting for anything but gua-end. */
 void endings_step(struct endings *es);
-/* Stores what came of those that are over, and tells people. What cannot be stored waits. */
+/* Stores the results of endings that are over and queues the notices. What cannot be stored
+ * is tried again later. */
 void endings_store(struct endings *es);
 
 /* For poll(2): fills at most ENDINGS_FDS entries and returns how many. */
 size_t endings_fds(const struct endings *es, struct pollfd *fds);
-/* Until endings_step() and endings_store() have something to do; -1: nothing is being ended. */
+/* How long until endings_step() or endings_store() has something to do; -1: nothing is being
+ * ended. */
 int64_t endings_wait_ms(const struct endings *es);
-/* Whether the driver or a manager is being waited for. */
+/* Whether a reply of the driver or of a manager is outstanding. */
 bool endings_is_asking(const struct endings *es);
 
 #endif

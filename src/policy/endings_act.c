@@ -1,4 +1,4 @@
-/* One session: whether it is idle to the last, and the steps that end it. */
+/* Ends one session: confirms to the last moment that it is idle, and takes the steps. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,15 +11,16 @@
 
 enum { CGROUP_CAP = 4096 };
 
-/* How long after SIGKILL a process may take; one in the driver may never end. */
+/* How long a process may take to end after SIGKILL; one that is stuck in the driver may
+ * never end. */
 #define KILL_MS 10000
-/* How often processes that are waited for are looked for in /proc. */
+/* How often /proc is checked for processes that should have ended. */
 #define POLL_US (1 * INT64_C(1000000))
-/* Power below this does not show work, whatever the idle floor. */
+/* Power that exceeds the idle power by less than this does not show work. */
 #define SLACK_W 5.0
 
-/* The power that a card may take while the session uses less of it than `idle_below`: the floor
- * of its idle time, and that part of the way from there to its limit. */
+/* The highest power of a card that still counts as idle: its idle power with the configured
+ * margin, plus `idle_below` percent of the way from there to its power limit. */
 static double idle_most_w(const struct endings *es, const struct ending *a, size_t card)
 {
 	double floor_w = a->cards[card].idle_power_w, limit_w = a->cards[card].power_limit_w;
@@ -28,7 +29,7 @@ static double idle_most_w(const struct endings *es, const struct ending *a, size
 	return floor_w * (1 + endings_config(es)->power_pct / 100) + use_w + SLACK_W;
 }
 
-/* The mean power of the looks against the floor; true: the card works. */
+/* Compares the mean power of the looks with idle_most_w(); true: the card works. */
 static bool card_works(const struct endings *es, struct ending *a, char *why, size_t cap)
 {
 	for (size_t i = 0; i < a->n_cards; i++) {
@@ -53,8 +54,8 @@ static struct signs_session session_of(const struct ending *a)
 	return (struct signs_session){ a->sorted, a->n_processes, a->job, a->container };
 }
 
-/* Adds up the CPU time from look to look, so that what ends in between counts at least until
- * the look before. NAN stays. */
+/* Adds up CPU time from look to look, so that a process that ends in between counts at least
+ * until the look before. Once NAN, the sum stays NAN. */
 static void note_cpu(const struct endings *es, struct ending *a)
 {
 	const struct signs_session session = session_of(a);
@@ -71,7 +72,7 @@ static double cpu_pct(const struct endings *es, const struct ending *a)
 	return seconds > 0 ? 100 * a->cpu_used_s / seconds : (double)NAN;
 }
 
-/* The two other witnesses, and the terminals. ENDING_HOWS: there is no sign of life. */
+/* Checks CPU use, power and terminals. ENDING_HOWS: there is no sign of life. */
 static enum ending_how lives(const struct endings *es, struct ending *a, char *why, size_t cap)
 {
 	double cpu = cpu_pct(es, a);
@@ -126,7 +127,7 @@ static void note_companion(struct ending *a, const struct fresh_look *look)
 			(unsigned)p->id.pid, p->id.user);
 }
 
-/* Something could not be done: the session is spared, or left as it is. */
+/* A step failed: the session is spared, or left as it is. */
 static void fail(struct ending *a, const char *why)
 {
 	if (a->signalled)
@@ -143,7 +144,7 @@ static bool ask(struct endings *es, struct ending *a, size_t i, enum end_ask wha
 	struct err e = { 0 };
 	char why[ENDING_TEXT_CAP];
 	if (end_link_ask(es->link, what, p, &reply, &e) != 0) {
-		/* Nobody knows whether the signal was sent. */
+		/* Without a reply, it is not known whether the signal was sent. */
 		a->signalled |= what != END_ASK_CHECK;
 		fail(a, e.text);
 		return false;
@@ -160,8 +161,8 @@ static bool ask(struct endings *es, struct ending *a, size_t i, enum end_ask wha
 	return false;
 }
 
-/* Before anything is done to a session, each of its processes is asked about: one that is
- * exempt spares all. */
+/* Before anything is done to a session, gua-end checks each of its processes: one exempt
+ * process spares them all. */
 static bool check_all(struct endings *es, struct ending *a)
 {
 	for (size_t i = 0; i < a->n_processes; i++)
@@ -178,7 +179,7 @@ static bool all_gone(const struct ending *a)
 	return true;
 }
 
-/* No record, no action. */
+/* Nothing may be done that is not recorded first. */
 static bool record(struct endings *es, struct ending *a, const char *what)
 {
 	struct err e = { 0 };
@@ -191,7 +192,8 @@ static bool record(struct endings *es, struct ending *a, const char *what)
 	return false;
 }
 
-/* A stop order stops: it is asked for before each signal. False: the ending is over. */
+/* A stop order takes effect at once: it is checked before each signal. False: the ending is
+ * over. */
 static bool is_allowed(struct endings *es, struct ending *a, bool brief)
 {
 	struct err e = { 0 };
@@ -214,7 +216,7 @@ static void run_manager(
 		ending_finish(a, ENDING_FAILED, "%s", e.text);
 }
 
-/* The processes [a->next, end) that have not ended are the next batch. */
+/* The next batch is the processes [a->next, end) that have not ended. */
 static size_t batch_end(const struct ending *a)
 {
 	size_t end = a->next, n = 0;
@@ -234,7 +236,7 @@ static bool record_batch(struct endings *es, struct ending *a, size_t end)
 	return record(es, a, what);
 }
 
-/* Signals the next batch. Other batches need a fresh look first. */
+/* Signals the next batch. Each further batch needs a fresh look first. */
 static void signal_batch(struct endings *es, struct ending *a)
 {
 	bool kill = a->signal == END_ASK_KILL;
@@ -273,7 +275,7 @@ static bool is_users_own(const struct endings *es, const struct ending *a)
 	return false;
 }
 
-/* The first step: the manager of the session ends it, or SIGTERM. */
+/* The first step: runs the manager's command, or sends SIGTERM. */
 static void begin(struct endings *es, struct ending *a)
 {
 	struct manager_command command;
@@ -295,7 +297,7 @@ static void begin(struct endings *es, struct ending *a)
 	}
 }
 
-/* The session is idle by all that was seen: goes on to the next signal. */
+/* All looks saw the session idle: goes on to the next signal. */
 static void act(struct endings *es, struct ending *a)
 {
 	if (!a->signalled && !check_all(es, a))
@@ -308,7 +310,7 @@ static void act(struct endings *es, struct ending *a)
 		begin(es, a);
 }
 
-/* Looks whether processes have ended: gua-end says so only of those that it holds. */
+/* Checks which processes have ended: gua-end reports only those that it holds. */
 static void poll_gone(struct endings *es, struct ending *a)
 {
 	struct proc_stat stat;
@@ -325,7 +327,7 @@ static void poll_gone(struct endings *es, struct ending *a)
 	a->polled_us = endings_now_us(es);
 }
 
-/* Begins to look, before the first signal or the last. */
+/* Begins the looks before SIGTERM or before SIGKILL. */
 static void begin_looks(struct ending *a, int64_t now_us)
 {
 	a->looks = 1;
@@ -360,7 +362,8 @@ void ending_confirm(struct endings *es, struct ending *a, const struct fresh_loo
 	if (now_us - a->first_look_us < endings_config(es)->confirm_ms * 1000 ||
 		now_us < a->until_us)
 		return;
-	/* Processes that end after the signal of an earlier batch use the CPU. */
+	/* From the second batch on, CPU use is not a sign of life: processes that got the
+	 * signal use the CPU while they end. */
 	enum ending_how how = a->next == 0 ? lives(es, a, why, sizeof(why)) : ENDING_HOWS;
 	if (how == ENDING_COMPUTES && !a->signalled)
 		ending_finish(a, how, "%s", why);
@@ -381,14 +384,14 @@ static void attend_manager(const struct endings *es, struct ending *a)
 		ending_finish(a, ENDING_FAILED, "%s", e.text);
 		return;
 	}
-	/* The manager waits by itself; its processes end now or soon. */
+	/* The manager has its own grace period; the processes end now or soon. */
 	a->stage = ENDING_GRACE;
 	a->kill = false;
 	a->until_us = endings_now_us(es) + endings_config(es)->grace_ms * 1000;
 }
 
-/* Looks at the session again, so that SIGKILL comes when the grace period is over, and not
- * before it was seen idle for as long as before SIGTERM. */
+/* Times the looks so that SIGKILL comes when the grace period is over, and not before the
+ * session was seen idle for as long as before SIGTERM. */
 static void look_again(struct ending *a)
 {
 	a->stage = ENDING_CONFIRM;

@@ -1,5 +1,5 @@
-/* Endings in policy.db: whether one may go on, a row for each step, and what came of it, which
- * is stored as soon as it can be. */
+/* Endings in policy.db: whether one may go on, a row for each step, and the result, which is
+ * stored as soon as possible. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,9 +11,9 @@
 #include "policy/tell.h"
 #include "store/policy/policy_file.h"
 
-/* How often it is tried again. */
+/* How often storing a result is tried again. */
 enum { RETRY_MS = 2000 };
-/* How often the wait for a new final notice doubles. */
+/* How many times the wait for a new final notice doubles. */
 enum { LONGEST = 6 };
 
 struct keeping {
@@ -29,7 +29,8 @@ static const struct end_process *find_pid(const struct ending *a, uint32_t pid)
 	return NULL;
 }
 
-/* By its name, or by one of its processes: the name may have changed since. */
+/* Matches a keep by the session's name, or by one of its processes: the name may have
+ * changed since. */
 static int take_keep(void *context, const struct policy_keep *k)
 {
 	struct keeping *keeping = context;
@@ -39,7 +40,7 @@ static int take_keep(void *context, const struct policy_keep *k)
 	return 0;
 }
 
-/* The session of a case as the store knows it now; NULL: it is not there. */
+/* The session of an ending as the store has it now; NULL: it is not there. */
 static const struct session_facts *find_facts(
 	const struct sessions_now *now, const struct ending *a)
 {
@@ -52,8 +53,8 @@ static const struct session_facts *find_facts(
 	return NULL;
 }
 
-/* Whether an exemption protects the session by now: the configuration may have been read
- * again since the pass that decided. */
+/* Whether an exemption protects the session now: the configuration may have been reloaded
+ * since the pass that decided to end it. */
 static int check_exemptions(
 	const struct enforcer *x, const struct ending *a, int64_t now_ms, struct err *e)
 {
@@ -88,7 +89,7 @@ int ending_allowed(const struct endings *es, const struct ending *a, bool brief,
 	int rc = policy_file_armed(x->file, now_ms, &until_ms, by, e);
 	if (rc)
 		return rc;
-	/* The configuration may be another one by now. */
+	/* The configuration may have been reloaded. */
 	if (until_ms <= now_ms || !x->policy.enforce || !x->policy.may_end)
 		return err_set(e, ERR_NOTHING, "ending is not allowed any more");
 	rc = policy_file_tripped(x->file, &stopped_ms, why, e);
@@ -161,8 +162,8 @@ static const struct {
 	[ENDING_COMPUTES] = { STEP_SPARED, STAGE_COMPUTING, NOTICE_NOT_ENDED },
 };
 
-/* One that was spared gets a new final notice, after the time that lies between it and the end,
- * and after twice that each further time: nobody is told the same thing all day. */
+/* A session that was spared gets a new final notice: after the time between final notice and
+ * end, and after twice that each further time, so that nobody gets the same notice all day. */
 static struct policy_state state_after(
 	const struct ending *a, enum ending_how how, int64_t now_ms)
 {
@@ -198,7 +199,7 @@ static int write_outcome(struct endings *es, struct ending *a, struct err *e)
 	return rc ? rc : tell_add(f, &target, &a->notice, notice_kind_names[a->notice.kind], e);
 }
 
-/* In one transaction. */
+/* Stores the result in one transaction. */
 static int store(struct endings *es, struct ending *a, struct err *e)
 {
 	struct policy_file *f = es->enforcer->file;
@@ -266,7 +267,7 @@ static bool is_known(const struct endings *es, const char *key)
 	return false;
 }
 
-/* Sessions whose state says that they are being ended, while they are not. */
+/* Sessions whose stored state is "ending" although this run is not ending them. */
 struct left {
 	struct endings *es;
 	struct ending *items;

@@ -1,4 +1,4 @@
-/* One pass: facts, verdicts, one transaction. */
+/* One pass of gua enforce: reads facts, judges, and writes everything in one transaction. */
 #include "policy/enforcer.h"
 
 #include <math.h>
@@ -31,11 +31,11 @@ struct work {
 	struct policy_state *states, *old;
 	struct verdict *verdicts;
 	size_t n, n_present;
-	struct idle_session *gone; /* of the sessions that hold nothing */
+	struct idle_session *gone; /* the sessions that hold nothing any more */
 	size_t n_gone;
 	struct past_end *ends;
 	size_t n_ends;
-	bool stopped; /* by the breaker, which was not released */
+	bool stopped; /* the breaker has tripped and was not released */
 	struct arena texts;
 	struct err *e;
 };
@@ -52,7 +52,7 @@ static void finish(struct work *w)
 	arena_finish(&w->texts);
 }
 
-/* What was found by another limit of use says nothing. */
+/* A time that was found with another limit of use is not valid. */
 static int64_t used_of(const struct enforcer *x, const struct session_facts *f)
 {
 	for (size_t i = 0; i < x->n_used; i++)
@@ -61,7 +61,8 @@ static int64_t used_of(const struct enforcer *x, const struct session_facts *f)
 	return 0;
 }
 
-/* Takes over what a full reading found: until when sessions were used. Others are forgotten. */
+/* Remembers until when each session was used, as found by a full reading, and forgets all
+ * other sessions. */
 static bool remember_used(struct work *w)
 {
 	struct enforcer *x = w->x;
@@ -79,8 +80,8 @@ static bool remember_used(struct work *w)
 	return true;
 }
 
-/* What came of the newest attempt to end a session: one that was spared before anything was
- * done to it does not count for the limits. */
+/* Reads the result of the newest attempt to end a session. One that was spared before
+ * anything was done to it does not count for the limits. */
 static void take_result(struct work *w, const struct policy_action *a)
 {
 	size_t i = w->n_ends;
@@ -143,7 +144,7 @@ static int take_keep(void *context, const struct policy_keep *k)
 	return 0;
 }
 
-/* Reads the store; `brief` without what takes long. */
+/* Reads the store; `brief` leaves out what takes long to read. */
 static int read_present(struct work *w, bool brief)
 {
 	struct enforcer *x = w->x;
@@ -205,8 +206,8 @@ static double cpu_seconds(const struct work *w, size_t session)
 	return seconds;
 }
 
-/* Whether a session that was spared because of its CPU use still computes: between two passes
- * that are as far apart as the looks before an end. What is not known counts as use. */
+/* Whether a session that was spared because of its CPU use still computes, measured between
+ * two passes that are as far apart as the looks before an end. Unknown counts as use. */
 static bool computes(struct work *w, size_t session)
 {
 	struct enforcer *x = w->x;
@@ -233,7 +234,7 @@ static bool computes(struct work *w, size_t session)
 	return c->busy;
 }
 
-/* Forgets the CPU time of sessions that are not spared any more. */
+/* Forgets the CPU time of sessions that are no longer spared because of it. */
 static void forget_cpu(struct work *w)
 {
 	struct enforcer *x = w->x;
@@ -308,7 +309,8 @@ static int judge_all(struct work *w, struct pass *pass)
 	return pass_run(pass) ? 0 : err_memory(w->e);
 }
 
-/* Whether anything follows: a step, or that a notice arrived, from when on the clock counts. */
+/* Whether the pass has anything to store: a step, or a delivered notice, from which the next
+ * stage is counted. */
 static bool any_step(const struct work *w)
 {
 	for (size_t i = 0; i < w->n; i++)
@@ -364,7 +366,7 @@ static void evidence_of(char *dst, size_t cap, const struct enforcer_step *s)
 		f->mem_bytes < 0 ? "an unknown amount" : held);
 }
 
-/* Writes a row of the log about a session. */
+/* A row for the log about a session. */
 struct note {
 	enum policy_step step;
 	enum policy_stage stage;
@@ -421,7 +423,7 @@ static bool same_state(const struct policy_state *a, const struct policy_state *
 	       a->idle_below == b->idle_below && strcmp(a->rule, b->rule) == 0;
 }
 
-/* Stores what follows for one session. */
+/* Stores the verdict about one session. */
 static int write_one(struct work *w, size_t i)
 {
 	struct enforcer *x = w->x;
@@ -438,7 +440,7 @@ static int write_one(struct work *w, size_t i)
 	return rc || !x->endings || v->would ? rc : tell_step(x->file, &step, w->e);
 }
 
-/* The breaker stops everything: once, until it is released. */
+/* Records that the breaker has tripped: once, until it is released. */
 static int write_breaker(struct work *w, const struct pass *pass)
 {
 	char text[256];
@@ -500,8 +502,8 @@ static void describe_pass(struct work *w)
 		last->idle += w->facts[i].idle;
 }
 
-/* The first look leaves out what takes long, and makes sessions look idle for too long. If
- * anything would follow, and once at the start, everything is read and judged again. */
+/* The first reading leaves out what takes long, so sessions may look idle for too long. If a
+ * step would follow, and once at the start, everything is read and judged again. */
 static int judge_present(struct work *w, struct pass *pass)
 {
 	int rc = fill(w);
@@ -523,7 +525,8 @@ int enforcer_pass(struct enforcer *x, int64_t now_ms, struct err *e)
 	struct work w = { .x = x, .now_ms = now_ms, .e = e };
 	int64_t stopped_ms = -1;
 	char why[256];
-	/* Without an end: a clock that was put back does not make limits forget. */
+	/* The span has no end, so that limits still count everything after the clock was set
+	 * back. */
 	struct policy_span day = { now_ms - 24 * HOUR_MS, INT64_MAX };
 	struct pass pass = { 0 };
 	int rc = read_present(&w, true);

@@ -11,7 +11,7 @@
 
 struct endings;
 
-/* A step of a session, while the pass goes on. */
+/* One step of a session, valid during the pass. */
 struct enforcer_step {
 	const struct policy *policy;
 	const struct sessions_now *now;
@@ -21,28 +21,30 @@ struct enforcer_step {
 	int64_t now_ms;
 };
 
-/* What a session was last seen to be used, so that a pass need not read all slots. */
+/* When a session was last seen in use, so that a pass need not read all slots. */
 struct enforcer_used {
 	char key[SESSION_KEY_CAP];
-	int64_t used_ms, idle_below; /* use from this on, in percent */
+	int64_t used_ms, idle_below; /* the limit that was applied, in percent */
 };
 
-/* The CPU time of a session that was spared because of it, at a pass. */
+/* The CPU time of a session that was spared because of its CPU use, as of a pass. */
 struct enforcer_cpu {
 	char key[SESSION_KEY_CAP];
 	double cpu_s;
 	int64_t at_us; /* monotonic */
-	bool busy;     /* between that pass and the one before, or nobody knows */
+	bool busy; /* it used the CPU between that pass and the one before, or this is unknown
+		    */
 };
 
-/* Zero-initialise and set what is the caller's. */
+/* Zero-initialise and set the members above "Private". */
 struct enforcer {
 	struct policy policy;  /* history is set by each pass */
 	const char *db, *root; /* as in struct sessions_now */
 	const struct clock *clock;
 	struct policy_file *file;
 	const char *config_hash;
-	struct endings *endings; /* what ends sessions; NULL: nothing is told or ended */
+	struct endings *endings; /* what ends sessions; NULL: no notices are sent and nothing is
+				    ended */
 	struct policy_pass last; /* what the last pass saw */
 	/* Private. */
 	bool primed; /* `used` is filled */
@@ -52,15 +54,15 @@ struct enforcer {
 	size_t n_cpu;
 };
 
-/* What a row of the log says of a session: its pids and the UUIDs of its cards, with blanks
- * between them, and what people call the cards. Finish all three. */
+/* What a row of the log says about a session: its pids and the UUIDs of its cards, separated
+ * by blanks, and the labels of the cards. Finish all three. */
 struct enforcer_lists {
 	struct str pids, cards, gpus;
 };
 void enforcer_list(struct enforcer_lists *l, const struct enforcer_step *s);
 void enforcer_lists_finish(struct enforcer_lists *l);
 
-/* Fails when the store or policy.db cannot be read or written; nothing was done then. */
+/* Fails when the store or policy.db cannot be read or written; then nothing was done. */
 int enforcer_pass(struct enforcer *x, int64_t now_ms, struct err *e);
 void enforcer_finish(struct enforcer *x);
 

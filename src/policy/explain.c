@@ -21,17 +21,17 @@ struct explanation {
 	const struct session_facts *f;
 	struct policy_state state; /* stored; STAGE_NONE without policy.db */
 	struct verdict v;
-	struct verdict seen;	/* the same if the present were known: for what comes next */
-	bool armed, stopped;	/* ending is allowed; the breaker has stopped everything */
+	struct verdict seen; /* the verdict if the present were known: shows what comes next */
+	bool armed, stopped; /* sessions may be ended; the breaker has stopped everything */
 	struct str undelivered; /* why its last notice has not been delivered */
-	bool brief;		/* for its user: rules and exemptions of others are left out */
+	bool brief; /* for the session's user: without rules and exemptions of others */
 };
 
-/* Largest number of lines of evidence. */
+/* Largest number of evidence lines. */
 enum { MOST_SPANS = 20 };
 #define SECOND_MS INT64_C(1000)
 #define MINUTE_MS INT64_C(60000)
-/* Quiet hours and holidays that take longer are not followed to their end. */
+/* The end of quiet hours and holidays is searched for at most this far ahead. */
 #define QUIET_LONGEST_MS (31 * 24 * 60 * MINUTE_MS)
 
 static void add_moment(const struct explanation *ex, char *dst, size_t cap, int64_t ms)
@@ -59,7 +59,7 @@ static int64_t most_pct(const struct explanation *ex)
 				   : -1;
 }
 
-/* The clock, and the use that was compared with the limit. */
+/* The idle clock, and the use that was compared with the limit. */
 static void add_clock(struct str *out, const struct explanation *ex)
 {
 	const struct session_facts *f = ex->f;
@@ -108,8 +108,7 @@ static void add_evidence(struct str *out, const struct explanation *ex)
 		ex->f->observed ? "" : ": too old, so the clock stands still");
 }
 
-/* The exemptions that hold: built-in ones, those of the configuration, and what its user keeps.
- */
+/* The exemptions that apply: built-in, configured, and a keep of its user. */
 struct exemptions {
 	const struct explanation *ex;
 	struct str *out; /* text; NULL: JSON */
@@ -224,7 +223,7 @@ static const char *const stage_texts[POLICY_STAGES] = {
 	[STAGE_ENDING] = "the end",
 };
 
-/* Why a rule has no further stage. */
+/* Says why the rule has no further stage. */
 static void add_last(struct str *out, const struct explanation *ex, const char *word)
 {
 	const struct policy *p = &ex->x->policy;
@@ -243,16 +242,16 @@ static void add_last(struct str *out, const struct explanation *ex, const char *
 		str_add(out, ", until an administrator allows ending with 'gua enforce arm'\n");
 }
 
-/* Whether nobody can say when the next stage comes: the clock stands still, or all is stopped.
- */
+/* Whether the time of the next stage is unknown: the clock stands still, or the breaker has
+ * stopped everything. */
 static bool is_frozen(const struct explanation *ex)
 {
 	return ex->v.hold == HOLD_UNOBSERVED || ex->v.hold == HOLD_USE_UNKNOWN ||
 	       ex->v.hold == HOLD_BREAKER;
 }
 
-/* The idle time of a stage that would come at `clock_ms`: not before now, and quiet hours and
- * holidays go by first. */
+/* The idle time of a stage that would come at `clock_ms`: not before now, and not within quiet
+ * hours or holidays. */
 static int64_t after_quiet(const struct explanation *ex, int64_t clock_ms)
 {
 	int64_t now_ms = ex->x->now_ms, had_ms = ex->f->clock_ms;
@@ -281,7 +280,7 @@ static void add_stage_line(struct str *out, const struct explanation *ex, const 
 	str_addf(out, ": %s, in %s, if it stays idle\n", at, in);
 }
 
-/* The stages that the session has before it, the times of which follow from the rule. */
+/* The stages that the session still has ahead, with the times that follow from the rule. */
 static void add_stages(struct str *out, const struct explanation *ex)
 {
 	const struct verdict *v = &ex->seen;
@@ -304,7 +303,7 @@ static void add_stages(struct str *out, const struct explanation *ex)
 		add_last(out, ex, word);
 }
 
-/* The next stage is as far from the delivery as the rule says, whenever that is. */
+/* The next stage is counted from the delivery of the notice, whenever that is. */
 static void add_after_delivery(struct str *out, const struct explanation *ex)
 {
 	const struct verdict *v = &ex->seen;
@@ -516,7 +515,8 @@ static int take_undelivered(void *context, const struct policy_notice *n)
 	return 0;
 }
 
-/* What gua enforce run has stored of the session, if it has run and may be read. */
+/* Reads what gua enforce run has stored about the session, if it has run and policy.db is
+ * readable. */
 static void read_state(struct explanation *ex)
 {
 	struct explain_question *x = ex->x;

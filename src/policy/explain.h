@@ -9,11 +9,12 @@
 #include "store/policy/policy_file.h"
 
 struct explain_question {
-	struct sessions_now *now; /* that was read */
-	struct policy policy;	  /* a copy: what is known of the session is put into it */
+	struct sessions_now *now; /* already read */
+	struct policy policy;	  /* a copy: explain() adds what is known about the session */
 	const struct settings *settings;
-	const char *db;		  /* of the store, for messages */
-	struct policy_file *file; /* NULL: gua enforce run has not run, or it cannot be read */
+	const char *db; /* of the store, for messages */
+	struct policy_file
+		*file; /* NULL: gua enforce run has not run, or policy.db cannot be read */
 	int64_t now_ms;
 	uint32_t pid;
 	bool json, utc;

@@ -63,7 +63,8 @@ static void add_span(struct session_facts *f, const struct idle_history *h,
 	f->uid = f->uid < 0 || (p->uid >= 0 && p->uid < f->uid) ? p->uid : f->uid;
 }
 
-/* Whether the session is known at the moment: all of its cards, and its own use of them. */
+/* Whether the session can be judged at the moment: all of its cards are observed, and its
+ * own use of them is known. */
 static void find_blind(struct session_facts *f, const struct idle_history *h, int64_t at_ms)
 {
 	const struct idle_part *part = &f->session->blinds;
@@ -79,7 +80,8 @@ static void find_blind(struct session_facts *f, const struct idle_history *h, in
 	}
 }
 
-/* The clock: from the session's last use to the last reading, without what nobody knows. */
+/* The idle clock: the time from the session's last use to the last reading, without
+ * unobserved time. */
 void facts_at(struct session_facts *f, const struct idle_history *h,
 	const struct idle_session *session, struct open_spans spans, int64_t at_ms)
 {

@@ -11,7 +11,8 @@
 #include "model/session.h"
 #include "driver/use.h"
 
-/* A user may have thousands of processes on a card: nothing here takes their square. */
+/* Orders processes by card. A user may have thousands of processes on a card, so nothing
+ * here compares each with each. */
 static int compare(const void *a, const void *b)
 {
 	const struct end_process *x = a, *y = b;
@@ -33,7 +34,7 @@ static bool is_one_of(
 	return n && bsearch(&key, processes, n, sizeof(*processes), compare);
 }
 
-/* The names of the session: one, unless that of its user became known in between. */
+/* The names of the session: two if the name of its user became known in between. */
 struct names {
 	char (*keys)[SESSION_KEY_CAP];
 	size_t n;
@@ -47,7 +48,7 @@ static bool has_name(const struct names *names, const char *key)
 	return false;
 }
 
-/* The names of the sessions of those that are on a card. False: out of memory. */
+/* Collects the names of the sessions of the processes on a card. False: out of memory. */
 static bool read_names(struct names *names, const struct fresh_look *look,
 	const struct end_process *processes, size_t n)
 {
@@ -65,7 +66,7 @@ static bool read_names(struct names *names, const struct fresh_look *look,
 	return true;
 }
 
-/* Whether a process that is not one of them is in their session. */
+/* Whether a process that is not in the list belongs to the session. */
 static bool is_newcomer(const struct names *names, const struct present_process *p)
 {
 	char key[SESSION_KEY_CAP];
@@ -102,8 +103,7 @@ static bool is_unused(const struct present_card *card, double idle_below)
 	       !(card->values[METRIC_UTILIZATION_DECODER] > 0);
 }
 
-/* `used_pct` is what the processes of the session used of the card, as far as they were seen.
- */
+/* `used_pct`: what the session's processes used of the card, as far as they were seen. */
 static void judge_process(struct fresh_result *r, const struct fresh_look *look,
 	const struct present_process *p, double *used_pct, bool alone)
 {
@@ -126,8 +126,8 @@ static void judge_process(struct fresh_result *r, const struct fresh_look *look,
 		say(r, FRESH_UNKNOWN, "its use of card %s is not known", label);
 }
 
-/* A process that has taken memory since the decision is a sign of life by itself; one that only
- * draws was there before. */
+/* A process that has taken memory since the decision is a sign of life by itself; one that
+ * only draws is not. */
 static void judge_newcomer(struct fresh_result *r, const struct fresh_look *look,
 	const struct present_process *p, double *used_pct)
 {
@@ -180,7 +180,7 @@ double fresh_power_w(const struct fresh_look *look, const char *uuid,
 	for (size_t i = 0; i < look->n_processes; i++)
 		holds |= look->processes[i].card == card &&
 			 is_one_of(&look->processes[i], processes, n);
-	/* A MIG instance has the power of its whole card. */
+	/* The power of a MIG instance is that of its whole card. */
 	if (!holds || look->cards[card].id.mig_index >= 0)
 		return NAN;
 	*limit_w = look->cards[card].values[METRIC_POWER_ENFORCED];

@@ -1,6 +1,5 @@
 /* Whether a session is idle by the newest samples of the driver: the last look before it is
- * ended. A pure function of what a live view has read; what is not known never counts as idle.
- */
+ * ended. A pure function of what a live view has read; unknown never counts as idle. */
 #ifndef GUA_POLICY_FRESH_H
 #define GUA_POLICY_FRESH_H
 
@@ -15,7 +14,7 @@ enum { FRESH_WHY_CAP = 160 };
 
 enum fresh_verdict {
 	FRESH_IDLE,
-	FRESH_ACTIVE,	/* one of its processes used a card, or one has come to a card */
+	FRESH_ACTIVE,	/* one of its processes used a card, or a new one has come to a card */
 	FRESH_UNKNOWN,	/* the driver does not answer for a card, or not about its use */
 	FRESH_RELEASED, /* the session holds no card any more */
 };
@@ -26,8 +25,8 @@ struct fresh_look {
 	size_t n_cards;
 	const struct present_process *processes;
 	size_t n_processes;
-	bool first;	   /* there was no look before: use may not be known yet */
-	double idle_below; /* a session is idle while it uses less: percent of the SMs */
+	bool first;	   /* the first look: use may not be known yet */
+	double idle_below; /* a session that uses less than this is idle, percent of the SMs */
 };
 
 struct fresh_result {
@@ -36,12 +35,12 @@ struct fresh_result {
 	int64_t held_bytes;	 /* by the session, on all cards; -1: unknown */
 };
 
-/* Puts processes into the order in which the functions below look for them. */
+/* Sorts processes in the order that the functions below need. */
 void fresh_sort(struct end_process *processes, size_t n);
 
-/* `processes` are those that held a card when it was decided to end the session, sorted. Others
- * of the same session are judged as well: a worker, a command in the container, another step.
- */
+/* `processes`, sorted, are those that held a card when it was decided to end the session.
+ * Other processes of the same session are judged as well: a worker, a command in the
+ * container, another job step. */
 void fresh_judge(struct fresh_result *r, const struct fresh_look *look,
 	const struct end_process *processes, size_t n);
 

@@ -1,4 +1,4 @@
-/* Judges one session. */
+/* Judges one session: decides its stage and the next step. */
 #include "policy/judge.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ bool judge_was_warned(enum policy_stage stage)
 	return stage >= STAGE_WARN && stage <= STAGE_FINAL;
 }
 
-/* Forgets the stages; the session begins again at its first warning. */
+/* Clears the stages; the session starts again at its first warning. */
 static void forget(struct verdict *v, enum policy_step step)
 {
 	bool warned = judge_was_warned(v->state.stage) || v->state.stage == STAGE_COMPUTING;
@@ -49,7 +49,8 @@ static void forget(struct verdict *v, enum policy_step step)
 	text_copy(v->state.rule, sizeof(v->state.rule), rule);
 }
 
-/* What the rule may do now: a rule that observes goes through all stages on paper. */
+/* What the rule may do now; a rule that only observes goes through all stages without
+ * acting. */
 static enum policy_level level_now(const struct policy *p, const struct config_rule *rule)
 {
 	enum policy_level level = policy_rule_level(rule);
@@ -58,14 +59,14 @@ static enum policy_level level_now(const struct policy *p, const struct config_r
 	return level == LEVEL_END && p->may_end ? LEVEL_END : LEVEL_WARN;
 }
 
-/* Whether the rule ends sessions, in earnest or on paper. */
+/* Whether the rule ends sessions, really or only as an observation. */
 static bool ends(const struct config_rule *rule, enum policy_level level)
 {
 	return level == LEVEL_END ||
 	       (level == LEVEL_OBSERVE && policy_rule_level(rule) != LEVEL_WARN);
 }
 
-/* The stage after the present one, and when it comes as idle time. */
+/* Finds the stage after the present one, and the idle time at which it comes. */
 static void find_next(struct verdict *v, bool may_end)
 {
 	const struct policy_times *t = &v->times;
@@ -99,21 +100,21 @@ int64_t judge_stage_at(const struct policy_times *t, enum policy_stage stage)
 	}
 }
 
-/* The last reading, to which clocks go: it may be some time ago. */
+/* The time of the last reading, up to which clocks run: it may be some time ago. */
 static int64_t seen_until(const struct policy *p, int64_t now_ms)
 {
 	const struct idle_history *h = p->history;
 	return h && h->present && h->last_tick_ms < now_ms ? h->last_tick_ms : now_ms;
 }
 
-/* The clock of a session at another moment near the present one: at a notice's delivery, which
- * was between two passes. What comes after the last reading counts as seen. */
+/* The idle clock of a session at a moment near the present, such as the delivery of a notice
+ * between two passes. Time after the last reading counts as observed. */
 static int64_t clock_then(
 	const struct policy *p, const struct session_facts *f, int64_t now_ms, int64_t then_ms)
 {
 	const struct idle_history *h = p->history;
 	int64_t seen_ms = seen_until(p, now_ms);
-	if (then_ms > now_ms) /* the time of day was put back */
+	if (then_ms > now_ms) /* the time of day was set back */
 		then_ms = now_ms;
 	int64_t clock_ms = f->clock_ms + then_ms - seen_ms;
 	if (h && then_ms < seen_ms)
@@ -121,10 +122,10 @@ static int64_t clock_then(
 	return clock_ms > 0 ? clock_ms : 0;
 }
 
-/* The notice of the present stage was delivered, when the clock was at `clock_ms`: the next
- * stage is as far away from there as the rule says, however late the notice was. That a warning
- * had to wait for a pass and its reading delays nothing; what a final notice promises is kept
- * to the second. */
+/* The notice of the present stage was delivered when the clock was at `clock_ms`. The next
+ * stage comes as long after that as the rule says, however late the notice was. The delay of
+ * a warning until the next pass and its reading does not delay the next stage; the time that
+ * a final notice promises is kept to the second. */
 static void note_delivery(
 	struct verdict *v, const struct policy *p, int64_t delivered_ms, int64_t clock_ms)
 {
@@ -153,34 +154,35 @@ static void advance(struct verdict *v, const struct policy *p, const struct sess
 	v->state.stage = end && v->would ? STAGE_ENDED : v->next;
 	v->state.stage_ms = now_ms;
 	v->state.idle_since_ms = f->idle_since_ms;
-	if (!end) /* at the end, that of the final notice stays */
+	if (!end) /* at the end, the delivery of the final notice stays */
 		v->state.delivered_ms = -1;
 	v->state.next_clock_ms = 0;
 	text_copy(v->state.rule, sizeof(v->state.rule), v->rule->name);
 	if (v->would && !end) {
-		/* On paper, every notice is delivered at once. */
+		/* When the rule only observes, every notice counts as delivered at once. */
 		find_next(v, v->ends);
 		note_delivery(v, p, now_ms, f->clock_ms);
 	}
 }
 
-/* An end that comes this much later than the final notice said needs a new one. */
+/* An end that comes this much later than the final notice announced needs a new final
+ * notice. */
 #define LATE_LEAST_MS INT64_C(60000)
 
-/* Whether the end was held (by quiet hours, a limit, the breaker, a silent driver or because
- * gua enforce was stopped) for longer than the time from the final notice to the end: nobody
- * counts on that notice any more. */
+/* Whether the end was delayed (by quiet hours, a limit, the breaker, a silent driver, or
+ * because gua enforce was stopped) for longer than the time from the final notice to the
+ * end: the user no longer expects it. */
 static bool is_outdated(const struct verdict *v, const struct policy *p, int64_t now_ms)
 {
 	int64_t final_ms = v->times.end_ms - v->times.final_ms;
 	int64_t late_ms = now_ms - v->state.delivered_ms - final_ms;
-	/* A pass that comes in its time is not late. */
+	/* An end in the next regular pass is not late. */
 	return v->next == STAGE_ENDING && late_ms > LATE_LEAST_MS && late_ms > final_ms &&
 	       late_ms > 2 * p->config->policy.interval_ms;
 }
 
-/* Whether the final notice said that the end comes later than now: a clock that grew faster
- * than time, by a new limit of use or a wrong reading, does not bring it nearer. */
+/* Whether the final notice announced a later end than now. A clock that grew faster than
+ * time, through a new limit of use or a wrong reading, does not bring the end forward. */
 static bool is_promised_later(const struct verdict *v, int64_t now_ms)
 {
 	int64_t since_ms = now_ms - v->state.delivered_ms;
@@ -188,8 +190,8 @@ static bool is_promised_later(const struct verdict *v, int64_t now_ms)
 	       since_ms < v->times.end_ms - v->times.final_ms;
 }
 
-/* Whether the next stage comes later. The final notice comes in the last pass that is not after
- * its time, so that the end, which is that far away from it, comes in its own. */
+/* Whether the next stage is not due yet. The final notice goes out in the last pass before
+ * its time, so that the end, a fixed time after it, is not late. */
 static bool is_early(
 	const struct verdict *v, const struct policy *p, const struct session_facts *f)
 {
@@ -206,11 +208,12 @@ static void renew(struct verdict *v, const struct policy *p, const struct sessio
 	advance(v, p, f, now_ms);
 }
 
-/* A session that is exempt, kept, in use or gone loses its stages. True: so it is. */
+/* A session that is exempt, kept, in use or gone loses its stages. True: it is one of these. */
 static bool is_spared(struct verdict *v, const struct policy *p, const struct session_facts *f,
 	int64_t now_ms)
 {
-	/* What ended on paper stays ended: in earnest it would not come back. */
+	/* A session that would have been ended stays ended: in reality it would not come
+	 * back. */
 	bool on_paper = v->state.stage == STAGE_ENDED && v->state.level == LEVEL_OBSERVE;
 	if (!f->holds && !on_paper) {
 		v->hold = HOLD_NOT_IDLE;
@@ -238,8 +241,8 @@ static bool is_spared(struct verdict *v, const struct policy *p, const struct se
 	return true;
 }
 
-/* A rule that may do more than when the stages were reached, and another rule, begin with the
- * first warning. */
+/* A session starts again with the first warning when another rule matches it, or when its
+ * rule may do more than when the stages were reached. */
 static void follow_rule(struct verdict *v, enum policy_level level)
 {
 	if (v->state.stage == STAGE_NONE)
@@ -251,7 +254,7 @@ static void follow_rule(struct verdict *v, enum policy_level level)
 		v->state.level = level;
 }
 
-/* Goes on to the next stage, or says what holds it. */
+/* Goes on to the next stage, or sets the reason why not. */
 static void take_stage(struct verdict *v, const struct policy *p, const struct session_facts *f,
 	int64_t now_ms)
 {
@@ -276,13 +279,13 @@ static struct verdict judge_observed(const struct policy *p, const struct sessio
 		if (v.rule)
 			v.times = policy_times(v.rule, f->session->use);
 	}
-	/* A kernel that its server started again has the name of the one that was ended. While
-	 * the clock stands at 0, one of the old processes may be in use. */
+	/* A Jupyter kernel that its server restarted has the same name as the one that was
+	 * ended. While the clock is 0, one of the old processes may be in use. */
 	v.reborn = (v.state.stage == STAGE_ENDED || v.state.stage == STAGE_FAILED) &&
 		   f->clock_ms > 0 && f->born_ms > v.state.stage_ms;
 	if (v.reborn)
 		v.state = POLICY_STATE_NONE;
-	/* What happened on paper does not count when the rules are enforced. */
+	/* What was only observed does not count once the rules are enforced. */
 	if (v.rule && v.state.level == LEVEL_OBSERVE && level_now(p, v.rule) != LEVEL_OBSERVE)
 		v.state = POLICY_STATE_NONE;
 	if (is_spared(&v, p, f, now_ms))
@@ -296,7 +299,7 @@ static struct verdict judge_observed(const struct policy *p, const struct sessio
 		v.hold = HOLD_COMPUTING;
 		return v;
 	}
-	if (v.state.stage == STAGE_COMPUTING) /* that is over: it begins again */
+	if (v.state.stage == STAGE_COMPUTING) /* that is over: the stages start again */
 		v.state = POLICY_STATE_NONE;
 	enum policy_level level = level_now(p, v.rule);
 	follow_rule(&v, level);

@@ -1,5 +1,5 @@
-/* The judgement of one session: a pure function of the rules, the facts at a moment and what is
- * stored of the session. Simulate and the live run both call it, once for each pass. */
+/* The judgement of one session: a pure function of the rules, the facts at a moment and what
+ * is stored about the session. Simulate and the live run both call it, once for each pass. */
 #ifndef GUA_POLICY_JUDGE_H
 #define GUA_POLICY_JUDGE_H
 
@@ -16,11 +16,11 @@ enum policy_hold {
 	HOLD_KEPT,
 	HOLD_EARLY,	  /* its next stage comes later */
 	HOLD_QUIET,	  /* quiet hours, or a holiday */
-	HOLD_UNDELIVERED, /* its notice has not been delivered */
+	HOLD_UNDELIVERED, /* the notice of its stage has not been delivered */
 	HOLD_LAST,	  /* the rule has no further stage */
 	HOLD_ENDING,	  /* it is being ended, or has been, or could not be */
 	HOLD_COMPUTING,	  /* it was spared, and its processes still use the CPU */
-	HOLD_HOST_LIMIT,  /* from here on: of a whole pass */
+	HOLD_HOST_LIMIT,  /* from here on: reasons that concern a whole pass */
 	HOLD_USER_LIMIT,
 	HOLD_PASS_LIMIT,
 	HOLD_BREAKER,
@@ -32,26 +32,26 @@ extern const char *const policy_hold_texts[POLICY_HOLDS];
 struct verdict {
 	struct policy_state state; /* to be stored; STAGE_NONE: nothing to store */
 	enum policy_step step;
-	bool would;   /* the step is not taken, only written down */
-	bool reborn;  /* it had ended, and another began under the same name */
-	bool renewed; /* the step is a new final notice, because the end was held for long */
+	bool would;   /* the step is only recorded, not taken */
+	bool reborn;  /* the session had ended, and a new one began under the same name */
+	bool renewed; /* the step is a new final notice, because the end was delayed for long */
 	enum policy_hold hold;
 	const struct config_rule *rule; /* NULL: none matches */
 	struct policy_times times;	/* of the rule */
-	bool ends;			/* it ends the session, in earnest or on paper */
-	enum policy_stage next;		/* STAGE_NONE: none */
-	int64_t next_clock_ms;		/* the next stage, as idle time; -1: none */
+	bool ends;		/* the rule ends the session, really or as an observation */
+	enum policy_stage next; /* STAGE_NONE: none */
+	int64_t next_clock_ms;	/* idle time at which the next stage comes; -1: none */
 };
 
 struct verdict judge(const struct policy *p, const struct session_facts *f,
 	const struct policy_state *state, int64_t now_ms);
 
-/* When a stage of a rule comes, as idle time; AT_NEVER: not. */
+/* When a stage of a rule comes, as idle time; AT_NEVER: never. */
 int64_t judge_stage_at(const struct policy_times *t, enum policy_stage stage);
 /* Notes the clock of this pass in a state. */
 void judge_note_clock(struct policy_state *state, const struct policy *p,
 	const struct session_facts *f, int64_t now_ms);
-/* Whether the stage is one of the warnings or the final notice. */
+/* Whether the stage is a warning or the final notice. */
 bool judge_was_warned(enum policy_stage stage);
 
 #endif

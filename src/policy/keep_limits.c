@@ -1,4 +1,4 @@
-/* Checks a request and writes the keep. */
+/* Checks a request to keep a session and stores the keep. */
 #include "policy/keep_limits.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #define WEEK_MS (INT64_C(7) * 86400000)
 #define ROOT_LONGEST_MS (4 * WEEK_MS)
 #define DAY_MS INT64_C(86400000)
-/* Every keep is on record for ever, so there is an end to them. */
+/* Keeps are recorded for ever, so their number is limited. */
 enum { MOST_A_DAY = 100 };
 
 static int refuse(struct keep_answer *a, const char *why)
@@ -33,7 +33,7 @@ static const struct idle_process *find_process(
 struct week {
 	uint32_t uid;
 	int64_t since_ms, sum_ms;
-	int64_t day_ms, n_day; /* since then, this many */
+	int64_t day_ms, n_day; /* how many since day_ms */
 };
 
 static int add_keep(void *context, const struct policy_keep *k)
@@ -90,7 +90,7 @@ static int find_keep(void *context, const struct policy_keep *k)
 	return 0;
 }
 
-/* Whether there is a keep to drop: one that is not there is not worth a row. */
+/* Whether there is a keep to drop; without one, no row is written. */
 static int is_kept(const struct keep_limits *l, const char *session, bool *kept, struct err *e)
 {
 	struct keeping keeping = { session, false };
@@ -162,12 +162,12 @@ int keep_limits_apply(const struct keep_limits *l, const struct user_request *r,
 	return rc || !worth ? rc : write_keep(l, r, uid, session, e);
 }
 
-/* A keep whose session is not there under its name, while its process is. */
+/* A keep whose session no longer has the stored name, while the process still exists. */
 struct moved {
 	const struct sessions_now *now;
 	char session[SESSION_KEY_CAP];
 	struct policy_keep keep;
-	const char *key; /* of the session that the process is in */
+	const char *key; /* of the session that the process is in now */
 };
 
 static bool is_present(const struct sessions_now *now, const char *key)

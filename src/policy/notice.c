@@ -1,4 +1,4 @@
-/* Notices as JSON, by a table of their members. */
+/* Writes and reads notices as JSON, by a table of their members. */
 #include "policy/notice.h"
 
 #include <jansson.h>

@@ -1,5 +1,5 @@
-/* A notice: all that a user is told about a session, as plain values. It becomes a text by a
- * template (notice_text.h) and JSON for programs, and waits in the store as that JSON. */
+/* A notice: everything that a user is told about a session, as plain values. Templates
+ * (notice_text.h) make text of it; as JSON it goes to programs and waits in the store. */
 #ifndef GUA_POLICY_NOTICE_H
 #define GUA_POLICY_NOTICE_H
 
@@ -17,9 +17,9 @@ enum notice_kind {
 	NOTICE_AGAIN,
 	NOTICE_FINAL,
 	NOTICE_ENDED,	  /* the session was ended */
-	NOTICE_NOT_ENDED, /* it should have been; `result` says why it was not */
+	NOTICE_NOT_ENDED, /* it should have been ended; `result` says why it was not */
 	NOTICE_DIGEST,	  /* in place of several that were held back */
-	NOTICE_ALARM,	  /* for the administrator: nothing is done until somebody looks */
+	NOTICE_ALARM,	  /* for the administrator: nothing is done until somebody has looked */
 	NOTICE_TEST,
 	NOTICE_KINDS,
 };
@@ -39,50 +39,50 @@ struct notice {
 	char user[USER_CAP];
 	int64_t uid;
 	char host[NOTICE_HOST_CAP];
-	char what[LABEL_CAP];	   /* the notebook, job or container */
-	char command[COMMAND_CAP]; /* of its process, as the store has it */
+	char what[LABEL_CAP];	   /* its notebook, job or container */
+	char command[COMMAND_CAP]; /* the command of its process, as stored */
 	int64_t pid;		   /* the process to name in commands */
 	char cards[LABEL_CAP];	   /* "3", or "0, 1" */
-	char model[LABEL_CAP];	   /* of the cards, when all have the same */
+	char model[LABEL_CAP];	   /* model of the cards, if all have the same */
 	int64_t mem_bytes;	   /* held on all of them */
 	int64_t made_ms;	   /* when this notice was made */
 	int64_t idle_since_ms;
-	int64_t idle_ms;       /* how long it was seen idle: unobserved time is not in it */
-	double idle_gpu_hours; /* cards times hours since then */
-	double cost;	       /* of these hours */
+	int64_t idle_ms;       /* how long it was seen idle, without unobserved time */
+	double idle_gpu_hours; /* cards times hours of idle time */
+	double cost;	       /* cost of these hours */
 	char currency[16];
-	int64_t next_ms;	    /* of the next notice */
+	int64_t next_ms;	    /* when the next notice comes */
 	int64_t end_ms;		    /* when the session will be ended */
-	char release[RELEASE_CAP];  /* the command that gives the memory back */
-	char keep[NOTICE_TEXT_CAP]; /* the command that asks for more time */
-	char kept[NOTICE_TEXT_CAP]; /* when it was kept before, and why */
+	char release[RELEASE_CAP];  /* the command that frees the memory */
+	char keep[NOTICE_TEXT_CAP]; /* the command that keeps the session */
+	char kept[NOTICE_TEXT_CAP]; /* when it was kept before, and the reasons */
 	int64_t freed_bytes;
 	char result[NOTICE_TEXT_CAP]; /* what was done, or why not */
-	int64_t count;		      /* of notices in a digest */
+	int64_t count;		      /* number of notices in a digest */
 	/* Their lines, each ended with \n. */
 	char list[NOTICE_PARTS_MOST * NOTICE_LINE_CAP];
 };
 
-/* A notice in which nothing is known. */
+/* Makes a notice in which every member is unknown. */
 void notice_init(struct notice *n, enum notice_kind kind);
 
-/* Adds a part to a digest: its line, and its user, host and earliest end if the digest has none
- * yet. Parts beyond NOTICE_PARTS_MOST are left out. */
+/* Adds a part to a digest: its line, and its user, host and earliest end if the digest has
+ * none yet. Parts beyond NOTICE_PARTS_MOST are not added. */
 void notice_add_part(struct notice *digest, const struct notice *part);
 
 /* One JSON object; unknown values are null. ERR_WORLD: out of memory. */
 int notice_to_json(const struct notice *n, struct str *out, struct err *e);
-/* The same with what was made of it for people, for programs that receive it. */
+/* Text that is added to the JSON for programs that receive it. */
 struct notice_extra {
 	const char *subject, *text;
 };
 int notice_to_json_with(const struct notice *n, const struct notice_extra *extra,
 	struct str *out, struct err *e);
-/* Reads it back; ERR_WORLD: it is not such JSON. */
+/* Reads that JSON back; ERR_WORLD: it is malformed. */
 int notice_from_json(struct notice *n, const char *bytes, size_t len, struct err *e);
 
-/* Whether a name of a user can be a file's name and a mail's address: plain letters, digits,
- * dots, dashes and underscores, and it begins with neither a dot nor a dash. */
+/* Whether a user name is safe as a file name and mail address: letters, digits, dots, dashes
+ * and underscores, and no dot or dash at the beginning. */
 bool notice_is_plain_user(const char *user);
 
 #endif

@@ -1,4 +1,5 @@
-/* Templates: a notice becomes a subject and a text. The built-in ones, and digests. */
+/* Makes a subject and a text from a notice: expands templates, has the built-in ones, and
+ * writes digests. */
 #include "policy/notice_text.h"
 
 #include <math.h>
@@ -117,7 +118,7 @@ static void get_hours(const struct notice *n, char *dst, size_t cap)
 		snprintf(dst, cap, "%.1f GPU-hours", n->idle_gpu_hours);
 }
 
-/* The hours, and the money if there is a price. */
+/* The idle GPU-hours, and their cost if there is a price. */
 static void get_spent(const struct notice *n, char *dst, size_t cap)
 {
 	char hours[64], cost[64];
@@ -201,7 +202,7 @@ static int no_fact(const char *name, size_t len, struct err *e)
 		name, best ? "; did you mean {" : "", best ? best : "", best ? "}?" : "");
 }
 
-/* Expands {name} at `at`; returns what is behind it, NULL with an error. */
+/* Expands {name} at `at`; returns what follows it, or NULL with an error. */
 static const char *expand_fact(
 	struct str *out, const struct notice *n, struct piece line, bool *known, struct err *e)
 {
@@ -225,7 +226,7 @@ static const char *expand_fact(
 	return NULL;
 }
 
-/* Expands one line; 1: it is left out, because a fact is not known. */
+/* Expands one line; returns 1 if it is left out because a fact is unknown. */
 static int expand_line(
 	struct str *out, const struct notice *n, struct piece line, struct err *e)
 {
@@ -250,7 +251,7 @@ static int expand_line(
 	return known ? 0 : 1;
 }
 
-/* Takes the next line of the rest, without its end and blanks before that. */
+/* Takes the next line of the rest, without line end and trailing blanks. */
 static bool next_line(struct piece *rest, struct piece *line)
 {
 	if (!rest->len)
@@ -265,7 +266,7 @@ static bool next_line(struct piece *rest, struct piece *line)
 	return true;
 }
 
-/* The subject is used even if a fact in it is not known: a mail needs one. */
+/* The subject is used even if a fact in it is unknown: a mail needs one. */
 static int expand_subject(
 	struct notice_text *t, const struct notice *n, struct piece line, struct err *e)
 {
@@ -282,7 +283,7 @@ static int expand_subject(
 	return rc < 0 ? rc : 0;
 }
 
-/* The parts of a digest, a line for each. */
+/* The parts of a digest, one line each. */
 static void expand_list(struct str *out, const char *list)
 {
 	char safe[NOTICE_LINE_CAP];
@@ -321,7 +322,7 @@ int notice_expand(struct notice_text *t, const struct notice *n,
 {
 	struct piece rest = { from->text, from->len }, line;
 	size_t number = 0;
-	/* A session that a digest does not name would not have been told about. */
+	/* A digest must list its sessions, or users would not learn about them. */
 	bool lacks_list = n->kind == NOTICE_DIGEST;
 	int rc = 0;
 	*t = (struct notice_text){ 0 };
@@ -439,8 +440,7 @@ int notice_write(
 
 /* Digests: one notice that stands for several. */
 
-/* What a part says, as pieces of its line. A piece with a fact that is not known is left out.
- */
+/* The line of a part, in pieces. A piece with an unknown fact is left out. */
 static const char *const lines[NOTICE_KINDS] = {
 	[NOTICE_WARNING] = "Subject: x\n\n"
 			   "your {command} (pid {pid}) holds {memory} on card {cards}\n"
@@ -462,7 +462,7 @@ static const char *const lines[NOTICE_KINDS] = {
 			     "release it: {release}\n",
 };
 
-/* The lines of a text as one, with semicolons between them. */
+/* Joins the lines of a text with semicolons. */
 static void join(struct str *out, const char *text)
 {
 	for (size_t len; *text; text += len + (text[len] == '\n')) {

@@ -1,20 +1,20 @@
-/* Templates: a notice becomes a subject and a text. A template is a plain text whose first line
- * is "Subject: ...", then an empty line, then the text. {name} stands for a fact; {{ is a
- * brace. A line with a fact that is not known is left out. The administrator's templates are
- * DIRECTORY/KIND.txt; for a kind without a file there is one built in. */
+/* Templates: make a subject and a text from a notice. A template is a plain text whose first
+ * line is "Subject: ...", then an empty line, then the text. {name} stands for a fact; {{ is
+ * a brace. A line with an unknown fact is left out. The administrator's templates are
+ * DIRECTORY/KIND.txt; a kind without a file has a built-in one. */
 #ifndef GUA_POLICY_NOTICE_TEXT_H
 #define GUA_POLICY_NOTICE_TEXT_H
 
 #include "policy/notice.h"
 
-/* What a template became. Finish both. */
+/* An expanded template. Finish both. */
 struct notice_text {
 	struct str subject; /* one line */
 	struct str body;    /* lines that end with \n */
 };
 void notice_text_finish(struct notice_text *t);
 
-/* A template's text, and what messages call it. */
+/* A template's text, and its name in messages. */
 struct notice_template {
 	const char *name;
 	const char *text;
@@ -26,9 +26,9 @@ struct notice_template {
 int notice_expand(struct notice_text *t, const struct notice *n,
 	const struct notice_template *from, struct err *e);
 
-/* The template of the notice's kind: the administrator's, else the built-in one. A template of
- * the administrator's that is wrong is an error, and the built-in one is used: a notice is not
- * lost because of a spelling. */
+/* Uses the template of the notice's kind: the administrator's, else the built-in one. A
+ * wrong template of the administrator is an error, but the built-in one is used, so that no
+ * notice is lost because of a spelling mistake. */
 int notice_write(
 	struct notice_text *t, const struct notice *n, const char *directory, struct err *e);
 

@@ -6,10 +6,10 @@
 
 #define HOUR_MS INT64_C(3600000)
 
-/* A slot of the store: clocks are as fine as that. */
+/* Length of a slot in the store, which is the resolution of idle clocks. */
 #define SLOT_MS INT64_C(60000)
 
-/* Takes a step back: the session stays as it was before the pass. */
+/* Undoes a step: the session stays as it was before the pass. */
 static void hold(struct pass *p, size_t i, enum policy_hold why)
 {
 	struct verdict *v = &p->verdicts[i];
@@ -21,15 +21,15 @@ static void hold(struct pass *p, size_t i, enum policy_hold why)
 	v->hold = why;
 }
 
-/* A new final notice is not sent either while a limit would hold the end again. */
+/* A new final notice is not sent either while a limit would delay the end again. */
 static bool wants_end(const struct verdict *v)
 {
 	return v->step == STEP_END || v->renewed;
 }
 
-/* Whether the session was idle for longer than time has gone by since its clock was noted. By
- * another limit of use (another rule, or configuration) the clock is another one. A clock that
- * goes back says nothing, although the time of day may have gone back further. */
+/* Whether the idle clock grew by more than the time since it was noted. Clocks with
+ * different limits of use (another rule or configuration) are not compared, and neither is a
+ * clock that went back, although the time of day may have gone back further. */
 static bool jumped(const struct pass *p, size_t i)
 {
 	const struct policy_state *old = &p->states[i];
@@ -40,8 +40,8 @@ static bool jumped(const struct pass *p, size_t i)
 	       f->clock_ms - old->clock_ms > passed_ms + SLOT_MS;
 }
 
-/* The breaker: one clock may be wrong for its own reasons; when several are, the data are not
- * to be trusted, and nobody is warned or ended until a person has looked. */
+/* The breaker: a single clock may be wrong for its own reasons, but when several are, the
+ * data cannot be trusted, and nobody is warned or ended until a person has looked. */
 static void apply_breaker(struct pass *p)
 {
 	p->n_jumped = 0;
@@ -61,7 +61,7 @@ struct due {
 	const char *key;
 };
 
-/* The longest idle first; of two, the one whose name comes first. */
+/* Longest idle first, then by name. */
 static int compare_due(const void *a, const void *b)
 {
 	const struct due *x = a, *y = b;
@@ -79,8 +79,8 @@ static int64_t count_past(const struct pass *p, const char *user, int64_t within
 	return n;
 }
 
-/* Of the sessions that are due, in this order, those before `end` that are still to be ended,
- * of a user or of all. */
+/* Counts the sessions before `end` in the order of due sessions that are still to be ended,
+ * of one user or of all. */
 static int64_t count_chosen(
 	const struct pass *p, const struct due *due, size_t end, const char *user)
 {
@@ -91,7 +91,7 @@ static int64_t count_chosen(
 	return n;
 }
 
-/* How many sessions may be ended in this pass: a part of all, and at least one. */
+/* How many sessions may be ended in this pass: a fraction of all, and at least one. */
 static int64_t most_in_a_pass(const struct pass *p, size_t n)
 {
 	if (n < 2)

@@ -10,7 +10,7 @@ struct past_end {
 	int64_t at_ms;
 	const char *user;
 	const char *session; /* its key */
-	bool signalled;	     /* something was done to it */
+	bool signalled;	     /* a signal was sent, or a manager's command was run */
 };
 
 struct pass {
@@ -20,9 +20,10 @@ struct pass {
 	struct policy_state *states; /* in: stored; out: to be stored */
 	struct verdict *verdicts;    /* out */
 	size_t n;
-	const struct past_end *past; /* of the last day */
+	const struct past_end *past; /* the ends of the last 24 hours */
 	size_t n_past;
-	/* How many sessions hold a card now; only asked when several are to be ended. */
+	/* Returns how many sessions hold a card now; called only when several are to be
+	 * ended. */
 	int64_t (*count_sessions)(void *context);
 	void *context;
 	bool stopped;	 /* the breaker has tripped before and was not released */
@@ -30,7 +31,7 @@ struct pass {
 	size_t n_jumped; /* out: sessions whose clocks grew too fast */
 };
 
-/* False: out of memory, and nothing has changed. */
+/* False: out of memory, and nothing was changed. */
 bool pass_run(struct pass *p);
 
 #endif

@@ -1,5 +1,5 @@
-/* What gua-enforce asks gua-post to do: one HTTP POST, written to its standard input. On a
- * command line other users could read the URL, which may hold a secret. */
+/* The request of gua-enforce to gua-post: one HTTP POST, written to its standard input. A
+ * command line would show other users the URL, which may contain a secret. */
 #ifndef GUA_POLICY_POST_H
 #define GUA_POLICY_POST_H
 
@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-/* A request is at most this long; a deadline at most this late. */
+/* Largest request in bytes; longest timeout in ms. */
 enum { POST_REQUEST_MOST = 256 * 1024, POST_LONGEST_MS = 5000 };
 
 struct post_request {
@@ -20,8 +20,8 @@ struct post_request {
 	size_t body_len;
 };
 
-/* Appends the request. ERR_USAGE: the URL or the header has a line break, or all is too long.
- */
+/* Appends the request. ERR_USAGE: the URL or the header has a line break, or the request is
+ * too long. */
 int post_write(struct str *out, const struct post_request *r, struct err *e);
 /* Reads it back; texts point into `bytes`, which is changed. ERR_USAGE: it is not a request. */
 int post_read(struct post_request *r, char *bytes, size_t len, struct err *e);
@@ -29,7 +29,7 @@ int post_read(struct post_request *r, char *bytes, size_t len, struct err *e);
 /* The program gua-post, as the caller found it. */
 struct post_program {
 	const char *path;	/* NULL: it is not installed */
-	const char *const *env; /* where curl looks for a proxy */
+	const char *const *env; /* the variables in which curl looks for a proxy */
 };
 
 #endif

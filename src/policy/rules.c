@@ -9,7 +9,7 @@
 #include "model/card.h"
 
 #define MINUTE_MS INT64_C(60000)
-/* Shorter times make sense in tests only. */
+/* Times shorter than these are useful in tests only. */
 #define WARN_LEAST_MS (5 * MINUTE_MS)
 #define FINAL_LEAST_MS (2 * MINUTE_MS)
 
@@ -106,7 +106,7 @@ static bool fails(char why[WHY_CAP], const char *what, const char *value)
 	return false;
 }
 
-/* Texts of a session that patterns are about. */
+/* Matches the patterns with the texts of a session. */
 static bool matches_texts(const struct policy *p, const struct config_match *m,
 	const struct session_facts *f, char why[WHY_CAP])
 {
@@ -129,8 +129,8 @@ static bool matches_texts(const struct policy *p, const struct config_match *m,
 	return true;
 }
 
-/* Memory that the driver cannot report may be below the limit of a rule, so it does not match.
- * Exemptions have no such limit. */
+/* If the driver does not report the memory, the session may hold less than a rule requires,
+ * so the rule does not match. Exemptions have no such limit. */
 static bool holds_enough(
 	const struct config_match *m, const struct session_facts *f, char why[WHY_CAP])
 {
@@ -205,7 +205,8 @@ void policy_set_limits(const struct policy *p, struct idle_history *h)
 		idle_history_limit(h, policy_rule(p, i)->idle_below);
 }
 
-/* Which rule matches does not depend on the clock. */
+/* The choice of the rule does not depend on the idle clock, so the facts are filled once to
+ * find the rule, and again with its limit. */
 void policy_facts_at(const struct policy *p, struct session_facts *f,
 	const struct idle_session *session, struct open_spans spans, int64_t at_ms)
 {
@@ -239,8 +240,8 @@ bool policy_is_quiet(const struct policy *p, int64_t now_ms)
 	return config_is_quiet(p->config, &local);
 }
 
-/* A service may serve a model while nobody asks it: a rule ends one only if it speaks of them.
- */
+/* Whether the rule names services. A service may hold a model while nobody uses it, so only
+ * such a rule ends services. */
 static bool names_services(const struct config_match *m)
 {
 	return (m->kinds >> USE_SERVICE & 1) || m->containers.n || m->units.n;

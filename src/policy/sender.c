@@ -1,4 +1,4 @@
-/* The queue of notices, from policy.db to the courier and back. */
+/* Moves notices from the queue in policy.db to the courier, and results back. */
 #include "policy/sender.h"
 
 #include <stdlib.h>
@@ -28,8 +28,8 @@ enum sender_plan sender_decide(int64_t waiting, int64_t sent, int64_t per_day)
 	return waiting == 1 || waiting <= left / 2 ? SENDER_EACH : SENDER_DIGEST;
 }
 
-/* The next stage is as far from the delivery as the rule says, however late that is: the text
- * must not name times that have gone by. */
+/* Moves the times in the text by the delay: the next stage is counted from the delivery, and
+ * the text must not name times that have passed. */
 static void move_times(struct notice *n, int64_t late_ms)
 {
 	if (late_ms <= 0)
@@ -39,7 +39,7 @@ static void move_times(struct notice *n, int64_t late_ms)
 	n->end_ms += n->end_ms >= 0 ? late_ms : 0;
 }
 
-/* How long the session has been seen idle by now. */
+/* Updates how long the session has been seen idle. */
 static void renew_idle(const struct sender *s, const char *session, struct notice *n)
 {
 	struct policy_state state;
@@ -48,7 +48,7 @@ static void renew_idle(const struct sender *s, const char *session, struct notic
 		n->idle_ms = state.clock_ms;
 }
 
-/* The notice of a row as it is now. */
+/* Reads the notice of a row and brings it up to date. */
 static int read_row(const struct sender *s, const struct policy_notice *row, struct notice *n,
 	struct err *e)
 {
@@ -64,7 +64,7 @@ static int read_row(const struct sender *s, const struct policy_notice *row, str
 struct digest {
 	const struct sender *sender;
 	struct notice *notice;
-	const struct policy_notice *row; /* that is sent; NULL: not one of the parts */
+	const struct policy_notice *row; /* the one that is sent; NULL: not one of the parts */
 	bool found;			 /* it is one of them */
 };
 
@@ -73,7 +73,7 @@ static int add_part(void *context, const struct policy_notice *row)
 	struct digest *d = context;
 	struct notice part;
 	struct err e = { 0 };
-	/* Beside the result, what was said before is no longer true. */
+	/* After the result, earlier notices of the session are no longer true. */
 	bool result =
 		d->row && row->id != d->row->id && strcmp(row->session, d->row->session) == 0;
 	d->found |= d->row && row->id == d->row->id;
@@ -82,7 +82,8 @@ static int add_part(void *context, const struct policy_notice *row)
 	return 0;
 }
 
-/* A digest is written when it is sent, of what is still true then. ERR_NOTHING: nothing is. */
+/* Writes a digest at the time of sending, from the notices that are still true. ERR_NOTHING:
+ * none is. */
 static int write_digest(const struct sender *s, const struct policy_notice *row,
 	struct notice *n, struct err *e)
 {
@@ -114,7 +115,7 @@ static int write_login(const struct sender *s, const struct policy_notice *row,
 	return rc;
 }
 
-/* What a row says now. */
+/* Writes the text of a row as of now. */
 static int write_notice(const struct sender *s, const struct policy_notice *row,
 	struct notice *n, struct err *e)
 {
@@ -125,8 +126,8 @@ static int write_notice(const struct sender *s, const struct policy_notice *row,
 	return read_row(s, row, n, e);
 }
 
-/* The channel was taken out of the configuration: the others get the notice, which would wait
- * for ever, and with it what comes after it. */
+/* The channel was removed from the configuration: the notice moves to the other channels.
+ * Otherwise it and all later ones would wait for ever. */
 static int move(struct sender *s, const struct policy_notice *row, int64_t now_ms)
 {
 	const struct policy_delivery over = { row->id, now_ms, now_ms, "failed",
@@ -140,7 +141,7 @@ static int move(struct sender *s, const struct policy_notice *row, int64_t now_m
 	return rc ? rc : policy_notice_done(s->file, &over, NULL);
 }
 
-/* A notice that is due; its texts live as long as the query. */
+/* Sends one notice that is due; its texts are valid during the query. */
 static int send_one(void *context, const struct policy_notice *row)
 {
 	struct sender *s = context;
@@ -157,7 +158,7 @@ static int send_one(void *context, const struct policy_notice *row)
 	if (rc)
 		return policy_notice_done(s->file, &done, NULL);
 	rc = courier_send(s->courier, row->id, (enum channel)channel, &n, &e);
-	if (rc == 0) { /* not sent twice while it is under way */
+	if (rc == 0) { /* not sent again while it is being delivered */
 		done.state = "waiting";
 		done.result = "";
 		done.due_ms = now_ms + 2 * s->config->timeout_ms;
@@ -166,7 +167,7 @@ static int send_one(void *context, const struct policy_notice *row)
 	return rc; /* busy: the rest waits */
 }
 
-/* Users for whom something waits. */
+/* Users with waiting notices. */
 struct plan {
 	struct policy_waiting *users;
 	size_t n;
@@ -196,7 +197,7 @@ static int admit(
 	return rc;
 }
 
-/* Decides what may be sent within the limit of a day. */
+/* Decides what may be sent within the daily limit. */
 static int admit_all(struct sender *s, int64_t now_ms, struct err *e)
 {
 	struct plan p = { 0 };
@@ -242,7 +243,7 @@ void sender_take_results(struct sender *s)
 	}
 }
 
-/* Another session of the same user that is warned. */
+/* Another session of the same user that was warned. */
 struct others {
 	const char *key, *user;
 	char other[SESSION_KEY_CAP]; /* "": there is none */

@@ -36,13 +36,13 @@ struct service {
 	bool failing; /* the last pass failed */
 };
 
-/* What a pass takes for the present. */
+/* The moment that a pass judges. */
 static int64_t judged_ms(const struct service *s)
 {
 	return s->o.fixed_ms >= 0 ? s->o.fixed_ms : clock_wall_ms(&s->clock);
 }
 
-/* What sends notices, while policy.db is open. */
+/* The sender, while policy.db is open. */
 static struct sender sender_of(struct service *s)
 {
 	return (struct sender){ .config = &s->enforcer.policy.config->notices,
@@ -52,7 +52,7 @@ static struct sender sender_of(struct service *s)
 		.fixed_ms = s->o.fixed_ms };
 }
 
-/* Whether sessions may be ended now, and the file that steps are written to. */
+/* Decides whether sessions may be ended now, and opens the file in which steps are recorded. */
 static int prepare(struct service *s, int64_t now_ms, struct err *e)
 {
 	struct enforcer *x = &s->enforcer;
@@ -66,13 +66,13 @@ static int prepare(struct service *s, int64_t now_ms, struct err *e)
 		rc = endings_left(s->endings, now_ms, e);
 	if (rc)
 		return rc;
-	/* Nobody ends a session here who cannot do it safely, or whom its user cannot stop. */
+	/* Sessions are ended only where that is safe and where users can object. */
 	x->policy.may_end =
 		s->users && until_ms > now_ms && trust_settings(s->settings, NULL) == 0;
 	return 0;
 }
 
-/* One pass. What fails is said once, and tried again in the next. */
+/* One pass. A failure is logged once, and the next pass tries again. */
 static int pass(struct service *s, struct err *e)
 {
 	int64_t now_ms = judged_ms(s);
@@ -130,7 +130,7 @@ static void wait_for(struct service *s, int64_t next_us)
 	s->stop = !s->reload;
 }
 
-/* What is under way is waited for a moment, so that nobody is told twice. */
+/* Waits a moment for running deliveries, so that nobody is notified twice. */
 static void drain(struct service *s)
 {
 	struct pollfd fds[COURIER_MOST];
@@ -145,7 +145,7 @@ static void drain(struct service *s)
 	}
 }
 
-/* Opens the socket on which users ask; its place may be another one by now. */
+/* Opens the socket for requests of users; its configured path may have changed. */
 static void open_users(struct service *s)
 {
 	struct err e = { 0 };
@@ -173,8 +173,8 @@ void service_configure(
 	s->next_us = clock_now(&s->clock).boot_us;
 }
 
-/* Does what is due between passes. Who asks to keep a session comes before what is done to it.
- */
+/* Does what is due between passes. Requests to keep a session come before anything is done
+ * to it. */
 static void attend(struct service *s)
 {
 	users_step(s->users, judged_ms(s));
@@ -239,7 +239,7 @@ int service_run(struct service *s, struct err *e)
 	return 0;
 }
 
-/* Two at once would tell everybody twice. */
+/* Two services at once would notify everybody twice. */
 static int take_lock(struct service *s, struct err *e)
 {
 	char path[PATH_MAX + 8];
@@ -259,7 +259,7 @@ static int catch_signals(struct service *s, struct err *e)
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);
-	/* In a terminal that is closed, it means the end. */
+	/* When the terminal is closed, SIGHUP means that the service ends. */
 	if (!isatty(STDIN_FILENO))
 		sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, NULL);

@@ -1,5 +1,5 @@
-/* gua enforce run: a pass every minute, and between passes deliveries, endings and the
- * questions of users. Only for gua-enforce. */
+/* gua enforce run: a pass every minute; between passes it handles deliveries, endings and
+ * requests of users. Only for gua-enforce. */
 #ifndef GUA_POLICY_SERVICE_H
 #define GUA_POLICY_SERVICE_H
 
@@ -11,7 +11,7 @@
 struct service_options {
 	const char *db, *policy_db, *root;
 	const char *clock; /* as in clock_open() */
-	int64_t fixed_ms;  /* what passes take for the present; -1: the clock */
+	int64_t fixed_ms;  /* the moment that passes judge; -1: read the clock */
 	bool once;	   /* one pass, and what follows from it */
 	const char *end_program, *end_socket; /* of gua-end, as in end_link_new() */
 	const char *nvml;		      /* the driver's library; NULL: the usual one */
@@ -25,13 +25,13 @@ struct service;
 int service_open(struct service **s, const struct service_options *o,
 	const struct policy *policy, const struct settings *settings, struct err *e);
 void service_close(struct service *s);
-/* Goes on with another configuration. The old one stays valid: what is under way may name its
- * texts. */
+/* Continues with another configuration. The old one must stay valid: running deliveries may
+ * refer to its texts. */
 void service_configure(
 	struct service *s, const struct policy *policy, const struct settings *settings);
 
-/* Runs until SIGTERM or SIGINT, which return 0, or SIGHUP: the configuration is to be read
- * again. */
+/* Runs until SIGTERM or SIGINT (returns 0) or SIGHUP (returns SERVICE_RELOAD: read the
+ * configuration again). */
 enum { SERVICE_RELOAD = 1 };
 int service_run(struct service *s, struct err *e);
 

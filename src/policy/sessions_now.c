@@ -1,4 +1,4 @@
-/* Reads the present, and joins spans to sessions. */
+/* Reads the sessions that hold a card now, and joins spans to sessions. */
 #include "policy/sessions_now.h"
 
 #include <stdlib.h>
@@ -33,7 +33,7 @@ struct open_spans sessions_now_spans(const struct sessions_now *p, size_t sessio
 		p->first[session + 1] - p->first[session] };
 }
 
-/* What protects one process, by its uid in the store and, if it can be read, by /proc. */
+/* The facts that may exempt one process: its uid from the store and, if readable, /proc. */
 static struct builtin_facts facts_of(const struct sessions_now *p,
 	const struct idle_process *process, int proc, int64_t uid_min)
 {

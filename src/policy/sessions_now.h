@@ -5,13 +5,14 @@
 
 #include "policy/rules.h"
 
-/* Zero-initialise; set what is the caller's. */
+/* Zero-initialise; set the members above "Results". */
 struct sessions_now {
 	const char *db;
 	const char *root; /* of /proc; NULL: do not look at processes */
 	int64_t now_ms;
-	bool brief;		     /* as in idle_history.h */
-	const struct policy *policy; /* whose rules limit use; NULL: as usual */
+	bool brief; /* as in idle_history.h */
+	const struct policy
+		*policy; /* its rules set the limits of use; NULL: the default limit */
 	/* Results. */
 	struct idle_history history;
 	struct session_facts *facts; /* one for each session of the history */
@@ -21,11 +22,11 @@ struct sessions_now {
 
 /* Finish *p even after a failure. */
 int sessions_now_read(struct sessions_now *p, struct err *e);
-/* Makes the facts once more, after the caller has set used_ms of sessions. */
+/* Computes the facts again, after the caller has set used_ms of sessions. */
 void sessions_now_judge_again(struct sessions_now *p);
 void sessions_now_finish(struct sessions_now *p);
 
-/* Whether the store can say anything about now: a recorder runs and its last tick is recent. */
+/* Whether the store knows the present: a recorder runs and its last tick is recent. */
 bool sessions_now_is_known(const struct sessions_now *p);
 struct open_spans sessions_now_spans(const struct sessions_now *p, size_t session);
 /* Calls `take` with every built-in exemption of a session's processes. */

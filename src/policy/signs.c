@@ -31,7 +31,8 @@ struct entry {
 struct list {
 	struct entry *items;
 	size_t n, cap;
-	unsigned char *pids, *sessions; /* of those that count, a bit for each number */
+	unsigned char *pids,
+		*sessions; /* a bit for each pid and each POSIX session that counts */
 };
 
 static bool has(const unsigned char *set, int64_t number)
@@ -73,7 +74,7 @@ static void count(struct list *l, struct entry *e)
 	add(l->sessions, e->session);
 }
 
-/* A session of pid 0 is that of kernel threads, or of another pid namespace. */
+/* POSIX session 0 belongs to kernel threads, or to another pid namespace. */
 static bool belongs(const struct list *l, const struct entry *e)
 {
 	return has(l->pids, e->ppid) || has(l->sessions, e->session);
@@ -84,7 +85,8 @@ static bool is_same(const char *own, const char *label)
 	return *label && strcmp(own, label) == 0;
 }
 
-/* Whether the process is one of the session's, or its manager put it there. */
+/* Whether the process belongs to the session, or its manager put it into the same job or
+ * container. */
 static bool is_member(int proc, uint32_t pid, const struct signs_session *s)
 {
 	char cgroup[CGROUP_CAP];

@@ -1,4 +1,4 @@
-/* Steps through history in passes, as the live run does. */
+/* Steps through recorded history in passes, as the live run does. */
 #include "policy/simulate.h"
 
 #include <stdlib.h>
@@ -8,13 +8,13 @@
 #include "base/str.h"
 #include "policy/builtin.h"
 
-/* A session while it is replayed. */
+/* A session during the replay. */
 struct track {
 	struct policy_state state;
-	uint32_t *spans; /* those that cover the moment */
+	uint32_t *spans; /* the ones that cover the moment */
 	size_t n_spans, cap_spans;
 	bool listed; /* it is in replay.live */
-	bool idle;   /* it was idle for as long as a spell */
+	bool idle;   /* it was idle at least as long as a spell */
 	struct simulated result;
 };
 
@@ -24,7 +24,7 @@ struct replay {
 	uint32_t *live;	      /* sessions to judge */
 	size_t n_live, cap_live;
 	size_t next_span;
-	/* One pass; as long as `live`. */
+	/* Arrays for one pass, as long as `live`. */
 	struct session_facts *facts;
 	struct policy_state *states;
 	struct verdict *verdicts;
@@ -32,7 +32,8 @@ struct replay {
 	struct past_end *ends;
 	size_t n_ends;
 	int64_t uid_min, now_ms;
-	int64_t tripped_ms; /* the breaker, which was not released since; -1: not */
+	int64_t tripped_ms; /* when the breaker tripped, if it was not released since; -1: it
+			       has not */
 	struct err *e;
 };
 
@@ -68,7 +69,7 @@ static bool move_to(struct replay *r, int64_t now_ms)
 	return true;
 }
 
-/* Sessions that hold nothing and have no stage are not judged any more. */
+/* Sessions that hold nothing and have no stage are no longer judged. */
 static void drop_settled(struct replay *r)
 {
 	size_t n = 0;
@@ -106,7 +107,7 @@ static int64_t count_sessions(void *context)
 	return n < 0 ? 0 : n;
 }
 
-/* The GPU time from the end until each card was used or released. */
+/* Adds up the GPU time from the end until each card was used or released. */
 static void find_given_back(struct replay *r, struct track *t, const struct session_facts *f)
 {
 	const struct idle_history *h = r->s->history;
@@ -153,7 +154,7 @@ static void begin_result(struct track *t, const struct idle_session *session)
 		.used_again_ms = -1 };
 }
 
-/* Keeps what became of a session, if anything did. */
+/* Keeps the result of a session, if it has a warning or an end. */
 static bool keep_result(struct simulation *s, const struct simulated *result)
 {
 	if (result->warnings == 0 && result->ended_ms < 0)
@@ -183,7 +184,7 @@ static bool take_verdict(struct replay *r, size_t k)
 	if (r->s->tell)
 		r->s->tell(r->s->context, &(struct simulate_step){ r->now_ms, v->step,
 						  v->state.stage, r->facts[k].session });
-	/* In earnest it would be gone. */
+	/* In a real run it would be gone. */
 	if (t->result.ended_ms >= 0)
 		return true;
 	t->result.session = r->facts[k].session;
@@ -200,7 +201,7 @@ static bool take_verdict(struct replay *r, size_t k)
 	return v->step != STEP_END || note_end(r, t, &r->facts[k]);
 }
 
-/* Whether the breaker has tripped, and nobody has released it since. */
+/* Whether the breaker has tripped and was not released since. */
 static bool is_stopped(struct replay *r)
 {
 	struct simulation *s = r->s;
@@ -275,8 +276,8 @@ static void replay_finish(struct replay *r)
 	free(r->ends);
 }
 
-/* The next pass: the next one on the grid, or, when nothing is idle, the first in which
- * something is. */
+/* The next pass: the next one on the grid, or, when no session is idle, the first in which
+ * one is. */
 static int64_t next_pass(const struct replay *r, int64_t at_ms)
 {
 	const struct idle_history *h = r->s->history;
@@ -305,7 +306,7 @@ int simulate(struct simulation *s, struct err *e)
 	s->stopped_ms = -1;
 	s->since_ms = h->since_ms > h->first_ms ? h->since_ms : h->first_ms;
 	s->until_ms = h->last_tick_ms < h->until_ms ? h->last_tick_ms : h->until_ms;
-	/* Passes are on whole intervals of the clock. */
+	/* Passes are at whole multiples of the interval. */
 	int64_t at_ms = (s->since_ms + s->interval_ms - 1) / s->interval_ms * s->interval_ms;
 	for (; ok && at_ms <= s->until_ms; at_ms = next_pass(&r, at_ms)) {
 		r.now_ms = at_ms;

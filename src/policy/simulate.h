@@ -17,10 +17,11 @@ struct simulated {
 	int64_t idle_ms;	  /* its clock at the end */
 	int64_t idle_since_ms;
 	int64_t mem_bytes;
-	int64_t idle_below, most_pct; /* at its last step: the limit of use, and the most use in
-					 its idle time, in percent; or -1 */
+	int64_t idle_below, most_pct; /* at its last step: the limit of use, and the highest use
+					 in its idle time, in percent; or -1 */
 	int64_t given_back_ms; /* GPU time from the end until it used or released each card */
-	int64_t used_again_ms; /* when; -1: not again before it released the cards */
+	int64_t used_again_ms; /* when it was used again; -1: not before it released the cards
+				*/
 	bool wrong;	       /* used again within WRONG_MS */
 	struct card_set cards;
 };
@@ -36,25 +37,26 @@ struct simulation {
 	const struct policy *policy; /* with its history; the caller's, like the next three */
 	struct idle_history *history;
 	int64_t interval_ms;
-	/* Until when a session was kept at a moment; -1: it was not. NULL: none ever was. */
+	/* Until when a session was kept, as of a moment; -1: it was not. NULL: no session
+	 * ever was. */
 	int64_t (*kept_until)(void *context, const char *key, int64_t at_ms);
-	/* How many sessions held a card at a moment; NULL: the history is asked. */
+	/* How many sessions held a card at a moment; NULL: count them in the history. */
 	int64_t (*count_sessions)(void *context, int64_t at_ms);
-	/* When the breaker was first released after a moment; -1: never. NULL: never. */
+	/* When the breaker was first released after a moment; -1: never. NULL: it never was. */
 	int64_t (*released)(void *context, int64_t after_ms);
-	/* Told of every step; may be NULL. */
+	/* Called for every step; may be NULL. */
 	void (*tell)(void *context, const struct simulate_step *step);
 	void *context;
 	/* Results. */
-	struct simulated *items; /* sessions with a warning or an end, by first warning. One
-				    that began again after its end is there twice */
+	struct simulated *items; /* sessions with a warning or an end, by first warning. A
+				    session that started again after its end is listed twice */
 	size_t n;
 	size_t n_warned, n_ended, n_wrong;
-	size_t n_sessions;  /* that were idle for as long as a spell */
+	size_t n_sessions;  /* number that were idle at least as long as a spell */
 	size_t n_stopped;   /* passes that the breaker stopped */
 	int64_t stopped_ms; /* the first of them; -1: none */
 	int64_t given_back_ms;
-	int64_t since_ms, until_ms; /* what was replayed */
+	int64_t since_ms, until_ms; /* the time that was replayed */
 };
 
 /* Zero-initialise and set what is the caller's. ERR_WORLD: out of memory. */

@@ -1,4 +1,4 @@
-/* Describes a session for the people who use it. */
+/* Writes notices: describes a session for the people who use it. */
 #include "policy/tell.h"
 
 #include <math.h>
@@ -23,8 +23,7 @@ static const struct idle_process *first_process(const struct enforcer_step *s)
 	return NULL;
 }
 
-/* The cards by what people call them, and their model when all have the same; returns how many.
- */
+/* Writes the labels of the cards, and their model if all have the same; returns how many. */
 static size_t describe_cards(struct notice *n, const struct enforcer_step *s, double *price)
 {
 	const struct idle_history *h = &s->now->history;
@@ -49,7 +48,8 @@ static size_t describe_cards(struct notice *n, const struct enforcer_step *s, do
 	return count;
 }
 
-/* When the next stage and the end come, if the session stays idle and is told at once. */
+/* When the next stage and the end come, if the session stays idle and the notice is
+ * delivered at once. */
 static void describe_future(struct notice *n, const struct enforcer_step *s)
 {
 	const struct policy_times *t = &s->verdict->times;
@@ -105,7 +105,7 @@ void tell_describe(struct notice *n, const struct enforcer_step *s, enum notice_
 	snprintf(n->keep, sizeof(n->keep), "gua keep %u --for 4h --reason TEXT", process->pid);
 }
 
-/* What a session's earlier keeps were. */
+/* The earlier keeps of a session. */
 struct keeps {
 	const char *session;
 	int64_t n, until_ms;
@@ -123,7 +123,7 @@ static int take_keep(void *context, const struct policy_keep *k)
 	return 0;
 }
 
-/* Names the keeps of the last four weeks. */
+/* Describes the keeps of the last four weeks. */
 static int describe_keeps(
 	struct notice *n, struct policy_file *f, const struct enforcer_step *s, struct err *e)
 {
@@ -142,8 +142,9 @@ static int describe_keeps(
 	return 0;
 }
 
-/* Results, alarms and final notices that are sent again are always sent: what a user was
- * promised must not wait, and nothing comes after it that could be skipped. */
+/* Whether the daily limit applies. It never applies to results, alarms and repeated final
+ * notices: what a user was promised must not wait, and no later stage could be delayed
+ * instead. */
 static bool is_limited(const struct notice *n, const struct policy_state *state)
 {
 	return n->kind == NOTICE_WARNING || n->kind == NOTICE_AGAIN ||

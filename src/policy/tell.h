@@ -1,15 +1,14 @@
-/* Makes notices of the steps of a pass and puts them into the queue of policy.db. */
+/* Makes notices from the steps of a pass and puts them into the queue of policy.db. */
 #ifndef GUA_POLICY_TELL_H
 #define GUA_POLICY_TELL_H
 
 #include "policy/enforcer.h"
 #include "policy/notice.h"
 
-/* What is known about a session, as a notice of this kind. */
+/* Fills a notice of this kind with what is known about the session. */
 void tell_describe(struct notice *n, const struct enforcer_step *s, enum notice_kind kind);
 
-/* Queues a notice, once for each channel that is configured. `stage` is its name in the queue.
- */
+/* Queues a notice, once for each configured channel. `stage` is its name in the queue. */
 struct tell_queue {
 	const struct config_notices *config;
 	const char *key; /* of the session */
@@ -24,8 +23,8 @@ int tell_add(struct policy_file *f, const struct tell_queue *q, const struct not
 int tell_alarm(struct policy_file *f, const struct config_notices *config, const char *text,
 	int64_t now_ms, struct err *e);
 
-/* Of a step: warnings are queued; when a session recovered, was kept, exempted
- * or released, what waits is taken back. */
+/* Queues or withdraws the notices of a step: a warning is queued; when a session recovered,
+ * was kept, exempted or released, its waiting notices are withdrawn. */
 int tell_step(struct policy_file *f, const struct enforcer_step *s, struct err *e);
 
 #endif

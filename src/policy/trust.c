@@ -1,4 +1,4 @@
-/* Looks at who may change the configuration. */
+/* Checks who may change the configuration. */
 #include "policy/trust.h"
 
 #include <limits.h>
@@ -15,7 +15,7 @@ static int check(const char *path, const struct settings_owner *owner, struct er
 	if (owner->uid != 0)
 		return err_set(e, ERR_WORLD, "%s belongs to uid %lld, not to root", path,
 			(long long)owner->uid);
-	/* Others may delete and replace what is in a directory that they can write to. */
+	/* Anyone who can write to a directory can delete and replace the files in it. */
 	if (owner->mode & (S_IWGRP | S_IWOTH))
 		return err_set(e, ERR_WORLD, "%s can be written by others than root", path);
 	return 0;

@@ -1,4 +1,4 @@
-/* Listens, and answers without waiting. */
+/* Listens on the socket and answers requests without blocking. */
 #include "policy/user_socket.h"
 
 #include <errno.h>
@@ -15,34 +15,35 @@
 #include "base/clock.h"
 #include "base/file.h"
 
-/* A connection that has not asked by then is closed. */
+/* A connection that has sent no request after this time is closed. */
 #define ASK_US (5 * INT64_C(1000000))
-/* The place of a connection that was answered is free again after this: nobody keeps gua
- * enforce busy by asking again and again. */
+/* The place of an answered connection stays taken for this long, so that no user can keep
+ * gua enforce busy by asking again and again. */
 #define PAUSE_US INT64_C(200000)
-/* How many connections are accepted at once, before everything else has its turn. */
+/* How many connections are accepted in one turn, before other work is done. */
 enum { BURST = 1024, BURST_MS = 5, SUBUID_MAX = 1 << 20 };
 
 /* One connection. */
 struct place {
 	int fd;		/* -1: closed, and the place is free at `until_us` */
-	bool taken;	/* else: free */
-	bool answered;	/* waits until the other side has closed it */
+	bool taken;	/* false: the place is free */
+	bool answered;	/* answered; waits until the other side closes it */
 	uint32_t uid;	/* of the other side */
-	uint32_t owner; /* the same for all subordinate uids of a user */
+	uint32_t owner; /* the user that owns a subordinate uid; otherwise the same uid */
 	int64_t since_us, until_us;
 };
 
 struct user_socket {
 	int fd, directory;
 	char name[NAME_MAX + 1];
-	ino_t inode; /* of the socket: another one of this name is not ours */
+	ino_t inode; /* inode of the socket: a file of this name with another inode is not ours
+		      */
 	struct place places[USER_PLACES];
 	int64_t rest_us; /* until then no connection is accepted */
 };
 
-/* Removes the socket of a service that has ended: that of this user, which refuses. The lock
- * of policy.db has made sure that no other service runs. */
+/* Removes the socket of a service that has ended: one that belongs to this user and refuses
+ * connections. The lock of policy.db ensures that no other service is running. */
 static void remove_stale(const struct user_socket *s)
 {
 	struct stat st;
@@ -152,7 +153,7 @@ static size_t count_of(const struct user_socket *s, uint32_t owner)
 	return n;
 }
 
-/* Where all places are taken, the user with most of them loses the oldest. */
+/* When all places are taken, the user with the most of them loses the oldest. */
 static struct place *take_from_greediest(struct user_socket *s, uint32_t owner)
 {
 	size_t most = count_of(s, owner) + 1;
@@ -180,8 +181,8 @@ static struct place *find_place(struct user_socket *s, uint32_t owner)
 	return take_from_greediest(s, owner);
 }
 
-/* Subordinate uids of a user count as one. The file is short, and only read for a uid that may
- * be in it. */
+/* Maps the subordinate uids of a user to one uid. /etc/subuid is short, and is read only for
+ * a uid that may be in it. */
 static uint32_t owner_of(uint32_t uid)
 {
 	enum { FIRST_SUBUID = 65536 };
@@ -194,8 +195,8 @@ static uint32_t owner_of(uint32_t uid)
 	return uid;
 }
 
-/* Gives a new connection a place. One of a user who has too many is closed without an answer:
- * its program tries again. */
+/* Gives a new connection a place. If its user has too many, it is closed without an answer,
+ * and the client tries again. */
 static void admit(struct user_socket *s, int fd)
 {
 	struct ucred peer;
@@ -232,7 +233,7 @@ static void accept_all(struct user_socket *s)
 		if (fd >= 0)
 			admit(s, fd);
 	}
-	/* A flood, or no descriptor is left. */
+	/* Too many connections at once, or no descriptor is left. */
 	if (n == BURST || (errno != EAGAIN && errno != EWOULDBLOCK))
 		s->rest_us = clock_monotonic_us() + BURST_MS * 1000;
 }
@@ -267,7 +268,8 @@ static void attend(struct place *p, user_answerer answer, void *context)
 		bool nothing = n < 0 && (errno == EAGAIN || errno == EINTR);
 		if (nothing && (p->answered || now_us < p->until_us))
 			return;
-		/* A second request, an absurd one, and an end are all the same. */
+		/* A second request, a malformed one and the end of the connection are all
+		 * treated the same. */
 		if (!p->answered && n > 0 && user_request_parse(&r, bytes, (size_t)n)) {
 			answer_to(p, &r, answer, context);
 			return;
@@ -282,7 +284,7 @@ static void attend(struct place *p, user_answerer answer, void *context)
 
 void user_socket_step(struct user_socket *s, user_answerer answer, void *context)
 {
-	/* Places that were left are free for those who come now. */
+	/* The first turn frees places for new connections; the second reads their requests. */
 	for (int turn = 0; turn < 2; turn++) {
 		for (size_t i = 0; i < USER_PLACES; i++)
 			if (s->places[i].taken)

@@ -16,9 +16,9 @@
 #include "base/clock.h"
 #include "proc/proc.h"
 
-/* Longer than any time that can be kept, and short enough to be added to a moment. */
+/* An upper limit of times: longer than any keep, and short enough to be added to a moment. */
 #define LONGEST_MS (INT64_C(366) * 86400000)
-/* How long the user's side waits: a pass of gua enforce may take some seconds. */
+/* How long the client waits: a pass of gua enforce may take some seconds. */
 enum { ANSWER_MS = 20000, RETRY_MS = 250 };
 
 static const char *const ask_names[USER_ASKS] = { "list", "keep", "drop", "explain" };
@@ -80,7 +80,7 @@ void user_request_write(struct str *out, const struct user_request *r)
 	json_decref(root);
 }
 
-/* As many keeps as a user can make in a day. */
+/* A user can make at most this many keeps in a day. */
 enum { MOST_KEPT = 100 };
 
 void user_answer_finish(struct user_answer *a)
@@ -100,7 +100,7 @@ bool user_answer_keep(struct user_answer *a, int64_t pid, int64_t until_ms, cons
 	return true;
 }
 
-/* Adds text line by line, so that each can be shown. */
+/* Adds text line by line, so that control characters in each line are escaped. */
 static void add_lines(struct str *out, const char *text)
 {
 	char line[1024];
@@ -201,7 +201,7 @@ int user_talk_open_directory(const char *path, const char **name)
 	return open(slash ? (n ? directory : "/") : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Connects, within the time that is left. */
+/* Connects within the time that is left. */
 static int connect_to(const char *path, int *fd, struct err *e)
 {
 	struct sockaddr_un address;
@@ -230,7 +230,7 @@ static int connect_to(const char *path, int *fd, struct err *e)
 	return err_set(e, ERR_WORLD, "cannot ask gua enforce on %s: %s", path, strerror(why));
 }
 
-/* Asks once. ERR_BUSY: the connection was closed without an answer. */
+/* Sends one request. ERR_BUSY: the connection was closed without an answer. */
 static int ask_once(
 	const char *path, const struct str *request, struct user_answer *answer, struct err *e)
 {

@@ -1,5 +1,5 @@
-/* What users ask gua enforce and what it answers, and the way to ask: for gua keep and gua
- * enforce explain. The program gua has this side only: it cannot listen. */
+/* Requests of users to gua enforce, its answers, and the client side of the socket: for gua
+ * keep and gua enforce explain. The program gua has the client side only: it cannot listen. */
 #ifndef GUA_POLICY_USER_TALK_H
 #define GUA_POLICY_USER_TALK_H
 
@@ -27,11 +27,11 @@ enum user_ask {
 
 struct user_request {
 	enum user_ask ask;
-	uint32_t pid;	      /* not of a list */
-	uint64_t start_ticks; /* of a keep and a drop */
-	int64_t for_ms;	      /* of a keep */
+	uint32_t pid;	      /* except in a list */
+	uint64_t start_ticks; /* for keep and drop */
+	int64_t for_ms;	      /* for keep */
 	char reason[USER_REASON_CAP];
-	bool json, utc; /* of an explanation */
+	bool json, utc; /* for explain */
 };
 
 /* Reads a request, which may be any bytes. False: it is malformed. */
@@ -46,38 +46,41 @@ struct user_kept {
 	char reason[USER_REASON_CAP];
 };
 
-/* What gua enforce says. */
+/* The answer of gua enforce. */
 struct user_answer {
 	bool ok;
-	char why[256];		/* not, or what was done */
+	char why[256];		/* why it was refused, or what was done */
 	struct str text;	/* an explanation */
-	struct user_kept *kept; /* of the user, or what was asked for */
+	struct user_kept *kept; /* the user's keeps, or the one that was asked for */
 	size_t n_kept;
 };
 void user_answer_finish(struct user_answer *a);
-/* Adds to what is kept; false: there are enough. */
+/* Adds a kept session; false: the list is full. */
 bool user_answer_keep(struct user_answer *a, int64_t pid, int64_t until_ms, const char *reason);
-/* Reads an answer. Its texts can be shown, but for the line ends of `text`. False: it makes no
- * sense; the answer is to be finished all the same. */
+/* Reads an answer. Its texts are safe to show, except for the line ends of `text`. False: it
+ * is malformed; finish the answer in either case. */
 bool user_answer_parse(struct user_answer *a, const char *bytes, size_t len);
 /* Writes one, as JSON. */
 void user_answer_write(struct str *out, const struct user_answer *a);
 
-/* Where the socket is: as configured, or, if that is NULL, by the store. */
+/* The path of the socket: as configured or, if that is NULL, in /run for the system's store
+ * and beside any other store. */
 void user_talk_path(char *dst, size_t cap, const char *configured, const char *db);
 
-/* Opens the directory of the path; *name is what follows. -1: errno says why not. */
+/* Opens the directory of the path; *name is what follows. -1 with errno on failure. */
 int user_talk_open_directory(const char *path, const char **name);
-/* The address of a name in an open directory: paths of sockets are short. */
+/* The address of a socket in an open directory, because socket paths are limited to about
+ * 100 bytes. */
 void user_talk_address(struct sockaddr_un *a, int directory, const char *name);
 
-/* The user's side: asks, and waits for the answer, which is to be finished in any case. Fails
- * if gua enforce is not running or does not answer, and if it refuses: the error says why. */
+/* The client side: sends a request and waits for the answer, which must be finished in any
+ * case. Fails if gua enforce is not running, does not answer, or refuses; the error has its
+ * reason. */
 int user_talk_ask(const char *path, const struct user_request *r, struct user_answer *answer,
 	struct err *e);
 
-/* Of the lines of /etc/subuid, the first uid of the range that has this one; the uid itself if
- * none has. */
+/* In the lines of /etc/subuid, the first uid of the range that contains this uid; the uid
+ * itself if none does. */
 uint32_t user_talk_owner(const char *bytes, size_t len, uint32_t uid);
 
 #endif

@@ -15,13 +15,13 @@ struct users {
 	struct user_socket *socket;
 	char path[PATH_MAX];
 	int64_t now_ms;
-	/* The present, read for a request and kept for the next ones. */
+	/* The sessions, read for one request and reused for the next ones. */
 	struct sessions_now present;
 	bool read;
-	int64_t until_us; /* it is as good as new */
+	int64_t until_us; /* until then it counts as fresh */
 };
 
-/* Reading the store for users takes at most this part of the time, however many ask. */
+/* Reading the store for users takes at most 1/PART of the time, however many requests come. */
 enum { PART = 20 };
 
 static void forget_present(struct users *u)
