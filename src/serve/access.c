@@ -37,8 +37,8 @@ void access_target(char *dst, size_t cap, const char *target)
 	dst[n] = '\0';
 }
 
-/* Whether one more line may be written now, and how many were not before it. A reader of the
- * log that has stopped must not stop the server. */
+/* Whether one more line may be written now; sets how many lines were dropped before it. The
+ * server must not block when nobody reads the log. */
 static bool may_write(struct access_log *l, int64_t now_us, unsigned *dropped)
 {
 	struct pollfd errors = { .fd = STDERR_FILENO, .events = POLLOUT };

@@ -1,5 +1,5 @@
-/* The access log: one line for each request, without what may be secret: no header, and of a
- * query only the names of its parameters. */
+/* The access log: one line for each request, without anything that may be secret: no
+ * headers, and only the names of query parameters. */
 #ifndef GUA_SERVE_ACCESS_H
 #define GUA_SERVE_ACCESS_H
 
@@ -10,12 +10,12 @@
 
 struct access_line {
 	char address[48], user[SECRET_NAME_CAP], method[16];
-	int status; /* 0: nothing was answered */
+	int status; /* 0: no answer was sent */
 	size_t bytes;
 	int64_t began_us; /* monotonic */
 };
 
-/* At most so many lines a second are written: a flood must not fill the disk. */
+/* Lines written per second at most: a flood of requests must not fill the disk. */
 enum { ACCESS_LINES_A_SECOND = 100 };
 
 struct access_log {

@@ -1,4 +1,4 @@
-/* Fills answers with errors, for people and for programs. */
+/* Fills answers with error pages and error objects. */
 #include "serve/answer.h"
 
 #include "render/html.h"

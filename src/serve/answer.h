@@ -19,18 +19,18 @@ struct answer {
 #define TYPE_CSV "text/csv; charset=utf-8"
 #define TYPE_TEXT "text/plain; charset=utf-8"
 
-/* Replaces what was written by an error: a page for people, an object for programs, whatever
- * the request prefers. The sentence says what could not be done, why, and what to do next. */
+/* Replaces the body by an error: an HTML page or a JSON object, as the request prefers. The
+ * sentence says what could not be done, why, and what to do next. */
 void answer_fail(struct answer *a, const struct request *q, int status, const char *sentence);
-/* The same for a failure of the program: 400 for a user's mistake, 404 for what does not exist,
- * 503 for a store that cannot be read now. */
+/* The same for a failed call: 400 for a user's mistake, 404 for something that does not
+ * exist, 503 for a store that cannot be read now. */
 void answer_err(struct answer *a, const struct request *q, const struct err *e);
-/* The sentence of a mistake in a request: parsers name options, and parameters have the same
- * names without the dashes. */
+/* Writes the sentence of a mistake in a request. Parsers name options; parameters have the
+ * same names without the dashes. */
 enum { ERR_TEXT_CAP = sizeof(((struct err *)0)->text) };
 void answer_sentence(char dst[ERR_TEXT_CAP], const struct err *e);
 
-/* The words of a status: "Not Found". */
+/* The reason phrase of a status: "Not Found". */
 const char *status_words(int status);
 
 #endif

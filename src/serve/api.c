@@ -24,7 +24,7 @@
 /* How long a request waits for a locked store. */
 enum { WAIT_MS = 2000 };
 
-/* Reads the present of all stores; false: the answer says why that failed. */
+/* Reads the present of all stores; false: it failed, and the answer says why. */
 static bool read_present(const struct request *q, struct answer *a, struct present *now)
 {
 	struct err e = { 0 };
@@ -88,7 +88,7 @@ static void add_card(struct json *j, const struct present *now, const struct pre
 	json_close(j, '}');
 }
 
-/* Which holders are wanted, as the options of `gua who` say. */
+/* The holders that are requested, by the same words as the options of `gua who`. */
 struct who_params {
 	struct text_list users, cards;
 	int64_t idle_ms; /* -1: any */
@@ -124,7 +124,7 @@ static bool is_wanted(
 					 now->now_ms - h->idle_since_ms >= p->idle_ms);
 }
 
-/* The holders that are wanted; `columns` must outlive the table. Call table_finish(). */
+/* The requested holders; `columns` must outlive the table. Call table_finish(). */
 static struct table list_holders(const struct present *now, const struct who_params *p,
 	struct column columns[HOLDER_COLUMNS_MAX])
 {
@@ -171,7 +171,7 @@ void api_now(const struct request *q, struct answer *a)
 	present_store_finish(&now);
 }
 
-/* Why the holders are not those of the present; NULL: they are. */
+/* Why the holders are not current; NULL: they are. */
 static const char *note_of(const struct present *now)
 {
 	for (size_t i = 0; i < now->n_hosts; i++)
@@ -240,7 +240,7 @@ static const struct option_row event_rows[] = {
 	{ 0 },
 };
 
-/* Reads the events; false: the answer says why they could not be read. */
+/* Reads the events; false: it failed, and the answer says why. */
 static bool read_events(const struct request *q, struct answer *a, struct event_list *list)
 {
 	struct events_params p = { 0 };
@@ -294,7 +294,7 @@ static const struct option_row log_rows[] = {
 	{ 0 },
 };
 
-/* What the steps beside the stores are added to. */
+/* The table to which the steps from all policy.db files are added. */
 struct log_fold {
 	struct table *table;
 	struct policy_span span;
@@ -312,8 +312,8 @@ static int add_log(void *context, const char *db, const char *policy_db, struct 
 	return rc;
 }
 
-/* Adds the steps beside all stores. Those beside which gua enforce has not run are passed over,
- * if there is another one. */
+/* Adds the steps from the policy.db beside each store. A store beside which gua enforce has
+ * not run is skipped, if another one has steps. */
 static int add_logs(struct table *t, const struct store_list *stores, struct policy_span span,
 	struct err *e)
 {
@@ -322,7 +322,7 @@ static int add_logs(struct table *t, const struct store_list *stores, struct pol
 	return report_policy_each(&logs, (const char *const *)stores->paths, stores->n, e);
 }
 
-/* Reads the log; false: the answer says why it could not be read. */
+/* Reads the log; false: it failed, and the answer says why. */
 static bool read_log(const struct request *q, struct answer *a, struct table *t)
 {
 	struct log_params p = { 0 };
@@ -355,7 +355,7 @@ void api_policy_csv(const struct request *q, struct answer *a)
 	table_finish(&log);
 }
 
-/* Makes the report; false: the answer says why it could not. */
+/* Makes the report; false: it failed, and the answer says why. */
 static bool make_report(const struct request *q, struct answer *a, struct report_params *p,
 	struct report_answer *answer)
 {

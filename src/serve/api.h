@@ -13,11 +13,11 @@ void api_events_csv(const struct request *q, struct answer *a);
 /* What `gua enforce log --json` prints, and the same as CSV. */
 void api_policy(const struct request *q, struct answer *a);
 void api_policy_csv(const struct request *q, struct answer *a);
-/* What `gua status --json` prints; of the first store, or of the one of a host. */
+/* What `gua status --json` prints, for the first store or for the store of the given host. */
 void api_status(const struct request *q, struct answer *a);
 /* The cards and their holders at the last tick. */
 void api_now(const struct request *q, struct answer *a);
-/* The OpenAPI description of all this. */
+/* The OpenAPI description of the API. */
 void api_description(const struct request *q, struct answer *a);
 /* The holders as `gua who --json` lists them, at the last tick. */
 void api_who(const struct request *q, struct answer *a);

@@ -1,4 +1,4 @@
-/* Answers questions in threads of the pool. */
+/* Answers questions in the threads of the pool. */
 #include "serve/ask.h"
 
 #include <malloc.h>
@@ -11,15 +11,16 @@
 #include "serve/response.h"
 #include "store/foreign.h"
 
-/* An answer that takes longer is given up; so is a question that has waited this long. */
+/* Longest time for an answer, and longest wait of a question in the queue; then it is
+ * abandoned. */
 enum { ANSWER_MS = 10000, QUEUE_MS = 5000 };
-/* An answer may be given again for a second, and for longer if the store has not changed. */
+/* An answer is reused for this long, and longer if the store has not changed. */
 enum { SURE_MS = 1000 };
-/* The largest answer. */
+/* Largest answer in bytes. */
 enum { ANSWER_BYTES = 4 << 20 };
-/* How often the stores are looked at. */
+/* How often the stores are checked for changes. */
 enum { VERSION_US = 100000 };
-/* After an answer that took this long, memory is given back to the system. */
+/* After an answer that took this long, free memory is returned to the system. */
 enum { LONG_US = 20000 };
 
 struct asker {
@@ -31,7 +32,7 @@ struct asker {
 	int64_t version_us;
 };
 
-/* What comes before the texts in a question: a target, an Accept header, a user. */
+/* The fixed part of a question; it is followed by the texts: target, Accept header, user. */
 struct question_head {
 	const struct route *route;
 	enum media media;
@@ -51,10 +52,11 @@ bool question_init(struct question *question, const struct route *route, const c
 	const struct request *q, const char *user)
 {
 	struct question_head head;
-	memset(&head, 0, sizeof(head)); /* also what lies between the members */
+	memset(&head, 0, sizeof(head)); /* also the padding between the members, because
+					   questions are compared as bytes */
 	head.route = route;
 	head.media = q->media;
-	/* However it was written: what all ask for is one question. */
+	/* A path without parameters is one question, however the client wrote it. */
 	bool plain = q->n_params == 0 && !strchr(route->path, '*');
 	question->route = route;
 	question->lane = route->first && plain		? POOL_FIRST
@@ -79,7 +81,7 @@ struct pool_question question_asked(const struct question *question, uint64_t cl
 		.sure_us = SURE_MS * 1000 };
 }
 
-/* When a request must end. */
+/* The time limit of a request. */
 struct limit {
 	const atomic_bool *stopping;
 	int64_t until_us;
@@ -155,7 +157,8 @@ static void drop(void *response)
 	response_free(response);
 }
 
-/* Adds what changes with each write to a file, and when another file takes its place. */
+/* Adds to a checksum what changes with each write to a file, and when another file replaces
+ * it. */
 static uint64_t add_file(uint64_t sum, const char *path, const char *suffix)
 {
 	char name[4096 + 16];

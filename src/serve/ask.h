@@ -1,4 +1,4 @@
-/* Questions for the pool, and what answers them: the routes. */
+/* Questions for the pool, and the routes that answer them. */
 #ifndef GUA_SERVE_ASK_H
 #define GUA_SERVE_ASK_H
 
@@ -16,19 +16,19 @@ struct question {
 	char bytes[REQUEST_MAX_BYTES + 1024];
 };
 
-/* Fills it; false: it does not fit. `q` has been parsed from `target`. */
+/* Fills a question; false: it does not fit. `q` has been parsed from `target`. */
 bool question_init(struct question *question, const struct route *route, const char *target,
 	const struct request *q, const char *user);
-/* As `client` asks it. */
+/* The question as `client` asks it, for the pool. */
 struct pool_question question_asked(const struct question *question, uint64_t client);
 
-/* What threads of the pool use. */
+/* What the threads of the pool share. */
 struct asker;
 struct asker *asker_new(const struct serve_world *world); /* NULL: out of memory */
 void asker_free(struct asker *a);
-/* Answers are given up when the flag is set. */
+/* Answers are abandoned when the flag is set. */
 void asker_stop_with(struct asker *a, const atomic_bool *stopping);
-/* The operations of the pool, all but sleep and wake. A result is a struct response. */
+/* The operations of the pool, except sleep and wake. A result is a struct response. */
 struct pool_ops asker_ops(struct asker *a);
 
 #endif

@@ -1,5 +1,5 @@
-/* The files that pages refer to. Each is in the program: there is nothing to install, and
- * nothing comes from elsewhere. */
+/* The files that pages refer to. They are compiled into the program, so nothing has to be
+ * installed and nothing is loaded from another site. */
 #include "render/html.h"
 #include "serve/pages.h"
 #include "web_css.h"

@@ -19,14 +19,14 @@ struct connections {
 	struct connection head; /* of the ring */
 };
 
-/* Its owner sees the end and closes it. */
+/* Shuts down the socket; its owner sees the end of the connection and closes it. */
 static void cut(struct connection *one)
 {
 	one->cut = true;
 	shutdown(one->fd, SHUT_RDWR);
 }
 
-/* The next that is not about to end; the head of the ring: there is none. */
+/* The next connection that is not shut down; the head of the ring: there is none. */
 static struct connection *next_open(const struct connections *c, const struct connection *after)
 {
 	struct connection *one = after->next;
@@ -47,11 +47,11 @@ static void cut_slow(struct connections *c)
 			cut(one);
 }
 
-/* Clients are counted in this many groups: two that share one are as good as one. */
+/* Clients are counted in this many groups; two clients in the same group count as one. */
 enum { GROUPS = 256 };
 
-/* The group that has the most connections, or bytes of answers; those of proxies do not count,
- * nor does `but`. */
+/* The group with the most connections, or bytes of answers; connections of proxies do not
+ * count, nor does `but`. */
 static uint64_t largest_group(
 	const struct connections *c, const struct connection *but, bool by_bytes)
 {
@@ -65,22 +65,22 @@ static uint64_t largest_group(
 	return most;
 }
 
-/* Who has just come, or has just begun something, is given this time. */
+/* A connection is spared for this long after it was opened or changed its state. */
 enum { FRESH_US = 2000000 };
 
-/* Which of two is closed first. */
+/* Which of two connections is closed first. */
 static bool goes_first(
 	const struct connection *a, const struct connection *b, int64_t fresh_from_us)
 {
 	bool fresh = a->since_us >= fresh_from_us, other = b->since_us >= fresh_from_us;
 	if (fresh != other)
 		return other;
-	/* Of fresh ones, what they are about says nothing yet. */
+	/* The state of fresh connections is not compared: it says little yet. */
 	return a->state != b->state && !fresh ? a->state < b->state : a->since_us < b->since_us;
 }
 
-/* The one that is closed first of those whose client leaves this rest, other than `but`; with
- * `takes`, of those that take an answer. NULL: there is none. */
+/* The connection to close first among those with this remainder of the client number, except
+ * `but`; with `takes`, only those that receive an answer. NULL: there is none. */
 static struct connection *find_victim(const struct connections *c, uint64_t modulus,
 	uint64_t rest, const struct connection *but, bool takes)
 {
@@ -93,7 +93,7 @@ static struct connection *find_victim(const struct connections *c, uint64_t modu
 	return victim;
 }
 
-/* Closes one connection if `one` is one too many. */
+/* Closes one connection if `one` exceeds the limit. */
 static void keep_limits(struct connections *c, const struct connection *one)
 {
 	size_t all = 0, of_client = 0;

@@ -1,4 +1,4 @@
-/* Judges who asks. */
+/* Decides whether a client may send requests. */
 #include "serve/gate.h"
 
 #include <arpa/inet.h>
@@ -36,7 +36,7 @@ int gate_check_header(const char *name, struct err *e)
 		"'%s' cannot be the name of a header; write one like X-Forwarded-User", name);
 }
 
-/* Takes the host out of "host:port" or "[address]:port"; false: it is not written so. */
+/* Takes the host from "host:port" or "[address]:port"; false: it has neither form. */
 static bool read_host(char host[HOST_CAP], const char *header)
 {
 	bool brackets = *header == '[';
@@ -51,7 +51,7 @@ static bool read_host(char host[HOST_CAP], const char *header)
 		return false;
 	memcpy(host, header + brackets, len);
 	host[len] = '\0';
-	/* A name may end with the dot of the root. */
+	/* A name may end with a dot, for the DNS root. */
 	if (!brackets && len > 1 && host[len - 1] == '.')
 		host[len - 1] = '\0';
 	return true;
@@ -70,7 +70,8 @@ static bool is_listed(const char *names, const char *name)
 	return false;
 }
 
-/* A name leads here by the will of its owner; an address does not. */
+/* Whether the Host header is one of our names or an address. Anyone can make a name resolve
+ * to this server; an address cannot be misused in this way. */
 static bool is_our_name(const struct gate *g, const char *header)
 {
 	char host[HOST_CAP];

@@ -1,4 +1,4 @@
-/* Who may ask: the check of the Host header, of secrets, and of a trusted proxy. */
+/* Who may send requests: checks the Host header, secrets, and a trusted proxy. */
 #ifndef GUA_SERVE_GATE_H
 #define GUA_SERVE_GATE_H
 
@@ -6,32 +6,33 @@
 #include "serve/secrets.h"
 
 struct gate {
-	/* Names that clients may call this server, with blanks or commas between them, besides
-	 * addresses and localhost; NULL: none. A page of another site whose name leads here
-	 * (DNS rebinding) sends its own name, and is refused. */
+	/* Names by which clients may call this server, separated by blanks or commas, in
+	 * addition to addresses and localhost; NULL: none. A page of another site whose name
+	 * resolves to this server (DNS rebinding) sends that name, and is refused. */
 	const char *host_names;
 	bool any_host;		       /* clients are local programs: a unix socket */
-	const struct secrets *secrets; /* NULL: everybody may ask */
-	/* The address whose user header is believed: an address, or "unix"; NULL: none. On this
-	 * host, where every user can connect, it is believed from this user alone. */
+	const struct secrets *secrets; /* NULL: everybody may send requests */
+	/* The address of the proxy whose user header is trusted: an address, or "unix";
+	 * NULL: none. On this host, where every user can connect, it is trusted only from
+	 * proxy_uid. */
 	const char *trust_proxy;
 	uint32_t proxy_uid;
 	const char *user_header;
 };
 
-/* What a client sent, of what is checked; NULL: not sent. */
+/* The parts of a request that are checked; NULL: not sent. */
 struct gate_client {
 	const struct peer *peer;
 	const char *host, *authorization, *user;
-	bool open; /* what it asks for needs no secret */
+	bool open; /* the requested page needs no secret */
 };
 
 enum gate_verdict { GATE_PASS, GATE_WRONG_HOST, GATE_NO_SECRET };
 
 /* Whether it is the trusted proxy. */
 bool gate_is_proxy(const struct gate *g, const struct peer *p);
-/* Judges a client; `user` gets who asks, or "": whom the proxy names, else whose secret it is,
- * else "uid:N" of the peer. */
+/* Checks a client and sets `user`: the user that the proxy names, else the owner of the
+ * secret, else "uid:N" of the peer; "": unknown. */
 enum gate_verdict gate_check(
 	const struct gate *g, const struct gate_client *c, char user[SECRET_NAME_CAP]);
 

@@ -1,4 +1,4 @@
-/* Answers /healthz from what the stores say about their recorders. */
+/* Answers /healthz from the last ticks of the recorders. */
 #include "serve/health.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 #include "render/json.h"
 #include "serve/world.h"
 
-/* A tick that is late by this much, and by one interval, is a fault. */
+/* A last tick that is older than one interval plus this is a fault. */
 #define LATE_MS 10000
 
 /* Adds a store; returns whether it is up to date. */

@@ -1,4 +1,4 @@
-/* /healthz: whether what the server shows is up to date. */
+/* /healthz: reports whether the data of the server is up to date. */
 #ifndef GUA_SERVE_HEALTH_H
 #define GUA_SERVE_HEALTH_H
 

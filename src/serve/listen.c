@@ -96,7 +96,8 @@ void listen_text(char *dst, size_t cap, const struct listen_address *a)
 	}
 }
 
-/* Removes the socket of a server that has ended. One that answers is left alone. */
+/* Removes the socket of a server that has ended. A socket that accepts connections is left
+ * alone. */
 static void remove_stale(const struct listen_address *a)
 {
 	struct stat st;
@@ -111,7 +112,8 @@ static void remove_stale(const struct listen_address *a)
 	close(fd);
 }
 
-/* Without privilege, a file can be given to a group that one is in. */
+/* Sets the owner. Without privilege, a process can give a file only to a group that it is
+ * in. */
 static void give_away(const char *path, const struct listen_owner *owner)
 {
 	if (lchown(path, owner->uid, owner->gid) == 0 ||
@@ -128,8 +130,8 @@ static int bind_and_listen(
 	int on = 1;
 	if (a->at.any.sa_family != AF_UNIX)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	/* The kernel creates the file with this mode. An open one: everybody who can enter the
-	 * directory may connect, as with a port of the loopback interface. */
+	/* The kernel creates the file with this mode. Unless it is `closed`, every user who
+	 * can enter the directory may connect, as with a port of the loopback interface. */
 	mode_t mask = umask(owner->closed ? 0117 : 0111);
 	int rc = bind(fd, &a->at.any, a->len);
 	int error = errno;

@@ -47,7 +47,7 @@ static bool is_type(const struct range *r, const char *type)
 	       (r->len == len || strchr("; \t", r->at[len]));
 }
 
-/* Version 1.0.0, or whatever version there is. */
+/* Version 1.0.0, or no version. */
 static bool is_openmetrics(const struct range *r)
 {
 	const char *version = parameter(r, "version");

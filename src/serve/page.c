@@ -55,8 +55,8 @@ static void add_crumbs(struct str *out, const struct page_frame *f)
 	str_add(out, "</li></ol></nav>\n");
 }
 
-/* The script prints when the link of that name is clicked; without it the link leads to the
- * page without its navigation. */
+/* Adds the links to other formats. With the script, the print link prints; without it, the
+ * link leads to the page without navigation. */
 static void add_formats(struct str *out, const struct page_frame *f)
 {
 	if (!f->formats[0].text)

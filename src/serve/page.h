@@ -8,7 +8,7 @@
 /* The pages of the navigation. */
 enum page_place { PLACE_NONE, PLACE_NOW, PLACE_AUDIT, PLACE_POLICY, PLACE_ME, PLACES };
 
-/* A link: what it says, and where it leads. */
+/* A link: its text and its address. */
 struct page_link {
 	const char *text, *href;
 };
@@ -17,12 +17,12 @@ struct page_frame {
 	enum page_place place;
 	const char *title;	     /* of the page, and its heading */
 	struct page_link crumbs[3];  /* the pages above this one; ends with text NULL */
-	struct page_link formats[5]; /* the same data otherwise; ends with text NULL */
-	bool paper;		     /* as it is printed: without navigation */
+	struct page_link formats[5]; /* the same data in other formats; ends with text NULL */
+	bool paper;		     /* the page for printing: without navigation */
 };
 
-/* Appends all that stands before and after the content. A page has no inline script and no
- * inline style: the server's Content-Security-Policy forbids both. */
+/* Append everything before and after the content. A page has no inline script or style: the
+ * server's Content-Security-Policy forbids both. */
 void page_begin(struct str *out, const struct page_frame *f);
 void page_end(struct str *out);
 

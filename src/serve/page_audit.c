@@ -25,7 +25,7 @@ void page_audit(const struct request *q, struct answer *a)
 			.path = "/audit" });
 }
 
-/* The card with this UUID ; NULL: it is not there now. */
+/* The card with this UUID; NULL: no store has it now. */
 static const struct present_card *find_card(const struct present *b, const char *uuid)
 {
 	for (size_t i = 0; i < b->n_cards; i++)
@@ -34,7 +34,7 @@ static const struct present_card *find_card(const struct present *b, const char 
 	return NULL;
 }
 
-/* "GPU 2 of lab (A100-SXM4-80GB)", or the UUID of a card that is not there now. */
+/* "GPU 2 of lab (A100-SXM4-80GB)", or the UUID of a card that no store has now. */
 static void name_card(char *dst, size_t cap, const struct request *q, const char *uuid)
 {
 	struct present b = { 0 };
@@ -118,7 +118,7 @@ void page_user(const struct request *q, struct answer *a)
 	user_page(q, a, q->parts[1], &frame);
 }
 
-/* Says how the server can know who asks. */
+/* Explains how the server can know which user asks. */
 static void explain_me(struct answer *a)
 {
 	page_begin(&a->body, &(struct page_frame){ .place = PLACE_ME, .title = "For me" });
@@ -137,7 +137,7 @@ static void explain_me(struct answer *a)
 	page_end(&a->body);
 }
 
-/* The name of a user of this host, "uid:1000", as stores have it. */
+/* The name of a user of this host for "uid:1000", as stores have it. */
 static void name_user(char *dst, size_t cap, const char *user, const struct serve_world *world)
 {
 	char *end = NULL;

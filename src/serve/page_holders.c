@@ -1,4 +1,4 @@
-/* The table of holders: its columns, and the order that the links in its head ask for. */
+/* The table of holders: its columns, and the order that the links in its head select. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ struct listing {
 	bool down; /* the largest first */
 };
 
-/* The path of its notebook, or else the kernel; "": it is none. */
+/* The path of its notebook, or else the kernel; "": it is not a notebook. */
 static const char *notebook_of(const struct present_process *h)
 {
 	const char *path = h->id.origin.notebook_path;
@@ -40,8 +40,8 @@ static void add_card(const struct listing *l, const struct holder_row *r)
 	part_card(l->out, &r->card->id);
 }
 
-/* Its most specific name, the command, and whether it is a bare context. A command of 4 KB must
- * not push the others off the screen: the page clips it. */
+/* Its most specific name, the command, and whether it has only a bare context. The page
+ * truncates the command, which may be 4 KB, so that other columns stay visible. */
 static void add_what(const struct listing *l, const struct present_process *h)
 {
 	const char *command = h->id.command, *label = process_label_of(&h->id);
@@ -57,11 +57,12 @@ static void add_what(const struct listing *l, const struct present_process *h)
 		str_addf(l->out, " <span class=\"tag\">%s</span>", context_texts[h->context]);
 }
 
-/* What to copy into a shell: for its owner, or for root. */
+/* The command to copy into a shell, for its owner or for root. */
 static void add_release(const struct listing *l, const struct present_process *h)
 {
 	char command[RELEASE_CAP];
-	if (strcmp(h->id.user, USER_DEAD) == 0) { /* no process can be ended, but its parent */
+	if (strcmp(h->id.user, USER_DEAD) ==
+		0) { /* the process itself has ended; only its parent can be ended */
 		str_add(l->out, "-");
 		return;
 	}
@@ -69,7 +70,7 @@ static void add_release(const struct listing *l, const struct present_process *h
 	str_add(l->out, "<code class=\"copy\">");
 	html_text(l->out, command);
 	str_add(l->out, "</code>");
-	/* Where rules may end it, its owner can ask for more time. */
+	/* If rules may end it, its owner can keep it. */
 	if (l->q->world->config->policy_rules.n && !h->active)
 		str_addf(l->out,
 			"<br><code class=\"copy\">gua keep %u --for 4h --reason "
@@ -109,14 +110,14 @@ static int compare_numbers(int64_t a, int64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* The part of what a holder is that people know it by. */
+/* The name by which people know a holder. */
 static const char *name_of(const struct present_process *h)
 {
 	const char *label = process_label_of(&h->id);
 	return *label ? label : h->id.command;
 }
 
-/* Compares two cells of a plain column; what is unknown is the least. */
+/* Compares two cells of a plain column; unknown values are the smallest. */
 static int compare_cells(const struct listing *l, const struct column *c,
 	const struct present_process *a, const struct present_process *b)
 {
@@ -131,7 +132,7 @@ static int compare_cells(const struct listing *l, const struct column *c,
 	return (x > y) - (x < y);
 }
 
-/* The order is the column's; what is equal stands by card and pid. */
+/* Compares by the selected column, then by card and pid. */
 static int compare_rows(const void *left, const void *right, void *context)
 {
 	const struct present_process *a = *(const struct present_process *const *)left;
@@ -146,7 +147,7 @@ static int compare_rows(const void *left, const void *right, void *context)
 	case HOLDER_CARD:
 		order = by_card;
 		break;
-	case HOLDER_IDLE: /* the larger key has been idle for less */
+	case HOLDER_IDLE: /* a larger key means a shorter idle time */
 		order = compare_numbers(holders_idle_order(b), holders_idle_order(a));
 		break;
 	case HOLDER_WHAT:
@@ -161,7 +162,7 @@ static int compare_rows(const void *left, const void *right, void *context)
 	return by_card ? by_card : compare_numbers(a->id.pid, b->id.pid);
 }
 
-/* The parameter is the name of a column, and ".up" or ".down" after it. */
+/* The parameter is the name of a column followed by ".up" or ".down". */
 static void choose_order(struct listing *l)
 {
 	const char *order = part_param(l->q, "order");
@@ -178,7 +179,7 @@ static void choose_order(struct listing *l)
 		l->down = strcmp(order + len, ".down") == 0;
 }
 
-/* Whether it is aligned to the right. */
+/* Whether the column is right-aligned. */
 static bool is_number(const struct holder_column *c)
 {
 	return c->look == HOLDER_IDLE ||
@@ -189,7 +190,7 @@ static void add_head_cell(const struct listing *l, size_t i)
 {
 	const struct holder_column *c = l->columns[i];
 	bool current = i == l->by;
-	bool down = current ? !l->down : c->down; /* what the link asks for */
+	bool down = current ? !l->down : c->down; /* the order that the link selects */
 	str_addf(l->out, "<th scope=\"col\"%s%s>", is_number(c) ? " class=\"n\"" : "",
 		!current  ? ""
 		: l->down ? " aria-sort=\"descending\""
@@ -253,7 +254,7 @@ static void write_table(const struct listing *l)
 	str_add(l->out, "</tbody></table></div>\n");
 }
 
-/* There is no row: nobody holds anything, or it is not known. */
+/* Says why there is no row: nobody holds a card, or it is not known. */
 static void add_nobody(struct str *out, const struct present *now, bool chosen)
 {
 	bool known = true;

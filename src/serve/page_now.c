@@ -21,7 +21,7 @@ struct view {
 	const struct present *b;
 };
 
-/* "for 3 h 20 min", "for > 2 d": at least, as far as was recorded. */
+/* "for 3 h 20 min", or "for > 2 d" if it began before the first recording. */
 static void add_since(const struct view *v, const struct present_card *c)
 {
 	char text[40];
@@ -32,7 +32,7 @@ static void add_since(const struct view *v, const struct present_card *c)
 	str_addf(v->out, " for %s%s", c->state_longer ? "&gt; " : "", text);
 }
 
-/* The names of the definitions. */
+/* The state names from the definitions. */
 static const char *const state_words[CARD_SHOWN_STATES] = {
 	[CARD_ACTIVE] = "active",
 	[CARD_IDLE_HELD] = "idle-held",
@@ -66,7 +66,7 @@ static void add_summary(const struct view *v)
 	str_add(v->out, "</h2>\n");
 }
 
-/* What is used of the memory: in words, and as a bar. */
+/* The memory in use, in words and as a bar. */
 static void add_memory(const struct view *v, const struct present_card *c)
 {
 	char used[SIZE_TEXT_CAP], total[SIZE_TEXT_CAP];
@@ -82,7 +82,8 @@ static void add_memory(const struct view *v, const struct present_card *c)
 	str_add(v->out, "</dd></div>\n");
 }
 
-/* A number with its unit; what has a unit of its own needs no name for those who see it. */
+/* A number with its unit. A reading whose unit explains it has a name only for screen
+ * readers. */
 static void add_reading(const struct view *v, const char *name, double value, const char *unit)
 {
 	bool percent = strcmp(unit, "%") == 0;
@@ -91,7 +92,7 @@ static void add_reading(const struct view *v, const char *name, double value, co
 			percent ? "" : " class=\"hidden\"", name, value, unit);
 }
 
-/* Who holds the card: the one that has been idle for longest, and how many more. */
+/* The holder of the card that has been idle for longest, and how many more there are. */
 static void add_holder_line(const struct view *v, const struct present_card *c)
 {
 	if (!c->n_processes) {
@@ -164,7 +165,7 @@ static void add_tiles(const struct view *v)
 	}
 }
 
-/* Warns of data that was not measured on this host. */
+/* Warns about data that was not measured on this host. */
 static void add_warnings(const struct view *v)
 {
 	bool simulated = false, captured = false;

@@ -1,4 +1,4 @@
-/* Writes bars, signs, links, and what is said about the age of the present. */
+/* Writes bars, state signs, links, and the age of the data. */
 #include "serve/page_parts.h"
 
 #include <stdio.h>
@@ -69,7 +69,7 @@ void part_notebook(struct str *out, const char *user, const char *notebook)
 	str_add(out, "</a>");
 }
 
-/* Parameters that are not about the data. */
+/* Whether the parameter is about the look of the page, not about the data. */
 static bool is_of_page(const char *name)
 {
 	return strcmp(name, "print") == 0 || strcmp(name, "order") == 0;
@@ -112,7 +112,7 @@ int part_present(struct present *b, const struct request *q, struct err *e)
 	return rc;
 }
 
-/* " 3 h 20 min ago"; "" for a moment that is not over, which a clock that was set can make. */
+/* " 3 h 20 min ago"; "" for a moment in the future, which occurs after the clock was set. */
 static void ago_text(char dst[64], int64_t ms)
 {
 	char age[40];

@@ -6,8 +6,8 @@
 #include "present/present_store.h"
 #include "serve/answer.h"
 
-/* Appends a bar of which `share` (0 to 1) is filled in the colour of a class. It is a picture:
- * the number stands beside it. */
+/* Appends a bar of which `share` (0 to 1) is filled in the colour of a class. The bar is
+ * decorative: the number stands beside it. */
 void part_gauge(struct str *out, double share, const char *class);
 /* Appends the sign of a state, as in the report. */
 void part_key(struct str *out, const char *state);
@@ -19,32 +19,32 @@ void part_user(struct str *out, const char *user);
 void part_card(struct str *out, const struct card_id *id);
 void part_notebook(struct str *out, const char *user, const char *notebook);
 
-/* Appends a path and the parameters of the request, for a link: `instead` takes the place of
- * its namesake; NULL: none. Those about how a page looks are left out. */
+/* Appends a path and the parameters of the request, for a link: `instead` replaces the
+ * parameter of the same name; NULL: none. Parameters about the look of a page are left out. */
 void part_query(struct str *out, const char *path, const struct request *q,
 	const struct request_param *instead);
-/* The value of a parameter; NULL: it is not given, or empty, as in a form. */
+/* The value of a parameter; NULL: it is missing, or empty, as forms send it. */
 const char *part_param(const struct request *q, const char *name);
 
 /* Reads the present of all stores. Call present_store_finish() even if it fails. */
 int part_present(struct present *b, const struct request *q, struct err *e);
-/* Appends a warning for each host whose recorder is silent; with `all`, how old the
- * others are. */
+/* Appends a warning for each host whose recorder is silent; with `all`, also how old the
+ * data of the others is. */
 void part_present_age(
 	struct str *out, const struct request *q, const struct present *b, bool all);
 
-/* How long something has lasted that began then: until now, or until the last tick of a
- * recorder that is silent. */
+/* How long a state that began then has lasted: until now, or until the last tick of a silent
+ * recorder. */
 int64_t part_idle_ms(const struct request *q, const struct present_host *h, int64_t since_ms);
-/* Whether it is known who held the cards of a host: a recorder that has ended leaves its last
- * slots, if they are of minutes. */
+/* Whether the holders of a host's cards are known: a recorder that has ended leaves only its
+ * last slots, and holders can be read from slots of one minute. */
 bool part_knows_holders(const struct present *b, size_t host);
 
-/* Which holders a table has; NULL members: all. */
+/* The holders that a table lists; NULL members: all. */
 struct holder_choice {
 	const char *user, *notebook, *uuid;
 };
-/* Appends the holders that are chosen, sorted as the parameter `order` says. */
+/* Appends the chosen holders, sorted by the parameter `order`. */
 void part_holders(struct str *out, const struct request *q, const struct present *b,
 	const struct holder_choice *choice);
 

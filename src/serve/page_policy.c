@@ -1,5 +1,5 @@
-/* The page Policy: the rules in words, which sessions are watched, what was done, and what the
- * last simulation said. */
+/* The page Policy: the rules in words, the sessions that are watched, what was done, and the
+ * result of the last simulation. */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,10 +16,10 @@
 #include "serve/world.h"
 #include "store/policy/policy_more.h"
 
-/* How far the log reaches back. */
+/* How far back the log is shown. */
 #define LOG_MS (INT64_C(30) * 86400 * 1000)
 
-/* Conditions while they are written: "(interactive; user b*, dave)". */
+/* The state of writing a list of conditions: "(interactive; user b*, dave)". */
 struct conditions {
 	struct str *out;
 	size_t n;
@@ -43,7 +43,7 @@ static void add_patterns(
 	}
 }
 
-/* What a session must be like, after "sessions". */
+/* Writes the conditions of a rule, to follow the word "sessions". */
 static void add_match(struct str *out, const struct config_match *m)
 {
 	struct conditions c = { .out = out };
@@ -196,7 +196,7 @@ static const struct column watched_columns[] = {
 };
 #undef TEXT
 
-/* When the next stage comes: it needs the notice of this one to be delivered. */
+/* When the next stage comes: only after the notice of this one has been delivered. */
 static void say_next(char dst[64], const struct policy_state *s, int64_t idle_ms)
 {
 	char text[40];
@@ -226,7 +226,7 @@ static int take_session(
 	return 0;
 }
 
-/* The log, without what only programs read. */
+/* The columns of the log, without those for programs. */
 #define OF(member) offsetof(struct policy_log_line, member)
 static const struct column log_columns[] = {
 	{ .title = "time", .kind = COLUMN_MOMENT, .get = get_known, .of = OF(at_ms) },
@@ -293,7 +293,7 @@ static int add_log(
 	return rc;
 }
 
-/* What the last simulation said, in a sentence. */
+/* Writes the result of the last simulation in a sentence. */
 static void say_simulation(struct str *out, const char *json, const char *when)
 {
 	json_t *root = json_loads(json, 0, NULL);

@@ -12,8 +12,8 @@
 /* A page while it is written. */
 struct view {
 	struct str *out;
-	const struct request *q;     /* as it was asked */
-	const struct request *whole; /* with what the page adds to it */
+	const struct request *q;     /* the request as it came */
+	const struct request *whole; /* the same with what the page adds to it */
 	const struct report_page *page;
 	struct report_params params;
 	struct report_answer answer;
@@ -43,7 +43,7 @@ static bool is_of_window(const char *name)
 	       strcmp(name, "last") == 0;
 }
 
-/* What else the page was asked for, after the window in a link: it stays. */
+/* Adds the other parameters of the page to a link, after the window. */
 static void add_rest(const struct view *v, struct str *out)
 {
 	for (size_t i = 0; i < v->q->n_params; i++) {
@@ -57,7 +57,7 @@ static void add_rest(const struct view *v, struct str *out)
 	}
 }
 
-/* The same for the form: what it has no field for. */
+/* Adds the same to the form, as hidden fields. */
 static void add_hidden(const struct view *v)
 {
 	for (size_t i = 0; i < v->q->n_params; i++) {
@@ -104,7 +104,7 @@ static void add_presets(const struct view *v)
 	str_add(v->out, "</ul>\n");
 }
 
-/* The day of a moment, as the field of a form and the parameter have it. */
+/* The day of a moment, in the format of the form's field and of the parameter. */
 static void day_text(char dst[48], int64_t ms, bool utc)
 {
 	struct tm t = moment_fields(ms, utc);
@@ -149,7 +149,7 @@ static void add_picker(const struct view *v)
 		compares ? " checked" : "");
 }
 
-/* What the subject of the page holds now. */
+/* Adds what the user or card of the page holds now. */
 static void add_present(const struct view *v)
 {
 	struct present b = { 0 };
@@ -184,7 +184,7 @@ static void add_nothing(const struct view *v, const struct err *e)
 		first, last);
 }
 
-/* The same data otherwise: the frame borrows the texts. */
+/* Sets the links to the other formats; the frame borrows the texts. */
 static void name_formats(struct page_frame *f, const struct view *v, struct str hrefs[3])
 {
 	static const struct request_param print = { "print", "1" };
@@ -196,7 +196,7 @@ static void name_formats(struct page_frame *f, const struct view *v, struct str 
 	f->formats[2] = (struct page_link){ "print", str_text(&hrefs[2]) };
 }
 
-/* Appends the report; its links ask for the same otherwise. */
+/* Appends the report; its links keep the other parameters. */
 static void add_report(struct view *v)
 {
 	struct report *r = &v->answer.report;
@@ -220,7 +220,7 @@ static void write_page(struct view *v, const struct err *e)
 	struct page_frame f = v->page->frame;
 	struct str hrefs[3] = { { 0 } };
 	f.paper = part_param(v->q, "print") != NULL;
-	if (!e->code) /* else there is nothing in any format */
+	if (!e->code) /* otherwise no format has any data */
 		name_formats(&f, v, hrefs);
 	page_begin(v->out, &f);
 	if (!f.paper)
@@ -254,7 +254,7 @@ void report_page(const struct request *q, struct answer *a, const struct report_
 	if (rc && e.code != ERR_NOTHING) {
 		answer_err(a, q, &e);
 	} else {
-		/* Everybody has a page of their own, also who has held nothing yet. */
+		/* Every user has a page of their own, even without any data. */
 		a->status = rc && page->frame.place != PLACE_ME ? 404 : 200;
 		write_page(&v, &e);
 	}

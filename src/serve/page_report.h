@@ -7,10 +7,10 @@
 #include "serve/page_parts.h"
 
 struct report_page {
-	struct page_frame frame;	 /* its formats are filled in */
-	const char *path;		 /* of the page, as in links */
-	struct request_param only[4];	 /* what the report is restricted to; name NULL: not */
-	const struct holder_choice *now; /* whose holders are listed first; NULL: nobody's */
+	struct page_frame frame;      /* its links to other formats are filled in */
+	const char *path;	      /* of the page, as in links */
+	struct request_param only[4]; /* what the report is restricted to; name NULL: nothing */
+	const struct holder_choice *now; /* the holders that are listed first; NULL: none */
 };
 
 /* Answers with the page. The window is the last week unless the request names one. */

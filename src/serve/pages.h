@@ -11,9 +11,9 @@ void page_audit(const struct request *q, struct answer *a);
 void page_card(const struct request *q, struct answer *a);
 void page_user(const struct request *q, struct answer *a);
 void page_notebook(const struct request *q, struct answer *a);
-/* The rules, who is watched, what was done. */
+/* The rules, the sessions that are watched, and what was done. */
 void page_policy(const struct request *q, struct answer *a);
-/* The report of the user who asks. */
+/* The report about the user who asks. */
 void page_me(const struct request *q, struct answer *a);
 
 /* The stylesheet, the script, the icon. */

@@ -1,4 +1,4 @@
-/* Reads parameters with the tables that read options. */
+/* Reads parameters by the option tables of the commands. */
 #include "serve/params.h"
 
 #include <math.h>
@@ -53,7 +53,7 @@ static const struct option_row report_rows[] = {
 	{ 0 },
 };
 
-/* A form sends all of its fields: an empty one is not given. */
+/* A form sends all of its fields: an empty one counts as not given. */
 static void drop_empty(struct report_words *w)
 {
 	const char **texts[] = { &w->window.since, &w->window.until, &w->window.last, &w->by };
@@ -80,7 +80,7 @@ int report_params_read(
 	if (rc)
 		return rc;
 	drop_empty(&p->words);
-	/* More than that is asked for to get all, or to keep the server busy. */
+	/* Limits the rows: a larger number would only keep the server busy. */
 	if (p->words.longest > REPORT_ROWS)
 		p->words.longest = REPORT_ROWS;
 	if (p->words.top > REPORT_ROWS || p->words.top == 0 || (p->words.top < 0 && !people))

@@ -12,7 +12,7 @@
 int params_read(
 	const struct request *q, const struct option_row *rows, void *values, struct err *e);
 
-/* A question about a window of time, as gua-report(1) has options for it. */
+/* A question about a window of time, with the options of gua-report(1). */
 struct report_params {
 	struct report_words words;
 	const char *table; /* of CSV; NULL: the usual one */
@@ -21,15 +21,15 @@ struct report_params {
 	struct report_prices prices;
 	char currency[64];
 };
-/* Rows that an answer has at most: what a page can show. gua report prints all. */
+/* Largest number of rows in an answer: what a page can show. gua report prints all. */
 enum { REPORT_ROWS = 1000 };
-/* The names of its parameters, for a route. */
+/* The names of these parameters, for the table of routes. */
 #define WINDOW_PARAMS "since until last utc"
 #define REPORT_PARAMS                                                                          \
 	WINDOW_PARAMS " by user group notebook card host model sort compare top longest"
 
-/* Reads the question of a request; with `people` it shows few rows unless `top` is given. It
- * must not be moved, and is valid as long as the request. */
+/* Reads the question of a request; with `people`, it shows few rows unless `top` is given.
+ * The struct must not be moved, and is valid as long as the request. */
 int report_params_read(
 	struct report_params *p, const struct request *q, bool people, struct err *e);
 

@@ -1,4 +1,4 @@
-/* Asks the kernel who is at the other end of a connection. */
+/* Asks the kernel which user is at the other end of a connection. */
 #include "serve/peer.h"
 
 #include <arpa/inet.h>
@@ -13,14 +13,14 @@
 
 #include "base/str.h"
 
-/* An address and its port, in the order of the network. */
+/* An address and its port, in network byte order. */
 struct end {
 	uint8_t family;
 	uint16_t port;
 	uint32_t address[4];
 };
 
-/* Reads an end; IPv4 in the form of IPv6 is IPv4. False: it is neither. */
+/* Reads an end; an IPv4-mapped IPv6 address becomes IPv4. False: it is neither. */
 static bool read_end(struct end *e, const struct sockaddr *address)
 {
 	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)address;
@@ -46,7 +46,7 @@ static bool is_loopback(const struct end *e)
 				    : IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)e->address);
 }
 
-/* Asks for the one socket that is bound to `own` and connected to `other`. */
+/* Asks the kernel for the one socket that is bound to `own` and connected to `other`. */
 static bool ask(int netlink, const struct end *own, const struct end *other)
 {
 	struct {
@@ -68,8 +68,8 @@ static bool ask(int netlink, const struct end *own, const struct end *other)
 	return send(netlink, &request, sizeof(request), 0) == (ssize_t)sizeof(request);
 }
 
-/* Takes the owner out of the answer. A socket that no process has open any more has no inode,
- * and its uid means nothing. */
+/* Reads the owner from the reply. A socket that no process has open any more has no inode,
+ * and its uid is meaningless. */
 static bool read_owner(int netlink, uint32_t *uid)
 {
 	union {
@@ -128,7 +128,7 @@ uint64_t peer_client(const struct peer *p, const char *user)
 	else if (p->has_uid)
 		snprintf(name, sizeof(name), "uid %u", (unsigned)p->uid);
 	else if (inet_pton(AF_INET6, p->address, &six) ==
-		 1) /* a host has a network of 64 bits */
+		 1) /* for IPv6, the 64-bit network is one client */
 		snprintf(name, sizeof(name), "%02x%02x:%02x%02x:%02x%02x:%02x%02x::/64",
 			six.s6_addr[0], six.s6_addr[1], six.s6_addr[2], six.s6_addr[3],
 			six.s6_addr[4], six.s6_addr[5], six.s6_addr[6], six.s6_addr[7]);

@@ -1,5 +1,5 @@
-/* The other end of a connection: which address, and on this host which user, as the kernel
- * says. */
+/* The other end of a connection: its address and, if it is on this host, its user, as the
+ * kernel reports them. */
 #ifndef GUA_SERVE_PEER_H
 #define GUA_SERVE_PEER_H
 
@@ -14,14 +14,14 @@ struct peer {
 	uint32_t uid;
 };
 
-/* Finds out who has opened a connection. A unix socket knows its peer (SO_PEERCRED); of a
- * connection over the loopback interface the kernel is asked who owns the other socket
- * (sock_diag(7)). The uid stays unknown where it does not say, and for a socket that its
- * process has closed already. `address` is the client's; NULL: a unix socket. */
+/* Finds the user that opened a connection. A unix socket knows its peer (SO_PEERCRED); for a
+ * connection over the loopback interface, the kernel is asked who owns the other socket
+ * (sock_diag(7)). The uid stays unknown if the kernel does not report it, or if the process
+ * has already closed the socket. `address` is the client's; NULL: a unix socket. */
 void peer_find(struct peer *p, int fd, const struct sockaddr *address);
 
-/* A number of those whose limits are one: a user of this host, or the network of an address.
- * `user` is who asks through a trusted proxy; "": not through one. */
+/* A number for the client that limits apply to: a user of this host, or the network of an
+ * address. `user` is the one that a trusted proxy names; "": there is no proxy. */
 uint64_t peer_client(const struct peer *p, const char *user);
 
 #endif

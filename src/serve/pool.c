@@ -1,4 +1,4 @@
-/* Threads, a queue, and a small cache of jobs. */
+/* Threads, a queue of jobs, and a small cache of their results. */
 #include "serve/pool.h"
 
 #include <pthread.h>
@@ -9,12 +9,12 @@
 #include "base/array.h"
 #include "base/clock.h"
 
-/* Answers that are kept, and questions that may wait at a time. Larger answers are not kept. */
+/* Slots: answers that are kept, and questions that wait. Large answers are not kept. */
 enum { SLOTS = 96 };
 enum { KEPT_BYTES = 2 << 20, KEPT_ONE_BYTES = 1 << 20, STACK_BYTES = 1 << 20 };
 
-/* Questions that may wait or run at a time: in all, and of one client. Together they leave
- * slots for answers. */
+/* Largest number of questions that wait or run: in all, and of one client. This leaves slots
+ * for answers. */
 enum { HEAVY_NICE = 5 };
 
 static const struct {
@@ -30,13 +30,13 @@ enum state { JOB_QUEUED, JOB_RUNNING, JOB_DONE };
 struct pool {
 	struct pool_ops ops;
 	pthread_mutex_t lock;
-	pthread_cond_t more; /* the queue has grown, or it stops */
+	pthread_cond_t more; /* a job was added to the queue, or the pool stops */
 	struct pool_job *slots[SLOTS];
 	struct pool_job *first, **last; /* the queue */
-	size_t kept_bytes, bytes;	/* of results: kept; all */
+	size_t kept_bytes, bytes;	/* bytes of results: in the cache; in all */
 	pthread_t threads[POOL_LANES];
 	size_t n_threads;
-	enum pool_lane n_lanes; /* that have a thread */
+	enum pool_lane n_lanes; /* lanes that have a thread */
 	atomic_bool stopping;
 };
 
@@ -56,7 +56,7 @@ static void unref(struct pool *p, struct pool_job *job)
 		free_job(p, job);
 }
 
-/* Forgets an answer; those who use it keep it. */
+/* Removes an answer from the cache; callers that use it keep their reference. */
 static void forget(struct pool *p, size_t slot)
 {
 	struct pool_job *job = p->slots[slot];
@@ -82,7 +82,8 @@ static bool is_fresh(struct pool *p, const struct pool_job *job, int64_t now_us)
 	       job->version == p->ops.version(p->ops.context);
 }
 
-/* The slot of an equal question that is waiting, or has a fresh answer; SLOTS: none has. */
+/* The slot of an equal question that is waiting, or that has a fresh answer; SLOTS: there is
+ * none. */
 static size_t find(struct pool *p, const struct pool_question *q, int64_t now_us)
 {
 	for (size_t i = 0; i < SLOTS; i++) {
@@ -96,7 +97,7 @@ static size_t find(struct pool *p, const struct pool_question *q, int64_t now_us
 	return SLOTS;
 }
 
-/* The slot of the oldest answer; SLOTS: none is answered. */
+/* The slot of the oldest answer; SLOTS: no slot has an answer. */
 static size_t find_oldest(const struct pool *p)
 {
 	size_t oldest = SLOTS;
@@ -109,7 +110,7 @@ static size_t find_oldest(const struct pool *p)
 	return oldest;
 }
 
-/* A free slot, which may be that of the oldest answer; SLOTS: all are waiting. */
+/* Finds a free slot, or frees the one of the oldest answer; SLOTS: all are waiting. */
 static size_t make_room(struct pool *p)
 {
 	for (size_t i = 0; i < SLOTS; i++)
@@ -121,7 +122,7 @@ static size_t make_room(struct pool *p)
 	return oldest;
 }
 
-/* Puts a question into the queue and a slot; NULL: there is no room. */
+/* Puts a question into the queue and into a slot; NULL: there is no room. */
 static struct pool_job *add_job(struct pool *p, const struct pool_question *q, int64_t now_us)
 {
 	size_t slot = make_room(p);
@@ -137,7 +138,7 @@ static struct pool_job *add_job(struct pool *p, const struct pool_question *q, i
 	job->question.bytes = bytes;
 	job->asked_us = now_us;
 	job->state = JOB_QUEUED;
-	job->refs = 2; /* the slot's and the queue's */
+	job->refs = 2; /* one reference for the slot, one for the queue */
 	p->slots[slot] = job;
 	*p->last = job;
 	p->last = &job->next;
@@ -220,7 +221,8 @@ const atomic_bool *pool_stopping(const struct pool *p)
 	return &p->stopping;
 }
 
-/* The first job of the slowest lane that has one, up to the thread's own; NULL: none has. */
+/* The first job of the slowest lane that has one, up to the thread's own lane; NULL: there
+ * is none. */
 static struct pool_job **find_job(struct pool *p, enum pool_lane lane)
 {
 	struct pool_job **found = NULL;
@@ -246,7 +248,7 @@ static struct pool_job *take_job(struct pool *p, enum pool_lane lane)
 	return job;
 }
 
-/* Whether the slots still have the job, and at which place. */
+/* The slot of the job; SLOTS: it is no longer in one. */
 static size_t slot_of(const struct pool *p, const struct pool_job *job)
 {
 	size_t i = 0;
@@ -266,7 +268,7 @@ static void finish_job(struct pool *p, struct pool_job *job, void *result)
 	if (slot < SLOTS) {
 		job->cached = true;
 		p->kept_bytes += bytes;
-		/* A large answer is given to those who wait for it, and not kept. */
+		/* A large answer goes to those who wait for it, and is not kept. */
 		if (bytes > KEPT_ONE_BYTES || job->question.max_age_us == 0)
 			forget(p, slot);
 	}
@@ -285,7 +287,8 @@ static void *run_thread(void *pool)
 	pthread_mutex_lock(&p->lock);
 	enum pool_lane lane = p->n_lanes++;
 	if (lane == POOL_HEAVY)
-		(void)!nice(HEAVY_NICE); /* of this thread alone: others come first */
+		(void)!nice(HEAVY_NICE); /* for this thread only, so that other threads have
+					    priority */
 	for (;;) {
 		struct pool_job *job = take_job(p, lane);
 		if (!job && p->stopping)

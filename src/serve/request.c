@@ -32,7 +32,7 @@ static bool is_plain(const char *text, size_t len)
 struct encoded {
 	const char *bytes;
 	size_t len;
-	bool query; /* a plus is a blank */
+	bool query; /* a plus means a blank */
 };
 
 /* Decodes a part of the target into the arena. */
@@ -149,8 +149,9 @@ const char *request_param(const struct request *q, const char *name)
 	return NULL;
 }
 
-/* The first of our types that the header names counts: clients list what they like best first,
- * and programs name one. Quality values are not needed to tell a browser from a program. */
+/* The first of our types in the header counts: clients list their preferred type first, and
+ * programs name only one. Quality values are not needed to distinguish a browser from a
+ * program. */
 enum media request_accept(const char *header)
 {
 	static const struct {

@@ -1,4 +1,4 @@
-/* Makes responses: headers, entity tags. */
+/* Makes HTTP responses: headers and entity tags. */
 #include "serve/response.h"
 
 #include <inttypes.h>
@@ -27,7 +27,7 @@ static void add_headers(
 {
 	for (size_t i = 0; i < sizeof(fixed_headers) / sizeof(fixed_headers[0]); i++)
 		MHD_add_response_header(to, fixed_headers[i].name, fixed_headers[i].value);
-	/* What one user sees is not kept by a proxy for another. */
+	/* A proxy must not store a page of one user and show it to another. */
 	MHD_add_response_header(to, "Cache-Control",
 		route && route->fixed ? "private, max-age=300" : "private, no-cache");
 	if (*r->etag)
@@ -40,14 +40,14 @@ static void add_more(struct MHD_Response *to, const struct answer *a)
 	MHD_add_response_header(to, "Content-Type", a->type);
 	if (a->status == 405)
 		MHD_add_response_header(to, "Allow", "GET, HEAD");
-	if (a->status == 401) /* browsers ask for name and password */
+	if (a->status == 401) /* makes browsers ask for name and password */
 		MHD_add_response_header(to, "WWW-Authenticate", "Basic realm=\"gua\"");
 	snprintf(seconds, sizeof(seconds), "%d", a->retry_s);
 	if (a->retry_s)
 		MHD_add_response_header(to, "Retry-After", seconds);
 }
 
-/* What is sent when there is no memory for anything: nothing. */
+/* The empty response that is sent when out of memory. */
 static const struct response none;
 
 struct response *response_new(struct answer *a, const struct route *route)
@@ -90,7 +90,7 @@ void response_free(struct response *r)
 	free(r);
 }
 
-/* Whether an If-None-Match header has the tag, or matches all. */
+/* Whether an If-None-Match header has the tag, or is "*". */
 static bool has_tag(const char *header, const char *tag)
 {
 	return header && (strcmp(header, "*") == 0 || strstr(header, tag));

@@ -1,4 +1,4 @@
-/* Finds the route of a request and lets it answer. */
+/* Finds the route of a request and calls its handler. */
 #include "serve/route.h"
 
 #include <stdio.h>
@@ -28,7 +28,7 @@ const struct route *route_find(const struct route *table, const struct request *
 	return NULL;
 }
 
-/* Whether the list of names with blanks between them has the name. */
+/* Whether a list of names, separated by blanks, contains the name. */
 static bool has_name(const char *names, const char *name)
 {
 	size_t len = strlen(name);
@@ -67,7 +67,7 @@ void route_answer(const struct route *r, const struct request *q, struct answer 
 	r->answer(q, a);
 	if (!a->body.failed)
 		return;
-	/* A text that is nearly as long as it may be has become too long. */
+	/* A body that is longer than half the limit may have been cut off by the limit. */
 	if (q->limit && a->body.len > q->limit->bytes / 2) {
 		answer_fail(a, q, 400,
 			"The answer is too large; ask for a shorter window, or for fewer rows "

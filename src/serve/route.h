@@ -10,21 +10,22 @@
 
 struct route {
 	const char *path;
-	/* Fills the answer. It runs in one of several threads: it uses nothing but its
-	 * arguments. */
+	/* Fills the answer. It runs in one of several threads, so it must use nothing but
+	 * its arguments. */
 	void (*answer)(const struct request *q, struct answer *a);
-	const char *type; /* of the answer, unless the handler sets another */
-	/* Names of the parameters that it takes, with blanks between them: others are refused,
-	 * because a misspelt one would silently change what is shown. NULL: none. */
+	const char *type; /* Content-Type of the answer, unless the handler sets another */
+	/* Names of the parameters, separated by blanks. Others are refused, because a
+	 * misspelt parameter would silently change the result. NULL: none. */
 	const char *params;
-	unsigned cache_ms; /* an answer may be this old if the store has not changed; 0: 1 s */
-	bool open;	   /* answered also to those who are not logged in */
-	bool first;	   /* reads little, and is what others wait for: the page Now, checks */
-	bool quick;	   /* reads little, for a question that depends on its parameters */
-	bool fixed;	   /* never changes: browsers may keep it for some minutes */
-	bool personal;	   /* the handler reads q->user */
-	/* The type that an Accept header (NULL: none) asks for, a constant: the handler finds
-	 * it in q->accept. NULL: there is one type. */
+	unsigned cache_ms; /* how old a reused answer may be if the store has not changed; 0: 1
+			      s */
+	bool open;	   /* also for clients that are not logged in */
+	bool first;    /* reads little, and others wait for it: the page Now, health checks */
+	bool quick;    /* reads little, but its answer depends on its parameters */
+	bool fixed;    /* never changes: browsers may keep it for some minutes */
+	bool personal; /* the handler reads q->user */
+	/* The Content-Type for an Accept header (NULL: none), a constant; the handler finds
+	 * the header in q->accept. NULL: there is one type. */
 	const char *(*negotiate)(const char *accept);
 };
 

@@ -7,12 +7,14 @@
 #include "serve/params.h"
 #include "serve/route.h"
 
-/* Of a page with a report, and a table of holders that can be sorted. */
+/* Parameters of a page with a report and a sortable table of holders. */
 #define PAGE_PARAMS REPORT_PARAMS " order print"
-/* Of a page about one thing, without the parameters that name another one. */
+/* Parameters of a page about one user, card or notebook, without those that select another
+ * one. */
 #define OWN_PARAMS WINDOW_PARAMS " by group host model sort compare top longest order print"
 
-/* A report of a store that has not changed: only its end moves with the clock. */
+/* How long a report may be reused if the store has not changed: only the end of its window
+ * moves. */
 enum { REPORT_MS = 5000 };
 
 const struct route serve_routes[] = {

@@ -1,4 +1,4 @@
-/* Reads secrets and compares with them. */
+/* Reads secrets from a file and checks credentials against them. */
 #include "serve/secrets.h"
 
 #include <stdint.h>
@@ -20,7 +20,7 @@ struct secret {
 };
 
 struct secrets {
-	char *text; /* lines, cut into names and secrets */
+	char *text; /* the file's lines, split into names and secrets */
 	size_t text_len;
 	struct secret *items;
 	size_t n;
@@ -128,7 +128,8 @@ void secrets_free(struct secrets *s)
 	free(s);
 }
 
-/* 0 if both texts are equal; takes as long for all texts of the length of `given`. */
+/* Returns 0 if both texts are equal. Takes the same time for all texts of the length of
+ * `given`. */
 static unsigned differ(const struct secret *secret, const char *given, size_t len)
 {
 	unsigned difference = secret->len != len;
@@ -147,7 +148,7 @@ static int sextet(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* Decodes base64; false: it is not, or does not fit. */
+/* Decodes base64; false: malformed, or too long. */
 static bool decode(const char *text, char *dst, size_t cap, size_t *len)
 {
 	uint32_t bits = 0;
@@ -168,7 +169,7 @@ static bool decode(const char *text, char *dst, size_t cap, size_t *len)
 	return text[strspn(text, "=")] == '\0';
 }
 
-/* What a client sent: a secret, and with basic authentication a name. */
+/* The credentials of a client: a secret and, with basic authentication, a name. */
 struct credentials {
 	char text[HEADER_BYTES];
 	const char *name; /* NULL: any */

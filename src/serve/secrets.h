@@ -1,5 +1,6 @@
-/* The names and secrets of those who may ask: a file with lines NAME:SECRET. A client sends the
- * secret as a bearer token, or name and secret as basic authentication. */
+/* The names and secrets of the clients that may send requests: a file with lines
+ * NAME:SECRET. A client sends the secret as a bearer token, or name and secret as basic
+ * authentication. */
 #ifndef GUA_SERVE_SECRETS_H
 #define GUA_SERVE_SECRETS_H
 
@@ -10,23 +11,23 @@
 
 enum { SECRET_NAME_CAP = 64, SECRET_LEAST = 16 };
 
-struct secrets; /* never changes after it was read */
+struct secrets; /* never changes after it is read */
 
-/* Reads the file. Refuses one that other users may read or write, one without a line, and a
- * secret that is too short. `*s` is the caller's, to secrets_free(). */
+/* Reads the file. Refuses a file that other users may read or write, an empty one, and a
+ * secret that is too short. The caller frees `*s` with secrets_free(). */
 int secrets_read(struct secrets **s, const char *path, struct err *e);
-/* The same for text that is in memory; `name` is for messages. */
+/* The same for text in memory; `name` is for messages. */
 int secrets_parse(
 	struct secrets **s, const char *name, const char *bytes, size_t len, struct err *e);
 void secrets_free(struct secrets *s);
 
-/* Whether an Authorization header (NULL: none was sent) has a secret; copies its name. How long
- * this takes does not depend on how much of a secret is right. */
+/* Whether an Authorization header (NULL: none was sent) has a valid secret; copies the name
+ * of its owner. The time that this takes does not depend on how much of a secret is right. */
 bool secrets_allow(
 	const struct secrets *s, const char *authorization, char name[SECRET_NAME_CAP]);
 
-/* Fails unless the file is a regular one that only its owner, root, or the group of it may
- * read, and only its owner may write: for secrets and keys. Reads it into *bytes, to free(). */
+/* Reads a file with secrets or keys into *bytes, to free(). Fails unless it is a regular
+ * file that only its owner, root or its group may read, and only its owner may write. */
 int secret_file_read(const char *path, char **bytes, size_t *len, struct err *e);
 
 #endif

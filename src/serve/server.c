@@ -16,9 +16,9 @@
 #include "serve/response.h"
 
 enum { IO_THREADS = 2, HEADER_BYTES = 8192 };
-/* Connections that are being closed, beside those that may be open. */
+/* Extra connections for those that are just being closed. */
 enum { CLOSING = 64 };
-/* What all answers may take of memory, and what the kernel may hold of one for its reader. */
+/* Memory for all answers, and the kernel's send buffer of one connection, in bytes. */
 enum { ANSWERS_BYTES = 4 << 20, SOCKET_BYTES = 64 * 1024 };
 enum { STACK_BYTES = 256 * 1024 };
 /* How long a connection without a request may stay open. */
@@ -43,12 +43,12 @@ struct line {
 
 /* One request, from its first line to its last byte. */
 struct call {
-	struct pool_job *job; /* that answers it; NULL: none yet */
+	struct pool_job *job; /* the job that answers it; NULL: none yet */
 	bool begun;	      /* its headers have come */
 	struct access_line line;
-	uint64_t client; /* whose limits count */
+	uint64_t client; /* the client whose limits apply */
 	size_t len;	 /* of the target as it was sent */
-	char target[];	 /* what is too long to be answered was cut */
+	char target[];	 /* truncated if it is too long to be answered */
 };
 
 static const char *header(struct MHD_Connection *connection, const char *name)
@@ -56,7 +56,7 @@ static const char *header(struct MHD_Connection *connection, const char *name)
 	return name ? MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name) : NULL;
 }
 
-/* Headers of one name. */
+/* The headers with one name. */
 struct named {
 	const char *name, *value;
 	size_t n;
@@ -74,8 +74,8 @@ static enum MHD_Result count_header(
 	return MHD_YES;
 }
 
-/* The header of this name if there is one alone: a proxy that adds its own to the one that a
- * client has sent does not say who asks. */
+/* The header of this name if it was sent exactly once: when a proxy adds its own header to
+ * one that the client sent, neither can be trusted. */
 static const char *only_header(struct MHD_Connection *connection, const char *name)
 {
 	struct named h = { .name = name };
@@ -160,7 +160,8 @@ static enum MHD_Result wait_or_send(struct server *s, struct MHD_Connection *con
 	}
 }
 
-/* Refuses at once what would make many different questions of one. */
+/* Refuses an unknown parameter at once, because it would make many different questions of
+ * one. */
 static enum MHD_Result refuse_param(struct server *s, struct MHD_Connection *connection,
 	struct call *call, const struct request *q, const struct err *e)
 {
@@ -230,8 +231,8 @@ static enum MHD_Result on_request(void *server, struct MHD_Connection *connectio
 		return MHD_NO;
 	if (call->job) /* the pool has answered it */
 		return send_response(s, call->job->result, call, connection);
-	/* An answer before the request has come whole closes the connection: right for a
-	 * request with a body, which nobody will read. */
+	/* Answering before the whole request has come closes the connection. This is right
+	 * only for a request with a body, which nobody reads. */
 	if (!call->begun && !has_body(connection, method)) {
 		call->begun = true;
 		return MHD_YES;
@@ -242,7 +243,7 @@ static enum MHD_Result on_request(void *server, struct MHD_Connection *connectio
 	return begin_call(s, connection, call, method);
 }
 
-/* Keeps the target as it was sent: libmicrohttpd's own parser is not used. */
+/* Keeps the target as it was sent: libmicrohttpd's parser is not used. */
 static void *on_target(void *server, const char *uri, struct MHD_Connection *connection)
 {
 	size_t len = strlen(uri), room = len < REQUEST_MAX_BYTES ? len : REQUEST_MAX_BYTES;
@@ -278,7 +279,7 @@ static void on_end(void *server, struct MHD_Connection *connection, void **conte
 	free(call);
 }
 
-/* NULL: out of memory; then none of its requests is answered. */
+/* NULL: out of memory; no request of the connection is answered. */
 static struct line *begin_line(struct server *s, struct MHD_Connection *connection)
 {
 	const union MHD_ConnectionInfo *info =
@@ -312,7 +313,7 @@ static void on_connection(void *server, struct MHD_Connection *connection, void 
 	}
 }
 
-/* Leaves the bytes as they are. */
+/* Disables the unescaping of libmicrohttpd. */
 static size_t no_unescape(void *server, struct MHD_Connection *connection, char *text)
 {
 	(void)server;
@@ -333,8 +334,8 @@ static void wake_call(void *connection)
 static int start_daemon(struct server *s, struct err *e)
 {
 	const struct server_options *o = &s->o;
-	/* The limits are ours, so that libmicrohttpd accepts whoever comes. Each of its threads
-	 * has an equal part of its own limit. */
+	/* We enforce the limits ourselves, so libmicrohttpd must accept every connection.
+	 * Each of its threads has an equal part of its own limit. */
 	unsigned limit = IO_THREADS * ((unsigned)o->max_connections + CLOSING);
 	int bytes = SOCKET_BYTES;
 	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
@@ -406,7 +407,7 @@ void server_close(struct server *s)
 {
 	if (!s)
 		return;
-	/* No connection may be asleep when the daemon stops. */
+	/* No connection may be suspended when the daemon stops. */
 	if (s->pool)
 		pool_stop(s->pool);
 	if (s->daemon)

@@ -9,23 +9,23 @@
 #include "serve/world.h"
 
 struct server_options {
-	int fd; /* listens; the server closes it */
+	int fd; /* the listening socket; the server closes it */
 	const struct serve_world *world;
 	const struct route *routes;
 	struct gate gate;
 	const char *tls_cert, *tls_key; /* PEM texts; NULL: no TLS */
 	int64_t max_connections, max_per_address;
-	/* A request must have come whole, and an answer gone whole, within this time. */
+	/* Longest time to receive a whole request, and to send a whole answer. */
 	int64_t request_ms, response_ms;
 	bool access_log;
 };
 
 struct server;
 
-/* Starts its threads. What the options point to must outlive it, except for the secrets, which
- * are the server's own from then on, also after a failure. */
+/* Starts its threads. What the options point to must outlive it, except for the secrets,
+ * which the server owns from then on, even after a failure. */
 int server_open(struct server **s, const struct server_options *o, struct err *e);
-/* Lets no request use the old secrets any more, and frees them. */
+/* Replaces the secrets: waits until no request uses the old ones, and frees them. */
 void server_replace_secrets(struct server *s, struct secrets *secrets);
 void server_close(struct server *s);
 

@@ -1,4 +1,4 @@
-/* What all requests share: the stores, the configuration, the clock, and names of users. */
+/* What all requests share: the stores, the configuration, the clock, and the names of users. */
 #ifndef GUA_SERVE_WORLD_H
 #define GUA_SERVE_WORLD_H
 
