@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A smaller difference of free memory does not make a card preferable. */
+/* Differences in free memory below this do not matter. */
 #define MEMORY_STEP_BYTES (64LL << 20)
 
 const char *const pick_verdict_names[PICK_VERDICTS] = {

@@ -15,7 +15,7 @@ struct pick_wish {
 	size_t n;		/* number of cards */
 	int64_t min_free_bytes; /* least free memory, other holders allowed; -1: no other
 				   holders */
-	double max_util_pct;	/* utilisation at most; NAN: below the threshold of active */
+	double max_util_pct;	/* highest utilisation; NAN: below the threshold of active */
 	int64_t free_for_ms;	/* truly idle for this long; 0: now */
 	struct rules rules;	/* what active and held mean */
 };
@@ -23,7 +23,7 @@ struct pick_wish {
 /* Why a card is not picked; the message counts them: "2 held". */
 enum pick_verdict {
 	PICK_GOOD,
-	PICK_SPARE,	 /* good, but not picked; set by the caller, as the last two are */
+	PICK_SPARE,	 /* free, but not picked; set by the caller, like the last two */
 	PICK_UNREADABLE, /* lost, asleep, denied, or the driver does not list its processes */
 	PICK_INSTANCE,	 /* a MIG instance, but several cards are wanted */
 	PICK_ACTIVE,
@@ -49,12 +49,12 @@ enum pick_verdict pick_judge(
 	const struct pick_wish *wish, const struct present_card *card, int64_t now_ms);
 
 /* Judges the candidates and sorts them: good ones first, and among them by these criteria:
- * utilisation is believed, most free memory (in steps of 64 MiB), lowest utilisation, longest
+ * plausible utilisation, most free memory (in steps of 64 MiB), lowest utilisation, longest
  * free, lowest index. Returns how many are good. */
 size_t pick_rank(const struct pick_wish *wish, struct pick_candidate *candidates, size_t n,
 	int64_t now_ms);
 
-/* The most cards of one pick, and the longest text of a wish: that many UUIDs. */
+/* Largest number of cards in one pick, and size of the text of a wish with that many UUIDs. */
 enum { PICK_MAX_CARDS = 64, PICK_WISH_CAP = 4096 };
 
 struct pick_ask {

@@ -18,10 +18,10 @@
 
 #define TURN_NAME "choosing"
 enum {
-	TRIES = 8,	       /* to lock a file that others replace or look at meanwhile */
-	TURN_POLL_MS = 10,     /* how often a pick asks for its turn */
-	LOOK_NS = 2000 * 1000, /* a look of another pick at a lock takes less than this */
-	FILES_OF_USER = 64,    /* of another user, that are looked at in one pass */
+	TRIES = 8, /* how often to try to lock a file that others replace or lock meanwhile */
+	TURN_POLL_MS = 10,     /* how often a pick tries to take its turn */
+	LOOK_NS = 2000 * 1000, /* how long another pick may hold a lock to look at it */
+	FILES_OF_USER = 64,    /* files of one other user that are checked in one pass */
 };
 
 static void sleep_ns(long ns)
@@ -73,8 +73,8 @@ static int skip(struct pick_locks *l, const char *name, const char *why)
 	return -1;
 }
 
-/* Whether a file of this user is looked at. A user needs one file for each card and each pick
- * that waits; one who makes a million of them only hides their own. */
+/* Whether a file of this user is checked. A user needs one file for each card and each
+ * waiting pick; a user who makes a million files only hides their own. */
 static bool admit(struct pick_locks *l, uid_t uid)
 {
 	size_t i = 0;
@@ -96,7 +96,7 @@ static bool admit(struct pick_locks *l, uid_t uid)
 static int open_file(struct pick_locks *l, const char *name)
 {
 	struct stat s;
-	/* Looked at first: opening a device might do something. */
+	/* Check the type first: opening a device might have an effect. */
 	if (fstatat(l->directory, name, &s, AT_SYMLINK_NOFOLLOW) != 0)
 		return errno == ENOENT ? -1 : skip(l, name, strerror(errno));
 	if (!S_ISREG(s.st_mode))
@@ -112,7 +112,7 @@ static int open_file(struct pick_locks *l, const char *name)
 	return skip(l, name, "it is not a regular file");
 }
 
-/* Whether the name still leads to the open file: its owner may have removed it. */
+/* Whether the name still refers to the open file: its owner may have removed it. */
 static bool is_there(const struct pick_locks *l, const char *name, int fd)
 {
 	struct stat named, opened;
@@ -136,7 +136,7 @@ int pick_lock_try(struct pick_locks *l, const char *name, bool *locked)
 }
 
 /* Writes the text of a new file, makes it readable for all, and locks it. Another pick that
- * looks at it at this moment has it locked for an instant. */
+ * checks the file at this moment holds its lock for an instant. */
 static bool finish_file(int fd, const char *text)
 {
 	size_t len = strlen(text);
@@ -206,13 +206,13 @@ static bool is_own(int fd)
 	return fstat(fd, &s) == 0 && s.st_uid == geteuid();
 }
 
-/* Whether a lock by this owner leaves the card to us. */
+/* Whether a lock of this owner is ignored, so that the card is still available. */
 static bool is_ignored(const struct pick_locks *l, const struct pick_owner *by)
 {
 	return l->ignore_others && pick_owner_is_other(by);
 }
 
-/* Looks at all files of a card, except `mine` (its name, or ""). If none is locked, returns 0,
+/* Checks all files of a card, except `mine` (its name, or ""). If none is locked, returns 0,
  * or a locked file of this user, whose name it writes to `mine`. ERR_BUSY: one is locked. */
 static int look_at_files(struct pick_locks *l, const char *card, char mine[PICK_NAME_CAP],
 	struct pick_owner *by, struct err *e)
@@ -249,7 +249,7 @@ static int look_at_files(struct pick_locks *l, const char *card, char mine[PICK_
 	return found;
 }
 
-/* Returns a descriptor that stands for a reservation that could not be made. */
+/* Returns a descriptor that stands in for a reservation that could not be made. */
 static int go_without(struct pick_locks *l, struct err *e)
 {
 	if (!l->is_open && l->directory >= 0)
@@ -260,8 +260,8 @@ static int go_without(struct pick_locks *l, struct err *e)
 	return fd >= 0 ? fd : err_set(e, ERR_WORLD, "/dev/null: %s", strerror(errno));
 }
 
-/* Locks the user's own file first and then looks at those of others: of two picks that do this
- * at once, at least one sees the other, even if neither has its turn. */
+/* Locks the user's own file first and then checks those of others: of two picks that do this
+ * at the same time, at least one sees the other, even if neither has its turn. */
 int pick_lock_card(struct pick_locks *l, const char *uuid, struct pick_owner *by, struct err *e)
 {
 	char card[PICK_NAME_CAP], mine[PICK_NAME_CAP] = "";
@@ -282,7 +282,7 @@ int pick_lock_card(struct pick_locks *l, const char *uuid, struct pick_owner *by
 	return rc;
 }
 
-/* Names who keeps the turn, once. */
+/* Reports once which process keeps the turn. */
 static void report_turn(struct pick_locks *l, int fd)
 {
 	struct user_names *names = NULL;
@@ -292,7 +292,7 @@ static void report_turn(struct pick_locks *l, int fd)
 		return;
 	l->turn_is_stuck = true;
 	pick_owner_find(&by, fd);
-	by.file_uid = by.uid; /* the file is that of the first pick of all */
+	by.file_uid = by.uid; /* the file may belong to the user of an earlier pick */
 	if (by.pid > 0 &&
 		user_names_new(&names, user_find_system, NULL, USER_DEADLINE_MS, NULL) == 0)
 		pick_owner_add(&who, &by, names);
@@ -327,7 +327,7 @@ int pick_lock_turn(struct pick_locks *l, int64_t wait_ms)
 		if (fd < 0 || l->turn_is_stuck || waited_ms >= wait_ms)
 			break;
 		if (!there) {
-			close(fd); /* it was removed: there may be another */
+			close(fd); /* the file was removed: there may be a new one */
 			fd = -1;
 		}
 		sleep_ns(TURN_POLL_MS * 1000000L);
@@ -352,8 +352,9 @@ static void let_go_of_terminal(void)
 	(void)!chdir("/");
 }
 
-/* The background process. A lock that is changed from exclusive to shared is one that this
- * process has taken: the kernel names it from now on, and not the pick, which ends. */
+/* The background process. It changes the lock from exclusive to shared, which counts as
+ * taking it anew: from now on the kernel names this process as the owner, and not the pick,
+ * which ends. */
 static _Noreturn void keep(const int *locks, size_t n, int64_t ms, int ready)
 {
 	char name[32];

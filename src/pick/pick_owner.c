@@ -19,8 +19,8 @@ static int64_t boot_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* How long a keeper still keeps its cards: its start is the kernel's word, its length is the
- * keeper's own. */
+/* How much longer a keeper keeps its cards: the kernel reports when it started, and its name
+ * says for how long. */
 static int64_t time_left_ms(const struct lock_owner *owner)
 {
 	char again[sizeof(owner->comm)];
@@ -40,7 +40,7 @@ static void describe(struct pick_owner *o, int proc)
 {
 	struct lock_owner owner;
 	if (!proc_lock_owner(&owner, proc, o->pid)) {
-		o->pid = -1; /* it has ended: the lock is with its children */
+		o->pid = -1; /* it has ended: its children have the lock */
 		return;
 	}
 	o->uid = owner.uid;

@@ -1,5 +1,5 @@
-/* Which process holds a lock of gua pick, as the kernel reports it: the owner of the lock file,
- * and the process in /proc/locks. What a lock file contains is never asked. */
+/* Which process holds a lock of gua pick, as the kernel reports it: the owner of the lock
+ * file, and the process in /proc/locks. The content of a lock file is never used. */
 #ifndef GUA_PICK_OWNER_H
 #define GUA_PICK_OWNER_H
 
@@ -8,8 +8,8 @@
 #include "base/str.h"
 #include "proc/user.h"
 
-/* The name of the process that keeps cards after a pick without a command, and of how many
- * seconds it keeps them: it fits the kernel's 15 bytes up to a day. */
+/* The name of the process that keeps cards after a pick without a command; it contains the
+ * number of seconds. Up to a day, it fits the kernel's 15 bytes. */
 #define PICK_KEEPER_NAME "gua-hold %llds"
 
 struct pick_owner {
@@ -20,7 +20,7 @@ struct pick_owner {
 	int64_t left_ms;  /* how long it still keeps the card, as its name says; -1: unknown */
 };
 
-/* Finds who has locked the open file. */
+/* Finds the process that has locked the open file. */
 void pick_owner_find(struct pick_owner *o, int fd);
 
 /* Whether it is certain that the lock belongs to another user. */

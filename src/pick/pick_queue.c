@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #define TICKET_NAME "waiting"
-enum { MAX_TICKETS = 64 }; /* that are respected; the first ones of the queue */
+enum {
+	MAX_TICKETS = 64
+}; /* largest number of tickets that count: the first ones of the queue */
 
-/* When the file was created; where the file system does not know, when its inode last changed.
- * Its owner can make neither earlier. */
+/* When the file was created or, if the file system does not record that, when its inode last
+ * changed. Its owner cannot set either to an earlier time. */
 static struct pick_moment moment_of(int fd)
 {
 	struct statx s;
@@ -47,7 +49,7 @@ void pick_queue_leave(struct pick_queue *q, struct pick_locks *l)
 	q->fd = -1;
 }
 
-/* Reads a ticket. False: it is not one that counts. */
+/* Reads a ticket. False: it is not valid. */
 static bool read_ticket(struct pick_locks *l, const char *name, struct pick_ticket *t)
 {
 	char text[PICK_WISH_CAP];
@@ -65,7 +67,7 @@ static bool read_ticket(struct pick_locks *l, const char *name, struct pick_tick
 	return n > 0 && pick_ask_parse(text, (size_t)n, &t->ask);
 }
 
-/* Puts a ticket into its place in the sorted list; the last one goes if there are too many. */
+/* Inserts a ticket into the sorted list; the last one is dropped if there are too many. */
 static size_t insert(struct pick_ticket *tickets, size_t n, const struct pick_ticket *t)
 {
 	if (n == MAX_TICKETS && compare_moments(&t->since, &tickets[n - 1].since) > 0)

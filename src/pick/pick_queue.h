@@ -1,8 +1,7 @@
-/* The queue of the picks that wait. A waiting pick has a ticket: a locked file in the directory
- * of the locks, with its wish. A ticket that nobody has locked belongs to a pick that has
- * ended; any pick that may remove it does. The order is that in which the file system created
- * the files, because a user can choose the name of a file but not the time of its creation.
- */
+/* The queue of waiting picks. A waiting pick has a ticket: a locked file in the directory of
+ * the locks, with its wish. An unlocked ticket belongs to a pick that has ended; any pick
+ * that has the permission removes it. The order is the order in which the files were
+ * created, because a user can choose the name of a file but not the time of its creation. */
 #ifndef GUA_PICK_PICK_QUEUE_H
 #define GUA_PICK_PICK_QUEUE_H
 
@@ -22,7 +21,7 @@ struct pick_queue {
 		.fd = -1                                                                       \
 	}
 
-/* A ticket before one's own. */
+/* A ticket that is before one's own in the queue. */
 struct pick_ticket {
 	struct pick_ask ask;
 	struct pick_moment since;
@@ -34,8 +33,8 @@ int pick_queue_join(
 	struct pick_queue *q, struct pick_locks *l, const char *wish, struct err *e);
 void pick_queue_leave(struct pick_queue *q, struct pick_locks *l);
 
-/* Lists the tickets before one's own, in order (all, without a ticket of one's own). The caller
- * frees *tickets. Returns how many; 0 also when memory is short. */
+/* Lists the tickets before one's own, in order (all of them, if the caller has no ticket).
+ * The caller frees *tickets. Returns how many; 0 also when out of memory. */
 size_t pick_queue_before(
 	const struct pick_queue *q, struct pick_locks *l, struct pick_ticket **tickets);
 

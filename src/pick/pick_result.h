@@ -15,7 +15,8 @@ struct pick_fact {
 	struct card_id id;
 	enum pick_verdict verdict; /* PICK_GOOD: picked */
 	int lock;		   /* descriptor that keeps the reservation; -1: not picked */
-	struct pick_owner by;	   /* PICK_TAKEN, PICK_PROMISED: by whom or for whom */
+	struct pick_owner
+		by; /* PICK_TAKEN, PICK_PROMISED: who has it, or for whom it is left */
 	double free_bytes, util_pct, holders; /* NAN: unknown */
 	int64_t free_since_ms;		      /* or -1 */
 	char suspect[256];		      /* the sentence about a suspect card, or "" */
@@ -30,7 +31,7 @@ struct pick_result {
 	int64_t time_ms;
 };
 
-/* Gives the reservations back and frees the memory. */
+/* Releases the reservations and frees the memory. */
 void pick_result_finish(struct pick_result *r);
 
 /* Appends UUIDs, or indexes, separated by commas. UUIDs come from the driver and are passed to
