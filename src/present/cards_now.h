@@ -19,8 +19,8 @@ struct card_reported {
 	char source[SOURCE_CAP]; /* "sim" is invented data; "" when unknown */
 	enum card_status status;
 	int64_t first_seen_ms, last_seen_ms; /* accounted from and up to there */
-	bool current;	     /* the last tick had it; false: the next two are of an older one */
-	int64_t at_ms;	     /* of the readings; -1: there are none */
+	bool current;  /* it was in the last tick; false: the next two are from an older one */
+	int64_t at_ms; /* of the readings; -1: there are none */
 	struct card_now now; /* what is unknown is NAN or -1 */
 };
 

@@ -8,13 +8,13 @@
 #include "base/str.h"
 #include "base/timetext.h"
 
-/* Idle now; -1: active, not known, or of a recorder that is silent. */
+/* Since when it is idle now; -1: active, unknown, or its recorder is silent. */
 static int64_t idle_since(const struct holder_row *r)
 {
 	return r->process->active || r->host->stale ? -1 : r->process->idle_since_ms;
 }
 
-/* Idle when the last recorder ended. Nobody knows what is since then. */
+/* Since when it was idle when the last recorder ended. What it did later is unknown. */
 static int64_t was_idle_since(const struct holder_row *r)
 {
 	const struct present_process *p = r->process;
@@ -217,7 +217,7 @@ static struct cell get_host_memory(const void *row, size_t of)
 	return cell_number(cell_known(PROCESS(row)->rss_bytes).number / 1024);
 }
 
-/* On the card since, or at least no earlier than its start. */
+/* On the card since then; if that is unknown, since its start at the earliest. */
 static struct cell get_since(const void *row, size_t of)
 {
 	const struct present_process *p = PROCESS(row);
@@ -299,7 +299,7 @@ static const struct holder_column all[] = {
 	{ .column = { KEY("tag", TEXT, of_process_text), .of = PROCESS_TAG, .title = "tag",
 		  .optional = true, .width = -20 },
 		.text = 8 },
-	/* For people alone. */
+	/* Only for people. */
 	{ .column = { SHOWN("user", TEXT, get_user_shown), .width = -14 },
 		.text = 1,
 		.page = 1,

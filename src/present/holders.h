@@ -1,6 +1,6 @@
 /* The table of holders: each column once, for gua who, gua top, pages, JSON and CSV. A new
- * column is a row in holders.c. What shows a column in its own way, as a link or in a colour,
- * knows it by its look. */
+ * column is a row in holders.c. Code that shows a column in a special way, as a link or in a
+ * colour, recognises it by its look. */
 #ifndef GUA_PRESENT_HOLDERS_H
 #define GUA_PRESENT_HOLDERS_H
 
@@ -9,7 +9,7 @@
 
 enum { HOLDER_COLUMNS_MAX = 64, HOLDER_WHAT_CAP = COMMAND_CAP + LABEL_CAP + 32 };
 
-/* What a cell is made of. */
+/* What the cells of a row are made from. */
 struct holder_row {
 	const struct present *now;
 	const struct present_process *process;
@@ -17,7 +17,7 @@ struct holder_row {
 	const struct present_host *host;
 	char label[CARD_LABEL_CAP], idle[96], what[HOLDER_WHAT_CAP]; /* as people read them */
 };
-/* Without texts holders_row_bare() is enough: to compare numbers. */
+/* holders_row_bare() fills no texts: enough to compare numbers. */
 void holders_row_bare(struct holder_row *row, const struct present *now,
 	const struct present_process *process);
 void holders_row(struct holder_row *row, const struct present *now,
@@ -31,30 +31,32 @@ enum holder_look {
 	HOLDER_IDLE,
 	HOLDER_WHAT,
 	HOLDER_RELEASE,
-	HOLDER_PID, /* also of processes that are on no card */
+	HOLDER_PID, /* also for processes that are on no card */
 	HOLDER_SM,
 	HOLDER_COMMAND,
 };
 
 struct holder_column {
-	/* Its key in JSON and CSV, what it is, where it comes from; its title in gua who. */
+	/* Its key in JSON and CSV, its kind, its getter, and its title in gua who. */
 	struct column column;
 	int text, page; /* its place in gua who and on pages, from 1 on; 0: it is not there */
 	const char *page_title;
 	const char *order; /* its name in the parameter `order` of a page; NULL: none */
-	bool down;	   /* the largest first, when one orders by it */
+	bool down;	   /* sorting by it starts with the largest */
 	int top;	   /* its place in gua top, as above */
 	const char *top_title;
 	size_t top_width; /* 0: fits the content */
 	size_t top_from;  /* shown on screens with at least this many columns */
-	const char *sort_word, *sort_name; /* of --sort and of the menu; NULL: it is no order */
-	bool measured;			   /* live_measure() reads it */
+	const char *sort_word,
+		*sort_name; /* of --sort and of the menu; NULL: cannot sort by it */
+	bool measured;	    /* live_measure() reads it */
 	enum holder_look look;
 };
 
 /* The columns of gua who, in their order; returns how many. */
 size_t holders_text_columns(struct column columns[HOLDER_COLUMNS_MAX]);
-/* The columns of JSON and CSV; the first is the host, if holders of several may be there. */
+/* The columns of JSON and CSV; the first is the host, if there may be holders of several
+ * hosts. */
 size_t holders_data_columns(struct column columns[HOLDER_COLUMNS_MAX], bool host);
 /* The columns of a page. */
 size_t holders_page_columns(const struct holder_column *columns[HOLDER_COLUMNS_MAX]);

@@ -106,7 +106,7 @@ static int check_since(struct last_run *n, struct err *e)
 	return rc;
 }
 
-/* What the store has of a process; -1: nothing. */
+/* What the store knows about a process; -1: unknown. */
 struct holder_past {
 	int64_t active_ms;    /* last active, on this card */
 	int64_t elsewhere_ms; /* the same on any card, also in earlier runs */
@@ -246,8 +246,8 @@ static int add_holder(struct last_run *n, sqlite3_stmt *row, struct err *e)
 	"JOIN run ON run.id = process.run JOIN gpu ON gpu.id = at.gpu "                        \
 	"LEFT JOIN open_spell AS idle ON idle.gpu = at.gpu AND idle.process = at.process "
 
-/* Asks for the holders. A recorder that ends removes its holders from the table: then they are
- * the processes in its last slots that were seen until its last tick. */
+/* Starts the query for the holders. A recorder that ends removes its holders from the table:
+ * then the query takes the processes in its last slots that were seen until its last tick. */
 static int ask_holders(struct last_run *n, sqlite3_stmt **stmt, struct err *e)
 {
 	if (n->running)
@@ -280,8 +280,8 @@ static int read_holders(struct last_run *n, struct err *e)
 int last_run_read(struct last_run *n, const char *path, int wait_ms, struct err *e)
 {
 	*n = (struct last_run){ .last_tick_ms = -1 };
-	/* Ask for the recorder first: its status file is there before its run begins and until
-	 * after its end. */
+	/* Check for the recorder first: its status file exists before its run begins and
+	 * until after its end. */
 	int alive = published_is_running(path);
 	int rc = store_open_read_within(&n->db, path, wait_ms, e);
 	if (rc)

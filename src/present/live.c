@@ -52,7 +52,7 @@ static void name_host(struct live *l)
 	text_escape(l->host.hostname, sizeof(l->host.hostname), raw, strlen(raw));
 }
 
-/* Makes what is known the present. */
+/* Publishes the current arrays as the present. */
 static void publish(struct live *l)
 {
 	l->host.rules = l->rules;
@@ -71,8 +71,8 @@ static void publish(struct live *l)
 	live_publish_accounts(l);
 }
 
-/* Opens what describes processes. Its own process starts here, so that it is ready when the
- * driver has listed the processes; simulated ones need none. */
+/* Opens the reader that describes processes. It starts its own process here, so that it is
+ * ready when the driver has listed the processes; simulated processes need none. */
 static int open_processes(struct live *l, const struct live_options *o, struct err *e)
 {
 	const char *root = o->source.root ? o->source.root : "";
@@ -109,7 +109,7 @@ int live_open(struct live **out, const struct live_options *o, struct err *e)
 		rc = live_open_driver(l, o, e);
 	if (rc)
 		return rc;
-	/* The store is read while the driver works. */
+	/* The store is read while the driver opens. */
 	past_read(&l->past, &opened);
 	rc = live_await_driver(l, e);
 	if (rc)

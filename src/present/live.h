@@ -19,14 +19,14 @@
 
 struct live_options {
 	struct source_options source;
-	const char *db;	     /* store to ask for the past, or NULL: none */
-	bool db_named;	     /* the user named it: it may be simulated beside real cards */
+	const char *db; /* store to ask for the past, or NULL: none */
+	bool db_named;	/* the user named it: a simulated store may be used beside real cards */
 	struct rules rules;  /* thresholds of the states, unless the store has others */
 	int64_t deadline_ms; /* a driver that does not answer for this long counts as hung */
 	const unsigned char *metrics; /* flags: which to read; NULL: live_usual_metrics */
 	bool accounts;		      /* read the records of accounting mode, too */
-	bool once;		      /* one refresh: nothing is prepared for a second one */
-	bool cards_only; /* nobody looks at whose the processes are: /proc is not read */
+	bool once;	 /* there is only one refresh: nothing is prepared for a second one */
+	bool cards_only; /* owners of processes are not shown: /proc is not read */
 };
 
 struct live;

@@ -20,8 +20,8 @@
 /* A driver that is always late takes about the same time again; one that takes much longer has
  * hung. */
 #define AS_LATE 2
-/* An answer that is older, such as the one that was read while opening, is not the newest word
- * any more: the view asks again. A driver has new samples by then. */
+/* An older answer, such as the one that was read while opening, is out of date: the view
+ * asks again. The driver has new samples by then. */
 #define FRESH_US 1000000
 
 /* A request to the driver, and its answer. The driver's thread owns it while a request is

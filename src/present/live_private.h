@@ -73,7 +73,7 @@ struct live {
 	struct holder *holders;	      /* scratch */
 	size_t cap_holders;
 	int64_t now_ms, ticks_per_s, page_bytes;
-	int64_t viewer_uid; /* who looks: decides whose arguments are shown */
+	int64_t viewer_uid; /* uid of the viewer: decides whose arguments are shown */
 	struct clock_watch clock_watch;
 	bool failed; /* the last answer was an error, or dropped: look for the driver again */
 	bool refreshed; /* at least one refresh has succeeded */

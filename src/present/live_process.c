@@ -127,7 +127,8 @@ void live_measure(struct live *l, size_t process, int64_t every_us)
 	mark->at_us = now_us;
 	p->cpu_pct = NAN;
 	p->rss_bytes = -1;
-	/* Read statm first: if the life goes on after that, the pid was its own. */
+	/* Read statm first: if the process still exists after that, the pid was still its
+	 * own. */
 	if (is_of_host(l, p))
 		pages = proc_read_resident(reader_proc(l->reader), p->id.pid);
 	if (!read_host_use(l, p, mark, &s) || s.start_ticks != p->id.start_ticks)
@@ -274,7 +275,7 @@ static void split_command(const char *command, struct str *out)
 	}
 }
 
-/* Whose process it is, is its real uid here: that user started it, as with ps. */
+/* A process belongs to its real uid here, as with ps: that user started it. */
 static bool may_see_arguments(const struct live *l, const struct present_process *p)
 {
 	return l->viewer_uid == 0 || (p->id.uid >= 0 && p->id.uid == l->viewer_uid);

@@ -19,8 +19,8 @@
 /* How long to wait for a locked store: at the first reading, and while a screen is shown. */
 enum { FIRST_WAIT_MS = 5000, WAIT_MS = 200 };
 
-/* Invented and measured data never meet, except that a user may name a simulated store. Sets
- * the note. */
+/* Simulated and measured data are never mixed, except when the user names a simulated store.
+ * Sets the note. */
 static bool is_foreign(struct past *p, const struct last_run *now)
 {
 	bool simulated = source_is_invented(now->source);

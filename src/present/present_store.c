@@ -13,10 +13,10 @@
 #include "store/sql.h"
 #include "driver/kind.h"
 
-/* A card that was not accounted for this long before the last tick is not there any more. */
+/* A card that was not accounted for this long before the last tick is no longer there. */
 #define CARD_GONE_MS 3600000
-/* The newest slots of a card start within this time before its last tick: those of a minute,
- * those of five, which a recorder has that keeps no minutes. */
+/* The newest slots of a card start within this time before its last tick: one-minute slots,
+ * or five-minute slots if the recorder keeps no minutes. */
 enum { LAST_SLOTS_S = 150, LAST_FIVE_S = 630 };
 /* This many ticks may be missing before the recorder counts as silent. */
 enum { TICKS_MISSED = 3 };
@@ -29,7 +29,7 @@ void present_store_finish(struct present *p)
 	*p = (struct present){ 0 };
 }
 
-/* A present while one store is added. */
+/* The present to which one store is being added. */
 struct adding {
 	struct present *p;
 	struct last_run now;
@@ -123,7 +123,7 @@ static int add_cards(struct adding *a, struct err *e)
 	return rc;
 }
 
-/* The card with this id in the store; NULL: it is not on the board. */
+/* The card with this id in the store; NULL: it is not in the present. */
 static struct present_card *find_card(struct adding *a, int64_t row)
 {
 	for (size_t i = a->first_card; i < a->p->n_cards; i++)
@@ -132,7 +132,7 @@ static struct present_card *find_card(struct adding *a, int64_t row)
 	return NULL;
 }
 
-/* Sets the state of each card: the one of most of its newest slot. */
+/* Sets the state of each card: the one that takes most of its newest slot. */
 static int read_states(struct adding *a, struct err *e)
 {
 	sqlite3_stmt *stmt;
@@ -174,7 +174,7 @@ static int read_since(struct adding *a, struct err *e)
 	return rc;
 }
 
-/* What a holder holds, and what kind it is; a recorder that ended has left its peak only. */
+/* The memory and kind of a holder; a recorder that ended has left only the peak memory. */
 #define HOLDER_SQL                                                                             \
 	"SELECT p.user, coalesce(h.mem_bytes, (SELECT mem_peak_kib * 1024 FROM holding_1m "    \
 	"WHERE slot >= ?3 AND gpu = ?1 AND process = p.id ORDER BY slot DESC LIMIT 1)), "      \
