@@ -207,7 +207,7 @@ void query_board_text(char *dst, size_t cap, enum metric m, const struct present
 		metric_show(dst, cap, m, b->values[m]);
 }
 
-/* The text for a missing value. nvidia-smi writes some without brackets. */
+/* The text for a missing value. nvidia-smi writes some of them without brackets. */
 static const char *missing(enum metric m, enum card_status status)
 {
 	bool bare = m == METRIC_TEMPERATURE_MEMORY ||

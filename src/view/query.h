@@ -1,5 +1,5 @@
-/* The field query: chosen metrics of cards, or chosen facts of compute processes, as lines that
- * are byte for byte what scripts expect of nvidia-smi; or as JSON. */
+/* The field query: chosen metrics of cards, or chosen facts of compute processes, as lines
+ * that are byte for byte what scripts expect from nvidia-smi; or as JSON. */
 #ifndef GUA_VIEW_QUERY_H
 #define GUA_VIEW_QUERY_H
 
@@ -61,7 +61,7 @@ void query_app_help(struct str *out);
 struct query_answer {
 	const struct query *query;
 	struct live *live;
-	const struct present *now; /* its */
+	const struct present *now; /* of `live` */
 	const struct filter *filter;
 	struct json *json; /* NULL: CSV lines to `out` */
 	struct str *out;

@@ -150,11 +150,11 @@ void query_list_wanted(const struct query *q, unsigned char *wanted)
 struct list_row {
 	const struct present *now;
 	const struct present_board *board;
-	const struct process_account *account; /* NULL: it is not about one */
+	const struct process_account *account; /* NULL: the row is not about a process */
 	const char *cause;
 };
 
-/* The text of a origin; "" unknown. */
+/* The text of a cell by its origin; "" if unknown. */
 static void show_cell(
 	char *dst, size_t cap, const struct list_field *field, const struct list_row *r)
 {

@@ -1,5 +1,5 @@
-/* The cards that the views of nvidia-smi were asked for, and their processes; its table, its
- * list of cards and its versions. */
+/* The selected cards and their processes, for all views of nvidia-smi; its table, its list
+ * of cards and its versions. */
 #include "view/smi.h"
 
 #include <math.h>
@@ -104,13 +104,13 @@ void smi_table_wanted(unsigned char *wanted)
 	"-"                                                                                    \
 	"-----+\n"
 
-/* What is not known of a card. */
+/* The text for a missing value of a board. */
 static const char *missing(const struct present_board *b)
 {
 	return b->status == CARD_STATUS_LOST ? "ERR!" : "N/A";
 }
 
-/* A metric with a unit; the text for a missing value if it is not known. */
+/* A metric with a unit, or the text for a missing value. */
 static const char *value(
 	char *dst, const struct present_board *b, enum metric m, const char *unit)
 {
@@ -135,7 +135,7 @@ static const char *on_off(const struct present_board *b, enum metric m)
 	return isnan(v) ? missing(b) : v != 0 ? "On" : "Off";
 }
 
-/* A text of at most `width` columns; a longer one ends in dots. */
+/* Truncates a text to `width` columns; a truncated text ends in dots. */
 static void cut_end(char *dst, size_t cap, const char *text, size_t width)
 {
 	if (strlen(text) <= width)
@@ -205,7 +205,7 @@ static void add_use(const struct present_board *b, struct str *out)
 		mode >= 0 && mode <= 3 ? modes[(int)mode] : missing(b));
 }
 
-/* The third line: whether it is divided; a star: not after the next reset. */
+/* The third line: the MIG mode; a star means that it changes at the next reset. */
 static void add_mig_mode(const struct present_board *b, struct str *out)
 {
 	char mode[TEXT_CAP], star[TEXT_CAP + 1];

@@ -13,11 +13,11 @@
 #include "present/live.h"
 #include "view/stat.h"
 
-/* One look at the cards that were asked for. */
+/* One look at the selected cards. */
 struct smi {
 	struct live *live;
-	const struct present *now; /* its */
-	struct stat_boards boards; /* of the cards of -i; else all */
+	const struct present *now; /* of the live view */
+	struct stat_boards boards; /* of the cards that -i names; without -i, all */
 };
 
 /* ERR_NOTHING: -i names no card. */

@@ -10,7 +10,7 @@
 
 enum { TEXT_CAP = 160, DEPTH_MAX = 8, LABEL_WIDTH = 55, PROCESS_LABEL_WIDTH = 42 };
 
-/* The words of -d. Rows without one of them are only in the whole report. */
+/* The words of -d. Rows without such a word are only in the full report. */
 #define SECTIONS(X)                                                                            \
 	X(MEMORY)                                                                              \
 	X(UTILIZATION)                                                                         \
@@ -55,11 +55,11 @@ enum kind {
 /* clang-format off */
 static const struct smi_row {
 	enum kind kind;
-	int depth; /* below the card */
+	int depth; /* nesting below the card */
 	enum section section;
 	const char *label, *tag;
 	enum metric metric;
-	const char *suffix; /* instead of the metric's unit; NULL: that unit */
+	const char *suffix; /* replaces the metric's unit; NULL: use that unit */
 } rows[] = {
 #define ROW(kind_, depth_, section_, label_, tag_, metric_, suffix_)                           \
 	{ kind_##_ROW, depth_, SECTION_##section_, label_, tag_, metric_, suffix_ },
@@ -111,14 +111,14 @@ void smi_report_wanted(unsigned char *wanted)
 			wanted[rows[i].metric] = 1;
 }
 
-/* What is being written. */
+/* The state of the writer. */
 struct smi_writer {
 	const struct smi *smi;
 	struct str *out;
 	bool xml;
 	int depth;		     /* XML: how many elements are open */
 	const char *open[DEPTH_MAX]; /* their names */
-	int width;		     /* text: of the labels with their indent */
+	int width;		     /* text: width of the labels with their indentation */
 };
 
 static void add_escaped(struct str *out, const char *text)

@@ -288,13 +288,13 @@ static void add_power(struct str *out, const double *v, const struct stat_option
 	str_add(out, ",  ");
 	add_number(out, draw, &draw_look, &o->style);
 	if (!o->limit)
-		return; /* gpustat writes no unit then */
+		return; /* gpustat writes no unit in this case */
 	str_add(out, " / ");
 	add_number(out, limit, &power_limit_look, &o->style);
 	str_add(out, " W");
 }
 
-/* Appends a name with the requested width; a longer name loses its beginning. */
+/* Appends a name padded to the requested width; a longer name loses its beginning. */
 static void add_name(struct str *out, const char *name, size_t width, const char *color,
 	const struct text_style *style)
 {
@@ -323,7 +323,7 @@ static void end_line(struct str *out)
 	str_add(out, "\n");
 }
 
-/* Appends memory that no listed process holds: the card is less free than it looks. */
+/* Appends memory that no listed process holds: the card has less free memory than it seems. */
 static void add_orphans(
 	struct str *out, const struct present_card *c, const struct text_style *style)
 {
@@ -412,7 +412,7 @@ static void add_header(struct str *out, const struct present *now, size_t width,
 	struct tm tm = moment_fields(now->now_ms, utc);
 	strftime(when, sizeof(when), "%a %b %e %H:%M:%S %Y", &tm);
 	const char *driver = now->hosts[0].driver;
-	/* Without names gpustat leaves the room of a usual one. */
+	/* Without names, gpustat leaves room for a name of usual length. */
 	str_addf(out, "%-*s  %s  %s", (int)(width ? width : 16) + 3, now->hosts[0].hostname,
 		when, *driver ? driver : "None");
 	end_line(out);

@@ -24,7 +24,7 @@ struct stat_options {
  * shown. */
 struct stat_pick {
 	struct live *live;
-	const struct present *now; /* its */
+	const struct present *now; /* of the live view */
 	const struct filter *filter;
 	size_t *cards; /* indexes into now->cards */
 	size_t n;

@@ -1,4 +1,4 @@
-/* Finds, sorts and describes the holders of the cards, and writes letters to them. */
+/* Finds, sorts and describes the holders of the cards, and writes messages to their users. */
 #include "view/who.h"
 
 #include <math.h>
@@ -125,7 +125,7 @@ static void add_card_note(struct str *out, const struct present_card *c)
 	}
 }
 
-/* Whether options restrict the holders that are listed. */
+/* Whether options restrict which holders are listed. */
 static bool is_narrow(const struct who_question *q)
 {
 	const struct filter_values *v = q->filter->values;
@@ -177,7 +177,7 @@ static void add_holding(struct str *out, const struct who *w, const struct prese
 	str_add(out, "\n");
 }
 
-/* Whether an earlier holder of this user is released by the same command. */
+/* Whether the same command was already suggested to this user for an earlier holder. */
 static bool is_told(const struct who *w, size_t i, const char *command)
 {
 	char other[RELEASE_CAP];

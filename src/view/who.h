@@ -31,8 +31,8 @@ void who_finish(struct who *w);
 
 void who_text(struct str *out, const struct who *w, const struct text_style *style);
 void who_json(struct str *out, const struct who *w);
-/* A letter to each user, with what to release and how, in lines of at most 72 columns: who
- * sends it can copy it as it is. */
+/* Writes a message to each user about what to release and how, in lines of at most 72
+ * columns, so that it can be copied into a mail. */
 void who_message(struct str *out, const struct who *w, const struct text_style *style);
 /* Appends what could not be read, one sentence per line; `text`: the output is for people. */
 void who_notes(struct str *out, const struct who *w, const struct who_question *q, bool text);
