@@ -22,7 +22,7 @@ struct top_options {
 	bool ascii;
 	const char *sort; /* a name of --sort; NULL: idle holders first */
 	bool tree;
-	bool no_mouse; /* leave it to the terminal */
+	bool no_mouse; /* do not use the mouse: the terminal uses it to select text */
 };
 
 struct top;

@@ -273,7 +273,7 @@ struct shown_columns {
 	bool what; /* WHAT has a column of its own */
 };
 
-/* The text of the WHAT column: what the row belongs to, else what its memory says of its
+/* The text of the WHAT column: what the row belongs to, or else whether it has only a bare
  * context. */
 static const char *what_of(const struct top_row *row)
 {
@@ -504,8 +504,9 @@ static void draw_title(struct top_state *s)
 	top_end_line(f);
 }
 
-/* "8 cards: 1 lost, 3 active, 2 idle-held": one span for each state that a card is in. What
- * needs somebody comes first, because the end of the line may not fit on the screen. */
+/* "8 cards: 1 lost, 3 active, 2 idle-held": one span for each state that a card is in.
+ * States that need attention come first, because the end of the line may not fit on the
+ * screen. */
 static void draw_states(struct top_state *s)
 {
 	struct top_frame *f = &s->frame;

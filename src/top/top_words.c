@@ -1,4 +1,4 @@
-/* Short texts for the cells of `gua top`. */
+/* Writes the short texts in the cells of `gua top`. */
 #include "top/top_words.h"
 
 #include <math.h>
