@@ -15,7 +15,7 @@
 #define COUNT(array) (sizeof(array) / sizeof(array[0]))
 enum { TEXT_CAP = 1100 };
 
-/* A column: its name, what its values are, and the SQL expression that has them. */
+/* A column: its name, the kind of its values, and the SQL expression that yields them. */
 struct export_column {
 	const char *key;
 	enum column_kind kind;
@@ -159,7 +159,7 @@ static const struct export_kind {
 		"ORDER BY id" },
 	[EXPORT_EVENT] = { event_columns, COUNT(event_columns),
 		"event e WHERE at_ms >= ?3 AND at_ms < ?4 ORDER BY id" },
-	/* In the order of their ends, and those that go on after them. */
+	/* Sorted by end; open spells come last. */
 	[EXPORT_SPELL] = { spell_columns, COUNT(spell_columns),
 		"(SELECT * FROM spell WHERE end_ms >= ?3 AND begin_ms < ?4 UNION ALL "
 		"SELECT end_ms, gpu, process, begin_ms, idle_held_ms, squatting_ms, "

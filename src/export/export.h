@@ -43,8 +43,8 @@ enum { EXPORT_HOST_CAP = 128 };
 /* Writes the name of the host that the stores are about; "" if they are about several, or none
  * is known. */
 int export_host(char dst[EXPORT_HOST_CAP], char *const *paths, size_t n, struct err *e);
-/* Whether rows of the window may be simulated, or played from a capture: such a source recorded
- * in it. */
+/* Whether rows of the window may be simulated, or replayed from a capture: such a source was
+ * recording in it. */
 struct export_marks {
 	bool simulated, captured;
 };

@@ -80,7 +80,8 @@ void exposition_name(struct str *out, const struct family *f)
 	str_add(out, ends[f->type]);
 }
 
-/* In OpenMetrics a family has another name than its samples, a unit, and the help last. */
+/* In OpenMetrics, a family has a different name than its samples, a unit, and its help comes
+ * last. */
 void exposition_head(struct str *out, const struct family *f, bool openmetrics)
 {
 	static const char *const types[] = {
@@ -108,7 +109,7 @@ void exposition_head(struct str *out, const struct family *f, bool openmetrics)
 	str_finish(&name);
 }
 
-/* A family that is being printed; its head comes with its first sample. */
+/* A family that is being printed; its head is printed with the first sample. */
 struct printer {
 	struct str *out;
 	const struct family *family;
@@ -133,7 +134,7 @@ static void whole(struct printer *p, int64_t value)
 	str_addf(p->out, " %lld\n", (long long)value);
 }
 
-/* A reading; nothing if it is not known. */
+/* Prints a reading, unless it is unknown. */
 static void real(struct printer *p, double value)
 {
 	char text[40];
@@ -146,7 +147,7 @@ static void real(struct printer *p, double value)
 	str_addf(p->out, " %s\n", text);
 }
 
-/* Counters are whole seconds and joules: engines store them in a third of the room. */
+/* Counters are whole seconds and joules, which engines store in a third of the space. */
 static int64_t whole_of(int64_t thousandths)
 {
 	return thousandths > 0 ? thousandths / 1000 : 0;
@@ -208,7 +209,7 @@ static void print_others(struct printer *p, const struct scrape *s)
 		whole(p, s->others);
 }
 
-/* The readings of a card that are the present. */
+/* The current readings of a card. */
 enum reading { UTIL, USED, TOTAL, POWER, LIMIT, TEMPERATURE, PROCESSES, SPELLS, HELD_SINCE };
 
 static double known(int64_t value)
@@ -243,7 +244,7 @@ static double reading_of(const struct scrape_card *c, enum reading which)
 	return NAN;
 }
 
-/* What is measured has a few digits: more of them are noise that an engine would store. */
+/* Rounds a measured value to a few digits: more would be noise that an engine stores. */
 static double rounded(double value, enum reading which)
 {
 	double steps = which == UTIL ? 1e4 : which == POWER ? 100 : 1;
@@ -360,7 +361,7 @@ static void print_size(struct printer *p, const struct scrape *s)
 }
 
 static const struct {
-	const struct family *shared; /* NULL: the next has it */
+	const struct family *shared; /* NULL: see the next member */
 	struct family own;
 	void (*print)(struct printer *p, const struct scrape *s);
 } families[] = {

@@ -19,7 +19,7 @@ enum family_type { FAMILY_COUNTER, FAMILY_GAUGE, FAMILY_INFO };
 struct family {
 	const char *name; /* without _total or _info */
 	enum family_type type;
-	const char *unit; /* the end of the name; NULL: none */
+	const char *unit; /* the end of the name; NULL: no unit */
 	const char *help;
 };
 void exposition_head(struct str *out, const struct family *f, bool openmetrics);

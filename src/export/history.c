@@ -12,15 +12,15 @@
 #include "store/sql.h"
 #include "store/store.h"
 
-/* A stretch of time with one sum. */
+/* A slot: a stretch of time with one sum. */
 struct history_slot {
 	int64_t from_s, to_s; /* unix seconds; the newest ends at the last tick */
-	int64_t cards;	      /* that have time in it */
+	int64_t cards;	      /* how many cards have time in it */
 };
 
 enum history_what { HISTORY_TIME, HISTORY_ENERGY, HISTORY_IDENTITY };
 
-/* A series: its value at the begin of the first slot, and what each slot adds to it, in
+/* A series: its value at the beginning of the first slot, and what each slot adds to it, in
  * milliseconds or millijoules. */
 struct history_series {
 	int64_t begin;
@@ -35,7 +35,7 @@ struct history {
 	int64_t *adds;
 	size_t n_slots;
 	struct export_window window;
-	/* What history_begin() began. */
+	/* What history_begin() selected. */
 	enum history_what what;
 	int which;
 	size_t next; /* index of the next card or identity */
@@ -44,7 +44,8 @@ struct history {
 };
 
 #define HOST_SQL "(SELECT host FROM run WHERE source <> 'import' ORDER BY id DESC LIMIT 1)"
-/* All slots from ?1 on: those after the window tell what the counters were at its end. */
+/* All slots from ?1 on: the slots after the window are needed to compute the counters at its
+ * end. */
 #define SLOTS(kind)                                                                            \
 	"(SELECT 3600 AS seconds, * FROM " kind "_1h WHERE slot >= ?1 "                        \
 	"UNION ALL SELECT 300, * FROM " kind "_5m WHERE slot >= ?1 "                           \
@@ -75,7 +76,7 @@ static int read_slots(struct history *h, struct err *e)
 		slot.to_s = slot.from_s + sql_int(h->row, 1, 60);
 		if (slot.from_s < last_s && slot.to_s > last_s)
 			slot.to_s = last_s;
-		/* A slot that an earlier one overlaps begins where that ends. */
+		/* If the previous slot overlaps this one, this one begins where it ends. */
 		const struct history_slot *before =
 			h->n_slots ? &h->slots[h->n_slots - 1] : NULL;
 		if (before && slot.from_s < before->to_s)
@@ -102,7 +103,7 @@ static int by_name(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-/* What each user is called, for SQL. */
+/* Makes a table of user names for the SQL queries. */
 static int name_users(struct history *h, struct err *e)
 {
 	sqlite3_stmt *users = NULL, *add = NULL;
@@ -186,7 +187,7 @@ static const char *const card_sql[] = {
 	[HISTORY_ENERGY] = "SELECT gpu, slot, energy_mj FROM " SLOTS(
 		"usage") " WHERE state = ?2 AND " OWN_CARDS " ORDER BY 1, 2",
 };
-/* The same of users; what no user has a share of is _unknown's. */
+/* The same for users; the time that no user has a share of belongs to _unknown. */
 #define OF_USERS(sum)                                                                          \
 	"SELECT who.name AS series, slot, " sum                                                \
 	" AS part FROM " SLOTS("holding") " AS x JOIN "                                        \
@@ -217,8 +218,8 @@ static int step(struct history *h, struct err *e)
 	return rc < 0 ? rc : 0;
 }
 
-/* Begins with the series of one state of each card (enum card_state), in the order of the
- * cards, or with one sum of each identity (enum identity_sum), in their order. */
+/* Begins the series of one state (enum card_state) of each card, or of one sum (enum
+ * identity_sum) of each identity, in the order of cards or identities. */
 static int history_begin(struct history *h, enum history_what what, int which, struct err *e)
 {
 	h->what = what;
@@ -230,7 +231,7 @@ static int history_begin(struct history *h, enum history_what what, int which, s
 	return rc ? rc : step(h, e);
 }
 
-/* How the row's series compares with the next one. */
+/* Compares the series of the current row with the next series. */
 static int compare(const struct history *h)
 {
 	if (h->what == HISTORY_IDENTITY) {
@@ -249,7 +250,7 @@ static int64_t total_of(const struct history *h)
 	return h->what == HISTORY_ENERGY ? c->energy_mj[h->which] : c->ms[h->which];
 }
 
-/* The slot that has this second; slots are sorted, and so are the rows. */
+/* The slot that contains this second; slots and rows are both sorted. */
 static size_t find_slot(const struct history *h, size_t from, int64_t slot)
 {
 	while (from + 1 < h->n_slots && h->slots[from].to_s <= slot)
@@ -267,8 +268,8 @@ static int history_next(struct history *h, struct history_series *series, struct
 	while (rc == 0 && h->has_row && compare(h) <= 0) {
 		int64_t add = sql_int(h->row, 2, 0);
 		at = find_slot(h, at, sql_int(h->row, 1, 0));
-		/* Energy may be known later than the time, and be corrected: a counter never
-		 * falls. */
+		/* Energy may become known later than the time, and may be corrected, but a
+		 * counter never decreases. */
 		if (compare(h) == 0 && add > 0 && h->n_slots) {
 			h->adds[at] += add;
 			sum += add;
@@ -276,8 +277,8 @@ static int history_next(struct history *h, struct history_series *series, struct
 		rc = step(h, e);
 	}
 	int64_t total = total_of(h);
-	/* Processes got their user's name later than their time was counted: it was shown
-	 * under the user's number, and is in that total. */
+	/* Some processes got their user's name after their time was counted: that time was
+	 * shown under the user's number, and is in that total. */
 	for (size_t i = 0; i < h->n_slots && sum > total; i++) {
 		int64_t less = h->adds[i] < sum - total ? h->adds[i] : sum - total;
 		h->adds[i] -= less;
@@ -290,7 +291,7 @@ static int history_next(struct history *h, struct history_series *series, struct
 
 enum { FLUSH_BYTES = 64 * 1024 };
 
-/* What is printed now. */
+/* The state of printing. */
 struct filling {
 	struct str *out;
 	struct history *h;
@@ -303,7 +304,7 @@ struct filling {
 	struct err *e;
 };
 
-/* Begins a series with the labels that were added, and those that all have. */
+/* Begins a series with its own labels and those of all series. */
 static void begin_series(struct filling *f)
 {
 	str_clear(&f->head);
@@ -348,7 +349,7 @@ static int for_moments(struct filling *f, sampler *sample, const void *context)
 	return 0;
 }
 
-/* A counter between two slots: the sum before the slot, and what it adds. */
+/* A counter within a slot: the sum before the slot, and what the slot adds. */
 struct running {
 	const struct history_series *series;
 	int64_t *before;
@@ -467,7 +468,7 @@ static void sample_moment(struct filling *f, size_t slot, int64_t at_s, const vo
 	add_sample(f, at_s, at_s);
 }
 
-/* How many cards there were, up to when they are accounted, and what they are. */
+/* The number of cards, until when they are accounted, and their labels. */
 static int print_facts(struct filling *f)
 {
 	const struct scrape *s = history_totals(f->h);

@@ -1,5 +1,5 @@
-/* The past of a store as counters: what an exporter would have shown, slot by slot, to fill an
- * engine with it. */
+/* The past of a store as counters: what an exporter would have shown, slot by slot, to
+ * backfill an engine. */
 #ifndef GUA_EXPORT_HISTORY_H
 #define GUA_EXPORT_HISTORY_H
 
@@ -25,8 +25,8 @@ const struct scrape *history_totals(const struct history *h);
 
 struct backfill {
 	int64_t step_s;	    /* time between two samples of a series */
-	const char *labels; /* labels that all series get, such as instance="gpu01"; "" */
-	/* Takes what is in `out` when there is enough of it, and empties it. */
+	const char *labels; /* labels of all series, such as instance="gpu01"; or "" */
+	/* Writes out the content of `out` when it is long enough, and empties it. */
 	int (*flush)(struct str *out, void *context, struct err *e);
 	void *context;
 };

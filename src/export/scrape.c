@@ -1,5 +1,5 @@
-/* Reads what an exporter shows of a store: the cards, and the running totals of users, by what
- * they are called. */
+/* Reads from a store what an exporter shows: the cards, and the running totals of users
+ * under their exported names. */
 #include "export/scrape.h"
 
 #include <limits.h>
@@ -22,13 +22,13 @@
 #include "store/store.h"
 
 enum {
-	HASH_DIGITS = 16, /* 64 bits: no two of a million users get the same one */
-	KEY_LEAST = 16,	  /* bytes: a shorter key could be found by trying */
+	HASH_DIGITS = 16, /* 64 bits: collisions are unlikely even among a million users */
+	KEY_LEAST = 16,	  /* bytes: a shorter key could be found by brute force */
 };
 
 static const char *const words[] = { "user", "group", "hashed", "off" };
 
-/* Takes the first line of the file. */
+/* Reads the key from the first line of the file. */
 static int take_key(struct identity_names *n, const char *path, const struct file_content *file,
 	struct err *e)
 {
@@ -145,8 +145,8 @@ static bool is_new(const struct user_total *u, int64_t now_ms)
 	return now_ms >= u->first_ms && now_ms - u->first_ms < SCRAPE_NEWBORN_MS;
 }
 
-/* Adds a user's time to the series that has it. A user that has had no time for long has none,
- * but what was part of _other stays there: a counter must not fall. */
+/* Adds a user's time to the right series. A user without recent time has no series, but time
+ * that was counted in _other stays there: a counter must not decrease. */
 static int add_user(struct scrape *s, const struct identity_names *names,
 	const struct user_total *u, int64_t now_ms, struct err *e)
 {
@@ -165,8 +165,8 @@ static int add_user(struct scrape *s, const struct identity_names *names,
 	return 0;
 }
 
-/* What the cards did and no user has a share of: set apart, so that all series add up to the
- * time of the cards. */
+/* Time of the cards that no user has a share of: a series of its own, so that all series add
+ * up to the time of the cards. */
 static int set_unknown(
 	struct scrape *s, sqlite3 *db, const int64_t known_ms[IDENTITY_SUMS], struct err *e)
 {
@@ -186,7 +186,7 @@ static int set_unknown(
 	return 0;
 }
 
-/* Series that are there from the first scrape. */
+/* Series that exist from the first scrape on. */
 static int add_fixed(struct scrape *s, const struct identity_names *names, struct err *e)
 {
 	size_t n = names->how == IDENTITIES_GROUP ? names->groups->n : 0;
@@ -196,7 +196,7 @@ static int add_fixed(struct scrape *s, const struct identity_names *names, struc
 	return ok ? 0 : err_memory(e);
 }
 
-/* The parts. The identities of a host; with `now_ms` -1, all of them at their true values. */
+/* Reads the identities of a host; with `now_ms` -1, all of them at their true values. */
 static int read_identities(struct scrape *s, struct sqlite3 *db,
 	const struct identity_names *names, int64_t now_ms, struct err *e)
 {
@@ -226,10 +226,11 @@ static int read_identities(struct scrape *s, struct sqlite3 *db,
 }
 
 enum {
-	WAIT_MS = 1000,	  /* for a locked store: a scrape has a deadline */
-	TICKS_MISSED = 3, /* this many may be missing before the recorder counts as silent */
+	WAIT_MS = 1000, /* longest wait for a locked store: a scrape has a deadline */
+	TICKS_MISSED =
+		3, /* this many ticks may be missing before the recorder counts as silent */
 	LATE_MS = 5000,
-	BEFORE_ALL = -1, /* at this moment nobody is new, and nobody is gone for long */
+	BEFORE_ALL = -1, /* a moment at which no user is new and none has been gone for long */
 };
 
 void scrape_finish(struct scrape *s)
@@ -240,7 +241,7 @@ void scrape_finish(struct scrape *s)
 	*s = (struct scrape){ .faults = -1 };
 }
 
-/* Whether the recorder is there and does its work. */
+/* Whether the recorder is running and its last tick is recent. */
 static bool is_up(const struct scrape *s, const char *path, bool open, int64_t now_ms)
 {
 	int64_t allowed_ms = TICKS_MISSED * s->interval_ms + LATE_MS;
@@ -287,8 +288,8 @@ static int add_card(
 	return 0;
 }
 
-/* Whether a card that is not there is missing: not an instance that was destroyed, nor a card
- * that has been divided into instances. */
+/* Whether an absent card is missing: an instance that was destroyed is not, nor is a card
+ * that was divided into instances. */
 static bool is_missed(const struct cards_now *all, const struct card_reported *c)
 {
 	for (size_t i = 0; i < all->n; i++)
@@ -333,7 +334,7 @@ static int read_totals(struct scrape *s, sqlite3 *db, struct err *e)
 	return rc;
 }
 
-/* Sets a count of each card that has one; `place` is its place in struct scrape_card. */
+/* Sets one count of each card; `place` is its offset in struct scrape_card. */
 static int read_counts(
 	struct scrape *s, sqlite3 *db, const char *sql, size_t place, struct err *e)
 {
@@ -396,7 +397,7 @@ static int take_count(void *context, const struct policy_count *c)
 	return 0;
 }
 
-/* What gua enforce did, if it runs here and its file can be read. */
+/* Reads what gua enforce did, if its policy.db exists and is readable. */
 static void read_actions(struct scrape *s, const char *path)
 {
 	char file[PATH_MAX];
@@ -442,7 +443,7 @@ int scrape_read(struct scrape *s, const char *path, const struct identity_names 
 	*s = (struct scrape){ .faults = -1 };
 	int rc = store_open_read_within(&db, path, WAIT_MS, e);
 	int64_t ignored = 0;
-	/* Everything is of one tick. */
+	/* Readings and totals are from the same tick. */
 	if (rc == 0)
 		rc = sql_number(db, &ignored, e, "BEGIN");
 	if (rc == 0)

@@ -1,4 +1,4 @@
-/* Reads what an exporter shows of a store. */
+/* Reads from a store what an exporter shows. */
 #ifndef GUA_EXPORT_SCRAPE_H
 #define GUA_EXPORT_SCRAPE_H
 
@@ -12,18 +12,18 @@ enum identity_how { IDENTITIES_USER, IDENTITIES_GROUP, IDENTITIES_HASHED, IDENTI
 
 struct identity_names {
 	enum identity_how how;
-	int64_t max; /* users with a series of their own */
+	int64_t max; /* largest number of users with a series of their own */
 	const struct config_groups *groups;
 	char key[1024];
 	size_t key_len;
 };
 
-/* Reads what [metrics] in gua.conf(5) says, and the key if one is needed. `how` is a word of
- * IDENTITY_WORDS; NULL: the one of the configuration, which must outlive *n. */
+/* Reads the section [metrics] of gua.conf(5), and the key if one is needed. `how` is a word
+ * of IDENTITY_WORDS; NULL: the configured one. The configuration must outlive *n. */
 int identity_names_init(
 	struct identity_names *n, const struct config *config, const char *how, struct err *e);
 
-/* The name of a user at this place (see gua-store(5)). */
+/* The exported name of a user (see gua-store(5)). */
 void scrape_identity_name(const struct identity_names *n, const char *user, int64_t place,
 	char dst[IDENTITY_NAME_CAP]);
 
@@ -35,8 +35,8 @@ int scrape_read(struct scrape *s, const char *path, const struct identity_names 
 	int64_t now_ms, struct err *e);
 void scrape_finish(struct scrape *s);
 
-/* The same from an open store, with all cards and identities that there ever were, at their
- * true values, and without what is about the present. */
+/* The same from an open store, with all cards and identities that ever existed, at their
+ * true values, and without readings of the present. */
 int scrape_totals(struct scrape *s, struct sqlite3 *db, const char *path,
 	const struct identity_names *names, struct err *e);
 
