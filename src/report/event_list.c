@@ -1,4 +1,5 @@
-/* Lists events: reads which of them a user wants, sorts them by time, makes their table. */
+/* Lists events: parses which events the user wants, sorts them by time, and makes their
+ * table. */
 #include "report/event_list.h"
 
 #include <math.h>
@@ -79,11 +80,11 @@ int event_list_ask(struct audit_question *q, const struct window_words *words, i
 	return 0;
 }
 
-/* An event that is wanted; its texts are in the arena. */
+/* An event that matches; its texts are in the arena. */
 struct kept {
 	int64_t at_ms, value;
 	uint32_t host, card;
-	size_t order; /* in which it was read: that of events at one moment */
+	size_t order; /* the order of reading: sorts events of the same moment */
 	const char *kind, *text;
 };
 
@@ -145,7 +146,7 @@ static const struct column line_columns[] = {
 };
 #undef OF
 
-/* "2026-11-02 12:30:05", and " UTC" if it is. */
+/* "2026-11-02 12:30:05", followed by " UTC" in UTC. */
 static void show_second(char *dst, size_t cap, int64_t ms, bool utc)
 {
 	struct tm tm = moment_fields(ms, utc);

@@ -1,4 +1,4 @@
-/* The list of what happened to cards, drivers, hosts and recorders, from stores. */
+/* The list of events of cards, drivers, hosts and recorders, read from stores. */
 #ifndef GUA_REPORT_EVENT_LIST_H
 #define GUA_REPORT_EVENT_LIST_H
 
@@ -8,18 +8,18 @@
 
 /* Which events to list. */
 struct event_choice {
-	/* NULL: all. `card` is NULL for an event that no card has. */
+	/* Whether to list an event; NULL: all. `card` is NULL for an event without a card. */
 	bool (*wants)(const void *context, const struct card_id *card, const char *kind);
 	const void *context;
 };
 
-/* What users write to choose events: cards as card_is_named() reads them, names of kinds. */
+/* The words with which users select events: cards as in card_is_named(), and names of kinds. */
 struct event_words {
 	struct text_list cards, kinds;
 };
-/* For struct event_choice: whether the event is of these cards and kinds. */
+/* For struct event_choice: whether the words select the event. */
 bool event_list_takes(const void *words, const struct card_id *card, const char *kind);
-/* ERR_USAGE for a kind that does not exist, and an empty list. */
+/* ERR_USAGE: a kind that does not exist, or an empty list. */
 int event_list_check(const struct event_words *words, struct err *e);
 /* Appends the names of all kinds, each with a blank after it. */
 void event_list_kinds(struct str *out);

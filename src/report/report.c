@@ -1,4 +1,4 @@
-/* The figures of a report, its verdict by the 20 % rule, and what its other parts share. */
+/* The figures of a report, its verdict by the 20 % rule, and helpers for its other parts. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -53,14 +53,15 @@ void report_show_what(char dst[REPORT_WHAT_CAP], const char *const texts[PROCESS
 		*label || *command ? command : "-");
 }
 
-/* Idle-held time above this share of observed time, and squatting above this share of the time
- * that users held cards, are matters of policy. */
+/* Above this share, idle-held time (of observed time) and squatting (of the time that users
+ * held cards) are matters of policy. */
 #define RULE_SHARE 0.2
-/* A smaller part of it says nothing about who should change something. */
+/* A user with a smaller part than this is not named in the verdict. */
 #define LEAST_NAMED 0.1
-/* A verdict needs at least this part of the window ... */
+/* A verdict needs at least this part of the window to be observed ... */
 #define LEAST_OBSERVED 0.5
-/* ... and an hour. The default window is one, of which the last tick may be missing. */
+/* ... and about an hour of it. The default window is an hour, whose last tick may be
+ * missing. */
 #define LEAST_MS (55 * 60000)
 
 static const char *const verdict_names[VERDICTS] = {
@@ -72,14 +73,14 @@ static const char *const verdict_names[VERDICTS] = {
 	[VERDICT_WITHIN] = "within_rule",
 };
 
-/* The share of squatting in the time that users held cards, of what is known. */
+/* The share of squatting in the time that users held cards, as far as use is known. */
 static double squatting_share(const struct report *r)
 {
 	return report_share(
 		r->held.ms[HOLDER_SQUATTING], r->held_ms - r->held.ms[HOLDER_USE_UNKNOWN]);
 }
 
-/* The observed time of the card that was observed longest. */
+/* The longest observed time of any card. */
 static int64_t longest_ms(const struct audit *a)
 {
 	int64_t most_ms = 0;
@@ -90,7 +91,7 @@ static int64_t longest_ms(const struct audit *a)
 	return most_ms;
 }
 
-/* The part of a fleet's hosts that reported anything, of those that were expected. */
+/* The fraction of a fleet's expected hosts that reported anything. */
 static double seen_hosts(const struct audit *a)
 {
 	size_t all = a->n_hosts + a->fleet.n_missing;
@@ -116,8 +117,8 @@ static void judge_report(struct report *r, const struct audit *a)
 	r->waste.verdict = verdict_names[r->waste.judged];
 }
 
-/* What a user has of the time that a verdict is about. Bare contexts are left out of idle-held
- * time: ending them frees little. */
+/* A user's part of the time that a verdict is about. Idle-held time does not include bare
+ * contexts: ending them frees little. */
 static int64_t part_of_user(const struct audit_sums *s, enum report_verdict verdict)
 {
 	return verdict == VERDICT_SQUATTING ? s->ms[HOLDER_SQUATTING]
@@ -136,7 +137,7 @@ static const struct audit_identity *largest(const struct audit *a, enum report_v
 	return most && part_of_user(&most->sums, verdict) > 0 ? most : NULL;
 }
 
-/* Names the user with the largest part, and the command that shows what it was. */
+/* Names the user with the largest part, and the command that shows the details. */
 static void add_largest(struct report *r, const struct audit *a, const struct report_request *q)
 {
 	enum report_verdict verdict = r->waste.judged;
@@ -205,7 +206,8 @@ static void add_missing(struct report *r, const struct audit *a, const struct re
 	str_finish(&next);
 }
 
-/* A share above the rule that is 20.0 % as printed would seem to contradict it. */
+/* A share of 20.04 % is above the rule, but is printed as 20.0 %: says so, to avoid an
+ * apparent contradiction. */
 static const char *how_far_above(double percent)
 {
 	return percent < 100 * RULE_SHARE + 0.05 ? "just above" : "above";
@@ -235,7 +237,7 @@ static void add_rule(struct report *r)
 			held, squatting, how_far_above(squatting));
 }
 
-/* Cards on which nobody has more than a context are nearly free. */
+/* Cards that are held only by bare contexts are nearly free. */
 static void add_without_contexts(struct report *r)
 {
 	double without =
@@ -325,10 +327,10 @@ static void add_window(struct report *r, const struct audit *a)
 	r->n_listed = a->n_hosts > AUDIT_HOSTS_LISTED ? AUDIT_HOSTS_WORST : a->n_hosts;
 }
 
-/* The states of cards and of users, as the headline names them. */
+/* The states of cards and of users, with the names that the headline uses. */
 struct headline_state {
 	size_t state;
-	bool if_some; /* shown only if there is some */
+	bool if_some; /* shown only if it is not 0 */
 	struct report_state shown;
 };
 static const struct headline_state card_states[] = {
@@ -405,7 +407,7 @@ static void add_headline(struct report *r, const struct audit *a)
 		ADD_STATES(r, card_states, r->ms);
 }
 
-/* The money of idle-held time; of users, that of their share. */
+/* The cost of idle-held time; in a report about users, that of their share. */
 static void add_cost(struct report_waste *w, const struct audit *a)
 {
 	struct bill_totals totals;
@@ -418,7 +420,7 @@ static void add_cost(struct report_waste *w, const struct audit *a)
 		(double)(a->of_users ? &totals.held : &totals.all)->parts[COST_IDLE_HELD] / 100;
 }
 
-/* Of users: their own idle time. */
+/* In a report about users: their own idle time. */
 static void restrict_waste(struct report_waste *w, const struct report *r)
 {
 	w->idle_held_hours = (double)r->held.ms[HOLDER_IDLE_HELD] / 3600e3;

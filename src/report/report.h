@@ -1,4 +1,5 @@
-/* Makes the report of an audit: each figure, sentence and table once, for all formats. */
+/* Makes the report of an audit: each figure, sentence and table is made once, for all
+ * formats. */
 #ifndef GUA_REPORT_REPORT_H
 #define GUA_REPORT_REPORT_H
 
@@ -9,16 +10,17 @@ struct report_request {
 	struct by by;
 	enum order order;
 	size_t top;	     /* rows of holders; 0: all */
-	size_t top_inner;    /* of the second level, for each of the first; 0: all */
+	size_t top_inner;    /* rows of the second level for each row of the first; 0: all */
 	size_t most;	     /* rows in all, of both levels; 0: all */
-	bool rest;	     /* rows that are left out are summed up in one, for people */
-	const char *command; /* that asks for this window again; NULL: none is suggested */
-	bool same_db;	     /* it needs the same --db, which is not in it */
-	bool has_groups;     /* users can be in groups */
+	bool rest;	     /* people get one row with the sum of the rows that are left out */
+	const char *command; /* the command that asks for this window again; NULL: none is
+				suggested */
+	bool same_db;	 /* the command also needs the same --db, which it does not contain */
+	bool has_groups; /* users may belong to groups */
 	const struct restriction *only;	 /* what the audit was restricted to; NULL: nothing */
-	const struct asked_hosts *asked; /* whose stores were fetched; NULL: none was */
+	const struct asked_hosts *asked; /* hosts whose stores were fetched; NULL: none */
 	const char *currency;		 /* escaped for a terminal */
-	bool has_prices;		 /* of GPU-hours */
+	bool has_prices;		 /* there are prices of GPU-hours */
 	double energy_price;		 /* of one kWh; NAN: not given */
 	double co2_g_per_kwh;		 /* NAN: not given */
 	bool utc;			 /* moments in UTC instead of local time */
@@ -27,19 +29,18 @@ struct report_request {
 /* Fills `*r`, which borrows the audit's hosts: the audit must outlive it. If memory runs out,
  * r->failed or a table's flag is set. */
 void report_make(struct report *r, const struct audit *a, const struct report_request *q);
-/* Adds the comparison with the audit of another window, which may be without data; `since_ms`
- * and `until_ms` are what was asked for. */
+/* Adds the comparison with the audit of another window, which may have no data; `since_ms`
+ * and `until_ms` are the requested window. */
 struct report_other {
 	const struct audit *audit, *before;
 	int64_t since_ms, until_ms;
 };
 void report_compare(
 	struct report *r, const struct report_other *other, const struct report_request *q);
-/* Adds the part about one person; other->before may be without data. */
+/* Adds the part about one person; other->before may have no data. */
 void report_compare_person(
 	struct report *r, const char *name, const struct report_other *other);
-/* Lists the sections for people, in their order; returns how many there are. They borrow the
- * report. */
+/* Lists the sections for people in order; returns how many. They borrow the report. */
 size_t report_sections(const struct report *r, struct report_section sections[REPORT_SECTIONS]);
 void report_finish(struct report *r);
 

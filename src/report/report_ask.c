@@ -1,4 +1,4 @@
-/* From what a user wrote and what the configuration says to a report. */
+/* Makes a report from the words of a user and the configuration. */
 #include "report/report_ask.h"
 
 #include <math.h>
@@ -35,9 +35,9 @@ void report_ask_configure(struct audit_question *q, struct report_request *reque
 	request->co2_g_per_kwh = c->co2_g_per_kwh;
 }
 
-/* The rows that people see unless they ask for more: what fits on a screen. */
+/* The number of rows for people unless they ask for more: what fits on a screen. */
 enum { TOP_PEOPLE = 10, TOP_PEOPLE_INNER = 5 };
-/* The idle spells that are shown unless `longest` says otherwise. */
+/* The number of idle spells unless `longest` is given. */
 enum { LONGEST_PEOPLE = 5, LONGEST_DATA = 20 };
 
 /* Reads the requested window, and the one to compare with. */
@@ -57,7 +57,7 @@ static int read_window(struct report_asked *asked, const struct report_words *w,
 	return w->compare ? window_other(&asked->other, w->compare, q->now_ms, w->utc, e) : 0;
 }
 
-/* Of one user, it is more interesting what they ran. */
+/* The default breakdown: in a report about one user, what they ran. */
 static const char *default_by(const struct restriction *only)
 {
 	const struct text_list *users = &only->lists[ONLY_USER];
@@ -83,7 +83,7 @@ static int read_request(
 	return 0;
 }
 
-/* Asks for what the request needs. The users are in every audit. */
+/* Sets which parts of the audit the request needs. Users are always included. */
 static void ask_for(struct audit_question *q, const struct report_request *request)
 {
 	q->want_processes = by_is(&request->by, IDENTITY_PROCESS);
@@ -137,7 +137,7 @@ int report_ask_check_groups(
 	return 0;
 }
 
-/* The question about the other window. */
+/* The question about the window to compare with. */
 static struct audit_question other_question(const struct report_asked *asked)
 {
 	struct audit_question q = asked->question;
@@ -187,8 +187,8 @@ static int no_data(const struct audit *a, const struct audit_question *q, struct
 		(long long)(hours < 48 ? hours + 1 : hours / 24 + 2), hours < 48 ? 'h' : 'd');
 }
 
-/* Audits the window, and the other one. Only what the same stores say can be compared: if one
- * turns out to be unreadable in one of them, both are made again without it. */
+/* Audits the window, and the one to compare with. Both must use the same stores: if a store
+ * turns out to be unreadable in one of them, both are audited again without it. */
 static int audit_windows(struct report_answer *answer, const struct report_asked *asked,
 	struct store_fault *faults, struct err *e)
 {

@@ -1,5 +1,5 @@
-/* From what a user wrote to a report: options of `gua report` and parameters of a web page
- * mean the same; the configuration adds groups and prices. */
+/* Makes a report from the words of a user: options of `gua report` and parameters of a web
+ * page have the same meaning; the configuration adds groups and prices. */
 #ifndef GUA_REPORT_REPORT_ASK_H
 #define GUA_REPORT_REPORT_ASK_H
 
@@ -8,14 +8,14 @@
 #include "config/config.h"
 #include "report/report.h"
 
-/* What was written; NULL and -1: not given. */
+/* The words as given; NULL and -1: not given. */
 struct report_words {
 	struct window_words window;
-	const char *by, *sort, *compare; /* compare "": with the window before */
+	const char *by, *sort, *compare; /* compare "": the window before this one */
 	struct restriction only;
 	int64_t top, longest;
 	const char *person; /* the report is also about this user */
-	bool people;	    /* for people: few rows, unless `top` says otherwise */
+	bool people;	    /* for people: few rows, unless `top` is given */
 	bool timeline;	    /* with the time line of each card */
 	bool utc;
 };
@@ -24,11 +24,11 @@ struct report_words {
 		.top = -1, .longest = -1                                                       \
 	}
 
-/* What is asked of the stores, and what the report shows of the answer. Paths, groups and
- * prices are the caller's to add. */
+/* The question to the stores, and what the report shows of the answer. The caller adds
+ * paths, groups and prices. */
 struct report_asked {
 	struct audit_question question;
-	struct window other; /* to compare with */
+	struct window other; /* window to compare with */
 	bool compares;
 	struct report_request request;
 };
@@ -37,7 +37,7 @@ struct report_asked {
  * ERR_USAGE names the option. */
 int report_ask(struct report_asked *asked, const struct report_words *words, int64_t now_ms,
 	struct err *e);
-/* Fails unless the configuration has all groups that are named. */
+/* ERR_USAGE unless the configuration has all groups that are named. */
 int report_ask_check_groups(
 	const struct report_words *words, const struct config *c, struct err *e);
 
@@ -49,7 +49,7 @@ struct report_answer {
 };
 
 /* Audits the stores and makes the report. ERR_NOTHING: the window has no data; answer->audit
- * says where there is some. Call report_ask_finish() in any case. */
+ * says where there is data. Call report_ask_finish() in any case. */
 int report_ask_answer(
 	struct report_answer *answer, const struct report_asked *asked, struct err *e);
 void report_ask_finish(struct report_answer *answer);

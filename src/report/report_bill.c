@@ -11,12 +11,12 @@
 #include "model/card.h"
 #include "report/report_parts.h"
 
-/* What a line has beside money. */
+/* The amounts of a line other than money. */
 enum amount { AMOUNT_HOURS, AMOUNT_KWH, AMOUNT_FLOOR, AMOUNT_ENERGY_COST, AMOUNT_CO2, AMOUNTS };
 
 struct bill_line {
 	enum bill_kind kind;
-	const char *identity; /* NULL: the line is of no identity */
+	const char *identity; /* NULL: the line has no identity */
 	char label[LABEL_CAP];
 	struct audit_cost cost;
 	struct bill_cents cents;
@@ -28,8 +28,7 @@ static void round_parts(const double *money, size_t n, int64_t whole, int64_t *c
 	double exact[COST_PARTS];
 	for (size_t i = 0; i < n; i++)
 		exact[i] = 100 * money[i];
-	/* So few need no more memory than the smallest allocation; without it, each part is
-	 * rounded by itself. */
+	/* If there is no memory for this small array, each part is rounded by itself. */
 	if (!shares_fit(exact, n, whole, cents))
 		for (size_t i = 0; i < n; i++)
 			cents[i] = llround(exact[i]);
@@ -52,7 +51,7 @@ void report_bill_total(struct bill_totals *t, const struct audit *a)
 	t->held.squatting = llround(100 * a->held_cost.money[COST_SQUATTING]);
 }
 
-/* Divides the cents of one kind of money among the costs. */
+/* Divides the cents of one part of the cost among the rows. */
 static bool divide(const struct audit_cost *const *costs, size_t n, enum cost_part part,
 	const int64_t *whole, struct bill_cents *cents)
 {
@@ -104,7 +103,7 @@ void report_bill_price(char *dst, size_t cap, double price)
 	snprintf(dst, cap, whole ? "%.2f" : "%.10g", price);
 }
 
-/* Whether an earlier card is of the same model. */
+/* Whether an earlier card has the same model. */
 static bool is_repeated(const struct audit *a, size_t card)
 {
 	for (size_t i = 0; i < card; i++)
@@ -245,7 +244,7 @@ static struct cell line_unpriced(const void *row, size_t of)
 	return cell_number((double)line_of(row)->cost.unpriced_ms);
 }
 
-/* Only holders squat. */
+/* Whether a line can have this part: only holders can squat. */
 static bool may_have(const struct bill_line *line, size_t part)
 {
 	return part != COST_SQUATTING || line->kind == BILL_IDENTITY ||
@@ -258,7 +257,7 @@ static struct cell line_money(const void *row, size_t part)
 	return cell_number(may_have(line, part) ? report_bill_money(&line->cost, part) : NAN);
 }
 
-/* Free and unobserved time has no parts to show. */
+/* Whether the line has parts to show: free and unobserved time has none. */
 static bool has_part(const struct bill_line *line, size_t part)
 {
 	bool whole = line->kind == BILL_FREE || line->kind == BILL_UNOBSERVED;
@@ -278,7 +277,7 @@ static struct cell line_shown(const void *row, size_t part)
 			   100);
 }
 
-/* 0 becomes unknown, so that text shows the column only if there is some. */
+/* Returns 0 as unknown, so that text omits the column when all rows are 0. */
 static struct cell line_some_shown(const void *row, size_t part)
 {
 	struct cell cell = line_shown(row, part);
@@ -360,7 +359,7 @@ static void bill_start(struct report_bill *bill)
 	bill->energy = (struct table)TABLE_OF(energy_columns);
 }
 
-/* Starts the tables of lines, and adds a line. */
+/* Starts the tables of lines, and adds each line. */
 static void bill_list(struct report_bill *bill, const struct bill_line *line)
 {
 	table_add(&bill->lines, line);
@@ -422,7 +421,7 @@ static void show_card(
 		text_copy(line->price, sizeof(line->price), "-");
 }
 
-/* Makes the table of what each card costs, with a line for all. False: out of memory. */
+/* Makes the table of the cost of each card, with a total. False: out of memory. */
 static bool bill_list_cards(
 	struct table *t, const struct audit *a, const struct bill_cents *all)
 {
@@ -454,12 +453,12 @@ static bool bill_list_cards(
 
 #define KWH_MJ 3.6e9
 
-/* The lines while they are made. */
+/* The bill while it is made. */
 struct bill {
 	const struct audit *a;
 	const struct report_request *q;
 	struct bill_line *lines;
-	size_t n; /* those that add up */
+	size_t n; /* number of lines that add up to the total */
 	size_t n_identities;
 	struct bill_totals totals;
 };
@@ -504,7 +503,7 @@ static void add_identities(struct bill *b)
 	b->n_identities = n;
 }
 
-/* Adds what is nobody's. */
+/* Adds the lines for time that belongs to no identity. */
 static void add_others(struct bill *b)
 {
 	struct audit_cost used = { 0 }, free_time = { 0 }, unobserved = { 0 };
@@ -516,7 +515,7 @@ static void add_others(struct bill *b)
 	}
 	audit_cost_subtract(&used, &b->a->held_cost);
 	used.money[COST_SQUATTING] = 0;
-	if (used.energy_mj < 1) /* what rounding leaves over is not known energy */
+	if (used.energy_mj < 1) /* a rest from rounding does not count as known energy */
 		used.energy_ms = 0;
 	add_line(b, BILL_UNATTRIBUTED, &used);
 	add_line(b, BILL_FREE, &free_time);
@@ -580,7 +579,7 @@ static int compare_lines(const void *x, const void *y)
 	return strcmp(p->label, q->label);
 }
 
-/* Adds a line to a sum of lines. */
+/* Adds the amounts of a line to a sum. */
 static void sum_up(const struct bill *b, struct bill_line *sum, const struct bill_line *line)
 {
 	audit_cost_add(&sum->cost, &line->cost);
@@ -593,7 +592,7 @@ static void sum_up(const struct bill *b, struct bill_line *sum, const struct bil
 	}
 }
 
-/* Adds the lines of identities to the table, those that are left out in one. */
+/* Adds the lines of identities to the table; those beyond the limit become one line. */
 static void list_identities(
 	const struct bill *b, struct report_bill *to, struct bill_line *held)
 {
@@ -611,7 +610,7 @@ static void list_identities(
 		bill_list(to, &rest);
 }
 
-/* Whether people need to read a line: not if nothing is in it. */
+/* Whether the line is omitted for people: it has no time and no money. */
 static bool is_empty(const struct bill_line *line)
 {
 	return line->shown[AMOUNT_HOURS] == 0 && report_bill_sum(&line->cents) == 0;
@@ -635,7 +634,7 @@ static void list_lines(struct bill *b, struct report_bill *to)
 		text_copy(line->label, sizeof(line->label), labels[line->kind]);
 		bill_list(to, line);
 	}
-	if (!b->a->of_users) /* the rest is not only theirs */
+	if (!b->a->of_users) /* the remaining time does not belong to these users alone */
 		bill_list(to, &total);
 }
 

@@ -8,7 +8,7 @@
 #include "model/card.h"
 #include "audit/audit.h"
 
-/* The rows of hosts are struct audit_host itself; "" is unknown. */
+/* Rows of hosts are struct audit_host; "" is unknown. */
 static struct cell host_text(const void *row, size_t of)
 {
 	struct cell text = get_chars(row, of);
@@ -66,7 +66,8 @@ static void short_uuid(char *dst, size_t cap, const char *uuid, bool tail)
 		from + (tail && len > SHORT_UUID ? len - SHORT_UUID : 0));
 }
 
-/* Whether cards of a host, of which `first` is the first one, begin alike. */
+/* Whether the UUIDs of a host's cards, beginning with the card `first`, have the same
+ * beginning. */
 static bool heads_are_alike(const struct audit *a, size_t first)
 {
 	size_t host = a->cards[first].host;
@@ -86,10 +87,10 @@ static bool heads_are_alike(const struct audit *a, size_t first)
 struct card_row {
 	struct audit_card card;
 	const char *host;
-	char label[CARD_LABEL_CAP + 1]; /* with a star if the card cannot be read now */
+	char label[CARD_LABEL_CAP + 1]; /* followed by a star if the card cannot be read now */
 	char uuid[UUID_CAP];		/* the short one */
 	double shown[CARD_STATES],
-		shown_observed; /* shares, as report_shown_shares() rounds them */
+		shown_observed; /* shares as rounded by report_shown_shares() */
 };
 
 static struct cell card_index(const void *row, size_t of)
@@ -136,13 +137,13 @@ static struct cell card_share(const void *row, size_t state)
 	return cell_number(report_share(ms[state], report_observed_ms(ms)));
 }
 
-/* The same for people. */
+/* The same, rounded for people. */
 static struct cell card_shown(const void *row, size_t state)
 {
 	return cell_number(((const struct card_row *)row)->shown[state]);
 }
 
-/* The same, but 0 becomes unknown, so that text shows the column only if there is some. */
+/* The same, but 0 is returned as unknown, so that text omits the column when all rows are 0. */
 static struct cell card_some_shown(const void *row, size_t state)
 {
 	const int64_t *ms = ((const struct card_row *)row)->card.ms;
@@ -172,7 +173,7 @@ static struct cell card_uncertainty(const void *row, size_t of)
 	return cell_number(report_share(card->unsure_ms, report_observed_ms(card->ms)));
 }
 
-/* The mean over the time in which it is known. */
+/* The mean over the time for which it is known. */
 static struct cell card_util(const void *row, size_t of)
 {
 	const struct audit_card *card = &((const struct card_row *)row)->card;
@@ -196,7 +197,7 @@ static struct cell card_energy(const void *row, size_t state)
 		report_energy_kwh(card->energy_mj, card->energy_known_ms, card->ms, state));
 }
 
-/* Of the card's time, by its price: a part, or at COSTS all of it. */
+/* The cost of the card's time: one part, or with COSTS the sum. */
 static struct cell card_money(const void *row, size_t part)
 {
 	struct audit_cost cost = { 0 };

@@ -1,4 +1,4 @@
-/* Compares the figures of a report, and the hours of its users, with another window; and the
+/* Compares the figures of a report and the hours of its users with another window; also the
  * part about one person: hours, rank, and what they hold now. */
 #include <math.h>
 #include <stdio.h>
@@ -33,13 +33,13 @@ static double waste_of(const struct report *r, size_t of)
 	return number;
 }
 
-/* As the headline rounds it. */
+/* The share, rounded as in the headline. */
 static double shown_of(const struct report *r, size_t state)
 {
 	return isnan(r->share[state]) ? (double)NAN : r->shown[state];
 }
 
-/* As the bill rounds it. */
+/* The cost, rounded as in the bill. */
 static double shown_cost(const struct report *r, size_t of)
 {
 	(void)of;
@@ -52,7 +52,7 @@ static double exact_cost(const struct report *r, size_t of)
 	return r->waste.cost;
 }
 
-/* Of the users that the report is about. */
+/* A share of the time that the users of the report held cards. */
 static double held_share(const struct report *r, size_t state)
 {
 	return r->held_share[state];
@@ -70,8 +70,8 @@ static double held_hours(const struct report *r, size_t state)
 	return (double)(state == HOLDER_STATES ? r->held_ms : r->held.ms[state]) / 3600e3;
 }
 
-/* The figures in their order. Those that are unknown in both windows are left out, and so is
- * time of unknown use if there is none. */
+/* The figures in order. A figure is left out if it is unknown in both windows; time with
+ * unknown use also if it is 0 in both. */
 #define OF(member) offsetof(struct report_waste, member)
 struct figure {
 	const char *key, *label;
@@ -141,7 +141,7 @@ static struct report_difference difference(double now, double before)
 	};
 }
 
-/* Six decimals for every unit. */
+/* Figures are rounded to six decimals, whatever the unit. */
 #define OF(member) offsetof(struct report_change, member)
 static const struct column figure_columns[] = {
 	{ .key = "figure", TEXT(get_string, OF(key)) },
@@ -152,7 +152,7 @@ static const struct column figure_columns[] = {
 };
 #undef OF
 
-/* How text shows a figure: as the parts of the report that have it too. */
+/* How text rounds a figure: as in the other parts of the report that show it. */
 static double (*shown_by(const struct figure *f))(const struct report *, size_t)
 {
 	if (f->get == share_of)
@@ -189,7 +189,7 @@ static void add_figures(struct report *r, const struct report *before)
 	}
 }
 
-/* How text shows the order of users: by waste, and so on, as --sort says. */
+/* A user in this window and in the other one. */
 struct user_pair {
 	const struct audit_identity *now, *before; /* one may be NULL */
 };
@@ -204,7 +204,7 @@ static int compare_names(const void *x, const void *y)
 	return strcmp(name_of(x), name_of(y));
 }
 
-/* Users of this window in the order of the report, then the others in that order. */
+/* Sorts users of this window in the order of the report, then the others in the same order. */
 static int compare_pairs(const void *x, const void *y, void *order)
 {
 	const struct user_pair *p = x, *q = y;
@@ -216,7 +216,7 @@ static int compare_pairs(const void *x, const void *y, void *order)
 	return difference ? difference : compare_names(x, y);
 }
 
-/* Joins neighbours of the same name, which are of different windows. Returns how many are
+/* Joins neighbours of the same name, which come from different windows. Returns how many are
  * left. */
 static size_t join_pairs(struct user_pair *pairs, size_t n)
 {
@@ -294,7 +294,7 @@ static void add_users(
 	free(pairs);
 }
 
-/* Differences that change what a comparison is worth. */
+/* Adds cautions about differences between the windows that make a comparison less reliable. */
 #define COVERAGE_SLACK 0.05
 #define LENGTH_SLACK 0.02
 #define LITTLE 0.5
@@ -326,7 +326,7 @@ static void add_cautions(struct report *r, const struct report *before)
 			"The rules that say what is active and held were not the same.");
 }
 
-/* Where the other window is without data, and where there is some. */
+/* Says that the other window has no data, and where there is data. */
 static void say_empty(struct report *r, const struct audit *before)
 {
 	char since[48], until[48], oldest[48];

@@ -63,7 +63,8 @@ void report_events_add(struct table *t, const struct audit *a)
 	}
 }
 
-/* How a sentence about a kind begins, and whether it ends with the text of the last one. */
+/* The beginning of the sentence about a kind, and whether it ends with the text of the last
+ * event. */
 static const struct event_words {
 	const char *label;
 	bool text;
@@ -92,7 +93,7 @@ static void show_place(
 		card && *host ? " of " : "", host);
 }
 
-/* What is said after the colon; NULL: nothing. */
+/* The explanation after the colon; NULL: none. */
 static const char *explanation(const struct audit_event *event)
 {
 	const char *meaning = event_xid_meaning(event->xid);
@@ -117,7 +118,7 @@ static void add_event(struct report *r, const struct audit *a, const struct audi
 			event->times > 1 ? " in all" : "");
 	show_place(place, sizeof(place), a, event);
 	moment_text(when, sizeof(when), event->last_ms, r->utc);
-	const char *before = event->total_ms >= 0 ? " until" /* a moment is the end of it */
+	const char *before = event->total_ms >= 0 ? " until" /* the stored moment is its end */
 			     : *place || event->times > 1 ? ","
 							  : "";
 	report_say(r, SENTENCE_EVENT, words[event->kind].label, "%s%s%s,%s%s%s %s%s%s", number,

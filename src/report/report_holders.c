@@ -1,4 +1,4 @@
-/* The tables of holders: sorts them, takes as many as were asked for, names them. To add a
+/* The tables of holders: sorts the rows, limits their number, and names them. To add a
  * column, add a row to an array of columns. */
 #include <math.h>
 #include <stdio.h>
@@ -15,12 +15,12 @@
 struct holder_row {
 	const struct audit_row *row;
 	enum measure measure;
-	const char *keys[BY_MAX];	/* what it stands for, to programs; NULL: none */
+	const char *keys[BY_MAX];	/* its key for programs; NULL: none */
 	const char *user, *host, *uuid; /* NULL: several */
 	int64_t card_index;		/* -1: several */
-	int64_t late_ms;		/* it is known since then, within the window; or -1 */
-	const struct bill_cents *cents; /* what people read of its cost */
-	char label[LABEL_CAP + COMMAND_CAP]; /* what it stands for, to people */
+	int64_t late_ms; /* first known at this moment within the window; or -1 */
+	const struct bill_cents *cents;	     /* its cost as shown to people */
+	char label[LABEL_CAP + COMMAND_CAP]; /* its name for people */
 };
 
 static const struct audit_sums *sums_of(const void *row)
@@ -45,19 +45,19 @@ static struct cell holder_ms(const void *row, size_t state)
 	return cell_number((double)sums_of(row)->ms[state]);
 }
 
-/* A card is not a squatter. */
+/* Squatting time of a holder; unknown for cards, which cannot squat. */
 static struct cell holder_squatting(const void *row, size_t state)
 {
 	return is_of_cards(row) ? cell_number(NAN) : holder_ms(row, state);
 }
 
-/* 0 becomes unknown, so that text shows the column only if there is some. */
+/* Returns 0 as unknown, so that text omits the column when all rows are 0. */
 static struct cell holder_some_ms(const void *row, size_t state)
 {
 	return sums_of(row)->ms[state] ? holder_ms(row, state) : cell_number(NAN);
 }
 
-/* A card that nobody uses is not held; a user with little memory on one is there. */
+/* Held time. A truly-idle card is not held; a user with little memory on one still counts. */
 static int64_t held_ms(const void *row)
 {
 	const int64_t *ms = sums_of(row)->ms;
@@ -76,7 +76,7 @@ static struct cell holder_idle_fraction(const void *row, size_t of)
 	return cell_number(report_share(sums_of(row)->ms[HOLDER_IDLE_HELD], held_ms(row)));
 }
 
-/* Of the held time whose use is known. */
+/* The unused share of the held time, as far as use is known. */
 static struct cell holder_unused(const void *row, size_t of)
 {
 	const struct audit_sums *sums = sums_of(row);
@@ -92,7 +92,7 @@ static struct cell holder_share(const void *row, size_t of)
 	return cell_number((double)(sums->active_share_ms + sums->idle_share_ms));
 }
 
-/* To people; not beside the same. */
+/* The share for people; omitted where it equals the hours beside it. */
 static struct cell holder_share_shown(const void *row, size_t of)
 {
 	return is_of_shares(row) ? cell_number(NAN) : holder_share(row, of);
@@ -170,7 +170,7 @@ static struct cell holder_unpriced(const void *row, size_t of)
 	return cell_number((double)sums_of(row)->cost.unpriced_ms);
 }
 
-/* Energy, or at 1 the floor in it. */
+/* Energy or, with `of` 1, the idle power in it. */
 static struct cell holder_energy(const void *row, size_t of)
 {
 	const struct audit_cost *cost = &sums_of(row)->cost;
@@ -243,7 +243,7 @@ static const struct column cost_columns[] = {
 };
 
 #define OF(member) offsetof(struct holder_row, member)
-/* The columns of a kind: how programs name it, and more about it. */
+/* The columns of a kind of identity: its key for programs, and further facts. */
 static const struct column key_columns[BY_MAX] = { { TEXT(get_string, OF(keys[0])) },
 	{ TEXT(get_string, OF(keys[1])) } };
 static const struct column label_column = { .flexible = true, TEXT(get_chars, OF(label)) };
@@ -289,7 +289,7 @@ static struct cell cards_share(const void *row, size_t state)
 	return cell_number(report_share(ms[state], audit_holder_ms(ms)));
 }
 
-/* Rounded together with the other states. */
+/* The share, rounded together with the other states. */
 static struct cell cards_shown(const void *row, size_t state)
 {
 	double shown[SHARES_MAX];
@@ -316,7 +316,7 @@ static struct cell cards_known_since(const void *row, size_t of)
 	return cell_known(((const struct holder_row *)row)->row->known_ms);
 }
 
-/* To people; not of what is known since before the window. */
+/* Since when the cards are known, for people; omitted if that is before the window. */
 static struct cell cards_late(const void *row, size_t of)
 {
 	(void)of;
@@ -373,7 +373,7 @@ static const struct column card_columns[] = {
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* What notebooks and commands need to be told apart; columns that are optional make room. */
+/* Width that distinguishes notebooks and commands; optional columns give way. */
 enum { LONG_LABEL = 26 };
 
 /* The columns of a table while they are chosen. */
@@ -390,7 +390,7 @@ static struct column *append(struct choice *c, const struct column *columns, siz
 	return first;
 }
 
-/* How programs read the kinds, and how people do. */
+/* Adds the columns that name the identity, for programs and for people. */
 static void add_keys(struct choice *c, const struct by *by, const char *title)
 {
 	for (size_t i = 0; i < by->n; i++) {
@@ -408,13 +408,13 @@ static void add_keys(struct choice *c, const struct by *by, const char *title)
 		append(c, process_columns, COUNT_OF(process_columns));
 }
 
-/* Whose time it is, and of which cards, where the kinds do not tell. */
+/* Adds user, host and card columns, where the kinds do not already name them. */
 static void add_facts(struct choice *c, const struct by *by)
 {
 	bool host = by_has(by, IDENTITY_HOST), process = false;
 	for (size_t i = 0; i < by->n; i++)
 		process |= by_measure(by, i, false) == MEASURE_PROCESSES;
-	/* To people it is said of what has one user. */
+	/* For people, the user is shown where a row has only one. */
 	if (!by_has(by, IDENTITY_USER))
 		append(c, user_columns, process ? COUNT_OF(user_columns) : 1);
 	append(c, &place_columns[host], COUNT_OF(place_columns) - host);
@@ -467,27 +467,28 @@ static void holder_table_by(struct table *t, const struct by *by, bool of_users)
 
 enum { PATH_SHOWN = 24 };
 
-/* What is made into a table: the rows of an audit, and how many are shown. */
+/* The rows of an audit that become a table, and how many are shown. */
 struct listing {
 	const struct audit *a;
 	const struct report_request *q;
 	const struct audit_breakdown *from;
 	struct report_breakdown *to;
-	bool rest; /* what is left out is summed up in a row */
+	bool rest; /* the rows beyond the limit become one row */
 	bool failed;
 	struct bill_totals totals;
-	struct bill_cents *cents[BY_MAX]; /* what people read of the rows' costs */
+	struct bill_cents *cents[BY_MAX]; /* the cost of each row as shown to people */
 };
 
 /* A level while it is sorted. */
 struct sorting {
 	const struct listing *l;
 	size_t level;
-	const size_t *rank; /* of the rows of the first level; NULL: this is it */
+	const size_t
+		*rank; /* ranks of the rows of the first level; NULL: this is the first level */
 };
 
-/* Cards and hosts by their place, others by name; those without a name have been sorted
- * already. */
+/* Compares cards and hosts by position, others by name. Rows without a name are sorted
+ * before this. */
 static int compare_names(
 	enum identity kind, const struct audit_row *p, const struct audit_row *q)
 {
@@ -499,7 +500,7 @@ static int compare_names(
 	return difference ? difference : p->pid < q->pid ? -1 : p->pid > q->pid;
 }
 
-/* Those without a name come last, whatever they sum up to. */
+/* Rows without a name come last, whatever their sums are. */
 static int compare_rows(const void *x, const void *y, void *sorting)
 {
 	const struct sorting *s = sorting;
@@ -541,7 +542,7 @@ static void show_card(struct holder_row *view, const struct audit *a)
 		a->n_hosts > 1 ? " " : "", label);
 }
 
-/* The end of a long path: its last parts tell notebooks apart. */
+/* The end of a long path: its last components distinguish notebooks. */
 static const char *path_end(const char *path)
 {
 	const char *end = path + strlen(path), *at = path;
@@ -550,7 +551,7 @@ static const char *path_end(const char *path)
 	return at;
 }
 
-/* How people read what the row stands for. */
+/* Writes the name of the row for people. */
 static void show_label(struct holder_row *view, const struct listing *l, size_t level)
 {
 	const struct audit_row *row = view->row;
@@ -609,7 +610,7 @@ static void list_row(struct listing *l, size_t level, const struct audit_row *ro
 	add_row(l, &view, (struct report_row){ .level = (unsigned)level });
 }
 
-/* What is left out, in one row. */
+/* The sum of the rows beyond the limit. */
 struct rest {
 	struct audit_row sums;
 	struct bill_cents cents;
@@ -645,7 +646,8 @@ static void list_rest(struct listing *l, size_t level, const struct rest *rest)
 	add_row(l, &view, (struct report_row){ .level = (unsigned)level, .rest = true });
 }
 
-/* How many of n rows are shown. A row that says "(1 more)" has room for that one. */
+/* How many of n rows are shown. One row beyond the limit is shown itself, instead of "(1
+ * more)". */
 static size_t shown_of(const struct listing *l, size_t n, size_t top)
 {
 	return top == 0 || n <= top || (l->rest && n == top + 1) ? n : top;
@@ -666,8 +668,8 @@ static size_t end_of_inner(
 	return from;
 }
 
-/* Divides `whole` among rows of a level: those at `order`, which may be NULL for all in their
- * place. */
+/* Divides `whole` among the rows of a level that `order` lists; NULL: all rows, in their own
+ * order. */
 static void divide_costs(struct listing *l, size_t level, const size_t *order, size_t n,
 	const struct bill_cents *whole)
 {
@@ -777,7 +779,7 @@ void report_holders_add_users(
 	r->identities = users.table;
 }
 
-/* The measure of a level. Of one user, presence added up over users is presence. */
+/* The measure of a level. For a single user, presence added up over users is plain presence. */
 static enum measure measure_of(const struct by *by, size_t level, const struct audit *a)
 {
 	enum measure measure = by_measure(by, level, a->of_users);

@@ -1,4 +1,4 @@
-/* The parts of a report, and what they share. Only for report/. */
+/* The parts of a report, and functions that they share. Only for report/. */
 #ifndef GUA_REPORT_REPORT_PARTS_H
 #define GUA_REPORT_REPORT_PARTS_H
 
@@ -11,8 +11,8 @@
 /* Numbers computed from sums. A share is NAN if the whole is 0. */
 double report_share(int64_t part_ms, int64_t whole_ms);
 int64_t report_observed_ms(const int64_t ms[CARD_STATES]);
-/* The shares of observed time, and at [CARD_UNOBSERVED] and in *observed those of the window,
- * as people read them: each group adds up to 100.0 % as printed. */
+/* The shares of observed time, and at [CARD_UNOBSERVED] and in *observed the shares of the
+ * window, rounded for people: each group adds up to 100.0 % as printed. */
 void report_shown_shares(
 	const int64_t ms[CARD_STATES], double shown[CARD_STATES], double *observed);
 /* The same for the states of holders. */
@@ -22,7 +22,7 @@ double report_energy_kwh(const int64_t energy_mj[CARD_STATES],
 	const int64_t known_ms[CARD_STATES], const int64_t ms[CARD_STATES], size_t state);
 
 /* "0.80", or four decimals for less than about 0.1 hours. */
-enum { HOURS_TEXT_CAP = 32, LEAST_SHOWN_MS = 18000 /* what a table shows as 0.01 h */ };
+enum { HOURS_TEXT_CAP = 32, LEAST_SHOWN_MS = 18000 /* a table shows this as 0.01 h */ };
 void report_hours(char dst[HOURS_TEXT_CAP], int64_t ms);
 const char *report_plural(size_t n);
 /* What a process is, as gua who shows it: notebook, job, container or pod, and its command. */
@@ -45,30 +45,30 @@ void report_say(struct report *r, enum sentence_kind kind, const char *label,
  * rows, part by part, and what is printed of a row is the sum of its cents. */
 struct bill_cents {
 	int64_t parts[COST_PARTS];
-	int64_t squatting; /* in no sum */
+	int64_t squatting; /* not part of any sum */
 };
 struct bill_totals {
-	struct bill_cents all;	/* the cards' time */
+	struct bill_cents all;	/* the time of all cards */
 	struct bill_cents held; /* the shares of identities */
 };
 void report_bill_total(struct bill_totals *t, const struct audit *a);
-/* Divides `whole` among n costs; NULL, or a whole that is not their sum: the cents of their own
- * sum. False: out of memory. */
+/* Divides `whole` among n costs. If `whole` is NULL or not their sum, divides the rounded
+ * sum of the costs. False: out of memory. */
 bool report_bill_divide(const struct audit_cost *const *costs, size_t n,
 	const struct bill_cents *whole, struct bill_cents *cents);
 /* The sum of the parts, in money. */
 double report_bill_sum(const struct bill_cents *cents);
-/* The money of a cost, exactly: one part, or at COSTS all parts together; NAN if none of its
+/* The exact money of a cost: one part, or with COSTS all parts together; NAN if none of its
  * time has a price. */
 double report_bill_money(const struct audit_cost *cost, size_t part);
 void report_bill_add_cents(struct bill_cents *to, const struct bill_cents *more);
-/* "2.50", or more decimals where a price has them. */
+/* "2.50", with more decimals if the price has them. */
 void report_bill_price(char *dst, size_t cap, double price);
 
-/* Window, headline and waste. */
+/* Adds window, headline and waste. */
 void report_add_figures(
 	struct report *r, const struct audit *a, const struct report_request *q);
-/* The tables; the report owns them. */
+/* Add the tables; the report owns them. */
 void report_cards_add_hosts(struct table *t, const struct audit *a);
 void report_cards_add(struct table *t, const struct audit *a);
 void report_events_add(struct table *t, const struct audit *a);
@@ -80,17 +80,17 @@ void report_holders_add_users(
 void report_holders_add_breakdown(
 	struct report *r, const struct audit *a, const struct report_request *q);
 void report_bill_make(struct report *r, const struct audit *a, const struct report_request *q);
-/* The trend, and the time line with what is named below it. */
+/* Add the trend, and the time line with its labels. */
 void report_time_add_trend(struct report *r, const struct audit *a);
 void report_time_add_line(struct report *r, const struct audit *a);
-/* What gua enforce did, if a policy.db beside one of the stores has something about the
+/* Adds what gua enforce did, if a policy.db beside one of the stores has steps in the
  * window. */
 void report_policy_add(struct report *r, const char *const *paths, size_t n);
 
 /* Adds all sentences, from the figures and tables that are already there. */
 void report_sentences_add(
 	struct report *r, const struct audit *a, const struct report_request *q);
-/* Those of one part. That about orphan memory has a table, too. */
+/* Add the sentences of one part; the part about orphan memory also adds a table. */
 void report_add_verdict(
 	struct report *r, const struct audit *a, const struct report_request *q);
 void report_processes_add_orphans(struct report *r, const struct audit *a);

@@ -1,5 +1,5 @@
-/* What gua enforce did, from policy.db beside each store: the log of its steps, and the
- * section of a report, by user. */
+/* What gua enforce did, read from the policy.db beside each store: the log of its steps, and
+ * the section of a report, by user. */
 #include "report/report_policy.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ static double known(int64_t ms)
 	return ms < 0 ? NAN : (double)ms;
 }
 
-/* What a step says to people, after the command of the session. */
+/* Describes a step for people, after the command of the session. */
 static void describe(char *dst, size_t cap, const struct policy_action *a)
 {
 	struct str out = { 0 };
@@ -137,8 +137,8 @@ int report_policy_add_log(
 	return policy_file_actions(f, span, add_action, t, e);
 }
 
-/* Whether the file exists and is not among those that were seen. One that cannot be looked at
- * is new: to open it says why. */
+/* Whether the file exists and was not seen before. A file whose status cannot be read counts
+ * as new: opening it will give the reason. */
 static int is_new(struct names *seen, const char *path, bool *new, struct err *e)
 {
 	char key[PATH_MAX];
@@ -174,10 +174,10 @@ int report_policy_each(
 	return rc;
 }
 
-/* Fewer past spells than this say nothing about how long one would have lasted. */
+/* With fewer past spells than this, the rest of a spell is not estimated. */
 enum { LEAST_SPELLS = 5, NAME_CAP = 128 };
 
-/* The steps of one user in one mode. */
+/* The steps of one user, taken or only observed. */
 struct policy_row {
 	char user[NAME_CAP];
 	bool would;
@@ -190,7 +190,7 @@ struct policy_sums {
 	struct policy_row *items;
 	size_t n;
 	const struct report *r;
-	sqlite3 *db; /* of the store beside policy.db; NULL: cannot be read */
+	sqlite3 *db; /* the store beside policy.db; NULL: cannot be read */
 	bool failed;
 };
 
@@ -216,8 +216,8 @@ static bool names_user(const char *word, const void *user)
 	return strcmp(word, user) == 0;
 }
 
-/* A report about some users leaves out the others; one about groups or notebooks cannot tell.
- */
+/* Whether the report includes this user. Steps are known only by user, so a report
+ * restricted to groups, notebooks, cards or hosts includes none. */
 static bool is_wanted(const struct report *r, const char *user)
 {
 	const struct restriction *only = r->only;
@@ -244,8 +244,8 @@ static struct policy_row *find_row(struct policy_sums *s, const char *user, bool
 	return row;
 }
 
-/* How much longer a session would have stayed idle: the median of what was left of past spells
- * that were as long. NAN: too few of them. */
+/* How much longer a session would have stayed idle: the median rest of past spells that were
+ * at least as long. NAN: there are too few. */
 static double rest_of(sqlite3 *db, int64_t idle_ms)
 {
 	int64_t n = 0, rest = -1;
@@ -284,7 +284,7 @@ static void add_end(
 static int take_action(void *context, const struct policy_action *a)
 {
 	struct policy_sums *s = context;
-	/* On paper, the decision is the end. */
+	/* In observe mode, the decision counts as the end. */
 	bool end = a->step == (a->would ? STEP_END : STEP_ENDED);
 	bool kept = a->step == STEP_KEPT && strcmp(a->actor, "gua-enforce") != 0;
 	if (!*a->user || !is_wanted(s->r, a->user))
@@ -317,7 +317,7 @@ static int compare_rows(const void *a, const void *b)
 	return strcmp(x->user, y->user);
 }
 
-/* One sentence for what was done, and one for what only would have been. */
+/* One sentence for what was done, and one for what would have been done. */
 static void say(struct report *r, const struct policy_sums *s, bool would)
 {
 	struct policy_row sum = { 0 };
@@ -348,7 +348,7 @@ static void say(struct report *r, const struct policy_sums *s, bool would)
 		hours);
 }
 
-/* A file that cannot be read is passed over: the report is about the stores. */
+/* A policy.db that cannot be read is skipped: the report is about the stores. */
 static int read_file(void *context, const char *db, const char *policy_db, struct err *e)
 {
 	struct policy_sums *s = context;

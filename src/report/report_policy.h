@@ -6,13 +6,13 @@
 #include "model/table.h"
 #include "store/policy/policy_file.h"
 
-/* A step as tables show it. */
+/* A step as it is shown in tables. */
 struct policy_log_line {
 	const char *step, *stage, *mode, *rule, *session, *kind, *user, *pids, *cards,
 		*evidence, *result, *config, *actor, *command, *gpus;
 	int64_t at_ms, uid, held_kib, idle_since_ms;
 	double idle_ms, given_ms; /* NAN: not known */
-	/* For people: "would warn", the name of the session, and what was seen or done. */
+	/* For people: "would warn", the name of the session, and the evidence or result. */
 	char what[32], shown[SESSION_KEY_CAP], said[768];
 };
 
@@ -20,15 +20,15 @@ struct policy_log_line {
 int report_policy_window(struct policy_span *span, const struct window_words *words,
 	int64_t now_ms, bool utc, struct err *e);
 
-/* An empty table with a column for everything. table_finish() it. */
+/* An empty table with all columns. Call table_finish(). */
 struct table report_policy_log(void);
 /* Adds the steps of the span to a table over struct policy_log_line, oldest first. */
 int report_policy_add_log(
 	struct table *t, struct policy_file *f, struct policy_span span, struct err *e);
 
-/* Calls `take` for each policy.db beside the stores: once, if it is beside several of them,
- * with the first one. Stops and returns the code if it fails. ERR_NOTHING: gua enforce has run
- * beside none of them. */
+/* Calls `take` for each policy.db beside the stores, once for each file, with the first
+ * store that it is beside. Stops and returns the code if `take` fails. ERR_NOTHING: there is
+ * no policy.db beside any store. */
 struct policy_logs {
 	int (*take)(void *context, const char *db, const char *policy_db, struct err *e);
 	void *context;

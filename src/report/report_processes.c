@@ -11,9 +11,9 @@
 #include "audit/audit.h"
 #include "report/report_parts.h"
 
-enum { WHERE_CAP = 192 }; /* of a card with its host */
+enum { WHERE_CAP = 192 }; /* size of the text for a card with its host */
 
-/* Before a process that holds no more than a bare context. */
+/* Precedes a process that holds no more than a bare context. */
 #define CONTEXT_MARK "[ctx] "
 
 /* The data of a row. */
@@ -30,7 +30,7 @@ static struct cell process_user(const void *row, size_t of)
 	return cell_text(user_shown(((const struct process_row *)row)->user));
 }
 
-/* A card, with its host if there are several. */
+/* Writes a card, with its host if there are several hosts. */
 static void show_where(char dst[WHERE_CAP], const struct audit *a, size_t card)
 {
 	char label[CARD_LABEL_CAP];
@@ -213,7 +213,7 @@ static struct cell spell_how(const void *row, size_t of)
 	return cell_text(how < SPELL_ENDS ? spell_end_names[how] : NULL);
 }
 
-/* For people. */
+/* How the spell ended, for people. */
 static struct cell spell_fate(const void *row, size_t of)
 {
 	static const char *const words[] = { [SPELL_ACTIVE] = "used",
@@ -226,7 +226,7 @@ static struct cell spell_fate(const void *row, size_t of)
 	return cell_text(words[spell_of(row)->how]);
 }
 
-/* `of` chooses a length. */
+/* `of` selects a length. */
 enum { LENGTH_WHOLE, LENGTH_IDLE, LENGTH_SQUATTING, LENGTH_UNOBSERVED };
 
 static struct cell spell_length(const void *row, size_t of)
@@ -239,7 +239,7 @@ static struct cell spell_length(const void *row, size_t of)
 	return cell_number((double)lengths[of]);
 }
 
-/* What the card's time cost, whoever else was on the card. */
+/* The cost of the card's time, even if other processes were on the card. */
 static struct cell spell_cost(const void *row, size_t of)
 {
 	const struct spell_row *r = row;
@@ -292,8 +292,8 @@ static const struct column spell_columns[] = {
 };
 #undef OF
 
-/* A notebook by the name of its file: there is little room, and the command is the same for all
- * of them. */
+/* Shows a notebook by the name of its file: space is short, and all notebooks have the same
+ * command. */
 static void show_what(char dst[REPORT_WHAT_CAP], const struct audit_spell *s)
 {
 	const char *path = s->texts[PROCESS_NOTEBOOK_PATH];

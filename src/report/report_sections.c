@@ -1,5 +1,5 @@
-/* The sections of a report for people, in their order: which of them it has, what each is
- * called, and what stands in it. */
+/* The sections of a report for people, in order: whether each exists, its title, and its
+ * blocks. */
 #include <stdio.h>
 #include <string.h>
 
@@ -95,7 +95,7 @@ static void add_timeline(struct list *l)
 	draw(s, BLOCK_TIMELINE);
 }
 
-/* The cards, or what the users of the report did on each. */
+/* The cards, or the time of the report's users on each card. */
 static void add_cards(struct list *l)
 {
 	const struct report *r = l->r;
@@ -148,7 +148,7 @@ static void add_longest(struct list *l)
 	say(s, SENTENCE_SPELL);
 }
 
-/* What the cards cost, and whose it is. */
+/* The cost of the cards, and who caused it. */
 static void add_bill(struct list *l)
 {
 	const struct report_bill *bill = &l->r->bill;

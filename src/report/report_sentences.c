@@ -27,7 +27,7 @@ static double common_price(const struct audit *a)
 	return price;
 }
 
-/* What the time cost; `of` says which. */
+/* Adds a sentence about the cost of time; `of` says which time. */
 static void add_cost(struct report *r, const struct audit *a, const char *of)
 {
 	const struct report_waste *w = &r->waste;
@@ -62,13 +62,13 @@ static void add_only(struct report *r, const struct restriction *only)
 	str_finish(&text);
 }
 
-/* The users in words. */
+/* The users of the report, in words. */
 static const char *people(const struct audit *a)
 {
 	return a->n_identities == 1 ? user_shown(a->identities[0].identity) : "these users";
 }
 
-/* What the headline is about, and how much of the cards' time that is. */
+/* Says what the headline is about, and what part of the cards' time that is. */
 static void add_held(struct report *r, const struct audit *a)
 {
 	char held[HOURS_TEXT_CAP], observed[HOURS_TEXT_CAP];
@@ -100,7 +100,7 @@ static void add_unused(struct report *r, const struct audit *a)
 		add_cost(r, a, of);
 }
 
-/* Those of a report that is restricted: to what; and of users, their time. */
+/* Says what the report is restricted to and, for users, how much time they held. */
 static void add_restriction(
 	struct report *r, const struct audit *a, const struct report_request *q)
 {
@@ -116,7 +116,7 @@ static void add_restriction(
 	add_unused(r, a);
 }
 
-/* What the hours of rows are, by measure. */
+/* What the hours of a row mean, by measure. */
 static const char *const measure_texts[MEASURES] = {
 	[MEASURE_PRESENCE] = "presence, once per GPU and moment",
 	[MEASURE_USERS] = "each user's presence, so that two users on a GPU count twice",
@@ -139,7 +139,7 @@ static void add_left_out(struct report *r, const struct audit *a)
 			all - b->table.n_rows);
 }
 
-/* Says what the columns are. */
+/* Explains the columns. */
 static void add_measures(struct report *r, const struct audit *a)
 {
 	const struct report_breakdown *b = &r->breakdown;
@@ -164,14 +164,14 @@ static void add_measures(struct report *r, const struct audit *a)
 	else if (last != MEASURE_PROCESSES || by_has(&b->by, IDENTITY_USER))
 		str_add(&text, " share: a GPU's time, divided among its holders.");
 	if (r->bill.currency && cost->priced &&
-		b->measures[0] != MEASURE_PROCESSES) /* else no room is left */
+		b->measures[0] != MEASURE_PROCESSES) /* otherwise no space is left */
 		str_addf(&text, " cost: of the share, in %s.", r->bill.currency);
 	report_say(r, SENTENCE_HOLDERS, NULL, "%s", str_text(&text));
 	r->failed |= text.failed;
 	str_finish(&text);
 }
 
-/* Names users whose idle time is mostly that of bare contexts, as ending those frees little. */
+/* Names users whose idle time is mostly bare contexts, because ending those frees little. */
 static void add_contexts(struct report *r, const struct audit *a)
 {
 	enum { NAMED = 3 };
@@ -196,7 +196,7 @@ static void add_contexts(struct report *r, const struct audit *a)
 	str_finish(&text);
 }
 
-/* Says what the mark of a bare context is, if a process that is shown has it. */
+/* Explains the mark of a bare context, if a shown process has it. */
 static void add_context_mark(struct report *r, const struct audit *a)
 {
 	bool some = false;
@@ -208,7 +208,7 @@ static void add_context_mark(struct report *r, const struct audit *a)
 			"memory.");
 }
 
-/* Says what a row of a crowd is, if a process that is shown is one. */
+/* Explains a row that many short processes share, if one is shown. */
 static void add_crowd(struct report *r, const struct audit *a)
 {
 	bool crowd = false;
@@ -307,7 +307,7 @@ static void add_cautions(struct report *r, const struct audit_fleet *f)
 		report_say(r, SENTENCE_FLEET, NULL, "The engine warns: %s", f->warnings[i]);
 }
 
-/* Which hosts are not in it, of those that were to be. */
+/* Lists hosts asked by ssh that are missing. */
 static void add_asked(struct report *r, const struct asked_hosts *asked)
 {
 	enum { NAMED = 5 };
@@ -321,7 +321,7 @@ static void add_asked(struct report *r, const struct asked_hosts *asked)
 			asked->n_failed - NAMED);
 }
 
-/* So many stores that could not be read are named; JSON has all. */
+/* Up to this many unreadable stores are named; JSON has all. */
 enum { UNREAD_NAMED = 10 };
 
 static void add_unread(struct report *r, const struct audit_stores *s)
@@ -359,7 +359,7 @@ static void add_fleet(struct report *r, const struct audit *a)
 		"rest.");
 }
 
-/* More hosts with simulated data are counted, not named. */
+/* Up to this many hosts with simulated data are named; further ones are counted. */
 enum { SIMULATED_MAX = 5 };
 
 static void add_sources(struct report *r)
@@ -389,10 +389,10 @@ static void add_sources(struct report *r)
 			"number of samples times their interval.");
 }
 
-/* More hosts without a recorder are not named. */
+/* Up to this many hosts without a recorder are named. */
 enum { ABSENT_MAX = 5 };
 
-/* Says which hosts have had no recorder since when. */
+/* Says since when hosts have had no recorder. */
 static void add_absent(struct report *r)
 {
 	size_t n = 0, most = r->n_listed < r->n_hosts ? ABSENT_MAX : r->n_hosts;
@@ -412,7 +412,7 @@ static void add_absent(struct report *r)
 			report_plural(n - most));
 }
 
-/* Says that the window was asked to be longer than the data. */
+/* Says that the requested window is longer than the data. */
 static void add_clipped(struct report *r)
 {
 	char since[48], until[48];
@@ -492,7 +492,8 @@ static void add_energy(struct report *r)
 		w->energy_kwh, known, cost);
 }
 
-/* Idle-held time that ending a process would hardly give back, and time that is beside it. */
+/* Adds the part of idle-held time that bare contexts hold, and squatting time, which is not
+ * part of idle-held time. */
 static void add_beside(struct report *r)
 {
 	char hours[HOURS_TEXT_CAP];

@@ -1,5 +1,5 @@
-/* The parts of a report about when: the trend, and the time line with a lane for each card and
- * for each host on which something happened. */
+/* The parts of a report about when: the trend, and the time line with a lane for each card
+ * and for each host that has events. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include "base/timetext.h"
 #include "report/report_parts.h"
 
-/* Numbers the periods of a unit, so that days of one period have the same number. `number` is
- * that of the day since 1970-01-01, which was a Thursday. */
+/* The number of the period that a day belongs to: days of the same period have the same
+ * number. `number` counts days since 1970-01-01, which was a Thursday. */
 static int64_t number_of(enum period_unit unit, int64_t number, const struct tm *day)
 {
 	switch (unit) {
@@ -54,7 +54,8 @@ static void name_period(struct report_period *p, enum period_unit unit, struct t
 			day.tm_mon + 1, day.tm_mday);
 		return;
 	}
-	if (unit == PERIOD_WEEK) { /* of a week that the window cuts, the Monday is before it */
+	if (unit == PERIOD_WEEK) { /* if the window begins within a week, that week's Monday is
+				      before it */
 		day.tm_mday -= (day.tm_wday + 6) % 7;
 		timegm(&day);
 	}
@@ -73,7 +74,7 @@ static void add_day(struct report_period *p, const struct audit_day *day)
 		p->ms[state] += day->ms[state];
 }
 
-/* Of users, the states are theirs, and unobserved time is the cards'. */
+/* In a report about users, the states are theirs, and unobserved time is that of the cards. */
 static void set_period_shares(struct report_period *p, bool of_users)
 {
 	int64_t seen_ms = report_observed_ms(p->ms);
@@ -146,7 +147,7 @@ void report_time_finish_trend(struct report *r)
 	table_finish(&r->trend.table);
 }
 
-/* From one tick to the next; one of them is not 0. */
+/* The step from one tick to the next; exactly one member is not 0. */
 struct tick_step {
 	int minutes, days, months;
 };
@@ -158,7 +159,7 @@ static const struct tick_step steps[] = { { .minutes = 1 }, { .minutes = 5 }, { 
 	{ .months = 120 } };
 enum { N_STEPS = sizeof(steps) / sizeof(steps[0]), FEW = 8 };
 
-/* The i-th tick from the start of the window's first day, week or month on. */
+/* The i-th tick, counted from the start of the first day, week or month of the window. */
 static int64_t tick_at(const struct report *r, const struct tick_step *s, int i)
 {
 	struct tm day = moment_fields(r->since_ms, r->utc);
@@ -174,7 +175,7 @@ static int64_t tick_at(const struct report *r, const struct tick_step *s, int i)
 	return day_start(day, r->utc) + (int64_t)i * s->minutes * 60000;
 }
 
-/* The ticks of a step, at most `most`: how many there are. */
+/* Lists the ticks of a step, at most `most`; returns how many there are. */
 static size_t list_ticks(
 	const struct report *r, const struct tick_step *s, int64_t *ticks, size_t most)
 {
@@ -224,7 +225,7 @@ static void add_ticks(struct report *r)
 
 #define HALF_YEAR_MS (183 * INT64_C(86400000))
 
-/* "Mon 11-02 06:00", or with the year where a day is not enough: "2026-11-02 06:00" */
+/* "Mon 11-02 06:00", or with the year if the window is long: "2026-11-02 06:00" */
 static void short_moment(char dst[24], const struct report *r, int64_t ms)
 {
 	static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
@@ -278,8 +279,8 @@ static int64_t sum_of(const int64_t ms[CARD_STATES])
 	return sum_ms;
 }
 
-/* Sets the shares of a card's columns. Of several users, the time that they held it may be more
- * than there is. */
+/* Sets the shares of a card's columns. Several users together may have held a card for
+ * longer than the column. */
 static void set_shares(
 	struct report_timeline *t, struct report_lane *lane, const struct audit_column *columns)
 {
@@ -301,7 +302,8 @@ static void set_shares(
 		parts[state] = (double)ms[state];
 		t->states[state] |= ms[state] > 0;
 	}
-	parts[CARD_STATES] = (double)(whole_ms - sum_of(ms)); /* not held by these users */
+	parts[CARD_STATES] =
+		(double)(whole_ms - sum_of(ms)); /* time in which these users did not hold it */
 	shares_round(parts, CARD_STATES + 1, shown);
 	memcpy(lane->mean, shown, sizeof(lane->mean));
 }
@@ -352,7 +354,7 @@ static void add_rows(struct report *r, const struct audit *a, size_t card)
 				.time = &a->columns.items[card * t->n + i] });
 }
 
-/* What states are called; of users, their time. */
+/* The names of states; for users, of their time. */
 static const char *const words[2][CARD_STATES] = {
 	{ [CARD_ACTIVE] = "active",
 		[CARD_IDLE_HELD] = "idle-held",
@@ -389,8 +391,8 @@ static bool is_held(const struct audit *a, size_t card)
 	return false;
 }
 
-/* Names a lane of a host. The first of each host has its name as a heading if there are
- * several. */
+/* Names a lane. The first lane of each host has the host's name as a heading, if there are
+ * several hosts. */
 static void name_lane(
 	struct report_lane *lane, const struct audit *a, size_t host, const char *label)
 {
@@ -420,7 +422,7 @@ static bool add_card(struct report *r, const struct audit *a, size_t card)
 	return true;
 }
 
-/* Adds a lane for what happened to the host, if something did. */
+/* Adds a lane for the events of the host, if there are any. */
 static bool add_host(struct report *r, const struct audit *a, size_t host)
 {
 	struct report_timeline *t = &r->timeline;
@@ -434,7 +436,7 @@ static bool add_host(struct report *r, const struct audit *a, size_t host)
 	return false;
 }
 
-/* Adds the marks of a lane: of a card, or with AUDIT_NO_CARD of the host. */
+/* Adds the marks of a lane: those of a card or, with AUDIT_NO_CARD, of the host. */
 static void add_marks(struct report *r, const struct audit *a, size_t host, size_t card)
 {
 	struct report_timeline *t = &r->timeline;
