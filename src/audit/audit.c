@@ -13,7 +13,7 @@
 #include "store/sql.h"
 
 #define HOUR_MS 3600e3
-/* A card's power without any work is believed after this much of it. */
+/* A card's idle power is used only if it is based on at least this much time. */
 #define FLOOR_MS 60000
 
 /* Truly-idle energy and time of all cards of a model. */
@@ -92,7 +92,7 @@ static void add_energy(struct audit_cost *cost, const struct audit_card *card,
 	cost->energy_ms += llround(known_ms);
 }
 
-/* Adds the money of a part of the card's time. */
+/* Adds the cost of a part of the card's time. */
 static void add_money(
 	struct audit_cost *cost, const struct audit_card *card, enum cost_part part, double ms)
 {
@@ -309,12 +309,12 @@ void audit_clip(struct audit *a, const struct audit_question *q, bool past)
 		a->since_ms = a->oldest_ms;
 	if (past && a->newest_ms >= 0 && a->newest_ms < a->until_ms)
 		a->until_ms = a->newest_ms;
-	/* A start of 0 asks for all there is. */
+	/* A start of 0 asks for all data. */
 	a->clipped_start = q->since_ms > 0 && a->since_ms - a->asked_since_ms > AUDIT_CLIP_MS;
 	a->clipped_end = a->asked_until_ms - a->until_ms > AUDIT_CLIP_MS;
 }
 
-/* The uncertainty of all cards together: a card's own error does not depend on another's. */
+/* The uncertainty of all cards together: the errors of different cards are independent. */
 static int64_t unsure_of_all(const struct audit *a)
 {
 	double linear_ms = 0, squares = 0;
@@ -350,7 +350,7 @@ void audit_add_up(struct audit *a)
 		shared_ms += sums->active_share_ms + sums->idle_share_ms;
 		audit_cost_add(&a->held_cost, &sums->cost);
 	}
-	bool all = !a->of_users && !a->fleet.n_partial; /* of the users are known */
+	bool all = !a->of_users && !a->fleet.n_partial; /* all users are known */
 	a->unattributed_ms = used_ms > shared_ms && all ? used_ms - shared_ms : 0;
 }
 
@@ -388,7 +388,7 @@ static int compare_shown(const void *x, const void *y)
 	return a->path < b->path ? -1 : a->path > b->path;
 }
 
-/* Reads what the stores say about the processes and spells that are shown, store by store. */
+/* Reads the process rows of the processes and spells that are shown, store by store. */
 static int describe_all(struct gather *g, const struct shown *all, size_t n, struct err *e)
 {
 	int rc = 0;
@@ -449,7 +449,7 @@ static int add_unread(struct audit *a, const char *why, struct err *e)
 	return 0;
 }
 
-/* Tells the audit which stores are not in it. */
+/* Lists in the audit the stores that it does not include. */
 static int list_unread(struct gather *g, struct err *e)
 {
 	int rc = 0;
@@ -472,7 +472,7 @@ int audit_run(struct audit *a, const struct audit_question *q, struct err *e)
 	int rc = gather_list(&g, e);
 	if (rc == 0)
 		rc = run_steps(&g, e);
-	/* Each round leaves out at least one store more. */
+	/* Each round leaves out at least one more store. */
 	while (rc == 0 && g.again) {
 		audit_finish(a);
 		gather_forget(&g);
@@ -486,7 +486,7 @@ int audit_run(struct audit *a, const struct audit_question *q, struct err *e)
 	return rc;
 }
 
-/* Copies which rows are of one host. */
+/* Copies which host rows belong to the same host. */
 static int copy_hosts(const struct gather *g, struct merge_hosts *to, struct err *e)
 {
 	to->items = calloc(g->n_records + 1, sizeof(*to->items));

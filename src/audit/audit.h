@@ -43,8 +43,8 @@ int64_t audit_waste(const struct audit_sums *sums);
 
 struct foreign_stop;
 
-/* A host that reported nothing in a window is in its audit, unobserved, if it was seen so long
- * before the window begins. One that is silent for longer has left. */
+/* A host without data in the window is in the audit, as unobserved, if it was last seen
+ * within this time before the window. A host that is silent for longer has left. */
 #define AUDIT_SILENT_MS (24 * 3600 * INT64_C(1000))
 
 /* Zero-initialise. */
@@ -59,12 +59,13 @@ struct audit_question {
 	size_t n_paths;
 	const char *const *unread; /* why other files that were asked for are not among them */
 	size_t n_unread;
-	/* Where the stores are that were fetched for this audit alone; NULL: they were not.
-	 * Sentences name them without it. Of two that would be counted twice, the second is
-	 * then left out like one that cannot be read: no host can spoil the report. */
+	/* The directory of stores that were fetched only for this audit; NULL: they were
+	 * not. Sentences name the stores without it. If two such stores would be counted
+	 * twice, the second is left out like an unreadable one, so that no host can spoil
+	 * the report. */
 	const char *fetched_to;
 	/* By path: why a store is left out from the beginning. The audit adds what it finds,
-	 * so that another audit of the same stores is about the same ones. NULL: none. */
+	 * so that another audit of the same stores uses the same ones. NULL: none. */
 	struct store_fault *faults;
 	int64_t since_ms, until_ms; /* the requested window */
 	int64_t now_ms;
@@ -74,18 +75,18 @@ struct audit_question {
 	enum order order;     /* of processes */
 	struct by by;	      /* the breakdown; n 0: none */
 	bool want_columns;    /* fill columns, unless there are very many cards */
-	size_t max_spells;    /* at most this many, the longest; 0: none */
+	size_t max_spells;    /* at most this many, longest first; 0: none */
 	struct restriction only;
-	struct foreign_stop *stop; /* of store/foreign.h: ends it early; NULL: never */
-	const char
-		*present_of; /* fill present[] and spells for this user alone; NULL: nobody */
+	struct foreign_stop *stop; /* of store/foreign.h: stops the audit early; NULL: never */
+	const char *
+		present_of; /* fill present[] and spells for this user only; NULL: for nobody */
 	/* The name of a user's group; NULL: none. group_of NULL: there are no groups. */
 	const char *(*group_of)(const void *context, const char *user);
 	const void *group_context;
 	/* The price of one GPU-hour of a card; NAN: none. price_of NULL: no card has one. */
 	double (*price_of)(const void *context, const struct card_id *card);
 	const void *price_context;
-	/* Who fills the audit instead of stores; NULL: stores do. */
+	/* The engine that fills the audit; NULL: it is filled from stores. */
 	int (*engine)(
 		void *context, struct audit *a, const struct audit_question *q, struct err *e);
 	void *engine_context;
@@ -106,14 +107,15 @@ struct audit_card *audit_add_card(struct audit *a, struct err *e);
 struct audit_identity *audit_add_identity(struct audit *a, struct err *e);
 struct audit_process *audit_add_process(struct audit *a, struct err *e);
 struct audit_event *audit_add_event(struct audit *a, struct err *e);
-/* Less than this at an edge of a window is not worth a word: slots are as wide. */
+/* A smaller difference at an edge of the window is not mentioned: it is the width of a slot. */
 #define AUDIT_CLIP_MS 60000
-/* Whether something that is known since then was not there when the window began. */
+/* Whether something that was first seen then was not there when the window began. */
 bool audit_is_late(const struct audit *a, int64_t known_ms);
-/* Sets the window of an audit whose oldest_ms and newest_ms are known: the one rule for every
- * engine. It begins no earlier than the oldest data. It ends when the question says, but no
- * later than now; where nothing was measured here (`past`: all data is imported or simulated),
- * with the newest data. Time without readings of a host that stopped is in it, unobserved. */
+/* Sets the window of an audit whose oldest_ms and newest_ms are known: the one rule for
+ * every engine. It begins no earlier than the oldest data. It ends when the question says,
+ * but no later than now; if nothing was measured here (`past`: all data is imported or
+ * simulated), it ends with the newest data. After a host stopped, the rest of its window is
+ * unobserved. */
 void audit_clip(struct audit *a, const struct audit_question *q, bool past);
 void audit_add_up(struct audit *a);
 void audit_finish(struct audit *a);
@@ -123,16 +125,16 @@ int64_t audit_holder_ms(const int64_t ms[HOLDER_STATES]);
 /* Adds the time of another process, user or card. */
 void audit_sums_add(struct audit_sums *to, const struct audit_sums *more);
 
-/* The cost of a holder's shares on a card; of the squatting time in sums->ms. */
+/* Adds the cost of a holder's shares on a card, and of the squatting time in sums->ms. */
 void audit_cost_holder(struct audit_sums *sums, const struct audit_card *card);
 /* Adds the cost of a card's time: the parts from <= part < to. */
 void audit_cost_card(struct audit_cost *cost, const struct audit_card *card, int from, int to);
 void audit_cost_add(struct audit_cost *to, const struct audit_cost *more);
 void audit_cost_subtract(struct audit_cost *from, const struct audit_cost *less);
 
-/* Fails if one cannot be read, if one is given twice or is a copy of another, or if two have
- * recorded the same cards at the same time. `*simulated`: some of the data is. `*hosts`: whose
- * their rows are; the caller frees the items. */
+/* Fails if a store cannot be read, is given twice or is a copy of another, or if two stores
+ * have recorded the same cards at the same time. `*simulated`: some of the data is
+ * simulated. `*hosts`: which rows belong to which host; the caller frees the items. */
 int audit_check_stores(const char *const *paths, size_t n, bool *simulated,
 	struct merge_hosts *hosts, struct err *e);
 

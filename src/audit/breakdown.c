@@ -35,7 +35,7 @@ int breakdown_label(
 	return pair->labels[level] == IDMAP_NONE ? ERR_WORLD : 0;
 }
 
-/* What tells a row from the others of its level. */
+/* What distinguishes a row from the others of its level. */
 struct row_key {
 	size_t outer;
 	uint32_t number;  /* KEY_WITHOUT: those that have none; IDMAP_NONE: out of memory */
@@ -43,7 +43,7 @@ struct row_key {
 };
 #define KEY_WITHOUT (IDMAP_NONE - 1)
 
-/* The key of the number that a name of this level has. */
+/* The key for the number that a name has at this level. */
 static struct row_key key_of_name(const struct breakdown *b, size_t level, uint32_t number)
 {
 	const struct names *names = &b->names[level];
@@ -52,7 +52,7 @@ static struct row_key key_of_name(const struct breakdown *b, size_t level, uint3
 	return (struct row_key){ .number = number, .text = names->items[number].text };
 }
 
-/* The key of a name that may be new; "": none. */
+/* The key for a name that may be new; "": none. */
 static struct row_key key_of_text(
 	struct breakdown *b, size_t level, const char *text, struct err *e)
 {

@@ -21,7 +21,8 @@
 	"coalesce(how, '') FROM " RUNS                                                         \
 	" WHERE before_ms < started_ms AND started_ms >= ?1 AND started_ms < ?2"
 
-/* Text of a time without a recorder, of which the store has only how the one before ended. */
+/* Writes the text of a time without a recorder: the store has only how the run before it
+ * ended. */
 static void explain_off(struct event_row *row)
 {
 	char how[24], length[40];
@@ -63,8 +64,8 @@ int events_of(struct event_taker *t, const struct gather_file *file, struct err 
 	return rc;
 }
 
-/* The kinds that a report mentions, in its order. Others are ordinary: a card that is back,
- * asleep, new. */
+/* The kinds that a report mentions, in its order. It does not mention ordinary events: a
+ * card that is back, asleep, new. */
 static const struct mentioned {
 	enum event_kind kind;
 	bool lasts;	     /* the value is how long it lasted */
@@ -76,7 +77,7 @@ static const struct mentioned {
 	{ EVENT_SUSPECT, false, 0 },
 	{ EVENT_STORE_FAULT, false, 0 },
 	{ EVENT_GAP, true, 0 },
-	{ EVENT_RECORDER_OFF, true, 60000 }, /* less is a restart */
+	{ EVENT_RECORDER_OFF, true, 60000 }, /* a shorter time is a restart */
 	{ EVENT_SUSPEND, true, 0 },
 	{ EVENT_CLOCK_STEP, false, 0 },
 };
@@ -90,7 +91,8 @@ static size_t rank_of(enum event_kind kind)
 	return i;
 }
 
-/* More XID numbers than a driver has: a damaged store cannot make the report long. */
+/* More XID numbers than a driver has; the limit keeps a damaged store from making the report
+ * long. */
 enum { MOST_GROUPS = 64 };
 
 /* The group of the event; NULL: out of memory, or there are too many. */

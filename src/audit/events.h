@@ -13,7 +13,7 @@ struct event_row {
 	char kind[EVENT_KIND_CAP], text[EVENT_TEXT_CAP];
 };
 
-/* What takes the events that happened in since <= t < until. */
+/* Receives the events in since <= t < until. */
 struct event_taker {
 	struct gather *g;
 	int64_t since_ms, until_ms;

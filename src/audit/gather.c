@@ -13,11 +13,12 @@
 #include "store/store.h"
 
 /* Up to this many stores stay open from the first pass to the last, each in one transaction:
- * all that is read of a store is of one moment. More, or more than this process may have open,
- * are opened in each pass, which may then see a tick that the pass before did not. */
+ * everything that is read from a store is from one moment. If there are more, or more than
+ * this process may have open, they are opened in each pass, which may then see a tick that
+ * the pass before did not. */
 enum { KEPT_OPEN = 64 };
 enum { DESCRIPTORS = 3 }; /* of an open store: the file, its log, and the index of the log */
-enum { WAIT_MS = 5000 };  /* for another program's lock */
+enum { WAIT_MS = 5000 };  /* longest wait for another program's lock */
 
 uint32_t gather_card(const struct gather_file *file, int64_t id)
 {
@@ -60,7 +61,7 @@ static int check_not_twice(const struct gather *g, struct err *e)
 	return rc;
 }
 
-/* Takes over what is known to be wrong with a store. */
+/* Takes over what an earlier audit found wrong with a store. */
 static int recall_fault(struct gather *g, size_t i, struct err *e)
 {
 	const struct store_fault *fault = &g->q->faults[i];
@@ -71,7 +72,7 @@ static int recall_fault(struct gather *g, size_t i, struct err *e)
 	return g->files[i].why ? 0 : err_memory(e);
 }
 
-/* Keeps what was found for the next audit. */
+/* Keeps what was found wrong for the next audit. */
 static void keep_fault(struct gather *g, size_t i)
 {
 	struct gather_file *file = &g->files[i];
@@ -119,7 +120,8 @@ int gather_open(struct gather *g, struct gather_file *file, struct err *e)
 {
 	if (file->db)
 		return 0;
-	int wait_ms = g->n_files == 1 ? WAIT_MS : WAIT_MS / 5; /* many may be locked */
+	int wait_ms = g->n_files == 1 ? WAIT_MS
+				      : WAIT_MS / 5; /* with many stores, wait less for each */
 	int rc = store_open_read_until(&file->db, file->path, wait_ms, g->q->stop, e);
 	return rc ? rc : begin_reading(file->db, e);
 }
@@ -174,8 +176,8 @@ static void drop_part(struct gather_file *file)
 	file->part = NULL;
 }
 
-/* A copy of a sentence without the directory, and its slash, of stores that were fetched; NULL:
- * out of memory. */
+/* Copies a sentence without the directory of fetched stores and its slash; NULL: out of
+ * memory. */
 static char *without_directory(const char *text, const char *directory)
 {
 	char *copy = strdup(text);
@@ -201,7 +203,7 @@ struct walk {
 	struct gather *g;
 	const struct gather_pass *pass;
 	struct err *e;
-	int rc; /* what ends the audit */
+	int rc; /* the code that ends the audit */
 };
 
 static void read_file(void *context, size_t item)
@@ -343,7 +345,7 @@ static int survey_add(struct gather *g, struct gather_file *file, struct err *e)
 	return rc;
 }
 
-/* Fails if no store can be read, with what is wrong with the first one. */
+/* Fails if no store can be read, with the reason for the first one. */
 static int check_some(const struct gather *g, struct err *e)
 {
 	for (size_t i = 0; i < g->n_files; i++)
@@ -355,7 +357,7 @@ static int check_some(const struct gather *g, struct err *e)
 
 int gather_survey(struct gather *g, struct err *e)
 {
-	/* Which rows are of one host is known when all of them were seen. */
+	/* Which rows belong to one host is known only after all of them were read. */
 	static const struct gather_pass records = { .add = hosts_add_records, .first = true };
 	static const struct gather_pass pass = {
 		.read = window_read_bounds, .add = survey_add, .first = true

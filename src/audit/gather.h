@@ -18,7 +18,7 @@ struct gather;
 struct pairs;
 struct event_row; /* of events.h */
 
-/* What a pass has read of a store and not added to the audit yet. */
+/* What a pass has read from a store and not yet added to the audit. */
 struct file_part {
 	struct audit a; /* cards by their place in the store; sums, heatmap, days, spells */
 	struct pairs *pairs; /* its holders */
@@ -28,7 +28,7 @@ struct file_part {
 struct gather_file {
 	const char *path;
 	sqlite3 *db;	     /* NULL: it is closed */
-	int code;	     /* of the error if it cannot be read; 0: it is in the audit */
+	int code;	     /* error code if it cannot be read; 0: it is in the audit */
 	char *why;	     /* the reason; NULL with a code: out of memory */
 	bool failed;	     /* in this pass */
 	struct idmap hosts;  /* from its host ids to audit.hosts */
@@ -58,7 +58,7 @@ struct gather_pass {
 	int (*read)(struct gather *g, struct gather_file *file, struct err *e);
 	/* Adds what was read to the audit; the store is still open. */
 	int (*add)(struct gather *g, struct gather_file *file, struct err *e);
-	bool first; /* before it, nothing of a store is in the audit */
+	bool first; /* before this pass, nothing from a store is in the audit */
 };
 /* Runs a pass. A store that cannot be read gets its reason in `why`, and gather.again is set if
  * something of it is already in the audit. Fails if there is only one store, or if it is not
@@ -74,12 +74,12 @@ int gather_failed(struct gather *g, struct gather_file *file, struct err *e);
 int gather_start_part(const struct gather *g, struct gather_file *file, struct err *e);
 void gather_add_hours(struct gather *g, const struct gather_file *file);
 
-/* Makes the list of files; a store that is given twice is ERR_USAGE. */
+/* Makes the list of files; ERR_USAGE: a store is given twice. */
 int gather_list(struct gather *g, struct err *e);
 /* Opens a store that is closed, and closes it unless it is kept open. */
 int gather_open(struct gather *g, struct gather_file *file, struct err *e);
 void gather_leave(struct gather *g, struct gather_file *file);
-/* Forgets what was gathered, but not which stores cannot be read. */
+/* Discards what was gathered, except which stores cannot be read. */
 void gather_forget(struct gather *g);
 void gather_close(struct gather *g);
 
@@ -93,7 +93,7 @@ struct gather_run {
 	struct rules rules;
 };
 
-/* A row of a host in a store. Several can be of one host: see hosts_unify(). */
+/* A row of a host in a store. Several rows can belong to one host: see hosts_unify(). */
 struct gather_record {
 	size_t file;
 	int64_t id; /* in the store */
@@ -113,7 +113,7 @@ struct gather {
 	struct gather_file *files;
 	size_t n_files;
 	bool kept_open; /* stores stay open, each in one transaction, until gather_close() */
-	bool strict;	/* a store that cannot be read is an error, also of several */
+	bool strict;	/* with several stores too, an unreadable one is an error */
 	bool has_rows;	/* some card that was asked for has a slot in the window */
 	bool again; /* a store turned out to be damaged: the audit must be made without it */
 	struct gather_run *runs; /* store by store, sorted by start */
@@ -138,8 +138,8 @@ struct gather {
 	int64_t from_ms, to_ms; /* the requested window, widened to the slots that it cuts */
 	int64_t first_slot_ms;	/* where the first slot of all stores begins */
 	int64_t from_slot, to_slot; /* slots in from <= slot < to are in the window */
-	struct idmap marks;	    /* of the time line's events; see hours_mark() */
-	void *context;		    /* of the pass that runs */
+	struct idmap marks;	    /* keys of the time line's events; see hours_mark() */
+	void *context;		    /* data of the current pass */
 };
 
 /* Slots in from <= slot < to. */
@@ -166,8 +166,7 @@ int window_set(struct gather *g, struct err *e);
 int hosts_check_overlap(struct gather *g, struct err *e);
 /* Makes the days of the window, empty. */
 int hours_make_days(struct gather *g, struct err *e);
-/* Checks that there is a host, card and model for each that the audit is restricted to;
- * ERR_NOTHING: there is not. */
+/* ERR_NOTHING: the audit is restricted to a host, card or model that does not exist. */
 int restriction_check_words(struct gather *g, struct err *e);
 /* Reads the sums of the cards and the heatmap; then drops cards that do not belong in the
  * report. */
@@ -207,12 +206,12 @@ int holdings_describe(struct gather *g, size_t index, struct err *e);
 /* Makes the columns, if they were asked for, and reads the cards' time in each: 60 to 200 of
  * them, unless the window has fewer slots. */
 int hours_read_columns(struct gather *g, struct err *e);
-/* Forgets all time but what was not observed: what follows is of users. */
+/* Clears all time except unobserved time; the time of users is added next. */
 void hours_clear_columns(struct audit_columns *c, size_t n_cards);
 /* Adds `ms` of `state` on a card in the slot that starts there (unix seconds). */
 void hours_add_column(
 	struct audit_columns *c, uint32_t card, int64_t slot, int state, int64_t ms);
-/* Counts an event; `known` has those that are already counted. */
+/* Counts an event; `known` has the keys of those that were already counted. */
 int hours_mark(struct audit *a, struct idmap *known, const struct event_row *row,
 	enum event_kind kind, struct err *e);
 
@@ -254,8 +253,8 @@ struct pairs {
 	struct pair *items;
 	size_t n;
 	size_t last;	     /* the previous pair: often the same */
-	int64_t *unknown_ms; /* by place: presence with unknown use, also of what the audit is
-				not restricted to; NULL if the file has none */
+	int64_t *unknown_ms; /* by place: presence with unknown use, including processes that
+				the audit leaves out; NULL if the file has none */
 	struct names users, labels[BY_MAX];
 };
 
@@ -288,8 +287,8 @@ void breakdown_finish(struct breakdown *b);
 
 /* Whether the time of a process counts. */
 bool restriction_has(const struct gather *g, const struct gather_file *file, int64_t process);
-/* What to add to the condition of a query of holdings: " AND wanted(process)", or nothing. A
- * function in SQL passes over a row before its sums are decoded. */
+/* A condition to append to a query of holdings: " AND wanted(process)", or nothing. An SQL
+ * function skips a row before its sums are decoded. */
 const char *restriction_sql(const struct gather *g);
 
 #endif

@@ -13,7 +13,7 @@
 #include "model/tick.h"
 #include "store/sql.h"
 
-/* A shorter pause is work. */
+/* A shorter pause counts as work. */
 #define IDLE_MS 300000
 
 #define PRESENT_SQL                                                                            \
@@ -47,7 +47,7 @@ static int take_present(
 	return a->texts.failed ? err_memory(e) : 0;
 }
 
-/* Notes that a process is the user's. */
+/* Notes that a process belongs to the user. */
 static int take_process(
 	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)
 {
@@ -104,7 +104,7 @@ static int add_orphan(
 	if (card == IDMAP_NONE)
 		return 0;
 	const struct audit_host *host = &a->hosts[a->cards[card].host];
-	/* What is there now says nothing about a window that ended before. */
+	/* The current holders are not relevant for a window that ended before. */
 	if (!host->recording || host->last_tick_ms > g->q->until_ms)
 		return 0;
 	if (!array_one_more(&all->items, all->n))
@@ -195,7 +195,7 @@ void holdings_finish_users(struct users *u)
 	*u = (struct users){ 0 };
 }
 
-/* Processes have no names yet: those of their users decide. */
+/* Processes have no names yet, so they are compared by the names of their users. */
 static int compare_processes(const void *x, const void *y, void *gather)
 {
 	const struct gather *g = gather;
@@ -335,9 +335,9 @@ static int64_t presence(sqlite3_value **values, int state)
 	return twice < ms ? ms - twice : 0;
 }
 
-/* Adds a row. The time that a user was present in a state is the time of the user's processes,
- * minus what several of them have in common (the "double" columns). That is negative where the
- * state of the user differs from that of the process. */
+/* Adds a row. The time that a user was present in a state is the time of the user's
+ * processes, minus the time in which several of them were present (the "double" columns).
+ * The result is negative where the state of the user differs from that of the process. */
 static bool take_holding(struct fold *f, sqlite3_value **values)
 {
 	struct holding_fold *h = f->context;
@@ -534,7 +534,8 @@ static int add_process(struct audit *a, size_t path, const struct pair *pair, st
 	return 0;
 }
 
-/* Whether that much is a bare context: by what was learned of the model, else by its size. */
+/* Whether this much memory is a bare context: by what was learned about the model, else by
+ * its size. */
 static bool is_context(
 	const struct context_floors *f, const struct audit_card *card, int64_t peak_kib)
 {
@@ -564,8 +565,8 @@ static int mark_contexts(
 	return rc;
 }
 
-/* Divides the time with unknown use of each card by the presence of its holders: neither use
- * nor memory says more. */
+/* Divides the time with unknown use of each card by the presence of its holders, because
+ * there is nothing else to divide it by. */
 static void divide_unknown(const struct gather_file *file, struct pairs *p)
 {
 	for (size_t i = 0; i < p->n && p->unknown_ms; i++) {

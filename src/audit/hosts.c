@@ -12,12 +12,13 @@
 #include "audit/hours.h"
 #include "store/sql.h"
 
-/* A recorder that replaces another begins with samples that the driver still has from before.
- * The two may overlap by this much. */
+/* A recorder that replaces another begins with samples that are still in the driver's ring,
+ * so the two runs may overlap by this much. */
 #define OVERLAP_SLACK_MS 60000
 
-/* The length of a host's own name: "lab" of "lab#2". No host has such a name, so it is that of
- * another machine in a store that was merged: the number is not part of what it is. */
+/* The length of a host's own name: "lab" of "lab#2". No real host name has a '#': the number
+ * was added to another machine of the same name when stores were merged, and is not part of
+ * the name. */
 static size_t own_name(const char *hostname)
 {
 	const char *mark = strrchr(hostname, '#');
@@ -77,15 +78,16 @@ static bool ran_together(const struct gather *g, size_t a, size_t b)
 	return false;
 }
 
-/* Whether two records that have a card in common are of one host. Cloned images share their
- * machine id, but no card; a container may have no machine id, and another name after each
- * start. */
+/* Whether two records that share a card belong to one host. Cloned images have the same
+ * machine id, but share no card; a container may have no machine id, and a new name after
+ * each start. */
 static bool is_one_host(const struct gather *g, size_t a, size_t b)
 {
 	const char *p = g->records[a].machine_id, *q = g->records[b].machine_id;
 	if (*p && *q)
 		return strcmp(p, q) == 0;
-	/* Of one name, they would be counted twice: hosts_check_overlap() refuses that. */
+	/* Two records with one name would be counted twice: hosts_check_overlap() refuses
+	 * that. */
 	if (!*p && !*q && strcmp(g->records[a].hostname, g->records[b].hostname) == 0)
 		return true;
 	size_t at = b;
@@ -97,7 +99,7 @@ static bool is_one_host(const struct gather *g, size_t a, size_t b)
 	return true;
 }
 
-/* Makes one host of two records; the newest gives it its name. */
+/* Makes one host of two records; the newest record names it. */
 static void unite(struct gather *g, size_t a, size_t b)
 {
 	size_t p = hosts_first(g, a), q = hosts_first(g, b);
@@ -113,7 +115,7 @@ static void unite(struct gather *g, size_t a, size_t b)
 	from->next = next;
 }
 
-/* More records with one card are not compared: no host has as many names. */
+/* Further records with one card are not compared: no host has that many names. */
 enum { MOST_SIGHTS = 64 };
 
 /* Compares the last record with those that have the same card. */
@@ -158,7 +160,8 @@ static int take_uuids(
 	(void)file;
 	sql_text(row, 0, uuid, sizeof(uuid));
 	int rc = see_card(g, uuid, e);
-	sql_text(row, 1, uuid, sizeof(uuid)); /* a card is the same with other MIG instances */
+	sql_text(row, 1, uuid,
+		sizeof(uuid)); /* a card with other MIG instances is still the same card */
 	return rc ? rc : see_card(g, uuid, e);
 }
 
@@ -206,7 +209,7 @@ static int add_host(struct gather *g, size_t first, struct err *e)
 		return ERR_WORLD;
 	host->left_out = !restriction_takes_host(&g->q->only, host->hostname);
 	size_t at = first;
-	do { /* names that it had before */
+	do { /* names that the host had before */
 		host->left_out &= !restriction_takes_host(&g->q->only, g->records[at].hostname);
 		at = g->records[at].next;
 	} while (at != first);
@@ -220,7 +223,7 @@ static int take_host(
 {
 	size_t record = file->first_record;
 	int64_t id = sqlite3_column_int64(row, 0);
-	/* Both are sorted by id; one that came meanwhile has no record. */
+	/* Both are sorted by id; a host that was added meanwhile has no record. */
 	while (record < g->n_records && g->records[record].file == (size_t)(file - g->files) &&
 		g->records[record].id < id)
 		record++;
@@ -618,7 +621,7 @@ static int settle_hosts(struct gather *g, const struct ranks *r, struct err *e)
 	}
 	a->n_hosts = 0;
 	for (size_t place = 0; place < n; place++) {
-		uint32_t i = r->of[n + place]; /* the order, which ranks_set() has left there */
+		uint32_t i = r->of[n + place]; /* the order that ranks_set() has left there */
 		to[i] = a->hosts[i].n_cards ? (uint32_t)a->n_hosts : IDMAP_NONE;
 		if (a->hosts[i].n_cards)
 			hosts[a->n_hosts++] = a->hosts[i];

@@ -56,7 +56,8 @@ int hours_make_days(struct gather *g, struct err *e)
 static void add_to_day(struct audit_days *d, int64_t local_s, int state, int64_t ms)
 {
 	int64_t day = local_s / DAY_S - (local_s % DAY_S < 0) - d->first;
-	/* A slot that the window cuts is taken whole: it may begin before the first day. */
+	/* A slot that is partly in the window is taken whole: it may begin before the first
+	 * day. */
 	if (d->n == 0)
 		return;
 	day = day < 0 ? 0 : day >= (int64_t)d->n ? (int64_t)d->n - 1 : day;
@@ -108,7 +109,8 @@ static int64_t zone_offset(struct heat_clock *h, int64_t t)
 	return h->offset_s;
 }
 
-/* Adds to the hour of the week, which has no place for time of unknown use, and to the day. */
+/* Adds to the hour of the week, which does not include time with unknown use, and to the
+ * day. */
 static void add_at(
 	struct audit *a, const struct heat_clock *h, int64_t local_s, int state, int64_t ms)
 {
@@ -154,7 +156,7 @@ static int64_t columns_in(const struct gather *g, int64_t width)
 	return (g->to_slot - 1) / width - g->from_slot / width + 1;
 }
 
-/* The smallest width that makes few enough columns, none of which cuts a slot. */
+/* The smallest width that gives few enough columns, each made of whole slots. */
 static int64_t choose_width(const struct gather *g, int64_t slot_seconds)
 {
 	size_t i = 0;
@@ -236,8 +238,8 @@ static void settle_columns(struct audit_columns *c, const struct audit_card *car
 		for (int state = 0; state < CARD_STATES; state++)
 			seen_ms += column->ms[state];
 		column->window_ms = to_ms > from_ms ? to_ms - from_ms : 0;
-		if (seen_ms >
-			column->window_ms) /* a slot that the window cuts is taken whole */
+		if (seen_ms > column->window_ms) /* a slot that is partly in the window is taken
+						    whole */
 			column->window_ms = seen_ms;
 		column->ms[CARD_UNOBSERVED] = column->window_ms - seen_ms;
 	}
@@ -298,7 +300,7 @@ int hours_mark(struct audit *a, struct idmap *known, const struct event_row *row
 	int64_t key = key_of(a, &mark);
 	uint32_t index = idmap_get(known, key);
 	if (index == IDMAP_NONE) {
-		if (c->n_marks == MOST_MARKS) /* the report counts them all the same */
+		if (c->n_marks == MOST_MARKS) /* the report still counts them */
 			return 0;
 		index = (uint32_t)c->n_marks;
 		if (!array_one_more(&c->marks, c->n_marks) || !idmap_put(known, key, index))

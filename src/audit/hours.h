@@ -22,7 +22,7 @@ void hours_add(
 void hours_add_window(struct audit_days *d, int64_t from_ms, int64_t to_ms);
 /* Sets the unobserved time of each day. */
 void hours_settle(struct audit_days *d);
-/* Forgets all time but that: what follows is of users. */
+/* Clears all time except unobserved time; the time of users is added next. */
 void hours_clear(struct audit_days *d);
 
 #endif

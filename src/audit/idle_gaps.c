@@ -1,4 +1,4 @@
-/* Reads the times that nobody observed. */
+/* Reads the times in which cards were not observed. */
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -28,10 +28,10 @@ static bool add_gap(struct gap_fold *f, uint32_t card, int64_t from_ms, int64_t 
 	return true;
 }
 
-/* A slot of a card with its observed time. Slots that are missing are a gap. What is missing in
- * a slot is at its beginning: an idle clock is late rather than early. Only in a slot of a
- * minute after one without a gap it is at the end, where a gap begins that goes on in the next.
- */
+/* Takes a slot of a card with its observed time. A missing slot is a gap. Time that is
+ * missing within a slot counts as its beginning, so that an idle clock is late rather than
+ * early. The exception is a one-minute slot after one without a gap: there it counts as the
+ * end, where a gap begins that continues in the next slot. */
 static bool take_slot(struct fold *fold, sqlite3_value **values)
 {
 	struct gap_fold *f = fold->context;
@@ -40,7 +40,7 @@ static bool take_slot(struct fold *fold, sqlite3_value **values)
 		return true;
 	int64_t from_ms = sql_value_signed(values[0]) * 1000, *seen = &f->seen_until[card];
 	int64_t observed_ms = sql_value_sum(values[2]);
-	/* Of the slot that goes on, what has passed. */
+	/* The current slot is only as long as the time that has passed. */
 	int64_t passed_ms = f->h->last_tick_ms - from_ms;
 	int64_t length_ms = passed_ms < 0 ? 0 : passed_ms < f->slot_ms ? passed_ms : f->slot_ms;
 	int64_t missing_ms = observed_ms < length_ms ? length_ms - observed_ms : 0;
@@ -75,7 +75,7 @@ int idle_read_gaps(struct idle_history *h, struct err *e)
 			slot_tables[i].usage,
 			(long long)(idle_first_ms(h) / 1000 - slot_tables[i].seconds));
 	}
-	/* A card without slots up to the last tick is not seen any more. */
+	/* A card without slots up to the last tick is no longer observed. */
 	for (uint32_t i = 0; i < h->n_cards && rc == 0; i++)
 		if (f.seen_until[i] >= 0 && !add_gap(&f, i, f.seen_until[i], h->last_tick_ms))
 			rc = err_memory(e);

@@ -40,7 +40,7 @@ static int read_run(struct idle_history *h, struct err *e)
 		h->ticked = sql_int(row, 9, 0);
 		rc = 0;
 	}
-	/* Of the past, a length counts back from its end. */
+	/* For imported data, a window given as a length ends with the data. */
 	if (rc == 0 && h->imported && h->by_length && h->until_ms > h->last_tick_ms) {
 		h->since_ms -= h->until_ms - h->last_tick_ms;
 		h->until_ms = h->last_tick_ms;

@@ -1,8 +1,8 @@
-/* What the store knows about the idle time of sessions: for policy, which judges them at a
- * moment of the past (simulate) or now. Only the host of the newest run is read.
- * Spans say when a process held a card. Marks are the slots in which it used it: a drain with
- * at least the SM use that a rule calls idle_below, or an encoder, a decoder and so on. In rows
- * from before version 4 of the store any use counts. Nobody observed a gap. */
+/* What the store knows about the idle time of sessions. Policy judges sessions by it, at a
+ * moment of the past (simulate) or now. Only the host of the newest run is read. Spans say
+ * when a process held a card. Marks are the slots in which it used the card: a drain had at
+ * least `idle_below` SM use, or used an encoder, a decoder or the like. In rows from before
+ * version 4 of the store any use counts. A gap is time in which a card was not observed. */
 #ifndef GUA_AUDIT_IDLE_HISTORY_H
 #define GUA_AUDIT_IDLE_HISTORY_H
 
@@ -13,7 +13,7 @@
 #include "base/names.h"
 
 struct sqlite3;
-/* Limits of use, in percent of the multiprocessors: from 10 % on a process is active. */
+/* Limits of use, in percent of the multiprocessors; at 10 % and above, a process is active. */
 enum { IDLE_BELOW_USUAL = 5, IDLE_BELOW_MOST = 10 };
 
 struct idle_process {
@@ -35,9 +35,9 @@ struct idle_session {
 	enum session_kind kind;
 	enum session_use use;
 	const char *texts[PROCESS_TEXTS]; /* of its first process that has one; or NULL */
-	int64_t used_ms; /* used until then, as the caller knows; 0: nothing known */
-	/* Present only: a process holds a card; only draws on it; held one that the recorder
-	 * has not listed since its start. */
+	int64_t used_ms;		  /* used until then, set by the caller; 0: unknown */
+	/* Present only: a process holds a card; a process only draws on it; a process held a
+	 * card that the recorder has not listed since its start. */
 	bool holds, draws, unlisted;
 	struct idle_part marks[IDLE_BELOW_MOST]; /* one for each of h->limits */
 	struct idle_part blinds;
@@ -47,7 +47,8 @@ struct idle_session {
 struct idle_span {
 	uint32_t session, process, card;
 	int64_t begin_ms, end_ms;
-	int64_t until_ms; /* not seen to have ended until then: its card was not observed */
+	int64_t until_ms;      /* until then it was not seen to end, because its card was not
+				  observed */
 	int64_t held_since_ms; /* its process has held a card since then, without a pause */
 	int64_t mem_kib;       /* held now, or the peak in the past; -1: not known */
 	bool open;	       /* it goes on */
@@ -67,19 +68,19 @@ struct idle_low {
 	uint32_t session;
 	int64_t from_ms, pct;
 };
-/* Time in which nobody knows whether a session was idle: one of its cards was not observed, or
- * its own use of it could not be told from that of others. */
+/* Time in which it is unknown whether a session was idle: one of its cards was not observed,
+ * or its own use could not be distinguished from that of others. */
 struct idle_blind {
 	uint32_t session;
 	bool unobserved; /* false: only its use is not known */
 	int64_t from_ms, to_ms;
-	int64_t before_ms; /* the sum of those of the session before this one */
+	int64_t before_ms; /* sum of the earlier ones of the session */
 };
 
 /* A row that short processes share (store/crowd.h). */
 struct idle_crowd {
 	uint32_t session; /* IDMAP_NONE: not known ... */
-	const char *user; /* ... so it may be any of this user */
+	const char *user; /* ... so it may be any session of this user */
 };
 
 struct idle_history {
@@ -87,14 +88,14 @@ struct idle_history {
 	const char *path;
 	int wait_ms;  /* for a locked store */
 	bool present; /* sessions that hold a card now; else all with time in the window */
-	bool brief;   /* present only: leave out marks and gaps, which takes a tenth of the time
-			 and makes sessions look idle for longer than they are */
+	bool brief;   /* present only: skip marks and gaps, which is ten times faster but makes
+			 sessions look idle for too long */
 	int64_t since_ms, until_ms;
-	bool imports;			 /* also imported data, of a store that has no other */
-	bool by_length;			 /* the window is a length of time up to the end */
+	bool imports;	/* also read imported data, if the store has no other */
+	bool by_length; /* the window is a length of time up to the end */
 	int64_t limits[IDLE_BELOW_MOST]; /* of the rules, in percent; each once */
 	size_t n_limits;		 /* 0: IDLE_BELOW_USUAL alone */
-	/* What was found; zero-initialise. */
+	/* Results; zero-initialise. */
 	char hostname[128], boot_id[64];
 	bool any_run, running, ticked, simulated,
 		imported; /* ticked: only then a run has holders */
@@ -131,20 +132,21 @@ void idle_history_finish(struct idle_history *h);
 
 /* Adds a limit, unless it is there. */
 void idle_history_limit(struct idle_history *h, int64_t pct);
-/* Which of h->limits this is; one that is not there counts as the first. */
+/* The index of the limit in h->limits; 0 if it is not there. */
 size_t idle_history_limit_of(const struct idle_history *h, int64_t pct);
 
 /* Where in h->gaps the first gap of the card would be that ends after the moment. */
 size_t idle_history_gap(const struct idle_history *h, uint32_t card, int64_t after_ms);
-/* Brings spans, marks and gaps into order; lets what was lost from sight in use count as used
- * until it could be seen again; and finds the time in which nobody knows. Also for tests. */
+/* Sorts spans, marks and gaps; counts a process that was in use when its card was lost from
+ * sight as used until the card was seen again; and finds the blind time. Also for tests. */
 int idle_history_settle(struct idle_history *h, struct err *e);
-/* How much of the time between two moments nobody knows whether the session was idle. */
+/* How much of the time between two moments is blind: it is unknown whether the session was
+ * idle. */
 int64_t idle_history_blind(const struct idle_history *h, const struct idle_session *s,
 	int64_t from_ms, int64_t to_ms);
 
-/* The most use of the session between two moments, in percent of the multiprocessors, as far as
- * it was below the largest limit. */
+/* The highest use of the session between two moments, in percent of the multiprocessors, as
+ * far as it was below the largest limit. */
 int64_t idle_history_most(
 	const struct idle_history *h, uint32_t session, int64_t from_ms, int64_t to_ms);
 

@@ -1,5 +1,5 @@
-/* The idle floor of a card: the power that it takes while nobody computes on it, learned from
- * the store. */
+/* The idle power of a card: the power that it draws while nobody computes on it, learned
+ * from the store. */
 #ifndef GUA_AUDIT_IDLE_POWER_H
 #define GUA_AUDIT_IDLE_POWER_H
 
@@ -9,9 +9,9 @@
 
 struct sqlite3;
 
-/* The mean power in watt over the card's idle time of the 14 days before `now_ms`, from a
- * quarter of an hour of it on. A held card may take more than one without a process, so it is
- * the larger of the two means. NAN: not known. */
+/* The mean power in watts over the card's idle time in the 14 days before `now_ms`, if there
+ * is at least a quarter of an hour of it. A held card may draw more than an empty one, so
+ * the result is the larger of the two means. NAN: unknown. */
 int idle_power_read(
 	double *watt, struct sqlite3 *db, const char *uuid, int64_t now_ms, struct err *e);
 /* The same from the store at `path`. */

@@ -8,15 +8,15 @@
 int idle_read_sessions(struct idle_history *h, struct err *e);
 /* Present only: reads the other processes of the sessions, those that have ended. */
 int idle_read_ended(struct idle_history *h, struct err *e);
-/* Reads which rows short processes of the sessions share. */
+/* Reads which crowd rows contain short processes of the sessions. */
 int idle_read_crowds(struct idle_history *h, struct err *e);
-/* Reads what nobody observed; then spans and marks, by which gaps are bridged. */
+/* Reads the gaps; then spans and marks, which need them. */
 int idle_read_gaps(struct idle_history *h, struct err *e);
 int idle_read_rows(struct idle_history *h, struct err *e);
-/* Reads who holds what now: spans that go on. */
+/* Reads the current holders: spans that are still open. */
 int idle_read_held(struct idle_history *h, struct err *e);
 
-/* The earliest moment that matters: when the first of the processes came. */
+/* The earliest moment that matters: when the first process was first seen. */
 int64_t idle_first_ms(const struct idle_history *h);
 void idle_join_gaps(struct idle_history *h);
 

@@ -32,15 +32,16 @@ enum {
 /* The short processes that share a row (store/crowd.h). */
 #define CROWDS CROWD_SQL " AND process.last_seen_ms > %lld AND first_seen_ms < %lld"
 
-/* A stretch without a holder is an earlier run's, on a card that was not listed since. */
+/* An idle stretch without a holder belongs to an earlier run, on a card that was not listed
+ * since. */
 #define UNLISTED                                                                               \
 	"process.id IN (SELECT process FROM open_spell AS o WHERE NOT EXISTS (SELECT 1 FROM "  \
 	"holder WHERE holder.gpu = o.gpu AND holder.process = o.process))"
-/* Those that were there in the window for as long as a spell. */
+/* Processes that were in the window for at least the length of a spell. */
 #define FOR_LONG                                                                               \
 	"(process.last_seen_ms > %lld OR " HOLDERS ") AND first_seen_ms < %lld AND (" HOLDERS  \
 	" OR process.last_seen_ms - first_seen_ms >= %lld)"
-/* All of a time: those whose session is known already are taken. */
+/* All processes in a time; only those of known sessions are taken. */
 #define AT_THE_TIME                                                                            \
 	"(process.last_seen_ms > %lld OR " HOLDERS ") AND first_seen_ms < %lld "               \
 	"AND coalesce(job, container, notebook, posix_session) IS NOT NULL"
@@ -67,7 +68,7 @@ static int read_member(struct reading *r, sqlite3_stmt *row, struct err *e)
 	return r->texts.failed ? err_memory(e) : 0;
 }
 
-/* Takes over what the process says about its session. */
+/* Copies the texts of a process to its session. */
 static void describe(
 	struct idle_history *h, struct idle_session *s, const struct session_member *m)
 {
@@ -138,7 +139,7 @@ static int take_rows(struct idle_history *h, sqlite3_stmt *rows, bool known_only
 	return rc;
 }
 
-/* Notes the sessions that were seen to hold a card by an earlier run only. */
+/* Notes the sessions that only an earlier run saw holding a card. */
 static int read_unlisted(struct idle_history *h, struct err *e)
 {
 	sqlite3_stmt *rows = NULL;
@@ -203,8 +204,8 @@ int idle_read_ended(struct idle_history *h, struct err *e)
 	return rc;
 }
 
-/* A row that short processes share: of one session, or of a user whose sessions were too many
- * for rows of their own. */
+/* Takes a row that short processes share: of one session, or of a user with too many
+ * sessions for rows of their own. */
 static int take_crowd(
 	struct idle_history *h, const struct reading *r, int64_t id, struct err *e)
 {

@@ -1,10 +1,11 @@
-/* Brings what was read into order, and decides what time without readings means. */
+/* Sorts what was read, and decides how time without readings counts. */
 #include <stdlib.h>
 
 #include "base/array.h"
 #include "audit/idle_private.h"
 
-/* What follows a slot of a minute within this time follows it at once. */
+/* A slot that begins within this time after a one-minute slot counts as following it
+ * immediately. */
 #define NEAR_MS INT64_C(30000)
 
 static int64_t earlier(int64_t a, int64_t b)
@@ -54,8 +55,8 @@ size_t idle_history_gap(const struct idle_history *h, uint32_t card, int64_t aft
 	return low;
 }
 
-/* When the card could be seen again, if it was lost from sight at this moment; else the moment.
- */
+/* When the card was seen again, if it was lost from sight at this moment; otherwise the
+ * moment. */
 static int64_t seen_again(const struct idle_history *h, uint32_t card, int64_t at_ms)
 {
 	size_t i = idle_history_gap(h, card, at_ms);
@@ -104,7 +105,7 @@ static int compare_marks(const void *a, const void *b)
 	return x->from_ms < y->from_ms ? -1 : x->from_ms > y->from_ms;
 }
 
-/* Joins marks that touch, and hands them out to the sessions. */
+/* Joins adjacent marks, and assigns them to the sessions. */
 static void join_marks(struct idle_history *h)
 {
 	size_t n = 0;
@@ -128,7 +129,8 @@ static void join_marks(struct idle_history *h)
 	}
 }
 
-/* While one of its cards was not observed, nobody knows whether the session was idle. */
+/* Adds blind time: while one of its cards was not observed, it is unknown whether the
+ * session was idle. */
 static bool add_blinds(struct idle_history *h, const struct idle_span *s)
 {
 	for (size_t i = idle_history_gap(h, s->card, s->begin_ms);

@@ -1,5 +1,5 @@
-/* Reads the slots of processes: when each held a card, in which of them it used it, and when
- * its use is not known. */
+/* Reads the slots of processes: when each held a card, in which slots it used the card, and
+ * when its use is unknown. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 #define MINUTE_MS INT64_C(60000)
 
-/* A stretch that the report calls idle, of a process on a card. */
+/* An idle stretch of a process on a card. */
 struct stretch {
 	uint32_t process, card;
 	int64_t begin_ms, end_ms;
@@ -28,8 +28,9 @@ struct row_fold {
 	struct session_sum *sums; /* by session */
 };
 
-/* The use of a session's processes of one card in one slot, as far as rows were read. The most
- * of each may have been at different times, so it is at least as much as the most of all. */
+/* The use of a session's processes of one card in one slot, as far as rows were read. It
+ * adds the highest use of each process; these may be at different times, so the sum is an
+ * upper bound. */
 struct session_sum {
 	int64_t from_ms, pct;
 	uint32_t card;
@@ -57,7 +58,7 @@ int64_t idle_first_ms(const struct idle_history *h)
 struct held_slot {
 	uint32_t process, card;
 	int64_t from_ms, to_ms, held_ms, mem_kib;
-	int64_t pct; /* the most use of a drain; 100 where all limits are reached */
+	int64_t pct; /* highest use of a drain; 100 if all limits are reached */
 };
 
 static int64_t key_of(const struct idle_history *h, uint32_t process, uint32_t card)
@@ -65,7 +66,8 @@ static int64_t key_of(const struct idle_history *h, uint32_t process, uint32_t c
 	return (int64_t)process * (int64_t)(h->n_cards + 1) + card;
 }
 
-/* Whether nobody saw the card between two slots, so that it may have been held all the time. */
+/* Whether the card was not observed between two slots, so that it may have been held all the
+ * time. */
 static bool is_bridged(
 	const struct idle_history *h, uint32_t card, int64_t from_ms, int64_t to_ms)
 {
@@ -82,13 +84,14 @@ static int64_t end_of(const struct idle_history *h, const struct held_slot *s)
 	return later(earlier(end_ms, h->last_tick_ms), s->from_ms);
 }
 
-/* A new stretch: the process held the card in the last part of the slot, not before that. */
+/* Begins a span: the process held the card in the last part of the slot. */
 static bool add_span(struct row_fold *f, const struct held_slot *s, bool follows)
 {
 	struct idle_history *h = f->h;
 	const struct idle_process *p = &h->processes[s->process];
 	int64_t end_ms = end_of(h, s);
-	/* Its first moment is known; later ones only by how much of the slot it held. */
+	/* The first moment of a process is known exactly; later spans only by how much of
+	 * the slot it held the card. */
 	int64_t begin_ms = p->first_ms >= s->from_ms ? p->first_ms
 						     : later(s->from_ms, end_ms - s->held_ms);
 	if (!array_one_more(&h->spans, h->n_spans) || !array_one_more(&f->used, h->n_spans) ||
@@ -104,8 +107,7 @@ static bool add_span(struct row_fold *f, const struct held_slot *s, bool follows
 	return true;
 }
 
-/* What a process holds is known as a peak; that of time in which it worked does not count
- * afterwards. */
+/* Memory is stored as a peak; peaks from before the last use do not count afterwards. */
 static bool take_held(struct row_fold *f, const struct held_slot *s)
 {
 	struct idle_history *h = f->h;
@@ -116,7 +118,7 @@ static bool take_held(struct row_fold *f, const struct held_slot *s)
 	if (!follows || (f->used[at] && !used)) {
 		if (!add_span(f, s, follows))
 			return false;
-		/* Without a pause, also over a gap. */
+		/* Continued without a pause, or over a gap. */
 		if (follows)
 			h->spans[at].end_ms = s->from_ms;
 		at = (uint32_t)h->n_spans - 1;
@@ -129,8 +131,8 @@ static bool take_held(struct row_fold *f, const struct held_slot *s)
 	return true;
 }
 
-/* A process that was active in the slot was so outside of its idle stretches: the slot in which
- * one begins or ends is cut there. */
+/* The activity in a slot was outside the idle stretches: if one begins or ends in the slot,
+ * the mark is cut there. */
 static void cut_mark(const struct row_fold *f, struct idle_mark *m, uint32_t process)
 {
 	int64_t from_ms = m->from_ms, until_ms = m->until_ms;
@@ -178,8 +180,8 @@ static bool add_marks(struct row_fold *f, const struct held_slot *s, uint32_t se
 	return true;
 }
 
-/* Where in the slot it was is not known: at its end, so that it is not at the same time as what
- * nobody saw, which is at the beginning. */
+/* Unknown use could be anywhere in the slot: it counts at the end, so that it does not
+ * coincide with unobserved time, which counts at the beginning. */
 static bool add_unknown(struct row_fold *f, uint32_t session, int64_t end_ms, int64_t ms)
 {
 	struct idle_history *h = f->h;
@@ -193,8 +195,8 @@ static bool add_unknown(struct row_fold *f, uint32_t session, int64_t end_ms, in
 	return true;
 }
 
-/* A slot of processes that share a row. If it is not known whose they are, their use counts for
- * each session of their user: it may be its own. */
+/* Takes a slot of processes that share a row. If their session is unknown, their use counts
+ * for each session of their user: it may be its own. */
 static bool take_crowd(
 	struct row_fold *f, const struct held_slot *s, uint32_t crowd, int64_t unknown_ms)
 {
@@ -243,8 +245,8 @@ static bool take_row(struct fold *fold, sqlite3_value **values)
 	s.to_ms = s.from_ms + f->slot_ms;
 	if (encodes || sql_value_sum(values[AT_USED]) > 0)
 		s.pct = 100;
-	/* In an idle stretch the use is below 10 %, and an engine is used in one as well: only
-	 * of rows from before version 4 nothing better is known. */
+	/* In an idle stretch SM use is below 10 %, but an engine may be used. For rows from
+	 * before version 4, the stretch is all that is known. */
 	bool cut = old && sql_value_sum(values[AT_ACTIVE]) > 0 && !encodes;
 	bool ok = true;
 	if (crowd != IDMAP_NONE) {
@@ -260,8 +262,8 @@ static bool take_row(struct fold *fold, sqlite3_value **values)
 	return ok;
 }
 
-/* Rows from before version 4: any use counts. Where the driver has no use by process, the
- * card's own use of one percent or more counts; use that is not known at all counts as use. */
+/* Rows from before version 4: any use counts. If the driver does not report the use of
+ * processes, 1 % or more use of the card counts; unknown use counts as use. */
 #define USED_BEFORE                                                                            \
 	"iif(own_use IS NOT NULL, 0, active_ms > 0 OR sm_pct_ms > 0 OR use_unknown_ms > 0 "    \
 	"OR (sm_pct_ms IS NULL AND coalesce((SELECT sum(util_pct_ms) >= sum(ms) FROM %s AS u " \
@@ -350,7 +352,8 @@ static struct idle_span *newest(const struct idle_history *h, uint32_t process, 
 	return best;
 }
 
-/* A holder of the last tick. Briefly, it has held the card since it was first seen. */
+/* Takes a holder of the last tick. With `brief`, it counts as holding the card since it was
+ * first seen. */
 static int take_holder(struct idle_history *h, sqlite3_stmt *row, struct err *e)
 {
 	uint32_t process = idmap_get(&h->process_ids, sql_int(row, 0, 0));
@@ -362,7 +365,7 @@ static int take_holder(struct idle_history *h, sqlite3_stmt *row, struct err *e)
 	h->sessions[p->session].draws |= h->present && kind == PROCESS_GRAPHICS;
 	struct idle_span *s = h->brief ? NULL : newest(h, process, card);
 	int64_t lately_ms = h->last_tick_ms - h->interval_ms - MINUTE_MS;
-	/* One that has just come has no slot yet. */
+	/* A new holder has no slot yet. */
 	if (!s || !is_bridged(h, card, s->until_ms, lately_ms)) {
 		if (!h->present)
 			return 0;
@@ -376,7 +379,7 @@ static int take_holder(struct idle_history *h, sqlite3_stmt *row, struct err *e)
 			.mem_kib = -1 };
 		s->begin_ms = earlier(s->begin_ms, h->last_tick_ms);
 	}
-	/* In the slot that goes on, how much of it was held grows with each tick. */
+	/* In the current slot, the held time grows with each tick. */
 	if (!h->brief && s->begin_ms > p->first_ms && s->begin_ms > h->last_tick_ms - MINUTE_MS)
 		s->begin_ms = earlier(h->last_tick_ms, sql_int(row, 2, s->begin_ms));
 	s->open = true;

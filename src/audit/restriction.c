@@ -1,6 +1,6 @@
-/* What an audit is restricted to: matches users, hosts and cards, finds the processes of those
- * users, and checks that there is something for every word: a name that was misspelt would
- * give a report of nothing. */
+/* What an audit is restricted to: matches users, hosts and cards, finds the processes of
+ * those users, and checks that every word names something, because a misspelt name would
+ * give an empty report. */
 #include "audit/restriction.h"
 
 #include <string.h>
@@ -71,7 +71,7 @@ bool restriction_takes_user(const struct restriction *r, const char *user, const
 	       takes(&r->lists[ONLY_GROUP], is_equal, group);
 }
 
-/* `notebook` is "" for a process that is none. */
+/* `notebook` is "" for a process that is not a notebook. */
 static bool takes_notebook(const struct restriction *r, const char *notebook)
 {
 	const struct text_list *list = &r->lists[ONLY_NOTEBOOK];
@@ -114,7 +114,7 @@ const char *restriction_sql(const struct gather *g)
 	return restriction_of_users(&g->q->only) ? " AND wanted(process)" : "";
 }
 
-/* wanted(PROCESS) in SQL. */
+/* The SQL function wanted(PROCESS). */
 static void is_wanted(sqlite3_context *context, int n, sqlite3_value **values)
 {
 	const struct idmap *wanted = sqlite3_user_data(context);
@@ -129,7 +129,7 @@ static bool takes_user(const struct audit_question *q, const char *user)
 	return restriction_takes_user(&q->only, user, group);
 }
 
-/* Notes the users of a store, and which of its processes are wanted. */
+/* Notes the users of a store, and which of its processes match. */
 static int read_processes(const struct gather *g, struct gather_file *file, struct err *e)
 {
 	sqlite3_stmt *stmt;
@@ -159,7 +159,7 @@ static int read_processes(const struct gather *g, struct gather_file *file, stru
 	return rc;
 }
 
-/* What is in the stores, of one kind: each word of an option must name some of it. */
+/* The names of one kind in the stores: each word of an option must match one. */
 struct known {
 	enum restriction_kind kind;
 	size_t n;
@@ -177,7 +177,7 @@ static bool is_known_user(const struct gather *g, size_t i, const char *word)
 	return strcmp(user_name(g, i), word) == 0;
 }
 
-/* The hosts, and then the names that they had in the stores. */
+/* The current names of hosts, then their earlier names in the stores. */
 static const char *host_name(const struct gather *g, size_t i)
 {
 	return i < g->a->n_hosts ? g->a->hosts[i].hostname
@@ -224,7 +224,7 @@ static int no_such(
 		near ? near : "", near ? "'?" : "");
 }
 
-/* A notebook is named whole. */
+/* The name of a notebook must match completely. */
 static int check_notebooks(const struct gather *g, struct err *e)
 {
 	const struct text_list *notebooks = &g->q->only.lists[ONLY_NOTEBOOK];

@@ -14,7 +14,7 @@ extern const char *const restriction_names[RESTRICTIONS];
 bool restriction_of_users(const struct restriction *r);
 bool restriction_of_cards(const struct restriction *r);
 bool restriction_takes_host(const struct restriction *r, const char *hostname);
-/* The host of the card is not looked at. */
+/* The host of the card is not checked. */
 bool restriction_takes_card(const struct restriction *r, const struct audit_card *card);
 /* `group` may be NULL: none. */
 bool restriction_takes_user(const struct restriction *r, const char *user, const char *group);

@@ -21,7 +21,7 @@ enum { AT_END, AT_GPU, AT_PROCESS, AT_BEGIN, AT_IDLE, AT_SQUATTING, AT_MEM, AT_E
 	"end_ms, gpu, process, begin_ms, idle_held_ms, squatting_ms, mem_peak_kib, "           \
 	"energy_mj, "
 
-/* The longer one first: by the time within the window, then as a whole, then by age. */
+/* Whether `a` is longer: by its time within the window, then in total, then by age. */
 static bool is_longer(const struct audit_spell *a, const struct audit_spell *b)
 {
 	int64_t idle_a = spell_idle_ms(&a->spell), idle_b = spell_idle_ms(&b->spell);
@@ -41,7 +41,8 @@ static void swap(struct audit_spell *a, struct audit_spell *b)
 	*b = other;
 }
 
-/* The shortest is first, and each is not longer than its two followers at 2i + 1 and 2i + 2. */
+/* Restores the heap: the shortest is first, and each item is not longer than its children at
+ * 2i + 1 and 2i + 2. */
 static void sift_down(struct audit_spell *items, size_t n)
 {
 	for (size_t i = 0, next; (next = 2 * i + 1) < n; i = next) {
@@ -123,7 +124,7 @@ static bool take_spell(struct fold *f, sqlite3_value **values)
 		.started_ms = -1,
 		.user = "",
 		.spell = read_spell(values) };
-	/* No recorder writes that. */
+	/* Recorders do not write such rows: the store is damaged. */
 	if (item.spell.begin_ms < 0 || spell_unobserved_ms(&item.spell) < 0)
 		return true;
 	/* The recorder was killed, and none has been started since. */

@@ -16,7 +16,8 @@ struct usage_fold {
 	struct audit *part; /* of the file */
 	int64_t seconds;    /* width of its slots */
 	struct heat_clock clock;
-	bool use_unknown; /* some time is: the sums over all cards do not have it */
+	bool use_unknown; /* some time has unknown use: the sums over all cards do not include
+			     it */
 	bool failed;	  /* out of memory */
 };
 
@@ -69,7 +70,7 @@ static struct audit_card *add_row(struct usage_fold *u, sqlite3_value **values)
 		card->util_pct_ms += sql_value_sum(values[4]);
 	card->energy_mj[state] += sql_value_signed(values[5]);
 	card->energy_known_ms[state] += ms - sql_value_signed(values[6]);
-	if (state < CARD_UNOBSERVED) { /* held time of unknown use cannot be idle-held */
+	if (state < CARD_UNOBSERVED) { /* held time with unknown use cannot be idle-held */
 		card->unsure_ms += sql_value_signed(values[7]);
 		card->unsure_ms2 += sql_value_signed(values[8]);
 	}
@@ -78,7 +79,8 @@ static struct audit_card *add_row(struct usage_fold *u, sqlite3_value **values)
 	return card;
 }
 
-/* Whether the hours of the week are those of some cards; those of users come from holders. */
+/* Whether the hours of the week must be read for some cards only; those of users come from
+ * holders. */
 static bool has_own_hours(const struct gather *g)
 {
 	return restriction_of_cards(&g->q->only) && !restriction_of_users(&g->q->only);
@@ -105,7 +107,7 @@ static bool take_day(struct fold *f, sqlite3_value **values)
 	return !u->failed;
 }
 
-/* Values: slot, gpu, ms, of time whose use is unknown. */
+/* Values: slot, gpu, ms; for time with unknown use. */
 static bool take_unknown(struct fold *f, sqlite3_value **values)
 {
 	struct usage_fold *u = f->context;

@@ -84,8 +84,8 @@ static int widen(struct gather_file *file, int64_t *from_ms, int64_t *to_ms, str
 	return 0;
 }
 
-/* Ends each host's window at its last tick while its recorder is running: what comes after is
- * not lost, only not accounted yet. */
+/* Ends each host's window at its last tick while its recorder is running: later time is not
+ * unobserved, but not accounted yet. */
 static void end_windows(struct gather *g, int64_t until_ms)
 {
 	g->a->until_ms = g->a->n_hosts ? INT64_MIN : until_ms;
@@ -99,8 +99,7 @@ static void end_windows(struct gather *g, int64_t until_ms)
 	}
 }
 
-/* Takes from the runs in the window what they say of their hosts, and the rules that were in
- * force. */
+/* Copies the state of hosts and the rules from the runs in the window. */
 static void judge_runs(struct gather *g)
 {
 	const struct gather_run *newest = NULL;
@@ -125,8 +124,8 @@ static void judge_runs(struct gather *g)
 		g->a->rules = newest->rules;
 }
 
-/* Finds the hosts that a recorder measured; whether the audit is about none of them, as all of
- * its data was imported or invented. */
+/* Finds the hosts that a recorder measured. True: there are none, because all data was
+ * imported or simulated. */
 static bool is_past(struct gather *g)
 {
 	bool past = true;
@@ -141,7 +140,7 @@ static bool is_past(struct gather *g)
 	return past;
 }
 
-/* Of an audit that is restricted to some cards, only their data counts. */
+/* If the audit is restricted to some cards, only their data counts. */
 static void restrict_bounds(struct gather *g)
 {
 	struct audit *a = g->a;
