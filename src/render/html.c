@@ -1,4 +1,4 @@
-/* Makes HTML of texts and tables. */
+/* Writes HTML: escaped texts and tables. */
 #include "render/html.h"
 
 #include <assert.h>
@@ -80,7 +80,7 @@ static bool has_value(const struct table *t, size_t column)
 	return false;
 }
 
-/* Which columns are shown: worked out once, because it takes a look at each row. */
+/* Which columns are shown; computed once, because it reads every row. */
 static uint64_t shown_columns(const struct table *t)
 {
 	uint64_t shown = 0;
@@ -105,7 +105,7 @@ static void add_head(const struct shown *s)
 		const struct column *c = &s->t->columns[i];
 		if (!is_shown(s, i))
 			continue;
-		if (!*c->title) { /* a heading without text would be read out as one */
+		if (!*c->title) { /* a screen reader would read out an empty heading */
 			str_add(s->out, "<td></td>");
 			continue;
 		}
@@ -209,7 +209,7 @@ void html_table(struct str *out, const struct table *t, const struct html_table_
 	const struct shown s = {
 		.out = out, .t = t, .style = style, .columns = shown_columns(t)
 	};
-	/* A keyboard can scroll a wide table on a narrow screen. */
+	/* Makes a wide table scrollable with the keyboard on a narrow screen. */
 	str_add(out, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"");
 	html_text(out, style->caption);
 	str_add(out, "\"><table>\n<caption>");

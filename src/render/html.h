@@ -1,4 +1,4 @@
-/* Pieces of HTML: escaped text and tables. What is made here needs no script, and no style
+/* Pieces of HTML: escaped text and tables. The result has no scripts and no style
  * attributes, so that a page may forbid both. */
 #ifndef GUA_RENDER_HTML_H
 #define GUA_RENDER_HTML_H
@@ -6,21 +6,21 @@
 #include "base/str.h"
 #include "model/table.h"
 
-/* Appends text so that it is text, also in the value of an attribute between quotes. */
+/* Appends escaped text, which is also safe in a quoted attribute. */
 void html_text(struct str *out, const char *text);
 
-/* Appends the patterns of states, which the stylesheet refers to: once in a page, so that
- * colour is not the only difference. */
+/* Appends the fill patterns of states, which the stylesheet refers to, so that states differ
+ * not only by colour. Once per page. */
 void html_patterns(struct str *out);
 /* The same for the <defs> of a picture. */
 void html_pattern_defs(struct str *out);
 
-/* Appends text as a part of a path or a value of a query: all bytes but unreserved ones are
+/* Appends text as part of a path or a query value: all bytes except unreserved ones are
  * percent-encoded. */
 void html_url(struct str *out, const char *text);
 
-/* Where the names in a column lead: to `path`, followed by the texts of one or two other
- * columns of the row. A row in which one of them is empty has no link. */
+/* The link of a column: to `path`, followed by the texts of one or two other columns of the
+ * row. If one of them is empty, the row has no link. */
 struct html_link {
 	const char *title;   /* of the column that is shown */
 	const char *path;    /* "/user/" */
@@ -29,7 +29,7 @@ struct html_link {
 
 /* How a table looks. */
 struct html_table_style {
-	const char *caption;  /* what the table shows; for those who do not see the page, too */
+	const char *caption;  /* what the table shows; also for screen readers */
 	const char *bars;     /* title of a column of shares that also gets bars, or NULL */
 	const unsigned *deep; /* for each row its level, from 0; NULL: all are 0 */
 	size_t deep_step;     /* bytes from one level to the next */

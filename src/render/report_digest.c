@@ -18,8 +18,7 @@ enum {
 	USERS = 5
 };
 
-/* A digest while it is made. Lists are added when the rest is known, as far as there is room.
- */
+/* The state of a digest. Lists are added last, as far as there is room. */
 struct digest {
 	struct str *out;
 	const struct report *r;
@@ -143,7 +142,7 @@ static void add_change(struct digest *d, const struct report_change *c)
 	add_figure(d, label, c->shown_now, c->shown_before, c->unit == FIGURE_SHARE);
 }
 
-/* The headline's figures, of which the comparison has both windows. */
+/* The figures of the headline, with the other window from the comparison. */
 static void add_figures(struct digest *d)
 {
 	static const char *const keys[] = { "active", "idle_held", "truly_idle",
@@ -168,7 +167,7 @@ static void add_coverage(struct digest *d)
 	add_sentences(d, SENTENCE_COMPARE, 1);
 }
 
-/* "card lost 2, XID 79 1": how often what happened. */
+/* "card lost 2, XID 79 1": the number of events of each kind. */
 static void add_events(struct digest *d)
 {
 	struct str text = { 0 };
@@ -231,7 +230,7 @@ static void show_option(char dst[40], int64_t ms, bool utc)
 		strftime(dst + len, 40 - len, utc ? "T%H:%MZ" : "T%H:%M", &tm);
 }
 
-/* The command that prints all of it, also when the mail is read later. */
+/* The command that prints the full report, also when the mail is read later. */
 static void add_more(struct digest *d, const char *options)
 {
 	char since[40], until[40], text[160];
@@ -242,7 +241,7 @@ static void add_more(struct digest *d, const char *options)
 	add_text(d, text);
 }
 
-/* Whether a host is recorded now: old data says nothing of what is held now. */
+/* Whether a host is recorded now: old data does not show what is held now. */
 static bool is_recorded_now(const struct report *r)
 {
 	for (size_t i = 0; i < r->n_hosts; i++)
@@ -251,7 +250,7 @@ static bool is_recorded_now(const struct report *r)
 	return false;
 }
 
-/* What comes after the lists. */
+/* Adds the lines after the lists. */
 static void add_end(struct digest *d)
 {
 	add_events(d);
@@ -298,7 +297,7 @@ static void add_rank(struct digest *d)
 	add_text(d, text);
 }
 
-/* What they hold now, with the command that releases it. */
+/* What the person holds now, with the commands that release it. */
 static void add_releases(struct digest *d)
 {
 	const struct report_person *p = &d->r->person;

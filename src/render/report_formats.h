@@ -9,8 +9,8 @@
 struct report_style {
 	struct text_style text;
 	size_t bar_cells; /* width of the bar */
-	/* For a first impression: without the cards, the trend, the map of active hours, and
-	 * all but the shares of a comparison. */
+	/* A short version: without the cards, the trend and the map of active hours; of a
+	 * comparison only the shares. */
 	bool brief;
 };
 
@@ -18,8 +18,8 @@ struct report_style {
 void report_text(struct str *out, const struct report *r, const struct report_style *style);
 /* For people, as one page of HTML that needs no other file. */
 void report_html(struct str *out, const struct report *r);
-/* The same for a page that has a frame and a stylesheet (style.h) of its own: what goes into
- * <main>, and a title. No script, no style attributes. */
+/* The same for a page with its own frame and stylesheet (style.h): a title, and the content
+ * of <main>. No script, no style attributes. */
 void report_html_body(struct str *out, const struct report *r);
 void report_html_title(struct str *out, const struct report *r);
 /* The headline and the time line alone, as one SVG. */
@@ -43,7 +43,7 @@ enum report_table {
 #define REPORT_TABLE_CHOICES "by|bill|trend|events|longest|compare|compare-users|timeline"
 /* The table of that name; the usual one for NULL. */
 enum report_table report_table_of(const char *name);
-/* A figure of a comparison as people read it, and how it changed: "▲ +1.5 points". */
+/* A figure of a comparison as text for people, and its change: "▲ +1.5 points". */
 void report_text_figure(char dst[32], const struct report_change *c, double number);
 void report_text_change(char *dst, size_t cap, const struct report_change *c);
 void report_json(struct str *out, const struct report *r);

@@ -1,5 +1,6 @@
-/* The report as a page. Tables are tables, every picture has a text, and no colour stands
- * alone; no script, nothing from elsewhere, light and dark, on paper too. */
+/* The report as a page. Accessible: real tables, a text for every picture, and no meaning by
+ * colour alone. Self-contained: no script and no external files. It has light, dark and
+ * print styles. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "render/report_formats.h"
 #include "render/timeline.h"
 
-/* Where names lead: the pages of gua serve. */
+/* The pages of gua serve that names link to. */
 static const struct html_link links[] = {
 	{ "gpu", "/card/", { "uuid" } },
 	{ "gpu", "/card/", { "gpu" } },
@@ -91,7 +92,7 @@ static void add_host(struct str *out, const struct report *r, const struct audit
 		h->late ? ", since " : "", h->late ? since : "");
 }
 
-/* Whose report it is: the only host, or how many. */
+/* The subject of the report: the only host, or the number of hosts. */
 static void add_subject(struct str *out, const struct report *r)
 {
 	if (r->n_hosts == 1)
@@ -125,8 +126,8 @@ static void add_header(struct str *out, const struct report *r)
 	str_add(out, "</header>\n");
 }
 
-/* The bar of the headline, in the order of the list below it. Its parts have no width of their
- * own, so that patterns are not stretched. */
+/* The bar of the headline, in the order of the list below it. Its parts get their width from
+ * the layout, so that patterns are not stretched. */
 static void add_headline_bar(struct str *out, const struct report *r)
 {
 	double at = 0;
@@ -209,7 +210,7 @@ static void add_cards(struct str *out, const struct report *r)
 			r->n_listed, r->n_hosts);
 }
 
-/* On a page, a link to the same page with more of them takes the place of the sentence. */
+/* On a page of gua serve, a link to more idle spells replaces the sentence. */
 static void add_more_spells(struct str *out, const struct report *r)
 {
 	str_add(out, "<p><a href=\"");
@@ -282,7 +283,7 @@ static const char *idle_word(const struct report *r)
 	return r->of_users ? "unused" : "idle-held";
 }
 
-/* What shares are of. */
+/* What the shares refer to. */
 static const char *whole_word(const struct report *r)
 {
 	return r->of_users ? "the time held" : "observed time";
@@ -301,7 +302,8 @@ static void add_zoom(struct str *out, const struct report *r, const struct repor
 		to.tm_mon + 1, to.tm_mday, r->link_rest);
 }
 
-/* Draws period i. Of users, the cards' unobserved time is not a part of the column. */
+/* Draws period i. In a report about users, the unobserved time of cards is not part of the
+ * column. */
 static void add_period(struct str *out, const struct report *r, size_t i, double step)
 {
 	enum { TALL = 120 };
@@ -348,7 +350,7 @@ static void add_trend(struct str *out, const struct report *r)
 		"aria-labelledby=\"trend-is trend-has\"><title id=\"trend-is\">How %s divides, "
 		"by "
 		"%s</title><desc id=\"trend-has\">The table below has the numbers.</desc>\n",
-		r->linked ? "group" : "img", /* a picture would hide its links */
+		r->linked ? "group" : "img", /* role "img" would hide its links */
 		r->of_users ? "the time held" : "the GPUs&#39; time", units[t->unit]);
 	for (size_t i = 0; i < t->n; i++)
 		add_period(out, r, i, step);
@@ -381,7 +383,7 @@ static void add_trend(struct str *out, const struct report *r)
 
 static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
 
-/* One hour: the darker, the larger the share; its number is in the title. */
+/* One hour: darker for a larger share; the number is in its title. */
 static void add_hour(struct str *out, const struct report_hour *h, enum card_state state,
 	const char *day, int hour)
 {
@@ -423,9 +425,9 @@ static void add_week_maps(struct str *out, const struct report *r)
 	str_add(out, "</div>\n");
 }
 
-/* A lane in pixels: marks are above the columns. The width is that of the page, so shapes are
- * in units that are stretched; patterns are not, since they fill a rectangle that is cut to the
- * shape. */
+/* A lane in pixels: marks are above the columns. A lane is as wide as the page, so shapes
+ * have units that are stretched. Patterns are not stretched: they fill a rectangle that is
+ * clipped to the shape. */
 enum { MARKS_TALL = 9, COLUMNS_TALL = 26, UNITS_WIDE = 2000, UNITS_TALL = 100 };
 static const struct box units = { 0, 0, UNITS_WIDE, UNITS_TALL };
 
@@ -492,7 +494,7 @@ static void add_marks(struct str *out, const struct report_timeline *t, size_t l
 	}
 }
 
-/* The name of a lane; on a server, it leads to the page of the card. */
+/* The name of a lane; on a page of gua serve, a link to the card's page. */
 static void add_name(struct str *out, const struct report *r, const struct report_lane *lane)
 {
 	bool link = r->linked && lane->uuid;
@@ -549,7 +551,7 @@ static void add_axis(struct str *out, const struct report_timeline *t)
 	str_add(out, "</svg></td></tr></tfoot>");
 }
 
-/* What the colours and the shapes mean, from the ground up. */
+/* The meaning of colours and shapes, from the bottom up. */
 static void add_legend(struct str *out, const struct report *r)
 {
 	const struct report_timeline *t = &r->timeline;
@@ -576,7 +578,7 @@ static void add_legend(struct str *out, const struct report *r)
 	str_add(out, "</ul>\n");
 }
 
-/* What happened in a column. */
+/* The events of a column. */
 static void add_happened(struct str *out, const struct report_timeline *t, size_t column)
 {
 	bool some = false;
@@ -615,7 +617,7 @@ static void add_numbers_row(struct str *out, const struct report_timeline *t, si
 	str_add(out, "</tr>\n");
 }
 
-/* The same as a table. */
+/* The same data as a table. */
 static void add_numbers(struct str *out, const struct report *r)
 {
 	const struct report_timeline *t = &r->timeline;
@@ -674,7 +676,7 @@ static void add_timeline(struct str *out, const struct report *r)
 	add_numbers(out, r);
 }
 
-/* Sentences as a section shows them. */
+/* Adds the sentences of a kind to a section. */
 static void add_said(struct str *out, const struct report *r, enum sentence_kind kind)
 {
 	if (kind == SENTENCE_UNOBSERVED)
@@ -712,7 +714,7 @@ static void add_block(struct str *out, const struct report *r, const struct repo
 		pictures[b->kind](out, r);
 }
 
-/* The words of gua(1). */
+/* The definitions of states, as in gua(1). */
 static const struct {
 	const char *word, *meaning;
 } definitions[] = {

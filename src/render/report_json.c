@@ -62,7 +62,7 @@ static void add_restriction(struct json *j, const struct report *r)
 	json_close(j, '}');
 }
 
-/* Of observed time, or of what the users of the report held. */
+/* Shares of observed time or, in a report about users, of the time that they held. */
 static void add_headline(struct json *j, const struct report *r)
 {
 	json_open(j, "headline", '{');
@@ -147,7 +147,7 @@ static void add_breakdown(struct json *j, const struct report_breakdown *b)
 	for (size_t i = 0; i < b->by.n; i++)
 		json_text(j, NULL, measure_names[b->measures[i]]);
 	json_close(j, ']');
-	j->lines++; /* one row a line */
+	j->lines++; /* one row per line */
 	add_rows(j, b, 0, &at);
 	j->lines--;
 	json_close(j, '}');
@@ -169,7 +169,7 @@ static void add_compare(struct json *j, const struct report *r)
 		if (r->sentences[i].kind == SENTENCE_COMPARE)
 			json_text(j, NULL, r->sentences[i].text);
 	json_close(j, ']');
-	j->lines++; /* one row a line */
+	j->lines++; /* one row per line */
 	json_table(j, "figures", &c->figure_table);
 	json_table(j, "identities", &c->user_table);
 	j->lines--;
@@ -182,7 +182,7 @@ static void add_bill(struct json *j, const struct report_bill *bill)
 	json_text(j, "currency", bill->currency);
 	json_number(j, "energy_price", bill->energy_price, 6);
 	json_number(j, "co2_g_per_kwh", bill->co2_g_per_kwh, 6);
-	j->lines++; /* one line of the bill a line */
+	j->lines++; /* one line of the bill per line */
 	json_table(j, "lines", &bill->lines);
 	j->lines--;
 	json_close(j, '}');

@@ -36,7 +36,7 @@ struct picture {
 	int y; /* where the next part begins */
 };
 
-/* Appends text, cut to so many characters. */
+/* Appends text, truncated to this many characters. */
 static void add_cut(struct str *out, const char *text, size_t columns)
 {
 	struct str cut = { 0 };
@@ -141,7 +141,7 @@ static void add_marks(struct picture *p, size_t lane, size_t *at)
 	}
 }
 
-/* A label, cut to the room that it has. */
+/* A label, truncated to its space. */
 static void add_label(struct picture *p, const char *label, int y)
 {
 	str_addf(p->out, "<text x=\"%d\" y=\"%d\">", MARGIN, y);
@@ -167,7 +167,7 @@ static void add_axis(struct picture *p)
 	p->y += 24;
 }
 
-/* What the headline does not name: states that it has not, and the marks. */
+/* Explains what the headline does not: other states, and the marks. */
 static void add_legend(struct picture *p)
 {
 	const struct report_timeline *t = &p->r->timeline;

@@ -57,13 +57,14 @@ static void add_warnings(struct str *out, const struct report *r, enum sentence_
 	}
 }
 
-/* Adds "HOST (bare, driver V)REST" in one line of at most `columns`; the name is cut if
- * needed. */
+/* Adds "HOST (bare, driver V)REST" in one line of at most `columns`; a long name is
+ * truncated. */
 static void add_host(struct str *out, const struct report *r, size_t index, const char *rest,
 	const struct text_style *style)
 {
 	const struct audit_host *host = &r->hosts[index];
-	bool of_fleet = r->fleet != NULL; /* whose metrics do not say the environment */
+	bool of_fleet =
+		r->fleet != NULL; /* metrics of a fleet do not include the environment */
 	size_t columns = style->columns - (r->n_hosts == 1 ? 6 : 2);
 	struct str tail = { 0 };
 	str_add(&tail, " (");
@@ -197,8 +198,7 @@ static void add_unobserved(struct page *p)
 	}
 }
 
-/* The rows of cards of the hosts that are listed. A terminal shows the first ones; whoever asks
- * for cards with --by gets all. */
+/* The cards of the listed hosts. A terminal shows the first ones; --by card lists all. */
 static void add_card_rows(struct page *p)
 {
 	enum { MOST = 48 };
@@ -241,13 +241,13 @@ static void add_cards(struct page *p)
 #define MS_PER_HOUR 3600e3
 enum { LABEL = 20, NUMBER = 10, CHANGE = 16, USER = 14, USER_CHANGE = 11 };
 
-/* Whether it is printed as 0. */
+/* Whether the change is printed as 0. */
 static bool is_same(double change, double step)
 {
 	return fabs(change) < step / 2;
 }
 
-/* An arrow for the direction; not by colour alone. */
+/* An arrow for the direction, so that it is not shown by colour only. */
 static const char *arrow(double change, double step, bool ascii)
 {
 	if (is_same(change, step))
@@ -260,7 +260,7 @@ static const char *arrow(double change, double step, bool ascii)
 /* A change as it is printed. */
 struct change {
 	char text[32];
-	double change, step; /* smaller than half a step is none */
+	double change, step; /* a change below half a step counts as none */
 	int better;	     /* as in struct report_change */
 	int columns;	     /* width of the field */
 };
@@ -291,8 +291,8 @@ void report_text_figure(char dst[32], const struct report_change *c, double numb
 		snprintf(dst, 32, "%.2f", number);
 }
 
-/* A change in percent of what was before: "+12.3%", or without percent where that says
- * little. */
+/* A change in percent of the earlier value: "+12.3%"; without a percentage where it would
+ * mean little. */
 static void show_percent(char dst[32], const struct report_difference *d)
 {
 	if (isnan(d->percent))
@@ -424,7 +424,7 @@ static void add_period_bar(struct page *page, const struct report_period *p)
 	size_t cells[SHARES_MAX];
 	for (int state = 0; state < CARD_STATES; state++)
 		parts[state] = (double)p->ms[state];
-	if (page->r->of_users) /* the rest of the cards' time is not theirs */
+	if (page->r->of_users) /* the rest of the cards' time does not belong to these users */
 		parts[CARD_UNOBSERVED] = 0;
 	shares_divide(parts, CARD_STATES, BAR_CELLS, true, cells);
 	static const enum card_state order[] = { CARD_ACTIVE, CARD_IDLE_HELD, CARD_TRULY_IDLE,
@@ -441,7 +441,8 @@ static void show_share(char dst[16], double share)
 		snprintf(dst, 16, "%.1f%%", 100 * share);
 }
 
-/* A state of cards, or of the users that the report is about: theirs is unused on any card. */
+/* The word for a state of cards, or of the users that the report is about: for users,
+ * idle-held means unused on any card. */
 static const char *state_word(const struct report *r, enum card_state state)
 {
 	static const char *const words[2][CARD_STATES] = {
@@ -519,7 +520,8 @@ static void add_lines(struct str *out, const struct report *r, const struct text
 		first, last);
 }
 
-/* Continues "Shares of". Users have no blank: what they did not hold is not theirs. */
+/* Continues "Shares of". In a report about users there is no blank, because time in which
+ * they held nothing is not theirs. */
 static const char *trend_legend(const struct report *r, bool rows, bool ascii)
 {
 	if (r->of_users && rows)

@@ -36,7 +36,7 @@ static void plain_number(
 	json_number_text(dst, cap, cell->number * form->factor, form->decimals);
 }
 
-/* `before` comes first in the quotes. */
+/* `before` is written first, inside the quotes. */
 static void add_quoted(struct str *out, const char *before, const char *text)
 {
 	str_addf(out, "\"%s", before);

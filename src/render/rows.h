@@ -6,10 +6,10 @@
 #include "model/table.h"
 #include "render/json.h"
 
-/* One text, quoted where it must be. One that a spreadsheet would run as a formula gets an
- * apostrophe in front. */
+/* Appends one text, quoted if necessary. A text that a spreadsheet would run as a formula
+ * gets an apostrophe in front. */
 void rows_text(struct str *out, const char *text);
-/* The same for a text that gua itself made and programs read: never an apostrophe. */
+/* The same for a text of gua itself that programs read: never with an apostrophe. */
 void rows_own_text(struct str *out, const char *text);
 /* The names of the columns that have a key. */
 void rows_header(struct str *out, const struct column *columns, size_t n);

@@ -41,7 +41,7 @@ size_t text_add_cut(
 		text += show_char(piece, text, style);
 		size_t wide = text_columns(piece);
 		if (used + wide > columns) {
-			/* Go back to the last place where the mark fits. */
+			/* Go back to the last position at which the truncation mark fits. */
 			out->len = mark_at;
 			str_add(out, columns ? (style->ascii ? "~" : "…") : "");
 			return columns ? mark_used + 1 : 0;
@@ -263,7 +263,8 @@ static void end_line(struct str *out)
 	str_add(out, "\n");
 }
 
-/* Adds the field of a column that wraps: the last one of the line, which begins at `start`. */
+/* Adds the field of a column that wraps, the last one of the line; it begins at column
+ * `start`. */
 static void add_wrapped_field(
 	struct str *out, const char *text, size_t start, const struct text_style *style)
 {

@@ -19,11 +19,11 @@ struct text_style {
 	bool utc;	/* moments in UTC instead of local time */
 };
 
-/* Appends `text`, cut to `columns` with a mark at the cut. Returns the columns used. */
+/* Appends `text`, truncated to `columns` with a mark at the end. Returns the columns used. */
 size_t text_add_cut(
 	struct str *out, const char *text, size_t columns, const struct text_style *style);
-/* Appends a paragraph broken at spaces; lines after the first start at column `indent`, and the
- * first is at column `at` already. Ends with a newline. */
+/* Appends a paragraph broken at spaces; lines after the first start at column `indent`, and
+ * the first continues at column `at`. Ends with a newline. */
 void text_add_wrapped(struct str *out, const char *text, size_t at, size_t indent,
 	const struct text_style *style);
 /* Appends `text` between the escape sequences of `color` ("1;31"), or plain. */

@@ -1,4 +1,4 @@
-/* Draws the time line of a report. */
+/* Draws the shapes and marks of a report's time line as SVG. */
 #include "render/timeline.h"
 
 #include <math.h>

@@ -6,11 +6,11 @@
 #include "base/str.h"
 #include "model/report.h"
 
-/* The states from the ground up; the rest of a column is time without a card, or, of users,
- * without them. */
+/* The states from the bottom up. The rest of a column is time without the card or, in a
+ * report about users, time in which they did not hold it. */
 extern const enum card_state states_upwards[CARD_STATES];
 
-/* The class of what a state of the headline is drawn with. */
+/* The CSS class of a state of the headline. */
 const char *timeline_class(int mark);
 
 /* Where and how large something is drawn, in units of the picture. */
@@ -18,16 +18,17 @@ struct box {
 	int x, y, width, height;
 };
 
-/* How many lanes a page or a picture draws: nobody looks at more. */
+/* How many lanes are drawn: more would not be readable. */
 size_t timeline_shown(const struct report_timeline *t);
-/* What stands in the place of the others. */
+/* The text that replaces the remaining lanes. */
 #define TIMELINE_MORE "%zu more: --host, --card or --model choose some"
 
-/* Appends the shape of the first `n` states from the ground up, as the value of an attribute d.
- * Draw all five states first, then four, and so on: each covers a part of the one before. */
+/* Appends the shape of the first `n` states from the bottom up, as the value of an attribute
+ * d. Draw all five states first, then four, and so on: each shape covers a part of the one
+ * before. */
 void timeline_shape(struct str *out, const struct report_timeline *t,
 	const struct report_lane *lane, size_t n, struct box box);
-/* Whether the n-th state from the ground up, from 0, occurs in the lane. */
+/* Whether the n-th state from the bottom up (from 0) occurs in the lane. */
 bool timeline_has(const struct report_timeline *t, const struct report_lane *lane, size_t n);
 
 /* The kinds of marks, each with a shape of its own. */

@@ -1,5 +1,5 @@
-/* Renders a tracker's result: outline, own figures, advice, tables, the few lines for a person.
- */
+/* Formats the result of gua track: outline, own figures, advice, tables, and the short text
+ * for people. */
 #include "render/track.h"
 
 #include <math.h>
@@ -146,7 +146,8 @@ static int64_t slurm_cpus(const struct track_result *r)
 	return sure > 1 ? (int64_t)sure : 1;
 }
 
-/* A run that failed, or of which only a part was seen, may need less than a whole one. */
+/* A run that failed, or that was seen only in part, may have needed less than a complete
+ * one. */
 static const char *basis_of(const struct track_result *r, const struct track_style *style)
 {
 	if (style->followed)
@@ -547,7 +548,7 @@ static void say_gpu_time(
 	str_addf(out, "active %s, idle-held %s", active, held);
 }
 
-/* Adds what is behind why_no_gpu(). The note's own explanations are for -v. */
+/* Adds the reason behind why_no_gpu(). The full explanation of the note is shown with -v. */
 static void add_reason(struct str *out, const struct track_result *r)
 {
 	if (!r->gpu_known && r->gpu_note[0]) {
@@ -584,7 +585,7 @@ static void say_gpu(
 	str_add(out, "\n");
 }
 
-/* The result for a person: time, CPU, RAM, GPU memory, GPU time, and Slurm's options. */
+/* The result for people: time, CPU, RAM, GPU memory, GPU time, and Slurm's options. */
 static void short_text(
 	struct str *out, const struct track_result *r, const struct track_style *style)
 {

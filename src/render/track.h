@@ -1,5 +1,4 @@
-/* A tracker's result in its formats. Keys and labels are those that readers of gpu-tracker
- * know. */
+/* The result of gua track in its formats. Keys and labels are those of gpu-tracker. */
 #ifndef GUA_RENDER_TRACK_H
 #define GUA_RENDER_TRACK_H
 
@@ -36,17 +35,18 @@ struct track_style {
 	bool processes;	      /* also print the table of processes */
 	struct user_names *users; /* names of users for that table, or NULL */
 	bool advice;		  /* print Slurm options for the next run */
-	bool verbose;		  /* text: all values, not the few lines for a person */
-	bool followed; /* the process ran already: what was seen may be a part of its run */
+	bool verbose;		  /* text: all values, not only the short text for people */
+	bool followed; /* tracking began after the process had started: a part of its run is
+			  missing */
 };
 
-/* What to ask Slurm for, with a margin and rounded up; it lives as long as the outline. */
+/* What to request from Slurm, with a margin and rounded up; it lives as long as the outline. */
 struct track_advice {
 	int64_t cpus;
 	char mem[32];  /* "": unknown */
 	char gres[32]; /* "none", "gpu:2" */
 	char time[32], command[160], margin[160];
-	char basis[64]; /* what it is made from: "from 1 run" */
+	char basis[64]; /* what it is based on: "from 1 run" */
 };
 void track_advise(struct track_advice *advice, const struct track_result *r,
 	const struct track_style *style);
