@@ -61,10 +61,9 @@ struct ending {
 	size_t n_cards;
 	char job[LABEL_CAP], container[LABEL_CAP]; /* labels of its manager, or "" */
 	int64_t idle_below; /* this much use or more spares it, percent of the SMs */
-	int64_t notice_ms; /* when the final notice was delivered: a key pressed later spares it
-			    */
-	int64_t final_ms;  /* time from that notice to the end */
-	bool kill;	   /* SIGKILL after the grace period */
+	int64_t notice_ms;  /* final notice delivered; a key pressed later spares it */
+	int64_t final_ms;   /* time from that notice to the end */
+	bool kill;	    /* SIGKILL after the grace period */
 	/* Confirming. */
 	enum end_ask signal; /* the next one: END_ASK_TERM, then END_ASK_KILL */
 	size_t next;	     /* first process of the next batch; 0: none has this signal yet */

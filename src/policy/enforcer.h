@@ -32,8 +32,7 @@ struct enforcer_cpu {
 	char key[SESSION_KEY_CAP];
 	double cpu_s;
 	int64_t at_us; /* monotonic */
-	bool busy; /* it used the CPU between that pass and the one before, or this is unknown
-		    */
+	bool busy;     /* used the CPU since the pass before, or unknown */
 };
 
 /* Zero-initialise and set the members above "Private". */

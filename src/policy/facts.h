@@ -30,8 +30,7 @@ struct session_facts {
 	int64_t mem_bytes; /* memory that it holds; -1: unknown */
 	struct card_set cards;
 	int64_t uid;	 /* the lowest uid of its processes; -1: unknown */
-	int64_t born_ms; /* when the oldest process that holds a card was started; -1: unknown
-			  */
+	int64_t born_ms; /* start of the oldest process that holds a card; or -1 */
 	/* Set by others; the functions here leave them alone. */
 	const char *exemption; /* why it is exempt; NULL: it is not */
 	int64_t kept_until_ms; /* its user keeps it until then; -1: no */

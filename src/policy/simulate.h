@@ -20,8 +20,7 @@ struct simulated {
 	int64_t idle_below, most_pct; /* at its last step: the limit of use, and the highest use
 					 in its idle time, in percent; or -1 */
 	int64_t given_back_ms; /* GPU time from the end until it used or released each card */
-	int64_t used_again_ms; /* when it was used again; -1: not before it released the cards
-				*/
+	int64_t used_again_ms; /* used again then; -1: not before it released the cards */
 	bool wrong;	       /* used again within WRONG_MS */
 	struct card_set cards;
 };

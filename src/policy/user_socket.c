@@ -36,8 +36,7 @@ struct place {
 struct user_socket {
 	int fd, directory;
 	char name[NAME_MAX + 1];
-	ino_t inode; /* inode of the socket: a file of this name with another inode is not ours
-		      */
+	ino_t inode; /* a file of this name with another inode is not ours */
 	struct place places[USER_PLACES];
 	int64_t rest_us; /* until then no connection is accepted */
 };

@@ -27,8 +27,7 @@ bool listen_is_local(const struct listen_address *a);
 /* The owner of a unix socket; ignored for other sockets. */
 struct listen_owner {
 	bool closed;  /* only the owner and the group can connect */
-	uint32_t uid; /* with `closed`: the owner and group, as far as this process may set them
-		       */
+	uint32_t uid; /* with `closed`: owner and group, as far as we may set them */
 	uint32_t gid;
 };
 /* Opens the socket; a stale unix socket is replaced. Returns the descriptor or a negative code.
