@@ -1,5 +1,5 @@
-/* Sends queries to an engine with libcurl, a few at a time; reads the address, credentials and
- * headers that all of them share; says how a query ended. */
+/* Sends queries to an engine with libcurl, a few at a time; reads the address, credentials
+ * and headers that all of them share; reports how a query ended. */
 #include "fleet/client.h"
 
 #include <ctype.h>
@@ -21,22 +21,22 @@
 enum verdict {
 	VERDICT_GOOD,
 	VERDICT_REFUSED, /* the engine refuses this query */
-	VERDICT_AGAIN,	 /* it may pass */
+	VERDICT_AGAIN,	 /* a temporary fault: try again */
 	VERDICT_BAD,
 };
 
 struct outcome {
 	CURL *easy;
 	CURLcode code;
-	const struct err *wrong; /* with the answer; code 0: nothing */
+	const struct err *wrong; /* an error in the answer; code 0: none */
 	const struct engine_answer *answer;
 	const char *url;
 	int64_t timeout_ms;
 };
-/* Fills `e` unless it is good. */
+/* Fills `e` unless the verdict is good. */
 enum verdict verdict_of(const struct outcome *o, struct err *e);
 
-/* Faults of the connection, and what to do about them. */
+/* Connection faults, and what to do about them. */
 static const struct fault {
 	CURLcode code;
 	enum verdict verdict;
@@ -61,7 +61,7 @@ static const struct fault {
 	{ CURLE_OUT_OF_MEMORY, VERDICT_BAD, ERR_MEMORY_TEXT },
 };
 
-/* A way that has no sentence of its own. */
+/* The fault for a curl code; a general one if the code has none. */
 static const struct fault *find_fault(CURLcode code)
 {
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
@@ -98,7 +98,7 @@ static enum verdict judge_redirect(const struct outcome *o, long status, struct 
 	return VERDICT_BAD;
 }
 
-/* What to do about a status. */
+/* What to do about an HTTP status. */
 static const char *advice(long status)
 {
 	return status == 401   ? "; give --bearer-file or --basic-file"
@@ -275,7 +275,8 @@ static int add_param(struct client_setup *s, const char *text, struct err *e)
 	return 0;
 }
 
-/* What the user gave; and what Thanos needs so that it fails instead of answering in part. */
+/* Adds the user's parameters, and those that make Thanos fail instead of returning a partial
+ * answer. */
 static int read_params(struct client_setup *s, const struct client_options *o, struct err *e)
 {
 	static const char *const usual[][2] = { { "partial_response", "false" },
@@ -406,7 +407,7 @@ struct transfer {
 	struct client *client;
 	struct client_request *request;
 	CURL *easy;
-	struct err wrong; /* with the answer */
+	struct err wrong; /* an error in the answer */
 	unsigned tries;
 	int64_t not_before_us;
 	unsigned long long bytes;
@@ -499,7 +500,7 @@ const char *client_url(const struct client *c)
 	return c->setup.shown_url;
 }
 
-/* libcurl has bytes for the reader. Another number than `n` ends the transfer. */
+/* Passes bytes from libcurl to the reader. A return value other than `n` ends the transfer. */
 static size_t take_bytes(char *bytes, size_t size, size_t n, void *context)
 {
 	struct transfer *t = context;
@@ -544,7 +545,7 @@ static void stop(struct client *c, struct transfer *t)
 	t->running = false;
 }
 
-/* Keeps what the engine warns of, each once. */
+/* Keeps the warnings of the engine, each once. */
 static void take_warnings(struct client *c, const struct engine_answer *a)
 {
 	c->n_not_finite += a->n_not_finite;
@@ -559,8 +560,8 @@ static void take_warnings(struct client *c, const struct engine_answer *a)
 	}
 }
 
-/* When to try again: what the engine asks for, else twice as long each time; never longer than
- * WAIT_MAX_MS. */
+/* When to try again: after the time that the engine asks for, else after twice as long each
+ * time; never after more than WAIT_MAX_MS. */
 static int64_t wait_ms(const struct transfer *t)
 {
 	curl_off_t after_s = 0;
@@ -571,7 +572,7 @@ static int64_t wait_ms(const struct transfer *t)
 	return ms < WAIT_MAX_MS ? ms : WAIT_MAX_MS;
 }
 
-/* Judges a transfer that ended. */
+/* Decides what follows from a finished transfer. */
 static int end(struct client *c, struct transfer *t, CURLcode code, struct err *e)
 {
 	struct client_request *r = t->request;
@@ -597,7 +598,7 @@ static int end(struct client *c, struct transfer *t, CURLcode code, struct err *
 	return verdict == VERDICT_GOOD || (r->refused && r->may_fail) ? 0 : ERR_WORLD;
 }
 
-/* Starts what may start. */
+/* Starts as many transfers as may run at a time. */
 static int start_some(struct client *c, struct transfer *all, size_t n, struct err *e)
 {
 	size_t running = 0;

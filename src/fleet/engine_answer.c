@@ -16,7 +16,7 @@ const char *engine_answer_label(const struct labels *l, const char *name)
 	return "";
 }
 
-/* The keys that mean something. */
+/* The keys that are read. */
 enum key {
 	KEY_OTHER,
 	KEY_STATUS,
@@ -93,7 +93,7 @@ static void take_label(struct engine_answer *a, const char *text, size_t len)
 	str_add_bytes(&l->text, text, len + 1);
 }
 
-/* Reads a number. Digits and a point are what nearly all samples have: up to 15 digits are
+/* Reads a number. Nearly all samples have only digits and a point: up to 15 digits are
  * exact, and so is their division by a power of ten, rounded once. The rest is left to
  * strtod(). */
 static double number_of(const char *text, const char **end)
@@ -169,7 +169,7 @@ static void take_top(struct engine_answer *a, const char *text)
 		text_escape(a->error_type, sizeof(a->error_type), text, strlen(text));
 }
 
-/* A string, number or word outside of the results. */
+/* Takes a string, number or word outside of the results. */
 static void take_fact(struct engine_answer *a, const char *text)
 {
 	bool warning = is_at(a, TOP, KEY_WARNINGS) || is_at(a, TOP, KEY_INFOS);

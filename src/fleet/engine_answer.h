@@ -1,5 +1,5 @@
-/* Reads an answer of the HTTP API of a Prometheus-compatible engine as it arrives, and hands on
- * each sample. Of a series, only the labels are kept. */
+/* Reads an answer of the HTTP API of a Prometheus-compatible engine as it arrives, and
+ * passes on each sample. Only the labels of a series are kept. */
 #ifndef GUA_FLEET_ANSWER_H
 #define GUA_FLEET_ANSWER_H
 
@@ -28,9 +28,9 @@ struct engine_answer {
 	engine_answer_take *take; /* NULL: samples are ignored */
 	void *context;
 	/* Set when the answer ends. */
-	bool success;	 /* it says so */
+	bool success;	 /* the answer's status is "success" */
 	bool has_result; /* it has a vector or a matrix */
-	char error[300]; /* what the engine says; "": nothing */
+	char error[300]; /* the engine's error message; "": none */
 	char error_type[32];
 	char version[64], application[64]; /* data.version and so on, of buildinfo */
 	char warnings[ANSWER_WARNINGS][300];
@@ -43,13 +43,13 @@ struct engine_answer {
 	bool saw_labels;
 	uint64_t note;
 	struct labels labels;
-	unsigned place; /* in a pair of time and value */
+	unsigned place; /* position in a pair of time and value */
 	double time_s;
 };
 
-/* Begins, also for another try. The first two members stay. */
+/* Begins, also for another attempt. The first two members are kept. */
 void engine_answer_start(struct engine_answer *a);
-/* Both return ERR_WORLD with a sentence that continues "the answer is wrong: ...". */
+/* Both return ERR_WORLD with a text that continues "the answer is wrong: ...". */
 int engine_answer_feed(struct engine_answer *a, const char *bytes, size_t len, struct err *e);
 int engine_answer_end(struct engine_answer *a, struct err *e);
 void engine_answer_finish(struct engine_answer *a);

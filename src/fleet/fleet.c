@@ -1,4 +1,4 @@
-/* Makes the queries of a fleet. */
+/* Builds the queries of a fleet and sends them. */
 #include "fleet/fleet.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 
-/* A query may have 16 KiB with VictoriaMetrics. */
+/* VictoriaMetrics accepts queries of up to 16 KiB. */
 enum { MATCHER_MAX = 6000 };
 
 static int read_match(struct fleet *f, const char *match, struct err *e)
@@ -68,12 +68,13 @@ int fleet_probe(struct fleet *f, struct err *e)
 	struct client_request r[] = { { .path = "status/buildinfo", .may_fail = true },
 		{ .path = "query", .may_fail = true } };
 	const struct engine_answer *info = &r[0].answer;
-	client_request_param(&r[1], "query", "now()"); /* a function of VictoriaMetrics alone */
+	client_request_param(
+		&r[1], "query", "now()"); /* only VictoriaMetrics has this function */
 	int rc = client_run(f->client, r, 2, e);
 	const char *name = *info->application ? info->application
 			   : !r[1].refused    ? "VictoriaMetrics"
 					      : "Prometheus or compatible, version";
-	/* VictoriaMetrics says no version, or that of the Prometheus that it resembles. */
+	/* VictoriaMetrics reports no version, or that of a compatible Prometheus. */
 	bool known = !r[0].refused && *info->version && r[1].refused;
 	if (!known && r[1].refused && !*info->application)
 		name = "Prometheus or compatible";

@@ -1,5 +1,5 @@
-/* A fleet: the hosts whose metrics a Prometheus-compatible engine has. Makes the queries for
- * its families of metrics, and sends them in batches. The formulas are in gua-fleet(7). */
+/* A fleet: the hosts whose metrics a Prometheus-compatible engine stores. Builds the queries
+ * for its families of metrics, and sends them in batches. The formulas are in gua-fleet(7). */
 #ifndef GUA_FLEET_FLEET_H
 #define GUA_FLEET_FLEET_H
 
@@ -15,7 +15,7 @@
 #define FAMILY_TIME "gua_sample_timestamp_seconds"
 #define FAMILY_BUILD "gua_build_info"
 #define FAMILY_GPUS "gua_gpus"
-/* What a recording rule makes of the first: the sum over the cards of a host. */
+/* What a recording rule computes from the first family: the sum over the cards of a host. */
 #define FAMILY_HOST_SUM "instance_state:gua_gpu_state_seconds:sum"
 
 enum { FLEET_LABELS = 4, HOST_KEY_CAP = 512 };
@@ -45,20 +45,20 @@ int fleet_probe(struct fleet *f, struct err *e);
 /* Appends "family{matchers,extra}". */
 void fleet_select(
 	const struct fleet *f, struct str *out, const char *family, const char *extra);
-/* What a host is called: the values of its labels with slashes between them, safe for a
- * terminal. False: the series has none of the labels. */
+/* The name of a host: the values of its labels, separated by slashes, safe for a terminal.
+ * False: the series has none of the labels. */
 bool fleet_host(const struct fleet *f, const struct labels *l, char key[HOST_KEY_CAP]);
-/* ERR_WORLD: that many hosts are too many. An answer that never ends must not fill memory. */
+/* ERR_WORLD: there are too many hosts. An endless answer must not fill memory. */
 int fleet_bound(const struct fleet *f, size_t n_hosts, struct err *e);
 
 /* Appends a text as a string of PromQL. */
 void fleet_quote(struct str *out, const char *text);
-/* Appends a matcher for hosts: `instance=~"a|b"`. A part of the `n` keys from `*at` on, as many
- * as a query may name; moves *at behind them. False: there are no more. */
+/* Appends a matcher for hosts, `instance=~"a|b"`: as many of the `n` keys from `*at` on as
+ * fit into a query; moves *at after them. False: there are no more. */
 bool fleet_match_hosts(
 	const struct fleet *f, struct str *out, const char *const *keys, size_t n, size_t *at);
 /* Adds a value to a matcher of one label; the caller begins with an empty one, and closes it
- * with a quotation mark. False: it is long enough for one query. */
+ * with a quotation mark. False: the query would become too long. */
 bool fleet_match_more(struct str *out, const char *label, const char *value);
 
 /* Requests that are sent together. */
@@ -68,7 +68,7 @@ struct batch {
 	size_t n;
 	bool failed; /* out of memory */
 };
-/* Adds a query at a moment. */
+/* Adds an instant query. */
 struct client_request *fleet_query(struct batch *b, const struct str *query, double time_s,
 	engine_answer_take *take, void *context);
 /* Sends all, and empties the batch. */

@@ -1,4 +1,5 @@
-/* Keeps counters of a fleet at the edges of a window, and finds their values at the edges. */
+/* Keeps the counters of a fleet at the edges of a window, and interpolates their values
+ * there. */
 #include "fleet/survey.h"
 
 #include <math.h>

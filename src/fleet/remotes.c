@@ -9,12 +9,12 @@
 #include "base/log.h"
 #include "base/str.h"
 
-/* What the names of hosts and users are made of; ':' and '%' are of IPv6 addresses. A name goes
- * to ssh as one argument, but what is configured there may give it to a shell. */
+/* The characters of host and user names; ':' and '%' occur in IPv6 addresses. A name is
+ * passed to ssh as one argument, but the ssh configuration may pass it to a shell. */
 static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 			      "._-@:%+";
 
-/* Fails unless it can only be the name of a host, and not an option of ssh. */
+/* Fails unless the text can only be a host name, and not an option of ssh. */
 static int check_name(const char *name, size_t len, size_t line, struct err *e)
 {
 	char safe[2 * REMOTE_NAME_CAP];

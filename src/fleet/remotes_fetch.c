@@ -1,4 +1,4 @@
-/* Runs ssh for each host of a list, several at a time, and judges what came back. */
+/* Runs ssh for each host of a list, several at a time, and checks what they sent. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,8 +14,8 @@
 #include "fleet/remotes.h"
 #include "store/identify.h"
 
-/* Hosts that are asked at the same time, and how much one may send: a year of a host with 16
- * busy cards is less. */
+/* Hosts that are asked at the same time, and how much one may send, in bytes: more than a
+ * year of a host with 16 busy cards. */
 enum { AT_A_TIME = 8, CONNECT_S = 10 };
 #define STORE_MAX_BYTES ((int64_t)256 << 20)
 
@@ -26,12 +26,12 @@ enum { SSH_FAILED = 255, NOT_FOUND = 127, WRONG_USAGE = 2 };
 struct fetching {
 	struct remotes *r;
 	const struct remotes_wish *wish;
-	pthread_mutex_t lock; /* of the two numbers and the progress */
+	pthread_mutex_t lock; /* for the two numbers and the progress */
 	size_t next, n_done;
 	char since[32], until[32], connect[32];
 };
 
-/* `detail` is a sentence of another program, or "". */
+/* Sets the reason. `detail` is a message of another program, or "". */
 static void say_why(
 	struct remote *host, const char *why, const char *detail, const char *advice)
 {
@@ -58,7 +58,7 @@ static void judge_ssh(struct remote *host, const char *output)
 		advice);
 }
 
-/* What came is not a store. */
+/* Sets the reason when the bytes are not a store. */
 static void judge_bytes(struct remote *host, int fd)
 {
 	char begin[48], safe[160], advice[REMOTE_NAME_CAP + 96];
@@ -113,13 +113,12 @@ static void judge(struct remote *host, const struct child_result *result, int fd
 		judge_bytes(host, fd);
 	} else {
 		host->state = REMOTE_FETCHED;
-		/* Such as: which of two stores it reads. */
+		/* A message such as which of two stores it reads. */
 		text_copy(host->why, sizeof(host->why), result->output);
 	}
 }
 
-/* Runs ssh. The list of arguments has no shell on this side; the words on the other side are
- * all ours. */
+/* Runs ssh. No shell is involved on this side; on the other side, all words are fixed by us. */
 static int run_ssh(const struct fetching *f, const char *name, int fd,
 	struct child_result *result, struct err *e)
 {
@@ -183,7 +182,7 @@ static int name_files(struct remotes *r, const char *directory, struct err *e)
 	return 0;
 }
 
-/* The file is ours and is soon gone: its name says nothing to a user. */
+/* Sets the reason without the file name, which is temporary and means nothing to a user. */
 static void judge_store(struct remote *host, const char *why)
 {
 	const char *name = strstr(why, host->path);
@@ -196,7 +195,7 @@ static void judge_store(struct remote *host, const char *why)
 	str_finish(&text);
 }
 
-/* Opens what came. A host that has two names in the list is taken once. */
+/* Opens the fetched stores. A host with two names in the list is used once. */
 static int check_stores(struct remotes *r, struct err *e)
 {
 	char(*origins)[ORIGIN_CAP] = calloc(r->n, sizeof(*origins));

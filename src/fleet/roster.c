@@ -12,8 +12,9 @@
 #include "audit/restriction.h"
 #include "render/json.h"
 
-/* A host is silent if no scrape has reached the engine for SCRAPED_S, and its recorder is
- * behind if what it accounted is older than BEHIND_S (a tick is 30 s by default). */
+/* A host is silent if the engine has no scrape of it from the last SCRAPED_S seconds; its
+ * recorder is behind if it was last accounted more than BEHIND_S ago (a tick is 30 s by
+ * default). */
 enum { SCRAPED_S = 300, BEHIND_S = 300, EXPECT_MAX_BYTES = 4 << 20 };
 /* One line for each host: 100,000 of them fit. */
 #define ANSWER_MAX_BYTES ((int64_t)64 << 20)
@@ -34,7 +35,7 @@ void roster_short_name(char *dst, size_t cap, const char *key)
 		dst[len] = '\0';
 }
 
-/* The host of that name, added when it is new. NULL: out of memory. */
+/* The host with this name, added if it is new. NULL: out of memory. */
 static struct roster_host *find_host(struct roster *r, const char *name, struct err *e)
 {
 	uint32_t index = names_find(&r->names, 0, name, e);
@@ -81,7 +82,7 @@ int roster_expect(struct roster *r, const char *expect, struct err *e)
 	return rc ? err_prefix(e, "--expect") : 0;
 }
 
-/* What a sample is written to. */
+/* Where a sample is stored. */
 struct asking {
 	struct roster *r;
 	const struct fleet *f;
@@ -143,7 +144,7 @@ static int compare_hosts(const void *x, const void *y)
 	return p->state != q->state ? (p->state < q->state ? -1 : 1) : strcmp(p->name, q->name);
 }
 
-/* Leaves out the ports of hosts, except of those that differ in nothing else. */
+/* Removes the ports from host names, unless two names would become equal. */
 static int shorten(struct roster *r, struct err *e)
 {
 	struct names names = { 0 };
@@ -169,7 +170,7 @@ static int shorten(struct roster *r, struct err *e)
 	return rc;
 }
 
-/* Whether a host is the one that was expected: with or without a port. */
+/* Whether a host is the expected one, with or without a port. */
 static bool is_named(const char *name, const char *expected)
 {
 	char shorter[HOST_KEY_CAP];
@@ -180,7 +181,7 @@ static bool is_named(const char *name, const char *expected)
 	return strcmp(shorter, expected) == 0;
 }
 
-/* Adds the hosts that were expected and are not there. */
+/* Adds the expected hosts that are not there. */
 static int add_missing(struct roster *r, struct err *e)
 {
 	size_t n_seen = r->n;
@@ -211,7 +212,7 @@ static void judge(struct roster *r)
 		r->counts[h->state]++;
 		r->n_seen += seen;
 	}
-	/* Of a number of hosts, those that are not there have no name. */
+	/* If only a number of hosts is expected, the missing ones have no names. */
 	if (r->expected > (int64_t)r->n)
 		r->counts[ROSTER_MISSING] += (size_t)r->expected - r->n;
 	if (r->n)
@@ -291,7 +292,7 @@ int roster_compare(
 	}
 	if (*n > NAMED)
 		str_addf(&missing, " and %zu more", *n - NAMED);
-	/* Of a number of hosts, those that are not there have no name. */
+	/* If only a number of hosts is expected, the missing ones have no names. */
 	if (!r->expected_names.n && !some && !only->lists[ONLY_HOST].n &&
 		r->expected > (int64_t)a->n_hosts) {
 		*n = (size_t)r->expected - a->n_hosts;

@@ -1,4 +1,4 @@
-/* Reads JSON as it arrives: one state for each place in the grammar. */
+/* Parses JSON as it arrives, with one state for each place in the grammar. */
 #include "fleet/stream.h"
 
 #include <string.h>
@@ -233,7 +233,8 @@ static bool is_of_word(char c)
 	       c == '+' || c == 'E';
 }
 
-/* Keeps the first `n` of `len` bytes as text. False: there is no byte after them yet. */
+/* Keeps the first `n` of `len` bytes as text. False: the byte after them has not arrived
+ * yet. */
 static bool keep_text(struct stream *s, const char *bytes, size_t n, size_t len)
 {
 	str_add_bytes(&s->text, bytes, n);
@@ -241,8 +242,8 @@ static bool keep_text(struct stream *s, const char *bytes, size_t n, size_t len)
 	return n < len;
 }
 
-/* Takes the characters of a number or a word, and the one that ends it. Returns how many bytes.
- */
+/* Takes the characters of a number or a word, and the character that ends it. Returns the
+ * number of bytes. */
 static size_t take_word(struct stream *s, const char *bytes, size_t len, int *rc, struct err *e)
 {
 	size_t n = 0;
@@ -273,7 +274,8 @@ static int take_char(struct stream *s, char c, struct err *e)
 	}
 }
 
-/* Takes the plain part of a string, and the character that ends it. Returns how many bytes. */
+/* Takes the plain part of a string, and the character that ends it. Returns the number of
+ * bytes. */
 static size_t take_string(
 	struct stream *s, const char *bytes, size_t len, int *rc, struct err *e)
 {

@@ -1,6 +1,6 @@
-/* Reads JSON as it arrives, in pieces of any size, and reports each token: an answer of a fleet
- * engine can be larger than memory should be. Strict (RFC 8259), and bounded: nesting and the
- * length of a token have a limit. */
+/* Reads JSON as it arrives, in pieces of any size, and reports each token: an answer of a
+ * fleet engine can be larger than memory. Strict (RFC 8259), with limits for nesting and the
+ * length of a token. */
 #ifndef GUA_FLEET_STREAM_H
 #define GUA_FLEET_STREAM_H
 
@@ -37,7 +37,7 @@ struct stream {
 	unsigned depth;	  /* open objects and arrays */
 	uint32_t objects; /* bit d: the one at depth d is an object */
 	bool key;	  /* the string that is being read is a key */
-	unsigned digits;  /* of a \u escape that are still to come */
+	unsigned digits;  /* number of digits of a \u escape that are still missing */
 	unsigned code, high;
 	struct str text;
 	uint64_t n_bytes;
@@ -46,7 +46,7 @@ struct stream {
 void stream_start(struct stream *s, stream_take *take, void *context);
 /* Reads the next bytes. ERR_WORLD: this is not JSON, a limit was exceeded, or take() failed. */
 int stream_feed(struct stream *s, const char *bytes, size_t len, struct err *e);
-/* Ends the text. ERR_WORLD: it is not complete. */
+/* Ends the text. ERR_WORLD: it is incomplete. */
 int stream_end(struct stream *s, struct err *e);
 void stream_finish(struct stream *s);
 

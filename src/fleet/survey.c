@@ -1,4 +1,4 @@
-/* Asks the engine of a fleet for one window, step by step. */
+/* Queries the engine of a fleet for one window, step by step. */
 #include "fleet/survey.h"
 
 #include <math.h>
@@ -56,7 +56,7 @@ struct survey_host *survey_host(struct survey *s, const struct sample *sample, s
 	return index < s->n_hosts ? &s->hosts[index] : add_host(s, key, e);
 }
 
-/* When the counters of a host were accounted. */
+/* Takes up to when the counters of a host were accounted. */
 static int take_time(void *context, const struct sample *sample, struct err *e)
 {
 	const struct survey_take *take = context;
@@ -97,7 +97,8 @@ static int take_meter(void *context, const struct sample *sample, struct err *e)
 	return 0;
 }
 
-/* One family: its labels beside those of the host, and where it goes. */
+/* Adds the query for one family: its labels in addition to those of the host, and where the
+ * samples go. */
 static void ask_family(struct survey *s, struct batch *b, const struct survey_question *q,
 	const char *family, struct survey_take take)
 {
@@ -108,8 +109,8 @@ static void ask_family(struct survey *s, struct batch *b, const struct survey_qu
 			 : !take.to				       ? ""
 			 : take.state >= 0			       ? ",identity"
 								       : ",identity,state";
-	/* Of replicas: the newest before an edge, the oldest after it. Without any, to group
-	 * would only take time. */
+	/* With replicas: takes the newest value before an edge, the oldest after it. Without
+	 * replicas, grouping would only cost time. */
 	if (s->has_twins)
 		str_addf(&query, "%s by (%s%s) (", after ? "min" : "max", s->f->by, by);
 	str_addf(&query, "%s(", q->over);
@@ -147,7 +148,7 @@ static double first_sum(const struct meter_row *row)
 	return sum;
 }
 
-/* The counter of a newborn card at the start: 0, unless it began before. */
+/* The counter of a new card at the start: 0, unless the card began before. */
 static double newborn_start(const struct survey *s, const struct meter_row *row, double first)
 {
 	double seen = s->hosts[row->host].first, born = seen - first_sum(row);

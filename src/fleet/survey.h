@@ -1,6 +1,6 @@
-/* A survey: what the engine answers for one window of a fleet, and the audit made of it. Two
- * snapshots of the counters, at both edges, are enough for most series; the others (hosts that
- * came or went, lost stores) are asked for one by one: see gua-fleet(7). */
+/* A survey: the engine's answers about one window of a fleet, and the audit made from them.
+ * Two snapshots of the counters, at both edges, are enough for most series; the others
+ * (hosts that came or went, lost stores) are queried one by one: see gua-fleet(7). */
 #ifndef GUA_FLEET_SURVEY_H
 #define GUA_FLEET_SURVEY_H
 
@@ -20,7 +20,7 @@ enum meter_slot {
 	METER_AFTER_START,  /* the first value after it */
 	METER_BEFORE_END,
 	METER_AFTER_END,
-	METER_FIRST, /* the least value in the window, of series that begin in it */
+	METER_FIRST, /* smallest value in the window, of series that begin in it */
 	METER_SLOTS,
 };
 
@@ -28,7 +28,7 @@ enum { METER_STATES = 5 }; /* by enum card_state, or enum holder_state */
 
 struct meter {
 	double at[METER_SLOTS]; /* NAN: no value */
-	double lost;		/* what resets in the window took away */
+	double lost;		/* growth that was lost by resets in the window */
 };
 
 struct meter_row {
@@ -46,39 +46,41 @@ struct meters {
 	size_t n;
 };
 
-/* The row, added when it is new. NULL: out of memory. */
+/* The row, added if it is new. NULL: out of memory. */
 struct meter_row *meter_find(struct meters *m, uint32_t host, const char *name, struct err *e);
 void meter_finish(struct meters *m);
 
-/* When the counters of a host were accounted, at an edge; NAN: not known. */
+/* Up to when the counters of a host were accounted, around an edge; NAN: unknown. */
 struct edge_times {
 	double edge, before, after;
 };
-/* The value at an edge, on the line between the values around it; the value before it if that
- * is all there is, or if the one after it belongs to another store. NAN: none before it. */
+/* The value at an edge, interpolated between the values around it; the value before it, if
+ * there is none after it or that one belongs to another store. NAN: there is none before it. */
 double meter_value(double before, double after, const struct edge_times *t);
 
-/* How far from an edge a value may be. */
+/* How far from an edge a value may be, in seconds. */
 enum { LOOK_S = 600, LONG_LOOK_S = 86400, HOUR_S = 3600 };
 
-/* What a counter shows in its first minutes: its series began with it. */
+/* A counter below this, in seconds, is in its first minutes: its series is new. */
 enum { NEWBORN_S = 150 };
 
 struct survey_host {
-	const char *key;		    /* what its labels say */
-	const char *name;		    /* the same without a port */
-	double before[EDGES], after[EDGES]; /* when its counters were accounted; NAN unknown */
-	double first;			    /* the same of METER_FIRST */
-	double last;			    /* the newest that was seen */
-	bool left_out;			    /* the audit is restricted to others */
-	double reset_from, reset_to;	    /* its store was lost between them; 0: it was not */
-	bool is_partial;		    /* the audit is restricted to some of its cards */
-	bool is_expected;		    /* by name: from the start of the window on */
-	bool is_listed;			    /* it is in the audit, at the next */
+	const char *key;  /* the values of its labels */
+	const char *name; /* the same without a port */
+	double before[EDGES],
+		after[EDGES]; /* up to when its counters were accounted; NAN: unknown */
+	double first;	      /* the same for METER_FIRST */
+	double last;	      /* the newest one seen */
+	bool left_out;	      /* the audit does not include it */
+	double reset_from,
+		reset_to; /* its store was lost between these moments; 0: it was not */
+	bool is_partial;  /* the audit includes only some of its cards */
+	bool is_expected; /* expected by name, from the start of the window on */
+	bool is_listed;	  /* it is in the audit, at the index below */
 	uint32_t index;
 	size_t n_cards;
-	/* Of its cards, by state, in milliseconds: the counters at the start, what was added to
-	 * the hours, and where the last of it was added. */
+	/* Of its cards, by state, in milliseconds: the counters at the start, what was added
+	 * to the hours, and up to when. */
 	int64_t start_ms[METER_STATES], booked_ms[METER_STATES];
 	double booked_to[METER_STATES];
 };
@@ -94,12 +96,12 @@ struct survey {
 	struct audit *a;
 	const struct roster *expected;
 	double edges[EDGES]; /* unix seconds */
-	double oldest; /* the first sight of any host, in the window or a day before; or NAN */
+	double oldest; /* when a host was first seen, in the window or a day before; or NAN */
 	double now_s;
-	double lag_s;	/* counters are this much older than a scrape, mostly */
-	bool has_after; /* there is a time after the end */
+	double lag_s;	/* typical age of counters at a scrape, in seconds */
+	bool has_after; /* there is time after the end */
 	bool has_twins; /* replicas: a host has two series of one kind */
-	bool no_users;	/* they cannot be known of these cards */
+	bool no_users;	/* users cannot be known for these cards */
 	struct names names;
 	struct survey_host *hosts;
 	size_t n_hosts;
@@ -108,12 +110,13 @@ struct survey {
 	struct names info_names; /* texts of a card: numbered, because few differ */
 	struct survey_info *infos;
 	size_t n_infos;
-	size_t n_resets, n_assumed; /* series of users whose start was taken to be 0 */
+	size_t n_resets, n_assumed; /* number of lost stores; series of users whose start was
+				       assumed to be 0 */
 	struct arena arena;
 };
 
-/* Asks for a window, and fills `*a`. Without data in it, n_cards is 0. A host that is expected
- * by its name should have reported from the start of the window on. */
+/* Queries a window, and fills `*a`. Without data in it, n_cards is 0. A host that is
+ * expected by name should have reported from the start of the window on. */
 struct roster;
 int survey_run(struct audit *a, struct fleet *f, const struct audit_question *q,
 	struct roster *expected, struct err *e);
@@ -122,15 +125,15 @@ int survey_run(struct audit *a, struct fleet *f, const struct audit_question *q,
 int survey_edges(struct survey *s, struct err *e);
 int survey_exceptions(struct survey *s, struct err *e);
 int survey_choose(struct survey *s, struct err *e);
-/* Whether the audit is about this user. */
+/* Whether the audit includes this user. */
 bool survey_takes_user(const struct survey *s, const struct meter_row *row);
 int survey_hours(struct survey *s, struct err *e);
 int survey_newborn(struct survey *s, struct err *e);
 int survey_resets(struct survey *s, struct err *e);
 int survey_fill(struct survey *s, struct err *e);
 
-/* The counter at the start of the window; *in_sum (may be NULL): it was there then, or its host
- * was not. */
+/* The counter at the start of the window; *in_sum (may be NULL): the series, or not even its
+ * host, existed then. */
 double survey_start(
 	const struct survey *s, const struct meter_row *row, int state, bool *in_sum);
 double survey_end(const struct survey *s, const struct meter_row *row, int state);
@@ -141,9 +144,9 @@ struct survey_take {
 	int slot;
 	int state; /* -1: the label says it */
 };
-/* The host of a sample, added when it is new; NULL with an error set. */
+/* The host of a sample, added if it is new; NULL with an error set. */
 struct survey_host *survey_host(struct survey *s, const struct sample *sample, struct err *e);
-/* Adds the questions for all counters, with `extra` matchers, into a slot. */
+/* Adds the queries for all counters, with `extra` matchers; the values go into a slot. */
 struct survey_question {
 	const char *extra; /* matchers */
 	const char *over;  /* "last_over_time" or "min_over_time" */
@@ -151,18 +154,19 @@ struct survey_question {
 	int slot;
 };
 void survey_ask(struct survey *s, struct batch *b, const struct survey_question *q);
-/* The state that a label names; -1: none of those that a card has. */
+/* The state that a label names; -1: not a state of a card. */
 int survey_state(const char *label);
 
-/* The identity of time that no user has: the audit works it out. */
+/* The identity for time that no user has; the audit computes it itself. */
 #define NOBODY "_unknown"
 
-/* What a counter grew over the window, in thousandths: milliseconds or millijoules. */
+/* The growth of a counter over the window, in thousandths: milliseconds or millijoules. */
 int64_t survey_grown(const struct survey *s, const struct meter_row *row, int state);
 /* Adds to the hours what the sums at full hours did not show: what a lost store had counted,
- * and the differences between snapshots. */
+ * and differences between snapshots. */
 void survey_settle_hours(struct survey *s);
-/* The hours and days of the users that the audit is restricted to, instead of the cards'. */
+/* Reads the hours and days of the users that the audit is restricted to, instead of those of
+ * the cards. */
 int survey_user_hours(struct survey *s, struct err *e);
 
 #endif

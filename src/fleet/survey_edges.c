@@ -1,5 +1,5 @@
-/* Reads the counters at both edges of a window; then asks one by one for what came, went or
- * lost its store in it. */
+/* Reads the counters at both edges of a window; then queries one by one the series that
+ * came, went or lost their store in it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "fleet/survey.h"
 
-/* More than these are not looked at: something else is wrong. */
+/* With more resets than this, none is examined: something else is wrong. */
 enum { MOST_RESETS = 200 };
 
 /* The samples of one host, in time order for each series. */
@@ -46,7 +46,7 @@ static int take_raw(void *context, const struct sample *sample, struct err *e)
 	return 0;
 }
 
-/* Adds the question for a family of a host. */
+/* Adds the query for one family of a host. */
 static void ask_resets(struct survey *s, struct batch *b, const struct survey_host *host,
 	const char *family, struct samples *to)
 {
@@ -61,7 +61,8 @@ static void ask_resets(struct survey *s, struct batch *b, const struct survey_ho
 	str_finish(&extra);
 }
 
-/* Adds what was found to the counters. One that did not come back ended with its store. */
+/* Adds the growth that was found to the counters. A counter that did not come back ended
+ * with its store. */
 static int keep(struct samples *r, struct err *e)
 {
 	struct survey *s = r->to.s;
@@ -115,7 +116,7 @@ int survey_resets(struct survey *s, struct err *e)
 	return rc;
 }
 
-/* More are not looked at: the engine's history begins in the window. */
+/* With more rows than this, none is examined: the engine's history begins in the window. */
 enum { MOST_ROWS = 200, STEP_S = 60 };
 
 /* One user of a host. */
@@ -123,7 +124,7 @@ struct newcomer {
 	struct survey *s;
 	size_t row;
 	double found_s;	 /* when the first sample was taken; NAN unknown */
-	double before_s; /* up to when the host was accounted before that; NAN unknown */
+	double before_s; /* up to when the host was accounted before that; NAN: unknown */
 };
 
 static int take_found(void *context, const struct sample *sample, struct err *e)
@@ -140,7 +141,7 @@ static int take_before(void *context, const struct sample *sample, struct err *e
 	return 0;
 }
 
-/* Whether the first sample of a series shows more than a newborn's. */
+/* Whether the first sample of a series is too large for a new counter. */
 static bool is_newcomer(const struct survey *s, const struct meter_row *row)
 {
 	const struct survey_host *h = &s->hosts[row->host];
@@ -179,7 +180,7 @@ static void ask_newborn(const struct newcomer *n, struct batch *b, bool before)
 	str_finish(&extra);
 }
 
-/* Decides: what is possible since the last scrape before it began there. */
+/* Decides: as much as fits into the time since the last scrape before it began there. */
 static void judge(const struct newcomer *n)
 {
 	struct survey *s = n->s;
@@ -220,8 +221,8 @@ int survey_newborn(struct survey *s, struct err *e)
 	return rc;
 }
 
-/* The engine reads about this many samples in some seconds; a longer question about the users
- * of all hosts is not asked. */
+/* An engine reads about this many samples in some seconds; a query about the users of all
+ * hosts that needs more is not sent. */
 enum { SCRAPE_S = 60, AFTER_S = 3 * SCRAPE_S, MOST_SAMPLES = 100000000, LAG_MAX_S = 300 };
 
 static int take_lag(void *context, const struct sample *sample, struct err *e)
@@ -233,7 +234,7 @@ static int take_lag(void *context, const struct sample *sample, struct err *e)
 	return 0;
 }
 
-/* A host that was scraped in the window: also one that is in no snapshot. */
+/* Takes a host that was scraped in the window, even if it is in no snapshot. */
 static int take_seen(void *context, const struct sample *sample, struct err *e)
 {
 	struct survey *s = context;
@@ -257,7 +258,7 @@ static int take_known(void *context, const struct sample *sample, struct err *e)
 	return 0;
 }
 
-/* How many series the most frequent host has of what each has once. */
+/* How many series one host has, at most, of a family that each host has once. */
 static int take_twins(void *context, const struct sample *sample, struct err *e)
 {
 	struct survey *s = context;
@@ -337,8 +338,8 @@ static void ask_seen(struct survey *s, struct batch *b)
 	str_finish(&query);
 }
 
-/* Lets the window begin with the oldest data: what a newborn's first counters show is older
- * than the first sight of it. */
+/* Lets the window begin with the oldest data: the first counters of a new card cover time
+ * from before it was first seen. */
 static void clip(struct survey *s)
 {
 	if (isnan(s->oldest))
@@ -359,8 +360,8 @@ static void ask_info(struct survey *s, struct batch *b, const struct survey_ques
 	str_finish(&query);
 }
 
-/* The least value after an edge is the first one, unless a store is lost in that time: it is
- * as short as possible. */
+/* The smallest value after an edge is the first one, unless a store is lost in that time; so
+ * the time is as short as possible. */
 static struct survey_question after_question(
 	const struct survey *s, enum edge edge, double range_s)
 {
@@ -396,13 +397,13 @@ int survey_edges(struct survey *s, struct err *e)
 	return rc;
 }
 
-/* The hosts that a question is about. */
+/* The hosts that a query is about. */
 struct chosen {
 	const char **keys;
 	size_t n;
 };
 
-/* Asks a question about some hosts, in as many parts as needed. */
+/* Sends a query about some hosts, in as many parts as needed. */
 static int ask_about(
 	struct survey *s, const struct chosen *c, struct survey_question q, struct err *e)
 {
@@ -412,7 +413,7 @@ static int ask_about(
 		b.failed |= !fleet_match_hosts(s->f, &extra, c->keys, c->n, &at);
 		q.extra = str_text(&extra);
 		survey_ask(s, &b, &q);
-		if (q.slot == METER_BEFORE_END) /* of hosts that went */
+		if (q.slot == METER_BEFORE_END) /* for hosts that went */
 			ask_info(s, &b, &q);
 		str_finish(&extra);
 	}
@@ -477,8 +478,8 @@ static size_t mark_new(const struct meters *m, bool *marked)
 	return n;
 }
 
-/* Chooses the hosts whose first values are needed: those that have no value before or after the
- * start, and those with a new card or user; of users only if that is not too much to ask. */
+/* Chooses the hosts whose first values are needed: those that have no value before or after
+ * the start, and those with a new card or user; for users only if that is not too expensive. */
 static int choose_new(struct survey *s, struct chosen *c, struct err *e)
 {
 	double length = s->edges[EDGE_END] - s->edges[EDGE_START];
@@ -504,9 +505,9 @@ static int choose_new(struct survey *s, struct chosen *c, struct err *e)
 	return good ? 0 : err_memory(e);
 }
 
-/* Asks for the first values after the edges of hosts that have none soon after them: of hosts
- * that could not be scraped for up to an hour, and at the end for up to a day. The least value
- * in the window is not the first one if the store was lost in it. */
+/* Queries the first values after the edges for hosts that have none soon after them: hosts
+ * that could not be scraped for up to an hour, at the end for up to a day. If the store was
+ * lost in the window, the smallest value is not the first one. */
 static int ask_later(struct survey *s, struct chosen *c, struct err *e)
 {
 	double room = s->now_s - s->edges[EDGE_END] - s->lag_s - 1;

@@ -1,5 +1,5 @@
-/* Makes an audit of a survey: chooses the hosts and cards that it is restricted to, adds them,
- * then users and the breakdown. */
+/* Makes an audit from a survey: selects hosts and cards, adds them, then users and the
+ * breakdown. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static int by_host(const void *x, const void *y, void *rows)
 	return p->host != q->host ? (p->host < q->host ? -1 : 1) : strcmp(p->name, q->name);
 }
 
-/* Keeps the rows that are wanted, those of a host together. */
+/* Keeps the rows that are selected, grouped by host. */
 static int keep(struct survey *s, struct meters *m,
 	bool (*takes)(const struct survey *s, const struct meter_row *row), struct err *e)
 {
@@ -70,7 +70,8 @@ static int keep(struct survey *s, struct meters *m,
 	return rc;
 }
 
-/* Users of hosts that are there with some of their cards: not known. */
+/* Drops the users of hosts of which only some cards are included: their time on these is
+ * unknown. */
 static int drop_users(struct survey *s, struct err *e)
 {
 	bool partial = false;
@@ -113,11 +114,11 @@ struct filling {
 	struct gather g;
 	struct users users;
 	struct breakdown breakdown;
-	size_t *first_card; /* by host of the audit, and one more */
+	size_t *first_card; /* by host of the audit, plus one at the end */
 };
 
-/* The part of an amount that falls on a card: like its part of the weights, and the rest of
- * the amount on the last one. */
+/* The part of an amount for one card, in proportion to its weight; the last card gets the
+ * rest. */
 static int64_t part_on(int64_t *left, int64_t *weights_left, int64_t weight, bool last)
 {
 	int64_t part =
@@ -220,13 +221,13 @@ static int add_users(struct survey *s, struct err *e)
 	return rc;
 }
 
-/* What a counter grew over the window, in thousandths; -1: it was not there. */
+/* The growth of a counter over the window, in thousandths; -1: it did not exist. */
 static int64_t grown(const struct survey *s, const struct meter_row *row, int state)
 {
 	double end = survey_end(s, row, state);
 	if (isnan(end) && !(row->states[state].lost > 0))
 		return -1;
-	if (isnan(end)) /* it did not come back when the store was lost */
+	if (isnan(end)) /* it did not come back after the store was lost */
 		end = 0;
 	int64_t ms = llround(1000 * end) - llround(1000 * survey_start(s, row, state, NULL)) +
 		     llround(1000 * row->states[state].lost);
@@ -270,7 +271,7 @@ static int compare_ranked(const void *x, const void *y)
 	return strcmp(p->name, q->name);
 }
 
-/* The hosts that have a card, the most idle-held time first. */
+/* The hosts that have a card, most idle-held time first. */
 static struct ranked *rank_hosts(const struct survey *s, size_t *n)
 {
 	struct ranked *ranked = calloc(s->n_hosts + 1, sizeof(*ranked));
@@ -293,7 +294,7 @@ static struct ranked *rank_hosts(const struct survey *s, size_t *n)
 	return ranked;
 }
 
-/* Keeps the ports of hosts that differ in nothing else. */
+/* Keeps the ports of host names that would be equal without them. */
 static int tell_apart(struct survey *s, const struct ranked *ranked, size_t n, struct err *e)
 {
 	struct names names = { 0 };
@@ -355,7 +356,7 @@ static void set_info(
 	host->captured |= source_is_captured(info->source);
 }
 
-/* The start of a card's window: of a card that is new, it is as long as its time. */
+/* The start of a card's window; the window of a new card is as long as its time. */
 static double start_of(const struct survey *s, const struct meter_row *row, int64_t observed_ms)
 {
 	const struct survey_host *h = &s->hosts[row->host];
@@ -396,7 +397,7 @@ static int add_card(struct survey *s, const struct meter_row *row, struct err *e
 	return 0;
 }
 
-/* The energy of a card, which has been added last. */
+/* Adds the energy of the card that was added last. */
 static int add_energy(struct survey *s, const struct meter_row *row, struct err *e)
 {
 	struct audit_card *card = &s->a->cards[s->a->n_cards - 1];
@@ -446,7 +447,7 @@ static int add_cards(struct survey *s, struct err *e)
 	return rc;
 }
 
-/* Counts the cards that two hosts report, both for most of the window. */
+/* Counts the cards that two hosts each report for most of the window. */
 static size_t count_twice(const struct survey *s, struct err *e)
 {
 	struct names uuids = { 0 };

@@ -1,6 +1,6 @@
-/* Adds the hours of the week and the days to an audit: the sums of each host at every full hour
- * of the window, and what they grew from one to the next. What is added telescopes: together it
- * is what the counters grew over the window. A sum that falls shows a lost store. */
+/* Adds the hours of the week and the days to an audit: reads the sums of each host at every
+ * full hour of the window, and adds the growth from one to the next. Together this is the
+ * growth of the counters over the window. A decreasing sum shows a lost store. */
 #include "fleet/survey.h"
 
 #include <math.h>
@@ -9,22 +9,21 @@
 
 #include "audit/gather.h"
 
-/* Sums that are kept at a time; samples that one query makes the engine read, and values that
- * it makes it keep: VictoriaMetrics refuses 1e9, Prometheus 50e6. */
+/* Limits: sums that are kept at a time; samples that the engine reads for one query, and
+ * values that it keeps for it (VictoriaMetrics refuses 1e9, Prometheus 50e6). */
 enum { MOST_CELLS = 4000000, MOST_SAMPLES = 500000000, MOST_VALUES = 20000000 };
 enum { SAMPLES_PER_HOUR = 60 };
-/* Snapshots are up to this much apart from each other: a sum that falls by less is not a reset.
- */
+/* Snapshots may differ in time by this much: a sum that decreases by less is not a reset. */
 enum { SLACK_MS = 1000 * (LOOK_S + 100) };
 
 #define PLACE_NONE UINT64_MAX
 
-/* Whose hours: counters, and where they come from. */
+/* The counters whose hours are read, and their family. */
 struct hours_of {
 	const struct meters *rows;
 	const char *family, *label; /* the label of a row's name */
 	const char *recorded;	    /* a family with the sums of each host; NULL: none */
-	int state;		    /* of all; -1: a label says it */
+	int state;		    /* one state for all; -1: a label has it */
 };
 
 /* Full hours of the window, and the sums at some of them. */
@@ -59,7 +58,7 @@ static void book(struct survey *s, struct stretch span, int state, int64_t ms)
 	}
 }
 
-/* Where the sums of a series go, the same for all its samples: 1 + the place in a row of all
+/* Where the sums of a series go, the same for all its samples: 1 + the index in a row of all
  * hosts and states. PLACE_NONE: nowhere. */
 static int place_series(struct hours *h, const struct sample *sample, struct err *e)
 {
@@ -94,14 +93,14 @@ static int take_count(void *context, const struct sample *sample, struct err *e)
 	return 0;
 }
 
-/* Whether only some rows are wanted. */
+/* Whether only some rows are selected. */
 static bool restriction_of_rows(const struct hours *h)
 {
 	const struct text_list *only = h->s->q->only.lists;
 	return h->of.rows == &h->s->users || only[ONLY_CARD].n || only[ONLY_MODEL].n;
 }
 
-/* Whether the recording rule has the sums of all hosts, at both edges. */
+/* Whether the recording rule has the sums of all hosts at both edges. */
 static int has_recorded_sums(const struct hours *h, bool *has, struct err *e)
 {
 	struct survey *s = h->s;
@@ -128,7 +127,7 @@ static int has_recorded_sums(const struct hours *h, bool *has, struct err *e)
 	return rc;
 }
 
-/* Asks for the sums at the hours in h->from .. h->to, of rows that the matchers choose. */
+/* Queries the sums at the hours h->from .. h->to, of the rows that the matchers select. */
 static void ask_part(struct hours *h, struct batch *b, bool recorded, const char *extra)
 {
 	struct survey *s = h->s;
@@ -159,8 +158,8 @@ static void ask_part(struct hours *h, struct batch *b, bool recorded, const char
 	str_finish(&query);
 }
 
-/* Asks for the rows that were chosen, by name, in as many parts as needed. All rows of a host
- * are in one part, because its sum must be in one answer: they follow each other. */
+/* Queries the selected rows by name, in as many parts as needed. All rows of a host are in
+ * one part, because its sum must be in one answer. */
 static void ask_chosen(struct hours *h, struct batch *b)
 {
 	const struct meters *m = h->of.rows;
@@ -193,13 +192,13 @@ static int ask_hours(struct hours *h, bool recorded, struct err *e)
 	return fleet_run(&b, e);
 }
 
-/* The state in which time is booked; a user who squats is idle. */
+/* The state in which time is counted; a squatting user counts as idle. */
 static int state_of(bool of_users, int state)
 {
 	return of_users && state == HOLDER_SQUATTING ? (int)CARD_IDLE_HELD : state;
 }
 
-/* Adds what a host's sum grew up to a moment. */
+/* Adds the growth of a host's sum up to a moment. */
 static void grow(
 	struct hours *h, struct survey_host *host, int state, double time_s, int64_t value_ms)
 {
@@ -210,7 +209,7 @@ static void grow(
 	if (span.from >= span.to)
 		return;
 	if (grown_ms < 0) {
-		/* Of users it is known from the cards. */
+		/* For users, resets are known from the cards. */
 		if (of_users ? !(host->reset_to > 0)
 			     : -grown_ms <= (int64_t)host->n_cards * SLACK_MS)
 			return;
@@ -218,7 +217,8 @@ static void grow(
 			host->reset_from = span.from;
 			s->n_resets++;
 		}
-		host->reset_to = span.to; /* also of the last, if there are several */
+		host->reset_to =
+			span.to; /* also the end of the last one, if there are several */
 		grown_ms = value_ms;
 	}
 	book(s, span, state_of(h->of.rows == &s->users, state), grown_ms);
@@ -336,7 +336,7 @@ int survey_hours(struct survey *s, struct err *e)
 	return rc;
 }
 
-/* Adds the rest of each host: what its rows grew, and is not booked yet. */
+/* Adds the rest of each host: the growth of its rows that was not added yet. */
 static void settle(struct survey *s, const struct meters *m)
 {
 	bool of_users = m == &s->users;
