@@ -10,7 +10,7 @@
 
 /* `down`: the driver does not answer; `incomplete`: a part of the source has failed. */
 enum health health_of(const struct watch *w, bool down, bool incomplete);
-/* Writes the line of a tick: what was read, and what waits for the store. */
+/* Writes the log line of a tick: what was read, and what is waiting for the store. */
 void health_tick_line(const struct watch *w, int64_t ticks, char *line, size_t size);
 
 #endif

@@ -33,9 +33,9 @@ static struct edge edge_of(const struct look_window *w, int64_t lo_ms, bool begi
 	return edge;
 }
 
-/* The moment from which a new holder counts, not before it started. At the first look the
- * samples in the driver's ring are older than the list; a process that started before them was
- * there, one of which nobody knows when it started may not have been. */
+/* The moment from which a new holder counts, not before it started. At the first look, the
+ * samples in the driver's ring are older than the list. A process that started before them
+ * was there; one with an unknown start may not have been. */
 static struct edge begin_edge(const struct process_id *id, const struct look_window *w)
 {
 	if (w->first && id->started_ms >= 0 && id->started_ms <= w->lo_ms)
@@ -100,7 +100,7 @@ static int64_t take_one(struct holders *h, size_t old, const struct lives *lives
 		return from.lo;
 	}
 	last->kind = p->kind;
-	last->user = lives->lives[p->life].user; /* its name may have come later */
+	last->user = lives->lives[p->life].user; /* its user name may have become known later */
 	if (last->mem_bytes == p->mem_bytes)
 		return INT64_MAX;
 	struct edge change = edge_of(w, w->lo_ms, true);
@@ -129,9 +129,9 @@ static int64_t later(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-/* Since when processes may have come or gone. Those that used the card were there until then;
- * and if one took the place of another, none went before the first that came had started, and
- * none came before the first may have gone. */
+/* Since when processes may have come or gone. Processes that used the card were there until
+ * then. If one replaced another, none went before the first new one had started, and none
+ * came before the first old one may have gone. */
 static int64_t earliest_change(const struct holders *h, const struct lives *lives,
 	const struct listed *list, size_t n, const struct look_window *w)
 {

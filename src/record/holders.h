@@ -24,7 +24,7 @@ struct look_window {
 	int64_t lo_ms, hi_ms; /* the last reading without the change, the first with it */
 	bool first;	      /* there was no list before */
 	bool stalled;	      /* no reading for too long: only certain time counts */
-	bool steady;	      /* used memory stayed the same: one took the place of another */
+	bool steady;	      /* used memory stayed the same: one process replaced another */
 };
 
 /* The parts of a process list entry that are needed here. */

@@ -70,8 +70,8 @@ void machine_describe(struct run_info *info, const char *root, const char *name)
 	read_text(raw, sizeof(raw), root, "/etc/machine-id");
 	raw[strcspn(raw, "\n")] = '\0';
 	text_escape(info->machine_id, sizeof(info->machine_id), raw, strlen(raw));
-	/* A source with its own host name simulates that host, or plays a capture of it: our
-	 * environment does not apply. */
+	/* A source with its own host name simulates that host, or replays a capture of it:
+	 * the environment of this machine does not apply. */
 	const char *environment = strcmp(info->source, "capture") == 0 ? "captured"
 				  : *name			       ? "simulated"
 								       : environment_of(root);

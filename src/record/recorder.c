@@ -26,7 +26,7 @@
 #include "driver/kind.h"
 #include "store/statusfile.h"
 
-/* The fewest commits: one in this many ticks. */
+/* When commits are rarest: one in this many ticks. */
 #define TICKS_UNCOMMITTED 20
 /* Slots that one tick may move to coarser tables. */
 #define COMPACT_SLOTS 10
@@ -45,8 +45,9 @@ static void report_store_fault(struct recorder *r, const struct err *e)
 			"%s", e->text);
 }
 
-/* Whether the recorder starts although the store cannot be written now. A service does if that
- * may pass: a full disk, a lock. It goes on as it would if this happened later. */
+/* Whether the recorder may start although the store cannot be written now. A service may, if
+ * the fault can pass (a full disk, a lock); it then continues as if the fault had come
+ * later. */
 static bool starts_without_store(struct recorder *r, int rc, const struct err *e)
 {
 	if (rc != ERR_BUSY || !r->o->wait_for_driver)
@@ -76,7 +77,7 @@ static void compact(struct recorder *r)
 		fault_clear(&r->wal_fault, recorder_now_ms(r));
 }
 
-/* Notes what found no room in memory while the store could not be written. */
+/* Logs what did not fit into memory while the store could not be written. */
 static void note_losses(struct recorder *r, int64_t dropped_ms)
 {
 	int64_t now_ms = recorder_now_ms(r), spells = watch_lost_spells(&r->watch);
@@ -92,7 +93,7 @@ static void note_losses(struct recorder *r, int64_t dropped_ms)
 			(long long)spells);
 }
 
-/* Writes all sums to the store; what the store does not take stays in the ledger. */
+/* Writes all sums to the store; what cannot be written stays in the ledger. */
 static int commit(struct recorder *r, struct err *e)
 {
 	struct tick t;
@@ -130,7 +131,7 @@ static const struct fault *fault_at(const struct recorder *r, size_t i)
 	return own[(i - n_fixed) % 3];
 }
 
-/* Notes which processes are stuck in the driver, while none asks it. */
+/* Logs which processes are stuck in the driver, while none asks it. */
 static void note_stuck(const struct recorder *r)
 {
 	struct source_host *host = r->o->source.host;
@@ -198,8 +199,8 @@ static bool wait_for_work(struct recorder *r, int64_t until_us)
 	return false;
 }
 
-/* Whether the run is to end after this tick: not while memory has what the store could not
- * take, nor while a driver is stuck that the next run would meet. */
+/* Whether to end the run after this tick: not while memory has sums that the store could not
+ * take, nor while the driver is stuck, because the next run would meet the same driver. */
 static bool ends_here(const struct recorder *r)
 {
 	return r->o->is_over && !r->store_fault.on && !r->driver_fault.on &&
@@ -304,7 +305,7 @@ static int begin_run(struct recorder *r, struct err *e)
 	return store_begin_run(r->store, &info, e);
 }
 
-/* Idle stretches of an earlier run go on. Without them, new ones begin. */
+/* Continues the idle stretches of an earlier run. If that fails, new ones begin. */
 static void resume_spells(struct recorder *r)
 {
 	struct err e = { 0 };
@@ -389,7 +390,7 @@ static int prepare(struct recorder *r, struct err *e)
 	 * does. If the recorder waits for a driver, the store is created now. */
 	bool now = o->wait_for_driver || access(o->db, F_OK) == 0;
 	int rc = reader_open(&r->reader, o->source.root, e);
-	/* Its process is a copy of this one: start it while that is small. */
+	/* The reader's process is a copy of this one: start it while this one is small. */
 	if (!rc && o->privacy == PRIVACY_STRICT)
 		reader_be_brief(r->reader);
 	if (!rc)

@@ -24,7 +24,7 @@ struct recorder_options {
 	int64_t interval_ms;   /* tick */
 	int64_t drain_ms;      /* at most 8000 */
 	int64_t glance_ms;     /* shortest time between glances */
-	int64_t deadline_ms;   /* for one round of driver calls; 0: see worker_new() */
+	int64_t deadline_ms;   /* deadline of one round of driver calls; 0: see worker_new() */
 	int64_t retry_ms;      /* longest wait before a lost card or driver is tried again */
 	int64_t max_ticks;     /* end after this many; 0: never. */
 	bool once;	       /* end after the first look, with what the driver's ring holds */
@@ -33,7 +33,8 @@ struct recorder_options {
 	struct retention keep;
 	int stop_fd;		   /* a signalfd: readable means stop, or ask reload(); or -1 */
 	struct statusfile *status; /* ticks and faults are published there; or NULL */
-	const struct fault *own_fault; /* of the caller: published with the others; or NULL */
+	const struct fault
+		*own_fault; /* the caller's fault, published with the others; or NULL */
 	/* Called once, after the first look is in the store, or when the recorder begins to
 	 * wait for a driver: a service manager must not treat that as a failed start. May be
 	 * NULL. */
@@ -42,10 +43,10 @@ struct recorder_options {
 	void (*tick_line)(void *context, const char *line);
 	/* Called at least once per drain, to show that the recorder is alive; may be NULL. */
 	void (*alive)(void *context);
-	/* Called when stop_fd is readable: reads the signal, and returns true if it only asks
-	 * to open the log and to read names again. NULL: every signal means stop. */
+	/* Called when stop_fd is readable: reads the signal, and returns true if it only
+	 * asks to reopen the log and to reload names. NULL: every signal means stop. */
 	bool (*reload)(void *context);
-	/* Asked after each tick that is in the store while the driver answers: true ends the
+	/* Called after each tick that was stored while the driver answers: true ends the
 	 * run, as a stop would. May be NULL. */
 	bool (*is_over)(void *context);
 	void *context;

@@ -15,14 +15,16 @@ int64_t recorder_now_ms(struct recorder *r)
 static struct card_past card_past(void *context, const char *uuid)
 {
 	struct recorder *r = context;
-	/* Without the store, what the driver's ring holds may have been counted before. */
+	/* Without the store, it is unknown how much of the driver's ring was already
+	 * counted. */
 	if (r->store_fault.on)
 		return (struct card_past){ INT64_MAX, -1 };
 	return store_card_past(r->store, uuid);
 }
 
-/* The whole driver failed: logs it once; status says why it fails now. Samples that are still
- * in its ring when it answers again are used, so only older time becomes unobserved. */
+/* The whole driver failed: logs this once; the status file has the current reason. Samples
+ * that are still in its ring when it answers again are used, so only older time becomes
+ * unobserved. */
 static void driver_failed(struct recorder *r, const struct err *e)
 {
 	int64_t now = recorder_now_ms(r);
@@ -86,7 +88,7 @@ static int take_round(struct recorder *r, struct source *s, struct err *e)
 	return rc ? rc : watch_round(&r->watch, s, r->round, e);
 }
 
-/* Whether a stop was requested; a signal that only asks to read names again is served. */
+/* Whether a stop was requested; handles a signal that only asks to reload names. */
 bool recorder_is_stopped(struct recorder *r)
 {
 	struct pollfd signal = { .fd = r->o->stop_fd, .events = POLLIN };
@@ -114,15 +116,15 @@ int recorder_wait_for_job(struct recorder *r, int64_t wait_ms, struct err *e)
 static void begin_round(struct recorder *r)
 {
 	int64_t now_us = clock_now(r->clock).boot_us;
-	/* After a stall, process lists are read again even if used memory is the same. */
+	/* After a stall, process lists are read again even if used memory is unchanged. */
 	r->round->look_all |= now_us - r->begun_us > pace_stall_us(&r->schedule.pace);
 	r->round->patrol.until_us = 0;
 	r->begun_us = now_us;
 	worker_begin(r->worker, JOB_OWN);
 }
 
-/* Begins the round that r->round asks for and waits for it. If an earlier round is late, only
- * checks whether that one has ended: its readings are as good as new ones. */
+/* Begins the round that r->round asks for and waits for it. If an earlier round is late,
+ * only checks whether that one has ended: its readings are still valid. */
 static int run_round(struct recorder *r, struct err *e)
 {
 	int64_t wait_ms = r->late ? 0 : r->o->deadline_ms;
@@ -132,14 +134,14 @@ static int run_round(struct recorder *r, struct err *e)
 	if (!r->late)
 		begin_round(r);
 	int rc = recorder_wait_for_job(r, wait_ms, e);
-	/* What was planned before it was late has been planned anew. */
+	/* The plans from before the delay were replaced. */
 	if (r->late)
 		r->planned = r->schedule;
 	r->late = rc == ERR_BUSY;
 	return rc;
 }
 
-/* Exits are noticed in the order of time: before a round that ended later. */
+/* Exits are handled in order of time: before a round that ended later. */
 static void notice_exits_before(struct recorder *r)
 {
 	if (!r->exit.on && !r->round->more)
@@ -162,7 +164,7 @@ static int take_next(struct recorder *r, struct source *s, struct err *e)
 	}
 	schedule_done(&r->schedule, round->ended_us, round, round->ended_us - round->begun_us,
 		s->ring_us);
-	/* The source comes back when a clock was set: only the last round can be after that. */
+	/* The source returns when a clock was set, so only the last round can be after that. */
 	if (!round->more && clock_stepped(r))
 		return 0;
 	return take_round(r, s, e);
@@ -177,7 +179,7 @@ bool recorder_take(struct recorder *r, int rc, struct err *e)
 		next = rc ? rc : round_next(s, r->round, e);
 	}
 	recorder_take_exits(r);
-	/* A round that a stop has cut short is not a fault. */
+	/* A round that was interrupted by a stop is not a fault. */
 	if (next && !(next == ERR_BUSY && !r->ending && recorder_is_stopped(r)))
 		driver_failed(r, e);
 	return next == 0;

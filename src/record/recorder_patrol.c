@@ -1,15 +1,16 @@
-/* Leaves the glances until the next drain to the process that asks the driver, and that drain,
- * too, so that the recorder sleeps meanwhile. It wakes up when that process comes back (at the
- * drain, or when something has changed), when a process exits, when it is told to stop, or when
- * a glance is late. */
+/* Lets the process that asks the driver make the glances until the next drain, and that
+ * drain, on its own, so that the recorder can sleep. The recorder wakes up when that process
+ * returns (at the drain, or when something has changed), when a process exits, when a stop
+ * is requested, or when a glance is late. */
 #include <poll.h>
 
 #include "record/health.h"
 #include "record/recorder_private.h"
 
-/* Exits within this time of the one that was noticed happened at the same moment. */
+/* Exits within this time of each other count as the same moment. */
 #define SAME_MOMENT_US 50000
-/* A recorder that wakes up later than this was stopped meanwhile, maybe with the source. */
+/* If the recorder wakes up later than this, it was stopped meanwhile, perhaps together with
+ * the source. */
 #define FROZEN_US 1000000
 
 static enum health health_now(const struct recorder *r)
@@ -24,8 +25,8 @@ bool recorder_can_patrol(struct recorder *r)
 	       schedule_can_patrol(&r->schedule, clock_now(r->clock).boot_us, health_now(r));
 }
 
-/* Asks for glances until the next stop of the schedule, and for the round that is due there. A
- * scan is not left to the source, because it may have to start another process. */
+/* Asks for glances until the next stop of the schedule, and for the round that is due there.
+ * A scan is not delegated, because it may have to start another process. */
 static void plan(struct recorder *r)
 {
 	int64_t until_us = schedule_next_stop(&r->schedule);
@@ -49,7 +50,7 @@ static void recall(struct recorder *r)
 	r->recalled = true;
 }
 
-/* A process has exited: notes the moment, and wants to look at its card. */
+/* A process has exited: notes the moment, and requests a look at its card. */
 static void note_exit(struct recorder *r)
 {
 	struct moment now = clock_now(r->clock);
@@ -73,8 +74,8 @@ void recorder_take_exits(struct recorder *r)
 	r->exits_us = now.boot_us;
 }
 
-/* How long the source may stay away now: a glance has a deadline from the moment at which it
- * is due. */
+/* How much longer the source may take: a glance must be made within a deadline after it is
+ * due. */
 static int64_t patience_us(const struct recorder *r, int64_t begun_us)
 {
 	struct source_host *host = r->o->source.host;
@@ -87,7 +88,7 @@ static int64_t patience_us(const struct recorder *r, int64_t begun_us)
 	return due_us + deadline_ms * 1000 - now_us;
 }
 
-/* Waits until the source is back. ERR_BUSY: it is late. */
+/* Waits until the source has returned. ERR_BUSY: it is late. */
 static int wait_for_source(struct recorder *r, struct err *e)
 {
 	int64_t begun_us = clock_monotonic_us(), left_us;

@@ -25,8 +25,8 @@ struct recorder {
 	int64_t begun_us;    /* boot time: when the last round was begun */
 	struct schedule schedule;
 	/* While the source is on patrol (recorder_patrol.c). */
-	struct schedule planned; /* the schedule if the round at its end is made */
-	bool recalled;		 /* it was told to come back */
+	struct schedule planned; /* the schedule after the round at its end */
+	bool recalled;		 /* it was told to return */
 	struct exit_notice {
 		bool on;	  /* a process has exited and is not accounted yet */
 		int64_t lo_us;	  /* wall clock: not before this ... */
@@ -56,11 +56,11 @@ void recorder_patrol(struct recorder *r);
 /* Takes all rounds that the worker's job has made; `rc` and `e` say how it ended. False: the
  * driver failed, and the failure has been handled. */
 bool recorder_take(struct recorder *r, int rc, struct err *e);
-/* The exits that were noticed while the source was on patrol. */
+/* Takes the exits that were noticed while the source was on patrol. */
 void recorder_take_exits(struct recorder *r);
 /* Waits for the worker's job, at most `wait_ms` and not after a stop was requested. */
 int recorder_wait_for_job(struct recorder *r, int64_t wait_ms, struct err *e);
-/* Whether a stop was requested; a signal that only asks to read names again is served. */
+/* Whether a stop was requested; handles a signal that only asks to reload names. */
 bool recorder_is_stopped(struct recorder *r);
 /* Notices processes that have exited since the last call. `exact`: the recorder was waiting for
  * exits, so the moment of the exit is now. */

@@ -5,8 +5,8 @@
 #define RESCAN_US (600 * 1000000LL)
 /* The first wait after a failure, and the wait after a process has ended. */
 #define FIRST_WAIT_US 1000000
-/* For this long, a lost card is tried again after the first wait each time: the ring still has
- * the time of a short loss. */
+/* For this long, a lost card is tried again at the shortest interval: after a short loss,
+ * the ring still has the samples of that time. */
 #define EAGER_US (60 * 1000000LL)
 #define SOON_US 100000
 
@@ -49,7 +49,7 @@ int64_t schedule_next(const struct schedule *s)
 	return s->health == HEALTH_DOWN ? next_us : min64(next_us, s->pace.next_glance_us);
 }
 
-/* Whether a glance with this health would change nothing but the pace. */
+/* Whether a glance with this health would affect nothing but the pace. */
 static bool is_settled(const struct schedule *s, enum health health)
 {
 	bool wrong = health != HEALTH_GOOD;

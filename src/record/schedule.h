@@ -26,8 +26,8 @@ struct schedule {
 	int64_t next_drain_us;
 	int64_t next_scan_us; /* when to look for cards again */
 	enum health health;   /* at the last round */
-	int64_t wait_us;      /* before the next try while health is not good, else 0 */
-	int64_t wrong_us;     /* since when health is not good, if it is not */
+	int64_t wait_us;      /* retry delay; 0 while healthy */
+	int64_t wrong_us;     /* since when something has been wrong; valid while not healthy */
 	struct pace pace;     /* of glances */
 };
 
@@ -38,10 +38,10 @@ void schedule_start(struct schedule *s, int64_t now_us);
 
 /* Returns when the next work is due. */
 int64_t schedule_next(const struct schedule *s);
-/* The same without glances: until then, they may be left to the source. */
+/* The same without glances: until then, glances may be left to the source. */
 int64_t schedule_next_stop(const struct schedule *s);
-/* Whether the next work can be left to the source: it is not a tick or a scan, and none of them
- * is late, since a patrol that ends in the past makes no glance. */
+/* Whether the next work can be left to the source: it is neither a tick nor a scan, and none
+ * of these is overdue, because a patrol that ends in the past makes no glance. */
 bool schedule_can_patrol(const struct schedule *s, int64_t now_us, enum health health);
 bool schedule_is_tick(const struct schedule *s, int64_t now_us);
 /* Sets in `round` what is due. What has failed is tried again after 1, 2, 4 ... seconds; a lost

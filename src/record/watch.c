@@ -13,7 +13,7 @@
 #include "record/watch_spells.h"
 #include "driver/ring.h"
 
-/* Shorter gaps are not worth an event. */
+/* Shorter gaps get no event. */
 #define GAP_EVENT_MS 2000
 
 int watch_init(struct watch *w, const struct watch_options *o, struct err *e)
@@ -71,8 +71,8 @@ void watch_event(struct watch *w, const struct occurrence *what, const char *for
 static int add_card(struct watch *w, const struct card_reading *r, int64_t now_ms,
 	const struct card_past *past, struct err *e)
 {
-	/* What was not read, and what is of a clock that was set back, ends now: no time that
-	 * the driver remembers is accounted twice. */
+	/* What was not read, or comes from before the clock was set back, ends now, so that
+	 * no time in the driver's ring is accounted twice. */
 	int64_t seen_ms = past->seen_ms < now_ms ? past->seen_ms : now_ms;
 	if (w->n_cards == w->cap_cards) {
 		size_t cap = array_next_cap(w->cap_cards, w->n_cards + 1);
@@ -135,7 +135,7 @@ static void take_gone(struct watch *w, size_t i, bool gone, int64_t now_ms)
 	card->gone = gone;
 }
 
-/* What is behind a status: "(code 15)". */
+/* The reason for a status: "(code 15)". */
 static void explain_status(char *dst, size_t cap, const struct card_reading *r)
 {
 	if (r->code == CARD_CODE_STUCK)

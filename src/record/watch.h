@@ -40,7 +40,7 @@ struct watch {
 	struct listed *list; /* private, like the next: of one card */
 	double *sm_pct;
 	bool *uses_engine;
-	bool *suspect; /* of one drain: samples that are not trusted */
+	bool *suspect; /* by sample of one drain: it is not trusted */
 	size_t cap_list, cap_sm_pct, cap_uses_engine, cap_suspect;
 };
 
@@ -48,13 +48,13 @@ struct watch_options {
 	const struct rules *rules; /* is copied */
 	struct watch_pace pace;
 	struct reader *reader; /* borrowed; NULL: every card has own_processes */
-	bool pidfds;	       /* pids are of this host */
+	bool pidfds;	       /* pids belong to this host */
 	enum privacy privacy;
 };
 int watch_init(struct watch *w, const struct watch_options *o, struct err *e);
 void watch_finish(struct watch *w);
 
-/* Says what the store has about a card. */
+/* Returns what the store has about a card. */
 struct watch_past {
 	struct card_past (*card)(void *context, const char *uuid);
 	void *context;
@@ -87,8 +87,8 @@ struct occurrence {
 void watch_event(struct watch *w, const struct occurrence *what, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Holders that exited at some time between the two moments count until then; asks for a look at
- * their cards. Returns whether there was one. */
+/* Holders that exited at some time between the two moments count until then; requests a look
+ * at their cards. Returns whether there was one. */
 bool watch_exits(struct watch *w, struct round *round, int64_t lo_ms, int64_t now_ms);
 
 /* Fills a tick with all data that waits. Then call watch_stored(); if the tick was not written,

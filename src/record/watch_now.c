@@ -31,7 +31,7 @@ void watch_now_take(
 	card->now.power_limit_w = round->cards[i].power_limit_w;
 }
 
-/* The mean power since the last tick, which is then this one. */
+/* The mean power since the last tick; the current reading becomes that of the last tick. */
 static double take_power_w(struct watched *card)
 {
 	int64_t ms = card->meter.at_ms - card->tick_meter.at_ms;
@@ -62,7 +62,7 @@ void watch_now_tick(struct watch *w, const struct tick *t)
 		struct card_now *now = &w->entries[i].now;
 		*now = card->now;
 		card_now_clear(&card->now);
-		/* It may have been lost since it was looked at. */
+		/* It may have been lost since the last look. */
 		if (w->entries[i].status != CARD_STATUS_OK || card->gone) {
 			card_now_clear(now);
 			continue;

@@ -44,7 +44,7 @@ static int reserve(struct watch *w, const struct source *s, struct err *e)
 	return rc ? rc : lives_reserve(&w->lives, listed, e);
 }
 
-/* How much of the memory in use on a card without processes is the driver's own. */
+/* How much of the memory in use on a card without processes belongs to the driver. */
 static int64_t floor_bytes(struct watched *card, const struct card_reading *r)
 {
 	int64_t now = reserve_bytes(r);
@@ -117,7 +117,7 @@ static void take_list(struct watch *w, struct source *s, size_t i, struct round 
 	if (window.first)
 		window.lo_ms =
 			card->account.started ? card->account.covered_ms : now_ms - RING_MS;
-	/* Nobody knows who came and went before the first list. */
+	/* It is unknown which processes came and went before the first list. */
 	window.stalled = window.first || now_ms - card->glance_ms > w->pace.stall_ms;
 	card->exits = false;
 	if (window.stalled)
@@ -125,8 +125,7 @@ static void take_list(struct watch *w, struct source *s, size_t i, struct round 
 			&card->account, window.first ? INT64_MIN : card->glance_ms, now_ms);
 	if (window.stalled && !window.first)
 		account_torn(&card->account, now_ms);
-	/* Processes that come and go while used memory stays the same: one took the place of
-	 * another. */
+	/* Processes came and went while used memory stayed the same: one replaced another. */
 	bool steady =
 		!told && card->mem_bytes >= 0 && r->mem_used_bytes >= 0 && !window.stalled;
 	struct held held = holders_now(&card->holders);
@@ -235,7 +234,7 @@ static void find_use(struct watch *w, const struct watched *card, const struct c
 	}
 }
 
-/* Whether all that held the card since the last drain is of one session. */
+/* Whether all processes that held the card since the last drain belong to one session. */
 static bool is_one_session(const struct watch *w, const struct watched *card)
 {
 	char first[SESSION_KEY_CAP] = "", other[SESSION_KEY_CAP] = "";
@@ -260,9 +259,8 @@ static bool may_be_held(const struct watched *card, int64_t from_ms, int64_t to_
 	return held;
 }
 
-/* Returns the memory in use on a card without a process, but for the driver's own; -1: not
- * known.
- */
+/* Returns the memory in use on a card without a process, without the driver's own; -1:
+ * unknown. */
 static int64_t bytes_without_process(struct watched *card, const struct card_reading *r)
 {
 	if (card->empty_ms < 0 || card->mem_bytes < 0)
@@ -271,10 +269,10 @@ static int64_t bytes_without_process(struct watched *card, const struct card_rea
 	return bytes > 0 ? bytes : 0;
 }
 
-/* Finds the samples that are not trusted, because the card is latched. They are high, nobody
- * was there, and they continue the use of a process that is gone, or are all that the drain
- * has: otherwise a process that no list has seen may have used the card. Returns the newest of
- * them; NULL: there is none. */
+/* Finds the samples that are not trusted, because the card is latched. They are high, no
+ * process was there, and they either continue the use of a process that is gone or are the
+ * only samples of the drain; otherwise an unlisted process may have used the card. Returns
+ * the newest of them; NULL: there is none. */
 static const struct util_sample *find_suspects(
 	struct watch *w, struct watched *card, const struct card_reading *r)
 {
@@ -332,8 +330,8 @@ static size_t from_the_future(const struct card_reading *r, int64_t now_ms)
 	return n;
 }
 
-/* The samples that the driver still has reach back to before the card was first seen: it is
- * accounted from there on. */
+/* The driver's ring has samples from before the card was first seen: accounting begins
+ * there. */
 static void note_begin(struct card_entry *entry, const struct account *a,
 	const struct account_drain *drain, const struct account_scene *on)
 {

@@ -1,5 +1,5 @@
-/* The idle stretches of the watched cards: those of an earlier run that go on, and those that a
- * tick stores. */
+/* The idle stretches of the watched cards: continues those of an earlier run, and stores
+ * them with each tick. */
 #include "record/watch_spells.h"
 
 #include <stdlib.h>
@@ -70,7 +70,8 @@ static void find_how(const struct watch *w, struct idle_stretch *item)
 	item->spell.how = how;
 }
 
-/* Whether an open stretch is stored. That of a process that has ended can only end. */
+/* Whether an open stretch is stored. It is not if its process has ended, because it can only
+ * end. */
 static bool is_worth_storing(const struct watch *w, const struct spell *spell)
 {
 	return w->lives.entries[spell->process].ended_ms < 0 ||

@@ -12,14 +12,14 @@
 
 struct watch;
 
-/* Idle stretches of an earlier run that had not ended; takes the array over. When a card is
- * listed for the first time, they go on or are forgotten. */
+/* Idle stretches of an earlier run that had not ended; takes over the array. When a card is
+ * listed for the first time, they are continued or dropped. */
 void watch_resume(struct watch *w, struct past_spell *past, size_t n);
 /* How many spells found no room in memory since the last call. */
 int64_t watch_lost_spells(struct watch *w);
 
-/* For the watch: the processes of card `i` were listed for the first time; they are the first
- * `n` of w->list. Their stretches of an earlier run go on. */
+/* For the watch: the processes of card `i` were listed for the first time; they are the
+ * first `n` of w->list. Continues their stretches of an earlier run. */
 void watch_spells_resume(struct watch *w, size_t i, size_t n);
 /* Adds the spells to a tick. */
 int watch_spells_tick(struct watch *w, struct tick *t, struct err *e);

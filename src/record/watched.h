@@ -20,15 +20,16 @@ struct watched {
 	int64_t glance_ms; /* last glance with the same memory as at its last look; -1 never */
 	int64_t look_ms;   /* its last process list; -1 none yet */
 	int64_t mem_bytes; /* used at its last look; -1 unknown */
-	int64_t floor_bytes;   /* smallest memory in use without a process */
-	bool exits;	       /* a holder exited since its last look */
-	int64_t empty_ms;      /* since then its lists name no process; -1: they do, or none */
-	bool high_known;       /* its newest sample is of about 100 %, of a holder or latched */
-	struct fault fault;    /* lost, asleep, denied */
-	struct fault suspect;  /* its utilisation is not trusted */
-	struct fault unlisted; /* its process lists cannot be read */
-	bool stuck;	       /* it must not be asked: a call to it has not come back */
-	bool gone;	       /* no longer there: it has no time to account */
+	int64_t floor_bytes; /* smallest memory in use without a process */
+	bool exits;	     /* a holder exited since its last look */
+	int64_t empty_ms; /* no process has been listed since then; -1: some are, or there is no
+			     list */
+	bool high_known;  /* its newest sample is about 100 %, because of a holder or latched */
+	struct fault fault;	  /* lost, asleep, denied */
+	struct fault suspect;	  /* its utilisation is not trusted */
+	struct fault unlisted;	  /* its process lists cannot be read */
+	bool stuck;		  /* it must not be asked: an earlier call has not returned */
+	bool gone;		  /* no longer present: it has no time to account */
 	enum util_kind util_kind; /* of the last drain */
 	int64_t unobserved_ms; /* of the account, at the last tick: if it grows, there is a gap
 				*/
