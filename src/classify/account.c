@@ -5,13 +5,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A card that was idle-held before and after a pause of this length was so all the time. */
+/* A card that was idle-held before and after a pause up to this length counts as idle-held
+ * without a pause. */
 #define PAUSE_MS 10000
 
-/* The part of a sample's period by which an edge of use is off. */
+/* Uncertainty of an edge of use, as a part of a sample's period. */
 #define EDGE_PART 0.1
 
-/* Enough for the holders of one card; further ones are accounted without a share. */
+/* Largest number of holders that share the time of one card; further ones get no share. */
 enum { MAX_SHARERS = 1024 };
 
 void account_start(struct account *a, uint32_t card, int64_t from_ms)
@@ -53,7 +54,7 @@ struct slot_part {
 	bool unsure; /* a process came or went at a moment that is not known exactly */
 };
 
-/* Notes since when the card is idle-held. */
+/* Notes since when the card has been idle-held. */
 static void note_idle_held(struct account *a, const struct slot_part *p)
 {
 	bool seen = p->state != CARD_UNOBSERVED;
@@ -210,7 +211,7 @@ static bool is_unsure(double util_pct, int64_t at_ms, const struct account_scene
 	       state_at(util_pct, at_ms, HELD_MAYBE, on);
 }
 
-/* Adds an error that does not depend on others: it is hardly ever more than the root. */
+/* Adds an error that is independent of others, as a square. */
 static void add_square(
 	struct account *a, struct ledger *ledger, enum card_state state, double square_ms2)
 {
@@ -220,7 +221,7 @@ static void add_square(
 		sum->unsure_ms2 += llround(square_ms2);
 }
 
-/* Adds an error that has the sign of others like it. */
+/* Adds an error that has the same sign as others of its kind. */
 static void add_unsure(struct account *a, struct ledger *ledger, int64_t ms)
 {
 	int64_t slot = ledger_slot(ledger, a->covered_ms > 0 ? a->covered_ms - 1 : 0);
@@ -229,18 +230,19 @@ static void add_unsure(struct account *a, struct ledger *ledger, int64_t ms)
 		sum->unsure_ms += ms;
 }
 
-/* The true time in a state within a stretch of `ms` is as likely any other, and `counted_ms` of
- * it were counted. Returns the square of the error that is exceeded once in twenty times: twice
- * the standard deviation, which is a twelfth of the square of the length around the middle. */
+/* The true time in a state within a stretch of `ms` is uniformly distributed, and
+ * `counted_ms` of it were counted. Returns the square of the error that is exceeded in one
+ * of twenty cases: twice the root mean square error. The variance is ms squared / 12 around
+ * the middle. */
 static double square_of(int64_t ms, int64_t counted_ms)
 {
 	double length = (double)ms, off = 2 * (double)counted_ms - length;
 	return length * length / 3 + off * off;
 }
 
-/* An uncertain stretch has ended: what came and went in it depends on each other. If the next
- * one follows at once (`goes_on`), a list between them saw what others of its kind were too
- * short to show: their errors are added up. Nothing else depends on it. */
+/* An uncertain stretch has ended; the errors within it depend on each other. If the next one
+ * follows at once (`goes_on`), the errors of both are added up, because a list between them
+ * saw a process that would usually be too short to be listed. Other errors are independent. */
 static void settle(struct account *a, struct ledger *ledger, bool goes_on)
 {
 	double root_ms = a->paired_ms;
@@ -267,7 +269,8 @@ static void note_unsure(
 	struct account *a, const struct slot_part *p, const struct account_scene *on)
 {
 	bool unsure = p->unsure && p->state != CARD_UNOBSERVED, used = p->state == CARD_ACTIVE;
-	/* Use hides the error on its side of the middle, so that what is left has one sign. */
+	/* Use on one side of the middle limits the error to the other side, so the rest has
+	 * one sign. */
 	if (used && a->unsure_ms > 0)
 		add_unsure(a, on->ledger, a->unsure_ms / 8);
 	if (unsure && a->used)
@@ -413,7 +416,8 @@ static bool differs(double a_pct, double b_pct, const struct rules *rules)
 }
 
 /* Whether nothing is missing between the newest sample accounted and this one. Some drivers
- * take no samples while a card is idle, so that little is missing between two samples of 0. */
+ * take no samples while a card is idle, so a longer time between two samples of 0 is not a
+ * gap. */
 static bool is_joined(
 	const struct account *a, const struct account_sample *s, const struct account_drain *d)
 {
@@ -442,7 +446,7 @@ static void account_pct(struct account *a, double pct, int64_t to_ms, struct acc
 	account_observed(a, to_ms, on);
 }
 
-/* The sample becomes the one before the next. */
+/* The sample becomes the previous one. */
 static void pass(struct account *a, const struct account_sample *s, bool joined)
 {
 	a->before[0] = joined ? a->before[1] : NAN;
@@ -487,8 +491,8 @@ static void take_mean(struct account *a, const struct account_sample *s, const d
 }
 
 /* Accounts the time since the reading before. If the state changed in between, the moment is
- * not known: the middle is used, and half of the time between can be wrong. A reading describes
- * the period that ends with it, so the middle is that of the two periods. */
+ * not known: the middle is used, and the error is at most half of the time between them. A
+ * reading describes the period that ends with it, so the middle is that of the two periods. */
 static void take_reading(struct account *a, const struct account_sample *s,
 	const struct account_drain *d, struct account_scene *on)
 {
@@ -535,7 +539,7 @@ static void take_held(
 	take_mean(a, &s, next, d, on);
 }
 
-/* Where the period of the sample begins, if the ones beside it tell how long it is. */
+/* The begin of the sample's period, if its neighbours show how long it is. */
 static int64_t period_begin_ms(const struct account_drain *d, size_t i)
 {
 	int64_t at_ms = d->samples[i].wall_us / 1000;
@@ -570,7 +574,8 @@ static void take_use(
 	size_t one = 0;
 	a->use_known = d->use_known;
 	a->sm_active_pct = d->sm_active_pct;
-	/* Policy adds up the use of a session's processes: one that stays has all of it. */
+	/* Policy adds up the use of a session's processes, so one process gets all of it:
+	 * one that is still there. */
 	while (one + 1 < on->n && on->holders[one].to.at != EDGE_NEVER.at)
 		one++;
 	for (size_t i = 0; i < on->n; i++) {

@@ -27,12 +27,13 @@ struct account_drain {
 	bool polled;		 /* single readings: the moment of a change is not known */
 	int64_t reading_ms;	 /* the period that a single reading is of */
 	bool whole;		 /* samples are shorter than the time between them */
-	const bool *suspect;	 /* of each sample: it is not trusted; NULL: all are */
+	const bool *suspect;	 /* by sample: it is not trusted; NULL: all are trusted */
 	bool use_known;		 /* the driver reports the use of processes */
 	const double *sm_pct;	 /* of each holder, NAN unknown */
 	const bool *uses_engine; /* of each holder: another engine; NULL: none does */
-	bool one_session;	 /* all holders are of one session: the card's use is its use */
-	double sm_active_pct;	 /* or NAN */
+	bool one_session; /* all holders belong to one session: the card's use is that session's
+			     use */
+	double sm_active_pct; /* or NAN */
 };
 
 /* A sample that is accounted. */
@@ -48,7 +49,7 @@ struct account {
 	bool started;		     /* covered_ms is set */
 	int64_t covered_ms;	     /* all time before this is accounted */
 	int64_t stamp_ms;	     /* of the newest sample that is accounted; -1: none */
-	double before[COVER_BESIDE]; /* it, and the one before it: NAN where there is a gap */
+	double before[COVER_BESIDE]; /* values of it and of the one before; NAN after a gap */
 	int64_t torn_ms;	     /* see account_torn() */
 	bool holds;		     /* `held` waits for its neighbour */
 	struct account_sample held;
@@ -56,14 +57,15 @@ struct account {
 	double pct;		     /* utilisation of the time that is being accounted ... */
 	bool suspect;	      /* ... and whether it is not trusted: then it is unobserved */
 	bool use_known;	      /* the holders' sm_pct of its drain are known */
-	bool turns;	      /* ... and when each of them used the card */
+	bool turns;	      /* ... and the turns, in which each of them used the card */
 	double sm_active_pct; /* of its drain, or NAN */
 	int64_t stall_from_ms, stall_to_ms;   /* see account_stall() */
 	int64_t steady_from_ms, steady_to_ms; /* see account_steady() */
 	struct held steady;
-	int64_t unsure_ms, unsure_held_ms; /* the uncertain stretch so far; counted as held */
+	int64_t unsure_ms, unsure_held_ms; /* length of the uncertain stretch so far; the part
+					      counted as held */
 	bool used;			   /* the stretch before was use */
-	double paired_ms;		   /* the error of the one just before it; 0: none */
+	double paired_ms;    /* the error of the uncertain stretch just before; 0: none */
 	int64_t unlisted_ms; /* see account_unlisted(); INT64_MAX: the holders are known */
 	int64_t observed_ms, unobserved_ms; /* since account_start(), for the log and events */
 	int64_t idle_held_since_ms; /* idle-held without a pause since then; -1: it is not */
@@ -77,7 +79,7 @@ struct account_scene {
 	size_t n;
 	const struct rules *rules;
 	struct ledger *ledger;
-	struct spells *spells; /* of the card; NULL: not asked for */
+	struct spells *spells; /* of the card; NULL: not needed */
 };
 
 /* Starts (or restarts) at `from_ms`: nothing before it is accounted. With -1 the first sample
@@ -91,8 +93,9 @@ void account_begin(struct account *a, int64_t at_ms);
  */
 void account_not_before(struct account *a, int64_t seen_ms);
 
-/* Where an account that this drain starts begins: with the period of the first sample, or of
- * the first that tells something if the holders were not read by then (account_stall()). */
+/* Where an account that this drain starts begins: with the period of the first sample or, if
+ * the holders were not read by then (account_stall()), of the first sample whose state is
+ * certain all the same. */
 int64_t account_begin_ms(
 	const struct account *a, const struct account_drain *d, const struct account_scene *on);
 
@@ -104,11 +107,11 @@ void account_drain(struct account *a, const struct account_drain *d, struct acco
 void account_energy(struct account *a, int64_t at_ms, double energy_mj);
 
 /* The holders were not read between the two moments. Others may have come and gone in that
- * time: it is active, or surely held, or unobserved. */
+ * time: it counts as active, or as certainly held, or as unobserved. */
 void account_stall(struct account *a, int64_t from_ms, int64_t to_ms);
 
-/* Samples were lost before `at_ms`, or the card was: a gap that begins before it is not one of
- * an idle card. */
+/* Samples were lost before `at_ms`, or the card was: a gap that begins before it is not the
+ * pause of an idle card. */
 void account_torn(struct account *a, int64_t at_ms);
 
 /* The process lists cannot be read since `from_ms`, so the holders are not known: time is
@@ -119,8 +122,8 @@ void account_unlisted(struct account *a, int64_t from_ms);
  * its state depends on that. */
 void account_doubt(struct account *a, int64_t from_ms, const struct account_scene *on);
 
-/* Used memory did not change between the two moments, at any glance: whoever came and went, the
- * card was as held as at the first. */
+/* Used memory did not change between the two moments, at any glance: whatever processes came
+ * and went, as much memory was held as at the first. */
 void account_steady(struct account *a, int64_t from_ms, int64_t to_ms, struct held held);
 
 /* Accounts up to `to_ms`, for the end of a recording: the newest sample as long as it holds,

@@ -6,16 +6,17 @@
 
 #include "classify/cover.h"
 
-/* The driver gives the use of a process in whole percents. */
+/* The driver reports the use of a process in whole percents. */
 #define ROUNDING_PCT 0.5
-/* What the driver may reserve if it does not report it: this much, or a fiftieth of the card.
- */
+/* How much the driver may reserve for itself if it does not report this: this much, or a
+ * fiftieth of the card. */
 #define RESERVE_BYTES (1LL << 30)
 /* If all samples of a card without processes are at least this high, the card repeats its last
  * reading. */
 #define LATCHED_PCT 95
 
-/* A drain is divided into at least about this many parts, to find when who used the card. */
+/* A drain is divided into at least about this many parts, to find which process used the
+ * card when. */
 #define CARD_PARTS 8
 
 bool is_holder(unsigned kind, const struct rules *rules)
@@ -158,7 +159,7 @@ bool is_latched(const struct util_sample *samples, size_t n, int64_t used_bytes,
 	return true;
 }
 
-/* How much of a sample's period was use, as far as the drain tells. */
+/* How much of a sample's period was use, as far as the drain shows. */
 static struct cover cover_at(const struct use_since *use, size_t i, const struct rules *rules)
 {
 	double around[2 * COVER_BESIDE + 1];
@@ -263,8 +264,8 @@ static bool reaches(double pct, double part, const struct rules *rules)
 	return pct > 0 && pct >= rules->active_util_pct * part;
 }
 
-/* Whether another user than that of `self`, or processes that are not holders, kept the card
- * active. The driver rounds the use of each process to a percent. */
+/* Whether another user, or processes that are not holders, kept the card active. The driver
+ * rounds the use of each process to a percent. */
 static bool somebody_else(const struct holder *self, const struct holder *holders, size_t n,
 	const struct use_since *use, const struct rules *rules)
 {
@@ -372,7 +373,7 @@ static double last_use(const struct use_since *use)
 	return n > 1 && last_pct < 0.8 * use->samples[n - 2].util_pct ? NAN : last_pct;
 }
 
-/* The turn of the only one that used the card: from its first use to its last. */
+/* The turn of the only process that used the card: from its first use to its last. */
 static struct turn whole_turn(const struct turn_card *card, const struct turn_use *use,
 	double last_pct, const struct rules *rules)
 {
@@ -390,13 +391,13 @@ static struct turn whole_turn(const struct turn_card *card, const struct turn_us
 	};
 }
 
-/* The processes that used the card since the last drain, and what nobody explains: a process
- * that has gone may have no record. */
+/* The processes that used the card since the last drain, and the use that they do not
+ * explain: a process that has gone may have no record. */
 struct users_of_card {
 	struct turn_use uses[TURNS_MOST];
 	uint32_t who[TURNS_MOST];
 	size_t n;     /* of the processes */
-	size_t n_all; /* with what is not explained; more than TURNS_MOST: too many */
+	size_t n_all; /* including unexplained use; more than TURNS_MOST: too many */
 };
 
 static struct users_of_card find_uses(

@@ -27,10 +27,9 @@ struct holder_use {
 /* One stretch of time in which a process held one amount of memory on a card. If the memory of
  * a process changes, it has several stretches, one after the other. */
 struct holder {
-	uint32_t process; /* index of the life in the recorder's table */
-	uint32_t user; /* users with the same number are the same identity; the sampler numbers
-			  them */
-	unsigned kind; /* process_kind bits */
+	uint32_t process;  /* index of the life in the recorder's table */
+	uint32_t user;	   /* equal numbers mean the same identity; the recorder numbers them */
+	unsigned kind;	   /* process_kind bits */
 	int64_t mem_bytes; /* or -1 */
 	double sm_pct;	   /* own SM use, mean since the last drain; NAN: not known */
 	bool uses_engine;  /* it used another engine (encoder, decoder) since then */

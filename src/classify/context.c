@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "base/str.h"
 
-/* Lives agree when none of them has more than this percentage of the smallest one. */
+/* Lives agree if the largest is at most this percentage of the smallest. */
 #define AGREE_PCT 110
 /* A context and a few small buffers, as a percentage of the model's floor. */
 #define SLACK_PCT 125

@@ -36,8 +36,8 @@ static struct cover at_edge(const double row[4], double active_pct, bool stretch
 		.guessed = is_quiet(row[3], active_pct) };
 }
 
-/* The whole stretch is within one period, nobody knows where: at the side on which a little of
- * it may be in the next period, else in the middle. */
+/* The whole stretch is within one period, at an unknown place: assumed on the side where the
+ * next sample shows a little use, else in the middle. */
 static struct cover alone(double before, double pct, double after)
 {
 	double outside = before < after ? before : after;

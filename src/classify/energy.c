@@ -1,9 +1,9 @@
-/* Divides joules over states. A card draws one power while processes hold it and another while
- * it is empty; both are learned from the time in which it was surely in that state. Where an
- * interval is of several states, idle time gets its power, and use gets the rest. If it were
- * divided by time alone, a burst of 400 W would count as energy of the idle time next to it. A
- * card still draws more for a moment after use: what it draws then above its idle power belongs
- * to the use. */
+/* Divides joules over states. A card draws one power while processes hold it and another
+ * while it is empty; both are learned from the time in which it was surely in that state. If
+ * an interval has several states, idle time gets its idle power, and use gets the rest. If
+ * it were divided by time alone, a burst of 400 W would count as energy of the idle time
+ * next to it. A card still draws more for a moment after use: what it draws then above its
+ * idle power belongs to the use. */
 #include "classify/energy.h"
 
 #include <math.h>
@@ -11,13 +11,14 @@
 
 /* How long a card cools down after use. */
 #define COOLING_MS 1000
-/* Begins and ends of holding are known to about this much: idle power is learned only from time
- * that is further away from them. */
+/* Begins and ends of holding are known to about this precision: idle power is learned only
+ * from time that is further away from them. */
 #define MARGIN_MS 600
-/* The time whose mean is the idle power. */
+/* The idle power is the mean over this much time. */
 #define LEARNED_MS 60000
 #define UNSETTLED_MS 100
-/* Readings further apart than this, as in demonstrations: no drain of a recorder is. */
+/* Readings further apart than this occur only in demonstrations: a recorder drains more
+ * often. */
 #define SPARSE_MS 8000
 #define SPARSE_RISE 0.0001
 
@@ -63,7 +64,7 @@ void energy_read(struct energy_split *s, int64_t at_ms, double mj)
 	s->points[s->n_points++] = (struct energy_point){ at_ms, mj };
 }
 
-/* The idle power that a state has; -1: it has none. */
+/* The index of the idle power for a state; -1: the state has none. */
 static int level_of(enum card_state state)
 {
 	return state == CARD_IDLE_HELD	  ? ENERGY_HELD
@@ -143,8 +144,8 @@ static struct mixture mix_of(const struct energy_split *s, int64_t from_ms, int6
 	return m;
 }
 
-/* Where samples are far apart, idle time may hide a use that no sample saw: the least that the
- * card draws is its idle power. It rises slowly, because cards become warmer. */
+/* Where samples are far apart, idle time may contain use that no sample saw, so the smallest
+ * power is taken as the idle power. It rises slowly, because cards become warmer. */
 static void learn_least(struct energy_level *level, double mw)
 {
 	if (level->ms == 0 || mw < level->mw)
@@ -154,8 +155,8 @@ static void learn_least(struct energy_level *level, double mw)
 	level->ms = UNSETTLED_MS;
 }
 
-/* Learns what the card draws while it is idle. No card draws nothing: a counter that did not
- * grow has not been counted on since the last reading. */
+/* Learns what the card draws while it is idle. Every card draws some power: a counter that
+ * did not grow was not updated since the last reading. */
 static void learn(struct energy_split *s, const struct mixture *m, double mw)
 {
 	if (!(mw > 0))
@@ -168,7 +169,7 @@ static void learn(struct energy_split *s, const struct mixture *m, double mw)
 			continue;
 		}
 		bool pure = m->idle_ms[i] == m->all_ms && m->cooling_ms == 0;
-		/* Time near a change counts little, and not at all once there is other. */
+		/* Time near a change has a small weight, and none once there is better data. */
 		int64_t weight = m->settled ? m->all_ms : level->ms < UNSETTLED_MS ? 1 : 0;
 		if (!pure || weight == 0)
 			continue;
@@ -181,12 +182,12 @@ static void learn(struct energy_split *s, const struct mixture *m, double mw)
 /* How one interval is divided: idle time by power, use by utilisation, the rest by time. */
 struct division {
 	double idle_mw[ENERGY_LEVELS];
-	double active_mj; /* of use, its cooling included */
-	double other_mw;  /* of states that are neither */
+	double active_mj; /* energy of use, including cooling down */
+	double other_mw;  /* power of other states */
 };
 
-/* Idle power that is not known yet is that of the other idle state. If neither is known, or use
- * would draw less than idle time does, everything is divided by time. */
+/* Unknown idle power is taken from the other idle state. If neither is known, or use would
+ * draw less than idle time does, everything is divided by time. */
 static struct division divide(
 	const struct energy_split *s, const struct mixture *m, double grown_mj)
 {

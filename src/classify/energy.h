@@ -45,7 +45,7 @@ struct energy_split {
 	size_t n_points;
 	struct energy_level levels[ENERGY_LEVELS];
 	int64_t used_ms, used_slot; /* when its last use ended, and the slot; -1: none */
-	bool broken; /* readings were lost since energy_was_broken() was last asked */
+	bool broken; /* readings were lost since the last call of energy_was_broken() */
 };
 
 /* What energy_divide() divided: the energy of idle-held time, and that time. */

@@ -154,8 +154,9 @@ static void fold_into_hours(struct row_table *t)
 	t->hourly = t->n > t->cap / 2;
 }
 
-/* Makes room for one more row: grows, folds at the limit, or fails. After a fold that gains
- * little there is no other one until the rows are stored, because each fold reads all rows. */
+/* Makes room for one more row: grows, folds at the limit, or fails. After a fold that frees
+ * little, there is no further fold until the rows are stored, because each fold reads all
+ * rows. */
 static bool make_room(struct row_table *t)
 {
 	if (t->n < t->cap)

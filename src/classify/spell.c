@@ -59,7 +59,7 @@ static void grow(struct idle_stretch *item, const struct spell_piece *p)
 	struct spell *spell = &item->spell;
 	int64_t ms = p->to_ms - p->from_ms;
 	int64_t kib = p->mem_bytes < 0 ? -1 : (p->mem_bytes + 1023) / 1024;
-	/* The clock was set back while no recorder ran: how long that was is not known. */
+	/* The clock was set back while no recorder ran: the length of the pause is unknown. */
 	if (p->from_ms < spell->end_ms)
 		spell->begin_ms -= spell->end_ms - p->from_ms;
 	spell->end_ms = p->to_ms;
@@ -133,7 +133,7 @@ static void divide(struct stretches *among, double mj_per_ms)
 
 void spells_energy(struct spells *s, int64_t mj, int64_t ms)
 {
-	/* Pieces that the energy counter has forgotten are in metered_ms and not in `ms`. */
+	/* Pieces that the energy counter no longer covers are in metered_ms but not in `ms`. */
 	double whole_ms = (double)(ms > s->metered_ms ? ms : s->metered_ms);
 	if (ms > 0) {
 		divide(&s->open, (double)mj / whole_ms);

@@ -50,7 +50,7 @@ struct spell_piece {
 	int64_t from_ms, to_ms;
 	enum holder_state state; /* its own */
 	bool unused; /* the driver reports the use of processes, and this one has none. If its
-			state is active, that is because of the card: then it squats. */
+			state is nevertheless active, the card is: then it squats. */
 	int64_t mem_bytes;  /* or -1 */
 	int64_t metered_ms; /* its part of the card's idle-held time; 0 while the energy counter
 			       is not running */
@@ -68,7 +68,7 @@ void spells_energy(struct spells *s, int64_t mj, int64_t ms);
 /* The energy since the last call of spells_energy() will not be known. */
 void spells_energy_lost(struct spells *s);
 
-/* Goes on with a stretch of an earlier run. */
+/* Continues a stretch of an earlier run. */
 void spells_restore(struct spells *s, const struct spell *past, uint32_t process);
 /* The clock was set by this much: the moments of open stretches move with it, so that lengths
  * stay as they were measured. */
@@ -76,8 +76,8 @@ void spells_shift(struct spells *s, int64_t by_ms);
 /* Ends all open stretches. */
 void spells_end_all(struct spells *s, enum spell_end how);
 
-/* Everything in open and ended was stored. A spell that ended is kept until the next call: its
- * last energy may still come, and how it ended may become clear. */
+/* Everything in open and ended was stored. A spell that ended is kept until the next call,
+ * because its last energy and how it ended may become known later. */
 void spells_stored(struct spells *s);
 
 #endif

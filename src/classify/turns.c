@@ -1,22 +1,22 @@
 /* Fits the turns of processes to the utilisation of their card: for one process after the
- * other, the stretch of the drain in which its use, at an even level, leaves the least that is
- * not explained. */
+ * other, the stretch of the drain in which its use, at an even level, leaves the least
+ * unexplained. */
 #include "classify/turns.h"
 
 #include <math.h>
 #include <stdbool.h>
 
 #define FULL_PCT 100
-/* Pieces that differ by less are one: the driver gives whole percents. */
+/* Pieces that differ by less are joined: the driver reports whole percents. */
 #define SAME_PCT 1.5
-/* A use hardly ever begins or changes just when a drain does: what the square of such a change
- * costs, compared with the same difference over the whole drain. */
+/* A use seldom begins or changes exactly at the edge of a drain: the cost of the square of
+ * such a change, compared with the same difference over the whole drain. */
 #define CHANGE_COST 0.05
-/* A use that begins during the drain, at a level that others hide because the card is full: as
- * likely short as long. Its level is then about the geometric mean of the least and the most
- * that is possible. */
+/* A use that begins during the drain, at a level that is hidden because the card is full,
+ * may be short or long. Its level is taken as about the geometric mean of the smallest and
+ * largest possible. */
 #define GUESS_COST 0.01
-/* How often the turns of all are fitted again to what the others leave. */
+/* How often all turns are fitted again, each to what the others leave. */
 enum { ROUNDS = 2 };
 
 void turns_add(struct turn_card *card, double to_ms, double pct)
@@ -59,7 +59,7 @@ static double others_in(const struct trial *trials, size_t n, size_t self, size_
 	return pct;
 }
 
-/* How much the use differs from that before, if it lasted for the whole drain. */
+/* How much the use differs from that of the drain before, if it lasted for the whole drain. */
 static double change_of(const struct turn_use *use)
 {
 	double last = fabs(use->mean_pct - use->last_pct);
@@ -111,8 +111,8 @@ static struct trial best_turn(
 	return best;
 }
 
-/* An edge of use may be within a piece: where the level is known, it says how long the turn is.
- */
+/* An edge of use may lie within a piece: if the level is known, it determines how long the
+ * turn is. */
 static struct turn turn_of(const struct turn_card *c, const struct trial *t,
 	const struct turn_use *use, double left_pct)
 {
@@ -124,7 +124,7 @@ static struct turn turn_of(const struct turn_card *c, const struct trial *t,
 	bool first = t->from == 0, last = t->to == c->n;
 	double pct = first && !last ? use->last_pct : last && !first ? left_pct : NAN;
 	double length_ms = use_ms / pct, was_ms = turn.to_ms - turn.from_ms;
-	/* At most the piece beside it is in doubt. */
+	/* The length is uncertain by at most the piece beside it. */
 	if (length_ms < 1.3 * was_ms && length_ms > 0.7 * was_ms) {
 		turn.pct = pct;
 		if (first)
@@ -141,7 +141,7 @@ static struct turn turn_of(const struct turn_card *c, const struct trial *t,
 	return turn;
 }
 
-/* The one with the rank-th largest change. */
+/* The use with the rank-th largest change. */
 static size_t next_to_fit(const struct turn_use *uses, size_t n, size_t rank)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -156,7 +156,8 @@ static size_t next_to_fit(const struct turn_use *uses, size_t n, size_t rank)
 	return 0;
 }
 
-/* A first guess: the use went on as before until it ended; one that had none is none. */
+/* A first guess: a use continued as before until it ended; without use before, there is
+ * none. */
 static struct trial going_on(const struct turn_card *c, const struct turn_use *use)
 {
 	double left_ms = use->mean_pct * length_of(c, 0, c->n) / use->last_pct;
@@ -166,12 +167,12 @@ static struct trial going_on(const struct turn_card *c, const struct turn_use *u
 	return t;
 }
 
-/* Fits all to each other, from a first guess. Returns what is left unexplained. */
+/* Fits all turns to each other, from a first guess. Returns the unexplained rest. */
 static double fit(
 	const struct turn_card *card, struct turn_use *uses, size_t n, struct trial *trials)
 {
 	double others[TURNS_PIECES], cost = 0;
-	/* Those that went on as before are fitted last. */
+	/* Uses that continued as before are fitted last. */
 	for (size_t i = 0; i < ROUNDS * n; i++) {
 		size_t self = next_to_fit(uses, n, i % n);
 		for (size_t k = 0; k < card->n; k++)

@@ -1,6 +1,7 @@
-/* Whose use it was, and when. The driver reports the use of a process as one mean over a drain,
- * and that of the card six times a second: this module finds the part of the drain in which
- * each process used the card, so that together they explain what the card did. */
+/* Finds which process used the card, and when. The driver reports the use of a process as
+ * one mean over a drain, and that of the card six times a second: this module finds the part
+ * of the drain in which each process used the card, so that together they explain the card's
+ * use. */
 #ifndef GUA_CLASSIFY_TURNS_H
 #define GUA_CLASSIFY_TURNS_H
 
