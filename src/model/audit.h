@@ -1,12 +1,13 @@
-/* The audit: what the cards did in a window and which users held them, in sums. Engines fill
- * it: stores (audit/gather.h), or metrics of a fleet (fleet/survey.h). Reports are made of it.
+/* The audit: sums of what the cards did in a window and which users held them. Engines fill
+ * it: stores (audit/gather.h), or metrics of a fleet (fleet/survey.h). Reports are made from
+ * it.
  *
  * An engine calls audit_init(), adds with the functions in audit/audit.h, and ends with
  * audit_add_up(). It fills
  *   - since_ms, until_ms, resolution_ms, rules, rules_mixed, strict, oldest_ms, newest_ms;
  *   - hosts that have a card, each with all of its members;
  *   - cards by host, then index, then instance: all members. All of a card's window is in ms[],
- *     what no reading covers in ms[CARD_UNOBSERVED]; energy_known_ms and unsure_ms are at most
+ *     time without a reading in ms[CARD_UNOBSERVED]; energy_known_ms and unsure_ms are at most
  *     as long as the time that they are of; then their prices and floors;
  *   - identities, most presence first, and, if asked, processes, in the order that was asked
  *     for: how many were left out is in n_processes_left_out, and their time in left_out.
@@ -49,15 +50,15 @@ enum cost_part {
 	COSTS
 };
 
-/* The cost of a holder, of a card or of several. Time on cards without a price, and time whose
- * energy is not known, is in no sum but its own. */
+/* The cost of a holder, of a card or of several. Time without a price, and time with unknown
+ * energy, is counted only in its own member. */
 struct audit_cost {
 	double money[COSTS];
-	bool priced;			/* some card had a price: else money is not known */
+	bool priced;			/* some card had a price; false: the cost is unknown */
 	int64_t priced_ms, unpriced_ms; /* time on cards with and without a price */
 	double energy_mj;		/* by the same shares */
-	double floor_mj;   /* of it: what the idle card would have taken anyway, an estimate;
-			      NAN: not known for all of it */
+	double floor_mj; /* part of it: what the idle card would have drawn anyway, an estimate;
+			    NAN: not known for all of it */
 	int64_t energy_ms; /* time with known energy */
 };
 
@@ -70,7 +71,7 @@ struct audit_sums {
 	int64_t unknown_share_ms;  /* ... and, by presence, of that with unknown use */
 	struct audit_cost cost;	   /* of the shares */
 	int64_t peak_mem_kib;	   /* of its largest process; -1 unknown */
-	int64_t last_active_ms;	   /* of its processes in the window; -1 never */
+	int64_t last_active_ms;	   /* last activity of its processes in the window; -1: never */
 };
 #define AUDIT_SUMS_NONE                                                                        \
 	{                                                                                      \
@@ -94,7 +95,7 @@ struct audit_process {
 	bool context;			  /* it never had more than a bare context there */
 };
 
-/* What a user's process holds now, idle: only of hosts whose recorder is running. */
+/* A process of a user that holds a card idle now: only of hosts whose recorder is running. */
 struct audit_present {
 	size_t host, card; /* indexes */
 	uint32_t pid;
@@ -105,8 +106,8 @@ struct audit_present {
 	bool notebook;
 };
 
-#define AUDIT_NONE ((size_t)-1)	   /* an index: not known yet */
-#define AUDIT_SEVERAL ((size_t)-2) /* an index: more than one */
+#define AUDIT_NONE ((size_t)-1)	   /* an index that is not known yet */
+#define AUDIT_SEVERAL ((size_t)-2) /* an index: several different ones */
 
 /* One identity of a breakdown. */
 struct audit_row {
@@ -116,7 +117,7 @@ struct audit_row {
 	int64_t unobserved_ms;	 /* MEASURE_CARDS; like sums.ms, it has no squatting then */
 	size_t user, host, card; /* indexes in the audit, or AUDIT_SEVERAL */
 	size_t n_processes;
-	size_t last_process; /* the engine's, to count them */
+	size_t last_process; /* the engine's, for counting processes */
 	size_t n_cards;	     /* MEASURE_CARDS, like the next */
 	int64_t known_ms;    /* when the first of them was seen; -1 unknown */
 	uint32_t pid;	     /* kind process, like the next */
@@ -133,14 +134,15 @@ struct audit_breakdown {
 
 struct audit_host {
 	char hostname[128], machine_id[64], environment[16], driver[VERSION_CAP];
-	bool simulated; /* some of its data in the window is: the report must say so, */
+	bool simulated; /* some of its data in the window is simulated: the report must say so,
+			 */
 	bool captured, imported; /* and that it was played from a capture, or imported */
 	bool recording;		 /* a run is live: its last tick is recent */
 	bool ran;		 /* a run overlaps the window */
-	bool measured;	      /* a recorder was there: not all of it is imported or simulated */
-	bool left_out;	      /* the engine's: the audit is restricted to others */
+	bool measured; /* a recorder ran there: not all of its data is imported or simulated */
+	bool left_out; /* the engine's: the audit does not include it */
 	int64_t known_ms;     /* when a card of it was first seen; -1 unknown */
-	bool late;	      /* that was within the window: its own window is shorter */
+	bool late;	      /* known_ms is within the window: its own window is shorter */
 	int64_t last_tick_ms; /* of its newest run, or -1 */
 	int64_t interval_ms;  /* between the ticks of that run */
 	int64_t until_ms;     /* end of its window: the last tick when a run is live */
@@ -157,9 +159,10 @@ struct audit_card {
 	int64_t energy_known_ms[CARD_STATES];
 	int64_t util_pct_ms; /* over the time in the first three states; -1 unknown */
 	int64_t unsure_ms;   /* observed time that may belong to another state; -1 unknown */
-	int64_t unsure_ms2;  /* in it as a root: errors that do not depend on each other */
+	int64_t unsure_ms2;  /* the square of a part of it: errors that do not depend on each
+				other */
 	int64_t sm_active_pct_ms, sm_active_ms; /* mean SM activity; 0 ms: not known */
-	bool has_rows, left_out; /* the engine's: it has a slot; see struct audit_host */
+	bool has_rows, left_out; /* the engine's: the card has a slot; see struct audit_host */
 	double price;		 /* of one GPU-hour; NAN: none is known */
 	double floor_w;		 /* power without any work, an estimate; NAN: not known */
 };
@@ -167,10 +170,12 @@ struct audit_card {
 struct audit {
 	int64_t since_ms, until_ms; /* the window that was used: slots are taken whole */
 	int64_t asked_since_ms, asked_until_ms; /* the one that was asked for, up to now */
-	bool clipped_start, clipped_end;	/* by more than a minute: see audit_clip() */
+	bool clipped_start,
+		clipped_end;   /* the two differ by more than a minute: see audit_clip() */
 	int64_t resolution_ms; /* widest slot in it: the largest error at an edge */
 	struct rules rules;
-	bool rules_mixed, strict; /* rules differed (these are the newest); strict privacy */
+	bool rules_mixed,
+		strict; /* rules differed (these are the newest); some run had strict privacy */
 	struct audit_host *hosts;
 	size_t n_hosts;
 	struct audit_card *cards; /* by host, then index */
@@ -183,11 +188,11 @@ struct audit {
 	int64_t unattributed_ms;	 /* active and idle-held time in no identity's share */
 	struct audit_process *processes; /* in the order that was asked for */
 	size_t n_processes, n_processes_left_out;
-	struct audit_sums left_out; /* of the processes that were */
+	struct audit_sums left_out; /* sums of the processes that were left out */
 	struct audit_breakdown breakdown;
 	struct audit_present *present; /* of the user that was asked for, longest idle first */
 	size_t n_present;
-	bool of_users;			/* all but the cards is of some users only */
+	bool of_users;			/* everything except the cards covers only some users */
 	struct audit_breakdown by_card; /* of_users: their time on each card */
 	struct audit_spells spells;
 	struct audit_orphans orphans;
@@ -199,7 +204,7 @@ struct audit {
 	size_t n_events;
 	int64_t oldest_ms, newest_ms; /* of all data, whatever the window; -1 none */
 	struct audit_stores stores;
-	struct audit_fleet fleet; /* instead of stores */
+	struct audit_fleet fleet; /* where the audit comes from metrics, instead of stores */
 };
 
 #endif

@@ -1,5 +1,5 @@
-/* Parts of an audit about when: hours of the week, days, events, idle spells, orphan memory;
- * and where the audit comes from. */
+/* The parts of an audit about time: hours of the week, days, events, idle spells, orphan
+ * memory; and the source of the audit. */
 #ifndef GUA_MODEL_AUDIT_TIME_H
 #define GUA_MODEL_AUDIT_TIME_H
 
@@ -19,7 +19,7 @@ struct audit_heat {
 /* One day of the window, in local time or UTC: all cards together. */
 struct audit_day {
 	int64_t from_ms, to_ms;	 /* within the window */
-	int64_t ms[CARD_STATES]; /* [CARD_UNOBSERVED]: what no reading covers of the next */
+	int64_t ms[CARD_STATES]; /* [CARD_UNOBSERVED]: the part of the next without a reading */
 	int64_t window_ms;	 /* the cards' time in it */
 };
 
@@ -31,10 +31,10 @@ struct audit_days {
 
 #define AUDIT_NO_CARD SIZE_MAX
 
-/* The time of one card in one column of the time line; of users, theirs on it, where all but
- * [CARD_UNOBSERVED] may be longer than the column. */
+/* The time of one card in one column of the time line. In an audit of users, it is their
+ * time on the card, whose sum (without [CARD_UNOBSERVED]) may be longer than the column. */
 struct audit_column {
-	int64_t ms[CARD_STATES]; /* [CARD_UNOBSERVED]: what no reading covers of the next */
+	int64_t ms[CARD_STATES]; /* [CARD_UNOBSERVED]: the part of the next without a reading */
 	int64_t window_ms;	 /* the card's time in it */
 };
 
@@ -44,7 +44,7 @@ struct audit_mark {
 	size_t column;
 	enum event_kind kind;
 	size_t times;
-	int64_t last_ms, last_value; /* when the last one happened; the XID number, the ms */
+	int64_t last_ms, last_value; /* when the last one happened; its XID number, or ms */
 };
 
 /* The time line: the window in equal columns, each card by itself. The first column may begin
@@ -55,7 +55,7 @@ struct audit_columns {
 	struct audit_column *items; /* n of the first card, n of the second, and so on */
 	struct audit_mark *marks;
 	size_t n_marks;
-	bool too_many; /* cards: therefore there is none */
+	bool too_many; /* there are too many cards for a time line */
 };
 
 /* The events of one kind in the window; each XID number is a kind of its own. */
@@ -63,7 +63,8 @@ struct audit_event {
 	enum event_kind kind;
 	int64_t xid; /* -1: it is not one */
 	size_t times;
-	int64_t total_ms; /* of kinds that last (gap, suspend, recorder-off); else -1 */
+	int64_t total_ms; /* total length of kinds that last (gap, suspend, recorder-off); else
+			     -1 */
 	int64_t last_ms;  /* when the last one happened, and to which card or host */
 	size_t last_host, last_card; /* card AUDIT_NO_CARD: none */
 	char last_text[160];
@@ -90,10 +91,10 @@ struct audit_spells {
 /* Memory that no living process explains, on a card at the last tick of its recorder. */
 struct audit_orphan {
 	size_t card;	   /* index */
-	uint32_t pid;	   /* of a process that the driver lists and the host does not have; 0:
-			      the driver lists none */
+	uint32_t pid;	   /* a process that the driver lists but the host does not have; 0: the
+			      driver lists none */
 	int64_t mem_bytes; /* -1 unknown */
-	int64_t since_ms;  /* it has been seen since */
+	int64_t since_ms;  /* seen since then */
 };
 
 struct audit_orphans {
@@ -101,31 +102,33 @@ struct audit_orphans {
 	size_t n;
 };
 
-/* Of more hosts than this, the one with the most idle-held time is first, and people see the
- * cards of the worst few only. */
+/* With more hosts than this, the one with the most idle-held time is first, and people see
+ * only the cards of the worst few. */
 enum { AUDIT_HOSTS_LISTED = 16, AUDIT_HOSTS_WORST = 5 };
 
-/* The stores of an audit. Nothing of those that could not be read is in it. */
+/* The stores of an audit. Stores that could not be read are not part of it. */
 struct audit_stores {
-	size_t n;	     /* that were asked for */
-	const char **unread; /* why one could not be read, and which; safe; the audit's */
+	size_t n; /* that were asked for */
+	const char **
+		unread; /* which stores could not be read, and why; safe to show; the audit's */
 	size_t n_unread;
 };
 
 /* Texts are safe for a terminal and are the engine's, like the arrays. */
 struct audit_fleet {
-	bool asked; /* the audit is of metrics; else nothing below is set */
+	bool asked; /* the audit is made from metrics; else nothing below is set */
 	const char *url, *engine;
 	size_t n_seen;	     /* hosts */
 	size_t n_late;	     /* of them: first seen within the window */
-	size_t n_silent;     /* of them: not seen at its end */
-	int64_t n_expected;  /* -1: not said */
+	size_t n_silent;     /* of them: silent at its end */
+	int64_t n_expected;  /* number of expected hosts; -1: not given */
 	const char *missing; /* names of some that were expected and not seen; "": none */
 	size_t n_missing;
 	size_t n_resets;  /* hosts whose store was lost */
-	size_t n_assumed; /* series of users whose start was taken to be 0 */
+	size_t n_assumed; /* series of users whose start was assumed to be 0 */
 	size_t n_twice;	  /* cards that two hosts report */
-	size_t n_partial; /* hosts with other cards too than the audit is about: no users */
+	size_t n_partial; /* hosts that also have cards outside the audit: their users are left
+			     out */
 	size_t n_not_finite;
 	const char *const *warnings; /* of the engine */
 	size_t n_warnings;

@@ -29,9 +29,9 @@ bool card_has_uuid(const struct card_id *id);
 
 enum card_status {
 	CARD_STATUS_OK,
-	CARD_STATUS_LOST,   /* fell off: code says which */
+	CARD_STATUS_LOST,   /* fell off the bus: `code` has the driver's error */
 	CARD_STATUS_ASLEEP, /* runtime-suspended and left alone */
-	CARD_STATUS_DENIED, /* there, but we may not open it */
+	CARD_STATUS_DENIED, /* present, but we may not open it */
 };
 #define CARD_STATUS_COUNT 4
 extern const char *const card_status_names[CARD_STATUS_COUNT]; /* ok lost asleep denied */

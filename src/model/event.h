@@ -1,4 +1,4 @@
-/* What happens to cards, drivers, hosts and recorders. */
+/* Events of cards, drivers, hosts and recorders. */
 #ifndef GUA_MODEL_EVENT_H
 #define GUA_MODEL_EVENT_H
 
@@ -16,12 +16,12 @@ enum event_kind {
 	EVENT_DRIVER_UP,
 	EVENT_GAP,	    /* time without readings although the recorder ran */
 	EVENT_CLOCK_STEP,   /* the wall clock jumped; value: ms */
-	EVENT_SUSPEND,	    /* the host slept; value: ms */
-	EVENT_STORE_FAULT,  /* could not write; value: rows dropped, or 0 */
+	EVENT_SUSPEND,	    /* the host was suspended; value: ms */
+	EVENT_STORE_FAULT,  /* the store could not be written; value: rows dropped, or 0 */
 	EVENT_XID,	    /* value: XID number */
 	EVENT_SUSPECT,	    /* a card's utilisation is not plausible */
-	EVENT_RECORDER_OFF, /* there was no recorder; value: ms. Never stored: the runs say it
-			     */
+	EVENT_RECORDER_OFF, /* no recorder was running; value: ms. Never stored: it follows from
+			       the runs */
 	EVENT_KINDS,
 };
 extern const char *const event_kind_names[EVENT_KINDS];

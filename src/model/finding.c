@@ -10,8 +10,8 @@
 struct finding *finding_add(struct findings *f, enum finding_result result, const char *check,
 	const char *format, ...)
 {
-	/* When the list is full, the last row is overwritten: the exit status depends on every
-	 * result. */
+	/* When the list is full, the last row is overwritten, but each result is counted:
+	 * the exit status depends on all of them. */
 	struct finding *row = &f->rows[f->n < FINDINGS_MAX ? f->n++ : FINDINGS_MAX - 1];
 	char raw[sizeof(row->text)];
 	va_list args;

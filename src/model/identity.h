@@ -1,4 +1,4 @@
-/* The kinds of identity that time is attributed to, and what is measured of one. The table
+/* The kinds of identity that time is attributed to, and what is measured for each. The table
  * below is the only list of them: the option --by, its help and completion, the SQL and the
  * output follow from it. */
 #ifndef GUA_MODEL_IDENTITY_H
@@ -10,8 +10,8 @@
 #include "base/err.h"
 #include "base/str.h"
 
-/* Within what a name stands for one identity: two users may have a notebook of the same name,
- * and two hosts a unit. */
+/* Where a name is unique: two users may have notebooks of the same name, and two hosts units
+ * of the same name. */
 enum identity_scope { SCOPE_ALL, SCOPE_USER, SCOPE_HOST };
 
 /* X(ID, name, SQL over a row of the table process, name of those without one, scope). A
@@ -49,7 +49,7 @@ enum identity {
 struct identity_kind {
 	const char *name;   /* in options, CSV and JSON */
 	const char *column; /* SQL over the table process; NULL: none */
-	const char *none;   /* the row of those that have none */
+	const char *none;   /* the name of the row for processes without one */
 	enum identity_scope scope;
 };
 extern const struct identity_kind identity_kinds[IDENTITIES];
@@ -69,23 +69,23 @@ void identity_words(struct str *out);
 bool by_has(const struct by *by, enum identity kind);
 bool by_is(const struct by *by, enum identity kind);
 
-/* What the hours of a row are. The share of a card's time (model/audit.h) is beside it and adds
- * up for every kind. */
+/* What the hours of a row mean. The share of a card's time (model/audit.h) is a separate
+ * column and adds up for every kind. */
 enum measure {
 	MEASURE_PRESENCE,  /* a user's: once per card and moment */
 	MEASURE_USERS,	   /* the presence of several users, added up */
 	MEASURE_PROCESSES, /* the time of processes, each by its own state, added up */
 	MEASURE_CARDS,	   /* the cards' own time */
-	MEASURE_SHARES,	   /* shares of the cards' time: of a fleet, whose metrics have no other
-			    */
+	MEASURE_SHARES,	   /* shares of the cards' time: for a fleet, whose metrics have nothing
+			      else */
 	MEASURES,
 };
 extern const char *const measure_names[MEASURES]; /* in JSON */
 
-/* Whether the kind tells cards apart, not processes. */
+/* Whether the kind distinguishes cards, not processes. */
 bool identity_is_of_card(enum identity kind);
-/* The measure of rows that are told apart by the first `level` + 1 kinds. `of_users`: they are
- * restricted to the time of some users. */
+/* The measure of rows that are distinguished by the first `level` + 1 kinds. `of_users`:
+ * they are restricted to the time of some users. */
 enum measure by_measure(const struct by *by, size_t level, bool of_users);
 
 #endif

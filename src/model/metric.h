@@ -19,7 +19,7 @@ enum { METRIC_DRIVER_TEXTS = METRIC_TIMESTAMP, METRIC_TEXT_CAP = 64 };
 
 enum metric_form {
 	METRIC_FORM_DRIVER_TEXT,  /* a text from the driver: see metric_texts */
-	METRIC_FORM_CARD_TEXT,	  /* of the card's identity, or computed by the view */
+	METRIC_FORM_CARD_TEXT,	  /* from the card's identity, or computed by the view */
 	METRIC_FORM_NUMBER,	  /* detail: decimals */
 	METRIC_FORM_HEX,	  /* detail: digits */
 	METRIC_FORM_REASON_BIT,	  /* bit `detail` of METRIC_REASONS: Active, Not Active */
@@ -32,7 +32,7 @@ enum metric_form {
 	METRIC_FORM_VALIDITY,	  /* invalid, valid */
 	METRIC_FORM_RECOVERY,	  /* None, Reset, Reboot, Drain P2P, Drain and Reset */
 	METRIC_FORM_FABRIC,	  /* "", Not Started, In Progress, Completed */
-	METRIC_FORM_PEER,	  /* Direct Connected; no other is known */
+	METRIC_FORM_PEER,	  /* Direct Connected; no other value is known */
 	METRIC_FORM_CUDA,	  /* 12020 is 12.2 */
 	METRIC_FORM_BRAND,	  /* GeForce, NVIDIA RTX ... */
 	METRIC_FORM_ARCHITECTURE, /* Ampere, Hopper ... */
@@ -47,10 +47,10 @@ struct metric_info {
 	const char *name;     /* as in headers, CSV and JSON */
 	const char *synonyms; /* other names, separated by blanks; "" */
 	const char *unit;     /* as printed; "": none */
-	double scale;	      /* the value divided by this is printed */
+	double scale;	      /* the value is divided by this before it is printed */
 	const char *help;     /* one sentence */
 	enum metric_form form;
-	int detail; /* by form */
+	int detail; /* meaning depends on the form */
 };
 extern const struct metric_info metrics[METRIC_COUNT];
 
@@ -65,8 +65,8 @@ typedef char metric_texts[METRIC_DRIVER_TEXTS][METRIC_TEXT_CAP];
 
 /* Which metrics of which card to read. */
 struct metric_request {
-	size_t card; /* index into the cards of the source */
-	bool board;  /* not of the card, but of the physical card that it is a part of */
+	size_t card;		     /* index into the cards of the source */
+	bool board;		     /* for the physical card that the card is a part of */
 	const unsigned char *wanted; /* METRIC_COUNT flags */
 };
 

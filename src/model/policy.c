@@ -1,4 +1,4 @@
-/* Names of policy's words, as in tables, JSON and files. */
+/* Names of session kinds, levels, stages and steps, as in tables, JSON and files. */
 #include "model/policy.h"
 
 const char *const session_kind_names[SESSION_KINDS] = {

@@ -12,7 +12,7 @@
 
 enum { SESSION_KEY_CAP = 256, RULE_NAME_CAP = 64 };
 
-/* What a session is, in the order in which a process is looked at. */
+/* The kinds of sessions, in the order in which a process is tested for them. */
 enum session_kind {
 	SESSION_JOB,
 	SESSION_CONTAINER,
@@ -23,42 +23,43 @@ enum session_kind {
 };
 extern const char *const session_kind_names[SESSION_KINDS];
 
-/* How a session is worked with; it decides when it is ended. */
+/* How a session is used; this decides when it is ended. */
 enum session_use { USE_INTERACTIVE, USE_BATCH, USE_SERVICE, SESSION_USES };
 extern const char *const session_use_names[SESSION_USES];
 
 /* How much a rule may do. */
 enum policy_level { LEVEL_OBSERVE, LEVEL_WARN, LEVEL_END, POLICY_LEVELS };
-#define POLICY_LEVEL_WORDS "observe|warn|end" /* in that order */
+#define POLICY_LEVEL_WORDS "observe|warn|end" /* in the order of the enum */
 extern const char *const policy_level_names[POLICY_LEVELS];
 
-/* How far a session has gone. The numbers are stored: never change one. */
+/* How far the warnings of a session have gone. The numbers are stored: never change one. */
 enum policy_stage {
 	STAGE_NONE = 0,
 	STAGE_WARN = 1,
 	STAGE_AGAIN = 2,
 	STAGE_FINAL = 3,
 	STAGE_ENDING = 4,    /* it is being ended */
-	STAGE_ENDED = 5,     /* or would have been */
+	STAGE_ENDED = 5,     /* it was ended, or would have been */
 	STAGE_FAILED = 6,    /* it could not be ended */
 	STAGE_COMPUTING = 7, /* it was spared, because its processes use the CPU */
 	POLICY_STAGES,
 };
 extern const char *const policy_stage_names[POLICY_STAGES];
 
-/* What is stored of a session between two passes. */
+/* What is stored about a session between two passes. */
 struct policy_state {
 	enum policy_stage stage;
-	enum policy_level level; /* under which the stage was reached */
-	int64_t idle_since_ms;	 /* of the idle time that the stage belongs to; -1: none yet */
-	int64_t stage_ms;	 /* when the stage was reached; -1: STAGE_NONE */
-	int64_t delivered_ms;	 /* when its notice was delivered; -1: not yet */
-	int64_t next_clock_ms;	 /* the next stage comes when the idle clock shows this, or
-				    later; known when the notice was delivered */
-	int64_t round;		 /* how often a session was spared when it was to be ended */
-	int64_t clock_ms;	 /* its idle clock at the last pass that saw it */
-	int64_t clock_at_ms;	 /* of which moment that clock is; -1: unknown */
-	int64_t idle_below;	 /* by which limit of use that clock is; -1: unknown */
+	enum policy_level level; /* the level at which the stage was reached */
+	int64_t idle_since_ms; /* start of the idle time that the stage belongs to; -1: none yet
+				*/
+	int64_t stage_ms;      /* when the stage was reached; -1: STAGE_NONE */
+	int64_t delivered_ms;  /* when its notice was delivered; -1: not yet */
+	int64_t next_clock_ms; /* the next stage comes when the idle clock shows at least this;
+				  known once the notice was delivered */
+	int64_t round;	       /* how often a session was spared when it was to be ended */
+	int64_t clock_ms;      /* its idle clock at the last pass that saw it */
+	int64_t clock_at_ms;   /* the moment of that clock; -1: unknown */
+	int64_t idle_below;    /* the limit of use of that clock; -1: unknown */
 	char rule[RULE_NAME_CAP];
 };
 #define POLICY_STATE_NONE                                                                      \

@@ -1,4 +1,5 @@
-/* What readers of the present work out the same way. */
+/* Computes what all readers of the present need: idle times, and the sentence about a
+ * suspect card. */
 #include "model/present.h"
 
 #include <stdio.h>

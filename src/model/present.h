@@ -1,12 +1,12 @@
 /* The present: the cards now, the processes on them, and since when each is in its state. Two
  * engines fill it: the driver joined with the store (present/live.h), and the store alone
- * (present/present_store.h), for those that must not ask the driver. Readers of the present do
- * not look behind it: what an engine does not know is NAN, -1, "" or a flag that says so.
+ * (present/present_store.h), for readers that must not ask the driver. Readers of the present
+ * do not look behind it: what an engine does not know is NAN, -1, "" or a flag that says so.
  *
  * An engine fills
  *   - now_ms: the moment that it is about;
- *   - hosts: the driver one, the store one for each store. What a host says is of now unless
- *     it is `stale`: then it is what its recorder saw last, at last_tick_ms;
+ *   - hosts: the driver one, the store one for each store. The data of a host is current unless
+ *     it is `stale`: then it is from the last tick of its recorder, last_tick_ms;
  *   - cards: by host; the store by index and instance, the driver in its own order, where new
  *     ones come last and none moves. Values are those that were asked for (driver), or those
  *     that a tick has: use, power, its limit, temperature, memory (store);
@@ -30,11 +30,11 @@ struct present_host {
 	char hostname[128], driver[VERSION_CAP];
 	char source[SOURCE_LIST_CAP]; /* of its newest recorder (store) */
 	bool any_run, running; /* a recorder wrote; the newest one has not ended (store) */
-	bool killed;	       /* it has not ended and is not there any more (store) */
-	bool stale;	       /* this is what was at last_tick_ms (store) */
-	bool simulated;	       /* its source invents its data (store) */
-	int64_t last_tick_ms;  /* of its newest recorder (store); or -1 */
-	int64_t interval_ms;   /* between its ticks (store) */
+	bool killed;	/* it was killed: it has not ended, and no longer exists (store) */
+	bool stale;	/* the data is from last_tick_ms, not current (store) */
+	bool simulated; /* its source invents its data (store) */
+	int64_t last_tick_ms; /* of its newest recorder (store); or -1 */
+	int64_t interval_ms;  /* between its ticks (store) */
 	/* When its last recorder last wrote; -1: a recorder is running, or there was none. */
 	int64_t recorded_until_ms;
 	char note[256];	    /* "" or why the past is not known (driver) */
@@ -57,16 +57,16 @@ struct present_card {
 	int64_t last_seen_ms;	/* accounted up to here (store); or -1 */
 	enum card_state state;	/* of the newest sample; CARD_UNOBSERVED: nothing is known */
 	int64_t state_since_ms; /* in this state since, as far as is known; or -1 */
-	bool state_longer;	/* not seen before that: it may be longer */
+	bool state_longer;	/* no earlier reading: it may be longer */
 	int64_t free_since_ms;	/* truly idle since then; or -1 */
-	int64_t unexplained_bytes; /* used while no process is listed, beyond what the driver
-				      keeps for itself; 0: none, or not known */
+	int64_t unexplained_bytes; /* memory in use without a listed process, beyond what the
+				      driver keeps for itself; 0: none, or unknown */
 	/* By enum metric; NAN unknown. Values that a MIG instance does not have (temperature,
 	 * power, clocks) are those of its board: do not add them up. */
 	double values[METRIC_COUNT];
 	metric_texts texts;		   /* serial number and the like; "" unknown */
 	size_t board;			   /* index into boards */
-	bool processes_known;		   /* they are listed: there are no others */
+	bool processes_known;		   /* all processes are listed */
 	size_t first_process, n_processes; /* in processes */
 };
 
@@ -84,13 +84,13 @@ struct present_process {
 	int64_t rss_bytes; /* host memory when live_measure() last read it; or -1 */
 	int64_t held_since_ms;	/* first seen on the card; -1: not known */
 	int64_t last_active_ms; /* -1: never seen active */
-	bool active;		/* computes now, as far as is known */
+	bool active;		/* computing now, as far as is known */
 	int64_t idle_since_ms;	/* idle since; -1: active, or not known */
-	bool idle_longer;	/* there is no earlier reading: it may be longer */
+	bool idle_longer;	/* no earlier reading: it may be longer */
 	/* If no recorder is running: since when the process was idle at recorded_until_ms. What
 	 * it did later is unknown. -1: not known, or it was active then. */
 	int64_t was_idle_since_ms;
-	bool was_idle_longer; /* there is no reading from before that */
+	bool was_idle_longer; /* no earlier reading: it may be longer */
 };
 
 /* A physical card. It is one card or, with MIG, several instances. */

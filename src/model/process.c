@@ -1,4 +1,4 @@
-/* The words for a process that people read. */
+/* Names and labels of processes, as people read them. */
 #include "model/process.h"
 
 #include <string.h>

@@ -17,9 +17,9 @@ enum {
 	BOOT_ID_CAP = 40,
 };
 
-/* `user` of a process that is not in /proc. Stores, JSON and CSV have this value. */
+/* `user` of a process that is not in /proc. Stores, JSON and CSV contain this value. */
 #define USER_DEAD "_dead"
-/* The user of a process that may not be looked at (hidepid). */
+/* The user of a process that may not be read (hidepid). */
 #define USER_UNKNOWN "_unknown"
 /* The user as people read it: "(ended)" for USER_DEAD. */
 const char *user_shown(const char *user);
@@ -27,7 +27,7 @@ const char *user_shown(const char *user);
 const char *process_label(
 	const char *notebook, const char *job, const char *container, const char *pod);
 struct process_id;
-/* The same of a process; of a kernel the path of its notebook, if that is known. */
+/* The same for a process; for a Jupyter kernel the path of its notebook, if that is known. */
 const char *process_label_of(const struct process_id *id);
 
 /* Where a process comes from (proc/origin.h). Each is escaped, and "" when it is not known. */
@@ -40,18 +40,18 @@ struct proc_origin {
 	char notebook_path[LABEL_CAP]; /* of a Jupyter kernel */
 	char job_name[LABEL_CAP];      /* of a Slurm job, like the next */
 	char account[TAG_CAP];
-	char tag[TAG_CAP]; /* GUA_TAG: what its user says that it is for */
+	char tag[TAG_CAP]; /* GUA_TAG: its purpose, as its user stated it */
 };
 
 /* The facts about a process, read once, when it is first seen. Texts are raw bytes made safe
  * with text_escape(); "" when unknown. */
 struct process_id {
 	uint32_t pid;
-	uint64_t start_ticks;  /* /proc/PID/stat field 22; 0: unknown (no such process) */
-	int64_t started_ms;    /* the same as unix milliseconds, or -1 */
-	int64_t uid;	       /* the real uid, or -1 */
-	int64_t owner_uid;     /* whose time it is (proc/owner.h); -1: unknown, or another
-				  host's */
+	uint64_t start_ticks; /* /proc/PID/stat field 22; 0: unknown (no such process) */
+	int64_t started_ms;   /* the same as unix milliseconds, or -1 */
+	int64_t uid;	      /* the real uid, or -1 */
+	int64_t owner_uid; /* the user that its time counts for (proc/owner.h); -1: unknown, or
+			      of another host */
 	int64_t posix_session; /* the pid of its session leader (setsid(2)); 0: unknown */
 	char user[USER_CAP];   /* identity: name of owner_uid; "uid:123" when there is no name;
 				  USER_DEAD when the process is not in /proc */
@@ -90,16 +90,16 @@ enum process_text {
 extern const struct process_field {
 	const char *name;
 	size_t offset, cap; /* in struct process_id */
-	bool strict;	    /* is kept where privacy is strict */
+	bool strict;	    /* kept even if privacy is strict */
 } process_fields[PROCESS_TEXTS];
 const char *process_text(const struct process_id *id, enum process_text which);
 
 /* What a recorder keeps about processes. Strict: neither command lines nor paths, nor anything
  * else that a process chooses; only its user, its times and the ids that managers gave it. */
 enum privacy { PRIVACY_NORMAL, PRIVACY_STRICT, PRIVACIES };
-#define PRIVACY_WORDS "normal|strict" /* in that order */
+#define PRIVACY_WORDS "normal|strict" /* in the order of the enum */
 extern const char *const privacy_names[PRIVACIES];
-/* Wipes what must not be kept. */
+/* Removes what must not be kept. */
 void process_restrict(struct process_id *id, enum privacy privacy);
 
 #endif

@@ -5,11 +5,12 @@
 #include <stdint.h>
 
 /* Other engines of a card; drivers that report their use know at least the first three. The
- * first is the use of the memory's bus: it comes with any computing, and alone is no work. */
+ * first is the use of the memory bus: every computation causes it, so it does not count as
+ * work by itself. */
 enum engine { ENGINE_MEMORY, ENGINE_ENCODER, ENGINE_DECODER, ENGINE_JPEG, ENGINE_FLOW };
 #define ENGINE_COUNT 5
 
-/* One process's mean use since the last drain. Processes that are not listed had none. */
+/* The mean use of one process since the last drain. Processes that are not listed had none. */
 struct process_util {
 	uint32_t pid;
 	int64_t wall_us;		 /* stamp of its newest sample */
@@ -24,10 +25,10 @@ struct ended_process {
 	int64_t mem_peak_bytes;	      /* or -1 */
 };
 
-/* What accounting mode keeps of a process that is or was on a card. */
+/* The record that accounting mode keeps about a process that is or was on a card. */
 struct process_account {
 	uint32_t pid;
-	double gpu_pct, memory_pct; /* mean use of the card, and of its memory's bus */
+	double gpu_pct, memory_pct; /* mean use of the card, and of its memory bus */
 	int64_t mem_peak_bytes;	    /* or -1 */
 	int64_t time_ms;	    /* how long it was on the card; 0: it still is */
 };

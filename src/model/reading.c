@@ -1,4 +1,4 @@
-/* Names of what readings hold. */
+/* Functions about the kinds of utilisation. */
 #include "model/reading.h"
 
 bool util_is_known(enum util_kind kind)

@@ -12,11 +12,12 @@
 
 /* Where a card's utilisation comes from. */
 enum util_kind {
-	UTIL_NONE,    /* no reading: the time is unobserved */
-	UTIL_RING,    /* every sample of the driver's ring */
-	UTIL_POLLED,  /* readings at drains and glances */
-	UTIL_MEAN,    /* as a ring, of longer periods: between two readings of counters (GPM) */
-	UTIL_UNKNOWN, /* the card answers, its utilisation is not supported: samples of NAN */
+	UTIL_NONE,   /* no reading: the time is unobserved */
+	UTIL_RING,   /* every sample of the driver's ring */
+	UTIL_POLLED, /* readings at drains and glances */
+	UTIL_MEAN,   /* like a ring, with longer periods: between two readings of counters (GPM)
+		      */
+	UTIL_UNKNOWN, /* the card answers, but does not support utilisation: samples are NAN */
 };
 
 /* Whether there are percentages among the samples of that kind. */
@@ -28,16 +29,16 @@ struct util_sample {
 	double util_pct; /* 0..100, or NAN (UTIL_UNKNOWN) */
 };
 
-/* All that is known of one card after a drain or a look. Arrays belong to the source and are
- * valid until its next call. */
+/* Everything that is known about one card after a drain or a look. Arrays belong to the
+ * source and are valid until its next call. */
 struct card_reading {
 	struct card_id id;
-	char source[SOURCE_CAP]; /* the name of the source that it is of: "nvml", "sim" */
+	char source[SOURCE_CAP]; /* the name of its source: "nvml", "sim" */
 	bool own_processes;	 /* the source describes its processes; false: /proc does */
 	enum card_status status;
 	int code;  /* the driver's return code behind a status that is not ok */
-	bool gone; /* lost, but not by a fault: the instance was destroyed, or the card now has
-		      instances */
+	bool gone; /* lost, but not through a fault: the instance was destroyed, or the card was
+		      divided into instances */
 
 	/* Filled by every drain. */
 	enum util_kind util_kind;
@@ -47,9 +48,9 @@ struct card_reading {
 	bool process_util_known; /* false: the driver has none for this card */
 	const struct process_util *process_utils;
 	size_t n_process_utils;
-	unsigned n_engines; /* how many engines, from the first of enum engine on, the driver
-			       reports */
-	bool stranger;	    /* the process utilisation has a pid that no list has */
+	unsigned n_engines; /* number of engines, from the first of enum engine on, that the
+			       driver reports */
+	bool stranger;	    /* the process utilisation has a pid that is in no list */
 	const struct ended_process *ended; /* recorded since the drain before */
 	size_t n_ended;
 	double sm_active_pct; /* mean since the drain before (GPM), or NAN */

@@ -16,7 +16,7 @@ static const struct manager {
 	{ "podman:", "podman stop" },
 };
 
-/* What is safe in a shell, and no option. */
+/* Characters that are safe in a shell and cannot begin an option. */
 #define PLAIN "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 static bool by_manager(char dst[RELEASE_CAP], const char *label)

@@ -1,4 +1,4 @@
-/* How the owner of a process frees what it holds. */
+/* How the owner of a process frees the memory that it holds. */
 #ifndef GUA_MODEL_RELEASE_H
 #define GUA_MODEL_RELEASE_H
 
@@ -7,9 +7,10 @@
 
 enum { RELEASE_CAP = 96 };
 
-/* The command that ends the process: "scancel 1234" for a Slurm job, "docker stop 3f2a91c4d5e6"
- * for a container, else "kill 4242". A name that is not plain letters and digits is not used:
- * the command is made to be copied into a shell. `job` and `container` may be NULL or "". */
+/* The command that ends the process: "scancel 1234" for a Slurm job, "docker stop
+ * 3f2a91c4d5e6" for a container, else "kill 4242". A name that is not plain letters and
+ * digits is not used: the command is meant to be copied into a shell. `job` and `container`
+ * may be NULL or "". */
 void release_command(
 	char dst[RELEASE_CAP], uint32_t pid, const char *job, const char *container);
 

@@ -16,37 +16,37 @@
 #include "model/state.h"
 #include "model/table.h"
 
-/* How a state looks in a bar: an enum card_state, or this for users. */
+/* The fill of a state in a bar: an enum card_state, or MARK_SQUATTING for users. */
 enum { MARK_SQUATTING = CARD_STATES, REPORT_MARKS };
 
-/* A state of the time that the headline is about. */
+/* One state in the headline. */
 struct report_state {
 	const char *label, *remark; /* constant; remark "": none */
 	int mark;
 	int64_t ms;
-	double shown; /* its share, rounded so that what is printed adds up to 100.0 % */
+	double shown; /* its share, rounded so that the printed shares add up to 100.0 % */
 };
 
-/* What a report says about the cards' use. */
+/* The report's verdict on the use of the cards. */
 enum report_verdict {
-	VERDICT_NONE,		 /* nothing was observed, or it is about users */
-	VERDICT_LITTLE_OBSERVED, /* of the window: no verdict */
-	VERDICT_TOO_SHORT,	 /* the observed time: no verdict */
+	VERDICT_NONE,		 /* nothing was observed, or the report is about users */
+	VERDICT_LITTLE_OBSERVED, /* too little of the window was observed: no verdict */
+	VERDICT_TOO_SHORT,	 /* the observed time is too short: no verdict */
 	VERDICT_POLICY,		 /* idle-held is above 20 % of observed time */
-	VERDICT_SQUATTING,	 /* it is not; squatting is above 20 % of the time held */
-	VERDICT_WITHIN,		 /* neither is */
+	VERDICT_SQUATTING, /* idle-held is not, but squatting is above 20 % of the time held */
+	VERDICT_WITHIN,	   /* neither is above 20 % */
 	VERDICTS,
 };
 
-/* What idle time cost. NAN: unknown. */
+/* The cost of idle time. NAN: unknown. */
 struct report_waste {
 	double idle_held_hours, truly_idle_hours;	/* GPU-hours */
 	double squatting_hours;				/* presence */
-	double equivalent_unavailable, equivalent_free; /* the first two in cards */
+	double equivalent_unavailable, equivalent_free; /* the first two as a number of cards */
 	double energy_kwh, energy_known; /* of idle-held time; the share with known energy */
 	double cost;			 /* of idle-held time on cards with a price */
-	double shown_cost;		 /* the same in cents that the bill adds up to */
-	const char *currency;		 /* of the cost; NULL: no price was given */
+	double shown_cost;    /* the same, rounded to the cents that the bill adds up to */
+	const char *currency; /* of the cost; NULL: no price was given */
 	enum report_verdict judged;
 	const char *verdict; /* the same for programs: "allocation_policy"; NULL: none */
 };
@@ -54,7 +54,7 @@ struct report_waste {
 /* The lines of a bill. Those of identities, and the next three, add up to the total. */
 enum bill_kind {
 	BILL_IDENTITY,	   /* a user's or a group's shares */
-	BILL_UNATTRIBUTED, /* held time that is in nobody's share */
+	BILL_UNATTRIBUTED, /* held time that is in no identity's share */
 	BILL_FREE,	   /* truly-idle time */
 	BILL_UNOBSERVED,
 	BILL_REST, /* identities that are left out: for people only */
@@ -76,7 +76,7 @@ struct report_bill {
 
 enum figure_unit {
 	FIGURE_SHARE,	  /* 0..1 */
-	FIGURE_GPU_HOURS, /* the next ones are sums too: a longer window has more */
+	FIGURE_GPU_HOURS, /* this and the next are sums: a longer window has more */
 	FIGURE_KWH,
 	FIGURE_MONEY,
 	FIGURE_GPUS, /* cards */
@@ -95,7 +95,7 @@ struct report_change {
 	int better; /* 1: more is better, -1: less is better, 0: neither */
 	double now, before;
 	double shown_now,
-		shown_before; /* the same for people: shares as the headline has them */
+		shown_before; /* the same for people: shares rounded as in the headline */
 	struct report_difference exact, shown;
 };
 
@@ -103,7 +103,8 @@ struct report_change {
 struct report_user_change {
 	char identity[USER_CAP];
 	int64_t held_ms, held_before_ms;
-	int64_t unused_ms, unused_before_ms;   /* idle, also on a card that others keep busy */
+	int64_t unused_ms,
+		unused_before_ms; /* idle time, also on a card that others keep busy */
 	struct report_difference held, unused; /* in milliseconds */
 };
 
@@ -111,7 +112,7 @@ enum { FIGURES_MAX = 12 };
 
 struct report_compare {
 	bool asked;		    /* else nothing below is set */
-	bool empty;		    /* the other window has no data; what is of it is unknown */
+	bool empty;		    /* the other window has no data: its values are unknown */
 	int64_t since_ms, until_ms; /* the other window as it was used; as asked for if empty */
 	double observed;	    /* its share of the window; NAN: unknown */
 	struct report_change figures[FIGURES_MAX];
@@ -133,7 +134,7 @@ struct report_release {
 enum { RELEASES_MAX = 4 };
 
 struct report_person {
-	char name[USER_CAP];		     /* "": the report is about nobody in particular */
+	char name[USER_CAP];		     /* "": the report is not about one user */
 	int64_t held_ms, used_ms, unused_ms; /* presence */
 	int64_t held_before_ms, used_before_ms, unused_before_ms; /* in the other window */
 	double cost, cost_before; /* of their share of idle-held time; NAN: no price */
@@ -151,11 +152,11 @@ struct report_breakdown {
 	struct report_row {
 		unsigned level;
 		bool rest; /* sums of the rows that --top leaves out: for people only */
-	} * rows;	   /* as many as the table has */
+	} * rows;	   /* one for each row of the table */
 };
 
-/* What stands in a section: sentences of a kind, a table, or the picture of a part of the
- * report, which each format draws in its own way. */
+/* What stands in a section: sentences of a kind, a table, or a part of the report that each
+ * format draws in its own way. */
 enum block_kind {
 	BLOCK_SENTENCES,
 	BLOCK_TABLE,
@@ -170,9 +171,9 @@ struct report_block {
 	enum block_kind kind;
 	enum sentence_kind sentences;
 	const struct table *table;
-	const char *caption, *bars;    /* on a page: title of a column with bars, or NULL */
+	const char *caption, *bars;    /* on a page: title of the column with bars, or NULL */
 	const struct report_row *rows; /* the level of each row; NULL: all are 0 */
-	bool no_links;		       /* names in it lead nowhere */
+	bool no_links;		       /* names in it are not links */
 };
 
 /* A section of the report for people. report_sections() lists them; a format loops over them
@@ -180,8 +181,8 @@ struct report_block {
 struct report_section {
 	const char *id;			  /* of its heading on a page; constant */
 	char title[128], page_title[128]; /* in text, on a page */
-	bool page_only;			  /* text does not have it */
-	bool detail;			  /* not for a first impression */
+	bool page_only;			  /* not in text */
+	bool detail;			  /* left out of the brief report */
 	struct report_block blocks[4];
 	size_t n_blocks;
 };
@@ -189,15 +190,17 @@ enum { REPORT_SECTIONS = 13 };
 
 struct report {
 	bool utc;    /* for times in sentences and the hours of the week */
-	bool linked; /* set by who shows it: it is part of a page of gua serve, which has the
-			heading; names and days lead to other pages */
-	const char *link_rest;	 /* of a linked one, the page's: what follows the window in a
-				    link, written for HTML */
-	const char *link_spells; /* the same: leads to this page with more idle spells */
+	bool linked; /* set by the caller that shows it: the report is part of a page of gua
+			serve, which has its own heading, and names and days are links */
+	const char *link_rest; /* if linked, set by the page: what follows the window in a link,
+				  escaped for HTML */
+	const char *link_spells; /* if linked, set by the page: link to this page with more idle
+				    spells */
 	size_t n_spells_left;	 /* idle spells that are not in `longest` */
 	const struct audit_host *hosts; /* the audit's, like all that they hold */
 	size_t n_hosts;
-	size_t n_listed; /* people see the cards of these first ones: all, or a few of many */
+	size_t n_listed; /* people see the cards of the first n_listed hosts: all, or a few of
+			    many */
 	int64_t since_ms, until_ms, length_ms, resolution_ms;
 	int64_t asked_since_ms, asked_until_ms; /* as in audit.h, like the next two */
 	bool clipped_start, clipped_end;
@@ -207,24 +210,26 @@ struct report {
 	int64_t ms[CARD_STATES], observed_ms;
 	double share[CARD_STATES]; /* of observed time, NAN without any; [CARD_UNOBSERVED]: of
 				      the window */
-	double shown[CARD_STATES]; /* the same for people, rounded so that what is printed adds
-				      up to 100.0 % */
+	double shown[CARD_STATES]; /* the same for people, rounded so that the printed shares
+				      add up to 100.0 % */
 	double shown_observed;	   /* with shown[CARD_UNOBSERVED] */
 	double observed;	   /* share of the window; NAN without a window */
 	double uncertainty; /* the largest error of the share of idle-held time; or NAN */
 	size_t observed_cards;
-	bool of_users; /* it is about some users: the headline, waste and hours of the week are
-			  of the time that they held cards, `held`; ms[] is the cards' own */
+	bool of_users; /* the report is about some users: the headline, waste and hours of the
+			  week cover the time that they held cards, `held`; ms[] is still the
+			  time of the cards */
 	struct audit_sums held; /* presence of all users in the report, added up */
 	int64_t held_ms;	/* over all states */
 	double held_share[HOLDER_STATES];
-	const struct restriction *only;		  /* the caller's; NULL: it is not restricted */
-	struct report_state states[REPORT_MARKS]; /* of the headline, those to show */
+	const struct restriction *only; /* the caller's; NULL: it is not restricted */
+	struct report_state
+		states[REPORT_MARKS]; /* the states of the headline that are shown */
 	size_t n_states;
 	struct report_waste waste;
 	int64_t unattributed_ms;
 	struct report_hour hours[7][24]; /* Sunday first */
-	bool has_hours;			 /* some of them is observed */
+	bool has_hours;			 /* at least one of them was observed */
 	struct report_trend trend;
 	struct report_timeline timeline; /* if the audit has columns */
 	struct report_compare compare;
@@ -244,7 +249,7 @@ struct report {
 	const struct audit_stores *stores; /* the audit's */
 	const struct audit_fleet *fleet;   /* the audit's; NULL: it is not of metrics */
 	const struct asked_hosts *asked;   /* of the request; may be NULL */
-	bool failed;			   /* out of memory: something is missing */
+	bool failed;			   /* out of memory: the report is incomplete */
 };
 
 #endif

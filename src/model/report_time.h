@@ -1,4 +1,4 @@
-/* Parts of a report about when: hours of the week, the trend, and the time line. */
+/* The parts of a report about time: hours of the week, the trend, and the time line. */
 #ifndef GUA_MODEL_REPORT_TIME_H
 #define GUA_MODEL_REPORT_TIME_H
 
@@ -44,31 +44,31 @@ struct report_column {
 	char name[24]; /* "Mon 11-02 06:00" */
 };
 
-/* A card, or all of a host, on which something happened. */
+/* A lane of the time line: a card, or a host that has events. */
 struct report_lane {
 	const char *heading; /* the audit's: the name of the host that begins here; or NULL */
 	const char *uuid;    /* of the card, the audit's; NULL: it is all of a host */
 	char label[40];	     /* "GPU 2", "all GPUs" */
-	char name[192];	     /* the same, of several hosts with the host: "GPU 2 of lab" */
-	double (*share)[CARD_STATES]; /* of each column: of the card's time in it; their sum may
-					 be less than 1. NULL: it is a host */
-	double mean[CARD_STATES];     /* the same of the window, as people read it */
-	char text[512];		      /* what a reader who cannot see the picture needs */
+	char name[192];	     /* the same, with the host if there are several: "GPU 2 of lab" */
+	double (*share)[CARD_STATES]; /* of each column: shares of the card's time in it; their
+					 sum may be less than 1. NULL: the lane is a host */
+	double mean[CARD_STATES];     /* the same over the window, rounded for people */
+	char text[512];		      /* a description for readers who cannot see the picture */
 };
 
-/* Something that happened, once or several times in a column. */
+/* One or several events of a kind in a column. */
 struct report_mark {
 	size_t lane, column;
-	double at; /* the last one */
+	double at; /* position of the last one */
 	enum event_kind kind;
 	char label[40], text[160]; /* "XID 79"; "XID 79, 3 times, the last Mon 11-02 03:10" */
 };
 
-/* A moment that is named below the time line. */
+/* A moment with a label below the time line. */
 struct report_tick {
 	double at;
 	char label[16];
-	bool between; /* left out where there is little room */
+	bool between; /* left out if there is little room */
 };
 enum { REPORT_TICKS = 12 };
 
@@ -83,7 +83,7 @@ struct report_timeline {
 	struct report_tick ticks[REPORT_TICKS];
 	size_t n_ticks;
 	bool states[CARD_STATES];	/* those that occur */
-	const char *words[CARD_STATES]; /* what they are called; constant */
+	const char *words[CARD_STATES]; /* names of the states; constant */
 	bool too_many;			/* there are too many cards for a time line */
 	struct table table;		/* a row for each card and column, for programs */
 };

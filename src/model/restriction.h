@@ -6,15 +6,16 @@
 #include "base/options.h"
 
 enum restriction_kind {
-	ONLY_USER,     /* whose time */
-	ONLY_GROUP,    /* of whose users */
-	ONLY_NOTEBOOK, /* of what they run: a path or a kernel, always one, also with a comma */
+	ONLY_USER,     /* the time of these users */
+	ONLY_GROUP,    /* users in these groups */
+	ONLY_NOTEBOOK, /* notebooks: a path or a kernel; always a single value, even with a
+			  comma */
 	ONLY_CARD,     /* as card_is_named() reads it */
 	ONLY_HOST,
 	ONLY_MODEL, /* a part of its name, in upper or lower case */
 	RESTRICTIONS,
 };
-/* Each item may be several words with commas between them, but not that of a notebook. Zero: no
+/* Each item may have several words separated by commas, except a notebook. Zero: no
  * restriction. */
 struct restriction {
 	struct text_list lists[RESTRICTIONS];

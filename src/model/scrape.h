@@ -1,4 +1,5 @@
-/* The running totals and the readings of one host at a moment: what an exporter shows. */
+/* The running totals and the readings of one host at a moment: the data that an exporter
+ * shows. */
 #ifndef GUA_MODEL_SCRAPE_H
 #define GUA_MODEL_SCRAPE_H
 
@@ -11,10 +12,10 @@
 #include "model/spell.h"
 #include "model/state.h"
 
-/* Time that no user is known for, and that of users without a series of their own. */
+/* Names for time of unknown users, and of users without a series of their own. */
 #define IDENTITY_UNKNOWN "_unknown"
 #define IDENTITY_OTHER "_other"
-/* A series stays until its card or user has had no time for this long. */
+/* A series ends when its card or user has had no time for this long. */
 #define SCRAPE_KEEP_MS (35 * INT64_C(86400000))
 /* A user's series is 0 for this long after it appears, so that an engine that scrapes every
  * minute sees the zero, and no time before its first scrape is lost. */
@@ -33,7 +34,7 @@ struct scrape_card {
 
 enum { IDENTITY_NAME_CAP = 160 };
 
-/* What exporters count for an identity: shares of cards' time, and squatting. */
+/* What exporters count for an identity: shares of the cards' time, and squatting. */
 enum identity_sum {
 	IDENTITY_ACTIVE,
 	IDENTITY_IDLE_HELD,
@@ -46,7 +47,7 @@ struct scrape_identity {
 	int64_t ms[IDENTITY_SUMS];
 };
 
-/* How often enforcement did something. */
+/* How often gua enforce took a step. */
 struct scrape_action {
 	char step[32], mode[32];
 	int64_t count;
@@ -57,7 +58,7 @@ struct scrape {
 	bool up;      /* it is running, and its last tick is not too old */
 	int64_t last_tick_ms, started_ms, interval_ms;
 	char version[32], source[SOURCE_LIST_CAP], driver[VERSION_CAP];
-	int64_t faults; /* that it has now; -1: not known */
+	int64_t faults; /* number of current faults; -1: unknown */
 	int64_t events; /* since the store was made */
 	int64_t db_bytes;
 	struct scrape_card *cards; /* by index */
@@ -67,7 +68,7 @@ struct scrape {
 	struct scrape_identity *identities;
 	size_t n_identities;
 	int64_t others;			     /* users that are part of _other */
-	int64_t spells_ended[SPELL_STOPPED]; /* by how */
+	int64_t spells_ended[SPELL_STOPPED]; /* by how they ended */
 	struct scrape_action *actions;
 	size_t n_actions;
 };

@@ -1,8 +1,8 @@
-/* The sentences of a report, for people. Only for model/report.h. */
+/* The sentences of a report, for people. Only model/report.h includes this file. */
 #ifndef GUA_MODEL_SENTENCE_H
 #define GUA_MODEL_SENTENCE_H
 
-/* What output must begin with when some of its data is invented. */
+/* Output must begin with this text when some of its data is simulated. */
 #define SIMULATED_WARNING                                                                      \
 	"SIMULATED DATA: invented by a simulated source, not measured on a GPU."
 #define CAPTURED_WARNING                                                                       \
@@ -11,8 +11,8 @@
 #define SIMULATED_NOTE "simulated data, invented and not measured on a GPU"
 #define CAPTURED_NOTE "captured data, not measured on this host"
 
-/* What a sentence is about. A format puts each kind in its place, in the order in which the
- * sentences stand. */
+/* The topic of a sentence. A format decides where each kind is shown; sentences of a kind
+ * keep their order. */
 enum sentence_kind {
 	SENTENCE_SIMULATED,	 /* a warning: the data is invented */
 	SENTENCE_SIMULATED_HOST, /* the same for one of several hosts */

@@ -1,10 +1,10 @@
-/* Names sessions, and guesses how they are worked with. */
+/* Names sessions, and determines how they are used. */
 #include "model/session.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* As much of a boot's id as tells boots apart. */
+/* The first characters of a boot id, enough to distinguish boots. */
 enum { BOOT_SHOWN = 8 };
 
 static bool is_text(const char *text)
@@ -64,7 +64,7 @@ enum session_kind session_key_of(
 	return session_key(key, &m);
 }
 
-/* What origins (gua(1), ORIGIN OF A PROCESS) say. */
+/* The use that each origin implies (gua(1), ORIGIN OF A PROCESS). */
 static const struct {
 	const char *login;
 	enum session_use use;
@@ -85,8 +85,8 @@ static const struct {
 	{ "service", USE_SERVICE },
 };
 
-/* As Debian, RHEL and Arch name them. Without pam_systemd(8), which Debian does not ask for
- * jobs, these stay in the cgroup of the service. */
+/* As Debian, RHEL and Arch name them. Without pam_systemd(8), which Debian does not use for
+ * jobs, jobs stay in the cgroup of the service. */
 static const char *const job_units[] = {
 	"cron.service",
 	"crond.service",
@@ -118,7 +118,7 @@ enum session_use session_use(const struct session_member *m)
 		return USE_BATCH;
 	if (is_text(m->texts[PROCESS_NOTEBOOK]))
 		return USE_INTERACTIVE;
-	/* A container may serve a model: its manager knows, gua does not. */
+	/* A container may serve a model: only its manager knows. */
 	if (is_text(m->texts[PROCESS_CONTAINER]) || is_text(m->texts[PROCESS_POD]) ||
 		is_service_unit(m->texts[PROCESS_UNIT]))
 		return USE_SERVICE;

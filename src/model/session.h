@@ -17,7 +17,7 @@ struct session_member {
 	const char *texts[PROCESS_TEXTS];
 };
 
-/* Writes the name of the session, and returns what it is. Processes of two users are never in
+/* Writes the key of the session, and returns its kind. Processes of two users are never in
  * one session. */
 enum session_kind session_key(char key[SESSION_KEY_CAP], const struct session_member *m);
 /* What people call the session of this key: "slurm:1", "session 19101"; with `with_user`
@@ -26,7 +26,7 @@ void session_shown(char *dst, size_t cap, const char *key, bool with_user);
 /* session_key() of a process that was read now. */
 enum session_kind session_key_of(
 	char key[SESSION_KEY_CAP], const struct process_id *id, const char *boot_id);
-/* How the process is worked with. */
+/* How the process is used. */
 enum session_use session_use(const struct session_member *m);
 /* Whether a service of the system runs jobs of users, as cron.service does: a process in it is
  * a job of its user, not the service. */

@@ -10,7 +10,7 @@
 /* How a spell ended. The numbers are stored: never change one. */
 enum spell_end {
 	SPELL_ACTIVE = 0,   /* the process became active */
-	SPELL_RELEASED = 1, /* it gave the memory back, or so much that little is held */
+	SPELL_RELEASED = 1, /* it freed its memory, or so much that little is held */
 	SPELL_EXITED = 2,   /* it ended */
 	SPELL_STOPPED = 3,  /* the recorder stopped, and the spell was not seen to go on */
 	SPELL_ENDS = 4,
@@ -31,11 +31,11 @@ struct spell {
 	int64_t mem_peak_kib;		    /* or -1 */
 	int64_t energy_mj; /* its share of the card's idle-held energy; -1: none is known */
 	enum spell_end how;
-	int64_t stored_end_ms; /* an earlier run ended, and the store has the spell as one that
-				  ended then; -1: it does not */
+	int64_t stored_end_ms; /* end of the spell as an earlier run stored it, if it was open
+				  then; -1: none is stored */
 };
 
-/* The time in which it was seen idle: what must reach rules.spell_ms. */
+/* The idle time of the stretch, which must reach rules.spell_ms to be a spell. */
 int64_t spell_idle_ms(const struct spell *s);
 int64_t spell_unobserved_ms(const struct spell *s);
 

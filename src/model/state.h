@@ -20,8 +20,9 @@ enum card_state {
 	CARD_SHOWN_STATES,
 };
 
-/* What one holder did in a stretch of time: a process by its own facts, or a user on a card by
- * those of all of its processes there. While the card is not active, both are as the card. */
+/* What one holder did in a stretch of time: a process by its own facts, or a user on a card
+ * by those of all of its processes there. While the card is not active, both have the state
+ * of the card. */
 enum holder_state {
 	HOLDER_ACTIVE = 0,
 	HOLDER_IDLE_HELD = 1, /* a process can have this state on an active card too, when
@@ -56,7 +57,7 @@ struct rules {
 	int64_t spell_ms;	/* idle for at least this long is a spell; default 5 minutes */
 };
 
-/* Whether states mean the same. spell_ms does not count. */
+/* Whether two rules give the same states. spell_ms is not compared. */
 bool rules_equal(const struct rules *a, const struct rules *b);
 
 #define RULES_DEFAULT                                                                          \

@@ -29,8 +29,8 @@ struct usage_sum {
 	int64_t util_pct_ms; /* sum of utilisation percent x ms */
 	int64_t energy_mj;   /* of the time with known energy */
 	int64_t energy_ms;   /* that time */
-	/* How far the time can be off: errors that depend on each other are added up, those
-	 * that do not as squares. */
+	/* How far the time can be off: dependent errors are added up, independent ones as
+	 * squares. */
 	int64_t unsure_ms, unsure_ms2;
 	int64_t sm_active_pct_ms; /* sum of the mean SM activity x ms ... */
 	int64_t sm_active_ms;	  /* ... over the time for which it is known */
@@ -53,9 +53,9 @@ struct holding_sum {
 			    */
 	int64_t mem_peak_kib; /* or -1: the driver does not report it */
 	int64_t engine_ms;    /* its time with use of an encoder, a decoder, JPEG or flow */
-	/* For policy: the most use of any drain, in whole percents: its own SM use, or that of
-	 * its card where only its session can have used it; -1: the source of the row cannot
-	 * say. And the time in which it is not known whose use it was. */
+	/* For policy: the highest use in a drain, in whole percents: its own SM use, or that
+	 * of its card if only its session can have used it; -1: unknown. And the time in
+	 * which it is unknown whose use it was. */
 	int64_t sm_max_pct, own_unknown_ms;
 };
 
@@ -76,7 +76,7 @@ struct process_entry {
 	struct process_id id;
 	int64_t first_seen_ms, last_seen_ms;
 	int64_t last_active_ms; /* last moment with own activity, or -1: never seen active */
-	int64_t ended_ms;	/* when it was seen to be gone, or -1 */
+	int64_t ended_ms;	/* when it was seen to have ended, or -1 */
 	int64_t store_id;
 	bool dirty;
 	bool has_spell; /* a spell refers to it: it keeps a row of its own */
@@ -105,7 +105,7 @@ struct tick {
 	size_t n_cards;
 	struct process_entry *processes;
 	size_t n_processes;
-	int64_t slot_ms; /* how long a slot of the sums is; 0: the store need not know */
+	int64_t slot_ms; /* length of a slot of the sums; 0: the store need not know */
 	const struct usage_sum *usage;
 	size_t n_usage;
 	const struct holding_sum *holding;
@@ -132,7 +132,7 @@ struct run_info {
 	int64_t started_ms;
 	int64_t interval_ms, drain_ms, glance_ms;
 	struct rules rules;
-	bool one_look; /* it ends after the first look */
+	bool one_look; /* the run ends after the first look */
 	enum privacy privacy;
 };
 

@@ -1,13 +1,13 @@
-/* The columns of a tracking file, the same as gpu-tracker's: one definition for the writer and
- * the reader. */
+/* The columns of a tracking file, which are those of gpu-tracker: one definition for the
+ * writer and the reader. */
 #ifndef GUA_MODEL_TRACKING_H
 #define GUA_MODEL_TRACKING_H
 
-/* Of a sample, in order; the last one is its time stamp, in unix seconds. */
+/* The columns of a sample, in order; the last one is its time stamp, in unix seconds. */
 #define TRACKING_COLUMNS 22
 extern const char *const tracking_columns[TRACKING_COLUMNS];
 
-/* Of the head: the units and the host. The first three are texts. */
+/* The columns of the head: the units and the host. The first three are texts. */
 #define TRACKING_STATICS 9
 extern const char *const tracking_statics[TRACKING_STATICS];
 
