@@ -35,7 +35,7 @@ struct enforcer_cpu {
 	bool busy;     /* used the CPU since the pass before, or unknown */
 };
 
-/* Zero-initialise and set the members above "Private". */
+/* Zero-initialise; the caller sets the members up to `endings`. */
 struct enforcer {
 	struct policy policy;  /* history is set by each pass */
 	const char *db, *root; /* as in struct sessions_now */

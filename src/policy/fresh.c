@@ -11,8 +11,8 @@
 #include "model/session.h"
 #include "driver/use.h"
 
-/* Orders processes by card. A user may have thousands of processes on a card, so nothing
- * here compares each with each. */
+/* Orders processes by pid and start time. A user may have thousands of processes on a card, so
+ * they are looked up by binary search. */
 static int compare(const void *a, const void *b)
 {
 	const struct end_process *x = a, *y = b;
@@ -127,7 +127,7 @@ static void judge_process(struct fresh_result *r, const struct fresh_look *look,
 }
 
 /* A process that has taken memory since the decision is a sign of life by itself; one that
- * only draws is not. */
+ * only draws may have been there before. */
 static void judge_newcomer(struct fresh_result *r, const struct fresh_look *look,
 	const struct present_process *p, double *used_pct)
 {

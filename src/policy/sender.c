@@ -95,8 +95,7 @@ static int write_digest(const struct sender *s, const struct policy_notice *row,
 	return rc ? rc : n->count < 1 ? err_set(e, ERR_NOTHING, "no longer needed") : 0;
 }
 
-/* A login shows one text, so it is about all sessions of the user that were warned, or ended.
- */
+/* A login shows one text, so it covers all sessions of the user that were warned or ended. */
 static int write_login(const struct sender *s, const struct policy_notice *row,
 	struct notice *n, struct err *e)
 {

@@ -67,7 +67,8 @@ void route_answer(const struct route *r, const struct request *q, struct answer 
 	r->answer(q, a);
 	if (!a->body.failed)
 		return;
-	/* A body that is longer than half the limit may have been cut off by the limit. */
+	/* A body of more than half the limit failed because of the limit, not for lack of
+	 * memory. */
 	if (q->limit && a->body.len > q->limit->bytes / 2) {
 		answer_fail(a, q, 400,
 			"The answer is too large; ask for a shorter window, or for fewer rows "
