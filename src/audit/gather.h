@@ -235,8 +235,8 @@ struct pair {
 	uint32_t place;		 /* of the card in the store */
 	uint32_t user;		 /* IDMAP_NONE: there is no row for the process */
 	uint32_t labels[BY_MAX]; /* the names that a breakdown asks for; IDMAP_NONE: none */
-	uint32_t pid;		 /* this and the next are from its row */
 	bool context;		 /* never more than a bare context */
+	uint32_t pid;		 /* this and the next are from its row */
 	int64_t started_ms;
 	/* A year has tens of thousands of pairs: what follows from these is not kept. */
 	int64_t own_ms[HOLDER_STATES], presence_ms[HOLDER_STATES];
