@@ -301,9 +301,9 @@ def test_a_recorder_that_was_stopped_counts_only_what_it_knows(tmp_path):
             for pid in everybody:
                 os.kill(pid, signal.SIGCONT)
             time.sleep(2)
+            ended = time.time()  # it may take its time to end
             recorder.terminate()
             recorder.wait()
-            ended = time.time()
     by_pid = dict(rows(db, "SELECT pid, sum(idle_held_ms) / 1000.0 FROM holding JOIN process ON process.id = process"
                        " WHERE command = 'sleep' GROUP BY pid"))
     (recording,), = rows(db, "SELECT started_ms / 1000.0 FROM run")
