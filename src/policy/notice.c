@@ -43,6 +43,7 @@ static const struct member {
 	INTEGER(made_ms),
 	INTEGER(idle_since_ms),
 	INTEGER(idle_ms),
+	INTEGER(idle_below),
 	REAL(idle_gpu_hours),
 	REAL(cost),
 	TEXT(currency),

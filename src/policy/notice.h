@@ -48,6 +48,7 @@ struct notice {
 	int64_t made_ms;	   /* when this notice was made */
 	int64_t idle_since_ms;
 	int64_t idle_ms;       /* how long it was seen idle, without unobserved time */
+	int64_t idle_below;    /* percent of use from which on it is not idle */
 	double idle_gpu_hours; /* cards times hours of idle time */
 	double cost;	       /* cost of these hours */
 	char currency[16];

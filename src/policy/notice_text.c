@@ -104,6 +104,11 @@ static void get_idle(const struct notice *n, char *dst, size_t cap)
 		duration_text(dst, cap, n->idle_ms);
 }
 
+static void get_limit(const struct notice *n, char *dst, size_t cap)
+{
+	get_number(n->idle_below, dst, cap);
+}
+
 static void get_cost(const struct notice *n, char *dst, size_t cap)
 {
 	*dst = '\0';
@@ -164,6 +169,7 @@ static const struct fact {
 	{ "memory", get_memory },
 	{ "since", get_since },
 	{ "idle", get_idle },
+	{ "limit", get_limit },
 	{ "time", get_time },
 	{ "hours", get_hours },
 	{ "cost", get_cost },
@@ -356,6 +362,7 @@ int notice_expand(struct notice_text *t, const struct notice *n,
 	"Keep it:    {keep}\n"
 
 #define MORE                                                                                   \
+	"Use counts from {limit} % of a card on, and any of an encoder or decoder\n"           \
 	"Held idle so far: {spent}\n"                                                          \
 	"What it is: {what}\n"                                                                 \
 	"Kept before: {kept}; 'gua keep' lists what you keep\n"                                \

@@ -88,6 +88,7 @@ void tell_describe(struct notice *n, const struct enforcer_step *s, enum notice_
 	n->made_ms = s->now_ms;
 	n->idle_since_ms = s->facts->idle_since_ms;
 	n->idle_ms = s->facts->clock_ms;
+	n->idle_below = s->facts->idle_below;
 	size_t cards = describe_cards(n, s, &price);
 	n->idle_gpu_hours = (double)cards * (double)s->facts->clock_ms / 3600e3;
 	n->cost = price * (double)s->facts->clock_ms / 3600e3;

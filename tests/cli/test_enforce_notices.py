@@ -66,6 +66,13 @@ def test_many_at_once_are_one_digest(world, tmp_path):  # noqa: F811
     assert len(queue.mails()) == 4
 
 
+def test_a_notice_says_what_counts_as_use(world, tmp_path):  # noqa: F811
+    """bob uses the card, at 3 %: he is told from how much on that counts."""
+    queue = Queue(world, tmp_path, [Work(200, "bob", 1, "A" + "l" * 60)])
+    (_, body), = queue.run(12)
+    assert "Use counts from 5 % of a card on, and any of an encoder or decoder\n" in body, body
+
+
 def test_a_failed_digest_delivers_nothing(world, tmp_path):  # noqa: F811
     queue = Queue(world, tmp_path, [Work(100 + i, "alice", 0, "A" + "I" * 60) for i in range(6)])
     sendmail = tmp_path / "sendmail"
