@@ -176,10 +176,9 @@ static const char *note_of(const struct present *now)
 {
 	for (size_t i = 0; i < now->n_hosts; i++)
 		if (now->hosts[i].stale)
-			return now->hosts[i].any_run
-				       ? "the recorder does not run: these were the holders at "
-					 "its last tick"
-				       : "nothing has been recorded yet";
+			return now->hosts[i].any_run ? "the recorder is not running: these "
+						       "were the holders at its last tick"
+						     : "nothing has been recorded yet";
 	return NULL;
 }
 
@@ -405,7 +404,7 @@ void api_status(const struct request *q, struct answer *a)
 			documents_status(&a->body, &s);
 		return;
 	}
-	err_set(&e, ERR_NOTHING, "no store is of the host '%s'", host ? host : "");
+	err_set(&e, ERR_NOTHING, "no store has data of the host '%s'", host ? host : "");
 	answer_err(a, q, &e);
 }
 

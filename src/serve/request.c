@@ -56,36 +56,35 @@ static int decode(
 		}
 		if (high < 0 || low < 0)
 			return err_set(
-				e, ERR_USAGE, "the address has a %% that no two digits follow");
+				e, ERR_USAGE, "bad URL: '%%' needs two hexadecimal digits");
 		dst[n] = (char)(high * 16 + low);
 		at += 2;
 	}
 	dst[n] = '\0';
 	*decoded = dst;
 	if (!is_plain(dst, n))
-		return err_set(
-			e, ERR_USAGE, "the address has control characters, or is not UTF-8");
+		return err_set(e, ERR_USAGE, "bad URL: control characters, or not UTF-8");
 	return 0;
 }
 
 static int add_part(struct request *q, const char *bytes, size_t len, struct err *e)
 {
 	if (q->n_parts == REQUEST_MAX_PARTS)
-		return err_set(e, ERR_USAGE, "the path has too many parts");
+		return err_set(e, ERR_USAGE, "bad URL: the path has too many parts");
 	const struct encoded part_bytes = { bytes, len, false };
 	int rc = decode(q, &part_bytes, &q->parts[q->n_parts], e);
 	if (rc)
 		return rc;
 	const char *part = q->parts[q->n_parts++];
 	if (strcmp(part, ".") == 0 || strcmp(part, "..") == 0)
-		return err_set(e, ERR_USAGE, "the path has a part '%s'", part);
+		return err_set(e, ERR_USAGE, "bad URL: the path must not contain '%s'", part);
 	return 0;
 }
 
 static int read_path(struct request *q, const char *path, size_t len, struct err *e)
 {
 	if (len == 0 || path[0] != '/')
-		return err_set(e, ERR_USAGE, "the path does not begin with a slash");
+		return err_set(e, ERR_USAGE, "bad URL: the path must begin with a slash");
 	for (size_t at = 1; at < len;) {
 		const char *slash = memchr(path + at, '/', len - at);
 		size_t part = slash ? (size_t)(slash - path) - at : len - at;
@@ -102,7 +101,7 @@ static int add_param(struct request *q, const char *bytes, size_t len, struct er
 	const char *equals = memchr(bytes, '=', len);
 	size_t name = equals ? (size_t)(equals - bytes) : len;
 	if (q->n_params == REQUEST_MAX_PARAMS)
-		return err_set(e, ERR_USAGE, "the address has too many parameters");
+		return err_set(e, ERR_USAGE, "bad URL: too many parameters");
 	struct request_param *p = &q->params[q->n_params++];
 	p->name = p->value = "";
 	const struct encoded written = { bytes, name, true };
@@ -128,8 +127,8 @@ int request_parse(struct request *q, const char *target, size_t len, struct err 
 {
 	*q = (struct request){ 0 };
 	if (len > REQUEST_MAX_BYTES)
-		return err_set(e, ERR_USAGE, "the address is longer than %d bytes",
-			(int)REQUEST_MAX_BYTES);
+		return err_set(
+			e, ERR_USAGE, "bad URL: longer than %d bytes", (int)REQUEST_MAX_BYTES);
 	const char *mark = memchr(target, '?', len);
 	size_t path = mark ? (size_t)(mark - target) : len;
 	int rc = read_path(q, target, path, e);

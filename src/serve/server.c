@@ -151,8 +151,8 @@ static enum MHD_Result wait_or_send(struct server *s, struct MHD_Connection *con
 		return send_response(s, call->job->result, call, connection);
 	case POOL_GREEDY:
 		return refuse(s, connection, call, q,
-			&(struct refusal){ 429, "You are asking for too much at a time; wait "
-						"for the answers to your other requests." });
+			&(struct refusal){ 429, "Too many requests at a time; wait for the "
+						"answers to your other requests." });
 	default:
 		return refuse(s, connection, call, q,
 			&(struct refusal){ 503, "The server is busy with other requests; try "
@@ -190,8 +190,8 @@ static enum MHD_Result begin_call(struct server *s, struct MHD_Connection *conne
 				"can allow it with --host-names." });
 	else if (verdict == GATE_NO_SECRET)
 		result = refuse(s, connection, call, &q,
-			&(struct refusal){ 401, "This server answers only those who have a "
-						"token or a password." });
+			&(struct refusal){ 401,
+				"This server requires a token, or a name and a password." });
 	else if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
 		result = refuse(s, connection, call, &q,
 			&(struct refusal){ 405, "Only GET and HEAD are answered." });
@@ -365,7 +365,7 @@ static int start_daemon(struct server *s, struct err *e)
 		return 0;
 	return err_set(e, ERR_WORLD,
 		o->tls_cert
-			? "cannot start the HTTP server; do certificate and key fit together?"
+			? "cannot start the HTTP server; check that certificate and key match"
 			: "cannot start the HTTP server");
 }
 
