@@ -188,7 +188,7 @@ enum delivery channel_login(const struct channel_job *job, char why[CHANNEL_WHY_
 	struct str text = { 0 };
 	struct stat st;
 	if (path_of(path, sizeof(path), job->config->login_directory, job->notice->user) != 0) {
-		snprintf(why, CHANNEL_WHY_CAP, "%s is not a name that a file can have",
+		snprintf(why, CHANNEL_WHY_CAP, "the user name %s cannot be used as a file name",
 			job->notice->user);
 		return DELIVERY_NOBODY;
 	}
@@ -451,8 +451,8 @@ enum delivery channel_mail(const struct channel_job *job, char why[CHANNEL_WHY_C
 	struct err e = { 0 };
 	struct child_result r;
 	if (!find_address(to, job)) {
-		snprintf(why, CHANNEL_WHY_CAP, "%s is not a name that has an address",
-			job->notice->user);
+		snprintf(why, CHANNEL_WHY_CAP,
+			"the user name %s cannot be used as a mail address", job->notice->user);
 		return DELIVERY_NOBODY;
 	}
 	channel_mail_text(&text, job, to);

@@ -88,7 +88,7 @@ static enum end_answer check_exemptions(
 		if ((pid_t)h->pid == s->never[i])
 			return say(r, END_EXEMPT, "it is gua itself");
 	if (builtin_read(&facts, h->handle, 0, h->pid) != 0)
-		return say_errno(r, "cannot read what it is");
+		return say_errno(r, "cannot read its uid, program and cgroup");
 	if (facts.uid < 0)
 		return say(r, END_EXEMPT, "its uids cannot be read");
 	const char *why = builtin_exemption(&facts);
@@ -133,7 +133,8 @@ static enum end_answer hold(const struct end_server *s, const struct end_request
 		.uid = q->uid,
 		.pidfd = -1,
 		.handle = proc_open_process(s->proc, q->pid) };
-	enum end_answer answer = h->handle < 0 ? say_errno(r, "cannot look at it") : END_DONE;
+	enum end_answer answer =
+		h->handle < 0 ? say_errno(r, "cannot open the process") : END_DONE;
 	if (answer == END_DONE) {
 		h->pidfd = (int)syscall(SYS_pidfd_open, q->pid, 0);
 		if (h->pidfd < 0 && (errno == ENOSYS || errno == EPERM || errno == EINVAL))
@@ -197,7 +198,7 @@ static enum end_answer answer_to(
 	}
 	if (q->ask < END_ASK_HOLD || q->ask > END_ASK_KILL || q->pid <= 1 ||
 		q->pid > INT32_MAX || q->start_ticks == 0)
-		return say(r, END_REFUSED, "the request makes no sense");
+		return say(r, END_REFUSED, "the request is malformed");
 	if (!h)
 		return serve_new(s, q, r);
 	if (h->uid != q->uid)
@@ -220,7 +221,7 @@ void end_server_answer(
 		.start_ticks = q.start_ticks };
 	reply->answer = whole && q.magic == END_WIRE_MAGIC
 				? answer_to(s, &q, reply)
-				: say(reply, END_REFUSED, "the request makes no sense");
+				: say(reply, END_REFUSED, "the request is malformed");
 }
 
 size_t end_server_watch(const struct end_server *s, struct pollfd *fds)

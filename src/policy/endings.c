@@ -337,7 +337,7 @@ static void begin(struct endings *es, const struct enforcer_step *s)
 		a++;
 	if (a == es->items + ENDINGS_MOST) {
 		describe(&other, s);
-		ending_spare(&other, "enough sessions are being ended now");
+		ending_spare(&other, "too many sessions are being ended already");
 		ending_store(es, &other);
 		return;
 	}

@@ -508,7 +508,8 @@ static int take_undelivered(void *context, const struct policy_notice *n)
 {
 	struct explanation *ex = context;
 	char safe[256];
-	const char *why = n->admitted ? n->result : "the user has had enough notices for a day";
+	const char *why =
+		n->admitted ? n->result : "the daily limit of notices to this user is reached";
 	text_escape(safe, sizeof(safe), why, strlen(why));
 	str_addf(&ex->undelivered, "%s%s: %s", ex->undelivered.len ? "; " : "", n->channel,
 		*safe ? safe : "not tried yet");

@@ -21,9 +21,10 @@ const char *const policy_hold_texts[POLICY_HOLDS] = {
 	[HOLD_LAST] = "the rule does nothing further",
 	[HOLD_ENDING] = "it is being ended, or has been",
 	[HOLD_COMPUTING] = "it computes on the CPU",
-	[HOLD_HOST_LIMIT] = "enough sessions of this host were ended in the last hour",
-	[HOLD_USER_LIMIT] = "enough sessions of this user were ended in the last day",
-	[HOLD_PASS_LIMIT] = "enough sessions are ended in this pass, the longest idle first",
+	[HOLD_HOST_LIMIT] = "the hourly limit of ended sessions on this host is reached",
+	[HOLD_USER_LIMIT] = "the daily limit of ended sessions of this user is reached",
+	[HOLD_PASS_LIMIT] = "the limit of ended sessions in one pass is reached; those idle "
+			    "for longest come first",
 	[HOLD_BREAKER] = "the breaker has stopped everything, until 'gua enforce release'",
 };
 

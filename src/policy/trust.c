@@ -11,7 +11,7 @@
 static int check(const char *path, const struct settings_owner *owner, struct err *e)
 {
 	if (!owner->known)
-		return err_set(e, ERR_WORLD, "it is not known whose %s is", path);
+		return err_set(e, ERR_WORLD, "the owner of %s is unknown", path);
 	if (owner->uid != 0)
 		return err_set(e, ERR_WORLD, "%s belongs to uid %lld, not to root", path,
 			(long long)owner->uid);
@@ -27,8 +27,7 @@ static int check_file(const struct settings *s, size_t file, struct err *e)
 	const char *path = s->files[file];
 	if (*path != '/')
 		return err_set(e, ERR_WORLD,
-			"%s is not the absolute path of a file, so it is not clear whose it is",
-			path);
+			"%s is not the absolute path of a file, so its owner is unknown", path);
 	text_copy(directory, sizeof(directory), path);
 	char *slash = strrchr(directory, '/');
 	*(slash == directory ? slash + 1 : slash) = '\0';

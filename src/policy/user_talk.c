@@ -244,7 +244,7 @@ static int ask_once(
 	int why = errno;
 	close(fd);
 	if (n > 0 && !user_answer_parse(answer, bytes, (size_t)n))
-		rc = err_set(e, ERR_WORLD, "the answer on %s makes no sense", path);
+		rc = err_set(e, ERR_WORLD, "the answer on %s is malformed", path);
 	else if (n > 0)
 		rc = answer->ok ? 0 : err_set(e, ERR_NOTHING, "%s", answer->why);
 	else if (!bytes)
