@@ -153,8 +153,9 @@ REAL_CAST = [
     Session("copies", "", (Process("copies", 5, uses=(Use(0, REAL_SECONDS, bus=80),)),)),
     Session("moderate", "", (Process("moderate", 6, uses=(Use(0, 100, 7),)),)),
     Session("alone", "", (Process("alone", 7),)),
-    Session("shared", "", (Process("shared", 8),), unknown=((60, 150),)),
-    Session("sharer", "", (Process("sharer", 8, uses=bursts(5, REAL_SECONDS, 20)),), unknown=((60, 150),)),
+    # Not from second 60 on, when the first warning is due.
+    Session("shared", "", (Process("shared", 8),), unknown=((45, 150),)),
+    Session("sharer", "", (Process("sharer", 8, uses=bursts(5, REAL_SECONDS, 20)),), unknown=((45, 150),)),
     # Not on card 9, which somebody else keeps busy: that process ends before the play does.
     Session("parent", "", (Process("parent", 10), *(Process(f"worker{i}", 10, 40 * i, 40 * i + 6, (Use(40 * i + 1, 40 * i + 5, 60),), 1)
                                                    for i in range(1, 5)))),
