@@ -53,8 +53,8 @@ static void add_life(struct churn *c, const char *user, int64_t at_s)
 	p->id.start_ticks = (uint64_t)(at_s - START_S + 1) * 100;
 	p->id.started_ms = at_s * 1000;
 	p->id.uid = p->id.owner_uid = 1000;
-	text_copy(p->id.user, sizeof(p->id.user), user);
-	text_copy(p->id.command, sizeof(p->id.command), "python3 step.py");
+	str_copy(p->id.user, sizeof(p->id.user), user);
+	str_copy(p->id.command, sizeof(p->id.command), "python3 step.py");
 }
 
 /* A second of all lives; each has its own card for as long as it lives. */
@@ -108,7 +108,7 @@ static void tick(struct churn *c, int64_t now_s)
 	t.holders = c->holders;
 	t.usage = ledger_usage_rows(&c->ledger, &t.n_usage);
 	t.holding = ledger_holding_rows(&c->ledger, &t.n_holding);
-	check(store_write_tick(c->store, &t, &e), &e);
+	check(write_tick(c->store, &t, &e), &e);
 	ledger_clear(&c->ledger);
 	size_t n = 0;
 	for (size_t i = 0; i < c->n; i++)
@@ -116,7 +116,7 @@ static void tick(struct churn *c, int64_t now_s)
 			c->lives[n++] = c->lives[i];
 	c->n = n;
 	const struct compaction now = { now_s * 1000, RETENTION_DEFAULT, 10 };
-	check(store_compact(c->store, &now, &more, &e), &e);
+	check(compact_store(c->store, &now, &more, &e), &e);
 }
 
 static void begin(struct churn *c, const char *path)

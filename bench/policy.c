@@ -89,7 +89,7 @@ static int64_t judge_all(struct world *w, const struct config *config)
 	for (uint32_t i = 0; i < SESSIONS; i++) {
 		w->states[i] = POLICY_STATE_NONE;
 		w->facts[i] = (struct session_facts){ .kept_until_ms = -1, .delivered_ms = -1 };
-		policy_facts_at(&policy, &w->facts[i], &w->sessions[i],
+		rules_facts_at(&policy, &w->facts[i], &w->sessions[i],
 			(struct open_spans){ &i, 1 }, NOW);
 	}
 	struct pass pass = { .policy = &policy,

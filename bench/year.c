@@ -120,8 +120,8 @@ static uint32_t add_life(struct lab *lab, int64_t now_s)
 	p->id.start_ticks = (uint64_t)now_s;
 	p->id.started_ms = now_s * 1000 - 5000;
 	p->id.uid = 1000 + (int64_t)(chance(lab) * 12);
-	text_copy(p->id.user, sizeof(p->id.user), users[p->id.uid - 1000]);
-	text_copy(p->id.command, sizeof(p->id.command), commands[(int)(chance(lab) * 5)]);
+	str_copy(p->id.user, sizeof(p->id.user), users[p->id.uid - 1000]);
+	str_copy(p->id.command, sizeof(p->id.command), commands[(int)(chance(lab) * 5)]);
 	lab->born++;
 	return (uint32_t)lab->n_lives++;
 }
@@ -270,7 +270,7 @@ static void flush(struct lab *lab, int64_t now_s)
 	tick.holding = ledger_holding_rows(&lab->ledger, &tick.n_holding);
 	tick.spells = lab->spells;
 	tick.n_spells = lab->n_spells;
-	if (store_write_tick(lab->store, &tick, &e) != 0)
+	if (write_tick(lab->store, &tick, &e) != 0)
 		fail(&e);
 	ledger_clear(&lab->ledger);
 	lab->n_spells = 0;
@@ -282,7 +282,7 @@ static void compact(struct lab *lab, int64_t now_s)
 	struct err e = { 0 };
 	const struct compaction c = { now_s * 1000, RETENTION_DEFAULT, 1000 };
 	for (bool more = true; more;)
-		if (store_compact(lab->store, &c, &more, &e) != 0)
+		if (compact_store(lab->store, &c, &more, &e) != 0)
 			fail(&e);
 }
 

@@ -131,7 +131,7 @@ static const struct command *nearest_command(const char *name)
 static int no_command(const char *name)
 {
 	char safe[128];
-	text_escape(safe, sizeof(safe), name, strlen(name));
+	str_escape(safe, sizeof(safe), name, strlen(name));
 	if (!*name) {
 		print_commands(stderr);
 		return 2;
@@ -182,7 +182,7 @@ int main(int argc, char **argv)
 	if (strcmp(called, "gpu-tracker") == 0)
 		return gpu_tracker_main(argc, argv);
 	if (strcmp(called, "nvidia-smi") == 0 || strcmp(called, "gua-nvidia-smi") == 0)
-		return smi_main(called, argc, argv);
+		return cmd_smi_main(called, argc, argv);
 	const char *name = argc > 1 ? argv[1] : "";
 	if (is_one_of(name, "help", "--help", "-h")) {
 		if (argc > 2)

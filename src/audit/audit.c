@@ -500,8 +500,8 @@ static int copy_hosts(const struct gather *g, struct merge_hosts *to, struct err
 			.id = record->id,
 			.machine = first,
 			.newest = g->records[first].newest == i };
-		text_copy(host->name, sizeof(host->name), record->hostname);
-		text_copy(host->machine_id, sizeof(host->machine_id), record->machine_id);
+		str_copy(host->name, sizeof(host->name), record->hostname);
+		str_copy(host->machine_id, sizeof(host->machine_id), record->machine_id);
 	}
 	return 0;
 }

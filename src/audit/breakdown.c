@@ -91,7 +91,7 @@ static struct row_key key_of_pair(
 		const char *group = q->group_of ? q->group_of(q->group_context, user) : NULL;
 		char safe[LABEL_CAP] = "";
 		if (group)
-			text_escape(safe, sizeof(safe), group, strlen(group));
+			str_escape(safe, sizeof(safe), group, strlen(group));
 		return key_of_text(b, level, safe, e);
 	}
 	struct row_key key = key_of_name(b, level, pair->labels[level]);

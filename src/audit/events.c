@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/str.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "audit/gather.h"
 #include "store/sql.h"
 
@@ -26,7 +26,7 @@
 static void explain_off(struct event_row *row)
 {
 	char how[24], length[40];
-	text_copy(how, sizeof(how), row->text);
+	str_copy(how, sizeof(how), row->text);
 	duration_text(length, sizeof(length), row->value);
 	snprintf(row->text, sizeof(row->text), "no recorder for %s%s%s", length,
 		*how ? "; the one before was " : "", how);
@@ -132,7 +132,7 @@ static int count_event(struct event_taker *t, const struct event_row *row, struc
 	group->last_ms = row->at_ms;
 	group->last_host = row->host;
 	group->last_card = row->card == IDMAP_NONE ? AUDIT_NO_CARD : row->card;
-	text_copy(group->last_text, sizeof(group->last_text), row->text);
+	str_copy(group->last_text, sizeof(group->last_text), row->text);
 	return 0;
 }
 

@@ -237,7 +237,7 @@ static int judge_failure(struct gather *g, struct gather_file *file, struct err 
 	if (!ends_audit(g, file))
 		return 0;
 	e->code = file->code;
-	text_copy(e->text, sizeof(e->text), file->why ? file->why : ERR_MEMORY_TEXT);
+	str_copy(e->text, sizeof(e->text), file->why ? file->why : ERR_MEMORY_TEXT);
 	return file->code;
 }
 

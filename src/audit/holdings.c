@@ -140,7 +140,7 @@ uint32_t holdings_find_user(struct users *u, const char *name, struct err *e)
 	}
 	struct audit_identity *item = &u->items[u->n++];
 	*item = (struct audit_identity){ .sums = AUDIT_SUMS_NONE };
-	text_copy(item->identity, sizeof(item->identity), name);
+	str_copy(item->identity, sizeof(item->identity), name);
 	return index;
 }
 

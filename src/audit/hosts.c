@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "base/str.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "audit/gather.h"
 #include "audit/hours.h"
 #include "store/sql.h"
@@ -38,7 +38,7 @@ static int name_host(
 	if (number == known)
 		g->n_named[number] = 0;
 	if (++g->n_named[number] == 1)
-		text_copy(host->hostname, sizeof(host->hostname), hostname);
+		str_copy(host->hostname, sizeof(host->hostname), hostname);
 	else
 		snprintf(host->hostname, sizeof(host->hostname), "%.100s#%zu", hostname,
 			g->n_named[number]);
@@ -213,7 +213,7 @@ static int add_host(struct gather *g, size_t first, struct err *e)
 		host->left_out &= !restriction_takes_host(&g->q->only, g->records[at].hostname);
 		at = g->records[at].next;
 	} while (at != first);
-	text_copy(host->machine_id, sizeof(host->machine_id), newest->machine_id);
+	str_copy(host->machine_id, sizeof(host->machine_id), newest->machine_id);
 	g->records[first].host = (uint32_t)(g->a->n_hosts - 1);
 	return 0;
 }

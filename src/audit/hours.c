@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "base/period.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "audit/events.h"
 #include "audit/gather.h"
 #include "store/sql.h"
@@ -41,10 +41,10 @@ int hours_make_days(struct gather *g, struct err *e)
 		return err_memory(e);
 	d->n = (size_t)n;
 	struct tm day = moment_fields(a->since_ms, g->q->utc);
-	int64_t from_ms = day_start(day, g->q->utc);
+	int64_t from_ms = moment_day_start(day, g->q->utc);
 	for (size_t i = 0; i < d->n; i++) {
 		day.tm_mday++;
-		int64_t to_ms = day_start(day, g->q->utc);
+		int64_t to_ms = moment_day_start(day, g->q->utc);
 		d->items[i].from_ms = within(from_ms, a);
 		d->items[i].to_ms = within(to_ms, a);
 		from_ms = to_ms;

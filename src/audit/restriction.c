@@ -51,7 +51,7 @@ static bool is_card(const char *word, const void *id)
 static bool takes(const struct text_list *list,
 	bool (*match)(const char *word, const void *what), const void *what)
 {
-	return list->n == 0 || text_list_any(list, match, what);
+	return list->n == 0 || options_list_any(list, match, what);
 }
 
 bool restriction_takes_host(const struct restriction *r, const char *hostname)
@@ -90,13 +90,13 @@ bool restriction_next(
 		if (!word->at)
 			word->at = list->items[word->item];
 		if (kind == ONLY_NOTEBOOK) {
-			text_escape(word->safe, sizeof(word->safe), word->at, strlen(word->at));
+			str_escape(word->safe, sizeof(word->safe), word->at, strlen(word->at));
 			word->item++;
 			word->at = NULL;
 			return true;
 		}
-		if (text_list_word(&word->at, part)) {
-			text_escape(word->safe, sizeof(word->safe), part, strlen(part));
+		if (options_list_word(&word->at, part)) {
+			str_escape(word->safe, sizeof(word->safe), part, strlen(part));
 			return true;
 		}
 	}
@@ -144,7 +144,7 @@ static int read_processes(const struct gather *g, struct gather_file *file, stru
 			if (names_find(&file->users, 0, user, e) == IDMAP_NONE)
 				rc = ERR_WORLD;
 			take = takes_user(g->q, user);
-			text_copy(last, sizeof(last), user);
+			str_copy(last, sizeof(last), user);
 		}
 		sql_text(stmt, 2, notebook, sizeof(notebook));
 		if (take && rc == 0 && takes_notebook(&g->q->only, notebook) &&
@@ -231,7 +231,7 @@ static int check_notebooks(const struct gather *g, struct err *e)
 	char safe[256];
 	if (!notebooks->n || g->n_wanted)
 		return 0;
-	text_escape(safe, sizeof(safe), notebooks->items[0], strlen(notebooks->items[0]));
+	str_escape(safe, sizeof(safe), notebooks->items[0], strlen(notebooks->items[0]));
 	return err_set(e, ERR_NOTHING, "%s no notebook '%s' of these users",
 		g->n_files > 1 ? "the stores have" : "the store has", safe);
 }
@@ -241,7 +241,7 @@ static int check_words(const struct gather *g, const struct known *k, struct err
 	const struct text_list *words = &g->q->only.lists[k->kind];
 	char word[TEXT_LIST_WORD_CAP];
 	for (size_t w = 0; w < words->n; w++)
-		for (const char *at = words->items[w]; text_list_word(&at, word);) {
+		for (const char *at = words->items[w]; options_list_word(&at, word);) {
 			size_t i = 0;
 			while (i < k->n && !k->is(g, i, word))
 				i++;

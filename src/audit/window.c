@@ -114,7 +114,7 @@ static void judge_runs(struct gather *g)
 		host->captured |= source_is_captured(run->source);
 		host->imported |= strcmp(run->source, "import") == 0;
 		g->a->strict |= run->strict;
-		if (newest && (!rules_equal(&newest->rules, &run->rules) ||
+		if (newest && (!state_rules_equal(&newest->rules, &run->rules) ||
 				      newest->rules.spell_ms != run->rules.spell_ms))
 			g->a->rules_mixed = true;
 		if (!newest || run->started_ms >= newest->started_ms)

@@ -184,7 +184,7 @@ static void attend(
 		listen_to(p, kept, &n_kept);
 	while (n_kept && memchr("\r\n ", kept[n_kept - 1], 3))
 		n_kept--;
-	text_escape(r->output, sizeof(r->output), kept, n_kept);
+	str_escape(r->output, sizeof(r->output), kept, n_kept);
 	if (r->timed_out)
 		r->status = -1;
 }
@@ -229,7 +229,7 @@ void child_result_text(char *dst, size_t cap, const char *program, const struct 
 {
 	char how[64];
 	if (r->timed_out)
-		text_copy(how, sizeof(how), "did not end in time and was killed");
+		str_copy(how, sizeof(how), "did not end in time and was killed");
 	else if (r->signal)
 		snprintf(how, sizeof(how), "was ended by signal %d", r->signal);
 	else

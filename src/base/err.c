@@ -19,7 +19,7 @@ int err_set(struct err *e, int code, const char *format, ...)
 	e->code = code;
 	e->number = 0;
 	size_t len = n < 0 ? 0 : (size_t)n < sizeof(raw) ? (size_t)n : sizeof(raw) - 1;
-	text_escape(e->text, sizeof(e->text), raw, len);
+	str_escape(e->text, sizeof(e->text), raw, len);
 	return code;
 }
 

@@ -204,12 +204,12 @@ int file_check_regular(const char *path, struct err *e)
 
 void file_nearest_directory(char *dir, size_t cap, const char *path)
 {
-	if (!text_copy(dir, cap, path))
-		text_copy(dir, cap, "/");
+	if (!str_copy(dir, cap, path))
+		str_copy(dir, cap, "/");
 	do {
 		char *slash = strrchr(dir, '/');
 		if (!slash)
-			text_copy(dir, cap, ".");
+			str_copy(dir, cap, ".");
 		else if (slash == dir)
 			dir[1] = '\0';
 		else
@@ -217,10 +217,10 @@ void file_nearest_directory(char *dir, size_t cap, const char *path)
 	} while (access(dir, F_OK) != 0 && strcmp(dir, "/") != 0 && strcmp(dir, ".") != 0);
 }
 
-int make_directories(const char *path, mode_t mode, struct err *e)
+int file_make_directories(const char *path, mode_t mode, struct err *e)
 {
 	char part[PATH_MAX];
-	if (!text_copy(part, sizeof(part), path))
+	if (!str_copy(part, sizeof(part), path))
 		return err_set(e, ERR_USAGE, "the path %s is too long", path);
 	for (char *slash = part + 1;; slash++) {
 		if (*slash != '/' && *slash != '\0')
@@ -239,12 +239,12 @@ int make_directories(const char *path, mode_t mode, struct err *e)
 int file_make_parent(const char *path, mode_t mode, struct err *e)
 {
 	char parent[PATH_MAX];
-	text_copy(parent, sizeof(parent), path);
+	str_copy(parent, sizeof(parent), path);
 	char *slash = strrchr(parent, '/');
 	if (!slash || slash == parent)
 		return 0;
 	*slash = '\0';
-	return make_directories(parent, mode, e);
+	return file_make_directories(parent, mode, e);
 }
 
 void file_hold_standard(void)
@@ -329,7 +329,7 @@ int file_replace(const char *path, const char *bytes, size_t len, struct err *e)
 		unlink(made);
 	if (ok)
 		return 0;
-	text_escape(safe, sizeof(safe), path, strlen(path));
+	str_escape(safe, sizeof(safe), path, strlen(path));
 	return err_set(e, ERR_WORLD, "cannot write %s: %s", safe, strerror(why));
 }
 

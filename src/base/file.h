@@ -72,7 +72,7 @@ int file_id_compare(const struct file_id *a, const struct file_id *b);
 /* The nearest directory above `path` that exists: files can be made there, or not. */
 void file_nearest_directory(char *dir, size_t cap, const char *path);
 /* Makes `path` and its missing parents with `mode`. */
-int make_directories(const char *path, mode_t mode, struct err *e);
+int file_make_directories(const char *path, mode_t mode, struct err *e);
 /* The same for the directory that the file `path` is in. */
 int file_make_parent(const char *path, mode_t mode, struct err *e);
 /* Makes a path absolute, in `storage` of PATH_MAX bytes where it is not; NULL and an empty one

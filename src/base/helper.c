@@ -212,7 +212,7 @@ int helper_new(struct helper **out, const struct helper_work *work, struct err *
 		return err_memory(e);
 	h->fd = h->pidfd = -1;
 	h->pid = -1;
-	text_copy(h->name, sizeof(h->name), work->name);
+	str_copy(h->name, sizeof(h->name), work->name);
 	h->place = mmap(NULL, sizeof(*h->place), PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (h->place == MAP_FAILED)
@@ -379,7 +379,7 @@ void helper_where(const struct helper *h, char *dst, size_t cap)
 {
 	char copy[HELPER_PLACE_CAP];
 	memcpy(copy, h->place->text, sizeof(copy));
-	text_escape(dst, cap, copy, strnlen(copy, sizeof(copy)));
+	str_escape(dst, cap, copy, strnlen(copy, sizeof(copy)));
 }
 
 /* True: it has ended. */

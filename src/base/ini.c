@@ -30,7 +30,7 @@ static bool is_plain(const char *line, size_t len)
 {
 	for (size_t at = 0; at < len;) {
 		unsigned code = 0;
-		size_t n = utf8_char(line + at, len - at, &code);
+		size_t n = str_utf8_char(line + at, len - at, &code);
 		if (!n || (code < 0x20 && code != '\t') || (code >= 0x7f && code < 0xa0))
 			return false;
 		at += n;

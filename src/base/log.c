@@ -52,7 +52,7 @@ static void log_args(enum log_level level, const char *format, va_list args)
 	char raw[1024], safe[1536];
 	int n = vsnprintf(raw, sizeof(raw), format, args);
 	size_t len = n < 0 ? 0 : (size_t)n < sizeof(raw) ? (size_t)n : sizeof(raw) - 1;
-	text_escape(safe, sizeof(safe), raw, len);
+	str_escape(safe, sizeof(safe), raw, len);
 	if (receiver)
 		receiver(receiver_context, level, safe);
 	else

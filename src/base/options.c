@@ -11,7 +11,7 @@
 #include "base/array.h"
 #include "base/nearest.h"
 #include "base/size.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 
 enum { FIRST_LONG = 1000, HELP_COLUMN = 28, TEXT_WIDTH = 80 };
 
@@ -86,7 +86,7 @@ static int set_text(const struct option_row *row, const struct written *as, cons
 	return 0;
 }
 
-int option_set(
+int options_set_one(
 	const struct option_row *row, const struct written *as, void *values, struct err *e)
 {
 	void *value = (char *)values + row->offset;
@@ -139,7 +139,7 @@ int option_set(
 	return 0;
 }
 
-void texts_finish(struct texts *t)
+void options_texts_finish(struct texts *t)
 {
 	free(t->items);
 	*t = (struct texts){ 0 };
@@ -246,7 +246,7 @@ int options_parse(
 		char name[64];
 		snprintf(name, sizeof(name), "--%s", row->name);
 		const struct written as = { name, takes_next ? line->argv[optind++] : optarg };
-		int rc = option_set(row, &as, values, e);
+		int rc = options_set_one(row, &as, values, e);
 		if (rc)
 			return rc;
 		if (line->given)
@@ -302,7 +302,7 @@ void options_describe(const struct option_row *table, struct str *out)
 	str_addf(out, "  -h, --help%*sthis text\n", HELP_COLUMN - 12, "");
 }
 
-bool text_list_word(const char **at, char word[TEXT_LIST_WORD_CAP])
+bool options_list_word(const char **at, char word[TEXT_LIST_WORD_CAP])
 {
 	while (**at == ',')
 		++*at;
@@ -316,18 +316,18 @@ bool text_list_word(const char **at, char word[TEXT_LIST_WORD_CAP])
 	return true;
 }
 
-bool text_list_any(const struct text_list *list,
+bool options_list_any(const struct text_list *list,
 	bool (*match)(const char *word, const void *what), const void *what)
 {
 	char word[TEXT_LIST_WORD_CAP];
 	for (size_t i = 0; i < list->n; i++)
-		for (const char *at = list->items[i]; text_list_word(&at, word);)
+		for (const char *at = list->items[i]; options_list_word(&at, word);)
 			if (match(word, what))
 				return true;
 	return false;
 }
 
-int text_list_check(const char *option, const struct text_list *list, struct err *e)
+int options_list_check(const char *option, const struct text_list *list, struct err *e)
 {
 	for (size_t i = 0; i < list->n; i++)
 		if (list->items[i][strspn(list->items[i], ",")] == '\0')

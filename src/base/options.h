@@ -33,20 +33,21 @@ struct text_list {
 /* An item may be several words with commas between them. Reads the next word of an item; false
  * at its end. */
 enum { TEXT_LIST_WORD_CAP = 256 };
-bool text_list_word(const char **at, char word[TEXT_LIST_WORD_CAP]);
+bool options_list_word(const char **at, char word[TEXT_LIST_WORD_CAP]);
 /* Whether `match` accepts one of the words. */
-bool text_list_any(const struct text_list *list,
+bool options_list_any(const struct text_list *list,
 	bool (*match)(const char *word, const void *what), const void *what);
 /* ERR_USAGE for an item without a word: it would match nothing, and is probably an empty
  * variable of a script. */
-int text_list_check(const char *option, const struct text_list *list, struct err *e);
+int options_list_check(const char *option, const struct text_list *list, struct err *e);
 
-/* Zero-initialise; texts_finish() frees the array, also after a failure of options_parse(). */
+/* Zero-initialise; options_texts_finish() frees the array, also after a failure of
+ * options_parse(). */
 struct texts {
 	const char **items; /* of argv */
 	size_t n;
 };
-void texts_finish(struct texts *t);
+void options_texts_finish(struct texts *t);
 
 struct option_row {
 	enum option_kind kind;
@@ -69,7 +70,7 @@ struct written {
 	const char *name, *text;
 };
 /* Sets the value of one row, at its offset in `values`. ERR_USAGE: it is not such a value. */
-int option_set(
+int options_set_one(
 	const struct option_row *row, const struct written *as, void *values, struct err *e);
 
 /* No table has more rows. */

@@ -6,7 +6,7 @@
 #include <strings.h>
 #include <time.h>
 
-#include "base/timetext.h"
+#include "base/moment.h"
 
 /* The first day of the period that contains this day, and of its neighbours. */
 static struct tm first_day(enum period_unit unit, struct tm day, int shift)
@@ -33,8 +33,8 @@ static struct tm first_day(enum period_unit unit, struct tm day, int shift)
 struct period period_at(enum period_unit unit, int64_t ms, int shift, bool utc)
 {
 	struct tm day = moment_fields(ms, utc);
-	return (struct period){ unit, day_start(first_day(unit, day, shift), utc),
-		day_start(first_day(unit, day, shift + 1), utc) };
+	return (struct period){ unit, moment_day_start(first_day(unit, day, shift), utc),
+		moment_day_start(first_day(unit, day, shift + 1), utc) };
 }
 
 static const struct period_name {
@@ -81,8 +81,8 @@ static bool parse_number_of_year(struct period *p, const char *text, bool utc)
 		return false;
 	struct tm day = { .tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = 1 };
 	enum period_unit unit = len == 7 ? PERIOD_MONTH : PERIOD_YEAR;
-	*p = (struct period){ unit, day_start(day, utc),
-		day_start(first_day(unit, day, 1), utc) };
+	*p = (struct period){ unit, moment_day_start(day, utc),
+		moment_day_start(first_day(unit, day, 1), utc) };
 	return true;
 }
 
@@ -146,8 +146,8 @@ static int check_order(
 		words->until && !words->since ? "; give --since too" : "");
 }
 
-int window_parse(struct window *w, const struct window_words *words, int64_t now_ms, bool utc,
-	struct err *e)
+int period_parse_window(struct window *w, const struct window_words *words, int64_t now_ms,
+	bool utc, struct err *e)
 {
 	int64_t last_ms = 0;
 	w->period = (struct period){ 0 };
@@ -195,7 +195,8 @@ struct window window_before(const struct window *w, bool utc)
 	return before;
 }
 
-int window_other(struct window *w, const char *text, int64_t now_ms, bool utc, struct err *e)
+int period_window_other(
+	struct window *w, const char *text, int64_t now_ms, bool utc, struct err *e)
 {
 	int64_t length_ms = w->until_ms - w->since_ms;
 	struct window other = window_before(w, utc);

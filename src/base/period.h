@@ -41,13 +41,14 @@ struct window {
 /* Reads the window; what is not given keeps its value in `*w`. A period after --since is the
  * whole window, up to now, unless --until is given; after --until, it means the end of the
  * period. --last counts back from the end. The error names the option. */
-int window_parse(struct window *w, const struct window_words *words, int64_t now_ms, bool utc,
-	struct err *e);
+int period_parse_window(struct window *w, const struct window_words *words, int64_t now_ms,
+	bool utc, struct err *e);
 /* The window before this one: if it is a period, the period before, as much of it as has passed
  * of this one; otherwise the time of the same length. */
 struct window window_before(const struct window *w, bool utc);
 /* Replaces `*w` by the window that --compare names: "" the one before, a period (all of it, up
  * to now), or the start of a window of the same length. The error names the option. */
-int window_other(struct window *w, const char *text, int64_t now_ms, bool utc, struct err *e);
+int period_window_other(
+	struct window *w, const char *text, int64_t now_ms, bool utc, struct err *e);
 
 #endif

@@ -66,7 +66,7 @@ static int ask(struct scratch *s, const char *parent, struct err *e)
 		return rc;
 	const char *path = str_text(reply);
 	if (strchr(path, '/'))
-		text_copy(s->path, sizeof(s->path), path);
+		str_copy(s->path, sizeof(s->path), path);
 	else
 		rc = err_set(e, ERR_WORLD, "cannot make a directory in %s: %s", parent,
 			strerror(atoi(path)));

@@ -108,7 +108,7 @@ void str_finish(struct str *s)
 	*s = (struct str){ 0 };
 }
 
-uint64_t text_sum(const char *text)
+uint64_t str_sum(const char *text)
 {
 	uint64_t sum = UINT64_C(0xcbf29ce484222325);
 	for (; *text; text++)
@@ -116,7 +116,7 @@ uint64_t text_sum(const char *text)
 	return sum;
 }
 
-bool text_copy(char *dst, size_t cap, const char *text)
+bool str_copy(char *dst, size_t cap, const char *text)
 {
 	size_t len = strlen(text);
 	size_t n = len < cap ? len : cap - 1;
@@ -125,7 +125,7 @@ bool text_copy(char *dst, size_t cap, const char *text)
 	return n == len;
 }
 
-size_t utf8_char(const char *bytes, size_t len, unsigned *code_point)
+size_t str_utf8_char(const char *bytes, size_t len, unsigned *code_point)
 {
 	static const unsigned smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	if (len == 0)
@@ -160,12 +160,12 @@ static bool is_unsafe(unsigned c)
 	       (c >= 0xE0000 && c <= 0xE0FFF);
 }
 
-size_t text_escape(char *dst, size_t cap, const char *bytes, size_t len)
+size_t str_escape(char *dst, size_t cap, const char *bytes, size_t len)
 {
 	size_t out = 0;
 	for (size_t i = 0; i < len;) {
 		unsigned c = 0;
-		size_t n = utf8_char(bytes + i, len - i, &c);
+		size_t n = str_utf8_char(bytes + i, len - i, &c);
 		char piece[20];
 		size_t piece_len = 0;
 		if (n == 0 || is_unsafe(c)) {
@@ -189,7 +189,7 @@ size_t text_escape(char *dst, size_t cap, const char *bytes, size_t len)
 	return out;
 }
 
-void text_exact(char *dst, size_t cap, double number)
+void str_exact_number(char *dst, size_t cap, double number)
 {
 	char text[32] = "";
 	/* Any double is exact with 17 digits, most numbers that people write with 15. */
@@ -198,7 +198,7 @@ void text_exact(char *dst, size_t cap, double number)
 		if (strtod(text, NULL) == number)
 			break;
 	}
-	text_copy(dst, cap, text);
+	str_copy(dst, cap, text);
 }
 
 /* wcwidth() depends on the locale; this covers the characters that reports contain. */
@@ -215,7 +215,7 @@ static size_t columns_of(unsigned c)
 	return wide ? 2 : 1;
 }
 
-size_t text_plain(const char *text)
+size_t str_plain(const char *text)
 {
 	size_t n = 0;
 	while (text[n] >= ' ' && text[n] < 0x7F)
@@ -223,13 +223,13 @@ size_t text_plain(const char *text)
 	return n;
 }
 
-size_t text_columns(const char *text)
+size_t str_columns(const char *text)
 {
-	size_t plain = text_plain(text);
+	size_t plain = str_plain(text);
 	size_t len = plain + strlen(text + plain), columns = plain;
 	for (size_t i = plain; i < len;) {
 		unsigned c = 0;
-		size_t n = utf8_char(text + i, len - i, &c);
+		size_t n = str_utf8_char(text + i, len - i, &c);
 		columns += n ? columns_of(c) : 1;
 		i += n ? n : 1;
 	}

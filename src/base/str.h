@@ -36,28 +36,28 @@ void str_clear(struct str *s);
 void str_finish(struct str *s);
 
 /* A checksum: FNV-1a. */
-uint64_t text_sum(const char *text);
+uint64_t str_sum(const char *text);
 
 /* Copies at most cap-1 bytes of `text` and terminates; returns false when the text was cut. */
-bool text_copy(char *dst, size_t cap, const char *text);
+bool str_copy(char *dst, size_t cap, const char *text);
 
 /* A decimal text that is read back as the same number, at least as exact as 15 digits and as
  * short as possible; "" if it is not finite. */
-void text_exact(char *dst, size_t cap, double number);
+void str_exact_number(char *dst, size_t cap, double number);
 
 /* Copies bytes from outside into `dst` so that they can be shown: valid printable UTF-8 stays,
  * control characters, C1 controls, bidirectional overrides, line and paragraph separators, and
  * invalid bytes become \xNN (one for each byte). Escaping twice changes nothing. Cuts at a
  * whole character when `cap` is small. Always terminates; returns the length written. */
-size_t text_escape(char *dst, size_t cap, const char *bytes, size_t len);
+size_t str_escape(char *dst, size_t cap, const char *bytes, size_t len);
 
 /* Length of the printable ASCII at the beginning: as many bytes as columns. */
-size_t text_plain(const char *text);
+size_t str_plain(const char *text);
 
 /* Columns that `text` (valid UTF-8) takes on a terminal. */
-size_t text_columns(const char *text);
+size_t str_columns(const char *text);
 
 /* Length of the valid UTF-8 character at `bytes` (1 to 4), 0 when it is not valid. */
-size_t utf8_char(const char *bytes, size_t len, unsigned *code_point);
+size_t str_utf8_char(const char *bytes, size_t len, unsigned *code_point);
 
 #endif

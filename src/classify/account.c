@@ -119,7 +119,7 @@ static struct split split_start(
 	};
 	for (size_t i = 0; i < on->n && i < MAX_SHARERS; i++) {
 		const struct holder *h = &on->holders[i];
-		if (!holder_counts(h, p->from_ms))
+		if (!classify_holder_counts(h, p->from_ms))
 			continue;
 		bool unknown = !(s.state == CARD_ACTIVE && use_known) && h->mem_bytes < 0;
 		s.by_weight = s.by_weight && !unknown;
@@ -162,7 +162,7 @@ static void add_to_spells(const struct account *a, const struct slot_part *p,
 		.unused = is_unused(a, h),
 		.mem_bytes = h->mem_bytes,
 		.metered_ms = metered ? share_ms : 0 };
-	spells_take(on->spells, &piece);
+	idle_spells_take(on->spells, &piece);
 }
 
 static void add_holding(struct account *a, const struct slot_part *p, size_t i,
@@ -178,7 +178,7 @@ static void add_holding(struct account *a, const struct slot_part *p, size_t i,
 	if (!sum)
 		return;
 	sum->ms[own] += p->ms;
-	if (holder_leads(on->holders, on->n, i, p->from_ms))
+	if (classify_holder_leads(on->holders, on->n, i, p->from_ms))
 		sum->presence_ms[classify_holder(p->state, h->user_state)] += p->ms;
 	if (p->state == CARD_ACTIVE)
 		sum->active_share_ms += share_ms;
@@ -202,7 +202,8 @@ static void add_holding(struct account *a, const struct slot_part *p, size_t i,
 static enum card_state state_at(
 	double util_pct, int64_t at_ms, enum sureness sure, const struct account_scene *on)
 {
-	return classify_card(util_pct, held_at(on->holders, on->n, at_ms, sure), on->rules);
+	return classify_card(
+		util_pct, classify_held_at(on->holders, on->n, at_ms, sure), on->rules);
 }
 
 static bool is_unsure(double util_pct, int64_t at_ms, const struct account_scene *on)
@@ -322,14 +323,14 @@ static void account_piece(
 		classify_moment(on->holders, on->n, from_ms, a->pct, on->rules);
 	struct split split = split_start(on, &p, a->use_known);
 	for (size_t i = 0; i < on->n; i++) {
-		if (!holder_counts(&on->holders[i], from_ms))
+		if (!classify_holder_counts(&on->holders[i], from_ms))
 			continue;
 		int64_t share = i < MAX_SHARERS ? split_next(&split, &on->holders[i]) : 0;
 		add_holding(a, &p, i, share, on);
 	}
 	bool metered = p.state == CARD_IDLE_HELD && energy_is_metered(&a->energy, p.from_ms);
 	if (on->spells)
-		spells_piece_end(on->spells, metered ? p.ms : 0);
+		idle_spells_piece_end(on->spells, metered ? p.ms : 0);
 }
 
 /* Divides the energy up to covered_ms, among states and spells. */
@@ -337,7 +338,7 @@ static void divide_energy(struct account *a, struct account_scene *on)
 {
 	struct energy_idle idle = energy_divide(&a->energy, a->card, a->covered_ms, on->ledger);
 	if (on->spells && idle.any)
-		spells_energy(on->spells, idle.mj, idle.ms);
+		idle_spells_energy(on->spells, idle.mj, idle.ms);
 }
 
 /* Returns the next moment after `at_ms` at which a holder comes or goes, or may do so. */
@@ -361,7 +362,7 @@ static int64_t next_energy(struct account *a, struct account_scene *on)
 	if (!on->spells)
 		return INT64_MAX;
 	if (energy_was_broken(&a->energy))
-		spells_energy_lost(on->spells);
+		idle_spells_energy_lost(on->spells);
 	if (energy_is_due(&a->energy, a->covered_ms))
 		divide_energy(a, on);
 	return energy_next_ms(&a->energy, a->covered_ms);
@@ -377,7 +378,7 @@ static void account_observed(struct account *a, int64_t to_ms, struct account_sc
 		int64_t end = next_change(on, a->covered_ms, min64(to_ms, slot_end));
 		end = min64(end, next_energy(a, on));
 		if (a->turns)
-			end = turns_next_ms(on->holders, on->n, a->covered_ms, end);
+			end = classify_next_turn_ms(on->holders, on->n, a->covered_ms, end);
 		if (a->covered_ms < a->stall_from_ms)
 			end = min64(end, a->stall_from_ms);
 		else if (a->covered_ms < a->stall_to_ms)
@@ -569,7 +570,7 @@ static void take_use(
 {
 	struct use_before before = { a->stamp_ms * 1000, { a->before[0], a->before[1] } };
 	struct account_sample first = sample_at(d, 0);
-	struct use_since use = use_of_samples(d->samples, d->n_samples, d->use_known,
+	struct use_since use = classify_use_of_samples(d->samples, d->n_samples, d->use_known,
 		is_joined(a, &first, d) ? &before : NULL, on->rules);
 	size_t one = 0;
 	a->use_known = d->use_known;
@@ -590,7 +591,7 @@ static void take_use(
 	bool turns = classify_turns(on->holders, on->n, &use, on->rules);
 	a->turns = turns && !d->polled && !d->whole;
 	if (a->steady_to_ms > a->covered_ms && !d->polled && !d->whole)
-		holders_swap(on->holders, on->n, a->steady_to_ms);
+		classify_swap(on->holders, on->n, a->steady_to_ms);
 }
 
 void account_drain(struct account *a, const struct account_drain *d, struct account_scene *on)

@@ -14,7 +14,7 @@
 #include "classify/cover.h"
 #include "classify/energy.h"
 #include "classify/ledger.h"
-#include "classify/spell.h"
+#include "classify/idle_spells.h"
 #include "model/reading.h"
 
 /* The results of a drain for one card. */

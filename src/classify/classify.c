@@ -19,12 +19,12 @@
  * card when. */
 #define CARD_PARTS 8
 
-bool is_holder(unsigned kind, const struct rules *rules)
+bool classify_is_holder(unsigned kind, const struct rules *rules)
 {
 	return rules->count_graphics || (kind & (PROCESS_COMPUTE | PROCESS_MPS));
 }
 
-bool holder_counts(const struct holder *h, int64_t at_ms)
+bool classify_holder_counts(const struct holder *h, int64_t at_ms)
 {
 	return h->from.at <= at_ms && at_ms < h->to.at;
 }
@@ -35,7 +35,7 @@ static bool holds(const struct holder *h, int64_t at_ms, enum sureness sure)
 		return h->from.hi <= at_ms && at_ms < h->to.lo;
 	if (sure == HELD_MAYBE)
 		return h->from.lo <= at_ms && at_ms < h->to.hi;
-	return holder_counts(h, at_ms);
+	return classify_holder_counts(h, at_ms);
 }
 
 static bool may_be_edge(const struct edge *a, const struct edge *b, int64_t at_ms)
@@ -84,19 +84,20 @@ static bool holds_among(const struct holder *holders, size_t n, const struct hol
 	return has_more(other, h) && before->from.hi <= at_ms && at_ms < after->to.lo;
 }
 
-void held_add(struct held *held, int64_t mem_bytes)
+void classify_held_add(struct held *held, int64_t mem_bytes)
 {
 	held->n++;
 	held->unknown |= mem_bytes < 0;
 	held->bytes += mem_bytes > 0 ? mem_bytes : 0;
 }
 
-struct held held_at(const struct holder *holders, size_t n, int64_t at_ms, enum sureness sure)
+struct held classify_held_at(
+	const struct holder *holders, size_t n, int64_t at_ms, enum sureness sure)
 {
 	struct held held = { 0 };
 	for (size_t i = 0; i < n; i++) {
 		if (holds_among(holders, n, &holders[i], at_ms, sure))
-			held_add(&held, holders[i].mem_bytes);
+			classify_held_add(&held, holders[i].mem_bytes);
 	}
 	return held;
 }
@@ -106,12 +107,12 @@ static double known_or_zero(double x)
 	return isnan(x) ? 0 : x;
 }
 
-bool holder_leads(const struct holder *holders, size_t n, size_t i, int64_t at_ms)
+bool classify_holder_leads(const struct holder *holders, size_t n, size_t i, int64_t at_ms)
 {
 	double own = known_or_zero(holders[i].sm_pct);
 	for (size_t k = 0; k < n; k++) {
 		if (k == i || holders[k].user != holders[i].user ||
-			!holder_counts(&holders[k], at_ms))
+			!classify_holder_counts(&holders[k], at_ms))
 			continue;
 		double other = known_or_zero(holders[k].sm_pct);
 		if (other > own || (other >= own && k < i))
@@ -134,7 +135,7 @@ enum card_state classify_card(double util_pct, struct held held, const struct ru
 	return is_much(held, rules) ? CARD_IDLE_HELD : CARD_TRULY_IDLE;
 }
 
-int64_t reserve_bytes(const struct card_reading *r)
+int64_t classify_reserve_bytes(const struct card_reading *r)
 {
 	int64_t fiftieth = r->id.mem_total_bytes / 50;
 	int64_t most = fiftieth > RESERVE_BYTES ? fiftieth : RESERVE_BYTES;
@@ -143,18 +144,18 @@ int64_t reserve_bytes(const struct card_reading *r)
 	return r->mem_used_bytes < most ? r->mem_used_bytes : most;
 }
 
-bool may_be_latched(double util_pct)
+bool classify_may_be_latched(double util_pct)
 {
 	return util_pct >= LATCHED_PCT;
 }
 
-bool is_latched(const struct util_sample *samples, size_t n, int64_t used_bytes,
+bool classify_is_latched(const struct util_sample *samples, size_t n, int64_t used_bytes,
 	const struct rules *rules)
 {
 	if (n == 0 || used_bytes < 0 || used_bytes > rules->held_mem_bytes)
 		return false;
 	for (size_t i = 0; i < n; i++)
-		if (!may_be_latched(samples[i].util_pct))
+		if (!classify_may_be_latched(samples[i].util_pct))
 			return false;
 	return true;
 }
@@ -180,8 +181,8 @@ static int64_t first_begin_us(const struct util_sample *samples, size_t n)
 	return n ? samples[0].wall_us - period_us : 0;
 }
 
-struct use_since use_of_samples(const struct util_sample *samples, size_t n, bool known,
-	const struct use_before *before, const struct rules *rules)
+struct use_since classify_use_of_samples(const struct util_sample *samples, size_t n,
+	bool known, const struct use_before *before, const struct rules *rules)
 {
 	struct use_since use = { .samples = samples,
 		.n_samples = n,
@@ -233,10 +234,10 @@ static void find_parts(struct holder *holders, size_t n, const struct use_since 
 		if (!(cover.part > 0))
 			continue;
 		for (size_t i = 0; i < n; i++) {
-			if (!holder_counts(&holders[i], at_ms))
+			if (!classify_holder_counts(&holders[i], at_ms))
 				continue;
 			holders[i].use.own_part += one * cover.part;
-			if (holder_leads(holders, n, i, at_ms))
+			if (classify_holder_leads(holders, n, i, at_ms))
 				holders[i].use.lead_part += one * cover.part;
 		}
 	}
@@ -477,7 +478,7 @@ static void narrow(struct edge *e, double lo_ms, double hi_ms)
 	*e = lo <= hi ? edge_between(lo, hi) : edge_exactly(lo / 2 + hi / 2);
 }
 
-void holders_swap(struct holder *holders, size_t n, int64_t list_ms)
+void classify_swap(struct holder *holders, size_t n, int64_t list_ms)
 {
 	double went_ms = -INFINITY, came_ms = INFINITY;
 	for (size_t i = 0; i < n; i++) {
@@ -495,7 +496,8 @@ void holders_swap(struct holder *holders, size_t n, int64_t list_ms)
 	}
 }
 
-int64_t turns_next_ms(const struct holder *holders, size_t n, int64_t at_ms, int64_t next_ms)
+int64_t classify_next_turn_ms(
+	const struct holder *holders, size_t n, int64_t at_ms, int64_t next_ms)
 {
 	for (size_t i = 0; i < n; i++) {
 		const double edges[] = { holders[i].turn.from_ms, holders[i].turn.to_ms };

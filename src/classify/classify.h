@@ -18,7 +18,7 @@
 struct holder_use {
 	bool first;	     /* the first stretch of its process in the array */
 	double own_part;     /* of this stretch */
-	double lead_part;    /* of this stretch, while it leads: see holder_leads() */
+	double lead_part;    /* of this stretch, while it leads: see classify_holder_leads() */
 	double process_part; /* of all stretches of its process */
 	double user_part;    /* of its user */
 	double user_pct;     /* SM use of all of its user's processes */
@@ -58,28 +58,29 @@ struct held {
 enum sureness { HELD_COUNTED, HELD_SURELY, HELD_MAYBE };
 
 /* Whether a process of this kind (process_kind bits) is a holder. */
-bool is_holder(unsigned kind, const struct rules *rules);
-bool holder_counts(const struct holder *h, int64_t at_ms);
+bool classify_is_holder(unsigned kind, const struct rules *rules);
+bool classify_holder_counts(const struct holder *h, int64_t at_ms);
 /* Adds a holder with this much memory; -1: unknown. */
-void held_add(struct held *held, int64_t mem_bytes);
-struct held held_at(const struct holder *holders, size_t n, int64_t at_ms, enum sureness sure);
+void classify_held_add(struct held *held, int64_t mem_bytes);
+struct held classify_held_at(
+	const struct holder *holders, size_t n, int64_t at_ms, enum sureness sure);
 /* Whether holders[i] represents its user at that moment: it is the busiest of the user's
  * holders that count, or the first of several equal ones. */
-bool holder_leads(const struct holder *holders, size_t n, size_t i, int64_t at_ms);
+bool classify_holder_leads(const struct holder *holders, size_t n, size_t i, int64_t at_ms);
 
 /* Finds the state of a card; a utilisation of NAN means that it cannot be read. */
 enum card_state classify_card(double util_pct, struct held held, const struct rules *rules);
 
 /* How much of the memory in use on a card without a process may be the driver's own. */
-int64_t reserve_bytes(const struct card_reading *r);
+int64_t classify_reserve_bytes(const struct card_reading *r);
 /* Whether the utilisation is not trusted: some cards keep reporting about 100 % after their
  * last process was killed ("latched"). Call it only for a card that had no process when the
  * samples were taken and has none now; `used_bytes` is memory in use without the driver's own,
  * -1 unknown. */
-bool is_latched(const struct util_sample *samples, size_t n, int64_t used_bytes,
+bool classify_is_latched(const struct util_sample *samples, size_t n, int64_t used_bytes,
 	const struct rules *rules);
 /* Whether a latched card may report this utilisation. */
-bool may_be_latched(double util_pct);
+bool classify_may_be_latched(double util_pct);
 
 /* What was seen of a card between two drains; used to find squatters. */
 struct use_since {
@@ -97,8 +98,8 @@ struct use_before {
 	double pct[COVER_BESIDE];
 };
 /* `before` may be NULL: not known. */
-struct use_since use_of_samples(const struct util_sample *samples, size_t n, bool known,
-	const struct use_before *before, const struct rules *rules);
+struct use_since classify_use_of_samples(const struct util_sample *samples, size_t n,
+	bool known, const struct use_before *before, const struct rules *rules);
 
 /* Sets own_state and user_state of every holder from the use since the last drain. The driver's
  * mean covers idle samples too, so the threshold is scaled to the active samples in which the
@@ -112,9 +113,10 @@ bool classify_turns(struct holder *holders, size_t n, const struct use_since *us
 	const struct rules *rules);
 /* The list at that moment shows that one holder took the place of another: it was after the
  * last use of the one and before the first use of the other, by their turns. */
-void holders_swap(struct holder *holders, size_t n, int64_t list_ms);
+void classify_swap(struct holder *holders, size_t n, int64_t list_ms);
 /* The first moment after `at_ms` at which a turn begins or ends; at most `next_ms`. */
-int64_t turns_next_ms(const struct holder *holders, size_t n, int64_t at_ms, int64_t next_ms);
+int64_t classify_next_turn_ms(
+	const struct holder *holders, size_t n, int64_t at_ms, int64_t next_ms);
 /* Sets the states of the holders at a moment at which their card is active, by their turns. */
 void classify_moment(struct holder *holders, size_t n, int64_t at_ms, double util_pct,
 	const struct rules *rules);

@@ -37,7 +37,7 @@ static int add(struct context_floors *f, const char *name, int64_t bytes, struct
 	if (!array_one_more(&f->items, f->n))
 		return err_memory(e);
 	f->items[f->n].bytes = bytes;
-	text_copy(f->items[f->n++].name, CARD_NAME_CAP, name);
+	str_copy(f->items[f->n++].name, CARD_NAME_CAP, name);
 	return 0;
 }
 
@@ -60,7 +60,7 @@ int context_learn_life(struct context_floors *f, struct context_lives *l, const 
 		return 0;
 	if (strcmp(name, l->name) != 0) {
 		*l = (struct context_lives){ .n = 0 };
-		text_copy(l->name, sizeof(l->name), name);
+		str_copy(l->name, sizeof(l->name), name);
 	}
 	memmove(l->bytes, l->bytes + 1, (CONTEXT_LIVES - 1) * sizeof(l->bytes[0]));
 	l->bytes[CONTEXT_LIVES - 1] = bytes;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 
 /* "usage: gua NAME ARGUMENTS" */
 static void add_usage(struct str *out, const struct command *self)

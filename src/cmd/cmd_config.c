@@ -32,7 +32,7 @@ static void origin_text(
 {
 	char file[PATH_MAX];
 	const char *from = item ? s->files[item->file] : "default";
-	text_escape(file, sizeof(file), from, strlen(from));
+	str_escape(file, sizeof(file), from, strlen(from));
 	if (item && item->line)
 		snprintf(dst, cap, "%s:%zu", file, item->line);
 	else
@@ -49,7 +49,7 @@ static bool needs_quotes(const char *name)
 static void add_escaped(struct str *out, const char *text)
 {
 	char safe[4096];
-	text_escape(safe, sizeof(safe), text, strlen(text));
+	str_escape(safe, sizeof(safe), text, strlen(text));
 	str_add(out, safe);
 }
 
@@ -202,7 +202,7 @@ static void json_safe(struct json *j, const char *key, const char *text)
 {
 	char safe[PATH_MAX];
 	if (text)
-		text_escape(safe, sizeof(safe), text, strlen(text));
+		str_escape(safe, sizeof(safe), text, strlen(text));
 	json_text(j, key, text ? safe : NULL);
 }
 
@@ -311,7 +311,7 @@ static int run(const struct command *self, int argc, char **argv)
 		c->root = v.root;
 	status = !c || configure_read(c, &v.conf, &e) ? cmd_fail(self, &e) : show(self, &v, c);
 	if (c)
-		configuration_finish(c);
+		configure_finish(c);
 	free(c);
 	return status;
 }

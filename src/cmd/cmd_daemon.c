@@ -22,7 +22,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "cmd/share/choose_db.h"
 #include "cmd/share/cmd_live.h"
 #include "cmd/share/configure.h"
@@ -164,7 +164,7 @@ static size_t log_changes(const struct daemon_config *d)
 static void daemon_config_again(struct daemon_config *d, int64_t now_ms)
 {
 	struct err e = { 0 };
-	configuration_finish(&d->next);
+	configure_finish(&d->next);
 	d->next = (struct configuration){ .root = d->now.root, .recorder = d->now.recorder };
 	memcpy(d->next.given, d->now.given, sizeof(d->next.given));
 	d->changed = false;
@@ -182,7 +182,7 @@ static void daemon_config_next(struct daemon_config *d)
 {
 	if (!d->changed)
 		return;
-	configuration_finish(&d->now);
+	configure_finish(&d->now);
 	d->now = d->next;
 	d->next = (struct configuration){ 0 };
 	d->changed = false;
@@ -190,8 +190,8 @@ static void daemon_config_next(struct daemon_config *d)
 
 static void daemon_config_finish(struct daemon_config *d)
 {
-	configuration_finish(&d->now);
-	configuration_finish(&d->next);
+	configure_finish(&d->now);
+	configure_finish(&d->next);
 }
 
 /* One run of the recorder, with the driver in a process of its own. A process that is stuck in
@@ -238,7 +238,7 @@ static int daemon_run(struct recorder_options *o, int64_t patience_ms,
 static int check_unused(const char *db, struct err *e)
 {
 	struct published now;
-	int rc = published_read(&now, db, e);
+	int rc = statusfile_read(&now, db, e);
 	if (rc || !now.pid)
 		return rc;
 	if (now.pid == RECORDER_ELSEWHERE)
@@ -279,7 +279,7 @@ static int say_so(const struct command *self, const struct rehearsal *r, size_t 
 {
 	struct str out = { 0 };
 	char db[PATH_MAX], every[40];
-	text_escape(db, sizeof(db), r->db, strlen(r->db));
+	str_escape(db, sizeof(db), r->db, strlen(r->db));
 	duration_text(every, sizeof(every), r->interval_ms);
 	str_addf(&out, "would record %zu card%s into %s (%s) every %s, in the %s\n", n,
 		n == 1 ? "" : "s", db, exists ? "exists" : "new", every,
@@ -297,7 +297,7 @@ static int rehearse(
 	size_t n = 0;
 	int kind = STORE_MISSING, rc = check_unused(r->db, &e);
 	if (!rc)
-		rc = kind = store_identify(r->db, &e);
+		rc = kind = identify_store(r->db, &e);
 	if (rc >= 0)
 		rc = check_writable(r->db, kind == STORE_OURS, &e);
 	if (!rc)
@@ -311,8 +311,8 @@ static void leftover_note(struct leftover *l, const char *path)
 	struct stat st;
 	char above[PATH_MAX];
 	*l = (struct leftover){ 0 };
-	l->fresh = text_copy(l->path, sizeof(l->path), path) && lstat(path, &st) != 0;
-	text_copy(above, sizeof(above), path);
+	l->fresh = str_copy(l->path, sizeof(l->path), path) && lstat(path, &st) != 0;
+	str_copy(above, sizeof(above), path);
 	for (char *slash = strrchr(above, '/'); slash && slash != above && !l->kept;
 		slash = strrchr(above, '/')) {
 		*slash = '\0';
@@ -328,7 +328,7 @@ static void leftover_remove(const struct leftover *l)
 	char above[PATH_MAX];
 	if (!l->fresh || unlink(l->path) != 0)
 		return;
-	text_copy(above, sizeof(above), l->path);
+	str_copy(above, sizeof(above), l->path);
 	for (char *slash = strrchr(above, '/'); slash && (size_t)(slash - above) > l->kept;
 		slash = strrchr(above, '/')) {
 		*slash = '\0';
@@ -663,7 +663,7 @@ static int say_started(const struct command *self, const struct values *v, pid_t
 {
 	struct str out = { 0 };
 	char db[PATH_MAX];
-	text_escape(db, sizeof(db), v->db, strlen(v->db));
+	str_escape(db, sizeof(db), v->db, strlen(v->db));
 	str_addf(&out, "recording into %s (pid %d); stop with: gua stop", db, (int)pid);
 	if (!v->default_db)
 		str_addf(&out, " --db %s", db);

@@ -65,7 +65,7 @@ static bool cache_directory(char *path, size_t cap)
 	if (!named && !(home && *home == '/' && access(home, W_OK) == 0))
 		return false;
 	int n = snprintf(path, cap, named ? "%s/gua" : "%s/.cache/gua", named ? cache : home);
-	return n > 0 && (size_t)n < cap && make_directories(path, 0700, NULL) == 0;
+	return n > 0 && (size_t)n < cap && file_make_directories(path, 0700, NULL) == 0;
 }
 
 static int make_file(struct place *p, struct err *e)
@@ -103,7 +103,7 @@ static void settle(const struct place *p, bool complete)
 static void say_where(const char *path)
 {
 	char safe[PATH_MAX];
-	text_escape(safe, sizeof(safe), path, strlen(path));
+	str_escape(safe, sizeof(safe), path, strlen(path));
 	fprintf(stderr, "The simulated data is in %s.\n", safe);
 }
 
@@ -154,7 +154,7 @@ static int settle_slots(const char *db, int64_t now_ms, struct err *e)
 	bool more = true;
 	int rc = store_open(&s, db, e);
 	while (!rc && more)
-		rc = store_compact(s, &all, &more, e);
+		rc = compact_store(s, &all, &more, e);
 	store_close(s);
 	return rc;
 }

@@ -49,7 +49,7 @@ static int read_options(
 	int rc = v->format ? dmon_format(d, v->format, e) : 0;
 	if (rc == 0)
 		rc = dmon_select(d, v->select ? v->select : usual, e);
-	if (rc == 0 && cmd_seconds(v->delay ? v->delay : "1", every_ms, e) != 0)
+	if (rc == 0 && cmd_live_seconds(v->delay ? v->delay : "1", every_ms, e) != 0)
 		rc = err_prefix(e, "--delay");
 	return rc;
 }

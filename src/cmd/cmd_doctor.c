@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "base/size.h"
 #include "base/str.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "cmd/cmd.h"
 #include "cmd/share/choose_db.h"
 #include "cmd/share/configure.h"
@@ -69,7 +69,7 @@ static bool is_below(const char *root, const char *path)
 static void read_system_name(const char *root, char *dst, size_t cap)
 {
 	char text[8192];
-	text_copy(dst, cap, "unknown system");
+	str_copy(dst, cap, "unknown system");
 	if (read_below(root, "/etc/os-release", text, sizeof(text)) <= 0)
 		return;
 	const char *found = strstr(text, "PRETTY_NAME=");
@@ -77,7 +77,7 @@ static void read_system_name(const char *root, char *dst, size_t cap)
 		return;
 	found += strlen("PRETTY_NAME=");
 	found += strspn(found, "\"'");
-	text_escape(dst, cap, found, strcspn(found, "\"'\n"));
+	str_escape(dst, cap, found, strcspn(found, "\"'\n"));
 }
 
 /* The system, whether other users' processes are visible, the store. */
@@ -144,7 +144,7 @@ static bool examine_hidepid(const struct examination *x, struct findings *f)
 		strncmp(hidepid, "hidepid=off", 11) == 0)
 		return false;
 	char value[32];
-	text_escape(value, sizeof(value), hidepid, strcspn(hidepid, ", \n"));
+	str_escape(value, sizeof(value), hidepid, strcspn(hidepid, ", \n"));
 	if (geteuid() == 0) {
 		finding_add(f, FINDING_OK, "processes",
 			"/proc is mounted with %s, which does not restrict root", value);
@@ -260,7 +260,7 @@ static void examine_space(const char *path, struct findings *f)
 static void examine_store(const struct examination *x, struct findings *f)
 {
 	struct err e = { 0 };
-	int kind = store_identify(x->db, &e);
+	int kind = identify_store(x->db, &e);
 	if (kind < 0)
 		finding_advise(finding_add(f, FINDING_PROBLEM, "store", "%s", e.text),
 			"choose another file with --db PATH");
@@ -281,8 +281,8 @@ static void examine_notices(const struct examination *x, struct findings *f)
 	bool tells = false;
 	if (configure_read(&conf, &none, &e) == 0) {
 		const struct policy policy = { .config = &conf.values };
-		for (size_t i = 0; i < policy_rules_count(&policy); i++)
-			tells |= policy_rule_level(policy_rule(&policy, i)) != LEVEL_OBSERVE;
+		for (size_t i = 0; i < rules_count(&policy); i++)
+			tells |= rules_level(rules_get(&policy, i)) != LEVEL_OBSERVE;
 		tells = tells && strcmp(conf.values.policy.mode, "enforce") == 0;
 		if (tells && channel_misses(&conf.values.notices, missed))
 			finding_advise(finding_add(f, FINDING_WARNING, "notices", "%s", missed),
@@ -291,7 +291,7 @@ static void examine_notices(const struct examination *x, struct findings *f)
 			finding_add(f, FINDING_OK, "notices",
 				"gua enforce has a channel that reaches every user");
 	}
-	configuration_finish(&conf);
+	configure_finish(&conf);
 }
 
 /* gua doctor --capture: what the driver answers on this host, in a file that a user can read
@@ -386,7 +386,7 @@ static void print_result(
 	const struct captured *seen, const char *path, size_t size, struct str *out)
 {
 	char safe[512];
-	text_escape(safe, sizeof(safe), path, strlen(path));
+	str_escape(safe, sizeof(safe), path, strlen(path));
 	str_addf(out, "Wrote %s: %zu KiB, %u call%s of the driver, %u card%s, %zu process%s.\n",
 		safe, (size + 1023) / 1024, seen->n_calls, seen->n_calls == 1 ? "" : "s",
 		seen->n_cards, seen->n_cards == 1 ? "" : "s", seen->n_pids,
@@ -412,7 +412,7 @@ static int doctor_capture(
 		fprintf(stderr, "gua doctor: asking the driver, which takes %d s ...\n",
 			o->rounds);
 	add_head(o, &file);
-	int rc = nvml_capture(o, &file, &seen, &e);
+	int rc = capture_make(o, &file, &seen, &e);
 	if (!rc)
 		add_processes(&seen, o->root, &file);
 	str_add(&file, "end\n");

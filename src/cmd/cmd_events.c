@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "cmd/share/choose_db.h"
 #include "cmd/cmd.h"
 #include "cmd/share/terminal.h"
@@ -135,7 +135,7 @@ static int run(const struct command *self, int argc, char **argv)
 	struct err e = { 0 };
 	int status = 0;
 	if (cmd_options_only(self, argc, argv, &o, &status)) {
-		texts_finish(&o.db);
+		options_texts_finish(&o.db);
 		return status;
 	}
 	int rc = read_format(&o, &e);
@@ -148,7 +148,7 @@ static int run(const struct command *self, int argc, char **argv)
 	choose_db_note_unread(&stores);
 	status = rc ? cmd_fail(self, &e) : list_events(self, &o, &q, &stores);
 	store_list_finish(&stores);
-	texts_finish(&o.db);
+	options_texts_finish(&o.db);
 	return status;
 }
 

@@ -141,7 +141,7 @@ static int export_store(
 		.since_ms = window.since_ms,
 		.until_ms = window.until_ms,
 		.directory = directory && *directory == '/' ? directory : "/tmp" };
-	int rc = store_extract(&fd, &wish, e);
+	int rc = extract_store(&fd, &wish, e);
 	if (rc == 0) {
 		rc = send_file(fd, e);
 		close(fd);
@@ -239,7 +239,7 @@ static int export_file(struct sink *s, const char *path, struct export_window wi
 		if (rc <= 0)
 			break;
 		if (s->is_json)
-			json_row(&s->json, s->columns, s->n_columns, cells);
+			rows_json_row(&s->json, s->columns, s->n_columns, cells);
 		else
 			rows_add(&s->out, s->columns, s->n_columns, cells);
 		rc = flush(s, false, e);
@@ -289,7 +289,7 @@ static int read_window(
 		return ERR_USAGE;
 	if (o->window.last)
 		w.until_ms = now_ms;
-	if (window_parse(&w, &o->window, now_ms, o->utc, e) != 0)
+	if (period_parse_window(&w, &o->window, now_ms, o->utc, e) != 0)
 		return ERR_USAGE;
 	*window = (struct export_window){ w.since_ms, w.until_ms };
 	return 0;
@@ -369,8 +369,8 @@ static int run(const struct command *self, int argc, char **argv)
 	if (!cmd_line_only(self, &line, &o, &status) &&
 		!configure(self, &conf, &o.conf, &o, &status))
 		status = export(&o, &conf.values, &e) ? cmd_fail(self, &e) : 0;
-	configuration_finish(&conf);
-	texts_finish(&o.db);
+	configure_finish(&conf);
+	options_texts_finish(&o.db);
 	return status;
 }
 

@@ -24,7 +24,7 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-int fleet_is_missing(const struct command *self)
+int cmd_fleet_is_missing(const struct command *self)
 {
 	struct err e = { 0 };
 	err_set(&e, ERR_WORLD,
@@ -37,7 +37,7 @@ static int run(const struct command *self, int argc, char **argv)
 	struct fleet_status_values v = { 0 };
 	int status = 0;
 	hand_over(self->name, argv);
-	return cmd_options(self, argc, argv, &v, &status) ? fleet_is_missing(self) : status;
+	return cmd_options(self, argc, argv, &v, &status) ? cmd_fleet_is_missing(self) : status;
 }
 
 const struct command cmd_fleet = {

@@ -67,6 +67,6 @@ struct fleet_status_values {
 };
 
 /* Prints that the program gua-fleet is not there. Returns the exit status. */
-int fleet_is_missing(const struct command *self);
+int cmd_fleet_is_missing(const struct command *self);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "cmd/share/choose_db.h"
 #include "cmd/cmd.h"
 #include "cmd/share/terminal.h"
@@ -34,7 +34,7 @@ static void print_summary(const char *path, const struct import_summary *s)
 		moment_iso(to, sizeof(to), s->last_ms / 1000 * 1000);
 	}
 	char safe[PATH_MAX];
-	text_escape(safe, sizeof(safe), path, strlen(path));
+	str_escape(safe, sizeof(safe), path, strlen(path));
 	printf("imported %s: host %s, %" PRId64 " cards, %" PRId64 " ticks, %" PRId64
 	       " samples from %s to %s; skipped: %" PRId64 " samples already recorded, %" PRId64
 	       " malformed rows",
@@ -58,14 +58,14 @@ static int import_file(const struct command *self, const char *path, const struc
 		.path = path,
 		.now_ms = clock_wall_ms(&clock),
 		.interval_ms = v->interval_ms,
-		.progress = progress_step,
+		.progress = terminal_progress_step,
 		.context = bar,
 	};
 	/* Until the file is open nothing has to be undone, and a signal ends the program. */
 	if (pyfile_open(&file, path, question.now_ms, &e) == 0 &&
-		progress_hold_signals(bar) == 0 && store_open(&store, db, &e) == 0)
+		terminal_progress_hold_signals(bar) == 0 && store_open(&store, db, &e) == 0)
 		import_run(store, file, &question, &summary, &e);
-	progress_erase(bar);
+	terminal_progress_erase(bar);
 	pyfile_close(file);
 	store_close(store);
 	clock_finish(&clock);
@@ -91,7 +91,7 @@ static int run(const struct command *self, int argc, char **argv)
 	if (e.code)
 		return cmd_fail(self, &e);
 	struct progress bar;
-	progress_init(&bar, "rows");
+	terminal_progress_init(&bar, "rows");
 	return import_file(self, argv[first], &v, v.db, &bar);
 }
 

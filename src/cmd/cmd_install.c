@@ -57,7 +57,7 @@ extern const struct item installation_items[N_ITEMS];
 struct installation {
 	const char *root; /* "": this host */
 	bool made[N_ITEMS];
-	uint64_t sum[N_ITEMS]; /* text_sum() of a file as it was written */
+	uint64_t sum[N_ITEMS]; /* str_sum() of a file as it was written */
 };
 
 struct install_steps {
@@ -227,7 +227,7 @@ static void say(const struct install_steps *s, const char *did, const char *form
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	text_escape(safe, sizeof(safe), text, strlen(text));
+	str_escape(safe, sizeof(safe), text, strlen(text));
 	printf("%s%-8s %s\n", s->dry_run ? "would " : "", did, safe);
 	fflush(stdout);
 }
@@ -235,7 +235,7 @@ static void say(const struct install_steps *s, const char *did, const char *form
 static void keep(const char *path, const char *why)
 {
 	char safe[PATH_MAX];
-	text_escape(safe, sizeof(safe), path, strlen(path));
+	str_escape(safe, sizeof(safe), path, strlen(path));
 	printf("kept     %s (%s)\n", safe, why);
 }
 
@@ -315,7 +315,7 @@ static int make_directory(struct install_steps *s, size_t i, const char *path, s
 	if (stat(path, &st) == 0)
 		return 0;
 	say(s, "make", "%s/", path);
-	int rc = s->dry_run ? 0 : make_directories(path, 0755, e);
+	int rc = s->dry_run ? 0 : file_make_directories(path, 0755, e);
 	s->in.made[i] |= !rc && !s->dry_run;
 	return rc;
 }
@@ -330,7 +330,7 @@ static bool must_write(const struct install_steps *s, size_t i, const char *ther
 		keep(path, "as it should be");
 		return false;
 	}
-	if (s->in.made[i] && text_sum(there) == s->in.sum[i])
+	if (s->in.made[i] && str_sum(there) == s->in.sum[i])
 		return true;
 	keep(path, s->in.made[i] ? "it was changed" : "it was there before");
 	return false;
@@ -346,7 +346,7 @@ static int write_file(
 	if (!rc && chmod(path, 0644) != 0)
 		rc = err_set(e, ERR_WORLD, "%s: %s", path, strerror(errno));
 	s->in.made[i] |= !rc;
-	s->in.sum[i] = text_sum(content);
+	s->in.sum[i] = str_sum(content);
 	return rc;
 }
 
@@ -378,7 +378,7 @@ static bool find_user(const struct install_steps *s, char home[PATH_MAX])
 	FILE *file = fopen(path, "re");
 	for (struct passwd *p; file && !found && (p = fgetpwent(file)) != NULL;) {
 		found = strcmp(p->pw_name, INSTALLED_USER) == 0;
-		text_copy(home, PATH_MAX, p->pw_dir);
+		str_copy(home, PATH_MAX, p->pw_dir);
 	}
 	if (file)
 		fclose(file);
@@ -500,7 +500,7 @@ static int remove_file(struct install_steps *s, size_t i, const char *path, stru
 	int rc = read_text(path, &there, e);
 	if (rc || !there)
 		return rc;
-	if (text_sum(there) != s->in.sum[i]) {
+	if (str_sum(there) != s->in.sum[i]) {
 		keep(path, "it was changed");
 	} else {
 		say(s, "remove", "%s", path);

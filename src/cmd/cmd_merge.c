@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "cmd/cmd.h"
 #include "cmd/share/terminal.h"
 #include "store/store_list.h"
@@ -31,7 +31,7 @@ static int list_stores(struct store_list *stores, int n, char **paths, struct er
 static void print_summary(const char *path, size_t n, const struct merge_summary *s)
 {
 	char safe[PATH_MAX], from[32] = "-", to[32] = "-";
-	text_escape(safe, sizeof(safe), path, strlen(path));
+	str_escape(safe, sizeof(safe), path, strlen(path));
 	if (s->first_ms >= 0) {
 		moment_iso(from, sizeof(from), s->first_ms / 1000 * 1000);
 		moment_iso(to, sizeof(to), s->last_ms / 1000 * 1000);
@@ -49,19 +49,19 @@ static int merge(const char *path, const struct store_list *stores, struct err *
 	struct merge_summary summary = { 0 };
 	struct merge_hosts hosts = { 0 };
 	bool simulated = false;
-	progress_init(&bar, "stores");
+	terminal_progress_init(&bar, "stores");
 	const struct merge_wish wish = { .path = path,
 		.paths = (const char *const *)stores->paths,
 		.n_paths = stores->n,
 		.hosts = &hosts,
-		.progress = progress_step,
+		.progress = terminal_progress_step,
 		.context = &bar };
 	file_allow_many();
 	int rc = audit_check_stores(wish.paths, wish.n_paths, &simulated, &hosts, e);
 	if (rc == 0) {
-		progress_hold_signals(&bar);
-		rc = store_merge(&wish, &summary, e);
-		progress_erase(&bar);
+		terminal_progress_hold_signals(&bar);
+		rc = merge_stores(&wish, &summary, e);
+		terminal_progress_erase(&bar);
 	}
 	if (rc == 0)
 		print_summary(path, stores->n, &summary);

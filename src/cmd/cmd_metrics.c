@@ -49,7 +49,7 @@ static int choose(struct chosen_db *db, const char *named, struct err *e)
 {
 	if (!named)
 		return choose_db_to_read(db, e);
-	if (!text_copy(db->path, sizeof(db->path), named))
+	if (!str_copy(db->path, sizeof(db->path), named))
 		return err_set(e, ERR_USAGE, "--db: the path is too long");
 	return 0;
 }
@@ -87,13 +87,13 @@ static int run(const struct command *self, int argc, char **argv)
 	if (cmd_line_only(self, &line, &o, &status))
 		return status;
 	if (configure(self, &conf, &o.conf, &o, &status)) {
-		configuration_finish(&conf);
+		configure_finish(&conf);
 		return status;
 	}
 	int rc = print(&out, &o, &conf.values, &e);
 	if (rc == 0 && o.textfile)
 		rc = file_replace(o.textfile, out.data, out.len, &e);
-	configuration_finish(&conf);
+	configure_finish(&conf);
 	if (rc == 0 && !o.textfile)
 		return cmd_print(self, &out);
 	str_finish(&out);

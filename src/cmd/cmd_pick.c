@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "cmd/cmd.h"
 #include "cmd/share/cmd_live.h"
 #include "pick/pick.h"
@@ -138,7 +138,7 @@ static int open_place(int *fd, const char *asked, const char *root, struct err *
 	if (*fd >= 0)
 		return 0;
 	*fd = open_own(root, &own);
-	text_escape(safe, sizeof(safe), why, strlen(why));
+	str_escape(safe, sizeof(safe), why, strlen(why));
 	if (*fd >= 0)
 		fprintf(stderr,
 			"gua pick: picks of other users are not seen (%s); an administrator "
@@ -212,8 +212,8 @@ static int look(struct search *s, struct err *e)
 		return rc;
 	s->now = live_present(session->live);
 	s->wish.rules = s->now->hosts[0].rules;
-	text_copy(r->host, sizeof(r->host), s->now->hosts[0].hostname);
-	text_copy(r->note, sizeof(r->note), s->now->hosts[0].note);
+	str_copy(r->host, sizeof(r->host), s->now->hosts[0].hostname);
+	str_copy(r->note, sizeof(r->note), s->now->hosts[0].note);
 	r->time_ms = s->now->now_ms;
 	return 0;
 }
@@ -735,7 +735,7 @@ static struct pick_result unknown_host(void)
 	struct pick_result r = { .time_ms = (int64_t)time(NULL) * 1000 };
 	char name[sizeof(r.host) / 4] = "";
 	if (gethostname(name, sizeof(name) - 1) == 0)
-		text_escape(r.host, sizeof(r.host), name, strlen(name));
+		str_escape(r.host, sizeof(r.host), name, strlen(name));
 	return r;
 }
 

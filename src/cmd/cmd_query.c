@@ -119,7 +119,7 @@ static int query_all(const struct values *v, struct err *e)
 	struct line_output o = { .path = v->file };
 	int rc = read_query(v, &q, e);
 	if (rc == 0)
-		rc = cmd_loop(v->loop, v->loop_ms, &o.every_ms, e);
+		rc = cmd_live_loop(v->loop, v->loop_ms, &o.every_ms, e);
 	q.lines = o.every_ms ? 0 : DOCUMENT_LINES;
 	if (rc == 0)
 		rc = filter_init(&f, &v->filter, e);

@@ -189,7 +189,7 @@ static int print_report(
 		report_json(&out, r);
 	} else if (is_format(o, "csv")) {
 		note_simulated(r);
-		report_csv(&out, r, report_table_of(o->table));
+		report_csv(&out, r, report_csv_table(o->table));
 	} else if (is_format(o, "html")) {
 		report_html(&out, r);
 	} else if (is_format(o, "svg")) {
@@ -353,8 +353,8 @@ static int report(const struct command *self, struct report_options *o, const st
 	struct str command = { 0 };
 	const struct report_hosts hosts = { .file = o->ssh, .timeout_ms = c->fleet.timeout_ms };
 	char currency[64];
-	text_escape(currency, sizeof(currency), c->currency, strlen(c->currency));
-	heap_start();
+	str_escape(currency, sizeof(currency), c->currency, strlen(c->currency));
+	foreign_start_heap();
 	int rc = check_options(o, &e);
 	if (rc == 0)
 		rc = read_people(o, c, &e);
@@ -397,12 +397,12 @@ int report_run(
 	bool good = !cmd_line_only(self, &line, &o, &status);
 	if (good && (o.fleet.from || o.ssh) && !engine) {
 		hand_over("fleet", argv);
-		status = fleet_is_missing(self);
+		status = cmd_fleet_is_missing(self);
 	} else if (good && !configure(self, &conf, &o.conf, &o, &status)) {
 		status = report(self, &o, &conf.values, engine);
 	}
-	configuration_finish(&conf);
-	texts_finish(&o.db);
+	configure_finish(&conf);
+	options_texts_finish(&o.db);
 	return status;
 }
 

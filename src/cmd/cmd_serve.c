@@ -49,7 +49,7 @@ static int run(const struct command *self, int argc, char **argv)
 	int status = 0;
 	hand_over(self->name, argv);
 	int stop = cmd_options_only(self, argc, argv, &v, &status);
-	texts_finish(&v.db);
+	options_texts_finish(&v.db);
 	if (stop)
 		return status;
 	err_set(&e, ERR_WORLD,

@@ -41,7 +41,7 @@ static const struct option_row options[] = {
 		AT(terse), .hidden = true },
 	{ OPTION_TEXT, 'd', "display", "SECTION,...",
 		"with -q: only MEMORY, UTILIZATION, ECC, TEMPERATURE, POWER, CLOCK, PIDS ...",
-		AT(display), .words = smi_section_names },
+		AT(display), .words = smi_report_section_names },
 	{ OPTION_FLAG, 0, "version", .help = "versions of the driver, its library and CUDA",
 		AT(version) },
 	QUERY_ROWS,
@@ -225,7 +225,7 @@ static int query(const struct command *self, const struct values *v, struct argu
 	const char *list = query_of(v, &q);
 	if (list && query_fields(&q, list, NULL) != 0 && q.wrong) {
 		char safe[128];
-		text_escape(safe, sizeof(safe), q.wrong, strcspn(q.wrong, ", "));
+		str_escape(safe, sizeof(safe), q.wrong, strcspn(q.wrong, ", "));
 		printf("Field \"%s\" is not a valid field to query.\n\n", safe);
 		fflush(stdout);
 	}
@@ -260,7 +260,7 @@ static int look_once(struct live_session *s, struct show *show, struct str *out,
 	else if (rc == 0 && v->list)
 		smi_list(&smi, out);
 	else if (rc == 0 && v->xml)
-		smi_xml(&smi, out);
+		smi_report_xml(&smi, out);
 	else if (rc == 0 && (v->report || v->all))
 		smi_report(&smi, show->sections, out);
 	else if (rc == 0)
@@ -313,9 +313,9 @@ static int show_cards(struct show *show, struct err *e)
 static int show_as(const struct values *v, int *status, struct err *e)
 {
 	struct show show = { .v = v, .output = { .path = v->file } };
-	int rc = cmd_loop(v->loop, v->loop_ms, &show.output.every_ms, e);
+	int rc = cmd_live_loop(v->loop, v->loop_ms, &show.output.every_ms, e);
 	if (rc == 0 && v->display)
-		rc = smi_sections(v->display, &show.sections, e);
+		rc = smi_report_sections(v->display, &show.sections, e);
 	if (rc == 0)
 		rc = filter_init(&show.filter, &v->filter, e);
 	if (rc == 0)
@@ -378,7 +378,7 @@ const struct command cmd_smi = {
 	.run = run,
 };
 
-int smi_main(const char *called, int argc, char **argv)
+int cmd_smi_main(const char *called, int argc, char **argv)
 {
 	struct command smi = cmd_smi;
 	smi.called = called;

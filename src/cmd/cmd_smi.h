@@ -4,6 +4,6 @@
 
 /* The program was called `called`, "nvidia-smi" or "gua-nvidia-smi": runs gua smi with its
  * arguments. Returns the exit status. */
-int smi_main(const char *called, int argc, char **argv);
+int cmd_smi_main(const char *called, int argc, char **argv);
 
 #endif

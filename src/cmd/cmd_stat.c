@@ -157,7 +157,7 @@ static size_t line_columns(const char *line, size_t len)
 		str_add_bytes(&plain, line + at, text < len - at ? text : len - at);
 		at += text + strcspn(line + at + text, "m") + 1;
 	}
-	size_t columns = text_columns(str_text(&plain));
+	size_t columns = str_columns(str_text(&plain));
 	str_finish(&plain);
 	return columns;
 }
@@ -214,10 +214,10 @@ static int look(
 	struct stat_pick picked = { 0 };
 	int rc = cmd_live_look(s, e);
 	if (rc == 0 && (o->full_command || frames->json))
-		live_measure_all(s->live, 0);
+		live_process_measure_all(s->live, 0);
 	if (rc == 0 && o->full_command && !frames->every_ms) {
 		cmd_live_wait(s, CPU_WAIT_MS);
-		live_measure_all(s->live, 0);
+		live_process_measure_all(s->live, 0);
 	}
 	if (rc == 0)
 		rc = stat_pick(&picked, s->live, &frames->filter, e);
@@ -270,7 +270,7 @@ static int read_interval(const char *text, int64_t *every_ms, struct err *e)
 	*every_ms = 0;
 	if (!text || strcmp(text, "0") == 0)
 		return 0;
-	int rc = cmd_seconds(*text ? text : "1", every_ms, e);
+	int rc = cmd_live_seconds(*text ? text : "1", every_ms, e);
 	return rc ? err_prefix(e, "--interval") : 0;
 }
 

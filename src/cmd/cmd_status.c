@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/size.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "cmd/share/choose_db.h"
 #include "cmd/cmd.h"
 #include "store/recorder_status.h"
@@ -68,7 +68,7 @@ static void add_cards(struct str *out, const struct store_status *s)
 static void add_store(struct str *out, const struct recorder_status *s)
 {
 	char safe[PATH_MAX], size[SIZE_TEXT_CAP];
-	text_escape(safe, sizeof(safe), s->db, strlen(s->db));
+	str_escape(safe, sizeof(safe), s->db, strlen(s->db));
 	if (s->unreadable.code) {
 		str_addf(out, "%-11s%s\n", "store", s->unreadable.text);
 		return;

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "cmd/share/choose_db.h"
 #include "cmd/cmd.h"
 #include "proc/proc.h"
@@ -60,7 +60,7 @@ static int end_recorder(const char *db, pid_t pid, int64_t timeout_ms, struct er
 			       ? 0
 			       : err_set(e, ERR_WORLD, "pid %d: %s", (int)pid, strerror(errno));
 	struct published now;
-	int rc = published_read(&now, db, e);
+	int rc = statusfile_read(&now, db, e);
 	bool same = !rc && now.pid == pid;
 	if (same)
 		rc = check_owner(&now, e);
@@ -89,7 +89,7 @@ static void add_since(struct str *out, const struct published *p)
 /* Where the user named no store, it may be the system's recorder that was meant. */
 static void say_none(const char *db, bool chosen, struct err *e)
 {
-	if (chosen && geteuid() != 0 && published_is_running(SYSTEM_DB) == 1)
+	if (chosen && geteuid() != 0 && statusfile_is_running(SYSTEM_DB) == 1)
 		err_set(e, ERR_WORLD,
 			"no recorder is running on %s; the one of the system is, and root can "
 			"stop it: gua stop --db " SYSTEM_DB,
@@ -111,7 +111,7 @@ static int run(const struct command *self, int argc, char **argv)
 	if (!v.db && choose_db_own(path, sizeof(path), &e))
 		return cmd_fail(self, &e);
 	const char *db = v.db ? v.db : path;
-	if (published_read(&now, db, &e))
+	if (statusfile_read(&now, db, &e))
 		return cmd_fail(self, &e);
 	pid_t pid = now.pid;
 	if (!pid) {
@@ -125,7 +125,7 @@ static int run(const struct command *self, int argc, char **argv)
 	}
 	if (end_recorder(db, pid, v.timeout_ms, &e))
 		return cmd_fail(self, &e);
-	text_escape(safe, sizeof(safe), db, strlen(db));
+	str_escape(safe, sizeof(safe), db, strlen(db));
 	struct str out = { 0 };
 	str_addf(&out, "stopped the recorder of %s (pid %d", safe, (int)pid);
 	add_since(&out, &now);

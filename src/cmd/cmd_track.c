@@ -12,7 +12,7 @@
 #include "base/fault.h"
 #include "base/helper.h"
 #include "base/log.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "base/words.h"
 #include "cmd/cmd.h"
 #include "cmd/share/cmd_live.h"
@@ -214,7 +214,7 @@ static int check_config_keys(const char *path, json_t *config, struct err *e)
 	{
 		if (is_config_key(name))
 			continue;
-		text_escape(shown, sizeof(shown), name, strlen(name));
+		str_escape(shown, sizeof(shown), name, strlen(name));
 		return err_set(
 			e, ERR_USAGE, "--tconfig %s: unknown setting \"%s\"", path, shown);
 	}
@@ -712,7 +712,7 @@ static int find_command(const struct track_values *v, char **operands, char ***w
 	return 0;
 }
 
-int track_with_options(const struct command *self, struct track_values *v, char **operands)
+int cmd_track_with_options(const struct command *self, struct track_values *v, char **operands)
 {
 	struct err e = { 0 };
 	struct clock clock;
@@ -740,7 +740,7 @@ int track_with_options(const struct command *self, struct track_values *v, char 
 		const struct track_files files = track_reader_files(s.reader);
 		job.options.files = &files;
 		if (ready && !v->quiet)
-			cmd_note_captured(v->source);
+			cmd_live_note_captured(v->source);
 		status = ready ? track(&s, &job) : cmd_fail(self, &e);
 		reader_close(s.reader);
 	}
@@ -760,7 +760,7 @@ static int run(const struct command *self, int argc, char **argv)
 	int first = cmd_options(self, argc, argv, &v, &status);
 	if (!first)
 		return status;
-	return track_with_options(self, &v, argv + first);
+	return cmd_track_with_options(self, &v, argv + first);
 }
 
 const struct command cmd_track = {

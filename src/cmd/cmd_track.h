@@ -35,6 +35,6 @@ extern const struct option_row track_options[];
 
 /* Checks the options, runs the command (`operands`, NULL-terminated, may be empty) and writes
  * the report; returns the exit status. Frees what `v` owns. */
-int track_with_options(const struct command *self, struct track_values *v, char **operands);
+int cmd_track_with_options(const struct command *self, struct track_values *v, char **operands);
 
 #endif

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/nearest.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "cmd/share/choose_db.h"
 #include "cmd/share/hand_over.h"
 #include "policy/user_talk.h"
@@ -101,11 +101,11 @@ static int choose_files(struct enforce *x, struct err *e)
 	int rc = x->o->db ? 0 : choose_db_to_read(&chosen, e);
 	if (rc)
 		return rc;
-	text_copy(x->db, sizeof(x->db), x->o->db ? x->o->db : chosen.path);
+	str_copy(x->db, sizeof(x->db), x->o->db ? x->o->db : chosen.path);
 	if (x->o->policy_db)
-		text_copy(x->policy_db, sizeof(x->policy_db), x->o->policy_db);
+		str_copy(x->policy_db, sizeof(x->policy_db), x->o->policy_db);
 	else if (strcmp(x->db, SYSTEM_DB) == 0 && access(SERVICE_DIRECTORY, F_OK) == 0)
-		text_copy(x->policy_db, sizeof(x->policy_db), SERVICE_DIRECTORY "/policy.db");
+		str_copy(x->policy_db, sizeof(x->policy_db), SERVICE_DIRECTORY "/policy.db");
 	else
 		policy_file_path(x->policy_db, sizeof(x->policy_db), x->db);
 	return 0;
@@ -154,7 +154,7 @@ static int configure_and_run(struct enforce *x, int (*run)(struct enforce *x))
 		x->policy.enforce = strcmp(x->conf.values.policy.mode, "enforce") == 0;
 		status = run(x);
 	}
-	configuration_finish(&x->conf);
+	configure_finish(&x->conf);
 	return status;
 }
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "cmd/enforce.h"
 #include "cmd/share/mine.h"
 #include "policy/channel.h"
@@ -31,7 +31,7 @@ static int read_until(const struct enforce *x, int64_t *until_ms, struct err *e)
 		struct tm day = moment_fields(*until_ms, x->o->utc);
 		if (!strpbrk(text, ":@")) {
 			day.tm_mday++;
-			*until_ms = day_start(day, x->o->utc);
+			*until_ms = moment_day_start(day, x->o->utc);
 		}
 	}
 	if (*until_ms <= x->now_ms)
@@ -66,7 +66,7 @@ static int write_decision(struct enforce *x, const struct decision *d, struct er
 	if (d->step == STEP_ARMED)
 		snprintf(text, sizeof(text), "ending is allowed until %s", until);
 	else if (d->step == STEP_RESUMED)
-		text_copy(text, sizeof(text), "the breaker was released");
+		str_copy(text, sizeof(text), "the breaker was released");
 	struct policy_action a = { .at_ms = x->now_ms,
 		.step = d->step,
 		.uid = -1,
@@ -95,11 +95,11 @@ static void add_missing(struct str *out, struct enforce *x)
 {
 	struct err why = { 0 };
 	bool any = false;
-	for (size_t i = 0; i < policy_rules_count(&x->policy); i++) {
-		const struct config_rule *rule = policy_rule(&x->policy, i);
+	for (size_t i = 0; i < rules_count(&x->policy); i++) {
+		const struct config_rule *rule = rules_get(&x->policy, i);
 		char hasty[WHY_CAP];
-		any |= policy_rule_level(rule) == LEVEL_END;
-		if (policy_rule_is_hasty(rule, hasty))
+		any |= rules_level(rule) == LEVEL_END;
+		if (rules_is_hasty(rule, hasty))
 			str_addf(out, "But %s.\n", hasty);
 	}
 	if (!x->policy.enforce)

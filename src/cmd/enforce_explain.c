@@ -34,7 +34,7 @@ static int ask_service(const struct enforce *x, uint32_t pid)
 		rc = user_talk_ask(path, &r, &answer, &e);
 	if (rc == 0)
 		str_add(&out, str_text(&answer.text));
-	user_answer_finish(&answer);
+	user_talk_finish_answer(&answer);
 	return rc ? cmd_fail(x->self, &e) : cmd_print(x->self, &out);
 }
 

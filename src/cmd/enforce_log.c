@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "cmd/enforce.h"
 #include "cmd/share/terminal.h"
 #include "model/session.h"
@@ -71,20 +71,20 @@ struct stage_line {
 
 #define OF(member) offsetof(struct stage_line, member)
 static const struct column stage_columns[] = {
-	{ .key = "user", .title = "user", TEXT(get_string, OF(user)) },
-	{ .key = "stage", TEXT(get_string, OF(stage)) },
-	{ .title = "stage", TEXT(get_chars, OF(shown)) },
-	{ .key = "would", VALUE(BOOL, get_double, OF(would)) },
-	{ .key = "since", .title = "since", VALUE(MOMENT, get_known, OF(stage_ms)) },
+	{ .key = "user", .title = "user", TEXT(table_get_string, OF(user)) },
+	{ .key = "stage", TEXT(table_get_string, OF(stage)) },
+	{ .title = "stage", TEXT(table_get_chars, OF(shown)) },
+	{ .key = "would", VALUE(BOOL, table_get_double, OF(would)) },
+	{ .key = "since", .title = "since", VALUE(MOMENT, table_get_known, OF(stage_ms)) },
 	{ .key = "delivered",
 		.title = "delivered",
-		VALUE(MOMENT, get_known, OF(delivered_ms)) },
+		VALUE(MOMENT, table_get_known, OF(delivered_ms)) },
 	{ .key = "idle_since",
 		.title = "idle since",
-		VALUE(MOMENT, get_known, OF(idle_since_ms)) },
-	{ .key = "rule", .title = "rule", TEXT(get_string, OF(rule)) },
-	{ .key = "session", TEXT(get_string, OF(session)) },
-	{ .title = "session", .flexible = true, TEXT(get_chars, OF(name)) },
+		VALUE(MOMENT, table_get_known, OF(idle_since_ms)) },
+	{ .key = "rule", .title = "rule", TEXT(table_get_string, OF(rule)) },
+	{ .key = "session", TEXT(table_get_string, OF(session)) },
+	{ .title = "session", .flexible = true, TEXT(table_get_chars, OF(name)) },
 };
 #undef OF
 
@@ -134,8 +134,8 @@ static int take_untold(void *context, const struct policy_notice *n)
 /* Whether a rule tells people anything. */
 static bool tells(const struct enforce *x)
 {
-	for (size_t i = 0; x->policy.enforce && i < policy_rules_count(&x->policy); i++)
-		if (policy_rule_level(policy_rule(&x->policy, i)) != LEVEL_OBSERVE)
+	for (size_t i = 0; x->policy.enforce && i < rules_count(&x->policy); i++)
+		if (rules_level(rules_get(&x->policy, i)) != LEVEL_OBSERVE)
 			return true;
 	return false;
 }
@@ -223,7 +223,7 @@ static void add_status_json(struct str *out, const struct status *s)
 		&j, "sessions_holding", s->pass.at_ms < 0 ? NAN : (double)s->pass.sessions, 0);
 	json_number(&j, "sessions_idle", s->pass.at_ms < 0 ? NAN : (double)s->pass.idle, 0);
 	json_text(&j, "note", *s->pass.note ? s->pass.note : NULL);
-	json_table(&j, "sessions", &s->stages);
+	rows_json_table(&j, "sessions", &s->stages);
 	json_close(&j, '}');
 }
 

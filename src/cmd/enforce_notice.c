@@ -26,12 +26,12 @@ static int describe(struct notice *n, const char *user, struct err *e)
 		return err_set(e, ERR_USAGE, "there is no user '%s' on this host", user);
 	clock_init_real(&clock);
 	notice_init(n, NOTICE_TEST);
-	text_copy(n->session, sizeof(n->session), "test");
-	text_copy(n->user, sizeof(n->user), found->pw_name);
+	str_copy(n->session, sizeof(n->session), "test");
+	str_copy(n->user, sizeof(n->user), found->pw_name);
 	n->uid = (int64_t)found->pw_uid;
 	n->made_ms = clock_wall_ms(&clock);
 	if (gethostname(n->host, sizeof(n->host)) != 0)
-		text_copy(n->host, sizeof(n->host), "this host");
+		str_copy(n->host, sizeof(n->host), "this host");
 	n->host[sizeof(n->host) - 1] = '\0';
 	return 0;
 }
@@ -40,7 +40,7 @@ static void print_result(const struct courier_result *r)
 {
 	static const char *const words[] = { "sent", "nobody", "FAILED" };
 	char safe[2 * CHANNEL_WHY_CAP];
-	text_escape(safe, sizeof(safe), r->text, strlen(r->text));
+	str_escape(safe, sizeof(safe), r->text, strlen(r->text));
 	printf("%-9s %-7s %s\n", channel_names[r->channel], words[r->delivery], safe);
 }
 

@@ -28,7 +28,7 @@ static void reload(struct enforce *x, struct service *s, struct outdated *old)
 		rc = configure_again(x->self, &x->conf, &x->o->conf, x->o);
 	if (rc == 0 && channel_check(&x->conf.values.notices, &e) != 0) {
 		log_warning("%s", e.text);
-		configuration_finish(&x->conf);
+		configure_finish(&x->conf);
 		x->conf = before;
 		rc = ERR_USAGE;
 	}

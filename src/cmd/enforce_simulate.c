@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "cmd/enforce.h"
 #include "cmd/share/terminal.h"
 #include "model/report.h"
@@ -28,19 +28,19 @@ struct group_line {
 #define OF(member) offsetof(struct group_line, member)
 #define GROUP_COLUMNS(word)                                                                    \
 	{                                                                                      \
-		{ .key = word, .title = word, TEXT(get_string, OF(name)) },                    \
+		{ .key = word, .title = word, TEXT(table_get_string, OF(name)) },              \
 			{ .key = "sessions_warned",                                            \
 				.title = "warned",                                             \
-				VALUE(COUNT, get_known, OF(warned)) },                         \
+				VALUE(COUNT, table_get_known, OF(warned)) },                   \
 			{ .key = "sessions_ended",                                             \
 				.title = "ended",                                              \
-				VALUE(COUNT, get_known, OF(ended)) },                          \
+				VALUE(COUNT, table_get_known, OF(ended)) },                    \
 			{ .key = "sessions_ended_wrongly",                                     \
 				.title = "wrong",                                              \
-				VALUE(COUNT, get_known, OF(wrong)) },                          \
+				VALUE(COUNT, table_get_known, OF(wrong)) },                    \
 		{                                                                              \
 			.key = "given_back_gpu_seconds", .title = "GPU hours\ngiven back",     \
-			VALUE(GPU_MS, get_double, OF(given_ms))                                \
+			VALUE(GPU_MS, table_get_double, OF(given_ms))                          \
 		}                                                                              \
 	}
 static const struct column rule_columns[] = GROUP_COLUMNS("rule");
@@ -58,30 +58,34 @@ struct session_line {
 
 #define OF(member) offsetof(struct session_line, member)
 static const struct column session_columns[] = {
-	{ .key = "session", TEXT(get_string, OF(key)) },
-	{ .key = "kind", TEXT(get_string, OF(kind)) },
-	{ .key = "use", TEXT(get_string, OF(use)) },
-	{ .key = "rule", .title = "rule", .optional = true, TEXT(get_string, OF(rule)) },
-	{ .key = "user", .title = "user", TEXT(get_string, OF(user)) },
-	{ .key = "warnings", .title = "warned", VALUE(COUNT, get_known, OF(warnings)) },
-	{ .key = "first_warning", VALUE(MOMENT, get_known, OF(first_warning_ms)) },
-	{ .key = "ended", .title = "ended", VALUE(MOMENT, get_known, OF(ended_ms)) },
-	{ .key = "idle_since", VALUE(MOMENT, get_known, OF(idle_since_ms)) },
-	{ .key = "idle_seconds", .title = "idle", VALUE(LENGTH, get_double, OF(idle_ms)) },
-	{ .key = "most_sm_pct", .title = "most\nSM %", VALUE(COUNT, get_known, OF(most_pct)) },
+	{ .key = "session", TEXT(table_get_string, OF(key)) },
+	{ .key = "kind", TEXT(table_get_string, OF(kind)) },
+	{ .key = "use", TEXT(table_get_string, OF(use)) },
+	{ .key = "rule", .title = "rule", .optional = true, TEXT(table_get_string, OF(rule)) },
+	{ .key = "user", .title = "user", TEXT(table_get_string, OF(user)) },
+	{ .key = "warnings", .title = "warned", VALUE(COUNT, table_get_known, OF(warnings)) },
+	{ .key = "first_warning", VALUE(MOMENT, table_get_known, OF(first_warning_ms)) },
+	{ .key = "ended", .title = "ended", VALUE(MOMENT, table_get_known, OF(ended_ms)) },
+	{ .key = "idle_since", VALUE(MOMENT, table_get_known, OF(idle_since_ms)) },
+	{ .key = "idle_seconds",
+		.title = "idle",
+		VALUE(LENGTH, table_get_double, OF(idle_ms)) },
+	{ .key = "most_sm_pct",
+		.title = "most\nSM %",
+		VALUE(COUNT, table_get_known, OF(most_pct)) },
 	{ .key = "idle_below_pct",
 		.title = "idle\nbelow",
-		VALUE(COUNT, get_known, OF(idle_below)) },
-	{ .key = "held_bytes", .title = "held", VALUE(KIB, get_known, OF(mem_kib)) },
-	{ .key = "cards", .title = "gpu", TEXT(get_chars, OF(cards)) },
+		VALUE(COUNT, table_get_known, OF(idle_below)) },
+	{ .key = "held_bytes", .title = "held", VALUE(KIB, table_get_known, OF(mem_kib)) },
+	{ .key = "cards", .title = "gpu", TEXT(table_get_chars, OF(cards)) },
 	{ .key = "given_back_gpu_seconds",
 		.title = "h given\nback",
-		VALUE(GPU_MS, get_double, OF(given_ms)) },
+		VALUE(GPU_MS, table_get_double, OF(given_ms)) },
 	{ .key = "used_again",
 		.title = "used again",
-		VALUE(MOMENT, get_known, OF(used_again_ms)) },
-	{ .key = "wrong", VALUE(BOOL, get_double, OF(wrong)) },
-	{ .key = "what", .title = "what", .flexible = true, TEXT(get_chars, OF(what)) },
+		VALUE(MOMENT, table_get_known, OF(used_again_ms)) },
+	{ .key = "wrong", VALUE(BOOL, table_get_double, OF(wrong)) },
+	{ .key = "what", .title = "what", .flexible = true, TEXT(table_get_chars, OF(what)) },
 };
 #undef OF
 
@@ -158,7 +162,7 @@ static void show_cards(
 		card_label(label, sizeof(label), &h->cards[i]);
 		str_addf(&out, "%s%s", out.len ? "," : "", label);
 	}
-	text_copy(dst, cap, str_text(&out));
+	str_copy(dst, cap, str_text(&out));
 	str_finish(&out);
 }
 
@@ -246,9 +250,9 @@ static void add_json(struct str *out, const struct result *r)
 		if (!unknowns[i].of_imports || s->history->imported)
 			json_text(&j, NULL, unknowns[i].name);
 	json_close(&j, ']');
-	json_table(&j, "rules", &r->rules);
-	json_table(&j, "users", &r->users);
-	json_table(&j, "sessions", &r->sessions);
+	rows_json_table(&j, "rules", &r->rules);
+	rows_json_table(&j, "users", &r->users);
+	rows_json_table(&j, "sessions", &r->sessions);
 	json_close(&j, '}');
 }
 
@@ -378,7 +382,7 @@ static void save(const struct enforce *x, const struct str *json)
 
 static int replay(struct enforce *x, struct result *r, struct idle_history *h, struct err *e)
 {
-	policy_set_limits(&x->policy, h);
+	rules_set_limits(&x->policy, h);
 	int rc = idle_history_read(h, e);
 	if (rc)
 		return rc;
@@ -407,7 +411,7 @@ int enforce_simulate(struct enforce *x)
 	if (!words.since && !words.last)
 		words.last = "30d";
 	const bool by_length = words.last && !words.until;
-	int rc = window_parse(&window, &words, x->now_ms, x->o->utc, &e);
+	int rc = period_parse_window(&window, &words, x->now_ms, x->o->utc, &e);
 	struct idle_history h = { .path = x->db,
 		.wait_ms = READ_WAIT_MS,
 		.since_ms = window.since_ms,
@@ -430,7 +434,7 @@ int enforce_simulate(struct enforce *x)
 	table_finish(&r.rules);
 	table_finish(&r.users);
 	table_finish(&r.sessions);
-	simulation_finish(&r.s);
+	simulate_finish(&r.s);
 	free(r.kept);
 	free(r.releases);
 	arena_finish(&r.texts);

@@ -86,7 +86,7 @@ static int track(int argc, char **argv)
 		err_set(&e, ERR_USAGE, "--execute=COMMAND is missing");
 		return cmd_fail(&gpu_tracker, &e);
 	}
-	return track_with_options(&gpu_tracker, &v, argv + first);
+	return cmd_track_with_options(&gpu_tracker, &v, argv + first);
 }
 
 int gpu_tracker_main(int argc, char **argv)

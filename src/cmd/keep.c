@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "cmd/cmd.h"
 #include "cmd/share/configure.h"
 #include "cmd/enforce.h"
@@ -66,7 +66,7 @@ static int make_request(
 	if (!drop && (!k->o->reason || !*k->o->reason))
 		return err_set(e, ERR_USAGE, "say why, as in --reason 'waiting for data'");
 	r->for_ms = k->o->for_ms;
-	if (k->o->reason && !text_copy(r->reason, sizeof(r->reason), k->o->reason))
+	if (k->o->reason && !str_copy(r->reason, sizeof(r->reason), k->o->reason))
 		return err_set(e, ERR_USAGE, "--reason takes at most %d characters",
 			USER_REASON_CAP - 1);
 	r->start_ticks = proc_start_ticks(k->proc, r->pid);
@@ -133,7 +133,7 @@ static int ask(struct keep *k, const char *operand, struct err *e)
 	} else if (operand && *answer.why) {
 		err_set(e, rc, "process %u: %s", r.pid, answer.why);
 	}
-	user_answer_finish(&answer);
+	user_talk_finish_answer(&answer);
 	return rc;
 }
 
@@ -161,7 +161,7 @@ static int run(const struct command *self, int argc, char **argv)
 	}
 	if (k.proc >= 0)
 		close(k.proc);
-	configuration_finish(&k.conf);
+	configure_finish(&k.conf);
 	return status;
 }
 

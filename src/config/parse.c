@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "base/words.h"
 #include "config/config.h"
 #include "model/policy.h"
@@ -15,7 +15,7 @@ enum { CURRENCY_MAX = 8 };
 
 int parse_currency(const struct config_value *v, struct err *e)
 {
-	if (text_columns(v->text) > CURRENCY_MAX || strpbrk(v->text, " \t"))
+	if (str_columns(v->text) > CURRENCY_MAX || strpbrk(v->text, " \t"))
 		return err_set(e, ERR_USAGE, "%s takes a short name as EUR, not '%s'", v->name,
 			v->text);
 	*(const char **)v->at = v->text;
@@ -28,11 +28,11 @@ int parse_price(const struct config_value *v, struct err *e)
 	struct config_prices *prices = v->at;
 	void *items = prices->items;
 	double per_hour = 0;
-	int rc = option_set(&row, &(struct written){ v->name, v->text }, &per_hour, e);
+	int rc = options_set_one(&row, &(struct written){ v->name, v->text }, &per_hour, e);
 	if (rc)
 		return rc;
 	struct config_price *price =
-		config_one_more(v->arena, &items, prices->n, sizeof(*price));
+		settings_one_more(v->arena, &items, prices->n, sizeof(*price));
 	if (!price)
 		return err_memory(e);
 	*price = (struct config_price){ v->name, per_hour };
@@ -75,7 +75,7 @@ static struct config_group *make_group(struct config_groups *all, const struct c
 	void *items = all->items;
 	if (group)
 		return group;
-	group = config_one_more(v->arena, &items, all->n, sizeof(*group));
+	group = settings_one_more(v->arena, &items, all->n, sizeof(*group));
 	if (!group)
 		return NULL;
 	all->items = items;
@@ -96,7 +96,7 @@ static int add_user(const struct config_value *v, struct config_group *group, co
 	if (other)
 		return 0;
 	void *users = group->users;
-	const char **at = config_one_more(v->arena, &users, group->n_users, sizeof(*at));
+	const char **at = settings_one_more(v->arena, &users, group->n_users, sizeof(*at));
 	*(at ? at : &user) = arena_text(v->arena, user);
 	if (v->arena->failed)
 		return err_memory(e);
@@ -204,7 +204,7 @@ int parse_hours(const struct config_value *v, struct err *e)
 				v->name, v->text);
 		at += strspn(at, ", \t");
 		struct config_hours *new =
-			config_one_more(v->arena, &items, calendar->n_hours, sizeof(*new));
+			settings_one_more(v->arena, &items, calendar->n_hours, sizeof(*new));
 		if (!new)
 			return err_memory(e);
 		*new = hours;
@@ -250,7 +250,7 @@ int parse_holidays(const struct config_value *v, struct err *e)
 			break;
 		}
 		struct config_days *new =
-			config_one_more(v->arena, &items, calendar->n_holidays, sizeof(*new));
+			settings_one_more(v->arena, &items, calendar->n_holidays, sizeof(*new));
 		if (!new) {
 			rc = err_memory(e);
 			break;
@@ -270,7 +270,7 @@ int parse_patterns(const struct config_value *v, struct err *e)
 	int rc = parse_list(v, &words, e);
 	for (size_t i = 0; !rc && words[i]; i++) {
 		void *items = all->items;
-		const char **at = config_one_more(v->arena, &items, all->n, sizeof(*at));
+		const char **at = settings_one_more(v->arena, &items, all->n, sizeof(*at));
 		if (!at || !(*at = arena_text(v->arena, words[i]))) {
 			rc = err_memory(e);
 			break;

@@ -12,9 +12,9 @@
 #include "base/array.h"
 #include "base/ini.h"
 #include "base/nearest.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 
-void *config_one_more(struct arena *arena, void **items, size_t n, size_t size)
+void *settings_one_more(struct arena *arena, void **items, size_t n, size_t size)
 {
 	if ((n & (n - 1)) == 0) {
 		char *larger = arena_take(arena, (n ? 2 * n : 1) * size);
@@ -329,10 +329,10 @@ void settings_error_text(const struct settings *s, size_t i, char *dst, size_t c
 	const struct settings_error *error = &s->errors[i];
 	char file[1024], line[32] = "";
 	if (error->whole) {
-		text_copy(dst, cap, error->text);
+		str_copy(dst, cap, error->text);
 		return;
 	}
-	text_escape(file, sizeof(file), s->files[error->file], strlen(s->files[error->file]));
+	str_escape(file, sizeof(file), s->files[error->file], strlen(s->files[error->file]));
 	if (error->line)
 		snprintf(line, sizeof(line), "%zu:", error->line);
 	snprintf(dst, cap, "%s:%s %s", file, line, error->text);
@@ -370,7 +370,7 @@ static int set_value(struct config_value *v, void *base, struct err *e)
 		return v->key->parse(v, e);
 	if (row->kind == OPTION_FLAG)
 		return parse_flag(v, e);
-	return option_set(row, &(struct written){ v->name, v->text }, base, e);
+	return options_set_one(row, &(struct written){ v->name, v->text }, base, e);
 }
 
 static int set_defaults(struct settings *s, const char *section, void *base, struct err *e)
@@ -403,7 +403,7 @@ static void *find_block(
 		if (strcmp(*(const char **)block, item->block) == 0)
 			return block;
 	}
-	void *new = config_one_more(&s->arena, &blocks->items, blocks->n, size);
+	void *new = settings_one_more(&s->arena, &blocks->items, blocks->n, size);
 	if (!new || set_defaults(s, item->section->name, new, e))
 		return NULL;
 	blocks->n++;
@@ -548,7 +548,7 @@ void settings_value_text(
 	const void *at = (const char *)values + key->value.offset;
 	switch (key->value.kind) {
 	case OPTION_FLAG:
-		text_copy(dst, cap, *(const bool *)at ? "yes" : "no");
+		str_copy(dst, cap, *(const bool *)at ? "yes" : "no");
 		break;
 	case OPTION_DURATION:
 		duration_option(dst, cap, *(const int64_t *)at);
@@ -558,9 +558,9 @@ void settings_value_text(
 		snprintf(dst, cap, "%lld", (long long)*(const int64_t *)at);
 		break;
 	case OPTION_REAL:
-		text_exact(dst, cap, *(const double *)at);
+		str_exact_number(dst, cap, *(const double *)at);
 		break;
 	default:
-		text_copy(dst, cap, *(const char *const *)at ? *(const char *const *)at : "");
+		str_copy(dst, cap, *(const char *const *)at ? *(const char *const *)at : "");
 	}
 }

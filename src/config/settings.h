@@ -42,7 +42,7 @@ struct config_key {
 	const char *initial; /* the default, as a file would have it; NULL: there is none, and
 				the value is NAN, 0 or NULL */
 	const char *example; /* for a key without a default: a line with it */
-	/* Reads a value that is of no option's kind; NULL: option_set() does. */
+	/* Reads a value that is of no option's kind; NULL: options_set_one() does. */
 	int (*parse)(const struct config_value *v, struct err *e);
 	bool repeats; /* may be there several times; `parse` adds to what is there */
 	/* The option that does the same, and the commands that have it, with blanks between
@@ -59,7 +59,7 @@ struct config_schema {
 
 /* Room for one more item in an array of the arena that grows when n is 0 or a power of two, the
  * new item zeroed; NULL: out of memory. */
-void *config_one_more(struct arena *arena, void **items, size_t n, size_t size);
+void *settings_one_more(struct arena *arena, void **items, size_t n, size_t size);
 
 /* The settings in force: what files and options say, each with the place that it came from, and
  * what is wrong with them. Files are added in the order in which they count; a later one

@@ -23,8 +23,8 @@ static const struct source_kind kinds[] = {
 		.invented = true },
 	{ .name = SOURCE_CAPTURE,
 		.help = "a capture of another host, as capture:FILE",
-		.open = capture_source_open,
-		.diagnose = capture_diagnose,
+		.open = captured_source_open,
+		.diagnose = captured_diagnose,
 		.invented = true },
 	{ .name = SOURCE_NONE, .help = "no GPU" },
 };
@@ -179,7 +179,7 @@ int source_check(const char *names, const char *scenario, bool or_none, struct e
 	if (!rc && scenario && (!source_is_invented(names) || source_is_captured(names)))
 		rc = err_set(e, ERR_USAGE, "--scenario goes with --source sim");
 	if (!rc && source_is_captured(names))
-		rc = capture_check(source_capture_path(names), e);
+		rc = captured_check(source_capture_path(names), e);
 	return rc;
 }
 

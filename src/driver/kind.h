@@ -28,7 +28,7 @@ struct diagnosis {
 void *nvml_diagnose_before(const char *root);
 void nvml_diagnose(const struct diagnosis *d, struct findings *f);
 void sim_diagnose(const struct diagnosis *d, struct findings *f);
-void capture_diagnose(const struct diagnosis *d, struct findings *f);
+void captured_diagnose(const struct diagnosis *d, struct findings *f);
 
 /* The kinds of sources: one table, which is used to open them, to read --source and run.source
  * in the store, and to make the help and completion of --source. Several names are joined by
@@ -61,8 +61,9 @@ bool source_kind_is_apart(const struct source_kind *kind, const struct source_op
 /* How each kind is opened, for the table. */
 int nvml_source_open(struct source **s, const struct source_options *options, struct err *e);
 int sim_source_open(struct source **s, const struct source_options *options, struct err *e);
-int capture_source_open(struct source **s, const struct source_options *options, struct err *e);
-int capture_check(const char *path, struct err *e);
+int captured_source_open(
+	struct source **s, const struct source_options *options, struct err *e);
+int captured_check(const char *path, struct err *e);
 
 /* The default, and the name that means no source. */
 #define SOURCE_AUTO "auto"

@@ -38,7 +38,7 @@ void source_place_set(struct source_place *p, int card, const char *call)
 	if (!p)
 		return;
 	p->card = card;
-	text_copy(p->call, sizeof(p->call), call);
+	str_copy(p->call, sizeof(p->call), call);
 }
 
 int source_unsaid(struct source *s, struct err *e)
@@ -61,7 +61,7 @@ void source_lose_card(struct card_reading *r, int code)
 		.power_mw = NAN,
 		.sm_active_pct = NAN,
 		.mem_used_bytes = UNKNOWN_BYTES };
-	text_copy(lost.source, sizeof(lost.source), r->source);
+	str_copy(lost.source, sizeof(lost.source), r->source);
 	*r = lost;
 }
 

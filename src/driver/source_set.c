@@ -283,9 +283,9 @@ static void join_facts(struct set *s)
 		if (m->asked && !m->down && one->apart_wall_ms > base->apart_wall_ms)
 			base->apart_wall_ms = one->apart_wall_ms;
 		if (!base->driver_version[0])
-			text_copy(base->driver_version, VERSION_CAP, one->driver_version);
+			str_copy(base->driver_version, VERSION_CAP, one->driver_version);
 		if (!base->hostname[0])
-			text_copy(base->hostname, sizeof(base->hostname), one->hostname);
+			str_copy(base->hostname, sizeof(base->hostname), one->hostname);
 	}
 	if (unknown_period && base->sample_period_us < 1000000)
 		base->sample_period_us = 0;

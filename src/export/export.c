@@ -229,12 +229,12 @@ int export_next(struct export *x, struct cell cells[EXPORT_MAX_COLUMNS], struct 
 	for (int i = 0; i < (int)x->kind->n_columns && rc == 1; i++) {
 		bool known = sqlite3_column_type(x->stmt, i) != SQLITE_NULL;
 		if (!known) {
-			cells[i] = cell_number((double)NAN);
+			cells[i] = table_number((double)NAN);
 		} else if (x->kind->columns[i].kind == COLUMN_TEXT) {
 			sql_text(x->stmt, i, x->texts[i], TEXT_CAP);
-			cells[i] = cell_text(x->texts[i]);
+			cells[i] = table_text(x->texts[i]);
 		} else {
-			cells[i] = cell_number(sqlite3_column_double(x->stmt, i));
+			cells[i] = table_number(sqlite3_column_double(x->stmt, i));
 		}
 	}
 	return rc;
@@ -273,7 +273,7 @@ static int read_host(char dst[EXPORT_HOST_CAP], sqlite3 *db, bool *several, stru
 	while (sql_next(stmt, &rc, e)) {
 		sql_text(stmt, 0, name, sizeof(name));
 		*several |= *dst && strcmp(dst, name) != 0;
-		text_copy(dst, EXPORT_HOST_CAP, name);
+		str_copy(dst, EXPORT_HOST_CAP, name);
 	}
 	sqlite3_finalize(stmt);
 	return rc < 0 ? rc : 0;

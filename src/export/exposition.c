@@ -138,7 +138,7 @@ static void whole(struct printer *p, int64_t value)
 static void real(struct printer *p, double value)
 {
 	char text[40];
-	text_exact(text, sizeof(text), value);
+	str_exact_number(text, sizeof(text), value);
 	if (!*text) {
 		str_clear(&p->labels);
 		return;

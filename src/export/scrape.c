@@ -12,7 +12,7 @@
 
 #include "base/array.h"
 #include "base/file.h"
-#include "base/hmac.h"
+#include "base/sha256.h"
 #include "base/str.h"
 #include "audit/spells.h"
 #include "present/cards_now.h"
@@ -84,9 +84,9 @@ int identity_names_init(
 static void hash(const struct identity_names *n, const char *user, char dst[IDENTITY_NAME_CAP])
 {
 	char hex[HMAC_HEX_CAP];
-	hmac_sha256_hex(hex, &(struct hmac_key){ n->key, n->key_len }, user, strlen(user));
+	sha256_hmac_hex(hex, &(struct hmac_key){ n->key, n->key_len }, user, strlen(user));
 	hex[HASH_DIGITS] = '\0';
-	text_copy(dst, IDENTITY_NAME_CAP, hex);
+	str_copy(dst, IDENTITY_NAME_CAP, hex);
 }
 
 void scrape_identity_name(const struct identity_names *n, const char *user, int64_t place,
@@ -104,7 +104,7 @@ void scrape_identity_name(const struct identity_names *n, const char *user, int6
 		return;
 	}
 	name = name ? name : IDENTITY_OTHER;
-	text_escape(dst, IDENTITY_NAME_CAP, name, strlen(name));
+	str_escape(dst, IDENTITY_NAME_CAP, name, strlen(name));
 }
 
 /* The host of the newest run. */
@@ -119,7 +119,7 @@ struct scrape_identity *scrape_identity(struct scrape *s, const char *name)
 		return NULL;
 	struct scrape_identity *one = &s->identities[s->n_identities++];
 	*one = (struct scrape_identity){ .ms = { 0 } };
-	text_copy(one->name, sizeof(one->name), name);
+	str_copy(one->name, sizeof(one->name), name);
 	return one;
 }
 
@@ -245,7 +245,7 @@ void scrape_finish(struct scrape *s)
 static bool is_up(const struct scrape *s, const char *path, bool open, int64_t now_ms)
 {
 	int64_t allowed_ms = TICKS_MISSED * s->interval_ms + LATE_MS;
-	return open && published_is_running(path) != 0 &&
+	return open && statusfile_is_running(path) != 0 &&
 	       now_ms - s->last_tick_ms <= allowed_ms;
 }
 
@@ -283,7 +283,7 @@ static int add_card(
 		return err_memory(e);
 	struct scrape_card *to = &s->cards[s->n_cards++];
 	*to = (struct scrape_card){ .gpu = c->gpu, .id = c->id, .now = c->now };
-	text_copy(to->source, sizeof(to->source), c->source);
+	str_copy(to->source, sizeof(to->source), c->source);
 	to->live = s->up && c->current;
 	return 0;
 }
@@ -391,8 +391,8 @@ static int take_count(void *context, const struct policy_count *c)
 	if (!array_one_more(&s->actions, s->n_actions))
 		return err_memory(NULL);
 	struct scrape_action *a = &s->actions[s->n_actions++];
-	text_copy(a->step, sizeof(a->step), c->step);
-	text_copy(a->mode, sizeof(a->mode), c->mode);
+	str_copy(a->step, sizeof(a->step), c->step);
+	str_copy(a->mode, sizeof(a->mode), c->mode);
 	a->count = c->n;
 	return 0;
 }
@@ -422,7 +422,7 @@ static void read_files(struct scrape *s, const char *path)
 		snprintf(full, sizeof(full), "%s%s", path, ends[i]);
 		s->db_bytes += stat(full, &st) == 0 ? (int64_t)st.st_size : 0;
 	}
-	if (s->up && published_read(&p, path, &ignored) == 0 && p.told)
+	if (s->up && statusfile_read(&p, path, &ignored) == 0 && p.told)
 		s->faults = (int64_t)p.n_faults;
 }
 

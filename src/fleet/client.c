@@ -14,7 +14,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "fleet/engine_answer.h"
 #include "version.h"
 
@@ -177,7 +177,7 @@ enum { SECRET_MAX = 65536, CONNECT_MS = 10000 };
 static int read_url(struct client_setup *s, const char *url, struct err *e)
 {
 	const char *host = strstr(url, "://");
-	text_escape(s->shown_url, sizeof(s->shown_url), url, strlen(url));
+	str_escape(s->shown_url, sizeof(s->shown_url), url, strlen(url));
 	if (!host || (strncasecmp(url, "http://", 7) && strncasecmp(url, "https://", 8)) ||
 		!host[3] || strpbrk(url, " \t\n?#"))
 		return err_set(e, ERR_USAGE,

@@ -164,9 +164,9 @@ static void take_top(struct engine_answer *a, const char *text)
 	if (is_at(a, TOP, KEY_STATUS))
 		a->success = strcmp(text, "success") == 0;
 	else if (is_at(a, TOP, KEY_ERROR))
-		text_escape(a->error, sizeof(a->error), text, strlen(text));
+		str_escape(a->error, sizeof(a->error), text, strlen(text));
 	else if (is_at(a, TOP, KEY_ERROR_TYPE))
-		text_escape(a->error_type, sizeof(a->error_type), text, strlen(text));
+		str_escape(a->error_type, sizeof(a->error_type), text, strlen(text));
 }
 
 /* Takes a string, number or word outside of the results. */
@@ -176,11 +176,11 @@ static void take_fact(struct engine_answer *a, const char *text)
 	if (a->depth == TOP)
 		take_top(a, text);
 	else if (a->depth == DATA && is_at(a, TOP, KEY_DATA) && is_at(a, DATA, KEY_VERSION))
-		text_escape(a->version, sizeof(a->version), text, strlen(text));
+		str_escape(a->version, sizeof(a->version), text, strlen(text));
 	else if (a->depth == DATA && is_at(a, TOP, KEY_DATA) && is_at(a, DATA, KEY_APPLICATION))
-		text_escape(a->application, sizeof(a->application), text, strlen(text));
+		str_escape(a->application, sizeof(a->application), text, strlen(text));
 	else if (a->depth == 2 && warning && a->n_warnings < ANSWER_WARNINGS)
-		text_escape(a->warnings[a->n_warnings++], sizeof(a->warnings[0]), text,
+		str_escape(a->warnings[a->n_warnings++], sizeof(a->warnings[0]), text,
 			strlen(text));
 }
 

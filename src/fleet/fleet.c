@@ -26,7 +26,7 @@ static int read_labels(struct fleet *f, const char *labels, struct err *e)
 {
 	static const char letters[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
-	text_copy(f->by, sizeof(f->by), labels);
+	str_copy(f->by, sizeof(f->by), labels);
 	for (const char *at = labels;; at++) {
 		size_t len = strspn(at, letters);
 		if (!len || f->n_labels == FLEET_LABELS || (at[len] && at[len] != ',') ||
@@ -100,7 +100,7 @@ bool fleet_host(const struct fleet *f, const struct labels *l, char key[HOST_KEY
 		some |= *value != '\0';
 		if (i && len + 1 < HOST_KEY_CAP)
 			key[len++] = '/';
-		len += text_escape(key + len, HOST_KEY_CAP - len, value, strlen(value));
+		len += str_escape(key + len, HOST_KEY_CAP - len, value, strlen(value));
 	}
 	return some;
 }

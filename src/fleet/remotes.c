@@ -22,7 +22,7 @@ static int check_name(const char *name, size_t len, size_t line, struct err *e)
 	const char *host = at ? at + 1 : name;
 	bool good = strspn(name, allowed) >= len && host < name + len && at != name &&
 		    *name != '-' && *host != '-';
-	text_escape(safe, sizeof(safe), name, len < REMOTE_NAME_CAP ? len : REMOTE_NAME_CAP);
+	str_escape(safe, sizeof(safe), name, len < REMOTE_NAME_CAP ? len : REMOTE_NAME_CAP);
 	if (len >= REMOTE_NAME_CAP)
 		return err_set(
 			e, ERR_USAGE, "line %zu: '%s...' is too long for a host", line, safe);

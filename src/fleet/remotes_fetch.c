@@ -10,7 +10,7 @@
 
 #include "base/child.h"
 #include "base/str.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "fleet/remotes.h"
 #include "store/identify.h"
 
@@ -65,7 +65,7 @@ static void judge_bytes(struct remote *host, int fd)
 	ssize_t n = pread(fd, begin, sizeof(begin), 0);
 	while (n > 1 && begin[n - 1] == '\n')
 		n--;
-	text_escape(safe, sizeof(safe), begin, n > 0 ? (size_t)n : 0);
+	str_escape(safe, sizeof(safe), begin, n > 0 ? (size_t)n : 0);
 	snprintf(advice, sizeof(advice), "'ssh %s true' must print nothing", host->name);
 	say_why(host, n > 0 ? "it sent something else than a store" : "it sent nothing", safe,
 		advice);
@@ -114,7 +114,7 @@ static void judge(struct remote *host, const struct child_result *result, int fd
 	} else {
 		host->state = REMOTE_FETCHED;
 		/* A message such as which of two stores it reads. */
-		text_copy(host->why, sizeof(host->why), result->output);
+		str_copy(host->why, sizeof(host->why), result->output);
 	}
 }
 
@@ -206,7 +206,7 @@ static int check_stores(struct remotes *r, struct err *e)
 		struct err why = { 0 };
 		if (host->state != REMOTE_FETCHED)
 			continue;
-		if (store_origin(host->path, origins[i], &why) != 0)
+		if (identify_origin(host->path, origins[i], &why) != 0)
 			judge_store(host, why.text);
 		for (size_t k = 0; k < i && host->state == REMOTE_FETCHED; k++)
 			if (*origins[i] && strcmp(origins[i], origins[k]) == 0) {

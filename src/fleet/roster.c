@@ -29,7 +29,7 @@ const char *const roster_state_names[ROSTER_STATES] = {
 void roster_short_name(char *dst, size_t cap, const char *key)
 {
 	const char *colon = strrchr(key, ':');
-	text_copy(dst, cap, key);
+	str_copy(dst, cap, key);
 	size_t len = colon ? (size_t)(colon - key) : 0;
 	if (len && len < cap && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")])
 		dst[len] = '\0';
@@ -74,7 +74,7 @@ int roster_expect(struct roster *r, const char *expect, struct err *e)
 		size_t len = strcspn(line, " \t#");
 		if (len == 0)
 			continue;
-		text_escape(safe, sizeof(safe), line, len);
+		str_escape(safe, sizeof(safe), line, len);
 		rc = names_find(&r->expected_names, 0, safe, e) == IDMAP_NONE ? ERR_WORLD : 0;
 	}
 	r->expected = (int64_t)r->expected_names.n;
@@ -134,7 +134,7 @@ static int take_build(void *context, const struct sample *s, struct err *e)
 	struct roster_host *host = host_of(context, s, e);
 	const char *version = engine_answer_label(s->labels, "version");
 	if (host)
-		text_escape(host->version, sizeof(host->version), version, strlen(version));
+		str_escape(host->version, sizeof(host->version), version, strlen(version));
 	return host ? 0 : ERR_WORLD;
 }
 
@@ -316,14 +316,14 @@ void roster_finish(struct roster *r)
 static struct cell get_state(const void *row, size_t of)
 {
 	(void)of;
-	return cell_text(roster_state_names[((const struct roster_host *)row)->state]);
+	return table_text(roster_state_names[((const struct roster_host *)row)->state]);
 }
 
 static struct cell get_version(const void *row, size_t of)
 {
 	const char *version = ((const struct roster_host *)row)->version;
 	(void)of;
-	return cell_text(*version ? version : NULL);
+	return table_text(*version ? version : NULL);
 }
 
 #define OF(member) offsetof(struct roster_host, member)
@@ -332,18 +332,18 @@ static const struct column columns[] = {
 		.title = "host",
 		.flexible = true,
 		.kind = COLUMN_TEXT,
-		.get = get_string,
+		.get = table_get_string,
 		.of = OF(name) },
 	{ .key = "state", .title = "state", .kind = COLUMN_TEXT, .get = get_state },
 	{ .key = "accounted_until",
 		.title = "accounted until",
 		.kind = COLUMN_MOMENT,
-		.get = get_known,
+		.get = table_get_known,
 		.of = OF(accounted_ms) },
 	{ .key = "gpus",
 		.title = "GPUs",
 		.kind = COLUMN_COUNT,
-		.get = get_known,
+		.get = table_get_known,
 		.of = OF(gpus) },
 	{ .key = "version", .title = "version", .kind = COLUMN_TEXT, .get = get_version },
 };

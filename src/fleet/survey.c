@@ -85,13 +85,13 @@ static int take_meter(void *context, const struct sample *sample, struct err *e)
 		return ERR_WORLD;
 	if (state < 0 || !*name || sample->value < 0 || sample->value > 1e14)
 		return 0;
-	text_escape(safe, sizeof(safe), name, strlen(name));
+	str_escape(safe, sizeof(safe), name, strlen(name));
 	struct meter_row *row =
 		meter_find(take->to, (uint32_t)(host - take->s->hosts), safe, e);
 	if (!row)
 		return ERR_WORLD;
 	if (*uuid)
-		text_copy(
+		str_copy(
 			row->gpu, sizeof(row->gpu), engine_answer_label(sample->labels, "gpu"));
 	row->states[state].at[take->slot] = sample->value;
 	return 0;
@@ -201,8 +201,8 @@ int survey_run(struct audit *a, struct fleet *f, const struct audit_question *q,
 	struct roster *expected, struct err *e)
 {
 	static int (*const steps[])(struct survey *, struct err *) = { survey_edges,
-		survey_exceptions, survey_choose, survey_hours, survey_newborn, survey_resets,
-		survey_fill };
+		survey_edges_exceptions, survey_choose, survey_hours, survey_edges_newborn,
+		survey_edges_resets, survey_fill };
 	struct survey s = { .f = f,
 		.q = q,
 		.a = a,

@@ -123,13 +123,13 @@ int survey_run(struct audit *a, struct fleet *f, const struct audit_question *q,
 
 /* The steps. Only for survey*.c. */
 int survey_edges(struct survey *s, struct err *e);
-int survey_exceptions(struct survey *s, struct err *e);
+int survey_edges_exceptions(struct survey *s, struct err *e);
 int survey_choose(struct survey *s, struct err *e);
 /* Whether the audit includes this user. */
 bool survey_takes_user(const struct survey *s, const struct meter_row *row);
 int survey_hours(struct survey *s, struct err *e);
-int survey_newborn(struct survey *s, struct err *e);
-int survey_resets(struct survey *s, struct err *e);
+int survey_edges_newborn(struct survey *s, struct err *e);
+int survey_edges_resets(struct survey *s, struct err *e);
 int survey_fill(struct survey *s, struct err *e);
 
 /* The counter at the start of the window; *in_sum (may be NULL): the series, or not even its
@@ -164,9 +164,9 @@ int survey_state(const char *label);
 int64_t survey_grown(const struct survey *s, const struct meter_row *row, int state);
 /* Adds to the hours what the sums at full hours did not show: what a lost store had counted,
  * and differences between snapshots. */
-void survey_settle_hours(struct survey *s);
+void survey_hours_settle(struct survey *s);
 /* Reads the hours and days of the users that the audit is restricted to, instead of those of
  * the cards. */
-int survey_user_hours(struct survey *s, struct err *e);
+int survey_hours_of_users(struct survey *s, struct err *e);
 
 #endif

@@ -32,7 +32,7 @@ static int take_raw(void *context, const struct sample *sample, struct err *e)
 		return ERR_WORLD;
 	if (state < 0 || !*name)
 		return 0;
-	text_escape(safe, sizeof(safe), name, strlen(name));
+	str_escape(safe, sizeof(safe), name, strlen(name));
 	struct meter_row *row =
 		meter_find(&r->found, (uint32_t)(host - r->to.s->hosts), safe, e);
 	if (!row)
@@ -106,7 +106,7 @@ static int read_host(struct survey *s, const struct survey_host *host, struct er
 	return rc;
 }
 
-int survey_resets(struct survey *s, struct err *e)
+int survey_edges_resets(struct survey *s, struct err *e)
 {
 	size_t n = 0;
 	int rc = 0;
@@ -196,7 +196,7 @@ static void judge(const struct newcomer *n)
 		row->states[state].at[METER_FIRST] = 0;
 }
 
-int survey_newborn(struct survey *s, struct err *e)
+int survey_edges_newborn(struct survey *s, struct err *e)
 {
 	struct newcomer *all = calloc(MOST_ROWS, sizeof(*all));
 	struct batch b = { .fleet = s->f };
@@ -277,10 +277,10 @@ static int take_info(void *context, const struct sample *sample, struct err *e)
 		return ERR_WORLD;
 	for (size_t i = 0; i < 3; i++) {
 		const char *text = engine_answer_label(sample->labels, names[i]);
-		text_escape(texts[i], sizeof(texts[i]), text, strlen(text));
+		str_escape(texts[i], sizeof(texts[i]), text, strlen(text));
 	}
 	const char *label = engine_answer_label(sample->labels, "uuid");
-	text_escape(uuid, sizeof(uuid), label, strlen(label));
+	str_escape(uuid, sizeof(uuid), label, strlen(label));
 	snprintf(all, sizeof(all), "%s\t%s\t%s", texts[0], texts[1], texts[2]);
 	uint32_t number = names_find(&s->info_names, 0, all, e);
 	struct meter_row *row = meter_find(&s->cards, (uint32_t)(host - s->hosts), uuid, e);
@@ -290,9 +290,9 @@ static int take_info(void *context, const struct sample *sample, struct err *e)
 		if (!array_one_more(&s->infos, s->n_infos))
 			return err_memory(e);
 		struct survey_info *info = &s->infos[s->n_infos++];
-		text_copy(info->model, sizeof(info->model), texts[0]);
-		text_copy(info->driver, sizeof(info->driver), texts[1]);
-		text_copy(info->source, sizeof(info->source), texts[2]);
+		str_copy(info->model, sizeof(info->model), texts[0]);
+		str_copy(info->driver, sizeof(info->driver), texts[1]);
+		str_copy(info->source, sizeof(info->source), texts[2]);
 	}
 	row->info = number + 1;
 	return 0;
@@ -524,7 +524,7 @@ static int ask_later(struct survey *s, struct chosen *c, struct err *e)
 	return rc;
 }
 
-int survey_exceptions(struct survey *s, struct err *e)
+int survey_edges_exceptions(struct survey *s, struct err *e)
 {
 	struct chosen c = { 0 };
 	double from = s->edges[EDGE_START], to = s->edges[EDGE_END];

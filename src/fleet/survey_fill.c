@@ -15,12 +15,12 @@ static bool takes_card(const struct survey *s, const struct meter_row *row)
 {
 	struct audit_card card = { .id = { .mig_index = -1 } };
 	char *end;
-	text_copy(card.id.uuid, sizeof(card.id.uuid), row->name);
+	str_copy(card.id.uuid, sizeof(card.id.uuid), row->name);
 	card.id.index = (int)strtol(row->gpu, &end, 10);
 	if (*end == ':')
 		card.id.mig_index = (int)strtol(end + 1, NULL, 10);
 	if (row->info)
-		text_copy(card.id.name, sizeof(card.id.name), s->infos[row->info - 1].model);
+		str_copy(card.id.name, sizeof(card.id.name), s->infos[row->info - 1].model);
 	return restriction_takes_card(&s->q->only, &card);
 }
 
@@ -79,8 +79,8 @@ static int drop_users(struct survey *s, struct err *e)
 		partial |= s->hosts[s->cards.rows[i].host].is_partial;
 	if (!partial)
 		return 0;
-	if (s->a->of_users || by_has(&s->q->by, IDENTITY_USER) ||
-		by_has(&s->q->by, IDENTITY_GROUP))
+	if (s->a->of_users || identity_by_has(&s->q->by, IDENTITY_USER) ||
+		identity_by_has(&s->q->by, IDENTITY_GROUP))
 		return err_set(e, ERR_USAGE,
 			"the metrics of a fleet say who used a host, not on which card, and "
 			"some of these hosts have other cards too: with --from, --card and "
@@ -325,7 +325,7 @@ static int add_host(struct survey *s, struct survey_host *h, struct err *e)
 	if (!host)
 		return ERR_WORLD;
 	h->index = (uint32_t)a->n_hosts - 1;
-	text_copy(host->hostname, sizeof(host->hostname), h->name);
+	str_copy(host->hostname, sizeof(host->hostname), h->name);
 	h->is_expected = roster_expects(s->expected, h->name);
 	host->ran = true;
 	host->recording = is_alive(s, h);
@@ -349,9 +349,9 @@ static void set_info(
 	if (!row->info)
 		return;
 	const struct survey_info *info = &s->infos[row->info - 1];
-	text_copy(card->id.name, sizeof(card->id.name), info->model);
-	text_copy(card->source, sizeof(card->source), info->source);
-	text_copy(host->driver, sizeof(host->driver), info->driver);
+	str_copy(card->id.name, sizeof(card->id.name), info->model);
+	str_copy(card->source, sizeof(card->source), info->source);
+	str_copy(host->driver, sizeof(host->driver), info->driver);
 	host->simulated |= *info->source && source_is_invented(info->source);
 	host->captured |= source_is_captured(info->source);
 }
@@ -378,8 +378,8 @@ static int add_card(struct survey *s, const struct meter_row *row, struct err *e
 	card->host = h->index;
 	card->util_pct_ms = card->unsure_ms = -1;
 	card->has_rows = true;
-	text_copy(card->id.uuid, sizeof(card->id.uuid), row->name);
-	text_copy(card->status, sizeof(card->status), "ok");
+	str_copy(card->id.uuid, sizeof(card->id.uuid), row->name);
+	str_copy(card->status, sizeof(card->status), "ok");
 	set_info(s, row, card);
 	for (int state = 0; state < CARD_STATES; state++) {
 		if (state != CARD_UNOBSERVED)
@@ -504,10 +504,10 @@ int survey_fill(struct survey *s, struct err *e)
 		rc = add_cards(s, e);
 	if (rc)
 		return rc;
-	survey_settle_hours(s);
+	survey_hours_settle(s);
 	hours_settle(&s->a->days);
 	if (s->a->of_users)
-		rc = survey_user_hours(s, e);
+		rc = survey_hours_of_users(s, e);
 	if (rc == 0)
 		rc = audit_cost_cards(&g, e);
 	if (rc == 0)

@@ -354,12 +354,12 @@ static void settle(struct survey *s, const struct meters *m)
 	}
 }
 
-void survey_settle_hours(struct survey *s)
+void survey_hours_settle(struct survey *s)
 {
 	settle(s, &s->cards);
 }
 
-int survey_user_hours(struct survey *s, struct err *e)
+int survey_hours_of_users(struct survey *s, struct err *e)
 {
 	static const struct hours_of families[] = {
 		{ .family = FAMILY_IDENTITY, .label = "identity", .state = -1 },

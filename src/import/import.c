@@ -9,10 +9,10 @@
 
 #include "base/array.h"
 #include "base/str.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "classify/classify.h"
 #include "classify/ledger.h"
-#include "classify/spell.h"
+#include "classify/idle_spells.h"
 #include "import/pylives.h"
 #include "store/recorded.h"
 
@@ -80,7 +80,7 @@ static int note_import(const struct importer *im, struct err *e)
 		"INSERT INTO import (host, first_ms, last_ms, samples, imported_ms, path) "
 		"SELECT id, ?2, ?3, ?4, ?5, ?6 FROM host WHERE hostname = ?1";
 	if (sqlite3_prepare_v2(db, sql, -1, &row, NULL) == SQLITE_OK) {
-		text_escape(path, sizeof(path), im->question->path, strlen(im->question->path));
+		str_escape(path, sizeof(path), im->question->path, strlen(im->question->path));
 		sqlite3_bind_text(row, 1, facts->hostname, -1, SQLITE_STATIC);
 		sqlite3_bind_int64(row, 2, facts->first_ms);
 		sqlite3_bind_int64(row, 3, facts->last_ms);
@@ -107,9 +107,9 @@ static int begin_run(struct importer *im, struct err *e)
 		.rules = im->rules,
 	};
 	info.drain_ms = info.interval_ms;
-	text_copy(info.hostname, sizeof(info.hostname), facts->hostname);
-	text_copy(info.environment, sizeof(info.environment), facts->environment);
-	text_copy(info.driver, sizeof(info.driver), facts->driver);
+	str_copy(info.hostname, sizeof(info.hostname), facts->hostname);
+	str_copy(info.environment, sizeof(info.environment), facts->environment);
+	str_copy(info.driver, sizeof(info.driver), facts->driver);
 	return store_begin_run(im->store, &info, e);
 }
 
@@ -191,7 +191,7 @@ static int flush(struct importer *im, struct err *e)
 		return e->code;
 	tick.spells = im->ended;
 	tick.n_spells = im->n_ended;
-	if (store_write_tick(im->store, &tick, e) != 0 || renumber_spells(im, e) != 0)
+	if (write_tick(im->store, &tick, e) != 0 || renumber_spells(im, e) != 0)
 		return e->code;
 	ledger_clear(&im->ledger);
 	pylives_forget(&im->lives);
@@ -236,10 +236,11 @@ static int add_card(struct importer *im, const struct pyfile_sample *sample, str
 		.status = CARD_STATUS_OK,
 		.first_seen_ms = sample->at_ms,
 	};
-	text_copy(card->id.uuid, sizeof(card->id.uuid), sample->uuid);
+	str_copy(card->id.uuid, sizeof(card->id.uuid), sample->uuid);
 	pyfile_device(im->file, sample->uuid, &card->id);
 	im->idle[im->n_cards] = (struct card_spells){ .until_ms = INT64_MIN };
-	spells_init(&im->idle[im->n_cards].spells, (uint32_t)im->n_cards, im->rules.spell_ms);
+	idle_spells_init(
+		&im->idle[im->n_cards].spells, (uint32_t)im->n_cards, im->rules.spell_ms);
 	im->card = im->n_cards++;
 	return 0;
 }
@@ -267,7 +268,7 @@ static struct held held_by(const struct pyfile_process *p, size_t n)
 {
 	struct held held = { 0 };
 	for (size_t i = 0; i < n; i++)
-		held_add(&held, p[i].mem_bytes);
+		classify_held_add(&held, p[i].mem_bytes);
 	return held;
 }
 
@@ -323,7 +324,7 @@ static void account_idle(struct importer *im, const struct pyfile_process *p,
 		.state = (enum holder_state)classify_card(stretch->util_pct, own, &im->rules),
 		.mem_bytes = p->mem_bytes };
 	if (piece.from_ms < piece.to_ms && !has_piece(s, life))
-		spells_take(s, &piece);
+		idle_spells_take(s, &piece);
 }
 
 static int account_process(struct importer *im, const struct pyfile_process *p,
@@ -399,7 +400,7 @@ static int account(struct importer *im, const struct pyfile_sample *sample, stru
 	if (account_users(im, sample, &stretch, e) != 0)
 		return e->code;
 	if (stretch.idle_from_ms < stretch.at_ms + stretch.ms) {
-		spells_piece_end(&idle->spells, 0);
+		idle_spells_piece_end(&idle->spells, 0);
 		idle->until_ms = stretch.at_ms + stretch.ms;
 	}
 	return 0;
@@ -453,7 +454,7 @@ static int import_samples(struct importer *im, struct err *e)
 			return e->code;
 	}
 	for (size_t i = 0; i < im->n_cards; i++)
-		spells_end_all(&im->idle[i].spells, SPELL_STOPPED);
+		idle_spells_end_all(&im->idle[i].spells, SPELL_STOPPED);
 	if (rc == 0 && im->summary->samples)
 		rc = flush(im, e);
 	return rc;
@@ -465,7 +466,7 @@ static int compact(struct importer *im, struct err *e)
 	for (bool more = true; more;) {
 		if (stopped(im))
 			return err_set(e, ERR_WORLD, "interrupted: nothing was imported");
-		if (store_compact(im->store, &c, &more, e) != 0)
+		if (compact_store(im->store, &c, &more, e) != 0)
 			return e->code;
 	}
 	return 0;
@@ -523,7 +524,7 @@ int import_run(struct store *s, struct pyfile *f, const struct import_question *
 	pylives_finish(&im.lives);
 	ledger_finish(&im.ledger);
 	for (size_t i = 0; i < im.n_cards; i++)
-		spells_finish(&im.idle[i].spells);
+		idle_spells_finish(&im.idle[i].spells);
 	free(im.idle);
 	free(im.ended);
 	free(im.cards);

@@ -296,9 +296,9 @@ static void read_text(
 	const char *text = (const char *)sqlite3_column_text(row, column);
 	int len = sqlite3_column_bytes(row, column);
 	if (text && len > 0)
-		text_escape(dst, cap, text, (size_t)len);
+		str_escape(dst, cap, text, (size_t)len);
 	else
-		text_copy(dst, cap, otherwise);
+		str_copy(dst, cap, otherwise);
 }
 
 /* Reads a number within 0..max; -1: NULL, a text, negative, too large, not finite. */
@@ -327,7 +327,7 @@ static int read_host(struct pyfile *f, struct pyfile_facts *facts, struct err *e
 {
 	struct str sql = { 0 };
 	sqlite3_stmt *row = NULL;
-	text_copy(facts->hostname, sizeof(facts->hostname), "unknown");
+	str_copy(facts->hostname, sizeof(facts->hostname), "unknown");
 	if (!has_table(f, "host", "hostname"))
 		return 0;
 	str_add(&sql, "SELECT hostname");
@@ -466,7 +466,7 @@ static int open_processes(struct pyfile *f, struct err *e)
 static bool key_text(sqlite3_stmt *row, int column, char *dst, size_t cap)
 {
 	const char *text = (const char *)sqlite3_column_text(row, column);
-	text_copy(dst, cap, text ? text : "");
+	str_copy(dst, cap, text ? text : "");
 	return text && *text && strlen(text) < cap &&
 	       strlen(text) == (size_t)sqlite3_column_bytes(row, column);
 }
@@ -518,7 +518,7 @@ static bool key_time(struct pyfile *f, const struct key *key, int64_t *ms)
 	if (strcmp(key->ts, f->time_text) != 0) {
 		if (!pyfile_parse_time(key->ts, &f->time_ms))
 			return false;
-		text_copy(f->time_text, sizeof(f->time_text), key->ts);
+		str_copy(f->time_text, sizeof(f->time_text), key->ts);
 	}
 	*ms = f->time_ms;
 	return true;
@@ -540,7 +540,7 @@ static enum card_row read_card(struct pyfile *f, struct pyfile_sample *sample)
 		return CARD_BAD;
 	if (!is_plausible(f, sample->at_ms))
 		return CARD_MISDATED;
-	text_escape(sample->uuid, sizeof(sample->uuid), key->uuid, strlen(key->uuid));
+	str_escape(sample->uuid, sizeof(sample->uuid), key->uuid, strlen(key->uuid));
 	/* A second reading of one tick is ignored. */
 	return key_compare(key, &f->last) != 0 ? CARD_GOOD : CARD_BAD;
 }

@@ -72,8 +72,8 @@ static int64_t add(struct pylives *l, const struct sighting *s)
 		.last_active_ms = -1,
 		.ended_ms = -1,
 	};
-	text_copy(p->id.user, sizeof(p->id.user), s->user);
-	text_copy(p->id.command, sizeof(p->id.command), s->command);
+	str_copy(p->id.user, sizeof(p->id.user), s->user);
+	str_copy(p->id.command, sizeof(p->id.command), s->command);
 	link_entry(l, l->n);
 	return (int64_t)l->n++;
 }

@@ -14,7 +14,7 @@
 #include "lib/lib.h"
 #include "version.h"
 
-void hand_struct(void *to, size_t to_size, const void *from, size_t from_size)
+void gua_hand_struct(void *to, size_t to_size, const void *from, size_t from_size)
 {
 	size_t head = sizeof(size_t), n = to_size < from_size ? to_size : from_size;
 	memcpy((char *)to + head, (const char *)from + head, n - head);
@@ -87,8 +87,7 @@ static int take_options(
 	const char *texts[] = { options.source, options.nvml_path, options.scenario,
 		options.root };
 	for (size_t i = 0; i < 4; i++)
-		if (texts[i] &&
-			!text_copy(handle->texts[i], sizeof(handle->texts[i]), texts[i]))
+		if (texts[i] && !str_copy(handle->texts[i], sizeof(handle->texts[i]), texts[i]))
 			return err_set(&handle->err, GUA_WRONG_USE, "an option is too long");
 	*taken = (struct source_options){
 		.name = handle->texts[0][0] ? handle->texts[0] : SOURCE_AUTO,
@@ -149,7 +148,7 @@ static void keep_newest_samples(struct gua *g)
 {
 	for (size_t i = 0; i < g->source->n_cards; i++) {
 		const struct card_reading *card = &g->source->cards[i];
-		if (card->status != CARD_STATUS_OK || !util_is_known(card->util_kind))
+		if (card->status != CARD_STATUS_OK || !reading_util_is_known(card->util_kind))
 			g->util_pct[i] = NAN;
 		else if (card->n_samples)
 			g->util_pct[i] = card->samples[card->n_samples - 1].util_pct;
@@ -223,11 +222,11 @@ API int gua_card(struct gua *handle, size_t index, struct gua_card *card)
 		.processes_known = reading->processes_known,
 		.mem_free_bytes = free_bytes(reading),
 	};
-	text_copy(found.uuid, sizeof(found.uuid), reading->id.uuid);
-	text_copy(found.name, sizeof(found.name), reading->id.name);
-	text_copy(found.parent_uuid, sizeof(found.parent_uuid), reading->id.parent_uuid);
-	text_copy(found.pci, sizeof(found.pci), reading->id.pci);
-	hand_struct(card, card->size, &found, sizeof(found));
+	str_copy(found.uuid, sizeof(found.uuid), reading->id.uuid);
+	str_copy(found.name, sizeof(found.name), reading->id.name);
+	str_copy(found.parent_uuid, sizeof(found.parent_uuid), reading->id.parent_uuid);
+	str_copy(found.pci, sizeof(found.pci), reading->id.pci);
+	gua_hand_struct(card, card->size, &found, sizeof(found));
 	return 0;
 }
 
@@ -248,7 +247,7 @@ API int gua_card_process(
 		.mem_bytes = of->mem_bytes,
 		.sm_pct = use_of(reading, of->pid),
 	};
-	hand_struct(process, process->size, &found, sizeof(found));
+	gua_hand_struct(process, process->size, &found, sizeof(found));
 	return 0;
 }
 
@@ -297,11 +296,11 @@ API int gua_host_summary(struct gua *handle, struct gua_host *host)
 		.util_max_pct = NAN,
 		.power_w = NAN };
 	size_t n_utils = 0;
-	text_copy(found.driver, sizeof(found.driver), handle->source->driver_version);
+	str_copy(found.driver, sizeof(found.driver), handle->source->driver_version);
 	for (size_t i = 0; i < handle->source->n_cards; i++)
 		add_to_host(&found, &handle->source->cards[i], handle->util_pct[i], &n_utils);
 	if (n_utils)
 		found.util_mean_pct /= (double)n_utils;
-	hand_struct(host, host->size, &found, sizeof(found));
+	gua_hand_struct(host, host->size, &found, sizeof(found));
 	return 0;
 }

@@ -103,7 +103,7 @@ static int take_options(struct gua_tracker *t, const struct gua_tracker_options 
 	const char *texts[] = { given->uuids, given->source, given->nvml_path, given->scenario,
 		given->root };
 	for (size_t i = 0; i < 5; i++)
-		if (texts[i] && !text_copy(t->texts[i], sizeof(t->texts[i]), texts[i]))
+		if (texts[i] && !str_copy(t->texts[i], sizeof(t->texts[i]), texts[i]))
 			return err_set(&t->err, GUA_WRONG_USE, "an option is too long");
 	const char *source = t->texts[1][0] ? t->texts[1] : SOURCE_AUTO;
 	bool none = strcmp(source, SOURCE_NONE) == 0;
@@ -411,7 +411,7 @@ static void fill_groups(struct gua_track_result *to, const struct track_result *
 static void fill_gpu(struct gua_track_result *to, const struct track_result *r)
 {
 	to->gpu_known = r->gpu_known;
-	text_copy(to->gpu_note, sizeof(to->gpu_note), r->gpu_note);
+	str_copy(to->gpu_note, sizeof(to->gpu_note), r->gpu_note);
 	to->gpu_count = r->gpu_count;
 	to->expected_gpus = r->expected_gpus;
 	to->gpu_capacity_bytes = r->gpu_capacity_bytes;
@@ -459,7 +459,7 @@ API int gua_tracker_result(struct gua_tracker *tracker, struct gua_track_result 
 	};
 	fill_groups(&found, r);
 	fill_gpu(&found, r);
-	hand_struct(result, result->size, &found, sizeof(found));
+	gua_hand_struct(result, result->size, &found, sizeof(found));
 	return 0;
 }
 
@@ -483,7 +483,7 @@ static void fill_sample(
 		found.threads[g] = s->threads[g];
 		found.cpu_pct[g] = s->cpu_pct[g];
 	}
-	hand_struct(sample, sample->size, &found, sizeof(found));
+	gua_hand_struct(sample, sample->size, &found, sizeof(found));
 }
 
 API int gua_tracker_snapshot(struct gua_tracker *tracker, struct gua_track_sample *sample)
@@ -538,9 +538,9 @@ API int gua_tracker_card(struct gua_tracker *tracker, size_t index, struct gua_t
 		.idle_held_s = c->idle_held_s,
 		.tree_processes = c->peak_tree_processes,
 	};
-	text_copy(found.uuid, sizeof(found.uuid), c->id.uuid);
-	text_copy(found.name, sizeof(found.name), c->id.name);
-	hand_struct(card, card->size, &found, sizeof(found));
+	str_copy(found.uuid, sizeof(found.uuid), c->id.uuid);
+	str_copy(found.name, sizeof(found.name), c->id.name);
+	gua_hand_struct(card, card->size, &found, sizeof(found));
 	return 0;
 }
 
@@ -571,8 +571,8 @@ API int gua_tracker_process(
 		.threads_max = p->max_threads,
 		.unreadable = p->unreadable,
 	};
-	text_copy(found.command, sizeof(found.command), p->id.command);
-	hand_struct(process, process->size, &found, sizeof(found));
+	str_copy(found.command, sizeof(found.command), p->id.command);
+	gua_hand_struct(process, process->size, &found, sizeof(found));
 	return 0;
 }
 

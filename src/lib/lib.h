@@ -8,6 +8,6 @@
 
 /* Copies a struct that begins with its size to a caller's struct, which may be shorter or
  * longer. */
-void hand_struct(void *to, size_t to_size, const void *from, size_t from_size);
+void gua_hand_struct(void *to, size_t to_size, const void *from, size_t from_size);
 
 #endif

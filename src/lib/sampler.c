@@ -154,7 +154,7 @@ int64_t image_sample(struct image *im, int64_t number, struct track_sample *out)
 void image_warn(struct image *im, const char *text)
 {
 	image_lock(im);
-	track_warn(&im->result, "%s", text);
+	tracker_warn(&im->result, "%s", text);
 	image_unlock(im);
 }
 

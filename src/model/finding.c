@@ -19,8 +19,8 @@ struct finding *finding_add(struct findings *f, enum finding_result result, cons
 	vsnprintf(raw, sizeof(raw), format, args);
 	va_end(args);
 	*row = (struct finding){ .result = result };
-	text_copy(row->check, sizeof(row->check), check);
-	text_escape(row->text, sizeof(row->text), raw, strlen(raw));
+	str_copy(row->check, sizeof(row->check), check);
+	str_escape(row->text, sizeof(row->text), raw, strlen(raw));
 	f->count[result]++;
 	return row;
 }

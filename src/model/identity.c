@@ -63,7 +63,7 @@ static int refuse_kind(const char *name, const char *near, struct err *e)
 	return ERR_USAGE;
 }
 
-int by_parse(struct by *by, const char *text, struct err *e)
+int identity_by_parse(struct by *by, const char *text, struct err *e)
 {
 	*by = (struct by){ .n = 0 };
 	for (const char *at = text;; at++) {
@@ -71,7 +71,7 @@ int by_parse(struct by *by, const char *text, struct err *e)
 		const char *near;
 		char safe[64];
 		enum identity kind = find_kind(at, len, &near);
-		text_escape(safe, sizeof(safe), at, len);
+		str_escape(safe, sizeof(safe), at, len);
 		if (kind == IDENTITIES)
 			return refuse_kind(safe, near, e);
 		if (by->n == BY_MAX)
@@ -85,7 +85,7 @@ int by_parse(struct by *by, const char *text, struct err *e)
 	}
 }
 
-bool by_has(const struct by *by, enum identity kind)
+bool identity_by_has(const struct by *by, enum identity kind)
 {
 	for (size_t i = 0; i < by->n; i++)
 		if (by->kinds[i] == kind)
@@ -93,7 +93,7 @@ bool by_has(const struct by *by, enum identity kind)
 	return false;
 }
 
-bool by_is(const struct by *by, enum identity kind)
+bool identity_by_is(const struct by *by, enum identity kind)
 {
 	return by->n == 1 && by->kinds[0] == kind;
 }

@@ -62,12 +62,12 @@ struct by {
 };
 
 /* Reads "KIND" or "KIND,KIND". ERR_USAGE: not a kind, one twice, or more than two. */
-int by_parse(struct by *by, const char *text, struct err *e);
+int identity_by_parse(struct by *by, const char *text, struct err *e);
 /* Appends the names of the kinds, for completion. */
 void identity_words(struct str *out);
 /* Whether this kind is in it, and whether it is alone. */
-bool by_has(const struct by *by, enum identity kind);
-bool by_is(const struct by *by, enum identity kind);
+bool identity_by_has(const struct by *by, enum identity kind);
+bool identity_by_is(const struct by *by, enum identity kind);
 
 /* What the hours of a row mean. The share of a card's time (model/audit.h) is a separate
  * column and adds up for every kind. */

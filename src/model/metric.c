@@ -8,7 +8,7 @@
 
 #include "base/nearest.h"
 #include "base/str.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 
 /* clang-format off */
 const struct metric_info metrics[METRIC_COUNT] = {
@@ -155,11 +155,11 @@ void metric_show(char *dst, size_t cap, enum metric m, double value)
 	const struct metric_info *info = &metrics[m];
 	const char *word = isnan(value) ? "" : word_of(info->form, value);
 	if (word)
-		text_copy(dst, cap, word);
+		str_copy(dst, cap, word);
 	else if (info->form == METRIC_FORM_HEX)
 		snprintf(dst, cap, "0x%0*llX", info->detail, (unsigned long long)value);
 	else if (info->form == METRIC_FORM_PSTATE && value > 15)
-		text_copy(dst, cap, ""); /* the driver reports 32 when it does not know */
+		str_copy(dst, cap, ""); /* the driver reports 32 when it does not know */
 	else if (info->form == METRIC_FORM_PSTATE)
 		snprintf(dst, cap, "P%d", (int)value);
 	else if (info->form == METRIC_FORM_CUDA)

@@ -80,8 +80,9 @@ struct present_process {
 	enum context context;		 /* whether its memory is about a bare context */
 	double sm_pct;			 /* own use since the last look; NAN unknown */
 	double engine_pct[ENGINE_COUNT]; /* the same for other engines, by enum engine */
-	double cpu_pct;	   /* of one core; NAN: unknown, or live_measure() read it only once */
-	int64_t rss_bytes; /* host memory when live_measure() last read it; or -1 */
+	double cpu_pct;	   /* of one core; NAN: unknown, or live_process_measure() read it only
+			      once */
+	int64_t rss_bytes; /* host memory when live_process_measure() last read it; or -1 */
 	int64_t held_since_ms;	/* first seen on the card; -1: not known */
 	int64_t last_active_ms; /* -1: never seen active */
 	bool active;		/* computing now, as far as is known */

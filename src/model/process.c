@@ -43,7 +43,7 @@ void process_restrict(struct process_id *id, enum privacy privacy)
 				(char *)id + process_fields[i].offset, process_fields[i].cap);
 }
 
-const char *user_shown(const char *user)
+const char *process_shown_user(const char *user)
 {
 	return strcmp(user, USER_DEAD) == 0 ? "(ended)" : user;
 }

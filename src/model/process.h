@@ -22,7 +22,7 @@ enum {
 /* The user of a process that may not be read (hidepid). */
 #define USER_UNKNOWN "_unknown"
 /* The user as people read it: "(ended)" for USER_DEAD. */
-const char *user_shown(const char *user);
+const char *process_shown_user(const char *user);
 /* What a process belongs to: the first that is known, or "". Each may be NULL or "". */
 const char *process_label(
 	const char *notebook, const char *job, const char *container, const char *pod);
@@ -44,13 +44,13 @@ struct proc_origin {
 };
 
 /* The facts about a process, read once, when it is first seen. Texts are raw bytes made safe
- * with text_escape(); "" when unknown. */
+ * with str_escape(); "" when unknown. */
 struct process_id {
 	uint32_t pid;
 	uint64_t start_ticks; /* /proc/PID/stat field 22; 0: unknown (no such process) */
 	int64_t started_ms;   /* the same as unix milliseconds, or -1 */
 	int64_t uid;	      /* the real uid, or -1 */
-	int64_t owner_uid; /* the user that its time counts for (proc/owner.h); -1: unknown, or
+	int64_t owner_uid; /* the user that its time counts for (proc/owners.h); -1: unknown, or
 			      of another host */
 	int64_t posix_session; /* the pid of its session leader (setsid(2)); 0: unknown */
 	char user[USER_CAP];   /* identity: name of owner_uid; "uid:123" when there is no name;

@@ -21,7 +21,7 @@ enum util_kind {
 };
 
 /* Whether there are percentages among the samples of that kind. */
-bool util_is_known(enum util_kind kind);
+bool reading_util_is_known(enum util_kind kind);
 
 /* One driver sample: the mean over the period that ends at its stamp. */
 struct util_sample {

@@ -24,13 +24,13 @@ const char *const context_texts[] = {
 	[CONTEXT_ONLY] = "context only",
 };
 
-bool rules_equal(const struct rules *a, const struct rules *b)
+bool state_rules_equal(const struct rules *a, const struct rules *b)
 {
 	return a->active_util_pct == b->active_util_pct &&
 	       a->held_mem_bytes == b->held_mem_bytes && a->count_graphics == b->count_graphics;
 }
 
-bool card_state_has_util(enum card_state state)
+bool state_has_util(enum card_state state)
 {
 	return state == CARD_ACTIVE || state == CARD_IDLE_HELD || state == CARD_TRULY_IDLE;
 }

@@ -37,7 +37,7 @@ enum holder_state {
  * "use_unknown"; "suspect". */
 extern const char *const card_state_names[CARD_SHOWN_STATES];
 /* Whether time in that state has a known utilisation. */
-bool card_state_has_util(enum card_state state);
+bool state_has_util(enum card_state state);
 /* "active" "idle_held" "truly_idle" "squatting" "use_unknown" */
 extern const char *const holder_state_names[HOLDER_STATES];
 
@@ -58,7 +58,7 @@ struct rules {
 };
 
 /* Whether two rules give the same states. spell_ms is not compared. */
-bool rules_equal(const struct rules *a, const struct rules *b);
+bool state_rules_equal(const struct rules *a, const struct rules *b);
 
 #define RULES_DEFAULT                                                                          \
 	{                                                                                      \

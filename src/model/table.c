@@ -7,45 +7,45 @@
 
 #include "base/array.h"
 
-struct cell cell_text(const char *text)
+struct cell table_text(const char *text)
 {
 	return (struct cell){ .text = text, .number = NAN };
 }
 
-struct cell cell_number(double number)
+struct cell table_number(double number)
 {
 	return (struct cell){ .number = number };
 }
 
-struct cell cell_known(int64_t number)
+struct cell table_known(int64_t number)
 {
-	return cell_number(number < 0 ? NAN : (double)number);
+	return table_number(number < 0 ? NAN : (double)number);
 }
 
-struct cell get_chars(const void *row, size_t of)
+struct cell table_get_chars(const void *row, size_t of)
 {
-	return cell_text((const char *)row + of);
+	return table_text((const char *)row + of);
 }
 
-struct cell get_string(const void *row, size_t of)
+struct cell table_get_string(const void *row, size_t of)
 {
 	const char *text;
 	memcpy(&text, (const char *)row + of, sizeof(text));
-	return cell_text(text);
+	return table_text(text);
 }
 
-struct cell get_double(const void *row, size_t of)
+struct cell table_get_double(const void *row, size_t of)
 {
 	double number;
 	memcpy(&number, (const char *)row + of, sizeof(number));
-	return cell_number(number);
+	return table_number(number);
 }
 
-struct cell get_known(const void *row, size_t of)
+struct cell table_get_known(const void *row, size_t of)
 {
 	int64_t number;
 	memcpy(&number, (const char *)row + of, sizeof(number));
-	return cell_known(number);
+	return table_known(number);
 }
 
 static bool reserve_row(struct table *t)

@@ -63,16 +63,16 @@ struct table {
 };
 
 /* A text that is copied into the table, and a number; -1 as an integer means unknown. */
-struct cell cell_text(const char *text);
-struct cell cell_number(double number);
-struct cell cell_known(int64_t number);
+struct cell table_text(const char *text);
+struct cell table_number(double number);
+struct cell table_known(int64_t number);
 
 /* Getters for members of the row's struct: `of` is the offset of a char array, of a char *, of
  * a double, of an int64_t where -1 is unknown. */
-struct cell get_chars(const void *row, size_t of);
-struct cell get_string(const void *row, size_t of);
-struct cell get_double(const void *row, size_t of);
-struct cell get_known(const void *row, size_t of);
+struct cell table_get_chars(const void *row, size_t of);
+struct cell table_get_string(const void *row, size_t of);
+struct cell table_get_double(const void *row, size_t of);
+struct cell table_get_known(const void *row, size_t of);
 
 /* Adds a row: what the columns get from it; texts are copied. */
 void table_add(struct table *t, const void *row);

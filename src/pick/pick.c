@@ -194,7 +194,7 @@ bool pick_ask_parse(const char *bytes, size_t len, struct pick_ask *ask)
 		!next_number(&at, 0, INT64_MAX, &ask->wish.free_for_ms) || !*at)
 		return false;
 	ask->wish.n = (size_t)n;
-	return text_copy(ask->cards, sizeof(ask->cards), at);
+	return str_copy(ask->cards, sizeof(ask->cards), at);
 }
 
 bool pick_ask_names(const struct pick_ask *ask, const char *uuid)

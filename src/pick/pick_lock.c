@@ -65,8 +65,8 @@ static int skip(struct pick_locks *l, const char *name, const char *why)
 			return -1;
 	if (l->n_skipped == PICK_MAX_SKIPPED)
 		return -1;
-	text_copy(l->skipped[l->n_skipped++], PICK_NAME_CAP, name);
-	text_escape(safe, sizeof(safe), name, strlen(name));
+	str_copy(l->skipped[l->n_skipped++], PICK_NAME_CAP, name);
+	str_escape(safe, sizeof(safe), name, strlen(name));
 	warn(l, "the lock file %s is skipped: %s", safe, why);
 	if (l->n_skipped == PICK_MAX_SKIPPED)
 		warn(l, "other such files are skipped without a message");

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "proc/locks.h"
 #include "proc/proc.h"
 #include "model/process.h"
@@ -45,7 +45,7 @@ static void describe(struct pick_owner *o, int proc)
 	}
 	o->uid = owner.uid;
 	o->left_ms = time_left_ms(&owner);
-	text_copy(o->comm, sizeof(o->comm), owner.name);
+	str_copy(o->comm, sizeof(o->comm), owner.name);
 }
 
 void pick_owner_find(struct pick_owner *o, int fd)
@@ -84,7 +84,7 @@ static void add_user(struct str *out, int64_t uid, struct user_names *names)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	int64_t now_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 	if (uid == geteuid())
-		text_copy(user, sizeof(user), "you");
+		str_copy(user, sizeof(user), "you");
 	else if (uid >= 0)
 		user_names_get(names, (uint32_t)uid, now_us, user, sizeof(user));
 	str_add(out, user);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/size.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "model/process.h"
 #include "render/json.h"
 

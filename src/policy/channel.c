@@ -15,7 +15,7 @@
 
 #include "base/child.h"
 #include "base/file.h"
-#include "base/hmac.h"
+#include "base/sha256.h"
 #include "base/words.h"
 
 const char *const channel_names[CHANNELS] = { "terminal", "mail", "webhook", "command",
@@ -101,7 +101,7 @@ bool channel_misses(const struct config_notices *config, char why[CHANNEL_REACH_
 	if (n < 0 || n >= CHANNEL_REACH_CAP)
 		return true;
 	if (sends)
-		text_copy(why + n, (size_t)(CHANNEL_REACH_CAP - n),
+		str_copy(why + n, (size_t)(CHANNEL_REACH_CAP - n),
 			"add mail there, or webhook or command");
 	else
 		snprintf(why + n, (size_t)(CHANNEL_REACH_CAP - n),
@@ -162,11 +162,11 @@ enum delivery channel_command(const struct channel_job *job, char why[CHANNEL_WH
 	if (rc == 0)
 		rc = run(job, argv, &r, &e);
 	if (rc)
-		text_copy(why, CHANNEL_WHY_CAP, e.text);
+		str_copy(why, CHANNEL_WHY_CAP, e.text);
 	else if (r.status != 0)
 		child_result_text(why, CHANNEL_WHY_CAP, argv[0], &r);
 	else
-		text_copy(why, CHANNEL_WHY_CAP, argv[0]);
+		str_copy(why, CHANNEL_WHY_CAP, argv[0]);
 	free(argv);
 	return rc == 0 && r.status == 0 ? DELIVERY_DONE : DELIVERY_FAILED;
 }
@@ -202,7 +202,7 @@ enum delivery channel_login(const struct channel_job *job, char why[CHANNEL_WHY_
 		rc = err_set(
 			&e, ERR_WORLD, "cannot open %s to its user: %s", path, strerror(errno));
 	str_finish(&text);
-	text_copy(why, CHANNEL_WHY_CAP, rc ? e.text : path);
+	str_copy(why, CHANNEL_WHY_CAP, rc ? e.text : path);
 	return rc ? DELIVERY_FAILED : DELIVERY_DONE;
 }
 
@@ -280,7 +280,7 @@ void channel_terminal_text(struct str *out, const struct channel_job *job)
 	for (const char *at = str_text(&job->text->body); *at && lines < most;) {
 		size_t len = strcspn(at, "\n");
 		if (len) {
-			text_escape(safe, sizeof(safe), at, len);
+			str_escape(safe, sizeof(safe), at, len);
 			str_addf(out, "%s\r\n", safe);
 			lines++;
 		}
@@ -366,14 +366,14 @@ static void add_base64(struct str *out, const unsigned char *bytes, size_t len)
 static void add_header(struct str *out, const char *name, const char *text)
 {
 	char safe[1024];
-	size_t len = text_escape(safe, sizeof(safe), text, strlen(text));
+	size_t len = str_escape(safe, sizeof(safe), text, strlen(text));
 	str_addf(out, "%s:", name);
-	if (text_plain(safe) == len)
+	if (str_plain(safe) == len)
 		str_addf(out, " %s", safe);
-	for (size_t at = 0, n; text_plain(safe) != len && at < len; at += n) {
+	for (size_t at = 0, n; str_plain(safe) != len && at < len; at += n) {
 		unsigned code;
 		for (n = 0; at + n < len;) {
-			size_t step = utf8_char(safe + at + n, len - at - n, &code);
+			size_t step = str_utf8_char(safe + at + n, len - at - n, &code);
 			if (n + (step ? step : 1) > WORD_BYTES)
 				break;
 			n += step ? step : 1;
@@ -408,7 +408,7 @@ static void id_host(char *dst, size_t cap, const char *host)
 			dst[n++] = *p;
 	dst[n] = '\0';
 	if (!n)
-		text_copy(dst, cap, "localhost");
+		str_copy(dst, cap, "localhost");
 }
 
 void channel_mail_text(struct str *out, const struct channel_job *job, const char *to)
@@ -464,7 +464,7 @@ enum delivery channel_mail(const struct channel_job *job, char why[CHANNEL_WHY_C
 	int rc = text.failed ? err_memory(&e) : child_run(&command, &r, &e);
 	str_finish(&text);
 	if (rc)
-		text_copy(why, CHANNEL_WHY_CAP, e.text);
+		str_copy(why, CHANNEL_WHY_CAP, e.text);
 	else if (r.status != 0)
 		child_result_text(why, CHANNEL_WHY_CAP, argv[0], &r);
 	else

@@ -10,7 +10,7 @@
 
 #include "base/child.h"
 #include "base/file.h"
-#include "base/hmac.h"
+#include "base/sha256.h"
 #include "policy/channel.h"
 
 /* gua-post keeps the deadline itself; it is killed if it has not ended this long after it. */
@@ -38,7 +38,7 @@ static int sign(char header[HEADER_CAP], const struct channel_job *job, const st
 	while (file.len && strchr("\r\n", file.data[file.len - 1]))
 		file.len--;
 	const struct hmac_key key = { file.data, file.len };
-	hmac_sha256_hex(hex, &key, str_text(body), body->len);
+	sha256_hmac_hex(hex, &key, str_text(body), body->len);
 	explicit_bzero(file.data, file.len);
 	free(file.data);
 	snprintf(header, HEADER_CAP, "X-Gua-Signature: sha256=%s", hex);
@@ -95,9 +95,9 @@ enum delivery channel_webhook(const struct channel_job *job, char why[CHANNEL_WH
 				"the program gua-post, which sends webhooks, is not installed; "
 				"build gua with libcurl");
 	if (rc)
-		text_copy(why, CHANNEL_WHY_CAP, e.text);
+		str_copy(why, CHANNEL_WHY_CAP, e.text);
 	else if (r.status == 0 || r.status == 1)
-		text_copy(why, CHANNEL_WHY_CAP, r.output);
+		str_copy(why, CHANNEL_WHY_CAP, r.output);
 	else
 		child_result_text(why, CHANNEL_WHY_CAP, "gua-post", &r);
 	return rc == 0 && r.status == 0 ? DELIVERY_DONE : DELIVERY_FAILED;

@@ -123,16 +123,16 @@ static bool is_over(struct errand *a, struct courier_result *r)
 		.ticket = a->ticket, .channel = a->channel, .delivery = DELIVERY_FAILED
 	};
 	if (rc == ERR_BUSY)
-		text_copy(r->text, sizeof(r->text), "the delivery did not end in time");
+		str_copy(r->text, sizeof(r->text), "the delivery did not end in time");
 	else if (rc)
-		text_copy(r->text, sizeof(r->text), e.text);
+		str_copy(r->text, sizeof(r->text), e.text);
 	if (rc)
 		return true;
 	const char *text = str_text(reply);
 	if (*text >= '0' && *text <= '0' + DELIVERY_FAILED)
 		r->delivery = (enum delivery)(*text - '0');
 	if (*text)
-		text_copy(r->text, sizeof(r->text), text + 1);
+		str_copy(r->text, sizeof(r->text), text + 1);
 	return true;
 }
 

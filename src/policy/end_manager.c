@@ -28,7 +28,7 @@ static bool is_plain(const char *id)
 }
 
 /* Below a user's own service manager, the user chooses the names of cgroups. */
-bool manager_is_users(const char *cgroup, size_t len)
+bool end_manager_is_users(const char *cgroup, size_t len)
 {
 	static const char slice[] = "/user.slice/";
 	return memmem(cgroup, len, slice, sizeof(slice) - 1) != NULL;
@@ -73,8 +73,8 @@ static int find_label(struct manager_command *c, const struct config_end *config
 	return 1;
 }
 
-int manager_find(struct manager_command *c, const struct config_end *config, const char *job,
-	const char *container, struct err *e)
+int end_manager_find(struct manager_command *c, const struct config_end *config,
+	const char *job, const char *container, struct err *e)
 {
 	int rc = find_label(c, config, job, e);
 	return rc == 1 ? find_label(c, config, container, e) : rc;
@@ -103,7 +103,7 @@ static void serve(void *context, const struct str *request, struct str *reply)
 	}
 }
 
-int manager_start(
+int end_manager_start(
 	struct helper **h, const struct manager_command *c, int64_t timeout_ms, struct err *e)
 {
 	struct work work = { c, timeout_ms };
@@ -115,7 +115,7 @@ int manager_start(
 	return rc ? rc : helper_send(*h, &go, e);
 }
 
-bool manager_is_over(struct helper *h, struct err *e)
+bool end_manager_is_over(struct helper *h, struct err *e)
 {
 	const struct str *reply = NULL;
 	int rc = helper_receive(h, 0, &reply, e);

@@ -21,18 +21,18 @@ struct manager_command {
 /* Finds the command for a job or container: the label is "slurm:1234", "podman:3f2a91c4d5e6".
  * 0: there is one; 1: nothing manages it (both labels are empty, or of a kind without a
  * command); ERR_USAGE: the configured command is wrong. */
-int manager_find(struct manager_command *c, const struct config_end *config, const char *job,
-	const char *container, struct err *e);
+int end_manager_find(struct manager_command *c, const struct config_end *config,
+	const char *job, const char *container, struct err *e);
 
 /* Whether a user chose the names in /proc/PID/cgroup. Such a user may have chosen the name
  * of somebody else's container, so the session is then ended by signals, not by a manager. */
-bool manager_is_users(const char *cgroup, size_t len);
+bool end_manager_is_users(const char *cgroup, size_t len);
 
 /* Starts the command. */
-int manager_start(
+int end_manager_start(
 	struct helper **h, const struct manager_command *c, int64_t timeout_ms, struct err *e);
 /* Whether the command has finished; `e` is filled if it failed. Call this until it returns
  * true, then free the helper. */
-bool manager_is_over(struct helper *h, struct err *e);
+bool end_manager_is_over(struct helper *h, struct err *e);
 
 #endif

@@ -218,8 +218,8 @@ static void hold_one(
 		return; /* tried again in the next pass */
 	struct ending_held *h = &es->held[es->n_held++];
 	*h = (struct ending_held){ .process = *p, .refused = rc != 0 };
-	text_copy(h->key, sizeof(h->key), session->key);
-	text_copy(h->user, sizeof(h->user), session->user);
+	str_copy(h->key, sizeof(h->key), session->key);
+	str_copy(h->user, sizeof(h->user), session->user);
 }
 
 static void hold(struct endings *es, const struct enforcer_step *s)
@@ -291,14 +291,14 @@ static void add_cards(struct ending *a, const struct endings *es, const struct e
 		if (!(s->facts->cards.bits[i / 64] >> i % 64 & 1) || a->n_cards == ENDING_CARDS)
 			continue;
 		struct ending_card *card = &a->cards[a->n_cards++];
-		text_copy(card->uuid, sizeof(card->uuid), h->cards[i].uuid);
+		str_copy(card->uuid, sizeof(card->uuid), h->cards[i].uuid);
 		idle_power_of(&card->idle_power_w, es->enforcer->db, card->uuid, s->now_ms, &e);
 	}
 }
 
 static void copy_text(char *dst, size_t cap, const char *text)
 {
-	text_copy(dst, cap, text ? text : "");
+	str_copy(dst, cap, text ? text : "");
 }
 
 static void describe(struct ending *a, const struct enforcer_step *s)
@@ -316,16 +316,16 @@ static void describe(struct ending *a, const struct enforcer_step *s)
 		.kill = v->rule && v->rule->kill_after_term,
 		.notice_ms = v->state.delivered_ms,
 		.state = v->state };
-	text_copy(a->key, sizeof(a->key), session->key);
-	text_copy(a->user, sizeof(a->user), session->user);
-	text_copy(a->rule, sizeof(a->rule), v->state.rule);
+	str_copy(a->key, sizeof(a->key), session->key);
+	str_copy(a->user, sizeof(a->user), session->user);
+	str_copy(a->rule, sizeof(a->rule), v->state.rule);
 	copy_text(a->command, sizeof(a->command), session->texts[PROCESS_COMMAND]);
 	copy_text(a->job, sizeof(a->job), session->texts[PROCESS_JOB]);
 	copy_text(a->container, sizeof(a->container), session->texts[PROCESS_CONTAINER]);
 	enforcer_list(&lists, s);
-	text_copy(a->pids, sizeof(a->pids), str_text(&lists.pids));
-	text_copy(a->uuids, sizeof(a->uuids), str_text(&lists.cards));
-	text_copy(a->gpus, sizeof(a->gpus), str_text(&lists.gpus));
+	str_copy(a->pids, sizeof(a->pids), str_text(&lists.pids));
+	str_copy(a->uuids, sizeof(a->uuids), str_text(&lists.cards));
+	str_copy(a->gpus, sizeof(a->gpus), str_text(&lists.gpus));
 	enforcer_lists_finish(&lists);
 	tell_describe(&a->notice, s, NOTICE_ENDED);
 }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "policy/endings_private.h"
 #include "policy/signs.h"
 #include "proc/proc.h"
@@ -211,8 +211,8 @@ static void run_manager(
 		return;
 	a->signalled = true;
 	a->stage = ENDING_MANAGER;
-	if (manager_start(&a->manager, command, endings_config(es)->manager_timeout_ms, &e) !=
-		0)
+	if (end_manager_start(
+		    &a->manager, command, endings_config(es)->manager_timeout_ms, &e) != 0)
 		ending_finish(a, ENDING_FAILED, "%s", e.text);
 }
 
@@ -269,7 +269,7 @@ static bool is_users_own(const struct endings *es, const struct ending *a)
 		ssize_t n = a->gone[i] ? 0
 				       : proc_read_cgroup(es->proc, a->processes[i].pid, cgroup,
 						 sizeof(cgroup));
-		if (n < 0 || manager_is_users(cgroup, (size_t)n))
+		if (n < 0 || end_manager_is_users(cgroup, (size_t)n))
 			return true;
 	}
 	return false;
@@ -281,9 +281,9 @@ static void begin(struct endings *es, struct ending *a)
 	struct manager_command command;
 	struct err e = { 0 };
 	char why[ENDING_TEXT_CAP];
-	int rc = is_users_own(es, a)
-			 ? 1
-			 : manager_find(&command, endings_config(es), a->job, a->container, &e);
+	int rc = is_users_own(es, a) ? 1
+				     : end_manager_find(&command, endings_config(es), a->job,
+					       a->container, &e);
 	if (rc == 0 && *a->companion) {
 		snprintf(why, sizeof(why), "%s is in the same %s and would be ended as well",
 			a->companion, *a->job ? "job" : "container");
@@ -376,7 +376,7 @@ void ending_confirm(struct endings *es, struct ending *a, const struct fresh_loo
 static void attend_manager(const struct endings *es, struct ending *a)
 {
 	struct err e = { 0 };
-	if (!manager_is_over(a->manager, &e))
+	if (!end_manager_is_over(a->manager, &e))
 		return;
 	helper_free(a->manager, 0);
 	a->manager = NULL;

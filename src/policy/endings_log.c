@@ -66,7 +66,7 @@ static int check_exemptions(
 	const struct session_facts *f = rc == 0 ? find_facts(&now, a) : NULL;
 	policy.history = &now.history;
 	const struct config_exemption *exempt =
-		f ? policy_find_exemption(&policy, f, now_ms) : NULL;
+		f ? rules_find_exemption(&policy, f, now_ms) : NULL;
 	if (rc == 0 && !f)
 		rc = err_set(e, ERR_NOTHING, "it is not in the store any more");
 	else if (f && f->exemption)
@@ -192,7 +192,7 @@ static int write_outcome(struct endings *es, struct ending *a, struct err *e)
 	a->notice.kind = meanings[a->how].notice;
 	a->notice.made_ms = now_ms;
 	a->notice.freed_bytes = a->freed_bytes;
-	text_copy(a->notice.result, sizeof(a->notice.result), a->text);
+	str_copy(a->notice.result, sizeof(a->notice.result), a->text);
 	int rc = policy_file_set_state(f, a->key, a->user, &state, e);
 	if (rc == 0)
 		rc = add_row(es, a, &row, e);
@@ -289,9 +289,9 @@ static int take_left(
 		.clock_ms = state->clock_ms,
 		.kind = SESSION_PROCESS,
 		.state = *state };
-	text_copy(a->key, sizeof(a->key), key);
-	text_copy(a->user, sizeof(a->user), user);
-	text_copy(a->rule, sizeof(a->rule), state->rule);
+	str_copy(a->key, sizeof(a->key), key);
+	str_copy(a->user, sizeof(a->user), user);
+	str_copy(a->rule, sizeof(a->rule), state->rule);
 	return 0;
 }
 

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/size.h"
 #include "base/str.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "policy/endings.h"
 #include "policy/keep_limits.h"
 #include "policy/signs.h"
@@ -73,7 +73,7 @@ static bool remember_used(struct work *w)
 			continue;
 		if (!array_one_more(&x->used, x->n_used))
 			return false;
-		text_copy(x->used[x->n_used].key, SESSION_KEY_CAP, f->session->key);
+		str_copy(x->used[x->n_used].key, SESSION_KEY_CAP, f->session->key);
 		x->used[x->n_used].idle_below = f->idle_below;
 		x->used[x->n_used++].used_ms = f->idle_since_ms;
 	}
@@ -225,7 +225,7 @@ static bool computes(struct work *w, size_t session)
 			return true;
 		c = &x->cpu[x->n_cpu++];
 		*c = (struct enforcer_cpu){ .cpu_s = (double)NAN, .at_us = now_us };
-		text_copy(c->key, sizeof(c->key), key);
+		str_copy(c->key, sizeof(c->key), key);
 	}
 	double pct = 100e6 * (now_s - c->cpu_s) / (double)(now_us - c->at_us);
 	c->busy = !(pct >= 0 && pct <= x->policy.config->end.cpu_pct);
@@ -532,7 +532,7 @@ int enforcer_pass(struct enforcer *x, int64_t now_ms, struct err *e)
 	int rc = read_present(&w, true);
 	if (rc == 0 && !sessions_now_is_known(&w.now)) {
 		x->last = (struct policy_pass){ .at_ms = now_ms };
-		text_copy(x->last.note, sizeof(x->last.note),
+		str_copy(x->last.note, sizeof(x->last.note),
 			"nothing was judged: no recorder has written in the last minutes");
 		rc = policy_file_set_pass(x->file, &x->last, e);
 	} else if (rc == 0) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "policy/judge.h"
 #include "policy/trust.h"
 #include "report/report_parts.h"
@@ -133,8 +133,8 @@ static void add_configured(struct exemptions *x, const struct config_exemption *
 	const struct explanation *ex = x->ex;
 	const struct policy *p = &ex->x->policy;
 	char why[WHY_CAP], text[2 * WHY_CAP];
-	const char *fault = policy_exemption_fault(one, ex->x->now_ms, p->utc);
-	bool yes = !fault && policy_matches(p, &one->match, ex->f, ex->x->now_ms, why);
+	const char *fault = rules_exemption_fault(one, ex->x->now_ms, p->utc);
+	bool yes = !fault && rules_match(p, &one->match, ex->f, ex->x->now_ms, why);
 	if (yes)
 		snprintf(text, sizeof(text),
 			"[exempt %s]: asked for by %s, until %04d-%02d-%02d", one->name,
@@ -169,7 +169,7 @@ static void add_exemptions(struct exemptions *x)
 }
 
 static void add_times(
-	struct str *out, const struct policy_times *t, const struct config_rule *rule)
+	struct str *out, const struct rules_times *t, const struct config_rule *rule)
 {
 	char warn[48], again[48], end[48];
 	duration_text(warn, sizeof(warn), t->warn_ms);
@@ -191,11 +191,11 @@ static void add_rules(struct str *out, const struct explanation *ex)
 	const struct policy *p = &ex->x->policy;
 	char why[WHY_CAP];
 	bool found = false;
-	for (size_t i = 0; i < policy_rules_count(p); i++) {
-		const struct config_rule *rule = policy_rule(p, i);
-		bool builtin = i + 1 == policy_rules_count(p);
+	for (size_t i = 0; i < rules_count(p); i++) {
+		const struct config_rule *rule = rules_get(p, i);
+		bool builtin = i + 1 == rules_count(p);
 		const char *name = builtin ? "" : rule->name;
-		bool yes = policy_matches(p, &rule->match, ex->f, ex->x->now_ms, why);
+		bool yes = rules_match(p, &rule->match, ex->f, ex->x->now_ms, why);
 		if (ex->brief && (found || !yes))
 			continue;
 		str_addf(out, "  %s  %s%s%s",
@@ -207,7 +207,7 @@ static void add_rules(struct str *out, const struct explanation *ex)
 		if (found)
 			str_add(out, ": not asked, because another rule matches\n");
 		else if (yes) {
-			struct policy_times times = policy_times(rule, ex->f->session->use);
+			struct rules_times times = rules_times(rule, ex->f->session->use);
 			add_times(out, &times, rule);
 		} else {
 			str_addf(out, ": %s\n", why);
@@ -232,7 +232,7 @@ static void add_last(struct str *out, const struct explanation *ex, const char *
 	if (v->times.end_ms == AT_NEVER)
 		str_addf(out, ": the rule never ends a session of the kind '%s'\n",
 			session_use_names[ex->f->session->use]);
-	else if (policy_rule_level(v->rule) == LEVEL_WARN)
+	else if (rules_level(v->rule) == LEVEL_WARN)
 		str_add(out, ": the rule has the level 'warn', and never ends\n");
 	else if (!p->may_end && ex->armed)
 		str_add(out,
@@ -257,7 +257,7 @@ static int64_t after_quiet(const struct explanation *ex, int64_t clock_ms)
 	int64_t now_ms = ex->x->now_ms, had_ms = ex->f->clock_ms;
 	int64_t at_ms = now_ms + (clock_ms > had_ms ? clock_ms - had_ms : 0);
 	int64_t free_ms = at_ms;
-	while (policy_is_quiet(&ex->x->policy, free_ms) && free_ms - at_ms < QUIET_LONGEST_MS)
+	while (rules_is_quiet(&ex->x->policy, free_ms) && free_ms - at_ms < QUIET_LONGEST_MS)
 		free_ms += MINUTE_MS - free_ms % MINUTE_MS;
 	return free_ms > now_ms && free_ms > at_ms ? had_ms + free_ms - now_ms : clock_ms;
 }
@@ -449,9 +449,9 @@ static void add_json(struct str *out, const struct explanation *ex)
 	json_close(&j, ']');
 	json_moment(&j, "kept_until", f->kept_until_ms);
 	json_open(&j, "rules", '[');
-	for (size_t i = 0; i < policy_rules_count(&ex->x->policy); i++) {
-		const struct config_rule *rule = policy_rule(&ex->x->policy, i);
-		bool yes = policy_matches(&ex->x->policy, &rule->match, f, ex->x->now_ms, why);
+	for (size_t i = 0; i < rules_count(&ex->x->policy); i++) {
+		const struct config_rule *rule = rules_get(&ex->x->policy, i);
+		bool yes = rules_match(&ex->x->policy, &rule->match, f, ex->x->now_ms, why);
 		if (ex->brief && !yes)
 			continue;
 		json_open(&j, NULL, '{');
@@ -510,7 +510,7 @@ static int take_undelivered(void *context, const struct policy_notice *n)
 	char safe[256];
 	const char *why =
 		n->admitted ? n->result : "the daily limit of notices to this user is reached";
-	text_escape(safe, sizeof(safe), why, strlen(why));
+	str_escape(safe, sizeof(safe), why, strlen(why));
 	str_addf(&ex->undelivered, "%s%s: %s", ex->undelivered.len ? "; " : "", n->channel,
 		*safe ? safe : "not tried yet");
 	return 0;

@@ -45,16 +45,16 @@ static void forget(struct verdict *v, enum policy_step step)
 	char rule[RULE_NAME_CAP];
 	v->step = warned ? step : STEP_NONE;
 	v->would = v->state.level == LEVEL_OBSERVE;
-	text_copy(rule, sizeof(rule), v->state.rule);
+	str_copy(rule, sizeof(rule), v->state.rule);
 	v->state = POLICY_STATE_NONE;
-	text_copy(v->state.rule, sizeof(v->state.rule), rule);
+	str_copy(v->state.rule, sizeof(v->state.rule), rule);
 }
 
 /* What the rule may do now; a rule that only observes goes through all stages without
  * acting. */
 static enum policy_level level_now(const struct policy *p, const struct config_rule *rule)
 {
-	enum policy_level level = policy_rule_level(rule);
+	enum policy_level level = rules_level(rule);
 	if (!p->enforce || level == LEVEL_OBSERVE)
 		return LEVEL_OBSERVE;
 	return level == LEVEL_END && p->may_end ? LEVEL_END : LEVEL_WARN;
@@ -64,13 +64,13 @@ static enum policy_level level_now(const struct policy *p, const struct config_r
 static bool ends(const struct config_rule *rule, enum policy_level level)
 {
 	return level == LEVEL_END ||
-	       (level == LEVEL_OBSERVE && policy_rule_level(rule) != LEVEL_WARN);
+	       (level == LEVEL_OBSERVE && rules_level(rule) != LEVEL_WARN);
 }
 
 /* Finds the stage after the present one, and the idle time at which it comes. */
 static void find_next(struct verdict *v, bool may_end)
 {
-	const struct policy_times *t = &v->times;
+	const struct rules_times *t = &v->times;
 	enum policy_stage stage = v->state.stage;
 	v->next = STAGE_NONE;
 	if (stage == STAGE_NONE)
@@ -87,7 +87,7 @@ static void find_next(struct verdict *v, bool may_end)
 		v->next_clock_ms = v->state.next_clock_ms;
 }
 
-int64_t judge_stage_at(const struct policy_times *t, enum policy_stage stage)
+int64_t judge_stage_at(const struct rules_times *t, enum policy_stage stage)
 {
 	switch (stage) {
 	case STAGE_WARN:
@@ -158,7 +158,7 @@ static void advance(struct verdict *v, const struct policy *p, const struct sess
 	if (!end) /* at the end, the delivery of the final notice stays */
 		v->state.delivered_ms = -1;
 	v->state.next_clock_ms = 0;
-	text_copy(v->state.rule, sizeof(v->state.rule), v->rule->name);
+	str_copy(v->state.rule, sizeof(v->state.rule), v->rule->name);
 	if (v->would && !end) {
 		/* When the rule only observes, every notice counts as delivered at once. */
 		find_next(v, v->ends);
@@ -221,7 +221,7 @@ static bool is_spared(struct verdict *v, const struct policy *p, const struct se
 		forget(v, STEP_RELEASED);
 	} else if (v->state.stage == STAGE_ENDING || v->state.stage == STAGE_ENDED) {
 		v->hold = HOLD_ENDING;
-	} else if (f->exemption || policy_find_exemption(p, f, now_ms)) {
+	} else if (f->exemption || rules_find_exemption(p, f, now_ms)) {
 		v->hold = HOLD_EXEMPT;
 		forget(v, STEP_EXEMPT);
 	} else if (f->kept_until_ms > now_ms) {
@@ -263,7 +263,7 @@ static void take_stage(struct verdict *v, const struct policy *p, const struct s
 		v->hold = HOLD_LAST;
 	else if (is_early(v, p, f) || is_promised_later(v, now_ms))
 		v->hold = HOLD_EARLY;
-	else if (policy_is_quiet(p, now_ms))
+	else if (rules_is_quiet(p, now_ms))
 		v->hold = HOLD_QUIET;
 	else if (is_outdated(v, p, now_ms))
 		renew(v, p, f, now_ms);
@@ -276,9 +276,9 @@ static struct verdict judge_observed(const struct policy *p, const struct sessio
 {
 	struct verdict v = { .state = *state, .next_clock_ms = -1 };
 	if (f->holds && f->idle) {
-		v.rule = policy_find_rule(p, f, now_ms);
+		v.rule = rules_find(p, f, now_ms);
 		if (v.rule)
-			v.times = policy_times(v.rule, f->session->use);
+			v.times = rules_times(v.rule, f->session->use);
 	}
 	/* A Jupyter kernel that its server restarted has the same name as the one that was
 	 * ended. While the clock is 0, one of the old processes may be in use. */

@@ -37,7 +37,7 @@ struct verdict {
 	bool renewed; /* the step is a new final notice, because the end was delayed for long */
 	enum policy_hold hold;
 	const struct config_rule *rule; /* NULL: none matches */
-	struct policy_times times;	/* of the rule */
+	struct rules_times times;	/* of the rule */
 	bool ends;		/* the rule ends the session, really or as an observation */
 	enum policy_stage next; /* STAGE_NONE: none */
 	int64_t next_clock_ms;	/* idle time at which the next stage comes; -1: none */
@@ -47,7 +47,7 @@ struct verdict judge(const struct policy *p, const struct session_facts *f,
 	const struct policy_state *state, int64_t now_ms);
 
 /* When a stage of a rule comes, as idle time; AT_NEVER: never. */
-int64_t judge_stage_at(const struct policy_times *t, enum policy_stage stage);
+int64_t judge_stage_at(const struct rules_times *t, enum policy_stage stage);
 /* Notes the clock of this pass in a state. */
 void judge_note_clock(struct policy_state *state, const struct policy *p,
 	const struct session_facts *f, int64_t now_ms);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 
 #define WEEK_MS (INT64_C(7) * 86400000)
 #define ROOT_LONGEST_MS (4 * WEEK_MS)
@@ -16,7 +16,7 @@ enum { MOST_A_DAY = 100 };
 static int refuse(struct keep_answer *a, const char *why)
 {
 	a->done = false;
-	text_copy(a->why, sizeof(a->why), why);
+	str_copy(a->why, sizeof(a->why), why);
 	return 0;
 }
 
@@ -189,7 +189,7 @@ static int find_moved(void *context, const struct policy_keep *k)
 		if (!p->holds || p->pid != k->pid || (k->uid != 0 && p->uid != k->uid) ||
 			p->started_ms > k->from_ms)
 			continue;
-		text_copy(m->session, sizeof(m->session), k->session);
+		str_copy(m->session, sizeof(m->session), k->session);
 		m->keep = *k;
 		m->keep.session = m->session;
 		m->key = h->sessions[p->session].key;

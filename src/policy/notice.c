@@ -134,7 +134,7 @@ int notice_to_json(const struct notice *n, struct str *out, struct err *e)
 static void take_member(struct notice *n, const struct member *m, const json_t *value)
 {
 	if (m->kind == MEMBER_TEXT && json_is_string(value))
-		text_escape((char *)n + m->offset, m->cap, json_string_value(value),
+		str_escape((char *)n + m->offset, m->cap, json_string_value(value),
 			json_string_length(value));
 	else if (m->kind == MEMBER_INTEGER && json_is_integer(value))
 		*integer_of(n, m) = json_integer_value(value);

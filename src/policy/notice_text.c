@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/nearest.h"
 #include "base/size.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 
 enum { VALUE_CAP = 512, TEMPLATE_MOST = 16 * 1024 };
 
@@ -27,7 +27,7 @@ static void moment(char *dst, size_t cap, int64_t ms)
 #define TEXT_FACT(name)                                                                        \
 	static void get_##name(const struct notice *n, char *dst, size_t cap)                  \
 	{                                                                                      \
-		text_copy(dst, cap, n->name);                                                  \
+		str_copy(dst, cap, n->name);                                                   \
 	}
 TEXT_FACT(user)
 TEXT_FACT(host)
@@ -43,7 +43,7 @@ TEXT_FACT(session)
 
 static void get_command(const struct notice *n, char *dst, size_t cap)
 {
-	text_copy(dst, cap, *n->command ? n->command : "process");
+	str_copy(dst, cap, *n->command ? n->command : "process");
 }
 
 static void get_number(int64_t number, char *dst, size_t cap)
@@ -72,14 +72,14 @@ static void get_memory(const struct notice *n, char *dst, size_t cap)
 {
 	char size[SIZE_TEXT_CAP];
 	size_text(size, (double)n->mem_bytes);
-	text_copy(dst, cap, n->mem_bytes < 0 ? "memory of unknown size" : size);
+	str_copy(dst, cap, n->mem_bytes < 0 ? "memory of unknown size" : size);
 }
 
 static void get_freed(const struct notice *n, char *dst, size_t cap)
 {
 	char size[SIZE_TEXT_CAP];
 	size_text(size, (double)n->freed_bytes);
-	text_copy(dst, cap, n->freed_bytes < 0 ? "" : size);
+	str_copy(dst, cap, n->freed_bytes < 0 ? "" : size);
 }
 
 static void get_since(const struct notice *n, char *dst, size_t cap)
@@ -148,7 +148,7 @@ static void get_next(const struct notice *n, char *dst, size_t cap)
 	else if (n->next_ms >= 0)
 		snprintf(dst, cap, "another notice at %s", next);
 	else
-		text_copy(
+		str_copy(
 			dst, cap, "nothing will be ended; please release what you do not need");
 }
 
@@ -223,7 +223,7 @@ static const char *expand_fact(
 		if (strlen(facts[i].name) != len || memcmp(facts[i].name, name, len) != 0)
 			continue;
 		facts[i].get(n, value, sizeof(value));
-		text_escape(safe, sizeof(safe), value, strlen(value));
+		str_escape(safe, sizeof(safe), value, strlen(value));
 		str_add(out, safe);
 		*known = *known && *safe;
 		return close + 1;
@@ -243,9 +243,9 @@ static int expand_line(
 		char safe[32];
 		if (*at != '{' || (left > 1 && at[1] == '{')) {
 			unsigned code;
-			size_t len = utf8_char(at, left, &code);
+			size_t len = str_utf8_char(at, left, &code);
 			len = len ? len : 1;
-			text_escape(safe, sizeof(safe), at, len);
+			str_escape(safe, sizeof(safe), at, len);
 			str_add(out, *at == '\t' ? "        " : safe);
 			at += *at == '{' ? 2 : (ptrdiff_t)len;
 			continue;
@@ -295,7 +295,7 @@ static void expand_list(struct str *out, const char *list)
 	char safe[NOTICE_LINE_CAP];
 	for (size_t len; *list; list += len + (list[len] == '\n')) {
 		len = strcspn(list, "\n");
-		text_escape(safe, sizeof(safe), list, len);
+		str_escape(safe, sizeof(safe), list, len);
 		str_addf(out, "- %s\n", safe);
 	}
 }
@@ -483,10 +483,10 @@ static void add_line(struct notice *digest, const char *text)
 {
 	char line[NOTICE_LINE_CAP];
 	size_t used = strlen(digest->list);
-	text_copy(line, sizeof(line) - 1, text);
-	text_copy(digest->list + used, sizeof(digest->list) - used, line);
+	str_copy(line, sizeof(line) - 1, text);
+	str_copy(digest->list + used, sizeof(digest->list) - used, line);
 	used += strlen(line);
-	text_copy(digest->list + used, sizeof(digest->list) - used, "\n");
+	str_copy(digest->list + used, sizeof(digest->list) - used, "\n");
 }
 
 void notice_add_part(struct notice *digest, const struct notice *part)
@@ -501,8 +501,8 @@ void notice_add_part(struct notice *digest, const struct notice *part)
 	join(&joined, str_text(&text.body));
 	add_line(digest, str_text(&joined));
 	if (digest->count < 1) {
-		text_copy(digest->user, sizeof(digest->user), part->user);
-		text_copy(digest->host, sizeof(digest->host), part->host);
+		str_copy(digest->user, sizeof(digest->user), part->user);
+		str_copy(digest->host, sizeof(digest->host), part->host);
 		digest->uid = part->uid;
 	}
 	digest->count = digest->count < 0 ? 1 : digest->count + 1;

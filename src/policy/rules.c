@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/pattern.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "model/card.h"
 
 #define MINUTE_MS INT64_C(60000)
@@ -30,18 +30,18 @@ static const int64_t usual_end_ms[SESSION_USES] = {
 	[USE_SERVICE] = AT_NEVER,
 };
 
-size_t policy_rules_count(const struct policy *p)
+size_t rules_count(const struct policy *p)
 {
 	return p->config->policy_rules.n + 1;
 }
 
-const struct config_rule *policy_rule(const struct policy *p, size_t i)
+const struct config_rule *rules_get(const struct policy *p, size_t i)
 {
 	const struct config_rule *rules = p->config->policy_rules.items;
 	return i < p->config->policy_rules.n ? &rules[i] : &default_rule;
 }
 
-enum policy_level policy_rule_level(const struct config_rule *rule)
+enum policy_level rules_level(const struct config_rule *rule)
 {
 	for (int i = 0; i < POLICY_LEVELS; i++)
 		if (strcmp(rule->level, policy_level_names[i]) == 0)
@@ -49,7 +49,7 @@ enum policy_level policy_rule_level(const struct config_rule *rule)
 	return LEVEL_OBSERVE;
 }
 
-bool policy_rule_is_hasty(const struct config_rule *rule, char why[WHY_CAP])
+bool rules_is_hasty(const struct config_rule *rule, char why[WHY_CAP])
 {
 	char least[48];
 	why[0] = '\0';
@@ -60,7 +60,7 @@ bool policy_rule_is_hasty(const struct config_rule *rule, char why[WHY_CAP])
 			"longer to look at a result",
 			rule->name, least);
 	duration_text(least, sizeof(least), FINAL_LEAST_MS);
-	if (!*why && policy_rule_level(rule) == LEVEL_END && rule->final_ms < FINAL_LEAST_MS)
+	if (!*why && rules_level(rule) == LEVEL_END && rule->final_ms < FINAL_LEAST_MS)
 		snprintf(why, WHY_CAP,
 			"[rule %s] ends sessions less than %s after the final notice; nobody "
 			"can answer it in time",
@@ -148,7 +148,7 @@ static bool holds_enough(
 	return false;
 }
 
-bool policy_matches(const struct policy *p, const struct config_match *m,
+bool rules_match(const struct policy *p, const struct config_match *m,
 	const struct session_facts *f, int64_t now_ms, char why[WHY_CAP])
 {
 	why[0] = '\0';
@@ -178,17 +178,17 @@ bool policy_matches(const struct policy *p, const struct config_match *m,
 	return true;
 }
 
-const struct config_rule *policy_find_rule(
+const struct config_rule *rules_find(
 	const struct policy *p, const struct session_facts *f, int64_t now_ms)
 {
 	char why[WHY_CAP];
-	for (size_t i = 0; i < policy_rules_count(p); i++)
-		if (policy_matches(p, &policy_rule(p, i)->match, f, now_ms, why))
-			return policy_rule(p, i);
+	for (size_t i = 0; i < rules_count(p); i++)
+		if (rules_match(p, &rules_get(p, i)->match, f, now_ms, why))
+			return rules_get(p, i);
 	return NULL;
 }
 
-const char *policy_exemption_fault(const struct config_exemption *x, int64_t now_ms, bool utc)
+const char *rules_exemption_fault(const struct config_exemption *x, int64_t now_ms, bool utc)
 {
 	struct tm day = moment_fields(now_ms, utc);
 	int32_t today = (day.tm_year + 1900) * 10000 + (day.tm_mon + 1) * 100 + day.tm_mday;
@@ -199,40 +199,39 @@ const char *policy_exemption_fault(const struct config_exemption *x, int64_t now
 	return today > x->until ? "it has expired" : NULL;
 }
 
-void policy_set_limits(const struct policy *p, struct idle_history *h)
+void rules_set_limits(const struct policy *p, struct idle_history *h)
 {
-	for (size_t i = 0; i < policy_rules_count(p); i++)
-		idle_history_limit(h, policy_rule(p, i)->idle_below);
+	for (size_t i = 0; i < rules_count(p); i++)
+		idle_history_limit(h, rules_get(p, i)->idle_below);
 }
 
 /* The choice of the rule does not depend on the idle clock, so the facts are filled once to
  * find the rule, and again with its limit. */
-void policy_facts_at(const struct policy *p, struct session_facts *f,
+void rules_facts_at(const struct policy *p, struct session_facts *f,
 	const struct idle_session *session, struct open_spans spans, int64_t at_ms)
 {
 	f->idle_below = IDLE_BELOW_USUAL;
 	facts_at(f, p->history, session, spans, at_ms);
-	const struct config_rule *rule =
-		f->holds && p->config ? policy_find_rule(p, f, at_ms) : NULL;
+	const struct config_rule *rule = f->holds && p->config ? rules_find(p, f, at_ms) : NULL;
 	if (!rule || rule->idle_below == f->idle_below)
 		return;
 	f->idle_below = rule->idle_below;
 	facts_at(f, p->history, session, spans, at_ms);
 }
 
-const struct config_exemption *policy_find_exemption(
+const struct config_exemption *rules_find_exemption(
 	const struct policy *p, const struct session_facts *f, int64_t now_ms)
 {
 	char why[WHY_CAP];
 	const struct config_exemption *all = p->config->exemptions.items;
 	for (size_t i = 0; i < p->config->exemptions.n; i++)
-		if (!policy_exemption_fault(&all[i], now_ms, p->utc) &&
-			policy_matches(p, &all[i].match, f, now_ms, why))
+		if (!rules_exemption_fault(&all[i], now_ms, p->utc) &&
+			rules_match(p, &all[i].match, f, now_ms, why))
 			return &all[i];
 	return NULL;
 }
 
-bool policy_is_quiet(const struct policy *p, int64_t now_ms)
+bool rules_is_quiet(const struct policy *p, int64_t now_ms)
 {
 	if (p->config->quiet.n_hours == 0 && p->config->calendar.n_holidays == 0)
 		return false;
@@ -247,9 +246,9 @@ static bool names_services(const struct config_match *m)
 	return (m->kinds >> USE_SERVICE & 1) || m->containers.n || m->units.n;
 }
 
-struct policy_times policy_times(const struct config_rule *rule, enum session_use use)
+struct rules_times rules_times(const struct config_rule *rule, enum session_use use)
 {
-	struct policy_times t = { rule->warn_ms, rule->again_ms, AT_NEVER, rule->end_ms };
+	struct rules_times t = { rule->warn_ms, rule->again_ms, AT_NEVER, rule->end_ms };
 	if (t.again_ms != AT_NEVER && t.again_ms <= t.warn_ms)
 		t.again_ms = AT_NEVER;
 	if (t.end_ms == AT_USUAL)

@@ -17,40 +17,40 @@ struct policy {
 
 /* The number of rules: those of the file, and the built-in one, called "default", which
  * observes every session. */
-size_t policy_rules_count(const struct policy *p);
-const struct config_rule *policy_rule(const struct policy *p, size_t i);
+size_t rules_count(const struct policy *p);
+const struct config_rule *rules_get(const struct policy *p, size_t i);
 /* The first rule that matches; NULL: none, because the session holds too little, or its
  * memory is unknown. */
-const struct config_rule *policy_find_rule(
+const struct config_rule *rules_find(
 	const struct policy *p, const struct session_facts *f, int64_t now_ms);
 /* Adds the limits of use of all rules to a history, before it is read. */
-void policy_set_limits(const struct policy *p, struct idle_history *h);
+void rules_set_limits(const struct policy *p, struct idle_history *h);
 /* Fills the facts of a session with the limit of the rule that matches it; otherwise like
  * facts_at(), with p->history. */
-void policy_facts_at(const struct policy *p, struct session_facts *f,
+void rules_facts_at(const struct policy *p, struct session_facts *f,
 	const struct idle_session *session, struct open_spans spans, int64_t at_ms);
 /* Writes a sentence about a likely mistake in the times of a rule, such as seconds for
  * minutes. False: there is none. */
-bool policy_rule_is_hasty(const struct config_rule *rule, char why[WHY_CAP]);
-enum policy_level policy_rule_level(const struct config_rule *rule);
+bool rules_is_hasty(const struct config_rule *rule, char why[WHY_CAP]);
+enum policy_level rules_level(const struct config_rule *rule);
 
 /* Whether all conditions match. `why` names the first that does not: "its user is alice". */
-bool policy_matches(const struct policy *p, const struct config_match *m,
+bool rules_match(const struct policy *p, const struct config_match *m,
 	const struct session_facts *f, int64_t now_ms, char why[WHY_CAP]);
 /* The configured exemption that applies to the session; NULL: none. */
-const struct config_exemption *policy_find_exemption(
+const struct config_exemption *rules_find_exemption(
 	const struct policy *p, const struct session_facts *f, int64_t now_ms);
 /* Why an exemption is invalid for every session; NULL: it is valid. */
-const char *policy_exemption_fault(const struct config_exemption *x, int64_t now_ms, bool utc);
+const char *rules_exemption_fault(const struct config_exemption *x, int64_t now_ms, bool utc);
 
 /* Whether notices must wait: quiet hours, or a holiday. */
-bool policy_is_quiet(const struct policy *p, int64_t now_ms);
+bool rules_is_quiet(const struct policy *p, int64_t now_ms);
 
 /* When the stages of a rule come, as idle time; AT_NEVER: never. */
-struct policy_times {
+struct rules_times {
 	int64_t warn_ms, again_ms, final_ms, end_ms;
 };
 /* The end is never earlier than the last warning and the final notice allow. */
-struct policy_times policy_times(const struct config_rule *rule, enum session_use use);
+struct rules_times rules_times(const struct config_rule *rule, enum session_use use);
 
 #endif

@@ -89,7 +89,7 @@ static int write_digest(const struct sender *s, const struct policy_notice *row,
 {
 	struct digest d = { .sender = s, .notice = n };
 	notice_init(n, NOTICE_DIGEST);
-	text_copy(n->session, sizeof(n->session), row->session);
+	str_copy(n->session, sizeof(n->session), row->session);
 	n->made_ms = clock_wall_ms(s->clock);
 	int rc = policy_digest_parts(s->file, row->id, add_part, &d, e);
 	return rc ? rc : n->count < 1 ? err_set(e, ERR_NOTHING, "no longer needed") : 0;
@@ -102,7 +102,7 @@ static int write_login(const struct sender *s, const struct policy_notice *row,
 	struct notice all;
 	struct digest d = { .sender = s, .notice = &all, .row = row };
 	notice_init(&all, NOTICE_DIGEST);
-	text_copy(all.session, sizeof(all.session), row->session);
+	str_copy(all.session, sizeof(all.session), row->session);
 	all.made_ms = clock_wall_ms(s->clock);
 	int rc = policy_digest_current(s->file, row, add_part, &d, e);
 	if (rc == 0)
@@ -254,7 +254,7 @@ static int take_other(
 	struct others *o = context;
 	if (state->stage != STAGE_NONE && strcmp(user, o->user) == 0 &&
 		strcmp(key, o->key) != 0)
-		text_copy(o->other, sizeof(o->other), key);
+		str_copy(o->other, sizeof(o->other), key);
 	return 0;
 }
 

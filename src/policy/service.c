@@ -164,9 +164,9 @@ void service_configure(
 	s->enforcer.policy = *policy;
 	if (policy->enforce && trust_settings(settings, &e) != 0)
 		log_notice("no session is ended with this configuration: %s", e.text);
-	for (size_t i = 0; i < policy_rules_count(policy); i++) {
+	for (size_t i = 0; i < rules_count(policy); i++) {
 		char why[WHY_CAP];
-		if (policy_rule_is_hasty(policy_rule(policy, i), why))
+		if (rules_is_hasty(rules_get(policy, i), why))
 			log_warning("%s", why);
 	}
 	open_users(s);

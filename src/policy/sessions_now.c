@@ -102,7 +102,7 @@ int sessions_now_read(struct sessions_now *p, struct err *e)
 		.brief = p->brief,
 		.until_ms = p->now_ms };
 	if (p->policy)
-		policy_set_limits(p->policy, h);
+		rules_set_limits(p->policy, h);
 	int rc = idle_history_read(h, e);
 	if (rc == 0 && !index_spans(p))
 		rc = err_memory(e);
@@ -119,8 +119,8 @@ void sessions_now_judge_again(struct sessions_now *p)
 	policy.history = h;
 	for (size_t i = 0; i < h->n_sessions; i++) {
 		p->facts[i] = (struct session_facts){ .kept_until_ms = -1, .delivered_ms = -1 };
-		policy_facts_at(&policy, &p->facts[i], &h->sessions[i],
-			sessions_now_spans(p, i), p->now_ms);
+		rules_facts_at(&policy, &p->facts[i], &h->sessions[i], sessions_now_spans(p, i),
+			p->now_ms);
 	}
 	find_exemptions(p);
 }

@@ -89,7 +89,7 @@ static void fill_facts(struct replay *r, size_t k)
 	struct session_facts *f = &r->facts[k];
 	const struct idle_session *session = &h->sessions[r->live[k]];
 	*f = (struct session_facts){ .kept_until_ms = -1, .delivered_ms = -1 };
-	policy_facts_at(r->s->policy, f, session, (struct open_spans){ t->spans, t->n_spans },
+	rules_facts_at(r->s->policy, f, session, (struct open_spans){ t->spans, t->n_spans },
 		r->now_ms);
 	t->idle |= f->idle && f->clock_ms >= h->spell_ms;
 	f->exemption = builtin_exemption(
@@ -189,7 +189,7 @@ static bool take_verdict(struct replay *r, size_t k)
 		return true;
 	t->result.session = r->facts[k].session;
 	if (*v->state.rule)
-		text_copy(t->result.rule, RULE_NAME_CAP, v->state.rule);
+		str_copy(t->result.rule, RULE_NAME_CAP, v->state.rule);
 	if (v->step == STEP_WARN || v->step == STEP_END) {
 		const struct session_facts *f = &r->facts[k];
 		t->result.idle_below = f->idle_below;
@@ -319,7 +319,7 @@ int simulate(struct simulation *s, struct err *e)
 	return ok ? 0 : err_memory(e);
 }
 
-void simulation_finish(struct simulation *s)
+void simulate_finish(struct simulation *s)
 {
 	free(s->items);
 	s->items = NULL;

@@ -60,6 +60,6 @@ struct simulation {
 
 /* Zero-initialise and set what is the caller's. ERR_WORLD: out of memory. */
 int simulate(struct simulation *s, struct err *e);
-void simulation_finish(struct simulation *s);
+void simulate_finish(struct simulation *s);
 
 #endif

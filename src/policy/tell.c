@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "model/release.h"
 #include "policy/channel.h"
 #include "policy/notice.h"
@@ -37,13 +37,13 @@ static size_t describe_cards(struct notice *n, const struct enforcer_step *s, do
 		card_label(label, sizeof(label), &h->cards[i]);
 		str_addf(&cards, "%s%s", count ? ", " : "", label);
 		if (count++ == 0)
-			text_copy(n->model, sizeof(n->model), h->cards[i].name);
+			str_copy(n->model, sizeof(n->model), h->cards[i].name);
 		else if (strcmp(n->model, h->cards[i].name) != 0)
 			n->model[0] = '\0';
 		*price += config_price_of(&s->policy->config->prices, h->cards[i].name,
 			h->cards[i].mig_index >= 0);
 	}
-	text_copy(n->cards, sizeof(n->cards), str_text(&cards));
+	str_copy(n->cards, sizeof(n->cards), str_text(&cards));
 	str_finish(&cards);
 	return count;
 }
@@ -52,7 +52,7 @@ static size_t describe_cards(struct notice *n, const struct enforcer_step *s, do
  * delivered at once. */
 static void describe_future(struct notice *n, const struct enforcer_step *s)
 {
-	const struct policy_times *t = &s->verdict->times;
+	const struct rules_times *t = &s->verdict->times;
 	int64_t now = s->verdict->state.stage == STAGE_WARN    ? t->warn_ms
 		      : s->verdict->state.stage == STAGE_AGAIN ? t->again_ms
 							       : t->final_ms;
@@ -72,17 +72,17 @@ void tell_describe(struct notice *n, const struct enforcer_step *s, enum notice_
 	const char *path = session->texts[PROCESS_NOTEBOOK_PATH];
 	double price = 0;
 	notice_init(n, kind);
-	text_copy(n->session, sizeof(n->session), session->key);
-	text_copy(n->rule, sizeof(n->rule), s->verdict->state.rule);
-	text_copy(n->user, sizeof(n->user), session->user);
-	text_copy(n->host, sizeof(n->host), s->now->history.hostname);
-	text_copy(n->what, sizeof(n->what),
+	str_copy(n->session, sizeof(n->session), session->key);
+	str_copy(n->rule, sizeof(n->rule), s->verdict->state.rule);
+	str_copy(n->user, sizeof(n->user), session->user);
+	str_copy(n->host, sizeof(n->host), s->now->history.hostname);
+	str_copy(n->what, sizeof(n->what),
 		path ? path
 		     : process_label(session->texts[PROCESS_NOTEBOOK],
 			       session->texts[PROCESS_JOB], session->texts[PROCESS_CONTAINER],
 			       session->texts[PROCESS_POD]));
 	if (session->texts[PROCESS_COMMAND])
-		text_copy(n->command, sizeof(n->command), session->texts[PROCESS_COMMAND]);
+		str_copy(n->command, sizeof(n->command), session->texts[PROCESS_COMMAND]);
 	n->uid = s->facts->uid;
 	n->mem_bytes = s->facts->mem_bytes;
 	n->made_ms = s->now_ms;
@@ -93,7 +93,7 @@ void tell_describe(struct notice *n, const struct enforcer_step *s, enum notice_
 	n->idle_gpu_hours = (double)cards * (double)s->facts->clock_ms / 3600e3;
 	n->cost = price * (double)s->facts->clock_ms / 3600e3;
 	if (isfinite(n->cost))
-		text_copy(n->currency, sizeof(n->currency), s->policy->config->currency);
+		str_copy(n->currency, sizeof(n->currency), s->policy->config->currency);
 	describe_future(n, s);
 	if (!process)
 		return;
@@ -120,7 +120,7 @@ static int take_keep(void *context, const struct policy_keep *k)
 		return 0;
 	keeps->n++;
 	keeps->until_ms = k->until_ms;
-	text_copy(keeps->reason, sizeof(keeps->reason), k->reason);
+	str_copy(keeps->reason, sizeof(keeps->reason), k->reason);
 	return 0;
 }
 
@@ -189,11 +189,11 @@ int tell_alarm(struct policy_file *f, const struct config_notices *config, const
 	struct notice n;
 	int rc = 0;
 	notice_init(&n, NOTICE_ALARM);
-	text_copy(n.session, sizeof(n.session), "alarm");
-	text_copy(n.user, sizeof(n.user), "root");
+	str_copy(n.session, sizeof(n.session), "alarm");
+	str_copy(n.user, sizeof(n.user), "root");
 	if (gethostname(n.host, sizeof(n.host) - 1) != 0)
-		text_copy(n.host, sizeof(n.host), "this host");
-	text_copy(n.result, sizeof(n.result), text);
+		str_copy(n.host, sizeof(n.host), "this host");
+	str_copy(n.result, sizeof(n.result), text);
 	n.made_ms = now_ms;
 	for (size_t i = 0; i < sizeof(channels) / sizeof(channels[0]) && rc == 0; i++) {
 		some.channels = channel_names[channels[i]];

@@ -28,7 +28,7 @@ static int check_file(const struct settings *s, size_t file, struct err *e)
 	if (*path != '/')
 		return err_set(e, ERR_WORLD,
 			"%s is not the absolute path of a file, so its owner is unknown", path);
-	text_copy(directory, sizeof(directory), path);
+	str_copy(directory, sizeof(directory), path);
 	char *slash = strrchr(directory, '/');
 	*(slash == directory ? slash + 1 : slash) = '\0';
 	int rc = check(path, &s->owners[file], e);

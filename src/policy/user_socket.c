@@ -81,7 +81,7 @@ int user_socket_open(struct user_socket **out, const char *path, struct err *e)
 		s->places[i].fd = -1;
 	file_make_parent(path, 0755, NULL);
 	s->directory = user_talk_open_directory(path, &name);
-	text_copy(s->name, sizeof(s->name), name);
+	str_copy(s->name, sizeof(s->name), name);
 	if (s->directory >= 0)
 		remove_stale(s);
 	if (s->directory < 0 || make(s) != 0) {
@@ -244,7 +244,7 @@ static void answer_to(
 	struct str out = { 0 };
 	struct user_answer a = { 0 };
 	answer(context, r, p->uid, &a);
-	user_answer_write(&out, &a);
+	user_talk_write_answer(&out, &a);
 	if (out.failed || out.len > USER_ANSWER_MAX || out.len == 0 ||
 		send(p->fd, out.data, out.len, MSG_DONTWAIT | MSG_NOSIGNAL) !=
 			(ssize_t)out.len) {
@@ -253,7 +253,7 @@ static void answer_to(
 	}
 	p->answered = true;
 	p->until_us = clock_monotonic_us() + PAUSE_US;
-	user_answer_finish(&a);
+	user_talk_finish_answer(&a);
 	str_finish(&out);
 }
 
@@ -269,7 +269,7 @@ static void attend(struct place *p, user_answerer answer, void *context)
 			return;
 		/* A second request, a malformed one and the end of the connection are all
 		 * treated the same. */
-		if (!p->answered && n > 0 && user_request_parse(&r, bytes, (size_t)n)) {
+		if (!p->answered && n > 0 && user_talk_parse_request(&r, bytes, (size_t)n)) {
 			answer_to(p, &r, answer, context);
 			return;
 		}

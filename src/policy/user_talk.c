@@ -52,21 +52,21 @@ static bool parse_numbers(struct user_request *r, const json_t *root)
 	return true;
 }
 
-bool user_request_parse(struct user_request *r, const char *bytes, size_t len)
+bool user_talk_parse_request(struct user_request *r, const char *bytes, size_t len)
 {
 	*r = (struct user_request){ 0 };
 	json_t *root = len <= USER_REQUEST_MAX ? json_loadb(bytes, len, 0, NULL) : NULL;
 	const char *reason = json_string_value(json_object_get(root, "reason"));
 	bool ok = json_is_object(root) && parse_ask(r, root) && parse_numbers(r, root);
 	if (ok && reason)
-		text_escape(r->reason, sizeof(r->reason), reason, strlen(reason));
+		str_escape(r->reason, sizeof(r->reason), reason, strlen(reason));
 	r->json = json_is_true(json_object_get(root, "json"));
 	r->utc = json_is_true(json_object_get(root, "utc"));
 	json_decref(root);
 	return ok;
 }
 
-void user_request_write(struct str *out, const struct user_request *r)
+void user_talk_write_request(struct str *out, const struct user_request *r)
 {
 	json_t *root = json_pack("{s:s, s:I, s:I, s:I, s:s, s:b, s:b}", "ask",
 		ask_names[r->ask], "pid", (json_int_t)r->pid, "start_ticks",
@@ -83,20 +83,21 @@ void user_request_write(struct str *out, const struct user_request *r)
 /* A user can make at most this many keeps in a day. */
 enum { MOST_KEPT = 100 };
 
-void user_answer_finish(struct user_answer *a)
+void user_talk_finish_answer(struct user_answer *a)
 {
 	str_finish(&a->text);
 	free(a->kept);
 	*a = (struct user_answer){ 0 };
 }
 
-bool user_answer_keep(struct user_answer *a, int64_t pid, int64_t until_ms, const char *reason)
+bool user_talk_add_kept(
+	struct user_answer *a, int64_t pid, int64_t until_ms, const char *reason)
 {
 	if (a->n_kept == MOST_KEPT || !array_one_more(&a->kept, a->n_kept))
 		return false;
 	struct user_kept *k = &a->kept[a->n_kept++];
 	*k = (struct user_kept){ .pid = (uint32_t)pid, .until_ms = until_ms };
-	text_escape(k->reason, sizeof(k->reason), reason, strlen(reason));
+	str_escape(k->reason, sizeof(k->reason), reason, strlen(reason));
 	return true;
 }
 
@@ -106,13 +107,13 @@ static void add_lines(struct str *out, const char *text)
 	char line[1024];
 	while (*text) {
 		size_t len = strcspn(text, "\n");
-		text_escape(line, sizeof(line), text, len);
+		str_escape(line, sizeof(line), text, len);
 		str_addf(out, "%s\n", line);
 		text += len + (text[len] != '\0');
 	}
 }
 
-bool user_answer_parse(struct user_answer *a, const char *bytes, size_t len)
+bool user_talk_parse_answer(struct user_answer *a, const char *bytes, size_t len)
 {
 	json_t *root = len <= USER_ANSWER_MAX ? json_loadb(bytes, len, 0, NULL) : NULL, *one;
 	const char *why = json_string_value(json_object_get(root, "why"));
@@ -120,14 +121,14 @@ bool user_answer_parse(struct user_answer *a, const char *bytes, size_t len)
 	bool ok = json_is_object(root);
 	size_t i;
 	*a = (struct user_answer){ .ok = json_is_true(json_object_get(root, "ok")) };
-	text_escape(a->why, sizeof(a->why), why ? why : "", why ? strlen(why) : 0);
+	str_escape(a->why, sizeof(a->why), why ? why : "", why ? strlen(why) : 0);
 	add_lines(&a->text, text ? text : "");
 	json_array_foreach(json_object_get(root, "kept"), i, one)
 	{
 		json_int_t pid = json_integer_value(json_object_get(one, "pid"));
 		const char *reason = json_string_value(json_object_get(one, "reason"));
 		ok = ok && pid > 0 && pid <= INT32_MAX &&
-		     user_answer_keep(a, pid,
+		     user_talk_add_kept(a, pid,
 			     json_integer_value(json_object_get(one, "until_ms")),
 			     reason ? reason : "");
 	}
@@ -135,7 +136,7 @@ bool user_answer_parse(struct user_answer *a, const char *bytes, size_t len)
 	return ok && !a->text.failed;
 }
 
-void user_answer_write(struct str *out, const struct user_answer *a)
+void user_talk_write_answer(struct str *out, const struct user_answer *a)
 {
 	json_t *root = json_pack("{s:b, s:s, s:s, s:[]}", "ok", (int)a->ok, "why", a->why,
 		"text", str_text(&a->text), "kept");
@@ -157,9 +158,9 @@ void user_talk_path(char *dst, size_t cap, const char *configured, const char *d
 {
 	const char *slash = strrchr(db, '/');
 	if (configured)
-		text_copy(dst, cap, configured);
+		str_copy(dst, cap, configured);
 	else if (strcmp(db, "/var/lib/gua/gua.db") == 0)
-		text_copy(dst, cap, "/run/gua-enforce/socket");
+		str_copy(dst, cap, "/run/gua-enforce/socket");
 	else
 		snprintf(dst, cap, "%.*senforce.sock", slash ? (int)(slash + 1 - db) : 0, db);
 }
@@ -243,7 +244,7 @@ static int ask_once(
 		n = recv(fd, bytes, USER_ANSWER_MAX, 0);
 	int why = errno;
 	close(fd);
-	if (n > 0 && !user_answer_parse(answer, bytes, (size_t)n))
+	if (n > 0 && !user_talk_parse_answer(answer, bytes, (size_t)n))
 		rc = err_set(e, ERR_WORLD, "the answer on %s is malformed", path);
 	else if (n > 0)
 		rc = answer->ok ? 0 : err_set(e, ERR_NOTHING, "%s", answer->why);
@@ -264,7 +265,7 @@ int user_talk_ask(const char *path, const struct user_request *r, struct user_an
 	struct str request = { 0 };
 	int64_t until_us = clock_monotonic_us() + ANSWER_MS * 1000;
 	*answer = (struct user_answer){ 0 };
-	user_request_write(&request, r);
+	user_talk_write_request(&request, r);
 	int rc = request.failed ? err_memory(e) : ERR_BUSY;
 	while (rc == ERR_BUSY) {
 		*e = (struct err){ 0 };

@@ -35,9 +35,9 @@ struct user_request {
 };
 
 /* Reads a request, which may be any bytes. False: it is malformed. */
-bool user_request_parse(struct user_request *r, const char *bytes, size_t len);
+bool user_talk_parse_request(struct user_request *r, const char *bytes, size_t len);
 /* Writes one, as JSON. */
-void user_request_write(struct str *out, const struct user_request *r);
+void user_talk_write_request(struct str *out, const struct user_request *r);
 
 /* A session that is kept, by one of its processes. */
 struct user_kept {
@@ -54,14 +54,15 @@ struct user_answer {
 	struct user_kept *kept; /* the user's keeps, or the one that was asked for */
 	size_t n_kept;
 };
-void user_answer_finish(struct user_answer *a);
+void user_talk_finish_answer(struct user_answer *a);
 /* Adds a kept session; false: the list is full. */
-bool user_answer_keep(struct user_answer *a, int64_t pid, int64_t until_ms, const char *reason);
+bool user_talk_add_kept(
+	struct user_answer *a, int64_t pid, int64_t until_ms, const char *reason);
 /* Reads an answer. Its texts are safe to show, except for the line ends of `text`. False: it
  * is malformed; finish the answer in either case. */
-bool user_answer_parse(struct user_answer *a, const char *bytes, size_t len);
+bool user_talk_parse_answer(struct user_answer *a, const char *bytes, size_t len);
 /* Writes one, as JSON. */
-void user_answer_write(struct str *out, const struct user_answer *a);
+void user_talk_write_answer(struct str *out, const struct user_answer *a);
 
 /* The path of the socket: as configured or, if that is NULL, in /run for the system's store
  * and beside any other store. */

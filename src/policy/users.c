@@ -59,7 +59,7 @@ static int take_keep(void *context, const struct policy_keep *k)
 {
 	struct listing *l = context;
 	if (k->uid == l->uid)
-		user_answer_keep(l->answer, k->pid, k->until_ms, k->reason);
+		user_talk_add_kept(l->answer, k->pid, k->until_ms, k->reason);
 	return 0;
 }
 
@@ -73,10 +73,10 @@ static int answer_keep(struct users *u, const struct user_request *r, uint32_t u
 		rc = keep_limits_apply(&limits, r, uid, &what, e);
 	if (rc)
 		return rc;
-	text_copy(answer->why, sizeof(answer->why), what.why);
+	str_copy(answer->why, sizeof(answer->why), what.why);
 	answer->ok = what.done;
 	if (what.done && r->ask == USER_ASK_KEEP)
-		user_answer_keep(answer, r->pid, what.until_ms, r->reason);
+		user_talk_add_kept(answer, r->pid, what.until_ms, r->reason);
 	return 0;
 }
 
@@ -121,7 +121,7 @@ static void fill_answer(
 	if (answer_to(context, r, uid, answer, &e) == 0)
 		return;
 	answer->ok = false;
-	text_copy(answer->why, sizeof(answer->why), e.text);
+	str_copy(answer->why, sizeof(answer->why), e.text);
 }
 
 int users_open(struct users **out, struct enforcer *enforcer, const struct settings *settings,

@@ -59,7 +59,7 @@ static int check_pids(const struct text_list *pids, struct err *e)
 {
 	char word[TEXT_LIST_WORD_CAP];
 	for (size_t i = 0; i < pids->n; i++)
-		for (const char *at = pids->items[i]; text_list_word(&at, word);)
+		for (const char *at = pids->items[i]; options_list_word(&at, word);)
 			if (word[strspn(word, "0123456789")])
 				return err_set(e, ERR_USAGE,
 					"--pid takes process ids, not '%s'", word);
@@ -79,9 +79,10 @@ int filter_init(struct filter *f, const struct filter_values *v, struct err *e)
 	if (rc)
 		return err_prefix(e, "--min-mem");
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]) && rc == 0; i++)
-		rc = text_list_check(lists[i].option, lists[i].list, e);
+		rc = options_list_check(lists[i].option, lists[i].list, e);
 	for (size_t i = 0; i < v->states.n && rc == 0; i++)
-		for (const char *at = v->states.items[i]; rc == 0 && text_list_word(&at, word);)
+		for (const char *at = v->states.items[i];
+			rc == 0 && options_list_word(&at, word);)
 			rc = read_state(f, word, e);
 	return rc ? rc : check_pids(&v->pids, e);
 }
@@ -106,7 +107,7 @@ static bool is_named(const char *word, const void *what)
 bool filter_card(const struct filter *f, const struct present_card *card)
 {
 	const struct text_list *ids = &f->values->ids;
-	return has_state(f, card) && (!ids->n || text_list_any(ids, is_named, &card->id));
+	return has_state(f, card) && (!ids->n || options_list_any(ids, is_named, &card->id));
 }
 
 /* The cards to choose from, and those that are chosen so far. */
@@ -167,7 +168,7 @@ int filter_cards(
 	if (ids->n == 0)
 		pick_all(f, &choice);
 	for (size_t i = 0; i < ids->n; i++)
-		for (const char *at = ids->items[i]; text_list_word(&at, word);) {
+		for (const char *at = ids->items[i]; options_list_word(&at, word);) {
 			int rc = pick_id(f, word, &choice, e);
 			if (rc)
 				return rc;
@@ -179,7 +180,7 @@ static bool is_user(const char *word, const void *what)
 {
 	const struct present_process *p = what;
 	char *end = NULL;
-	if (strcmp(word, p->id.user) == 0 || strcmp(word, user_shown(p->id.user)) == 0)
+	if (strcmp(word, p->id.user) == 0 || strcmp(word, process_shown_user(p->id.user)) == 0)
 		return true;
 	long long uid = strtoll(word, &end, 10);
 	return *end == '\0' && uid == p->id.uid;
@@ -194,9 +195,9 @@ static bool is_pid(const char *word, const void *what)
 bool filter_process(const struct filter *f, const struct present_process *p)
 {
 	const struct filter_values *v = f->values;
-	if (v->users.n && !text_list_any(&v->users, is_user, p))
+	if (v->users.n && !options_list_any(&v->users, is_user, p))
 		return false;
-	if (v->pids.n && !text_list_any(&v->pids, is_pid, p))
+	if (v->pids.n && !options_list_any(&v->pids, is_pid, p))
 		return false;
 	if (v->compute && p->kind == PROCESS_GRAPHICS)
 		return false;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 
 /* Since when it is idle now; -1: active, unknown, or its recorder is silent. */
 static int64_t idle_since(const struct holder_row *r)
@@ -30,9 +30,9 @@ static void show_idle(struct holder_row *r)
 	duration_text(age, sizeof(age), present_idle_ms(r->now, p));
 	duration_text(then, sizeof(then), r->host->recorded_until_ms - p->was_idle_since_ms);
 	if (p->active)
-		text_copy(r->idle, cap, "active");
+		str_copy(r->idle, cap, "active");
 	else if (p->idle_since_ms < 0)
-		text_copy(
+		str_copy(
 			r->idle, cap, r->card->state == CARD_USE_UNKNOWN ? "use unknown" : "-");
 	else if (present_was_idle(p))
 		snprintf(r->idle, cap, "%s%s (%s%s)", p->idle_longer ? "> " : "", age,
@@ -86,7 +86,7 @@ int64_t holders_idle_order(const struct present_process *p)
 
 static struct cell or_none(const char *text)
 {
-	return *text ? cell_text(text) : cell_number(NAN);
+	return *text ? table_text(text) : table_number(NAN);
 }
 
 static struct cell of_process_text(const void *row, size_t which)
@@ -96,58 +96,58 @@ static struct cell of_process_text(const void *row, size_t which)
 
 static struct cell of_process_known(const void *row, size_t of)
 {
-	return get_known(PROCESS(row), of);
+	return table_get_known(PROCESS(row), of);
 }
 
 static struct cell of_process_double(const void *row, size_t of)
 {
-	return get_double(PROCESS(row), of);
+	return table_get_double(PROCESS(row), of);
 }
 
 static struct cell of_process_chars(const void *row, size_t of)
 {
-	return get_chars(PROCESS(row), of);
+	return table_get_chars(PROCESS(row), of);
 }
 
 static struct cell of_card_chars(const void *row, size_t of)
 {
-	return get_chars(((const struct holder_row *)row)->card, of);
+	return table_get_chars(((const struct holder_row *)row)->card, of);
 }
 
 static struct cell of_card_int(const void *row, size_t of)
 {
 	const char *card = (const char *)((const struct holder_row *)row)->card;
-	return cell_known(*(const int *)(const void *)(card + of));
+	return table_known(*(const int *)(const void *)(card + of));
 }
 
 static struct cell get_hostname(const void *row, size_t of)
 {
 	(void)of;
-	return cell_text(((const struct holder_row *)row)->host->hostname);
+	return table_text(((const struct holder_row *)row)->host->hostname);
 }
 
 static struct cell get_user_shown(const void *row, size_t of)
 {
 	(void)of;
-	return cell_text(user_shown(PROCESS(row)->id.user));
+	return table_text(process_shown_user(PROCESS(row)->id.user));
 }
 
 static struct cell get_pid(const void *row, size_t of)
 {
 	(void)of;
-	return cell_number(PROCESS(row)->id.pid);
+	return table_number(PROCESS(row)->id.pid);
 }
 
 static struct cell get_state(const void *row, size_t of)
 {
 	(void)of;
-	return cell_text(card_state_names[((const struct holder_row *)row)->card->state]);
+	return table_text(card_state_names[((const struct holder_row *)row)->card->state]);
 }
 
 static struct cell get_memory(const void *row, size_t of)
 {
 	(void)of;
-	return cell_number(cell_known(PROCESS(row)->mem_bytes).number / 1024);
+	return table_number(table_known(PROCESS(row)->mem_bytes).number / 1024);
 }
 
 static struct cell get_context(const void *row, size_t of)
@@ -160,13 +160,13 @@ static struct cell get_active(const void *row, size_t of)
 {
 	const struct present_process *p = PROCESS(row);
 	(void)of;
-	return cell_number(p->active || p->idle_since_ms >= 0 ? p->active : NAN);
+	return table_number(p->active || p->idle_since_ms >= 0 ? p->active : NAN);
 }
 
 static struct cell get_idle_since(const void *row, size_t of)
 {
 	(void)of;
-	return cell_known(idle_since(row));
+	return table_known(idle_since(row));
 }
 
 static struct cell get_idle_ms(const void *row, size_t of)
@@ -174,19 +174,19 @@ static struct cell get_idle_ms(const void *row, size_t of)
 	const struct holder_row *r = row;
 	int64_t since_ms = idle_since(r);
 	(void)of;
-	return cell_number(since_ms < 0 ? NAN : (double)(r->now->now_ms - since_ms));
+	return table_number(since_ms < 0 ? NAN : (double)(r->now->now_ms - since_ms));
 }
 
 static struct cell get_idle_longer(const void *row, size_t of)
 {
 	(void)of;
-	return cell_number(idle_since(row) >= 0 && PROCESS(row)->idle_longer);
+	return table_number(idle_since(row) >= 0 && PROCESS(row)->idle_longer);
 }
 
 static struct cell get_was_idle(const void *row, size_t of)
 {
 	(void)of;
-	return cell_known(was_idle_since(row));
+	return table_known(was_idle_since(row));
 }
 
 static struct cell get_was_longer(const void *row, size_t of)
@@ -194,7 +194,7 @@ static struct cell get_was_longer(const void *row, size_t of)
 	const struct holder_row *r = row;
 	bool longer = r->host->stale ? r->process->idle_longer : r->process->was_idle_longer;
 	(void)of;
-	return cell_number(was_idle_since(r) >= 0 && longer);
+	return table_number(was_idle_since(r) >= 0 && longer);
 }
 
 /* C, G, M (MPS) or X (both C and G). */
@@ -204,17 +204,17 @@ static struct cell get_kind(const void *row, size_t of)
 	bool compute = kind & (PROCESS_COMPUTE | PROCESS_MPS),
 	     graphics = kind & PROCESS_GRAPHICS;
 	(void)of;
-	return cell_text(compute && graphics  ? "X"
-			 : kind & PROCESS_MPS ? "M"
-			 : compute	      ? "C"
-			 : graphics	      ? "G"
-					      : "-");
+	return table_text(compute && graphics  ? "X"
+			  : kind & PROCESS_MPS ? "M"
+			  : compute	       ? "C"
+			  : graphics	       ? "G"
+					       : "-");
 }
 
 static struct cell get_host_memory(const void *row, size_t of)
 {
 	(void)of;
-	return cell_number(cell_known(PROCESS(row)->rss_bytes).number / 1024);
+	return table_number(table_known(PROCESS(row)->rss_bytes).number / 1024);
 }
 
 /* On the card since then; if that is unknown, since its start at the earliest. */
@@ -222,7 +222,7 @@ static struct cell get_since(const void *row, size_t of)
 {
 	const struct present_process *p = PROCESS(row);
 	(void)of;
-	return cell_known(p->held_since_ms >= 0 ? p->held_since_ms : p->id.started_ms);
+	return table_known(p->held_since_ms >= 0 ? p->held_since_ms : p->id.started_ms);
 }
 
 #define KEY(name, what, getter) .key = name, .kind = COLUMN_##what, .get = getter
@@ -307,14 +307,14 @@ static const struct holder_column all[] = {
 		.order = "user",
 		TOP(2, "USER", 0, 0, "user", "user"),
 		.look = HOLDER_USER },
-	{ .column = { SHOWN("card", TEXT, get_chars), OF(holder_row, label) },
+	{ .column = { SHOWN("card", TEXT, table_get_chars), OF(holder_row, label) },
 		.text = 2,
 		.page = 2,
 		.page_title = "GPU",
 		.order = "card",
 		TOP(1, "CARD", 4, 0, "card", "card"),
 		.look = HOLDER_CARD },
-	{ .column = { SHOWN("idle for", TEXT, get_chars), OF(holder_row, idle) },
+	{ .column = { SHOWN("idle for", TEXT, table_get_chars), OF(holder_row, idle) },
 		.text = 5,
 		.page = 4,
 		.page_title = "idle for",
@@ -323,7 +323,8 @@ static const struct holder_column all[] = {
 		TOP(10, "IDLE", 7, 0, "idle", "idle for"),
 		.look = HOLDER_IDLE },
 	{ .column = { SHOWN("since", MOMENT, get_since) }, .text = 6 },
-	{ .column = { SHOWN("what", TEXT, get_chars), OF(holder_row, what), .flexible = true },
+	{ .column = { SHOWN("what", TEXT, table_get_chars), OF(holder_row, what),
+		  .flexible = true },
 		.text = 9,
 		.page = 5,
 		.page_title = "what",

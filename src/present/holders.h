@@ -49,7 +49,7 @@ struct holder_column {
 	size_t top_from;  /* shown on screens with at least this many columns */
 	const char *sort_word,
 		*sort_name; /* of --sort and of the menu; NULL: cannot sort by it */
-	bool measured;	    /* live_measure() reads it */
+	bool measured;	    /* live_process_measure() reads it */
 	enum holder_look look;
 };
 

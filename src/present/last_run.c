@@ -78,12 +78,12 @@ static int read_runs(struct last_run *n, struct err *e)
 		sql_text(stmt, RUN_WHERE, before, sizeof(before));
 		if (!n->any_run) {
 			take_newest(n, stmt);
-			text_copy(where, sizeof(where), before);
+			str_copy(where, sizeof(where), before);
 			continue;
 		}
 		struct rules rules = rules_of(stmt);
 		if (sql_int(stmt, RUN_LOOKS, 0) || strcmp(before, where) != 0 ||
-			!rules_equal(&rules, &n->rules) ||
+			!state_rules_equal(&rules, &n->rules) ||
 			n->watched_since_ms - sql_int(stmt, RUN_LAST, -1) > RING_MS)
 			break;
 		n->watched_since_ms = sql_int(stmt, RUN_STARTED, 0);
@@ -282,7 +282,7 @@ int last_run_read(struct last_run *n, const char *path, int wait_ms, struct err 
 	*n = (struct last_run){ .last_tick_ms = -1 };
 	/* Check for the recorder first: its status file exists before its run begins and
 	 * until after its end. */
-	int alive = published_is_running(path);
+	int alive = statusfile_is_running(path);
 	int rc = store_open_read_within(&n->db, path, wait_ms, e);
 	if (rc)
 		return rc;

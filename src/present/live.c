@@ -46,10 +46,10 @@ const struct live_memory live_nothing_seen = { .util_pct = NAN,
 static void name_host(struct live *l)
 {
 	char raw[128] = "";
-	text_copy(raw, sizeof(raw), l->source->hostname);
+	str_copy(raw, sizeof(raw), l->source->hostname);
 	if (!raw[0] && gethostname(raw, sizeof(raw) - 1) != 0)
-		text_copy(raw, sizeof(raw), "localhost");
-	text_escape(l->host.hostname, sizeof(l->host.hostname), raw, strlen(raw));
+		str_copy(raw, sizeof(raw), "localhost");
+	str_escape(l->host.hostname, sizeof(l->host.hostname), raw, strlen(raw));
 }
 
 /* Publishes the current arrays as the present. */
@@ -58,7 +58,7 @@ static void publish(struct live *l)
 	l->host.rules = l->rules;
 	l->host.last_tick_ms = -1;
 	l->host.recorded_until_ms = past_ended_ms(&l->past);
-	text_copy(l->host.note, sizeof(l->host.note), l->past.note);
+	str_copy(l->host.note, sizeof(l->host.note), l->past.note);
 	l->present = (struct present){ .now_ms = l->now_ms,
 		.hosts = &l->host,
 		.n_hosts = 1,
@@ -128,8 +128,8 @@ void live_close(struct live *l)
 	past_finish(&l->past);
 	lives_finish(&l->lives);
 	reader_close(l->reader);
-	live_finish_list(&l->now);
-	live_finish_list(&l->before);
+	live_process_finish_list(&l->now);
+	live_process_finish_list(&l->before);
 	free(l->cards);
 	free(l->memory);
 	free(l->boards);
@@ -173,7 +173,7 @@ static void follow_clock(struct live *l)
 		for (size_t k = 0; k < sizeof(times) / sizeof(times[0]); k++)
 			live_move(times[k], step_ms);
 	}
-	live_move_processes(l, step_ms);
+	live_process_move(l, step_ms);
 }
 
 int64_t live_sample_ms(const struct live *l, size_t card, size_t sample)
@@ -214,7 +214,7 @@ static void take_util(struct live *l)
 		const struct card_reading *r = &l->source->cards[i];
 		l->memory[i].gap = false;
 		l->memory[i].missed |= l->failed;
-		if (r->status != CARD_STATUS_OK || !util_is_known(r->util_kind)) {
+		if (r->status != CARD_STATUS_OK || !reading_util_is_known(r->util_kind)) {
 			l->memory[i].util_pct = NAN;
 			l->memory[i].gap = l->memory[i].missed;
 			l->memory[i].missed = false;
@@ -275,7 +275,7 @@ static void finish_card(struct live *l, size_t i)
 	c->host = 0;
 	c->last_seen_ms = -1;
 	c->id = r->id;
-	text_copy(c->source, sizeof(c->source), r->source);
+	str_copy(c->source, sizeof(c->source), r->source);
 	c->status = r->status;
 	c->code = r->code;
 	c->gone = r->gone;
@@ -300,7 +300,7 @@ static void join_rules(struct live *l)
 {
 	const struct rules *recorded = past_rules(&l->past);
 	struct rules rules = recorded ? *recorded : l->usual_rules;
-	bool same = rules_equal(&rules, &l->rules);
+	bool same = state_rules_equal(&rules, &l->rules);
 	l->rules = rules;
 	for (size_t i = 0; !same && i < l->n_memory; i++) {
 		l->memory[i].seen = false;
@@ -392,22 +392,22 @@ int live_digest(struct live *l, struct err *e)
 {
 	int rc = follow_cards(l, e);
 	if (rc == 0)
-		rc = live_make_room(l, e);
+		rc = live_process_make_room(l, e);
 	/* Nothing fails after this point: the view shows either all of the old or all of the
 	 * new answer. */
 	if (rc)
 		return rc;
 	/* Take the driver's answer, */
 	follow_clock(l);
-	text_copy(l->host.driver, sizeof(l->host.driver), l->source->driver_version);
+	str_copy(l->host.driver, sizeof(l->host.driver), l->source->driver_version);
 	take_util(l);
 	finish_boards(l);
-	live_list_processes(l);
+	live_process_list(l);
 	/* join it with the past, which is asked about states that are known now, */
 	struct moment now = clock_now(l->clock);
 	past_read(&l->past, &now);
 	join(l);
-	live_classify(l);
+	live_judge_states(l);
 	join_states(l);
 	/* and judge by both. */
 	live_judge(l);

@@ -62,15 +62,15 @@ int live_fd(struct live *l);
 /* Reads the CPU time and memory of a process (an index into the present), unless they were
  * read less than `every_us` ago. rss_bytes is then current, and cpu_pct is the use since the
  * previous reading. A refresh does not read them. */
-void live_measure(struct live *l, size_t process, int64_t every_us);
-void live_measure_all(struct live *l, int64_t every_us);
+void live_process_measure(struct live *l, size_t process, int64_t every_us);
+void live_process_measure_all(struct live *l, int64_t every_us);
 
 /* What was read last; valid until the next refresh, and its accounts until the next request. */
 const struct present *live_present(const struct live *l);
 /* Appends the arguments of a process, NUL-terminated one after the other, safe to show; nothing
  * when they cannot be read. They may hold secrets: root and the process's own user get all,
  * others the words of the command as it is stored. */
-void live_arguments(struct live *l, const struct present_process *p, struct str *out);
+void live_process_arguments(struct live *l, const struct present_process *p, struct str *out);
 /* Sets the mean utilisation of the cards from `first` on, from the store: `pct` has
  * minutes->n numbers for each card, one card after the other. */
 void live_recent_cards(const struct live *l, size_t first, const struct past_minutes *minutes);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "driver/host/worker.h"
 #include "present/live_private.h"
 
@@ -104,7 +104,7 @@ static size_t find_board(struct live_question *q, struct source *s, size_t card)
 	b->status = CARD_STATUS_LOST;
 	b->code = r->code;
 	if (instance) {
-		text_copy(b->id.uuid, sizeof(b->id.uuid), r->id.parent_uuid);
+		str_copy(b->id.uuid, sizeof(b->id.uuid), r->id.parent_uuid);
 		b->id.parent_uuid[0] = '\0';
 		b->id.mig_index = b->id.gpu_instance = b->id.compute_instance = -1;
 		if (s->ops->board)

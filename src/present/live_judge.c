@@ -136,11 +136,12 @@ static void judge_samples(struct live *l, size_t card)
 	const struct card_reading *r = &l->source->cards[card];
 	bool known = l->cards[card].processes_known && r->mem_used_bytes >= 0;
 	bool empty = known && r->n_processes == 0;
-	int64_t used_bytes = empty ? r->mem_used_bytes - reserve_bytes(r) : -1;
+	int64_t used_bytes = empty ? r->mem_used_bytes - classify_reserve_bytes(r) : -1;
 	l->cards[card].unexplained_bytes = used_bytes > 0 && !r->mem_is_sum ? used_bytes : 0;
-	if (r->n_samples || !empty || !util_is_known(r->util_kind))
-		m->latched = empty && m->empty && util_is_known(r->util_kind) &&
-			     is_latched(r->samples, r->n_samples, used_bytes, &l->rules);
+	if (r->n_samples || !empty || !reading_util_is_known(r->util_kind))
+		m->latched =
+			empty && m->empty && reading_util_is_known(r->util_kind) &&
+			classify_is_latched(r->samples, r->n_samples, used_bytes, &l->rules);
 	m->empty = empty;
 }
 
@@ -150,7 +151,7 @@ static struct held sum_held(const struct live *l, const struct present_card *c)
 	for (size_t k = 0; k < c->n_processes; k++) {
 		const struct present_process *p = &l->now.items[c->first_process + k];
 		if (p->holder)
-			held_add(&held, p->mem_bytes);
+			classify_held_add(&held, p->mem_bytes);
 	}
 	return held;
 }
@@ -221,7 +222,7 @@ static void judge_processes(struct live *l, size_t card, int64_t active_ms)
 {
 	const struct present_card *c = &l->cards[card];
 	const struct card_reading *r = &l->source->cards[card];
-	struct use_since use = use_of_samples(
+	struct use_since use = classify_use_of_samples(
 		r->samples, r->n_samples, r->process_util_known, NULL, &l->rules);
 	size_t n = add_holders(l, c);
 	classify_use(l->holders, n, &use, &l->rules);
@@ -248,7 +249,7 @@ static void judge_holders(struct live *l)
 {
 	for (size_t i = 0; i < l->now.n; i++) {
 		struct present_process *p = &l->now.items[i];
-		p->holder = is_holder(p->kind, &l->rules);
+		p->holder = classify_is_holder(p->kind, &l->rules);
 		p->context = CONTEXT_MORE;
 		if (p->holder && context_may_be(p->mem_bytes))
 			p->context = context_judge(p->kind, p->mem_bytes,
@@ -269,7 +270,7 @@ static void finish_card(struct live *l, size_t card)
 	compute_own(l, c, m->held);
 }
 
-void live_classify(struct live *l)
+void live_judge_states(struct live *l)
 {
 	judge_holders(l);
 	for (size_t i = 0; i < l->n_cards; i++)

@@ -25,7 +25,7 @@ struct live_memory {
 	int64_t covered_ms; /* no sample since then was missed; -1: none yet */
 	struct held held;   /* what the holders hold now */
 	bool empty;	    /* the last look listed no process */
-	bool latched;	    /* the newest samples are not believed: see is_latched() */
+	bool latched;	    /* the newest samples are not believed: see classify_is_latched() */
 	bool ask;	    /* ask the store since when the card has been in its state */
 	bool lent; /* the store has answered, but its last tick is before own_ms: ask again */
 	int64_t own_ms, own_idle_ms; /* since_ms and idle_ms without the store's answer */
@@ -102,13 +102,13 @@ extern const struct live_memory live_nothing_seen;
 void live_move(int64_t *at_ms, int64_t step_ms);
 
 /* live_process.c: the processes of all cards. */
-int live_make_room(struct live *l, struct err *e); /* for all that the driver lists */
-void live_list_processes(struct live *l);
-void live_move_processes(struct live *l, int64_t step_ms); /* see live_move() */
-void live_finish_list(struct live_list *list);
+int live_process_make_room(struct live *l, struct err *e); /* for all that the driver lists */
+void live_process_list(struct live *l);
+void live_process_move(struct live *l, int64_t step_ms); /* see live_move() */
+void live_process_finish_list(struct live_list *list);
 
 /* live_judge.c: the states of cards. */
-void live_classify(struct live *l);
+void live_judge_states(struct live *l);
 /* Since when they are in it, and the states of their holders. */
 void live_judge(struct live *l);
 

@@ -23,7 +23,7 @@ static void close_marks(struct live_list *list)
 	}
 }
 
-void live_finish_list(struct live_list *list)
+void live_process_finish_list(struct live_list *list)
 {
 	close_marks(list);
 	free(list->items);
@@ -44,7 +44,7 @@ static bool reserve(struct live_list *list, size_t n)
 	return true;
 }
 
-int live_make_room(struct live *l, struct err *e)
+int live_process_make_room(struct live *l, struct err *e)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < l->n_cards; i++)
@@ -54,7 +54,7 @@ int live_make_room(struct live *l, struct err *e)
 	return lives_reserve(&l->lives, n, e);
 }
 
-void live_move_processes(struct live *l, int64_t step_ms)
+void live_process_move(struct live *l, int64_t step_ms)
 {
 	for (size_t i = 0; i < l->lives.n; i++)
 		live_move(&l->lives.entries[i].id.started_ms, step_ms);
@@ -110,7 +110,7 @@ static bool read_host_use(const struct live *l, const struct present_process *p,
 	return read;
 }
 
-void live_measure(struct live *l, size_t process, int64_t every_us)
+void live_process_measure(struct live *l, size_t process, int64_t every_us)
 {
 	struct present_process *p = &l->now.items[process];
 	struct live_mark *mark = &l->now.marks[process];
@@ -141,10 +141,10 @@ void live_measure(struct live *l, size_t process, int64_t every_us)
 			     1e8 / (double)(mark->at_us - before_us);
 }
 
-void live_measure_all(struct live *l, int64_t every_us)
+void live_process_measure_all(struct live *l, int64_t every_us)
 {
 	for (size_t i = 0; i < l->now.n; i++)
-		live_measure(l, i, every_us);
+		live_process_measure(l, i, every_us);
 }
 
 /* Copies what is known of the process from the last refresh. */
@@ -239,7 +239,7 @@ static void describe_new(struct live *l)
 	lives_ask(&l->lives);
 }
 
-void live_list_processes(struct live *l)
+void live_process_list(struct live *l)
 {
 	struct live_list list = l->before;
 	l->before = l->now;
@@ -281,7 +281,7 @@ static bool may_see_arguments(const struct live *l, const struct present_process
 	return l->viewer_uid == 0 || (p->id.uid >= 0 && p->id.uid == l->viewer_uid);
 }
 
-void live_arguments(struct live *l, const struct present_process *p, struct str *out)
+void live_process_arguments(struct live *l, const struct present_process *p, struct str *out)
 {
 	char bytes[PROC_ARGUMENTS_CAP], safe[PROC_ARGUMENTS_CAP];
 	if (!is_of_host(l, p) || !may_see_arguments(l, p)) {
@@ -295,7 +295,7 @@ void live_arguments(struct live *l, const struct present_process *p, struct str 
 	size_t arg_len = 0;
 	const char *arg = NULL;
 	while (proc_next_argument(&a, &arg, &arg_len)) {
-		size_t safe_len = text_escape(safe, sizeof(safe), arg, arg_len);
+		size_t safe_len = str_escape(safe, sizeof(safe), arg, arg_len);
 		str_add_bytes(out, safe, safe_len);
 		str_add_bytes(out, "", 1);
 	}

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "driver/kind.h"
 #include "store/sql.h"
 #include "store/store.h"
@@ -49,7 +49,7 @@ static void read_store(struct past *p, int wait_ms)
 		return;
 	}
 	if (last_run_read(&now, p->db, wait_ms, &e) != 0) {
-		text_copy(p->note, sizeof(p->note), e.text);
+		str_copy(p->note, sizeof(p->note), e.text);
 		last_run_close(&now);
 		return;
 	}
@@ -60,7 +60,7 @@ static void read_store(struct past *p, int wait_ms)
 	p->now = now;
 	p->floors_due = !p->foreign;
 	if (!now.any_run && !p->note[0])
-		text_copy(
+		str_copy(
 			p->note, sizeof(p->note), "nothing has been recorded in the store yet");
 }
 

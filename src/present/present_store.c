@@ -61,7 +61,7 @@ static int add_host(struct adding *a, int64_t now_ms, struct err *e)
 		.rules = n->rules };
 	h->stale = is_stale(h, now_ms);
 	h->recorded_until_ms = h->stale ? h->last_tick_ms : -1;
-	text_copy(h->source, sizeof(h->source), n->source);
+	str_copy(h->source, sizeof(h->source), n->source);
 	h->simulated = source_is_invented(h->source);
 	int rc = sql_prepare(n->db, &stmt, e,
 		"SELECT hostname, driver FROM host ORDER BY id = (SELECT host FROM run "
@@ -106,7 +106,7 @@ static int add_card(struct adding *a, const struct card_reported *from, struct e
 		.state_since_ms = -1,
 		.free_since_ms = -1,
 		.processes_known = a->now.running };
-	text_copy(c->source, sizeof(c->source), from->source);
+	str_copy(c->source, sizeof(c->source), from->source);
 	metric_clear(c->values, c->texts);
 	take_values(c->values, from);
 	return 0;

@@ -280,8 +280,8 @@ static void write_label(char *dst, const char *tag, struct piece text)
 		plain[n++] = byte >= 0 ? (char)byte : *text.at;
 		text = (struct piece){ text.at + taken, text.len - taken };
 	}
-	size_t used = text_escape(dst, LABEL_CAP, tag, strlen(tag));
-	text_escape(dst + used, LABEL_CAP - used, plain, n);
+	size_t used = str_escape(dst, LABEL_CAP, tag, strlen(tag));
+	str_escape(dst + used, LABEL_CAP - used, plain, n);
 }
 
 /* Writes a pod's uid as Kubernetes writes it, with dashes. */
@@ -455,7 +455,7 @@ static void parse_line(
 	*differs |= labels->slice_uid >= 0 && labels->slice_uid != path.slice_uid;
 	labels->slice_uid = *differs ? -1 : path.slice_uid;
 	if (!*labels->session)
-		text_escape(labels->session, SESSION_CAP, path.session.at, path.session.len);
+		str_escape(labels->session, SESSION_CAP, path.session.at, path.session.len);
 }
 
 void cgroup_parse(const char *bytes, size_t len, struct cgroup_labels *labels)

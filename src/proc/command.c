@@ -258,22 +258,22 @@ static struct piece find_program(
 
 static size_t add_text(char *dst, size_t cap, size_t used, const char *text)
 {
-	return used + text_escape(dst + used, cap - used, text, strlen(text));
+	return used + str_escape(dst + used, cap - used, text, strlen(text));
 }
 
 static size_t add_piece(char *dst, size_t cap, size_t used, struct piece piece)
 {
-	return used + text_escape(dst + used, cap - used, piece.at, piece.len);
+	return used + str_escape(dst + used, cap - used, piece.at, piece.len);
 }
 
-void proc_name(char *dst, size_t cap, const struct proc_stat *stat)
+void command_name(char *dst, size_t cap, const struct proc_stat *stat)
 {
 	char word[PROGRAM_CAP];
 	struct piece name = first_word((struct piece){ stat->comm, stat->comm_len });
 	add_piece(dst, cap, 0, cut_word(name, word));
 }
 
-void proc_command(
+void command_text(
 	char *dst, size_t cap, const char *bytes, size_t len, const struct proc_stat *stat)
 {
 	struct proc_arguments a = { .bytes = bytes, .len = len };
@@ -284,7 +284,7 @@ void proc_command(
 	dst[0] = '\0';
 	if (program.len == 0) {
 		used = add_text(dst, cap, used, "[");
-		proc_name(dst + used, cap - used, stat);
+		command_name(dst + used, cap - used, stat);
 		add_text(dst, cap, strlen(dst), "]");
 		return;
 	}

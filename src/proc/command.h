@@ -11,11 +11,11 @@
  * like the name of a file (secret.h). No other argument, because arguments may be passwords,
  * and those of interpreters also code. `bytes` are those of /proc/PID/cmdline; without
  * arguments (a zombie): comm in brackets. Escaped and cut to `cap`. */
-void proc_command(
+void command_text(
 	char *dst, size_t cap, const char *bytes, size_t len, const struct proc_stat *stat);
 
 /* The name of the process: the first word of comm, without what may be a secret. Escaped and
  * cut to `cap`. A process chooses its comm, and some put a whole title there. */
-void proc_name(char *dst, size_t cap, const struct proc_stat *stat);
+void command_name(char *dst, size_t cap, const struct proc_stat *stat);
 
 #endif

@@ -74,7 +74,7 @@ void environment_label(char *dst, size_t cap, struct piece value)
 {
 	char plain[VALUE_CAP];
 	struct piece text = clean(plain, value, SECRET_LABEL);
-	text_escape(dst, cap, text.at, text.len);
+	str_escape(dst, cap, text.at, text.len);
 	explicit_bzero(plain, sizeof(plain));
 }
 
@@ -89,6 +89,6 @@ void environment_path(char *dst, size_t cap, struct piece value)
 			break;
 		path = (struct piece){ slash, path.len - (size_t)(slash - path.at) };
 	}
-	text_escape(dst, cap, path.at, path.len);
+	str_escape(dst, cap, path.at, path.len);
 	explicit_bzero(plain, sizeof(plain));
 }

@@ -86,8 +86,8 @@ bool jupyter_label(char *dst, size_t cap, const char *bytes, size_t len)
 		const char *value = within ? within : arg;
 		if (kernel_id(value, arg_len - (size_t)(value - arg), &id, &id_len) &&
 			(within || named || is_uuid(id, id_len))) {
-			size_t used = text_escape(dst, cap, "jupyter:", 8);
-			text_escape(dst + used, cap - used, id, id_len);
+			size_t used = str_escape(dst, cap, "jupyter:", 8);
+			str_escape(dst + used, cap - used, id, id_len);
 			return true;
 		}
 		named = option && takes_file(arg, arg_len);

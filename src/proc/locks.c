@@ -38,7 +38,7 @@ bool proc_lock_owner(struct lock_owner *o, int proc, int64_t pid)
 		return false;
 	*o = (struct lock_owner){ .uid = status.uid, .start_ticks = stat.start_ticks };
 	memcpy(o->comm, stat.comm, stat.comm_len);
-	text_escape(o->name, sizeof(o->name), stat.comm, stat.comm_len);
+	str_escape(o->name, sizeof(o->name), stat.comm, stat.comm_len);
 	return true;
 }
 

@@ -88,7 +88,7 @@ static void recognise_name(struct ancestry *a, const struct proc_stat *parent)
 	const struct piece name = { parent->comm, parent->comm_len };
 	for (size_t i = 0; i < sizeof(starters) / sizeof(starters[0]) && !*a->login; i++)
 		if (piece_is_like(name, starters[i].name))
-			text_copy(a->login, sizeof(a->login), starters[i].login);
+			str_copy(a->login, sizeof(a->login), starters[i].login);
 }
 
 static void recognise_path(struct ancestry *a, int proc, uint32_t pid)
@@ -100,7 +100,7 @@ static void recognise_path(struct ancestry *a, int proc, uint32_t pid)
 	for (int k = 0; k < 2 && proc_next_argument(&arguments, &arg.at, &arg.len); k++)
 		for (size_t i = 0; i < sizeof(editors) / sizeof(editors[0]) && !*a->login; i++)
 			if (memmem(arg.at, arg.len, editors[i].path, strlen(editors[i].path)))
-				text_copy(a->login, sizeof(a->login), editors[i].login);
+				str_copy(a->login, sizeof(a->login), editors[i].login);
 	a->editor = *a->login != '\0';
 }
 
@@ -119,7 +119,7 @@ static void add_name(struct names *names, const struct proc_stat *parent)
 		return;
 	}
 	char *text = names->texts[names->n];
-	proc_name(text, COMM_TEXT_CAP, parent);
+	command_name(text, COMM_TEXT_CAP, parent);
 	size_t len = strlen(text);
 	if (len > 1 && text[len - 1] == ':')
 		text[len - 1] = '\0';
@@ -138,12 +138,12 @@ static void write_names(const struct names *names, char dst[LABEL_CAP])
 			break;
 		used += len;
 	}
-	text_copy(dst, LABEL_CAP, names->more || from < names->n ? LEFT_OUT : "");
+	str_copy(dst, LABEL_CAP, names->more || from < names->n ? LEFT_OUT : "");
 	while (from-- > 0) {
 		size_t at = strlen(dst);
-		text_copy(dst + at, LABEL_CAP - at, names->texts[from]);
+		str_copy(dst + at, LABEL_CAP - at, names->texts[from]);
 		at = strlen(dst);
-		text_copy(dst + at, LABEL_CAP - at, from ? SEPARATOR : "");
+		str_copy(dst + at, LABEL_CAP - at, from ? SEPARATOR : "");
 	}
 }
 
@@ -192,8 +192,8 @@ static void write_env(char dst[TAG_CAP], const char *kind, struct piece name)
 		return;
 	size_t len = name.len < sizeof(word) ? name.len : sizeof(word);
 	memcpy(word, name.at, len);
-	size_t used = text_escape(dst, TAG_CAP, kind, strlen(kind));
-	text_escape(dst + used, TAG_CAP - used, word, secret_cut(word, len, SECRET_WORD));
+	size_t used = str_escape(dst, TAG_CAP, kind, strlen(kind));
+	str_escape(dst + used, TAG_CAP - used, word, secret_cut(word, len, SECRET_WORD));
 }
 
 /* ".venv" and the like say nothing: then the project above is the name. */
@@ -278,14 +278,14 @@ static void ask_session(struct proc_origin *origin, int proc)
 	service.len = strcspn(service.at, "\n");
 	for (size_t i = 0; i < sizeof(session_services) / sizeof(session_services[0]); i++)
 		if (!*origin->login && piece_is_like(service, session_services[i].service))
-			text_copy(origin->login, sizeof(origin->login),
+			str_copy(origin->login, sizeof(origin->login),
 				session_services[i].login);
 }
 
 static void or_login(struct proc_origin *origin, bool is, const char *login)
 {
 	if (is && !*origin->login)
-		text_copy(origin->login, sizeof(origin->login), login);
+		str_copy(origin->login, sizeof(origin->login), login);
 }
 
 static bool is_console(int tty)

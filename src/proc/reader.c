@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "model/process.h"
-#include "proc/owner.h"
+#include "proc/owners.h"
 #include "proc/proc_parse.h"
 #include "proc/proc.h"
 #include "proc/user.h"
@@ -215,7 +215,7 @@ static void has_failed(struct reader_process *p, const char *why)
 							 : INT64_C(1) << RESTART_DOUBLINGS;
 	p->n_failed++;
 	p->restart_us = reader_now_us() + wait_s * 1000000;
-	text_copy(p->why, sizeof(p->why), why);
+	str_copy(p->why, sizeof(p->why), why);
 	log_warning("%s; starting another one in %lld s", why, (long long)wait_s);
 }
 

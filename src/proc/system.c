@@ -138,5 +138,5 @@ void proc_read_boot_id(int proc, char *dst, size_t cap)
 	char bytes[64];
 	dst[0] = '\0';
 	if (file_read_at(proc, "sys/kernel/random/boot_id", bytes, sizeof(bytes)) > 0)
-		text_escape(dst, cap, bytes, strcspn(bytes, "\n"));
+		str_escape(dst, cap, bytes, strcspn(bytes, "\n"));
 }

@@ -69,7 +69,7 @@ bool user_find_system(void *context, uint32_t uid, char *name, size_t cap)
 		struct passwd entry, *result = NULL;
 		int rc = buffer ? getpwuid_r(uid, &entry, buffer, size, &result) : ENOMEM;
 		if (rc == 0 && result && *result->pw_name) {
-			text_copy(name, cap, result->pw_name);
+			str_copy(name, cap, result->pw_name);
 			found = true;
 		}
 		free(buffer);
@@ -167,7 +167,7 @@ static void set_answer(struct user_entry *entry, bool found, const char *name, i
 {
 	/* A user that once had a name keeps it: accounts are removed, but their hours stay. */
 	if (found)
-		text_escape(entry->name, sizeof(entry->name), name, strlen(name));
+		str_escape(entry->name, sizeof(entry->name), name, strlen(name));
 	entry->expires_us = now_us + (found ? USER_KEEP_US : USER_KEEP_MISSING_US);
 }
 
@@ -256,7 +256,8 @@ static void refresh(struct user_names *u, struct user_entry *entry, int64_t now_
 		return;
 	}
 	char name[NAME_CAP];
-	bool found = passwd_find(u->passwd, u->passwd_len, entry->uid, name, sizeof(name));
+	bool found =
+		user_find_in_passwd(u->passwd, u->passwd_len, entry->uid, name, sizeof(name));
 	set_answer(entry, found, name, now_us);
 }
 
@@ -265,7 +266,7 @@ bool user_names_get(struct user_names *u, uint32_t uid, int64_t now_us, char *ds
 	struct user_entry *entry = find_entry(u, uid, now_us);
 	refresh(u, entry, now_us);
 	if (entry->name[0])
-		text_copy(dst, cap, entry->name);
+		str_copy(dst, cap, entry->name);
 	else
 		snprintf(dst, cap, "uid:%u", uid);
 	return entry->name[0] != '\0';
@@ -344,7 +345,7 @@ static bool line_is_user(
 	return field_len == (size_t)n && memcmp(field, digits, field_len) == 0;
 }
 
-bool passwd_find(const char *bytes, size_t len, uint32_t uid, char *name, size_t cap)
+bool user_find_in_passwd(const char *bytes, size_t len, uint32_t uid, char *name, size_t cap)
 {
 	for (size_t i = 0; i < len;) {
 		const char *newline = memchr(bytes + i, '\n', len - i), *found = NULL;

@@ -45,6 +45,6 @@ void user_names_expire(struct user_names *u);
 bool user_names_are_late(const struct user_names *u);
 
 /* Finds a uid in the bytes of a passwd file and writes the raw name; skips incomplete lines. */
-bool passwd_find(const char *bytes, size_t len, uint32_t uid, char *name, size_t cap);
+bool user_find_in_passwd(const char *bytes, size_t len, uint32_t uid, char *name, size_t cap);
 
 #endif

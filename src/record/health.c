@@ -24,7 +24,7 @@ void health_tick_line(const struct watch *w, int64_t ticks, char *line, size_t s
 	for (size_t i = 0; i < w->n_cards; i++) {
 		ok += w->entries[i].status == CARD_STATUS_OK;
 		for (size_t k = 0; k < w->cards[i].holders.n; k++)
-			holders += holder_is_open(&w->cards[i].holders.items[k]);
+			holders += holders_is_open(&w->cards[i].holders.items[k]);
 	}
 	snprintf(line, size,
 		"tick %lld: %zu of %zu cards read, %zu holders, %zu usage and %zu holding sums",

@@ -18,7 +18,7 @@ void holders_finish(struct holders *h)
 	*h = (struct holders){ 0 };
 }
 
-bool holder_is_open(const struct holder *h)
+bool holders_is_open(const struct holder *h)
 {
 	return h->to.at == INT64_MAX;
 }
@@ -90,9 +90,9 @@ static int64_t take_one(struct holders *h, size_t old, const struct lives *lives
 	struct holder *last = find_last(h, old, p->life);
 	/* A process that has exited but is still listed still holds its memory. */
 	bool exited = lives->lives[p->life].exited_ms >= 0;
-	if (last && exited && !holder_is_open(last) && last->to.hi >= w->lo_ms)
+	if (last && exited && !holders_is_open(last) && last->to.hi >= w->lo_ms)
 		last->to = EDGE_NEVER;
-	if (!last || !holder_is_open(last)) {
+	if (!last || !holders_is_open(last)) {
 		const struct process_id *id = &lives->entries[p->life].id;
 		struct edge from = begin_edge(id, w);
 		int64_t since_ms = from.at > 0 ? from.at : w->hi_ms;
@@ -138,14 +138,14 @@ static int64_t earliest_change(const struct holders *h, const struct lives *live
 	int64_t went_ms = INT64_MAX, came_ms = INT64_MAX;
 	for (size_t i = 0; i < h->n; i++) {
 		const struct holder *item = &h->items[i];
-		if (holder_is_open(item) && !is_listed(list, n, item->process) &&
+		if (holders_is_open(item) && !is_listed(list, n, item->process) &&
 			item->last_active_ms < went_ms)
 			went_ms = item->last_active_ms;
 	}
 	for (size_t i = 0; i < n; i++) {
 		const struct holder *last = find_last(h, h->n, list[i].life);
 		int64_t started_ms = lives->entries[list[i].life].id.started_ms;
-		if ((!last || !holder_is_open(last)) && started_ms < came_ms)
+		if ((!last || !holders_is_open(last)) && started_ms < came_ms)
 			came_ms = started_ms;
 	}
 	bool swapped = w->steady && went_ms < INT64_MAX && came_ms < INT64_MAX;
@@ -162,7 +162,7 @@ int64_t holders_take(struct holders *h, const struct lives *lives, const struct 
 	window = &within;
 	for (size_t i = 0; i < old; i++) {
 		struct holder *item = &h->items[i];
-		if (!holder_is_open(item) || is_listed(list, n, item->process))
+		if (!holders_is_open(item) || is_listed(list, n, item->process))
 			continue;
 		/* A process may have come and gone within one window: its end is never before
 		 * its start. */
@@ -182,7 +182,7 @@ bool holders_exit(struct holders *h, uint32_t life, const struct look_window *wi
 	bool here = false;
 	for (size_t i = 0; i < h->n; i++) {
 		struct holder *item = &h->items[i];
-		if (item->process != life || !holder_is_open(item))
+		if (item->process != life || !holders_is_open(item))
 			continue;
 		item->to = edge_of(window, window->lo_ms, false);
 		here = true;
@@ -193,7 +193,7 @@ bool holders_exit(struct holders *h, uint32_t life, const struct look_window *wi
 void holders_end(struct holders *h, int64_t at_ms)
 {
 	for (size_t i = 0; i < h->n; i++)
-		if (holder_is_open(&h->items[i]))
+		if (holders_is_open(&h->items[i]))
 			h->items[i].to = edge_exactly(at_ms);
 }
 
@@ -221,8 +221,8 @@ struct held holders_now(const struct holders *h)
 {
 	struct held held = { 0 };
 	for (size_t i = 0; i < h->n; i++)
-		if (holder_is_open(&h->items[i]))
-			held_add(&held, h->items[i].mem_bytes);
+		if (holders_is_open(&h->items[i]))
+			classify_held_add(&held, h->items[i].mem_bytes);
 	return held;
 }
 
@@ -230,7 +230,7 @@ bool holders_are_several(const struct holders *h)
 {
 	const struct holder *one = NULL;
 	for (size_t i = 0; i < h->n; i++) {
-		if (!holder_is_open(&h->items[i]))
+		if (!holders_is_open(&h->items[i]))
 			continue;
 		if (one && one->user != h->items[i].user)
 			return true;
@@ -252,7 +252,7 @@ void holders_restart(struct holders *h)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < h->n; i++) {
-		if (!holder_is_open(&h->items[i]))
+		if (!holders_is_open(&h->items[i]))
 			continue;
 		h->items[n] = h->items[i];
 		h->items[n++].from = EDGE_ALWAYS;

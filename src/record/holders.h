@@ -64,6 +64,6 @@ void holders_drop(struct holders *h, int64_t covered_ms);
 /* The clock was set: open stretches count from the start of the new time. */
 void holders_restart(struct holders *h);
 /* Whether the stretch continues. */
-bool holder_is_open(const struct holder *h);
+bool holders_is_open(const struct holder *h);
 
 #endif

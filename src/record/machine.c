@@ -63,17 +63,17 @@ void machine_describe(struct run_info *info, const char *root, const char *name)
 {
 	char raw[128] = "";
 	if (*name)
-		text_copy(raw, sizeof(raw), name);
+		str_copy(raw, sizeof(raw), name);
 	else if (gethostname(raw, sizeof(raw) - 1) != 0)
-		text_copy(raw, sizeof(raw), "localhost");
-	text_escape(info->hostname, sizeof(info->hostname), raw, strlen(raw));
+		str_copy(raw, sizeof(raw), "localhost");
+	str_escape(info->hostname, sizeof(info->hostname), raw, strlen(raw));
 	read_text(raw, sizeof(raw), root, "/etc/machine-id");
 	raw[strcspn(raw, "\n")] = '\0';
-	text_escape(info->machine_id, sizeof(info->machine_id), raw, strlen(raw));
+	str_escape(info->machine_id, sizeof(info->machine_id), raw, strlen(raw));
 	/* A source with its own host name simulates that host, or replays a capture of it:
 	 * the environment of this machine does not apply. */
 	const char *environment = strcmp(info->source, "capture") == 0 ? "captured"
 				  : *name			       ? "simulated"
 								       : environment_of(root);
-	text_copy(info->environment, sizeof(info->environment), environment);
+	str_copy(info->environment, sizeof(info->environment), environment);
 }

@@ -67,7 +67,7 @@ static void compact(struct recorder *r)
 	struct err e = { 0 };
 	bool more = false;
 	const struct compaction compaction = { recorder_now_ms(r), r->o->keep, COMPACT_SLOTS };
-	if (store_compact(r->store, &compaction, &more, &e))
+	if (compact_store(r->store, &compaction, &more, &e))
 		fault_raise(&r->compact_fault, recorder_now_ms(r), "compaction: %s", e.text);
 	else
 		fault_clear(&r->compact_fault, recorder_now_ms(r));
@@ -80,7 +80,7 @@ static void compact(struct recorder *r)
 /* Logs what did not fit into memory while the store could not be written. */
 static void note_losses(struct recorder *r, int64_t dropped_ms)
 {
-	int64_t now_ms = recorder_now_ms(r), spells = watch_lost_spells(&r->watch);
+	int64_t now_ms = recorder_now_ms(r), spells = watch_spells_lost(&r->watch);
 	if (dropped_ms > 0)
 		watch_event(&r->watch,
 			&(struct occurrence){ now_ms, EVENT_STORE_FAULT, -1, dropped_ms },
@@ -100,7 +100,7 @@ static int commit(struct recorder *r, struct err *e)
 	int64_t dropped_ms = r->watch.ledger.dropped_ms;
 	int rc = watch_tick(&r->watch, &t, recorder_now_ms(r), e);
 	if (!rc)
-		rc = store_write_tick(r->store, &t, e);
+		rc = write_tick(r->store, &t, e);
 	if (rc) {
 		report_store_fault(r, e);
 		watch_unstored(&r->watch);
@@ -295,13 +295,13 @@ static int begin_run(struct recorder *r, struct err *e)
 		.one_look = r->o->once,
 		.privacy = r->o->privacy,
 	};
-	text_copy(info.source, sizeof(info.source), s->ops->name);
+	str_copy(info.source, sizeof(info.source), s->ops->name);
 	machine_describe(&info, r->o->source.root, s->hostname);
 	if (r->o->host_name)
-		text_escape(info.hostname, sizeof(info.hostname), r->o->host_name,
+		str_escape(info.hostname, sizeof(info.hostname), r->o->host_name,
 			strlen(r->o->host_name));
-	text_copy(info.driver, sizeof(info.driver), s->driver_version);
-	text_copy(info.boot_id, sizeof(info.boot_id), reader_boot_id(r->reader));
+	str_copy(info.driver, sizeof(info.driver), s->driver_version);
+	str_copy(info.boot_id, sizeof(info.boot_id), reader_boot_id(r->reader));
 	return store_begin_run(r->store, &info, e);
 }
 
@@ -313,7 +313,7 @@ static void resume_spells(struct recorder *r)
 	size_t n = 0;
 	if (store_past_spells(r->store, &past, &n, &e))
 		log_warning("%s; idle spells begin anew", e.text);
-	watch_resume(&r->watch, past, n);
+	watch_spells_take_past(&r->watch, past, n);
 }
 
 /* Asks until the driver answers, if the recorder may wait for it. 1: a stop was requested. */

@@ -31,7 +31,7 @@ static void driver_failed(struct recorder *r, const struct err *e)
 	if (fault_raise(&r->driver_fault, now, "%s", e->text))
 		watch_event(&r->watch, &(struct occurrence){ now, EVENT_DRIVER_DOWN, -1, 0 },
 			"%s", e->text);
-	text_copy(r->driver_fault.text, sizeof(r->driver_fault.text), e->text);
+	str_copy(r->driver_fault.text, sizeof(r->driver_fault.text), e->text);
 	watch_blind(&r->watch, now - RING_MS);
 }
 
@@ -84,7 +84,7 @@ static int take_round(struct recorder *r, struct source *s, struct err *e)
 {
 	int rc = watch_cards(
 		&r->watch, s, r->round->ended_ms, &(struct watch_past){ card_past, r }, e);
-	r->watch.pace.stall_ms = pace_stall_us(&r->schedule.pace) / 1000;
+	r->watch.pace.stall_ms = round_pace_stall_us(&r->schedule.pace) / 1000;
 	return rc ? rc : watch_round(&r->watch, s, r->round, e);
 }
 
@@ -117,7 +117,7 @@ static void begin_round(struct recorder *r)
 {
 	int64_t now_us = clock_now(r->clock).boot_us;
 	/* After a stall, process lists are read again even if used memory is unchanged. */
-	r->round->look_all |= now_us - r->begun_us > pace_stall_us(&r->schedule.pace);
+	r->round->look_all |= now_us - r->begun_us > round_pace_stall_us(&r->schedule.pace);
 	r->round->patrol.until_us = 0;
 	r->begun_us = now_us;
 	worker_begin(r->worker, JOB_OWN);

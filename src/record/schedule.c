@@ -20,7 +20,7 @@ void schedule_start(struct schedule *s, int64_t now_us)
 	s->start_us = now_us;
 	s->pace.least_us = s->glance_us;
 	s->pace.most_us = s->drain_us > s->glance_us ? s->drain_us : s->glance_us;
-	pace_start(&s->pace, now_us);
+	round_pace_start(&s->pace, now_us);
 	s->next_drain_us = now_us;
 	s->next_scan_us = now_us + RESCAN_US;
 	schedule_tick(s, now_us);
@@ -32,7 +32,7 @@ void schedule_tick(struct schedule *s, int64_t now_us)
 	s->next_tick_us = s->start_us + (past_us / s->interval_us + 1) * s->interval_us;
 	int64_t before_us = min64(s->pace.apart_us, s->interval_us / 2);
 	s->next_look_us =
-		s->next_tick_us - (int64_t)(pace_chance(&s->pace) * (double)before_us);
+		s->next_tick_us - (int64_t)(round_pace_chance(&s->pace) * (double)before_us);
 }
 
 int64_t schedule_next_stop(const struct schedule *s)
@@ -97,7 +97,7 @@ bool schedule_ask(struct schedule *s, int64_t now_us, enum health health, struct
 	round->scan = now_us >= s->next_scan_us;
 	round->drain = look || round->scan || now_us >= s->next_drain_us;
 	round->look_all = look || round->scan;
-	pace_ask(&s->pace, now_us, round);
+	round_pace_ask(&s->pace, now_us, round);
 	if (round->scan && wrong)
 		wait_longer(s, now_us);
 	else if (round->scan)
@@ -112,7 +112,7 @@ void schedule_done(struct schedule *s, int64_t now_us, const struct round *round
 {
 	if (s->health == HEALTH_DOWN) /* it answers again: glances and drains continue */
 		s->health = HEALTH_GOOD;
-	pace_done(&s->pace, now_us, round, took_us);
+	round_pace_done(&s->pace, now_us, round, took_us);
 	if (round->look_all)
 		s->next_look_us = INT64_MAX;
 	if (!round->drain)
@@ -121,8 +121,8 @@ void schedule_done(struct schedule *s, int64_t now_us, const struct round *round
 	int64_t apart_us = s->drain_us;
 	if (ring_us > 0 && ring_us / 2 < apart_us)
 		apart_us = ring_us / 2;
-	s->next_drain_us =
-		now_us + (int64_t)((double)apart_us * (0.8 + 0.2 * pace_chance(&s->pace)));
+	s->next_drain_us = now_us + (int64_t)((double)apart_us *
+					      (0.8 + 0.2 * round_pace_chance(&s->pace)));
 }
 
 void schedule_soon(struct schedule *s, int64_t now_us)

@@ -30,7 +30,7 @@ void watch_finish(struct watch *w)
 {
 	for (size_t i = 0; i < w->n_cards; i++) {
 		holders_finish(&w->cards[i].holders);
-		spells_finish(&w->cards[i].spells);
+		idle_spells_finish(&w->cards[i].spells);
 	}
 	free(w->cards);
 	free(w->entries);
@@ -88,14 +88,14 @@ static int add_card(struct watch *w, const struct card_reading *r, int64_t now_m
 		.last_seen_ms = now_ms,
 		.dirty = true,
 	};
-	text_copy(w->entries[i].source, SOURCE_CAP, r->source);
+	str_copy(w->entries[i].source, SOURCE_CAP, r->source);
 	w->cards[i] = (struct watched){ .glance_ms = -1,
 		.look_ms = -1,
 		.mem_bytes = -1,
 		.floor_bytes = -1,
 		.empty_ms = -1 };
 	watch_now_start(&w->cards[i]);
-	spells_init(&w->cards[i].spells, (uint32_t)i, w->rules.spell_ms);
+	idle_spells_init(&w->cards[i].spells, (uint32_t)i, w->rules.spell_ms);
 	bool recent = seen_ms >= 0 && now_ms - seen_ms <= RING_MS;
 	account_start(&w->cards[i].account, (uint32_t)i, recent ? seen_ms : -1);
 	if (recent && past->seen_ms == seen_ms)
@@ -127,7 +127,7 @@ static void take_gone(struct watch *w, size_t i, bool gone, int64_t now_ms)
 	if (gone && !card->gone) {
 		account_blind(&card->account, now_ms, &on);
 		holders_end(&card->holders, now_ms);
-		spells_end_all(&card->spells, SPELL_GONE);
+		idle_spells_end_all(&card->spells, SPELL_GONE);
 	} else if (!gone && card->gone) {
 		account_start(&card->account, (uint32_t)i, now_ms);
 		card->glance_ms = card->look_ms = card->empty_ms = -1;
@@ -139,7 +139,7 @@ static void take_gone(struct watch *w, size_t i, bool gone, int64_t now_ms)
 static void explain_status(char *dst, size_t cap, const struct card_reading *r)
 {
 	if (r->code == CARD_CODE_STUCK)
-		text_copy(dst, cap, "(a call to it has not come back: it is left alone)");
+		str_copy(dst, cap, "(a call to it has not come back: it is left alone)");
 	else
 		snprintf(dst, cap, "(driver code %d)", r->code);
 }
@@ -227,7 +227,7 @@ static int tick_holders(struct watch *w, struct tick *t, struct err *e)
 		bool there = w->entries[i].status == CARD_STATUS_OK;
 		for (size_t k = 0; there && k < holders->n; k++) {
 			const struct holder *h = &holders->items[k];
-			if (!holder_is_open(h) || w->lives.entries[h->process].ended_ms >= 0)
+			if (!holders_is_open(h) || w->lives.entries[h->process].ended_ms >= 0)
 				continue;
 			w->now[n++] = (struct holder_now){ (uint32_t)i, h->process, h->kind,
 				h->mem_bytes, h->since_ms, h->last_active_ms };
@@ -272,7 +272,7 @@ void watch_stored(struct watch *w)
 	ledger_clear(&w->ledger);
 	w->n_events = 0;
 	for (size_t i = 0; i < w->n_cards; i++)
-		spells_stored(&w->cards[i].spells);
+		idle_spells_stored(&w->cards[i].spells);
 	keep_held(w);
 	lives_forget_ended(&w->lives);
 }

@@ -46,7 +46,7 @@ static double mean_util_pct(const struct tick *t, size_t card)
 	int64_t ms = 0, pct_ms = 0;
 	for (size_t i = 0; i < t->n_usage; i++) {
 		const struct usage_sum *u = &t->usage[i];
-		if (u->card != card || !card_state_has_util(u->state))
+		if (u->card != card || !state_has_util(u->state))
 			continue;
 		ms += u->ms;
 		pct_ms += u->util_pct_ms;

@@ -47,7 +47,7 @@ static int reserve(struct watch *w, const struct source *s, struct err *e)
 /* How much of the memory in use on a card without processes belongs to the driver. */
 static int64_t floor_bytes(struct watched *card, const struct card_reading *r)
 {
-	int64_t now = reserve_bytes(r);
+	int64_t now = classify_reserve_bytes(r);
 	if (!r->mem_includes_reserved)
 		return 0;
 	if (card->floor_bytes < 0 || now < card->floor_bytes)
@@ -68,7 +68,7 @@ static int64_t unexplained_bytes(const struct watch *w, struct watched *card,
 		return -1;
 	for (size_t i = 0; i < card->holders.n; i++) {
 		const struct holder *h = &card->holders.items[i];
-		*again |= !holder_is_open(h) && h->to.hi >= since_ms;
+		*again |= !holders_is_open(h) && h->to.hi >= since_ms;
 	}
 	return *again ? -1 : bytes;
 }
@@ -84,7 +84,7 @@ static size_t make_list(
 	for (size_t k = 0; k < r->n_processes; k++) {
 		const struct card_process *p = &r->processes[k];
 		uint32_t life =
-			is_holder(p->kind, &w->rules)
+			classify_is_holder(p->kind, &w->rules)
 				? lives_find(&w->lives, s, p->pid, r->own_processes, now_ms)
 				: LIFE_NONE;
 		if (life != LIFE_NONE)
@@ -195,7 +195,7 @@ static void describe_new(struct watch *w, const struct source *s, const struct r
 		bool listed = r->status == CARD_STATUS_OK && round->cards[i].looked &&
 			      r->processes_known && !r->own_processes;
 		for (size_t k = 0; listed && k < r->n_processes; k++)
-			if (is_holder(r->processes[k].kind, &w->rules))
+			if (classify_is_holder(r->processes[k].kind, &w->rules))
 				lives_expect(&w->lives, r->processes[k].pid);
 	}
 	lives_ask(&w->lives);
@@ -280,11 +280,11 @@ static const struct util_sample *find_suspects(
 	const struct util_sample *newest = NULL;
 	int64_t used_bytes = bytes_without_process(card, r);
 	bool empty = used_bytes >= 0 && used_bytes <= w->rules.held_mem_bytes;
-	bool all = is_latched(r->samples, r->n_samples, used_bytes, &w->rules);
+	bool all = classify_is_latched(r->samples, r->n_samples, used_bytes, &w->rules);
 	int64_t from_ms = a->holds ? a->held.at_ms : a->stamp_ms;
 	for (size_t i = 0; i < r->n_samples; i++) {
 		int64_t at_ms = r->samples[i].wall_us / 1000;
-		bool high = may_be_latched(r->samples[i].util_pct);
+		bool high = classify_may_be_latched(r->samples[i].util_pct);
 		bool held = may_be_held(card, from_ms >= 0 ? from_ms : at_ms, at_ms);
 		w->suspect[i] = empty && high && !held && (all || card->high_known);
 		card->high_known = high && (held || w->suspect[i]);
@@ -316,7 +316,7 @@ static bool is_used_unseen(const struct watch *w, size_t i, const struct card_re
 	for (size_t k = 0; k < r->n_samples; k++)
 		active |= r->samples[k].util_pct >= w->rules.active_util_pct;
 	for (size_t k = 0; active && k < w->cards[i].holders.n; k++)
-		active = !holder_is_open(&w->cards[i].holders.items[k]);
+		active = !holders_is_open(&w->cards[i].holders.items[k]);
 	return active;
 }
 
@@ -419,7 +419,7 @@ static void sweep(struct watch *w, struct source *s, const struct round *round)
 		const struct holders *holders = &w->cards[i].holders;
 		bool seen = round->cards[i].looked && s->cards[i].processes_known;
 		for (size_t k = 0; !seen && k < holders->n; k++)
-			if (holder_is_open(&holders->items[k]))
+			if (holders_is_open(&holders->items[k]))
 				w->lives.entries[holders->items[k].process].last_seen_ms =
 					round->ended_ms;
 	}
@@ -498,7 +498,7 @@ void watch_clock_step(
 		if (since_ms >= 0)
 			card->account.idle_held_since_ms = since_ms + new_now_ms - old_now_ms;
 		watch_now_start(card);
-		spells_shift(&card->spells, new_now_ms - old_now_ms);
+		idle_spells_shift(&card->spells, new_now_ms - old_now_ms);
 		card->unobserved_ms = 0;
 		holders_restart(&card->holders);
 		if (card->look_ms >= 0)

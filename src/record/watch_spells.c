@@ -10,7 +10,7 @@
 
 enum { EXIT_MS = 10000 };
 
-void watch_resume(struct watch *w, struct past_spell *past, size_t n)
+void watch_spells_take_past(struct watch *w, struct past_spell *past, size_t n)
 {
 	free(w->past);
 	w->past = past;
@@ -29,7 +29,7 @@ static void resume_one(struct watch *w, size_t i, size_t n, const struct past_sp
 	for (size_t k = 0; k < n; k++) {
 		uint32_t life = w->list[k].life;
 		if (is_same_life(past, &w->lives.entries[life].id)) {
-			spells_restore(&w->cards[i].spells, &past->spell, life);
+			idle_spells_restore(&w->cards[i].spells, &past->spell, life);
 			return;
 		}
 	}
@@ -124,7 +124,7 @@ void watch_spells_keep(struct watch *w)
 	}
 }
 
-int64_t watch_lost_spells(struct watch *w)
+int64_t watch_spells_lost(struct watch *w)
 {
 	int64_t lost = 0;
 	for (size_t i = 0; i < w->n_cards; i++) {

@@ -14,9 +14,9 @@ struct watch;
 
 /* Idle stretches of an earlier run that had not ended; takes over the array. When a card is
  * listed for the first time, they are continued or dropped. */
-void watch_resume(struct watch *w, struct past_spell *past, size_t n);
+void watch_spells_take_past(struct watch *w, struct past_spell *past, size_t n);
 /* How many spells found no room in memory since the last call. */
-int64_t watch_lost_spells(struct watch *w);
+int64_t watch_spells_lost(struct watch *w);
 
 /* For the watch: the processes of card `i` were listed for the first time; they are the
  * first `n` of w->list. Continues their stretches of an earlier run. */

@@ -7,7 +7,7 @@
 
 #include "base/fault.h"
 #include "classify/account.h"
-#include "classify/spell.h"
+#include "classify/idle_spells.h"
 #include "model/card_now.h"
 #include "model/reading.h"
 #include "record/holders.h"

@@ -15,7 +15,7 @@ void documents_events(struct str *out, const struct event_list *l)
 	json_open(&j, NULL, '{');
 	json_text(&j, "schema", "gua-events-1");
 	json_bool(&j, "simulated", l->simulated);
-	json_table(&j, "events", &l->table);
+	rows_json_table(&j, "events", &l->table);
 	json_close(&j, '}');
 }
 
@@ -24,7 +24,7 @@ void documents_policy_log(struct str *out, const struct table *log)
 	struct json j = { .out = out, .lines = 2 };
 	json_open(&j, NULL, '{');
 	json_text(&j, "schema", "gua-enforce-log-1");
-	json_table(&j, "actions", log);
+	rows_json_table(&j, "actions", log);
 	json_close(&j, '}');
 }
 
@@ -52,7 +52,7 @@ static void json_store(struct json *j, const struct recorder_status *s)
 {
 	bool read = s->unreadable.code == 0;
 	char path[PATH_MAX];
-	text_escape(path, sizeof(path), s->db, strlen(s->db));
+	str_escape(path, sizeof(path), s->db, strlen(s->db));
 	json_open(j, "store", '{');
 	json_text(j, "path", path);
 	json_number(j, "bytes", read ? (double)s->store.file_bytes : NAN, 0);

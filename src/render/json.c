@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/timetext.h"
+#include "base/moment.h"
 
 void json_number_text(char *dst, size_t cap, double number, int decimals)
 {
 	if (!isfinite(number)) {
-		text_copy(dst, cap, "");
+		str_copy(dst, cap, "");
 		return;
 	}
 	char text[400];
@@ -20,7 +20,7 @@ void json_number_text(char *dst, size_t cap, double number, int decimals)
 			text[--n] = '\0';
 	if (n > 1 && text[n - 1] == '.')
 		text[--n] = '\0';
-	text_copy(dst, cap, strcmp(text, "-0") == 0 ? "0" : text);
+	str_copy(dst, cap, strcmp(text, "-0") == 0 ? "0" : text);
 }
 
 static void new_line(struct json *j)
@@ -90,7 +90,7 @@ void json_number(struct json *j, const char *key, double number, int decimals)
 void json_exact(struct json *j, const char *key, double number)
 {
 	char text[32];
-	text_exact(text, sizeof(text), number);
+	str_exact_number(text, sizeof(text), number);
 	begin_item(j, key);
 	str_add(j->out, *text ? text : "null");
 }

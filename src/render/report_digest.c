@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/size.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "render/report_formats.h"
 
 enum {
@@ -59,7 +59,7 @@ static void add_title(struct digest *d)
 	struct str title = { 0 };
 	show_window(window, sizeof(window), r);
 	str_add(&title, *r->person.name ? "GPU use of " : "GPU use");
-	text_add_cut(&title, user_shown(r->person.name), NAME, &d->style);
+	text_add_cut(&title, process_shown_user(r->person.name), NAME, &d->style);
 	str_add(&title, " on ");
 	if (r->n_hosts == 1)
 		text_add_cut(&title, r->hosts[0].hostname, NAME, &d->style);
@@ -213,7 +213,7 @@ static void add_users(struct digest *d, size_t lines)
 			continue;
 		if (shown++ == 0)
 			add_heading(d, "Unused GPU-hours");
-		text_add_cut(&cut, user_shown(u->identity), LABEL - 4, &d->style);
+		text_add_cut(&cut, process_shown_user(u->identity), LABEL - 4, &d->style);
 		snprintf(name, sizeof(name), "%s", str_text(&cut));
 		add_figure(d, name, (double)u->unused_ms / 3600e3,
 			(double)u->unused_before_ms / 3600e3, false);
@@ -316,7 +316,7 @@ static void add_releases(struct digest *d)
 		snprintf(line, sizeof(line), "  %s: %s%sidle for %s: ", h->where,
 			h->mem_bytes >= 0 ? size : "", h->mem_bytes >= 0 ? ", " : "", idle);
 		str_add(d->out, line);
-		text_add_cut(d->out, h->what ? h->what : "-", COLUMNS - text_columns(line),
+		text_add_cut(d->out, h->what ? h->what : "-", COLUMNS - str_columns(line),
 			&d->style);
 		str_addf(d->out, "\n    %s\n", h->command);
 		notebook |= h->notebook;

@@ -42,7 +42,7 @@ enum report_table {
 /* Their names, in that order. */
 #define REPORT_TABLE_CHOICES "by|bill|trend|events|longest|compare|compare-users|timeline"
 /* The table of that name; the usual one for NULL. */
-enum report_table report_table_of(const char *name);
+enum report_table report_csv_table(const char *name);
 /* A figure of a comparison as text for people, and its change: "▲ +1.5 points". */
 void report_text_figure(char dst[32], const struct report_change *c, double number);
 void report_text_change(char *dst, size_t cap, const struct report_change *c);

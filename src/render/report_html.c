@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "model/process.h"
 #include "render/html.h"
 #include "render/report_formats.h"
@@ -235,7 +235,7 @@ static void add_user(struct str *out, const struct report_user_change *u)
 	const int64_t ms[] = { u->held_ms, u->held_before_ms, u->unused_ms,
 		u->unused_before_ms };
 	str_add(out, "<tr><th scope=\"row\">");
-	html_text(out, user_shown(u->identity));
+	html_text(out, process_shown_user(u->identity));
 	str_add(out, "</th>");
 	for (size_t i = 0; i < sizeof(ms) / sizeof(ms[0]); i++)
 		str_addf(out, "<td class=\"n\">%.2f</td>", (double)ms[i] / 3600e3);

@@ -127,7 +127,7 @@ static void add_rows(
 		if (b->rows[row].rest)
 			continue;
 		json_open(j, NULL, '{');
-		json_cells(j, t->columns, t->n_columns, table_cell(t, row, 0));
+		rows_json_cells(j, t->columns, t->n_columns, table_cell(t, row, 0));
 		if (level + 1 < b->by.n)
 			add_rows(j, b, level + 1, at);
 		json_close(j, '}');
@@ -170,8 +170,8 @@ static void add_compare(struct json *j, const struct report *r)
 			json_text(j, NULL, r->sentences[i].text);
 	json_close(j, ']');
 	j->lines++; /* one row per line */
-	json_table(j, "figures", &c->figure_table);
-	json_table(j, "identities", &c->user_table);
+	rows_json_table(j, "figures", &c->figure_table);
+	rows_json_table(j, "identities", &c->user_table);
 	j->lines--;
 	json_close(j, '}');
 }
@@ -183,7 +183,7 @@ static void add_bill(struct json *j, const struct report_bill *bill)
 	json_number(j, "energy_price", bill->energy_price, 6);
 	json_number(j, "co2_g_per_kwh", bill->co2_g_per_kwh, 6);
 	j->lines++; /* one line of the bill per line */
-	json_table(j, "lines", &bill->lines);
+	rows_json_table(j, "lines", &bill->lines);
 	j->lines--;
 	json_close(j, '}');
 }
@@ -197,7 +197,7 @@ static void add_trend(struct json *j, const struct report *r)
 	json_open(j, "trend", '{');
 	json_text(j, "unit", units[r->trend.unit]);
 	json_text(j, "zone", r->utc ? "UTC" : "local");
-	json_table(j, "periods", &r->trend.table);
+	rows_json_table(j, "periods", &r->trend.table);
 	json_close(j, '}');
 }
 
@@ -258,29 +258,30 @@ void report_json(struct str *out, const struct report *r)
 	struct json j = { .out = out, .lines = 2 };
 	json_open(&j, NULL, '{');
 	json_text(&j, "schema", "gua-report-1");
-	json_table(&j, "hosts", &r->host_table);
+	rows_json_table(&j, "hosts", &r->host_table);
 	add_window(&j, r);
 	add_restriction(&j, r);
 	add_headline(&j, r);
 	add_waste(&j, &r->waste);
-	json_table(&j, "gpus", &r->cards);
-	json_table(&j, "identities", &r->identities);
+	rows_json_table(&j, "gpus", &r->cards);
+	rows_json_table(&j, "identities", &r->identities);
 	if (r->of_users || (r->fleet && r->fleet->n_partial))
 		json_text(&j, "unattributed_share_gpu_seconds", NULL);
 	else
 		add_seconds(&j, "unattributed_share_gpu_seconds", r->unattributed_ms);
-	if (!by_is(&r->breakdown.by, IDENTITY_USER) && !by_is(&r->breakdown.by, IDENTITY_CARD))
+	if (!identity_by_is(&r->breakdown.by, IDENTITY_USER) &&
+		!identity_by_is(&r->breakdown.by, IDENTITY_CARD))
 		add_breakdown(&j, &r->breakdown);
-	json_table(&j, "longest", &r->longest);
-	json_table(&j, "orphan_memory", &r->orphans);
+	rows_json_table(&j, "longest", &r->longest);
+	rows_json_table(&j, "orphan_memory", &r->orphans);
 	if (r->compare.asked)
 		add_compare(&j, r);
 	add_bill(&j, &r->bill);
 	add_heatmap(&j, r);
 	add_trend(&j, r);
-	json_table(&j, "events", &r->events);
+	rows_json_table(&j, "events", &r->events);
 	if (r->policy.n_rows)
-		json_table(&j, "policy", &r->policy);
+		rows_json_table(&j, "policy", &r->policy);
 	if (r->fleet)
 		add_fleet(&j, r);
 	else if (r->stores->n_unread)
@@ -292,7 +293,7 @@ void report_json(struct str *out, const struct report *r)
 }
 
 /* The place of the name among the choices. */
-enum report_table report_table_of(const char *name)
+enum report_table report_csv_table(const char *name)
 {
 	int table = REPORT_TABLE_BY;
 	size_t len = name ? strlen(name) : 0;
@@ -321,7 +322,7 @@ void report_csv(struct str *out, const struct report *r, enum report_table table
 		out->failed |= r->failed;
 		return;
 	}
-	if (by_is(&b->by, IDENTITY_CARD)) {
+	if (identity_by_is(&b->by, IDENTITY_CARD)) {
 		rows_table(out, &r->cards);
 		out->failed |= r->failed;
 		return;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/shares.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "model/process.h"
 #include "render/report_formats.h"
 #include "render/timeline.h"
@@ -76,7 +76,7 @@ static void add_host(struct str *out, const struct report *r, size_t index, cons
 	str_add(&tail, "driver ");
 	text_add_cut(&tail, *host->driver ? host->driver : "unknown", 14, style);
 	str_addf(&tail, ")%s\n", rest);
-	text_add_cut(out, host->hostname, columns - text_columns(str_text(&tail)) + 1, style);
+	text_add_cut(out, host->hostname, columns - str_columns(str_text(&tail)) + 1, style);
 	str_add(out, str_text(&tail));
 	out->failed |= tail.failed;
 	str_finish(&tail);
@@ -204,7 +204,7 @@ static void add_card_rows(struct page *p)
 	enum { MOST = 48 };
 	const struct report *r = p->r;
 	const struct text_style *style = &p->style->text;
-	size_t all = by_is(&r->breakdown.by, IDENTITY_CARD) ? r->cards.n_rows : MOST;
+	size_t all = identity_by_is(&r->breakdown.by, IDENTITY_CARD) ? r->cards.n_rows : MOST;
 	size_t first = 0, shown = 0;
 	for (size_t i = 0; i < r->n_listed; i++) {
 		size_t n = r->hosts[i].n_cards;
@@ -273,7 +273,7 @@ static void add_change(struct page *p, const struct change *c)
 	bool same = is_same(c->change, c->step);
 	snprintf(line, sizeof(line), "%s%s%s", arrow(c->change, c->step, style->ascii),
 		same ? "" : " ", same ? "" : c->text);
-	int wide = (int)text_columns(line);
+	int wide = (int)str_columns(line);
 	str_addf(p->out, "%*s", wide < c->columns ? c->columns - wide : 0, "");
 	if (c->better == 0 || same)
 		str_add(p->out, line);
@@ -328,7 +328,7 @@ void report_text_change(char *dst, size_t cap, const struct report_change *c)
 	struct change change = change_of(c);
 	bool same = is_same(change.change, change.step);
 	if (isnan(change.change))
-		text_copy(dst, cap, "-");
+		str_copy(dst, cap, "-");
 	else
 		snprintf(dst, cap, "%s%s%s", arrow(change.change, change.step, false),
 			same ? "" : " ", same ? "" : change.text);
@@ -368,7 +368,8 @@ static void add_users(struct page *p)
 	for (size_t i = 0; i < c->n_users; i++) {
 		const struct report_user_change *u = &c->users[i];
 		str_add(p->out, "  ");
-		size_t wide = text_add_cut(p->out, user_shown(u->identity), USER, style);
+		size_t wide =
+			text_add_cut(p->out, process_shown_user(u->identity), USER, style);
 		str_add_repeat(p->out, " ", USER - wide);
 		add_hours(p, u->held_ms, u->held_before_ms, &u->held, 0);
 		add_hours(p, u->unused_ms, u->unused_before_ms, &u->unused, -1);
@@ -516,7 +517,7 @@ static void add_lines(struct str *out, const struct report *r, const struct text
 	add_line(out, r, CARD_ACTIVE, style);
 	add_line(out, r, CARD_IDLE_HELD, style);
 	add_line(out, r, CARD_UNOBSERVED, style);
-	str_addf(out, "  %*s%-*s%s\n", TREND_LABEL, "", (int)(columns - text_columns(last)),
+	str_addf(out, "  %*s%-*s%s\n", TREND_LABEL, "", (int)(columns - str_columns(last)),
 		first, last);
 }
 

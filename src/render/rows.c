@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/timetext.h"
+#include "base/moment.h"
 
 enum { GROUP_CAP = 64 };
 
@@ -142,7 +142,7 @@ static const char *enter_group(struct json *j, char group[GROUP_CAP], const char
 	return dot ? dot + 1 : name;
 }
 
-void json_cells(
+void rows_json_cells(
 	struct json *j, const struct column *columns, size_t n, const struct cell *cells)
 {
 	char group[GROUP_CAP] = "";
@@ -157,18 +157,19 @@ void json_cells(
 		json_close(j, '}');
 }
 
-void json_row(struct json *j, const struct column *columns, size_t n, const struct cell *cells)
+void rows_json_row(
+	struct json *j, const struct column *columns, size_t n, const struct cell *cells)
 {
 	json_open(j, NULL, '{');
-	json_cells(j, columns, n, cells);
+	rows_json_cells(j, columns, n, cells);
 	json_close(j, '}');
 }
 
-void json_table(struct json *j, const char *key, const struct table *t)
+void rows_json_table(struct json *j, const char *key, const struct table *t)
 {
 	json_open(j, key, '[');
 	for (size_t row = 0; row < t->n_rows; row++)
-		json_row(j, t->columns, t->n_columns, table_cell(t, row, 0));
+		rows_json_row(j, t->columns, t->n_columns, table_cell(t, row, 0));
 	json_close(j, ']');
 	j->out->failed |= t->failed;
 }

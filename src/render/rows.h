@@ -21,11 +21,12 @@ void rows_table(struct str *out, const struct table *t);
 
 /* Adds one row as an object to the open array. Adjacent columns that are named "group.key" form
  * an object in it. */
-void json_row(struct json *j, const struct column *columns, size_t n, const struct cell *cells);
+void rows_json_row(
+	struct json *j, const struct column *columns, size_t n, const struct cell *cells);
 /* The cells of a row in the object that is open. */
-void json_cells(
+void rows_json_cells(
 	struct json *j, const struct column *columns, size_t n, const struct cell *cells);
 /* All rows as an array of objects. */
-void json_table(struct json *j, const char *key, const struct table *t);
+void rows_json_table(struct json *j, const char *key, const struct table *t);
 
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/size.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 
 enum { INDENT = 2, GAP = 2, MAX_COLUMNS = 48, FLEXIBLE_MIN = 6, TITLE_LINES = 2 };
 
@@ -15,7 +15,7 @@ enum { INDENT = 2, GAP = 2, MAX_COLUMNS = 48, FLEXIBLE_MIN = 6, TITLE_LINES = 2 
 static size_t show_char(char piece[20], const char *text, const struct text_style *style)
 {
 	unsigned code = 0;
-	size_t n = utf8_char(text, strlen(text), &code);
+	size_t n = str_utf8_char(text, strlen(text), &code);
 	size_t taken = n ? n : 1, len = 0;
 	if (n && (n == 1 || !style->ascii)) {
 		memcpy(piece, text, n);
@@ -32,14 +32,14 @@ size_t text_add_cut(
 	struct str *out, const char *text, size_t columns, const struct text_style *style)
 {
 	char piece[20];
-	size_t used = 0, mark_at = out->len, mark_used = 0, plain = text_plain(text);
+	size_t used = 0, mark_at = out->len, mark_used = 0, plain = str_plain(text);
 	if (!text[plain] && plain <= columns) {
 		str_add_bytes(out, text, plain);
 		return plain;
 	}
 	while (*text) {
 		text += show_char(piece, text, style);
-		size_t wide = text_columns(piece);
+		size_t wide = str_columns(piece);
 		if (used + wide > columns) {
 			/* Go back to the last position at which the truncation mark fits. */
 			out->len = mark_at;
@@ -64,9 +64,9 @@ static size_t word_length(const char *text, size_t *columns, const struct text_s
 	*columns = 0;
 	while (text[len] && text[len] != ' ') {
 		size_t taken = show_char(piece, text + len, style);
-		if (len && *columns + text_columns(piece) > room)
+		if (len && *columns + str_columns(piece) > room)
 			break;
-		*columns += text_columns(piece);
+		*columns += str_columns(piece);
 		len += taken;
 	}
 	return len;
@@ -116,7 +116,7 @@ static void show_size(char *dst, size_t cap, double kib)
 {
 	char text[SIZE_TEXT_CAP];
 	size_text(text, kib * 1024);
-	text_copy(dst, cap, text);
+	str_copy(dst, cap, text);
 }
 
 void text_cell(char *dst, size_t cap, const struct column *column, const struct cell *cell,
@@ -124,9 +124,9 @@ void text_cell(char *dst, size_t cap, const struct column *column, const struct 
 {
 	double x = cell->number;
 	if (column->kind == COLUMN_TEXT)
-		text_copy(dst, cap, cell->text ? cell->text : "-");
+		str_copy(dst, cap, cell->text ? cell->text : "-");
 	else if (!isfinite(x))
-		text_copy(dst, cap, "-");
+		str_copy(dst, cap, "-");
 	else if (column->kind == COLUMN_COUNT)
 		snprintf(dst, cap, "%.0f", x);
 	else if (column->kind == COLUMN_GPU_MS)
@@ -142,7 +142,7 @@ void text_cell(char *dst, size_t cap, const struct column *column, const struct 
 	else if (column->kind == COLUMN_KIB)
 		show_size(dst, cap, x);
 	else if (column->kind == COLUMN_BOOL)
-		text_copy(dst, cap, x != 0 ? "yes" : "no");
+		str_copy(dst, cap, x != 0 ? "yes" : "no");
 	else if (column->kind == COLUMN_KWH || column->kind == COLUMN_MONEY)
 		snprintf(dst, cap, "%.2f", x);
 	else if (column->kind == COLUMN_MJ)
@@ -158,7 +158,7 @@ static size_t shown_columns(const char *text, const struct text_style *style)
 	size_t columns = 0;
 	while (*text) {
 		text += show_char(piece, text, style);
-		columns += text_columns(piece);
+		columns += str_columns(piece);
 	}
 	return columns;
 }
@@ -168,7 +168,7 @@ static void title_line(char *dst, size_t cap, const char *title, int line)
 {
 	const char *second = strchr(title, '\n');
 	if (line == TITLE_LINES - 1)
-		text_copy(dst, cap, second ? second + 1 : title);
+		str_copy(dst, cap, second ? second + 1 : title);
 	else
 		snprintf(dst, cap, "%.*s", second ? (int)(second - title) : 0, title);
 }
@@ -189,7 +189,7 @@ static size_t column_width(const struct table *t, size_t c, const struct text_st
 	size_t width = least;
 	for (int line = 0; line < TITLE_LINES; line++) {
 		title_line(text, sizeof(text), column->title, line);
-		width = text_columns(text) > width ? text_columns(text) : width;
+		width = str_columns(text) > width ? str_columns(text) : width;
 	}
 	for (size_t row = 0; row < t->n_rows; row++) {
 		text_cell(text, sizeof(text), column, table_cell(t, row, c), style);
@@ -268,7 +268,7 @@ static void end_line(struct str *out)
 static void add_wrapped_field(
 	struct str *out, const char *text, size_t start, const struct text_style *style)
 {
-	size_t at = text_columns(str_text(out) + start);
+	size_t at = str_columns(str_text(out) + start);
 	text_add_wrapped(out, text, at, at, style);
 	out->len -= out->len && out->data[out->len - 1] == '\n';
 }

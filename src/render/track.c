@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/size.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "render/outline.h"
 #include "render/rows.h"
 #include "render/text.h"
@@ -198,15 +198,15 @@ static void add_advice(struct outline *o, const struct track_result *r,
 /* The bytes at `of`, in KiB. */
 static struct cell get_bytes(const void *row, size_t of)
 {
-	struct cell bytes = get_known(row, of);
-	return cell_number(bytes.number / 1024);
+	struct cell bytes = table_get_known(row, of);
+	return table_number(bytes.number / 1024);
 }
 
 /* The seconds or joules at `of`, in thousandths. */
 static struct cell get_milli(const void *row, size_t of)
 {
-	struct cell whole = get_double(row, of);
-	return cell_number(whole.number * 1000);
+	struct cell whole = table_get_double(row, of);
+	return table_number(whole.number * 1000);
 }
 
 /* The rows of cards are struct track_card with the label. */
@@ -218,16 +218,19 @@ struct track_card_row {
 static struct cell card_status(const void *row, size_t of)
 {
 	(void)of;
-	return cell_text(card_status_names[((const struct track_card_row *)row)->card.status]);
+	return table_text(card_status_names[((const struct track_card_row *)row)->card.status]);
 }
 
 #define OF(member) offsetof(struct track_card_row, member)
 #define TEXT(getter, member) .kind = COLUMN_TEXT, .get = getter, .of = member
 #define VALUE(unit, getter, member) .kind = COLUMN_##unit, .get = getter, .of = member
 static const struct column card_columns[] = {
-	{ .key = "index", .title = "gpu", TEXT(get_chars, OF(label)) },
-	{ .key = "uuid", TEXT(get_chars, OF(card.id.uuid)) },
-	{ .key = "name", .title = "name", .flexible = true, TEXT(get_chars, OF(card.id.name)) },
+	{ .key = "index", .title = "gpu", TEXT(table_get_chars, OF(label)) },
+	{ .key = "uuid", TEXT(table_get_chars, OF(card.id.uuid)) },
+	{ .key = "name",
+		.title = "name",
+		.flexible = true,
+		TEXT(table_get_chars, OF(card.id.name)) },
 	{ .key = "max_used_bytes",
 		.title = "card mem",
 		.width = 8,
@@ -239,11 +242,11 @@ static const struct column card_columns[] = {
 	{ .key = "mean_util_pct",
 		.title = "util",
 		.width = 6,
-		VALUE(PCT, get_double, OF(card.mean_util_pct)) },
+		VALUE(PCT, table_get_double, OF(card.mean_util_pct)) },
 	{ .key = "mean_tree_pct",
 		.title = "tree",
 		.width = 6,
-		VALUE(PCT, get_double, OF(card.mean_tree_pct)) },
+		VALUE(PCT, table_get_double, OF(card.mean_tree_pct)) },
 	{ .key = "active_seconds",
 		.title = "active s",
 		.width = 8,
@@ -252,8 +255,8 @@ static const struct column card_columns[] = {
 		.title = "held s",
 		.width = 7,
 		VALUE(MS, get_milli, OF(card.idle_held_s)) },
-	{ .key = "max_util_pct", VALUE(PCT, get_double, OF(card.max_util_pct)) },
-	{ .key = "max_tree_pct", VALUE(PCT, get_double, OF(card.max_tree_pct)) },
+	{ .key = "max_util_pct", VALUE(PCT, table_get_double, OF(card.max_util_pct)) },
+	{ .key = "max_tree_pct", VALUE(PCT, table_get_double, OF(card.max_tree_pct)) },
 	{ .key = "energy_joules", VALUE(MJ, get_milli, OF(card.energy_j)) },
 	{ .key = "tree_energy_joules", VALUE(MJ, get_milli, OF(card.tree_energy_j)) },
 	{ .key = "status", TEXT(card_status, 0) },
@@ -282,13 +285,13 @@ struct track_process_row {
 
 #define OF(member) offsetof(struct track_process_row, member)
 static const struct column process_columns[] = {
-	{ .key = "pid", .title = "pid", .width = 7, VALUE(COUNT, get_known, OF(pid)) },
-	{ .key = "ppid", VALUE(COUNT, get_double, OF(ppid)) },
-	{ .key = "user", .title = "user", .width = -12, TEXT(get_chars, OF(user)) },
+	{ .key = "pid", .title = "pid", .width = 7, VALUE(COUNT, table_get_known, OF(pid)) },
+	{ .key = "ppid", VALUE(COUNT, table_get_double, OF(ppid)) },
+	{ .key = "user", .title = "user", .width = -12, TEXT(table_get_chars, OF(user)) },
 	{ .key = "command",
 		.title = "command",
 		.flexible = true,
-		TEXT(get_string, OF(command)) },
+		TEXT(table_get_string, OF(command)) },
 	{ .key = "cpu_seconds", .title = "cpu s", .width = 8, VALUE(MS, get_milli, OF(cpu_s)) },
 	{ .key = "max_total_bytes",
 		.title = "memory",
@@ -304,7 +307,7 @@ static const struct column process_columns[] = {
 	{ .key = "system_seconds", VALUE(MS, get_milli, OF(process.system_s)) },
 	{ .key = "max_private_bytes", VALUE(KIB, get_bytes, OF(process.max_private_bytes)) },
 	{ .key = "max_rss_bytes", VALUE(KIB, get_bytes, OF(process.max_rss_bytes)) },
-	{ .key = "max_threads", VALUE(COUNT, get_double, OF(max_threads)) },
+	{ .key = "max_threads", VALUE(COUNT, table_get_double, OF(max_threads)) },
 };
 #undef OF
 
@@ -373,7 +376,7 @@ static void print_table_text(struct str *out, const char *title, struct table *t
 
 static void print_table_json(struct json *j, const char *key, struct table *t)
 {
-	json_table(j, key, t);
+	rows_json_table(j, key, t);
 	table_finish(t);
 }
 

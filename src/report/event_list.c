@@ -10,7 +10,7 @@
 
 #include "base/array.h"
 #include "base/str.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "audit/events.h"
 #include "driver/kind.h"
 #include "model/card.h"
@@ -37,19 +37,19 @@ static bool is_kind(const char *word, const void *kind)
 bool event_list_takes(const void *words, const struct card_id *card, const char *kind)
 {
 	const struct event_words *w = words;
-	if (w->cards.n && (!card || !text_list_any(&w->cards, names_card, card)))
+	if (w->cards.n && (!card || !options_list_any(&w->cards, names_card, card)))
 		return false;
-	return !w->kinds.n || text_list_any(&w->kinds, is_kind, kind);
+	return !w->kinds.n || options_list_any(&w->kinds, is_kind, kind);
 }
 
 static int check_kinds(const struct text_list *kinds, struct err *e)
 {
 	char word[TEXT_LIST_WORD_CAP];
 	struct str known = { 0 };
-	int rc = text_list_check("kind", kinds, e);
+	int rc = options_list_check("kind", kinds, e);
 	event_list_kinds(&known);
 	for (size_t i = 0; i < kinds->n && rc == 0; i++)
-		for (const char *at = kinds->items[i]; rc == 0 && text_list_word(&at, word);)
+		for (const char *at = kinds->items[i]; rc == 0 && options_list_word(&at, word);)
 			if (event_kind_of(word) == EVENT_KINDS)
 				rc = err_set(e, ERR_USAGE,
 					"there is no kind '%s'; write one of: %s", word,
@@ -60,7 +60,7 @@ static int check_kinds(const struct text_list *kinds, struct err *e)
 
 int event_list_check(const struct event_words *words, struct err *e)
 {
-	int rc = text_list_check("card", &words->cards, e);
+	int rc = options_list_check("card", &words->cards, e);
 	return rc ? rc : check_kinds(&words->kinds, e);
 }
 
@@ -71,7 +71,7 @@ int event_list_ask(struct audit_question *q, const struct window_words *words, i
 	struct window_words own = *words;
 	if (!own.since && !own.last)
 		own.last = "7d";
-	if (window_parse(&window, &own, now_ms, utc, e) != 0)
+	if (period_parse_window(&window, &own, now_ms, utc, e) != 0)
 		return ERR_USAGE;
 	q->now_ms = now_ms;
 	q->since_ms = window.since_ms;
@@ -128,21 +128,21 @@ struct event_line {
 
 #define OF(member) offsetof(struct event_line, member)
 static const struct column line_columns[] = {
-	{ .key = "at", VALUE(MOMENT, get_known, OF(at_ms)) },
-	{ .title = "time", TEXT(get_chars, OF(at)) },
-	{ .key = "host", TEXT(get_string, OF(host)) },
-	{ .key = "gpu", TEXT(get_string, OF(uuid)) },
-	{ .key = "gpu_index", VALUE(COUNT, get_known, OF(index)) },
-	{ .title = "gpu", .width = -20, TEXT(get_chars, OF(where)) },
-	{ .key = "kind", TEXT(get_string, OF(kind)) },
-	{ .title = "event", TEXT(get_chars, OF(label)) },
-	{ .key = "value", VALUE(COUNT, get_double, OF(value)) },
-	{ .key = "text", TEXT(get_string, OF(text)) },
-	{ .key = "meaning", TEXT(get_string, OF(meaning)) },
+	{ .key = "at", VALUE(MOMENT, table_get_known, OF(at_ms)) },
+	{ .title = "time", TEXT(table_get_chars, OF(at)) },
+	{ .key = "host", TEXT(table_get_string, OF(host)) },
+	{ .key = "gpu", TEXT(table_get_string, OF(uuid)) },
+	{ .key = "gpu_index", VALUE(COUNT, table_get_known, OF(index)) },
+	{ .title = "gpu", .width = -20, TEXT(table_get_chars, OF(where)) },
+	{ .key = "kind", TEXT(table_get_string, OF(kind)) },
+	{ .title = "event", TEXT(table_get_chars, OF(label)) },
+	{ .key = "value", VALUE(COUNT, table_get_double, OF(value)) },
+	{ .key = "text", TEXT(table_get_string, OF(text)) },
+	{ .key = "meaning", TEXT(table_get_string, OF(meaning)) },
 	{ .title = "what happened",
 		.flexible = true,
 		.wraps = true,
-		TEXT(get_chars, OF(what)) },
+		TEXT(table_get_chars, OF(what)) },
 };
 #undef OF
 
@@ -175,7 +175,7 @@ static void add_line(struct table *t, const struct audit *a, const struct kept *
 		several && card ? " " : "", card || several ? label : "-");
 	show_second(line.at, sizeof(line.at), event->at_ms, utc);
 	event_label(line.label, sizeof(line.label), event->kind, event->value);
-	text_copy(line.what, sizeof(line.what), line.meaning ? line.meaning : line.text);
+	str_copy(line.what, sizeof(line.what), line.meaning ? line.meaning : line.text);
 	table_add(t, &line);
 }
 

@@ -8,7 +8,7 @@
 #include "base/shares.h"
 #include "base/array.h"
 #include "base/str.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "base/words.h"
 #include "audit/audit.h"
 #include "report/report_parts.h"
@@ -160,8 +160,8 @@ static void add_largest(struct report *r, const struct audit *a, const struct re
 	bool apart = !squatting && r->held.context_share_ms >= LEAST_SHOWN_MS;
 	report_say(r, SENTENCE_VERDICT, "",
 		"%s%s has the largest part: %s of %s GPU-hours%s.%s",
-		apart ? "Apart from contexts, " : "", user_shown(who->identity), mine, all,
-		squatting ? "" : " (share)", str_text(&next));
+		apart ? "Apart from contexts, " : "", process_shown_user(who->identity), mine,
+		all, squatting ? "" : " (share)", str_text(&next));
 	r->failed |= next.failed;
 	str_finish(&next);
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "audit/restriction.h"
 #include "report/report_parts.h"
 
@@ -48,13 +48,14 @@ static int read_window(struct report_asked *asked, const struct report_words *w,
 	struct window_words words = w->window;
 	if (!words.since && !words.last)
 		words.last = "1h";
-	if (window_parse(&window, &words, q->now_ms, w->utc, e) != 0)
+	if (period_parse_window(&window, &words, q->now_ms, w->utc, e) != 0)
 		return ERR_USAGE;
 	q->since_ms = window.since_ms;
 	q->until_ms = window.until_ms;
 	asked->other = window;
 	asked->compares = w->compare != NULL;
-	return w->compare ? window_other(&asked->other, w->compare, q->now_ms, w->utc, e) : 0;
+	return w->compare ? period_window_other(&asked->other, w->compare, q->now_ms, w->utc, e)
+			  : 0;
 }
 
 /* The default breakdown: in a report about one user, what they ran. */
@@ -78,7 +79,7 @@ static int read_request(
 		.only = &w->only,
 		.utc = w->utc,
 	};
-	if (by_parse(&request->by, w->by ? w->by : default_by(&w->only), e))
+	if (identity_by_parse(&request->by, w->by ? w->by : default_by(&w->only), e))
 		return err_prefix(e, "--by");
 	return 0;
 }
@@ -86,12 +87,12 @@ static int read_request(
 /* Sets which parts of the audit the request needs. Users are always included. */
 static void ask_for(struct audit_question *q, const struct report_request *request)
 {
-	q->want_processes = by_is(&request->by, IDENTITY_PROCESS);
+	q->want_processes = identity_by_is(&request->by, IDENTITY_PROCESS);
 	q->max_processes = request->top;
 	q->order = request->order;
 	q->only = *request->only;
-	if (!q->want_processes && !by_is(&request->by, IDENTITY_USER) &&
-		!by_is(&request->by, IDENTITY_CARD))
+	if (!q->want_processes && !identity_by_is(&request->by, IDENTITY_USER) &&
+		!identity_by_is(&request->by, IDENTITY_CARD))
 		q->by = request->by;
 }
 
@@ -102,7 +103,7 @@ int report_ask(struct report_asked *asked, const struct report_words *words, int
 	int rc = 0;
 	*asked = (struct report_asked){ 0 };
 	for (size_t i = 0; i < RESTRICTIONS && rc == 0; i++)
-		rc = text_list_check(restriction_names[i], &words->only.lists[i], e);
+		rc = options_list_check(restriction_names[i], &words->only.lists[i], e);
 	if (rc == 0)
 		rc = read_request(&asked->request, words, e);
 	if (rc)
@@ -124,7 +125,7 @@ int report_ask_check_groups(
 	const struct text_list *groups = &words->only.lists[ONLY_GROUP];
 	char word[TEXT_LIST_WORD_CAP];
 	for (size_t i = 0; i < groups->n; i++)
-		for (const char *at = groups->items[i]; text_list_word(&at, word);) {
+		for (const char *at = groups->items[i]; options_list_word(&at, word);) {
 			size_t k = 0;
 			while (k < c->groups.n && strcmp(c->groups.items[k].name, word) != 0)
 				k++;

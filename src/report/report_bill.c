@@ -228,20 +228,20 @@ static struct cell line_kind(const void *row, size_t of)
 		[BILL_HELD] = "held",
 		[BILL_TOTAL] = "total" };
 	(void)of;
-	return cell_text(names[line_of(row)->kind]);
+	return table_text(names[line_of(row)->kind]);
 }
 
 static struct cell line_ms(const void *row, size_t of)
 {
 	const struct audit_cost *cost = &line_of(row)->cost;
 	(void)of;
-	return cell_number((double)(cost->priced_ms + cost->unpriced_ms));
+	return table_number((double)(cost->priced_ms + cost->unpriced_ms));
 }
 
 static struct cell line_unpriced(const void *row, size_t of)
 {
 	(void)of;
-	return cell_number((double)line_of(row)->cost.unpriced_ms);
+	return table_number((double)line_of(row)->cost.unpriced_ms);
 }
 
 /* Whether a line can have this part: only holders can squat. */
@@ -254,7 +254,7 @@ static bool may_have(const struct bill_line *line, size_t part)
 static struct cell line_money(const void *row, size_t part)
 {
 	const struct bill_line *line = line_of(row);
-	return cell_number(may_have(line, part) ? report_bill_money(&line->cost, part) : NAN);
+	return table_number(may_have(line, part) ? report_bill_money(&line->cost, part) : NAN);
 }
 
 /* Whether the line has parts to show: free and unobserved time has none. */
@@ -269,36 +269,36 @@ static struct cell line_shown(const void *row, size_t part)
 {
 	const struct bill_line *line = line_of(row);
 	if (!has_part(line, part))
-		return cell_number(NAN);
+		return table_number(NAN);
 	if (part == COSTS)
-		return cell_number(report_bill_sum(&line->cents));
-	return cell_number((double)(part == COST_SQUATTING ? line->cents.squatting
-							   : line->cents.parts[part]) /
-			   100);
+		return table_number(report_bill_sum(&line->cents));
+	return table_number((double)(part == COST_SQUATTING ? line->cents.squatting
+							    : line->cents.parts[part]) /
+			    100);
 }
 
 /* Returns 0 as unknown, so that text omits the column when all rows are 0. */
 static struct cell line_some_shown(const void *row, size_t part)
 {
 	struct cell cell = line_shown(row, part);
-	return cell.number == 0 ? cell_number(NAN) : cell;
+	return cell.number == 0 ? table_number(NAN) : cell;
 }
 
 static struct cell line_exact(const void *row, size_t amount)
 {
-	return cell_number(line_of(row)->exact[amount]);
+	return table_number(line_of(row)->exact[amount]);
 }
 
 static struct cell line_amount(const void *row, size_t amount)
 {
-	return cell_number(line_of(row)->shown[amount]);
+	return table_number(line_of(row)->shown[amount]);
 }
 
 #define OF(member) offsetof(struct bill_line, member)
 static const struct column line_columns[] = {
 	{ .key = "line", TEXT(line_kind, 0) },
-	{ .key = "identity", TEXT(get_string, OF(identity)) },
-	{ .title = "", .width = 10, .flexible = true, TEXT(get_chars, OF(label)) },
+	{ .key = "identity", TEXT(table_get_string, OF(identity)) },
+	{ .title = "", .width = 10, .flexible = true, TEXT(table_get_chars, OF(label)) },
 	{ .key = "gpu_seconds", VALUE(GPU_MS, line_ms, 0) },
 	{ .title = "GPU-\nhours", .width = 6, VALUE(MONEY, line_amount, AMOUNT_HOURS) },
 	{ .key = "active_cost", .json = "cost.active", VALUE(MONEY, line_money, COST_ACTIVE) },
@@ -339,7 +339,7 @@ static const struct column line_columns[] = {
 };
 
 static const struct column energy_columns[] = {
-	{ .title = "", .width = 10, .flexible = true, TEXT(get_chars, OF(label)) },
+	{ .title = "", .width = 10, .flexible = true, TEXT(table_get_chars, OF(label)) },
 	{ .title = "kWh", .width = 8, VALUE(KWH, line_amount, AMOUNT_KWH) },
 	{ .title = "of it\nidle floor", VALUE(KWH, line_amount, AMOUNT_FLOOR) },
 	{ .title = "cost",
@@ -379,22 +379,25 @@ static struct cell card_shown(const void *row, size_t part)
 {
 	const struct card_line *line = row;
 	if (isnan(report_bill_money(&line->cost, COSTS)))
-		return cell_number(NAN);
-	return cell_number(part == COSTS ? report_bill_sum(&line->cents)
-					 : (double)line->cents.parts[part] / 100);
+		return table_number(NAN);
+	return table_number(part == COSTS ? report_bill_sum(&line->cents)
+					  : (double)line->cents.parts[part] / 100);
 }
 
 static struct cell card_some_shown(const void *row, size_t part)
 {
 	struct cell cell = card_shown(row, part);
-	return cell.number == 0 ? cell_number(NAN) : cell;
+	return cell.number == 0 ? table_number(NAN) : cell;
 }
 
 #define OF(member) offsetof(struct card_line, member)
 static const struct column card_columns[] = {
-	{ .title = "gpu", .width = -14, TEXT(get_chars, OF(label)) },
-	{ .title = "name", .flexible = true, .optional = true, TEXT(get_string, OF(name)) },
-	{ .title = "per\nhour", .width = 5, TEXT(get_chars, OF(price)) },
+	{ .title = "gpu", .width = -14, TEXT(table_get_chars, OF(label)) },
+	{ .title = "name",
+		.flexible = true,
+		.optional = true,
+		TEXT(table_get_string, OF(name)) },
+	{ .title = "per\nhour", .width = 5, TEXT(table_get_chars, OF(price)) },
 	{ .title = "active", .width = 6, VALUE(MONEY, card_shown, COST_ACTIVE) },
 	{ .title = "idle-held", VALUE(MONEY, card_shown, COST_IDLE_HELD) },
 	{ .title = "use\nunknown",
@@ -418,7 +421,7 @@ static void show_card(
 	if (isfinite(card->price))
 		report_bill_price(line->price, sizeof(line->price), card->price);
 	else
-		text_copy(line->price, sizeof(line->price), "-");
+		str_copy(line->price, sizeof(line->price), "-");
 }
 
 /* Makes the table of the cost of each card, with a total. False: out of memory. */
@@ -498,7 +501,7 @@ static void add_identities(struct bill *b)
 		line->identity = by_group ? group->key : user->identity;
 		const char *none = identity_kinds[IDENTITY_GROUP].none;
 		const char *shown = by_group && !group->key ? none : line->identity;
-		text_copy(line->label, sizeof(line->label), user_shown(shown));
+		str_copy(line->label, sizeof(line->label), process_shown_user(shown));
 	}
 	b->n_identities = n;
 }
@@ -631,7 +634,7 @@ static void list_lines(struct bill *b, struct report_bill *to)
 		sum_up(b, &total, line);
 		if (i < b->n_identities || b->a->of_users || (b->q->rest && is_empty(line)))
 			continue;
-		text_copy(line->label, sizeof(line->label), labels[line->kind]);
+		str_copy(line->label, sizeof(line->label), labels[line->kind]);
 		bill_list(to, line);
 	}
 	if (!b->a->of_users) /* the remaining time does not belong to these users alone */

@@ -11,26 +11,26 @@
 /* Rows of hosts are struct audit_host; "" is unknown. */
 static struct cell host_text(const void *row, size_t of)
 {
-	struct cell text = get_chars(row, of);
-	return cell_text(*text.text ? text.text : NULL);
+	struct cell text = table_get_chars(row, of);
+	return table_text(*text.text ? text.text : NULL);
 }
 
 static struct cell host_flag(const void *row, size_t of)
 {
 	bool flag;
 	memcpy(&flag, (const char *)row + of, sizeof(flag));
-	return cell_number(flag);
+	return table_number(flag);
 }
 
 static struct cell host_n_cards(const void *row, size_t of)
 {
 	(void)of;
-	return cell_number((double)((const struct audit_host *)row)->n_cards);
+	return table_number((double)((const struct audit_host *)row)->n_cards);
 }
 
 #define OF(member) offsetof(struct audit_host, member)
 static const struct column host_columns[] = {
-	{ .key = "host", .title = "host", TEXT(get_chars, OF(hostname)) },
+	{ .key = "host", .title = "host", TEXT(table_get_chars, OF(hostname)) },
 	{ .key = "environment", .title = "environment", TEXT(host_text, OF(environment)) },
 	{ .key = "driver", .title = "driver", TEXT(host_text, OF(driver)) },
 	{ .key = "gpus", .title = "GPUs", VALUE(COUNT, host_n_cards, 0) },
@@ -39,10 +39,10 @@ static const struct column host_columns[] = {
 	{ .key = "recording", .title = "recording", VALUE(BOOL, host_flag, OF(recording)) },
 	{ .key = "known_since",
 		.title = "known since",
-		VALUE(MOMENT, get_known, OF(known_ms)) },
+		VALUE(MOMENT, table_get_known, OF(known_ms)) },
 	{ .key = "last_tick",
 		.title = "last tick",
-		VALUE(MOMENT, get_known, OF(last_tick_ms)) },
+		VALUE(MOMENT, table_get_known, OF(last_tick_ms)) },
 };
 #undef OF
 
@@ -96,64 +96,64 @@ struct card_row {
 static struct cell card_index(const void *row, size_t of)
 {
 	(void)of;
-	return cell_number(((const struct card_row *)row)->card.id.index);
+	return table_number(((const struct card_row *)row)->card.id.index);
 }
 
 static struct cell card_instance(const void *row, size_t of)
 {
 	(void)of;
-	return cell_known(((const struct card_row *)row)->card.id.mig_index);
+	return table_known(((const struct card_row *)row)->card.id.mig_index);
 }
 
 static struct cell card_parent(const void *row, size_t of)
 {
 	const char *uuid = ((const struct card_row *)row)->card.id.parent_uuid;
 	(void)of;
-	return cell_text(*uuid ? uuid : NULL);
+	return table_text(*uuid ? uuid : NULL);
 }
 
 static struct cell card_source(const void *row, size_t of)
 {
 	const char *source = ((const struct card_row *)row)->card.source;
 	(void)of;
-	return cell_text(*source ? source : NULL);
+	return table_text(*source ? source : NULL);
 }
 
 static struct cell card_name_shown(const void *row, size_t of)
 {
 	(void)of;
-	return cell_text(card_short_name(((const struct card_row *)row)->card.id.name));
+	return table_text(card_short_name(((const struct card_row *)row)->card.id.name));
 }
 
 static struct cell card_ms(const void *row, size_t state)
 {
-	return cell_number((double)((const struct card_row *)row)->card.ms[state]);
+	return table_number((double)((const struct card_row *)row)->card.ms[state]);
 }
 
 /* The share of observed time. */
 static struct cell card_share(const void *row, size_t state)
 {
 	const int64_t *ms = ((const struct card_row *)row)->card.ms;
-	return cell_number(report_share(ms[state], report_observed_ms(ms)));
+	return table_number(report_share(ms[state], report_observed_ms(ms)));
 }
 
 /* The same, rounded for people. */
 static struct cell card_shown(const void *row, size_t state)
 {
-	return cell_number(((const struct card_row *)row)->shown[state]);
+	return table_number(((const struct card_row *)row)->shown[state]);
 }
 
 /* The same, but 0 is returned as unknown, so that text omits the column when all rows are 0. */
 static struct cell card_some_shown(const void *row, size_t state)
 {
 	const int64_t *ms = ((const struct card_row *)row)->card.ms;
-	return ms[state] ? card_shown(row, state) : cell_number(NAN);
+	return ms[state] ? card_shown(row, state) : table_number(NAN);
 }
 
 static struct cell card_shown_observed(const void *row, size_t of)
 {
 	(void)of;
-	return cell_number(((const struct card_row *)row)->shown_observed);
+	return table_number(((const struct card_row *)row)->shown_observed);
 }
 
 static struct cell card_observed(const void *row, size_t of)
@@ -161,7 +161,7 @@ static struct cell card_observed(const void *row, size_t of)
 	const int64_t *ms = ((const struct card_row *)row)->card.ms;
 	int64_t seen_ms = report_observed_ms(ms);
 	(void)of;
-	return cell_number(report_share(seen_ms, seen_ms + ms[CARD_UNOBSERVED]));
+	return table_number(report_share(seen_ms, seen_ms + ms[CARD_UNOBSERVED]));
 }
 
 static struct cell card_uncertainty(const void *row, size_t of)
@@ -169,8 +169,8 @@ static struct cell card_uncertainty(const void *row, size_t of)
 	const struct audit_card *card = &((const struct card_row *)row)->card;
 	(void)of;
 	if (card->unsure_ms < 0)
-		return cell_number(NAN);
-	return cell_number(report_share(card->unsure_ms, report_observed_ms(card->ms)));
+		return table_number(NAN);
+	return table_number(report_share(card->unsure_ms, report_observed_ms(card->ms)));
 }
 
 /* The mean over the time for which it is known. */
@@ -179,21 +179,21 @@ static struct cell card_util(const void *row, size_t of)
 	const struct audit_card *card = &((const struct card_row *)row)->card;
 	int64_t known_ms = report_observed_ms(card->ms) - card->ms[CARD_USE_UNKNOWN];
 	(void)of;
-	return cell_number(card->util_pct_ms < 0 ? (double)NAN
-						 : report_share(card->util_pct_ms, known_ms));
+	return table_number(card->util_pct_ms < 0 ? (double)NAN
+						  : report_share(card->util_pct_ms, known_ms));
 }
 
 static struct cell card_sm_active(const void *row, size_t of)
 {
 	const struct audit_card *card = &((const struct card_row *)row)->card;
 	(void)of;
-	return cell_number(report_share(card->sm_active_pct_ms, card->sm_active_ms));
+	return table_number(report_share(card->sm_active_pct_ms, card->sm_active_ms));
 }
 
 static struct cell card_energy(const void *row, size_t state)
 {
 	const struct audit_card *card = &((const struct card_row *)row)->card;
-	return cell_number(
+	return table_number(
 		report_energy_kwh(card->energy_mj, card->energy_known_ms, card->ms, state));
 }
 
@@ -202,23 +202,23 @@ static struct cell card_money(const void *row, size_t part)
 {
 	struct audit_cost cost = { 0 };
 	audit_cost_card(&cost, &((const struct card_row *)row)->card, 0, COST_PARTS);
-	return cell_number(report_bill_money(&cost, part));
+	return table_number(report_bill_money(&cost, part));
 }
 
 #define OF(member) offsetof(struct card_row, member)
 static const struct column card_columns[] = {
-	{ .key = "host", TEXT(get_string, OF(host)) },
-	{ .title = "gpu", TEXT(get_chars, OF(label)) },
-	{ .title = "uuid", TEXT(get_chars, OF(uuid)), .width = -8 },
-	{ .key = "uuid", TEXT(get_chars, OF(card.id.uuid)) },
+	{ .key = "host", TEXT(table_get_string, OF(host)) },
+	{ .title = "gpu", TEXT(table_get_chars, OF(label)) },
+	{ .title = "uuid", TEXT(table_get_chars, OF(uuid)), .width = -8 },
+	{ .key = "uuid", TEXT(table_get_chars, OF(card.id.uuid)) },
 	{ .key = "index", VALUE(COUNT, card_index, 0) },
-	{ .json = "name", TEXT(get_chars, OF(card.id.name)) },
+	{ .json = "name", TEXT(table_get_chars, OF(card.id.name)) },
 	{ .key = "mig_index", VALUE(COUNT, card_instance, 0) },
-	{ .key = "name", .json = "", TEXT(get_chars, OF(card.id.name)) },
+	{ .key = "name", .json = "", TEXT(table_get_chars, OF(card.id.name)) },
 	{ .title = "name", TEXT(card_name_shown, 0), .flexible = true, .optional = true },
 	{ .json = "parent_uuid", TEXT(card_parent, 0) },
 	{ .json = "source", TEXT(card_source, 0) },
-	{ .key = "status", TEXT(get_chars, OF(card.status)) },
+	{ .key = "status", TEXT(table_get_chars, OF(card.status)) },
 	{ .json = "mean_util_pct", VALUE(PCT, card_util, 0) },
 	{ .json = "sm_active_pct", VALUE(PCT, card_sm_active, 0) },
 	{ .key = "active_gpu_seconds",
@@ -262,7 +262,7 @@ static const struct column card_columns[] = {
 	{ .json = "energy_kwh.idle_held", VALUE(KWH, card_energy, CARD_IDLE_HELD) },
 	{ .json = "energy_kwh.truly_idle", VALUE(KWH, card_energy, CARD_TRULY_IDLE) },
 	{ .json = "energy_kwh.use_unknown", VALUE(KWH, card_energy, CARD_USE_UNKNOWN) },
-	{ .key = "price_per_gpu_hour", VALUE(MONEY, get_double, OF(card.price)) },
+	{ .key = "price_per_gpu_hour", VALUE(MONEY, table_get_double, OF(card.price)) },
 	{ .key = "active_cost", .json = "cost.active", VALUE(MONEY, card_money, COST_ACTIVE) },
 	{ .key = "idle_held_cost",
 		.json = "cost.idle_held",

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "audit/audit.h"
 #include "report/report_parts.h"
 
@@ -130,7 +130,7 @@ static const char *const unit_names[] = { [FIGURE_SHARE] = "share",
 static struct cell figure_unit(const void *row, size_t of)
 {
 	(void)of;
-	return cell_text(unit_names[((const struct report_change *)row)->unit]);
+	return table_text(unit_names[((const struct report_change *)row)->unit]);
 }
 
 static struct report_difference difference(double now, double before)
@@ -144,11 +144,11 @@ static struct report_difference difference(double now, double before)
 /* Figures are rounded to six decimals, whatever the unit. */
 #define OF(member) offsetof(struct report_change, member)
 static const struct column figure_columns[] = {
-	{ .key = "figure", TEXT(get_string, OF(key)) },
+	{ .key = "figure", TEXT(table_get_string, OF(key)) },
 	{ .key = "unit", TEXT(figure_unit, 0) },
-	{ .key = "now", VALUE(SHARE, get_double, OF(now)) },
-	{ .key = "before", VALUE(SHARE, get_double, OF(before)) },
-	{ .key = "change", VALUE(SHARE, get_double, OF(exact.change)) },
+	{ .key = "now", VALUE(SHARE, table_get_double, OF(now)) },
+	{ .key = "before", VALUE(SHARE, table_get_double, OF(before)) },
+	{ .key = "change", VALUE(SHARE, table_get_double, OF(exact.change)) },
 };
 #undef OF
 
@@ -243,13 +243,15 @@ static void add_hours(const struct audit_identity *who, int64_t *held_ms, int64_
 
 #define OF(member) offsetof(struct report_user_change, member)
 static const struct column user_columns[] = {
-	{ .key = "identity", TEXT(get_chars, OF(identity)) },
-	{ .key = "gpu_seconds", VALUE(GPU_MS, get_known, OF(held_ms)) },
-	{ .key = "gpu_seconds_before", VALUE(GPU_MS, get_known, OF(held_before_ms)) },
-	{ .key = "gpu_seconds_change", VALUE(GPU_MS, get_double, OF(held.change)) },
-	{ .key = "unused_gpu_seconds", VALUE(GPU_MS, get_known, OF(unused_ms)) },
-	{ .key = "unused_gpu_seconds_before", VALUE(GPU_MS, get_known, OF(unused_before_ms)) },
-	{ .key = "unused_gpu_seconds_change", VALUE(GPU_MS, get_double, OF(unused.change)) },
+	{ .key = "identity", TEXT(table_get_chars, OF(identity)) },
+	{ .key = "gpu_seconds", VALUE(GPU_MS, table_get_known, OF(held_ms)) },
+	{ .key = "gpu_seconds_before", VALUE(GPU_MS, table_get_known, OF(held_before_ms)) },
+	{ .key = "gpu_seconds_change", VALUE(GPU_MS, table_get_double, OF(held.change)) },
+	{ .key = "unused_gpu_seconds", VALUE(GPU_MS, table_get_known, OF(unused_ms)) },
+	{ .key = "unused_gpu_seconds_before",
+		VALUE(GPU_MS, table_get_known, OF(unused_before_ms)) },
+	{ .key = "unused_gpu_seconds_change",
+		VALUE(GPU_MS, table_get_double, OF(unused.change)) },
 };
 #undef OF
 
@@ -257,7 +259,7 @@ static void list_users(struct report_compare *c, const struct user_pair *pairs, 
 {
 	for (size_t i = 0; i < n; i++) {
 		struct report_user_change *u = &c->users[c->n_users++];
-		text_copy(u->identity, sizeof(u->identity), name_of(&pairs[i]));
+		str_copy(u->identity, sizeof(u->identity), name_of(&pairs[i]));
 		add_hours(pairs[i].now, &u->held_ms, &u->unused_ms);
 		add_hours(pairs[i].before, &u->held_before_ms, &u->unused_before_ms);
 		u->held = difference((double)u->held_ms, (double)u->held_before_ms);
@@ -321,7 +323,8 @@ static void add_cautions(struct report *r, const struct report *before)
 		report_say(r, SENTENCE_COMPARE, "caution",
 			"%zu GPUs were observed in this window, and %zu in the other.",
 			r->observed_cards, before->observed_cards);
-	if (!rules_equal(&r->rules, &before->rules) || r->rules_mixed || before->rules_mixed)
+	if (!state_rules_equal(&r->rules, &before->rules) || r->rules_mixed ||
+		before->rules_mixed)
 		report_say(r, SENTENCE_COMPARE, "caution",
 			"The rules that say what is active and held were not the same.");
 }
@@ -409,7 +412,7 @@ void report_compare_person(struct report *r, const char *name, const struct repo
 	const struct audit_identity *now = find_user(other->audit, name);
 	const struct audit_identity *before = find_user(other->before, name);
 	*p = (struct report_person){ .cost = NAN, .cost_before = NAN };
-	text_copy(p->name, sizeof(p->name), name);
+	str_copy(p->name, sizeof(p->name), name);
 	p->n_users = other->audit->n_identities;
 	if (now) {
 		p->held_ms = audit_holder_ms(now->sums.ms);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "model/event.h"
 
 /* The data of a row. */
@@ -18,26 +18,26 @@ struct event_group_row {
 static struct cell group_number(const void *row, size_t of)
 {
 	const struct event_group_row *r = row;
-	return cell_known(*(const int64_t *)(const void *)((const char *)r->event + of));
+	return table_known(*(const int64_t *)(const void *)((const char *)r->event + of));
 }
 
 static struct cell group_text(const void *row, size_t of)
 {
-	return get_chars(((const struct event_group_row *)row)->event, of);
+	return table_get_chars(((const struct event_group_row *)row)->event, of);
 }
 
 #define OF(member) offsetof(struct event_group_row, member)
 #define OF_EVENT(member) offsetof(struct audit_event, member)
 static const struct column event_columns[] = {
-	{ .key = "kind", TEXT(get_string, OF(kind)) },
+	{ .key = "kind", TEXT(table_get_string, OF(kind)) },
 	{ .key = "xid", VALUE(COUNT, group_number, OF_EVENT(xid)) },
-	{ .key = "meaning", TEXT(get_string, OF(meaning)) },
-	{ .key = "times", VALUE(COUNT, get_double, OF(times)) },
-	{ .key = "total_seconds", VALUE(MS, get_double, OF(total_ms)) },
+	{ .key = "meaning", TEXT(table_get_string, OF(meaning)) },
+	{ .key = "times", VALUE(COUNT, table_get_double, OF(times)) },
+	{ .key = "total_seconds", VALUE(MS, table_get_double, OF(total_ms)) },
 	{ .key = "last", VALUE(MOMENT, group_number, OF_EVENT(last_ms)) },
-	{ .key = "last_host", TEXT(get_string, OF(host)) },
-	{ .key = "last_gpu", TEXT(get_string, OF(uuid)) },
-	{ .key = "last_gpu_index", VALUE(COUNT, get_known, OF(index)) },
+	{ .key = "last_host", TEXT(table_get_string, OF(host)) },
+	{ .key = "last_gpu", TEXT(table_get_string, OF(uuid)) },
+	{ .key = "last_gpu_index", VALUE(COUNT, table_get_known, OF(index)) },
 	{ .key = "last_text", TEXT(group_text, OF_EVENT(last_text)) },
 };
 #undef OF

@@ -41,20 +41,20 @@ static bool is_of_shares(const void *row)
 static struct cell holder_ms(const void *row, size_t state)
 {
 	if (is_of_shares(row) && (state == HOLDER_TRULY_IDLE || state == HOLDER_USE_UNKNOWN))
-		return cell_number(NAN);
-	return cell_number((double)sums_of(row)->ms[state]);
+		return table_number(NAN);
+	return table_number((double)sums_of(row)->ms[state]);
 }
 
 /* Squatting time of a holder; unknown for cards, which cannot squat. */
 static struct cell holder_squatting(const void *row, size_t state)
 {
-	return is_of_cards(row) ? cell_number(NAN) : holder_ms(row, state);
+	return is_of_cards(row) ? table_number(NAN) : holder_ms(row, state);
 }
 
 /* Returns 0 as unknown, so that text omits the column when all rows are 0. */
 static struct cell holder_some_ms(const void *row, size_t state)
 {
-	return sums_of(row)->ms[state] ? holder_ms(row, state) : cell_number(NAN);
+	return sums_of(row)->ms[state] ? holder_ms(row, state) : table_number(NAN);
 }
 
 /* Held time. A truly-idle card is not held; a user with little memory on one still counts. */
@@ -67,13 +67,13 @@ static int64_t held_ms(const void *row)
 static struct cell holder_held(const void *row, size_t of)
 {
 	(void)of;
-	return cell_number((double)held_ms(row));
+	return table_number((double)held_ms(row));
 }
 
 static struct cell holder_idle_fraction(const void *row, size_t of)
 {
 	(void)of;
-	return cell_number(report_share(sums_of(row)->ms[HOLDER_IDLE_HELD], held_ms(row)));
+	return table_number(report_share(sums_of(row)->ms[HOLDER_IDLE_HELD], held_ms(row)));
 }
 
 /* The unused share of the held time, as far as use is known. */
@@ -81,7 +81,7 @@ static struct cell holder_unused(const void *row, size_t of)
 {
 	const struct audit_sums *sums = sums_of(row);
 	(void)of;
-	return cell_number(
+	return table_number(
 		report_share(audit_waste(sums), held_ms(row) - sums->ms[HOLDER_USE_UNKNOWN]));
 }
 
@@ -89,85 +89,85 @@ static struct cell holder_share(const void *row, size_t of)
 {
 	const struct audit_sums *sums = sums_of(row);
 	(void)of;
-	return cell_number((double)(sums->active_share_ms + sums->idle_share_ms));
+	return table_number((double)(sums->active_share_ms + sums->idle_share_ms));
 }
 
 /* The share for people; omitted where it equals the hours beside it. */
 static struct cell holder_share_shown(const void *row, size_t of)
 {
-	return is_of_shares(row) ? cell_number(NAN) : holder_share(row, of);
+	return is_of_shares(row) ? table_number(NAN) : holder_share(row, of);
 }
 
 static struct cell holder_idle_share(const void *row, size_t of)
 {
 	(void)of;
-	return cell_number((double)sums_of(row)->idle_share_ms);
+	return table_number((double)sums_of(row)->idle_share_ms);
 }
 
 static struct cell holder_context_share(const void *row, size_t of)
 {
 	(void)of;
-	return cell_number(
+	return table_number(
 		is_of_shares(row) ? (double)NAN : (double)sums_of(row)->context_share_ms);
 }
 
 static struct cell holder_peak(const void *row, size_t of)
 {
 	(void)of;
-	return cell_known(sums_of(row)->peak_mem_kib);
+	return table_known(sums_of(row)->peak_mem_kib);
 }
 
 static struct cell holder_last_active(const void *row, size_t of)
 {
 	(void)of;
-	return cell_known(sums_of(row)->last_active_ms);
+	return table_known(sums_of(row)->last_active_ms);
 }
 
 static struct cell holder_processes(const void *row, size_t of)
 {
 	(void)of;
 	if (is_of_shares(row))
-		return cell_number(NAN);
-	return cell_number((double)((const struct holder_row *)row)->row->n_processes);
+		return table_number(NAN);
+	return table_number((double)((const struct holder_row *)row)->row->n_processes);
 }
 
 static struct cell holder_pid(const void *row, size_t of)
 {
 	(void)of;
-	return cell_number(((const struct holder_row *)row)->row->pid);
+	return table_number(((const struct holder_row *)row)->row->pid);
 }
 
 static struct cell holder_started(const void *row, size_t of)
 {
 	(void)of;
-	return cell_known(((const struct holder_row *)row)->row->started_ms);
+	return table_known(((const struct holder_row *)row)->row->started_ms);
 }
 
 static struct cell holder_user_shown(const void *row, size_t of)
 {
 	const char *user = ((const struct holder_row *)row)->user;
 	(void)of;
-	return cell_text(user ? user_shown(user) : "(several)");
+	return table_text(user ? process_shown_user(user) : "(several)");
 }
 
 static struct cell holder_money(const void *row, size_t part)
 {
-	return cell_number(report_bill_money(&sums_of(row)->cost, part));
+	return table_number(report_bill_money(&sums_of(row)->cost, part));
 }
 
 static struct cell holder_shown_money(const void *row, size_t part)
 {
 	const struct holder_row *view = row;
 	if (!view->cents || isnan(report_bill_money(&view->row->sums.cost, COSTS)))
-		return cell_number(NAN);
-	return cell_number(part == COSTS ? report_bill_sum(view->cents)
-					 : (double)view->cents->parts[part] / 100);
+		return table_number(NAN);
+	return table_number(part == COSTS ? report_bill_sum(view->cents)
+					  : (double)view->cents->parts[part] / 100);
 }
 
 static struct cell holder_unpriced(const void *row, size_t of)
 {
 	(void)of;
-	return cell_number((double)sums_of(row)->cost.unpriced_ms);
+	return table_number((double)sums_of(row)->cost.unpriced_ms);
 }
 
 /* Energy or, with `of` 1, the idle power in it. */
@@ -175,8 +175,8 @@ static struct cell holder_energy(const void *row, size_t of)
 {
 	const struct audit_cost *cost = &sums_of(row)->cost;
 	if (!cost->energy_ms)
-		return cell_number(NAN);
-	return cell_number((of ? cost->floor_mj : cost->energy_mj) / 3.6e9);
+		return table_number(NAN);
+	return table_number((of ? cost->floor_mj : cost->energy_mj) / 3.6e9);
 }
 
 static const struct column time_columns[] = {
@@ -244,17 +244,18 @@ static const struct column cost_columns[] = {
 
 #define OF(member) offsetof(struct holder_row, member)
 /* The columns of a kind of identity: its key for programs, and further facts. */
-static const struct column key_columns[BY_MAX] = { { TEXT(get_string, OF(keys[0])) },
-	{ TEXT(get_string, OF(keys[1])) } };
-static const struct column label_column = { .flexible = true, TEXT(get_chars, OF(label)) };
+static const struct column key_columns[BY_MAX] = { { TEXT(table_get_string, OF(keys[0])) },
+	{ TEXT(table_get_string, OF(keys[1])) } };
+static const struct column label_column = { .flexible = true,
+	TEXT(table_get_chars, OF(label)) };
 static const struct column user_columns[] = {
-	{ .key = "user", TEXT(get_string, OF(user)) },
+	{ .key = "user", TEXT(table_get_string, OF(user)) },
 	{ .title = "user", .width = -12, TEXT(holder_user_shown, 0) },
 };
 static const struct column place_columns[] = {
-	{ .key = "host", TEXT(get_string, OF(host)) },
-	{ .key = "gpu", TEXT(get_string, OF(uuid)) },
-	{ .key = "gpu_index", VALUE(COUNT, get_known, OF(card_index)) },
+	{ .key = "host", TEXT(table_get_string, OF(host)) },
+	{ .key = "gpu", TEXT(table_get_string, OF(uuid)) },
+	{ .key = "gpu_index", VALUE(COUNT, table_get_known, OF(card_index)) },
 };
 static const struct column process_columns[] = {
 	{ .key = "pid", VALUE(COUNT, holder_pid, 0) },
@@ -268,25 +269,25 @@ static const struct column count_column = { .key = "processes",
 static struct cell cards_n(const void *row, size_t of)
 {
 	(void)of;
-	return cell_number((double)((const struct holder_row *)row)->row->n_cards);
+	return table_number((double)((const struct holder_row *)row)->row->n_cards);
 }
 
 static struct cell cards_unobserved(const void *row, size_t of)
 {
 	(void)of;
-	return cell_number((double)((const struct holder_row *)row)->row->unobserved_ms);
+	return table_number((double)((const struct holder_row *)row)->row->unobserved_ms);
 }
 
 static struct cell cards_observed(const void *row, size_t of)
 {
 	(void)of;
-	return cell_number((double)audit_holder_ms(sums_of(row)->ms));
+	return table_number((double)audit_holder_ms(sums_of(row)->ms));
 }
 
 static struct cell cards_share(const void *row, size_t state)
 {
 	const int64_t *ms = sums_of(row)->ms;
-	return cell_number(report_share(ms[state], audit_holder_ms(ms)));
+	return table_number(report_share(ms[state], audit_holder_ms(ms)));
 }
 
 /* The share, rounded together with the other states. */
@@ -294,33 +295,33 @@ static struct cell cards_shown(const void *row, size_t state)
 {
 	double shown[SHARES_MAX];
 	report_shown_held(sums_of(row)->ms, shown);
-	return cell_number(shown[state]);
+	return table_number(shown[state]);
 }
 
 static struct cell cards_some_shown(const void *row, size_t state)
 {
-	return sums_of(row)->ms[state] ? cards_shown(row, state) : cell_number(NAN);
+	return sums_of(row)->ms[state] ? cards_shown(row, state) : table_number(NAN);
 }
 
 static struct cell cards_coverage(const void *row, size_t of)
 {
 	int64_t seen_ms = audit_holder_ms(sums_of(row)->ms);
 	(void)of;
-	return cell_number(report_share(
+	return table_number(report_share(
 		seen_ms, seen_ms + ((const struct holder_row *)row)->row->unobserved_ms));
 }
 
 static struct cell cards_known_since(const void *row, size_t of)
 {
 	(void)of;
-	return cell_known(((const struct holder_row *)row)->row->known_ms);
+	return table_known(((const struct holder_row *)row)->row->known_ms);
 }
 
 /* Since when the cards are known, for people; omitted if that is before the window. */
 static struct cell cards_late(const void *row, size_t of)
 {
 	(void)of;
-	return cell_known(((const struct holder_row *)row)->late_ms);
+	return table_known(((const struct holder_row *)row)->late_ms);
 }
 
 static const struct column card_columns[] = {
@@ -404,18 +405,18 @@ static void add_keys(struct choice *c, const struct by *by, const char *title)
 		if (by_measure(by, i, false) == MEASURE_PROCESSES ||
 			by->kinds[i] == IDENTITY_MODEL)
 			label->width = LONG_LABEL;
-	if (by_has(by, IDENTITY_PROCESS))
+	if (identity_by_has(by, IDENTITY_PROCESS))
 		append(c, process_columns, COUNT_OF(process_columns));
 }
 
 /* Adds user, host and card columns, where the kinds do not already name them. */
 static void add_facts(struct choice *c, const struct by *by)
 {
-	bool host = by_has(by, IDENTITY_HOST), process = false;
+	bool host = identity_by_has(by, IDENTITY_HOST), process = false;
 	for (size_t i = 0; i < by->n; i++)
 		process |= by_measure(by, i, false) == MEASURE_PROCESSES;
 	/* For people, the user is shown where a row has only one. */
-	if (!by_has(by, IDENTITY_USER))
+	if (!identity_by_has(by, IDENTITY_USER))
 		append(c, user_columns, process ? COUNT_OF(user_columns) : 1);
 	append(c, &place_columns[host], COUNT_OF(place_columns) - host);
 	append(c, &count_column, 1);
@@ -558,7 +559,7 @@ static void show_label(struct holder_row *view, const struct listing *l, size_t 
 	enum identity kind = l->from->by.kinds[level];
 	const char *key = row->key ? row->key : identity_kinds[kind].none;
 	char before[16] = "";
-	text_copy(view->label, sizeof(view->label), level ? "  " : "");
+	str_copy(view->label, sizeof(view->label), level ? "  " : "");
 	if (kind == IDENTITY_CARD) {
 		show_card(view, l->a);
 		return;
@@ -566,11 +567,11 @@ static void show_label(struct holder_row *view, const struct listing *l, size_t 
 	if (kind == IDENTITY_PROCESS)
 		snprintf(before, sizeof(before), "%u ", (unsigned)row->pid);
 	if (kind == IDENTITY_NOTEBOOK && path_end(key) != key) {
-		text_copy(before, sizeof(before), "...");
+		str_copy(before, sizeof(before), "...");
 		key = path_end(key);
 	}
 	if (kind == IDENTITY_USER)
-		key = user_shown(key);
+		key = process_shown_user(key);
 	if (kind == IDENTITY_MODEL)
 		key = card_short_name(key);
 	snprintf(view->label + strlen(view->label), sizeof(view->label) - strlen(view->label),
@@ -806,11 +807,11 @@ void report_holders_add_breakdown(
 	to->by = q->by;
 	for (size_t i = 0; i < q->by.n; i++)
 		to->measures[i] = measure_of(&q->by, i, a);
-	if (by_is(&q->by, IDENTITY_USER))
+	if (identity_by_is(&q->by, IDENTITY_USER))
 		r->failed |= !list_users(l);
-	else if (by_is(&q->by, IDENTITY_PROCESS))
+	else if (identity_by_is(&q->by, IDENTITY_PROCESS))
 		report_processes_add(r, a, q);
-	else if (!by_is(&q->by, IDENTITY_CARD))
+	else if (!identity_by_is(&q->by, IDENTITY_CARD))
 		list_breakdown(r, l);
 	r->by_card.by = a->by_card.by;
 	if (a->of_users && a->by_card.by.n)

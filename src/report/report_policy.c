@@ -14,7 +14,7 @@
 #include "base/names.h"
 #include "base/size.h"
 #include "base/str.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "model/session.h"
 #include "report/report_parts.h"
 #include "store/policy/policy_more.h"
@@ -23,31 +23,31 @@
 
 #define OF(member) offsetof(struct policy_log_line, member)
 static const struct column log_columns[] = {
-	{ .key = "at", .title = "time", VALUE(MOMENT, get_known, OF(at_ms)) },
-	{ .key = "step", TEXT(get_string, OF(step)) },
-	{ .title = "step", TEXT(get_chars, OF(what)) },
-	{ .key = "stage", TEXT(get_string, OF(stage)) },
-	{ .key = "mode", TEXT(get_string, OF(mode)) },
-	{ .key = "rule", TEXT(get_string, OF(rule)) },
-	{ .key = "user", .title = "user", TEXT(get_string, OF(user)) },
-	{ .key = "uid", VALUE(COUNT, get_known, OF(uid)) },
-	{ .key = "session", TEXT(get_string, OF(session)) },
-	{ .title = "session", .width = -24, TEXT(get_chars, OF(shown)) },
-	{ .title = "gpu", TEXT(get_string, OF(gpus)) },
-	{ .key = "kind", TEXT(get_string, OF(kind)) },
-	{ .key = "pids", TEXT(get_string, OF(pids)) },
-	{ .key = "cards", TEXT(get_string, OF(cards)) },
-	{ .key = "held_bytes", VALUE(KIB, get_known, OF(held_kib)) },
-	{ .key = "idle_since", VALUE(MOMENT, get_known, OF(idle_since_ms)) },
-	{ .key = "idle_seconds", VALUE(LENGTH, get_double, OF(idle_ms)) },
-	{ .key = "given_back_gpu_seconds", VALUE(GPU_MS, get_double, OF(given_ms)) },
-	{ .key = "evidence", TEXT(get_string, OF(evidence)) },
-	{ .key = "result", TEXT(get_string, OF(result)) },
-	{ .key = "config", TEXT(get_string, OF(config)) },
-	{ .key = "actor", TEXT(get_string, OF(actor)) },
-	{ .key = "command", TEXT(get_string, OF(command)) },
-	{ .key = "gpus", TEXT(get_string, OF(gpus)) },
-	{ .title = "what", .flexible = true, .wraps = true, TEXT(get_chars, OF(said)) },
+	{ .key = "at", .title = "time", VALUE(MOMENT, table_get_known, OF(at_ms)) },
+	{ .key = "step", TEXT(table_get_string, OF(step)) },
+	{ .title = "step", TEXT(table_get_chars, OF(what)) },
+	{ .key = "stage", TEXT(table_get_string, OF(stage)) },
+	{ .key = "mode", TEXT(table_get_string, OF(mode)) },
+	{ .key = "rule", TEXT(table_get_string, OF(rule)) },
+	{ .key = "user", .title = "user", TEXT(table_get_string, OF(user)) },
+	{ .key = "uid", VALUE(COUNT, table_get_known, OF(uid)) },
+	{ .key = "session", TEXT(table_get_string, OF(session)) },
+	{ .title = "session", .width = -24, TEXT(table_get_chars, OF(shown)) },
+	{ .title = "gpu", TEXT(table_get_string, OF(gpus)) },
+	{ .key = "kind", TEXT(table_get_string, OF(kind)) },
+	{ .key = "pids", TEXT(table_get_string, OF(pids)) },
+	{ .key = "cards", TEXT(table_get_string, OF(cards)) },
+	{ .key = "held_bytes", VALUE(KIB, table_get_known, OF(held_kib)) },
+	{ .key = "idle_since", VALUE(MOMENT, table_get_known, OF(idle_since_ms)) },
+	{ .key = "idle_seconds", VALUE(LENGTH, table_get_double, OF(idle_ms)) },
+	{ .key = "given_back_gpu_seconds", VALUE(GPU_MS, table_get_double, OF(given_ms)) },
+	{ .key = "evidence", TEXT(table_get_string, OF(evidence)) },
+	{ .key = "result", TEXT(table_get_string, OF(result)) },
+	{ .key = "config", TEXT(table_get_string, OF(config)) },
+	{ .key = "actor", TEXT(table_get_string, OF(actor)) },
+	{ .key = "command", TEXT(table_get_string, OF(command)) },
+	{ .key = "gpus", TEXT(table_get_string, OF(gpus)) },
+	{ .title = "what", .flexible = true, .wraps = true, TEXT(table_get_chars, OF(said)) },
 };
 #undef OF
 
@@ -78,7 +78,7 @@ static void describe(char *dst, size_t cap, const struct policy_action *a)
 		str_addf(&out, "; rule %s", a->rule);
 	if (*a->actor && strcmp(a->actor, "gua-enforce") != 0)
 		str_addf(&out, "; by %s", a->actor);
-	text_copy(dst, cap, str_text(&out));
+	str_copy(dst, cap, str_text(&out));
 	str_finish(&out);
 }
 
@@ -121,7 +121,7 @@ int report_policy_window(struct policy_span *span, const struct window_words *wo
 	struct window_words asked = *words;
 	if (!asked.since && !asked.last)
 		asked.last = "30d";
-	int rc = window_parse(&window, &asked, now_ms, utc, e);
+	int rc = period_parse_window(&window, &asked, now_ms, utc, e);
 	*span = (struct policy_span){ window.since_ms, window.until_ms };
 	return rc;
 }
@@ -144,7 +144,7 @@ static int is_new(struct names *seen, const char *path, bool *new, struct err *e
 	char key[PATH_MAX];
 	struct stat st;
 	*new = false;
-	text_copy(key, sizeof(key), path);
+	str_copy(key, sizeof(key), path);
 	if (stat(path, &st) == 0)
 		snprintf(key, sizeof(key), "%llx %llx", (unsigned long long)st.st_dev,
 			(unsigned long long)st.st_ino);
@@ -196,18 +196,20 @@ struct policy_sums {
 
 #define OF(member) offsetof(struct policy_row, member)
 static const struct column columns[] = {
-	{ .key = "user", .title = "user", TEXT(get_chars, OF(user)) },
-	{ .key = "mode", .title = "mode", TEXT(get_string, OF(mode)) },
-	{ .key = "warnings", .title = "warnings", VALUE(COUNT, get_known, OF(warnings)) },
-	{ .key = "ended", .title = "ended", VALUE(COUNT, get_known, OF(ended)) },
-	{ .key = "spared", .title = "spared", VALUE(COUNT, get_known, OF(spared)) },
-	{ .key = "failed", .title = "failed", VALUE(COUNT, get_known, OF(failed)) },
-	{ .key = "used_again", .title = "used\nagain", VALUE(COUNT, get_known, OF(recovered)) },
-	{ .key = "released", .title = "released", VALUE(COUNT, get_known, OF(released)) },
-	{ .key = "kept", .title = "kept", VALUE(COUNT, get_known, OF(kept)) },
+	{ .key = "user", .title = "user", TEXT(table_get_chars, OF(user)) },
+	{ .key = "mode", .title = "mode", TEXT(table_get_string, OF(mode)) },
+	{ .key = "warnings", .title = "warnings", VALUE(COUNT, table_get_known, OF(warnings)) },
+	{ .key = "ended", .title = "ended", VALUE(COUNT, table_get_known, OF(ended)) },
+	{ .key = "spared", .title = "spared", VALUE(COUNT, table_get_known, OF(spared)) },
+	{ .key = "failed", .title = "failed", VALUE(COUNT, table_get_known, OF(failed)) },
+	{ .key = "used_again",
+		.title = "used\nagain",
+		VALUE(COUNT, table_get_known, OF(recovered)) },
+	{ .key = "released", .title = "released", VALUE(COUNT, table_get_known, OF(released)) },
+	{ .key = "kept", .title = "kept", VALUE(COUNT, table_get_known, OF(kept)) },
 	{ .key = "given_back_gpu_seconds",
 		.title = "GPU-h\ngiven back",
-		VALUE(GPU_MS, get_double, OF(given_ms)) },
+		VALUE(GPU_MS, table_get_double, OF(given_ms)) },
 };
 #undef OF
 
@@ -228,7 +230,7 @@ static bool is_wanted(const struct report *r, const char *user)
 		only->lists[ONLY_HOST].n)
 		return false;
 	return !only->lists[ONLY_USER].n ||
-	       text_list_any(&only->lists[ONLY_USER], names_user, user);
+	       options_list_any(&only->lists[ONLY_USER], names_user, user);
 }
 
 static struct policy_row *find_row(struct policy_sums *s, const char *user, bool would)
@@ -240,7 +242,7 @@ static struct policy_row *find_row(struct policy_sums *s, const char *user, bool
 		return NULL;
 	struct policy_row *row = &s->items[s->n++];
 	*row = (struct policy_row){ .would = would, .mode = would ? "observe" : "enforce" };
-	text_copy(row->user, sizeof(row->user), user);
+	str_copy(row->user, sizeof(row->user), user);
 	return row;
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/size.h"
 #include "base/str.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "audit/audit.h"
 #include "report/report_parts.h"
 
@@ -27,7 +27,7 @@ struct process_row {
 static struct cell process_user(const void *row, size_t of)
 {
 	(void)of;
-	return cell_text(user_shown(((const struct process_row *)row)->user));
+	return table_text(process_shown_user(((const struct process_row *)row)->user));
 }
 
 /* Writes a card, with its host if there are several hosts. */
@@ -44,30 +44,30 @@ static void show_where(char dst[WHERE_CAP], const struct audit *a, size_t card)
 static struct cell process_pid(const void *row, size_t of)
 {
 	(void)of;
-	return cell_number(((const struct process_row *)row)->process.pid);
+	return table_number(((const struct process_row *)row)->process.pid);
 }
 
 static struct cell process_card_index(const void *row, size_t of)
 {
 	(void)of;
-	return cell_number(((const struct process_row *)row)->card_index);
+	return table_number(((const struct process_row *)row)->card_index);
 }
 
 static struct cell process_context(const void *row, size_t of)
 {
 	(void)of;
-	return cell_number(((const struct process_row *)row)->process.context);
+	return table_number(((const struct process_row *)row)->process.context);
 }
 
 static struct cell process_ms(const void *row, size_t state)
 {
-	return cell_number((double)((const struct process_row *)row)->process.sums.ms[state]);
+	return table_number((double)((const struct process_row *)row)->process.sums.ms[state]);
 }
 
 static struct cell process_sum(const void *row, size_t of)
 {
 	(void)of;
-	return cell_number(
+	return table_number(
 		(double)audit_holder_ms(((const struct process_row *)row)->process.sums.ms));
 }
 
@@ -75,27 +75,27 @@ static struct cell process_share(const void *row, size_t of)
 {
 	const struct audit_sums *sums = &((const struct process_row *)row)->process.sums;
 	(void)of;
-	return cell_number((double)(sums->active_share_ms + sums->idle_share_ms));
+	return table_number((double)(sums->active_share_ms + sums->idle_share_ms));
 }
 
 static struct cell process_money(const void *row, size_t part)
 {
 	const struct audit_sums *sums = &((const struct process_row *)row)->process.sums;
-	return cell_number(report_bill_money(&sums->cost, part));
+	return table_number(report_bill_money(&sums->cost, part));
 }
 
 #define OF(member) offsetof(struct process_row, member)
 static const struct column process_columns[] = {
 	{ .key = "pid", .title = "pid", VALUE(COUNT, process_pid, 0) },
-	{ .key = "started", VALUE(MOMENT, get_known, OF(process.started_ms)) },
-	{ .key = "user", TEXT(get_string, OF(user)) },
+	{ .key = "started", VALUE(MOMENT, table_get_known, OF(process.started_ms)) },
+	{ .key = "user", TEXT(table_get_string, OF(user)) },
 	{ .title = "user", .width = -12, TEXT(process_user, 0) },
-	{ .key = "command", TEXT(get_string, OF(process.texts[PROCESS_COMMAND])) },
-	{ .title = "what", .width = 16, .flexible = true, TEXT(get_chars, OF(what)) },
-	{ .key = "host", TEXT(get_string, OF(host)) },
-	{ .key = "gpu", TEXT(get_string, OF(uuid)) },
+	{ .key = "command", TEXT(table_get_string, OF(process.texts[PROCESS_COMMAND])) },
+	{ .title = "what", .width = 16, .flexible = true, TEXT(table_get_chars, OF(what)) },
+	{ .key = "host", TEXT(table_get_string, OF(host)) },
+	{ .key = "gpu", TEXT(table_get_string, OF(uuid)) },
 	{ .key = "gpu_index", VALUE(COUNT, process_card_index, 0) },
-	{ .title = "gpu", .width = -14, TEXT(get_chars, OF(where)) },
+	{ .title = "gpu", .width = -14, TEXT(table_get_chars, OF(where)) },
 	{ .key = "gpu_seconds", .title = "held", .width = 6, VALUE(GPU_MS, process_sum, 0) },
 	{ .key = "active_gpu_seconds", VALUE(GPU_MS, process_ms, HOLDER_ACTIVE) },
 	{ .key = "idle_held_gpu_seconds",
@@ -111,25 +111,26 @@ static const struct column process_columns[] = {
 	{ .key = "context_only", VALUE(BOOL, process_context, 0) },
 	{ .key = "last_active",
 		.title = "last active",
-		VALUE(MOMENT, get_known, OF(process.sums.last_active_ms)) },
+		VALUE(MOMENT, table_get_known, OF(process.sums.last_active_ms)) },
 	{ .key = "peak_mem_bytes",
 		.title = "peak mem",
 		.width = 8,
 		.optional = true,
-		VALUE(KIB, get_known, OF(process.sums.peak_mem_kib)) },
-	{ .key = "notebook", TEXT(get_string, OF(process.texts[PROCESS_NOTEBOOK])) },
-	{ .key = "notebook_path", TEXT(get_string, OF(process.texts[PROCESS_NOTEBOOK_PATH])) },
-	{ .key = "job", TEXT(get_string, OF(process.texts[PROCESS_JOB])) },
-	{ .key = "job_name", TEXT(get_string, OF(process.texts[PROCESS_JOB_NAME])) },
-	{ .key = "account", TEXT(get_string, OF(process.texts[PROCESS_ACCOUNT])) },
-	{ .key = "container", TEXT(get_string, OF(process.texts[PROCESS_CONTAINER])) },
-	{ .key = "pod", TEXT(get_string, OF(process.texts[PROCESS_POD])) },
-	{ .key = "unit", TEXT(get_string, OF(process.texts[PROCESS_UNIT])) },
-	{ .key = "login", TEXT(get_string, OF(process.texts[PROCESS_LOGIN])) },
-	{ .key = "session", TEXT(get_string, OF(process.texts[PROCESS_SESSION])) },
-	{ .key = "parents", TEXT(get_string, OF(process.texts[PROCESS_PARENTS])) },
-	{ .key = "python_env", TEXT(get_string, OF(process.texts[PROCESS_PYTHON_ENV])) },
-	{ .key = "tag", TEXT(get_string, OF(process.texts[PROCESS_TAG])) },
+		VALUE(KIB, table_get_known, OF(process.sums.peak_mem_kib)) },
+	{ .key = "notebook", TEXT(table_get_string, OF(process.texts[PROCESS_NOTEBOOK])) },
+	{ .key = "notebook_path",
+		TEXT(table_get_string, OF(process.texts[PROCESS_NOTEBOOK_PATH])) },
+	{ .key = "job", TEXT(table_get_string, OF(process.texts[PROCESS_JOB])) },
+	{ .key = "job_name", TEXT(table_get_string, OF(process.texts[PROCESS_JOB_NAME])) },
+	{ .key = "account", TEXT(table_get_string, OF(process.texts[PROCESS_ACCOUNT])) },
+	{ .key = "container", TEXT(table_get_string, OF(process.texts[PROCESS_CONTAINER])) },
+	{ .key = "pod", TEXT(table_get_string, OF(process.texts[PROCESS_POD])) },
+	{ .key = "unit", TEXT(table_get_string, OF(process.texts[PROCESS_UNIT])) },
+	{ .key = "login", TEXT(table_get_string, OF(process.texts[PROCESS_LOGIN])) },
+	{ .key = "session", TEXT(table_get_string, OF(process.texts[PROCESS_SESSION])) },
+	{ .key = "parents", TEXT(table_get_string, OF(process.texts[PROCESS_PARENTS])) },
+	{ .key = "python_env", TEXT(table_get_string, OF(process.texts[PROCESS_PYTHON_ENV])) },
+	{ .key = "tag", TEXT(table_get_string, OF(process.texts[PROCESS_TAG])) },
 	{ .key = "active_cost",
 		.json = "cost.active",
 		VALUE(MONEY, process_money, COST_ACTIVE) },
@@ -161,7 +162,7 @@ void report_processes_add(
 			.uuid = card->id.uuid,
 			.card_index = card->id.index };
 		show_where(row.where, a, p->card);
-		text_copy(row.what, sizeof(row.what), p->context ? CONTEXT_MARK : "");
+		str_copy(row.what, sizeof(row.what), p->context ? CONTEXT_MARK : "");
 		report_show_what(row.what + strlen(row.what), p->texts);
 		table_add(t, &row);
 	}
@@ -184,33 +185,33 @@ static const struct spell *spell_of(const void *row)
 static struct cell spell_user(const void *row, size_t of)
 {
 	(void)of;
-	return cell_text(user_shown(((const struct spell_row *)row)->spell.user));
+	return table_text(process_shown_user(((const struct spell_row *)row)->spell.user));
 }
 
 static struct cell spell_pid(const void *row, size_t of)
 {
 	(void)of;
-	return cell_number(((const struct spell_row *)row)->spell.pid);
+	return table_number(((const struct spell_row *)row)->spell.pid);
 }
 
 static struct cell spell_card_index(const void *row, size_t of)
 {
 	(void)of;
-	return cell_number(((const struct spell_row *)row)->card_index);
+	return table_number(((const struct spell_row *)row)->card_index);
 }
 
 static struct cell spell_end(const void *row, size_t of)
 {
 	(void)of;
 	bool open = spell_of(row)->how == SPELL_OPEN;
-	return cell_number(open ? (double)NAN : (double)spell_of(row)->end_ms);
+	return table_number(open ? (double)NAN : (double)spell_of(row)->end_ms);
 }
 
 static struct cell spell_how(const void *row, size_t of)
 {
 	enum spell_end how = spell_of(row)->how;
 	(void)of;
-	return cell_text(how < SPELL_ENDS ? spell_end_names[how] : NULL);
+	return table_text(how < SPELL_ENDS ? spell_end_names[how] : NULL);
 }
 
 /* How the spell ended, for people. */
@@ -223,7 +224,7 @@ static struct cell spell_fate(const void *row, size_t of)
 		[SPELL_GONE] = "released",
 		[SPELL_OPEN] = "goes on" };
 	(void)of;
-	return cell_text(words[spell_of(row)->how]);
+	return table_text(words[spell_of(row)->how]);
 }
 
 /* `of` selects a length. */
@@ -236,7 +237,7 @@ static struct cell spell_length(const void *row, size_t of)
 		[LENGTH_IDLE] = spell_idle_ms(s),
 		[LENGTH_SQUATTING] = s->squatting_ms,
 		[LENGTH_UNOBSERVED] = spell_unobserved_ms(s) };
-	return cell_number((double)lengths[of]);
+	return table_number((double)lengths[of]);
 }
 
 /* The cost of the card's time, even if other processes were on the card. */
@@ -244,27 +245,27 @@ static struct cell spell_cost(const void *row, size_t of)
 {
 	const struct spell_row *r = row;
 	(void)of;
-	return cell_number(r->price * (double)r->spell.window_ms / 3600e3);
+	return table_number(r->price * (double)r->spell.window_ms / 3600e3);
 }
 
 #define OF(member) offsetof(struct spell_row, member)
-#define PROCESS_OF(text) TEXT(get_string, OF(spell.texts[text]))
+#define PROCESS_OF(text) TEXT(table_get_string, OF(spell.texts[text]))
 static const struct column spell_columns[] = {
-	{ .key = "user", TEXT(get_string, OF(spell.user)) },
+	{ .key = "user", TEXT(table_get_string, OF(spell.user)) },
 	{ .title = "user", .width = -12, TEXT(spell_user, 0) },
-	{ .title = "what", .width = 10, .flexible = true, TEXT(get_chars, OF(what)) },
+	{ .title = "what", .width = 10, .flexible = true, TEXT(table_get_chars, OF(what)) },
 	{ .key = "pid", VALUE(COUNT, spell_pid, 0) },
-	{ .key = "started", VALUE(MOMENT, get_known, OF(spell.started_ms)) },
-	{ .key = "host", TEXT(get_string, OF(host)) },
-	{ .key = "gpu", TEXT(get_string, OF(uuid)) },
+	{ .key = "started", VALUE(MOMENT, table_get_known, OF(spell.started_ms)) },
+	{ .key = "host", TEXT(table_get_string, OF(host)) },
+	{ .key = "gpu", TEXT(table_get_string, OF(uuid)) },
 	{ .key = "gpu_index", VALUE(COUNT, spell_card_index, 0) },
-	{ .title = "gpu", .width = -14, TEXT(get_chars, OF(where)) },
+	{ .title = "gpu", .width = -14, TEXT(table_get_chars, OF(where)) },
 	{ .key = "peak_mem_bytes",
 		.title = "memory",
-		VALUE(KIB, get_known, OF(spell.spell.mem_peak_kib)) },
+		VALUE(KIB, table_get_known, OF(spell.spell.mem_peak_kib)) },
 	{ .key = "begin",
 		.title = "idle since",
-		VALUE(MOMENT, get_known, OF(spell.spell.begin_ms)) },
+		VALUE(MOMENT, table_get_known, OF(spell.spell.begin_ms)) },
 	{ .key = "end", VALUE(MOMENT, spell_end, 0) },
 	{ .key = "seconds", .title = "length", VALUE(LENGTH, spell_length, LENGTH_WHOLE) },
 	{ .key = "idle_seconds", VALUE(MS, spell_length, LENGTH_IDLE) },
@@ -272,9 +273,9 @@ static const struct column spell_columns[] = {
 	{ .key = "unobserved_seconds", VALUE(MS, spell_length, LENGTH_UNOBSERVED) },
 	{ .key = "gpu_seconds",
 		.title = "GPU-h",
-		VALUE(GPU_MS, get_known, OF(spell.window_ms)) },
+		VALUE(GPU_MS, table_get_known, OF(spell.window_ms)) },
 	{ .key = "idle_cost", .title = "cost", .optional = true, VALUE(MONEY, spell_cost, 0) },
-	{ .key = "energy_joules", VALUE(MJ, get_known, OF(spell.spell.energy_mj)) },
+	{ .key = "energy_joules", VALUE(MJ, table_get_known, OF(spell.spell.energy_mj)) },
 	{ .key = "how_ended", TEXT(spell_how, 0) },
 	{ .title = "then", .optional = true, TEXT(spell_fate, 0) },
 	{ .key = "command", PROCESS_OF(PROCESS_COMMAND) },
@@ -299,7 +300,7 @@ static void show_what(char dst[REPORT_WHAT_CAP], const struct audit_spell *s)
 	const char *path = s->texts[PROCESS_NOTEBOOK_PATH];
 	const char *slash = path ? strrchr(path, '/') : NULL;
 	if (path && *path)
-		text_copy(dst, REPORT_WHAT_CAP, slash && slash[1] ? slash + 1 : path);
+		str_copy(dst, REPORT_WHAT_CAP, slash && slash[1] ? slash + 1 : path);
 	else
 		report_show_what(dst, s->texts);
 }
@@ -356,15 +357,15 @@ struct orphan_row {
 	int64_t index, pid, mem_kib, since_ms; /* -1 unknown */
 };
 
-#define OF(member) get_known, .of = offsetof(struct orphan_row, member)
+#define OF(member) table_get_known, .of = offsetof(struct orphan_row, member)
 static const struct column orphan_columns[] = {
 	{ .key = "host",
 		.kind = COLUMN_TEXT,
-		.get = get_string,
+		.get = table_get_string,
 		.of = offsetof(struct orphan_row, host) },
 	{ .key = "gpu",
 		.kind = COLUMN_TEXT,
-		.get = get_string,
+		.get = table_get_string,
 		.of = offsetof(struct orphan_row, uuid) },
 	{ .key = "gpu_index", .kind = COLUMN_COUNT, .get = OF(index) },
 	{ .key = "pid", .kind = COLUMN_COUNT, .get = OF(pid) },

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "report/report.h"
 
 struct list {
@@ -19,8 +19,8 @@ static struct report_section *start(
 {
 	struct report_section *s = &l->items[l->n++];
 	*s = (struct report_section){ .id = id };
-	text_copy(s->title, sizeof(s->title), title);
-	text_copy(s->page_title, sizeof(s->page_title), page ? page : title);
+	str_copy(s->title, sizeof(s->title), title);
+	str_copy(s->page_title, sizeof(s->page_title), page ? page : title);
 	return s;
 }
 
@@ -119,12 +119,13 @@ static void add_holders(struct list *l)
 {
 	const struct report_breakdown *b = &l->r->breakdown;
 	char title[96] = "By ", page[96];
-	if (by_is(&b->by, IDENTITY_CARD) || (!b->table.n_rows && !says(l->r, SENTENCE_HOLDERS)))
+	if (identity_by_is(&b->by, IDENTITY_CARD) ||
+		(!b->table.n_rows && !says(l->r, SENTENCE_HOLDERS)))
 		return;
 	for (size_t i = 0; i < b->by.n; i++)
 		snprintf(title + strlen(title), sizeof(title) - strlen(title), "%s%s",
 			i ? ", " : "", identity_kinds[b->by.kinds[i]].name);
-	text_copy(page, sizeof(page), title);
+	str_copy(page, sizeof(page), title);
 	if (b->measures[b->by.n - 1] != MEASURE_CARDS)
 		snprintf(
 			title + strlen(title), sizeof(title) - strlen(title), ", in GPU-hours");

@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 #include "base/str.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "audit/restriction.h"
 #include "report/report_parts.h"
 #include "store/crowd.h"
@@ -65,7 +65,8 @@ static void add_only(struct report *r, const struct restriction *only)
 /* The users of the report, in words. */
 static const char *people(const struct audit *a)
 {
-	return a->n_identities == 1 ? user_shown(a->identities[0].identity) : "these users";
+	return a->n_identities == 1 ? process_shown_user(a->identities[0].identity)
+				    : "these users";
 }
 
 /* Says what the headline is about, and what part of the cards' time that is. */
@@ -134,7 +135,7 @@ static void add_left_out(struct report *r, const struct audit *a)
 	if (rest)
 		report_say(r, SENTENCE_HOLDERS, NULL, "--top 0 shows all.");
 	size_t all = a->n_processes + a->n_processes_left_out;
-	if (by_is(&b->by, IDENTITY_PROCESS) && b->table.n_rows < all)
+	if (identity_by_is(&b->by, IDENTITY_PROCESS) && b->table.n_rows < all)
 		report_say(r, SENTENCE_HOLDERS, NULL, "%zu more processes: --top 0 shows all",
 			all - b->table.n_rows);
 }
@@ -149,7 +150,7 @@ static void add_measures(struct report *r, const struct audit *a)
 	struct str text = { 0 };
 	if (last == MEASURE_CARDS)
 		return;
-	if (by_is(&b->by, IDENTITY_PROCESS))
+	if (identity_by_is(&b->by, IDENTITY_PROCESS))
 		str_add(&text, "Hours: the process's own on that GPU, by its own use.");
 	else if (b->by.n == 2 && b->measures[0] != last)
 		str_addf(&text, "Hours of a %s: %s. Hours of a %s: %s.",
@@ -157,11 +158,11 @@ static void add_measures(struct report *r, const struct audit *a)
 			identity_kinds[b->by.kinds[1]].name, measure_texts[last]);
 	else
 		str_addf(&text, "Hours: %s.", measure_texts[last]);
-	if (!by_is(&b->by, IDENTITY_PROCESS))
+	if (!identity_by_is(&b->by, IDENTITY_PROCESS))
 		str_add(&text, " unused: idle, also on a GPU that another user keeps busy.");
 	if (last == MEASURE_SHARES)
 		str_add(&text, " idle on busy GPU: on top of the shares.");
-	else if (last != MEASURE_PROCESSES || by_has(&b->by, IDENTITY_USER))
+	else if (last != MEASURE_PROCESSES || identity_by_has(&b->by, IDENTITY_USER))
 		str_add(&text, " share: a GPU's time, divided among its holders.");
 	if (r->bill.currency && cost->priced &&
 		b->measures[0] != MEASURE_PROCESSES) /* otherwise no space is left */
@@ -185,7 +186,7 @@ static void add_contexts(struct report *r, const struct audit *a)
 			continue;
 		report_hours(hours, s->context_share_ms);
 		str_addf(&text, "%s%s %s", text.len ? ", " : "",
-			user_shown(a->identities[i].identity), hours);
+			process_shown_user(a->identities[i].identity), hours);
 	}
 	if (n)
 		report_say(r, SENTENCE_HOLDERS, NULL,
@@ -227,7 +228,7 @@ static void add_crowd(struct report *r, const struct audit *a)
 static void add_notes(struct report *r, const struct audit *a, const struct report_request *q)
 {
 	bool cards = r->breakdown.measures[q->by.n - 1] == MEASURE_CARDS;
-	if (by_is(&q->by, IDENTITY_CARD))
+	if (identity_by_is(&q->by, IDENTITY_CARD))
 		return;
 	if (r->breakdown.table.n_rows == 0)
 		report_say(r, SENTENCE_HOLDERS, NULL,
@@ -235,7 +236,7 @@ static void add_notes(struct report *r, const struct audit *a, const struct repo
 				? "Not known: metrics say who used a host, not on which GPU."
 				: "Nobody held a GPU.");
 	add_left_out(r, a);
-	if (by_has(&q->by, IDENTITY_GROUP) && !q->has_groups)
+	if (identity_by_has(&q->by, IDENTITY_GROUP) && !q->has_groups)
 		report_say(r, SENTENCE_HOLDERS, NULL,
 			"No groups are defined: [groups] in gua.conf(5) does that.");
 	if (r->unattributed_ms >= LEAST_SHOWN_MS && !cards)
@@ -244,9 +245,9 @@ static void add_notes(struct report *r, const struct audit *a, const struct repo
 			(double)r->unattributed_ms / 3600e3);
 	if (r->breakdown.table.n_rows)
 		add_measures(r, a);
-	if (by_is(&q->by, IDENTITY_USER))
+	if (identity_by_is(&q->by, IDENTITY_USER))
 		add_contexts(r, a);
-	if (by_is(&q->by, IDENTITY_PROCESS)) {
+	if (identity_by_is(&q->by, IDENTITY_PROCESS)) {
 		add_context_mark(r, a);
 		add_crowd(r, a);
 	}

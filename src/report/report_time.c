@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "report/report_parts.h"
 
 /* The number of the period that a day belongs to: days of the same period have the same
@@ -86,19 +86,19 @@ static void set_period_shares(struct report_period *p, bool of_users)
 
 static struct cell period_ms(const void *row, size_t state)
 {
-	return cell_number((double)((const struct report_period *)row)->ms[state]);
+	return table_number((double)((const struct report_period *)row)->ms[state]);
 }
 
 static struct cell period_share(const void *row, size_t state)
 {
-	return cell_number(((const struct report_period *)row)->share[state]);
+	return table_number(((const struct report_period *)row)->share[state]);
 }
 
 #define OF(member) offsetof(struct report_period, member)
 static const struct column period_columns[] = {
-	{ .key = "name", TEXT(get_chars, OF(name)) },
-	{ .key = "since", VALUE(MOMENT, get_known, OF(from_ms)) },
-	{ .key = "until", VALUE(MOMENT, get_known, OF(to_ms)) },
+	{ .key = "name", TEXT(table_get_chars, OF(name)) },
+	{ .key = "since", VALUE(MOMENT, table_get_known, OF(from_ms)) },
+	{ .key = "until", VALUE(MOMENT, table_get_known, OF(to_ms)) },
 	{ .key = "active_fraction", VALUE(SHARE, period_share, CARD_ACTIVE) },
 	{ .key = "idle_held_fraction", VALUE(SHARE, period_share, CARD_IDLE_HELD) },
 	{ .key = "unobserved_fraction", VALUE(SHARE, period_share, CARD_UNOBSERVED) },
@@ -172,7 +172,7 @@ static int64_t tick_at(const struct report *r, const struct tick_step *s, int i)
 	} else {
 		day.tm_mday += i * s->days;
 	}
-	return day_start(day, r->utc) + (int64_t)i * s->minutes * 60000;
+	return moment_day_start(day, r->utc) + (int64_t)i * s->minutes * 60000;
 }
 
 /* Lists the ticks of a step, at most `most`; returns how many there are. */
@@ -318,19 +318,19 @@ struct column_row {
 
 static struct cell column_moment(const void *row, size_t of)
 {
-	return get_known(((const struct column_row *)row)->column, of);
+	return table_get_known(((const struct column_row *)row)->column, of);
 }
 
 static struct cell column_ms(const void *row, size_t state)
 {
-	return cell_number((double)((const struct column_row *)row)->time->ms[state]);
+	return table_number((double)((const struct column_row *)row)->time->ms[state]);
 }
 
 #define OF(member) offsetof(struct column_row, member)
 static const struct column timeline_columns[] = {
-	{ .key = "host", TEXT(get_string, OF(host)) },
-	{ .key = "gpu", TEXT(get_string, OF(uuid)) },
-	{ .key = "gpu_index", VALUE(COUNT, get_known, OF(index)) },
+	{ .key = "host", TEXT(table_get_string, OF(host)) },
+	{ .key = "gpu", TEXT(table_get_string, OF(uuid)) },
+	{ .key = "gpu_index", VALUE(COUNT, table_get_known, OF(index)) },
 	{ .key = "since",
 		VALUE(MOMENT, column_moment, offsetof(struct report_column, from_ms)) },
 	{ .key = "until", VALUE(MOMENT, column_moment, offsetof(struct report_column, to_ms)) },

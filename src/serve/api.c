@@ -116,9 +116,9 @@ static bool is_wanted(
 	const struct who_params *p, const struct present *now, const struct present_process *h)
 {
 	const struct card_id *id = &now->cards[h->card].id;
-	if (p->users.n && !text_list_any(&p->users, is_name, h->id.user))
+	if (p->users.n && !options_list_any(&p->users, is_name, h->id.user))
 		return false;
-	if (p->cards.n && !text_list_any(&p->cards, names_card, id))
+	if (p->cards.n && !options_list_any(&p->cards, names_card, id))
 		return false;
 	return p->idle_ms < 0 || (!h->active && h->idle_since_ms >= 0 &&
 					 now->now_ms - h->idle_since_ms >= p->idle_ms);
@@ -144,7 +144,7 @@ static void add_holders(struct json *j, const struct present *now, const struct 
 {
 	struct column columns[HOLDER_COLUMNS_MAX];
 	struct table t = list_holders(now, p, columns);
-	json_table(j, "holders", &t);
+	rows_json_table(j, "holders", &t);
 	table_finish(&t);
 }
 
@@ -359,7 +359,7 @@ static bool make_report(const struct request *q, struct answer *a, struct report
 	struct report_answer *answer)
 {
 	struct err e = { 0 };
-	int rc = report_params_read(p, q, false, &e);
+	int rc = params_read_report(p, q, false, &e);
 	if (rc == 0 && p->table && strncmp(p->table, "compare", 7) == 0 && !p->words.compare)
 		rc = err_set(&e, ERR_USAGE, "table=%s needs compare", p->table);
 	p->asked.question.want_columns = p->table && strcmp(p->table, "timeline") == 0;
@@ -384,7 +384,7 @@ void api_report_csv(const struct request *q, struct answer *a)
 	struct report_params p;
 	struct report_answer answer = { 0 };
 	if (make_report(q, a, &p, &answer))
-		report_csv(&a->body, &answer.report, report_table_of(p.table));
+		report_csv(&a->body, &answer.report, report_csv_table(p.table));
 	report_ask_finish(&answer);
 }
 

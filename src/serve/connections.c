@@ -172,7 +172,7 @@ static void set(struct connection *one, enum connection_state state, int64_t ms,
 	one->bytes = bytes;
 }
 
-void connection_add(struct connections *c, struct connection *one, int64_t ms)
+void connections_add(struct connections *c, struct connection *one, int64_t ms)
 {
 	pthread_mutex_lock(&c->lock);
 	one->cut = false;
@@ -184,7 +184,7 @@ void connection_add(struct connections *c, struct connection *one, int64_t ms)
 	pthread_mutex_unlock(&c->lock);
 }
 
-void connection_remove(struct connections *c, struct connection *one)
+void connections_remove(struct connections *c, struct connection *one)
 {
 	pthread_mutex_lock(&c->lock);
 	one->before->next = one->next;
@@ -192,7 +192,7 @@ void connection_remove(struct connections *c, struct connection *one)
 	pthread_mutex_unlock(&c->lock);
 }
 
-void connection_set(struct connections *c, struct connection *one, enum connection_state state,
+void connections_set(struct connections *c, struct connection *one, enum connection_state state,
 	int64_t ms, size_t bytes)
 {
 	pthread_mutex_lock(&c->lock);

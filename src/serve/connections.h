@@ -38,12 +38,12 @@ int connections_open(
 void connections_close(struct connections *c);
 
 /* Adds a connection, which the caller owns; its socket must stay open until it is removed.
- * It is shut down after this time unless connection_set() is called before. */
-void connection_add(struct connections *c, struct connection *one, int64_t ms);
-void connection_remove(struct connections *c, struct connection *one);
+ * It is shut down after this time unless connections_set() is called before. */
+void connections_add(struct connections *c, struct connection *one, int64_t ms);
+void connections_remove(struct connections *c, struct connection *one);
 /* Sets what it does from now on, and how long that may take; `bytes` is the size of its
  * answer. */
-void connection_set(struct connections *c, struct connection *one, enum connection_state state,
+void connections_set(struct connections *c, struct connection *one, enum connection_state state,
 	int64_t ms, size_t bytes);
 /* Shuts down connections that receive answers, except `but`, until about this many bytes are
  * freed: first those of the client with the largest answers, oldest first. */

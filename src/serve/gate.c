@@ -90,8 +90,7 @@ static bool is_name(const char *text)
 	char safe[SECRET_NAME_CAP];
 	if (len == 0 || len >= sizeof(safe))
 		return false;
-	return text_escape(safe, sizeof(safe), text, len) == len &&
-	       memcmp(safe, text, len) == 0;
+	return str_escape(safe, sizeof(safe), text, len) == len && memcmp(safe, text, len) == 0;
 }
 
 bool gate_is_proxy(const struct gate *g, const struct peer *p)
@@ -109,7 +108,7 @@ enum gate_verdict gate_check(
 		return GATE_WRONG_HOST;
 	bool proxy = gate_is_proxy(g, c->peer);
 	if (proxy && c->user && is_name(c->user))
-		text_copy(user, SECRET_NAME_CAP, c->user);
+		str_copy(user, SECRET_NAME_CAP, c->user);
 	if (!proxy && !g->secrets && c->peer->has_uid)
 		snprintf(user, SECRET_NAME_CAP, "uid:%u", (unsigned)c->peer->uid);
 	if (!g->secrets || proxy)

@@ -15,7 +15,7 @@
 
 static int parse_unix(struct listen_address *a, const char *path, struct err *e)
 {
-	if (*path != '/' || !text_copy(a->at.un.sun_path, sizeof(a->at.un.sun_path), path))
+	if (*path != '/' || !str_copy(a->at.un.sun_path, sizeof(a->at.un.sun_path), path))
 		return err_set(e, ERR_USAGE,
 			"unix: takes an absolute path of at most %zu bytes, not '%s'",
 			sizeof(a->at.un.sun_path) - 1, path);

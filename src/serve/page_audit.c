@@ -51,7 +51,7 @@ static void name_card(char *dst, size_t cap, const struct request *q, const char
 	present_store_finish(&b);
 }
 
-void page_card(const struct request *q, struct answer *a)
+void page_audit_card(const struct request *q, struct answer *a)
 {
 	char title[384];
 	struct str path = { 0 };
@@ -68,7 +68,7 @@ void page_card(const struct request *q, struct answer *a)
 	str_finish(&path);
 }
 
-void page_notebook(const struct request *q, struct answer *a)
+void page_audit_notebook(const struct request *q, struct answer *a)
 {
 	const char *user = q->parts[1], *notebook = q->parts[2],
 		   *slash = strrchr(notebook, '/');
@@ -110,7 +110,7 @@ static void user_page(const struct request *q, struct answer *a, const char *use
 	str_finish(&path);
 }
 
-void page_user(const struct request *q, struct answer *a)
+void page_audit_user(const struct request *q, struct answer *a)
 {
 	const struct page_frame frame = {
 		.place = PLACE_AUDIT, .title = q->parts[1], .crumbs = CRUMBS
@@ -143,7 +143,7 @@ static void name_user(char *dst, size_t cap, const char *user, const struct serv
 	char *end = NULL;
 	unsigned long uid = strncmp(user, "uid:", 4) == 0 ? strtoul(user + 4, &end, 10) : 0;
 	if (!end || *end || !world->users) {
-		text_copy(dst, cap, user);
+		str_copy(dst, cap, user);
 		return;
 	}
 	pthread_mutex_lock(world->users_lock);
@@ -151,7 +151,7 @@ static void name_user(char *dst, size_t cap, const char *user, const struct serv
 	pthread_mutex_unlock(world->users_lock);
 }
 
-void page_me(const struct request *q, struct answer *a)
+void page_audit_me(const struct request *q, struct answer *a)
 {
 	char title[320], user[256];
 	if (!q->user) {

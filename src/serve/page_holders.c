@@ -265,7 +265,7 @@ static void add_nobody(struct str *out, const struct present *now, bool chosen)
 			      : "<p>No process holds a GPU.</p>\n");
 }
 
-void part_holders(struct str *out, const struct request *q, const struct present *now,
+void page_holders(struct str *out, const struct request *q, const struct present *now,
 	const struct holder_choice *choice)
 {
 	struct listing l = { .out = out, .q = q, .now = now };

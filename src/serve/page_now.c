@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/size.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "model/card.h"
 #include "model/sentence.h"
 #include "render/html.h"
@@ -205,7 +205,7 @@ void page_now(const struct request *q, struct answer *a)
 	if (b.n_cards) {
 		add_summary(&v);
 		add_tiles(&v);
-		part_holders(&a->body, q, &b, NULL);
+		page_holders(&a->body, q, &b, NULL);
 	}
 	str_add(&a->body, "</div>\n");
 	page_end(&a->body);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "render/html.h"
 #include "serve/world.h"
 
@@ -39,7 +39,7 @@ void part_warning(struct str *out, const char *text)
 void part_user(struct str *out, const char *user)
 {
 	if (strcmp(user, USER_DEAD) == 0) {
-		html_text(out, user_shown(user));
+		html_text(out, process_shown_user(user));
 		return;
 	}
 	str_add(out, "<a href=\"/user/");

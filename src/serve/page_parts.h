@@ -45,7 +45,7 @@ struct holder_choice {
 	const char *user, *notebook, *uuid;
 };
 /* Appends the chosen holders, sorted by the parameter `order`. */
-void part_holders(struct str *out, const struct request *q, const struct present *b,
+void page_holders(struct str *out, const struct request *q, const struct present *b,
 	const struct holder_choice *choice);
 
 #endif

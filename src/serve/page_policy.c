@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/size.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "model/policy.h"
 #include "render/html.h"
 #include "report/report_policy.h"
@@ -174,7 +174,7 @@ struct watched_row {
 };
 
 #define TEXT(title_, member)                                                                   \
-	.title = title_, .kind = COLUMN_TEXT, .get = get_string,                               \
+	.title = title_, .kind = COLUMN_TEXT, .get = table_get_string,                         \
 	.of = offsetof(struct watched_row, member)
 static const struct column watched_columns[] = {
 	{ TEXT("user", user), .key = "user" },
@@ -182,16 +182,16 @@ static const struct column watched_columns[] = {
 	{ TEXT("rule", rule) },
 	{ .title = "idle since",
 		.kind = COLUMN_MOMENT,
-		.get = get_known,
+		.get = table_get_known,
 		.of = offsetof(struct watched_row, idle_since_ms) },
 	{ .title = "idle for",
 		.kind = COLUMN_LENGTH,
-		.get = get_double,
+		.get = table_get_double,
 		.of = offsetof(struct watched_row, idle_ms) },
 	{ TEXT("stage", stage) },
 	{ .title = "next stage",
 		.kind = COLUMN_TEXT,
-		.get = get_chars,
+		.get = table_get_chars,
 		.of = offsetof(struct watched_row, next) },
 };
 #undef TEXT
@@ -203,9 +203,9 @@ static void say_next(char dst[64], const struct policy_state *s, int64_t idle_ms
 	int64_t left_ms = s->next_clock_ms - idle_ms;
 	duration_text(text, sizeof(text), left_ms > 0 ? left_ms : 0);
 	if (s->stage >= STAGE_ENDING)
-		text_copy(dst, 64, "none");
+		str_copy(dst, 64, "none");
 	else if (s->delivered_ms < 0)
-		text_copy(dst, 64, "after its notice is delivered");
+		str_copy(dst, 64, "after its notice is delivered");
 	else
 		snprintf(dst, 64, left_ms > 0 ? "in %s" : "at the next pass", text);
 }
@@ -229,25 +229,28 @@ static int take_session(
 /* The columns of the log, without those for programs. */
 #define OF(member) offsetof(struct policy_log_line, member)
 static const struct column log_columns[] = {
-	{ .title = "time", .kind = COLUMN_MOMENT, .get = get_known, .of = OF(at_ms) },
-	{ .title = "step", .kind = COLUMN_TEXT, .get = get_chars, .of = OF(what) },
+	{ .title = "time", .kind = COLUMN_MOMENT, .get = table_get_known, .of = OF(at_ms) },
+	{ .title = "step", .kind = COLUMN_TEXT, .get = table_get_chars, .of = OF(what) },
 	{ .title = "user",
 		.key = "user",
 		.kind = COLUMN_TEXT,
-		.get = get_string,
+		.get = table_get_string,
 		.of = OF(user) },
-	{ .title = "session", .kind = COLUMN_TEXT, .get = get_string, .of = OF(session) },
+	{ .title = "session", .kind = COLUMN_TEXT, .get = table_get_string, .of = OF(session) },
 	{ .title = "rule",
 		.kind = COLUMN_TEXT,
-		.get = get_string,
+		.get = table_get_string,
 		.of = OF(rule),
 		.optional = true },
-	{ .title = "held", .kind = COLUMN_KIB, .get = get_known, .of = OF(held_kib) },
-	{ .title = "idle", .kind = COLUMN_LENGTH, .get = get_double, .of = OF(idle_ms) },
-	{ .title = "evidence", .kind = COLUMN_TEXT, .get = get_string, .of = OF(evidence) },
+	{ .title = "held", .kind = COLUMN_KIB, .get = table_get_known, .of = OF(held_kib) },
+	{ .title = "idle", .kind = COLUMN_LENGTH, .get = table_get_double, .of = OF(idle_ms) },
+	{ .title = "evidence",
+		.kind = COLUMN_TEXT,
+		.get = table_get_string,
+		.of = OF(evidence) },
 	{ .title = "result",
 		.kind = COLUMN_TEXT,
-		.get = get_string,
+		.get = table_get_string,
 		.of = OF(result),
 		.optional = true },
 };

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "render/html.h"
 #include "render/report_formats.h"
 #include "serve/params.h"
@@ -131,7 +131,8 @@ static void add_kinds(const struct view *v)
 	str_add(v->out, "<label>by <select name=\"by\">");
 	for (size_t i = 0; i < IDENTITIES; i++)
 		str_addf(v->out, "<option%s>%s</option>",
-			by_is(by, (enum identity)i) ? " selected" : "", identity_kinds[i].name);
+			identity_by_is(by, (enum identity)i) ? " selected" : "",
+			identity_kinds[i].name);
 	str_add(v->out, "</select></label>\n");
 }
 
@@ -158,7 +159,7 @@ static void add_present(const struct view *v)
 		return;
 	if (part_present(&b, v->q, &e) == 0) {
 		part_present_age(v->out, v->q, &b, false);
-		part_holders(v->out, v->q, &b, v->page->now);
+		page_holders(v->out, v->q, &b, v->page->now);
 	} else {
 		part_warning(v->out, e.text);
 	}
@@ -247,7 +248,7 @@ void report_page(const struct request *q, struct answer *a, const struct report_
 	for (size_t i = 0; page->only[i].name; i++)
 		if (!part_param(q, page->only[i].name))
 			add_param(&more, page->only[i].name, page->only[i].value);
-	int rc = report_params_read(&v.params, &more, true, &e);
+	int rc = params_read_report(&v.params, &more, true, &e);
 	v.params.asked.question.want_columns = true;
 	if (rc == 0)
 		rc = report_ask_answer(&v.answer, &v.params.asked, &e);

@@ -21,7 +21,7 @@ int params_read(
 	for (size_t i = 0; i < q->n_params; i++) {
 		const struct written as = { q->params[i].name, q->params[i].value };
 		const struct option_row *row = find_row(rows, as.name);
-		int rc = row ? option_set(row, &as, values, e) : 0;
+		int rc = row ? options_set_one(row, &as, values, e) : 0;
 		if (rc)
 			return rc;
 	}
@@ -70,7 +70,7 @@ static void drop_empty(struct report_words *w)
 	}
 }
 
-int report_params_read(
+int params_read_report(
 	struct report_params *p, const struct request *q, bool people, struct err *e)
 {
 	const struct serve_world *world = q->world;
@@ -92,7 +92,7 @@ int report_params_read(
 		rc = report_ask(&p->asked, &p->words, q->now_ms, e);
 	if (rc)
 		return rc;
-	text_escape(p->currency, sizeof(p->currency), c->currency, strlen(c->currency));
+	str_escape(p->currency, sizeof(p->currency), c->currency, strlen(c->currency));
 	p->asked.request.currency = p->currency;
 	p->asked.request.most = REPORT_ROWS;
 	p->asked.question.paths = (const char *const *)world->stores->paths;

@@ -30,7 +30,7 @@ enum { REPORT_ROWS = 1000 };
 
 /* Reads the question of a request; with `people`, it shows few rows unless `top` is given.
  * The struct must not be moved, and is valid as long as the request. */
-int report_params_read(
+int params_read_report(
 	struct report_params *p, const struct request *q, bool people, struct err *e);
 
 #endif

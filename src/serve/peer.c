@@ -133,6 +133,6 @@ uint64_t peer_client(const struct peer *p, const char *user)
 			six.s6_addr[0], six.s6_addr[1], six.s6_addr[2], six.s6_addr[3],
 			six.s6_addr[4], six.s6_addr[5], six.s6_addr[6], six.s6_addr[7]);
 	else
-		text_copy(name, sizeof(name), p->address);
-	return text_sum(name);
+		str_copy(name, sizeof(name), p->address);
+	return str_sum(name);
 }

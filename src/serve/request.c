@@ -20,7 +20,7 @@ static bool is_plain(const char *text, size_t len)
 {
 	for (size_t at = 0; at < len;) {
 		unsigned code_point = 0;
-		size_t n = utf8_char(text + at, len - at, &code_point);
+		size_t n = str_utf8_char(text + at, len - at, &code_point);
 		if (n == 0 || code_point < 0x20 || (code_point >= 0x7f && code_point < 0xa0))
 			return false;
 		at += n;

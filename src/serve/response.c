@@ -68,7 +68,7 @@ struct response *response_new(struct answer *a, const struct route *route)
 	r->bytes = a->body.len;
 	if (a->status == 200) {
 		snprintf(r->etag, sizeof(r->etag), "\"%016" PRIx64 "-%zx\"",
-			text_sum(str_text(&a->body)), a->body.len);
+			str_sum(str_text(&a->body)), a->body.len);
 		r->unchanged = MHD_create_response_from_buffer(
 			0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
 	}

@@ -26,7 +26,7 @@ struct secrets {
 	size_t n;
 };
 
-int secret_file_read(const char *path, char **bytes, size_t *len, struct err *e)
+int secrets_read_file(const char *path, char **bytes, size_t *len, struct err *e)
 {
 	struct file_content f = { 0 };
 	int rc = file_read_regular(path, FILE_BYTES, &f, e);
@@ -107,7 +107,7 @@ int secrets_read(struct secrets **s, const char *path, struct err *e)
 	char *bytes = NULL;
 	size_t len = 0;
 	*s = NULL;
-	int rc = secret_file_read(path, &bytes, &len, e);
+	int rc = secrets_read_file(path, &bytes, &len, e);
 	if (rc)
 		return rc;
 	rc = secrets_parse(s, path, bytes ? bytes : "", len, e);
@@ -185,7 +185,7 @@ static bool read_header(struct credentials *c, const char *authorization)
 	if (strncasecmp(authorization, "Bearer ", 7) == 0) {
 		authorization += 7 + strspn(authorization + 7, " ");
 		c->secret = c->text;
-		return text_copy(c->text, sizeof(c->text), authorization);
+		return str_copy(c->text, sizeof(c->text), authorization);
 	}
 	if (strncasecmp(authorization, "Basic ", 6) != 0)
 		return false;
@@ -217,7 +217,7 @@ bool secrets_allow(
 			found = &s->items[i];
 	}
 	if (found)
-		text_copy(name, SECRET_NAME_CAP, found->name);
+		str_copy(name, SECRET_NAME_CAP, found->name);
 	explicit_bzero(c.text, sizeof(c.text));
 	return found != NULL;
 }

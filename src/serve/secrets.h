@@ -28,6 +28,6 @@ bool secrets_allow(
 
 /* Reads a file with secrets or keys into *bytes, to free(). Fails unless it is a regular
  * file that only its owner, root or its group may read, and only its owner may write. */
-int secret_file_read(const char *path, char **bytes, size_t *len, struct err *e);
+int secrets_read_file(const char *path, char **bytes, size_t *len, struct err *e);
 
 #endif

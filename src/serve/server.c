@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "serve/access.h"
-#include "serve/ask.h"
+#include "serve/asker.h"
 #include "serve/connections.h"
 #include "serve/pool.h"
 #include "serve/response.h"
@@ -103,7 +103,7 @@ static enum gate_verdict check(
 	pthread_rwlock_rdlock(&s->secrets_lock);
 	enum gate_verdict verdict = gate_check(&s->o.gate, &client, call->line.user);
 	pthread_rwlock_unlock(&s->secrets_lock);
-	text_copy(call->line.address, sizeof(call->line.address), peer->address);
+	str_copy(call->line.address, sizeof(call->line.address), peer->address);
 	call->client =
 		peer_client(peer, gate_is_proxy(&s->o.gate, peer) ? call->line.user : "");
 	return verdict;
@@ -115,7 +115,7 @@ static enum MHD_Result send_response(struct server *s, const struct response *r,
 	struct connection *one = &line_of(connection)->connection;
 	call->line.status = response_send(r, connection);
 	call->line.bytes = r->bytes;
-	connection_set(s->connections, one, CONNECTION_READING, s->o.response_ms, r->bytes);
+	connections_set(s->connections, one, CONNECTION_READING, s->o.response_ms, r->bytes);
 	size_t bytes = pool_bytes(s->pool);
 	if (bytes > ANSWERS_BYTES)
 		connections_give_back(s->connections, one, bytes - ANSWERS_BYTES);
@@ -143,7 +143,7 @@ static enum MHD_Result refuse(struct server *s, struct MHD_Connection *connectio
 static enum MHD_Result wait_or_send(struct server *s, struct MHD_Connection *connection,
 	struct call *call, const struct request *q, const struct question *question)
 {
-	struct pool_question asked = question_asked(question, call->client);
+	struct pool_question asked = asker_pool_question(question, call->client);
 	switch (pool_ask(s->pool, &asked, connection, &call->job)) {
 	case POOL_WAIT:
 		return MHD_YES;
@@ -201,7 +201,7 @@ static enum MHD_Result begin_call(struct server *s, struct MHD_Connection *conne
 		result = refuse(s, connection, call, &q, &(struct refusal){ 404, ROUTE_NONE });
 	else if (route_check(route, &q, &e) != 0)
 		result = refuse_param(s, connection, call, &q, &e);
-	else if (!question_init(&question, route, call->target, &q, call->line.user))
+	else if (!asker_question(&question, route, call->target, &q, call->line.user))
 		result = refuse(s, connection, call, &q,
 			&(struct refusal){ 400, "The request is too long." });
 	else
@@ -237,9 +237,9 @@ static enum MHD_Result on_request(void *server, struct MHD_Connection *connectio
 		call->begun = true;
 		return MHD_YES;
 	}
-	connection_set(s->connections, &line_of(connection)->connection, CONNECTION_WAITING,
+	connections_set(s->connections, &line_of(connection)->connection, CONNECTION_WAITING,
 		s->o.response_ms, 0);
-	text_copy(call->line.method, sizeof(call->line.method), method);
+	str_copy(call->line.method, sizeof(call->line.method), method);
 	return begin_call(s, connection, call, method);
 }
 
@@ -257,7 +257,7 @@ static void *on_target(void *server, const char *uri, struct MHD_Connection *con
 	line->call = call;
 	call->line = (struct access_line){ .began_us = clock_monotonic_us() };
 	call->len = len;
-	text_copy(call->target, room + 1, uri);
+	str_copy(call->target, room + 1, uri);
 	return call;
 }
 
@@ -271,7 +271,7 @@ static void on_end(void *server, struct MHD_Connection *connection, void **conte
 	if (!call)
 		return;
 	line_of(connection)->call = NULL;
-	connection_set(s->connections, &line_of(connection)->connection, CONNECTION_QUIET,
+	connections_set(s->connections, &line_of(connection)->connection, CONNECTION_QUIET,
 		IDLE_S * 1000, 0);
 	if (s->o.access_log && call->line.status)
 		access_log_add(&s->log, &call->line, call->target);
@@ -292,7 +292,7 @@ static struct line *begin_line(struct server *s, struct MHD_Connection *connecti
 	peer_find(&line->peer, line->connection.fd, info ? info->client_addr : NULL);
 	line->connection.client = peer_client(&line->peer, "");
 	line->connection.unlimited = gate_is_proxy(&s->o.gate, &line->peer);
-	connection_add(s->connections, &line->connection, s->o.request_ms);
+	connections_add(s->connections, &line->connection, s->o.request_ms);
 	return line;
 }
 
@@ -305,7 +305,7 @@ static void on_connection(void *server, struct MHD_Connection *connection, void 
 	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
 		*context = begin_line(s, connection);
 	} else if (line) {
-		connection_remove(s->connections, &line->connection);
+		connections_remove(s->connections, &line->connection);
 		/* libmicrohttpd has not ended a request whose parameters it has no room for. */
 		free(line->call);
 		free(line);

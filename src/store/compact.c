@@ -342,7 +342,7 @@ static int compact_slots(struct store *s, const int64_t *until_s, int max_slots,
 	return rc == SQLITE_OK ? look_for_more(s, until_s, more) : rc;
 }
 
-int store_compact(struct store *s, const struct compaction *c, bool *more, struct err *e)
+int compact_store(struct store *s, const struct compaction *c, bool *more, struct err *e)
 {
 	const int64_t until_s[STEPS] = { c->now_ms / 1000 - c->keep.minute_s,
 		c->now_ms / 1000 - c->keep.five_s };

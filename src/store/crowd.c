@@ -128,7 +128,7 @@ static struct crowd *find_user(struct crowds *all, const char *user)
 		return NULL;
 	struct crowd *c = &all->items[all->n++];
 	*c = (struct crowd){ .day = -1 };
-	text_copy(c->user, sizeof(c->user), user);
+	str_copy(c->user, sizeof(c->user), user);
 	return c;
 }
 
@@ -236,8 +236,8 @@ static bool find_row(
 		return false;
 	struct crowd_row *row = &all->rows[all->n_rows++];
 	row->id = *id;
-	text_copy(row->user, sizeof(row->user), c->user);
-	text_copy(row->key, sizeof(row->key), own.key);
+	str_copy(row->user, sizeof(row->user), c->user);
+	str_copy(row->key, sizeof(row->key), own.key);
 	return true;
 }
 

@@ -169,7 +169,7 @@ static int copy_all(struct extract *x, struct err *e)
 	return rc;
 }
 
-int store_extract(int *fd, const struct extract_wish *wish, struct err *e)
+int extract_store(int *fd, const struct extract_wish *wish, struct err *e)
 {
 	const int64_t most_s = INT64_C(1) << 40;
 	int64_t since_s = wish->since_ms / 1000, until_s = wish->until_ms / 1000;

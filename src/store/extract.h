@@ -15,6 +15,6 @@ struct extract_wish {
 
 /* Opens the new store for reading, as bytes, at its beginning. `*fd` is the caller's. All of it
  * is the store at one moment, also while a recorder writes. */
-int store_extract(int *fd, const struct extract_wish *wish, struct err *e);
+int extract_store(int *fd, const struct extract_wish *wish, struct err *e);
 
 #endif

@@ -79,7 +79,7 @@ static void heap_shut_down(void *context)
 	(void)context;
 }
 
-void heap_start(void)
+void foreign_start_heap(void)
 {
 	static const sqlite3_mem_methods methods = { heap_malloc, heap_free, heap_realloc,
 		heap_size, heap_round_up, heap_init, heap_shut_down, NULL };
@@ -87,7 +87,7 @@ void heap_start(void)
 		started = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0) == SQLITE_OK;
 }
 
-void heap_set_limit(int64_t bytes)
+void foreign_set_heap_limit(int64_t bytes)
 {
 	if (started)
 		atomic_store(&limit, bytes);
@@ -95,7 +95,7 @@ void heap_set_limit(int64_t bytes)
 		sqlite3_hard_heap_limit64(bytes);
 }
 
-bool heap_has_limit(void)
+bool foreign_has_heap_limit(void)
 {
 	return started ? atomic_load(&limit) > 0 : sqlite3_hard_heap_limit64(-1) > 0;
 }
@@ -204,7 +204,7 @@ static int guard_work(sqlite3 *db, const struct foreign_file *file)
 	struct guard *g = calloc(1, sizeof(*g));
 	if (!g)
 		return SQLITE_NOMEM;
-	text_copy(g->path, sizeof(g->path), file->path);
+	str_copy(g->path, sizeof(g->path), file->path);
 	g->stop = file->stop;
 	g->read_once = file->read_once;
 	start_statement(0, g, NULL, NULL);
@@ -272,8 +272,8 @@ int foreign_open(sqlite3 **db, const struct foreign_file *file, struct err *e)
 		code = lock_check_logs(file->path, e);
 	if (code)
 		return code;
-	if (!heap_has_limit())
-		heap_set_limit(HEAP_BYTES);
+	if (!foreign_has_heap_limit())
+		foreign_set_heap_limit(HEAP_BYTES);
 	int rc = connect(db, file);
 	if (rc == SQLITE_OK)
 		rc = guard_work(*db, file);
@@ -352,7 +352,7 @@ static bool is_one_of(const char *const *tables, const char *name)
 
 void foreign_expect(size_t n)
 {
-	heap_set_limit(HEAP_BYTES + (int64_t)n * FILE_BYTES);
+	foreign_set_heap_limit(HEAP_BYTES + (int64_t)n * FILE_BYTES);
 }
 
 int foreign_check_tables(

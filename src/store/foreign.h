@@ -49,8 +49,8 @@ bool foreign_has_log(const char *path);
 /* For programs whose threads read stores at the same time: SQLite counts its memory behind one
  * lock, for which they would mostly wait. From here on it is counted without. To be called
  * before anything else of SQLite, in one thread; afterwards it has no effect. */
-void heap_start(void);
-void heap_set_limit(int64_t bytes);
-bool heap_has_limit(void);
+void foreign_start_heap(void);
+void foreign_set_heap_limit(int64_t bytes);
+bool foreign_has_heap_limit(void);
 
 #endif

@@ -35,9 +35,9 @@ static bool find_name(const char *file, uint32_t id, char *name, size_t cap)
 	size_t len = 0;
 	struct err unread = { 0 };
 	bool found = file_read_all(file, NAMES_MAX, &bytes, &len, &unread) == 0 &&
-		     passwd_find(bytes, len, id, raw, sizeof(raw));
+		     user_find_in_passwd(bytes, len, id, raw, sizeof(raw));
 	if (found)
-		text_escape(name, cap, raw, strlen(raw));
+		str_escape(name, cap, raw, strlen(raw));
 	free(bytes);
 	return found;
 }
@@ -51,7 +51,7 @@ struct barrier {
 
 static bool find_barrier(struct barrier *b, const char *path)
 {
-	text_copy(b->path, sizeof(b->path), path);
+	str_copy(b->path, sizeof(b->path), path);
 	if (stat(path, &b->st) == 0)
 		return true;
 	char *slash = strrchr(b->path, '/');
@@ -75,7 +75,7 @@ static bool is_named_as_store(const char *path)
 	return len > 3 && strcmp(path + len - 3, ".db") == 0;
 }
 
-int store_denied(const char *path, struct err *e)
+int identify_denied(const char *path, struct err *e)
 {
 	struct barrier b = { 0 };
 	char group[USER_CAP] = "", user[USER_CAP] = "NAME";
@@ -137,7 +137,7 @@ static int identify_foreign(const char *path, struct err *e)
 	return STORE_EMPTY;
 }
 
-int store_refuse_version(const char *path, int64_t version, struct err *e)
+int identify_refuse_version(const char *path, int64_t version, struct err *e)
 {
 	return err_set(e, ERR_WORLD,
 		"%s has schema version %lld and this gua knows up to %d: use a newer gua", path,
@@ -151,7 +151,7 @@ static int identify_header(const char *path, const unsigned char *header, struct
 	if (big_endian_32(header + OFFSET_APPLICATION_ID) != STORE_APPLICATION_ID)
 		return identify_foreign(path, e);
 	uint32_t version = big_endian_32(header + OFFSET_USER_VERSION);
-	return version > STORE_VERSION ? store_refuse_version(path, version, e) : STORE_OURS;
+	return version > STORE_VERSION ? identify_refuse_version(path, version, e) : STORE_OURS;
 }
 
 static int identify_open(int fd, const char *path, struct err *e)
@@ -186,7 +186,7 @@ static uint32_t application_of(const char *path)
 	return database ? big_endian_32(header + OFFSET_APPLICATION_ID) : 0;
 }
 
-bool store_is_likely(const char *path)
+bool identify_is_likely(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	size_t len = strlen(name);
@@ -197,7 +197,7 @@ bool store_is_likely(const char *path)
 	       (len >= 3 && strcmp(name + len - 3, ".db") == 0);
 }
 
-int store_identify(const char *path, struct err *e)
+int identify_store(const char *path, struct err *e)
 {
 	if (!*path)
 		return err_set(e, ERR_USAGE, "the path of the store is empty");
@@ -205,7 +205,7 @@ int store_identify(const char *path, struct err *e)
 	if (fd < 0 && errno == ENOENT)
 		return STORE_MISSING;
 	if (fd < 0 && errno == EACCES)
-		return store_denied(path, e);
+		return identify_denied(path, e);
 	if (fd < 0)
 		return err_set(
 			e, ERR_WORLD, "cannot open the store %s: %s", path, strerror(errno));
@@ -252,7 +252,7 @@ static int read_origin(sqlite3 *db, char origin[ORIGIN_CAP], struct err *e)
 	return rc < 0 ? rc : 0;
 }
 
-int store_origin(const char *path, char origin[ORIGIN_CAP], struct err *e)
+int identify_origin(const char *path, char origin[ORIGIN_CAP], struct err *e)
 {
 	sqlite3 *db = NULL;
 	*origin = '\0';

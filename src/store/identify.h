@@ -22,23 +22,23 @@ enum store_kind {
 /* Returns an enum store_kind, or fails with the sentence that says why the file is refused: a
  * directory, not a database, a newer store, the Python tool's database, another program's
  * database. */
-int store_identify(const char *path, struct err *e);
+int identify_store(const char *path, struct err *e);
 /* Fails with the sentence for a version of the schema that this program does not know. */
-int store_refuse_version(const char *path, int64_t version, struct err *e);
+int identify_refuse_version(const char *path, int64_t version, struct err *e);
 /* Whether a file that was refused may still be meant as a store: its name ends in ".db", or it
  * is a store of a newer version. The file of gua enforce, policy.db, is not meant. */
-bool store_is_likely(const char *path);
+bool identify_is_likely(const char *path);
 
 /* Explains why a user may not read a store, and which group would help. */
 
 /* Fills `e` for a store that open(2) refuses with EACCES: who may read it, and what an
  * administrator can do. Returns ERR_WORLD. */
-int store_denied(const char *path, struct err *e);
+int identify_denied(const char *path, struct err *e);
 
 enum { ORIGIN_CAP = 512 };
 
 /* Fills `origin` with a text that two stores share if they have the same first run of the same
  * host; "" if the store has no run. ERR_WORLD: the file is not a store, or is damaged. */
-int store_origin(const char *path, char origin[ORIGIN_CAP], struct err *e);
+int identify_origin(const char *path, char origin[ORIGIN_CAP], struct err *e);
 
 #endif

@@ -77,7 +77,7 @@ static void describe(pid_t pid, enum privacy privacy, char *dst, size_t cap)
 	close(proc);
 }
 
-void blocker_name(struct store *s, enum blocked what, struct err *e)
+void lock_name_blocker(struct store *s, enum blocked what, struct err *e)
 {
 	char who[320];
 	struct err before = *e;
@@ -102,7 +102,7 @@ int lock_beside(char *path, size_t cap, const char *db, const char *suffix, stru
 static bool find_directory(const char *path, struct stat *st)
 {
 	char above[PATH_MAX + 16];
-	text_copy(above, sizeof(above), path);
+	str_copy(above, sizeof(above), path);
 	char *slash = strrchr(above, '/');
 	if (slash)
 		slash[1] = '\0';

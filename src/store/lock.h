@@ -43,6 +43,6 @@ enum blocked {
 
 /* Appends " (pid N, uid U, NAME)" to the error if a process can be found that holds such a
  * lock. */
-void blocker_name(struct store *s, enum blocked what, struct err *e);
+void lock_name_blocker(struct store *s, enum blocked what, struct err *e);
 
 #endif

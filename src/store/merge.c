@@ -668,7 +668,7 @@ static void finish(struct merge *m)
 	free(m->sources);
 }
 
-int store_merge(const struct merge_wish *wish, struct merge_summary *summary, struct err *e)
+int merge_stores(const struct merge_wish *wish, struct merge_summary *summary, struct err *e)
 {
 	struct merge m = { .wish = wish };
 	int fd = make_file(&m, e), rc = fd < 0 || e->code ? ERR_WORLD : 0;

@@ -41,6 +41,6 @@ struct merge_summary {
  * rows of a host become one, other hosts of the same name NAME#2; so do the cards of one host,
  * whose sums are added. The new store appears when it is complete, or not at all.
  */
-int store_merge(const struct merge_wish *wish, struct merge_summary *summary, struct err *e);
+int merge_stores(const struct merge_wish *wish, struct merge_summary *summary, struct err *e);
 
 #endif

@@ -89,14 +89,14 @@ int store_upgrade(sqlite3 *db, const char *path, struct err *e)
 		return sql_fail(e, db, "make", path);
 	if (version < STORE_VERSION && upgrade(db, &version) != SQLITE_OK)
 		return sql_fail(e, db, version == 0 ? "make" : "upgrade", path);
-	return is_foreign(version) ? store_refuse_version(path, version, e) : 0;
+	return is_foreign(version) ? identify_refuse_version(path, version, e) : 0;
 }
 
 /* Lets a reader read a store of this older version, without changing it. */
 static int store_adapt(sqlite3 *db, int64_t version, const char *path, struct err *e)
 {
 	if (is_foreign(version))
-		return store_refuse_version(path, version, e);
+		return identify_refuse_version(path, version, e);
 	if (version == STORE_VERSION)
 		return 0;
 	if (version < 1)
@@ -167,7 +167,7 @@ int store_check_wal(struct store *s, struct err *e)
 		"%s-wal has grown to %d MiB, because another program keeps an old state of the "
 		"store open",
 		s->path, s->wal_pages / WAL_PAGES_MIB);
-	blocker_name(s, BLOCKS_FOLDING, e);
+	lock_name_blocker(s, BLOCKS_FOLDING, e);
 	return code;
 }
 
@@ -263,7 +263,7 @@ int store_connect(struct store *s, struct err *e)
 	if (s->db && (s->in_batch || same_file(s)))
 		return 0;
 	store_disconnect(s);
-	int kind = store_identify(s->path, e);
+	int kind = identify_store(s->path, e);
 	if (kind < 0)
 		return kind;
 	if (kind == STORE_MISSING) {
@@ -279,7 +279,7 @@ int store_connect(struct store *s, struct err *e)
 	s->ino = st.st_ino;
 	int code = open_writer(&s->db, s->path, e);
 	if (code == ERR_BUSY)
-		blocker_name(s, BLOCKS_WRITING, e);
+		lock_name_blocker(s, BLOCKS_WRITING, e);
 	if (code)
 		store_disconnect(s);
 	else
@@ -350,7 +350,7 @@ static void remember(const struct stat *st)
 	pthread_mutex_unlock(&known_lock);
 }
 
-/* The same as store_identify(), without opening a store that was read before. */
+/* The same as identify_store(), without opening a store that was read before. */
 static int identify_again(const char *path, struct err *e)
 {
 	struct stat st;
@@ -358,7 +358,7 @@ static int identify_again(const char *path, struct err *e)
 		    access(path, R_OK) == 0;
 	if (seen && is_known(&st))
 		return STORE_OURS;
-	int kind = store_identify(path, e);
+	int kind = identify_store(path, e);
 	if (seen && kind == STORE_OURS)
 		remember(&st);
 	return kind;

@@ -21,7 +21,7 @@ static bool add_card(struct recorded *r, int64_t gpu, const char *uuid)
 	if (!array_one_more(&r->cards, r->n))
 		return false;
 	r->cards[r->n] = (struct recorded_card){ .gpu = gpu };
-	text_copy(r->cards[r->n++].uuid, UUID_CAP, uuid);
+	str_copy(r->cards[r->n++].uuid, UUID_CAP, uuid);
 	return true;
 }
 

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "base/timetext.h"
+#include "base/moment.h"
 
 /* A tick that is late by this much, and by one interval, is a fault. */
 #define LATE_MS 10000
@@ -41,7 +41,7 @@ int recorder_status_read(
 	*s = (struct recorder_status){
 		.db = db, .now_ms = now_ms, .started_ms = -1, .tick_ms = -1
 	};
-	int rc = published_read(r, s->db, &s->unreadable);
+	int rc = statusfile_read(r, s->db, &s->unreadable);
 	if (rc == 0)
 		rc = status_read(&s->store, s->db, &s->unreadable);
 	if (rc && !r->pid) {

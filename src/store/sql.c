@@ -136,7 +136,7 @@ void sql_bind_known(sqlite3_stmt *s, int place, int64_t value, int64_t unknown)
 void sql_bind_text(sqlite3_stmt *s, int place, const char *text)
 {
 	char safe[BOUND_TEXT_CAP];
-	size_t len = text_escape(safe, sizeof(safe), text, strlen(text));
+	size_t len = str_escape(safe, sizeof(safe), text, strlen(text));
 	sqlite3_bind_text(s, place, safe, (int)len, SQLITE_TRANSIENT);
 }
 
@@ -240,7 +240,7 @@ void sql_text(sqlite3_stmt *stmt, int column, char *dst, size_t cap)
 {
 	const char *text = (const char *)sqlite3_column_text(stmt, column);
 	size_t len = (size_t)sqlite3_column_bytes(stmt, column);
-	text_escape(dst, cap, text ? text : "", text ? len : 0);
+	str_escape(dst, cap, text ? text : "", text ? len : 0);
 }
 
 const char *sql_text_copy(sqlite3_stmt *stmt, int column, struct arena *texts)

@@ -87,11 +87,11 @@ void statusfile_publish(
 		body, cap, "%s%stick_ms %lld\n", f->head, f->stuck, (long long)tick_ms);
 	for (size_t i = 0; i < n && len < cap - 400; i++) {
 		char safe[320];
-		text_escape(safe, sizeof(safe), faults[i]->text, strlen(faults[i]->text));
+		str_escape(safe, sizeof(safe), faults[i]->text, strlen(faults[i]->text));
 		len += (size_t)snprintf(body + len, cap - len, "fault %lld %s\n",
 			(long long)faults[i]->since_ms, safe);
 	}
-	snprintf(first, sizeof(first), "%s %016" PRIx64 "\n", magic, text_sum(body));
+	snprintf(first, sizeof(first), "%s %016" PRIx64 "\n", magic, str_sum(body));
 	memcpy(text, first, FIRST_LINE);
 	/* The rest of the file is filled with NULs at first, so that it never needs new disk
 	 * space; later only what was there before is overwritten. */
@@ -165,7 +165,7 @@ static int open_status(const char *db, int *fd, struct err *e)
 	if (*fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
 	if (*fd < 0 && errno == EACCES)
-		return store_denied(db, e);
+		return identify_denied(db, e);
 	if (*fd < 0)
 		return err_set(e, ERR_WORLD, "cannot open %s: %s", path,
 			errno == ELOOP ? "it is a symbolic link; remove it" : strerror(errno));
@@ -198,7 +198,7 @@ static int64_t number_of(const char *text, const char *key, int64_t fallback)
 static void word_of(char *dst, size_t cap, const char *text, const char *key)
 {
 	const char *value = value_of(text, key);
-	text_escape(dst, cap, value ? value : "", value ? strcspn(value, "\n") : 0);
+	str_escape(dst, cap, value ? value : "", value ? strcspn(value, "\n") : 0);
 }
 
 static void parse_faults(struct published *p, const char *text)
@@ -210,7 +210,7 @@ static void parse_faults(struct published *p, const char *text)
 		char *end = NULL;
 		f->since_ms = strtoll(at, &end, 10);
 		end += *end == ' ';
-		text_escape(f->text, sizeof(f->text), end, strcspn(end, "\n"));
+		str_escape(f->text, sizeof(f->text), end, strcspn(end, "\n"));
 		at = strchr(at, '\n');
 		if (!at)
 			return;
@@ -226,7 +226,7 @@ static bool read_text(int fd, char *text, size_t cap)
 		ssize_t n = pread(fd, text, cap - 1, 0);
 		text[n > 0 ? n : 0] = '\0';
 		if (n > FIRST_LINE && sscanf(text, "%12s %16" SCNx64, word, &check) == 2 &&
-			strcmp(word, magic) == 0 && text_sum(text + FIRST_LINE) == check)
+			strcmp(word, magic) == 0 && str_sum(text + FIRST_LINE) == check)
 			return true;
 		sched_yield();
 	}
@@ -272,7 +272,7 @@ static pid_t writer_of(const struct published *p)
 	return same ? p->writer : 0;
 }
 
-int published_read(struct published *p, const char *db, struct err *e)
+int statusfile_read(struct published *p, const char *db, struct err *e)
 {
 	int fd = -1;
 	*p = (struct published){ .started_ms = -1, .tick_ms = -1 };
@@ -305,7 +305,7 @@ static bool read_stuck(const char *line, int proc, struct source_stuck *one)
 		card->uuid[0] = '\0';
 	size_t end = strcspn(line, "\n");
 	if ((size_t)name < end)
-		text_escape(card->name, sizeof(card->name), line + name, end - (size_t)name);
+		str_escape(card->name, sizeof(card->name), line + name, end - (size_t)name);
 	return one->pid > 0 && ticks && proc_start_ticks(proc, (uint32_t)one->pid) == ticks;
 }
 
@@ -348,7 +348,7 @@ static bool is_local(int fd)
 	return true;
 }
 
-int published_is_running(const char *db)
+int statusfile_is_running(const char *db)
 {
 	int fd = -1;
 	pid_t pid = 0;

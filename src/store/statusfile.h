@@ -74,10 +74,10 @@ struct published {
 /* Reads the status file of the store at `db`. No file means that no recorder is running.
  * ERR_WORLD when the file is not one that a recorder of this store has made: not a regular
  * file, a link, or another user's. */
-int published_read(struct published *p, const char *db, struct err *e);
+int statusfile_read(struct published *p, const char *db, struct err *e);
 
 /* Whether a recorder is running, even one with a pid that is not visible here: 1, 0, or -1 when
  * there is no status file, it cannot be read, or it is not on a disk of this host. */
-int published_is_running(const char *db);
+int statusfile_is_running(const char *db);
 
 #endif

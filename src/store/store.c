@@ -21,7 +21,7 @@ int store_new(struct store **result, const char *path, struct err *e)
 	if (!s)
 		return err_memory(e);
 	s->shm_fd = -1;
-	if (!text_copy(s->path, sizeof(s->path), path)) {
+	if (!str_copy(s->path, sizeof(s->path), path)) {
 		free(s);
 		return err_set(e, ERR_USAGE, "the path of the store is too long");
 	}
@@ -59,7 +59,7 @@ int store_abandon(struct store *s, const char *doing, struct err *e)
 	int rc = s->db ? sqlite3_errcode(s->db) & 0xff : SQLITE_NOMEM;
 	int code = sql_fail(e, s->db, doing, s->path);
 	if (rc == SQLITE_BUSY || rc == SQLITE_PROTOCOL)
-		blocker_name(s, BLOCKS_WRITING, e);
+		lock_name_blocker(s, BLOCKS_WRITING, e);
 	s->batch_failed = s->in_batch;
 	if (s->db && !sqlite3_get_autocommit(s->db))
 		sql_exec(s->db, "ROLLBACK");
@@ -269,7 +269,7 @@ static bool begin_present_run(struct store *s)
 		return false;
 	if (s->run != 0)
 		return true;
-	return spells_close(s) && continue_run(s) && (s->run != 0 || add_run(s));
+	return write_close_spells(s) && continue_run(s) && (s->run != 0 || add_run(s));
 }
 
 /* Finds an older row of this host: one that has the card, and the same machine id; or, if one
@@ -301,7 +301,7 @@ static bool take_older(struct store *s, int64_t older)
 	};
 	int64_t new = s->host;
 	s->host = older; /* what its last run left open is closed first */
-	bool ok = close_holders(s) && close_killed_runs(s) && spells_close(s);
+	bool ok = close_holders(s) && close_killed_runs(s) && write_close_spells(s);
 	for (size_t i = 0; ok && i < sizeof(steps) / sizeof(steps[0]); i++) {
 		sqlite3_stmt *q = prepare(s, steps[i]);
 		sqlite3_bind_int64(q, 1, new);
@@ -388,7 +388,7 @@ int store_begin_run(struct store *s, const struct run_info *info, struct err *e)
 
 static bool write_end(struct store *s, int64_t now_ms, const char *how)
 {
-	if (!s->past && !(close_holders(s) && spells_close(s)))
+	if (!s->past && !(close_holders(s) && write_close_spells(s)))
 		return false;
 	sqlite3_stmt *q =
 		prepare(s, "UPDATE run SET ended_ms = ?2, how_ended = ?3 WHERE id = ?1");

@@ -45,7 +45,7 @@ int store_begin_run(struct store *s, const struct run_info *info, struct err *e)
 /* Writes one tick in one transaction: all or nothing. On success store_id is set and dirty
  * cleared in the entries. ERR_BUSY: it may pass (locked, disk full); ERR_WORLD: read-only,
  * corrupt ... */
-int store_write_tick(struct store *s, struct tick *t, struct err *e);
+int write_tick(struct store *s, struct tick *t, struct err *e);
 int store_end_run(struct store *s, int64_t now_ms, const char *how, struct err *e);
 
 /* Everything written between the two calls is one transaction, including ticks, runs and
@@ -83,7 +83,7 @@ struct compaction {
  * keeps every sum. *more is set when there is more to move. When there is nothing to move, it
  * removes some of the processes that nothing refers to. Does nothing for six hours after the
  * clock has leaped forward by more than a day. */
-int store_compact(struct store *s, const struct compaction *c, bool *more, struct err *e);
+int compact_store(struct store *s, const struct compaction *c, bool *more, struct err *e);
 
 /* ERR_WORLD, with the process that is the cause, when the -wal file has grown far beyond its
  * usual size because a reader keeps an old state of the store. */

@@ -43,7 +43,7 @@ static bool is_link(const char *path)
 static int note_broken(struct store_list *l, const char *path, struct err *e)
 {
 	struct err why = { 0 };
-	if (!is_link(path) || !store_is_likely(path))
+	if (!is_link(path) || !identify_is_likely(path))
 		return 0;
 	err_set(&why, ERR_WORLD, "%s is a symbolic link to a file that does not exist", path);
 	return add_text(&l->unread, &l->n_unread, why.text, e);
@@ -58,12 +58,12 @@ static int add_file(struct store_list *l, const char *path, struct err *e)
 		return errno == ENOENT ? note_broken(l, path, e) : 0;
 	if (!S_ISREG(st.st_mode))
 		return 0;
-	int kind = store_identify(path, &why);
+	int kind = identify_store(path, &why);
 	if (kind == STORE_OURS)
 		return add_text(&l->paths, &l->n, path, e);
 	if (kind == STORE_EMPTY)
 		err_set(&why, ERR_WORLD, "%s is empty: nothing was recorded yet", path);
-	if (kind == STORE_MISSING || !store_is_likely(path))
+	if (kind == STORE_MISSING || !identify_is_likely(path))
 		return 0;
 	return add_text(&l->unread, &l->n_unread, why.text, e);
 }

@@ -109,7 +109,7 @@ void readings_disconnect(struct store *s);
 /* A run has ended, or was killed: its open stretches that are long enough become spells that
  * ended with it. Those of this boot stay open as well: if the next run sees one go on, the
  * spell is open again. */
-bool spells_close(struct store *s);
+bool write_close_spells(struct store *s);
 
 /* Before the connection is closed. */
 void spells_disconnect(struct store *s);

@@ -256,7 +256,7 @@ static sqlite3_stmt *prepare(struct store *s, const char *sql)
 	return q;
 }
 
-bool spells_close(struct store *s)
+bool write_close_spells(struct store *s)
 {
 	sqlite3_stmt *q = prepare(s, close_sql), *other = prepare(s, other_boot_sql);
 	sqlite3_bind_int64(q, 1, s->host);
@@ -283,7 +283,7 @@ static struct past_spell past_of(sqlite3_stmt *row)
 			.how = SPELL_OPEN,
 			.stored_end_ms = -1 } };
 	const char *uuid = (const char *)sqlite3_column_text(row, 0);
-	text_copy(past.uuid, sizeof(past.uuid), uuid ? uuid : "");
+	str_copy(past.uuid, sizeof(past.uuid), uuid ? uuid : "");
 	if (sqlite3_column_int(row, 9))
 		past.spell.stored_end_ms = past.spell.end_ms;
 	return past;
@@ -838,7 +838,7 @@ static void confirm(struct store *s, struct tick *t)
 	s->ids_stale = false;
 }
 
-int store_write_tick(struct store *s, struct tick *t, struct err *e)
+int write_tick(struct store *s, struct tick *t, struct err *e)
 {
 	if (!make_room(s, t))
 		return err_memory(e);

@@ -197,7 +197,7 @@ static double rows_number(struct rows *r, size_t i)
 static char *escaped(const char *text)
 {
 	char safe[NAME_CAP];
-	text_escape(safe, sizeof(safe), text, strlen(text));
+	str_escape(safe, sizeof(safe), text, strlen(text));
 	return strdup(safe);
 }
 
@@ -208,7 +208,7 @@ static char *rows_copy(struct rows *r, size_t i)
 	const char *text = rows_text(r, i);
 	double number = rows_number(r, i);
 	if (is_real(r, i) && !isnan(number) && strtod(text, NULL) != number) {
-		text_exact(exact, sizeof(exact), number);
+		str_exact_number(exact, sizeof(exact), number);
 		text = exact;
 	}
 	return escaped(text);

@@ -264,8 +264,8 @@ static void warn_of(
 	const char *own = block_name(&l->blocks[block]);
 	const char *other = block_name(&first->blocks[block]);
 	char safe_own[PATH_NAME_CAP], safe_other[PATH_NAME_CAP];
-	text_escape(safe_own, sizeof(safe_own), own, strlen(own));
-	text_escape(safe_other, sizeof(safe_other), other, strlen(other));
+	str_escape(safe_own, sizeof(safe_own), own, strlen(own));
+	str_escape(safe_other, sizeof(safe_other), other, strlen(other));
 	str_addf(warnings, "code block %s of %s is compared with %s of %s\n", safe_own, l->name,
 		safe_other, first->name);
 }
@@ -347,19 +347,19 @@ static void print_number(char *dst, size_t cap, double number)
 {
 	char decimals[NUMBER_CAP];
 	if (!isfinite(number)) {
-		text_copy(dst, cap, "-");
+		str_copy(dst, cap, "-");
 		return;
 	}
 	snprintf(decimals, sizeof(decimals), "%.8f", number);
-	text_exact(dst, cap, strtod(decimals, NULL));
+	str_exact_number(dst, cap, strtod(decimals, NULL));
 	size_t len = strlen(dst);
 	if (!strpbrk(dst, ".e"))
-		text_copy(dst + len, cap - len, ".0");
+		str_copy(dst + len, cap - len, ".0");
 }
 
 static size_t missing_columns(const char *text, size_t width)
 {
-	size_t have = text_columns(text);
+	size_t have = str_columns(text);
 	return have < width ? width - have : 0;
 }
 
@@ -379,7 +379,7 @@ static void add_left(struct str *out, const char *text, size_t width)
 static size_t column_width(const struct subtrack_table *t, size_t column)
 {
 	char number[NUMBER_CAP];
-	size_t width = text_columns(t->heads[column]) + 1;
+	size_t width = str_columns(t->heads[column]) + 1;
 	for (size_t row = 0; row < t->n_rows; row++) {
 		print_number(number, sizeof(number), t->cells[row * t->n_columns + column]);
 		width = strlen(number) > width ? strlen(number) : width;
@@ -408,7 +408,7 @@ static void add_table(struct str *out, const struct subtrack_table *t, size_t de
 		return;
 	}
 	for (size_t row = 0; t->names && row < t->n_rows; row++) {
-		size_t width = text_columns(t->names[row]);
+		size_t width = str_columns(t->names[row]);
 		names = width > names ? width : names;
 	}
 	str_add_repeat(out, "\t", depth);
@@ -503,7 +503,7 @@ static void add_statics(struct str *out, const struct subtrack *s)
 		char number[64];
 		const char *text = s->statics[i] && *s->statics[i] ? s->statics[i] : "-";
 		text = static_text(number, sizeof(number), text);
-		size_t width = strlen(tracking_statics[i]), have = text_columns(text) + 1;
+		size_t width = strlen(tracking_statics[i]), have = str_columns(text) + 1;
 		width = have > width ? have : width;
 		str_add(out, " ");
 		add_right(out, tracking_statics[i], width);
@@ -593,7 +593,7 @@ void subtrack_print_json(struct str *out, const struct subtrack *s)
 static void add_title(struct str *out, const char *key, size_t depth)
 {
 	char title[NAME_CAP];
-	text_escape(title, sizeof(title), key, strlen(key));
+	str_escape(title, sizeof(title), key, strlen(key));
 	for (size_t i = 0; title[i]; i++) {
 		if (title[i] == '_')
 			title[i] = ' ';
@@ -608,7 +608,7 @@ static void add_title(struct str *out, const char *key, size_t depth)
 static void add_name(struct str *out, const char *name, size_t depth)
 {
 	char safe[NAME_CAP];
-	text_escape(safe, sizeof(safe), name, strlen(name));
+	str_escape(safe, sizeof(safe), name, strlen(name));
 	str_add_repeat(out, "\t", depth);
 	str_addf(out, "%s:\n", safe);
 }
@@ -625,7 +625,7 @@ static void add_sessions(struct str *out, json_t *group, size_t depth)
 	if (!out->failed) {
 		json_object_foreach(group, name, value)
 		{
-			text_escape(heads[i], sizeof(heads[i]), name, strlen(name));
+			str_escape(heads[i], sizeof(heads[i]), name, strlen(name));
 			texts[i] = heads[i];
 			cells[i++] = json_is_number(value) ? json_number_value(value) : NAN;
 		}

@@ -105,10 +105,10 @@ static void read_target(struct top *t, bool fresh)
 		live_recent_process(t->options->live, s->target_card, &s->target, &minutes);
 	for (size_t i = 0; !s->use_known && i < TOP_DETAIL_MINUTES; i++)
 		s->use[i] = NAN;
-	const struct present_process *p = top_target(s);
+	const struct present_process *p = top_pages_target(s);
 	if (!p || top_history_room(&s->seen, 1) != 0)
 		return;
-	live_arguments(t->options->live, p, &s->arguments);
+	live_process_arguments(t->options->live, p, &s->arguments);
 	if (fresh)
 		top_history_add(&s->seen, 0, s->now.all->now_ms, p->sm_pct);
 	top_history_get(&s->seen, 0, s->clock_ms, seen, TOP_DETAIL_MINUTES);
@@ -129,17 +129,18 @@ static void measure(struct top *t)
 {
 	const struct top_state *s = &t->state;
 	const struct top_model *m = &s->model;
-	const struct present_process *target = top_target(s);
+	const struct present_process *target = top_pages_target(s);
 	if (s->page == TOP_TABLE)
 		for (size_t i = m->first; i < m->n_rows && i < m->first + s->layout.table_rows;
 			i++)
 			if (m->rows[i].process)
-				live_measure(t->options->live,
+				live_process_measure(t->options->live,
 					(size_t)(m->rows[i].process - s->now.all->processes),
 					MEASURE_SHOWN_US);
 	if (s->page == TOP_DETAILS && target)
-		live_measure(t->options->live, (size_t)(target - s->now.all->processes), 0);
-	live_measure_all(t->options->live, MEASURE_OTHERS_US);
+		live_process_measure(
+			t->options->live, (size_t)(target - s->now.all->processes), 0);
+	live_process_measure_all(t->options->live, MEASURE_OTHERS_US);
 }
 
 /* Reads what the current page needs, and orders the rows. */
@@ -155,7 +156,7 @@ static int prepare_page(struct top *t, bool fresh, struct err *e)
 	if (t->state.page == TOP_DETAILS)
 		read_target(t, fresh);
 	if (by_measure)
-		live_measure_all(t->options->live, 0);
+		live_process_measure_all(t->options->live, 0);
 	int rc = arrange(t, e);
 	if (rc == 0 && !by_measure)
 		measure(t);
@@ -166,7 +167,7 @@ static int prepare_page(struct top *t, bool fresh, struct err *e)
 static void find_note(struct top *t)
 {
 	struct top_state *s = &t->state;
-	text_copy(s->note, sizeof(s->note), s->now.all->hosts[0].note);
+	str_copy(s->note, sizeof(s->note), s->now.all->hosts[0].note);
 	for (size_t i = 0; i < s->now.all->n_cards; i++) {
 		const struct present_card *c = &s->now.all->cards[i];
 		if (c->state != CARD_SUSPECT || (s->now.card_on && !s->now.card_on[i]))
@@ -215,12 +216,12 @@ static int receive(struct top *t, int64_t wait_ms)
 	}
 	s->silent_ms = 0;
 	if (rc == 0 && take(t, &e) != 0)
-		text_copy(s->note, sizeof(s->note), e.text);
+		str_copy(s->note, sizeof(s->note), e.text);
 	if (rc && !s->fault[0])
 		s->fault_since_ms = now_ms;
 	if (rc)
 		s->clock_ms = now_ms;
-	text_copy(s->fault, sizeof(s->fault), rc ? e.text : "");
+	str_copy(s->fault, sizeof(s->fault), rc ? e.text : "");
 	return rc;
 }
 
@@ -232,7 +233,7 @@ static void refresh(struct top *t)
 	bool asked = live_silent_ms(live) >= 0;
 	live_ask(live);
 	if (receive(t, asked ? 0 : PATIENCE_MS) == ERR_BUSY && prepare_page(t, false, &e) != 0)
-		text_copy(t->state.message, sizeof(t->state.message), e.text);
+		str_copy(t->state.message, sizeof(t->state.message), e.text);
 }
 
 int top_open(struct top **out, const struct top_options *o, struct err *e)
@@ -276,7 +277,7 @@ int top_once(struct top *t, size_t columns, struct str *out, struct err *e)
 {
 	if (!clock_is_virtual(t->options->clock)) {
 		usleep(MEASURE_US);
-		live_measure_all(t->options->live, 0);
+		live_process_measure_all(t->options->live, 0);
 	}
 	int rc = arrange(t, e);
 	if (rc)
@@ -294,7 +295,7 @@ static void send_signal(struct top *t)
 	if (s->no_signals)
 		return;
 	if (top_signal_send(&s->target, signal->number, &e) != 0)
-		text_copy(s->message, sizeof(s->message), e.text);
+		str_copy(s->message, sizeof(s->message), e.text);
 	else
 		snprintf(s->message, sizeof(s->message), "sent %s to process %u", signal->name,
 			s->target.pid);
@@ -311,7 +312,7 @@ static bool act(struct top *t, struct top_screen *screen, enum top_action action
 	if (action == TOP_SEND)
 		send_signal(t);
 	if (action == TOP_ARRANGE && arrange(t, &e) != 0)
-		text_copy(t->state.message, sizeof(t->state.message), e.text);
+		str_copy(t->state.message, sizeof(t->state.message), e.text);
 	return action != TOP_QUIT;
 }
 
@@ -343,7 +344,7 @@ void top_run(struct top *t, struct top_screen *screen)
 		if (key == TOP_KEY_HANGUP)
 			return;
 		if (key >= 0)
-			goes_on = act(t, screen, top_press(&t->state, key, at));
+			goes_on = act(t, screen, top_keys_press(&t->state, key, at));
 		if (goes_on && clock_now(&real).mono_us >= due_us) {
 			refresh(t);
 			due_us = clock_now(&real).mono_us + delay_us;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "top/top_state.h"
 #include "top/top_words.h"
 
@@ -56,8 +56,8 @@ static struct widths choose_widths(const struct top_state *s)
 	size_t fixed = 4 + 1 + 5 + 1 + 10 + 5 + 1 + 7 + 1;
 	struct widths w = { .power = columns >= 110 ? 9 : 5, .state = 10 };
 	for (size_t i = 0; i < s->now.all->n_cards; i++) {
-		size_t wide = text_columns(short_name(&s->now.all->cards[i])) + 1;
-		size_t word = strlen(top_state_word(&s->now.all->cards[i]));
+		size_t wide = str_columns(short_name(&s->now.all->cards[i])) + 1;
+		size_t word = strlen(top_words_state(&s->now.all->cards[i]));
 		longest = wide > longest ? wide : longest;
 		w.state = word > w.state ? word : w.state;
 	}
@@ -76,18 +76,18 @@ static void draw_heading(struct top_state *s, const struct widths *w)
 {
 	struct top_frame *f = &s->frame;
 	char text[32];
-	top_add_field(f, TOP_HEADING, "CARD", 5, true);
-	top_add_field(f, TOP_HEADING, w->name ? "NAME" : "", w->name, true);
-	top_add_field(f, TOP_HEADING, "USE", w->bar + 6, true);
-	top_add_field(f, TOP_HEADING, "MEMORY GiB", w->bar + 10, true);
-	top_add_field(f, TOP_HEADING, "POWER", w->power, false);
-	top_add_field(f, TOP_HEADING, "TEMP", 5, false);
-	top_add_field(f, TOP_HEADING, " STATE", 1 + w->state, true);
-	top_add_field(f, TOP_HEADING, "FOR", 7, false);
+	top_frame_add_field(f, TOP_HEADING, "CARD", 5, true);
+	top_frame_add_field(f, TOP_HEADING, w->name ? "NAME" : "", w->name, true);
+	top_frame_add_field(f, TOP_HEADING, "USE", w->bar + 6, true);
+	top_frame_add_field(f, TOP_HEADING, "MEMORY GiB", w->bar + 10, true);
+	top_frame_add_field(f, TOP_HEADING, "POWER", w->power, false);
+	top_frame_add_field(f, TOP_HEADING, "TEMP", 5, false);
+	top_frame_add_field(f, TOP_HEADING, " STATE", 1 + w->state, true);
+	top_frame_add_field(f, TOP_HEADING, "FOR", 7, false);
 	snprintf(text, sizeof(text), w->spark > 14 ? " LAST %zu MIN" : " %zu MIN", w->spark);
-	top_add_field(f, TOP_HEADING, w->spark > 6 ? text : "", w->spark + 1, true);
-	top_fill(f, TOP_HEADING, s->layout.columns);
-	top_end_line(f);
+	top_frame_add_field(f, TOP_HEADING, w->spark > 6 ? text : "", w->spark + 1, true);
+	top_frame_fill(f, TOP_HEADING, s->layout.columns);
+	top_frame_end_line(f);
 }
 
 static double memory_part(const struct present_card *c)
@@ -99,11 +99,11 @@ static void draw_memory(struct top_frame *f, const struct present_card *c, size_
 {
 	char used[16], total[16], both[40];
 	double part = memory_part(c);
-	top_gib(used, sizeof(used), c->values[METRIC_MEMORY_USED]);
-	top_gib(total, sizeof(total), c->values[METRIC_MEMORY_TOTAL]);
+	top_words_gib(used, sizeof(used), c->values[METRIC_MEMORY_USED]);
+	top_words_gib(total, sizeof(total), c->values[METRIC_MEMORY_TOTAL]);
 	snprintf(both, sizeof(both), "%s/%s", used, total);
-	top_add_bar(f, part >= 0.9 ? TOP_LOST : TOP_PLAIN, part, bar);
-	top_add_field(f, TOP_PLAIN, both, 10, false);
+	top_frame_add_bar(f, part >= 0.9 ? TOP_LOST : TOP_PLAIN, part, bar);
+	top_frame_add_field(f, TOP_PLAIN, both, 10, false);
 }
 
 /* Draws the power in whole watts, as the other views do. */
@@ -112,12 +112,12 @@ static void draw_power(struct top_frame *f, const struct present_card *c, size_t
 	char draw[32], limit[32], both[72];
 	double drawn = floor(c->values[METRIC_POWER_DRAW]);
 	double most = floor(c->values[METRIC_POWER_ENFORCED]);
-	top_number(draw, sizeof(draw), drawn, "");
-	top_number(limit, sizeof(limit), most, "W");
+	top_words_number(draw, sizeof(draw), drawn, "");
+	top_words_number(limit, sizeof(limit), most, "W");
 	snprintf(both, sizeof(both), "%s/%s", draw, limit);
 	if (width < 9 || isnan(most))
-		top_number(both, sizeof(both), drawn, "W");
-	top_add_field(f, TOP_PLAIN, both, width, false);
+		top_words_number(both, sizeof(both), drawn, "W");
+	top_frame_add_field(f, TOP_PLAIN, both, width, false);
 }
 
 /* Draws the temperature, red from 85 degrees on: most cards slow down slightly above. */
@@ -125,8 +125,8 @@ static void draw_temperature(struct top_frame *f, const struct present_card *c)
 {
 	char text[32];
 	double value = c->values[METRIC_TEMPERATURE_GPU];
-	top_number(text, sizeof(text), value, f->style.ascii ? "C" : "°");
-	top_add_field(f, value >= 85 ? TOP_LOST : TOP_PLAIN, text, 5, false);
+	top_words_number(text, sizeof(text), value, f->style.ascii ? "C" : "°");
+	top_frame_add_field(f, value >= 85 ? TOP_LOST : TOP_PLAIN, text, 5, false);
 }
 
 /* Draws a card without readings: one line that says why. */
@@ -137,13 +137,13 @@ static void draw_fault(struct top_frame *f, const struct present_card *c)
 		[CARD_STATUS_ASLEEP] = "asleep; it is not woken",
 		[CARD_STATUS_DENIED] = "DENIED: this user may not open it",
 	};
-	top_add(f, top_state_style(c), why[c->status]);
+	top_frame_add(f, top_words_state_style(c), why[c->status]);
 	if (c->code == CARD_CODE_STUCK)
-		top_add(f, TOP_DIM, " (a call to it has not come back)");
+		top_frame_add(f, TOP_DIM, " (a call to it has not come back)");
 	else if (c->code)
-		top_addf(f, TOP_DIM, " (code %d)", c->code);
+		top_frame_addf(f, TOP_DIM, " (code %d)", c->code);
 	if (c->status == CARD_STATUS_LOST)
-		top_add(f, TOP_DIM, "; trying again every 30 s");
+		top_frame_add(f, TOP_DIM, "; trying again every 30 s");
 }
 
 /* Draws how long the card has been in its state. */
@@ -152,43 +152,44 @@ static void draw_since(struct top_state *s, const struct present_card *c)
 	char text[40] = ">";
 	size_t mark = c->state_since_ms >= 0 && c->state_longer;
 	int64_t ms = c->state_since_ms < 0 ? -1 : s->now.all->now_ms - c->state_since_ms;
-	top_span_text(text + mark, sizeof(text) - mark, ms);
-	top_add_field(&s->frame, c->state == CARD_IDLE_HELD ? top_state_style(c) : TOP_PLAIN,
-		text, 7, false);
+	top_words_span(text + mark, sizeof(text) - mark, ms);
+	top_frame_add_field(&s->frame,
+		c->state == CARD_IDLE_HELD ? top_words_state_style(c) : TOP_PLAIN, text, 7,
+		false);
 }
 
 static void draw_card(struct top_state *s, size_t card, const struct widths *w)
 {
 	struct top_frame *f = &s->frame;
 	const struct present_card *c = &s->now.all->cards[card];
-	enum top_style style = top_state_style(c);
+	enum top_style style = top_words_state_style(c);
 	double util = c->values[METRIC_UTILIZATION_GPU], minutes[TOP_HISTORY_MINUTES];
 	char text[40];
 	card_label(text, sizeof(text), &c->id);
-	top_add_field(f, TOP_STRONG, text, 4, false);
-	top_add(f, TOP_PLAIN, " ");
+	top_frame_add_field(f, TOP_STRONG, text, 4, false);
+	top_frame_add(f, TOP_PLAIN, " ");
 	if (w->name)
-		top_add_field(f, TOP_PLAIN, short_name(c), w->name - 1, true);
-	top_fill(f, TOP_PLAIN, 5 + w->name);
+		top_frame_add_field(f, TOP_PLAIN, short_name(c), w->name - 1, true);
+	top_frame_fill(f, TOP_PLAIN, 5 + w->name);
 	if (c->status != CARD_STATUS_OK) {
 		draw_fault(f, c);
-		top_end_line(f);
+		top_frame_end_line(f);
 		return;
 	}
-	top_add_bar(f, style, util / 100, w->bar);
-	top_number(text, sizeof(text), util, "%");
-	top_add_field(f, TOP_STRONG, text, 5, false);
-	top_add(f, TOP_PLAIN, " ");
+	top_frame_add_bar(f, style, util / 100, w->bar);
+	top_words_number(text, sizeof(text), util, "%");
+	top_frame_add_field(f, TOP_STRONG, text, 5, false);
+	top_frame_add(f, TOP_PLAIN, " ");
 	draw_memory(f, c, w->bar);
 	draw_power(f, c, w->power);
 	draw_temperature(f, c);
-	top_add(f, TOP_PLAIN, " ");
-	top_add_field(f, style, top_state_word(c), w->state, true);
+	top_frame_add(f, TOP_PLAIN, " ");
+	top_frame_add_field(f, style, top_words_state(c), w->state, true);
 	draw_since(s, c);
-	top_add(f, TOP_PLAIN, " ");
+	top_frame_add(f, TOP_PLAIN, " ");
 	top_history_get(&s->history, card, s->clock_ms, minutes, w->spark);
-	top_add_spark(f, TOP_ACTIVE, minutes, w->spark);
-	top_end_line(f);
+	top_frame_add_spark(f, TOP_ACTIVE, minutes, w->spark);
+	top_frame_end_line(f);
 }
 
 /* "  12  45% 32.1G active " and a bar when there is room. */
@@ -196,24 +197,24 @@ static void draw_compact(struct top_state *s, size_t card, size_t width)
 {
 	struct top_frame *f = &s->frame;
 	const struct present_card *c = &s->now.all->cards[card];
-	enum top_style style = top_state_style(c);
+	enum top_style style = top_words_state_style(c);
 	double util = c->values[METRIC_UTILIZATION_GPU], used = c->values[METRIC_MEMORY_USED];
 	size_t from = f->used, bar = width > COMPACT_TEXTS ? width - COMPACT_TEXTS : 0;
 	char text[40];
 	card_label(text, sizeof(text), &c->id);
-	top_add_field(f, TOP_STRONG, text, 4, false);
-	top_add(f, TOP_PLAIN, " ");
+	top_frame_add_field(f, TOP_STRONG, text, 4, false);
+	top_frame_add(f, TOP_PLAIN, " ");
 	if (bar >= 4) {
-		top_add_bar(f, style, util / 100, bar - 1);
-		top_add(f, TOP_PLAIN, " ");
+		top_frame_add_bar(f, style, util / 100, bar - 1);
+		top_frame_add(f, TOP_PLAIN, " ");
 	}
-	top_number(text, sizeof(text), util, "%");
-	top_add_field(f, style, text, 4, false);
-	top_gib(text, sizeof(text), used);
-	top_add_field(f, TOP_PLAIN, text, 6, false);
-	top_add(f, TOP_PLAIN, " ");
-	top_add_field(f, style, top_state_short(c), 6, true);
-	top_fill(f, TOP_PLAIN, from + width);
+	top_words_number(text, sizeof(text), util, "%");
+	top_frame_add_field(f, style, text, 4, false);
+	top_words_gib(text, sizeof(text), used);
+	top_frame_add_field(f, TOP_PLAIN, text, 6, false);
+	top_frame_add(f, TOP_PLAIN, " ");
+	top_frame_add_field(f, style, top_words_state_short(c), 6, true);
+	top_frame_fill(f, TOP_PLAIN, from + width);
 }
 
 /* The index of the n-th card that is shown. */
@@ -242,7 +243,7 @@ static void draw_rows(struct top_state *s, const struct widths *w)
 				draw_card(s, card, w);
 		}
 		if (l->cards_a_line > 1)
-			top_end_line(&s->frame);
+			top_frame_end_line(&s->frame);
 	}
 }
 
@@ -255,12 +256,13 @@ static void draw_cards(struct top_state *s)
 		draw_heading(s, &w);
 	} else {
 		size_t from = s->first_cards_row * l->cards_a_line, to = from + seen;
-		top_add(&s->frame, TOP_HEADING, "CARD  USE   GiB STATE");
+		top_frame_add(&s->frame, TOP_HEADING, "CARD  USE   GiB STATE");
 		if (seen < n)
-			top_addf(&s->frame, TOP_HEADING, "   %zu to %zu of %zu: [ and ] scroll",
-				from + 1, to < n ? to : n, n);
-		top_fill(&s->frame, TOP_HEADING, l->columns);
-		top_end_line(&s->frame);
+			top_frame_addf(&s->frame, TOP_HEADING,
+				"   %zu to %zu of %zu: [ and ] scroll", from + 1,
+				to < n ? to : n, n);
+		top_frame_fill(&s->frame, TOP_HEADING, l->columns);
+		top_frame_end_line(&s->frame);
 	}
 	draw_rows(s, &w);
 }
@@ -277,7 +279,7 @@ struct shown_columns {
  * context. */
 static const char *what_of(const struct top_row *row)
 {
-	const char *what = top_what(row);
+	const char *what = top_model_row_label(row);
 	return *what || !row->process ? what : context_texts[row->process->context];
 }
 
@@ -286,8 +288,9 @@ static void follow_widths(struct top_state *s)
 {
 	const struct top_model *m = &s->model;
 	for (size_t i = m->first; i < m->n_rows && i < m->first + s->layout.table_rows; i++) {
-		size_t user = text_columns(user_shown(top_row_id(&m->rows[i])->user));
-		size_t what = text_columns(what_of(&m->rows[i]));
+		size_t user =
+			str_columns(process_shown_user(top_model_row_id(&m->rows[i])->user));
+		size_t what = str_columns(what_of(&m->rows[i]));
 		s->widest_user = user > s->widest_user ? user : s->widest_user;
 		s->widest_what = what > s->widest_what ? what : s->widest_what;
 	}
@@ -319,7 +322,7 @@ static void choose_columns(const struct top_state *s, struct shown_columns *c)
 	c->widths[last] = screen > used ? screen - used : 0;
 }
 
-const struct holder_column *top_title_at(const struct top_state *s, size_t column)
+const struct holder_column *top_draw_title_at(const struct top_state *s, size_t column)
 {
 	struct shown_columns c;
 	size_t end = 1;
@@ -341,19 +344,19 @@ static bool is_left(const struct holder_column *c)
 static void draw_titles(struct top_state *s, const struct shown_columns *c)
 {
 	struct top_frame *f = &s->frame;
-	top_add(f, TOP_HEADING, " ");
+	top_frame_add(f, TOP_HEADING, " ");
 	for (size_t i = 0; i < c->n; i++) {
 		const struct holder_column *info = c->all[i];
 		if (!c->widths[i])
 			continue;
 		bool merged = info->look == HOLDER_COMMAND && !c->what && s->widest_what;
-		top_add_field(f, info == s->model.sort ? TOP_SORTED : TOP_HEADING,
+		top_frame_add_field(f, info == s->model.sort ? TOP_SORTED : TOP_HEADING,
 			merged ? "WHAT, COMMAND" : info->top_title, c->widths[i],
 			is_left(info));
-		top_add(f, TOP_HEADING, i + 1 < c->n ? " " : "");
+		top_frame_add(f, TOP_HEADING, i + 1 < c->n ? " " : "");
 	}
-	top_fill(f, TOP_HEADING, s->layout.columns);
-	top_end_line(f);
+	top_frame_fill(f, TOP_HEADING, s->layout.columns);
+	top_frame_end_line(f);
 }
 
 static void idle_text(char *dst, size_t cap, const struct holder_row *row)
@@ -361,9 +364,9 @@ static void idle_text(char *dst, size_t cap, const struct holder_row *row)
 	int64_t idle_ms = present_idle_ms(row->now, row->process);
 	size_t mark = idle_ms >= 0 && row->process->idle_longer;
 	if (row->process->active)
-		text_copy(dst, cap, "active");
+		str_copy(dst, cap, "active");
 	else
-		top_span_text(dst + mark, cap - mark, idle_ms);
+		top_words_span(dst + mark, cap - mark, idle_ms);
 	if (mark)
 		dst[0] = '>';
 }
@@ -377,13 +380,13 @@ static void cell_text_of(
 	if (c->look == HOLDER_IDLE)
 		idle_text(dst, cap, row);
 	else if (c->column.kind == COLUMN_TEXT)
-		text_copy(dst, cap, cell.text ? cell.text : "");
+		str_copy(dst, cap, cell.text ? cell.text : "");
 	else if (c->column.kind == COLUMN_KIB)
-		top_size(dst, cap, known ? (int64_t)(cell.number * 1024) : -1);
+		top_words_size(dst, cap, known ? (int64_t)(cell.number * 1024) : -1);
 	else if (c->column.kind == COLUMN_MOMENT)
-		top_span_text(dst, cap, known ? row->now->now_ms - (int64_t)cell.number : -1);
+		top_words_span(dst, cap, known ? row->now->now_ms - (int64_t)cell.number : -1);
 	else
-		top_number(dst, cap, cell.number, "");
+		top_words_number(dst, cap, cell.number, "");
 }
 
 /* Returns the text without its first columns. */
@@ -391,7 +394,7 @@ static const char *shifted(const char *text, size_t columns_off)
 {
 	unsigned code_point;
 	for (; columns_off && *text; columns_off--) {
-		size_t len = utf8_char(text, strlen(text), &code_point);
+		size_t len = str_utf8_char(text, strlen(text), &code_point);
 		text += len ? len : 1;
 	}
 	return text;
@@ -402,14 +405,14 @@ static void draw_command(struct top_state *s, const struct top_row *row, enum to
 {
 	struct top_frame *f = &s->frame;
 	struct str text = { 0 };
-	const struct process_id *id = top_row_id(row);
+	const struct process_id *id = top_model_row_id(row);
 	if (row->depth) {
 		str_add_repeat(&text, "  ", row->depth - 1);
 		str_add(&text, f->style.ascii ? "`-" : "└─");
 	}
 	const char *what = merged ? what_of(row) : "";
 	str_addf(&text, "%s%s%s", what, *what ? "  " : "", id->command);
-	top_add_field(f, style, shifted(str_text(&text), s->shift), width, true);
+	top_frame_add_field(f, style, shifted(str_text(&text), s->shift), width, true);
 	str_finish(&text);
 }
 
@@ -436,7 +439,7 @@ static void draw_row(struct top_state *s, const struct top_row *row,
 	struct holder_row facts;
 	if (p)
 		holders_row(&facts, s->now.all, p);
-	top_add(f, selected ? TOP_SELECTED : TOP_IDLE, idle ? "!" : " ");
+	top_frame_add(f, selected ? TOP_SELECTED : TOP_IDLE, idle ? "!" : " ");
 	for (size_t i = 0; i < columns->n; i++) {
 		const struct holder_column *c = columns->all[i];
 		size_t width = columns->widths[i];
@@ -445,22 +448,23 @@ static void draw_row(struct top_state *s, const struct top_row *row,
 			continue;
 		text[0] = '\0';
 		if (c->look == HOLDER_PID)
-			snprintf(text, sizeof(text), "%u", top_row_id(row)->pid);
+			snprintf(text, sizeof(text), "%u", top_model_row_id(row)->pid);
 		else if (p)
 			cell_text_of(text, sizeof(text), c, &facts);
 		if (c->look == HOLDER_COMMAND)
 			draw_command(s, row, style, width, !columns->what);
 		else if (c->look == HOLDER_USER)
-			top_add_field(f, style, user_shown(top_row_id(row)->user), width, true);
+			top_frame_add_field(f, style,
+				process_shown_user(top_model_row_id(row)->user), width, true);
 		else if (c->look == HOLDER_WHAT)
-			top_add_field(f, style, what_of(row), width, true);
+			top_frame_add_field(f, style, what_of(row), width, true);
 		else
-			top_add_field(f, style, text, width, is_left(c));
-		top_add(f, style, i + 1 < columns->n ? " " : "");
+			top_frame_add_field(f, style, text, width, is_left(c));
+		top_frame_add(f, style, i + 1 < columns->n ? " " : "");
 	}
 	if (selected)
-		top_fill(f, TOP_SELECTED, s->layout.columns);
-	top_end_line(f);
+		top_frame_fill(f, TOP_SELECTED, s->layout.columns);
+	top_frame_end_line(f);
 }
 
 static void draw_table(struct top_state *s)
@@ -476,10 +480,10 @@ static void draw_table(struct top_state *s)
 		draw_row(s, &m->rows[at], &columns, s->layout.rows && at == m->selected);
 	}
 	if (m->n_rows == 0) {
-		top_add(&s->frame, TOP_DIM,
+		top_frame_add(&s->frame, TOP_DIM,
 			s->now.all->n_processes ? "  no process matches"
 						: "  no processes on the cards");
-		top_end_line(&s->frame);
+		top_frame_end_line(&s->frame);
 	}
 }
 
@@ -492,16 +496,16 @@ static void draw_title(struct top_state *s)
 	strftime(when, sizeof(when), wide ? "%a %Y-%m-%d %H:%M:%S" : "%H:%M:%S", &tm);
 	size_t at =
 		s->layout.columns > strlen(when) + 1 ? s->layout.columns - strlen(when) - 1 : 0;
-	top_add(f, TOP_TITLE, " gua top  ");
-	top_add(f, TOP_TITLE, s->host);
+	top_frame_add(f, TOP_TITLE, " gua top  ");
+	top_frame_add(f, TOP_TITLE, s->host);
 	if (*s->driver)
-		top_addf(f, TOP_TITLE, "  driver %s", s->driver);
+		top_frame_addf(f, TOP_TITLE, "  driver %s", s->driver);
 	if (s->no_signals && s->layout.columns >= 70)
-		top_addf(f, TOP_TITLE, "  (%s)", s->no_signals);
-	top_fill(f, TOP_TITLE, at);
-	top_add(f, TOP_TITLE, when);
-	top_fill(f, TOP_TITLE, s->layout.columns);
-	top_end_line(f);
+		top_frame_addf(f, TOP_TITLE, "  (%s)", s->no_signals);
+	top_frame_fill(f, TOP_TITLE, at);
+	top_frame_add(f, TOP_TITLE, when);
+	top_frame_fill(f, TOP_TITLE, s->layout.columns);
+	top_frame_end_line(f);
 }
 
 /* "8 cards: 1 lost, 3 active, 2 idle-held": one span for each state that a card is in.
@@ -523,17 +527,17 @@ static void draw_states(struct top_state *s)
 	};
 	size_t n = shown_cards(&s->now);
 	const char *separator = ": ";
-	top_addf(f, TOP_STRONG, " %zu card%s", n, n == 1 ? "" : "s");
+	top_frame_addf(f, TOP_STRONG, " %zu card%s", n, n == 1 ? "" : "s");
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
-		const char *word = top_state_word(&kinds[k]);
+		const char *word = top_words_state(&kinds[k]);
 		size_t count = 0;
 		for (size_t i = 0; i < s->now.all->n_cards; i++)
 			count += (!s->now.card_on || s->now.card_on[i]) &&
-				 strcmp(top_state_word(&s->now.all->cards[i]), word) == 0;
+				 strcmp(top_words_state(&s->now.all->cards[i]), word) == 0;
 		if (!count)
 			continue;
-		top_add(f, TOP_PLAIN, separator);
-		top_addf(f, top_state_style(&kinds[k]), "%zu %s", count, word);
+		top_frame_add(f, TOP_PLAIN, separator);
+		top_frame_addf(f, top_words_state_style(&kinds[k]), "%zu %s", count, word);
 		separator = ", ";
 	}
 }
@@ -562,16 +566,16 @@ static void draw_summary(struct top_state *s)
 		idle_bytes += p->mem_bytes > 0 ? p->mem_bytes : 0;
 		more |= p->mem_bytes < 0;
 	}
-	top_size(size, sizeof(size), more && !idle_bytes ? -1 : idle_bytes);
+	top_words_size(size, sizeof(size), more && !idle_bytes ? -1 : idle_bytes);
 	if (idle)
-		top_addf(f, TOP_IDLE, " %zu of %zu %sholder%s idle: %s%s", idle, holders, shown,
-			holders == 1 ? "" : "s", more && idle_bytes ? ">" : "", size);
+		top_frame_addf(f, TOP_IDLE, " %zu of %zu %sholder%s idle: %s%s", idle, holders,
+			shown, holders == 1 ? "" : "s", more && idle_bytes ? ">" : "", size);
 	else
-		top_addf(f, TOP_PLAIN, " %zu %sholder%s", holders, shown,
+		top_frame_addf(f, TOP_PLAIN, " %zu %sholder%s", holders, shown,
 			holders == 1 ? "" : "s");
-	top_add(f, TOP_PLAIN, ";");
+	top_frame_add(f, TOP_PLAIN, ";");
 	draw_states(s);
-	top_end_line(f);
+	top_frame_end_line(f);
 }
 
 static void draw_keys(struct top_state *s)
@@ -583,26 +587,26 @@ static void draw_keys(struct top_state *s)
 		{ "k", "Signal " }, { "q", "Quit " } };
 	struct top_frame *f = &s->frame;
 	if (s->typing) {
-		top_add(f, TOP_KEY, "Filter: ");
-		top_add(f, TOP_LABEL, s->model.filter);
-		top_add(f, TOP_LABEL, "_");
-		top_add(f, TOP_KEY, "  Enter keeps it, Escape removes it");
-		top_end_line(f);
+		top_frame_add(f, TOP_KEY, "Filter: ");
+		top_frame_add(f, TOP_LABEL, s->model.filter);
+		top_frame_add(f, TOP_LABEL, "_");
+		top_frame_add(f, TOP_KEY, "  Enter keeps it, Escape removes it");
+		top_frame_end_line(f);
 		return;
 	}
 	/* A filter hides rows, so it is always shown. */
 	if (s->model.filter[0])
-		top_addf(f, TOP_IDLE, "only '%s' ", s->model.filter);
+		top_frame_addf(f, TOP_IDLE, "only '%s' ", s->model.filter);
 	if (s->model.user[0])
-		top_addf(f, TOP_IDLE, "only of %s ", user_shown(s->model.user));
+		top_frame_addf(f, TOP_IDLE, "only of %s ", process_shown_user(s->model.user));
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		if (keys[i].key[0] == 'k' && s->no_signals)
 			continue;
-		top_add(f, TOP_KEY, keys[i].key);
-		top_add(f, TOP_LABEL, keys[i].label);
+		top_frame_add(f, TOP_KEY, keys[i].key);
+		top_frame_add(f, TOP_LABEL, keys[i].label);
 	}
-	top_fill(f, TOP_LABEL, s->layout.columns);
-	top_end_line(f);
+	top_frame_fill(f, TOP_LABEL, s->layout.columns);
+	top_frame_end_line(f);
 }
 
 /* Draws the line above the keys; false if there is nothing to show. */
@@ -613,19 +617,19 @@ static bool draw_message(struct top_state *s, bool count_only)
 	if (count_only || !any)
 		return any;
 	if (s->message[0]) {
-		top_addf(&s->frame, TOP_STRONG, " %s", s->message);
+		top_frame_addf(&s->frame, TOP_STRONG, " %s", s->message);
 	} else if (s->silent_ms) {
-		top_span_text(age, sizeof(age), s->silent_ms);
-		top_addf(&s->frame, TOP_LOST,
+		top_words_span(age, sizeof(age), s->silent_ms);
+		top_frame_addf(&s->frame, TOP_LOST,
 			" the driver has not answered for %s; showing the last readings", age);
 	} else if (s->fault[0]) {
-		top_span_text(age, sizeof(age), s->clock_ms - s->fault_since_ms);
-		top_addf(&s->frame, TOP_LOST, " no driver for %s, trying again: %s", age,
+		top_words_span(age, sizeof(age), s->clock_ms - s->fault_since_ms);
+		top_frame_addf(&s->frame, TOP_LOST, " no driver for %s, trying again: %s", age,
 			s->fault);
 	} else {
-		top_addf(&s->frame, TOP_DIM, " %s", s->note);
+		top_frame_addf(&s->frame, TOP_DIM, " %s", s->note);
 	}
-	top_end_line(&s->frame);
+	top_frame_end_line(&s->frame);
 	return true;
 }
 
@@ -642,11 +646,11 @@ void top_draw(struct top_state *s, size_t rows, size_t columns)
 	if (s->page == TOP_TABLE)
 		draw_table(s);
 	else
-		top_draw_page(s);
+		top_pages_draw(s);
 	if (rows)
 		top_frame_cut(&s->frame, rows > 1 + extra ? rows - 1 - extra : 0);
 	while (s->frame.lines + 1 + extra < rows)
-		top_end_line(&s->frame);
+		top_frame_end_line(&s->frame);
 	draw_message(s, false);
 	if (rows)
 		draw_keys(s);

@@ -54,7 +54,7 @@ static size_t room(const struct top_frame *f)
 	return f->used < f->style.columns ? f->style.columns - f->used : 0;
 }
 
-void top_add(struct top_frame *f, enum top_style style, const char *text)
+void top_frame_add(struct top_frame *f, enum top_style style, const char *text)
 {
 	size_t from = f->text.len;
 	if (room(f)) {
@@ -63,14 +63,14 @@ void top_add(struct top_frame *f, enum top_style style, const char *text)
 	}
 }
 
-void top_addf(struct top_frame *f, enum top_style style, const char *format, ...)
+void top_frame_addf(struct top_frame *f, enum top_style style, const char *format, ...)
 {
 	char text[1024];
 	va_list args;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	top_add(f, style, text);
+	top_frame_add(f, style, text);
 }
 
 /* Appends a character (one column wide) several times. */
@@ -84,29 +84,29 @@ static void add_repeat(
 	add_span(f, style, from, times);
 }
 
-void top_fill(struct top_frame *f, enum top_style style, size_t column)
+void top_frame_fill(struct top_frame *f, enum top_style style, size_t column)
 {
 	if (column > f->used)
 		add_repeat(f, style, " ", column - f->used);
 }
 
-void top_add_field(
+void top_frame_add_field(
 	struct top_frame *f, enum top_style style, const char *text, size_t width, bool left)
 {
 	size_t start = f->used;
 	if (width > room(f))
 		width = room(f);
-	size_t wide = left ? 0 : text_columns(text);
+	size_t wide = left ? 0 : str_columns(text);
 	f->apart = true;
 	if (!left && wide < width)
 		add_repeat(f, style, " ", width - wide);
 	size_t from = f->text.len;
 	size_t columns = text_add_cut(&f->text, text, start + width - f->used, &f->style);
 	add_span(f, style, from, columns);
-	top_fill(f, style, start + width);
+	top_frame_fill(f, style, start + width);
 }
 
-void top_end_line(struct top_frame *f)
+void top_frame_end_line(struct top_frame *f)
 {
 	size_t from = f->text.len;
 	str_add(&f->text, "\n");
@@ -130,7 +130,7 @@ void top_frame_cut(struct top_frame *f, size_t lines)
 	f->used = 0;
 }
 
-void top_add_bar(struct top_frame *f, enum top_style style, double part, size_t width)
+void top_frame_add_bar(struct top_frame *f, enum top_style style, double part, size_t width)
 {
 	bool ascii = f->style.ascii;
 	size_t inside = ascii && width > 2 ? width - 2 : width;
@@ -141,14 +141,15 @@ void top_add_bar(struct top_frame *f, enum top_style style, double part, size_t 
 	if (full == 0 && clipped > 0.005)
 		full = 1;
 	if (ascii)
-		top_add(f, TOP_DIM, "[");
+		top_frame_add(f, TOP_DIM, "[");
 	add_repeat(f, style, ascii ? "|" : "█", full);
 	add_repeat(f, TOP_DIM, ascii ? " " : "░", inside - full);
 	if (ascii)
-		top_add(f, TOP_DIM, "]");
+		top_frame_add(f, TOP_DIM, "]");
 }
 
-void top_add_spark(struct top_frame *f, enum top_style style, const double *values, size_t n)
+void top_frame_add_spark(
+	struct top_frame *f, enum top_style style, const double *values, size_t n)
 {
 	static const char *const blocks[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
 	static const char *const signs[] = { "_", ".", "-", "=", "+", "*", "#", "@" };

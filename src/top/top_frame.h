@@ -51,22 +51,23 @@ void top_frame_finish(struct top_frame *f);
 void top_frame_start(struct top_frame *f, size_t columns);
 
 /* Appends to the line, cut at the edge of the screen. The text is never a format. */
-void top_add(struct top_frame *f, enum top_style style, const char *text);
-void top_addf(struct top_frame *f, enum top_style style, const char *format, ...)
+void top_frame_add(struct top_frame *f, enum top_style style, const char *text);
+void top_frame_addf(struct top_frame *f, enum top_style style, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Appends the text, cut or padded to `width` columns. */
-void top_add_field(
+void top_frame_add_field(
 	struct top_frame *f, enum top_style style, const char *text, size_t width, bool left);
 /* Fills the line with blanks up to a column. */
-void top_fill(struct top_frame *f, enum top_style style, size_t column);
-void top_end_line(struct top_frame *f);
+void top_frame_fill(struct top_frame *f, enum top_style style, size_t column);
+void top_frame_end_line(struct top_frame *f);
 /* Drops the lines after the first `lines`. */
 void top_frame_cut(struct top_frame *f, size_t lines);
 
 /* Appends a bar of `width` columns for a share of 0..1; NAN: an empty bar. */
-void top_add_bar(struct top_frame *f, enum top_style style, double part, size_t width);
+void top_frame_add_bar(struct top_frame *f, enum top_style style, double part, size_t width);
 /* Appends one column for each value of 0..100; NAN: a blank. */
-void top_add_spark(struct top_frame *f, enum top_style style, const double *values, size_t n);
+void top_frame_add_spark(
+	struct top_frame *f, enum top_style style, const double *values, size_t n);
 
 /* Appends the frame without styles and without blanks at the ends of lines. */
 void top_frame_print(const struct top_frame *f, struct str *out);

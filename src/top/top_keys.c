@@ -18,13 +18,13 @@ static enum top_action open_page(struct top_state *s, enum top_page page)
 {
 	s->page = page;
 	const struct holder_column *orders[HOLDER_COLUMNS_MAX];
-	size_t n = page == TOP_SORT_MENU ? top_orders(orders) : 0;
+	size_t n = page == TOP_SORT_MENU ? top_pages_orders(orders) : 0;
 	s->menu = 0;
 	for (size_t i = 0; i < n; i++)
 		if (orders[i] == s->model.sort)
 			s->menu = i;
 	if (page == TOP_USER_MENU)
-		top_list_users(s);
+		top_pages_list_users(s);
 	return TOP_NOTHING;
 }
 
@@ -33,14 +33,14 @@ static enum top_action open_target(struct top_state *s, enum top_page page)
 {
 	const struct top_row *row = top_model_row(&s->model);
 	if (page == TOP_SIGNAL && s->no_signals) {
-		text_copy(s->message, sizeof(s->message), "no signals are sent: ");
+		str_copy(s->message, sizeof(s->message), "no signals are sent: ");
 		strncat(s->message, s->no_signals, sizeof(s->message) - strlen(s->message) - 1);
 		return TOP_NOTHING;
 	}
 	if (s->page == TOP_TABLE && !row)
 		return TOP_NOTHING;
 	if (s->page == TOP_TABLE) {
-		s->target = *top_row_id(row);
+		s->target = *top_model_row_id(row);
 		s->target_card = row->process ? row->process->card : SIZE_MAX;
 	}
 	s->signal = 0;
@@ -120,9 +120,9 @@ static enum top_action choose(struct top_state *s)
 	const struct holder_column *orders[HOLDER_COLUMNS_MAX];
 	bool users = s->page == TOP_USER_MENU;
 	s->page = TOP_TABLE;
-	if (!users && s->menu < top_orders(orders))
+	if (!users && s->menu < top_pages_orders(orders))
 		return sort_by(s, orders[s->menu]);
-	text_copy(s->model.user, sizeof(s->model.user), s->menu ? s->users[s->menu - 1] : "");
+	str_copy(s->model.user, sizeof(s->model.user), s->menu ? s->users[s->menu - 1] : "");
 	return TOP_ARRANGE;
 }
 
@@ -132,7 +132,7 @@ static enum top_action click_menu(struct top_state *s, size_t n, size_t at)
 	const struct top_layout *l = &s->layout;
 	if (at < l->table_at || at >= l->table_at + l->table_rows)
 		return TOP_NOTHING;
-	size_t line = top_menu_first(s) + at - l->table_at;
+	size_t line = top_pages_menu_first(s) + at - l->table_at;
 	if (line >= n)
 		return TOP_NOTHING;
 	s->menu = line;
@@ -142,7 +142,7 @@ static enum top_action click_menu(struct top_state *s, size_t n, size_t at)
 static enum top_action press_menu(struct top_state *s, int key, struct top_spot at)
 {
 	const struct holder_column *orders[HOLDER_COLUMNS_MAX];
-	size_t n = s->page == TOP_SORT_MENU ? top_orders(orders) : s->n_users + 1;
+	size_t n = s->page == TOP_SORT_MENU ? top_pages_orders(orders) : s->n_users + 1;
 	if (key == TOP_KEY_CLICK)
 		return click_menu(s, n, at.line);
 	long to = (long)s->menu + movement(key, s->layout.table_rows);
@@ -164,7 +164,7 @@ static enum top_action press_question(struct top_state *s, int key)
 	s->page = TOP_TABLE;
 	if (key == 'y' || key == 'Y')
 		return TOP_SEND;
-	text_copy(s->message, sizeof(s->message), "no signal was sent");
+	str_copy(s->message, sizeof(s->message), "no signal was sent");
 	return TOP_NOTHING;
 }
 
@@ -177,7 +177,7 @@ static void scroll_cards(struct top_state *s, long by)
 /* A click on a title sorts by it; one on the title of the order reverses it. */
 static enum top_action click_title(struct top_state *s, size_t column)
 {
-	const struct holder_column *sort = top_title_at(s, column);
+	const struct holder_column *sort = top_draw_title_at(s, column);
 	if (!sort)
 		return TOP_NOTHING;
 	if (sort != s->model.sort)
@@ -218,7 +218,7 @@ static enum top_action press_mouse(struct top_state *s, int key, struct top_spot
 static enum top_action switch_mouse(struct top_state *s)
 {
 	s->mouse = !s->mouse;
-	text_copy(s->message, sizeof(s->message),
+	str_copy(s->message, sizeof(s->message),
 		s->mouse
 			? "the mouse sorts, selects and scrolls; m leaves it to the terminal"
 			: "the mouse is left to the terminal, to select text; m takes it back");
@@ -304,7 +304,7 @@ static enum top_action press_page(struct top_state *s, int key)
 	return TOP_NOTHING;
 }
 
-enum top_action top_press(struct top_state *s, int key, struct top_spot at)
+enum top_action top_keys_press(struct top_state *s, int key, struct top_spot at)
 {
 	bool mouse =
 		key == TOP_KEY_CLICK || key == TOP_KEY_WHEEL_UP || key == TOP_KEY_WHEEL_DOWN;

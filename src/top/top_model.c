@@ -15,14 +15,14 @@ void top_model_finish(struct top_model *m)
 	*m = (struct top_model){ 0 };
 }
 
-const struct process_id *top_row_id(const struct top_row *row)
+const struct process_id *top_model_row_id(const struct top_row *row)
 {
 	return row->process ? &row->process->id : &row->ancestor->id;
 }
 
-const char *top_what(const struct top_row *row)
+const char *top_model_row_label(const struct top_row *row)
 {
-	return process_label_of(top_row_id(row));
+	return process_label_of(top_model_row_id(row));
 }
 
 /* What rows are ordered by. */
@@ -98,7 +98,7 @@ static bool contains(const struct present_process *p, const char *part)
 	char pid[16];
 	const struct process_id *id = &p->id;
 	snprintf(pid, sizeof(pid), "%u", id->pid);
-	bool found = strcasestr(pid, part) || strcasestr(user_shown(id->user), part);
+	bool found = strcasestr(pid, part) || strcasestr(process_shown_user(id->user), part);
 	for (size_t i = 0; i < PROCESS_TEXTS && !found; i++)
 		found = strcasestr(process_text(id, i), part);
 	return found;
@@ -115,7 +115,7 @@ static bool wanted(
 
 static struct top_key key_of(const struct top_row *row)
 {
-	const struct process_id *id = top_row_id(row);
+	const struct process_id *id = top_model_row_id(row);
 	return (struct top_key){ id->pid, id->start_ticks,
 		row->process ? row->process->card : SIZE_MAX };
 }

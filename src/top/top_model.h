@@ -65,8 +65,8 @@ void top_model_show(struct top_model *m, size_t visible);
 const struct top_row *top_model_row(const struct top_model *m);
 
 /* The identity of a row. */
-const struct process_id *top_row_id(const struct top_row *row);
+const struct process_id *top_model_row_id(const struct top_row *row);
 /* What a row belongs to, such as a notebook or job; "": nothing. */
-const char *top_what(const struct top_row *row);
+const char *top_model_row_label(const struct top_row *row);
 
 #endif

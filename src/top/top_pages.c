@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/size.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "top/top_state.h"
 #include "top/top_signal.h"
 #include "top/top_words.h"
@@ -25,10 +25,10 @@ const size_t n_top_signals = sizeof(top_signals) / sizeof(top_signals[0]);
 
 static void heading(struct top_state *s, const char *text)
 {
-	top_add(&s->frame, TOP_HEADING, " ");
-	top_add(&s->frame, TOP_HEADING, text);
-	top_fill(&s->frame, TOP_HEADING, s->layout.columns);
-	top_end_line(&s->frame);
+	top_frame_add(&s->frame, TOP_HEADING, " ");
+	top_frame_add(&s->frame, TOP_HEADING, text);
+	top_frame_fill(&s->frame, TOP_HEADING, s->layout.columns);
+	top_frame_end_line(&s->frame);
 }
 
 static void draw_help(struct top_state *s)
@@ -52,19 +52,20 @@ static void draw_help(struct top_state *s)
 	};
 	heading(s, "KEYS");
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		top_add(&s->frame, TOP_PLAIN, " ");
-		top_add_field(&s->frame, TOP_STRONG, lines[i][0], 27, true);
-		top_add(&s->frame, TOP_PLAIN, lines[i][1]);
-		top_end_line(&s->frame);
+		top_frame_add(&s->frame, TOP_PLAIN, " ");
+		top_frame_add_field(&s->frame, TOP_STRONG, lines[i][0], 27, true);
+		top_frame_add(&s->frame, TOP_PLAIN, lines[i][1]);
+		top_frame_end_line(&s->frame);
 	}
-	top_add(&s->frame, TOP_IDLE, " ! IDLE");
-	top_add(&s->frame, TOP_PLAIN, " holds memory and has not computed for that long");
-	top_end_line(&s->frame);
-	top_add(&s->frame, TOP_PLAIN, " T: C compute, G graphics, X both, M through MPS.");
-	top_end_line(&s->frame);
+	top_frame_add(&s->frame, TOP_IDLE, " ! IDLE");
+	top_frame_add(&s->frame, TOP_PLAIN, " holds memory and has not computed for that long");
+	top_frame_end_line(&s->frame);
+	top_frame_add(
+		&s->frame, TOP_PLAIN, " T: C compute, G graphics, X both, M through MPS.");
+	top_frame_end_line(&s->frame);
 }
 
-size_t top_menu_first(const struct top_state *s)
+size_t top_pages_menu_first(const struct top_state *s)
 {
 	size_t visible = s->layout.table_rows;
 	return s->menu >= visible ? s->menu - visible + 1 : 0;
@@ -73,16 +74,16 @@ size_t top_menu_first(const struct top_state *s)
 /* Draws a line of a menu, if it is on the screen. */
 static void menu_line(struct top_state *s, size_t line, const char *text)
 {
-	size_t visible = s->layout.table_rows, first = top_menu_first(s);
+	size_t visible = s->layout.table_rows, first = top_pages_menu_first(s);
 	enum top_style style = line == s->menu ? TOP_SELECTED : TOP_PLAIN;
 	if (line < first || line >= first + visible)
 		return;
-	top_add(&s->frame, style, "  ");
-	top_add_field(&s->frame, style, text, 40, true);
-	top_end_line(&s->frame);
+	top_frame_add(&s->frame, style, "  ");
+	top_frame_add_field(&s->frame, style, text, 40, true);
+	top_frame_end_line(&s->frame);
 }
 
-size_t top_orders(const struct holder_column *orders[HOLDER_COLUMNS_MAX])
+size_t top_pages_orders(const struct holder_column *orders[HOLDER_COLUMNS_MAX])
 {
 	size_t n = 0, all = holders_top_columns(orders);
 	for (size_t i = 0; i < all; i++)
@@ -95,7 +96,7 @@ static void draw_sort_menu(struct top_state *s)
 {
 	heading(s, "SORT BY: Enter selects, Escape cancels");
 	const struct holder_column *orders[HOLDER_COLUMNS_MAX];
-	size_t n = top_orders(orders);
+	size_t n = top_pages_orders(orders);
 	for (size_t i = 0; i < n; i++)
 		menu_line(s, i, orders[i]->sort_name);
 }
@@ -113,13 +114,13 @@ static size_t find_user(const struct top_state *s, const char *user)
 	return k;
 }
 
-void top_list_users(struct top_state *s)
+void top_pages_list_users(struct top_state *s)
 {
 	s->n_users = 0;
 	for (size_t i = 0; i < s->now.all->n_processes && s->n_users < TOP_USERS_MAX; i++) {
 		const char *user = s->now.all->processes[i].id.user;
 		if (find_user(s, user) == s->n_users)
-			text_copy(s->users[s->n_users++], USER_CAP, user);
+			str_copy(s->users[s->n_users++], USER_CAP, user);
 	}
 	qsort(s->users, s->n_users, sizeof(s->users[0]), by_name);
 	size_t now = find_user(s, s->model.user);
@@ -131,17 +132,17 @@ static void draw_user_menu(struct top_state *s)
 	heading(s, "ONLY PROCESSES OF: Enter selects, Escape cancels");
 	menu_line(s, 0, "all users");
 	for (size_t i = 0; i < s->n_users; i++)
-		menu_line(s, i + 1, user_shown(s->users[i]));
+		menu_line(s, i + 1, process_shown_user(s->users[i]));
 }
 
 static void fact(struct top_state *s, const char *label, const char *text)
 {
 	if (!*text)
 		return;
-	top_add(&s->frame, TOP_PLAIN, "  ");
-	top_add_field(&s->frame, TOP_DIM, label, 12, true);
-	top_add(&s->frame, TOP_PLAIN, text);
-	top_end_line(&s->frame);
+	top_frame_add(&s->frame, TOP_PLAIN, "  ");
+	top_frame_add_field(&s->frame, TOP_DIM, label, 12, true);
+	top_frame_add(&s->frame, TOP_PLAIN, text);
+	top_frame_end_line(&s->frame);
 }
 
 static void moment_fact(struct top_state *s, const char *label, int64_t at_ms)
@@ -156,7 +157,7 @@ static void moment_fact(struct top_state *s, const char *label, int64_t at_ms)
 	fact(s, label, text);
 }
 
-const struct present_process *top_target(const struct top_state *s)
+const struct present_process *top_pages_target(const struct top_state *s)
 {
 	for (size_t i = 0; i < s->now.all->n_processes; i++) {
 		const struct present_process *p = &s->now.all->processes[i];
@@ -171,8 +172,8 @@ static void use_fact(struct top_state *s, const struct present_process *p)
 {
 	char sm[32], cpu[32], mem[SIZE_TEXT_CAP], host[SIZE_TEXT_CAP], context[32] = "",
 								       text[256];
-	top_number(sm, sizeof(sm), p->sm_pct, " %");
-	top_number(cpu, sizeof(cpu), p->cpu_pct, " %");
+	top_words_number(sm, sizeof(sm), p->sm_pct, " %");
+	top_words_number(cpu, sizeof(cpu), p->cpu_pct, " %");
 	size_text(mem, (double)p->mem_bytes);
 	size_text(host, (double)p->rss_bytes);
 	if (p->context != CONTEXT_MORE)
@@ -205,10 +206,10 @@ static void draw_history(struct top_state *s)
 		fact(s, "history", "unknown: neither the driver nor a store has it");
 		return;
 	}
-	top_add(&s->frame, TOP_PLAIN, "  ");
-	top_add_field(&s->frame, TOP_DIM, "last hour", 12, true);
-	top_add_spark(&s->frame, TOP_ACTIVE, s->use, TOP_DETAIL_MINUTES);
-	top_end_line(&s->frame);
+	top_frame_add(&s->frame, TOP_PLAIN, "  ");
+	top_frame_add_field(&s->frame, TOP_DIM, "last hour", 12, true);
+	top_frame_add_spark(&s->frame, TOP_ACTIVE, s->use, TOP_DETAIL_MINUTES);
+	top_frame_end_line(&s->frame);
 }
 
 /* Draws the command line; an argument with blanks is in quotes. */
@@ -227,14 +228,14 @@ static void arguments_fact(struct top_state *s)
 
 static void draw_details(struct top_state *s)
 {
-	const struct present_process *p = top_target(s);
+	const struct present_process *p = top_pages_target(s);
 	const struct process_id *id = &s->target;
 	char text[160], name[16];
 	snprintf(text, sizeof(text), "PROCESS %u: Escape goes back, k sends a signal", id->pid);
 	heading(s, text);
 	fact(s, "command", id->command);
 	arguments_fact(s);
-	fact(s, "user", user_shown(id->user));
+	fact(s, "user", process_shown_user(id->user));
 	fact(s, "notebook", id->origin.notebook_path);
 	fact(s, *id->origin.notebook_path ? "kernel" : "notebook", id->notebook);
 	fact(s, "job", id->job);
@@ -273,27 +274,27 @@ static void draw_question(struct top_state *s)
 {
 	struct top_frame *f = &s->frame;
 	heading(s, "SEND A SIGNAL");
-	top_end_line(f);
-	top_addf(f, TOP_STRONG, "  Send %s to process %u of %s?", top_signals[s->signal].name,
-		s->target.pid, user_shown(s->target.user));
-	top_end_line(f);
-	top_end_line(f);
+	top_frame_end_line(f);
+	top_frame_addf(f, TOP_STRONG, "  Send %s to process %u of %s?",
+		top_signals[s->signal].name, s->target.pid, process_shown_user(s->target.user));
+	top_frame_end_line(f);
+	top_frame_end_line(f);
 	fact(s, "command", s->target.command);
 	moment_fact(s, "started", s->target.started_ms);
-	top_end_line(f);
-	top_add(f, TOP_PLAIN, " ");
+	top_frame_end_line(f);
+	top_frame_add(f, TOP_PLAIN, " ");
 	for (size_t i = 0; i < n_top_signals; i++) {
-		top_add(f, TOP_PLAIN, " ");
-		top_add(f, i == s->signal ? TOP_SELECTED : TOP_DIM, top_signals[i].name);
+		top_frame_add(f, TOP_PLAIN, " ");
+		top_frame_add(f, i == s->signal ? TOP_SELECTED : TOP_DIM, top_signals[i].name);
 	}
-	top_end_line(f);
-	top_end_line(f);
-	top_add(f, TOP_KEY,
+	top_frame_end_line(f);
+	top_frame_end_line(f);
+	top_frame_add(f, TOP_KEY,
 		"  y sends it; left and right choose another; any other key cancels");
-	top_end_line(f);
+	top_frame_end_line(f);
 }
 
-void top_draw_page(struct top_state *s)
+void top_pages_draw(struct top_state *s)
 {
 	switch (s->page) {
 	case TOP_HELP:

@@ -89,24 +89,24 @@ struct top_state {
 };
 
 /* Handles a key. `at` is where the mouse was. */
-enum top_action top_press(struct top_state *s, int key, struct top_spot at);
+enum top_action top_keys_press(struct top_state *s, int key, struct top_spot at);
 /* Draws everything into s->frame; rows 0: as many lines as needed. */
 void top_draw(struct top_state *s, size_t rows, size_t columns);
 /* The process that a page shows: the same process on the same card; NULL: it is gone. */
-const struct present_process *top_target(const struct top_state *s);
+const struct present_process *top_pages_target(const struct top_state *s);
 
 /* What a click on this column of the titles sorts by; NULL: nothing. */
-const struct holder_column *top_title_at(const struct top_state *s, size_t column);
+const struct holder_column *top_draw_title_at(const struct top_state *s, size_t column);
 /* Draws help, a menu, a question or details instead of the table, with as many lines as
  * needed. */
-void top_draw_page(struct top_state *s);
+void top_pages_draw(struct top_state *s);
 
 /* The columns that the menu of orders lists; returns how many. */
-size_t top_orders(const struct holder_column *orders[HOLDER_COLUMNS_MAX]);
+size_t top_pages_orders(const struct holder_column *orders[HOLDER_COLUMNS_MAX]);
 /* The first line of a menu that is on the screen. */
-size_t top_menu_first(const struct top_state *s);
+size_t top_pages_menu_first(const struct top_state *s);
 /* Fills the menu of users with those that have processes, sorted. The list does not change
  * while the menu is open, so that a key chooses the user that was shown. */
-void top_list_users(struct top_state *s);
+void top_pages_list_users(struct top_state *s);
 
 #endif

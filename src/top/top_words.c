@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-void top_size(char *dst, size_t cap, int64_t bytes)
+void top_words_size(char *dst, size_t cap, int64_t bytes)
 {
 	double mib = (double)bytes / (1 << 20);
 	if (bytes < 0)
@@ -19,7 +19,7 @@ void top_size(char *dst, size_t cap, int64_t bytes)
 		snprintf(dst, cap, "%.0f TiB", mib / 1024 / 1024);
 }
 
-void top_gib(char *dst, size_t cap, double bytes)
+void top_words_gib(char *dst, size_t cap, double bytes)
 {
 	double gib = bytes / (1 << 30);
 	if (isnan(gib))
@@ -28,7 +28,7 @@ void top_gib(char *dst, size_t cap, double bytes)
 		snprintf(dst, cap, "%.*f", gib < 99.95, gib);
 }
 
-void top_span_text(char *dst, size_t cap, int64_t ms)
+void top_words_span(char *dst, size_t cap, int64_t ms)
 {
 	long long s = ms / 1000, minutes = s / 60, hours = minutes / 60, days = hours / 24;
 	if (ms < 0)
@@ -45,7 +45,7 @@ void top_span_text(char *dst, size_t cap, int64_t ms)
 		snprintf(dst, cap, "%lldd", days);
 }
 
-void top_number(char *dst, size_t cap, double value, const char *unit)
+void top_words_number(char *dst, size_t cap, double value, const char *unit)
 {
 	if (isnan(value))
 		snprintf(dst, cap, "-");
@@ -76,17 +76,17 @@ static const struct state_words *words_of(const struct present_card *card)
 	return card->status == CARD_STATUS_OK ? &states[card->state] : &statuses[card->status];
 }
 
-const char *top_state_word(const struct present_card *card)
+const char *top_words_state(const struct present_card *card)
 {
 	return words_of(card)->word;
 }
 
-const char *top_state_short(const struct present_card *card)
+const char *top_words_state_short(const struct present_card *card)
 {
 	return words_of(card)->brief;
 }
 
-enum top_style top_state_style(const struct present_card *card)
+enum top_style top_words_state_style(const struct present_card *card)
 {
 	return words_of(card)->style;
 }

@@ -9,18 +9,18 @@
 #include "top/top_frame.h"
 
 /* "512 MiB", "12.3 GiB", "120 GiB" in at most 8 columns; "-" for -1. */
-void top_size(char *dst, size_t cap, int64_t bytes);
+void top_words_size(char *dst, size_t cap, int64_t bytes);
 /* "0.5", "12.3", "120": GiB in at most 5 columns, under a title with the unit; "-" for NAN. */
-void top_gib(char *dst, size_t cap, double bytes);
+void top_words_gib(char *dst, size_t cap, double bytes);
 /* "45s", "12m", "3h20m", "5d02h", "400d" in at most 6 columns; "-" below 0. */
-void top_span_text(char *dst, size_t cap, int64_t ms);
+void top_words_span(char *dst, size_t cap, int64_t ms);
 /* A whole number; "-" for NAN. */
-void top_number(char *dst, size_t cap, double value, const char *unit);
+void top_words_number(char *dst, size_t cap, double value, const char *unit);
 
 /* "active", "idle-held", "truly-idle", "lost" ... */
-const char *top_state_word(const struct present_card *card);
+const char *top_words_state(const struct present_card *card);
 /* The same in at most six columns. */
-const char *top_state_short(const struct present_card *card);
-enum top_style top_state_style(const struct present_card *card);
+const char *top_words_state_short(const struct present_card *card);
+enum top_style top_words_state_style(const struct present_card *card);
 
 #endif

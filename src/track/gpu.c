@@ -202,9 +202,9 @@ static void take_drain(
 	for (size_t i = 0; i < g->n_cards; i++) {
 		const struct card_reading *card = &s->cards[i];
 		gpu_card_drain(&g->cards[i], card, t, &scene);
-		if (card->status == CARD_STATUS_OK && !util_is_known(card->util_kind) &&
+		if (card->status == CARD_STATUS_OK && !reading_util_is_known(card->util_kind) &&
 			gpu_shows(g, &g->cards[i]))
-			track_warn(r, "the driver does not report how much a card is used");
+			tracker_warn(r, "the driver does not report how much a card is used");
 	}
 	play_samples(g, s);
 }
@@ -267,10 +267,10 @@ static void take_look(
 		c->shown.id = s->cards[i].id;
 		if (!gpu_card_look(
 			    c, &s->cards[i], t, &scene, before ? g->start_ms : scene.now_ms))
-			track_warn(r, ERR_MEMORY_TEXT ": GPU processes are not counted");
+			tracker_warn(r, ERR_MEMORY_TEXT ": GPU processes are not counted");
 		any |= c->tree_bytes >= 0;
 		if (c->tree_unknown)
-			track_warn(r,
+			tracker_warn(r,
 				"the driver does not report how much GPU memory a process "
 				"has");
 	}
@@ -288,7 +288,7 @@ static void check_cards(struct gpu *g, struct track_result *r)
 		if (c->status == CARD_STATUS_OK || !gpu_shows(g, &g->cards[i]))
 			continue;
 		wrong |= c->status == CARD_STATUS_LOST;
-		track_warn(r, "card %d (%s) is %s: its readings end here", c->id.index,
+		tracker_warn(r, "card %d (%s) is %s: its readings end here", c->id.index,
 			c->id.uuid, card_status_names[c->status]);
 	}
 	if (!wrong) {
@@ -304,7 +304,7 @@ static void check_cards(struct gpu *g, struct track_result *r)
 /* The driver as a whole failed after it had been open. */
 static void driver_failed(struct gpu *g, const struct err *e, struct track_result *r)
 {
-	track_warn(r, "%.180s", e->text);
+	tracker_warn(r, "%.180s", e->text);
 	int64_t now_ms = wall_ms(g);
 	for (size_t i = 0; i < g->n_cards; i++) {
 		g->cards[i].shown.status = CARD_STATUS_LOST;
@@ -331,14 +331,14 @@ static bool take_answer(struct gpu *g, struct tree *t, struct track_result *r, i
 	/* An answer that arrives just now goes to the next sample. */
 	if (rc == ERR_BUSY) {
 		if (boot_us(g) - g->begun_us > 10 * 1000000 && g->state == GPU_OPEN)
-			track_warn(r, "%.180s", e.text);
+			tracker_warn(r, "%.180s", e.text);
 		return false;
 	}
 	g->waiting = false;
 	struct source *s = worker_source(g->worker);
 	if (g->job == JOB_OPEN) {
 		g->state = rc == 0 && s ? GPU_OPEN : GPU_ABSENT;
-		text_copy(g->note, sizeof(g->note), e.text);
+		str_copy(g->note, sizeof(g->note), e.text);
 	}
 	if (rc && g->state == GPU_OPEN) {
 		driver_failed(g, &e, r);
@@ -347,7 +347,7 @@ static bool take_answer(struct gpu *g, struct tree *t, struct track_result *r, i
 	if (!s || rc)
 		return true;
 	if (!take_cards(g, s))
-		track_warn(r, ERR_MEMORY_TEXT ": not every card is counted");
+		tracker_warn(r, ERR_MEMORY_TEXT ": not every card is counted");
 	if (g->job == JOB_DRAIN)
 		take_drain(g, t, s, r);
 	if (g->job == JOB_LOOK)
@@ -457,7 +457,7 @@ static void fill_card(const struct gpu *g, size_t i, struct track_card *out)
 	if (times.observed_ms > 0)
 		out->mean_util_pct = times.util_pct_ms / times.observed_ms;
 	out->max_util_pct = times.observed_ms > 0
-				    ? track_max(c->shown.max_util_pct, out->mean_util_pct)
+				    ? tracker_max(c->shown.max_util_pct, out->mean_util_pct)
 				    : NAN;
 	if (c->tree_known_s > 0)
 		out->mean_tree_pct = c->tree_pct_s / c->tree_known_s;
@@ -529,10 +529,10 @@ void gpu_fill(struct gpu *g, struct track_result *r)
 {
 	gpu_fill_none(r);
 	if (g->state == GPU_OPENING)
-		text_copy(r->gpu_note, sizeof(r->gpu_note),
+		str_copy(r->gpu_note, sizeof(r->gpu_note),
 			"the driver had not answered before the end");
 	else
-		text_copy(r->gpu_note, sizeof(r->gpu_note), g->note);
+		str_copy(r->gpu_note, sizeof(r->gpu_note), g->note);
 	if (g->state != GPU_OPEN)
 		return;
 	if (!array_resize(&r->cards, g->n_cards + 1))
@@ -550,6 +550,6 @@ void gpu_fill(struct gpu *g, struct track_result *r)
 		add_card(r, c, card, gpu_counts(g, c));
 	}
 	if (!isnan(r->gpu_util.mean_sum_pct))
-		r->gpu_util.max_sum_pct = track_max(g->max_sum_pct, r->gpu_util.mean_sum_pct);
+		r->gpu_util.max_sum_pct = tracker_max(g->max_sum_pct, r->gpu_util.mean_sum_pct);
 	fill_ram(g, r);
 }

@@ -138,7 +138,7 @@ void gpu_card_drain(struct gpu_card *c, const struct card_reading *r, const stru
 	int64_t now_ms = scene->now_ms;
 	struct account_scene on = account_scene(c, scene);
 	c->shown.status = r->status;
-	if (r->status != CARD_STATUS_OK || !util_is_known(r->util_kind)) {
+	if (r->status != CARD_STATUS_OK || !reading_util_is_known(r->util_kind)) {
 		c->newest_pct = c->tree_pct = NAN;
 		account_blind(&c->account, now_ms, &on);
 	}
@@ -159,7 +159,7 @@ void gpu_card_drain(struct gpu_card *c, const struct card_reading *r, const stru
 			context_learn_idle(
 				scene->contexts, r->id.name, c->holders[i].mem_bytes, NULL);
 	}
-	if (!util_is_known(r->util_kind))
+	if (!reading_util_is_known(r->util_kind))
 		return;
 	struct ring_hold hold = ring_hold_of(r->util_kind, scene->period_us, DRAIN_MS);
 	struct account_drain drain = {
@@ -250,7 +250,7 @@ bool gpu_card_look(struct gpu_card *c, const struct card_reading *r, struct tree
 		return false;
 	for (size_t i = 0; known && i < r->n_processes; i++) {
 		const struct card_process *p = &r->processes[i];
-		if (!is_holder(p->kind, scene->rules))
+		if (!classify_is_holder(p->kind, scene->rules))
 			continue;
 		uint32_t member = tree_find(t, (pid_t)p->pid);
 		place_holder(c, n, p->pid, from_ms);

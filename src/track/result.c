@@ -23,7 +23,7 @@ static void fill_memory(const struct tracker *t, struct track_result *r)
 			r->ram[TRACK_DESCENDANTS] = (struct track_ram){ 0, 0, 0, 0 };
 }
 
-double track_max(double max, double mean)
+double tracker_max(double max, double mean)
 {
 	return max >= mean || isnan(mean) ? max : mean;
 }
@@ -41,12 +41,12 @@ static void fill_cpu(const struct tracker *t, struct track_result *r)
 				     ? 100.0 * (r->user_s[g] + r->system_s[g]) / r->elapsed_s
 				     : 0;
 		r->cpu[g].mean_sum_pct = pct < most ? pct : most;
-		r->cpu[g].max_sum_pct = track_max(max.pct[g], r->cpu[g].mean_sum_pct);
+		r->cpu[g].max_sum_pct = tracker_max(max.pct[g], r->cpu[g].mean_sum_pct);
 		r->max_threads[g] = t->max_threads[g];
 	}
 	r->cpu_system.mean_sum_pct =
 		host_cpu_pct(&t->host, t->host.first_busy_ticks, t->host.first_all_ticks);
-	r->cpu_system.max_sum_pct = track_max(max.system_pct, r->cpu_system.mean_sum_pct);
+	r->cpu_system.max_sum_pct = tracker_max(max.system_pct, r->cpu_system.mean_sum_pct);
 }
 
 static void fill_counts(const struct tracker *t, struct track_result *r)

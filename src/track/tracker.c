@@ -24,7 +24,7 @@ double tracker_now_s(const struct tracker *t)
 	return (double)(clock_now(&t->clock).boot_us - t->start_us) / 1e6;
 }
 
-void track_warn(struct track_result *r, const char *format, ...)
+void tracker_warn(struct track_result *r, const char *format, ...)
 {
 	char text[sizeof(r->warnings[0])];
 	va_list args;
@@ -172,15 +172,16 @@ static void look(struct tracker *t, bool early)
 	if (t->gpu)
 		gpu_look(t->gpu, &t->tree, &t->result);
 	if (t->memory.some_unreadable)
-		track_warn(&t->result, "the memory of a process of another user cannot be read "
-				       "and is not counted; its CPU time is");
+		tracker_warn(&t->result,
+			"the memory of a process of another user cannot be read "
+			"and is not counted; its CPU time is");
 	if (t->memory.locked_pid)
-		track_warn(&t->result,
+		tracker_warn(&t->result,
 			"process %u cannot be read: its memory is locked; its resident size "
 			"is counted, which includes pages that it shares",
 			t->memory.locked_pid);
 	if (t->tree.failed)
-		track_warn(&t->result, ERR_MEMORY_TEXT ": not every process is followed");
+		tracker_warn(&t->result, ERR_MEMORY_TEXT ": not every process is followed");
 	if (t->tree.alive == 0 && t->last_end_s < 0)
 		t->last_end_s = now_s;
 	t->samples++;

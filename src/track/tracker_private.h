@@ -51,9 +51,9 @@ double tracker_now_s(const struct tracker *t);
 struct cpu_max tracker_cpu_max(const struct tracker *t);
 /* A maximum is never below a mean over the same time, whatever could not be seen of it: NAN is
  * unknown. */
-double track_max(double max, double mean);
+double tracker_max(double max, double mean);
 /* Adds a warning to the result, once. */
-void track_warn(struct track_result *r, const char *format, ...)
+void tracker_warn(struct track_result *r, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 #endif

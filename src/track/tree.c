@@ -176,7 +176,7 @@ static void describe(struct tree *t, struct member *m, const struct proc_stat *s
 	const struct track_files *files = t->files;
 	ssize_t n = files ? files->arguments(files->context, id, bytes, sizeof(bytes))
 			  : proc_read_arguments(t->proc_fd, id->pid, bytes, sizeof(bytes));
-	proc_command(id->command, sizeof(id->command), bytes, n < 0 ? 0 : (size_t)n, s);
+	command_text(id->command, sizeof(id->command), bytes, n < 0 ? 0 : (size_t)n, s);
 }
 
 /* Reads the command again if the process has executed another program; and once in any case,

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "render/rows.h"
 #include "view/format.h"
 #include "view/stat.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "render/rows.h"
 #include "render/text.h"
 #include "view/format.h"
@@ -176,19 +176,19 @@ static void card_text(char *dst, size_t cap, enum metric m, const struct present
 {
 	dst[0] = '\0';
 	if (metrics[m].form == METRIC_FORM_DRIVER_TEXT)
-		text_copy(dst, cap, (*line->texts)[m]);
+		str_copy(dst, cap, (*line->texts)[m]);
 	else if (m == METRIC_TIMESTAMP)
 		query_timestamp(dst, cap, now->now_ms);
 	else if (m == METRIC_DRIVER_VERSION || m == METRIC_KMD_VERSION)
-		text_copy(dst, cap, now->hosts[0].driver);
+		str_copy(dst, cap, now->hosts[0].driver);
 	else if (m == METRIC_NAME)
-		text_copy(dst, cap, line->id->name);
+		str_copy(dst, cap, line->id->name);
 	else if (m == METRIC_UUID)
-		text_copy(dst, cap, card_has_uuid(line->id) ? line->id->uuid : "");
+		str_copy(dst, cap, card_has_uuid(line->id) ? line->id->uuid : "");
 	else if (m == METRIC_PCI_BUS_ID)
 		query_bus_id(dst, cap, line->id->pci);
 	else if (m == METRIC_GUA_STATE)
-		text_copy(dst, cap, line->state);
+		str_copy(dst, cap, line->state);
 }
 
 static bool is_text(enum metric m)

@@ -70,7 +70,8 @@ struct query_answer {
 int query_app_look(const struct query_answer *a, struct err *e);
 
 /* argv[0]; for a process that is gone, the text that nvidia-smi prints. */
-void query_process_name(char *dst, size_t cap, struct live *l, const struct present_process *p);
+void query_app_process_name(
+	char *dst, size_t cap, struct live *l, const struct present_process *p);
 
 /* query_list.c: the fields of lists. */
 int query_list_find(enum query_list list, const char *name, size_t len);
@@ -82,9 +83,9 @@ void query_list_help(enum query_list list, struct str *out);
 void query_list_wanted(const struct query *q, unsigned char *wanted);
 int query_list_look(const struct query_answer *a, struct err *e);
 /* As query_gpu_fields(). */
-void query_accounted_fields(struct str *out);
-void query_retired_fields(struct str *out);
-void query_remapped_fields(struct str *out);
+void query_list_accounted_fields(struct str *out);
+void query_list_retired_fields(struct str *out);
+void query_list_remapped_fields(struct str *out);
 
 /* A field of a board as text without its unit; "" unknown. */
 void query_board_text(char *dst, size_t cap, enum metric m, const struct present *now,

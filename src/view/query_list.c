@@ -109,17 +109,17 @@ static void add_words(enum query_list list, struct str *out)
 				*fields[i].synonym ? " " : "");
 }
 
-void query_accounted_fields(struct str *out)
+void query_list_accounted_fields(struct str *out)
 {
 	add_words(QUERY_ACCOUNTED, out);
 }
 
-void query_retired_fields(struct str *out)
+void query_list_retired_fields(struct str *out)
 {
 	add_words(QUERY_RETIRED, out);
 }
 
-void query_remapped_fields(struct str *out)
+void query_list_remapped_fields(struct str *out)
 {
 	add_words(QUERY_REMAPPED, out);
 }
@@ -168,7 +168,7 @@ static void show_cell(
 	if (field->origin == OF_CARD)
 		query_board_text(dst, cap, field->metric, r->now, r->board);
 	else if (field->origin == CAUSE)
-		text_copy(dst, cap, r->cause);
+		str_copy(dst, cap, r->cause);
 	else if (field->origin != UNKNOWN && !isnan(numbers[field->origin]))
 		snprintf(dst, cap, "%.0f", numbers[field->origin]);
 }

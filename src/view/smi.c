@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "view/query.h"
 
 int smi_init(struct smi *s, struct live *l, const struct filter *f, struct err *e)
@@ -139,7 +139,7 @@ static const char *on_off(const struct present_board *b, enum metric m)
 static void cut_end(char *dst, size_t cap, const char *text, size_t width)
 {
 	if (strlen(text) <= width)
-		text_copy(dst, cap, text);
+		str_copy(dst, cap, text);
 	else
 		snprintf(dst, cap, "%.*s...", (int)width - 3, text);
 }
@@ -177,7 +177,7 @@ static void add_identity(const struct present_board *b, struct str *out)
 	query_bus_id(bus, sizeof(bus), b->id.pci);
 	value(errors, b, METRIC_ECC_UNCORRECTED_VOLATILE, "");
 	if (b->mig || b->values[METRIC_ECC_CURRENT] == 0)
-		text_copy(errors, sizeof(errors), on_off(b, METRIC_ECC_CURRENT));
+		str_copy(errors, sizeof(errors), on_off(b, METRIC_ECC_CURRENT));
 	double display = b->values[METRIC_DISPLAY_ACTIVE];
 	str_addf(out, "|%4d  %-27s    %-4s|   %-16s %3s |%21s |\n", b->id.index, name,
 		on_off(b, METRIC_PERSISTENCE_MODE), *bus ? bus : "N/A",
@@ -275,7 +275,7 @@ static void add_process(const struct smi *s, const struct smi_process *p, struct
 	if (p->process->mem_bytes >= 0)
 		snprintf(memory, sizeof(memory), "%lldMiB",
 			(long long)(p->process->mem_bytes >> 20));
-	query_process_name(name, sizeof(name), s->live, p->process);
+	query_app_process_name(name, sizeof(name), s->live, p->process);
 	size_t len = strlen(name);
 	bool cut = len > PROCESS_WIDTH;
 	str_addf(out, "|%5d %5s %4s %15u %6s   %s%s", p->card->id.index, gi, ci,
@@ -352,7 +352,7 @@ void smi_versions(const struct smi *s, struct str *out)
 		const struct present_board *b = s->boards.all[i];
 		metric_show(cuda, sizeof(cuda), METRIC_CUDA_VERSION,
 			b->values[METRIC_CUDA_VERSION]);
-		text_copy(library, sizeof(library), b->texts[METRIC_NVML_VERSION]);
+		str_copy(library, sizeof(library), b->texts[METRIC_NVML_VERSION]);
 	}
 	/* nvidia-smi writes two of the three numbers of the library. */
 	char *dot = strchr(library, '.'), *second = dot ? strchr(dot + 1, '.') : NULL;

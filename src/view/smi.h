@@ -49,11 +49,11 @@ void smi_list(const struct smi *s, struct str *out);
 void smi_versions(const struct smi *s, struct str *out);
 
 /* smi_report.c: -q. `sections` are bits; 0: all. */
-int smi_sections(const char *list, unsigned *sections, struct err *e);
+int smi_report_sections(const char *list, unsigned *sections, struct err *e);
 /* Appends the names of the sections, each followed by a space. */
-void smi_section_names(struct str *out);
+void smi_report_section_names(struct str *out);
 void smi_report_wanted(unsigned char *wanted);
 void smi_report(const struct smi *s, unsigned sections, struct str *out);
-void smi_xml(const struct smi *s, struct str *out);
+void smi_report_xml(const struct smi *s, struct str *out);
 
 #endif

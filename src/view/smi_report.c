@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "view/query.h"
 #include "view/smi.h"
 
@@ -76,7 +76,7 @@ static const struct smi_row {
 /* clang-format on */
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
-int smi_sections(const char *list, unsigned *sections, struct err *e)
+int smi_report_sections(const char *list, unsigned *sections, struct err *e)
 {
 	*sections = 0;
 	for (const char *at = list; *at;) {
@@ -97,7 +97,7 @@ int smi_sections(const char *list, unsigned *sections, struct err *e)
 	return *sections ? 0 : err_set(e, ERR_USAGE, "--display names nothing");
 }
 
-void smi_section_names(struct str *out)
+void smi_report_section_names(struct str *out)
 {
 	for (int i = 1; i < (int)SECTION_COUNT; i++)
 		str_addf(out, "%s ", section_names[i]);
@@ -185,7 +185,7 @@ static const char *missing(const struct present_board *b)
 static void show_mib(char *dst, size_t cap, double bytes)
 {
 	if (isnan(bytes))
-		text_copy(dst, cap, "N/A");
+		str_copy(dst, cap, "N/A");
 	else
 		snprintf(dst, cap, "%.0f MiB", floor(bytes / 1048576));
 }
@@ -198,7 +198,7 @@ static void show_value(const struct smi_writer *r, const struct smi_row *row,
 	query_board_text(text, sizeof(text), row->metric, r->smi->now, b);
 	const char *from = row->kind == BARE_HEX_ROW && r->xml && text[0] ? text + 2 : text;
 	if (!*text)
-		text_copy(dst, TEXT_CAP, missing(b));
+		str_copy(dst, TEXT_CAP, missing(b));
 	else if (row->suffix)
 		snprintf(dst, TEXT_CAP, "%s%s", from, row->suffix);
 	else
@@ -264,7 +264,7 @@ static void add_process(struct smi_writer *r, const struct smi_process *p)
 	smi_id(texts[1], sizeof(texts[1]), p->card->id.compute_instance);
 	snprintf(texts[2], sizeof(texts[2]), "%u", p->process->id.pid);
 	smi_type(texts[3], sizeof(texts[3]), p->process);
-	query_process_name(texts[4], sizeof(texts[4]), r->smi->live, p->process);
+	query_app_process_name(texts[4], sizeof(texts[4]), r->smi->live, p->process);
 	show_mib(texts[5], sizeof(texts[5]),
 		p->process->mem_bytes < 0 ? NAN : (double)p->process->mem_bytes);
 	if (r->xml)
@@ -410,7 +410,7 @@ void smi_report(const struct smi *s, unsigned sections, struct str *out)
 		add_board(&r, s->boards.all[i], sections);
 }
 
-void smi_xml(const struct smi *s, struct str *out)
+void smi_report_xml(const struct smi *s, struct str *out)
 {
 	struct smi_writer r = { .smi = s, .out = out, .xml = true };
 	str_add(out, "<?xml version=\"1.0\" ?>\n"

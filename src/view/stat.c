@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "render/json.h"
 
 /* Shorter idle times are not shown: the driver keeps ten seconds of samples, so "idle for 9 s"
@@ -174,8 +174,8 @@ static void add_process(struct str *out, const struct present_process *p, int64_
 	bool show_user = o->user || !o->command;
 	str_add(out, " ");
 	if (show_user)
-		text_add_colored(
-			out, p->id.user[0] ? user_shown(p->id.user) : "--", "1;30", style);
+		text_add_colored(out, p->id.user[0] ? process_shown_user(p->id.user) : "--",
+			"1;30", style);
 	if (o->command) {
 		str_add(out, show_user ? ":" : "");
 		stat_command(text, sizeof(text), p);
@@ -188,7 +188,7 @@ static void add_process(struct str *out, const struct present_process *p, int64_
 	if (p->mem_bytes > 0)
 		snprintf(text, sizeof(text), "%lldM", (long long)(p->mem_bytes >> 20));
 	else
-		text_copy(text, sizeof(text), "?M");
+		str_copy(text, sizeof(text), "?M");
 	str_add(out, "(");
 	text_add_colored(out, text, "33", style);
 	if (p->holder)
@@ -205,7 +205,7 @@ static void show_bytes(char *dst, size_t cap, int64_t bytes)
 	for (; number > 9999 && unit < 5; unit++)
 		number /= 1024;
 	if (bytes < 0)
-		text_copy(dst, cap, "??");
+		str_copy(dst, cap, "??");
 	else
 		snprintf(dst, cap, "%.0f%s", floor(number), units[unit]);
 }
@@ -218,11 +218,11 @@ static void add_full_line(struct str *out, struct live *l, const struct present_
 	const char *branch = o->style.ascii ? (last ? "`-" : "|-") : (last ? "└─" : "├─");
 	show_bytes(rss, sizeof(rss), p->rss_bytes);
 	if (isnan(p->cpu_pct))
-		text_copy(cpu, sizeof(cpu), "??");
+		str_copy(cpu, sizeof(cpu), "??");
 	else
 		snprintf(cpu, sizeof(cpu), "%.0f", p->cpu_pct);
 	str_addf(out, " %s %6u (%4s%%, %6s):", branch, p->id.pid, cpu, rss);
-	live_arguments(l, p, &arguments);
+	live_process_arguments(l, p, &arguments);
 	for (size_t at = 0; at < arguments.len; at += strlen(arguments.data + at) + 1)
 		str_addf(out, " %s", arguments.data + at);
 	if (arguments.len == 0)
@@ -298,13 +298,13 @@ static void add_power(struct str *out, const double *v, const struct stat_option
 static void add_name(struct str *out, const char *name, size_t width, const char *color,
 	const struct text_style *style)
 {
-	size_t len = text_columns(name);
+	size_t len = str_columns(name);
 	struct str text = { 0 };
 	if (len > width) {
 		const char *at = name;
 		unsigned code = 0;
 		for (size_t skip = len - width + 1; skip > 0 && *at; skip--) {
-			size_t taken = utf8_char(at, strlen(at), &code);
+			size_t taken = str_utf8_char(at, strlen(at), &code);
 			at += taken ? taken : 1;
 		}
 		str_addf(&text, "%s%s", style->ascii ? "~" : "…", at);
@@ -424,7 +424,7 @@ static size_t name_width(const struct present *now, const struct stat_options *o
 	if (o->name_width >= 0)
 		return (size_t)o->name_width;
 	for (size_t i = 0; i < now->n_boards; i++) {
-		size_t len = text_columns(board_name(&now->boards[i]));
+		size_t len = str_columns(board_name(&now->boards[i]));
 		width = len > width ? len : width;
 	}
 	return width;
@@ -476,7 +476,7 @@ void stat_text(struct str *out, const struct stat_pick *picked, const struct sta
 static void add_arguments(struct json *j, struct live *l, const struct present_process *p)
 {
 	struct str arguments = { 0 };
-	live_arguments(l, p, &arguments);
+	live_process_arguments(l, p, &arguments);
 	json_open(j, "full_command", '[');
 	for (size_t at = 0; at < arguments.len; at += strlen(arguments.data + at) + 1)
 		json_text(j, NULL, arguments.data + at);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/size.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "model/release.h"
 #include "present/holders.h"
 #include "render/json.h"
@@ -97,7 +97,7 @@ void who_json(struct str *out, const struct who *w)
 	json_moment(&j, "time", w->now->now_ms);
 	json_text(&j, "note", *host->note ? host->note : NULL);
 	json_moment(&j, "recorded_until", host->recorded_until_ms);
-	json_table(&j, "holders", &t);
+	rows_json_table(&j, "holders", &t);
 	json_close(&j, '}');
 	table_finish(&t);
 }
@@ -173,7 +173,7 @@ static void add_holding(struct str *out, const struct who *w, const struct prese
 	snprintf(line, sizeof(line), "  GPU %s  %s  idle for %s%s  pid %u  ", card, size,
 		p->idle_longer ? "more than " : "", idle, (unsigned)p->id.pid);
 	str_add(out, line);
-	text_add_cut(out, *label ? label : p->id.command, COLUMNS - text_columns(line), style);
+	text_add_cut(out, *label ? label : p->id.command, COLUMNS - str_columns(line), style);
 	str_add(out, "\n");
 }
 

@@ -88,7 +88,7 @@ EXPORT int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long 
 EXPORT int nvmlDeviceGetMigMode(void *device, unsigned *current, unsigned *pending)
 {
 	ENTER_DEVICE(device, "%s", "");
-	if (!scenario_can_mig(card))
+	if (!play_metric_can_mig(card))
 		return fake_leave(NOT_SUPPORTED);
 	*current = *pending = card->has_mig ? 1 : 0;
 	return fake_leave(SUCCESS);
@@ -97,7 +97,7 @@ EXPORT int nvmlDeviceGetMigMode(void *device, unsigned *current, unsigned *pendi
 EXPORT int nvmlDeviceGetMaxMigDeviceCount(void *device, unsigned *count)
 {
 	ENTER_DEVICE(device, "%s", "");
-	*count = scenario_can_mig(card) ? SCENARIO_MIG_MAX : 0;
+	*count = play_metric_can_mig(card) ? SCENARIO_MIG_MAX : 0;
 	return fake_leave(SUCCESS);
 }
 

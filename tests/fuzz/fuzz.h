@@ -41,7 +41,7 @@ static inline void check_safe(const char *text)
 	size_t len = strlen(text);
 	char *again = malloc(len + 1);
 	CHECK(again);
-	CHECK(text_escape(again, len + 1, text, len) == len);
+	CHECK(str_escape(again, len + 1, text, len) == len);
 	CHECK(memcmp(again, text, len + 1) == 0);
 	free(again);
 }

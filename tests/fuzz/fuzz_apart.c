@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct mirror m = { 0 };
 	char *copy = fuzz_text(data, size);
 	struct wire in = { .bytes = copy, .left = size };
-	while (!in.bad && in.left && mirror_read(&m, &in))
+	while (!in.bad && in.left && wire_mirror_read(&m, &in))
 		check(&m);
 	check(&m);
 	char text[32];
@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	wire_read_text(&in, text, sizeof(text));
 	check_safe(text);
 	wire_read_id(&in, &id);
-	mirror_finish(&m);
+	wire_mirror_finish(&m);
 	free(copy);
 	return 0;
 }

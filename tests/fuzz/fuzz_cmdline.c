@@ -11,10 +11,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct proc_stat stat = { .comm = "comm", .comm_len = 4 };
 	const char *bytes = (const char *)data;
 	char command[COMMAND_CAP], tiny[4], label[LABEL_CAP];
-	proc_command(command, sizeof(command), bytes, size, &stat);
+	command_text(command, sizeof(command), bytes, size, &stat);
 	CHECK(command[0] || size >= sizeof(command) / 16);
 	check_safe(command);
-	proc_command(tiny, sizeof(tiny), bytes, size, &stat);
+	command_text(tiny, sizeof(tiny), bytes, size, &stat);
 	check_safe(tiny);
 	bool kernel = jupyter_label(label, sizeof(label), bytes, size);
 	CHECK(kernel == (strncmp(label, "jupyter:", 8) == 0));

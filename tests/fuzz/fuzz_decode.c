@@ -30,7 +30,7 @@ static void check_samples(int type, const uint8_t *data, size_t size)
 static void check_processes(size_t n, const uint8_t *data, size_t size)
 {
 	static const size_t layouts[] = { 16, 24, 32 };
-	size_t stride = nvml_entry_stride(data, size, n, layouts[n % 3]);
+	size_t stride = nvml_decode_stride(data, size, n, layouts[n % 3]);
 	CHECK(stride == 16 || stride == 24 || stride == 32);
 	struct card_process *to = calloc(n + 1, sizeof(*to));
 	CHECK(to);
@@ -41,7 +41,7 @@ static void check_processes(size_t n, const uint8_t *data, size_t size)
 		memcpy(&pid, data + i * stride, sizeof(pid));
 		memcpy(&bytes, data + i * stride + 8, sizeof(bytes));
 		size_t before = used;
-		used = nvml_merge_process(to, used, pid, PROCESS_COMPUTE, bytes);
+		used = nvml_decode_merge_process(to, used, pid, PROCESS_COMPUTE, bytes);
 		CHECK(used >= before && used <= before + 1);
 	}
 	for (size_t i = 0; i < used; i++)
@@ -56,7 +56,7 @@ static void check_uses(const uint8_t *data, size_t size)
 	CHECK(records);
 	if (n)
 		memcpy(records, data, n * sizeof(struct nvml_process_sample));
-	nvml_widen_uses(records, n);
+	nvml_decode_widen_uses(records, n);
 	for (size_t i = 0; i < n; i++) {
 		struct process_util to;
 		if (!nvml_decode_use(&records[i], 1000, INT64_C(1) << 51, &to))

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/period.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 
 #define NOW_MS INT64_C(1794528000000)
 
@@ -28,7 +28,7 @@ static void check_window(const struct window_words *words, bool utc)
 {
 	struct window w = { .until_ms = NOW_MS };
 	struct err e = { 0 };
-	if (window_parse(&w, words, NOW_MS, utc, &e) != 0) {
+	if (period_parse_window(&w, words, NOW_MS, utc, &e) != 0) {
 		CHECK(e.text[0]);
 		check_safe(e.text);
 		return;

@@ -25,7 +25,7 @@ static void check_text(const char *text)
 {
 	unsigned code_point;
 	for (size_t len = strlen(text), n; len; text += n, len -= n) {
-		n = utf8_char(text, len, &code_point);
+		n = str_utf8_char(text, len, &code_point);
 		CHECK(n > 0 && code_point >= 0x20);
 	}
 }
@@ -49,7 +49,7 @@ static void try_request(const char *target)
 			check_text(q.params[i].value);
 		}
 		route_find(serve_routes, &q);
-		if (report_params_read(&p, &q, true, &e) == 0)
+		if (params_read_report(&p, &q, true, &e) == 0)
 			CHECK(p.asked.question.since_ms <= p.asked.question.until_ms);
 	}
 	check_text(e.text);

@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		CHECK(counts[i] >= 0 && !__builtin_add_overflow(sum, counts[i], &sum));
 	char command[256];
-	proc_command(command, sizeof(command), "", 0, &stat);
+	command_text(command, sizeof(command), "", 0, &stat);
 	CHECK(command[0] == '[');
 	check_safe(command);
 	return 0;

@@ -88,7 +88,7 @@ static void check_by(const char *path, const char *text)
 	};
 	struct audit a = { 0 };
 	struct err e = { 0 };
-	CHECK(by_parse(&q.by, text, &e) == 0);
+	CHECK(identity_by_parse(&q.by, text, &e) == 0);
 	if (audit_run(&a, &q, &e) == 0) {
 		check_texts(&a);
 		check_report(&a, &q.by);

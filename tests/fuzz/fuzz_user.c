@@ -7,7 +7,7 @@
 static void check_shown(const char *text)
 {
 	char safe[4 * USER_ANSWER_MAX];
-	text_escape(safe, sizeof(safe), text, strlen(text));
+	str_escape(safe, sizeof(safe), text, strlen(text));
 	CHECK(strcmp(safe, text) == 0);
 }
 
@@ -15,16 +15,16 @@ static void try_request(const char *bytes, size_t len)
 {
 	struct user_request r, again;
 	struct str out = { 0 };
-	if (!user_request_parse(&r, bytes, len))
+	if (!user_talk_parse_request(&r, bytes, len))
 		return;
 	CHECK(len <= USER_REQUEST_MAX && r.ask < USER_ASKS && r.pid <= INT32_MAX);
 	CHECK(r.ask == USER_ASK_LIST || r.pid > 0);
 	CHECK(r.ask != USER_ASK_KEEP || (r.for_ms > 0 && r.start_ticks > 0));
 	CHECK(r.for_ms <= INT64_MAX / 2);
 	check_shown(r.reason);
-	user_request_write(&out, &r);
+	user_talk_write_request(&out, &r);
 	CHECK(!out.failed && out.len <= USER_REQUEST_MAX);
-	CHECK(user_request_parse(&again, out.data, out.len));
+	CHECK(user_talk_parse_request(&again, out.data, out.len));
 	CHECK(memcmp(&r, &again, sizeof(r)) == 0);
 	str_finish(&out);
 }
@@ -33,21 +33,21 @@ static void try_answer(const char *bytes, size_t len)
 {
 	struct user_answer a, again;
 	struct str out = { 0 };
-	if (user_answer_parse(&a, bytes, len)) {
+	if (user_talk_parse_answer(&a, bytes, len)) {
 		check_shown(a.why);
 		for (size_t i = 0; i < a.n_kept; i++) {
 			CHECK(a.kept[i].pid > 0 && a.kept[i].pid <= INT32_MAX);
 			check_shown(a.kept[i].reason);
 		}
-		user_answer_write(&out, &a);
+		user_talk_write_answer(&out, &a);
 		if (out.len <= USER_ANSWER_MAX) {
-			CHECK(user_answer_parse(&again, out.data, out.len));
+			CHECK(user_talk_parse_answer(&again, out.data, out.len));
 			CHECK(again.ok == a.ok && again.n_kept == a.n_kept);
 			CHECK(strcmp(str_text(&again.text), str_text(&a.text)) == 0);
-			user_answer_finish(&again);
+			user_talk_finish_answer(&again);
 		}
 	}
-	user_answer_finish(&a);
+	user_talk_finish_answer(&a);
 	str_finish(&out);
 }
 

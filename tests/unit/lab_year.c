@@ -205,7 +205,7 @@ static int play_slot(
 		.holders = w->holders,
 		.n_holders = w->n_holders };
 	w->lab->ticks++;
-	int code = store_write_tick(s, &t, e);
+	int code = write_tick(s, &t, e);
 	remove_ended(w);
 	return code;
 }
@@ -223,11 +223,11 @@ static int play(struct world *w, struct store *s, struct err *e)
 		code = play_slot(w, slot, width, s, e);
 		slot += width;
 		if (code == 0 && slot % 3600 == 0)
-			code = store_compact(
+			code = compact_store(
 				s, &(struct compaction){ slot * 1000, keep, 1440 }, &more, e);
 	}
 	while (code == 0 && more)
-		code = store_compact(
+		code = compact_store(
 			s, &(struct compaction){ end * 1000, keep, 1440 }, &more, e);
 	return code;
 }

@@ -501,7 +501,7 @@ static const char *check_step(
 			 v->hold != HOLD_USE_UNKNOWN;
 	if (v->state.stage == STAGE_NONE || forbidden)
 		r->notices[i] = 0;
-	if (is_compared(v->step) && policy_is_quiet(&r->policy, at(step)))
+	if (is_compared(v->step) && rules_is_quiet(&r->policy, at(step)))
 		return fail("something happened in quiet hours", step, f->session->key);
 	return NULL;
 }
@@ -555,7 +555,7 @@ static const char *live_pass(struct live_run *r, struct store *s, int step)
 		facts[i] = (struct session_facts){ .kept_until_ms = kept_until(
 							   t, s->sessions[i].key, at(step)),
 			.delivered_ms = delivered(t, &r->states[i], step) };
-		policy_facts_at(&r->policy, &facts[i], &s->sessions[i], open, at(step));
+		rules_facts_at(&r->policy, &facts[i], &s->sessions[i], open, at(step));
 	}
 	struct pass pass = { .policy = &r->policy,
 		.now_ms = at(step),
@@ -656,6 +656,6 @@ const char *policy_check_random(uint64_t seed, struct policy_checked *sum)
 		.context = &teller };
 	if (simulate(&sim, NULL) != 0)
 		return "out of memory";
-	simulation_finish(&sim);
+	simulate_finish(&sim);
 	return compare(&live.log, &simulated);
 }

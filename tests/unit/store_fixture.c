@@ -147,7 +147,7 @@ struct store *world_open(struct world *w)
 void world_write(struct world *w, struct store *s)
 {
 	struct err e = { 0 };
-	if (store_write_tick(s, &w->tick, &e) != 0)
+	if (write_tick(s, &w->tick, &e) != 0)
 		fail_msg("%s", e.text);
 }
 

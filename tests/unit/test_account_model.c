@@ -144,7 +144,7 @@ static void model_holders(
 	bool users[USERS] = { false };
 	int there = 0;
 	for (int i = 0; i < HOLDERS; i++) {
-		if (!holder_counts(&h[i], t))
+		if (!classify_holder_counts(&h[i], t))
 			continue;
 		there++;
 		users[h[i].user] = true;
@@ -152,7 +152,7 @@ static void model_holders(
 		even = even || (!by_use && h[i].mem_bytes < 0);
 		total += weights[i];
 		m->own_ms[i][classify_holder(state, h[i].own_state)]++;
-		if (holder_leads(h, HOLDERS, (size_t)i, t))
+		if (classify_holder_leads(h, HOLDERS, (size_t)i, t))
 			m->presence_ms[i][classify_holder(state, h[i].user_state)]++;
 	}
 	for (int user = 0; user < USERS; user++)
@@ -160,7 +160,7 @@ static void model_holders(
 	bool shared = state == CARD_ACTIVE || state == CARD_IDLE_HELD;
 	m->shared_ms += shared && there;
 	for (int i = 0; shared && i < HOLDERS; i++) {
-		if (!holder_counts(&h[i], t))
+		if (!classify_holder_counts(&h[i], t))
 			continue;
 		double part = even || total <= 0 ? 1. / there : weights[i] / total;
 		*(state == CARD_ACTIVE ? &m->active_share_ms[i] : &m->idle_share_ms[i]) += part;
@@ -205,8 +205,10 @@ static enum card_state model_moment(
 	struct model *m, const struct happening *at, double pct, int64_t t)
 {
 	const struct holder *h = m->holders[at->drain];
-	enum card_state sure = classify_card(pct, held_at(h, HOLDERS, t, HELD_SURELY), &rules);
-	enum card_state maybe = classify_card(pct, held_at(h, HOLDERS, t, HELD_MAYBE), &rules);
+	enum card_state sure =
+		classify_card(pct, classify_held_at(h, HOLDERS, t, HELD_SURELY), &rules);
+	enum card_state maybe =
+		classify_card(pct, classify_held_at(h, HOLDERS, t, HELD_MAYBE), &rules);
 	bool stalled = t >= m->stall_from_ms && t < m->stall_to_ms;
 	/* In a stall, only use and those that surely held the card are known. */
 	if (at->suspect || (stalled && sure == CARD_TRULY_IDLE)) {
@@ -215,7 +217,8 @@ static enum card_state model_moment(
 	}
 	enum card_state state =
 		stalled ? sure
-			: classify_card(pct, held_at(h, HOLDERS, t, HELD_COUNTED), &rules);
+			: classify_card(
+				  pct, classify_held_at(h, HOLDERS, t, HELD_COUNTED), &rules);
 	model_unsure(m, h, t, sure != maybe, state);
 	model_holders(m, at, t, state);
 	return state;

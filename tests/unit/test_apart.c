@@ -110,7 +110,7 @@ static void toy_metrics(struct source *base, const struct metric_request *reques
 {
 	maybe_hang((struct toy *)base, "metrics", (int)request->card);
 	values[0] = (double)request->card + (request->board ? 100 : 0) + request->wanted[1];
-	text_copy(texts[1], METRIC_TEXT_CAP, "new\n");
+	str_copy(texts[1], METRIC_TEXT_CAP, "new\n");
 }
 
 static void toy_board(struct source *base, size_t card, struct card_id *id)
@@ -149,7 +149,7 @@ static int toy_open(struct source **s, const struct source_options *o, struct er
 	struct toy *t = calloc(1, sizeof(*t));
 	assert_non_null(t);
 	t->base = (struct source){ .ops = &toy_ops, .cards = t->cards, .n_cards = 3 };
-	text_copy(t->base.driver_version, VERSION_CAP, "1.2.3");
+	str_copy(t->base.driver_version, VERSION_CAP, "1.2.3");
 	t->place = o->place;
 	t->avoids = o->avoids;
 	int rc = toy_scan(&t->base, e);
@@ -252,7 +252,7 @@ static void test_answers(void **state)
 	metric_texts texts;
 	metric_clear(values, texts);
 	values[5] = 55;
-	text_copy(texts[0], METRIC_TEXT_CAP, "old");
+	str_copy(texts[0], METRIC_TEXT_CAP, "old");
 	const struct metric_request request = { .card = 2, .board = true, .wanted = wanted };
 	s->ops->metrics(s, &request, values, texts);
 	assert_true(values[0] == 103 && values[5] == 55);
@@ -507,8 +507,8 @@ static void test_bytes_that_end_early(void **state)
 		assert_non_null(copy);
 		memcpy(copy, whole.data, len);
 		struct wire in = { .bytes = copy, .left = len };
-		assert_int_equal(mirror_read(&m, &in), len == whole.len);
-		mirror_finish(&m);
+		assert_int_equal(wire_mirror_read(&m, &in), len == whole.len);
+		wire_mirror_finish(&m);
 		free(copy);
 	}
 	str_finish(&whole);
@@ -525,7 +525,7 @@ static void test_bytes_that_are_wrong(void **state)
 		char was = whole.data[at];
 		whole.data[at] = (char)~was;
 		struct wire in = { .bytes = whole.data, .left = whole.len };
-		mirror_read(&m, &in);
+		wire_mirror_read(&m, &in);
 		for (size_t i = 0; i < m.source.n_cards; i++) {
 			const struct card_reading *r = &m.source.cards[i];
 			assert_true(r->status < CARD_STATUS_COUNT);
@@ -538,7 +538,7 @@ static void test_bytes_that_are_wrong(void **state)
 		}
 		for (size_t i = 0; i < m.source.n_xids; i++)
 			assert_true(m.source.xids[i].card < m.source.n_cards);
-		mirror_finish(&m);
+		wire_mirror_finish(&m);
 		whole.data[at] = was;
 	}
 	str_finish(&whole);
@@ -562,12 +562,12 @@ static void test_only_changes_are_sent(void **state)
 	assert_true(second.len < third.len);
 	struct mirror m = { 0 };
 	struct wire in = { .bytes = str_text(&first), .left = first.len };
-	assert_true(mirror_read(&m, &in));
+	assert_true(wire_mirror_read(&m, &in));
 	in = (struct wire){ .bytes = str_text(&third), .left = third.len };
-	assert_true(mirror_read(&m, &in));
+	assert_true(wire_mirror_read(&m, &in));
 	assert_int_equal(m.source.cards[1].status, CARD_STATUS_ASLEEP);
 	assert_string_equal(m.source.cards[1].id.uuid, "GPU-1");
-	mirror_finish(&m);
+	wire_mirror_finish(&m);
 	wire_sent_finish(&sent);
 	str_finish(&first);
 	str_finish(&second);

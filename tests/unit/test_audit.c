@@ -332,7 +332,7 @@ static void test_groups(void **state)
 		.group_of = group_of,
 		.group_context = team };
 	struct audit a;
-	assert_int_equal(by_parse(&q.by, "group,user", &e), 0);
+	assert_int_equal(identity_by_parse(&q.by, "group,user", &e), 0);
 	assert_int_equal(audit_run(&a, &q, &e), 0);
 	assert_int_equal(a.breakdown.n[0], 2);
 	assert_int_equal(a.breakdown.n[1], 3);

@@ -39,7 +39,7 @@ static struct drained drained(double pct, int first, int last)
 	for (int i = 0; i < SAMPLES; i++)
 		d.samples[i] = (struct util_sample){ (int64_t)i * STEP_MS * 1000,
 			i >= first && i < last ? pct : 0 };
-	d.use = use_of_samples(d.samples, SAMPLES, true, NULL, &rules);
+	d.use = classify_use_of_samples(d.samples, SAMPLES, true, NULL, &rules);
 	return d;
 }
 
@@ -97,11 +97,11 @@ static void test_kinds_that_hold(void **state)
 	(void)state;
 	struct rules all = rules;
 	all.count_graphics = true;
-	assert_true(is_holder(PROCESS_COMPUTE, &rules));
-	assert_true(is_holder(PROCESS_COMPUTE | PROCESS_GRAPHICS, &rules));
-	assert_true(is_holder(PROCESS_MPS, &rules));
-	assert_false(is_holder(PROCESS_GRAPHICS, &rules));
-	assert_true(is_holder(PROCESS_GRAPHICS, &all));
+	assert_true(classify_is_holder(PROCESS_COMPUTE, &rules));
+	assert_true(classify_is_holder(PROCESS_COMPUTE | PROCESS_GRAPHICS, &rules));
+	assert_true(classify_is_holder(PROCESS_MPS, &rules));
+	assert_false(classify_is_holder(PROCESS_GRAPHICS, &rules));
+	assert_true(classify_is_holder(PROCESS_GRAPHICS, &all));
 }
 
 static void test_two_small_holders_hold_the_card_together(void **state)
@@ -109,7 +109,7 @@ static void test_two_small_holders_hold_the_card_together(void **state)
 	(void)state;
 	struct holder h[] = { held_since_ever(0, 0, 60 * MB, 0),
 		held_since_ever(1, 1, 60 * MB, 0) };
-	struct held held = held_at(h, 2, 0, HELD_COUNTED);
+	struct held held = classify_held_at(h, 2, 0, HELD_COUNTED);
 	assert_int_equal(held.bytes, 120 * MB);
 	assert_int_equal(held.n, 2);
 	assert_int_equal(classify_card(9, held, &rules), CARD_IDLE_HELD);
@@ -117,9 +117,9 @@ static void test_two_small_holders_hold_the_card_together(void **state)
 	assert_int_equal(classify_holder(CARD_IDLE_HELD, HOLDER_SQUATTING), HOLDER_IDLE_HELD);
 	assert_int_equal(classify_holder(CARD_TRULY_IDLE, HOLDER_ACTIVE), HOLDER_TRULY_IDLE);
 	h[0].to = edge_exactly(-1);
-	assert_int_equal(held_at(h, 2, 0, HELD_COUNTED).n, 1);
+	assert_int_equal(classify_held_at(h, 2, 0, HELD_COUNTED).n, 1);
 	h[1].from = edge_exactly(1);
-	assert_int_equal(held_at(h, 2, 0, HELD_COUNTED).n, 0);
+	assert_int_equal(classify_held_at(h, 2, 0, HELD_COUNTED).n, 0);
 }
 
 static void test_edges(void **state)
@@ -153,10 +153,12 @@ static void test_who_held_surely_and_who_may_have(void **state)
 		{ 6000, false, false, false } };
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		int64_t at_ms = cases[i].at_ms;
-		assert_int_equal(held_at(&h, 1, at_ms, HELD_COUNTED).n, cases[i].counted);
-		assert_int_equal(held_at(&h, 1, at_ms, HELD_SURELY).n, cases[i].surely);
-		assert_int_equal(held_at(&h, 1, at_ms, HELD_MAYBE).n, cases[i].maybe);
-		assert_int_equal(holder_counts(&h, at_ms), cases[i].counted);
+		assert_int_equal(
+			classify_held_at(&h, 1, at_ms, HELD_COUNTED).n, cases[i].counted);
+		assert_int_equal(
+			classify_held_at(&h, 1, at_ms, HELD_SURELY).n, cases[i].surely);
+		assert_int_equal(classify_held_at(&h, 1, at_ms, HELD_MAYBE).n, cases[i].maybe);
+		assert_int_equal(classify_holder_counts(&h, at_ms), cases[i].counted);
 	}
 }
 
@@ -164,7 +166,7 @@ static void test_unknown_memory_is_held(void **state)
 {
 	(void)state;
 	struct holder h[] = { held_since_ever(0, 0, -1, 0), held_since_ever(1, 1, 50 * MB, 0) };
-	struct held held = held_at(h, 2, 0, HELD_COUNTED);
+	struct held held = classify_held_at(h, 2, 0, HELD_COUNTED);
 	assert_true(held.unknown);
 	assert_int_equal(held.bytes, 50 * MB);
 	assert_int_equal(classify_card(0, held, &rules), CARD_IDLE_HELD);
@@ -175,13 +177,13 @@ static void test_the_busiest_leads_its_user(void **state)
 	(void)state;
 	struct holder h[] = { held_since_ever(0, 7, 1, 10), held_since_ever(1, 7, 1, 60),
 		held_since_ever(2, 7, 1, 60), held_since_ever(3, 8, 1, NAN) };
-	assert_false(holder_leads(h, 4, 0, 0));
-	assert_true(holder_leads(h, 4, 1, 0));
-	assert_false(holder_leads(h, 4, 2, 0));
-	assert_true(holder_leads(h, 4, 3, 0));
+	assert_false(classify_holder_leads(h, 4, 0, 0));
+	assert_true(classify_holder_leads(h, 4, 1, 0));
+	assert_false(classify_holder_leads(h, 4, 2, 0));
+	assert_true(classify_holder_leads(h, 4, 3, 0));
 	/* Holders that are not there lead no user. */
 	h[1].to = edge_exactly(0);
-	assert_true(holder_leads(h, 4, 2, 0));
+	assert_true(classify_holder_leads(h, 4, 2, 0));
 }
 
 static void test_squatter(void **state)
@@ -278,7 +280,7 @@ static void test_a_sole_user_never_squats(void **state)
 						on ? 100 : 0 };
 				active += on;
 			}
-			d.use = use_of_samples(d.samples, SAMPLES, true, NULL, &rules);
+			d.use = classify_use_of_samples(d.samples, SAMPLES, true, NULL, &rules);
 			struct holder h = held_since_ever(
 				0, 0, 8000 * MB, floor(100. * active / SAMPLES));
 			expect_use(&h, 1, &d, STATES(HOLDER_ACTIVE), STATES(HOLDER_ACTIVE));
@@ -354,17 +356,17 @@ static void test_what_is_latched(void **state)
 {
 	(void)state;
 	struct drained d = drained(100, 0, SAMPLES);
-	assert_true(is_latched(d.samples, SAMPLES, 0, &rules));
-	assert_true(is_latched(d.samples, SAMPLES, rules.held_mem_bytes, &rules));
-	assert_false(is_latched(d.samples, SAMPLES, rules.held_mem_bytes + 1, &rules));
-	assert_false(is_latched(d.samples, SAMPLES, -1, &rules));
-	assert_false(is_latched(d.samples, 0, 0, &rules));
+	assert_true(classify_is_latched(d.samples, SAMPLES, 0, &rules));
+	assert_true(classify_is_latched(d.samples, SAMPLES, rules.held_mem_bytes, &rules));
+	assert_false(classify_is_latched(d.samples, SAMPLES, rules.held_mem_bytes + 1, &rules));
+	assert_false(classify_is_latched(d.samples, SAMPLES, -1, &rules));
+	assert_false(classify_is_latched(d.samples, 0, 0, &rules));
 	d.samples[SAMPLES - 1].util_pct = 95;
-	assert_true(is_latched(d.samples, SAMPLES, 0, &rules));
+	assert_true(classify_is_latched(d.samples, SAMPLES, 0, &rules));
 	d.samples[SAMPLES - 1].util_pct = 94;
-	assert_false(is_latched(d.samples, SAMPLES, 0, &rules));
+	assert_false(classify_is_latched(d.samples, SAMPLES, 0, &rules));
 	d.samples[SAMPLES - 1].util_pct = NAN;
-	assert_false(is_latched(d.samples, SAMPLES, 0, &rules));
+	assert_false(classify_is_latched(d.samples, SAMPLES, 0, &rules));
 }
 
 static void test_what_the_driver_may_keep_for_itself(void **state)
@@ -372,13 +374,13 @@ static void test_what_the_driver_may_keep_for_itself(void **state)
 	(void)state;
 	struct card_reading r = { .mem_used_bytes = 600 * MB };
 	r.id.mem_total_bytes = 80000 * MB;
-	assert_int_equal(reserve_bytes(&r), 0);
+	assert_int_equal(classify_reserve_bytes(&r), 0);
 	r.mem_includes_reserved = true;
-	assert_int_equal(reserve_bytes(&r), 600 * MB);
+	assert_int_equal(classify_reserve_bytes(&r), 600 * MB);
 	r.mem_used_bytes = 5000 * MB;
-	assert_int_equal(reserve_bytes(&r), 1600 * MB);
+	assert_int_equal(classify_reserve_bytes(&r), 1600 * MB);
 	r.id.mem_total_bytes = -1;
-	assert_int_equal(reserve_bytes(&r), 1LL << 30);
+	assert_int_equal(classify_reserve_bytes(&r), 1LL << 30);
 }
 
 static void test_use_of_samples(void **state)
@@ -388,7 +390,7 @@ static void test_use_of_samples(void **state)
 	assert_true(d.use.known);
 	assert_true(fabs(d.use.mean_pct - 20) < 1e-9);
 	assert_true(fabs(d.use.active_part - 0.25) < 1e-9);
-	struct use_since none = use_of_samples(NULL, 0, false, NULL, &rules);
+	struct use_since none = classify_use_of_samples(NULL, 0, false, NULL, &rules);
 	assert_false(none.known);
 	assert_true(none.mean_pct == 0 && none.active_part == 0);
 }

@@ -210,7 +210,7 @@ static void test_defaults(void **state)
 	struct config c;
 	read_config(&s, &c, "");
 	const struct rules rules = config_rules(&c), expected = RULES_DEFAULT;
-	assert_true(rules_equal(&rules, &expected));
+	assert_true(state_rules_equal(&rules, &expected));
 	assert_int_equal(c.interval_ms, 30000);
 	assert_int_equal(c.drain_ms, 5000);
 	assert_int_equal(c.glance_ms, 1000);

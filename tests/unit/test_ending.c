@@ -262,7 +262,7 @@ static void manager_is(const char *job, const char *container, const char *expec
 	struct manager_command c;
 	struct err e = { 0 };
 	char joined[256] = "";
-	int rc = manager_find(&c, &managers, job, container, &e);
+	int rc = end_manager_find(&c, &managers, job, container, &e);
 	for (size_t i = 0; rc == 0 && c.argv[i]; i++) {
 		strcat(joined, c.argv[i]);
 		strcat(joined, "|");
@@ -273,7 +273,7 @@ static void manager_is(const char *job, const char *container, const char *expec
 
 static bool users(const char *cgroup)
 {
-	return manager_is_users(cgroup, strlen(cgroup));
+	return end_manager_is_users(cgroup, strlen(cgroup));
 }
 
 static void test_names_that_users_chose(void **state)
@@ -308,9 +308,9 @@ static void run_manager(const char *command, const char *why)
 	struct manager_command c;
 	struct helper *h = NULL;
 	struct err e = { 0 };
-	assert_int_equal(manager_find(&c, &config, "slurm:7", "", &e), 0);
-	assert_int_equal(manager_start(&h, &c, 60000, &e), 0);
-	while (!manager_is_over(h, &e))
+	assert_int_equal(end_manager_find(&c, &config, "slurm:7", "", &e), 0);
+	assert_int_equal(end_manager_start(&h, &c, 60000, &e), 0);
+	while (!end_manager_is_over(h, &e))
 		usleep(1000);
 	assert_string_equal(e.code ? e.text : "", why);
 	helper_free(h, 0);

@@ -12,12 +12,12 @@
 
 static void check_limit(void)
 {
-	assert_false(heap_has_limit());
+	assert_false(foreign_has_heap_limit());
 	void *before = sqlite3_malloc64(8 * MIB);
 	assert_non_null(before);
 	sqlite3_free(before);
-	heap_set_limit(4 * MIB);
-	assert_true(heap_has_limit());
+	foreign_set_heap_limit(4 * MIB);
+	assert_true(foreign_has_heap_limit());
 	for (int i = 0; i < 10; i++) {
 		void *most = sqlite3_malloc64(3 * MIB);
 		assert_non_null(most);
@@ -30,7 +30,7 @@ static void check_limit(void)
 		sqlite3_free(most);
 		sqlite3_free(rest);
 	}
-	heap_set_limit(16 * MIB);
+	foreign_set_heap_limit(16 * MIB);
 	void *more = sqlite3_malloc64(8 * MIB);
 	assert_non_null(more);
 	sqlite3_free(more);
@@ -40,7 +40,7 @@ static void check_limit(void)
 static void check_statement(void)
 {
 	sqlite3 *db = NULL;
-	heap_set_limit(4 * MIB);
+	foreign_set_heap_limit(4 * MIB);
 	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db, "SELECT hex(zeroblob(9000000))", NULL, NULL, NULL),
 		SQLITE_NOMEM);
@@ -55,7 +55,7 @@ static void test_sqlite_counts(void **state)
 	pid_t child = fork();
 	if (child == 0) {
 		sqlite3_initialize();
-		heap_start(); /* too late */
+		foreign_start_heap(); /* too late */
 		check_limit();
 		check_statement();
 		_exit(0);
@@ -68,8 +68,8 @@ static void test_sqlite_counts(void **state)
 static void test_we_count(void **state)
 {
 	(void)state;
-	heap_start();
-	heap_start();
+	foreign_start_heap();
+	foreign_start_heap();
 	check_limit();
 	check_statement();
 	/* SQLite itself counts nothing. */

@@ -43,7 +43,7 @@ static void begin(void *context, struct helper_place *place)
 {
 	(void)context;
 	seen_place = place;
-	text_copy(place->text, sizeof(place->text), "card\n0");
+	str_copy(place->text, sizeof(place->text), "card\n0");
 }
 
 static struct helper *start(void)
@@ -127,7 +127,7 @@ static void keep_line(void *context, enum log_level level, const char *text)
 {
 	(void)context;
 	logged.level = (int)level;
-	text_copy(logged.text, sizeof(logged.text), text);
+	str_copy(logged.text, sizeof(logged.text), text);
 }
 
 static void test_logs_through_its_owner(void **state)

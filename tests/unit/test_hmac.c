@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "base/hmac.h"
+#include "base/sha256.h"
 
 static void digest_is(const char *bytes, size_t len, const char *hex)
 {
@@ -34,7 +34,7 @@ static void hmac_is(const char *key, size_t key_len, const char *text, const cha
 {
 	char dst[HMAC_HEX_CAP];
 	const struct hmac_key k = { key, key_len };
-	hmac_sha256_hex(dst, &k, text, strlen(text));
+	sha256_hmac_hex(dst, &k, text, strlen(text));
 	assert_string_equal(dst, hex);
 }
 

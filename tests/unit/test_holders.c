@@ -100,7 +100,7 @@ static void test_first_look_at_an_old_process(void **state)
 	assert_int_equal(f->holders.n, 1);
 	assert_is(h->from, EDGE_ALWAYS);
 	assert_is(h->to, EDGE_NEVER);
-	assert_true(holder_is_open(h));
+	assert_true(holders_is_open(h));
 	assert_int_equal(h->since_ms, 50000);
 	assert_int_equal(h->last_active_ms, -1);
 	assert_int_equal(h->mem_bytes, 500 * MB);
@@ -181,7 +181,7 @@ static void test_release(void **state)
 	take(f, 1, 500 * MB, first);
 	assert_int_equal(take(f, 0, 0, between(60000, 61000)), 60000);
 	assert_edge(f->holders.items[0].to, 60000, 60500, 61000);
-	assert_false(holder_is_open(&f->holders.items[0]));
+	assert_false(holders_is_open(&f->holders.items[0]));
 	/* And again: another stretch of the same life. */
 	take(f, 1, 500 * MB, between(70000, 71000));
 	assert_int_equal(f->holders.n, 2);
@@ -230,7 +230,7 @@ static void test_memory_that_changes(void **state)
 	assert_is(h[1].from, h[0].to);
 	assert_int_equal(h[0].mem_bytes, 500 * MB);
 	assert_int_equal(h[1].mem_bytes, 900 * MB);
-	assert_true(holder_is_open(&h[1]));
+	assert_true(holders_is_open(&h[1]));
 	/* What is known of the process goes on. */
 	assert_int_equal(h[1].since_ms, h[0].since_ms);
 	assert_int_equal(h[1].last_active_ms, 55000);
@@ -273,7 +273,7 @@ static void test_a_zombie_that_is_still_listed(void **state)
 	leave(f, life(f, 1), 60000, 60000);
 	take(f, 1, 500 * MB, between(59500, 60100));
 	assert_int_equal(f->holders.n, 1);
-	assert_true(holder_is_open(&f->holders.items[0]));
+	assert_true(holders_is_open(&f->holders.items[0]));
 	take(f, 0, 0, between(70000, 71000));
 	assert_edge(f->holders.items[0].to, 70000, 70500, 71000);
 }
@@ -288,10 +288,10 @@ static void test_came_and_went_between_the_same_lists(void **state)
 	assert_edge(f->holders.items[0].from, 60000, 70000, 70000);
 	take(f, 0, 0, between(69990, 70005));
 	const struct holder *h = &f->holders.items[0];
-	assert_false(holder_is_open(h));
+	assert_false(holders_is_open(h));
 	assert_true(h->to.at >= h->from.at);
 	for (int64_t t = 60000; t < 70010; t++)
-		assert_false(holder_counts(h, t));
+		assert_false(classify_holder_counts(h, t));
 }
 
 /* After a stall only what is sure counts; what may have been is remembered. */
@@ -306,9 +306,9 @@ static void test_stall(void **state)
 	assert_int_equal(f->holders.n, 2);
 	assert_edge(h[0].to, 60000, 60000, 80000);
 	assert_edge(h[1].from, 60000, 80000, 80000);
-	assert_int_equal(held_at(h, 2, 70000, HELD_COUNTED).n, 0);
-	assert_int_equal(held_at(h, 2, 70000, HELD_SURELY).n, 0);
-	assert_int_equal(held_at(h, 2, 70000, HELD_MAYBE).n, 2);
+	assert_int_equal(classify_held_at(h, 2, 70000, HELD_COUNTED).n, 0);
+	assert_int_equal(classify_held_at(h, 2, 70000, HELD_SURELY).n, 0);
+	assert_int_equal(classify_held_at(h, 2, 70000, HELD_MAYBE).n, 2);
 }
 
 static void test_drop(void **state)

@@ -90,7 +90,7 @@ static void compact_at(const char *store_path, int64_t now_ms)
 	assert_int_equal(store_open(&s, store_path, &e), 0);
 	while (more)
 		assert_int_equal(
-			store_compact(s, &(struct compaction){ now_ms, keep, 1000 }, &more, &e),
+			compact_store(s, &(struct compaction){ now_ms, keep, 1000 }, &more, &e),
 			0);
 	store_close(s);
 }

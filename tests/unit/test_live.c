@@ -291,7 +291,7 @@ static void make_store(struct world *w, double active_pct, int64_t seconds)
 	w->tick.at_ms = WORLD_START_MS + 60000;
 	w->tick.n_usage = w->tick.n_holding = w->tick.n_events = w->tick.n_holders = 0;
 	struct store *s = world_open(w);
-	assert_int_equal(store_write_tick(s, &w->tick, &e), 0);
+	assert_int_equal(write_tick(s, &w->tick, &e), 0);
 	store_close(s);
 }
 

@@ -34,20 +34,20 @@ static void test_values_are_read_by_their_type(void **state)
 {
 	(void)state;
 	struct nvml_sample s = SAMPLE(double, 12.5);
-	assert_true(nvml_sample_value(&s, NVML_VALUE_DOUBLE) == 12.5);
+	assert_true(nvml_decode_value(&s, NVML_VALUE_DOUBLE) == 12.5);
 	s = SAMPLE(uint32_t, 42);
-	assert_true(nvml_sample_value(&s, NVML_VALUE_U32) == 42);
+	assert_true(nvml_decode_value(&s, NVML_VALUE_U32) == 42);
 	s = SAMPLE(unsigned long, 43);
-	assert_true(nvml_sample_value(&s, NVML_VALUE_ULONG) == 43);
+	assert_true(nvml_decode_value(&s, NVML_VALUE_ULONG) == 43);
 	s = SAMPLE(uint64_t, 44);
-	assert_true(nvml_sample_value(&s, NVML_VALUE_U64) == 44);
+	assert_true(nvml_decode_value(&s, NVML_VALUE_U64) == 44);
 	s = SAMPLE(int64_t, -45);
-	assert_true(nvml_sample_value(&s, NVML_VALUE_S64) == -45);
+	assert_true(nvml_decode_value(&s, NVML_VALUE_S64) == -45);
 	s = SAMPLE(int32_t, -46);
-	assert_true(nvml_sample_value(&s, NVML_VALUE_S32) == -46);
+	assert_true(nvml_decode_value(&s, NVML_VALUE_S32) == -46);
 	s = SAMPLE(uint16_t, 47);
-	assert_true(nvml_sample_value(&s, NVML_VALUE_U16) == 47);
-	assert_true(isnan(nvml_sample_value(&s, 99)));
+	assert_true(nvml_decode_value(&s, NVML_VALUE_U16) == 47);
+	assert_true(isnan(nvml_decode_value(&s, 99)));
 }
 
 static struct nvml_sample at(uint64_t wall_us, uint32_t pct)
@@ -106,12 +106,12 @@ static void test_the_written_stride_is_measured(void **state)
 			memset(bytes, NVML_FILL, sizeof(bytes));
 			memset(bytes, 0, n * stride);
 			assert_int_equal(
-				nvml_entry_stride(bytes, sizeof(bytes), n, 24), stride);
+				nvml_decode_stride(bytes, sizeof(bytes), n, 24), stride);
 		}
 	/* Something else was written: what the symbol promises is believed. */
 	memset(bytes, NVML_FILL, sizeof(bytes));
 	memset(bytes, 0, 20);
-	assert_int_equal(nvml_entry_stride(bytes, sizeof(bytes), 1, 24), 24);
+	assert_int_equal(nvml_decode_stride(bytes, sizeof(bytes), 1, 24), 24);
 }
 
 static void test_lists_are_merged(void **state)
@@ -119,19 +119,19 @@ static void test_lists_are_merged(void **state)
 	(void)state;
 	struct card_process to[4];
 	size_t n = 0;
-	n = nvml_merge_process(to, n, 7, PROCESS_COMPUTE, 100);
-	n = nvml_merge_process(to, n, 8, PROCESS_COMPUTE, NVML_UNKNOWN_MEMORY);
-	n = nvml_merge_process(to, n, 0, PROCESS_COMPUTE, 5); /* nobody */
-	n = nvml_merge_process(to, n, 7, PROCESS_GRAPHICS, 300);
-	n = nvml_merge_process(to, n, 7, PROCESS_MPS, 200);
-	n = nvml_merge_process(to, n, 8, PROCESS_GRAPHICS, 50);
+	n = nvml_decode_merge_process(to, n, 7, PROCESS_COMPUTE, 100);
+	n = nvml_decode_merge_process(to, n, 8, PROCESS_COMPUTE, NVML_UNKNOWN_MEMORY);
+	n = nvml_decode_merge_process(to, n, 0, PROCESS_COMPUTE, 5); /* nobody */
+	n = nvml_decode_merge_process(to, n, 7, PROCESS_GRAPHICS, 300);
+	n = nvml_decode_merge_process(to, n, 7, PROCESS_MPS, 200);
+	n = nvml_decode_merge_process(to, n, 8, PROCESS_GRAPHICS, 50);
 	assert_int_equal(n, 2);
 	assert_int_equal(to[0].kind, PROCESS_COMPUTE | PROCESS_GRAPHICS | PROCESS_MPS);
 	assert_int_equal(to[0].mem_bytes, 300);
 	assert_int_equal(to[1].mem_bytes, 50); /* known is better than unknown */
-	n = nvml_merge_process(to, n, 9, PROCESS_COMPUTE, NVML_UNKNOWN_MEMORY);
+	n = nvml_decode_merge_process(to, n, 9, PROCESS_COMPUTE, NVML_UNKNOWN_MEMORY);
 	assert_int_equal(to[2].mem_bytes, UNKNOWN_BYTES);
-	n = nvml_merge_process(to, n, 9, PROCESS_COMPUTE, INT64_MAX); /* garbage */
+	n = nvml_decode_merge_process(to, n, 9, PROCESS_COMPUTE, INT64_MAX); /* garbage */
 	assert_int_equal(to[2].mem_bytes, UNKNOWN_BYTES);
 }
 
@@ -179,7 +179,7 @@ static void test_older_records_are_widened_in_place(void **state)
 		struct nvml_process_sample old = { i + 1, 150 + i, i, 10 + i, 20 + i, 30 + i };
 		memcpy((char *)records + i * sizeof(old), &old, sizeof(old));
 	}
-	nvml_widen_uses(records, N);
+	nvml_decode_widen_uses(records, N);
 	for (uint32_t i = 0; i < N; i++) {
 		struct process_util to;
 		assert_true(nvml_decode_use(&records[i], 100, 200, &to));
@@ -202,18 +202,20 @@ static void test_the_clock_of_stamps(void **state)
 	const struct moment now = {
 		.wall_us = 1700000000 * s, .boot_us = 9000 * s, .mono_us = 2000 * s
 	};
-	assert_int_equal(nvml_stamps_learn(NVML_STAMPS_UNKNOWN, 0, &now), NVML_STAMPS_UNKNOWN);
-	enum nvml_stamps stamps = nvml_stamps_learn(NVML_STAMPS_UNKNOWN, now.wall_us, &now);
+	assert_int_equal(
+		nvml_ring_stamps_learn(NVML_STAMPS_UNKNOWN, 0, &now), NVML_STAMPS_UNKNOWN);
+	enum nvml_stamps stamps =
+		nvml_ring_stamps_learn(NVML_STAMPS_UNKNOWN, now.wall_us, &now);
 	assert_int_equal(stamps, NVML_STAMPS_WALL);
-	assert_int_equal(nvml_stamps_to_wall(stamps, &now), 0);
-	stamps = nvml_stamps_learn(NVML_STAMPS_UNKNOWN, 1999 * s, &now);
+	assert_int_equal(nvml_ring_stamps_to_wall(stamps, &now), 0);
+	stamps = nvml_ring_stamps_learn(NVML_STAMPS_UNKNOWN, 1999 * s, &now);
 	assert_int_equal(stamps, NVML_STAMPS_MONOTONIC);
-	assert_int_equal(1999 * s + nvml_stamps_to_wall(stamps, &now), now.wall_us - s);
-	stamps = nvml_stamps_learn(NVML_STAMPS_UNKNOWN, 8999 * s, &now);
+	assert_int_equal(1999 * s + nvml_ring_stamps_to_wall(stamps, &now), now.wall_us - s);
+	stamps = nvml_ring_stamps_learn(NVML_STAMPS_UNKNOWN, 8999 * s, &now);
 	assert_int_equal(stamps, NVML_STAMPS_BOOT);
-	assert_int_equal(8999 * s + nvml_stamps_to_wall(stamps, &now), now.wall_us - s);
+	assert_int_equal(8999 * s + nvml_ring_stamps_to_wall(stamps, &now), now.wall_us - s);
 	/* An old stamp fits both clocks: what is known stays. */
-	assert_int_equal(nvml_stamps_learn(stamps, 1500 * s, &now), NVML_STAMPS_BOOT);
+	assert_int_equal(nvml_ring_stamps_learn(stamps, 1500 * s, &now), NVML_STAMPS_BOOT);
 }
 
 static void test_a_ring_is_learned_from_what_it_gives(void **state)

@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "proc/owner.h"
+#include "proc/owners.h"
 
 static void root_path(char *path, size_t cap, const char *tree, const char *file)
 {

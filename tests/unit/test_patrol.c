@@ -191,7 +191,7 @@ static void ask(struct setting *t, int64_t apart_us, int64_t length_us)
 		.deadline_ms = LONG_MS,
 		.begun_us = now.boot_us,
 		.pace = { .least_us = apart_us, .most_us = apart_us } };
-	pace_start(&p->pace, now.boot_us);
+	round_pace_start(&p->pace, now.boot_us);
 	p->pace.next_glance_us += apart_us;
 	clock_watch_start(&p->clocks, &now);
 	t->round->drain = true;
@@ -225,7 +225,7 @@ static void test_glances_and_then_a_drain(void **state)
 		assert_true(r->energy && r->energy_ms == r->begun_ms);
 		assert_true(r->shared && r->cards[1].drained && !r->cards[0].drained);
 		assert_int_equal(t->source->cards[1].samples[0].wall_us, glances);
-		pace_done(&pace, r->ended_us, r, r->ended_us - r->begun_us);
+		round_pace_done(&pace, r->ended_us, r, r->ended_us - r->begun_us);
 	}
 	assert_in_range(glances, 4, 6);
 	assert_true(t->round->drain && t->round->drained && !t->round->more);

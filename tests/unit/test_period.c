@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "base/period.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 
 #define NOW_MS 1794571200000LL /* Fri 2026-11-13 12:00:00 UTC */
 #define HOUR_MS 3600000LL
@@ -84,10 +84,10 @@ static void test_odd_midnights(void **state)
 	(void)state;
 	struct tm cairo = { .tm_year = 126, .tm_mon = 3, .tm_mday = 24 };
 	set_zone("Africa/Cairo");
-	expect_moment(day_start(cairo, false), "2026-04-23T22:00:00Z");
+	expect_moment(moment_day_start(cairo, false), "2026-04-23T22:00:00Z");
 	struct tm havana = { .tm_year = 126, .tm_mon = 10, .tm_mday = 1 };
 	set_zone("America/Havana");
-	expect_moment(day_start(havana, false), "2026-11-01T04:00:00Z");
+	expect_moment(moment_day_start(havana, false), "2026-11-01T04:00:00Z");
 }
 
 /* A year of days: each ends where the next begins, begins on its date, and not later. */
@@ -116,7 +116,7 @@ static struct window expect_window(
 {
 	struct window w = { .until_ms = NOW_MS };
 	struct err e = { 0 };
-	if (window_parse(&w, &words, NOW_MS, utc, &e) != 0)
+	if (period_parse_window(&w, &words, NOW_MS, utc, &e) != 0)
 		fail_msg("%s", e.text);
 	expect_moment(w.since_ms, since);
 	expect_moment(w.until_ms, until);
@@ -169,7 +169,8 @@ static void test_bad_windows(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct window w = { .until_ms = NOW_MS };
 		struct err e = { 0 };
-		assert_int_equal(window_parse(&w, &bad[i].words, NOW_MS, true, &e), ERR_USAGE);
+		assert_int_equal(
+			period_parse_window(&w, &bad[i].words, NOW_MS, true, &e), ERR_USAGE);
 		if (!strstr(e.text, bad[i].says))
 			fail_msg("%s", e.text);
 	}
@@ -180,7 +181,7 @@ static void expect_before(
 {
 	struct window w = { .until_ms = NOW_MS };
 	struct err e = { 0 };
-	assert_int_equal(window_parse(&w, &words, NOW_MS, utc, &e), 0);
+	assert_int_equal(period_parse_window(&w, &words, NOW_MS, utc, &e), 0);
 	struct window before = window_before(&w, utc);
 	expect_moment(before.since_ms, since);
 	expect_moment(before.until_ms, until);
@@ -205,8 +206,8 @@ static void expect_other(const char *since, const char *text, const char *from, 
 {
 	struct window w = { .until_ms = NOW_MS };
 	struct err e = { 0 };
-	assert_int_equal(window_parse(&w, &SINCE(since), NOW_MS, true, &e), 0);
-	if (window_other(&w, text, NOW_MS, true, &e) != 0)
+	assert_int_equal(period_parse_window(&w, &SINCE(since), NOW_MS, true, &e), 0);
+	if (period_window_other(&w, text, NOW_MS, true, &e) != 0)
 		fail_msg("%s", e.text);
 	expect_moment(w.since_ms, from);
 	expect_moment(w.until_ms, to);
@@ -223,9 +224,9 @@ static void test_another_window(void **state)
 	expect_other("7d", "1d", "2026-11-12T12:00:00Z", NOW);
 	struct window w = { .since_ms = NOW_MS - 1, .until_ms = NOW_MS };
 	struct err e = { 0 };
-	assert_int_equal(window_other(&w, "2027", NOW_MS, true, &e), ERR_USAGE);
+	assert_int_equal(period_window_other(&w, "2027", NOW_MS, true, &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "--compare: the window starts at Fri 2027-01-01"));
-	assert_int_equal(window_other(&w, "x", NOW_MS, true, &e), ERR_USAGE);
+	assert_int_equal(period_window_other(&w, "x", NOW_MS, true, &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "--compare: 'x' is not a time"));
 }
 
@@ -241,7 +242,7 @@ static void test_the_month_before_in_local_time(void **state)
 	/* 31 March at noon: February has no such day. */
 	int64_t now_ms = 1774951200000LL;
 	struct window w = { .until_ms = now_ms };
-	assert_int_equal(window_parse(&w, &SINCE("thismonth"), now_ms, true, NULL), 0);
+	assert_int_equal(period_parse_window(&w, &SINCE("thismonth"), now_ms, true, NULL), 0);
 	expect_moment(window_before(&w, true).until_ms, "2026-03-01T00:00:00Z");
 }
 

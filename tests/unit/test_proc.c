@@ -237,7 +237,7 @@ static void command_named(const char *arguments, const char *comm, char *out, si
 			bytes[i] = '\0';
 	struct proc_stat stat = { .comm_len = strlen(comm) };
 	memcpy(stat.comm, comm, stat.comm_len);
-	proc_command(out, cap, bytes, len, &stat);
+	command_text(out, cap, bytes, len, &stat);
 }
 
 static void command_of(const char *arguments, char *out, size_t cap)
@@ -423,9 +423,9 @@ static void test_command_is_cut(void **state)
 	(void)state;
 	char out[8];
 	const struct proc_stat stat = { .comm = "abcdefgh", .comm_len = 8 };
-	proc_command(out, sizeof(out), "python\0train.py", 15, &stat);
+	command_text(out, sizeof(out), "python\0train.py", 15, &stat);
 	assert_string_equal(out, "python ");
-	proc_command(out, sizeof(out), "", 0, &stat);
+	command_text(out, sizeof(out), "", 0, &stat);
 	assert_string_equal(out, "[abcdef");
 }
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "proc/owner.h"
+#include "proc/owners.h"
 #include "proc/reader.h"
 #include "proc/wary.h"
 

@@ -109,7 +109,7 @@ static void check_cut(
 	struct str out = { 0 };
 	size_t used = text_add_cut(&out, text, columns, style);
 	assert_string_equal(str_text(&out), expected);
-	assert_int_equal(used, text_columns(expected));
+	assert_int_equal(used, str_columns(expected));
 	assert_true(used <= columns);
 	str_finish(&out);
 }
@@ -137,7 +137,7 @@ static void check_wrapped(const struct text_style *style, const char *text)
 	char *copy = strdup(str_text(&out)), *rest = copy;
 	bool first = true;
 	for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
-		assert_true(text_columns(line) + (first ? 4 : 0) <= style->columns);
+		assert_true(str_columns(line) + (first ? 4 : 0) <= style->columns);
 		if (!first && *line)
 			assert_memory_equal(line, "    ", 4);
 		first = false;
@@ -192,19 +192,22 @@ static const struct column columns[] = {
 		.title = "name",
 		.kind = COLUMN_TEXT,
 		.flexible = true,
-		GET(get_string, name) },
-	{ .title = "only text", .kind = COLUMN_COUNT, GET(get_double, count) },
-	{ .key = "time", .title = "time", .kind = COLUMN_GPU_MS, GET(get_double, time_ms) },
-	{ .key = "mem", .title = "mem", .kind = COLUMN_KIB, GET(get_double, mem_kib) },
-	{ .key = "at", .title = "at", .kind = COLUMN_MOMENT, GET(get_known, at_ms) },
+		GET(table_get_string, name) },
+	{ .title = "only text", .kind = COLUMN_COUNT, GET(table_get_double, count) },
+	{ .key = "time",
+		.title = "time",
+		.kind = COLUMN_GPU_MS,
+		GET(table_get_double, time_ms) },
+	{ .key = "mem", .title = "mem", .kind = COLUMN_KIB, GET(table_get_double, mem_kib) },
+	{ .key = "at", .title = "at", .kind = COLUMN_MOMENT, GET(table_get_known, at_ms) },
 };
 enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
 
 static void check_csv(const char *name, const char *expected)
 {
 	struct str out = { 0 };
-	const struct cell cells[COLUMNS] = { cell_text(name), cell_number(1),
-		cell_number(90000), cell_known(-1), cell_known(1000) };
+	const struct cell cells[COLUMNS] = { table_text(name), table_number(1),
+		table_number(90000), table_known(-1), table_known(1000) };
 	rows_add(&out, columns, COLUMNS, cells);
 	char line[256];
 	snprintf(line, sizeof(line), "%s,90,,1970-01-01T00:00:01Z\r\n", expected);
@@ -248,10 +251,10 @@ static void test_json_is_json(void **state)
 	json_open(&j, "empty", '[');
 	json_close(&j, ']');
 	json_open(&j, "rows", '[');
-	const struct cell cells[COLUMNS] = { cell_text(NULL), cell_number(1), cell_number(90),
-		cell_known(1000000), cell_known(-1) };
-	json_row(&j, columns, COLUMNS, cells);
-	json_row(&j, columns, COLUMNS, cells);
+	const struct cell cells[COLUMNS] = { table_text(NULL), table_number(1),
+		table_number(90), table_known(1000000), table_known(-1) };
+	rows_json_row(&j, columns, COLUMNS, cells);
+	rows_json_row(&j, columns, COLUMNS, cells);
 	json_close(&j, ']');
 	json_close(&j, '}');
 	json_error_t error;
@@ -283,11 +286,11 @@ static void test_json_groups(void **state)
 		{ .json = "y.a", .kind = COLUMN_KWH },
 		{ .title = "e", .kind = COLUMN_COUNT },
 	};
-	const struct cell cells[] = { cell_number(1), cell_number(1), cell_number(3),
-		cell_known(-1), cell_number(0.1234567), cell_number(6) };
+	const struct cell cells[] = { table_number(1), table_number(1), table_number(3),
+		table_known(-1), table_number(0.1234567), table_number(6) };
 	struct str out = { 0 };
 	struct json j = { .out = &out };
-	json_row(&j, grouped, 6, cells);
+	rows_json_row(&j, grouped, 6, cells);
 	assert_string_equal(str_text(&out),
 		"{\"x\": {\"a\": 1, \"b\": true}, \"d\": null, \"y\": {\"a\": 0.123457}}\n");
 	str_clear(&out);
@@ -343,11 +346,13 @@ static void test_html_links(void **state)
 	static const struct column notebook_columns[] = {
 		{ .key = "user",
 			.title = "user",
-			.get = get_string,
+			.get = table_get_string,
 			.of = offsetof(struct notebook_row, user) },
-		{ .key = "path", .get = get_string, .of = offsetof(struct notebook_row, path) },
+		{ .key = "path",
+			.get = table_get_string,
+			.of = offsetof(struct notebook_row, path) },
 		{ .title = "what",
-			.get = get_string,
+			.get = table_get_string,
 			.of = offsetof(struct notebook_row, path) },
 	};
 	static const struct html_link links[] = {
@@ -380,14 +385,14 @@ static void test_html_of_many_rows(void **state)
 	enum { ROWS = 100000 };
 	static const struct column many[] = {
 		{ .title = "user",
-			.get = get_string,
+			.get = table_get_string,
 			.of = offsetof(struct notebook_row, user) },
 		{ .title = "what",
-			.get = get_string,
+			.get = table_get_string,
 			.of = offsetof(struct notebook_row, path),
 			.optional = true },
 		{ .title = "where",
-			.get = get_string,
+			.get = table_get_string,
 			.of = offsetof(struct notebook_row, path),
 			.optional = true },
 	};

@@ -185,11 +185,14 @@ static void test_formats(void **state)
 static void test_sections(void **state)
 {
 	static const struct column columns[] = {
-		{ .key = "user", .title = "whom", .kind = COLUMN_TEXT, .get = get_string },
+		{ .key = "user",
+			.title = "whom",
+			.kind = COLUMN_TEXT,
+			.get = table_get_string },
 		{ .key = "seconds",
 			.title = "how long",
 			.kind = COLUMN_LENGTH,
-			.get = get_known,
+			.get = table_get_known,
 			.of = sizeof(char *) },
 	};
 	const struct {

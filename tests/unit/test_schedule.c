@@ -358,19 +358,19 @@ static void test_spacing(void **state)
 {
 	(void)state;
 	struct spacing s = { 0 };
-	assert_int_equal(spacing_us(&s, 0.01, 5, 1000), 5);
-	spacing_add(&s, 3);
-	assert_int_equal(spacing_us(&s, 0.01, 5, 1000), 300);
+	assert_int_equal(round_spacing_us(&s, 0.01, 5, 1000), 5);
+	round_spacing_add(&s, 3);
+	assert_int_equal(round_spacing_us(&s, 0.01, 5, 1000), 300);
 	/* The least of the newest counts: one that met other work does not. */
-	spacing_add(&s, 900);
-	assert_int_equal(spacing_us(&s, 0.01, 5, 1000), 300);
-	assert_int_equal(spacing_us(&s, 0.01, 400, 1000), 400);
+	round_spacing_add(&s, 900);
+	assert_int_equal(round_spacing_us(&s, 0.01, 5, 1000), 300);
+	assert_int_equal(round_spacing_us(&s, 0.01, 400, 1000), 400);
 	for (int i = 0; i < SPACING_RECENT - 1; i++)
-		spacing_add(&s, 8);
-	assert_int_equal(spacing_us(&s, 0.01, 5, 1000), 800);
+		round_spacing_add(&s, 8);
+	assert_int_equal(round_spacing_us(&s, 0.01, 5, 1000), 800);
 	for (int i = 0; i < SPACING_RECENT; i++)
-		spacing_add(&s, 50);
-	assert_int_equal(spacing_us(&s, 0.01, 5, 1000), 1000);
+		round_spacing_add(&s, 50);
+	assert_int_equal(round_spacing_us(&s, 0.01, 5, 1000), 1000);
 }
 
 int main(void)

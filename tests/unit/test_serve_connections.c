@@ -33,7 +33,7 @@ static void add(struct connections *c, struct end *end, uint64_t client)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, both), 0);
 	end->one = (struct connection){ .fd = both[0], .client = client };
 	end->other = both[1];
-	connection_add(c, &end->one, HOUR_MS);
+	connections_add(c, &end->one, HOUR_MS);
 }
 
 static bool is_open(const struct end *end)
@@ -45,7 +45,7 @@ static bool is_open(const struct end *end)
 static void finish(struct connections *c, struct end *ends, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		connection_remove(c, &ends[i].one);
+		connections_remove(c, &ends[i].one);
 		close(ends[i].one.fd);
 		close(ends[i].other);
 	}
@@ -60,7 +60,7 @@ static void test_late_is_cut(void **state)
 	(void)state;
 	add(c, &ends[0], 1);
 	add(c, &ends[1], 1);
-	connection_set(c, &ends[0].one, CONNECTION_READING, 1, 0);
+	connections_set(c, &ends[0].one, CONNECTION_READING, 1, 0);
 	assert_int_equal(read(ends[0].other, &byte, 1), 0); /* waits for the end */
 	assert_true(is_open(&ends[1]));
 	finish(c, ends, 2);
@@ -84,8 +84,8 @@ static void test_a_client_has_a_limit(void **state)
 	add(c, &ends[1], 1);
 	add(c, &ends[2], 1);
 	add(c, &ends[3], 2);
-	connection_set(c, &ends[0].one, CONNECTION_WAITING, HOUR_MS, 0);
-	connection_set(c, &ends[1].one, CONNECTION_READING, HOUR_MS, 5);
+	connections_set(c, &ends[0].one, CONNECTION_WAITING, HOUR_MS, 0);
+	connections_set(c, &ends[1].one, CONNECTION_READING, HOUR_MS, 5);
 	age(ends, 4);
 	add(c, &ends[4], 1);
 	assert_false(is_open(&ends[2]));
@@ -125,12 +125,12 @@ static void test_memory_is_given_back(void **state)
 	(void)state;
 	for (int i = 0; i < 5; i++) {
 		add(c, &ends[i], i == 0 ? 2 : 1);
-		connection_set(c, &ends[i].one, CONNECTION_READING, HOUR_MS, 100);
+		connections_set(c, &ends[i].one, CONNECTION_READING, HOUR_MS, 100);
 	}
 	connections_give_back(c, &ends[4].one, 150);
 	assert_false(is_open(&ends[1]) || is_open(&ends[2]));
 	assert_true(is_open(&ends[0]) && is_open(&ends[3]) && is_open(&ends[4]));
-	connection_set(c, &ends[3].one, CONNECTION_QUIET, HOUR_MS, 0);
+	connections_set(c, &ends[3].one, CONNECTION_QUIET, HOUR_MS, 0);
 	connections_give_back(c, &ends[4].one, 1000);
 	assert_false(is_open(&ends[0]));
 	assert_true(is_open(&ends[3]) && is_open(&ends[4]));

@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "classify/spell.h"
+#include "classify/idle_spells.h"
 
 #define T0 1794528000000LL
 #define MB 1000000LL
@@ -18,7 +18,7 @@ struct card {
 static int setup(void **state)
 {
 	struct card *c = calloc(1, sizeof(*c));
-	spells_init(&c->spells, 3, LEAST_MS);
+	idle_spells_init(&c->spells, 3, LEAST_MS);
 	*state = c;
 	return 0;
 }
@@ -26,25 +26,25 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct card *c = *state;
-	spells_finish(&c->spells);
+	idle_spells_finish(&c->spells);
 	free(c);
 	return 0;
 }
 
 static void take(struct card *c, uint32_t process, enum holder_state state, int64_t ms)
 {
-	spells_take(&c->spells, &(struct spell_piece){ .process = process,
-					.from_ms = T0 + c->at_ms,
-					.to_ms = T0 + c->at_ms + ms,
-					.state = state,
-					.mem_bytes = 4096 * 1024 });
+	idle_spells_take(&c->spells, &(struct spell_piece){ .process = process,
+					     .from_ms = T0 + c->at_ms,
+					     .to_ms = T0 + c->at_ms + ms,
+					     .state = state,
+					     .mem_bytes = 4096 * 1024 });
 }
 
 /* The whole piece has one process. */
 static void piece(struct card *c, uint32_t process, enum holder_state state, int64_t ms)
 {
 	take(c, process, state, ms);
-	spells_piece_end(&c->spells, 0);
+	idle_spells_piece_end(&c->spells, 0);
 	c->at_ms += ms;
 }
 
@@ -105,8 +105,8 @@ static void test_ends(void **state)
 		assert_int_equal(s->how, ends[i].how);
 		assert_int_equal(s->begin_ms, T0 + begin_ms);
 		assert_int_equal(s->end_ms, T0 + begin_ms + LEAST_MS);
-		spells_stored(&c->spells);
-		spells_stored(&c->spells);
+		idle_spells_stored(&c->spells);
+		idle_spells_stored(&c->spells);
 		assert_int_equal(c->spells.ended.n, 0);
 	}
 	piece(c, 1, HOLDER_IDLE_HELD, LEAST_MS);
@@ -139,7 +139,7 @@ static void test_a_gap_is_neither_idle_nor_an_end(void **state)
 	assert_int_equal(spell_unobserved_ms(only_open(c)), 3650000);
 	assert_int_equal(only_open(c)->begin_ms, T0);
 	/* Long, but not idle for long enough. */
-	spells_end_all(&c->spells, SPELL_GONE);
+	idle_spells_end_all(&c->spells, SPELL_GONE);
 	assert_int_equal(c->spells.ended.n, 0);
 }
 
@@ -155,13 +155,13 @@ static void test_a_gap_at_the_end_does_not_count(void **state)
 		piece(c, 1, after[i], 166);
 		assert_int_equal(only_ended(c)->end_ms, T0 + begin_ms + LEAST_MS);
 		assert_int_equal(spell_unobserved_ms(only_ended(c)), 0);
-		spells_stored(&c->spells);
-		spells_stored(&c->spells);
+		idle_spells_stored(&c->spells);
+		idle_spells_stored(&c->spells);
 	}
 	int64_t begin_ms = c->at_ms;
 	piece(c, 1, HOLDER_IDLE_HELD, LEAST_MS);
 	gap(c, 5000);
-	spells_piece_end(&c->spells, 0); /* seen again, and it is gone */
+	idle_spells_piece_end(&c->spells, 0); /* seen again, and it is gone */
 	assert_int_equal(only_ended(c)->end_ms, T0 + begin_ms + LEAST_MS);
 }
 
@@ -183,12 +183,12 @@ static void test_a_process_without_use_squats(void **state)
 		.unused = true,
 		.mem_bytes = -1 };
 	piece(c, 1, HOLDER_IDLE_HELD, 1000);
-	spells_take(&c->spells, &p);
-	spells_piece_end(&c->spells, 0);
+	idle_spells_take(&c->spells, &p);
+	idle_spells_piece_end(&c->spells, 0);
 	assert_int_equal(only_open(c)->squatting_ms, 166);
 	assert_int_equal(only_open(c)->mem_peak_kib, 4096);
 	p = (struct spell_piece){ 1, T0 + 1166, T0 + 1332, HOLDER_ACTIVE, false, -1, 0 };
-	spells_take(&c->spells, &p);
+	idle_spells_take(&c->spells, &p);
 	assert_int_equal(c->spells.open.n, 0);
 }
 
@@ -200,7 +200,7 @@ static void test_processes_are_told_apart(void **state)
 		take(c, 20, i == 350 ? HOLDER_ACTIVE : HOLDER_SQUATTING, 1000);
 		if (i < 300)
 			take(c, 30, HOLDER_IDLE_HELD, 1000);
-		spells_piece_end(&c->spells, 0);
+		idle_spells_piece_end(&c->spells, 0);
 		c->at_ms += 1000;
 	}
 	assert_int_equal(c->spells.open.n, 2);
@@ -217,14 +217,14 @@ static void metered_piece(struct card *c, int64_t ms, int64_t mj, bool idle)
 {
 	const int64_t share_ms[] = { ms / 4, ms - ms / 4 };
 	for (uint32_t i = 0; i < 2; i++)
-		spells_take(
+		idle_spells_take(
 			&c->spells, &(struct spell_piece){ .process = i,
 					    .from_ms = T0 + c->at_ms,
 					    .to_ms = T0 + c->at_ms + ms,
 					    .state = idle ? HOLDER_IDLE_HELD : HOLDER_SQUATTING,
 					    .metered_ms = idle ? share_ms[i] : 0 });
-	spells_piece_end(&c->spells, idle ? ms : 0);
-	spells_energy(&c->spells, mj, idle ? ms : 0);
+	idle_spells_piece_end(&c->spells, idle ? ms : 0);
+	idle_spells_energy(&c->spells, mj, idle ? ms : 0);
 	c->at_ms += ms;
 }
 
@@ -238,24 +238,24 @@ static void test_energy_is_shared(void **state)
 	assert_int_equal(c->spells.open.items[1].spell.energy_mj, 45000);
 	/* The last energy comes after the end, and after the end was stored. */
 	for (uint32_t i = 0; i < 2; i++)
-		spells_take(&c->spells, &(struct spell_piece){ .process = i,
-						.from_ms = T0 + c->at_ms,
-						.to_ms = T0 + c->at_ms + 1000,
-						.state = HOLDER_IDLE_HELD,
-						.metered_ms = 500 });
-	spells_piece_end(&c->spells, 1000);
-	spells_piece_end(&c->spells, 0);
+		idle_spells_take(&c->spells, &(struct spell_piece){ .process = i,
+						     .from_ms = T0 + c->at_ms,
+						     .to_ms = T0 + c->at_ms + 1000,
+						     .state = HOLDER_IDLE_HELD,
+						     .metered_ms = 500 });
+	idle_spells_piece_end(&c->spells, 1000);
+	idle_spells_piece_end(&c->spells, 0);
 	assert_int_equal(c->spells.ended.n, 2);
-	spells_stored(&c->spells);
+	idle_spells_stored(&c->spells);
 	assert_false(c->spells.ended.items[0].changed);
-	spells_energy(&c->spells, 100, 1000);
+	idle_spells_energy(&c->spells, 100, 1000);
 	for (size_t i = 0; i < 2; i++) {
 		const struct idle_stretch *item = &c->spells.ended.items[i];
 		assert_true(item->changed);
 		assert_int_equal(
 			item->spell.energy_mj, item->spell.process == 0 ? 15050 : 45050);
 	}
-	spells_stored(&c->spells);
+	idle_spells_stored(&c->spells);
 	assert_int_equal(c->spells.ended.n, 0);
 }
 
@@ -263,18 +263,18 @@ static void test_energy_that_is_lost_is_not_guessed(void **state)
 {
 	struct card *c = *state;
 	take(c, 1, HOLDER_IDLE_HELD, 1000); /* no counter */
-	spells_piece_end(&c->spells, 0);
-	spells_energy(&c->spells, 0, 0);
+	idle_spells_piece_end(&c->spells, 0);
+	idle_spells_energy(&c->spells, 0, 0);
 	assert_int_equal(only_open(c)->energy_mj, -1);
 	c->at_ms += 1000;
-	spells_take(&c->spells, &(struct spell_piece){ .process = 1,
-					.from_ms = T0 + 1000,
-					.to_ms = T0 + 2000,
-					.state = HOLDER_IDLE_HELD,
-					.metered_ms = 1000 });
-	spells_piece_end(&c->spells, 1000);
-	spells_energy_lost(&c->spells);
-	spells_energy(&c->spells, 5000, 1000);
+	idle_spells_take(&c->spells, &(struct spell_piece){ .process = 1,
+					     .from_ms = T0 + 1000,
+					     .to_ms = T0 + 2000,
+					     .state = HOLDER_IDLE_HELD,
+					     .metered_ms = 1000 });
+	idle_spells_piece_end(&c->spells, 1000);
+	idle_spells_energy_lost(&c->spells);
+	idle_spells_energy(&c->spells, 5000, 1000);
 	assert_int_equal(only_open(c)->energy_mj, -1);
 }
 
@@ -282,13 +282,13 @@ static void test_energy_that_is_lost_is_not_guessed(void **state)
 static void test_energy_of_forgotten_time(void **state)
 {
 	struct card *c = *state;
-	spells_take(&c->spells, &(struct spell_piece){ .process = 1,
-					.from_ms = T0,
-					.to_ms = T0 + 4000,
-					.state = HOLDER_IDLE_HELD,
-					.metered_ms = 4000 });
-	spells_piece_end(&c->spells, 4000);
-	spells_energy(&c->spells, 600, 1000);
+	idle_spells_take(&c->spells, &(struct spell_piece){ .process = 1,
+					     .from_ms = T0,
+					     .to_ms = T0 + 4000,
+					     .state = HOLDER_IDLE_HELD,
+					     .metered_ms = 4000 });
+	idle_spells_piece_end(&c->spells, 4000);
+	idle_spells_energy(&c->spells, 600, 1000);
 	assert_int_equal(only_open(c)->energy_mj, 600);
 }
 
@@ -307,7 +307,7 @@ static void test_a_stretch_of_an_earlier_run_goes_on(void **state)
 {
 	struct card *c = *state;
 	const struct spell past = past_spell(T0 - 100000);
-	spells_restore(&c->spells, &past, 5);
+	idle_spells_restore(&c->spells, &past, 5);
 	piece(c, 5, HOLDER_IDLE_HELD, 1000);
 	const struct spell *s = only_open(c);
 	assert_int_equal(s->begin_ms, T0 - 500000);
@@ -317,7 +317,7 @@ static void test_a_stretch_of_an_earlier_run_goes_on(void **state)
 	assert_int_equal(s->mem_peak_kib, 9000);
 	assert_int_equal(s->energy_mj, 70);
 	assert_int_equal(s->stored_end_ms, T0 - 100000);
-	spells_stored(&c->spells);
+	idle_spells_stored(&c->spells);
 	assert_int_equal(only_open(c)->stored_end_ms, -1);
 }
 
@@ -325,7 +325,7 @@ static void test_a_stretch_of_an_earlier_run_has_ended(void **state)
 {
 	struct card *c = *state;
 	const struct spell past = past_spell(T0 - 100000);
-	spells_restore(&c->spells, &past, 5);
+	idle_spells_restore(&c->spells, &past, 5);
 	piece(c, 5, HOLDER_ACTIVE, 1000);
 	assert_int_equal(only_ended(c)->end_ms, T0 - 100000);
 	assert_int_equal(only_ended(c)->how, SPELL_ACTIVE);
@@ -337,7 +337,7 @@ static void test_a_clock_that_was_set_back_between_runs(void **state)
 {
 	struct card *c = *state;
 	const struct spell past = past_spell(-1);
-	spells_restore(&c->spells, &past, 5);
+	idle_spells_restore(&c->spells, &past, 5);
 	c->at_ms = -200000;
 	piece(c, 5, HOLDER_IDLE_HELD, 1000);
 	assert_int_equal(only_open(c)->begin_ms, T0 - 600000);
@@ -350,7 +350,7 @@ static void test_a_clock_step_keeps_lengths(void **state)
 	struct card *c = *state;
 	piece(c, 1, HOLDER_IDLE_HELD, 1000);
 	gap(c, 500);
-	spells_shift(&c->spells, -3600000);
+	idle_spells_shift(&c->spells, -3600000);
 	c->at_ms -= 3600000;
 	piece(c, 1, HOLDER_IDLE_HELD, 2000);
 	assert_int_equal(only_open(c)->begin_ms, T0 - 3600000);

@@ -291,7 +291,7 @@ static void compact_all(struct store *s, int64_t now_s, const struct retention *
 	struct err e = { 0 };
 	bool more = true;
 	while (more)
-		if (store_compact(s, &(struct compaction){ now_s * 1000, *ages, 1000 }, &more,
+		if (compact_store(s, &(struct compaction){ now_s * 1000, *ages, 1000 }, &more,
 			    &e) != 0)
 			fail_msg("%s", e.text);
 }
@@ -307,7 +307,7 @@ static void play_tick(struct world *w, struct model *m, struct store *s, int64_t
 	w->tick.n_usage = w->tick.n_holding = 4;
 	w->tick.at_ms = now_s * 1000;
 	world_write(w, s);
-	if (store_compact(s, &(struct compaction){ now_s * 1000, keep, 100 }, &more, &e) != 0)
+	if (compact_store(s, &(struct compaction){ now_s * 1000, keep, 100 }, &more, &e) != 0)
 		fail_msg("%s", e.text);
 }
 
@@ -409,23 +409,23 @@ static void test_small_steps(void **state)
 	int64_t now_ms = (start_s + 86400 + 50 * 60 + 59) * 1000;
 	bool more = false;
 	assert_int_equal(
-		store_compact(s, &(struct compaction){ now_ms, keep, 10 }, &more, &e), 0);
+		compact_store(s, &(struct compaction){ now_ms, keep, 10 }, &more, &e), 0);
 	assert_true(more);
 	assert_int_equal(ask(w->path, "SELECT count(*) FROM usage_5m"), 2 * 2);
 	assert_int_equal(ask(w->path, "SELECT min(slot) FROM usage_1m"), start_s + 600);
 	assert_int_equal(
-		store_compact(s, &(struct compaction){ now_ms, keep, 1 }, &more, &e), 0);
+		compact_store(s, &(struct compaction){ now_ms, keep, 1 }, &more, &e), 0);
 	assert_true(more);
 	assert_int_equal(ask(w->path, "SELECT min(slot) FROM usage_1m"), start_s + 900);
 	while (more)
 		assert_int_equal(
-			store_compact(s, &(struct compaction){ now_ms, keep, 7 }, &more, &e),
+			compact_store(s, &(struct compaction){ now_ms, keep, 7 }, &more, &e),
 			0);
 	/* 50 minutes and 59 seconds: the eleventh five minutes are not over. */
 	assert_int_equal(ask(w->path, "SELECT min(slot) FROM usage_1m"), start_s + 3000);
 	assert_int_equal(ask(w->path, "SELECT sum(ms) FROM usage"), 200000);
 	assert_int_equal(
-		store_compact(s, &(struct compaction){ now_ms, keep, 7 }, &more, &e), 0);
+		compact_store(s, &(struct compaction){ now_ms, keep, 7 }, &more, &e), 0);
 	assert_false(more);
 	store_close(s);
 }
@@ -484,7 +484,7 @@ static void compact_at(struct store *s, int64_t now_s)
 {
 	struct err e = { 0 };
 	bool more = false;
-	if (store_compact(s, &(struct compaction){ now_s * 1000, keep, 1000 }, &more, &e) != 0)
+	if (compact_store(s, &(struct compaction){ now_s * 1000, keep, 1000 }, &more, &e) != 0)
 		fail_msg("%s", e.text);
 }
 

@@ -99,7 +99,7 @@ static int write(struct lives *l, struct store *s, struct err *e)
 		.n_holding = l->n_sums,
 		.holders = l->holders,
 		.n_holders = l->n_holders };
-	return store_write_tick(s, &t, e);
+	return write_tick(s, &t, e);
 }
 
 static void forget_ended(struct lives *l)
@@ -173,7 +173,7 @@ static void compact(struct store *s, int64_t now_ms)
 	struct err e = { 0 };
 	const struct compaction c = { now_ms, RETENTION_DEFAULT, 1000 };
 	for (bool more = true; more;)
-		if (store_compact(s, &c, &more, &e) != 0)
+		if (compact_store(s, &c, &more, &e) != 0)
 			fail_msg("%s", e.text);
 }
 

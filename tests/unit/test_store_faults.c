@@ -57,7 +57,7 @@ static void test_disk_full(void **state)
 	for (int i = 1; i < 40; i++) {
 		world_fill(w, minute + i * 60, 1000, 1);
 		w->processes[0].dirty = true;
-		if (store_write_tick(s, &w->tick, &e) == 0) {
+		if (write_tick(s, &w->tick, &e) == 0) {
 			written++;
 			continue;
 		}
@@ -88,7 +88,7 @@ static void test_disk_full_at_once(void **state)
 	signal(SIGXFSZ, SIG_IGN);
 	world_fill(w, minute, 1000, 1);
 	limit_files((rlim_t)file_size(w->path, "-wal"));
-	assert_int_equal(store_write_tick(s, &w->tick, &e), ERR_BUSY);
+	assert_int_equal(write_tick(s, &w->tick, &e), ERR_BUSY);
 	limit_files(RLIM_INFINITY);
 	for (int i = 0; i < WORLD_PROCESSES; i++) {
 		assert_int_equal(w->processes[i].store_id, 0);
@@ -111,7 +111,7 @@ static void test_full_within_a_tick(void **state)
 	sqlite3 *db = store_handle(s);
 	sqlite3_exec(db, "PRAGMA max_page_count = 1", NULL, NULL, NULL);
 	int written = 0;
-	while (store_write_tick(s, &w->tick, &e) == 0) {
+	while (write_tick(s, &w->tick, &e) == 0) {
 		assert_true(++written < 2000);
 		world_fill(w, minute + written * 60, 1000, 1);
 	}
@@ -195,7 +195,7 @@ static void test_locked(void **state)
 	world_write(w, s);
 	sqlite3 *other = connect_other(w, "BEGIN IMMEDIATE");
 	int64_t before = now_ms();
-	assert_int_equal(store_write_tick(s, &w->tick, &e), ERR_BUSY);
+	assert_int_equal(write_tick(s, &w->tick, &e), ERR_BUSY);
 	assert_true(now_ms() - before >= 500);
 	assert_in_range(busy_timeout_ms(s), 500, 2000);
 	assert_says(e.text, "it is locked by another program");
@@ -303,7 +303,7 @@ static void test_damaged(void **state)
 	tell(w->path, command);
 	overwrite(w->path, 2048);
 	world_fill(w, minute + 60, 1000, 1);
-	assert_int_equal(store_write_tick(s, &w->tick, &e), ERR_WORLD);
+	assert_int_equal(write_tick(s, &w->tick, &e), ERR_WORLD);
 	assert_says(
 		e.text, "the file is damaged; run `gua doctor`, then move it away or restore");
 	assert_says(e.text, w->path);
@@ -398,10 +398,10 @@ static void record_for_ever(struct world *w, struct shared *shared)
 	for (;;) {
 		int64_t slot = minute + shared->done * 60;
 		world_fill(w, slot, 1000, 1);
-		if (store_write_tick(s, &w->tick, &e) != 0)
+		if (write_tick(s, &w->tick, &e) != 0)
 			_exit(2);
 		shared->done++;
-		if (store_compact(
+		if (compact_store(
 			    s, &(struct compaction){ slot * 1000, keep, 30 }, &more, &e) != 0)
 			_exit(3);
 	}

@@ -279,7 +279,7 @@ static void test_the_process_of_a_spell_is_not_swept(void **state)
 	write_spell(w, s, &spell);
 	assert_int_equal(ask(w->path, "SELECT count(*) FROM process"), 3);
 	while (more)
-		assert_int_equal(store_compact(s, &later, &more, &e), 0);
+		assert_int_equal(compact_store(s, &later, &more, &e), 0);
 	assert_int_equal(ask(w->path, "SELECT count(*) FROM process"), 1);
 	assert_string_equal(ask_text(w->path, "SELECT user FROM idle_spells"), "alice");
 	store_close(s);

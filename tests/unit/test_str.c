@@ -9,7 +9,7 @@
 static void expect_escape(const char *bytes, size_t len, const char *expected)
 {
 	char out[128];
-	text_escape(out, sizeof(out), bytes, len);
+	str_escape(out, sizeof(out), bytes, len);
 	assert_string_equal(out, expected);
 }
 
@@ -38,8 +38,8 @@ static void test_escape_twice_is_once(void **state)
 {
 	(void)state;
 	char once[64], twice[64];
-	size_t n = text_escape(once, sizeof(once), "\x1b]0;x\x07\\", 7);
-	text_escape(twice, sizeof(twice), once, n);
+	size_t n = str_escape(once, sizeof(once), "\x1b]0;x\x07\\", 7);
+	str_escape(twice, sizeof(twice), once, n);
 	assert_string_equal(once, twice);
 }
 
@@ -47,15 +47,15 @@ static void test_escape_cuts_at_a_character(void **state)
 {
 	(void)state;
 	char out[4];
-	assert_int_equal(text_escape(out, sizeof(out), "ab\xc3\xa9", 4), 2);
+	assert_int_equal(str_escape(out, sizeof(out), "ab\xc3\xa9", 4), 2);
 	assert_string_equal(out, "ab");
-	assert_int_equal(text_escape(out, sizeof(out), "\x1b", 1), 0);
+	assert_int_equal(str_escape(out, sizeof(out), "\x1b", 1), 0);
 }
 
 static void expect_exact(double number, const char *expected)
 {
 	char text[32];
-	text_exact(text, sizeof(text), number);
+	str_exact_number(text, sizeof(text), number);
 	assert_string_equal(text, expected);
 }
 
@@ -119,9 +119,9 @@ static void test_limits(void **state)
 static void test_columns(void **state)
 {
 	(void)state;
-	assert_int_equal(text_columns("abc"), 3);
-	assert_int_equal(text_columns("caf\xc3\xa9"), 4);
-	assert_int_equal(text_columns("\xe6\x97\xa5"), 2);
+	assert_int_equal(str_columns("abc"), 3);
+	assert_int_equal(str_columns("caf\xc3\xa9"), 4);
+	assert_int_equal(str_columns("\xe6\x97\xa5"), 2);
 }
 
 static void test_errors_are_safe(void **state)

@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "base/timetext.h"
+#include "base/moment.h"
 
 #define NOW_MS 1794528000000LL /* Fri 2026-11-13 00:00:00 UTC */
 

@@ -93,12 +93,12 @@ static void finish_lab(struct lab *lab)
 
 static enum top_action press(struct lab *lab, int key)
 {
-	return top_press(&lab->state, key, (struct top_spot){ 0 });
+	return top_keys_press(&lab->state, key, (struct top_spot){ 0 });
 }
 
 static enum top_action click(struct lab *lab, size_t line, size_t column)
 {
-	return top_press(&lab->state, TOP_KEY_CLICK, (struct top_spot){ line, column });
+	return top_keys_press(&lab->state, TOP_KEY_CLICK, (struct top_spot){ line, column });
 }
 
 /* The pids of the rows, in order: "10 20 30". */
@@ -110,7 +110,7 @@ static void expect_rows(struct lab *lab, const char *expected)
 	for (size_t i = 0; i < m->n_rows; i++)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%.*s%u",
 			i ? " " : "", (int)m->rows[i].depth, "--------",
-			top_row_id(&m->rows[i])->pid);
+			top_model_row_id(&m->rows[i])->pid);
 	assert_string_equal(text, expected);
 }
 
@@ -197,9 +197,9 @@ static void test_the_selection_stays_with_its_process(void **state)
 	struct top_model *m = &lab.state.model;
 	expect_rows(&lab, "10 30 20 40");
 	top_model_move(m, 2);
-	assert_int_equal(top_row_id(top_model_row(m))->pid, 20);
+	assert_int_equal(top_model_row_id(top_model_row(m))->pid, 20);
 	expect_sorted(&lab, holders_sort("pid"), true, "40 30 20 10");
-	assert_int_equal(top_row_id(top_model_row(m))->pid, 20);
+	assert_int_equal(top_model_row_id(top_model_row(m))->pid, 20);
 	/* The pid is another's: the place stays, not the process. */
 	lab.processes[1].id.start_ticks++;
 	expect_sorted(&lab, holders_sort("pid"), false, "10 20 30 40");
@@ -368,7 +368,7 @@ static void test_a_click_takes_the_line_of_the_menu_that_is_seen(void **state)
 	top_draw(&lab.state, 14, 80);
 	size_t rows = lab.state.layout.table_rows, first = lab.state.layout.table_at;
 	const struct holder_column *orders[HOLDER_COLUMNS_MAX];
-	size_t n = top_orders(orders);
+	size_t n = top_pages_orders(orders);
 	assert_true(rows < n);
 	for (size_t i = 0; i < n; i++)
 		press(&lab, TOP_KEY_DOWN);
@@ -475,9 +475,9 @@ static void test_history(void **state)
 static void expect_words(int64_t ms, const char *span, int64_t bytes, const char *size)
 {
 	char text[16];
-	top_span_text(text, sizeof(text), ms);
+	top_words_span(text, sizeof(text), ms);
 	assert_string_equal(text, span);
-	top_size(text, sizeof(text), bytes);
+	top_words_size(text, sizeof(text), bytes);
 	assert_string_equal(text, size);
 }
 

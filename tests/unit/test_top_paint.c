@@ -46,10 +46,10 @@ static size_t write_char(struct terminal *t, const char *text, size_t len)
 {
 	unsigned code = 0;
 	char one[CELL] = "";
-	size_t n = utf8_char(text, len, &code);
+	size_t n = str_utf8_char(text, len, &code);
 	assert_in_range(n, 1, 4);
 	memcpy(one, text, n);
-	size_t wide = text_columns(one);
+	size_t wide = str_columns(one);
 	assert_true(t->line < ROWS && t->column + wide <= COLUMNS);
 	strcpy(t->cells[t->line][t->column], one);
 	for (size_t i = 0; i < wide; i++)
@@ -139,13 +139,14 @@ static void draw_random(struct top_frame *f, unsigned *seed)
 				words[next_random(seed, sizeof(words) / sizeof(words[0]))];
 			size_t width = next_random(seed, 12);
 			if (next_random(seed, 2))
-				top_add_field(f, style, word, width, next_random(seed, 2));
+				top_frame_add_field(
+					f, style, word, width, next_random(seed, 2));
 			else if (next_random(seed, 2))
-				top_add(f, style, word);
+				top_frame_add(f, style, word);
 			else
-				top_fill(f, style, f->used + width);
+				top_frame_fill(f, style, f->used + width);
 		}
-		top_end_line(f);
+		top_frame_end_line(f);
 	}
 }
 
@@ -181,10 +182,10 @@ static void test_any_frame_after_any_other(void **state)
 static void draw_row(struct top_frame *f, const char *age)
 {
 	top_frame_start(f, COLUMNS);
-	top_add_field(f, TOP_PLAIN, "python", 10, true);
-	top_add_field(f, TOP_PLAIN, age, 6, false);
-	top_add_field(f, TOP_PLAIN, "train.py", 20, true);
-	top_end_line(f);
+	top_frame_add_field(f, TOP_PLAIN, "python", 10, true);
+	top_frame_add_field(f, TOP_PLAIN, age, 6, false);
+	top_frame_add_field(f, TOP_PLAIN, "train.py", 20, true);
+	top_frame_end_line(f);
 }
 
 static void test_only_what_has_changed_is_sent(void **state)

@@ -192,11 +192,11 @@ static void test_a_run_shorter_than_a_window_has_a_maximum(void **state)
 static void test_a_maximum_is_not_below_the_mean(void **state)
 {
 	(void)state;
-	assert_float_equal(track_max(3, 2), 3, 0);
-	assert_float_equal(track_max(2, 3), 3, 0);
-	assert_float_equal(track_max(NAN, 3), 3, 0);
-	assert_float_equal(track_max(2, NAN), 2, 0);
-	assert_true(isnan(track_max(NAN, NAN)));
+	assert_float_equal(tracker_max(3, 2), 3, 0);
+	assert_float_equal(tracker_max(2, 3), 3, 0);
+	assert_float_equal(tracker_max(NAN, 3), 3, 0);
+	assert_float_equal(tracker_max(2, NAN), 2, 0);
+	assert_true(isnan(tracker_max(NAN, NAN)));
 }
 
 int main(void)

@@ -239,14 +239,14 @@ static void test_passwd(void **state)
 				   "again:x:7:7::/:\n"
 				   "last:x:8:8::/";
 	char name[8];
-	assert_true(passwd_find(text, sizeof(text) - 1, 7, name, sizeof(name)));
+	assert_true(user_find_in_passwd(text, sizeof(text) - 1, 7, name, sizeof(name)));
 	assert_string_equal(name, "seven");
-	assert_true(passwd_find(text, sizeof(text) - 1, 8, name, sizeof(name)));
+	assert_true(user_find_in_passwd(text, sizeof(text) - 1, 8, name, sizeof(name)));
 	assert_string_equal(name, "last");
-	assert_true(passwd_find(text, sizeof(text) - 1, 0, name, 3));
+	assert_true(user_find_in_passwd(text, sizeof(text) - 1, 0, name, 3));
 	assert_string_equal(name, "ro");
-	assert_false(passwd_find(text, sizeof(text) - 1, 9, name, sizeof(name)));
-	assert_false(passwd_find(text, 0, 0, name, sizeof(name)));
+	assert_false(user_find_in_passwd(text, sizeof(text) - 1, 9, name, sizeof(name)));
+	assert_false(user_find_in_passwd(text, 0, 0, name, sizeof(name)));
 }
 
 static void test_file(void **state)

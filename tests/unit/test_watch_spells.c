@@ -177,7 +177,7 @@ static void leave(struct fixture *f, const char *uuid, uint64_t start_ticks)
 			.energy_mj = -1,
 			.stored_end_ms = T0 - 60000 } };
 	strcpy(past->uuid, uuid);
-	watch_resume(&f->watch, past, 1);
+	watch_spells_take_past(&f->watch, past, 1);
 }
 
 static void test_the_next_recorder_goes_on(void **state)

@@ -169,7 +169,7 @@ size_t n_open(const struct fixture *f)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < f->watch.cards[0].holders.n; i++)
-		n += holder_is_open(&f->watch.cards[0].holders.items[i]);
+		n += holders_is_open(&f->watch.cards[0].holders.items[i]);
 	return n;
 }
 
@@ -178,7 +178,7 @@ const struct holder *open_holder(const struct fixture *f)
 	const struct holders *h = &f->watch.cards[0].holders;
 	assert_int_equal(n_open(f), 1);
 	for (size_t i = 0; i < h->n; i++)
-		if (holder_is_open(&h->items[i]))
+		if (holders_is_open(&h->items[i]))
 			return &h->items[i];
 	return NULL;
 }

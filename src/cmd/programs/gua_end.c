@@ -1,6 +1,6 @@
 /* gua-end: the only program of gua that signals processes of other people. It needs CAP_KILL
  * and gives up everything else. gua-enforce talks to it over its standard input, a socket;
- * policy/end_serve.h has what it checks. */
+ * policy/end_server.h has what it checks. */
 #include <errno.h>
 #include <grp.h>
 #include <linux/capability.h>
@@ -16,7 +16,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
-#include "policy/end_serve.h"
+#include "policy/end_server.h"
 #include "proc/proc.h"
 
 /* Whom it becomes if root starts it: nobody. */

@@ -47,8 +47,10 @@ static void fleet_engine_quiet(void)
 /* Refuses questions that metrics cannot answer. */
 static int fleet_engine_check(const struct audit_question *q, struct err *e)
 {
-	bool of_cards = by_has(&q->by, IDENTITY_CARD) || by_has(&q->by, IDENTITY_MODEL);
-	bool of_users = by_has(&q->by, IDENTITY_USER) || by_has(&q->by, IDENTITY_GROUP);
+	bool of_cards = identity_by_has(&q->by, IDENTITY_CARD) ||
+			identity_by_has(&q->by, IDENTITY_MODEL);
+	bool of_users = identity_by_has(&q->by, IDENTITY_USER) ||
+			identity_by_has(&q->by, IDENTITY_GROUP);
 	bool others = q->want_processes;
 	for (size_t i = 0; i < q->by.n; i++)
 		others |= identity_kinds[q->by.kinds[i]].column &&
@@ -222,7 +224,7 @@ static int status_main(int argc, char **argv)
 	if (!cmd_line_only(&cmd_fleet, &line, &v, &status) &&
 		!configure(&cmd_fleet, &conf, &v.conf, &v, &status))
 		status = show(&v, &conf.values);
-	configuration_finish(&conf);
+	configure_finish(&conf);
 	return status;
 }
 

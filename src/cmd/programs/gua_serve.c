@@ -117,7 +117,7 @@ static int read_tls(struct setup *s, struct err *e)
 	int rc = file_read_regular(s->conf->tls_cert, 1 << 20, &cert, e);
 	s->cert = cert.data;
 	if (rc == 0)
-		rc = secret_file_read(s->conf->tls_key, &s->key, &len, e);
+		rc = secrets_read_file(s->conf->tls_key, &s->key, &len, e);
 	s->options.tls_cert = s->cert;
 	s->options.tls_key = s->key;
 	return rc;
@@ -276,11 +276,11 @@ int main(int argc, char **argv)
 	struct command_line line = { .argc = argc, .argv = argv, .given = conf.given };
 	int status = 0;
 	file_hold_standard();
-	heap_start();
+	foreign_start_heap();
 	if (!cmd_line_only(&cmd_serve, &line, &v, &status) &&
 		!configure(&cmd_serve, &conf, &v.conf, &v, &status))
 		status = run(&v, &conf);
-	configuration_finish(&conf);
-	texts_finish(&v.db);
+	configure_finish(&conf);
+	options_texts_finish(&v.db);
 	return status;
 }

@@ -90,7 +90,7 @@ static void raise_file_limit(void)
 
 static int read_delay(const struct top_values *v, int64_t *ms, struct err *e)
 {
-	if (cmd_seconds(v->delay ? v->delay : "1", ms, e) != 0)
+	if (cmd_live_seconds(v->delay ? v->delay : "1", ms, e) != 0)
 		return err_prefix(e, "--delay");
 	if (*ms > MOST_DELAY_MS)
 		return err_set(

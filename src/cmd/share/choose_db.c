@@ -61,18 +61,18 @@ int choose_db_to_read(struct chosen_db *c, struct err *e)
 		return rc;
 	bool has_own = rc == 0 && access(c->path, F_OK) == 0;
 	enum reach system = reach_system();
-	bool recorded = system == REACH_READ && published_is_running(SYSTEM_DB) == 1;
+	bool recorded = system == REACH_READ && statusfile_is_running(SYSTEM_DB) == 1;
 	if (has_own && recorded)
 		snprintf(c->note, sizeof(c->note),
 			"reading the system's store " SYSTEM_DB
 			", which is being recorded; your own: --db %.400s",
 			c->path);
-	else if (has_own && system == REACH_DENIED && published_is_running(c->path) != 1) {
-		store_denied(SYSTEM_DB, &denied);
+	else if (has_own && system == REACH_DENIED && statusfile_is_running(c->path) != 1) {
+		identify_denied(SYSTEM_DB, &denied);
 		snprintf(c->note, sizeof(c->note), "reading your own store; %s", denied.text);
 	}
 	if (recorded || (!has_own && system != REACH_NOTHING)) {
-		text_copy(c->path, sizeof(c->path), SYSTEM_DB);
+		str_copy(c->path, sizeof(c->path), SYSTEM_DB);
 		return 0;
 	}
 	return rc;
@@ -106,9 +106,9 @@ void choose_db_warn(const char *own, char *note, size_t cap)
 	if (strcmp(own, SYSTEM_DB) == 0 || geteuid() == 0 || variable("GUA_DB"))
 		return;
 	if (system == REACH_DENIED) {
-		store_denied(SYSTEM_DB, &denied);
+		identify_denied(SYSTEM_DB, &denied);
 		snprintf(note, cap, "the system may have a store already; %s", denied.text);
-	} else if (published_is_running(SYSTEM_DB) == 1) {
+	} else if (statusfile_is_running(SYSTEM_DB) == 1) {
 		snprintf(note, cap,
 			"the system's store " SYSTEM_DB
 			" is being recorded already, and commands without --db read that one");

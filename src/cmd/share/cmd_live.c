@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "driver/host/apart.h"
 
 /* Scenario time 0 of a virtual clock without a file. */
@@ -30,13 +30,13 @@ static const char *choose_db(struct live_session *s, const struct live_values *v
 	return rc || (invented && !s->chosen.named) ? NULL : s->chosen.path;
 }
 
-void cmd_note_captured(const char *source)
+void cmd_live_note_captured(const char *source)
 {
 	const char *path = source_capture_path(source);
 	char safe[256];
 	if (!path)
 		return;
-	text_escape(safe, sizeof(safe), path, strlen(path));
+	str_escape(safe, sizeof(safe), path, strlen(path));
 	fprintf(stderr, "gua: readings from the capture %s: not of this host, and not live\n",
 		safe);
 }
@@ -81,7 +81,7 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 	if (rc)
 		cmd_live_close(s);
 	else
-		cmd_note_captured(source);
+		cmd_live_note_captured(source);
 	s->next_us = clock_now(&s->clock).boot_us;
 	return rc;
 }
@@ -191,7 +191,7 @@ bool cmd_live_again(struct live_session *s, const struct command *self, int *rc,
 	return false;
 }
 
-int cmd_seconds(const char *text, int64_t *ms, struct err *e)
+int cmd_live_seconds(const char *text, int64_t *ms, struct err *e)
 {
 	char *end = NULL;
 	double seconds = strtod(text, &end);
@@ -205,12 +205,12 @@ int cmd_seconds(const char *text, int64_t *ms, struct err *e)
 	return 0;
 }
 
-int cmd_loop(const char *loop, const char *loop_ms, int64_t *every_ms, struct err *e)
+int cmd_live_loop(const char *loop, const char *loop_ms, int64_t *every_ms, struct err *e)
 {
 	*every_ms = 0;
 	if (loop && loop_ms)
 		return err_set(e, ERR_USAGE, "--loop and --loop-ms exclude each other");
-	if (loop && cmd_seconds(*loop ? loop : "5", every_ms, e) != 0)
+	if (loop && cmd_live_seconds(*loop ? loop : "5", every_ms, e) != 0)
 		return err_prefix(e, "--loop");
 	if (!loop_ms)
 		return 0;

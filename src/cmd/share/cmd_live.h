@@ -61,7 +61,7 @@ struct live_session {
 int cmd_live_open(struct live_session *s, const struct live_values *v,
 	const unsigned char *wanted, struct err *e);
 /* Says on standard error that a source is a capture, if it is one. */
-void cmd_note_captured(const char *source);
+void cmd_live_note_captured(const char *source);
 void cmd_live_close(struct live_session *s);
 /* Reads everything again: live_refresh(). */
 int cmd_live_look(struct live_session *s, struct err *e);
@@ -86,8 +86,8 @@ bool cmd_live_again(struct live_session *s, const struct command *self, int *rc,
 
 /* Reads the values of nvidia-smi's --loop and --loop-ms, each NULL if it was not given, into
  * the interval; 0: print once. */
-int cmd_loop(const char *loop, const char *loop_ms, int64_t *every_ms, struct err *e);
+int cmd_live_loop(const char *loop, const char *loop_ms, int64_t *every_ms, struct err *e);
 /* Reads "1" or "0.5" as seconds, or a duration. At least 100 ms. */
-int cmd_seconds(const char *text, int64_t *ms, struct err *e);
+int cmd_live_seconds(const char *text, int64_t *ms, struct err *e);
 
 #endif

@@ -184,7 +184,7 @@ int configure_again(const struct command *self, struct configuration *c,
 	else if (is_worse(&fresh, c))
 		rc = ERR_USAGE;
 	if (rc) {
-		configuration_finish(&fresh);
+		configure_finish(&fresh);
 		return rc;
 	}
 	settings_override(&config_schema, &fresh.values, self->options, options, fresh.given);
@@ -192,7 +192,7 @@ int configure_again(const struct command *self, struct configuration *c,
 	return 0;
 }
 
-void configuration_finish(struct configuration *c)
+void configure_finish(struct configuration *c)
 {
 	settings_finish(&c->settings);
 }

@@ -64,7 +64,7 @@ int configure(const struct command *self, struct configuration *c,
 int configure_again(const struct command *self, struct configuration *c,
 	const struct configure_options *o, const void *options);
 
-void configuration_finish(struct configuration *c);
+void configure_finish(struct configuration *c);
 
 /* Appends a file with every key and its default. */
 void configure_example(struct str *out);

@@ -41,7 +41,7 @@ int mine_actor(char name[USER_CAP], struct err *e)
 static bool has_me(const char *item)
 {
 	char word[TEXT_LIST_WORD_CAP];
-	while (text_list_word(&item, word))
+	while (options_list_word(&item, word))
 		if (strcmp(word, "me") == 0)
 			return true;
 	return false;
@@ -58,7 +58,7 @@ int mine_expand(struct text_list *users, struct arena *texts, bool *found, struc
 		int rc = *name ? 0 : own_name(name, e);
 		if (rc)
 			return rc;
-		for (const char *at = users->items[i]; text_list_word(&at, word);)
+		for (const char *at = users->items[i]; options_list_word(&at, word);)
 			str_addf(&item, "%s%s", item.len ? "," : "",
 				strcmp(word, "me") == 0 ? name : word);
 		users->items[i] = item.failed ? NULL : arena_text(texts, str_text(&item));

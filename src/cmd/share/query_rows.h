@@ -14,14 +14,14 @@
 			.words = query_app_fields },                                           \
 		{ OPTION_TEXT, 0, "query-accounted-apps", "FIELD,...",                         \
 			"one line per process that accounting mode knows", AT(accounted),      \
-			.words = query_accounted_fields },                                     \
+			.words = query_list_accounted_fields },                                \
 		{ OPTION_TEXT, 0, "query-retired-pages", "FIELD,...",                          \
 			"one line per memory page that was given up", AT(retired),             \
-			.words = query_retired_fields },                                       \
+			.words = query_list_retired_fields },                                  \
 	{                                                                                      \
 		OPTION_TEXT, 0, "query-remapped-rows", "FIELD,...",                            \
 			"one line per card about memory rows that were replaced",              \
-			AT(remapped), .words = query_remapped_fields                           \
+			AT(remapped), .words = query_list_remapped_fields                      \
 	}
 
 #define QUERY_HELP_ROWS                                                                        \

@@ -59,7 +59,7 @@ struct terminal_size terminal_size(void)
 
 enum { BAR_WIDTH = 30, REDRAW_MS = 100 };
 
-void progress_init(struct progress *p, const char *unit)
+void terminal_progress_init(struct progress *p, const char *unit)
 {
 	*p = (struct progress){ .unit = unit, .terminal = isatty(STDERR_FILENO) };
 	sigemptyset(&p->signals);
@@ -68,7 +68,7 @@ void progress_init(struct progress *p, const char *unit)
 	sigaddset(&p->signals, SIGHUP);
 }
 
-int progress_hold_signals(struct progress *p)
+int terminal_progress_hold_signals(struct progress *p)
 {
 	return sigprocmask(SIG_BLOCK, &p->signals, NULL);
 }
@@ -89,7 +89,7 @@ static void draw(struct progress *p, int64_t done, int64_t total)
 	p->drawn_ms = now;
 }
 
-int progress_step(void *progress, int64_t done, int64_t total)
+int terminal_progress_step(void *progress, int64_t done, int64_t total)
 {
 	struct progress *p = progress;
 	const struct timespec at_once = { 0, 0 };
@@ -97,7 +97,7 @@ int progress_step(void *progress, int64_t done, int64_t total)
 	return sigtimedwait(&p->signals, NULL, &at_once) > 0;
 }
 
-void progress_erase(struct progress *p)
+void terminal_progress_erase(struct progress *p)
 {
 	if (p->shown)
 		fputs("\r\033[K", stderr);

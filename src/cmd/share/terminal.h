@@ -37,12 +37,12 @@ struct progress {
 	sigset_t signals; /* those that end the work */
 };
 
-void progress_init(struct progress *p, const char *unit);
-/* From here on, signals that would end the program wait for progress_step(), so that what was
- * begun can be undone. 0, or -1. */
-int progress_hold_signals(struct progress *p);
+void terminal_progress_init(struct progress *p, const char *unit);
+/* From here on, signals that would end the program wait for terminal_progress_step(), so that
+ * what was begun can be undone. 0, or -1. */
+int terminal_progress_hold_signals(struct progress *p);
 /* Draws the bar of a struct progress; not 0 if a signal asks to stop. */
-int progress_step(void *progress, int64_t done, int64_t total);
-void progress_erase(struct progress *p);
+int terminal_progress_step(void *progress, int64_t done, int64_t total);
+void terminal_progress_erase(struct progress *p);
 
 #endif

@@ -144,10 +144,10 @@ static void add_gpus(const char *root, struct capture_secrets *secrets, struct s
 	size_t n = nvml_host_gpus(root, gpus, NVML_HOST_GPUS);
 	for (size_t i = 0; i < n; i++) {
 		char name[CARD_NAME_CAP], uuid[UUID_CAP + 2] = "\"";
-		text_copy(name, sizeof(name), gpus[i].name);
+		str_copy(name, sizeof(name), gpus[i].name);
 		for (char *quote; (quote = strchr(name, '"')) != NULL;)
 			*quote = '\'';
-		text_copy(uuid + 1, UUID_CAP, gpus[i].uuid);
+		str_copy(uuid + 1, UUID_CAP, gpus[i].uuid);
 		strcat(uuid, "\"");
 		str_addf(out, "gpu %s %s \"%s\" ", gpus[i].pci,
 			is_asleep(root, gpus[i].pci) ? "asleep" : "awake", name);
@@ -161,7 +161,7 @@ static void nvml_capture_facts(
 	const char *root, struct capture_secrets *secrets, struct str *out)
 {
 	struct nvml_site site;
-	nvml_site_read(&site, root);
+	nvml_host_read_site(&site, root);
 	for (size_t i = 0; i < NVML_PLACES; i++)
 		if (site.places & 1U << i)
 			str_addf(out, "place %s\n", nvml_place_names[i]);
@@ -188,9 +188,9 @@ enum { LEFT_MAX = 4 }; /* helpers that are stuck: then nothing more is asked */
 static bool start_helper(struct capture *c)
 {
 	const struct helper_work work = { .name = "gua-capture",
-		.begin = capture_caller_begin,
-		.serve = capture_caller_serve,
-		.end = capture_caller_end,
+		.begin = capture_call_begin,
+		.serve = capture_call_serve,
+		.end = capture_call_end,
 		.context = &c->caller };
 	if (!c->helper && !c->ended && helper_new(&c->helper, &work, &c->why) != 0)
 		c->ended = true;
@@ -359,7 +359,7 @@ static bool capture_open(struct capture *c)
 	const char *slash = strrchr(text, '/');
 	char safe[512];
 	const char *shown = is_of_system(text) || !slash ? text : slash + 1;
-	text_escape(safe, sizeof(safe), shown, strcspn(shown, "\""));
+	str_escape(safe, sizeof(safe), shown, strcspn(shown, "\""));
 	if (reply.code == NVML_OK)
 		str_addf(c->out, "library \"%s\"\n", safe);
 	else
@@ -637,7 +637,7 @@ static void ask_driver(struct capture *c)
 	c->seen->n_cards = c->n_cards;
 }
 
-int nvml_capture(const struct nvml_capture_options *o, struct str *out, struct captured *seen,
+int capture_make(const struct nvml_capture_options *o, struct str *out, struct captured *seen,
 	struct err *e)
 {
 	struct capture *c = calloc(1, sizeof(*c));

@@ -34,7 +34,7 @@ struct captured {
 
 /* Appends the lines about the host and about the driver. Without a library or a driver there
  * are fewer of them: that is not a failure. */
-int nvml_capture(const struct nvml_capture_options *o, struct str *out, struct captured *seen,
+int capture_make(const struct nvml_capture_options *o, struct str *out, struct captured *seen,
 	struct err *e);
 void capture_finish(struct captured *seen);
 

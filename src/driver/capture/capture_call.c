@@ -57,7 +57,7 @@ size_t capture_call_plan_length(void)
 bool capture_call_plan_form(size_t place, struct nvml_form *form, int args[NVML_ARGS])
 {
 	if (place >= nvml_n_forms)
-		return nvml_form_of_metric(place - nvml_n_forms, form, args);
+		return nvml_calls_of_metric(place - nvml_n_forms, form, args);
 	*form = nvml_forms[place];
 	memset(args, 0, NVML_ARGS * sizeof(args[0]));
 	return true;
@@ -125,7 +125,7 @@ static int call_out(struct job *j, unsigned char *bytes, size_t size)
 		return j->call.of2(j->handle, args[0], args[1], at[0]);
 	if (j->form->signature == NVML_SIG_OF)
 		return j->call.of3(j->handle, args[0], args[1], args[2], at[0]);
-	switch (nvml_form_parts(j->form)) {
+	switch (nvml_calls_parts(j->form)) {
 	case 1:
 		return j->call.out1(j->handle, at[0]);
 	case 2:
@@ -155,7 +155,7 @@ static void ask_out(struct job *j)
 	j->reply->code = call_out(j, bytes, size);
 	if (j->reply->code != NVML_OK)
 		return;
-	for (unsigned i = 0; i < nvml_form_parts(j->form); i++)
+	for (unsigned i = 0; i < nvml_calls_parts(j->form); i++)
 		capture_layout_print(j->form->layout, bytes + i * size, j->text);
 	memcpy(&number, bytes + (j->form->layout[0] == 'V' ? 4 : 0), sizeof(number));
 	j->reply->number = number;
@@ -217,7 +217,7 @@ static void ask_list(struct job *j)
 		print_rows(j, "u", bytes, n, 4);
 	} else if (j->reply->code == NVML_OK && n <= ENTRIES) {
 		bool suffixed = strstr(j->form->symbol, "_v") != NULL;
-		size_t stride = nvml_entry_stride(bytes, size, n, suffixed ? 24 : 16);
+		size_t stride = nvml_decode_stride(bytes, size, n, suffixed ? 24 : 16);
 		print_rows(j,
 			stride == 16   ? "uQ"
 			: stride == 24 ? "uQuu"
@@ -429,13 +429,13 @@ static void serve_call(struct capture_caller *c, const struct capture_request *r
 		ask(&j);
 }
 
-void capture_caller_begin(void *context, struct helper_place *where)
+void capture_call_begin(void *context, struct helper_place *where)
 {
 	struct capture_caller *c = context;
 	c->where = where;
 }
 
-void capture_caller_serve(void *context, const struct str *request, struct str *out)
+void capture_call_serve(void *context, const struct str *request, struct str *out)
 {
 	struct capture_caller *c = context;
 	struct capture_request asked = { 0 };
@@ -455,7 +455,7 @@ void capture_caller_serve(void *context, const struct str *request, struct str *
 	str_finish(&text);
 }
 
-void capture_caller_end(void *context)
+void capture_call_end(void *context)
 {
 	struct capture_caller *c = context;
 	const struct nvml_api *api = &c->lib.api;

@@ -44,8 +44,8 @@ struct capture_caller {
 };
 
 /* For struct helper_work, with a struct capture_caller. */
-void capture_caller_begin(void *context, struct helper_place *where);
-void capture_caller_serve(void *context, const struct str *request, struct str *reply);
-void capture_caller_end(void *context);
+void capture_call_begin(void *context, struct helper_place *where);
+void capture_call_serve(void *context, const struct str *request, struct str *reply);
+void capture_call_end(void *context);
 
 #endif

@@ -103,7 +103,7 @@ static bool read_args(char *word, unsigned n, struct nvml_key *key)
 /* Whether the values of a call are of its form, and nothing follows. */
 static bool check_values(const struct nvml_form *form, const char *values)
 {
-	for (unsigned i = 0; form->layout[0] && i < nvml_form_parts(form); i++)
+	for (unsigned i = 0; form->layout[0] && i < nvml_calls_parts(form); i++)
 		if (!capture_layout_read(form->layout, &values, NULL))
 			return false;
 	return values[strspn(values, " ")] == '\0';
@@ -159,7 +159,7 @@ static int parse_call(struct parser *p, char *rest)
 	if (!word)
 		return wrong(p, "the name of the call is missing");
 	a.key.symbol = word;
-	if (!nvml_form_find(word, &p->form)) {
+	if (!nvml_calls_find(word, &p->form)) {
 		p->form.symbol = NULL;
 		return 0;
 	}
@@ -281,7 +281,7 @@ static int parse_module(struct parser *p, char *rest)
 		return wrong(p, "the version of the module is missing");
 	site->has_module = strcmp(word, "none") != 0;
 	if (site->has_module && strcmp(word, "unknown") != 0)
-		text_copy(site->module_version, sizeof(site->module_version), word);
+		str_copy(site->module_version, sizeof(site->module_version), word);
 	return 0;
 }
 
@@ -294,7 +294,7 @@ static int parse_node(struct parser *p, char *rest)
 		return wrong(p, "a node has a name and a number");
 	if (site->n_nodes < NVML_NODES) {
 		struct nvml_node *node = &site->nodes[site->n_nodes++];
-		text_copy(node->name, sizeof(node->name), name);
+		str_copy(node->name, sizeof(node->name), name);
 		node->error = (int)error;
 	}
 	return 0;
@@ -309,9 +309,9 @@ static int parse_gpu(struct parser *p, char *rest)
 		return wrong(p, "a card has an address, a state, a name and a UUID");
 	if (r->n_gpus < NVML_HOST_GPUS) {
 		struct nvml_host_gpu *gpu = &r->gpus[r->n_gpus];
-		text_copy(gpu->pci, sizeof(gpu->pci), pci);
-		text_copy(gpu->name, sizeof(gpu->name), name);
-		text_copy(gpu->uuid, sizeof(gpu->uuid), uuid);
+		str_copy(gpu->pci, sizeof(gpu->pci), pci);
+		str_copy(gpu->name, sizeof(gpu->name), name);
+		str_copy(gpu->uuid, sizeof(gpu->uuid), uuid);
 		r->asleep[r->n_gpus++] = strcmp(power, "asleep") == 0;
 	}
 	return 0;
@@ -380,7 +380,7 @@ static bool is_plain(const char *line)
 {
 	char safe[LINE_MAX_BYTES + 1];
 	size_t len = strlen(line);
-	return len < LINE_MAX_BYTES && text_escape(safe, sizeof(safe), line, len) == len &&
+	return len < LINE_MAX_BYTES && str_escape(safe, sizeof(safe), line, len) == len &&
 	       memcmp(safe, line, len) == 0;
 }
 

@@ -58,7 +58,7 @@ size_t capture_layout_size(const char *layout)
 static void print_text(const char *bytes, size_t cap, struct str *out)
 {
 	char safe[4 * CAPTURE_LAYOUT_MAX + 1];
-	text_escape(safe, sizeof(safe), bytes, strnlen(bytes, cap));
+	str_escape(safe, sizeof(safe), bytes, strnlen(bytes, cap));
 	str_add(out, " \"");
 	for (const char *c = safe; *c; c++)
 		if (*c == '"')
@@ -90,7 +90,7 @@ static void print_member(const struct member *m, const unsigned char *at, struct
 		break;
 	case 'd':
 		memcpy(&d, at, sizeof(d));
-		text_exact(number, sizeof(number), d);
+		str_exact_number(number, sizeof(number), d);
 		str_addf(out, " %s", number[0] ? number : "none");
 		break;
 	case 'b':

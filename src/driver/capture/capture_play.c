@@ -127,10 +127,10 @@ static int play_out(const struct play_call *call, void *const *out)
 {
 	const struct nvml_answer *a = play_answer(call);
 	struct nvml_form form;
-	if (code_of(a) != NVML_OK || !nvml_form_find(call->symbol, &form))
+	if (code_of(a) != NVML_OK || !nvml_calls_find(call->symbol, &form))
 		return code_of(a);
 	const char *values = a->values;
-	for (unsigned i = 0; form.layout[0] && i < nvml_form_parts(&form); i++)
+	for (unsigned i = 0; form.layout[0] && i < nvml_calls_parts(&form); i++)
 		capture_layout_read(form.layout, &values, out[i]);
 	return NVML_OK;
 }

@@ -49,7 +49,7 @@ static void take_pair(
 	struct process_id *id, const struct moment *opened, const char *key, const char *value)
 {
 	if (strcmp(key, "user") == 0 && *value)
-		text_copy(id->user, sizeof(id->user), value);
+		str_copy(id->user, sizeof(id->user), value);
 	if (strcmp(key, "age_ms") == 0) {
 		int64_t age_ms = strtoll(value, NULL, 10), now_ms = opened->wall_us / 1000;
 		id->started_ms = age_ms >= 0 && age_ms < now_ms ? now_ms - age_ms : now_ms;
@@ -57,11 +57,11 @@ static void take_pair(
 	}
 	for (size_t i = 0; i < PROCESS_TEXTS; i++)
 		if (strcmp(key, process_fields[i].name) == 0)
-			text_copy((char *)id + process_fields[i].offset, process_fields[i].cap,
+			str_copy((char *)id + process_fields[i].offset, process_fields[i].cap,
 				value);
 }
 
-bool nvml_describe(struct source *base, uint32_t pid, struct process_id *id)
+bool captured_describe(struct source *base, uint32_t pid, struct process_id *id)
 {
 	const struct capture_play *play = ((struct nvml_source *)base)->play;
 	const struct capture_file_process *found =
@@ -82,7 +82,7 @@ bool nvml_describe(struct source *base, uint32_t pid, struct process_id *id)
 	return true;
 }
 
-int capture_source_open(
+int captured_source_open(
 	struct source **source, const struct source_options *options, struct err *e)
 {
 	struct capture_file *recorded = NULL;
@@ -93,11 +93,11 @@ int capture_source_open(
 	if (!rc)
 		rc = nvml_open(source, options, play, e);
 	if (!rc)
-		text_copy((*source)->hostname, sizeof((*source)->hostname), "captured-host");
+		str_copy((*source)->hostname, sizeof((*source)->hostname), "captured-host");
 	return rc;
 }
 
-int capture_check(const char *path, struct err *e)
+int captured_check(const char *path, struct err *e)
 {
 	struct capture_file *r = NULL;
 	int rc = capture_file_open(&r, path, e);
@@ -105,7 +105,7 @@ int capture_check(const char *path, struct err *e)
 	return rc;
 }
 
-void capture_diagnose(const struct diagnosis *d, struct findings *f)
+void captured_diagnose(const struct diagnosis *d, struct findings *f)
 {
 	struct capture_file *r = NULL;
 	struct err e = { 0 };

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "driver/host/apart_serve.h"
 #include "driver/host/apart_site.h"
 
@@ -38,7 +38,7 @@ static void describe_place(const struct source_place *shared, char *dst, size_t 
 	struct source_place p;
 	char call[SOURCE_CALL_CAP];
 	memcpy(&p, shared, sizeof(p));
-	text_escape(call, sizeof(call), p.call, strnlen(p.call, sizeof(p.call)));
+	str_escape(call, sizeof(call), p.call, strnlen(p.call, sizeof(p.call)));
 	if (call[0] && p.card >= 0)
 		snprintf(dst, cap, "%s on card %d", call, p.card);
 	else
@@ -220,11 +220,11 @@ static int start_helper(struct apart_site *s, struct err *e)
 	char name[16];
 	snprintf(name, sizeof(name), "gua-%s", s->kind->name);
 	if (s->manner->name)
-		text_copy(name, sizeof(name), s->manner->name);
+		str_copy(name, sizeof(name), s->manner->name);
 	const struct helper_work work = { .name = name,
-		.begin = apart_begin,
+		.begin = apart_serve_begin,
 		.serve = apart_serve,
-		.end = apart_end,
+		.end = apart_serve_end,
 		.wake_fd = s->wake_fd >= 0 ? s->wake_fd : 0,
 		.context = &serving };
 	source_place_set(s->place, -1, "");
@@ -329,7 +329,7 @@ static size_t stuck(struct source_host *h, struct source_stuck *out, size_t max)
 		size_t before = n;
 		n += apart_left_list(&s->left, out + n, max - n);
 		for (size_t k = before; k < n; k++)
-			text_copy(out[k].kind, sizeof(out[k].kind), s->kind->name);
+			str_copy(out[k].kind, sizeof(out[k].kind), s->kind->name);
 	}
 	return n;
 }

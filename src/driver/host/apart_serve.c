@@ -9,7 +9,7 @@
 #include "driver/host/wire.h"
 #include "driver/source.h"
 
-void apart_begin(void *context, struct helper_place *unused)
+void apart_serve_begin(void *context, struct helper_place *unused)
 {
 	struct apart_serving *v = context;
 	(void)unused;
@@ -18,7 +18,7 @@ void apart_begin(void *context, struct helper_place *unused)
 	v->cost_us = clock_cost_us(v->options.clock);
 }
 
-void apart_end(void *context)
+void apart_serve_end(void *context)
 {
 	struct apart_serving *v = context;
 	source_close(v->source);
@@ -332,7 +332,7 @@ static bool wait_until(struct apart_serving *v, int64_t until_us)
 /* After a long time without a reading, process lists are read even if memory is the same. */
 static void check_stall(struct round *r, int64_t now_us)
 {
-	r->look_all |= now_us - r->patrol.begun_us > pace_stall_us(&r->patrol.pace);
+	r->look_all |= now_us - r->patrol.begun_us > round_pace_stall_us(&r->patrol.pace);
 	r->patrol.begun_us = now_us;
 }
 
@@ -352,10 +352,10 @@ static bool glance(struct apart_serving *v, struct str *reply)
 	int64_t now_us = clock_now(v->options.clock).boot_us;
 	int64_t before_us = clock_monotonic_us();
 	r->drain = r->look_all = false;
-	pace_ask(&p->pace, now_us, r);
+	round_pace_ask(&p->pace, now_us, r);
 	check_stall(r, now_us);
 	bool ends = make_round(v, false, reply);
-	pace_done(&p->pace, r->ended_us, r, r->ended_us - r->begun_us);
+	round_pace_done(&p->pace, r->ended_us, r, r->ended_us - r->begun_us);
 	return ends || clock_changed(v) ||
 	       clock_monotonic_us() - before_us >= p->deadline_ms * 1000;
 }

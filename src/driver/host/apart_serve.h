@@ -66,8 +66,8 @@ struct apart_serving {
 };
 
 /* For struct helper_work: the context is a struct apart_serving. */
-void apart_begin(void *context, struct helper_place *unused);
+void apart_serve_begin(void *context, struct helper_place *unused);
 void apart_serve(void *context, const struct str *request, struct str *reply);
-void apart_end(void *context);
+void apart_serve_end(void *context);
 
 #endif

@@ -25,7 +25,7 @@ static void add_avoids(struct apart_source *s, struct str *out)
 		struct source_avoid *one = &s->told.cards[i];
 		for (size_t k = 0; !one->pci[0] && k < s->base.n_cards; k++)
 			if (s->base.cards[k].id.index == one->index)
-				text_copy(one->pci, PCI_CAP, s->base.cards[k].id.pci);
+				str_copy(one->pci, PCI_CAP, s->base.cards[k].id.pci);
 		wire_write_number(out, one->index);
 		wire_write_text(out, one->pci);
 	}
@@ -96,9 +96,9 @@ static void name_avoided(const struct apart_source *s, struct card_id *id)
 		const struct source_avoid *one = &s->told.cards[i];
 		if (one->index != id->index || !one->uuid[0])
 			continue;
-		text_copy(id->uuid, UUID_CAP, one->uuid);
-		text_copy(id->name, CARD_NAME_CAP, one->name);
-		text_copy(id->pci, PCI_CAP, one->pci);
+		str_copy(id->uuid, UUID_CAP, one->uuid);
+		str_copy(id->name, CARD_NAME_CAP, one->name);
+		str_copy(id->pci, PCI_CAP, one->pci);
 	}
 }
 
@@ -145,8 +145,8 @@ static void join_facts(struct apart_source *s)
 {
 	const struct source *from = &s->mirror.source;
 	struct source *base = &s->base;
-	text_copy(base->driver_version, VERSION_CAP, from->driver_version);
-	text_copy(base->hostname, sizeof(base->hostname), from->hostname);
+	str_copy(base->driver_version, VERSION_CAP, from->driver_version);
+	str_copy(base->hostname, sizeof(base->hostname), from->hostname);
 	base->sample_period_us = from->sample_period_us;
 	base->code = from->code;
 	base->incomplete = from->incomplete;
@@ -166,9 +166,9 @@ static void name_stuck(struct apart_source *s)
 			if (id->index != card->index || id->mig_index >= 0 ||
 				!card_has_uuid(id))
 				continue;
-			text_copy(card->pci, PCI_CAP, id->pci);
-			text_copy(card->uuid, UUID_CAP, id->uuid);
-			text_copy(card->name, CARD_NAME_CAP, id->name);
+			str_copy(card->pci, PCI_CAP, id->pci);
+			str_copy(card->uuid, UUID_CAP, id->uuid);
+			str_copy(card->name, CARD_NAME_CAP, id->name);
 		}
 	}
 }
@@ -178,7 +178,7 @@ static void apart_source_forget(struct apart_source *s)
 {
 	name_stuck(s);
 	s->rounds = (struct wire){ 0 };
-	mirror_finish(&s->mirror);
+	wire_mirror_finish(&s->mirror);
 	s->n_at = 0;
 	s->open = false;
 	s->base.n_xids = 0;
@@ -201,7 +201,7 @@ static int apart_source_refuse(struct apart_source *s, struct err *e)
 /* Takes the state of the helper's source from an answer; false: it makes no sense. */
 static bool apart_source_read(struct apart_source *s, struct wire *in)
 {
-	if (!mirror_read(&s->mirror, in))
+	if (!wire_mirror_read(&s->mirror, in))
 		return false;
 	in->bad |= !join_cards(s) || !join_xids(s);
 	join_facts(s);
@@ -348,7 +348,7 @@ static void apart_metrics(struct source *base, const struct metric_request *requ
 		return;
 	memcpy(values, got, sizeof(got));
 	for (size_t i = 0; i < METRIC_DRIVER_TEXTS; i++)
-		text_escape(texts[i], METRIC_TEXT_CAP, got_texts[i],
+		str_escape(texts[i], METRIC_TEXT_CAP, got_texts[i],
 			strnlen(got_texts[i], METRIC_TEXT_CAP));
 }
 
@@ -416,7 +416,7 @@ static void apart_close(struct source *base)
 	if (s->open || s->site->busy)
 		apart_site_end(s->site);
 	name_stuck(s);
-	mirror_finish(&s->mirror);
+	wire_mirror_finish(&s->mirror);
 	free(s->at);
 	free(s->xids);
 	str_finish(&s->request);
@@ -438,7 +438,7 @@ static const struct source_ops apart_ops = {
 	.close = apart_close,
 };
 
-bool apart_can_round(const struct source *s)
+bool apart_source_can_round(const struct source *s)
 {
 	return s->ops->close == apart_close;
 }
@@ -508,7 +508,7 @@ static void write_request(struct apart_source *s, const struct round *r)
 	wire_write(out, &r->patrol, sizeof(r->patrol));
 }
 
-int apart_round(struct source *base, struct round *r, struct err *e)
+int apart_source_round(struct source *base, struct round *r, struct err *e)
 {
 	struct apart_source *s = (struct apart_source *)base;
 	const struct str *reply = NULL;
@@ -597,7 +597,7 @@ static void read_cards(struct apart_source *s, struct wire *in, struct round *r)
 	}
 }
 
-int apart_round_next(struct source *base, struct round *r, struct err *e)
+int apart_source_round_next(struct source *base, struct round *r, struct err *e)
 {
 	struct apart_source *s = (struct apart_source *)base;
 	struct wire *in = &s->rounds;

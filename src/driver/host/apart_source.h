@@ -30,9 +30,9 @@ struct apart_source {
 };
 
 /* Whether the source is one of apart_source_open(), which these are for. */
-bool apart_can_round(const struct source *s);
+bool apart_source_can_round(const struct source *s);
 /* As round_run() and round_next(). */
-int apart_round(struct source *s, struct round *r, struct err *e);
-int apart_round_next(struct source *s, struct round *r, struct err *e);
+int apart_source_round(struct source *s, struct round *r, struct err *e);
+int apart_source_round_next(struct source *s, struct round *r, struct err *e);
 
 #endif

@@ -108,7 +108,7 @@ static uint32_t user_number(struct lives *l, const char *name)
 			return (uint32_t)i;
 	if (!array_reserve(&l->users, &l->cap_users, l->n_users + 1))
 		return UINT32_MAX;
-	text_copy(l->users[l->n_users], USER_CAP, name);
+	str_copy(l->users[l->n_users], USER_CAP, name);
 	return (uint32_t)l->n_users++;
 }
 
@@ -128,7 +128,7 @@ static void spread_name(struct lives *l, const struct process_id *named)
 		struct process_id *id = &l->entries[i].id;
 		if (!l->lives[i].used || id->owner_uid != named->owner_uid || !has_no_name(id))
 			continue;
-		text_copy(id->user, sizeof(id->user), named->user);
+		str_copy(id->user, sizeof(id->user), named->user);
 		l->lives[i].user = user_number(l, named->user);
 		l->entries[i].dirty = true;
 	}
@@ -164,7 +164,7 @@ static bool describe(
 	id->start_ticks = 0;
 	id->started_ms = -1;
 	id->uid = id->owner_uid = -1;
-	text_copy(id->user, sizeof(id->user), USER_DEAD);
+	str_copy(id->user, sizeof(id->user), USER_DEAD);
 	return false;
 }
 

@@ -8,12 +8,13 @@
 #include "base/array.h"
 #include "driver/host/apart_source.h"
 
-void spacing_add(struct spacing *s, int64_t cost_us)
+void round_spacing_add(struct spacing *s, int64_t cost_us)
 {
 	s->recent_us[s->n++ % SPACING_RECENT] = cost_us;
 }
 
-int64_t spacing_us(const struct spacing *s, double share, int64_t least_us, int64_t most_us)
+int64_t round_spacing_us(
+	const struct spacing *s, double share, int64_t least_us, int64_t most_us)
 {
 	size_t n = s->n < SPACING_RECENT ? s->n : SPACING_RECENT;
 	int64_t cost_us = n ? INT64_MAX : 0;
@@ -36,14 +37,14 @@ int64_t spacing_us(const struct spacing *s, double share, int64_t least_us, int6
 /* A stall: no glance for twice the time between glances plus this. */
 #define STALL_US 1000000
 
-void pace_start(struct pace *p, int64_t now_us)
+void round_pace_start(struct pace *p, int64_t now_us)
 {
 	p->apart_us = p->least_us;
 	p->random = (uint64_t)now_us | 1;
 	p->next_glance_us = p->next_energy_us = p->next_shared_us = now_us;
 }
 
-double pace_chance(struct pace *p)
+double round_pace_chance(struct pace *p)
 {
 	p->random ^= p->random << 13;
 	p->random ^= p->random >> 7;
@@ -51,7 +52,7 @@ double pace_chance(struct pace *p)
 	return (double)(p->random >> 11) / (double)(1ULL << 53);
 }
 
-void pace_ask(const struct pace *p, int64_t now_us, struct round *round)
+void round_pace_ask(const struct pace *p, int64_t now_us, struct round *round)
 {
 	round->energy = now_us >= p->next_energy_us;
 	round->shared = now_us >= p->next_shared_us;
@@ -60,33 +61,33 @@ void pace_ask(const struct pace *p, int64_t now_us, struct round *round)
 /* Learns what the parts of a round cost. */
 static void learn(struct pace *p, const struct round *round, int64_t took_us)
 {
-	spacing_add(&p->glances, round->cost_us);
+	round_spacing_add(&p->glances, round->cost_us);
 	if (round->drain)
 		return;
-	spacing_add(&p->walls, took_us);
+	round_spacing_add(&p->walls, took_us);
 	if (round->energy)
-		spacing_add(&p->energy, round->energy_cost_us);
+		round_spacing_add(&p->energy, round->energy_cost_us);
 	if (round->shared)
-		spacing_add(&p->shared, round->shared_cost_us);
+		round_spacing_add(&p->shared, round->shared_cost_us);
 }
 
-void pace_done(struct pace *p, int64_t now_us, const struct round *round, int64_t took_us)
+void round_pace_done(struct pace *p, int64_t now_us, const struct round *round, int64_t took_us)
 {
 	learn(p, round, took_us);
-	int64_t cpu_us = spacing_us(&p->glances, GLANCE_SHARE, p->least_us, p->most_us);
-	int64_t wall_us = spacing_us(&p->walls, WALL_SHARE, p->least_us, p->most_us);
+	int64_t cpu_us = round_spacing_us(&p->glances, GLANCE_SHARE, p->least_us, p->most_us);
+	int64_t wall_us = round_spacing_us(&p->walls, WALL_SHARE, p->least_us, p->most_us);
 	p->apart_us = cpu_us > wall_us ? cpu_us : wall_us;
 	p->next_glance_us =
-		now_us + (int64_t)((double)p->apart_us * (0.8 + 0.4 * pace_chance(p)));
+		now_us + (int64_t)((double)p->apart_us * (0.8 + 0.4 * round_pace_chance(p)));
 	if (round->energy || round->drain)
 		p->next_energy_us =
-			now_us + spacing_us(&p->energy, ENERGY_SHARE, 0, p->most_us);
+			now_us + round_spacing_us(&p->energy, ENERGY_SHARE, 0, p->most_us);
 	if (round->shared || round->drain)
 		p->next_shared_us =
-			now_us + spacing_us(&p->shared, SHARED_SHARE, 0, p->most_us);
+			now_us + round_spacing_us(&p->shared, SHARED_SHARE, 0, p->most_us);
 }
 
-int64_t pace_stall_us(const struct pace *p)
+int64_t round_pace_stall_us(const struct pace *p)
 {
 	return 2 * p->apart_us + STALL_US;
 }
@@ -256,8 +257,8 @@ static int run(struct source *s, struct round *r, struct err *e)
 int round_run(struct source *s, void *round, struct err *e)
 {
 	struct round *r = round;
-	if (apart_can_round(s))
-		return apart_round(s, r, e);
+	if (apart_source_can_round(s))
+		return apart_source_round(s, r, e);
 	struct moment begun = clock_now(r->clock);
 	r->looks = false;
 	int rc = run(s, r, e);
@@ -273,8 +274,8 @@ int round_run(struct source *s, void *round, struct err *e)
 
 int round_next(struct source *s, struct round *r, struct err *e)
 {
-	if (apart_can_round(s))
-		return apart_round_next(s, r, e);
+	if (apart_source_can_round(s))
+		return apart_source_round_next(s, r, e);
 	bool made = r->made;
 	r->made = false;
 	return made;
@@ -282,5 +283,5 @@ int round_next(struct source *s, struct round *r, struct err *e)
 
 bool round_can_patrol(const struct source *s)
 {
-	return apart_can_round(s);
+	return apart_source_can_round(s);
 }

@@ -19,10 +19,11 @@ struct spacing {
 	size_t n; /* how many there were in all */
 };
 
-void spacing_add(struct spacing *s, int64_t cost_us);
+void round_spacing_add(struct spacing *s, int64_t cost_us);
 /* Returns the time between two of them at which they take `share` of the time (0..1), within
  * the limits. */
-int64_t spacing_us(const struct spacing *s, double share, int64_t least_us, int64_t most_us);
+int64_t round_spacing_us(
+	const struct spacing *s, double share, int64_t least_us, int64_t most_us);
 
 /* The pace of glances: when the next one is due, and what it reads beside memory. It is learned
  * from what glances cost, and every distance is slightly random, so that a periodic job is not
@@ -45,15 +46,16 @@ struct pace {
 };
 
 /* Starts at `now_us`; the limits must be set. */
-void pace_start(struct pace *p, int64_t now_us);
+void round_pace_start(struct pace *p, int64_t now_us);
 /* Sets in `round` what a glance now reads beside memory. */
-void pace_ask(const struct pace *p, int64_t now_us, struct round *round);
+void round_pace_ask(const struct pace *p, int64_t now_us, struct round *round);
 /* A round was made and took `took_us`: sets when the next glance is due. */
-void pace_done(struct pace *p, int64_t now_us, const struct round *round, int64_t took_us);
+void round_pace_done(
+	struct pace *p, int64_t now_us, const struct round *round, int64_t took_us);
 /* A time without a glance after which process lists are read even if memory is the same. */
-int64_t pace_stall_us(const struct pace *p);
+int64_t round_pace_stall_us(const struct pace *p);
 /* Returns a random number between 0 and 1. */
-double pace_chance(struct pace *p);
+double round_pace_chance(struct pace *p);
 
 /* A round: everything that the recorder asks the driver at one moment, in one job of the
  * driver's thread: utilisation when it is due, a glance at every card's memory, and then the

@@ -137,7 +137,7 @@ void wire_read_text(struct wire *in, char *dst, size_t cap)
 	dst[0] = '\0';
 	if (in->bad)
 		return;
-	text_escape(dst, cap, in->bytes, strnlen(in->bytes, len));
+	str_escape(dst, cap, in->bytes, strnlen(in->bytes, len));
 	in->bytes += len;
 	in->left -= len;
 }
@@ -168,7 +168,7 @@ static void read_fields(struct wire *in, void *to, const struct field *f, size_t
 		if (in->bad)
 			return;
 		if (f[i].kind == FIELD_TEXT)
-			text_escape(at, f[i].size, raw, strnlen(raw, f[i].size));
+			str_escape(at, f[i].size, raw, strnlen(raw, f[i].size));
 		else
 			memcpy(at, raw, f[i].size);
 	}
@@ -345,7 +345,7 @@ static void read_xids(struct mirror *m, struct wire *in)
 	}
 }
 
-bool mirror_read(struct mirror *m, struct wire *in)
+bool wire_mirror_read(struct mirror *m, struct wire *in)
 {
 	read_fields(in, &m->source, head_fields, COUNT(head_fields));
 	/* A source never removes a card. */
@@ -361,7 +361,7 @@ bool mirror_read(struct mirror *m, struct wire *in)
 	return !in->bad;
 }
 
-void mirror_finish(struct mirror *m)
+void wire_mirror_finish(struct mirror *m)
 {
 	for (size_t i = 0; i < m->source.n_cards; i++)
 		for (size_t k = 0; k < WIRE_ARRAYS; k++)

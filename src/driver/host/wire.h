@@ -63,7 +63,7 @@ struct mirror {
 
 /* Takes what was received; false: it makes no sense, or out of memory. Whatever the bytes, the
  * mirror stays valid. */
-bool mirror_read(struct mirror *m, struct wire *in);
-void mirror_finish(struct mirror *m);
+bool wire_mirror_read(struct mirror *m, struct wire *in);
+void wire_mirror_finish(struct mirror *m);
 
 #endif

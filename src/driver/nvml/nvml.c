@@ -101,7 +101,7 @@ void nvml_go_down(struct nvml_source *s, int code)
 {
 	s->down = s->base.code = code;
 	nvml_lib_err(&s->lib, s->root, code, &s->why);
-	nvml_drop_handles(s);
+	nvml_cards_drop_handles(s);
 }
 
 /* The same with a sentence that was made already; returns its code. */
@@ -109,7 +109,7 @@ static int stay_down(struct nvml_source *s, const struct err *why)
 {
 	s->down = s->base.code = NVML_UNINITIALISED;
 	s->why = *why;
-	nvml_drop_handles(s);
+	nvml_cards_drop_handles(s);
 	return why->code;
 }
 
@@ -117,10 +117,10 @@ static int stay_down(struct nvml_source *s, const struct err *why)
 static void forget(struct nvml_source *s)
 {
 	nvml_drop_events(s);
-	nvml_drop_handles(s);
+	nvml_cards_drop_handles(s);
 	for (size_t i = 0; i < s->base.n_cards; i++) {
-		nvml_free_gpm(s, i);
-		nvml_forget_ways(&s->cards[i], s->base.cards[i].id.mig_index >= 0);
+		nvml_gpm_free(s, i);
+		nvml_job_forget_ways(&s->cards[i], s->base.cards[i].id.mig_index >= 0);
 	}
 	s->gpm_mend = false;
 	for (size_t i = 0; i < s->n_devices; i++) {
@@ -157,7 +157,7 @@ static int load(struct nvml_source *s, struct err *e)
 		return not_loaded(s, e);
 	if (nvml_lib_open(&s->lib, &choice, e) != 0)
 		return misses_module(s) ? not_loaded(s, e) : e->code;
-	nvml_find_metrics(s);
+	nvml_metric_find_calls(s);
 	nvml_enter(s, -1, "nvmlInit");
 	if (nvml_lib_start(&s->lib, s->root, e) != 0) {
 		bool no_driver = s->lib.code == NVML_NO_DRIVER && misses_module(s);
@@ -165,7 +165,7 @@ static int load(struct nvml_source *s, struct err *e)
 	}
 	char version[VERSION_CAP] = "";
 	if (NVML_CALL(s->lib.api.driver_version, version, sizeof(version)) == NVML_OK)
-		text_escape(s->base.driver_version, sizeof(s->base.driver_version), version,
+		str_escape(s->base.driver_version, sizeof(s->base.driver_version), version,
 			strnlen(version, sizeof(version)));
 	else
 		nvml_host_module_version(
@@ -209,7 +209,7 @@ static int nvml_scan(struct source *base, struct err *e)
 	else if (has_lost_device(s) || s->gpm_mend)
 		rc = restart(s, e);
 	if (rc == 0)
-		rc = nvml_find_cards(s, e);
+		rc = nvml_cards_find(s, e);
 	if (rc == 0)
 		nvml_watch_events(s);
 	return rc;
@@ -219,7 +219,7 @@ static int nvml_scan(struct source *base, struct err *e)
 static bool begin_round(struct nvml_source *s)
 {
 	if (!s->down)
-		nvml_check_awake(s);
+		nvml_cards_check_awake(s);
 	for (size_t i = 0; i < s->base.n_cards; i++) {
 		s->cards[i].answered = false;
 		s->cards[i].failure = NVML_OK;
@@ -246,7 +246,7 @@ static int end_round(struct nvml_source *s, struct err *e)
 	}
 	for (size_t i = 0; i < s->base.n_cards; i++)
 		if (!s->cards[i].answered && s->cards[i].failure && s->cards[i].handle)
-			nvml_lose_card(s, i, s->cards[i].failure);
+			nvml_cards_lose(s, i, s->cards[i].failure);
 	return 0;
 }
 
@@ -272,15 +272,15 @@ static bool is_meant(const struct nvml_source *s, const bool *which, size_t i)
 
 static void drain_card(struct nvml_source *s, size_t i)
 {
-	nvml_drain_util(s, i);
+	nvml_util_drain(s, i);
 	if (s->cards[i].handle)
-		nvml_drain_process_util(s, i);
+		nvml_use_drain(s, i);
 	if (s->cards[i].handle)
-		nvml_drain_ended(s, i);
+		nvml_account_drain(s, i);
 	if (s->cards[i].handle)
-		nvml_read_energy(s, i);
+		nvml_energy_read(s, i);
 	if (s->cards[i].handle && s->base.want_power)
-		nvml_read_power(s, i);
+		nvml_energy_read_power(s, i);
 }
 
 static int nvml_drain(struct source *base, const bool *which, struct err *e)
@@ -298,11 +298,11 @@ static int nvml_drain(struct source *base, const bool *which, struct err *e)
 			drain_card(s, i);
 	for (size_t i = 0; go_on && i < base->n_cards; i++)
 		if (is_meant(s, which, i))
-			nvml_read_gpm(s, i, true);
+			nvml_gpm_read(s, i, true);
 	for (size_t i = 0; go_on && i < base->n_cards; i++)
 		if (is_meant(s, which, i))
-			nvml_finish_util(s, i);
-	nvml_note_rings(s);
+			nvml_util_finish(s, i);
+	nvml_util_note_rings(s);
 	return end_round(s, e);
 }
 
@@ -311,7 +311,7 @@ static void glance_memory(struct nvml_source *s)
 	int64_t before_us = clock_cost_us(s->clock);
 	for (size_t i = 0; i < s->base.n_cards && !s->down; i++)
 		if (s->cards[i].handle)
-			nvml_read_memory(s, i, NVML_MEMORY_GLANCED);
+			nvml_process_read_memory(s, i, NVML_MEMORY_GLANCED);
 	s->base.memory_cost_us = clock_cost_us(s->clock) - before_us;
 }
 
@@ -320,7 +320,7 @@ static void glance_energy(struct nvml_source *s)
 	int64_t before_us = clock_cost_us(s->clock);
 	for (size_t i = 0; i < s->base.n_cards && !s->down; i++)
 		if (s->cards[i].handle)
-			nvml_read_energy(s, i);
+			nvml_energy_read(s, i);
 	s->base.energy_cost_us = clock_cost_us(s->clock) - before_us;
 }
 
@@ -335,10 +335,10 @@ static int nvml_glance(struct source *base, unsigned what, struct err *e)
 		glance_energy(s);
 	for (size_t i = 0; go_on && i < base->n_cards && !s->down; i++)
 		if (s->cards[i].handle)
-			nvml_glance_util(s, i);
+			nvml_util_glance(s, i);
 	for (size_t i = 0; go_on && i < base->n_cards && !s->down; i++)
 		if (s->cards[i].handle)
-			nvml_read_gpm(s, i, false);
+			nvml_gpm_read(s, i, false);
 	return end_round(s, e);
 }
 
@@ -347,16 +347,16 @@ static int nvml_look(struct source *base, const bool *which, struct err *e)
 	struct nvml_source *s = (struct nvml_source *)base;
 	bool go_on = begin_round(s);
 	if (go_on && !which)
-		nvml_find_instances(s);
+		nvml_cards_find_instances(s);
 	for (size_t i = 0; go_on && i < base->n_cards && !s->down; i++) {
 		if (which && !which[i])
 			continue;
 		base->cards[i].processes_known = false;
 		base->cards[i].n_processes = 0;
 		if (s->cards[i].handle)
-			nvml_look_processes(s, i);
+			nvml_process_look(s, i);
 		if (s->cards[i].handle)
-			nvml_read_memory(s, i, NVML_MEMORY_LOOKED);
+			nvml_process_read_memory(s, i, NVML_MEMORY_LOOKED);
 	}
 	return end_round(s, e);
 }
@@ -366,7 +366,7 @@ static void nvml_close(struct source *base)
 	struct nvml_source *s = (struct nvml_source *)base;
 	nvml_drop_events(s);
 	for (size_t i = 0; i < base->n_cards; i++)
-		nvml_free_gpm(s, i);
+		nvml_gpm_free(s, i);
 	nvml_lib_close(&s->lib);
 	capture_play_close(s->play);
 	for (size_t i = 0; i < base->n_cards; i++) {
@@ -393,12 +393,12 @@ static void nvml_board(struct source *base, size_t card, struct card_id *id)
 
 #define NVML_OPS                                                                               \
 	.scan = nvml_scan, .drain = nvml_drain, .glance = nvml_glance, .look = nvml_look,      \
-	.metrics = nvml_metrics, .accounts = nvml_read_accounts, .board = nvml_board,          \
-	.facilities = nvml_facilities, .close = nvml_close
+	.metrics = nvml_metrics, .accounts = nvml_account_read, .board = nvml_board,           \
+	.facilities = nvml_job_facilities, .close = nvml_close
 static const struct source_ops nvml_ops = { .name = "nvml", NVML_OPS };
 /* The processes of a captured host are described by the capture. */
 static const struct source_ops captured_ops = {
-	.name = "capture", .describe = nvml_describe, NVML_OPS
+	.name = "capture", .describe = captured_describe, NVML_OPS
 };
 
 /* Nothing of this host may be read for the cards of another one: nothing is below this. */

@@ -39,11 +39,11 @@ struct nvml_accounts {
 };
 
 /* Whether the mode is on (1), off (0) or unknown (-1). */
-int nvml_read_accounting(struct nvml_source *s, void *handle);
+int nvml_account_mode(struct nvml_source *s, void *handle);
 /* A card's part of a drain: fills the reading's ended[]. */
-void nvml_drain_ended(struct nvml_source *s, size_t card);
+void nvml_account_drain(struct nvml_source *s, size_t card);
 /* source_ops.accounts */
-size_t nvml_read_accounts(
+size_t nvml_account_read(
 	struct source *base, size_t card, struct process_account *out, size_t max);
 
 /* GPM: counters of newer cards; two readings give the mean between them. They are the only
@@ -67,11 +67,11 @@ struct nvml_gpm {
 
 /* Reads the counters of a card. For an instance, the mean use since the reading before is kept
  * for the drain. A drain also fills sm_active_pct; only drains read whole cards. */
-void nvml_read_gpm(struct nvml_source *s, size_t card, bool drains);
+void nvml_gpm_read(struct nvml_source *s, size_t card, bool drains);
 /* Forgets the counters of a card and frees the driver's samples. */
-void nvml_free_gpm(struct nvml_source *s, size_t card);
+void nvml_gpm_free(struct nvml_source *s, size_t card);
 /* Stops reading counters on this host, because a call that worked before now fails. */
-void nvml_stop_gpm(struct nvml_source *s, size_t card, int code);
+void nvml_gpm_stop(struct nvml_source *s, size_t card, int code);
 
 /* What the real driver's source knows: devices (what the driver has) and cards (what is
  * audited: a device, or each of its MIG instances). */
@@ -178,39 +178,39 @@ int nvml_open(struct source **source, const struct source_options *options,
 	struct capture_play *play, struct err *e);
 
 /* nvml_cards.c: finds the devices and shows their cards; opens those that woke up. */
-int nvml_find_cards(struct nvml_source *s, struct err *e);
-void nvml_check_awake(struct nvml_source *s);
+int nvml_cards_find(struct nvml_source *s, struct err *e);
+void nvml_cards_check_awake(struct nvml_source *s);
 
-void nvml_find_instances(struct nvml_source *s);
-void nvml_lose_card(struct nvml_source *s, size_t card, int code);
-void nvml_drop_handles(struct nvml_source *s);
+void nvml_cards_find_instances(struct nvml_source *s);
+void nvml_cards_lose(struct nvml_source *s, size_t card, int code);
+void nvml_cards_drop_handles(struct nvml_source *s);
 void nvml_go_down(struct nvml_source *s, int code); /* until the next scan */
 
 /* captured.c: what a capture says of its host: its processes (source_ops.describe),
  * whether a card slept, and its cards in /proc (as many as NVML_HOST_GPUS). */
-bool nvml_describe(struct source *base, uint32_t pid, struct process_id *id);
+bool captured_describe(struct source *base, uint32_t pid, struct process_id *id);
 bool captured_asleep(const struct capture_play *play, const char *pci);
 size_t captured_gpus(const struct capture_play *play, struct nvml_host_gpu *gpus);
 
 /* nvml_util.c, nvml_use.c, nvml_process.c, nvml_energy.c: one card's part of a round. */
-void nvml_drain_util(struct nvml_source *s, size_t card);
-void nvml_finish_util(struct nvml_source *s, size_t card); /* after all else of the card */
-void nvml_keep_polled(struct nvml_card *c, int64_t wall_us, double util_pct);
-void nvml_glance_util(struct nvml_source *s, size_t card);
-void nvml_note_rings(struct nvml_source *s);
-void nvml_drain_process_util(struct nvml_source *s, size_t card);
-void nvml_read_energy(struct nvml_source *s, size_t card);
-void nvml_read_power(struct nvml_source *s, size_t card);
-void nvml_read_power_limit(struct nvml_source *s, struct nvml_device *d);
-void nvml_look_processes(struct nvml_source *s, size_t card);
-bool nvml_is_listed(const struct nvml_card *c, uint32_t pid);
+void nvml_util_drain(struct nvml_source *s, size_t card);
+void nvml_util_finish(struct nvml_source *s, size_t card); /* after all else of the card */
+void nvml_util_keep_polled(struct nvml_card *c, int64_t wall_us, double util_pct);
+void nvml_util_glance(struct nvml_source *s, size_t card);
+void nvml_util_note_rings(struct nvml_source *s);
+void nvml_use_drain(struct nvml_source *s, size_t card);
+void nvml_energy_read(struct nvml_source *s, size_t card);
+void nvml_energy_read_power(struct nvml_source *s, size_t card);
+void nvml_energy_read_limit(struct nvml_source *s, struct nvml_device *d);
+void nvml_process_look(struct nvml_source *s, size_t card);
+bool nvml_process_is_listed(const struct nvml_card *c, uint32_t pid);
 /* Remembers a pid that is in no list; returns what is known of it. */
-struct nvml_stranger *nvml_add_stranger(struct nvml_card *c, uint32_t pid);
+struct nvml_stranger *nvml_process_add_stranger(struct nvml_card *c, uint32_t pid);
 
 /* nvml_process.c: the used memory of a card. Where it is known only from the process lists,
  * `from` says whether they were read just now. */
 enum nvml_memory_from { NVML_MEMORY_SCANNED, NVML_MEMORY_LOOKED, NVML_MEMORY_GLANCED };
 
-void nvml_read_memory(struct nvml_source *s, size_t card, enum nvml_memory_from from);
+void nvml_process_read_memory(struct nvml_source *s, size_t card, enum nvml_memory_from from);
 
 #endif

@@ -13,7 +13,7 @@ enum {
 	SIZE_TRIES = 6,
 };
 
-int nvml_read_accounting(struct nvml_source *s, void *handle)
+int nvml_account_mode(struct nvml_source *s, void *handle)
 {
 	unsigned on = 0;
 	return NVML_CALL(s->lib.api.accounting_mode, handle, &on) == NVML_OK ? on != 0 : -1;
@@ -52,7 +52,8 @@ static int read_pids(struct nvml_source *s, struct nvml_card *c, unsigned *n)
  * contradict it. */
 static bool is_doubtful(const struct nvml_card *c, const struct nvml_life *life)
 {
-	return life->asked_look != c->n_looks && life->ended == nvml_is_listed(c, life->pid);
+	return life->asked_look != c->n_looks &&
+	       life->ended == nvml_process_is_listed(c, life->pid);
 }
 
 /* Adds a life that has ended, unless it ended before the source was opened. A record that ends
@@ -64,9 +65,9 @@ static void add_ended(struct nvml_source *s, size_t card, uint32_t pid,
 	struct card_reading *r = &s->base.cards[card];
 	struct moment now = clock_now(s->clock);
 	enum nvml_stamps stamps =
-		nvml_stamps_learn(s->cards[card].stamps, (int64_t)stats->start_us, &now);
+		nvml_ring_stamps_learn(s->cards[card].stamps, (int64_t)stats->start_us, &now);
 	int64_t started_ms =
-		((int64_t)stats->start_us + nvml_stamps_to_wall(stamps, &now)) / 1000;
+		((int64_t)stats->start_us + nvml_ring_stamps_to_wall(stamps, &now)) / 1000;
 	int64_t latest_ms = (now.wall_us + NVML_AHEAD_US) / 1000;
 	if (started_ms > latest_ms || stats->time_ms > (uint64_t)latest_ms)
 		return;
@@ -89,7 +90,7 @@ static bool read_life(struct nvml_source *s, size_t card, struct nvml_life *life
 	struct nvml_card *c = &s->cards[card];
 	struct nvml_account_stats stats = { 0 };
 	int code = NVML_CALL(s->lib.api.accounting_stats, c->handle, life->pid, &stats);
-	nvml_heed(s, card, code);
+	nvml_job_heed(s, card, code);
 	if (code != NVML_OK || stats.start_us > INT64_MAX)
 		return false;
 	bool ended = stats.time_ms > 0;
@@ -114,7 +115,7 @@ static struct nvml_life recall(const struct nvml_accounts *a, size_t *at, uint32
 	return (struct nvml_life){ .pid = pid, .start_us = -1 };
 }
 
-void nvml_drain_ended(struct nvml_source *s, size_t card)
+void nvml_account_drain(struct nvml_source *s, size_t card)
 {
 	struct nvml_card *c = &s->cards[card];
 	struct nvml_accounts *a = &c->accounts;
@@ -123,7 +124,7 @@ void nvml_drain_ended(struct nvml_source *s, size_t card)
 		return;
 	nvml_enter(s, s->base.cards[card].id.index, "nvmlDeviceGetAccountingPids");
 	int code = read_pids(s, c, &n);
-	nvml_heed(s, card, code);
+	nvml_job_heed(s, card, code);
 	if (code != NVML_OK || !nvml_reserve(&a->next, n + 1, sizeof(struct nvml_life)))
 		return;
 	const uint32_t *pids = a->pids.data;
@@ -143,14 +144,14 @@ void nvml_drain_ended(struct nvml_source *s, size_t card)
 	a->n_lives = kept;
 }
 
-size_t nvml_read_accounts(
+size_t nvml_account_read(
 	struct source *base, size_t card, struct process_account *out, size_t max)
 {
 	struct nvml_source *s = (struct nvml_source *)base;
 	struct nvml_card *c = &s->cards[card];
 	unsigned n = 0;
 	size_t kept = 0;
-	if (!c->handle || nvml_read_accounting(s, c->handle) != 1 ||
+	if (!c->handle || nvml_account_mode(s, c->handle) != 1 ||
 		read_pids(s, c, &n) != NVML_OK)
 		return 0;
 	const uint32_t *pids = c->accounts.pids.data;

@@ -24,7 +24,7 @@ const struct nvml_form nvml_forms[] = {
 /* clang-format on */
 const size_t nvml_n_forms = sizeof(nvml_forms) / sizeof(nvml_forms[0]);
 
-unsigned nvml_form_parts(const struct nvml_form *f)
+unsigned nvml_calls_parts(const struct nvml_form *f)
 {
 	return f->parts ? f->parts : 1;
 }
@@ -68,7 +68,7 @@ static const struct nvml_form shape_forms[] = {
 	[SHAPE_ROOT_PORT] = { .layout = NULL },
 };
 
-bool nvml_form_of_metric(size_t row, struct nvml_form *form, int args[NVML_ARGS])
+bool nvml_calls_of_metric(size_t row, struct nvml_form *form, int args[NVML_ARGS])
 {
 	const struct nvml_call *call = &nvml_metric_rows[row];
 	*form = shape_forms[call->shape];
@@ -87,7 +87,7 @@ bool nvml_form_of_metric(size_t row, struct nvml_form *form, int args[NVML_ARGS]
 	return true;
 }
 
-bool nvml_form_find(const char *symbol, struct nvml_form *form)
+bool nvml_calls_find(const char *symbol, struct nvml_form *form)
 {
 	int args[NVML_ARGS];
 	for (size_t i = 0; i < nvml_n_forms; i++)
@@ -97,7 +97,7 @@ bool nvml_form_find(const char *symbol, struct nvml_form *form)
 		}
 	for (size_t i = 0; i < nvml_n_metric_rows; i++) {
 		const char *older = nvml_metric_rows[i].older;
-		if (nvml_form_of_metric(i, form, args) &&
+		if (nvml_calls_of_metric(i, form, args) &&
 			(strcmp(form->symbol, symbol) == 0 ||
 				(older && strcmp(older, symbol) == 0))) {
 			form->symbol = symbol;

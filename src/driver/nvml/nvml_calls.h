@@ -58,14 +58,14 @@ struct nvml_form {
 enum { NVML_ARGS = 3, NVML_PARTS = 4 };
 /* Cards that a capture may have, and instances of each. */
 enum { CAPTURE_CARDS = 64, CAPTURE_INSTANCES = 16 };
-unsigned nvml_form_parts(const struct nvml_form *f);
+unsigned nvml_calls_parts(const struct nvml_form *f);
 
 /* The calls of struct nvml_api, in the order in which a capture makes them. */
 extern const struct nvml_form nvml_forms[];
 extern const size_t nvml_n_forms;
 /* The call of a row of nvml_metrics.def, and its numbers; false: it makes none of its own. */
-bool nvml_form_of_metric(size_t row, struct nvml_form *form, int args[NVML_ARGS]);
+bool nvml_calls_of_metric(size_t row, struct nvml_form *form, int args[NVML_ARGS]);
 /* The call with this symbol; false: it is unknown. */
-bool nvml_form_find(const char *symbol, struct nvml_form *form);
+bool nvml_calls_find(const char *symbol, struct nvml_form *form);
 
 #endif

@@ -24,7 +24,7 @@ static void clear_reading(struct nvml_source *s, size_t card, enum card_status s
 		.power_mw = NAN,
 		.sm_active_pct = NAN,
 		.mem_used_bytes = UNKNOWN_BYTES };
-	text_copy(r->source, sizeof(r->source), s->base.ops->name);
+	str_copy(r->source, sizeof(r->source), s->base.ops->name);
 }
 
 /* The card can no longer be asked. Its measurements start again when it comes back. */
@@ -53,7 +53,7 @@ static ssize_t add_card(struct nvml_source *s, size_t device, const struct card_
 	s->cards[n] = (struct nvml_card){ .device = device,
 		.energy = { .total_mj = NAN, .counter_mj = NAN, .power_mw = NAN },
 		.gpm = { .base = NVML_GPM_NONE, .last = NVML_GPM_NONE } };
-	nvml_forget_ways(&s->cards[n], id->mig_index >= 0);
+	nvml_job_forget_ways(&s->cards[n], id->mig_index >= 0);
 	s->base.cards[n].id = *id;
 	clear_reading(s, n, CARD_STATUS_OK, NVML_OK);
 	s->base.n_cards++;
@@ -79,7 +79,7 @@ static void nvml_drop_device(
 			drop_card(s, i, status, code);
 }
 
-void nvml_lose_card(struct nvml_source *s, size_t card, int code)
+void nvml_cards_lose(struct nvml_source *s, size_t card, int code)
 {
 	if (code == NVML_NOT_FOUND)
 		drop_card(s, card, CARD_STATUS_LOST, code);
@@ -87,7 +87,7 @@ void nvml_lose_card(struct nvml_source *s, size_t card, int code)
 		nvml_drop_device(s, s->cards[card].device, CARD_STATUS_LOST, code);
 }
 
-void nvml_drop_handles(struct nvml_source *s)
+void nvml_cards_drop_handles(struct nvml_source *s)
 {
 	for (size_t i = 0; i < s->base.n_cards; i++) {
 		s->cards[i].handle = NULL;
@@ -122,7 +122,7 @@ static void show_card(
 	s->cards[card].handle = handle;
 	s->cards[card].found = true;
 	if (mem_total_bytes < 0)
-		nvml_read_memory(s, (size_t)card, NVML_MEMORY_SCANNED);
+		nvml_process_read_memory(s, (size_t)card, NVML_MEMORY_SCANNED);
 }
 
 static void nvml_read_text(
@@ -131,7 +131,7 @@ static void nvml_read_text(
 	char raw[96] = "";
 	if (NVML_CALL(call, handle, raw, sizeof(raw)) != NVML_OK)
 		return;
-	text_escape(dst, cap, raw, strnlen(raw, sizeof(raw)));
+	str_escape(dst, cap, raw, strnlen(raw, sizeof(raw)));
 }
 
 /* An instance of a device with MIG on. */
@@ -145,7 +145,7 @@ static void show_instance(struct nvml_source *s, size_t device, void *handle, un
 	if (!id.uuid[0])
 		return;
 	nvml_read_text(s->lib.api.name, handle, id.name, sizeof(id.name));
-	text_copy(id.parent_uuid, sizeof(id.parent_uuid), d->id.uuid);
+	str_copy(id.parent_uuid, sizeof(id.parent_uuid), d->id.uuid);
 	id.mig_index = (int)index;
 	if (NVML_CALL(s->lib.api.gpu_instance, handle, &gpu_instance) == NVML_OK)
 		id.gpu_instance = (int)gpu_instance;
@@ -220,7 +220,7 @@ static void nvml_show_device(struct nvml_source *s, size_t device)
 		show_absent(s, device);
 }
 
-void nvml_find_instances(struct nvml_source *s)
+void nvml_cards_find_instances(struct nvml_source *s)
 {
 	for (size_t i = 0; i < s->n_devices; i++)
 		if (s->devices[i].handle && !s->devices[i].no_mig)
@@ -309,9 +309,9 @@ static void guess_identity(const struct nvml_source *s, int index,
 		.compute_instance = -1,
 		.mem_total_bytes = UNKNOWN_BYTES };
 	if (gpu) {
-		text_copy(id->pci, sizeof(id->pci), gpu->pci);
-		text_copy(id->name, sizeof(id->name), gpu->name);
-		text_copy(id->uuid, sizeof(id->uuid), gpu->uuid);
+		str_copy(id->pci, sizeof(id->pci), gpu->pci);
+		str_copy(id->name, sizeof(id->name), gpu->name);
+		str_copy(id->uuid, sizeof(id->uuid), gpu->uuid);
 	}
 	for (size_t i = 0; i < s->n_devices; i++) {
 		const struct card_id *known = &s->devices[i].id;
@@ -344,7 +344,7 @@ static int open_index(struct nvml_source *s, int index)
 		code = handle ? api->uuid(handle, uuid, sizeof(uuid)) : NVML_UNKNOWN;
 	if (code != NVML_OK)
 		return code;
-	text_escape(id.uuid, sizeof(id.uuid), uuid, strnlen(uuid, sizeof(uuid)));
+	str_escape(id.uuid, sizeof(id.uuid), uuid, strnlen(uuid, sizeof(uuid)));
 	nvml_read_text(api->name, handle, id.name, sizeof(id.name));
 	read_pci(s, handle, &id);
 	struct nvml_device *d = claim_device(s, &id);
@@ -356,8 +356,8 @@ static int open_index(struct nvml_source *s, int index)
 	unsigned on = 0;
 	code = NVML_CALL(api->persistence, handle, &on);
 	d->persistence = code == NVML_OK ? on != 0 : -1;
-	d->accounting = nvml_read_accounting(s, handle);
-	nvml_read_power_limit(s, d);
+	d->accounting = nvml_account_mode(s, handle);
+	nvml_energy_read_limit(s, d);
 	return NVML_OK;
 }
 
@@ -457,7 +457,7 @@ static void show_devices(struct nvml_source *s)
 				nvml_show_device(s, i);
 }
 
-int nvml_find_cards(struct nvml_source *s, struct err *e)
+int nvml_cards_find(struct nvml_source *s, struct err *e)
 {
 	struct nvml_host_gpu gpus[NVML_HOST_GPUS];
 	int codes[NVML_HOST_GPUS];
@@ -506,7 +506,7 @@ static void wake_device(struct nvml_source *s, size_t device)
 		nvml_show_device(s, device);
 }
 
-void nvml_check_awake(struct nvml_source *s)
+void nvml_cards_check_awake(struct nvml_source *s)
 {
 	for (size_t i = 0; i < s->n_devices && !s->down; i++) {
 		struct nvml_device *d = &s->devices[i];

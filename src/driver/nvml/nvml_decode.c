@@ -12,7 +12,7 @@
 		(double)value_;                                                                \
 	})
 
-double nvml_sample_value(const struct nvml_sample *sample, int type)
+double nvml_decode_value(const struct nvml_sample *sample, int type)
 {
 	switch (type) {
 	case NVML_VALUE_DOUBLE:
@@ -46,7 +46,7 @@ size_t nvml_decode_samples(const struct nvml_samples *from, int64_t seen_us, int
 	size_t kept = 0;
 	for (size_t i = 0; i < from->n; i++) {
 		uint64_t wall_us = from->rows[i].wall_us;
-		double pct = nvml_sample_value(&from->rows[i], from->type);
+		double pct = nvml_decode_value(&from->rows[i], from->type);
 		if (!(pct >= 0 && pct <= 100) || !is_between(wall_us, seen_us, now_us))
 			continue;
 		struct util_sample sample = { (int64_t)wall_us, pct };
@@ -58,7 +58,7 @@ size_t nvml_decode_samples(const struct nvml_samples *from, int64_t seen_us, int
 	return kept;
 }
 
-size_t nvml_entry_stride(const unsigned char *bytes, size_t size, size_t n, size_t expected)
+size_t nvml_decode_stride(const unsigned char *bytes, size_t size, size_t n, size_t expected)
 {
 	size_t written = size;
 	while (written > 0 && bytes[written - 1] == NVML_FILL)
@@ -77,7 +77,7 @@ int64_t nvml_decode_memory(uint64_t bytes)
 	return bytes > MEMORY_MOST_BYTES ? UNKNOWN_BYTES : (int64_t)bytes;
 }
 
-size_t nvml_merge_process(
+size_t nvml_decode_merge_process(
 	struct card_process *to, size_t n, uint32_t pid, unsigned kind, uint64_t mem_bytes)
 {
 	int64_t mem = nvml_decode_memory(mem_bytes);
@@ -96,7 +96,7 @@ size_t nvml_merge_process(
 }
 
 /* From the last to the first, so that no record is overwritten before it is read. */
-void nvml_widen_uses(void *records, size_t n)
+void nvml_decode_widen_uses(void *records, size_t n)
 {
 	const struct nvml_process_sample *from = records;
 	struct nvml_process_sample_v1 *to = records;

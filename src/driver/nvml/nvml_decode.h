@@ -26,14 +26,14 @@ size_t nvml_decode_samples(const struct nvml_samples *from, int64_t seen_us, int
 	struct util_sample *to);
 
 /* The value of a sample, or NAN for a type that is not known. */
-double nvml_sample_value(const struct nvml_sample *sample, int type);
+double nvml_decode_value(const struct nvml_sample *sample, int type);
 
 /* Process lists are read into a buffer filled with this byte, to find out how much the driver
  * wrote. */
 enum { NVML_FILL = 0xAA };
 /* Bytes of an entry: what was written (16, 24 or 32 for each of n), or `expected` when that is
  * not clear. */
-size_t nvml_entry_stride(const unsigned char *bytes, size_t size, size_t n, size_t expected);
+size_t nvml_decode_stride(const unsigned char *bytes, size_t size, size_t n, size_t expected);
 
 /* An amount of memory; UNKNOWN_BYTES for more than any card has, because sums of it would
  * overflow. */
@@ -41,12 +41,12 @@ int64_t nvml_decode_memory(uint64_t bytes);
 
 /* Adds a process to `to` (n used, room for one more); a pid that is there already is merged:
  * kinds are joined, the larger known memory counts. Pid 0 is ignored. Returns the new n. */
-size_t nvml_merge_process(
+size_t nvml_decode_merge_process(
 	struct card_process *to, size_t n, uint32_t pid, unsigned kind, uint64_t mem_bytes);
 
 /* Turns n records of the older call into those of the newer one, in place: `records` has room
  * for these. What the older call does not report becomes an invalid percentage. */
-void nvml_widen_uses(void *records, size_t n);
+void nvml_decode_widen_uses(void *records, size_t n);
 
 /* Decodes a record of a process' use; false when it is not usable: not a percentage, not newer
  * than `seen_us`, or ahead of `now_us`. */

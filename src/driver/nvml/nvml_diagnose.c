@@ -187,8 +187,8 @@ static void examine_cards(const struct diagnosis *d, struct findings *f)
 		else
 			snprintf(check, sizeof(check), "card %d", id->index);
 		if (r->status == CARD_STATUS_LOST)
-			snprintf(more, sizeof(more), ": %s (code %d)", nvml_code_text(r->code),
-				r->code);
+			snprintf(more, sizeof(more), ": %s (code %d)",
+				nvml_lib_code_text(r->code), r->code);
 		finding_advise(finding_add(f, status_findings[r->status].result, check,
 				       "%s, %s, %s%s", id->name[0] ? id->name : "unknown model",
 				       id->uuid, card_status_names[r->status], more),
@@ -320,7 +320,7 @@ void *nvml_diagnose_before(const char *root)
 {
 	struct nvml_site *site = malloc(sizeof(*site));
 	if (site)
-		nvml_site_read(site, root);
+		nvml_host_read_site(site, root);
 	return site;
 }
 
@@ -328,6 +328,6 @@ void nvml_diagnose(const struct diagnosis *d, struct findings *f)
 {
 	struct nvml_site site;
 	if (!d->before)
-		nvml_site_read(&site, d->root);
+		nvml_host_read_site(&site, d->root);
 	nvml_diagnose_at(d, d->before ? d->before : &site, f);
 }

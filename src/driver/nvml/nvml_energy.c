@@ -79,14 +79,14 @@ static bool is_plausible(struct nvml_source *s, size_t card, double power_mw)
 	return false;
 }
 
-void nvml_read_energy(struct nvml_source *s, size_t card)
+void nvml_energy_read(struct nvml_source *s, size_t card)
 {
 	struct nvml_card *c = &s->cards[card];
 	struct card_reading *r = &s->base.cards[card];
 	double value = 0;
 	r->energy_mj = NAN;
 	const struct nvml_task task = { NVML_JOB_ENERGY, read_energy, &value };
-	if (nvml_do(s, card, &task) != NVML_OK)
+	if (nvml_job_do(s, card, &task) != NVML_OK)
 		return;
 	int64_t mono_us = clock_now(s->clock).mono_us;
 	if (c->ways[NVML_JOB_ENERGY].way == 0) {
@@ -100,15 +100,15 @@ void nvml_read_energy(struct nvml_source *s, size_t card)
 	r->energy_mj = c->energy.total_mj;
 }
 
-void nvml_read_power(struct nvml_source *s, size_t card)
+void nvml_energy_read_power(struct nvml_source *s, size_t card)
 {
 	unsigned mw = 0;
 	const struct nvml_task task = { NVML_JOB_POWER, read_power, &mw };
-	if (nvml_do(s, card, &task) == NVML_OK && is_plausible(s, card, mw))
+	if (nvml_job_do(s, card, &task) == NVML_OK && is_plausible(s, card, mw))
 		s->base.cards[card].power_mw = mw;
 }
 
-void nvml_read_power_limit(struct nvml_source *s, struct nvml_device *d)
+void nvml_energy_read_limit(struct nvml_source *s, struct nvml_device *d)
 {
 	unsigned mw = 0;
 	int code = NVML_CALL(s->lib.api.power_limit, d->handle, &mw);

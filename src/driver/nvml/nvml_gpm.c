@@ -90,15 +90,15 @@ static void give_up(struct nvml_source *s, size_t card, int code)
 	struct nvml_card *c = &s->cards[card];
 	c->gpm.works = false;
 	c->gpm.base = c->gpm.last = NVML_GPM_NONE;
-	c->gpm.dead = nvml_is_for_good(code);
+	c->gpm.dead = nvml_job_is_for_good(code);
 	if (s->base.cards[card].id.mig_index >= 0)
 		c->n_polled = 0;
 	/* Other codes say nothing about the card: the calls that do not need GPM decide. */
 	if (code == NVML_LOST || code == NVML_RESET_REQUIRED || code == NVML_UNINITIALISED)
-		nvml_heed(s, card, code);
+		nvml_job_heed(s, card, code);
 }
 
-void nvml_read_gpm(struct nvml_source *s, size_t card, bool drains)
+void nvml_gpm_read(struct nvml_source *s, size_t card, bool drains)
 {
 	struct nvml_card *c = &s->cards[card];
 	struct nvml_gpm *g = &c->gpm;
@@ -120,7 +120,7 @@ void nvml_read_gpm(struct nvml_source *s, size_t card, bool drains)
 	}
 	double util_pct = instance ? read_metric(s, g, g->last, fresh, METRIC_GRAPHICS) : NAN;
 	if (!isnan(util_pct))
-		nvml_keep_polled(c, now.wall_us, util_pct);
+		nvml_util_keep_polled(c, now.wall_us, util_pct);
 	if (drains) {
 		s->base.cards[card].sm_active_pct =
 			read_metric(s, g, g->base, fresh, METRIC_SM_ACTIVE);
@@ -130,10 +130,10 @@ void nvml_read_gpm(struct nvml_source *s, size_t card, bool drains)
 	g->last_mono_us = now.mono_us;
 	g->works = true;
 	if (instance)
-		nvml_turn_to(s, card, NVML_JOB_UTIL, 2, NVML_NOT_SUPPORTED);
+		nvml_job_turn_to(s, card, NVML_JOB_UTIL, 2, NVML_NOT_SUPPORTED);
 }
 
-void nvml_free_gpm(struct nvml_source *s, size_t card)
+void nvml_gpm_free(struct nvml_source *s, size_t card)
 {
 	struct nvml_gpm *g = &s->cards[card].gpm;
 	for (size_t i = 0; i < sizeof(g->samples) / sizeof(g->samples[0]); i++)
@@ -142,7 +142,7 @@ void nvml_free_gpm(struct nvml_source *s, size_t card)
 	*g = (struct nvml_gpm){ .base = NVML_GPM_NONE, .last = NVML_GPM_NONE };
 }
 
-void nvml_stop_gpm(struct nvml_source *s, size_t card, int code)
+void nvml_gpm_stop(struct nvml_source *s, size_t card, int code)
 {
 	const struct card_id *id = &s->base.cards[card].id;
 	if (s->gpm_stopped || !s->gpm_used)
@@ -150,10 +150,10 @@ void nvml_stop_gpm(struct nvml_source *s, size_t card, int code)
 	log_warning("card %d/%d: after GPM counters were read, the driver no longer reports "
 		    "its memory (%s); the counters are not read again, and the use of MIG "
 		    "instances is unknown",
-		id->index, id->mig_index, nvml_code_text(code));
+		id->index, id->mig_index, nvml_lib_code_text(code));
 	s->gpm_stopped = s->gpm_mend = true;
 	for (size_t i = 0; i < s->base.n_cards; i++) {
-		nvml_free_gpm(s, i);
+		nvml_gpm_free(s, i);
 		if (s->base.cards[i].id.mig_index < 0)
 			continue;
 		s->cards[i].n_polled = 0;

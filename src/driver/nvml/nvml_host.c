@@ -58,7 +58,7 @@ bool nvml_host_module_version(const char *root, char *dst, size_t cap)
 		text[strcspn(text, "\n")] = '\0';
 		for (char *word; (word = strsep(&rest, " \t")) != NULL;)
 			if (is_version(word))
-				return text_copy(dst, cap, word);
+				return str_copy(dst, cap, word);
 	}
 	return false;
 }
@@ -129,7 +129,7 @@ static void copy_value(const char *text, const char *key, char *dst, size_t cap)
 		return;
 	found += strlen(key);
 	found += strspn(found, " \t");
-	text_escape(dst, cap, found, strcspn(found, "\n"));
+	str_escape(dst, cap, found, strcspn(found, "\n"));
 }
 
 static void read_information(const char *root, struct nvml_host_gpu *gpu)
@@ -163,7 +163,7 @@ size_t nvml_host_gpus(const char *root, struct nvml_host_gpu *gpus, size_t max)
 		if (entry->d_name[0] == '.' || strlen(entry->d_name) >= PCI_CAP)
 			continue;
 		gpus[n] = (struct nvml_host_gpu){ 0 };
-		text_copy(gpus[n].pci, sizeof(gpus[n].pci), entry->d_name);
+		str_copy(gpus[n].pci, sizeof(gpus[n].pci), entry->d_name);
 		read_information(root, &gpus[n]);
 		n++;
 	}
@@ -236,7 +236,7 @@ static void read_nodes(struct nvml_site *site, const char *root)
 	for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
 		struct nvml_node *node = &site->nodes[site->n_nodes];
 		if (site->n_nodes == NVML_NODES || !is_node(entry->d_name) ||
-			!text_copy(node->name, sizeof(node->name), entry->d_name))
+			!str_copy(node->name, sizeof(node->name), entry->d_name))
 			continue;
 		bool may = faccessat(dirfd(dir), entry->d_name, R_OK | W_OK, AT_EACCESS) == 0;
 		node->error = may ? 0 : errno;
@@ -246,7 +246,7 @@ static void read_nodes(struct nvml_site *site, const char *root)
 	qsort(site->nodes, site->n_nodes, sizeof(site->nodes[0]), by_name);
 }
 
-void nvml_site_read(struct nvml_site *site, const char *root)
+void nvml_host_read_site(struct nvml_site *site, const char *root)
 {
 	*site = (struct nvml_site){ .has_module = nvml_host_has_module(root) };
 	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)

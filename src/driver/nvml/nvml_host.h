@@ -70,6 +70,6 @@ struct nvml_site {
 };
 
 /* Reads what is below `root` ("" for this host). It never reports NVML_PLACE_GUEST. */
-void nvml_site_read(struct nvml_site *site, const char *root);
+void nvml_host_read_site(struct nvml_site *site, const char *root);
 
 #endif

@@ -37,7 +37,7 @@ static const struct job {
 			"nvmlDeviceGetMPSComputeRunningProcesses" } },
 };
 
-void nvml_forget_ways(struct nvml_card *c, bool is_instance)
+void nvml_job_forget_ways(struct nvml_card *c, bool is_instance)
 {
 	for (size_t job = 0; job < NVML_JOBS; job++)
 		c->ways[job] = (struct nvml_way){ .way = NVML_WAY_UNTRIED };
@@ -56,7 +56,7 @@ void nvml_forget_ways(struct nvml_card *c, bool is_instance)
 		};
 }
 
-void nvml_heed(struct nvml_source *s, size_t card, int code)
+void nvml_job_heed(struct nvml_source *s, size_t card, int code)
 {
 	struct nvml_card *c = &s->cards[card];
 	switch (code) {
@@ -67,7 +67,7 @@ void nvml_heed(struct nvml_source *s, size_t card, int code)
 		break;
 	case NVML_LOST:
 	case NVML_RESET_REQUIRED:
-		nvml_lose_card(s, card, code);
+		nvml_cards_lose(s, card, code);
 		break;
 	case NVML_BLOCKED:
 	case NVML_UNKNOWN:
@@ -75,7 +75,7 @@ void nvml_heed(struct nvml_source *s, size_t card, int code)
 		break;
 	case NVML_BAD_ARGUMENT: /* an instance that was destroyed just now */
 		if (s->base.cards[card].id.mig_index >= 0)
-			nvml_lose_card(s, card, NVML_NOT_FOUND);
+			nvml_cards_lose(s, card, NVML_NOT_FOUND);
 		c->answered = true;
 		break;
 	default:
@@ -95,38 +95,38 @@ static void use_way(struct nvml_source *s, size_t card, enum nvml_job job, int w
 	const struct card_id *id = &s->base.cards[card].id;
 	if (way < 0)
 		log_notice("no %s from the driver on GPU %d: %s", jobs[job].name, id->index,
-			nvml_code_text(code));
+			nvml_lib_code_text(code));
 	else
 		log_notice("%s on GPU %d by %s, because of %s: %s", jobs[job].name, id->index,
-			jobs[job].ways[way], jobs[job].ways[0], nvml_code_text(code));
+			jobs[job].ways[way], jobs[job].ways[0], nvml_lib_code_text(code));
 }
 
-void nvml_turn_to(struct nvml_source *s, size_t card, enum nvml_job job, int way, int code)
+void nvml_job_turn_to(struct nvml_source *s, size_t card, enum nvml_job job, int way, int code)
 {
 	s->cards[card].ways[job].dead |= (1U << way) - 1;
 	use_way(s, card, job, way, code);
 }
 
-bool nvml_is_for_good(int code)
+bool nvml_job_is_for_good(int code)
 {
 	return code == NVML_NOT_SUPPORTED || code == NVML_NO_FUNCTION ||
 	       code == NVML_BAD_VERSION || code == NVML_DEPRECATED;
 }
 
-int nvml_try(struct nvml_source *s, size_t card, const struct nvml_task *task, int way)
+int nvml_job_try(struct nvml_source *s, size_t card, const struct nvml_task *task, int way)
 {
 	struct nvml_way *w = &s->cards[card].ways[task->job];
 	if (w->dead & (1U << way))
 		return NVML_NOT_SUPPORTED;
 	nvml_enter(s, s->base.cards[card].id.index, jobs[task->job].ways[way]);
 	int code = task->attempt(s, card, way, task->out);
-	nvml_heed(s, card, code);
-	if (nvml_is_for_good(code))
+	nvml_job_heed(s, card, code);
+	if (nvml_job_is_for_good(code))
 		w->dead |= 1U << way;
 	return code;
 }
 
-int nvml_do(struct nvml_source *s, size_t card, const struct nvml_task *task)
+int nvml_job_do(struct nvml_source *s, size_t card, const struct nvml_task *task)
 {
 	struct nvml_card *c = &s->cards[card];
 	enum nvml_job job = task->job;
@@ -134,7 +134,7 @@ int nvml_do(struct nvml_source *s, size_t card, const struct nvml_task *task)
 	int why = NVML_OK;
 	for (int way = 0; way < NVML_WAYS && jobs[job].ways[way] && c->handle; way++) {
 		bool was_dead = w->dead & (1U << way);
-		int code = nvml_try(s, card, task, way);
+		int code = nvml_job_try(s, card, task, way);
 		if (code == NVML_OK) {
 			use_way(s, card, job, way, why);
 			return code;
@@ -181,11 +181,11 @@ static bool describe_way(
 		code = w->code;
 		add_label(labels, sizeof(labels), &s->base.cards[i].id);
 	}
-	row->how = way >= 0 ? jobs[job].ways[way] : nvml_code_text(code);
+	row->how = way >= 0 ? jobs[job].ways[way] : nvml_lib_code_text(code);
 	if (users < asked)
 		snprintf(row->note, sizeof(row->note), "GPU%s", labels);
 	else if (way > 0)
-		snprintf(row->note, sizeof(row->note), "%s", nvml_code_text(code));
+		snprintf(row->note, sizeof(row->note), "%s", nvml_lib_code_text(code));
 	return users > 0;
 }
 
@@ -223,7 +223,7 @@ static bool describe_gpm(struct nvml_source *s, struct facility *row)
 	return labels[0] || s->gpm_stopped;
 }
 
-size_t nvml_facilities(struct source *base, struct facility *rows, size_t max)
+size_t nvml_job_facilities(struct source *base, struct facility *rows, size_t max)
 {
 	struct nvml_source *s = (struct nvml_source *)base;
 	size_t n = 0;
@@ -231,7 +231,7 @@ size_t nvml_facilities(struct source *base, struct facility *rows, size_t max)
 		rows[n] = (struct facility){
 			.job = "library", .how = s->lib.path, .works = true
 		};
-		text_copy(rows[n].note, sizeof(rows[n].note), s->lib.version);
+		str_copy(rows[n].note, sizeof(rows[n].note), s->lib.version);
 		n++;
 	}
 	for (int job = 0; job < NVML_JOBS; job++)

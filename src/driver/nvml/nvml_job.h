@@ -40,21 +40,21 @@ struct nvml_task {
 
 /* Tries each way of the job until one works; returns NVML_OK or the first way's code. The card
  * must have a handle; afterwards it may have lost it. */
-int nvml_do(struct nvml_source *s, size_t card, const struct nvml_task *task);
+int nvml_job_do(struct nvml_source *s, size_t card, const struct nvml_task *task);
 /* Tries one way only; the way in use does not change. */
-int nvml_try(struct nvml_source *s, size_t card, const struct nvml_task *task, int way);
+int nvml_job_try(struct nvml_source *s, size_t card, const struct nvml_task *task, int way);
 /* Uses a later way for the job from now on: the earlier ones work but report wrong values. */
-void nvml_turn_to(struct nvml_source *s, size_t card, enum nvml_job job, int way, int code);
+void nvml_job_turn_to(struct nvml_source *s, size_t card, enum nvml_job job, int way, int code);
 /* Whether a code means that the call will never work. */
-bool nvml_is_for_good(int code);
+bool nvml_job_is_for_good(int code);
 /* Handles a code that concerns more than the call that returned it: the card or the driver may
  * be lost. */
-void nvml_heed(struct nvml_source *s, size_t card, int code);
+void nvml_job_heed(struct nvml_source *s, size_t card, int code);
 /* Marks all ways as untried; for an instance, except those that the driver has only for whole
  * cards. */
-void nvml_forget_ways(struct nvml_card *c, bool is_instance);
+void nvml_job_forget_ways(struct nvml_card *c, bool is_instance);
 /* source_ops.facilities */
-size_t nvml_facilities(struct source *base, struct facility *rows, size_t max);
+size_t nvml_job_facilities(struct source *base, struct facility *rows, size_t max);
 
 /* A buffer that is kept from call to call and grown when necessary. */
 struct nvml_buffer {

@@ -60,7 +60,7 @@ static void read_version(struct nvml_lib *lib)
 	const char *dot = strchr(text, '.');
 	bool has_driver = dot && strchr(dot + 1, '.');
 	const char *version = has_driver ? dot + 1 : text;
-	text_escape(lib->version, sizeof(lib->version), version, strlen(version));
+	str_escape(lib->version, sizeof(lib->version), version, strlen(version));
 }
 
 static void read_path(struct nvml_lib *lib, const char *asked)
@@ -69,7 +69,7 @@ static void read_path(struct nvml_lib *lib, const char *asked)
 	const char *path = asked;
 	if (lib->dl && dlinfo(lib->dl, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name[0])
 		path = map->l_name;
-	text_copy(lib->path, sizeof(lib->path), path);
+	str_copy(lib->path, sizeof(lib->path), path);
 }
 
 /* Where the library is when the system's loader does not look there: WSL2 mounts Windows'
@@ -110,13 +110,13 @@ static void *load(const struct nvml_lib_choice *choice, char *why, size_t cap)
 	if (!dl)
 		dl = dlopen(first, RTLD_LAZY | RTLD_LOCAL);
 	const char *reason = dl ? NULL : dlerror();
-	text_copy(why, cap, reason ? reason : first);
+	str_copy(why, cap, reason ? reason : first);
 	for (size_t i = 0; !choice->path && !dl && i < USUAL_PLACES; i++) {
 		if (!find_usual(path, sizeof(path), "", i))
 			continue;
 		dl = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 		reason = dl ? NULL : dlerror();
-		text_copy(why, cap, reason ? reason : path);
+		str_copy(why, cap, reason ? reason : path);
 	}
 	return dl;
 }
@@ -128,7 +128,7 @@ int nvml_lib_open(struct nvml_lib *lib, const struct nvml_lib_choice *choice, st
 	*lib = (struct nvml_lib){ .play = choice->play };
 	if (choice->play) {
 		asked = capture_play_recorded(choice->play)->library;
-		text_copy(why, sizeof(why), "the captured host had none");
+		str_copy(why, sizeof(why), "the captured host had none");
 	} else {
 		lib->dl = load(choice, why, sizeof(why));
 	}
@@ -231,7 +231,7 @@ static const struct code_meaning *find_meaning(int code)
 	return &meanings[sizeof(meanings) / sizeof(meanings[0]) - 1];
 }
 
-const char *nvml_code_text(int code)
+const char *nvml_lib_code_text(int code)
 {
 	return find_meaning(code)->text;
 }
@@ -242,7 +242,7 @@ int nvml_lib_err(const struct nvml_lib *lib, const char *root, int code, struct 
 	if (code == NVML_MISMATCH) {
 		char module[VERSION_CAP] = "";
 		if (lib->play)
-			text_copy(module, sizeof(module),
+			str_copy(module, sizeof(module),
 				capture_play_recorded(lib->play)->site.module_version);
 		else
 			nvml_host_module_version(root, module, sizeof(module));

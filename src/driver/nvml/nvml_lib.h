@@ -69,7 +69,7 @@ void nvml_lib_stop(struct nvml_lib *lib);
 void nvml_lib_close(struct nvml_lib *lib);
 
 /* What a return code means, in a few words. */
-const char *nvml_code_text(int code);
+const char *nvml_lib_code_text(int code);
 /* Fills `e` with what a code for the driver as a whole means and what to do; ERR_WORLD. */
 int nvml_lib_err(const struct nvml_lib *lib, const char *root, int code, struct err *e);
 

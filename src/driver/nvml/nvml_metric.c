@@ -28,7 +28,7 @@ enum { ROWS = sizeof(nvml_metric_rows) / sizeof(nvml_metric_rows[0]) };
 _Static_assert((int)ROWS <= (int)NVML_METRIC_ROWS, "room for every row");
 const size_t nvml_n_metric_rows = ROWS;
 
-void nvml_find_metrics(struct nvml_source *s)
+void nvml_metric_find_calls(struct nvml_source *s)
 {
 	for (size_t i = 0; i < nvml_n_metric_rows; i++) {
 		void *found = nvml_metric_rows[i].symbol
@@ -85,7 +85,7 @@ static int ask_rates(struct nvml_source *s, void *handle, struct answer *a)
 
 static int ask_library(const struct nvml_source *s, struct answer *a)
 {
-	text_copy(a->text, sizeof(a->text), s->lib.version);
+	str_copy(a->text, sizeof(a->text), s->lib.version);
 	return NVML_OK;
 }
 
@@ -103,7 +103,7 @@ static double field_number(const struct nvml_field *f)
 {
 	struct nvml_sample sample = { 0 };
 	memcpy(sample.value, f->value, sizeof(sample.value));
-	return nvml_sample_value(&sample, (int)f->type);
+	return nvml_decode_value(&sample, (int)f->type);
 }
 
 static int ask_field(int (*call)(void *, int, struct nvml_field *), const struct nvml_call *row,
@@ -194,7 +194,7 @@ static int ask_text(
 	int code = row->shape == SHAPE_TEXT
 			   ? call.text(handle, raw, sizeof(raw))
 			   : call.text_of(handle, row->which, raw, sizeof(raw));
-	text_escape(a->text, sizeof(a->text), raw, strnlen(raw, sizeof(raw)));
+	str_escape(a->text, sizeof(a->text), raw, strnlen(raw, sizeof(raw)));
 	return code;
 }
 
@@ -202,7 +202,7 @@ static int ask_name(union call call, void *handle, struct answer *a)
 {
 	char raw[NVML_HOSTNAME_LEN] = "";
 	int code = call.name(handle, raw);
-	text_escape(a->text, sizeof(a->text), raw, strnlen(raw, sizeof(raw)));
+	str_escape(a->text, sizeof(a->text), raw, strnlen(raw, sizeof(raw)));
 	return code;
 }
 
@@ -260,7 +260,7 @@ static void error_name(struct nvml_source *s, int code, char *dst, size_t cap)
 		const char *(*name)(int);
 	} call = { .found = nvml_lib_find(&s->lib, "nvmlErrorString") };
 	const char *name = call.found ? call.name(code) : "";
-	text_escape(dst, cap, name, strlen(name));
+	str_escape(dst, cap, name, strlen(name));
 }
 
 /* The state says when a card cannot be in a fabric. For a card that has not joined yet, only
@@ -314,7 +314,7 @@ static int ask_platform(
 		snprintf(a->text, sizeof(a->text), "0x%02X%02X%02X%02X%02X%02X%02X%02X", g[0],
 			g[1], g[2], g[3], g[4], g[5], g[6], g[7]);
 	else
-		text_escape(a->text, sizeof(a->text), (char *)p.chassis,
+		str_escape(a->text, sizeof(a->text), (char *)p.chassis,
 			strnlen((char *)p.chassis, sizeof(p.chassis)));
 	return code;
 }
@@ -433,7 +433,7 @@ void nvml_metrics(struct source *base, const struct metric_request *request, dou
 		last = &nvml_metric_rows[i];
 		dead->row[i] = is_for_good(code);
 		if (is_fatal(code))
-			nvml_heed(s, request->card, code);
+			nvml_job_heed(s, request->card, code);
 		if (code == NVML_OK)
 			take_answer(&nvml_metric_rows[i], &a, values, texts);
 	}

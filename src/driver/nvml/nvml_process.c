@@ -89,7 +89,7 @@ static int attempt_list(struct nvml_source *s, size_t card, int way, void *out)
 		n = (unsigned)c->raw_list.cap;
 	if (!nvml_reserve(job->to, *job->n + n + LIST_ENTRIES, sizeof(struct card_process)))
 		return NVML_NO_MEMORY;
-	size_t stride = nvml_entry_stride(
+	size_t stride = nvml_decode_stride(
 		c->raw_list.data, c->raw_list.cap * NVML_ENTRY_LARGEST, n, entry_sizes[way]);
 	for (size_t i = 0; i < n; i++) {
 		const unsigned char *entry = (unsigned char *)c->raw_list.data + i * stride;
@@ -97,7 +97,7 @@ static int attempt_list(struct nvml_source *s, size_t card, int way, void *out)
 		uint64_t mem_bytes;
 		memcpy(&pid, entry, sizeof(pid));
 		memcpy(&mem_bytes, entry + 8, sizeof(mem_bytes));
-		*job->n = nvml_merge_process(
+		*job->n = nvml_decode_merge_process(
 			job->to->data, *job->n, pid, list_kinds[job->list], mem_bytes);
 	}
 	return NVML_OK;
@@ -125,7 +125,7 @@ static int64_t nvml_glance_processes(struct nvml_source *s, size_t card)
 	size_t n = 0;
 	struct list_job job = { NVML_COMPUTE, &c->glanced, &n };
 	const struct nvml_task task = { NVML_JOB_LISTS + NVML_COMPUTE, attempt_list, &job };
-	int code = nvml_do(s, card, &task);
+	int code = nvml_job_do(s, card, &task);
 	int64_t bytes = sum_bytes(&c->glanced, n);
 	if (code != NVML_OK || bytes < 0)
 		return UNKNOWN_BYTES;
@@ -152,7 +152,7 @@ static void notice_broken(struct nvml_source *s, size_t card, int code, uint64_t
 	const struct card_id *id = &s->base.cards[card].id;
 	bool broken = code == NVML_IN_USE || (code == NVML_OK && total == 0);
 	if (broken && id->mig_index >= 0 && id->mem_total_bytes >= 0)
-		nvml_stop_gpm(s, card, code == NVML_OK ? NVML_NO_DATA : code);
+		nvml_gpm_stop(s, card, code == NVML_OK ? NVML_NO_DATA : code);
 }
 
 static int attempt_memory(struct nvml_source *s, size_t card, int way, void *out)
@@ -179,7 +179,7 @@ static int attempt_memory(struct nvml_source *s, size_t card, int way, void *out
 	return NVML_OK;
 }
 
-void nvml_read_memory(struct nvml_source *s, size_t card, enum nvml_memory_from from)
+void nvml_process_read_memory(struct nvml_source *s, size_t card, enum nvml_memory_from from)
 {
 	struct card_reading *r = &s->base.cards[card];
 	struct memory_job job = { from, UNKNOWN_BYTES, UNKNOWN_BYTES, 0 };
@@ -188,7 +188,7 @@ void nvml_read_memory(struct nvml_source *s, size_t card, enum nvml_memory_from 
 		return;
 	r->mem_used_bytes = UNKNOWN_BYTES;
 	const struct nvml_task task = { NVML_JOB_MEMORY, attempt_memory, &job };
-	if (nvml_do(s, card, &task) != NVML_OK)
+	if (nvml_job_do(s, card, &task) != NVML_OK)
 		return;
 	if (job.total >= 0)
 		r->id.mem_total_bytes = job.total;
@@ -198,7 +198,7 @@ void nvml_read_memory(struct nvml_source *s, size_t card, enum nvml_memory_from 
 	r->mem_is_sum = s->cards[card].ways[NVML_JOB_MEMORY].way == 2;
 }
 
-bool nvml_is_listed(const struct nvml_card *c, uint32_t pid)
+bool nvml_process_is_listed(const struct nvml_card *c, uint32_t pid)
 {
 	const struct card_process *processes = c->processes.data;
 	for (size_t i = 0; i < c->n_processes; i++)
@@ -214,13 +214,13 @@ static void judge_strangers(struct nvml_card *c)
 {
 	for (size_t i = 0; i < NVML_STRANGERS; i++) {
 		struct nvml_stranger *s = &c->strangers[i];
-		bool listed = s->pid && nvml_is_listed(c, s->pid);
+		bool listed = s->pid && nvml_process_is_listed(c, s->pid);
 		s->left |= listed;
 		s->unlisted = s->pid && !listed && !s->left;
 	}
 }
 
-struct nvml_stranger *nvml_add_stranger(struct nvml_card *c, uint32_t pid)
+struct nvml_stranger *nvml_process_add_stranger(struct nvml_card *c, uint32_t pid)
 {
 	for (size_t i = 0; i < NVML_STRANGERS; i++)
 		if (c->strangers[i].pid == pid)
@@ -250,11 +250,11 @@ static struct pids listed_pids(const struct nvml_card *c)
 static void note_left(struct nvml_card *c, const struct pids *before)
 {
 	for (size_t i = 0; i < before->n; i++)
-		if (!nvml_is_listed(c, before->pid[i]))
-			nvml_add_stranger(c, before->pid[i])->left = true;
+		if (!nvml_process_is_listed(c, before->pid[i]))
+			nvml_process_add_stranger(c, before->pid[i])->left = true;
 }
 
-void nvml_look_processes(struct nvml_source *s, size_t card)
+void nvml_process_look(struct nvml_source *s, size_t card)
 {
 	struct nvml_card *c = &s->cards[card];
 	struct card_reading *r = &s->base.cards[card];
@@ -266,7 +266,7 @@ void nvml_look_processes(struct nvml_source *s, size_t card)
 		struct list_job job = { (enum nvml_list)list, &c->processes, &c->n_processes };
 		const struct nvml_task task = { (enum nvml_job)(NVML_JOB_LISTS + list),
 			attempt_list, &job };
-		codes[list] = nvml_do(s, card, &task);
+		codes[list] = nvml_job_do(s, card, &task);
 		if (list == NVML_COMPUTE)
 			c->compute_bytes = sum_bytes(&c->processes, c->n_processes);
 	}

@@ -17,7 +17,7 @@ enum {
 	WHOLE_SOON_US = 1000000,   /* the second time: to see whether it was full */
 };
 
-enum nvml_stamps nvml_stamps_learn(
+enum nvml_stamps nvml_ring_stamps_learn(
 	enum nvml_stamps before, int64_t newest_us, const struct moment *now)
 {
 	if (newest_us <= 0)
@@ -31,16 +31,16 @@ enum nvml_stamps nvml_stamps_learn(
 	return NVML_STAMPS_MONOTONIC;
 }
 
-int64_t nvml_stamps_now(enum nvml_stamps stamps, const struct moment *now)
+int64_t nvml_ring_stamps_now(enum nvml_stamps stamps, const struct moment *now)
 {
 	return stamps == NVML_STAMPS_BOOT	 ? now->boot_us
 	       : stamps == NVML_STAMPS_MONOTONIC ? now->mono_us
 						 : now->wall_us;
 }
 
-int64_t nvml_stamps_to_wall(enum nvml_stamps stamps, const struct moment *now)
+int64_t nvml_ring_stamps_to_wall(enum nvml_stamps stamps, const struct moment *now)
 {
-	return now->wall_us - nvml_stamps_now(stamps, now);
+	return now->wall_us - nvml_ring_stamps_now(stamps, now);
 }
 
 void nvml_ring_forget(struct nvml_ring *r)

@@ -20,12 +20,12 @@ enum nvml_stamps {
 };
 
 /* Which clock it is, by the newest stamp of an answer and the clock assumed before. */
-enum nvml_stamps nvml_stamps_learn(
+enum nvml_stamps nvml_ring_stamps_learn(
 	enum nvml_stamps before, int64_t newest_us, const struct moment *now);
 /* The moment on that clock. */
-int64_t nvml_stamps_now(enum nvml_stamps stamps, const struct moment *now);
+int64_t nvml_ring_stamps_now(enum nvml_stamps stamps, const struct moment *now);
 /* What to add to a stamp to get the wall clock. */
-int64_t nvml_stamps_to_wall(enum nvml_stamps stamps, const struct moment *now);
+int64_t nvml_ring_stamps_to_wall(enum nvml_stamps stamps, const struct moment *now);
 
 /* The ring of a card. All zero: nothing is known. */
 struct nvml_ring {

@@ -63,7 +63,7 @@ static int attempt_use(struct nvml_source *s, size_t card, int way, void *out)
 	if (code == NVML_OK && *n > c->raw_utils.cap)
 		*n = (unsigned)c->raw_utils.cap;
 	if (code == NVML_OK && way == 0)
-		nvml_widen_uses(c->raw_utils.data, *n);
+		nvml_decode_widen_uses(c->raw_utils.data, *n);
 	return code;
 }
 
@@ -82,7 +82,7 @@ static bool is_heard(struct nvml_card *c, struct card_reading *r, const struct p
 {
 	if (u->pid == 0)
 		return false;
-	if (nvml_is_listed(c, u->pid))
+	if (nvml_process_is_listed(c, u->pid))
 		return true;
 	const struct nvml_stranger *known = find_stranger(c, u->pid);
 	if (known && known->unlisted)
@@ -90,7 +90,7 @@ static bool is_heard(struct nvml_card *c, struct card_reading *r, const struct p
 	if (u->sm_pct <= 0)
 		return true;
 	r->stranger |= c->listed;
-	nvml_add_stranger(c, u->pid);
+	nvml_process_add_stranger(c, u->pid);
 	return true;
 }
 
@@ -128,8 +128,8 @@ static void take_records(struct nvml_source *s, size_t card, int way, unsigned n
 		return;
 	struct moment now = clock_now(s->clock);
 	const struct nvml_process_sample_v1 *records = c->raw_utils.data;
-	c->stamps = nvml_stamps_learn(c->stamps, newest_stamp_us(records, n), &now);
-	int64_t now_us = nvml_stamps_now(c->stamps, &now);
+	c->stamps = nvml_ring_stamps_learn(c->stamps, newest_stamp_us(records, n), &now);
+	int64_t now_us = nvml_ring_stamps_now(c->stamps, &now);
 	r->process_util_known = true;
 	r->process_utils = c->utils.data;
 	r->n_engines = way == 0 ? ENGINE_JPEG : ENGINE_COUNT;
@@ -137,7 +137,7 @@ static void take_records(struct nvml_source *s, size_t card, int way, unsigned n
 		struct process_util use;
 		if (!nvml_decode_use(&records[i], c->since_us, now_us, &use))
 			continue;
-		use.wall_us += nvml_stamps_to_wall(c->stamps, &now);
+		use.wall_us += nvml_ring_stamps_to_wall(c->stamps, &now);
 		if (is_heard(c, r, &use))
 			add_use(r, c->utils.data, &use);
 	}
@@ -158,23 +158,23 @@ static bool is_nobodys(const struct nvml_card *c, const struct card_reading *r)
 	return !c->listed || c->n_processes > 0;
 }
 
-void nvml_drain_process_util(struct nvml_source *s, size_t card)
+void nvml_use_drain(struct nvml_source *s, size_t card)
 {
 	struct nvml_card *c = &s->cards[card];
 	struct card_reading *r = &s->base.cards[card];
 	const struct nvml_way *in_force = &c->ways[NVML_JOB_PROCESS_UTIL];
 	unsigned n = 0;
 	const struct nvml_task task = { NVML_JOB_PROCESS_UTIL, attempt_use, &n };
-	if (nvml_do(s, card, &task) != NVML_OK)
+	if (nvml_job_do(s, card, &task) != NVML_OK)
 		return;
 	take_records(s, card, in_force->way, n);
 	if (!is_nobodys(c, r))
 		return;
 	/* Some drivers report 0 for all processes in one call and true values in the other. */
-	if (in_force->way == 0 && nvml_try(s, card, &task, 1) == NVML_OK) {
+	if (in_force->way == 0 && nvml_job_try(s, card, &task, 1) == NVML_OK) {
 		take_records(s, card, 1, n);
 		if (!is_nobodys(c, r)) {
-			nvml_turn_to(s, card, NVML_JOB_PROCESS_UTIL, 1, NVML_NO_DATA);
+			nvml_job_turn_to(s, card, NVML_JOB_PROCESS_UTIL, 1, NVML_NO_DATA);
 			return;
 		}
 	}

@@ -108,12 +108,12 @@ static int drain_ring(struct nvml_source *s, size_t card)
 		    &c->samples, c->raw_samples.cap + NVML_POLLED, sizeof(struct util_sample)))
 		return NVML_NO_MEMORY;
 	struct moment now = clock_now(s->clock);
-	c->stamps = nvml_stamps_learn(c->stamps, newest_stamp_us(raw.rows, raw.n), &now);
+	c->stamps = nvml_ring_stamps_learn(c->stamps, newest_stamp_us(raw.rows, raw.n), &now);
 	size_t n = nvml_decode_samples(
-		&raw, from_us, nvml_stamps_now(c->stamps, &now), c->samples.data);
+		&raw, from_us, nvml_ring_stamps_now(c->stamps, &now), c->samples.data);
 	struct util_sample *fresh = take_ring(s, card, whole, &n);
 	for (size_t i = 0; i < n; i++)
-		fresh[i].wall_us += nvml_stamps_to_wall(c->stamps, &now);
+		fresh[i].wall_us += nvml_ring_stamps_to_wall(c->stamps, &now);
 	r->util_kind = UTIL_RING;
 	r->samples = fresh;
 	r->n_samples = n && c->n_polled ? join_polled(c, fresh, n) : n;
@@ -121,7 +121,7 @@ static int drain_ring(struct nvml_source *s, size_t card)
 }
 
 /* Keeps a reading for the drain; when there are too many, it keeps the newest. */
-void nvml_keep_polled(struct nvml_card *c, int64_t wall_us, double util_pct)
+void nvml_util_keep_polled(struct nvml_card *c, int64_t wall_us, double util_pct)
 {
 	if (c->n_polled == NVML_POLLED)
 		memmove(c->polled, c->polled + 1, --c->n_polled * sizeof(c->polled[0]));
@@ -136,7 +136,7 @@ static int poll_rates(struct nvml_source *s, struct nvml_card *c)
 		return code;
 	if (rates.gpu_pct > 100)
 		return NVML_NO_DATA;
-	nvml_keep_polled(c, clock_now(s->clock).wall_us, rates.gpu_pct);
+	nvml_util_keep_polled(c, clock_now(s->clock).wall_us, rates.gpu_pct);
 	return NVML_OK;
 }
 
@@ -182,12 +182,12 @@ static bool is_unsupported(const struct nvml_card *c)
 	return (c->ways[NVML_JOB_UTIL].dead & both) == both;
 }
 
-void nvml_drain_util(struct nvml_source *s, size_t card)
+void nvml_util_drain(struct nvml_source *s, size_t card)
 {
 	struct nvml_card *c = &s->cards[card];
 	struct card_reading *r = &s->base.cards[card];
 	struct moment now = clock_now(s->clock);
-	int64_t now_us = nvml_stamps_now(c->stamps, &now);
+	int64_t now_us = nvml_ring_stamps_now(c->stamps, &now);
 	/* After a clock step back the newest stamp lies in the future, and every sample would
 	 * count as old. */
 	if (c->ring.seen_us > now_us) {
@@ -197,7 +197,7 @@ void nvml_drain_util(struct nvml_source *s, size_t card)
 	c->since_us = c->ring.seen_us;
 	if (is_unsupported(c) && c->gpm.works)
 		return;
-	if (nvml_do(s, card, &drain_task) != NVML_OK)
+	if (nvml_job_do(s, card, &drain_task) != NVML_OK)
 		return;
 	/* A ring that has stopped has no new samples; the utilisation rates may work. The way
 	 * in use does not change. A card that has just come back has no sample yet, and its
@@ -205,10 +205,10 @@ void nvml_drain_util(struct nvml_source *s, size_t card)
 	c->dry = r->n_samples == 0 && now_us - c->ring.seen_us >= POLL_AFTER_US &&
 		 now.mono_us - c->back_mono_us >= POLL_AFTER_US;
 	if (c->dry)
-		nvml_try(s, card, &drain_task, 1);
+		nvml_job_try(s, card, &drain_task, 1);
 }
 
-void nvml_finish_util(struct nvml_source *s, size_t card)
+void nvml_util_finish(struct nvml_source *s, size_t card)
 {
 	struct nvml_card *c = &s->cards[card];
 	struct card_reading *r = &s->base.cards[card];
@@ -216,27 +216,27 @@ void nvml_finish_util(struct nvml_source *s, size_t card)
 	if (is_unsupported(c) && c->gpm.works) {
 		hand_out_polled(s, card, UTIL_MEAN);
 	} else if (is_unsupported(c)) {
-		nvml_keep_polled(c, now.wall_us, NAN);
+		nvml_util_keep_polled(c, now.wall_us, NAN);
 		hand_out_polled(s, card, UTIL_UNKNOWN);
 	}
 	/* Without samples of the ring, the next drain asks for process use since this one. */
 	bool polled = r->util_kind == UTIL_POLLED || r->util_kind == UTIL_UNKNOWN;
 	if (polled && c->stamps != NVML_STAMPS_UNKNOWN)
-		c->ring.seen_us = nvml_stamps_now(c->stamps, &now);
+		c->ring.seen_us = nvml_ring_stamps_now(c->stamps, &now);
 }
 
-void nvml_glance_util(struct nvml_source *s, size_t card)
+void nvml_util_glance(struct nvml_source *s, size_t card)
 {
 	struct nvml_card *c = &s->cards[card];
 	if (is_unsupported(c) && c->gpm.works)
 		return;
 	if (is_unsupported(c))
-		nvml_keep_polled(c, clock_now(s->clock).wall_us, NAN);
+		nvml_util_keep_polled(c, clock_now(s->clock).wall_us, NAN);
 	else if (c->dry || c->ways[NVML_JOB_UTIL].way == 1)
-		nvml_try(s, card, &glance_task, 1);
+		nvml_job_try(s, card, &glance_task, 1);
 }
 
-void nvml_note_rings(struct nvml_source *s)
+void nvml_util_note_rings(struct nvml_source *s)
 {
 	int64_t period_us = 0, span_us = 0;
 	for (size_t i = 0; i < s->base.n_cards; i++) {

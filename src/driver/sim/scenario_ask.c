@@ -1,6 +1,6 @@
 /* Opens a play and answers questions about its current moment. */
 #include "driver/sim/scenario_quirk.h"
-#include "driver/sim/scenario_state.h"
+#include "driver/sim/play_state.h"
 
 #include <stdlib.h>
 #include <string.h>

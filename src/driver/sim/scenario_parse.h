@@ -25,26 +25,26 @@ struct words {
 };
 
 /* Fails with "FILE:LINE: sentence"; returns ERR_USAGE. */
-int words_fail(const struct words *w, const char *format, ...)
+int line_fail(const struct words *w, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* The next word, or NULL at the end of the line. */
-const char *words_peek(const struct words *w);
+const char *line_peek(const struct words *w);
 /* Takes the next word when it is `word`. */
-bool words_take(struct words *w, const char *word);
+bool line_take(struct words *w, const char *word);
 
 /* These take one word and fail with a sentence when there is none or it is something else.
  * `what` names it in the sentence. */
-int words_text(struct words *w, const char *what, const char **text);
-int words_copy(struct words *w, const char *what, char *dst, size_t cap);
-int words_count(struct words *w, const char *what, int64_t min, int64_t max, int64_t *value);
-int words_duration(struct words *w, const char *what, int64_t *us);
-/* As words_duration, with a sign before it. */
-int words_signed_duration(struct words *w, const char *what, int64_t *us);
+int line_text(struct words *w, const char *what, const char **text);
+int line_copy(struct words *w, const char *what, char *dst, size_t cap);
+int line_count(struct words *w, const char *what, int64_t min, int64_t max, int64_t *value);
+int line_duration(struct words *w, const char *what, int64_t *us);
+/* As line_duration, with a sign before it. */
+int line_signed_duration(struct words *w, const char *what, int64_t *us);
 /* "80GiB", "8GB", "512KiB", "0B" ... */
-int words_size(struct words *w, const char *what, int64_t *bytes);
+int line_size(struct words *w, const char *what, int64_t *bytes);
 /* "60W", "0.5W" or "60000mW". */
-int words_power(struct words *w, const char *what, int64_t *mw);
+int line_power(struct words *w, const char *what, int64_t *mw);
 
 /* Slots of scenario.by_name. */
 enum { SCENARIO_NAMES = 2 * SCENARIO_PROCESSES_MAX };

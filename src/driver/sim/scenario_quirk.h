@@ -3,7 +3,7 @@
 #ifndef GUA_DRIVER_SIM_SCENARIO_QUIRK_H
 #define GUA_DRIVER_SIM_SCENARIO_QUIRK_H
 
-#include "driver/sim/scenario_play.h"
+#include "driver/sim/play.h"
 
 /* Reads the missing pids of processes with `pid file`: those that are or were on a card in
  * their present life. `read` returns the number in the file, or 0: there is none yet. Until a

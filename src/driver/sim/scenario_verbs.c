@@ -15,11 +15,11 @@ static struct scenario_event *scenario_add_event(
 	struct scenario *s, struct words *w, int64_t at_us, enum scenario_verb verb)
 {
 	if (s->n_events >= SCENARIO_EVENTS_MAX) {
-		words_fail(w, "there are more than %d events", SCENARIO_EVENTS_MAX);
+		line_fail(w, "there are more than %d events", SCENARIO_EVENTS_MAX);
 		return NULL;
 	}
 	if (!array_reserve(&s->events, &s->cap_events, s->n_events + 1)) {
-		words_fail(w, ERR_MEMORY_TEXT);
+		line_fail(w, ERR_MEMORY_TEXT);
 		return NULL;
 	}
 	struct scenario_event *event = &s->events[s->n_events];
@@ -51,7 +51,7 @@ int scenario_add_fault(
 	struct scenario *s, struct words *w, int64_t at_us, const struct scenario_fault *fault)
 {
 	if (!array_reserve(&s->faults, &s->cap_faults, s->n_faults + 1))
-		return words_fail(w, ERR_MEMORY_TEXT);
+		return line_fail(w, ERR_MEMORY_TEXT);
 	struct scenario_event event = scenario_span(w, at_us, EVENT_VERB_FAULT, fault->card);
 	event.fault = (uint32_t)s->n_faults;
 	s->faults[s->n_faults++] = *fault;
@@ -75,14 +75,14 @@ int scenario_add_fault(
 static int scenario_until(struct words *w, int64_t at_us, int64_t *until_us)
 {
 	*until_us = INT64_MAX;
-	if (!words_take(w, "until"))
+	if (!line_take(w, "until"))
 		return 0;
-	if (words_duration(w, "until", until_us) != 0)
+	if (line_duration(w, "until", until_us) != 0)
 		return ERR_USAGE;
 	*until_us += w->day_us;
 	return *until_us > at_us
 		       ? 0
-		       : words_fail(w,
+		       : line_fail(w,
 				 "the time after until must be later than the time after at");
 }
 
@@ -90,11 +90,11 @@ static int scenario_until(struct words *w, int64_t at_us, int64_t *until_us)
 static int scenario_card_ref(struct scenario *s, struct words *w, int *card)
 {
 	int64_t index = 0, instance = 0;
-	bool mig = words_take(w, "mig");
-	if (!mig && !words_take(w, "card"))
-		return words_fail(w, "card N or mig N/I is missing");
+	bool mig = line_take(w, "mig");
+	if (!mig && !line_take(w, "card"))
+		return line_fail(w, "card N or mig N/I is missing");
 	char text[32];
-	if (words_copy(w, "the card's index", text, sizeof(text)) != 0)
+	if (line_copy(w, "the card's index", text, sizeof(text)) != 0)
 		return ERR_USAGE;
 	char *rest = text;
 	index = text[0] >= '0' && text[0] <= '9' ? strtol(text, &rest, 10) : -1;
@@ -109,7 +109,7 @@ static int scenario_card_ref(struct scenario *s, struct words *w, int *card)
 		*card = (int)i;
 		return 0;
 	}
-	return words_fail(w, "there is no %s %s", mig ? "mig" : "card", text);
+	return line_fail(w, "there is no %s %s", mig ? "mig" : "card", text);
 }
 
 /* CALL [D] [card ...] [code C] [until T] */
@@ -117,23 +117,23 @@ static int parse_call_fault(
 	struct scenario *s, struct words *w, int64_t at_us, enum scenario_fault_kind kind)
 {
 	struct scenario_fault fault = { .kind = kind, .card = -1 };
-	if (words_copy(w, "the call", fault.call, sizeof(fault.call)) != 0)
+	if (line_copy(w, "the call", fault.call, sizeof(fault.call)) != 0)
 		return ERR_USAGE;
 	size_t len = strlen(fault.call);
 	if (fault.call[len - 1] == '*') {
 		fault.prefix = true;
 		fault.call[len - 1] = '\0';
 	}
-	if (kind == FAULT_SLOW && words_duration(w, "how slow", &fault.slow_us) != 0)
+	if (kind == FAULT_SLOW && line_duration(w, "how slow", &fault.slow_us) != 0)
 		return ERR_USAGE;
-	const char *next = words_peek(w);
+	const char *next = line_peek(w);
 	if (next && (strcmp(next, "card") == 0 || strcmp(next, "mig") == 0) &&
 		scenario_card_ref(s, w, &fault.card) != 0)
 		return ERR_USAGE;
 	int64_t code = 0;
 	if (kind == FAULT_FAIL &&
-		(!words_take(w, "code") || words_count(w, "the code", 1, 999, &code) != 0))
-		return words_fail(w, "write fail CALL [card N] code C [until T]");
+		(!line_take(w, "code") || line_count(w, "the code", 1, 999, &code) != 0))
+		return line_fail(w, "write fail CALL [card N] code C [until T]");
 	fault.code = (int)code;
 	if (scenario_until(w, at_us, &fault.until_us) != 0)
 		return ERR_USAGE;
@@ -185,9 +185,9 @@ static int scenario_card_span(struct scenario *s, struct words *w, int64_t at_us
 	if (scenario_card_ref(s, w, &card) != 0)
 		return ERR_USAGE;
 	if (s->cards[card].parent >= 0)
-		return words_fail(w, "this happens to whole cards, not to MIG instances");
+		return line_fail(w, "this happens to whole cards, not to MIG instances");
 	bool lost = verb == EVENT_VERB_STATUS && value == CARD_STATUS_LOST;
-	if (lost && words_take(w, "code") && words_count(w, "the code", 1, 999, &code) != 0)
+	if (lost && line_take(w, "code") && line_count(w, "the code", 1, 999, &code) != 0)
 		return ERR_USAGE;
 	struct scenario_event event = scenario_span(w, at_us, verb, card);
 	event.value = value;
@@ -206,9 +206,9 @@ static int parse_grow(struct scenario *s, struct words *w, int64_t at_us)
 	struct scenario_event event = scenario_span(w, at_us, EVENT_VERB_GROW, -1);
 	if (scenario_card_ref(s, w, &event.card) != 0)
 		return ERR_USAGE;
-	if (!words_take(w, "by") || words_count(w, "by", 1, 4096, &event.value) != 0 ||
-		!words_take(w, "to") || words_count(w, "to", 1, 4096, &event.on_us) != 0)
-		return words_fail(w, "write grow card N by N to N [until T]");
+	if (!line_take(w, "by") || line_count(w, "by", 1, 4096, &event.value) != 0 ||
+		!line_take(w, "to") || line_count(w, "to", 1, 4096, &event.on_us) != 0)
+		return line_fail(w, "write grow card N by N to N [until T]");
 	return scenario_add_span(s, w, event);
 }
 
@@ -220,15 +220,15 @@ static int parse_zero_use(struct scenario *s, struct words *w, int64_t at_us)
 	if (scenario_card_ref(s, w, &event.card) != 0)
 		return ERR_USAGE;
 	if (s->cards[event.card].parent >= 0)
-		return words_fail(w, "this happens to whole cards, not to MIG instances");
+		return line_fail(w, "this happens to whole cards, not to MIG instances");
 	event.value = ZERO_USE_OLDER | ZERO_USE_NEWER;
-	if (words_take(w, "call")) {
-		if (words_text(w, "the call", &call) != 0)
+	if (line_take(w, "call")) {
+		if (line_text(w, "the call", &call) != 0)
 			return ERR_USAGE;
 		bool older = strcmp(call, "nvmlDeviceGetProcessUtilization") == 0;
 		bool newer = strcmp(call, "nvmlDeviceGetProcessesUtilizationInfo") == 0;
 		if (!older && !newer)
-			return words_fail(w, "%s does not report the use of processes", call);
+			return line_fail(w, "%s does not report the use of processes", call);
 		event.value = older ? ZERO_USE_OLDER : ZERO_USE_NEWER;
 	}
 	return scenario_add_span(s, w, event);
@@ -239,10 +239,10 @@ static int parse_power_factor(struct scenario *s, struct words *w, int64_t at_us
 {
 	struct scenario_event event = scenario_span(w, at_us, EVENT_VERB_POWER_FACTOR, -1);
 	if (scenario_card_ref(s, w, &event.card) != 0 ||
-		words_count(w, "the factor", 2, POWER_FACTOR_MAX, &event.value) != 0)
+		line_count(w, "the factor", 2, POWER_FACTOR_MAX, &event.value) != 0)
 		return ERR_USAGE;
 	if (s->cards[event.card].parent >= 0)
-		return words_fail(w, "this happens to whole cards, not to MIG instances");
+		return line_fail(w, "this happens to whole cards, not to MIG instances");
 	return scenario_add_span(s, w, event);
 }
 
@@ -261,20 +261,20 @@ static const struct {
 
 static int scenario_parse_fault(struct scenario *s, struct words *w, int64_t at_us)
 {
-	const char *verb = words_peek(w);
+	const char *verb = line_peek(w);
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-		if (words_take(w, faults[i].name))
+		if (line_take(w, faults[i].name))
 			return faults[i].parse(s, w, at_us);
-	return words_fail(w, "there is no event or fault '%s'", verb);
+	return line_fail(w, "there is no event or fault '%s'", verb);
 }
 
 static int parse_process_ref(struct scenario *s, struct words *w, int *process)
 {
 	const char *name = NULL;
-	if (words_text(w, "the process' name", &name) != 0)
+	if (line_text(w, "the process' name", &name) != 0)
 		return ERR_USAGE;
 	*process = scenario_find_process(s, name);
-	return *process >= 0 ? 0 : words_fail(w, "there is no process '%s'", name);
+	return *process >= 0 ? 0 : line_fail(w, "there is no process '%s'", name);
 }
 
 static int parse_hold(struct scenario *s, struct words *w, int64_t at_us)
@@ -283,12 +283,12 @@ static int parse_hold(struct scenario *s, struct words *w, int64_t at_us)
 	int64_t bytes = -1;
 	if (parse_process_ref(s, w, &process) != 0 || scenario_card_ref(s, w, &card) != 0)
 		return ERR_USAGE;
-	if (!words_take(w, "memory"))
-		return words_fail(w, "write hold PROCESS card N memory SIZE");
-	if (!words_take(w, "unknown") && words_size(w, "the memory", &bytes) != 0)
+	if (!line_take(w, "memory"))
+		return line_fail(w, "write hold PROCESS card N memory SIZE");
+	if (!line_take(w, "unknown") && line_size(w, "the memory", &bytes) != 0)
 		return ERR_USAGE;
 	if (s->cards[card].has_mig)
-		return words_fail(w, "card %d has MIG on: a process is on an instance", card);
+		return line_fail(w, "card %d has MIG on: a process is on an instance", card);
 	struct scenario_event *event = scenario_add_event(s, w, at_us, EVENT_VERB_HOLD);
 	if (!event)
 		return ERR_USAGE;
@@ -301,20 +301,20 @@ static int parse_hold(struct scenario *s, struct words *w, int64_t at_us)
 /* [on D off D] */
 static int parse_duty(struct words *w, struct scenario_event *event)
 {
-	if (!words_take(w, "on"))
+	if (!line_take(w, "on"))
 		return 0;
-	if (words_duration(w, "on", &event->on_us) != 0)
+	if (line_duration(w, "on", &event->on_us) != 0)
 		return ERR_USAGE;
-	if (!words_take(w, "off") || words_duration(w, "off", &event->off_us) != 0)
-		return words_fail(w, "on needs off: write on 400ms off 600ms");
+	if (!line_take(w, "off") || line_duration(w, "off", &event->off_us) != 0)
+		return line_fail(w, "on needs off: write on 400ms off 600ms");
 	if (event->on_us == 0 || event->off_us == 0)
-		return words_fail(w, "on and off must be longer than 0s");
+		return line_fail(w, "on and off must be longer than 0s");
 	return 0;
 }
 
 static int parse_load(struct scenario *s, struct words *w, int64_t at_us)
 {
-	const char *next = words_peek(w);
+	const char *next = line_peek(w);
 	bool own = next && (strcmp(next, "card") == 0 || strcmp(next, "mig") == 0);
 	struct scenario_event event =
 		scenario_span(w, at_us, own ? EVENT_VERB_CARD_LOAD : EVENT_VERB_LOAD, -1);
@@ -322,14 +322,14 @@ static int parse_load(struct scenario *s, struct words *w, int64_t at_us)
 		return ERR_USAGE;
 	if (scenario_card_ref(s, w, &event.card) != 0)
 		return ERR_USAGE;
-	if (!words_take(w, own ? "util" : "sm"))
-		return words_fail(
+	if (!line_take(w, own ? "util" : "sm"))
+		return line_fail(
 			w, "write load %s N", own ? "card N util" : "PROCESS card N sm");
-	if (words_count(w, "the percentage", 0, 100, &event.value) != 0 ||
+	if (line_count(w, "the percentage", 0, 100, &event.value) != 0 ||
 		parse_duty(w, &event) != 0)
 		return ERR_USAGE;
 	if (s->cards[event.card].has_mig)
-		return words_fail(w, "card %d has MIG on: load an instance", event.card);
+		return line_fail(w, "card %d has MIG on: load an instance", event.card);
 	struct scenario_event *added = scenario_add_event(s, w, at_us, event.verb);
 	if (!added)
 		return ERR_USAGE;
@@ -376,8 +376,8 @@ static int parse_orphan(struct scenario *s, struct words *w, int64_t at_us)
 	int64_t bytes = 0;
 	if (scenario_card_ref(s, w, &card) != 0)
 		return ERR_USAGE;
-	if (!words_take(w, "memory") || words_size(w, "the memory", &bytes) != 0)
-		return words_fail(w, "write orphan card N memory SIZE");
+	if (!line_take(w, "memory") || line_size(w, "the memory", &bytes) != 0)
+		return line_fail(w, "write orphan card N memory SIZE");
 	struct scenario_event *event = scenario_add_event(s, w, at_us, EVENT_VERB_ORPHAN);
 	if (!event)
 		return ERR_USAGE;
@@ -417,7 +417,7 @@ static int parse_xid(struct scenario *s, struct words *w, int64_t at_us)
 {
 	int card = -1;
 	int64_t xid = 0;
-	if (words_count(w, "the XID", 1, 999, &xid) != 0 || scenario_card_ref(s, w, &card) != 0)
+	if (line_count(w, "the XID", 1, 999, &xid) != 0 || scenario_card_ref(s, w, &card) != 0)
 		return ERR_USAGE;
 	struct scenario_event *event = scenario_add_event(s, w, at_us, EVENT_VERB_XID);
 	if (!event)
@@ -430,7 +430,7 @@ static int parse_xid(struct scenario *s, struct words *w, int64_t at_us)
 static int parse_step(struct scenario *s, struct words *w, int64_t at_us)
 {
 	int64_t us = 0;
-	if (words_signed_duration(w, "the step", &us) != 0)
+	if (line_signed_duration(w, "the step", &us) != 0)
 		return ERR_USAGE;
 	struct scenario_event *event = scenario_add_event(s, w, at_us, EVENT_VERB_STEP);
 	if (!event)
@@ -442,10 +442,10 @@ static int parse_step(struct scenario *s, struct words *w, int64_t at_us)
 static int parse_suspend(struct scenario *s, struct words *w, int64_t at_us)
 {
 	int64_t us = 0;
-	if (words_duration(w, "how long", &us) != 0)
+	if (line_duration(w, "how long", &us) != 0)
 		return ERR_USAGE;
 	if (us == 0)
-		return words_fail(w, "a suspend must be longer than 0s");
+		return line_fail(w, "a suspend must be longer than 0s");
 	struct scenario_event *event = scenario_add_event(s, w, at_us, EVENT_VERB_SUSPEND);
 	if (!event)
 		return ERR_USAGE;
@@ -474,11 +474,11 @@ static const struct {
 
 int scenario_parse_verb(struct scenario *s, struct words *w, int64_t at_us)
 {
-	const char *verb = words_peek(w);
+	const char *verb = line_peek(w);
 	if (!verb)
-		return words_fail(w, "the event after the time is missing");
+		return line_fail(w, "the event after the time is missing");
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
-		if (words_take(w, verbs[i].name))
+		if (line_take(w, verbs[i].name))
 			return verbs[i].parse(s, w, at_us);
 	return scenario_parse_fault(s, w, at_us);
 }

@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 #include "driver/kind.h"
-#include "driver/sim/scenario_play.h"
+#include "driver/sim/play.h"
 #include "driver/sim/scenario_quirk.h"
 #include "driver/source.h"
 #include "lab.h"
@@ -414,13 +414,13 @@ static bool sim_describe(struct source *s, uint32_t pid, struct process_id *id)
 	*id = (struct process_id){ .pid = pid, .uid = p->uid, .owner_uid = -1 };
 	id->start_ticks = (uint64_t)((started_us + UPTIME_US) / 10000) + 1;
 	id->started_ms = play_wall(sim->play, started_us) / 1000;
-	text_escape(id->user, sizeof(id->user), p->user, strlen(p->user));
-	text_escape(id->command, sizeof(id->command), p->command, strlen(p->command));
+	str_escape(id->user, sizeof(id->user), p->user, strlen(p->user));
+	str_escape(id->command, sizeof(id->command), p->command, strlen(p->command));
 	for (size_t i = 0; i < sim->scenario->n_texts; i++) {
 		const struct scenario_text *text = &sim->scenario->texts[i];
 		const struct process_field *field = &process_fields[text->which];
 		if (text->process == (uint32_t)found)
-			text_escape((char *)id + field->offset, field->cap, text->text,
+			str_escape((char *)id + field->offset, field->cap, text->text,
 				strlen(text->text));
 	}
 	return true;
@@ -430,10 +430,10 @@ static bool sim_describe(struct source *s, uint32_t pid, struct process_id *id)
 static void escape_id(struct card_id *id, const struct card_id *raw)
 {
 	*id = *raw;
-	text_escape(id->name, CARD_NAME_CAP, raw->name, strlen(raw->name));
-	text_escape(id->uuid, UUID_CAP, raw->uuid, strlen(raw->uuid));
-	text_escape(id->parent_uuid, UUID_CAP, raw->parent_uuid, strlen(raw->parent_uuid));
-	text_escape(id->pci, PCI_CAP, raw->pci, strlen(raw->pci));
+	str_escape(id->name, CARD_NAME_CAP, raw->name, strlen(raw->name));
+	str_escape(id->uuid, UUID_CAP, raw->uuid, strlen(raw->uuid));
+	str_escape(id->parent_uuid, UUID_CAP, raw->parent_uuid, strlen(raw->parent_uuid));
+	str_escape(id->pci, PCI_CAP, raw->pci, strlen(raw->pci));
 }
 
 static void sim_board(struct source *s, size_t card, struct card_id *id)
@@ -580,8 +580,8 @@ int sim_source_open(struct source **s, const struct source_options *options, str
 	sim->source.sample_period_us =
 		sim->scenario->second_us / sim->scenario->samples_per_second;
 	const char *driver = sim->scenario->driver, *host = sim->scenario->host;
-	text_escape(sim->source.driver_version, VERSION_CAP, driver, strlen(driver));
-	text_escape(sim->source.hostname, sizeof(sim->source.hostname), host, strlen(host));
+	str_escape(sim->source.driver_version, VERSION_CAP, driver, strlen(driver));
+	str_escape(sim->source.hostname, sizeof(sim->source.hostname), host, strlen(host));
 	*s = &sim->source;
 	return 0;
 }

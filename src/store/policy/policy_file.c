@@ -46,7 +46,7 @@ static void give_to_service(int fd, const char *path)
 {
 	struct stat dir;
 	char parent[PATH_MAX];
-	text_copy(parent, sizeof(parent), path);
+	str_copy(parent, sizeof(parent), path);
 	char *slash = strrchr(parent, '/');
 	if (geteuid() != 0 || !slash)
 		return;
@@ -199,7 +199,7 @@ int policy_file_open(struct policy_file **f, const char *path, bool write, struc
 	*f = calloc(1, sizeof(**f));
 	if (!*f)
 		return err_memory(e);
-	text_copy((*f)->path, sizeof((*f)->path), path);
+	str_copy((*f)->path, sizeof((*f)->path), path);
 	int rc = write ? open_writer(*f, e) : open_reader(*f, e);
 	if (rc == 0)
 		rc = check(*f, write, e);
@@ -303,7 +303,7 @@ static struct policy_state state_of(sqlite3_stmt *row)
 	s.clock_ms = policy_number(row, 10);
 	s.clock_at_ms = policy_number(row, 11);
 	s.idle_below = policy_number(row, 12);
-	text_copy(s.rule, sizeof(s.rule), policy_text(row, 0));
+	str_copy(s.rule, sizeof(s.rule), policy_text(row, 0));
 	return s;
 }
 

@@ -30,7 +30,7 @@ int policy_file_armed(
 	sqlite3_bind_int64(q.row, 1, now_ms);
 	bool found = policy_next(&q);
 	*until_ms = found ? policy_number(q.row, 0) : -1;
-	text_copy(user, 64, found ? policy_text(q.row, 1) : "");
+	str_copy(user, 64, found ? policy_text(q.row, 1) : "");
 	return policy_end(&q, 0, e);
 }
 
@@ -57,7 +57,7 @@ int policy_file_tripped(struct policy_file *f, int64_t *at_ms, char why[256], st
 		"SELECT at_ms, why FROM breaker WHERE released_ms IS NULL ORDER BY id LIMIT 1");
 	bool found = policy_next(&q);
 	*at_ms = found ? policy_number(q.row, 0) : -1;
-	text_copy(why, 256, found ? policy_text(q.row, 1) : "");
+	str_copy(why, 256, found ? policy_text(q.row, 1) : "");
 	return policy_end(&q, 0, e);
 }
 
@@ -95,7 +95,7 @@ int policy_file_pass(struct policy_file *f, struct policy_pass *p, struct err *e
 		p->at_ms = policy_number(q.row, 0);
 		p->sessions = policy_number(q.row, 1);
 		p->idle = policy_number(q.row, 2);
-		text_copy(p->note, sizeof(p->note), policy_text(q.row, 3));
+		str_copy(p->note, sizeof(p->note), policy_text(q.row, 3));
 	}
 	return policy_end(&q, 0, e);
 }

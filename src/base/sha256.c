@@ -1,5 +1,5 @@
 /* SHA-256 over a whole message, and HMAC over it. */
-#include "base/hmac.h"
+#include "base/sha256.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -122,7 +122,7 @@ static void keyed(unsigned char digest[SHA256_SIZE], const unsigned char key[BLO
 	finish(&s, digest);
 }
 
-void hmac_sha256_hex(
+void sha256_hmac_hex(
 	char dst[HMAC_HEX_CAP], const struct hmac_key *key, const void *bytes, size_t len)
 {
 	unsigned char padded[BLOCK] = { 0 }, inner[SHA256_SIZE], outer[SHA256_SIZE];

@@ -1,5 +1,5 @@
 /* Combines what /proc, the cgroup tree and the user database say about a process. */
-#include "proc/owner.h"
+#include "proc/owners.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -126,7 +126,7 @@ static void read_work(struct origin_known *known, struct proc_identity *id)
 	char bytes[PROC_ARGUMENTS_CAP];
 	ssize_t n = proc_read_arguments(known->handle, 0, bytes, sizeof(bytes));
 	size_t len = n < 0 ? 0 : (size_t)n;
-	proc_command(id->command, sizeof(id->command), bytes, len, known->stat);
+	command_text(id->command, sizeof(id->command), bytes, len, known->stat);
 	known->kernel = jupyter_label(id->notebook, sizeof(id->notebook), bytes, len);
 	known->program = (struct piece){ bytes, strnlen(bytes, len) };
 	origin_read(&id->origin, known);
@@ -146,7 +146,7 @@ static int identify(int proc, uint32_t pid, bool brief, struct proc_identity *id
 	read_labels(handle, id);
 	id->owner_uid = find_owner(handle, id);
 	if (brief) {
-		proc_command(id->command, sizeof(id->command), "", 0, &stat);
+		command_text(id->command, sizeof(id->command), "", 0, &stat);
 		origin_read(&id->origin, &known);
 	} else {
 		read_work(&known, id);
@@ -303,7 +303,7 @@ static void describe_user(
 {
 	id->uid = found->uid;
 	if (found->owner_uid < 0) {
-		text_copy(id->user, sizeof(id->user), USER_UNKNOWN);
+		str_copy(id->user, sizeof(id->user), USER_UNKNOWN);
 		return;
 	}
 	bool named = set_user(o, id, found->owner_uid);
@@ -359,7 +359,7 @@ static bool describe_hidden(
 	}
 	bool hidden = why == ENOENT && !o->recorded && id->pid > 0 && id->pid <= INT_MAX &&
 		      (kill((pid_t)id->pid, 0) == 0 || errno == EPERM);
-	text_copy(id->user, sizeof(id->user), hidden ? USER_UNKNOWN : USER_DEAD);
+	str_copy(id->user, sizeof(id->user), hidden ? USER_UNKNOWN : USER_DEAD);
 	return hidden;
 }
 

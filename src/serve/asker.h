@@ -17,10 +17,10 @@ struct question {
 };
 
 /* Fills a question; false: it does not fit. `q` has been parsed from `target`. */
-bool question_init(struct question *question, const struct route *route, const char *target,
+bool asker_question(struct question *question, const struct route *route, const char *target,
 	const struct request *q, const char *user);
 /* The question as `client` asks it, for the pool. */
-struct pool_question question_asked(const struct question *question, uint64_t client);
+struct pool_question asker_pool_question(const struct question *question, uint64_t client);
 
 /* What the threads of the pool share. */
 struct asker;

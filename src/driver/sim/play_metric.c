@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "driver/sim/scenario_play.h"
+#include "driver/sim/play.h"
 
 static bool has_word(const struct scenario_card *c, const char *const *words, size_t n)
 {
@@ -14,7 +14,7 @@ static bool has_word(const struct scenario_card *c, const char *const *words, si
 	return false;
 }
 
-bool scenario_can_mig(const struct scenario_card *c)
+bool play_metric_can_mig(const struct scenario_card *c)
 {
 	static const char *const models[] = { "A100", "A30", "H100", "H200", "B200" };
 	return (c->has_mig || has_word(c, models, 5)) && c->parent < 0;
@@ -291,7 +291,7 @@ static double health_metric(const struct scenario_card *c, enum metric m)
 		return has_ecc(c) ? 1 : NAN;
 	case METRIC_MIG_CURRENT:
 	case METRIC_MIG_PENDING:
-		return scenario_can_mig(c) ? c->has_mig : NAN;
+		return play_metric_can_mig(c) ? c->has_mig : NAN;
 	case METRIC_DRAM_ENCRYPTION_CURRENT:
 	case METRIC_DRAM_ENCRYPTION_PENDING:
 		return strstr(c->id.name, "B200") ? 0 : NAN;

@@ -1,5 +1,5 @@
 /* Follows the idle stretches of a card. */
-#include "classify/spell.h"
+#include "classify/idle_spells.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,12 +7,12 @@
 
 #include "base/array.h"
 
-void spells_init(struct spells *s, uint32_t card, int64_t least_ms)
+void idle_spells_init(struct spells *s, uint32_t card, int64_t least_ms)
 {
 	*s = (struct spells){ .card = card, .least_ms = least_ms };
 }
 
-void spells_finish(struct spells *s)
+void idle_spells_finish(struct spells *s)
 {
 	free(s->open.items);
 	free(s->ended.items);
@@ -87,7 +87,7 @@ static void begin(struct spells *s, const struct spell_piece *p)
 		grow(item, p);
 }
 
-void spells_take(struct spells *s, const struct spell_piece *p)
+void idle_spells_take(struct spells *s, const struct spell_piece *p)
 {
 	struct idle_stretch *item = find(s, p->process);
 	bool active = p->state == HOLDER_ACTIVE && !p->unused;
@@ -105,7 +105,7 @@ void spells_take(struct spells *s, const struct spell_piece *p)
 	}
 }
 
-void spells_piece_end(struct spells *s, int64_t metered_ms)
+void idle_spells_piece_end(struct spells *s, int64_t metered_ms)
 {
 	s->metered_ms += metered_ms;
 	for (size_t i = s->open.n; i-- > 0;) {
@@ -131,7 +131,7 @@ static void divide(struct stretches *among, double mj_per_ms)
 	}
 }
 
-void spells_energy(struct spells *s, int64_t mj, int64_t ms)
+void idle_spells_energy(struct spells *s, int64_t mj, int64_t ms)
 {
 	/* Pieces that the energy counter no longer covers are in metered_ms but not in `ms`. */
 	double whole_ms = (double)(ms > s->metered_ms ? ms : s->metered_ms);
@@ -139,7 +139,7 @@ void spells_energy(struct spells *s, int64_t mj, int64_t ms)
 		divide(&s->open, (double)mj / whole_ms);
 		divide(&s->ended, (double)mj / whole_ms);
 	}
-	spells_energy_lost(s);
+	idle_spells_energy_lost(s);
 }
 
 static void lose(struct stretches *all)
@@ -148,14 +148,14 @@ static void lose(struct stretches *all)
 		all->items[i].metered_ms = 0;
 }
 
-void spells_energy_lost(struct spells *s)
+void idle_spells_energy_lost(struct spells *s)
 {
 	lose(&s->open);
 	lose(&s->ended);
 	s->metered_ms = 0;
 }
 
-void spells_restore(struct spells *s, const struct spell *past, uint32_t process)
+void idle_spells_restore(struct spells *s, const struct spell *past, uint32_t process)
 {
 	struct idle_stretch item = { .spell = *past };
 	item.spell.card = s->card;
@@ -165,7 +165,7 @@ void spells_restore(struct spells *s, const struct spell *past, uint32_t process
 		add(&s->open, &item);
 }
 
-void spells_shift(struct spells *s, int64_t by_ms)
+void idle_spells_shift(struct spells *s, int64_t by_ms)
 {
 	for (size_t i = 0; i < s->open.n; i++) {
 		s->open.items[i].spell.begin_ms += by_ms;
@@ -173,13 +173,13 @@ void spells_shift(struct spells *s, int64_t by_ms)
 	}
 }
 
-void spells_end_all(struct spells *s, enum spell_end how)
+void idle_spells_end_all(struct spells *s, enum spell_end how)
 {
 	while (s->open.n > 0)
 		end(s, &s->open.items[s->open.n - 1], how);
 }
 
-void spells_stored(struct spells *s)
+void idle_spells_stored(struct spells *s)
 {
 	for (size_t i = 0; i < s->open.n; i++)
 		s->open.items[i].spell.stored_end_ms = -1;

@@ -9,9 +9,9 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "base/timetext.h"
+#include "base/moment.h"
 
-int words_fail(const struct words *w, const char *format, ...)
+int line_fail(const struct words *w, const char *format, ...)
 {
 	char text[400];
 	va_list args;
@@ -31,10 +31,10 @@ static int cut_quoted(struct words *w, const char *bytes, size_t len, size_t *at
 		*(*out)++ = bytes[*at];
 	}
 	if (*at == len)
-		return words_fail(w, "a quote is not closed");
+		return line_fail(w, "a quote is not closed");
 	(*at)++;
 	if (*at < len && bytes[*at] != ' ' && bytes[*at] != '\t')
-		return words_fail(w, "a blank is missing behind a closing quote");
+		return line_fail(w, "a blank is missing behind a closing quote");
 	return 0;
 }
 
@@ -44,9 +44,9 @@ static int words_cut(struct words *w, const char *bytes, size_t len)
 {
 	w->n = w->next = 0;
 	if (len >= LINE_CAP)
-		return words_fail(w, "the line is longer than %d bytes", LINE_CAP - 1);
+		return line_fail(w, "the line is longer than %d bytes", LINE_CAP - 1);
 	if (memchr(bytes, '\0', len))
-		return words_fail(w, "there is a NUL in the line");
+		return line_fail(w, "there is a NUL in the line");
 	/* A word needs at most its own bytes and a NUL for the blank behind it. */
 	char *out = w->text;
 	for (size_t at = 0; at < len;) {
@@ -57,7 +57,7 @@ static int words_cut(struct words *w, const char *bytes, size_t len)
 		if (bytes[at] == '#')
 			break;
 		if (w->n == WORDS_MAX)
-			return words_fail(w, "there are more than %d words", WORDS_MAX);
+			return line_fail(w, "there are more than %d words", WORDS_MAX);
 		w->items[w->n++] = out;
 		if (bytes[at] == '"') {
 			at++;
@@ -72,38 +72,38 @@ static int words_cut(struct words *w, const char *bytes, size_t len)
 	return 0;
 }
 
-const char *words_peek(const struct words *w)
+const char *line_peek(const struct words *w)
 {
 	return w->next < w->n ? w->items[w->next] : NULL;
 }
 
-bool words_take(struct words *w, const char *word)
+bool line_take(struct words *w, const char *word)
 {
-	const char *next = words_peek(w);
+	const char *next = line_peek(w);
 	if (!next || strcmp(next, word) != 0)
 		return false;
 	w->next++;
 	return true;
 }
 
-int words_text(struct words *w, const char *what, const char **text)
+int line_text(struct words *w, const char *what, const char **text)
 {
-	*text = words_peek(w);
+	*text = line_peek(w);
 	if (!*text)
-		return words_fail(w, "%s is missing", what);
+		return line_fail(w, "%s is missing", what);
 	w->next++;
 	return 0;
 }
 
-int words_copy(struct words *w, const char *what, char *dst, size_t cap)
+int line_copy(struct words *w, const char *what, char *dst, size_t cap)
 {
 	const char *text = NULL;
-	if (words_text(w, what, &text) != 0)
+	if (line_text(w, what, &text) != 0)
 		return ERR_USAGE;
 	if (!*text)
-		return words_fail(w, "%s is empty", what);
-	if (!text_copy(dst, cap, text))
-		return words_fail(w, "%s is longer than %zu bytes", what, cap - 1);
+		return line_fail(w, "%s is empty", what);
+	if (!str_copy(dst, cap, text))
+		return line_fail(w, "%s is longer than %zu bytes", what, cap - 1);
 	return 0;
 }
 
@@ -129,17 +129,17 @@ static const char *millionths(const char *text, int64_t *value)
 	return digits ? text : NULL;
 }
 
-int words_count(struct words *w, const char *what, int64_t min, int64_t max, int64_t *value)
+int line_count(struct words *w, const char *what, int64_t min, int64_t max, int64_t *value)
 {
 	const char *text = NULL;
-	if (words_text(w, what, &text) != 0)
+	if (line_text(w, what, &text) != 0)
 		return ERR_USAGE;
 	int64_t number = 0;
 	const char *at = text;
 	for (; *at >= '0' && *at <= '9' && at - text < 15; at++)
 		number = number * 10 + (*at - '0');
 	if (at == text || *at || number < min || number > max)
-		return words_fail(w, "%s is '%s' and must be a number from %lld to %lld", what,
+		return line_fail(w, "%s is '%s' and must be a number from %lld to %lld", what,
 			text, (long long)min, (long long)max);
 	*value = number;
 	return 0;
@@ -151,25 +151,25 @@ static int duration_us(struct words *w, const char *what, const char *text, int6
 	int64_t ms = 0;
 	struct err inner = { 0 };
 	if (duration_parse(text, &ms, &inner) != 0)
-		return words_fail(w, "%s: %s", what, inner.text);
+		return line_fail(w, "%s: %s", what, inner.text);
 	if (ms > 3660LL * 86400 * 1000)
-		return words_fail(w, "%s is longer than ten years", what);
+		return line_fail(w, "%s is longer than ten years", what);
 	*us = ms * 1000;
 	return 0;
 }
 
-int words_duration(struct words *w, const char *what, int64_t *us)
+int line_duration(struct words *w, const char *what, int64_t *us)
 {
 	const char *text = NULL;
-	if (words_text(w, what, &text) != 0)
+	if (line_text(w, what, &text) != 0)
 		return ERR_USAGE;
 	return duration_us(w, what, text, us);
 }
 
-int words_signed_duration(struct words *w, const char *what, int64_t *us)
+int line_signed_duration(struct words *w, const char *what, int64_t *us)
 {
 	const char *text = NULL;
-	if (words_text(w, what, &text) != 0)
+	if (line_text(w, what, &text) != 0)
 		return ERR_USAGE;
 	bool minus = *text == '-', sign = minus || *text == '+';
 	if (duration_us(w, what, text + (sign ? 1 : 0), us) != 0)
@@ -202,7 +202,7 @@ static int take_quantity(
 	struct words *w, const char *what, const struct quantity *q, int64_t *value)
 {
 	const char *text = NULL;
-	if (words_text(w, what, &text) != 0)
+	if (line_text(w, what, &text) != 0)
 		return ERR_USAGE;
 	int64_t number = 0;
 	const char *rest = millionths(text, &number);
@@ -211,19 +211,19 @@ static int take_quantity(
 			continue;
 		__int128 product = (__int128)number * u->factor / 1000000;
 		if (product > q->max)
-			return words_fail(w, "%s is too large: '%s'", what, text);
+			return line_fail(w, "%s is too large: '%s'", what, text);
 		*value = (int64_t)product;
 		return 0;
 	}
-	return words_fail(w, "%s is '%s'; write it like %s", what, text, q->example);
+	return line_fail(w, "%s is '%s'; write it like %s", what, text, q->example);
 }
 
-int words_size(struct words *w, const char *what, int64_t *bytes)
+int line_size(struct words *w, const char *what, int64_t *bytes)
 {
 	return take_quantity(w, what, &size_bytes, bytes);
 }
 
-int words_power(struct words *w, const char *what, int64_t *mw)
+int line_power(struct words *w, const char *what, int64_t *mw)
 {
 	return take_quantity(w, what, &power_mw, mw);
 }
@@ -231,8 +231,8 @@ int words_power(struct words *w, const char *what, int64_t *mw)
 /* Fails when words are left. */
 static int words_end(struct words *w)
 {
-	const char *left = words_peek(w);
-	return left ? words_fail(w, "'%s' is not expected here", left) : 0;
+	const char *left = line_peek(w);
+	return left ? line_fail(w, "'%s' is not expected here", left) : 0;
 }
 
 /* Completes a scenario after its lines are read: puts events in order, assigns seats, and makes
@@ -407,19 +407,19 @@ enum { MISSING_MAX = 128, DAYS_MAX = 366 };
 
 static int parse_host(struct scenario *s, struct words *w)
 {
-	return words_copy(w, "the host's name", s->host, sizeof(s->host));
+	return line_copy(w, "the host's name", s->host, sizeof(s->host));
 }
 
 static int parse_start(struct scenario *s, struct words *w)
 {
 	const char *text = NULL;
 	int64_t ms = 0;
-	if (words_text(w, "the start", &text) != 0)
+	if (line_text(w, "the start", &text) != 0)
 		return ERR_USAGE;
 	size_t len = strlen(text);
 	if (!isdigit((unsigned char)*text) || text[len - 1] != 'Z' ||
 		moment_parse(text, 0, true, &ms, NULL) != 0)
-		return words_fail(
+		return line_fail(
 			w, "the start is '%s'; write it like 2026-11-02T08:00:00Z", text);
 	s->has_start = true;
 	s->start_wall_us = ms * 1000;
@@ -429,14 +429,14 @@ static int parse_start(struct scenario *s, struct words *w)
 static int parse_cuda(struct scenario *s, struct words *w)
 {
 	char text[16];
-	if (words_copy(w, "the CUDA version", text, sizeof(text)) != 0)
+	if (line_copy(w, "the CUDA version", text, sizeof(text)) != 0)
 		return ERR_USAGE;
 	char *rest = NULL;
 	long major = strtol(text, &rest, 10), minor = -1;
 	if (*rest == '.' && isdigit((unsigned char)rest[1]))
 		minor = strtol(rest + 1, &rest, 10);
 	if (!isdigit((unsigned char)*text) || *rest || major > 99 || minor < 0 || minor > 99)
-		return words_fail(w, "the CUDA version is '%s'; write it like 12.6", text);
+		return line_fail(w, "the CUDA version is '%s'; write it like 12.6", text);
 	s->cuda = (int)(major * 1000 + minor * 10);
 	return 0;
 }
@@ -444,13 +444,13 @@ static int parse_cuda(struct scenario *s, struct words *w)
 static int parse_driver(struct scenario *s, struct words *w)
 {
 	s->nvml[0] = '\0';
-	if (words_copy(w, "the driver's version", s->driver, sizeof(s->driver)) != 0)
+	if (line_copy(w, "the driver's version", s->driver, sizeof(s->driver)) != 0)
 		return ERR_USAGE;
-	while (words_peek(w)) {
+	while (line_peek(w)) {
 		int failed = 0;
-		if (words_take(w, "nvml"))
-			failed = words_copy(w, "the NVML version", s->nvml, sizeof(s->nvml));
-		else if (words_take(w, "cuda"))
+		if (line_take(w, "nvml"))
+			failed = line_copy(w, "the NVML version", s->nvml, sizeof(s->nvml));
+		else if (line_take(w, "cuda"))
 			failed = parse_cuda(s, w);
 		else
 			break;
@@ -463,7 +463,7 @@ static int parse_driver(struct scenario *s, struct words *w)
 static int parse_samples(struct scenario *s, struct words *w)
 {
 	int64_t n = 0;
-	if (words_count(w, "samples-per-second", 1, 50, &n) != 0)
+	if (line_count(w, "samples-per-second", 1, 50, &n) != 0)
 		return ERR_USAGE;
 	s->samples_per_second = (int)n;
 	return 0;
@@ -471,32 +471,32 @@ static int parse_samples(struct scenario *s, struct words *w)
 
 static int parse_ring(struct scenario *s, struct words *w)
 {
-	if (words_duration(w, "the ring", &s->ring_us) != 0)
+	if (line_duration(w, "the ring", &s->ring_us) != 0)
 		return ERR_USAGE;
 	if (s->ring_us < 1000000 || s->ring_us > 60000000)
-		return words_fail(w, "the ring must be from 1s to 60s");
+		return line_fail(w, "the ring must be from 1s to 60s");
 	return 0;
 }
 
 static int parse_repeat(struct scenario *s, struct words *w)
 {
-	if (words_duration(w, "repeat", &s->repeat_us) != 0)
+	if (line_duration(w, "repeat", &s->repeat_us) != 0)
 		return ERR_USAGE;
 	if (s->repeat_us < 1000000 || s->repeat_us % 1000000 != 0)
-		return words_fail(w, "repeat must be whole seconds");
+		return line_fail(w, "repeat must be whole seconds");
 	return 0;
 }
 
 static int parse_accounting(struct scenario *s, struct words *w)
 {
-	s->accounting = words_take(w, "on");
-	return s->accounting ? 0 : words_fail(w, "write accounting on, or leave it out");
+	s->accounting = line_take(w, "on");
+	return s->accounting ? 0 : line_fail(w, "write accounting on, or leave it out");
 }
 
 static int parse_stamps(struct scenario *s, struct words *w)
 {
-	s->boot_stamps = words_take(w, "boot");
-	return s->boot_stamps ? 0 : words_fail(w, "write stamps boot, or leave it out");
+	s->boot_stamps = line_take(w, "boot");
+	return s->boot_stamps ? 0 : line_fail(w, "write stamps boot, or leave it out");
 }
 
 static int parse_layout(struct scenario *s, struct words *w)
@@ -504,8 +504,8 @@ static int parse_layout(struct scenario *s, struct words *w)
 	static const char *const names[] = { "v1", "v2", "v3" };
 	const char *which = NULL;
 	int64_t bytes = 0;
-	if (words_text(w, "v1, v2 or v3", &which) != 0 ||
-		words_count(w, "the layout", 16, 32, &bytes) != 0)
+	if (line_text(w, "v1, v2 or v3", &which) != 0 ||
+		line_count(w, "the layout", 16, 32, &bytes) != 0)
 		return ERR_USAGE;
 	for (size_t i = 0; i < 3; i++) {
 		if (strcmp(which, names[i]) != 0 || bytes % 8 != 0)
@@ -513,15 +513,15 @@ static int parse_layout(struct scenario *s, struct words *w)
 		s->layout[i] = (int)bytes;
 		return 0;
 	}
-	return words_fail(w, "write layout v1|v2|v3 16|24|32");
+	return line_fail(w, "write layout v1|v2|v3 16|24|32");
 }
 
 static int parse_missing(struct scenario *s, struct words *w)
 {
-	while (words_peek(w)) {
+	while (line_peek(w)) {
 		if (s->n_missing == MISSING_MAX)
-			return words_fail(w, "more than %d symbols are missing", MISSING_MAX);
-		if (words_copy(w, "the symbol", s->missing[s->n_missing],
+			return line_fail(w, "more than %d symbols are missing", MISSING_MAX);
+		if (line_copy(w, "the symbol", s->missing[s->n_missing],
 			    sizeof(s->missing[0])) != 0)
 			return ERR_USAGE;
 		s->n_missing++;
@@ -532,7 +532,7 @@ static int parse_missing(struct scenario *s, struct words *w)
 static int parse_at(struct scenario *s, struct words *w)
 {
 	int64_t at_us = 0;
-	if (words_duration(w, "the time", &at_us) != 0)
+	if (line_duration(w, "the time", &at_us) != 0)
 		return ERR_USAGE;
 	return scenario_parse_verb(s, w, w->day_us + at_us);
 }
@@ -547,7 +547,7 @@ static int parse_days(struct words *w, const char **text, long *first, long *las
 		*last = strtol(rest + 1, &rest, 10);
 	if (!digit || (*rest && (*rest != ',' || !rest[1])) || *last < *first ||
 		*last > DAYS_MAX)
-		return words_fail(w, "the days must be numbers up to %d, like 0-4,7", DAYS_MAX);
+		return line_fail(w, "the days must be numbers up to %d, like 0-4,7", DAYS_MAX);
 	*text = *rest ? rest + 1 : rest;
 	return 0;
 }
@@ -556,10 +556,10 @@ static int parse_days(struct words *w, const char **text, long *first, long *las
 static int parse_on(struct scenario *s, struct words *w)
 {
 	const char *days = NULL;
-	if (words_text(w, "the list of days", &days) != 0)
+	if (line_text(w, "the list of days", &days) != 0)
 		return ERR_USAGE;
-	if (!words_take(w, "at"))
-		return words_fail(w, "write on DAYS at T EVENT");
+	if (!line_take(w, "at"))
+		return line_fail(w, "write on DAYS at T EVENT");
 	size_t event = w->next;
 	int failed = 0;
 	do {
@@ -600,15 +600,15 @@ static int parse_line(struct scenario *s, struct words *w, const char *bytes, si
 {
 	if (words_cut(w, bytes, len) != 0)
 		return ERR_USAGE;
-	if (!words_peek(w))
+	if (!line_peek(w))
 		return 0;
 	for (size_t i = 0; i < sizeof(statements) / sizeof(statements[0]); i++) {
-		if (!words_take(w, statements[i].name))
+		if (!line_take(w, statements[i].name))
 			continue;
 		int failed = statements[i].parse(s, w);
 		return failed ? failed : words_end(w);
 	}
-	return words_fail(w, "a line cannot begin with '%s'", words_peek(w));
+	return line_fail(w, "a line cannot begin with '%s'", line_peek(w));
 }
 
 static struct scenario *scenario_new(void)

@@ -13,7 +13,7 @@ struct hmac_key {
 	size_t len;
 };
 /* Writes HMAC-SHA256 as lower-case hexadecimal digits. */
-void hmac_sha256_hex(
+void sha256_hmac_hex(
 	char dst[HMAC_HEX_CAP], const struct hmac_key *key, const void *bytes, size_t len);
 
 #endif

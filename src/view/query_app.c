@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/timetext.h"
+#include "base/moment.h"
 #include "render/rows.h"
 
 enum { CELL_CAP = 512 };
@@ -163,14 +163,15 @@ static void add_moment(char *dst, size_t cap, int64_t ms)
 		moment_iso(dst, cap, ms);
 }
 
-void query_process_name(char *dst, size_t cap, struct live *l, const struct present_process *p)
+void query_app_process_name(
+	char *dst, size_t cap, struct live *l, const struct present_process *p)
 {
 	struct str arguments = { 0 };
-	live_arguments(l, p, &arguments);
+	live_process_arguments(l, p, &arguments);
 	if (arguments.len)
-		text_copy(dst, cap, arguments.data);
+		str_copy(dst, cap, arguments.data);
 	else
-		text_copy(dst, cap, p->id.command[0] ? p->id.command : "[Not Found]");
+		str_copy(dst, cap, p->id.command[0] ? p->id.command : "[Not Found]");
 	str_finish(&arguments);
 }
 
@@ -189,25 +190,25 @@ static void field_text(char *dst, size_t cap, enum app_field field, const struct
 	const struct present_process *p = app->process;
 	dst[0] = '\0';
 	if (fields[field].text)
-		text_copy(dst, cap, (const char *)p + fields[field].text);
+		str_copy(dst, cap, (const char *)p + fields[field].text);
 	switch (field) {
 	case APP_TIMESTAMP:
 		query_timestamp(dst, cap, app->now->now_ms);
 		break;
 	case APP_GPU_NAME:
-		text_copy(dst, cap, c->id.name);
+		str_copy(dst, cap, c->id.name);
 		break;
 	case APP_GPU_BUS_ID:
 		query_bus_id(dst, cap, c->id.pci);
 		break;
 	case APP_GPU_SERIAL:
-		text_copy(dst, cap, c->texts[METRIC_SERIAL]);
+		str_copy(dst, cap, c->texts[METRIC_SERIAL]);
 		break;
 	case APP_GPU_UUID:
-		text_copy(dst, cap, c->id.uuid);
+		str_copy(dst, cap, c->id.uuid);
 		break;
 	case APP_PROCESS_NAME:
-		query_process_name(dst, cap, app->live, p);
+		query_app_process_name(dst, cap, app->live, p);
 		break;
 	case APP_TYPE:
 		snprintf(dst, cap, "%s%s%s", p->kind & PROCESS_COMPUTE ? "C" : "",

@@ -1,13 +1,13 @@
 /* Moves a scenario through time: events are applied in order, what the cards do in between is
  * added up exactly. */
-#include "driver/sim/scenario_play.h"
+#include "driver/sim/play.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "driver/sim/scenario_quirk.h"
-#include "driver/sim/scenario_state.h"
+#include "driver/sim/play_state.h"
 
 static uint32_t running_pid(const struct play *p, size_t seat)
 {

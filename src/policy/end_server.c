@@ -1,5 +1,5 @@
 /* Checks a process, holds it, signals it. */
-#include "policy/end_serve.h"
+#include "policy/end_server.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -26,7 +26,7 @@ int moment_parse(const char *text, int64_t now_ms, bool utc, int64_t *ms, struct
 /* The first moment of a day, of which year, month and day are used (a day 0 or 32 is in the
  * month before or after). Not always 00:00 in local time: there are zones that skip that hour
  * when summer time begins. */
-int64_t day_start(struct tm day, bool utc);
+int64_t moment_day_start(struct tm day, bool utc);
 /* Year, month, day and so on of a moment, in UTC or local time. */
 struct tm moment_fields(int64_t ms, bool utc);
 /* "2026-11-01T08:30:15Z" (or with ".123" where the milliseconds are not 0). */

@@ -31,7 +31,7 @@ struct stretches {
 	size_t n, cap;
 };
 
-/* Call spells_init() first. */
+/* Call idle_spells_init() first. */
 struct spells {
 	uint32_t card;	    /* index in the recorder's table */
 	int64_t least_ms;   /* a stretch with this much idle time is a spell */
@@ -41,8 +41,8 @@ struct spells {
 	int64_t lost;		/* spells for which there was no room */
 };
 
-void spells_init(struct spells *s, uint32_t card, int64_t least_ms);
-void spells_finish(struct spells *s);
+void idle_spells_init(struct spells *s, uint32_t card, int64_t least_ms);
+void idle_spells_finish(struct spells *s);
 
 /* What one process did in a piece of observed time. */
 struct spell_piece {
@@ -58,26 +58,26 @@ struct spell_piece {
 
 /* Takes what a process did. Pieces of a card come in order of time, and have each process at
  * most once. */
-void spells_take(struct spells *s, const struct spell_piece *p);
+void idle_spells_take(struct spells *s, const struct spell_piece *p);
 /* All processes of an observed piece were taken: the stretches of others end (SPELL_GONE).
  * `metered_ms` is the card's idle-held time; 0 while the energy counter is not running. */
-void spells_piece_end(struct spells *s, int64_t metered_ms);
+void idle_spells_piece_end(struct spells *s, int64_t metered_ms);
 
 /* The card's idle-held time since the last call took this much energy: `mj` in `ms`. */
-void spells_energy(struct spells *s, int64_t mj, int64_t ms);
-/* The energy since the last call of spells_energy() will not be known. */
-void spells_energy_lost(struct spells *s);
+void idle_spells_energy(struct spells *s, int64_t mj, int64_t ms);
+/* The energy since the last call of idle_spells_energy() will not be known. */
+void idle_spells_energy_lost(struct spells *s);
 
 /* Continues a stretch of an earlier run. */
-void spells_restore(struct spells *s, const struct spell *past, uint32_t process);
+void idle_spells_restore(struct spells *s, const struct spell *past, uint32_t process);
 /* The clock was set by this much: the moments of open stretches move with it, so that lengths
  * stay as they were measured. */
-void spells_shift(struct spells *s, int64_t by_ms);
+void idle_spells_shift(struct spells *s, int64_t by_ms);
 /* Ends all open stretches. */
-void spells_end_all(struct spells *s, enum spell_end how);
+void idle_spells_end_all(struct spells *s, enum spell_end how);
 
 /* Everything in open and ended was stored. A spell that ended is kept until the next call,
  * because its last energy and how it ended may become known later. */
-void spells_stored(struct spells *s);
+void idle_spells_stored(struct spells *s);
 
 #endif

@@ -82,7 +82,7 @@ double play_metric(const struct play *p, const struct scenario *s, size_t unit, 
 bool play_metric_text(
 	const struct scenario *s, size_t unit, enum metric m, char *dst, size_t cap);
 /* Whether the card can be divided. */
-bool scenario_can_mig(const struct scenario_card *c);
+bool play_metric_can_mig(const struct scenario_card *c);
 
 /* The process that has `pid` now, or -1; *started_us is when its life began. */
 int play_process(const struct play *p, uint32_t pid, int64_t *started_us);

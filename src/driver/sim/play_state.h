@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "driver/sim/scenario_play.h"
+#include "driver/sim/play.h"
 #include "driver/sim/scenario_quirk.h"
 
 /* Accounting mode while a scenario is played: a process comes to a card, gets or gives memory,

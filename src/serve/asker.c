@@ -1,5 +1,5 @@
 /* Answers questions in the threads of the pool. */
-#include "serve/ask.h"
+#include "serve/asker.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ static bool add_text(struct question *q, const char *text)
 	return true;
 }
 
-bool question_init(struct question *question, const struct route *route, const char *target,
+bool asker_question(struct question *question, const struct route *route, const char *target,
 	const struct request *q, const char *user)
 {
 	struct question_head head;
@@ -69,7 +69,7 @@ bool question_init(struct question *question, const struct route *route, const c
 	       add_text(question, route->personal ? user : "");
 }
 
-struct pool_question question_asked(const struct question *question, uint64_t client)
+struct pool_question asker_pool_question(const struct question *question, uint64_t client)
 {
 	const struct route *r = question->route;
 	unsigned ms = r->cache_ms > SURE_MS ? r->cache_ms : SURE_MS;

@@ -1,5 +1,5 @@
 /* Parsing and printing of durations and dates. */
-#include "base/timetext.h"
+#include "base/moment.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -88,7 +88,7 @@ struct tm moment_fields(int64_t ms, bool utc)
 	return tm;
 }
 
-int64_t day_start(struct tm day, bool utc)
+int64_t moment_day_start(struct tm day, bool utc)
 {
 	day.tm_hour = utc ? 0 : 12;
 	day.tm_min = day.tm_sec = 0;
@@ -199,7 +199,7 @@ static bool parse_calendar(const char *text, int64_t now_ms, bool utc, int64_t *
 	if (!rest)
 		rest = parse_day_name(text, &day, &repeats);
 	if (rest && rest == end) {
-		*ms = day_start(day, utc || zulu);
+		*ms = moment_day_start(day, utc || zulu);
 		return true;
 	}
 	if (rest && *rest != 'T' && *rest != ' ')
