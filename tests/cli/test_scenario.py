@@ -836,7 +836,7 @@ def test_every_word_of_the_language_is_in_the_manual():
     words = []
     for path in (ROOT / "src" / "driver" / "sim").glob("scenario_*.c"):
         source = path.read_text()
-        words += re.findall(r'words_take\(w, "([a-z0-9-]+)"\)', source)
+        words += re.findall(r'line_take\(l, "([a-z0-9-]+)"\)', source)
         words += re.findall(r'\{ "([a-z-]+)", (?:scenario_)?parse_', source)
     assert len(words) > 40
     assert [word for word in words if not re.search(rf"\*[^*\n]*\b{word}\b[^*\n]*\*", manual)] == []

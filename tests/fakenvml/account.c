@@ -22,7 +22,7 @@ EXPORT int nvmlDeviceGetAccountingPids(void *device, unsigned *count, unsigned *
 		return fake_leave(NOT_SUPPORTED);
 	if (!count || (*count > 0 && !pids))
 		return fake_leave(INVALID_ARGUMENT);
-	size_t n = play_accounts(f->play, unit, accounts, ACCOUNTS_MAX);
+	size_t n = play_account_list(f->play, unit, accounts, ACCOUNTS_MAX);
 	unsigned room = *count;
 	*count = (unsigned)n;
 	if (n > room)
@@ -41,7 +41,7 @@ EXPORT int nvmlDeviceGetAccountingStats(
 		return fake_leave(NOT_SUPPORTED);
 	if (!stats)
 		return fake_leave(INVALID_ARGUMENT);
-	size_t n = play_accounts(f->play, unit, accounts, ACCOUNTS_MAX);
+	size_t n = play_account_list(f->play, unit, accounts, ACCOUNTS_MAX);
 	for (size_t i = 0; i < n; i++) {
 		const struct play_account *a = &accounts[i];
 		if (a->pid != pid)

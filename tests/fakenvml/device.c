@@ -70,7 +70,8 @@ EXPORT int nvmlDeviceGetPowerUsage(void *device, unsigned *mw)
 	ENTER_DEVICE(device, "%s", "");
 	if (is_instance(card))
 		return fake_leave(NOT_SUPPORTED);
-	*mw = (unsigned)(play_power_mw(f->play, unit) * play_power_factor(f->play, unit));
+	*mw = (unsigned)(play_power_mw(f->play, unit) *
+			 play_quirks(f->play, unit)->power_factor);
 	return fake_leave(SUCCESS);
 }
 

@@ -4,7 +4,7 @@
 #define FAKENVML_FAKE_H
 
 #include "abi.h"
-#include "driver/sim/scenario_quirk.h"
+#include "driver/sim/play.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -137,7 +137,7 @@ static void give_metric(struct abi_gpm_metric *metric, const struct scenario_car
 		return;
 	double mean = (double)(to->util_pct_us - from->util_pct_us) / (double)length_us;
 	mean = mean < 100 ? mean : 100;
-	metric->value = graphics ? mean : mean * card->sm_active_pct / 100;
+	metric->value = graphics ? mean : mean * (double)card->sm_active_pct / 100;
 	metric->short_name = graphics ? "GRACT" : "SMACT";
 	metric->long_name = graphics ? "Graphics Engine Activity" : "SM Activity";
 	metric->unit = "%";

@@ -27,8 +27,7 @@ static unsigned list_processes(
 			.gi = mig ? (uint32_t)at->gpu_instance : NOT_MIG,
 			.ci = mig ? (uint32_t)at->compute_instance : NOT_MIG };
 	}
-	int64_t most = 0;
-	if (play_grow(f->play, unit, &most) == 0)
+	if (play_quirks(f->play, unit)->grow_by == 0)
 		f->grown[unit] = 0;
 	for (int64_t i = 0; (kind & PROCESS_COMPUTE) && i < f->grown[unit]; i++)
 		out[n++] = (struct abi_process_detail){
@@ -40,10 +39,10 @@ static unsigned list_processes(
 /* A refused caller finds a longer list when it comes again. */
 static void grow_list(struct fake *f, size_t unit)
 {
-	int64_t most = 0, by = play_grow(f->play, unit, &most);
-	f->grown[unit] += by;
-	if (f->grown[unit] > most)
-		f->grown[unit] = most;
+	const struct play_quirks *q = play_quirks(f->play, unit);
+	f->grown[unit] += q->grow_by;
+	if (f->grown[unit] > q->grow_to)
+		f->grown[unit] = q->grow_to;
 }
 
 /* One of the nine lists: entries of 16, 24 or 32 bytes. */
@@ -183,7 +182,7 @@ static size_t collect_uses(struct fake *f, size_t unit, uint64_t last_seen, unsi
 		by_wall };
 	size_t n = 0, found = play_uses(f->play, unit, since, uses, USES_MAX);
 	uint64_t now_us = fake_stamp_now();
-	bool zero = play_zero_use(f->play, unit) & call;
+	bool zero = play_quirks(f->play, unit)->zero_use & call;
 	for (size_t i = found; i-- > 0;) {
 		out[n] = use_of(f, &uses[i]);
 		if (zero)
@@ -192,7 +191,7 @@ static size_t collect_uses(struct fake *f, size_t unit, uint64_t last_seen, unsi
 		n++;
 	}
 	n += add_busy(f, unit, out + n, now_us);
-	if (!play_garbage(f->play, unit))
+	if (!play_quirks(f->play, unit)->garbage)
 		return n;
 	size_t true_ones = n;
 	n += add_garbage(out + n, last_seen, now_us);

@@ -61,7 +61,7 @@ static unsigned collect(
 	for (unsigned i = 0; i < found; i++)
 		if (out[i].stamp_us > last_seen)
 			out[n++] = out[i];
-	return n > 0 && play_garbage(f->play, unit) ? garble(out, n) : n;
+	return n > 0 && play_quirks(f->play, unit)->garbage ? garble(out, n) : n;
 }
 
 EXPORT int nvmlDeviceGetSamples(void *device, int type, unsigned long long last_seen,

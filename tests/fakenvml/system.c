@@ -27,7 +27,7 @@ static int initialise(const char *call, unsigned flags)
 		return fake_leave(SUCCESS);
 	f->n_visible = 0;
 	for (size_t i = 0; i < f->scenario->n_physical; i++)
-		if (!play_vanished(f->play, i))
+		if (!play_quirks(f->play, i)->vanished)
 			f->visible[f->n_visible++] = (int)i;
 	return fake_leave(SUCCESS);
 }

@@ -2,7 +2,7 @@
  * simulated source, which must not hand on what a terminal would obey. */
 #include "fuzz_file.h"
 
-#include "driver/sim/scenario_quirk.h"
+#include "driver/sim/play.h"
 #include "driver/source.h"
 
 enum { STEP_US = 5000000, STEPS = 6, MAX_ASKED = 8 };
@@ -27,7 +27,7 @@ static void ask_library(struct play *p, size_t card)
 	CHECK(n <= POWER_RING_MAX);
 	for (size_t i = 1; i < n; i++)
 		CHECK(powers[i].t_us > powers[i - 1].t_us && powers[i].mw >= 0);
-	n = play_accounts(p, card, accounts, MAX_ASKED);
+	n = play_account_list(p, card, accounts, MAX_ASKED);
 	for (size_t i = 0; i < n && i < MAX_ASKED; i++)
 		CHECK(accounts[i].pid != 0 && accounts[i].length_us >= 0 &&
 			accounts[i].sm_pct >= 0 && accounts[i].sm_pct <= 100);

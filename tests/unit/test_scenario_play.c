@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "driver/sim/scenario_quirk.h"
+#include "driver/sim/play.h"
 
 #define SECOND 1000000LL
 #define HEAD                                                                                   \
@@ -310,7 +310,7 @@ static void test_status_and_xid(void **state)
 	play_advance(g.p, 4 * SECOND, 0);
 	assert_int_equal(play_status(g.p, 0, &code), CARD_STATUS_ASLEEP);
 	assert_int_equal(play_status(g.p, 1, &code), CARD_STATUS_LOST);
-	assert_true(play_vanished(g.p, 1));
+	assert_true(play_quirks(g.p, 1)->vanished);
 	close_stage(&g);
 }
 
@@ -427,9 +427,9 @@ static void test_odd_answers(void **state)
 	static const unsigned zero[] = { 0, 3, 0, 1, 2, 0 };
 	for (int t = 0; t < 6; t++) {
 		play_advance(g.p, t * SECOND, 0);
-		assert_int_equal(play_zero_use(g.p, 0), zero[t]);
-		assert_int_equal(play_power_factor(g.p, 0), t == 1 ? 10 : 1);
-		assert_int_equal(play_garbage(g.p, 0), t == 1);
+		assert_int_equal(play_quirks(g.p, 0)->zero_use, zero[t]);
+		assert_int_equal(play_quirks(g.p, 0)->power_factor, t == 1 ? 10 : 1);
+		assert_int_equal(play_quirks(g.p, 0)->garbage, t == 1);
 		assert_int_equal(play_power_mw(g.p, 0), 60000);
 	}
 	close_stage(&g);

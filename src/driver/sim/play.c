@@ -1,232 +1,70 @@
-/* Moves a scenario through time: events are applied in order, what the cards do in between is
- * added up exactly. */
+/* Plays a scenario: moves it through time, applying events in order and adding up exactly what
+ * the cards do in between; and answers questions about the current moment. */
 #include "driver/sim/play.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/sim/scenario_quirk.h"
 #include "driver/sim/play_state.h"
 
-static uint32_t running_pid(const struct play *p, size_t seat)
+static bool open_card(
+	struct play *p, const struct scenario_card *fixed, struct card_state_now *c)
 {
-	if (!p->seats[seat].held)
-		return 0;
-	return play_pid(p, p->scenario->seats[seat].process);
+	c->parts_stride = fixed->n_load_seats;
+	c->loading = calloc(fixed->n_load_seats + 1, sizeof(*c->loading));
+	c->ring = calloc(p->ring_room, sizeof(*c->ring));
+	c->parts = calloc(p->ring_room * fixed->n_load_seats + 1, sizeof(*c->parts));
+	bool accounts = p->scenario->accounting && fixed->parent < 0 && !fixed->has_mig;
+	c->dead = accounts ? calloc(DEAD_KEPT, sizeof(*c->dead)) : NULL;
+	c->quirks.power_factor = 1;
+	return c->loading && c->ring && c->parts && (c->dead || !accounts);
 }
 
-/* Whether a newer entry than the dead one at `at` has its pid. */
-static bool is_replaced(const struct play *p, size_t card, size_t at)
+int play_open(struct play **out, const struct scenario *s, bool virtual_time, struct err *e)
 {
-	const struct scenario_card *fixed = &p->scenario->cards[card];
-	const struct card_state_now *c = &p->cards[card];
-	uint32_t pid = c->dead[at].pid;
-	if (pid == 0)
-		return false;
-	for (size_t i = at + 1; i < c->n_dead; i++)
-		if (c->dead[i].pid == pid)
-			return true;
-	for (size_t i = 0; i < fixed->n_seats; i++)
-		if (running_pid(p, fixed->first_seat + i) == pid)
-			return true;
-	return false;
-}
-
-static void remove_dead(struct card_state_now *c, size_t at)
-{
-	c->n_dead--;
-	memmove(&c->dead[at], &c->dead[at + 1], (c->n_dead - at) * sizeof(c->dead[0]));
-}
-
-/* The driver keeps only the latest entry of a pid. */
-static void settle(struct play *p, size_t card)
-{
-	struct card_state_now *c = &p->cards[card];
-	for (size_t i = c->n_dead; i-- > 0;)
-		if (is_replaced(p, card, i))
-			remove_dead(c, i);
-}
-
-static void account_come(struct play *p, uint32_t seat, int64_t t_us)
-{
-	const struct scenario_seat *fixed = &p->scenario->seats[seat];
-	if (!p->cards[fixed->card].dead)
-		return;
-	p->seats[seat].account = (struct accounted){ .process = fixed->process,
-		.life = p->lives[fixed->process].number,
-		.start_us = t_us,
-		.start_wall_us = play_wall(p, t_us),
-		.peak_bytes = -1,
-		.on_us = -p->cards[fixed->card].on_us };
-	settle(p, fixed->card);
-}
-
-static void account_memory(struct play *p, uint32_t seat)
-{
-	struct seat_now *now = &p->seats[seat];
-	if (now->account.peak_bytes < now->mem_bytes)
-		now->account.peak_bytes = now->mem_bytes;
-}
-
-static void account_leave(struct play *p, uint32_t seat, int64_t t_us)
-{
-	const struct scenario_seat *fixed = &p->scenario->seats[seat];
-	struct card_state_now *c = &p->cards[fixed->card];
-	if (!c->dead)
-		return;
-	if (c->n_dead == DEAD_KEPT)
-		remove_dead(c, 0);
-	struct accounted *entry = &c->dead[c->n_dead++];
-	*entry = p->seats[seat].account;
-	entry->pid = play_pid(p, fixed->process);
-	entry->end_us = t_us;
-	entry->on_us += c->on_us;
-	settle(p, fixed->card);
-}
-
-/* The pid of a process has become known. */
-static void account_name(struct play *p, uint32_t process)
-{
-	const struct played_life *life = &p->lives[process];
-	for (size_t card = 0; card < p->scenario->n_physical; card++) {
-		struct card_state_now *c = &p->cards[card];
-		for (size_t i = 0; i < c->n_dead; i++)
-			if (c->dead[i].process == process && c->dead[i].life == life->number)
-				c->dead[i].pid = life->pid;
-		settle(p, card);
-	}
-}
-
-static struct play_account account_of(const struct accounted *a, uint32_t pid, bool running)
-{
-	return (struct play_account){ .pid = pid,
-		.running = running,
-		.start_wall_us = a->start_wall_us,
-		.length_us = running ? 0 : a->end_us - a->start_us,
-		.peak_bytes = a->peak_bytes,
-		.sm_pct = a->on_us > 0 ? (double)a->used / (double)a->on_us : 0 };
-}
-
-size_t play_accounts(const struct play *p, size_t card, struct play_account *out, size_t max)
-{
-	const struct scenario_card *fixed = &p->scenario->cards[card];
-	const struct card_state_now *c = &p->cards[card];
-	size_t n = 0;
-	for (size_t i = 0; c->dead && i < fixed->n_seats; i++) {
-		struct accounted a = p->seats[fixed->first_seat + i].account;
-		uint32_t pid = running_pid(p, fixed->first_seat + i);
-		a.on_us += c->on_us;
-		if (pid != 0 && n++ < max)
-			out[n - 1] = account_of(&a, pid, true);
-	}
-	for (size_t i = 0; i < c->n_dead; i++)
-		if (c->dead[i].pid != 0 && n++ < max)
-			out[n - 1] = account_of(&c->dead[i], c->dead[i].pid, false);
-	return n;
-}
-
-/* The pids of a scenario: from the file itself, from the environment, or from files of their
- * own while it is played. */
-
-static int take_pids(struct scenario *s, const char *(*lookup)(const char *), struct err *e)
-{
-	for (size_t i = 0; i < s->n_processes; i++) {
-		struct scenario_process *p = &s->processes[i];
-		const char *variable = p->pid_file[0] ? SCENARIO_PIDS : p->pid_env;
-		if (!*variable)
-			continue;
-		const char *text = lookup ? lookup(variable) : NULL;
-		if (!text)
-			return err_set(e, ERR_USAGE,
-				"the scenario's process '%s' needs the variable %s", p->name,
-				variable);
-		if (p->pid_file[0])
-			continue;
-		char *rest = NULL;
-		long pid = strtol(text, &rest, 10);
-		if (pid < 1 || pid > INT32_MAX || *rest)
-			return err_set(
-				e, ERR_USAGE, "%s is '%s' and must be a pid", p->pid_env, text);
-		p->pid = (uint32_t)pid;
-	}
-	return 0;
-}
-
-static int compare_pids(const void *a, const void *b, void *context)
-{
-	const struct scenario *s = context;
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	uint32_t p = s->processes[x].pid, q = s->processes[y].pid;
-	if (p != q)
-		return p < q ? -1 : 1;
-	return (x > y) - (x < y);
-}
-
-size_t scenario_find_pid(const struct scenario *s, uint32_t pid)
-{
-	size_t low = 0, high = s->n_processes;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (s->processes[s->by_pid[middle]].pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	bool found = low < s->n_processes && s->processes[s->by_pid[low]].pid == pid;
-	return found ? low : s->n_processes;
-}
-
-/* Whether another process with the pid of `process` lives at the moment. */
-static bool pid_taken(const struct scenario *s, const bool *alive, uint32_t process)
-{
-	uint32_t pid = s->processes[process].pid;
-	if (pid == 0)
-		return false; /* not known yet */
-	for (size_t i = scenario_find_pid(s, pid);
-		i < s->n_processes && s->processes[s->by_pid[i]].pid == pid; i++)
-		if (s->by_pid[i] != process && alive[s->by_pid[i]])
-			return true;
-	return false;
-}
-
-/* Checks pids over the whole timeline, twice when it repeats. */
-static int check_lives(const struct scenario *s, bool *alive, struct err *e)
-{
-	for (size_t i = 0; i < s->n_events * (s->repeat_us ? 2 : 1); i++) {
-		const struct scenario_event *event = &s->events[i % s->n_events];
-		bool begins = event->verb == EVENT_VERB_HOLD ||
-			      event->verb == EVENT_VERB_LOAD || event->verb == EVENT_VERB_START;
-		if (event->process < 0)
-			continue;
-		if (begins && pid_taken(s, alive, (uint32_t)event->process))
-			return err_set(e, ERR_USAGE,
-				"line %d of the scenario: pid %u already belongs to a running "
-				"process",
-				event->line, s->processes[event->process].pid);
-		if (begins || event->verb == EVENT_VERB_EXIT)
-			alive[event->process] = begins;
-	}
-	return 0;
-}
-
-int scenario_resolve(struct scenario *s, const char *(*lookup)(const char *name), struct err *e)
-{
-	if (take_pids(s, lookup, e) != 0)
-		return ERR_USAGE;
-	free(s->by_pid);
-	s->by_pid = calloc(s->n_processes + 1, sizeof(*s->by_pid));
-	bool *alive = calloc(s->n_processes + 1, sizeof(*alive));
-	if (!s->by_pid || !alive) {
-		free(alive);
+	*out = NULL;
+	struct play *p = calloc(1, sizeof(*p));
+	if (!p)
+		return err_memory(e);
+	p->scenario = s;
+	p->virtual_time = virtual_time;
+	p->t_us = INT64_MIN;
+	if (virtual_time && s->has_start)
+		p->wall_less_us = s->start_wall_us;
+	p->ring_cap = (size_t)(s->ring_us * s->samples_per_second / s->second_us);
+	p->ring_room = p->ring_cap + 1;
+	p->sample_us = 1000000 / s->samples_per_second + 1;
+	p->cards = calloc(s->n_cards + 1, sizeof(*p->cards));
+	p->seats = calloc(s->n_seats + 1, sizeof(*p->seats));
+	p->lives = calloc(s->n_processes + 1, sizeof(*p->lives));
+	p->on = calloc(s->n_faults + 1, sizeof(*p->on));
+	bool ok = p->cards && p->seats && p->lives && p->on;
+	for (size_t i = 0; ok && i < s->n_cards; i++)
+		ok = open_card(p, &s->cards[i], &p->cards[i]);
+	if (!ok) {
+		play_close(p);
 		return err_memory(e);
 	}
-	for (size_t i = 0; i < s->n_processes; i++)
-		s->by_pid[i] = (uint32_t)i;
-	qsort_r(s->by_pid, s->n_processes, sizeof(*s->by_pid), compare_pids, s);
-	int failed = check_lives(s, alive, e);
-	free(alive);
-	return failed;
+	*out = p;
+	return 0;
+}
+
+void play_close(struct play *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; p->cards && i < p->scenario->n_cards; i++) {
+		free(p->cards[i].loading);
+		free(p->cards[i].ring);
+		free(p->cards[i].parts);
+		free(p->cards[i].dead);
+	}
+	free(p->cards);
+	free(p->seats);
+	free(p->lives);
+	free(p->on);
+	free(p);
 }
 
 void play_read_pids(struct play *p, uint32_t (*read)(const char *file))
@@ -234,12 +72,11 @@ void play_read_pids(struct play *p, uint32_t (*read)(const char *file))
 	for (size_t i = 0; i < p->scenario->n_processes; i++) {
 		struct played_life *life = &p->lives[i];
 		const char *file = p->scenario->processes[i].pid_file;
-		if (*file && life->seated && life->pid == 0)
-			life->pid = read(file);
-		else
+		if (!*file || !life->seated || life->pid != 0)
 			continue;
+		life->pid = read(file);
 		if (life->pid != 0)
-			account_name(p, (uint32_t)i);
+			play_account_name(p, (uint32_t)i);
 	}
 }
 
@@ -384,9 +221,10 @@ static void add_stretch(struct play *p, size_t card, int64_t from_us, int64_t to
 	note_power(p, c, (struct power_stretch){ from_us, to_us, mw, 0 });
 }
 
-bool play_is_off(const struct play *p, const struct card_state_now *c)
+/* Whether the card takes no samples now. */
+static bool is_off(const struct play *p, const struct card_state_now *c)
 {
-	return c->status != CARD_STATUS_OK || c->vanished || p->suspended;
+	return c->status != CARD_STATUS_OK || c->quirks.vanished || p->suspended;
 }
 
 /* Adds up what the card did until `to_us`. */
@@ -399,7 +237,7 @@ static void add_up(struct play *p, size_t card, int64_t to_us)
 			end_us = load_until(&p->seats[c->loading[i]].load, c->added_us, end_us);
 		if (c->added_us < c->cool_until_us && c->cool_until_us < end_us)
 			end_us = c->cool_until_us;
-		if (!play_is_off(p, c))
+		if (!is_off(p, c))
 			add_stretch(p, card, c->added_us, end_us);
 		c->added_us = end_us;
 	}
@@ -416,7 +254,7 @@ static void begin_sample(struct card_state_now *c)
  */
 static void take_sample(struct play *p, struct card_state_now *c, int64_t t_us)
 {
-	if (c->sample_us > 0 && !play_is_off(p, c)) {
+	if (c->sample_us > 0 && !is_off(p, c)) {
 		c->ring[c->ring_next] = (struct play_sample){
 			.t_us = t_us,
 			.wall_us = play_wall(p, t_us),
@@ -504,12 +342,6 @@ static void bring_both_to(struct play *p, int card, int64_t t_us)
 		bring_to(p, (size_t)parent, t_us);
 }
 
-static void bring_all_to(struct play *p, int64_t t_us)
-{
-	for (size_t i = 0; i < p->scenario->n_cards; i++)
-		bring_to(p, i, t_us);
-}
-
 /* Puts a seat into a card's list of those that load it, or takes it out; order is kept. */
 static void list_loading(struct card_state_now *c, uint32_t seat, bool on)
 {
@@ -555,7 +387,7 @@ static void leave_seat(struct play *p, uint32_t seat, int64_t t_us)
 	bool held = p->seats[seat].held;
 	p->seats[seat].held = false;
 	if (held)
-		account_leave(p, seat, t_us);
+		play_account_leave(p, seat, t_us);
 	set_load(p, seat, (struct load){ 0 });
 }
 
@@ -577,7 +409,7 @@ static void set_status(struct play *p, const struct scenario_event *event, int64
 			continue;
 		bring_both_to(p, (int)i, t_us);
 		if (event->verb == EVENT_VERB_VANISH) {
-			p->cards[i].vanished = event->value != 0;
+			p->cards[i].quirks.vanished = event->value != 0;
 		} else {
 			p->cards[i].status = (enum card_status)event->value;
 			p->cards[i].code = event->code;
@@ -598,17 +430,12 @@ static void turn_fault(struct play *p, const struct scenario_event *event, int64
 		p->on[p->n_on++] = (struct fault_on){ event->fault, t_us - event->at_us };
 }
 
-static void note_xid(struct play *p, const struct scenario_event *event)
-{
-	p->xids[p->n_xids % XIDS_KEPT] = (struct xid){ (uint32_t)event->card, event->value };
-	p->n_xids++;
-}
-
 static void apply_to_host(struct play *p, const struct scenario_event *event, int64_t t_us)
 {
 	if (!p->virtual_time)
 		return;
-	bring_all_to(p, t_us);
+	for (size_t i = 0; i < p->scenario->n_cards; i++)
+		bring_to(p, i, t_us);
 	if (event->verb == EVENT_VERB_SUSPEND) {
 		p->suspended = event->value > 0;
 		p->suspended_us += event->value;
@@ -623,37 +450,34 @@ static void apply_to_host(struct play *p, const struct scenario_event *event, in
 /* Events of a process on a card. */
 static void apply_to_seat(struct play *p, const struct scenario_event *event, int64_t t_us)
 {
-	if (event->verb != EVENT_VERB_RELEASE) {
-		begin_life(p, event->process, t_us);
-		p->lives[event->process].seated = true;
-	}
-	if (event->verb == EVENT_VERB_RELEASE)
+	if (event->verb == EVENT_VERB_RELEASE) {
 		leave_seat(p, event->seat, t_us);
+		return;
+	}
+	begin_life(p, event->process, t_us);
+	p->lives[event->process].seated = true;
 	if (event->verb == EVENT_VERB_HOLD) {
 		bool comes = !p->seats[event->seat].held;
 		p->seats[event->seat].held = true;
-		if (comes)
-			account_come(p, event->seat, t_us);
 		p->seats[event->seat].mem_bytes = event->value;
-		account_memory(p, event->seat);
+		play_account_hold(p, event->seat, comes, t_us);
 	}
 	if (event->verb == EVENT_VERB_LOAD)
 		set_load(p, event->seat,
 			(struct load){ (int)event->value, event->on_us, event->off_us, t_us });
 }
 
-/* Odd answers of the driver. */
-static void apply_quirk(struct card_state_now *c, const struct scenario_event *event)
+static void apply_quirk(struct play_quirks *q, const struct scenario_event *event)
 {
 	if (event->verb == EVENT_VERB_GARBAGE)
-		c->garbage = event->value != 0;
+		q->garbage = event->value != 0;
 	if (event->verb == EVENT_VERB_ZERO_USE)
-		c->zero_use = (unsigned)event->value;
+		q->zero_use = (unsigned)event->value;
 	if (event->verb == EVENT_VERB_POWER_FACTOR)
-		c->power_factor = event->value;
+		q->power_factor = event->value ? event->value : 1;
 	if (event->verb == EVENT_VERB_GROW) {
-		c->grow_by = event->value;
-		c->grow_to = event->on_us;
+		q->grow_by = event->value;
+		q->grow_to = event->on_us;
 	}
 }
 
@@ -689,7 +513,8 @@ static void apply(struct play *p, const struct scenario_event *event, int64_t t_
 		c->energy_mj = c->energy_nj = 0;
 		break;
 	case EVENT_VERB_XID:
-		note_xid(p, event);
+		p->xids[p->n_xids++ % XIDS_KEPT] =
+			(struct xid){ (uint32_t)event->card, event->value };
 		break;
 	case EVENT_VERB_FAULT:
 		turn_fault(p, event, t_us);
@@ -702,7 +527,7 @@ static void apply(struct play *p, const struct scenario_event *event, int64_t t_
 	case EVENT_VERB_GROW:
 	case EVENT_VERB_ZERO_USE:
 	case EVENT_VERB_POWER_FACTOR:
-		apply_quirk(c, event);
+		apply_quirk(&c->quirks, event);
 		break;
 	}
 }
@@ -764,4 +589,233 @@ int64_t play_follow(struct play *p, struct clock *clock, int64_t origin_us)
 		v->boot_us += p->suspended_us - v->suspended_us;
 		v->suspended_us = p->suspended_us;
 	}
+}
+
+int64_t play_time(const struct play *p)
+{
+	return p->t_us;
+}
+
+int64_t play_wall(const struct play *p, int64_t t_us)
+{
+	return t_us + p->wall_less_us + p->step_us;
+}
+
+enum card_status play_status(const struct play *p, size_t card, int *code)
+{
+	const struct card_state_now *c = &p->cards[card];
+	*code = c->quirks.vanished ? 15 : c->code;
+	return c->quirks.vanished ? CARD_STATUS_LOST : c->status;
+}
+
+const struct play_quirks *play_quirks(const struct play *p, size_t card)
+{
+	return &p->cards[card].quirks;
+}
+
+size_t play_ring_size(const struct play *p, size_t card)
+{
+	return p->cards[card].ring_used;
+}
+
+static size_t ring_place(const struct play *p, const struct card_state_now *c, size_t back)
+{
+	return (c->ring_next + p->ring_room - 1 - back) % p->ring_room;
+}
+
+const struct play_sample *play_ring_at(const struct play *p, size_t card, size_t i)
+{
+	const struct card_state_now *c = &p->cards[card];
+	return &c->ring[ring_place(p, c, c->ring_used - 1 - i)];
+}
+
+/* Adds up one sample's parts. */
+static void add_parts(struct play *p, const struct card_state_now *c, size_t place)
+{
+	const struct part *parts = &c->parts[place * c->parts_stride];
+	for (size_t i = 0; i < c->ring[place].n_parts; i++) {
+		struct seat_now *seat = &p->seats[parts[i].seat];
+		seat->sum += parts[i].pct_us;
+		seat->newest = place;
+	}
+}
+
+size_t play_uses(
+	struct play *p, size_t card, struct play_since since, struct play_use *uses, size_t max)
+{
+	const struct scenario_card *fixed = &p->scenario->cards[card];
+	const struct card_state_now *c = &p->cards[card];
+	int64_t length_us = 0;
+	size_t n = 0;
+	for (size_t i = 0; i < fixed->n_seats; i++)
+		p->seats[fixed->first_seat + i].sum = 0;
+	for (size_t back = play_ring_size(p, card); back-- > 0;) {
+		size_t place = ring_place(p, c, back);
+		const struct play_sample *sample = &c->ring[place];
+		if ((since.by_wall ? sample->wall_us : sample->t_us) <= since.us)
+			continue;
+		length_us += sample->length_us;
+		add_parts(p, c, place);
+	}
+	for (size_t i = 0; i < fixed->n_seats; i++) {
+		const struct seat_now *seat = &p->seats[fixed->first_seat + i];
+		uint32_t process = p->scenario->seats[fixed->first_seat + i].process;
+		if (seat->sum == 0 || play_pid(p, process) == 0)
+			continue;
+		if (n < max)
+			uses[n] = (struct play_use){ process, c->ring[seat->newest].wall_us,
+				c->ring[seat->newest].t_us,
+				(double)seat->sum / (double)length_us };
+		n++;
+	}
+	return n;
+}
+
+/* Whether a process is on the card and the driver can name it. */
+static bool holds(const struct play *p, size_t seat)
+{
+	return p->seats[seat].held && play_pid(p, p->scenario->seats[seat].process) != 0;
+}
+
+/* The holders of one card or instance. */
+static size_t own_holders(
+	const struct play *p, size_t card, struct play_holder *out, size_t max)
+{
+	const struct scenario_card *fixed = &p->scenario->cards[card];
+	size_t n = 0;
+	for (size_t i = 0; i < fixed->n_seats; i++) {
+		const struct seat_now *seat = &p->seats[fixed->first_seat + i];
+		if (!holds(p, fixed->first_seat + i))
+			continue;
+		if (n < max)
+			out[n] = (struct play_holder){
+				p->scenario->seats[fixed->first_seat + i].process,
+				(uint32_t)card, seat->mem_bytes
+			};
+		n++;
+	}
+	return n;
+}
+
+size_t play_holders(const struct play *p, size_t card, struct play_holder *out, size_t max)
+{
+	if (!p->scenario->cards[card].has_mig)
+		return own_holders(p, card, out, max);
+	size_t n = 0;
+	for (size_t i = p->scenario->n_physical; i < p->scenario->n_cards; i++)
+		if (p->scenario->cards[i].parent == (int)card)
+			n += own_holders(p, i, n < max ? out + n : NULL, n < max ? max - n : 0);
+	return n;
+}
+
+/* What a process without reported memory adds to the used memory of the card. */
+#define UNKNOWN_USES_BYTES (1LL << 30)
+
+static int64_t own_memory(const struct play *p, size_t card)
+{
+	const struct scenario_card *fixed = &p->scenario->cards[card];
+	int64_t sum = p->cards[card].orphan_bytes;
+	for (size_t i = 0; i < fixed->n_seats; i++) {
+		int64_t bytes = p->seats[fixed->first_seat + i].mem_bytes;
+		if (holds(p, fixed->first_seat + i))
+			sum += bytes < 0 ? UNKNOWN_USES_BYTES : bytes;
+	}
+	return sum;
+}
+
+int64_t play_memory_used(const struct play *p, size_t card)
+{
+	const struct scenario_card *fixed = &p->scenario->cards[card];
+	int64_t sum = own_memory(p, card);
+	for (size_t i = p->scenario->n_physical; fixed->has_mig && i < p->scenario->n_cards;
+		i++)
+		if (p->scenario->cards[i].parent == (int)card)
+			sum += own_memory(p, i);
+	int64_t most = fixed->id.mem_total_bytes - fixed->reserved_bytes;
+	return sum < most ? sum : most;
+}
+
+size_t play_power_ring(const struct play *p, size_t card, struct play_power *out)
+{
+	const struct card_state_now *c = &p->cards[card];
+	int64_t newest = p->t_us / POWER_PERIOD_US;
+	size_t n = 0;
+	for (size_t i = 0; i < c->n_powers; i++) {
+		const struct power_stretch *s = &c->powers[i];
+		int64_t k = (s->from_us + POWER_PERIOD_US - 1) / POWER_PERIOD_US;
+		k = k > newest - POWER_RING_MAX ? k : newest - POWER_RING_MAX + 1;
+		for (; k * POWER_PERIOD_US < s->to_us; k++)
+			out[n++] = (struct play_power){ .t_us = k * POWER_PERIOD_US,
+				.wall_us = k * POWER_PERIOD_US + s->wall_less_us,
+				.mw = s->mw };
+	}
+	/* This very moment is in no stretch yet. */
+	if (p->t_us >= 0 && p->t_us % POWER_PERIOD_US == 0 && !is_off(p, c))
+		out[n++] = (struct play_power){ .t_us = p->t_us,
+			.wall_us = play_wall(p, p->t_us),
+			.mw = play_power_mw(p, card) };
+	return n;
+}
+
+double play_energy_mj(const struct play *p, size_t card)
+{
+	return (double)p->cards[card].energy_mj + (double)p->cards[card].energy_nj / 1e6;
+}
+
+int64_t play_util_sum(const struct play *p, size_t card)
+{
+	return p->cards[card].util_pct_us;
+}
+
+int play_process(const struct play *p, uint32_t pid, int64_t *started_us)
+{
+	const struct scenario *s = p->scenario;
+	for (size_t i = scenario_find_pid(s, pid);
+		i < s->n_processes && s->processes[s->by_pid[i]].pid == pid; i++) {
+		const struct played_life *life = &p->lives[s->by_pid[i]];
+		if (!life->alive || s->processes[s->by_pid[i]].dead)
+			continue;
+		*started_us = life->started_us;
+		return (int)s->by_pid[i];
+	}
+	return -1;
+}
+
+const struct scenario_fault *play_fault(
+	const struct play *p, enum scenario_fault_kind kind, const char *call, int card)
+{
+	for (size_t i = p->n_on; i-- > 0;) {
+		const struct scenario_fault *fault = &p->scenario->faults[p->on[i].fault];
+		bool named = fault->prefix
+				     ? strncmp(call, fault->call, strlen(fault->call)) == 0
+				     : strcmp(call, fault->call) == 0;
+		if (named && fault->kind == kind && (fault->card < 0 || fault->card == card))
+			return fault;
+	}
+	return NULL;
+}
+
+int64_t play_fault_end(const struct play *p, const struct scenario_fault *fault)
+{
+	for (size_t i = 0; i < p->n_on && fault->until_us != INT64_MAX; i++)
+		if (&p->scenario->faults[p->on[i].fault] == fault)
+			return p->on[i].round_us + fault->until_us;
+	return INT64_MAX;
+}
+
+bool play_xid(const struct play *p, uint64_t *seen, uint32_t *card, int64_t *xid)
+{
+	if (p->n_xids > XIDS_KEPT && *seen < p->n_xids - XIDS_KEPT)
+		*seen = p->n_xids - XIDS_KEPT;
+	if (*seen >= p->n_xids)
+		return false;
+	const struct xid *next = &p->xids[(*seen)++ % XIDS_KEPT];
+	*card = next->card;
+	*xid = next->xid;
+	return true;
+}
+
+uint64_t play_xid_count(const struct play *p)
+{
+	return p->n_xids;
 }

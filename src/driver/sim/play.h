@@ -1,8 +1,8 @@
 /* A scenario being played: what the driver would say at a moment. Time is scenario time,
  * microseconds since its start, and only goes forward. After play_advance() every question is
  * about that moment, costs what its answer costs, and allocates nothing. */
-#ifndef GUA_DRIVER_SIM_SCENARIO_PLAY_H
-#define GUA_DRIVER_SIM_SCENARIO_PLAY_H
+#ifndef GUA_DRIVER_SIM_PLAY_H
+#define GUA_DRIVER_SIM_PLAY_H
 
 #include "base/clock.h"
 #include "driver/sim/scenario.h"
@@ -50,7 +50,16 @@ int64_t play_time(const struct play *p);
 int64_t play_wall(const struct play *p, int64_t t_us);
 
 enum card_status play_status(const struct play *p, size_t card, int *code);
-bool play_vanished(const struct play *p, size_t card);
+
+/* Odd answers of the driver about a card. */
+struct play_quirks {
+	bool vanished, garbage;
+	int64_t grow_by, grow_to; /* a process list grows by this with each refusal (0: not),
+				     up to this many entries */
+	unsigned zero_use;	  /* ZERO_USE_ bits: calls that report 0 for every process */
+	int64_t power_factor;	  /* the reading of power is multiplied by it */
+};
+const struct play_quirks *play_quirks(const struct play *p, size_t card);
 
 /* The ring, oldest first. */
 size_t play_ring_size(const struct play *p, size_t card);
@@ -76,7 +85,7 @@ int64_t play_power_mw(const struct play *p, size_t card);
 /* Power over time, since the last energy-reset. */
 double play_energy_mj(const struct play *p, size_t card);
 
-/* A metric of a card now (scenario_metric.c); NAN: it has none. `s` is the play's. */
+/* A metric of a card now (play_metric.c); NAN: it has none. `s` is the play's. */
 double play_metric(const struct play *p, const struct scenario *s, size_t unit, enum metric m);
 /* A text of the driver's; false: it has none. */
 bool play_metric_text(
@@ -97,5 +106,44 @@ int64_t play_fault_end(const struct play *p, const struct scenario_fault *fault)
 /* The first XID after number *seen (0 at first) and counts it; false: none. */
 bool play_xid(const struct play *p, uint64_t *seen, uint32_t *card, int64_t *xid);
 uint64_t play_xid_count(const struct play *p);
+
+/* Reads the missing pids of processes with `pid file`: those that are or were on a card in
+ * their present life. `read` returns the number in the file, or 0: there is none yet. Until a
+ * process has its pid it holds nothing and has no record of use. */
+void play_read_pids(struct play *p, uint32_t (*read)(const char *file));
+/* Forgets the pids of such processes that have ended in the system: they hold nothing. */
+void play_drop_pids(struct play *p, bool (*ended)(uint32_t pid));
+/* The pid of a process in its present or last life; 0: not known yet. */
+uint32_t play_pid(const struct play *p, uint32_t process);
+
+/* The card's utilisation over time, percent x microseconds: the difference of two is the mean
+ * between them. */
+int64_t play_util_sum(const struct play *p, size_t card);
+
+enum { POWER_RING_MAX = 119, POWER_PERIOD_US = 20000 };
+
+/* The power of a card at one moment. */
+struct play_power {
+	int64_t t_us, wall_us; /* as in struct play_sample */
+	int64_t mw;
+};
+
+/* The ring of power: the last POWER_RING_MAX moments, every POWER_PERIOD_US, in which the card
+ * was on; oldest first. `out` has room for all. Returns how many. */
+size_t play_power_ring(const struct play *p, size_t card, struct play_power *out);
+
+/* What accounting mode keeps of a process that is or was on a card. */
+struct play_account {
+	uint32_t pid;
+	bool running;
+	int64_t start_wall_us; /* when it came to the card */
+	int64_t length_us;     /* until it left; 0 while it is there */
+	int64_t peak_bytes;    /* or -1: the driver does not report it */
+	double sm_pct;	       /* mean of its use */
+};
+
+/* All of them, the running ones first; none while accounting is off. As play_uses(). */
+size_t play_account_list(
+	const struct play *p, size_t card, struct play_account *out, size_t max);
 
 #endif

@@ -1,16 +1,10 @@
-/* What a play remembers. Private to scenario_play.c and scenario_ask.c. */
-#ifndef GUA_DRIVER_SIM_SCENARIO_STATE_H
-#define GUA_DRIVER_SIM_SCENARIO_STATE_H
+/* What a play remembers. Private to play*.c. */
+#ifndef GUA_DRIVER_SIM_PLAY_STATE_H
+#define GUA_DRIVER_SIM_PLAY_STATE_H
 
 #include <stdint.h>
 
 #include "driver/sim/play.h"
-#include "driver/sim/scenario_quirk.h"
-
-/* Accounting mode while a scenario is played: a process comes to a card, gets or gives memory,
- * leaves. Private to scenario*.c; what is kept is asked for with play_accounts(). */
-
-struct play;
 
 /* Entries of processes that left, a card. */
 enum { DEAD_KEPT = 128 };
@@ -58,10 +52,7 @@ struct power_stretch {
 struct card_state_now {
 	enum card_status status;
 	int code;
-	bool vanished, garbage;
-	int64_t grow_by, grow_to;
-	unsigned zero_use;    /* bits of calls */
-	int64_t power_factor; /* 0: none */
+	struct play_quirks quirks;
 	int64_t orphan_bytes;
 	struct load own_load; /* by no process in the list */
 	uint32_t *loading;    /* seats with a load, its instances' included */
@@ -125,7 +116,10 @@ struct play {
 	uint64_t n_xids; /* ever */
 };
 
-/* Whether the card takes no samples now. */
-bool play_is_off(const struct play *p, const struct card_state_now *c);
+/* play_account.c: a process is on a card; `comes`: it was not before. */
+void play_account_hold(struct play *p, uint32_t seat, bool comes, int64_t t_us);
+void play_account_leave(struct play *p, uint32_t seat, int64_t t_us);
+/* The pid of a process has become known. */
+void play_account_name(struct play *p, uint32_t process);
 
 #endif

@@ -1,8 +1,8 @@
-/* Reads a scenario: the lines of the host, and the rest by their first word. */
-#include "driver/sim/scenario_parse.h"
+/* Reads a scenario: the lines of the host, the others by their first word, and the check of the
+ * whole; and gives its processes their pids. */
+#include "driver/sim/scenario.h"
 
 #include <ctype.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,233 +10,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/moment.h"
-
-int line_fail(const struct words *w, const char *format, ...)
-{
-	char text[400];
-	va_list args;
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	return err_set(w->e, ERR_USAGE, "%s:%d: %s", w->where, w->line, text);
-}
-
-/* Copies one quoted word; *at is behind the opening quote and ends behind the closing one. */
-static int cut_quoted(struct words *w, const char *bytes, size_t len, size_t *at, char **out)
-{
-	for (; *at < len && bytes[*at] != '"'; (*at)++) {
-		bool escape = bytes[*at] == '\\' && *at + 1 < len &&
-			      (bytes[*at + 1] == '"' || bytes[*at + 1] == '\\');
-		*at += escape ? 1 : 0;
-		*(*out)++ = bytes[*at];
-	}
-	if (*at == len)
-		return line_fail(w, "a quote is not closed");
-	(*at)++;
-	if (*at < len && bytes[*at] != ' ' && bytes[*at] != '\t')
-		return line_fail(w, "a blank is missing behind a closing quote");
-	return 0;
-}
-
-/* Cuts bytes[0..len) into words: blanks separate, "..." quotes (with \" and \\), # at the start
- * of a word begins a comment. */
-static int words_cut(struct words *w, const char *bytes, size_t len)
-{
-	w->n = w->next = 0;
-	if (len >= LINE_CAP)
-		return line_fail(w, "the line is longer than %d bytes", LINE_CAP - 1);
-	if (memchr(bytes, '\0', len))
-		return line_fail(w, "there is a NUL in the line");
-	/* A word needs at most its own bytes and a NUL for the blank behind it. */
-	char *out = w->text;
-	for (size_t at = 0; at < len;) {
-		if (bytes[at] == ' ' || bytes[at] == '\t' || bytes[at] == '\r') {
-			at++;
-			continue;
-		}
-		if (bytes[at] == '#')
-			break;
-		if (w->n == WORDS_MAX)
-			return line_fail(w, "there are more than %d words", WORDS_MAX);
-		w->items[w->n++] = out;
-		if (bytes[at] == '"') {
-			at++;
-			if (cut_quoted(w, bytes, len, &at, &out) != 0)
-				return ERR_USAGE;
-		} else {
-			while (at < len && !strchr(" \t\r", bytes[at]))
-				*out++ = bytes[at++];
-		}
-		*out++ = '\0';
-	}
-	return 0;
-}
-
-const char *line_peek(const struct words *w)
-{
-	return w->next < w->n ? w->items[w->next] : NULL;
-}
-
-bool line_take(struct words *w, const char *word)
-{
-	const char *next = line_peek(w);
-	if (!next || strcmp(next, word) != 0)
-		return false;
-	w->next++;
-	return true;
-}
-
-int line_text(struct words *w, const char *what, const char **text)
-{
-	*text = line_peek(w);
-	if (!*text)
-		return line_fail(w, "%s is missing", what);
-	w->next++;
-	return 0;
-}
-
-int line_copy(struct words *w, const char *what, char *dst, size_t cap)
-{
-	const char *text = NULL;
-	if (line_text(w, what, &text) != 0)
-		return ERR_USAGE;
-	if (!*text)
-		return line_fail(w, "%s is empty", what);
-	if (!str_copy(dst, cap, text))
-		return line_fail(w, "%s is longer than %zu bytes", what, cap - 1);
-	return 0;
-}
-
-/* Digits with at most six behind a point, in millionths. Returns the rest, or NULL. */
-static const char *millionths(const char *text, int64_t *value)
-{
-	int64_t whole = 0, scale = 1000000;
-	bool digits = false, point = false;
-	for (; *text; text++) {
-		if (*text == '.' && !point) {
-			point = true;
-			continue;
-		}
-		if (*text < '0' || *text > '9')
-			break;
-		digits = true;
-		if (whole > 100000000000 || (point && scale == 1))
-			return NULL;
-		scale = point ? scale / 10 : scale;
-		whole = whole * 10 + (*text - '0');
-	}
-	*value = whole * scale;
-	return digits ? text : NULL;
-}
-
-int line_count(struct words *w, const char *what, int64_t min, int64_t max, int64_t *value)
-{
-	const char *text = NULL;
-	if (line_text(w, what, &text) != 0)
-		return ERR_USAGE;
-	int64_t number = 0;
-	const char *at = text;
-	for (; *at >= '0' && *at <= '9' && at - text < 15; at++)
-		number = number * 10 + (*at - '0');
-	if (at == text || *at || number < min || number > max)
-		return line_fail(w, "%s is '%s' and must be a number from %lld to %lld", what,
-			text, (long long)min, (long long)max);
-	*value = number;
-	return 0;
-}
-
-/* A duration without a sign; `text` is what the user wrote. */
-static int duration_us(struct words *w, const char *what, const char *text, int64_t *us)
-{
-	int64_t ms = 0;
-	struct err inner = { 0 };
-	if (duration_parse(text, &ms, &inner) != 0)
-		return line_fail(w, "%s: %s", what, inner.text);
-	if (ms > 3660LL * 86400 * 1000)
-		return line_fail(w, "%s is longer than ten years", what);
-	*us = ms * 1000;
-	return 0;
-}
-
-int line_duration(struct words *w, const char *what, int64_t *us)
-{
-	const char *text = NULL;
-	if (line_text(w, what, &text) != 0)
-		return ERR_USAGE;
-	return duration_us(w, what, text, us);
-}
-
-int line_signed_duration(struct words *w, const char *what, int64_t *us)
-{
-	const char *text = NULL;
-	if (line_text(w, what, &text) != 0)
-		return ERR_USAGE;
-	bool minus = *text == '-', sign = minus || *text == '+';
-	if (duration_us(w, what, text + (sign ? 1 : 0), us) != 0)
-		return ERR_USAGE;
-	*us = minus ? -*us : *us;
-	return 0;
-}
-
-struct scenario_unit {
-	const char *name;
-	int64_t factor;
-};
-
-/* A kind of number with a unit. */
-struct quantity {
-	const struct scenario_unit *units; /* ends with a unit without a name */
-	int64_t max;
-	const char *example; /* for the message when a word is none */
-};
-
-static const struct scenario_unit size_units[] = { { "B", 1 }, { "KB", 1000 }, { "KiB", 1024 },
-	{ "MB", 1000000 }, { "MiB", 1 << 20 }, { "GB", 1000000000 }, { "GiB", 1 << 30 },
-	{ NULL, 0 } };
-static const struct scenario_unit power_units[] = { { "mW", 1 }, { "W", 1000 }, { NULL, 0 } };
-static const struct quantity size_bytes = { size_units, 1LL << 46, "80GiB, 8GB, 512MiB or 0B" };
-static const struct quantity power_mw = { power_units, 100000000, "60W or 500mW" };
-
-/* Takes a number with a unit; fractions of the smallest unit are cut. */
-static int take_quantity(
-	struct words *w, const char *what, const struct quantity *q, int64_t *value)
-{
-	const char *text = NULL;
-	if (line_text(w, what, &text) != 0)
-		return ERR_USAGE;
-	int64_t number = 0;
-	const char *rest = millionths(text, &number);
-	for (const struct scenario_unit *u = q->units; rest && u->name; u++) {
-		if (strcmp(rest, u->name) != 0)
-			continue;
-		__int128 product = (__int128)number * u->factor / 1000000;
-		if (product > q->max)
-			return line_fail(w, "%s is too large: '%s'", what, text);
-		*value = (int64_t)product;
-		return 0;
-	}
-	return line_fail(w, "%s is '%s'; write it like %s", what, text, q->example);
-}
-
-int line_size(struct words *w, const char *what, int64_t *bytes)
-{
-	return take_quantity(w, what, &size_bytes, bytes);
-}
-
-int line_power(struct words *w, const char *what, int64_t *mw)
-{
-	return take_quantity(w, what, &power_mw, mw);
-}
-
-/* Fails when words are left. */
-static int words_end(struct words *w)
-{
-	const char *left = line_peek(w);
-	return left ? line_fail(w, "'%s' is not expected here", left) : 0;
-}
-
-/* Completes a scenario after its lines are read: puts events in order, assigns seats, and makes
- * the checks that need all lines. */
+#include "driver/sim/scenario_parse.h"
 
 /* The largest number of ring entries with the processes that used a card: it limits what
  * playing may allocate. */
@@ -277,9 +51,13 @@ static size_t collect_seats(const struct scenario *s, struct scenario_seat *seat
 	return kept;
 }
 
-/* Gives every event its seat, and marks the seats that load their card. */
-static void seat_events(struct scenario *s)
+/* Makes the seats, gives every event its own, chains a process' seats and counts a card's. */
+static int make_seats(struct scenario *s, struct err *e)
 {
+	s->seats = calloc(s->n_events + 1, sizeof(*s->seats));
+	if (!s->seats)
+		return err_memory(e);
+	s->n_seats = collect_seats(s, s->seats);
 	for (size_t i = 0; i < s->n_events; i++) {
 		struct scenario_event *event = &s->events[i];
 		if (event->process < 0 || event->card < 0)
@@ -291,11 +69,6 @@ static void seat_events(struct scenario *s)
 		event->seat = (uint32_t)(seat - s->seats);
 		seat->loads = seat->loads || event->verb == EVENT_VERB_LOAD;
 	}
-}
-
-/* Chains a process' seats and counts a card's. */
-static void link_seats(struct scenario *s)
-{
 	for (size_t i = s->n_seats; i-- > 0;) {
 		struct scenario_seat *seat = &s->seats[i];
 		struct scenario_process *process = &s->processes[seat->process];
@@ -304,25 +77,18 @@ static void link_seats(struct scenario *s)
 		process->first_seat = (uint32_t)i;
 		card->first_seat = i;
 		card->n_seats++;
-		card->n_load_seats += seat->loads ? 1 : 0;
+		card->n_load_seats += seat->loads;
 		if (card->parent >= 0)
-			s->cards[card->parent].n_load_seats += seat->loads ? 1 : 0;
+			s->cards[card->parent].n_load_seats += seat->loads;
 	}
-}
-
-static int make_seats(struct scenario *s, struct err *e)
-{
-	s->seats = calloc(s->n_events + 1, sizeof(*s->seats));
-	if (!s->seats)
-		return err_memory(e);
-	s->n_seats = collect_seats(s, s->seats);
-	seat_events(s);
-	link_seats(s);
 	return 0;
 }
 
+/* Checks the events, which are in order. Suspends follow each other, and leave some time of a
+ * round awake: otherwise a clock that they move would never reach the next event. */
 static int check_events(const struct scenario *s, const char *name, struct err *e)
 {
+	int64_t suspended_until_us = 0, suspended_us = 0;
 	for (size_t i = 0; i < s->n_events; i++) {
 		const struct scenario_event *event = &s->events[i];
 		if (event->verb == EVENT_VERB_STEP && !s->has_start)
@@ -335,31 +101,35 @@ static int check_events(const struct scenario *s, const char *name, struct err *
 				"%s:%d: this event is later than the interval of repeat", name,
 				event->line);
 	}
-	return 0;
-}
-
-/* Suspends follow each other, and leave some time of a round awake: otherwise a clock that
- * they move would never reach the next event. */
-static int check_suspends(const struct scenario *s, const char *name, struct err *e)
-{
-	int64_t end_us = 0, sum_us = 0;
 	for (size_t i = 0; i < s->n_events; i++) {
 		const struct scenario_event *event = &s->events[i];
 		if (event->verb != EVENT_VERB_SUSPEND || event->value == 0)
 			continue;
-		sum_us += event->value;
-		if (event->at_us < end_us || (s->repeat_us && sum_us >= s->repeat_us))
+		suspended_us += event->value;
+		if (event->at_us < suspended_until_us ||
+			(s->repeat_us && suspended_us >= s->repeat_us))
 			return err_set(e, ERR_USAGE, "%s:%d: the host is already suspended",
 				name, event->line);
-		end_us = event->at_us + event->value;
+		suspended_until_us = event->at_us + event->value;
 	}
 	return 0;
 }
 
-static int check_size(const struct scenario *s, const char *name, struct err *e)
+/* Completes a scenario after its lines are read: puts events in order, assigns seats, and makes
+ * the checks that need all lines. */
+static int finish(struct scenario *s, const char *name, struct err *e)
 {
-	if (s->n_physical == 0)
-		return 0;
+	if (!s->nvml[0])
+		snprintf(s->nvml, sizeof(s->nvml), "%d.%.70s", s->cuda / 1000, s->driver);
+	free(s->by_name);
+	s->by_name = NULL;
+	if (s->n_events > 1)
+		qsort(s->events, s->n_events, sizeof(*s->events), compare_events);
+	int failed = check_events(s, name, e);
+	if (!failed)
+		failed = make_seats(s, e);
+	if (failed)
+		return failed;
 	size_t ring = (size_t)(s->ring_us / 1000000 + 1) * (size_t)s->samples_per_second;
 	size_t parts = 0;
 	for (size_t i = 0; i < s->n_cards; i++)
@@ -369,21 +139,6 @@ static int check_size(const struct scenario *s, const char *name, struct err *e)
 			"%s: too many processes use too many cards for such a large ring",
 			name);
 	return 0;
-}
-
-/* Checks the whole, sorts the events and makes the seats. */
-static int scenario_finish(struct scenario *s, const char *name, struct err *e)
-{
-	if (!s->nvml[0])
-		snprintf(s->nvml, sizeof(s->nvml), "%d.%.70s", s->cuda / 1000, s->driver);
-	free(s->by_name);
-	s->by_name = NULL;
-	if (s->n_events > 1)
-		qsort(s->events, s->n_events, sizeof(*s->events), compare_events);
-	int failed = check_events(s, name, e);
-	failed = failed ? failed : check_suspends(s, name, e);
-	failed = failed ? failed : make_seats(s, e);
-	return failed ? failed : check_size(s, name, e);
 }
 
 void scenario_free(struct scenario *s)
@@ -405,53 +160,53 @@ void scenario_free(struct scenario *s)
 enum { MISSING_MAX = 128, DAYS_MAX = 366 };
 #define DAY_US (86400 * INT64_C(1000000))
 
-static int parse_host(struct scenario *s, struct words *w)
+static int parse_host(struct scenario *s, struct line *l)
 {
-	return line_copy(w, "the host's name", s->host, sizeof(s->host));
+	return line_copy(l, "the host's name", s->host, sizeof(s->host));
 }
 
-static int parse_start(struct scenario *s, struct words *w)
+static int parse_start(struct scenario *s, struct line *l)
 {
 	const char *text = NULL;
 	int64_t ms = 0;
-	if (line_text(w, "the start", &text) != 0)
+	if (line_text(l, "the start", &text) != 0)
 		return ERR_USAGE;
 	size_t len = strlen(text);
 	if (!isdigit((unsigned char)*text) || text[len - 1] != 'Z' ||
 		moment_parse(text, 0, true, &ms, NULL) != 0)
 		return line_fail(
-			w, "the start is '%s'; write it like 2026-11-02T08:00:00Z", text);
+			l, "the start is '%s'; write it like 2026-11-02T08:00:00Z", text);
 	s->has_start = true;
 	s->start_wall_us = ms * 1000;
 	return 0;
 }
 
-static int parse_cuda(struct scenario *s, struct words *w)
+static int parse_cuda(struct scenario *s, struct line *l)
 {
 	char text[16];
-	if (line_copy(w, "the CUDA version", text, sizeof(text)) != 0)
+	if (line_copy(l, "the CUDA version", text, sizeof(text)) != 0)
 		return ERR_USAGE;
 	char *rest = NULL;
 	long major = strtol(text, &rest, 10), minor = -1;
 	if (*rest == '.' && isdigit((unsigned char)rest[1]))
 		minor = strtol(rest + 1, &rest, 10);
 	if (!isdigit((unsigned char)*text) || *rest || major > 99 || minor < 0 || minor > 99)
-		return line_fail(w, "the CUDA version is '%s'; write it like 12.6", text);
+		return line_fail(l, "the CUDA version is '%s'; write it like 12.6", text);
 	s->cuda = (int)(major * 1000 + minor * 10);
 	return 0;
 }
 
-static int parse_driver(struct scenario *s, struct words *w)
+static int parse_driver(struct scenario *s, struct line *l)
 {
 	s->nvml[0] = '\0';
-	if (line_copy(w, "the driver's version", s->driver, sizeof(s->driver)) != 0)
+	if (line_copy(l, "the driver's version", s->driver, sizeof(s->driver)) != 0)
 		return ERR_USAGE;
-	while (line_peek(w)) {
+	while (line_peek(l)) {
 		int failed = 0;
-		if (line_take(w, "nvml"))
-			failed = line_copy(w, "the NVML version", s->nvml, sizeof(s->nvml));
-		else if (line_take(w, "cuda"))
-			failed = parse_cuda(s, w);
+		if (line_take(l, "nvml"))
+			failed = line_copy(l, "the NVML version", s->nvml, sizeof(s->nvml));
+		else if (line_take(l, "cuda"))
+			failed = parse_cuda(s, l);
 		else
 			break;
 		if (failed)
@@ -460,52 +215,52 @@ static int parse_driver(struct scenario *s, struct words *w)
 	return 0;
 }
 
-static int parse_samples(struct scenario *s, struct words *w)
+static int parse_samples(struct scenario *s, struct line *l)
 {
 	int64_t n = 0;
-	if (line_count(w, "samples-per-second", 1, 50, &n) != 0)
+	if (line_count(l, "samples-per-second", 1, 50, &n) != 0)
 		return ERR_USAGE;
 	s->samples_per_second = (int)n;
 	return 0;
 }
 
-static int parse_ring(struct scenario *s, struct words *w)
+static int parse_ring(struct scenario *s, struct line *l)
 {
-	if (line_duration(w, "the ring", &s->ring_us) != 0)
+	if (line_duration(l, "the ring", &s->ring_us) != 0)
 		return ERR_USAGE;
 	if (s->ring_us < 1000000 || s->ring_us > 60000000)
-		return line_fail(w, "the ring must be from 1s to 60s");
+		return line_fail(l, "the ring must be from 1s to 60s");
 	return 0;
 }
 
-static int parse_repeat(struct scenario *s, struct words *w)
+static int parse_repeat(struct scenario *s, struct line *l)
 {
-	if (line_duration(w, "repeat", &s->repeat_us) != 0)
+	if (line_duration(l, "repeat", &s->repeat_us) != 0)
 		return ERR_USAGE;
 	if (s->repeat_us < 1000000 || s->repeat_us % 1000000 != 0)
-		return line_fail(w, "repeat must be whole seconds");
+		return line_fail(l, "repeat must be whole seconds");
 	return 0;
 }
 
-static int parse_accounting(struct scenario *s, struct words *w)
+static int parse_accounting(struct scenario *s, struct line *l)
 {
-	s->accounting = line_take(w, "on");
-	return s->accounting ? 0 : line_fail(w, "write accounting on, or leave it out");
+	s->accounting = line_take(l, "on");
+	return s->accounting ? 0 : line_fail(l, "write accounting on, or leave it out");
 }
 
-static int parse_stamps(struct scenario *s, struct words *w)
+static int parse_stamps(struct scenario *s, struct line *l)
 {
-	s->boot_stamps = line_take(w, "boot");
-	return s->boot_stamps ? 0 : line_fail(w, "write stamps boot, or leave it out");
+	s->boot_stamps = line_take(l, "boot");
+	return s->boot_stamps ? 0 : line_fail(l, "write stamps boot, or leave it out");
 }
 
-static int parse_layout(struct scenario *s, struct words *w)
+static int parse_layout(struct scenario *s, struct line *l)
 {
 	static const char *const names[] = { "v1", "v2", "v3" };
 	const char *which = NULL;
 	int64_t bytes = 0;
-	if (line_text(w, "v1, v2 or v3", &which) != 0 ||
-		line_count(w, "the layout", 16, 32, &bytes) != 0)
+	if (line_text(l, "v1, v2 or v3", &which) != 0 ||
+		line_count(l, "the layout", 16, 32, &bytes) != 0)
 		return ERR_USAGE;
 	for (size_t i = 0; i < 3; i++) {
 		if (strcmp(which, names[i]) != 0 || bytes % 8 != 0)
@@ -513,15 +268,15 @@ static int parse_layout(struct scenario *s, struct words *w)
 		s->layout[i] = (int)bytes;
 		return 0;
 	}
-	return line_fail(w, "write layout v1|v2|v3 16|24|32");
+	return line_fail(l, "write layout v1|v2|v3 16|24|32");
 }
 
-static int parse_missing(struct scenario *s, struct words *w)
+static int parse_missing(struct scenario *s, struct line *l)
 {
-	while (line_peek(w)) {
+	while (line_peek(l)) {
 		if (s->n_missing == MISSING_MAX)
-			return line_fail(w, "more than %d symbols are missing", MISSING_MAX);
-		if (line_copy(w, "the symbol", s->missing[s->n_missing],
+			return line_fail(l, "more than %d symbols are missing", MISSING_MAX);
+		if (line_copy(l, "the symbol", s->missing[s->n_missing],
 			    sizeof(s->missing[0])) != 0)
 			return ERR_USAGE;
 		s->n_missing++;
@@ -529,16 +284,16 @@ static int parse_missing(struct scenario *s, struct words *w)
 	return 0;
 }
 
-static int parse_at(struct scenario *s, struct words *w)
+static int parse_at(struct scenario *s, struct line *l)
 {
 	int64_t at_us = 0;
-	if (line_duration(w, "the time", &at_us) != 0)
+	if (line_duration(l, "the time", &at_us) != 0)
 		return ERR_USAGE;
-	return scenario_parse_verb(s, w, w->day_us + at_us);
+	return scenario_parse_verb(s, l, l->day_us + at_us);
 }
 
 /* Reads "N" or "N-N" of a list of days, and moves *text behind it. */
-static int parse_days(struct words *w, const char **text, long *first, long *last)
+static int parse_days(struct line *l, const char **text, long *first, long *last)
 {
 	char *rest = NULL;
 	bool digit = isdigit((unsigned char)**text);
@@ -547,37 +302,37 @@ static int parse_days(struct words *w, const char **text, long *first, long *las
 		*last = strtol(rest + 1, &rest, 10);
 	if (!digit || (*rest && (*rest != ',' || !rest[1])) || *last < *first ||
 		*last > DAYS_MAX)
-		return line_fail(w, "the days must be numbers up to %d, like 0-4,7", DAYS_MAX);
+		return line_fail(l, "the days must be numbers up to %d, like 0-4,7", DAYS_MAX);
 	*text = *rest ? rest + 1 : rest;
 	return 0;
 }
 
 /* Reads the rest of the line once for each day. */
-static int parse_on(struct scenario *s, struct words *w)
+static int parse_on(struct scenario *s, struct line *l)
 {
 	const char *days = NULL;
-	if (line_text(w, "the list of days", &days) != 0)
+	if (line_text(l, "the list of days", &days) != 0)
 		return ERR_USAGE;
-	if (!line_take(w, "at"))
-		return line_fail(w, "write on DAYS at T EVENT");
-	size_t event = w->next;
+	if (!line_take(l, "at"))
+		return line_fail(l, "write on DAYS at T EVENT");
+	size_t event = l->next;
 	int failed = 0;
 	do {
 		long first, last;
-		failed = parse_days(w, &days, &first, &last);
+		failed = parse_days(l, &days, &first, &last);
 		for (long day = first; !failed && day <= last; day++) {
-			w->next = event;
-			w->day_us = day * DAY_US;
-			failed = parse_at(s, w);
+			l->next = event;
+			l->day_us = day * DAY_US;
+			failed = parse_at(s, l);
 		}
 	} while (!failed && *days);
-	w->day_us = 0;
+	l->day_us = 0;
 	return failed;
 }
 
 static const struct {
 	const char *name;
-	int (*parse)(struct scenario *s, struct words *w);
+	int (*parse)(struct scenario *s, struct line *l);
 } statements[] = {
 	{ "at", parse_at },
 	{ "on", parse_on },
@@ -596,19 +351,19 @@ static const struct {
 	{ "process", scenario_parse_process },
 };
 
-static int parse_line(struct scenario *s, struct words *w, const char *bytes, size_t len)
+static int parse_line(struct scenario *s, struct line *l, const char *bytes, size_t len)
 {
-	if (words_cut(w, bytes, len) != 0)
+	if (line_cut(l, bytes, len) != 0)
 		return ERR_USAGE;
-	if (!line_peek(w))
+	if (!line_peek(l))
 		return 0;
 	for (size_t i = 0; i < sizeof(statements) / sizeof(statements[0]); i++) {
-		if (!line_take(w, statements[i].name))
+		if (!line_take(l, statements[i].name))
 			continue;
-		int failed = statements[i].parse(s, w);
-		return failed ? failed : words_end(w);
+		int failed = statements[i].parse(s, l);
+		return failed ? failed : line_end(l);
 	}
-	return line_fail(w, "a line cannot begin with '%s'", line_peek(w));
+	return line_fail(l, "a line cannot begin with '%s'", line_peek(l));
 }
 
 static struct scenario *scenario_new(void)
@@ -644,16 +399,16 @@ int scenario_parse(
 	struct scenario *s = scenario_new();
 	if (!s)
 		return err_memory(e);
-	struct words w = { .where = name, .e = e };
+	struct line l = { .where = name, .e = e };
 	int failed = 0;
 	for (size_t at = 0; at < len && !failed;) {
 		const char *newline = memchr(bytes + at, '\n', len - at);
 		size_t line = newline ? (size_t)(newline - bytes) - at : len - at;
-		w.line++;
-		failed = parse_line(s, &w, bytes + at, line);
+		l.number++;
+		failed = parse_line(s, &l, bytes + at, line);
 		at += line + 1;
 	}
-	failed = failed ? failed : scenario_finish(s, name, e);
+	failed = failed ? failed : finish(s, name, e);
 	if (failed) {
 		scenario_free(s);
 		return failed;
@@ -670,5 +425,105 @@ int scenario_read(struct scenario **out, const char *path, struct err *e)
 		return e ? e->code : ERR_WORLD;
 	int failed = scenario_parse(out, path, bytes, len, e);
 	free(bytes);
+	return failed;
+}
+
+static int take_pids(struct scenario *s, const char *(*lookup)(const char *), struct err *e)
+{
+	for (size_t i = 0; i < s->n_processes; i++) {
+		struct scenario_process *p = &s->processes[i];
+		const char *variable = p->pid_file[0] ? SCENARIO_PIDS : p->pid_env;
+		if (!*variable)
+			continue;
+		const char *text = lookup ? lookup(variable) : NULL;
+		if (!text)
+			return err_set(e, ERR_USAGE,
+				"the scenario's process '%s' needs the variable %s", p->name,
+				variable);
+		if (p->pid_file[0])
+			continue;
+		char *rest = NULL;
+		long pid = strtol(text, &rest, 10);
+		if (pid < 1 || pid > INT32_MAX || *rest)
+			return err_set(
+				e, ERR_USAGE, "%s is '%s' and must be a pid", p->pid_env, text);
+		p->pid = (uint32_t)pid;
+	}
+	return 0;
+}
+
+static int compare_pids(const void *a, const void *b, void *context)
+{
+	const struct scenario *s = context;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	uint32_t p = s->processes[x].pid, q = s->processes[y].pid;
+	if (p != q)
+		return p < q ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+size_t scenario_find_pid(const struct scenario *s, uint32_t pid)
+{
+	size_t low = 0, high = s->n_processes;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (s->processes[s->by_pid[middle]].pid < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	bool found = low < s->n_processes && s->processes[s->by_pid[low]].pid == pid;
+	return found ? low : s->n_processes;
+}
+
+/* Whether another process with the pid of `process` lives at the moment. */
+static bool pid_taken(const struct scenario *s, const bool *alive, uint32_t process)
+{
+	uint32_t pid = s->processes[process].pid;
+	if (pid == 0)
+		return false; /* not known yet */
+	for (size_t i = scenario_find_pid(s, pid);
+		i < s->n_processes && s->processes[s->by_pid[i]].pid == pid; i++)
+		if (s->by_pid[i] != process && alive[s->by_pid[i]])
+			return true;
+	return false;
+}
+
+/* Checks pids over the whole timeline, twice when it repeats. */
+static int check_lives(const struct scenario *s, bool *alive, struct err *e)
+{
+	for (size_t i = 0; i < s->n_events * (s->repeat_us ? 2 : 1); i++) {
+		const struct scenario_event *event = &s->events[i % s->n_events];
+		bool begins = event->verb == EVENT_VERB_HOLD ||
+			      event->verb == EVENT_VERB_LOAD || event->verb == EVENT_VERB_START;
+		if (event->process < 0)
+			continue;
+		if (begins && pid_taken(s, alive, (uint32_t)event->process))
+			return err_set(e, ERR_USAGE,
+				"line %d of the scenario: pid %u already belongs to a running "
+				"process",
+				event->line, s->processes[event->process].pid);
+		if (begins || event->verb == EVENT_VERB_EXIT)
+			alive[event->process] = begins;
+	}
+	return 0;
+}
+
+int scenario_resolve(struct scenario *s, const char *(*lookup)(const char *name), struct err *e)
+{
+	if (take_pids(s, lookup, e) != 0)
+		return ERR_USAGE;
+	free(s->by_pid);
+	s->by_pid = calloc(s->n_processes + 1, sizeof(*s->by_pid));
+	bool *alive = calloc(s->n_processes + 1, sizeof(*alive));
+	if (!s->by_pid || !alive) {
+		free(alive);
+		return err_memory(e);
+	}
+	for (size_t i = 0; i < s->n_processes; i++)
+		s->by_pid[i] = (uint32_t)i;
+	qsort_r(s->by_pid, s->n_processes, sizeof(*s->by_pid), compare_pids, s);
+	int failed = check_lives(s, alive, e);
+	free(alive);
 	return failed;
 }

@@ -1,7 +1,7 @@
 /* A scenario: cards, processes and the events in time, as described in a text file (the
  * language is in gua-scenario(5)). It is the driver that the simulated source and the tests'
  * fake library play; this header is the parsed file, which never changes once it is made.
- * Playing it is scenario_play.h. */
+ * Playing it is play.h. */
 #ifndef GUA_DRIVER_SIM_SCENARIO_H
 #define GUA_DRIVER_SIM_SCENARIO_H
 
@@ -85,11 +85,11 @@ struct scenario_card {
 	bool has_mig;		/* it has instances: MIG is on */
 	int64_t reserved_bytes; /* by the driver, of id.mem_total_bytes */
 	int64_t idle_mw, max_mw;
-	int64_t held_mw;   /* with processes that do not use it; -1: idle_mw */
-	int64_t cool_us;   /* after use it draws half of what the use added, for this long */
-	bool gpm;	   /* it has GPM: use of cards and instances from counters */
-	bool gpm_breaks;   /* after which the memory of its instances cannot be read */
-	int sm_active_pct; /* SM use by GPM, of the utilisation */
+	int64_t held_mw; /* with processes that do not use it; -1: idle_mw */
+	int64_t cool_us; /* after use it draws half of what the use added, for this long */
+	bool gpm;	 /* it has GPM: use of cards and instances from counters */
+	bool gpm_breaks; /* after which the memory of its instances cannot be read */
+	int64_t sm_active_pct;	    /* SM use by GPM, of the utilisation */
 	size_t first_seat, n_seats; /* its part of seats[] */
 	size_t n_load_seats;	    /* seats that ever use it, its instances' included */
 };

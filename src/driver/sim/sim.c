@@ -8,7 +8,6 @@
 #include "base/str.h"
 #include "driver/kind.h"
 #include "driver/sim/play.h"
-#include "driver/sim/scenario_quirk.h"
 #include "driver/source.h"
 #include "lab.h"
 #include "weeks.h"
@@ -127,7 +126,7 @@ static size_t sim_accounts(
 {
 	struct sim *sim = (struct sim *)s;
 	struct play_account *all = calloc(max, sizeof(*all));
-	size_t n = all ? play_accounts(sim->play, sim->cards[card].unit, all, max) : 0;
+	size_t n = all ? play_account_list(sim->play, sim->cards[card].unit, all, max) : 0;
 	for (size_t i = 0; i < n; i++)
 		out[i] = (struct process_account){ .pid = all[i].pid,
 			.gpu_pct = floor(all[i].sm_pct + 0.5),
