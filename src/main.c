@@ -45,10 +45,7 @@
 #include "base/nearest.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "cmd/cmd_daemon.h"
-#include "cmd/gpu_tracker.h"
 #include "cmd/share/hand_over.h"
-#include "cmd/cmd_smi.h"
 #include "version.h"
 
 /* The commands, in the groups in which `gua` lists them. */

@@ -67,6 +67,13 @@ const char *cmd_nvml_path(const char *option);
 #define DECLARE_COMMAND(name) extern const struct command cmd_##name;
 COMMANDS(DECLARE_COMMAND)
 
+/* gua under other names: `gpu-usage-audit daemon`, which stays in the foreground as the tool of
+ * that name does; nvidia-smi (`called` is that or "gua-nvidia-smi"); gpu-tracker. The functions
+ * return the exit status. */
+extern const struct command cmd_audit_daemon;
+int cmd_smi_main(const char *called, int argc, char **argv);
+int gpu_tracker_main(int argc, char **argv);
+
 /* The options that choose a window of time: the same in all commands that have one. */
 
 /* Rows for the struct window_words that is `member` of the options. The texts say what holds

@@ -1,10 +1,13 @@
-/* gua completion: prints scripts for bash, zsh and fish, generated from the tables of commands
- * and options. */
+/* gua completion: prints scripts for bash, zsh and fish: completion.* in this folder, filled in
+ * from the tables of commands and options. */
 #include <string.h>
 
 #include "base/options.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "completion_bash.h"
+#include "completion_fish.h"
+#include "completion_zsh.h"
 
 /* What a shell may offer as a value. */
 enum completion_value {
@@ -81,108 +84,6 @@ static void add_option_words(struct str *out, const struct option_row *row)
 	str_finish(&words);
 }
 
-static const char bash_head[] =
-	"# bash completion for gua, made by 'gua completion bash'.\n"
-	"\n"
-	"# Sets options, valued, operands and wrapper for a command, and value for an option.\n"
-	"_gua_table()\n"
-	"{\n"
-	"\tcase $1 in\n";
-
-/* Bash passes --name=value as three words, because = is in COMP_WORDBREAKS. */
-static const char tail[] =
-	"\tesac\n"
-	"}\n"
-	"\n"
-	"# Completes the last word of a comma-separated list with words of compgen that are "
-	"not in it yet.\n"
-	"_gua_list()\n"
-	"{\n"
-	"\tlocal last=${1##*,} word\n"
-	"\tlocal before=${1%\"$last\"}\n"
-	"\tshift\n"
-	"\twhile read -r word; do\n"
-	"\t\t[[ ,$before == *\",$word,\"* ]] || COMPREPLY+=(\"$before$word\")\n"
-	"\tdone < <(compgen \"$@\" -- \"$last\")\n"
-	"}\n"
-	"\n"
-	"# Offers one more of the letters in $2 after those in $1.\n"
-	"_gua_letters()\n"
-	"{\n"
-	"\tlocal letter\n"
-	"\tfor letter in $2; do\n"
-	"\t\t[[ $1 == *\"$letter\"* ]] || COMPREPLY+=(\"$1$letter\")\n"
-	"\tdone\n"
-	"}\n"
-	"\n"
-	"# Offers the values of a kind: words:A B, list:A B, letters:A B, users, files, "
-	"directories or commands.\n"
-	"_gua_offer()\n"
-	"{\n"
-	"\tcase $1 in\n"
-	"\tlist:*) _gua_list \"$2\" -W \"${1#list:}\" ;;\n"
-	"\tusers) _gua_list \"$2\" -u ;;\n"
-	"\tletters:*) _gua_letters \"$2\" \"${1#letters:}\" ;;\n"
-	"\twords:*) mapfile -t COMPREPLY < <(compgen -W \"${1#words:}\" -- \"$2\") ;;\n"
-	"\tfiles) mapfile -t COMPREPLY < <(compgen -f -- \"$2\") ;;\n"
-	"\tdirectories) mapfile -t COMPREPLY < <(compgen -d -- \"$2\") ;;\n"
-	"\tcommands) mapfile -t COMPREPLY < <(compgen -c -- \"$2\") ;;\n"
-	"\tesac\n"
-	"\tcase $1 in\n"
-	"\tfiles|directories) compopt -o filenames 2>/dev/null ;;\n"
-	"\tlist:*|users|letters:*) compopt -o nospace 2>/dev/null ;;\n"
-	"\tesac\n"
-	"}\n"
-	"\n"
-	"# The position of the command that gua is to run; 0: there is none yet.\n"
-	"_gua_wrapped()\n"
-	"{\n"
-	"\tlocal i\n"
-	"\tfor ((i = 2; i < COMP_CWORD; i++)); do\n"
-	"\t\tcase ${COMP_WORDS[i]} in\n"
-	"\t\t--) echo $((i + 1)); return ;;\n"
-	"\t\t=) i=$((i + 1)) ;;\n"
-	"\t\t-*) [[ \" $valued \" == *\" ${COMP_WORDS[i]} \"* ]] && "
-	"[[ ${COMP_WORDS[i + 1]} != = ]] && i=$((i + 1)) ;;\n"
-	"\t\t*) echo $i; return ;;\n"
-	"\t\tesac\n"
-	"\tdone\n"
-	"\techo 0\n"
-	"}\n"
-	"\n"
-	"_gua()\n"
-	"{\n"
-	"\tlocal current=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD-1]}\n"
-	"\tlocal options= valued= operands= wrapper= value= at=0\n"
-	"\tCOMPREPLY=()\n"
-	"\tif ((COMP_CWORD == 1)); then\n"
-	"\t\t_gua_offer \"words:$_gua_commands help version\" \"$current\"\n"
-	"\t\treturn\n"
-	"\tfi\n"
-	"\tif [[ $current == = ]]; then\n"
-	"\t\tcurrent= option=$option=\n"
-	"\telif [[ $option == = ]]; then\n"
-	"\t\toption=${COMP_WORDS[COMP_CWORD-2]}=\n"
-	"\tfi\n"
-	"\t_gua_table \"${COMP_WORDS[1]}\" \"$option\"\n"
-	"\t[[ $wrapper ]] && at=$(_gua_wrapped)\n"
-	"\tif ((at > 0)) && declare -F _command_offset >/dev/null; then\n"
-	"\t\t_command_offset \"$at\"\n"
-	"\telif ((at > 0)); then\n"
-	"\t\tif ((COMP_CWORD == at)); then value=commands; else value=files; fi\n"
-	"\t\t_gua_offer $value \"$current\"\n"
-	"\telif [[ $value ]]; then\n"
-	"\t\t_gua_offer \"$value\" \"$current\"\n"
-	"\telif [[ $current == -* ]]; then\n"
-	"\t\t_gua_offer \"words:$options\" \"$current\"\n"
-	"\telif [[ $wrapper ]]; then\n"
-	"\t\t_gua_offer commands \"$current\"\n"
-	"\telse\n"
-	"\t\t_gua_offer \"$operands\" \"$current\"\n"
-	"\tfi\n"
-	"}\n"
-	"complete -F _gua gua gpu-usage-audit\n";
-
 static void add_names(struct str *out, const struct option_row *row, const char *between)
 {
 	if (row->letter)
@@ -209,23 +110,6 @@ static void bash_add_value(
 		str_addf(out, "%s'", str_text(words));
 }
 
-static void add_option_value(struct str *out, const struct option_row *row)
-{
-	struct str words = { 0 };
-	add_option_words(&words, row);
-	bash_add_value(out, value_of_option(row), &words);
-	str_finish(&words);
-}
-
-static void add_operands(struct str *out, const struct command *command)
-{
-	struct str words = { 0 };
-	if (command->operands)
-		add_words(&words, command->operands);
-	bash_add_value(out, value_of_operands(command), &words);
-	str_finish(&words);
-}
-
 static void add_lists(struct str *out, const struct command *command)
 {
 	str_add(out, "\t\toptions='");
@@ -249,10 +133,12 @@ static void add_lists(struct str *out, const struct command *command)
 
 static void bash_add_command(struct str *out, const struct command *command)
 {
+	struct str words = { 0 };
 	str_addf(out, "\t%s)\n", command->name);
 	add_lists(out, command);
 	str_add(out, "\t\toperands=");
-	add_operands(out, command);
+	add_words(&words, command->operands ? command->operands : "");
+	bash_add_value(out, value_of_operands(command), &words);
 	str_addf(out, "\n\t\twrapper=%s\n\t\tcase $2 in\n",
 		command->stop_at_operand ? "yes" : "");
 	for (const struct option_row *row = command->options; row->name; row++) {
@@ -264,28 +150,19 @@ static void bash_add_command(struct str *out, const struct command *command)
 			str_add(out, "|");
 		}
 		str_addf(out, "--%s=) value=", row->name);
-		add_option_value(out, row);
+		str_clear(&words);
+		add_option_words(&words, row);
+		bash_add_value(out, value_of_option(row), &words);
 		str_add(out, " ;;\n");
 	}
 	str_add(out, "\t\tesac ;;\n");
+	str_finish(&words);
 }
 
-static void add_command_names(struct str *out, const struct command *const *commands)
+/* The names of the commands, for bash and fish. */
+static void add_name(struct str *out, const struct command *command, bool first)
 {
-	for (size_t i = 0; commands[i]; i++)
-		str_addf(out, "%s%s", i ? " " : "", commands[i]->name);
-}
-
-static void write_bash(struct str *out, const struct command *const *commands)
-{
-	str_add(out, bash_head);
-	for (size_t i = 0; commands[i]; i++)
-		bash_add_command(out, commands[i]);
-	str_add(out, "\thelp) operands=\"words:$_gua_commands\" ;;\n");
-	str_add(out, tail);
-	str_add(out, "_gua_commands='");
-	add_command_names(out, commands);
-	str_add(out, "'\n");
+	str_addf(out, "%s%s", first ? "" : " ", command->name);
 }
 
 /* Appends text in single quotes. */
@@ -374,88 +251,6 @@ static void fish_add_command(struct str *out, const struct command *command)
 	}
 }
 
-static const char fish_head[] =
-	"# fish completion for gua, made by 'gua completion fish'.\n"
-	"\n"
-	"function __gua_first\n"
-	"    test (count (commandline -opc)) -eq 1\n"
-	"end\n"
-	"\n"
-	"function __gua_at\n"
-	"    set -l words (commandline -opc)\n"
-	"    test (count $words) -gt 1; and test $words[2] = $argv[1]\n"
-	"end\n"
-	"\n"
-	"# The current word, without --option= in front of it.\n"
-	"function __gua_typed\n"
-	"    string replace -r -- '^--[a-z-]+=' '' (commandline -ct)\n"
-	"end\n"
-	"\n"
-	"# Completes a comma-separated list with each of the words that are not in it yet.\n"
-	"function __gua_list\n"
-	"    set -l before (string match -r '^.*,' -- (__gua_typed))\n"
-	"    for word in $argv\n"
-	"        contains -- $word (string split , -- $before); or echo \"$before$word\"\n"
-	"    end\n"
-	"end\n"
-	"\n"
-	"function __gua_letters\n"
-	"    set -l typed (__gua_typed)\n"
-	"    for letter in $argv\n"
-	"        string match -q -- \"*$letter*\" $typed; or echo \"$typed$letter\"\n"
-	"    end\n"
-	"end\n"
-	"\n"
-	"function __gua_users\n"
-	"    string replace -r '\\t.*' '' -- (__fish_complete_users)\n"
-	"end\n"
-	"\n"
-	"# The words of the command that gua is to run; fails if there are none yet.\n"
-	"function __gua_run\n"
-	"    set -l valued __gua_valued_$argv[1]\n"
-	"    set -q $valued; or return 1\n"
-	"    set -l words (commandline -opc | string escape) (commandline -ct)\n"
-	"    set -e words[1..2]\n"
-	"    while set -q words[1]\n"
-	"        switch $words[1]\n"
-	"            case --\n"
-	"                set -e words[1]\n"
-	"                break\n"
-	"            case '-*'\n"
-	"                contains -- $words[1] $$valued; and set -e words[1]\n"
-	"                set -e words[1]\n"
-	"            case '*'\n"
-	"                break\n"
-	"        end\n"
-	"    end\n"
-	"    set -q words[1]; and printf '%s\\n' \"$words\"\n"
-	"end\n"
-	"\n"
-	"function __gua_runs\n"
-	"    __gua_at $argv[1]; and __gua_run $argv[1] >/dev/null\n"
-	"end\n"
-	"\n"
-	"# Whether this is the command, and the current word is one of its own options.\n"
-	"function __gua_is\n"
-	"    __gua_at $argv[1]; and not __gua_run $argv[1] >/dev/null\n"
-	"end\n"
-	"\n"
-	"complete -c gua -f\n"
-	"complete -c gpu-usage-audit -w gua\n"
-	"complete -c gua -n __gua_first -a help -d 'explain a command'\n"
-	"complete -c gua -n __gua_first -a version -d 'print the version'\n";
-
-static void write_fish(struct str *out, const struct command *const *commands)
-{
-	str_add(out, fish_head);
-	for (size_t i = 0; commands[i]; i++)
-		fish_add_command(out, commands[i]);
-	str_add(out, "complete -c gua -n '__gua_is help' -f -a '");
-	for (size_t i = 0; commands[i]; i++)
-		str_addf(out, "%s%s", i ? " " : "", commands[i]->name);
-	str_add(out, "'\n");
-}
-
 /* Appends text inside single quotes; a backslash before each of `special`. */
 static void zsh_add_quoted(struct str *out, const char *text, const char *special)
 {
@@ -532,61 +327,48 @@ static void zsh_add_command(struct str *out, const struct command *command)
 	str_add(out, " ;;\n");
 }
 
-static void add_command_list(struct str *out, const struct command *const *commands)
+static void zsh_add_name(struct str *out, const struct command *command, bool first)
 {
-	for (size_t i = 0; commands[i]; i++) {
-		str_addf(out, "\t\t'%s:", commands[i]->name);
-		zsh_add_quoted(out, commands[i]->summary, "\\");
-		str_add(out, "'\n");
-	}
+	str_addf(out, "%s\t\t'%s:", first ? "" : "\n", command->name);
+	zsh_add_quoted(out, command->summary, "\\");
+	str_add(out, "'");
 }
 
-/* zsh has its own parameter `commands`, which it needs to complete the name of a command, so
- * the script uses another name. */
-static void write_zsh(struct str *out, const struct command *const *commands)
-{
-	str_add(out, "#compdef gua gpu-usage-audit\n"
-		     "# zsh completion for gua, made by 'gua completion zsh'.\n\n"
-		     "_gua() {\n"
-		     "\tlocal curcontext=\"$curcontext\" state line\n"
-		     "\tlocal -a gua_commands\n"
-		     "\tgua_commands=(\n");
-	add_command_list(out, commands);
-	str_add(out,
-		"\t\t'help:explain a command'\n"
-		"\t\t'version:print the version'\n"
-		"\t)\n"
-		"\t_arguments -C '1:command:->command' '*::argument:->argument' && return\n"
-		"\tcase $state in\n"
-		"\tcommand) _describe -t commands command gua_commands ;;\n"
-		"\targument)\n"
-		"\t\tcase $words[1] in\n");
-	for (size_t i = 0; commands[i]; i++)
-		zsh_add_command(out, commands[i]);
-	str_add(out, "\t\thelp) _describe -t commands command gua_commands ;;\n"
-		     "\t\tesac ;;\n"
-		     "\tesac\n"
-		     "}\n\n"
-		     "if [[ $funcstack[1] == _gua ]]; then\n"
-		     "\t_gua \"$@\"\n"
-		     "else\n"
-		     "\tcompdef _gua gua gpu-usage-audit\n"
-		     "fi\n");
-}
+/* The script of a shell has two marks: one for the names of the commands, and a line for what
+ * is generated for each command. */
+#define NAMES_MARK "@gua-names@"
+#define OPTIONS_MARK "@gua-options@\n"
 
 static const struct shell {
-	const char *name;
-	void (*write)(struct str *out, const struct command *const *commands);
+	const char *name, *script;
+	void (*add_name)(struct str *out, const struct command *command, bool first);
+	void (*add_command)(struct str *out, const struct command *command);
 } shells[] = {
-	{ "bash", write_bash },
-	{ "zsh", write_zsh },
-	{ "fish", write_fish },
+	{ "bash", completion_bash, add_name, bash_add_command },
+	{ "zsh", completion_zsh, zsh_add_name, zsh_add_command },
+	{ "fish", completion_fish, add_name, fish_add_command },
 };
 
 #define COMMAND_POINTER(name) &cmd_##name,
 static const struct command *const all_commands[] = { COMMANDS(COMMAND_POINTER) NULL };
 
 static const struct option_row rows[] = { { 0 } };
+
+static void write_script(struct str *out, const struct shell *shell)
+{
+	const char *at = shell->script;
+	for (const char *mark; (mark = strstr(at, "@gua-")) != NULL;) {
+		bool names = strncmp(mark, NAMES_MARK, strlen(NAMES_MARK)) == 0;
+		str_add_bytes(out, at, (size_t)(mark - at));
+		for (size_t i = 0; all_commands[i]; i++)
+			if (names)
+				shell->add_name(out, all_commands[i], i == 0);
+			else
+				shell->add_command(out, all_commands[i]);
+		at = mark + strlen(names ? NAMES_MARK : OPTIONS_MARK);
+	}
+	str_add(out, at);
+}
 
 static int run(const struct command *self, int argc, char **argv)
 {
@@ -599,7 +381,7 @@ static int run(const struct command *self, int argc, char **argv)
 	for (size_t i = 0; first + 1 == argc && i < sizeof(shells) / sizeof(shells[0]); i++) {
 		if (strcmp(shells[i].name, argv[first]) != 0)
 			continue;
-		shells[i].write(&out, all_commands);
+		write_script(&out, &shells[i]);
 		return cmd_print(self, &out);
 	}
 	err_set(&e, ERR_USAGE, "give a shell: bash, zsh or fish");

@@ -1,8 +1,5 @@
-/* gua daemon, gua start and gpu-usage-audit daemon: the recorder, in the background or not;
- * with
- * --dry-run, what it would do. */
-#include "cmd/cmd_daemon.h"
-
+/* gua daemon, gua start and gpu-usage-audit daemon: the recorder, in the background or in the
+ * foreground; with --dry-run, what it would do. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -23,6 +20,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/moment.h"
+#include "cmd/cmd.h"
 #include "cmd/share/choose_db.h"
 #include "cmd/share/cmd_live.h"
 #include "cmd/share/configure.h"
@@ -48,16 +46,27 @@ struct daemon_config {
 	struct fault fault; /* for the status: the configuration has errors */
 };
 
+/* Is given the line of each tick. */
+typedef void daemon_line(void *context, const char *line);
+
 /* Processes that an earlier run has left behind. */
 struct daemon_stuck {
 	struct source_stuck list[SOURCE_STUCK_MAX];
 	size_t n;
 };
 
-struct rehearsal {
-	const char *db;
-	int64_t interval_ms;
-	bool foreground;
+/* The options. */
+struct values {
+	char source_name[SOURCE_NAME_CAP]; /* for `source` */
+	const char *db, *source, *scenario, *nvml, *log_file, *pid_file, *clock, *root,
+		*privacy, *host_name;
+	int64_t interval_ms, drain_ms, glance_ms, ticks, timeout_ms, patience_ms, retry_ms,
+		keep_minutes_ms, keep_five_ms, held_mem_bytes, spell_ms;
+	double active_util;
+	bool foreground, once, verbose, count_graphics, dry_run;
+	bool default_db;   /* no --db was given */
+	daemon_line *line; /* is given each tick's line, by a program that stays */
+	struct configure_options conf;
 };
 
 struct leftover {
@@ -122,6 +131,8 @@ static int daemon_config_read(struct daemon_config *d, struct err *e)
 	return 0;
 }
 
+/* Raises the fault if the configuration has errors; call it when the log is open. `instead`
+ * says what is in force. */
 static void report(
 	struct daemon_config *d, const struct settings *s, int64_t now_ms, const char *instead)
 {
@@ -135,12 +146,6 @@ static void report(
 		"the configuration has %zu error%s; %s in force. See gua config --check. "
 		"First: %.100s",
 		s->n_errors, s->n_errors == 1 ? "" : "s", instead, first);
-}
-
-/* Raises the fault if the configuration has errors; call it when the log is open. */
-static void daemon_config_report(struct daemon_config *d, int64_t now_ms)
-{
-	report(d, &d->now.settings, now_ms, "the rest of it is");
 }
 
 /* Logs the recorder's keys that are different; returns how many are. */
@@ -188,20 +193,8 @@ static void daemon_config_next(struct daemon_config *d)
 	d->changed = false;
 }
 
-static void daemon_config_finish(struct daemon_config *d)
-{
-	configure_finish(&d->now);
-	configure_finish(&d->next);
-}
-
 /* One run of the recorder, with the driver in a process of its own. A process that is stuck in
  * the driver outlives the run; the next run must know of it, even in another process. */
-
-/* Reads what an earlier recorder of the store has published; before statusfile_create(). */
-static void daemon_stuck_read(struct daemon_stuck *stuck, const char *db)
-{
-	stuck->n = statusfile_read_stuck(db, stuck->list, SOURCE_STUCK_MAX);
-}
 
 /* Publishes them for the next recorder, after the last run. */
 static void daemon_stuck_publish(const struct daemon_stuck *stuck, struct statusfile *status)
@@ -275,34 +268,30 @@ static int count_cards(struct live_values *v, size_t *n, struct err *e)
 	return rc;
 }
 
-static int say_so(const struct command *self, const struct rehearsal *r, size_t n, bool exists)
+/* With --dry-run: prints what would be done, or why it could not; returns the exit status. */
+static int rehearse(const struct command *self, const struct values *v)
 {
+	struct live_values live = { .source = v->source,
+		.scenario = v->scenario,
+		.nvml = v->nvml,
+		.clock = v->clock,
+		.root = v->root,
+		.timeout_ms = v->timeout_ms };
+	struct err e = { 0 };
 	struct str out = { 0 };
 	char db[PATH_MAX], every[40];
-	str_escape(db, sizeof(db), r->db, strlen(r->db));
-	duration_text(every, sizeof(every), r->interval_ms);
+	size_t n = 0;
+	int kind = STORE_MISSING;
+	if (check_unused(v->db, &e) || (kind = identify_store(v->db, &e)) < 0 ||
+		check_writable(v->db, kind == STORE_OURS, &e) || count_cards(&live, &n, &e))
+		return cmd_fail(self, &e);
+	str_escape(db, sizeof(db), v->db, strlen(v->db));
+	duration_text(every, sizeof(every), v->interval_ms);
 	str_addf(&out, "would record %zu card%s into %s (%s) every %s, in the %s\n", n,
-		n == 1 ? "" : "s", db, exists ? "exists" : "new", every,
-		r->foreground ? "foreground" : "background");
+		n == 1 ? "" : "s", db, kind == STORE_OURS ? "exists" : "new", every,
+		v->foreground ? "foreground" : "background");
 	str_add(&out, "dry run: nothing was started or written\n");
 	return cmd_print(self, &out);
-}
-
-/* Prints the result; returns the exit status: 0 if the recorder would start. `live` names the
- * source. */
-static int rehearse(
-	const struct command *self, const struct rehearsal *r, struct live_values *live)
-{
-	struct err e = { 0 };
-	size_t n = 0;
-	int kind = STORE_MISSING, rc = check_unused(r->db, &e);
-	if (!rc)
-		rc = kind = identify_store(r->db, &e);
-	if (rc >= 0)
-		rc = check_writable(r->db, kind == STORE_OURS, &e);
-	if (!rc)
-		rc = count_cards(live, &n, &e);
-	return rc ? cmd_fail(self, &e) : say_so(self, r, n, kind == STORE_OURS);
 }
 
 /* Notes what exists of this absolute path, before the file is created. */
@@ -339,22 +328,9 @@ static void leftover_remove(const struct leftover *l)
 
 enum { LOCK_RETRY_S = 5 };
 
-struct values {
-	char source_name[SOURCE_NAME_CAP]; /* for `source` */
-	const char *db, *source, *scenario, *nvml, *log_file, *pid_file, *clock, *root,
-		*privacy, *host_name;
-	int64_t interval_ms, drain_ms, glance_ms, ticks, timeout_ms, patience_ms, retry_ms,
-		keep_minutes_ms, keep_five_ms, held_mem_bytes, spell_ms;
-	double active_util;
-	bool foreground, once, verbose, count_graphics, dry_run;
-	bool default_db;   /* no --db was given */
-	daemon_line *line; /* is given each tick's line, by a program that stays */
-	struct configure_options conf;
-};
-
 #define AT(field) .offset = offsetof(struct values, field)
 
-const struct option_row daemon_options[] = {
+static const struct option_row daemon_options[] = {
 	{ OPTION_TEXT, 0, "db", "PATH", "the store (default: see FILES in man gua)", AT(db) },
 	{ OPTION_DURATION, 'i', "interval", "D",
 		"time between two ticks; each writes to the store (default 30s)",
@@ -425,7 +401,7 @@ const struct option_row daemon_options[] = {
 	{ 0 },
 };
 
-const char daemon_details[] =
+static const char daemon_details[] =
 	"The recorder reads the driver and writes the store; it has no network code. It\ngoes "
 	"to the background after the first look has been stored, or says why it\ncannot. A "
 	"second recorder on the same store is refused. See also: gua status,\ngua stop.";
@@ -463,7 +439,7 @@ static void on_ready(void *context)
 
 static void on_alive(void *context)
 {
-	struct front *front = context;
+	const struct front *front = context;
 	notify_send(front->notify_socket, "WATCHDOG=1");
 }
 
@@ -587,22 +563,14 @@ static int take_lock(
 	}
 }
 
-/* Removes the files that were created, if recording could not start because there is no driver
- * or no card. A store stays, because other processes may have written to it or opened it. The
- * lock is removed last, while it is held: until then no other recorder uses the files. */
-static void leave_nothing(const struct front *front)
-{
-	leftover_remove(&front->log);
-	leftover_remove(&front->lock);
-}
-
 /* Records while holding the lock, until a stop is requested. A configuration that has changed
  * begins a new run, which waits for a driver that does not answer just then. */
 static int record_locked(
 	const struct values *v, struct recorder_options *o, struct front *front, struct err *e)
 {
 	o->stop_fd = front->stop_fd = signals();
-	daemon_stuck_read(&front->stuck, o->db);
+	/* What an earlier recorder has published is in the file that is made anew. */
+	front->stuck.n = statusfile_read_stuck(o->db, front->stuck.list, SOURCE_STUCK_MAX);
 	statusfile_create(&front->status, o->db, clock_wall_ms(front->clock));
 	/* At once: a driver that does not answer may keep this run from its first tick. */
 	daemon_stuck_publish(&front->stuck, &front->status);
@@ -616,8 +584,13 @@ static int record_locked(
 	}
 	daemon_stuck_publish(&front->stuck, &front->status);
 	statusfile_remove(&front->status);
-	if (rc && !front->ready)
-		leave_nothing(front);
+	/* There is no driver or no card: remove the files that were created. A store stays,
+	 * because other processes may have written to it or opened it. The lock is removed
+	 * last, while it is held: until then no other recorder uses the files. */
+	if (rc && !front->ready) {
+		leftover_remove(&front->log);
+		leftover_remove(&front->lock);
+	}
 	notify_send(front->notify_socket, "STOPPING=1");
 	close(o->stop_fd);
 	return rc;
@@ -632,7 +605,8 @@ static int record(const struct values *v, struct front *front, struct err *e)
 		return rc;
 	front->clock = &clock;
 	struct recorder_options o = make_options(v, front);
-	daemon_config_report(front->conf, clock_wall_ms(&clock));
+	report(front->conf, &front->conf->now.settings, clock_wall_ms(&clock),
+		"the rest of it is");
 	rc = take_lock(&o, front, &lock_fd, e);
 	if (!rc) {
 		rc = record_locked(v, &o, front, e);
@@ -659,15 +633,18 @@ static int run_foreground(
 	return record(v, &front, &e) ? cmd_fail(self, &e) : 0;
 }
 
-static int say_started(const struct command *self, const struct values *v, pid_t pid)
+/* In the foreground: waits until the recorder reports, and says that it has started. */
+static int say_started(
+	const struct command *self, const struct values *v, struct detached *detached)
 {
+	struct err e = { 0 };
 	struct str out = { 0 };
 	char db[PATH_MAX];
+	if (detach_wait(detached, &e))
+		return cmd_fail(self, &e);
 	str_escape(db, sizeof(db), v->db, strlen(v->db));
-	str_addf(&out, "recording into %s (pid %d); stop with: gua stop", db, (int)pid);
-	if (!v->default_db)
-		str_addf(&out, " --db %s", db);
-	str_add(&out, "\n");
+	str_addf(&out, "recording into %s (pid %d); stop with: gua stop%s%s\n", db,
+		(int)detached->pid, v->default_db ? "" : " --db ", v->default_db ? "" : db);
 	return cmd_print(self, &out);
 }
 
@@ -685,26 +662,14 @@ static int run_background(
 	int rc = detach(&detached, v->log_file, &e);
 	if (rc < 0)
 		return cmd_fail(self, &e);
-	if (rc > 0) { /* in the foreground: wait until the recorder reports */
-		if (detach_wait(&detached, &e))
-			return cmd_fail(self, &e);
-		return say_started(self, v, detached.pid);
-	}
+	if (rc > 0)
+		return say_started(self, v, &detached);
 	log_setup(LOG_LEVEL_NOTICE, LOG_STYLE_STAMP);
 	rc = record(v, &front, &e);
 	if (rc)
 		log_error("%s", e.text);
 	detach_failed(&detached, &e);
 	return err_exit_code(rc);
-}
-
-/* Checks the scenario before anything is written. */
-static int check_scenario(const char *path, struct err *e)
-{
-	struct scenario *s = NULL;
-	int rc = scenario_read(&s, path, e);
-	scenario_free(s);
-	return rc;
 }
 
 /* Sets the defaults of options that were not given. */
@@ -731,27 +696,17 @@ static int set_defaults(struct values *v, char paths[9][PATH_MAX], struct err *e
 		rc = file_make_absolute(all[i], paths[i], e);
 	if (!rc && v->nvml && strchr(v->nvml, '/'))
 		rc = file_make_absolute(&v->nvml, paths[8], e);
-	if (!rc)
-		rc = source_make_absolute(&v->source, v->source_name, e);
-	if (!rc)
-		rc = source_check(v->source, v->scenario, false, e);
-	if (!rc && v->once && v->ticks)
-		rc = err_set(e, ERR_USAGE, "--once and --ticks do not go together");
-	if (!rc && v->scenario)
-		rc = check_scenario(v->scenario, e);
+	if (rc || source_make_absolute(&v->source, v->source_name, e) ||
+		source_check(v->source, v->scenario, false, e))
+		return e->code;
+	if (v->once && v->ticks)
+		return err_set(e, ERR_USAGE, "--once and --ticks do not go together");
+	/* The scenario is checked before anything is written. */
+	struct scenario *scenario = NULL;
+	if (v->scenario)
+		rc = scenario_read(&scenario, v->scenario, e);
+	scenario_free(scenario);
 	return rc;
-}
-
-static int run_nothing(const struct command *self, const struct values *v)
-{
-	struct live_values live = { .source = v->source,
-		.scenario = v->scenario,
-		.nvml = v->nvml,
-		.clock = v->clock,
-		.root = v->root,
-		.timeout_ms = v->timeout_ms };
-	const struct rehearsal r = { v->db, v->interval_ms, v->foreground };
-	return rehearse(self, &r, &live);
 }
 
 /* Names the log, and runs in the foreground or in the background. */
@@ -768,7 +723,7 @@ static int run(const struct command *self, struct values *v, struct daemon_confi
 	}
 	v->foreground |= v->line || detach_is_waited_for();
 	if (v->dry_run)
-		return run_nothing(self, v);
+		return rehearse(self, v);
 	bool here = v->foreground || v->once || v->ticks;
 	return here ? run_foreground(self, v, conf) : run_background(self, v, conf);
 }
@@ -791,7 +746,8 @@ static int daemon_stay(const struct command *self, int argc, char **argv, daemon
 	if (!rc)
 		rc = daemon_config_read(&conf, &e);
 	status = rc ? cmd_fail(self, &e) : run(self, &v, &conf);
-	daemon_config_finish(&conf);
+	configure_finish(&conf.now);
+	configure_finish(&conf.next);
 	return status;
 }
 
@@ -821,18 +777,14 @@ const struct command cmd_start = {
 /* gpu-usage-audit daemon: gua daemon, as units and scripts that were written for the Python
  * tool of that name expect it. It stays in the foreground and prints a line for each tick. */
 
-/* A terminal shows the lines only while this program is in its foreground. */
-static bool is_wanted(void)
-{
-	return !isatty(STDOUT_FILENO) || tcgetpgrp(STDOUT_FILENO) == getpgrp();
-}
-
-/* Prints the line, if that does not block: the recorder waits for no reader. */
+/* Prints the line, if that does not block: the recorder waits for no reader. A terminal shows
+ * the lines only while this program is in its foreground. */
 static void print_line(void *context, const char *line)
 {
 	(void)context;
 	struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
-	if (is_wanted() && poll(&out, 1, 0) == 1 && (out.revents & POLLOUT))
+	bool wanted = !isatty(STDOUT_FILENO) || tcgetpgrp(STDOUT_FILENO) == getpgrp();
+	if (wanted && poll(&out, 1, 0) == 1 && (out.revents & POLLOUT))
 		dprintf(STDOUT_FILENO, "%s\n", line);
 }
 

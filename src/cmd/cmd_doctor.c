@@ -39,30 +39,25 @@ struct examination {
 	const char *db;	  /* the store's path */
 };
 
-/* Writes everything that the driver answers into a file. Returns the exit
- * status. */
-struct nvml_capture_options;
-
 enum { TEXT_FILE = 65536, LOW_SPACE_MIB = 100 };
 
 /* "ROOT/PATH"; false when it does not fit. */
-static bool below(char *dst, size_t cap, const char *root, const char *path)
+static bool below(char whole[PATH_MAX], const char *root, const char *path)
 {
-	int n = snprintf(dst, cap, "%s%s", root, path);
-	return n >= 0 && (size_t)n < cap;
+	int n = snprintf(whole, PATH_MAX, "%s%s", root, path);
+	return n >= 0 && n < PATH_MAX;
 }
 
 static ssize_t read_below(const char *root, const char *path, char *dst, size_t cap)
 {
 	char whole[PATH_MAX];
-	return below(whole, sizeof(whole), root, path) ? file_read_at(AT_FDCWD, whole, dst, cap)
-						       : -1;
+	return below(whole, root, path) ? file_read_at(AT_FDCWD, whole, dst, cap) : -1;
 }
 
 static bool is_below(const char *root, const char *path)
 {
 	char whole[PATH_MAX];
-	return below(whole, sizeof(whole), root, path) && access(whole, F_OK) == 0;
+	return below(whole, root, path) && access(whole, F_OK) == 0;
 }
 
 /* The value of PRETTY_NAME in os-release(5), without quotes. */
@@ -163,7 +158,7 @@ static bool examine_hidepid(const struct examination *x, struct findings *f)
 static bool examine_namespace(const struct examination *x, struct findings *f)
 {
 	char path[PATH_MAX], target[64];
-	ssize_t n = below(path, sizeof(path), x->root, "/proc/self/ns/pid")
+	ssize_t n = below(path, x->root, "/proc/self/ns/pid")
 			    ? readlink(path, target, sizeof(target) - 1)
 			    : -1;
 	if (n <= 0)
@@ -181,15 +176,6 @@ static bool examine_namespace(const struct examination *x, struct findings *f)
 		"record on the host itself, or give the container the host's pids "
 		"(--pid=host)");
 	return true;
-}
-
-static void examine_visibility(const struct examination *x, struct findings *f)
-{
-	bool hidden = examine_hidepid(x, f);
-	if (!examine_namespace(x, f) && !hidden)
-		finding_add(f, FINDING_OK, "processes",
-			"the processes of all users can be seen (as uid %u)",
-			(unsigned)geteuid());
 }
 
 /* Adds the pids of this host that a source lists; false: out of memory. */
@@ -317,17 +303,6 @@ static void add_head(const struct nvml_capture_options *o, struct str *out)
 	capture_system(o->root, out);
 }
 
-static void add_user(
-	struct capture_secrets *names, const struct process_id *id, struct str *out)
-{
-	bool public = strcmp(id->user, "root") == 0 || strcmp(id->user, USER_UNKNOWN) == 0;
-	if (public)
-		str_addf(out, " user \"%s\"", id->user);
-	else
-		str_addf(out, " user \"user-%u\"",
-			capture_secrets_number(names, USERS, id->user, strlen(id->user)));
-}
-
 /* The kind before a colon stays: "docker:container-1". Only gua's own words are kinds: a unit
  * may have a colon in its name. */
 static void add_field(struct capture_secrets *names, enum process_text which,
@@ -336,9 +311,8 @@ static void add_field(struct capture_secrets *names, enum process_text which,
 	const char *text = process_text(id, which), *colon = strchr(text, ':');
 	const char *name = process_fields[which].name;
 	int kind = FIRST_FIELD + (int)which;
-	bool kinds =
-		which == PROCESS_NOTEBOOK || which == PROCESS_JOB || which == PROCESS_CONTAINER;
-	bool labelled = kinds && colon;
+	bool labelled = colon && (which == PROCESS_NOTEBOOK || which == PROCESS_JOB ||
+					 which == PROCESS_CONTAINER);
 	if (!*text)
 		return;
 	str_addf(out, " %s \"%.*s%s-%u\"", name, labelled ? (int)(colon + 1 - text) : 0, text,
@@ -358,7 +332,11 @@ static void add_process(struct capture_secrets *names, const struct process_id *
 	if (id->started_ms >= 0)
 		str_addf(out, " age_ms %" PRId64,
 			begin_ms > id->started_ms ? begin_ms - id->started_ms : 0);
-	add_user(names, id, out);
+	if (strcmp(id->user, "root") == 0 || strcmp(id->user, USER_UNKNOWN) == 0)
+		str_addf(out, " user \"%s\"", id->user);
+	else
+		str_addf(out, " user \"user-%u\"",
+			capture_secrets_number(names, USERS, id->user, strlen(id->user)));
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
 		add_field(names, kept[i], id, out);
 	str_add(out, "\n");
@@ -412,23 +390,17 @@ static int doctor_capture(
 		fprintf(stderr, "gua doctor: asking the driver, which takes %d s ...\n",
 			o->rounds);
 	add_head(o, &file);
-	int rc = capture_make(o, &file, &seen, &e);
-	if (!rc)
+	if (capture_make(o, &file, &seen, &e) == 0) {
 		add_processes(&seen, o->root, &file);
-	str_add(&file, "end\n");
-	if (!rc && file.failed)
-		rc = err_memory(&e);
-	if (!rc)
-		rc = file_replace(path, str_text(&file), file.len, &e);
-	if (!rc)
-		print_result(&seen, path, file.len, &said);
+		str_add(&file, "end\n");
+		if (file.failed)
+			err_memory(&e);
+		else if (file_replace(path, str_text(&file), file.len, &e) == 0)
+			print_result(&seen, path, file.len, &said);
+	}
 	str_finish(&file);
 	capture_finish(&seen);
-	if (rc) {
-		str_finish(&said);
-		return cmd_fail(self, &e);
-	}
-	return cmd_print(self, &said);
+	return e.code ? cmd_fail(self, &e) : cmd_print(self, &said);
 }
 
 struct doctor_options {
@@ -437,55 +409,23 @@ struct doctor_options {
 	int64_t timeout_ms;
 };
 
-#define AT(member) offsetof(struct doctor_options, member)
+#define AT(member) .offset = offsetof(struct doctor_options, member)
 static const struct option_row doctor_table[] = {
-	{ .kind = OPTION_FLAG, .name = "json", .help = "print JSON", .offset = AT(json) },
-	{ .kind = OPTION_TEXT,
-		.name = "capture",
-		.arg = "FILE",
-		.help = "write all answers of the driver to FILE, for a bug report",
-		.offset = AT(capture) },
-	{ .kind = OPTION_TEXT,
-		.name = "db",
-		.arg = "PATH",
-		.help = "the store to look at",
-		.offset = AT(db) },
-	{ .kind = OPTION_TEXT,
-		.name = "source",
-		.arg = "NAME,...",
-		.help = SOURCE_HELP,
-		.offset = AT(source),
+	{ OPTION_FLAG, 0, "json", .help = "print JSON", AT(json) },
+	{ OPTION_TEXT, 0, "capture", "FILE",
+		"write all answers of the driver to FILE, for a bug report", AT(capture) },
+	{ OPTION_TEXT, 0, "db", "PATH", "the store to look at", AT(db) },
+	{ OPTION_TEXT, 0, "source", "NAME,...", SOURCE_HELP, AT(source),
 		.words = source_words },
-	{ .kind = OPTION_TEXT,
-		.name = "scenario",
-		.arg = "FILE",
-		.help = SCENARIO_HELP,
-		.offset = AT(scenario) },
-	{ .kind = OPTION_TEXT,
-		.name = "nvml",
-		.arg = "PATH",
-		.help = "the driver's library (default: GUA_NVML, else libnvidia-ml.so.1)",
-		.offset = AT(nvml) },
-	{ .kind = OPTION_DURATION,
-		.name = "driver-timeout",
-		.arg = "D",
-		.help = DRIVER_TIMEOUT_HELP,
-		.offset = AT(timeout_ms),
-		.min = 100,
-		.max = 3600e3 },
-	{ .kind = OPTION_TEXT,
-		.name = "root",
-		.arg = "DIR",
-		.help = "where /proc, /sys, /dev and /etc are",
-		.offset = AT(root),
+	{ OPTION_TEXT, 0, "scenario", "FILE", SCENARIO_HELP, AT(scenario) },
+	{ OPTION_TEXT, 0, "nvml", "PATH",
+		"the driver's library (default: GUA_NVML, else libnvidia-ml.so.1)", AT(nvml) },
+	{ OPTION_DURATION, 0, "driver-timeout", "D", DRIVER_TIMEOUT_HELP, AT(timeout_ms),
+		.min = 100, .max = 3600e3 },
+	{ OPTION_TEXT, 0, "root", "DIR", "where /proc, /sys, /dev and /etc are", AT(root),
 		.hidden = true },
-	{ .kind = OPTION_TEXT,
-		.name = "clock",
-		.arg = "HOW",
-		.help = "real or a clock file",
-		.offset = AT(clock),
-		.hidden = true },
-	{ .name = NULL },
+	{ OPTION_TEXT, 0, "clock", "HOW", "real or a clock file", AT(clock), .hidden = true },
+	{ 0 },
 };
 
 static const char *const result_names[] = { "ok", "warning", "problem" };
@@ -534,26 +474,6 @@ static void ask_source(
 	d->source = rc ? NULL : worker_source(p->worker);
 }
 
-static void ask_sources(struct patients *p, const struct source_list *list,
-	const struct source_options *common, int64_t deadline_ms)
-{
-	for (size_t i = 0; i < list->n; i++) {
-		p->all[i].kind = list->kinds[i];
-		ask_source(&p->all[i], common, deadline_ms);
-	}
-	p->n = list->n;
-}
-
-static void end_sources(struct patients *p)
-{
-	for (size_t i = 0; i < p->n; i++) {
-		if (p->all[i].worker)
-			worker_end(p->all[i].worker, WORKER_CLOSING_MS);
-		apart_free(p->all[i].apart);
-		free(p->all[i].diagnosis.before);
-	}
-}
-
 /* A capture is of another host: nothing of this one is examined. */
 static void examine(const struct examination *x, const struct patients *p, struct findings *f)
 {
@@ -564,7 +484,11 @@ static void examine(const struct examination *x, const struct patients *p, struc
 		p->all[i].kind->diagnose(&p->all[i].diagnosis, f);
 	if (captured)
 		return;
-	examine_visibility(x, f);
+	bool hidden = examine_hidepid(x, f);
+	if (!examine_namespace(x, f) && !hidden)
+		finding_add(f, FINDING_OK, "processes",
+			"the processes of all users can be seen (as uid %u)",
+			(unsigned)geteuid());
 	const struct source *opened[SOURCE_KINDS_MAX + 1] = { NULL };
 	for (size_t i = 0, n = 0; i < p->n; i++)
 		if (p->all[i].diagnosis.source)
@@ -683,7 +607,10 @@ static int examine_all(const struct command *self, const struct doctor_options *
 	struct findings *f = calloc(1, sizeof(*f));
 	struct str out = { .failed = !f };
 	if (f) {
-		ask_sources(&p, list, &common, o->timeout_ms);
+		for (; p.n < list->n; p.n++) {
+			p.all[p.n].kind = list->kinds[p.n];
+			ask_source(&p.all[p.n], &common, o->timeout_ms);
+		}
 		examine(&x, &p, f);
 		if (o->json)
 			print_json(f, &p, &out);
@@ -693,7 +620,12 @@ static int examine_all(const struct command *self, const struct doctor_options *
 	int status = cmd_print(self, &out);
 	if (status == 0)
 		status = f->count[FINDING_PROBLEM] > 0;
-	end_sources(&p);
+	for (size_t i = 0; i < p.n; i++) {
+		if (p.all[i].worker)
+			worker_end(p.all[i].worker, WORKER_CLOSING_MS);
+		apart_free(p.all[i].apart);
+		free(p.all[i].diagnosis.before);
+	}
 	clock_finish(&clock);
 	free(f);
 	return status;

@@ -27,11 +27,8 @@
 #include "gua-tmpfiles.h"
 
 #define INSTALLED_LIST "/etc/gua/installed"
-
 #define INSTALLED_DATA "/var/lib/gua"
-
 #define INSTALLED_USER "gua"
-
 #define INSTALLED_UNIT "gua.service"
 
 enum item_kind {
@@ -51,8 +48,6 @@ struct item {
 };
 
 enum { ITEM_SYSUSERS = 3, N_ITEMS = 12 };
-
-extern const struct item installation_items[N_ITEMS];
 
 struct installation {
 	const char *root; /* "": this host */
@@ -102,7 +97,7 @@ static void add_unit(struct str *out, const char *program)
 	str_add(out, at);
 }
 
-const struct item installation_items[N_ITEMS] = {
+static const struct item installation_items[N_ITEMS] = {
 	{ ITEM_DIRECTORY, "/etc/gua", NULL, NULL },
 	{ ITEM_FILE, SYSTEM_CONFIG, NULL, add_config },
 	{ ITEM_DIRECTORY, "/etc/sysusers.d", NULL, NULL },
@@ -368,14 +363,17 @@ static int make_file(struct install_steps *s, size_t i, const char *path, struct
 	return rc;
 }
 
+static FILE *open_etc(const struct install_steps *s, const char *name)
+{
+	char path[PATH_MAX];
+	return installation_path(&s->in, name, path, NULL) == 0 ? fopen(path, "re") : NULL;
+}
+
 /* Reads the home directory of the user below the root; false: there is no such user. */
 static bool find_user(const struct install_steps *s, char home[PATH_MAX])
 {
-	char path[PATH_MAX];
 	bool found = false;
-	if (installation_path(&s->in, "/etc/passwd", path, NULL) != 0)
-		return false;
-	FILE *file = fopen(path, "re");
+	FILE *file = open_etc(s, "/etc/passwd");
 	for (struct passwd *p; file && !found && (p = fgetpwent(file)) != NULL;) {
 		found = strcmp(p->pw_name, INSTALLED_USER) == 0;
 		str_copy(home, PATH_MAX, p->pw_dir);
@@ -387,11 +385,8 @@ static bool find_user(const struct install_steps *s, char home[PATH_MAX])
 
 static bool find_group(const struct install_steps *s)
 {
-	char path[PATH_MAX];
 	bool found = false;
-	if (installation_path(&s->in, "/etc/group", path, NULL) != 0)
-		return false;
-	FILE *file = fopen(path, "re");
+	FILE *file = open_etc(s, "/etc/group");
 	for (struct group *g; file && !found && (g = fgetgrent(file)) != NULL;)
 		found = strcmp(g->gr_name, INSTALLED_USER) == 0;
 	if (file)
@@ -560,18 +555,10 @@ static int purge(const struct install_steps *s, struct err *e)
 	return RUN(s, e, "rm", "-r", "--one-file-system", "--", path);
 }
 
-static int remove_service(const struct install_steps *s, struct err *e)
-{
-	char word[PATH_MAX];
-	root_option(s, "--root", word);
-	return RUN(s, e, "systemctl", word, "disable", systemd_runs(s) ? "--now" : "",
-		INSTALLED_UNIT);
-}
-
 static int remove_item(struct install_steps *s, size_t i, struct err *e)
 {
 	const struct item *item = &installation_items[i];
-	char path[PATH_MAX];
+	char path[PATH_MAX], word[PATH_MAX];
 	int rc = installation_path(&s->in, item->name, path, e);
 	if (rc)
 		return rc;
@@ -584,7 +571,9 @@ static int remove_item(struct install_steps *s, size_t i, struct err *e)
 	case ITEM_USER:
 		return remove_user(s, e);
 	case ITEM_SERVICE:
-		return remove_service(s, e);
+		root_option(s, "--root", word);
+		return RUN(s, e, "systemctl", word, "disable", systemd_runs(s) ? "--now" : "",
+			INSTALLED_UNIT);
 	}
 	return 0;
 }
@@ -627,18 +616,36 @@ static int install_steps_undo(struct install_steps *s, struct err *e)
 
 struct values {
 	const char *root;
-	bool dry_run, no_start;
+	bool dry_run, no_start, purge, yes;
 };
 
+#define AT(member) .offset = offsetof(struct values, member)
 static const struct option_row options[] = {
-	{ OPTION_FLAG, 0, "dry-run", .help = "print every step, and do none",
-		.offset = offsetof(struct values, dry_run) },
-	{ OPTION_TEXT, 0, "root", "DIR", "install into the system image below DIR",
-		.offset = offsetof(struct values, root) },
+	{ OPTION_FLAG, 0, "dry-run", .help = "print every step, and do none", AT(dry_run) },
+	{ OPTION_TEXT, 0, "root", "DIR", "install into the system image below DIR", AT(root) },
 	{ OPTION_FLAG, 0, "no-start", .help = "neither enable nor start the service",
-		.offset = offsetof(struct values, no_start) },
+		AT(no_start) },
 	{ 0 },
 };
+
+static const struct option_row uninstall_options[] = {
+	{ OPTION_FLAG, 0, "dry-run", .help = "print every step, and do none", AT(dry_run) },
+	{ OPTION_TEXT, 0, "root", "DIR", "remove from the system image below DIR", AT(root) },
+	{ OPTION_FLAG, 0, "purge", .help = "remove the data too, after a question", AT(purge) },
+	{ OPTION_FLAG, 0, "yes", .help = "with --purge: do not ask", AT(yes) },
+	{ 0 },
+};
+
+/* Reads the options of both commands; returns 0 to continue, or 1 to return *status. */
+static int read_options(
+	const struct command *self, int argc, char **argv, struct values *v, int *status)
+{
+	*v = (struct values){ .root = "" };
+	int rc = cmd_options_only(self, argc, argv, v, status);
+	if (strcmp(v->root, "/") == 0)
+		v->root = "";
+	return rc;
+}
 
 /* The service sees no home directories, and a /tmp of its own. */
 static int check_program(const struct install_steps *s, struct err *e)
@@ -694,13 +701,13 @@ static void print_next(const struct install_steps *s)
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct values v = { .root = "" };
+	struct values v;
 	char program[PATH_MAX];
 	struct err e = { 0 };
 	int status;
-	if (cmd_options_only(self, argc, argv, &v, &status))
+	if (read_options(self, argc, argv, &v, &status))
 		return status;
-	struct install_steps s = { .in = { .root = strcmp(v.root, "/") == 0 ? "" : v.root },
+	struct install_steps s = { .in = { .root = v.root },
 		.program = program,
 		.dry_run = v.dry_run,
 		.start = !v.no_start };
@@ -724,23 +731,6 @@ const struct command cmd_install = {
 	.run = run,
 };
 
-struct uninstall_values {
-	const char *root;
-	bool dry_run, purge, yes;
-};
-
-static const struct option_row uninstall_options[] = {
-	{ OPTION_FLAG, 0, "dry-run", .help = "print every step, and do none",
-		.offset = offsetof(struct uninstall_values, dry_run) },
-	{ OPTION_TEXT, 0, "root", "DIR", "remove from the system image below DIR",
-		.offset = offsetof(struct uninstall_values, root) },
-	{ OPTION_FLAG, 0, "purge", .help = "remove the data too, after a question",
-		.offset = offsetof(struct uninstall_values, purge) },
-	{ OPTION_FLAG, 0, "yes", .help = "with --purge: do not ask",
-		.offset = offsetof(struct uninstall_values, yes) },
-	{ 0 },
-};
-
 /* Asks on the terminal whether the data may be removed. */
 static int confirm(const struct install_steps *s, struct err *e)
 {
@@ -757,14 +747,6 @@ static int confirm(const struct install_steps *s, struct err *e)
 	return err_set(e, ERR_WORLD, "nothing was removed");
 }
 
-static int check_uninstall(const struct install_steps *s, bool ask, struct err *e)
-{
-	if (geteuid() != 0 && !s->dry_run && !s->in.root[0])
-		return err_set(e, ERR_WORLD,
-			"only root can remove a service: run 'sudo gua uninstall'");
-	return ask ? confirm(s, e) : 0;
-}
-
 /* What is left, and where. */
 static void print_rest(const struct install_steps *s)
 {
@@ -779,16 +761,19 @@ static void print_rest(const struct install_steps *s)
 
 static int run_uninstall(const struct command *self, int argc, char **argv)
 {
-	struct uninstall_values v = { .root = "" };
+	struct values v;
 	struct err e = { 0 };
 	int status;
-	if (cmd_options_only(self, argc, argv, &v, &status))
+	if (read_options(self, argc, argv, &v, &status))
 		return status;
-	struct install_steps s = { .in = { .root = strcmp(v.root, "/") == 0 ? "" : v.root },
-		.dry_run = v.dry_run,
-		.purge = v.purge };
-	if (check_uninstall(&s, v.purge && !v.yes && !v.dry_run, &e) ||
-		install_steps_undo(&s, &e))
+	struct install_steps s = {
+		.in = { .root = v.root }, .dry_run = v.dry_run, .purge = v.purge
+	};
+	bool ask = v.purge && !v.yes && !v.dry_run;
+	if (geteuid() != 0 && !s.dry_run && !v.root[0])
+		err_set(&e, ERR_WORLD,
+			"only root can remove a service: run 'sudo gua uninstall'");
+	if (e.code || (ask && confirm(&s, &e)) || install_steps_undo(&s, &e))
 		return cmd_fail(self, &e);
 	print_rest(&s);
 	return 0;

@@ -1,6 +1,4 @@
 /* gua smi: stands in for nvidia-smi in scripts: its options, layouts and exit statuses. */
-#include "cmd/cmd_smi.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

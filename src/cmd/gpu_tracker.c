@@ -1,7 +1,5 @@
 /* gpu-tracker: accepts that tool's command line (--execute, sub-track) with its defaults, and
  * runs gua track. */
-#include "cmd/gpu_tracker.h"
-
 #include <stddef.h>
 #include <string.h>
 
