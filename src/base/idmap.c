@@ -2,6 +2,7 @@
 #include "base/idmap.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct idmap_slot {
 	int64_t key;
@@ -9,44 +10,70 @@ struct idmap_slot {
 	bool used;
 };
 
-static size_t place_of(const struct idmap *m, int64_t key)
+/* The next slot from the `*step`th probe on that has the key, or the free one behind them. */
+static struct idmap_slot *probe(const struct idmap *m, int64_t key, size_t *step)
 {
-	uint64_t hash = (uint64_t)key * 0x9E3779B97F4A7C15u;
-	size_t at = (size_t)(hash >> 32) & (m->cap - 1);
-	while (m->slots[at].used && m->slots[at].key != key)
-		at = (at + 1) & (m->cap - 1);
-	return at;
+	size_t first = (size_t)((uint64_t)key * 0x9E3779B97F4A7C15u >> 32);
+	struct idmap_slot *slot;
+	do
+		slot = &m->slots[(first + (*step)++) & (m->cap - 1)];
+	while (slot->used && slot->key != key);
+	return slot;
+}
+
+uint32_t idmap_next(const struct idmap *m, int64_t key, size_t *step)
+{
+	if (!m->n)
+		return IDMAP_NONE;
+	const struct idmap_slot *slot = probe(m, key, step);
+	return slot->used ? slot->value : IDMAP_NONE;
 }
 
 uint32_t idmap_get(const struct idmap *m, int64_t key)
 {
-	if (!m->n)
-		return IDMAP_NONE;
-	const struct idmap_slot *slot = &m->slots[place_of(m, key)];
-	return slot->used ? slot->value : IDMAP_NONE;
+	size_t step = 0;
+	return idmap_next(m, key, &step);
 }
 
-static bool grow(struct idmap *m)
+bool idmap_reserve(struct idmap *m, size_t n)
 {
-	struct idmap bigger = { .cap = m->cap ? 2 * m->cap : 64, .n = m->n };
+	struct idmap bigger = { .cap = m->cap ? m->cap : 64 };
+	while (bigger.cap < 2 * n)
+		bigger.cap *= 2;
+	if (bigger.cap == m->cap)
+		return true;
 	bigger.slots = calloc(bigger.cap, sizeof(*bigger.slots));
 	if (!bigger.slots)
 		return false;
 	for (size_t i = 0; i < m->cap; i++)
 		if (m->slots[i].used)
-			bigger.slots[place_of(&bigger, m->slots[i].key)] = m->slots[i];
+			idmap_add(&bigger, m->slots[i].key, m->slots[i].value);
 	free(m->slots);
 	*m = bigger;
 	return true;
 }
 
+bool idmap_add(struct idmap *m, int64_t key, uint32_t value)
+{
+	if (!idmap_reserve(m, m->n + 1))
+		return false;
+	size_t step = 0;
+	struct idmap_slot *slot = probe(m, key, &step);
+	while (slot->used)
+		slot = probe(m, key, &step);
+	*slot = (struct idmap_slot){ key, value, true };
+	m->n++;
+	return true;
+}
+
 bool idmap_put(struct idmap *m, int64_t key, uint32_t value)
 {
-	if (2 * (m->n + 1) > m->cap && !grow(m))
+	if (!idmap_reserve(m, m->n + 1))
 		return false;
-	struct idmap_slot *slot = &m->slots[place_of(m, key)];
+	size_t step = 0;
+	struct idmap_slot *slot = probe(m, key, &step);
 	m->n += !slot->used;
-	*slot = (struct idmap_slot){ .key = key, .value = value, .used = true };
+	*slot = (struct idmap_slot){ key, value, true };
 	return true;
 }
 
@@ -55,6 +82,13 @@ void idmap_renumber(struct idmap *m, const uint32_t *to)
 	for (size_t i = 0; i < m->cap; i++)
 		if (m->slots[i].used && m->slots[i].value != IDMAP_NONE)
 			m->slots[i].value = to[m->slots[i].value];
+}
+
+void idmap_clear(struct idmap *m)
+{
+	if (m->n)
+		memset(m->slots, 0, m->cap * sizeof(*m->slots));
+	m->n = 0;
 }
 
 void idmap_finish(struct idmap *m)

@@ -21,13 +21,13 @@ struct names {
 	struct arena texts;
 	struct name *items;
 	size_t n;
-	uint32_t *table; /* open addressing: index + 1, 0 free */
-	size_t cap;	 /* of the table, a power of two */
+	struct idmap map; /* the number of a name, by the hash of its scope and text */
 };
 
 /* The number of a name, added when it is new; IDMAP_NONE when out of memory. */
 uint32_t names_find(struct names *n, uint32_t scope, const char *text, struct err *e);
-/* Whether the name has a number. */
+/* The number of a name, or IDMAP_NONE; and whether it has one. */
+uint32_t names_get(const struct names *n, uint32_t scope, const char *text);
 bool names_has(const struct names *n, uint32_t scope, const char *text);
 void names_finish(struct names *n);
 

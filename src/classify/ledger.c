@@ -1,4 +1,4 @@
-/* Keeps rows of sums, found through two small hash tables. */
+/* Keeps rows of sums, found by the hash of their keys. */
 #include "classify/ledger.h"
 
 #include <stdlib.h>
@@ -103,32 +103,29 @@ static void *row_at(const struct row_table *t, size_t i)
 	return t->rows + i * t->kind->size;
 }
 
-/* Returns the place of the row with this key, or the empty place for it. */
-static uint32_t *find_place(const struct row_table *t, const void *key)
+/* Returns the row with this key, or NULL. */
+static void *find_row(const struct row_table *t, const void *key)
 {
-	size_t mask = 2 * t->cap - 1;
-	size_t at = t->kind->hash(key) & mask;
-	while (t->place[at] && !t->kind->same_key(row_at(t, t->place[at] - 1), key))
-		at = (at + 1) & mask;
-	return &t->place[at];
+	int64_t hash = (int64_t)t->kind->hash(key);
+	uint32_t i;
+	for (size_t step = 0; (i = idmap_next(&t->index, hash, &step)) != IDMAP_NONE;)
+		if (t->kind->same_key(row_at(t, i), key))
+			return row_at(t, i);
+	return NULL;
 }
 
-/* Puts every row into the hash table again. */
-static void reindex(struct row_table *t)
+/* Adds a row, for which there is room. */
+static void *add_row(struct row_table *t, const void *row)
 {
-	memset(t->place, 0, 2 * t->cap * sizeof(*t->place));
-	for (size_t i = 0; i < t->n; i++)
-		*find_place(t, row_at(t, i)) = (uint32_t)i + 1;
+	idmap_add(&t->index, (int64_t)t->kind->hash(row), (uint32_t)t->n);
+	return memcpy(row_at(t, t->n++), row, t->kind->size);
 }
 
-/* `cap` is a power of two. */
 static bool grow(struct row_table *t, size_t cap)
 {
-	if (!array_resize_sized(&t->rows, cap, t->kind->size) ||
-		!array_resize(&t->place, 2 * cap))
+	if (!array_resize_sized(&t->rows, cap, t->kind->size) || !idmap_reserve(&t->index, cap))
 		return false;
 	t->cap = cap;
-	reindex(t);
 	return true;
 }
 
@@ -139,17 +136,15 @@ static void fold_into_hours(struct row_table *t)
 	union row row;
 	size_t n = t->n;
 	t->n = 0;
-	reindex(t);
+	idmap_clear(&t->index);
 	for (size_t i = 0; i < n; i++) {
 		memcpy(&row, row_at(t, i), t->kind->size);
 		row.slot -= row.slot % HOUR_SECONDS;
-		uint32_t *place = find_place(t, &row);
-		if (*place) {
-			t->kind->add(row_at(t, *place - 1), &row);
-			continue;
-		}
-		memcpy(row_at(t, t->n), &row, t->kind->size);
-		*place = (uint32_t)++t->n;
+		void *hour = find_row(t, &row);
+		if (hour)
+			t->kind->add(hour, &row);
+		else
+			add_row(t, &row);
 	}
 	t->hourly = t->n > t->cap / 2;
 }
@@ -168,31 +163,24 @@ static bool make_room(struct row_table *t)
 	return t->n < t->cap;
 }
 
-/* Returns the place of a row, which may have been folded into its hour. */
-static uint32_t *find_now(const struct row_table *t, union row *row)
-{
-	if (t->hourly)
-		row->slot -= row->slot % HOUR_SECONDS;
-	return find_place(t, row);
-}
-
-/* Returns the row with the key of `fresh`; adds `fresh` when there is none. */
+/* Returns the row with the key of `fresh`; adds `fresh` when there is none. The row may have
+ * been folded into its hour, also by make_room(). */
 static void *find_or_add(struct row_table *t, const void *fresh)
 {
 	union row row;
 	memcpy(&row, fresh, t->kind->size);
-	uint32_t *place = find_now(t, &row);
-	if (*place)
-		return row_at(t, *place - 1);
+	if (t->hourly)
+		row.slot -= row.slot % HOUR_SECONDS;
+	void *found = find_row(t, &row);
+	if (found)
+		return found;
 	bool room = make_room(t);
-	place = find_now(t, &row);
-	if (*place)
-		return row_at(t, *place - 1);
-	if (!room)
-		return NULL;
-	memcpy(row_at(t, t->n), &row, t->kind->size);
-	*place = (uint32_t)++t->n;
-	return row_at(t, *place - 1);
+	if (t->hourly)
+		row.slot -= row.slot % HOUR_SECONDS;
+	found = find_row(t, &row);
+	if (found || !room)
+		return found;
+	return add_row(t, &row);
 }
 
 int ledger_init(struct ledger *l, struct err *e)
@@ -212,9 +200,9 @@ int ledger_init(struct ledger *l, struct err *e)
 void ledger_finish(struct ledger *l)
 {
 	free(l->usage.rows);
-	free(l->usage.place);
+	idmap_finish(&l->usage.index);
 	free(l->holding.rows);
-	free(l->holding.place);
+	idmap_finish(&l->holding.index);
 	*l = (struct ledger){ 0 };
 }
 
@@ -223,8 +211,8 @@ void ledger_clear(struct ledger *l)
 	l->usage.n = l->holding.n = 0;
 	l->usage.hourly = l->holding.hourly = false;
 	l->dropped_ms = 0;
-	reindex(&l->usage);
-	reindex(&l->holding);
+	idmap_clear(&l->usage.index);
+	idmap_clear(&l->holding.index);
 }
 
 bool ledger_empty(const struct ledger *l)

@@ -10,19 +10,19 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/idmap.h"
 #include "model/tick.h"
 
 #define LEDGER_MAX_ROWS 32768
 
-/* A set of rows with a key, in a hash table with open addressing; usage and holding are two of
- * them. */
+/* A set of rows with a key; usage and holding are two of them. */
 struct row_table {
 	const struct row_kind *kind; /* hash, comparison, addition: private to ledger.c */
 	char *rows;		     /* n rows of kind->size bytes */
 	size_t n, cap;
 	bool hourly; /* slots are hours until the rows are stored, because there is little room
 		      */
-	uint32_t *place; /* 2 * cap places: number of a row plus one, 0 for none */
+	struct idmap index; /* numbers of rows, by the hash of the key */
 };
 
 struct ledger {

@@ -11,7 +11,7 @@ void pylives_finish(struct pylives *l)
 {
 	free(l->entries);
 	free(l->expire_ms);
-	free(l->next);
+	idmap_finish(&l->by_pid);
 	memset(l, 0, sizeof(*l));
 }
 
@@ -21,7 +21,7 @@ static bool grow(struct pylives *l)
 		return true;
 	size_t cap = array_next_cap(l->cap, l->n + 1);
 	if (!array_resize(&l->entries, cap) || !array_resize(&l->expire_ms, cap) ||
-		!array_resize(&l->next, cap))
+		!idmap_reserve(&l->by_pid, cap))
 		return false;
 	l->cap = cap;
 	return true;
@@ -33,32 +33,20 @@ static void end(struct pylives *l, size_t i)
 	l->entries[i].dirty = true;
 }
 
-static uint32_t *bucket_of(struct pylives *l, uint32_t pid)
-{
-	return &l->buckets[pid % PYLIVES_BUCKETS];
-}
-
 /* Finds the life that continues; marks one that ended in the meantime and skips it. */
 static int64_t find(struct pylives *l, const struct sighting *s)
 {
-	for (uint32_t at = *bucket_of(l, s->pid); at; at = l->next[at - 1]) {
-		struct process_entry *p = &l->entries[at - 1];
-		if (p->id.pid != s->pid || p->ended_ms >= 0 ||
-			strcmp(p->id.user, s->user) != 0 ||
+	uint32_t i;
+	for (size_t step = 0; (i = idmap_next(&l->by_pid, s->pid, &step)) != IDMAP_NONE;) {
+		const struct process_entry *p = &l->entries[i];
+		if (p->ended_ms >= 0 || strcmp(p->id.user, s->user) != 0 ||
 			strcmp(p->id.command, s->command) != 0)
 			continue;
-		if (s->at_ms <= l->expire_ms[at - 1])
-			return (int64_t)at - 1;
-		end(l, at - 1);
+		if (s->at_ms <= l->expire_ms[i])
+			return i;
+		end(l, i);
 	}
 	return -1;
-}
-
-static void link_entry(struct pylives *l, size_t i)
-{
-	uint32_t *bucket = bucket_of(l, l->entries[i].id.pid);
-	l->next[i] = *bucket;
-	*bucket = (uint32_t)i + 1;
 }
 
 static int64_t add(struct pylives *l, const struct sighting *s)
@@ -74,7 +62,7 @@ static int64_t add(struct pylives *l, const struct sighting *s)
 	};
 	str_copy(p->id.user, sizeof(p->id.user), s->user);
 	str_copy(p->id.command, sizeof(p->id.command), s->command);
-	link_entry(l, l->n);
+	idmap_add(&l->by_pid, s->pid, (uint32_t)l->n);
 	return (int64_t)l->n++;
 }
 
@@ -103,13 +91,14 @@ void pylives_end(struct pylives *l, int64_t at_ms)
 void pylives_forget(struct pylives *l)
 {
 	size_t n = 0;
-	memset(l->buckets, 0, sizeof(l->buckets));
+	idmap_clear(&l->by_pid);
 	for (size_t i = 0; i < l->n; i++) {
 		if (l->entries[i].ended_ms >= 0)
 			continue;
 		l->entries[n] = l->entries[i];
 		l->expire_ms[n] = l->expire_ms[i];
-		link_entry(l, n++);
+		idmap_add(&l->by_pid, l->entries[n].id.pid, (uint32_t)n);
+		n++;
 	}
 	l->n = n;
 }

@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/idmap.h"
 #include "model/tick.h"
 
-enum { PYLIVES_BUCKETS = 4096 };
 /* A life ends when it is not sighted for this many intervals. */
 #define PYLIVES_GAP_INTERVALS 10
 
@@ -17,9 +17,8 @@ enum { PYLIVES_BUCKETS = 4096 };
 struct pylives {
 	struct process_entry *entries; /* for struct tick */
 	int64_t *expire_ms; /* by entry: it has ended if it is not sighted until then */
-	uint32_t *next;	    /* by entry: chain of its bucket, number plus one */
 	size_t n, cap;
-	uint32_t buckets[PYLIVES_BUCKETS]; /* first entry by pid, number plus one; 0 none */
+	struct idmap by_pid; /* entries */
 };
 
 struct sighting {

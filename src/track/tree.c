@@ -14,7 +14,6 @@
 #include "track/tracker.h"
 
 enum {
-	FIRST_MEMBERS = 32,
 	/* For more new pids than this, listing all processes is cheaper than asking for each.
 	 */
 	MOST_NEW_PIDS = 4096,
@@ -22,33 +21,11 @@ enum {
 	FIRST_PID = 300,	     /* where the kernel continues after its largest pid */
 };
 
-static size_t hash_place(const struct tree *t, pid_t pid)
-{
-	return ((size_t)pid * 0x9E3779B97F4A7C15u >> 20) & (2 * t->cap - 1);
-}
-
-static void index_member(struct tree *t, uint32_t i)
-{
-	size_t at = hash_place(t, (pid_t)t->members[i].shown.id.pid);
-	while (t->by_pid[at])
-		at = (at + 1) & (2 * t->cap - 1);
-	t->by_pid[at] = i + 1;
-}
-
-static void index_all(struct tree *t)
-{
-	memset(t->by_pid, 0, 2 * t->cap * sizeof(*t->by_pid));
-	for (uint32_t i = 0; i < t->n; i++)
-		index_member(t, i);
-}
-
 uint32_t tree_find(const struct tree *t, pid_t pid)
 {
-	uint32_t ended = NO_MEMBER;
-	for (size_t at = hash_place(t, pid); t->by_pid[at]; at = (at + 1) & (2 * t->cap - 1)) {
-		uint32_t i = t->by_pid[at] - 1;
-		if ((pid_t)t->members[i].shown.id.pid != pid)
-			continue;
+	uint32_t ended = NO_MEMBER, i;
+	size_t step = 0;
+	while ((i = idmap_next(&t->by_pid, pid, &step)) != IDMAP_NONE) {
 		if (!t->members[i].gone)
 			return i;
 		if (ended == NO_MEMBER || i > ended)
@@ -61,19 +38,6 @@ static uint32_t find_living(const struct tree *t, pid_t pid)
 {
 	uint32_t i = tree_find(t, pid);
 	return i != NO_MEMBER && !t->members[i].gone ? i : NO_MEMBER;
-}
-
-/* Makes room for one more member; the capacity is a power of two, because hashes are masked. */
-static bool grow(struct tree *t)
-{
-	if (t->n < t->cap)
-		return true;
-	size_t cap = t->cap ? 2 * t->cap : FIRST_MEMBERS;
-	if (!array_resize(&t->members, cap) || !array_resize(&t->by_pid, 2 * cap))
-		return false;
-	t->cap = cap;
-	index_all(t);
-	return true;
 }
 
 /* Reads CPU time to the nanosecond, because ticks are 10 ms. The difference is added to the
@@ -220,7 +184,8 @@ static bool is_excluded(const struct tree *t, pid_t pid)
 static bool add_member(struct tree *t, pid_t pid, const struct proc_stat *s, int64_t uid)
 {
 	uint32_t parent = find_living(t, s->ppid);
-	if (!grow(t)) {
+	if (!array_reserve(&t->members, &t->cap, t->n + 1) ||
+		!idmap_add(&t->by_pid, pid, (uint32_t)t->n)) {
 		t->failed = true;
 		return false;
 	}
@@ -244,7 +209,7 @@ static bool add_member(struct tree *t, pid_t pid, const struct proc_stat *s, int
 		.faults_at_roll = -1,
 		.faults_at_resident = -1,
 	};
-	index_member(t, (uint32_t)t->n++);
+	t->n++;
 	t->seen++;
 	t->changed = true;
 	is_renamed(m, s);
@@ -351,7 +316,9 @@ static void forget_some(struct tree *t)
 		if (least == NO_MEMBER)
 			return;
 		tree_forget(t, least);
-		index_all(t);
+		idmap_clear(&t->by_pid);
+		for (uint32_t i = 0; i < t->n; i++)
+			idmap_add(&t->by_pid, t->members[i].shown.id.pid, i);
 	}
 }
 
@@ -407,12 +374,11 @@ int tree_open(struct tree *t, const char *root, pid_t pid, bool fresh, struct er
 	t->tick_s = 1.0 / (double)(ticks > 0 ? ticks : 100);
 	t->page_bytes = (double)(page > 0 ? page : 4096);
 	t->real = root[0] == '\0';
-	if (!grow(t))
-		return err_memory(e);
 	if (proc_read_stat(t->proc_fd, (uint32_t)pid, &s) != 0)
 		return err_set(e, ERR_WORLD, "there is no process %d", (int)pid);
 	proc_read_status(t->proc_fd, (uint32_t)pid, &status);
-	add_member(t, pid, &s, status.uid);
+	if (!add_member(t, pid, &s, status.uid))
+		return err_memory(e);
 	t->newest_pid = t->newest_before = fresh ? pid : proc_read_newest(t->newest_fd);
 	if (!fresh)
 		consider_all(t);
@@ -429,5 +395,5 @@ void tree_close(struct tree *t)
 	if (t->newest_fd >= 0)
 		close(t->newest_fd);
 	free(t->members);
-	free(t->by_pid);
+	idmap_finish(&t->by_pid);
 }

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/idmap.h"
 #include "model/process.h"
 #include "proc/proc_parse.h"
 #include "track/result.h"
@@ -113,7 +114,7 @@ struct tree {
 	size_t n_excluded;
 	struct member *members; /* parents before children; the first process is members[0] */
 	size_t n, cap;
-	uint32_t *by_pid;		   /* hash: index plus one; 2 * cap of them */
+	struct idmap by_pid;		   /* indexes of members; ended ones may share a pid */
 	size_t n_open;			   /* files kept open */
 	int64_t newest_pid, newest_before; /* at the last look and at the previous one */
 	int64_t seen, alive, peak_alive;

@@ -391,6 +391,17 @@ static void test_idmap(void **state)
 		assert_int_equal(idmap_get(&m, i * 0x100000000LL - 5), to[i]);
 	assert_true(idmap_put(&m, -5, 3));
 	assert_int_equal(idmap_get(&m, -5), 3);
+	size_t cap = m.cap;
+	idmap_clear(&m);
+	assert_int_equal(idmap_get(&m, -5), IDMAP_NONE);
+	/* Several values of one key, between those of others. */
+	for (uint32_t i = 0; i < 300; i++)
+		assert_true(idmap_add(&m, i % 3, i));
+	assert_int_equal(m.cap, cap);
+	size_t step = 0;
+	for (uint32_t i = 1; i < 300; i += 3)
+		assert_int_equal(idmap_next(&m, 1, &step), i);
+	assert_int_equal(idmap_next(&m, 1, &step), IDMAP_NONE);
 	idmap_finish(&m);
 	idmap_finish(&m);
 }

@@ -13,45 +13,32 @@
 
 enum { FIRST_PLACES = 64, FIRST_USERS = 16, ASK_NAMES_MS = 60000 };
 
-static size_t hash_size(const struct lives *l)
-{
-	return 2 * l->cap;
-}
-
 static bool is_live(const struct lives *l, uint32_t i)
 {
 	return l->lives[i].used && l->entries[i].ended_ms < 0;
 }
 
-static bool is_life_of(const struct lives *l, uint32_t i, uint32_t pid, bool own)
+/* Such a pid of its source and the same pid of this host are different processes. */
+static int64_t key_of(uint32_t pid, bool own)
 {
-	return l->entries[i].id.pid == pid && l->lives[i].own == own;
-}
-
-static uint32_t *find_place(const struct lives *l, uint32_t pid, bool own)
-{
-	size_t at = pid * 2654435761u & (hash_size(l) - 1);
-	while (l->by_pid[at] && !is_life_of(l, l->by_pid[at] - 1, pid, own))
-		at = (at + 1) & (hash_size(l) - 1);
-	return &l->by_pid[at];
+	return (int64_t)own << 32 | pid;
 }
 
 /* Only lives that have not ended are found by their pid. */
 static void reindex(struct lives *l)
 {
-	memset(l->by_pid, 0, hash_size(l) * sizeof(*l->by_pid));
+	idmap_clear(&l->by_pid);
 	for (uint32_t i = 0; i < l->n; i++)
 		if (is_live(l, i))
-			*find_place(l, l->entries[i].id.pid, l->lives[i].own) = i + 1;
+			idmap_put(&l->by_pid, key_of(l->entries[i].id.pid, l->lives[i].own), i);
 }
 
 static bool grow(struct lives *l, size_t cap)
 {
 	if (!array_resize(&l->entries, cap) || !array_resize(&l->lives, cap) ||
-		!array_resize(&l->by_pid, 2 * cap))
+		!idmap_reserve(&l->by_pid, cap))
 		return false;
 	l->cap = cap;
-	reindex(l);
 	return true;
 }
 
@@ -93,7 +80,7 @@ void lives_finish(struct lives *l)
 		close(l->exits_fd);
 	free(l->entries);
 	free(l->lives);
-	free(l->by_pid);
+	idmap_finish(&l->by_pid);
 	free(l->users);
 	free(l->expected);
 	*l = (struct lives){ 0 };
@@ -298,15 +285,15 @@ static uint32_t begin_life(
 	uint32_t user = user_number(l, entry->id.user);
 	l->lives[i] = (struct life_watch){ true, own, pidfd, user, -1, false, brief };
 	spread_name(l, &entry->id);
-	*find_place(l, pid, own) = i + 1;
+	idmap_put(&l->by_pid, key_of(pid, own), i);
 	return i;
 }
 
 void lives_expect(struct lives *l, uint32_t pid)
 {
-	uint32_t place = *find_place(l, pid, false);
-	if (place && !(l->lives[place - 1].brief &&
-			     reader_can_improve(l->reader, &l->entries[place - 1].id)))
+	uint32_t i = idmap_get(&l->by_pid, key_of(pid, false));
+	if (i != LIFE_NONE &&
+		!(l->lives[i].brief && reader_can_improve(l->reader, &l->entries[i].id)))
 		return;
 	if (array_reserve(&l->expected, &l->cap_expected, l->n_expected + 1))
 		l->expected[l->n_expected++] = pid;
@@ -322,12 +309,12 @@ void lives_ask(struct lives *l)
 uint32_t lives_find(
 	struct lives *l, struct source *source, uint32_t pid, bool own, int64_t now_ms)
 {
-	uint32_t place = *find_place(l, pid, own);
-	if (place && goes_on(l, source, place - 1, now_ms)) {
-		l->entries[place - 1].last_seen_ms = now_ms;
-		if (l->lives[place - 1].brief && reader_knows(l->reader, pid))
-			improve(l, source, place - 1);
-		return place - 1;
+	uint32_t i = idmap_get(&l->by_pid, key_of(pid, own));
+	if (i != LIFE_NONE && goes_on(l, source, i, now_ms)) {
+		l->entries[i].last_seen_ms = now_ms;
+		if (l->lives[i].brief && reader_knows(l->reader, pid))
+			improve(l, source, i);
+		return i;
 	}
 	return begin_life(l, source, pid, own, now_ms);
 }
@@ -357,14 +344,14 @@ static uint32_t add_unseen(struct lives *l, uint32_t pid, int64_t from_ms, int64
 
 uint32_t lives_unknown(struct lives *l, int64_t now_ms)
 {
-	uint32_t place = *find_place(l, 0, false);
-	if (place && is_live(l, place - 1)) {
-		l->entries[place - 1].last_seen_ms = now_ms;
-		return place - 1;
+	uint32_t i = idmap_get(&l->by_pid, key_of(0, false));
+	if (i != LIFE_NONE && is_live(l, i)) {
+		l->entries[i].last_seen_ms = now_ms;
+		return i;
 	}
-	uint32_t i = add_unseen(l, 0, now_ms, now_ms);
+	i = add_unseen(l, 0, now_ms, now_ms);
 	if (i != LIFE_NONE)
-		*find_place(l, 0, false) = i + 1;
+		idmap_put(&l->by_pid, key_of(0, false), i);
 	return i;
 }
 

@@ -11,11 +11,12 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/idmap.h"
 #include "model/tick.h"
 #include "proc/reader.h"
 #include "driver/source.h"
 
-#define LIFE_NONE UINT32_MAX
+#define LIFE_NONE IDMAP_NONE
 
 /* What a life needs besides its entry. */
 struct life_watch {
@@ -38,7 +39,7 @@ struct lives {
 	struct process_entry *entries;
 	struct life_watch *lives;
 	size_t n, cap;
-	uint32_t *by_pid; /* hash: place plus one */
+	struct idmap by_pid; /* places of lives that have not ended */
 	char (*users)[USER_CAP];
 	size_t n_users, cap_users;
 	uint32_t *expected; /* pids that lives_expect() has collected */

@@ -121,8 +121,7 @@ static int finish(struct scenario *s, const char *name, struct err *e)
 {
 	if (!s->nvml[0])
 		snprintf(s->nvml, sizeof(s->nvml), "%d.%.70s", s->cuda / 1000, s->driver);
-	free(s->by_name);
-	s->by_name = NULL;
+	names_finish(&s->names);
 	if (s->n_events > 1)
 		qsort(s->events, s->n_events, sizeof(*s->events), compare_events);
 	int failed = check_events(s, name, e);
@@ -152,7 +151,7 @@ void scenario_free(struct scenario *s)
 	free(s->faults);
 	free(s->seats);
 	free(s->by_pid);
-	free(s->by_name);
+	names_finish(&s->names);
 	free(s->missing);
 	free(s);
 }
@@ -380,12 +379,10 @@ static struct scenario *scenario_new(void)
 	s->cards = calloc(SCENARIO_UNITS_MAX, sizeof(*s->cards));
 	s->processes = calloc(SCENARIO_PROCESSES_MAX, sizeof(*s->processes));
 	s->missing = calloc(MISSING_MAX, sizeof(*s->missing));
-	s->by_name = malloc(SCENARIO_NAMES * sizeof(*s->by_name));
-	if (!s->cards || !s->processes || !s->missing || !s->by_name) {
+	if (!s->cards || !s->processes || !s->missing) {
 		scenario_free(s);
 		return NULL;
 	}
-	memset(s->by_name, 0xff, SCENARIO_NAMES * sizeof(*s->by_name));
 	return s;
 }
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/names.h"
 #include "model/process.h"
 #include "model/reading.h"
 
@@ -154,7 +155,7 @@ struct scenario {
 	struct scenario_seat *seats; /* by card; a card's are next to each other */
 	size_t n_seats;
 	uint32_t *by_pid;    /* indexes of processes, ordered by pid */
-	int *by_name;	     /* hash table of processes while the file is read */
+	struct names names;  /* of processes, by their indexes, while the file is read */
 	char (*missing)[64]; /* symbols that the fake library shall not have */
 	size_t n_missing;
 };

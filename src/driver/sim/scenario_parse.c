@@ -230,18 +230,6 @@ int scenario_parse_mig(struct scenario *s, struct line *l)
 	return parse_card_keys(s, l, card);
 }
 
-/* The slot of a name in the hash table: the one that has it, or the free one for it. */
-static size_t name_slot(const struct scenario *s, const char *name)
-{
-	uint32_t hash = 2166136261u;
-	for (const char *c = name; *c; c++)
-		hash = (hash ^ (unsigned char)*c) * 16777619u;
-	size_t slot = hash % SCENARIO_NAMES;
-	while (s->by_name[slot] >= 0 && strcmp(s->processes[s->by_name[slot]].name, name) != 0)
-		slot = (slot + 1) % SCENARIO_NAMES;
-	return slot;
-}
-
 static int parse_kind(struct line *l, unsigned *kind)
 {
 	if (line_take(l, "compute"))
@@ -322,10 +310,11 @@ int scenario_parse_process(struct scenario *s, struct line *l)
 		return ERR_USAGE;
 	if (strcmp(p->name, "card") == 0 || strcmp(p->name, "mig") == 0)
 		return line_fail(l, "a process cannot be called '%s'", p->name);
-	size_t slot = name_slot(s, p->name);
-	if (s->by_name[slot] >= 0)
+	if (names_get(&s->names, 0, p->name) != IDMAP_NONE)
 		return line_fail(l, "there is a process '%s' already", p->name);
-	s->by_name[slot] = (int)s->n_processes++;
+	if (names_find(&s->names, 0, p->name, NULL) == IDMAP_NONE)
+		return line_fail(l, ERR_MEMORY_TEXT);
+	s->n_processes++;
 	str_copy(p->user, sizeof(p->user), p->name);
 	str_copy(p->command, sizeof(p->command), p->name);
 	while (line_peek(l))
@@ -345,8 +334,11 @@ static int parse_process_ref(struct scenario *s, struct line *l, struct scenario
 	const char *name = NULL;
 	if (line_text(l, "the process' name", &name) != 0)
 		return ERR_USAGE;
-	event->process = s->by_name[name_slot(s, name)];
-	return event->process >= 0 ? 0 : line_fail(l, "there is no process '%s'", name);
+	uint32_t process = names_get(&s->names, 0, name);
+	if (process == IDMAP_NONE)
+		return line_fail(l, "there is no process '%s'", name);
+	event->process = (int)process;
+	return 0;
 }
 
 /* Whether "card" or "mig" is next. */

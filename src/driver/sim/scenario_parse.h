@@ -6,9 +6,6 @@
 #include "driver/sim/line.h"
 #include "driver/sim/scenario.h"
 
-/* Slots of scenario.by_name. */
-enum { SCENARIO_NAMES = 2 * SCENARIO_PROCESSES_MAX };
-
 /* The rest of a line behind its first word. */
 int scenario_parse_card(struct scenario *s, struct line *l);
 int scenario_parse_mig(struct scenario *s, struct line *l);
