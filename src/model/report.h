@@ -133,12 +133,16 @@ struct report_release {
 
 enum { RELEASES_MAX = 4 };
 
-struct report_person {
-	char name[USER_CAP];		     /* "": the report is not about one user */
+/* How a user used the cards in a window. */
+struct report_use {
 	int64_t held_ms, used_ms, unused_ms; /* presence */
-	int64_t held_before_ms, used_before_ms, unused_before_ms; /* in the other window */
-	double cost, cost_before; /* of their share of idle-held time; NAN: no price */
-	size_t rank, n_users;	  /* place by unused hours, from 1; 0: they held nothing */
+	double cost; /* of their share of idle-held time; NAN: no price */
+};
+
+struct report_person {
+	char name[USER_CAP];	       /* "": the report is not about one user */
+	struct report_use now, before; /* in this window and in the other */
+	size_t rank, n_users;	       /* place by unused hours, from 1; 0: they held nothing */
 	struct report_release releases[RELEASES_MAX]; /* longest idle first */
 	size_t n_releases, n_more;
 };
@@ -221,7 +225,7 @@ struct report {
 			  time of the cards */
 	struct audit_sums held; /* presence of all users in the report, added up */
 	int64_t held_ms;	/* over all states */
-	double held_share[HOLDER_STATES];
+	double held_share[HOLDER_STATES], shown_held[HOLDER_STATES]; /* shown: rounded */
 	const struct restriction *only; /* the caller's; NULL: it is not restricted */
 	struct report_state
 		states[REPORT_MARKS]; /* the states of the headline that are shown */

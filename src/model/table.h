@@ -36,11 +36,11 @@ struct cell {
  * made of. A format shows the columns that have a name for it, in this order; where the formats
  * differ in order, a column stands in the table twice. */
 struct column {
-	const char *key;  /* name in CSV and in JSON; NULL: in neither */
+	const char *key;   /* name in CSV and in JSON; NULL: in neither */
+	const char *title; /* heading in text, of one line or two; NULL: not shown there */
 	const char *json; /* name in JSON if it differs: "group.name" goes into an object of the
 			     row, together with the neighbouring columns of that group; "": not
 			     in JSON */
-	const char *title; /* heading in text, of one line or two; NULL: not shown there */
 	enum column_kind kind;
 	/* The cell of a row. `of` selects one of the values that the getter knows: a state, or
 	 * the offset of a member. A text need not outlive the row. */

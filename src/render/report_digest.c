@@ -119,6 +119,11 @@ static void add_figure(
 		*change ? "  " : "", change);
 }
 
+static void add_hours(struct digest *d, const char *label, int64_t now_ms, int64_t before_ms)
+{
+	add_figure(d, label, (double)now_ms / 3600e3, (double)before_ms / 3600e3, false);
+}
+
 /* The first sentences of a kind, wrapped. */
 static void add_sentences(struct digest *d, enum sentence_kind kind, size_t most)
 {
@@ -215,8 +220,7 @@ static void add_users(struct digest *d, size_t lines)
 			add_heading(d, "Unused GPU-hours");
 		text_add_cut(&cut, process_shown_user(u->identity), LABEL - 4, &d->style);
 		snprintf(name, sizeof(name), "%s", str_text(&cut));
-		add_figure(d, name, (double)u->unused_ms / 3600e3,
-			(double)u->unused_before_ms / 3600e3, false);
+		add_hours(d, name, u->unused_ms, u->unused_before_ms);
 		str_finish(&cut);
 	}
 }
@@ -292,8 +296,9 @@ static void add_rank(struct digest *d)
 	snprintf(text, sizeof(text),
 		"%.1f%% of the time that you held a GPU, you did not use it. By unused hours "
 		"you are number %zu of %zu users; number 1 has the most.",
-		p->held_ms > 0 ? 100 * (double)p->unused_ms / (double)p->held_ms : 0, p->rank,
-		p->n_users);
+		p->now.held_ms > 0 ? 100 * (double)p->now.unused_ms / (double)p->now.held_ms
+				   : 0,
+		p->rank, p->n_users);
 	add_text(d, text);
 }
 
@@ -333,21 +338,18 @@ static void add_person(struct digest *d)
 {
 	const struct report_person *p = &d->r->person;
 	char money[32];
-	if (p->held_ms == 0 && p->held_before_ms == 0) {
+	if (p->now.held_ms == 0 && p->before.held_ms == 0) {
 		add_text(d, "You held no GPU in this time.");
 		return;
 	}
 	add_heading(d, "Your GPU-hours");
-	add_figure(d, "held", (double)p->held_ms / 3600e3, (double)p->held_before_ms / 3600e3,
-		false);
-	add_figure(d, "used", (double)p->used_ms / 3600e3, (double)p->used_before_ms / 3600e3,
-		false);
-	add_figure(d, "unused", (double)p->unused_ms / 3600e3,
-		(double)p->unused_before_ms / 3600e3, false);
+	add_hours(d, "held", p->now.held_ms, p->before.held_ms);
+	add_hours(d, "used", p->now.used_ms, p->before.used_ms);
+	add_hours(d, "unused", p->now.unused_ms, p->before.unused_ms);
 	snprintf(money, sizeof(money), "idle time, %.8s",
 		d->r->waste.currency ? d->r->waste.currency : "");
-	if (!isnan(p->cost))
-		add_figure(d, money, p->cost, p->cost_before, false);
+	if (!isnan(p->now.cost))
+		add_figure(d, money, p->now.cost, p->before.cost, false);
 	str_add(d->out, "\n");
 	if (p->rank)
 		add_rank(d);

@@ -128,21 +128,18 @@ struct event_line {
 
 #define OF(member) offsetof(struct event_line, member)
 static const struct column line_columns[] = {
-	{ .key = "at", VALUE(MOMENT, table_get_known, OF(at_ms)) },
-	{ .title = "time", TEXT(table_get_chars, OF(at)) },
-	{ .key = "host", TEXT(table_get_string, OF(host)) },
-	{ .key = "gpu", TEXT(table_get_string, OF(uuid)) },
-	{ .key = "gpu_index", VALUE(COUNT, table_get_known, OF(index)) },
-	{ .title = "gpu", .width = -20, TEXT(table_get_chars, OF(where)) },
-	{ .key = "kind", TEXT(table_get_string, OF(kind)) },
-	{ .title = "event", TEXT(table_get_chars, OF(label)) },
-	{ .key = "value", VALUE(COUNT, table_get_double, OF(value)) },
-	{ .key = "text", TEXT(table_get_string, OF(text)) },
-	{ .key = "meaning", TEXT(table_get_string, OF(meaning)) },
-	{ .title = "what happened",
-		.flexible = true,
-		.wraps = true,
-		TEXT(table_get_chars, OF(what)) },
+	{ "at", KNOWN(MOMENT, at_ms) },
+	{ .title = "time", CHARS(at) },
+	{ "host", STRING(host) },
+	{ "gpu", STRING(uuid) },
+	{ "gpu_index", KNOWN(COUNT, index) },
+	{ .title = "gpu", CHARS(where), .width = -20 },
+	{ "kind", STRING(kind) },
+	{ .title = "event", CHARS(label) },
+	{ "value", NUMBER(COUNT, value) },
+	{ "text", STRING(text) },
+	{ "meaning", STRING(meaning) },
+	{ .title = "what happened", CHARS(what), .flexible = true, .wraps = true },
 };
 #undef OF
 

@@ -43,6 +43,16 @@ void report_hours(char dst[HOURS_TEXT_CAP], int64_t ms)
 	snprintf(dst, HOURS_TEXT_CAP, hours > 0 && hours < 0.095 ? "%.4f" : "%.2f", hours);
 }
 
+void report_show_where(char dst[WHERE_CAP], const struct audit *a, size_t card)
+{
+	char label[CARD_LABEL_CAP];
+	bool several = a->n_hosts > 1;
+	card_label(label, sizeof(label), &a->cards[card].id);
+	snprintf(dst, WHERE_CAP, "%s%s%s",
+		several ? a->hosts[a->cards[card].host].hostname : "", several ? " " : "",
+		label);
+}
+
 void report_show_what(char dst[REPORT_WHAT_CAP], const char *const texts[PROCESS_TEXTS])
 {
 	const char *path = texts[PROCESS_NOTEBOOK_PATH];
@@ -376,13 +386,17 @@ static void add_states(
 
 static void add_held(struct report *r, const struct audit *a)
 {
+	double shown[SHARES_MAX];
 	r->of_users = a->of_users;
 	r->held = (struct audit_sums)AUDIT_SUMS_NONE;
 	for (size_t i = 0; i < a->n_identities; i++)
 		audit_sums_add(&r->held, &a->identities[i].sums);
 	r->held_ms = audit_holder_ms(r->held.ms);
-	for (int state = 0; state < HOLDER_STATES; state++)
+	report_shown_held(r->held.ms, shown);
+	for (int state = 0; state < HOLDER_STATES; state++) {
 		r->held_share[state] = report_share(r->held.ms[state], r->held_ms);
+		r->shown_held[state] = shown[state];
+	}
 }
 
 static void add_headline(struct report *r, const struct audit *a)
@@ -514,8 +528,7 @@ void report_finish(struct report *r)
 	table_finish(&r->by_card.table);
 	table_finish(&r->policy);
 	free(r->breakdown.rows);
-	report_time_finish_trend(r);
-	report_time_finish_line(r);
+	report_time_finish(r);
 	report_compare_finish(r);
 	free(r->by_card.rows);
 	*r = (struct report){ 0 };

@@ -103,23 +103,6 @@ void report_bill_price(char *dst, size_t cap, double price)
 	snprintf(dst, cap, whole ? "%.2f" : "%.10g", price);
 }
 
-/* Whether an earlier card has the same model. */
-static bool is_repeated(const struct audit *a, size_t card)
-{
-	for (size_t i = 0; i < card; i++)
-		if (strcmp(a->cards[i].id.name, a->cards[card].id.name) == 0)
-			return true;
-	return false;
-}
-
-static size_t count_model(const struct audit *a, const char *name)
-{
-	size_t n = 0;
-	for (size_t i = 0; i < a->n_cards; i++)
-		n += strcmp(a->cards[i].id.name, name) == 0;
-	return n;
-}
-
 /* Names the models with (or without) a price: "2.50 EUR for A100-SXM4-80GB (2 GPUs)". */
 static size_t name_models(
 	struct str *out, const struct audit *a, bool priced, const char *currency)
@@ -127,17 +110,21 @@ static size_t name_models(
 	size_t n = 0;
 	for (size_t i = 0; i < a->n_cards; i++) {
 		const struct audit_card *card = &a->cards[i];
+		size_t first = 0, gpus = 0;
 		char price[40] = "";
-		if (isfinite(card->price) != priced || is_repeated(a, i))
+		while (strcmp(a->cards[first].id.name, card->id.name) != 0)
+			first++;
+		if (first < i || isfinite(card->price) != priced)
 			continue;
-		size_t gpus = count_model(a, card->id.name);
+		for (size_t k = i; k < a->n_cards; k++)
+			gpus += strcmp(a->cards[k].id.name, card->id.name) == 0;
 		const char *name = card_short_name(card->id.name);
 		report_bill_price(price, sizeof(price), card->price);
 		str_add(out, n++ ? ", " : "");
 		if (priced)
 			str_addf(out, "%s %s for ", price, currency);
 		str_addf(out, "%s (%zu GPU%s)", *name ? name : "(unknown model)", gpus,
-			gpus == 1 ? "" : "s");
+			report_plural(gpus));
 	}
 	return n;
 }
@@ -213,12 +200,71 @@ double report_bill_money(const struct audit_cost *cost, size_t part)
 	return sum;
 }
 
-static const struct bill_line *line_of(const void *row)
+/* One part of the money or, with COSTS, all parts together. */
+static double shown_money(const struct bill_cents *cents, size_t part)
 {
-	return row;
+	if (part == COSTS)
+		return report_bill_sum(cents);
+	return (double)(part == COST_SQUATTING ? cents->squatting : cents->parts[part]) / 100;
 }
 
-static struct cell line_kind(const void *row, size_t of)
+/* Makes 0 unknown: text omits a column when all its rows are unknown. */
+static double unless_zero(double number)
+{
+	return number == 0 ? NAN : number;
+}
+
+/* A line as its tables show it. */
+struct bill_row {
+	struct bill_line line;
+	const char *kind;
+	double ms, unpriced_ms;
+	double money[COSTS + 1], shown[COSTS + 1]; /* [COSTS]: all parts together */
+	double shown_unknown, shown_squatting;
+};
+
+#define OF(member) offsetof(struct bill_row, member)
+static const struct column line_columns[] = {
+	{ "line", STRING(kind) },
+	{ "identity", STRING(line.identity) },
+	{ .title = "", CHARS(line.label), .width = 10, .flexible = true },
+	{ "gpu_seconds", NUMBER(GPU_MS, ms) },
+	{ .title = "GPU-\nhours", NUMBER(MONEY, line.shown[AMOUNT_HOURS]), .width = 6 },
+	COST("active", COST_ACTIVE),
+	COST("idle_held", COST_IDLE_HELD),
+	COST("use_unknown", COST_USE_UNKNOWN),
+	COST("truly_idle", COST_TRULY_IDLE),
+	COST("unobserved", COST_UNOBSERVED),
+	COST_TOTAL,
+	{ "squatting_cost", NUMBER(MONEY, money[COST_SQUATTING]) },
+	{ "unpriced_gpu_seconds", NUMBER(GPU_MS, unpriced_ms) },
+	{ .title = "active", NUMBER(MONEY, shown[COST_ACTIVE]), .width = 6, .optional = true },
+	{ .title = "idle", NUMBER(MONEY, shown[COST_IDLE_HELD]), .width = 6, .optional = true },
+	{ .title = "use\nunknown", NUMBER(MONEY, shown_unknown), .optional = true },
+	{ .title = "cost", NUMBER(MONEY, shown[COSTS]), .width = 6, .optional = true },
+	{ .title = "(idle on\nbusy GPU)", NUMBER(MONEY, shown_squatting), .optional = true },
+	{ "energy_kwh", NUMBER(KWH, line.exact[AMOUNT_KWH]) },
+	{ "energy_floor_kwh", NUMBER(KWH, line.exact[AMOUNT_FLOOR]) },
+	{ "energy_cost", NUMBER(MONEY, line.exact[AMOUNT_ENERGY_COST]) },
+	{ "co2_kg", NUMBER(KWH, line.exact[AMOUNT_CO2]) },
+};
+
+static const struct column energy_columns[] = {
+	{ .title = "", CHARS(line.label), .width = 10, .flexible = true },
+	{ .title = "kWh", NUMBER(KWH, line.shown[AMOUNT_KWH]), .width = 8 },
+	{ .title = "of it\nidle floor", NUMBER(KWH, line.shown[AMOUNT_FLOOR]) },
+	{ .title = "cost",
+		NUMBER(MONEY, line.shown[AMOUNT_ENERGY_COST]),
+		.width = 8,
+		.optional = true },
+	{ .title = "CO2 kg",
+		NUMBER(KWH, line.shown[AMOUNT_CO2]),
+		.width = 8,
+		.optional = true },
+};
+#undef OF
+
+static void bill_list(struct report_bill *bill, const struct bill_line *line)
 {
 	static const char *const names[BILL_KINDS] = { [BILL_IDENTITY] = "identity",
 		[BILL_UNATTRIBUTED] = "unattributed",
@@ -227,201 +273,56 @@ static struct cell line_kind(const void *row, size_t of)
 		[BILL_REST] = "rest",
 		[BILL_HELD] = "held",
 		[BILL_TOTAL] = "total" };
-	(void)of;
-	return table_text(names[line_of(row)->kind]);
-}
-
-static struct cell line_ms(const void *row, size_t of)
-{
-	const struct audit_cost *cost = &line_of(row)->cost;
-	(void)of;
-	return table_number((double)(cost->priced_ms + cost->unpriced_ms));
-}
-
-static struct cell line_unpriced(const void *row, size_t of)
-{
-	(void)of;
-	return table_number((double)line_of(row)->cost.unpriced_ms);
-}
-
-/* Whether a line can have this part: only holders can squat. */
-static bool may_have(const struct bill_line *line, size_t part)
-{
-	return part != COST_SQUATTING || line->kind == BILL_IDENTITY ||
-	       line->kind == BILL_REST || line->kind == BILL_HELD;
-}
-
-static struct cell line_money(const void *row, size_t part)
-{
-	const struct bill_line *line = line_of(row);
-	return table_number(may_have(line, part) ? report_bill_money(&line->cost, part) : NAN);
-}
-
-/* Whether the line has parts to show: free and unobserved time has none. */
-static bool has_part(const struct bill_line *line, size_t part)
-{
-	bool whole = line->kind == BILL_FREE || line->kind == BILL_UNOBSERVED;
-	return may_have(line, part) && (!whole || part == COSTS) &&
-	       isfinite(report_bill_money(&line->cost, COSTS));
-}
-
-static struct cell line_shown(const void *row, size_t part)
-{
-	const struct bill_line *line = line_of(row);
-	if (!has_part(line, part))
-		return table_number(NAN);
-	if (part == COSTS)
-		return table_number(report_bill_sum(&line->cents));
-	return table_number((double)(part == COST_SQUATTING ? line->cents.squatting
-							    : line->cents.parts[part]) /
-			    100);
-}
-
-/* Returns 0 as unknown, so that text omits the column when all rows are 0. */
-static struct cell line_some_shown(const void *row, size_t part)
-{
-	struct cell cell = line_shown(row, part);
-	return cell.number == 0 ? table_number(NAN) : cell;
-}
-
-static struct cell line_exact(const void *row, size_t amount)
-{
-	return table_number(line_of(row)->exact[amount]);
-}
-
-static struct cell line_amount(const void *row, size_t amount)
-{
-	return table_number(line_of(row)->shown[amount]);
-}
-
-#define OF(member) offsetof(struct bill_line, member)
-static const struct column line_columns[] = {
-	{ .key = "line", TEXT(line_kind, 0) },
-	{ .key = "identity", TEXT(table_get_string, OF(identity)) },
-	{ .title = "", .width = 10, .flexible = true, TEXT(table_get_chars, OF(label)) },
-	{ .key = "gpu_seconds", VALUE(GPU_MS, line_ms, 0) },
-	{ .title = "GPU-\nhours", .width = 6, VALUE(MONEY, line_amount, AMOUNT_HOURS) },
-	{ .key = "active_cost", .json = "cost.active", VALUE(MONEY, line_money, COST_ACTIVE) },
-	{ .key = "idle_held_cost",
-		.json = "cost.idle_held",
-		VALUE(MONEY, line_money, COST_IDLE_HELD) },
-	{ .key = "use_unknown_cost",
-		.json = "cost.use_unknown",
-		VALUE(MONEY, line_money, COST_USE_UNKNOWN) },
-	{ .key = "truly_idle_cost",
-		.json = "cost.truly_idle",
-		VALUE(MONEY, line_money, COST_TRULY_IDLE) },
-	{ .key = "unobserved_cost",
-		.json = "cost.unobserved",
-		VALUE(MONEY, line_money, COST_UNOBSERVED) },
-	{ .key = "cost", .json = "cost.total", VALUE(MONEY, line_money, COSTS) },
-	{ .key = "squatting_cost", VALUE(MONEY, line_money, COST_SQUATTING) },
-	{ .key = "unpriced_gpu_seconds", VALUE(GPU_MS, line_unpriced, 0) },
-	{ .title = "active",
-		.width = 6,
-		.optional = true,
-		VALUE(MONEY, line_shown, COST_ACTIVE) },
-	{ .title = "idle",
-		.width = 6,
-		.optional = true,
-		VALUE(MONEY, line_shown, COST_IDLE_HELD) },
-	{ .title = "use\nunknown",
-		.optional = true,
-		VALUE(MONEY, line_some_shown, COST_USE_UNKNOWN) },
-	{ .title = "cost", .width = 6, .optional = true, VALUE(MONEY, line_shown, COSTS) },
-	{ .title = "(idle on\nbusy GPU)",
-		.optional = true,
-		VALUE(MONEY, line_some_shown, COST_SQUATTING) },
-	{ .key = "energy_kwh", VALUE(KWH, line_exact, AMOUNT_KWH) },
-	{ .key = "energy_floor_kwh", VALUE(KWH, line_exact, AMOUNT_FLOOR) },
-	{ .key = "energy_cost", VALUE(MONEY, line_exact, AMOUNT_ENERGY_COST) },
-	{ .key = "co2_kg", VALUE(KWH, line_exact, AMOUNT_CO2) },
-};
-
-static const struct column energy_columns[] = {
-	{ .title = "", .width = 10, .flexible = true, TEXT(table_get_chars, OF(label)) },
-	{ .title = "kWh", .width = 8, VALUE(KWH, line_amount, AMOUNT_KWH) },
-	{ .title = "of it\nidle floor", VALUE(KWH, line_amount, AMOUNT_FLOOR) },
-	{ .title = "cost",
-		.width = 8,
-		.optional = true,
-		VALUE(MONEY, line_amount, AMOUNT_ENERGY_COST) },
-	{ .title = "CO2 kg",
-		.width = 8,
-		.optional = true,
-		VALUE(KWH, line_amount, AMOUNT_CO2) },
-};
-#undef OF
-
-static void bill_start(struct report_bill *bill)
-{
-	bill->lines = (struct table)TABLE_OF(line_columns);
-	bill->energy = (struct table)TABLE_OF(energy_columns);
-}
-
-/* Starts the tables of lines, and adds each line. */
-static void bill_list(struct report_bill *bill, const struct bill_line *line)
-{
-	table_add(&bill->lines, line);
+	const struct audit_cost *cost = &line->cost;
+	bool squats = line->kind == BILL_IDENTITY || line->kind == BILL_REST ||
+		      line->kind == BILL_HELD; /* only holders can */
+	bool has_parts = line->kind != BILL_FREE && line->kind != BILL_UNOBSERVED;
+	bool priced = isfinite(report_bill_money(cost, COSTS));
+	struct bill_row row = { .line = *line,
+		.kind = names[line->kind],
+		.ms = (double)(cost->priced_ms + cost->unpriced_ms),
+		.unpriced_ms = (double)cost->unpriced_ms };
+	for (size_t part = 0; part <= COSTS; part++) {
+		bool has = part != COST_SQUATTING || squats;
+		bool shown = has && priced && (has_parts || part == COSTS);
+		row.money[part] = has ? report_bill_money(cost, part) : NAN;
+		row.shown[part] = shown ? shown_money(&line->cents, part) : NAN;
+	}
+	row.shown_unknown = unless_zero(row.shown[COST_USE_UNKNOWN]);
+	row.shown_squatting = unless_zero(row.shown[COST_SQUATTING]);
+	table_add(&bill->lines, &row);
 	if (line->kind != BILL_UNOBSERVED || isfinite(line->exact[AMOUNT_KWH]))
-		table_add(&bill->energy, line);
+		table_add(&bill->energy, &row);
 }
 
 /* The data of a row of cards. */
 struct card_line {
-	char label[192], price[40];
+	char label[WHERE_CAP], price[40];
 	const char *name;
-	struct audit_cost cost;
-	struct bill_cents cents;
+	double shown[COSTS + 1], shown_unknown; /* as in struct bill_row */
 };
-
-static struct cell card_shown(const void *row, size_t part)
-{
-	const struct card_line *line = row;
-	if (isnan(report_bill_money(&line->cost, COSTS)))
-		return table_number(NAN);
-	return table_number(part == COSTS ? report_bill_sum(&line->cents)
-					  : (double)line->cents.parts[part] / 100);
-}
-
-static struct cell card_some_shown(const void *row, size_t part)
-{
-	struct cell cell = card_shown(row, part);
-	return cell.number == 0 ? table_number(NAN) : cell;
-}
 
 #define OF(member) offsetof(struct card_line, member)
 static const struct column card_columns[] = {
-	{ .title = "gpu", .width = -14, TEXT(table_get_chars, OF(label)) },
-	{ .title = "name",
-		.flexible = true,
-		.optional = true,
-		TEXT(table_get_string, OF(name)) },
-	{ .title = "per\nhour", .width = 5, TEXT(table_get_chars, OF(price)) },
-	{ .title = "active", .width = 6, VALUE(MONEY, card_shown, COST_ACTIVE) },
-	{ .title = "idle-held", VALUE(MONEY, card_shown, COST_IDLE_HELD) },
-	{ .title = "use\nunknown",
-		.optional = true,
-		VALUE(MONEY, card_some_shown, COST_USE_UNKNOWN) },
-	{ .title = "truly-\nidle", .width = 6, VALUE(MONEY, card_shown, COST_TRULY_IDLE) },
-	{ .title = "un-\nobserved", VALUE(MONEY, card_shown, COST_UNOBSERVED) },
-	{ .title = "cost", .width = 6, VALUE(MONEY, card_shown, COSTS) },
+	{ .title = "gpu", CHARS(label), .width = -14 },
+	{ .title = "name", STRING(name), .flexible = true, .optional = true },
+	{ .title = "per\nhour", CHARS(price), .width = 5 },
+	{ .title = "active", NUMBER(MONEY, shown[COST_ACTIVE]), .width = 6 },
+	{ .title = "idle-held", NUMBER(MONEY, shown[COST_IDLE_HELD]) },
+	{ .title = "use\nunknown", NUMBER(MONEY, shown_unknown), .optional = true },
+	{ .title = "truly-\nidle", NUMBER(MONEY, shown[COST_TRULY_IDLE]), .width = 6 },
+	{ .title = "un-\nobserved", NUMBER(MONEY, shown[COST_UNOBSERVED]) },
+	{ .title = "cost", NUMBER(MONEY, shown[COSTS]), .width = 6 },
 };
 #undef OF
 
-static void show_card(
-	struct card_line *line, const struct audit *a, const struct audit_card *card)
+static void set_shown(
+	struct card_line *line, const struct audit_cost *cost, const struct bill_cents *cents)
 {
-	char label[CARD_LABEL_CAP];
-	card_label(label, sizeof(label), &card->id);
-	snprintf(line->label, sizeof(line->label), "%s%s%s",
-		a->n_hosts > 1 ? a->hosts[card->host].hostname : "", a->n_hosts > 1 ? " " : "",
-		label);
-	line->name = card_short_name(card->id.name);
-	if (isfinite(card->price))
-		report_bill_price(line->price, sizeof(line->price), card->price);
-	else
-		str_copy(line->price, sizeof(line->price), "-");
+	bool priced = isfinite(report_bill_money(cost, COSTS));
+	for (size_t part = 0; part <= COSTS; part++)
+		line->shown[part] = priced ? shown_money(cents, part) : NAN;
+	line->shown_unknown = unless_zero(line->shown[COST_USE_UNKNOWN]);
 }
 
 /* Makes the table of the cost of each card, with a total. False: out of memory. */
@@ -429,9 +330,9 @@ static bool bill_list_cards(
 	struct table *t, const struct audit *a, const struct bill_cents *all)
 {
 	size_t n = a->n_cards;
-	struct audit_cost *costs = calloc(n + 1, sizeof(*costs));
+	struct audit_cost *costs = calloc(n + 1, sizeof(*costs)), sum = { 0 };
 	const struct audit_cost **each = calloc(n + 1, sizeof(*each));
-	struct bill_cents *cents = calloc(n + 1, sizeof(*cents));
+	struct bill_cents *cents = calloc(n + 1, sizeof(*cents)), sum_cents = { 0 };
 	struct card_line total = { .label = "total", .name = "" };
 	*t = (struct table)TABLE_OF(card_columns);
 	for (size_t i = 0; i < n && costs && each; i++) {
@@ -440,12 +341,18 @@ static bool bill_list_cards(
 	}
 	bool fits = costs && each && cents && report_bill_divide(each, n, all, cents);
 	for (size_t i = 0; i < n && fits; i++) {
-		struct card_line line = { .cost = costs[i], .cents = cents[i] };
-		show_card(&line, a, &a->cards[i]);
+		const struct audit_card *card = &a->cards[i];
+		struct card_line line = { .price = "-",
+			.name = card_short_name(card->id.name) };
+		report_show_where(line.label, a, i);
+		if (isfinite(card->price))
+			report_bill_price(line.price, sizeof(line.price), card->price);
+		set_shown(&line, &costs[i], &cents[i]);
 		table_add(t, &line);
-		audit_cost_add(&total.cost, &costs[i]);
-		report_bill_add_cents(&total.cents, &cents[i]);
+		audit_cost_add(&sum, &costs[i]);
+		report_bill_add_cents(&sum_cents, &cents[i]);
 	}
+	set_shown(&total, &sum, &sum_cents);
 	if (fits && n > 1)
 		table_add(t, &total);
 	free(costs);
@@ -613,12 +520,6 @@ static void list_identities(
 		bill_list(to, &rest);
 }
 
-/* Whether the line is omitted for people: it has no time and no money. */
-static bool is_empty(const struct bill_line *line)
-{
-	return line->shown[AMOUNT_HOURS] == 0 && report_bill_sum(&line->cents) == 0;
-}
-
 static void list_lines(struct bill *b, struct report_bill *to)
 {
 	struct bill_line held = { .kind = BILL_HELD, .label = "held" };
@@ -632,7 +533,9 @@ static void list_lines(struct bill *b, struct report_bill *to)
 	for (size_t i = 0; i < b->n; i++) {
 		struct bill_line *line = &b->lines[i];
 		sum_up(b, &total, line);
-		if (i < b->n_identities || b->a->of_users || (b->q->rest && is_empty(line)))
+		bool empty =
+			line->shown[AMOUNT_HOURS] == 0 && report_bill_sum(&line->cents) == 0;
+		if (i < b->n_identities || b->a->of_users || (b->q->rest && empty))
 			continue;
 		str_copy(line->label, sizeof(line->label), labels[line->kind]);
 		bill_list(to, line);
@@ -651,8 +554,9 @@ void report_bill_make(struct report *r, const struct audit *a, const struct repo
 		.energy_currency = q->currency,
 		.has_energy = (a->of_users ? &a->held_cost : &a->cost)->energy_ms > 0,
 		.energy_price = q->energy_price,
-		.co2_g_per_kwh = q->co2_g_per_kwh };
-	bill_start(&r->bill);
+		.co2_g_per_kwh = q->co2_g_per_kwh,
+		.lines = TABLE_OF(line_columns),
+		.energy = TABLE_OF(energy_columns) };
 	b.lines = calloc(most + 3, sizeof(*b.lines));
 	bool fits = b.lines != NULL;
 	if (fits) {

@@ -10,127 +10,74 @@
 #include "audit/audit.h"
 #include "report/report_parts.h"
 
-static double share_of(const struct report *r, size_t state)
-{
-	return r->share[state];
-}
-
-static double hours_of(const struct report *r, size_t state)
-{
-	return (double)r->ms[state] / 3600e3;
-}
-
-static double observed_hours(const struct report *r, size_t of)
-{
-	(void)of;
-	return (double)r->observed_ms / 3600e3;
-}
-
-static double waste_of(const struct report *r, size_t of)
-{
-	double number;
-	memcpy(&number, (const char *)&r->waste + of, sizeof(number));
-	return number;
-}
-
-/* The share, rounded as in the headline. */
-static double shown_of(const struct report *r, size_t state)
-{
-	return isnan(r->share[state]) ? (double)NAN : r->shown[state];
-}
-
-/* The cost, rounded as in the bill. */
-static double shown_cost(const struct report *r, size_t of)
-{
-	(void)of;
-	return r->waste.shown_cost;
-}
-
-static double exact_cost(const struct report *r, size_t of)
-{
-	(void)of;
-	return r->waste.cost;
-}
-
-/* A share of the time that the users of the report held cards. */
-static double held_share(const struct report *r, size_t state)
-{
-	return r->held_share[state];
-}
-
-static double shown_held_share(const struct report *r, size_t state)
-{
-	double shown[SHARES_MAX];
-	report_shown_held(r->held.ms, shown);
-	return shown[state];
-}
-
-static double held_hours(const struct report *r, size_t state)
-{
-	return (double)(state == HOLDER_STATES ? r->held_ms : r->held.ms[state]) / 3600e3;
-}
-
 /* The figures in order. A figure is left out if it is unknown in both windows; time with
  * unknown use also if it is 0 in both. */
-#define OF(member) offsetof(struct report_waste, member)
+#define OF(member) offsetof(struct report, member)
+#define SHARE(state) FIGURE_SHARE, .of = OF(share[state]), .shown = OF(shown[state])
+#define HELD(state) FIGURE_SHARE, .of = OF(held_share[state]), .shown = OF(shown_held[state])
+#define HOURS(member) FIGURE_GPU_HOURS, .of = OF(member)
+#define WASTE(unit, member) unit, .of = OF(waste.member)
+#define COST_OF_IDLE FIGURE_MONEY, .of = OF(waste.cost), .shown = OF(waste.shown_cost)
 struct figure {
 	const char *key, *label;
 	enum figure_unit unit;
+	size_t of;    /* its place in struct report; hours are there as milliseconds */
+	size_t shown; /* the same as other parts of the report show it; 0: it is the same */
 	int better;
-	double (*get)(const struct report *r, size_t of);
-	size_t of;
 	bool some; /* left out if it is 0 in both */
 };
 static const struct figure card_figures[] = {
-	{ "active", "active", FIGURE_SHARE, 1, share_of, CARD_ACTIVE, false },
-	{ "idle_held", "idle-held", FIGURE_SHARE, -1, share_of, CARD_IDLE_HELD, false },
-	{ "truly_idle", "truly-idle", FIGURE_SHARE, 0, share_of, CARD_TRULY_IDLE, false },
-	{ "use_unknown", "use unknown", FIGURE_SHARE, 0, share_of, CARD_USE_UNKNOWN, true },
-	{ "unobserved", "unobserved", FIGURE_SHARE, -1, share_of, CARD_UNOBSERVED, false },
-	{ "observed_gpu_hours", "observed, GPU-hours", FIGURE_GPU_HOURS, 0, observed_hours, 0,
-		false },
-	{ "active_gpu_hours", "active, GPU-hours", FIGURE_GPU_HOURS, 1, hours_of, CARD_ACTIVE,
-		false },
-	{ "idle_held_gpu_hours", "idle-held, GPU-hours", FIGURE_GPU_HOURS, -1, hours_of,
-		CARD_IDLE_HELD, false },
-	{ "equivalent_gpus_unavailable", "unavailable GPUs", FIGURE_GPUS, -1, waste_of,
-		OF(equivalent_unavailable), false },
-	{ "idle_held_energy_kwh", "idle-held, kWh", FIGURE_KWH, -1, waste_of, OF(energy_kwh),
-		false },
-	{ "idle_held_cost", "idle-held, cost", FIGURE_MONEY, -1, exact_cost, 0, false },
+	{ "active", "active", SHARE(CARD_ACTIVE), .better = 1 },
+	{ "idle_held", "idle-held", SHARE(CARD_IDLE_HELD), .better = -1 },
+	{ "truly_idle", "truly-idle", SHARE(CARD_TRULY_IDLE) },
+	{ "use_unknown", "use unknown", SHARE(CARD_USE_UNKNOWN), .some = true },
+	{ "unobserved", "unobserved", SHARE(CARD_UNOBSERVED), .better = -1 },
+	{ "observed_gpu_hours", "observed, GPU-hours", HOURS(observed_ms) },
+	{ "active_gpu_hours", "active, GPU-hours", HOURS(ms[CARD_ACTIVE]), .better = 1 },
+	{ "idle_held_gpu_hours", "idle-held, GPU-hours", HOURS(ms[CARD_IDLE_HELD]),
+		.better = -1 },
+	{ "equivalent_gpus_unavailable", "unavailable GPUs",
+		WASTE(FIGURE_GPUS, equivalent_unavailable), .better = -1 },
+	{ "idle_held_energy_kwh", "idle-held, kWh", WASTE(FIGURE_KWH, energy_kwh),
+		.better = -1 },
+	{ "idle_held_cost", "idle-held, cost", COST_OF_IDLE, .better = -1 },
 };
 static const struct figure user_figures[] = {
-	{ "active", "used", FIGURE_SHARE, 1, held_share, HOLDER_ACTIVE, false },
-	{ "idle_held", "idle", FIGURE_SHARE, -1, held_share, HOLDER_IDLE_HELD, false },
-	{ "squatting", "idle on busy GPU", FIGURE_SHARE, -1, held_share, HOLDER_SQUATTING,
-		false },
-	{ "use_unknown", "use unknown", FIGURE_SHARE, 0, held_share, HOLDER_USE_UNKNOWN, true },
-	{ "unobserved", "unobserved", FIGURE_SHARE, -1, share_of, CARD_UNOBSERVED, false },
-	{ "held_gpu_hours", "held, GPU-hours", FIGURE_GPU_HOURS, 0, held_hours, HOLDER_STATES,
-		false },
-	{ "active_gpu_hours", "used, GPU-hours", FIGURE_GPU_HOURS, 1, held_hours, HOLDER_ACTIVE,
-		false },
-	{ "idle_held_gpu_hours", "idle, GPU-hours", FIGURE_GPU_HOURS, -1, held_hours,
-		HOLDER_IDLE_HELD, false },
-	{ "squatting_gpu_hours", "squatting, GPU-hours", FIGURE_GPU_HOURS, -1, held_hours,
-		HOLDER_SQUATTING, false },
-	{ "idle_held_cost", "idle-held, cost", FIGURE_MONEY, -1, exact_cost, 0, false },
+	{ "active", "used", HELD(HOLDER_ACTIVE), .better = 1 },
+	{ "idle_held", "idle", HELD(HOLDER_IDLE_HELD), .better = -1 },
+	{ "squatting", "idle on busy GPU", HELD(HOLDER_SQUATTING), .better = -1 },
+	{ "use_unknown", "use unknown", HELD(HOLDER_USE_UNKNOWN), .some = true },
+	{ "unobserved", "unobserved", SHARE(CARD_UNOBSERVED), .better = -1 },
+	{ "held_gpu_hours", "held, GPU-hours", HOURS(held_ms) },
+	{ "active_gpu_hours", "used, GPU-hours", HOURS(held.ms[HOLDER_ACTIVE]), .better = 1 },
+	{ "idle_held_gpu_hours", "idle, GPU-hours", HOURS(held.ms[HOLDER_IDLE_HELD]),
+		.better = -1 },
+	{ "squatting_gpu_hours", "squatting, GPU-hours", HOURS(held.ms[HOLDER_SQUATTING]),
+		.better = -1 },
+	{ "idle_held_cost", "idle-held, cost", COST_OF_IDLE, .better = -1 },
 };
 #undef OF
 #define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 _Static_assert(N_OF(card_figures) <= FIGURES_MAX && N_OF(user_figures) <= FIGURES_MAX,
 	"every figure has a place");
 
-static const char *const unit_names[] = { [FIGURE_SHARE] = "share",
-	[FIGURE_GPU_HOURS] = "gpu_hours",
-	[FIGURE_KWH] = "kwh",
-	[FIGURE_MONEY] = "money",
-	[FIGURE_GPUS] = "gpus" };
-
-static struct cell figure_unit(const void *row, size_t of)
+static double figure_at(const struct report *r, enum figure_unit unit, size_t of)
 {
-	(void)of;
-	return table_text(unit_names[((const struct report_change *)row)->unit]);
+	const char *at = (const char *)r + of;
+	double number;
+	int64_t ms;
+	if (unit == FIGURE_GPU_HOURS) {
+		memcpy(&ms, at, sizeof(ms));
+		return (double)ms / 3600e3;
+	}
+	memcpy(&number, at, sizeof(number));
+	return number;
+}
+
+static double shown_figure_at(const struct report *r, const struct figure *f)
+{
+	double exact = figure_at(r, f->unit, f->of);
+	return !f->shown || isnan(exact) ? exact : figure_at(r, f->unit, f->shown);
 }
 
 static struct report_difference difference(double now, double before)
@@ -141,43 +88,42 @@ static struct report_difference difference(double now, double before)
 	};
 }
 
+struct figure_row {
+	struct report_change change;
+	const char *unit;
+};
+
 /* Figures are rounded to six decimals, whatever the unit. */
-#define OF(member) offsetof(struct report_change, member)
+#define OF(member) offsetof(struct figure_row, member)
 static const struct column figure_columns[] = {
-	{ .key = "figure", TEXT(table_get_string, OF(key)) },
-	{ .key = "unit", TEXT(figure_unit, 0) },
-	{ .key = "now", VALUE(SHARE, table_get_double, OF(now)) },
-	{ .key = "before", VALUE(SHARE, table_get_double, OF(before)) },
-	{ .key = "change", VALUE(SHARE, table_get_double, OF(exact.change)) },
+	{ "figure", STRING(change.key) },
+	{ "unit", STRING(unit) },
+	{ "now", NUMBER(SHARE, change.now) },
+	{ "before", NUMBER(SHARE, change.before) },
+	{ "change", NUMBER(SHARE, change.exact.change) },
 };
 #undef OF
 
-/* How text rounds a figure: as in the other parts of the report that show it. */
-static double (*shown_by(const struct figure *f))(const struct report *, size_t)
-{
-	if (f->get == share_of)
-		return shown_of;
-	if (f->get == held_share)
-		return shown_held_share;
-	return f->get == exact_cost ? shown_cost : f->get;
-}
-
 static void add_figures(struct report *r, const struct report *before)
 {
+	static const char *const units[] = { [FIGURE_SHARE] = "share",
+		[FIGURE_GPU_HOURS] = "gpu_hours",
+		[FIGURE_KWH] = "kwh",
+		[FIGURE_MONEY] = "money",
+		[FIGURE_GPUS] = "gpus" };
 	struct report_compare *c = &r->compare;
 	c->figure_table = (struct table)TABLE_OF(figure_columns);
 	const struct figure *figures = r->of_users ? user_figures : card_figures;
 	size_t n = r->of_users ? N_OF(user_figures) : N_OF(card_figures);
 	for (const struct figure *f = figures; f < figures + n; f++) {
-		double (*shown)(const struct report *, size_t) = shown_by(f);
 		struct report_change change = { .key = f->key,
 			.label = f->label,
 			.unit = f->unit,
 			.better = f->better,
-			.now = f->get(r, f->of),
-			.before = c->empty ? (double)NAN : f->get(before, f->of),
-			.shown_now = shown(r, f->of),
-			.shown_before = c->empty ? (double)NAN : shown(before, f->of) };
+			.now = figure_at(r, f->unit, f->of),
+			.before = c->empty ? (double)NAN : figure_at(before, f->unit, f->of),
+			.shown_now = shown_figure_at(r, f),
+			.shown_before = c->empty ? (double)NAN : shown_figure_at(before, f) };
 		change.exact = difference(change.now, change.before);
 		change.shown = difference(change.shown_now, change.shown_before);
 		bool known = !isnan(change.now) || !isnan(change.before);
@@ -185,7 +131,7 @@ static void add_figures(struct report *r, const struct report *before)
 		if (!known || (f->some && !some))
 			continue;
 		c->figures[c->n_figures++] = change;
-		table_add(&c->figure_table, &change);
+		table_add(&c->figure_table, &(struct figure_row){ change, units[f->unit] });
 	}
 }
 
@@ -233,37 +179,40 @@ static size_t join_pairs(struct user_pair *pairs, size_t n)
 	return kept;
 }
 
-static void add_hours(const struct audit_identity *who, int64_t *held_ms, int64_t *unused_ms)
+static struct report_use use_of(const struct audit_identity *who)
 {
 	if (!who)
-		return;
-	*held_ms = audit_holder_ms(who->sums.ms);
-	*unused_ms = audit_waste(&who->sums);
+		return (struct report_use){ .cost = NAN };
+	return (struct report_use){ .held_ms = audit_holder_ms(who->sums.ms),
+		.used_ms = who->sums.ms[HOLDER_ACTIVE],
+		.unused_ms = audit_waste(&who->sums),
+		.cost = report_bill_money(&who->sums.cost, COST_IDLE_HELD) };
 }
 
 #define OF(member) offsetof(struct report_user_change, member)
 static const struct column user_columns[] = {
-	{ .key = "identity", TEXT(table_get_chars, OF(identity)) },
-	{ .key = "gpu_seconds", VALUE(GPU_MS, table_get_known, OF(held_ms)) },
-	{ .key = "gpu_seconds_before", VALUE(GPU_MS, table_get_known, OF(held_before_ms)) },
-	{ .key = "gpu_seconds_change", VALUE(GPU_MS, table_get_double, OF(held.change)) },
-	{ .key = "unused_gpu_seconds", VALUE(GPU_MS, table_get_known, OF(unused_ms)) },
-	{ .key = "unused_gpu_seconds_before",
-		VALUE(GPU_MS, table_get_known, OF(unused_before_ms)) },
-	{ .key = "unused_gpu_seconds_change",
-		VALUE(GPU_MS, table_get_double, OF(unused.change)) },
+	{ "identity", CHARS(identity) },
+	{ "gpu_seconds", KNOWN(GPU_MS, held_ms) },
+	{ "gpu_seconds_before", KNOWN(GPU_MS, held_before_ms) },
+	{ "gpu_seconds_change", NUMBER(GPU_MS, held.change) },
+	{ "unused_gpu_seconds", KNOWN(GPU_MS, unused_ms) },
+	{ "unused_gpu_seconds_before", KNOWN(GPU_MS, unused_before_ms) },
+	{ "unused_gpu_seconds_change", NUMBER(GPU_MS, unused.change) },
 };
 #undef OF
 
 static void list_users(struct report_compare *c, const struct user_pair *pairs, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
+		struct report_use now = use_of(pairs[i].now), before = use_of(pairs[i].before);
 		struct report_user_change *u = &c->users[c->n_users++];
+		*u = (struct report_user_change){ .held_ms = now.held_ms,
+			.held_before_ms = before.held_ms,
+			.unused_ms = now.unused_ms,
+			.unused_before_ms = before.unused_ms,
+			.held = difference((double)now.held_ms, (double)before.held_ms),
+			.unused = difference((double)now.unused_ms, (double)before.unused_ms) };
 		str_copy(u->identity, sizeof(u->identity), name_of(&pairs[i]));
-		add_hours(pairs[i].now, &u->held_ms, &u->unused_ms);
-		add_hours(pairs[i].before, &u->held_before_ms, &u->unused_before_ms);
-		u->held = difference((double)u->held_ms, (double)u->held_before_ms);
-		u->unused = difference((double)u->unused_ms, (double)u->unused_before_ms);
 		table_add(&c->user_table, u);
 	}
 }
@@ -375,23 +324,15 @@ static const struct audit_identity *find_user(const struct audit *a, const char 
 	return NULL;
 }
 
-static size_t rank_of(const struct audit *a, const struct audit_identity *who)
+static void add_releases(struct report_person *p, const struct audit *a)
 {
-	size_t rank = 1;
-	for (size_t i = 0; i < a->n_identities; i++)
-		rank += audit_waste(&a->identities[i].sums) > audit_waste(&who->sums);
-	return rank;
-}
-
-static void add_releases(struct report *r, const struct audit *a)
-{
-	struct report_person *p = &r->person;
+	bool several = a->n_hosts > 1;
 	for (size_t i = 0; i < a->n_present; i++) {
 		const struct audit_present *held = &a->present[i];
 		char card[CARD_LABEL_CAP];
 		if (p->n_releases == RELEASES_MAX) {
-			p->n_more++;
-			continue;
+			p->n_more = a->n_present - i;
+			return;
 		}
 		struct report_release *release = &p->releases[p->n_releases++];
 		*release = (struct report_release){ .mem_bytes = held->mem_bytes,
@@ -400,8 +341,7 @@ static void add_releases(struct report *r, const struct audit *a)
 			.notebook = held->notebook };
 		card_label(card, sizeof(card), &a->cards[held->card].id);
 		snprintf(release->where, sizeof(release->where), "GPU %s%s%s", card,
-			a->n_hosts > 1 ? " of " : "",
-			a->n_hosts > 1 ? a->hosts[held->host].hostname : "");
+			several ? " of " : "", several ? a->hosts[held->host].hostname : "");
 		release_command(release->command, held->pid, held->job, held->container);
 	}
 }
@@ -409,23 +349,14 @@ static void add_releases(struct report *r, const struct audit *a)
 void report_compare_person(struct report *r, const char *name, const struct report_other *other)
 {
 	struct report_person *p = &r->person;
-	const struct audit_identity *now = find_user(other->audit, name);
-	const struct audit_identity *before = find_user(other->before, name);
-	*p = (struct report_person){ .cost = NAN, .cost_before = NAN };
+	const struct audit *a = other->audit;
+	const struct audit_identity *now = find_user(a, name);
+	*p = (struct report_person){ .now = use_of(now),
+		.before = use_of(find_user(other->before, name)),
+		.n_users = a->n_identities,
+		.rank = now != NULL };
 	str_copy(p->name, sizeof(p->name), name);
-	p->n_users = other->audit->n_identities;
-	if (now) {
-		p->held_ms = audit_holder_ms(now->sums.ms);
-		p->used_ms = now->sums.ms[HOLDER_ACTIVE];
-		p->unused_ms = audit_waste(&now->sums);
-		p->cost = report_bill_money(&now->sums.cost, COST_IDLE_HELD);
-		p->rank = rank_of(other->audit, now);
-	}
-	if (before) {
-		p->held_before_ms = audit_holder_ms(before->sums.ms);
-		p->used_before_ms = before->sums.ms[HOLDER_ACTIVE];
-		p->unused_before_ms = audit_waste(&before->sums);
-		p->cost_before = report_bill_money(&before->sums.cost, COST_IDLE_HELD);
-	}
-	add_releases(r, other->audit);
+	for (size_t i = 0; i < a->n_identities && now; i++)
+		p->rank += audit_waste(&a->identities[i].sums) > audit_waste(&now->sums);
+	add_releases(p, a);
 }

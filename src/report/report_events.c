@@ -9,57 +9,42 @@
 
 /* The data of a row. */
 struct event_group_row {
-	const struct audit_event *event;
+	struct audit_event event;
 	const char *kind, *host, *uuid, *meaning; /* uuid, meaning NULL: none */
 	int64_t index;				  /* of the last one's card; -1: none */
-	double times, total_ms;
+	double times;
 };
-
-static struct cell group_number(const void *row, size_t of)
-{
-	const struct event_group_row *r = row;
-	return table_known(*(const int64_t *)(const void *)((const char *)r->event + of));
-}
-
-static struct cell group_text(const void *row, size_t of)
-{
-	return table_get_chars(((const struct event_group_row *)row)->event, of);
-}
 
 #define OF(member) offsetof(struct event_group_row, member)
-#define OF_EVENT(member) offsetof(struct audit_event, member)
 static const struct column event_columns[] = {
-	{ .key = "kind", TEXT(table_get_string, OF(kind)) },
-	{ .key = "xid", VALUE(COUNT, group_number, OF_EVENT(xid)) },
-	{ .key = "meaning", TEXT(table_get_string, OF(meaning)) },
-	{ .key = "times", VALUE(COUNT, table_get_double, OF(times)) },
-	{ .key = "total_seconds", VALUE(MS, table_get_double, OF(total_ms)) },
-	{ .key = "last", VALUE(MOMENT, group_number, OF_EVENT(last_ms)) },
-	{ .key = "last_host", TEXT(table_get_string, OF(host)) },
-	{ .key = "last_gpu", TEXT(table_get_string, OF(uuid)) },
-	{ .key = "last_gpu_index", VALUE(COUNT, table_get_known, OF(index)) },
-	{ .key = "last_text", TEXT(group_text, OF_EVENT(last_text)) },
+	{ "kind", STRING(kind) },
+	{ "xid", KNOWN(COUNT, event.xid) },
+	{ "meaning", STRING(meaning) },
+	{ "times", NUMBER(COUNT, times) },
+	{ "total_seconds", KNOWN(MS, event.total_ms) },
+	{ "last", KNOWN(MOMENT, event.last_ms) },
+	{ "last_host", STRING(host) },
+	{ "last_gpu", STRING(uuid) },
+	{ "last_gpu_index", KNOWN(COUNT, index) },
+	{ "last_text", CHARS(event.last_text) },
 };
 #undef OF
-#undef OF_EVENT
 
 void report_events_add(struct table *t, const struct audit *a)
 {
 	*t = (struct table)TABLE_OF(event_columns);
 	for (size_t i = 0; i < a->n_events; i++) {
 		const struct audit_event *event = &a->events[i];
-		const struct audit_card *card =
-			event->last_card == AUDIT_NO_CARD ? NULL : &a->cards[event->last_card];
-		table_add(
-			t, &(struct event_group_row){ .event = event,
-				   .kind = event_kind_names[event->kind],
-				   .host = a->hosts[event->last_host].hostname,
-				   .uuid = card ? card->id.uuid : NULL,
-				   .meaning = event_xid_meaning(event->xid),
-				   .index = card ? card->id.index : -1,
-				   .times = (double)event->times,
-				   .total_ms = event->total_ms < 0 ? (double)NAN
-								   : (double)event->total_ms });
+		bool has_card = event->last_card != AUDIT_NO_CARD;
+		const struct card_id *card = has_card ? &a->cards[event->last_card].id : NULL;
+		struct event_group_row row = { .event = *event,
+			.kind = event_kind_names[event->kind],
+			.host = a->hosts[event->last_host].hostname,
+			.uuid = card ? card->uuid : NULL,
+			.meaning = event_xid_meaning(event->xid),
+			.index = card ? card->index : -1,
+			.times = (double)event->times };
+		table_add(t, &row);
 	}
 }
 
@@ -93,22 +78,16 @@ static void show_place(
 		card && *host ? " of " : "", host);
 }
 
-/* The explanation after the colon; NULL: none. */
-static const char *explanation(const struct audit_event *event)
-{
-	const char *meaning = event_xid_meaning(event->xid);
-	if (event->kind == EVENT_XID)
-		return meaning ? meaning : "the kernel log (dmesg) says more";
-	return words[event->kind].text && *event->last_text ? event->last_text : NULL;
-}
-
 static void add_event(struct report *r, const struct audit *a, const struct audit_event *event)
 {
 	char number[24] = "", times[32] = "once", total[128] = "", place[192], when[48];
 	char length[40];
-	const char *why = explanation(event);
-	if (event->kind == EVENT_XID)
+	const char *why = words[event->kind].text ? event->last_text : "";
+	if (event->kind == EVENT_XID) {
+		const char *meaning = event_xid_meaning(event->xid);
+		why = meaning ? meaning : "the kernel log (dmesg) says more";
 		snprintf(number, sizeof(number), "%lld, ", (long long)event->xid);
+	}
 	if (event->times > 1)
 		snprintf(times, sizeof(times), "%zu times", event->times);
 	duration_text(length, sizeof(length), event->total_ms);
@@ -123,7 +102,7 @@ static void add_event(struct report *r, const struct audit *a, const struct audi
 							  : "";
 	report_say(r, SENTENCE_EVENT, words[event->kind].label, "%s%s%s,%s%s%s %s%s%s", number,
 		times, total, event->times > 1 ? " the last" : "", place, before, when,
-		why ? ": " : "", why ? why : "");
+		*why ? ": " : "", why);
 }
 
 void report_events_say(struct report *r, const struct audit *a)

@@ -11,366 +11,171 @@
 #include "model/card.h"
 #include "report/report_parts.h"
 
-/* The data of a row. */
+/* The data of a row. Times are in milliseconds. */
 struct holder_row {
-	const struct audit_row *row;
-	enum measure measure;
-	const char *keys[BY_MAX];	/* its key for programs; NULL: none */
-	const char *user, *host, *uuid; /* NULL: several */
-	int64_t card_index;		/* -1: several */
-	int64_t late_ms; /* first known at this moment within the window; or -1 */
-	const struct bill_cents *cents;	     /* its cost as shown to people */
-	char label[LABEL_CAP + COMMAND_CAP]; /* its name for people */
-};
-
-static const struct audit_sums *sums_of(const void *row)
-{
-	return &((const struct holder_row *)row)->row->sums;
-}
-
-static bool is_of_cards(const void *row)
-{
-	return ((const struct holder_row *)row)->measure == MEASURE_CARDS;
-}
-
-static bool is_of_shares(const void *row)
-{
-	return ((const struct holder_row *)row)->measure == MEASURE_SHARES;
-}
-
-static struct cell holder_ms(const void *row, size_t state)
-{
-	if (is_of_shares(row) && (state == HOLDER_TRULY_IDLE || state == HOLDER_USE_UNKNOWN))
-		return table_number(NAN);
-	return table_number((double)sums_of(row)->ms[state]);
-}
-
-/* Squatting time of a holder; unknown for cards, which cannot squat. */
-static struct cell holder_squatting(const void *row, size_t state)
-{
-	return is_of_cards(row) ? table_number(NAN) : holder_ms(row, state);
-}
-
-/* Returns 0 as unknown, so that text omits the column when all rows are 0. */
-static struct cell holder_some_ms(const void *row, size_t state)
-{
-	return sums_of(row)->ms[state] ? holder_ms(row, state) : table_number(NAN);
-}
-
-/* Held time. A truly-idle card is not held; a user with little memory on one still counts. */
-static int64_t held_ms(const void *row)
-{
-	const int64_t *ms = sums_of(row)->ms;
-	return audit_holder_ms(ms) - (is_of_cards(row) ? ms[HOLDER_TRULY_IDLE] : 0);
-}
-
-static struct cell holder_held(const void *row, size_t of)
-{
-	(void)of;
-	return table_number((double)held_ms(row));
-}
-
-static struct cell holder_idle_fraction(const void *row, size_t of)
-{
-	(void)of;
-	return table_number(report_share(sums_of(row)->ms[HOLDER_IDLE_HELD], held_ms(row)));
-}
-
-/* The unused share of the held time, as far as use is known. */
-static struct cell holder_unused(const void *row, size_t of)
-{
-	const struct audit_sums *sums = sums_of(row);
-	(void)of;
-	return table_number(
-		report_share(audit_waste(sums), held_ms(row) - sums->ms[HOLDER_USE_UNKNOWN]));
-}
-
-static struct cell holder_share(const void *row, size_t of)
-{
-	const struct audit_sums *sums = sums_of(row);
-	(void)of;
-	return table_number((double)(sums->active_share_ms + sums->idle_share_ms));
-}
-
-/* The share for people; omitted where it equals the hours beside it. */
-static struct cell holder_share_shown(const void *row, size_t of)
-{
-	return is_of_shares(row) ? table_number(NAN) : holder_share(row, of);
-}
-
-static struct cell holder_idle_share(const void *row, size_t of)
-{
-	(void)of;
-	return table_number((double)sums_of(row)->idle_share_ms);
-}
-
-static struct cell holder_context_share(const void *row, size_t of)
-{
-	(void)of;
-	return table_number(
-		is_of_shares(row) ? (double)NAN : (double)sums_of(row)->context_share_ms);
-}
-
-static struct cell holder_peak(const void *row, size_t of)
-{
-	(void)of;
-	return table_known(sums_of(row)->peak_mem_kib);
-}
-
-static struct cell holder_last_active(const void *row, size_t of)
-{
-	(void)of;
-	return table_known(sums_of(row)->last_active_ms);
-}
-
-static struct cell holder_processes(const void *row, size_t of)
-{
-	(void)of;
-	if (is_of_shares(row))
-		return table_number(NAN);
-	return table_number((double)((const struct holder_row *)row)->row->n_processes);
-}
-
-static struct cell holder_pid(const void *row, size_t of)
-{
-	(void)of;
-	return table_number(((const struct holder_row *)row)->row->pid);
-}
-
-static struct cell holder_started(const void *row, size_t of)
-{
-	(void)of;
-	return table_known(((const struct holder_row *)row)->row->started_ms);
-}
-
-static struct cell holder_user_shown(const void *row, size_t of)
-{
-	const char *user = ((const struct holder_row *)row)->user;
-	(void)of;
-	return table_text(user ? process_shown_user(user) : "(several)");
-}
-
-static struct cell holder_money(const void *row, size_t part)
-{
-	return table_number(report_bill_money(&sums_of(row)->cost, part));
-}
-
-static struct cell holder_shown_money(const void *row, size_t part)
-{
-	const struct holder_row *view = row;
-	if (!view->cents || isnan(report_bill_money(&view->row->sums.cost, COSTS)))
-		return table_number(NAN);
-	return table_number(part == COSTS ? report_bill_sum(view->cents)
-					  : (double)view->cents->parts[part] / 100);
-}
-
-static struct cell holder_unpriced(const void *row, size_t of)
-{
-	(void)of;
-	return table_number((double)sums_of(row)->cost.unpriced_ms);
-}
-
-/* Energy or, with `of` 1, the idle power in it. */
-static struct cell holder_energy(const void *row, size_t of)
-{
-	const struct audit_cost *cost = &sums_of(row)->cost;
-	if (!cost->energy_ms)
-		return table_number(NAN);
-	return table_number((of ? cost->floor_mj : cost->energy_mj) / 3.6e9);
-}
-
-static const struct column time_columns[] = {
-	{ .key = "gpu_seconds", .title = "held", .width = 6, VALUE(GPU_MS, holder_held, 0) },
-	{ .key = "active_gpu_seconds",
-		.title = "used",
-		.width = 6,
-		VALUE(GPU_MS, holder_ms, HOLDER_ACTIVE) },
-	{ .key = "idle_held_gpu_seconds",
-		.title = "idle",
-		.width = 6,
-		VALUE(GPU_MS, holder_ms, HOLDER_IDLE_HELD) },
-	{ .key = "squatting_gpu_seconds",
-		.title = "idle on\nbusy GPU",
-		VALUE(GPU_MS, holder_squatting, HOLDER_SQUATTING) },
-	{ .title = "use\nunknown",
-		.optional = true,
-		VALUE(GPU_MS, holder_some_ms, HOLDER_USE_UNKNOWN) },
-	{ .key = "unused_fraction",
-		.title = "unused",
-		.width = 6,
-		VALUE(SHARE, holder_unused, 0) },
-	{ .key = "idle_held_fraction", VALUE(SHARE, holder_idle_fraction, 0) },
-	{ .title = "cost",
-		.width = 6,
-		.optional = true,
-		VALUE(MONEY, holder_shown_money, COSTS) },
-	{ .key = "truly_idle_gpu_seconds", VALUE(GPU_MS, holder_ms, HOLDER_TRULY_IDLE) },
-	{ .key = "use_unknown_gpu_seconds", VALUE(GPU_MS, holder_ms, HOLDER_USE_UNKNOWN) },
-	{ .key = "share_gpu_seconds", VALUE(GPU_MS, holder_share, 0) },
-	{ .title = "share",
-		.width = 6,
-		.optional = true,
-		VALUE(GPU_MS, holder_share_shown, 0) },
-	{ .key = "idle_held_share_gpu_seconds", VALUE(GPU_MS, holder_idle_share, 0) },
-	{ .key = "context_share_gpu_seconds", VALUE(GPU_MS, holder_context_share, 0) },
-	{ .key = "peak_mem_bytes",
-		.title = "peak mem",
-		.width = 8,
-		.optional = true,
-		VALUE(KIB, holder_peak, 0) },
-	{ .key = "last_active", VALUE(MOMENT, holder_last_active, 0) },
-	{ .title = "idle\ncost",
-		.width = 6,
-		.optional = true,
-		VALUE(MONEY, holder_shown_money, COST_IDLE_HELD) },
-};
-
-static const struct column cost_columns[] = {
-	{ .key = "active_cost",
-		.json = "cost.active",
-		VALUE(MONEY, holder_money, COST_ACTIVE) },
-	{ .key = "idle_held_cost",
-		.json = "cost.idle_held",
-		VALUE(MONEY, holder_money, COST_IDLE_HELD) },
-	{ .key = "use_unknown_cost",
-		.json = "cost.use_unknown",
-		VALUE(MONEY, holder_money, COST_USE_UNKNOWN) },
-	{ .key = "cost", .json = "cost.total", VALUE(MONEY, holder_money, COSTS) },
-	{ .key = "squatting_cost", VALUE(MONEY, holder_money, COST_SQUATTING) },
-	{ .key = "unpriced_gpu_seconds", VALUE(GPU_MS, holder_unpriced, 0) },
-	{ .key = "energy_kwh", VALUE(KWH, holder_energy, 0) },
-	{ .key = "energy_floor_kwh", VALUE(KWH, holder_energy, 1) },
+	const char *keys[BY_MAX];		     /* its key for programs; NULL: none */
+	const char *user, *shown_user, *host, *uuid; /* NULL: several */
+	char label[LABEL_CAP + COMMAND_CAP];	     /* its name for people */
+	int64_t card_index;			     /* -1: several */
+	int64_t known_ms, late_ms; /* when first known; late: if within the window, or -1 */
+	int64_t started_ms, peak_mem_kib, last_active_ms; /* -1 unknown */
+	double pid, n_processes, n_cards;
+	double ms[HOLDER_STATES], held, squatting;
+	double some_unknown;	      /* but 0 is NAN: text omits a column without values */
+	double unused, idle_fraction; /* shares of the held time */
+	double share, shown_share, idle_share, context_share;
+	double observed, unobserved, coverage; /* of cards, like the next */
+	double fraction[HOLDER_STATES], shown[HOLDER_STATES], shown_unknown;
+	double money[COSTS + 1]; /* as report_bill_money() */
+	double shown_cost, shown_idle_cost, unpriced, kwh, floor_kwh;
 };
 
 #define OF(member) offsetof(struct holder_row, member)
+static const struct column time_columns[] = {
+	{ "gpu_seconds", "held", NUMBER(GPU_MS, held), .width = 6 },
+	{ "active_gpu_seconds", "used", NUMBER(GPU_MS, ms[HOLDER_ACTIVE]), .width = 6 },
+	{ "idle_held_gpu_seconds", "idle", NUMBER(GPU_MS, ms[HOLDER_IDLE_HELD]), .width = 6 },
+	{ "squatting_gpu_seconds", "idle on\nbusy GPU", NUMBER(GPU_MS, squatting) },
+	{ .title = "use\nunknown", NUMBER(GPU_MS, some_unknown), .optional = true },
+	{ "unused_fraction", "unused", NUMBER(SHARE, unused), .width = 6 },
+	{ "idle_held_fraction", NUMBER(SHARE, idle_fraction) },
+	{ .title = "cost", NUMBER(MONEY, shown_cost), .width = 6, .optional = true },
+	{ "truly_idle_gpu_seconds", NUMBER(GPU_MS, ms[HOLDER_TRULY_IDLE]) },
+	{ "use_unknown_gpu_seconds", NUMBER(GPU_MS, ms[HOLDER_USE_UNKNOWN]) },
+	{ "share_gpu_seconds", NUMBER(GPU_MS, share) },
+	{ .title = "share", NUMBER(GPU_MS, shown_share), .width = 6, .optional = true },
+	{ "idle_held_share_gpu_seconds", NUMBER(GPU_MS, idle_share) },
+	{ "context_share_gpu_seconds", NUMBER(GPU_MS, context_share) },
+	{ "peak_mem_bytes", "peak mem", KNOWN(KIB, peak_mem_kib), .width = 8,
+		.optional = true },
+	{ "last_active", KNOWN(MOMENT, last_active_ms) },
+	{ .title = "idle\ncost", NUMBER(MONEY, shown_idle_cost), .width = 6, .optional = true },
+};
+
+static const struct column cost_columns[] = {
+	COST("active", COST_ACTIVE),
+	COST("idle_held", COST_IDLE_HELD),
+	COST("use_unknown", COST_USE_UNKNOWN),
+	COST_TOTAL,
+	{ "squatting_cost", NUMBER(MONEY, money[COST_SQUATTING]) },
+	{ "unpriced_gpu_seconds", NUMBER(GPU_MS, unpriced) },
+	{ "energy_kwh", NUMBER(KWH, kwh) },
+	{ "energy_floor_kwh", NUMBER(KWH, floor_kwh) },
+};
+
 /* The columns of a kind of identity: its key for programs, and further facts. */
-static const struct column key_columns[BY_MAX] = { { TEXT(table_get_string, OF(keys[0])) },
-	{ TEXT(table_get_string, OF(keys[1])) } };
-static const struct column label_column = { .flexible = true,
-	TEXT(table_get_chars, OF(label)) };
+static const struct column key_columns[BY_MAX] = { { STRING(keys[0]) }, { STRING(keys[1]) } };
+static const struct column label_column = { .flexible = true, CHARS(label) };
 static const struct column user_columns[] = {
-	{ .key = "user", TEXT(table_get_string, OF(user)) },
-	{ .title = "user", .width = -12, TEXT(holder_user_shown, 0) },
+	{ "user", STRING(user) },
+	{ .title = "user", STRING(shown_user), .width = -12 },
 };
 static const struct column place_columns[] = {
-	{ .key = "host", TEXT(table_get_string, OF(host)) },
-	{ .key = "gpu", TEXT(table_get_string, OF(uuid)) },
-	{ .key = "gpu_index", VALUE(COUNT, table_get_known, OF(card_index)) },
+	{ "host", STRING(host) },
+	{ "gpu", STRING(uuid) },
+	{ "gpu_index", KNOWN(COUNT, card_index) },
 };
 static const struct column process_columns[] = {
-	{ .key = "pid", VALUE(COUNT, holder_pid, 0) },
-	{ .key = "started", VALUE(MOMENT, holder_started, 0) },
+	{ "pid", NUMBER(COUNT, pid) },
+	{ "started", KNOWN(MOMENT, started_ms) },
 };
-static const struct column count_column = { .key = "processes",
-	VALUE(COUNT, holder_processes, 0) };
-#undef OF
+static const struct column count_column = { "processes", NUMBER(COUNT, n_processes) };
 
 /* The columns of cards' own time. */
-static struct cell cards_n(const void *row, size_t of)
-{
-	(void)of;
-	return table_number((double)((const struct holder_row *)row)->row->n_cards);
-}
-
-static struct cell cards_unobserved(const void *row, size_t of)
-{
-	(void)of;
-	return table_number((double)((const struct holder_row *)row)->row->unobserved_ms);
-}
-
-static struct cell cards_observed(const void *row, size_t of)
-{
-	(void)of;
-	return table_number((double)audit_holder_ms(sums_of(row)->ms));
-}
-
-static struct cell cards_share(const void *row, size_t state)
-{
-	const int64_t *ms = sums_of(row)->ms;
-	return table_number(report_share(ms[state], audit_holder_ms(ms)));
-}
-
-/* The share, rounded together with the other states. */
-static struct cell cards_shown(const void *row, size_t state)
-{
-	double shown[SHARES_MAX];
-	report_shown_held(sums_of(row)->ms, shown);
-	return table_number(shown[state]);
-}
-
-static struct cell cards_some_shown(const void *row, size_t state)
-{
-	return sums_of(row)->ms[state] ? cards_shown(row, state) : table_number(NAN);
-}
-
-static struct cell cards_coverage(const void *row, size_t of)
-{
-	int64_t seen_ms = audit_holder_ms(sums_of(row)->ms);
-	(void)of;
-	return table_number(report_share(
-		seen_ms, seen_ms + ((const struct holder_row *)row)->row->unobserved_ms));
-}
-
-static struct cell cards_known_since(const void *row, size_t of)
-{
-	(void)of;
-	return table_known(((const struct holder_row *)row)->row->known_ms);
-}
-
-/* Since when the cards are known, for people; omitted if that is before the window. */
-static struct cell cards_late(const void *row, size_t of)
-{
-	(void)of;
-	return table_known(((const struct holder_row *)row)->late_ms);
-}
-
 static const struct column card_columns[] = {
-	{ .key = "gpus", .title = "GPUs", VALUE(COUNT, cards_n, 0) },
-	{ .key = "observed_gpu_seconds",
-		.title = "GPU-hours",
-		VALUE(GPU_MS, cards_observed, 0) },
-	{ .key = "active_gpu_seconds", VALUE(GPU_MS, holder_ms, HOLDER_ACTIVE) },
-	{ .key = "idle_held_gpu_seconds", VALUE(GPU_MS, holder_ms, HOLDER_IDLE_HELD) },
-	{ .key = "truly_idle_gpu_seconds", VALUE(GPU_MS, holder_ms, HOLDER_TRULY_IDLE) },
-	{ .key = "use_unknown_gpu_seconds", VALUE(GPU_MS, holder_ms, HOLDER_USE_UNKNOWN) },
-	{ .key = "unobserved_gpu_seconds", VALUE(GPU_MS, cards_unobserved, 0) },
-	{ .key = "share_gpu_seconds", VALUE(GPU_MS, holder_share, 0) },
-	{ .key = "active", VALUE(SHARE, cards_share, HOLDER_ACTIVE) },
-	{ .key = "idle_held", VALUE(SHARE, cards_share, HOLDER_IDLE_HELD) },
-	{ .key = "truly_idle", VALUE(SHARE, cards_share, HOLDER_TRULY_IDLE) },
-	{ .title = "active", .width = 6, VALUE(SHARE, cards_shown, HOLDER_ACTIVE) },
-	{ .title = "idle-held", VALUE(SHARE, cards_shown, HOLDER_IDLE_HELD) },
-	{ .title = "truly-idle", VALUE(SHARE, cards_shown, HOLDER_TRULY_IDLE) },
-	{ .title = "use?",
-		.width = 6,
-		.optional = true,
-		VALUE(SHARE, cards_some_shown, HOLDER_USE_UNKNOWN) },
-	{ .key = "observed", .title = "observed", VALUE(SHARE, cards_coverage, 0) },
-	{ .title = "known\nsince", .optional = true, VALUE(MOMENT, cards_late, 0) },
-	{ .title = "cost",
-		.width = 6,
-		.optional = true,
-		VALUE(MONEY, holder_shown_money, COSTS) },
-	{ .key = "active_cost",
-		.json = "cost.active",
-		VALUE(MONEY, holder_money, COST_ACTIVE) },
-	{ .key = "idle_held_cost",
-		.json = "cost.idle_held",
-		VALUE(MONEY, holder_money, COST_IDLE_HELD) },
-	{ .key = "use_unknown_cost",
-		.json = "cost.use_unknown",
-		VALUE(MONEY, holder_money, COST_USE_UNKNOWN) },
-	{ .key = "truly_idle_cost",
-		.json = "cost.truly_idle",
-		VALUE(MONEY, holder_money, COST_TRULY_IDLE) },
-	{ .key = "unobserved_cost",
-		.json = "cost.unobserved",
-		VALUE(MONEY, holder_money, COST_UNOBSERVED) },
-	{ .key = "cost", .json = "cost.total", VALUE(MONEY, holder_money, COSTS) },
-	{ .key = "unpriced_gpu_seconds", VALUE(GPU_MS, holder_unpriced, 0) },
-	{ .key = "energy_kwh", VALUE(KWH, holder_energy, 0) },
-	{ .key = "known_since", VALUE(MOMENT, cards_known_since, 0) },
+	{ "gpus", "GPUs", NUMBER(COUNT, n_cards) },
+	{ "observed_gpu_seconds", "GPU-hours", NUMBER(GPU_MS, observed) },
+	{ "active_gpu_seconds", NUMBER(GPU_MS, ms[HOLDER_ACTIVE]) },
+	{ "idle_held_gpu_seconds", NUMBER(GPU_MS, ms[HOLDER_IDLE_HELD]) },
+	{ "truly_idle_gpu_seconds", NUMBER(GPU_MS, ms[HOLDER_TRULY_IDLE]) },
+	{ "use_unknown_gpu_seconds", NUMBER(GPU_MS, ms[HOLDER_USE_UNKNOWN]) },
+	{ "unobserved_gpu_seconds", NUMBER(GPU_MS, unobserved) },
+	{ "share_gpu_seconds", NUMBER(GPU_MS, share) },
+	{ "active", NUMBER(SHARE, fraction[HOLDER_ACTIVE]) },
+	{ "idle_held", NUMBER(SHARE, fraction[HOLDER_IDLE_HELD]) },
+	{ "truly_idle", NUMBER(SHARE, fraction[HOLDER_TRULY_IDLE]) },
+	{ .title = "active", NUMBER(SHARE, shown[HOLDER_ACTIVE]), .width = 6 },
+	{ .title = "idle-held", NUMBER(SHARE, shown[HOLDER_IDLE_HELD]) },
+	{ .title = "truly-idle", NUMBER(SHARE, shown[HOLDER_TRULY_IDLE]) },
+	{ .title = "use?", NUMBER(SHARE, shown_unknown), .width = 6, .optional = true },
+	{ "observed", "observed", NUMBER(SHARE, coverage) },
+	{ .title = "known\nsince", KNOWN(MOMENT, late_ms), .optional = true },
+	{ .title = "cost", NUMBER(MONEY, shown_cost), .width = 6, .optional = true },
+	COST("active", COST_ACTIVE),
+	COST("idle_held", COST_IDLE_HELD),
+	COST("use_unknown", COST_USE_UNKNOWN),
+	COST("truly_idle", COST_TRULY_IDLE),
+	COST("unobserved", COST_UNOBSERVED),
+	COST_TOTAL,
+	{ "unpriced_gpu_seconds", NUMBER(GPU_MS, unpriced) },
+	{ "energy_kwh", NUMBER(KWH, kwh) },
+	{ "known_since", KNOWN(MOMENT, known_ms) },
 };
+#undef OF
+
+/* Sets the numbers of cards' own time. */
+static void set_cards(struct holder_row *view, const struct audit_row *row)
+{
+	const int64_t *ms = row->sums.ms;
+	int64_t observed_ms = audit_holder_ms(ms);
+	double shown[SHARES_MAX];
+	report_shown_held(ms, shown);
+	for (size_t state = 0; state < HOLDER_STATES; state++) {
+		view->fraction[state] = report_share(ms[state], observed_ms);
+		view->shown[state] = shown[state];
+	}
+	view->shown_unknown = ms[HOLDER_USE_UNKNOWN] ? shown[HOLDER_USE_UNKNOWN] : NAN;
+	view->n_cards = (double)row->n_cards;
+	view->observed = (double)observed_ms;
+	view->unobserved = (double)row->unobserved_ms;
+	view->coverage = report_share(observed_ms, observed_ms + row->unobserved_ms);
+	view->known_ms = row->known_ms;
+}
+
+/* Sets what a row costs; `cents`: as shown to people. */
+static void set_costs(
+	struct holder_row *view, const struct audit_cost *cost, const struct bill_cents *cents)
+{
+	for (size_t part = 0; part <= COSTS; part++)
+		view->money[part] = report_bill_money(cost, part);
+	bool priced = !isnan(view->money[COSTS]);
+	view->shown_cost = priced ? report_bill_sum(cents) : NAN;
+	view->shown_idle_cost = priced ? (double)cents->parts[COST_IDLE_HELD] / 100 : NAN;
+	view->unpriced = (double)cost->unpriced_ms;
+	view->kwh = cost->energy_ms ? cost->energy_mj / 3.6e9 : NAN;
+	view->floor_kwh = cost->energy_ms ? cost->floor_mj / 3.6e9 : NAN;
+}
+
+/* Sets the numbers of a row. */
+static void set_numbers(struct holder_row *view, const struct audit_row *row,
+	enum measure measure, const struct bill_cents *cents)
+{
+	const struct audit_sums *sums = &row->sums;
+	bool of_cards = measure == MEASURE_CARDS, of_shares = measure == MEASURE_SHARES;
+	/* A truly-idle card is not held; a user with little memory on one still counts. */
+	int64_t held_ms =
+		audit_holder_ms(sums->ms) - (of_cards ? sums->ms[HOLDER_TRULY_IDLE] : 0);
+	for (size_t state = 0; state < HOLDER_STATES; state++)
+		view->ms[state] = (double)sums->ms[state];
+	if (of_shares)
+		view->ms[HOLDER_TRULY_IDLE] = view->ms[HOLDER_USE_UNKNOWN] = NAN;
+	view->some_unknown = sums->ms[HOLDER_USE_UNKNOWN] ? view->ms[HOLDER_USE_UNKNOWN] : NAN;
+	view->squatting = of_cards ? NAN : view->ms[HOLDER_SQUATTING]; /* cards cannot squat */
+	view->held = (double)held_ms;
+	view->idle_fraction = report_share(sums->ms[HOLDER_IDLE_HELD], held_ms);
+	view->unused = report_share(audit_waste(sums), held_ms - sums->ms[HOLDER_USE_UNKNOWN]);
+	view->share = (double)(sums->active_share_ms + sums->idle_share_ms);
+	view->shown_share = of_shares ? NAN : view->share; /* it equals the hours beside it */
+	view->idle_share = (double)sums->idle_share_ms;
+	view->context_share = of_shares ? NAN : (double)sums->context_share_ms;
+	view->n_processes = of_shares ? NAN : (double)row->n_processes;
+	view->peak_mem_kib = sums->peak_mem_kib;
+	view->last_active_ms = sums->last_active_ms;
+	view->pid = row->pid;
+	view->started_ms = row->started_ms;
+	set_cards(view, row);
+	set_costs(view, &sums->cost, cents);
+}
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -422,31 +227,9 @@ static void add_facts(struct choice *c, const struct by *by)
 	append(c, &count_column, 1);
 }
 
-static void start_table(struct table *t, const struct choice *c)
-{
-	struct column *columns = arena_take(&t->texts, c->n * sizeof(*columns));
-	if (columns)
-		memcpy(columns, c->items, c->n * sizeof(*columns));
-	t->failed = !columns;
-	t->columns = columns;
-	t->n_columns = columns ? c->n : 0;
-}
-
-static void holder_table_of_users(struct table *t)
-{
-	const struct by users = { { IDENTITY_USER }, 1 };
-	struct choice c = { .n = 0 };
-	*t = (struct table){ 0 };
-	add_keys(&c, &users, "user");
-	c.items[0].key = "identity";
-	append(&c, time_columns, COUNT_OF(time_columns));
-	append(&c, cost_columns, COUNT_OF(cost_columns));
-	start_table(t, &c);
-}
-
-/* Starts the table of users, which is in every report, and that of a breakdown. The columns are
+/* Starts the table of users, which is in every report, or that of a breakdown. The columns are
  * in the table's arena. `of_users`: see by_measure(). */
-static void holder_table_by(struct table *t, const struct by *by, bool of_users)
+static void start_table(struct table *t, const struct by *by, bool of_users, bool all_users)
 {
 	struct choice c = { .n = 0 };
 	char title[64] = "";
@@ -456,14 +239,22 @@ static void holder_table_by(struct table *t, const struct by *by, bool of_users)
 			i ? ", " : "", identity_kinds[by->kinds[i]].name);
 	const char *copy = arena_text(&t->texts, title);
 	add_keys(&c, by, copy ? copy : "");
-	if (by_measure(by, by->n - 1, of_users) == MEASURE_CARDS) {
+	if (all_users)
+		c.items[0].key = "identity";
+	if (!all_users && by_measure(by, by->n - 1, of_users) == MEASURE_CARDS) {
 		append(&c, card_columns, COUNT_OF(card_columns));
 	} else {
-		add_facts(&c, by);
+		if (!all_users)
+			add_facts(&c, by);
 		append(&c, time_columns, COUNT_OF(time_columns));
 		append(&c, cost_columns, COUNT_OF(cost_columns));
 	}
-	start_table(t, &c);
+	struct column *columns = arena_take(&t->texts, c.n * sizeof(*columns));
+	if (columns)
+		memcpy(columns, c.items, c.n * sizeof(*columns));
+	t->failed = !columns;
+	t->columns = columns;
+	t->n_columns = columns ? c.n : 0;
 }
 
 enum { PATH_SHOWN = 24 };
@@ -533,16 +324,6 @@ static size_t *sort_level(const struct listing *l, size_t level, const size_t *r
 	return order;
 }
 
-static void show_card(struct holder_row *view, const struct audit *a)
-{
-	const struct audit_card *card = &a->cards[view->row->card];
-	char label[CARD_LABEL_CAP];
-	card_label(label, sizeof(label), &card->id);
-	snprintf(view->label + strlen(view->label), sizeof(view->label) - strlen(view->label),
-		"%s%s%s", a->n_hosts > 1 ? a->hosts[card->host].hostname : "",
-		a->n_hosts > 1 ? " " : "", label);
-}
-
 /* The end of a long path: its last components distinguish notebooks. */
 static const char *path_end(const char *path)
 {
@@ -553,29 +334,27 @@ static const char *path_end(const char *path)
 }
 
 /* Writes the name of the row for people. */
-static void show_label(struct holder_row *view, const struct listing *l, size_t level)
+static void show_label(struct holder_row *view, const struct listing *l, size_t level,
+	const struct audit_row *row)
 {
-	const struct audit_row *row = view->row;
 	enum identity kind = l->from->by.kinds[level];
 	const char *key = row->key ? row->key : identity_kinds[kind].none;
-	char before[16] = "";
-	str_copy(view->label, sizeof(view->label), level ? "  " : "");
+	const char *indent = level ? "  " : "";
+	char before[16] = "", where[WHERE_CAP];
 	if (kind == IDENTITY_CARD) {
-		show_card(view, l->a);
-		return;
-	}
-	if (kind == IDENTITY_PROCESS)
+		report_show_where(where, l->a, row->card);
+		key = where;
+	} else if (kind == IDENTITY_PROCESS) {
 		snprintf(before, sizeof(before), "%u ", (unsigned)row->pid);
-	if (kind == IDENTITY_NOTEBOOK && path_end(key) != key) {
+	} else if (kind == IDENTITY_NOTEBOOK && path_end(key) != key) {
 		str_copy(before, sizeof(before), "...");
 		key = path_end(key);
-	}
-	if (kind == IDENTITY_USER)
+	} else if (kind == IDENTITY_USER) {
 		key = process_shown_user(key);
-	if (kind == IDENTITY_MODEL)
+	} else if (kind == IDENTITY_MODEL) {
 		key = card_short_name(key);
-	snprintf(view->label + strlen(view->label), sizeof(view->label) - strlen(view->label),
-		"%s%s", before, key);
+	}
+	snprintf(view->label, sizeof(view->label), "%s%s%s", indent, before, key);
 }
 
 static void add_row(struct listing *l, const struct holder_row *view, struct report_row mark)
@@ -593,21 +372,23 @@ static void list_row(struct listing *l, size_t level, const struct audit_row *ro
 {
 	const struct audit *a = l->a;
 	const struct audit_row *outer = level ? &l->from->rows[0][row->outer] : row;
-	struct holder_row view = { .row = row,
-		.measure = l->from->measures[level],
-		.keys = { outer->key, level ? row->key : NULL },
+	struct holder_row view = { .keys = { outer->key, level ? row->key : NULL },
+		.shown_user = "(several)",
 		.card_index = -1,
-		.late_ms = audit_is_late(a, row->known_ms) ? row->known_ms : -1,
-		.cents = &l->cents[level][row - l->from->rows[level]] };
-	if (row->user < a->n_identities)
+		.late_ms = audit_is_late(a, row->known_ms) ? row->known_ms : -1 };
+	if (row->user < a->n_identities) {
 		view.user = a->identities[row->user].identity;
+		view.shown_user = process_shown_user(view.user);
+	}
 	if (row->host < a->n_hosts)
 		view.host = a->hosts[row->host].hostname;
 	if (row->card < a->n_cards) {
 		view.uuid = a->cards[row->card].id.uuid;
 		view.card_index = a->cards[row->card].id.index;
 	}
-	show_label(&view, l, level);
+	set_numbers(&view, row, l->from->measures[level],
+		&l->cents[level][row - l->from->rows[level]]);
+	show_label(&view, l, level, row);
 	add_row(l, &view, (struct report_row){ .level = (unsigned)level });
 }
 
@@ -636,13 +417,10 @@ static void leave_out(
 
 static void list_rest(struct listing *l, size_t level, const struct rest *rest)
 {
-	struct holder_row view = { .row = &rest->sums,
-		.measure = l->from->measures[level],
-		.card_index = -1,
-		.late_ms = -1,
-		.cents = &rest->cents };
+	struct holder_row view = { .shown_user = "(several)", .card_index = -1, .late_ms = -1 };
 	if (rest->n == 0 || !l->rest)
 		return;
+	set_numbers(&view, &rest->sums, l->from->measures[level], &rest->cents);
 	snprintf(view.label, sizeof(view.label), "%s(%zu more)", level ? "  " : "", rest->n);
 	add_row(l, &view, (struct report_row){ .level = (unsigned)level, .rest = true });
 }
@@ -654,19 +432,10 @@ static size_t shown_of(const struct listing *l, size_t n, size_t top)
 	return top == 0 || n <= top || (l->rest && n == top + 1) ? n : top;
 }
 
-/* Whether one more row may be shown. */
-static bool has_room(const struct listing *l)
+/* Whether row `i` of those at a level is shown, if `n_shown` may be. */
+static bool shows(const struct listing *l, size_t i, size_t n_shown)
 {
-	return l->q->most == 0 || l->to->table.n_rows < l->q->most;
-}
-
-/* The end of the rows of the second level that belong to `outer`, from order[from] on. */
-static size_t end_of_inner(
-	const struct listing *l, size_t outer, const size_t *order, size_t from)
-{
-	while (from < l->from->n[1] && l->from->rows[1][order[from]].outer == outer)
-		from++;
-	return from;
+	return i < n_shown && (l->q->most == 0 || l->to->table.n_rows < l->q->most);
 }
 
 /* Divides `whole` among the rows of a level that `order` lists; NULL: all rows, in their own
@@ -686,13 +455,13 @@ static void divide_costs(struct listing *l, size_t level, const size_t *order, s
 	free(cents);
 }
 
-static void list_inner(struct listing *l, const size_t *order, size_t from, size_t to)
+static void list_inner(struct listing *l, const size_t *order, size_t n)
 {
-	size_t shown = shown_of(l, to - from, l->q->top_inner);
+	size_t n_shown = shown_of(l, n, l->q->top_inner);
 	struct rest rest = { .n = 0 };
-	for (size_t i = from; i < to; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct audit_row *row = &l->from->rows[1][order[i]];
-		if (i - from < shown && has_room(l))
+		if (shows(l, i, n_shown))
 			list_row(l, 1, row);
 		else
 			leave_out(&rest, row, &l->cents[1][order[i]]);
@@ -700,23 +469,29 @@ static void list_inner(struct listing *l, const size_t *order, size_t from, size
 	list_rest(l, 1, &rest);
 }
 
+/* `inner`: the rows of the second level in order, or NULL. */
 static void list_all(struct listing *l, const size_t *outer, const size_t *inner)
 {
 	struct rest rest = { .n = 0 };
+	size_t n_inner = inner ? l->from->n[1] : 0;
 	size_t at = 0, n_shown = shown_of(l, l->from->n[0], l->q->top);
 	bool of_cards = l->from->measures[0] == MEASURE_CARDS;
 	divide_costs(l, 0, NULL, l->from->n[0], of_cards ? &l->totals.all : &l->totals.held);
 	for (size_t i = 0; i < l->from->n[0]; i++) {
-		bool shown = i < n_shown && has_room(l);
+		const struct audit_row *row = &l->from->rows[0][outer[i]];
+		const struct bill_cents *cents = &l->cents[0][outer[i]];
+		size_t end = at;
+		bool shown = shows(l, i, n_shown);
 		if (shown)
-			list_row(l, 0, &l->from->rows[0][outer[i]]);
+			list_row(l, 0, row);
 		else
-			leave_out(&rest, &l->from->rows[0][outer[i]], &l->cents[0][outer[i]]);
-		size_t end = inner ? end_of_inner(l, outer[i], inner, at) : at;
+			leave_out(&rest, row, cents);
+		while (end < n_inner && l->from->rows[1][inner[end]].outer == outer[i])
+			end++;
 		if (end > at)
-			divide_costs(l, 1, inner + at, end - at, &l->cents[0][outer[i]]);
-		if (inner && shown)
-			list_inner(l, inner, at, end);
+			divide_costs(l, 1, inner + at, end - at, cents);
+		if (end > at && shown)
+			list_inner(l, inner + at, end - at);
 		at = end;
 	}
 	list_rest(l, 0, &rest);
@@ -756,7 +531,7 @@ static bool list_users(struct listing l)
 		.measures = { a->fleet.asked ? MEASURE_SHARES : MEASURE_PRESENCE } };
 	l.from = &users;
 	users.rows[0] = calloc(a->n_identities + 1, sizeof(*users.rows[0]));
-	holder_table_of_users(&l.to->table);
+	start_table(&l.to->table, &users.by, false, true);
 	for (size_t i = 0; i < a->n_identities && users.rows[0]; i++)
 		users.rows[0][users.n[0]++] =
 			(struct audit_row){ .key = a->identities[i].identity,
@@ -792,7 +567,7 @@ static enum measure measure_of(const struct by *by, size_t level, const struct a
 /* Lists a breakdown of the audit. */
 static void list_breakdown(struct report *r, struct listing l)
 {
-	holder_table_by(&l.to->table, &l.from->by, l.a->of_users);
+	start_table(&l.to->table, &l.from->by, l.a->of_users, false);
 	list(&l);
 	r->failed |= l.failed;
 }

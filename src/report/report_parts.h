@@ -25,6 +25,9 @@ double report_energy_kwh(const int64_t energy_mj[CARD_STATES],
 enum { HOURS_TEXT_CAP = 32, LEAST_SHOWN_MS = 18000 /* a table shows this as 0.01 h */ };
 void report_hours(char dst[HOURS_TEXT_CAP], int64_t ms);
 const char *report_plural(size_t n);
+/* A card, with its host if there are several: "2", "lab 2". */
+enum { WHERE_CAP = 192 };
+void report_show_where(char dst[WHERE_CAP], const struct audit *a, size_t card);
 /* What a process is, as gua who shows it: notebook, job, container or pod, and its command. */
 enum { REPORT_WHAT_CAP = LABEL_CAP + COMMAND_CAP + 2 };
 void report_show_what(char dst[REPORT_WHAT_CAP], const char *const texts[PROCESS_TEXTS]);
@@ -32,9 +35,24 @@ void report_show_what(char dst[REPORT_WHAT_CAP], const char *const texts[PROCESS
 void report_say(struct report *r, enum sentence_kind kind, const char *label,
 	const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* A column of a table: names, then TEXT or VALUE, then how text shows it. */
-#define TEXT(getter, member) .kind = COLUMN_TEXT, .get = getter, .of = member
+/* A column of a table: its key and title, what is in it, then how text shows it. What is in it
+ * is a member of the row's struct: an array of char, a char *, a double, or an int64_t where -1
+ * is unknown. Each file defines OF(member), its offset. */
+#define TEXT(getter, which) .kind = COLUMN_TEXT, .get = getter, .of = which
 #define VALUE(unit, getter, which) .kind = COLUMN_##unit, .get = getter, .of = which
+#define CHARS(member) TEXT(table_get_chars, OF(member))
+#define STRING(member) TEXT(table_get_string, OF(member))
+#define NUMBER(unit, member) VALUE(unit, table_get_double, OF(member))
+#define KNOWN(unit, member) VALUE(unit, table_get_known, OF(member))
+/* The columns of one part of a cost, and of their sum: double money[COSTS + 1] of the row. */
+#define COST(part, which)                                                                      \
+	{                                                                                      \
+		part "_cost", .json = "cost." part, NUMBER(MONEY, money[which])                \
+	}
+#define COST_TOTAL                                                                             \
+	{                                                                                      \
+		"cost", .json = "cost.total", NUMBER(MONEY, money[COSTS])                      \
+	}
 #define TABLE_OF(array)                                                                        \
 	{                                                                                      \
 		.columns = array, .n_columns = sizeof(array) / sizeof(array[0])                \
@@ -100,7 +118,6 @@ void report_events_say(struct report *r, const struct audit *a);
 
 /* Frees the comparison, the trend and the time line. */
 void report_compare_finish(struct report *r);
-void report_time_finish_trend(struct report *r);
-void report_time_finish_line(struct report *r);
+void report_time_finish(struct report *r);
 
 #endif

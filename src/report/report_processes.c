@@ -11,137 +11,60 @@
 #include "audit/audit.h"
 #include "report/report_parts.h"
 
-enum { WHERE_CAP = 192 }; /* size of the text for a card with its host */
-
 /* Precedes a process that holds no more than a bare context. */
 #define CONTEXT_MARK "[ctx] "
 
 /* The data of a row. */
 struct process_row {
 	struct audit_process process;
-	const char *host, *user, *uuid;
-	int card_index;
+	const char *host, *user, *shown_user, *uuid;
 	char where[WHERE_CAP], what[REPORT_WHAT_CAP + sizeof(CONTEXT_MARK)];
+	double pid, card_index, context;
+	double ms[HOLDER_STATES], held, share;
+	double money[COSTS + 1]; /* as report_bill_money() */
 };
-
-static struct cell process_user(const void *row, size_t of)
-{
-	(void)of;
-	return table_text(process_shown_user(((const struct process_row *)row)->user));
-}
-
-/* Writes a card, with its host if there are several hosts. */
-static void show_where(char dst[WHERE_CAP], const struct audit *a, size_t card)
-{
-	char label[CARD_LABEL_CAP];
-	bool several = a->n_hosts > 1;
-	card_label(label, sizeof(label), &a->cards[card].id);
-	snprintf(dst, WHERE_CAP, "%s%s%s",
-		several ? a->hosts[a->cards[card].host].hostname : "", several ? " " : "",
-		label);
-}
-
-static struct cell process_pid(const void *row, size_t of)
-{
-	(void)of;
-	return table_number(((const struct process_row *)row)->process.pid);
-}
-
-static struct cell process_card_index(const void *row, size_t of)
-{
-	(void)of;
-	return table_number(((const struct process_row *)row)->card_index);
-}
-
-static struct cell process_context(const void *row, size_t of)
-{
-	(void)of;
-	return table_number(((const struct process_row *)row)->process.context);
-}
-
-static struct cell process_ms(const void *row, size_t state)
-{
-	return table_number((double)((const struct process_row *)row)->process.sums.ms[state]);
-}
-
-static struct cell process_sum(const void *row, size_t of)
-{
-	(void)of;
-	return table_number(
-		(double)audit_holder_ms(((const struct process_row *)row)->process.sums.ms));
-}
-
-static struct cell process_share(const void *row, size_t of)
-{
-	const struct audit_sums *sums = &((const struct process_row *)row)->process.sums;
-	(void)of;
-	return table_number((double)(sums->active_share_ms + sums->idle_share_ms));
-}
-
-static struct cell process_money(const void *row, size_t part)
-{
-	const struct audit_sums *sums = &((const struct process_row *)row)->process.sums;
-	return table_number(report_bill_money(&sums->cost, part));
-}
 
 #define OF(member) offsetof(struct process_row, member)
 static const struct column process_columns[] = {
-	{ .key = "pid", .title = "pid", VALUE(COUNT, process_pid, 0) },
-	{ .key = "started", VALUE(MOMENT, table_get_known, OF(process.started_ms)) },
-	{ .key = "user", TEXT(table_get_string, OF(user)) },
-	{ .title = "user", .width = -12, TEXT(process_user, 0) },
-	{ .key = "command", TEXT(table_get_string, OF(process.texts[PROCESS_COMMAND])) },
-	{ .title = "what", .width = 16, .flexible = true, TEXT(table_get_chars, OF(what)) },
-	{ .key = "host", TEXT(table_get_string, OF(host)) },
-	{ .key = "gpu", TEXT(table_get_string, OF(uuid)) },
-	{ .key = "gpu_index", VALUE(COUNT, process_card_index, 0) },
-	{ .title = "gpu", .width = -14, TEXT(table_get_chars, OF(where)) },
-	{ .key = "gpu_seconds", .title = "held", .width = 6, VALUE(GPU_MS, process_sum, 0) },
-	{ .key = "active_gpu_seconds", VALUE(GPU_MS, process_ms, HOLDER_ACTIVE) },
-	{ .key = "idle_held_gpu_seconds",
-		.title = "idle",
-		.width = 6,
-		VALUE(GPU_MS, process_ms, HOLDER_IDLE_HELD) },
-	{ .key = "squatting_gpu_seconds",
-		.title = "idle on\nbusy GPU",
-		VALUE(GPU_MS, process_ms, HOLDER_SQUATTING) },
-	{ .key = "truly_idle_gpu_seconds", VALUE(GPU_MS, process_ms, HOLDER_TRULY_IDLE) },
-	{ .key = "use_unknown_gpu_seconds", VALUE(GPU_MS, process_ms, HOLDER_USE_UNKNOWN) },
-	{ .key = "share_gpu_seconds", VALUE(GPU_MS, process_share, 0) },
-	{ .key = "context_only", VALUE(BOOL, process_context, 0) },
-	{ .key = "last_active",
-		.title = "last active",
-		VALUE(MOMENT, table_get_known, OF(process.sums.last_active_ms)) },
-	{ .key = "peak_mem_bytes",
-		.title = "peak mem",
-		.width = 8,
-		.optional = true,
-		VALUE(KIB, table_get_known, OF(process.sums.peak_mem_kib)) },
-	{ .key = "notebook", TEXT(table_get_string, OF(process.texts[PROCESS_NOTEBOOK])) },
-	{ .key = "notebook_path",
-		TEXT(table_get_string, OF(process.texts[PROCESS_NOTEBOOK_PATH])) },
-	{ .key = "job", TEXT(table_get_string, OF(process.texts[PROCESS_JOB])) },
-	{ .key = "job_name", TEXT(table_get_string, OF(process.texts[PROCESS_JOB_NAME])) },
-	{ .key = "account", TEXT(table_get_string, OF(process.texts[PROCESS_ACCOUNT])) },
-	{ .key = "container", TEXT(table_get_string, OF(process.texts[PROCESS_CONTAINER])) },
-	{ .key = "pod", TEXT(table_get_string, OF(process.texts[PROCESS_POD])) },
-	{ .key = "unit", TEXT(table_get_string, OF(process.texts[PROCESS_UNIT])) },
-	{ .key = "login", TEXT(table_get_string, OF(process.texts[PROCESS_LOGIN])) },
-	{ .key = "session", TEXT(table_get_string, OF(process.texts[PROCESS_SESSION])) },
-	{ .key = "parents", TEXT(table_get_string, OF(process.texts[PROCESS_PARENTS])) },
-	{ .key = "python_env", TEXT(table_get_string, OF(process.texts[PROCESS_PYTHON_ENV])) },
-	{ .key = "tag", TEXT(table_get_string, OF(process.texts[PROCESS_TAG])) },
-	{ .key = "active_cost",
-		.json = "cost.active",
-		VALUE(MONEY, process_money, COST_ACTIVE) },
-	{ .key = "idle_held_cost",
-		.json = "cost.idle_held",
-		VALUE(MONEY, process_money, COST_IDLE_HELD) },
-	{ .key = "use_unknown_cost",
-		.json = "cost.use_unknown",
-		VALUE(MONEY, process_money, COST_USE_UNKNOWN) },
-	{ .key = "cost", .json = "cost.total", VALUE(MONEY, process_money, COSTS) },
-	{ .key = "squatting_cost", VALUE(MONEY, process_money, COST_SQUATTING) },
+	{ "pid", "pid", NUMBER(COUNT, pid) },
+	{ "started", KNOWN(MOMENT, process.started_ms) },
+	{ "user", STRING(user) },
+	{ .title = "user", STRING(shown_user), .width = -12 },
+	{ "command", STRING(process.texts[PROCESS_COMMAND]) },
+	{ .title = "what", CHARS(what), .width = 16, .flexible = true },
+	{ "host", STRING(host) },
+	{ "gpu", STRING(uuid) },
+	{ "gpu_index", NUMBER(COUNT, card_index) },
+	{ .title = "gpu", CHARS(where), .width = -14 },
+	{ "gpu_seconds", "held", NUMBER(GPU_MS, held), .width = 6 },
+	{ "active_gpu_seconds", NUMBER(GPU_MS, ms[HOLDER_ACTIVE]) },
+	{ "idle_held_gpu_seconds", "idle", NUMBER(GPU_MS, ms[HOLDER_IDLE_HELD]), .width = 6 },
+	{ "squatting_gpu_seconds", "idle on\nbusy GPU", NUMBER(GPU_MS, ms[HOLDER_SQUATTING]) },
+	{ "truly_idle_gpu_seconds", NUMBER(GPU_MS, ms[HOLDER_TRULY_IDLE]) },
+	{ "use_unknown_gpu_seconds", NUMBER(GPU_MS, ms[HOLDER_USE_UNKNOWN]) },
+	{ "share_gpu_seconds", NUMBER(GPU_MS, share) },
+	{ "context_only", NUMBER(BOOL, context) },
+	{ "last_active", "last active", KNOWN(MOMENT, process.sums.last_active_ms) },
+	{ "peak_mem_bytes", "peak mem", KNOWN(KIB, process.sums.peak_mem_kib), .width = 8,
+		.optional = true },
+	{ "notebook", STRING(process.texts[PROCESS_NOTEBOOK]) },
+	{ "notebook_path", STRING(process.texts[PROCESS_NOTEBOOK_PATH]) },
+	{ "job", STRING(process.texts[PROCESS_JOB]) },
+	{ "job_name", STRING(process.texts[PROCESS_JOB_NAME]) },
+	{ "account", STRING(process.texts[PROCESS_ACCOUNT]) },
+	{ "container", STRING(process.texts[PROCESS_CONTAINER]) },
+	{ "pod", STRING(process.texts[PROCESS_POD]) },
+	{ "unit", STRING(process.texts[PROCESS_UNIT]) },
+	{ "login", STRING(process.texts[PROCESS_LOGIN]) },
+	{ "session", STRING(process.texts[PROCESS_SESSION]) },
+	{ "parents", STRING(process.texts[PROCESS_PARENTS]) },
+	{ "python_env", STRING(process.texts[PROCESS_PYTHON_ENV]) },
+	{ "tag", STRING(process.texts[PROCESS_TAG]) },
+	COST("active", COST_ACTIVE),
+	COST("idle_held", COST_IDLE_HELD),
+	COST("use_unknown", COST_USE_UNKNOWN),
+	COST_TOTAL,
+	{ "squatting_cost", NUMBER(MONEY, money[COST_SQUATTING]) },
 };
 #undef OF
 
@@ -156,12 +79,22 @@ void report_processes_add(
 	for (size_t i = 0; i < n; i++) {
 		const struct audit_process *p = &a->processes[i];
 		const struct audit_card *card = &a->cards[p->card];
+		const char *user = a->identities[p->identity].identity;
 		struct process_row row = { .process = *p,
 			.host = a->hosts[p->host].hostname,
-			.user = a->identities[p->identity].identity,
+			.user = user,
+			.shown_user = process_shown_user(user),
 			.uuid = card->id.uuid,
-			.card_index = card->id.index };
-		show_where(row.where, a, p->card);
+			.pid = p->pid,
+			.card_index = card->id.index,
+			.context = p->context,
+			.held = (double)audit_holder_ms(p->sums.ms),
+			.share = (double)(p->sums.active_share_ms + p->sums.idle_share_ms) };
+		for (size_t state = 0; state < HOLDER_STATES; state++)
+			row.ms[state] = (double)p->sums.ms[state];
+		for (size_t part = 0; part <= COSTS; part++)
+			row.money[part] = report_bill_money(&p->sums.cost, part);
+		report_show_where(row.where, a, p->card);
 		str_copy(row.what, sizeof(row.what), p->context ? CONTEXT_MARK : "");
 		report_show_what(row.what + strlen(row.what), p->texts);
 		table_add(t, &row);
@@ -171,125 +104,49 @@ void report_processes_add(
 /* The data of a row. */
 struct spell_row {
 	struct audit_spell spell;
-	const char *host, *uuid;
-	int card_index;
-	double price; /* of the card; NAN: none */
+	const char *host, *uuid, *shown_user;
+	const char *how, *then; /* how it ended, for programs and for people */
 	char where[WHERE_CAP], what[REPORT_WHAT_CAP];
+	int64_t end_ms; /* -1: it goes on */
+	double length_ms, idle_ms, squatting_ms, unobserved_ms, pid, card_index;
+	double cost; /* of the card's time, even if other processes were on the card */
 };
 
-static const struct spell *spell_of(const void *row)
-{
-	return &((const struct spell_row *)row)->spell.spell;
-}
-
-static struct cell spell_user(const void *row, size_t of)
-{
-	(void)of;
-	return table_text(process_shown_user(((const struct spell_row *)row)->spell.user));
-}
-
-static struct cell spell_pid(const void *row, size_t of)
-{
-	(void)of;
-	return table_number(((const struct spell_row *)row)->spell.pid);
-}
-
-static struct cell spell_card_index(const void *row, size_t of)
-{
-	(void)of;
-	return table_number(((const struct spell_row *)row)->card_index);
-}
-
-static struct cell spell_end(const void *row, size_t of)
-{
-	(void)of;
-	bool open = spell_of(row)->how == SPELL_OPEN;
-	return table_number(open ? (double)NAN : (double)spell_of(row)->end_ms);
-}
-
-static struct cell spell_how(const void *row, size_t of)
-{
-	enum spell_end how = spell_of(row)->how;
-	(void)of;
-	return table_text(how < SPELL_ENDS ? spell_end_names[how] : NULL);
-}
-
-/* How the spell ended, for people. */
-static struct cell spell_fate(const void *row, size_t of)
-{
-	static const char *const words[] = { [SPELL_ACTIVE] = "used",
-		[SPELL_RELEASED] = "released",
-		[SPELL_EXITED] = "exited",
-		[SPELL_STOPPED] = "not seen",
-		[SPELL_GONE] = "released",
-		[SPELL_OPEN] = "goes on" };
-	(void)of;
-	return table_text(words[spell_of(row)->how]);
-}
-
-/* `of` selects a length. */
-enum { LENGTH_WHOLE, LENGTH_IDLE, LENGTH_SQUATTING, LENGTH_UNOBSERVED };
-
-static struct cell spell_length(const void *row, size_t of)
-{
-	const struct spell *s = spell_of(row);
-	const int64_t lengths[] = { [LENGTH_WHOLE] = s->end_ms - s->begin_ms,
-		[LENGTH_IDLE] = spell_idle_ms(s),
-		[LENGTH_SQUATTING] = s->squatting_ms,
-		[LENGTH_UNOBSERVED] = spell_unobserved_ms(s) };
-	return table_number((double)lengths[of]);
-}
-
-/* The cost of the card's time, even if other processes were on the card. */
-static struct cell spell_cost(const void *row, size_t of)
-{
-	const struct spell_row *r = row;
-	(void)of;
-	return table_number(r->price * (double)r->spell.window_ms / 3600e3);
-}
-
 #define OF(member) offsetof(struct spell_row, member)
-#define PROCESS_OF(text) TEXT(table_get_string, OF(spell.texts[text]))
 static const struct column spell_columns[] = {
-	{ .key = "user", TEXT(table_get_string, OF(spell.user)) },
-	{ .title = "user", .width = -12, TEXT(spell_user, 0) },
-	{ .title = "what", .width = 10, .flexible = true, TEXT(table_get_chars, OF(what)) },
-	{ .key = "pid", VALUE(COUNT, spell_pid, 0) },
-	{ .key = "started", VALUE(MOMENT, table_get_known, OF(spell.started_ms)) },
-	{ .key = "host", TEXT(table_get_string, OF(host)) },
-	{ .key = "gpu", TEXT(table_get_string, OF(uuid)) },
-	{ .key = "gpu_index", VALUE(COUNT, spell_card_index, 0) },
-	{ .title = "gpu", .width = -14, TEXT(table_get_chars, OF(where)) },
-	{ .key = "peak_mem_bytes",
-		.title = "memory",
-		VALUE(KIB, table_get_known, OF(spell.spell.mem_peak_kib)) },
-	{ .key = "begin",
-		.title = "idle since",
-		VALUE(MOMENT, table_get_known, OF(spell.spell.begin_ms)) },
-	{ .key = "end", VALUE(MOMENT, spell_end, 0) },
-	{ .key = "seconds", .title = "length", VALUE(LENGTH, spell_length, LENGTH_WHOLE) },
-	{ .key = "idle_seconds", VALUE(MS, spell_length, LENGTH_IDLE) },
-	{ .key = "squatting_seconds", VALUE(MS, spell_length, LENGTH_SQUATTING) },
-	{ .key = "unobserved_seconds", VALUE(MS, spell_length, LENGTH_UNOBSERVED) },
-	{ .key = "gpu_seconds",
-		.title = "GPU-h",
-		VALUE(GPU_MS, table_get_known, OF(spell.window_ms)) },
-	{ .key = "idle_cost", .title = "cost", .optional = true, VALUE(MONEY, spell_cost, 0) },
-	{ .key = "energy_joules", VALUE(MJ, table_get_known, OF(spell.spell.energy_mj)) },
-	{ .key = "how_ended", TEXT(spell_how, 0) },
-	{ .title = "then", .optional = true, TEXT(spell_fate, 0) },
-	{ .key = "command", PROCESS_OF(PROCESS_COMMAND) },
-	{ .key = "notebook", PROCESS_OF(PROCESS_NOTEBOOK) },
-	{ .key = "notebook_path", PROCESS_OF(PROCESS_NOTEBOOK_PATH) },
-	{ .key = "job", PROCESS_OF(PROCESS_JOB) },
-	{ .key = "job_name", PROCESS_OF(PROCESS_JOB_NAME) },
-	{ .key = "account", PROCESS_OF(PROCESS_ACCOUNT) },
-	{ .key = "container", PROCESS_OF(PROCESS_CONTAINER) },
-	{ .key = "pod", PROCESS_OF(PROCESS_POD) },
-	{ .key = "unit", PROCESS_OF(PROCESS_UNIT) },
-	{ .key = "login", PROCESS_OF(PROCESS_LOGIN) },
-	{ .key = "session", PROCESS_OF(PROCESS_SESSION) },
-	{ .key = "tag", PROCESS_OF(PROCESS_TAG) },
+	{ "user", STRING(spell.user) },
+	{ .title = "user", STRING(shown_user), .width = -12 },
+	{ .title = "what", CHARS(what), .width = 10, .flexible = true },
+	{ "pid", NUMBER(COUNT, pid) },
+	{ "started", KNOWN(MOMENT, spell.started_ms) },
+	{ "host", STRING(host) },
+	{ "gpu", STRING(uuid) },
+	{ "gpu_index", NUMBER(COUNT, card_index) },
+	{ .title = "gpu", CHARS(where), .width = -14 },
+	{ "peak_mem_bytes", "memory", KNOWN(KIB, spell.spell.mem_peak_kib) },
+	{ "begin", "idle since", KNOWN(MOMENT, spell.spell.begin_ms) },
+	{ "end", KNOWN(MOMENT, end_ms) },
+	{ "seconds", "length", NUMBER(LENGTH, length_ms) },
+	{ "idle_seconds", NUMBER(MS, idle_ms) },
+	{ "squatting_seconds", NUMBER(MS, squatting_ms) },
+	{ "unobserved_seconds", NUMBER(MS, unobserved_ms) },
+	{ "gpu_seconds", "GPU-h", KNOWN(GPU_MS, spell.window_ms) },
+	{ "idle_cost", "cost", NUMBER(MONEY, cost), .optional = true },
+	{ "energy_joules", KNOWN(MJ, spell.spell.energy_mj) },
+	{ "how_ended", STRING(how) },
+	{ .title = "then", STRING(then), .optional = true },
+	{ "command", STRING(spell.texts[PROCESS_COMMAND]) },
+	{ "notebook", STRING(spell.texts[PROCESS_NOTEBOOK]) },
+	{ "notebook_path", STRING(spell.texts[PROCESS_NOTEBOOK_PATH]) },
+	{ "job", STRING(spell.texts[PROCESS_JOB]) },
+	{ "job_name", STRING(spell.texts[PROCESS_JOB_NAME]) },
+	{ "account", STRING(spell.texts[PROCESS_ACCOUNT]) },
+	{ "container", STRING(spell.texts[PROCESS_CONTAINER]) },
+	{ "pod", STRING(spell.texts[PROCESS_POD]) },
+	{ "unit", STRING(spell.texts[PROCESS_UNIT]) },
+	{ "login", STRING(spell.texts[PROCESS_LOGIN]) },
+	{ "session", STRING(spell.texts[PROCESS_SESSION]) },
+	{ "tag", STRING(spell.texts[PROCESS_TAG]) },
 };
 #undef OF
 
@@ -307,16 +164,32 @@ static void show_what(char dst[REPORT_WHAT_CAP], const struct audit_spell *s)
 
 void report_processes_add_spells(struct table *t, const struct audit *a)
 {
+	static const char *const fates[] = { [SPELL_ACTIVE] = "used",
+		[SPELL_RELEASED] = "released",
+		[SPELL_EXITED] = "exited",
+		[SPELL_STOPPED] = "not seen",
+		[SPELL_GONE] = "released",
+		[SPELL_OPEN] = "goes on" };
 	*t = (struct table)TABLE_OF(spell_columns);
 	for (size_t i = 0; i < a->spells.n; i++) {
 		const struct audit_spell *s = &a->spells.items[i];
+		const struct spell *spell = &s->spell;
 		const struct audit_card *card = &a->cards[s->card];
 		struct spell_row row = { .spell = *s,
 			.host = a->hosts[s->host].hostname,
 			.uuid = card->id.uuid,
+			.shown_user = process_shown_user(s->user),
+			.how = spell->how < SPELL_ENDS ? spell_end_names[spell->how] : NULL,
+			.then = fates[spell->how],
+			.end_ms = spell->how == SPELL_OPEN ? -1 : spell->end_ms,
+			.length_ms = (double)(spell->end_ms - spell->begin_ms),
+			.idle_ms = (double)spell_idle_ms(spell),
+			.squatting_ms = (double)spell->squatting_ms,
+			.unobserved_ms = (double)spell_unobserved_ms(spell),
+			.pid = s->pid,
 			.card_index = card->id.index,
-			.price = card->price };
-		show_where(row.where, a, s->card);
+			.cost = card->price * (double)s->window_ms / 3600e3 };
+		report_show_where(row.where, a, s->card);
 		show_what(row.what, s);
 		table_add(t, &row);
 	}
@@ -357,20 +230,14 @@ struct orphan_row {
 	int64_t index, pid, mem_kib, since_ms; /* -1 unknown */
 };
 
-#define OF(member) table_get_known, .of = offsetof(struct orphan_row, member)
+#define OF(member) offsetof(struct orphan_row, member)
 static const struct column orphan_columns[] = {
-	{ .key = "host",
-		.kind = COLUMN_TEXT,
-		.get = table_get_string,
-		.of = offsetof(struct orphan_row, host) },
-	{ .key = "gpu",
-		.kind = COLUMN_TEXT,
-		.get = table_get_string,
-		.of = offsetof(struct orphan_row, uuid) },
-	{ .key = "gpu_index", .kind = COLUMN_COUNT, .get = OF(index) },
-	{ .key = "pid", .kind = COLUMN_COUNT, .get = OF(pid) },
-	{ .key = "mem_bytes", .kind = COLUMN_KIB, .get = OF(mem_kib) },
-	{ .key = "since", .kind = COLUMN_MOMENT, .get = OF(since_ms) },
+	{ "host", STRING(host) },
+	{ "gpu", STRING(uuid) },
+	{ "gpu_index", KNOWN(COUNT, index) },
+	{ "pid", KNOWN(COUNT, pid) },
+	{ "mem_bytes", KNOWN(KIB, mem_kib) },
+	{ "since", KNOWN(MOMENT, since_ms) },
 };
 #undef OF
 

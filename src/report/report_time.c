@@ -9,41 +9,22 @@
 #include "base/moment.h"
 #include "report/report_parts.h"
 
-/* The number of the period that a day belongs to: days of the same period have the same
- * number. `number` counts days since 1970-01-01, which was a Thursday. */
-static int64_t number_of(enum period_unit unit, int64_t number, const struct tm *day)
-{
-	switch (unit) {
-	case PERIOD_WEEK:
-		return (number + 3) / 7;
-	case PERIOD_MONTH:
-		return 12 * (int64_t)day->tm_year + day->tm_mon;
-	case PERIOD_YEAR:
-		return day->tm_year;
-	default:
-		return number;
-	}
-}
-
 /* The date of the i-th day of the audit. */
 static struct tm date_of(const struct audit_days *days, size_t i)
 {
 	return moment_fields((days->first + (int64_t)i) * 86400000, true);
 }
 
+/* The number of the period that the i-th day belongs to: days of the same period have the same
+ * number. Days are counted from 1970-01-01, which was a Thursday. */
 static int64_t period_of(const struct audit_days *days, size_t i, enum period_unit unit)
 {
 	struct tm day = date_of(days, i);
-	return number_of(unit, days->first + (int64_t)i, &day);
-}
-
-static enum period_unit choose_unit(const struct audit_days *days)
-{
-	enum period_unit unit = PERIOD_DAY;
-	while (unit < PERIOD_YEAR &&
-		period_of(days, days->n - 1, unit) - period_of(days, 0, unit) >= TREND_MAX)
-		unit++;
-	return unit;
+	int64_t number = days->first + (int64_t)i;
+	return unit == PERIOD_WEEK    ? (number + 3) / 7
+	       : unit == PERIOD_MONTH ? 12 * (int64_t)day.tm_year + day.tm_mon
+	       : unit == PERIOD_YEAR  ? day.tm_year
+				      : number;
 }
 
 static void name_period(struct report_period *p, enum period_unit unit, struct tm day)
@@ -66,47 +47,25 @@ static void name_period(struct report_period *p, enum period_unit unit, struct t
 	snprintf(p->name, sizeof(p->name), "%.*s", len, date);
 }
 
-static void add_day(struct report_period *p, const struct audit_day *day)
-{
-	p->to_ms = day->to_ms;
-	p->window_ms += day->window_ms;
-	for (int state = 0; state < CARD_STATES; state++)
-		p->ms[state] += day->ms[state];
-}
+/* The data of a row of the trend. */
+struct period_row {
+	struct report_period period;
+	double ms[CARD_STATES];
+};
 
-/* In a report about users, the states are theirs, and unobserved time is that of the cards. */
-static void set_period_shares(struct report_period *p, bool of_users)
-{
-	int64_t seen_ms = report_observed_ms(p->ms);
-	int64_t whole_ms = of_users ? p->window_ms : seen_ms + p->ms[CARD_UNOBSERVED];
-	for (int state = 0; state < CARD_STATES; state++)
-		p->share[state] = report_share(p->ms[state], seen_ms);
-	p->share[CARD_UNOBSERVED] = report_share(p->ms[CARD_UNOBSERVED], whole_ms);
-}
-
-static struct cell period_ms(const void *row, size_t state)
-{
-	return table_number((double)((const struct report_period *)row)->ms[state]);
-}
-
-static struct cell period_share(const void *row, size_t state)
-{
-	return table_number(((const struct report_period *)row)->share[state]);
-}
-
-#define OF(member) offsetof(struct report_period, member)
+#define OF(member) offsetof(struct period_row, member)
 static const struct column period_columns[] = {
-	{ .key = "name", TEXT(table_get_chars, OF(name)) },
-	{ .key = "since", VALUE(MOMENT, table_get_known, OF(from_ms)) },
-	{ .key = "until", VALUE(MOMENT, table_get_known, OF(to_ms)) },
-	{ .key = "active_fraction", VALUE(SHARE, period_share, CARD_ACTIVE) },
-	{ .key = "idle_held_fraction", VALUE(SHARE, period_share, CARD_IDLE_HELD) },
-	{ .key = "unobserved_fraction", VALUE(SHARE, period_share, CARD_UNOBSERVED) },
-	{ .key = "active_gpu_seconds", VALUE(GPU_MS, period_ms, CARD_ACTIVE) },
-	{ .key = "idle_held_gpu_seconds", VALUE(GPU_MS, period_ms, CARD_IDLE_HELD) },
-	{ .key = "truly_idle_gpu_seconds", VALUE(GPU_MS, period_ms, CARD_TRULY_IDLE) },
-	{ .key = "unobserved_gpu_seconds", VALUE(GPU_MS, period_ms, CARD_UNOBSERVED) },
-	{ .key = "use_unknown_gpu_seconds", VALUE(GPU_MS, period_ms, CARD_USE_UNKNOWN) },
+	{ "name", CHARS(period.name) },
+	{ "since", KNOWN(MOMENT, period.from_ms) },
+	{ "until", KNOWN(MOMENT, period.to_ms) },
+	{ "active_fraction", NUMBER(SHARE, period.share[CARD_ACTIVE]) },
+	{ "idle_held_fraction", NUMBER(SHARE, period.share[CARD_IDLE_HELD]) },
+	{ "unobserved_fraction", NUMBER(SHARE, period.share[CARD_UNOBSERVED]) },
+	{ "active_gpu_seconds", NUMBER(GPU_MS, ms[CARD_ACTIVE]) },
+	{ "idle_held_gpu_seconds", NUMBER(GPU_MS, ms[CARD_IDLE_HELD]) },
+	{ "truly_idle_gpu_seconds", NUMBER(GPU_MS, ms[CARD_TRULY_IDLE]) },
+	{ "unobserved_gpu_seconds", NUMBER(GPU_MS, ms[CARD_UNOBSERVED]) },
+	{ "use_unknown_gpu_seconds", NUMBER(GPU_MS, ms[CARD_USE_UNKNOWN]) },
 };
 #undef OF
 
@@ -118,7 +77,10 @@ void report_time_add_trend(struct report *r, const struct audit *a)
 	t->unit = PERIOD_DAY;
 	if (!days->n)
 		return;
-	t->unit = choose_unit(days);
+	while (t->unit < PERIOD_YEAR &&
+		period_of(days, days->n - 1, t->unit) - period_of(days, 0, t->unit) >=
+			TREND_MAX)
+		t->unit++;
 	int64_t first = period_of(days, 0, t->unit);
 	size_t n = (size_t)(period_of(days, days->n - 1, t->unit) - first + 1);
 	t->periods = calloc(n, sizeof(*t->periods));
@@ -128,23 +90,30 @@ void report_time_add_trend(struct report *r, const struct audit *a)
 	}
 	t->n = n;
 	for (size_t i = 0; i < days->n; i++) {
+		const struct audit_day *day = &days->items[i];
 		struct report_period *p = &t->periods[period_of(days, i, t->unit) - first];
 		if (!p->to_ms) {
-			p->from_ms = days->items[i].from_ms;
+			p->from_ms = day->from_ms;
 			name_period(p, t->unit, date_of(days, i));
 		}
-		add_day(p, &days->items[i]);
+		p->to_ms = day->to_ms;
+		p->window_ms += day->window_ms;
+		for (int state = 0; state < CARD_STATES; state++)
+			p->ms[state] += day->ms[state];
 	}
-	for (size_t i = 0; i < n; i++) {
-		set_period_shares(&t->periods[i], a->of_users);
-		table_add(&t->table, &t->periods[i]);
+	for (struct report_period *p = t->periods; p < t->periods + n; p++) {
+		int64_t seen_ms = report_observed_ms(p->ms);
+		struct period_row row;
+		for (int state = 0; state < CARD_STATES; state++) {
+			p->share[state] = report_share(p->ms[state], seen_ms);
+			row.ms[state] = (double)p->ms[state];
+		}
+		/* For users, the states are theirs, and unobserved time is the cards'. */
+		p->share[CARD_UNOBSERVED] = report_share(p->ms[CARD_UNOBSERVED],
+			a->of_users ? p->window_ms : seen_ms + p->ms[CARD_UNOBSERVED]);
+		row.period = *p;
+		table_add(&t->table, &row);
 	}
-}
-
-void report_time_finish_trend(struct report *r)
-{
-	free(r->trend.periods);
-	table_finish(&r->trend.table);
 }
 
 /* The step from one tick to the next; exactly one member is not 0. */
@@ -312,47 +281,24 @@ static void set_shares(
 struct column_row {
 	const char *host, *uuid;
 	int64_t index;
-	const struct report_column *column;
-	const struct audit_column *time;
+	struct report_column column;
+	struct audit_column time;
 };
-
-static struct cell column_moment(const void *row, size_t of)
-{
-	return table_get_known(((const struct column_row *)row)->column, of);
-}
-
-static struct cell column_ms(const void *row, size_t state)
-{
-	return table_number((double)((const struct column_row *)row)->time->ms[state]);
-}
 
 #define OF(member) offsetof(struct column_row, member)
 static const struct column timeline_columns[] = {
-	{ .key = "host", TEXT(table_get_string, OF(host)) },
-	{ .key = "gpu", TEXT(table_get_string, OF(uuid)) },
-	{ .key = "gpu_index", VALUE(COUNT, table_get_known, OF(index)) },
-	{ .key = "since",
-		VALUE(MOMENT, column_moment, offsetof(struct report_column, from_ms)) },
-	{ .key = "until", VALUE(MOMENT, column_moment, offsetof(struct report_column, to_ms)) },
-	{ .key = "active_gpu_seconds", VALUE(GPU_MS, column_ms, CARD_ACTIVE) },
-	{ .key = "idle_held_gpu_seconds", VALUE(GPU_MS, column_ms, CARD_IDLE_HELD) },
-	{ .key = "truly_idle_gpu_seconds", VALUE(GPU_MS, column_ms, CARD_TRULY_IDLE) },
-	{ .key = "unobserved_gpu_seconds", VALUE(GPU_MS, column_ms, CARD_UNOBSERVED) },
-	{ .key = "use_unknown_gpu_seconds", VALUE(GPU_MS, column_ms, CARD_USE_UNKNOWN) },
+	{ "host", STRING(host) },
+	{ "gpu", STRING(uuid) },
+	{ "gpu_index", KNOWN(COUNT, index) },
+	{ "since", KNOWN(MOMENT, column.from_ms) },
+	{ "until", KNOWN(MOMENT, column.to_ms) },
+	{ "active_gpu_seconds", KNOWN(GPU_MS, time.ms[CARD_ACTIVE]) },
+	{ "idle_held_gpu_seconds", KNOWN(GPU_MS, time.ms[CARD_IDLE_HELD]) },
+	{ "truly_idle_gpu_seconds", KNOWN(GPU_MS, time.ms[CARD_TRULY_IDLE]) },
+	{ "unobserved_gpu_seconds", KNOWN(GPU_MS, time.ms[CARD_UNOBSERVED]) },
+	{ "use_unknown_gpu_seconds", KNOWN(GPU_MS, time.ms[CARD_USE_UNKNOWN]) },
 };
 #undef OF
-
-static void add_rows(struct report *r, const struct audit *a, size_t card)
-{
-	struct report_timeline *t = &r->timeline;
-	for (size_t i = 0; i < t->n; i++)
-		table_add(&t->table,
-			&(struct column_row){ .host = a->hosts[a->cards[card].host].hostname,
-				.uuid = a->cards[card].id.uuid,
-				.index = a->cards[card].id.index,
-				.column = &t->columns[i],
-				.time = &a->columns.items[card * t->n + i] });
-}
 
 /* The names of states; for users, of their time. */
 static const char *const words[2][CARD_STATES] = {
@@ -368,18 +314,6 @@ static const char *const words[2][CARD_STATES] = {
 		[CARD_USE_UNKNOWN] = "use unknown" },
 };
 
-/* Describes a lane in words. */
-static void describe(const struct report_timeline *t, struct report_lane *lane)
-{
-	size_t len = 0;
-	for (int state = 0; state < CARD_STATES; state++) {
-		double share = lane->mean[state];
-		if (isfinite(share) && share > 0 && len < sizeof(lane->text))
-			len += (size_t)snprintf(lane->text + len, sizeof(lane->text) - len,
-				"%s%s %.1f%%", len ? ", " : "", t->words[state], 100 * share);
-	}
-}
-
 static bool is_held(const struct audit *a, size_t card)
 {
 	const struct audit_columns *c = &a->columns;
@@ -391,49 +325,47 @@ static bool is_held(const struct audit *a, size_t card)
 	return false;
 }
 
-/* Names a lane. The first lane of each host has the host's name as a heading, if there are
- * several hosts. */
-static void name_lane(
-	struct report_lane *lane, const struct audit *a, size_t host, const char *label)
+/* Adds a lane with its name, which has the host if there are several. */
+static struct report_lane *add_lane(
+	struct report_timeline *t, const struct audit *a, size_t host, const char *label)
 {
+	struct report_lane *lane = &t->lanes[t->n_lanes++];
 	bool several = a->n_hosts > 1;
 	snprintf(lane->label, sizeof(lane->label), "%s", label);
 	snprintf(lane->name, sizeof(lane->name), "%s%s%.128s", label, several ? " of " : "",
 		several ? a->hosts[host].hostname : "");
+	return lane;
 }
 
-/* Adds the lane of a card; false: out of memory. */
+/* Adds the lane of a card, with its rows of the table; false: out of memory. */
 static bool add_card(struct report *r, const struct audit *a, size_t card)
 {
 	struct report_timeline *t = &r->timeline;
-	struct report_lane *lane = &t->lanes[t->n_lanes];
+	const struct audit_card *c = &a->cards[card];
+	const struct audit_column *columns = &a->columns.items[card * t->n];
 	char card_name[CARD_LABEL_CAP], label[CARD_LABEL_CAP + 8];
+	size_t len = 0;
+	card_label(card_name, sizeof(card_name), &c->id);
+	snprintf(label, sizeof(label), "GPU %s", card_name);
+	struct report_lane *lane = add_lane(t, a, c->host, label);
+	lane->uuid = c->id.uuid;
 	lane->share = calloc(t->n, sizeof(*lane->share));
 	if (!lane->share)
 		return false;
-	t->n_lanes++;
-	card_label(card_name, sizeof(card_name), &a->cards[card].id);
-	snprintf(label, sizeof(label), "GPU %s", card_name);
-	lane->uuid = a->cards[card].id.uuid;
-	name_lane(lane, a, a->cards[card].host, label);
-	set_shares(t, lane, &a->columns.items[card * t->n]);
-	describe(t, lane);
-	add_rows(r, a, card);
-	return true;
-}
-
-/* Adds a lane for the events of the host, if there are any. */
-static bool add_host(struct report *r, const struct audit *a, size_t host)
-{
-	struct report_timeline *t = &r->timeline;
-	for (size_t i = 0; i < a->columns.n_marks; i++) {
-		const struct audit_mark *m = &a->columns.marks[i];
-		if (m->host != host || m->card != AUDIT_NO_CARD)
-			continue;
-		name_lane(&t->lanes[t->n_lanes++], a, host, "all GPUs");
-		return true;
+	set_shares(t, lane, columns);
+	for (int state = 0; state < CARD_STATES; state++) {
+		double share = lane->mean[state];
+		if (isfinite(share) && share > 0 && len < sizeof(lane->text))
+			len += (size_t)snprintf(lane->text + len, sizeof(lane->text) - len,
+				"%s%s %.1f%%", len ? ", " : "", t->words[state], 100 * share);
 	}
-	return false;
+	for (size_t i = 0; i < t->n; i++)
+		table_add(&t->table, &(struct column_row){ .host = a->hosts[c->host].hostname,
+					     .uuid = c->id.uuid,
+					     .index = c->id.index,
+					     .column = t->columns[i],
+					     .time = columns[i] });
+	return true;
 }
 
 /* Adds the marks of a lane: those of a card or, with AUDIT_NO_CARD, of the host. */
@@ -478,11 +410,18 @@ static int compare_marks(const void *x, const void *y)
 static void add_lanes(struct report *r, const struct audit *a)
 {
 	struct report_timeline *t = &r->timeline;
+	const struct audit_columns *c = &a->columns;
 	size_t card = 0;
 	for (size_t host = 0; host < a->n_hosts; host++) {
-		size_t first = t->n_lanes;
-		if (add_host(r, a, host))
+		size_t first = t->n_lanes, i = 0;
+		/* The host has a lane if it has events that are not of a card. */
+		while (i < c->n_marks &&
+			(c->marks[i].host != host || c->marks[i].card != AUDIT_NO_CARD))
+			i++;
+		if (i < c->n_marks) {
+			add_lane(t, a, host, "all GPUs");
 			add_marks(r, a, host, AUDIT_NO_CARD);
+		}
 		for (; card < a->n_cards && a->cards[card].host == host; card++) {
 			if (a->of_users && !is_held(a, card))
 				continue;
@@ -522,9 +461,11 @@ void report_time_add_line(struct report *r, const struct audit *a)
 	add_ticks(r);
 }
 
-void report_time_finish_line(struct report *r)
+void report_time_finish(struct report *r)
 {
 	struct report_timeline *t = &r->timeline;
+	free(r->trend.periods);
+	table_finish(&r->trend.table);
 	for (size_t i = 0; i < t->n_lanes; i++)
 		free(t->lanes[i].share);
 	free(t->lanes);
