@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "audit/idle_private.h"
 #include "store/sql.h"
-#include "driver/kind.h"
+#include "driver/source.h"
 #include "store/store.h"
 
 static int read_run(struct idle_history *h, struct err *e)

@@ -4,7 +4,7 @@
 
 #include "audit/gather.h"
 #include "store/sql.h"
-#include "driver/kind.h"
+#include "driver/source.h"
 
 /* Finds where the slots of a file begin and end; first > last: there are none. */
 static int slot_bounds(

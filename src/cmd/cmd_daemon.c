@@ -26,7 +26,7 @@
 #include "cmd/share/configure.h"
 #include "cmd/share/detach.h"
 #include "driver/host/apart.h"
-#include "driver/kind.h"
+#include "driver/source.h"
 #include "driver/sim/scenario.h"
 #include "driver/source_host.h"
 #include "record/notify.h"

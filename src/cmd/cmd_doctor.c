@@ -24,7 +24,6 @@
 #include "driver/capture/capture.h"
 #include "driver/host/apart.h"
 #include "driver/host/worker.h"
-#include "driver/kind.h"
 #include "driver/source.h"
 #include "model/finding.h"
 #include "policy/channel.h"

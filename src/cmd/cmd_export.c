@@ -12,7 +12,7 @@
 #include "cmd/share/choose_db.h"
 #include "cmd/share/configure.h"
 #include "config/config.h"
-#include "driver/kind.h"
+#include "driver/source.h"
 #include "export/export.h"
 #include "export/exposition.h"
 #include "export/history.h"

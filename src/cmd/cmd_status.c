@@ -11,7 +11,7 @@
 #include "cmd/cmd.h"
 #include "store/recorder_status.h"
 #include "render/documents.h"
-#include "driver/kind.h"
+#include "driver/source.h"
 
 struct values {
 	const char *db;

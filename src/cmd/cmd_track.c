@@ -19,7 +19,7 @@
 #include "cmd/share/terminal.h"
 #include "cmd/track_run.h"
 #include "driver/host/apart.h"
-#include "driver/kind.h"
+#include "driver/source.h"
 #include "proc/proc_parse.h"
 #include "proc/proc.h"
 #include "proc/reader.h"

@@ -79,7 +79,7 @@ struct source_host {
 
 /* Strings are borrowed until source_close(). */
 struct source_options {
-	const char *name;      /* a list of names: see kind.h */
+	const char *name;      /* a list of names: see source.h */
 	const char *nvml_path; /* --nvml or GUA_NVML; NULL: libnvidia-ml.so.1 after checking the
 				  module */
 	const char *nvml_option;  /* what sets it, for messages; NULL: "--nvml PATH" */

@@ -1,5 +1,14 @@
-/* Hands each call to the members of the set and joins what they answer. */
-#include "driver/source_set.h"
+/* Several sources as one. The set's cards are its members' cards, one member after the other;
+ * cards that a member finds later come at the end, so that a card never changes its place. A
+ * card with a UUID that is there already, of another member, is left out: no time is counted
+ * twice.
+ *
+ * A member that fails is down until the next scan, which tries it again: until then its
+ * cards are lost, with the driver's code. A member that does not answer in time is late: its
+ * call goes on, the others are not kept waiting, and its cards are lost until the call has
+ * come back. A call fails only when every member is down.
+ * Readings are copied; the arrays that they point to stay the member's. */
+#include "driver/source.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -12,7 +21,6 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "driver/source.h"
 
 #define NOWHERE SIZE_MAX /* place of a card that is left out */
 enum { SPARE = 8 };

@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "audit/spells.h"
 #include "store/sql.h"
-#include "driver/kind.h"
+#include "driver/source.h"
 #include "store/store.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array[0]))

@@ -7,7 +7,7 @@
 #include "audit/audit.h"
 #include "audit/gather.h"
 #include "audit/restriction.h"
-#include "driver/kind.h"
+#include "driver/source.h"
 #include "fleet/roster.h"
 #include "fleet/survey.h"
 

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "driver/kind.h"
 #include "driver/source.h"
 #include "driver/use.h"
 #include "lib/lib.h"

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "driver/kind.h"
+#include "driver/source.h"
 #include "lib/lib.h"
 #include "lib/sampler.h"
 

@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/size.h"
 #include "driver/host/apart.h"
-#include "driver/kind.h"
+#include "driver/source.h"
 #include "policy/endings_private.h"
 #include "policy/sender.h"
 #include "policy/tell.h"

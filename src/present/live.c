@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "driver/kind.h"
+#include "driver/source.h"
 #include "present/live_private.h"
 #include "present/past.h"
 

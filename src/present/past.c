@@ -8,7 +8,7 @@
 
 #include "base/str.h"
 #include "base/moment.h"
-#include "driver/kind.h"
+#include "driver/source.h"
 #include "store/sql.h"
 #include "store/store.h"
 

@@ -11,7 +11,7 @@
 #include "audit/floors.h"
 #include "present/last_run.h"
 #include "store/sql.h"
-#include "driver/kind.h"
+#include "driver/source.h"
 
 /* A card that was not accounted for this long before the last tick is no longer there. */
 #define CARD_GONE_MS 3600000

@@ -23,7 +23,7 @@
 #include "driver/ring.h"
 #include "driver/host/round.h"
 #include "driver/host/worker.h"
-#include "driver/kind.h"
+#include "driver/source.h"
 #include "store/statusfile.h"
 
 /* When commits are rarest: one in this many ticks. */

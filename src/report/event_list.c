@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "base/moment.h"
 #include "audit/events.h"
-#include "driver/kind.h"
+#include "driver/source.h"
 #include "model/card.h"
 #include "model/tick.h"
 #include "model/event.h"

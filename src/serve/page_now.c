@@ -12,7 +12,7 @@
 #include "serve/page.h"
 #include "serve/page_parts.h"
 #include "serve/pages.h"
-#include "driver/kind.h"
+#include "driver/source.h"
 
 /* A page while it is written. */
 struct view {

@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "driver/source_set.h"
 #include "driver/source.h"
 
 enum { CARDS = 4 };

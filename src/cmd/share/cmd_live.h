@@ -7,7 +7,7 @@
 #include "cmd/share/choose_db.h"
 #include "cmd/cmd.h"
 #include "present/live.h"
-#include "driver/kind.h"
+#include "driver/source.h"
 
 /* The values of the options; zero-initialise. */
 struct live_values {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "driver/kind.h"
+#include "driver/source.h"
 #include "driver/nvml/nvml.h"
 #include "driver/nvml/nvml_diagnose.h"
 

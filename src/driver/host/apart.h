@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "driver/kind.h"
+#include "driver/source.h"
 #include "driver/source_host.h"
 
 struct apart;

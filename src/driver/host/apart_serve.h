@@ -9,7 +9,7 @@
 #include "base/helper.h"
 #include "driver/host/wire.h"
 #include "driver/host/round.h"
-#include "driver/kind.h"
+#include "driver/source.h"
 
 enum apart_call {
 	APART_OPEN,	  /* cards to avoid */

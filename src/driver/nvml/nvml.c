@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 #include "base/str.h"
-#include "driver/kind.h"
+#include "driver/source.h"
 #include "driver/nvml/nvml_host.h"
 
 /* Errors of a card that the driver reports (XIDs): gua registers for them once and collects

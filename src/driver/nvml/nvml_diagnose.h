@@ -2,7 +2,7 @@
 #ifndef GUA_DRIVER_NVML_NVML_DIAGNOSE_H
 #define GUA_DRIVER_NVML_NVML_DIAGNOSE_H
 
-#include "driver/kind.h"
+#include "driver/source.h"
 #include "driver/nvml/nvml_host.h"
 
 /* nvml_diagnose.c: all of them. */

@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "base/str.h"
-#include "driver/kind.h"
 #include "driver/sim/play.h"
 #include "driver/source.h"
 #include "lab.h"
