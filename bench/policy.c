@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "policy/pass.h"
+#include "policy/judge.h"
 #include "policy_fixture.h"
 
 enum { SESSIONS = 1000, CARDS = 8, MARKS = 4, PASSES = 20 };
@@ -89,8 +89,8 @@ static int64_t judge_all(struct world *w, const struct config *config)
 	for (uint32_t i = 0; i < SESSIONS; i++) {
 		w->states[i] = POLICY_STATE_NONE;
 		w->facts[i] = (struct session_facts){ .kept_until_ms = -1, .delivered_ms = -1 };
-		rules_facts_at(&policy, &w->facts[i], &w->sessions[i],
-			(struct open_spans){ &i, 1 }, NOW);
+		facts_at(&policy, &w->facts[i], &w->sessions[i], (struct open_spans){ &i, 1 },
+			NOW);
 	}
 	struct pass pass = { .policy = &policy,
 		.now_ms = NOW,
@@ -99,7 +99,7 @@ static int64_t judge_all(struct world *w, const struct config *config)
 		.verdicts = w->verdicts,
 		.n = SESSIONS,
 		.count_sessions = count };
-	if (!pass_run(&pass))
+	if (!judge_pass(&pass))
 		abort();
 	return cpu_us() - began_us;
 }

@@ -7,7 +7,7 @@
 #include "cmd/cmd.h"
 #include "cmd/share/configure.h"
 #include "base/str.h"
-#include "policy/sessions_now.h"
+#include "policy/facts.h"
 #include "policy/rules.h"
 
 struct enforce_options {

@@ -7,7 +7,7 @@
 #include "cmd/enforce.h"
 #include "cmd/share/mine.h"
 #include "policy/channel.h"
-#include "policy/trust.h"
+#include "policy/rules.h"
 #include "store/policy/policy_more.h"
 
 #define MOST_MS (INT64_C(366) * 86400000)
@@ -60,8 +60,8 @@ static int store(
 static int write_decision(struct enforce *x, const struct decision *d, struct err *e)
 {
 	struct policy_file *file = NULL;
-	char until[64] = "", hash[TRUST_HASH_CAP], text[160] = "ending is forbidden";
-	trust_hash(hash, &x->conf.settings);
+	char until[64] = "", hash[RULES_HASH_CAP], text[160] = "ending is forbidden";
+	rules_hash(hash, &x->conf.settings);
 	moment_iso(until, sizeof(until), d->until_ms);
 	if (d->step == STEP_ARMED)
 		snprintf(text, sizeof(text), "ending is allowed until %s", until);
@@ -110,7 +110,7 @@ static void add_missing(struct str *out, struct enforce *x)
 	char missed[CHANNEL_REACH_CAP];
 	if (any && channel_misses(&x->conf.values.notices, missed))
 		str_addf(out, "But %s.\n", missed);
-	if (trust_settings(&x->conf.settings, &why))
+	if (rules_check_trust(&x->conf.settings, &why))
 		str_addf(out, "But the configuration may not end sessions: %s.\n", why.text);
 }
 

@@ -42,7 +42,7 @@ int enforce_explain(struct enforce *x)
 {
 	struct err e = { 0 };
 	struct str out = { 0 };
-	struct sessions_now now = { .db = x->db,
+	struct facts_now now = { .db = x->db,
 		.root = x->o->root ? x->o->root : "",
 		.now_ms = x->now_ms,
 		.policy = &x->policy };
@@ -58,11 +58,11 @@ int enforce_explain(struct enforce *x)
 		return cmd_fail(x->self, &e);
 	if (access(x->db, R_OK) != 0 && errno == EACCES)
 		return ask_service(x, q.pid);
-	rc = sessions_now_read(&now, &e);
+	rc = facts_now_read(&now, &e);
 	policy_file_open(&q.file, x->policy_db, false, NULL);
 	if (rc == 0)
 		rc = explain(&q, &out, &e);
 	policy_file_close(q.file);
-	sessions_now_finish(&now);
+	facts_now_finish(&now);
 	return rc ? cmd_fail(x->self, &e) : cmd_print(x->self, &out);
 }

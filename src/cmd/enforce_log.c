@@ -9,7 +9,7 @@
 #include "cmd/share/terminal.h"
 #include "model/session.h"
 #include "policy/channel.h"
-#include "policy/trust.h"
+#include "policy/rules.h"
 #include "report/report_policy.h"
 #include "report/report_parts.h"
 #include "render/documents.h"
@@ -145,7 +145,7 @@ static int read_status(struct enforce *x, struct status *s, struct err *e)
 	struct policy_file *file = NULL;
 	s->mode = x->conf.values.policy.mode;
 	s->armed_until_ms = s->pass.at_ms = s->stopped_ms = -1;
-	trust_settings(&x->conf.settings, &s->untrusted);
+	rules_check_trust(&x->conf.settings, &s->untrusted);
 	if (!tells(x) || !channel_misses(&x->conf.values.notices, s->missed))
 		s->missed[0] = '\0';
 	int rc = policy_file_open(&file, x->policy_db, false, e);

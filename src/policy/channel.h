@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "config/config.h"
-#include "policy/notice_text.h"
+#include "policy/notice.h"
 #include "policy/post.h"
 
 enum channel {

@@ -16,7 +16,6 @@
 #include "driver/host/apart.h"
 #include "driver/source.h"
 #include "policy/endings_private.h"
-#include "policy/sender.h"
 #include "policy/tell.h"
 #include "proc/proc.h"
 
@@ -119,7 +118,7 @@ bool ending_begin(struct ending *a)
 	if (!a->gone || !a->sorted)
 		return false;
 	memcpy(a->sorted, a->processes, a->n_processes * sizeof(*a->sorted));
-	fresh_sort(a->sorted, a->n_processes);
+	signs_sort(a->sorted, a->n_processes);
 	return true;
 }
 
@@ -354,7 +353,7 @@ void endings_follow(struct endings *es, const struct enforcer_step *s)
 	bool ends = es->enforcer->policy.enforce && v->state.level == LEVEL_END && !v->would;
 	if (v->state.stage == STAGE_NONE) {
 		endings_release(es, session->key);
-		sender_clear_login(&es->enforcer->policy.config->notices, es->enforcer->file,
+		tell_clear_login(&es->enforcer->policy.config->notices, es->enforcer->file,
 			session->key, session->user);
 	} else if (ends) {
 		hold(es, s);
@@ -364,7 +363,7 @@ void endings_follow(struct endings *es, const struct enforcer_step *s)
 }
 
 /* Bytes in use on the session's cards that no process explains. */
-static int64_t unexplained(const struct ending *a, const struct fresh_look *look)
+static int64_t unexplained(const struct ending *a, const struct signs_look *look)
 {
 	int64_t bytes = 0;
 	for (size_t i = 0; i < a->n_cards; i++)
@@ -374,13 +373,13 @@ static int64_t unexplained(const struct ending *a, const struct fresh_look *look
 	return bytes;
 }
 
-static void verify(struct ending *a, const struct fresh_look *look)
+static void verify(struct ending *a, const struct signs_look *look)
 {
-	struct fresh_result r;
+	struct signs_result r;
 	char size[SIZE_TEXT_CAP];
-	fresh_judge(&r, look, a->sorted, a->n_processes);
-	int64_t left = r.verdict == FRESH_RELEASED ? unexplained(a, look) : r.held_bytes;
-	bool held = r.verdict != FRESH_RELEASED || left >= ORPHAN_LEAST_BYTES;
+	signs_judge(&r, look, a->sorted, a->n_processes);
+	int64_t left = r.verdict == SIGNS_RELEASED ? unexplained(a, look) : r.held_bytes;
+	bool held = r.verdict != SIGNS_RELEASED || left >= ORPHAN_LEAST_BYTES;
 	if (held && ++a->verified < VERIFY_LOOKS)
 		return;
 	size_text(size, (double)(held ? left : a->seen_bytes));
@@ -404,7 +403,7 @@ static bool needs_looks(const struct ending *a)
 static void use_look(struct endings *es)
 {
 	const struct present *now = live_present(es->live);
-	struct fresh_look look = { .cards = now->cards,
+	struct signs_look look = { .cards = now->cards,
 		.n_cards = now->n_cards,
 		.processes = now->processes,
 		.n_processes = now->n_processes,

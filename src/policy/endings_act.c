@@ -104,10 +104,10 @@ static enum ending_how lives(const struct endings *es, struct ending *a, char *w
 	return ENDING_HOWS;
 }
 
-static void add_power(struct ending *a, const struct fresh_look *look)
+static void add_power(struct ending *a, const struct signs_look *look)
 {
 	for (size_t i = 0; i < a->n_cards; i++) {
-		double watt = fresh_power_w(look, a->cards[i].uuid, a->sorted, a->n_processes,
+		double watt = signs_power_w(look, a->cards[i].uuid, a->sorted, a->n_processes,
 			&a->cards[i].power_limit_w);
 		if (!isfinite(watt))
 			continue;
@@ -117,10 +117,10 @@ static void add_power(struct ending *a, const struct fresh_look *look)
 }
 
 /* Notes another session in the same job or container, which its manager would end as well. */
-static void note_companion(struct ending *a, const struct fresh_look *look)
+static void note_companion(struct ending *a, const struct signs_look *look)
 {
 	const struct signs_session session = session_of(a);
-	const struct present_process *p = fresh_companion(look, &session);
+	const struct present_process *p = signs_companion(look, &session);
 	a->companion[0] = '\0';
 	if (p)
 		snprintf(a->companion, sizeof(a->companion), "process %u of %s",
@@ -335,17 +335,17 @@ static void begin_looks(struct ending *a, int64_t now_us)
 	a->cpu_used_s = 0;
 }
 
-void ending_confirm(struct endings *es, struct ending *a, const struct fresh_look *look)
+void ending_confirm(struct endings *es, struct ending *a, const struct signs_look *look)
 {
-	struct fresh_result r;
+	struct signs_result r;
 	char why[ENDING_TEXT_CAP];
 	int64_t now_us = endings_now_us(es);
-	fresh_judge(&r, look, a->sorted, a->n_processes);
-	if (r.verdict == FRESH_RELEASED && a->signalled)
+	signs_judge(&r, look, a->sorted, a->n_processes);
+	if (r.verdict == SIGNS_RELEASED && a->signalled)
 		poll_gone(es, a);
 	if (a->signalled && all_gone(a))
 		return;
-	if (r.verdict != FRESH_IDLE) {
+	if (r.verdict != SIGNS_IDLE) {
 		ending_spare(a, r.why);
 		return;
 	}

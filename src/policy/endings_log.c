@@ -42,7 +42,7 @@ static int take_keep(void *context, const struct policy_keep *k)
 
 /* The session of an ending as the store has it now; NULL: it is not there. */
 static const struct session_facts *find_facts(
-	const struct sessions_now *now, const struct ending *a)
+	const struct facts_now *now, const struct ending *a)
 {
 	for (size_t i = 0; i < now->history.n_processes; i++) {
 		const struct idle_process *p = &now->history.processes[i];
@@ -58,11 +58,11 @@ static const struct session_facts *find_facts(
 static int check_exemptions(
 	const struct enforcer *x, const struct ending *a, int64_t now_ms, struct err *e)
 {
-	struct sessions_now now = {
+	struct facts_now now = {
 		.db = x->db, .root = x->root, .now_ms = now_ms, .brief = true
 	};
 	struct policy policy = x->policy;
-	int rc = sessions_now_read(&now, e);
+	int rc = facts_now_read(&now, e);
 	const struct session_facts *f = rc == 0 ? find_facts(&now, a) : NULL;
 	policy.history = &now.history;
 	const struct config_exemption *exempt =
@@ -73,7 +73,7 @@ static int check_exemptions(
 		rc = err_set(e, ERR_NOTHING, "it is exempt: %s", f->exemption);
 	else if (exempt)
 		rc = err_set(e, ERR_NOTHING, "it is exempt: [exempt %s]", exempt->name);
-	sessions_now_finish(&now);
+	facts_now_finish(&now);
 	return rc;
 }
 

@@ -4,7 +4,7 @@
 
 #include "policy/end_manager.h"
 #include "policy/endings.h"
-#include "policy/fresh.h"
+#include "policy/signs.h"
 #include "policy/notice.h"
 #include "present/live.h"
 
@@ -54,7 +54,7 @@ struct ending {
 	struct policy_state state;
 	struct notice notice;	       /* of the result */
 	struct end_process *processes; /* in the order of signals */
-	struct end_process *sorted;    /* the same, by fresh_sort() */
+	struct end_process *sorted;    /* the same, by signs_sort() */
 	bool *gone;		       /* of the processes, in the order of signals */
 	size_t n_processes;
 	struct ending_card cards[ENDING_CARDS];
@@ -135,7 +135,7 @@ void ending_finish(struct ending *a, enum ending_how how, const char *format, ..
 void ending_spare(struct ending *a, const char *why);
 
 /* Uses a look in ENDING_CONFIRM: goes on, spares the session, or begins to end it. */
-void ending_confirm(struct endings *es, struct ending *a, const struct fresh_look *look);
+void ending_confirm(struct endings *es, struct ending *a, const struct signs_look *look);
 /* Does what is due while the processes are ending. */
 void ending_attend(struct endings *es, struct ending *a);
 

@@ -13,7 +13,6 @@
 #include "base/str.h"
 #include "base/moment.h"
 #include "policy/endings.h"
-#include "policy/keep_limits.h"
 #include "policy/signs.h"
 #include "policy/tell.h"
 #include "proc/proc.h"
@@ -26,7 +25,7 @@
 struct work {
 	struct enforcer *x;
 	int64_t now_ms;
-	struct sessions_now now;
+	struct facts_now now;
 	struct session_facts *facts;
 	struct policy_state *states, *old;
 	struct verdict *verdicts;
@@ -42,7 +41,7 @@ struct work {
 
 static void finish(struct work *w)
 {
-	sessions_now_finish(&w->now);
+	facts_now_finish(&w->now);
 	free(w->facts);
 	free(w->states);
 	free(w->old);
@@ -111,10 +110,10 @@ static int take_end(void *context, const struct policy_action *a)
 	return w->texts.failed ? err_memory(w->e) : 0;
 }
 
-static bool is_present(const struct work *w, const char *key)
+static bool is_present(const struct facts_now *now, const char *key)
 {
-	for (size_t i = 0; i < w->now.history.n_sessions; i++)
-		if (strcmp(w->now.history.sessions[i].key, key) == 0)
+	for (size_t i = 0; i < now->history.n_sessions; i++)
+		if (strcmp(now->history.sessions[i].key, key) == 0)
 			return true;
 	return false;
 }
@@ -124,7 +123,7 @@ static int take_gone(
 {
 	struct work *w = context;
 	(void)state;
-	if (is_present(w, key))
+	if (is_present(&w->now, key))
 		return 0;
 	if (!array_one_more(&w->gone, w->n_gone))
 		return err_memory(w->e);
@@ -132,6 +131,50 @@ static int take_gone(
 		.user = arena_text(&w->texts, user),
 		.kind = SESSION_PROCESS };
 	return w->texts.failed ? err_memory(w->e) : 0;
+}
+
+/* Renames keeps: a session gets another name when the name of its user or notebook becomes
+ * known later. A keep follows the process for which it was requested. */
+
+/* A keep whose session no longer has the stored name, while the process still exists. */
+struct moved {
+	const struct facts_now *now;
+	char session[SESSION_KEY_CAP];
+	struct policy_keep keep;
+	const char *key; /* of the session that the process is in now */
+};
+
+static int find_moved(void *context, const struct policy_keep *k)
+{
+	struct moved *m = context;
+	const struct idle_history *h = &m->now->history;
+	if (is_present(m->now, k->session))
+		return 0;
+	for (size_t i = 0; i < h->n_processes; i++) {
+		const struct idle_process *p = &h->processes[i];
+		if (!p->holds || p->pid != k->pid || (k->uid != 0 && p->uid != k->uid) ||
+			p->started_ms > k->from_ms)
+			continue;
+		str_copy(m->session, sizeof(m->session), k->session);
+		m->keep = *k;
+		m->keep.session = m->session;
+		m->key = h->sessions[p->session].key;
+		return 1;
+	}
+	return 0;
+}
+
+static int follow_keeps(struct policy_file *f, const struct facts_now *now, struct err *e)
+{
+	const struct policy_span span = { now->now_ms, now->now_ms + 1 };
+	struct moved m = { .now = now };
+	int rc;
+	while ((rc = policy_file_keeps(f, span, find_moved, &m, e)) == 1) {
+		rc = policy_file_move_keep(f, &m.keep, m.key, e);
+		if (rc)
+			return rc;
+	}
+	return rc;
 }
 
 static int take_keep(void *context, const struct policy_keep *k)
@@ -148,18 +191,18 @@ static int take_keep(void *context, const struct policy_keep *k)
 static int read_present(struct work *w, bool brief)
 {
 	struct enforcer *x = w->x;
-	sessions_now_finish(&w->now);
-	w->now = (struct sessions_now){
+	facts_now_finish(&w->now);
+	w->now = (struct facts_now){
 		.db = x->db, .root = x->root, .now_ms = w->now_ms, .brief = brief
 	};
 	w->now.policy = &x->policy;
-	int rc = sessions_now_read(&w->now, w->e);
+	int rc = facts_now_read(&w->now, w->e);
 	for (size_t i = 0; rc == 0 && brief && i < w->now.history.n_sessions; i++) {
 		struct idle_session *s = &w->now.history.sessions[i];
 		s->used_ms = used_of(x, &w->now.facts[i]);
 	}
 	if (rc == 0 && brief)
-		sessions_now_judge_again(&w->now);
+		facts_now_judge_again(&w->now);
 	x->policy.history = &w->now.history;
 	return rc;
 }
@@ -272,7 +315,7 @@ static int fill(struct work *w)
 	struct policy_span now = { w->now_ms, w->now_ms + 1 };
 	int rc = make_room(w);
 	if (rc == 0)
-		rc = keep_limits_follow(w->x->file, &w->now, w->e);
+		rc = follow_keeps(w->x->file, &w->now, w->e);
 	if (rc)
 		return rc;
 	memcpy(w->facts, w->now.facts, w->n_present * sizeof(*w->facts));
@@ -306,7 +349,7 @@ static int judge_all(struct work *w, struct pass *pass)
 		.stopped = w->stopped,
 		.count_sessions = count_sessions,
 		.context = w };
-	return pass_run(pass) ? 0 : err_memory(w->e);
+	return judge_pass(pass) ? 0 : err_memory(w->e);
 }
 
 /* Whether the pass has anything to store: a step, or a delivered notice, from which the next
@@ -530,7 +573,7 @@ int enforcer_pass(struct enforcer *x, int64_t now_ms, struct err *e)
 	struct policy_span day = { now_ms - 24 * HOUR_MS, INT64_MAX };
 	struct pass pass = { 0 };
 	int rc = read_present(&w, true);
-	if (rc == 0 && !sessions_now_is_known(&w.now)) {
+	if (rc == 0 && !facts_now_is_known(&w.now)) {
 		x->last = (struct policy_pass){ .at_ms = now_ms };
 		str_copy(x->last.note, sizeof(x->last.note),
 			"nothing was judged: no recorder has written in the last minutes");

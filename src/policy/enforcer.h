@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "policy/pass.h"
-#include "policy/sessions_now.h"
+#include "policy/judge.h"
+#include "policy/facts.h"
 #include "store/policy/policy_more.h"
 
 struct endings;
@@ -14,7 +14,7 @@ struct endings;
 /* One step of a session, valid during the pass. */
 struct enforcer_step {
 	const struct policy *policy;
-	const struct sessions_now *now;
+	const struct facts_now *now;
 	size_t session; /* index in now->facts; SIZE_MAX: it holds nothing any more */
 	const struct session_facts *facts;
 	const struct verdict *verdict;
@@ -38,7 +38,7 @@ struct enforcer_cpu {
 /* Zero-initialise; the caller sets the members up to `endings`. */
 struct enforcer {
 	struct policy policy;  /* history is set by each pass */
-	const char *db, *root; /* as in struct sessions_now */
+	const char *db, *root; /* as in struct facts_now */
 	const struct clock *clock;
 	struct policy_file *file;
 	const char *config_hash;

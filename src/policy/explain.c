@@ -8,7 +8,7 @@
 
 #include "base/moment.h"
 #include "policy/judge.h"
-#include "policy/trust.h"
+#include "policy/rules.h"
 #include "report/report_parts.h"
 #include "render/json.h"
 #include "store/policy/policy_more.h"
@@ -16,7 +16,7 @@
 
 struct explanation {
 	struct explain_question *x;
-	struct sessions_now *now;
+	struct facts_now *now;
 	size_t session;
 	const struct session_facts *f;
 	struct policy_state state; /* stored; STAGE_NONE without policy.db */
@@ -90,7 +90,7 @@ static void add_clock(struct str *out, const struct explanation *ex)
 static void add_evidence(struct str *out, const struct explanation *ex)
 {
 	const struct idle_history *h = &ex->now->history;
-	struct open_spans spans = sessions_now_spans(ex->now, ex->session);
+	struct open_spans spans = facts_now_spans(ex->now, ex->session);
 	char held[48], since[48], last[48], label[CARD_LABEL_CAP];
 	add_moment(ex, last, sizeof(last), h->last_tick_ms);
 	for (size_t i = 0; i < spans.n && i < MOST_SPANS; i++) {
@@ -153,7 +153,7 @@ static void add_exemptions(struct exemptions *x)
 	const struct explanation *ex = x->ex;
 	const struct config_blocks *all = &ex->x->policy.config->exemptions;
 	char until[48], text[96];
-	sessions_now_exemptions(ex->now, ex->session, take_builtin, x);
+	facts_now_exemptions(ex->now, ex->session, take_builtin, x);
 	if (!x->builtin && !x->json)
 		str_add(x->out, "  no   built-in\n");
 	for (size_t i = 0; i < all->n; i++)
@@ -477,13 +477,13 @@ static void add_json(struct str *out, const struct explanation *ex)
 static int look(struct explanation *ex, struct err *e)
 {
 	struct explain_question *x = ex->x;
-	struct sessions_now *now = ex->now;
+	struct facts_now *now = ex->now;
 	if (!now->history.any_run || (!now->history.running && now->history.n_sessions == 0))
 		return err_set(e, ERR_WORLD,
 			"no recorder is running on %s, so the present is not known; start one "
 			"with 'gua start'",
 			x->db);
-	int64_t session = ex->brief ? (int64_t)ex->session : sessions_now_find(now, x->pid);
+	int64_t session = ex->brief ? (int64_t)ex->session : facts_now_find(now, x->pid);
 	if (session < 0)
 		return err_set(e, ERR_NOTHING,
 			"process %u holds no card at the last tick; 'gua who' lists those that "
@@ -540,7 +540,7 @@ static void read_state(struct explanation *ex)
 	}
 	ex->armed = until_ms > x->now_ms;
 	ex->stopped = stopped_ms >= 0;
-	x->policy.may_end = ex->armed && trust_settings(x->settings, NULL) == 0;
+	x->policy.may_end = ex->armed && rules_check_trust(x->settings, NULL) == 0;
 	f->computes = ex->state.stage == STAGE_COMPUTING;
 }
 

@@ -5,12 +5,13 @@
 
 #include "base/str.h"
 #include "config/settings.h"
-#include "policy/sessions_now.h"
+#include "policy/facts.h"
+#include "policy/rules.h"
 #include "store/policy/policy_file.h"
 
 struct explain_question {
-	struct sessions_now *now; /* already read */
-	struct policy policy;	  /* a copy: explain() adds what is known about the session */
+	struct facts_now *now; /* already read */
+	struct policy policy;  /* a copy: explain() adds what is known about the session */
 	const struct settings *settings;
 	const char *db; /* of the store, for messages */
 	struct policy_file

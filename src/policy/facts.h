@@ -19,7 +19,7 @@ struct card_set {
 };
 
 struct session_facts {
-	int64_t idle_below; /* set by the caller: this much use or more counts, in percent */
+	int64_t idle_below; /* this much use or more counts, in percent */
 	const struct idle_session *session;
 	bool holds;	  /* it has memory on a card */
 	bool observed;	  /* the present is known */
@@ -45,9 +45,10 @@ struct open_spans {
 	size_t n;
 };
 
-/* Fills the facts at `at_ms`. In h->present, spans end at the last tick; in the past they may
- * go on after the moment. */
-void facts_at(struct session_facts *f, const struct idle_history *h,
+struct policy;
+/* Fills the facts at `at_ms` with the limit of use of the rule that matches the session; the
+ * history is that of the policy. */
+void facts_at(const struct policy *p, struct session_facts *f,
 	const struct idle_session *session, struct open_spans spans, int64_t at_ms);
 
 /* Whether the span covers the moment: it has begun, and has not ended. */
@@ -57,5 +58,36 @@ bool facts_covers(const struct idle_history *h, const struct idle_span *s, int64
  * reading. */
 int64_t facts_next_use(
 	const struct idle_history *h, const struct session_facts *f, int64_t after_ms);
+
+/* The sessions that hold a card now, with the facts about each: from the store, and what /proc
+ * says about built-in exemptions. Zero-initialise; set the members above "Results". */
+struct facts_now {
+	const char *db;
+	const char *root; /* of /proc; NULL: do not look at processes */
+	int64_t now_ms;
+	bool brief;		     /* as in idle_history.h */
+	const struct policy *policy; /* its rules set the limits of use; NULL: the usual one */
+	/* Results. */
+	struct idle_history history;
+	struct session_facts *facts; /* one for each session of the history */
+	uint32_t *spans; /* indexes of h->spans, session by session: see facts_now_spans() */
+	size_t *first;
+};
+
+/* Finish *p even after a failure. */
+int facts_now_read(struct facts_now *p, struct err *e);
+/* Computes the facts again, after the caller has set used_ms of sessions. */
+void facts_now_judge_again(struct facts_now *p);
+void facts_now_finish(struct facts_now *p);
+
+/* Whether the store knows the present: a recorder runs and its last tick is recent. */
+bool facts_now_is_known(const struct facts_now *p);
+struct open_spans facts_now_spans(const struct facts_now *p, size_t session);
+/* Calls `take` with every built-in exemption of a session's processes. */
+typedef void (*facts_now_exemption_taker)(void *context, uint32_t pid, const char *why);
+void facts_now_exemptions(const struct facts_now *p, size_t session,
+	facts_now_exemption_taker take, void *context);
+/* The session of a process; -1: it holds no card. */
+int64_t facts_now_find(const struct facts_now *p, uint32_t pid);
 
 #endif

@@ -48,10 +48,38 @@ struct verdict judge(const struct policy *p, const struct session_facts *f,
 
 /* When a stage of a rule comes, as idle time; AT_NEVER: never. */
 int64_t judge_stage_at(const struct rules_times *t, enum policy_stage stage);
-/* Notes the clock of this pass in a state. */
-void judge_note_clock(struct policy_state *state, const struct policy *p,
-	const struct session_facts *f, int64_t now_ms);
 /* Whether the stage is a warning or the final notice. */
 bool judge_was_warned(enum policy_stage stage);
+
+/* One pass over all sessions: each is judged, then the limits that concern several are applied.
+ * Pure: the caller stores the states and takes the steps, in one transaction. */
+/* A session that was ended, is being ended, or would have been. */
+struct past_end {
+	int64_t at_ms;
+	const char *user;
+	const char *session; /* its key */
+	bool signalled;	     /* a signal was sent, or a manager's command was run */
+};
+
+struct pass {
+	const struct policy *policy;
+	int64_t now_ms;
+	const struct session_facts *facts;
+	struct policy_state *states; /* in: stored; out: to be stored */
+	struct verdict *verdicts;    /* out */
+	size_t n;
+	const struct past_end *past; /* the ends of the last 24 hours */
+	size_t n_past;
+	/* Returns how many sessions hold a card now; called only when several are to be
+	 * ended. */
+	int64_t (*count_sessions)(void *context);
+	void *context;
+	bool stopped;	 /* the breaker has tripped before and was not released */
+	bool tripped;	 /* out: it trips in this pass */
+	size_t n_jumped; /* out: sessions whose clocks grew too fast */
+};
+
+/* False: out of memory, and nothing was changed. */
+bool judge_pass(struct pass *p);
 
 #endif

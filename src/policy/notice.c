@@ -1,9 +1,17 @@
-/* Writes and reads notices as JSON, by a table of their members. */
+/* Notices as JSON, and as text: expands templates, has the built-in ones, and writes digests.
+ */
 #include "policy/notice.h"
 
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/file.h"
+#include "base/moment.h"
+#include "base/nearest.h"
+#include "base/size.h"
 
 const char *const notice_kind_names[NOTICE_KINDS] = { "warning", "again", "final", "ended",
 	"not-ended", "digest", "alarm", "test" };
@@ -167,4 +175,504 @@ bool notice_is_plain_user(const char *user)
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				    "0123456789._-";
 	return *user && *user != '-' && *user != '.' && user[strspn(user, plain)] == '\0';
+}
+
+enum { VALUE_CAP = 512, TEMPLATE_MOST = 16 * 1024 };
+
+/* Facts of a notice by name. A getter writes the text, "" if the fact is not known. */
+typedef void get_fact(const struct notice *n, char *dst, size_t cap);
+
+static void moment(char *dst, size_t cap, int64_t ms)
+{
+	*dst = '\0';
+	if (ms >= 0)
+		moment_text(dst, cap, ms, false);
+}
+
+#define TEXT_FACT(name)                                                                        \
+	static void get_##name(const struct notice *n, char *dst, size_t cap)                  \
+	{                                                                                      \
+		str_copy(dst, cap, n->name);                                                   \
+	}
+TEXT_FACT(user)
+TEXT_FACT(host)
+TEXT_FACT(rule)
+TEXT_FACT(what)
+TEXT_FACT(cards)
+TEXT_FACT(model)
+TEXT_FACT(release)
+TEXT_FACT(keep)
+TEXT_FACT(kept)
+TEXT_FACT(result)
+TEXT_FACT(session)
+
+static void get_command(const struct notice *n, char *dst, size_t cap)
+{
+	str_copy(dst, cap, *n->command ? n->command : "process");
+}
+
+static void get_number(int64_t number, char *dst, size_t cap)
+{
+	*dst = '\0';
+	if (number >= 0)
+		snprintf(dst, cap, "%lld", (long long)number);
+}
+
+static void get_uid(const struct notice *n, char *dst, size_t cap)
+{
+	get_number(n->uid, dst, cap);
+}
+
+static void get_pid(const struct notice *n, char *dst, size_t cap)
+{
+	get_number(n->pid, dst, cap);
+}
+
+static void get_count(const struct notice *n, char *dst, size_t cap)
+{
+	get_number(n->count, dst, cap);
+}
+
+static void get_memory(const struct notice *n, char *dst, size_t cap)
+{
+	char size[SIZE_TEXT_CAP];
+	size_text(size, (double)n->mem_bytes);
+	str_copy(dst, cap, n->mem_bytes < 0 ? "memory of unknown size" : size);
+}
+
+static void get_freed(const struct notice *n, char *dst, size_t cap)
+{
+	char size[SIZE_TEXT_CAP];
+	size_text(size, (double)n->freed_bytes);
+	str_copy(dst, cap, n->freed_bytes < 0 ? "" : size);
+}
+
+static void get_since(const struct notice *n, char *dst, size_t cap)
+{
+	moment(dst, cap, n->idle_since_ms);
+}
+
+static void get_time(const struct notice *n, char *dst, size_t cap)
+{
+	moment(dst, cap, n->made_ms);
+}
+
+static void get_end(const struct notice *n, char *dst, size_t cap)
+{
+	moment(dst, cap, n->end_ms);
+}
+
+static void get_idle(const struct notice *n, char *dst, size_t cap)
+{
+	*dst = '\0';
+	if (n->idle_ms >= 0)
+		duration_text(dst, cap, n->idle_ms);
+}
+
+static void get_limit(const struct notice *n, char *dst, size_t cap)
+{
+	get_number(n->idle_below, dst, cap);
+}
+
+static void get_cost(const struct notice *n, char *dst, size_t cap)
+{
+	*dst = '\0';
+	if (isfinite(n->cost))
+		snprintf(dst, cap, "%.2f %s", n->cost, n->currency);
+}
+
+static void get_hours(const struct notice *n, char *dst, size_t cap)
+{
+	*dst = '\0';
+	if (isfinite(n->idle_gpu_hours))
+		snprintf(dst, cap, "%.1f GPU-hours", n->idle_gpu_hours);
+}
+
+/* The idle GPU-hours, and their cost if there is a price. */
+static void get_spent(const struct notice *n, char *dst, size_t cap)
+{
+	char hours[64], cost[64];
+	get_hours(n, hours, sizeof(hours));
+	get_cost(n, cost, sizeof(cost));
+	snprintf(dst, cap, "%s%s%s", hours, *hours && *cost ? ", " : "", cost);
+}
+
+static void get_next(const struct notice *n, char *dst, size_t cap)
+{
+	char next[64], end[64];
+	moment(next, sizeof(next), n->next_ms);
+	moment(end, sizeof(end), n->end_ms);
+	if (n->next_ms >= 0 && n->end_ms >= 0)
+		snprintf(dst, cap,
+			"another notice at %s; the session will be ended at %s unless it uses "
+			"the card",
+			next, end);
+	else if (n->end_ms >= 0)
+		snprintf(dst, cap, "the session will be ended at %s unless it uses the card",
+			end);
+	else if (n->next_ms >= 0)
+		snprintf(dst, cap, "another notice at %s", next);
+	else
+		str_copy(
+			dst, cap, "nothing will be ended; please release what you do not need");
+}
+
+static const struct fact {
+	const char *name;
+	get_fact *get;
+} facts[] = {
+	{ "user", get_user },
+	{ "uid", get_uid },
+	{ "host", get_host },
+	{ "rule", get_rule },
+	{ "session", get_session },
+	{ "what", get_what },
+	{ "command", get_command },
+	{ "pid", get_pid },
+	{ "cards", get_cards },
+	{ "model", get_model },
+	{ "memory", get_memory },
+	{ "since", get_since },
+	{ "idle", get_idle },
+	{ "limit", get_limit },
+	{ "time", get_time },
+	{ "hours", get_hours },
+	{ "cost", get_cost },
+	{ "spent", get_spent },
+	{ "next", get_next },
+	{ "end", get_end },
+	{ "release", get_release },
+	{ "keep", get_keep },
+	{ "kept", get_kept },
+	{ "result", get_result },
+	{ "freed", get_freed },
+	{ "count", get_count },
+};
+enum { N_FACTS = sizeof(facts) / sizeof(facts[0]) };
+
+void notice_text_finish(struct notice_text *t)
+{
+	str_finish(&t->subject);
+	str_finish(&t->body);
+}
+
+static int no_fact(const char *name, size_t len, struct err *e)
+{
+	if (len == 4 && memcmp(name, "list", len) == 0)
+		return err_set(e, ERR_USAGE, "{list} must be alone in its line");
+	size_t least = nearest_far(len) + 1;
+	const char *best = NULL;
+	for (size_t i = 0; i < N_FACTS; i++) {
+		size_t d = nearest_distance(facts[i].name, strlen(facts[i].name), name, len);
+		if (d < least) {
+			least = d;
+			best = facts[i].name;
+		}
+	}
+	return err_set(e, ERR_USAGE, "there is no {%.*s}%s%s%s", (int)(len < 40 ? len : 40),
+		name, best ? "; did you mean {" : "", best ? best : "", best ? "}?" : "");
+}
+
+/* Expands {name} at `at`; returns what follows it, or NULL with an error. */
+static const char *expand_fact(
+	struct str *out, const struct notice *n, struct piece line, bool *known, struct err *e)
+{
+	char value[VALUE_CAP], safe[VALUE_CAP];
+	const char *name = line.at + 1, *close = memchr(line.at, '}', line.len);
+	if (!close) {
+		err_set(e, ERR_USAGE, "a { has no }; write {{ for a brace");
+		return NULL;
+	}
+	size_t len = (size_t)(close - name);
+	for (size_t i = 0; i < N_FACTS; i++) {
+		if (strlen(facts[i].name) != len || memcmp(facts[i].name, name, len) != 0)
+			continue;
+		facts[i].get(n, value, sizeof(value));
+		str_escape(safe, sizeof(safe), value, strlen(value));
+		str_add(out, safe);
+		*known = *known && *safe;
+		return close + 1;
+	}
+	no_fact(name, len, e);
+	return NULL;
+}
+
+/* Expands one line; returns 1 if it is left out because a fact is unknown. */
+static int expand_line(
+	struct str *out, const struct notice *n, struct piece line, struct err *e)
+{
+	const char *at = line.at, *end = line.at + line.len;
+	bool known = true;
+	while (at < end) {
+		size_t left = (size_t)(end - at);
+		char safe[32];
+		if (*at != '{' || (left > 1 && at[1] == '{')) {
+			unsigned code;
+			size_t len = str_utf8_char(at, left, &code);
+			len = len ? len : 1;
+			str_escape(safe, sizeof(safe), at, len);
+			str_add(out, *at == '\t' ? "        " : safe);
+			at += *at == '{' ? 2 : (ptrdiff_t)len;
+			continue;
+		}
+		at = expand_fact(out, n, (struct piece){ at, left }, &known, e);
+		if (!at)
+			return e->code;
+	}
+	return known ? 0 : 1;
+}
+
+/* Takes the next line of the rest, without line end and trailing blanks. */
+static bool next_line(struct piece *rest, struct piece *line)
+{
+	if (!rest->len)
+		return false;
+	const char *end = memchr(rest->at, '\n', rest->len);
+	size_t len = end ? (size_t)(end - rest->at) : rest->len;
+	*line = (struct piece){ rest->at, len };
+	while (line->len && strchr(" \t\r", line->at[line->len - 1]))
+		line->len--;
+	rest->at += len + (end ? 1 : 0);
+	rest->len -= len + (end ? 1 : 0);
+	return true;
+}
+
+/* The subject is used even if a fact in it is unknown: a mail needs one. */
+static int expand_subject(
+	struct notice_text *t, const struct notice *n, struct piece line, struct err *e)
+{
+	static const char key[] = "Subject:";
+	if (line.len < sizeof(key) || memcmp(line.at, key, sizeof(key) - 1) != 0)
+		return err_set(e, ERR_USAGE, "the first line must be 'Subject: ...'");
+	line.at += sizeof(key) - 1;
+	line.len -= sizeof(key) - 1;
+	while (line.len && *line.at == ' ') {
+		line.at++;
+		line.len--;
+	}
+	int rc = expand_line(&t->subject, n, line, e);
+	return rc < 0 ? rc : 0;
+}
+
+/* The parts of a digest, one line each. */
+static void expand_list(struct str *out, const char *list)
+{
+	char safe[NOTICE_LINE_CAP];
+	for (size_t len; *list; list += len + (list[len] == '\n')) {
+		len = strcspn(list, "\n");
+		str_escape(safe, sizeof(safe), list, len);
+		str_addf(out, "- %s\n", safe);
+	}
+}
+
+static bool is_list(struct piece line)
+{
+	static const char list[] = "{list}";
+	return line.len == sizeof(list) - 1 && memcmp(line.at, list, line.len) == 0;
+}
+
+static int expand_body(
+	struct notice_text *t, const struct notice *n, struct piece line, struct err *e)
+{
+	struct str one = { 0 };
+	if (is_list(line)) {
+		expand_list(&t->body, n->list);
+		return 0;
+	}
+	int rc = expand_line(&one, n, line, e);
+	if (rc == 0) {
+		str_add_bytes(&t->body, str_text(&one), one.len);
+		str_add(&t->body, "\n");
+	}
+	str_finish(&one);
+	return rc < 0 ? rc : 0;
+}
+
+int notice_expand(struct notice_text *t, const struct notice *n,
+	const struct notice_template *from, struct err *e)
+{
+	struct piece rest = { from->text, from->len }, line;
+	size_t number = 0;
+	/* A digest must list its sessions, or users would not learn about them. */
+	bool lacks_list = n->kind == NOTICE_DIGEST;
+	int rc = 0;
+	*t = (struct notice_text){ 0 };
+	while (rc == 0 && next_line(&rest, &line)) {
+		number++;
+		if (number == 1)
+			rc = expand_subject(t, n, line, e);
+		else if (number == 2 && line.len)
+			rc = err_set(e, ERR_USAGE, "the second line must be empty");
+		else if (number > 2)
+			rc = expand_body(t, n, line, e);
+		lacks_list = lacks_list && !is_list(line);
+		if (rc)
+			err_prefix(e, "%s:%zu", from->name, number);
+	}
+	if (rc == 0 && number < 3)
+		rc = err_set(e, ERR_USAGE, "%s: there is no text", from->name);
+	if (rc == 0 && lacks_list)
+		rc = err_set(e, ERR_USAGE, "%s: a digest needs the line {list}", from->name);
+	if (rc == 0 && (t->subject.failed || t->body.failed))
+		rc = err_memory(e);
+	if (rc)
+		notice_text_finish(t);
+	return rc;
+}
+
+/* The built-in templates. A terminal shows the first six lines. */
+
+#define RELEASE_AND_KEEP                                                                       \
+	"Release it: {release}\n"                                                              \
+	"Keep it:    {keep}\n"
+
+#define MORE                                                                                   \
+	"Use counts from {limit} % of a card on, and any of an encoder or decoder\n"           \
+	"Held idle so far: {spent}\n"                                                          \
+	"What it is: {what}\n"                                                                 \
+	"Kept before: {kept}; 'gua keep' lists what you keep\n"                                \
+	"Why: rule {rule}; 'gua enforce explain {pid}' shows the evidence\n"
+
+static const char *const texts[NOTICE_KINDS] = {
+	[NOTICE_WARNING] =
+		"Subject: [gua] {host}: you have held card {cards} idle for {idle}\n\n"
+		"Your {command} (pid {pid}) holds {memory} on card {cards} of {host}\n"
+		"and has not used it since {since}.\n"
+		"What comes: {next}\n" RELEASE_AND_KEEP MORE,
+	[NOTICE_AGAIN] =
+		"Subject: [gua] {host}: second notice, card {cards} held idle for {idle}\n\n"
+		"Your {command} (pid {pid}) still holds {memory} on card {cards} of {host}\n"
+		"and has not used it since {since}.\n"
+		"What comes: {next}\n" RELEASE_AND_KEEP MORE,
+	[NOTICE_FINAL] =
+		"Subject: [gua] {host}: last notice, your {command} will be ended at {end}\n\n"
+		"Your {command} (pid {pid}) will be ended at {end}. Save your work.\n"
+		"It holds {memory} on card {cards} of {host}, unused since {since}.\n"
+		"If it uses the card before then, or you keep it, it will not be "
+		"ended.\n" RELEASE_AND_KEEP MORE,
+	[NOTICE_ENDED] = "Subject: [gua] {host}: your {command} was ended\n\n"
+			 "Your {command} (pid {pid}) on {host} was ended: it had held card "
+			 "{cards}\n"
+			 "without using it since {since}.\n"
+			 "Result: {result}\n"
+			 "Memory given back: {freed}\n"
+			 "Held idle: {spent}\n"
+			 "What it was: {what}\n"
+			 "Why: rule {rule}\n",
+	[NOTICE_NOT_ENDED] =
+		"Subject: [gua] {host}: your {command} was not ended\n\n"
+		"Your {command} (pid {pid}) on {host} was to be ended, and was not.\n"
+		"Reason: {result}\n"
+		"It has held card {cards} without using it since {since}.\n" RELEASE_AND_KEEP
+		"What it is: {what}\n"
+		"Why: rule {rule}; 'gua enforce explain {pid}' shows the evidence\n",
+	[NOTICE_DIGEST] = "Subject: [gua] {host}: {count} notices in one\n\n"
+			  "This stands for {count} notices about your sessions on {host}:\n"
+			  "{list}\n"
+			  "Keep one: gua keep PID --for 4h --reason TEXT\n"
+			  "Why: 'gua enforce explain PID' shows the rule and the evidence\n",
+	[NOTICE_ALARM] =
+		"Subject: [gua] {host}: enforcement has stopped\n\n"
+		"gua enforce on {host} ended nothing, and an administrator must look.\n"
+		"Reason: {result}\n"
+		"'gua enforce status' and 'gua enforce log' say more.\n",
+	[NOTICE_TEST] = "Subject: [gua] {host}: a test\n\n"
+			"This is a test of the notices of gua on {host}, for {user}.\n"
+			"Nothing is wrong, and nothing will be ended.\n",
+};
+
+static const char *builtin_template(enum notice_kind kind)
+{
+	return texts[kind];
+}
+
+int notice_write(
+	struct notice_text *t, const struct notice *n, const char *directory, struct err *e)
+{
+	char path[512];
+	const char *own = builtin_template(n->kind);
+	struct file_content file = { 0 };
+	struct err unread = { 0 };
+	snprintf(path, sizeof(path), "%s/%s.txt", directory, notice_kind_names[n->kind]);
+	int rc = file_read_regular(path, TEMPLATE_MOST, &file, &unread);
+	if (rc == 0) {
+		const struct notice_template theirs = { path, file.data, file.len };
+		rc = notice_expand(t, n, &theirs, e);
+		free(file.data);
+		if (rc == 0)
+			return 0;
+	} else {
+		rc = file.error ? 0 : err_set(e, ERR_WORLD, "%s", unread.text);
+	}
+	const struct notice_template built_in = { "built-in", own, strlen(own) };
+	struct err ours = { 0 };
+	int mine = notice_expand(t, n, &built_in, &ours);
+	return rc ? rc : mine;
+}
+
+/* Digests: one notice that stands for several. */
+
+/* The line of a part, in pieces. A piece with an unknown fact is left out. */
+static const char *const lines[NOTICE_KINDS] = {
+	[NOTICE_WARNING] = "Subject: x\n\n"
+			   "your {command} (pid {pid}) holds {memory} on card {cards}\n"
+			   "unused since {since}\n"
+			   "it will be ended at {end} unless it uses the card\n"
+			   "release it: {release}\n",
+	[NOTICE_FINAL] = "Subject: x\n\n"
+			 "LAST NOTICE: your {command} (pid {pid}) will be ended at {end}\n"
+			 "it holds {memory} on card {cards}, unused since {since}\n"
+			 "release it: {release}\n",
+	[NOTICE_ENDED] = "Subject: x\n\n"
+			 "your {command} (pid {pid}) was ended\n"
+			 "it had held card {cards} without using it since {since}\n"
+			 "{result}\n",
+	[NOTICE_NOT_ENDED] = "Subject: x\n\n"
+			     "your {command} (pid {pid}) was to be ended, and was not\n"
+			     "{result}\n"
+			     "it has held card {cards} without using it since {since}\n"
+			     "release it: {release}\n",
+};
+
+/* Joins the lines of a text with semicolons. */
+static void join(struct str *out, const char *text)
+{
+	for (size_t len; *text; text += len + (text[len] == '\n')) {
+		len = strcspn(text, "\n");
+		str_add(out, out->len ? "; " : "");
+		str_add_bytes(out, text, len);
+	}
+}
+
+static void add_line(struct notice *digest, const char *text)
+{
+	char line[NOTICE_LINE_CAP];
+	size_t used = strlen(digest->list);
+	str_copy(line, sizeof(line) - 1, text);
+	str_copy(digest->list + used, sizeof(digest->list) - used, line);
+	used += strlen(line);
+	str_copy(digest->list + used, sizeof(digest->list) - used, "\n");
+}
+
+void notice_add_part(struct notice *digest, const struct notice *part)
+{
+	const char *line = lines[part->kind] ? lines[part->kind] : lines[NOTICE_WARNING];
+	const struct notice_template from = { "built-in", line, strlen(line) };
+	struct notice_text text;
+	struct str joined = { 0 };
+	struct err e = { 0 };
+	if (digest->count >= NOTICE_PARTS_MOST || notice_expand(&text, part, &from, &e) != 0)
+		return;
+	join(&joined, str_text(&text.body));
+	add_line(digest, str_text(&joined));
+	if (digest->count < 1) {
+		str_copy(digest->user, sizeof(digest->user), part->user);
+		str_copy(digest->host, sizeof(digest->host), part->host);
+		digest->uid = part->uid;
+	}
+	digest->count = digest->count < 0 ? 1 : digest->count + 1;
+	if (part->end_ms >= 0 && (digest->end_ms < 0 || part->end_ms < digest->end_ms))
+		digest->end_ms = part->end_ms;
+	str_finish(&joined);
+	notice_text_finish(&text);
 }

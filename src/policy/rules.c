@@ -1,11 +1,14 @@
-/* Matches sessions with rules and exemptions. */
+/* Matches sessions with rules and exemptions; checks who may change the configuration. */
 #include "policy/rules.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
-#include "base/pattern.h"
 #include "base/moment.h"
+#include "base/pattern.h"
+#include "base/str.h"
 #include "model/card.h"
 
 #define MINUTE_MS INT64_C(60000)
@@ -205,20 +208,6 @@ void rules_set_limits(const struct policy *p, struct idle_history *h)
 		idle_history_limit(h, rules_get(p, i)->idle_below);
 }
 
-/* The choice of the rule does not depend on the idle clock, so the facts are filled once to
- * find the rule, and again with its limit. */
-void rules_facts_at(const struct policy *p, struct session_facts *f,
-	const struct idle_session *session, struct open_spans spans, int64_t at_ms)
-{
-	f->idle_below = IDLE_BELOW_USUAL;
-	facts_at(f, p->history, session, spans, at_ms);
-	const struct config_rule *rule = f->holds && p->config ? rules_find(p, f, at_ms) : NULL;
-	if (!rule || rule->idle_below == f->idle_below)
-		return;
-	f->idle_below = rule->idle_below;
-	facts_at(f, p->history, session, spans, at_ms);
-}
-
 const struct config_exemption *rules_find_exemption(
 	const struct policy *p, const struct session_facts *f, int64_t now_ms)
 {
@@ -262,4 +251,66 @@ struct rules_times rules_times(const struct config_rule *rule, enum session_use 
 		t.end_ms = last_ms + rule->final_ms;
 	t.final_ms = t.end_ms - rule->final_ms;
 	return t;
+}
+
+static int check_owner(const char *path, const struct settings_owner *owner, struct err *e)
+{
+	if (!owner->known)
+		return err_set(e, ERR_WORLD, "the owner of %s is unknown", path);
+	if (owner->uid != 0)
+		return err_set(e, ERR_WORLD, "%s belongs to uid %lld, not to root", path,
+			(long long)owner->uid);
+	/* Anyone who can write to a directory can delete and replace the files in it. */
+	if (owner->mode & (S_IWGRP | S_IWOTH))
+		return err_set(e, ERR_WORLD, "%s can be written by others than root", path);
+	return 0;
+}
+
+static int check_file(const struct settings *s, size_t file, struct err *e)
+{
+	char directory[PATH_MAX];
+	const char *path = s->files[file];
+	if (*path != '/')
+		return err_set(e, ERR_WORLD,
+			"%s is not the absolute path of a file, so its owner is unknown", path);
+	str_copy(directory, sizeof(directory), path);
+	char *slash = strrchr(directory, '/');
+	*(slash == directory ? slash + 1 : slash) = '\0';
+	int rc = check_owner(path, &s->owners[file], e);
+	return rc ? rc : check_owner(directory, &s->directories[file], e);
+}
+
+int rules_check_trust(const struct settings *s, struct err *e)
+{
+	int rc = 0;
+	if (s->n_items == 0)
+		return err_set(e, ERR_WORLD, "there is no configuration");
+	for (size_t i = 0; i < s->n_items && rc == 0; i++)
+		if (i == 0 || s->items[i].file != s->items[i - 1].file)
+			rc = s->items[i].line == 0 ? err_set(e, ERR_WORLD,
+							     "a part of the configuration is "
+							     "from the command "
+							     "line (%s)",
+							     s->files[s->items[i].file])
+						   : check_file(s, s->items[i].file, e);
+	return rc;
+}
+
+static uint64_t add_hash(uint64_t hash, const char *text)
+{
+	for (; text && *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+	return (hash ^ 0xff) * 0x100000001b3u;
+}
+
+void rules_hash(char dst[RULES_HASH_CAP], const struct settings *s)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+	for (size_t i = 0; i < s->n_items; i++) {
+		hash = add_hash(hash, s->items[i].section ? s->items[i].section->name : "");
+		hash = add_hash(hash, s->items[i].block);
+		hash = add_hash(hash, s->items[i].name);
+		hash = add_hash(hash, s->items[i].text);
+	}
+	snprintf(dst, RULES_HASH_CAP, "%016llx", (unsigned long long)hash);
 }

@@ -2,7 +2,9 @@
 #ifndef GUA_POLICY_RULES_H
 #define GUA_POLICY_RULES_H
 
+#include "base/err.h"
 #include "config/config.h"
+#include "config/settings.h"
 #include "policy/facts.h"
 
 enum { WHY_CAP = 192 };
@@ -25,10 +27,6 @@ const struct config_rule *rules_find(
 	const struct policy *p, const struct session_facts *f, int64_t now_ms);
 /* Adds the limits of use of all rules to a history, before it is read. */
 void rules_set_limits(const struct policy *p, struct idle_history *h);
-/* Fills the facts of a session with the limit of the rule that matches it; otherwise like
- * facts_at(), with p->history. */
-void rules_facts_at(const struct policy *p, struct session_facts *f,
-	const struct idle_session *session, struct open_spans spans, int64_t at_ms);
 /* Writes a sentence about a likely mistake in the times of a rule, such as seconds for
  * minutes. False: there is none. */
 bool rules_is_hasty(const struct config_rule *rule, char why[WHY_CAP]);
@@ -52,5 +50,14 @@ struct rules_times {
 };
 /* The end is never earlier than the last warning and the final notice allow. */
 struct rules_times rules_times(const struct config_rule *rule, enum session_use use);
+
+/* Whether a configuration may end sessions: every file of it, and its directory, must have
+ * belonged to root when it was read, and nobody else may write to them. */
+/* 0, or ERR_WORLD with the reason. Lines that are not from files (--set) are not trusted. */
+int rules_check_trust(const struct settings *s, struct err *e);
+
+/* A hash of the settings, for the log: 16 hexadecimal digits. */
+enum { RULES_HASH_CAP = 17 };
+void rules_hash(char dst[RULES_HASH_CAP], const struct settings *s);
 
 #endif

@@ -15,8 +15,8 @@
 
 #include "base/log.h"
 #include "policy/endings.h"
-#include "policy/sender.h"
-#include "policy/trust.h"
+#include "policy/tell.h"
+#include "policy/rules.h"
 #include "policy/users.h"
 
 enum { LONGEST_WAIT_MS = 60000, STOPPING_MS = 5000, HOLD_MS = 10 };
@@ -31,7 +31,7 @@ struct service {
 	struct clock clock, look_clock;
 	int64_t next_us; /* boot time of the next pass */
 	int signal_fd, lock_fd;
-	char hash[TRUST_HASH_CAP];
+	char hash[RULES_HASH_CAP];
 	bool stop, reload;
 	bool failing; /* the last pass failed */
 };
@@ -68,7 +68,7 @@ static int prepare(struct service *s, int64_t now_ms, struct err *e)
 		return rc;
 	/* Sessions are ended only where that is safe and where users can object. */
 	x->policy.may_end =
-		s->users && until_ms > now_ms && trust_settings(s->settings, NULL) == 0;
+		s->users && until_ms > now_ms && rules_check_trust(s->settings, NULL) == 0;
 	return 0;
 }
 
@@ -141,7 +141,7 @@ static void drain(struct service *s)
 		if (left_ms <= 0)
 			return;
 		poll(fds, courier_fds(s->courier, fds), (int)left_ms);
-		sender_take_results(&sender);
+		tell_take_results(&sender);
 	}
 }
 
@@ -160,9 +160,9 @@ void service_configure(
 {
 	struct err e = { 0 };
 	s->settings = settings;
-	trust_hash(s->hash, settings);
+	rules_hash(s->hash, settings);
 	s->enforcer.policy = *policy;
-	if (policy->enforce && trust_settings(settings, &e) != 0)
+	if (policy->enforce && rules_check_trust(settings, &e) != 0)
 		log_notice("no session is ended with this configuration: %s", e.text);
 	for (size_t i = 0; i < rules_count(policy); i++) {
 		char why[WHY_CAP];
@@ -183,8 +183,8 @@ static void attend(struct service *s)
 	struct sender sender = sender_of(s);
 	if (!sender.file)
 		return;
-	sender_take_results(&sender);
-	sender_send(&sender);
+	tell_take_results(&sender);
+	tell_send(&sender);
 }
 
 static void pass_if_due(struct service *s)
@@ -214,7 +214,7 @@ static int run_once(struct service *s, struct err *e)
 			   "the steps",
 			(long long)last->sessions, (long long)last->idle);
 	struct sender sender = sender_of(s);
-	sender_send(&sender);
+	tell_send(&sender);
 	while ((courier_wait_ms(s->courier) >= 0 || endings_wait_ms(s->endings) >= 0) &&
 		!s->stop) {
 		wait_for(s, INT64_MAX);

@@ -89,7 +89,7 @@ static void fill_facts(struct replay *r, size_t k)
 	struct session_facts *f = &r->facts[k];
 	const struct idle_session *session = &h->sessions[r->live[k]];
 	*f = (struct session_facts){ .kept_until_ms = -1, .delivered_ms = -1 };
-	rules_facts_at(r->s->policy, f, session, (struct open_spans){ t->spans, t->n_spans },
+	facts_at(r->s->policy, f, session, (struct open_spans){ t->spans, t->n_spans },
 		r->now_ms);
 	t->idle |= f->idle && f->clock_ms >= h->spell_ms;
 	f->exemption = builtin_exemption(
@@ -233,7 +233,7 @@ static bool run_pass(struct replay *r)
 		.stopped = is_stopped(r),
 		.count_sessions = count_sessions,
 		.context = r };
-	bool ok = pass_run(&pass);
+	bool ok = judge_pass(&pass);
 	if (pass.tripped)
 		r->tripped_ms = r->now_ms;
 	if ((pass.stopped || pass.tripped) && r->s->n_stopped++ == 0)

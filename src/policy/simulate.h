@@ -3,7 +3,7 @@
 #ifndef GUA_POLICY_SIMULATE_H
 #define GUA_POLICY_SIMULATE_H
 
-#include "policy/pass.h"
+#include "policy/judge.h"
 
 /* A session that is used again within this time after its end would have been ended wrongly. */
 #define WRONG_MS INT64_C(1800000)

@@ -2,8 +2,11 @@
 #ifndef GUA_POLICY_TELL_H
 #define GUA_POLICY_TELL_H
 
+#include "base/clock.h"
+#include "policy/courier.h"
 #include "policy/enforcer.h"
 #include "policy/notice.h"
+#include "store/policy/policy_file.h"
 
 /* Fills a notice of this kind with what is known about the session. */
 void tell_describe(struct notice *n, const struct enforcer_step *s, enum notice_kind kind);
@@ -26,5 +29,40 @@ int tell_alarm(struct policy_file *f, const struct config_notices *config, const
 /* Queues or withdraws the notices of a step: a warning is queued; when a session recovered,
  * was kept, exempted or released, its waiting notices are withdrawn. */
 int tell_step(struct policy_file *f, const struct enforcer_step *s, struct err *e);
+
+/* Sends the notices that wait in policy.db: keeps the daily limit, makes digests, tries
+ * again. Only for gua-enforce. */
+/* The caller sets all members but the last. */
+struct sender {
+	const struct config_notices *config;
+	struct courier *courier;
+	struct policy_file *file;
+	struct clock *clock;
+	int64_t fixed_ms; /* the moment that passes judge; -1: read the clock */
+	bool moved;	  /* private: notices were moved to other channels */
+};
+
+/* Decides when a notice is sent: pure functions over numbers, so that a restart changes
+ * nothing. */
+/* When a delivery that has failed `tries` times, the last time at `failed_ms`, is tried again:
+ * after 1, 2, 4 ... 60 minutes. */
+int64_t tell_next_ms(int64_t tries, int64_t failed_ms);
+
+/* Decides about the notices that wait for a user who was sent `sent` notices within the last
+ * 24 hours. Two or more that would need more than half of what is left of the limit become
+ * one digest, so that later ones can still be sent. Nothing is exempt from the limit: a
+ * waiting notice, also a final one, delays the stages after it. */
+enum tell_plan { TELL_WAIT, TELL_EACH, TELL_DIGEST };
+enum tell_plan tell_decide(int64_t waiting, int64_t sent, int64_t per_day);
+
+/* Starts the deliveries that are due. */
+void tell_send(struct sender *s);
+/* Stores the results of finished deliveries. */
+void tell_take_results(struct sender *s);
+
+/* Call when a session is no longer warned: removes the login notice of its user, or rewrites
+ * it if other sessions of the user are still warned. */
+void tell_clear_login(const struct config_notices *config, struct policy_file *f,
+	const char *key, const char *user);
 
 #endif

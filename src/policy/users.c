@@ -1,33 +1,68 @@
-/* Answers users about their own sessions. */
+/* Listens on the socket of users, and answers their requests without blocking: what they keep,
+ * whether a session can be kept, and what happens to one. */
 #include "policy/users.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
+#include "base/moment.h"
+#include "base/str.h"
 #include "policy/explain.h"
-#include "policy/keep_limits.h"
+
+/* A connection that has sent no request after this time is closed. */
+#define ASK_US (5 * INT64_C(1000000))
+/* The place of an answered connection stays taken for this long, so that no user can keep
+ * gua enforce busy by asking again and again. */
+#define PAUSE_US INT64_C(200000)
+/* How many connections are accepted in one turn, before other work is done. */
+enum { BURST = 1024, BURST_MS = 5, SUBUID_MAX = 1 << 20, FIRST_SUBUID = 65536 };
+/* Reading the store for users takes at most 1/PART of the time, however many requests come. */
+enum { PART = 20 };
+#define DAY_MS INT64_C(86400000)
+#define ROOT_LONGEST_MS (28 * DAY_MS)
+/* Keeps are recorded for ever, so their number is limited. */
+enum { MOST_A_DAY = 100 };
+
+/* One connection. */
+struct place {
+	int fd;		/* -1: closed, and the place is free at `until_us` */
+	bool taken;	/* false: the place is free */
+	bool answered;	/* answered; waits until the other side closes it */
+	uint32_t uid;	/* of the other side */
+	uint32_t owner; /* the user that owns a subordinate uid; otherwise the same uid */
+	int64_t since_us, until_us;
+};
 
 struct users {
 	struct enforcer *enforcer;
 	const struct settings *settings;
-	struct user_socket *socket;
-	char path[PATH_MAX];
 	int64_t now_ms;
+	/* The socket. */
+	int fd, directory;
+	char name[NAME_MAX + 1];
+	ino_t inode; /* a file of this name with another inode is not ours */
+	struct place places[USERS_PLACES];
+	int64_t rest_us; /* until then no connection is accepted */
 	/* The sessions, read for one request and reused for the next ones. */
-	struct sessions_now present;
+	struct facts_now present;
 	bool read;
 	int64_t until_us; /* until then it counts as fresh */
 };
 
-/* Reading the store for users takes at most 1/PART of the time, however many requests come. */
-enum { PART = 20 };
-
 static void forget_present(struct users *u)
 {
 	if (u->read)
-		sessions_now_finish(&u->present);
+		facts_now_finish(&u->present);
 	u->read = false;
 }
 
@@ -37,12 +72,12 @@ static int read_present(struct users *u, struct err *e)
 	if (u->read && begin_us < u->until_us)
 		return 0;
 	forget_present(u);
-	u->present = (struct sessions_now){ .db = u->enforcer->db,
+	u->present = (struct facts_now){ .db = u->enforcer->db,
 		.root = u->enforcer->root,
 		.now_ms = u->now_ms,
 		.policy = &u->enforcer->policy };
 	u->read = true;
-	int rc = sessions_now_read(&u->present, e);
+	int rc = facts_now_read(&u->present, e);
 	int64_t now_us = clock_monotonic_us();
 	u->until_us = now_us + (now_us - begin_us) * PART;
 	if (rc)
@@ -50,34 +85,148 @@ static int read_present(struct users *u, struct err *e)
 	return rc;
 }
 
-struct listing {
-	struct user_answer *answer;
+/* The keeps of a user in the last seven days. */
+struct week {
 	uint32_t uid;
+	int64_t since_ms, sum_ms;
+	int64_t day_ms, n_day; /* how many since day_ms */
 };
 
-static int take_keep(void *context, const struct policy_keep *k)
+static int add_keep(void *context, const struct policy_keep *k)
 {
-	struct listing *l = context;
-	if (k->uid == l->uid)
-		user_talk_add_kept(l->answer, k->pid, k->until_ms, k->reason);
+	struct week *w = context;
+	if (k->uid != w->uid)
+		return 0;
+	w->sum_ms += k->until_ms - (k->from_ms > w->since_ms ? k->from_ms : w->since_ms);
+	w->n_day += k->from_ms > w->day_ms;
 	return 0;
 }
 
+/* Whether the configuration allows a user to keep a session for this long; answer->ok is the
+ * result. */
+static int check_time(const struct users *u, const struct user_request *r, uint32_t uid,
+	struct user_answer *answer, struct err *e)
+{
+	const struct config_policy *limits = &u->enforcer->policy.config->policy;
+	int64_t longest_ms = uid == 0 ? ROOT_LONGEST_MS : limits->keep_longest_ms;
+	struct week week = { uid, u->now_ms - 7 * DAY_MS, 0, u->now_ms - DAY_MS, 0 };
+	const struct policy_span span = { week.since_ms, INT64_MAX };
+	char length[48];
+	if (r->for_ms > longest_ms) {
+		duration_text(length, sizeof(length), longest_ms);
+		snprintf(answer->why, sizeof(answer->why),
+			"a session can be kept for %s at most", length);
+		return 0;
+	}
+	int rc = policy_file_keeps(u->enforcer->file, span, add_keep, &week, e);
+	if (rc)
+		return rc;
+	answer->ok = uid == 0;
+	if (uid == 0)
+		return 0;
+	duration_text(length, sizeof(length), limits->keep_per_week_ms);
+	if (week.sum_ms + r->for_ms > limits->keep_per_week_ms)
+		snprintf(answer->why, sizeof(answer->why),
+			"a user can keep sessions for %s in seven days, and more than that was "
+			"asked for",
+			length);
+	else if (week.n_day >= MOST_A_DAY)
+		snprintf(answer->why, sizeof(answer->why),
+			"a user can keep sessions %d times in 24 hours", MOST_A_DAY);
+	else
+		answer->ok = true;
+	return 0;
+}
+
+struct keeping {
+	const char *session;
+	bool kept;
+};
+
+static int find_keep(void *context, const struct policy_keep *k)
+{
+	struct keeping *keeping = context;
+	keeping->kept |= strcmp(k->session, keeping->session) == 0;
+	return 0;
+}
+
+static int write_keep(const struct users *u, const struct user_request *r, uint32_t uid,
+	const struct idle_session *session, struct err *e)
+{
+	struct policy_file *file = u->enforcer->file;
+	char evidence[320], until[48];
+	struct policy_keep keep = { .session = session->key,
+		.user = uid == 0 ? "root" : session->user,
+		.reason = r->reason,
+		.uid = uid,
+		.pid = r->pid,
+		.from_ms = u->now_ms,
+		.until_ms = u->now_ms + r->for_ms };
+	moment_iso(until, sizeof(until), keep.until_ms);
+	if (r->ask == USER_ASK_DROP)
+		snprintf(evidence, sizeof(evidence), "its user does not keep it any more");
+	else
+		snprintf(evidence, sizeof(evidence), "kept until %s: %s", until, r->reason);
+	struct policy_action a = { .at_ms = u->now_ms,
+		.step = STEP_KEPT,
+		.uid = uid,
+		.held_bytes = -1,
+		.idle_since_ms = -1,
+		.idle_ms = -1,
+		.given_back_ms = -1,
+		.session = session->key,
+		.kind = session_kind_names[session->kind],
+		.user = session->user,
+		.evidence = evidence,
+		.config = u->enforcer->config_hash,
+		.actor = keep.user };
+	int rc = policy_file_begin(file, e);
+	if (rc == 0)
+		rc = policy_file_drop_keep(file, session->key, u->now_ms, e);
+	if (rc == 0 && r->ask == USER_ASK_KEEP)
+		rc = policy_file_add_keep(file, &keep, e);
+	if (rc == 0)
+		rc = policy_file_add_action(file, &a, e);
+	int end = policy_file_end(file, rc == 0, rc ? NULL : e);
+	return rc ? rc : end;
+}
+
+/* Keeps the session of a process, or keeps it no longer: the process belongs to the uid, or the
+ * uid is root's. Fails only if the store or policy.db cannot be read or written. */
 static int answer_keep(struct users *u, const struct user_request *r, uint32_t uid,
 	struct user_answer *answer, struct err *e)
 {
-	struct keep_answer what;
+	const struct idle_history *h = &u->present.history;
+	const struct idle_process *process = NULL;
 	int rc = read_present(u, e);
-	const struct keep_limits limits = { u->enforcer, &u->present, u->now_ms };
-	if (rc == 0)
-		rc = keep_limits_apply(&limits, r, uid, &what, e);
 	if (rc)
 		return rc;
-	str_copy(answer->why, sizeof(answer->why), what.why);
-	answer->ok = what.done;
-	if (what.done && r->ask == USER_ASK_KEEP)
-		user_talk_add_kept(answer, r->pid, what.until_ms, r->reason);
-	return 0;
+	for (size_t i = 0; i < h->n_processes && !process; i++)
+		if (h->processes[i].pid == r->pid &&
+			h->processes[i].start_ticks == r->start_ticks)
+			process = &h->processes[i];
+	if (!process || (uid != 0 && process->uid != uid)) {
+		str_copy(answer->why, sizeof(answer->why),
+			process ? "this process belongs to another user"
+				: "this process holds no card at the recorder's last tick");
+		return 0;
+	}
+	const struct idle_session *session = &h->sessions[process->session];
+	if (r->ask == USER_ASK_DROP) {
+		/* Without a keep to drop, no row is written. */
+		const struct policy_span now = { u->now_ms, u->now_ms + 1 };
+		struct keeping keeping = { session->key, false };
+		answer->ok = true;
+		rc = policy_file_keeps(u->enforcer->file, now, find_keep, &keeping, e);
+		return rc || !keeping.kept ? rc : write_keep(u, r, uid, session, e);
+	}
+	rc = check_time(u, r, uid, answer, e);
+	if (rc || !answer->ok)
+		return rc;
+	rc = write_keep(u, r, uid, session, e);
+	if (rc == 0)
+		user_talk_add_kept(answer, r->pid, u->now_ms + r->for_ms, r->reason);
+	return rc;
 }
 
 static int answer_explain(struct users *u, const struct user_request *r, uint32_t uid,
@@ -99,56 +248,282 @@ static int answer_explain(struct users *u, const struct user_request *r, uint32_
 	return rc;
 }
 
-static int answer_to(struct users *u, const struct user_request *r, uint32_t uid,
-	struct user_answer *answer, struct err *e)
+struct listing {
+	struct user_answer *answer;
+	uint32_t uid;
+};
+
+static int list_keep(void *context, const struct policy_keep *k)
 {
-	struct listing listing = { answer, uid };
-	const struct policy_span now = { u->now_ms, u->now_ms + 1 };
-	if (!u->enforcer->file)
-		return err_set(e, ERR_WORLD, "gua enforce cannot use its file now");
-	if (r->ask == USER_ASK_EXPLAIN)
-		return answer_explain(u, r, uid, answer, e);
-	if (r->ask != USER_ASK_LIST)
-		return answer_keep(u, r, uid, answer, e);
-	answer->ok = true;
-	return policy_file_keeps(u->enforcer->file, now, take_keep, &listing, e);
+	struct listing *l = context;
+	if (k->uid == l->uid)
+		user_talk_add_kept(l->answer, k->pid, k->until_ms, k->reason);
+	return 0;
 }
 
 static void fill_answer(
-	void *context, const struct user_request *r, uint32_t uid, struct user_answer *answer)
+	struct users *u, const struct user_request *r, uint32_t uid, struct user_answer *answer)
 {
+	struct listing listing = { answer, uid };
+	const struct policy_span now = { u->now_ms, u->now_ms + 1 };
 	struct err e = { 0 };
-	if (answer_to(context, r, uid, answer, &e) == 0)
-		return;
-	answer->ok = false;
-	str_copy(answer->why, sizeof(answer->why), e.text);
+	int rc;
+	if (!u->enforcer->file) {
+		rc = err_set(&e, ERR_WORLD, "gua enforce cannot use its file now");
+	} else if (r->ask == USER_ASK_EXPLAIN) {
+		rc = answer_explain(u, r, uid, answer, &e);
+	} else if (r->ask != USER_ASK_LIST) {
+		rc = answer_keep(u, r, uid, answer, &e);
+	} else {
+		answer->ok = true;
+		rc = policy_file_keeps(u->enforcer->file, now, list_keep, &listing, &e);
+	}
+	if (rc) {
+		answer->ok = false;
+		str_copy(answer->why, sizeof(answer->why), e.text);
+	}
+}
+
+/* Removes the socket of a service that has ended: one that belongs to this user and refuses
+ * connections. The lock of policy.db ensures that no other service is running. */
+static void remove_stale(const struct users *u)
+{
+	struct stat st;
+	if (fstatat(u->directory, u->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		S_ISSOCK(st.st_mode) && st.st_uid == geteuid())
+		unlinkat(u->directory, u->name, 0);
+}
+
+static int make_socket(struct users *u)
+{
+	struct sockaddr_un address;
+	struct stat st;
+	user_talk_address(&address, u->directory, u->name);
+	u->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (u->fd < 0)
+		return -1;
+	/* The kernel creates the file with this mode: everybody may ask about themselves. */
+	mode_t mask = umask(0111);
+	int rc = bind(u->fd, (struct sockaddr *)&address, sizeof(address));
+	int why = errno;
+	umask(mask);
+	errno = why;
+	if (rc == 0 && fstatat(u->directory, u->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		u->inode = st.st_ino;
+	return rc == 0 ? listen(u->fd, SOMAXCONN) : rc;
 }
 
 int users_open(struct users **out, struct enforcer *enforcer, const struct settings *settings,
 	struct err *e)
 {
+	char path[PATH_MAX];
+	const char *name = NULL;
 	struct users *u = calloc(1, sizeof(*u));
 	if (!u)
 		return err_memory(e);
 	u->enforcer = enforcer;
 	u->settings = settings;
+	u->fd = -1;
+	for (size_t i = 0; i < USERS_PLACES; i++)
+		u->places[i].fd = -1;
 	user_talk_path(
-		u->path, sizeof(u->path), enforcer->policy.config->policy.socket, enforcer->db);
-	int rc = user_socket_open(&u->socket, u->path, e);
-	if (rc)
-		free(u);
-	else
-		*out = u;
-	return rc;
+		path, sizeof(path), enforcer->policy.config->policy.socket, enforcer->db);
+	file_make_parent(path, 0755, NULL);
+	u->directory = user_talk_open_directory(path, &name);
+	str_copy(u->name, sizeof(u->name), name);
+	if (u->directory >= 0)
+		remove_stale(u);
+	if (u->directory < 0 || make_socket(u) != 0) {
+		err_set(e, ERR_WORLD, "cannot make the socket %s, on which users ask: %s", path,
+			strerror(errno));
+		users_close(u);
+		return ERR_WORLD;
+	}
+	*out = u;
+	return 0;
+}
+
+static void leave(struct place *p)
+{
+	if (p->fd >= 0)
+		close(p->fd);
+	*p = (struct place){ .fd = -1 };
 }
 
 void users_close(struct users *u)
 {
+	struct stat st;
 	if (!u)
 		return;
-	user_socket_close(u->socket);
+	for (size_t i = 0; i < USERS_PLACES; i++)
+		leave(&u->places[i]);
+	if (u->fd >= 0 && u->inode &&
+		fstatat(u->directory, u->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		st.st_ino == u->inode)
+		unlinkat(u->directory, u->name, 0);
+	if (u->fd >= 0)
+		close(u->fd);
+	if (u->directory >= 0)
+		close(u->directory);
 	forget_present(u);
 	free(u);
+}
+
+size_t users_fds(const struct users *u, struct pollfd *fds)
+{
+	size_t n = 0;
+	if (!u)
+		return 0;
+	if (u->rest_us <= clock_monotonic_us())
+		fds[n++] = (struct pollfd){ .fd = u->fd, .events = POLLIN };
+	for (size_t i = 0; i < USERS_PLACES; i++)
+		if (u->places[i].fd >= 0)
+			fds[n++] = (struct pollfd){ .fd = u->places[i].fd, .events = POLLIN };
+	return n;
+}
+
+int64_t users_wait_ms(const struct users *u)
+{
+	int64_t now_us = clock_monotonic_us(), first_us = INT64_MAX;
+	if (!u)
+		return -1;
+	if (u->rest_us > now_us)
+		first_us = u->rest_us;
+	for (size_t i = 0; i < USERS_PLACES; i++)
+		if (u->places[i].fd >= 0 && !u->places[i].answered &&
+			u->places[i].until_us < first_us)
+			first_us = u->places[i].until_us;
+	if (first_us == INT64_MAX)
+		return -1;
+	return first_us > now_us ? (first_us - now_us) / 1000 + 1 : 0;
+}
+
+static size_t count_of(const struct users *u, uint32_t owner)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < USERS_PLACES; i++)
+		n += u->places[i].taken && u->places[i].owner == owner;
+	return n;
+}
+
+/* A free place; when all are taken, the user with the most of them loses the oldest. NULL: the
+ * user has too many. */
+static struct place *find_place(struct users *u, uint32_t owner)
+{
+	size_t most = count_of(u, owner) + 1;
+	struct place *oldest = NULL;
+	if (most > USERS_PLACES_OF_ONE)
+		return NULL;
+	for (size_t i = 0; i < USERS_PLACES; i++)
+		if (!u->places[i].taken)
+			return &u->places[i];
+	for (size_t i = 0; i < USERS_PLACES; i++) {
+		struct place *p = &u->places[i];
+		size_t n = count_of(u, p->owner);
+		if (n > most || (n == most && oldest && p->since_us < oldest->since_us)) {
+			oldest = p;
+			most = n;
+		}
+	}
+	if (oldest)
+		leave(oldest);
+	return oldest;
+}
+
+/* Maps the subordinate uids of a user to one uid. /etc/subuid is short, and is read only for
+ * a uid that may be in it. */
+static uint32_t owner_of(uint32_t uid)
+{
+	struct file_content file = { 0 };
+	if (uid < FIRST_SUBUID)
+		return uid;
+	if (file_read_regular("/etc/subuid", SUBUID_MAX, &file, NULL) == 0)
+		uid = user_talk_owner(file.data, file.len, uid);
+	free(file.data);
+	return uid;
+}
+
+/* Gives a new connection a place. If its user has too many, it is closed without an answer,
+ * and the client tries again. */
+static void admit(struct users *u, int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	bool known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0;
+	uint32_t owner = known ? owner_of(peer.uid) : 0;
+	struct place *p = known ? find_place(u, owner) : NULL;
+	if (!p) {
+		close(fd);
+		return;
+	}
+	int64_t now_us = clock_monotonic_us();
+	*p = (struct place){ .fd = fd,
+		.taken = true,
+		.uid = peer.uid,
+		.owner = owner,
+		.since_us = now_us,
+		.until_us = now_us + ASK_US };
+}
+
+static void accept_all(struct users *u)
+{
+	int n = 0;
+	if (u->rest_us > clock_monotonic_us())
+		return;
+	while (n < BURST) {
+		int fd = accept4(u->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0 && errno != ECONNABORTED)
+			break;
+		n++;
+		if (fd >= 0)
+			admit(u, fd);
+	}
+	/* Too many connections at once, or no descriptor is left. */
+	if (n == BURST || (errno != EAGAIN && errno != EWOULDBLOCK))
+		u->rest_us = clock_monotonic_us() + BURST_MS * 1000;
+}
+
+/* An answer that does not fit into the socket at once is not sent. */
+static void answer(struct users *u, struct place *p, const struct user_request *r)
+{
+	struct str out = { 0 };
+	struct user_answer a = { 0 };
+	fill_answer(u, r, p->uid, &a);
+	user_talk_write_answer(&out, &a);
+	if (out.failed || out.len > USER_ANSWER_MAX || out.len == 0 ||
+		send(p->fd, out.data, out.len, MSG_DONTWAIT | MSG_NOSIGNAL) !=
+			(ssize_t)out.len) {
+		close(p->fd);
+		p->fd = -1;
+	}
+	p->answered = true;
+	p->until_us = clock_monotonic_us() + PAUSE_US;
+	user_talk_finish_answer(&a);
+	str_finish(&out);
+}
+
+static void attend(struct users *u, struct place *p)
+{
+	char bytes[USER_REQUEST_MAX + 1];
+	struct user_request r;
+	int64_t now_us = clock_monotonic_us();
+	if (p->fd >= 0) {
+		ssize_t n = recv(p->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+		bool nothing = n < 0 && (errno == EAGAIN || errno == EINTR);
+		if (nothing && (p->answered || now_us < p->until_us))
+			return;
+		/* A second request, a malformed one and the end of the connection are all
+		 * treated the same. */
+		if (!p->answered && n > 0 && user_talk_parse_request(&r, bytes, (size_t)n)) {
+			answer(u, p, &r);
+			return;
+		}
+		close(p->fd);
+		p->fd = -1;
+		p->until_us = p->answered ? p->until_us : now_us + PAUSE_US;
+	}
+	if (now_us >= p->until_us)
+		leave(p);
 }
 
 void users_step(struct users *u, int64_t now_ms)
@@ -156,15 +531,12 @@ void users_step(struct users *u, int64_t now_ms)
 	if (!u)
 		return;
 	u->now_ms = now_ms;
-	user_socket_step(u->socket, fill_answer, u);
-}
-
-size_t users_fds(const struct users *u, struct pollfd *fds)
-{
-	return u ? user_socket_fds(u->socket, fds) : 0;
-}
-
-int64_t users_wait_ms(const struct users *u)
-{
-	return u ? user_socket_wait_ms(u->socket) : -1;
+	/* The first turn frees places for new connections; the second reads their requests. */
+	for (int turn = 0; turn < 2; turn++) {
+		for (size_t i = 0; i < USERS_PLACES; i++)
+			if (u->places[i].taken)
+				attend(u, &u->places[i]);
+		if (turn == 0)
+			accept_all(u);
+	}
 }

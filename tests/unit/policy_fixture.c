@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 #include "base/str.h"
-#include "policy/fresh.h"
+#include "policy/signs.h"
 #include "policy/simulate.h"
 
 enum { STEPS = 32, CARDS = 2, SESSIONS_MAX = 2, HOLDERS_MAX = 4, STEP_MS = 60000 };
@@ -416,10 +416,10 @@ static const char *check_confirm(
 	static struct present_card cards[CARDS];
 	static struct present_process shown[HOLDERS_MAX];
 	struct end_process plan[HOLDERS_MAX];
-	struct fresh_look look = {
+	struct signs_look look = {
 		.cards = cards, .n_cards = CARDS, .processes = shown, .idle_below = IDLE_BELOW
 	};
-	struct fresh_result r;
+	struct signs_result r;
 	size_t n = 0, held = 0;
 	bool used = false, joined = false, blind = false;
 	for (int c = 0; c < CARDS; c++) {
@@ -441,10 +441,10 @@ static const char *check_confirm(
 		used |= is_use(t, h, step);
 		blind |= !t->seen[h->card][step] || h->doing[step] == UNKNOWN;
 	}
-	fresh_judge(&r, &look, plan, n);
+	signs_judge(&r, &look, plan, n);
 	bool spares = used || joined || blind || !held;
 	sum->joined += joined && held && !used && !blind;
-	if ((r.verdict == FRESH_IDLE) == spares)
+	if ((r.verdict == SIGNS_IDLE) == spares)
 		return fail(spares ? "the last look did not spare a session"
 				   : "the last look spared an idle session",
 			step, t->sessions[session].key);
@@ -555,7 +555,7 @@ static const char *live_pass(struct live_run *r, struct store *s, int step)
 		facts[i] = (struct session_facts){ .kept_until_ms = kept_until(
 							   t, s->sessions[i].key, at(step)),
 			.delivered_ms = delivered(t, &r->states[i], step) };
-		rules_facts_at(&r->policy, &facts[i], &s->sessions[i], open, at(step));
+		facts_at(&r->policy, &facts[i], &s->sessions[i], open, at(step));
 	}
 	struct pass pass = { .policy = &r->policy,
 		.now_ms = at(step),
@@ -564,7 +564,7 @@ static const char *live_pass(struct live_run *r, struct store *s, int step)
 		.verdicts = verdicts,
 		.n = t->n_sessions,
 		.count_sessions = count_two };
-	if (!pass_run(&pass))
+	if (!judge_pass(&pass))
 		return "out of memory";
 	/* Histories are true: no clock grows faster than time goes by. */
 	if (pass.tripped)

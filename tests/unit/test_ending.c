@@ -14,7 +14,6 @@
 
 #include "base/clock.h"
 #include "policy/end_manager.h"
-#include "policy/fresh.h"
 #include "policy/signs.h"
 #include "proc/proc.h"
 #include "audit/idle_power.h"
@@ -26,7 +25,7 @@ static struct present_process holders[3];
 static const struct end_process session[] = { { 42, 7, 1001 }, { 43, 8, 1001 } };
 
 /* Card 0: the two processes of the session; card 1: one of them beside another. */
-static struct fresh_look look_at(void)
+static struct signs_look look_at(void)
 {
 	memset(cards, 0, sizeof(cards));
 	memset(holders, 0, sizeof(holders));
@@ -48,26 +47,26 @@ static struct fresh_look look_at(void)
 		holders[i].mem_bytes = GIB;
 		holders[i].holder = true;
 	}
-	return (struct fresh_look){ cards, 2, holders, 3, false, 5 };
+	return (struct signs_look){ cards, 2, holders, 3, false, 5 };
 }
 
-static struct fresh_result judge(const struct fresh_look *look)
+static struct signs_result judge(const struct signs_look *look)
 {
-	struct fresh_result r;
-	fresh_judge(&r, look, session, 2);
+	struct signs_result r;
+	signs_judge(&r, look, session, 2);
 	return r;
 }
 
 static void test_idle(void **state)
 {
 	(void)state;
-	struct fresh_look look = look_at();
-	struct fresh_result r = judge(&look);
-	assert_int_equal(r.verdict, FRESH_IDLE);
+	struct signs_look look = look_at();
+	struct signs_result r = judge(&look);
+	assert_int_equal(r.verdict, SIGNS_IDLE);
 	assert_int_equal(r.held_bytes, 2 * GIB);
 	assert_string_equal(r.why, "");
 	holders[2].sm_pct = 100; /* another's use is not the session's */
-	assert_int_equal(judge(&look).verdict, FRESH_IDLE);
+	assert_int_equal(judge(&look).verdict, SIGNS_IDLE);
 	holders[1].mem_bytes = -1;
 	assert_int_equal(judge(&look).held_bytes, -1);
 }
@@ -75,68 +74,68 @@ static void test_idle(void **state)
 static void test_active(void **state)
 {
 	(void)state;
-	struct fresh_look look = look_at();
+	struct signs_look look = look_at();
 	holders[1].sm_pct = 4.9; /* below the limit of the rule */
-	assert_int_equal(judge(&look).verdict, FRESH_IDLE);
+	assert_int_equal(judge(&look).verdict, SIGNS_IDLE);
 	look.idle_below = 1;
-	assert_int_equal(judge(&look).verdict, FRESH_ACTIVE);
+	assert_int_equal(judge(&look).verdict, SIGNS_ACTIVE);
 	look.idle_below = 5;
 	holders[1].sm_pct = 5;
-	struct fresh_result r = judge(&look);
-	assert_int_equal(r.verdict, FRESH_ACTIVE);
+	struct signs_result r = judge(&look);
+	assert_int_equal(r.verdict, SIGNS_ACTIVE);
 	assert_string_equal(
 		r.why, "it used card 0: 5 % of the multiprocessors (the limit is 5 %)");
 	look = look_at();
 	holders[0].engine_pct[ENGINE_DECODER] = 3;
-	assert_int_equal(judge(&look).verdict, FRESH_ACTIVE);
+	assert_int_equal(judge(&look).verdict, SIGNS_ACTIVE);
 }
 
 static void test_unknown(void **state)
 {
 	(void)state;
-	struct fresh_look look = look_at();
+	struct signs_look look = look_at();
 	cards[0].status = CARD_STATUS_LOST;
-	assert_int_equal(judge(&look).verdict, FRESH_UNKNOWN);
+	assert_int_equal(judge(&look).verdict, SIGNS_UNKNOWN);
 	look = look_at();
 	holders[0].sm_pct = holders[1].sm_pct = (double)NAN;
 	/* Alone on a card that does nothing at all. */
-	assert_int_equal(judge(&look).verdict, FRESH_IDLE);
+	assert_int_equal(judge(&look).verdict, SIGNS_IDLE);
 	cards[0].values[METRIC_UTILIZATION_GPU] = 4;
-	assert_int_equal(judge(&look).verdict, FRESH_IDLE);
+	assert_int_equal(judge(&look).verdict, SIGNS_IDLE);
 	cards[0].values[METRIC_UTILIZATION_GPU] = 5;
-	assert_int_equal(judge(&look).verdict, FRESH_UNKNOWN);
+	assert_int_equal(judge(&look).verdict, SIGNS_UNKNOWN);
 	cards[0].values[METRIC_UTILIZATION_GPU] = (double)NAN;
-	assert_int_equal(judge(&look).verdict, FRESH_UNKNOWN);
+	assert_int_equal(judge(&look).verdict, SIGNS_UNKNOWN);
 	cards[0].values[METRIC_UTILIZATION_GPU] = 0;
 	cards[0].values[METRIC_UTILIZATION_DECODER] = 4;
-	assert_int_equal(judge(&look).verdict, FRESH_UNKNOWN);
+	assert_int_equal(judge(&look).verdict, SIGNS_UNKNOWN);
 	cards[0].values[METRIC_UTILIZATION_DECODER] = (double)NAN;
-	assert_int_equal(judge(&look).verdict, FRESH_IDLE);
+	assert_int_equal(judge(&look).verdict, SIGNS_IDLE);
 	holders[2].card = 0;
-	assert_int_equal(judge(&look).verdict, FRESH_UNKNOWN);
+	assert_int_equal(judge(&look).verdict, SIGNS_UNKNOWN);
 	look.first = true;
-	assert_int_equal(judge(&look).verdict, FRESH_IDLE);
+	assert_int_equal(judge(&look).verdict, SIGNS_IDLE);
 }
 
 /* A process that joins the session after the decision spares it, idle or not. */
 static void test_newcomers(void **state)
 {
 	(void)state;
-	struct fresh_look look = look_at();
+	struct signs_look look = look_at();
 	for (int i = 0; i < 3; i++) {
 		holders[i].id.posix_session = i == 2 ? 99 : 42;
 		strcpy(holders[i].id.user, "alice");
 	}
-	assert_int_equal(judge(&look).verdict, FRESH_IDLE);
+	assert_int_equal(judge(&look).verdict, SIGNS_IDLE);
 	holders[2].id.posix_session = 42;
-	struct fresh_result r = judge(&look);
-	assert_int_equal(r.verdict, FRESH_ACTIVE);
+	struct signs_result r = judge(&look);
+	assert_int_equal(r.verdict, SIGNS_ACTIVE);
 	assert_string_equal(r.why, "process 99 of the session has come to a card");
 	/* What only draws is no holder: its use counts, its presence does not. */
 	holders[2].holder = false;
-	assert_int_equal(judge(&look).verdict, FRESH_IDLE);
+	assert_int_equal(judge(&look).verdict, SIGNS_IDLE);
 	holders[2].engine_pct[ENGINE_ENCODER] = 1;
-	assert_int_equal(judge(&look).verdict, FRESH_ACTIVE);
+	assert_int_equal(judge(&look).verdict, SIGNS_ACTIVE);
 	/* A command in the container has a POSIX session of its own. */
 	holders[2].engine_pct[ENGINE_ENCODER] = 0;
 	holders[2].holder = true;
@@ -144,38 +143,38 @@ static void test_newcomers(void **state)
 		holders[i].id.posix_session = 100 + i;
 		strcpy(holders[i].id.container, "podman:3f2a91c4d5e6");
 	}
-	assert_int_equal(judge(&look).verdict, FRESH_ACTIVE);
+	assert_int_equal(judge(&look).verdict, SIGNS_ACTIVE);
 	strcpy(holders[2].id.user, "bob");
-	assert_int_equal(judge(&look).verdict, FRESH_IDLE);
+	assert_int_equal(judge(&look).verdict, SIGNS_IDLE);
 }
 
 /* A manager ends all of a container or job, also what is somebody else's session there. */
 static void test_companions(void **state)
 {
 	(void)state;
-	struct fresh_look look = look_at();
+	struct signs_look look = look_at();
 	struct signs_session s = { session, 2, "", "docker:3f2a91c4d5e6" };
-	assert_null(fresh_companion(&look, &s));
+	assert_null(signs_companion(&look, &s));
 	for (int i = 0; i < 2; i++)
 		strcpy(holders[i].id.container, s.container);
-	assert_null(fresh_companion(&look, &s));
+	assert_null(signs_companion(&look, &s));
 	strcpy(holders[2].id.container, s.container);
-	assert_ptr_equal(fresh_companion(&look, &s), &holders[2]);
+	assert_ptr_equal(signs_companion(&look, &s), &holders[2]);
 	s.container = "docker:000000000000";
-	assert_null(fresh_companion(&look, &s));
+	assert_null(signs_companion(&look, &s));
 	s.job = "slurm:7";
 	strcpy(holders[2].id.job, s.job);
-	assert_ptr_equal(fresh_companion(&look, &s), &holders[2]);
+	assert_ptr_equal(signs_companion(&look, &s), &holders[2]);
 }
 
 /* A pid alone is not a process. */
 static void test_another_process(void **state)
 {
 	(void)state;
-	struct fresh_look look = look_at();
+	struct signs_look look = look_at();
 	holders[0].id.start_ticks = holders[1].id.start_ticks = 1000;
-	struct fresh_result r = judge(&look);
-	assert_int_equal(r.verdict, FRESH_RELEASED);
+	struct signs_result r = judge(&look);
+	assert_int_equal(r.verdict, SIGNS_RELEASED);
 	assert_string_equal(r.why, "it holds no card any more");
 }
 
@@ -183,36 +182,36 @@ static void test_another_process(void **state)
 static void test_use_is_added_up(void **state)
 {
 	(void)state;
-	struct fresh_look look = look_at();
+	struct signs_look look = look_at();
 	holders[0].sm_pct = holders[1].sm_pct = 3;
-	struct fresh_result r = judge(&look);
-	assert_int_equal(r.verdict, FRESH_ACTIVE);
+	struct signs_result r = judge(&look);
+	assert_int_equal(r.verdict, SIGNS_ACTIVE);
 	assert_string_equal(
 		r.why, "it used card 0: 6 % of the multiprocessors (the limit is 5 %)");
 	holders[1].sm_pct = 1.9;
-	assert_int_equal(judge(&look).verdict, FRESH_IDLE);
+	assert_int_equal(judge(&look).verdict, SIGNS_IDLE);
 	holders[1].sm_pct = 3;
 	holders[1].card = 1;
-	assert_int_equal(judge(&look).verdict, FRESH_IDLE);
+	assert_int_equal(judge(&look).verdict, SIGNS_IDLE);
 }
 
 static void test_power(void **state)
 {
 	(void)state;
 	double limit_w = 0;
-	struct fresh_look look = look_at();
+	struct signs_look look = look_at();
 	cards[0].values[METRIC_POWER_ENFORCED] = 400;
-	assert_true(fresh_power_w(&look, "GPU-0", session, 2, &limit_w) == 60);
+	assert_true(signs_power_w(&look, "GPU-0", session, 2, &limit_w) == 60);
 	assert_true(limit_w == 400);
-	assert_true(isnan(fresh_power_w(&look, "GPU-1", session, 2, &limit_w)));
+	assert_true(isnan(signs_power_w(&look, "GPU-1", session, 2, &limit_w)));
 	assert_true(isnan(limit_w));
-	assert_true(isnan(fresh_power_w(&look, "GPU-9", session, 2, &limit_w)));
+	assert_true(isnan(signs_power_w(&look, "GPU-9", session, 2, &limit_w)));
 	holders[2].card = 0;
-	assert_true(isnan(fresh_power_w(&look, "GPU-0", session, 2, &limit_w)));
+	assert_true(isnan(signs_power_w(&look, "GPU-0", session, 2, &limit_w)));
 	holders[2].holder = false;
-	assert_true(fresh_power_w(&look, "GPU-0", session, 2, &limit_w) == 60);
+	assert_true(signs_power_w(&look, "GPU-0", session, 2, &limit_w) == 60);
 	cards[0].id.mig_index = 0;
-	assert_true(isnan(fresh_power_w(&look, "GPU-0", session, 2, &limit_w)));
+	assert_true(isnan(signs_power_w(&look, "GPU-0", session, 2, &limit_w)));
 }
 
 static double floor_of(sqlite3 *db, const char *uuid)

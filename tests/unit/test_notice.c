@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "policy/sender.h"
+#include "policy/tell.h"
 #include "policy/channel.h"
-#include "policy/notice_text.h"
+#include "policy/notice.h"
 
 #define MINUTE INT64_C(60000)
 #define NINE INT64_C(1794992400000) /* Wed 2026-11-18 09:00 UTC */
@@ -490,25 +490,25 @@ static void test_backoff(void **state)
 	(void)state;
 	static const int64_t minutes[] = { 0, 1, 2, 4, 8, 16, 32, 60, 60 };
 	for (int64_t i = 0; i < 9; i++)
-		assert_int_equal(sender_next_ms(i, NINE), NINE + minutes[i] * MINUTE);
-	assert_int_equal(sender_next_ms(INT64_MAX, NINE), NINE + 60 * MINUTE);
+		assert_int_equal(tell_next_ms(i, NINE), NINE + minutes[i] * MINUTE);
+	assert_int_equal(tell_next_ms(INT64_MAX, NINE), NINE + 60 * MINUTE);
 	static const struct {
 		int64_t waiting, sent;
-		enum sender_plan plan;
+		enum tell_plan plan;
 	} cases[] = {
-		{ 0, 0, SENDER_WAIT },
-		{ 1, 0, SENDER_EACH },
-		{ 2, 0, SENDER_EACH },
-		{ 3, 0, SENDER_DIGEST },
-		{ 2, 1, SENDER_DIGEST },
-		{ 1, 3, SENDER_EACH },
-		{ 2, 3, SENDER_DIGEST },
-		{ 1, 4, SENDER_WAIT },
-		{ 9, 5, SENDER_WAIT },
+		{ 0, 0, TELL_WAIT },
+		{ 1, 0, TELL_EACH },
+		{ 2, 0, TELL_EACH },
+		{ 3, 0, TELL_DIGEST },
+		{ 2, 1, TELL_DIGEST },
+		{ 1, 3, TELL_EACH },
+		{ 2, 3, TELL_DIGEST },
+		{ 1, 4, TELL_WAIT },
+		{ 9, 5, TELL_WAIT },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(
-			sender_decide(cases[i].waiting, cases[i].sent, 4), cases[i].plan);
+			tell_decide(cases[i].waiting, cases[i].sent, 4), cases[i].plan);
 }
 
 int main(void)
