@@ -72,7 +72,7 @@ def uses(session, second, idle_below):
 
 
 class Truth:
-    """The idle clock of a session at each second of the play; None while it holds no card. `unseen` are (begin, end) in
+    """The idle clock of a session at the end of each second of the play; None while it holds no card. `unseen` are (begin, end) in
     which there was no recorder."""
 
     def __init__(self, session, rule, seconds, unseen=()):
@@ -82,17 +82,15 @@ class Truth:
         for second in range(seconds):
             if not any(process.begin <= second < process.end for process in session.processes):
                 clock = None
-            elif clock is None:
-                clock = 0
             elif uses(session, second, rule.idle_below) and not any(a <= second < b for a, b in unseen):
                 clock = 0
-            elif not any(a <= second < b for a, b in blind):
-                clock += 1
+            else:
+                clock = (clock or 0) + (not any(a <= second < b for a, b in blind))
             self.clocks.append(clock)
 
     def due(self, clock, after=0):
-        """The first second from `after` on at which the clock has reached this; None: never."""
-        return next((i for i, now in enumerate(self.clocks) if i >= after and now is not None and now >= clock), None)
+        """When the clock has reached this, which it does at the end of a second from `after` on; None: never."""
+        return next((i + 1 for i, now in enumerate(self.clocks) if i >= after and now is not None and now >= clock), None)
 
     def resets(self):
         """The seconds at whose end the clock went back, or the session left its cards."""
@@ -136,6 +134,7 @@ def judge(truth, steps, late):
 # Real processes on the fake driver, in real time: a rule of minutes, so that all of it takes seven.
 REAL_RULE = Rule(warn=60, again=90, final=20, end=120, every=5)
 REAL_SECONDS = 400
+REAL_DRAIN = 1  # use counts to the end of the drain in which it was seen
 RESTART = 250
 
 
@@ -214,11 +213,11 @@ def play_for_real(where):
     host, children, later = real_host(where)
     start = time.time()
     try:
-        recorder = host.service("daemon", "--foreground", "--db", host.db, "--interval", "2s", "--drain", "1s", name="recorder")
+        recorder = host.service("daemon", "--foreground", "--db", host.db, "--interval", "2s", "--drain", f"{REAL_DRAIN}s", name="recorder")
         host.enforce()
         host.arm()
         later += [(RESTART, lambda: host.stop(recorder)),
-                  (RESTART, lambda: host.service("daemon", "--foreground", "--db", host.db, "--interval", "2s", "--drain", "1s",
+                  (RESTART, lambda: host.service("daemon", "--foreground", "--db", host.db, "--interval", "2s", "--drain", f"{REAL_DRAIN}s",
                                                  name="recorder"))]
         gone = {}
         for second, change in [*sorted(later, key=lambda one: one[0]), (REAL_SECONDS, lambda: None)]:
@@ -236,7 +235,8 @@ def play_for_real(where):
         pid = str(children[session.name].pid)
         steps = [(at / 1000 - start, "end" if step == "end" else stage) for at, step, stage, pids in rows if pid in pids.split()]
         wrong += [f"{session.name}: {text} {steps}" for text in
-                  judge(Truth(session, REAL_RULE, REAL_SECONDS, [(RESTART, RESTART + 2)]), steps, REAL_RULE.every + SLOT)]
+                  judge(Truth(session, REAL_RULE, REAL_SECONDS, [(RESTART, RESTART + 2)]), steps,
+                        REAL_RULE.every + SLOT + REAL_DRAIN)]
         ended = [at for at, stage in steps if stage == "end"]
         if ended and session.name not in gone:
             wrong.append(f"{session.name}: was to be ended at {ended[0]:.0f}, and lives")

@@ -45,14 +45,15 @@ CAST = [
     Session("alone", "frank", (Process("alone", 6),)),
     Session("aloneworks", "frank", (Process("aloneworks", 7, uses=(Use(0, 1210, 60),)),)),
     Session("slurm:7", "frank", (Process("aloneboth", 8, uses=(Use(0, SECONDS, 3),)), Process("alonetoo", 8))),
-    Session("shared", "gina", (Process("shared", 9),), unknown=((600, 1500),)),
-    Session("sharer", "hal", (Process("sharer", 9, uses=bursts(30, SECONDS, 90)),), unknown=((600, 1500),)),
+    # Not from second 600 on, when the first warning is due.
+    Session("shared", "gina", (Process("shared", 9),), unknown=((540, 1500),)),
+    Session("sharer", "hal", (Process("sharer", 9, uses=bursts(30, SECONDS, 90)),), unknown=((540, 1500),)),
     # Workers compute and are gone before the next tick.
     Session("slurm:9", "jack", (Process("parent", 10), *(
         Process(f"worker{i}", 10, begin=300 * i + 33, end=300 * i + 39, uses=(Use(300 * i + 34, 300 * i + 38, 60),), memory=1)
         for i in range(1, 9)))),
 ]
-WITHOUT_FIGURES = {6: (600, 1500), 7: (600, 1500), 8: (0, SECONDS), 9: (600, 1500)}
+WITHOUT_FIGURES = {6: (600, 1500), 7: (600, 1500), 8: (0, SECONDS), 9: (540, 1500)}
 
 
 def scenario(cast, without=None):
