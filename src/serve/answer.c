@@ -5,7 +5,7 @@
 #include "render/json.h"
 #include "serve/page.h"
 
-const char *status_words(int status)
+const char *answer_status_words(int status)
 {
 	static const struct {
 		int status;
@@ -33,7 +33,7 @@ const char *status_words(int status)
 
 static void add_page(struct answer *a, const char *sentence)
 {
-	page_begin(&a->body, &(struct page_frame){ .title = status_words(a->status) });
+	page_begin(&a->body, &(struct page_frame){ .title = answer_status_words(a->status) });
 	str_add(&a->body, "<p>");
 	html_text(&a->body, sentence);
 	str_add(&a->body, "</p>\n");

@@ -31,6 +31,6 @@ enum { ERR_TEXT_CAP = sizeof(((struct err *)0)->text) };
 void answer_sentence(char dst[ERR_TEXT_CAP], const struct err *e);
 
 /* The reason phrase of a status: "Not Found". */
-const char *status_words(int status);
+const char *answer_status_words(int status);
 
 #endif

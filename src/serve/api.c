@@ -1,11 +1,14 @@
 /* Answers with the documents of the API: the cards and holders at the last tick of each store,
- * events, the log of gua enforce, reports, the status of a recorder. */
+ * events, the log of gua enforce, reports, the status of a recorder, health, metrics. */
 #include "serve/api.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "export/exposition.h"
+#include "export/scrape.h"
 #include "model/card.h"
 #include "model/table.h"
 #include "openapi.h"
@@ -17,9 +20,8 @@
 #include "render/rows.h"
 #include "report/event_list.h"
 #include "report/report_policy.h"
-#include "serve/params.h"
-#include "serve/world.h"
 #include "store/recorder_status.h"
+#include "store/status.h"
 
 /* How long a request waits for a locked store. */
 enum { WAIT_MS = 2000 };
@@ -47,13 +49,6 @@ static void add_known(struct json *j, const char *key, int64_t number)
 	json_number(j, key, number < 0 ? NAN : (double)number, 0);
 }
 
-static void add_card_id(struct json *j, const struct card_id *id)
-{
-	json_number(j, "card", id->index, 0);
-	add_known(j, "mig_index", id->mig_index);
-	json_text(j, "uuid", id->uuid);
-}
-
 static void add_host(struct json *j, const struct present_host *h)
 {
 	json_open(j, NULL, '{');
@@ -71,7 +66,9 @@ static void add_card(struct json *j, const struct present *now, const struct pre
 {
 	json_open(j, NULL, '{');
 	json_text(j, "host", now->hosts[c->host].hostname);
-	add_card_id(j, &c->id);
+	json_number(j, "card", c->id.index, 0);
+	add_known(j, "mig_index", c->id.mig_index);
+	json_text(j, "uuid", c->id.uuid);
 	json_text(j, "name", c->id.name);
 	add_label(j, "pci", c->id.pci);
 	json_text(j, "status", card_status_names[c->status]);
@@ -188,7 +185,7 @@ void api_who(const struct request *q, struct answer *a)
 	struct present now = { 0 };
 	struct json j = { .out = &a->body, .lines = 2 };
 	struct err e = { 0 };
-	if (params_read(q, who_rows, &p, &e) != 0)
+	if (request_read(q, who_rows, &p, &e) != 0)
 		answer_err(a, q, &e);
 	else if (read_present(q, a, &now)) {
 		json_open(&j, NULL, '{');
@@ -210,7 +207,7 @@ void api_who_csv(const struct request *q, struct answer *a)
 	struct who_params p = { .idle_ms = -1 };
 	struct present now = { 0 };
 	struct err e = { 0 };
-	if (params_read(q, who_rows, &p, &e) != 0)
+	if (request_read(q, who_rows, &p, &e) != 0)
 		answer_err(a, q, &e);
 	else if (read_present(q, a, &now)) {
 		struct column columns[HOLDER_COLUMNS_MAX];
@@ -221,6 +218,8 @@ void api_who_csv(const struct request *q, struct answer *a)
 	present_store_finish(&now);
 }
 
+/* The window of events and of the log; which of the parameters a request may have is said by
+ * its route. */
 struct events_params {
 	struct window_words window;
 	struct event_words only;
@@ -249,7 +248,7 @@ static bool read_events(const struct request *q, struct answer *a, struct event_
 		.n_paths = world->stores->n,
 		.stop = q->stop };
 	const struct event_choice choice = { event_list_takes, &p.only };
-	int rc = params_read(q, event_rows, &p, &e);
+	int rc = request_read(q, event_rows, &p, &e);
 	if (rc == 0)
 		rc = event_list_check(&p.only, &e);
 	if (rc == 0)
@@ -278,21 +277,6 @@ void api_events_csv(const struct request *q, struct answer *a)
 	event_list_finish(&list);
 }
 
-struct log_params {
-	struct window_words window;
-	const char *utc;
-};
-
-#undef AT
-#define AT(member) .offset = offsetof(struct log_params, member)
-static const struct option_row log_rows[] = {
-	{ .kind = OPTION_TEXT, .name = "since", .arg = "TIME", AT(window.since) },
-	{ .kind = OPTION_TEXT, .name = "until", .arg = "TIME", AT(window.until) },
-	{ .kind = OPTION_TEXT, .name = "last", .arg = "TIME", AT(window.last) },
-	{ .kind = OPTION_CHOICE, .name = "utc", .choices = "1|0", AT(utc) },
-	{ 0 },
-};
-
 /* The table to which the steps from all policy.db files are added. */
 struct log_fold {
 	struct table *table;
@@ -311,28 +295,23 @@ static int add_log(void *context, const char *db, const char *policy_db, struct 
 	return rc;
 }
 
-/* Adds the steps from the policy.db beside each store. A store beside which gua enforce has
- * not run is skipped, if another one has steps. */
-static int add_logs(struct table *t, const struct store_list *stores, struct policy_span span,
-	struct err *e)
-{
-	struct log_fold fold = { t, span };
-	const struct policy_logs logs = { add_log, &fold };
-	return report_policy_each(&logs, (const char *const *)stores->paths, stores->n, e);
-}
-
 /* Reads the log; false: it failed, and the answer says why. */
 static bool read_log(const struct request *q, struct answer *a, struct table *t)
 {
-	struct log_params p = { 0 };
+	struct events_params p = { 0 };
 	struct err e = { 0 };
 	struct policy_span span = { 0 };
-	int rc = params_read(q, log_rows, &p, &e);
+	int rc = request_read(q, event_rows, &p, &e);
 	if (rc == 0)
 		rc = report_policy_window(
 			&span, &p.window, q->now_ms, p.utc ? *p.utc == '1' : q->world->utc, &e);
+	/* A store beside which gua enforce has not run is skipped, if another one has steps. */
+	const struct store_list *stores = q->world->stores;
+	struct log_fold fold = { t, span };
+	const struct policy_logs logs = { add_log, &fold };
 	if (rc == 0)
-		rc = add_logs(t, q->world->stores, span, &e);
+		rc = report_policy_each(
+			&logs, (const char *const *)stores->paths, stores->n, &e);
 	if (rc)
 		answer_err(a, q, &e);
 	return rc == 0;
@@ -359,7 +338,7 @@ static bool make_report(const struct request *q, struct answer *a, struct report
 	struct report_answer *answer)
 {
 	struct err e = { 0 };
-	int rc = params_read_report(p, q, false, &e);
+	int rc = request_read_report(p, q, false, &e);
 	if (rc == 0 && p->table && strncmp(p->table, "compare", 7) == 0 && !p->words.compare)
 		rc = err_set(&e, ERR_USAGE, "table=%s needs compare", p->table);
 	p->asked.question.want_columns = p->table && strcmp(p->table, "timeline") == 0;
@@ -412,4 +391,121 @@ void api_description(const struct request *q, struct answer *a)
 {
 	(void)q;
 	str_add(&a->body, openapi);
+}
+
+/* A last tick that is older than one interval plus this is a fault. */
+#define LATE_MS 10000
+
+/* Adds a store; returns whether it is up to date. */
+static bool add_store(struct json *j, const char *path, int64_t now_ms)
+{
+	struct store_status s = { 0 };
+	struct err e = { 0 };
+	int rc = status_read(&s, path, &e);
+	bool known = rc == 0 && s.any_run;
+	int64_t age_ms = now_ms - s.last_tick_ms;
+	bool fresh = known && s.ended_ms < 0 && age_ms <= 2 * s.interval_ms + LATE_MS;
+	json_open(j, NULL, '{');
+	json_text(j, "host", known ? s.hostname : NULL);
+	json_bool(j, "fresh", fresh);
+	json_moment(j, "last_tick", known ? s.last_tick_ms : -1);
+	json_number(j, "age_seconds", known ? (double)age_ms / 1000 : NAN, 3);
+	json_number(j, "interval_seconds", known ? (double)s.interval_ms / 1000 : NAN, 3);
+	json_text(j, "error", rc ? e.text : known ? NULL : "nothing has been recorded yet");
+	json_close(j, '}');
+	return fresh;
+}
+
+void api_health(const struct request *q, struct answer *a)
+{
+	struct json j = { .out = &a->body, .lines = 2 };
+	const struct store_list *stores = q->world->stores;
+	bool fresh = true;
+	json_open(&j, NULL, '{');
+	json_text(&j, "schema", "gua-health-1");
+	json_moment(&j, "time", q->now_ms);
+	json_open(&j, "stores", '[');
+	for (size_t i = 0; i < stores->n; i++)
+		fresh &= add_store(&j, stores->paths[i], q->now_ms);
+	json_close(&j, ']');
+	json_bool(&j, "fresh", fresh);
+	json_close(&j, '}');
+	a->status = fresh ? 200 : 503;
+}
+
+/* One range of an Accept header, without blanks: "text/plain;version=0.0.4;q=0.5". */
+struct range {
+	const char *at;
+	size_t len;
+};
+
+/* The value of a parameter of the range; NULL: it has none. */
+static const char *parameter(const struct range *r, const char *name)
+{
+	size_t len = strlen(name);
+	for (size_t i = 0; i + len + 1 < r->len; i++) {
+		const char *at = r->at + i;
+		if (*at != ';')
+			continue;
+		while (i + len + 1 < r->len && (at[1] == ' ' || at[1] == '\t')) {
+			at++;
+			i++;
+		}
+		if (strncasecmp(at + 1, name, len) == 0 && at[1 + len] == '=')
+			return at + len + 2;
+	}
+	return NULL;
+}
+
+static bool is_type(const struct range *r, const char *type)
+{
+	size_t len = strlen(type);
+	return r->len >= len && strncasecmp(r->at, type, len) == 0 &&
+	       (r->len == len || strchr("; \t", r->at[len]));
+}
+
+const char *api_metrics_type(const char *accept)
+{
+	double open = 0, text = 0;
+	for (const char *at = accept ? accept : ""; *at;) {
+		at += strspn(at, ", \t");
+		struct range r = { at, strcspn(at, ",") };
+		const char *quality = parameter(&r, "q"), *version = parameter(&r, "version");
+		double q = quality ? strtod(quality, NULL) : 1;
+		if (!(q >= 0 && q <= 1))
+			q = 0;
+		if (is_type(&r, "application/openmetrics-text") &&
+			(!version || strncmp(version, "1.0.0", 5) == 0))
+			open = q > open ? q : open;
+		else if (is_type(&r, "text/plain"))
+			text = q > text ? q : text;
+		at += r.len;
+	}
+	return open > 0 && open >= text ? EXPOSITION_OPENMETRICS_TYPE : EXPOSITION_TEXT_TYPE;
+}
+
+void api_metrics(const struct request *q, struct answer *a)
+{
+	const struct store_list *stores = q->world->stores;
+	struct identity_names names;
+	struct scrape s = { 0 };
+	struct err e = { 0 };
+	bool openmetrics = q->accept && strcmp(q->accept, EXPOSITION_OPENMETRICS_TYPE) == 0;
+	int rc = 0;
+	if (stores->n != 1)
+		rc = err_set(&e, ERR_NOTHING,
+			"/metrics is about one store, and this server has %zu: run a gua serve "
+			"or gua metrics for each",
+			stores->n);
+	if (rc == 0)
+		rc = identity_names_init(&names, q->world->config, NULL, &e);
+	if (rc == 0)
+		rc = scrape_read(&s, stores->paths[0], &names, q->now_ms, &e);
+	if (rc)
+		answer_err(a, q, &e);
+	else
+		exposition_print(&a->body, &s, openmetrics);
+	if (rc == 0 && openmetrics)
+		a->type = EXPOSITION_OPENMETRICS_TYPE;
+	scrape_finish(&s);
 }

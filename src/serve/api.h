@@ -1,4 +1,5 @@
-/* The JSON API: the documents of the commands' --json, and their CSV. */
+/* The JSON API: the documents of the commands' --json, and their CSV; health, and metrics for
+ * Prometheus. */
 #ifndef GUA_SERVE_API_H
 #define GUA_SERVE_API_H
 
@@ -26,5 +27,12 @@ void api_who_csv(const struct request *q, struct answer *a);
 
 #define EVENTS_PARAMS WINDOW_PARAMS " card kind"
 #define WHO_PARAMS "user card idle"
+
+/* How old the last tick is; 503 when it is too old or a store cannot be read. */
+void api_health(const struct request *q, struct answer *a);
+
+/* The format that an Accept header (NULL: none) prefers: OpenMetrics 1.0, or text. */
+const char *api_metrics_type(const char *accept);
+void api_metrics(const struct request *q, struct answer *a);
 
 #endif

@@ -39,14 +39,6 @@ static struct connection *next_open(const struct connections *c, const struct co
 	one != &(c)->head;                                                                     \
 	one = next_open(c, one)
 
-static void cut_slow(struct connections *c)
-{
-	int64_t now_us = clock_monotonic_us();
-	for (EACH(c, one))
-		if (one->until_us <= now_us)
-			cut(one);
-}
-
 /* Clients are counted in this many groups; two clients in the same group count as one. */
 enum { GROUPS = 256 };
 
@@ -119,7 +111,10 @@ static void *run_thread(void *connections)
 		clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_sec += LOOK_S;
 		pthread_cond_timedwait(&c->stop, &c->lock, &until);
-		cut_slow(c);
+		int64_t now_us = clock_monotonic_us();
+		for (EACH(c, one))
+			if (one->until_us <= now_us)
+				cut(one);
 	}
 	pthread_mutex_unlock(&c->lock);
 	return NULL;

@@ -1,9 +1,31 @@
-/* Who may send requests: checks the Host header, secrets, and a trusted proxy. */
+/* Who may send requests: the other end of a connection, as the kernel reports it; the Host
+ * header, secrets, and a trusted proxy. */
 #ifndef GUA_SERVE_GATE_H
 #define GUA_SERVE_GATE_H
 
-#include "serve/peer.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
 #include "serve/secrets.h"
+
+/* The other end of a connection: its address and, if it is on this host, its user. */
+struct peer {
+	char address[48]; /* "192.0.2.1", "unix" */
+	bool local;	  /* a unix socket, or the loopback interface */
+	bool has_uid;
+	uint32_t uid;
+};
+
+/* Finds the user that opened a connection. A unix socket knows its peer (SO_PEERCRED); for a
+ * connection over the loopback interface, the kernel is asked who owns the other socket
+ * (sock_diag(7)). The uid stays unknown if the kernel does not report it, or if the process
+ * has already closed the socket. `address` is the client's; NULL: a unix socket. */
+void gate_find_peer(struct peer *p, int fd, const struct sockaddr *address);
+
+/* A number for the client that limits apply to: a user of this host, or the network of an
+ * address. `user` is the one that a trusted proxy names; "": there is no proxy. */
+uint64_t gate_client_number(const struct peer *p, const char *user);
 
 struct gate {
 	/* Names by which clients may call this server, separated by blanks or commas, in

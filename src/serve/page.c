@@ -1,8 +1,21 @@
-/* Writes the frame of HTML pages. */
+/* Writes the frame of HTML pages, and the pieces that pages are made of: bars, signs of states,
+ * links, the age of the data, the table of holders. */
 #include "serve/page.h"
 
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/moment.h"
+#include "model/release.h"
+#include "present/holders.h"
 #include "render/html.h"
+#include "render/text.h"
 #include "version.h"
+#include "web_css.h"
+#include "web_js.h"
+#include "web_svg.h"
 
 static const struct page_link places[PLACES] = {
 	[PLACE_NOW] = { "Now", "/" },
@@ -90,4 +103,470 @@ void page_end(struct str *out)
 	str_add(out, "</main>\n<footer class=\"foot\"><p>gua " GUA_VERSION
 		     ", GPU usage audit. <code>man gua</code> explains the words, <code>man "
 		     "gua-serve</code> the pages.</p></footer>\n</body>\n</html>\n");
+}
+
+/* How long a page waits for a store that is locked. */
+enum { WAIT_MS = 300 };
+
+void page_gauge(struct str *out, double share, const char *class)
+{
+	double wide = share > 1 ? 100 : share > 0 ? 100 * share : 0;
+	str_addf(out,
+		"<svg class=\"gauge\" viewBox=\"0 0 100 6\" preserveAspectRatio=\"none\" "
+		"aria-hidden=\"true\"><rect class=\"rest\" width=\"100\" height=\"6\"/>"
+		"<rect class=\"%s\" width=\"%.1f\" height=\"6\"/></svg>",
+		class, wide);
+}
+
+void page_key(struct str *out, const char *state)
+{
+	str_addf(out,
+		"<svg class=\"key\" viewBox=\"0 0 12 12\" aria-hidden=\"true\">"
+		"<rect class=\"%s\" width=\"12\" height=\"12\"/></svg>",
+		state);
+}
+
+void page_warning(struct str *out, const char *text)
+{
+	str_add(out, "<p class=\"warning\" role=\"note\">");
+	html_text(out, text);
+	str_add(out, "</p>\n");
+}
+
+void page_user_link(struct str *out, const char *user)
+{
+	if (strcmp(user, USER_DEAD) == 0) {
+		html_text(out, process_shown_user(user));
+		return;
+	}
+	str_add(out, "<a href=\"/user/");
+	html_url(out, user);
+	str_add(out, "\">");
+	html_text(out, user);
+	str_add(out, "</a>");
+}
+
+static void add_card_link(struct str *out, const struct card_id *id)
+{
+	char label[CARD_LABEL_CAP];
+	card_label(label, sizeof(label), id);
+	str_add(out, "<a href=\"/card/");
+	html_url(out, id->uuid);
+	str_addf(out, "\">GPU %s</a>", label);
+}
+
+static void add_notebook_link(struct str *out, const char *user, const char *notebook)
+{
+	str_add(out, "<a href=\"/notebook/");
+	html_url(out, user);
+	str_add(out, "/");
+	html_url(out, notebook);
+	str_add(out, "\">");
+	html_text(out, notebook);
+	str_add(out, "</a>");
+}
+
+static void add_field(struct str *out, const struct request_param *p, char *before)
+{
+	str_add_bytes(out, before, 1);
+	html_url(out, p->name);
+	str_add(out, "=");
+	html_url(out, p->value);
+	*before = '&';
+}
+
+void page_query(struct str *out, const char *path, const struct request *q,
+	const struct request_param *instead)
+{
+	char before = '?';
+	str_add(out, path);
+	for (size_t i = 0; i < q->n_params; i++) {
+		const char *name = q->params[i].name;
+		bool of_page = strcmp(name, "print") == 0 || strcmp(name, "order") == 0;
+		if (!of_page && (!instead || strcmp(name, instead->name) != 0))
+			add_field(out, &q->params[i], &before);
+	}
+	if (instead)
+		add_field(out, instead, &before);
+}
+
+const char *page_param(const struct request *q, const char *name)
+{
+	const char *value = request_param(q, name);
+	return value && *value ? value : NULL;
+}
+
+int page_read_present(struct present *b, const struct request *q, struct err *e)
+{
+	const struct store_list *stores = q->world->stores;
+	int rc = 0;
+	for (size_t i = 0; i < stores->n && rc == 0; i++)
+		rc = present_store_add(b, stores->paths[i], q->now_ms, WAIT_MS, e);
+	return rc;
+}
+
+/* " 3 h 20 min ago"; "" for a moment in the future, which occurs after the clock was set. */
+static void ago_text(char dst[64], int64_t ms)
+{
+	char age[40];
+	duration_text(age, sizeof(age), ms > 0 ? ms : 0);
+	snprintf(dst, 64, ms >= 0 ? " %s ago" : "", age);
+}
+
+/* A sentence about a recorder that is silent. */
+static void say_silence(
+	char *dst, size_t cap, const struct request *q, const struct present_host *h)
+{
+	char moment[48], ago[64];
+	moment_text(moment, sizeof(moment), h->last_tick_ms, q->world->utc);
+	ago_text(ago, q->now_ms - h->last_tick_ms);
+	if (!h->any_run)
+		snprintf(dst, cap,
+			"No recorder has written to this store yet. Start one: gua start");
+	else if (!h->running || h->killed)
+		snprintf(dst, cap,
+			"The recorder of %s %s. This is what it saw last%s (%s). Start it: gua "
+			"start",
+			h->hostname, h->killed ? "was killed" : "is not running", ago, moment);
+	else
+		snprintf(dst, cap,
+			"The recorder of %s wrote last%s (%s). To find out why: gua status",
+			h->hostname, ago, moment);
+}
+
+static void add_age(struct str *out, const struct request *q, const struct present_host *h)
+{
+	char ago[64], moment[48], interval[40];
+	ago_text(ago, q->now_ms - h->last_tick_ms);
+	duration_text(interval, sizeof(interval), h->interval_ms);
+	moment_text(moment, sizeof(moment), h->last_tick_ms, q->world->utc);
+	str_add(out, "<p class=\"age\">");
+	html_text(out, h->hostname);
+	str_add(out, ", driver ");
+	html_text(out, *h->driver ? h->driver : "unknown");
+	str_addf(out, ". Read%s (%s); the recorder reads every %s.</p>\n", ago, moment,
+		interval);
+}
+
+int64_t page_idle_ms(const struct request *q, const struct present_host *h, int64_t since_ms)
+{
+	int64_t until_ms = h->stale ? h->last_tick_ms : q->now_ms;
+	return until_ms > since_ms ? until_ms - since_ms : 0;
+}
+
+bool page_knows_holders(const struct present *b, size_t host)
+{
+	for (size_t i = 0; i < b->n_cards; i++)
+		if (b->cards[i].host == host && b->cards[i].n_processes)
+			return true;
+	return b->hosts[host].running;
+}
+
+void page_present_age(
+	struct str *out, const struct request *q, const struct present *b, bool all)
+{
+	char text[512];
+	for (size_t i = 0; i < b->n_hosts; i++) {
+		if (!b->hosts[i].stale) {
+			if (all)
+				add_age(out, q, &b->hosts[i]);
+			continue;
+		}
+		say_silence(text, sizeof(text), q, &b->hosts[i]);
+		page_warning(out, text);
+	}
+}
+
+void page_css(const struct request *q, struct answer *a)
+{
+	(void)q;
+	html_style(&a->body, STYLE_TOKENS, STYLE_REPORT);
+	str_add(&a->body, web_css);
+}
+
+void page_js(const struct request *q, struct answer *a)
+{
+	(void)q;
+	str_add(&a->body, web_js);
+}
+
+void page_icon(const struct request *q, struct answer *a)
+{
+	(void)q;
+	str_add(&a->body, web_svg);
+}
+
+/* A table while it is written. */
+struct listing {
+	struct str *out;
+	const struct request *q;
+	const struct present *now;
+	const struct holder_column *columns[HOLDER_COLUMNS_MAX];
+	size_t n_columns;
+	const struct present_process **rows;
+	size_t n;
+	size_t by; /* the column that orders it */
+	bool down; /* the largest first */
+};
+
+/* The path of its notebook, or else the kernel; "": it is not a notebook. */
+static const char *notebook_of(const struct present_process *h)
+{
+	const char *path = h->id.origin.notebook_path;
+	return *path ? path : h->id.notebook;
+}
+
+static void add_card(const struct listing *l, const struct holder_row *r)
+{
+	if (l->now->n_hosts > 1) {
+		html_text(l->out, r->host->hostname);
+		str_add(l->out, " ");
+	}
+	add_card_link(l->out, &r->card->id);
+}
+
+/* Its most specific name, the command, and whether it has only a bare context. The page
+ * truncates the command, which may be 4 KB, so that other columns stay visible. */
+static void add_what(const struct listing *l, const struct present_process *h)
+{
+	const char *command = h->id.command, *label = process_label_of(&h->id);
+	str_add(l->out, "<div class=\"clip\">");
+	if (*notebook_of(h))
+		add_notebook_link(l->out, h->id.user, notebook_of(h));
+	else
+		html_text(l->out, label);
+	str_add(l->out, *label ? " <span class=\"dim\">" : "<span>");
+	html_text(l->out, *command || *label ? command : "-");
+	str_add(l->out, "</span></div>");
+	if (h->context != CONTEXT_MORE)
+		str_addf(l->out, " <span class=\"tag\">%s</span>", context_texts[h->context]);
+}
+
+/* The command to copy into a shell, for its owner or for root. */
+static void add_release(const struct listing *l, const struct present_process *h)
+{
+	char command[RELEASE_CAP];
+	if (strcmp(h->id.user, USER_DEAD) ==
+		0) { /* the process itself has ended; only its parent can be ended */
+		str_add(l->out, "-");
+		return;
+	}
+	release_command(command, h->id.pid, h->id.job, h->id.container);
+	str_add(l->out, "<code class=\"copy\">");
+	html_text(l->out, command);
+	str_add(l->out, "</code>");
+	/* If rules may end it, its owner can keep it. */
+	if (l->q->world->config->policy_rules.n && !h->active)
+		str_addf(l->out,
+			"<br><code class=\"copy\">gua keep %u --for 4h --reason "
+			"&#39;still needed&#39;</code>",
+			(unsigned)h->id.pid);
+}
+
+static void add_cell(
+	const struct listing *l, const struct holder_column *c, const struct holder_row *r)
+{
+	const struct text_style style = { .utc = l->q->world->utc };
+	char text[HOLDER_WHAT_CAP];
+	struct cell cell;
+	switch (c->look) {
+	case HOLDER_USER:
+		page_user_link(l->out, r->process->id.user);
+		break;
+	case HOLDER_CARD:
+		add_card(l, r);
+		break;
+	case HOLDER_WHAT:
+		add_what(l, r->process);
+		break;
+	case HOLDER_RELEASE:
+		add_release(l, r->process);
+		break;
+	default:
+		cell = c->column.get(r, c->column.of);
+		text_cell(text, sizeof(text), &c->column, &cell, &style);
+		html_text(l->out, text);
+		break;
+	}
+}
+
+static int compare_numbers(int64_t a, int64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* The name by which people know a holder. */
+static const char *name_of(const struct present_process *h)
+{
+	const char *label = process_label_of(&h->id);
+	return *label ? label : h->id.command;
+}
+
+/* Compares two cells of a plain column; unknown values are the smallest. */
+static int compare_cells(const struct listing *l, const struct column *c,
+	const struct present_process *a, const struct present_process *b)
+{
+	struct holder_row row_a, row_b;
+	holders_row_bare(&row_a, l->now, a);
+	holders_row_bare(&row_b, l->now, b);
+	struct cell left = c->get(&row_a, c->of), right = c->get(&row_b, c->of);
+	double x = isnan(left.number) ? -INFINITY : left.number;
+	double y = isnan(right.number) ? -INFINITY : right.number;
+	if (c->kind == COLUMN_TEXT)
+		return strcmp(left.text ? left.text : "", right.text ? right.text : "");
+	return (x > y) - (x < y);
+}
+
+/* Compares by the selected column, then by card and pid. */
+static int compare_rows(const void *left, const void *right, void *context)
+{
+	const struct present_process *a = *(const struct present_process *const *)left;
+	const struct present_process *b = *(const struct present_process *const *)right;
+	const struct listing *l = context;
+	const struct holder_column *c = l->columns[l->by];
+	int by_card = compare_numbers((int64_t)a->card, (int64_t)b->card), order;
+	switch (c->look) {
+	case HOLDER_USER:
+		order = strcmp(a->id.user, b->id.user);
+		break;
+	case HOLDER_CARD:
+		order = by_card;
+		break;
+	case HOLDER_IDLE: /* a larger key means a shorter idle time */
+		order = compare_numbers(holders_idle_order(b), holders_idle_order(a));
+		break;
+	case HOLDER_WHAT:
+		order = strcmp(name_of(a), name_of(b));
+		break;
+	default:
+		order = compare_cells(l, &c->column, a, b);
+		break;
+	}
+	if (order)
+		return l->down ? -order : order;
+	return by_card ? by_card : compare_numbers(a->id.pid, b->id.pid);
+}
+
+/* The parameter is the name of a column followed by ".up" or ".down". */
+static void choose_order(struct listing *l)
+{
+	const char *order = page_param(l->q, "order");
+	size_t len = order ? strcspn(order, ".") : 0;
+	for (size_t i = 0; i < l->n_columns; i++)
+		if (l->columns[i]->look == HOLDER_IDLE)
+			l->by = i;
+	for (size_t i = 0; i < l->n_columns && order; i++)
+		if (l->columns[i]->order && strlen(l->columns[i]->order) == len &&
+			strncmp(l->columns[i]->order, order, len) == 0)
+			l->by = i;
+	l->down = l->columns[l->by]->down;
+	if (order && order[len])
+		l->down = strcmp(order + len, ".down") == 0;
+}
+
+/* Whether the column is right-aligned. */
+static bool is_number(const struct holder_column *c)
+{
+	return c->look == HOLDER_IDLE ||
+	       (c->column.kind != COLUMN_TEXT && c->column.kind != COLUMN_MOMENT);
+}
+
+static void add_head_cell(const struct listing *l, size_t i)
+{
+	const struct holder_column *c = l->columns[i];
+	bool current = i == l->by;
+	bool down = current ? !l->down : c->down; /* the order that the link selects */
+	str_addf(l->out, "<th scope=\"col\"%s%s>", is_number(c) ? " class=\"n\"" : "",
+		!current  ? ""
+		: l->down ? " aria-sort=\"descending\""
+			  : " aria-sort=\"ascending\"");
+	if (!c->order) {
+		bool rules = l->q->world->config->policy_rules.n > 0;
+		str_addf(l->out, "%s</th>", rules ? "to release or keep it" : c->page_title);
+		return;
+	}
+	char value[32];
+	struct str href = { 0 };
+	snprintf(value, sizeof(value), "%s.%s", c->order, down ? "down" : "up");
+	page_query(&href, "", l->q, &(struct request_param){ "order", value });
+	str_addf(l->out, "<a id=\"sort-%s\" href=\"", c->order);
+	html_text(l->out, str_text(&href));
+	str_addf(l->out, "#holding\">%s", c->page_title);
+	str_finish(&href);
+	if (current)
+		str_addf(l->out, "<span aria-hidden=\"true\"> %s</span>",
+			l->down ? "\u25be" : "\u25b4");
+	str_add(l->out, "</a></th>");
+}
+
+static void add_row(const struct listing *l, const struct present_process *h)
+{
+	struct holder_row row;
+	holders_row(&row, l->now, h);
+	str_add(l->out, h->active ? "<tr>" : "<tr class=\"idle\">");
+	for (size_t i = 0; i < l->n_columns; i++) {
+		const struct holder_column *c = l->columns[i];
+		str_add(l->out, i == 0			 ? "<th scope=\"row\">"
+				: is_number(c)		 ? "<td class=\"n\">"
+				: c->look == HOLDER_WHAT ? "<td class=\"what\">"
+							 : "<td>");
+		add_cell(l, c, &row);
+		str_add(l->out, i == 0 ? "</th>" : "</td>");
+	}
+	str_add(l->out, "</tr>\n");
+}
+
+static bool is_chosen(const struct present *now, const struct present_process *h,
+	const struct holder_choice *choice)
+{
+	return !choice ||
+	       ((!choice->user || strcmp(choice->user, h->id.user) == 0) &&
+		       (!choice->notebook || strcmp(choice->notebook, notebook_of(h)) == 0) &&
+		       (!choice->uuid ||
+			       strcmp(choice->uuid, now->cards[h->card].id.uuid) == 0));
+}
+
+static void write_table(const struct listing *l)
+{
+	str_add(l->out, "<div class=\"wide\" tabindex=\"0\" role=\"region\" "
+			"aria-labelledby=\"holding\">"
+			"<table class=\"holders\">\n<thead><tr>");
+	for (size_t i = 0; i < l->n_columns; i++)
+		add_head_cell(l, i);
+	str_add(l->out, "</tr></thead>\n<tbody>\n");
+	for (size_t i = 0; i < l->n; i++)
+		add_row(l, l->rows[i]);
+	str_add(l->out, "</tbody></table></div>\n");
+}
+
+/* Says why there is no row: nobody holds a card, or it is not known. */
+static void add_nobody(struct str *out, const struct present *now, bool chosen)
+{
+	bool known = true;
+	for (size_t i = 0; i < now->n_hosts; i++)
+		known &= page_knows_holders(now, i);
+	str_add(out, !known   ? "<p>Not known: the recorder is not running.</p>\n"
+		     : chosen ? "<p>Nothing is held now.</p>\n"
+			      : "<p>No process holds a GPU.</p>\n");
+}
+
+void page_holders(struct str *out, const struct request *q, const struct present *now,
+	const struct holder_choice *choice)
+{
+	struct listing l = { .out = out, .q = q, .now = now };
+	l.rows = calloc(now->n_processes + 1, sizeof(const struct present_process *));
+	out->failed |= !l.rows;
+	for (size_t i = 0; i < now->n_processes && l.rows; i++)
+		if (is_chosen(now, &now->processes[i], choice))
+			l.rows[l.n++] = &now->processes[i];
+	l.n_columns = holders_page_columns(l.columns);
+	choose_order(&l);
+	if (l.n)
+		qsort_r(l.rows, l.n, sizeof(const struct present_process *), compare_rows, &l);
+	str_add(out, "<h2 id=\"holding\">Holders</h2>\n");
+	if (l.n)
+		write_table(&l);
+	else
+		add_nobody(out, now, choice != NULL);
+	free(l.rows);
 }

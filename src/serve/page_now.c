@@ -6,13 +6,11 @@
 
 #include "base/size.h"
 #include "base/moment.h"
+#include "driver/source.h"
 #include "model/card.h"
 #include "model/sentence.h"
 #include "render/html.h"
 #include "serve/page.h"
-#include "serve/page_parts.h"
-#include "serve/pages.h"
-#include "driver/source.h"
 
 /* A page while it is written. */
 struct view {
@@ -25,7 +23,7 @@ struct view {
 static void add_since(const struct view *v, const struct present_card *c)
 {
 	char text[40];
-	int64_t ms = part_idle_ms(v->q, &v->b->hosts[c->host], c->state_since_ms);
+	int64_t ms = page_idle_ms(v->q, &v->b->hosts[c->host], c->state_since_ms);
 	if (c->state_since_ms < 0 || ms < 1000)
 		return;
 	duration_text(text, sizeof(text), ms);
@@ -41,11 +39,6 @@ static const char *const state_words[CARD_SHOWN_STATES] = {
 	[CARD_USE_UNKNOWN] = "use unknown",
 	[CARD_SUSPECT] = "not plausible",
 };
-
-static bool is_ok(const struct present_card *c)
-{
-	return c->status == CARD_STATUS_OK;
-}
 
 /* "6 GPUs: 2 active, 1 idle-held, 3 truly-idle." */
 static void add_summary(const struct view *v)
@@ -78,7 +71,7 @@ static void add_memory(const struct view *v, const struct present_card *c)
 		"class=\"dim\">of %s</span>",
 		used, total);
 	if (used_bytes >= 0 && c->id.mem_total_bytes > 0)
-		part_gauge(v->out, used_bytes / (double)c->id.mem_total_bytes, "memory");
+		page_gauge(v->out, used_bytes / (double)c->id.mem_total_bytes, "memory");
 	str_add(v->out, "</dd></div>\n");
 }
 
@@ -97,14 +90,14 @@ static void add_holder_line(const struct view *v, const struct present_card *c)
 {
 	if (!c->n_processes) {
 		str_addf(v->out, "<p class=\"who dim\">%s</p>\n",
-			part_knows_holders(v->b, c->host) ? "nobody holds it"
+			page_knows_holders(v->b, c->host) ? "nobody holds it"
 							  : "holders are not known");
 		return;
 	}
 	const struct present_process *h = &v->b->processes[c->first_process];
 	const char *label = process_label_of(&h->id), *slash = strrchr(label, '/');
 	str_add(v->out, "<p class=\"who\">");
-	part_user(v->out, h->id.user);
+	page_user_link(v->out, h->id.user);
 	if (*label) {
 		str_add(v->out, " <span class=\"dim\" title=\"");
 		html_text(v->out, label);
@@ -130,8 +123,8 @@ static void add_tile(const struct view *v, const struct present_card *c)
 	str_addf(v->out, "\">GPU %s</a> <span class=\"model\">", label);
 	html_text(v->out, card_short_name(c->id.name));
 	str_addf(v->out, "</span></h3>\n<p class=\"now\">");
-	part_key(v->out, state);
-	if (is_ok(c)) {
+	page_key(v->out, state);
+	if (c->status == CARD_STATUS_OK) {
 		str_addf(v->out, "%s<strong>%s</strong>",
 			v->b->hosts[c->host].stale ? "was " : "", state_words[c->state]);
 		add_since(v, c);
@@ -175,9 +168,9 @@ static void add_warnings(const struct view *v)
 		simulated |= v->b->hosts[i].simulated && !played;
 	}
 	if (simulated)
-		part_warning(v->out, SIMULATED_WARNING);
+		page_warning(v->out, SIMULATED_WARNING);
 	if (captured)
-		part_warning(v->out, CAPTURED_WARNING);
+		page_warning(v->out, CAPTURED_WARNING);
 }
 
 void page_now(const struct request *q, struct answer *a)
@@ -185,7 +178,7 @@ void page_now(const struct request *q, struct answer *a)
 	struct present b = { 0 };
 	struct err e = { 0 };
 	char title[160] = "Now";
-	if (part_present(&b, q, &e) != 0) {
+	if (page_read_present(&b, q, &e) != 0) {
 		answer_err(a, q, &e);
 		present_store_finish(&b);
 		return;
@@ -198,10 +191,10 @@ void page_now(const struct request *q, struct answer *a)
 			.title = title,
 			.formats = { { "as JSON", "/api/v1/now" },
 				{ "as CSV", "/api/v1/who.csv" }, { "print", "/?print=1" } },
-			.paper = part_param(q, "print") != NULL });
+			.paper = page_param(q, "print") != NULL });
 	str_add(&a->body, "<div id=\"live\">\n");
 	add_warnings(&v);
-	part_present_age(&a->body, q, &b, true);
+	page_present_age(&a->body, q, &b, true);
 	if (b.n_cards) {
 		add_summary(&v);
 		add_tiles(&v);

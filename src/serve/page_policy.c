@@ -11,9 +11,6 @@
 #include "render/html.h"
 #include "report/report_policy.h"
 #include "serve/page.h"
-#include "serve/page_parts.h"
-#include "serve/pages.h"
-#include "serve/world.h"
 #include "store/policy/policy_more.h"
 
 /* How far back the log is shown. */
@@ -404,7 +401,7 @@ static void begin(struct str *out, const struct request *q)
 {
 	struct page_frame frame = { .place = PLACE_POLICY,
 		.title = "Policy",
-		.paper = part_param(q, "print") != NULL };
+		.paper = page_param(q, "print") != NULL };
 	struct page_link *format = frame.formats;
 	if (has_log(q->world->stores)) {
 		*format++ = (struct page_link){ "as JSON", "/api/v1/policy" };

@@ -40,20 +40,16 @@ struct pool {
 	atomic_bool stopping;
 };
 
-static void free_job(struct pool *p, struct pool_job *job)
+static void unref(struct pool *p, struct pool_job *job)
 {
+	if (--job->refs > 0)
+		return;
 	if (job->result)
 		p->ops.drop(job->result);
 	p->bytes -= job->bytes;
 	free((void *)job->question.bytes);
 	free(job->waiters);
 	free(job);
-}
-
-static void unref(struct pool *p, struct pool_job *job)
-{
-	if (--job->refs == 0)
-		free_job(p, job);
 }
 
 /* Removes an answer from the cache; callers that use it keep their reference. */
@@ -65,12 +61,6 @@ static void forget(struct pool *p, size_t slot)
 		p->kept_bytes -= job->bytes;
 	job->cached = false;
 	unref(p, job);
-}
-
-static bool is_same(const struct pool_job *job, const struct pool_question *q)
-{
-	return job->question.len == q->len &&
-	       memcmp(job->question.bytes, q->bytes, q->len) == 0;
 }
 
 static bool is_fresh(struct pool *p, const struct pool_job *job, int64_t now_us)
@@ -88,7 +78,8 @@ static size_t find(struct pool *p, const struct pool_question *q, int64_t now_us
 {
 	for (size_t i = 0; i < SLOTS; i++) {
 		struct pool_job *job = p->slots[i];
-		if (!job || !is_same(job, q))
+		if (!job || job->question.len != q->len ||
+			memcmp(job->question.bytes, q->bytes, q->len) != 0)
 			continue;
 		if (job->state != JOB_DONE || is_fresh(p, job, now_us))
 			return i;
@@ -248,18 +239,11 @@ static struct pool_job *take_job(struct pool *p, enum pool_lane lane)
 	return job;
 }
 
-/* The slot of the job; SLOTS: it is no longer in one. */
-static size_t slot_of(const struct pool *p, const struct pool_job *job)
-{
-	size_t i = 0;
-	while (i < SLOTS && p->slots[i] != job)
-		i++;
-	return i;
-}
-
 static void finish_job(struct pool *p, struct pool_job *job, void *result)
 {
-	size_t bytes = p->ops.size(result), slot = slot_of(p, job);
+	size_t bytes = p->ops.size(result), slot = 0;
+	while (slot < SLOTS && p->slots[slot] != job)
+		slot++;
 	job->result = result;
 	job->bytes = bytes;
 	p->bytes += bytes;

@@ -1,8 +1,13 @@
-/* Finds the route of a request and calls its handler. */
+/* The table of all routes; finds the route of a request and calls its handler. */
 #include "serve/route.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#include "export/exposition.h"
+#include "serve/api.h"
+#include "serve/page.h"
+#include "serve/request.h"
 
 /* Whether the parts of the path are those of the pattern. */
 static bool matches(const char *pattern, const struct request *q)
@@ -78,3 +83,49 @@ void route_answer(const struct route *r, const struct request *q, struct answer 
 		a->retry_s = 5;
 	}
 }
+
+/* Parameters of a page with a report and a sortable table of holders. */
+#define PAGE_PARAMS REPORT_PARAMS " order print"
+/* Parameters of a page about one user, card or notebook, without those that select another
+ * one. */
+#define OWN_PARAMS WINDOW_PARAMS " by group host model sort compare top longest order print"
+
+/* How long a report may be reused if the store has not changed: only the end of its window
+ * moves. */
+enum { REPORT_MS = 5000 };
+
+const struct route route_table[] = {
+	{ "/", page_now, TYPE_HTML, "order print", .first = true },
+	{ "/audit", page_audit, TYPE_HTML, PAGE_PARAMS, .cache_ms = REPORT_MS },
+	{ "/card/*", page_audit_card, TYPE_HTML, OWN_PARAMS " user notebook",
+		.cache_ms = REPORT_MS },
+	{ "/user/*", page_audit_user, TYPE_HTML, OWN_PARAMS " card notebook",
+		.cache_ms = REPORT_MS },
+	{ "/notebook/*/*", page_audit_notebook, TYPE_HTML, OWN_PARAMS " card",
+		.cache_ms = REPORT_MS },
+	{ "/me", page_audit_me, TYPE_HTML, OWN_PARAMS " card notebook", .cache_ms = REPORT_MS,
+		.personal = true },
+	{ "/policy", page_policy, TYPE_HTML, .params = "print" },
+	{ "/assets/gua.css", page_css, "text/css; charset=utf-8", .first = true,
+		.fixed = true },
+	{ "/assets/gua.js", page_js, "text/javascript; charset=utf-8", .first = true,
+		.fixed = true },
+	{ "/assets/gua.svg", page_icon, "image/svg+xml", .first = true, .fixed = true },
+	{ "/healthz", api_health, TYPE_JSON, .open = true, .first = true },
+	{ "/api/v1/health", api_health, TYPE_JSON, .first = true },
+	{ "/api/v1/report", api_report, TYPE_JSON, REPORT_PARAMS, .cache_ms = REPORT_MS },
+	{ "/api/v1/report.csv", api_report_csv, TYPE_CSV, REPORT_PARAMS " table",
+		.cache_ms = REPORT_MS },
+	{ "/api/v1/events", api_events, TYPE_JSON, .params = EVENTS_PARAMS },
+	{ "/api/v1/events.csv", api_events_csv, TYPE_CSV, .params = EVENTS_PARAMS },
+	{ "/api/v1/policy", api_policy, TYPE_JSON, .params = WINDOW_PARAMS },
+	{ "/api/v1/policy.csv", api_policy_csv, TYPE_CSV, .params = WINDOW_PARAMS },
+	{ "/api/v1/status", api_status, TYPE_JSON, "host", .quick = true },
+	{ "/api/v1/now", api_now, TYPE_JSON, .first = true },
+	{ "/api/v1/who", api_who, TYPE_JSON, WHO_PARAMS, .quick = true },
+	{ "/api/v1/who.csv", api_who_csv, TYPE_CSV, WHO_PARAMS, .quick = true },
+	{ "/api/v1/openapi.json", api_description, TYPE_JSON, .first = true, .fixed = true },
+	{ "/metrics", api_metrics, EXPOSITION_TEXT_TYPE, .cache_ms = 5000, .first = true,
+		.negotiate = api_metrics_type },
+	{ 0 },
+};

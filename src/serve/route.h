@@ -30,7 +30,7 @@ struct route {
 };
 
 /* The table of all routes, which ends with a row without a path. */
-extern const struct route serve_routes[];
+extern const struct route route_table[];
 
 /* The route of a request; NULL: there is none. */
 const struct route *route_find(const struct route *table, const struct request *q);

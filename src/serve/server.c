@@ -1,19 +1,387 @@
-/* Connects libmicrohttpd with the routes. */
+/* Connects libmicrohttpd with the routes: responses, the access log, questions for the pool and
+ * their answers, connections. */
 #include "serve/server.h"
 
+#include <inttypes.h>
+#include <malloc.h>
 #include <microhttpd.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
-#include "serve/access.h"
-#include "serve/asker.h"
+#include "base/log.h"
+#include "base/str.h"
 #include "serve/connections.h"
 #include "serve/pool.h"
-#include "serve/response.h"
+#include "store/foreign.h"
+
+/* Answers in the form that libmicrohttpd sends, with the headers that all of them have. */
+
+/* A response that can be sent many times. */
+struct response {
+	struct MHD_Response *whole, *unchanged; /* unchanged: the 304 response, or NULL */
+	int status;
+	size_t bytes; /* of the body */
+	char etag[40];
+};
+
+#define POLICY                                                                                 \
+	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "      \
+	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+static const struct {
+	const char *name, *value;
+} fixed_headers[] = {
+	{ "Content-Security-Policy", POLICY },
+	{ "X-Content-Type-Options", "nosniff" },
+	{ "X-Frame-Options", "DENY" },
+	{ "Referrer-Policy", "no-referrer" },
+	{ "Cross-Origin-Resource-Policy", "same-origin" },
+	{ "Cross-Origin-Opener-Policy", "same-origin" },
+};
+
+static void add_headers(
+	struct MHD_Response *to, const struct response *r, const struct route *route)
+{
+	for (size_t i = 0; i < sizeof(fixed_headers) / sizeof(fixed_headers[0]); i++)
+		MHD_add_response_header(to, fixed_headers[i].name, fixed_headers[i].value);
+	/* A proxy must not store a page of one user and show it to another. */
+	MHD_add_response_header(to, "Cache-Control",
+		route && route->fixed ? "private, max-age=300" : "private, no-cache");
+	if (*r->etag)
+		MHD_add_response_header(to, "ETag", r->etag);
+}
+
+static void add_more(struct MHD_Response *to, const struct answer *a)
+{
+	char seconds[16];
+	MHD_add_response_header(to, "Content-Type", a->type);
+	if (a->status == 405)
+		MHD_add_response_header(to, "Allow", "GET, HEAD");
+	if (a->status == 401) /* makes browsers ask for name and password */
+		MHD_add_response_header(to, "WWW-Authenticate", "Basic realm=\"gua\"");
+	snprintf(seconds, sizeof(seconds), "%d", a->retry_s);
+	if (a->retry_s)
+		MHD_add_response_header(to, "Retry-After", seconds);
+}
+
+/* The empty response that is sent when out of memory. */
+static const struct response none;
+
+/* Makes a response from an answer, whose body it takes over. When out of memory, it returns
+ * one that closes the connection. */
+static struct response *response_new(struct answer *a, const struct route *route)
+{
+	struct response *r = calloc(1, sizeof(*r));
+	char *body = a->body.data;
+	if (r)
+		r->whole = body ? MHD_create_response_from_buffer(
+					  a->body.len, body, MHD_RESPMEM_MUST_FREE)
+				: MHD_create_response_from_buffer(
+					  0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
+	if (!r || !r->whole) {
+		str_finish(&a->body);
+		free(r);
+		return (struct response *)(uintptr_t)&none;
+	}
+	r->status = a->status;
+	r->bytes = a->body.len;
+	if (a->status == 200) {
+		snprintf(r->etag, sizeof(r->etag), "\"%016" PRIx64 "-%zx\"",
+			str_sum(str_text(&a->body)), a->body.len);
+		r->unchanged = MHD_create_response_from_buffer(
+			0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
+	}
+	a->body = (struct str){ 0 };
+	add_headers(r->whole, r, route);
+	add_more(r->whole, a);
+	if (r->unchanged)
+		add_headers(r->unchanged, r, route);
+	return r;
+}
+
+static void response_free(struct response *r)
+{
+	if (!r->whole)
+		return;
+	MHD_destroy_response(r->whole);
+	if (r->unchanged)
+		MHD_destroy_response(r->unchanged);
+	free(r);
+}
+
+/* Queues it; returns the status that is sent, or 0 on failure. */
+static int response_send(const struct response *r, struct MHD_Connection *connection)
+{
+	const char *known =
+		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "If-None-Match");
+	if (!r->whole)
+		return 0;
+	bool same =
+		r->unchanged && known && (strcmp(known, "*") == 0 || strstr(known, r->etag));
+	int status = same ? 304 : r->status;
+	return MHD_queue_response(
+		       connection, (unsigned)status, same ? r->unchanged : r->whole) == MHD_YES
+		       ? status
+		       : 0;
+}
+
+/* The access log: one line for each request, without anything that may be secret: no headers,
+ * and only the names of query parameters. */
+
+struct access_line {
+	char address[48], user[SECRET_NAME_CAP], method[16];
+	int status; /* 0: no answer was sent */
+	size_t bytes;
+	int64_t began_us; /* monotonic */
+};
+
+/* Lines written per second at most: a flood of requests must not fill the disk. */
+enum { ACCESS_LINES_A_SECOND = 100 };
+
+struct access_log {
+	pthread_mutex_t lock;
+	int64_t second;
+	unsigned written, dropped;
+};
+
+/* Whether one more line may be written now; sets how many lines were dropped before it. The
+ * server must not block when nobody reads the log. */
+static bool may_write(struct access_log *l, int64_t now_us, unsigned *dropped)
+{
+	struct pollfd errors = { .fd = STDERR_FILENO, .events = POLLOUT };
+	pthread_mutex_lock(&l->lock);
+	if (l->second != now_us / 1000000) {
+		l->second = now_us / 1000000;
+		l->written = 0;
+	}
+	bool may = l->written < ACCESS_LINES_A_SECOND && poll(&errors, 1, 0) == 1 &&
+		   (errors.revents & POLLOUT);
+	*dropped = may ? l->dropped : 0;
+	l->dropped = may ? 0 : l->dropped + 1;
+	l->written += may;
+	pthread_mutex_unlock(&l->lock);
+	return may;
+}
+
+static void access_log_add(
+	struct access_log *l, const struct access_line *line, const char *target)
+{
+	char shown[512];
+	unsigned dropped = 0;
+	int64_t now_us = clock_monotonic_us();
+	if (!may_write(l, now_us, &dropped))
+		return;
+	request_target_shown(shown, sizeof(shown), target);
+	if (dropped)
+		log_notice("%u requests were not logged", dropped);
+	log_notice("%s %s %s %s %d %zu bytes %.1f ms", line->address,
+		*line->user ? line->user : "-", line->method, shown, line->status, line->bytes,
+		(double)(now_us - line->began_us) / 1000);
+}
+
+/* Questions for the pool, and their answers. */
+
+/* Longest time for an answer, and longest wait of a question in the queue; then it is
+ * abandoned. */
+enum { ANSWER_MS = 10000, QUEUE_MS = 5000 };
+/* An answer is reused for this long, and longer if the store has not changed. */
+enum { SURE_MS = 1000 };
+/* Largest answer in bytes. */
+enum { ANSWER_BYTES = 4 << 20 };
+/* How often the stores are checked for changes. */
+enum { VERSION_US = 100000 };
+/* After an answer that took this long, free memory is returned to the system. */
+enum { LONG_US = 20000 };
+
+/* What the threads of the pool share. */
+struct asker {
+	const struct serve_world *world;
+	struct clock clock;
+	const atomic_bool *stopping;
+	/* Under the pool's lock. */
+	uint64_t version;
+	int64_t version_us;
+};
+
+/* A request as bytes: equal requests are equal bytes. */
+struct question {
+	const struct route *route;
+	enum pool_lane lane;
+	size_t len;
+	char bytes[REQUEST_MAX_BYTES + 1024];
+};
+
+/* The fixed part of a question; it is followed by the texts: target, Accept header, user. */
+struct question_head {
+	const struct route *route;
+	enum media media;
+};
+
+static bool add_text(struct question *q, const char *text)
+{
+	size_t len = strlen(text) + 1;
+	if (q->len + len > sizeof(q->bytes))
+		return false;
+	memcpy(q->bytes + q->len, text, len);
+	q->len += len;
+	return true;
+}
+
+/* Fills a question; false: it does not fit. `q` has been parsed from `target`. */
+static bool make_question(struct question *question, const struct route *route,
+	const char *target, const struct request *q, const char *user)
+{
+	struct question_head head;
+	memset(&head, 0, sizeof(head)); /* also the padding between the members, because
+					   questions are compared as bytes */
+	head.route = route;
+	head.media = q->media;
+	/* A path without parameters is one question, however the client wrote it. */
+	bool plain = q->n_params == 0 && !strchr(route->path, '*');
+	question->route = route;
+	question->lane = route->first && plain		? POOL_FIRST
+			 : route->first || route->quick ? POOL_QUICK
+							: POOL_HEAVY;
+	question->len = sizeof(head);
+	memcpy(question->bytes, &head, sizeof(head));
+	return add_text(question, plain ? route->path : target) &&
+	       add_text(question, route->negotiate ? route->negotiate(q->accept) : "") &&
+	       add_text(question, route->personal ? user : "");
+}
+
+/* The question as `client` asks it, for the pool. */
+static struct pool_question pool_question_of(const struct question *question, uint64_t client)
+{
+	const struct route *r = question->route;
+	unsigned ms = r->cache_ms > SURE_MS ? r->cache_ms : SURE_MS;
+	return (struct pool_question){ .bytes = question->bytes,
+		.len = question->len,
+		.lane = question->lane,
+		.client = client,
+		.max_age_us = (int64_t)ms * 1000,
+		.sure_us = SURE_MS * 1000 };
+}
+
+/* The time limit of a request. */
+struct limit {
+	const atomic_bool *stopping;
+	int64_t until_us;
+};
+
+static int must_end(void *limit)
+{
+	const struct limit *l = limit;
+	return *l->stopping || clock_monotonic_us() > l->until_us;
+}
+
+static bool text_must_end(void *limit)
+{
+	return must_end(limit);
+}
+
+static void answer_in_time(
+	struct asker *asker, const struct route *route, struct request *q, struct answer *a)
+{
+	struct limit limit = { asker->stopping, clock_monotonic_us() + ANSWER_MS * 1000 };
+	struct foreign_stop stop = { must_end, &limit };
+	struct str_limit text = { ANSWER_BYTES, text_must_end, &limit };
+	struct request limited = *q;
+	limited.stop = &stop;
+	limited.limit = &text;
+	route_answer(route, &limited, a);
+	if (must_end(&limit) && a->status != 200) {
+		answer_fail(a, q, 503,
+			"The answer took too long; ask for a shorter window, or try again.");
+		a->retry_s = 5;
+	}
+	a->body.limit = NULL; /* it ends here */
+}
+
+/* Answers a question of the pool with a struct response. */
+static void *answer(void *context, const struct pool_question *asked, int64_t asked_us)
+{
+	struct asker *asker = context;
+	struct question_head head;
+	struct request q;
+	struct err e = { 0 };
+	struct answer a = { .status = 200 };
+	int64_t began_us = clock_monotonic_us();
+	const char *target = (const char *)asked->bytes + sizeof(head);
+	const char *accept = target + strlen(target) + 1;
+	const char *user = accept + strlen(accept) + 1;
+	memcpy(&head, asked->bytes, sizeof(head));
+	int rc = request_parse(&q, target, strlen(target), &e);
+	q.media = head.media;
+	q.accept = *accept ? accept : NULL;
+	q.user = *user ? user : NULL;
+	q.world = asker->world;
+	q.now_ms = q.world->now_ms ? q.world->now_ms : clock_wall_ms(&asker->clock);
+	if (rc)
+		answer_err(&a, &q, &e);
+	else if (*asker->stopping || began_us - asked_us > QUEUE_MS * 1000)
+		answer_fail(&a, &q, 503, "The server is busy or stops; try again in a moment.");
+	else
+		answer_in_time(asker, head.route, &q, &a);
+	struct response *r = response_new(&a, head.route);
+	request_finish(&q);
+	if (clock_monotonic_us() - began_us > LONG_US)
+		malloc_trim(0);
+	return r;
+}
+
+static size_t response_size(const void *response)
+{
+	return ((const struct response *)response)->bytes;
+}
+
+static void drop_response(void *response)
+{
+	response_free(response);
+}
+
+/* Adds to a checksum what changes with each write to a file, and when another file replaces
+ * it. */
+static uint64_t add_file(uint64_t sum, const char *path, const char *suffix)
+{
+	char name[4096 + 16];
+	struct stat st;
+	snprintf(name, sizeof(name), "%s%s", path, suffix);
+	if (stat(name, &st) != 0)
+		return sum * 31 + 1;
+	const uint64_t parts[] = { st.st_dev, st.st_ino, (uint64_t)st.st_size,
+		(uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec };
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		sum = (sum ^ parts[i]) * UINT64_C(1099511628211);
+	return sum;
+}
+
+/* A number that changes when one of the stores does: the pool's version. */
+static uint64_t stores_version(void *context)
+{
+	struct asker *a = context;
+	const struct store_list *stores = a->world->stores;
+	int64_t now_us = clock_monotonic_us();
+	if (a->version && now_us - a->version_us < VERSION_US)
+		return a->version;
+	uint64_t sum = 1;
+	for (size_t i = 0; i < stores->n; i++) {
+		sum = add_file(sum, stores->paths[i], "");
+		sum = add_file(sum, stores->paths[i], "-wal");
+	}
+	a->version = sum ? sum : 1;
+	a->version_us = now_us;
+	return a->version;
+}
+
+/* The server. */
 
 enum { IO_THREADS = 2, HEADER_BYTES = 8192 };
 /* Extra connections for those that are just being closed. */
@@ -29,7 +397,7 @@ struct server {
 	struct MHD_Daemon *daemon;
 	struct connections *connections;
 	struct pool *pool;
-	struct asker *asker; /* the pool's context */
+	struct asker asker; /* the pool's context */
 	struct access_log log;
 	pthread_rwlock_t secrets_lock; /* of o.gate.secrets */
 };
@@ -104,8 +472,8 @@ static enum gate_verdict check(
 	enum gate_verdict verdict = gate_check(&s->o.gate, &client, call->line.user);
 	pthread_rwlock_unlock(&s->secrets_lock);
 	str_copy(call->line.address, sizeof(call->line.address), peer->address);
-	call->client =
-		peer_client(peer, gate_is_proxy(&s->o.gate, peer) ? call->line.user : "");
+	call->client = gate_client_number(
+		peer, gate_is_proxy(&s->o.gate, peer) ? call->line.user : "");
 	return verdict;
 }
 
@@ -143,7 +511,7 @@ static enum MHD_Result refuse(struct server *s, struct MHD_Connection *connectio
 static enum MHD_Result wait_or_send(struct server *s, struct MHD_Connection *connection,
 	struct call *call, const struct request *q, const struct question *question)
 {
-	struct pool_question asked = asker_pool_question(question, call->client);
+	struct pool_question asked = pool_question_of(question, call->client);
 	switch (pool_ask(s->pool, &asked, connection, &call->job)) {
 	case POOL_WAIT:
 		return MHD_YES;
@@ -160,16 +528,6 @@ static enum MHD_Result wait_or_send(struct server *s, struct MHD_Connection *con
 	}
 }
 
-/* Refuses an unknown parameter at once, because it would make many different questions of
- * one. */
-static enum MHD_Result refuse_param(struct server *s, struct MHD_Connection *connection,
-	struct call *call, const struct request *q, const struct err *e)
-{
-	char sentence[ERR_TEXT_CAP];
-	answer_sentence(sentence, e);
-	return refuse(s, connection, call, q, &(struct refusal){ 400, sentence });
-}
-
 /* Checks a request whose headers are complete, and answers it or asks the pool to. */
 static enum MHD_Result begin_call(struct server *s, struct MHD_Connection *connection,
 	struct call *call, const char *method)
@@ -177,44 +535,36 @@ static enum MHD_Result begin_call(struct server *s, struct MHD_Connection *conne
 	struct request q = { 0 };
 	struct err e = { 0 };
 	struct question question;
+	char sentence[ERR_TEXT_CAP];
 	int rc = request_parse(&q, call->target, call->len, &e);
 	q.accept = header(connection, "Accept");
 	q.media = request_accept(q.accept);
 	const struct route *route = rc ? NULL : route_find(s->o.routes, &q);
 	enum gate_verdict verdict = check(s, connection, call, route && route->open);
-	enum MHD_Result result;
+	struct refusal why = { 0 };
 	if (verdict == GATE_WRONG_HOST)
-		result = refuse(s, connection, call, &q,
-			&(struct refusal){ 421,
-				"This name is not a name of the server; the administrator "
-				"can allow it with --host-names." });
+		why = (struct refusal){ 421,
+			"This name is not a name of the server; the administrator can allow it "
+			"with --host-names." };
 	else if (verdict == GATE_NO_SECRET)
-		result = refuse(s, connection, call, &q,
-			&(struct refusal){ 401,
-				"This server requires a token, or a name and a password." });
+		why = (struct refusal){ 401,
+			"This server requires a token, or a name and a password." };
 	else if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
-		result = refuse(s, connection, call, &q,
-			&(struct refusal){ 405, "Only GET and HEAD are answered." });
+		why = (struct refusal){ 405, "Only GET and HEAD are answered." };
 	else if (rc)
-		result = refuse(s, connection, call, &q, &(struct refusal){ 400, e.text });
+		why = (struct refusal){ 400, e.text };
 	else if (!route)
-		result = refuse(s, connection, call, &q, &(struct refusal){ 404, ROUTE_NONE });
-	else if (route_check(route, &q, &e) != 0)
-		result = refuse_param(s, connection, call, &q, &e);
-	else if (!asker_question(&question, route, call->target, &q, call->line.user))
-		result = refuse(s, connection, call, &q,
-			&(struct refusal){ 400, "The request is too long." });
-	else
-		result = wait_or_send(s, connection, call, &q, &question);
+		why = (struct refusal){ 404, ROUTE_NONE };
+	else if (route_check(route, &q, &e) != 0) {
+		/* At once: an unknown parameter would make many different questions of one. */
+		answer_sentence(sentence, &e);
+		why = (struct refusal){ 400, sentence };
+	} else if (!make_question(&question, route, call->target, &q, call->line.user))
+		why = (struct refusal){ 400, "The request is too long." };
+	enum MHD_Result result = why.status ? refuse(s, connection, call, &q, &why)
+					    : wait_or_send(s, connection, call, &q, &question);
 	request_finish(&q);
 	return result;
-}
-
-static bool has_body(struct MHD_Connection *connection, const char *method)
-{
-	const char *length = header(connection, "Content-Length");
-	return (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) ||
-	       header(connection, "Transfer-Encoding") || (length && strcmp(length, "0") != 0);
 }
 
 static enum MHD_Result on_request(void *server, struct MHD_Connection *connection,
@@ -223,17 +573,18 @@ static enum MHD_Result on_request(void *server, struct MHD_Connection *connectio
 {
 	struct server *s = server;
 	struct call *call = *context;
-	(void)url;
-	(void)version;
-	(void)upload;
-	(void)upload_size;
+	(void)url, (void)version, (void)upload, (void)upload_size;
 	if (!call || !line_of(connection))
 		return MHD_NO;
 	if (call->job) /* the pool has answered it */
 		return send_response(s, call->job->result, call, connection);
 	/* Answering before the whole request has come closes the connection. This is right
 	 * only for a request with a body, which nobody reads. */
-	if (!call->begun && !has_body(connection, method)) {
+	const char *length = header(connection, "Content-Length");
+	bool body = (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) ||
+		    header(connection, "Transfer-Encoding") ||
+		    (length && strcmp(length, "0") != 0);
+	if (!call->begun && !body) {
 		call->begun = true;
 		return MHD_YES;
 	}
@@ -289,8 +640,8 @@ static struct line *begin_line(struct server *s, struct MHD_Connection *connecti
 		return NULL;
 	line->connection.fd = info->connect_fd;
 	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	peer_find(&line->peer, line->connection.fd, info ? info->client_addr : NULL);
-	line->connection.client = peer_client(&line->peer, "");
+	gate_find_peer(&line->peer, line->connection.fd, info ? info->client_addr : NULL);
+	line->connection.client = gate_client_number(&line->peer, "");
 	line->connection.unlimited = gate_is_proxy(&s->o.gate, &line->peer);
 	connections_add(s->connections, &line->connection, s->o.request_ms);
 	return line;
@@ -377,21 +728,24 @@ int server_open(struct server **server, const struct server_options *o, struct e
 		return err_memory(e);
 	s->o = *o;
 	pthread_rwlock_init(&s->secrets_lock, NULL);
-	access_log_init(&s->log);
-	s->asker = asker_new(o->world);
-	int rc = s->asker ? connections_open(&s->connections, (size_t)o->max_connections,
-				    (size_t)o->max_per_address, e)
-			  : err_memory(e);
-	struct pool_ops ops = asker_ops(s->asker);
-	ops.sleep = sleep_call;
-	ops.wake = wake_call;
+	pthread_mutex_init(&s->log.lock, NULL);
+	s->asker.world = o->world;
+	clock_init_real(&s->asker.clock);
+	int rc = connections_open(
+		&s->connections, (size_t)o->max_connections, (size_t)o->max_per_address, e);
+	const struct pool_ops ops = { .answer = answer,
+		.size = response_size,
+		.drop = drop_response,
+		.sleep = sleep_call,
+		.wake = wake_call,
+		.version = stores_version,
+		.context = &s->asker };
 	if (rc == 0)
 		rc = pool_open(&s->pool, &ops, e);
-	if (rc == 0) {
-		asker_stop_with(s->asker, pool_stopping(s->pool));
-		rc = start_daemon(s, e);
-	}
-	return rc;
+	if (rc)
+		return rc;
+	s->asker.stopping = pool_stopping(s->pool);
+	return start_daemon(s, e);
 }
 
 void server_replace_secrets(struct server *s, struct secrets *secrets)
@@ -414,8 +768,7 @@ void server_close(struct server *s)
 		MHD_stop_daemon(s->daemon);
 	pool_close(s->pool);
 	connections_close(s->connections);
-	access_log_finish(&s->log);
-	asker_free(s->asker);
+	pthread_mutex_destroy(&s->log.lock);
 	secrets_free((struct secrets *)(uintptr_t)s->o.gate.secrets);
 	pthread_rwlock_destroy(&s->secrets_lock);
 	free(s);

@@ -6,7 +6,6 @@
 #include "base/err.h"
 #include "serve/gate.h"
 #include "serve/route.h"
-#include "serve/world.h"
 
 struct server_options {
 	int fd; /* the listening socket; the server closes it */

@@ -3,11 +3,8 @@
  * has only whole characters. */
 #include "config/settings.h"
 #include "fuzz.h"
-#include "serve/access.h"
 #include "serve/gate.h"
-#include "serve/params.h"
 #include "serve/route.h"
-#include "serve/world.h"
 
 #define TOKEN "0123456789abcdef"
 
@@ -48,8 +45,8 @@ static void try_request(const char *target)
 			check_text(q.params[i].name);
 			check_text(q.params[i].value);
 		}
-		route_find(serve_routes, &q);
-		if (params_read_report(&p, &q, true, &e) == 0)
+		route_find(route_table, &q);
+		if (request_read_report(&p, &q, true, &e) == 0)
 			CHECK(p.asked.question.since_ms <= p.asked.question.until_ms);
 	}
 	check_text(e.text);
@@ -82,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *accept = next_line(&at), *authorization = next_line(&at);
 	try_request(target);
 	try_client(host, accept, authorization);
-	access_target(shown, sizeof(shown), target);
+	request_target_shown(shown, sizeof(shown), target);
 	CHECK(strlen(shown) < sizeof(shown));
 	free(text);
 	return 0;

@@ -151,7 +151,7 @@ static void test_error_page(void **state)
 	assert_string_equal(a.type, TYPE_HTML);
 	assert_non_null(strstr(str_text(&a.body), "&lt;script&gt;"));
 	assert_null(strstr(str_text(&a.body), "<script>"));
-	assert_string_equal(status_words(404), "Not Found");
+	assert_string_equal(answer_status_words(404), "Not Found");
 	str_finish(&a.body);
 	request_finish(&q);
 }

@@ -10,8 +10,8 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
-#include "serve/access.h"
 #include "serve/gate.h"
+#include "serve/request.h"
 
 #define TOKEN "0123456789abcdef0123"
 
@@ -189,7 +189,7 @@ static void test_peer(void **state)
 	int both[2];
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, both), 0);
-	peer_find(&p, both[0], NULL);
+	gate_find_peer(&p, both[0], NULL);
 	assert_true(p.local && p.has_uid && p.uid == geteuid());
 	assert_string_equal(p.address, "unix");
 	close(both[0]);
@@ -203,32 +203,32 @@ static void test_peer(void **state)
 	assert_int_equal(connect(client, (struct sockaddr *)&at, len), 0);
 	int fd = accept(listening, (struct sockaddr *)&at, &len);
 	assert_true(fd >= 0);
-	peer_find(&p, fd, (struct sockaddr *)&at);
+	gate_find_peer(&p, fd, (struct sockaddr *)&at);
 	assert_true(p.local);
 	assert_string_equal(p.address, "127.0.0.1");
 	if (p.has_uid) /* a sandbox may forbid to ask */
 		assert_int_equal(p.uid, geteuid());
 	/* A socket without a process is nobody's: not root's, as its uid says. */
 	close(client);
-	peer_find(&p, fd, (struct sockaddr *)&at);
+	gate_find_peer(&p, fd, (struct sockaddr *)&at);
 	assert_false(p.has_uid);
 	close(fd);
 	close(listening);
 	/* Another host is known by its address, or by its network. */
 	inet_pton(AF_INET6, "::ffff:192.0.2.7", &mapped.sin6_addr);
-	peer_find(&p, -1, (struct sockaddr *)&mapped);
+	gate_find_peer(&p, -1, (struct sockaddr *)&mapped);
 	assert_string_equal(p.address, "192.0.2.7");
 	assert_false(p.local || p.has_uid);
 	inet_pton(AF_INET6, "2001:db8::1", &mapped.sin6_addr);
-	peer_find(&p, -1, (struct sockaddr *)&mapped);
+	gate_find_peer(&p, -1, (struct sockaddr *)&mapped);
 	inet_pton(AF_INET6, "2001:db8::ffff:2", &mapped.sin6_addr);
-	peer_find(&q, -1, (struct sockaddr *)&mapped);
-	assert_true(peer_client(&p, "") == peer_client(&q, ""));
+	gate_find_peer(&q, -1, (struct sockaddr *)&mapped);
+	assert_true(gate_client_number(&p, "") == gate_client_number(&q, ""));
 	inet_pton(AF_INET6, "2001:db8:0:1::1", &mapped.sin6_addr);
-	peer_find(&q, -1, (struct sockaddr *)&mapped);
-	assert_true(peer_client(&p, "") != peer_client(&q, ""));
-	assert_true(peer_client(&p, "ann") == peer_client(&q, "ann"));
-	assert_true(peer_client(&p, "ann") != peer_client(&p, "bob"));
+	gate_find_peer(&q, -1, (struct sockaddr *)&mapped);
+	assert_true(gate_client_number(&p, "") != gate_client_number(&q, ""));
+	assert_true(gate_client_number(&p, "ann") == gate_client_number(&q, "ann"));
+	assert_true(gate_client_number(&p, "ann") != gate_client_number(&p, "bob"));
 }
 
 static void test_log_keeps_no_values(void **state)
@@ -245,10 +245,10 @@ static void test_log_keeps_no_values(void **state)
 	char shown[64], small[8];
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		access_target(shown, sizeof(shown), cases[i][0]);
+		request_target_shown(shown, sizeof(shown), cases[i][0]);
 		assert_string_equal(shown, cases[i][1]);
 	}
-	access_target(small, sizeof(small), "/abc?defgh=secret&x=1");
+	request_target_shown(small, sizeof(small), "/abc?defgh=secret&x=1");
 	assert_string_equal(small, "/abc?de");
 }
 

@@ -224,7 +224,7 @@ static int serve(const struct serve_world *world, const struct config_serve *con
 	sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, NULL); /* all threads inherit it */
 	signal(SIGPIPE, SIG_IGN);
-	s.options.routes = serve_routes;
+	s.options.routes = route_table;
 	int rc = set_up(&s, &e);
 	if (rc == 0)
 		rc = server_open(&server, &s.options, &e);
