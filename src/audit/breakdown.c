@@ -14,7 +14,7 @@ void breakdown_start(struct breakdown *b, struct gather *g, const struct users *
 	*b = (struct breakdown){ .g = g, .to = to, .users = users, .process = -1 };
 	to->by = *by;
 	for (size_t i = 0; i < by->n; i++)
-		to->measures[i] = by_measure(by, i, g->a->of_users);
+		to->measures[i] = identity_by_measure(by, i, g->a->of_users);
 }
 
 const char *breakdown_column(const struct by *by, size_t level)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/str.h"
-#include "base/moment.h"
+#include "base/duration.h"
 #include "audit/gather.h"
 #include "store/sql.h"
 

@@ -2,21 +2,12 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "audit/idle_private.h"
 
 /* A slot that begins within this time after a one-minute slot counts as following it
  * immediately. */
 #define NEAR_MS INT64_C(30000)
-
-static int64_t earlier(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int64_t later(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
 
 static int compare_gaps(const void *a, const void *b)
 {
@@ -88,7 +79,7 @@ static bool find_held_since(struct idle_history *h)
 		struct idle_span *s = &h->spans[i];
 		if (s->begin_ms > until[s->process])
 			since[s->process] = s->begin_ms;
-		until[s->process] = later(until[s->process], s->until_ms);
+		until[s->process] = clock_later(until[s->process], s->until_ms);
 		s->held_since_ms = since[s->process];
 	}
 	free(since);
@@ -140,8 +131,8 @@ static bool add_blinds(struct idle_history *h, const struct idle_span *s)
 			return false;
 		h->blinds[h->n_blinds++] = (struct idle_blind){ .session = s->session,
 			.unobserved = true,
-			.from_ms = later(h->gaps[i].from_ms, s->begin_ms),
-			.to_ms = earlier(h->gaps[i].to_ms, s->until_ms) };
+			.from_ms = clock_later(h->gaps[i].from_ms, s->begin_ms),
+			.to_ms = clock_earlier(h->gaps[i].to_ms, s->until_ms) };
 	}
 	return true;
 }
@@ -166,7 +157,7 @@ static void join_blinds(struct idle_history *h)
 			h->blinds[n++] = *one;
 			continue;
 		}
-		last->to_ms = later(last->to_ms, one->to_ms);
+		last->to_ms = clock_later(last->to_ms, one->to_ms);
 		last->unobserved |= one->unobserved;
 	}
 	h->n_blinds = n;
@@ -196,7 +187,7 @@ static int64_t blind_before(
 	if (low == 0)
 		return 0;
 	const struct idle_blind *last = &all[low - 1];
-	return last->before_ms + earlier(last->to_ms, at_ms) - last->from_ms;
+	return last->before_ms + clock_earlier(last->to_ms, at_ms) - last->from_ms;
 }
 
 int64_t idle_history_blind(const struct idle_history *h, const struct idle_session *s,

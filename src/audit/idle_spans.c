@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "model/process_reading.h"
 #include "audit/idle_private.h"
 #include "store/sql.h"
@@ -36,21 +37,11 @@ struct session_sum {
 	uint32_t card;
 };
 
-static int64_t earlier(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int64_t later(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
 int64_t idle_first_ms(const struct idle_history *h)
 {
 	int64_t first = h->present ? INT64_MAX : h->since_ms;
 	for (size_t i = 0; i < h->n_processes; i++)
-		first = earlier(first, h->processes[i].first_ms);
+		first = clock_earlier(first, h->processes[i].first_ms);
 	return first;
 }
 
@@ -80,8 +71,8 @@ static bool is_bridged(
 /* Where the slot ends for this process, as far as it has passed. */
 static int64_t end_of(const struct idle_history *h, const struct held_slot *s)
 {
-	int64_t end_ms = earlier(s->to_ms, h->processes[s->process].last_ms);
-	return later(earlier(end_ms, h->last_tick_ms), s->from_ms);
+	int64_t end_ms = clock_earlier(s->to_ms, h->processes[s->process].last_ms);
+	return clock_later(clock_earlier(end_ms, h->last_tick_ms), s->from_ms);
 }
 
 /* Begins a span: the process held the card in the last part of the slot. */
@@ -92,15 +83,16 @@ static bool add_span(struct row_fold *f, const struct held_slot *s, bool follows
 	int64_t end_ms = end_of(h, s);
 	/* The first moment of a process is known exactly; later spans only by how much of
 	 * the slot it held the card. */
-	int64_t begin_ms = p->first_ms >= s->from_ms ? p->first_ms
-						     : later(s->from_ms, end_ms - s->held_ms);
+	int64_t begin_ms = p->first_ms >= s->from_ms
+				   ? p->first_ms
+				   : clock_later(s->from_ms, end_ms - s->held_ms);
 	if (!array_one_more(&h->spans, h->n_spans) || !array_one_more(&f->used, h->n_spans) ||
 		!idmap_put(&f->last, key_of(h, s->process, s->card), (uint32_t)h->n_spans))
 		return false;
 	h->spans[h->n_spans++] = (struct idle_span){ .session = p->session,
 		.process = s->process,
 		.card = s->card,
-		.begin_ms = follows ? s->from_ms : earlier(begin_ms, end_ms),
+		.begin_ms = follows ? s->from_ms : clock_earlier(begin_ms, end_ms),
 		.end_ms = end_ms,
 		.until_ms = s->to_ms,
 		.mem_kib = s->mem_kib };
@@ -125,7 +117,7 @@ static bool take_held(struct row_fold *f, const struct held_slot *s)
 	} else {
 		h->spans[at].end_ms = end_of(h, s);
 		h->spans[at].until_ms = s->to_ms;
-		h->spans[at].mem_kib = later(h->spans[at].mem_kib, s->mem_kib);
+		h->spans[at].mem_kib = clock_later(h->spans[at].mem_kib, s->mem_kib);
 	}
 	f->used[at] = used;
 	return true;
@@ -153,7 +145,7 @@ static int64_t add_use(struct row_fold *f, const struct held_slot *s, uint32_t s
 	struct session_sum *sum = &f->sums[session];
 	if (sum->from_ms != s->from_ms || sum->card != s->card)
 		*sum = (struct session_sum){ .from_ms = s->from_ms, .card = s->card };
-	sum->pct += later(s->pct, 0);
+	sum->pct += clock_later(s->pct, 0);
 	return sum->pct;
 }
 
@@ -202,9 +194,9 @@ static bool take_crowd(
 {
 	struct idle_history *h = f->h;
 	const struct idle_crowd *c = &h->crowds[crowd];
-	int64_t end_ms = later(earlier(s->to_ms, h->last_tick_ms), s->from_ms);
+	int64_t end_ms = clock_later(clock_earlier(s->to_ms, h->last_tick_ms), s->from_ms);
 	bool ok = true;
-	unknown_ms = earlier(unknown_ms, end_ms - s->from_ms);
+	unknown_ms = clock_earlier(unknown_ms, end_ms - s->from_ms);
 	for (uint32_t i = 0; ok && i < h->n_sessions; i++)
 		if (c->session == i ||
 			(c->session == IDMAP_NONE && strcmp(h->sessions[i].user, c->user) == 0))
@@ -255,7 +247,8 @@ static bool take_row(struct fold *fold, sqlite3_value **values)
 		uint32_t session = h->processes[s.process].session;
 		int64_t end_ms = end_of(h, &s);
 		ok = take_held(f, &s) && add_marks(f, &s, session, cut) &&
-		     add_unknown(f, session, end_ms, earlier(unknown_ms, end_ms - s.from_ms));
+		     add_unknown(
+			     f, session, end_ms, clock_earlier(unknown_ms, end_ms - s.from_ms));
 	}
 	if (!ok)
 		err_memory(fold->e);
@@ -377,11 +370,11 @@ static int take_holder(struct idle_history *h, sqlite3_stmt *row, struct err *e)
 			.card = card,
 			.begin_ms = h->brief ? p->first_ms : sql_int(row, 2, 0),
 			.mem_kib = -1 };
-		s->begin_ms = earlier(s->begin_ms, h->last_tick_ms);
+		s->begin_ms = clock_earlier(s->begin_ms, h->last_tick_ms);
 	}
 	/* In the current slot, the held time grows with each tick. */
 	if (!h->brief && s->begin_ms > p->first_ms && s->begin_ms > h->last_tick_ms - MINUTE_MS)
-		s->begin_ms = earlier(h->last_tick_ms, sql_int(row, 2, s->begin_ms));
+		s->begin_ms = clock_earlier(h->last_tick_ms, sql_int(row, 2, s->begin_ms));
 	s->open = true;
 	s->end_ms = s->until_ms = h->last_tick_ms;
 	if (h->present && sql_int(row, 3, -1) >= 0)

@@ -69,6 +69,18 @@ int64_t clock_cost_us(const struct clock *c);
  * jumps to `until_us`, as soon as nobody holds it. */
 int clock_wait(struct clock *c, int64_t until_us, struct pollfd *fds, unsigned n_fds);
 
+/* Of two moments or lengths of time, the earlier or shorter one, and the later or longer one.
+ */
+static inline int64_t clock_earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline int64_t clock_later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* Moves a virtual clock forward; does nothing on a real one. */
 void clock_advance(struct clock *c, int64_t us);
 

@@ -1,4 +1,4 @@
-/* Parsing and printing of durations and dates. */
+/* Parses and prints moments: days and times of the calendar. */
 #include "base/moment.h"
 
 #include <math.h>
@@ -7,69 +7,6 @@
 #include <string.h>
 #include <strings.h>
 #include <time.h>
-
-#define DAY_MS (86400LL * 1000)
-#define MAX_DURATION_MS (366000LL * DAY_MS)
-
-static const struct time_unit {
-	const char *name;
-	double ms;
-} units[] = {
-	{ "ms", 1 },
-	{ "s", 1000 },
-	{ "m", 60e3 },
-	{ "min", 60e3 },
-	{ "h", 3600e3 },
-	{ "d", 86400e3 },
-	{ "w", 7 * 86400e3 },
-};
-
-/* Parses digits with at most one point, and nothing else: strtod() would take hex, inf, nan and
- * a locale's comma. Returns the rest of the text, or NULL. */
-static const char *parse_number(const char *text, double *number)
-{
-	double value = 0, scale = 1;
-	bool point = false, digits = false;
-	for (; *text; text++) {
-		if (*text == '.' && !point) {
-			point = true;
-		} else if (*text >= '0' && *text <= '9') {
-			digits = true;
-			scale = point ? scale / 10 : scale;
-			value = point ? value + scale * (*text - '0')
-				      : value * 10 + (*text - '0');
-		} else {
-			break;
-		}
-	}
-	*number = value;
-	return digits ? text : NULL;
-}
-
-int duration_parse(const char *text, int64_t *ms, struct err *e)
-{
-	double number = 0;
-	const char *rest = parse_number(text, &number);
-	if (!rest)
-		goto wrong;
-	if (*rest == '\0' && number == 0) {
-		*ms = 0;
-		return 0;
-	}
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (strcmp(rest, units[i].name) != 0)
-			continue;
-		double value = number * units[i].ms;
-		if (value > (double)MAX_DURATION_MS)
-			return err_set(
-				e, ERR_USAGE, "'%s' is longer than a thousand years", text);
-		*ms = (int64_t)llround(value);
-		return 0;
-	}
-wrong:
-	return err_set(e, ERR_USAGE,
-		"'%s' is not a duration; write one like 200ms 30s 5m 1h 7d 4w", text);
-}
 
 static int64_t tm_to_ms(struct tm *tm, bool utc)
 {
@@ -223,7 +160,7 @@ int moment_parse(const char *text, int64_t now_ms, bool utc, int64_t *ms, struct
 		*ms = now_ms;
 	} else if (text[0] == '@') {
 		double seconds = 0;
-		const char *rest = parse_number(text + 1, &seconds);
+		const char *rest = duration_number(text + 1, &seconds);
 		if (!rest || *rest || seconds > 1e11)
 			goto wrong;
 		*ms = (int64_t)llround(seconds * 1000);
@@ -259,37 +196,4 @@ void moment_text(char *dst, size_t cap, int64_t ms, bool utc)
 	snprintf(dst, cap, "%s %04d-%02d-%02d %02d:%02d%s", days[tm.tm_wday % 7],
 		tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min,
 		utc ? " UTC" : "");
-}
-
-void duration_clock(char *dst, size_t cap, int64_t ms)
-{
-	int64_t s = (ms + 500) / 1000;
-	long long days = s / 86400, hours = s / 3600 % 24;
-	int minutes = (int)(s / 60 % 60), seconds = (int)(s % 60);
-	if (days)
-		snprintf(dst, cap, "%lld d %02lld:%02d:%02d", days, hours, minutes, seconds);
-	else
-		snprintf(dst, cap, "%lld:%02d:%02d", hours, minutes, seconds);
-}
-
-void duration_text(char *dst, size_t cap, int64_t ms)
-{
-	long long s = ms / 1000, m = s / 60, h = m / 60, d = h / 24;
-	if (d)
-		snprintf(dst, cap, "%lld d %lld h", d, h % 24);
-	else if (h)
-		snprintf(dst, cap, "%lld h %lld min", h, m % 60);
-	else if (m)
-		snprintf(dst, cap, "%lld min", m);
-	else
-		snprintf(dst, cap, "%lld s", s);
-}
-
-void duration_option(char *dst, size_t cap, int64_t ms)
-{
-	const struct time_unit *best = &units[0];
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
-		if (ms && ms % (int64_t)units[i].ms == 0 && units[i].ms > best->ms)
-			best = &units[i];
-	snprintf(dst, cap, "%lld%s", (long long)(ms / (int64_t)best->ms), best->name);
 }

@@ -1,17 +1,15 @@
-/* Parses the durations and dates of the command line, and prints times. */
-#ifndef GUA_BASE_TIMETEXT_H
-#define GUA_BASE_TIMETEXT_H
+/* Moments: days and times of the calendar, as the command line has them and as output shows
+ * them. */
+#ifndef GUA_BASE_MOMENT_H
+#define GUA_BASE_MOMENT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
+#include "base/duration.h"
 #include "base/err.h"
-
-/* "200ms 30s 5m 1h 7d 4w", fractions allowed ("1.5h"); a unit is required, except for 0. Exact
- * to a millisecond, rounded. Refuses negative, empty, infinite and more than 1000 years. */
-int duration_parse(const char *text, int64_t *ms, struct err *e);
 
 /* Parses a moment into unix milliseconds: a duration (this long before now), "now",
  * "@UNIXSECONDS"; a day ("2026-11-01", "today", "yesterday", "monday" .. "sunday": the last
@@ -33,12 +31,5 @@ struct tm moment_fields(int64_t ms, bool utc);
 void moment_iso(char *dst, size_t cap, int64_t ms);
 /* "Sun 2026-11-01 08:30" in local time, or followed by " UTC" when `utc`. */
 void moment_text(char *dst, size_t cap, int64_t ms, bool utc);
-/* "1:00:00", "6 d 04:30:00": for windows. */
-void duration_clock(char *dst, size_t cap, int64_t ms);
-/* "45 s", "12 min", "3 h 20 min", "5 d 2 h": for ages. */
-void duration_text(char *dst, size_t cap, int64_t ms);
-/* "200ms", "8s", "1d": exact, in the largest unit that divides it, as duration_parse() accepts
- * it. */
-void duration_option(char *dst, size_t cap, int64_t ms);
 
 #endif

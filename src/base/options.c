@@ -11,7 +11,7 @@
 #include "base/array.h"
 #include "base/nearest.h"
 #include "base/size.h"
-#include "base/moment.h"
+#include "base/duration.h"
 
 enum { FIRST_LONG = 1000, HELP_COLUMN = 28, TEXT_WIDTH = 80 };
 

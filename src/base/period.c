@@ -181,7 +181,7 @@ static int64_t same_place(const struct period *before, int64_t ms, bool utc)
 	return earlier(s * 1000 + ms % 1000, before->to_ms);
 }
 
-struct window window_before(const struct window *w, bool utc)
+struct window period_window_before(const struct window *w, bool utc)
 {
 	struct window before = { .since_ms = w->since_ms - (w->until_ms - w->since_ms),
 		.until_ms = w->since_ms };
@@ -199,7 +199,7 @@ int period_window_other(
 	struct window *w, const char *text, int64_t now_ms, bool utc, struct err *e)
 {
 	int64_t length_ms = w->until_ms - w->since_ms;
-	struct window other = window_before(w, utc);
+	struct window other = period_window_before(w, utc);
 	if (*text) {
 		struct window_words words = { .since = text };
 		int rc = parse_since(&other, text, now_ms, utc, NULL);

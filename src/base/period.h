@@ -45,7 +45,7 @@ int period_parse_window(struct window *w, const struct window_words *words, int6
 	bool utc, struct err *e);
 /* The window before this one: if it is a period, the period before, as much of it as has passed
  * of this one; otherwise the time of the same length. */
-struct window window_before(const struct window *w, bool utc);
+struct window period_window_before(const struct window *w, bool utc);
 /* Replaces `*w` by the window that --compare names: "" the one before, a period (all of it, up
  * to now), or the start of a window of the same length. The error names the option. */
 int period_window_other(

@@ -1,6 +1,6 @@
 /* SHA-256 (FIPS 180-4) and HMAC (RFC 2104), for the signature of a webhook. */
-#ifndef GUA_BASE_HMAC_H
-#define GUA_BASE_HMAC_H
+#ifndef GUA_BASE_SHA256_H
+#define GUA_BASE_SHA256_H
 
 #include <stddef.h>
 

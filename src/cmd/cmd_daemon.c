@@ -19,7 +19,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "base/moment.h"
+#include "base/duration.h"
 #include "cmd/cmd.h"
 #include "cmd/share/choose_db.h"
 #include "cmd/share/cmd_live.h"

@@ -12,7 +12,7 @@
 #include "base/fault.h"
 #include "base/helper.h"
 #include "base/log.h"
-#include "base/moment.h"
+#include "base/duration.h"
 #include "base/words.h"
 #include "cmd/cmd.h"
 #include "cmd/share/cmd_live.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/moment.h"
 #include "cmd/enforce.h"
 #include "cmd/share/terminal.h"
 #include "model/session.h"

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/moment.h"
 #include "cmd/enforce.h"
 #include "cmd/share/terminal.h"
 #include "model/report.h"

@@ -12,7 +12,7 @@
 #include "base/array.h"
 #include "base/ini.h"
 #include "base/nearest.h"
-#include "base/moment.h"
+#include "base/duration.h"
 
 void *settings_one_more(struct arena *arena, void **items, size_t n, size_t size)
 {

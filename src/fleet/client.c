@@ -14,7 +14,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/moment.h"
+#include "base/duration.h"
 #include "fleet/engine_answer.h"
 #include "version.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/child.h"
 #include "base/str.h"
-#include "base/moment.h"
+#include "base/duration.h"
 #include "fleet/remotes.h"
 #include "store/identify.h"
 

@@ -98,7 +98,7 @@ bool identity_by_is(const struct by *by, enum identity kind)
 	return by->n == 1 && by->kinds[0] == kind;
 }
 
-enum measure by_measure(const struct by *by, size_t level, bool of_users)
+enum measure identity_by_measure(const struct by *by, size_t level, bool of_users)
 {
 	bool user = false, holders = of_users;
 	for (size_t i = 0; i <= level; i++) {

@@ -86,6 +86,6 @@ extern const char *const measure_names[MEASURES]; /* in JSON */
 bool identity_is_of_card(enum identity kind);
 /* The measure of rows that are distinguished by the first `level` + 1 kinds. `of_users`:
  * they are restricted to the time of some users. */
-enum measure by_measure(const struct by *by, size_t level, bool of_users);
+enum measure identity_by_measure(const struct by *by, size_t level, bool of_users);
 
 #endif

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/moment.h"
+#include "base/duration.h"
 #include "proc/locks.h"
 #include "proc/proc.h"
 #include "model/process.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/size.h"
-#include "base/moment.h"
+#include "base/duration.h"
 #include "model/process.h"
 #include "render/json.h"
 

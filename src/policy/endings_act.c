@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/moment.h"
+#include "base/duration.h"
 #include "policy/endings_private.h"
 #include "policy/signs.h"
 #include "proc/proc.h"

@@ -10,24 +10,16 @@
 #include "policy/rules.h"
 #include "proc/proc.h"
 
-static int64_t later(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
-static int64_t earlier(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
+#include "base/clock.h"
 
 static int64_t stale_ms(const struct idle_history *h)
 {
-	return later(STALE_TICKS * h->interval_ms, STALE_LEAST_MS);
+	return clock_later(STALE_TICKS * h->interval_ms, STALE_LEAST_MS);
 }
 
 static int64_t lag_ms(const struct idle_history *h)
 {
-	return later(h->interval_ms / 2, LAG_LEAST_MS);
+	return clock_later(h->interval_ms / 2, LAG_LEAST_MS);
 }
 
 bool facts_covers(const struct idle_history *h, const struct idle_span *s, int64_t at_ms)
@@ -61,12 +53,12 @@ static void add_span(struct session_facts *f, const struct idle_history *h,
 	const struct idle_span *s, int64_t *since_ms)
 {
 	const struct idle_process *p = &h->processes[s->process];
-	*since_ms = earlier(*since_ms, s->held_since_ms);
+	*since_ms = clock_earlier(*since_ms, s->held_since_ms);
 	if (s->card < CARD_WORDS * 64)
 		f->cards.bits[s->card / 64] |= UINT64_C(1) << s->card % 64;
 	if (s->mem_kib >= 0)
-		f->mem_bytes = later(f->mem_bytes, 0) + s->mem_kib * 1024;
-	f->born_ms = earlier(f->born_ms, p->started_ms);
+		f->mem_bytes = clock_later(f->mem_bytes, 0) + s->mem_kib * 1024;
+	f->born_ms = clock_earlier(f->born_ms, p->started_ms);
 	f->uid = f->uid < 0 || (p->uid >= 0 && p->uid < f->uid) ? p->uid : f->uid;
 }
 
@@ -93,7 +85,7 @@ static void find_blind(struct session_facts *f, const struct idle_history *h, in
 static void fill_facts(struct session_facts *f, const struct idle_history *h,
 	const struct idle_session *session, struct open_spans spans, int64_t at_ms)
 {
-	int64_t seen_ms = h->present ? earlier(at_ms, h->last_tick_ms) : at_ms;
+	int64_t seen_ms = h->present ? clock_earlier(at_ms, h->last_tick_ms) : at_ms;
 	int64_t since_ms = INT64_MAX, now_ms = seen_ms;
 	f->session = session;
 	f->holds = h->present ? session->holds : spans.n > 0;
@@ -106,14 +98,14 @@ static void fill_facts(struct session_facts *f, const struct idle_history *h,
 	for (size_t i = 0; i < spans.n; i++) {
 		const struct idle_span *s = &h->spans[spans.items[i]];
 		add_span(f, h, s, &since_ms);
-		seen_ms = earlier(seen_ms, s->end_ms);
+		seen_ms = clock_earlier(seen_ms, s->end_ms);
 		f->observed = f->observed && now_ms - s->end_ms <= lag_ms(h);
 	}
 	if (spans.n) {
 		const struct idle_mark *mark =
 			last_mark(h, marks_of(h, session, f->idle_below), at_ms);
-		since_ms = later(since_ms, session->used_ms);
-		f->idle_since_ms = mark ? later(since_ms, mark->until_ms) : since_ms;
+		since_ms = clock_later(since_ms, session->used_ms);
+		f->idle_since_ms = mark ? clock_later(since_ms, mark->until_ms) : since_ms;
 		find_blind(f, h, now_ms);
 	}
 	f->idle = spans.n > 0 && f->idle_since_ms <= at_ms;
@@ -144,7 +136,7 @@ int64_t facts_next_use(
 	const struct idle_part *part = marks_of(h, f->session, f->idle_below);
 	for (size_t i = part->first; i < part->first + part->n; i++)
 		if (h->marks[i].until_ms > after_ms)
-			return later(h->marks[i].from_ms, after_ms);
+			return clock_later(h->marks[i].from_ms, after_ms);
 	return -1;
 }
 

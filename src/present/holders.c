@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "base/moment.h"
+#include "base/duration.h"
 
 /* Since when it is idle now; -1: active, unknown, or its recorder is silent. */
 static int64_t idle_since(const struct holder_row *r)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/str.h"
 #include "store/sql.h"
 #include "driver/ring.h"
@@ -124,15 +125,10 @@ static bool is_older(
 	       (seen_ms < began_ms + n->interval_ms && started_ms < began_ms);
 }
 
-static int64_t later(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
 static void judge_idle(
 	const struct last_run *n, struct last_run_holder *h, const struct holder_past *past)
 {
-	int64_t began_ms = later(n->watched_since_ms, past->break_ms);
+	int64_t began_ms = clock_later(n->watched_since_ms, past->break_ms);
 	bool here = past->active_ms >= 0;
 	bool before = h->since_ms < 0 || past->elsewhere_ms < h->since_ms;
 	/* Activity from before a restart of the recorder counts, on any card. */
@@ -144,8 +140,8 @@ static void judge_idle(
 	/* Not active on any card since recording began, or only on other cards. */
 	bool nowhere = past->elsewhere_ms < began_ms;
 	int64_t seen_ms = nowhere ? past->seen_ms : h->since_ms;
-	int64_t from_ms = nowhere ? began_ms : later(n->started_ms, past->break_ms);
-	h->idle_since_ms = later(seen_ms, from_ms);
+	int64_t from_ms = nowhere ? began_ms : clock_later(n->started_ms, past->break_ms);
+	h->idle_since_ms = clock_later(seen_ms, from_ms);
 	h->idle_longer = is_older(n, seen_ms, from_ms, past->started_ms);
 }
 
@@ -220,7 +216,8 @@ static int add_holder(struct last_run *n, sqlite3_stmt *row, struct err *e)
 		.elsewhere_ms = sql_int(row, ROW_LIFE_LAST, -1),
 		.seen_ms = sql_int(row, ROW_SEEN, 0),
 		.started_ms = sql_int(row, ROW_STARTED, -1),
-		.break_ms = later(sql_int(row, ROW_BREAK, -1), sql_int(row, ROW_BREAKS, -1)) };
+		.break_ms = clock_later(
+			sql_int(row, ROW_BREAK, -1), sql_int(row, ROW_BREAKS, -1)) };
 	judge_idle(n, h, &past);
 	judge_stretch(n, h);
 	judge_since(n, h, &past);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/moment.h"
+#include "base/duration.h"
 #include "driver/host/worker.h"
 #include "present/live_private.h"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "base/moment.h"
+#include "base/duration.h"
 #include "driver/source.h"
 #include "store/sql.h"
 #include "store/store.h"

@@ -6,8 +6,8 @@
  *
  * Files of a process and the user database may block for ever, so programs ask through
  * proc/reader.h, which has a process for it. */
-#ifndef GUA_PROC_OWNER_H
-#define GUA_PROC_OWNER_H
+#ifndef GUA_PROC_OWNERS_H
+#define GUA_PROC_OWNERS_H
 
 #include <stdbool.h>
 #include <stdint.h>

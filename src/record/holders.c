@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "driver/ring.h"
 
 int holders_reserve(struct holders *h, size_t more, struct err *e)
@@ -124,11 +125,6 @@ static bool is_listed(const struct listed *list, size_t n, uint32_t life)
 	return false;
 }
 
-static int64_t later(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* Since when processes may have come or gone. Processes that used the card were there until
  * then. If one replaced another, none went before the first new one had started, and none
  * came before the first old one may have gone. */
@@ -149,7 +145,7 @@ static int64_t earliest_change(const struct holders *h, const struct lives *live
 			came_ms = started_ms;
 	}
 	bool swapped = w->steady && went_ms < INT64_MAX && came_ms < INT64_MAX;
-	return swapped ? later(w->lo_ms, later(went_ms, came_ms)) : w->lo_ms;
+	return swapped ? clock_later(w->lo_ms, clock_later(went_ms, came_ms)) : w->lo_ms;
 }
 
 int64_t holders_take(struct holders *h, const struct lives *lives, const struct listed *list,

@@ -1,6 +1,8 @@
 /* Computes when to glance, drain, look and tick, from the options and the pace of glances. */
 #include "record/schedule.h"
 
+#include "base/clock.h"
+
 /* How often to look for new cards when nothing has failed. */
 #define RESCAN_US (600 * 1000000LL)
 /* The first wait after a failure, and the wait after a process has ended. */
@@ -9,11 +11,6 @@
  * the ring still has the samples of that time. */
 #define EAGER_US (60 * 1000000LL)
 #define SOON_US 100000
-
-static int64_t min64(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
 
 void schedule_start(struct schedule *s, int64_t now_us)
 {
@@ -30,23 +27,24 @@ void schedule_tick(struct schedule *s, int64_t now_us)
 {
 	int64_t past_us = now_us - s->start_us;
 	s->next_tick_us = s->start_us + (past_us / s->interval_us + 1) * s->interval_us;
-	int64_t before_us = min64(s->pace.apart_us, s->interval_us / 2);
+	int64_t before_us = clock_earlier(s->pace.apart_us, s->interval_us / 2);
 	s->next_look_us =
 		s->next_tick_us - (int64_t)(round_pace_chance(&s->pace) * (double)before_us);
 }
 
 int64_t schedule_next_stop(const struct schedule *s)
 {
-	int64_t next_us = min64(s->next_tick_us, s->next_scan_us);
+	int64_t next_us = clock_earlier(s->next_tick_us, s->next_scan_us);
 	if (s->health == HEALTH_DOWN)
 		return next_us;
-	return min64(next_us, min64(s->next_look_us, s->next_drain_us));
+	return clock_earlier(next_us, clock_earlier(s->next_look_us, s->next_drain_us));
 }
 
 int64_t schedule_next(const struct schedule *s)
 {
 	int64_t next_us = schedule_next_stop(s);
-	return s->health == HEALTH_DOWN ? next_us : min64(next_us, s->pace.next_glance_us);
+	return s->health == HEALTH_DOWN ? next_us
+					: clock_earlier(next_us, s->pace.next_glance_us);
 }
 
 /* Whether a glance with this health would affect nothing but the pace. */
@@ -58,7 +56,7 @@ static bool is_settled(const struct schedule *s, enum health health)
 
 bool schedule_can_patrol(const struct schedule *s, int64_t now_us, enum health health)
 {
-	int64_t own_us = min64(s->next_tick_us, s->next_scan_us);
+	int64_t own_us = clock_earlier(s->next_tick_us, s->next_scan_us);
 	return is_settled(s, health) && now_us < own_us && schedule_next(s) < own_us;
 }
 
@@ -69,7 +67,7 @@ bool schedule_is_tick(const struct schedule *s, int64_t now_us)
 
 int64_t schedule_wait(int64_t before_us, int64_t most_us)
 {
-	return min64(before_us ? 2 * before_us : FIRST_WAIT_US, most_us);
+	return clock_earlier(before_us ? 2 * before_us : FIRST_WAIT_US, most_us);
 }
 
 static void wait_longer(struct schedule *s, int64_t now_us)
@@ -127,5 +125,5 @@ void schedule_done(struct schedule *s, int64_t now_us, const struct round *round
 
 void schedule_soon(struct schedule *s, int64_t now_us)
 {
-	s->pace.next_glance_us = min64(s->pace.next_glance_us, now_us + SOON_US);
+	s->pace.next_glance_us = clock_earlier(s->pace.next_glance_us, now_us + SOON_US);
 }

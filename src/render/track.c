@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/size.h"
-#include "base/moment.h"
+#include "base/duration.h"
 #include "render/outline.h"
 #include "render/rows.h"
 #include "render/text.h"

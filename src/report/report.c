@@ -8,7 +8,7 @@
 #include "base/shares.h"
 #include "base/array.h"
 #include "base/str.h"
-#include "base/moment.h"
+#include "base/duration.h"
 #include "base/words.h"
 #include "audit/audit.h"
 #include "report/report_parts.h"

@@ -207,7 +207,7 @@ static void add_keys(struct choice *c, const struct by *by, const char *title)
 	struct column *label = append(c, &label_column, 1);
 	label->title = title;
 	for (size_t i = 0; i < by->n; i++)
-		if (by_measure(by, i, false) == MEASURE_PROCESSES ||
+		if (identity_by_measure(by, i, false) == MEASURE_PROCESSES ||
 			by->kinds[i] == IDENTITY_MODEL)
 			label->width = LONG_LABEL;
 	if (identity_by_has(by, IDENTITY_PROCESS))
@@ -219,7 +219,7 @@ static void add_facts(struct choice *c, const struct by *by)
 {
 	bool host = identity_by_has(by, IDENTITY_HOST), process = false;
 	for (size_t i = 0; i < by->n; i++)
-		process |= by_measure(by, i, false) == MEASURE_PROCESSES;
+		process |= identity_by_measure(by, i, false) == MEASURE_PROCESSES;
 	/* For people, the user is shown where a row has only one. */
 	if (!identity_by_has(by, IDENTITY_USER))
 		append(c, user_columns, process ? COUNT_OF(user_columns) : 1);
@@ -228,7 +228,7 @@ static void add_facts(struct choice *c, const struct by *by)
 }
 
 /* Starts the table of users, which is in every report, or that of a breakdown. The columns are
- * in the table's arena. `of_users`: see by_measure(). */
+ * in the table's arena. `of_users`: see identity_by_measure(). */
 static void start_table(struct table *t, const struct by *by, bool of_users, bool all_users)
 {
 	struct choice c = { .n = 0 };
@@ -241,7 +241,7 @@ static void start_table(struct table *t, const struct by *by, bool of_users, boo
 	add_keys(&c, by, copy ? copy : "");
 	if (all_users)
 		c.items[0].key = "identity";
-	if (!all_users && by_measure(by, by->n - 1, of_users) == MEASURE_CARDS) {
+	if (!all_users && identity_by_measure(by, by->n - 1, of_users) == MEASURE_CARDS) {
 		append(&c, card_columns, COUNT_OF(card_columns));
 	} else {
 		if (!all_users)
@@ -558,7 +558,7 @@ void report_holders_add_users(
 /* The measure of a level. For a single user, presence added up over users is plain presence. */
 static enum measure measure_of(const struct by *by, size_t level, const struct audit *a)
 {
-	enum measure measure = by_measure(by, level, a->of_users);
+	enum measure measure = identity_by_measure(by, level, a->of_users);
 	if (a->fleet.asked && measure != MEASURE_CARDS)
 		return MEASURE_SHARES;
 	return measure == MEASURE_USERS && a->n_identities == 1 ? MEASURE_PRESENCE : measure;

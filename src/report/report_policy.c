@@ -14,7 +14,7 @@
 #include "base/names.h"
 #include "base/size.h"
 #include "base/str.h"
-#include "base/moment.h"
+#include "base/duration.h"
 #include "model/session.h"
 #include "report/report_parts.h"
 #include "store/policy/policy_more.h"

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "base/moment.h"
+#include "base/duration.h"
 
 /* A tick that is late by this much, and by one interval, is a fault. */
 #define LATE_MS 10000

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/size.h"
-#include "base/moment.h"
+#include "base/duration.h"
 #include "model/release.h"
 #include "present/holders.h"
 #include "render/json.h"

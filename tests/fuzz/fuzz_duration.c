@@ -1,7 +1,7 @@
 /* Durations of the command line. */
 #include "fuzz.h"
 
-#include "base/moment.h"
+#include "base/duration.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

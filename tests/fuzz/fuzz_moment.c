@@ -34,7 +34,7 @@ static void check_window(const struct window_words *words, bool utc)
 		return;
 	}
 	CHECK(w.since_ms < w.until_ms);
-	struct window before = window_before(&w, utc);
+	struct window before = period_window_before(&w, utc);
 	CHECK(before.until_ms <= w.since_ms);
 	CHECK(before.since_ms < before.until_ms);
 	if (w.period.unit != PERIOD_NONE)

@@ -182,7 +182,7 @@ static void expect_before(
 	struct window w = { .until_ms = NOW_MS };
 	struct err e = { 0 };
 	assert_int_equal(period_parse_window(&w, &words, NOW_MS, utc, &e), 0);
-	struct window before = window_before(&w, utc);
+	struct window before = period_window_before(&w, utc);
 	expect_moment(before.since_ms, since);
 	expect_moment(before.until_ms, until);
 }
@@ -243,7 +243,7 @@ static void test_the_month_before_in_local_time(void **state)
 	int64_t now_ms = 1774951200000LL;
 	struct window w = { .until_ms = now_ms };
 	assert_int_equal(period_parse_window(&w, &SINCE("thismonth"), now_ms, true, NULL), 0);
-	expect_moment(window_before(&w, true).until_ms, "2026-03-01T00:00:00Z");
+	expect_moment(period_window_before(&w, true).until_ms, "2026-03-01T00:00:00Z");
 }
 
 int main(void)

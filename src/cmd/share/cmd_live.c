@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/moment.h"
+#include "base/duration.h"
 #include "driver/host/apart.h"
 
 /* Scenario time 0 of a virtual clock without a file. */

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/moment.h"
+#include "base/duration.h"
 #include "driver/host/apart_serve.h"
 #include "driver/host/apart_site.h"
 
@@ -117,11 +117,6 @@ static int not_yet(const struct apart_site *s, struct err *e)
 		where[0] ? " (stuck in " : "", where, where[0] ? ")" : "");
 }
 
-static int64_t min64(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 static int64_t due_of(const struct source_place *place)
 {
 	return __atomic_load_n(&place->due_us, __ATOMIC_RELAXED);
@@ -132,7 +127,7 @@ static int64_t end_of_patience(const struct apart_site *s)
 {
 	int64_t due_us = s->asked_us;
 	if (s->patrol_us && due_of(s->place) > due_us)
-		due_us = min64(due_of(s->place), due_us + s->patrol_us);
+		due_us = clock_earlier(due_of(s->place), due_us + s->patrol_us);
 	return due_us + s->manner->patience_ms * 1000;
 }
 
@@ -144,7 +139,8 @@ static int receive(
 		struct pollfd fds[] = { { .fd = helper_fd(s->helper), .events = POLLIN },
 			{ .fd = s->stop_fd, .events = POLLIN } };
 		int64_t end_us = end_of_patience(s);
-		int64_t left_ms = (min64(until_us, end_us) - clock_monotonic_us()) / 1000;
+		int64_t left_ms =
+			(clock_earlier(until_us, end_us) - clock_monotonic_us()) / 1000;
 		int ready = poll(fds, 2, left_ms > 0 ? (int)left_ms : 0);
 		/* When this process has not run, the helper may not have either. */
 		if (ready == 0 && clock_monotonic_us() > end_us + FROZEN_US)

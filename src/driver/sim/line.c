@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "base/moment.h"
+#include "base/duration.h"
 
 int line_fail(const struct line *l, const char *format, ...)
 {

@@ -1,0 +1,100 @@
+/* Parses and prints durations. */
+#include "base/duration.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_MS (366000LL * 86400 * 1000)
+
+static const struct time_unit {
+	const char *name;
+	double ms;
+} units[] = {
+	{ "ms", 1 },
+	{ "s", 1000 },
+	{ "m", 60e3 },
+	{ "min", 60e3 },
+	{ "h", 3600e3 },
+	{ "d", 86400e3 },
+	{ "w", 7 * 86400e3 },
+};
+
+const char *duration_number(const char *text, double *number)
+{
+	double value = 0, scale = 1;
+	bool point = false, digits = false;
+	for (; *text; text++) {
+		if (*text == '.' && !point) {
+			point = true;
+		} else if (*text >= '0' && *text <= '9') {
+			digits = true;
+			scale = point ? scale / 10 : scale;
+			value = point ? value + scale * (*text - '0')
+				      : value * 10 + (*text - '0');
+		} else {
+			break;
+		}
+	}
+	*number = value;
+	return digits ? text : NULL;
+}
+
+int duration_parse(const char *text, int64_t *ms, struct err *e)
+{
+	double number = 0;
+	const char *rest = duration_number(text, &number);
+	if (!rest)
+		goto wrong;
+	if (*rest == '\0' && number == 0) {
+		*ms = 0;
+		return 0;
+	}
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(rest, units[i].name) != 0)
+			continue;
+		double value = number * units[i].ms;
+		if (value > (double)MAX_MS)
+			return err_set(
+				e, ERR_USAGE, "'%s' is longer than a thousand years", text);
+		*ms = (int64_t)llround(value);
+		return 0;
+	}
+wrong:
+	return err_set(e, ERR_USAGE,
+		"'%s' is not a duration; write one like 200ms 30s 5m 1h 7d 4w", text);
+}
+
+void duration_clock(char *dst, size_t cap, int64_t ms)
+{
+	int64_t s = (ms + 500) / 1000;
+	long long days = s / 86400, hours = s / 3600 % 24;
+	int minutes = (int)(s / 60 % 60), seconds = (int)(s % 60);
+	if (days)
+		snprintf(dst, cap, "%lld d %02lld:%02d:%02d", days, hours, minutes, seconds);
+	else
+		snprintf(dst, cap, "%lld:%02d:%02d", hours, minutes, seconds);
+}
+
+void duration_text(char *dst, size_t cap, int64_t ms)
+{
+	long long s = ms / 1000, m = s / 60, h = m / 60, d = h / 24;
+	if (d)
+		snprintf(dst, cap, "%lld d %lld h", d, h % 24);
+	else if (h)
+		snprintf(dst, cap, "%lld h %lld min", h, m % 60);
+	else if (m)
+		snprintf(dst, cap, "%lld min", m);
+	else
+		snprintf(dst, cap, "%lld s", s);
+}
+
+void duration_option(char *dst, size_t cap, int64_t ms)
+{
+	const struct time_unit *best = &units[0];
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+		if (ms && ms % (int64_t)units[i].ms == 0 && units[i].ms > best->ms)
+			best = &units[i];
+	snprintf(dst, cap, "%lld%s", (long long)(ms / (int64_t)best->ms), best->name);
+}
