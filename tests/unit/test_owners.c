@@ -150,7 +150,7 @@ static void test_live(void **state)
 	assert_int_equal(owners_open(&o, "", &e), 0);
 	assert_int_equal(strlen(owners_boot_id(o)), 36);
 	assert_true(owners_describe(o, (uint32_t)getpid(), &id));
-	assert_string_equal(id.command, "test_owner");
+	assert_string_equal(id.command, "test_owners");
 	assert_int_equal(id.uid, getuid());
 	assert_int_equal(id.start_ticks, owners_start_ticks(o, (uint32_t)getpid()));
 	assert_true(id.started_ms > 0 && id.started_ms / 1000 <= time(NULL) + 1);
@@ -171,7 +171,7 @@ static void test_end_of_a_life(void **state)
 		_exit(0);
 	assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
 	assert_true(owners_describe(o, (uint32_t)child, &id));
-	assert_string_equal(id.command, "[test_owner]");
+	assert_string_equal(id.command, "[test_owners]");
 	assert_true(id.start_ticks > 0);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	assert_false(owners_describe(o, (uint32_t)child, &id));
