@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	in = (struct wire){ .bytes = copy, .left = size };
 	wire_read_text(&in, text, sizeof(text));
 	check_safe(text);
-	wire_read_id(&in, &id);
+	wire_read_form(&in, &id, &wire_id);
 	wire_mirror_finish(&m);
 	free(copy);
 	return 0;

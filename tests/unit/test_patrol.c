@@ -11,7 +11,7 @@
 
 #include "base/helper.h"
 #include "driver/host/apart.h"
-#include "driver/host/apart_source.h"
+#include "driver/host/apart_site.h"
 #include "driver/host/round.h"
 
 #define SECOND 1000000LL

@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/duration.h"
-#include "driver/host/apart_serve.h"
 #include "driver/host/apart_site.h"
 
 #define PATIENCE_MS 30000
@@ -32,6 +31,109 @@ struct apart {
 	int stop_fd, wake_fd;
 };
 
+static void start_left(struct left *l)
+{
+	for (size_t i = 0; i < LEFT_MOST && !l->used; i++)
+		l->others[i].pidfd = -1;
+	l->used = true;
+}
+
+static struct left_card *find_left(struct left *l, const struct source_avoid *card)
+{
+	for (size_t i = 0; i < l->n_cards; i++)
+		if (l->cards[i].card.index == card->index)
+			return &l->cards[i];
+	if (l->n_cards == SOURCE_AVOID_MAX)
+		return NULL;
+	l->cards[l->n_cards] = (struct left_card){ .card = *card, .process = { .pidfd = -1 } };
+	return &l->cards[l->n_cards++];
+}
+
+void apart_left_add(struct left *l, struct left_process process,
+	const struct source_avoid *card, int64_t now_us)
+{
+	start_left(l);
+	struct left_card *c = card ? find_left(l, card) : NULL;
+	for (size_t i = 0; !c && process.pidfd >= 0 && i < LEFT_MOST; i++)
+		if (l->others[i].pidfd < 0) {
+			l->others[i] = process;
+			return;
+		}
+	if (!c) {
+		if (process.pidfd >= 0)
+			close(process.pidfd);
+		return;
+	}
+	int64_t wait_us = c->wait_us ? 2 * c->wait_us : LEFT_FIRST_US;
+	c->card = *card;
+	c->process = process;
+	c->wait_us = wait_us < LEFT_LONGEST_US ? wait_us : LEFT_LONGEST_US;
+	c->until_us = now_us + c->wait_us;
+}
+
+/* True: it lives. */
+static bool lives(struct left_process *p)
+{
+	if (p->pidfd >= 0 && helper_is_gone(p->pidfd))
+		p->pidfd = -1;
+	return p->pidfd >= 0;
+}
+
+size_t apart_left_check(struct left *l, int64_t now_us)
+{
+	size_t living = 0, kept = 0;
+	start_left(l);
+	for (size_t i = 0; i < LEFT_MOST; i++)
+		living += lives(&l->others[i]);
+	for (size_t i = 0; i < l->n_cards; i++) {
+		struct left_card *c = &l->cards[i];
+		bool was_stuck = c->process.pidfd >= 0;
+		bool still = lives(&c->process);
+		living += still;
+		/* One that could not be ended has ended after all: the driver goes on. */
+		if (was_stuck && !still)
+			c->until_us = now_us;
+		/* How often it happened is remembered for as long as it was left alone. */
+		if (still || now_us < c->until_us + c->wait_us)
+			l->cards[kept++] = *c;
+	}
+	l->n_cards = kept;
+	return living;
+}
+
+void apart_left_avoids(const struct left *l, int64_t now_us, struct source_avoids *out)
+{
+	out->n = 0;
+	for (size_t i = 0; i < l->n_cards; i++)
+		if (l->cards[i].process.pidfd >= 0 || now_us < l->cards[i].until_us)
+			out->cards[out->n++] = l->cards[i].card;
+}
+
+size_t apart_left_list(const struct left *l, struct source_stuck *out, size_t max)
+{
+	size_t n = 0;
+	for (size_t i = 0; l->used && i < LEFT_MOST && n < max; i++)
+		if (l->others[i].pidfd >= 0)
+			out[n++] = (struct source_stuck){ .pid = l->others[i].pid,
+				.card.index = -1 };
+	for (size_t i = 0; i < l->n_cards && n < max; i++)
+		if (l->cards[i].process.pidfd >= 0)
+			out[n++] = (struct source_stuck){ .pid = l->cards[i].process.pid,
+				.card = l->cards[i].card };
+	return n;
+}
+
+void apart_left_finish(struct left *l)
+{
+	for (size_t i = 0; l->used && i < LEFT_MOST; i++)
+		if (l->others[i].pidfd >= 0)
+			close(l->others[i].pidfd);
+	for (size_t i = 0; i < l->n_cards; i++)
+		if (l->cards[i].process.pidfd >= 0)
+			close(l->cards[i].process.pidfd);
+	*l = (struct left){ 0 };
+}
+
 /* What the helper is doing: "nvmlDeviceGetSamples on card 3"; "" when it is in no call. */
 static void describe_place(const struct source_place *shared, char *dst, size_t cap)
 {
@@ -45,13 +147,6 @@ static void describe_place(const struct source_place *shared, char *dst, size_t 
 		snprintf(dst, cap, "%s", call);
 }
 
-static void forget_helper(struct apart_site *s)
-{
-	s->helper = NULL;
-	s->busy = false;
-	s->patrol_us = 0;
-}
-
 /* Ends the helper, and notes on which card it was, if it cannot be ended or was given up. True:
  * it cannot be ended. */
 static bool free_helper(struct apart_site *s, int64_t wait_ms, bool given_up)
@@ -62,7 +157,9 @@ static bool free_helper(struct apart_site *s, int64_t wait_ms, bool given_up)
 	if (process.pidfd >= 0 || given_up)
 		apart_left_add(&s->left, process, card.index >= 0 ? &card : NULL,
 			clock_monotonic_us());
-	forget_helper(s);
+	s->helper = NULL;
+	s->busy = false;
+	s->patrol_us = 0;
 	return process.pidfd >= 0;
 }
 
@@ -101,12 +198,6 @@ static int give_up(struct apart_site *s, struct err *e)
 			where, age);
 	return err_set(e, ERR_WORLD, "the driver has not answered for %s%s%s%s", age,
 		where[0] ? " (stuck in " : "", where, where[0] ? ")" : "");
-}
-
-static int has_ended(struct apart_site *s, struct err *e)
-{
-	apart_site_end(s);
-	return e->code;
 }
 
 static int not_yet(const struct apart_site *s, struct err *e)
@@ -167,8 +258,8 @@ static int take_reply(
 		s->busy = false;
 		s->patrol_us = 0;
 	}
-	if (rc && rc != ERR_BUSY && s->helper)
-		rc = has_ended(s, e);
+	if (rc && rc != ERR_BUSY)
+		apart_site_end(s);
 	if (!s->helper)
 		s->why = *e;
 	return rc;
@@ -184,7 +275,7 @@ int apart_site_ask(struct apart_site *s, const struct str *request, const struct
 	if (s->busy)
 		return not_yet(s, e);
 	if (helper_send(s->helper, request, e) != 0) {
-		has_ended(s, e);
+		apart_site_end(s);
 		s->why = *e;
 		return e->code;
 	}

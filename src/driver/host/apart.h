@@ -5,7 +5,7 @@
  *
  * A call that gets no answer for `patience_ms` fails, and the helper is given up: it is killed,
  * or left behind if it cannot be. The next scan starts another one, which leaves alone the card
- * that the first one was asking (driver/host/apart_left.h). */
+ * that the first one was asking (driver/host/apart_site.h). */
 #ifndef GUA_DRIVER_HOST_APART_H
 #define GUA_DRIVER_HOST_APART_H
 

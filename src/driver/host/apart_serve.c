@@ -1,19 +1,15 @@
 /* The process that opens a source and serves its calls. */
-#include "driver/host/apart_serve.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "driver/host/wire.h"
-#include "driver/source.h"
+#include "driver/host/apart_site.h"
 
 void apart_serve_begin(void *context, struct helper_place *unused)
 {
 	struct apart_serving *v = context;
 	(void)unused;
-	v->sent = calloc(1, sizeof(*v->sent));
 	v->options.avoids = &v->avoids;
 	v->cost_us = clock_cost_us(v->options.clock);
 }
@@ -27,11 +23,8 @@ void apart_serve_end(void *context)
 static void read_avoids(struct apart_serving *v, struct wire *in)
 {
 	v->avoids.n = (size_t)wire_read_number(in, 0, SOURCE_AVOID_MAX);
-	for (size_t i = 0; i < v->avoids.n; i++) {
-		struct source_avoid *one = &v->avoids.cards[i];
-		one->index = (int)wire_read_number(in, 0, INT32_MAX);
-		wire_read_text(in, one->pci, sizeof(one->pci));
-	}
+	for (size_t i = 0; i < v->avoids.n; i++)
+		wire_read_form(in, &v->avoids.cards[i], &wire_avoid);
 }
 
 /* Flags of the cards that this process has; NULL: all. */
@@ -54,7 +47,14 @@ static int call_source(struct apart_serving *v, enum apart_call call, struct wir
 	struct wire_fresh *fresh, struct err *e)
 {
 	struct source *s = v->source;
+	if (call != APART_OPEN && !s)
+		return err_set(e, ERR_WORLD, "the source is not open");
 	switch (call) {
+	case APART_OPEN:
+		read_avoids(v, in);
+		if (v->kind->open(&v->source, &v->options, e) != 0)
+			v->source = NULL;
+		return v->source ? 0 : e->code;
 	case APART_SCAN:
 		read_avoids(v, in);
 		fresh->drained = fresh->looked = true;
@@ -73,15 +73,6 @@ static int call_source(struct apart_serving *v, enum apart_call call, struct wir
 	default:
 		return 0;
 	}
-}
-
-static int open_source(struct apart_serving *v, struct wire *in, struct err *e)
-{
-	read_avoids(v, in);
-	int rc = v->kind->open(&v->source, &v->options, e);
-	if (rc)
-		v->source = NULL;
-	return rc;
 }
 
 static void answer_metrics(struct apart_serving *v, struct wire *in, struct str *reply)
@@ -112,7 +103,7 @@ static void answer_board(struct apart_serving *v, struct wire *in, struct str *r
 	id = s->cards[card].id;
 	if (s->ops->board)
 		s->ops->board(s, card, &id);
-	wire_write_id(reply, &id);
+	wire_write_form(reply, &id, &wire_id);
 }
 
 static void answer_accounts(struct apart_serving *v, struct wire *in, struct str *reply)
@@ -143,6 +134,7 @@ static void answer_facilities(struct apart_serving *v, struct str *reply)
 	}
 }
 
+/* Appends what the call itself answers. */
 static void answer(
 	struct apart_serving *v, enum apart_call call, struct wire *in, struct str *reply)
 {
@@ -162,20 +154,14 @@ static void serve_call(
 	struct wire_fresh fresh = { 0 };
 	struct str answered = { 0 };
 	struct err e = { 0 };
-	int rc = call == APART_OPEN ? open_source(v, in, &e) : 0;
-	if (!v->source && !rc)
-		rc = err_set(&e, ERR_WORLD, "the source is not open");
-	if (!rc && call != APART_OPEN)
-		rc = call_source(v, call, in, &fresh, &e);
-	if (v->source && !rc)
+	e.code = call_source(v, call, in, &fresh, &e);
+	if (!e.code)
 		answer(v, call, in, &answered);
 	int64_t wall_ms = clock_wall_ms(v->options.clock);
-	wire_write_number(reply, rc);
-	wire_write_text(reply, e.text);
-	wire_write_number(reply, e.number);
+	wire_write_err(reply, &e);
 	wire_write_number(reply, v->source != NULL);
 	if (v->source)
-		wire_write_source(reply, v->source, v->sent, &fresh);
+		wire_write_source(reply, v->source, &v->sent, &fresh);
 	wire_write(reply, str_text(&answered), answered.len);
 	reply->failed |= answered.failed;
 	str_finish(&answered);
@@ -195,66 +181,20 @@ static bool read_request(struct apart_serving *v, struct wire *in, struct err *e
 {
 	struct round *r = v->round;
 	v->source->want_power = wire_read_number(in, 0, 1) != 0;
-	unsigned flags = (unsigned)wire_read_number(in, 0, ROUND_FLAGS - 1);
+	wire_read_form(in, r, &wire_asked);
 	size_t n = (size_t)wire_read_number(in, 0, (int64_t)v->source->n_cards);
 	if (round_reserve(r, v->source->n_cards, e) != 0)
 		return false;
 	for (size_t i = 0; i < r->n_cards; i++) {
-		unsigned char card = ROUND_CARD_WANT;
-		int64_t mem_bytes = UNKNOWN_BYTES;
-		if (i < n) {
-			wire_read(in, &card, 1);
-			mem_bytes = wire_read_number(in, UNKNOWN_BYTES, INT64_MAX);
-		}
-		r->cards[i] = (struct round_card){ .want = card & ROUND_CARD_WANT,
-			.shared = card & ROUND_CARD_SHARED,
-			.mem_bytes = mem_bytes,
+		r->cards[i] = (struct round_card){ .want = true,
+			.mem_bytes = UNKNOWN_BYTES,
 			.temperature_c = NAN,
 			.power_limit_w = NAN };
+		if (i < n)
+			wire_read_form(in, &r->cards[i], &wire_wanted);
 	}
-	wire_read(in, &r->patrol, sizeof(r->patrol));
 	r->scan = false;
-	r->drain = flags & ROUND_DRAIN;
-	r->shared = flags & ROUND_SHARED;
-	r->look_all = flags & ROUND_LOOK_ALL;
-	r->energy = flags & ROUND_ENERGY;
 	return !in->bad;
-}
-
-static void write_failure(struct str *reply, const struct err *e)
-{
-	wire_write_number(reply, e->code);
-	wire_write_text(reply, e->text);
-	wire_write_number(reply, e->number);
-}
-
-static void write_results(struct str *reply, const struct round *r, bool due)
-{
-	const int64_t times[] = { r->begun_us, r->ended_us, r->begun_ms, r->ended_ms,
-		r->energy_ms, r->cost_us, r->shared_cost_us, r->energy_cost_us };
-	unsigned flags = (r->drain ? ROUND_DRAIN : 0U) | (r->shared ? ROUND_SHARED : 0U) |
-			 (r->look_all ? ROUND_LOOK_ALL : 0U) | (r->energy ? ROUND_ENERGY : 0U) |
-			 (r->drained ? ROUND_DRAINED : 0U) | (r->glanced ? ROUND_GLANCED : 0U) |
-			 (r->looks ? ROUND_LOOKS : 0U) | (due ? ROUND_DUE : 0U);
-	wire_write_number(reply, 0);
-	wire_write_number(reply, flags);
-	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
-		wire_write_number(reply, times[i]);
-}
-
-static void write_cards(struct str *reply, const struct round *r)
-{
-	for (size_t i = 0; i < r->n_cards; i++) {
-		const struct round_card *c = &r->cards[i];
-		unsigned char flags = (c->want ? ROUND_CARD_WANT : 0) |
-				      (c->drained ? ROUND_CARD_DRAINED : 0) |
-				      (c->looked ? ROUND_CARD_LOOKED : 0);
-		wire_write(reply, &flags, 1);
-		if (!r->look_all)
-			continue;
-		wire_write(reply, &c->temperature_c, sizeof(c->temperature_c));
-		wire_write(reply, &c->power_limit_w, sizeof(c->power_limit_w));
-	}
 }
 
 /* The state of the source, with the arrays that this round has read. */
@@ -270,16 +210,16 @@ static void write_source(struct apart_serving *v, struct str *reply)
 		v->flags[i] = r->cards[i].drained;
 	fresh.drained_cards = r->drain ? NULL : v->flags;
 	fresh.looked_cards = r->look_all ? NULL : r->flags;
-	wire_write_source(reply, v->source, v->sent, &fresh);
+	wire_write_source(reply, v->source, &v->sent, &fresh);
 }
 
 /* Whether a card has come, gone or changed its status since the owner was told. */
 static bool has_news(const struct apart_serving *v)
 {
 	const struct source *s = v->source;
-	bool news = s->n_cards != v->sent->n;
+	bool news = s->n_cards != v->sent.n;
 	for (size_t i = 0; i < s->n_cards && !news; i++) {
-		const struct card_reading *was = &v->sent->cards[i], *now = &s->cards[i];
+		const struct card_reading *was = &v->sent.cards[i], *now = &s->cards[i];
 		news = now->status != was->status || now->code != was->code ||
 		       now->gone != was->gone;
 	}
@@ -294,15 +234,20 @@ static bool make_round(struct apart_serving *v, bool due, struct str *reply)
 	bool incomplete = v->source->incomplete;
 	int rc = round_run(v->source, r, &e);
 	source_place_set(v->options.place, -1, "");
-	if (rc) {
-		write_failure(reply, &e);
+	e.code = rc;
+	wire_write_err(reply, &e);
+	if (rc)
 		return true;
-	}
 	bool tell =
 		has_news(v) || r->looks || !r->glanced || incomplete != v->source->incomplete;
-	write_results(reply, r, due);
+	r->due = due;
+	wire_write_form(reply, r, &wire_made);
 	write_source(v, reply);
-	write_cards(reply, r);
+	for (size_t i = 0; i < r->n_cards; i++) {
+		wire_write_form(reply, &r->cards[i], &wire_done);
+		if (r->look_all)
+			wire_write_form(reply, &r->cards[i], &wire_slow);
+	}
 	return tell || reply->len > REPLY_MOST || reply->failed;
 }
 
@@ -387,17 +332,14 @@ static bool patrol(struct apart_serving *v, struct str *reply)
 static void apart_serve_round(struct apart_serving *v, struct wire *in, struct str *reply)
 {
 	struct err e = { 0 };
-	bool ready = v->source != NULL;
-	if (!ready)
+	if (!v->source)
 		err_set(&e, ERR_WORLD, "the source is not open");
 	else if (!v->round)
-		ready = round_new(&v->round, v->options.clock, &e) == 0;
-	if (ready && !read_request(v, in, &e))
-		ready = false;
-	if (!ready) {
-		if (!e.code)
-			err_set(&e, ERR_WORLD, "the request makes no sense");
-		write_failure(reply, &e);
+		round_new(&v->round, v->options.clock, &e);
+	if (!e.code && !read_request(v, in, &e) && !e.code)
+		err_set(&e, ERR_WORLD, "the request makes no sense");
+	if (e.code) {
+		wire_write_err(reply, &e);
 		return;
 	}
 	bool on_patrol = v->round->patrol.until_us != 0;

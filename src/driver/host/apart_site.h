@@ -1,13 +1,64 @@
-/* A site: where sources of one kind are opened. It lives as long as the host, while sources and
- * helpers come and go, so it knows which processes are stuck. Shared by apart.c and
- * apart_source.c. */
+/* The inside of sources in processes of their own, shared by the apart*.c files: the processes
+ * that are stuck, the site of a kind of source, what the two sides say to each other, and the
+ * side that serves. */
 #ifndef GUA_DRIVER_HOST_APART_SITE_H
 #define GUA_DRIVER_HOST_APART_SITE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/arena.h"
 #include "base/helper.h"
 #include "driver/host/apart.h"
-#include "driver/host/apart_left.h"
+#include "driver/host/round.h"
+#include "driver/host/wire.h"
+#include "driver/source.h"
 
+/* Processes that were given up because the driver did not answer them, and the cards that they
+ * were asking. A card is left alone while its process lives, and for a while afterwards: a
+ * minute, and twice as long each time it happens again. Times are monotonic microseconds. */
+
+/* While this many of them live, no other is started. */
+enum { LEFT_MOST = 3 };
+#define LEFT_FIRST_US (60 * 1000000LL)
+#define LEFT_LONGEST_US (3600 * 1000000LL)
+
+struct left_process {
+	pid_t pid;
+	int pidfd; /* -1: it has ended, or there is none */
+};
+
+struct left_card {
+	struct source_avoid card;
+	struct left_process process; /* that is stuck on it */
+	int64_t until_us;	     /* the card is not asked before */
+	int64_t wait_us;	     /* how long it is left alone */
+};
+
+struct left {
+	struct left_card cards[SOURCE_AVOID_MAX];
+	size_t n_cards;
+	struct left_process others[LEFT_MOST]; /* that are stuck on no card */
+	bool used;			       /* others are set */
+};
+
+/* Notes a process that was given up while it asked a card, or no card (NULL). The pidfd is this
+ * module's from now on. */
+void apart_left_add(struct left *l, struct left_process process,
+	const struct source_avoid *card, int64_t now_us);
+/* The processes that live, and their cards; returns how many. */
+size_t apart_left_list(const struct left *l, struct source_stuck *out, size_t max);
+/* Forgets processes that have ended and cards that may be asked again; returns how many
+ * processes live. */
+size_t apart_left_check(struct left *l, int64_t now_us);
+/* The cards to leave alone. */
+void apart_left_avoids(const struct left *l, int64_t now_us, struct source_avoids *out);
+void apart_left_finish(struct left *l);
+
+/* A site: where sources of one kind are opened. It lives as long as the host, while sources and
+ * helpers come and go, so it knows which processes are stuck. */
 struct apart_site {
 	const struct source_kind *kind;
 	struct source_options options; /* of the source, for its helpers */
@@ -45,5 +96,74 @@ void apart_site_end(struct apart_site *s);
 
 /* apart_source.c: for struct source_host. */
 int apart_source_open(struct source **s, struct apart_site *site, struct err *e);
+
+/* What the two sides say to each other. A request is a number of enum apart_call and what the
+ * call needs. A reply is the result, the state of the source (driver/host/wire.h), what the
+ * call answers, and the cost. */
+enum apart_call {
+	APART_OPEN,	  /* cards to avoid */
+	APART_SCAN,	  /* the same */
+	APART_DRAIN,	  /* whether power is wanted, flags of cards */
+	APART_GLANCE,	  /* enum glance */
+	APART_LOOK,	  /* flags of cards */
+	APART_METRICS,	  /* card, board, flags, values and texts; answers the last two */
+	APART_BOARD,	  /* card; answers an identity */
+	APART_ACCOUNTS,	  /* card, most records; answers their number and the records */
+	APART_ROUND,	  /* see apart_source_round() */
+	APART_FACILITIES, /* answers their number, and job, how, note, fallback, works of each
+			   */
+	APART_CALLS
+};
+
+/* Flags of cards are sent as their number, or as this: NULL. */
+#define APART_ALL (-1)
+
+enum { APART_FACILITIES_MAX = 64, APART_ACCOUNTS_MAX = 4096, APART_HOW_CAP = 512 };
+
+/* The memory of a helper; set the first two before it is started. */
+struct apart_serving {
+	const struct source_kind *kind;
+	struct source_options options;
+	int wake_fd; /* readable: the owner wants an answer now; or -1 */
+	struct source *source;
+	struct wire_sent sent;
+	struct round *round;
+	struct source_avoids avoids;
+	bool *flags;
+	size_t cap_flags;
+	int64_t cost_us; /* CPU time that was reported so far */
+};
+
+/* For struct helper_work: the context is a struct apart_serving. */
+void apart_serve_begin(void *context, struct helper_place *unused);
+void apart_serve(void *context, const struct str *request, struct str *reply);
+void apart_serve_end(void *context);
+
+#define NOWHERE SIZE_MAX /* place of a card that is shown by others */
+
+/* A source whose calls are made by a helper. The helper's cards have places here that outlast
+ * it: after another one was started, a card is found again by its UUID. */
+struct apart_source {
+	struct source base;
+	struct source_ops ops; /* with the name of the kind */
+	struct apart_site *site;
+	bool open;		   /* the helper has the source open */
+	bool plain;		   /* the call that was made last has no answer of its own */
+	struct mirror mirror;	   /* of the helper's source */
+	size_t *at;		   /* places of its cards in base.cards */
+	size_t n_at;		   /* how many have one */
+	struct source_avoids told; /* the cards that the helper leaves alone */
+	struct source_xid *xids;
+	size_t cap_xids;
+	struct str request;
+	struct arena texts; /* of facilities */
+	struct wire rounds; /* what the helper has answered about rounds and was not read yet */
+};
+
+/* Whether the source is one of apart_source_open(), which the next two are for. */
+bool apart_source_can_round(const struct source *s);
+/* As round_run() and round_next(). */
+int apart_source_round(struct source *s, struct round *r, struct err *e);
+int apart_source_round_next(struct source *s, struct round *r, struct err *e);
 
 #endif

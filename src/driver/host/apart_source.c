@@ -1,12 +1,11 @@
 /* A source whose calls are made by a helper: hands each call to it, and mirrors what it
  * answers. */
-#include "driver/host/apart_source.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "driver/host/apart_site.h"
 
 /* Begins a request. */
 static struct str *apart_source_begin(struct apart_source *s, enum apart_call call)
@@ -26,8 +25,7 @@ static void add_avoids(struct apart_source *s, struct str *out)
 		for (size_t k = 0; !one->pci[0] && k < s->base.n_cards; k++)
 			if (s->base.cards[k].id.index == one->index)
 				str_copy(one->pci, PCI_CAP, s->base.cards[k].id.pci);
-		wire_write_number(out, one->index);
-		wire_write_text(out, one->pci);
+		wire_write_form(out, one, &wire_avoid);
 	}
 }
 
@@ -208,30 +206,23 @@ static bool apart_source_read(struct apart_source *s, struct wire *in)
 	return !in->bad;
 }
 
-/* Reads the common part of a reply: what the call returned, and the state of the source. */
-static int read_state(struct apart_source *s, struct wire *in, struct err *e)
-{
-	char text[sizeof(e->text)];
-	int rc = (int)wire_read_number(in, ERR_NOTHING, 0);
-	wire_read_text(in, text, sizeof(text));
-	int number = (int)wire_read_number(in, INT32_MIN, INT32_MAX);
-	s->open = wire_read_number(in, 0, 1) != 0;
-	if (s->open)
-		apart_source_read(s, in);
-	return rc ? err_number(e, err_set(e, rc, "%s", text), number) : 0;
-}
-
-/* Takes the state from a reply, or the failure to get one. */
+/* Takes the common part of a reply, what the call returned and the state of the source, or the
+ * failure to get a reply. */
 static int take_reply(
 	struct apart_source *s, int rc, const struct str *reply, struct wire *in, struct err *e)
 {
+	struct err got;
 	if (rc) {
 		if (!s->site->helper)
 			apart_source_forget(s);
 		return rc;
 	}
 	*in = (struct wire){ .bytes = str_text(reply), .left = reply->len };
-	return read_state(s, in, e);
+	rc = wire_read_err(in, &got);
+	s->open = wire_read_number(in, 0, 1) != 0;
+	if (s->open)
+		apart_source_read(s, in);
+	return rc ? err_number(e, err_set(e, rc, "%s", got.text), got.number) : 0;
 }
 
 /* Sends the request and takes the state; `in` is then at the call's own answer. For a call that
@@ -359,7 +350,7 @@ static void apart_board(struct source *base, size_t card, struct card_id *id)
 	struct card_id got = { 0 };
 	if (!begin_card(s, APART_BOARD, card) || exchange(s, &in, &base->unsaid) != 0)
 		return;
-	wire_read_id(&in, &got);
+	wire_read_form(&in, &got, &wire_id);
 	if (finish(s, &in, 0, &base->unsaid) == 0)
 		*id = got;
 }
@@ -470,42 +461,23 @@ int apart_source_open(struct source **source, struct apart_site *site, struct er
 /* Hands a round, and the patrol before it, to the helper of a source, and takes the rounds that
  * it has made.
  *
- * A request: whether power is wanted, flags of the round (ROUND_DRAIN ...), the cards (number;
- * flags and memory of each), the patrol (struct patrol). An answer: rounds until it ends. Each
- * is 0, or the failure (code, text, number) that is the last; flags; moments and costs; the
- * state of the source; and the flags of its cards, with what changes slowly if all were looked
- * at. */
-
-/* No host has been up for a million years. */
-#define TIME_MOST (INT64_MAX / 4)
-
-static unsigned flags_of(const struct round *r)
-{
-	return (r->drain ? ROUND_DRAIN : 0U) | (r->shared ? ROUND_SHARED : 0U) |
-	       (r->look_all ? ROUND_LOOK_ALL : 0U) | (r->energy ? ROUND_ENERGY : 0U);
-}
-
-/* What the round wants of a card of the helper. One that has no place was not seen yet. */
-static void add_card(struct str *out, const struct round *r, size_t place)
-{
-	struct round_card c = { .want = true, .mem_bytes = UNKNOWN_BYTES };
-	if (place < r->n_cards)
-		c = r->cards[place];
-	unsigned char flags =
-		(c.want ? ROUND_CARD_WANT : 0) | (c.shared ? ROUND_CARD_SHARED : 0);
-	wire_write(out, &flags, 1);
-	wire_write_number(out, c.mem_bytes);
-}
+ * A request: whether power is wanted, the round, the number of cards and what is wanted of
+ * each. An answer: rounds until it ends. Each is an error, which is the last if there is one;
+ * the round; the state of the source; and what was done with each of its cards, with what
+ * changes slowly if all were looked at. */
 
 static void write_request(struct apart_source *s, const struct round *r)
 {
 	struct str *out = apart_source_begin(s, APART_ROUND);
 	wire_write_number(out, s->base.want_power);
-	wire_write_number(out, flags_of(r));
+	wire_write_form(out, r, &wire_asked);
 	wire_write_number(out, (int64_t)s->n_at);
-	for (size_t i = 0; i < s->n_at; i++)
-		add_card(out, r, s->at[i]);
-	wire_write(out, &r->patrol, sizeof(r->patrol));
+	for (size_t i = 0; i < s->n_at; i++) {
+		/* A card that has no place was not seen yet. */
+		struct round_card unseen = { .want = true, .mem_bytes = UNKNOWN_BYTES };
+		bool seen = s->at[i] < r->n_cards;
+		wire_write_form(out, seen ? &r->cards[s->at[i]] : &unseen, &wire_wanted);
+	}
 }
 
 int apart_source_round(struct source *base, struct round *r, struct err *e)
@@ -529,70 +501,38 @@ int apart_source_round(struct source *base, struct round *r, struct err *e)
 	return rc;
 }
 
-static int read_failure(struct wire *in, int code, struct err *e)
-{
-	char text[sizeof(e->text)];
-	wire_read_text(in, text, sizeof(text));
-	int number = (int)wire_read_number(in, INT32_MIN, INT32_MAX);
-	return err_number(e, err_set(e, code, "%s", text), number);
-}
-
-static void read_results(struct wire *in, struct round *r)
-{
-	int64_t *const times[] = { &r->begun_us, &r->ended_us, &r->begun_ms, &r->ended_ms,
-		&r->energy_ms, &r->cost_us, &r->shared_cost_us, &r->energy_cost_us };
-	unsigned flags = (unsigned)wire_read_number(in, 0, ROUND_FLAGS - 1);
-	r->drain = flags & ROUND_DRAIN;
-	r->shared = flags & ROUND_SHARED;
-	r->look_all = flags & ROUND_LOOK_ALL;
-	r->energy = flags & ROUND_ENERGY;
-	r->drained = flags & ROUND_DRAINED;
-	r->glanced = flags & ROUND_GLANCED;
-	r->looks = flags & ROUND_LOOKS;
-	r->due = flags & ROUND_DUE;
-	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
-		*times[i] = wire_read_number(in, -TIME_MOST, TIME_MOST);
-}
-
 /* Takes the results of a card. What was asked for since the round was made is still wanted,
  * unless the round has just done it. */
-static void take_card(struct round_card *c, const struct card_reading *r, unsigned char flags)
+static void take_card(
+	struct round_card *c, const struct card_reading *r, const struct round_card *got)
 {
-	bool want = flags & ROUND_CARD_WANT;
-	c->drained = flags & ROUND_CARD_DRAINED;
-	c->looked = flags & ROUND_CARD_LOOKED;
-	c->want = c->looked ? want : c->want || want;
+	c->drained = got->drained;
+	c->looked = got->looked;
+	c->want = got->want || (c->want && !got->looked);
 	if (c->looked)
 		c->mem_bytes = r->mem_used_bytes;
-}
-
-/* What the round would have done with a card that the helper does not have: it is lost. */
-static unsigned char flags_of_lost(const struct round *r, const struct round_card *c)
-{
-	bool drained = r->drain || (r->shared && c->shared);
-	bool looked = r->looks && r->look_all;
-	return ROUND_CARD_WANT | (drained ? ROUND_CARD_DRAINED : 0) |
-	       (looked ? ROUND_CARD_LOOKED : 0);
 }
 
 static void read_cards(struct apart_source *s, struct wire *in, struct round *r)
 {
 	for (size_t i = 0; i < s->n_at && !in->bad; i++) {
-		struct round_card unused = { 0 };
+		struct round_card unused = { 0 }, got = { 0 };
 		struct round_card *c = s->at[i] == NOWHERE ? &unused : &r->cards[s->at[i]];
-		unsigned char flags = 0;
-		wire_read(in, &flags, 1);
-		take_card(c, &s->mirror.source.cards[i], flags);
-		if (!r->look_all)
-			continue;
-		wire_read(in, &c->temperature_c, sizeof(c->temperature_c));
-		wire_read(in, &c->power_limit_w, sizeof(c->power_limit_w));
+		wire_read_form(in, &got, &wire_done);
+		take_card(c, &s->mirror.source.cards[i], &got);
+		if (r->look_all)
+			wire_read_form(in, c, &wire_slow);
 	}
+	/* What the round would have done with a card that the helper does not have: it is lost.
+	 */
 	for (size_t i = 0; i < s->base.n_cards; i++) {
 		struct round_card *c = &r->cards[i];
 		if (apart_source_has(s, i))
 			continue;
-		take_card(c, &s->base.cards[i], flags_of_lost(r, c));
+		const struct round_card lost = { .want = true,
+			.drained = r->drain || (r->shared && c->shared),
+			.looked = r->looks && r->look_all };
+		take_card(c, &s->base.cards[i], &lost);
 		c->temperature_c = c->power_limit_w = NAN;
 	}
 }
@@ -603,11 +543,12 @@ int apart_source_round_next(struct source *base, struct round *r, struct err *e)
 	struct wire *in = &s->rounds;
 	if (!in->left)
 		return 0;
-	int rc = (int)wire_read_number(in, ERR_NOTHING, 0);
+	struct err got;
+	int rc = wire_read_err(in, &got);
 	if (rc) {
-		rc = read_failure(in, rc, e);
+		rc = err_number(e, err_set(e, rc, "%s", got.text), got.number);
 	} else {
-		read_results(in, r);
+		wire_read_form(in, r, &wire_made);
 		if (apart_source_read(s, in))
 			rc = round_reserve(r, base->n_cards, e);
 		if (!in->bad && !rc)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "driver/host/apart_source.h"
+#include "driver/host/apart_site.h"
 
 void round_spacing_add(struct spacing *s, int64_t cost_us)
 {

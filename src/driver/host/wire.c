@@ -1,4 +1,4 @@
-/* Writes and reads the state of a source by tables of its fields and arrays. */
+/* The descriptions of what crosses, and the walk along them in both directions. */
 #include "driver/host/wire.h"
 
 #include <stdlib.h>
@@ -6,73 +6,94 @@
 
 #include "base/array.h"
 
-enum { CARDS_MAX = 1024, ITEMS_MAX = 1 << 20, XIDS_MAX = 1024, FIELD_MAX = 128 };
+enum { CARDS_MAX = 1024, ITEMS_MAX = 1 << 20, XIDS_MAX = 1024 };
 #define XIDS_AS_BEFORE (-1)
+/* No host has been up for a million years. */
+#define TIME_MOST (INT64_MAX / 4)
 
-enum field_kind { FIELD_PLAIN, FIELD_TEXT, FIELD_BOOL, FIELD_LESS };
+enum field_kind {
+	FIELD_PLAIN,
+	FIELD_TEXT, /* an array of char */
+	FIELD_BOOL,
+	FIELD_LESS, /* 32 bits, less than `most` */
+	FIELD_TIME, /* 64 bits, of either sign, and plausible */
+};
 
 struct field {
 	size_t offset, size;
 	enum field_kind kind;
-	unsigned most; /* FIELD_LESS: what it must be less than */
+	unsigned most;
 };
 
-#define FIELD(type, member, kind_, most_)                                                      \
-	{ offsetof(struct type, member), sizeof(((struct type *)0)->member), kind_, most_ },
-#define PLAIN(type, member) FIELD(type, member, FIELD_PLAIN, 0)
-#define TEXT(type, member) FIELD(type, member, FIELD_TEXT, 0)
-#define BOOL(type, member) FIELD(type, member, FIELD_BOOL, 0)
-#define LESS(type, member, most) FIELD(type, member, FIELD_LESS, most)
-#define COUNT(fields) (sizeof(fields) / sizeof(fields[0]))
+struct wire_form {
+	const struct field *fields;
+	size_t n;
+};
 
 /* clang-format off */
-static const struct field head_fields[] = {
-	TEXT(source, driver_version)
-	TEXT(source, hostname)
-	PLAIN(source, sample_period_us)
-	PLAIN(source, code)
-	BOOL(source, incomplete)
-	PLAIN(source, ring_us)
-	PLAIN(source, memory_cost_us)
-	PLAIN(source, energy_cost_us)
-};
+#define FIELD(type, member, kind, most) \
+	{ offsetof(struct type, member), sizeof(((struct type *)0)->member), FIELD_##kind, most }
+#define PLAIN(type, member) FIELD(type, member, PLAIN, 0)
+#define TEXT(type, member) FIELD(type, member, TEXT, 0)
+#define BOOL(type, member) FIELD(type, member, BOOL, 0)
+#define TIME(type, member) FIELD(type, member, TIME, 0)
+#define LESS(type, member, most) FIELD(type, member, LESS, most)
+#define FIELDS(name, ...) static const struct field name##_fields[] = { __VA_ARGS__ };
+#define FIELDS_OF(name) { name##_fields, sizeof(name##_fields) / sizeof(struct field) }
+#define FORM(name, ...) FIELDS(name, __VA_ARGS__) const struct wire_form name = FIELDS_OF(name);
+#define OWN_FORM(name, ...) \
+	FIELDS(name, __VA_ARGS__) static const struct wire_form name = FIELDS_OF(name);
 
-static const struct field id_fields[] = {
-	TEXT(card_id, uuid)
-	TEXT(card_id, name)
-	TEXT(card_id, parent_uuid)
-	TEXT(card_id, pci)
-	PLAIN(card_id, index)
-	PLAIN(card_id, mig_index)
-	PLAIN(card_id, gpu_instance)
-	PLAIN(card_id, compute_instance)
-	PLAIN(card_id, mem_total_bytes)
-};
+OWN_FORM(wire_error,
+	PLAIN(err, code), PLAIN(err, number), TEXT(err, text))
+
+FORM(wire_avoid,
+	PLAIN(source_avoid, index), TEXT(source_avoid, pci))
+
+FORM(wire_id,
+	TEXT(card_id, uuid), TEXT(card_id, name), TEXT(card_id, parent_uuid),
+	TEXT(card_id, pci), PLAIN(card_id, index), PLAIN(card_id, mig_index),
+	PLAIN(card_id, gpu_instance), PLAIN(card_id, compute_instance),
+	PLAIN(card_id, mem_total_bytes))
+
+FORM(wire_asked,
+	BOOL(round, drain), BOOL(round, shared), BOOL(round, look_all), BOOL(round, energy),
+	PLAIN(round, patrol))
+
+FORM(wire_made,
+	BOOL(round, drain), BOOL(round, shared), BOOL(round, look_all), BOOL(round, energy),
+	BOOL(round, drained), BOOL(round, glanced), BOOL(round, looks), BOOL(round, due),
+	TIME(round, begun_us), TIME(round, ended_us), TIME(round, begun_ms),
+	TIME(round, ended_ms), TIME(round, energy_ms), TIME(round, cost_us),
+	TIME(round, shared_cost_us), TIME(round, energy_cost_us))
+
+FORM(wire_wanted,
+	BOOL(round_card, want), BOOL(round_card, shared), PLAIN(round_card, mem_bytes))
+
+FORM(wire_done,
+	BOOL(round_card, want), BOOL(round_card, drained), BOOL(round_card, looked))
+
+FORM(wire_slow,
+	PLAIN(round_card, temperature_c), PLAIN(round_card, power_limit_w))
+
+OWN_FORM(wire_head,
+	TEXT(source, driver_version), TEXT(source, hostname),
+	PLAIN(source, sample_period_us), PLAIN(source, code), BOOL(source, incomplete),
+	PLAIN(source, ring_us), PLAIN(source, memory_cost_us), PLAIN(source, energy_cost_us))
 
 /* What seldom changes: the identity, and this. */
-static const struct field kept_fields[] = {
-	TEXT(card_reading, source)
-	BOOL(card_reading, own_processes)
-};
+OWN_FORM(wire_kept,
+	TEXT(card_reading, source), BOOL(card_reading, own_processes))
 
-static const struct field state_fields[] = {
-	LESS(card_reading, status, CARD_STATUS_COUNT)
-	PLAIN(card_reading, code)
-	BOOL(card_reading, gone)
-	LESS(card_reading, util_kind, UTIL_UNKNOWN + 1)
-	PLAIN(card_reading, n_lost)
-	BOOL(card_reading, process_util_known)
-	LESS(card_reading, n_engines, ENGINE_COUNT + 1)
-	BOOL(card_reading, stranger)
-	PLAIN(card_reading, sm_active_pct)
-	PLAIN(card_reading, power_mw)
-	PLAIN(card_reading, energy_mj)
-	BOOL(card_reading, processes_known)
-	PLAIN(card_reading, mem_used_bytes)
-	PLAIN(card_reading, mem_reserved_bytes)
-	BOOL(card_reading, mem_includes_reserved)
-	BOOL(card_reading, mem_is_sum)
-};
+OWN_FORM(wire_state,
+	LESS(card_reading, status, CARD_STATUS_COUNT), PLAIN(card_reading, code),
+	BOOL(card_reading, gone), LESS(card_reading, util_kind, UTIL_UNKNOWN + 1),
+	PLAIN(card_reading, n_lost), BOOL(card_reading, process_util_known),
+	LESS(card_reading, n_engines, ENGINE_COUNT + 1), BOOL(card_reading, stranger),
+	PLAIN(card_reading, sm_active_pct), PLAIN(card_reading, power_mw),
+	PLAIN(card_reading, energy_mj), BOOL(card_reading, processes_known),
+	PLAIN(card_reading, mem_used_bytes), PLAIN(card_reading, mem_reserved_bytes),
+	BOOL(card_reading, mem_includes_reserved), BOOL(card_reading, mem_is_sum))
 
 static const struct array {
 	size_t items, n; /* offsets of the pointer and of the count */
@@ -142,55 +163,69 @@ void wire_read_text(struct wire *in, char *dst, size_t cap)
 	in->left -= len;
 }
 
-static void write_fields(struct str *out, const void *from, const struct field *f, size_t n)
+void wire_write_form(struct str *out, const void *from, const struct wire_form *form)
 {
-	for (size_t i = 0; i < n; i++)
-		wire_write(out, (const char *)from + f[i].offset, f[i].size);
-}
-
-static bool is_valid(const struct field *f, const char *raw)
-{
-	unsigned number = 0;
-	if (f->kind == FIELD_BOOL)
-		return (unsigned char)raw[0] <= 1;
-	if (f->kind == FIELD_LESS)
-		memcpy(&number, raw, sizeof(number));
-	return f->kind != FIELD_LESS || number < f->most;
-}
-
-static void read_fields(struct wire *in, void *to, const struct field *f, size_t n)
-{
-	for (size_t i = 0; i < n && !in->bad; i++) {
-		char raw[FIELD_MAX];
-		char *at = (char *)to + f[i].offset;
-		wire_read(in, raw, f[i].size);
-		in->bad |= !is_valid(&f[i], raw);
-		if (in->bad)
-			return;
-		if (f[i].kind == FIELD_TEXT)
-			str_escape(at, f[i].size, raw, strnlen(raw, f[i].size));
+	for (size_t i = 0; i < form->n; i++) {
+		const struct field *f = &form->fields[i];
+		const char *at = (const char *)from + f->offset;
+		if (f->kind == FIELD_TEXT)
+			wire_write_text(out, at);
 		else
-			memcpy(at, raw, f[i].size);
+			wire_write(out, at, f->size);
 	}
 }
 
-static bool differ(const void *a, const void *b, const struct field *f, size_t n)
+static bool is_valid(const struct field *f, const char *bytes)
 {
-	for (size_t i = 0; i < n; i++)
-		if (memcmp((const char *)a + f[i].offset, (const char *)b + f[i].offset,
-			    f[i].size) != 0)
+	unsigned number = 0;
+	int64_t time = 0;
+	if (f->kind == FIELD_BOOL)
+		return (unsigned char)bytes[0] <= 1;
+	if (f->kind == FIELD_LESS)
+		memcpy(&number, bytes, sizeof(number));
+	if (f->kind == FIELD_TIME)
+		memcpy(&time, bytes, sizeof(time));
+	return (f->kind != FIELD_LESS || number < f->most) && time >= -TIME_MOST &&
+	       time <= TIME_MOST;
+}
+
+void wire_read_form(struct wire *in, void *to, const struct wire_form *form)
+{
+	for (size_t i = 0; i < form->n && !in->bad; i++) {
+		const struct field *f = &form->fields[i];
+		char *at = (char *)to + f->offset;
+		if (f->kind == FIELD_TEXT) {
+			wire_read_text(in, at, f->size);
+			continue;
+		}
+		in->bad |= f->size > in->left || !is_valid(f, in->bytes);
+		if (!in->bad)
+			wire_read(in, at, f->size);
+	}
+}
+
+void wire_write_err(struct str *out, const struct err *e)
+{
+	wire_write_form(out, e, &wire_error);
+}
+
+int wire_read_err(struct wire *in, struct err *e)
+{
+	*e = (struct err){ 0 };
+	wire_read_form(in, e, &wire_error);
+	in->bad |= e->code < ERR_NOTHING || e->code > 0;
+	return in->bad ? 0 : e->code;
+}
+
+static bool differ(const void *a, const void *b, const struct wire_form *form)
+{
+	for (size_t i = 0; i < form->n; i++) {
+		size_t offset = form->fields[i].offset;
+		if (memcmp((const char *)a + offset, (const char *)b + offset,
+			    form->fields[i].size) != 0)
 			return true;
+	}
 	return false;
-}
-
-void wire_write_id(struct str *out, const struct card_id *id)
-{
-	write_fields(out, id, id_fields, COUNT(id_fields));
-}
-
-void wire_read_id(struct wire *in, struct card_id *id)
-{
-	read_fields(in, id, id_fields, COUNT(id_fields));
 }
 
 static size_t count_of(const struct card_reading *r, const struct array *a)
@@ -218,10 +253,9 @@ static unsigned parts_of(
 		return ~0U;
 	if (memcmp(r, was, sizeof(*r)) == 0)
 		return fresh;
-	if (differ(&r->id, &was->id, id_fields, COUNT(id_fields)) ||
-		differ(r, was, kept_fields, COUNT(kept_fields)))
+	if (differ(&r->id, &was->id, &wire_id) || differ(r, was, &wire_kept))
 		parts |= PART_IDENTITY;
-	if (differ(r, was, state_fields, COUNT(state_fields)))
+	if (differ(r, was, &wire_state))
 		parts |= PART_STATE;
 	for (unsigned i = 0; i < WIRE_ARRAYS; i++)
 		if (count_of(r, &arrays[i]) != count_of(was, &arrays[i]))
@@ -234,11 +268,11 @@ static void write_card(struct str *out, const struct card_reading *r, unsigned p
 	unsigned char byte = parts & ((PART_ARRAYS << WIRE_ARRAYS) - 1);
 	wire_write(out, &byte, 1);
 	if (parts & PART_IDENTITY) {
-		wire_write_id(out, &r->id);
-		write_fields(out, r, kept_fields, COUNT(kept_fields));
+		wire_write_form(out, &r->id, &wire_id);
+		wire_write_form(out, r, &wire_kept);
 	}
 	if (parts & PART_STATE)
-		write_fields(out, r, state_fields, COUNT(state_fields));
+		wire_write_form(out, r, &wire_state);
 	for (unsigned i = 0; i < WIRE_ARRAYS; i++)
 		if (parts & PART_ARRAYS << i)
 			write_array(out, r, &arrays[i]);
@@ -258,7 +292,7 @@ static unsigned fresh_parts(const struct wire_fresh *fresh, size_t card)
 void wire_write_source(struct str *out, const struct source *s, struct wire_sent *sent,
 	const struct wire_fresh *fresh)
 {
-	write_fields(out, s, head_fields, COUNT(head_fields));
+	wire_write_form(out, s, &wire_head);
 	wire_write_number(out, (int64_t)s->n_cards);
 	for (size_t i = 0; i < s->n_cards; i++) {
 		bool known = i < sent->n;
@@ -304,11 +338,11 @@ static void read_card(struct wire *in, struct card_reading *r, struct mirror_arr
 	unsigned char parts = 0;
 	wire_read(in, &parts, 1);
 	if (parts & PART_IDENTITY) {
-		wire_read_id(in, &r->id);
-		read_fields(in, r, kept_fields, COUNT(kept_fields));
+		wire_read_form(in, &r->id, &wire_id);
+		wire_read_form(in, r, &wire_kept);
 	}
 	if (parts & PART_STATE)
-		read_fields(in, r, state_fields, COUNT(state_fields));
+		wire_read_form(in, r, &wire_state);
 	for (unsigned i = 0; i < WIRE_ARRAYS && !in->bad; i++)
 		if (parts & PART_ARRAYS << i)
 			read_array(in, r, m, i);
@@ -347,7 +381,7 @@ static void read_xids(struct mirror *m, struct wire *in)
 
 bool wire_mirror_read(struct mirror *m, struct wire *in)
 {
-	read_fields(in, &m->source, head_fields, COUNT(head_fields));
+	wire_read_form(in, &m->source, &wire_head);
 	/* A source never removes a card. */
 	size_t n = (size_t)wire_read_number(in, (int64_t)m->source.n_cards, CARDS_MAX);
 	for (size_t i = 0; i < n && !in->bad; i++) {

@@ -1,7 +1,8 @@
-/* The state of a source as bytes, between the process that asks the driver and the one that
- * uses its readings. The first sends what has changed since it sent the last time; the second
- * keeps a mirror of the source. Both are the same program, so numbers are sent as they are in
- * memory; but every length, text, enum and bool is checked, as bytes from outside are. */
+/* What crosses between the process that asks the driver and the one that uses its readings. A
+ * struct is described once, member by member, and both sides walk along that description. Of a
+ * source, the first process sends what has changed since it sent the last time; the second
+ * keeps a mirror of it. Both are the same program, so numbers are sent as they are in memory;
+ * but every length, text, enum and bool is checked, as bytes from outside are. */
 #ifndef GUA_DRIVER_HOST_WIRE_H
 #define GUA_DRIVER_HOST_WIRE_H
 
@@ -10,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "driver/host/round.h"
 #include "driver/source.h"
 
 /* Bytes that were received. */
@@ -27,8 +29,23 @@ int64_t wire_read_number(struct wire *in, int64_t least, int64_t most);
 /* A text of any length; what is read is safe to show, and cut to what fits. */
 void wire_write_text(struct str *out, const char *text);
 void wire_read_text(struct wire *in, char *dst, size_t cap);
-void wire_write_id(struct str *out, const struct card_id *id);
-void wire_read_id(struct wire *in, struct card_id *id);
+/* Returns its code, which is 0 when there was none. */
+void wire_write_err(struct str *out, const struct err *e);
+int wire_read_err(struct wire *in, struct err *e);
+
+/* The members of a struct that cross. */
+struct wire_form;
+extern const struct wire_form wire_avoid;  /* struct source_avoid: how to know the card */
+extern const struct wire_form wire_id;	   /* struct card_id */
+extern const struct wire_form wire_asked;  /* struct round: what it is to do */
+extern const struct wire_form wire_made;   /* struct round: what it has done */
+extern const struct wire_form wire_wanted; /* struct round_card: what it is to do */
+extern const struct wire_form wire_done;   /* struct round_card: what it has done */
+extern const struct wire_form wire_slow;   /* struct round_card: what changes slowly */
+
+void wire_write_form(struct str *out, const void *from, const struct wire_form *form);
+/* Members whose bytes are bad stay as they are, like all that follow. */
+void wire_read_form(struct wire *in, void *to, const struct wire_form *form);
 
 /* What the other side knows already. */
 struct wire_sent {
