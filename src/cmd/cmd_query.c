@@ -56,20 +56,18 @@ static int read_query(const struct values *v, struct query *q, struct err *e)
 {
 	const char *const lists[] = { v->gpu, v->apps, v->accounted, v->retired, v->remapped };
 	const char *list = NULL;
-	for (size_t i = 0; i < 5; i++) {
+	for (size_t i = QUERY_GPU; i <= QUERY_REMAPPED; i++) {
 		if (list && lists[i])
 			return err_set(e, ERR_USAGE, "only one --query-... can be given");
-		list = list ? list : lists[i];
+		if (!lists[i])
+			continue;
+		list = lists[i];
+		q->list = (enum query_list)i;
 	}
 	if (!list)
 		return err_set(e, ERR_USAGE,
 			"give --query-gpu=FIELD,... or "
 			"--query-compute-apps=FIELD,...");
-	q->apps = v->apps != NULL;
-	q->list = v->accounted	? QUERY_ACCOUNTED
-		  : v->retired	? QUERY_RETIRED
-		  : v->remapped ? QUERY_REMAPPED
-				: QUERY_NO_LIST;
 	q->instances = v->mig;
 	int rc = v->format ? query_format(q, v->format, e) : 0;
 	return rc ? rc : query_fields(q, list, e);
@@ -79,13 +77,13 @@ static int read_query(const struct values *v, struct query *q, struct err *e)
 static bool help_fields(const struct values *v, struct str *out)
 {
 	if (v->help_gpu || v->help_apps)
-		query_help(v->help_apps, out);
+		query_help(v->help_apps ? QUERY_APPS : QUERY_GPU, out);
 	if (v->help_accounted)
-		query_list_help(QUERY_ACCOUNTED, out);
+		query_help(QUERY_ACCOUNTED, out);
 	if (v->help_retired)
-		query_list_help(QUERY_RETIRED, out);
+		query_help(QUERY_RETIRED, out);
 	if (v->help_remapped)
-		query_list_help(QUERY_REMAPPED, out);
+		query_help(QUERY_REMAPPED, out);
 	return out->len > 0;
 }
 
@@ -129,7 +127,7 @@ static int query_all(const struct values *v, struct err *e)
 	struct live_values live = v->live;
 	live.accounts = q.list == QUERY_ACCOUNTED;
 	live.once = !o.every_ms;
-	live.cards_only = !q.apps && !live.accounts && !filter_has_process(&f);
+	live.cards_only = q.list != QUERY_APPS && !live.accounts && !filter_has_process(&f);
 	rc = cmd_live_open(&s, &live, wanted, e);
 	if (rc)
 		return rc;

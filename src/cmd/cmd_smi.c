@@ -204,15 +204,10 @@ static int monitor(const struct command *self, struct arguments *w)
 /* The fields that a --query-... asks for; NULL: the values ask for no query. */
 static const char *query_of(const struct values *v, struct query *q)
 {
-	q->apps = v->apps != NULL;
-	q->list = v->accounted	? QUERY_ACCOUNTED
-		  : v->retired	? QUERY_RETIRED
-		  : v->remapped ? QUERY_REMAPPED
-				: QUERY_NO_LIST;
 	const char *const lists[] = { v->gpu, v->apps, v->accounted, v->retired, v->remapped };
-	for (size_t i = 0; i < 5; i++)
-		if (lists[i])
-			return lists[i];
+	for (q->list = QUERY_GPU; q->list <= QUERY_REMAPPED; q->list++)
+		if (lists[q->list])
+			return lists[q->list];
 	return NULL;
 }
 

@@ -16,28 +16,18 @@ enum { CELL_CAP = 160, NEAREST = 3 };
 
 static int unknown_field(const struct query *q, const char *name, size_t len, struct err *e)
 {
-	bool apps = q->apps;
+	bool apps = q->list == QUERY_APPS;
 	int near[NEAREST];
 	char text[200] = "";
-	size_t n = q->list ? 0
-		   : apps  ? query_app_nearest(name, len, near, NEAREST)
-			   : metric_nearest(name, len, near, NEAREST);
+	size_t n = apps			  ? query_list_nearest(name, len, near, NEAREST)
+		   : q->list == QUERY_GPU ? metric_nearest(name, len, near, NEAREST)
+					  : 0;
 	for (size_t i = 0, at = 0; i < n; i++)
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s",
 			i == 0 ? "; the nearest: " : ", ",
-			apps ? query_app_name(near[i]) : metrics[near[i]].name);
+			apps ? query_list_name(near[i]) : metrics[near[i]].name);
 	return err_set(e, ERR_USAGE, "there is no field '%.*s'%s; --help-query-%s lists all",
-		(int)(len < 100 ? len : 100), name, text,
-		q->list ? query_list_title(q->list)
-		: apps	? "compute-apps"
-			: "gpu");
-}
-
-static int find_field(const struct query *q, const char *name, size_t len)
-{
-	if (q->list)
-		return query_list_find(q->list, name, len);
-	return q->apps ? query_app_find(name, len) : metric_find(name, len);
+		(int)(len < 100 ? len : 100), name, text, query_list_title(q->list));
 }
 
 int query_fields(struct query *q, const char *list, struct err *e)
@@ -47,7 +37,7 @@ int query_fields(struct query *q, const char *list, struct err *e)
 		size_t len = strcspn(at, ", ");
 		if (len == 0)
 			break;
-		int field = find_field(q, at, len);
+		int field = q->list ? query_list_find(q->list, at, len) : metric_find(at, len);
 		if (field < 0) {
 			q->wrong = at;
 			return unknown_field(q, at, len, e);
@@ -92,33 +82,18 @@ void query_gpu_fields(struct str *out)
 
 void query_wanted(const struct query *q, unsigned char *wanted)
 {
-	for (size_t i = 0; !q->apps && !q->list && i < q->n; i++)
-		wanted[q->fields[i]] = 1;
 	if (q->list)
 		query_list_wanted(q, wanted);
-	if (q->apps)
-		wanted[METRIC_SERIAL] = 1;
-}
-
-static const char *field_name(const struct query *q, int field)
-{
-	if (q->list)
-		return query_list_name(field);
-	return q->apps ? query_app_name(field) : metrics[field].name;
-}
-
-static const char *field_unit(const struct query *q, int field)
-{
-	if (q->list)
-		return query_list_unit(field);
-	return q->apps ? query_app_unit(field) : metrics[field].unit;
+	for (size_t i = 0; !q->list && i < q->n; i++)
+		wanted[q->fields[i]] = 1;
 }
 
 void query_header(const struct query *q, struct str *out)
 {
 	for (size_t i = 0; i < q->n; i++) {
-		const char *name = field_name(q, q->fields[i]);
-		const char *unit = field_unit(q, q->fields[i]);
+		int field = q->fields[i];
+		const char *name = q->list ? query_list_name(field) : metrics[field].name;
+		const char *unit = q->list ? query_list_unit(field) : metrics[field].unit;
 		str_addf(out, "%s%s", i ? ", " : "", name);
 		if (*unit)
 			str_addf(out, " [%s]", unit);
@@ -142,7 +117,7 @@ void query_bus_id(char *dst, size_t cap, const char *pci)
 }
 
 /* One line: a card, or a board. */
-struct line {
+struct query_line {
 	const struct card_id *id;
 	enum card_status status;
 	const char *state; /* "": a divided board has none */
@@ -150,17 +125,18 @@ struct line {
 	const metric_texts *texts;
 };
 
-static struct line card_line(const struct present_card *c)
+static struct query_line card_line(const struct present_card *c)
 {
-	return (struct line){ &c->id, c->status,
+	return (struct query_line){ &c->id, c->status,
 		c->status == CARD_STATUS_OK ? card_state_names[c->state]
 					    : card_status_names[c->status],
 		c->values, (const metric_texts *)&c->texts };
 }
 
-static struct line board_line(const struct present_board *b, const struct present_card *cards)
+static struct query_line board_line(
+	const struct present_board *b, const struct present_card *cards)
 {
-	struct line line = card_line(&cards[b->first_card]);
+	struct query_line line = card_line(&cards[b->first_card]);
 	line.id = &b->id;
 	line.status = b->status;
 	line.values = b->values;
@@ -172,7 +148,7 @@ static struct line board_line(const struct present_board *b, const struct presen
 
 /* The text of a field of the card; "" unknown. */
 static void card_text(char *dst, size_t cap, enum metric m, const struct present *now,
-	const struct line *line)
+	const struct query_line *line)
 {
 	dst[0] = '\0';
 	if (metrics[m].form == METRIC_FORM_DRIVER_TEXT)
@@ -191,20 +167,45 @@ static void card_text(char *dst, size_t cap, enum metric m, const struct present
 		str_copy(dst, cap, line->state);
 }
 
+void query_process_name(char *dst, size_t cap, struct live *l, const struct present_process *p)
+{
+	struct str arguments = { 0 };
+	live_process_arguments(l, p, &arguments);
+	if (arguments.len)
+		str_copy(dst, cap, arguments.data);
+	else
+		str_copy(dst, cap, p->id.command[0] ? p->id.command : "[Not Found]");
+	str_finish(&arguments);
+}
+
 static bool is_text(enum metric m)
 {
 	return metrics[m].form == METRIC_FORM_DRIVER_TEXT ||
 	       metrics[m].form == METRIC_FORM_CARD_TEXT;
 }
 
+/* A field as text without its unit; "" unknown. */
+static void show(char *dst, size_t cap, enum metric m, const struct present *now,
+	const struct query_line *line)
+{
+	if (is_text(m))
+		card_text(dst, cap, m, now, line);
+	else
+		metric_show(dst, cap, m, line->values[m]);
+}
+
+void query_card_text(char *dst, size_t cap, enum metric m, const struct present *now,
+	const struct present_card *c)
+{
+	struct query_line line = card_line(c);
+	show(dst, cap, m, now, &line);
+}
+
 void query_board_text(char *dst, size_t cap, enum metric m, const struct present *now,
 	const struct present_board *b)
 {
-	struct line line = board_line(b, now->cards);
-	if (is_text(m))
-		card_text(dst, cap, m, now, &line);
-	else
-		metric_show(dst, cap, m, b->values[m]);
+	struct query_line line = board_line(b, now->cards);
+	show(dst, cap, m, now, &line);
 }
 
 /* The text for a missing value. nvidia-smi writes some of them without brackets. */
@@ -219,38 +220,31 @@ static const char *missing(enum metric m, enum card_status status)
 	return bare ? "N/A" : "[N/A]";
 }
 
-static void add_cell(const struct query_answer *a, enum metric m, const struct line *line)
+static void add_cell(const struct query_answer *a, enum metric m, const struct query_line *line)
 {
 	char text[CELL_CAP];
-	if (is_text(m))
-		card_text(text, sizeof(text), m, a->now, line);
-	else
-		metric_show(text, sizeof(text), m, line->values[m]);
+	show(text, sizeof(text), m, a->now, line);
 	(is_text(m) ? rows_text : rows_own_text)(
 		a->out, *text ? text : missing(m, line->status));
 	if (*text && !a->query->no_units && *metrics[m].unit)
 		str_addf(a->out, " %s", metrics[m].unit);
 }
 
-static void add_item(const struct query_answer *a, enum metric m, const struct line *line)
+static void add_item(const struct query_answer *a, enum metric m, const struct query_line *line)
 {
+	const struct metric_info *info = &metrics[m];
 	char text[CELL_CAP];
-	double value = line->values[m];
-	bool number = metrics[m].form == METRIC_FORM_NUMBER;
-	if (is_text(m))
-		card_text(text, sizeof(text), m, a->now, line);
-	else
-		metric_show(text, sizeof(text), m, value);
-	if (number)
-		json_number(a->json, metrics[m].name,
-			metrics[m].detail ? value / metrics[m].scale
-					  : floor(value / metrics[m].scale),
-			metrics[m].detail);
-	else
-		json_text(a->json, metrics[m].name, *text ? text : NULL);
+	double value = line->values[m] / info->scale;
+	if (info->form == METRIC_FORM_NUMBER) {
+		json_number(
+			a->json, info->name, info->detail ? value : floor(value), info->detail);
+		return;
+	}
+	show(text, sizeof(text), m, a->now, line);
+	json_text(a->json, info->name, *text ? text : NULL);
 }
 
-static void add_line(const struct query_answer *a, const struct line *line)
+static void add_line(const struct query_answer *a, const struct query_line *line)
 {
 	const struct query *q = a->query;
 	if (a->json)
@@ -280,7 +274,7 @@ static int add_cards(const struct query_answer *a, struct err *e)
 	int rc = done ? stat_pick(&picked, a->live, a->filter, e) : err_memory(e);
 	for (size_t i = 0; rc == 0 && i < picked.n; i++) {
 		const struct present_card *c = &cards[picked.cards[i]];
-		struct line line =
+		struct query_line line =
 			instances ? card_line(c) : board_line(&a->now->boards[c->board], cards);
 		if (!instances && done[c->board])
 			continue;
@@ -303,11 +297,13 @@ int query_look(const struct query *q, struct live *l, const struct filter *f, st
 		json_text(to, "schema", "gua-query-1");
 		json_moment(to, "time", a.now->now_ms);
 		json_text(to, "host", a.now->hosts[0].hostname);
-		json_open(to, q->list ? "rows" : q->apps ? "processes" : "gpus", '[');
+		json_open(to,
+			q->list == QUERY_GPU	? "gpus"
+			: q->list == QUERY_APPS ? "processes"
+						: "rows",
+			'[');
 	}
-	int rc = q->list   ? query_list_look(&a, e)
-		 : q->apps ? query_app_look(&a, e)
-			   : add_cards(&a, e);
+	int rc = q->list ? query_list_look(&a, e) : add_cards(&a, e);
 	if (to) {
 		json_close(to, ']');
 		json_close(to, '}');
@@ -315,28 +311,24 @@ int query_look(const struct query *q, struct live *l, const struct filter *f, st
 	return rc;
 }
 
-/* Adds a name and its description, within 80 columns. An empty line comes first: programs that
+/* Names and descriptions are within 80 columns. An empty line comes before each: programs that
  * read nvidia-smi's list use it to find the next name. */
-static void add_help(const struct metric_info *m, struct str *out)
+void query_help(enum query_list list, struct str *out)
 {
 	const struct text_style style = { .columns = 80, .ascii = true };
-	str_addf(out, "\n\"%s\"", m->name);
-	for (const char *at = m->synonyms; *at;) {
-		size_t len = strcspn(at, " ");
-		str_addf(out, " or \"%.*s\"", (int)len, at);
-		at += len + (at[len] == ' ');
-	}
-	str_add(out, "\n    ");
-	text_add_wrapped(out, m->help, 4, 4, &style);
-}
-
-void query_help(bool apps, struct str *out)
-{
-	if (apps) {
-		query_app_help(out);
+	if (list) {
+		query_list_help(list, out);
 		return;
 	}
 	str_add(out, "Fields of --query-gpu, with the names that mean the same:\n");
-	for (int i = 0; i < METRIC_COUNT; i++)
-		add_help(&metrics[i], out);
+	for (const struct metric_info *m = metrics; m < metrics + METRIC_COUNT; m++) {
+		str_addf(out, "\n\"%s\"", m->name);
+		for (const char *at = m->synonyms; *at;) {
+			size_t len = strcspn(at, " ");
+			str_addf(out, " or \"%.*s\"", (int)len, at);
+			at += len + (at[len] == ' ');
+		}
+		str_add(out, "\n    ");
+		text_add_wrapped(out, m->help, 4, 4, &style);
+	}
 }

@@ -14,17 +14,16 @@
 
 enum { QUERY_FIELDS_MAX = 512 };
 
-/* Other things that nvidia-smi lists: see query_list.c. */
-enum query_list { QUERY_NO_LIST, QUERY_ACCOUNTED, QUERY_RETIRED, QUERY_REMAPPED };
+/* What is listed: cards, or one of the lists of query_list.c. */
+enum query_list { QUERY_GPU, QUERY_APPS, QUERY_ACCOUNTED, QUERY_RETIRED, QUERY_REMAPPED };
 
 struct query {
-	bool apps;	      /* fields of processes, not of cards */
-	enum query_list list; /* fields of a list instead */
-	bool instances;	      /* one line for each MIG instance, not for each card */
+	enum query_list list;
+	bool instances; /* one line for each MIG instance, not for each card */
 	bool csv, json;
 	bool no_header, no_units;
 	int lines;		      /* JSON: as in struct json */
-	int fields[QUERY_FIELDS_MAX]; /* enum metric, enum app_field, or of the list */
+	int fields[QUERY_FIELDS_MAX]; /* enum metric, or of the list */
 	size_t n;
 	const char *wrong; /* the first name that is not a field; NULL: none */
 };
@@ -33,11 +32,9 @@ struct query {
 int query_fields(struct query *q, const char *list, struct err *e);
 /* Reads "csv,noheader,nounits" or "json". */
 int query_format(struct query *q, const char *text, struct err *e);
-/* Append the words that --format, --query-gpu and --query-compute-apps accept, each followed by
- * a space. */
+/* Append the words that --format and --query-gpu accept, each followed by a space. */
 void query_formats(struct str *out);
 void query_gpu_fields(struct str *out);
-void query_app_fields(struct str *out);
 /* Sets the flags of the metrics that the query needs. */
 void query_wanted(const struct query *q, unsigned char *wanted);
 
@@ -48,15 +45,8 @@ int query_look(const struct query *q, struct live *l, const struct filter *f, st
 	struct err *e);
 
 /* Appends every field with its description. */
-void query_help(bool apps, struct str *out);
+void query_help(enum query_list list, struct str *out);
 
-/* query_apps.c: the fields of processes. */
-/* As metric_nearest(). */
-size_t query_app_nearest(const char *name, size_t len, int *found, size_t max);
-int query_app_find(const char *name, size_t len);
-const char *query_app_name(int field);
-const char *query_app_unit(int field);
-void query_app_help(struct str *out);
 /* One look at the cards, and where the answer goes. */
 struct query_answer {
 	const struct query *query;
@@ -66,28 +56,30 @@ struct query_answer {
 	struct json *json; /* NULL: CSV lines to `out` */
 	struct str *out;
 };
-/* Adds every process that matches. */
-int query_app_look(const struct query_answer *a, struct err *e);
 
 /* argv[0]; for a process that is gone, the text that nvidia-smi prints. */
-void query_app_process_name(
-	char *dst, size_t cap, struct live *l, const struct present_process *p);
+void query_process_name(char *dst, size_t cap, struct live *l, const struct present_process *p);
 
 /* query_list.c: the fields of lists. */
 int query_list_find(enum query_list list, const char *name, size_t len);
 const char *query_list_name(int field);
 const char *query_list_unit(int field);
+/* As metric_nearest(), of compute processes. */
+size_t query_list_nearest(const char *name, size_t len, int *found, size_t max);
 /* "accounted-apps", as in the options --query-... and --help-query-... */
 const char *query_list_title(enum query_list list);
 void query_list_help(enum query_list list, struct str *out);
 void query_list_wanted(const struct query *q, unsigned char *wanted);
 int query_list_look(const struct query_answer *a, struct err *e);
 /* As query_gpu_fields(). */
+void query_list_app_fields(struct str *out);
 void query_list_accounted_fields(struct str *out);
 void query_list_retired_fields(struct str *out);
 void query_list_remapped_fields(struct str *out);
 
-/* A field of a board as text without its unit; "" unknown. */
+/* A field of a card or a board as text without its unit; "" unknown. */
+void query_card_text(char *dst, size_t cap, enum metric m, const struct present *now,
+	const struct present_card *c);
 void query_board_text(char *dst, size_t cap, enum metric m, const struct present *now,
 	const struct present_board *b);
 

@@ -1,32 +1,60 @@
-/* Prints what nvidia-smi lists besides cards and compute processes: the processes that
- * accounting mode knows, retired memory pages, remapped memory rows. */
+/* Prints what nvidia-smi lists besides cards: compute processes, the processes that accounting
+ * mode knows, retired memory pages, remapped memory rows. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/moment.h"
+#include "base/nearest.h"
 #include "render/rows.h"
 #include "view/query.h"
 #include "view/stat.h"
 
-enum { CELL_CAP = 160, PAGES_MOST = 4096 };
+enum { CELL_CAP = 512, PAGES_MOST = 4096 };
 
 /* Where a cell comes from. */
-enum origin { OF_CARD, UNKNOWN, PID, GPU_USE, MEMORY_USE, PEAK, LENGTH, CAUSE };
+enum origin {
+	OF_CARD,    /* a metric */
+	OF_PROCESS, /* a text of struct present_process */
+	UNKNOWN,
+	/* Texts. */
+	PROGRAM,
+	TYPE,
+	HELD_SINCE,
+	IDLE_SINCE,
+	CAUSE,
+	/* Numbers of a process, which are numbers in JSON too. */
+	PID,
+	MEMORY,
+	GPU_INDEX,
+	SM,
+	IDLE_FOR,
+	/* Numbers of a record of accounting mode. */
+	RECORD_PID,
+	GPU_USE,
+	MEMORY_USE,
+	PEAK,
+	LENGTH,
+};
 
 enum {
+	APPS = 1 << QUERY_APPS,
 	ACCOUNTED = 1 << QUERY_ACCOUNTED,
 	RETIRED = 1 << QUERY_RETIRED,
 	REMAPPED = 1 << QUERY_REMAPPED,
-	ANY = ACCOUNTED | RETIRED | REMAPPED,
+	ANY = APPS | ACCOUNTED | RETIRED | REMAPPED,
 };
+
+#define TEXT(member) OF_PROCESS, offsetof(struct present_process, member)
+#define OF_ENVIRONMENT ": known for your own processes only, and to root for all."
 
 static const struct list_field {
 	unsigned lists; /* bits: which lists have it */
 	const char *name, *synonym, *unit;
 	enum origin origin;
-	enum metric metric; /* OF_CARD */
+	size_t from; /* OF_CARD: the metric; OF_PROCESS: offset of the text */
 	const char *help;
 } fields[] = {
 	{ ANY, "timestamp", "", "", OF_CARD, METRIC_TIMESTAMP,
@@ -35,8 +63,45 @@ static const struct list_field {
 	{ ANY, "gpu_bus_id", "", "", OF_CARD, METRIC_PCI_BUS_ID, "The card's PCI address." },
 	{ ANY, "gpu_serial", "", "", OF_CARD, METRIC_SERIAL, "The card's serial number." },
 	{ ANY, "gpu_uuid", "", "", OF_CARD, METRIC_UUID, "The card's unique identity." },
+	{ APPS, "pid", "", "", PID, 0, "The process id." },
+	{ APPS, "process_name", "name", "", PROGRAM, 0, "The program, as it was called." },
+	{ APPS, "used_gpu_memory", "used_memory", "MiB", MEMORY, 0,
+		"Memory that the process has on the card." },
+	{ APPS, "gua.gpu_index", "", "", GPU_INDEX, 0, "The driver's number of the card." },
+	{ APPS, "gua.type", "", "", TYPE, 0,
+		"C compute, G graphics, M client of MPS; or several." },
+	{ APPS, "gua.user", "", "", TEXT(id.user), "The user who runs the process." },
+	{ APPS, "gua.sm", "", "%", SM, 0,
+		"How much of the card it used since the previous look." },
+	{ APPS, "gua.command", "", "", TEXT(id.command), "The program and its script." },
+	{ APPS, "gua.notebook", "", "", TEXT(id.notebook),
+		"The Jupyter kernel, if the process is one." },
+	{ APPS, "gua.notebook_path", "", "", TEXT(id.origin.notebook_path),
+		"The path of the notebook that it runs" OF_ENVIRONMENT },
+	{ APPS, "gua.job", "", "", TEXT(id.job), "The batch job that it belongs to." },
+	{ APPS, "gua.container", "", "", TEXT(id.container), "The container that it runs in." },
+	{ APPS, "gua.job_name", "", "", TEXT(id.origin.job_name),
+		"The name of its Slurm job" OF_ENVIRONMENT },
+	{ APPS, "gua.account", "", "", TEXT(id.origin.account),
+		"The account of its Slurm job" OF_ENVIRONMENT },
+	{ APPS, "gua.login", "", "", TEXT(id.origin.login),
+		"What started it: ssh, tmux, vscode, jupyter, batch, cron, service ..." },
+	{ APPS, "gua.session", "", "", TEXT(id.origin.session),
+		"The number of its login session." },
+	{ APPS, "gua.parents", "", "", TEXT(id.origin.parents),
+		"The names of its parents, from the session leader on." },
+	{ APPS, "gua.python_env", "", "", TEXT(id.origin.python_env),
+		"Its conda, pixi or venv environment." },
+	{ APPS, "gua.tag", "", "", TEXT(id.origin.tag),
+		"What its user has declared it to be for (GUA_TAG)" OF_ENVIRONMENT },
+	{ APPS, "gua.held_since", "", "", HELD_SINCE, 0,
+		"When it was first seen on the card." },
+	{ APPS, "gua.idle_since", "", "", IDLE_SINCE, 0,
+		"Since when it has not computed, at least; unknown while it computes." },
+	{ APPS, "gua.idle_for", "", "s", IDLE_FOR, 0,
+		"How long it has not computed, at least." },
 	{ ACCOUNTED, "vgpu_instance", "", "", UNKNOWN, 0, "gua does not read it." },
-	{ ACCOUNTED, "pid", "", "", PID, 0, "The process id." },
+	{ ACCOUNTED, "pid", "", "", RECORD_PID, 0, "The process id." },
 	{ ACCOUNTED, "gpu_utilization", "gpu_util", "%", GPU_USE, 0,
 		"Mean use of the card while the process was on it." },
 	{ ACCOUNTED, "mem_utilization", "mem_util", "%", MEMORY_USE, 0,
@@ -71,13 +136,15 @@ static const struct list_field {
 };
 enum { FIELDS = sizeof(fields) / sizeof(fields[0]) };
 
-static const char *const list_names[] = { [QUERY_ACCOUNTED] = "accounted-apps",
+static const char *const titles[] = { [QUERY_GPU] = "gpu",
+	[QUERY_APPS] = "compute-apps",
+	[QUERY_ACCOUNTED] = "accounted-apps",
 	[QUERY_RETIRED] = "retired-pages",
 	[QUERY_REMAPPED] = "remapped-rows" };
 
 const char *query_list_title(enum query_list list)
 {
-	return list_names[list];
+	return titles[list];
 }
 
 int query_list_find(enum query_list list, const char *name, size_t len)
@@ -89,6 +156,23 @@ int query_list_find(enum query_list list, const char *name, size_t len)
 				return i;
 	}
 	return -1;
+}
+
+static size_t distance_to(const struct list_field *f, const char *name, size_t len)
+{
+	size_t a = nearest_distance(f->name, strlen(f->name), name, len);
+	size_t b = nearest_distance(f->synonym, strlen(f->synonym), name, len);
+	return a < b ? a : b;
+}
+
+size_t query_list_nearest(const char *name, size_t len, int *found, size_t max)
+{
+	size_t n = 0;
+	for (size_t d = 0; d <= nearest_far(len) && n < max; d++)
+		for (int i = 0; i < (int)FIELDS && n < max; i++)
+			if (fields[i].lists & APPS && distance_to(&fields[i], name, len) == d)
+				found[n++] = i;
+	return n;
 }
 
 const char *query_list_name(int field)
@@ -109,6 +193,11 @@ static void add_words(enum query_list list, struct str *out)
 				*fields[i].synonym ? " " : "");
 }
 
+void query_list_app_fields(struct str *out)
+{
+	add_words(QUERY_APPS, out);
+}
+
 void query_list_accounted_fields(struct str *out)
 {
 	add_words(QUERY_ACCOUNTED, out);
@@ -126,7 +215,7 @@ void query_list_remapped_fields(struct str *out)
 
 void query_list_help(enum query_list list, struct str *out)
 {
-	str_addf(out, "Fields of --query-%s:\n", list_names[list]);
+	str_addf(out, "Fields of --query-%s:\n", titles[list]);
 	for (int i = 0; i < (int)FIELDS; i++) {
 		if (!(fields[i].lists & 1u << list))
 			continue;
@@ -141,36 +230,102 @@ void query_list_wanted(const struct query *q, unsigned char *wanted)
 {
 	for (size_t i = 0; i < q->n; i++)
 		if (fields[q->fields[i]].origin == OF_CARD)
-			wanted[fields[q->fields[i]].metric] = 1;
+			wanted[fields[q->fields[i]].from] = 1;
 	if (q->list == QUERY_RETIRED)
 		wanted[METRIC_RETIRED_SBE] = wanted[METRIC_RETIRED_DBE] = 1;
 }
 
-/* One line: a card, and a process or a page of it. */
+/* One line: a card, and a process, a record or a page of it. */
 struct list_row {
-	const struct present *now;
-	const struct present_board *board;
-	const struct process_account *account; /* NULL: the row is not about a process */
+	const struct present_card *card;   /* of a process */
+	const struct present_board *board; /* of a record or a page */
+	const struct present_process *process;
+	const struct process_account *record;
 	const char *cause;
 };
 
-/* The text of a cell by its origin; "" if unknown. */
-static void show_cell(
-	char *dst, size_t cap, const struct list_field *field, const struct list_row *r)
+/* A cell that is a number; NAN if unknown. */
+static double cell_number(
+	const struct present *now, enum origin origin, const struct list_row *r)
 {
-	const struct process_account *a = r->account;
-	const double numbers[] = { [PID] = a ? (double)a->pid : NAN,
-		[GPU_USE] = a ? a->gpu_pct : NAN,
-		[MEMORY_USE] = a ? a->memory_pct : NAN,
-		[PEAK] = a && a->mem_peak_bytes >= 0 ? (double)(a->mem_peak_bytes >> 20) : NAN,
-		[LENGTH] = a ? (double)a->time_ms : NAN };
+	const struct present_process *p = r->process;
+	const struct process_account *a = r->record;
+	if (origin <= IDLE_FOR ? !p : !a)
+		return NAN;
+	switch (origin) {
+	case PID:
+		return p->id.pid;
+	case MEMORY:
+		return p->mem_bytes < 0 ? NAN : (double)(p->mem_bytes >> 20);
+	case GPU_INDEX:
+		return r->card->id.index;
+	case SM:
+		return p->sm_pct;
+	case IDLE_FOR:
+		return p->idle_since_ms < 0
+			       ? NAN
+			       : floor((double)(now->now_ms - p->idle_since_ms) / 1000);
+	case RECORD_PID:
+		return a->pid;
+	case GPU_USE:
+		return a->gpu_pct;
+	case MEMORY_USE:
+		return a->memory_pct;
+	case PEAK:
+		return a->mem_peak_bytes < 0 ? NAN : (double)(a->mem_peak_bytes >> 20);
+	default:
+		return (double)a->time_ms;
+	}
+}
+
+/* A cell that is a text; "" if unknown. */
+static void cell_text(char *dst, const struct query_answer *to, const struct list_field *field,
+	const struct list_row *r)
+{
+	const struct present_process *p = r->process;
+	int64_t since_ms = -1;
 	dst[0] = '\0';
-	if (field->origin == OF_CARD)
-		query_board_text(dst, cap, field->metric, r->now, r->board);
+	if (field->origin == OF_CARD && r->card)
+		query_card_text(dst, CELL_CAP, (enum metric)field->from, to->now, r->card);
+	else if (field->origin == OF_CARD)
+		query_board_text(dst, CELL_CAP, (enum metric)field->from, to->now, r->board);
+	else if (field->origin == OF_PROCESS)
+		str_copy(dst, CELL_CAP, (const char *)p + field->from);
+	else if (field->origin == PROGRAM)
+		query_process_name(dst, CELL_CAP, to->live, p);
+	else if (field->origin == TYPE)
+		snprintf(dst, CELL_CAP, "%s%s%s", p->kind & PROCESS_COMPUTE ? "C" : "",
+			p->kind & PROCESS_GRAPHICS ? "G" : "",
+			p->kind & PROCESS_MPS ? "M" : "");
 	else if (field->origin == CAUSE)
-		str_copy(dst, cap, r->cause);
-	else if (field->origin != UNKNOWN && !isnan(numbers[field->origin]))
-		snprintf(dst, cap, "%.0f", numbers[field->origin]);
+		str_copy(dst, CELL_CAP, r->cause);
+	if (field->origin == HELD_SINCE || field->origin == IDLE_SINCE)
+		since_ms = field->origin == HELD_SINCE ? p->held_since_ms : p->idle_since_ms;
+	if (since_ms >= 0)
+		moment_iso(dst, CELL_CAP, since_ms);
+}
+
+static void add_cell(
+	const struct query_answer *to, const struct list_field *field, const struct list_row *r)
+{
+	char text[CELL_CAP];
+	double number = NAN;
+	bool is_number = field->origin >= PID;
+	if (is_number) {
+		number = cell_number(to->now, field->origin, r);
+		json_number_text(text, sizeof(text), number, 0);
+	} else {
+		cell_text(text, to, field, r);
+	}
+	if (to->json && is_number && r->process) {
+		json_number(to->json, field->name, number, 0);
+	} else if (to->json) {
+		json_text(to->json, field->name, *text ? text : NULL);
+	} else {
+		(is_number ? rows_own_text : rows_text)(to->out, *text ? text : "[N/A]");
+		if (*text && *field->unit && !to->query->no_units)
+			str_addf(to->out, " %s", field->unit);
+	}
 }
 
 static void add_row(const struct query_answer *to, const struct list_row *r)
@@ -179,17 +334,9 @@ static void add_row(const struct query_answer *to, const struct list_row *r)
 	if (to->json)
 		json_open(to->json, NULL, '{');
 	for (size_t i = 0; i < q->n; i++) {
-		const struct list_field *field = &fields[q->fields[i]];
-		char text[CELL_CAP];
-		show_cell(text, sizeof(text), field, r);
-		if (to->json) {
-			json_text(to->json, field->name, *text ? text : NULL);
-			continue;
-		}
-		str_add(to->out, i ? ", " : "");
-		rows_text(to->out, *text ? text : "[N/A]");
-		if (*text && *field->unit && !q->no_units)
-			str_addf(to->out, " %s", field->unit);
+		if (!to->json && i)
+			str_add(to->out, ", ");
+		add_cell(to, &fields[q->fields[i]], r);
 	}
 	if (to->json)
 		json_close(to->json, '}');
@@ -215,22 +362,43 @@ static void add_pages(const struct query_answer *to, struct list_row *r)
 
 static void add_accounts(const struct query_answer *to, struct list_row *r)
 {
-	const struct present *now = r->now;
+	const struct present *now = to->now;
 	for (size_t i = 0; i < now->n_accounts; i++) {
 		size_t card = now->accounts[i].card;
 		if (card >= now->n_cards || &now->boards[now->cards[card].board] != r->board)
 			continue;
-		r->account = &now->accounts[i].record;
+		r->record = &now->accounts[i].record;
 		add_row(to, r);
 	}
+}
+
+static int add_processes(const struct query_answer *to, struct err *e)
+{
+	const struct present *now = to->now;
+	size_t *picked = calloc(now->n_cards + 1, sizeof(*picked));
+	if (!picked)
+		return err_memory(e);
+	int found = filter_cards(to->filter, now, picked, e);
+	for (int i = 0; i < found; i++) {
+		const struct present_card *c = &now->cards[picked[i]];
+		for (size_t k = 0; k < c->n_processes; k++) {
+			const struct present_process *p = &now->processes[c->first_process + k];
+			if (p->holder && filter_process(to->filter, p))
+				add_row(to, &(struct list_row){ .card = c, .process = p });
+		}
+	}
+	free(picked);
+	return found < 0 ? found : 0;
 }
 
 int query_list_look(const struct query_answer *to, struct err *e)
 {
 	struct stat_boards boards = { 0 };
+	if (to->query->list == QUERY_APPS)
+		return add_processes(to, e);
 	int rc = stat_boards(&boards, to->live, to->filter, e);
 	for (size_t i = 0; rc == 0 && i < boards.n; i++) {
-		struct list_row r = { .now = to->now, .board = boards.all[i] };
+		struct list_row r = { .board = boards.all[i] };
 		if (to->query->list == QUERY_RETIRED)
 			add_pages(to, &r);
 		else if (to->query->list == QUERY_ACCOUNTED)

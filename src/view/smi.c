@@ -275,7 +275,7 @@ static void add_process(const struct smi *s, const struct smi_process *p, struct
 	if (p->process->mem_bytes >= 0)
 		snprintf(memory, sizeof(memory), "%lldMiB",
 			(long long)(p->process->mem_bytes >> 20));
-	query_app_process_name(name, sizeof(name), s->live, p->process);
+	query_process_name(name, sizeof(name), s->live, p->process);
 	size_t len = strlen(name);
 	bool cut = len > PROCESS_WIDTH;
 	str_addf(out, "|%5d %5s %4s %15u %6s   %s%s", p->card->id.index, gi, ci,

@@ -264,7 +264,7 @@ static void add_process(struct smi_writer *r, const struct smi_process *p)
 	smi_id(texts[1], sizeof(texts[1]), p->card->id.compute_instance);
 	snprintf(texts[2], sizeof(texts[2]), "%u", p->process->id.pid);
 	smi_type(texts[3], sizeof(texts[3]), p->process);
-	query_app_process_name(texts[4], sizeof(texts[4]), r->smi->live, p->process);
+	query_process_name(texts[4], sizeof(texts[4]), r->smi->live, p->process);
 	show_mib(texts[5], sizeof(texts[5]),
 		p->process->mem_bytes < 0 ? NAN : (double)p->process->mem_bytes);
 	if (r->xml)

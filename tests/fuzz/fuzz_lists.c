@@ -40,7 +40,7 @@ static void check_filter(char *const *line)
 
 static void check_query(const char *fields, const char *format, bool apps)
 {
-	struct query q = { .apps = apps };
+	struct query q = { .list = apps ? QUERY_APPS : QUERY_GPU };
 	struct err e = { 0 };
 	struct str out = { 0 };
 	int rc = query_fields(&q, fields, &e);

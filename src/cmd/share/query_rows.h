@@ -11,7 +11,7 @@
 		AT(gpu), .words = query_gpu_fields },                                          \
 		{ OPTION_TEXT, 0, "query-compute-apps", "FIELD,...",                           \
 			"one line per compute process with these fields", AT(apps),            \
-			.words = query_app_fields },                                           \
+			.words = query_list_app_fields },                                      \
 		{ OPTION_TEXT, 0, "query-accounted-apps", "FIELD,...",                         \
 			"one line per process that accounting mode knows", AT(accounted),      \
 			.words = query_list_accounted_fields },                                \
