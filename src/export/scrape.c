@@ -15,7 +15,7 @@
 #include "base/sha256.h"
 #include "base/str.h"
 #include "audit/spells.h"
-#include "present/cards_now.h"
+#include "present/present_store.h"
 #include "store/policy/policy_more.h"
 #include "store/sql.h"
 #include "store/statusfile.h"
@@ -274,8 +274,7 @@ static int read_run(
 	return rc;
 }
 
-static int add_card(
-	struct scrape *s, const struct card_reported *c, int64_t now_ms, struct err *e)
+static int add_card(struct scrape *s, const struct store_card *c, int64_t now_ms, struct err *e)
 {
 	if (!c->current && now_ms - c->last_seen_ms > SCRAPE_KEEP_MS)
 		return 0;
@@ -290,7 +289,7 @@ static int add_card(
 
 /* Whether an absent card is missing: an instance that was destroyed is not, nor is a card
  * that was divided into instances. */
-static bool is_missed(const struct cards_now *all, const struct card_reported *c)
+static bool is_missed(const struct store_cards *all, const struct store_card *c)
 {
 	for (size_t i = 0; i < all->n; i++)
 		if (all->cards[i].current && all->cards[i].status == CARD_STATUS_OK &&
@@ -299,11 +298,11 @@ static bool is_missed(const struct cards_now *all, const struct card_reported *c
 	return c->id.mig_index < 0;
 }
 
-static int64_t count_present(const struct cards_now *all)
+static int64_t count_present(const struct store_cards *all)
 {
 	int64_t n = 0;
 	for (size_t i = 0; i < all->n; i++) {
-		const struct card_reported *c = &all->cards[i];
+		const struct store_card *c = &all->cards[i];
 		n += c->current && (c->status != CARD_STATUS_LOST || is_missed(all, c));
 	}
 	return n;
@@ -351,12 +350,12 @@ static int read_counts(
 
 static int read_cards(struct scrape *s, sqlite3 *db, int64_t now_ms, struct err *e)
 {
-	struct cards_now all;
-	int rc = cards_now_read(&all, db, e);
+	struct store_cards all;
+	int rc = present_store_cards(&all, db, e);
 	for (size_t i = 0; rc == 0 && i < all.n; i++)
 		rc = add_card(s, &all.cards[i], now_ms, e);
 	s->present = count_present(&all);
-	cards_now_free(&all);
+	present_store_cards_free(&all);
 	if (rc == 0)
 		rc = read_totals(s, db, e);
 	if (rc == 0)

@@ -55,17 +55,6 @@ static int read_state(struct filter *f, const char *word, struct err *e)
 		word);
 }
 
-static int check_pids(const struct text_list *pids, struct err *e)
-{
-	char word[TEXT_LIST_WORD_CAP];
-	for (size_t i = 0; i < pids->n; i++)
-		for (const char *at = pids->items[i]; options_list_word(&at, word);)
-			if (word[strspn(word, "0123456789")])
-				return err_set(e, ERR_USAGE,
-					"--pid takes process ids, not '%s'", word);
-	return 0;
-}
-
 int filter_init(struct filter *f, const struct filter_values *v, struct err *e)
 {
 	const struct {
@@ -84,7 +73,13 @@ int filter_init(struct filter *f, const struct filter_values *v, struct err *e)
 		for (const char *at = v->states.items[i];
 			rc == 0 && options_list_word(&at, word);)
 			rc = read_state(f, word, e);
-	return rc ? rc : check_pids(&v->pids, e);
+	for (size_t i = 0; i < v->pids.n && rc == 0; i++)
+		for (const char *at = v->pids.items[i];
+			rc == 0 && options_list_word(&at, word);)
+			if (word[strspn(word, "0123456789")])
+				rc = err_set(e, ERR_USAGE, "--pid takes process ids, not '%s'",
+					word);
+	return rc;
 }
 
 /* Whether a card matches --state. */
@@ -110,31 +105,23 @@ bool filter_card(const struct filter *f, const struct present_card *card)
 	return has_state(f, card) && (!ids->n || options_list_any(ids, is_named, &card->id));
 }
 
-/* The cards to choose from, and those that are chosen so far. */
-struct card_choice {
-	const struct present_card *cards;
-	size_t n;
-	size_t *picked; /* indexes into `cards` */
-	size_t n_picked;
-};
-
-/* Adds the cards that one --id names. */
-static int pick_id(const struct filter *f, const char *id, struct card_choice *c, struct err *e)
+/* Adds the cards that one --id names to the `n` that are picked. Returns how many there are
+ * then, or ERR_NOTHING. */
+static int pick_id(const struct filter *f, const struct present *now, const char *id,
+	size_t *picked, size_t n)
 {
 	bool named = false;
-	for (size_t i = 0; i < c->n; i++) {
-		if (!card_is_named(id, &c->cards[i].id))
+	for (size_t i = 0; i < now->n_cards; i++) {
+		if (!card_is_named(id, &now->cards[i].id))
 			continue;
 		named = true;
 		bool again = false;
-		for (size_t k = 0; k < c->n_picked; k++)
-			again |= c->picked[k] == i;
-		if (!again && has_state(f, &c->cards[i]))
-			c->picked[c->n_picked++] = i;
+		for (size_t k = 0; k < n; k++)
+			again |= picked[k] == i;
+		if (!again && has_state(f, &now->cards[i]))
+			picked[n++] = i;
 	}
-	return named ? 0
-		     : err_set(e, ERR_NOTHING,
-			       "card '%s' does not exist; gua smi -L lists the cards", id);
+	return named ? (int)n : ERR_NOTHING;
 }
 
 /* Orders cards by index and instance. In the source, new cards and instances come last. */
@@ -143,37 +130,38 @@ static bool comes_before(const struct card_id *a, const struct card_id *b)
 	return a->index != b->index ? a->index < b->index : a->mig_index < b->mig_index;
 }
 
-static void pick_all(const struct filter *f, struct card_choice *c)
+static int pick_all(const struct filter *f, const struct present *now, size_t *picked)
 {
-	size_t *picked = c->picked;
-	for (size_t i = 0; i < c->n; i++) {
-		const struct present_card *card = &c->cards[i];
-		if (!has_state(f, card))
+	const struct present_card *cards = now->cards;
+	size_t n = 0;
+	for (size_t i = 0; i < now->n_cards; i++) {
+		if (!has_state(f, &cards[i]))
 			continue;
-		size_t at = c->n_picked++;
-		for (; at > 0 && comes_before(&card->id, &c->cards[picked[at - 1]].id); at--)
+		size_t at = n++;
+		for (; at > 0 && comes_before(&cards[i].id, &cards[picked[at - 1]].id); at--)
 			picked[at] = picked[at - 1];
 		picked[at] = i;
 	}
+	return (int)n;
 }
 
 int filter_cards(
 	const struct filter *f, const struct present *now, size_t *picked, struct err *e)
 {
 	const struct text_list *ids = &f->values->ids;
-	struct card_choice choice = {
-		.cards = now->cards, .n = now->n_cards, .picked = picked
-	};
 	char word[TEXT_LIST_WORD_CAP];
+	int n = 0;
 	if (ids->n == 0)
-		pick_all(f, &choice);
+		return pick_all(f, now, picked);
 	for (size_t i = 0; i < ids->n; i++)
 		for (const char *at = ids->items[i]; options_list_word(&at, word);) {
-			int rc = pick_id(f, word, &choice, e);
-			if (rc)
-				return rc;
+			n = pick_id(f, now, word, picked, (size_t)n);
+			if (n < 0)
+				return err_set(e, ERR_NOTHING,
+					"card '%s' does not exist; gua smi -L lists the cards",
+					word);
 		}
-	return (int)choice.n_picked;
+	return n;
 }
 
 static bool is_user(const char *word, const void *what)

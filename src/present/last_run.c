@@ -74,8 +74,7 @@ static int read_runs(struct last_run *n, struct err *e)
 		"ended_ms IS NULL, how_ended IS 'finished', active_util_pct, held_mem_bytes, "
 		"count_graphics, source, spell_ms FROM run "
 		"WHERE source <> 'import' ORDER BY id DESC");
-	while (rc == 0 && (rc = sql_step(stmt, e)) == 1) {
-		rc = 0;
+	while (sql_next(stmt, &rc, e)) {
 		sql_text(stmt, RUN_WHERE, before, sizeof(before));
 		if (!n->any_run) {
 			take_newest(n, stmt);
@@ -91,7 +90,7 @@ static int read_runs(struct last_run *n, struct err *e)
 	}
 	n->recorded_since_ms = n->watched_since_ms;
 	sqlite3_finalize(stmt);
-	return rc < 0 ? rc : 0;
+	return rc;
 }
 
 /* A single look that is running shares the row of earlier looks, but its holders are new:
@@ -143,25 +142,6 @@ static void judge_idle(
 	int64_t from_ms = nowhere ? began_ms : clock_later(n->started_ms, past->break_ms);
 	h->idle_since_ms = clock_later(seen_ms, from_ms);
 	h->idle_longer = is_older(n, seen_ms, from_ms, past->started_ms);
-}
-
-/* A recorder that starts again finds holders that an earlier one has seen: they hold since
- * then, as far as the store knows. */
-static void judge_since(
-	const struct last_run *n, struct last_run_holder *h, const struct holder_past *past)
-{
-	bool found_at_start = h->since_ms >= 0 && h->since_ms < n->started_ms + n->interval_ms;
-	if (found_at_start && past->seen_ms > 0 && past->seen_ms < n->started_ms)
-		h->since_ms = past->seen_ms;
-}
-
-/* A process that was idle and held little before is idle since it holds more. */
-static void judge_stretch(const struct last_run *n, struct last_run_holder *h)
-{
-	if (h->idle.begin_ms <= h->idle_since_ms + n->interval_ms)
-		return;
-	h->idle_since_ms = h->idle.begin_ms;
-	h->idle_longer = false;
 }
 
 /* Columns of a holder, as ask_holders() asks for them. */
@@ -219,8 +199,16 @@ static int add_holder(struct last_run *n, sqlite3_stmt *row, struct err *e)
 		.break_ms = clock_later(
 			sql_int(row, ROW_BREAK, -1), sql_int(row, ROW_BREAKS, -1)) };
 	judge_idle(n, h, &past);
-	judge_stretch(n, h);
-	judge_since(n, h, &past);
+	/* A process that was idle and held little before is idle since it holds more. */
+	if (h->idle.begin_ms > h->idle_since_ms + n->interval_ms) {
+		h->idle_since_ms = h->idle.begin_ms;
+		h->idle_longer = false;
+	}
+	/* A recorder that starts again finds holders that an earlier one has seen: they hold
+	 * since then, as far as the store knows. */
+	bool found_at_start = h->since_ms >= 0 && h->since_ms < n->started_ms + n->interval_ms;
+	if (found_at_start && past.seen_ms > 0 && past.seen_ms < n->started_ms)
+		h->since_ms = past.seen_ms;
 	return 0;
 }
 
@@ -263,12 +251,8 @@ static int read_holders(struct last_run *n, struct err *e)
 {
 	sqlite3_stmt *stmt = NULL;
 	int rc = ask_holders(n, &stmt, e);
-	while (rc == 0) {
-		rc = sql_step(stmt, e);
-		if (rc <= 0)
-			break;
+	while (sql_next(stmt, &rc, e))
 		rc = add_holder(n, stmt, e);
-	}
 	sqlite3_finalize(stmt);
 	return rc;
 }
@@ -334,14 +318,6 @@ static void finish_slot(struct walk *w)
 		w->since_s = w->slot;
 }
 
-/* Whether a card that is stored with `state` may really have been in one of `states`. A card
- * with unknown use was held, so it was not free. */
-static bool is_blind(unsigned states, int64_t state)
-{
-	return state == CARD_UNOBSERVED ||
-	       (state == CARD_USE_UNKNOWN && states != 1U << CARD_TRULY_IDLE);
-}
-
 /* Takes one row; the newest slot comes first. */
 static void take_row(struct walk *w, const struct slot_table *t, sqlite3_stmt *row)
 {
@@ -357,11 +333,17 @@ static void take_row(struct walk *w, const struct slot_table *t, sqlite3_stmt *r
 		w->broken = w->blind = false;
 	}
 	int64_t state = sql_int(row, 1, -1);
-	if (ms > 0 && state >= 0 && state < CARD_STATES && (w->states & 1U << state))
+	if (ms <= 0)
+		return;
+	/* The card may really have been in one of the states. With unknown use it was held, so
+	 * it was not free. */
+	bool blind = state == CARD_UNOBSERVED ||
+		     (state == CARD_USE_UNKNOWN && w->states != 1U << CARD_TRULY_IDLE);
+	if (state >= 0 && state < CARD_STATES && (w->states & 1U << state))
 		w->slot_ms += ms;
-	else if (ms > 0 && is_blind(w->states, state))
+	else if (blind)
 		w->blind = true;
-	else if (ms > 0)
+	else
 		w->broken = true;
 }
 
@@ -386,11 +368,7 @@ static int walk_table(
 	sqlite3_stmt *stmt;
 	int rc = sql_prepare(n->db, &stmt, e,
 		"SELECT slot, state, ms, gpu FROM %s ORDER BY slot DESC, gpu DESC", t->usage);
-	while (rc == 0 && --w->rows_left > 0) {
-		rc = sql_step(stmt, e);
-		if (rc <= 0)
-			break;
-		rc = 0;
+	while (--w->rows_left > 0 && sql_next(stmt, &rc, e)) {
 		int64_t card = sqlite3_column_int64(stmt, 3);
 		bool ended = false;
 		for (size_t i = 0; i < w->n; i++) {
@@ -403,7 +381,7 @@ static int walk_table(
 			break;
 	}
 	sqlite3_finalize(stmt);
-	return rc < 0 ? rc : 0;
+	return rc;
 }
 
 /* Starts a walk with the card that the store has under this identity, if any. */

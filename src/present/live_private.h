@@ -57,7 +57,7 @@ struct live_list {
 
 struct live {
 	struct clock *clock;
-	struct live_asking *asking; /* the driver's thread: see live_ask.c */
+	struct live_asking *asking; /* the driver's thread: see live.c */
 	struct source
 		*source; /* owned by the thread; read it only while no request is pending */
 	struct reader *reader; /* NULL: the source describes processes */
@@ -81,18 +81,8 @@ struct live {
 	struct present present; /* what was published: see live_present() */
 };
 
-/* live_ask.c: opens and closes the driver, as live_open() and live_close() describe. Opening
- * only begins; live_await_driver() waits for it. */
-int live_open_driver(struct live *l, const struct live_options *o, struct err *e);
-int live_await_driver(struct live *l, struct err *e);
-void live_close_driver(struct live *l);
-/* Adds the records of accounting mode to the present, if no request is pending. */
-void live_publish_accounts(struct live *l);
-
-/* live.c: turns the driver's answer into what the views show. */
-int live_digest(struct live *l, struct err *e);
-/* When a sample was taken. Always between the previous drain and now, even if the clock was
- * set. */
+/* live.c: when a sample was taken. Always between the previous drain and now, even if the clock
+ * was set. */
 int64_t live_sample_ms(const struct live *l, size_t card, size_t sample);
 /* Returns the moment, or now if the moment is in the future because the clock was set back. */
 int64_t live_until_now(const struct live *l, int64_t at_ms);

@@ -151,56 +151,53 @@ void past_close(struct sqlite3 *db)
 	sqlite3_close(db);
 }
 
-/* Takes rows (slot, sum of percent x ms, ms) and returns how many there were. */
-static int take_rows(sqlite3_stmt *stmt, const struct past_minutes *minutes, struct err *e)
-{
-	int rc = 0, rows = 0;
-	for (size_t i = 0; i < minutes->n; i++)
-		minutes->pct[i] = NAN;
-	while ((rc = sql_step(stmt, e)) == 1) {
-		int64_t at = sql_int(stmt, 0, 0) / 60 - minutes->from, ms = sql_int(stmt, 2, 0);
-		if (at >= 0 && (size_t)at < minutes->n && ms > 0)
-			minutes->pct[at] = (double)sql_int(stmt, 1, 0) / (double)ms;
-		rows++;
-	}
-	return rc < 0 ? rc : rows;
-}
-
-int past_card_minutes(
-	struct sqlite3 *db, const char *uuid, const struct past_minutes *minutes, struct err *e)
+/* Fills the minutes from a query of (slot, sum of percent x ms, ms) by card and, unless `id` is
+ * NULL, by process. Returns how many rows there were. */
+static int read_minutes(struct sqlite3 *db, const char *sql, const char *uuid,
+	const struct process_id *id, const struct past_minutes *minutes)
 {
 	sqlite3_stmt *stmt;
-	int rc = sql_prepare(db, &stmt, e,
-		"SELECT slot, SUM(util_pct_ms), SUM(ms) FROM usage_1m WHERE slot >= ?1 "
-		"AND state < 3 AND gpu = (SELECT id FROM gpu WHERE uuid = ?2 "
-		"ORDER BY last_seen_ms DESC LIMIT 1) GROUP BY slot");
+	struct err unread = { 0 };
+	int rows = 0, rc = sql_prepare(db, &stmt, &unread, "%s", sql);
+	for (size_t i = 0; i < minutes->n; i++)
+		minutes->pct[i] = NAN;
 	if (rc)
 		return rc;
 	sqlite3_bind_int64(stmt, 1, minutes->from * 60);
 	sqlite3_bind_text(stmt, 2, uuid, -1, SQLITE_STATIC);
-	rc = take_rows(stmt, minutes, e);
+	if (id) {
+		sqlite3_bind_int64(stmt, 3, id->pid);
+		sqlite3_bind_int64(stmt, 4, (int64_t)id->start_ticks);
+	}
+	for (; sql_next(stmt, &rc, &unread); rows++) {
+		int64_t at = sql_int(stmt, 0, 0) / 60 - minutes->from, ms = sql_int(stmt, 2, 0);
+		if (at >= 0 && (size_t)at < minutes->n && ms > 0)
+			minutes->pct[at] = (double)sql_int(stmt, 1, 0) / (double)ms;
+	}
 	sqlite3_finalize(stmt);
+	return rc ? rc : rows;
+}
+
+int past_card_minutes(struct sqlite3 *db, const char *uuid, const struct past_minutes *minutes)
+{
+	int rc = read_minutes(db,
+		"SELECT slot, SUM(util_pct_ms), SUM(ms) FROM usage_1m WHERE slot >= ?1 "
+		"AND state < 3 AND gpu = (SELECT id FROM gpu WHERE uuid = ?2 "
+		"ORDER BY last_seen_ms DESC LIMIT 1) GROUP BY slot",
+		uuid, NULL, minutes);
 	return rc < 0 ? rc : 0;
 }
 
 int past_process_minutes(struct sqlite3 *db, const char *uuid, const struct process_id *id,
-	const struct past_minutes *minutes, struct err *e)
+	const struct past_minutes *minutes)
 {
-	sqlite3_stmt *stmt;
-	int rc = sql_prepare(db, &stmt, e,
+	int rc = read_minutes(db,
 		"SELECT slot, COALESCE(sm_pct_ms, 100 * active_ms), active_ms + idle_held_ms + "
 		"truly_idle_ms + squatting_ms FROM holding_1m WHERE slot >= ?1 "
 		"AND gpu = (SELECT id FROM gpu WHERE uuid = ?2 "
 		"ORDER BY last_seen_ms DESC LIMIT 1) "
 		"AND process = (SELECT id FROM process WHERE pid = ?3 AND start_ticks = ?4 "
-		"ORDER BY id DESC LIMIT 1)");
-	if (rc)
-		return rc;
-	sqlite3_bind_int64(stmt, 1, minutes->from * 60);
-	sqlite3_bind_text(stmt, 2, uuid, -1, SQLITE_STATIC);
-	sqlite3_bind_int64(stmt, 3, id->pid);
-	sqlite3_bind_int64(stmt, 4, (int64_t)id->start_ticks);
-	rc = take_rows(stmt, minutes, e);
-	sqlite3_finalize(stmt);
+		"ORDER BY id DESC LIMIT 1)",
+		uuid, id, minutes);
 	return rc < 0 ? rc : rc > 0;
 }

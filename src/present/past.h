@@ -59,14 +59,13 @@ struct past_minutes {
 	double *pct; /* set; NAN where nothing was observed */
 };
 
-/* Sets the mean utilisation of a card in each minute. */
-int past_card_minutes(struct sqlite3 *db, const char *uuid, const struct past_minutes *minutes,
-	struct err *e);
+/* Sets the mean utilisation of a card in each minute; negative: the store cannot be read. */
+int past_card_minutes(struct sqlite3 *db, const char *uuid, const struct past_minutes *minutes);
 
 /* The same for one process on the card: its own SM use or, if the driver does not report that,
  * the share of the minute in which it was active. Returns 1 if the store knows the process,
  * else 0. */
 int past_process_minutes(struct sqlite3 *db, const char *uuid, const struct process_id *id,
-	const struct past_minutes *minutes, struct err *e);
+	const struct past_minutes *minutes);
 
 #endif

@@ -7,11 +7,120 @@
 
 #include "base/array.h"
 #include "base/str.h"
-#include "present/cards_now.h"
 #include "audit/floors.h"
 #include "present/last_run.h"
 #include "store/sql.h"
 #include "driver/source.h"
+
+/* The cards, from the tables `gpu` and `reading`. */
+
+enum {
+	COLUMN_GPU,
+	COLUMN_UUID,
+	COLUMN_NAME,
+	COLUMN_PARENT,
+	COLUMN_PCI,
+	COLUMN_INDEX,
+	COLUMN_MIG,
+	COLUMN_GI,
+	COLUMN_CI,
+	COLUMN_MEMORY,
+	COLUMN_SOURCE,
+	COLUMN_STATUS,
+	COLUMN_FIRST,
+	COLUMN_LAST,
+	COLUMN_CURRENT,
+	COLUMN_AT,
+	COLUMN_UTIL,
+	COLUMN_USED,
+	COLUMN_POWER,
+	COLUMN_LIMIT,
+	COLUMN_TEMPERATURE,
+	COLUMN_IDLE_SINCE
+};
+static const char cards_sql[] =
+	"WITH newest AS (SELECT host, last_tick_ms FROM run WHERE source <> 'import'"
+	" ORDER BY id DESC LIMIT 1)"
+	" SELECT id, uuid, name, parent_uuid, pci, idx, mig_index, gpu_instance,"
+	" compute_instance, mem_total_bytes, source, status, first_seen_ms, last_seen_ms,"
+	" at_ms = last_tick_ms, at_ms, util_pct, mem_used_bytes, power_w, power_limit_w,"
+	" temperature_c, idle_held_since_ms FROM newest JOIN gpu ON gpu.host = newest.host"
+	" LEFT JOIN reading ON reading.gpu = gpu.id ORDER BY idx, mig_index, id";
+
+static double number(sqlite3_stmt *row, int column)
+{
+	bool known = sqlite3_column_type(row, column) != SQLITE_NULL;
+	return known ? sqlite3_column_double(row, column) : NAN;
+}
+
+static enum card_status status_of(sqlite3_stmt *row)
+{
+	const char *text = (const char *)sqlite3_column_text(row, COLUMN_STATUS);
+	for (int i = 0; text && i < CARD_STATUS_COUNT; i++)
+		if (strcmp(text, card_status_names[i]) == 0)
+			return (enum card_status)i;
+	return CARD_STATUS_LOST;
+}
+
+static int small(sqlite3_stmt *row, int column)
+{
+	int64_t value = sql_int(row, column, -1);
+	return value < -1 || value > INT32_MAX ? -1 : (int)value;
+}
+
+static void take_card(struct store_card *c, sqlite3_stmt *row)
+{
+	*c = (struct store_card){
+		.gpu = sql_int(row, COLUMN_GPU, 0),
+		.status = status_of(row),
+		.first_seen_ms = sql_int(row, COLUMN_FIRST, 0),
+		.last_seen_ms = sql_int(row, COLUMN_LAST, 0),
+		.current = sql_int(row, COLUMN_CURRENT, 0) != 0,
+		.at_ms = sql_int(row, COLUMN_AT, -1),
+		.now = { .util_pct = number(row, COLUMN_UTIL),
+			.power_w = number(row, COLUMN_POWER),
+			.power_limit_w = number(row, COLUMN_LIMIT),
+			.temperature_c = number(row, COLUMN_TEMPERATURE),
+			.mem_used_bytes = sql_int(row, COLUMN_USED, UNKNOWN_BYTES),
+			.idle_held_since_ms = sql_int(row, COLUMN_IDLE_SINCE, -1) },
+	};
+	struct card_id *id = &c->id;
+	sql_text(row, COLUMN_UUID, id->uuid, sizeof(id->uuid));
+	sql_text(row, COLUMN_NAME, id->name, sizeof(id->name));
+	sql_text(row, COLUMN_PARENT, id->parent_uuid, sizeof(id->parent_uuid));
+	sql_text(row, COLUMN_PCI, id->pci, sizeof(id->pci));
+	id->index = small(row, COLUMN_INDEX);
+	id->mig_index = small(row, COLUMN_MIG);
+	id->gpu_instance = small(row, COLUMN_GI);
+	id->compute_instance = small(row, COLUMN_CI);
+	id->mem_total_bytes = sql_int(row, COLUMN_MEMORY, UNKNOWN_BYTES);
+	sql_text(row, COLUMN_SOURCE, c->source, sizeof(c->source));
+}
+
+int present_store_cards(struct store_cards *c, struct sqlite3 *db, struct err *e)
+{
+	*c = (struct store_cards){ .last_tick_ms = -1 };
+	sqlite3_stmt *row = NULL;
+	int rc = sql_number(db, &c->last_tick_ms, e,
+		"SELECT last_tick_ms FROM run WHERE source <> 'import' ORDER BY id DESC LIMIT "
+		"1");
+	if (!rc)
+		rc = sql_prepare(db, &row, e, "%s", cards_sql);
+	while (sql_next(row, &rc, e)) {
+		if (array_one_more(&c->cards, c->n))
+			take_card(&c->cards[c->n++], row);
+		else
+			rc = err_memory(e);
+	}
+	sqlite3_finalize(row);
+	return rc;
+}
+
+void present_store_cards_free(struct store_cards *c)
+{
+	free(c->cards);
+	*c = (struct store_cards){ .last_tick_ms = -1 };
+}
 
 /* A card that was not accounted for this long before the last tick is no longer there. */
 #define CARD_GONE_MS 3600000
@@ -38,12 +147,6 @@ struct adding {
 	int64_t *rows; /* ids of the cards from first_card on */
 };
 
-static bool is_stale(const struct present_host *h, int64_t now_ms)
-{
-	int64_t allowed_ms = TICKS_MISSED * (h->interval_ms > 0 ? h->interval_ms : 0) + 5000;
-	return !h->running || h->killed || now_ms - h->last_tick_ms > allowed_ms;
-}
-
 static int add_host(struct adding *a, int64_t now_ms, struct err *e)
 {
 	struct present *p = a->p;
@@ -59,38 +162,23 @@ static int add_host(struct adding *a, int64_t now_ms, struct err *e)
 		.last_tick_ms = n->last_tick_ms,
 		.interval_ms = n->interval_ms,
 		.rules = n->rules };
-	h->stale = is_stale(h, now_ms);
+	int64_t allowed_ms = TICKS_MISSED * (h->interval_ms > 0 ? h->interval_ms : 0) + 5000;
+	h->stale = !h->running || h->killed || now_ms - h->last_tick_ms > allowed_ms;
 	h->recorded_until_ms = h->stale ? h->last_tick_ms : -1;
 	str_copy(h->source, sizeof(h->source), n->source);
 	h->simulated = source_is_invented(h->source);
 	int rc = sql_prepare(n->db, &stmt, e,
 		"SELECT hostname, driver FROM host ORDER BY id = (SELECT host FROM run "
 		"WHERE source <> 'import' ORDER BY id DESC LIMIT 1) DESC LIMIT 1");
-	if (rc == 0 && (rc = sql_step(stmt, e)) == 1) {
+	if (sql_next(stmt, &rc, e)) {
 		sql_text(stmt, 0, h->hostname, sizeof(h->hostname));
 		sql_text(stmt, 1, h->driver, sizeof(h->driver));
-		rc = 0;
 	}
 	sqlite3_finalize(stmt);
 	return rc;
 }
 
-/* Takes the readings of the last tick. */
-static void take_values(double *values, const struct card_reported *from)
-{
-	if (from->id.mem_total_bytes >= 0)
-		values[METRIC_MEMORY_TOTAL] = (double)from->id.mem_total_bytes;
-	if (!from->current)
-		return;
-	values[METRIC_UTILIZATION_GPU] = from->now.util_pct;
-	values[METRIC_POWER_DRAW] = from->now.power_w;
-	values[METRIC_POWER_ENFORCED] = from->now.power_limit_w;
-	values[METRIC_TEMPERATURE_GPU] = from->now.temperature_c;
-	if (from->now.mem_used_bytes >= 0)
-		values[METRIC_MEMORY_USED] = (double)from->now.mem_used_bytes;
-}
-
-static int add_card(struct adding *a, const struct card_reported *from, struct err *e)
+static int add_card(struct adding *a, const struct store_card *from, struct err *e)
 {
 	struct present *p = a->p;
 	size_t nth = p->n_cards - a->first_card;
@@ -108,18 +196,28 @@ static int add_card(struct adding *a, const struct card_reported *from, struct e
 		.processes_known = a->now.running };
 	str_copy(c->source, sizeof(c->source), from->source);
 	metric_clear(c->values, c->texts);
-	take_values(c->values, from);
+	if (from->id.mem_total_bytes >= 0)
+		c->values[METRIC_MEMORY_TOTAL] = (double)from->id.mem_total_bytes;
+	if (!from->current)
+		return 0;
+	/* The readings of the last tick. */
+	c->values[METRIC_UTILIZATION_GPU] = from->now.util_pct;
+	c->values[METRIC_POWER_DRAW] = from->now.power_w;
+	c->values[METRIC_POWER_ENFORCED] = from->now.power_limit_w;
+	c->values[METRIC_TEMPERATURE_GPU] = from->now.temperature_c;
+	if (from->now.mem_used_bytes >= 0)
+		c->values[METRIC_MEMORY_USED] = (double)from->now.mem_used_bytes;
 	return 0;
 }
 
 static int add_cards(struct adding *a, struct err *e)
 {
-	struct cards_now all = { 0 };
-	int rc = cards_now_read(&all, a->now.db, e);
+	struct store_cards all;
+	int rc = present_store_cards(&all, a->now.db, e);
 	for (size_t i = 0; i < all.n && rc == 0; i++)
 		if (all.cards[i].last_seen_ms >= a->now.last_tick_ms - CARD_GONE_MS)
 			rc = add_card(a, &all.cards[i], e);
-	cards_now_free(&all);
+	present_store_cards_free(&all);
 	return rc;
 }
 
@@ -141,12 +239,11 @@ static int read_states(struct adding *a, struct err *e)
 		"state, ms FROM usage_1m UNION ALL SELECT slot, gpu, state, ms FROM usage_5m) "
 		"WHERE slot >= %lld AND ms > 0 GROUP BY gpu, state ORDER BY newest",
 		(long long)(a->now.last_tick_ms / 1000 - LAST_FIVE_S));
-	while (rc == 0 && (rc = sql_step(stmt, e)) == 1) {
+	while (sql_next(stmt, &rc, e)) {
 		struct present_card *c = find_card(a, sqlite3_column_int64(stmt, 0));
 		int64_t state = sql_int(stmt, 1, CARD_UNOBSERVED);
 		if (c && state >= 0 && state < CARD_STATES)
 			c->state = (enum card_state)state;
-		rc = 0;
 	}
 	sqlite3_finalize(stmt);
 	return rc;
