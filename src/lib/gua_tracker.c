@@ -1,6 +1,7 @@
 /* gua_tracker: a tracker inside the caller's program, sampled by a thread or a child process.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <gua.h>
 #include <math.h>
 #include <poll.h>
@@ -11,23 +12,39 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/str.h"
 #include "driver/source.h"
 #include "lib/lib.h"
-#include "lib/sampler.h"
-
-struct gua_tracker;
-
-struct image;
-
-struct track_sample;
+#include "track/tracker_private.h"
 
 /* How long the sampler may take to begin and to end. It may be stuck in a file of a process
  * (see proc/proc.h) or in the driver; then it is left behind. */
 enum { UUIDS_MAX = 64, START_MS = 10000, STOP_MS = 10000, KILLED_MS = 1000 };
+
+/* Samples that are kept for a caller that reads each one: ten seconds at the shortest interval.
+ */
+enum { IMAGE_CARDS = 64, IMAGE_SAMPLES = 1024 };
+
+/* The numbers of a tracker, passed from the sampler (a thread or a child process) to the
+ * caller through a shared mapping, with a lock that stays usable if either of them dies. */
+struct image {
+	pthread_mutex_t lock; /* shared between processes, robust */
+	bool done;	      /* the numbers are final */
+	struct err err;	      /* why there are no numbers */
+	int64_t number;	      /* of the sample */
+	struct track_sample sample;
+	struct track_sample samples[IMAGE_SAMPLES]; /* the last ones: number N is at N % size */
+	struct track_result result; /* its pointers are not valid: the rows are below */
+	size_t n_cards, n_processes;
+	struct track_card cards[IMAGE_CARDS];
+	struct track_process processes[TRACK_PROCESSES_MAX];
+};
 
 struct gua_tracker {
 	struct err err; /* of the last call */
@@ -140,6 +157,113 @@ API int gua_tracker_new(struct gua_tracker **tracker, const struct gua_tracker_o
 	return rc;
 }
 
+static struct image *image_new(void)
+{
+	pthread_mutexattr_t attributes;
+	struct image *im = mmap(NULL, sizeof(*im), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (im == MAP_FAILED)
+		return NULL;
+	pthread_mutexattr_init(&attributes);
+	pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+	pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+	pthread_mutex_init(&im->lock, &attributes);
+	pthread_mutexattr_destroy(&attributes);
+	return im;
+}
+
+static void image_lock(struct image *im)
+{
+	/* A sampler that died with the lock may have left half-written numbers; the next
+	 * publication replaces all of them. */
+	if (pthread_mutex_lock(&im->lock) == EOWNERDEAD)
+		pthread_mutex_consistent(&im->lock);
+}
+
+/* Copies the used part of an image; both must be whole images. */
+static void image_copy(struct image *to, struct image *from)
+{
+	image_lock(from);
+	to->done = from->done;
+	to->err = from->err;
+	to->number = from->number;
+	to->sample = from->sample;
+	to->result = from->result;
+	to->n_cards = from->n_cards;
+	to->n_processes = from->n_processes;
+	memcpy(to->cards, from->cards, from->n_cards * sizeof(to->cards[0]));
+	memcpy(to->processes, from->processes, from->n_processes * sizeof(to->processes[0]));
+	pthread_mutex_unlock(&from->lock);
+}
+
+/* Finds the first kept sample from `number` on; returns its number, or 0: there is none yet. */
+static int64_t image_sample(struct image *im, int64_t number, struct track_sample *out)
+{
+	image_lock(im);
+	int64_t oldest = im->number - IMAGE_SAMPLES + 1, found = number < 1 ? 1 : number;
+	found = found < oldest ? oldest : found;
+	if (found > im->number)
+		found = 0;
+	else
+		*out = im->samples[found % IMAGE_SAMPLES];
+	pthread_mutex_unlock(&im->lock);
+	return found;
+}
+
+/* Writes a tracker's numbers into the image. */
+static void image_publish(struct image *im, struct tracker *t, bool done)
+{
+	const struct track_result *r = tracker_result(t);
+	image_lock(im);
+	im->result = *r;
+	im->n_cards = r->n_cards < IMAGE_CARDS ? r->n_cards : IMAGE_CARDS;
+	im->n_processes =
+		r->n_processes < TRACK_PROCESSES_MAX ? r->n_processes : TRACK_PROCESSES_MAX;
+	if (im->n_cards)
+		memcpy(im->cards, r->cards, im->n_cards * sizeof(im->cards[0]));
+	if (im->n_processes)
+		memcpy(im->processes, r->processes, im->n_processes * sizeof(im->processes[0]));
+	im->done = done;
+	pthread_mutex_unlock(&im->lock);
+}
+
+static bool take_sample(struct tracker *t, struct image *im)
+{
+	struct track_sample sample;
+	bool goes_on = tracker_sample(t, &sample);
+	image_lock(im);
+	im->sample = sample;
+	im->number++;
+	im->samples[im->number % IMAGE_SAMPLES] = sample;
+	pthread_mutex_unlock(&im->lock);
+	image_publish(im, t, false);
+	return goes_on;
+}
+
+/* Samples until `stop_fd` is readable, or until the process of the pidfd `parent_fd` (or -1)
+ * has ended: then it returns false. */
+static bool sampler_run(struct tracker *t, struct image *im, int stop_fd, int parent_fd)
+{
+	struct clock clock;
+	bool goes_on = true;
+	clock_init_real(&clock);
+	for (;;) {
+		struct pollfd fds[] = { { .fd = stop_fd, .events = POLLIN },
+			{ .fd = parent_fd, .events = POLLIN } };
+		/* When all processes have ended there is nothing more to sample. */
+		int64_t until_us =
+			goes_on ? tracker_next_us(t)
+				: clock_now(&clock).boot_us + 3600 * INT64_C(1000000);
+		int ready = clock_wait(&clock, until_us, fds, 2);
+		if (ready > 0 && fds[0].revents)
+			return true;
+		if (ready > 0 && fds[1].revents)
+			return false;
+		if (ready == 0 && goes_on)
+			goes_on = take_sample(t, im);
+	}
+}
+
 static void tell(int fd)
 {
 	uint64_t one = 1;
@@ -147,24 +271,34 @@ static void tell(int fd)
 		return; /* the caller does not wait any more */
 }
 
-/* Does everything that may block: the caller's thread never does. */
+/* Does everything that may block: the caller's thread never does. Tells `ready_fd` when the
+ * image has the first sample or an error, and samples as sampler_run() does. Returns the
+ * tracker, or NULL. */
+static struct tracker *sample_all(const struct tracker_options *o, struct image *im,
+	int stop_fd, int ready_fd, int parent_fd)
+{
+	struct tracker *t = NULL;
+	struct err e = { 0 };
+	int rc = tracker_open(&t, o, &e);
+	if (rc) {
+		image_lock(im);
+		im->err = e;
+		pthread_mutex_unlock(&im->lock);
+	} else {
+		image_publish(im, t, false);
+	}
+	tell(ready_fd);
+	if (!rc && sampler_run(t, im, stop_fd, parent_fd)) {
+		tracker_stop(t);
+		image_publish(im, t, true);
+	}
+	return rc ? NULL : t;
+}
+
 static void *thread_main(void *argument)
 {
 	struct gua_tracker *t = argument;
-	struct tracker *tracker = NULL;
-	struct err e = { 0 };
-	if (tracker_open(&tracker, &t->o, &e) == 0) {
-		image_publish(t->image, tracker, false);
-		tell(t->ready_fd);
-		sampler_run(tracker, t->image, t->stop_fd, -1);
-		tracker_stop(tracker);
-		image_publish(t->image, tracker, true);
-		tracker_close(tracker);
-	} else {
-		image_lock(t->image);
-		t->image->err = e;
-		image_unlock(t->image);
-	}
+	tracker_close(sample_all(&t->o, t->image, t->stop_fd, t->ready_fd, -1));
 	tell(t->ready_fd);
 	return NULL;
 }
@@ -211,6 +345,59 @@ static int start_thread(struct gua_tracker *t)
 	return t->err.code;
 }
 
+/* Keeps `n` files, moved to 3, 4 ...; standard input and output become /dev/null. */
+static void keep_files(int *keep, int n)
+{
+	enum { ABOVE = 64 };
+	for (int i = 0; i < n; i++)
+		if (keep[i] >= 0)
+			keep[i] = fcntl(keep[i], F_DUPFD, ABOVE);
+	int null = open("/dev/null", O_RDWR);
+	for (int i = 0; i < 3; i++)
+		if (null >= 0)
+			dup2(null, i);
+	for (int i = 0; i < n; i++)
+		if (keep[i] >= 0)
+			keep[i] = dup2(keep[i], 3 + i);
+	syscall(SYS_close_range, 3U + (unsigned)n, ~0U, 0U); /* the function needs glibc 2.34 */
+}
+
+/* The child process that samples. It is forked from the caller's program without an exec, so it
+ * closes the program's files, runs none of its handlers, and ends when the program ends. */
+static void child_main(const struct gua_tracker *t, int ready_fd, int parent_fd)
+{
+	struct tracker_options o = t->o;
+	int files[] = { t->stop_fd, ready_fd, parent_fd };
+	pid_t self = getpid();
+	prctl(PR_SET_NAME, TRACK_HELPER_NAME);
+	keep_files(files, 3);
+	o.excluded = &self;
+	o.n_excluded = 1;
+	o.source.clock = NULL;
+	sample_all(&o, t->image, files[0], files[1], files[2]);
+	/* Run no exit handlers: they belong to the program. */
+	syscall(SYS_exit_group, 0);
+}
+
+/* Forks the child. Returns its pid, or -1 with errno. */
+static pid_t fork_child(const struct gua_tracker *t, int ready_fd)
+{
+	sigset_t all, before;
+	/* PR_SET_PDEATHSIG would report the end of the forking thread, not of the process. */
+	int parent_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pid_t pid = fork();
+	if (pid == 0)
+		child_main(t, ready_fd, parent_fd);
+	int saved = errno;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (parent_fd >= 0)
+		close(parent_fd);
+	errno = saved;
+	return pid;
+}
+
 static bool reap_child(struct gua_tracker *t, int wait_ms)
 {
 	for (int waited_ms = 0;; waited_ms += 2) {
@@ -238,7 +425,7 @@ static int start_process(struct gua_tracker *t)
 	int ready_fd = eventfd(0, EFD_CLOEXEC);
 	if (ready_fd < 0)
 		return err_set(&t->err, GUA_FAILED, "no descriptor: %s", strerror(errno));
-	t->child = sampler_fork(&t->o, t->image, t->stop_fd, ready_fd);
+	t->child = fork_child(t, ready_fd);
 	if (t->child < 0) {
 		int why = errno;
 		close(ready_fd);
@@ -275,7 +462,7 @@ API int gua_tracker_start(struct gua_tracker *tracker)
 	if (t->o.pid == 0)
 		t->o.pid = t->caller;
 	t->seen = calloc(1, sizeof(*t->seen));
-	t->image = image_new(&t->err);
+	t->image = image_new();
 	t->stop_fd = eventfd(0, EFD_CLOEXEC);
 	if (!t->seen || !t->image || t->stop_fd < 0)
 		return err_set(&t->err, GUA_NO_MEMORY, ERR_MEMORY_TEXT " or descriptors");
@@ -293,9 +480,11 @@ static void end_thread(struct gua_tracker *t)
 	}
 	t->left = true;
 	pthread_detach(t->thread);
-	image_warn(t->image,
+	image_lock(t->image);
+	tracker_warn(&t->image->result,
 		"the sampling thread is stuck: a process cannot be read, or the driver hangs; "
 		"the numbers are those of the last sample");
+	pthread_mutex_unlock(&t->image->lock);
 }
 
 API int gua_tracker_stop(struct gua_tracker *tracker)
@@ -334,62 +523,24 @@ API void gua_tracker_free(struct gua_tracker *tracker)
 		close(tracker->stop_fd);
 	if (tracker->ready_fd >= 0)
 		close(tracker->ready_fd);
-	image_free(tracker->image);
+	/* The lock is not destroyed: a forked copy of the caller frees its own mapping of it
+	 * too. */
+	if (tracker->image)
+		munmap(tracker->image, sizeof(*tracker->image));
 	free(tracker);
 }
 
-/* Checks the caller's struct and the state, and takes the newest numbers. */
-static int tracker_look(
-	struct gua_tracker *t, const void *out, size_t size, struct image **seen)
+/* Checks the caller's struct and the state. */
+static int begin_reading(struct gua_tracker *t, const void *out, size_t size)
 {
+	if (!t)
+		return GUA_WRONG_USE;
 	t->err = (struct err){ 0 };
 	if (!out || size < sizeof(size_t))
 		return err_set(&t->err, GUA_WRONG_USE, "the struct's size is not set");
 	if (!t->image || !t->seen || t->state == GUA_TRACKER_NEW)
 		return wrong_state(t, "read results");
-	image_copy(t->seen, t->image);
-	*seen = t->seen;
 	return 0;
-}
-
-/* The same, with the numbers that were taken last. */
-static int tracker_row(struct gua_tracker *t, const void *out, size_t size, struct image **seen)
-{
-	t->err = (struct err){ 0 };
-	if (!out || size < sizeof(size_t))
-		return err_set(&t->err, GUA_WRONG_USE, "the struct's size is not set");
-	if (!t->seen)
-		return wrong_state(t, "read results");
-	*seen = t->seen;
-	return 0;
-}
-
-/* Takes the first kept sample from *number on, and sets *number to its number. */
-static int tracker_sample_from(struct gua_tracker *t, const void *out, size_t size,
-	int64_t *number, struct track_sample *kept)
-{
-	t->err = (struct err){ 0 };
-	if (!out || size < sizeof(size_t))
-		return err_set(&t->err, GUA_WRONG_USE, "the struct's size is not set");
-	if (!t->image || t->state == GUA_TRACKER_NEW)
-		return wrong_state(t, "read results");
-	int64_t found = image_sample(t->image, *number, kept);
-	if (!found)
-		return err_set(
-			&t->err, GUA_BUSY, "there is no sample %lld yet", (long long)*number);
-	*number = found;
-	return 0;
-}
-
-static int tracker_no_row(struct gua_tracker *t, const char *what, size_t index)
-{
-	return err_set(&t->err, GUA_WRONG_USE, "there is no %s %zu", what, index);
-}
-
-/* Returns the numbers that were taken last, or NULL. */
-static const struct image *tracker_seen(const struct gua_tracker *t)
-{
-	return t ? t->seen : NULL;
 }
 
 static void fill_groups(struct gua_track_result *to, const struct track_result *r)
@@ -408,32 +559,14 @@ static void fill_groups(struct gua_track_result *to, const struct track_result *
 	}
 }
 
-static void fill_gpu(struct gua_track_result *to, const struct track_result *r)
-{
-	to->gpu_known = r->gpu_known;
-	str_copy(to->gpu_note, sizeof(to->gpu_note), r->gpu_note);
-	to->gpu_count = r->gpu_count;
-	to->expected_gpus = r->expected_gpus;
-	to->gpu_capacity_bytes = r->gpu_capacity_bytes;
-	to->gpu_system_max_bytes = r->gpu_system_max_bytes;
-	to->gpu_util_max_pct = r->gpu_util.max_sum_pct;
-	to->gpu_util_mean_pct = r->gpu_util.mean_sum_pct;
-	to->gpu_active_s = r->gpu_active_s;
-	to->gpu_idle_held_s = r->gpu_idle_held_s;
-	to->gpu_context_bytes = r->gpu_context_bytes;
-	to->energy_j = r->energy_j;
-	to->tree_energy_j = r->tree_energy_j;
-}
-
 API int gua_tracker_result(struct gua_tracker *tracker, struct gua_track_result *result)
 {
-	struct image *seen = NULL;
-	if (!tracker)
-		return GUA_WRONG_USE;
-	int rc = tracker_look(tracker, result, result ? result->size : 0, &seen);
+	int rc = begin_reading(tracker, result, result ? result->size : 0);
 	if (rc)
 		return rc;
+	const struct image *seen = tracker->seen;
 	const struct track_result *r = &seen->result;
+	image_copy(tracker->seen, tracker->image);
 	struct gua_track_result found = {
 		.elapsed_s = r->elapsed_s,
 		.exited = r->exited,
@@ -456,9 +589,21 @@ API int gua_tracker_result(struct gua_tracker *tracker, struct gua_track_result 
 		.processes = seen->n_processes,
 		.others = r->n_others,
 		.warnings = r->n_warnings,
+		.gpu_known = r->gpu_known,
+		.gpu_count = r->gpu_count,
+		.expected_gpus = r->expected_gpus,
+		.gpu_capacity_bytes = r->gpu_capacity_bytes,
+		.gpu_system_max_bytes = r->gpu_system_max_bytes,
+		.gpu_util_max_pct = r->gpu_util.max_sum_pct,
+		.gpu_util_mean_pct = r->gpu_util.mean_sum_pct,
+		.gpu_active_s = r->gpu_active_s,
+		.gpu_idle_held_s = r->gpu_idle_held_s,
+		.gpu_context_bytes = r->gpu_context_bytes,
+		.energy_j = r->energy_j,
+		.tree_energy_j = r->tree_energy_j,
 	};
+	str_copy(found.gpu_note, sizeof(found.gpu_note), r->gpu_note);
 	fill_groups(&found, r);
-	fill_gpu(&found, r);
 	gua_hand_struct(result, result->size, &found, sizeof(found));
 	return 0;
 }
@@ -488,39 +633,37 @@ static void fill_sample(
 
 API int gua_tracker_snapshot(struct gua_tracker *tracker, struct gua_track_sample *sample)
 {
-	struct image *seen = NULL;
-	if (!tracker)
-		return GUA_WRONG_USE;
-	int rc = tracker_look(tracker, sample, sample ? sample->size : 0, &seen);
-	if (!rc)
-		fill_sample(sample, &seen->sample, seen->number);
-	return rc;
+	int rc = begin_reading(tracker, sample, sample ? sample->size : 0);
+	if (rc)
+		return rc;
+	image_copy(tracker->seen, tracker->image);
+	fill_sample(sample, &tracker->seen->sample, tracker->seen->number);
+	return 0;
 }
 
 API int gua_tracker_sample(
 	struct gua_tracker *tracker, int64_t number, struct gua_track_sample *sample)
 {
 	struct track_sample kept;
-	if (!tracker)
-		return GUA_WRONG_USE;
-	int rc =
-		tracker_sample_from(tracker, sample, sample ? sample->size : 0, &number, &kept);
-	if (!rc)
-		fill_sample(sample, &kept, number);
-	return rc;
+	int rc = begin_reading(tracker, sample, sample ? sample->size : 0);
+	if (rc)
+		return rc;
+	int64_t found = image_sample(tracker->image, number, &kept);
+	if (!found)
+		return err_set(&tracker->err, GUA_BUSY, "there is no sample %lld yet",
+			(long long)number);
+	fill_sample(sample, &kept, found);
+	return 0;
 }
 
 API int gua_tracker_card(struct gua_tracker *tracker, size_t index, struct gua_track_card *card)
 {
-	struct image *seen = NULL;
-	if (!tracker)
-		return GUA_WRONG_USE;
-	int rc = tracker_row(tracker, card, card ? card->size : 0, &seen);
+	int rc = begin_reading(tracker, card, card ? card->size : 0);
 	if (rc)
 		return rc;
-	if (index >= seen->n_cards)
-		return tracker_no_row(tracker, "card", index);
-	const struct track_card *c = &seen->cards[index];
+	if (index >= tracker->seen->n_cards)
+		return err_set(&tracker->err, GUA_WRONG_USE, "there is no card %zu", index);
+	const struct track_card *c = &tracker->seen->cards[index];
 	struct gua_track_card found = {
 		.index = c->id.index,
 		.mig_index = c->id.mig_index,
@@ -547,15 +690,12 @@ API int gua_tracker_card(struct gua_tracker *tracker, size_t index, struct gua_t
 API int gua_tracker_process(
 	struct gua_tracker *tracker, size_t index, struct gua_track_process *process)
 {
-	struct image *seen = NULL;
-	if (!tracker)
-		return GUA_WRONG_USE;
-	int rc = tracker_row(tracker, process, process ? process->size : 0, &seen);
+	int rc = begin_reading(tracker, process, process ? process->size : 0);
 	if (rc)
 		return rc;
-	if (index >= seen->n_processes)
-		return tracker_no_row(tracker, "process", index);
-	const struct track_process *p = &seen->processes[index];
+	if (index >= tracker->seen->n_processes)
+		return err_set(&tracker->err, GUA_WRONG_USE, "there is no process %zu", index);
+	const struct track_process *p = &tracker->seen->processes[index];
 	struct gua_track_process found = {
 		.pid = p->id.pid,
 		.ppid = p->ppid,
@@ -578,6 +718,6 @@ API int gua_tracker_process(
 
 API const char *gua_tracker_warning(const struct gua_tracker *tracker, size_t index)
 {
-	const struct image *seen = tracker_seen(tracker);
+	const struct image *seen = tracker ? tracker->seen : NULL;
 	return seen && index < seen->result.n_warnings ? seen->result.warnings[index] : NULL;
 }
