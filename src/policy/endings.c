@@ -3,7 +3,6 @@
  */
 #include "policy/endings.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,29 +14,19 @@
 #include "base/size.h"
 #include "driver/host/apart.h"
 #include "driver/source.h"
-#include "policy/endings_private.h"
+#include "policy/ending.h"
 #include "policy/tell.h"
 #include "proc/proc.h"
 
 /* A driver that has not answered for this long counts as silent. */
 #define SILENT_US (10 * INT64_C(1000000))
-/* The driver may need this many looks to notice that processes have ended. */
-#define VERIFY_LOOKS 4
 #define VERIFY_EVERY_US (1 * INT64_C(1000000))
 /* How often to look for processes that no pidfd reports when they end. */
 #define ATTEND_MS 100
+/* How often storing a result is tried again. */
+enum { RETRY_MS = 2000 };
 /* Largest number of processes of one user that are held between two passes. */
 enum { HELD_OF_USER = 256 };
-
-int64_t endings_now_us(const struct endings *es)
-{
-	return clock_now(es->enforcer->clock).mono_us;
-}
-
-const struct config_end *endings_config(const struct endings *es)
-{
-	return &es->enforcer->policy.config->end;
-}
 
 int endings_new(struct endings **out, const struct endings_options *o, struct err *e)
 {
@@ -85,15 +74,6 @@ static void close_live(struct endings *es)
 	es->next_look_us = 0;
 }
 
-void ending_clear(struct ending *a)
-{
-	helper_free(a->manager, 0);
-	free(a->gone);
-	free(a->sorted);
-	free(a->processes);
-	*a = (struct ending){ .stage = ENDING_NONE };
-}
-
 void endings_free(struct endings *es)
 {
 	if (!es)
@@ -106,71 +86,6 @@ void endings_free(struct endings *es)
 	if (es->proc >= 0)
 		close(es->proc);
 	free(es);
-}
-
-bool ending_begin(struct ending *a)
-{
-	a->stage = ENDING_CONFIRM;
-	a->signal = END_ASK_TERM;
-	a->seen_bytes = -1;
-	a->gone = calloc(a->n_processes + 1, sizeof(*a->gone));
-	a->sorted = calloc(a->n_processes + 1, sizeof(*a->sorted));
-	if (!a->gone || !a->sorted)
-		return false;
-	memcpy(a->sorted, a->processes, a->n_processes * sizeof(*a->sorted));
-	signs_sort(a->sorted, a->n_processes);
-	return true;
-}
-
-void ending_finish(struct ending *a, enum ending_how how, const char *format, ...)
-{
-	va_list list;
-	a->stage = ENDING_OVER;
-	a->how = how;
-	a->freed_bytes = -1;
-	va_start(list, format);
-	vsnprintf(a->text, sizeof(a->text), format, list);
-	va_end(list);
-}
-
-void ending_spare(struct ending *a, const char *why)
-{
-	const char *name = a->signal == END_ASK_KILL ? "SIGKILL" : "SIGTERM";
-	if (a->next)
-		ending_finish(a, ENDING_SPARED,
-			"%s went to the first %zu of %zu processes, the others are spared: %s",
-			name, a->next, a->n_processes, why);
-	else if (a->signalled)
-		ending_finish(
-			a, ENDING_SPARED, "SIGTERM was sent, and SIGKILL is not: %s", why);
-	else
-		ending_finish(a, ENDING_SPARED, "%s", why);
-}
-
-int ending_hold(struct endings *es, const struct end_process *p, struct err *e)
-{
-	struct end_reply reply;
-	int rc = end_link_ask(es->link, END_ASK_HOLD, p, &reply, e);
-	if (rc)
-		return rc;
-	if (reply.answer == END_DONE)
-		return 0;
-	bool ended = reply.answer == END_GONE || reply.answer == END_ANOTHER;
-	bool never = reply.answer == END_EXEMPT || reply.answer == END_NOT_HIS;
-	return err_set(e,
-		ended			   ? ERR_NOTHING
-		: never			   ? ERR_USAGE
-		: reply.answer == END_FULL ? ERR_BUSY
-					   : ERR_WORLD,
-		"%s", reply.text);
-}
-
-static void release_process(struct endings *es, const struct end_process *p)
-{
-	struct end_reply reply;
-	struct err e = { 0 };
-	if (end_link_fd(es->link) >= 0)
-		end_link_ask(es->link, END_ASK_RELEASE, p, &reply, &e);
 }
 
 static struct end_process process_of(const struct idle_process *p)
@@ -248,12 +163,17 @@ void endings_passed(struct endings *es)
 	es->unreachable = false;
 }
 
-void endings_release(struct endings *es, const char *key)
+/* Releases the processes of a session. */
+static void release(struct endings *es, const char *key)
 {
+	struct err e = { 0 };
 	for (size_t i = es->n_held; i-- > 0;) {
 		if (strcmp(es->held[i].key, key) != 0)
 			continue;
-		release_process(es, &es->held[i].process);
+		struct end_reply reply;
+		if (end_link_fd(es->link) >= 0)
+			end_link_ask(
+				es->link, END_ASK_RELEASE, &es->held[i].process, &reply, &e);
 		es->held[i] = es->held[--es->n_held];
 	}
 }
@@ -329,6 +249,45 @@ static void describe(struct ending *a, const struct enforcer_step *s)
 	tell_describe(&a->notice, s, NOTICE_ENDED);
 }
 
+static void log_outcome(const struct ending *a, const char *name)
+{
+	static const char *const words[ENDING_HOWS] = {
+		[ENDING_SPARED] = "spared",
+		[ENDING_ENDED] = "ended",
+		[ENDING_STILL_HELD] = "ended",
+		[ENDING_FAILED] = "could not end",
+		[ENDING_COMPUTES] = "spared",
+	};
+	char freed[SIZE_TEXT_CAP];
+	size_text(freed, (double)a->freed_bytes);
+	if (a->how == ENDING_ENDED && a->freed_bytes >= 0)
+		log_notice("ended %s: %s freed", name, freed);
+	else
+		log_notice("%s %s: %s", words[a->how], name, a->text);
+}
+
+static void store(struct endings *es, struct ending *a)
+{
+	struct err e = { 0 };
+	char name[SESSION_KEY_CAP];
+	session_shown(name, sizeof(name), a->key, true);
+	if (a->retry_us == 0)
+		log_outcome(a, name);
+	int rc = ending_store(es, a, &e);
+	if (rc && !es->failing)
+		log_error("what came of ending %s cannot be recorded: %s; trying again", name,
+			e.text);
+	if (!rc && es->failing)
+		log_notice("results are recorded again");
+	es->failing = rc != 0;
+	a->retry_us = ending_now_us(es) + RETRY_MS * 1000;
+	if (rc)
+		return;
+	if (a->how != ENDING_SPARED && a->how != ENDING_COMPUTES)
+		release(es, a->key);
+	ending_clear(a);
+}
+
 static void begin(struct endings *es, const struct enforcer_step *s)
 {
 	struct ending *a = es->items, other;
@@ -337,7 +296,7 @@ static void begin(struct endings *es, const struct enforcer_step *s)
 	if (a == es->items + ENDINGS_MOST) {
 		describe(&other, s);
 		ending_spare(&other, "too many sessions are being ended already");
-		ending_store(es, &other);
+		store(es, &other);
 		return;
 	}
 	describe(a, s);
@@ -352,7 +311,7 @@ void endings_follow(struct endings *es, const struct enforcer_step *s)
 	const struct idle_session *session = s->facts->session;
 	bool ends = es->enforcer->policy.enforce && v->state.level == LEVEL_END && !v->would;
 	if (v->state.stage == STAGE_NONE) {
-		endings_release(es, session->key);
+		release(es, session->key);
 		tell_clear_login(&es->enforcer->policy.config->notices, es->enforcer->file,
 			session->key, session->user);
 	} else if (ends) {
@@ -360,39 +319,6 @@ void endings_follow(struct endings *es, const struct enforcer_step *s)
 	}
 	if (v->step == STEP_END && ends)
 		begin(es, s);
-}
-
-/* Bytes in use on the session's cards that no process explains. */
-static int64_t unexplained(const struct ending *a, const struct signs_look *look)
-{
-	int64_t bytes = 0;
-	for (size_t i = 0; i < a->n_cards; i++)
-		for (size_t k = 0; k < look->n_cards; k++)
-			if (strcmp(a->cards[i].uuid, look->cards[k].id.uuid) == 0)
-				bytes += look->cards[k].unexplained_bytes;
-	return bytes;
-}
-
-static void verify(struct ending *a, const struct signs_look *look)
-{
-	struct signs_result r;
-	char size[SIZE_TEXT_CAP];
-	signs_judge(&r, look, a->sorted, a->n_processes);
-	int64_t left = r.verdict == SIGNS_RELEASED ? unexplained(a, look) : r.held_bytes;
-	bool held = r.verdict != SIGNS_RELEASED || left >= ORPHAN_LEAST_BYTES;
-	if (held && ++a->verified < VERIFY_LOOKS)
-		return;
-	size_text(size, (double)(held ? left : a->seen_bytes));
-	if (held) {
-		ending_finish(a, ENDING_STILL_HELD,
-			"its processes have ended, and %s are still in use; no signal can free "
-			"them, an administrator must look",
-			size);
-		return;
-	}
-	ending_finish(a, ENDING_ENDED, "its processes have ended; %s given back (%s)", size,
-		a->evidence);
-	a->freed_bytes = a->seen_bytes;
 }
 
 static bool needs_looks(const struct ending *a)
@@ -414,25 +340,15 @@ static void use_look(struct endings *es)
 		if (es->items[i].stage == ENDING_CONFIRM)
 			ending_confirm(es, &es->items[i], &look);
 		else if (es->items[i].stage == ENDING_VERIFY)
-			verify(&es->items[i], &look);
+			ending_verify(&es->items[i], &look);
 	}
 }
 
-/* The driver is silent or gone: a session whose use is unknown does not count as idle. */
+/* The driver is silent or gone. */
 static void no_look(struct endings *es, const char *why)
 {
-	char text[ENDING_TEXT_CAP];
-	snprintf(text, sizeof(text), "it cannot be confirmed that it is idle: %.180s", why);
-	for (size_t i = 0; i < ENDINGS_MOST; i++) {
-		struct ending *a = &es->items[i];
-		if (a->stage == ENDING_CONFIRM)
-			ending_spare(a, text);
-		else if (a->stage == ENDING_VERIFY)
-			ending_finish(a, ENDING_ENDED,
-				"its processes have ended; whether the memory is free is not "
-				"known: %s",
-				why);
-	}
+	for (size_t i = 0; i < ENDINGS_MOST; i++)
+		ending_miss_look(&es->items[i], why);
 	close_live(es);
 }
 
@@ -447,7 +363,7 @@ static bool is_verifying(const struct endings *es)
 static void look(struct endings *es)
 {
 	struct err e = { 0 };
-	int64_t now_us = endings_now_us(es);
+	int64_t now_us = ending_now_us(es);
 	if (!es->live && open_live(es, &e) != 0) {
 		no_look(es, e.text);
 		return;
@@ -463,7 +379,7 @@ static void look(struct endings *es)
 	if (rc == ERR_BUSY && now_us - es->asked_us < SILENT_US)
 		return;
 	es->asked = false;
-	int64_t every_us = endings_config(es)->sample_ms * 1000;
+	int64_t every_us = ending_config(es)->sample_ms * 1000;
 	if (is_verifying(es) && every_us > VERIFY_EVERY_US)
 		every_us = VERIFY_EVERY_US;
 	es->next_look_us = now_us + every_us;
@@ -523,7 +439,7 @@ bool endings_is_asking(const struct endings *es)
 
 int64_t endings_wait_ms(const struct endings *es)
 {
-	int64_t least_ms = -1, now_us = endings_now_us(es);
+	int64_t least_ms = -1, now_us = ending_now_us(es);
 	for (size_t i = 0; i < ENDINGS_MOST; i++) {
 		const struct ending *a = &es->items[i];
 		int64_t ms = ATTEND_MS;
@@ -538,4 +454,58 @@ int64_t endings_wait_ms(const struct endings *es)
 		least_ms = least_ms < 0 || ms < least_ms ? ms : least_ms;
 	}
 	return least_ms;
+}
+
+void endings_store(struct endings *es)
+{
+	for (size_t i = 0; i < ENDINGS_MOST; i++)
+		if (es->items[i].stage == ENDING_OVER &&
+			ending_now_us(es) >= es->items[i].retry_us)
+			store(es, &es->items[i]);
+}
+
+static bool is_known(const struct endings *es, const char *key)
+{
+	for (size_t i = 0; i < ENDINGS_MOST; i++)
+		if (es->items[i].stage != ENDING_NONE && strcmp(es->items[i].key, key) == 0)
+			return true;
+	return false;
+}
+
+/* Sessions whose stored state is "ending" although this run is not ending them. */
+struct left {
+	struct endings *es;
+	struct ending *items;
+	size_t n;
+};
+
+static int take_left(
+	void *context, const char *key, const char *user, const struct policy_state *state)
+{
+	struct left *l = context;
+	if (state->stage != STAGE_ENDING || is_known(l->es, key))
+		return 0;
+	if (!array_one_more(&l->items, l->n))
+		return ERR_WORLD;
+	struct ending *a = &l->items[l->n++];
+	*a = (struct ending){ .uid = -1,
+		.held_bytes = -1,
+		.idle_since_ms = state->idle_since_ms,
+		.clock_ms = state->clock_ms,
+		.kind = SESSION_PROCESS,
+		.state = *state };
+	str_copy(a->key, sizeof(a->key), key);
+	str_copy(a->user, sizeof(a->user), user);
+	str_copy(a->rule, sizeof(a->rule), state->rule);
+	return 0;
+}
+
+int endings_left(struct endings *es, int64_t now_ms, struct err *e)
+{
+	struct left l = { .es = es };
+	int rc = policy_file_sessions(es->enforcer->file, take_left, &l, e);
+	for (size_t i = 0; i < l.n && rc == 0; i++)
+		rc = ending_store_left(es, &l.items[i], now_ms, e);
+	free(l.items);
+	return rc;
 }

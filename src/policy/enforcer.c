@@ -1,4 +1,5 @@
-/* One pass of gua enforce: reads facts, judges, and writes everything in one transaction. */
+/* One pass of gua enforce: gathers facts, judges, writes everything in one transaction, acts.
+ */
 #include "policy/enforcer.h"
 
 #include <math.h>
@@ -9,46 +10,70 @@
 
 #include "base/array.h"
 #include "base/log.h"
+#include "base/moment.h"
 #include "base/size.h"
 #include "base/str.h"
-#include "base/moment.h"
 #include "policy/endings.h"
 #include "policy/signs.h"
 #include "policy/tell.h"
 #include "proc/proc.h"
-#include "store/policy/policy_notice.h"
+#include "store/policy/policy_record.h"
 
 #define HOUR_MS INT64_C(3600000)
+/* Notices mention the keeps of this time. */
+#define KEEPS_MS (28 * 24 * HOUR_MS)
 
-/* All that one pass needs; sessions that hold a card first, then those that only have a state.
- */
+/* A session that has a state in policy.db. */
+struct stored {
+	struct idle_session session; /* what is known once it holds nothing */
+	struct policy_state state;
+	int64_t delivered_ms; /* of the notice of its stage; -1: not delivered, or not asked */
+	bool present;	      /* it holds a card */
+};
+
+/* All that one pass needs. */
 struct work {
 	struct enforcer *x;
 	int64_t now_ms;
+	/* From policy.db. */
+	struct stored *stored; /* by key */
+	size_t n_stored;
+	struct policy_keep *keeps;
+	size_t n_keeps;
+	struct past_end *ends;
+	size_t n_ends;
+	bool stopped; /* the breaker has tripped and was not released */
+	/* From the store, with what policy.db has: sessions that hold a card first, then those
+	 * that only have a state. */
 	struct facts_now now;
 	struct session_facts *facts;
 	struct policy_state *states, *old;
 	struct verdict *verdicts;
 	size_t n, n_present;
-	struct idle_session *gone; /* the sessions that hold nothing any more */
-	size_t n_gone;
-	struct past_end *ends;
-	size_t n_ends;
-	bool stopped; /* the breaker has tripped and was not released */
 	struct arena texts;
 	struct err *e;
 };
 
-static void finish(struct work *w)
+static void forget_facts(struct work *w)
 {
 	facts_now_finish(&w->now);
 	free(w->facts);
 	free(w->states);
 	free(w->old);
 	free(w->verdicts);
-	free(w->gone);
+	w->facts = NULL;
+	w->states = w->old = NULL;
+	w->verdicts = NULL;
+}
+
+static void finish(struct work *w)
+{
+	forget_facts(w);
+	free(w->stored);
+	free(w->keeps);
 	free(w->ends);
 	arena_finish(&w->texts);
+	w->x->policy.history = NULL;
 }
 
 /* A time that was found with another limit of use is not valid. */
@@ -110,120 +135,131 @@ static int take_end(void *context, const struct policy_action *a)
 	return w->texts.failed ? err_memory(w->e) : 0;
 }
 
-static bool is_present(const struct facts_now *now, const char *key)
-{
-	for (size_t i = 0; i < now->history.n_sessions; i++)
-		if (strcmp(now->history.sessions[i].key, key) == 0)
-			return true;
-	return false;
-}
-
-static int take_gone(
+static int take_session(
 	void *context, const char *key, const char *user, const struct policy_state *state)
 {
 	struct work *w = context;
-	(void)state;
-	if (is_present(&w->now, key))
-		return 0;
-	if (!array_one_more(&w->gone, w->n_gone))
+	if (!array_one_more(&w->stored, w->n_stored))
 		return err_memory(w->e);
-	w->gone[w->n_gone++] = (struct idle_session){ .key = arena_text(&w->texts, key),
-		.user = arena_text(&w->texts, user),
-		.kind = SESSION_PROCESS };
+	w->stored[w->n_stored++] =
+		(struct stored){ .session = { .key = arena_text(&w->texts, key),
+					 .user = arena_text(&w->texts, user),
+					 .kind = SESSION_PROCESS },
+			.state = *state,
+			.delivered_ms = -1 };
 	return w->texts.failed ? err_memory(w->e) : 0;
-}
-
-/* Renames keeps: a session gets another name when the name of its user or notebook becomes
- * known later. A keep follows the process for which it was requested. */
-
-/* A keep whose session no longer has the stored name, while the process still exists. */
-struct moved {
-	const struct facts_now *now;
-	char session[SESSION_KEY_CAP];
-	struct policy_keep keep;
-	const char *key; /* of the session that the process is in now */
-};
-
-static int find_moved(void *context, const struct policy_keep *k)
-{
-	struct moved *m = context;
-	const struct idle_history *h = &m->now->history;
-	if (is_present(m->now, k->session))
-		return 0;
-	for (size_t i = 0; i < h->n_processes; i++) {
-		const struct idle_process *p = &h->processes[i];
-		if (!p->holds || p->pid != k->pid || (k->uid != 0 && p->uid != k->uid) ||
-			p->started_ms > k->from_ms)
-			continue;
-		str_copy(m->session, sizeof(m->session), k->session);
-		m->keep = *k;
-		m->keep.session = m->session;
-		m->key = h->sessions[p->session].key;
-		return 1;
-	}
-	return 0;
-}
-
-static int follow_keeps(struct policy_file *f, const struct facts_now *now, struct err *e)
-{
-	const struct policy_span span = { now->now_ms, now->now_ms + 1 };
-	struct moved m = { .now = now };
-	int rc;
-	while ((rc = policy_file_keeps(f, span, find_moved, &m, e)) == 1) {
-		rc = policy_file_move_keep(f, &m.keep, m.key, e);
-		if (rc)
-			return rc;
-	}
-	return rc;
 }
 
 static int take_keep(void *context, const struct policy_keep *k)
 {
 	struct work *w = context;
-	for (size_t i = 0; i < w->n_present; i++)
-		if (strcmp(w->facts[i].session->key, k->session) == 0 &&
-			k->until_ms > w->facts[i].kept_until_ms)
-			w->facts[i].kept_until_ms = k->until_ms;
-	return 0;
+	if (!array_one_more(&w->keeps, w->n_keeps))
+		return err_memory(w->e);
+	struct policy_keep *keep = &w->keeps[w->n_keeps++];
+	*keep = *k;
+	keep->session = arena_text(&w->texts, k->session);
+	keep->user = arena_text(&w->texts, k->user);
+	keep->reason = arena_text(&w->texts, k->reason);
+	return w->texts.failed ? err_memory(w->e) : 0;
+}
+
+/* Gathers what policy.db has. */
+static int read_file(struct work *w)
+{
+	struct enforcer *x = w->x;
+	const struct policy_span weeks = { w->now_ms - KEEPS_MS, w->now_ms + 1 };
+	/* The span has no end, so that limits still count everything after the clock was set
+	 * back. */
+	const struct policy_span day = { w->now_ms - 24 * HOUR_MS, INT64_MAX };
+	int64_t until_ms = -1, stopped_ms = -1;
+	char by[64], why[256];
+	x->policy.may_end = false;
+	int rc = x->file ? 0 : policy_file_open(&x->file, x->policy_db, true, w->e);
+	if (rc == 0)
+		rc = endings_left(x->endings, w->now_ms, w->e);
+	if (rc == 0)
+		rc = policy_file_armed(x->file, w->now_ms, &until_ms, by, w->e);
+	if (rc == 0)
+		rc = policy_file_tripped(x->file, &stopped_ms, why, w->e);
+	if (rc == 0)
+		rc = policy_file_actions(x->file, day, take_end, w, w->e);
+	if (rc == 0)
+		rc = policy_file_keeps(x->file, weeks, take_keep, w, w->e);
+	if (rc == 0)
+		rc = policy_file_sessions(x->file, take_session, w, w->e);
+	for (size_t i = 0; i < w->n_stored && rc == 0; i++) {
+		struct stored *s = &w->stored[i];
+		if (s->state.stage != STAGE_NONE && s->state.delivered_ms < 0)
+			rc = policy_notice_delivered(
+				x->file, s->session.key, &s->state, &s->delivered_ms, w->e);
+	}
+	w->stopped = stopped_ms >= 0;
+	/* Sessions are ended only where that is safe and where users can object. */
+	x->policy.may_end = rc == 0 && x->users_can_ask && until_ms > w->now_ms &&
+			    rules_check_trust(x->settings, NULL) == 0;
+	return rc;
 }
 
 /* Reads the store; `brief` leaves out what takes long to read. */
 static int read_present(struct work *w, bool brief)
 {
 	struct enforcer *x = w->x;
-	facts_now_finish(&w->now);
-	w->now = (struct facts_now){
-		.db = x->db, .root = x->root, .now_ms = w->now_ms, .brief = brief
-	};
-	w->now.policy = &x->policy;
+	forget_facts(w);
+	w->now = (struct facts_now){ .db = x->db,
+		.root = x->root,
+		.now_ms = w->now_ms,
+		.brief = brief,
+		.policy = &x->policy };
 	int rc = facts_now_read(&w->now, w->e);
-	for (size_t i = 0; rc == 0 && brief && i < w->now.history.n_sessions; i++) {
-		struct idle_session *s = &w->now.history.sessions[i];
-		s->used_ms = used_of(x, &w->now.facts[i]);
-	}
+	for (size_t i = 0; rc == 0 && brief && i < w->now.history.n_sessions; i++)
+		w->now.history.sessions[i].used_ms = used_of(x, &w->now.facts[i]);
 	if (rc == 0 && brief)
 		facts_now_judge_again(&w->now);
 	x->policy.history = &w->now.history;
 	return rc;
 }
 
-static int make_room(struct work *w)
+static bool is_present(const struct idle_history *h, const char *key)
 {
-	w->n_present = w->now.history.n_sessions;
-	w->n_gone = 0;
-	int rc = policy_file_sessions(w->x->file, take_gone, w, w->e);
-	w->n = w->n_present + w->n_gone;
-	free(w->facts);
-	free(w->states);
-	free(w->old);
-	free(w->verdicts);
-	w->facts = calloc(w->n + 1, sizeof(*w->facts));
-	w->states = calloc(w->n + 1, sizeof(*w->states));
-	w->old = calloc(w->n + 1, sizeof(*w->old));
-	w->verdicts = calloc(w->n + 1, sizeof(*w->verdicts));
-	if (rc == 0 && (!w->facts || !w->states || !w->old || !w->verdicts))
-		rc = err_memory(w->e);
-	return rc;
+	for (size_t i = 0; i < h->n_sessions; i++)
+		if (strcmp(h->sessions[i].key, key) == 0)
+			return true;
+	return false;
+}
+
+/* A session gets another name when the name of its user or notebook becomes known later. A keep
+ * follows the process for which it was requested. */
+static int follow_keep(struct work *w, struct policy_keep *k)
+{
+	const struct idle_history *h = &w->now.history;
+	const struct idle_process *p = h->processes;
+	while (p < h->processes + h->n_processes &&
+		(!p->holds || p->pid != k->pid || (k->uid != 0 && p->uid != k->uid) ||
+			p->started_ms > k->from_ms))
+		p++;
+	if (h->n_processes == 0 || p == h->processes + h->n_processes)
+		return 0;
+	const char *key = h->sessions[p->session].key;
+	int rc = policy_file_move_keep(w->x->file, k, key, w->e);
+	k->session = arena_text(&w->texts, key);
+	return rc == 0 && w->texts.failed ? err_memory(w->e) : rc;
+}
+
+static int apply_keeps(struct work *w)
+{
+	for (size_t i = 0; i < w->n_keeps; i++) {
+		struct policy_keep *k = &w->keeps[i];
+		if (k->until_ms <= w->now_ms)
+			continue;
+		int rc = is_present(&w->now.history, k->session) ? 0 : follow_keep(w, k);
+		if (rc)
+			return rc;
+		for (size_t s = 0; s < w->n_present; s++)
+			if (strcmp(w->facts[s].session->key, k->session) == 0 &&
+				k->until_ms > w->facts[s].kept_until_ms)
+				w->facts[s].kept_until_ms = k->until_ms;
+	}
+	return 0;
 }
 
 /* CPU seconds of a session's processes; NAN: not known. */
@@ -291,44 +327,55 @@ static void forget_cpu(struct work *w)
 	}
 }
 
-/* The stored state of each session, and whether its notice has arrived. */
-static int read_states(struct work *w)
+static int compare_stored(const void *key, const void *stored)
 {
-	int rc = 0;
-	for (size_t i = 0; i < w->n && rc == 0; i++) {
-		struct session_facts *f = &w->facts[i];
-		rc = policy_file_state(w->x->file, f->session->key, &w->states[i], w->e);
-		w->old[i] = w->states[i];
-		if (rc == 0 && w->states[i].stage != STAGE_NONE &&
-			w->states[i].delivered_ms < 0)
-			rc = policy_notice_delivered(w->x->file, f->session->key, &w->states[i],
-				&f->delivered_ms, w->e);
-		if (rc == 0 && i < w->n_present && w->states[i].stage == STAGE_COMPUTING)
-			f->computes = computes(w, i);
-	}
-	forget_cpu(w);
-	return rc;
+	return strcmp(key, ((const struct stored *)stored)->session.key);
 }
 
-static int fill(struct work *w)
+/* Joins the sessions of the store with what policy.db has about them. */
+static int join(struct work *w)
 {
-	struct policy_span now = { w->now_ms, w->now_ms + 1 };
-	int rc = make_room(w);
-	if (rc == 0)
-		rc = follow_keeps(w->x->file, &w->now, w->e);
-	if (rc)
-		return rc;
-	memcpy(w->facts, w->now.facts, w->n_present * sizeof(*w->facts));
-	for (size_t i = 0; i < w->n_gone; i++)
-		w->facts[w->n_present + i] = (struct session_facts){ .session = &w->gone[i],
+	size_t most = w->now.history.n_sessions + w->n_stored + 1;
+	w->n = w->n_present = w->now.history.n_sessions;
+	w->facts = calloc(most, sizeof(*w->facts));
+	w->states = calloc(most, sizeof(*w->states));
+	w->old = calloc(most, sizeof(*w->old));
+	w->verdicts = calloc(most, sizeof(*w->verdicts));
+	if (!w->facts || !w->states || !w->old || !w->verdicts)
+		return err_memory(w->e);
+	for (size_t i = 0; i < w->n_stored; i++)
+		w->stored[i].present = false;
+	for (size_t i = 0; i < w->n_present; i++) {
+		w->facts[i] = w->now.facts[i];
+		w->old[i] = POLICY_STATE_NONE;
+		struct stored *s =
+			!w->n_stored ? NULL
+				     : bsearch(w->facts[i].session->key, w->stored, w->n_stored,
+					       sizeof(*w->stored), compare_stored);
+		if (!s)
+			continue;
+		s->present = true;
+		w->old[i] = s->state;
+		w->facts[i].delivered_ms = s->delivered_ms;
+	}
+	for (size_t i = 0; i < w->n_stored; i++) {
+		if (w->stored[i].present)
+			continue;
+		w->old[w->n] = w->stored[i].state;
+		w->facts[w->n++] = (struct session_facts){ .session = &w->stored[i].session,
 			.observed = true,
 			.idle_since_ms = -1,
 			.mem_bytes = -1,
 			.uid = -1,
 			.kept_until_ms = -1,
-			.delivered_ms = -1 };
-	rc = policy_file_keeps(w->x->file, now, take_keep, w, w->e);
-	return rc ? rc : read_states(w);
+			.delivered_ms = w->stored[i].delivered_ms };
+	}
+	memcpy(w->states, w->old, w->n * sizeof(*w->states));
+	for (size_t i = 0; i < w->n_present; i++)
+		if (w->old[i].stage == STAGE_COMPUTING)
+			w->facts[i].computes = computes(w, i);
+	forget_cpu(w);
+	return apply_keeps(w);
 }
 
 static int64_t count_sessions(void *context)
@@ -338,6 +385,9 @@ static int64_t count_sessions(void *context)
 
 static int judge_all(struct work *w, struct pass *pass)
 {
+	int rc = join(w);
+	if (rc)
+		return rc;
 	*pass = (struct pass){ .policy = &w->x->policy,
 		.now_ms = w->now_ms,
 		.facts = w->facts,
@@ -409,44 +459,6 @@ static void evidence_of(char *dst, size_t cap, const struct enforcer_step *s)
 		f->mem_bytes < 0 ? "an unknown amount" : held);
 }
 
-/* A row for the log about a session. */
-struct note {
-	enum policy_step step;
-	enum policy_stage stage;
-};
-static int add_row(struct enforcer *x, const struct enforcer_step *s, const struct note *note,
-	struct err *e)
-{
-	struct enforcer_lists lists = { 0 };
-	char evidence[256];
-	const struct session_facts *f = s->facts;
-	enforcer_list(&lists, s);
-	evidence_of(evidence, sizeof(evidence), s);
-	struct policy_action a = { .at_ms = s->now_ms,
-		.uid = f->uid,
-		.held_bytes = f->mem_bytes,
-		.idle_since_ms = f->idle_since_ms,
-		.idle_ms = f->idle ? f->clock_ms : -1,
-		.given_back_ms = -1,
-		.step = note->step,
-		.stage = note->stage,
-		.would = s->verdict->would,
-		.rule = s->verdict->rule ? s->verdict->rule->name : s->verdict->state.rule,
-		.session = f->session->key,
-		.kind = session_kind_names[f->session->kind],
-		.user = f->session->user,
-		.pids = str_text(&lists.pids),
-		.cards = str_text(&lists.cards),
-		.gpus = str_text(&lists.gpus),
-		.command = f->session->texts[PROCESS_COMMAND],
-		.evidence = evidence,
-		.config = x->config_hash,
-		.actor = "gua-enforce" };
-	int rc = policy_file_add_action(x->file, &a, e);
-	enforcer_lists_finish(&lists);
-	return rc;
-}
-
 static struct enforcer_step step_of(const struct work *w, size_t i)
 {
 	return (struct enforcer_step){ .policy = &w->x->policy,
@@ -454,7 +466,45 @@ static struct enforcer_step step_of(const struct work *w, size_t i)
 		.session = i < w->n_present ? i : SIZE_MAX,
 		.facts = &w->facts[i],
 		.verdict = &w->verdicts[i],
-		.now_ms = w->now_ms };
+		.now_ms = w->now_ms,
+		.keeps = w->keeps,
+		.n_keeps = w->n_keeps };
+}
+
+/* The row of the log about a step; NULL: out of memory. */
+static const struct policy_action *make_row(struct work *w, const struct enforcer_step *s)
+{
+	struct enforcer_lists lists = { 0 };
+	char evidence[256];
+	const struct session_facts *f = s->facts;
+	const struct verdict *v = s->verdict;
+	struct policy_action *a = arena_take(&w->texts, sizeof(*a));
+	if (!a)
+		return NULL;
+	enforcer_list(&lists, s);
+	evidence_of(evidence, sizeof(evidence), s);
+	*a = (struct policy_action){ .at_ms = s->now_ms,
+		.uid = f->uid,
+		.held_bytes = f->mem_bytes,
+		.idle_since_ms = f->idle_since_ms,
+		.idle_ms = f->idle ? f->clock_ms : -1,
+		.given_back_ms = -1,
+		.step = v->step,
+		.stage = v->state.stage,
+		.would = v->would,
+		.rule = v->rule ? v->rule->name : v->state.rule,
+		.session = f->session->key,
+		.kind = session_kind_names[f->session->kind],
+		.user = f->session->user,
+		.pids = arena_text(&w->texts, str_text(&lists.pids)),
+		.cards = arena_text(&w->texts, str_text(&lists.cards)),
+		.gpus = arena_text(&w->texts, str_text(&lists.gpus)),
+		.command = f->session->texts[PROCESS_COMMAND],
+		.evidence = arena_text(&w->texts, evidence),
+		.config = w->x->config_hash,
+		.actor = "gua-enforce" };
+	enforcer_lists_finish(&lists);
+	return w->texts.failed ? NULL : a;
 }
 
 static bool same_state(const struct policy_state *a, const struct policy_state *b)
@@ -466,35 +516,39 @@ static bool same_state(const struct policy_state *a, const struct policy_state *
 	       a->idle_below == b->idle_below && strcmp(a->rule, b->rule) == 0;
 }
 
-/* Stores the verdict about one session. */
-static int write_one(struct work *w, size_t i)
+/* What the verdict about a session changes in policy.db. */
+static int make_record(struct work *w, size_t i, struct policy_record *r)
 {
-	struct enforcer *x = w->x;
-	struct enforcer_step step = step_of(w, i);
+	const struct enforcer_step step = step_of(w, i);
 	const struct verdict *v = &w->verdicts[i];
-	int rc = 0;
+	*r = (struct policy_record){ .key = step.facts->session->key,
+		.user = step.facts->session->user };
 	if (!same_state(&v->state, &w->old[i]) &&
 		(v->state.stage != STAGE_NONE || w->old[i].stage != STAGE_NONE))
-		rc = policy_file_set_state(x->file, step.facts->session->key,
-			step.facts->session->user, &v->state, w->e);
-	if (rc || v->step == STEP_NONE)
-		return rc;
-	rc = add_row(x, &step, &(struct note){ v->step, v->state.stage }, w->e);
-	return rc || !x->endings || v->would ? rc : tell_step(x->file, &step, w->e);
+		r->state = &v->state;
+	if (v->step == STEP_NONE)
+		return 0;
+	r->action = make_row(w, &step);
+	if (!r->action)
+		return err_memory(w->e);
+	return v->would ? 0 : tell_step(&w->texts, &step, r, w->e);
 }
 
 /* Records that the breaker has tripped: once, until it is released. */
-static int write_breaker(struct work *w, const struct pass *pass)
+static int make_breaker(struct work *w, const struct pass *pass, struct policy_record *r)
 {
+	const struct enforcer_step step = { .policy = &w->x->policy, .now_ms = w->now_ms };
 	char text[256];
-	if (!pass->tripped)
-		return 0;
+	struct policy_action *a = arena_take(&w->texts, sizeof(*a));
 	snprintf(text, sizeof(text),
 		"the idle time of %zu sessions grew by more than the time since the last pass: "
 		"the data cannot be right, so nobody is warned or ended until 'gua enforce "
 		"release'",
 		pass->n_jumped);
-	struct policy_action a = { .at_ms = w->now_ms,
+	const char *evidence = arena_text(&w->texts, text);
+	if (!a || !evidence)
+		return err_memory(w->e);
+	*a = (struct policy_action){ .at_ms = w->now_ms,
 		.step = STEP_BREAKER,
 		.would = !w->x->policy.enforce,
 		.uid = -1,
@@ -502,103 +556,89 @@ static int write_breaker(struct work *w, const struct pass *pass)
 		.idle_since_ms = -1,
 		.idle_ms = -1,
 		.given_back_ms = -1,
-		.evidence = text,
+		.evidence = evidence,
 		.config = w->x->config_hash,
 		.actor = "gua-enforce" };
-	int rc = policy_file_add_action(w->x->file, &a, w->e);
-	if (rc == 0)
-		rc = policy_file_trip(w->x->file, w->now_ms, text, w->e);
-	if (rc || !w->x->endings || a.would)
-		return rc;
+	*r = (struct policy_record){ .action = a };
+	if (a->would)
+		return 0;
 	log_warning("%s", text);
-	return tell_alarm(w->x->file, &w->x->policy.config->notices, text, w->now_ms, w->e);
+	return tell_alarm(&w->texts, &step, text, r, w->e);
 }
 
-static int write_all(struct work *w, const struct pass *pass)
+/* Writes everything that the pass decided, then ends sessions. */
+static int act(struct work *w, const struct pass *pass)
 {
 	struct enforcer *x = w->x;
-	int rc = policy_file_begin(x->file, w->e);
-	if (rc)
-		return rc;
+	struct policy_record *records = calloc(w->n + 1, sizeof(*records));
+	size_t n = 0;
+	int rc = records ? 0 : err_memory(w->e);
+	x->last = (struct policy_pass){ .at_ms = w->now_ms, .sessions = (int64_t)w->n_present };
+	for (size_t i = 0; i < w->n_present; i++)
+		x->last.idle += w->facts[i].idle;
 	for (size_t i = 0; i < w->n && rc == 0; i++)
-		rc = write_one(w, i);
+		rc = make_record(w, i, &records[n++]);
+	if (rc == 0 && pass->tripped)
+		rc = make_breaker(w, pass, &records[n++]);
 	if (rc == 0)
-		rc = write_breaker(w, pass);
-	if (rc == 0)
-		rc = policy_file_set_pass(x->file, &x->last, w->e);
-	int end = policy_file_end(x->file, rc == 0, rc ? NULL : w->e);
-	rc = rc ? rc : end;
+		rc = policy_record_write(x->file, records, n, &x->last, w->e);
+	free(records);
 	for (size_t i = 0; i < w->n && rc == 0; i++) {
-		struct enforcer_step step = step_of(w, i);
-		bool has_stage = step.verdict->state.stage != STAGE_NONE;
-		if (x->endings && (has_stage || step.verdict->step != STEP_NONE))
+		const struct enforcer_step step = step_of(w, i);
+		if (step.verdict->state.stage != STAGE_NONE || step.verdict->step != STEP_NONE)
 			endings_follow(x->endings, &step);
 	}
 	return rc;
 }
 
-static void describe_pass(struct work *w)
+/* A brief reading leaves out what takes long, so sessions may look idle for too long. If a step
+ * would follow, and once at the start, everything is read and judged again. */
+static int pass_over(struct work *w)
 {
-	struct policy_pass *last = &w->x->last;
-	*last = (struct policy_pass){ .at_ms = w->now_ms, .sessions = (int64_t)w->n_present };
-	for (size_t i = 0; i < w->n_present; i++)
-		last->idle += w->facts[i].idle;
-}
-
-/* The first reading leaves out what takes long, so sessions may look idle for too long. If a
- * step would follow, and once at the start, everything is read and judged again. */
-static int judge_present(struct work *w, struct pass *pass)
-{
-	int rc = fill(w);
+	struct enforcer *x = w->x;
+	struct pass pass = { 0 };
+	bool brief = x->primed;
+	int rc = read_file(w);
 	if (rc == 0)
-		rc = judge_all(w, pass);
-	if (rc || (w->x->primed && !any_step(w) && !pass->tripped))
+		rc = read_present(w, brief);
+	if (rc)
 		return rc;
-	w->x->primed = true;
-	rc = read_present(w, false);
-	if (rc == 0)
-		rc = fill(w);
-	if (rc == 0 && !remember_used(w))
+	if (!facts_now_is_known(&w->now)) {
+		x->last = (struct policy_pass){ .at_ms = w->now_ms };
+		str_copy(x->last.note, sizeof(x->last.note),
+			"nothing was judged: no recorder has written in the last minutes");
+		return policy_file_set_pass(x->file, &x->last, w->e);
+	}
+	rc = judge_all(w, &pass);
+	if (rc == 0 && brief && (any_step(w) || pass.tripped)) {
+		brief = false;
+		rc = read_present(w, brief);
+		if (rc == 0)
+			rc = judge_all(w, &pass);
+	}
+	if (rc == 0 && !brief && !remember_used(w))
 		rc = err_memory(w->e);
-	return rc ? rc : judge_all(w, pass);
+	if (rc)
+		return rc;
+	x->primed = true;
+	return act(w, &pass);
 }
 
 int enforcer_pass(struct enforcer *x, int64_t now_ms, struct err *e)
 {
 	struct work w = { .x = x, .now_ms = now_ms, .e = e };
-	int64_t stopped_ms = -1;
-	char why[256];
-	/* The span has no end, so that limits still count everything after the clock was set
-	 * back. */
-	struct policy_span day = { now_ms - 24 * HOUR_MS, INT64_MAX };
-	struct pass pass = { 0 };
-	int rc = read_present(&w, true);
-	if (rc == 0 && !facts_now_is_known(&w.now)) {
-		x->last = (struct policy_pass){ .at_ms = now_ms };
-		str_copy(x->last.note, sizeof(x->last.note),
-			"nothing was judged: no recorder has written in the last minutes");
-		rc = policy_file_set_pass(x->file, &x->last, e);
-	} else if (rc == 0) {
-		rc = policy_file_actions(x->file, day, take_end, &w, e);
-		if (rc == 0)
-			rc = policy_file_tripped(x->file, &stopped_ms, why, e);
-		w.stopped = stopped_ms >= 0;
-		if (rc == 0)
-			rc = judge_present(&w, &pass);
-		if (rc == 0) {
-			describe_pass(&w);
-			rc = write_all(&w, &pass);
-		}
-	}
+	int rc = pass_over(&w);
 	finish(&w);
-	x->policy.history = NULL;
+	endings_passed(x->endings);
 	return rc;
 }
 
 void enforcer_finish(struct enforcer *x)
 {
+	policy_file_close(x->file);
 	free(x->used);
 	free(x->cpu);
+	x->file = NULL;
 	x->used = NULL;
 	x->cpu = NULL;
 	x->n_used = x->n_cpu = 0;

@@ -1,11 +1,12 @@
-/* One pass of gua enforce over the present: reads the store, judges, and writes what follows
- * into policy.db in one transaction. */
+/* One pass of gua enforce over the present: gathers what policy.db and the store know, judges,
+ * writes what follows into policy.db in one transaction, and then acts. */
 #ifndef GUA_POLICY_ENFORCER_H
 #define GUA_POLICY_ENFORCER_H
 
 #include "base/clock.h"
 #include "base/str.h"
 #include "policy/judge.h"
+#include "config/settings.h"
 #include "policy/facts.h"
 #include "store/policy/policy_more.h"
 
@@ -19,6 +20,8 @@ struct enforcer_step {
 	const struct session_facts *facts;
 	const struct verdict *verdict;
 	int64_t now_ms;
+	const struct policy_keep *keeps; /* of all sessions, in the last four weeks */
+	size_t n_keeps;
 };
 
 /* When a session was last seen in use, so that a pass need not read all slots. */
@@ -37,14 +40,16 @@ struct enforcer_cpu {
 
 /* Zero-initialise; the caller sets the members up to `endings`. */
 struct enforcer {
-	struct policy policy;  /* history is set by each pass */
+	struct policy policy;  /* history and may_end are set by each pass */
 	const char *db, *root; /* as in struct facts_now */
+	const char *policy_db;
 	const struct clock *clock;
-	struct policy_file *file;
+	const struct settings *settings; /* the configuration, which may be allowed to end */
 	const char *config_hash;
-	struct endings *endings; /* what ends sessions; NULL: no notices are sent and nothing is
-				    ended */
-	struct policy_pass last; /* what the last pass saw */
+	bool users_can_ask; /* sessions are ended only where users can keep one */
+	struct endings *endings;
+	struct policy_file *file; /* opened by a pass; NULL: not open */
+	struct policy_pass last;  /* what the last pass saw */
 	/* Private. */
 	bool primed; /* `used` is filled */
 	struct enforcer_used *used;
@@ -61,8 +66,10 @@ struct enforcer_lists {
 void enforcer_list(struct enforcer_lists *l, const struct enforcer_step *s);
 void enforcer_lists_finish(struct enforcer_lists *l);
 
-/* Fails when the store or policy.db cannot be read or written; then nothing was done. */
+/* Opens policy.db if it is not open. Fails when the store or policy.db cannot be read or
+ * written; then nothing was done. */
 int enforcer_pass(struct enforcer *x, int64_t now_ms, struct err *e);
+/* Closes policy.db. */
 void enforcer_finish(struct enforcer *x);
 
 #endif

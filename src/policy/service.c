@@ -52,34 +52,10 @@ static struct sender sender_of(struct service *s)
 		.fixed_ms = s->o.fixed_ms };
 }
 
-/* Decides whether sessions may be ended now, and opens the file in which steps are recorded. */
-static int prepare(struct service *s, int64_t now_ms, struct err *e)
-{
-	struct enforcer *x = &s->enforcer;
-	int64_t until_ms = -1;
-	char by[64];
-	int rc = x->file ? 0 : policy_file_open(&x->file, s->o.policy_db, true, e);
-	x->policy.may_end = false;
-	if (rc == 0)
-		rc = policy_file_armed(x->file, now_ms, &until_ms, by, e);
-	if (rc == 0)
-		rc = endings_left(s->endings, now_ms, e);
-	if (rc)
-		return rc;
-	/* Sessions are ended only where that is safe and where users can object. */
-	x->policy.may_end =
-		s->users && until_ms > now_ms && rules_check_trust(s->settings, NULL) == 0;
-	return 0;
-}
-
 /* One pass. A failure is logged once, and the next pass tries again. */
 static int pass(struct service *s, struct err *e)
 {
-	int64_t now_ms = judged_ms(s);
-	int rc = prepare(s, now_ms, e);
-	if (rc == 0)
-		rc = enforcer_pass(&s->enforcer, now_ms, e);
-	endings_passed(s->endings);
+	int rc = enforcer_pass(&s->enforcer, judged_ms(s), e);
 	if (rc && !s->failing)
 		log_warning("%s; nothing is done until that is over", e->text);
 	if (!rc && s->failing)
@@ -151,7 +127,8 @@ static void open_users(struct service *s)
 	struct err e = { 0 };
 	users_close(s->users);
 	s->users = NULL;
-	if (users_open(&s->users, &s->enforcer, s->settings, &e) != 0)
+	s->enforcer.users_can_ask = users_open(&s->users, &s->enforcer, s->settings, &e) == 0;
+	if (!s->users)
 		log_warning("%s; no session is ended, because nobody could keep one", e.text);
 }
 
@@ -162,6 +139,7 @@ void service_configure(
 	s->settings = settings;
 	rules_hash(s->hash, settings);
 	s->enforcer.policy = *policy;
+	s->enforcer.settings = settings;
 	if (policy->enforce && rules_check_trust(settings, &e) != 0)
 		log_notice("no session is ended with this configuration: %s", e.text);
 	for (size_t i = 0; i < rules_count(policy); i++) {
@@ -288,6 +266,7 @@ static int start(struct service *s, const struct policy *policy,
 	clock_follow(&s->clock);
 	s->enforcer = (struct enforcer){ .policy = *policy,
 		.db = s->o.db,
+		.policy_db = s->o.policy_db,
 		.root = s->o.root,
 		.clock = &s->clock,
 		.config_hash = s->hash };
@@ -329,7 +308,6 @@ void service_close(struct service *s)
 		courier_free(s->courier);
 	endings_free(s->endings);
 	users_close(s->users);
-	policy_file_close(s->enforcer.file);
 	enforcer_finish(&s->enforcer);
 	clock_finish(&s->clock);
 	clock_finish(&s->look_clock);

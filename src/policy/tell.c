@@ -18,8 +18,6 @@
 #include "store/policy/policy_digest.h"
 #include "store/policy/policy_notice.h"
 
-#define KEEPS_MS (INT64_C(28) * 86400000)
-
 static const struct idle_process *first_process(const struct enforcer_step *s)
 {
 	const struct idle_history *h = &s->now->history;
@@ -112,41 +110,25 @@ void tell_describe(struct notice *n, const struct enforcer_step *s, enum notice_
 	snprintf(n->keep, sizeof(n->keep), "gua keep %u --for 4h --reason TEXT", process->pid);
 }
 
-/* The earlier keeps of a session. */
-struct keeps {
-	const char *session;
-	int64_t n, until_ms;
-	char reason[NOTICE_TEXT_CAP];
-};
-
-static int take_keep(void *context, const struct policy_keep *k)
-{
-	struct keeps *keeps = context;
-	if (strcmp(k->session, keeps->session) != 0)
-		return 0;
-	keeps->n++;
-	keeps->until_ms = k->until_ms;
-	str_copy(keeps->reason, sizeof(keeps->reason), k->reason);
-	return 0;
-}
-
 /* Describes the keeps of the last four weeks. */
-static int describe_keeps(
-	struct notice *n, struct policy_file *f, const struct enforcer_step *s, struct err *e)
+static void describe_keeps(struct notice *n, const struct enforcer_step *s)
 {
-	struct keeps keeps = { .session = s->facts->session->key };
-	const struct policy_span span = { s->now_ms - KEEPS_MS, s->now_ms + 1 };
+	const struct policy_keep *last = NULL;
+	int64_t count = 0;
 	char until[48];
-	int rc = policy_file_keeps(f, span, take_keep, &keeps, e);
-	if (rc || !keeps.n)
-		return rc;
-	moment_text(until, sizeof(until), keeps.until_ms, false);
-	if (keeps.n == 1)
-		snprintf(n->kept, sizeof(n->kept), "until %s (%.160s)", until, keeps.reason);
+	for (size_t i = 0; i < s->n_keeps; i++)
+		if (strcmp(s->keeps[i].session, s->facts->session->key) == 0) {
+			last = &s->keeps[i];
+			count++;
+		}
+	if (!last)
+		return;
+	moment_text(until, sizeof(until), last->until_ms, false);
+	if (count == 1)
+		snprintf(n->kept, sizeof(n->kept), "until %s (%.160s)", until, last->reason);
 	else
 		snprintf(n->kept, sizeof(n->kept), "%lld times, last until %s (%.160s)",
-			(long long)keeps.n, until, keeps.reason);
-	return 0;
+			(long long)count, until, last->reason);
 }
 
 /* Whether the daily limit applies. It never applies to results, alarms and repeated final
@@ -158,73 +140,75 @@ static bool is_limited(const struct notice *n, const struct policy_state *state)
 	       (n->kind == NOTICE_FINAL && state->round == 0);
 }
 
-int tell_add(struct policy_file *f, const struct tell_queue *q, const struct notice *n,
-	const char *stage, struct err *e)
+int tell_make(struct arena *texts, const struct tell_queue *q, const struct notice *n,
+	struct policy_record *r, struct err *e)
 {
-	struct str body = { 0 };
-	int rc = notice_to_json(n, &body, e);
-	for (int c = 0; c < CHANNELS && rc == 0; c++) {
-		struct policy_notice row = { .session = q->key,
-			.stage = stage,
+	struct str json = { 0 };
+	struct policy_notice *rows = arena_take(texts, CHANNELS * sizeof(*rows));
+	int rc = notice_to_json(n, &json, e);
+	const char *body = arena_text(texts, str_text(&json));
+	const char *user = arena_text(texts, n->user);
+	str_finish(&json);
+	if (rc || texts->failed)
+		return rc ? rc : err_memory(e);
+	r->notices = rows;
+	for (int c = 0; c < CHANNELS; c++) {
+		bool counts = channel_counts((enum channel)c);
+		bool reaches = n->kind != NOTICE_ALARM || c == CHANNEL_MAIL ||
+			       c == CHANNEL_WEBHOOK || c == CHANNEL_COMMAND;
+		if (!reaches || !channel_configured((enum channel)c, q->config))
+			continue;
+		rows[r->n_notices++] = (struct policy_notice){ .session = q->key,
+			.stage = q->stage,
 			.channel = channel_names[c],
-			.user = n->user,
-			.body = str_text(&body),
+			.user = user,
+			.body = body,
 			.uid = n->uid,
 			.idle_since_ms = q->state->idle_since_ms,
 			.round = q->state->round,
 			.queued_ms = q->now_ms,
 			.due_ms = q->now_ms,
-			.counts = channel_counts((enum channel)c),
-			.admitted =
-				!is_limited(n, q->state) || !channel_counts((enum channel)c) };
-		if (channel_configured((enum channel)c, q->config))
-			rc = policy_notice_add(f, &row, e);
+			.counts = counts,
+			.admitted = !is_limited(n, q->state) || !counts };
 	}
-	str_finish(&body);
-	return rc;
+	return 0;
 }
 
-int tell_alarm(struct policy_file *f, const struct config_notices *config, const char *text,
-	int64_t now_ms, struct err *e)
+int tell_alarm(struct arena *texts, const struct enforcer_step *s, const char *text,
+	struct policy_record *r, struct err *e)
 {
-	static const enum channel channels[] = { CHANNEL_MAIL, CHANNEL_WEBHOOK,
-		CHANNEL_COMMAND };
-	struct config_notices some = *config;
-	const struct policy_state state = { .idle_since_ms = now_ms };
-	const struct tell_queue q = { &some, "alarm", &state, now_ms };
+	const struct policy_state state = { .idle_since_ms = s->now_ms };
+	const struct tell_queue q = { &s->policy->config->notices, "alarm",
+		notice_kind_names[NOTICE_ALARM], &state, s->now_ms };
 	struct notice n;
-	int rc = 0;
 	notice_init(&n, NOTICE_ALARM);
 	str_copy(n.session, sizeof(n.session), "alarm");
 	str_copy(n.user, sizeof(n.user), "root");
 	if (gethostname(n.host, sizeof(n.host) - 1) != 0)
 		str_copy(n.host, sizeof(n.host), "this host");
 	str_copy(n.result, sizeof(n.result), text);
-	n.made_ms = now_ms;
-	for (size_t i = 0; i < sizeof(channels) / sizeof(channels[0]) && rc == 0; i++) {
-		some.channels = channel_names[channels[i]];
-		if (channel_configured(channels[i], config))
-			rc = tell_add(f, &q, &n, notice_kind_names[NOTICE_ALARM], e);
-	}
-	return rc;
+	n.made_ms = s->now_ms;
+	return tell_make(texts, &q, &n, r, e);
 }
 
-int tell_step(struct policy_file *f, const struct enforcer_step *s, struct err *e)
+int tell_step(struct arena *texts, const struct enforcer_step *s, struct policy_record *r,
+	struct err *e)
 {
 	static const enum notice_kind kinds[POLICY_STAGES] = {
 		[STAGE_WARN] = NOTICE_WARNING,
 		[STAGE_AGAIN] = NOTICE_AGAIN,
 		[STAGE_FINAL] = NOTICE_FINAL,
 	};
-	struct notice n;
 	enum policy_stage stage = s->verdict->state.stage;
-	if (s->verdict->step != STEP_WARN)
-		return policy_notice_cancel(f, s->facts->session->key, s->now_ms, e);
 	const struct tell_queue q = { &s->policy->config->notices, s->facts->session->key,
-		&s->verdict->state, s->now_ms };
+		policy_stage_names[stage], &s->verdict->state, s->now_ms };
+	struct notice n;
+	r->cancels = s->verdict->step != STEP_WARN;
+	if (r->cancels)
+		return 0;
 	tell_describe(&n, s, kinds[stage]);
-	int rc = describe_keeps(&n, f, s, e);
-	return rc ? rc : tell_add(f, &q, &n, policy_stage_names[stage], e);
+	describe_keeps(&n, s);
+	return tell_make(texts, &q, &n, r, e);
 }
 
 #define MINUTE_MS INT64_C(60000)

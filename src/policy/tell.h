@@ -1,38 +1,43 @@
-/* Makes notices from the steps of a pass and puts them into the queue of policy.db. */
+/* Tells people about their sessions: makes notices from the steps of a pass, sends what waits
+ * in the queue of policy.db, and stores what became of it. Only for gua-enforce. */
 #ifndef GUA_POLICY_TELL_H
 #define GUA_POLICY_TELL_H
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "policy/courier.h"
 #include "policy/enforcer.h"
 #include "policy/notice.h"
-#include "store/policy/policy_file.h"
+#include "store/policy/policy_record.h"
 
 /* Fills a notice of this kind with what is known about the session. */
 void tell_describe(struct notice *n, const struct enforcer_step *s, enum notice_kind kind);
 
-/* Queues a notice, once for each configured channel. `stage` is its name in the queue. */
+/* What the queue must know about a notice beside its text. */
 struct tell_queue {
 	const struct config_notices *config;
-	const char *key; /* of the session */
+	const char *key;   /* of the session */
+	const char *stage; /* the name of the notice in the queue */
 	const struct policy_state *state;
 	int64_t now_ms;
 };
-int tell_add(struct policy_file *f, const struct tell_queue *q, const struct notice *n,
-	const char *stage, struct err *e);
+/* Makes the rows of a notice, one for each configured channel, for the record of a step. Texts
+ * that do not last are copied into the arena. */
+int tell_make(struct arena *texts, const struct tell_queue *q, const struct notice *n,
+	struct policy_record *r, struct err *e);
 
-/* Queues an alarm for root, through the channels that reach administrators: mail, webhook and
+/* Makes an alarm for root, through the channels that reach administrators: mail, webhook and
  * command. */
-int tell_alarm(struct policy_file *f, const struct config_notices *config, const char *text,
-	int64_t now_ms, struct err *e);
+int tell_alarm(struct arena *texts, const struct enforcer_step *s, const char *text,
+	struct policy_record *r, struct err *e);
 
-/* Queues or withdraws the notices of a step: a warning is queued; when a session recovered,
- * was kept, exempted or released, its waiting notices are withdrawn. */
-int tell_step(struct policy_file *f, const struct enforcer_step *s, struct err *e);
+/* Makes the notices of a step: a warning is queued; when a session recovered, was kept,
+ * exempted or released, its waiting notices are withdrawn. */
+int tell_step(struct arena *texts, const struct enforcer_step *s, struct policy_record *r,
+	struct err *e);
 
 /* Sends the notices that wait in policy.db: keeps the daily limit, makes digests, tries
- * again. Only for gua-enforce. */
-/* The caller sets all members but the last. */
+ * again. The caller sets all members but the last. */
 struct sender {
 	const struct config_notices *config;
 	struct courier *courier;
@@ -42,8 +47,6 @@ struct sender {
 	bool moved;	  /* private: notices were moved to other channels */
 };
 
-/* Decides when a notice is sent: pure functions over numbers, so that a restart changes
- * nothing. */
 /* When a delivery that has failed `tries` times, the last time at `failed_ms`, is tried again:
  * after 1, 2, 4 ... 60 minutes. */
 int64_t tell_next_ms(int64_t tries, int64_t failed_ms);

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/options.h"
-#include "policy/endings_private.h"
+#include "policy/ending.h"
 #include "proc/proc.h"
 #include "store/policy/policy_more.h"
 

@@ -1,6 +1,7 @@
-/* What the parts of endings.h share: one session that is being ended. */
-#ifndef GUA_POLICY_ENDINGS_PRIVATE_H
-#define GUA_POLICY_ENDINGS_PRIVATE_H
+/* One session that is being ended: confirms to the last moment that it is idle, takes the steps
+ * that endings.h lists, and stores each. Only for endings.c and its tests. */
+#ifndef GUA_POLICY_ENDING_H
+#define GUA_POLICY_ENDING_H
 
 #include "policy/end_manager.h"
 #include "policy/endings.h"
@@ -116,40 +117,35 @@ struct endings {
 };
 
 /* The monotonic time of the enforcer's clock. */
-int64_t endings_now_us(const struct endings *es);
-const struct config_end *endings_config(const struct endings *es);
+int64_t ending_now_us(const struct endings *es);
+const struct config_end *ending_config(const struct endings *es);
+
 /* Holds one process of a session that was warned. ERR_NOTHING: it has ended. ERR_USAGE: it
  * must not be signalled. ERR_BUSY: no place is free; it can be signalled all the same. */
 int ending_hold(struct endings *es, const struct end_process *p, struct err *e);
-/* Releases the processes of a session. */
-void endings_release(struct endings *es, const char *key);
 /* Begins the looks at a session whose processes are listed. False: out of memory. */
 bool ending_begin(struct ending *a);
 /* Frees its memory and marks its place as free. */
 void ending_clear(struct ending *a);
 
-/* Sets the result of an ending; `how` and the formatted text say what it is. */
-void ending_finish(struct ending *a, enum ending_how how, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-/* Spares the session from the next step; the text says why, and what was done before. */
-void ending_spare(struct ending *a, const char *why);
-
-/* Uses a look in ENDING_CONFIRM: goes on, spares the session, or begins to end it. */
+/* Uses a look at the driver in ENDING_CONFIRM: goes on, spares the session, or begins to end
+ * it. Nothing is signalled that is not recorded first, and before each signal and each
+ * manager's command it is asked whether the session may still be ended: since the pass that
+ * decided, it may have been kept or exempted, or ending may have been forbidden. */
 void ending_confirm(struct endings *es, struct ending *a, const struct signs_look *look);
 /* Does what is due while the processes are ending. */
 void ending_attend(struct endings *es, struct ending *a);
+/* Uses a look in ENDING_VERIFY: whether the memory is free. */
+void ending_verify(struct ending *a, const struct signs_look *look);
+/* The driver cannot be asked: a session whose use is unknown does not count as idle. */
+void ending_miss_look(struct ending *a, const char *why);
+/* Spares the session from the next step; the text says why, and what was done before. */
+void ending_spare(struct ending *a, const char *why);
 
-/* Whether the session may still be ended: since the pass that decided, it may have been kept
- * or exempted, or ending may have been forbidden. Call it before each signal and each
- * manager's command. Non-zero: no, and `e` says why. `brief`: everything was checked just
- * before, for another process of the same batch. */
-int ending_allowed(const struct endings *es, const struct ending *a, bool brief, struct err *e);
-/* Records a step before it is taken: after a return of 0 it is on disk; otherwise nothing
- * may be done. `what` is "SIGTERM", "SIGKILL", "podman stop 3f2a91c4d5e6"; for one of
- * several batches "SIGTERM, processes 65 to 128 of 1500". */
-int ending_record(
-	const struct endings *es, const struct ending *a, const char *what, struct err *e);
-/* Stores the result, also of an ending that is not in the list. */
-void ending_store(struct endings *es, struct ending *a);
+/* Stores the result and the notice about it in one transaction; fails if that is not possible
+ * now. Until it is stored, the state is "ending", and nothing else is done to the session. */
+int ending_store(struct endings *es, struct ending *a, struct err *e);
+/* Stores that a session was spared that an earlier run began to end. */
+int ending_store_left(struct endings *es, struct ending *a, int64_t now_ms, struct err *e);
 
 #endif

@@ -1,0 +1,755 @@
+/* Ends one session: confirms to the last moment that it is idle, takes the steps, and stores
+ * each in policy.db. */
+#include "policy/ending.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/duration.h"
+#include "base/size.h"
+#include "model/session.h"
+#include "policy/tell.h"
+#include "proc/proc.h"
+
+enum { CGROUP_CAP = 4096 };
+
+/* How long a process may take to end after SIGKILL; one that is stuck in the driver may
+ * never end. */
+#define KILL_MS 10000
+/* How often /proc is checked for processes that should have ended. */
+#define POLL_US (1 * INT64_C(1000000))
+/* Power that exceeds the idle power by less than this does not show work. */
+#define SLACK_W 5.0
+
+/* The driver may need this many looks to notice that processes have ended. */
+#define VERIFY_LOOKS 4
+/* How many times the wait for a new final notice doubles. */
+enum { LONGEST = 6 };
+
+int64_t ending_now_us(const struct endings *es)
+{
+	return clock_now(es->enforcer->clock).mono_us;
+}
+
+const struct config_end *ending_config(const struct endings *es)
+{
+	return &es->enforcer->policy.config->end;
+}
+
+void ending_clear(struct ending *a)
+{
+	helper_free(a->manager, 0);
+	free(a->gone);
+	free(a->sorted);
+	free(a->processes);
+	*a = (struct ending){ .stage = ENDING_NONE };
+}
+
+bool ending_begin(struct ending *a)
+{
+	a->stage = ENDING_CONFIRM;
+	a->signal = END_ASK_TERM;
+	a->seen_bytes = -1;
+	a->gone = calloc(a->n_processes + 1, sizeof(*a->gone));
+	a->sorted = calloc(a->n_processes + 1, sizeof(*a->sorted));
+	if (!a->gone || !a->sorted)
+		return false;
+	memcpy(a->sorted, a->processes, a->n_processes * sizeof(*a->sorted));
+	signs_sort(a->sorted, a->n_processes);
+	return true;
+}
+
+/* Sets the result. */
+__attribute__((format(printf, 3, 4))) static void finish(
+	struct ending *a, enum ending_how how, const char *format, ...)
+{
+	va_list list;
+	a->stage = ENDING_OVER;
+	a->how = how;
+	a->freed_bytes = -1;
+	va_start(list, format);
+	vsnprintf(a->text, sizeof(a->text), format, list);
+	va_end(list);
+}
+
+void ending_spare(struct ending *a, const char *why)
+{
+	const char *name = a->signal == END_ASK_KILL ? "SIGKILL" : "SIGTERM";
+	if (a->next)
+		finish(a, ENDING_SPARED,
+			"%s went to the first %zu of %zu processes, the others are spared: %s",
+			name, a->next, a->n_processes, why);
+	else if (a->signalled)
+		finish(a, ENDING_SPARED, "SIGTERM was sent, and SIGKILL is not: %s", why);
+	else
+		finish(a, ENDING_SPARED, "%s", why);
+}
+
+int ending_hold(struct endings *es, const struct end_process *p, struct err *e)
+{
+	struct end_reply reply;
+	int rc = end_link_ask(es->link, END_ASK_HOLD, p, &reply, e);
+	if (rc)
+		return rc;
+	if (reply.answer == END_DONE)
+		return 0;
+	bool ended = reply.answer == END_GONE || reply.answer == END_ANOTHER;
+	bool never = reply.answer == END_EXEMPT || reply.answer == END_NOT_HIS;
+	return err_set(e,
+		ended			   ? ERR_NOTHING
+		: never			   ? ERR_USAGE
+		: reply.answer == END_FULL ? ERR_BUSY
+					   : ERR_WORLD,
+		"%s", reply.text);
+}
+
+/* The highest power of a card that still counts as idle: its idle power with the configured
+ * margin, plus `idle_below` percent of the way from there to its power limit. */
+static double idle_most_w(const struct endings *es, const struct ending *a, size_t card)
+{
+	double floor_w = a->cards[card].idle_power_w, limit_w = a->cards[card].power_limit_w;
+	double use_w =
+		limit_w > floor_w ? (limit_w - floor_w) * (double)a->idle_below / 100 : 0;
+	return floor_w * (1 + ending_config(es)->power_pct / 100) + use_w + SLACK_W;
+}
+
+/* Compares the mean power of the looks with idle_most_w(); true: the card works. */
+static bool card_works(const struct endings *es, struct ending *a, char *why, size_t cap)
+{
+	for (size_t i = 0; i < a->n_cards; i++) {
+		double floor_w = a->cards[i].idle_power_w;
+		if (!a->cards[i].n_power || !isfinite(floor_w))
+			continue;
+		double mean_w = a->cards[i].power_sum_w / (double)a->cards[i].n_power;
+		double most_w = idle_most_w(es, a, i);
+		if (mean_w > most_w) {
+			snprintf(why, cap,
+				"its card takes %.0f W; idle it takes %.0f W, and with less "
+				"use than %lld %% at most %.0f W",
+				mean_w, floor_w, (long long)a->idle_below, most_w);
+			return true;
+		}
+	}
+	return false;
+}
+
+static struct signs_session session_of(const struct ending *a)
+{
+	return (struct signs_session){ a->sorted, a->n_processes, a->job, a->container };
+}
+
+/* Adds up CPU time from look to look, so that a process that ends in between counts at least
+ * until the look before. Once NAN, the sum stays NAN. */
+static void note_cpu(const struct endings *es, struct ending *a)
+{
+	const struct signs_session session = session_of(a);
+	double now_s = signs_cpu_s(es->proc, &session);
+	if (a->looks > 0 && !(now_s < a->cpu_s))
+		a->cpu_used_s += now_s - a->cpu_s;
+	a->cpu_s = now_s;
+}
+
+/* CPU use since the first look, percent of one core; NAN: unknown. */
+static double cpu_pct(const struct endings *es, const struct ending *a)
+{
+	double seconds = (double)(ending_now_us(es) - a->first_look_us) / 1e6;
+	return seconds > 0 ? 100 * a->cpu_used_s / seconds : (double)NAN;
+}
+
+/* Checks CPU use, power and terminals. ENDING_HOWS: there is no sign of life. */
+static enum ending_how lives(const struct endings *es, struct ending *a, char *why, size_t cap)
+{
+	double cpu = cpu_pct(es, a);
+	int64_t input_ms = signs_input_ms(es->proc, a->processes, a->n_processes);
+	char seconds[32];
+	if (isnan(cpu)) {
+		snprintf(why, cap, "how much its processes use the CPU cannot be read");
+		return ENDING_SPARED;
+	}
+	if (cpu > ending_config(es)->cpu_pct) {
+		snprintf(why, cap,
+			"it computes on the CPU, with %.0f %% of a processor core, and is "
+			"spared "
+			"while it does; if it holds the card idle after that, notices begin "
+			"again",
+			cpu);
+		return ENDING_COMPUTES;
+	}
+	if (a->notice_ms >= 0 && input_ms > a->notice_ms) {
+		snprintf(why, cap, "its terminal was used after the last notice");
+		return ENDING_SPARED;
+	}
+	if (card_works(es, a, why, cap))
+		return ENDING_SPARED;
+	duration_text(seconds, sizeof(seconds), (ending_now_us(es) - a->first_look_us) / 1000);
+	snprintf(a->evidence, sizeof(a->evidence),
+		"idle in %zu looks at the driver over %s, %.1f %% of a core", a->looks, seconds,
+		cpu);
+	return ENDING_HOWS;
+}
+
+static void add_power(struct ending *a, const struct signs_look *look)
+{
+	for (size_t i = 0; i < a->n_cards; i++) {
+		double watt = signs_power_w(look, a->cards[i].uuid, a->sorted, a->n_processes,
+			&a->cards[i].power_limit_w);
+		if (!isfinite(watt))
+			continue;
+		a->cards[i].power_sum_w += watt;
+		a->cards[i].n_power++;
+	}
+}
+
+/* Notes another session in the same job or container, which its manager would end as well. */
+static void note_companion(struct ending *a, const struct signs_look *look)
+{
+	const struct signs_session session = session_of(a);
+	const struct present_process *p = signs_companion(look, &session);
+	a->companion[0] = '\0';
+	if (p)
+		snprintf(a->companion, sizeof(a->companion), "process %u of %s",
+			(unsigned)p->id.pid, p->id.user);
+}
+
+/* A step failed: the session is spared, or left as it is. */
+static void fail(struct ending *a, const char *why)
+{
+	if (a->signalled)
+		finish(a, ENDING_FAILED, "%s", why);
+	else
+		ending_spare(a, why);
+}
+
+/* Asks gua-end about one process. False: the ending is over. */
+static bool ask(struct endings *es, struct ending *a, size_t i, enum end_ask what)
+{
+	const struct end_process *p = &a->processes[i];
+	struct end_reply reply;
+	struct err e = { 0 };
+	char why[ENDING_TEXT_CAP];
+	if (end_link_ask(es->link, what, p, &reply, &e) != 0) {
+		/* Without a reply, it is not known whether the signal was sent. */
+		a->signalled |= what != END_ASK_CHECK;
+		fail(a, e.text);
+		return false;
+	}
+	if (reply.answer == END_GONE || reply.answer == END_ANOTHER)
+		a->gone[i] = true;
+	if (reply.answer == END_DONE || a->gone[i])
+		return true;
+	snprintf(why, sizeof(why), "process %u: %s", (unsigned)p->pid, reply.text);
+	if (reply.answer == END_EXEMPT || reply.answer == END_NOT_HIS)
+		ending_spare(a, why);
+	else
+		fail(a, why);
+	return false;
+}
+
+/* Before anything is done to a session, gua-end checks each of its processes: one exempt
+ * process spares them all. */
+static bool check_all(struct endings *es, struct ending *a)
+{
+	for (size_t i = 0; i < a->n_processes; i++)
+		if (!a->gone[i] && !ask(es, a, i, END_ASK_CHECK))
+			return false;
+	return true;
+}
+
+static bool all_gone(const struct ending *a)
+{
+	for (size_t i = 0; i < a->n_processes; i++)
+		if (!a->gone[i])
+			return false;
+	return true;
+}
+
+/* The row of the log about a step of the session. */
+static struct policy_action row_of(
+	const struct endings *es, const struct ending *a, enum policy_step step)
+{
+	return (struct policy_action){ .at_ms = clock_wall_ms(es->enforcer->clock),
+		.step = step,
+		.stage = STAGE_ENDING,
+		.uid = a->uid,
+		.held_bytes = a->held_bytes,
+		.idle_since_ms = a->idle_since_ms,
+		.idle_ms = a->clock_ms,
+		.given_back_ms = -1,
+		.rule = a->rule,
+		.session = a->key,
+		.kind = session_kind_names[a->kind],
+		.user = a->user,
+		.pids = a->pids,
+		.cards = a->uuids,
+		.gpus = a->gpus,
+		.command = a->command,
+		.config = es->enforcer->config_hash,
+		.actor = "gua-enforce" };
+}
+
+/* Records a step before it is taken: after true it is on disk, otherwise nothing may be done.
+ * `what` is "SIGTERM", "SIGKILL", "podman stop 3f2a91c4d5e6"; for one of several batches
+ * "SIGTERM, processes 65 to 128 of 1500". */
+static bool record(struct endings *es, struct ending *a, const char *what)
+{
+	struct policy_file *f = es->enforcer->file;
+	struct policy_action row = row_of(es, a, STEP_SIGNAL);
+	const struct policy_record one = { .action = &row };
+	struct err e = { 0 };
+	char why[ENDING_TEXT_CAP];
+	row.evidence = a->evidence;
+	row.result = what;
+	int rc = f ? policy_record_write(f, &one, 1, NULL, &e)
+		   : err_set(&e, ERR_WORLD, "policy.db is not open");
+	if (rc == 0)
+		return true;
+	snprintf(why, sizeof(why), "%.80s was not done, because it cannot be recorded: %.120s",
+		what, e.text);
+	fail(a, why);
+	return false;
+}
+
+struct keeping {
+	const struct ending *of;
+	bool kept;
+};
+
+static const struct end_process *find_pid(const struct ending *a, uint32_t pid)
+{
+	for (size_t i = 0; i < a->n_processes; i++)
+		if (a->processes[i].pid == pid)
+			return &a->processes[i];
+	return NULL;
+}
+
+/* Matches a keep by the session's name, or by one of its processes: the name may have
+ * changed since. */
+static int take_keep(void *context, const struct policy_keep *k)
+{
+	struct keeping *keeping = context;
+	const struct ending *a = keeping->of;
+	keeping->kept |= strcmp(k->session, a->key) == 0 ||
+			 ((k->uid == 0 || k->uid == a->uid) && find_pid(a, (uint32_t)k->pid));
+	return 0;
+}
+
+/* The session of an ending as the store has it now; NULL: it is not there. */
+static const struct session_facts *find_facts(
+	const struct facts_now *now, const struct ending *a)
+{
+	for (size_t i = 0; i < now->history.n_processes; i++) {
+		const struct idle_process *p = &now->history.processes[i];
+		const struct end_process *own = find_pid(a, p->pid);
+		if (own && own->start_ticks == p->start_ticks)
+			return &now->facts[p->session];
+	}
+	return NULL;
+}
+
+/* Whether an exemption protects the session now: the configuration may have been reloaded
+ * since the pass that decided to end it. */
+static int check_exemptions(
+	const struct enforcer *x, const struct ending *a, int64_t now_ms, struct err *e)
+{
+	struct facts_now now = {
+		.db = x->db, .root = x->root, .now_ms = now_ms, .brief = true
+	};
+	struct policy policy = x->policy;
+	int rc = facts_now_read(&now, e);
+	const struct session_facts *f = rc == 0 ? find_facts(&now, a) : NULL;
+	policy.history = &now.history;
+	const struct config_exemption *exempt =
+		f ? rules_find_exemption(&policy, f, now_ms) : NULL;
+	if (rc == 0 && !f)
+		rc = err_set(e, ERR_NOTHING, "it is not in the store any more");
+	else if (f && f->exemption)
+		rc = err_set(e, ERR_NOTHING, "it is exempt: %s", f->exemption);
+	else if (exempt)
+		rc = err_set(e, ERR_NOTHING, "it is exempt: [exempt %s]", exempt->name);
+	facts_now_finish(&now);
+	return rc;
+}
+
+/* Non-zero: no, and `e` says why. `brief`: everything was checked just before, for another
+ * process of the same batch. */
+static int check_allowed(
+	const struct endings *es, const struct ending *a, bool brief, struct err *e)
+{
+	const struct enforcer *x = es->enforcer;
+	int64_t now_ms = clock_wall_ms(x->clock), until_ms = -1, stopped_ms = -1;
+	char by[64], why[256];
+	if (!x->file || !x->db)
+		return err_set(
+			e, ERR_WORLD, "%s is not open", x->db ? "policy.db" : "the store");
+	struct keeping keeping = { a, false };
+	int rc = policy_file_armed(x->file, now_ms, &until_ms, by, e);
+	if (rc)
+		return rc;
+	/* The configuration may have been reloaded. */
+	if (until_ms <= now_ms || !x->policy.enforce || !x->policy.may_end)
+		return err_set(e, ERR_NOTHING, "ending is not allowed any more");
+	rc = policy_file_tripped(x->file, &stopped_ms, why, e);
+	if (rc)
+		return rc;
+	if (stopped_ms >= 0)
+		return err_set(e, ERR_NOTHING, "the breaker has stopped everything");
+	rc = policy_file_keeps(
+		x->file, (struct policy_span){ now_ms, now_ms + 1 }, take_keep, &keeping, e);
+	if (rc)
+		return rc;
+	if (keeping.kept)
+		return err_set(e, ERR_NOTHING, "its user keeps it");
+	return brief ? 0 : check_exemptions(x, a, now_ms, e);
+}
+
+/* A stop order takes effect at once: it is checked before each signal. False: the ending is
+ * over. */
+static bool is_allowed(struct endings *es, struct ending *a, bool brief)
+{
+	struct err e = { 0 };
+	if (check_allowed(es, a, brief, &e) == 0)
+		return true;
+	ending_spare(a, e.text);
+	return false;
+}
+
+static void run_manager(
+	struct endings *es, struct ending *a, const struct manager_command *command)
+{
+	struct err e = { 0 };
+	if (!record(es, a, command->shown))
+		return;
+	a->signalled = true;
+	a->stage = ENDING_MANAGER;
+	if (end_manager_start(
+		    &a->manager, command, ending_config(es)->manager_timeout_ms, &e) != 0)
+		finish(a, ENDING_FAILED, "%s", e.text);
+}
+
+/* The next batch is the processes [a->next, end) that have not ended. */
+static size_t batch_end(const struct ending *a)
+{
+	size_t end = a->next, n = 0;
+	while (end < a->n_processes && n < ENDING_BATCH)
+		n += !a->gone[end++];
+	return end;
+}
+
+static bool record_batch(struct endings *es, struct ending *a, size_t end)
+{
+	const char *name = a->signal == END_ASK_KILL ? "SIGKILL" : "SIGTERM";
+	char what[96];
+	if (a->next == 0 && end == a->n_processes)
+		return record(es, a, name);
+	snprintf(what, sizeof(what), "%s, processes %zu to %zu of %zu", name, a->next + 1, end,
+		a->n_processes);
+	return record(es, a, what);
+}
+
+/* Signals the next batch. Each further batch needs a fresh look first. */
+static void signal_batch(struct endings *es, struct ending *a)
+{
+	bool kill = a->signal == END_ASK_KILL;
+	size_t end = batch_end(a);
+	if (!record_batch(es, a, end))
+		return;
+	for (bool first = true; a->next < end; a->next++) {
+		if (a->gone[a->next])
+			continue;
+		if (!first && !is_allowed(es, a, true))
+			return;
+		first = false;
+		if (!ask(es, a, a->next, a->signal))
+			return;
+		a->signalled = true;
+	}
+	if (end < a->n_processes)
+		return;
+	a->next = 0;
+	a->stage = kill ? ENDING_KILLED : ENDING_GRACE;
+	a->until_us = ending_now_us(es) + (kill ? KILL_MS : ending_config(es)->grace_ms) * 1000;
+}
+
+/* Whether a user chose the names that the session's manager would be given. */
+static bool is_users_own(const struct endings *es, const struct ending *a)
+{
+	for (size_t i = 0; i < a->n_processes; i++) {
+		char cgroup[CGROUP_CAP];
+		ssize_t n = a->gone[i] ? 0
+				       : proc_read_cgroup(es->proc, a->processes[i].pid, cgroup,
+						 sizeof(cgroup));
+		if (n < 0 || end_manager_is_users(cgroup, (size_t)n))
+			return true;
+	}
+	return false;
+}
+
+/* The first step: runs the manager's command, or sends SIGTERM. */
+static void begin(struct endings *es, struct ending *a)
+{
+	struct manager_command command;
+	struct err e = { 0 };
+	char why[ENDING_TEXT_CAP];
+	int rc = is_users_own(es, a) ? 1
+				     : end_manager_find(&command, ending_config(es), a->job,
+					       a->container, &e);
+	if (rc == 0 && *a->companion) {
+		snprintf(why, sizeof(why), "%s is in the same %s and would be ended as well",
+			a->companion, *a->job ? "job" : "container");
+		ending_spare(a, why);
+	} else if (rc == 0) {
+		run_manager(es, a, &command);
+	} else if (rc == 1) {
+		signal_batch(es, a);
+	} else {
+		ending_spare(a, e.text);
+	}
+}
+
+/* All looks saw the session idle: goes on to the next signal. */
+static void act(struct endings *es, struct ending *a)
+{
+	if (!a->signalled && !check_all(es, a))
+		return;
+	if (!a->signalled && all_gone(a))
+		ending_spare(a, "its processes have ended by themselves");
+	else if (is_allowed(es, a, false) && a->signalled)
+		signal_batch(es, a);
+	else if (a->stage != ENDING_OVER)
+		begin(es, a);
+}
+
+/* Checks which processes have ended: gua-end reports only those that it holds. */
+static void poll_gone(struct endings *es, struct ending *a)
+{
+	struct proc_stat stat;
+	for (size_t i = 0; i < a->n_processes; i++) {
+		const struct end_process *p = &a->processes[i];
+		if (a->gone[i])
+			continue;
+		errno = 0;
+		int rc = proc_read_stat(es->proc, p->pid, &stat);
+		a->gone[i] = rc != 0 ? errno == ENOENT || errno == ESRCH
+				     : stat.start_ticks != p->start_ticks ||
+					       stat.state == 'Z' || stat.state == 'X';
+	}
+	a->polled_us = ending_now_us(es);
+}
+
+/* Begins the looks before SIGTERM or before SIGKILL. */
+static void begin_looks(struct ending *a, int64_t now_us)
+{
+	a->looks = 1;
+	a->first_look_us = now_us;
+	a->cpu_used_s = 0;
+}
+
+void ending_confirm(struct endings *es, struct ending *a, const struct signs_look *look)
+{
+	struct signs_result r;
+	char why[ENDING_TEXT_CAP];
+	int64_t now_us = ending_now_us(es);
+	signs_judge(&r, look, a->sorted, a->n_processes);
+	if (r.verdict == SIGNS_RELEASED && a->signalled)
+		poll_gone(es, a);
+	if (a->signalled && all_gone(a))
+		return;
+	if (r.verdict != SIGNS_IDLE) {
+		ending_spare(a, r.why);
+		return;
+	}
+	if (!a->signalled)
+		a->seen_bytes = r.held_bytes;
+	add_power(a, look);
+	note_cpu(es, a);
+	note_companion(a, look);
+	if (a->looks == 0) {
+		begin_looks(a, now_us);
+		return;
+	}
+	a->looks++;
+	if (now_us - a->first_look_us < ending_config(es)->confirm_ms * 1000 ||
+		now_us < a->until_us)
+		return;
+	/* From the second batch on, CPU use is not a sign of life: processes that got the
+	 * signal use the CPU while they end. */
+	enum ending_how how = a->next == 0 ? lives(es, a, why, sizeof(why)) : ENDING_HOWS;
+	if (how == ENDING_COMPUTES && !a->signalled)
+		finish(a, how, "%s", why);
+	else if (how != ENDING_HOWS)
+		ending_spare(a, why);
+	else
+		act(es, a);
+}
+
+static void attend_manager(const struct endings *es, struct ending *a)
+{
+	struct err e = { 0 };
+	if (!end_manager_is_over(a->manager, &e))
+		return;
+	helper_free(a->manager, 0);
+	a->manager = NULL;
+	if (e.code) {
+		finish(a, ENDING_FAILED, "%s", e.text);
+		return;
+	}
+	/* The manager has its own grace period; the processes end now or soon. */
+	a->stage = ENDING_GRACE;
+	a->kill = false;
+	a->until_us = ending_now_us(es) + ending_config(es)->grace_ms * 1000;
+}
+
+/* Times the looks so that SIGKILL comes when the grace period is over, and not before the
+ * session was seen idle for as long as before SIGTERM. */
+static void look_again(struct ending *a)
+{
+	a->stage = ENDING_CONFIRM;
+	a->signal = END_ASK_KILL;
+	a->looks = 0;
+	for (size_t i = 0; i < a->n_cards; i++) {
+		a->cards[i].power_sum_w = 0;
+		a->cards[i].n_power = 0;
+	}
+}
+
+void ending_attend(struct endings *es, struct ending *a)
+{
+	int64_t now_us = ending_now_us(es);
+	if (a->stage == ENDING_MANAGER) {
+		attend_manager(es, a);
+		return;
+	}
+	bool waits = a->stage == ENDING_GRACE || a->stage == ENDING_KILLED;
+	if (!waits && !(a->stage == ENDING_CONFIRM && a->signalled))
+		return;
+	bool late = waits && now_us >= a->until_us;
+	if (late || now_us - a->polled_us >= POLL_US)
+		poll_gone(es, a);
+	if (all_gone(a)) {
+		a->stage = ENDING_VERIFY;
+		es->next_look_us = 0;
+	} else if (a->stage == ENDING_GRACE && a->kill) {
+		if (now_us >= a->until_us - ending_config(es)->confirm_ms * 1000)
+			look_again(a);
+	} else if (late) {
+		finish(a, ENDING_FAILED, "its processes have not ended after %s",
+			a->stage == ENDING_KILLED ? "SIGKILL" : "SIGTERM");
+	}
+}
+
+/* Bytes in use on the session's cards that no process explains. */
+static int64_t unexplained(const struct ending *a, const struct signs_look *look)
+{
+	int64_t bytes = 0;
+	for (size_t i = 0; i < a->n_cards; i++)
+		for (size_t k = 0; k < look->n_cards; k++)
+			if (strcmp(a->cards[i].uuid, look->cards[k].id.uuid) == 0)
+				bytes += look->cards[k].unexplained_bytes;
+	return bytes;
+}
+
+void ending_verify(struct ending *a, const struct signs_look *look)
+{
+	struct signs_result r;
+	char size[SIZE_TEXT_CAP];
+	signs_judge(&r, look, a->sorted, a->n_processes);
+	int64_t left = r.verdict == SIGNS_RELEASED ? unexplained(a, look) : r.held_bytes;
+	bool held = r.verdict != SIGNS_RELEASED || left >= ORPHAN_LEAST_BYTES;
+	if (held && ++a->verified < VERIFY_LOOKS)
+		return;
+	size_text(size, (double)(held ? left : a->seen_bytes));
+	if (held) {
+		finish(a, ENDING_STILL_HELD,
+			"its processes have ended, and %s are still in use; no signal can free "
+			"them, an administrator must look",
+			size);
+		return;
+	}
+	finish(a, ENDING_ENDED, "its processes have ended; %s given back (%s)", size,
+		a->evidence);
+	a->freed_bytes = a->seen_bytes;
+}
+
+void ending_miss_look(struct ending *a, const char *why)
+{
+	char text[ENDING_TEXT_CAP];
+	snprintf(text, sizeof(text), "it cannot be confirmed that it is idle: %.180s", why);
+	if (a->stage == ENDING_CONFIRM)
+		ending_spare(a, text);
+	else if (a->stage == ENDING_VERIFY)
+		finish(a, ENDING_ENDED,
+			"its processes have ended; whether the memory is free is not known: %s",
+			why);
+}
+
+/* What an outcome means for the session. */
+static const struct {
+	enum policy_step step;
+	enum policy_stage stage;
+	enum notice_kind notice;
+} meanings[ENDING_HOWS] = {
+	[ENDING_SPARED] = { STEP_SPARED, STAGE_AGAIN, NOTICE_NOT_ENDED },
+	[ENDING_ENDED] = { STEP_ENDED, STAGE_ENDED, NOTICE_ENDED },
+	[ENDING_STILL_HELD] = { STEP_FAILED, STAGE_FAILED, NOTICE_NOT_ENDED },
+	[ENDING_FAILED] = { STEP_FAILED, STAGE_FAILED, NOTICE_NOT_ENDED },
+	[ENDING_COMPUTES] = { STEP_SPARED, STAGE_COMPUTING, NOTICE_NOT_ENDED },
+};
+
+/* A session that was spared gets a new final notice: after the time between final notice and
+ * end, and after twice that each further time, so that nobody gets the same notice all day. */
+static struct policy_state state_after(
+	const struct ending *a, enum ending_how how, int64_t now_ms)
+{
+	struct policy_state s = a->state;
+	s.stage = meanings[how].stage;
+	s.stage_ms = now_ms;
+	if (how != ENDING_SPARED)
+		return s;
+	s.delivered_ms = now_ms;
+	s.next_clock_ms =
+		a->clock_ms + (a->final_ms << (s.round < LONGEST ? s.round : LONGEST));
+	s.round++;
+	return s;
+}
+
+int ending_store(struct endings *es, struct ending *a, struct err *e)
+{
+	struct policy_file *f = es->enforcer->file;
+	struct policy_action row = row_of(es, a, meanings[a->how].step);
+	struct policy_state state = state_after(a, a->how, row.at_ms);
+	struct policy_record r = {
+		.key = a->key, .user = a->user, .state = &state, .action = &row
+	};
+	struct arena texts = { 0 };
+	row.stage = state.stage;
+	row.result = a->text;
+	a->notice.kind = meanings[a->how].notice;
+	a->notice.made_ms = row.at_ms;
+	a->notice.freed_bytes = a->freed_bytes;
+	str_copy(a->notice.result, sizeof(a->notice.result), a->text);
+	const struct tell_queue queue = { &es->enforcer->policy.config->notices, a->key,
+		notice_kind_names[a->notice.kind], &a->state, row.at_ms };
+	int rc = f ? tell_make(&texts, &queue, &a->notice, &r, e)
+		   : err_set(e, ERR_WORLD, "policy.db is not open");
+	if (rc == 0)
+		rc = policy_record_write(f, &r, 1, NULL, e);
+	arena_finish(&texts);
+	return rc;
+}
+
+int ending_store_left(struct endings *es, struct ending *a, int64_t now_ms, struct err *e)
+{
+	struct policy_action row = row_of(es, a, STEP_SPARED);
+	struct policy_state state = state_after(a, ENDING_SPARED, now_ms);
+	const struct policy_record r = {
+		.key = a->key, .user = a->user, .state = &state, .action = &row
+	};
+	row.stage = STAGE_AGAIN;
+	row.result = "gua enforce was stopped while the session was being ended, or could not "
+		     "record the result";
+	return policy_record_write(es->enforcer->file, &r, 1, NULL, e);
+}
