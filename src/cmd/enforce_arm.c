@@ -8,7 +8,7 @@
 #include "cmd/share/mine.h"
 #include "policy/channel.h"
 #include "policy/rules.h"
-#include "store/policy/policy_more.h"
+#include "store/policy/policy_file.h"
 
 #define MOST_MS (INT64_C(366) * 86400000)
 

@@ -14,7 +14,7 @@
 #include "render/documents.h"
 #include "render/rows.h"
 #include "render/text.h"
-#include "store/policy/policy_more.h"
+#include "store/policy/policy_file.h"
 #include "store/policy/policy_notice.h"
 
 enum { UNCUT_COLUMNS = 2000 };

@@ -13,7 +13,7 @@
 #include "report/report_parts.h"
 #include "render/rows.h"
 #include "render/text.h"
-#include "store/policy/policy_more.h"
+#include "store/policy/policy_file.h"
 
 enum { READ_WAIT_MS = 5000, UNCUT_COLUMNS = 2000, PEOPLE_ROWS = 40 };
 

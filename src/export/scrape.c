@@ -16,7 +16,7 @@
 #include "base/str.h"
 #include "audit/spells.h"
 #include "present/present_store.h"
-#include "store/policy/policy_more.h"
+#include "store/policy/policy_file.h"
 #include "store/sql.h"
 #include "store/statusfile.h"
 #include "store/store.h"

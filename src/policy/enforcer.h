@@ -8,7 +8,7 @@
 #include "policy/judge.h"
 #include "config/settings.h"
 #include "policy/facts.h"
-#include "store/policy/policy_more.h"
+#include "store/policy/policy_file.h"
 
 struct endings;
 

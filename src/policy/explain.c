@@ -11,7 +11,7 @@
 #include "policy/rules.h"
 #include "report/report_parts.h"
 #include "render/json.h"
-#include "store/policy/policy_more.h"
+#include "store/policy/policy_file.h"
 #include "store/policy/policy_notice.h"
 
 struct explanation {

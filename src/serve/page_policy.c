@@ -11,7 +11,7 @@
 #include "render/html.h"
 #include "report/report_policy.h"
 #include "serve/page.h"
-#include "store/policy/policy_more.h"
+#include "store/policy/policy_file.h"
 
 /* How far back the log is shown. */
 #define LOG_MS (INT64_C(30) * 86400 * 1000)

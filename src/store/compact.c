@@ -4,12 +4,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/int64.h"
 #include "store/sql.h"
 #include "store/store.h"
 #include "store/store_private.h"
 #include "store/sums.h"
-
-struct store;
 
 /* Removes processes that nothing refers to any more: most processes of a busy host touch a card
  * for too short a time to be counted, and their rows would make the store grow for ever. */
@@ -20,9 +19,6 @@ enum { SWEEP_ROWS = 2000 };
 /* A life that is longer is kept without a search. */
 enum { SWEEP_DAYS = 400, DAY_S = 86400 };
 
-/* Slots that the clock put into the future are only in holding_1m; see is_counted(). */
-#define FUTURE "SELECT count(*) FROM (SELECT max(slot) AS slot FROM holding_1m) WHERE slot > "
-
 /* Spells end at most this long before or after their process was seen. */
 enum { SPELL_SLACK_MS = 60000 };
 
@@ -32,55 +28,33 @@ struct candidate {
 	int64_t first_day, last_day; /* unix seconds */
 };
 
-/* The two questions about a candidate. */
-struct search {
-	sqlite3_stmt *sums, *spells;
-};
-
-static int prepare(struct store *s, sqlite3_stmt **q, const char *sql)
-{
-	return sqlite3_prepare_v2(s->db, sql, -1, q, NULL);
-}
-
 /* Are there processes that ended before `before_ms` and that this connection has not examined?
- * Returns SQLite's code, like the next. */
-static int store_sweep_due(struct store *s, int64_t before_ms, bool *due)
+ * False, like the next: SQLite failed. */
+static bool is_sweep_due(struct store *s, int64_t before_ms, bool *due)
 {
-	sqlite3_stmt *q = NULL;
 	int64_t first_ms = INT64_MAX;
-	int rc = prepare(
-		s, &q, "SELECT first_seen_ms FROM process WHERE id > ? ORDER BY id LIMIT 1");
-	if (rc == SQLITE_OK) {
-		sqlite3_bind_int64(q, 1, s->swept);
-		rc = sql_once(q, &first_ms);
-	}
-	sqlite3_finalize(q);
-	*due = rc == SQLITE_ROW && first_ms < before_ms;
-	return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+	bool ok = sql_do(s->db,
+		"SELECT first_seen_ms FROM process WHERE id > ? ORDER BY id LIMIT 1", &first_ms,
+		SQL_INT(s->swept));
+	*due = first_ms < before_ms;
+	return ok;
 }
 
 /* Does the process have time on a card? All its slots have left holding_1m, and what leaves it
- * is in holding_1d for ever. */
-static int is_counted(const struct search *find, const struct candidate *c, bool *counted)
+ * is in holding_1d for ever. `sums` and `spells` are the two questions about a candidate. */
+static bool is_counted(
+	sqlite3_stmt *sums, sqlite3_stmt *spells, const struct candidate *c, bool *counted)
 {
-	int rc = SQLITE_DONE;
-	*counted = c->last_day - c->first_day > INT64_C(1) * SWEEP_DAYS * DAY_S;
-	for (int64_t day = c->first_day; !*counted && day <= c->last_day; day += DAY_S) {
-		sqlite3_bind_int64(find->sums, 1, c->host);
-		sqlite3_bind_int64(find->sums, 2, day);
-		sqlite3_bind_int64(find->sums, 3, c->id);
-		rc = sql_once(find->sums, NULL);
-		*counted = rc != SQLITE_DONE;
-	}
+	int64_t found = c->last_day - c->first_day > INT64_C(1) * SWEEP_DAYS * DAY_S;
+	for (int64_t day = c->first_day; !found && day <= c->last_day; day += DAY_S)
+		if (!sql_put(sums, &found, SQL_INT(c->host), SQL_INT(day), SQL_INT(c->id)))
+			return false;
 	/* A spell whose sums found no room in memory. */
-	if (!*counted) {
-		sqlite3_bind_int64(find->spells, 1, c->first_ms - SPELL_SLACK_MS);
-		sqlite3_bind_int64(find->spells, 2, c->last_ms + SPELL_SLACK_MS);
-		sqlite3_bind_int64(find->spells, 3, c->id);
-		rc = sql_once(find->spells, NULL);
-		*counted = rc != SQLITE_DONE;
-	}
-	return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+	if (!found && !sql_put(spells, &found, SQL_INT(c->first_ms - SPELL_SLACK_MS),
+			      SQL_INT(c->last_ms + SPELL_SLACK_MS), SQL_INT(c->id)))
+		return false;
+	*counted = found != 0;
+	return true;
 }
 
 static struct candidate candidate_of(sqlite3_stmt *q)
@@ -97,73 +71,62 @@ static struct candidate candidate_of(sqlite3_stmt *q)
 }
 
 /* Examines the next rows and fills `unused` with those to remove. */
-static int examine(struct store *s, int64_t before_ms, int64_t *unused, size_t *n)
+static bool examine(struct store *s, int64_t before_ms, int64_t *unused, size_t *n)
 {
-	sqlite3_stmt *q = NULL;
-	struct search find = { 0 };
-	int rc = prepare(s, &q,
+	sqlite3_stmt *q = NULL, *sums = NULL, *spells = NULL;
+	sqlite3_prepare_v2(s->db,
 		"SELECT id, host, first_seen_ms, max(last_seen_ms, ended_ms), ended_ms < ?2"
 		" AND id NOT IN (SELECT process FROM holder)"
 		" AND id NOT IN (SELECT process FROM open_spell)"
 		" AND NOT EXISTS (SELECT 1 FROM open_life AS o WHERE o.pid = process.pid"
 		" AND o.process = process.id), first_seen_ms >= ?2"
-		" FROM process WHERE id > ?1 ORDER BY id LIMIT ?3");
-	if (rc == SQLITE_OK)
-		rc = prepare(s, &find.sums,
-			"SELECT 1 FROM gpu CROSS JOIN holding_1d AS h ON h.gpu = gpu.id"
-			" WHERE gpu.host = ?1 AND h.slot = ?2 AND h.process = ?3 LIMIT 1");
-	if (rc == SQLITE_OK)
-		rc = prepare(s, &find.spells,
-			"SELECT 1 FROM spell WHERE end_ms >= ?1 AND end_ms <= ?2"
-			" AND process = ?3 LIMIT 1");
-	if (rc == SQLITE_OK) {
-		sqlite3_bind_int64(q, 1, s->swept);
-		sqlite3_bind_int64(q, 2, before_ms);
-		sqlite3_bind_int(q, 3, SWEEP_ROWS);
-	}
-	while (rc == SQLITE_OK && (rc = sqlite3_step(q)) == SQLITE_ROW) {
+		" FROM process WHERE id > ?1 ORDER BY id LIMIT ?3",
+		-1, &q, NULL);
+	sql_kept(s->db, &sums,
+		"SELECT 1 FROM gpu CROSS JOIN holding_1d AS h ON h.gpu = gpu.id"
+		" WHERE gpu.host = ?1 AND h.slot = ?2 AND h.process = ?3 LIMIT 1");
+	sql_kept(s->db, &spells,
+		"SELECT 1 FROM spell WHERE end_ms >= ?1 AND end_ms <= ?2"
+		" AND process = ?3 LIMIT 1");
+	sql_bind(q, SQL_INT(s->swept), SQL_INT(before_ms), SQL_INT(SWEEP_ROWS));
+	int rc = q ? SQLITE_ROW : SQLITE_ERROR;
+	bool ok = true;
+	while (ok && rc == SQLITE_ROW && (rc = sqlite3_step(q)) == SQLITE_ROW) {
 		bool counted = true;
-		if (sqlite3_column_int(q, 5)) {
-			rc = SQLITE_DONE; /* too young, and so are the next */
+		if (sqlite3_column_int(q, 5)) /* too young, and so are the next */
 			break;
-		}
 		struct candidate c = candidate_of(q);
-		rc = sqlite3_column_int(q, 4) ? is_counted(&find, &c, &counted) : SQLITE_OK;
+		if (sqlite3_column_int(q, 4))
+			ok = is_counted(sums, spells, &c, &counted);
 		if (!counted)
 			unused[(*n)++] = c.id;
 		s->swept = c.id;
 	}
-	sqlite3_finalize(find.sums);
-	sqlite3_finalize(find.spells);
+	sqlite3_finalize(sums);
+	sqlite3_finalize(spells);
 	sqlite3_finalize(q);
-	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+	return ok && (rc == SQLITE_DONE || rc == SQLITE_ROW);
 }
 
 /* Examines some of them and removes those without slots, within the caller's transaction. */
-static int store_sweep(struct store *s, int64_t now_ms, int64_t before_ms)
+static bool sweep_processes(struct store *s, int64_t now_ms, int64_t before_ms)
 {
-	int64_t unused[SWEEP_ROWS];
+	int64_t unused[SWEEP_ROWS], ahead = 0;
 	size_t n = 0;
-	sqlite3_stmt *q = NULL, *future = NULL;
-	int64_t ahead = 0;
-	int rc = prepare(s, &future, FUTURE "?");
-	if (rc == SQLITE_OK) {
-		sqlite3_bind_int64(future, 1, now_ms / 1000 + DAY_S);
-		rc = sql_once(future, &ahead) == SQLITE_ROW ? SQLITE_OK : SQLITE_ERROR;
-	}
-	sqlite3_finalize(future);
-	if (rc != SQLITE_OK || ahead)
-		return rc;
-	rc = examine(s, before_ms, unused, &n);
-	if (rc == SQLITE_OK)
-		rc = prepare(s, &q, "DELETE FROM process WHERE id = ?");
-	for (size_t i = 0; rc == SQLITE_OK && i < n; i++) {
-		sqlite3_bind_int64(q, 1, unused[i]);
-		int done = sql_once(q, NULL);
-		rc = done == SQLITE_DONE ? SQLITE_OK : done;
-	}
+	/* Slots that the clock put into the future are only in holding_1m; see is_counted(). */
+	bool ok = sql_do(s->db,
+		"SELECT count(*) FROM (SELECT max(slot) AS slot FROM holding_1m)"
+		" WHERE slot > ?",
+		&ahead, SQL_INT(now_ms / 1000 + DAY_S));
+	if (!ok || ahead)
+		return ok;
+	ok = examine(s, before_ms, unused, &n);
+	sqlite3_stmt *q = NULL;
+	sql_kept(s->db, &q, "DELETE FROM process WHERE id = ?");
+	for (size_t i = 0; ok && i < n; i++)
+		ok = sql_put(q, NULL, SQL_INT(unused[i]));
 	sqlite3_finalize(q);
-	return rc;
+	return ok;
 }
 
 /* The largest number of statements in a step. */
@@ -230,7 +193,7 @@ static int64_t floor_to(int64_t value, int64_t width)
 }
 
 /* The next range of a step, empty (from >= to) when nothing is old enough. */
-static int next_range(struct store *s, const struct step *step, int64_t until_s, int max_slots,
+static bool next_range(struct store *s, const struct step *step, int64_t until_s, int max_slots,
 	struct range *range)
 {
 	int rc = SQLITE_OK;
@@ -238,68 +201,44 @@ static int next_range(struct store *s, const struct step *step, int64_t until_s,
 	int64_t until = floor_to(until_s, step->coarse_s);
 	*range = (struct range){ 0, 0 };
 	if (rc != SQLITE_OK || oldest >= until)
-		return rc;
+		return rc == SQLITE_OK;
 	*range = (struct range){ INT64_MIN, floor_to(OLDEST_SLOT, step->coarse_s) };
 	if (oldest < range->to)
-		return rc;
+		return true;
 	int64_t slots = max_slots * step->fine_s / step->coarse_s;
 	range->from = floor_to(oldest, step->coarse_s);
 	range->to = range->from + (slots > 1 ? slots : 1) * step->coarse_s;
-	if (range->to > until)
-		range->to = until;
-	return rc;
+	range->to = int64_min(range->to, until);
+	return true;
 }
 
-static int move_one(struct store *s, const char *sql, const struct range *range)
+/* Is there anything to move? */
+static bool look_for_more(struct store *s, const int64_t *until_s, bool *more)
 {
-	sqlite3_stmt *q = NULL;
-	int rc = sqlite3_prepare_v2(s->db, sql, -1, &q, NULL);
-	if (rc != SQLITE_OK)
-		return rc;
-	sqlite3_bind_int64(q, 1, range->from);
-	sqlite3_bind_int64(q, 2, range->to);
-	rc = sqlite3_step(q);
-	sqlite3_finalize(q);
-	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+	struct range range = { 0, 0 };
+	for (size_t i = 0; range.from >= range.to && i < STEPS; i++)
+		if (!next_range(s, &steps[i], until_s[i], 1, &range))
+			return false;
+	*more = range.from < range.to;
+	return true;
 }
 
-static int move(struct store *s, const struct step *step, const struct range *range)
+/* Moves the next slots: one step, the first that has something to do. */
+static bool move_slots(struct store *s, const int64_t *until_s, int max_slots)
 {
-	int rc = SQLITE_OK;
-	for (size_t i = 0; rc == SQLITE_OK && i < STEP_SQL && step->sql[i]; i++)
-		rc = move_one(s, step->sql[i], range);
-	return rc;
-}
-
-/* Does one step, if there is something to do; *moved says whether there was. */
-static int compact_step(
-	struct store *s, const struct step *step, int64_t until_s, int max_slots, bool *moved)
-{
-	struct range range;
-	int rc = next_range(s, step, until_s, max_slots, &range);
-	*moved = rc == SQLITE_OK && range.from < range.to;
-	return *moved ? move(s, step, &range) : rc;
-}
-
-/* Is there anything left to move? */
-static int look_for_more(struct store *s, const int64_t *until_s, bool *more)
-{
-	int rc = SQLITE_OK;
-	struct range range;
-	*more = false;
-	for (size_t i = 0; rc == SQLITE_OK && !*more && i < STEPS; i++) {
-		rc = next_range(s, &steps[i], until_s[i], 1, &range);
-		*more = rc == SQLITE_OK && range.from < range.to;
+	for (size_t i = 0; i < STEPS; i++) {
+		struct range range;
+		if (!next_range(s, &steps[i], until_s[i], max_slots, &range))
+			return false;
+		if (range.from >= range.to)
+			continue;
+		for (size_t k = 0; k < STEP_SQL && steps[i].sql[k]; k++)
+			if (!sql_do(s->db, steps[i].sql[k], NULL, SQL_INT(range.from),
+				    SQL_INT(range.to)))
+				return false;
+		return true;
 	}
-	return rc;
-}
-
-/* Keeps only the newest events: a card that is lost and found all day must not fill the disk.
- */
-static int prune_events(struct store *s)
-{
-	return sql_exec(
-		s->db, "DELETE FROM event WHERE id <= (SELECT max(id) FROM event) - 100000");
+	return true;
 }
 
 /* A clock that leaped forward by more than a day may be wrong, and minutes that became hours do
@@ -314,32 +253,24 @@ static const char leap_sql[] =
 	" AND started_ms <= ?2 AND started_ms - ?3 > (SELECT max(last_tick_ms) FROM run"
 	" WHERE source <> 'import' AND host = late.host AND id < late.id))";
 
-static int has_leaped(struct store *s, int64_t now_ms, bool *leaped)
+static bool has_leaped(struct store *s, int64_t now_ms, bool *leaped)
 {
-	sqlite3_stmt *q = NULL;
 	int64_t found = 0;
-	int rc = sqlite3_prepare_v2(s->db, leap_sql, -1, &q, NULL);
-	if (rc != SQLITE_OK)
-		return rc;
-	sqlite3_bind_int64(q, 1, now_ms - SETTLE_MS);
-	sqlite3_bind_int64(q, 2, now_ms);
-	sqlite3_bind_int64(q, 3, LEAP_MS);
-	rc = sql_once(q, &found);
-	sqlite3_finalize(q);
+	bool ok = sql_do(s->db, leap_sql, &found, SQL_INT(now_ms - SETTLE_MS), SQL_INT(now_ms),
+		SQL_INT(LEAP_MS));
 	*leaped = found != 0;
-	return rc == SQLITE_ROW ? SQLITE_OK : rc;
+	return ok;
 }
 
-/* Moves the next slots. */
-static int compact_slots(struct store *s, const int64_t *until_s, int max_slots, bool *more)
+/* Moves slots, and keeps only the newest events: a card that is lost and found all day must not
+ * fill the disk. */
+static bool compact_slots(struct store *s, const int64_t *until_s, int max_slots, bool *more)
 {
-	int rc = SQLITE_OK;
-	bool moved = false;
-	for (size_t i = 0; rc == SQLITE_OK && !moved && i < STEPS; i++)
-		rc = compact_step(s, &steps[i], until_s[i], max_slots, &moved);
-	if (rc == SQLITE_OK)
-		rc = prune_events(s);
-	return rc == SQLITE_OK ? look_for_more(s, until_s, more) : rc;
+	return move_slots(s, until_s, max_slots) &&
+	       sql_exec(s->db,
+		       "DELETE FROM event WHERE id <= (SELECT max(id) FROM event) - 100000") ==
+		       SQLITE_OK &&
+	       look_for_more(s, until_s, more);
 }
 
 int compact_store(struct store *s, const struct compaction *c, bool *more, struct err *e)
@@ -354,10 +285,9 @@ int compact_store(struct store *s, const struct compaction *c, bool *more, struc
 		return code;
 	/* Processes are swept when all their slots have left the minutes, and not in the one
 	 * long transaction of an import. */
-	if (look_for_more(s, until_s, more) != SQLITE_OK ||
-		(!*more && !s->in_batch &&
-			store_sweep_due(s, before_ms, &sweep) != SQLITE_OK) ||
-		((*more || sweep) && has_leaped(s, c->now_ms, &leaped) != SQLITE_OK))
+	if (!look_for_more(s, until_s, more) ||
+		(!*more && !s->in_batch && !is_sweep_due(s, before_ms, &sweep)) ||
+		((*more || sweep) && !has_leaped(s, c->now_ms, &leaped)))
 		return store_abandon(s, "read", e);
 	*more = *more && !leaped;
 	if (!*more && (!sweep || leaped))
@@ -365,7 +295,7 @@ int compact_store(struct store *s, const struct compaction *c, bool *more, struc
 	code = store_begin(s, e);
 	if (code)
 		return code;
-	int rc = *more ? compact_slots(s, until_s, c->max_slots, more)
-		       : store_sweep(s, c->now_ms, before_ms);
-	return rc == SQLITE_OK ? store_commit(s, e) : store_abandon(s, "compact", e);
+	bool ok = *more ? compact_slots(s, until_s, c->max_slots, more)
+			: sweep_processes(s, c->now_ms, before_ms);
+	return ok ? store_commit(s, e) : store_abandon(s, "compact", e);
 }

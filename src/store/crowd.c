@@ -37,7 +37,7 @@ enum query {
 /* Sums of a life are in minutes from a little before it was first seen; in its hour, if the
  * ledger was full. Minutes become five minutes after an hour at the earliest, and then the row
  * stays. */
-static const char *const texts[QUERIES] = {
+static const char *const queries[QUERIES] = {
 	[QUERY_COUNT] =
 		"SELECT count(*)" OF_DAY "NOT " CROWD_SQL " AND ended_ms - first_seen_ms < ?4",
 	[QUERY_SESSIONS] = "SELECT count(*)" OF_DAY CROWD_SQL " AND NOT " NO_SESSION,
@@ -97,19 +97,7 @@ struct crowds {
 
 static sqlite3_stmt *query(struct store *s, enum query which)
 {
-	return sql_kept(s->db, &s->crowds->queries[which], texts[which]);
-}
-
-static bool ask_day(struct store *s, enum query which, const struct crowd *c, int64_t *answer)
-{
-	sqlite3_stmt *q = query(s, which);
-	*answer = 0;
-	sqlite3_bind_int64(q, 1, s->host);
-	sql_bind_text(q, 2, c->user);
-	sqlite3_bind_int64(q, 3, c->day * DAY_MS);
-	if (which == QUERY_COUNT)
-		sqlite3_bind_int64(q, 4, CROWD_SHORT_MS);
-	return sql_run(q, answer);
+	return sql_kept(s->db, &s->crowds->queries[which], queries[which]);
 }
 
 static void forget_rows(struct crowds *all, const char *user)
@@ -140,25 +128,14 @@ static struct crowd *find_crowd(struct store *s, const char *user, int64_t day)
 		return c;
 	c->day = day;
 	forget_rows(s->crowds, user);
-	if (ask_day(s, QUERY_COUNT, c, &c->lives) &&
-		ask_day(s, QUERY_SESSIONS, c, &c->sessions))
+	c->lives = c->sessions = 0;
+	if (sql_put(query(s, QUERY_COUNT), &c->lives, SQL_INT(s->host), SQL_TEXT(user),
+		    SQL_INT(day * DAY_MS), SQL_INT(CROWD_SHORT_MS)) &&
+		sql_put(query(s, QUERY_SESSIONS), &c->sessions, SQL_INT(s->host),
+			SQL_TEXT(user), SQL_INT(day * DAY_MS)))
 		return c;
 	c->day = -1;
 	return NULL;
-}
-
-/* Since when the life was seen: the recorder may have been started again meanwhile. -1: its
- * time is in a crowd already. */
-static bool first_seen(
-	struct store *s, const struct process_entry *p, int64_t id, int64_t *seen_ms)
-{
-	*seen_ms = p->first_seen_ms;
-	if (!id)
-		return true;
-	*seen_ms = -1;
-	sqlite3_stmt *q = query(s, QUERY_FIRST_SEEN);
-	sqlite3_bind_int64(q, 1, id);
-	return sql_run(q, seen_ms);
 }
 
 static bool is_short(const struct process_entry *p, int64_t seen_ms)
@@ -184,19 +161,19 @@ static bool ask_row(struct store *s, enum query which, const struct crowd_sessio
 		{ SESSION_CONTAINER, PROCESS_CONTAINER },
 		{ SESSION_NOTEBOOK, PROCESS_NOTEBOOK },
 	};
-	sqlite3_stmt *q = query(s, which);
-	sqlite3_bind_int64(q, 1, s->host);
-	sql_bind_text(q, 2, p->id.user);
-	sqlite3_bind_int64(q, 3, which == QUERY_ADD ? p->first_seen_ms : session->day * DAY_MS);
+	const char *texts[3];
 	for (int i = 0; i < 3; i++)
-		sql_bind_text_or_null(q, 4 + i,
-			session->kind == labels[i].kind ? process_text(&p->id, labels[i].text)
-							: "");
-	sql_bind_known(q, 7, session->kind == SESSION_POSIX ? p->id.posix_session : 0, 0);
-	sqlite3_bind_int64(q, 8, s->run);
+		texts[i] = session->kind == labels[i].kind
+				   ? process_text(&p->id, labels[i].text)
+				   : "";
+	sqlite3_stmt *q = query(s, which);
 	if (which == QUERY_ADD)
-		sqlite3_bind_int64(q, 9, p->ended_ms);
-	return sql_run(q, id);
+		sql_bind_from(q, 9, SQL_ARGS(SQL_INT(p->ended_ms)));
+	return sql_put(q, id, SQL_INT(s->host), SQL_TEXT(p->id.user),
+		SQL_INT(which == QUERY_ADD ? p->first_seen_ms : session->day * DAY_MS),
+		SQL_OPTIONAL(texts[0]), SQL_OPTIONAL(texts[1]), SQL_OPTIONAL(texts[2]),
+		SQL_KNOWN(session->kind == SESSION_POSIX ? p->id.posix_session : 0, 0),
+		SQL_INT(s->run));
 }
 
 static int64_t known_row(const struct crowds *all, const char *user, const char *key)
@@ -241,16 +218,6 @@ static bool find_row(
 	return true;
 }
 
-static bool grow(struct store *s, int64_t row, const struct process_entry *p)
-{
-	sqlite3_stmt *q = query(s, QUERY_GROW);
-	sqlite3_bind_int64(q, 1, row);
-	sqlite3_bind_int64(q, 2, p->first_seen_ms);
-	sqlite3_bind_int64(q, 3, p->ended_ms);
-	sql_bind_known(q, 4, p->last_active_ms, -1);
-	return sql_run(q, NULL);
-}
-
 /* Notes that the row's sums belong to the crowd. */
 static bool give_up(struct store *s, int64_t id, int64_t crowd, int64_t seen_ms)
 {
@@ -264,10 +231,7 @@ static bool give_up(struct store *s, int64_t id, int64_t crowd, int64_t seen_ms)
 		return false;
 	all->from_slot = all->given_up && all->from_slot < from ? all->from_slot : from;
 	all->given_up = true;
-	sqlite3_stmt *q = query(s, QUERY_GIVE_UP);
-	sqlite3_bind_int64(q, 1, id);
-	sqlite3_bind_int64(q, 2, crowd);
-	return sql_run(q, NULL);
+	return sql_put(query(s, QUERY_GIVE_UP), NULL, SQL_INT(id), SQL_INT(crowd));
 }
 
 bool crowd_take(struct store *s, const struct process_entry *p, int64_t at_ms, int64_t *id)
@@ -277,7 +241,11 @@ bool crowd_take(struct store *s, const struct process_entry *p, int64_t at_ms, i
 		return true;
 	if (!s->crowds && !(s->crowds = calloc(1, sizeof(*s->crowds))))
 		return false;
-	if (!first_seen(s, p, *id, &seen_ms))
+	/* Since when the life was seen: the recorder may have been started again meanwhile.
+	 * -1: its time is in a crowd already. */
+	if (*id == 0)
+		seen_ms = p->first_seen_ms;
+	else if (!sql_put(query(s, QUERY_FIRST_SEEN), &seen_ms, SQL_INT(*id)))
 		return false;
 	if (!is_short(p, seen_ms))
 		return true;
@@ -289,7 +257,9 @@ bool crowd_take(struct store *s, const struct process_entry *p, int64_t at_ms, i
 		return true;
 	}
 	int64_t row = 0;
-	if (!find_row(s, c, p, &row) || !grow(s, row, p) ||
+	if (!find_row(s, c, p, &row) ||
+		!sql_put(query(s, QUERY_GROW), NULL, SQL_INT(row), SQL_INT(p->first_seen_ms),
+			SQL_INT(p->ended_ms), SQL_KNOWN(p->last_active_ms, -1)) ||
 		(*id && !give_up(s, *id, row, seen_ms)))
 		return false;
 	*id = row;
@@ -306,7 +276,7 @@ bool crowd_merge(struct store *s)
 	for (size_t i = 0; ok && i < sizeof(steps) / sizeof(steps[0]); i++) {
 		sqlite3_stmt *q = query(s, steps[i]);
 		if (sqlite3_bind_parameter_count(q))
-			sqlite3_bind_int64(q, 1, s->crowds->from_slot);
+			sql_bind(q, SQL_INT(s->crowds->from_slot));
 		ok = sql_run(q, NULL);
 	}
 	s->crowds->given_up = false;

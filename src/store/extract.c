@@ -148,7 +148,7 @@ static int open_new(struct extract *x, struct err *e)
 					       "PRAGMA locking_mode = EXCLUSIVE;"
 					       "PRAGMA temp_store = MEMORY") != SQLITE_OK)
 		return sql_fail(e, x->to, "make", x->path);
-	return store_upgrade(x->to, x->path, e);
+	return store_open_upgrade(x->to, x->path, e);
 }
 
 static int copy_all(struct extract *x, struct err *e)

@@ -313,15 +313,9 @@ static bool may_compute(const char *sql)
 
 static bool has_computed(sqlite3 *db, const char *table)
 {
-	sqlite3_stmt *row = NULL;
 	int64_t n = 1; /* what cannot be asked is refused */
-	if (sqlite3_prepare_v2(db,
-		    "SELECT count(*) FROM pragma_table_xinfo(?) WHERE hidden <> 0", -1, &row,
-		    NULL) == SQLITE_OK) {
-		sqlite3_bind_text(row, 1, table, -1, SQLITE_STATIC);
-		sql_once(row, &n);
-	}
-	sqlite3_finalize(row);
+	sql_do(db, "SELECT count(*) FROM pragma_table_xinfo(?) WHERE hidden <> 0", &n,
+		SQL_RAW(table));
 	return n > 0;
 }
 

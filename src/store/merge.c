@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/int64.h"
 #include "base/str.h"
 #include "store/foreign.h"
 #include "store/identify.h"
@@ -36,6 +37,7 @@ struct new_ids {
 
 /* A store that is merged. */
 struct source {
+	struct merge *merge;
 	const char *path;
 	size_t at; /* among those that were given */
 	sqlite3 *db;
@@ -67,11 +69,12 @@ struct merge {
 	"ON CONFLICT (slot) DO UPDATE SET " ADD("active_ms") ", " ADD(                         \
 		"idle_held_ms") ", " ADD("truly_idle_ms")
 
-/* The tables after host and gpu, and what happens to a row whose key is there already: only
+/* The tables after host, and what happens to a row whose key is there already: only
  * where a host is in several stores, or where a row is of all cards. */
 static const struct merge_table {
 	const char *table, *conflict;
 } tables[] = {
+	{ "gpu", NULL }, /* see copy_card() */
 	{ "run", "" },
 	{ "process", "" },
 	{ "open_life", "" },
@@ -103,8 +106,8 @@ static const struct merge_table {
 
 static int compare_ids(const void *x, const void *y)
 {
-	int64_t a = ((const struct new_id *)x)->from, b = ((const struct new_id *)y)->from;
-	return a < b ? -1 : a > b;
+	const struct new_id *a = x, *b = y;
+	return int64_compare(a->from, b->from);
 }
 
 /* False: the store has no such row. */
@@ -118,7 +121,7 @@ static bool find_id(const struct new_ids *ids, int64_t from, int64_t *to)
 	return found != NULL;
 }
 
-static int merge_add_id(struct new_ids *ids, int64_t from, int64_t to, struct err *e)
+static int add_id(struct new_ids *ids, int64_t from, int64_t to, struct err *e)
 {
 	if (!array_one_more(&ids->items, ids->n))
 		return err_memory(e);
@@ -158,17 +161,10 @@ static enum role role_of(const char *table, const char *column)
 					       : ROLE_OWN;
 }
 
-/* Fills `e` from the failure of the new store, or of one that is merged. Returns e->code. */
-static int merge_cannot_write(const struct merge *m, struct err *e)
+/* Fills `e` from the failure of the new store. Returns e->code. */
+static int cannot_write(const struct merge *m, struct err *e)
 {
 	return sql_fail(e, m->to, "write", m->wish->path);
-}
-
-/* A column as text; "" for NULL. */
-static const char *merge_text(sqlite3_stmt *row, int column)
-{
-	const char *text = (const char *)sqlite3_column_text(row, column);
-	return text ? text : "";
 }
 
 /* Reads the columns of a table; of gpu, without the id, which is looked up. */
@@ -177,9 +173,9 @@ static int read_columns(struct copying *c, bool with_id, struct err *e)
 	sqlite3_stmt *row = NULL;
 	int rc = sqlite3_prepare_v2(
 		c->m->to, "SELECT name FROM pragma_table_info(?)", -1, &row, NULL);
-	sqlite3_bind_text(row, 1, c->table, -1, SQLITE_STATIC);
+	sql_bind(row, SQL_RAW(c->table));
 	while (rc == SQLITE_OK && sqlite3_step(row) == SQLITE_ROW && c->n < COLUMNS_MAX) {
-		const char *name = merge_text(row, 0);
+		const char *name = sql_raw(row, 0);
 		if (!with_id && strcmp(name, "id") == 0)
 			continue;
 		str_addf(&c->names, "%s%s", c->n ? ", " : "", name);
@@ -188,15 +184,8 @@ static int read_columns(struct copying *c, bool with_id, struct err *e)
 	}
 	sqlite3_finalize(row);
 	if (rc != SQLITE_OK)
-		return merge_cannot_write(c->m, e);
+		return cannot_write(c->m, e);
 	return c->names.failed || c->marks.failed ? err_memory(e) : 0;
-}
-
-static void finish_copying(struct copying *c)
-{
-	sqlite3_finalize(c->put);
-	str_finish(&c->names);
-	str_finish(&c->marks);
 }
 
 /* The new id of a column; false: the store has no row with that id, as only a damaged one. */
@@ -239,146 +228,93 @@ static bool bind_row(const struct copying *c, sqlite3_stmt *row)
 	return true;
 }
 
-static int merge_cannot_read(const struct source *s, struct err *e)
+static int cannot_read(const struct source *s, struct err *e)
 {
 	return sql_fail(e, s->db, "read", s->path);
 }
 
-static int copy_rows(struct copying *c, struct err *e)
+/* Calls `take` for each row of a source. */
+static int each_row(struct source *s, const char *sql,
+	int (*take)(void *context, sqlite3_stmt *row, struct err *e), void *context,
+	struct err *e)
 {
-	struct str sql = { 0 };
 	sqlite3_stmt *row = NULL;
-	str_addf(&sql, "SELECT %s FROM %s", str_text(&c->names), c->table);
-	if (sql.failed)
-		return err_memory(e);
-	int step = sqlite3_prepare_v2(c->s->db, str_text(&sql), -1, &row, NULL), rc = 0;
-	str_finish(&sql);
+	int step = sqlite3_prepare_v2(s->db, sql, -1, &row, NULL), rc = 0;
 	while (step == SQLITE_OK && rc == 0 && sqlite3_step(row) == SQLITE_ROW)
-		if (bind_row(c, row) && !sql_run(c->put, NULL))
-			rc = merge_cannot_write(c->m, e);
+		rc = take(context, row, e);
 	if (sqlite3_finalize(row) != SQLITE_OK || step != SQLITE_OK)
-		rc = rc ? rc : merge_cannot_read(c->s, e);
+		rc = rc ? rc : cannot_read(s, e);
 	return rc;
 }
 
-static int copy_table(
-	struct merge *m, struct source *s, const struct merge_table *t, struct err *e)
+static int copy_row(void *copying, sqlite3_stmt *row, struct err *e)
 {
-	struct copying c = { .m = m, .s = s, .table = t->table };
-	struct str sql = { 0 };
-	int rc = read_columns(&c, true, e);
-	str_addf(&sql, "INSERT %sINTO %s (%s) VALUES (%s) %s", t->conflict ? "" : "OR REPLACE ",
-		t->table, str_text(&c.names), str_text(&c.marks),
-		t->conflict ? t->conflict : "");
-	if (rc == 0 && sql.failed)
-		rc = err_memory(e);
-	if (rc == 0 && sqlite3_prepare_v2(m->to, str_text(&sql), -1, &c.put, NULL) != SQLITE_OK)
-		rc = merge_cannot_write(m, e);
-	if (rc == 0)
-		rc = copy_rows(&c, e);
-	str_finish(&sql);
-	finish_copying(&c);
-	return rc;
-}
-
-/* A card in the new store. */
-struct card {
-	int64_t id; /* 0: it is not there yet */
-	int64_t first_ms, last_ms;
-};
-
-static int find_card(
-	const struct merge *m, int64_t host, const char *uuid, struct card *card, struct err *e)
-{
-	sqlite3_stmt *row = NULL;
-	*card = (struct card){ .id = 0 };
-	if (sqlite3_prepare_v2(m->to,
-		    "SELECT id, first_seen_ms, last_seen_ms FROM gpu WHERE host = ? AND uuid = "
-		    "?",
-		    -1, &row, NULL) != SQLITE_OK)
-		return merge_cannot_write(m, e);
-	sqlite3_bind_int64(row, 1, host);
-	sqlite3_bind_text(row, 2, uuid, -1, SQLITE_STATIC);
-	if (sqlite3_step(row) == SQLITE_ROW)
-		*card = (struct card){ sqlite3_column_int64(row, 0),
-			sqlite3_column_int64(row, 1), sqlite3_column_int64(row, 2) };
-	return sqlite3_finalize(row) == SQLITE_OK ? 0 : merge_cannot_write(m, e);
-}
-
-static int set_first_seen(const struct merge *m, int64_t card, int64_t first_ms, struct err *e)
-{
-	sqlite3_stmt *put = NULL;
-	if (sqlite3_prepare_v2(m->to,
-		    "UPDATE gpu SET first_seen_ms = min(first_seen_ms, ?2) WHERE id = ?1", -1,
-		    &put, NULL) == SQLITE_OK) {
-		sqlite3_bind_int64(put, 1, card);
-		sqlite3_bind_int64(put, 2, first_ms);
-	}
-	bool good = sql_run(put, NULL);
-	sqlite3_finalize(put);
-	return good ? 0 : merge_cannot_write(m, e);
+	struct copying *c = copying;
+	return !bind_row(c, row) || sql_run(c->put, NULL) ? 0 : cannot_write(c->m, e);
 }
 
 /* Adds a card, or merges it with that of an earlier store: the newer row has the names. After
  * the columns of the table, a row has its id, UUID, first and last moment, and host. */
-static int copy_card(struct copying *c, sqlite3_stmt *row, struct err *e)
+static int copy_card(void *copying, sqlite3_stmt *row, struct err *e)
 {
+	struct copying *c = copying;
 	int64_t old = sqlite3_column_int64(row, c->n),
-		host = sqlite3_column_int64(row, c->n + 4);
-	int64_t first_ms = sqlite3_column_int64(row, c->n + 2);
-	struct card card;
+		first_ms = sqlite3_column_int64(row, c->n + 2),
+		host = sqlite3_column_int64(row, c->n + 4), id = 0, last_ms = 0;
 	if (!find_id(&c->s->hosts, host, &host))
 		return 0;
-	int rc = find_card(c->m, host, merge_text(row, c->n + 1), &card, e);
-	if (rc)
-		return rc;
-	if (!card.id || sqlite3_column_int64(row, c->n + 3) > card.last_ms) {
-		sql_bind_known(c->put, c->n + 1, card.id, 0);
-		if (bind_row(c, row) && !sql_run(c->put, NULL))
-			return merge_cannot_write(c->m, e);
+	sqlite3_stmt *known = NULL; /* the card in the new store; id 0: it is not there yet */
+	sqlite3_prepare_v2(c->m->to,
+		"SELECT id, first_seen_ms, last_seen_ms FROM gpu WHERE host = ? AND uuid = ?",
+		-1, &known, NULL);
+	sql_bind(known, SQL_INT(host), SQL_RAW(sql_raw(row, c->n + 1)));
+	if (known && sqlite3_step(known) == SQLITE_ROW) {
+		id = sqlite3_column_int64(known, 0);
+		first_ms = int64_min(first_ms, sqlite3_column_int64(known, 1));
+		last_ms = sqlite3_column_int64(known, 2);
 	}
-	if (card.id)
-		rc = set_first_seen(
-			c->m, card.id, first_ms < card.first_ms ? first_ms : card.first_ms, e);
-	else
-		card.id = sqlite3_last_insert_rowid(c->m->to);
-	return rc ? rc : merge_add_id(&c->s->cards, old, card.id, e);
+	if (!known || sqlite3_finalize(known) != SQLITE_OK)
+		return cannot_write(c->m, e);
+	bool newer = id == 0 || sqlite3_column_int64(row, c->n + 3) > last_ms;
+	sql_bind_from(c->put, c->n + 1, SQL_ARGS(SQL_KNOWN(id, 0)));
+	if (newer && bind_row(c, row) && !sql_run(c->put, NULL))
+		return cannot_write(c->m, e);
+	if (id == 0)
+		id = sqlite3_last_insert_rowid(c->m->to);
+	else if (!sql_do(c->m->to,
+			 "UPDATE gpu SET first_seen_ms = min(first_seen_ms, ?2) WHERE id = ?1",
+			 NULL, SQL_INT(id), SQL_INT(first_ms)))
+		return cannot_write(c->m, e);
+	return add_id(&c->s->cards, old, id, e);
 }
 
-static int copy_cards(struct merge *m, struct source *s, struct err *e)
+/* Copies the rows of a table. The ids of cards are looked up, because several stores may have
+ * the same card. */
+static int copy_table(
+	struct merge *m, struct source *s, const struct merge_table *t, struct err *e)
 {
-	struct copying c = { .m = m, .s = s, .table = "gpu" };
-	struct str get = { 0 }, put = { 0 };
-	sqlite3_stmt *row = NULL;
-	int rc = read_columns(&c, false, e), step = SQLITE_OK;
-	str_addf(&put, "INSERT OR REPLACE INTO gpu (%s, id) VALUES (%s, ?)", str_text(&c.names),
-		str_text(&c.marks));
-	str_addf(&get,
-		"SELECT %s, id, uuid, first_seen_ms, last_seen_ms, host FROM gpu ORDER BY id",
-		str_text(&c.names));
+	struct copying c = { .m = m, .s = s, .table = t->table };
+	struct str put = { 0 }, get = { 0 };
+	bool cards = strcmp(t->table, "gpu") == 0;
+	int rc = read_columns(&c, !cards, e);
+	str_addf(&put, "INSERT %sINTO %s (%s%s) VALUES (%s%s) %s",
+		t->conflict ? "" : "OR REPLACE ", t->table, str_text(&c.names),
+		cards ? ", id" : "", str_text(&c.marks), cards ? ", ?" : "",
+		t->conflict ? t->conflict : "");
+	str_addf(&get, "SELECT %s%s FROM %s%s", str_text(&c.names),
+		cards ? ", id, uuid, first_seen_ms, last_seen_ms, host" : "", t->table,
+		cards ? " ORDER BY id" : "");
 	if (rc == 0 && (put.failed || get.failed))
 		rc = err_memory(e);
 	if (rc == 0 && sqlite3_prepare_v2(m->to, str_text(&put), -1, &c.put, NULL) != SQLITE_OK)
-		rc = merge_cannot_write(m, e);
+		rc = cannot_write(m, e);
 	if (rc == 0)
-		step = sqlite3_prepare_v2(s->db, str_text(&get), -1, &row, NULL);
-	while (rc == 0 && step == SQLITE_OK && sqlite3_step(row) == SQLITE_ROW)
-		rc = copy_card(&c, row, e);
-	if (sqlite3_finalize(row) != SQLITE_OK || step != SQLITE_OK)
-		rc = rc ? rc : merge_cannot_read(s, e);
-	str_finish(&get);
+		rc = each_row(s, str_text(&get), cards ? copy_card : copy_row, &c, e);
+	sqlite3_finalize(c.put);
 	str_finish(&put);
-	finish_copying(&c);
-	return rc;
-}
-
-/* Copies the cards, whose new ids it notes, and then all other tables, of a store
- * that is open and whose hosts have new ids. */
-static int merge_copy(struct merge *m, struct source *s, struct err *e)
-{
-	int rc = copy_cards(m, s, e);
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && rc == 0; i++)
-		rc = copy_table(m, s, &tables[i], e);
+	str_finish(&get);
+	str_finish(&c.names);
+	str_finish(&c.marks);
 	return rc;
 }
 
@@ -397,7 +333,6 @@ static int add_machine(
 {
 	int same = 1;
 	char unique[sizeof(newest->name) + 16];
-	sqlite3_stmt *put = NULL;
 	for (size_t i = 0; i < m->n_machines; i++)
 		same += strcmp(m->machines[i].newest->name, newest->name) == 0;
 	if (!array_one_more(&m->machines, m->n_machines))
@@ -405,38 +340,13 @@ static int add_machine(
 	*new = &m->machines[m->n_machines++];
 	**new = (struct machine){ newest, 0 };
 	snprintf(unique, sizeof(unique), same > 1 ? "%s#%d" : "%s", newest->name, same);
-	if (sqlite3_prepare_v2(m->to,
+	if (!sql_do(m->to,
 		    "INSERT INTO host (hostname, machine_id, environment, driver, "
 		    "first_seen_ms, last_seen_ms) VALUES (?1, ?2, '', '', ?3, 0)",
-		    -1, &put, NULL) == SQLITE_OK) {
-		sqlite3_bind_text(put, 1, unique, -1, SQLITE_STATIC);
-		sqlite3_bind_text(put, 2, newest->machine_id, -1, SQLITE_STATIC);
-		sqlite3_bind_int64(put, 3, INT64_MAX);
-	}
-	bool good = sql_run(put, NULL);
+		    NULL, SQL_RAW(unique), SQL_RAW(newest->machine_id), SQL_INT(INT64_MAX)))
+		return cannot_write(m, e);
 	(*new)->host = sqlite3_last_insert_rowid(m->to);
-	sqlite3_finalize(put);
-	return good ? 0 : merge_cannot_write(m, e);
-}
-
-/* What the newest row says about a host is shown, as in a report over all of them. */
-static int update_host(
-	struct merge *m, int64_t host, sqlite3_stmt *row, bool newest, struct err *e)
-{
-	sqlite3_stmt *put = NULL;
-	if (sqlite3_prepare_v2(m->to,
-		    "UPDATE host SET environment = iif(?6, ?2, environment), driver = iif(?6, "
-		    "?3, driver), first_seen_ms = min(first_seen_ms, ?4), last_seen_ms = "
-		    "max(last_seen_ms, ?5) WHERE id = ?1",
-		    -1, &put, NULL) == SQLITE_OK) {
-		sqlite3_bind_int64(put, 1, host);
-		for (int i = 0; i < 4; i++)
-			sqlite3_bind_value(put, 2 + i, sqlite3_column_value(row, 1 + i));
-		sqlite3_bind_int(put, 6, newest);
-	}
-	bool good = sql_run(put, NULL);
-	sqlite3_finalize(put);
-	return good ? 0 : merge_cannot_write(m, e);
+	return 0;
 }
 
 /* What the caller knows of a row, and the newest row of the same host. */
@@ -453,11 +363,13 @@ static const struct merge_host *find_host(
 	return own;
 }
 
-static int take_host(struct merge *m, struct source *s, sqlite3_stmt *row, struct err *e)
+/* What the newest row says about a host is shown, as in a report over all of them. */
+static int take_host(void *source, sqlite3_stmt *row, struct err *e)
 {
-	const struct merge_host *newest = NULL;
-	const struct merge_host *own =
-		find_host(m, s->at, sqlite3_column_int64(row, 0), &newest);
+	struct source *s = source;
+	struct merge *m = s->merge;
+	int64_t id = sqlite3_column_int64(row, 0);
+	const struct merge_host *newest = NULL, *own = find_host(m, s->at, id, &newest);
 	struct machine *machine = NULL;
 	if (!own)
 		return err_set(e, ERR_WORLD, "%s has changed meanwhile; try again", s->path);
@@ -465,54 +377,42 @@ static int take_host(struct merge *m, struct source *s, sqlite3_stmt *row, struc
 		if (m->machines[i].newest == newest)
 			machine = &m->machines[i];
 	int rc = machine ? 0 : add_machine(m, newest, &machine, e);
-	if (rc == 0)
-		rc = update_host(m, machine->host, row, own->newest, e);
-	return rc ? rc
-		  : merge_add_id(&s->hosts, sqlite3_column_int64(row, 0), machine->host, e);
-}
-
-/* Calls `take` for each row. */
-static int each_row(struct merge *m, struct source *s, const char *sql,
-	int (*take)(struct merge *, struct source *, sqlite3_stmt *, struct err *),
-	struct err *e)
-{
-	sqlite3_stmt *row = NULL;
-	int step = sqlite3_prepare_v2(s->db, sql, -1, &row, NULL), rc = 0;
-	while (step == SQLITE_OK && rc == 0 && sqlite3_step(row) == SQLITE_ROW)
-		rc = take(m, s, row, e);
-	if (sqlite3_finalize(row) != SQLITE_OK || step != SQLITE_OK)
-		rc = rc ? rc : merge_cannot_read(s, e);
-	return rc;
+	if (rc)
+		return rc;
+	if (!sql_do(m->to,
+		    "UPDATE host SET environment = iif(?6, ?2, environment), driver = iif(?6, "
+		    "?3, driver), first_seen_ms = min(first_seen_ms, ?4), last_seen_ms = "
+		    "max(last_seen_ms, ?5) WHERE id = ?1",
+		    NULL, SQL_INT(machine->host), SQL_RAW(sql_raw(row, 1)),
+		    SQL_RAW(sql_raw(row, 2)), SQL_INT(sqlite3_column_int64(row, 3)),
+		    SQL_INT(sqlite3_column_int64(row, 4)), SQL_INT(own->newest)))
+		return cannot_write(m, e);
+	return add_id(&s->hosts, id, machine->host, e);
 }
 
 static int open_source(struct source *s, struct err *e)
 {
 	int rc = store_open_read(&s->db, s->path, e);
 	if (rc == 0 && sql_exec(s->db, "BEGIN") != SQLITE_OK)
-		rc = merge_cannot_read(s, e);
+		rc = cannot_read(s, e);
 	return rc;
 }
 
-static void close_source(struct source *s)
-{
-	sqlite3_close(s->db);
-	s->db = NULL;
-}
-
 /* First of all stores, in the order in which they were given: that of the hosts in a report. */
-static int read_hosts(struct merge *m, struct source *s, struct err *e)
+static int read_hosts(struct source *s, struct err *e)
 {
 	int rc = open_source(s, e), step = SQLITE_OK;
 	if (rc == 0)
-		rc = each_row(m, s,
+		rc = each_row(s,
 			"SELECT id, environment, driver, first_seen_ms, last_seen_ms FROM host "
 			"ORDER BY id",
-			take_host, e);
+			take_host, s, e);
 	if (rc == 0)
 		s->newest_ms = sql_value(s->db, "SELECT max(last_tick_ms) FROM run", -1, &step);
 	if (rc == 0 && step != SQLITE_OK)
-		rc = merge_cannot_read(s, e);
-	close_source(s);
+		rc = cannot_read(s, e);
+	sqlite3_close(s->db);
+	s->db = NULL;
 	return rc;
 }
 
@@ -527,7 +427,7 @@ static int set_offsets(struct merge *m, struct source *s, struct err *e)
 	s->others = imports > s->others ? imports : s->others;
 	for (size_t i = 0; i < 4; i++)
 		if (step[i] != SQLITE_OK)
-			return merge_cannot_write(m, e);
+			return cannot_write(m, e);
 	return s->processes < MERGE_ID_MAX && s->runs < MERGE_ID_MAX && s->others < MERGE_ID_MAX
 		       ? 0
 		       : err_set(e, ERR_WORLD, "%s has row numbers that no recorder writes",
@@ -539,9 +439,10 @@ static int copy_source(struct merge *m, struct source *s, struct err *e)
 	int rc = open_source(s, e);
 	if (rc == 0)
 		rc = set_offsets(m, s, e);
-	if (rc == 0)
-		rc = merge_copy(m, s, e);
-	close_source(s);
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && rc == 0; i++)
+		rc = copy_table(m, s, &tables[i], e);
+	sqlite3_close(s->db);
+	s->db = NULL;
 	return rc;
 }
 
@@ -549,9 +450,8 @@ static int copy_source(struct merge *m, struct source *s, struct err *e)
 static int compare_sources(const void *x, const void *y)
 {
 	const struct source *a = x, *b = y;
-	if (a->newest_ms != b->newest_ms)
-		return a->newest_ms < b->newest_ms ? -1 : 1;
-	return a->at < b->at ? -1 : a->at > b->at;
+	int by_tick = int64_compare(a->newest_ms, b->newest_ms);
+	return by_tick ? by_tick : int64_compare((int64_t)a->at, (int64_t)b->at);
 }
 
 /* Makes the file a store: one that a killed merge has left behind is not, and no report over
@@ -561,7 +461,7 @@ static int end_copying(struct merge *m, struct err *e)
 	char sql[64];
 	snprintf(sql, sizeof(sql), "COMMIT; PRAGMA application_id = %d", STORE_APPLICATION_ID);
 	if (sql_exec(m->to, places_sql) != SQLITE_OK || sql_exec(m->to, sql) != SQLITE_OK)
-		return merge_cannot_write(m, e);
+		return cannot_write(m, e);
 	return 0;
 }
 
@@ -570,10 +470,10 @@ static int copy_all(struct merge *m, struct err *e)
 	const struct merge_wish *w = m->wish;
 	int rc = 0;
 	if (sql_exec(m->to, "BEGIN") != SQLITE_OK)
-		return merge_cannot_write(m, e);
+		return cannot_write(m, e);
 	for (size_t i = 0; i < w->n_paths && rc == 0; i++) {
-		m->sources[i] = (struct source){ .path = w->paths[i], .at = i };
-		rc = read_hosts(m, &m->sources[i], e);
+		m->sources[i] = (struct source){ .merge = m, .path = w->paths[i], .at = i };
+		rc = read_hosts(&m->sources[i], e);
 	}
 	if (rc == 0)
 		qsort(m->sources, w->n_paths, sizeof(*m->sources), compare_sources);
@@ -602,9 +502,9 @@ static int open_new(struct merge *m, struct err *e)
 					       "PRAGMA cache_size = -32768;"
 					       "PRAGMA temp_store = MEMORY") != SQLITE_OK)
 		return sql_fail(e, m->to, "make", m->wish->path);
-	int code = store_upgrade(m->to, m->path, e);
+	int code = store_open_upgrade(m->to, m->path, e);
 	if (code == 0 && sql_exec(m->to, "PRAGMA application_id = 0") != SQLITE_OK)
-		code = merge_cannot_write(m, e);
+		code = cannot_write(m, e);
 	return code;
 }
 
@@ -618,7 +518,7 @@ static int summarize(struct merge *m, struct merge_summary *s, struct err *e)
 		int rc = SQLITE_OK;
 		*to[i] = sql_value(m->to, sql[i], -1, &rc);
 		if (rc != SQLITE_OK)
-			return merge_cannot_write(m, e);
+			return cannot_write(m, e);
 	}
 	return 0;
 }

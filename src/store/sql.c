@@ -2,6 +2,7 @@
 #include "store/sql.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,42 +126,55 @@ int64_t sql_value(sqlite3 *db, const char *sql, int64_t fallback, int *rc)
 	return value;
 }
 
-void sql_bind_known(sqlite3_stmt *s, int place, int64_t value, int64_t unknown)
-{
-	if (value == unknown)
-		sqlite3_bind_null(s, place);
-	else
-		sqlite3_bind_int64(s, place, value);
-}
-
-void sql_bind_text(sqlite3_stmt *s, int place, const char *text)
+/* Binds text, escaped so that it is safe to show. */
+static void bind_text(sqlite3_stmt *s, int place, const char *text)
 {
 	char safe[BOUND_TEXT_CAP];
 	size_t len = str_escape(safe, sizeof(safe), text, strlen(text));
 	sqlite3_bind_text(s, place, safe, (int)len, SQLITE_TRANSIENT);
 }
 
-void sql_bind_text_or_null(sqlite3_stmt *s, int place, const char *text)
+void sql_bind_from(sqlite3_stmt *s, int place, const struct sql_arg *args)
 {
-	if (*text)
-		sql_bind_text(s, place, text);
-	else
-		sqlite3_bind_null(s, place);
-}
-
-int sql_once(sqlite3_stmt *s, int64_t *first)
-{
-	int rc = sqlite3_step(s);
-	if (rc == SQLITE_ROW && first)
-		*first = sqlite3_column_int64(s, 0);
-	int reset = sqlite3_reset(s);
-	return rc == SQLITE_ROW && reset != SQLITE_OK ? reset : rc;
+	for (; s && args->type != ARG_END; args++, place++) {
+		bool null = (args->type == ARG_KNOWN && args->number == args->unknown) ||
+			    (args->type == ARG_REAL && isnan(args->real)) ||
+			    (args->type == ARG_OPTIONAL && !*args->text);
+		if (null)
+			sqlite3_bind_null(s, place);
+		else if (args->type == ARG_INT || args->type == ARG_KNOWN)
+			sqlite3_bind_int64(s, place, args->number);
+		else if (args->type == ARG_REAL)
+			sqlite3_bind_double(s, place, args->real);
+		else if (args->type == ARG_RAW)
+			sqlite3_bind_text(s, place, args->text, -1, SQLITE_STATIC);
+		else
+			bind_text(s, place, args->text);
+	}
 }
 
 bool sql_run(sqlite3_stmt *s, int64_t *first)
 {
-	int rc = s ? sql_once(s, first) : SQLITE_ERROR;
-	return rc == SQLITE_DONE || rc == SQLITE_ROW;
+	int rc = s ? sqlite3_step(s) : SQLITE_ERROR;
+	if (rc == SQLITE_ROW && first)
+		*first = sqlite3_column_int64(s, 0);
+	int reset = sqlite3_reset(s);
+	return rc == SQLITE_DONE || (rc == SQLITE_ROW && reset == SQLITE_OK);
+}
+
+bool sql_put_args(sqlite3_stmt *s, int64_t *first, const struct sql_arg *args)
+{
+	sql_bind_from(s, 1, args);
+	return sql_run(s, first);
+}
+
+bool sql_do_args(sqlite3 *db, const char *sql, int64_t *first, const struct sql_arg *args)
+{
+	sqlite3_stmt *s = NULL;
+	sqlite3_prepare_v2(db, sql, -1, &s, NULL);
+	bool good = sql_put_args(s, first, args);
+	sqlite3_finalize(s);
+	return good;
 }
 
 sqlite3_stmt *sql_kept(sqlite3 *db, sqlite3_stmt **kept, const char *sql)
@@ -241,6 +255,12 @@ void sql_text(sqlite3_stmt *stmt, int column, char *dst, size_t cap)
 	const char *text = (const char *)sqlite3_column_text(stmt, column);
 	size_t len = (size_t)sqlite3_column_bytes(stmt, column);
 	str_escape(dst, cap, text ? text : "", text ? len : 0);
+}
+
+const char *sql_raw(sqlite3_stmt *stmt, int column)
+{
+	const char *text = (const char *)sqlite3_column_text(stmt, column);
+	return text ? text : "";
 }
 
 const char *sql_text_copy(sqlite3_stmt *stmt, int column, struct arena *texts)

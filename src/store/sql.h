@@ -27,20 +27,47 @@ int sql_exec(sqlite3 *db, const char *sql);
  * (see *rc, which may be NULL). */
 int64_t sql_value(sqlite3 *db, const char *sql, int64_t fallback, int *rc);
 
-/* Binds NULL when `value` is `unknown`. */
-void sql_bind_known(sqlite3_stmt *s, int place, int64_t value, int64_t unknown);
-/* Binds text, escaped so that it is safe to show; text_or_null: "" becomes NULL. */
-void sql_bind_text(sqlite3_stmt *s, int place, const char *text);
-void sql_bind_text_or_null(sqlite3_stmt *s, int place, const char *text);
+/* A value for a parameter of a statement. sql_bind(), sql_put() and sql_do() take them in the
+ * order of the parameters, from ?1 on: sql_bind(q, SQL_INT(host), SQL_TEXT(user)). */
+struct sql_arg {
+	enum { ARG_END, ARG_INT, ARG_KNOWN, ARG_REAL, ARG_TEXT, ARG_OPTIONAL, ARG_RAW } type;
+	union {
+		int64_t number;
+		double real;
+		const char *text;
+	};
+	int64_t unknown; /* of ARG_KNOWN */
+};
+/* clang-format off */
+#define SQL_INT(n) { .type = ARG_INT, .number = (n) }
+/* NULL if the number is the one that stands for unknown. */
+#define SQL_KNOWN(n, none) { .type = ARG_KNOWN, .number = (n), .unknown = (none) }
+#define SQL_REAL(x) { .type = ARG_REAL, .real = (x) } /* NAN: NULL */
+/* Text, escaped so that it is safe to show; OPTIONAL: "" is NULL; RAW: the bytes as they are,
+ * valid until the statement has run. */
+#define SQL_TEXT(t) { .type = ARG_TEXT, .text = (t) }
+#define SQL_OPTIONAL(t) { .type = ARG_OPTIONAL, .text = (t) }
+#define SQL_RAW(t) { .type = ARG_RAW, .text = (t) }
+#define SQL_ARGS(...) (const struct sql_arg[]){ __VA_ARGS__, { .type = ARG_END } }
+/* clang-format on */
 
-/* The statement at `*kept`, prepared when it is first needed; NULL on failure, which the bind
- * functions and sql_run() accept. */
+/* Binds the values; `s` may be NULL. */
+#define sql_bind(s, ...) sql_bind_from((s), 1, SQL_ARGS(__VA_ARGS__))
+/* The same from parameter `place` on; `args` ends with ARG_END. */
+void sql_bind_from(sqlite3_stmt *s, int place, const struct sql_arg *args);
+
+/* The statement at `*kept`, prepared when it is first needed; NULL on failure, which sql_bind()
+ * and sql_run() accept. */
 sqlite3_stmt *sql_kept(sqlite3 *db, sqlite3_stmt **kept, const char *sql);
-/* Steps a statement that returns at most one row and resets it. SQLITE_ROW fills *first (may be
- * NULL) with the first column. Returns SQLITE_ROW, SQLITE_DONE or an error code. */
-int sql_once(sqlite3_stmt *s, int64_t *first);
-/* The same; false: SQLite failed, or `s` is NULL. */
+/* Steps a statement that returns at most one row, and resets it. The row fills *first (may be
+ * NULL) with its first column. False: SQLite failed, or `s` is NULL. */
 bool sql_run(sqlite3_stmt *s, int64_t *first);
+/* The same after binding the values. */
+#define sql_put(s, first, ...) sql_put_args((s), (first), SQL_ARGS(__VA_ARGS__))
+bool sql_put_args(sqlite3_stmt *s, int64_t *first, const struct sql_arg *args);
+/* The same for a statement that is needed once. */
+#define sql_do(db, sql, first, ...) sql_do_args((db), (sql), (first), SQL_ARGS(__VA_ARGS__))
+bool sql_do_args(sqlite3 *db, const char *sql, int64_t *first, const struct sql_arg *args);
 
 /* The slot tables, coarsest (oldest) first: usage_1h, holding_1h ... */
 struct slot_table {
@@ -83,6 +110,8 @@ int sql_fold(sqlite3 *db, struct fold *f, struct err *e, const char *format, ...
 
 /* A column as text that is safe to show, cut to fit; "" for NULL. */
 void sql_text(sqlite3_stmt *stmt, int column, char *dst, size_t cap);
+/* A column as it is, valid until the next step; "" for NULL. */
+const char *sql_raw(sqlite3_stmt *stmt, int column);
 /* A column as safe text in the arena; NULL for NULL (or when out of memory). */
 const char *sql_text_copy(sqlite3_stmt *stmt, int column, struct arena *texts);
 /* A column as a number, `fallback` for NULL. */

@@ -1,4 +1,4 @@
-/* The writer of a store: opening, runs, transactions, closing. */
+/* The writer of a store: its connection, transactions and runs, and what earlier runs left. */
 #include "store/store.h"
 
 #include <errno.h>
@@ -6,13 +6,137 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/array.h"
+#include "base/file.h"
 #include "base/str.h"
-#include "store/lock.h"
 #include "store/crowd.h"
+#include "store/identify.h"
+#include "store/lock.h"
 #include "store/store_private.h"
 #include "store/sql.h"
 #include "version.h"
+
+/* The -wal file is folded into the store from 1 MiB on. While a reader uses an older state,
+ * SQLite cannot restart the file from its beginning; from 2 MiB on, each tick waits a moment
+ * for readers to finish. A transaction that stays open for hours still makes the file grow,
+ * but no data is lost. */
+enum { WAL_FOLD_PAGES = 512, WAL_WAIT_PAGES = 1024, WAL_WAIT_MS = 100 };
+/* From 16 MiB on, that is a fault which `gua status` shows. */
+enum { WAL_PAGES_MIB = 256, WAL_FAULT_PAGES = 16 * WAL_PAGES_MIB };
+/* From twice 128 MiB on, a recorder commits less often. */
+enum { WAL_EXCESS_PAGES = 128 * WAL_PAGES_MIB };
+
+static int count_wal_pages(void *store, sqlite3 *db, const char *name, int pages)
+{
+	struct store *s = store;
+	(void)db;
+	(void)name;
+	s->wal_pages = pages;
+	return SQLITE_OK;
+}
+
+/* Folds the -wal file into the store when it is large; a failure shows at the next write. */
+static void bound_wal(struct store *s)
+{
+	if (s->wal_pages < WAL_FOLD_PAGES)
+		return;
+	bool wait = s->wal_pages >= WAL_WAIT_PAGES;
+	sqlite3_busy_timeout(s->db, wait ? WAL_WAIT_MS : 0);
+	sqlite3_wal_checkpoint_v2(s->db, "main",
+		wait ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+	sqlite3_busy_timeout(s->db, STORE_BUSY_MS);
+}
+
+int store_check_wal(struct store *s, struct err *e)
+{
+	if (s->wal_pages < WAL_FAULT_PAGES)
+		return 0;
+	int code = err_set(e, ERR_WORLD,
+		"%s-wal has grown to %d MiB, because another program keeps an old state of the "
+		"store open",
+		s->path, s->wal_pages / WAL_PAGES_MIB);
+	lock_name_blocker(s, BLOCKS_FOLDING, e);
+	return code;
+}
+
+unsigned store_wal_excess(const struct store *s)
+{
+	return s->wal_pages > 0 ? (unsigned)s->wal_pages / WAL_EXCESS_PAGES : 0;
+}
+
+/* Finalizes the statements and closes, the lock too; the store stays usable. */
+static void disconnect(struct store *s)
+{
+	for (size_t i = 0; i < STATEMENT_COUNT; i++) {
+		sqlite3_finalize(s->statements[i]);
+		s->statements[i] = NULL;
+	}
+	crowd_disconnect(s);
+	sqlite3_close(s->db);
+	s->db = NULL;
+	/* Closed after SQLite: closing any descriptor of a file drops SQLite's locks on it. */
+	if (s->locked)
+		close(s->lock_fd);
+	s->locked = false;
+	if (s->shm_fd >= 0)
+		close(s->shm_fd);
+	s->shm_fd = -1;
+	s->wal_pages = 0;
+	s->run_ready = false;
+	s->ids_stale = true;
+	s->holders_known = false;
+	s->swept = 0;
+}
+
+/* Creates the empty file and its directory. */
+static int make_file(const char *path, struct err *e)
+{
+	int rc = file_make_parent(path, 0750, e);
+	if (rc)
+		return rc;
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0640);
+	if (fd < 0)
+		return err_set(e, errno == ENOSPC || errno == EDQUOT ? ERR_BUSY : ERR_WORLD,
+			"cannot make the store %s: %s", path, strerror(errno));
+	close(fd);
+	return 0;
+}
+
+int store_connect(struct store *s, struct err *e)
+{
+	if (s->in_batch && s->batch_failed)
+		return err_set(e, ERR_WORLD,
+			"nothing more is written to the store %s after an earlier failure",
+			s->path);
+	struct stat st;
+	bool same_file = stat(s->path, &st) == 0 && st.st_dev == s->dev && st.st_ino == s->ino;
+	if (s->db && (s->in_batch || same_file))
+		return 0;
+	disconnect(s);
+	int kind = identify_store(s->path, e);
+	if (kind < 0)
+		return kind;
+	if (kind == STORE_MISSING) {
+		int made = make_file(s->path, e);
+		if (made)
+			return made;
+	}
+	if (stat(s->path, &st) != 0)
+		return err_set(
+			e, ERR_WORLD, "cannot open the store %s: %s", s->path, strerror(errno));
+	s->dev = st.st_dev;
+	s->ino = st.st_ino;
+	int code = store_open_writer(&s->db, s->path, e);
+	if (code == ERR_BUSY)
+		lock_name_blocker(s, BLOCKS_WRITING, e);
+	if (code)
+		disconnect(s);
+	else
+		sqlite3_wal_hook(s->db, count_wal_pages, s);
+	return code;
+}
 
 int store_new(struct store **result, const char *path, struct err *e)
 {
@@ -45,7 +169,7 @@ void store_close(struct store *s)
 {
 	if (!s)
 		return;
-	store_disconnect(s);
+	disconnect(s);
 	crowd_free(s);
 	free(s->card_ids);
 	free(s->process_ids);
@@ -64,7 +188,7 @@ int store_abandon(struct store *s, const char *doing, struct err *e)
 	if (s->db && !sqlite3_get_autocommit(s->db))
 		sql_exec(s->db, "ROLLBACK");
 	if (rc != SQLITE_BUSY && rc != SQLITE_LOCKED && rc != SQLITE_FULL)
-		store_disconnect(s);
+		disconnect(s);
 	return code;
 }
 
@@ -72,7 +196,7 @@ int store_begin(struct store *s, struct err *e)
 {
 	if (s->in_batch)
 		return 0;
-	errno = 0; /* see why_system() in sqlite.c */
+	errno = 0; /* see why_system() in sql.c */
 	if (sql_exec(s->db, "BEGIN IMMEDIATE") != SQLITE_OK)
 		return store_abandon(s, "write", e);
 	return 0;
@@ -84,7 +208,7 @@ int store_commit(struct store *s, struct err *e)
 		return 0;
 	if (sql_exec(s->db, "COMMIT") != SQLITE_OK)
 		return store_abandon(s, "write", e);
-	store_bound_wal(s);
+	bound_wal(s);
 	return 0;
 }
 
@@ -109,7 +233,7 @@ int store_end_batch(struct store *s, bool keep, struct err *e)
 	if (keep)
 		return store_commit(s, e);
 	/* The rows that this connection has noted as written were rolled back. */
-	store_disconnect(s);
+	disconnect(s);
 	return 0;
 }
 
@@ -118,29 +242,13 @@ struct sqlite3 *store_handle(struct store *s)
 	return s->db;
 }
 
-/* A statement for one use; NULL on failure, which the bind functions and once() accept. */
-static sqlite3_stmt *prepare(struct store *s, const char *sql)
-{
-	sqlite3_stmt *statement = NULL;
-	sqlite3_prepare_v2(s->db, sql, -1, &statement, NULL);
-	return statement;
-}
-
-/* Steps and finalizes; false on failure. *id (may be NULL) is the first column, if any. */
-static bool once(sqlite3_stmt *statement, int64_t *id)
-{
-	int rc = statement ? sql_once(statement, id) : SQLITE_ERROR;
-	sqlite3_finalize(statement);
-	return rc == SQLITE_ROW || rc == SQLITE_DONE;
-}
-
 /* An unknown value, or one from the past, does not replace a known one. */
 #define NEWER(column)                                                                          \
 	column " = iif(?6 OR excluded." column " = '', " column ", excluded." column ")"
 
 static bool write_host(struct store *s)
 {
-	sqlite3_stmt *q = prepare(s,
+	return sql_do(s->db,
 		"INSERT INTO host (hostname, machine_id, environment, driver, first_seen_ms,"
 		" last_seen_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?5)"
 		" ON CONFLICT (hostname) DO UPDATE SET"
@@ -148,15 +256,14 @@ static bool write_host(struct store *s)
 			"driver") ","
 				  " first_seen_ms = min(first_seen_ms, excluded.first_seen_ms),"
 				  " last_seen_ms = max(last_seen_ms, excluded.last_seen_ms) "
-				  "RETURNING id");
-	sql_bind_text(q, 1, s->info.hostname);
-	sql_bind_text(q, 2, s->info.machine_id);
-	sql_bind_text(q, 3, s->info.environment);
-	sql_bind_text(q, 4, s->info.driver);
-	sqlite3_bind_int64(q, 5, s->info.started_ms);
-	sqlite3_bind_int(q, 6, s->past);
-	return once(q, &s->host);
+				  "RETURNING id",
+		&s->host, SQL_TEXT(s->info.hostname), SQL_TEXT(s->info.machine_id),
+		SQL_TEXT(s->info.environment), SQL_TEXT(s->info.driver),
+		SQL_INT(s->info.started_ms), SQL_INT(s->past));
 }
+
+/* The rules of a spell are those of the run that has ended, which is the newest of the host. */
+#define OF_HOST " gpu IN (SELECT id FROM gpu WHERE host = ?1)"
 
 /* Closes what an earlier run of this host left open. Its holders count until its last tick;
  * when they were last active is in the holder table only. A process that was not seen to end is
@@ -164,74 +271,70 @@ static bool write_host(struct store *s)
  * boot finds it in open_life and opens it again. */
 static bool close_holders(struct store *s)
 {
-	static const char *const steps[] = {
-		"UPDATE process SET last_seen_ms = max(last_seen_ms, coalesce((SELECT"
-		" max(last_tick_ms) FROM run WHERE host = ?1 AND ended_ms IS NULL), 0)),"
-		" last_active_ms = (SELECT max(at) FROM (SELECT process.last_active_ms AS at"
-		" UNION ALL SELECT last_active_ms FROM holder WHERE process = process.id))"
-		" WHERE id IN (SELECT process FROM holder JOIN gpu ON gpu.id = holder.gpu"
-		" WHERE gpu.host = ?1)",
-		"INSERT OR IGNORE INTO open_life SELECT pid, id FROM process"
-		" WHERE host = ?1 AND ended_ms IS NULL",
-		"DELETE FROM open_life WHERE (SELECT process.host = ?1 AND boot_id <> ?2"
-		" FROM process JOIN run ON run.id = process.run"
-		" WHERE process.id = open_life.process)",
-		"UPDATE process SET ended_ms = last_seen_ms"
-		" WHERE host = ?1 AND ended_ms IS NULL",
-		"DELETE FROM holder WHERE gpu IN (SELECT id FROM gpu WHERE host = ?1)",
-	};
-	bool ok = true;
-	for (size_t i = 0; ok && i < sizeof(steps) / sizeof(steps[0]); i++) {
-		sqlite3_stmt *q = prepare(s, steps[i]);
-		sqlite3_bind_int64(q, 1, s->host);
-		if (sqlite3_bind_parameter_count(q) > 1)
-			sql_bind_text(q, 2, s->info.boot_id);
-		ok = once(q, NULL);
-	}
-	return ok;
+	return sql_do(s->db,
+		       "UPDATE process SET last_seen_ms = max(last_seen_ms, coalesce((SELECT"
+		       " max(last_tick_ms) FROM run WHERE host = ?1 AND ended_ms IS NULL), 0)),"
+		       " last_active_ms = (SELECT max(at) FROM (SELECT process.last_active_ms"
+		       " AS at UNION ALL SELECT last_active_ms FROM holder"
+		       " WHERE process = process.id))"
+		       " WHERE id IN (SELECT process FROM holder JOIN gpu ON"
+		       " gpu.id = holder.gpu WHERE gpu.host = ?1)",
+		       NULL, SQL_INT(s->host)) &&
+	       sql_do(s->db,
+		       "INSERT OR IGNORE INTO open_life SELECT pid, id FROM process"
+		       " WHERE host = ?1 AND ended_ms IS NULL",
+		       NULL, SQL_INT(s->host)) &&
+	       sql_do(s->db,
+		       "DELETE FROM open_life WHERE (SELECT process.host = ?1 AND boot_id <> ?2"
+		       " FROM process JOIN run ON run.id = process.run"
+		       " WHERE process.id = open_life.process)",
+		       NULL, SQL_INT(s->host), SQL_TEXT(s->info.boot_id)) &&
+	       sql_do(s->db,
+		       "UPDATE process SET ended_ms = last_seen_ms"
+		       " WHERE host = ?1 AND ended_ms IS NULL",
+		       NULL, SQL_INT(s->host)) &&
+	       sql_do(s->db, "DELETE FROM holder WHERE" OF_HOST, NULL, SQL_INT(s->host));
+}
+
+/* A run has ended, or was killed: its open stretches that are long enough become spells that
+ * ended with it. Those of this boot stay open as well: if the next run sees one go on, the
+ * spell is open again. */
+static bool close_spells(struct store *s)
+{
+	return sql_do(s->db,
+		       "INSERT OR REPLACE INTO spell SELECT end_ms, gpu, process, begin_ms,"
+		       " idle_held_ms, squatting_ms, mem_peak_kib, energy_mj, ?2"
+		       " FROM open_spell WHERE" OF_HOST
+		       " AND idle_held_ms + squatting_ms >= (SELECT spell_ms FROM run"
+		       " WHERE host = ?1 AND source <> 'import' ORDER BY id DESC LIMIT 1)",
+		       NULL, SQL_INT(s->host), SQL_INT(SPELL_STOPPED)) &&
+	       sql_do(s->db,
+		       "DELETE FROM open_spell WHERE" OF_HOST
+		       " AND process NOT IN (SELECT process.id FROM process"
+		       " JOIN run ON run.id = process.run WHERE process.host = ?1"
+		       " AND boot_id = ?2 AND process.id IN (SELECT process FROM open_spell))",
+		       NULL, SQL_INT(s->host), SQL_TEXT(s->info.boot_id));
 }
 
 static bool close_killed_runs(struct store *s)
 {
-	sqlite3_stmt *q =
-		prepare(s, "UPDATE run SET ended_ms = last_tick_ms, how_ended = 'killed'"
-			   " WHERE host = ?1 AND ended_ms IS NULL");
-	sqlite3_bind_int64(q, 1, s->host);
-	return once(q, NULL);
-}
-
-/* A file that was restored, or opened again after a fault, already has this run. */
-static bool resume_run(struct store *s)
-{
-	s->run = 0;
-	sqlite3_stmt *q = prepare(s, "UPDATE run SET ended_ms = NULL, how_ended = NULL WHERE"
-				     " host = ?1 AND started_ms = ?2 AND boot_id = ?3"
-				     " AND source = ?4 RETURNING id");
-	sqlite3_bind_int64(q, 1, s->host);
-	sqlite3_bind_int64(q, 2, s->info.started_ms);
-	sql_bind_text(q, 3, s->info.boot_id);
-	sql_bind_text(q, 4, s->info.source);
-	return once(q, &s->run);
+	return sql_do(s->db,
+		"UPDATE run SET ended_ms = last_tick_ms, how_ended = 'killed'"
+		" WHERE host = ?1 AND ended_ms IS NULL",
+		NULL, SQL_INT(s->host));
 }
 
 /* Writes or changes a run; the statements take the same parameters. */
 static bool write_run(struct store *s, const char *sql)
 {
-	sqlite3_stmt *q = prepare(s, sql);
-	sqlite3_bind_int64(q, 1, s->host);
-	sqlite3_bind_text(q, 2, GUA_VERSION, -1, SQLITE_STATIC);
-	sql_bind_text(q, 3, s->info.source);
-	sql_bind_text(q, 4, s->info.boot_id);
-	sqlite3_bind_int64(q, 5, s->info.started_ms);
-	sqlite3_bind_int64(q, 6, s->info.interval_ms);
-	sqlite3_bind_int64(q, 7, s->info.drain_ms);
-	sqlite3_bind_double(q, 8, s->info.rules.active_util_pct);
-	sqlite3_bind_int64(q, 9, s->info.rules.held_mem_bytes);
-	sqlite3_bind_int(q, 10, s->info.rules.count_graphics);
-	sqlite3_bind_int64(q, 11, s->info.glance_ms);
-	sqlite3_bind_text(q, 12, privacy_names[s->info.privacy], -1, SQLITE_STATIC);
-	sqlite3_bind_int64(q, 13, s->info.rules.spell_ms);
-	return once(q, &s->run);
+	const struct rules *rules = &s->info.rules;
+	return sql_do(s->db, sql, &s->run, SQL_INT(s->host), SQL_RAW(GUA_VERSION),
+		SQL_TEXT(s->info.source), SQL_TEXT(s->info.boot_id),
+		SQL_INT(s->info.started_ms), SQL_INT(s->info.interval_ms),
+		SQL_INT(s->info.drain_ms), SQL_REAL(rules->active_util_pct),
+		SQL_INT(rules->held_mem_bytes), SQL_INT(rules->count_graphics),
+		SQL_INT(s->info.glance_ms), SQL_RAW(privacy_names[s->info.privacy]),
+		SQL_INT(rules->spell_ms));
 }
 
 /* Repeated single looks, started by a timer, share one run: a row for each would make up most
@@ -239,98 +342,153 @@ static bool write_run(struct store *s, const char *sql)
  * is not older than a day, after which the clock is in doubt: see compact.c. A
  * recorder that keeps running has a row of its own, because it observes all time from its
  * start on; single looks do not. */
-static bool continue_run(struct store *s)
-{
-	if (!s->info.one_look)
-		return true;
-	return write_run(s, "UPDATE run SET ended_ms = NULL, how_ended = NULL WHERE"
-			    " id = (SELECT max(id) FROM run WHERE host = ?1)"
-			    " AND how_ended = 'finished' AND version = ?2 AND source = ?3"
-			    " AND boot_id = ?4 AND last_tick_ms <= ?5"
-			    " AND last_tick_ms > ?5 - 86400000 AND interval_ms = ?6"
-			    " AND drain_ms = ?7 AND active_util_pct = ?8"
-			    " AND held_mem_bytes = ?9 AND count_graphics = ?10"
-			    " AND glance_ms = ?11 AND privacy = ?12"
-			    " AND spell_ms = ?13 RETURNING id");
-}
-
-static bool add_run(struct store *s)
-{
-	return write_run(s,
-		"INSERT INTO run (host, version, source, boot_id, started_ms, last_tick_ms,"
-		" interval_ms, drain_ms, active_util_pct, held_mem_bytes, count_graphics,"
-		" glance_ms, privacy, spell_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?9,"
-		" ?10, ?11, ?12, ?13) RETURNING id");
-}
+static const char continue_sql[] =
+	"UPDATE run SET ended_ms = NULL, how_ended = NULL WHERE"
+	" id = (SELECT max(id) FROM run WHERE host = ?1)"
+	" AND how_ended = 'finished' AND version = ?2 AND source = ?3"
+	" AND boot_id = ?4 AND last_tick_ms <= ?5"
+	" AND last_tick_ms > ?5 - 86400000 AND interval_ms = ?6"
+	" AND drain_ms = ?7 AND active_util_pct = ?8"
+	" AND held_mem_bytes = ?9 AND count_graphics = ?10"
+	" AND glance_ms = ?11 AND privacy = ?12"
+	" AND spell_ms = ?13 RETURNING id";
+static const char add_sql[] =
+	"INSERT INTO run (host, version, source, boot_id, started_ms, last_tick_ms,"
+	" interval_ms, drain_ms, active_util_pct, held_mem_bytes, count_graphics,"
+	" glance_ms, privacy, spell_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?9,"
+	" ?10, ?11, ?12, ?13) RETURNING id";
 
 static bool begin_present_run(struct store *s)
 {
-	if (!close_holders(s) || !close_killed_runs(s) || !resume_run(s))
+	s->run = 0;
+	/* A file that was restored, or opened again after a fault, already has this run. */
+	if (!close_holders(s) || !close_killed_runs(s) ||
+		!sql_do(s->db,
+			"UPDATE run SET ended_ms = NULL, how_ended = NULL WHERE host = ?1"
+			" AND started_ms = ?2 AND boot_id = ?3 AND source = ?4 RETURNING id",
+			&s->run, SQL_INT(s->host), SQL_INT(s->info.started_ms),
+			SQL_TEXT(s->info.boot_id), SQL_TEXT(s->info.source)))
 		return false;
 	if (s->run != 0)
 		return true;
-	return write_close_spells(s) && continue_run(s) && (s->run != 0 || add_run(s));
-}
-
-/* Finds an older row of this host: one that has the card, and the same machine id; or, if one
- * of them has none, no run at the same time. 0: there is none. */
-static bool find_older(struct store *s, const char *uuid, int64_t *older)
-{
-	sqlite3_stmt *q = prepare(s,
-		"SELECT host.id FROM gpu JOIN host ON host.id = gpu.host WHERE gpu.uuid = ?1 "
-		"AND"
-		" host.id <> ?2 AND iif(machine_id <> '' AND ?3 <> '', machine_id = ?3,"
-		" NOT EXISTS (SELECT 1 FROM run WHERE run.host = host.id AND last_tick_ms >"
-		" ?4 + 60000)) ORDER BY host.last_seen_ms DESC LIMIT 1");
-	*older = 0;
-	sql_bind_text(q, 1, uuid);
-	sqlite3_bind_int64(q, 2, s->host);
-	sql_bind_text(q, 3, s->info.machine_id);
-	sqlite3_bind_int64(q, 4, s->info.started_ms);
-	return once(q, older);
+	return close_spells(s) && (!s->info.one_look || write_run(s, continue_sql)) &&
+	       (s->run != 0 || write_run(s, add_sql));
 }
 
 /* Goes on with an older row instead of the new one, which has no more than a run and events
  * yet; it gets the new name. */
 static bool take_older(struct store *s, int64_t older)
 {
-	static const char *const steps[] = {
-		"UPDATE run SET host = ?2 WHERE host = ?1",
-		"UPDATE event SET host = ?2 WHERE host = ?1",
-		"DELETE FROM host WHERE id = ?1",
-	};
 	int64_t new = s->host;
 	s->host = older; /* what its last run left open is closed first */
-	bool ok = close_holders(s) && close_killed_runs(s) && write_close_spells(s);
-	for (size_t i = 0; ok && i < sizeof(steps) / sizeof(steps[0]); i++) {
-		sqlite3_stmt *q = prepare(s, steps[i]);
-		sqlite3_bind_int64(q, 1, new);
-		if (sqlite3_bind_parameter_count(q) > 1)
-			sqlite3_bind_int64(q, 2, older);
-		ok = once(q, NULL);
-	}
-	sqlite3_stmt *q = ok ? prepare(s, "UPDATE host SET hostname = ?2, machine_id ="
-					  " iif(?3 = '', machine_id, ?3), environment = ?4"
-					  " WHERE id = ?1")
-			     : NULL;
-	sqlite3_bind_int64(q, 1, older);
-	sql_bind_text(q, 2, s->info.hostname);
-	sql_bind_text(q, 3, s->info.machine_id);
-	sql_bind_text(q, 4, s->info.environment);
-	return ok && once(q, NULL);
+	return close_holders(s) && close_killed_runs(s) && close_spells(s) &&
+	       sql_do(s->db, "UPDATE run SET host = ?2 WHERE host = ?1", NULL, SQL_INT(new),
+		       SQL_INT(older)) &&
+	       sql_do(s->db, "UPDATE event SET host = ?2 WHERE host = ?1", NULL, SQL_INT(new),
+		       SQL_INT(older)) &&
+	       sql_do(s->db, "DELETE FROM host WHERE id = ?1", NULL, SQL_INT(new)) &&
+	       sql_do(s->db,
+		       "UPDATE host SET hostname = ?2, machine_id ="
+		       " iif(?3 = '', machine_id, ?3), environment = ?4 WHERE id = ?1",
+		       NULL, SQL_INT(older), SQL_TEXT(s->info.hostname),
+		       SQL_TEXT(s->info.machine_id), SQL_TEXT(s->info.environment));
 }
 
+/* An older row of this host has the card, and the same machine id; or, if one of them has none,
+ * no run at the same time. */
 bool store_find_host(struct store *s, const struct tick *t)
 {
 	int64_t n = 0, older = 0;
 	if (s->host_found || s->past || t->n_cards == 0)
 		return true;
-	sqlite3_stmt *q = prepare(s, "SELECT count(*) FROM gpu WHERE host = ?1");
-	sqlite3_bind_int64(q, 1, s->host);
-	bool ok = once(q, &n);
-	for (size_t i = 0; i < t->n_cards && ok && n == 0 && older == 0; i++)
-		ok = find_older(s, t->cards[i].id.uuid, &older);
-	return ok && (older == 0 || take_older(s, older));
+	if (!sql_do(s->db, "SELECT count(*) FROM gpu WHERE host = ?1", &n, SQL_INT(s->host)))
+		return false;
+	for (size_t i = 0; i < t->n_cards && n == 0 && older == 0; i++)
+		if (!sql_do(s->db,
+			    "SELECT host.id FROM gpu JOIN host ON host.id = gpu.host"
+			    " WHERE gpu.uuid = ?1 AND host.id <> ?2"
+			    " AND iif(machine_id <> '' AND ?3 <> '', machine_id = ?3,"
+			    " NOT EXISTS (SELECT 1 FROM run WHERE run.host = host.id"
+			    " AND last_tick_ms > ?4 + 60000))"
+			    " ORDER BY host.last_seen_ms DESC LIMIT 1",
+			    &older, SQL_TEXT(t->cards[i].id.uuid), SQL_INT(s->host),
+			    SQL_TEXT(s->info.machine_id), SQL_INT(s->info.started_ms)))
+			return false;
+	return older == 0 || take_older(s, older);
+}
+
+struct card_past store_card_past(struct store *s, const char *uuid)
+{
+	struct card_past past = { INT64_MAX, -1 };
+	sqlite3_stmt *q = NULL;
+	if (!s->db || !s->run_ready)
+		return past;
+	sqlite3_prepare_v2(s->db,
+		"SELECT last_seen_ms, coalesce(idle_held_since_ms, -1) FROM gpu"
+		" LEFT JOIN reading ON reading.gpu = gpu.id WHERE uuid = ?1"
+		" ORDER BY last_seen_ms DESC LIMIT 1",
+		-1, &q, NULL);
+	sql_bind(q, SQL_TEXT(uuid));
+	int rc = q ? sqlite3_step(q) : SQLITE_ERROR;
+	if (rc == SQLITE_DONE)
+		past.seen_ms = -1;
+	if (rc == SQLITE_ROW)
+		past = (struct card_past){ sqlite3_column_int64(q, 0),
+			sqlite3_column_int64(q, 1) };
+	sqlite3_finalize(q);
+	return past;
+}
+
+/* Takes a row of store_past_spells(). */
+static struct past_spell past_of(sqlite3_stmt *row)
+{
+	struct past_spell past = { .pid = (uint32_t)sqlite3_column_int64(row, 1),
+		.start_ticks = (uint64_t)sqlite3_column_int64(row, 2),
+		.spell = { .end_ms = sqlite3_column_int64(row, 3),
+			.begin_ms = sqlite3_column_int64(row, 4),
+			.idle_held_ms = sqlite3_column_int64(row, 5),
+			.squatting_ms = sqlite3_column_int64(row, 6),
+			.mem_peak_kib = sqlite3_column_int64(row, 7),
+			.energy_mj = sqlite3_column_int64(row, 8),
+			.how = SPELL_OPEN,
+			.stored_end_ms = -1 } };
+	str_copy(past.uuid, sizeof(past.uuid), sql_raw(row, 0));
+	if (sqlite3_column_int(row, 9))
+		past.spell.stored_end_ms = past.spell.end_ms;
+	return past;
+}
+
+/* No number of a spell is as large: a file that was changed by others may say so. */
+#define PLAUSIBLE (INT64_C(1) << 53)
+
+int store_past_spells(struct store *s, struct past_spell **past, size_t *n, struct err *e)
+{
+	*past = NULL;
+	*n = 0;
+	if (!s->db || !s->run_ready)
+		return 0;
+	sqlite3_stmt *q = NULL;
+	sqlite3_prepare_v2(s->db,
+		"SELECT uuid, pid, start_ticks, end_ms, begin_ms, idle_held_ms, squatting_ms,"
+		" coalesce(mem_peak_kib, -1), coalesce(energy_mj, -1), EXISTS (SELECT 1 FROM"
+		" spell WHERE spell.end_ms = o.end_ms AND spell.gpu = o.gpu"
+		" AND spell.process = o.process) FROM open_spell AS o"
+		" JOIN gpu ON gpu.id = o.gpu JOIN process ON process.id = o.process"
+		" WHERE gpu.host = ?1 AND begin_ms BETWEEN 0 AND end_ms AND max(end_ms,"
+		" idle_held_ms, squatting_ms, coalesce(mem_peak_kib, 0),"
+		" coalesce(energy_mj, 0)) < ?2 AND min(idle_held_ms, squatting_ms) >= 0",
+		-1, &q, NULL);
+	sql_bind(q, SQL_INT(s->host), SQL_INT(PLAUSIBLE));
+	int rc = q ? SQLITE_ROW : SQLITE_ERROR;
+	while (rc == SQLITE_ROW && (rc = sqlite3_step(q)) == SQLITE_ROW) {
+		if (!array_one_more(past, *n)) {
+			sqlite3_finalize(q);
+			return err_memory(e);
+		}
+		(*past)[(*n)++] = past_of(q);
+	}
+	sqlite3_finalize(q);
+	return rc == SQLITE_DONE ? 0 : sql_fail(e, s->db, "read", s->path);
 }
 
 /* Takes the recorder's lock on the open file. Closing any descriptor of the file drops SQLite's
@@ -351,7 +509,7 @@ static int take_lock(struct store *s, struct err *e)
 	else
 		code = lock_store(s->lock_fd, s->path, e);
 	if (code)
-		store_disconnect(s);
+		disconnect(s);
 	return code;
 }
 
@@ -366,7 +524,7 @@ int store_ensure_run(struct store *s, struct err *e)
 	code = store_begin(s, e);
 	if (code)
 		return code;
-	if (!write_host(s) || !(s->past ? add_run(s) : begin_present_run(s)))
+	if (!write_host(s) || !(s->past ? write_run(s, add_sql) : begin_present_run(s)))
 		return store_abandon(s, "write", e);
 	code = store_commit(s, e);
 	s->run_ready = code == 0;
@@ -386,18 +544,6 @@ int store_begin_run(struct store *s, const struct run_info *info, struct err *e)
 	return store_ensure_run(s, e);
 }
 
-static bool write_end(struct store *s, int64_t now_ms, const char *how)
-{
-	if (!s->past && !(close_holders(s) && write_close_spells(s)))
-		return false;
-	sqlite3_stmt *q =
-		prepare(s, "UPDATE run SET ended_ms = ?2, how_ended = ?3 WHERE id = ?1");
-	sqlite3_bind_int64(q, 1, s->run);
-	sqlite3_bind_int64(q, 2, now_ms);
-	sql_bind_text(q, 3, how);
-	return once(q, NULL);
-}
-
 int store_end_run(struct store *s, int64_t now_ms, const char *how, struct err *e)
 {
 	if (!s->has_run)
@@ -407,7 +553,10 @@ int store_end_run(struct store *s, int64_t now_ms, const char *how, struct err *
 		code = store_begin(s, e);
 	if (code)
 		return code;
-	if (!write_end(s, now_ms, how))
+	bool closed = s->past || (close_holders(s) && close_spells(s));
+	if (!closed ||
+		!sql_do(s->db, "UPDATE run SET ended_ms = ?2, how_ended = ?3 WHERE id = ?1",
+			NULL, SQL_INT(s->run), SQL_INT(now_ms), SQL_TEXT(how)))
 		return store_abandon(s, "write", e);
 	code = store_commit(s, e);
 	if (code == 0)

@@ -38,6 +38,16 @@ enum statement {
 	STATEMENT_HOLDER_GONE,
 	STATEMENT_RUN_TICK,
 	STATEMENT_HOST_TICK,
+	STATEMENT_CLEAR_SPELLS,
+	STATEMENT_OPEN_SPELL,
+	STATEMENT_SPELL,
+	STATEMENT_FORGET_SPELL,
+	STATEMENT_READING,
+	STATEMENT_NEW_USER,
+	STATEMENT_NAME_USER,
+	STATEMENT_DROP_USER,
+	STATEMENT_NEWBORN,
+	STATEMENT_NAMED,
 	STATEMENT_COUNT,
 };
 
@@ -76,24 +86,15 @@ struct store {
 	size_t n_holders, n_next, holder_cap, next_cap;
 	bool holders_known;    /* `holders` is what the file has */
 	struct crowds *crowds; /* of crowd.c; NULL: not needed yet */
-	sqlite3_stmt *spell_queries[4], *reading_queries[6]; /* of write.c */
 };
 
-/* store.c: before the first tick of a host with a new name, goes on with the row that it had
- * under its old name, if there is one. In a transaction. */
-bool store_find_host(struct store *s, const struct tick *t);
+/* How long a writer waits for another one. It is short, so that the next tick is not late; the
+ * recorder keeps the sums and tries again. */
+enum { STORE_BUSY_MS = 1000 };
 
-/* open.c: makes sure that a checked, migrated connection is open to the file at the path. */
+/* Makes sure that a checked, migrated connection is open to the file at the path. */
 int store_connect(struct store *s, struct err *e);
-/* Folds the -wal file into the store when it is large; a failure shows at the next write. */
-void store_bound_wal(struct store *s);
-/* Finalizes the statements and closes, the lock too; the store stays usable. */
-void store_disconnect(struct store *s);
-
-/* open.c: makes the schema in an empty file, brings an older one up to date. */
-int store_upgrade(sqlite3 *db, const char *path, struct err *e);
-
-/* store.c: makes sure that the run's rows are in the file. */
+/* Makes sure that the run's rows are in the file. */
 int store_ensure_run(struct store *s, struct err *e);
 /* BEGIN IMMEDIATE; every change of the store is between this and one of the next two. In a
  * batch the first two do nothing. */
@@ -102,16 +103,13 @@ int store_commit(struct store *s, struct err *e);
 /* Fills `e` from the connection's failure, rolls back and drops the connection when it is no
  * longer reliable. Returns e->code. */
 int store_abandon(struct store *s, const char *doing, struct err *e);
+/* Before the first tick of a host with a new name, goes on with the row that it had under its
+ * old name, if there is one. In a transaction. */
+bool store_find_host(struct store *s, const struct tick *t);
 
-/* Before the connection is closed. */
-void readings_disconnect(struct store *s);
-
-/* A run has ended, or was killed: its open stretches that are long enough become spells that
- * ended with it. Those of this boot stay open as well: if the next run sees one go on, the
- * spell is open again. */
-bool write_close_spells(struct store *s);
-
-/* Before the connection is closed. */
-void spells_disconnect(struct store *s);
+/* Opens, sets up and migrates; the caller closes `*db` also after a failure. */
+int store_open_writer(sqlite3 **db, const char *path, struct err *e);
+/* Makes the schema in an empty file, brings an older one up to date. */
+int store_open_upgrade(sqlite3 *db, const char *path, struct err *e);
 
 #endif

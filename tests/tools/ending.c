@@ -14,7 +14,7 @@
 #include "base/options.h"
 #include "policy/ending.h"
 #include "proc/proc.h"
-#include "store/policy/policy_more.h"
+#include "store/policy/policy_file.h"
 
 struct ending_settings {
 	const char *end, *policy_db, *db, *job, *container, *podman, *uuid;

@@ -9,44 +9,37 @@
 #define MESSAGE "session, idle_since_ms, round, stage"
 #define NOT_ADMITTED "state = 'waiting' AND NOT admitted"
 
-/* Whether a notice has the stage that its session has now; ?2 to ?7 are bind_stages()'s. */
+/* Whether a notice has the stage that its session has now; ?2 to ?7 are STAGES. */
 #define IS_CURRENT                                                                             \
 	"EXISTS (SELECT 1 FROM session s WHERE s.key = notice.session AND s.stage = CASE "     \
 	"notice.stage WHEN ?2 THEN ?5 WHEN ?3 THEN ?6 ELSE ?7 END)"
 
-static void bind_stages(sqlite3_stmt *q)
-{
-	static const enum policy_stage stages[] = { STAGE_WARN, STAGE_AGAIN, STAGE_FINAL };
-	for (int i = 0; i < 3; i++) {
-		sql_bind_text(q, 2 + i, policy_stage_names[stages[i]]);
-		sqlite3_bind_int(q, 5 + i, (int)stages[i]);
-	}
-}
+#define STAGES                                                                                 \
+	SQL_TEXT(policy_stage_names[STAGE_WARN]), SQL_TEXT(policy_stage_names[STAGE_AGAIN]),   \
+		SQL_TEXT(policy_stage_names[STAGE_FINAL]), SQL_INT(STAGE_WARN),                \
+		SQL_INT(STAGE_AGAIN), SQL_INT(STAGE_FINAL)
 
 int policy_digest_drop_stale(struct policy_file *f, int64_t now_ms, struct err *e)
 {
-	sqlite3_stmt *q = policy_prepare(f,
+	return policy_file_run(f, e,
 		"UPDATE notice SET state = 'failed', result = 'no longer needed', done_ms = ?1 "
 		"WHERE state IN ('waiting', 'digest') AND stage IN (?2, ?3, ?4) AND "
-		"NOT " IS_CURRENT);
-	sqlite3_bind_int64(q, 1, now_ms);
-	bind_stages(q);
-	return policy_run(f, q, e);
+		"NOT " IS_CURRENT,
+		SQL_INT(now_ms), STAGES);
 }
 
 int policy_digest_waiting(
 	struct policy_file *f, policy_waiting_taker take, void *context, struct err *e)
 {
-	struct policy_query q = policy_select(f,
+	struct policy_query q = policy_file_select(f,
 		"SELECT user, count(*) FROM (SELECT user FROM notice WHERE " NOT_ADMITTED
 		" GROUP BY user, " MESSAGE ") GROUP BY user ORDER BY user");
 	int answer = 0;
-	while (answer == 0 && policy_next(&q)) {
-		const struct policy_waiting w = { policy_text(q.row, 0),
-			policy_number(q.row, 1) };
+	while (answer == 0 && policy_file_next(&q)) {
+		const struct policy_waiting w = { sql_raw(q.row, 0), sql_int(q.row, 1, -1) };
 		answer = take(context, &w);
 	}
-	return policy_end(&q, answer, e);
+	return policy_file_done(&q, answer, e);
 }
 
 /* A message that was delivered counts from then on; one that is under way, always. What a
@@ -55,56 +48,22 @@ int policy_digest_waiting(
 int policy_digest_sent(
 	struct policy_file *f, const char *user, int64_t now_ms, int64_t *n, struct err *e)
 {
-	struct policy_query q = policy_select(f,
+	struct policy_query q = policy_file_select(f,
 		"SELECT count(*) FROM (SELECT max(CASE WHEN state = 'delivered' THEN done_ms "
 		"END) AS done, max(state = 'waiting') AS waiting FROM notice WHERE user = ?1 "
 		"AND counts AND admitted AND digest IS NULL AND " POLICY_NOTICE_LIMITED
 		" GROUP BY " MESSAGE
 		") WHERE (done IS NULL AND waiting) OR (done > ?2 AND done < ?3)");
-	sql_bind_text(q.row, 1, user);
-	sqlite3_bind_int64(q.row, 2, now_ms - DAY_MS);
-	sqlite3_bind_int64(q.row, 3, now_ms + DAY_MS);
-	*n = policy_next(&q) ? policy_number(q.row, 0) : 0;
-	return policy_end(&q, 0, e);
+	sql_bind(q.row, SQL_TEXT(user), SQL_INT(now_ms - DAY_MS), SQL_INT(now_ms + DAY_MS));
+	*n = policy_file_next(&q) ? sql_int(q.row, 0, -1) : 0;
+	return policy_file_done(&q, 0, e);
 }
 
 int policy_digest_admit(struct policy_file *f, const char *user, struct err *e)
 {
-	sqlite3_stmt *q = policy_prepare(
-		f, "UPDATE notice SET admitted = 1 WHERE user = ?1 AND " NOT_ADMITTED);
-	sql_bind_text(q, 1, user);
-	return policy_run(f, q, e);
-}
-
-/* One row for each channel that its parts have. */
-static int add_rows(struct policy_file *f, const char *user, int64_t now_ms, struct err *e)
-{
-	sqlite3_stmt *q = policy_prepare(f,
-		"INSERT OR REPLACE INTO notice (session, idle_since_ms, round, stage, channel, "
-		"user, uid, body, queued_ms, due_ms, tries, state, counts, admitted, result) "
-		"SELECT 'digest ' || user, ?2, 0, '" POLICY_DIGEST_STAGE "', channel, user, "
-		"max(uid), '', ?2, ?2, 0, 'waiting', 1, 1, '' FROM notice WHERE user = ?1 "
-		"AND " NOT_ADMITTED " GROUP BY channel");
-	sql_bind_text(q, 1, user);
-	sqlite3_bind_int64(q, 2, now_ms);
-	return policy_run(f, q, e);
-}
-
-static int add_parts(
-	struct policy_file *f, const char *user, int64_t now_ms, int64_t most, struct err *e)
-{
-	sqlite3_stmt *q = policy_prepare(f,
-		"UPDATE notice SET state = 'digest', digest = (SELECT d.id FROM notice d WHERE "
-		"d.session = 'digest ' || notice.user AND d.idle_since_ms = ?2 AND d.stage = "
-		"'" POLICY_DIGEST_STAGE
-		"' AND d.channel = notice.channel) WHERE user = ?1 AND " NOT_ADMITTED
-		" AND (" MESSAGE ") IN (SELECT " MESSAGE " FROM notice WHERE "
-		"user = ?1 AND " NOT_ADMITTED " GROUP BY " MESSAGE
-		" ORDER BY min(id) LIMIT ?3)");
-	sql_bind_text(q, 1, user);
-	sqlite3_bind_int64(q, 2, now_ms);
-	sqlite3_bind_int64(q, 3, most);
-	return policy_run(f, q, e);
+	return policy_file_run(f, e,
+		"UPDATE notice SET admitted = 1 WHERE user = ?1 AND " NOT_ADMITTED,
+		SQL_TEXT(user));
 }
 
 int policy_digest_make(
@@ -113,9 +72,26 @@ int policy_digest_make(
 	int rc = policy_file_begin(f, e);
 	if (rc)
 		return rc;
-	rc = add_rows(f, user, now_ms, e);
+	/* One row for each channel that its parts have. */
+	rc = policy_file_run(f, e,
+		"INSERT OR REPLACE INTO notice (session, idle_since_ms, round, stage, channel, "
+		"user, uid, body, queued_ms, due_ms, tries, state, counts, admitted, result) "
+		"SELECT 'digest ' || user, ?2, 0, '" POLICY_DIGEST_STAGE "', channel, user, "
+		"max(uid), '', ?2, ?2, 0, 'waiting', 1, 1, '' FROM notice WHERE user = ?1 "
+		"AND " NOT_ADMITTED " GROUP BY channel",
+		SQL_TEXT(user), SQL_INT(now_ms));
 	if (rc == 0)
-		rc = add_parts(f, user, now_ms, most, e);
+		rc = policy_file_run(f, e,
+			"UPDATE notice SET state = 'digest', digest = (SELECT d.id FROM notice "
+			"d WHERE "
+			"d.session = 'digest ' || notice.user AND d.idle_since_ms = ?2 AND "
+			"d.stage = "
+			"'" POLICY_DIGEST_STAGE
+			"' AND d.channel = notice.channel) WHERE user = ?1 AND " NOT_ADMITTED
+			" AND (" MESSAGE ") IN (SELECT " MESSAGE " FROM notice WHERE "
+			"user = ?1 AND " NOT_ADMITTED " GROUP BY " MESSAGE
+			" ORDER BY min(id) LIMIT ?3)",
+			SQL_TEXT(user), SQL_INT(now_ms), SQL_INT(most));
 	int end = policy_file_end(f, rc == 0, rc ? NULL : e);
 	return rc ? rc : end;
 }
@@ -123,37 +99,32 @@ int policy_digest_make(
 int policy_digest_parts(struct policy_file *f, int64_t id, policy_notice_taker take,
 	void *context, struct err *e)
 {
-	struct policy_query q = policy_select(
+	struct policy_query q = policy_file_select(
 		f, POLICY_NOTICE_COLUMNS " WHERE digest = ?1 AND state = 'digest' ORDER BY id");
-	sqlite3_bind_int64(q.row, 1, id);
+	sql_bind(q.row, SQL_INT(id));
 	return policy_notice_each(&q, take, context, e);
 }
 
 int policy_digest_current(struct policy_file *f, const struct policy_notice *like,
 	policy_notice_taker take, void *context, struct err *e)
 {
-	struct policy_query q = policy_select(f, POLICY_NOTICE_COLUMNS
+	struct policy_query q = policy_file_select(f, POLICY_NOTICE_COLUMNS
 		" WHERE id IN (SELECT max(id) FROM notice WHERE user = ?1 AND channel = ?8 "
 		"AND state IN ('waiting', 'delivered') AND ((stage IN (?2, ?3, ?4) "
 		"AND " IS_CURRENT ") OR (stage = 'ended' AND queued_ms > "
 		"(SELECT max(queued_ms) FROM notice WHERE user = ?1) - ?9) OR "
 		"(stage = 'not-ended' AND EXISTS (SELECT 1 FROM session s WHERE "
 		"s.key = notice.session AND s.stage <> ?10))) GROUP BY session) ORDER BY id");
-	sql_bind_text(q.row, 1, like->user);
-	bind_stages(q.row);
-	sql_bind_text(q.row, 8, like->channel);
-	sqlite3_bind_int64(q.row, 9, DAY_MS);
-	sqlite3_bind_int(q.row, 10, (int)STAGE_NONE);
+	sql_bind(q.row, SQL_TEXT(like->user), STAGES, SQL_TEXT(like->channel), SQL_INT(DAY_MS),
+		SQL_INT(STAGE_NONE));
 	return policy_notice_each(&q, take, context, e);
 }
 
 int policy_digest_renew(
 	struct policy_file *f, const char *session, const char *channel, struct err *e)
 {
-	sqlite3_stmt *q = policy_prepare(f,
+	return policy_file_run(f, e,
 		"UPDATE notice SET state = 'waiting', due_ms = 0, done_ms = NULL WHERE "
-		"session = ?1 AND channel = ?2 AND state = 'delivered'");
-	sql_bind_text(q, 1, session);
-	sql_bind_text(q, 2, channel);
-	return policy_run(f, q, e);
+		"session = ?1 AND channel = ?2 AND state = 'delivered'",
+		SQL_TEXT(session), SQL_TEXT(channel));
 }

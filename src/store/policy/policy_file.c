@@ -1,4 +1,5 @@
-/* Opens policy.db, and reads and writes states, steps and arms. */
+/* Opens policy.db, and reads and writes states, steps, arms, the breaker, keeps, passes and the
+ * last simulation. */
 #include "store/policy/policy_file.h"
 
 #include <errno.h>
@@ -34,7 +35,7 @@ void policy_file_path(char *dst, size_t cap, const char *db)
 }
 
 /* The error of the last call; the present transaction will not be kept. */
-static int policy_fail(struct policy_file *f, const char *doing, struct err *e)
+static int fail(struct policy_file *f, const char *doing, struct err *e)
 {
 	f->failed = true;
 	return err_set(e, sqlite3_errcode(f->db) == SQLITE_BUSY ? ERR_BUSY : ERR_WORLD,
@@ -109,7 +110,7 @@ static int make_tables(struct policy_file *f, struct err *e)
 {
 	if (sql_exec(f->db, "PRAGMA journal_mode = WAL") != SQLITE_OK ||
 		sql_exec(f->db, "BEGIN IMMEDIATE") != SQLITE_OK)
-		return policy_fail(f, "write", e);
+		return fail(f, "write", e);
 	bool empty = is_empty(f);
 	int64_t version = sql_value(f->db, "PRAGMA user_version", 0, NULL);
 	const char *first = version == 1 ? upgrade_1_sql : "";
@@ -118,7 +119,7 @@ static int make_tables(struct policy_file *f, struct err *e)
 		sql_exec(f->db, empty ? "" : second) == SQLITE_OK &&
 		sql_exec(f->db, "COMMIT") == SQLITE_OK)
 		return 0;
-	int rc = policy_fail(f, "write", e);
+	int rc = fail(f, "write", e);
 	sql_exec(f->db, "ROLLBACK");
 	return rc;
 }
@@ -129,7 +130,7 @@ static int read_kind(struct policy_file *f, int64_t *id, int64_t *version, struc
 	int rc = SQLITE_OK;
 	*id = sql_value(f->db, "PRAGMA application_id", 0, &rc);
 	*version = rc == SQLITE_OK ? sql_value(f->db, "PRAGMA user_version", 0, &rc) : 0;
-	return rc == SQLITE_OK ? 0 : policy_fail(f, "read", e);
+	return rc == SQLITE_OK ? 0 : fail(f, "read", e);
 }
 
 /* Checks what the file is. */
@@ -156,7 +157,7 @@ static int check(struct policy_file *f, bool write, struct err *e)
 	rc = foreign_check_tables(f->db, tables, f->path, e);
 	if (rc == 0 && old &&
 		sql_exec(f->db, version == 1 ? read_1_sql : read_2_sql) != SQLITE_OK)
-		rc = policy_fail(f, "read", e);
+		rc = fail(f, "read", e);
 	return rc;
 }
 
@@ -169,12 +170,12 @@ static int open_writer(struct policy_file *f, struct err *e)
 		    NULL) != SQLITE_OK ||
 		foreign_restrict(f->db) != SQLITE_OK ||
 		sqlite3_busy_timeout(f->db, BUSY_MS) != SQLITE_OK)
-		return policy_fail(f, "open", e);
+		return fail(f, "open", e);
 	if (sqlite3_db_readonly(f->db, "main") == 1)
 		return err_set(e, ERR_WORLD, "cannot write %s: permission denied", f->path);
 	/* A step that is forgotten after a power loss would be taken twice. */
 	if (sql_exec(f->db, "PRAGMA synchronous = FULL; PRAGMA cache_size = -512") != SQLITE_OK)
-		return policy_fail(f, "open", e);
+		return fail(f, "open", e);
 	return 0;
 }
 
@@ -221,7 +222,7 @@ void policy_file_close(struct policy_file *f)
 int policy_file_begin(struct policy_file *f, struct err *e)
 {
 	f->failed = false;
-	return sql_exec(f->db, "BEGIN IMMEDIATE") == SQLITE_OK ? 0 : policy_fail(f, "write", e);
+	return sql_exec(f->db, "BEGIN IMMEDIATE") == SQLITE_OK ? 0 : fail(f, "write", e);
 }
 
 int policy_file_end(struct policy_file *f, bool keep, struct err *e)
@@ -229,132 +230,103 @@ int policy_file_end(struct policy_file *f, bool keep, struct err *e)
 	bool commit = keep && !f->failed;
 	if (commit && sql_exec(f->db, "COMMIT") == SQLITE_OK)
 		return 0;
-	int rc = commit ? policy_fail(f, "write", e) : 0;
+	int rc = commit ? fail(f, "write", e) : 0;
 	sql_exec(f->db, "ROLLBACK");
 	return keep && !commit ? err_set(e, ERR_WORLD, "cannot write %s", f->path) : rc;
 }
 
-sqlite3_stmt *policy_prepare(struct policy_file *f, const char *sql)
+int policy_file_run_args(
+	struct policy_file *f, struct err *e, const char *sql, const struct sql_arg *args)
 {
-	sqlite3_stmt *q = NULL;
-	sqlite3_prepare_v2(f->db, sql, -1, &q, NULL);
+	return sql_do_args(f->db, sql, NULL, args) ? 0 : fail(f, "write", e);
+}
+
+struct policy_query policy_file_select(struct policy_file *f, const char *sql)
+{
+	struct policy_query q = { .file = f };
+	int rc = sqlite3_prepare_v2(f->db, sql, -1, &q.row, NULL);
+	q.rc = rc == SQLITE_OK ? SQLITE_ROW : rc;
 	return q;
 }
 
-int policy_run(struct policy_file *f, sqlite3_stmt *q, struct err *e)
-{
-	int rc = q && sql_run(q, NULL) ? 0 : policy_fail(f, "write", e);
-	sqlite3_finalize(q);
-	return rc;
-}
-
-struct policy_query policy_select(struct policy_file *f, const char *sql)
-{
-	struct policy_query q = { f, policy_prepare(f, sql), SQLITE_ERROR };
-	q.rc = q.row ? SQLITE_ROW : SQLITE_ERROR;
-	return q;
-}
-
-bool policy_next(struct policy_query *q)
+bool policy_file_next(struct policy_query *q)
 {
 	if (q->rc == SQLITE_ROW)
 		q->rc = sqlite3_step(q->row);
 	return q->rc == SQLITE_ROW;
 }
 
-int policy_end(struct policy_query *q, int answer, struct err *e)
+int policy_file_done(struct policy_query *q, int answer, struct err *e)
 {
 	sqlite3_finalize(q->row);
 	if (answer)
 		return answer;
-	return q->rc == SQLITE_ROW || q->rc == SQLITE_DONE ? 0
-							   : policy_fail(q->file, "read", e);
-}
-
-int64_t policy_number(sqlite3_stmt *row, int i)
-{
-	return sqlite3_column_type(row, i) == SQLITE_NULL ? -1 : sqlite3_column_int64(row, i);
+	return q->rc == SQLITE_ROW || q->rc == SQLITE_DONE ? 0 : fail(q->file, "read", e);
 }
 
 #define STATE_COLUMNS                                                                          \
 	"rule, level, stage, idle_since_ms, stage_ms, delivered_ms, next_clock_ms, round, "    \
 	"key, user, clock_ms, clock_at_ms, idle_below FROM session"
 
-const char *policy_text(sqlite3_stmt *row, int i)
-{
-	const char *at = (const char *)sqlite3_column_text(row, i);
-	return at ? at : "";
-}
-
 static struct policy_state state_of(sqlite3_stmt *row)
 {
 	struct policy_state s = POLICY_STATE_NONE;
-	int64_t level = policy_number(row, 1), stage = policy_number(row, 2);
+	int64_t level = sql_int(row, 1, -1), stage = sql_int(row, 2, -1);
 	if (level < 0 || level >= POLICY_LEVELS || stage <= STAGE_NONE ||
 		stage >= POLICY_STAGES)
 		return s;
 	s.level = (enum policy_level)level;
 	s.stage = (enum policy_stage)stage;
-	s.idle_since_ms = policy_number(row, 3);
-	s.stage_ms = policy_number(row, 4);
-	s.delivered_ms = policy_number(row, 5);
-	s.next_clock_ms = policy_number(row, 6);
-	s.round = policy_number(row, 7);
-	s.clock_ms = policy_number(row, 10);
-	s.clock_at_ms = policy_number(row, 11);
-	s.idle_below = policy_number(row, 12);
-	str_copy(s.rule, sizeof(s.rule), policy_text(row, 0));
+	s.idle_since_ms = sql_int(row, 3, -1);
+	s.stage_ms = sql_int(row, 4, -1);
+	s.delivered_ms = sql_int(row, 5, -1);
+	s.next_clock_ms = sql_int(row, 6, -1);
+	s.round = sql_int(row, 7, -1);
+	s.clock_ms = sql_int(row, 10, -1);
+	s.clock_at_ms = sql_int(row, 11, -1);
+	s.idle_below = sql_int(row, 12, -1);
+	str_copy(s.rule, sizeof(s.rule), sql_raw(row, 0));
 	return s;
 }
 
 int policy_file_state(
 	struct policy_file *f, const char *key, struct policy_state *state, struct err *e)
 {
-	struct policy_query q = policy_select(f, "SELECT " STATE_COLUMNS " WHERE key = ?1");
-	sql_bind_text(q.row, 1, key);
-	bool found = policy_next(&q);
+	struct policy_query q =
+		policy_file_select(f, "SELECT " STATE_COLUMNS " WHERE key = ?1");
+	sql_bind(q.row, SQL_TEXT(key));
+	bool found = policy_file_next(&q);
 	*state = found ? state_of(q.row) : POLICY_STATE_NONE;
-	return policy_end(&q, 0, e);
+	return policy_file_done(&q, 0, e);
 }
 
 int policy_file_set_state(struct policy_file *f, const char *key, const char *user,
 	const struct policy_state *state, struct err *e)
 {
-	bool none = state->stage == STAGE_NONE;
-	sqlite3_stmt *q = policy_prepare(
-		f, none ? "DELETE FROM session WHERE key = ?1"
-			: "INSERT OR REPLACE INTO session (key, user, rule, level, stage, "
-			  "idle_since_ms, stage_ms, delivered_ms, next_clock_ms, round, "
-			  "clock_ms, clock_at_ms, idle_below) VALUES (?1, ?2, ?3, ?4, ?5, "
-			  "?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)");
-	sql_bind_text(q, 1, key);
-	if (!none) {
-		sql_bind_text(q, 2, user);
-		sql_bind_text(q, 3, state->rule);
-		sqlite3_bind_int(q, 4, (int)state->level);
-		sqlite3_bind_int(q, 5, (int)state->stage);
-		sqlite3_bind_int64(q, 6, state->idle_since_ms);
-		sqlite3_bind_int64(q, 7, state->stage_ms);
-		sql_bind_known(q, 8, state->delivered_ms, -1);
-		sqlite3_bind_int64(q, 9, state->next_clock_ms);
-		sqlite3_bind_int64(q, 10, state->round);
-		sqlite3_bind_int64(q, 11, state->clock_ms);
-		sql_bind_known(q, 12, state->clock_at_ms, -1);
-		sql_bind_known(q, 13, state->idle_below, -1);
-	}
-	return policy_run(f, q, e);
+	if (state->stage == STAGE_NONE)
+		return policy_file_run(
+			f, e, "DELETE FROM session WHERE key = ?1", SQL_TEXT(key));
+	return policy_file_run(f, e,
+		"INSERT OR REPLACE INTO session (key, user, rule, level, stage, idle_since_ms, "
+		"stage_ms, delivered_ms, next_clock_ms, round, clock_ms, clock_at_ms, "
+		"idle_below) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+		SQL_TEXT(key), SQL_TEXT(user), SQL_TEXT(state->rule), SQL_INT(state->level),
+		SQL_INT(state->stage), SQL_INT(state->idle_since_ms), SQL_INT(state->stage_ms),
+		SQL_KNOWN(state->delivered_ms, -1), SQL_INT(state->next_clock_ms),
+		SQL_INT(state->round), SQL_INT(state->clock_ms),
+		SQL_KNOWN(state->clock_at_ms, -1), SQL_KNOWN(state->idle_below, -1));
 }
 
 int policy_file_sessions(
 	struct policy_file *f, policy_session_taker take, void *context, struct err *e)
 {
-	struct policy_query q = policy_select(f, "SELECT " STATE_COLUMNS " ORDER BY key");
+	struct policy_query q = policy_file_select(f, "SELECT " STATE_COLUMNS " ORDER BY key");
 	int answer = 0;
-	while (answer == 0 && policy_next(&q)) {
+	while (answer == 0 && policy_file_next(&q)) {
 		struct policy_state state = state_of(q.row);
-		answer = take(context, policy_text(q.row, 8), policy_text(q.row, 9), &state);
+		answer = take(context, sql_raw(q.row, 8), sql_raw(q.row, 9), &state);
 	}
-	return policy_end(&q, answer, e);
+	return policy_file_done(&q, answer, e);
 }
 
 #define ACTION_TEXTS(X)                                                                        \
@@ -365,25 +337,20 @@ int policy_file_sessions(
 
 int policy_file_add_action(struct policy_file *f, const struct policy_action *a, struct err *e)
 {
-	int at = 10;
-	sqlite3_stmt *q = policy_prepare(f,
+#define BIND(member) SQL_TEXT(a->member ? a->member : ""),
+	const struct sql_arg args[] = { SQL_INT(a->at_ms), SQL_TEXT(policy_step_names[a->step]),
+		SQL_TEXT(policy_stage_names[a->stage]),
+		SQL_TEXT(a->would ? "observe" : "enforce"), SQL_KNOWN(a->uid, -1),
+		SQL_KNOWN(a->held_bytes, -1), SQL_KNOWN(a->idle_since_ms, -1),
+		SQL_KNOWN(a->idle_ms, -1), SQL_KNOWN(a->given_back_ms, -1),
+		ACTION_TEXTS(BIND){ .type = ARG_END } };
+#undef BIND
+	return policy_file_run_args(f, e,
 		"INSERT INTO action (at_ms, step, stage, mode, uid, held_bytes, idle_since_ms, "
 		"idle_ms, given_back_ms, rule, session, kind, user, pids, cards, evidence, "
 		"result, config, actor, command, gpus) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "
-		"?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)");
-	sqlite3_bind_int64(q, 1, a->at_ms);
-	sql_bind_text(q, 2, policy_step_names[a->step]);
-	sql_bind_text(q, 3, policy_stage_names[a->stage]);
-	sql_bind_text(q, 4, a->would ? "observe" : "enforce");
-	sql_bind_known(q, 5, a->uid, -1);
-	sql_bind_known(q, 6, a->held_bytes, -1);
-	sql_bind_known(q, 7, a->idle_since_ms, -1);
-	sql_bind_known(q, 8, a->idle_ms, -1);
-	sql_bind_known(q, 9, a->given_back_ms, -1);
-#define BIND(member) sql_bind_text(q, at++, a->member ? a->member : "");
-	ACTION_TEXTS(BIND)
-#undef BIND
-	return policy_run(f, q, e);
+		"?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
+		args);
 }
 
 static int find_name(const char *const *names, int n, const char *name)
@@ -397,19 +364,19 @@ static int find_name(const char *const *names, int n, const char *name)
 static struct policy_action action_of(sqlite3_stmt *row)
 {
 	int at = 10;
-	struct policy_action a = { .at_ms = policy_number(row, 0),
-		.step_name = policy_text(row, 1),
-		.stage_name = policy_text(row, 2),
-		.would = strcmp(policy_text(row, 3), "observe") == 0,
-		.uid = policy_number(row, 4),
-		.held_bytes = policy_number(row, 5),
-		.idle_since_ms = policy_number(row, 6),
-		.idle_ms = policy_number(row, 7),
-		.given_back_ms = policy_number(row, 8),
-		.id = policy_number(row, 9) };
+	struct policy_action a = { .at_ms = sql_int(row, 0, -1),
+		.step_name = sql_raw(row, 1),
+		.stage_name = sql_raw(row, 2),
+		.would = strcmp(sql_raw(row, 3), "observe") == 0,
+		.uid = sql_int(row, 4, -1),
+		.held_bytes = sql_int(row, 5, -1),
+		.idle_since_ms = sql_int(row, 6, -1),
+		.idle_ms = sql_int(row, 7, -1),
+		.given_back_ms = sql_int(row, 8, -1),
+		.id = sql_int(row, 9, -1) };
 	a.step = (enum policy_step)find_name(policy_step_names, POLICY_STEPS, a.step_name);
 	a.stage = (enum policy_stage)find_name(policy_stage_names, POLICY_STAGES, a.stage_name);
-#define READ(member) a.member = policy_text(row, at++);
+#define READ(member) a.member = sql_raw(row, at++);
 	ACTION_TEXTS(READ)
 #undef READ
 	return a;
@@ -418,17 +385,184 @@ static struct policy_action action_of(sqlite3_stmt *row)
 int policy_file_actions(struct policy_file *f, struct policy_span span,
 	policy_action_taker take, void *context, struct err *e)
 {
-	struct policy_query q = policy_select(f,
+	struct policy_query q = policy_file_select(f,
 		"SELECT at_ms, step, stage, mode, uid, held_bytes, idle_since_ms, idle_ms, "
 		"given_back_ms, id, rule, session, kind, user, pids, cards, evidence, result, "
 		"config, actor, command, gpus FROM action WHERE at_ms >= ?1 AND at_ms < ?2 "
 		"ORDER BY id");
-	sqlite3_bind_int64(q.row, 1, span.since_ms);
-	sqlite3_bind_int64(q.row, 2, span.until_ms);
+	sql_bind(q.row, SQL_INT(span.since_ms), SQL_INT(span.until_ms));
 	int answer = 0;
-	while (answer == 0 && policy_next(&q)) {
+	while (answer == 0 && policy_file_next(&q)) {
 		struct policy_action a = action_of(q.row);
 		answer = take(context, &a);
 	}
-	return policy_end(&q, answer, e);
+	return policy_file_done(&q, answer, e);
+}
+
+int policy_file_arm(struct policy_file *f, int64_t now_ms, int64_t until_ms, const char *user,
+	struct err *e)
+{
+	int rc = policy_file_run(f, e,
+		"UPDATE arm SET disarmed_ms = ?1 WHERE disarmed_ms IS NULL AND until_ms > ?1",
+		SQL_INT(now_ms));
+	if (rc || until_ms <= 0)
+		return rc;
+	return policy_file_run(f, e,
+		"INSERT INTO arm (at_ms, until_ms, user) VALUES (?1, ?2, ?3)", SQL_INT(now_ms),
+		SQL_INT(until_ms), SQL_TEXT(user));
+}
+
+int policy_file_armed(
+	struct policy_file *f, int64_t now_ms, int64_t *until_ms, char user[64], struct err *e)
+{
+	struct policy_query q = policy_file_select(f,
+		"SELECT until_ms, user FROM arm WHERE disarmed_ms IS NULL AND at_ms <= ?1 AND "
+		"until_ms > ?1 ORDER BY id DESC LIMIT 1");
+	sql_bind(q.row, SQL_INT(now_ms));
+	bool found = policy_file_next(&q);
+	*until_ms = found ? sql_int(q.row, 0, -1) : -1;
+	str_copy(user, 64, found ? sql_raw(q.row, 1) : "");
+	return policy_file_done(&q, 0, e);
+}
+
+int policy_file_trip(struct policy_file *f, int64_t now_ms, const char *why, struct err *e)
+{
+	return policy_file_run(f, e, "INSERT INTO breaker (at_ms, why) VALUES (?1, ?2)",
+		SQL_INT(now_ms), SQL_TEXT(why));
+}
+
+int policy_file_release(struct policy_file *f, int64_t now_ms, const char *user, struct err *e)
+{
+	return policy_file_run(f, e,
+		"UPDATE breaker SET released_ms = ?1, user = ?2 WHERE released_ms IS NULL",
+		SQL_INT(now_ms), SQL_TEXT(user));
+}
+
+int policy_file_tripped(struct policy_file *f, int64_t *at_ms, char why[256], struct err *e)
+{
+	struct policy_query q = policy_file_select(f,
+		"SELECT at_ms, why FROM breaker WHERE released_ms IS NULL ORDER BY id LIMIT 1");
+	bool found = policy_file_next(&q);
+	*at_ms = found ? sql_int(q.row, 0, -1) : -1;
+	str_copy(why, 256, found ? sql_raw(q.row, 1) : "");
+	return policy_file_done(&q, 0, e);
+}
+
+int policy_file_releases(struct policy_file *f, int (*take)(void *context, int64_t at_ms),
+	void *context, struct err *e)
+{
+	struct policy_query q = policy_file_select(f,
+		"SELECT released_ms FROM breaker WHERE released_ms IS NOT NULL ORDER BY "
+		"released_ms");
+	int answer = 0;
+	while (answer == 0 && policy_file_next(&q))
+		answer = take(context, sql_int(q.row, 0, -1));
+	return policy_file_done(&q, answer, e);
+}
+
+int policy_file_set_pass(struct policy_file *f, const struct policy_pass *p, struct err *e)
+{
+	return policy_file_run(f, e,
+		"INSERT OR REPLACE INTO pass (id, at_ms, sessions, idle, note) "
+		"VALUES (1, ?1, ?2, ?3, ?4)",
+		SQL_INT(p->at_ms), SQL_INT(p->sessions), SQL_INT(p->idle), SQL_TEXT(p->note));
+}
+
+int policy_file_pass(struct policy_file *f, struct policy_pass *p, struct err *e)
+{
+	struct policy_query q =
+		policy_file_select(f, "SELECT at_ms, sessions, idle, note FROM pass");
+	bool found = policy_file_next(&q);
+	*p = (struct policy_pass){ .at_ms = -1 };
+	if (found) {
+		p->at_ms = sql_int(q.row, 0, -1);
+		p->sessions = sql_int(q.row, 1, -1);
+		p->idle = sql_int(q.row, 2, -1);
+		str_copy(p->note, sizeof(p->note), sql_raw(q.row, 3));
+	}
+	return policy_file_done(&q, 0, e);
+}
+
+int policy_file_counts(
+	struct policy_file *f, policy_count_taker take, void *context, struct err *e)
+{
+	struct policy_query q = policy_file_select(
+		f, "SELECT step, mode, count(*) FROM action GROUP BY step, mode ORDER BY 1, 2");
+	int answer = 0;
+	while (answer == 0 && policy_file_next(&q)) {
+		struct policy_count c = { sql_raw(q.row, 0), sql_raw(q.row, 1),
+			sql_int(q.row, 2, -1) };
+		answer = take(context, &c);
+	}
+	return policy_file_done(&q, answer, e);
+}
+
+int policy_file_add_keep(struct policy_file *f, const struct policy_keep *k, struct err *e)
+{
+	return policy_file_run(f, e,
+		"INSERT INTO keep (session, user, uid, pid, from_ms, until_ms, reason) "
+		"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+		SQL_TEXT(k->session), SQL_TEXT(k->user), SQL_INT(k->uid), SQL_INT(k->pid),
+		SQL_INT(k->from_ms), SQL_INT(k->until_ms), SQL_TEXT(k->reason));
+}
+
+int policy_file_drop_keep(
+	struct policy_file *f, const char *session, int64_t now_ms, struct err *e)
+{
+	return policy_file_run(f, e,
+		"UPDATE keep SET dropped_ms = ?2, until_ms = ?2 WHERE session = ?1 AND "
+		"dropped_ms IS NULL AND until_ms > ?2",
+		SQL_TEXT(session), SQL_INT(now_ms));
+}
+
+int policy_file_move_keep(
+	struct policy_file *f, const struct policy_keep *k, const char *session, struct err *e)
+{
+	return policy_file_run(f, e,
+		"UPDATE keep SET session = ?1 WHERE session = ?2 AND uid = ?3 AND pid = ?4 AND "
+		"from_ms = ?5",
+		SQL_TEXT(session), SQL_TEXT(k->session), SQL_INT(k->uid), SQL_INT(k->pid),
+		SQL_INT(k->from_ms));
+}
+
+int policy_file_keeps(struct policy_file *f, struct policy_span span, policy_keep_taker take,
+	void *context, struct err *e)
+{
+	struct policy_query q = policy_file_select(f,
+		"SELECT session, user, uid, pid, from_ms, until_ms, reason FROM keep "
+		"WHERE until_ms > ?1 AND from_ms < ?2 ORDER BY id");
+	sql_bind(q.row, SQL_INT(span.since_ms), SQL_INT(span.until_ms));
+	int answer = 0;
+	while (answer == 0 && policy_file_next(&q)) {
+		struct policy_keep keep = { .session = sql_raw(q.row, 0),
+			.user = sql_raw(q.row, 1),
+			.uid = sql_int(q.row, 2, -1),
+			.pid = sql_int(q.row, 3, -1),
+			.from_ms = sql_int(q.row, 4, -1),
+			.until_ms = sql_int(q.row, 5, -1),
+			.reason = sql_raw(q.row, 6) };
+		answer = take(context, &keep);
+	}
+	return policy_file_done(&q, answer, e);
+}
+
+int policy_file_set_simulation(
+	struct policy_file *f, int64_t now_ms, const char *json, struct err *e)
+{
+	return policy_file_run(f, e,
+		"INSERT OR REPLACE INTO simulation (id, at_ms, json) VALUES (1, ?1, ?2)",
+		SQL_INT(now_ms), SQL_RAW(json));
+}
+
+int policy_file_simulation(
+	struct policy_file *f, int64_t *at_ms, struct str *json, struct err *e)
+{
+	struct policy_query q = policy_file_select(f, "SELECT at_ms, json FROM simulation");
+	bool found = policy_file_next(&q);
+	*at_ms = -1;
+	if (found) {
+		*at_ms = sql_int(q.row, 0, -1);
+		str_add(json, sql_raw(q.row, 1));
+	}
+	return policy_file_done(&q, 0, e);
 }

@@ -1,30 +1,28 @@
-/* What the files of policy.db share. Only for store/policy_*.c. */
+/* What the files of policy.db share. Only for store/policy/. */
 #ifndef GUA_STORE_POLICY_POLICY_PRIVATE_H
 #define GUA_STORE_POLICY_POLICY_PRIVATE_H
 
-#include <sqlite3.h>
-
 #include "store/policy/policy_notice.h"
+#include "store/sql.h"
 
-/* NULL on failure, which the bind functions and policy_run() accept. */
-sqlite3_stmt *policy_prepare(struct policy_file *f, const char *sql);
-/* Runs a statement without rows and finishes it. */
-int policy_run(struct policy_file *f, sqlite3_stmt *q, struct err *e);
-/* Reads rows: select, bind to `row`, policy_next() until it is false or as long as wanted, then
- * policy_end(). A failure to prepare is reported at the end, too. */
+/* Runs a statement without rows: policy_file_run(f, e, sql, SQL_INT(id), SQL_TEXT(user) ...).
+ */
+#define policy_file_run(f, e, sql, ...)                                                        \
+	policy_file_run_args((f), (e), (sql), SQL_ARGS(__VA_ARGS__))
+int policy_file_run_args(
+	struct policy_file *f, struct err *e, const char *sql, const struct sql_arg *args);
+/* Reads rows: select, bind to `row`, policy_file_next() until it is false or as long as wanted,
+ * then policy_file_done(). A failure to prepare is reported at the end, too. */
 struct policy_query {
 	struct policy_file *file;
 	sqlite3_stmt *row;
 	int rc; /* of the last step */
 };
-struct policy_query policy_select(struct policy_file *f, const char *sql);
+struct policy_query policy_file_select(struct policy_file *f, const char *sql);
 /* Whether there is another row. */
-bool policy_next(struct policy_query *q);
+bool policy_file_next(struct policy_query *q);
 /* Returns `answer` if it is not zero, ERR_WORLD or ERR_BUSY if reading failed, else 0. */
-int policy_end(struct policy_query *q, int answer, struct err *e);
-/* A column as a number, -1 for NULL; as a text, "" for NULL. */
-int64_t policy_number(sqlite3_stmt *row, int i);
-const char *policy_text(sqlite3_stmt *row, int i);
+int policy_file_done(struct policy_query *q, int answer, struct err *e);
 
 /* Calls `take` with rows of the table notice, selected by these columns, and ends the query. */
 #define POLICY_NOTICE_COLUMNS                                                                  \
