@@ -1,13 +1,15 @@
-/* Opens the store, finds its newest host and that host's cards, and runs the steps. */
+/* The idle time of sessions: finds the newest host of the store, its cards and sessions, has
+ * their slots read, and decides how time without readings counts. */
 #include "audit/idle_history.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "audit/idle_private.h"
-#include "store/sql.h"
+#include "base/clock.h"
 #include "driver/source.h"
+#include "store/crowd.h"
+#include "store/sql.h"
 #include "store/store.h"
 
 static int read_run(struct idle_history *h, struct err *e)
@@ -22,9 +24,7 @@ static int read_run(struct idle_history *h, struct err *e)
 		"WHERE source <> 'import' OR %d ORDER BY source = 'import', run.id DESC LIMIT "
 		"1",
 		h->imports);
-	if (rc == 0)
-		rc = sql_step(row, e);
-	if (rc == 1) {
+	if (sql_next(row, &rc, e)) {
 		h->any_run = true;
 		h->host = sql_int(row, 0, 0);
 		sql_text(row, 1, h->hostname, sizeof(h->hostname));
@@ -38,7 +38,6 @@ static int read_run(struct idle_history *h, struct err *e)
 		h->imported = strcmp(source, "import") == 0;
 		h->first_ms = sql_int(row, 8, 0);
 		h->ticked = sql_int(row, 9, 0);
-		rc = 0;
 	}
 	/* For imported data, a window given as a length ends with the data. */
 	if (rc == 0 && h->imported && h->by_length && h->until_ms > h->last_tick_ms) {
@@ -74,12 +73,475 @@ static int read_cards(struct idle_history *h, struct err *e)
 		"SELECT id, uuid, name, pci, idx, mig_index, mem_total_bytes, parent_uuid "
 		"FROM gpu WHERE host = %lld ORDER BY idx, mig_index",
 		(long long)h->host);
-	while (rc == 0 && (rc = sql_step(row, e)) == 1)
+	while (sql_next(row, &rc, e))
 		rc = take_card(h, row, e);
 	sqlite3_finalize(row);
 	return rc;
 }
 
+int64_t idle_history_first_ms(const struct idle_history *h)
+{
+	int64_t first = h->present ? INT64_MAX : h->since_ms;
+	for (size_t i = 0; i < h->n_processes; i++)
+		first = clock_earlier(first, h->processes[i].first_ms);
+	return first;
+}
+
+/* The processes that hold a card now. */
+#define HOLDERS "process.id IN (SELECT process FROM holder)"
+#define NO_CROWD "pid > 0 AND "
+/* Columns of a process. */
+enum {
+	AT_ID,
+	AT_PID,
+	AT_TICKS,
+	AT_UID,
+	AT_STARTED,
+	AT_POSIX,
+	AT_BOOT,
+	AT_USER,
+	AT_FIRST,
+	AT_LAST,
+	AT_TEXTS
+};
+#define COLUMNS                                                                                \
+	"process.id, pid, start_ticks, uid, process.started_ms, posix_session, boot_id, "      \
+	"user, first_seen_ms, iif(" HOLDERS                                                    \
+	", NULL, process.last_seen_ms), " PROCESS_TEXT_COLUMNS                                 \
+	" FROM process JOIN run ON run.id = process.run "                                      \
+	"WHERE process.host = %lld AND "
+/* The short processes that share a row (store/crowd.h). */
+#define CROWDS CROWD_SQL " AND process.last_seen_ms > %lld AND first_seen_ms < %lld"
+
+/* An idle stretch without a holder belongs to an earlier run, on a card that was not listed
+ * since. */
+#define UNLISTED                                                                               \
+	"process.id IN (SELECT process FROM open_spell AS o WHERE NOT EXISTS (SELECT 1 FROM "  \
+	"holder WHERE holder.gpu = o.gpu AND holder.process = o.process))"
+/* Processes that were in the window for at least the length of a spell. */
+#define FOR_LONG                                                                               \
+	"(process.last_seen_ms > %lld OR " HOLDERS ") AND first_seen_ms < %lld AND (" HOLDERS  \
+	" OR process.last_seen_ms - first_seen_ms >= %lld)"
+/* All processes in a time; only those of known sessions are taken. */
+#define AT_THE_TIME                                                                            \
+	"(process.last_seen_ms > %lld OR " HOLDERS ") AND first_seen_ms < %lld "               \
+	"AND coalesce(job, container, notebook, posix_session) IS NOT NULL"
+
+struct reading {
+	struct session_member member;
+	char boot_id[64], key[SESSION_KEY_CAP];
+	enum session_kind kind;
+	struct arena texts; /* of this row */
+};
+
+static int read_member(struct reading *r, sqlite3_stmt *row, struct err *e)
+{
+	arena_finish(&r->texts);
+	sql_text(row, AT_BOOT, r->boot_id, sizeof(r->boot_id));
+	r->member = (struct session_member){ .pid = (uint32_t)sql_int(row, AT_PID, 0),
+		.start_ticks = (uint64_t)sql_int(row, AT_TICKS, 0),
+		.posix_session = sql_int(row, AT_POSIX, 0),
+		.boot_id = r->boot_id,
+		.user = sql_text_copy(row, AT_USER, &r->texts) };
+	for (int i = 0; i < PROCESS_TEXTS; i++)
+		r->member.texts[i] = sql_text_copy(row, AT_TEXTS + i, &r->texts);
+	r->kind = session_key(r->key, &r->member);
+	return r->texts.failed ? err_memory(e) : 0;
+}
+
+static int add_process(
+	struct idle_history *h, uint32_t session, sqlite3_stmt *row, struct err *e)
+{
+	int64_t id = sql_int(row, AT_ID, 0);
+	if (!array_one_more(&h->processes, h->n_processes) ||
+		!idmap_put(&h->process_ids, id, (uint32_t)h->n_processes))
+		return err_memory(e);
+	h->processes[h->n_processes++] = (struct idle_process){ .id = id,
+		.pid = (uint32_t)sql_int(row, AT_PID, 0),
+		.session = session,
+		.start_ticks = (uint64_t)sql_int(row, AT_TICKS, 0),
+		.uid = sql_int(row, AT_UID, -1),
+		.started_ms = sql_int(row, AT_STARTED, -1),
+		.first_ms = sql_int(row, AT_FIRST, 0),
+		.last_ms = sql_int(row, AT_LAST, INT64_MAX),
+		.holds = h->present };
+	return 0;
+}
+
+/* Adds a process to its session, which may be new. */
+static int take(struct idle_history *h, struct reading *r, sqlite3_stmt *row, struct err *e)
+{
+	const struct session_member *m = &r->member;
+	uint32_t session = names_find(&h->keys, 0, r->key, e);
+	if (session == IDMAP_NONE)
+		return err_memory(e);
+	if (session == h->n_sessions) {
+		if (!array_one_more(&h->sessions, h->n_sessions))
+			return err_memory(e);
+		h->sessions[h->n_sessions++] =
+			(struct idle_session){ .key = arena_text(&h->texts, r->key),
+				.user = arena_text(&h->texts, m->user ? m->user : ""),
+				.kind = r->kind,
+				.use = session_use(m) };
+	}
+	struct idle_session *s = &h->sessions[session];
+	for (int i = 0; i < PROCESS_TEXTS; i++)
+		if (!s->texts[i] && m->texts[i] && *m->texts[i])
+			s->texts[i] = arena_text(&h->texts, m->texts[i]);
+	s->use = session_gentler(s->use, session_use(m));
+	s->holds = h->present;
+	return h->texts.failed ? err_memory(e) : add_process(h, session, row, e);
+}
+
+/* Takes the processes that a prepared statement selects, if `rc` is 0, and finalizes it. With
+ * `known_only`, processes of sessions that have no other process here are left out. */
+static int take_rows(
+	struct idle_history *h, sqlite3_stmt *rows, bool known_only, int rc, struct err *e)
+{
+	struct reading r = { 0 };
+	while (sql_next(rows, &rc, e)) {
+		if (idmap_get(&h->process_ids, sql_int(rows, AT_ID, 0)) != IDMAP_NONE)
+			continue;
+		rc = read_member(&r, rows, e);
+		if (rc == 0 && (!known_only || names_has(&h->keys, 0, r.key)))
+			rc = take(h, &r, rows, e);
+	}
+	sqlite3_finalize(rows);
+	arena_finish(&r.texts);
+	return rc;
+}
+
+/* Notes the sessions that only an earlier run saw holding a card. */
+static int read_unlisted(struct idle_history *h, struct err *e)
+{
+	sqlite3_stmt *rows = NULL;
+	struct reading r = { 0 };
+	size_t held = h->n_processes;
+	int rc = sql_prepare(
+		h->db, &rows, e, "SELECT " COLUMNS NO_CROWD UNLISTED, (long long)h->host);
+	while (sql_next(rows, &rc, e)) {
+		uint32_t process = idmap_get(&h->process_ids, sql_int(rows, AT_ID, 0));
+		rc = process == IDMAP_NONE ? read_member(&r, rows, e) : 0;
+		if (rc == 0 && process == IDMAP_NONE) {
+			process = (uint32_t)h->n_processes;
+			rc = take(h, &r, rows, e);
+		}
+		if (rc == 0)
+			h->sessions[h->processes[process].session].unlisted = true;
+	}
+	sqlite3_finalize(rows);
+	arena_finish(&r.texts);
+	for (size_t i = 0; i < h->n_sessions; i++)
+		h->sessions[i].holds = false;
+	for (size_t i = 0; i < h->n_processes; i++) {
+		h->processes[i].holds = i < held;
+		h->sessions[h->processes[i].session].holds |= i < held;
+	}
+	return rc;
+}
+
+static int read_sessions(struct idle_history *h, struct err *e)
+{
+	sqlite3_stmt *rows = NULL;
+	long long host = h->host, since_ms = h->since_ms, until_ms = h->until_ms;
+	int rc = h->present ? sql_prepare(
+				      h->db, &rows, e, "SELECT " COLUMNS NO_CROWD HOLDERS, host)
+			    : sql_prepare(h->db, &rows, e, "SELECT " COLUMNS NO_CROWD FOR_LONG,
+				      host, since_ms, until_ms, (long long)h->spell_ms);
+	rc = take_rows(h, rows, false, rc, e);
+	if (rc || h->present)
+		return rc ? rc : read_unlisted(h, e);
+	rc = sql_prepare(h->db, &rows, e, "SELECT " COLUMNS NO_CROWD AT_THE_TIME, host,
+		since_ms, until_ms);
+	return take_rows(h, rows, true, rc, e);
+}
+
+/* Present only: reads the other processes of the sessions, those that have ended. */
+static int read_ended(struct idle_history *h, struct err *e)
+{
+	sqlite3_stmt *rows = NULL;
+	if (!h->present || !h->n_processes)
+		return 0;
+	size_t held = h->n_processes;
+	int rc = sql_prepare(h->db, &rows, e, "SELECT " COLUMNS NO_CROWD AT_THE_TIME,
+		(long long)h->host, (long long)idle_history_first_ms(h),
+		(long long)h->until_ms);
+	rc = take_rows(h, rows, true, rc, e);
+	for (size_t i = held; i < h->n_processes; i++)
+		h->processes[i].holds = false;
+	return rc;
+}
+
+/* Takes a row that short processes share: of one session, or of a user with too many
+ * sessions for rows of their own. */
+static int take_crowd(
+	struct idle_history *h, const struct reading *r, int64_t id, struct err *e)
+{
+	struct idle_crowd crowd = { .session = IDMAP_NONE };
+	if (r->kind == SESSION_PROCESS)
+		crowd.user = arena_text(&h->texts, r->member.user ? r->member.user : "");
+	else if (names_has(&h->keys, 0, r->key))
+		crowd.session = names_find(&h->keys, 0, r->key, e);
+	else
+		return 0;
+	if (h->texts.failed || !array_one_more(&h->crowds, h->n_crowds) ||
+		!idmap_put(&h->crowd_ids, id, (uint32_t)h->n_crowds))
+		return err_memory(e);
+	h->crowds[h->n_crowds++] = crowd;
+	return 0;
+}
+
+/* Reads which crowd rows contain short processes of the sessions. */
+static int read_crowds(struct idle_history *h, struct err *e)
+{
+	struct reading r = { 0 };
+	sqlite3_stmt *rows = NULL;
+	if (!h->n_processes)
+		return 0;
+	int rc = sql_prepare(h->db, &rows, e, "SELECT " COLUMNS CROWDS, (long long)h->host,
+		(long long)idle_history_first_ms(h), (long long)h->until_ms);
+	while (sql_next(rows, &rc, e)) {
+		rc = read_member(&r, rows, e);
+		if (rc == 0)
+			rc = take_crowd(h, &r, sql_int(rows, AT_ID, 0), e);
+	}
+	sqlite3_finalize(rows);
+	arena_finish(&r.texts);
+	return rc;
+}
+
+int64_t idle_history_count(struct idle_history *h, int64_t at_ms, struct err *e)
+{
+	struct reading r = { 0 };
+	struct names keys = { 0 };
+	sqlite3_stmt *rows = NULL;
+	int rc = sql_prepare(h->db, &rows, e,
+		"SELECT " COLUMNS NO_CROWD
+		"first_seen_ms <= %lld AND (process.last_seen_ms >= %lld "
+		"OR " HOLDERS ")",
+		(long long)h->host, (long long)at_ms, (long long)at_ms);
+	while (sql_next(rows, &rc, e)) {
+		rc = read_member(&r, rows, e);
+		if (rc == 0 && names_find(&keys, 0, r.key, e) == IDMAP_NONE)
+			rc = ERR_WORLD;
+	}
+	sqlite3_finalize(rows);
+	int64_t n = rc ? -1 : (int64_t)keys.n;
+	arena_finish(&r.texts);
+	names_finish(&keys);
+	return n;
+}
+/* A slot that begins within this time after a one-minute slot counts as following it
+ * immediately. */
+#define NEAR_MS INT64_C(30000)
+
+static int compare_gaps(const void *a, const void *b)
+{
+	const struct idle_gap *x = a, *y = b;
+	int by_card = array_compare(x->card, y->card);
+	return by_card ? by_card : array_compare(x->from_ms, y->from_ms);
+}
+
+void idle_history_join_gaps(struct idle_history *h)
+{
+	size_t n = 0;
+	if (h->n_gaps)
+		qsort(h->gaps, h->n_gaps, sizeof(*h->gaps), compare_gaps);
+	for (size_t i = 0; i < h->n_gaps; i++) {
+		struct idle_gap *last = n ? &h->gaps[n - 1] : NULL;
+		if (!last || last->card != h->gaps[i].card || last->to_ms < h->gaps[i].from_ms)
+			h->gaps[n++] = h->gaps[i];
+		else if (h->gaps[i].to_ms > last->to_ms)
+			last->to_ms = h->gaps[i].to_ms;
+	}
+	h->n_gaps = n;
+}
+
+size_t idle_history_gap(const struct idle_history *h, uint32_t card, int64_t after_ms)
+{
+	size_t low = 0, high = h->n_gaps;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct idle_gap *gap = &h->gaps[middle];
+		if (gap->card < card || (gap->card == card && gap->to_ms <= after_ms))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* When the card was seen again, if it was lost from sight at this moment; otherwise the
+ * moment. */
+static int64_t seen_again(const struct idle_history *h, uint32_t card, int64_t at_ms)
+{
+	size_t i = idle_history_gap(h, card, at_ms);
+	bool lost = i < h->n_gaps && h->gaps[i].card == card &&
+		    h->gaps[i].from_ms <= at_ms + NEAR_MS;
+	return lost ? h->gaps[i].to_ms : at_ms;
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+	const struct idle_span *x = a, *y = b;
+	if (x->begin_ms != y->begin_ms)
+		return array_compare(x->begin_ms, y->begin_ms);
+	if (x->process != y->process)
+		return array_compare(x->process, y->process);
+	return array_compare(x->card, y->card);
+}
+
+/* Since when each process has held a card. */
+static bool find_held_since(struct idle_history *h)
+{
+	int64_t *since = calloc(2 * h->n_processes + 1, sizeof(*since));
+	int64_t *until = since ? since + h->n_processes : NULL;
+	if (!since)
+		return false;
+	for (size_t i = 0; i < h->n_processes; i++)
+		until[i] = INT64_MIN;
+	for (size_t i = 0; i < h->n_spans; i++) {
+		struct idle_span *s = &h->spans[i];
+		if (s->begin_ms > until[s->process])
+			since[s->process] = s->begin_ms;
+		until[s->process] = clock_later(until[s->process], s->until_ms);
+		s->held_since_ms = since[s->process];
+	}
+	free(since);
+	return true;
+}
+
+static int compare_marks(const void *a, const void *b)
+{
+	const struct idle_mark *x = a, *y = b;
+	if (x->session != y->session)
+		return array_compare(x->session, y->session);
+	if (x->limit != y->limit)
+		return array_compare(x->limit, y->limit);
+	return array_compare(x->from_ms, y->from_ms);
+}
+
+/* Joins adjacent marks, and assigns them to the sessions. */
+static void join_marks(struct idle_history *h)
+{
+	size_t n = 0;
+	if (h->n_marks)
+		qsort(h->marks, h->n_marks, sizeof(*h->marks), compare_marks);
+	for (size_t i = 0; i < h->n_marks; i++) {
+		struct idle_mark *last = n ? &h->marks[n - 1] : NULL;
+		if (!last || last->session != h->marks[i].session ||
+			last->limit != h->marks[i].limit ||
+			h->marks[i].from_ms > last->until_ms)
+			h->marks[n++] = h->marks[i];
+		else if (h->marks[i].until_ms > last->until_ms)
+			last->until_ms = h->marks[i].until_ms;
+	}
+	h->n_marks = n;
+	for (size_t i = 0; i < n; i++) {
+		struct idle_part *part =
+			&h->sessions[h->marks[i].session].marks[h->marks[i].limit];
+		if (part->n++ == 0)
+			part->first = i;
+	}
+}
+
+/* Adds blind time: while one of its cards was not observed, it is unknown whether the
+ * session was idle. */
+static bool add_blinds(struct idle_history *h, const struct idle_span *s)
+{
+	for (size_t i = idle_history_gap(h, s->card, s->begin_ms);
+		i < h->n_gaps && h->gaps[i].card == s->card && h->gaps[i].from_ms < s->until_ms;
+		i++) {
+		if (!array_one_more(&h->blinds, h->n_blinds))
+			return false;
+		h->blinds[h->n_blinds++] = (struct idle_blind){ .session = s->session,
+			.unobserved = true,
+			.from_ms = clock_later(h->gaps[i].from_ms, s->begin_ms),
+			.to_ms = clock_earlier(h->gaps[i].to_ms, s->until_ms) };
+	}
+	return true;
+}
+
+static int compare_blinds(const void *a, const void *b)
+{
+	const struct idle_blind *x = a, *y = b;
+	int by_session = array_compare(x->session, y->session);
+	return by_session ? by_session : array_compare(x->from_ms, y->from_ms);
+}
+
+static void join_blinds(struct idle_history *h)
+{
+	size_t n = 0;
+	if (h->n_blinds)
+		qsort(h->blinds, h->n_blinds, sizeof(*h->blinds), compare_blinds);
+	for (size_t i = 0; i < h->n_blinds; i++) {
+		const struct idle_blind *one = &h->blinds[i];
+		struct idle_blind *last = n ? &h->blinds[n - 1] : NULL;
+		if (!last || last->session != one->session || one->from_ms > last->to_ms) {
+			h->blinds[n++] = *one;
+			continue;
+		}
+		last->to_ms = clock_later(last->to_ms, one->to_ms);
+		last->unobserved |= one->unobserved;
+	}
+	h->n_blinds = n;
+	for (size_t i = 0; i < n; i++) {
+		struct idle_blind *one = &h->blinds[i];
+		struct idle_part *part = &h->sessions[one->session].blinds;
+		if (part->n++ == 0)
+			part->first = i;
+		else
+			one->before_ms = one[-1].before_ms + one[-1].to_ms - one[-1].from_ms;
+	}
+}
+
+/* How much of the session's blind time was before the moment. */
+static int64_t blind_before(
+	const struct idle_history *h, const struct idle_session *s, int64_t at_ms)
+{
+	const struct idle_blind *all = h->blinds + s->blinds.first;
+	size_t low = 0, high = s->blinds.n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (all[middle].from_ms < at_ms)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0)
+		return 0;
+	const struct idle_blind *last = &all[low - 1];
+	return last->before_ms + clock_earlier(last->to_ms, at_ms) - last->from_ms;
+}
+
+int64_t idle_history_blind(const struct idle_history *h, const struct idle_session *s,
+	int64_t from_ms, int64_t to_ms)
+{
+	return to_ms > from_ms ? blind_before(h, s, to_ms) - blind_before(h, s, from_ms) : 0;
+}
+
+int idle_history_settle(struct idle_history *h, struct err *e)
+{
+	idle_history_join_gaps(h);
+	for (size_t i = 0; i < h->n_sessions; i++) {
+		h->sessions[i].blinds = (struct idle_part){ 0 };
+		for (size_t k = 0; k < IDLE_BELOW_MOST; k++)
+			h->sessions[i].marks[k] = (struct idle_part){ 0 };
+	}
+	for (size_t i = 0; i < h->n_marks; i++)
+		h->marks[i].until_ms = seen_again(h, h->marks[i].card, h->marks[i].until_ms);
+	for (size_t i = 0; i < h->n_spans; i++) {
+		struct idle_span *s = &h->spans[i];
+		s->until_ms = seen_again(h, s->card, s->end_ms);
+		if (!add_blinds(h, s))
+			return err_memory(e);
+	}
+	if (h->n_spans)
+		qsort(h->spans, h->n_spans, sizeof(*h->spans), compare_spans);
+	join_marks(h);
+	join_blinds(h);
+	return find_held_since(h) ? 0 : err_memory(e);
+}
 void idle_history_limit(struct idle_history *h, int64_t pct)
 {
 	for (size_t i = 0; i < h->n_limits; i++)
@@ -112,22 +574,22 @@ int64_t idle_history_most(
 
 int idle_history_read(struct idle_history *h, struct err *e)
 {
-	int (*const steps[])(struct idle_history *, struct err *) = { read_run, read_cards,
-		idle_read_sessions, idle_read_ended, idle_read_crowds, idle_read_gaps,
-		idle_read_rows, idle_read_held, idle_history_settle };
-	int (*const brief[])(struct idle_history *, struct err *) = { read_run, read_cards,
-		idle_read_sessions, idle_read_held, idle_history_settle };
-	enum { BRIEF = sizeof(brief) / sizeof(brief[0]) };
-	enum { STEPS = sizeof(steps) / sizeof(steps[0]) };
+	static const struct {
+		int (*read)(struct idle_history *h, struct err *e);
+		bool brief; /* also if h->brief */
+	} steps[] = { { read_run, true }, { read_cards, true }, { read_sessions, true },
+		{ read_ended, false }, { read_crowds, false }, { idle_slots_read_gaps, false },
+		{ idle_slots_read, false }, { idle_slots_read_held, true },
+		{ idle_history_settle, true } };
 	int rc = store_open_read_within(&h->db, h->path, h->wait_ms, e);
 	if (rc)
 		return rc;
 	if (h->n_limits == 0)
 		idle_history_limit(h, IDLE_BELOW_USUAL);
 	sqlite3_exec(h->db, "BEGIN", NULL, NULL, NULL);
-	for (size_t i = 0; i < (h->brief ? BRIEF : STEPS) && rc == 0; i++)
-		if (i == 0 || h->any_run)
-			rc = h->brief ? brief[i](h, e) : steps[i](h, e);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && rc == 0; i++)
+		if (i == 0 || (h->any_run && (steps[i].brief || !h->brief)))
+			rc = steps[i].read(h, e);
 	sqlite3_exec(h->db, "COMMIT", NULL, NULL, NULL);
 	return rc;
 }

@@ -153,4 +153,14 @@ int64_t idle_history_most(
 /* How many sessions held a card at a moment of the past; -1 with `e` set on failure. */
 int64_t idle_history_count(struct idle_history *h, int64_t at_ms, struct err *e);
 
+/* The steps of idle_history_read() in idle_slots.c: reads the gaps; then spans and marks, which
+ * need them; then the current holders, whose spans are still open. */
+int idle_slots_read_gaps(struct idle_history *h, struct err *e);
+int idle_slots_read(struct idle_history *h, struct err *e);
+int idle_slots_read_held(struct idle_history *h, struct err *e);
+/* The earliest moment that matters: when the first process was first seen. */
+int64_t idle_history_first_ms(const struct idle_history *h);
+/* Sorts the gaps and joins those of a card that touch. */
+void idle_history_join_gaps(struct idle_history *h);
+
 #endif

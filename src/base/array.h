@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Makes room for `need` items in the array at `items` (a T **); its capacity is at `cap`. The
  * capacity is at least doubled when it grows. False: out of memory, and the array and its
@@ -30,5 +31,11 @@ size_t array_next_cap(size_t cap, size_t need);
 bool array_reserve_sized(void *items, size_t *cap, size_t need, size_t size);
 bool array_resize_sized(void *items, size_t n, size_t size);
 bool array_one_more_sized(void *items, size_t n, size_t size);
+
+/* For qsort(): negative, 0 or positive as `a` comes before, with or after `b`. */
+static inline int array_compare(int64_t a, int64_t b)
+{
+	return a < b ? -1 : a > b;
+}
 
 #endif

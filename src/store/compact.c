@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/int64.h"
+#include "base/clock.h"
 #include "store/sql.h"
 #include "store/store.h"
 #include "store/store_private.h"
@@ -208,7 +208,7 @@ static bool next_range(struct store *s, const struct step *step, int64_t until_s
 	int64_t slots = max_slots * step->fine_s / step->coarse_s;
 	range->from = floor_to(oldest, step->coarse_s);
 	range->to = range->from + (slots > 1 ? slots : 1) * step->coarse_s;
-	range->to = int64_min(range->to, until);
+	range->to = clock_earlier(range->to, until);
 	return true;
 }
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/int64.h"
+#include "base/clock.h"
 #include "base/str.h"
 #include "store/foreign.h"
 #include "store/identify.h"
@@ -107,7 +107,7 @@ static const struct merge_table {
 static int compare_ids(const void *x, const void *y)
 {
 	const struct new_id *a = x, *b = y;
-	return int64_compare(a->from, b->from);
+	return array_compare(a->from, b->from);
 }
 
 /* False: the store has no such row. */
@@ -270,7 +270,7 @@ static int copy_card(void *copying, sqlite3_stmt *row, struct err *e)
 	sql_bind(known, SQL_INT(host), SQL_RAW(sql_raw(row, c->n + 1)));
 	if (known && sqlite3_step(known) == SQLITE_ROW) {
 		id = sqlite3_column_int64(known, 0);
-		first_ms = int64_min(first_ms, sqlite3_column_int64(known, 1));
+		first_ms = clock_earlier(first_ms, sqlite3_column_int64(known, 1));
 		last_ms = sqlite3_column_int64(known, 2);
 	}
 	if (!known || sqlite3_finalize(known) != SQLITE_OK)
@@ -450,8 +450,8 @@ static int copy_source(struct merge *m, struct source *s, struct err *e)
 static int compare_sources(const void *x, const void *y)
 {
 	const struct source *a = x, *b = y;
-	int by_tick = int64_compare(a->newest_ms, b->newest_ms);
-	return by_tick ? by_tick : int64_compare((int64_t)a->at, (int64_t)b->at);
+	int by_tick = array_compare(a->newest_ms, b->newest_ms);
+	return by_tick ? by_tick : array_compare((int64_t)a->at, (int64_t)b->at);
 }
 
 /* Makes the file a store: one that a killed merge has left behind is not, and no report over

@@ -3,7 +3,7 @@
 #ifndef GUA_STORE_POLICY_RECORD_H
 #define GUA_STORE_POLICY_RECORD_H
 
-#include "store/policy/policy_more.h"
+#include "store/policy/policy_file.h"
 #include "store/policy/policy_notice.h"
 
 struct policy_record {

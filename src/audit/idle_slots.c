@@ -1,16 +1,93 @@
-/* Reads the slots of processes: when each held a card, in which slots it used the card, and
- * when its use is unknown. */
+/* Reads slots for the idle time of sessions: when cards were not observed; when each process
+ * held a card, in which slots it used the card, and when its use is unknown. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "audit/idle_history.h"
 #include "model/process_reading.h"
-#include "audit/idle_private.h"
 #include "store/sql.h"
 
 #define MINUTE_MS INT64_C(60000)
 
+struct gap_fold {
+	struct fold fold;
+	struct idle_history *h;
+	int64_t slot_ms;
+	int64_t *seen_until; /* by card: slots were read up to here, or -1 */
+	int64_t *gap_to;     /* by card: the end of its last gap */
+};
+
+static bool add_gap(struct gap_fold *f, uint32_t card, int64_t from_ms, int64_t to_ms)
+{
+	struct idle_history *h = f->h;
+	if (to_ms <= from_ms)
+		return true;
+	if (!array_one_more(&h->gaps, h->n_gaps)) {
+		err_memory(f->fold.e);
+		return false;
+	}
+	h->gaps[h->n_gaps++] = (struct idle_gap){ card, from_ms, to_ms };
+	return true;
+}
+
+/* Takes a slot of a card with its observed time. A missing slot is a gap. Time that is
+ * missing within a slot counts as its beginning, so that an idle clock is late rather than
+ * early. The exception is a one-minute slot after one without a gap: there it counts as the
+ * end, where a gap begins that continues in the next slot. */
+static bool take_slot(struct fold *fold, sqlite3_value **values)
+{
+	struct gap_fold *f = fold->context;
+	uint32_t card = idmap_get(&f->h->card_ids, sqlite3_value_int64(values[1]));
+	if (card == IDMAP_NONE)
+		return true;
+	int64_t from_ms = sql_value_signed(values[0]) * 1000, *seen = &f->seen_until[card];
+	int64_t observed_ms = sql_value_sum(values[2]);
+	/* The current slot is only as long as the time that has passed. */
+	int64_t passed_ms = f->h->last_tick_ms - from_ms;
+	int64_t length_ms = passed_ms < 0 ? 0 : passed_ms < f->slot_ms ? passed_ms : f->slot_ms;
+	int64_t missing_ms = observed_ms < length_ms ? length_ms - observed_ms : 0;
+	bool ok = *seen < 0 || add_gap(f, card, *seen, from_ms);
+	/* Before the first slot nothing was recorded. */
+	bool after_gap = f->gap_to[card] == from_ms || *seen < from_ms;
+	if (f->slot_ms == MINUTE_MS && !after_gap)
+		from_ms += length_ms - missing_ms;
+	*seen = sql_value_signed(values[0]) * 1000 + f->slot_ms;
+	f->gap_to[card] = from_ms + missing_ms;
+	return ok && add_gap(f, card, from_ms, from_ms + missing_ms);
+}
+
+int idle_slots_read_gaps(struct idle_history *h, struct err *e)
+{
+	struct gap_fold f = { .h = h };
+	f.fold = (struct fold){ .row = take_slot, .context = &f };
+	if (!h->n_processes)
+		return 0;
+	f.seen_until = malloc((h->n_cards + 1) * sizeof(*f.seen_until));
+	f.gap_to = calloc(h->n_cards + 1, sizeof(*f.gap_to));
+	int rc = f.seen_until && f.gap_to ? 0 : err_memory(e);
+	for (size_t i = 0; i < h->n_cards && rc == 0; i++)
+		f.seen_until[i] = -1;
+	/* The coarsest table has the oldest slots: in this order, time does not go back. */
+	for (size_t i = 0; i < SLOT_TABLES && rc == 0; i++) {
+		f.slot_ms = slot_tables[i].seconds * 1000;
+		rc = sql_fold(h->db, &f.fold, e,
+			"SELECT fold(slot, gpu, ms) FROM (SELECT slot, gpu, "
+			"sum(iif(state = 3, 0, ms)) AS ms FROM %s WHERE slot >= %lld "
+			"GROUP BY slot, gpu ORDER BY slot)",
+			slot_tables[i].usage,
+			(long long)(idle_history_first_ms(h) / 1000 - slot_tables[i].seconds));
+	}
+	/* A card without slots up to the last tick is no longer observed. */
+	for (uint32_t i = 0; i < h->n_cards && rc == 0; i++)
+		if (f.seen_until[i] >= 0 && !add_gap(&f, i, f.seen_until[i], h->last_tick_ms))
+			rc = err_memory(e);
+	free(f.seen_until);
+	free(f.gap_to);
+	idle_history_join_gaps(h);
+	return rc;
+}
 /* An idle stretch of a process on a card. */
 struct stretch {
 	uint32_t process, card;
@@ -36,14 +113,6 @@ struct session_sum {
 	int64_t from_ms, pct;
 	uint32_t card;
 };
-
-int64_t idle_first_ms(const struct idle_history *h)
-{
-	int64_t first = h->present ? INT64_MAX : h->since_ms;
-	for (size_t i = 0; i < h->n_processes; i++)
-		first = clock_earlier(first, h->processes[i].first_ms);
-	return first;
-}
 
 /* A slot of a process on a card. */
 struct held_slot {
@@ -265,9 +334,8 @@ static bool take_row(struct fold *fold, sqlite3_value **values)
 static int compare_stretches(const void *a, const void *b)
 {
 	const struct stretch *x = a, *y = b;
-	if (x->process != y->process)
-		return x->process < y->process ? -1 : 1;
-	return x->begin_ms < y->begin_ms ? -1 : x->begin_ms > y->begin_ms;
+	int by_process = array_compare(x->process, y->process);
+	return by_process ? by_process : array_compare(x->begin_ms, y->begin_ms);
 }
 
 /* Reads the idle stretches, by which slots are cut. */
@@ -282,11 +350,10 @@ static int read_stretches(struct row_fold *f, int64_t first_ms, struct err *e)
 		"SELECT process, gpu, begin_ms, end_ms FROM spell WHERE end_ms > %lld "
 		"UNION ALL SELECT process, gpu, begin_ms, end_ms FROM open_spell",
 		(long long)first_ms);
-	while (rc == 0 && (rc = sql_step(rows, e)) == 1) {
+	while (sql_next(rows, &rc, e)) {
 		const struct stretch s = { idmap_get(&h->process_ids, sql_int(rows, 0, 0)),
 			idmap_get(&h->card_ids, sql_int(rows, 1, 0)), sql_int(rows, 2, -1),
 			sql_int(rows, 3, -1) };
-		rc = 0;
 		if (s.process == IDMAP_NONE || s.card == IDMAP_NONE)
 			continue;
 		if (!array_one_more(&f->stretches, f->n_stretches))
@@ -304,10 +371,10 @@ static int read_stretches(struct row_fold *f, int64_t first_ms, struct err *e)
 	return rc;
 }
 
-int idle_read_rows(struct idle_history *h, struct err *e)
+int idle_slots_read(struct idle_history *h, struct err *e)
 {
 	struct row_fold f = { .h = h };
-	int64_t first_ms = idle_first_ms(h);
+	int64_t first_ms = idle_history_first_ms(h);
 	f.fold = (struct fold){ .row = take_row, .context = &f };
 	f.sums = calloc(h->n_sessions + 1, sizeof(*f.sums));
 	int rc = f.sums ? 0 : err_memory(e);
@@ -382,7 +449,7 @@ static int take_holder(struct idle_history *h, sqlite3_stmt *row, struct err *e)
 	return 0;
 }
 
-int idle_read_held(struct idle_history *h, struct err *e)
+int idle_slots_read_held(struct idle_history *h, struct err *e)
 {
 	sqlite3_stmt *rows = NULL;
 	int rc = sql_prepare(h->db, &rows, e,
@@ -390,7 +457,7 @@ int idle_read_held(struct idle_history *h, struct err *e)
 		"mem_peak_kib "
 		"FROM open_spell AS o WHERE o.gpu = holder.gpu AND o.process = "
 		"holder.process)), kind FROM holder");
-	while (rc == 0 && (rc = sql_step(rows, e)) == 1)
+	while (sql_next(rows, &rc, e))
 		rc = take_holder(h, rows, e);
 	sqlite3_finalize(rows);
 	return rc;
