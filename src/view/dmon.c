@@ -332,25 +332,6 @@ static bool reserve(struct dmon *d, size_t n)
 	return true;
 }
 
-static void add_look(struct dmon *d, const struct stat_pick *picked, struct str *out)
-{
-	const struct present *now = picked->now;
-	const struct present_card *cards = now->cards;
-	for (size_t i = 0; i < picked->n; i++) {
-		const struct present_card *c = &cards[picked->cards[i]];
-		bool again = false;
-		for (size_t k = 0; k < i; k++)
-			again |= cards[picked->cards[k]].board == c->board;
-		if (again)
-			continue;
-		if (d->processes)
-			add_board_processes(d, picked, i, out);
-		else
-			add_board(d, now->now_ms, &now->boards[c->board], &d->before[c->board],
-				out);
-	}
-}
-
 int dmon_look(
 	struct dmon *d, struct live *l, const struct filter *f, struct str *out, struct err *e)
 {
@@ -360,8 +341,16 @@ int dmon_look(
 	int rc = stat_pick(&picked, l, f, e);
 	if (rc == 0)
 		add_header(d, out);
-	if (rc == 0)
-		add_look(d, &picked, out);
+	for (size_t i = 0; rc == 0 && i < picked.n; i++) {
+		size_t board = picked.now->cards[picked.cards[i]].board;
+		if (!stat_pick_is_first(&picked, i))
+			continue;
+		if (d->processes)
+			add_board_processes(d, &picked, i, out);
+		else
+			add_board(d, picked.now->now_ms, &picked.now->boards[board],
+				&d->before[board], out);
+	}
 	stat_pick_finish(&picked);
 	return rc;
 }

@@ -101,7 +101,8 @@ void query_header(const struct query *q, struct str *out)
 	str_add(out, "\n");
 }
 
-void query_timestamp(char *dst, size_t cap, int64_t ms)
+/* The moment as nvidia-smi writes it: "2026/11/02 08:00:00.000", local time. */
+static void show_moment(char *dst, size_t cap, int64_t ms)
 {
 	struct tm tm = moment_fields(ms, false);
 	snprintf(dst, cap, "%04d/%02d/%02d %02d:%02d:%02d.%03d", tm.tm_year + 1900,
@@ -154,7 +155,7 @@ static void card_text(char *dst, size_t cap, enum metric m, const struct present
 	if (metrics[m].form == METRIC_FORM_DRIVER_TEXT)
 		str_copy(dst, cap, (*line->texts)[m]);
 	else if (m == METRIC_TIMESTAMP)
-		query_timestamp(dst, cap, now->now_ms);
+		show_moment(dst, cap, now->now_ms);
 	else if (m == METRIC_DRIVER_VERSION || m == METRIC_KMD_VERSION)
 		str_copy(dst, cap, now->hosts[0].driver);
 	else if (m == METRIC_NAME)
@@ -267,22 +268,18 @@ static void add_line(const struct query_answer *a, const struct query_line *line
 /* Adds every card that matches or, for boards, each board of these cards once. */
 static int add_cards(const struct query_answer *a, struct err *e)
 {
-	bool instances = a->query->instances;
 	const struct present_card *cards = a->now->cards;
 	struct stat_pick picked = { 0 };
-	bool *done = calloc(a->now->n_boards + 1, sizeof(*done));
-	int rc = done ? stat_pick(&picked, a->live, a->filter, e) : err_memory(e);
+	int rc = stat_pick(&picked, a->live, a->filter, e);
 	for (size_t i = 0; rc == 0 && i < picked.n; i++) {
 		const struct present_card *c = &cards[picked.cards[i]];
-		struct query_line line =
-			instances ? card_line(c) : board_line(&a->now->boards[c->board], cards);
-		if (!instances && done[c->board])
-			continue;
-		done[c->board] = true;
-		add_line(a, &line);
+		struct query_line line = a->query->instances
+						 ? card_line(c)
+						 : board_line(&a->now->boards[c->board], cards);
+		if (a->query->instances || stat_pick_is_first(&picked, i))
+			add_line(a, &line);
 	}
 	stat_pick_finish(&picked);
-	free(done);
 	return rc;
 }
 

@@ -83,8 +83,6 @@ void query_card_text(char *dst, size_t cap, enum metric m, const struct present 
 void query_board_text(char *dst, size_t cap, enum metric m, const struct present *now,
 	const struct present_board *b);
 
-/* The moment as nvidia-smi writes it: "2026/11/02 08:00:00.000", local time. */
-void query_timestamp(char *dst, size_t cap, int64_t ms);
 /* "00000017:..." from a sysfs address; "" if it is not one. */
 void query_bus_id(char *dst, size_t cap, const char *pci);
 

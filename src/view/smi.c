@@ -92,17 +92,34 @@ void smi_table_wanted(unsigned char *wanted)
 		wanted[shown[i]] = 1;
 }
 
-#define WIDE                                                                                   \
-	"------------------------------------------------------------------------------------" \
-	"-----"
-#define RULE                                                                                   \
-	"+-----------------------------------------+------------------------+----------------" \
-	"--"                                                                                   \
-	"----+\n"
-#define MIG_RULE                                                                               \
-	"+------------------+----------------------------------+-----------+-----------------" \
-	"-"                                                                                    \
-	"-----+\n"
+/* clang-format off */
+#define WIDE_RULE \
+"+-----------------------------------------------------------------------------------------+\n"
+#define RULE \
+"+-----------------------------------------+------------------------+----------------------+\n"
+#define MIG_RULE \
+"+------------------+----------------------------------+-----------+-----------------------+\n"
+
+static const char table_head[] = RULE
+"| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |\n"
+"| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |\n"
+"|                                         |                        |               MIG M. |\n"
+"|=========================================+========================+======================|\n";
+
+static const char instances_head[] = "\n" WIDE_RULE
+"| MIG devices:                                                                            |\n"
+MIG_RULE
+"| GPU  GI  CI  MIG |              Shared Memory-Usage |        Vol|        Shared         |\n"
+"|      ID  ID  Dev |                Shared BAR1-Usage | SM     Unc| CE ENC  DEC  OFA  JPG |\n"
+"|                  |                                  |        ECC|                       |\n"
+"|==================+==================================+===========+=======================|\n";
+
+static const char processes_head[] = "\n" WIDE_RULE
+"| Processes:                                                                              |\n"
+"|  GPU   GI   CI              PID   Type   Process name                        GPU Memory |\n"
+"|        ID   ID                                                               Usage      |\n"
+"|=========================================================================================|\n";
+/* clang-format on */
 
 /* The text for a missing value of a board. */
 static const char *missing(const struct present_board *b)
@@ -152,21 +169,10 @@ static void add_head(const struct smi *s, struct str *out)
 	strftime(when, sizeof(when), "%a %b %e %H:%M:%S %Y", &tm);
 	for (size_t i = 0; i < s->boards.n && strcmp(cuda, "N/A") == 0; i++)
 		value(cuda, s->boards.all[i], METRIC_CUDA_VERSION, "");
-	str_addf(out, "%s       \n+" WIDE "+\n", when);
+	str_addf(out, "%s       \n" WIDE_RULE, when);
 	str_addf(out, "| NVIDIA-SMI %-22s Driver Version: %-14s CUDA Version: %-8s |\n", driver,
 		driver, strcmp(cuda, "ERR!") == 0 ? "N/A" : cuda);
-	str_add(out, RULE
-		"| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile "
-		"Uncorr. ECC |\n"
-		"| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util "
-		" "
-		"Compute M. |\n"
-		"|                                         |                        |          "
-		"    "
-		" MIG M. |\n"
-		"|=========================================+========================+=========="
-		"===="
-		"========|\n");
+	str_add(out, table_head);
 }
 
 /* The first line of a card: what and where it is. */
@@ -243,22 +249,7 @@ static void add_instances(const struct smi *s, struct str *out)
 		const struct present_card *c;
 		for (size_t k = 0; (c = smi_instance(s, s->boards.all[i], k)) != NULL; k++) {
 			if (!begun)
-				str_add(out, "\n+" WIDE "+\n"
-					     "| MIG devices:                                   "
-					     "       "
-					     "                                  |\n" MIG_RULE
-					     "| GPU  GI  CI  MIG |              Shared "
-					     "Memory-Usage | "
-					     "       Vol|        Shared         |\n"
-					     "|      ID  ID  Dev |                Shared "
-					     "BAR1-Usage | "
-					     "SM     Unc| CE ENC  DEC  OFA  JPG |\n"
-					     "|                  |                             "
-					     "     | "
-					     "       ECC|                       |\n"
-					     "|==================+============================="
-					     "=====+="
-					     "==========+=======================|\n");
+				str_add(out, instances_head);
 			begun = true;
 			add_instance(c, out);
 		}
@@ -288,19 +279,7 @@ static void add_processes(const struct smi *s, struct str *out)
 {
 	struct smi_process p;
 	bool any = false;
-	str_add(out, "\n+" WIDE "+\n"
-		     "| Processes:                                                             "
-		     "        "
-		     "         |\n"
-		     "|  GPU   GI   CI              PID   Type   Process name                  "
-		     "      "
-		     "GPU Memory |\n"
-		     "|        ID   ID                                                         "
-		     "      "
-		     "Usage      |\n"
-		     "|========================================================================"
-		     "========"
-		     "=========|\n");
+	str_add(out, processes_head);
 	for (size_t i = 0; i < s->boards.n; i++)
 		for (size_t k = 0; smi_process(s, s->boards.all[i], k, &p); k++) {
 			add_process(s, &p, out);
@@ -308,7 +287,7 @@ static void add_processes(const struct smi *s, struct str *out)
 		}
 	if (!any)
 		str_addf(out, "|  %-87s|\n", "No running processes found");
-	str_add(out, "+" WIDE "+\n");
+	str_add(out, WIDE_RULE);
 }
 
 void smi_table(const struct smi *s, struct str *out)

@@ -39,12 +39,13 @@ void stat_pick_finish(struct stat_pick *p)
 	*p = (struct stat_pick){ 0 };
 }
 
-static bool has_board(const struct stat_boards *b, const struct present_board *board)
+bool stat_pick_is_first(const struct stat_pick *p, size_t at)
 {
-	for (size_t i = 0; i < b->n; i++)
-		if (b->all[i] == board)
-			return true;
-	return false;
+	const struct present_card *cards = p->now->cards;
+	for (size_t i = 0; i < at; i++)
+		if (cards[p->cards[i]].board == cards[p->cards[at]].board)
+			return false;
+	return true;
 }
 
 int stat_boards(struct stat_boards *b, struct live *l, const struct filter *f, struct err *e)
@@ -53,12 +54,9 @@ int stat_boards(struct stat_boards *b, struct live *l, const struct filter *f, s
 	const struct present *now = live_present(l);
 	*b = (struct stat_boards){ .all = calloc(now->n_boards + 1, sizeof(*b->all)) };
 	int rc = b->all ? stat_pick(&picked, l, f, e) : err_memory(e);
-	for (size_t i = 0; rc == 0 && i < picked.n; i++) {
-		const struct present_board *board =
-			&now->boards[now->cards[picked.cards[i]].board];
-		if (!has_board(b, board))
-			b->all[b->n++] = board;
-	}
+	for (size_t i = 0; rc == 0 && i < picked.n; i++)
+		if (stat_pick_is_first(&picked, i))
+			b->all[b->n++] = &now->boards[now->cards[picked.cards[i]].board];
 	stat_pick_finish(&picked);
 	return rc;
 }
@@ -430,16 +428,6 @@ static size_t name_width(const struct present *now, const struct stat_options *o
 	return width;
 }
 
-/* Whether an earlier picked card is on the same board, so that the board's line is already
- * there. */
-static bool shown_before(const struct stat_pick *p, const struct present_card *cards, size_t at)
-{
-	for (size_t i = 0; i < at; i++)
-		if (cards[p->cards[i]].board == cards[p->cards[at]].board)
-			return true;
-	return false;
-}
-
 /* Appends a board and its instances that are shown. */
 static void add_rows(struct str *out, const struct stat_pick *p, size_t at, size_t width,
 	const struct stat_options *o)
@@ -465,7 +453,7 @@ void stat_text(struct str *out, const struct stat_pick *picked, const struct sta
 	if (!o->no_header)
 		add_header(out, now, width, o->style.utc);
 	for (size_t i = 0; i < picked->n; i++)
-		if (!shown_before(picked, now->cards, i))
+		if (stat_pick_is_first(picked, i))
 			add_rows(out, picked, i, width, o);
 	if (picked->n == 0)
 		text_add_colored(out,
@@ -625,7 +613,6 @@ void stat_json(struct str *out, const struct stat_pick *picked, int lines)
 	const struct present *now = picked->now;
 	struct json j = { .out = out, .lines = lines };
 	char when[64];
-	const struct present_card *cards = now->cards;
 	struct tm tm = moment_fields(now->now_ms, false);
 	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &tm);
 	json_open(&j, NULL, '{');
@@ -636,13 +623,9 @@ void stat_json(struct str *out, const struct stat_pick *picked, int lines)
 	json_moment(&j, "gua.time", now->now_ms);
 	json_text(&j, "gua.note", or_null(now->hosts[0].note));
 	json_open(&j, "gpus", '[');
-	for (size_t i = 0; i < picked->n; i++) {
-		bool again = false;
-		for (size_t k = 0; k < i; k++)
-			again |= cards[picked->cards[k]].board == cards[picked->cards[i]].board;
-		if (!again)
-			json_board(&j, picked, &cards[picked->cards[i]]);
-	}
+	for (size_t i = 0; i < picked->n; i++)
+		if (stat_pick_is_first(picked, i))
+			json_board(&j, picked, &now->cards[picked->cards[i]]);
 	json_close(&j, ']');
 	json_close(&j, '}');
 }

@@ -31,6 +31,8 @@ struct stat_pick {
 };
 int stat_pick(struct stat_pick *p, struct live *l, const struct filter *f, struct err *e);
 void stat_pick_finish(struct stat_pick *p);
+/* Whether no earlier picked card is on the same board. */
+bool stat_pick_is_first(const struct stat_pick *p, size_t at);
 
 /* The boards of these cards, each once. */
 struct stat_boards {
