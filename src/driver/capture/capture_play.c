@@ -82,12 +82,6 @@ struct moment capture_play_opened(const struct capture_play *play)
 	return play->opened;
 }
 
-/* The play of this process. */
-static struct capture_play *play_current(void)
-{
-	return current;
-}
-
 static struct play_time play_time_now(const struct capture_play *play)
 {
 	const struct capture_file *r = play->recorded;
@@ -105,14 +99,28 @@ static struct play_time play_time_now(const struct capture_play *play)
 	return t;
 }
 
-/* The recorded answer now; NULL: there is none. */
-static const struct nvml_answer *play_answer(const struct play_call *call)
+/* The newest name of the call that a function below plays, of those that the capture has. */
+static const char *name_of(const void *function);
+
+static struct play_call call_of(const void *handle, const void *function, int number)
+{
+	return (struct play_call){ handle, name_of(function), { number } };
+}
+
+static struct nvml_key key_of(const struct play_call *call)
 {
 	const struct play_unit *unit = call->handle;
 	struct nvml_key key = { .symbol = call->symbol,
 		.card = unit ? unit->card : -1,
 		.instance = unit ? unit->instance : -1 };
 	memcpy(key.args, call->args, sizeof(key.args));
+	return key;
+}
+
+/* The recorded answer now; NULL: there is none. */
+static const struct nvml_answer *play_answer(const struct play_call *call)
+{
+	const struct nvml_key key = key_of(call);
 	return capture_file_find(current->recorded, &key, play_time_now(current).round);
 }
 
@@ -150,26 +158,10 @@ static int play_text(const struct play_call *call, char *text, unsigned length)
 	return NVML_OK;
 }
 
-static int play_driver(const char *symbol, void *out)
-{
-	return play_out(&(struct play_call){ .symbol = symbol }, &out);
-}
-
-static int play_one(const void *handle, const char *symbol, void *out)
-{
-	return play_out(&(struct play_call){ .handle = handle, .symbol = symbol }, &out);
-}
-
-/* A name of the same function that the capture has. */
-static const char *which(const char *newer, const char *older)
-{
-	return capture_file_has(current->recorded, newer) ? newer : older;
-}
-
 /* The name by which the capture has the call of a metric. */
 static const char *symbol_of(enum metric metric)
 {
-	const struct capture_file *r = play_current()->recorded;
+	const struct capture_file *r = current->recorded;
 	for (size_t i = 0; i < nvml_n_metric_rows; i++) {
 		const struct nvml_call *row = &nvml_metric_rows[i];
 		if (row->metric == metric)
@@ -322,20 +314,19 @@ static const char *layout_of(const char *row)
 	return "uQ";
 }
 
-static int play_list(const void *handle, const char *symbol, unsigned *count, void *entries)
+static int play_list(const void *handle, const void *function, unsigned *count, void *entries)
 {
-	const struct capture_file *r = play_current()->recorded;
-	const struct nvml_answer *a =
-		play_answer(&(struct play_call){ .handle = handle, .symbol = symbol });
-	if (!a || a->code != NVML_OK)
-		return a ? a->code : NVML_NOT_SUPPORTED;
+	const struct play_call call = call_of(handle, function, 0);
+	const struct nvml_answer *a = play_answer(&call);
+	if (code_of(a) != NVML_OK)
+		return code_of(a);
 	unsigned room = *count;
 	*count = (unsigned)a->n_rows;
 	if (a->n_rows > room)
 		return NVML_TOO_SMALL;
 	unsigned char *to = entries;
 	for (size_t i = 0; i < a->n_rows; i++) {
-		const char *row = r->rows[a->first_row + i];
+		const char *row = current->recorded->rows[a->first_row + i];
 		const char *layout = layout_of(row);
 		memset(to, 0, capture_layout_size(layout));
 		capture_layout_read(layout, &row, to);
@@ -346,15 +337,14 @@ static int play_list(const void *handle, const char *symbol, unsigned *count, vo
 
 static int play_accounting_pids(void *handle, unsigned *count, unsigned *pids)
 {
-	const struct capture_file *r = play_current()->recorded;
-	const struct nvml_answer *a = play_answer(&(struct play_call){
-		.handle = handle, .symbol = "nvmlDeviceGetAccountingPids" });
-	if (!a || a->code != NVML_OK)
-		return a ? a->code : NVML_NOT_SUPPORTED;
+	const struct play_call call = call_of(handle, play_accounting_pids, 0);
+	const struct nvml_answer *a = play_answer(&call);
+	if (code_of(a) != NVML_OK)
+		return code_of(a);
 	unsigned room = *count;
 	*count = (unsigned)a->n_rows;
 	for (size_t i = 0; i < a->n_rows && i < room; i++) {
-		const char *row = r->rows[a->first_row + i];
+		const char *row = current->recorded->rows[a->first_row + i];
 		capture_layout_read("u", &row, &pids[i]);
 	}
 	return a->n_rows > room ? NVML_TOO_SMALL : NVML_OK;
@@ -370,35 +360,26 @@ struct stamped {
 	size_t room, n;
 };
 
-/* How much later than the recorded stamp an entry is now. */
-static int64_t shift_us(const struct capture_play *play, uint64_t stamp_us, int64_t loop,
-	const struct play_time *t)
-{
-	const struct nvml_round *first = &play->recorded->rounds[0];
-	int64_t shift = stamp_us < LEAST_WALL_US ? play->opened.boot_us - first->boot_us
-						 : play->opened.wall_us - first->wall_us;
-	return shift + loop * t->loop_us;
-}
-
 /* Adds an entry, if it is new and not in the future. A stamp of 0 stays: real drivers have
  * such entries. */
 static void add_stamped(
 	struct stamped *s, const char *row, int64_t loop, const struct play_time *t)
 {
-	const struct capture_play *play = play_current();
-	const struct nvml_round *first = &play->recorded->rounds[0];
+	const struct nvml_round *first = &current->recorded->rounds[0];
+	const struct moment *opened = &current->opened;
 	unsigned char entry[CAPTURE_LAYOUT_MAX] = { 0 };
 	size_t at = s->pid_first ? 8 : 0;
 	uint64_t stamp_us = 0;
 	capture_layout_read(s->layout, &row, entry);
 	memcpy(&stamp_us, entry + at, sizeof(stamp_us));
 	bool boot = stamp_us < LEAST_WALL_US;
-	uint64_t begin_us = (uint64_t)(boot ? first->boot_us : first->wall_us);
+	int64_t first_us = boot ? first->boot_us : first->wall_us;
+	int64_t opened_us = boot ? opened->boot_us : opened->wall_us;
 	uint64_t now_us = (uint64_t)(boot ? t->now.boot_us : t->now.wall_us);
-	if (loop > 0 && stamp_us <= begin_us)
+	if (loop > 0 && stamp_us <= (uint64_t)first_us)
 		return; /* what was in the ring before the first round is played once */
 	if (stamp_us && stamp_us <= INT64_MAX / 2) {
-		stamp_us += (uint64_t)shift_us(play, stamp_us, loop, t);
+		stamp_us += (uint64_t)(opened_us - first_us + loop * t->loop_us);
 		if (stamp_us <= s->since_us || stamp_us > now_us)
 			return;
 	}
@@ -412,15 +393,12 @@ static void add_stamped(
 /* The entries of all rounds; returns the code of the round that is in force. */
 static int play_stamped(struct stamped *s)
 {
-	const struct capture_play *play = play_current();
-	const struct capture_file *r = play->recorded;
-	const struct play_unit *unit = s->call->handle;
-	struct play_time t = play_time_now(play);
-	const struct nvml_answer *now = play_answer(s->call);
-	if (!now || (now->code != NVML_OK && now->code != NVML_NOT_FOUND))
-		return now ? now->code : NVML_NOT_SUPPORTED;
-	struct nvml_key key = { s->call->symbol, unit->card, unit->instance, { 0 } };
-	memcpy(key.args, s->call->args, sizeof(key.args));
+	const struct capture_file *r = current->recorded;
+	struct play_time t = play_time_now(current);
+	int code = code_of(play_answer(s->call));
+	if (code != NVML_OK && code != NVML_NOT_FOUND)
+		return code;
+	const struct nvml_key key = key_of(s->call);
 	int64_t loop = t.loop > LOOPS_KEPT ? t.loop - LOOPS_KEPT : 0;
 	for (; r->n_rounds && loop <= t.loop; loop++)
 		for (int round = 0; (size_t)round < r->n_rounds; round++) {
@@ -434,9 +412,7 @@ static int play_stamped(struct stamped *s)
 static int play_samples(void *handle, int ring, unsigned long long since_us, int *type,
 	unsigned *count, void *samples)
 {
-	const struct play_call call = {
-		.handle = handle, .symbol = "nvmlDeviceGetSamples", .args = { ring }
-	};
+	const struct play_call call = call_of(handle, play_samples, ring);
 	struct stamped s = { .call = &call,
 		.layout = "QQ",
 		.since_us = since_us,
@@ -444,7 +420,7 @@ static int play_samples(void *handle, int ring, unsigned long long since_us, int
 		.room = samples ? *count : 0 };
 	const struct nvml_answer *a = play_answer(&call);
 	*type = NVML_VALUE_U32;
-	if (a && a->code == NVML_OK) {
+	if (code_of(a) == NVML_OK) {
 		const char *values = a->values;
 		capture_layout_read("i", &values, type);
 	}
@@ -456,8 +432,7 @@ static int play_samples(void *handle, int ring, unsigned long long since_us, int
 static int play_process_samples(
 	void *handle, void *records, unsigned *count, unsigned long long since_us)
 {
-	const struct play_call call = { .handle = handle,
-		.symbol = "nvmlDeviceGetProcessUtilization" };
+	const struct play_call call = call_of(handle, play_process_samples, 0);
 	struct stamped s = { .call = &call,
 		.layout = "uQuuuu",
 		.pid_first = true,
@@ -471,8 +446,7 @@ static int play_process_samples(
 
 static int play_process_samples_v1(void *handle, struct nvml_process_samples_v1 *all)
 {
-	const struct play_call call = { .handle = handle,
-		.symbol = "nvmlDeviceGetProcessesUtilizationInfo" };
+	const struct play_call call = call_of(handle, play_process_samples_v1, 0);
 	struct stamped s = { .call = &call,
 		.layout = "Quuuuuuu",
 		.since_us = all->last_seen_us,
@@ -484,14 +458,14 @@ static int play_process_samples_v1(void *handle, struct nvml_process_samples_v1 
 }
 
 /* A GPM sample says of what it is. */
-struct play_sample {
+struct gpm_subject {
 	const void *handle;
 	int gpu_instance;
 };
 
 static int play_gpm_alloc(void **sample)
 {
-	*sample = calloc(1, sizeof(struct play_sample));
+	*sample = calloc(1, sizeof(struct gpm_subject));
 	return *sample ? NVML_OK : NVML_NO_MEMORY;
 }
 
@@ -501,39 +475,31 @@ static int play_gpm_free(void *sample)
 	return NVML_OK;
 }
 
-static int take_sample(const struct play_call *call, int gpu_instance, void *sample)
-{
-	const struct nvml_answer *a = play_answer(call);
-	*(struct play_sample *)sample = (struct play_sample){ call->handle, gpu_instance };
-	return a ? a->code : NVML_NOT_SUPPORTED;
-}
-
 static int play_gpm_sample(void *handle, void *sample)
 {
-	const struct play_call call = { .handle = handle, .symbol = "nvmlGpmSampleGet" };
-	return take_sample(&call, -1, sample);
+	const struct play_call call = call_of(handle, play_gpm_sample, 0);
+	*(struct gpm_subject *)sample = (struct gpm_subject){ handle, -1 };
+	return code_of(play_answer(&call));
 }
 
 static int play_gpm_mig_sample(void *handle, unsigned gpu_instance, void *sample)
 {
-	const struct play_call call = {
-		.handle = handle, .symbol = "nvmlGpmMigSampleGet", .args = { (int)gpu_instance }
-	};
-	return take_sample(&call, (int)gpu_instance, sample);
+	const struct play_call call = call_of(handle, play_gpm_mig_sample, (int)gpu_instance);
+	*(struct gpm_subject *)sample = (struct gpm_subject){ handle, (int)gpu_instance };
+	return code_of(play_answer(&call));
 }
 
 static int play_gpm_metrics(struct nvml_gpm_metrics *get)
 {
-	const struct play_sample *sample = get->samples[1];
-	const struct play_call call = { .handle = sample->handle,
-		.symbol = "nvmlGpmMetricsGet",
-		.args = { sample->gpu_instance, (int)get->metric.id } };
+	const struct gpm_subject *of = get->samples[1];
+	struct play_call call = call_of(of->handle, play_gpm_metrics, of->gpu_instance);
 	struct {
 		uint32_t code;
 		double value;
 	} got = { 0 };
 	void *out = &got;
-	int code = sample->handle ? play_out(&call, &out) : NVML_BAD_ARGUMENT;
+	call.args[1] = (int)get->metric.id;
+	int code = of->handle ? play_out(&call, &out) : NVML_BAD_ARGUMENT;
 	get->metric.code = got.code;
 	get->metric.value = got.value;
 	return code;
@@ -542,7 +508,7 @@ static int play_gpm_metrics(struct nvml_gpm_metrics *get)
 /* An event set that never has an event. */
 static int play_event_set_new(void **set)
 {
-	*set = play_current();
+	*set = current;
 	return NVML_OK;
 }
 
@@ -554,11 +520,10 @@ static int play_event_set_free(void *set)
 
 static int play_event_register(void *handle, unsigned long long kinds, void *set)
 {
-	const struct play_call call = { .handle = handle,
-		.symbol = "nvmlDeviceRegisterEvents" };
+	const struct play_call call = call_of(handle, play_event_register, 0);
 	(void)kinds;
 	(void)set;
-	return play_out(&call, NULL);
+	return code_of(play_answer(&call));
 }
 
 static int play_event_wait(void *set, struct nvml_event *event, unsigned timeout_ms)
@@ -571,7 +536,8 @@ static int play_event_wait(void *set, struct nvml_event *event, unsigned timeout
 
 static int play_init(void)
 {
-	return play_driver(which("nvmlInit_v2", "nvmlInit"), NULL);
+	const struct play_call call = call_of(NULL, play_init, 0);
+	return code_of(play_answer(&call));
 }
 
 static int play_shutdown(void)
@@ -579,28 +545,18 @@ static int play_shutdown(void)
 	return NVML_OK;
 }
 
-static int play_library_version(char *text, unsigned cap)
-{
-	return play_text(
-		&(struct play_call){ .symbol = "nvmlSystemGetNVMLVersion" }, text, cap);
-}
-
-static int play_driver_version(char *text, unsigned cap)
-{
-	return play_text(
-		&(struct play_call){ .symbol = "nvmlSystemGetDriverVersion" }, text, cap);
-}
-
 static const char *play_error(int code)
 {
 	static char text[CAPTURE_LAYOUT_MAX];
-	const struct play_call call = { .symbol = "nvmlErrorString", .args = { code } };
+	const struct play_call call = call_of(NULL, play_error, code);
 	return play_text(&call, text, sizeof(text)) == NVML_OK ? text : "Unknown Error";
 }
 
 static int play_count(unsigned *count)
 {
-	return play_driver(which("nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"), count);
+	const struct play_call call = call_of(NULL, play_count, 0);
+	void *out = count;
+	return play_out(&call, &out);
 }
 
 /* A card on which a call was stuck is not asked, as live. */
@@ -609,18 +565,14 @@ static int play_by_index(unsigned index, void **handle)
 	if (index >= CAPTURE_CARDS)
 		return NVML_BAD_ARGUMENT;
 	*handle = &current->cards[index];
-	if (current->recorded->stuck[index])
-		return NVML_STUCK;
-	return play_one(*handle,
-		which("nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"), NULL);
+	const struct play_call call = call_of(*handle, play_by_index, 0);
+	return current->recorded->stuck[index] ? NVML_STUCK : code_of(play_answer(&call));
 }
 
 static int play_mig_by_index(void *handle, unsigned index, void **instance)
 {
 	const struct play_unit *unit = handle;
-	const struct play_call call = { .handle = handle,
-		.symbol = "nvmlDeviceGetMigDeviceHandleByIndex",
-		.args = { (int)index } };
+	const struct play_call call = call_of(handle, play_mig_by_index, (int)index);
 	if (index >= CAPTURE_INSTANCES)
 		return NVML_NOT_FOUND;
 	const struct nvml_answer *a = play_answer(&call);
@@ -628,57 +580,53 @@ static int play_mig_by_index(void *handle, unsigned index, void **instance)
 	return a ? a->code : NVML_NOT_FOUND;
 }
 
-static int play_uuid(void *handle, char *text, unsigned cap)
-{
-	return play_text(&(struct play_call){ .handle = handle, .symbol = "nvmlDeviceGetUUID" },
-		text, cap);
-}
-
-static int play_name(void *handle, char *text, unsigned cap)
-{
-	return play_text(&(struct play_call){ .handle = handle, .symbol = "nvmlDeviceGetName" },
-		text, cap);
-}
-
-static int play_pci(void *handle, void *pci)
-{
-	return play_one(handle,
-		which("nvmlDeviceGetPciInfo_v3",
-			which("nvmlDeviceGetPciInfo_v2", "nvmlDeviceGetPciInfo")),
-		pci);
-}
-
-/* Calls that only fill in one struct. */
-#define PLAY_ONE(name, symbol)                                                                 \
-	static int play_##name(void *handle, void *out)                                        \
+/* Calls that only fill in a text, or one struct. */
+#define PLAY_VERSION(member)                                                                   \
+	static int play_##member(char *text, unsigned cap)                                     \
 	{                                                                                      \
-		return play_one(handle, symbol, out);                                          \
+		const struct play_call call = call_of(NULL, play_##member, 0);                 \
+		return play_text(&call, text, cap);                                            \
 	}
-PLAY_ONE(persistence, "nvmlDeviceGetPersistenceMode")
-PLAY_ONE(memory_v2, "nvmlDeviceGetMemoryInfo_v2")
-PLAY_ONE(memory, "nvmlDeviceGetMemoryInfo")
-PLAY_ONE(rates, "nvmlDeviceGetUtilizationRates")
-PLAY_ONE(power, "nvmlDeviceGetPowerUsage")
-PLAY_ONE(power_limit, "nvmlDeviceGetEnforcedPowerLimit")
-PLAY_ONE(accounting_mode, "nvmlDeviceGetAccountingMode")
-PLAY_ONE(gpm_support, "nvmlGpmQueryDeviceSupport")
-PLAY_ONE(mig_max, "nvmlDeviceGetMaxMigDeviceCount")
-PLAY_ONE(gpu_instance, "nvmlDeviceGetGpuInstanceId")
-PLAY_ONE(compute_instance, "nvmlDeviceGetComputeInstanceId")
-PLAY_ONE(event_kinds, "nvmlDeviceGetSupportedEventTypes")
+#define PLAY_TEXT(member)                                                                      \
+	static int play_##member(void *handle, char *text, unsigned cap)                       \
+	{                                                                                      \
+		const struct play_call call = call_of(handle, play_##member, 0);               \
+		return play_text(&call, text, cap);                                            \
+	}
+#define PLAY_ONE(member)                                                                       \
+	static int play_##member(void *handle, void *out)                                      \
+	{                                                                                      \
+		const struct play_call call = call_of(handle, play_##member, 0);               \
+		return play_out(&call, &out);                                                  \
+	}
+PLAY_VERSION(library_version)
+PLAY_VERSION(driver_version)
+PLAY_TEXT(uuid)
+PLAY_TEXT(name)
+PLAY_ONE(pci)
+PLAY_ONE(persistence)
+PLAY_ONE(memory_v2)
+PLAY_ONE(memory)
+PLAY_ONE(rates)
+PLAY_ONE(power)
+PLAY_ONE(power_limit)
+PLAY_ONE(accounting_mode)
+PLAY_ONE(gpm_support)
+PLAY_ONE(mig_max)
+PLAY_ONE(gpu_instance)
+PLAY_ONE(compute_instance)
+PLAY_ONE(event_kinds)
 
 static int play_mig_mode(void *handle, unsigned *now, unsigned *pending)
 {
+	const struct play_call call = call_of(handle, play_mig_mode, 0);
 	void *out[] = { now, pending };
-	return play_out(
-		&(struct play_call){ .handle = handle, .symbol = "nvmlDeviceGetMigMode" }, out);
+	return play_out(&call, out);
 }
 
 static int play_accounting_stats(void *handle, unsigned pid, void *stats)
 {
-	const struct play_call call = {
-		.handle = handle, .symbol = "nvmlDeviceGetAccountingStats", .args = { (int)pid }
-	};
+	const struct play_call call = call_of(handle, play_accounting_stats, (int)pid);
 	return play_answer(&call) ? play_out(&call, &stats) : NVML_NOT_FOUND;
 }
 
@@ -706,12 +654,11 @@ static uint64_t energy_of_loop(const struct nvml_key *key, const struct play_tim
 /* The energy goes on where the last round ended. */
 static int play_energy(void *handle, void *mj)
 {
-	const struct play_unit *unit = handle;
-	const struct nvml_key key = { "nvmlDeviceGetTotalEnergyConsumption", unit->card,
-		unit->instance, { 0 } };
+	const struct play_call call = call_of(handle, play_energy, 0);
+	const struct nvml_key key = key_of(&call);
 	struct play_time t = play_time_now(current);
 	uint64_t now = 0;
-	int code = play_one(handle, key.symbol, mj);
+	int code = play_out(&call, &mj);
 	if (code != NVML_OK || t.loop == 0)
 		return code;
 	memcpy(&now, mj, sizeof(now));
@@ -728,7 +675,7 @@ static int play_energy(void *handle, void *mj)
 #define LIST(list, way, symbol) \
 	static int play_##symbol(void *handle, unsigned *count, void *entries) \
 	{ \
-		return play_list(handle, #symbol, count, entries); \
+		return play_list(handle, play_##symbol, count, entries); \
 	}
 #include "driver/nvml/nvml_calls.def"
 
@@ -747,6 +694,18 @@ static const struct play_function {
 #include "driver/nvml/nvml_calls.def"
 };
 /* clang-format on */
+
+static const char *name_of(const void *function)
+{
+	const struct play_function *f = functions;
+	while (f->function != function)
+		f++;
+	for (const struct play_function *end = functions + sizeof(functions) / sizeof(*f);
+		f + 1 < end && f[1].function == function; f++)
+		if (capture_file_has(current->recorded, f->symbol))
+			break;
+	return f->symbol;
+}
 
 void *capture_play_find(const struct capture_play *play, const char *symbol)
 {
