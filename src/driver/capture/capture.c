@@ -37,9 +37,10 @@ struct capture {
 	struct capture_secrets secrets;
 	struct capture_card cards[CAPTURE_CARDS];
 	unsigned n_cards, n_left;
-	bool *done;   /* by place in the plan: it is missing, or made by an earlier row */
-	bool crashed; /* the last call ended its process */
-	bool ended;   /* nothing more can be asked */
+	bool *done;	 /* by place in the plan: it is missing, or made by an earlier row */
+	bool crashed;	 /* the last call ended its process */
+	uint64_t number; /* the first one of the last answer; of samples, the newest stamp */
+	bool ended;	 /* nothing more can be asked */
 	struct err why;
 };
 
@@ -96,7 +97,7 @@ static void add_bytes(size_t digits, unsigned number, struct str *out)
 
 /* Appends the words of `text`, with the secret ones replaced: texts in quotation marks, or
  * bytes. */
-static void capture_secrets_replace(
+static void replace_secrets(
 	struct capture_secrets *s, enum nvml_secret kind, const char *text, struct str *out)
 {
 	while (kind != NVML_SECRET_NONE && *text) {
@@ -151,14 +152,13 @@ static void add_gpus(const char *root, struct capture_secrets *secrets, struct s
 		strcat(uuid, "\"");
 		str_addf(out, "gpu %s %s \"%s\" ", gpus[i].pci,
 			is_asleep(root, gpus[i].pci) ? "asleep" : "awake", name);
-		capture_secrets_replace(secrets, NVML_SECRET_UUID, uuid, out);
+		replace_secrets(secrets, NVML_SECRET_UUID, uuid, out);
 		str_add(out, "\n");
 	}
 }
 
 /* Appends a line for each: places, kernel module, device nodes, cards in /proc. */
-static void nvml_capture_facts(
-	const char *root, struct capture_secrets *secrets, struct str *out)
+static void add_facts(const char *root, struct capture_secrets *secrets, struct str *out)
 {
 	struct nvml_site site;
 	nvml_host_read_site(&site, root);
@@ -172,15 +172,6 @@ static void nvml_capture_facts(
 	for (size_t i = 0; i < site.n_nodes; i++)
 		str_addf(out, "node %s %d\n", site.nodes[i].name, site.nodes[i].error);
 	add_gpus(root, secrets, out);
-}
-
-/* Which of `n` cards, by the driver's index, sleep and must not be woken. */
-static void nvml_capture_asleep(const char *root, unsigned n, bool *asleep)
-{
-	struct nvml_host_gpu gpus[NVML_HOST_GPUS];
-	bool same = nvml_host_gpus(root, gpus, NVML_HOST_GPUS) == n;
-	for (unsigned i = 0; i < n; i++)
-		asleep[i] = same && is_asleep(root, gpus[i].pci);
 }
 
 enum { LEFT_MAX = 4 }; /* helpers that are stuck: then nothing more is asked */
@@ -197,26 +188,20 @@ static bool start_helper(struct capture *c)
 	return c->helper != NULL;
 }
 
-/* "-", "0" or "0/2". */
-static void add_unit(struct str *out, struct capture_unit unit)
+/* The call and its subject, which is "-", "0" or "0/2". */
+static void add_call(struct capture *c, const struct capture_question *q, const char *symbol)
 {
-	if (unit.card < 0)
-		str_add(out, " -");
-	else if (unit.instance < 0)
-		str_addf(out, " %d", unit.card);
+	str_addf(c->out, "call %s ", symbol);
+	if (q->unit.card < 0)
+		str_add(c->out, "-");
 	else
-		str_addf(out, " %d/%d", unit.card, unit.instance);
-}
-
-static void add_call(struct str *out, const struct nvml_form *form, struct capture_unit unit,
-	const int *args)
-{
-	str_addf(out, "call %s", form->symbol);
-	add_unit(out, unit);
-	for (unsigned i = 0; i < form->n_args; i++)
-		str_addf(out, "%s%d%s", i ? "," : " (", args[i],
-			i + 1 == form->n_args ? ")" : "");
-	str_add(out, " =");
+		str_addf(c->out, "%d", q->unit.card);
+	if (q->unit.instance >= 0)
+		str_addf(c->out, "/%d", q->unit.instance);
+	for (unsigned i = 0; i < q->form.n_args; i++)
+		str_addf(c->out, "%s%d%s", i ? "," : " (", q->args[i],
+			i + 1 == q->form.n_args ? ")" : "");
+	str_add(c->out, " =");
 }
 
 /* What is written in the place of an answer. */
@@ -287,49 +272,40 @@ static void note_pids(struct capture *c, const struct nvml_form *form, const cha
 	}
 }
 
-static void write_answer(struct capture *c, const struct capture_question *q,
-	const struct capture_reply *reply, const char *text)
-{
-	struct nvml_form form = q->form;
-	if (reply->older)
-		form.symbol = capture_call_plan_older(q->place);
-	add_call(c->out, &form, q->unit, q->args);
-	str_addf(c->out, " %d", reply->code);
-	capture_secrets_replace(&c->secrets, form.secret, text, c->out);
-	str_add(c->out, "\n");
-	c->seen->n_calls++;
-}
-
-/* Makes a call and writes its answer; false: there is none, or its code is not 0. Makes a call
- * and writes its answer; false: there is none. */
-static bool capture_ask(
-	struct capture *c, const struct capture_question *q, struct capture_reply *reply)
+/* Makes a call and writes its answer; false: there is none, or its code is not 0. */
+static bool ask(struct capture *c, const struct capture_question *q)
 {
 	const char *text = "";
+	struct capture_reply reply = { 0 };
 	struct capture_request request = { .place = (int64_t)q->place,
 		.card = q->unit.card,
 		.instance = q->unit.instance,
 		.since_us = q->since_us };
 	memcpy(request.args, q->args, sizeof(request.args));
-	*reply = (struct capture_reply){ 0 };
+	c->number = 0;
 	if (c->ended || c->done[q->place])
 		return false;
-	if (!exchange(c, &request, reply, &text)) {
+	if (!exchange(c, &request, &reply, &text)) {
 		if (!c->helper)
 			return false;
-		add_call(c->out, &q->form, q->unit, q->args);
+		add_call(c, q, q->form.symbol);
 		add_no_answer(c);
 		give_up(c, q->unit);
 		return false;
 	}
-	if (reply->missing) {
+	if (reply.missing) {
 		str_addf(c->out, "missing %s\n", q->form.symbol);
 		c->done[q->place] = true;
 		return false;
 	}
 	note_pids(c, &q->form, text);
-	write_answer(c, q, reply, text);
-	return reply->code == NVML_OK;
+	add_call(c, q, reply.older ? capture_call_plan_older(q->place) : q->form.symbol);
+	str_addf(c->out, " %d", reply.code);
+	replace_secrets(&c->secrets, q->form.secret, text, c->out);
+	str_add(c->out, "\n");
+	c->seen->n_calls++;
+	c->number = reply.number;
+	return reply.code == NVML_OK;
 }
 
 /* Whether a library is in a directory in which users have none: not in /run/user, for one. */
@@ -343,9 +319,9 @@ static bool is_of_system(const char *path)
 	return false;
 }
 
-/* Opens the library; false: there is none, which is written down. Opens the library; a path
- * that may name a user's directory is shortened. */
-static bool capture_open(struct capture *c)
+/* Opens the library; false: there is none, which is written down. A path that may name a user's
+ * directory is shortened. */
+static bool open_library(struct capture *c)
 {
 	struct capture_reply reply = { 0 };
 	const char *text = "";
@@ -373,8 +349,6 @@ enum {
 	GPM_APART_US = 1000000,
 };
 
-static const struct capture_unit no_unit = { -1, -1 };
-
 /* Marks the rows whose call an earlier row makes, and the spare ones. */
 static void plan(struct capture *c)
 {
@@ -397,10 +371,11 @@ static struct capture_question question_of(size_t place, struct capture_unit uni
 }
 
 /* What is learned from an answer, for the questions that follow. */
-static void learn(struct capture *c, const struct capture_question *q, uint64_t number)
+static void learn(struct capture *c, const struct capture_question *q)
 {
 	struct capture_card *card = q->unit.card >= 0 ? &c->cards[q->unit.card] : NULL;
 	const char *symbol = q->form.symbol;
+	uint64_t number = c->number;
 	if (strncmp(symbol, "nvmlDeviceGetCount", 18) == 0)
 		c->n_cards = number < CAPTURE_CARDS ? (unsigned)number : CAPTURE_CARDS;
 	else if (q->form.signature == NVML_SIG_INDEX)
@@ -417,20 +392,18 @@ static void learn(struct capture *c, const struct capture_question *q, uint64_t 
 
 static bool ask_and_learn(struct capture *c, const struct capture_question *q)
 {
-	struct capture_reply reply;
-	bool well = capture_ask(c, q, &reply);
+	bool well = ask(c, q);
 	if (well)
-		learn(c, q, reply.number);
+		learn(c, q);
 	return well;
 }
 
 /* Asks with every number that makes sense. */
 static void ask_each(struct capture *c, struct capture_question *q)
 {
-	struct capture_reply reply = { 0 };
 	if (q->form.signature == NVML_SIG_ERROR) {
 		for (q->args[0] = 0; q->args[0] <= ERRORS_MAX; q->args[0]++)
-			capture_ask(c, q, &reply);
+			ask(c, q);
 	} else if (q->form.signature == NVML_SIG_INSTANCE) {
 		int most = c->cards[q->unit.card].mig ? CAPTURE_INSTANCES : 0;
 		for (q->args[0] = 0; q->args[0] < most; q->args[0]++)
@@ -439,12 +412,12 @@ static void ask_each(struct capture *c, struct capture_question *q)
 		size_t n = c->seen->n_pids < STATS_MAX ? c->seen->n_pids : STATS_MAX;
 		for (size_t i = 0; i < n; i++) {
 			q->args[0] = (int)c->seen->pids[i];
-			capture_ask(c, q, &reply);
+			ask(c, q);
 		}
 	} else if (!ask_and_learn(c, q) && q->form.n_args == 1 && q->args[0] == 3 &&
 		   q->form.signature == NVML_SIG_OUT) {
 		q->args[0] = 2; /* the older layout of the fabric's health */
-		capture_ask(c, q, &reply);
+		ask(c, q);
 	}
 }
 
@@ -483,11 +456,6 @@ static void ask_static(struct capture *c, struct capture_unit unit)
 	}
 }
 
-static struct capture_unit unit_of(unsigned card, int instance)
-{
-	return (struct capture_unit){ (int)card, instance };
-}
-
 static void ask_cards(struct capture *c)
 {
 	for (unsigned i = 0; i < c->n_cards; i++) {
@@ -495,24 +463,23 @@ static void ask_cards(struct capture *c)
 			str_addf(c->out, "asleep %u\n", i);
 			continue;
 		}
-		ask_static(c, unit_of(i, -1));
+		ask_static(c, (struct capture_unit){ (int)i, -1 });
 		for (int k = 0; k < CAPTURE_INSTANCES; k++)
 			if (c->cards[i].instances & 1U << k)
-				ask_static(c, unit_of(i, k));
+				ask_static(c, (struct capture_unit){ (int)i, k });
 	}
 }
 
 /* The rings other than that of utilisation are only read once. */
 static void ask_rings(struct capture *c, struct capture_question *q, bool first)
 {
-	struct capture_reply reply;
 	int at = q->unit.instance < 0 ? CAPTURE_INSTANCES : q->unit.instance;
 	uint64_t *since_us = &c->cards[q->unit.card].since_us[at];
 	for (q->args[0] = 0; q->args[0] <= 2 && may_ask(c, q->unit); q->args[0]++) {
 		bool use = q->args[0] == NVML_SAMPLE_GPU;
 		q->since_us = use ? *since_us : 0;
-		if ((use || first) && capture_ask(c, q, &reply) && use)
-			*since_us = reply.number;
+		if ((use || first) && ask(c, q) && use)
+			*since_us = c->number;
 	}
 }
 
@@ -522,14 +489,13 @@ static void ask_changing(struct capture *c, struct capture_unit unit, bool first
 	uint64_t since_us = unit.card >= 0 ? c->cards[unit.card].since_us[at] : 0;
 	for (size_t i = 0; i < nvml_n_forms && may_ask(c, unit); i++) {
 		struct capture_question q = question_of(i, unit);
-		struct capture_reply reply;
 		if (!q.form.rounds || c->done[i])
 			continue;
 		q.since_us = since_us;
 		if (q.form.signature == NVML_SIG_SAMPLES)
 			ask_rings(c, &q, first);
 		else
-			capture_ask(c, &q, &reply);
+			ask(c, &q);
 	}
 }
 
@@ -540,23 +506,18 @@ static void for_units(struct capture *c,
 	for (unsigned i = 0; i < c->n_cards; i++) {
 		if (!c->cards[i].there)
 			continue;
-		each(c, unit_of(i, -1), first);
+		each(c, (struct capture_unit){ (int)i, -1 }, first);
 		for (int k = 0; k < CAPTURE_INSTANCES; k++)
 			if (c->cards[i].instances & 1U << k)
-				each(c, unit_of(i, k), first);
+				each(c, (struct capture_unit){ (int)i, k }, first);
 	}
-}
-
-static void wait_us(struct capture *c, int64_t until_us)
-{
-	clock_wait(c->o->clock, until_us, NULL, 0);
 }
 
 static void ask_rounds(struct capture *c)
 {
 	int64_t begin_us = clock_now(c->o->clock).boot_us;
 	for (int i = 0; i < c->o->rounds && c->n_cards && !c->ended; i++) {
-		wait_us(c, begin_us + (int64_t)i * 1000000);
+		clock_wait(c->o->clock, begin_us + (int64_t)i * 1000000, NULL, 0);
 		struct moment now = clock_now(c->o->clock);
 		if (i == 0)
 			c->seen->begin_ms = now.wall_us / 1000;
@@ -579,7 +540,6 @@ static size_t place_of(const char *symbol)
 static void ask_gpm(struct capture *c, struct capture_unit unit, bool first)
 {
 	struct capture_card *card = &c->cards[unit.card];
-	struct capture_reply reply;
 	if (!card->gpm || card->mig != (unit.instance >= 0) || !may_ask(c, unit))
 		return;
 	int instance = unit.instance < 0 ? -1 : card->gpu_instances[unit.instance];
@@ -588,25 +548,24 @@ static void ask_gpm(struct capture *c, struct capture_unit unit, bool first)
 		place_of(instance < 0 ? "nvmlGpmSampleGet" : "nvmlGpmMigSampleGet"), board);
 	q.args[0] = instance;
 	q.since_us = !first;
-	bool well = capture_ask(c, &q, &reply);
+	bool well = ask(c, &q);
 	if (first || !well)
 		return;
 	q = question_of(place_of("nvmlGpmMetricsGet"), board);
 	q.args[0] = instance;
 	for (q.args[1] = 1; q.args[1] <= 2; q.args[1]++)
-		capture_ask(c, &q, &reply);
+		ask(c, &q);
 }
 
 /* On some drivers GPM breaks the calls for memory: a capture shows that. */
 static void ask_memory_again(struct capture *c, struct capture_unit unit, bool first)
 {
 	struct capture_question q = question_of(place_of("nvmlDeviceGetMemoryInfo_v2"), unit);
-	struct capture_reply reply;
 	(void)first;
 	if (!c->cards[unit.card].gpm || !may_ask(c, unit) || c->done[q.place])
 		return;
 	str_add(c->out, "# after GPM: ");
-	capture_ask(c, &q, &reply);
+	ask(c, &q);
 }
 
 static void ask_all_gpm(struct capture *c)
@@ -617,20 +576,21 @@ static void ask_all_gpm(struct capture *c)
 	if (!any || c->ended)
 		return;
 	for_units(c, ask_gpm, true);
-	wait_us(c, clock_now(c->o->clock).boot_us + GPM_APART_US);
+	clock_wait(c->o->clock, clock_now(c->o->clock).boot_us + GPM_APART_US, NULL, 0);
 	for_units(c, ask_gpm, false);
 	for_units(c, ask_memory_again, false);
 }
 
 static void ask_driver(struct capture *c)
 {
-	bool asleep[CAPTURE_CARDS] = { false };
-	if (!capture_open(c))
+	struct nvml_host_gpu gpus[NVML_HOST_GPUS];
+	if (!open_library(c))
 		return;
-	ask_static(c, no_unit);
-	nvml_capture_asleep(c->o->root, c->n_cards, asleep);
-	for (unsigned i = 0; i < c->n_cards; i++)
-		c->cards[i].asleep = asleep[i];
+	ask_static(c, (struct capture_unit){ -1, -1 });
+	/* A card that sleeps must not be woken. */
+	bool same = nvml_host_gpus(c->o->root, gpus, NVML_HOST_GPUS) == c->n_cards;
+	for (unsigned i = 0; same && i < c->n_cards; i++)
+		c->cards[i].asleep = is_asleep(c->o->root, gpus[i].pci);
 	ask_cards(c);
 	ask_rounds(c);
 	ask_all_gpm(c);
@@ -655,7 +615,7 @@ int capture_make(const struct nvml_capture_options *o, struct str *out, struct c
 		.path = o->path, .option = o->option, .root = o->root
 	};
 	plan(c);
-	nvml_capture_facts(o->root, &c->secrets, out);
+	add_facts(o->root, &c->secrets, out);
 	ask_driver(c);
 	if (c->helper)
 		helper_free(c->helper, o->deadline_ms);

@@ -39,7 +39,7 @@ union driver_call {
 };
 
 /* A call that is being made. */
-struct job {
+struct asking {
 	struct capture_caller *c;
 	const struct capture_request *request;
 	const struct nvml_form *form;
@@ -111,7 +111,7 @@ static int find_handle(struct capture_caller *c, int card, int instance, void **
 	return code == NVML_OK && !*found ? NVML_UNKNOWN : code;
 }
 
-static int call_out(struct job *j, unsigned char *bytes, size_t size)
+static int call_out(struct asking *j, unsigned char *bytes, size_t size)
 {
 	unsigned char *at[NVML_PARTS];
 	for (size_t i = 0; i < NVML_PARTS; i++)
@@ -138,14 +138,14 @@ static int call_out(struct job *j, unsigned char *bytes, size_t size)
 }
 
 /* The word that the answer must begin with; that of fabric's health has the layout's number. */
-static uint32_t version_word(const struct job *j)
+static uint32_t version_word(const struct asking *j)
 {
 	bool other = j->form->n_args == 1 && j->request->args[0] == 2 &&
 		     j->form->signature == NVML_SIG_OUT;
 	return other ? NVML_FABRIC_HEALTH_V2 : j->form->version;
 }
 
-static void ask_out(struct job *j)
+static void ask_out(struct asking *j)
 {
 	unsigned char bytes[NVML_PARTS * CAPTURE_LAYOUT_MAX + 256] = { 0 };
 	size_t size = capture_layout_size(j->form->layout);
@@ -161,7 +161,7 @@ static void ask_out(struct job *j)
 	j->reply->number = number;
 }
 
-static void ask_text(struct job *j)
+static void ask_text(struct asking *j)
 {
 	char text[128] = "";
 	unsigned cap = 96;
@@ -177,7 +177,7 @@ static void ask_text(struct job *j)
 		capture_layout_print("t96", text, j->text);
 }
 
-static void ask_field(struct job *j)
+static void ask_field(struct asking *j)
 {
 	struct nvml_field field = { .id = (uint32_t)j->request->args[0],
 		.scope = (uint32_t)j->request->args[1] };
@@ -193,8 +193,8 @@ static void ask_field(struct job *j)
 }
 
 /* Writes entries, each on a line of its own. */
-static void print_rows(
-	struct job *j, const char *layout, const unsigned char *bytes, size_t n, size_t stride)
+static void print_rows(struct asking *j, const char *layout, const unsigned char *bytes,
+	size_t n, size_t stride)
 {
 	for (size_t i = 0; i < n; i++) {
 		str_add(j->text, "\n ");
@@ -202,7 +202,7 @@ static void print_rows(
 	}
 }
 
-static void ask_list(struct job *j)
+static void ask_list(struct asking *j)
 {
 	unsigned n = ENTRIES;
 	size_t size = (size_t)ENTRIES * NVML_ENTRY_LARGEST;
@@ -227,13 +227,7 @@ static void ask_list(struct job *j)
 	free(bytes);
 }
 
-static void note_newest(struct job *j, uint64_t stamp_us)
-{
-	if (stamp_us <= INT64_MAX && stamp_us > j->reply->number)
-		j->reply->number = stamp_us;
-}
-
-static void ask_samples(struct job *j)
+static void ask_samples(struct asking *j)
 {
 	static struct nvml_sample rows[ENTRIES];
 	unsigned n = ENTRIES;
@@ -249,12 +243,13 @@ static void ask_samples(struct job *j)
 	for (unsigned i = 0; i < n; i++) {
 		if (type == NVML_VALUE_U32)
 			memset(rows[i].value + 4, 0, 4);
-		note_newest(j, rows[i].wall_us);
+		if (rows[i].wall_us <= INT64_MAX && rows[i].wall_us > j->reply->number)
+			j->reply->number = rows[i].wall_us;
 	}
 	print_rows(j, j->form->row, (unsigned char *)rows, n, sizeof(rows[0]));
 }
 
-static void ask_use(struct job *j)
+static void ask_use(struct asking *j)
 {
 	static struct nvml_process_sample rows[ENTRIES];
 	unsigned n = ENTRIES;
@@ -265,7 +260,7 @@ static void ask_use(struct job *j)
 			sizeof(rows[0]));
 }
 
-static void ask_use_v1(struct job *j)
+static void ask_use_v1(struct asking *j)
 {
 	static struct nvml_process_sample_v1 rows[ENTRIES];
 	memset(rows, 0, sizeof(rows));
@@ -281,14 +276,14 @@ static void ask_use_v1(struct job *j)
 }
 
 /* The samples of a card, or of a GPU instance of it. */
-static void **gpm_samples(struct job *j, int gpu_instance)
+static void **gpm_samples(struct asking *j, int gpu_instance)
 {
 	int at = gpu_instance < 0 || gpu_instance >= CAPTURE_INSTANCES ? CAPTURE_INSTANCES
 								       : gpu_instance;
 	return j->c->samples[j->request->card][at];
 }
 
-static void ask_gpm_metric(struct job *j)
+static void ask_gpm_metric(struct asking *j)
 {
 	const struct nvml_api *api = &j->c->lib.api;
 	void **samples = gpm_samples(j, j->request->args[0]);
@@ -308,7 +303,7 @@ static void ask_gpm_metric(struct job *j)
 		capture_layout_print(j->form->layout, &shown, j->text);
 }
 
-static void ask_gpm(struct job *j)
+static void ask_gpm(struct asking *j)
 {
 	const struct nvml_api *api = &j->c->lib.api;
 	bool mig = j->form->n_args == 1;
@@ -326,7 +321,7 @@ static void ask_gpm(struct job *j)
 	j->reply->code = code;
 }
 
-static void ask_events(struct job *j)
+static void ask_events(struct asking *j)
 {
 	const struct nvml_api *api = &j->c->lib.api;
 	int code = j->c->events ? NVML_OK : NVML_CALL(api->event_set_new, &j->c->events);
@@ -336,7 +331,7 @@ static void ask_events(struct job *j)
 }
 
 /* The calls that give a handle, or none. */
-static void ask_handle(struct job *j)
+static void ask_handle(struct asking *j)
 {
 	struct capture_caller *c = j->c;
 	int card = j->request->card, index = j->request->args[0];
@@ -350,7 +345,7 @@ static void ask_handle(struct job *j)
 		j->reply->code = find_handle(c, card, index, &j->handle);
 }
 
-static void ask(struct job *j)
+static void ask(struct asking *j)
 {
 	switch (j->form->signature) {
 	case NVML_SIG_SYSTEM:
@@ -405,7 +400,7 @@ static void serve_call(struct capture_caller *c, const struct capture_request *r
 {
 	struct nvml_form form;
 	int unused[NVML_ARGS];
-	struct job j = {
+	struct asking j = {
 		.c = c, .request = request, .form = &form, .reply = reply, .text = text
 	};
 	if (!capture_call_plan_form((size_t)request->place, &form, unused))

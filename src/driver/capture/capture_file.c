@@ -325,15 +325,6 @@ static int parse_library(struct parser *p, char *rest)
 	return 0;
 }
 
-static int parse_text(struct parser *p, const char **to, char *rest)
-{
-	const char *word = next_word(&rest);
-	if (!word)
-		return wrong(p, "the text is missing");
-	*to = word;
-	return 0;
-}
-
 /* The rounds are over. */
 static int parse_end(struct parser *p, char *rest)
 {
@@ -342,37 +333,23 @@ static int parse_end(struct parser *p, char *rest)
 	return 0;
 }
 
-static int parse_made(struct parser *p, char *rest)
-{
-	return parse_text(p, &p->r->made, rest);
-}
-
-static int parse_system(struct parser *p, char *rest)
-{
-	return parse_text(p, &p->r->system, rest);
-}
-
-static int parse_kernel(struct parser *p, char *rest)
-{
-	return parse_text(p, &p->r->kernel, rest);
-}
-
 static const struct line_kind {
 	const char *word;
-	int (*parse)(struct parser *p, char *rest);
+	int (*parse)(struct parser *p, char *rest); /* NULL: one word follows ... */
+	size_t text; /* ... and this is the offset of its pointer in struct capture_file */
 } kinds[] = {
-	{ "call", parse_call },
-	{ "round", parse_round },
-	{ "process", parse_process },
-	{ "place", parse_place },
-	{ "module", parse_module },
-	{ "node", parse_node },
-	{ "gpu", parse_gpu },
-	{ "library", parse_library },
-	{ "made", parse_made },
-	{ "system", parse_system },
-	{ "kernel", parse_kernel },
-	{ "end", parse_end },
+	{ "call", parse_call, 0 },
+	{ "round", parse_round, 0 },
+	{ "process", parse_process, 0 },
+	{ "place", parse_place, 0 },
+	{ "module", parse_module, 0 },
+	{ "node", parse_node, 0 },
+	{ "gpu", parse_gpu, 0 },
+	{ "library", parse_library, 0 },
+	{ "made", NULL, offsetof(struct capture_file, made) },
+	{ "system", NULL, offsetof(struct capture_file, system) },
+	{ "kernel", NULL, offsetof(struct capture_file, kernel) },
+	{ "end", parse_end, 0 },
 };
 
 /* Whether it can be shown as it is. */
@@ -411,15 +388,23 @@ static int parse_line(struct parser *p, char *line)
 	p->form.symbol = NULL;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		size_t len = strlen(kinds[i].word);
-		if (strncmp(line, kinds[i].word, len) == 0 && (line[len] == ' ' || !line[len]))
-			return kinds[i].parse(p, line + len);
+		char *rest = line + len;
+		if (strncmp(line, kinds[i].word, len) != 0 || (*rest != ' ' && *rest))
+			continue;
+		if (kinds[i].parse)
+			return kinds[i].parse(p, rest);
+		const char *word = next_word(&rest);
+		if (!word)
+			return wrong(p, "the text is missing");
+		memcpy((char *)p->r + kinds[i].text, &word, sizeof(word));
+		return 0;
 	}
 	return 0;
 }
 
 /* Reads r->text, of `len` bytes with a NUL behind them, and cuts it into lines. ERR_WORLD: the
  * sentence names the line. */
-static int capture_file_fill(struct capture_file *r, size_t len, struct err *e)
+static int parse_lines(struct capture_file *r, size_t len, struct err *e)
 {
 	struct parser p = { .r = r, .round = -1, .e = e };
 	char *rest = r->text;
@@ -508,22 +493,23 @@ const struct capture_file_process *capture_file_process(
 		&wanted, r->processes, r->n_processes, sizeof(wanted), compare_processes);
 }
 
-/* Takes `text` over; `name` is that of the file in messages. */
-static int parse(
-	struct capture_file **result, const char *name, char *text, size_t len, struct err *e)
+int capture_file_open(struct capture_file **result, const char *path, struct err *e)
 {
-	struct capture_file *r = calloc(1, sizeof(*r));
+	struct file_content content;
 	*result = NULL;
+	int rc = file_read_regular(path, FILE_MAX, &content, e);
+	if (rc)
+		return rc;
+	struct capture_file *r = calloc(1, sizeof(*r));
 	if (!r) {
-		free(text);
+		free(content.data);
 		return err_memory(e);
 	}
-	r->text = text;
+	r->text = content.data;
 	r->made = r->system = r->kernel = r->library = "";
-	int rc = capture_file_fill(r, len, e);
-	if (rc) {
+	if (parse_lines(r, content.len, e) != 0) {
 		capture_file_free(r);
-		return err_prefix(e, "%s", name);
+		return err_prefix(e, "%s", path);
 	}
 	if (r->n_answers)
 		qsort(r->answers, r->n_answers, sizeof(r->answers[0]), compare_answers);
@@ -531,14 +517,6 @@ static int parse(
 		qsort(r->processes, r->n_processes, sizeof(r->processes[0]), compare_processes);
 	*result = r;
 	return 0;
-}
-
-int capture_file_open(struct capture_file **r, const char *path, struct err *e)
-{
-	struct file_content content;
-	*r = NULL;
-	int rc = file_read_regular(path, FILE_MAX, &content, e);
-	return rc ? rc : parse(r, path, content.data, content.len, e);
 }
 
 void capture_file_free(struct capture_file *r)
