@@ -19,46 +19,47 @@
 /* The unit of CPU time. */
 #define TICK_S 0.01
 
-static void add_processes(struct outline *o, const struct track_result *r)
-{
-	outline_open(o, "processes", "Processes");
-	outline_count(o, "seen", "Seen", r->processes_seen);
-	outline_count(o, "peak_alive", "Peak alive", r->processes_peak);
-	outline_count(o, "samples", "Samples", r->samples);
-	if (r->exited && r->exit_status != -1 && WIFSIGNALED(r->exit_status))
-		outline_count(o, "exit_signal", "Exit signal", WTERMSIG(r->exit_status));
-	else
-		outline_count(o, "exit_status", "Exit status",
-			r->exited && r->exit_status != -1 ? WEXITSTATUS(r->exit_status) : -1);
-	outline_close(o);
-}
+/* Figures that gpu-tracker does not have: groups of members of struct track_result. */
+#define OF(member) offsetof(struct track_result, member)
+static const struct figure {
+	enum outline_kind kind;
+	const char *key, *label;
+	size_t of;
+} cpu_figures[] = {
+	{ OUTLINE_REAL, "user_seconds", "User seconds", OF(user_s[TRACK_COMBINED]) },
+	{ OUTLINE_REAL, "system_seconds", "System seconds", OF(system_s[TRACK_COMBINED]) },
+}, io_figures[] = {
+	{ OUTLINE_COUNT, "read_bytes", "Read bytes", OF(read_bytes) },
+	{ OUTLINE_COUNT, "written_bytes", "Written bytes", OF(written_bytes) },
+	{ OUTLINE_COUNT, "minor_faults", "Minor page faults", OF(minor_faults) },
+	{ OUTLINE_COUNT, "major_faults", "Major page faults", OF(major_faults) },
+	{ OUTLINE_COUNT, "voluntary_switches", "Voluntary context switches",
+		OF(voluntary_switches) },
+	{ OUTLINE_COUNT, "involuntary_switches", "Involuntary context switches",
+		OF(involuntary_switches) },
+}, gpu_figures[] = {
+	{ OUTLINE_REAL, "active_seconds", "Active seconds", OF(gpu_active_s) },
+	{ OUTLINE_REAL, "idle_held_seconds", "Idle-held seconds", OF(gpu_idle_held_s) },
+	{ OUTLINE_REAL, "energy_joules", "Energy of the cards (J)", OF(energy_j) },
+	{ OUTLINE_REAL, "tree_energy_joules", "Energy by share of use (J)", OF(tree_energy_j) },
+	{ OUTLINE_COUNT, "context_bytes", "Bare context in the memory peak (bytes)",
+		OF(gpu_context_bytes) },
+};
+#undef OF
 
-static void add_io(struct outline *o, const struct track_result *r)
+/* Adds the figures to the open group, and closes it. */
+static void add_figures(
+	struct outline *o, const struct track_result *r, const struct figure *figures, size_t n)
 {
-	outline_open(o, "io", "I/O");
-	outline_count(o, "read_bytes", "Read bytes", r->read_bytes);
-	outline_count(o, "written_bytes", "Written bytes", r->written_bytes);
-	outline_count(o, "minor_faults", "Minor page faults", r->minor_faults);
-	outline_count(o, "major_faults", "Major page faults", r->major_faults);
-	outline_count(
-		o, "voluntary_switches", "Voluntary context switches", r->voluntary_switches);
-	outline_count(o, "involuntary_switches", "Involuntary context switches",
-		r->involuntary_switches);
+	for (const struct figure *f = figures; f < figures + n; f++) {
+		int64_t count;
+		memcpy(&count, (const char *)r + f->of, sizeof(count));
+		if (f->kind == OUTLINE_COUNT)
+			outline_count(o, f->key, f->label, count);
+		else
+			outline_real(o, f->key, f->label, table_get_double(r, f->of).number);
+	}
 	outline_close(o);
-}
-
-static void add_gpu_seconds(struct outline *o, const struct track_result *r)
-{
-	outline_open(o, "gpu_time", "GPU time");
-	outline_real(o, "active_seconds", "Active seconds", r->gpu_active_s);
-	outline_real(o, "idle_held_seconds", "Idle-held seconds", r->gpu_idle_held_s);
-	outline_real(o, "energy_joules", "Energy of the cards (J)", r->energy_j);
-	outline_real(o, "tree_energy_joules", "Energy by share of use (J)", r->tree_energy_j);
-	outline_count(o, "context_bytes", "Bare context in the memory peak (bytes)",
-		r->gpu_context_bytes);
-	outline_close(o);
-	if (r->gpu_note[0])
-		outline_text(o, "gpu_note", "GPU note", r->gpu_note);
 }
 
 /* Swap, I/O, faults, switches, processes, exit status, GPU time and energy. */
@@ -66,35 +67,52 @@ static void add_more(
 	struct outline *o, const struct track_result *r, const struct track_style *style)
 {
 	int64_t swap = r->ram[TRACK_COMBINED].swap_bytes;
+	bool ended = r->exited && r->exit_status != -1;
 	const struct track_unit *unit = track_size_unit(style->ram_unit, (double)swap);
 	outline_open(o, "cpu_time", "CPU time");
-	outline_real(o, "user_seconds", "User seconds", r->user_s[TRACK_COMBINED]);
-	outline_real(o, "system_seconds", "System seconds", r->system_s[TRACK_COMBINED]);
-	outline_close(o);
+	add_figures(o, r, cpu_figures, COUNT(cpu_figures));
 	outline_open(o, "max_swap", "Max swap");
 	outline_text(o, "unit", "Unit", unit->name);
 	outline_real(o, "combined", "Combined", swap < 0 ? NAN : (double)swap * unit->factor);
 	outline_close(o);
-	add_io(o, r);
-	add_processes(o, r);
-	if (r->gpu_known)
-		add_gpu_seconds(o, r);
-	else if (r->gpu_note[0])
+	outline_open(o, "io", "I/O");
+	add_figures(o, r, io_figures, COUNT(io_figures));
+	outline_open(o, "processes", "Processes");
+	outline_count(o, "seen", "Seen", r->processes_seen);
+	outline_count(o, "peak_alive", "Peak alive", r->processes_peak);
+	outline_count(o, "samples", "Samples", r->samples);
+	if (ended && WIFSIGNALED(r->exit_status))
+		outline_count(o, "exit_signal", "Exit signal", WTERMSIG(r->exit_status));
+	else
+		outline_count(o, "exit_status", "Exit status",
+			ended ? WEXITSTATUS(r->exit_status) : -1);
+	outline_close(o);
+	if (r->gpu_known) {
+		outline_open(o, "gpu_time", "GPU time");
+		add_figures(o, r, gpu_figures, COUNT(gpu_figures));
+	}
+	if (r->gpu_note[0])
 		outline_text(o, "gpu_note", "GPU note", r->gpu_note);
 }
 
-/* Whether the tree had memory on the card or used it. */
-static bool card_is_used(const struct track_card *c)
-{
-	return c->max_tree_bytes > 0 || c->active_s > 0;
-}
+/* The cards that the tree had memory on or used: how many, and their memory. */
+struct used {
+	size_t n;
+	int64_t bytes; /* -1 unknown */
+};
 
-static size_t count_used(const struct track_result *r)
+static struct used used_cards(const struct track_result *r)
 {
-	size_t n = 0;
-	for (size_t i = 0; i < r->n_cards; i++)
-		n += card_is_used(&r->cards[i]);
-	return n;
+	struct used used = { 0 };
+	for (size_t i = 0; i < r->n_cards; i++) {
+		const struct track_card *c = &r->cards[i];
+		int64_t bytes = c->id.mem_total_bytes;
+		if (c->max_tree_bytes <= 0 && !(c->active_s > 0))
+			continue;
+		used.n++;
+		used.bytes = used.bytes < 0 || bytes < 0 ? -1 : used.bytes + bytes;
+	}
+	return used;
 }
 
 /* Rounds up to a whole number of steps, at least one. */
@@ -158,7 +176,7 @@ static const char *basis_of(const struct track_result *r, const struct track_sty
 void track_advise(struct track_advice *advice, const struct track_result *r,
 	const struct track_style *style)
 {
-	size_t gpus = count_used(r);
+	size_t gpus = used_cards(r).n;
 	*advice = (struct track_advice){ .cpus = slurm_cpus(r), .gres = "none" };
 	slurm_mem(advice->mem, sizeof(advice->mem), memory_of_all(r));
 	slurm_time(advice->time, sizeof(advice->time), r->elapsed_s * (1 + MARGIN));
@@ -213,64 +231,44 @@ static struct cell get_milli(const void *row, size_t of)
 struct track_card_row {
 	struct track_card card;
 	char label[32];
+	const char *status;
 };
 
-static struct cell card_status(const void *row, size_t of)
-{
-	(void)of;
-	return table_text(card_status_names[((const struct track_card_row *)row)->card.status]);
-}
-
 #define OF(member) offsetof(struct track_card_row, member)
-#define TEXT(getter, member) .kind = COLUMN_TEXT, .get = getter, .of = member
-#define VALUE(unit, getter, member) .kind = COLUMN_##unit, .get = getter, .of = member
+#define CHARS(member) .kind = COLUMN_TEXT, .get = table_get_chars, .of = OF(member)
+#define STRING(member) .kind = COLUMN_TEXT, .get = table_get_string, .of = OF(member)
+#define VALUE(unit, getter, member) .kind = COLUMN_##unit, .get = getter, .of = OF(member)
+#define BYTES(member) VALUE(KIB, get_bytes, member)
+#define SECONDS(member) VALUE(MS, get_milli, member)
+#define PERCENT(member) VALUE(PCT, table_get_double, member)
 static const struct column card_columns[] = {
-	{ .key = "index", .title = "gpu", TEXT(table_get_chars, OF(label)) },
-	{ .key = "uuid", TEXT(table_get_chars, OF(card.id.uuid)) },
-	{ .key = "name",
-		.title = "name",
-		.flexible = true,
-		TEXT(table_get_chars, OF(card.id.name)) },
-	{ .key = "max_used_bytes",
-		.title = "card mem",
-		.width = 8,
-		VALUE(KIB, get_bytes, OF(card.max_used_bytes)) },
-	{ .key = "max_tree_bytes",
-		.title = "tree mem",
-		.width = 8,
-		VALUE(KIB, get_bytes, OF(card.max_tree_bytes)) },
-	{ .key = "mean_util_pct",
-		.title = "util",
-		.width = 6,
-		VALUE(PCT, table_get_double, OF(card.mean_util_pct)) },
-	{ .key = "mean_tree_pct",
-		.title = "tree",
-		.width = 6,
-		VALUE(PCT, table_get_double, OF(card.mean_tree_pct)) },
-	{ .key = "active_seconds",
-		.title = "active s",
-		.width = 8,
-		VALUE(MS, get_milli, OF(card.active_s)) },
-	{ .key = "idle_held_seconds",
-		.title = "held s",
-		.width = 7,
-		VALUE(MS, get_milli, OF(card.idle_held_s)) },
-	{ .key = "max_util_pct", VALUE(PCT, table_get_double, OF(card.max_util_pct)) },
-	{ .key = "max_tree_pct", VALUE(PCT, table_get_double, OF(card.max_tree_pct)) },
-	{ .key = "energy_joules", VALUE(MJ, get_milli, OF(card.energy_j)) },
-	{ .key = "tree_energy_joules", VALUE(MJ, get_milli, OF(card.tree_energy_j)) },
-	{ .key = "status", TEXT(card_status, 0) },
+	{ "index", "gpu", CHARS(label) },
+	{ "uuid", CHARS(card.id.uuid) },
+	{ "name", "name", CHARS(card.id.name), .flexible = true },
+	{ "max_used_bytes", "card mem", BYTES(card.max_used_bytes), .width = 8 },
+	{ "max_tree_bytes", "tree mem", BYTES(card.max_tree_bytes), .width = 8 },
+	{ "mean_util_pct", "util", PERCENT(card.mean_util_pct), .width = 6 },
+	{ "mean_tree_pct", "tree", PERCENT(card.mean_tree_pct), .width = 6 },
+	{ "active_seconds", "active s", SECONDS(card.active_s), .width = 8 },
+	{ "idle_held_seconds", "held s", SECONDS(card.idle_held_s), .width = 7 },
+	{ "max_util_pct", PERCENT(card.max_util_pct) },
+	{ "max_tree_pct", PERCENT(card.max_tree_pct) },
+	{ "energy_joules", VALUE(MJ, get_milli, card.energy_j) },
+	{ "tree_energy_joules", VALUE(MJ, get_milli, card.tree_energy_j) },
+	{ "status", STRING(status) },
 };
 #undef OF
 
-static void make_cards(struct table *t, const struct track_result *r)
+static struct table make_cards(const struct track_result *r)
 {
-	*t = (struct table){ .columns = card_columns, .n_columns = COUNT(card_columns) };
+	struct table t = { .columns = card_columns, .n_columns = COUNT(card_columns) };
 	for (size_t i = 0; i < r->n_cards; i++) {
-		struct track_card_row row = { .card = r->cards[i] };
+		struct track_card_row row = { .card = r->cards[i],
+			.status = card_status_names[r->cards[i].status] };
 		card_label(row.label, sizeof(row.label), &row.card.id);
-		table_add(t, &row);
+		table_add(&t, &row);
 	}
+	return t;
 }
 
 /* A row of the process table: one process, or the sum of all processes without a row. */
@@ -285,40 +283,22 @@ struct track_process_row {
 
 #define OF(member) offsetof(struct track_process_row, member)
 static const struct column process_columns[] = {
-	{ .key = "pid", .title = "pid", .width = 7, VALUE(COUNT, table_get_known, OF(pid)) },
-	{ .key = "ppid", VALUE(COUNT, table_get_double, OF(ppid)) },
-	{ .key = "user", .title = "user", .width = -12, TEXT(table_get_chars, OF(user)) },
-	{ .key = "command",
-		.title = "command",
-		.flexible = true,
-		TEXT(table_get_string, OF(command)) },
-	{ .key = "cpu_seconds", .title = "cpu s", .width = 8, VALUE(MS, get_milli, OF(cpu_s)) },
-	{ .key = "max_total_bytes",
-		.title = "memory",
-		.width = 8,
-		VALUE(KIB, get_bytes, OF(process.max_total_bytes)) },
-	{ .key = "max_gpu_bytes",
-		.title = "gpu mem",
-		.width = 8,
-		VALUE(KIB, get_bytes, OF(process.max_gpu_bytes)) },
-	{ .key = "started_seconds", VALUE(MS, get_milli, OF(process.started_s)) },
-	{ .key = "ended_seconds", VALUE(MS, get_milli, OF(process.ended_s)) },
-	{ .key = "user_seconds", VALUE(MS, get_milli, OF(process.user_s)) },
-	{ .key = "system_seconds", VALUE(MS, get_milli, OF(process.system_s)) },
-	{ .key = "max_private_bytes", VALUE(KIB, get_bytes, OF(process.max_private_bytes)) },
-	{ .key = "max_rss_bytes", VALUE(KIB, get_bytes, OF(process.max_rss_bytes)) },
-	{ .key = "max_threads", VALUE(COUNT, table_get_double, OF(max_threads)) },
+	{ "pid", "pid", VALUE(COUNT, table_get_known, pid), .width = 7 },
+	{ "ppid", VALUE(COUNT, table_get_double, ppid) },
+	{ "user", "user", CHARS(user), .width = -12 },
+	{ "command", "command", STRING(command), .flexible = true },
+	{ "cpu_seconds", "cpu s", SECONDS(cpu_s), .width = 8 },
+	{ "max_total_bytes", "memory", BYTES(process.max_total_bytes), .width = 8 },
+	{ "max_gpu_bytes", "gpu mem", BYTES(process.max_gpu_bytes), .width = 8 },
+	{ "started_seconds", SECONDS(process.started_s) },
+	{ "ended_seconds", SECONDS(process.ended_s) },
+	{ "user_seconds", SECONDS(process.user_s) },
+	{ "system_seconds", SECONDS(process.system_s) },
+	{ "max_private_bytes", BYTES(process.max_private_bytes) },
+	{ "max_rss_bytes", BYTES(process.max_rss_bytes) },
+	{ "max_threads", VALUE(COUNT, table_get_double, max_threads) },
 };
 #undef OF
-
-/* The name of a process' user, escaped; empty when it is not known. */
-static void find_user(
-	char *dst, size_t cap, const struct process_id *id, struct user_names *users)
-{
-	dst[0] = '\0';
-	if (users && id->uid >= 0)
-		user_names_get(users, (uint32_t)id->uid, 0, dst, cap);
-}
 
 /* Adds one row for all processes without a row; only their CPU time is known. */
 static void add_others(struct table *t, const struct track_result *r)
@@ -344,10 +324,10 @@ static void add_others(struct table *t, const struct track_result *r)
 	table_add(t, &row);
 }
 
-static void make_processes(
-	struct table *t, const struct track_result *r, struct user_names *users)
+/* With user names from `users`; without names if it is NULL. */
+static struct table make_processes(const struct track_result *r, struct user_names *users)
 {
-	*t = (struct table){ .columns = process_columns, .n_columns = COUNT(process_columns) };
+	struct table t = { .columns = process_columns, .n_columns = COUNT(process_columns) };
 	for (size_t i = 0; i < r->n_processes; i++) {
 		const struct track_process *p = &r->processes[i];
 		struct track_process_row row = { .pid = p->id.pid,
@@ -356,62 +336,30 @@ static void make_processes(
 			.command = p->id.command,
 			.cpu_s = p->user_s + p->system_s,
 			.process = *p };
-		find_user(row.user, sizeof(row.user), &p->id, users);
-		table_add(t, &row);
+		if (users && p->id.uid >= 0)
+			user_names_get(
+				users, (uint32_t)p->id.uid, 0, row.user, sizeof(row.user));
+		table_add(&t, &row);
 	}
 	if (r->n_others)
-		add_others(t, r);
+		add_others(&t, r);
+	return t;
 }
 
-static void print_table_text(struct str *out, const char *title, struct table *t)
+static void print_table(struct str *out, const char *title, struct table t)
 {
 	struct text_style style = { .columns = 80, .ascii = true };
-	if (t->n_rows) {
+	if (t.n_rows) {
 		str_addf(out, "%s:\n", title);
-		text_add_table(out, t, &style);
+		text_add_table(out, &t, &style);
 	}
-	out->failed |= t->failed;
-	table_finish(t);
-}
-
-static void print_table_json(struct json *j, const char *key, struct table *t)
-{
-	rows_json_table(j, key, t);
-	table_finish(t);
-}
-
-static void cards_text(struct str *out, const struct track_result *r)
-{
-	struct table t;
-	make_cards(&t, r);
-	print_table_text(out, "Cards", &t);
-}
-
-static void cards_json(struct json *j, const struct track_result *r)
-{
-	struct table t;
-	make_cards(&t, r);
-	print_table_json(j, "cards", &t);
-}
-
-/* With user names from `users`; without names if it is NULL. */
-static void processes_text(
-	struct str *out, const struct track_result *r, struct user_names *users)
-{
-	struct table t;
-	make_processes(&t, r, users);
-	print_table_text(out, "Process table", &t);
-}
-
-static void processes_json(
-	struct json *j, const struct track_result *r, struct user_names *users)
-{
-	struct table t;
-	make_processes(&t, r, users);
-	print_table_json(j, "process_table", &t);
+	out->failed |= t.failed;
+	table_finish(&t);
 }
 
 enum { VALUE_CAP = 64 };
+/* The beginning of a line of the short text. */
+#define LABEL "%-12s"
 
 static void size_in(char dst[VALUE_CAP], int64_t bytes, const char *unit)
 {
@@ -443,18 +391,12 @@ static void time_in(char dst[VALUE_CAP], double seconds, const char *unit)
 		duration_text(dst, VALUE_CAP, whole * 1000);
 }
 
-static void begin_line(struct str *out, const char *label)
-{
-	str_addf(out, "%-12s", label);
-}
-
 static void say_time(
 	struct str *out, const struct track_result *r, const struct track_style *style)
 {
 	char time[VALUE_CAP];
 	time_in(time, r->elapsed_s, style->time_unit);
-	begin_line(out, "Time");
-	str_addf(out, "%s", time);
+	str_addf(out, LABEL "%s", "Time", time);
 	if (!r->exited)
 		str_add(out, "; still running\n");
 	else if (r->exit_status == -1)
@@ -466,55 +408,26 @@ static void say_time(
 		str_addf(out, "; exit status %d\n", WEXITSTATUS(r->exit_status));
 }
 
-static void say_cpu(
+static void say_cpu_and_ram(
 	struct str *out, const struct track_result *r, const struct track_style *style)
 {
-	char time[VALUE_CAP];
+	char time[VALUE_CAP], used[VALUE_CAP], all[VALUE_CAP], swap[VALUE_CAP];
 	const struct track_cpu *cpu = &r->cpu[TRACK_COMBINED];
+	const struct track_ram *ram = &r->ram[TRACK_COMBINED];
 	time_in(time, r->user_s[TRACK_COMBINED] + r->system_s[TRACK_COMBINED],
 		style->time_unit);
-	begin_line(out, "CPU");
-	str_addf(out, "%s; %.2f cores on average, %.2f at most, of %lld\n", time,
+	str_addf(out, LABEL "%s; %.2f cores on average, %.2f at most, of %lld\n", "CPU", time,
 		cpu->mean_sum_pct / 100, cpu->max_sum_pct / 100, (long long)r->expected_cores);
-}
-
-static void say_ram(
-	struct str *out, const struct track_result *r, const struct track_style *style)
-{
-	char used[VALUE_CAP], all[VALUE_CAP], swap[VALUE_CAP];
-	const struct track_ram *ram = &r->ram[TRACK_COMBINED];
 	size_in(used, ram->total_bytes, style->ram_unit);
 	size_in(all, r->ram_capacity_bytes, style->ram_unit);
 	size_in(swap, ram->swap_bytes, style->ram_unit);
-	begin_line(out, "RAM");
 	if (ram->total_bytes < 0)
-		str_add(out, "unknown");
+		str_addf(out, LABEL "unknown", "RAM");
 	else
-		str_addf(out, "%s at most, of %s", used, all);
+		str_addf(out, LABEL "%s at most, of %s", "RAM", used, all);
 	if (ram->swap_bytes > 0)
 		str_addf(out, "; swap %s at most", swap);
 	str_add(out, "\n");
-}
-
-/* The cards that the tree was on: how many, and their memory. */
-struct used {
-	size_t n;
-	int64_t bytes; /* -1 unknown */
-};
-
-static struct used used_cards(const struct track_result *r)
-{
-	struct used used = { 0 };
-	for (size_t i = 0; i < r->n_cards; i++) {
-		const struct track_card *c = &r->cards[i];
-		if (!card_is_used(c))
-			continue;
-		used.n++;
-		used.bytes = used.bytes < 0 || c->id.mem_total_bytes < 0
-				     ? -1
-				     : used.bytes + c->id.mem_total_bytes;
-	}
-	return used;
 }
 
 /* Returns why there are no numbers of cards; NULL: there are. */
@@ -527,33 +440,10 @@ static const char *why_no_gpu(const struct track_result *r, const struct used *u
 	return used->n ? NULL : "none";
 }
 
-static void add_gpu_memory(struct str *out, const struct track_result *r,
-	const struct track_style *style, const struct used *used)
+/* Two lines without numbers, and why. The full explanation of the note is shown with -v. */
+static void say_no_gpu(struct str *out, const struct track_result *r, const char *why)
 {
-	char most[VALUE_CAP], all[VALUE_CAP];
-	size_in(most, r->gpu_ram[TRACK_COMBINED], style->gpu_ram_unit);
-	size_in(all, used->bytes, style->gpu_ram_unit);
-	if (r->gpu_ram[TRACK_COMBINED] < 0)
-		str_add(out, "unknown: the driver does not report it");
-	else if (used->n)
-		str_addf(out, "%s at most, of %s on %zu card%s", most, all, used->n,
-			used->n == 1 ? "" : "s");
-	else
-		str_addf(out, "%s", most);
-}
-
-static void say_gpu_time(
-	struct str *out, const struct track_result *r, const struct track_style *style)
-{
-	char active[VALUE_CAP], held[VALUE_CAP];
-	time_in(active, r->gpu_active_s, style->time_unit);
-	time_in(held, r->gpu_idle_held_s, style->time_unit);
-	str_addf(out, "active %s, idle-held %s", active, held);
-}
-
-/* Adds the reason behind why_no_gpu(). The full explanation of the note is shown with -v. */
-static void add_reason(struct str *out, const struct track_result *r)
-{
+	str_addf(out, LABEL "%s", "GPU memory", why);
 	if (!r->gpu_known && r->gpu_note[0]) {
 		const char *aside = strstr(r->gpu_note, " (");
 		size_t len = strcspn(r->gpu_note, ";");
@@ -564,6 +454,7 @@ static void add_reason(struct str *out, const struct track_result *r)
 		str_addf(
 			out, ": no card was used; this host has %lld", (long long)r->gpu_count);
 	}
+	str_addf(out, "\n" LABEL "%s\n", "GPU time", why);
 }
 
 /* Two lines: memory and time. */
@@ -572,36 +463,38 @@ static void say_gpu(
 {
 	struct used used = used_cards(r);
 	const char *why = why_no_gpu(r, &used);
-	begin_line(out, "GPU memory");
+	char most[VALUE_CAP], all[VALUE_CAP], active[VALUE_CAP], held[VALUE_CAP];
 	if (why) {
-		str_add(out, why);
-		add_reason(out, r);
-	} else {
-		add_gpu_memory(out, r, style, &used);
+		say_no_gpu(out, r, why);
+		return;
 	}
-	str_add(out, "\n");
-	begin_line(out, "GPU time");
-	if (why)
-		str_add(out, why);
+	size_in(most, r->gpu_ram[TRACK_COMBINED], style->gpu_ram_unit);
+	size_in(all, used.bytes, style->gpu_ram_unit);
+	str_addf(out, LABEL, "GPU memory");
+	if (r->gpu_ram[TRACK_COMBINED] < 0)
+		str_add(out, "unknown: the driver does not report it");
+	else if (used.n)
+		str_addf(out, "%s at most, of %s on %zu card%s", most, all, used.n,
+			used.n == 1 ? "" : "s");
 	else
-		say_gpu_time(out, r, style);
-	str_add(out, "\n");
+		str_add(out, most);
+	time_in(active, r->gpu_active_s, style->time_unit);
+	time_in(held, r->gpu_idle_held_s, style->time_unit);
+	str_addf(out, "\n" LABEL "active %s, idle-held %s\n", "GPU time", active, held);
 }
 
 /* The result for people: time, CPU, RAM, GPU memory, GPU time, and Slurm's options. */
 static void short_text(
 	struct str *out, const struct track_result *r, const struct track_style *style)
 {
+	struct track_advice advice;
 	say_time(out, r, style);
-	say_cpu(out, r, style);
-	say_ram(out, r, style);
+	say_cpu_and_ram(out, r, style);
 	say_gpu(out, r, style);
 	if (!style->advice)
 		return;
-	struct track_advice advice;
 	track_advise(&advice, r, style);
-	begin_line(out, "Slurm");
-	str_addf(out, "%s (%s)\n", advice.command, advice.basis);
+	str_addf(out, LABEL "%s (%s)\n", "Slurm", advice.command, advice.basis);
 }
 
 static const struct track_unit sizes[] = {
@@ -753,29 +646,10 @@ static void add_cpu(struct outline *o, const struct track_result *r)
 	outline_close(o);
 }
 
-static void add_gpu(struct outline *o, const struct track_result *r)
-{
-	outline_open(o, "gpu_utilization", "GPU utilization");
-	outline_count(o, "system_gpu_count", "System GPU count", r->gpu_count);
-	outline_count(o, "n_expected_gpus", "Number of expected GPUs", r->expected_gpus);
-	add_percentages(
-		o, "gpu_percentages", "GPU percentages", &r->gpu_util, r->expected_gpus);
-	outline_close(o);
-}
-
-static void add_time(
-	struct outline *o, const struct track_result *r, const struct track_style *style)
-{
-	const struct track_unit *unit = track_time_unit(style->time_unit, r->elapsed_s);
-	outline_open(o, "compute_time", "Compute time");
-	outline_text(o, "unit", "Unit", unit->name);
-	outline_real(o, "time", "Time", r->elapsed_s * unit->factor);
-	outline_close(o);
-}
-
 static void make_outline(struct outline *o, const struct track_result *r,
 	const struct track_style *style, struct track_advice *advice)
 {
+	const struct track_unit *unit = track_time_unit(style->time_unit, r->elapsed_s);
 	if (style->legacy_spelling) {
 		o->replace[0] = "descendants";
 		o->replace[1] = "descendents";
@@ -783,8 +657,16 @@ static void make_outline(struct outline *o, const struct track_result *r,
 	add_ram(o, r, style);
 	add_gpu_ram(o, r, style);
 	add_cpu(o, r);
-	add_gpu(o, r);
-	add_time(o, r, style);
+	outline_open(o, "gpu_utilization", "GPU utilization");
+	outline_count(o, "system_gpu_count", "System GPU count", r->gpu_count);
+	outline_count(o, "n_expected_gpus", "Number of expected GPUs", r->expected_gpus);
+	add_percentages(
+		o, "gpu_percentages", "GPU percentages", &r->gpu_util, r->expected_gpus);
+	outline_close(o);
+	outline_open(o, "compute_time", "Compute time");
+	outline_text(o, "unit", "Unit", unit->name);
+	outline_real(o, "time", "Time", r->elapsed_s * unit->factor);
+	outline_close(o);
 	add_more(o, r, style);
 	if (style->advice)
 		add_advice(o, r, style, advice);
@@ -794,14 +676,19 @@ static void print_json(struct str *out, const struct outline *o, const struct tr
 	const struct track_style *style)
 {
 	struct json j = { .out = out, .lines = 4 };
+	struct table cards = make_cards(r), processes = { 0 };
 	json_open(&j, NULL, '{');
 	outline_print_json(&j, o); /* first, in gpu-tracker's order */
 	json_text(&j, "schema", "gua-track-1");
-	cards_json(&j, r);
-	if (style->processes)
-		processes_json(&j, r, style->users);
+	rows_json_table(&j, "cards", &cards);
+	if (style->processes) {
+		processes = make_processes(r, style->users);
+		rows_json_table(&j, "process_table", &processes);
+	}
 	json_close(&j, '}');
 	str_add(out, "\n");
+	table_finish(&cards);
+	table_finish(&processes);
 }
 
 void track_render(
@@ -817,12 +704,12 @@ void track_render(
 	} else {
 		if (style->verbose) {
 			outline_print_text(out, &o);
-			cards_text(out, r);
+			print_table(out, "Cards", make_cards(r));
 		} else {
 			short_text(out, r, style);
 		}
 		if (style->processes)
-			processes_text(out, r, style->users);
+			print_table(out, "Process table", make_processes(r, style->users));
 	}
 	outline_finish(&o);
 }
