@@ -8,8 +8,6 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "top/top_tree.h"
-#include "top/top_signal.h"
 #include "top/top_state.h"
 
 /* CPU use for a single frame is measured over this time. */
@@ -152,7 +150,7 @@ static int prepare_page(struct top *t, bool fresh, struct err *e)
 	now->parents = NULL;
 	now->n_family = 0;
 	if (t->state.model.tree && t->options->root)
-		top_family_read(&t->family, live_reader(t->options->live), now);
+		top_model_family_read(&t->family, live_reader(t->options->live), now);
 	if (t->state.page == TOP_DETAILS)
 		read_target(t, fresh);
 	if (by_measure)
@@ -262,7 +260,7 @@ void top_close(struct top *t)
 {
 	if (!t)
 		return;
-	top_family_finish(&t->family);
+	top_model_family_finish(&t->family);
 	top_model_finish(&t->state.model);
 	top_history_finish(&t->state.history);
 	top_history_finish(&t->state.seen);
@@ -294,7 +292,7 @@ static void send_signal(struct top *t)
 	const struct top_signal *signal = &top_signals[s->signal];
 	if (s->no_signals)
 		return;
-	if (top_signal_send(&s->target, signal->number, &e) != 0)
+	if (top_keys_send_signal(&s->target, signal->number, &e) != 0)
 		str_copy(s->message, sizeof(s->message), e.text);
 	else
 		snprintf(s->message, sizeof(s->message), "sent %s to process %u", signal->name,

@@ -72,4 +72,30 @@ void top_frame_add_spark(
 /* Appends the frame without styles and without blanks at the ends of lines. */
 void top_frame_print(const struct top_frame *f, struct str *out);
 
+/* The control sequences of a terminal. */
+struct top_pen {
+	struct str
+		on[TOP_STYLES]; /* switches from plain to this style; empty: it looks plain */
+	struct str off;		/* back to plain */
+	struct str clear;	/* empties the screen */
+	struct str erase;	/* empties the line from the cursor on */
+	/* Appends the sequence that moves the cursor. */
+	void (*move)(struct str *out, size_t line, size_t column);
+};
+
+/* What a terminal shows. */
+struct top_painting {
+	struct str text; /* text of the shown frame */
+	struct top_span *spans;
+	size_t n_spans, cap_spans;
+	bool known; /* false: the content of the screen is unknown */
+};
+
+/* Appends what makes the terminal show the frame, and remembers the frame. */
+void top_frame_paint(struct top_painting *shown, const struct top_frame *f,
+	const struct top_pen *pen, struct str *out);
+
+void top_frame_finish_painting(struct top_painting *shown);
+void top_frame_finish_pen(struct top_pen *pen);
+
 #endif

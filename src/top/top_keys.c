@@ -1,8 +1,57 @@
-/* What each key of `gua top` does to its state. */
+/* What each key of `gua top` does to its state; sends signals. */
+#include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include "proc/proc.h"
 #include "top/top_state.h"
-#include "top/top_signal.h"
+
+const struct top_signal top_signals[] = {
+	{ "SIGTERM", SIGTERM },
+	{ "SIGINT", SIGINT },
+	{ "SIGHUP", SIGHUP },
+	{ "SIGKILL", SIGKILL },
+	{ "SIGSTOP", SIGSTOP },
+	{ "SIGCONT", SIGCONT },
+	{ "SIGUSR1", SIGUSR1 },
+};
+const size_t n_top_signals = sizeof(top_signals) / sizeof(top_signals[0]);
+
+/* Whether the pid still belongs to this process. */
+static bool is_same(const struct process_id *id)
+{
+	int proc = -1;
+	if (proc_open(&proc, "", NULL) != 0)
+		return false;
+	uint64_t start_ticks = proc_start_ticks(proc, id->pid);
+	close(proc);
+	return start_ticks == id->start_ticks;
+}
+
+int top_keys_send_signal(const struct process_id *id, int number, struct err *e)
+{
+	int rc = 0;
+	if (id->pid <= 1 || id->start_ticks == 0)
+		return err_set(e, ERR_WORLD,
+			"cannot signal process %u: it cannot be identified", id->pid);
+	int fd = (int)syscall(SYS_pidfd_open, (pid_t)id->pid, 0);
+	if (fd < 0)
+		return err_set(e, ERR_WORLD, "cannot signal process %u: %s", id->pid,
+			errno == ESRCH ? "it has ended" : strerror(errno));
+	/* A pidfd always refers to the same process: if the start time still matches, it is the
+	 * right one. */
+	if (!is_same(id))
+		rc = err_set(e, ERR_WORLD,
+			"process %u has ended and another process has its pid: not sent",
+			id->pid);
+	else if (syscall(SYS_pidfd_send_signal, fd, number, NULL, 0) != 0)
+		rc = err_set(
+			e, ERR_WORLD, "cannot signal process %u: %s", id->pid, strerror(errno));
+	close(fd);
+	return rc;
+}
 
 static enum top_action sort_by(struct top_state *s, const struct holder_column *sort)
 {

@@ -10,6 +10,7 @@
 #include "present/filter.h"
 #include "present/holders.h"
 #include "model/present.h"
+#include "proc/reader.h"
 
 /* A process that is not on a card, but has a descendant that is. */
 struct top_ancestor {
@@ -68,5 +69,19 @@ const struct top_row *top_model_row(const struct top_model *m);
 const struct process_id *top_model_row_id(const struct top_row *row);
 /* What a row belongs to, such as a notebook or job; "": nothing. */
 const char *top_model_row_label(const struct top_row *row);
+
+/* The parents of the processes on the cards, for the tree. */
+struct top_family {
+	struct reader *reader; /* borrowed */
+	uint32_t *parents;     /* of each process; 0 unknown */
+	size_t cap_parents;
+	struct top_ancestor *ancestors;
+	size_t n, cap;
+};
+
+void top_model_family_finish(struct top_family *f);
+/* Reads the parents of all processes and their parents in turn, up to but without init, and
+ * hands them to `now`. What cannot be read is left out. */
+void top_model_family_read(struct top_family *f, struct reader *reader, struct top_now *now);
 
 #endif

@@ -1,7 +1,6 @@
 /* Draws what `gua top` shows instead of the table: help, menus, the question before a signal,
  * the details of one process. */
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,19 +8,7 @@
 #include "base/size.h"
 #include "base/moment.h"
 #include "top/top_state.h"
-#include "top/top_signal.h"
 #include "top/top_words.h"
-
-const struct top_signal top_signals[] = {
-	{ "SIGTERM", SIGTERM },
-	{ "SIGINT", SIGINT },
-	{ "SIGHUP", SIGHUP },
-	{ "SIGKILL", SIGKILL },
-	{ "SIGSTOP", SIGSTOP },
-	{ "SIGCONT", SIGCONT },
-	{ "SIGUSR1", SIGUSR1 },
-};
-const size_t n_top_signals = sizeof(top_signals) / sizeof(top_signals[0]);
 
 static void heading(struct top_state *s, const char *text)
 {

@@ -1,10 +1,8 @@
 /* Uses curses for the terminal's modes, keys, mouse and control sequences. The content is
- * compared span by span (top_paint) and sent in one write. Curses would compare every character
- * and send each change separately, which was most of the cost of a refresh. */
-#define NCURSES_WIDECHAR 1
+ * compared span by span (top_frame_paint) and sent in one write. Curses would compare every
+ * character and send each change separately, which was most of the cost of a refresh. */
 #include "top/top_screen.h"
 
-#include <curses.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -12,8 +10,91 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "top/top_paint.h"
 #include "top/top_state.h"
+
+/* After our headers: term.h defines words like "columns" as macros. */
+#define NCURSES_WIDECHAR 1
+#include <curses.h>
+#include <term.h>
+
+/* The look of each style, with and without colours. */
+static const struct look {
+	int front, back; /* -1: the terminal's own */
+	attr_t with, without;
+} looks[TOP_STYLES] = {
+	[TOP_PLAIN] = { -1, -1, A_NORMAL, A_NORMAL },
+	[TOP_STRONG] = { -1, -1, A_BOLD, A_BOLD },
+	[TOP_DIM] = { -1, -1, A_DIM, A_DIM },
+	[TOP_TITLE] = { COLOR_WHITE, COLOR_BLUE, A_BOLD, A_REVERSE },
+	[TOP_HEADING] = { COLOR_BLACK, COLOR_GREEN, A_NORMAL, A_REVERSE },
+	[TOP_SORTED] = { COLOR_BLACK, COLOR_CYAN, A_NORMAL, A_REVERSE | A_BOLD },
+	[TOP_ACTIVE] = { COLOR_GREEN, -1, A_NORMAL, A_NORMAL },
+	[TOP_IDLE] = { COLOR_YELLOW, -1, A_BOLD, A_BOLD },
+	[TOP_FREE] = { COLOR_CYAN, -1, A_NORMAL, A_NORMAL },
+	[TOP_LOST] = { COLOR_RED, -1, A_BOLD, A_BOLD },
+	[TOP_SELECTED] = { COLOR_BLACK, COLOR_CYAN, A_NORMAL, A_REVERSE },
+	[TOP_KEY] = { -1, -1, A_BOLD, A_BOLD },
+	[TOP_LABEL] = { COLOR_BLACK, COLOR_CYAN, A_NORMAL, A_REVERSE },
+};
+
+/* The sequence that moves the cursor of the terminal. */
+static const char *move_sequence;
+
+/* The target of put(): tputs(3) passes no context to its function. */
+static struct str *sink;
+
+static int put(int c)
+{
+	char byte = (char)c;
+	str_add_bytes(sink, &byte, 1);
+	return c;
+}
+
+static void add_sequence(struct str *out, const char *sequence)
+{
+	if (!sequence)
+		return;
+	sink = out;
+	tputs(sequence, 1, put);
+}
+
+/* The sequence that terminfo has for a name; NULL: none. */
+static char *sequence_of(const char *name)
+{
+	char *sequence = tigetstr(name);
+	return sequence == (char *)-1 ? NULL : sequence;
+}
+
+static void move_cursor(struct str *out, size_t line, size_t column)
+{
+	add_sequence(out, tiparm(move_sequence, (int)line, (int)column));
+}
+
+/* Makes the pen of the terminal that curses has opened. False: the terminal cannot be used. */
+static bool make_pen(struct top_pen *pen, bool color)
+{
+	const char *front = sequence_of("setaf"), *back = sequence_of("setab");
+	bool colors = color && has_colors() && front && back;
+	add_sequence(&pen->off, sequence_of("sgr0"));
+	add_sequence(&pen->off, colors ? sequence_of("op") : NULL);
+	add_sequence(&pen->clear, sequence_of("clear"));
+	add_sequence(&pen->erase, sequence_of("el"));
+	move_sequence = sequence_of("cup");
+	pen->move = move_cursor;
+	for (size_t i = 0; i < TOP_STYLES; i++) {
+		const struct look *look = &looks[i];
+		struct str *on = &pen->on[i];
+		attr_t attributes = colors ? look->with : look->without;
+		add_sequence(on, attributes & A_BOLD ? sequence_of("bold") : NULL);
+		add_sequence(on, attributes & A_DIM ? sequence_of("dim") : NULL);
+		add_sequence(on, attributes & A_REVERSE ? sequence_of("rev") : NULL);
+		if (colors && look->front >= 0)
+			add_sequence(on, tiparm(front, look->front));
+		if (colors && look->back >= 0)
+			add_sequence(on, tiparm(back, look->back));
+	}
+	return move_sequence && pen->clear.len && pen->erase.len;
+}
 
 struct top_screen {
 	SCREEN *screen;
@@ -49,10 +130,10 @@ static void set_modes(struct top_screen *s)
 
 void top_screen_mouse(struct top_screen *s, bool on)
 {
-	const mmask_t buttons =
+	const mmask_t wanted =
 		BUTTON1_PRESSED | BUTTON1_CLICKED | BUTTON4_PRESSED | BUTTON5_PRESSED;
 	(void)s; /* curses knows one screen */
-	mousemask(on ? buttons : 0, NULL);
+	mousemask(on ? wanted : 0, NULL);
 }
 
 int top_screen_open(struct top_screen **out, FILE *in, FILE *to, bool color, struct err *e)
@@ -62,7 +143,7 @@ int top_screen_open(struct top_screen **out, FILE *in, FILE *to, bool color, str
 	if (!s)
 		return err_memory(e);
 	s->screen = newterm(NULL, to, in);
-	bool able = s->screen && top_pen_make(&s->pen, color);
+	bool able = s->screen && make_pen(&s->pen, color);
 	s->keys = able ? newpad(1, 1) : NULL;
 	if (!s->keys) {
 		top_screen_close(s);
@@ -91,16 +172,16 @@ void top_screen_close(struct top_screen *s)
 		endwin();
 		delscreen(s->screen);
 	}
-	top_painting_finish(&s->shown);
-	top_pen_finish(&s->pen);
+	top_frame_finish_painting(&s->shown);
+	top_frame_finish_pen(&s->pen);
 	str_finish(&s->out);
 	free(s);
 }
 
-void top_screen_size(const struct top_screen *s, size_t *rows, size_t *columns)
+void top_screen_size(const struct top_screen *s, size_t *rows, size_t *width)
 {
 	*rows = (size_t)LINES;
-	*columns = COLS > 1 && s->narrow ? (size_t)COLS - 1 : (size_t)COLS;
+	*width = COLS > 1 && s->narrow ? (size_t)COLS - 1 : (size_t)COLS;
 }
 
 /* Errors are ignored: the next poll() reports a closed terminal. */
@@ -127,7 +208,7 @@ void top_screen_show(struct top_screen *s, const struct top_frame *f)
 		s->shown.known = false;
 	}
 	str_clear(&s->out);
-	top_paint(&s->shown, f, &s->pen, &s->out);
+	top_frame_paint(&s->shown, f, &s->pen, &s->out);
 	if (s->out.failed)
 		s->shown.known = false;
 	else

@@ -1,4 +1,4 @@
-/* The terminal of `gua top`. Only this and top_pen use curses. */
+/* The terminal of `gua top`. Only top_screen.c uses curses. */
 #ifndef GUA_TOP_SCREEN_H
 #define GUA_TOP_SCREEN_H
 

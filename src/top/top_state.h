@@ -6,7 +6,6 @@
 #include "top/top_history.h"
 #include "top/top_model.h"
 #include "top/top_screen.h"
-#include "top/top_state.h"
 
 /* What is below the cards. */
 enum top_page {
@@ -59,6 +58,13 @@ struct top_layout {
 
 enum { TOP_DETAIL_MINUTES = 60, TOP_USERS_MAX = 256 };
 
+/* The signals that can be sent. */
+extern const struct top_signal {
+	const char *name;
+	int number;
+} top_signals[];
+extern const size_t n_top_signals;
+
 struct top_state {
 	struct top_now now; /* now.now_ms is the time of the driver's answer */
 	int64_t clock_ms;   /* the current time; now.now_ms is earlier */
@@ -90,6 +96,9 @@ struct top_state {
 
 /* Handles a key. `at` is where the mouse was. */
 enum top_action top_keys_press(struct top_state *s, int key, struct top_spot at);
+/* Sends a signal through a pidfd, after a check of the start time: by the time a key is
+ * pressed, the pid may belong to another process. ERR_WORLD: it was not sent; `e` says why. */
+int top_keys_send_signal(const struct process_id *id, int number, struct err *e);
 /* Draws everything into s->frame; rows 0: as many lines as needed. */
 void top_draw(struct top_state *s, size_t rows, size_t columns);
 /* The process that a page shows: the same process on the same card; NULL: it is gone. */

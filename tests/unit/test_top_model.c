@@ -10,7 +10,6 @@
 #include "base/file.h"
 #include "proc/proc.h"
 #include "top/top_state.h"
-#include "top/top_signal.h"
 #include "top/top_words.h"
 
 enum { NOW_MS = 100000000, CARDS_MAX = 64, PROCESSES_MAX = 8 };
@@ -504,14 +503,14 @@ static void test_a_pid_of_another_is_not_signalled(void **state)
 	struct process_id id = { .pid = (uint32_t)getpid() };
 	id.start_ticks = proc_start_ticks(proc, id.pid);
 	close(proc);
-	assert_int_equal(top_signal_send(&id, 0, &e), 0);
+	assert_int_equal(top_keys_send_signal(&id, 0, &e), 0);
 	id.start_ticks++;
-	assert_int_equal(top_signal_send(&id, SIGKILL, &e), ERR_WORLD);
+	assert_int_equal(top_keys_send_signal(&id, SIGKILL, &e), ERR_WORLD);
 	assert_non_null(strstr(e.text, "another process"));
 	id.start_ticks = 0;
-	assert_int_equal(top_signal_send(&id, SIGKILL, &e), ERR_WORLD);
+	assert_int_equal(top_keys_send_signal(&id, SIGKILL, &e), ERR_WORLD);
 	id = (struct process_id){ .pid = 0, .start_ticks = 1 };
-	assert_int_equal(top_signal_send(&id, SIGKILL, &e), ERR_WORLD);
+	assert_int_equal(top_keys_send_signal(&id, SIGKILL, &e), ERR_WORLD);
 }
 
 int main(void)

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "top/top_paint.h"
+#include "top/top_frame.h"
 
 enum { ROWS = 12, COLUMNS = 40, CELL = 8 };
 
@@ -165,7 +165,7 @@ static void test_any_frame_after_any_other(void **state)
 	for (size_t i = 0; i < 3000; i++) {
 		draw_random(&f, &seed);
 		str_clear(&sent);
-		top_paint(&shown, &f, &pen, &sent);
+		top_frame_paint(&shown, &f, &pen, &sent);
 		receive(&t, &sent);
 		assert_shows(&t, &f);
 		if (i % 100 == 99) {
@@ -174,8 +174,8 @@ static void test_any_frame_after_any_other(void **state)
 		}
 	}
 	top_frame_finish(&f);
-	top_painting_finish(&shown);
-	top_pen_finish(&pen);
+	top_frame_finish_painting(&shown);
+	top_frame_finish_pen(&pen);
 	str_finish(&sent);
 }
 
@@ -198,19 +198,19 @@ static void test_only_what_has_changed_is_sent(void **state)
 	make_pen(&pen);
 	top_frame_init(&f, COLUMNS, false);
 	draw_row(&f, "9s");
-	top_paint(&shown, &f, &pen, &sent);
+	top_frame_paint(&shown, &f, &pen, &sent);
 	str_clear(&sent);
 	draw_row(&f, "9s");
-	top_paint(&shown, &f, &pen, &sent);
+	top_frame_paint(&shown, &f, &pen, &sent);
 	assert_int_equal(sent.len, 0);
 	draw_row(&f, "10s");
-	top_paint(&shown, &f, &pen, &sent);
+	top_frame_paint(&shown, &f, &pen, &sent);
 	const char wanted[] = { MOVE, 1, 11, ' ', ' ', ' ', '1', '0', 's' };
 	assert_int_equal(sent.len, sizeof(wanted));
 	assert_memory_equal(sent.data, wanted, sizeof(wanted));
 	top_frame_finish(&f);
-	top_painting_finish(&shown);
-	top_pen_finish(&pen);
+	top_frame_finish_painting(&shown);
+	top_frame_finish_pen(&pen);
 	str_finish(&sent);
 }
 
