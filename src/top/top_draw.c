@@ -90,43 +90,29 @@ static void draw_heading(struct top_state *s, const struct widths *w)
 	top_frame_end_line(f);
 }
 
-static double memory_part(const struct present_card *c)
+/* Draws memory, power in whole watts, as the other views do, and the temperature, red from 85
+ * degrees on: most cards slow down slightly above. */
+static void draw_values(
+	struct top_frame *f, const struct present_card *c, const struct widths *w)
 {
-	return c->values[METRIC_MEMORY_USED] / c->values[METRIC_MEMORY_TOTAL];
-}
-
-static void draw_memory(struct top_frame *f, const struct present_card *c, size_t bar)
-{
-	char used[16], total[16], both[40];
-	double part = memory_part(c);
-	top_words_gib(used, sizeof(used), c->values[METRIC_MEMORY_USED]);
-	top_words_gib(total, sizeof(total), c->values[METRIC_MEMORY_TOTAL]);
-	snprintf(both, sizeof(both), "%s/%s", used, total);
-	top_frame_add_bar(f, part >= 0.9 ? TOP_LOST : TOP_PLAIN, part, bar);
-	top_frame_add_field(f, TOP_PLAIN, both, 10, false);
-}
-
-/* Draws the power in whole watts, as the other views do. */
-static void draw_power(struct top_frame *f, const struct present_card *c, size_t width)
-{
-	char draw[32], limit[32], both[72];
+	char left[32], right[32], both[72];
+	double used = c->values[METRIC_MEMORY_USED], total = c->values[METRIC_MEMORY_TOTAL];
 	double drawn = floor(c->values[METRIC_POWER_DRAW]);
 	double most = floor(c->values[METRIC_POWER_ENFORCED]);
-	top_words_number(draw, sizeof(draw), drawn, "");
-	top_words_number(limit, sizeof(limit), most, "W");
-	snprintf(both, sizeof(both), "%s/%s", draw, limit);
-	if (width < 9 || isnan(most))
+	double degrees = c->values[METRIC_TEMPERATURE_GPU];
+	top_words_gib(left, sizeof(left), used);
+	top_words_gib(right, sizeof(right), total);
+	snprintf(both, sizeof(both), "%s/%s", left, right);
+	top_frame_add_bar(f, used / total >= 0.9 ? TOP_LOST : TOP_PLAIN, used / total, w->bar);
+	top_frame_add_field(f, TOP_PLAIN, both, 10, false);
+	top_words_number(left, sizeof(left), drawn, "");
+	top_words_number(right, sizeof(right), most, "W");
+	snprintf(both, sizeof(both), "%s/%s", left, right);
+	if (w->power < 9 || isnan(most))
 		top_words_number(both, sizeof(both), drawn, "W");
-	top_frame_add_field(f, TOP_PLAIN, both, width, false);
-}
-
-/* Draws the temperature, red from 85 degrees on: most cards slow down slightly above. */
-static void draw_temperature(struct top_frame *f, const struct present_card *c)
-{
-	char text[32];
-	double value = c->values[METRIC_TEMPERATURE_GPU];
-	top_words_number(text, sizeof(text), value, f->style.ascii ? "C" : "°");
-	top_frame_add_field(f, value >= 85 ? TOP_LOST : TOP_PLAIN, text, 5, false);
+	top_frame_add_field(f, TOP_PLAIN, both, w->power, false);
+	top_words_number(left, sizeof(left), degrees, f->style.ascii ? "C" : "°");
+	top_frame_add_field(f, degrees >= 85 ? TOP_LOST : TOP_PLAIN, left, 5, false);
 }
 
 /* Draws a card without readings: one line that says why. */
@@ -180,9 +166,7 @@ static void draw_card(struct top_state *s, size_t card, const struct widths *w)
 	top_words_number(text, sizeof(text), util, "%");
 	top_frame_add_field(f, TOP_STRONG, text, 5, false);
 	top_frame_add(f, TOP_PLAIN, " ");
-	draw_memory(f, c, w->bar);
-	draw_power(f, c, w->power);
-	draw_temperature(f, c);
+	draw_values(f, c, w);
 	top_frame_add(f, TOP_PLAIN, " ");
 	top_frame_add_field(f, style, top_words_state(c), w->state, true);
 	draw_since(s, c);
@@ -226,45 +210,39 @@ static size_t nth_shown(const struct top_now *now, size_t n)
 	return SIZE_MAX;
 }
 
-static void draw_rows(struct top_state *s, const struct widths *w)
-{
-	const struct top_layout *l = &s->layout;
-	size_t n = shown_cards(&s->now);
-	size_t total = (n + l->cards_a_line - 1) / l->cards_a_line;
-	if (s->first_cards_row + l->cards_rows > total)
-		s->first_cards_row = total > l->cards_rows ? total - l->cards_rows : 0;
-	for (size_t row = 0; row < l->cards_rows; row++) {
-		for (size_t k = 0; k < l->cards_a_line; k++) {
-			size_t at = (s->first_cards_row + row) * l->cards_a_line + k;
-			size_t card = nth_shown(&s->now, at);
-			if (card != SIZE_MAX && l->cards_a_line > 1)
-				draw_compact(s, card, l->columns / l->cards_a_line);
-			else if (card != SIZE_MAX)
-				draw_card(s, card, w);
-		}
-		if (l->cards_a_line > 1)
-			top_frame_end_line(&s->frame);
-	}
-}
-
 static void draw_cards(struct top_state *s)
 {
 	struct widths w = choose_widths(s);
+	struct top_frame *f = &s->frame;
 	const struct top_layout *l = &s->layout;
-	size_t n = shown_cards(&s->now), seen = l->cards_rows * l->cards_a_line;
-	if (l->cards_a_line == 1) {
+	size_t n = shown_cards(&s->now), a_line = l->cards_a_line;
+	size_t all_rows = (n + a_line - 1) / a_line;
+	size_t last_row = all_rows > l->cards_rows ? all_rows - l->cards_rows : 0;
+	size_t from = s->first_cards_row * a_line, to = from + l->cards_rows * a_line;
+	if (a_line == 1) {
 		draw_heading(s, &w);
 	} else {
-		size_t from = s->first_cards_row * l->cards_a_line, to = from + seen;
-		top_frame_add(&s->frame, TOP_HEADING, "CARD  USE   GiB STATE");
-		if (seen < n)
-			top_frame_addf(&s->frame, TOP_HEADING,
-				"   %zu to %zu of %zu: [ and ] scroll", from + 1,
-				to < n ? to : n, n);
-		top_frame_fill(&s->frame, TOP_HEADING, l->columns);
-		top_frame_end_line(&s->frame);
+		top_frame_add(f, TOP_HEADING, "CARD  USE   GiB STATE");
+		if (l->cards_rows * a_line < n)
+			top_frame_addf(f, TOP_HEADING, "   %zu to %zu of %zu: [ and ] scroll",
+				from + 1, to < n ? to : n, n);
+		top_frame_fill(f, TOP_HEADING, l->columns);
+		top_frame_end_line(f);
 	}
-	draw_rows(s, &w);
+	if (s->first_cards_row > last_row)
+		s->first_cards_row = last_row;
+	for (size_t row = 0; row < l->cards_rows; row++) {
+		for (size_t k = 0; k < a_line; k++) {
+			size_t at = (s->first_cards_row + row) * a_line + k;
+			size_t card = nth_shown(&s->now, at);
+			if (card != SIZE_MAX && a_line > 1)
+				draw_compact(s, card, l->columns / a_line);
+			else if (card != SIZE_MAX)
+				draw_card(s, card, &w);
+		}
+		if (a_line > 1)
+			top_frame_end_line(f);
+	}
 }
 
 /* The columns of a table, and how wide they are; 0: there is no room. */

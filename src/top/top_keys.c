@@ -101,20 +101,14 @@ static enum top_action open_target(struct top_state *s, enum top_page page)
 /* Adds a character to the filter as UTF-8, if it fits. */
 static void type_char(char *text, size_t cap, unsigned c)
 {
-	char bytes[5] = { 0 };
-	if (c < 0x80) {
-		bytes[0] = (char)c;
-	} else if (c < 0x800) {
-		bytes[0] = (char)(0xC0 | c >> 6);
-		bytes[1] = (char)(0x80 | (c & 0x3F));
-	} else if (c < 0x10000) {
-		bytes[0] = (char)(0xE0 | c >> 12);
-		bytes[1] = (char)(0x80 | (c >> 6 & 0x3F));
-		bytes[2] = (char)(0x80 | (c & 0x3F));
-	}
-	size_t len = strlen(text);
-	if (len + strlen(bytes) < cap)
-		memcpy(text + len, bytes, strlen(bytes) + 1);
+	size_t len = strlen(text), n = c < 0x80 ? 1 : c < 0x800 ? 2 : 3;
+	static const unsigned char heads[] = { 0, 0, 0xC0, 0xE0 };
+	if (len + n >= cap)
+		return;
+	text[len + n] = '\0';
+	for (size_t i = n; i-- > 1; c >>= 6)
+		text[len + i] = (char)(0x80 | (c & 0x3F));
+	text[len] = (char)(heads[n] | c);
 }
 
 static void untype_char(char *text)
@@ -142,26 +136,17 @@ static enum top_action press_typing(struct top_state *s, int key)
 /* How far a key moves a selection; 0: the key does not move it. */
 static long movement(int key, size_t page)
 {
-	switch (key) {
-	case TOP_KEY_UP:
-		return -1;
-	case TOP_KEY_DOWN:
-		return 1;
-	case TOP_KEY_PAGE_UP:
-		return -(long)(page ? page : 1);
-	case TOP_KEY_PAGE_DOWN:
-		return (long)(page ? page : 1);
-	case TOP_KEY_HOME:
-		return -1000000;
-	case TOP_KEY_END:
-		return 1000000;
-	case TOP_KEY_WHEEL_UP:
-		return -3;
-	case TOP_KEY_WHEEL_DOWN:
-		return 3;
-	default:
-		return 0;
-	}
+	long whole = page ? (long)page : 1;
+	const struct {
+		int key;
+		long by;
+	} moves[] = { { TOP_KEY_UP, -1 }, { TOP_KEY_DOWN, 1 }, { TOP_KEY_PAGE_UP, -whole },
+		{ TOP_KEY_PAGE_DOWN, whole }, { TOP_KEY_HOME, -1000000 },
+		{ TOP_KEY_END, 1000000 }, { TOP_KEY_WHEEL_UP, -3 }, { TOP_KEY_WHEEL_DOWN, 3 } };
+	for (size_t i = 0; i < sizeof(moves) / sizeof(moves[0]); i++)
+		if (moves[i].key == key)
+			return moves[i].by;
+	return 0;
 }
 
 static enum top_action choose(struct top_state *s)
@@ -175,26 +160,20 @@ static enum top_action choose(struct top_state *s)
 	return TOP_ARRANGE;
 }
 
-/* A click chooses the line that it is on. */
-static enum top_action click_menu(struct top_state *s, size_t n, size_t at)
-{
-	const struct top_layout *l = &s->layout;
-	if (at < l->table_at || at >= l->table_at + l->table_rows)
-		return TOP_NOTHING;
-	size_t line = top_pages_menu_first(s) + at - l->table_at;
-	if (line >= n)
-		return TOP_NOTHING;
-	s->menu = line;
-	return choose(s);
-}
-
 static enum top_action press_menu(struct top_state *s, int key, struct top_spot at)
 {
+	const struct top_layout *l = &s->layout;
 	const struct holder_column *orders[HOLDER_COLUMNS_MAX];
 	size_t n = s->page == TOP_SORT_MENU ? top_pages_orders(orders) : s->n_users + 1;
-	if (key == TOP_KEY_CLICK)
-		return click_menu(s, n, at.line);
-	long to = (long)s->menu + movement(key, s->layout.table_rows);
+	if (key == TOP_KEY_CLICK) { /* chooses the line that it is on */
+		size_t line = top_pages_menu_first(s) + at.line - l->table_at;
+		if (at.line < l->table_at || at.line >= l->table_at + l->table_rows ||
+			line >= n)
+			return TOP_NOTHING;
+		s->menu = line;
+		return choose(s);
+	}
+	long to = (long)s->menu + movement(key, l->table_rows);
 	s->menu = to < 0 ? 0 : (size_t)to >= n ? n - 1 : (size_t)to;
 	if (key == TOP_KEY_ENTER)
 		return choose(s);
@@ -223,25 +202,19 @@ static void scroll_cards(struct top_state *s, long by)
 	s->first_cards_row = to < 0 ? 0 : (size_t)to;
 }
 
-/* A click on a title sorts by it; one on the title of the order reverses it. */
-static enum top_action click_title(struct top_state *s, size_t column)
-{
-	const struct holder_column *sort = top_draw_title_at(s, column);
-	if (!sort)
-		return TOP_NOTHING;
-	if (sort != s->model.sort)
-		return sort_by(s, sort);
-	s->model.reverse = !s->model.reverse;
-	return TOP_ARRANGE;
-}
-
-/* A click selects a row, a second one opens it. */
+/* A click on a title sorts by it; one on the title of the order reverses it. A click selects a
+ * row, a second one opens it. */
 static enum top_action click_table(struct top_state *s, struct top_spot at)
 {
 	const struct top_layout *l = &s->layout;
 	size_t row = s->model.first + at.line - l->table_at;
-	if (at.line + 1 == l->table_at)
-		return click_title(s, at.column);
+	if (at.line + 1 == l->table_at) {
+		const struct holder_column *sort = top_draw_title_at(s, at.column);
+		if (sort && sort != s->model.sort)
+			return sort_by(s, sort);
+		s->model.reverse ^= sort != NULL;
+		return sort ? TOP_ARRANGE : TOP_NOTHING;
+	}
 	if (at.line < l->table_at || at.line >= l->table_at + l->table_rows ||
 		row >= s->model.n_rows)
 		return TOP_NOTHING;
@@ -263,31 +236,10 @@ static enum top_action press_mouse(struct top_state *s, int key, struct top_spot
 	return TOP_NOTHING;
 }
 
-/* Without the mouse, the terminal selects text with it, as it does elsewhere. */
-static enum top_action switch_mouse(struct top_state *s)
-{
-	s->mouse = !s->mouse;
-	str_copy(s->message, sizeof(s->message),
-		s->mouse
-			? "the mouse sorts, selects and scrolls; m leaves it to the terminal"
-			: "the mouse is left to the terminal, to select text; m takes it back");
-	return TOP_MOUSE;
-}
-
-/* Handles letters and F-keys of the table that need only the state. */
-static enum top_action press_letter(struct top_state *s, int key)
+/* Handles keys that change how the table is shown. */
+static enum top_action change_view(struct top_state *s, int key)
 {
 	switch (key) {
-	case 'i':
-		return sort_by(s, holders_sort("idle"));
-	case 'P':
-		return sort_by(s, holders_sort("sm"));
-	case 'M':
-		return sort_by(s, holders_sort("mem"));
-	case 'T':
-		return sort_by(s, holders_sort("age"));
-	case 'c':
-		return sort_by(s, holders_sort("card"));
 	case 'I':
 		s->model.reverse = !s->model.reverse;
 		return TOP_ARRANGE;
@@ -295,10 +247,14 @@ static enum top_action press_letter(struct top_state *s, int key)
 	case TOP_KEY_F0 + 5:
 		s->model.tree = !s->model.tree;
 		return TOP_REFRESH;
-	case 'r':
-		return TOP_REFRESH;
-	case 'm':
-		return switch_mouse(s);
+	case 'm': /* without the mouse, the terminal selects text with it */
+		s->mouse = !s->mouse;
+		str_copy(s->message, sizeof(s->message),
+			s->mouse ? "the mouse sorts, selects and scrolls; m leaves it to the "
+				   "terminal"
+				 : "the mouse is left to the terminal, to select text; m takes "
+				   "it back");
+		return TOP_MOUSE;
 	case '/':
 	case TOP_KEY_F0 + 3:
 	case TOP_KEY_F0 + 4:
@@ -308,13 +264,28 @@ static enum top_action press_letter(struct top_state *s, int key)
 	case ']':
 		scroll_cards(s, key == '[' ? -1 : 1);
 		return TOP_NOTHING;
+	case TOP_KEY_LEFT:
+		s->shift = s->shift > 8 ? s->shift - 8 : 0;
+		return TOP_NOTHING;
+	case TOP_KEY_RIGHT:
+		s->shift = s->shift < COMMAND_CAP ? s->shift + 8 : s->shift;
+		return TOP_NOTHING;
 	default:
+		top_model_move(&s->model, movement(key, s->layout.table_rows));
 		return TOP_NOTHING;
 	}
 }
 
 static enum top_action press_table(struct top_state *s, int key)
 {
+	static const struct {
+		char key;
+		const char *sort;
+	} orders[] = { { 'i', "idle" }, { 'P', "sm" }, { 'M', "mem" }, { 'T', "age" },
+		{ 'c', "card" } };
+	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++)
+		if (orders[i].key == key)
+			return sort_by(s, holders_sort(orders[i].sort));
 	switch (key) {
 	case 'q':
 	case TOP_KEY_F0 + 10:
@@ -333,24 +304,11 @@ static enum top_action press_table(struct top_state *s, int key)
 		return open_target(s, TOP_SIGNAL);
 	case TOP_KEY_ENTER:
 		return open_target(s, TOP_DETAILS);
-	case TOP_KEY_LEFT:
-		s->shift = s->shift > 8 ? s->shift - 8 : 0;
-		return TOP_NOTHING;
-	case TOP_KEY_RIGHT:
-		s->shift = s->shift < COMMAND_CAP ? s->shift + 8 : s->shift;
-		return TOP_NOTHING;
+	case 'r':
+		return TOP_REFRESH;
 	default:
-		top_model_move(&s->model, movement(key, s->layout.table_rows));
-		return press_letter(s, key);
+		return change_view(s, key);
 	}
-}
-
-static enum top_action press_page(struct top_state *s, int key)
-{
-	if (s->page == TOP_DETAILS && (key == 'k' || key == TOP_KEY_F0 + 9))
-		return open_target(s, TOP_SIGNAL);
-	s->page = TOP_TABLE;
-	return TOP_NOTHING;
 }
 
 enum top_action top_keys_press(struct top_state *s, int key, struct top_spot at)
@@ -362,16 +320,14 @@ enum top_action top_keys_press(struct top_state *s, int key, struct top_spot at)
 	s->message[0] = '\0';
 	if (s->typing && !mouse)
 		return press_typing(s, key);
-	switch (s->page) {
-	case TOP_SORT_MENU:
-	case TOP_USER_MENU:
+	if (s->page == TOP_SORT_MENU || s->page == TOP_USER_MENU)
 		return press_menu(s, key, at);
-	case TOP_SIGNAL:
+	if (s->page == TOP_SIGNAL)
 		return press_question(s, key);
-	case TOP_HELP:
-	case TOP_DETAILS:
-		return press_page(s, key);
-	default:
+	if (s->page == TOP_TABLE)
 		return mouse ? press_mouse(s, key, at) : press_table(s, key);
-	}
+	if (s->page == TOP_DETAILS && (key == 'k' || key == TOP_KEY_F0 + 9))
+		return open_target(s, TOP_SIGNAL);
+	s->page = TOP_TABLE;
+	return TOP_NOTHING;
 }

@@ -187,8 +187,20 @@ static void idle_fact(struct top_state *s, const struct present_process *p)
 	fact(s, "was idle", text);
 }
 
-static void draw_history(struct top_state *s)
+/* Draws what the target does on its card. */
+static void draw_use(struct top_state *s, const struct present_process *p)
 {
+	char text[160], name[16];
+	card_label(name, sizeof(name), &s->now.all->cards[p->card].id);
+	snprintf(text, sizeof(text), "%s, %s", name, s->now.all->cards[p->card].id.name);
+	fact(s, "card", text);
+	moment_fact(s, "there since", p->held_since_ms);
+	use_fact(s, p);
+	moment_fact(s, "last active", p->last_active_ms);
+	if (p->active)
+		fact(s, "now", "computes");
+	else
+		idle_fact(s, p);
 	if (!s->use_known) {
 		fact(s, "history", "unknown: neither the driver nor a store has it");
 		return;
@@ -199,29 +211,24 @@ static void draw_history(struct top_state *s)
 	top_frame_end_line(&s->frame);
 }
 
-/* Draws the command line; an argument with blanks is in quotes. */
-static void arguments_fact(struct top_state *s)
+static void draw_details(struct top_state *s)
 {
+	const struct present_process *p = top_pages_target(s);
+	const struct process_id *id = &s->target;
+	char text[160];
 	struct str line = { 0 };
+	/* An argument with blanks is in quotes. */
 	for (size_t at = 0; at < s->arguments.len;) {
 		const char *word = s->arguments.data + at;
 		const char *quote = *word && !strchr(word, ' ') ? "" : "'";
 		str_addf(&line, "%s%s%s%s", line.len ? " " : "", quote, word, quote);
 		at += strlen(word) + 1;
 	}
-	fact(s, "arguments", str_text(&line));
-	str_finish(&line);
-}
-
-static void draw_details(struct top_state *s)
-{
-	const struct present_process *p = top_pages_target(s);
-	const struct process_id *id = &s->target;
-	char text[160], name[16];
 	snprintf(text, sizeof(text), "PROCESS %u: Escape goes back, k sends a signal", id->pid);
 	heading(s, text);
 	fact(s, "command", id->command);
-	arguments_fact(s);
+	fact(s, "arguments", str_text(&line));
+	str_finish(&line);
 	fact(s, "user", process_shown_user(id->user));
 	fact(s, "notebook", id->origin.notebook_path);
 	fact(s, *id->origin.notebook_path ? "kernel" : "notebook", id->notebook);
@@ -237,24 +244,12 @@ static void draw_details(struct top_state *s)
 	fact(s, "python env", id->origin.python_env);
 	fact(s, "tag", id->origin.tag);
 	moment_fact(s, "started", id->started_ms);
-	if (!p) {
-		bool ancestor = s->target_card == SIZE_MAX;
-		fact(s, "card",
-			ancestor ? "none: a process that it started is on one"
-				 : "it has left the card");
-		return;
-	}
-	card_label(name, sizeof(name), &s->now.all->cards[p->card].id);
-	snprintf(text, sizeof(text), "%s, %s", name, s->now.all->cards[p->card].id.name);
-	fact(s, "card", text);
-	moment_fact(s, "there since", p->held_since_ms);
-	use_fact(s, p);
-	moment_fact(s, "last active", p->last_active_ms);
-	if (p->active)
-		fact(s, "now", "computes");
+	if (p)
+		draw_use(s, p);
 	else
-		idle_fact(s, p);
-	draw_history(s);
+		fact(s, "card",
+			s->target_card == SIZE_MAX ? "none: a process that it started is on one"
+						   : "it has left the card");
 }
 
 static void draw_question(struct top_state *s)
@@ -283,23 +278,10 @@ static void draw_question(struct top_state *s)
 
 void top_pages_draw(struct top_state *s)
 {
-	switch (s->page) {
-	case TOP_HELP:
-		draw_help(s);
-		break;
-	case TOP_SORT_MENU:
-		draw_sort_menu(s);
-		break;
-	case TOP_USER_MENU:
-		draw_user_menu(s);
-		break;
-	case TOP_SIGNAL:
-		draw_question(s);
-		break;
-	case TOP_DETAILS:
-		draw_details(s);
-		break;
-	case TOP_TABLE:
-		break;
-	}
+	static void (*const pages[])(struct top_state *) = { [TOP_HELP] = draw_help,
+		[TOP_SORT_MENU] = draw_sort_menu,
+		[TOP_USER_MENU] = draw_user_menu,
+		[TOP_SIGNAL] = draw_question,
+		[TOP_DETAILS] = draw_details };
+	pages[s->page](s);
 }
