@@ -33,8 +33,6 @@ struct outcome {
 	const char *url;
 	int64_t timeout_ms;
 };
-/* Fills `e` unless the verdict is good. */
-enum verdict verdict_of(const struct outcome *o, struct err *e);
 
 /* Connection faults, and what to do about them. */
 static const struct fault {
@@ -61,18 +59,9 @@ static const struct fault {
 	{ CURLE_OUT_OF_MEMORY, VERDICT_BAD, ERR_MEMORY_TEXT },
 };
 
-/* The fault for a curl code; a general one if the code has none. */
-static const struct fault *find_fault(CURLcode code)
-{
-	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-		if (faults[i].code == code)
-			return &faults[i];
-	return NULL;
-}
-
 static enum verdict judge_fault(const struct outcome *o, struct err *e)
 {
-	const struct fault *fault = find_fault(o->code);
+	const struct fault *fault = faults, *end = faults + sizeof(faults) / sizeof(faults[0]);
 	char length[32];
 	duration_option(length, sizeof(length), o->timeout_ms);
 	if (o->code == CURLE_OPERATION_TIMEDOUT) {
@@ -82,73 +71,62 @@ static enum verdict judge_fault(const struct outcome *o, struct err *e)
 			o->url, length);
 		return VERDICT_BAD;
 	}
+	while (fault < end && fault->code != o->code)
+		fault++;
 	err_set(e, ERR_WORLD, "%s: %s", o->url,
-		fault ? fault->text : curl_easy_strerror(o->code));
-	return fault ? fault->verdict : VERDICT_BAD;
-}
-
-static enum verdict judge_redirect(const struct outcome *o, long status, struct err *e)
-{
-	char *to = NULL;
-	curl_easy_getinfo(o->easy, CURLINFO_REDIRECT_URL, &to);
-	err_set(e, ERR_WORLD,
-		"%s: the engine redirects to %s (HTTP %ld), and gua follows no redirect, so "
-		"that credentials go nowhere else; give that address",
-		o->url, to ? to : "nowhere", status);
-	return VERDICT_BAD;
-}
-
-/* What to do about an HTTP status. */
-static const char *advice(long status)
-{
-	return status == 401   ? "; give --bearer-file or --basic-file"
-	       : status == 403 ? "; the credentials are not allowed to do this"
-	       : status == 404 ? "; the URL may need a path, such as /prometheus"
-	       : status == 422 ? "; a shorter --since asks for less"
-			       : "";
+		fault < end ? fault->text : curl_easy_strerror(o->code));
+	return fault < end ? fault->verdict : VERDICT_BAD;
 }
 
 static enum verdict judge_status(const struct outcome *o, long status, struct err *e)
 {
 	bool passes = status == 429 || status == 502 || status == 503 || status == 504;
 	const char *says = o->answer->error;
+	const char *advice = status == 401   ? "; give --bearer-file or --basic-file"
+			     : status == 403 ? "; the credentials are not allowed to do this"
+			     : status == 404 ? "; the URL may need a path, such as /prometheus"
+			     : status == 422 ? "; a shorter --since asks for less"
+					     : "";
 	if (*says)
 		err_set(e, ERR_WORLD, "%s: the engine refused the query: %s (HTTP %ld%s%s)%s",
 			o->url, says, status, *o->answer->error_type ? ", " : "",
-			o->answer->error_type, advice(status));
+			o->answer->error_type, advice);
 	else
 		err_set(e, ERR_WORLD, "%s: the engine answered with HTTP %ld%s", o->url, status,
-			advice(status));
+			advice);
 	return passes ? VERDICT_AGAIN : VERDICT_REFUSED;
 }
 
-static enum verdict judge_content(const struct outcome *o, struct err *e)
-{
-	char *type = NULL;
-	curl_easy_getinfo(o->easy, CURLINFO_CONTENT_TYPE, &type);
-	if (type && strstr(type, "html"))
-		err_set(e, ERR_WORLD,
-			"%s: the answer is a web page, not JSON; the URL may need a path, such "
-			"as /prometheus",
-			o->url);
-	else
-		err_set(e, ERR_WORLD, "%s: the answer is wrong: %s", o->url, o->wrong->text);
-	return VERDICT_BAD;
-}
-
-enum verdict verdict_of(const struct outcome *o, struct err *e)
+/* Fills `e` unless the verdict is good. */
+static enum verdict verdict_of(const struct outcome *o, struct err *e)
 {
 	long status = 0;
+	char *to = NULL, *type = NULL;
 	curl_easy_getinfo(o->easy, CURLINFO_RESPONSE_CODE, &status);
-	bool answered = o->code == CURLE_OK || o->code == CURLE_WRITE_ERROR;
-	if (!answered)
+	curl_easy_getinfo(o->easy, CURLINFO_REDIRECT_URL, &to);
+	curl_easy_getinfo(o->easy, CURLINFO_CONTENT_TYPE, &type);
+	if (o->code != CURLE_OK && o->code != CURLE_WRITE_ERROR)
 		return judge_fault(o, e);
-	if (status >= 300 && status < 400)
-		return judge_redirect(o, status, e);
+	if (status >= 300 && status < 400) {
+		err_set(e, ERR_WORLD,
+			"%s: the engine redirects to %s (HTTP %ld), and gua follows no "
+			"redirect, so that credentials go nowhere else; give that address",
+			o->url, to ? to : "nowhere", status);
+		return VERDICT_BAD;
+	}
 	if (status != 200)
 		return judge_status(o, status, e);
-	if (o->wrong->code || o->code == CURLE_WRITE_ERROR)
-		return judge_content(o, e);
+	if (o->wrong->code || o->code == CURLE_WRITE_ERROR) {
+		if (type && strstr(type, "html"))
+			err_set(e, ERR_WORLD,
+				"%s: the answer is a web page, not JSON; the URL may need a "
+				"path, such as /prometheus",
+				o->url);
+		else
+			err_set(e, ERR_WORLD, "%s: the answer is wrong: %s", o->url,
+				o->wrong->text);
+		return VERDICT_BAD;
+	}
 	if (!o->answer->success) {
 		err_set(e, ERR_WORLD, "%s: the engine reports an error: %s", o->url,
 			*o->answer->error ? o->answer->error : "it does not say which");
@@ -165,12 +143,6 @@ struct client_setup {
 	struct curl_slist *headers;
 	struct str params; /* "&NAME=VALUE" */
 };
-
-/* Reads the options and the files that they name. */
-int client_setup_read(struct client_setup *s, const struct client_options *o, struct err *e);
-void client_setup_finish(struct client_setup *s);
-/* A handle for one request; NULL: out of memory. */
-CURL *client_setup_make(const struct client_setup *s, const char *path, const struct str *form);
 
 enum { SECRET_MAX = 65536, CONNECT_MS = 10000 };
 
@@ -200,24 +172,25 @@ static int read_url(struct client_setup *s, const char *url, struct err *e)
 static int read_secret(char **to, const char *path, struct err *e)
 {
 	struct file_content f = { 0 };
+	size_t from = 0, len = 0;
 	if (!path)
 		return 0;
 	int rc = file_read_regular(path, SECRET_MAX, &f, e);
-	if (rc == 0) {
-		size_t from = 0, len = 0;
-		while (from < f.len && isspace((unsigned char)f.data[from]))
-			from++;
-		while (from + len < f.len && (unsigned char)f.data[from + len] > 31)
-			len++;
-		while (len > 0 && f.data[from + len - 1] == ' ')
-			len--;
-		*to = strndup(f.data + from, len);
-		rc = !*to    ? err_memory(e)
-		     : !**to ? err_set(e, ERR_WORLD, "%s is empty", path)
-			     : 0;
+	if (rc) {
+		free(f.data);
+		return rc;
 	}
+	while (from < f.len && isspace((unsigned char)f.data[from]))
+		from++;
+	while (from + len < f.len && (unsigned char)f.data[from + len] > 31)
+		len++;
+	while (len > 0 && f.data[from + len - 1] == ' ')
+		len--;
+	*to = strndup(f.data + from, len);
 	free(f.data);
-	return rc;
+	if (!*to)
+		return err_memory(e);
+	return **to ? 0 : err_set(e, ERR_WORLD, "%s is empty", path);
 }
 
 static int add_header(struct client_setup *s, const char *line, bool of_file, struct err *e)
@@ -255,13 +228,6 @@ static int read_header_file(struct client_setup *s, const char *path, struct err
 	return rc;
 }
 
-static bool has_param(const struct client_setup *s, const char *name)
-{
-	char key[64];
-	snprintf(key, sizeof(key), "&%s=", name);
-	return strstr(str_text(&s->params), key) != NULL;
-}
-
 static int add_param(struct client_setup *s, const char *text, struct err *e)
 {
 	size_t name = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_[]");
@@ -284,30 +250,25 @@ static int read_params(struct client_setup *s, const struct client_options *o, s
 	int rc = o->param ? add_param(s, o->param, e) : 0;
 	for (size_t i = 0; o->params && i < o->params->n && rc == 0; i++)
 		rc = add_param(s, o->params->items[i], e);
-	for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
-		if (!has_param(s, usual[i][0]))
-			str_addf(&s->params, "&%s=%s", usual[i][0], usual[i][1]);
-	return rc;
+	for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
+		char key[64];
+		snprintf(key, sizeof(key), "&%s=", usual[i][0]);
+		if (!strstr(str_text(&s->params), key))
+			str_addf(&s->params, "%s%s", key, usual[i][1]);
+	}
+	return rc == 0 && s->params.failed ? err_memory(e) : rc;
 }
 
-static int check_files(const struct client_options *o, struct err *e)
+/* Reads the secrets and checks the files that the options name. */
+static int read_credentials(
+	struct client_setup *s, const struct client_options *o, struct err *e)
 {
 	const char *const paths[] = { o->cert_file, o->key_file, o->ca_file };
 	int rc = 0;
 	for (size_t i = 0; i < 3 && rc == 0; i++)
 		rc = paths[i] ? file_check_regular(paths[i], e) : 0;
 	if (rc == 0 && o->bearer_file && o->basic_file)
-		return err_set(
-			e, ERR_USAGE, "--bearer-file and --basic-file exclude each other");
-	return rc;
-}
-
-int client_setup_read(struct client_setup *s, const struct client_options *o, struct err *e)
-{
-	s->options = *o;
-	int rc = read_url(s, o->url, e);
-	if (rc == 0)
-		rc = check_files(o, e);
+		rc = err_set(e, ERR_USAGE, "--bearer-file and --basic-file exclude each other");
 	if (rc == 0)
 		rc = read_secret(&s->bearer, o->bearer_file, e);
 	if (rc == 0)
@@ -315,34 +276,23 @@ int client_setup_read(struct client_setup *s, const struct client_options *o, st
 	if (rc == 0 && s->basic && !strchr(s->basic, ':'))
 		rc = err_set(
 			e, ERR_WORLD, "%s: there is no USER:PASSWORD in it", o->basic_file);
+	return rc;
+}
+
+/* Reads the options and the files that they name. */
+static int read_setup(struct client_setup *s, const struct client_options *o, struct err *e)
+{
+	s->options = *o;
+	int rc = read_url(s, o->url, e);
+	if (rc == 0)
+		rc = read_credentials(s, o, e);
 	if (rc == 0 && o->header)
 		rc = add_header(s, o->header, true, e);
 	for (size_t i = 0; o->headers && i < o->headers->n && rc == 0; i++)
 		rc = add_header(s, o->headers->items[i], false, e);
 	if (rc == 0)
 		rc = read_header_file(s, o->header_file, e);
-	if (rc == 0)
-		rc = read_params(s, o, e);
-	if (rc == 0 && s->params.failed)
-		rc = err_memory(e);
-	return rc;
-}
-
-static void forget(char *secret)
-{
-	if (secret)
-		explicit_bzero(secret, strlen(secret));
-	free(secret);
-}
-
-void client_setup_finish(struct client_setup *s)
-{
-	forget(s->bearer);
-	forget(s->basic);
-	free(s->url);
-	curl_slist_free_all(s->headers);
-	str_finish(&s->params);
-	*s = (struct client_setup){ 0 };
+	return rc ? rc : read_params(s, o, e);
 }
 
 static void set_credentials(CURL *easy, const struct client_setup *s)
@@ -364,7 +314,8 @@ static void set_credentials(CURL *easy, const struct client_setup *s)
 		curl_easy_setopt(easy, CURLOPT_CAINFO, o->ca_file);
 }
 
-CURL *client_setup_make(const struct client_setup *s, const char *path, const struct str *form)
+/* A handle for one request; NULL: out of memory. */
+static CURL *make_handle(const struct client_setup *s, const char *path, const struct str *form)
 {
 	CURL *easy = curl_easy_init();
 	struct str url = { 0 }, body = { 0 };
@@ -457,18 +408,27 @@ int client_open(struct client **c, const struct client_options *o, struct err *e
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return err_set(e, ERR_WORLD, "libcurl cannot be used here");
 	new->multi = curl_multi_init();
-	return new->multi ? client_setup_read(&new->setup, o, e) : err_memory(e);
+	return new->multi ? read_setup(&new->setup, o, e) : err_memory(e);
 }
 
 void client_close(struct client *c)
 {
 	if (!c)
 		return;
+	struct client_setup *s = &c->setup;
+	char *secrets[] = { s->bearer, s->basic };
+	for (size_t i = 0; i < 2; i++) {
+		if (secrets[i])
+			explicit_bzero(secrets[i], strlen(secrets[i]));
+		free(secrets[i]);
+	}
+	free(s->url);
+	curl_slist_free_all(s->headers);
+	str_finish(&s->params);
 	for (size_t i = 0; i < c->n_warnings; i++)
 		free(c->warnings[i]);
 	if (c->multi)
 		curl_multi_cleanup(c->multi);
-	client_setup_finish(&c->setup);
 	free(c);
 	curl_global_cleanup();
 }
@@ -522,7 +482,7 @@ static int begin(struct client *c, struct transfer *t, struct err *e)
 	engine_answer_start(&t->request->answer);
 	if (t->request->form.failed)
 		return err_memory(e);
-	t->easy = client_setup_make(&c->setup, t->request->path, &t->request->form);
+	t->easy = make_handle(&c->setup, t->request->path, &t->request->form);
 	if (!t->easy)
 		return err_memory(e);
 	curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, take_bytes);
@@ -630,43 +590,38 @@ static int take_ended(struct client *c, struct err *e)
 	return rc;
 }
 
-static void tell_progress(struct client *c, const struct transfer *all, size_t n)
+/* The number of finished requests; tells the caller about them now and then. */
+static size_t count_done(struct client *c, const struct transfer *all, size_t n)
 {
 	size_t n_done = 0;
 	int64_t now_us = clock_monotonic_us();
-	if (!c->progress || now_us - c->progress_us < 1000 * POLL_MS)
-		return;
 	for (size_t i = 0; i < n; i++)
 		n_done += all[i].done;
-	c->progress_us = now_us;
-	c->progress(c->progress_context, n_done, n, c->bytes);
-}
-
-static bool all_done(const struct transfer *all, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (!all[i].done)
-			return false;
-	return true;
+	if (c->progress && now_us - c->progress_us >= 1000 * POLL_MS) {
+		c->progress_us = now_us;
+		c->progress(c->progress_context, n_done, n, c->bytes);
+	}
+	return n_done;
 }
 
 int client_run(struct client *c, struct client_request *requests, size_t n, struct err *e)
 {
 	struct transfer *all = calloc(n + 1, sizeof(*all));
 	int rc = all ? 0 : err_memory(e), running = 0;
+	size_t n_done = 0;
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		all[i].client = c;
 		all[i].request = &requests[i];
 	}
-	while (rc == 0 && !all_done(all, n)) {
+	while (rc == 0 && n_done < n) {
 		rc = start_some(c, all, n, e);
 		if (rc == 0 && curl_multi_perform(c->multi, &running) != CURLM_OK)
 			rc = err_memory(e);
 		if (rc == 0)
 			rc = take_ended(c, e);
-		if (rc == 0 && !all_done(all, n))
+		n_done = count_done(c, all, n);
+		if (rc == 0 && n_done < n)
 			curl_multi_poll(c->multi, NULL, 0, POLL_MS, NULL);
-		tell_progress(c, all, n);
 	}
 	for (size_t i = 0; i < n && all; i++)
 		stop(c, &all[i]);

@@ -1,4 +1,5 @@
-/* Queries the engine of a fleet for one window, step by step. */
+/* Queries the engine of a fleet for one window, step by step: the counters at its edges, how
+ * much they grew, and which hosts, cards and users are selected. */
 #include "fleet/survey.h"
 
 #include <math.h>
@@ -7,8 +8,8 @@
 #include <time.h>
 
 #include "base/array.h"
-#include "fleet/roster.h"
 #include "audit/restriction.h"
+#include "fleet/roster.h"
 
 int survey_state(const char *label)
 {
@@ -56,6 +57,13 @@ struct survey_host *survey_host(struct survey *s, const struct sample *sample, s
 	return index < s->n_hosts ? &s->hosts[index] : add_host(s, key, e);
 }
 
+double *survey_place(struct survey_host *h, int slot)
+{
+	double *const places[METER_SLOTS] = { &h->before[EDGE_START], &h->after[EDGE_START],
+		&h->before[EDGE_END], &h->after[EDGE_END], &h->first };
+	return places[slot];
+}
+
 /* Takes up to when the counters of a host were accounted. */
 static int take_time(void *context, const struct sample *sample, struct err *e)
 {
@@ -63,34 +71,37 @@ static int take_time(void *context, const struct sample *sample, struct err *e)
 	struct survey_host *host = survey_host(take->s, sample, e);
 	if (!host)
 		return ERR_WORLD;
-	double *const places[METER_SLOTS] = { &host->before[0], &host->after[0],
-		&host->before[1], &host->after[1], &host->first };
-	*places[take->slot] = sample->value;
+	*survey_place(host, take->slot) = sample->value;
 	if (take->slot != METER_AFTER_END && !(host->last >= sample->value))
 		host->last = sample->value;
 	return 0;
 }
 
+struct meter_row *survey_row(const struct survey_take *take, struct meters *to,
+	const struct sample *sample, int *state, struct err *e)
+{
+	const char *uuid = engine_answer_label(sample->labels, "uuid");
+	const char *name = *uuid ? uuid : engine_answer_label(sample->labels, "identity");
+	char safe[UUID_CAP];
+	const struct survey_host *host = survey_host(take->s, sample, e);
+	*state = take->state >= 0 ? take->state
+				  : survey_state(engine_answer_label(sample->labels, "state"));
+	if (!host || *state < 0 || !*name)
+		return NULL;
+	str_escape(safe, sizeof(safe), name, strlen(name));
+	return meter_find(to, (uint32_t)(host - take->s->hosts), safe, e);
+}
+
 static int take_meter(void *context, const struct sample *sample, struct err *e)
 {
 	const struct survey_take *take = context;
-	const char *uuid = engine_answer_label(sample->labels, "uuid");
-	const char *name = *uuid ? uuid : engine_answer_label(sample->labels, "identity");
-	int state = take->state >= 0
-			    ? take->state
-			    : survey_state(engine_answer_label(sample->labels, "state"));
-	char safe[UUID_CAP];
-	struct survey_host *host = survey_host(take->s, sample, e);
-	if (!host)
-		return ERR_WORLD;
-	if (state < 0 || !*name || sample->value < 0 || sample->value > 1e14)
-		return 0;
-	str_escape(safe, sizeof(safe), name, strlen(name));
-	struct meter_row *row =
-		meter_find(take->to, (uint32_t)(host - take->s->hosts), safe, e);
+	int state;
+	if (sample->value < 0 || sample->value > 1e14)
+		return survey_host(take->s, sample, e) ? 0 : ERR_WORLD;
+	struct meter_row *row = survey_row(take, take->to, sample, &state, e);
 	if (!row)
-		return ERR_WORLD;
-	if (*uuid)
+		return e->code;
+	if (*engine_answer_label(sample->labels, "uuid"))
 		str_copy(
 			row->gpu, sizeof(row->gpu), engine_answer_label(sample->labels, "gpu"));
 	row->states[state].at[take->slot] = sample->value;
@@ -126,16 +137,12 @@ static void ask_family(struct survey *s, struct batch *b, const struct survey_qu
 
 void survey_ask(struct survey *s, struct batch *b, const struct survey_question *q)
 {
-	struct survey_take time = { s, NULL, q->slot, -1 },
-			   cards = { s, &s->cards, q->slot, -1 },
-			   energy = { s, &s->energy, q->slot, -1 },
-			   users = { s, &s->users, q->slot, -1 },
-			   squatting = { s, &s->users, q->slot, HOLDER_SQUATTING };
-	ask_family(s, b, q, FAMILY_TIME, time);
-	ask_family(s, b, q, FAMILY_CARD, cards);
-	ask_family(s, b, q, FAMILY_ENERGY, energy);
-	ask_family(s, b, q, FAMILY_IDENTITY, users);
-	ask_family(s, b, q, FAMILY_SQUATTING, squatting);
+	ask_family(s, b, q, FAMILY_TIME, (struct survey_take){ s, NULL, q->slot, -1 });
+	ask_family(s, b, q, FAMILY_CARD, (struct survey_take){ s, &s->cards, q->slot, -1 });
+	ask_family(s, b, q, FAMILY_ENERGY, (struct survey_take){ s, &s->energy, q->slot, -1 });
+	ask_family(s, b, q, FAMILY_IDENTITY, (struct survey_take){ s, &s->users, q->slot, -1 });
+	ask_family(s, b, q, FAMILY_SQUATTING,
+		(struct survey_take){ s, &s->users, q->slot, HOLDER_SQUATTING });
 }
 
 /* The sum of a card's counters at the first sample. */
@@ -185,23 +192,133 @@ double survey_end(const struct survey *s, const struct meter_row *row, int state
 	return meter_value(at[METER_BEFORE_END], at[METER_AFTER_END], &times);
 }
 
-static void finish(struct survey *s)
+int64_t survey_growth(const struct survey *s, const struct meter_row *row, int state)
 {
-	names_finish(&s->names);
-	names_finish(&s->info_names);
-	meter_finish(&s->cards);
-	meter_finish(&s->energy);
+	double end = survey_end(s, row, state);
+	if (isnan(end) && !(row->states[state].lost > 0))
+		return -1;
+	if (isnan(end)) /* it did not come back after the store was lost */
+		end = 0;
+	int64_t ms = llround(1000 * end) - llround(1000 * survey_start(s, row, state, NULL)) +
+		     llround(1000 * row->states[state].lost);
+	return ms > 0 ? ms : 0;
+}
+
+int64_t survey_grown(const struct survey *s, const struct meter_row *row, int state)
+{
+	int64_t ms = survey_growth(s, row, state);
+	return ms > 0 ? ms : 0;
+}
+
+void survey_card_id(struct card_id *id, const struct survey *s, const struct meter_row *row)
+{
+	char *end;
+	id->index = (int)strtol(row->gpu, &end, 10);
+	if (*end == ':')
+		id->mig_index = (int)strtol(end + 1, NULL, 10);
+	str_copy(id->uuid, sizeof(id->uuid), row->name);
+	if (row->info)
+		str_copy(id->name, sizeof(id->name), s->infos[row->info - 1].model);
+}
+
+static bool takes_card(const struct survey *s, const struct meter_row *row)
+{
+	struct audit_card card = { .id = { .mig_index = -1 } };
+	survey_card_id(&card.id, s, row);
+	return restriction_takes_card(&s->q->only, &card);
+}
+
+bool survey_takes_user(const struct survey *s, const struct meter_row *row)
+{
+	const struct audit_question *q = s->q;
+	const char *group = q->group_of ? q->group_of(q->group_context, row->name) : NULL;
+	return !s->no_users && strcmp(row->name, NOBODY) != 0 &&
+	       restriction_takes_user(&q->only, row->name, group);
+}
+
+static int by_host(const void *x, const void *y, void *rows)
+{
+	const struct meter_row *p = (const struct meter_row *)rows + *(const uint32_t *)x;
+	const struct meter_row *q = (const struct meter_row *)rows + *(const uint32_t *)y;
+	return p->host != q->host ? (p->host < q->host ? -1 : 1) : strcmp(p->name, q->name);
+}
+
+/* Keeps the rows that are selected, grouped by host. */
+static int keep(struct survey *s, struct meters *m,
+	bool (*takes)(const struct survey *s, const struct meter_row *row), struct err *e)
+{
+	struct meters kept = { 0 };
+	uint32_t *order = calloc(m->n + 1, sizeof(*order));
+	int rc = order ? 0 : err_memory(e);
+	for (uint32_t i = 0; i < m->n && order; i++)
+		order[i] = i;
+	if (m->n && order)
+		qsort_r(order, m->n, sizeof(*order), by_host, m->rows);
+	for (size_t i = 0; i < m->n && rc == 0; i++) {
+		const struct meter_row *from = &m->rows[order[i]];
+		if (!takes(s, from)) {
+			s->hosts[from->host].is_partial |= m == &s->cards;
+			continue;
+		}
+		struct meter_row *to = meter_find(&kept, from->host, from->name, e);
+		if (to) {
+			const char *name = to->name;
+			*to = *from;
+			to->name = name;
+		}
+		rc = to ? 0 : ERR_WORLD;
+	}
+	free(order);
+	meter_finish(m);
+	*m = kept;
+	return rc;
+}
+
+/* Drops the users of hosts of which only some cards are included: their time on these is
+ * unknown. */
+static int drop_users(struct survey *s, struct err *e)
+{
+	bool partial = false;
+	for (size_t i = 0; i < s->cards.n; i++)
+		partial |= s->hosts[s->cards.rows[i].host].is_partial;
+	if (!partial)
+		return 0;
+	if (s->a->of_users || identity_by_has(&s->q->by, IDENTITY_USER) ||
+		identity_by_has(&s->q->by, IDENTITY_GROUP))
+		return err_set(e, ERR_USAGE,
+			"the metrics of a fleet say who used a host, not on which card, and "
+			"some of these hosts have other cards too: with --from, --card and "
+			"--model do not combine with --user, --group and their --by");
 	meter_finish(&s->users);
-	free(s->hosts);
-	free(s->infos);
-	arena_finish(&s->arena);
+	s->no_users = true;
+	return 0;
+}
+
+static int choose(struct survey *s, struct err *e)
+{
+	const struct restriction *only = &s->q->only;
+	size_t n_cards = s->cards.n;
+	s->a->of_users = restriction_of_users(only);
+	if (only->lists[ONLY_CARD].n || only->lists[ONLY_MODEL].n) {
+		int rc = keep(s, &s->cards, takes_card, e);
+		if (rc)
+			return rc;
+		if (n_cards && s->cards.n == 0)
+			return err_set(e, ERR_NOTHING, "no GPU of this window matches --%s",
+				restriction_names[only->lists[ONLY_CARD].n ? ONLY_CARD
+									   : ONLY_MODEL]);
+		rc = drop_users(s, e);
+		if (rc)
+			return rc;
+	}
+	return s->a->of_users ? keep(s, &s->users, survey_takes_user, e) : 0;
 }
 
 int survey_run(struct audit *a, struct fleet *f, const struct audit_question *q,
 	struct roster *expected, struct err *e)
 {
 	static int (*const steps[])(struct survey *, struct err *) = { survey_edges,
-		survey_edges_exceptions, survey_choose, survey_hours, survey_edges_newborn,
+		survey_edges_exceptions, choose, survey_hours, survey_edges_newborn,
 		survey_edges_resets, survey_fill };
 	struct survey s = { .f = f,
 		.q = q,
@@ -220,8 +337,16 @@ int survey_run(struct audit *a, struct fleet *f, const struct audit_question *q,
 		return err_set(e, ERR_USAGE, "the window is empty");
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && rc == 0; i++)
 		rc = steps[i](&s, e);
-	finish(&s);
-	if (rc == 0)
-		audit_add_up(a);
-	return rc ? rc : roster_compare(expected, a, &q->only, e);
+	names_finish(&s.names);
+	names_finish(&s.info_names);
+	meter_finish(&s.cards);
+	meter_finish(&s.energy);
+	meter_finish(&s.users);
+	free(s.hosts);
+	free(s.infos);
+	arena_finish(&s.arena);
+	if (rc)
+		return rc;
+	audit_add_up(a);
+	return roster_compare(expected, a, &q->only, e);
 }

@@ -10,9 +10,8 @@
 #include "audit/hours.h"
 #include "fleet/fleet.h"
 
-/* Counters of a fleet at the edges of a window: for each card or user of a host and each
+/* Counters of a fleet at the two edges of a window: for each card or user of a host and each
  * state, the last value before an edge and the first one after it. */
-/* The two edges of a window. */
 enum edge { EDGE_START, EDGE_END, EDGES };
 
 enum meter_slot {
@@ -124,7 +123,6 @@ int survey_run(struct audit *a, struct fleet *f, const struct audit_question *q,
 /* The steps. Only for survey*.c. */
 int survey_edges(struct survey *s, struct err *e);
 int survey_edges_exceptions(struct survey *s, struct err *e);
-int survey_choose(struct survey *s, struct err *e);
 /* Whether the audit includes this user. */
 bool survey_takes_user(const struct survey *s, const struct meter_row *row);
 int survey_hours(struct survey *s, struct err *e);
@@ -154,13 +152,23 @@ struct survey_question {
 	int slot;
 };
 void survey_ask(struct survey *s, struct batch *b, const struct survey_question *q);
+/* Where a host has its time for a slot of a meter. */
+double *survey_place(struct survey_host *h, int slot);
+/* The row in `to` and the state that a sample is of. NULL: with an error set, or without if it
+ * is of none. */
+struct meter_row *survey_row(const struct survey_take *take, struct meters *to,
+	const struct sample *sample, int *state, struct err *e);
+/* Sets index, UUID and model of a card. */
+void survey_card_id(struct card_id *id, const struct survey *s, const struct meter_row *row);
 /* The state that a label names; -1: not a state of a card. */
 int survey_state(const char *label);
 
 /* The identity for time that no user has; the audit computes it itself. */
 #define NOBODY "_unknown"
 
-/* The growth of a counter over the window, in thousandths: milliseconds or millijoules. */
+/* The growth of a counter over the window, in thousandths: milliseconds or millijoules.
+ * survey_growth(): -1 if the counter did not exist. */
+int64_t survey_growth(const struct survey *s, const struct meter_row *row, int state);
 int64_t survey_grown(const struct survey *s, const struct meter_row *row, int state);
 /* Adds to the hours what the sums at full hours did not show: what a lost store had counted,
  * and differences between snapshots. */

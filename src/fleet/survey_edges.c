@@ -21,22 +21,10 @@ struct samples {
 static int take_raw(void *context, const struct sample *sample, struct err *e)
 {
 	struct samples *r = context;
-	const char *name = engine_answer_label(sample->labels, "uuid");
-	int state = r->to.state >= 0
-			    ? r->to.state
-			    : survey_state(engine_answer_label(sample->labels, "state"));
-	char safe[UUID_CAP];
-	struct survey_host *host = survey_host(r->to.s, sample, e);
-	name = *name ? name : engine_answer_label(sample->labels, "identity");
-	if (!host)
-		return ERR_WORLD;
-	if (state < 0 || !*name)
-		return 0;
-	str_escape(safe, sizeof(safe), name, strlen(name));
-	struct meter_row *row =
-		meter_find(&r->found, (uint32_t)(host - r->to.s->hosts), safe, e);
+	int state;
+	struct meter_row *row = survey_row(&r->to, &r->found, sample, &state, e);
 	if (!row)
-		return ERR_WORLD;
+		return e->code;
 	if (!*sample->note)
 		row->states[state].lost = 0;
 	else if (sample->value < r->before)
@@ -127,17 +115,11 @@ struct newcomer {
 	double before_s; /* up to when the host was accounted before that; NAN: unknown */
 };
 
-static int take_found(void *context, const struct sample *sample, struct err *e)
+/* Takes a moment. */
+static int take_moment(void *context, const struct sample *sample, struct err *e)
 {
 	(void)e;
-	((struct newcomer *)context)->found_s = sample->value;
-	return 0;
-}
-
-static int take_before(void *context, const struct sample *sample, struct err *e)
-{
-	(void)e;
-	((struct newcomer *)context)->before_s = sample->value;
+	*(double *)context = sample->value;
 	return 0;
 }
 
@@ -154,7 +136,9 @@ static bool is_newcomer(const struct survey *s, const struct meter_row *row)
 	return false;
 }
 
-static void ask_newborn(const struct newcomer *n, struct batch *b, bool before)
+/* Asks when the first sample was taken, or with `before` up to when the host was accounted
+ * before that. */
+static void ask_newborn(struct newcomer *n, struct batch *b, bool before)
 {
 	const struct survey *s = n->s;
 	const struct meter_row *row = &s->users.rows[n->row];
@@ -174,8 +158,8 @@ static void ask_newborn(const struct newcomer *n, struct batch *b, bool before)
 		str_addf(&query, ")[%llds:%ds]))", (long long)length, STEP_S);
 	}
 	b->failed |= extra.failed;
-	fleet_query(b, &query, before ? n->found_s - 1 : s->edges[EDGE_END],
-		before ? take_before : take_found, (void *)(uintptr_t)n);
+	fleet_query(b, &query, before ? n->found_s - 1 : s->edges[EDGE_END], take_moment,
+		before ? &n->before_s : &n->found_s);
 	str_finish(&query);
 	str_finish(&extra);
 }
@@ -425,36 +409,15 @@ static bool is_seen(const struct survey *s, const struct survey_host *h)
 	return h->last > s->edges[EDGE_START] && !h->left_out;
 }
 
-static bool lacks_start(const struct survey *s, const struct survey_host *h)
-{
-	return is_seen(s, h) && isnan(h->before[EDGE_START]);
-}
-
-static bool lacks_after_start(const struct survey *s, const struct survey_host *h)
-{
-	return is_seen(s, h) && isnan(h->after[EDGE_START]);
-}
-
-static bool lacks_after_end(const struct survey *s, const struct survey_host *h)
-{
-	return is_seen(s, h) && isnan(h->after[EDGE_END]) && s->has_after;
-}
-
-static bool lacks_end(const struct survey *s, const struct survey_host *h)
-{
-	return is_seen(s, h) && isnan(h->before[EDGE_END]);
-}
-
-static int choose(struct survey *s, struct chosen *c,
-	bool (*is_one)(const struct survey *s, const struct survey_host *h), struct err *e)
+/* Asks the question about the hosts that have no time for its slot yet. */
+static int ask_lacking(
+	struct survey *s, struct chosen *c, struct survey_question q, struct err *e)
 {
 	c->n = 0;
-	if (!c->keys)
-		c->keys = calloc(s->n_hosts + 1, sizeof(*c->keys));
-	for (size_t i = 0; i < s->n_hosts && c->keys; i++)
-		if (is_one(s, &s->hosts[i]))
+	for (size_t i = 0; i < s->n_hosts; i++)
+		if (is_seen(s, &s->hosts[i]) && isnan(*survey_place(&s->hosts[i], q.slot)))
 			c->keys[c->n++] = s->hosts[i].key;
-	return c->keys ? 0 : err_memory(e);
+	return ask_about(s, c, q, e);
 }
 
 /* Whether a series begins within the window. */
@@ -514,42 +477,33 @@ static int ask_later(struct survey *s, struct chosen *c, struct err *e)
 	const double ranges[EDGES][2] = { { LOOK_S, HOUR_S },
 		{ LOOK_S, room < LONG_LOOK_S ? room : LONG_LOOK_S } };
 	int rc = 0;
-	for (enum edge edge = 0; edge < EDGES; edge++)
-		for (size_t i = 0; i < 2 && rc == 0 && ranges[edge][i] >= LOOK_S; i++) {
-			rc = choose(s, c, edge ? lacks_after_end : lacks_after_start, e);
-			if (rc == 0)
-				rc = ask_about(
-					s, c, after_question(s, edge, ranges[edge][i]), e);
-		}
+	for (enum edge edge = 0; edge < EDGES; edge++) {
+		if (edge == EDGE_END && !s->has_after)
+			break;
+		for (size_t i = 0; i < 2 && rc == 0 && ranges[edge][i] >= LOOK_S; i++)
+			rc = ask_lacking(s, c, after_question(s, edge, ranges[edge][i]), e);
+	}
 	return rc;
 }
 
 int survey_edges_exceptions(struct survey *s, struct err *e)
 {
-	struct chosen c = { 0 };
-	double from = s->edges[EDGE_START], to = s->edges[EDGE_END];
-	int rc = choose(s, &c, lacks_start, e);
-	if (rc == 0)
-		rc = ask_about(s, &c,
-			(struct survey_question){
-				"", "last_over_time", from, LONG_LOOK_S, METER_BEFORE_START },
-			e);
+	double from = s->edges[EDGE_START], to = s->edges[EDGE_END], range_s = to - from - 1;
+	const struct survey_question at_start = { "", "last_over_time", from, LONG_LOOK_S,
+		METER_BEFORE_START };
+	const struct survey_question at_end = { "", "last_over_time", to, range_s,
+		METER_BEFORE_END };
+	const struct survey_question first = { "", "min_over_time", to, range_s, METER_FIRST };
+	struct chosen c = { .keys = calloc(s->n_hosts + 1, sizeof(*c.keys)) };
+	int rc = c.keys ? ask_lacking(s, &c, at_start, e) : err_memory(e);
 	if (rc == 0)
 		rc = ask_later(s, &c, e);
 	if (rc == 0)
-		rc = choose(s, &c, lacks_end, e);
-	if (rc == 0)
-		rc = ask_about(s, &c,
-			(struct survey_question){
-				"", "last_over_time", to, to - from - 1, METER_BEFORE_END },
-			e);
+		rc = ask_lacking(s, &c, at_end, e);
 	if (rc == 0)
 		rc = choose_new(s, &c, e);
 	if (rc == 0)
-		rc = ask_about(s, &c,
-			(struct survey_question){
-				"", "min_over_time", to, to - from - 1, METER_FIRST },
-			e);
+		rc = ask_about(s, &c, first, e);
 	free(c.keys);
 	return rc;
 }

@@ -11,104 +11,6 @@
 #include "fleet/roster.h"
 #include "fleet/survey.h"
 
-static bool takes_card(const struct survey *s, const struct meter_row *row)
-{
-	struct audit_card card = { .id = { .mig_index = -1 } };
-	char *end;
-	str_copy(card.id.uuid, sizeof(card.id.uuid), row->name);
-	card.id.index = (int)strtol(row->gpu, &end, 10);
-	if (*end == ':')
-		card.id.mig_index = (int)strtol(end + 1, NULL, 10);
-	if (row->info)
-		str_copy(card.id.name, sizeof(card.id.name), s->infos[row->info - 1].model);
-	return restriction_takes_card(&s->q->only, &card);
-}
-
-bool survey_takes_user(const struct survey *s, const struct meter_row *row)
-{
-	const struct audit_question *q = s->q;
-	const char *group = q->group_of ? q->group_of(q->group_context, row->name) : NULL;
-	return !s->no_users && strcmp(row->name, NOBODY) != 0 &&
-	       restriction_takes_user(&q->only, row->name, group);
-}
-
-static int by_host(const void *x, const void *y, void *rows)
-{
-	const struct meter_row *p = (const struct meter_row *)rows + *(const uint32_t *)x;
-	const struct meter_row *q = (const struct meter_row *)rows + *(const uint32_t *)y;
-	return p->host != q->host ? (p->host < q->host ? -1 : 1) : strcmp(p->name, q->name);
-}
-
-/* Keeps the rows that are selected, grouped by host. */
-static int keep(struct survey *s, struct meters *m,
-	bool (*takes)(const struct survey *s, const struct meter_row *row), struct err *e)
-{
-	struct meters kept = { 0 };
-	uint32_t *order = calloc(m->n + 1, sizeof(*order));
-	int rc = order ? 0 : err_memory(e);
-	for (uint32_t i = 0; i < m->n && order; i++)
-		order[i] = i;
-	if (m->n && order)
-		qsort_r(order, m->n, sizeof(*order), by_host, m->rows);
-	for (size_t i = 0; i < m->n && rc == 0; i++) {
-		const struct meter_row *from = &m->rows[order[i]];
-		if (!takes(s, from)) {
-			s->hosts[from->host].is_partial |= m == &s->cards;
-			continue;
-		}
-		struct meter_row *to = meter_find(&kept, from->host, from->name, e);
-		const char *name = to ? to->name : NULL;
-		rc = to ? 0 : ERR_WORLD;
-		if (to) {
-			*to = *from;
-			to->name = name;
-		}
-	}
-	free(order);
-	meter_finish(m);
-	*m = kept;
-	return rc;
-}
-
-/* Drops the users of hosts of which only some cards are included: their time on these is
- * unknown. */
-static int drop_users(struct survey *s, struct err *e)
-{
-	bool partial = false;
-	for (size_t i = 0; i < s->cards.n; i++)
-		partial |= s->hosts[s->cards.rows[i].host].is_partial;
-	if (!partial)
-		return 0;
-	if (s->a->of_users || identity_by_has(&s->q->by, IDENTITY_USER) ||
-		identity_by_has(&s->q->by, IDENTITY_GROUP))
-		return err_set(e, ERR_USAGE,
-			"the metrics of a fleet say who used a host, not on which card, and "
-			"some of these hosts have other cards too: with --from, --card and "
-			"--model do not combine with --user, --group and their --by");
-	meter_finish(&s->users);
-	s->no_users = true;
-	return 0;
-}
-
-int survey_choose(struct survey *s, struct err *e)
-{
-	const struct restriction *only = &s->q->only;
-	bool cards = only->lists[ONLY_CARD].n || only->lists[ONLY_MODEL].n;
-	size_t n_cards = s->cards.n;
-	int rc = 0;
-	s->a->of_users = restriction_of_users(only);
-	if (cards)
-		rc = keep(s, &s->cards, takes_card, e);
-	if (rc == 0 && cards && n_cards && s->cards.n == 0)
-		rc = err_set(e, ERR_NOTHING, "no GPU of this window matches --%s",
-			restriction_names[only->lists[ONLY_CARD].n ? ONLY_CARD : ONLY_MODEL]);
-	if (rc == 0 && cards)
-		rc = drop_users(s, e);
-	if (rc == 0 && s->a->of_users)
-		rc = keep(s, &s->users, survey_takes_user, e);
-	return rc;
-}
-
 struct filling {
 	struct survey *s;
 	struct gather g;
@@ -121,10 +23,11 @@ struct filling {
  * rest. */
 static int64_t part_on(int64_t *left, int64_t *weights_left, int64_t weight, bool last)
 {
-	int64_t part =
-		last || *weights_left <= 0
-			? (last ? *left : 0)
-			: (int64_t)((double)*left * (double)weight / (double)*weights_left);
+	int64_t part = *left;
+	if (!last)
+		part = *weights_left > 0 ? (int64_t)((double)*left * (double)weight /
+						     (double)*weights_left)
+					 : 0;
 	*left -= part;
 	*weights_left -= weight;
 	return part;
@@ -177,29 +80,16 @@ static int add_user(struct filling *f, const struct meter_row *row, struct err *
 	return 0;
 }
 
-/* Removes users who had no time. */
-static void drop_idle(struct audit *a)
-{
-	while (a->n_identities && /* they are sorted by their time */
-		audit_holder_ms(a->identities[a->n_identities - 1].sums.ms) == 0)
-		a->n_identities--;
-}
-
-static int find_cards(struct filling *f, struct err *e)
-{
-	const struct audit *a = f->s->a;
-	f->first_card = calloc(a->n_hosts + 2, sizeof(*f->first_card));
-	for (size_t i = 0; i < a->n_hosts && f->first_card; i++)
-		f->first_card[i + 1] = f->first_card[i] + a->hosts[i].n_cards;
-	return f->first_card ? 0 : err_memory(e);
-}
-
 /* Adds the users, and the breakdown that was asked for. The cards are there already. */
 static int add_users(struct survey *s, struct err *e)
 {
-	struct filling f = { .s = s, .g = { .a = s->a, .q = s->q } };
-	struct audit_breakdown *to = &s->a->breakdown;
-	int rc = find_cards(&f, e);
+	struct audit *a = s->a;
+	struct filling f = { .s = s, .g = { .a = a, .q = s->q } };
+	struct audit_breakdown *to = &a->breakdown;
+	f.first_card = calloc(a->n_hosts + 2, sizeof(*f.first_card));
+	for (size_t i = 0; i < a->n_hosts && f.first_card; i++)
+		f.first_card[i + 1] = f.first_card[i] + a->hosts[i].n_cards;
+	int rc = f.first_card ? 0 : err_memory(e);
 	breakdown_start(&f.breakdown, &f.g, &f.users, to, &s->q->by);
 	for (size_t i = 0; i < to->by.n; i++)
 		if (to->measures[i] != MEASURE_CARDS)
@@ -212,32 +102,15 @@ static int add_users(struct survey *s, struct err *e)
 	if (rc == 0)
 		rc = breakdown_end(&f.breakdown, e);
 	if (rc == 0)
-		rc = holdings_hand_over_users(&f.users, s->a, e);
-	if (rc == 0)
-		drop_idle(s->a);
+		rc = holdings_hand_over_users(&f.users, a, e);
+	/* Users without time are the last: they are sorted by it. */
+	while (rc == 0 && a->n_identities &&
+		audit_holder_ms(a->identities[a->n_identities - 1].sums.ms) == 0)
+		a->n_identities--;
 	breakdown_finish(&f.breakdown);
 	holdings_finish_users(&f.users);
 	free(f.first_card);
 	return rc;
-}
-
-/* The growth of a counter over the window, in thousandths; -1: it did not exist. */
-static int64_t grown(const struct survey *s, const struct meter_row *row, int state)
-{
-	double end = survey_end(s, row, state);
-	if (isnan(end) && !(row->states[state].lost > 0))
-		return -1;
-	if (isnan(end)) /* it did not come back after the store was lost */
-		end = 0;
-	int64_t ms = llround(1000 * end) - llround(1000 * survey_start(s, row, state, NULL)) +
-		     llround(1000 * row->states[state].lost);
-	return ms > 0 ? ms : 0;
-}
-
-int64_t survey_grown(const struct survey *s, const struct meter_row *row, int state)
-{
-	int64_t ms = grown(s, row, state);
-	return ms > 0 ? ms : 0;
 }
 
 /* A host without data for this long at the end is silent, as in gua fleet status. */
@@ -282,7 +155,7 @@ static struct ranked *rank_hosts(const struct survey *s, size_t *n)
 	for (size_t i = 0; i < s->cards.n && ranked && has_cards; i++) {
 		const struct meter_row *row = &s->cards.rows[i];
 		ranked[row->host].idle_ms += survey_grown(s, row, CARD_IDLE_HELD);
-		has_cards[row->host] |= grown(s, row, CARD_ACTIVE) >= 0;
+		has_cards[row->host] |= survey_growth(s, row, CARD_ACTIVE) >= 0;
 	}
 	for (size_t i = 0; i < s->n_hosts && ranked && has_cards; i++)
 		if (has_cards[i] && !s->hosts[i].left_out &&
@@ -338,24 +211,6 @@ static int add_host(struct survey *s, struct survey_host *h, struct err *e)
 	return 0;
 }
 
-static void set_info(
-	const struct survey *s, const struct meter_row *row, struct audit_card *card)
-{
-	struct audit_host *host = &s->a->hosts[card->host];
-	char *end;
-	card->id.index = (int)strtol(row->gpu, &end, 10);
-	if (*end == ':')
-		card->id.mig_index = (int)strtol(end + 1, NULL, 10);
-	if (!row->info)
-		return;
-	const struct survey_info *info = &s->infos[row->info - 1];
-	str_copy(card->id.name, sizeof(card->id.name), info->model);
-	str_copy(card->source, sizeof(card->source), info->source);
-	str_copy(host->driver, sizeof(host->driver), info->driver);
-	host->simulated |= *info->source && source_is_invented(info->source);
-	host->captured |= source_is_captured(info->source);
-}
-
 /* The start of a card's window; the window of a new card is as long as its time. */
 static double start_of(const struct survey *s, const struct meter_row *row, int64_t observed_ms)
 {
@@ -375,12 +230,19 @@ static int add_card(struct survey *s, const struct meter_row *row, struct err *e
 	int64_t observed_ms = 0;
 	if (!card)
 		return ERR_WORLD;
+	struct audit_host *host = &s->a->hosts[h->index];
 	card->host = h->index;
 	card->util_pct_ms = card->unsure_ms = -1;
 	card->has_rows = true;
-	str_copy(card->id.uuid, sizeof(card->id.uuid), row->name);
+	survey_card_id(&card->id, s, row);
 	str_copy(card->status, sizeof(card->status), "ok");
-	set_info(s, row, card);
+	if (row->info) {
+		const struct survey_info *info = &s->infos[row->info - 1];
+		str_copy(card->source, sizeof(card->source), info->source);
+		str_copy(host->driver, sizeof(host->driver), info->driver);
+		host->simulated |= *info->source && source_is_invented(info->source);
+		host->captured |= source_is_captured(info->source);
+	}
 	for (int state = 0; state < CARD_STATES; state++) {
 		if (state != CARD_UNOBSERVED)
 			card->ms[state] = survey_grown(s, row, state);
@@ -393,7 +255,7 @@ static int add_card(struct survey *s, const struct meter_row *row, struct err *e
 	card->first_seen_ms = llround(1000 * from);
 	card->last_seen_ms = llround(1000 * to);
 	hours_add_window(&s->a->days, due_ms, card->last_seen_ms);
-	s->a->hosts[card->host].n_cards++;
+	host->n_cards++;
 	return 0;
 }
 
@@ -406,7 +268,7 @@ static int add_energy(struct survey *s, const struct meter_row *row, struct err 
 	if (!energy)
 		return ERR_WORLD;
 	for (int state = 0; state < CARD_STATES && s->energy.n == known; state++) {
-		int64_t mj = grown(s, energy, state);
+		int64_t mj = survey_growth(s, energy, state);
 		if (mj < 0 || state == CARD_UNOBSERVED)
 			continue;
 		card->energy_mj[state] = mj;
@@ -434,7 +296,7 @@ static int add_cards(struct survey *s, struct err *e)
 	int rc = order ? 0 : err_memory(e);
 	for (uint32_t i = 0; i < s->cards.n && order; i++)
 		if (s->hosts[s->cards.rows[i].host].is_listed &&
-			grown(s, &s->cards.rows[i], CARD_ACTIVE) >= 0)
+			survey_growth(s, &s->cards.rows[i], CARD_ACTIVE) >= 0)
 			order[n++] = i;
 	if (n)
 		qsort_r(order, n, sizeof(*order), compare_rows, s);
