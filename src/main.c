@@ -37,6 +37,7 @@
  *   lib/            libgua, the library: base to track behind include/gua.h
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,7 +68,8 @@ enum { N_GROUPS = sizeof(groups) / sizeof(groups[0]) };
  * own. */
 static bool is_missing(const struct command *command)
 {
-	return command->handed_over && !hand_over_finds(command->name);
+	char path[PATH_MAX];
+	return command->handed_over && !hand_over_path(command->name, path);
 }
 
 static void print_commands(FILE *to)

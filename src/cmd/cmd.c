@@ -106,12 +106,15 @@ int cmd_print(const struct command *self, struct str *out)
 	return e.code ? cmd_fail(self, &e) : 0;
 }
 
+const char *cmd_variable(const char *name)
+{
+	const char *value = secure_getenv(name);
+	return value && *value ? value : NULL;
+}
+
 const char *cmd_nvml_path(const char *option)
 {
-	const char *variable = secure_getenv("GUA_NVML");
-	if (option)
-		return option;
-	return variable && *variable ? variable : NULL;
+	return option ? option : cmd_variable("GUA_NVML");
 }
 
 int cmd_now(const char *option, int64_t *now_ms, struct err *e)

@@ -44,6 +44,8 @@ int cmd_fail(const struct command *self, const struct err *e);
  */
 int cmd_print(const struct command *self, struct str *out);
 
+/* The value of an environment variable; NULL: it is not set, or empty. */
+const char *cmd_variable(const char *name);
 /* The driver's library that the user named: the option's value, else GUA_NVML; NULL: none. */
 const char *cmd_nvml_path(const char *option);
 /* Default and help text of --driver-timeout, which means the same in all commands. */

@@ -1,6 +1,5 @@
 /* gua dmon: prints counters of cards or processes, line by line. */
 #include "cmd/cmd.h"
-#include "cmd/share/line_output.h"
 #include "cmd/share/cmd_live.h"
 #include "view/dmon.h"
 
@@ -54,49 +53,33 @@ static int read_options(
 	return rc;
 }
 
-static int look(struct live_session *s, struct dmon *d, const struct filter *f,
-	struct line_output *o, struct err *e)
+/* Counters, and the processes and cards that they are of. */
+struct monitored {
+	struct dmon dmon;
+	struct filter filter;
+};
+
+static int look(struct live_session *s, void *context, struct str *out, struct err *e)
 {
-	struct str out = { 0 };
-	int64_t looks = 0;
-	int rc;
-	do {
-		rc = cmd_live_refresh(s, e);
-		if (rc == 0)
-			rc = dmon_look(d, s->live, f, &out, e);
-		if (rc == 0)
-			rc = line_output_write(o, &out, e);
-		looks++;
-	} while ((o->count == 0 || looks < o->count) &&
-		 cmd_live_again(s, &cmd_dmon, &rc, e, o->every_ms));
-	str_finish(&out);
-	return rc;
+	struct monitored *m = context;
+	return dmon_look(&m->dmon, s->live, &m->filter, out, e);
 }
 
 static int monitor(const struct values *v, struct err *e)
 {
-	struct dmon d;
-	struct filter f;
-	static struct live_session s; /* a thread that hangs may still use its clock */
-	struct line_output o = { .path = v->file, .count = v->count };
+	struct monitored m;
+	struct live_lines lines = {
+		.path = v->file, .count = v->count, .look = look, .context = &m
+	};
 	unsigned char wanted[METRIC_COUNT] = { 0 };
-	int rc = read_options(v, &d, &o.every_ms, e);
-	if (rc == 0)
-		rc = filter_init(&f, &v->filter, e);
-	if (rc)
-		return rc;
-	dmon_wanted(&d, wanted);
+	if (read_options(v, &m.dmon, &lines.every_ms, e) ||
+		filter_init(&m.filter, &v->filter, e))
+		return e->code;
+	dmon_wanted(&m.dmon, wanted);
 	struct live_values live = v->live;
-	live.cards_only = !v->processes && !filter_has_process(&f);
-	rc = cmd_live_open(&s, &live, wanted, e);
-	if (rc)
-		return rc;
-	rc = line_output_open(&o, e);
-	if (rc == 0)
-		rc = look(&s, &d, &f, &o, e);
-	rc = line_output_close(&o, rc, e);
-	dmon_finish(&d);
-	cmd_live_close(&s);
+	live.cards_only = !v->processes && !filter_has_process(&m.filter);
+	int rc = cmd_live_print(&cmd_dmon, &live, wanted, &lines, e);
+	dmon_finish(&m.dmon);
 	return rc;
 }
 

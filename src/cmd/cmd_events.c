@@ -55,26 +55,11 @@ static int read_format(struct events_options *o, struct err *e)
 	return 0;
 }
 
-static int read_question(
-	const struct events_options *o, struct audit_question *q, struct err *e)
-{
-	int64_t now_ms;
-	if (cmd_now(o->now, &now_ms, e) != 0)
-		return ERR_USAGE;
-	return event_list_ask(q, &o->window, now_ms, o->utc, e);
-}
-
-/* Width without a terminal: the whole line, for use with grep. */
-enum { UNCUT_COLUMNS = 2000 };
-
 static void add_text(
 	struct str *out, const struct event_list *l, const struct events_options *o)
 {
-	size_t columns = terminal_size().columns;
 	struct text_style style = {
-		.columns = columns		   ? columns
-			   : isatty(STDOUT_FILENO) ? 80
-						   : UNCUT_COLUMNS,
+		.columns = terminal_columns(),
 		.ascii = o->ascii || !terminal_is_utf8(),
 		.color = terminal_has_color(),
 		.utc = o->utc,
@@ -138,13 +123,11 @@ static int run(const struct command *self, int argc, char **argv)
 		options_texts_finish(&o.db);
 		return status;
 	}
-	int rc = read_format(&o, &e);
-	if (rc == 0)
-		rc = event_list_check(&o.only, &e);
-	if (rc == 0)
-		rc = read_question(&o, &q, &e);
-	if (rc == 0)
-		rc = choose_db_list(&stores, &o.db, &e);
+	int64_t now_ms;
+	int rc = read_format(&o, &e) || event_list_check(&o.only, &e) ||
+		 cmd_now(o.now, &now_ms, &e) ||
+		 event_list_ask(&q, &o.window, now_ms, o.utc, &e) ||
+		 choose_db_list(&stores, &o.db, &e);
 	choose_db_note_unread(&stores);
 	status = rc ? cmd_fail(self, &e) : list_events(self, &o, &q, &stores);
 	store_list_finish(&stores);

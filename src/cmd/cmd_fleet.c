@@ -24,20 +24,10 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-int cmd_fleet_is_missing(const struct command *self)
-{
-	struct err e = { 0 };
-	err_set(&e, ERR_WORLD,
-		"the program gua-fleet is not installed; build gua with the option fleet");
-	return cmd_fail(self, &e);
-}
-
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct fleet_status_values v = { 0 };
-	int status = 0;
-	hand_over(self->name, argv);
-	return cmd_options(self, argc, argv, &v, &status) ? cmd_fleet_is_missing(self) : status;
+	return hand_over_run(self, argc, argv, &v);
 }
 
 const struct command cmd_fleet = {

@@ -66,7 +66,4 @@ struct fleet_status_values {
 	bool json, all, utc, check;
 };
 
-/* Prints that the program gua-fleet is not there. Returns the exit status. */
-int cmd_fleet_is_missing(const struct command *self);
-
 #endif

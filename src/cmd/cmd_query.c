@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
-#include "cmd/share/line_output.h"
 #include "cmd/share/cmd_live.h"
 #include "cmd/share/query_rows.h"
 #include "view/query.h"
@@ -43,15 +42,6 @@ static const struct option_row options[] = {
 /* A single JSON document is written over several lines; see struct json. */
 enum { DOCUMENT_LINES = 3 };
 
-/* nvidia-smi's -lms is one option with a single dash; getopt would see three. */
-static void respell(int argc, char **argv)
-{
-	static char loop_ms[] = "--loop-ms";
-	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-		if (strcmp(argv[i], "-lms") == 0)
-			argv[i] = loop_ms;
-}
-
 static int read_query(const struct values *v, struct query *q, struct err *e)
 {
 	const char *const lists[] = { v->gpu, v->apps, v->accounted, v->retired, v->remapped };
@@ -87,56 +77,41 @@ static bool help_fields(const struct values *v, struct str *out)
 	return out->len > 0;
 }
 
-/* Prints once, or repeatedly until the user ends it. */
-static int look(struct live_session *s, const struct query *q, const struct filter *f,
-	struct line_output *o, struct err *e)
+/* A query, and the processes and cards that it is about. */
+struct asked {
+	struct query query;
+	struct filter filter;
+	bool headed; /* the header has been printed */
+};
+
+static int look(struct live_session *s, void *context, struct str *out, struct err *e)
 {
-	struct str out = { 0 };
-	int rc = 0;
-	if (!q->json && !q->no_header)
-		query_header(q, &out);
-	do {
-		rc = cmd_live_refresh(s, e);
-		if (rc == 0)
-			rc = query_look(q, s->live, f, &out, e);
-		if (rc == 0)
-			rc = line_output_write(o, &out, e);
-		if (rc == 0)
-			cmd_live_note(s, &cmd_query);
-	} while (o->every_ms && cmd_live_again(s, &cmd_query, &rc, e, o->every_ms));
-	str_finish(&out);
-	return rc;
+	struct asked *a = context;
+	if (!a->headed && !a->query.json && !a->query.no_header)
+		query_header(&a->query, out);
+	a->headed = true;
+	return query_look(&a->query, s->live, &a->filter, out, e);
 }
 
 static int query_all(const struct values *v, struct err *e)
 {
-	struct query q = { 0 };
-	struct filter f;
-	static struct live_session s; /* a thread that hangs may still use its clock */
+	struct asked a = { 0 };
+	struct query *q = &a.query;
 	unsigned char wanted[METRIC_COUNT] = { 0 };
-	struct line_output o = { .path = v->file };
-	int rc = read_query(v, &q, e);
-	if (rc == 0)
-		rc = cmd_live_loop(v->loop, v->loop_ms, &o.every_ms, e);
-	q.lines = o.every_ms ? 0 : DOCUMENT_LINES;
-	if (rc == 0)
-		rc = filter_init(&f, &v->filter, e);
-	if (rc)
-		return rc;
-	query_wanted(&q, wanted);
+	struct live_lines lines = {
+		.path = v->file, .note = true, .look = look, .context = &a
+	};
+	if (read_query(v, q, e) || cmd_live_loop(v->loop, v->loop_ms, &lines.every_ms, e) ||
+		filter_init(&a.filter, &v->filter, e))
+		return e->code;
+	q->lines = lines.every_ms ? 0 : DOCUMENT_LINES;
+	query_wanted(q, wanted);
 	struct live_values live = v->live;
-	live.accounts = q.list == QUERY_ACCOUNTED;
-	live.once = !o.every_ms;
-	live.cards_only = q.list != QUERY_APPS && !live.accounts && !filter_has_process(&f);
-	rc = cmd_live_open(&s, &live, wanted, e);
-	if (rc)
-		return rc;
-	rc = line_output_open(&o, e);
-	if (rc == 0)
-		rc = look(&s, &q, &f, &o, e);
-	rc = line_output_close(&o, rc, e);
-	cmd_live_close(&s);
-	return rc;
+	live.accounts = q->list == QUERY_ACCOUNTED;
+	live.once = !lines.every_ms;
+	live.cards_only =
+		q->list != QUERY_APPS && !live.accounts && !filter_has_process(&a.filter);
+	return cmd_live_print(&cmd_query, &live, wanted, &lines, e);
 }
 
 static int run(const struct command *self, int argc, char **argv)
@@ -144,8 +119,12 @@ static int run(const struct command *self, int argc, char **argv)
 	struct values v = { 0 };
 	struct err e = { 0 };
 	struct str out = { 0 };
+	static char loop_ms[] = "--loop-ms";
 	int status = 0;
-	respell(argc, argv);
+	/* nvidia-smi's -lms is one option with a single dash; getopt would see three. */
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (strcmp(argv[i], "-lms") == 0)
+			argv[i] = loop_ms;
 	if (cmd_options_only(self, argc, argv, &v, &status))
 		return status;
 	if (help_fields(&v, &out))

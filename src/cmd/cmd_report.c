@@ -397,7 +397,7 @@ int report_run(
 	bool good = !cmd_line_only(self, &line, &o, &status);
 	if (good && (o.fleet.from || o.ssh) && !engine) {
 		hand_over("fleet", argv);
-		status = cmd_fleet_is_missing(self);
+		status = hand_over_missing(self, "fleet");
 	} else if (good && !configure(self, &conf, &o.conf, &o, &status)) {
 		status = report(self, &o, &conf.values, engine);
 	}

@@ -44,17 +44,10 @@ static const struct option_row options[] = {
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct err e = { 0 };
 	struct serve_values v = { 0 };
-	int status = 0;
-	hand_over(self->name, argv);
-	int stop = cmd_options_only(self, argc, argv, &v, &status);
+	int status = hand_over_run(self, argc, argv, &v);
 	options_texts_finish(&v.db);
-	if (stop)
-		return status;
-	err_set(&e, ERR_WORLD,
-		"the program gua-serve is not installed; build gua with the option serve");
-	return cmd_fail(self, &e);
+	return status;
 }
 
 const struct command cmd_serve = {

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
-#include "cmd/share/line_output.h"
 #include "cmd/share/cmd_live.h"
 #include "cmd/share/query_rows.h"
 #include "view/dmon.h"
@@ -225,29 +224,20 @@ static int query(const struct command *self, const struct values *v, struct argu
 	return hand_to(self, &cmd_query, w);
 }
 
-static bool is_query(const struct values *v)
-{
-	return v->gpu || v->apps || v->accounted || v->retired || v->remapped || v->help_gpu ||
-	       v->help_apps || v->help_accounted || v->help_retired || v->help_remapped;
-}
-
 /* How the cards are shown. */
 struct show {
 	const struct values *v;
 	struct filter filter;
 	unsigned sections;
-	struct line_output output;
 	bool lost; /* a card was lost at the last look */
 };
 
-static int look_once(struct live_session *s, struct show *show, struct str *out, struct err *e)
+static int look(struct live_session *s, void *context, struct str *out, struct err *e)
 {
 	struct smi smi;
+	struct show *show = context;
 	const struct values *v = show->v;
-	int rc = cmd_live_refresh(s, e);
-	if (rc)
-		return rc;
-	rc = smi_init(&smi, s->live, &show->filter, e);
+	int rc = smi_init(&smi, s->live, &show->filter, e);
 	if (rc == 0 && v->version)
 		smi_versions(&smi, out);
 	else if (rc == 0 && v->list)
@@ -260,59 +250,29 @@ static int look_once(struct live_session *s, struct show *show, struct str *out,
 		smi_table(&smi, out);
 	show->lost = rc == 0 && smi_lost(&smi);
 	smi_finish(&smi);
-	return rc ? rc : line_output_write(&show->output, out, e);
-}
-
-static int look(struct live_session *s, struct show *show, struct err *e)
-{
-	struct str out = { 0 };
-	int rc;
-	do {
-		rc = look_once(s, show, &out, e);
-	} while (show->output.every_ms &&
-		 cmd_live_again(s, &cmd_smi, &rc, e, show->output.every_ms));
-	str_finish(&out);
-	return rc;
-}
-
-/* Opens the driver and shows the cards. */
-static int show_cards(struct show *show, struct err *e)
-{
-	static struct live_session s; /* a thread that hangs may still use its clock */
-	const struct values *v = show->v;
-	unsigned char wanted[METRIC_COUNT] = { 0 };
-	struct live_values live = v->live;
-	bool report = v->report || v->all || v->xml;
-	/* nothing of the past is shown */
-	live.no_store = true;
-	live.accounts = report;
-	live.once = !show->output.every_ms;
-	live.cards_only = v->list || v->version;
-	smi_table_wanted(wanted);
-	if (report)
-		smi_report_wanted(wanted);
-	int rc = cmd_live_open(&s, &live, wanted, e);
-	if (rc)
-		return rc;
-	rc = line_output_open(&show->output, e);
-	if (rc == 0)
-		rc = look(&s, show, e);
-	rc = line_output_close(&show->output, rc, e);
-	cmd_live_close(&s);
 	return rc;
 }
 
 /* Shows the cards as the options say; they are not a query. */
 static int show_as(const struct values *v, int *status, struct err *e)
 {
-	struct show show = { .v = v, .output = { .path = v->file } };
-	int rc = cmd_live_loop(v->loop, v->loop_ms, &show.output.every_ms, e);
-	if (rc == 0 && v->display)
-		rc = smi_report_sections(v->display, &show.sections, e);
-	if (rc == 0)
-		rc = filter_init(&show.filter, &v->filter, e);
-	if (rc == 0)
-		rc = show_cards(&show, e);
+	struct show show = { .v = v };
+	struct live_lines lines = { .path = v->file, .look = look, .context = &show };
+	unsigned char wanted[METRIC_COUNT] = { 0 };
+	struct live_values live = v->live;
+	bool report = v->report || v->all || v->xml;
+	if (cmd_live_loop(v->loop, v->loop_ms, &lines.every_ms, e) ||
+		(v->display && smi_report_sections(v->display, &show.sections, e)) ||
+		filter_init(&show.filter, &v->filter, e))
+		return e->code;
+	live.no_store = true; /* nothing of the past is shown */
+	live.accounts = report;
+	live.once = !lines.every_ms;
+	live.cards_only = v->list || v->version;
+	smi_table_wanted(wanted);
+	if (report)
+		smi_report_wanted(wanted);
+	int rc = cmd_live_print(&cmd_smi, &live, wanted, &lines, e);
 	*status = show.lost && !v->version ? STATUS_LOST : 0;
 	return rc;
 }
@@ -341,7 +301,8 @@ static int run_with(const struct command *self, int argc, char **argv, struct ar
 	own.fail = fail;
 	if (cmd_options_only(&own, argc, argv, &v, &status))
 		return status;
-	if (is_query(&v))
+	if (v.gpu || v.apps || v.accounted || v.retired || v.remapped || v.help_gpu ||
+		v.help_apps || v.help_accounted || v.help_retired || v.help_remapped)
 		return query(self, &v, w);
 	return show_as(&v, &status, &e) ? fail(&own, &e) : status;
 }

@@ -25,15 +25,8 @@ static const struct option_row options[] = {
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct err e = { 0 };
 	struct top_values v = { 0 };
-	int status = 0;
-	hand_over(self->name, argv);
-	if (cmd_options_only(self, argc, argv, &v, &status))
-		return status;
-	err_set(&e, ERR_WORLD,
-		"the program gua-top is not installed; build gua with the option top");
-	return cmd_fail(self, &e);
+	return hand_over_run(self, argc, argv, &v);
 }
 
 const struct command cmd_top = {

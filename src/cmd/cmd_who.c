@@ -16,33 +16,17 @@ struct values {
 	bool json, message;
 };
 
+#define AT(member) .offset = offsetof(struct values, member)
 static const struct option_row rows[] = {
 	{ OPTION_DURATION, 0, "idle", "D",
-		"only holders that have been idle for at least this long: 30m",
-		.offset = offsetof(struct values, idle_ms) },
+		"only holders that have been idle for at least this long: 30m", AT(idle_ms) },
 	FILTER_ROWS(struct values, filter, 'u', 'p', 'i'),
-	{ OPTION_FLAG, 0, "json", NULL, "one JSON document",
-		.offset = offsetof(struct values, json) },
+	{ OPTION_FLAG, 0, "json", NULL, "one JSON document", AT(json) },
 	{ OPTION_FLAG, 0, "message", NULL, "the note to send to each holder, with --idle",
-		.offset = offsetof(struct values, message) },
+		AT(message) },
 	LIVE_ROWS(struct values, live),
 	{ 0 },
 };
-
-/* Width without a terminal: the whole line, for use with grep. */
-enum { UNCUT_COLUMNS = 2000 };
-
-static struct text_style text_style(void)
-{
-	size_t columns = terminal_size().columns;
-	return (struct text_style){
-		.columns = columns		   ? columns
-			   : isatty(STDOUT_FILENO) ? 80
-						   : UNCUT_COLUMNS,
-		.ascii = !terminal_is_utf8(),
-		.color = terminal_has_color(),
-	};
-}
 
 /* Prints each line of the notes to standard error, with the name of the command. */
 static void print_notes(const struct who *w, const struct who_question *q, bool text)
@@ -73,7 +57,9 @@ static int print_holders(const struct command *self, const struct who *w,
 	const struct who_question *q, const struct values *v)
 {
 	struct str out = { 0 };
-	struct text_style style = text_style();
+	const struct text_style style = { .columns = terminal_columns(),
+		.ascii = !terminal_is_utf8(),
+		.color = terminal_has_color() };
 	print_notes(w, q, !v->json);
 	if (v->json)
 		who_json(&out, w);

@@ -9,20 +9,14 @@
 
 #include "base/log.h"
 #include "base/str.h"
+#include "cmd/cmd.h"
 #include "store/identify.h"
 #include "store/statusfile.h"
 
-/* The value of a variable; NULL if it is not set or empty. */
-static const char *variable(const char *name)
-{
-	const char *value = secure_getenv(name);
-	return value && *value ? value : NULL;
-}
-
 int choose_db_own(char *path, size_t cap, struct err *e)
 {
-	const char *named = variable("GUA_DB"), *state = variable("XDG_STATE_HOME");
-	const char *home = variable("HOME");
+	const char *named = cmd_variable("GUA_DB"), *state = cmd_variable("XDG_STATE_HOME");
+	const char *home = cmd_variable("HOME");
 	int n;
 	if (named)
 		n = snprintf(path, cap, "%s", named);
@@ -54,7 +48,7 @@ static enum reach reach_system(void)
 int choose_db_to_read(struct chosen_db *c, struct err *e)
 {
 	struct err denied = { 0 };
-	*c = (struct chosen_db){ .named = variable("GUA_DB") != NULL };
+	*c = (struct chosen_db){ .named = cmd_variable("GUA_DB") != NULL };
 	int rc = choose_db_own(c->path, sizeof(c->path), e);
 	/* Root's own store is the system's unless a variable names another: that is obeyed. */
 	if (c->named || geteuid() == 0)
@@ -103,7 +97,7 @@ void choose_db_warn(const char *own, char *note, size_t cap)
 	struct err denied = { 0 };
 	enum reach system = reach_system();
 	*note = '\0';
-	if (strcmp(own, SYSTEM_DB) == 0 || geteuid() == 0 || variable("GUA_DB"))
+	if (strcmp(own, SYSTEM_DB) == 0 || geteuid() == 0 || cmd_variable("GUA_DB"))
 		return;
 	if (system == REACH_DENIED) {
 		identify_denied(SYSTEM_DB, &denied);

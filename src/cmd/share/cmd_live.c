@@ -143,21 +143,11 @@ bool cmd_live_wait(struct live_session *s, int64_t every_ms)
 	s->next_us += every_ms * 1000;
 	if (s->next_us < now_us)
 		s->next_us = now_us;
-	for (;;) {
-		int ready = clock_wait(&s->clock, s->next_us, &fd, 1);
-		if (ready == 0)
-			return true;
-		if (ready > 0)
-			return false;
-		if (errno != EINTR)
-			return false;
-	}
-}
-
-static bool wants_to_end(const struct live_session *s)
-{
-	struct pollfd fd = { .fd = s->stop_fd, .events = POLLIN };
-	return poll(&fd, 1, 0) > 0;
+	int ready;
+	do {
+		ready = clock_wait(&s->clock, s->next_us, &fd, 1);
+	} while (ready < 0 && errno == EINTR);
+	return ready == 0;
 }
 
 /* Prints a message when the driver fails, becomes slow, or answers again. */
@@ -166,7 +156,8 @@ static void report_driver(
 {
 	int64_t late_ms = s->lost ? 0 : live_late_ms(s->live);
 	bool well = !s->lost && !late_ms;
-	if (s->lost && !s->told && !wants_to_end(s))
+	struct pollfd stop = { .fd = s->stop_fd, .events = POLLIN };
+	if (s->lost && !s->told && poll(&stop, 1, 0) <= 0)
 		fprintf(stderr, "gua %s: %s; trying again\n", self->name, e->text);
 	if (late_ms && !s->told_late)
 		fprintf(stderr,
@@ -189,6 +180,50 @@ bool cmd_live_again(struct live_session *s, const struct command *self, int *rc,
 		return true;
 	*rc = 0;
 	return false;
+}
+
+/* Writes all of `text` at once, and clears it. */
+static int write_lines(FILE *to, struct str *text, struct err *e)
+{
+	bool whole = !text->failed && fwrite(str_text(text), 1, text->len, to) == text->len &&
+		     fflush(to) == 0;
+	if (!whole)
+		err_set(e, ERR_WORLD, "cannot write the output: %s",
+			text->failed ? ERR_MEMORY_TEXT : strerror(errno));
+	str_clear(text);
+	return whole ? 0 : ERR_WORLD;
+}
+
+int cmd_live_print(const struct command *self, const struct live_values *v,
+	const unsigned char *wanted, const struct live_lines *lines, struct err *e)
+{
+	static struct live_session s; /* a thread that hangs may still use its clock */
+	struct str out = { 0 };
+	int64_t looks = 0;
+	int rc = cmd_live_open(&s, v, wanted, e);
+	if (rc)
+		return rc;
+	FILE *to = lines->path ? fopen(lines->path, "we") : stdout;
+	bool closed = to != NULL;
+	while (to) {
+		rc = cmd_live_refresh(&s, e);
+		if (rc == 0)
+			rc = lines->look(&s, lines->context, &out, e);
+		if (rc == 0)
+			rc = write_lines(to, &out, e);
+		if (rc == 0 && lines->note)
+			cmd_live_note(&s, self);
+		if (!lines->every_ms || ++looks == lines->count ||
+			!cmd_live_again(&s, self, &rc, e, lines->every_ms))
+			break;
+	}
+	if (to && lines->path)
+		closed = fclose(to) == 0;
+	if (!closed && rc == 0)
+		rc = err_set(e, ERR_WORLD, "cannot write %s: %s", lines->path, strerror(errno));
+	str_finish(&out);
+	cmd_live_close(&s);
+	return rc;
 }
 
 int cmd_live_seconds(const char *text, int64_t *ms, struct err *e)

@@ -84,6 +84,20 @@ bool cmd_live_wait(struct live_session *s, int64_t every_ms);
 bool cmd_live_again(struct live_session *s, const struct command *self, int *rc,
 	const struct err *e, int64_t every_ms);
 
+/* Lines that a command prints look by look, to a file or to standard output. */
+struct live_lines {
+	const char *path; /* the file; NULL: standard output */
+	int64_t every_ms; /* time between two looks; 0: only one look */
+	int64_t count;	  /* how many looks; 0: until the user ends the program */
+	bool note;	  /* say why the store that the user named cannot be used */
+	/* Appends the lines of a look. The cards have been read, and there is one. */
+	int (*look)(struct live_session *s, void *context, struct str *out, struct err *e);
+	void *context;
+};
+/* Opens the view, and prints the lines of each look at once. */
+int cmd_live_print(const struct command *self, const struct live_values *v,
+	const unsigned char *wanted, const struct live_lines *lines, struct err *e);
+
 /* Reads the values of nvidia-smi's --loop and --loop-ms, each NULL if it was not given, into
  * the interval; 0: print once. */
 int cmd_live_loop(const char *loop, const char *loop_ms, int64_t *every_ms, struct err *e);

@@ -14,16 +14,9 @@
 #define SET_OPTION "--set"
 enum { CONFIG_MAX_BYTES = 256 * 1024 };
 
-/* The value of a variable; NULL if it is not set or empty. */
-static const char *variable(const char *name)
-{
-	const char *value = secure_getenv(name);
-	return value && *value ? value : NULL;
-}
-
 const char *configure_named(const char *option)
 {
-	return option ? option : variable("GUA_CONFIG");
+	return option ? option : cmd_variable("GUA_CONFIG");
 }
 
 static void add_place(struct configuration *c, const char *directory, const char *name)
@@ -37,7 +30,7 @@ static void add_place(struct configuration *c, const char *directory, const char
 /* The places in the order in which they count. */
 static void find_places(struct configuration *c, const char *named)
 {
-	const char *own = variable("XDG_CONFIG_HOME"), *home = variable("HOME");
+	const char *own = cmd_variable("XDG_CONFIG_HOME"), *home = cmd_variable("HOME");
 	c->n_places = 0;
 	if (named) {
 		add_place(c, named, "");

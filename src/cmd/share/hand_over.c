@@ -8,13 +8,6 @@
 
 #include "version.h"
 
-/* Allows only letters, digits and dashes, so that a name cannot leave the directory. */
-static int is_name(const char *name)
-{
-	return *name && *name != '-' &&
-	       name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-")] == '\0';
-}
-
 /* Writes the path of the program into `path` if the directory contains it. */
 static bool is_in(const char *directory, const char *name, char path[PATH_MAX])
 {
@@ -39,10 +32,14 @@ bool hand_over_self(char path[PATH_MAX])
 
 /* Finds the program of a command that belongs to the running program. A program in a build tree
  * never uses an installed one, which may have another version. */
-static bool find(const char *name, char path[PATH_MAX])
+bool hand_over_path(const char *name, char path[PATH_MAX])
 {
 	char self[PATH_MAX];
-	if (!is_name(name) || !hand_over_self(self))
+	/* Only letters, digits and dashes, so that a name cannot leave the directory. */
+	if (!*name || *name == '-' ||
+		name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-")])
+		return false;
+	if (!hand_over_self(self))
 		return false;
 	char *slash = strrchr(self, '/');
 	if (!slash)
@@ -57,20 +54,27 @@ static bool find(const char *name, char path[PATH_MAX])
 	return is_in(self, name, path);
 }
 
-bool hand_over_path(const char *name, char path[PATH_MAX])
-{
-	return find(name, path);
-}
-
-bool hand_over_finds(const char *name)
-{
-	char path[PATH_MAX];
-	return find(name, path);
-}
-
 void hand_over(const char *name, char **argv)
 {
 	char path[PATH_MAX];
-	if (find(name, path))
+	if (hand_over_path(name, path))
 		execv(path, argv);
+}
+
+int hand_over_missing(const struct command *self, const char *name)
+{
+	struct err e = { 0 };
+	err_set(&e, ERR_WORLD,
+		"the program gua-%s is not installed; build gua with the option %s", name,
+		name);
+	return cmd_fail(self, &e);
+}
+
+int hand_over_run(const struct command *self, int argc, char **argv, void *values)
+{
+	int status = 0;
+	hand_over(self->name, argv);
+	bool stop = self->operands ? !cmd_options(self, argc, argv, values, &status)
+				   : cmd_options_only(self, argc, argv, values, &status);
+	return stop ? status : hand_over_missing(self, self->name);
 }

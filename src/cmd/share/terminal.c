@@ -57,6 +57,15 @@ struct terminal_size terminal_size(void)
 	return terminal_size_of(STDOUT_FILENO);
 }
 
+size_t terminal_columns(void)
+{
+	enum { USUAL_COLUMNS = 80, UNCUT_COLUMNS = 2000 };
+	size_t columns = terminal_size().columns;
+	if (columns)
+		return columns;
+	return isatty(STDOUT_FILENO) ? USUAL_COLUMNS : UNCUT_COLUMNS;
+}
+
 enum { BAR_WIDTH = 30, REDRAW_MS = 100 };
 
 void terminal_progress_init(struct progress *p, const char *unit)

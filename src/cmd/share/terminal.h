@@ -27,6 +27,10 @@ struct terminal_size terminal_size(void);
 /* The same of another open file. */
 struct terminal_size terminal_size_of(int fd);
 
+/* The width of lines: the terminal's, or 80 if it is unknown. Without a terminal a line is not
+ * cut, for use with grep. */
+size_t terminal_columns(void);
+
 /* A progress bar on a terminal, for work that a signal may end between two steps. */
 
 struct progress {
