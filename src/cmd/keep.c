@@ -10,7 +10,6 @@
 #include "cmd/enforce.h"
 #include "policy/user_talk.h"
 #include "proc/proc.h"
-#include "proc/system.h"
 #include "render/json.h"
 
 struct keep_options {

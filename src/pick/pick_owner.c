@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/duration.h"
-#include "proc/locks.h"
 #include "proc/proc.h"
 #include "model/process.h"
 

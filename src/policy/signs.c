@@ -17,7 +17,6 @@
 #include "model/session.h"
 #include "proc/cgroup.h"
 #include "proc/proc.h"
-#include "proc/system.h"
 
 /* The numbers of Unix98 ptys: eight majors of 256 each, kept for them by the kernel. */
 enum { PTY_MAJOR = 136, PTY_MAJORS = 8 };

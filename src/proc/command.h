@@ -2,6 +2,7 @@
 #ifndef GUA_PROC_COMMAND_H
 #define GUA_PROC_COMMAND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "proc/proc_parse.h"
@@ -17,5 +18,10 @@ void command_text(
 /* The name of the process: the first word of comm, without what may be a secret. Escaped and
  * cut to `cap`. A process chooses its comm, and some put a whole title there. */
 void command_name(char *dst, size_t cap, const struct proc_stat *stat);
+
+/* Finds the connection file (kernel-ID.json) of a Jupyter kernel in the bytes of
+ * /proc/PID/cmdline and writes "jupyter:ID"; false, and "", when the process is not a kernel.
+ */
+bool command_kernel(char *dst, size_t cap, const char *bytes, size_t len);
 
 #endif

@@ -13,17 +13,368 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/helper.h"
 #include "base/str.h"
 #include "proc/cgroup.h"
 #include "proc/command.h"
-#include "proc/jupyter.h"
-#include "proc/origin.h"
+#include "proc/environment.h"
 #include "proc/proc.h"
-#include "proc/system.h"
-#include "proc/piece.h"
+#include "proc/secret.h"
 #include "proc/user.h"
+
+/* Where a process comes from, for people: what started it, in which session, which programs
+ * stand between, and what its environment says that it is for. Processes choose their names and
+ * their environment, so all of this is a label and decides nothing. */
+
+/* What is known of the process already. */
+struct origin_known {
+	int proc;   /* an open /proc */
+	int handle; /* of the process; see proc.h */
+	uint32_t pid;
+	const struct proc_stat *stat;
+	const struct cgroup_labels *labels;
+	bool kernel; /* it is a Jupyter kernel */
+	/* Its argv[0]. `at` NULL: be brief, and read nothing that may block. Then there are no
+	 * python_env and none of the last four. */
+	struct piece program;
+};
+
+struct ancestry {
+	char parents[LABEL_CAP]; /* "bash > torchrun": from the session leader to the nearest.
+				    "": there are none. If there are many, the outermost are
+				    left out: "... > a > b" */
+	char login[LOGIN_CAP];	 /* ssh, tmux, vscode, cron ... of the nearest parent that the
+				    table above knows, whether it is inside of the
+				    session or not; "": of none */
+	bool editor;		 /* that one is the server of an editor */
+};
+
+enum {
+	PARENTS_MAX = 32, /* how far the walk goes */
+	NAMES_MAX = 8,	  /* how many of the nearest names are kept */
+	COMM_TEXT_CAP = 64,
+	ARGUMENTS_CAP = 1024, /* of a parent: its program and script are at the beginning */
+};
+#define SEPARATOR " > "
+#define LEFT_OUT "... > "
+
+/* Parents by their name, '*' as in piece_is_like(). */
+static const struct starter {
+	const char *name, *login;
+} starters[] = {
+	{ "tmux*", "tmux" },
+	{ "screen", "screen" },
+	{ "SCREEN", "screen" },
+	{ "jupyter*", "jupyter" },
+	{ "rsession*", "rstudio" },
+	{ "code-server", "vscode" },
+	{ "code-tunnel", "vscode" },
+	{ "code", "vscode" },
+	{ "mosh-server", "mosh" },
+	{ "sshd*", "ssh" },
+	{ "dropbear", "ssh" },
+	{ "slurmstepd", "batch" },
+	{ "pbs_mom", "batch" },
+	{ "sge_shepherd", "batch" },
+	{ "cron", "cron" },
+	{ "CRON", "cron" },
+	{ "crond", "cron" },
+	{ "anacron", "cron" },
+	{ "atd", "at" },
+	{ "login", "tty" },
+	{ "agetty", "tty" },
+	{ "gnome-shell", "desktop" },
+	{ "gnome-terminal*", "desktop" },
+	{ "gdm-session-wor", "desktop" },
+	{ "plasmashell", "desktop" },
+	{ "konsole", "desktop" },
+	{ "sddm-helper", "desktop" },
+	{ "lightdm", "desktop" },
+	{ "xrdp*", "desktop" },
+	{ "Xvnc", "desktop" },
+};
+
+/* The servers of editors are run by node or a shell; the path of their program or script shows
+ * what they are. */
+static const struct editor {
+	const char *path, *login;
+} editors[] = {
+	{ "/.vscode-server", "vscode" },
+	{ "/.vscodium-server", "vscode" },
+	{ "/.cursor-server", "cursor" },
+	{ "/.windsurf-server", "windsurf" },
+	{ "/JetBrains/", "jetbrains" },
+};
+
+static void recognise_name(struct ancestry *a, const struct proc_stat *parent)
+{
+	const struct piece name = { parent->comm, parent->comm_len };
+	for (size_t i = 0; i < sizeof(starters) / sizeof(starters[0]) && !*a->login; i++)
+		if (piece_is_like(name, starters[i].name))
+			str_copy(a->login, sizeof(a->login), starters[i].login);
+}
+
+static void recognise_path(struct ancestry *a, int proc, uint32_t pid)
+{
+	char bytes[ARGUMENTS_CAP];
+	ssize_t n = proc_read_arguments(proc, pid, bytes, sizeof(bytes));
+	struct proc_arguments arguments = { .bytes = bytes, .len = n < 0 ? 0 : (size_t)n };
+	struct piece arg = { bytes, 0 };
+	for (int k = 0; k < 2 && proc_next_argument(&arguments, &arg.at, &arg.len); k++)
+		for (size_t i = 0; i < sizeof(editors) / sizeof(editors[0]) && !*a->login; i++)
+			if (memmem(arg.at, arg.len, editors[i].path, strlen(editors[i].path)))
+				str_copy(a->login, sizeof(a->login), editors[i].login);
+	a->editor = *a->login != '\0';
+}
+
+/* The nearest names, nearest first. */
+struct parent_names {
+	char texts[NAMES_MAX][COMM_TEXT_CAP];
+	size_t n;
+	bool more; /* there were others, further up */
+};
+
+/* "tmux: server" is "tmux". */
+static void add_name(struct parent_names *names, const struct proc_stat *parent)
+{
+	if (names->n == NAMES_MAX) {
+		names->more = true;
+		return;
+	}
+	char *text = names->texts[names->n];
+	command_name(text, COMM_TEXT_CAP, parent);
+	size_t len = strlen(text);
+	if (len > 1 && text[len - 1] == ':')
+		text[len - 1] = '\0';
+	if (*text)
+		names->n++;
+}
+
+/* Names that do not fit are left out, outermost first. */
+static void write_names(const struct parent_names *names, char dst[LABEL_CAP])
+{
+	size_t used = 0, from = 0;
+	size_t room = LABEL_CAP - strlen(LEFT_OUT) - 1;
+	for (; from < names->n; from++) {
+		size_t len = strlen(names->texts[from]) + (from ? strlen(SEPARATOR) : 0);
+		if (used + len > room)
+			break;
+		used += len;
+	}
+	str_copy(dst, LABEL_CAP, names->more || from < names->n ? LEFT_OUT : "");
+	while (from-- > 0) {
+		size_t at = strlen(dst);
+		str_copy(dst + at, LABEL_CAP - at, names->texts[from]);
+		at = strlen(dst);
+		str_copy(dst + at, LABEL_CAP - at, from ? SEPARATOR : "");
+	}
+}
+
+/* Walks up from the process with this pid and stat. Names are those that processes gave
+ * themselves. `brief`: read nothing that may block (proc.h); then servers of editors, which are
+ * known by their path, are not found. A parent that ended meanwhile ends the walk. */
+static void ancestry_read(
+	struct ancestry *a, int proc, uint32_t pid, const struct proc_stat *stat, bool brief)
+{
+	struct parent_names names = { .n = 0 };
+	struct proc_stat parent;
+	bool outside = (pid_t)pid == stat->session; /* of the session */
+	uint64_t born = stat->start_ticks;
+	pid_t next = stat->ppid;
+	*a = (struct ancestry){ 0 };
+	for (int i = 0; i < PARENTS_MAX && next > 1 && !(outside && *a->login); i++) {
+		pid_t at = next;
+		/* A pid that was used again is not the parent's any more. */
+		if (proc_read_stat(proc, (uint32_t)at, &parent) != 0 ||
+			parent.start_ticks > born)
+			break;
+		if (!outside)
+			add_name(&names, &parent);
+		outside |= at == stat->session;
+		recognise_name(a, &parent);
+		if (!*a->login && !brief)
+			recognise_path(a, proc, (uint32_t)at);
+		born = parent.start_ticks;
+		next = parent.ppid;
+	}
+	write_names(&names, a->parents);
+}
+
+enum {
+	ENVIRONMENT_CAP = 256 * 1024,
+	PROGRAM_CAP = 4096,
+	SESSION_FILE_CAP = 2048,
+};
+
+/* The name is a word that the process chose, so that it is cut like one: before it is
+ * shortened, because the end of a secret shows that it is one. */
+static void write_env(char dst[TAG_CAP], const char *kind, struct piece name)
+{
+	char word[PROGRAM_CAP];
+	if (!name.len || piece_is_like(name, "/"))
+		return;
+	size_t len = name.len < sizeof(word) ? name.len : sizeof(word);
+	memcpy(word, name.at, len);
+	size_t used = str_escape(dst, TAG_CAP, kind, strlen(kind));
+	str_escape(dst + used, TAG_CAP - used, word, secret_cut(word, len, SECRET_WORD));
+}
+
+/* ".venv" and the like say nothing: then the project above is the name. */
+static struct piece venv_name(struct piece path)
+{
+	static const char *const usual[] = { ".venv", "venv", ".env", "env" };
+	struct piece name = piece_basename(path);
+	struct piece above = piece_basename(piece_directory(path));
+	for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+		if (piece_is_like(name, usual[i]) && above.len && !piece_is_like(above, "/"))
+			return above;
+	return name;
+}
+
+/* Finds the environment in the path of a program: ".../envs/NAME/bin/python" of conda,
+ * ".../.pixi/envs/NAME/bin/python", ".../PROJECT/.venv/bin/python". */
+static bool env_of_path(char dst[TAG_CAP], struct piece program)
+{
+	struct piece bin = piece_directory(program), env = piece_directory(bin);
+	struct piece name = piece_basename(env), envs = piece_directory(env);
+	if (!piece_is_like(piece_basename(bin), "bin") || !name.len)
+		return false;
+	if (piece_is_like(piece_basename(envs), "envs")) {
+		bool pixi = piece_is_like(piece_basename(piece_directory(envs)), ".pixi");
+		write_env(dst, pixi ? "pixi:" : "conda:", name);
+		return true;
+	}
+	if (!piece_is_like(name, ".venv") && !piece_is_like(name, "venv"))
+		return false;
+	write_env(dst, "venv:", venv_name(env));
+	return true;
+}
+
+/* A venv runs the program of another environment, so that argv[0] and VIRTUAL_ENV know it
+ * better than the program file does. */
+static void find_python_env(struct proc_origin *origin, const struct origin_known *known,
+	const struct environment *env)
+{
+	char program[PROGRAM_CAP];
+	struct piece venv = env->values[VARIABLE_VENV], conda = env->values[VARIABLE_CONDA];
+	if (env_of_path(origin->python_env, known->program))
+		return;
+	if (venv.len) {
+		write_env(origin->python_env, "venv:", venv_name(venv));
+		return;
+	}
+	ssize_t n = proc_read_program(known->handle, 0, program, sizeof(program));
+	if (n > 0 && env_of_path(origin->python_env, (struct piece){ program, (size_t)n }))
+		return;
+	if (conda.len)
+		write_env(origin->python_env, "conda:", piece_basename(conda));
+}
+
+/* What a login manager calls the service that began a session. */
+static const struct session_service {
+	const char *service, *login;
+} session_services[] = {
+	{ "sshd*", "ssh" },
+	{ "login", "tty" },
+	{ "cron*", "cron" },
+	{ "atd", "at" },
+	{ "gdm*", "desktop" },
+	{ "sddm*", "desktop" },
+	{ "lightdm*", "desktop" },
+	{ "xrdp*", "desktop" },
+};
+
+/* Reads how the session began from the file of the login manager (systemd-logind), which is
+ * beside /proc and in memory. */
+static void ask_session(struct proc_origin *origin, int proc)
+{
+	static const char key[] = "\nSERVICE=";
+	char path[64 + SESSION_CAP], bytes[SESSION_FILE_CAP];
+	if (!*origin->session)
+		return;
+	snprintf(path, sizeof(path), "../run/systemd/sessions/%s", origin->session);
+	ssize_t n = file_read_at(proc, path, bytes, sizeof(bytes));
+	const char *line = n > 0 ? memmem(bytes, (size_t)n, key, sizeof(key) - 1) : NULL;
+	if (!line)
+		return;
+	struct piece service = { line + sizeof(key) - 1, 0 };
+	service.len = strcspn(service.at, "\n");
+	for (size_t i = 0; i < sizeof(session_services) / sizeof(session_services[0]); i++)
+		if (!*origin->login && piece_is_like(service, session_services[i].service))
+			str_copy(origin->login, sizeof(origin->login),
+				session_services[i].login);
+}
+
+static void or_login(struct proc_origin *origin, bool is, const char *login)
+{
+	if (is && !*origin->login)
+		str_copy(origin->login, sizeof(origin->login), login);
+}
+
+/* The nearest parent that is known decides; without one, what the process inherited; then what
+ * its managers know. A kernel is Jupyter's, unless an editor started it. */
+static void find_login(struct proc_origin *origin, const struct origin_known *known,
+	const struct ancestry *ancestry, const struct environment *env)
+{
+	const struct cgroup_labels *labels = known->labels;
+	size_t unit = strlen(labels->unit);
+	or_login(origin, known->kernel && !ancestry->editor, "jupyter");
+	or_login(origin, *ancestry->login, ancestry->login);
+	or_login(origin, env->values[VARIABLE_VSCODE].len, "vscode");
+	or_login(origin, env->values[VARIABLE_TERMINAL_TMUX].len, "tmux");
+	or_login(origin, env->values[VARIABLE_TERMINAL_SCREEN].len, "screen");
+	or_login(origin, env->values[VARIABLE_SSH].len, "ssh");
+	ask_session(origin, known->proc);
+	or_login(origin, *labels->job, "batch");
+	or_login(origin, *labels->container || *labels->pod, "container");
+	or_login(origin, piece_is_like((struct piece){ labels->unit, unit }, "*.service"),
+		"service");
+	enum { CONSOLE_MAJOR = 4 };
+	or_login(origin, (known->stat->tty >> 8 & 0xfff) == CONSOLE_MAJOR, "tty");
+}
+
+static void take_claims(struct proc_origin *origin, const struct origin_known *known,
+	const struct environment *env)
+{
+	const struct piece *values = env->values;
+	environment_label(origin->tag, sizeof(origin->tag), values[VARIABLE_TAG]);
+	environment_label(origin->account, sizeof(origin->account), values[VARIABLE_ACCOUNT]);
+	environment_label(
+		origin->job_name, sizeof(origin->job_name), values[VARIABLE_JOB_NAME]);
+	if (known->kernel)
+		environment_path(origin->notebook_path, sizeof(origin->notebook_path),
+			values[VARIABLE_NOTEBOOK]);
+}
+
+/* Fills all of `origin`. What may not be read is "": of other users' processes, only root and
+ * programs with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH may read the environment. It is read
+ * into memory that is wiped at once; see environment.h for what is looked for. */
+static void origin_read(struct proc_origin *origin, const struct origin_known *known)
+{
+	struct ancestry ancestry;
+	struct environment env = { 0 };
+	bool brief = !known->program.at;
+	char *bytes = brief ? NULL : malloc(ENVIRONMENT_CAP);
+	ssize_t n = -1;
+	*origin = (struct proc_origin){ 0 };
+	memcpy(origin->session, known->labels->session, sizeof(origin->session));
+	ancestry_read(&ancestry, known->proc, known->pid, known->stat, brief);
+	memcpy(origin->parents, ancestry.parents, sizeof(origin->parents));
+	if (bytes)
+		n = proc_read_environment(known->handle, 0, bytes, ENVIRONMENT_CAP);
+	if (n > 0)
+		environment_parse(&env, bytes, (size_t)n, n == ENVIRONMENT_CAP - 1);
+	find_login(origin, known, &ancestry, &env);
+	if (!brief) {
+		take_claims(origin, known, &env);
+		find_python_env(origin, known, &env);
+	}
+	if (n > 0)
+		explicit_bzero(bytes, (size_t)n);
+	free(bytes);
+}
 
 struct proc_identity {
 	uint64_t start_ticks;	   /* 0: cannot be read */
@@ -63,20 +414,6 @@ enum {
 	NOBODY_UID = 65534,
 	SUBORDINATE_UID_MIN = 100000,
 };
-
-static void read_uid(int handle, struct proc_identity *id)
-{
-	struct proc_status status;
-	if (proc_read_status(handle, 0, &status) == 0)
-		id->uid = status.uid;
-}
-
-static void read_labels(int handle, struct proc_identity *id)
-{
-	char bytes[CGROUP_CAP];
-	ssize_t n = proc_read_cgroup(handle, 0, bytes, sizeof(bytes));
-	cgroup_parse(bytes, n < 0 ? 0 : (size_t)n, &id->labels);
-}
 
 static bool is_service(int64_t uid)
 {
@@ -127,14 +464,20 @@ static void read_work(struct origin_known *known, struct proc_identity *id)
 	ssize_t n = proc_read_arguments(known->handle, 0, bytes, sizeof(bytes));
 	size_t len = n < 0 ? 0 : (size_t)n;
 	command_text(id->command, sizeof(id->command), bytes, len, known->stat);
-	known->kernel = jupyter_label(id->notebook, sizeof(id->notebook), bytes, len);
+	known->kernel = command_kernel(id->notebook, sizeof(id->notebook), bytes, len);
 	known->program = (struct piece){ bytes, strnlen(bytes, len) };
 	origin_read(&id->origin, known);
 }
 
+/* Fills all of `id`; -1 with errno when the process cannot be read (see proc.h). If it exists
+ * but may not be read (EACCES, EPERM: hidepid), the uid is that of its directory's owner, which
+ * is the effective uid: the kernel gives no other. `brief`: without the files that may block;
+ * then the command is "[comm]", there is no notebook, and the origin is brief. */
 static int identify(int proc, uint32_t pid, bool brief, struct proc_identity *id)
 {
 	struct proc_stat stat;
+	struct proc_status status;
+	char bytes[CGROUP_CAP];
 	*id = (struct proc_identity){ .uid = -1, .owner_uid = -1 };
 	int handle = proc_open_process(proc, pid);
 	if (handle < 0 || proc_read_stat(handle, 0, &stat) != 0)
@@ -142,8 +485,10 @@ static int identify(int proc, uint32_t pid, bool brief, struct proc_identity *id
 	struct origin_known known = { proc, handle, pid, &stat, &id->labels, false, { 0 } };
 	id->start_ticks = stat.start_ticks;
 	id->posix_session = stat.session > 0 ? stat.session : 0;
-	read_uid(handle, id);
-	read_labels(handle, id);
+	if (proc_read_status(handle, 0, &status) == 0)
+		id->uid = status.uid;
+	ssize_t n = proc_read_cgroup(handle, 0, bytes, sizeof(bytes));
+	cgroup_parse(bytes, n < 0 ? 0 : (size_t)n, &id->labels);
 	id->owner_uid = find_owner(handle, id);
 	if (brief) {
 		command_text(id->command, sizeof(id->command), "", 0, &stat);
@@ -153,21 +498,6 @@ static int identify(int proc, uint32_t pid, bool brief, struct proc_identity *id
 	}
 	close(handle);
 	return 0;
-}
-
-/* Fills all of `id`; -1 with errno when the process cannot be read (see proc.h). If it exists
- * but may not be read (EACCES, EPERM: hidepid), the uid is that of its directory's owner, which
- * is the effective uid: the kernel gives no other. */
-static int proc_identify(int proc, uint32_t pid, struct proc_identity *id)
-{
-	return identify(proc, pid, false, id);
-}
-
-/* The same without the files that may block (see proc.h): the command is "[comm]", there is no
- * notebook, and the origin is brief. */
-static int proc_identify_brief(int proc, uint32_t pid, struct proc_identity *id)
-{
-	return identify(proc, pid, true, id);
 }
 
 enum {
@@ -278,13 +608,6 @@ int owners_proc(const struct owners *o)
 	return o->proc;
 }
 
-static int64_t monotonic_us(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
-}
-
 /* Returns whether the user has a name. */
 static bool set_user(struct owners *o, struct process_id *id, int64_t uid)
 {
@@ -295,7 +618,7 @@ static bool set_user(struct owners *o, struct process_id *id, int64_t uid)
 	}
 	say_where(o, "uid", (uint32_t)uid);
 	return user_names_get(
-		o->users, (uint32_t)uid, monotonic_us(), id->user, sizeof(id->user));
+		o->users, (uint32_t)uid, clock_monotonic_us(), id->user, sizeof(id->user));
 }
 
 static void describe_user(
@@ -328,7 +651,7 @@ static void describe_work(const struct proc_identity *found, struct process_id *
  * large host: it is read once for all processes that are described in a row. */
 static int64_t boot_time(struct owners *o)
 {
-	int64_t now_us = monotonic_us();
+	int64_t now_us = clock_monotonic_us();
 	if (!o->boot_us || o->recorded || now_us - o->boot_us > BOOT_TIME_US) {
 		o->boot_ms = proc_boot_ms(o->proc, !o->recorded);
 		o->boot_us = now_us;
@@ -368,9 +691,7 @@ static bool describe(struct owners *o, uint32_t pid, bool brief, struct process_
 	struct proc_identity found;
 	*id = (struct process_id){ .pid = pid, .started_ms = -1, .uid = -1, .owner_uid = -1 };
 	say_where(o, "pid", pid);
-	int rc = brief ? proc_identify_brief(o->proc, pid, &found)
-		       : proc_identify(o->proc, pid, &found);
-	if (rc != 0)
+	if (identify(o->proc, pid, brief, &found) != 0)
 		return describe_hidden(o, errno, &found, id);
 	describe_start(o, found.start_ticks, id);
 	describe_user(o, &found, id);

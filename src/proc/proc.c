@@ -1,14 +1,19 @@
-/* Opens, reads and parses the files of a process, each with as few calls as possible. */
+/* Opens, reads and parses the files of /proc, each with as few calls as possible. */
 #include "proc/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/str.h"
 
 enum {
 	/* Longer than any stat line: 52 numbers and a name. */
@@ -17,6 +22,8 @@ enum {
 	STATUS_CAP = 8192,
 	SMALL_CAP = 2048,
 	NAME_CAP = 48,
+	LOCK_LINE_CAP = 256,
+	LOCKS_CAP = 1 << 20,
 };
 
 /* Writes "PID/NAME", or "NAME" for a handle's process. Without printf, because the tracker does
@@ -59,6 +66,16 @@ static int result_of(ssize_t read, bool parsed)
 	return read >= 0 && parsed ? 0 : -1;
 }
 
+/* Reads the beginning of an open file; returns how many bytes, or -1 with errno. */
+static ssize_t read_start(int fd, char *dst, size_t cap)
+{
+	ssize_t n;
+	do
+		n = pread(fd, dst, cap, 0);
+	while (n < 0 && errno == EINTR);
+	return n;
+}
+
 int proc_open(int *proc, const char *root, struct err *e)
 {
 	char path[PATH_MAX];
@@ -96,10 +113,7 @@ int proc_open_stat(int proc, uint32_t pid)
 int proc_read_stat_again(int stat_fd, struct proc_stat *stat)
 {
 	char bytes[STAT_CAP];
-	ssize_t n;
-	do
-		n = pread(stat_fd, bytes, sizeof(bytes), 0);
-	while (n < 0 && errno == EINTR);
+	ssize_t n = read_start(stat_fd, bytes, sizeof(bytes));
 	return result_of(n, n > 0 && proc_parse_stat(bytes, (size_t)n, stat));
 }
 
@@ -198,4 +212,193 @@ int proc_stat_program(int proc, uint32_t pid, struct stat *st)
 void proc_name_in(char *dst, size_t cap, int directory, const char *name)
 {
 	snprintf(dst, cap, "/proc/self/fd/%d/%s", directory, name);
+}
+
+/* The whole host. */
+
+int proc_open_memory(int proc)
+{
+	return openat(proc, "meminfo", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+bool proc_read_memory(int fd, struct proc_memory *memory)
+{
+	char bytes[2048];
+	ssize_t n = read_start(fd, bytes, sizeof(bytes));
+	return n > 0 && proc_parse_memory(bytes, (size_t)n, memory);
+}
+
+int proc_open_cpu(int proc)
+{
+	return openat(proc, "stat", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+/* The first line is enough; the file of a large host has thousands. */
+bool proc_read_cpu(int fd, struct proc_cpu *cpu)
+{
+	char bytes[256];
+	ssize_t n = read_start(fd, bytes, sizeof(bytes));
+	return n > 0 && proc_parse_cpu(bytes, (size_t)n, cpu);
+}
+
+int proc_open_newest(int proc)
+{
+	return openat(proc, "loadavg", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+int64_t proc_read_newest(int fd)
+{
+	char bytes[256];
+	int64_t newest;
+	ssize_t n = read_start(fd, bytes, sizeof(bytes));
+	return n > 0 && proc_parse_newest(bytes, (size_t)n, &newest) ? newest : -1;
+}
+
+DIR *proc_open_list(int proc)
+{
+	int fd = openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	if (!list && fd >= 0)
+		close(fd);
+	return list;
+}
+
+uint32_t proc_next_listed(DIR *list)
+{
+	for (struct dirent *d = readdir(list); d; d = readdir(list)) {
+		uint64_t pid = 0;
+		if (proc_parse_number(d->d_name, strlen(d->d_name), &pid) && pid > 0 &&
+			pid <= INT_MAX)
+			return (uint32_t)pid;
+	}
+	return 0;
+}
+
+/* The file grows with cores and interrupts, to 100 kB and more, and btime is near its end. So
+ * it is read in pieces, which overlap by more than the length of the line. */
+static int64_t read_boot_time(int fd)
+{
+	enum { OVERLAP = 64 };
+	char bytes[16 * 1024];
+	size_t have = 0;
+	for (;;) {
+		ssize_t n = read(fd, bytes + have, sizeof(bytes) - have);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return -1;
+		have += (size_t)n;
+		int64_t seconds = proc_parse_boot_time(bytes, have);
+		if (seconds >= 0)
+			return seconds;
+		if (have > OVERLAP) {
+			memmove(bytes, bytes + have - OVERLAP, OVERLAP);
+			have = OVERLAP;
+		}
+	}
+}
+
+/* Uses the clocks of this host, unless they count from another moment (a time namespace). */
+static int64_t finer_boot_ms(int64_t boot_ms)
+{
+	struct timespec wall, boot;
+	if (clock_gettime(CLOCK_REALTIME, &wall) != 0 ||
+		clock_gettime(CLOCK_BOOTTIME, &boot) != 0)
+		return boot_ms;
+	int64_t finer_ms = (int64_t)(wall.tv_sec - boot.tv_sec) * 1000 +
+			   (wall.tv_nsec - boot.tv_nsec) / 1000000;
+	return llabs(finer_ms - boot_ms) <= 1500 ? finer_ms : boot_ms;
+}
+
+int64_t proc_boot_ms(int proc, bool real)
+{
+	int fd = openat(proc, "stat", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return -1;
+	int64_t seconds = read_boot_time(fd);
+	close(fd);
+	if (seconds < 0)
+		return -1;
+	return real ? finer_boot_ms(seconds * 1000) : seconds * 1000;
+}
+
+void proc_read_boot_id(int proc, char *dst, size_t cap)
+{
+	char bytes[64];
+	dst[0] = '\0';
+	if (file_read_at(proc, "sys/kernel/random/boot_id", bytes, sizeof(bytes)) > 0)
+		str_escape(dst, cap, bytes, strcspn(bytes, "\n"));
+}
+
+/* Locks of files. */
+
+bool proc_record_lock(int fd, const struct flock *wanted, pid_t *pid)
+{
+	struct flock ask = *wanted;
+	*pid = 0;
+	if (fd < 0 || fcntl(fd, F_GETLK, &ask) != 0)
+		return false;
+	if (ask.l_type != F_UNLCK)
+		*pid = ask.l_pid > 0 ? ask.l_pid : LOCK_UNSEEN;
+	return true;
+}
+
+bool proc_lock_owner(struct lock_owner *o, int proc, int64_t pid)
+{
+	struct proc_stat stat;
+	struct proc_status status;
+	int process = pid > 0 ? proc_open_process(proc, (uint32_t)pid) : -1;
+	bool read = process >= 0 && proc_read_stat(process, 0, &stat) == 0 &&
+		    proc_read_status(process, 0, &status) == 0;
+	if (process >= 0)
+		close(process);
+	if (!read)
+		return false;
+	*o = (struct lock_owner){ .uid = status.uid, .start_ticks = stat.start_ticks };
+	memcpy(o->comm, stat.comm, stat.comm_len);
+	str_escape(o->name, sizeof(o->name), stat.comm, stat.comm_len);
+	return true;
+}
+
+/* The pid of one line, "1: FLOCK  ADVISORY  WRITE 123 fe:00:4711 0 EOF", or -1 if it is not a
+ * lock on the file. A line with "->" waits for one. */
+static int64_t parse_lock(const char *line, const struct proc_file *file)
+{
+	int64_t pid = -1;
+	unsigned major_number = 0, minor_number = 0;
+	uint64_t inode = 0;
+	if (sscanf(line, "%*15[0-9]: FLOCK %*15s %*15s %12" SCNd64 " %8x:%8x:%20" SCNu64, &pid,
+		    &major_number, &minor_number, &inode) != 4)
+		return -1;
+	bool same = major_number == major(file->device) &&
+		    minor_number == minor(file->device) && inode == file->inode;
+	return same && pid > 0 && pid <= INT32_MAX ? pid : -1;
+}
+
+int64_t proc_parse_locks(const char *bytes, size_t len, const struct proc_file *file)
+{
+	for (const char *at = bytes, *end; at < bytes + len; at = end + 1) {
+		char line[LOCK_LINE_CAP];
+		end = memchr(at, '\n', len - (size_t)(at - bytes));
+		if (!end)
+			return -1;
+		size_t n = (size_t)(end - at);
+		if (n >= sizeof(line))
+			continue;
+		memcpy(line, at, n);
+		line[n] = '\0';
+		int64_t pid = parse_lock(line, file);
+		if (pid > 0)
+			return pid;
+	}
+	return -1;
+}
+
+int64_t proc_lock_pid(int proc, const struct proc_file *file)
+{
+	char *bytes = malloc(LOCKS_CAP);
+	ssize_t n = bytes ? file_read_at(proc, "locks", bytes, LOCKS_CAP) : -1;
+	int64_t pid = n > 0 ? proc_parse_locks(bytes, (size_t)n, file) : -1;
+	free(bytes);
+	return pid;
 }

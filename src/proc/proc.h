@@ -1,6 +1,6 @@
-/* Reads the files of one process below /proc. No other module opens them, so all stages get the
- * same answer, and this can run in a process of its own: functions take an open /proc and a pid
- * and return plain values; none keeps state.
+/* Reads the files of /proc: those of one process, and those of the host. No other module opens
+ * them, so all stages get the same answer, and this can run in a process of its own: functions
+ * take an open /proc and a pid and return plain values; none keeps state.
  *
  * `proc` and `pid` name a process in one of two ways: an open /proc (proc_open) and its number;
  * or a handle of that process (proc_open_process) and 0. A pid may belong to another process at
@@ -15,6 +15,9 @@
 #ifndef GUA_PROC_PROC_H
 #define GUA_PROC_PROC_H
 
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -72,5 +75,66 @@ int proc_stat_program(int proc, uint32_t pid, struct stat *st);
 /* A short path of a name in an open directory of this process, for calls that take no
  * directory. */
 void proc_name_in(char *dst, size_t cap, int directory, const char *name);
+
+/* What /proc says about the whole host: memory, CPU time, processes, boot. */
+
+/* Files that the tracker reads at each look: opened once, read again from their start. Opening
+ * returns -1 with errno on failure; reading from -1 fails. */
+int proc_open_memory(int proc);
+bool proc_read_memory(int fd, struct proc_memory *memory);
+int proc_open_cpu(int proc);
+bool proc_read_cpu(int fd, struct proc_cpu *cpu);
+int proc_open_newest(int proc);
+/* The pid that the kernel gave out last, or -1. */
+int64_t proc_read_newest(int fd);
+
+/* The processes of the host: opens the list (NULL with errno), and takes the next pid from it
+ * (0: the end). The caller closes it with closedir(3). */
+DIR *proc_open_list(int proc);
+uint32_t proc_next_listed(DIR *list);
+
+/* When the host was booted, unix milliseconds, or -1. It changes when the wall clock is set.
+ * `real`: /proc is this host's; then its clocks give a finer value than the file, which has
+ * seconds. */
+int64_t proc_boot_ms(int proc, bool real);
+
+/* Writes the id of this boot, escaped; "" when it cannot be read. */
+void proc_read_boot_id(int proc, char *dst, size_t cap);
+
+/* The process that has locked a file. The kernel answers in two ways: fcntl(2) names the
+ * process of a record lock, /proc/locks that of a flock(2). */
+
+/* A pid that is not visible here: the process is outside of this container, or on another
+ * host. */
+#define LOCK_UNSEEN (-1)
+
+/* The process whose record lock conflicts with `wanted` on the open file: its pid, LOCK_UNSEEN,
+ * or 0: none. False: the kernel cannot tell. */
+bool proc_record_lock(int fd, const struct flock *wanted, pid_t *pid);
+
+/* A file, as the kernel names it in /proc/locks. */
+struct proc_file {
+	dev_t device;
+	ino_t inode;
+};
+
+/* The pid in the first line of /proc/locks that is a flock(2) on the file; -1: there is none.
+ */
+int64_t proc_parse_locks(const char *bytes, size_t len, const struct proc_file *file);
+
+/* The process that took the flock(2) on a file. It may have ended, and its children may hold
+ * the lock. -1: no lock, or its process is not visible here. */
+int64_t proc_lock_pid(int proc, const struct proc_file *file);
+
+/* Who a process is that has locked a file. */
+struct lock_owner {
+	int64_t uid;
+	uint64_t start_ticks;
+	char comm[PROC_COMM_CAP + 1];	  /* its name as it is */
+	char name[4 * PROC_COMM_CAP + 1]; /* the same, safe to show */
+};
+
+/* False: it has ended, or cannot be read. */
+bool proc_lock_owner(struct lock_owner *o, int proc, int64_t pid);
 
 #endif

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/helper.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -85,17 +86,12 @@ static void begin(void *context, struct helper_place *place)
 		owners_say_where(s->owners, place->text);
 }
 
-static void add(struct str *reply, const void *bytes, size_t len)
-{
-	str_add_bytes(reply, bytes, len);
-}
-
 static void answer_result(struct str *reply, int why, const void *bytes, size_t len)
 {
 	const struct reader_result result = { why, why ? 0 : (uint32_t)len };
-	add(reply, &result, sizeof(result));
+	str_add_bytes(reply, (const char *)&result, sizeof(result));
 	if (!why)
-		add(reply, bytes, len);
+		str_add_bytes(reply, bytes, len);
 }
 
 static void describe(struct served *s, const struct reader_request *request, struct str *reply)
@@ -108,7 +104,7 @@ static void describe(struct served *s, const struct reader_request *request, str
 				       : owners_describe(s->owners, pid, &answer.id);
 		answer.late = strncmp(answer.id.user, "uid:", 4) == 0 &&
 			      owners_names_are_late(s->owners);
-		add(reply, &answer, sizeof(answer));
+		str_add_bytes(reply, (const char *)&answer, sizeof(answer));
 	}
 }
 
@@ -165,17 +161,6 @@ static void serve(void *context, const struct str *bytes, struct str *reply)
 	}
 }
 
-/* Starts the process. `root` as in reader_open(). */
-static int reader_start_helper(struct helper **h, const char *root, struct err *e)
-{
-	/* The process gets a copy of this. */
-	struct served s = { .root = root };
-	const struct helper_work work = {
-		.name = READER_NAME, .serve = serve, .begin = begin, .context = &s
-	};
-	return helper_new(h, &work, e);
-}
-
 /* How long it may stay at one place. Files of a process take microseconds, or up to some tenths
  * of a second on a host that swaps. */
 #define PROCESS_MS 500
@@ -192,29 +177,13 @@ static int reader_start_helper(struct helper **h, const char *root, struct err *
  * 64 seconds. */
 #define RESTART_DOUBLINGS 6
 
-static int64_t reader_now_us(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
-static void forget_gone(struct reader_process *p)
-{
-	for (size_t i = 0; i < p->n_left;)
-		if (helper_is_gone(p->left[i].pidfd))
-			p->left[i] = p->left[--p->n_left];
-		else
-			i++;
-}
-
 /* There is no process for some time. */
 static void has_failed(struct reader_process *p, const char *why)
 {
 	int64_t wait_s = p->n_failed < RESTART_DOUBLINGS ? INT64_C(1) << p->n_failed
 							 : INT64_C(1) << RESTART_DOUBLINGS;
 	p->n_failed++;
-	p->restart_us = reader_now_us() + wait_s * 1000000;
+	p->restart_us = clock_monotonic_us() + wait_s * 1000000;
 	str_copy(p->why, sizeof(p->why), why);
 	log_warning("%s; starting another one in %lld s", why, (long long)wait_s);
 }
@@ -223,12 +192,20 @@ static void has_failed(struct reader_process *p, const char *why)
 static bool reader_process_is_there(struct reader_process *p)
 {
 	struct err e = { 0 };
+	struct served s = { .root = p->root }; /* the process gets a copy */
+	const struct helper_work work = {
+		.name = READER_NAME, .serve = serve, .begin = begin, .context = &s
+	};
 	if (p->helper)
 		return true;
-	forget_gone(p);
-	if (p->n_left == READER_STUCK_MAX || reader_now_us() < p->restart_us)
+	for (size_t i = 0; i < p->n_left;)
+		if (helper_is_gone(p->left[i].pidfd))
+			p->left[i] = p->left[--p->n_left];
+		else
+			i++;
+	if (p->n_left == READER_STUCK_MAX || clock_monotonic_us() < p->restart_us)
 		return false;
-	if (reader_start_helper(&p->helper, p->root, &e) == 0)
+	if (helper_new(&p->helper, &work, &e) == 0)
 		return true;
 	p->helper = NULL;
 	has_failed(p, e.text);
@@ -252,21 +229,6 @@ static void reader_process_refuse(struct reader_process *p)
 {
 	end_helper(p);
 	has_failed(p, "the process " READER_NAME " sent an invalid answer");
-}
-
-/* The reply makes sense. */
-static void reader_process_works(struct reader_process *p)
-{
-	p->n_failed = 0;
-}
-
-static void reader_process_end(struct reader_process *p)
-{
-	if (p->helper)
-		end_helper(p);
-	for (size_t i = 0; i < p->n_left; i++)
-		close(p->left[i].pidfd);
-	p->n_left = 0;
 }
 
 /* Whether it waits for a processor, not for another process: then the host is slow. */
@@ -331,10 +293,10 @@ static bool look(struct slow *s, const struct helper *h)
 static int wait_for_reply(
 	struct helper *h, const struct str **reply, struct slow *s, struct err *e)
 {
-	int64_t end_us = reader_now_us() + REQUEST_MS * INT64_C(1000);
+	int64_t end_us = clock_monotonic_us() + REQUEST_MS * INT64_C(1000);
 	for (;;) {
 		int rc = helper_receive(h, LOOK_MS, reply, e);
-		if (rc != ERR_BUSY || look(s, h) || reader_now_us() >= end_us)
+		if (rc != ERR_BUSY || look(s, h) || clock_monotonic_us() >= end_us)
 			return rc;
 	}
 }
@@ -444,7 +406,10 @@ void reader_close(struct reader *r)
 {
 	if (!r)
 		return;
-	reader_process_end(&r->process);
+	if (r->process.helper)
+		end_helper(&r->process);
+	for (size_t i = 0; i < r->process.n_left; i++)
+		close(r->process.left[i].pidfd);
 	owners_close(r->direct);
 	free(r->known);
 	free(r->root);
@@ -533,7 +498,7 @@ static void blame(struct reader *r, uint32_t pid)
 	struct reader_answer a = { 0 };
 	if (pid)
 		describe_directly(r, pid, &a);
-	wary_add(&r->wary, a.there ? &a.id : NULL, reader_now_us());
+	wary_add(&r->wary, a.there ? &a.id : NULL, clock_monotonic_us());
 }
 
 /* Whether the whole description of a process may be read. As long as nothing has blocked, this
@@ -544,7 +509,7 @@ static bool allows(struct reader *r, uint32_t pid)
 	if (wary_is_calm(&r->wary))
 		return true;
 	owners_describe_brief(r->direct, pid, &id);
-	return wary_allows(&r->wary, &id, reader_now_us());
+	return wary_allows(&r->wary, &id, clock_monotonic_us());
 }
 
 /* Bytes from another process: a text may have no end. */
@@ -576,16 +541,6 @@ static bool take_answers(struct reader *r, const struct reader_request *request,
 	return true;
 }
 
-static void make_request(struct reader *r, struct reader_request *request, const uint32_t *pids,
-	size_t n, bool brief)
-{
-	*request = (struct reader_request){ .question = READER_DESCRIBE, .n = (uint32_t)n };
-	for (size_t i = 0; i < n; i++) {
-		request->targets[i].pid = pids[i];
-		request->targets[i].brief = brief || r->brief || !allows(r, pids[i]);
-	}
-}
-
 /* Asks for at most READER_BATCH processes; false: no answer. */
 static bool ask_for(
 	struct reader *r, const struct reader_request *request, int *tries, struct known *out)
@@ -594,7 +549,7 @@ static bool ask_for(
 	uint32_t blamed = 0;
 	int rc = reader_process_ask(&r->process, request, &reply, &blamed);
 	if (rc == 0 && take_answers(r, request, reply, out)) {
-		reader_process_works(&r->process);
+		r->process.n_failed = 0;
 		return true;
 	}
 	if (rc == 0)
@@ -609,10 +564,14 @@ static bool ask_for(
 static void describe_some(
 	struct reader *r, const uint32_t *pids, size_t n, int *tries, struct known *out)
 {
-	struct reader_request request;
 	for (bool more = true; more;) {
+		struct reader_request request = { .question = READER_DESCRIBE,
+			.n = (uint32_t)n };
 		more = *tries > 0;
-		make_request(r, &request, pids, n, !more);
+		for (size_t i = 0; i < n; i++) {
+			request.targets[i].pid = pids[i];
+			request.targets[i].brief = !more || r->brief || !allows(r, pids[i]);
+		}
 		if (ask_for(r, &request, tries, out))
 			return;
 	}
@@ -630,7 +589,7 @@ static void describe_all(struct reader *r, const uint32_t *pids, size_t n, struc
 	for (size_t at = 0; at < n; at += READER_BATCH)
 		describe_some(r, pids + at, n - at < READER_BATCH ? n - at : READER_BATCH,
 			&tries, out + at);
-	int64_t now_us = reader_now_us();
+	int64_t now_us = clock_monotonic_us();
 	for (size_t i = 0; i < n; i++)
 		if (out[i].brief)
 			r->again_us = now_us + AGAIN_US;
@@ -642,27 +601,21 @@ static int by_pid(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-static size_t sort_pids(uint32_t *pids, size_t n)
+void reader_expect(struct reader *r, uint32_t *pids, size_t n)
 {
 	size_t kept = 0;
+	r->n_known = 0;
+	if (n == 0)
+		return;
 	qsort(pids, n, sizeof(*pids), by_pid);
 	for (size_t i = 0; i < n; i++)
 		if (kept == 0 || pids[i] != pids[kept - 1])
 			pids[kept++] = pids[i];
-	return kept;
-}
-
-void reader_expect(struct reader *r, uint32_t *pids, size_t n)
-{
-	r->n_known = 0;
-	if (n == 0)
+	if (!array_reserve(&r->known, &r->cap_known, kept))
 		return;
-	n = sort_pids(pids, n);
-	if (!array_reserve(&r->known, &r->cap_known, n))
-		return;
-	memset(r->known, 0, n * sizeof(*r->known));
-	describe_all(r, pids, n, r->known);
-	r->n_known = n;
+	memset(r->known, 0, kept * sizeof(*r->known));
+	describe_all(r, pids, kept, r->known);
+	r->n_known = kept;
 }
 
 static int compare_known(const void *key, const void *item)
@@ -699,7 +652,7 @@ bool reader_describe(struct reader *r, uint32_t pid, struct process_id *id, bool
 
 bool reader_can_improve(struct reader *r, const struct process_id *id)
 {
-	int64_t now_us = reader_now_us();
+	int64_t now_us = clock_monotonic_us();
 	return now_us >= r->again_us && wary_allows(&r->wary, id, now_us) &&
 	       reader_process_is_there(&r->process);
 }
@@ -713,7 +666,7 @@ static ssize_t ask_file(struct reader *r, enum reader_question question,
 	const struct str *reply = NULL;
 	uint32_t blamed = 0;
 	struct reader_result result = { .why = EBUSY };
-	int64_t now_us = reader_now_us();
+	int64_t now_us = clock_monotonic_us();
 	request.targets[0].pid = id->pid;
 	request.targets[0].start_ticks = id->start_ticks;
 	if (now_us < r->wary.calm_us || wary_find(&r->wary, id->pid, id->start_ticks)) {
@@ -726,7 +679,7 @@ static ssize_t ask_file(struct reader *r, enum reader_question question,
 	if (rc == 0 && reply->len < sizeof(result)) {
 		reader_process_refuse(&r->process);
 	} else if (rc == 0) {
-		reader_process_works(&r->process);
+		r->process.n_failed = 0;
 		memcpy(&result, reply->data, sizeof(result));
 	}
 	if (result.why || reply->len != sizeof(result) + result.len || result.len > cap) {
@@ -737,18 +690,11 @@ static ssize_t ask_file(struct reader *r, enum reader_question question,
 	return (ssize_t)result.len;
 }
 
-/* Ends a text that was read. */
-static ssize_t ask_text(struct reader *r, enum reader_question question,
-	const struct process_id *id, char *dst, size_t cap)
-{
-	ssize_t n = ask_file(r, question, id, dst, cap - 1);
-	dst[n < 0 ? 0 : n] = '\0';
-	return n;
-}
-
 ssize_t reader_arguments(struct reader *r, const struct process_id *id, char *dst, size_t cap)
 {
-	return ask_text(r, READER_ARGUMENTS, id, dst, cap);
+	ssize_t n = ask_file(r, READER_ARGUMENTS, id, dst, cap - 1);
+	dst[n < 0 ? 0 : n] = '\0';
+	return n;
 }
 
 int reader_rollup(struct reader *r, const struct process_id *id, struct proc_rollup *rollup)
@@ -770,15 +716,6 @@ void reader_ask_again(struct reader *r)
 		reader_process_ask(&r->process, &request, &reply, &blamed);
 }
 
-/* Whether its processes fail, and there is no other one yet. */
-static bool has_no_process(struct reader *r, char *dst, size_t cap)
-{
-	if (r->process.n_failed < 2 || reader_process_is_there(&r->process))
-		return false;
-	snprintf(dst, cap, "processes are described by their names only: %s", r->process.why);
-	return true;
-}
-
 bool reader_trouble(struct reader *r, char *dst, size_t cap)
 {
 	const struct process_id *first = NULL;
@@ -791,8 +728,14 @@ bool reader_trouble(struct reader *r, char *dst, size_t cap)
 			first = id;
 		n += id->pid != 0;
 	}
-	if (!first)
-		return has_no_process(r, dst, cap);
+	if (!first) {
+		/* Its processes fail, and there is no other one yet. */
+		if (r->process.n_failed < 2 || reader_process_is_there(&r->process))
+			return false;
+		snprintf(dst, cap, "processes are described by their names only: %s",
+			r->process.why);
+		return true;
+	}
 	/* The command is the name in brackets. */
 	int name = (int)strcspn(first->command + 1, "]");
 	int len = snprintf(dst, cap,

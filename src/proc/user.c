@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/str.h"
 #include "proc/piece.h"
 
@@ -206,13 +207,6 @@ static struct user_entry *find_entry(struct user_names *u, uint32_t uid, int64_t
 	return free_one;
 }
 
-static int64_t real_us(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
-}
-
 /* Waits for the answer, if no other lookup is overdue and the window has time left: a directory
  * server that hangs, or that takes a second for each user, costs one deadline in all. */
 static bool wait_within_window(struct user_names *u, struct lookup *l, int64_t now_us)
@@ -222,9 +216,9 @@ static bool wait_within_window(struct user_names *u, struct lookup *l, int64_t n
 		u->waited_us = 0;
 	}
 	int64_t left_ms = u->deadline_ms - u->waited_us / 1000;
-	int64_t begun_us = real_us();
+	int64_t begun_us = clock_monotonic_us();
 	bool done = lookup_wait(l, u->overdue || left_ms < 0 ? 0 : (int)left_ms);
-	u->waited_us += real_us() - begun_us;
+	u->waited_us += clock_monotonic_us() - begun_us;
 	return done;
 }
 

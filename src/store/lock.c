@@ -14,7 +14,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "proc/locks.h"
 #include "proc/proc.h"
 #include "store/store_private.h"
 

@@ -14,9 +14,7 @@
 
 #include "base/log.h"
 #include "base/str.h"
-#include "proc/locks.h"
 #include "proc/proc.h"
-#include "proc/system.h"
 #include "store/identify.h"
 #include "store/lock.h"
 #include "version.h"

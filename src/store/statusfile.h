@@ -16,7 +16,7 @@
 
 #include "base/err.h"
 #include "base/fault.h"
-#include "proc/locks.h"
+#include "proc/proc.h"
 #include "driver/source_host.h"
 
 #define STATUS_MAX_FAULTS 32

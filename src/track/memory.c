@@ -1,4 +1,4 @@
-/* Reads the memory of the tree, and the memory and CPU time of the host. */
+/* Reads the memory of the tree. */
 #include "track/memory.h"
 
 #include <errno.h>
@@ -8,58 +8,6 @@
 #include <unistd.h>
 
 #include "proc/proc.h"
-#include "proc/system.h"
-
-void host_open(struct host *h, int proc_fd)
-{
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	*h = (struct host){
-		.memory_fd = proc_open_memory(proc_fd),
-		.cpu_fd = proc_open_cpu(proc_fd),
-		.cores = cores > 0 ? cores : 1,
-		.capacity_bytes = -1,
-		.used_bytes = -1,
-		.max_used_bytes = -1,
-		.busy_ticks = -1,
-		.all_ticks = -1,
-	};
-	host_look(h);
-	h->first_busy_ticks = h->busy_ticks;
-	h->first_all_ticks = h->all_ticks;
-}
-
-void host_close(struct host *h)
-{
-	if (h->memory_fd >= 0)
-		close(h->memory_fd);
-	if (h->cpu_fd >= 0)
-		close(h->cpu_fd);
-}
-
-void host_look(struct host *h)
-{
-	struct proc_memory memory;
-	struct proc_cpu cpu;
-	if (proc_read_memory(h->memory_fd, &memory)) {
-		h->capacity_bytes = memory.total_bytes;
-		h->used_bytes = memory.used_bytes;
-		if (h->used_bytes > h->max_used_bytes)
-			h->max_used_bytes = h->used_bytes;
-	}
-	if (proc_read_cpu(h->cpu_fd, &cpu)) {
-		h->busy_ticks = cpu.busy_ticks;
-		h->all_ticks = cpu.all_ticks;
-	}
-}
-
-double host_cpu_pct(const struct host *h, int64_t busy_before, int64_t all_before)
-{
-	int64_t all = h->all_ticks - all_before, busy = h->busy_ticks - busy_before;
-	if (all_before < 0 || all <= 0)
-		return NAN;
-	double part = (double)busy / (double)all;
-	return 100.0 * (double)h->cores * (part < 0 ? 0 : part > 1 ? 1 : part);
-}
 
 #define BUDGET 0.008 /* of one core */
 #define CREDIT_FIRST_S 0.05
@@ -92,12 +40,6 @@ static double cpu_now(void)
 static double cpu_elsewhere(const struct tree *t)
 {
 	return t->files ? t->files->cpu_s(t->files->context) : 0;
-}
-
-static void raise_to(int64_t *peak, int64_t value)
-{
-	if (value > *peak)
-		*peak = value;
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -147,19 +89,6 @@ static bool is_due(const struct memory *m, const struct tree *t, double now_s)
 	return notably || since_s >= ROUND_ALWAYS_S || (at_all && since_s >= ROUND_EVERY_S);
 }
 
-/* Whether the process faulted in its own pages. A forked copy that has not executed another
- * program has its parent's pages without a fault, and they count for the parent. */
-static bool stands_alone(const struct tree *t, const struct member *p)
-{
-	return (double)p->peak_rss_bytes <= (double)p->faults * t->page_bytes * 1.1;
-}
-
-static int read_io(const struct tree *t, const struct process_id *id, struct proc_io *io)
-{
-	return t->files ? t->files->io(t->files->context, id, io)
-			: proc_read_io(t->proc_fd, id->pid, io);
-}
-
 /* Reads the high-water mark, switches and I/O. */
 static void read_status(struct tree *t, struct member *p)
 {
@@ -174,13 +103,18 @@ static void read_status(struct tree *t, struct member *p)
 	if (s.peak_rss_bytes >= 0)
 		p->peak_rss_bytes = s.peak_rss_bytes;
 	if (s.peak_rss_bytes > p->peak_before_bytes)
-		raise_to(&p->shown.max_rss_bytes, s.peak_rss_bytes);
-	if (first && p->parent != NO_MEMBER && !stands_alone(t, p))
+		tree_raise(&p->shown.max_rss_bytes, s.peak_rss_bytes);
+	/* A forked copy that has not executed another program has its parent's pages without a
+	 * fault, and they count for the parent. */
+	bool faulted = (double)p->peak_rss_bytes <= (double)p->faults * t->page_bytes * 1.1;
+	if (first && p->parent != NO_MEMBER && !faulted)
 		p->explained_rss_bytes = t->members[p->parent].shown.max_rss_bytes;
 	p->shown.id.uid = s.uid;
 	p->own[COUNT_VOLUNTARY] = (double)(s.voluntary < 0 ? 0 : s.voluntary);
 	p->own[COUNT_INVOLUNTARY] = (double)(s.involuntary < 0 ? 0 : s.involuntary);
-	if (read_io(t, &p->shown.id, &io) == 0) {
+	int rc = t->files ? t->files->io(t->files->context, &p->shown.id, &io)
+			  : proc_read_io(t->proc_fd, p->shown.id.pid, &io);
+	if (rc == 0) {
 		p->waited[COUNT_READ] = (double)io.read_bytes;
 		p->waited[COUNT_WRITTEN] = (double)io.written_bytes;
 		t->io_known = true;
@@ -229,11 +163,11 @@ static bool read_rollup(struct memory *m, struct tree *t, struct member *p)
 		return false;
 	}
 	p->roll = r;
-	raise_to(&p->shown.max_total_bytes, r.pss_bytes);
-	raise_to(&p->shown.max_private_bytes, r.uss_bytes);
-	raise_to(&p->shown.max_rss_bytes, r.rss_bytes);
-	raise_to(&p->explained_rss_bytes, r.rss_bytes);
-	raise_to(&m->largest_rss_bytes, p->shown.max_rss_bytes);
+	tree_raise(&p->shown.max_total_bytes, r.pss_bytes);
+	tree_raise(&p->shown.max_private_bytes, r.uss_bytes);
+	tree_raise(&p->shown.max_rss_bytes, r.rss_bytes);
+	tree_raise(&p->explained_rss_bytes, r.rss_bytes);
+	tree_raise(&m->largest_rss_bytes, p->shown.max_rss_bytes);
 	return true;
 }
 
@@ -271,10 +205,10 @@ static void add_helpers_part(struct tree *t, struct track_ram *main, struct trac
 
 static void raise_peaks(struct track_ram *peak, const struct track_ram *now)
 {
-	raise_to(&peak->total_bytes, now->total_bytes);
-	raise_to(&peak->private_bytes, now->private_bytes);
-	raise_to(&peak->shared_bytes, now->shared_bytes);
-	raise_to(&peak->swap_bytes, now->swap_bytes);
+	tree_raise(&peak->total_bytes, now->total_bytes);
+	tree_raise(&peak->private_bytes, now->private_bytes);
+	tree_raise(&peak->shared_bytes, now->shared_bytes);
+	tree_raise(&peak->swap_bytes, now->swap_bytes);
 }
 
 /* A member had `bytes` more for a moment than at the last round. It is taken as private memory,
@@ -304,9 +238,9 @@ static void add_spikes(struct memory *m, struct tree *t)
 			continue;
 		int64_t above = p->peak_rss_bytes - p->explained_rss_bytes;
 		if (is_notable(above, 0) && p->peak_rss_bytes > p->roll.rss_bytes)
-			raise_to(&largest[i > 0], p->peak_rss_bytes - p->roll.rss_bytes);
-		raise_to(&p->explained_rss_bytes, p->peak_rss_bytes);
-		raise_to(&m->largest_rss_bytes, p->peak_rss_bytes);
+			tree_raise(&largest[i > 0], p->peak_rss_bytes - p->roll.rss_bytes);
+		tree_raise(&p->explained_rss_bytes, p->peak_rss_bytes);
+		tree_raise(&m->largest_rss_bytes, p->peak_rss_bytes);
 	}
 	if (largest[0])
 		raise_by(m, TRACK_MAIN, largest[0]);
@@ -434,7 +368,7 @@ void memory_reaped(struct memory *m, struct tree *t, uint32_t i, int64_t maxrss_
 		 * seen to have. */
 		raise_by(m, TRACK_DESCENDANTS, maxrss_bytes - m->largest_rss_bytes);
 	} else {
-		raise_to(&p->shown.max_rss_bytes, maxrss_bytes);
+		tree_raise(&p->shown.max_rss_bytes, maxrss_bytes);
 		raise_by(m, i == 0 ? TRACK_MAIN : TRACK_DESCENDANTS,
 			maxrss_bytes - p->roll.rss_bytes);
 	}

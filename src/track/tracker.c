@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "proc/proc.h"
 #include "track/tracker_private.h"
 
 #define LEAST_INTERVAL_MS 10
@@ -19,7 +21,7 @@
 enum { EARLY_LOOKS = 4 };
 #define EARLY_LEAST_US 20000
 
-double tracker_now_s(const struct tracker *t)
+static double now_s(const struct tracker *t)
 {
 	return (double)(clock_now(&t->clock).boot_us - t->start_us) / 1e6;
 }
@@ -36,6 +38,57 @@ void tracker_warn(struct track_result *r, const char *format, ...)
 			return;
 	if (r->n_warnings < sizeof(r->warnings) / sizeof(r->warnings[0]))
 		memcpy(r->warnings[r->n_warnings++], text, sizeof(text));
+}
+
+static void host_look(struct host *h)
+{
+	struct proc_memory memory;
+	struct proc_cpu cpu;
+	if (proc_read_memory(h->memory_fd, &memory)) {
+		h->capacity_bytes = memory.total_bytes;
+		h->used_bytes = memory.used_bytes;
+		tree_raise(&h->max_used_bytes, h->used_bytes);
+	}
+	if (proc_read_cpu(h->cpu_fd, &cpu)) {
+		h->busy_ticks = cpu.busy_ticks;
+		h->all_ticks = cpu.all_ticks;
+	}
+}
+
+static void host_open(struct host *h, int proc_fd)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	*h = (struct host){
+		.memory_fd = proc_open_memory(proc_fd),
+		.cpu_fd = proc_open_cpu(proc_fd),
+		.cores = cores > 0 ? cores : 1,
+		.capacity_bytes = -1,
+		.used_bytes = -1,
+		.max_used_bytes = -1,
+		.busy_ticks = -1,
+		.all_ticks = -1,
+	};
+	host_look(h);
+	h->first_busy_ticks = h->busy_ticks;
+	h->first_all_ticks = h->all_ticks;
+}
+
+static void host_close(struct host *h)
+{
+	if (h->memory_fd >= 0)
+		close(h->memory_fd);
+	if (h->cpu_fd >= 0)
+		close(h->cpu_fd);
+}
+
+/* Percent of one core between two readings of the ticks; NAN when there is no time between. */
+static double host_cpu_pct(const struct host *h, int64_t busy_before, int64_t all_before)
+{
+	int64_t all = h->all_ticks - all_before, busy = h->busy_ticks - busy_before;
+	if (all_before < 0 || all <= 0)
+		return NAN;
+	double part = (double)busy / (double)all;
+	return 100.0 * (double)h->cores * (part < 0 ? 0 : part > 1 ? 1 : part);
 }
 
 static void sum_counters(struct tracker *t)
@@ -58,17 +111,13 @@ static struct cpu_mark mark(const struct tracker *t, double at_s)
 	return m;
 }
 
-static double clamp_pct(const struct tracker *t, double pct)
-{
-	double most = 100.0 * (double)t->host.cores;
-	return pct < 0 ? 0 : pct > most ? most : pct;
-}
-
 static double group_pct(const struct tracker *t, const struct cpu_mark *from,
 	const struct cpu_mark *to, int group)
 {
 	double cpu_s = to->cpu_s[group] - from->cpu_s[group];
-	return clamp_pct(t, 100.0 * cpu_s / (to->at_s - from->at_s));
+	double pct = 100.0 * cpu_s / (to->at_s - from->at_s);
+	double most = 100.0 * (double)t->host.cores;
+	return pct < 0 ? 0 : pct > most ? most : pct;
 }
 
 static void raise_max(double *max, double value)
@@ -95,16 +144,6 @@ static void raise_maxima(
 	raise_max(&max->system_pct, host_cpu_pct(&t->host, from->busy_ticks, from->all_ticks));
 }
 
-/* A window is a whole interval: the early samples do not end one. */
-static void close_window(struct tracker *t)
-{
-	if (!is_window(t, &t->window, &t->sample_mark))
-		return;
-	raise_maxima(t, &t->window, &t->max);
-	t->window_before = t->window;
-	t->window = t->sample_mark;
-}
-
 struct cpu_max tracker_cpu_max(const struct tracker *t)
 {
 	struct cpu_max max = t->max;
@@ -125,8 +164,12 @@ static void take_cpu(struct tracker *t, double now_s, bool early)
 		t->sample_system_pct = isnan(pct) ? t->sample_system_pct : pct;
 	}
 	t->sample_mark = now;
-	if (!early)
-		close_window(t);
+	/* A window is a whole interval: the early samples do not end one. */
+	if (early || !is_window(t, &t->window, &t->sample_mark))
+		return;
+	raise_maxima(t, &t->window, &t->max);
+	t->window_before = t->window;
+	t->window = t->sample_mark;
 }
 
 static void count_threads(struct tracker *t)
@@ -141,8 +184,7 @@ static void count_threads(struct tracker *t)
 	n[TRACK_COMBINED] = n[TRACK_MAIN] + n[TRACK_DESCENDANTS];
 	for (int g = 0; g < TRACK_GROUPS; g++) {
 		t->threads[g] = n[g];
-		if (n[g] > t->max_threads[g])
-			t->max_threads[g] = n[g];
+		tree_raise(&t->max_threads[g], n[g]);
 	}
 }
 
@@ -161,14 +203,14 @@ static void schedule(struct tracker *t)
 
 static void look(struct tracker *t, bool early)
 {
-	double now_s = tracker_now_s(t);
-	tree_look(&t->tree, now_s);
-	memory_look(&t->memory, &t->tree, now_s);
+	double at_s = now_s(t);
+	tree_look(&t->tree, at_s);
+	memory_look(&t->memory, &t->tree, at_s);
 	count_threads(t);
 	host_look(&t->host);
 	/* No time counts after the last process has ended. */
 	bool ended = t->tree.alive == 0 && t->last_end_s >= 0;
-	take_cpu(t, ended ? t->last_end_s : now_s, early);
+	take_cpu(t, ended ? t->last_end_s : at_s, early);
 	if (t->gpu)
 		gpu_look(t->gpu, &t->tree, &t->result);
 	if (t->memory.some_unreadable)
@@ -183,7 +225,7 @@ static void look(struct tracker *t, bool early)
 	if (t->tree.failed)
 		tracker_warn(&t->result, ERR_MEMORY_TEXT ": not every process is followed");
 	if (t->tree.alive == 0 && t->last_end_s < 0)
-		t->last_end_s = now_s;
+		t->last_end_s = at_s;
 	t->samples++;
 }
 
@@ -191,7 +233,7 @@ static void fill_sample(struct tracker *t, struct track_sample *out, bool early)
 {
 	*out = (struct track_sample){
 		.wall_us = clock_now(&t->clock).wall_us,
-		.elapsed_s = tracker_now_s(t),
+		.elapsed_s = now_s(t),
 		.early = early,
 		.system_ram_bytes = t->host.used_bytes,
 		.system_gpu_ram_bytes = -1,
@@ -238,11 +280,16 @@ static void begin(struct tracker *t)
 	if (t->o.started_us == 0) {
 		memcpy(t->before, t->sums, sizeof(t->before));
 		memset(t->sums, 0, sizeof(t->sums));
-		for (size_t i = 0; i < t->tree.n; i++)
-			member_was_there(&t->tree.members[i]);
+		for (size_t i = 0; i < t->tree.n; i++) {
+			struct member *m = &t->tree.members[i];
+			m->before_user_s = m->own[COUNT_USER];
+			m->before_system_s = m->own[COUNT_SYSTEM];
+			m->peak_before_bytes = m->explained_rss_bytes = m->peak_rss_bytes;
+			m->shown.max_rss_bytes = m->rss_bytes;
+		}
 		/* The first look saw high-water marks from before the tracking. */
 		memcpy(t->memory.peak, t->memory.now, sizeof(t->memory.peak));
-		t->sample_mark = mark(t, tracker_now_s(t));
+		t->sample_mark = mark(t, now_s(t));
 		t->window = t->window_before = t->sample_mark;
 		memset(t->sample_pct, 0, sizeof(t->sample_pct));
 	}
@@ -325,9 +372,9 @@ void tracker_close(struct tracker *t)
 
 void tracker_exiting(struct tracker *t, pid_t pid)
 {
-	double now_s = tracker_now_s(t);
-	t->last_end_s = now_s;
-	tree_read_again(&t->tree, pid, now_s);
+	double at_s = now_s(t);
+	t->last_end_s = at_s;
+	tree_read_again(&t->tree, pid, at_s);
 }
 
 bool tracker_is_helper(struct tracker *t, pid_t pid)
@@ -337,20 +384,20 @@ bool tracker_is_helper(struct tracker *t, pid_t pid)
 
 void tracker_reaped(struct tracker *t, pid_t pid, int status, const struct rusage *usage)
 {
-	double now_s = tracker_now_s(t);
-	uint32_t i = tree_reaped(&t->tree, pid, usage, now_s);
+	double at_s = now_s(t);
+	uint32_t i = tree_reaped(&t->tree, pid, usage, at_s);
 	if (i == NO_MEMBER) {
 		/* The process started and ended between two looks; the owner has no other
 		 * children. */
 		double more[COUNTERS];
-		counters_of_rusage(more, usage);
+		tree_count_usage(more, usage);
 		for (int c = 0; c < COUNTERS; c++)
 			t->tree.forgotten[c] += more[c];
 		t->tree.seen++;
 		return;
 	}
 	if (!t->tree.members[i].final_read || t->last_end_s < 0)
-		t->last_end_s = now_s;
+		t->last_end_s = at_s;
 	if (i == 0)
 		t->exit_status = status;
 	memory_reaped(&t->memory, &t->tree, i, (int64_t)usage->ru_maxrss * 1024);
@@ -363,7 +410,86 @@ void tracker_stop(struct tracker *t)
 	look(t, true);
 	if (t->gpu)
 		gpu_stop(t->gpu, &t->tree, &t->result);
-	t->stopped_s =
-		t->tree.alive == 0 && t->last_end_s >= 0 ? t->last_end_s : tracker_now_s(t);
+	t->stopped_s = t->tree.alive == 0 && t->last_end_s >= 0 ? t->last_end_s : now_s(t);
 	t->stopped = true;
+}
+
+static void fill_memory(const struct tracker *t, struct track_result *r)
+{
+	r->ram_capacity_bytes = t->host.capacity_bytes;
+	r->ram_system_max_bytes = t->host.max_used_bytes;
+	memcpy(r->ram, t->memory.peak, sizeof(r->ram));
+	/* Without processes the memory is 0; with one that cannot be read it is unknown. */
+	struct track_ram *below = &r->ram[TRACK_DESCENDANTS];
+	if (below->total_bytes < 0 && (t->tree.seen <= 1 || !t->memory.some_unreadable))
+		*below = (struct track_ram){ 0, 0, 0, 0 };
+}
+
+double tracker_max(double max, double mean)
+{
+	return max >= mean || isnan(mean) ? max : mean;
+}
+
+static void fill_cpu(const struct tracker *t, struct track_result *r)
+{
+	r->core_count = t->host.cores;
+	r->expected_cores = t->o.expected_cores ? t->o.expected_cores : t->host.cores;
+	double most = 100.0 * (double)t->host.cores;
+	struct cpu_max max = tracker_cpu_max(t);
+	for (int g = 0; g < TRACK_GROUPS; g++) {
+		r->user_s[g] = t->sums[g][COUNT_USER];
+		r->system_s[g] = t->sums[g][COUNT_SYSTEM];
+		double pct = r->elapsed_s > 0
+				     ? 100.0 * (r->user_s[g] + r->system_s[g]) / r->elapsed_s
+				     : 0;
+		r->cpu[g].mean_sum_pct = pct < most ? pct : most;
+		r->cpu[g].max_sum_pct = tracker_max(max.pct[g], r->cpu[g].mean_sum_pct);
+		r->max_threads[g] = t->max_threads[g];
+	}
+	r->cpu_system.mean_sum_pct =
+		host_cpu_pct(&t->host, t->host.first_busy_ticks, t->host.first_all_ticks);
+	r->cpu_system.max_sum_pct = tracker_max(max.system_pct, r->cpu_system.mean_sum_pct);
+}
+
+static void fill_counts(const struct tracker *t, struct track_result *r)
+{
+	const double *all = t->sums[TRACK_COMBINED];
+	bool io_known = t->tree.io_known || all[COUNT_READ] > 0 || all[COUNT_WRITTEN] > 0;
+	r->read_bytes = io_known ? (int64_t)all[COUNT_READ] : -1;
+	r->written_bytes = io_known ? (int64_t)all[COUNT_WRITTEN] : -1;
+	r->minor_faults = (int64_t)all[COUNT_MINOR];
+	r->major_faults = (int64_t)all[COUNT_MAJOR];
+	r->voluntary_switches = (int64_t)all[COUNT_VOLUNTARY];
+	r->involuntary_switches = (int64_t)all[COUNT_INVOLUNTARY];
+	r->processes_seen = t->tree.seen;
+	r->processes_peak = t->tree.peak_alive;
+}
+
+static void fill_processes(struct tracker *t, struct track_result *r)
+{
+	if (!array_reserve(&r->processes, &t->cap_processes, t->tree.n))
+		return;
+	for (size_t i = 0; i < t->tree.n; i++)
+		r->processes[i] = t->tree.members[i].shown;
+	r->n_processes = t->tree.n;
+	r->others = t->tree.others;
+	r->n_others = t->tree.n_forgotten;
+}
+
+const struct track_result *tracker_result(struct tracker *t)
+{
+	struct track_result *r = &t->result;
+	r->elapsed_s = t->stopped ? t->stopped_s : now_s(t);
+	r->exit_status = t->exit_status;
+	r->exited = t->tree.members[0].gone || t->tree.members[0].zombie;
+	r->samples = t->samples;
+	fill_memory(t, r);
+	fill_cpu(t, r);
+	fill_counts(t, r);
+	fill_processes(t, r);
+	if (t->gpu)
+		gpu_fill(t->gpu, r);
+	else
+		gpu_fill_none(r);
+	return r;
 }

@@ -19,6 +19,15 @@ struct cpu_max {
 	double pct[TRACK_GROUPS], system_pct;
 };
 
+/* The host's own memory and CPU, for the `system` rows. */
+struct host {
+	int memory_fd, cpu_fd; /* or -1 */
+	int64_t cores;
+	int64_t capacity_bytes, used_bytes, max_used_bytes; /* -1 unknown */
+	int64_t busy_ticks, all_ticks;			    /* since boot; -1 unknown */
+	int64_t first_busy_ticks, first_all_ticks;	    /* when tracking began */
+};
+
 struct tracker {
 	struct tracker_options o;
 	struct clock clock; /* the real one */
@@ -45,7 +54,6 @@ struct tracker {
 	size_t cap_processes;
 };
 
-double tracker_now_s(const struct tracker *t);
 /* The maxima up to the last sample. All of the time counts: a rest that is too short for a
  * window of its own makes the last window longer. */
 struct cpu_max tracker_cpu_max(const struct tracker *t);

@@ -10,7 +10,6 @@
 #include "base/array.h"
 #include "proc/command.h"
 #include "proc/proc.h"
-#include "proc/system.h"
 #include "track/tracker.h"
 
 enum {
@@ -99,10 +98,8 @@ static void take_stat(struct tree *t, struct member *m, const struct proc_stat *
 	}
 	m->threads = s->threads;
 	take_resident(t, m, s);
-	if (m->threads > m->shown.max_threads)
-		m->shown.max_threads = m->threads;
-	if (m->rss_bytes > m->shown.max_rss_bytes)
-		m->shown.max_rss_bytes = m->rss_bytes;
+	tree_raise(&m->shown.max_threads, m->threads);
+	tree_raise(&m->shown.max_rss_bytes, m->rss_bytes);
 	if (s->ppid != (pid_t)m->shown.ppid) {
 		m->shown.ppid = s->ppid;
 		m->parent = find_living(t, s->ppid);
@@ -143,17 +140,6 @@ static void describe(struct tree *t, struct member *m, const struct proc_stat *s
 	command_text(id->command, sizeof(id->command), bytes, n < 0 ? 0 : (size_t)n, s);
 }
 
-/* Reads the command again if the process has executed another program; and once in any case,
- * because a forked python may execute another python. */
-static void take_line(struct tree *t, struct member *m, const struct proc_stat *s, double now_s)
-{
-	bool renamed = is_renamed(m, s);
-	take_stat(t, m, s, now_s);
-	if (renamed || (!m->settled && !m->zombie))
-		describe(t, m, s);
-	m->settled = true;
-}
-
 /* Reads a member's stat through its open file, which never belongs to another process, or by
  * its path, where the start time must be the same. */
 static void read_member(struct tree *t, struct member *m, double now_s)
@@ -166,10 +152,17 @@ static void read_member(struct tree *t, struct member *m, double now_s)
 	}
 	int rc = m->stat_fd >= 0 ? proc_read_stat_again(m->stat_fd, &s)
 				 : proc_read_stat(t->proc_fd, pid, &s);
-	if (rc != 0 || s.start_ticks != m->shown.id.start_ticks)
+	if (rc != 0 || s.start_ticks != m->shown.id.start_ticks) {
 		lose(t, m, now_s);
-	else
-		take_line(t, m, &s, now_s);
+		return;
+	}
+	bool renamed = is_renamed(m, &s);
+	take_stat(t, m, &s, now_s);
+	/* The command is read again if the process has executed another program; and once in
+	 * any case, because a forked python may execute another python. */
+	if (renamed || (!m->settled && !m->zombie))
+		describe(t, m, &s);
+	m->settled = true;
 }
 
 static bool is_excluded(const struct tree *t, pid_t pid)
@@ -297,6 +290,103 @@ static void find_new(struct tree *t)
 	t->newest_pid = newest;
 }
 
+/* Sums up what the members used. Each second of CPU is counted in one place at a time: at the
+ * process that used it while it runs or is a zombie, then at the process that waited for it,
+ * and so on upwards. If a process ended and its parent never got its seconds (the parent
+ * ignores SIGCHLD, or is init), the last reading of the process counts. */
+
+void tree_count_usage(double counters[COUNTERS], const struct rusage *usage)
+{
+	enum { BLOCK = 512 };
+	const double values[COUNTERS] = {
+		[COUNT_USER] =
+			(double)usage->ru_utime.tv_sec + (double)usage->ru_utime.tv_usec / 1e6,
+		[COUNT_SYSTEM] =
+			(double)usage->ru_stime.tv_sec + (double)usage->ru_stime.tv_usec / 1e6,
+		[COUNT_MINOR] = (double)usage->ru_minflt,
+		[COUNT_MAJOR] = (double)usage->ru_majflt,
+		[COUNT_VOLUNTARY] = (double)usage->ru_nvcsw,
+		[COUNT_INVOLUNTARY] = (double)usage->ru_nivcsw,
+		[COUNT_READ] = (double)usage->ru_inblock * BLOCK,
+		[COUNT_WRITTEN] = (double)usage->ru_oublock * BLOCK,
+	};
+	memcpy(counters, values, sizeof(values));
+}
+
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+/* Returns a member's own use and everything that is accounted to it. dead[] is what members
+ * below it had when they were last seen: normally the member waited for them, and waited[] has
+ * it too. */
+static double total(const struct member *m, enum counter c)
+{
+	if (m->reaped)
+		return larger(m->exact[c], m->own[c] + m->dead[c]);
+	return m->own[c] + larger(m->waited[c], m->dead[c]);
+}
+
+/* Returns the use without children. The exact numbers include children: the use after the last
+ * reading is divided in the same ratio as the use before, unless that reading was final. */
+static double own(const struct member *m, enum counter c)
+{
+	if (!m->reaped)
+		return m->own[c];
+	double below = larger(m->waited[c], m->dead[c]);
+	double rest = larger(m->exact[c] - m->own[c] - below, 0);
+	double part = m->own[c] + below > 0 ? m->own[c] / (m->own[c] + below) : 1;
+	return m->own[c] + (m->final_read ? rest : rest * part);
+}
+
+void tree_sum(struct tree *t, double sums[TRACK_GROUPS][COUNTERS])
+{
+	for (size_t i = 0; i < t->n; i++)
+		memcpy(t->members[i].dead, t->members[i].folded, sizeof(t->members[i].dead));
+	memcpy(sums[TRACK_COMBINED], t->forgotten, sizeof(t->forgotten));
+	for (size_t i = t->n; i-- > 0;) {
+		struct member *m = &t->members[i];
+		bool absorbed = m->gone && m->parent < i;
+		double *to = absorbed ? t->members[m->parent].dead : sums[TRACK_COMBINED];
+		for (int c = 0; c < COUNTERS; c++)
+			to[c] += total(m, (enum counter)c);
+		m->shown.user_s = own(m, COUNT_USER) - m->before_user_s;
+		m->shown.system_s = own(m, COUNT_SYSTEM) - m->before_system_s;
+	}
+	for (int c = 0; c < COUNTERS; c++) {
+		double all = sums[TRACK_COMBINED][c];
+		double main = t->n ? own(&t->members[0], (enum counter)c) : 0;
+		sums[TRACK_MAIN][c] = main < all ? main : all;
+		sums[TRACK_DESCENDANTS][c] = all - sums[TRACK_MAIN][c];
+	}
+}
+
+void tree_forget(struct tree *t, uint32_t i)
+{
+	/* Members that ended below it are part of it, so they are forgotten first. */
+	for (uint32_t k = (uint32_t)t->n; k-- > i + 1;)
+		if (k < t->n && t->members[k].parent == i && t->members[k].gone)
+			tree_forget(t, k);
+	struct member *m = &t->members[i];
+	double *to = m->parent < i ? t->members[m->parent].folded : t->forgotten;
+	memcpy(m->dead, m->folded, sizeof(m->dead));
+	for (int c = 0; c < COUNTERS; c++)
+		to[c] += total(m, (enum counter)c);
+	t->others.user_s += own(m, COUNT_USER) - m->before_user_s;
+	t->others.system_s += own(m, COUNT_SYSTEM) - m->before_system_s;
+	t->n_forgotten++;
+	for (size_t k = 0; k < t->n; k++) {
+		uint32_t *parent = &t->members[k].parent;
+		if (*parent != NO_MEMBER && *parent == i)
+			*parent = m->parent < i ? m->parent : NO_MEMBER;
+		else if (*parent != NO_MEMBER && *parent > i)
+			--*parent;
+	}
+	memmove(m, m + 1, (t->n - i - 1) * sizeof(*m));
+	t->n--;
+}
+
 /* Forgets ended members when there are more than the result has room for: only those that ended
  * at least two looks ago, so that no process names them as its parent; the smallest first. */
 static void forget_some(struct tree *t)
@@ -336,8 +426,7 @@ void tree_look(struct tree *t, double now_s)
 			m->looks_gone++;
 		t->alive += !m->gone && !m->zombie;
 	}
-	if (t->alive > t->peak_alive)
-		t->peak_alive = t->alive;
+	tree_raise(&t->peak_alive, t->alive);
 	if (t->n > TRACK_PROCESSES_MAX)
 		forget_some(t);
 }
@@ -355,7 +444,7 @@ uint32_t tree_reaped(struct tree *t, pid_t pid, const struct rusage *usage, doub
 	if (i == NO_MEMBER)
 		return NO_MEMBER;
 	struct member *m = &t->members[i];
-	counters_of_rusage(m->exact, usage);
+	tree_count_usage(m->exact, usage);
 	m->reaped = true;
 	m->parent = NO_MEMBER;
 	lose(t, m, now_s);

@@ -81,10 +81,12 @@ struct member {
 	int64_t gpu_bytes; /* now, over all cards; -1 unknown; for gpu.c */
 };
 
-/* Converts the usage that wait4(2) reports. */
-void counters_of_rusage(double counters[COUNTERS], const struct rusage *usage);
-/* The member is older than the tracking: its use and its peak up to now do not count. */
-void member_was_there(struct member *m);
+/* Raises a peak to the value, if that is higher. */
+static inline void tree_raise(int64_t *peak, int64_t value)
+{
+	if (value > *peak)
+		*peak = value;
+}
 
 /* The process tree that is followed: its members, how new ones are found, and what they used.
  *
@@ -147,8 +149,9 @@ uint32_t tree_find(const struct tree *t, pid_t pid);
 /* Sums what all members have used: each second counts once, even if a parent has waited for it.
  */
 void tree_sum(struct tree *t, double sums[TRACK_GROUPS][COUNTERS]);
-
-/* For result.c: removes a member; what it used goes to its parent. */
+/* Removes a member; what it used goes to its parent. */
 void tree_forget(struct tree *t, uint32_t i);
+/* Converts the usage that wait4(2) reports. */
+void tree_count_usage(double counters[COUNTERS], const struct rusage *usage);
 
 #endif

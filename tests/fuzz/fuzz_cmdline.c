@@ -4,7 +4,6 @@
 #include "model/process.h"
 #include "proc/command.h"
 #include "proc/environment.h"
-#include "proc/jupyter.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -16,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_safe(command);
 	command_text(tiny, sizeof(tiny), bytes, size, &stat);
 	check_safe(tiny);
-	bool kernel = jupyter_label(label, sizeof(label), bytes, size);
+	bool kernel = command_kernel(label, sizeof(label), bytes, size);
 	CHECK(kernel == (strncmp(label, "jupyter:", 8) == 0));
 	CHECK(kernel || label[0] == '\0');
 	check_safe(label);

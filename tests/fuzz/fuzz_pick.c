@@ -5,7 +5,7 @@
 #include <sys/sysmacros.h>
 
 #include "pick/pick.h"
-#include "proc/locks.h"
+#include "proc/proc.h"
 
 /* What was read is written and read again: it must be the same. */
 static void check_wish(const char *bytes, size_t size)

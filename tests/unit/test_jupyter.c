@@ -1,7 +1,7 @@
 /* Kernels by their connection file, in every spelling of the option. */
 #include "test.h"
 
-#include "proc/jupyter.h"
+#include "proc/command.h"
 
 #define ID "2f6b1c9e-0d4a-4b7f-9a53-7c1e0d2b8f46"
 #define FILE_NAME "/run/user/1000/jupyter/runtime/kernel-" ID ".json"
@@ -15,7 +15,7 @@ static void expect_label(const char *arguments, const char *expected)
 	for (size_t i = 0; i < len; i++)
 		if (bytes[i] == '|')
 			bytes[i] = '\0';
-	assert_int_equal(jupyter_label(out, sizeof(out), bytes, len), *expected != '\0');
+	assert_int_equal(command_kernel(out, sizeof(out), bytes, len), *expected != '\0');
 	assert_string_equal(out, expected);
 }
 

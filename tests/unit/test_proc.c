@@ -9,10 +9,8 @@
 #include <unistd.h>
 
 #include "proc/command.h"
-#include "proc/locks.h"
 #include "proc/proc.h"
 #include "proc/secret.h"
-#include "proc/system.h"
 
 /* Up to resident pages: all that is used. */
 #define TAIL " S 1 2 3 4 -1 6 7 8 9 10 11 12 13 14 20 0 9 0 4711 5 6\n"
