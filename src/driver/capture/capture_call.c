@@ -12,30 +12,14 @@
 
 enum { ENTRIES = 4096 };
 
-/* The calls by signature; pointers to what is filled in have no type here. */
-union driver_call {
+/* The calls by signature that nvml_calls_make() does not make. */
+union listing_call {
 	void *found;
-	int (*plain)(void);
-	int (*system)(void *);
-	int (*version)(char *, unsigned);
 	const char *(*error)(int);
-	int (*index)(unsigned, void **);
-	int (*check)(void *);
-	int (*out1)(void *, void *);
-	int (*out2)(void *, void *, void *);
-	int (*out3)(void *, void *, void *, void *);
-	int (*out4)(void *, void *, void *, void *, void *);
-	int (*of1)(void *, int, void *);
-	int (*of2)(void *, int, int, void *);
-	int (*of3)(void *, int, int, int, void *);
-	int (*text)(void *, char *, unsigned);
-	int (*text_of)(void *, int, char *, unsigned);
-	int (*field)(void *, int, struct nvml_field *);
 	int (*list)(void *, unsigned *, void *);
 	int (*samples)(void *, int, unsigned long long, int *, unsigned *, void *);
 	int (*use)(void *, void *, unsigned *, unsigned long long);
 	int (*use_v1)(void *, struct nvml_process_samples_v1 *);
-	int (*instance)(void *, unsigned, void **);
 };
 
 /* A call that is being made. */
@@ -43,7 +27,7 @@ struct asking {
 	struct capture_caller *c;
 	const struct capture_request *request;
 	const struct nvml_form *form;
-	union driver_call call;
+	union listing_call call;
 	void *handle;
 	struct capture_reply *reply;
 	struct str *text;
@@ -111,48 +95,13 @@ static int find_handle(struct capture_caller *c, int card, int instance, void **
 	return code == NVML_OK && !*found ? NVML_UNKNOWN : code;
 }
 
-static int call_out(struct asking *j, unsigned char *bytes, size_t size)
-{
-	unsigned char *at[NVML_PARTS];
-	for (size_t i = 0; i < NVML_PARTS; i++)
-		at[i] = bytes + i * size;
-	const int *args = j->request->args;
-	if (j->form->signature == NVML_SIG_SYSTEM)
-		return j->call.system(at[0]);
-	if (j->form->signature == NVML_SIG_OF && j->form->n_args == 1)
-		return j->call.of1(j->handle, args[0], at[0]);
-	if (j->form->signature == NVML_SIG_OF && j->form->n_args == 2)
-		return j->call.of2(j->handle, args[0], args[1], at[0]);
-	if (j->form->signature == NVML_SIG_OF)
-		return j->call.of3(j->handle, args[0], args[1], args[2], at[0]);
-	switch (nvml_calls_parts(j->form)) {
-	case 1:
-		return j->call.out1(j->handle, at[0]);
-	case 2:
-		return j->call.out2(j->handle, at[0], at[1]);
-	case 3:
-		return j->call.out3(j->handle, at[0], at[1], at[2]);
-	default:
-		return j->call.out4(j->handle, at[0], at[1], at[2], at[3]);
-	}
-}
-
-/* The word that the answer must begin with; that of fabric's health has the layout's number. */
-static uint32_t version_word(const struct asking *j)
-{
-	bool other = j->form->n_args == 1 && j->request->args[0] == 2 &&
-		     j->form->signature == NVML_SIG_OUT;
-	return other ? NVML_FABRIC_HEALTH_V2 : j->form->version;
-}
-
 static void ask_out(struct asking *j)
 {
 	unsigned char bytes[NVML_PARTS * CAPTURE_LAYOUT_MAX + 256] = { 0 };
 	size_t size = capture_layout_size(j->form->layout);
-	uint32_t word = version_word(j), number = 0;
-	for (size_t i = 0; word && i < NVML_PARTS; i++)
-		memcpy(bytes + i * size, &word, sizeof(word));
-	j->reply->code = call_out(j, bytes, size);
+	uint32_t number = 0;
+	j->reply->code =
+		nvml_calls_make(j->form, j->call.found, j->handle, j->request->args, bytes);
 	if (j->reply->code != NVML_OK)
 		return;
 	for (unsigned i = 0; i < nvml_calls_parts(j->form); i++)
@@ -161,27 +110,19 @@ static void ask_out(struct asking *j)
 	j->reply->number = number;
 }
 
-static void ask_text(struct asking *j)
+static void ask_error(struct asking *j)
 {
 	char text[128] = "";
-	unsigned cap = 96;
-	if (j->form->signature == NVML_SIG_VERSION)
-		j->reply->code = j->call.version(text, cap);
-	else if (j->form->signature == NVML_SIG_TEXT)
-		j->reply->code = j->call.text(j->handle, text, cap);
-	else if (j->form->signature == NVML_SIG_TEXT_OF)
-		j->reply->code = j->call.text_of(j->handle, j->request->args[0], text, cap);
-	else
-		snprintf(text, sizeof(text), "%s", j->call.error(j->request->args[0]));
-	if (j->reply->code == NVML_OK)
-		capture_layout_print("t96", text, j->text);
+	snprintf(text, sizeof(text), "%s", j->call.error(j->request->args[0]));
+	capture_layout_print("t96", text, j->text);
 }
 
 static void ask_field(struct asking *j)
 {
 	struct nvml_field field = { .id = (uint32_t)j->request->args[0],
 		.scope = (uint32_t)j->request->args[1] };
-	j->reply->code = j->call.field(j->handle, 1, &field);
+	j->reply->code =
+		nvml_calls_make(j->form, j->call.found, j->handle, j->request->args, &field);
 	struct {
 		uint32_t type;
 		int32_t code;
@@ -339,8 +280,6 @@ static void ask_handle(struct asking *j)
 		j->reply->code = start(c);
 	else if (j->form->signature == NVML_SIG_INDEX)
 		j->reply->code = find_card(c, card);
-	else if (j->form->signature == NVML_SIG_CHECK)
-		j->reply->code = j->call.check(j->handle);
 	else
 		j->reply->code = find_handle(c, card, index, &j->handle);
 }
@@ -349,15 +288,16 @@ static void ask(struct asking *j)
 {
 	switch (j->form->signature) {
 	case NVML_SIG_SYSTEM:
+	case NVML_SIG_VERSION:
+	case NVML_SIG_CHECK:
 	case NVML_SIG_OUT:
 	case NVML_SIG_OF:
-		ask_out(j);
-		break;
-	case NVML_SIG_VERSION:
-	case NVML_SIG_ERROR:
 	case NVML_SIG_TEXT:
 	case NVML_SIG_TEXT_OF:
-		ask_text(j);
+		ask_out(j);
+		break;
+	case NVML_SIG_ERROR:
+		ask_error(j);
 		break;
 	case NVML_SIG_FIELD:
 		ask_field(j);

@@ -54,6 +54,38 @@ size_t capture_layout_size(const char *layout)
 	return (w.offset + align - 1) / align * align;
 }
 
+size_t capture_layout_numbers(const char *layout, const void *bytes, double *numbers)
+{
+	struct walk w = { layout, 0 };
+	struct member m;
+	size_t n = 0;
+	while (next(&w, &m)) {
+		const unsigned char *at = (const unsigned char *)bytes + m.offset;
+		uint32_t u = 0;
+		uint64_t q = 0;
+		switch (m.kind) {
+		case 'u':
+		case 'i':
+			memcpy(&u, at, sizeof(u));
+			numbers[n++] = m.kind == 'i' ? (double)(int32_t)u : (double)u;
+			break;
+		case 'Q':
+			memcpy(&q, at, sizeof(q));
+			numbers[n++] = (double)q;
+			break;
+		case 'd':
+			memcpy(&numbers[n++], at, sizeof(double));
+			break;
+		case 'b':
+			numbers[n++] = *at;
+			break;
+		default:
+			break;
+		}
+	}
+	return n;
+}
+
 /* A quotation mark would end the text. */
 static void print_text(const char *bytes, size_t cap, struct str *out)
 {

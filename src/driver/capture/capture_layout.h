@@ -14,6 +14,8 @@ enum { CAPTURE_LAYOUT_MAX = 128 }; /* bytes of the largest struct */
 
 /* The size of the struct. */
 size_t capture_layout_size(const char *layout);
+/* Puts the numbers among the members, in their order, into `numbers`; returns how many. */
+size_t capture_layout_numbers(const char *layout, const void *bytes, double *numbers);
 /* Appends each member after a blank. Text is in quotation marks, and safe to show. */
 void capture_layout_print(const char *layout, const void *bytes, struct str *out);
 /* Reads what was printed; the version word is left alone. *text is then behind the last word;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "driver/capture/capture_layout.h"
 #include "driver/nvml/nvml_abi.h"
 #include "driver/nvml/nvml_metric.h"
 
@@ -27,6 +28,72 @@ const size_t nvml_n_forms = sizeof(nvml_forms) / sizeof(nvml_forms[0]);
 unsigned nvml_calls_parts(const struct nvml_form *f)
 {
 	return f->parts ? f->parts : 1;
+}
+
+/* The calls by signature; pointers to what is filled in have no type here. */
+union driver_call {
+	void *found;
+	int (*system)(void *);
+	int (*version)(char *, unsigned);
+	int (*check)(void *);
+	int (*out1)(void *, void *);
+	int (*out2)(void *, void *, void *);
+	int (*out3)(void *, void *, void *, void *);
+	int (*out4)(void *, void *, void *, void *, void *);
+	int (*of1)(void *, int, void *);
+	int (*of2)(void *, int, int, void *);
+	int (*of3)(void *, int, int, int, void *);
+	int (*text)(void *, char *, unsigned);
+	int (*text_of)(void *, int, char *, unsigned);
+	int (*field)(void *, int, struct nvml_field *);
+};
+
+/* A call with as many pointers as its form has parts. */
+static int call_out(
+	union driver_call call, unsigned parts, void *handle, unsigned char *at, size_t size)
+{
+	switch (parts) {
+	case 1:
+		return call.out1(handle, at);
+	case 2:
+		return call.out2(handle, at, at + size);
+	case 3:
+		return call.out3(handle, at, at + size, at + 2 * size);
+	default:
+		return call.out4(handle, at, at + size, at + 2 * size, at + 3 * size);
+	}
+}
+
+int nvml_calls_make(
+	const struct nvml_form *form, void *function, void *handle, const int *args, void *out)
+{
+	union driver_call call = { .found = function };
+	size_t size = capture_layout_size(form->layout);
+	/* The number of a call for the health of the fabric is that of its layout. */
+	bool older = form->version && form->n_args == 1 && args[0] == 2;
+	uint32_t word = older ? NVML_FABRIC_HEALTH_V2 : form->version;
+	for (size_t i = 0; word && i < nvml_calls_parts(form); i++)
+		memcpy((unsigned char *)out + i * size, &word, sizeof(word));
+	switch (form->signature) {
+	case NVML_SIG_SYSTEM:
+		return call.system(out);
+	case NVML_SIG_VERSION:
+		return call.version(out, (unsigned)size);
+	case NVML_SIG_CHECK:
+		return call.check(handle);
+	case NVML_SIG_TEXT:
+		return call.text(handle, out, (unsigned)size);
+	case NVML_SIG_TEXT_OF:
+		return call.text_of(handle, args[0], out, (unsigned)size);
+	case NVML_SIG_FIELD:
+		return call.field(handle, 1, out);
+	case NVML_SIG_OF:
+		return form->n_args == 1   ? call.of1(handle, args[0], out)
+		       : form->n_args == 2 ? call.of2(handle, args[0], args[1], out)
+					   : call.of3(handle, args[0], args[1], args[2], out);
+	default:
+		return call_out(call, nvml_calls_parts(form), handle, out, size);
+	}
 }
 
 #define OUT(layout_) .signature = NVML_SIG_OUT, .layout = (layout_)

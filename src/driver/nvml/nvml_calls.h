@@ -59,6 +59,12 @@ enum { NVML_ARGS = 3, NVML_PARTS = 4 };
 /* Cards that a capture may have, and instances of each. */
 enum { CAPTURE_CARDS = 64, CAPTURE_INSTANCES = 16 };
 unsigned nvml_calls_parts(const struct nvml_form *f);
+/* Makes a call that has one of the first simple signatures (to NVML_SIG_FIELD, but for those of
+ * the driver's start): fills in the parts of its form one after the other, each as large as its
+ * layout says, after the version words were set; of NVML_SIG_FIELD, a struct nvml_field.
+ * Returns the driver's code. */
+int nvml_calls_make(
+	const struct nvml_form *form, void *function, void *handle, const int *args, void *out);
 
 /* The calls of struct nvml_api, in the order in which a capture makes them. */
 extern const struct nvml_form nvml_forms[];
