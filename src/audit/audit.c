@@ -10,7 +10,10 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "audit/gather.h"
+#include "classify/context.h"
+#include "model/state.h"
 #include "store/sql.h"
+#include "store/store.h"
 
 #define HOUR_MS 3600e3
 /* A card's idle power is used only if it is based on at least this much time. */
@@ -530,5 +533,76 @@ int audit_check_stores(const char *const *paths, size_t n, bool *simulated,
 		*simulated |= a.hosts[i].simulated;
 	gather_close(&g);
 	audit_finish(&a);
+	return rc;
+}
+
+enum {
+	DAY_ROWS = 3000, /* number of rows read, the newest: takes some milliseconds */
+	MINUTE_ROWS = 1000,
+};
+
+int audit_read_floors(struct context_floors *f, struct sqlite3 *db, struct err *e)
+{
+	sqlite3_stmt *stmt = NULL;
+	struct context_lives lives = { .n = 0 };
+	char name[CARD_NAME_CAP];
+	context_finish(f);
+	int rc = sql_prepare(db, &stmt, e,
+		"WITH newest AS (SELECT * FROM (SELECT gpu, process, mem_peak_kib "
+		"FROM holding_1d ORDER BY slot DESC LIMIT %d) "
+		"UNION ALL SELECT * FROM (SELECT gpu, process, mem_peak_kib "
+		"FROM holding_1m ORDER BY slot DESC LIMIT %d)), "
+		"held AS (SELECT gpu, process, max(mem_peak_kib) AS kib FROM newest "
+		"GROUP BY gpu, process HAVING kib BETWEEN %lld AND %lld) "
+		"SELECT gpu.name, max(kib) AS most FROM held JOIN gpu ON gpu.id = held.gpu "
+		"GROUP BY gpu.name, held.process ORDER BY gpu.name, most",
+		DAY_ROWS, MINUTE_ROWS, CONTEXT_LEAST_BYTES / 1024, CONTEXT_MOST_BYTES / 1024);
+	/* Takes the largest memory that a process ever had: a process that was seen while it
+	 * started, or between two allocations, has more later. */
+	while (sql_next(stmt, &rc, e)) {
+		sql_text(stmt, 0, name, sizeof(name));
+		rc = context_learn_life(f, &lives, name, sql_int(stmt, 1, 0) * 1024, e);
+	}
+	sqlite3_finalize(stmt);
+	if (rc)
+		context_finish(f);
+	return rc;
+}
+
+#define POWER_DAYS_S (14 * INT64_C(86400))
+#define POWER_WAIT_MS 1000
+#define POWER_LEAST_MS (15 * INT64_C(60000))
+
+int audit_idle_power(
+	double *watt, struct sqlite3 *db, const char *uuid, int64_t now_ms, struct err *e)
+{
+	sqlite3_stmt *stmt = NULL;
+	*watt = (double)NAN;
+	int rc = sql_prepare(db, &stmt, e,
+		"WITH sums AS (SELECT state, sum(energy_mj) AS mj, "
+		"sum(ms - energy_unknown_ms) AS ms FROM ("
+		"SELECT * FROM usage_1m UNION ALL SELECT * FROM usage_5m "
+		"UNION ALL SELECT * FROM usage_1h) "
+		"WHERE gpu IN (SELECT id FROM gpu WHERE uuid = ?1) AND slot >= %lld "
+		"AND state IN (%d, %d) GROUP BY state) "
+		"SELECT max(mj * 1.0 / ms) FROM sums WHERE ms >= %lld AND mj > 0",
+		(long long)(now_ms / 1000 - POWER_DAYS_S), CARD_IDLE_HELD, CARD_TRULY_IDLE,
+		(long long)POWER_LEAST_MS);
+	sql_bind(stmt, SQL_RAW(uuid));
+	if (sql_next(stmt, &rc, e) && sqlite3_column_type(stmt, 0) == SQLITE_FLOAT)
+		*watt = sqlite3_column_double(stmt, 0);
+	sqlite3_finalize(stmt);
+	return rc;
+}
+
+int audit_idle_power_of(
+	double *watt, const char *path, const char *uuid, int64_t now_ms, struct err *e)
+{
+	sqlite3 *db = NULL;
+	*watt = (double)NAN;
+	int rc = store_open_read_within(&db, path, POWER_WAIT_MS, e);
+	if (rc == 0)
+		rc = audit_idle_power(watt, db, uuid, now_ms, e);
+	sqlite3_close(db);
 	return rc;
 }

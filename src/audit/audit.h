@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "classify/context.h"
 #include "model/audit.h"
 #include "model/restriction.h"
 #include "store/merge.h"
@@ -42,6 +43,7 @@ int audit_order_compare(
 int64_t audit_waste(const struct audit_sums *sums);
 
 struct foreign_stop;
+struct sqlite3;
 
 /* A host without data in the window is in the audit, as unobserved, if it was last seen
  * within this time before the window. A host that is silent for longer has left. */
@@ -137,5 +139,53 @@ void audit_cost_subtract(struct audit_cost *from, const struct audit_cost *less)
  * simulated. `*hosts`: which rows belong to which host; the caller frees the items. */
 int audit_check_stores(const char *const *paths, size_t n, bool *simulated,
 	struct merge_hosts *hosts, struct err *e);
+
+/* What is learned from the records of a store. */
+
+/* The memory of a bare CUDA context on each model of card (see classify/context.h), from the
+ * newest records; forgets what was learned before. If it fails, nothing is learned. */
+int audit_read_floors(struct context_floors *f, struct sqlite3 *db, struct err *e);
+
+/* The idle power of a card: the mean power in watts over its idle time in the 14 days before
+ * `now_ms`, if there is at least a quarter of an hour of it. A held card may draw more than an
+ * empty one, so the result is the larger of the two means. NAN: unknown. */
+int audit_idle_power(
+	double *watt, struct sqlite3 *db, const char *uuid, int64_t now_ms, struct err *e);
+/* The same from the store at `path`. */
+int audit_idle_power_of(
+	double *watt, const char *path, const char *uuid, int64_t now_ms, struct err *e);
+
+/* What an audit is restricted to; the functions are in restriction.c. */
+
+/* "user" ...: the name of the option. */
+extern const char *const restriction_names[RESTRICTIONS];
+
+/* Whether only the time of some users counts, and whether only some cards do. */
+bool restriction_of_users(const struct restriction *r);
+bool restriction_of_cards(const struct restriction *r);
+bool restriction_takes_host(const struct restriction *r, const char *hostname);
+/* The host of the card is not checked. */
+bool restriction_takes_card(const struct restriction *r, const struct audit_card *card);
+/* `group` may be NULL: none. */
+bool restriction_takes_user(const struct restriction *r, const char *user, const char *group);
+
+/* A walk over what was given of one kind. Zero-initialise. */
+struct restriction_word {
+	size_t item;
+	const char *at;
+	char safe[1024]; /* escaped for a terminal */
+};
+/* Goes to the next word; false: there is none. */
+bool restriction_next(
+	const struct restriction *r, enum restriction_kind kind, struct restriction_word *word);
+
+/* Which rows of "open_spell AS o" are spells: those that are long enough by the rule of their
+ * host's newest run. When a recorder has stopped, a spell that went on is in the table spell
+ * too. */
+#define OPEN_IS_SPELL                                                                          \
+	"idle_held_ms + squatting_ms >= (SELECT spell_ms FROM run WHERE run.host = "           \
+	"(SELECT host FROM gpu WHERE gpu.id = o.gpu) AND source <> 'import' "                  \
+	"ORDER BY id DESC LIMIT 1) AND NOT EXISTS (SELECT 1 FROM spell AS s "                  \
+	"WHERE s.end_ms = o.end_ms AND s.gpu = o.gpu AND s.process = o.process)"
 
 #endif

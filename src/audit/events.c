@@ -1,6 +1,5 @@
 /* Reads events from stores, and the times without a recorder, which come from the runs; counts
  * them by kind. */
-#include "audit/events.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,12 +11,8 @@
 #include "base/idmap.h"
 #include "base/names.h"
 #include "audit/audit.h"
-#include "audit/restriction.h"
+#include "audit/engine.h"
 #include "model/audit.h"
-
-struct gather;
-struct pairs;
-struct event_row; /* of events.h */
 
 /* What a pass has read from a store and not yet added to the audit. */
 struct file_part {
@@ -206,84 +202,31 @@ int holdings_describe(struct gather *g, size_t index, struct err *e);
 /* Makes the columns, if they were asked for, and reads the cards' time in each: 60 to 200 of
  * them, unless the window has fewer slots. */
 int hours_read_columns(struct gather *g, struct err *e);
-/* Clears all time except unobserved time; the time of users is added next. */
-void hours_clear_columns(struct audit_columns *c, size_t n_cards);
-/* Adds `ms` of `state` on a card in the slot that starts there (unix seconds). */
-void hours_add_column(
-	struct audit_columns *c, uint32_t card, int64_t slot, int state, int64_t ms);
+enum { EVENT_KIND_CAP = 32, EVENT_TEXT_CAP = 256 };
+
+/* One event while it is read. */
+struct event_row {
+	int64_t at_ms, value;
+	uint32_t host, card; /* indexes into the audit; card IDMAP_NONE: none */
+	char kind[EVENT_KIND_CAP], text[EVENT_TEXT_CAP];
+};
+
+/* Receives the events in since <= t < until. */
+struct event_taker {
+	struct gather *g;
+	int64_t since_ms, until_ms;
+	int (*take)(struct event_taker *t, const struct event_row *row, struct err *e);
+	void *context;
+};
+
+/* Calls `take` for the events of a store, in no order, unless their host or card is not in
+ * the audit. Times without a recorder are among them (EVENT_RECORDER_OFF): they come from the
+ * runs. */
+int events_of(struct event_taker *t, const struct gather_file *file, struct err *e);
+
 /* Counts an event; `known` has the keys of those that were already counted. */
 int hours_mark(struct audit *a, struct idmap *known, const struct event_row *row,
 	enum event_kind kind, struct err *e);
-
-struct users {
-	struct names names;
-	struct audit_identity *items; /* by the number of the name */
-	size_t n;
-};
-
-/* The index of `name`, added when it is new; IDMAP_NONE when out of memory. */
-uint32_t holdings_find_user(struct users *u, const char *name, struct err *e);
-/* Sorts by presence and moves them into the audit; what refers to them is renumbered. */
-int holdings_hand_over_users(struct users *u, struct audit *a, struct err *e);
-void holdings_finish_users(struct users *u);
-
-/* One process on one card. `user` and `labels` are numbers in `users` and `labels` below and,
- * when the pair is added to the audit, of its identities and its breakdown. */
-struct pair {
-	int64_t process; /* its id in the store */
-	uint32_t card;
-	uint32_t place;		 /* of the card in the store */
-	uint32_t user;		 /* IDMAP_NONE: there is no row for the process */
-	uint32_t labels[BY_MAX]; /* the names that a breakdown asks for; IDMAP_NONE: none */
-	bool context;		 /* never more than a bare context */
-	uint32_t pid;		 /* this and the next are from its row */
-	int64_t started_ms;
-	/* A year has tens of thousands of pairs: what follows from these is not kept. */
-	int64_t own_ms[HOLDER_STATES], presence_ms[HOLDER_STATES];
-	int64_t active_share_ms, idle_share_ms, unknown_share_ms;
-	int64_t peak_mem_kib, last_active_ms;
-};
-
-/* The sums of a pair by its own state, without what they cost. */
-struct audit_sums holdings_sums(const struct pair *pair);
-
-/* The pairs of one file. */
-struct pairs {
-	struct idmap map;
-	struct pair *items;
-	size_t n;
-	size_t last;	     /* the previous pair: often the same */
-	int64_t *unknown_ms; /* by place: presence with unknown use, including processes that
-				the audit leaves out; NULL if the file has none */
-	struct names users, labels[BY_MAX];
-};
-
-void holdings_free_pairs(struct pairs *p);
-
-/* A breakdown while it is made. */
-struct breakdown {
-	struct gather *g;
-	struct audit_breakdown *to;
-	const struct users *users;
-	struct names names[BY_MAX];
-	struct idmap places[BY_MAX]; /* from the key of a row to the row */
-	size_t path;		     /* with the next two: the process of the last pair */
-	int64_t process;
-	uint32_t n_processes; /* how many there were */
-};
-
-void breakdown_start(struct breakdown *b, struct gather *g, const struct users *users,
-	struct audit_breakdown *to, const struct by *by);
-/* The columns of the table process that the kinds need, or "NULL". */
-const char *breakdown_column(const struct by *by, size_t level);
-/* Sets the label of a pair from the text in that column. */
-int breakdown_label(
-	struct breakdown *b, struct pair *pair, size_t level, const char *text, struct err *e);
-/* Adds a pair of the store `path`; those of a process follow each other. */
-int breakdown_add(struct breakdown *b, size_t path, const struct pair *pair, struct err *e);
-/* Adds the cards' own time, and gives the names to the audit. */
-int breakdown_end(struct breakdown *b, struct err *e);
-void breakdown_finish(struct breakdown *b);
 
 /* Whether the time of a process counts. */
 bool restriction_has(const struct gather *g, const struct gather_file *file, int64_t process);

@@ -6,9 +6,7 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "audit/audit.h"
-#include "audit/floors.h"
 #include "audit/gather.h"
-#include "audit/hours.h"
 #include "classify/context.h"
 #include "model/tick.h"
 #include "store/sql.h"
@@ -556,7 +554,7 @@ static int mark_contexts(
 		if (!context_may_be(pair->peak_mem_kib * 1024))
 			continue;
 		if (!read)
-			rc = floors_read(&floors, file->db, e);
+			rc = audit_read_floors(&floors, file->db, e);
 		read = true;
 		pair->context = rc == 0 && is_context(&floors, &g->a->cards[pair->card],
 						   pair->peak_mem_kib);

@@ -9,7 +9,6 @@
 #include "base/str.h"
 #include "base/moment.h"
 #include "audit/gather.h"
-#include "audit/hours.h"
 #include "store/sql.h"
 
 /* A recorder that replaces another begins with samples that are still in the driver's ring,

@@ -1,5 +1,4 @@
 /* The time of cards by hour of the week, by day and by column of the time line. */
-#include "audit/hours.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -7,7 +6,6 @@
 #include "base/array.h"
 #include "base/period.h"
 #include "base/moment.h"
-#include "audit/events.h"
 #include "audit/gather.h"
 #include "store/sql.h"
 

@@ -1,7 +1,6 @@
 /* What an audit is restricted to: matches users, hosts and cards, finds the processes of
  * those users, and checks that every word names something, because a misspelt name would
  * give an empty report. */
-#include "audit/restriction.h"
 
 #include <string.h>
 

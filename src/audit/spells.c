@@ -4,7 +4,6 @@
 
 #include "base/array.h"
 #include "audit/gather.h"
-#include "audit/spells.h"
 #include "store/sql.h"
 
 /* What the rows of one file are read into. */

@@ -5,7 +5,6 @@
 
 #include "model/tick.h"
 #include "audit/gather.h"
-#include "audit/hours.h"
 #include "store/sql.h"
 
 /* What the rows of one table are added to. */

@@ -17,7 +17,7 @@
 #include "cmd/share/terminal.h"
 #include "model/sentence.h"
 #include "report/report_ask.h"
-#include "audit/restriction.h"
+#include "audit/audit.h"
 #include "render/report_formats.h"
 #include "store/foreign.h"
 

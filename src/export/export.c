@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "audit/spells.h"
+#include "audit/audit.h"
 #include "store/sql.h"
 #include "driver/source.h"
 #include "store/store.h"

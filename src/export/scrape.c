@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "base/str.h"
-#include "audit/spells.h"
+#include "audit/audit.h"
 #include "present/present_store.h"
 #include "store/policy/policy_file.h"
 #include "store/sql.h"

@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 #include "base/file.h"
-#include "audit/restriction.h"
+#include "audit/audit.h"
 #include "render/json.h"
 
 /* A host is silent if the engine has no scrape of it from the last SCRAPED_S seconds; its

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/array.h"
-#include "audit/restriction.h"
+#include "audit/audit.h"
 #include "fleet/roster.h"
 
 int survey_state(const char *label)

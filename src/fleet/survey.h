@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/names.h"
 #include "audit/audit.h"
-#include "audit/hours.h"
+#include "audit/engine.h"
 #include "fleet/fleet.h"
 
 /* Counters of a fleet at the two edges of a window: for each card or user of a host and each

@@ -6,7 +6,6 @@
 
 #include "audit/audit.h"
 #include "audit/gather.h"
-#include "audit/restriction.h"
 #include "driver/source.h"
 #include "fleet/roster.h"
 #include "fleet/survey.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "audit/idle_power.h"
+#include "audit/audit.h"
 #include "base/array.h"
 #include "base/log.h"
 #include "base/size.h"
@@ -211,7 +211,7 @@ static void add_cards(struct ending *a, const struct endings *es, const struct e
 			continue;
 		struct ending_card *card = &a->cards[a->n_cards++];
 		str_copy(card->uuid, sizeof(card->uuid), h->cards[i].uuid);
-		idle_power_of(&card->idle_power_w, es->enforcer->db, card->uuid, s->now_ms, &e);
+		audit_idle_power_of(&card->idle_power_w, es->enforcer->db, card->uuid, s->now_ms, &e);
 	}
 }
 

@@ -126,7 +126,7 @@ int64_t past_floor(struct past *p, const char *model)
 {
 	struct err unread = { 0 };
 	if (p->floors_due && !p->floors_known)
-		p->floors_known = floors_read(&p->floors, p->now.db, &unread) == 0;
+		p->floors_known = audit_read_floors(&p->floors, p->now.db, &unread) == 0;
 	p->floors_due = false;
 	return context_floor(&p->floors, model);
 }

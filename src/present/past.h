@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
-#include "audit/floors.h"
+#include "audit/audit.h"
 #include "present/last_run.h"
 #include "base/err.h"
 #include "model/process.h"

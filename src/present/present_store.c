@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "base/str.h"
-#include "audit/floors.h"
+#include "audit/audit.h"
 #include "present/last_run.h"
 #include "store/sql.h"
 #include "driver/source.h"
@@ -383,7 +383,7 @@ int present_store_add(
 	if (rc)
 		goto done;
 	/* Without floors, no holder is known to be a bare context. */
-	floors_read(&a.floors, a.now.db, &ignored);
+	audit_read_floors(&a.floors, a.now.db, &ignored);
 	if ((rc = add_host(&a, now_ms, e)) || !a.now.any_run)
 		goto done;
 	if ((rc = add_cards(&a, e)) || (rc = read_states(&a, e)) || (rc = read_since(&a, e)))

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "audit/restriction.h"
+#include "audit/audit.h"
 #include "render/json.h"
 #include "render/report_formats.h"
 #include "render/rows.h"

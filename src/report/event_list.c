@@ -11,7 +11,7 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "base/moment.h"
-#include "audit/events.h"
+#include "audit/gather.h"
 #include "driver/source.h"
 #include "model/card.h"
 #include "model/tick.h"

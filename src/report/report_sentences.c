@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "base/moment.h"
-#include "audit/restriction.h"
+#include "audit/audit.h"
 #include "report/report_parts.h"
 #include "store/crowd.h"
 

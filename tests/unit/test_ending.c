@@ -16,7 +16,7 @@
 #include "policy/end_manager.h"
 #include "policy/signs.h"
 #include "proc/proc.h"
-#include "audit/idle_power.h"
+#include "audit/audit.h"
 
 #define GIB (INT64_C(1) << 30)
 
@@ -218,7 +218,7 @@ static double floor_of(sqlite3 *db, const char *uuid)
 {
 	struct err e = { 0 };
 	double watt = 0;
-	assert_int_equal(idle_power_read(&watt, db, uuid, INT64_C(1800000000000), &e), 0);
+	assert_int_equal(audit_idle_power(&watt, db, uuid, INT64_C(1800000000000), &e), 0);
 	return watt;
 }
 

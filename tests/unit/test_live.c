@@ -9,7 +9,7 @@
 
 #include <sqlite3.h>
 
-#include "audit/floors.h"
+#include "audit/audit.h"
 #include "store_fixture.h"
 #include "present/live.h"
 
@@ -462,12 +462,12 @@ static void test_contexts_are_asked_for_again(void **state)
 	struct err e = { 0 };
 	sqlite3 *db = NULL;
 	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
-	assert_true(floors_read(&floors, db, &e) != 0);
+	assert_true(audit_read_floors(&floors, db, &e) != 0);
 	assert_int_equal(floors.n, 0);
 	sqlite3_close(db);
 	make_store(w, 10, 50);
 	assert_int_equal(sqlite3_open(w->path, &db), SQLITE_OK);
-	assert_int_equal(floors_read(&floors, db, &e), 0);
+	assert_int_equal(audit_read_floors(&floors, db, &e), 0);
 	sqlite3_close(db);
 	context_finish(&floors);
 }

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "audit/audit.h"
-#include "audit/restriction.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/scratch.h"
