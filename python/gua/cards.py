@@ -2,6 +2,8 @@
 import contextlib
 import ctypes
 import dataclasses
+import os
+import pwd
 
 from . import _lib
 
@@ -18,6 +20,8 @@ class GPUProcess:
     kinds: tuple[str, ...]  # of "compute", "graphics", "mps"
     mem_bytes: int | None  # on this card
     sm_pct: float | None  # its own use of the card, 0 to 100
+    user: str | None = None  # None: the process has ended, or is of another namespace
+    command: str | None = None  # the kernel's name of the program, at most 15 characters
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,20 +64,36 @@ def check(handle, code):
         raise _lib.GuaError(_lib.text(_lib.lib.gua_error(handle)) or _lib.text(_lib.lib.gua_code_text(code)), code)
 
 
-def read_process(handle, card, card_index, index):
+def owner_and_name(pid: int) -> tuple[str | None, str | None]:
+    """The user and the program of a process. Both files are read without waiting for the process."""
+    try:
+        uid = os.stat(f"/proc/{pid}").st_uid
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+            name = file.read().rstrip("\n")
+    except OSError:
+        return None, None
+    try:
+        return pwd.getpwuid(uid).pw_name, name
+    except KeyError:
+        return f"uid:{uid}", name
+
+
+def read_process(handle, card, card_index, index, own_host):
     process = _lib.CardProcess()
     check(handle, _lib.lib.gua_card_process(handle, card_index, index, ctypes.byref(process)))
+    user, command = owner_and_name(process.pid) if own_host else (None, None)
     return GPUProcess(pid=process.pid, gpu_uuid=_lib.text(card.uuid), gpu_index=card.index,
                       kinds=tuple(name for bit, name in KINDS.items() if process.kind & bit),
-                      mem_bytes=_lib.number(process.mem_bytes), sm_pct=_lib.number(process.sm_pct))
+                      mem_bytes=_lib.number(process.mem_bytes), sm_pct=_lib.number(process.sm_pct), user=user,
+                      command=command)
 
 
-def read_card(handle, index):
+def read_card(handle, index, own_host=True):
     card = _lib.Card()
     check(handle, _lib.lib.gua_card(handle, index, ctypes.byref(card)))
     processes = None
     if card.processes_known:
-        processes = tuple(read_process(handle, card, index, i) for i in range(card.processes))
+        processes = tuple(read_process(handle, card, index, i, own_host) for i in range(card.processes))
     return GPU(index=card.index, uuid=_lib.text(card.uuid), name=_lib.text(card.name), pci=_lib.text(card.pci),
                status=STATUS.get(card.status, "unknown"), mem_total_bytes=_lib.number(card.mem_total_bytes),
                mem_used_bytes=_lib.number(card.mem_used_bytes),
@@ -84,16 +104,17 @@ def read_card(handle, index):
                processes=processes)
 
 
-def gpus(source=None, nvml_path=None, scenario=None):
+def gpus(source: str | None = None, nvml_path: str | None = None, scenario: str | None = None) -> list[GPU]:
     """The cards of this host with their newest readings, as a list of GPU.
 
     `source` is "auto" (the default), "nvml" or "sim" (a simulated lab), or several: "nvml,sim". `scenario` is a
     gua-scenario(5) file for the simulated source. `nvml_path` (or the variable GUA_NVML) is a driver library to use
     instead of libnvidia-ml.so.1. Raises GuaError if there is no driver; a driver without cards gives an empty list."""
     with opened(source, nvml_path, scenario) as handle:
-        return [read_card(handle, index) for index in range(_lib.lib.gua_card_count(handle))]
+        real = "sim" not in (source or "")  # the pids of a simulated lab are nobody's here
+        return [read_card(handle, index, real) for index in range(_lib.lib.gua_card_count(handle))]
 
 
-def processes(source=None, nvml_path=None, scenario=None):
+def processes(source: str | None = None, nvml_path: str | None = None, scenario: str | None = None) -> list[GPUProcess]:
     """The processes on all cards, as a list of GPUProcess; a process on two cards is listed twice."""
     return [process for gpu in gpus(source, nvml_path, scenario) for process in gpu.processes or ()]

@@ -4,9 +4,11 @@ import functools
 import html
 import logging
 import os
+import sys
 import time
+from collections.abc import Iterable
 
-from . import _lib, _tracking, cards, units
+from . import _lib, _tracking, cards, summary, units
 from .usage import (ComputeTime, CPUUtilization, Details, GPUUtilization, MaxGPURAM, MaxRAM, ProcessingUnitPercentages,
                     ResourceUsage, RSSValues, TrackedGPU, TrackedProcess)
 
@@ -40,10 +42,13 @@ class Tracker:
         STARTED = 1
         STOPPED = 2
 
-    def __init__(self, sleep_time=1.0, ram_unit="gigabytes", gpu_ram_unit="gigabytes", time_unit="hours",
-                 n_expected_cores=None, gpu_uuids=None, disable_logs=False, process_id=None, resource_usage_file=None,
-                 n_join_attempts=5, join_timeout=10.0, gpu_brand=None, tracking_file=None, overwrite=False,
-                 legacy_spelling=False):
+    def __init__(self, sleep_time: float = 1.0, ram_unit: str = "gigabytes", gpu_ram_unit: str = "gigabytes",
+                 time_unit: str = "hours", n_expected_cores: int | None = None,
+                 gpu_uuids: str | Iterable[str] | None = None, disable_logs: bool = False, process_id: int | None = None,
+                 resource_usage_file: str | os.PathLike | None = None, n_join_attempts: int = 5,
+                 join_timeout: float = 10.0, gpu_brand: str | None = None,
+                 tracking_file: str | os.PathLike | None = None, overwrite: bool = False,
+                 legacy_spelling: bool = False) -> None:
         if not sleep_time >= 0.1:
             raise ValueError(f"Sleep time of {sleep_time} is invalid. Must be at least 0.1 seconds.")
         if n_expected_cores is not None and n_expected_cores < 1:
@@ -66,9 +71,11 @@ class Tracker:
         self._backup = None if resource_usage_file is None else os.fspath(resource_usage_file)
         self.n_join_attempts = n_join_attempts
         self.join_timeout = join_timeout
+        # Whoever calls the package gput uses it as gpu_tracker, and gets that tool's text.
+        self._long = sys._getframe(1).f_globals.get("gput") is sys.modules[__package__]
         self.state = Tracker.State.NEW
-        self.resource_usage = None
-        self.details = None
+        self.resource_usage: ResourceUsage | None = None
+        self.details: Details | None = None
         self._writer = None
         self._gone = False
         self._tracker = _tracking.LibraryTracker(
@@ -100,7 +107,7 @@ class Tracker:
         if not self._disable_logs:
             log.warning("%s", sentence)
 
-    def start(self):
+    def start(self) -> None:
         """Starts to measure. Raises RuntimeError if it was started before."""
         self._refuse("start", Tracker.State.STARTED, "already started")
         self._refuse("start", Tracker.State.STOPPED, "already stopped")
@@ -160,7 +167,7 @@ class Tracker:
             writer.begun.set()
             writer.join()
 
-    def stop(self):
+    def stop(self) -> None:
         """Stops, and sets resource_usage. Raises RuntimeError if it is not running."""
         self._refuse("stop", Tracker.State.NEW, "not started yet")
         self._refuse("stop", Tracker.State.STOPPED, "already stopped")
@@ -169,6 +176,7 @@ class Tracker:
         self.state = Tracker.State.STOPPED
         result = self._result()
         self.resource_usage, self.details = self._usage(result), Details.of(result)
+        self._summary = summary.short(result)
         self._say(result)
         writer, self._writer = self._writer, None
         try:
@@ -190,7 +198,7 @@ class Tracker:
         if self.state is state:
             raise RuntimeError(f"Cannot {what} tracking when tracking has {why}.")
 
-    def snapshot(self):
+    def snapshot(self) -> ResourceUsage:
         """The results so far, as ResourceUsage. Raises RuntimeError before the start."""
         self._refuse("read the results of", Tracker.State.NEW, "not started yet")
         return self._usage(self._result())
@@ -237,13 +245,19 @@ class Tracker:
                                "Leave the `with` block or call stop() first.")
         return self.resource_usage
 
-    def to_json(self, legacy_spelling=None):
+    def to_json(self, legacy_spelling: bool | None = None) -> dict:
         """The results as nested dictionaries with gpu_tracker's keys; unknown values are None."""
         usage = self._finished()
         return usage.to_json(self._legacy_spelling if legacy_spelling is None else legacy_spelling)
 
+    def summary(self) -> str:
+        """The results in six lines, as `gua track` prints them, the last one with the options for Slurm."""
+        self._finished()
+        return self._summary
+
     def __str__(self):
-        return self._finished().text(self._legacy_spelling)
+        """summary(); the long text of gpu_tracker where the package was imported as gput."""
+        return self._finished().text(self._legacy_spelling) if self._long else self.summary()
 
     def __repr__(self):
         return f"State: {self.state.name}"

@@ -98,6 +98,21 @@ bool fake_does(const char *name, const char *what)
 	return access(path, F_OK) == 0;
 }
 
+int64_t fake_memory(const char *name, int64_t else_bytes)
+{
+	char path[4096];
+	long long bytes = else_bytes;
+	if (!*name)
+		return else_bytes;
+	snprintf(path, sizeof(path), "%s/%s.memory", getenv(SCENARIO_PIDS), name);
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return else_bytes;
+	bool read = fscanf(file, "%lld", &bytes) == 1;
+	fclose(file);
+	return read ? bytes : else_bytes;
+}
+
 static void open_clock(struct err *e)
 {
 	const char *path = getenv("FAKENVML_CLOCK"), *start = getenv("FAKENVML_START");

@@ -56,6 +56,9 @@ void fake_abort(const char *format, ...) __attribute__((format(printf, 1, 2), no
 /* Whether the file NAME.WHAT is beside the pid file NAME: the process uses its cards now
  * (busy), or only their encoders (encodes) or the bus of their memory (copies). */
 bool fake_does(const char *name, const char *what);
+/* The bytes in the file `name`.memory of FAKENVML_PIDS, with which a process plays its own
+ * allocations; `else_bytes` without such a file. 0: the process is not on the card. */
+int64_t fake_memory(const char *name, int64_t else_bytes);
 void fake_sleep_us(int64_t us);
 
 /* Opens a device call. */

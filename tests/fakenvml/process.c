@@ -18,12 +18,13 @@ static unsigned list_processes(
 	for (size_t i = 0; i < found && i < SCENARIO_PROCESSES_MAX; i++) {
 		const struct scenario_process *p = &f->scenario->processes[holders[i].process];
 		const struct card_id *at = &f->scenario->cards[holders[i].card].id;
-		if (!(p->kind & kind))
+		int64_t mem_bytes = fake_memory(p->pid_file, holders[i].mem_bytes);
+		if (!(p->kind & kind) || mem_bytes == 0)
 			continue;
 		bool mig = at->mig_index >= 0;
 		out[n++] = (struct abi_process_detail){ .pid = play_pid(
 								f->play, holders[i].process),
-			.mem = (uint64_t)holders[i].mem_bytes,
+			.mem = (uint64_t)mem_bytes,
 			.gi = mig ? (uint32_t)at->gpu_instance : NOT_MIG,
 			.ci = mig ? (uint32_t)at->compute_instance : NOT_MIG };
 	}

@@ -25,7 +25,7 @@ def test_it_is_gpu_tracker(tmp_path):
 def test_it_finds_the_program_of_its_installation(installed, tmp_path):
     package, = installed.glob("lib/python3*/dist-packages/gua")
     env = {**clean_environment(PYTHONPATH=str(package.parent), PYTHONDONTWRITEBYTECODE="1"), **sanitizers()}
-    run = subprocess.run(["/usr/bin/python3", "-c", "from gua import __main__; print(__main__.find())"], cwd=tmp_path,
+    run = subprocess.run(["/usr/bin/python3", "-c", "from gua import commands; print(commands.find('gpu-tracker'))"], cwd=tmp_path,
                          env=env, capture_output=True, text=True)
     assert run.stdout == f"{installed / 'bin' / 'gpu-tracker'}\n", run.stderr
 

@@ -49,7 +49,7 @@ def test_it_tracks(environment, tmp_path):
     done = run(environment, "import gua\nwith gua.Tracker(sleep_time=0.1) as tracker: sum(range(10**6))\nprint(tracker)",
                tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "Max RAM" in done.stdout
+    assert "Slurm" in done.stdout
 
 
 def test_it_is_for_every_python_3_of_the_platform(wheel):
@@ -90,7 +90,7 @@ def test_it_works_in_a_notebook(environment, tmp_path):
                                                        "PYTHONPATH": str(packages)})
     assert done.returncode == 0, done.stderr
     result = (tmp_path / "result").read_text()
-    assert result.startswith(str(packages)) and "Max RAM" in result
+    assert result.startswith(str(packages)) and "Slurm" in result
 
 
 def test_pip_installs_the_folder(tmp_path):

@@ -1,0 +1,474 @@
+"""The IPython extension: `%load_ext gua`. After each cell that matters it says what the cell used and what it left on the
+cards; `%gua report` sums the notebook up, `%gua free` gives memory back. gua-notebook(7) is the manual."""
+import dataclasses
+import gc
+import html
+import re
+import sys
+import time
+from collections.abc import Iterable
+
+from . import _frameworks, commands
+from ._watch import Reading, Span, Watch
+
+USAGE = """%gua            a line after each cell that matters: time, memory, memory on cards
+%gua all        a line after every cell
+%gua off        no lines; %gua report still knows the cells
+%%gua           as the first line of a cell: a line after this cell
+%gua report     the cells so far, what holds memory on cards; by growth, or: %gua report peak, %gua report time
+%gua idle       for how long this kernel has held how much without using it
+%gua free       drop Out[], _ and the last traceback, empty the frameworks' caches, and say what came free
+%gua free NAME  also delete these names
+%gua ask jax    also ask JAX (or tensorflow) about its memory"""
+SECONDS = 1.0           # a cell matters if it takes this long,
+RAM_BYTES = 64 << 20    # or changes the memory by this much, or needs as much for a moment,
+GPU_BYTES = 8 << 20     # or the same on a card
+GROWTH_BYTES = 1 << 20  # what a run must leave to count as growth
+GROWTH_RUNS = 3         # runs of a cell after which growth is named
+MOST_ROWS = 10
+MOST_CELLS = 2000       # that are kept for the report
+EMPTIED = ("_", "__", "___")
+
+
+def size(count):
+    """Bytes as people read them: 812 MiB, 8.1 GiB."""
+    if count is None:
+        return "unknown"
+    return f"{count / 2**30:.1f} GiB" if abs(count) >= 2**30 else f"{count / 2**20:.0f} MiB"
+
+
+def change(before, after):
+    return f"{size(before)} → {size(after)}"
+
+
+def duration(seconds):
+    if seconds < 60:
+        return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes = int(seconds // 60)
+    hours, days = minutes // 60, minutes // 1440
+    if days:
+        return f"{days} d {hours % 24} h"
+    return f"{hours} h {minutes % 60} min" if hours else f"{minutes} min {int(seconds % 60)} s"
+
+
+@dataclasses.dataclass
+class Cell:
+    """One run of a cell. `used` is what the frameworks had in use before and after; None: no framework told."""
+    number: int
+    source: str
+    span: Span
+    used: tuple
+
+    def wall_s(self):
+        return self.span.end.wall_s - self.span.begin.wall_s
+
+    def peak(self):
+        """The highest memory on cards above the start; None: unknown."""
+        before = self.span.begin.gpu
+        if before is None or self.span.end.gpu is None:
+            return None
+        return sum(max(0, peak - (before.get(uuid) or 0)) for uuid, peak in self.span.gpu_peak.items())
+
+    def left(self):
+        """What it left on the cards: by the frameworks if they tell, because they cache, else by the driver."""
+        if None not in self.used:
+            return self.used[1] - self.used[0]
+        before, after = self.span.begin.held(), self.span.end.held()
+        return None if before is None or after is None else after - before
+
+    def ram_left(self):
+        return self.span.end.ram - self.span.begin.ram
+
+    def ram_peak(self):
+        return max(0, self.span.ram_peak - self.span.begin.ram)
+
+    def matters(self):
+        return (self.wall_s() >= SECONDS or max(abs(self.ram_left()), self.ram_peak()) >= RAM_BYTES
+                or max(abs(self.left() or 0), self.peak() or 0) >= GPU_BYTES)
+
+    def title(self):
+        lines = [line.strip() for line in self.source.splitlines()]
+        return next((line for line in lines if line and not line.startswith(("%%gua", "#"))), "")[:60]
+
+
+def card_name(watch, uuid):
+    index, instance, _ = watch.names[uuid]
+    return f"GPU {index}" if instance is None else f"GPU {index}:{instance}"
+
+
+def cell_line(cell, watch):
+    """What one cell used, in a line."""
+    begin, end = cell.span.begin, cell.span.end
+    parts = [f"{duration(cell.wall_s())} (CPU {duration(end.cpu_s - begin.cpu_s)})",
+             f"RAM {change(begin.ram, end.ram)}, peak +{size(cell.ram_peak())}"]
+    for uuid, peak in sorted(cell.span.gpu_peak.items(), key=lambda item: watch.names[item[0]][:1]):
+        before, after = ((reading.gpu or {}).get(uuid, 0) for reading in (begin, end))
+        above = "" if before is None else f", peak +{size(max(0, peak - before))}"
+        parts.append(f"{card_name(watch, uuid)} {change(before, after)}{above}")
+    if begin.gpu is None or end.gpu is None:
+        parts.append(f"GPU memory unknown: {watch.note}")
+    elif cell.span.gpu_peak:
+        parts.append(f"GPU time {duration(end.active_s - begin.active_s)} active, "
+                     f"{duration(end.idle_s - begin.idle_s)} idle")
+    return f"In [{cell.number}] " + "; ".join(parts)
+
+
+def memory_line(held, pools):
+    """Where the memory on cards is: "8.1 GiB held: 0.4 GiB context and other, ..."."""
+    if held is None:
+        return "memory on cards is unknown"
+    if not pools:
+        return f"{size(held)} held on cards"
+    used, cached = sum(pool.used for pool in pools), sum(pool.cached for pool in pools)
+    names = ", ".join(pool.framework for pool in pools)
+    return (f"{size(held)} held on cards: {size(max(0, held - used - cached))} context and other, "
+            f"{size(cached)} cached and free, {size(used)} in use (by {names})")
+
+
+def traceback_locals():
+    """The variables that the last traceback keeps alive: [(name, object)]."""
+    error = getattr(sys, "last_exc", None)
+    trace = error.__traceback__ if error is not None else getattr(sys, "last_traceback", None)
+    found = []
+    while trace:
+        if trace.tb_frame.f_locals is not trace.tb_frame.f_globals:
+            found += [(f"{name} in {trace.tb_frame.f_code.co_name}(), kept by the last traceback", value)
+                      for name, value in trace.tb_frame.f_locals.items()]
+        trace = trace.tb_next
+    return found
+
+
+def named_things(shell):
+    """The names of the notebook and the places where IPython keeps results, which are the classic traps."""
+    space = shell.user_ns
+    own = [(name, value) for name, value in list(space.items())
+           if not name.startswith("_") and name not in shell.user_ns_hidden and name not in ("In", "Out")]
+    results = [(f"Out[{number}], kept by IPython", value) for number, value in list(space.get("_oh", {}).items())]
+    last = [(f"{name}, kept by IPython", space.get(name)) for name in EMPTIED]
+    return own + results + last + traceback_locals()
+
+
+def holder_lines(shell, most=MOST_ROWS):
+    rows = [row for row in _frameworks.holders(named_things(shell)) if row[1] >= _frameworks.SMALL]
+    lines = [f"  {size(nbytes):>9}  {name} ({count} array{'s' if count > 1 else ''}; {what})"
+             for name, nbytes, count, what in rows[:most]]
+    return lines + ([f"  {len(rows) - most} more names"] if len(rows) > most else [])
+
+
+class Notebook:
+    """The extension in one IPython: the cells so far, and the commands of %gua."""
+
+    def __init__(self, shell, watch=None):
+        self.shell, self.watch, self.cells = shell, watch or Watch(), []
+        self.lines, self.every, self.ask = False, False, ()
+        self.depth, self.begun, self.dropped = 0, None, 0
+
+    # Events of IPython. Cells can run cells: the outermost one counts.
+
+    def before(self, info):
+        self.depth += 1
+        if self.depth > 1:
+            return
+        self.begun = (self.shell.execution_count, info.raw_cell or "", self.in_use())
+        self.watch.begin()
+
+    def after(self, _result):
+        if self.depth == 0:  # the cell that loaded the extension
+            return
+        self.depth -= 1
+        if self.depth or not self.begun:
+            return
+        span, (number, source, used) = self.watch.end(), self.begun
+        cell = Cell(number, source.strip(), span, (used, self.in_use()))
+        self.begun = None
+        if source.lstrip().startswith("%gua"):
+            return
+        self.cells.append(cell)
+        if len(self.cells) > MOST_CELLS:
+            self.cells.pop(0)
+            self.dropped += 1
+        asked_for = source.lstrip().startswith("%%gua")
+        if asked_for or (self.lines and (self.every or cell.matters())):
+            print("gua: " + cell_line(cell, self.watch))
+        if self.lines or asked_for:
+            self.say_growth(cell)
+
+    def in_use(self):
+        """What the frameworks have in use; None if none tells, or this process is on no card."""
+        if not self.watch.loaded.gpu and not getattr(self.watch, "_gpu", None):
+            return None
+        found = _frameworks.pools(self.ask)
+        return sum(pool.used for pool in found) if found else None
+
+    def runs(self, cell):
+        return [one for one in self.cells if one.source == cell.source]
+
+    def growth(self, cell):
+        """What each run of this cell leaves, if it was run often and leaves more each time, else None. The first run
+        does not count: it makes what the others use."""
+        later = [one.left() for one in self.runs(cell)[1:]]
+        if len(later) + 1 < GROWTH_RUNS or any(left is None or left < GROWTH_BYTES for left in later):
+            return None
+        return sum(later) / len(later)
+
+    def say_growth(self, cell):
+        each = self.growth(cell)
+        if each is None:
+            return
+        print(f"gua: each run of this cell leaves {size(each)} more on the cards ({len(self.runs(cell))} runs). "
+              "What holds most:")
+        print("\n".join(holder_lines(self.shell, 3) or ["  no name of this notebook: see %gua report"]))
+
+    # Commands.
+
+    def magic(self, line):
+        """What %gua does; the text is the rest of its line."""
+        words = line.split()
+        name = words[0] if words else "on"
+        command = {"on": self.on, "all": self.on, "off": self.off, "report": self.report, "idle": self.idle,
+                   "free": self.free, "ask": self.ask_for, "help": lambda _: print(USAGE)}.get(name)
+        if not command:
+            print(f"gua: %gua has no command '{name}'\n{USAGE}")
+            return
+        command(words)
+
+    def on(self, words):
+        self.lines, self.every = True, words[:1] == ["all"]
+        print("gua: a line after " + ("every cell" if self.every else "each cell that matters") + "; %gua off ends it, "
+              "%gua help lists more")
+        if self.watch.note:
+            print(f"gua: memory on cards is unknown: {self.watch.note}")
+
+    def off(self, _words):
+        self.lines = False
+
+    def ask_for(self, words):
+        unknown = [word for word in words[1:] if word not in _frameworks.ON_REQUEST]
+        if unknown or len(words) < 2:
+            print(f"gua: %gua ask takes {' or '.join(_frameworks.ON_REQUEST)}; torch and cupy are always asked")
+            return
+        self.ask = tuple(dict.fromkeys((*self.ask, *words[1:])))
+
+    def report(self, words):
+        order = words[1] if len(words) > 1 else "growth"
+        if order not in ORDERS:
+            print(f"gua: %gua report sorts by {', '.join(ORDERS)}, not by '{order}'")
+            return
+        from IPython.display import display
+        display(Report(self, order))
+
+    def idle(self, _words):
+        now = self.watch.read()
+        held = now.held()
+        if now.gpu is None or not now.gpu:
+            print("gua: " + (f"memory on cards is unknown: {self.watch.note}" if now.gpu is None
+                             else "this kernel holds no memory on a card"))
+            return
+        rows = [row for row in self.recorded() if row["idle_seconds"] is not None]
+        if rows:
+            since = max(row["idle_seconds"] for row in rows)
+            least = "at least " if any(row["idle_is_lower_bound"] for row in rows) else ""
+            print(f"gua: this kernel holds {size(held)} on {len(now.gpu)} card{'s' * (len(now.gpu) > 1)}, and has not "
+                  f"used {'it' if len(now.gpu) == 1 else 'them'} for {least}{duration(since)}, as the recorder of this "
+                  f"host saw it: {sum(row['idle_seconds'] for row in rows) / 3600:.1f} GPU-hours"
+                  + commands.price_of([(row["idle_seconds"], self.watch.names[row["uuid"]][2]) for row in rows
+                                       if row["uuid"] in self.watch.names]))
+            return
+        since = time.time() - self.watch.idle_since
+        loaded = now.wall_s - self.watch.loaded.wall_s
+        print(f"gua: this kernel holds {size(held)}. Its cards were idle for {duration(now.idle_s)} of the {duration(loaded)} "
+              "since gua was loaded, and "
+              + (f"were last used {duration(since)} ago" if now.active_s else "were not used")
+              + commands.price_of([(now.idle_s, self.watch.names[uuid][2]) for uuid in list(now.gpu)[:1]]))
+
+    def recorded(self):
+        """This kernel's rows of `gua who`, if a store may be read that is up to date."""
+        try:
+            document = commands.who()
+        except (commands.GuaError, OSError, ValueError):
+            return []
+        if not document.get("recorded_until"):
+            return []
+        return [row for row in document["holders"] if row["pid"] == self.watch.pid]
+
+    def free(self, words):
+        names = words[1:]
+        missing = [name for name in names if name not in self.shell.user_ns]
+        if missing:
+            print(f"gua: there is no name {', '.join(missing)}: nothing was dropped")
+            return
+        before = self.watch.read().held()
+        for name in names:
+            self.shell.del_var(name)
+        dropped = self.drop_results()
+        had_traceback = self.drop_traceback()
+        gc.collect()
+        _frameworks.empty_caches()
+        after = self.watch.read().held()
+        if before is None or after is None:
+            print(f"gua: what came free is unknown: {self.watch.note}")
+        else:
+            print(f"gua: {size(max(0, before - after))} came free on cards ({change(before, after)})")
+        said = ([f"the name{'s' * (len(names) > 1)} {', '.join(names)}"] if names else [])
+        said += [f"{dropped} result{'s' * (dropped > 1)} in Out"] if dropped else []
+        said += ["the last traceback, so %debug cannot show it any more"] if had_traceback else []
+        if said:
+            print("gua: dropped " + "; ".join(said))
+        if after and (lines := holder_lines(self.shell)):
+            print("gua: still held by\n" + "\n".join(lines))
+
+    def drop_results(self):
+        """Forgets what cells have shown, in all places where IPython keeps it; returns how many there were."""
+        results = self.shell.user_ns.get("_oh", {})
+        count = len(results)
+        results.clear()
+        for space in (self.shell.user_ns, self.shell.user_ns_hidden):
+            for name in [name for name in space if re.fullmatch(r"_\d+", name)]:
+                del space[name]
+            space.update(dict.fromkeys(EMPTIED, ""))
+        for name in EMPTIED:
+            setattr(self.shell.displayhook, name, "")
+        return count
+
+    def drop_traceback(self):
+        had = any(hasattr(sys, name) for name in ("last_traceback", "last_exc"))
+        for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+            if hasattr(sys, name):
+                delattr(sys, name)
+        self.shell.last_execution_result = None
+        self.shell.InteractiveTB.tb = None
+        return had
+
+
+ORDERS = {"growth": lambda cell: cell.left() or 0, "peak": lambda cell: cell.peak() or 0, "time": Cell.wall_s}
+
+
+class Report:
+    """%gua report, as text and as HTML."""
+
+    def __init__(self, notebook, order):
+        now = notebook.watch.read()
+        self.cells, self.dropped = list(notebook.cells), notebook.dropped
+        self.rows = sorted(self.cells, key=ORDERS[order], reverse=True)[:MOST_ROWS]
+        self.order = order
+        pools = _frameworks.pools(notebook.ask) if now.gpu else []
+        self.memory = memory_line(now.held(), pools) if now.gpu is not None else \
+            f"memory on cards is unknown: {notebook.watch.note}"
+        self.idle = (f"GPU time since gua was loaded: {duration(now.active_s)} active, {duration(now.idle_s)} idle"
+                     if now.gpu else "")
+        self.holders = holder_lines(notebook.shell) if now.gpu else []
+        arrays = _frameworks.every_array() if pools else []
+        self.arrays = (f"{len(arrays)} array{'s' * (len(arrays) > 1)} on cards, "
+                       f"{size(sum(one.nbytes for one in arrays))} in all" if arrays else "")
+        sources = dict.fromkeys(cell.source for cell in self.cells)
+        grown = [(next(cell for cell in self.cells if cell.source == source), source) for source in sources]
+        self.growing = [f"In [{notebook.runs(cell)[-1].number}] leaves {size(each)} more at each run "
+                        f"({len(notebook.runs(cell))} runs): {cell.title()}"
+                        for cell, _ in grown if (each := notebook.growth(cell)) is not None]
+
+    def table(self):
+        return [("In", "left on cards", "peak", "RAM left", "time", "cell")] + [
+            (f"[{cell.number}]", size(cell.left()), size(cell.peak()), size(cell.ram_left()), duration(cell.wall_s()),
+             cell.title()) for cell in self.rows]
+
+    def heading(self):
+        more = f", {self.dropped} older ones not kept" if self.dropped else ""
+        return f"{len(self.cells)} cell runs by {self.order}{more}"
+
+    def __repr__(self):
+        rows = self.table()
+        widths = [max(len(row[i]) for row in rows) for i in range(5)]
+        lines = ["  ".join([*(f"{text:>{width}}" for text, width in zip(row, widths)), row[5]]).rstrip() for row in rows]
+        return "\n".join([*filter(None, [self.memory, self.idle, self.arrays]), *self.holders, *self.growing,
+                          self.heading(), *(lines if len(rows) > 1 else [])])
+
+    def _repr_html_(self):
+        head, *rows = self.table()
+        cells = "".join("<tr>" + "".join(f"<td style='text-align:{'left' if i == 5 else 'right'}'>{html.escape(text)}</td>"
+                                         for i, text in enumerate(row)) + "</tr>" for row in rows)
+        titles = "".join(f"<th style='text-align:{'left' if i == 5 else 'right'}'>{text}</th>"
+                         for i, text in enumerate(head))
+        facts = "".join(f"<div>{html.escape(text)}</div>" for text in filter(None, [self.memory, self.idle, self.arrays,
+                                                                                    *self.growing]))
+        held = f"<pre style='margin:0'>{html.escape(chr(10).join(self.holders))}</pre>" if self.holders else ""
+        return (f"<div>{facts}{held}{self.picture()}<div>{html.escape(self.heading())}</div>"
+                f"<table><thead><tr>{titles}</tr></thead><tbody>{cells}</tbody></table></div>")
+
+    def picture(self):
+        """Memory on cards over the cell runs: a bar for what was held after each, its peak above it."""
+        known = [(cell, cell.span.end.held(), (cell.span.begin.held() or 0) + (cell.peak() or 0)) for cell in self.cells
+                 if cell.span.end.held() is not None and cell.span.begin.held() is not None][-60:]
+        highest = max((max(held, peak) for _, held, peak in known), default=0)
+        if not highest:
+            return ""
+        width, height, step = 600, 80, 600 / len(known)
+        bars = []
+        for i, (cell, held, peak) in enumerate(known):
+            for value, colour in ((max(held, peak), "#c9c9c9"), (held, "#3b6ea5")):
+                tall = height * value / highest
+                bars.append(f"<rect x='{i * step:.1f}' y='{height - tall:.1f}' width='{max(1, step - 1):.1f}' "
+                            f"height='{tall:.1f}' fill='{colour}'><title>In [{cell.number}]: {size(held)} held after it, "
+                            f"{size(max(held, peak))} at most</title></rect>")
+        return (f"<svg viewBox='0 0 {width} {height}' width='{width}' height='{height}' role='img' "
+                f"aria-label='memory on cards after each cell run'>{''.join(bars)}</svg>"
+                f"<div>memory on cards after each cell run (blue) and at most (grey); the highest is {size(highest)}</div>")
+
+
+class experiment:  # pylint: disable=invalid-name
+    """`with gua.experiment(keep=["model"]):` removes the names that the block made, empties the frameworks' caches and
+    says what came free. A name that existed before stays, with its new value."""
+
+    def __init__(self, keep: str | Iterable[str] = ()) -> None:
+        self.keep = {keep} if isinstance(keep, str) else set(keep)
+
+    def __enter__(self):
+        self.shell = commands.running_ipython()
+        self.space = self.shell.user_ns if self.shell else sys._getframe(1).f_globals
+        self.before = set(self.space)
+        self.watch = active.watch if active else Watch()
+        return self
+
+    def __exit__(self, *raised):
+        held = self.watch.read().held()
+        made = sorted(name for name in set(self.space) - self.before - self.keep if not name.startswith("_"))
+        for name in made:
+            del self.space[name]
+        gc.collect()
+        _frameworks.empty_caches()
+        after = self.watch.read().held()
+        freed = "unknown" if held is None or after is None else size(max(0, held - after))
+        print(f"gua: {freed} came free on cards; removed {', '.join(made) or 'no names'}"
+              + ("; the traceback may still hold memory: %gua free drops it" if raised[0] else ""))
+        if not active:
+            self.watch.close()
+
+
+active = None  # the notebook of this process
+
+
+def strip_cell_magic(lines):
+    """An input transformer: `%%gua` only marks a cell, which runs like any other."""
+    return lines[1:] if lines and lines[0].strip() == "%%gua" else lines
+
+
+def load(shell):
+    global active
+    if active:
+        return
+    active = Notebook(shell)
+    shell.register_magic_function(active.magic, "line", "gua")
+    shell.input_transformers_cleanup.append(strip_cell_magic)
+    shell.events.register("pre_run_cell", active.before)
+    shell.events.register("post_run_cell", active.after)
+
+
+def unload(shell):
+    global active
+    if not active:
+        return
+    shell.events.unregister("pre_run_cell", active.before)
+    shell.events.unregister("post_run_cell", active.after)
+    shell.input_transformers_cleanup.remove(strip_cell_magic)
+    shell.magics_manager.magics["line"].pop("gua", None)
+    active.watch.close()
+    active = None

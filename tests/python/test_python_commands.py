@@ -1,0 +1,68 @@
+"""gua.who(), gua.report() and gua.pick(): the commands' own documents, and their sentences as exceptions."""
+import getpass
+import json
+
+from conftest import gua
+from fake import fake_driver
+from pyrun import python
+
+SCENARIO = """
+card 0 uuid GPU-a name "Card A" memory 80GiB idle-power 60W max-power 400W
+card 1 uuid GPU-b name "Card B" memory 48GiB idle-power 20W max-power 300W
+process train pid 4001 user alice uid 1001 command "python train.py"
+at 0s hold train card 0 memory 8GB
+"""
+
+
+def test_who_and_pick_are_those_of_the_commands(python, tmp_path):
+    out = python("""
+        import json
+        import gua
+        print(json.dumps([gua.who(no_store=True), gua.pick(lock_dir="locks", no_store=True), gua.gpus()[0].processes[0].pid]))
+        try:
+            gua.pick(2, lock_dir="locks", no_store=True)
+        except gua.GuaError as why:
+            print(why.code, why)
+        """, env=fake_driver(tmp_path, SCENARIO))
+    document, refusal = out.splitlines()
+    who, picked, pid = json.loads(document)
+    assert who["schema"] == "gua-who-1" and [row["pid"] for row in who["holders"]] == [4001] == [pid]
+    assert picked == ["GPU-b"]
+    assert refusal.startswith("-2 ") and "fewer than 2 free cards" in refusal
+
+
+def test_report_is_that_of_the_command(python, tmp_path):
+    store = tmp_path / "demo.db"
+    assert gua("demo", "--db", store).returncode == 0
+    ours = json.loads(python(f"import json, gua; print(json.dumps(gua.report(db={str(store)!r}, since='1000w', by='notebook')))"))
+    theirs = json.loads(gua("report", "--json", "--db", store, "--since=1000w", "--by=notebook").stdout)
+    for document in (ours, theirs):
+        document.pop("generated", None)
+        for key in ("asked_since", "asked_until"):  # of now
+            del document["window"][key]
+    assert ours == theirs
+
+
+def test_a_wrong_call_raises_the_commands_sentence(python):
+    out = python("""
+        import gua
+        for call in (lambda: gua.report(since="lastwek"), lambda: gua.report(db="/nosuch.db"), lambda: gua.who(nosuch=True)):
+            try:
+                call()
+            except gua.GuaError as why:
+                print(why.code, why)
+        """)
+    wrong, missing, unknown = out.splitlines()
+    assert wrong.startswith("-1 ") and "lastwek" in wrong
+    assert missing.startswith("-2 ") and "/nosuch.db" in missing
+    assert unknown.startswith("-1 ") and "nosuch" in unknown
+
+
+def test_processes_have_their_user_and_program(python, tmp_path):
+    out = python("""
+        import os, gua
+        with open("k", "w") as file:
+            file.write(str(os.getpid()))
+        print([(one.user, one.command) for one in gua.processes()])
+        """, env=fake_driver(tmp_path, SCENARIO.replace("pid 4001", "pid file k"), FAKENVML_PIDS=tmp_path))
+    assert out == f"[({getpass.getuser()!r}, 'python3')]\n"

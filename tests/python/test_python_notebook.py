@@ -1,0 +1,271 @@
+"""%load_ext gua in a real IPython, a real kernel and a real notebook server, on the fake driver. A stand-in for PyTorch
+(standins/torch.py) plays allocations, which the fake driver reports as this process's memory."""
+import json
+import os
+import subprocess
+import textwrap
+
+import pytest
+
+from conftest import ROOT, wait_for
+from engines import free_port
+from fake import fake_driver
+from pyrun import PACKAGE, python_environment
+
+STANDINS = ROOT / "tests" / "python" / "standins"
+GIB = 1 << 30
+SCENARIO = """
+card 0 uuid GPU-a name "NVIDIA A100" memory 80GiB idle-power 60W max-power 400W
+card 1 uuid GPU-b name "NVIDIA A100" memory 80GiB idle-power 60W max-power 400W
+process k pid file k user alice uid 1001 command "python"
+at 0s hold k card 1 memory 1GiB
+"""
+# Runs the cells of a JSON file in IPython, and prints a marked line before each one's output.
+SHELL = """
+import json, os, sys
+with open(os.environ["FAKENVML_PIDS"] + "/k", "w") as file:
+    file.write(str(os.getpid()))
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance(colors="NoColor")
+for number, cell in enumerate(json.load(open(sys.argv[1]))):
+    print(f"==={number}")
+    shell.run_cell(cell, store_history=True)
+"""
+
+
+def environment(where, scenario=SCENARIO, **more):
+    pids = where / "pids"
+    pids.mkdir(exist_ok=True)
+    (pids / "k.memory").write_text("0")
+    env = fake_driver(where, scenario, FAKENVML_PIDS=pids, GPU_MEMORY=pids / "k.memory")
+    return python_environment(**{**env, "PYTHONPATH": f"{PACKAGE}:{STANDINS}", "HOME": where, "IPYTHONDIR": where / "ipython",
+                                 "JUPYTER_RUNTIME_DIR": where / "runtime", **more})
+
+
+@pytest.fixture
+def cells(tmp_path):
+    def run(*sources, **more):
+        """What each cell printed."""
+        (tmp_path / "cells.json").write_text(json.dumps([textwrap.dedent(source).strip() for source in sources]))
+        (tmp_path / "shell.py").write_text(SHELL)
+        done = subprocess.run(["/usr/bin/python3", tmp_path / "shell.py", tmp_path / "cells.json"], cwd=tmp_path, text=True,
+                              env=environment(tmp_path, **more), capture_output=True, timeout=120)
+        assert done.returncode == 0 and done.stderr == "", done.stderr
+        return [part.split("\n", 1)[1] for part in done.stdout.split("===")[1:]]
+    return run
+
+
+def test_a_line_tells_time_memory_and_the_card(cells):
+    *_, alloc, cached, again, ram, slow = cells(
+        "%load_ext gua", "%gua", "import torch, time; x = torch.zeros(2 << 30)", "del x", "x = torch.zeros(1 << 30)",
+        "big = b'x' * (300 << 20); del big", "time.sleep(1.1)")
+    assert alloc.startswith("gua: In [3] ") and "GPU 1 0 MiB → 2.4 GiB, peak +2.4 GiB" in alloc
+    assert "GPU 1 2.4 GiB → 2.4 GiB, peak +0 MiB" in cached  # the framework keeps it
+    assert "GPU 1 2.4 GiB → 2.4 GiB, peak +0 MiB" in again
+    peak = int(ram.split("peak +")[1].split(" MiB")[0])
+    assert 299 <= peak <= 330 and "RAM" in ram
+    assert slow.startswith("gua: In [7] 1.") and "(CPU 0.0" in slow
+    idle = float(slow.split("active, ")[1].split(" s idle")[0])
+    assert 1.0 <= idle <= 2.0
+
+
+def test_a_peak_in_the_middle_of_a_cell_is_found(cells):
+    line = cells("%load_ext gua", "%gua", "import torch, time, gc; y = torch.zeros(1 << 30)", """
+        x = torch.zeros(5 << 30); time.sleep(0.2); del x; torch.cuda.empty_cache()""")[-1]
+    assert "GPU 1 1.4 GiB → 1.4 GiB, peak +5.0 GiB" in line
+
+
+def test_use_of_the_card_is_told_apart_from_idle_holding(cells, tmp_path):
+    line = cells("%load_ext gua", "%gua", "import torch, time, os; x = torch.zeros(2 << 30); mark = os.environ['FAKENVML_PIDS'] + '/k.busy'", """
+        open(mark, 'w').close(); time.sleep(2); os.unlink(mark); time.sleep(2)""")[-1]
+    active, idle = (float(line.split(end)[0].split()[-1]) for end in (" s active", " s idle"))
+    assert 1.7 <= active <= 2.6 and 1.4 <= idle <= 2.3
+
+
+def test_quiet_cells_and_what_is_asked_for(cells):
+    out = cells("%load_ext gua", "x = b'x' * (100 << 20)", "%gua", "1 + 1", "%%gua\ny = 1", "%gua all", "2 + 2", "%gua off",
+                "z = b'x' * (100 << 20)", "%gua nonsense", "%gua report quick", "%gua ask torch", "%gua free nosuch")
+    assert out[1] == "" and out[3] == "Out[4]: 2\n"
+    assert out[4].startswith("gua: In [5] ") and out[6].startswith("Out[7]: 4\ngua: In [7] ") and out[8] == ""
+    assert "%gua has no command 'nonsense'" in out[9] and "%gua free NAME" in out[9]
+    assert "sorts by growth, peak, time, not by 'quick'" in out[10]
+    assert "%gua ask takes jax or tensorflow" in out[11]
+    assert "there is no name nosuch: nothing was dropped" in out[12]
+
+
+LEAK = ["%load_ext gua", "%gua", "import torch; kept = []", *["kept.append(torch.zeros(300 << 20))"] * 3, "torch.zeros(1 << 30)", """
+    def fails():
+        local = torch.zeros(512 << 20)
+        1 / 0
+    fails()"""]
+
+
+def test_a_cell_that_leaves_more_each_time_is_named_with_what_holds_it(cells):
+    out = cells(*LEAK, "%gua report")
+    assert "each run" not in out[4] and "each run of this cell leaves 300 MiB more on the cards (3 runs)" in out[5]
+    assert "900 MiB  kept (3 arrays; torch uint8 [314572800] on cuda:0)" in out[5]
+    report = out[-1]
+    assert "2.8 GiB held on cards: 400 MiB context and other, 0 MiB cached and free, 2.4 GiB in use (by torch)" in report
+    assert "5 arrays on cards, 2.4 GiB in all" in report
+    assert "1.0 GiB  Out[7], kept by IPython" in report
+    assert "512 MiB  local in fails(), kept by the last traceback" in report
+    assert "In [6] leaves 300 MiB more at each run (3 runs): kept.append(" in report
+
+
+def test_a_cell_that_replaces_its_result_does_not_grow(cells):
+    out = cells("%load_ext gua", "%gua", "import torch", *["x = torch.zeros(300 << 20)"] * 4)
+    assert not any("each run" in text for text in out)
+
+
+def test_memory_is_given_back_when_asked_and_only_then(cells):
+    out = cells(*LEAK, "%gua free", "%gua free kept", "%gua report")
+    assert "1.5 GiB came free on cards (2.8 GiB → 1.3 GiB)" in out[-3]
+    assert "dropped 1 result in Out; the last traceback, so %debug cannot show it any more" in out[-3]
+    assert "still held by\n    900 MiB  kept (3 arrays" in out[-3]
+    assert "900 MiB came free on cards (1.3 GiB → 400 MiB)" in out[-2] and "dropped the name kept" in out[-2]
+    assert "400 MiB held on cards: 400 MiB context and other, 0 MiB cached and free, 0 MiB in use" in out[-1]
+
+
+def test_cached_memory_is_told_apart(cells):
+    out = cells("%load_ext gua", "import torch; x = torch.zeros(5 << 30); y = torch.zeros(1 << 30); del x", "%gua report")
+    assert "6.4 GiB held on cards: 400 MiB context and other, 5.0 GiB cached and free, 1.0 GiB in use (by torch)" in out[-1]
+
+
+def test_an_experiment_removes_the_names_it_made(cells):
+    out = cells("import gua, torch; old = torch.zeros(1 << 30)\n%load_ext gua", """
+        with gua.experiment(keep="kept"):
+            new = torch.zeros(3 << 30)
+            kept = torch.zeros(1 << 20)
+        """, "print('new' in globals(), 'old' in globals(), 'kept' in globals())", """
+        with gua.experiment():
+            raise KeyError("x")""", "print('plain')")
+    assert "gua: 3.0 GiB came free on cards; removed new" in out[1]
+    assert out[2] == "False True True\n"
+    assert "KeyError" in out[3] and "the traceback may still hold memory" in out[3] and out[4] == "plain\n"
+
+
+def test_the_experiment_works_without_ipython(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("""
+import os
+open(os.environ["FAKENVML_PIDS"] + "/k", "w").write(str(os.getpid()))
+import gua, torch
+with gua.experiment():
+    new = torch.zeros(3 << 30)
+print("new" in globals())
+""")
+    done = subprocess.run(["/usr/bin/python3", program], env=environment(tmp_path), capture_output=True, text=True, timeout=60)
+    assert done.stdout == "gua: 3.0 GiB came free on cards; removed new\nFalse\n", done.stderr
+
+
+def test_without_a_driver_memory_on_cards_is_unknown(cells):
+    out = cells("%load_ext gua", "%gua", "b = b'x' * (100 << 20)", "%gua idle", "%gua report", GUA_NVML="/nosuch/library.so")
+    assert "memory on cards is unknown: " in out[1] and "GPU memory unknown: " in out[2]
+    assert "memory on cards is unknown: " in out[3] and "memory on cards is unknown: " in out[4]
+
+
+def test_frameworks_are_not_imported_or_started(cells):
+    out = cells("%load_ext gua", "%gua all", "import sys; print('torch' in sys.modules)", "import torch", "%gua report",
+                "print(torch._started)")
+    assert out[2].startswith("False\n") and "0 MiB held on cards\n" in out[4] and out[5].startswith("False\n")
+
+
+def test_idle_time_since_it_was_loaded_and_its_price(cells, tmp_path):
+    config = tmp_path / "gua.conf"
+    config.write_text("[price]\n\"NVIDIA A100\" = 7200\n")
+    out = cells("%load_ext gua", "%gua idle", "import torch, time; x = torch.zeros(2 << 30); time.sleep(1.5)", "%gua idle",
+                GUA_CONFIG=config, PATH=os.environ["PATH"])
+    assert out[1] == "gua: this kernel holds no memory on a card\n"
+    assert "this kernel holds 2.4 GiB. Its cards were idle for " in out[3] and "were not used" in out[3]
+    seconds, money = (float(out[3].split(end)[0].split()[-1]) for end in (" s of", " USD"))
+    assert 1.4 <= seconds <= 4 and money == pytest.approx(2 * seconds, abs=0.5)
+
+
+def test_it_can_be_unloaded_and_loaded_again(cells):
+    out = cells("%load_ext gua", "%unload_ext gua", "%load_ext gua", "%gua", "x = b'x' * (100 << 20)", "%unload_ext gua",
+                "y = b'x' * (100 << 20)")
+    assert out[4].startswith("gua: In [5] ") and out[6] == ""
+
+
+def start_kernel(where):
+    from jupyter_client.manager import start_new_kernel
+    return start_new_kernel(kernel_name="python3", env=environment(where), cwd=str(where))
+
+
+def outputs_of(client, source, timeout=60):
+    """What a kernel sends for a cell: {kind: text}."""
+    found = {}
+
+    def take(message):
+        content = message["content"]
+        if message["msg_type"] == "stream":
+            found[content["name"]] = found.get(content["name"], "") + content["text"]
+        elif message["msg_type"] in ("display_data", "execute_result"):
+            found.update(content["data"])
+    reply = client.execute_interactive(source, timeout=timeout, output_hook=take)
+    assert reply["content"]["status"] == "ok", reply
+    return found
+
+
+@pytest.mark.any_build
+def test_a_real_kernel(tmp_path):
+    manager, client = start_kernel(tmp_path)
+    try:
+        outputs_of(client, f"import os; open({str(tmp_path / 'pids' / 'k')!r}, 'w').write(str(os.getpid()))")
+        outputs_of(client, "%load_ext gua\n%gua")
+        line = outputs_of(client, "import torch; x = torch.zeros(2 << 30)")["stdout"]
+        assert "GPU 1 0 MiB → 2.4 GiB, peak +2.4 GiB" in line
+        report = outputs_of(client, "%gua report")
+        assert "2.4 GiB held on cards" in report["text/plain"]
+        assert "<svg" in report["text/html"] and "<td style='text-align:left'>import torch; x = torch.zeros(2 &lt;&lt; 30)</td>" \
+            in report["text/html"]
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+@pytest.mark.any_build
+def test_a_notebook_through_the_server(tmp_path):
+    """As a browser does it: a session of the server's API, then the kernel's messages over its web socket."""
+    import asyncio
+    import urllib.request
+    import uuid
+
+    from tornado.websocket import websocket_connect
+    log, port = tmp_path / "server.log", free_port()
+    with open(log, "w") as file:
+        server = subprocess.Popen(["/usr/bin/python3", "-m", "notebook",
+                                   "--allow-root", "--no-browser", "--ip=127.0.0.1", f"--port={port}", "--NotebookApp.token=secret"],
+                                  cwd=tmp_path, env=environment(tmp_path), stdout=file, stderr=file)
+    try:
+        address = f"http://127.0.0.1:{port}"
+        wait_for(lambda: "is running at" in log.read_text(), log.read_text)
+        body = json.dumps({"kernel": {"name": "python3"}, "name": "a.ipynb", "path": "a.ipynb", "type": "notebook"}).encode()
+        request = urllib.request.Request(address + "/api/sessions", body, {"Authorization": "token secret"})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            kernel = json.load(answer)["kernel"]["id"]
+
+        async def talk(sources):
+            socket = await websocket_connect(f"{address.replace('http', 'ws')}/api/kernels/{kernel}/channels?token=secret")
+            said = []
+            for source in sources:
+                mine = uuid.uuid4().hex
+                await socket.write_message(json.dumps({
+                    "header": {"msg_id": mine, "msg_type": "execute_request", "username": "", "session": mine, "date": "", "version": "5.3"},
+                    "parent_header": {}, "metadata": {}, "channel": "shell",
+                    "content": {"code": source, "silent": False, "store_history": True, "user_expressions": {}, "allow_stdin": False}}))
+                while True:
+                    message = json.loads(await asyncio.wait_for(socket.read_message(), 60))
+                    if message["parent_header"].get("msg_id") != mine:
+                        continue
+                    if message["msg_type"] == "stream":
+                        said.append(message["content"]["text"])
+                    if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
+                        break
+            return "".join(said)
+        said = asyncio.run(talk([f"import os; open({str(tmp_path / 'pids' / 'k')!r}, 'w').write(str(os.getpid()))",
+                                 "%load_ext gua", "%gua", "import torch; x = torch.zeros(2 << 30)", "%gua free x"]))
+        assert "GPU 1 0 MiB → 2.4 GiB, peak +2.4 GiB" in said and "2.0 GiB came free on cards (2.4 GiB → 400 MiB)" in said
+    finally:
+        server.terminate()
+        server.wait(30)
