@@ -1,16 +1,508 @@
 /* gua enforce: warns, then ends, sessions that hold cards idle for too long. */
 #include "cmd/enforce.h"
 
+#include <errno.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/nearest.h"
 #include "base/moment.h"
+#include "base/nearest.h"
 #include "cmd/share/choose_db.h"
 #include "cmd/share/hand_over.h"
+#include "cmd/share/mine.h"
+#include "cmd/share/terminal.h"
+#include "model/session.h"
+#include "policy/channel.h"
+#include "policy/explain.h"
+#include "policy/rules.h"
 #include "policy/user_talk.h"
+#include "render/documents.h"
+#include "render/rows.h"
+#include "render/text.h"
+#include "report/report_parts.h"
+#include "report/report_policy.h"
 #include "store/policy/policy_file.h"
+#include "store/policy/policy_notice.h"
+
+void enforce_moment(const struct enforce *x, char *dst, size_t cap, int64_t ms)
+{
+	if (ms < 0)
+		snprintf(dst, cap, "-");
+	else
+		moment_text(dst, cap, ms, x->o->utc);
+}
+
+int enforce_socket(
+	char path[PATH_MAX], const struct config_policy *config, const char *db, struct err *e)
+{
+	struct chosen_db chosen = { .path = "" };
+	user_talk_path(path, PATH_MAX, config->socket, db ? db : SYSTEM_DB);
+	if (db || config->socket || access(path, F_OK) == 0)
+		return 0;
+	int rc = choose_db_to_read(&chosen, e);
+	if (rc == 0)
+		user_talk_path(path, PATH_MAX, NULL, chosen.path);
+	return rc;
+}
+
+enum { UNCUT_COLUMNS = 2000 };
+
+static struct text_style style_of(const struct enforce *x)
+{
+	size_t columns = terminal_size().columns;
+	return (struct text_style){ .columns = columns		       ? columns
+					       : isatty(STDOUT_FILENO) ? 80
+								       : UNCUT_COLUMNS,
+		.ascii = !terminal_is_utf8(),
+		.color = terminal_has_color(),
+		.utc = x->o->utc };
+}
+
+static int read_log(struct enforce *x, struct table *t, struct err *e)
+{
+	struct policy_file *file = NULL;
+	struct policy_span span;
+	int rc = report_policy_window(&span, &x->o->window, x->now_ms, x->o->utc, e);
+	if (rc == 0)
+		rc = policy_file_open(&file, x->policy_db, false, e);
+	if (rc == 0)
+		rc = report_policy_add_log(t, file, span, e);
+	policy_file_close(file);
+	return rc;
+}
+
+static int run_log(struct enforce *x)
+{
+	struct err e = { 0 };
+	struct str out = { 0 };
+	struct table t = report_policy_log();
+	struct text_style style = style_of(x);
+	int rc = read_log(x, &t, &e);
+	if (rc == 0 && x->o->json)
+		documents_policy_log(&out, &t);
+	else if (rc == 0 && t.n_rows)
+		text_add_table(&out, &t, &style);
+	else if (rc == 0)
+		str_add(&out, "nothing was done in this time\n");
+	table_finish(&t);
+	return rc ? cmd_fail(x->self, &e) : cmd_print(x->self, &out);
+}
+
+/* A session that has a stage. */
+struct stage_line {
+	const char *user, *stage, *rule, *session;
+	char shown[48], name[SESSION_KEY_CAP];
+	int64_t stage_ms, idle_since_ms, delivered_ms;
+	double would;
+};
+
+#define OF(member) offsetof(struct stage_line, member)
+static const struct column stage_columns[] = {
+	{ .key = "user", .title = "user", TEXT(table_get_string, OF(user)) },
+	{ .key = "stage", TEXT(table_get_string, OF(stage)) },
+	{ .title = "stage", TEXT(table_get_chars, OF(shown)) },
+	{ .key = "would", VALUE(BOOL, table_get_double, OF(would)) },
+	{ .key = "since", .title = "since", VALUE(MOMENT, table_get_known, OF(stage_ms)) },
+	{ .key = "delivered",
+		.title = "delivered",
+		VALUE(MOMENT, table_get_known, OF(delivered_ms)) },
+	{ .key = "idle_since",
+		.title = "idle since",
+		VALUE(MOMENT, table_get_known, OF(idle_since_ms)) },
+	{ .key = "rule", .title = "rule", TEXT(table_get_string, OF(rule)) },
+	{ .key = "session", TEXT(table_get_string, OF(session)) },
+	{ .title = "session", .flexible = true, TEXT(table_get_chars, OF(name)) },
+};
+#undef OF
+
+static int add_stage(
+	void *context, const char *key, const char *user, const struct policy_state *s)
+{
+	struct stage_line line = { .user = user,
+		.stage = policy_stage_names[s->stage],
+		.rule = s->rule,
+		.session = key,
+		.stage_ms = s->stage_ms,
+		.idle_since_ms = s->idle_since_ms,
+		.delivered_ms = s->delivered_ms,
+		.would = s->level == LEVEL_OBSERVE };
+	snprintf(line.shown, sizeof(line.shown), "%s%s", line.would > 0 ? "would: " : "",
+		line.stage);
+	session_shown(line.name, sizeof(line.name), key, false);
+	table_add(context, &line);
+	return 0;
+}
+
+/* What is known beside the sessions. */
+struct status {
+	const char *mode;
+	struct err untrusted; /* code 0: the configuration may end sessions */
+	int64_t armed_until_ms;
+	char armed_by[64];
+	int64_t stopped_ms; /* by the breaker; -1: not */
+	char stopped_why[256];
+	char missed[CHANNEL_REACH_CAP]; /* whom notices do not reach; "": they reach all */
+	struct str untold;		/* who has not got a notice, and why, in lines */
+	struct policy_pass pass;
+	struct table stages;
+};
+
+/* A notice that was tried and has not arrived. */
+static int take_untold(void *context, const struct policy_notice *n)
+{
+	struct str *out = context;
+	char name[SESSION_KEY_CAP];
+	session_shown(name, sizeof(name), n->session, true);
+	if (*n->result)
+		str_addf(out, "%s has not been told by %s: %s\n", name, n->channel, n->result);
+	return 0;
+}
+
+/* Whether a rule tells people anything. */
+static bool tells(const struct enforce *x)
+{
+	for (size_t i = 0; x->policy.enforce && i < rules_count(&x->policy); i++)
+		if (rules_level(rules_get(&x->policy, i)) != LEVEL_OBSERVE)
+			return true;
+	return false;
+}
+
+static int read_status(struct enforce *x, struct status *s, struct err *e)
+{
+	struct policy_file *file = NULL;
+	s->mode = x->conf.values.policy.mode;
+	s->armed_until_ms = s->pass.at_ms = s->stopped_ms = -1;
+	rules_check_trust(&x->conf.settings, &s->untrusted);
+	if (!tells(x) || !channel_misses(&x->conf.values.notices, s->missed))
+		s->missed[0] = '\0';
+	int rc = policy_file_open(&file, x->policy_db, false, e);
+	if (rc == ERR_NOTHING)
+		return 0;
+	if (rc == 0)
+		rc = policy_notice_waiting(file, "", take_untold, &s->untold, e);
+	if (rc == 0)
+		rc = policy_file_armed(file, x->now_ms, &s->armed_until_ms, s->armed_by, e);
+	if (rc == 0)
+		rc = policy_file_tripped(file, &s->stopped_ms, s->stopped_why, e);
+	if (rc == 0)
+		rc = policy_file_pass(file, &s->pass, e);
+	if (rc == 0)
+		rc = policy_file_sessions(file, add_stage, &s->stages, e);
+	policy_file_close(file);
+	return rc;
+}
+
+static void add_status(struct str *out, const struct enforce *x, const struct status *s)
+{
+	char until[48], pass[48];
+	struct text_style style = style_of(x);
+	bool enforce = strcmp(s->mode, "enforce") == 0;
+	enforce_moment(x, until, sizeof(until), s->armed_until_ms);
+	enforce_moment(x, pass, sizeof(pass), s->pass.at_ms);
+	if (s->stopped_ms >= 0) {
+		char since[48];
+		enforce_moment(x, since, sizeof(since), s->stopped_ms);
+		str_addf(out, "STOPPED    since %s: %s\n", since, s->stopped_why);
+	}
+	str_addf(out, "mode       %s%s\n", s->mode,
+		enforce ? "" : ": steps are written down, and nothing else happens");
+	if (s->armed_until_ms >= 0)
+		str_addf(out, "armed      until %s, by %s\n", until, s->armed_by);
+	else
+		str_add(out, "armed      no: nothing is ended\n");
+	if (s->untrusted.code)
+		str_addf(out, "config     may not end sessions: %s\n", s->untrusted.text);
+	if (*s->missed)
+		str_addf(out, "notices    %s\n", s->missed);
+	for (const char *at = str_text(&s->untold); *at;) {
+		size_t len = strcspn(at, "\n");
+		str_addf(out, "untold     %.*s\n", (int)len, at);
+		at += len + (at[len] == '\n');
+	}
+	if (s->pass.at_ms < 0)
+		str_add(out, "last pass  none: 'gua enforce run' has not run here\n");
+	else
+		str_addf(out, "last pass  %s: %lld session%s, %lld of them idle%s%s\n", pass,
+			(long long)s->pass.sessions, s->pass.sessions == 1 ? "" : "s",
+			(long long)s->pass.idle, *s->pass.note ? "; " : "", s->pass.note);
+	if (s->stages.n_rows) {
+		str_add(out, "\n");
+		text_add_table(out, &s->stages, &style);
+	} else {
+		str_add(out, "sessions   none was warned\n");
+	}
+}
+
+static void add_status_json(struct str *out, const struct status *s)
+{
+	struct json j = { .out = out, .lines = 2 };
+	json_open(&j, NULL, '{');
+	json_text(&j, "schema", "gua-enforce-status-1");
+	json_text(&j, "mode", s->mode);
+	json_text(&j, "config_untrusted", s->untrusted.code ? s->untrusted.text : NULL);
+	json_text(&j, "unreachable", *s->missed ? s->missed : NULL);
+	json_moment(&j, "armed_until", s->armed_until_ms);
+	json_text(&j, "armed_by", s->armed_until_ms < 0 ? NULL : s->armed_by);
+	json_moment(&j, "stopped_since", s->stopped_ms);
+	json_text(&j, "stopped_why", s->stopped_ms < 0 ? NULL : s->stopped_why);
+	json_moment(&j, "last_pass", s->pass.at_ms);
+	json_number(
+		&j, "sessions_holding", s->pass.at_ms < 0 ? NAN : (double)s->pass.sessions, 0);
+	json_number(&j, "sessions_idle", s->pass.at_ms < 0 ? NAN : (double)s->pass.idle, 0);
+	json_text(&j, "note", *s->pass.note ? s->pass.note : NULL);
+	rows_json_table(&j, "sessions", &s->stages);
+	json_close(&j, '}');
+}
+
+static int run_status(struct enforce *x)
+{
+	struct err e = { 0 };
+	struct str out = { 0 };
+	struct status s = { .stages = TABLE_OF(stage_columns) };
+	int rc = read_status(x, &s, &e);
+	if (rc == 0 && x->o->json)
+		add_status_json(&out, &s);
+	else if (rc == 0)
+		add_status(&out, x, &s);
+	table_finish(&s.stages);
+	str_finish(&s.untold);
+	return rc ? cmd_fail(x->self, &e) : cmd_print(x->self, &out);
+}
+
+#define MOST_MS (INT64_C(366) * 86400000)
+
+/* A length is from now on; a day counts to its end. */
+static int read_until(const struct enforce *x, int64_t *until_ms, struct err *e)
+{
+	const char *text = x->o->window.until;
+	int64_t ms = 0;
+	if (!text)
+		return err_set(e, ERR_USAGE,
+			"arm needs --until and a day, as in --until 2026-12-31, or a time, as "
+			"in "
+			"--until 7d");
+	if (duration_parse(text, &ms, NULL) == 0) {
+		*until_ms = x->now_ms + ms;
+	} else {
+		int rc = moment_parse(text, x->now_ms, x->o->utc, until_ms, e);
+		if (rc)
+			return err_prefix(e, "--until");
+		struct tm day = moment_fields(*until_ms, x->o->utc);
+		if (!strpbrk(text, ":@")) {
+			day.tm_mday++;
+			*until_ms = moment_day_start(day, x->o->utc);
+		}
+	}
+	if (*until_ms <= x->now_ms)
+		return err_set(e, ERR_USAGE, "--until %s is in the past", text);
+	if (*until_ms > x->now_ms + MOST_MS)
+		return err_set(e, ERR_USAGE, "--until must be within a year");
+	return 0;
+}
+
+/* What an admin decides. */
+struct decision {
+	enum policy_step step;
+	int64_t until_ms;  /* STEP_ARMED */
+	const char *actor; /* who */
+};
+
+static int store(
+	struct policy_file *f, const struct enforce *x, const struct decision *d, struct err *e)
+{
+	return d->step == STEP_RESUMED
+		       ? policy_file_release(f, x->now_ms, d->actor, e)
+		       : policy_file_arm(f, x->now_ms, d->until_ms, d->actor, e);
+}
+
+/* Writes the row, and the step for the log. */
+static int write_decision(struct enforce *x, const struct decision *d, struct err *e)
+{
+	struct policy_file *file = NULL;
+	char until[64] = "", hash[RULES_HASH_CAP], text[160] = "ending is forbidden";
+	rules_hash(hash, &x->conf.settings);
+	moment_iso(until, sizeof(until), d->until_ms);
+	if (d->step == STEP_ARMED)
+		snprintf(text, sizeof(text), "ending is allowed until %s", until);
+	else if (d->step == STEP_RESUMED)
+		str_copy(text, sizeof(text), "the breaker was released");
+	struct policy_action a = { .at_ms = x->now_ms,
+		.step = d->step,
+		.uid = -1,
+		.held_bytes = -1,
+		.idle_since_ms = -1,
+		.idle_ms = -1,
+		.given_back_ms = -1,
+		.evidence = text,
+		.config = hash,
+		.actor = d->actor };
+	int rc = policy_file_open(&file, x->policy_db, true, e);
+	if (rc)
+		return rc;
+	rc = policy_file_begin(file, e);
+	if (rc == 0)
+		rc = store(file, x, d, e);
+	if (rc == 0)
+		rc = policy_file_add_action(file, &a, e);
+	int end = policy_file_end(file, rc == 0, rc ? NULL : e);
+	policy_file_close(file);
+	return rc ? rc : end;
+}
+
+/* What else is missing before a session can be ended, and what is likely a mistake. */
+static void add_missing(struct str *out, struct enforce *x)
+{
+	struct err why = { 0 };
+	bool any = false;
+	for (size_t i = 0; i < rules_count(&x->policy); i++) {
+		const struct config_rule *rule = rules_get(&x->policy, i);
+		char hasty[WHY_CAP];
+		any |= rules_level(rule) == LEVEL_END;
+		if (rules_is_hasty(rule, hasty))
+			str_addf(out, "But %s.\n", hasty);
+	}
+	if (!x->policy.enforce)
+		str_add(out, "But [policy] mode is observe: nothing is ended before it is "
+			     "'enforce'.\n");
+	if (!any)
+		str_add(out, "But no rule has the level 'end'.\n");
+	char missed[CHANNEL_REACH_CAP];
+	if (any && channel_misses(&x->conf.values.notices, missed))
+		str_addf(out, "But %s.\n", missed);
+	if (rules_check_trust(&x->conf.settings, &why))
+		str_addf(out, "But the configuration may not end sessions: %s.\n", why.text);
+}
+
+static int run_arm(struct enforce *x)
+{
+	struct err e = { 0 };
+	struct str out = { 0 };
+	char actor[USER_CAP] = "", until[48];
+	int64_t until_ms = 0;
+	int rc = read_until(x, &until_ms, &e);
+	if (rc == 0)
+		rc = mine_actor(actor, &e);
+	if (rc == 0)
+		rc = write_decision(x, &(struct decision){ STEP_ARMED, until_ms, actor }, &e);
+	if (rc)
+		return cmd_fail(x->self, &e);
+	enforce_moment(x, until, sizeof(until), until_ms);
+	str_addf(&out, "Sessions may be ended until %s (armed by %s).\n", until, actor);
+	add_missing(&out, x);
+	return cmd_print(x->self, &out);
+}
+
+static int run_disarm(struct enforce *x)
+{
+	struct err e = { 0 };
+	struct str out = { 0 };
+	char actor[USER_CAP] = "";
+	int rc = mine_actor(actor, &e);
+	if (rc == 0)
+		rc = write_decision(x, &(struct decision){ STEP_DISARMED, 0, actor }, &e);
+	if (rc)
+		return cmd_fail(x->self, &e);
+	str_add(&out, "No session is ended from now on.\n");
+	return cmd_print(x->self, &out);
+}
+
+/* Whether the breaker has stopped everything; fills why. */
+static int read_breaker(const struct enforce *x, int64_t *at_ms, char why[256], struct err *e)
+{
+	struct policy_file *file = NULL;
+	int rc = policy_file_open(&file, x->policy_db, false, e);
+	if (rc == 0)
+		rc = policy_file_tripped(file, at_ms, why, e);
+	policy_file_close(file);
+	return rc;
+}
+
+static int run_release(struct enforce *x)
+{
+	struct err e = { 0 };
+	struct str out = { 0 };
+	char actor[USER_CAP] = "", at[48], why[256];
+	int64_t at_ms = -1;
+	int rc = read_breaker(x, &at_ms, why, &e);
+	if (rc == 0 && at_ms < 0) {
+		str_add(&out, "Nothing to release: the breaker has not stopped anything.\n");
+		return cmd_print(x->self, &out);
+	}
+	if (rc == 0)
+		rc = mine_actor(actor, &e);
+	if (rc == 0)
+		rc = write_decision(x, &(struct decision){ STEP_RESUMED, 0, actor }, &e);
+	if (rc)
+		return cmd_fail(x->self, &e);
+	enforce_moment(x, at, sizeof(at), at_ms);
+	str_addf(&out,
+		"Released: sessions are warned and ended again. Stopped since %s:\n%s.\n", at,
+		why);
+	return cmd_print(x->self, &out);
+}
+
+static int parse_pid(const char *text, uint32_t *pid, struct err *e)
+{
+	char *end = NULL;
+	unsigned long long number = text ? strtoull(text, &end, 10) : 0;
+	if (!text)
+		return err_set(e, ERR_USAGE, "explain needs a pid");
+	if (!number || *end || number > INT32_MAX || *text == '-')
+		return err_set(e, ERR_USAGE, "'%s' is not a pid", text);
+	*pid = (uint32_t)number;
+	return 0;
+}
+
+/* Without the right to read the store: the service explains what is one's own. */
+static int ask_service(const struct enforce *x, uint32_t pid)
+{
+	const struct user_request r = {
+		.ask = USER_ASK_EXPLAIN, .pid = pid, .json = x->o->json, .utc = x->o->utc
+	};
+	char path[PATH_MAX];
+	struct err e = { 0 };
+	struct str out = { 0 };
+	struct user_answer answer = { 0 };
+	int rc = enforce_socket(path, &x->conf.values.policy, x->o->db, &e);
+	if (rc == 0)
+		rc = user_talk_ask(path, &r, &answer, &e);
+	if (rc == 0)
+		str_add(&out, str_text(&answer.text));
+	user_talk_finish_answer(&answer);
+	return rc ? cmd_fail(x->self, &e) : cmd_print(x->self, &out);
+}
+
+static int run_explain(struct enforce *x)
+{
+	struct err e = { 0 };
+	struct str out = { 0 };
+	struct facts_now now = { .db = x->db,
+		.root = x->o->root ? x->o->root : "",
+		.now_ms = x->now_ms,
+		.policy = &x->policy };
+	struct explain_question q = { .now = &now,
+		.policy = x->policy,
+		.settings = &x->conf.settings,
+		.db = x->db,
+		.now_ms = x->now_ms,
+		.json = x->o->json,
+		.utc = x->o->utc };
+	int rc = parse_pid(x->operand, &q.pid, &e);
+	if (rc)
+		return cmd_fail(x->self, &e);
+	if (access(x->db, R_OK) != 0 && errno == EACCES)
+		return ask_service(x, q.pid);
+	rc = facts_now_read(&now, &e);
+	policy_file_open(&q.file, x->policy_db, false, NULL);
+	if (rc == 0)
+		rc = explain(&q, &out, &e);
+	policy_file_close(q.file);
+	facts_now_finish(&now);
+	return rc ? cmd_fail(x->self, &e) : cmd_print(x->self, &out);
+}
 
 #define AT(field) .offset = offsetof(struct enforce_options, field)
 static const struct option_row rows[] = {
@@ -37,23 +529,15 @@ static const struct subcommand {
 	{ "run", NULL, false },
 	{ "test-notice", NULL, true },
 	{ "simulate", enforce_simulate, false },
-	{ "explain", enforce_explain, true },
-	{ "status", enforce_status, false },
-	{ "log", enforce_log, false },
-	{ "arm", enforce_arm, false },
-	{ "disarm", enforce_disarm, false },
-	{ "release", enforce_release, false },
+	{ "explain", run_explain, true },
+	{ "status", run_status, false },
+	{ "log", run_log, false },
+	{ "arm", run_arm, false },
+	{ "disarm", run_disarm, false },
+	{ "release", run_release, false },
 };
 enum { N_SUBCOMMANDS = sizeof(subcommands) / sizeof(subcommands[0]) };
 #define SUBCOMMANDS "run|test-notice|simulate|explain|status|log|arm|disarm|release"
-
-void enforce_moment(const struct enforce *x, char *dst, size_t cap, int64_t ms)
-{
-	if (ms < 0)
-		snprintf(dst, cap, "-");
-	else
-		moment_text(dst, cap, ms, x->o->utc);
-}
 
 static const struct subcommand *find(const char *name, struct err *e)
 {
@@ -81,19 +565,6 @@ static const struct subcommand *find(const char *name, struct err *e)
 /* Where gua-enforce.service keeps its file. A link to it beside the store is for readers: who
  * writes does not follow links. */
 #define SERVICE_DIRECTORY "/var/lib/gua-enforce"
-
-int enforce_socket(
-	char path[PATH_MAX], const struct config_policy *config, const char *db, struct err *e)
-{
-	struct chosen_db chosen = { .path = "" };
-	user_talk_path(path, PATH_MAX, config->socket, db ? db : SYSTEM_DB);
-	if (db || config->socket || access(path, F_OK) == 0)
-		return 0;
-	int rc = choose_db_to_read(&chosen, e);
-	if (rc == 0)
-		user_talk_path(path, PATH_MAX, NULL, chosen.path);
-	return rc;
-}
 
 static int choose_files(struct enforce *x, struct err *e)
 {

@@ -37,14 +37,8 @@ struct enforce_parts {
 int enforce_command(
 	const struct command *self, int argc, char **argv, const struct enforce_parts *parts);
 
-/* Each returns the exit status. */
+/* Returns the exit status. */
 int enforce_simulate(struct enforce *x);
-int enforce_explain(struct enforce *x);
-int enforce_log(struct enforce *x);
-int enforce_status(struct enforce *x);
-int enforce_arm(struct enforce *x);
-int enforce_disarm(struct enforce *x);
-int enforce_release(struct enforce *x);
 
 /* Where users ask gua enforce: with --db beside that store; else as configured, or on the
  * system's socket if there is one. */

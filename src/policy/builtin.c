@@ -90,6 +90,7 @@ int builtin_read(struct builtin_facts *f, int proc, uint32_t pid, uint32_t numbe
 		return -1;
 	ssize_t n = proc_read_cgroup(proc, pid, cgroup, sizeof(cgroup));
 	*f = (struct builtin_facts){ .pid = number,
+		.start_ticks = stat.start_ticks,
 		.uid = status.least_uid,
 		.uid_min = builtin_uid_min(),
 		.program = owner_of_program(proc, pid),

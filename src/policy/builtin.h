@@ -19,6 +19,7 @@ enum program_owner {
 /* What is known about a process. An unknown fact never makes it exempt. */
 struct builtin_facts {
 	uint32_t pid;		      /* 0: unknown */
+	uint64_t start_ticks;	      /* 0: unknown */
 	int64_t uid;		      /* its lowest uid; -1: unknown */
 	int64_t uid_min;	      /* the first uid of ordinary users: builtin_uid_min() */
 	char comm[PROC_COMM_CAP + 1]; /* "": unknown */

@@ -30,12 +30,13 @@ enum { CGROUP_CAP = 4096 };
 /* How many times the wait for a new final notice doubles. */
 enum { LONGEST = 6 };
 
-int64_t ending_now_us(const struct endings *es)
+/* The monotonic time of the enforcer's clock. */
+static int64_t now_us_of(const struct endings *es)
 {
 	return clock_now(es->enforcer->clock).mono_us;
 }
 
-const struct config_end *ending_config(const struct endings *es)
+static const struct config_end *config_of(const struct endings *es)
 {
 	return &es->enforcer->policy.config->end;
 }
@@ -114,7 +115,7 @@ static double idle_most_w(const struct endings *es, const struct ending *a, size
 	double floor_w = a->cards[card].idle_power_w, limit_w = a->cards[card].power_limit_w;
 	double use_w =
 		limit_w > floor_w ? (limit_w - floor_w) * (double)a->idle_below / 100 : 0;
-	return floor_w * (1 + ending_config(es)->power_pct / 100) + use_w + SLACK_W;
+	return floor_w * (1 + config_of(es)->power_pct / 100) + use_w + SLACK_W;
 }
 
 /* Compares the mean power of the looks with idle_most_w(); true: the card works. */
@@ -156,7 +157,7 @@ static void note_cpu(const struct endings *es, struct ending *a)
 /* CPU use since the first look, percent of one core; NAN: unknown. */
 static double cpu_pct(const struct endings *es, const struct ending *a)
 {
-	double seconds = (double)(ending_now_us(es) - a->first_look_us) / 1e6;
+	double seconds = (double)(now_us_of(es) - a->first_look_us) / 1e6;
 	return seconds > 0 ? 100 * a->cpu_used_s / seconds : (double)NAN;
 }
 
@@ -170,7 +171,7 @@ static enum ending_how lives(const struct endings *es, struct ending *a, char *w
 		snprintf(why, cap, "how much its processes use the CPU cannot be read");
 		return ENDING_SPARED;
 	}
-	if (cpu > ending_config(es)->cpu_pct) {
+	if (cpu > config_of(es)->cpu_pct) {
 		snprintf(why, cap,
 			"it computes on the CPU, with %.0f %% of a processor core, and is "
 			"spared "
@@ -185,7 +186,7 @@ static enum ending_how lives(const struct endings *es, struct ending *a, char *w
 	}
 	if (card_works(es, a, why, cap))
 		return ENDING_SPARED;
-	duration_text(seconds, sizeof(seconds), (ending_now_us(es) - a->first_look_us) / 1000);
+	duration_text(seconds, sizeof(seconds), (now_us_of(es) - a->first_look_us) / 1000);
 	snprintf(a->evidence, sizeof(a->evidence),
 		"idle in %zu looks at the driver over %s, %.1f %% of a core", a->looks, seconds,
 		cpu);
@@ -425,8 +426,7 @@ static void run_manager(
 		return;
 	a->signalled = true;
 	a->stage = ENDING_MANAGER;
-	if (end_manager_start(
-		    &a->manager, command, ending_config(es)->manager_timeout_ms, &e) != 0)
+	if (end_manager_start(&a->manager, command, config_of(es)->manager_timeout_ms, &e) != 0)
 		finish(a, ENDING_FAILED, "%s", e.text);
 }
 
@@ -471,7 +471,7 @@ static void signal_batch(struct endings *es, struct ending *a)
 		return;
 	a->next = 0;
 	a->stage = kill ? ENDING_KILLED : ENDING_GRACE;
-	a->until_us = ending_now_us(es) + (kill ? KILL_MS : ending_config(es)->grace_ms) * 1000;
+	a->until_us = now_us_of(es) + (kill ? KILL_MS : config_of(es)->grace_ms) * 1000;
 }
 
 /* Whether a user chose the names that the session's manager would be given. */
@@ -494,9 +494,9 @@ static void begin(struct endings *es, struct ending *a)
 	struct manager_command command;
 	struct err e = { 0 };
 	char why[ENDING_TEXT_CAP];
-	int rc = is_users_own(es, a) ? 1
-				     : end_manager_find(&command, ending_config(es), a->job,
-					       a->container, &e);
+	int rc = is_users_own(es, a)
+			 ? 1
+			 : end_manager_find(&command, config_of(es), a->job, a->container, &e);
 	if (rc == 0 && *a->companion) {
 		snprintf(why, sizeof(why), "%s is in the same %s and would be ended as well",
 			a->companion, *a->job ? "job" : "container");
@@ -537,7 +537,7 @@ static void poll_gone(struct endings *es, struct ending *a)
 				     : stat.start_ticks != p->start_ticks ||
 					       stat.state == 'Z' || stat.state == 'X';
 	}
-	a->polled_us = ending_now_us(es);
+	a->polled_us = now_us_of(es);
 }
 
 /* Begins the looks before SIGTERM or before SIGKILL. */
@@ -552,7 +552,7 @@ void ending_confirm(struct endings *es, struct ending *a, const struct signs_loo
 {
 	struct signs_result r;
 	char why[ENDING_TEXT_CAP];
-	int64_t now_us = ending_now_us(es);
+	int64_t now_us = now_us_of(es);
 	signs_judge(&r, look, a->sorted, a->n_processes);
 	if (r.verdict == SIGNS_RELEASED && a->signalled)
 		poll_gone(es, a);
@@ -565,14 +565,14 @@ void ending_confirm(struct endings *es, struct ending *a, const struct signs_loo
 	if (!a->signalled)
 		a->seen_bytes = r.held_bytes;
 	add_power(a, look);
-	note_cpu(es, a);
 	note_companion(a, look);
+	note_cpu(es, a);
 	if (a->looks == 0) {
 		begin_looks(a, now_us);
 		return;
 	}
 	a->looks++;
-	if (now_us - a->first_look_us < ending_config(es)->confirm_ms * 1000 ||
+	if (now_us - a->first_look_us < config_of(es)->confirm_ms * 1000 ||
 		now_us < a->until_us)
 		return;
 	/* From the second batch on, CPU use is not a sign of life: processes that got the
@@ -600,7 +600,7 @@ static void attend_manager(const struct endings *es, struct ending *a)
 	/* The manager has its own grace period; the processes end now or soon. */
 	a->stage = ENDING_GRACE;
 	a->kill = false;
-	a->until_us = ending_now_us(es) + ending_config(es)->grace_ms * 1000;
+	a->until_us = now_us_of(es) + config_of(es)->grace_ms * 1000;
 }
 
 /* Times the looks so that SIGKILL comes when the grace period is over, and not before the
@@ -618,7 +618,7 @@ static void look_again(struct ending *a)
 
 void ending_attend(struct endings *es, struct ending *a)
 {
-	int64_t now_us = ending_now_us(es);
+	int64_t now_us = now_us_of(es);
 	if (a->stage == ENDING_MANAGER) {
 		attend_manager(es, a);
 		return;
@@ -633,7 +633,7 @@ void ending_attend(struct endings *es, struct ending *a)
 		a->stage = ENDING_VERIFY;
 		es->next_look_us = 0;
 	} else if (a->stage == ENDING_GRACE && a->kill) {
-		if (now_us >= a->until_us - ending_config(es)->confirm_ms * 1000)
+		if (now_us >= a->until_us - config_of(es)->confirm_ms * 1000)
 			look_again(a);
 	} else if (late) {
 		finish(a, ENDING_FAILED, "its processes have not ended after %s",
@@ -741,13 +741,13 @@ int ending_store(struct endings *es, struct ending *a, struct err *e)
 	return rc;
 }
 
-int ending_store_left(struct endings *es, struct ending *a, int64_t now_ms, struct err *e)
+int ending_store_left(struct endings *es, struct ending *a, struct err *e)
 {
 	struct policy_action row = row_of(es, a, STEP_SPARED);
-	struct policy_state state = state_after(a, ENDING_SPARED, now_ms);
 	const struct policy_record r = {
-		.key = a->key, .user = a->user, .state = &state, .action = &row
+		.key = a->key, .user = a->user, .state = &a->state, .action = &row
 	};
+	a->state = state_after(a, ENDING_SPARED, es->enforcer->now_ms);
 	row.stage = STAGE_AGAIN;
 	row.result = "gua enforce was stopped while the session was being ended, or could not "
 		     "record the result";

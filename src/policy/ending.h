@@ -116,10 +116,6 @@ struct endings {
 	bool failing;	  /* an outcome could not be stored */
 };
 
-/* The monotonic time of the enforcer's clock. */
-int64_t ending_now_us(const struct endings *es);
-const struct config_end *ending_config(const struct endings *es);
-
 /* Holds one process of a session that was warned. ERR_NOTHING: it has ended. ERR_USAGE: it
  * must not be signalled. ERR_BUSY: no place is free; it can be signalled all the same. */
 int ending_hold(struct endings *es, const struct end_process *p, struct err *e);
@@ -145,7 +141,7 @@ void ending_spare(struct ending *a, const char *why);
 /* Stores the result and the notice about it in one transaction; fails if that is not possible
  * now. Until it is stored, the state is "ending", and nothing else is done to the session. */
 int ending_store(struct endings *es, struct ending *a, struct err *e);
-/* Stores that a session was spared that an earlier run began to end. */
-int ending_store_left(struct endings *es, struct ending *a, int64_t now_ms, struct err *e);
+/* Stores that a session was spared that an earlier run began to end, and changes its state. */
+int ending_store_left(struct endings *es, struct ending *a, struct err *e);
 
 #endif

@@ -28,6 +28,12 @@ enum { RETRY_MS = 2000 };
 /* Largest number of processes of one user that are held between two passes. */
 enum { HELD_OF_USER = 256 };
 
+/* The monotonic time of the enforcer's clock. */
+static int64_t now_us_of(const struct endings *es)
+{
+	return clock_now(es->enforcer->clock).mono_us;
+}
+
 int endings_new(struct endings **out, const struct endings_options *o, struct err *e)
 {
 	struct endings *es = calloc(1, sizeof(*es));
@@ -66,6 +72,8 @@ static int open_live(struct endings *es, struct err *e)
 
 static void close_live(struct endings *es)
 {
+	if (!es->apart)
+		return;
 	live_close(es->live);
 	apart_free(es->apart);
 	es->live = NULL;
@@ -280,7 +288,7 @@ static void store(struct endings *es, struct ending *a)
 	if (!rc && es->failing)
 		log_notice("results are recorded again");
 	es->failing = rc != 0;
-	a->retry_us = ending_now_us(es) + RETRY_MS * 1000;
+	a->retry_us = now_us_of(es) + RETRY_MS * 1000;
 	if (rc)
 		return;
 	if (a->how != ENDING_SPARED && a->how != ENDING_COMPUTES)
@@ -363,7 +371,7 @@ static bool is_verifying(const struct endings *es)
 static void look(struct endings *es)
 {
 	struct err e = { 0 };
-	int64_t now_us = ending_now_us(es);
+	int64_t now_us = now_us_of(es);
 	if (!es->live && open_live(es, &e) != 0) {
 		no_look(es, e.text);
 		return;
@@ -379,7 +387,7 @@ static void look(struct endings *es)
 	if (rc == ERR_BUSY && now_us - es->asked_us < SILENT_US)
 		return;
 	es->asked = false;
-	int64_t every_us = ending_config(es)->sample_ms * 1000;
+	int64_t every_us = es->enforcer->policy.config->end.sample_ms * 1000;
 	if (is_verifying(es) && every_us > VERIFY_EVERY_US)
 		every_us = VERIFY_EVERY_US;
 	es->next_look_us = now_us + every_us;
@@ -439,7 +447,7 @@ bool endings_is_asking(const struct endings *es)
 
 int64_t endings_wait_ms(const struct endings *es)
 {
-	int64_t least_ms = -1, now_us = ending_now_us(es);
+	int64_t least_ms = -1, now_us = now_us_of(es);
 	for (size_t i = 0; i < ENDINGS_MOST; i++) {
 		const struct ending *a = &es->items[i];
 		int64_t ms = ATTEND_MS;
@@ -459,53 +467,27 @@ int64_t endings_wait_ms(const struct endings *es)
 void endings_store(struct endings *es)
 {
 	for (size_t i = 0; i < ENDINGS_MOST; i++)
-		if (es->items[i].stage == ENDING_OVER &&
-			ending_now_us(es) >= es->items[i].retry_us)
+		if (es->items[i].stage == ENDING_OVER && now_us_of(es) >= es->items[i].retry_us)
 			store(es, &es->items[i]);
 }
 
-static bool is_known(const struct endings *es, const char *key)
+int endings_left(struct endings *es, const char *key, const char *user,
+	struct policy_state *state, struct err *e)
 {
-	for (size_t i = 0; i < ENDINGS_MOST; i++)
-		if (es->items[i].stage != ENDING_NONE && strcmp(es->items[i].key, key) == 0)
-			return true;
-	return false;
-}
-
-/* Sessions whose stored state is "ending" although this run is not ending them. */
-struct left {
-	struct endings *es;
-	struct ending *items;
-	size_t n;
-};
-
-static int take_left(
-	void *context, const char *key, const char *user, const struct policy_state *state)
-{
-	struct left *l = context;
-	if (state->stage != STAGE_ENDING || is_known(l->es, key))
-		return 0;
-	if (!array_one_more(&l->items, l->n))
-		return ERR_WORLD;
-	struct ending *a = &l->items[l->n++];
-	*a = (struct ending){ .uid = -1,
+	struct ending a = { .uid = -1,
 		.held_bytes = -1,
 		.idle_since_ms = state->idle_since_ms,
 		.clock_ms = state->clock_ms,
 		.kind = SESSION_PROCESS,
 		.state = *state };
-	str_copy(a->key, sizeof(a->key), key);
-	str_copy(a->user, sizeof(a->user), user);
-	str_copy(a->rule, sizeof(a->rule), state->rule);
-	return 0;
-}
-
-int endings_left(struct endings *es, int64_t now_ms, struct err *e)
-{
-	struct left l = { .es = es };
-	int rc = policy_file_sessions(es->enforcer->file, take_left, &l, e);
-	for (size_t i = 0; i < l.n && rc == 0; i++)
-		rc = ending_store_left(es, &l.items[i], now_ms, e);
-	free(l.items);
+	for (size_t i = 0; i < ENDINGS_MOST; i++)
+		if (es->items[i].stage != ENDING_NONE && strcmp(es->items[i].key, key) == 0)
+			return 0;
+	str_copy(a.key, sizeof(a.key), key);
+	str_copy(a.user, sizeof(a.user), user);
+	str_copy(a.rule, sizeof(a.rule), state->rule);
+	int rc = ending_store_left(es, &a, e);
+	if (rc == 0)
+		*state = a.state;
 	return rc;
 }

@@ -44,9 +44,10 @@ void endings_free(struct endings *es);
 void endings_follow(struct endings *es, const struct enforcer_step *s);
 /* Call after all steps of a pass: logs in one line which processes cannot be ended. */
 void endings_passed(struct endings *es);
-/* Spares sessions that an earlier run began to end, or whose result was lost: no run is
- * ending them now. */
-int endings_left(struct endings *es, int64_t now_ms, struct err *e);
+/* Call for each session whose stored state is STAGE_ENDING: spares it and changes its state, if
+ * an earlier run began to end it, or the result was lost, so that no run is ending it now. */
+int endings_left(struct endings *es, const char *key, const char *user,
+	struct policy_state *state, struct err *e);
 
 /* Does what is due, without waiting for anything but gua-end. */
 void endings_step(struct endings *es);

@@ -176,8 +176,6 @@ static int read_file(struct work *w)
 	x->policy.may_end = false;
 	int rc = x->file ? 0 : policy_file_open(&x->file, x->policy_db, true, w->e);
 	if (rc == 0)
-		rc = endings_left(x->endings, w->now_ms, w->e);
-	if (rc == 0)
 		rc = policy_file_armed(x->file, w->now_ms, &until_ms, by, w->e);
 	if (rc == 0)
 		rc = policy_file_tripped(x->file, &stopped_ms, why, w->e);
@@ -189,7 +187,10 @@ static int read_file(struct work *w)
 		rc = policy_file_sessions(x->file, take_session, w, w->e);
 	for (size_t i = 0; i < w->n_stored && rc == 0; i++) {
 		struct stored *s = &w->stored[i];
-		if (s->state.stage != STAGE_NONE && s->state.delivered_ms < 0)
+		if (s->state.stage == STAGE_ENDING)
+			rc = endings_left(
+				x->endings, s->session.key, s->session.user, &s->state, w->e);
+		if (rc == 0 && s->state.stage != STAGE_NONE && s->state.delivered_ms < 0)
 			rc = policy_notice_delivered(
 				x->file, s->session.key, &s->state, &s->delivered_ms, w->e);
 	}
@@ -204,7 +205,6 @@ static int read_file(struct work *w)
 static int read_present(struct work *w, bool brief)
 {
 	struct enforcer *x = w->x;
-	forget_facts(w);
 	w->now = (struct facts_now){ .db = x->db,
 		.root = x->root,
 		.now_ms = w->now_ms,
@@ -612,6 +612,7 @@ static int pass_over(struct work *w)
 	rc = judge_all(w, &pass);
 	if (rc == 0 && brief && (any_step(w) || pass.tripped)) {
 		brief = false;
+		forget_facts(w);
 		rc = read_present(w, brief);
 		if (rc == 0)
 			rc = judge_all(w, &pass);
@@ -627,6 +628,7 @@ static int pass_over(struct work *w)
 int enforcer_pass(struct enforcer *x, int64_t now_ms, struct err *e)
 {
 	struct work w = { .x = x, .now_ms = now_ms, .e = e };
+	x->now_ms = now_ms;
 	int rc = pass_over(&w);
 	finish(&w);
 	endings_passed(x->endings);

@@ -49,7 +49,8 @@ struct enforcer {
 	bool users_can_ask; /* sessions are ended only where users can keep one */
 	struct endings *endings;
 	struct policy_file *file; /* opened by a pass; NULL: not open */
-	struct policy_pass last;  /* what the last pass saw */
+	int64_t now_ms;		  /* the moment that the last pass judged */
+	struct policy_pass last;  /* what it saw */
 	/* Private. */
 	bool primed; /* `used` is filled */
 	struct enforcer_used *used;

@@ -176,8 +176,8 @@ static struct builtin_facts facts_of(const struct facts_now *p,
 		.graphics = p->history.sessions[process->session].draws };
 	struct builtin_facts read;
 	if (proc < 0 || p->history.simulated ||
-		proc_start_ticks(proc, process->pid) != process->start_ticks ||
-		builtin_read(&read, proc, process->pid, process->pid) != 0)
+		builtin_read(&read, proc, process->pid, process->pid) != 0 ||
+		read.start_ticks != process->start_ticks)
 		return stored;
 	read.graphics = stored.graphics;
 	if (read.uid < 0 || (stored.uid >= 0 && stored.uid < read.uid))
@@ -194,8 +194,8 @@ static int open_proc(const struct facts_now *p)
 static void find_exemptions(struct facts_now *p)
 {
 	const struct idle_history *h = &p->history;
-	int proc = open_proc(p);
 	int64_t uid_min = builtin_uid_min();
+	int proc = open_proc(p);
 	for (size_t i = 0; i < h->n_processes; i++) {
 		struct session_facts *f = &p->facts[h->processes[i].session];
 		struct builtin_facts facts;
@@ -212,8 +212,8 @@ void facts_now_exemptions(const struct facts_now *p, size_t session,
 	facts_now_exemption_taker take, void *context)
 {
 	const struct idle_history *h = &p->history;
-	int proc = open_proc(p);
 	int64_t uid_min = builtin_uid_min();
+	int proc = open_proc(p);
 	for (size_t i = 0; i < h->n_processes; i++) {
 		if (h->processes[i].session != session)
 			continue;
