@@ -26,6 +26,13 @@ void html_text(struct str *out, const char *text)
 	}
 }
 
+void html_between(struct str *out, const char *before, const char *text, const char *after)
+{
+	str_add(out, before);
+	html_text(out, text);
+	str_add(out, after);
+}
+
 void html_url(struct str *out, const char *text)
 {
 	for (const char *at = text; *at; at++) {
@@ -93,44 +100,22 @@ static uint64_t shown_columns(const struct table *t)
 	return shown;
 }
 
-static bool is_shown(const struct shown *s, size_t column)
-{
-	return s->columns >> column & 1;
-}
-
 static void add_head(const struct shown *s)
 {
 	str_add(s->out, "<thead><tr>");
 	for (size_t i = 0; i < s->t->n_columns; i++) {
 		const struct column *c = &s->t->columns[i];
-		if (!is_shown(s, i))
+		if (!(s->columns >> i & 1))
 			continue;
-		if (!*c->title) { /* a screen reader would read out an empty heading */
+		if (!*c->title) /* a screen reader would read out an empty heading */
 			str_add(s->out, "<td></td>");
-			continue;
-		}
-		str_addf(s->out, "<th scope=\"col\"%s>",
-			c->kind == COLUMN_TEXT ? "" : " class=\"n\"");
-		html_text(s->out, c->title);
-		str_add(s->out, "</th>");
+		else
+			html_between(s->out,
+				c->kind == COLUMN_TEXT ? "<th scope=\"col\">"
+						       : "<th scope=\"col\" class=\"n\">",
+				c->title, "</th>");
 	}
 	str_add(s->out, "</tr></thead>\n<tbody>\n");
-}
-
-/* Whether the cells of the column have bars. */
-static bool has_bar(const struct shown *s, const struct column *c)
-{
-	return s->style->bars && strcmp(c->title, s->style->bars) == 0;
-}
-
-static void add_bar(struct str *out, double share)
-{
-	double wide = share > 1 ? 100 : share > 0 ? 100 * share : 0;
-	str_addf(out,
-		"<svg class=\"cell\" viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" "
-		"aria-hidden=\"true\"><rect class=\"rest\" width=\"100\" height=\"10\"/>"
-		"<rect class=\"idle_held\" width=\"%.1f\" height=\"10\"/></svg>",
-		wide);
 }
 
 /* The text of a row in the column with this key; NULL: there is none. */
@@ -180,28 +165,19 @@ static void add_cell(const struct shown *s, size_t row, size_t column, bool firs
 		level			 ? " class=\"deep\""
 		: c->kind == COLUMN_TEXT ? ""
 					 : " class=\"n\"");
-	bool bar = has_bar(s, c) && isfinite(cell->number);
+	bool bar = s->style->bars && strcmp(c->title, s->style->bars) == 0 &&
+		   isfinite(cell->number);
 	if (bar)
-		add_bar(s->out, cell->number);
+		str_addf(s->out,
+			"<svg class=\"cell\" viewBox=\"0 0 100 10\" "
+			"preserveAspectRatio=\"none\" aria-hidden=\"true\">"
+			"<rect class=\"rest\" width=\"100\" height=\"10\"/>"
+			"<rect class=\"idle_held\" width=\"%.1f\" height=\"10\"/></svg>",
+			100 * fmin(fmax(cell->number, 0), 1));
 	bool link = c->kind == COLUMN_TEXT && begin_link(s, row, c->title);
-	str_add(s->out, bar ? "<span class=\"value\">" : "");
-	html_text(s->out, text);
-	str_add(s->out, link ? "</a>" : "");
+	html_between(s->out, bar ? "<span class=\"value\">" : "", text, link ? "</a>" : "");
 	str_add(s->out, bar ? "</span>" : "");
 	str_add(s->out, first ? "</th>" : "</td>");
-}
-
-static void add_row(const struct shown *s, size_t row)
-{
-	bool first = true;
-	str_add(s->out, "<tr>");
-	for (size_t i = 0; i < s->t->n_columns; i++) {
-		if (!is_shown(s, i))
-			continue;
-		add_cell(s, row, i, first);
-		first = false;
-	}
-	str_add(s->out, "</tr>\n");
 }
 
 void html_table(struct str *out, const struct table *t, const struct html_table_style *style)
@@ -210,14 +186,21 @@ void html_table(struct str *out, const struct table *t, const struct html_table_
 		.out = out, .t = t, .style = style, .columns = shown_columns(t)
 	};
 	/* Makes a wide table scrollable with the keyboard on a narrow screen. */
-	str_add(out, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"");
-	html_text(out, style->caption);
-	str_add(out, "\"><table>\n<caption>");
-	html_text(out, style->caption);
-	str_add(out, "</caption>\n");
+	html_between(out, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"",
+		style->caption, "\"><table>\n");
+	html_between(out, "<caption>", style->caption, "</caption>\n");
 	add_head(&s);
-	for (size_t row = 0; row < t->n_rows && !out->failed; row++)
-		add_row(&s, row);
+	for (size_t row = 0; row < t->n_rows && !out->failed; row++) {
+		bool first = true;
+		str_add(out, "<tr>");
+		for (size_t i = 0; i < t->n_columns; i++) {
+			if (!(s.columns >> i & 1))
+				continue;
+			add_cell(&s, row, i, first);
+			first = false;
+		}
+		str_add(out, "</tr>\n");
+	}
 	str_add(out, "</tbody></table></div>\n");
 	out->failed |= t->failed;
 }

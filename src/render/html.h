@@ -8,6 +8,8 @@
 
 /* Appends escaped text, which is also safe in a quoted attribute. */
 void html_text(struct str *out, const char *text);
+/* The same between two pieces of HTML: "<p>" and "</p>". */
+void html_between(struct str *out, const char *before, const char *text, const char *after);
 
 /* Appends the fill patterns of states, which the stylesheet refers to, so that states differ
  * not only by colour. Once per page. */

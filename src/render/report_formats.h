@@ -43,9 +43,12 @@ enum report_table {
 #define REPORT_TABLE_CHOICES "by|bill|trend|events|longest|compare|compare-users|timeline"
 /* The table of that name; the usual one for NULL. */
 enum report_table report_csv_table(const char *name);
+/* The word for a state of cards or, in a report about users, of their time: idle-held then
+ * means unused on any card. Of active, idle-held and unobserved time only. */
+const char *report_text_state(const struct report *r, enum card_state state);
 /* A figure of a comparison as text for people, and its change: "▲ +1.5 points". */
 void report_text_figure(char dst[32], const struct report_change *c, double number);
-void report_text_change(char *dst, size_t cap, const struct report_change *c);
+void report_text_change(char dst[64], const struct report_change *c);
 void report_json(struct str *out, const struct report *r);
 void report_csv(struct str *out, const struct report *r, enum report_table table);
 

@@ -24,45 +24,17 @@ static const struct html_link links[] = {
 	{ 0 },
 };
 
-/* Appends a table of the report. */
-static void add_table(struct str *out, const struct report *r, const struct table *t,
-	struct html_table_style style)
-{
-	style.utc = r->utc;
-	style.links = r->linked ? links : NULL;
-	html_table(out, t, &style);
-}
-
-static void add_labelled(struct str *out, const struct sentence *s, bool *open)
-{
-	if (!*open)
-		str_add(out, "<dl>\n");
-	*open = true;
-	if (*s->label) {
-		str_add(out, "<dt>");
-		html_text(out, s->label);
-		str_add(out, "</dt>");
-	}
-	str_add(out, "<dd>");
-	html_text(out, s->text);
-	str_add(out, "</dd>\n");
-}
-
 static void add_sentences(struct str *out, const struct report *r, enum sentence_kind kind)
 {
-	bool open = false;
-	for (size_t i = 0; i < r->n_sentences; i++) {
-		const struct sentence *s = &r->sentences[i];
-		if (s->kind != kind)
-			continue;
-		if (s->label) {
-			add_labelled(out, s, &open);
-			continue;
-		}
-		str_add(out, open ? "</dl>\n<p>" : "<p>");
-		open = false;
-		html_text(out, s->text);
-		str_add(out, "</p>\n");
+	const struct sentence *s;
+	bool open = false; /* a list of labelled sentences */
+	for (size_t i = 0; (s = report_next_sentence(r, kind, &i));) {
+		if (open != (s->label != NULL))
+			str_add(out, open ? "</dl>\n" : "<dl>\n");
+		open = s->label != NULL;
+		if (open && *s->label)
+			html_between(out, "<dt>", s->label, "</dt>");
+		html_between(out, open ? "<dd>" : "<p>", s->text, open ? "</dd>\n" : "</p>\n");
 	}
 	str_add(out, open ? "</dl>\n" : "");
 }
@@ -70,25 +42,19 @@ static void add_sentences(struct str *out, const struct report *r, enum sentence
 /* Sentences that the reader must not miss. */
 static void add_warnings(struct str *out, const struct report *r, enum sentence_kind kind)
 {
-	for (size_t i = 0; i < r->n_sentences; i++) {
-		if (r->sentences[i].kind != kind)
-			continue;
-		str_add(out, "<p class=\"warning\" role=\"note\">");
-		html_text(out, r->sentences[i].text);
-		str_add(out, "</p>\n");
-	}
+	const struct sentence *s;
+	for (size_t i = 0; (s = report_next_sentence(r, kind, &i));)
+		html_between(out, "<p class=\"warning\" role=\"note\">", s->text, "</p>\n");
 }
 
 static void add_host(struct str *out, const struct report *r, const struct audit_host *h)
 {
 	char since[48];
-	html_text(out, h->hostname);
-	str_add(out, " (");
+	html_between(out, "<li>", h->hostname, " (");
 	html_text(out, *h->environment ? h->environment : "unknown");
-	str_add(out, ", driver ");
-	html_text(out, *h->driver ? h->driver : "unknown");
+	html_between(out, ", driver ", *h->driver ? h->driver : "unknown", "");
 	moment_text(since, sizeof(since), h->known_ms, r->utc);
-	str_addf(out, ", %zu GPU%s%s%s)", h->n_cards, h->n_cards == 1 ? "" : "s",
+	str_addf(out, ", %zu GPU%s%s%s)</li>\n", h->n_cards, h->n_cards == 1 ? "" : "s",
 		h->late ? ", since " : "", h->late ? since : "");
 }
 
@@ -116,11 +82,8 @@ static void add_header(struct str *out, const struct report *r)
 	add_sentences(out, r, SENTENCE_CLIPPED);
 	add_sentences(out, r, SENTENCE_RESTRICTED);
 	str_add(out, "<ul class=\"hosts\">\n");
-	for (size_t i = 0; i < r->n_hosts && r->n_listed == r->n_hosts; i++) {
-		str_add(out, "<li>");
+	for (size_t i = 0; i < r->n_hosts && r->n_listed == r->n_hosts; i++)
 		add_host(out, r, &r->hosts[i]);
-		str_add(out, "</li>\n");
-	}
 	str_add(out, "</ul>\n");
 	add_warnings(out, r, SENTENCE_ABSENT);
 	str_add(out, "</header>\n");
@@ -160,11 +123,8 @@ static void add_state(struct str *out, const struct report *r, const struct repo
 	double tenths = ceil(1000 * r->uncertainty - 1e-6);
 	if (s->mark == CARD_IDLE_HELD && !r->of_users && tenths >= 1)
 		str_addf(out, " <span class=\"dim\">± %.1f</span>", tenths / 10);
-	if (*s->remark) {
-		str_add(out, "<br><span class=\"dim\">");
-		html_text(out, s->remark);
-		str_add(out, "</span>");
-	}
+	if (*s->remark)
+		html_between(out, "<br><span class=\"dim\">", s->remark, "</span>");
 	str_add(out, "</dd></div>\n");
 }
 
@@ -179,15 +139,15 @@ static void add_headline(struct str *out, const struct report *r)
 	str_add(out, "</dl>\n");
 }
 
-static void add_unobserved(struct str *out, const struct report *r)
+static void add_table(struct str *out, const struct report *r, const struct report_block *b)
 {
-	for (size_t i = 0; i < r->n_sentences; i++) {
-		if (r->sentences[i].kind != SENTENCE_UNOBSERVED)
-			continue;
-		str_addf(out, "<p>unobserved: %.1f%% ", 100 * r->shown[CARD_UNOBSERVED]);
-		html_text(out, r->sentences[i].text);
-		str_add(out, "</p>\n");
-	}
+	html_table(out, b->table,
+		&(struct html_table_style){ .caption = b->caption,
+			.bars = b->bars,
+			.deep = b->rows ? &b->rows[0].level : NULL,
+			.deep_step = sizeof(b->rows[0]),
+			.utc = r->utc,
+			.links = r->linked && !b->no_links ? links : NULL });
 }
 
 static void add_cards(struct str *out, const struct report *r)
@@ -199,8 +159,10 @@ static void add_cards(struct str *out, const struct report *r)
 		first += cards.n_rows;
 		snprintf(caption, sizeof(caption), "What each GPU of %s did",
 			r->hosts[i].hostname);
-		add_table(out, r, &cards,
-			(struct html_table_style){ .caption = caption, .bars = "idle-held" });
+		const struct report_block block = {
+			.table = &cards, .caption = caption, .bars = "idle-held"
+		};
+		add_table(out, r, &block);
 	}
 	if (r->n_listed < r->n_hosts)
 		str_addf(out,
@@ -208,38 +170,6 @@ static void add_cards(struct str *out, const struct report *r)
 			"host</code> lists hosts, <code>--host NAME</code> shows one, and "
 			"<code>--format csv --by card</code> has all GPUs.</p>\n",
 			r->n_listed, r->n_hosts);
-}
-
-/* On a page of gua serve, a link to more idle spells replaces the sentence. */
-static void add_more_spells(struct str *out, const struct report *r)
-{
-	str_add(out, "<p><a href=\"");
-	html_text(out, r->link_spells);
-	str_addf(out, "#longest\">%zu more idle spells</a></p>\n", r->n_spells_left);
-}
-
-static void add_figure(struct str *out, const struct report_change *c)
-{
-	char now[32], before[32], change[64];
-	report_text_figure(now, c, c->shown_now);
-	report_text_figure(before, c, c->shown_before);
-	report_text_change(change, sizeof(change), c);
-	str_addf(out,
-		"<tr><th scope=\"row\">%s</th><td class=\"n\">%s</td><td class=\"n\">%s</td>"
-		"<td class=\"n\">%s</td></tr>\n",
-		c->label, now, before, change);
-}
-
-static void add_user(struct str *out, const struct report_user_change *u)
-{
-	const int64_t ms[] = { u->held_ms, u->held_before_ms, u->unused_ms,
-		u->unused_before_ms };
-	str_add(out, "<tr><th scope=\"row\">");
-	html_text(out, process_shown_user(u->identity));
-	str_add(out, "</th>");
-	for (size_t i = 0; i < sizeof(ms) / sizeof(ms[0]); i++)
-		str_addf(out, "<td class=\"n\">%.2f</td>", (double)ms[i] / 3600e3);
-	str_add(out, "</tr>\n");
 }
 
 static void add_head(struct str *out, const char *caption, const char *const *titles, size_t n)
@@ -256,31 +186,38 @@ static void add_compare(struct str *out, const struct report *r)
 	static const char *const figures[] = { "figure", "now", "before", "change" };
 	static const char *const users[] = { "user", "held h", "before", "unused h", "before" };
 	const struct report_compare *c = &r->compare;
+	char now[32], before[32], change[64];
 	str_add(out, "<div class=\"pair\">\n");
 	if (!c->empty) {
 		add_head(out, "Both windows", figures, 4);
-		for (size_t i = 0; i < c->n_figures; i++)
-			add_figure(out, &c->figures[i]);
+		for (size_t i = 0; i < c->n_figures; i++) {
+			const struct report_change *f = &c->figures[i];
+			report_text_figure(now, f, f->shown_now);
+			report_text_figure(before, f, f->shown_before);
+			report_text_change(change, f);
+			str_addf(out,
+				"<tr><th scope=\"row\">%s</th><td class=\"n\">%s</td>"
+				"<td class=\"n\">%s</td><td class=\"n\">%s</td></tr>\n",
+				f->label, now, before, change);
+		}
 		str_add(out, "</tbody></table>\n");
 	}
 	if (!c->empty && c->n_users) {
 		add_head(out, "Users in both windows, in GPU-hours", users, 5);
-		for (size_t i = 0; i < c->n_users; i++)
-			add_user(out, &c->users[i]);
+		for (size_t i = 0; i < c->n_users; i++) {
+			const struct report_user_change *u = &c->users[i];
+			const int64_t ms[] = { u->held_ms, u->held_before_ms, u->unused_ms,
+				u->unused_before_ms };
+			html_between(out, "<tr><th scope=\"row\">",
+				process_shown_user(u->identity), "</th>");
+			for (size_t k = 0; k < 4; k++)
+				str_addf(out, "<td class=\"n\">%.2f</td>",
+					(double)ms[k] / 3600e3);
+			str_add(out, "</tr>\n");
+		}
 		str_add(out, "</tbody></table>\n");
 	}
 	str_add(out, "</div>\n");
-}
-
-/* The words for active and idle-held time; of users, used and unused, on any card. */
-static const char *active_word(const struct report *r)
-{
-	return r->of_users ? "used" : "active";
-}
-
-static const char *idle_word(const struct report *r)
-{
-	return r->of_users ? "unused" : "idle-held";
 }
 
 /* What the shares refer to. */
@@ -317,9 +254,10 @@ static void add_period(struct str *out, const struct report *r, size_t i, double
 	if (isnan(p->share[CARD_ACTIVE]))
 		str_add(out, r->of_users ? "nothing held" : "no reading");
 	else
-		str_addf(out, "%s %.1f %%, %s %.1f %%, unobserved %.1f %%", active_word(r),
-			100 * p->share[CARD_ACTIVE], idle_word(r),
-			100 * p->share[CARD_IDLE_HELD], 100 * p->share[CARD_UNOBSERVED]);
+		str_addf(out, "%s %.1f %%, %s %.1f %%, unobserved %.1f %%",
+			report_text_state(r, CARD_ACTIVE), 100 * p->share[CARD_ACTIVE],
+			report_text_state(r, CARD_IDLE_HELD), 100 * p->share[CARD_IDLE_HELD],
+			100 * p->share[CARD_UNOBSERVED]);
 	str_add(out, "</title>");
 	for (size_t k = 0; all > 0 && k < n; k++) {
 		double tall = TALL * (double)p->ms[states_upwards[k]] / all;
@@ -358,7 +296,8 @@ static void add_trend(struct str *out, const struct report *r)
 	str_addf(out, "<text x=\"100%%\" y=\"136\" text-anchor=\"end\">%s</text></svg>\n",
 		t->periods[t->n - 1].name);
 	str_add(out, "<details><summary>The numbers</summary>\n");
-	const char *const titles[] = { "period", active_word(r), idle_word(r), "unobserved" };
+	const char *const titles[] = { "period", report_text_state(r, CARD_ACTIVE),
+		report_text_state(r, CARD_IDLE_HELD), "unobserved" };
 	char caption[80];
 	snprintf(caption, sizeof(caption), "Share of %s; unobserved: of all time of the GPUs",
 		whole_word(r));
@@ -399,7 +338,7 @@ static void add_hour(struct str *out, const struct report_hour *h, enum card_sta
 
 static void add_week(struct str *out, const struct report *r, enum card_state state)
 {
-	const char *word = state == CARD_ACTIVE ? active_word(r) : idle_word(r);
+	const char *word = report_text_state(r, state);
 	str_addf(out,
 		"<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Hours of the "
 		"week, %s\"><table class=\"week\">\n<caption>%s, percent of "
@@ -417,7 +356,7 @@ static void add_week(struct str *out, const struct report *r, enum card_state st
 	str_add(out, "</tbody></table></div>\n");
 }
 
-static void add_week_maps(struct str *out, const struct report *r)
+static void add_weeks(struct str *out, const struct report *r)
 {
 	str_add(out, "<div class=\"pair\">\n");
 	add_week(out, r, CARD_ACTIVE);
@@ -426,47 +365,39 @@ static void add_week_maps(struct str *out, const struct report *r)
 }
 
 /* A lane in pixels: marks are above the columns. A lane is as wide as the page, so shapes
- * have units that are stretched. Patterns are not stretched: they fill a rectangle that is
- * clipped to the shape. */
+ * have units that are stretched. */
 enum { MARKS_TALL = 9, COLUMNS_TALL = 26, UNITS_WIDE = 2000, UNITS_TALL = 100 };
 static const struct box units = { 0, 0, UNITS_WIDE, UNITS_TALL };
 
-static void add_stretched(
-	struct str *out, const struct report_timeline *t, size_t lane, size_t n)
-{
-	str_addf(out,
-		"<svg y=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
-		"preserveAspectRatio=\"none\">"
-		"<path class=\"%s\" d=\"",
-		MARKS_TALL, COLUMNS_TALL, UNITS_WIDE, UNITS_TALL,
-		card_state_names[states_upwards[n - 1]]);
-	timeline_shape(out, t, &t->lanes[lane], n, units);
-	str_add(out, "\"/></svg>");
-}
-
-static void add_pattern(struct str *out, const struct report_timeline *t, size_t lane, size_t n)
-{
-	str_addf(out,
-		"<clipPath id=\"cut-%zu-%zu\" clipPathUnits=\"objectBoundingBox\">"
-		"<path transform=\"scale(%g %g)\" d=\"",
-		lane, n, 1.0 / UNITS_WIDE, 1.0 / UNITS_TALL);
-	timeline_shape(out, t, &t->lanes[lane], n, units);
-	str_addf(out,
-		"\"/></clipPath><rect class=\"%s\" y=\"%d\" width=\"100%%\" height=\"%d\" "
-		"clip-path=\"url(#cut-%zu-%zu)\"/>",
-		card_state_names[states_upwards[n - 1]], MARKS_TALL, COLUMNS_TALL, lane, n);
-}
-
+/* Draws the states of a lane. Patterns are not stretched: they fill a rectangle that is clipped
+ * to the shape. */
 static void add_states(struct str *out, const struct report_timeline *t, size_t lane)
 {
 	for (size_t n = CARD_STATES; n > 0; n--) {
 		enum card_state state = states_upwards[n - 1];
+		const char *class = card_state_names[state];
+		bool pattern = state == CARD_IDLE_HELD || state == CARD_UNOBSERVED;
 		if (!timeline_has(t, &t->lanes[lane], n - 1))
 			continue;
-		if (state == CARD_IDLE_HELD || state == CARD_UNOBSERVED)
-			add_pattern(out, t, lane, n);
+		if (pattern)
+			str_addf(out,
+				"<clipPath id=\"cut-%zu-%zu\" "
+				"clipPathUnits=\"objectBoundingBox\">"
+				"<path transform=\"scale(%g %g)\" d=\"",
+				lane, n, 1.0 / UNITS_WIDE, 1.0 / UNITS_TALL);
 		else
-			add_stretched(out, t, lane, n);
+			str_addf(out,
+				"<svg y=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
+				"preserveAspectRatio=\"none\"><path class=\"%s\" d=\"",
+				MARKS_TALL, COLUMNS_TALL, UNITS_WIDE, UNITS_TALL, class);
+		timeline_shape(out, t, &t->lanes[lane], n, units);
+		if (pattern)
+			str_addf(out,
+				"\"/></clipPath><rect class=\"%s\" y=\"%d\" width=\"100%%\" "
+				"height=\"%d\" clip-path=\"url(#cut-%zu-%zu)\"/>",
+				class, MARKS_TALL, COLUMNS_TALL, lane, n);
+		else
+			str_add(out, "\"/></svg>");
 	}
 	str_addf(out, "<rect class=\"edge\" y=\"%d\" width=\"100%%\" height=\"%d\"/>",
 		MARKS_TALL, COLUMNS_TALL);
@@ -486,46 +417,35 @@ static void add_marks(struct str *out, const struct report_timeline *t, size_t l
 			const struct report_mark *m = &t->marks[*at + i];
 			str_addf(out, "<use class=\"mark\" href=\"#mark-%s\" x=\"%zu\"><title>",
 				mark_shape_names[timeline_shape_of(m->kind)], 9 * i);
-			html_text(out, m->text);
-			str_add(out, "</title></use>");
+			html_between(out, "", m->text, "</title></use>");
 		}
 		str_add(out, "</svg>");
 		*at += n;
 	}
 }
 
-/* The name of a lane; on a page of gua serve, a link to the card's page. */
-static void add_name(struct str *out, const struct report *r, const struct report_lane *lane)
-{
-	bool link = r->linked && lane->uuid;
-	if (link) {
-		str_add(out, "<a href=\"/card/");
-		html_url(out, lane->uuid);
-		str_add(out, "\">");
-	}
-	html_text(out, lane->label);
-	str_add(out, link ? "</a>" : "");
-}
-
 static void add_lane(struct str *out, const struct report *r, size_t lane, size_t *at)
 {
 	const struct report_timeline *t = &r->timeline;
 	const struct report_lane *l = &t->lanes[lane];
-	if (l->heading) {
-		str_add(out, "<tr><th class=\"of\" scope=\"rowgroup\" colspan=\"2\">");
-		html_text(out, l->heading);
-		str_add(out, "</th></tr>\n");
-	}
+	bool link = r->linked && l->uuid; /* to the card's page */
+	if (l->heading)
+		html_between(out, "<tr><th class=\"of\" scope=\"rowgroup\" colspan=\"2\">",
+			l->heading, "</th></tr>\n");
 	str_add(out, "<tr><th scope=\"row\">");
-	add_name(out, r, l);
+	if (link) {
+		str_add(out, "<a href=\"/card/");
+		html_url(out, l->uuid);
+		str_add(out, "\">");
+	}
+	html_between(out, "", l->label, link ? "</a>" : "");
 	str_addf(out,
 		"</th><td><svg class=\"lane%s\" role=\"img\" aria-labelledby=\"lane-%zu "
 		"about-%zu\"><title id=\"lane-%zu\">",
 		l->share ? "" : " low", lane, lane, lane);
 	html_text(out, l->name);
 	str_addf(out, "</title><desc id=\"about-%zu\">", lane);
-	html_text(out, l->text);
-	str_add(out, "</desc>");
+	html_between(out, "", l->text, "</desc>");
 	if (l->share)
 		add_states(out, t, lane);
 	add_marks(out, t, lane, at);
@@ -578,26 +498,9 @@ static void add_legend(struct str *out, const struct report *r)
 	str_add(out, "</ul>\n");
 }
 
-/* The events of a column. */
-static void add_happened(struct str *out, const struct report_timeline *t, size_t column)
-{
-	bool some = false;
-	str_add(out, "<td>");
-	for (size_t i = 0; i < t->n_marks; i++) {
-		const struct report_mark *m = &t->marks[i];
-		if (m->column != column || m->lane >= timeline_shown(t))
-			continue;
-		str_add(out, some ? "; " : "");
-		html_text(out, t->lanes[m->lane].name);
-		str_add(out, ": ");
-		html_text(out, m->label);
-		some = true;
-	}
-	str_add(out, "</td>");
-}
-
 static void add_numbers_row(struct str *out, const struct report_timeline *t, size_t column)
 {
+	const char *separator = "";
 	str_addf(out, "<tr><th scope=\"row\">%s</th>", t->columns[column].name);
 	for (size_t i = 0; i < timeline_shown(t); i++) {
 		const struct report_lane *lane = &t->lanes[i];
@@ -612,9 +515,16 @@ static void add_numbers_row(struct str *out, const struct report_timeline *t, si
 		else
 			str_add(out, "<td class=\"n\">-</td>");
 	}
-	if (t->n_marks)
-		add_happened(out, t, column);
-	str_add(out, "</tr>\n");
+	str_add(out, t->n_marks ? "<td>" : "");
+	for (size_t i = 0; i < t->n_marks; i++) {
+		const struct report_mark *m = &t->marks[i];
+		if (m->column != column || m->lane >= timeline_shown(t))
+			continue;
+		html_between(out, separator, t->lanes[m->lane].name, ": ");
+		html_text(out, m->label);
+		separator = "; ";
+	}
+	str_add(out, t->n_marks ? "</td></tr>\n" : "</tr>\n");
 }
 
 /* The same data as a table. */
@@ -632,9 +542,7 @@ static void add_numbers(struct str *out, const struct report *r)
 	for (size_t i = 0; i < timeline_shown(t); i++) {
 		if (!t->lanes[i].share)
 			continue;
-		str_add(out, "<th scope=\"col\" class=\"n\">");
-		html_text(out, t->lanes[i].name);
-		str_add(out, "</th>");
+		html_between(out, "<th scope=\"col\" class=\"n\">", t->lanes[i].name, "</th>");
 	}
 	str_addf(out, "%s</tr></thead>\n<tbody>\n",
 		t->n_marks ? "<th scope=\"col\">events</th>" : "");
@@ -679,14 +587,20 @@ static void add_timeline(struct str *out, const struct report *r)
 /* Adds the sentences of a kind to a section. */
 static void add_said(struct str *out, const struct report *r, enum sentence_kind kind)
 {
-	if (kind == SENTENCE_UNOBSERVED)
-		add_unobserved(out, r);
-	else if (kind == SENTENCE_SPELLS && r->linked && r->n_spells_left)
-		add_more_spells(out, r);
-	else {
-		str_add(out, kind == SENTENCE_VERDICT ? "<div class=\"verdict\">\n" : "");
+	bool verdict = kind == SENTENCE_VERDICT;
+	const struct sentence *s;
+	size_t at = 0;
+	if (kind == SENTENCE_UNOBSERVED && (s = report_next_sentence(r, kind, &at))) {
+		str_addf(out, "<p>unobserved: %.1f%% ", 100 * r->shown[CARD_UNOBSERVED]);
+		html_between(out, "", s->text, "</p>\n");
+	} else if (kind == SENTENCE_SPELLS && r->linked && r->n_spells_left) {
+		/* On a page of gua serve, a link replaces the sentence. */
+		html_between(out, "<p><a href=\"", r->link_spells, "#longest\">");
+		str_addf(out, "%zu more idle spells</a></p>\n", r->n_spells_left);
+	} else {
+		str_add(out, verdict ? "<div class=\"verdict\">\n" : "");
 		add_sentences(out, r, kind);
-		str_add(out, kind == SENTENCE_VERDICT ? "</div>\n" : "");
+		str_add(out, verdict ? "</div>\n" : "");
 	}
 }
 
@@ -698,18 +612,12 @@ static void add_block(struct str *out, const struct report *r, const struct repo
 		[BLOCK_TIMELINE] = add_timeline,
 		[BLOCK_CARDS] = add_cards,
 		[BLOCK_TREND] = add_trend,
-		[BLOCK_HOURS] = add_week_maps,
+		[BLOCK_HOURS] = add_weeks,
 	};
 	if (b->kind == BLOCK_SENTENCES)
 		add_said(out, r, b->sentences);
 	else if (b->kind == BLOCK_TABLE)
-		html_table(out, b->table,
-			&(struct html_table_style){ .caption = b->caption,
-				.bars = b->bars,
-				.deep = b->rows ? &b->rows[0].level : NULL,
-				.deep_step = sizeof(b->rows[0]),
-				.utc = r->utc,
-				.links = r->linked && !b->no_links ? links : NULL });
+		add_table(out, r, b);
 	else
 		pictures[b->kind](out, r);
 }
@@ -760,8 +668,7 @@ void report_html_body(struct str *out, const struct report *r)
 	for (size_t i = 0; i < n; i++) {
 		const struct report_section *s = &sections[i];
 		str_addf(out, "<section aria-labelledby=\"%s\">\n<h2 id=\"%s\">", s->id, s->id);
-		html_text(out, s->page_title);
-		str_add(out, "</h2>\n");
+		html_between(out, "", s->page_title, "</h2>\n");
 		for (size_t k = 0; k < s->n_blocks; k++)
 			add_block(out, r, &s->blocks[k]);
 		str_add(out, "</section>\n");

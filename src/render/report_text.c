@@ -16,44 +16,19 @@ struct page {
 	struct str *out;
 	const struct report *r;
 	const struct report_style *style;
-	int section; /* number of the last heading */
 };
-
-static void add_heading(struct page *p, const char *title)
-{
-	const struct text_style *style = &p->style->text;
-	char line[160];
-	snprintf(line, sizeof(line), style->ascii ? "%d. %s" : "§%d %s", ++p->section, title);
-	str_add(p->out, "\n");
-	text_add_colored(p->out, line, "1", style);
-	str_add(p->out, "\n");
-}
 
 /* Adds the sentences of a kind as paragraphs, wrapped and indented; a label has its own
  * column. */
 static void add_sentences(struct str *out, const struct report *r, enum sentence_kind kind,
 	size_t indent, const struct text_style *style)
 {
-	for (size_t i = 0; i < r->n_sentences; i++) {
-		const struct sentence *s = &r->sentences[i];
+	const struct sentence *s;
+	for (size_t i = 0; (s = report_next_sentence(r, kind, &i));) {
 		size_t at = s->label ? LABEL_COLUMNS : indent;
-		if (s->kind != kind)
-			continue;
 		str_addf(out, "%*s%-*s", (int)indent, "", (int)(at - indent),
 			s->label ? s->label : "");
 		text_add_wrapped(out, s->text, at, at, style);
-	}
-}
-
-/* The same for warnings: highlighted, and in one line. */
-static void add_warnings(struct str *out, const struct report *r, enum sentence_kind kind,
-	const struct text_style *style)
-{
-	for (size_t i = 0; i < r->n_sentences; i++) {
-		if (r->sentences[i].kind != kind)
-			continue;
-		text_add_colored(out, r->sentences[i].text, "1;31", style);
-		str_add(out, "\n");
 	}
 }
 
@@ -82,16 +57,14 @@ static void add_host(struct str *out, const struct report *r, size_t index, cons
 	str_finish(&tail);
 }
 
-/* Whether there are so many hosts that only the worst are shown. */
-static bool is_large(const struct report *r)
-{
-	return r->n_listed < r->n_hosts;
-}
-
 static void add_header(struct str *out, const struct report *r, const struct text_style *style)
 {
 	char window[48], since[48], rest[96];
-	add_warnings(out, r, SENTENCE_SIMULATED, style);
+	const struct sentence *s;
+	for (size_t i = 0; (s = report_next_sentence(r, SENTENCE_SIMULATED, &i));) {
+		text_add_colored(out, s->text, "1;31", style); /* in one line */
+		str_add(out, "\n");
+	}
 	add_sentences(out, r, SENTENCE_SIMULATED_HOST, INDENT, style);
 	add_sentences(out, r, SENTENCE_IMPORTED, 0, style);
 	duration_clock(window, sizeof(window), r->length_ms);
@@ -104,7 +77,7 @@ static void add_header(struct str *out, const struct report *r, const struct tex
 	add_sentences(out, r, SENTENCE_COVERAGE, 0, style);
 	add_sentences(out, r, SENTENCE_CLIPPED, 0, style);
 	add_sentences(out, r, SENTENCE_RESTRICTED, 0, style);
-	for (size_t i = 0; i < r->n_hosts && r->n_hosts > 1 && !is_large(r); i++) {
+	for (size_t i = 0; i < r->n_hosts && r->n_hosts > 1 && r->n_listed == r->n_hosts; i++) {
 		size_t n = r->hosts[i].n_cards;
 		moment_text(since, sizeof(since), r->hosts[i].known_ms, r->utc);
 		snprintf(rest, sizeof(rest), ": %zu GPU%s%s%s", n, n == 1 ? "" : "s",
@@ -156,22 +129,15 @@ static void add_bar(struct page *p)
 	str_add(p->out, "\n");
 }
 
-/* Adds " ± 0.2": how far the share can be off, in percent, rounded up to a tenth; nothing for
- * 0. */
-static void add_uncertainty(struct str *out, double share, const struct text_style *style)
-{
-	double tenths = ceil(1000 * share - 1e-6);
-	if (tenths >= 1)
-		str_addf(out, " %s %.1f", style->ascii ? "+-" : "±", tenths / 10);
-}
-
 static void add_state(struct str *out, const struct report *r, const struct report_state *s,
 	const struct text_style *style)
 {
+	/* How far the share can be off, in percent, rounded up to a tenth. */
+	double tenths = ceil(1000 * r->uncertainty - 1e-6);
 	str_addf(out, "  %-*s%s %5.1f%%", r->of_users ? 18 : 12, s->label,
 		bar_mark(s->mark, style), 100 * s->shown);
-	if (s->mark == CARD_IDLE_HELD && !r->of_users)
-		add_uncertainty(out, r->uncertainty, style);
+	if (s->mark == CARD_IDLE_HELD && !r->of_users && tenths >= 1)
+		str_addf(out, " %s %.1f", style->ascii ? "+-" : "±", tenths / 10);
 	if (*s->remark)
 		str_addf(out, "  %s %s", style->ascii ? "<-" : "←", s->remark);
 	str_add(out, "\n");
@@ -188,18 +154,16 @@ static void add_headline(struct page *p)
 /* Continues "unobserved 5.0%". */
 static void add_unobserved(struct page *p)
 {
-	const struct report *r = p->r;
-	for (size_t i = 0; i < r->n_sentences; i++) {
-		if (r->sentences[i].kind != SENTENCE_UNOBSERVED)
-			continue;
+	const struct sentence *s;
+	for (size_t i = 0; (s = report_next_sentence(p->r, SENTENCE_UNOBSERVED, &i));) {
 		str_addf(p->out, "  %-12s  %5.1f%% ", "unobserved",
-			100 * r->shown[CARD_UNOBSERVED]);
-		text_add_wrapped(p->out, r->sentences[i].text, 23, 24, &p->style->text);
+			100 * p->r->shown[CARD_UNOBSERVED]);
+		text_add_wrapped(p->out, s->text, 23, 24, &p->style->text);
 	}
 }
 
 /* The cards of the listed hosts. A terminal shows the first ones; --by card lists all. */
-static void add_card_rows(struct page *p)
+static void add_cards(struct page *p)
 {
 	enum { MOST = 48 };
 	const struct report *r = p->r;
@@ -224,13 +188,7 @@ static void add_card_rows(struct page *p)
 	if (shown < first)
 		str_addf(
 			p->out, "  " TIMELINE_MORE "; --by card\n  lists all\n", first - shown);
-}
-
-static void add_cards(struct page *p)
-{
-	const struct report *r = p->r;
-	add_card_rows(p);
-	if (is_large(r))
+	if (r->n_listed < r->n_hosts)
 		str_addf(p->out,
 			"  The %zu hosts with the most idle-held time of %zu. --by host lists "
 			"hosts, --host\n  NAME shows one, and --format csv --by card has all "
@@ -241,22 +199,6 @@ static void add_cards(struct page *p)
 #define MS_PER_HOUR 3600e3
 enum { LABEL = 20, NUMBER = 10, CHANGE = 16, USER = 14, USER_CHANGE = 11 };
 
-/* Whether the change is printed as 0. */
-static bool is_same(double change, double step)
-{
-	return fabs(change) < step / 2;
-}
-
-/* An arrow for the direction, so that it is not shown by colour only. */
-static const char *arrow(double change, double step, bool ascii)
-{
-	if (is_same(change, step))
-		return "=";
-	if (ascii)
-		return change > 0 ? "^" : "v";
-	return change > 0 ? "▲" : "▼";
-}
-
 /* A change as it is printed. */
 struct change {
 	char text[32];
@@ -265,14 +207,25 @@ struct change {
 	int columns;	     /* width of the field */
 };
 
+/* Writes a change with an arrow for its direction, so that it is not shown by colour only: "=
+ * ", "▲ +1.5 points". True: it is printed as 0. */
+static bool show_change(char dst[64], const struct change *c, bool ascii)
+{
+	bool more = c->change > 0, same = fabs(c->change) < c->step / 2;
+	if (same)
+		str_copy(dst, 64, "=");
+	else
+		snprintf(dst, 64, "%s %s", ascii ? (more ? "^" : "v") : (more ? "▲" : "▼"),
+			c->text);
+	return same;
+}
+
 /* Appends the change, right-aligned, in green if it is for the better and red if not. */
 static void add_change(struct page *p, const struct change *c)
 {
 	const struct text_style *style = &p->style->text;
 	char line[64];
-	bool same = is_same(c->change, c->step);
-	snprintf(line, sizeof(line), "%s%s%s", arrow(c->change, c->step, style->ascii),
-		same ? "" : " ", same ? "" : c->text);
+	bool same = show_change(line, c, style->ascii);
 	int wide = (int)str_columns(line);
 	str_addf(p->out, "%*s", wide < c->columns ? c->columns - wide : 0, "");
 	if (c->better == 0 || same)
@@ -323,15 +276,13 @@ static struct change change_of(const struct report_change *c)
 	return change;
 }
 
-void report_text_change(char *dst, size_t cap, const struct report_change *c)
+void report_text_change(char dst[64], const struct report_change *c)
 {
 	struct change change = change_of(c);
-	bool same = is_same(change.change, change.step);
 	if (isnan(change.change))
-		str_copy(dst, cap, "-");
+		str_copy(dst, 64, "-");
 	else
-		snprintf(dst, cap, "%s%s%s", arrow(change.change, change.step, false),
-			same ? "" : " ", same ? "" : change.text);
+		show_change(dst, &change, false);
 }
 
 static void add_figure(struct page *p, const struct report_change *c)
@@ -373,9 +324,7 @@ static void add_users(struct page *p)
 		str_add_repeat(p->out, " ", USER - wide);
 		add_hours(p, u->held_ms, u->held_before_ms, &u->held, 0);
 		add_hours(p, u->unused_ms, u->unused_before_ms, &u->unused, -1);
-		while (p->out->len && p->out->data[p->out->len - 1] == ' ')
-			p->out->len--;
-		str_add(p->out, "\n");
+		text_end_line(p->out);
 	}
 	if (c->n_left_out)
 		str_addf(p->out, "  %zu more users: --top 0 shows all\n", c->n_left_out);
@@ -434,27 +383,25 @@ static void add_period_bar(struct page *page, const struct report_period *p)
 		add_cells(page, order[i], cells[order[i]]);
 }
 
-static void show_share(char dst[16], double share)
+const char *report_text_state(const struct report *r, enum card_state state)
 {
-	if (isnan(share))
-		snprintf(dst, 16, "-");
-	else
-		snprintf(dst, 16, "%.1f%%", 100 * share);
+	if (state == CARD_UNOBSERVED)
+		return "unobserved";
+	if (r->of_users)
+		return state == CARD_ACTIVE ? "used" : "unused";
+	return state == CARD_ACTIVE ? "active" : "idle-held";
 }
 
-/* The word for a state of cards, or of the users that the report is about: for users,
- * idle-held means unused on any card. */
-static const char *state_word(const struct report *r, enum card_state state)
+/* The states of a trend. */
+static const enum card_state trend_states[] = { CARD_ACTIVE, CARD_IDLE_HELD, CARD_UNOBSERVED };
+enum { SHARE_CAP = 16 };
+
+static void show_share(char dst[SHARE_CAP], double share)
 {
-	static const char *const words[2][CARD_STATES] = {
-		{ [CARD_ACTIVE] = "active",
-			[CARD_IDLE_HELD] = "idle-held",
-			[CARD_UNOBSERVED] = "unobserved" },
-		{ [CARD_ACTIVE] = "used",
-			[CARD_IDLE_HELD] = "unused",
-			[CARD_UNOBSERVED] = "unobserved" },
-	};
-	return words[r->of_users][state];
+	if (isnan(share))
+		str_copy(dst, SHARE_CAP, "-");
+	else
+		snprintf(dst, SHARE_CAP, "%.1f%%", 100 * share);
 }
 
 /* A line for each period. */
@@ -466,28 +413,23 @@ static void add_periods(struct page *page)
 		[PERIOD_YEAR] = "year" };
 	const struct report_trend *t = &page->r->trend;
 	struct str *out = page->out;
-	char active[16], held[16], missing[16];
+	char shares[3][SHARE_CAP];
 	str_addf(out, "  %-10s  %6s  %9s  %10s\n", titles[t->unit],
-		state_word(page->r, CARD_ACTIVE), state_word(page->r, CARD_IDLE_HELD),
-		state_word(page->r, CARD_UNOBSERVED));
+		report_text_state(page->r, CARD_ACTIVE),
+		report_text_state(page->r, CARD_IDLE_HELD), "unobserved");
 	for (size_t i = 0; i < t->n; i++) {
 		const struct report_period *p = &t->periods[i];
-		show_share(active, p->share[CARD_ACTIVE]);
-		show_share(held, p->share[CARD_IDLE_HELD]);
-		show_share(missing, p->share[CARD_UNOBSERVED]);
-		str_addf(out, "  %-10s  %6s  %9s  %10s  ", p->name, active, held, missing);
+		for (size_t k = 0; k < 3; k++)
+			show_share(shares[k], p->share[trend_states[k]]);
+		str_addf(out, "  %-10s  %6s  %9s  %10s  ", p->name, shares[0], shares[1],
+			shares[2]);
 		add_period_bar(page, p);
-		while (out->len && out->data[out->len - 1] == ' ')
-			out->len--;
-		str_add(out, "\n");
+		text_end_line(out);
 	}
 }
 
 /* A column of one or two characters for each period, and the share of the last one. */
-static size_t columns_of(const struct report_trend *t)
-{
-	return t->n <= TREND_MAX / 2 ? 2 : 1;
-}
+#define COLUMNS_OF(trend) ((trend)->n <= TREND_MAX / 2 ? 2 : 1)
 
 static void add_line(struct str *out, const struct report *r, enum card_state state,
 	const struct text_style *style)
@@ -497,12 +439,12 @@ static void add_line(struct str *out, const struct report *r, enum card_state st
 		[CARD_ACTIVE] = "32", [CARD_IDLE_HELD] = "33", [CARD_UNOBSERVED] = "2"
 	};
 	struct str line = { 0 };
-	char last[16];
+	char last[SHARE_CAP];
 	for (size_t i = 0; i < t->n; i++)
 		str_add_repeat(&line, density(t->periods[i].share[state], style->ascii),
-			columns_of(t));
+			COLUMNS_OF(t));
 	show_share(last, t->periods[t->n - 1].share[state]);
-	str_addf(out, "  %-*s", TREND_LABEL, state_word(r, state));
+	str_addf(out, "  %-*s", TREND_LABEL, report_text_state(r, state));
 	text_add_colored(out, str_text(&line), colors[state], style);
 	str_addf(out, " %s\n", last);
 	out->failed |= line.failed;
@@ -513,69 +455,58 @@ static void add_lines(struct str *out, const struct report *r, const struct text
 {
 	const struct report_trend *t = &r->trend;
 	const char *first = t->periods[0].name, *last = t->periods[t->n - 1].name;
-	size_t columns = t->n * columns_of(t);
-	add_line(out, r, CARD_ACTIVE, style);
-	add_line(out, r, CARD_IDLE_HELD, style);
-	add_line(out, r, CARD_UNOBSERVED, style);
-	str_addf(out, "  %*s%-*s%s\n", TREND_LABEL, "", (int)(columns - str_columns(last)),
-		first, last);
+	for (size_t k = 0; k < 3; k++)
+		add_line(out, r, trend_states[k], style);
+	str_addf(out, "  %*s%-*s%s\n", TREND_LABEL, "",
+		(int)(t->n * COLUMNS_OF(t) - str_columns(last)), first, last);
 }
 
 /* Continues "Shares of". In a report about users there is no blank, because time in which
  * they held nothing is not theirs. */
-static const char *trend_legend(const struct report *r, bool rows, bool ascii)
+static const char *trend_legend(const struct report *r, bool rows)
 {
-	if (r->of_users && rows)
-		return "the time held; unobserved: of the GPUs' time.";
 	if (r->of_users)
-		return ascii ? "the time held, as a number for the last one: " LEGEND_ASCII
-			     : "the time held, as a number for the last one: " LEGEND_BLOCKS;
-	if (rows)
-		return "observed time; the bar is all time, blank where unobserved.";
-	return ascii ? "observed time, as a number for the last one: " LEGEND_ASCII
-		     : "observed time, as a number for the last one: " LEGEND_BLOCKS;
+		return rows ? "the time held; unobserved: of the GPUs' time."
+			    : "the time held, as a number for the last one: ";
+	return rows ? "observed time; the bar is all time, blank where unobserved."
+		    : "observed time, as a number for the last one: ";
 }
 
 static void add_trend(struct page *page)
 {
 	const struct text_style *style = &page->style->text;
 	bool rows = page->r->trend.n <= ROWS_MOST;
+	char legend[200];
 	if (rows)
 		add_periods(page);
 	else
 		add_lines(page->out, page->r, style);
-	str_addf(page->out, "  Shares of ");
-	text_add_wrapped(page->out, trend_legend(page->r, rows, style->ascii), 12, 2, style);
+	snprintf(legend, sizeof(legend), "%s%s", trend_legend(page->r, rows),
+		rows	       ? ""
+		: style->ascii ? LEGEND_ASCII
+			       : LEGEND_BLOCKS);
+	str_add(page->out, "  Shares of ");
+	text_add_wrapped(page->out, legend, 12, 2, style);
 }
 
-/* Steps of a map on a terminal with 256 colours, from below 1 % to 100 %. */
+/* Steps of a map on a terminal with 256 colours: below 1 %, then fifths. */
 enum { STEPS = 6 };
 static const int active_colors[STEPS] = { 236, 22, 28, 34, 40, 83 };
 static const int held_colors[STEPS] = { 236, 52, 94, 136, 172, 214 };
-
-static const int *colors_of(int state)
-{
-	return state == CARD_ACTIVE ? active_colors : held_colors;
-}
-
-/* Below 1 %, then fifths. */
-static int step_of(double share)
-{
-	int step = share < 0.01 ? 0 : 1 + (int)(share * (STEPS - 1));
-	return step < STEPS ? step : STEPS - 1;
-}
 
 /* Appends the cells of a day, each three columns wide: filled with its colour, or a mark. */
 static void add_day(struct str *out, const struct report_hour hours[24], int state,
 	const struct text_style *style)
 {
+	const int *colors = state == CARD_ACTIVE ? active_colors : held_colors;
 	struct str row = { 0 };
 	for (int hour = 0; hour < 24; hour++) {
 		double share = hours[hour].observed ? hours[hour].share[state] : (double)NAN;
 		const char *mark = density(share, style->ascii);
+		int step = share >= 0.01 ? 1 + (int)(share * (STEPS - 1)) : 0;
 		if (style->color256 && !isnan(share))
 			str_addf(&row, "\033[48;5;%dm   \033[0m",
-				colors_of(state)[step_of(share)]);
+				colors[step < STEPS ? step : STEPS - 1]);
 		else
 			str_addf(&row, " %s%s", style->ascii ? " " : mark, mark);
 	}
@@ -594,45 +525,37 @@ static void add_map(
 	struct str *out, const struct report *r, int state, const struct text_style *style)
 {
 	static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
-	str_addf(out, "  %s, share of %s\n     ", state_word(r, (enum card_state)state),
+	str_addf(out, "  %s, share of %s\n     ", report_text_state(r, (enum card_state)state),
 		r->of_users ? "the time held" : "observed time");
 	for (int hour = 0; hour < 24; hour++)
 		str_addf(out, " %02d", hour);
 	str_add(out, "\n");
-	for (int day = 0; day < 7; day++) {
-		int dow = (day + 1) % 7;
-		str_addf(out, "  %s", days[dow]);
-		add_day(out, r->hours[dow], state, style);
-		while (out->len && out->data[out->len - 1] == ' ')
-			out->len--;
-		str_add(out, "\n");
+	for (int day = 1; day <= 7; day++) { /* Monday first */
+		str_addf(out, "  %s", days[day % 7]);
+		add_day(out, r->hours[day % 7], state, style);
+		text_end_line(out);
 	}
-}
-
-/* The colours of both maps, from nothing to everything. */
-static void add_color_legend(struct str *out)
-{
-	static const char *const marks[STEPS] = { "below 1%", "to 20%", "to 40%", "to 60%",
-		"to 80%", "to 100%" };
-	for (int i = 0; i < STEPS; i++)
-		str_addf(out, "  \033[48;5;%dm  \033[0m\033[48;5;%dm  \033[0m %s",
-			active_colors[i], held_colors[i], marks[i]);
-	str_add(out, "\n  blank: no data\n");
 }
 
 static void add_week(struct page *page)
 {
-	const struct report *r = page->r;
+	static const char *const marks[STEPS] = { "below 1%", "to 20%", "to 40%", "to 60%",
+		"to 80%", "to 100%" };
+	struct str *out = page->out;
 	const struct text_style *style = &page->style->text;
 	if (!page->style->brief)
-		add_map(page->out, r, CARD_ACTIVE, style);
-	add_map(page->out, r, CARD_IDLE_HELD, style);
+		add_map(out, page->r, CARD_ACTIVE, style);
+	add_map(out, page->r, CARD_IDLE_HELD, style);
+	/* The colours of both maps, from nothing to everything. */
+	for (int i = 0; i < STEPS && style->color256; i++)
+		str_addf(out, "  \033[48;5;%dm  \033[0m\033[48;5;%dm  \033[0m %s",
+			active_colors[i], held_colors[i], marks[i]);
 	if (style->color256) {
-		add_color_legend(page->out);
+		str_add(out, "\n  blank: no data\n");
 		return;
 	}
-	str_add(page->out, "  ");
-	text_add_wrapped(page->out, style->ascii ? LEGEND_ASCII : LEGEND_BLOCKS, 2, 2, style);
+	str_add(out, "  ");
+	text_add_wrapped(out, style->ascii ? LEGEND_ASCII : LEGEND_BLOCKS, 2, 2, style);
 }
 
 static void add_block(struct page *p, const struct report_block *b)
@@ -657,12 +580,18 @@ void report_text(struct str *out, const struct report *r, const struct report_st
 	struct page page = { .out = out, .r = r, .style = style };
 	struct report_section sections[REPORT_SECTIONS];
 	size_t n = report_sections(r, sections);
+	int number = 0;
+	char heading[160];
 	add_header(out, r, &style->text);
 	for (size_t i = 0; i < n; i++) {
 		const struct report_section *s = &sections[i];
 		if (s->page_only || (s->detail && style->brief))
 			continue;
-		add_heading(&page, s->title);
+		snprintf(heading, sizeof(heading), style->text.ascii ? "%d. %s" : "§%d %s",
+			++number, s->title);
+		str_add(out, "\n");
+		text_add_colored(out, heading, "1", &style->text);
+		str_add(out, "\n");
 		for (size_t k = 0; k < s->n_blocks; k++)
 			add_block(&page, &s->blocks[k]);
 	}

@@ -105,24 +105,11 @@ void text_add_colored(
 		str_add(out, text);
 }
 
-static void show_moment(char *dst, size_t cap, int64_t ms, bool utc)
-{
-	struct tm tm = moment_fields(ms, utc);
-	snprintf(dst, cap, "%02d-%02d %02d:%02d", tm.tm_mon + 1, tm.tm_mday, tm.tm_hour,
-		tm.tm_min);
-}
-
-static void show_size(char *dst, size_t cap, double kib)
-{
-	char text[SIZE_TEXT_CAP];
-	size_text(text, kib * 1024);
-	str_copy(dst, cap, text);
-}
-
 void text_cell(char *dst, size_t cap, const struct column *column, const struct cell *cell,
 	const struct text_style *style)
 {
 	double x = cell->number;
+	char size[SIZE_TEXT_CAP];
 	if (column->kind == COLUMN_TEXT)
 		str_copy(dst, cap, cell->text ? cell->text : "-");
 	else if (!isfinite(x))
@@ -139,16 +126,20 @@ void text_cell(char *dst, size_t cap, const struct column *column, const struct 
 		snprintf(dst, cap, "%.1f%%", 100 * x);
 	else if (column->kind == COLUMN_PCT || column->kind == COLUMN_USE)
 		snprintf(dst, cap, "%.1f%%", x);
-	else if (column->kind == COLUMN_KIB)
-		show_size(dst, cap, x);
 	else if (column->kind == COLUMN_BOOL)
 		str_copy(dst, cap, x != 0 ? "yes" : "no");
 	else if (column->kind == COLUMN_KWH || column->kind == COLUMN_MONEY)
 		snprintf(dst, cap, "%.2f", x);
 	else if (column->kind == COLUMN_MJ)
 		snprintf(dst, cap, "%.2f", x / 3.6e9);
-	else
-		show_moment(dst, cap, (int64_t)x, style->utc);
+	else if (column->kind == COLUMN_KIB) {
+		size_text(size, x * 1024);
+		str_copy(dst, cap, size);
+	} else {
+		struct tm tm = moment_fields((int64_t)x, style->utc);
+		snprintf(dst, cap, "%02d-%02d %02d:%02d", tm.tm_mon + 1, tm.tm_mday, tm.tm_hour,
+			tm.tm_min);
+	}
 }
 
 /* The width of a text in this style. */
@@ -171,14 +162,6 @@ static void title_line(char *dst, size_t cap, const char *title, int line)
 		str_copy(dst, cap, second ? second + 1 : title);
 	else
 		snprintf(dst, cap, "%.*s", second ? (int)(second - title) : 0, title);
-}
-
-static bool has_two_lines(const struct table *t, const size_t *widths)
-{
-	bool two = false;
-	for (size_t c = 0; c < t->n_columns; c++)
-		two |= widths[c] && strchr(t->columns[c].title, '\n');
-	return two;
 }
 
 static size_t column_width(const struct table *t, size_t c, const struct text_style *style)
@@ -256,21 +239,11 @@ static void add_field(struct str *out, const char *text, size_t width, bool left
 		str_add_repeat(out, " ", width - wide);
 }
 
-static void end_line(struct str *out)
+void text_end_line(struct str *out)
 {
 	while (out->len && out->data[out->len - 1] == ' ')
 		out->len--;
 	str_add(out, "\n");
-}
-
-/* Adds the field of a column that wraps, the last one of the line; it begins at column
- * `start`. */
-static void add_wrapped_field(
-	struct str *out, const char *text, size_t start, const struct text_style *style)
-{
-	size_t at = str_columns(str_text(out) + start);
-	text_add_wrapped(out, text, at, at, style);
-	out->len -= out->len && out->data[out->len - 1] == '\n';
 }
 
 /* Adds a line of the table; `row` before 0: a line of the titles. */
@@ -289,12 +262,15 @@ static void add_table_line(struct str *out, const struct table *t, int row,
 			text_cell(text, sizeof(text), column, table_cell(t, (size_t)row, c),
 				style);
 		str_add(out, "  ");
-		if (column->wraps)
-			add_wrapped_field(out, text, start, style);
-		else
+		if (column->wraps) { /* the last one of the line */
+			size_t at = str_columns(str_text(out) + start);
+			text_add_wrapped(out, text, at, at, style);
+			out->len -= out->len && out->data[out->len - 1] == '\n';
+		} else {
 			add_field(out, text, widths[c], column->kind == COLUMN_TEXT, style);
+		}
 	}
-	end_line(out);
+	text_end_line(out);
 }
 
 void text_add_table(struct str *out, const struct table *t, const struct text_style *style)
@@ -302,7 +278,11 @@ void text_add_table(struct str *out, const struct table *t, const struct text_st
 	size_t widths[MAX_COLUMNS] = { 0 };
 	assert(t->n_columns <= MAX_COLUMNS);
 	choose_widths(t, widths, style);
-	for (int row = has_two_lines(t, widths) ? -2 : -1; row < (int)t->n_rows; row++)
+	int first = -1; /* -2: a title has two lines */
+	for (size_t c = 0; c < t->n_columns; c++)
+		if (widths[c] && strchr(t->columns[c].title, '\n'))
+			first = -2;
+	for (int row = first; row < (int)t->n_rows; row++)
 		add_table_line(out, t, row, widths, style);
 	out->failed |= t->failed;
 }

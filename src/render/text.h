@@ -30,6 +30,9 @@ void text_add_wrapped(struct str *out, const char *text, size_t at, size_t inden
 void text_add_colored(
 	struct str *out, const char *text, const char *color, const struct text_style *style);
 
+/* Removes blanks at the end of the line, and ends it. */
+void text_end_line(struct str *out);
+
 /* A cell as people read it; "-" when it is unknown. */
 void text_cell(char *dst, size_t cap, const struct column *column, const struct cell *cell,
 	const struct text_style *style);

@@ -32,6 +32,14 @@ void report_say(
 		r->sentences[r->n_sentences++] = (struct sentence){ kind, label, text };
 }
 
+const struct sentence *report_next_sentence(
+	const struct report *r, enum sentence_kind kind, size_t *at)
+{
+	while (*at < r->n_sentences && r->sentences[*at].kind != kind)
+		(*at)++;
+	return *at < r->n_sentences ? &r->sentences[(*at)++] : NULL;
+}
+
 const char *report_plural(size_t n)
 {
 	return n == 1 ? "" : "s";

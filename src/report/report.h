@@ -40,6 +40,9 @@ void report_compare(
 /* Adds the part about one person; other->before may have no data. */
 void report_compare_person(
 	struct report *r, const char *name, const struct report_other *other);
+/* The next sentence of a kind, from place *at on, and moves *at after it. NULL: no more. */
+const struct sentence *report_next_sentence(
+	const struct report *r, enum sentence_kind kind, size_t *at);
 /* Lists the sections for people in order; returns how many. They borrow the report. */
 size_t report_sections(const struct report *r, struct report_section sections[REPORT_SECTIONS]);
 void report_finish(struct report *r);

@@ -46,10 +46,8 @@ static void show(struct report_section *s, const struct table *t, const char *ca
 
 static bool says(const struct report *r, enum sentence_kind kind)
 {
-	for (size_t i = 0; i < r->n_sentences; i++)
-		if (r->sentences[i].kind == kind)
-			return true;
-	return false;
+	size_t at = 0;
+	return report_next_sentence(r, kind, &at) != NULL;
 }
 
 static void add_headline(struct list *l)
