@@ -63,14 +63,14 @@ def highest_resident():
 
 class Watch:
     """Without a driver `note` has the reason, and memory on cards is unknown. Only the watch's thread talks to the
-    driver; others wait ANSWER_S for it, and go on with the last reading of the cards if the driver is stuck."""
+    driver; others wait ANSWER_S for it, and go on without the cards if the driver is stuck."""
 
     def __init__(self, source=None, nvml_path=None, scenario=None):
         self.pid, self.note, self.names = os.getpid(), "", {}
         self._options, self._handle = (source, nvml_path, scenario), None
         self._card, self._process = _lib.Card(), _lib.CardProcess()
         self._news, self._asked, self._answered = threading.Condition(), 0, 0
-        self._running = self._closed = False
+        self._running = self._closed = self._stuck = False
         self._active_s = self._idle_s = 0.0
         self._decided = {}          # UUID: up to when its time is judged, and whether it was active then
         self._gpu, self._gpu_peaks, self._ram_peak = None, {}, 0
@@ -91,8 +91,10 @@ class Watch:
             self._asked += 1
             wanted = self._asked
             self._news.notify_all()
-            if not self._news.wait_for(lambda: self._answered >= wanted, ANSWER_S):
-                self.note = self.note or f"the driver has not answered for {ANSWER_S} s"
+            # A driver that is stuck is waited for once.
+            self._stuck = not self._news.wait_for(lambda: self._answered >= wanted, 0 if self._stuck else ANSWER_S)
+            if self._stuck:
+                self.note, self._gpu = f"the driver has not answered for {ANSWER_S} s", None
             now, ram = time.monotonic(), resident()
             self._ram_peak = max(self._ram_peak, ram)
             pending = [(now - since, active) for since, active in self._decided.values()]
@@ -137,7 +139,7 @@ class Watch:
         if library.gua_refresh(self._handle):
             self.note = _lib.text(library.gua_error(self._handle))
             return None
-        self.note = ""
+        self.note, self._stuck = "", False
         for index in range(library.gua_card_count(self._handle)):
             if library.gua_card(self._handle, index, ctypes.byref(self._card)):
                 continue

@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from conftest import ROOT, wait_for
+from conftest import BUILD, ROOT, wait_for
 from engines import free_port
 from fake import fake_driver
 from pyrun import PACKAGE, python_environment
@@ -44,12 +44,12 @@ def environment(where, scenario=SCENARIO, **more):
 
 @pytest.fixture
 def cells(tmp_path):
-    def run(*sources, **more):
+    def run(*sources, scenario=SCENARIO, **more):
         """What each cell printed."""
         (tmp_path / "cells.json").write_text(json.dumps([textwrap.dedent(source).strip() for source in sources]))
         (tmp_path / "shell.py").write_text(SHELL)
         done = subprocess.run(["/usr/bin/python3", tmp_path / "shell.py", tmp_path / "cells.json"], cwd=tmp_path, text=True,
-                              env=environment(tmp_path, **more), capture_output=True, timeout=120)
+                              env=environment(tmp_path, scenario, **more), capture_output=True, timeout=120)
         assert done.returncode == 0 and done.stderr == "", done.stderr
         return [part.split("\n", 1)[1] for part in done.stdout.split("===")[1:]]
     return run
@@ -269,3 +269,36 @@ def test_a_notebook_through_the_server(tmp_path):
     finally:
         server.terminate()
         server.wait(30)
+
+
+HOLD = "import os; path = os.environ['GPU_MEMORY']; open(path + '.new', 'w').write(str({})); os.rename(path + '.new', path)"
+
+
+def test_pools_of_other_frameworks(cells):
+    out = cells("%load_ext gua", HOLD.format("10 << 30"), "import cupy, jax, tensorflow; x = cupy.ndarray(2 << 30)", "%gua report",
+                "%gua ask jax tensorflow", "%gua report", "jax.bridge._backends['gpu'] = 1; tensorflow.start()", "%gua report")
+    only = "10.0 GiB held on cards: 5.0 GiB context and other, 2.0 GiB cached and free, 3.0 GiB in use (by cupy)"
+    assert only in out[3] and "2.0 GiB  x (1 array; cupy uint8 [2147483648] on device 0)" in out[3]
+    assert only in out[5]  # imported, but not started
+    assert "10.0 GiB held on cards: 2.5 GiB context and other, 3.0 GiB cached and free, 4.5 GiB in use (by cupy, jax, tensorflow)" in out[7]
+
+
+def test_a_framework_that_fails_disturbs_nobody(cells):
+    out = cells("%load_ext gua", "%gua", HOLD.format("2 << 30"), "import cupy; del cupy._pool.used_bytes", "%gua report")
+    assert "2.0 GiB held on cards\n" in out[4]
+
+
+def test_a_driver_that_is_stuck_does_not_stop_the_notebook(cells):
+    out = cells("%load_ext gua", "%gua all", "1", "import time; time.sleep(2)", "2", "%gua report",
+                scenario=SCENARIO + "at 1s hang nvmlDeviceGet*\n")
+    assert out[2].startswith("Out[3]: 1\n") and out[4].startswith("Out[5]: 2\n")
+    assert "has not answered" in out[5]
+
+
+def test_idle_time_is_the_recorders_where_there_is_one(cells, tmp_path):
+    db = tmp_path / "gua.db"
+    record = f"import subprocess; subprocess.run([{str(BUILD / 'gua')!r}, 'daemon', '--foreground', '--db', {str(db)!r}, " \
+             "'--interval', '1s', '--ticks', '3'], check=True)"
+    out = cells("%load_ext gua", "import torch; x = torch.zeros(2 << 30)", record, "%gua idle", GUA_DB=db)
+    assert "this kernel holds 2.4 GiB on 1 card, and has not used it for at least " in out[3]
+    assert "as the recorder of this host saw it" in out[3]
