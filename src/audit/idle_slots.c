@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "audit/idle_history.h"
-#include "model/process_reading.h"
+#include "model/reading.h"
 #include "store/sql.h"
 
 #define MINUTE_MS INT64_C(60000)

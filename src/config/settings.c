@@ -14,17 +14,22 @@
 #include "base/nearest.h"
 #include "base/duration.h"
 
-void *settings_one_more(struct arena *arena, void **items, size_t n, size_t size)
+void *settings_append(
+	struct arena *arena, void *items, size_t *n, const void *item, size_t size)
 {
-	if ((n & (n - 1)) == 0) {
-		char *larger = arena_take(arena, (n ? 2 * n : 1) * size);
+	char *old;
+	memcpy(&old, items, sizeof(old)); /* a T * must not be read as a char * */
+	if ((*n & (*n - 1)) == 0) {
+		char *larger = arena_take(arena, (*n ? 2 * *n : 1) * size);
 		if (!larger)
 			return NULL;
-		if (n)
-			memcpy(larger, *items, n * size);
-		*items = larger;
+		if (*n)
+			memcpy(larger, old, *n * size);
+		memcpy(items, &larger, sizeof(larger));
+		old = larger;
 	}
-	return memset((char *)*items + n * size, 0, size);
+	char *at = old + (*n)++ * size;
+	return item ? memcpy(at, item, size) : memset(at, 0, size);
 }
 
 /* Adds an error with a text that is safe to print. What does not fit is dropped. */
@@ -58,11 +63,6 @@ struct guess {
 	size_t least;
 };
 
-static struct guess guess_start(const char *asked)
-{
-	return (struct guess){ asked, NULL, nearest_far(strlen(asked)) + 1 };
-}
-
 static void guess_add(struct guess *g, const char *name)
 {
 	size_t d = nearest_distance(name, strlen(name), g->asked, strlen(g->asked));
@@ -83,7 +83,7 @@ static const struct config_section *find_section(
 
 static void unknown_section(struct settings *s, const struct ini_item *item)
 {
-	struct guess g = guess_start(item->first);
+	struct guess g = { item->first, NULL, nearest_far(strlen(item->first)) + 1 };
 	for (const struct config_section *at = s->schema->sections; at->name; at++)
 		guess_add(&g, at->name);
 	report(s, item->line, "there is no section [%s]%s%s%s", item->first,
@@ -104,7 +104,7 @@ static const struct config_key *find_key(
 static void unknown_key(
 	struct settings *s, const struct config_section *section, const struct ini_item *item)
 {
-	struct guess g = guess_start(item->first);
+	struct guess g = { item->first, NULL, nearest_far(strlen(item->first)) + 1 };
 	for (const struct config_key *at = s->schema->keys; at->section; at++) {
 		if (at->value.name && strcmp(at->value.name, item->first) == 0) {
 			report(s, item->line, "%s: this key belongs to [%s], not to [%s]",
@@ -403,17 +403,18 @@ static void *find_block(
 		if (strcmp(*(const char **)block, item->block) == 0)
 			return block;
 	}
-	void *new = settings_one_more(&s->arena, &blocks->items, blocks->n, size);
+	void *new = settings_append(&s->arena, &blocks->items, &blocks->n, NULL, size);
 	if (!new || set_defaults(s, item->section->name, new, e))
 		return NULL;
-	blocks->n++;
 	*(const char **)new = item->block;
 	return new;
 }
 
-static int apply(struct settings *s, const struct setting *item, void *values, struct err *e)
+/* Applies one setting; a value that is refused becomes an error of its line. */
+static int try_one(struct settings *s, struct setting *item, void *values, struct err *e)
 {
-	void *base = item->section->block_size ? find_block(s, item, values, e) : values;
+	struct err own = { 0 };
+	void *base = item->section->block_size ? find_block(s, item, values, &own) : values;
 	if (!base)
 		return err_memory(e);
 	if (!item->key)
@@ -421,14 +422,7 @@ static int apply(struct settings *s, const struct setting *item, void *values, s
 	struct config_value v = {
 		.key = item->key, .name = item->name, .text = item->text, .arena = &s->arena
 	};
-	return set_value(&v, base, e);
-}
-
-/* Applies one setting; a value that is refused becomes an error of its line. */
-static int try_one(struct settings *s, struct setting *item, void *values, struct err *e)
-{
-	struct err own = { 0 };
-	int rc = apply(s, item, values, &own);
+	int rc = set_value(&v, base, &own);
 	if (rc == ERR_USAGE) {
 		item->wrong = true;
 		settings_add_error(s, item->file, item->line, own.text);
@@ -455,14 +449,6 @@ static int check_all(struct settings *s, struct err *e)
 	return rc;
 }
 
-static bool is_beaten(const struct settings *s, const struct setting *item)
-{
-	for (size_t i = s->n_items; i-- > 0 && s->items[i].file > item->file;)
-		if (!s->items[i].wrong && item->key && settings_same(item, &s->items[i]))
-			return true;
-	return false;
-}
-
 static int apply_file(struct settings *s, size_t file, void *values, struct err *e)
 {
 	int rc = 0;
@@ -470,7 +456,10 @@ static int apply_file(struct settings *s, size_t file, void *values, struct err 
 		struct setting *item = &s->items[i];
 		if (item->file != file || item->wrong)
 			continue;
-		item->beaten = is_beaten(s, item);
+		item->beaten = false;
+		for (size_t k = s->n_items; k-- > 0 && s->items[k].file > file;)
+			item->beaten |= !s->items[k].wrong && item->key &&
+					settings_same(item, &s->items[k]);
 		if (!item->beaten)
 			rc = try_one(s, item, values, e);
 	}

@@ -57,9 +57,10 @@ struct config_schema {
 	size_t values_size; /* of the struct that the keys' offsets are in */
 };
 
-/* Room for one more item in an array of the arena that grows when n is 0 or a power of two, the
- * new item zeroed; NULL: out of memory. */
-void *settings_one_more(struct arena *arena, void **items, size_t n, size_t size);
+/* Appends a copy of the item (NULL: one of zeroes) to an array of `*n` items in the arena:
+ * `items` is the address of the array's pointer. Returns the new item; NULL: out of memory. */
+void *settings_append(
+	struct arena *arena, void *items, size_t *n, const void *item, size_t size);
 
 /* The settings in force: what files and options say, each with the place that it came from, and
  * what is wrong with them. Files are added in the order in which they count; a later one

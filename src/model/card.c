@@ -2,6 +2,7 @@
  * the address of a card. */
 #include "model/card.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,4 +64,14 @@ bool card_is_named(const char *id, const struct card_id *card)
 const char *card_short_name(const char *name)
 {
 	return strncmp(name, "NVIDIA ", 7) == 0 ? name + 7 : name;
+}
+
+void card_now_clear(struct card_now *now)
+{
+	*now = (struct card_now){ .util_pct = NAN,
+		.power_w = NAN,
+		.power_limit_w = NAN,
+		.temperature_c = NAN,
+		.mem_used_bytes = -1,
+		.idle_held_since_ms = -1 };
 }

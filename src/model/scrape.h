@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/card_now.h"
 #include "model/reading.h"
 #include "model/spell.h"
 #include "model/state.h"

@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "model/event.h"
-#include "model/card_now.h"
 #include "model/process.h"
 #include "model/reading.h"
 #include "model/spell.h"

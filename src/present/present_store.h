@@ -4,7 +4,7 @@
 #define GUA_PRESENT_PRESENT_STORE_H
 
 #include "base/err.h"
-#include "model/card_now.h"
+#include "model/card.h"
 #include "model/present.h"
 
 struct sqlite3;

@@ -8,7 +8,6 @@
 #include "base/fault.h"
 #include "classify/account.h"
 #include "classify/idle_spells.h"
-#include "model/card_now.h"
 #include "model/reading.h"
 #include "record/holders.h"
 
