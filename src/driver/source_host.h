@@ -24,7 +24,7 @@ struct source_place {
 	int card;		    /* the driver's index of the physical card; -1: of none */
 	char call[SOURCE_CALL_CAP]; /* "": in none */
 	/* On a patrol, the moment of the glance that is due next, or is being made: monotonic
-	 * microseconds. Whoever is stuck does not move it. */
+	 * microseconds. A process that is stuck does not move it. */
 	int64_t due_us;
 };
 void source_place_set(struct source_place *p, int card, const char *call);

@@ -180,14 +180,6 @@ static void ask_member(struct set *s, struct set_member *m, const struct member_
 	take_result(s, m, c->kind, &e);
 }
 
-static bool has_uuid(const struct set *s, const char *uuid)
-{
-	for (size_t i = 0; i < s->base.n_cards; i++)
-		if (strcmp(s->base.cards[i].id.uuid, uuid) == 0)
-			return true;
-	return false;
-}
-
 /* Room for one card more of a member, there and in the set. */
 static bool reserve(struct set *s, struct set_member *m)
 {
@@ -216,7 +208,9 @@ static void place_cards(struct set *s, size_t member)
 			source_log_no_room();
 			return;
 		}
-		bool known = has_uuid(s, r->id.uuid);
+		bool known = false;
+		for (size_t i = 0; i < s->base.n_cards && !known; i++)
+			known = strcmp(s->base.cards[i].id.uuid, r->id.uuid) == 0;
 		m->at[m->n] = known ? NOWHERE : s->base.n_cards;
 		if (!known) {
 			s->places[s->base.n_cards] = (struct set_place){ member, m->n };
@@ -368,18 +362,24 @@ static void check_member(struct set *s, struct set_member *m)
 	judge(s, &s->base.unsaid);
 }
 
+/* The member that has a card, and the card's index there; NULL: it is down. */
+static struct set_member *find_member(struct set *s, size_t card, size_t *own)
+{
+	struct set_member *m = &s->members[s->places[card].member];
+	*own = s->places[card].card;
+	return m->down ? NULL : m;
+}
+
 static void set_metrics(struct source *base, const struct metric_request *request,
 	double *values, metric_texts texts)
 {
 	struct set *s = (struct set *)base;
-	const struct set_place *p = &s->places[request->card];
 	struct metric_request own = *request;
-	struct set_member *m = &s->members[p->member];
-	if (m->down || !m->source->ops->metrics)
+	struct set_member *m = find_member(s, request->card, &own.card);
+	if (!m || !m->source->ops->metrics)
 		return;
-	own.card = p->card;
 	m->source->ops->metrics(m->source, &own, values, texts);
-	base->cards[request->card] = m->source->cards[p->card];
+	base->cards[request->card] = m->source->cards[own.card];
 	check_member(s, m);
 }
 
@@ -387,11 +387,11 @@ static size_t set_accounts(
 	struct source *base, size_t card, struct process_account *out, size_t max)
 {
 	struct set *s = (struct set *)base;
-	const struct set_place *p = &s->places[card];
-	struct set_member *m = &s->members[p->member];
-	if (m->down || !m->source->ops->accounts)
+	size_t own;
+	struct set_member *m = find_member(s, card, &own);
+	if (!m || !m->source->ops->accounts)
 		return 0;
-	size_t n = m->source->ops->accounts(m->source, p->card, out, max);
+	size_t n = m->source->ops->accounts(m->source, own, out, max);
 	check_member(s, m);
 	return n;
 }
@@ -399,11 +399,11 @@ static size_t set_accounts(
 static void set_board(struct source *base, size_t card, struct card_id *id)
 {
 	struct set *s = (struct set *)base;
-	const struct set_place *p = &s->places[card];
-	struct set_member *m = &s->members[p->member];
-	if (m->down || !m->source->ops->board)
+	size_t own;
+	struct set_member *m = find_member(s, card, &own);
+	if (!m || !m->source->ops->board)
 		return;
-	m->source->ops->board(m->source, p->card, id);
+	m->source->ops->board(m->source, own, id);
 	check_member(s, m);
 }
 
@@ -446,17 +446,6 @@ static const struct source_ops set_ops = {
 	.close = set_close,
 };
 
-/* A wrong option is the user's error: it is reported even when other members answer. */
-static int find_misuse(const struct set *s, struct err *e)
-{
-	for (size_t i = 0; i < s->n_members; i++)
-		if (s->members[i].down && s->members[i].why.code == ERR_USAGE) {
-			*e = s->members[i].why;
-			return ERR_USAGE;
-		}
-	return 0;
-}
-
 int source_set_open(struct source **source, const struct source_list *list,
 	const struct source_options *options, struct err *e)
 {
@@ -471,8 +460,12 @@ int source_set_open(struct source **source, const struct source_list *list,
 	for (size_t i = 0; i < list->n; i++)
 		s->members[s->n_members++].kind = list->kinds[i];
 	int rc = set_scan(&s->base, e);
-	if (!rc)
-		rc = find_misuse(s, e);
+	/* A wrong option is the user's error: it is reported even when other members answer. */
+	for (size_t i = 0; !rc && i < s->n_members; i++)
+		if (s->members[i].down && s->members[i].why.code == ERR_USAGE) {
+			*e = s->members[i].why;
+			rc = ERR_USAGE;
+		}
 	if (rc) {
 		set_close(&s->base);
 		return rc;

@@ -1,6 +1,6 @@
 /* One call of the driver, made by the helper of a capture: any row of the table of calls, about
- * any card. A call may never return, so the helper makes one at a time, and whoever captures
- * starts another helper when it is stuck. */
+ * any card. A call may never return, so the helper makes one at a time, and the process that
+ * captures starts another helper when it is stuck. */
 #ifndef GUA_DRIVER_CAPTURE_CAPTURE_CALL_H
 #define GUA_DRIVER_CAPTURE_CAPTURE_CALL_H
 

@@ -11,7 +11,7 @@
 #include "driver/nvml/nvml_calls.h"
 #include "driver/nvml/nvml_host.h"
 
-/* Whom a call is about, and its numbers. */
+/* A call: its symbol, its subject and its numbers. */
 struct nvml_key {
 	const char *symbol;
 	int card, instance; /* or -1 */

@@ -648,7 +648,7 @@ static uint64_t energy_of_loop(const struct nvml_key *key, const struct play_tim
 	if (mj[1] <= mj[0] || known_us <= 0)
 		return 0;
 	double grown_mj = (double)(mj[1] - mj[0]) * (double)t->loop_us / (double)known_us;
-	return grown_mj < 1e15 ? (uint64_t)grown_mj : 0; /* more is no energy */
+	return grown_mj < 1e15 ? (uint64_t)grown_mj : 0; /* more is implausible */
 }
 
 /* The energy goes on where the last round ended. */

@@ -6,7 +6,6 @@
 #include "base/str.h"
 #include "driver/source.h"
 #include "driver/nvml/nvml.h"
-#include "driver/nvml/nvml_diagnose.h"
 
 bool captured_asleep(const struct capture_play *play, const char *pci)
 {

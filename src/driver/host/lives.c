@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/str.h"
 
-enum { FIRST_PLACES = 64, FIRST_USERS = 16, ASK_NAMES_MS = 60000 };
+enum { FIRST_PLACES = 64, ASK_NAMES_MS = 60000 };
 
 static bool is_live(const struct lives *l, uint32_t i)
 {
@@ -55,9 +55,7 @@ int lives_init(struct lives *l, struct reader *reader, bool pidfds, struct err *
 	*l = (struct lives){ .reader = reader };
 	l->exits_fd = pidfds ? epoll_create1(EPOLL_CLOEXEC) : -1;
 	l->pidfds = l->exits_fd >= 0;
-	l->users = calloc(FIRST_USERS, sizeof(*l->users));
-	l->cap_users = FIRST_USERS;
-	if (!l->users || !grow(l, FIRST_PLACES)) {
+	if (!grow(l, FIRST_PLACES)) {
 		lives_finish(l);
 		return err_memory(e);
 	}
@@ -81,7 +79,7 @@ void lives_finish(struct lives *l)
 	free(l->entries);
 	free(l->lives);
 	idmap_finish(&l->by_pid);
-	free(l->users);
+	names_finish(&l->users);
 	free(l->expected);
 	*l = (struct lives){ 0 };
 }
@@ -90,13 +88,7 @@ void lives_finish(struct lives *l)
  * share one number; then only the choice of a user's leading holder can be wrong. */
 static uint32_t user_number(struct lives *l, const char *name)
 {
-	for (size_t i = 0; i < l->n_users; i++)
-		if (strcmp(l->users[i], name) == 0)
-			return (uint32_t)i;
-	if (!array_reserve(&l->users, &l->cap_users, l->n_users + 1))
-		return UINT32_MAX;
-	str_copy(l->users[l->n_users], USER_CAP, name);
-	return (uint32_t)l->n_users++;
+	return names_find(&l->users, 0, name, NULL);
 }
 
 /* Whether the user is a user of this host that is known only by its number. */

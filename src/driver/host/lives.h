@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/names.h"
 #include "base/idmap.h"
 #include "model/tick.h"
 #include "proc/reader.h"
@@ -40,9 +41,8 @@ struct lives {
 	struct life_watch *lives;
 	size_t n, cap;
 	struct idmap by_pid; /* places of lives that have not ended */
-	char (*users)[USER_CAP];
-	size_t n_users, cap_users;
-	uint32_t *expected; /* pids that lives_expect() has collected */
+	struct names users;  /* that are known by now */
+	uint32_t *expected;  /* pids that lives_expect() has collected */
 	size_t n_expected, cap_expected;
 	int64_t names_ms; /* when names that are not known were last asked for */
 };

@@ -81,7 +81,7 @@ struct round_card {
 struct patrol {
 	int64_t until_us;    /* boot clock: when the round is due; 0: now, without a patrol */
 	bool only;	     /* no round is due at its end */
-	int64_t deadline_ms; /* a glance that takes so long ends it */
+	int64_t deadline_ms; /* a glance that takes this long ends it */
 	int64_t begun_us;    /* boot clock: when the last round before it was begun */
 	struct pace pace;    /* of its glances */
 	struct clock_watch clocks; /* a step or suspend since then ends it */

@@ -52,33 +52,33 @@ static bool has_thread(const struct worker *w)
 	return w->deadline_ms > 0;
 }
 
-/* The source is published as soon as it is open: a job may open it and then continue. */
-static int open_source(struct worker *w, struct err *e)
-{
-	struct source *source = NULL;
-	int rc = source_open(&source, &w->options, e);
-	pthread_mutex_lock(&w->lock);
-	w->source = rc ? NULL : source;
-	pthread_mutex_unlock(&w->lock);
-	return rc;
-}
-
 static int do_job(struct worker *w, enum worker_job job, struct err *e)
 {
-	int rc = 0;
-	if (!w->source && (job == JOB_OPEN || job == JOB_OWN))
-		rc = open_source(w, e);
-	if (rc || job == JOB_OPEN)
-		return rc;
+	if (!w->source && (job == JOB_OPEN || job == JOB_OWN)) {
+		struct source *source = NULL;
+		int rc = source_open(&source, &w->options, e);
+		/* It is published as soon as it is open: this job may continue with it. */
+		pthread_mutex_lock(&w->lock);
+		w->source = rc ? NULL : source;
+		pthread_mutex_unlock(&w->lock);
+		if (rc)
+			return rc;
+	}
 	if (!w->source)
 		return err_set(e, ERR_WORLD, "the source is not open");
-	if (job == JOB_DRAIN)
+	switch (job) {
+	case JOB_OPEN:
+		return 0;
+	case JOB_SCAN:
+		return source_scan(w->source, e);
+	case JOB_DRAIN:
 		return source_drain(w->source, NULL, e);
-	if (job == JOB_LOOK)
+	case JOB_LOOK:
 		return source_look(w->source, NULL, e);
-	if (job == JOB_OWN)
+	case JOB_OWN:
 		return w->call(w->source, w->context, e);
-	return source_scan(w->source, e);
+	}
+	return 0;
 }
 
 static void destroy(struct worker *w)
@@ -196,24 +196,6 @@ static struct timespec in_ms(int64_t ms)
 	return (struct timespec){ .tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000 };
 }
 
-/* Waits, with the lock held, until the job is done; false: the deadline has passed. */
-static bool wait_done(struct worker *w, int64_t wait_ms)
-{
-	struct timespec until = in_ms(wait_ms);
-	while (w->busy)
-		if (pthread_cond_timedwait(&w->changed, &w->lock, &until) != 0)
-			break;
-	return !w->busy;
-}
-
-/* Without a thread, the owner does the job. */
-static void do_now(struct worker *w)
-{
-	struct err e = { 0 };
-	int result = do_job(w, w->job, &e);
-	finish_job(w, result, &e);
-}
-
 bool worker_begin(struct worker *w, enum worker_job job)
 {
 	pthread_mutex_lock(&w->lock);
@@ -224,10 +206,13 @@ bool worker_begin(struct worker *w, enum worker_job job)
 		w->begun_us = clock_monotonic_us();
 	}
 	pthread_mutex_unlock(&w->lock);
-	if (idle && has_thread(w))
+	if (idle && has_thread(w)) {
 		pthread_cond_broadcast(&w->changed);
-	else if (idle)
-		do_now(w);
+	} else if (idle) {
+		struct err e = { 0 };
+		int result = do_job(w, job, &e);
+		finish_job(w, result, &e);
+	}
 	return idle;
 }
 
@@ -244,18 +229,19 @@ static int not_done(struct worker *w, struct err *e)
 
 int worker_result(struct worker *w, int64_t wait_ms, struct err *e)
 {
+	struct timespec until = in_ms(wait_ms);
 	pthread_mutex_lock(&w->lock);
-	int result = 0;
-	if (wait_done(w, wait_ms)) {
+	while (w->busy)
+		if (pthread_cond_timedwait(&w->changed, &w->lock, &until) != 0)
+			break;
+	int result = w->busy ? not_done(w, e) : w->result;
+	if (!w->busy) {
 		eventfd_t times;
 		if (w->polled)
 			eventfd_read(w->done_fd, &times);
 		w->polled = false;
-		result = w->result;
 		if (result && e)
 			*e = w->error;
-	} else {
-		result = not_done(w, e);
 	}
 	pthread_mutex_unlock(&w->lock);
 	return result;

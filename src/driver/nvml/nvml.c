@@ -35,7 +35,7 @@ static ssize_t find_subject(const struct nvml_source *s, const struct nvml_event
 }
 
 /* Registers for XIDs. */
-static void nvml_watch_events(struct nvml_source *s)
+static void watch_events(struct nvml_source *s)
 {
 	const struct nvml_api *api = &s->lib.api;
 	for (size_t i = 0; i < s->n_devices; i++) {
@@ -55,7 +55,7 @@ static void nvml_watch_events(struct nvml_source *s)
 	}
 }
 
-static void nvml_collect_events(struct nvml_source *s)
+static void collect_events(struct nvml_source *s)
 {
 	enum { MOST = sizeof(s->xids) / sizeof(s->xids[0]) };
 	s->base.xids = s->xids;
@@ -72,7 +72,7 @@ static void nvml_collect_events(struct nvml_source *s)
 	}
 }
 
-static void nvml_drop_events(struct nvml_source *s)
+static void drop_events(struct nvml_source *s)
 {
 	if (s->event_set && s->lib.ready)
 		NVML_CALL(s->lib.api.event_set_free, s->event_set);
@@ -104,19 +104,10 @@ void nvml_go_down(struct nvml_source *s, int code)
 	nvml_cards_drop_handles(s);
 }
 
-/* The same with a sentence that was made already; returns its code. */
-static int stay_down(struct nvml_source *s, const struct err *why)
-{
-	s->down = s->base.code = NVML_UNINITIALISED;
-	s->why = *why;
-	nvml_cards_drop_handles(s);
-	return why->code;
-}
-
 /* After this every handle is invalid, and calls that were not supported may work. */
 static void forget(struct nvml_source *s)
 {
-	nvml_drop_events(s);
+	drop_events(s);
 	nvml_cards_drop_handles(s);
 	for (size_t i = 0; i < s->base.n_cards; i++) {
 		nvml_gpm_free(s, i);
@@ -174,22 +165,6 @@ static int load(struct nvml_source *s, struct err *e)
 	return 0;
 }
 
-static int reload(struct nvml_source *s, struct err *e)
-{
-	forget(s);
-	nvml_lib_close(&s->lib);
-	return load(s, e) != 0 ? stay_down(s, e) : 0;
-}
-
-/* Shuts down and initialises again: a lost card may be back afterwards. */
-static int restart(struct nvml_source *s, struct err *e)
-{
-	nvml_enter(s, -1, "nvmlShutdown and nvmlInit");
-	forget(s);
-	nvml_lib_stop(&s->lib);
-	return nvml_lib_start(&s->lib, s->root, e) != 0 ? stay_down(s, e) : 0;
-}
-
 /* A card that must not be asked is not back after a restart either. */
 static bool has_lost_device(const struct nvml_source *s)
 {
@@ -200,18 +175,38 @@ static bool has_lost_device(const struct nvml_source *s)
 	return false;
 }
 
+/* Loads the library again, or shuts it down and initialises it: a lost card may be back
+ * afterwards. */
+static int start_again(struct nvml_source *s, struct err *e)
+{
+	int rc = 0;
+	if (s->down || !s->lib.ready) {
+		forget(s);
+		nvml_lib_close(&s->lib);
+		rc = load(s, e);
+	} else {
+		nvml_enter(s, -1, "nvmlShutdown and nvmlInit");
+		forget(s);
+		nvml_lib_stop(&s->lib);
+		rc = nvml_lib_start(&s->lib, s->root, e);
+	}
+	if (rc == 0)
+		return 0;
+	s->down = s->base.code = NVML_UNINITIALISED;
+	s->why = *e;
+	nvml_cards_drop_handles(s);
+	return e->code;
+}
+
 static int nvml_scan(struct source *base, struct err *e)
 {
 	struct nvml_source *s = (struct nvml_source *)base;
-	int rc = 0;
-	if (s->down || !s->lib.ready)
-		rc = reload(s, e);
-	else if (has_lost_device(s) || s->gpm_mend)
-		rc = restart(s, e);
+	bool again = s->down || !s->lib.ready || s->gpm_mend || has_lost_device(s);
+	int rc = again ? start_again(s, e) : 0;
 	if (rc == 0)
 		rc = nvml_cards_find(s, e);
 	if (rc == 0)
-		nvml_watch_events(s);
+		watch_events(s);
 	return rc;
 }
 
@@ -292,7 +287,7 @@ static int nvml_drain(struct source *base, const bool *which, struct err *e)
 			clear_drained(&base->cards[i]);
 	bool go_on = begin_round(s);
 	if (go_on)
-		nvml_collect_events(s);
+		collect_events(s);
 	for (size_t i = 0; go_on && i < base->n_cards; i++)
 		if (is_meant(s, which, i))
 			drain_card(s, i);
@@ -306,22 +301,19 @@ static int nvml_drain(struct source *base, const bool *which, struct err *e)
 	return end_round(s, e);
 }
 
-static void glance_memory(struct nvml_source *s)
+/* Reads one of the two of all cards; returns what that cost. */
+static int64_t glance_at(struct nvml_source *s, enum glance what)
 {
 	int64_t before_us = clock_cost_us(s->clock);
-	for (size_t i = 0; i < s->base.n_cards && !s->down; i++)
-		if (s->cards[i].handle)
+	for (size_t i = 0; i < s->base.n_cards && !s->down; i++) {
+		if (!s->cards[i].handle)
+			continue;
+		if (what == GLANCE_MEMORY)
 			nvml_process_read_memory(s, i, NVML_MEMORY_GLANCED);
-	s->base.memory_cost_us = clock_cost_us(s->clock) - before_us;
-}
-
-static void glance_energy(struct nvml_source *s)
-{
-	int64_t before_us = clock_cost_us(s->clock);
-	for (size_t i = 0; i < s->base.n_cards && !s->down; i++)
-		if (s->cards[i].handle)
+		else
 			nvml_energy_read(s, i);
-	s->base.energy_cost_us = clock_cost_us(s->clock) - before_us;
+	}
+	return clock_cost_us(s->clock) - before_us;
 }
 
 static int nvml_glance(struct source *base, unsigned what, struct err *e)
@@ -330,9 +322,9 @@ static int nvml_glance(struct source *base, unsigned what, struct err *e)
 	base->memory_cost_us = base->energy_cost_us = 0;
 	bool go_on = begin_round(s);
 	if (go_on && what & GLANCE_MEMORY)
-		glance_memory(s);
+		base->memory_cost_us = glance_at(s, GLANCE_MEMORY);
 	if (go_on && what & GLANCE_ENERGY)
-		glance_energy(s);
+		base->energy_cost_us = glance_at(s, GLANCE_ENERGY);
 	for (size_t i = 0; go_on && i < base->n_cards && !s->down; i++)
 		if (s->cards[i].handle)
 			nvml_util_glance(s, i);
@@ -364,7 +356,7 @@ static int nvml_look(struct source *base, const bool *which, struct err *e)
 static void nvml_close(struct source *base)
 {
 	struct nvml_source *s = (struct nvml_source *)base;
-	nvml_drop_events(s);
+	drop_events(s);
 	for (size_t i = 0; i < base->n_cards; i++)
 		nvml_gpm_free(s, i);
 	nvml_lib_close(&s->lib);

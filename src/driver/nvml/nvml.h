@@ -51,8 +51,6 @@ size_t nvml_account_read(
  * some machines the first reading breaks other calls. So they are read last in a round, and
  * never again once that has happened. */
 
-struct nvml_source;
-
 enum { NVML_GPM_NONE = -1 };
 
 /* The counters of a card. The driver allocates the samples. */
@@ -72,9 +70,6 @@ void nvml_gpm_read(struct nvml_source *s, size_t card, bool drains);
 void nvml_gpm_free(struct nvml_source *s, size_t card);
 /* Stops reading counters on this host, because a call that worked before now fails. */
 void nvml_gpm_stop(struct nvml_source *s, size_t card, int code);
-
-/* What the real driver's source knows: devices (what the driver has) and cards (what is
- * audited: a device, or each of its MIG instances). */
 
 /* A running energy counter that never goes back, even when the driver's does. */
 struct nvml_energy {
@@ -143,9 +138,6 @@ struct nvml_card {
 				  the device */
 };
 
-/* The internals of the real driver's source, shared by the nvml_*.c files: the state as a
- * whole, and the functions of each file. */
-
 struct nvml_source {
 	struct source base;
 	const char *path, *root;
@@ -185,6 +177,10 @@ void nvml_cards_find_instances(struct nvml_source *s);
 void nvml_cards_lose(struct nvml_source *s, size_t card, int code);
 void nvml_cards_drop_handles(struct nvml_source *s);
 void nvml_go_down(struct nvml_source *s, int code); /* until the next scan */
+
+/* nvml_diagnose.c: the findings about the driver on this host, or on a captured one. */
+void nvml_diagnose_at(
+	const struct diagnosis *d, const struct nvml_site *site, struct findings *f);
 
 /* captured.c: what a capture says of its host: its processes (source_ops.describe),
  * whether a card slept, and its cards in /proc (as many as NVML_HOST_GPUS). */

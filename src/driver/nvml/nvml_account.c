@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "driver/nvml/nvml_decode.h"
 
 enum {
@@ -21,8 +22,7 @@ int nvml_account_mode(struct nvml_source *s, void *handle)
 
 static int compare(const void *a, const void *b)
 {
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	return (x > y) - (x < y);
+	return array_compare(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
 /* The pids that the driver has records of, in order. */
@@ -46,14 +46,6 @@ static int read_pids(struct nvml_source *s, struct nvml_card *c, unsigned *n)
 	if (*n)
 		qsort(pids->data, *n, sizeof(uint32_t), compare);
 	return NVML_OK;
-}
-
-/* Whether the record of a known life must be read again, because newer process lists
- * contradict it. */
-static bool is_doubtful(const struct nvml_card *c, const struct nvml_life *life)
-{
-	return life->asked_look != c->n_looks &&
-	       life->ended == nvml_process_is_listed(c, life->pid);
 }
 
 /* Adds a life that has ended, unless it ended before the source was opened. A record that ends
@@ -134,7 +126,10 @@ void nvml_account_drain(struct nvml_source *s, size_t card)
 		if (pids[i] == 0 || (i > 0 && pids[i] == pids[i - 1]))
 			continue;
 		struct nvml_life life = recall(a, &at, pids[i]);
-		bool ask = life.start_us < 0 || is_doubtful(c, &life);
+		/* A record is read again when newer process lists contradict it. */
+		bool doubtful = life.asked_look != c->n_looks &&
+				life.ended == nvml_process_is_listed(c, life.pid);
+		bool ask = life.start_us < 0 || doubtful;
 		if (!ask || read_life(s, card, &life))
 			next[kept++] = life;
 	}

@@ -38,7 +38,7 @@ enum nvml_secret {
 	NVML_SECRET_ID,	    /* bytes; become a number */
 };
 
-/* Whom it is asked about. */
+/* The subject of a call. */
 enum nvml_subject { NVML_OF_DRIVER, NVML_OF_CARD, NVML_OF_ANY /* a card or an instance */ };
 
 struct nvml_form {

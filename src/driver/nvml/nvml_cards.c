@@ -60,7 +60,7 @@ static ssize_t add_card(struct nvml_source *s, size_t device, const struct card_
 	return (ssize_t)n;
 }
 
-static ssize_t nvml_find_card(const struct nvml_source *s, const char *uuid)
+static ssize_t find_card(const struct nvml_source *s, const char *uuid)
 {
 	for (size_t i = 0; i < s->base.n_cards; i++)
 		if (strcmp(s->base.cards[i].id.uuid, uuid) == 0)
@@ -68,8 +68,7 @@ static ssize_t nvml_find_card(const struct nvml_source *s, const char *uuid)
 	return -1;
 }
 
-static void nvml_drop_device(
-	struct nvml_source *s, size_t device, enum card_status status, int code)
+static void drop_device(struct nvml_source *s, size_t device, enum card_status status, int code)
 {
 	s->devices[device].handle = NULL;
 	s->devices[device].status = status;
@@ -84,7 +83,7 @@ void nvml_cards_lose(struct nvml_source *s, size_t card, int code)
 	if (code == NVML_NOT_FOUND)
 		drop_card(s, card, CARD_STATUS_LOST, code);
 	else
-		nvml_drop_device(s, s->cards[card].device, CARD_STATUS_LOST, code);
+		drop_device(s, s->cards[card].device, CARD_STATUS_LOST, code);
 }
 
 void nvml_cards_drop_handles(struct nvml_source *s)
@@ -102,7 +101,7 @@ void nvml_cards_drop_handles(struct nvml_source *s)
 static void show_card(
 	struct nvml_source *s, size_t device, void *handle, const struct card_id *id)
 {
-	ssize_t card = nvml_find_card(s, id->uuid);
+	ssize_t card = find_card(s, id->uuid);
 	if (card < 0)
 		card = add_card(s, device, id);
 	if (card < 0)
@@ -125,7 +124,7 @@ static void show_card(
 		nvml_process_read_memory(s, (size_t)card, NVML_MEMORY_SCANNED);
 }
 
-static void nvml_read_text(
+static void read_text(
 	int (*call)(void *, char *, unsigned), void *handle, char *dst, size_t cap)
 {
 	char raw[96] = "";
@@ -141,10 +140,10 @@ static void show_instance(struct nvml_source *s, size_t device, void *handle, un
 	struct card_id id = d->id;
 	unsigned gpu_instance = 0, compute_instance = 0;
 	id.uuid[0] = '\0';
-	nvml_read_text(s->lib.api.uuid, handle, id.uuid, sizeof(id.uuid));
+	read_text(s->lib.api.uuid, handle, id.uuid, sizeof(id.uuid));
 	if (!id.uuid[0])
 		return;
-	nvml_read_text(s->lib.api.name, handle, id.name, sizeof(id.name));
+	read_text(s->lib.api.name, handle, id.name, sizeof(id.name));
 	str_copy(id.parent_uuid, sizeof(id.parent_uuid), d->id.uuid);
 	id.mig_index = (int)index;
 	if (NVML_CALL(s->lib.api.gpu_instance, handle, &gpu_instance) == NVML_OK)
@@ -165,7 +164,7 @@ static void look_for_instances(struct nvml_source *s, size_t device)
 		void *handle = NULL;
 		int code = NVML_CALL(s->lib.api.mig_by_index, parent, i, &handle);
 		if (code == NVML_LOST || code == NVML_RESET_REQUIRED)
-			nvml_drop_device(s, device, CARD_STATUS_LOST, code);
+			drop_device(s, device, CARD_STATUS_LOST, code);
 		else if (code == NVML_OK && handle)
 			show_instance(s, device, handle, i);
 	}
@@ -181,7 +180,7 @@ static void read_mig_mode(struct nvml_source *s, size_t device)
 	if (code == NVML_OK)
 		d->mig = current == 1;
 	else if (code == NVML_LOST || code == NVML_RESET_REQUIRED)
-		nvml_drop_device(s, device, CARD_STATUS_LOST, code);
+		drop_device(s, device, CARD_STATUS_LOST, code);
 	else if (code == NVML_NOT_SUPPORTED || code == NVML_NO_FUNCTION)
 		d->mig = !(d->no_mig = true);
 }
@@ -193,15 +192,15 @@ static void show_absent(struct nvml_source *s, size_t device)
 	for (size_t i = 0; i < s->base.n_cards; i++)
 		if (s->cards[i].device == device && !s->base.cards[i].gone)
 			return;
-	ssize_t card = nvml_find_card(s, d->id.uuid);
+	ssize_t card = find_card(s, d->id.uuid);
 	if (card < 0)
 		card = add_card(s, device, &d->id);
 	if (card >= 0)
 		drop_card(s, (size_t)card, d->status, d->code);
 }
 
-/* nvml_cards.c: brings the cards in line with what a device has; drops what is not there. */
-static void nvml_show_device(struct nvml_source *s, size_t device)
+/* Brings the cards in line with what a device has; drops what is not there. */
+static void show_device(struct nvml_source *s, size_t device)
 {
 	struct nvml_device *d = &s->devices[device];
 	nvml_enter(s, d->id.index, "nvmlDeviceGetMigMode");
@@ -224,7 +223,7 @@ void nvml_cards_find_instances(struct nvml_source *s)
 {
 	for (size_t i = 0; i < s->n_devices; i++)
 		if (s->devices[i].handle && !s->devices[i].no_mig)
-			nvml_show_device(s, i);
+			show_device(s, i);
 }
 
 /* Finds the devices by index and matches them by UUID, so that a lost device is recognised
@@ -253,36 +252,22 @@ static struct nvml_device *find_device(struct nvml_source *s, const struct card_
 	return NULL;
 }
 
-static struct nvml_device *add_device(struct nvml_source *s)
-{
-	if (!array_one_more(&s->devices, s->n_devices))
-		return NULL;
-	s->devices[s->n_devices] = (struct nvml_device){
-		.persistence = -1, .accounting = -1, .gpm = -1, .power_limit_mw = NAN
-	};
-	return &s->devices[s->n_devices++];
-}
-
-static void read_pci(struct nvml_source *s, void *handle, struct card_id *id)
-{
-	struct nvml_pci pci = { 0 };
-	if (NVML_CALL(s->lib.api.pci, handle, &pci) == NVML_OK)
-		snprintf(id->pci, sizeof(id->pci), "%04x:%02x:%02x.0", pci.domain, pci.bus,
-			pci.device);
-}
-
 /* Finds the device with this identity; adds it when it is new. A card with a placeholder gets
  * its true UUID. */
 static struct nvml_device *claim_device(struct nvml_source *s, const struct card_id *id)
 {
 	struct nvml_device *d = find_device(s, id);
-	if (!d)
-		d = add_device(s);
-	if (!d) {
+	if (!d && !array_one_more(&s->devices, s->n_devices)) {
 		source_log_no_room();
 		return NULL;
 	}
-	ssize_t card = d->id.uuid[0] ? nvml_find_card(s, d->id.uuid) : -1;
+	if (!d) {
+		d = &s->devices[s->n_devices++];
+		*d = (struct nvml_device){
+			.persistence = -1, .accounting = -1, .gpm = -1, .power_limit_mw = NAN
+		};
+	}
+	ssize_t card = d->id.uuid[0] ? find_card(s, d->id.uuid) : -1;
 	if (card >= 0) {
 		int64_t mem_total_bytes = s->base.cards[card].id.mem_total_bytes;
 		s->base.cards[card].id = *id;
@@ -291,11 +276,6 @@ static struct nvml_device *claim_device(struct nvml_source *s, const struct card
 	d->id = *id;
 	d->found = true;
 	return d;
-}
-
-static size_t device_index(const struct nvml_source *s, const struct nvml_device *d)
-{
-	return (size_t)(d - s->devices);
 }
 
 /* What is known of the device at an index without asking it: from the kernel's list, or from
@@ -345,8 +325,11 @@ static int open_index(struct nvml_source *s, int index)
 	if (code != NVML_OK)
 		return code;
 	str_escape(id.uuid, sizeof(id.uuid), uuid, strnlen(uuid, sizeof(uuid)));
-	nvml_read_text(api->name, handle, id.name, sizeof(id.name));
-	read_pci(s, handle, &id);
+	read_text(api->name, handle, id.name, sizeof(id.name));
+	struct nvml_pci pci = { 0 };
+	if (NVML_CALL(api->pci, handle, &pci) == NVML_OK)
+		snprintf(id.pci, sizeof(id.pci), "%04x:%02x:%02x.0", pci.domain, pci.bus,
+			pci.device);
 	struct nvml_device *d = claim_device(s, &id);
 	if (!d)
 		return NVML_NO_MEMORY;
@@ -369,7 +352,7 @@ static void refuse_index(
 	guess_identity(s, index, gpu, &id);
 	struct nvml_device *d = claim_device(s, &id);
 	if (d)
-		nvml_drop_device(s, device_index(s, d),
+		drop_device(s, (size_t)(d - s->devices),
 			code == NVML_NO_PERMISSION ? CARD_STATUS_DENIED : CARD_STATUS_LOST,
 			code);
 }
@@ -393,7 +376,7 @@ static bool leave_asleep(struct nvml_source *s, int index, const struct nvml_hos
 		return false;
 	struct nvml_device *d = claim_device(s, &id);
 	if (d)
-		nvml_drop_device(s, device_index(s, d), CARD_STATUS_ASLEEP, NVML_OK);
+		drop_device(s, (size_t)(d - s->devices), CARD_STATUS_ASLEEP, NVML_OK);
 	return true;
 }
 
@@ -437,26 +420,6 @@ static bool is_other_order(const struct nvml_source *s, const struct nvml_host_g
 	return false;
 }
 
-/* Devices that the driver no longer counts are lost. */
-static void lose_the_rest(struct nvml_source *s)
-{
-	for (size_t i = 0; i < s->n_devices; i++) {
-		const struct nvml_device *d = &s->devices[i];
-		if (!d->found)
-			nvml_drop_device(s, i, CARD_STATUS_LOST,
-				d->status == CARD_STATUS_LOST ? d->code : NVML_LOST);
-	}
-}
-
-/* By index, so that new cards come in the driver's order. */
-static void show_devices(struct nvml_source *s)
-{
-	for (int index = 0; index < NVML_HOST_GPUS; index++)
-		for (size_t i = 0; i < s->n_devices; i++)
-			if (s->devices[i].id.index == index)
-				nvml_show_device(s, i);
-}
-
 int nvml_cards_find(struct nvml_source *s, struct err *e)
 {
 	struct nvml_host_gpu gpus[NVML_HOST_GPUS];
@@ -487,8 +450,18 @@ int nvml_cards_find(struct nvml_source *s, struct err *e)
 	for (size_t i = 0; i < count; i++)
 		if (codes[i] != NVML_OK)
 			refuse_index(s, (int)i, matched ? &gpus[i] : NULL, codes[i]);
-	lose_the_rest(s);
-	show_devices(s);
+	/* Devices that the driver no longer counts are lost. */
+	for (size_t i = 0; i < s->n_devices; i++) {
+		const struct nvml_device *d = &s->devices[i];
+		if (!d->found)
+			drop_device(s, i, CARD_STATUS_LOST,
+				d->status == CARD_STATUS_LOST ? d->code : NVML_LOST);
+	}
+	/* By index, so that new cards come in the driver's order. */
+	for (int index = 0; index < NVML_HOST_GPUS; index++)
+		for (size_t i = 0; i < s->n_devices; i++)
+			if (s->devices[i].id.index == index)
+				show_device(s, i);
 	return 0;
 }
 
@@ -503,7 +476,7 @@ static void wake_device(struct nvml_source *s, size_t device)
 	else if (code != NVML_OK)
 		refuse_index(s, index, NULL, code);
 	else if (s->devices[device].handle)
-		nvml_show_device(s, device);
+		show_device(s, device);
 }
 
 void nvml_cards_check_awake(struct nvml_source *s)
@@ -514,7 +487,7 @@ void nvml_cards_check_awake(struct nvml_source *s)
 			continue;
 		bool asleep = is_asleep(s, &d->power, d->id.pci);
 		if (asleep && d->status == CARD_STATUS_OK)
-			nvml_drop_device(s, i, CARD_STATUS_ASLEEP, NVML_OK);
+			drop_device(s, i, CARD_STATUS_ASLEEP, NVML_OK);
 		else if (!asleep && d->status == CARD_STATUS_ASLEEP)
 			wake_device(s, i);
 	}

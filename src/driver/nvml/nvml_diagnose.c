@@ -1,6 +1,6 @@
 /* The findings about NVIDIA's driver: module, device nodes, library, cards, and how each job
  * is done. */
-#include "driver/nvml/nvml_diagnose.h"
+#include "driver/nvml/nvml.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "driver/nvml/nvml_lib.h"
 #include "driver/source.h"
 
 /* What is different in each place, by bit. */
@@ -40,27 +39,7 @@ static const struct place {
 		"" },
 };
 
-/* The findings that do not need the driver's library. */
-static void nvml_diagnose_places(
-	const struct diagnosis *d, const struct nvml_site *site, struct findings *f)
-{
-	for (size_t i = 0; i < NVML_PLACES; i++)
-		if (site->places & 1U << i)
-			finding_advise(
-				finding_add(f, FINDING_OK, "place", "%s", places[i].name), "%s",
-				d->source ? places[i].works : places[i].fails);
-}
-
-/* Whether the driver works in this place without a module that can be seen. */
-static bool needs_no_module(const struct diagnosis *d, const struct nvml_site *site)
-{
-	unsigned without = NVML_PLACE_WSL | NVML_PLACE_JETSON;
-	if (d->source)
-		without |= NVML_PLACE_CONTAINER;
-	return site->places & without;
-}
-
-static void nvml_diagnose_module(
+static void examine_module(
 	const struct diagnosis *d, const struct nvml_site *site, struct findings *f)
 {
 	if (site->has_module) {
@@ -68,7 +47,11 @@ static void nvml_diagnose_module(
 			site->module_version[0] ? " " : "", site->module_version);
 		return;
 	}
-	if (needs_no_module(d, site)) {
+	/* In these places the driver works without a module that can be seen. */
+	unsigned without = NVML_PLACE_WSL | NVML_PLACE_JETSON;
+	if (d->source)
+		without |= NVML_PLACE_CONTAINER;
+	if (site->places & without) {
 		finding_add(f, FINDING_OK, "module", "%s",
 			site->places & NVML_PLACE_WSL	   ? "none: WSL2 needs none"
 			: site->places & NVML_PLACE_JETSON ? "none is seen: the driver is a "
@@ -100,7 +83,7 @@ static void add_no_nodes(
 		      "GPUs");
 }
 
-static void nvml_diagnose_nodes(
+static void examine_nodes(
 	const struct diagnosis *d, const struct nvml_site *site, struct findings *f)
 {
 	size_t refused = 0;
@@ -217,15 +200,8 @@ static const struct job_meaning {
 	{ "compute processes", "holders are not known: idle-held time cannot be measured", "" },
 	{ "graphics processes", "processes that draw are not listed", "" },
 	{ "MPS processes", "clients of an MPS server are not listed by themselves", "" },
+	{ 0 },
 };
-
-static const struct job_meaning *find_meaning(const char *job)
-{
-	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
-		if (strcmp(meanings[i].job, job) == 0)
-			return &meanings[i];
-	return NULL;
-}
 
 static void examine_persistence(const struct facility *row, struct findings *f)
 {
@@ -251,8 +227,10 @@ static void examine_accounting(const struct facility *row, struct findings *f)
 
 static void examine_job(const struct facility *row, struct findings *f)
 {
-	const struct job_meaning *meaning = find_meaning(row->job);
-	if (!meaning)
+	const struct job_meaning *meaning = meanings;
+	while (meaning->job && strcmp(meaning->job, row->job) != 0)
+		meaning++;
+	if (!meaning->job)
 		return;
 	bool vital = strcmp(row->job, "compute processes") == 0;
 	enum finding_result result = row->works ? row->fallback ? FINDING_WARNING : FINDING_OK
@@ -308,9 +286,13 @@ void nvml_diagnose_at(
 	struct nvml_site site = *read;
 	if (is_guest(d))
 		site.places |= NVML_PLACE_GUEST;
-	nvml_diagnose_places(d, &site, f);
-	nvml_diagnose_module(d, &site, f);
-	nvml_diagnose_nodes(d, &site, f);
+	for (size_t i = 0; i < NVML_PLACES; i++)
+		if (site.places & 1U << i)
+			finding_advise(
+				finding_add(f, FINDING_OK, "place", "%s", places[i].name), "%s",
+				d->source ? places[i].works : places[i].fails);
+	examine_module(d, &site, f);
+	examine_nodes(d, &site, f);
 	examine_driver(d, &site, f);
 	examine_cards(d, f);
 	examine_facilities(d, f);

@@ -16,21 +16,30 @@
 
 enum { SMALL_FILE = 4096 };
 
-/* Reads a file below `root`; returns its length or -1. */
-static ssize_t read_below(const char *root, const char *path, char *dst, size_t cap)
+/* Makes the path of something below `root`; false: it is too long. */
+static bool make_path(char path[PATH_MAX], const char *root, const char *below)
 {
-	char whole[PATH_MAX];
-	int n = snprintf(whole, sizeof(whole), "%s%s", root, path);
-	if (n < 0 || (size_t)n >= sizeof(whole))
-		return -1;
-	return file_read_at(AT_FDCWD, whole, dst, cap);
+	int n = snprintf(path, PATH_MAX, "%s%s", root, below);
+	return n >= 0 && n < PATH_MAX;
 }
 
-static bool exists_below(const char *root, const char *path)
+/* Reads a file below `root`; returns its length or -1. */
+static ssize_t read_below(const char *root, const char *below, char *dst, size_t cap)
 {
-	char whole[PATH_MAX];
-	int n = snprintf(whole, sizeof(whole), "%s%s", root, path);
-	return n > 0 && (size_t)n < sizeof(whole) && access(whole, F_OK) == 0;
+	char path[PATH_MAX];
+	return make_path(path, root, below) ? file_read_at(AT_FDCWD, path, dst, cap) : -1;
+}
+
+static bool exists_below(const char *root, const char *below)
+{
+	char path[PATH_MAX];
+	return make_path(path, root, below) && access(path, F_OK) == 0;
+}
+
+static DIR *open_below(const char *root, const char *below)
+{
+	char path[PATH_MAX];
+	return make_path(path, root, below) ? opendir(path) : NULL;
 }
 
 bool nvml_host_has_module(const char *root)
@@ -153,9 +162,7 @@ static int by_address(const void *a, const void *b)
 
 size_t nvml_host_gpus(const char *root, struct nvml_host_gpu *gpus, size_t max)
 {
-	char path[PATH_MAX];
-	int len = snprintf(path, sizeof(path), "%s/proc/driver/nvidia/gpus", root);
-	DIR *dir = len > 0 && (size_t)len < sizeof(path) ? opendir(path) : NULL;
+	DIR *dir = open_below(root, "/proc/driver/nvidia/gpus");
 	if (!dir)
 		return 0;
 	size_t n = 0;
@@ -194,24 +201,17 @@ static const struct sign {
 	{ NVML_PLACE_CONTAINER, "/proc/self/mountinfo", "/libnvidia-ml.so." },
 };
 
-/* The list of strings in a device tree's file has a NUL after each. */
-static bool holds(const char *path, const char *text)
+static bool is_seen(const struct sign *sign, const char *root)
 {
 	char content[16384];
-	ssize_t n = file_read_at(AT_FDCWD, path, content, sizeof(content));
+	if (!sign->text)
+		return exists_below(root, sign->path);
+	ssize_t n = read_below(root, sign->path, content, sizeof(content));
+	/* The list of strings in a device tree's file has a NUL after each. */
 	for (ssize_t i = 0; i < n; i++)
 		if (!content[i])
 			content[i] = '\n';
-	return n > 0 && strcasestr(content, text);
-}
-
-static bool is_seen(const struct sign *sign, const char *root)
-{
-	char path[PATH_MAX];
-	int n = snprintf(path, sizeof(path), "%s%s", root, sign->path);
-	if (n < 0 || (size_t)n >= sizeof(path))
-		return false;
-	return sign->text ? holds(path, sign->text) : access(path, F_OK) == 0;
+	return n > 0 && strcasestr(content, sign->text);
 }
 
 static bool is_node(const char *name)
@@ -228,9 +228,7 @@ static int by_name(const void *a, const void *b)
 
 static void read_nodes(struct nvml_site *site, const char *root)
 {
-	char path[PATH_MAX];
-	int len = snprintf(path, sizeof(path), "%s/dev", root);
-	DIR *dir = len > 0 && (size_t)len < sizeof(path) ? opendir(path) : NULL;
+	DIR *dir = open_below(root, "/dev");
 	if (!dir)
 		return;
 	for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {

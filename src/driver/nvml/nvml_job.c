@@ -23,18 +23,15 @@ static const struct job {
 	[NVML_JOB_MEMORY] = { "memory",
 		{ "nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetMemoryInfo",
 			"sum over processes" } },
-	[NVML_JOB_LISTS + NVML_COMPUTE] = { "compute processes",
-		{ "nvmlDeviceGetComputeRunningProcesses_v2",
-			"nvmlDeviceGetComputeRunningProcesses_v3",
-			"nvmlDeviceGetComputeRunningProcesses" } },
-	[NVML_JOB_LISTS + NVML_GRAPHICS] = { "graphics processes",
-		{ "nvmlDeviceGetGraphicsRunningProcesses_v2",
-			"nvmlDeviceGetGraphicsRunningProcesses_v3",
-			"nvmlDeviceGetGraphicsRunningProcesses" } },
-	[NVML_JOB_LISTS + NVML_MPS] = { "MPS processes",
-		{ "nvmlDeviceGetMPSComputeRunningProcesses_v2",
-			"nvmlDeviceGetMPSComputeRunningProcesses_v3",
-			"nvmlDeviceGetMPSComputeRunningProcesses" } },
+	[NVML_JOB_LISTS + NVML_COMPUTE].name = "compute processes",
+	[NVML_JOB_LISTS + NVML_GRAPHICS].name = "graphics processes",
+	[NVML_JOB_LISTS + NVML_MPS].name = "MPS processes",
+#define CALL(...)
+#define OLDER(...)
+#define OBJECT(...)
+#define ASKED(...)
+#define LIST(list, way, symbol) [NVML_JOB_LISTS + list].ways[way] = #symbol,
+#include "driver/nvml/nvml_calls.def"
 };
 
 void nvml_job_forget_ways(struct nvml_card *c, bool is_instance)

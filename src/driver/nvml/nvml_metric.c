@@ -237,12 +237,6 @@ static int ask(struct nvml_source *s, size_t row, void *handle, struct answer *a
 	}
 }
 
-static bool is_for_good(int code)
-{
-	return code == NVML_NOT_SUPPORTED || code == NVML_NO_FUNCTION ||
-	       code == NVML_BAD_VERSION || code == NVML_DEPRECATED || code == NVML_BAD_ARGUMENT;
-}
-
 static bool is_fatal(int code)
 {
 	return code == NVML_LOST || code == NVML_RESET_REQUIRED || code == NVML_UNINITIALISED ||
@@ -292,7 +286,7 @@ void nvml_metrics(struct source *base, const struct metric_request *request, dou
 		if (!last || !same_call(last, &nvml_metric_rows[i]))
 			code = ask(s, i, handle, &a);
 		last = &nvml_metric_rows[i];
-		dead->row[i] = is_for_good(code);
+		dead->row[i] = nvml_job_is_for_good(code) || code == NVML_BAD_ARGUMENT;
 		if (is_fatal(code))
 			nvml_job_heed(s, request->card, code);
 		if (code == NVML_OK)

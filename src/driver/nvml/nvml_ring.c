@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "driver/nvml/nvml_decode.h"
 
 /* September 2001 in microseconds: a later stamp is from the wall clock, because no host is up
@@ -61,8 +62,7 @@ bool nvml_ring_wants_whole(const struct nvml_ring *r, int64_t mono_us)
 
 static int compare(const void *a, const void *b)
 {
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-	return (x > y) - (x < y);
+	return array_compare(*(const int64_t *)a, *(const int64_t *)b);
 }
 
 /* The median time between two samples, without the pauses of a driver that takes none while a

@@ -216,11 +216,7 @@ static int parse_driver(struct scenario *s, struct line *l)
 
 static int parse_samples(struct scenario *s, struct line *l)
 {
-	int64_t n = 0;
-	if (line_count(l, "samples-per-second", 1, 50, &n) != 0)
-		return ERR_USAGE;
-	s->samples_per_second = (int)n;
-	return 0;
+	return line_count(l, "samples-per-second", 1, 50, &s->samples_per_second);
 }
 
 static int parse_ring(struct scenario *s, struct line *l)

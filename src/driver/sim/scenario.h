@@ -135,7 +135,7 @@ struct scenario {
 	int cuda;		     /* 1000 * major + 10 * minor */
 	bool has_start;		     /* the wall clock of virtual clocks is the scenario's */
 	int64_t start_wall_us;	     /* it, at time 0 */
-	int samples_per_second;	     /* of the driver */
+	int64_t samples_per_second;  /* of the driver */
 	int64_t second_us;	     /* a second; longer when it is played with fewer samples */
 	bool boot_stamps;	     /* samples are stamped since boot, not by the wall clock */
 	bool accounting;	     /* the driver keeps statistics of processes */

@@ -52,38 +52,29 @@ static const struct metric_call {
 	{ METRIC_PSTATE, "nvmlDeviceGetPerformanceState" },
 };
 
-static void sleep_us(int64_t us)
+/* Lets time pass: on a virtual clock at once, unless it is to be waited for all the same. */
+static void pass(struct sim *sim, int64_t us, bool wait)
 {
 	struct timespec t = { .tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000 };
-	nanosleep(&t, NULL);
-}
-
-/* A call that hangs until its fault ends: at once on a virtual clock that can know when. */
-static void hang(struct sim *sim, const char *call, int unit)
-{
-	const struct scenario_fault *fault;
-	while ((fault = play_fault(sim->play, FAULT_HANG, call, unit)) != NULL) {
-		int64_t end_us = play_fault_end(sim->play, fault);
-		if (clock_is_virtual(sim->clock) && end_us != INT64_MAX)
-			clock_advance(sim->clock, end_us - play_time(sim->play));
-		else
-			sleep_us(5000);
-		play_follow(sim->play, sim->clock, sim->origin_us);
-	}
+	if (clock_is_virtual(sim->clock) && !wait)
+		clock_advance(sim->clock, us);
+	else
+		nanosleep(&t, NULL);
+	play_follow(sim->play, sim->clock, sim->origin_us);
 }
 
 /* Plays that `call` is made: takes the time that the scenario says, returns its code. */
 static int sim_call(struct sim *sim, const char *call, int unit)
 {
 	const struct scenario_fault *fault = play_fault(sim->play, FAULT_SLOW, call, unit);
-	if (fault) {
-		if (clock_is_virtual(sim->clock))
-			clock_advance(sim->clock, fault->slow_us);
-		else
-			sleep_us(fault->slow_us);
-		play_follow(sim->play, sim->clock, sim->origin_us);
+	if (fault)
+		pass(sim, fault->slow_us, false);
+	/* It hangs until that fault ends: at once on a virtual clock, which can know when. */
+	while ((fault = play_fault(sim->play, FAULT_HANG, call, unit)) != NULL) {
+		int64_t end_us = play_fault_end(sim->play, fault);
+		bool known = clock_is_virtual(sim->clock) && end_us != INT64_MAX;
+		pass(sim, known ? end_us - play_time(sim->play) : 5000, !known);
 	}
-	hang(sim, call, unit);
 	fault = play_fault(sim->play, FAULT_FAIL, call, unit);
 	return fault ? fault->code : 0;
 }
