@@ -43,7 +43,7 @@ class SubTrackingResults:
     code_block_results: list[CodeBlockResults]
     unfinished_calls: int = 0  # calls that never stopped; they are left out
 
-    def to_json(self):
+    def to_json(self) -> dict:
         return dataclasses.asdict(self)
 
     @classmethod
@@ -108,15 +108,15 @@ class SubTrackingAnalyzer:
         self.tracking_file = None if tracking_file is None else os.fspath(tracking_file)
         self.sub_tracking_file = None if sub_tracking_file is None else os.fspath(sub_tracking_file)
 
-    def read_static_data(self):
+    def read_static_data(self) -> dict:
         """Units and capacities, as a dictionary."""
         return _files.read_static(self.tracking_file)
 
-    def load_code_block_names(self):
+    def load_code_block_names(self) -> list[str]:
         """The names of all blocks, sorted."""
         return sorted({name for _, name, _, _ in _files.read_marks(self.sub_tracking_file)})
 
-    def combine_sub_tracking_files(self, files):
+    def combine_sub_tracking_files(self, files: list) -> None:
         """Creates the sub-tracking file from several others, for example of several processes. An existing file is an error."""
         target = self.sub_tracking_file
         ending = os.path.splitext(target)[1]
@@ -128,7 +128,7 @@ class SubTrackingAnalyzer:
                                  f'"{ending}".')
         _files.write_marks(target, [mark for path in files for mark in _files.read_marks(os.fspath(path))])
 
-    def load_timestamp_pairs(self, code_block_name):
+    def load_timestamp_pairs(self, code_block_name: str) -> list:
         """(start, stop) of each finished call of a block, by start. Calls of a block may be nested: a stop belongs
         to the latest start that has no stop yet."""
         return self._pairs(code_block_name, _files.read_marks(self.sub_tracking_file))[0]
@@ -148,15 +148,15 @@ class SubTrackingAnalyzer:
                                  "without a start.")
         return sorted(pairs), sum(map(len, open_calls.values()))
 
-    def load_timepoints(self, timestamp_pairs):
+    def load_timepoints(self, timestamp_pairs: list) -> list:
         """The samples within any of the pairs, each once, as dictionaries."""
         return within(_files.read_samples(self.tracking_file), timestamp_pairs)
 
-    def overall_timepoint_results(self):
+    def overall_timepoint_results(self) -> dict:
         """Statistics of each measurement over all samples: {measurement: {statistic: value}}."""
         return usage_of(_files.read_samples(self.tracking_file))
 
-    def sub_tracking_results(self):
+    def sub_tracking_results(self) -> "SubTrackingResults":
         """Everything, as SubTrackingResults."""
         samples, marks = _files.read_samples(self.tracking_file), _files.read_marks(self.sub_tracking_file)
         times = [sample["timestamp"] for sample in samples]
@@ -195,7 +195,7 @@ class ComparisonResults:
     code_block_resource_usage: dict  # measurement: {block: {session: value}}
     code_block_compute_time: dict  # block: {session: seconds}
 
-    def to_json(self):
+    def to_json(self) -> dict:
         return dataclasses.asdict(self)
 
     def __str__(self):
@@ -232,7 +232,7 @@ class TrackingComparison:
             raise ValueError("There is nothing to compare: the mapping of names to files is empty.")
         self.results_map = {name: load_results(path) for name, path in file_path_map.items()}
 
-    def compare(self, statistic="mean"):
+    def compare(self, statistic: str = "mean") -> "ComparisonResults":
         """ComparisonResults of one statistic: min, max, mean or std."""
         if statistic not in STATISTICS:
             raise ValueError(f'"{statistic}" is not a valid statistic. Valid values are {", ".join(STATISTICS)}.')

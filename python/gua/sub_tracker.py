@@ -3,6 +3,7 @@ import functools
 import inspect
 import os
 import time
+from collections.abc import Callable
 
 from . import _blockfile
 from .analysis import CodeBlockResults, ComparisonResults, SubTrackingAnalyzer, SubTrackingResults, TrackingComparison
@@ -32,7 +33,8 @@ class SubTracker:
     An object may be used many times, also nested and in several threads. If the file is removed meanwhile, the next row
     raises FileNotFoundError; a new object creates the file again."""
 
-    def __init__(self, code_block_name=None, code_block_attribute=None, sub_tracking_file=None, overwrite=False):
+    def __init__(self, code_block_name: str | None = None, code_block_attribute: str | None = None,
+                 sub_tracking_file: str | os.PathLike | None = None, overwrite: bool = False) -> None:
         if code_block_name is None:
             frame = inspect.currentframe().f_back
             attribute = frame.f_lineno if code_block_attribute is None else code_block_attribute
@@ -63,7 +65,8 @@ class SubTracker:
         self._add(STOP)
 
 
-def sub_track(code_block_name=None, code_block_attribute=None, sub_tracking_file=None, overwrite=False):
+def sub_track(code_block_name: str | None = None, code_block_attribute: str | None = None,
+              sub_tracking_file: str | os.PathLike | None = None, overwrite: bool = False) -> Callable:
     """A decorator: each call of the function is a block. The arguments are those of SubTracker; the default name
     is the relative path of the function's file, ":" and code_block_attribute, or the function's name."""
     def decorate(function):
