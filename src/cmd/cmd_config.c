@@ -39,13 +39,6 @@ static void origin_text(
 		snprintf(dst, cap, "%s", file);
 }
 
-/* Whether a key must be quoted in a file. */
-static bool needs_quotes(const char *name)
-{
-	return !*name || strpbrk(name, "=\"#;[") || strchr(" \t", *name) ||
-	       strchr(" \t", name[strlen(name) - 1]);
-}
-
 static void add_escaped(struct str *out, const char *text)
 {
 	char safe[4096];
@@ -64,27 +57,6 @@ static void add_quoted(struct str *out, const char *text)
 	str_finish(&quoted);
 }
 
-/* One line of the configuration: "key = value   # from". */
-struct line {
-	const char *name, *value, *from;
-};
-
-static void add_line(struct str *out, const struct line *l)
-{
-	size_t start = out->len;
-	if (needs_quotes(l->name))
-		add_quoted(out, l->name);
-	else
-		add_escaped(out, l->name);
-	str_add(out, " = ");
-	if (strchr(l->value, '#') && !strchr(l->value, '"'))
-		add_quoted(out, l->value);
-	else
-		add_escaped(out, l->value);
-	size_t width = out->len - start;
-	str_addf(out, "%*s# %s\n", width < 38 ? (int)(40 - width) : 2, "", l->from);
-}
-
 /* A value in force. */
 struct shown {
 	const struct config_key *key;
@@ -96,17 +68,11 @@ struct shown {
 /* What prints a configuration: its sections and blocks, and the values in them. */
 struct printer {
 	const struct settings *settings;
+	/* May be NULL. */
 	void (*section)(void *context, const struct config_section *section, const char *block);
 	void (*value)(void *context, const struct shown *v);
 	void *context;
 };
-
-static bool is_shown(
-	const struct setting *item, const struct config_key *key, const char *block)
-{
-	return item->key == key && !item->wrong && !item->beaten &&
-	       (!block || strcmp(item->block, block) == 0);
-}
 
 /* The values of a key, those of the last file first, as they count. */
 static void show_key(const struct printer *p, const struct config_key *key, const char *block)
@@ -117,7 +83,8 @@ static void show_key(const struct printer *p, const struct config_key *key, cons
 	for (size_t file = s->n_files; file-- > 0;) {
 		for (size_t i = 0; i < s->n_items; i++) {
 			const struct setting *item = &s->items[i];
-			if (item->file != file || !is_shown(item, key, block))
+			if (item->file != file || item->key != key || item->wrong ||
+				item->beaten || (block && strcmp(item->block, block) != 0))
 				continue;
 			origin_text(s, item, from, sizeof(from));
 			p->value(p->context, &(struct shown){ key, item, item->name, item->text,
@@ -133,7 +100,8 @@ static void show_key(const struct printer *p, const struct config_key *key, cons
 static void show_section(
 	const struct printer *p, const struct config_section *section, const char *block)
 {
-	p->section(p->context, section, block);
+	if (p->section)
+		p->section(p->context, section, block);
 	for (const struct config_key *key = config_schema.keys; key->section; key++)
 		if (strcmp(key->section, section->name) == 0)
 			show_key(p, key, block);
@@ -170,9 +138,25 @@ static void text_section(void *context, const struct config_section *section, co
 	str_add(context, "]\n");
 }
 
+/* One line of the configuration: "key = value   # from". */
 static void text_value(void *context, const struct shown *v)
 {
-	add_line(context, &(struct line){ v->name, v->value, v->from });
+	struct str *out = context;
+	size_t start = out->len;
+	const char *name = v->name;
+	bool quoted = !*name || strpbrk(name, "=\"#;[") || strchr(" \t", *name) ||
+		      strchr(" \t", name[strlen(name) - 1]);
+	if (quoted)
+		add_quoted(out, name);
+	else
+		add_escaped(out, name);
+	str_add(out, " = ");
+	if (strchr(v->value, '#') && !strchr(v->value, '"'))
+		add_quoted(out, v->value);
+	else
+		add_escaped(out, v->value);
+	size_t width = out->len - start;
+	str_addf(out, "%*s# %s\n", width < 38 ? (int)(40 - width) : 2, "", v->from);
 }
 
 static const char *const found_names[] = {
@@ -191,11 +175,6 @@ static void print_text(struct str *out, const struct configuration *c)
 		str_addf(out, ": %s\n", found_names[c->places[i].found]);
 	}
 	show_all(&p);
-}
-
-static void json_section(void *context, const struct config_section *section, const char *block)
-{
-	(void)context, (void)section, (void)block;
 }
 
 static void json_safe(struct json *j, const char *key, const char *text)
@@ -237,7 +216,7 @@ static void print_json(struct str *out, const struct configuration *c)
 {
 	static const char *const names[] = { "missing", "read", "denied", "refused" };
 	struct json j = { .out = out, .lines = 2 };
-	const struct printer p = { &c->settings, json_section, json_value, &j };
+	const struct printer p = { &c->settings, NULL, json_value, &j };
 	json_open(&j, NULL, '{');
 	json_text(&j, "schema", "gua-config-1");
 	json_open(&j, "files", '[');

@@ -35,18 +35,18 @@ struct values {
 	int64_t ticks, interval_ms; /* 0: not given */
 };
 
+#define AT(member) .offset = offsetof(struct values, member)
 static const struct option_row options[] = {
 	{ OPTION_COUNT, 0, "ticks", "N",
 		"record N ticks of one day of the lab instead of its weeks (default 30)",
-		.offset = offsetof(struct values, ticks), .min = 1, .max = 1000 },
+		AT(ticks), .min = 1, .max = 1000 },
 	{ OPTION_DURATION, 'i', "interval", "D",
 		"the same with this time between ticks, simulated (default 1m)",
-		.offset = offsetof(struct values, interval_ms), .min = 100, .max = 86400e3 },
+		AT(interval_ms), .min = 100, .max = 86400e3 },
 	{ OPTION_TEXT, 0, "db", "PATH",
-		"keep the store in PATH (default: in the cache, until the next demo)",
-		.offset = offsetof(struct values, db) },
+		"keep the store in PATH (default: in the cache, until the next demo)", AT(db) },
 	{ OPTION_TEXT, 0, "scenario", "FILE", "play FILE instead of the built-in lab",
-		.offset = offsetof(struct values, scenario) },
+		AT(scenario) },
 	{ 0 },
 };
 
@@ -98,13 +98,6 @@ static void settle(const struct place *p, bool complete)
 	}
 	if (!complete || !p->kept[0] || rename(p->now, p->kept) != 0)
 		unlink(p->now);
-}
-
-static void say_where(const char *path)
-{
-	char safe[PATH_MAX];
-	str_escape(safe, sizeof(safe), path, strlen(path));
-	fprintf(stderr, "The simulated data is in %s.\n", safe);
 }
 
 /* Whether the weeks are played, and not a number of ticks. */
@@ -171,12 +164,6 @@ static int record_weeks(const struct values *v, struct clock *clock, struct err 
 	clock_init_virtual(clock, WEEKS_START_MS);
 	int rc = recorder_run(&o, e);
 	return rc ? rc : settle_slots(v->db, clock_wall_ms(clock), e);
-}
-
-static int record(const struct values *v, struct clock *clock, struct err *e)
-{
-	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
-	return plays_weeks(v) ? record_weeks(v, clock, e) : record_ticks(v, clock, e);
 }
 
 /* What is printed: of the weeks the second, compared with the first. */
@@ -284,15 +271,19 @@ static int run(const struct command *self, int argc, char **argv)
 	if (!named && make_file(&place, &e))
 		return cmd_fail(self, &e);
 	v.db = named ? v.db : place.now;
-	if (record(&v, &clock, &e))
+	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
+	if (plays_weeks(&v) ? record_weeks(&v, &clock, &e) : record_ticks(&v, &clock, &e))
 		status = cmd_fail(self, &e);
 	else
 		status = print_report(self, &v, clock_wall_ms(&clock), &e);
 	if (!named)
 		settle(&place, !e.code);
 	const char *kept = named ? v.db : place.kept;
-	if (!e.code && kept[0])
-		say_where(kept);
+	if (e.code || !kept[0])
+		return status;
+	char safe[PATH_MAX];
+	str_escape(safe, sizeof(safe), kept, strlen(kept));
+	fprintf(stderr, "The simulated data is in %s.\n", safe);
 	return status;
 }
 

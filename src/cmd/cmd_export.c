@@ -31,19 +31,11 @@ struct openmetrics_options {
 
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
 
-static bool is_own(const char *name)
-{
-	static const char *const own[] = { "gpu", "uuid", "state", "identity", "model",
-		"driver_version", "mig", "source" };
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-		if (strcmp(own[i], name) == 0)
-			return true;
-	return false;
-}
-
 /* Adds NAME=VALUE, which may be anything after the first '='. */
 static int add_label(struct str *labels, const char *text, struct err *e)
 {
+	static const char *const own[] = { "gpu", "uuid", "state", "identity", "model",
+		"driver_version", "mig", "source" };
 	char name[128];
 	const char *equals = strchr(text, '=');
 	size_t len = equals ? (size_t)(equals - text) : 0;
@@ -54,10 +46,18 @@ static int add_label(struct str *labels, const char *text, struct err *e)
 			text);
 	memcpy(name, text, len);
 	name[len] = '\0';
-	if (is_own(name) || strncmp(name, "__", 2) == 0)
+	bool taken = strncmp(name, "__", 2) == 0;
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		taken |= strcmp(own[i], name) == 0;
+	if (taken)
 		return err_set(e, ERR_USAGE, "--label: the name '%s' is taken", name);
 	exposition_label(labels, name, equals + 1);
 	return 0;
+}
+
+static int cannot_write(struct err *e)
+{
+	return err_set(e, ERR_WORLD, "cannot write the output: %s", strerror(errno));
 }
 
 static int flush_lines(struct str *out, void *context, struct err *e)
@@ -66,28 +66,23 @@ static int flush_lines(struct str *out, void *context, struct err *e)
 	if (out->failed)
 		return err_memory(e);
 	if (out->len && fwrite(out->data, 1, out->len, stdout) != out->len)
-		return err_set(e, ERR_WORLD, "cannot write the output: %s", strerror(errno));
+		return cannot_write(e);
 	str_clear(out);
 	return 0;
 }
 
-static int print(struct history *h, const struct backfill *b, struct err *e)
-{
-	struct str out = { 0 };
-	int rc = history_print(&out, h, b, e);
-	str_finish(&out);
-	if (rc == 0 && fflush(stdout) != 0)
-		rc = err_set(e, ERR_WORLD, "cannot write the output: %s", strerror(errno));
-	return rc;
-}
-
 /* Prints to stdout. */
-static int export_openmetrics(const char *path, struct export_window window,
+static int export_openmetrics(const struct store_list *stores, struct export_window window,
 	const struct openmetrics_options *o, const struct config *config, struct err *e)
 {
-	struct str labels = { 0 };
+	struct str labels = { 0 }, out = { 0 };
 	struct identity_names names;
 	struct history *h = NULL;
+	if (stores->n != 1)
+		return err_set(e, ERR_USAGE,
+			"--openmetrics is about one store: export each with its own --label "
+			"instance=HOST");
+	const char *path = stores->paths[0];
 	int rc = identity_names_init(&names, config, o->identities, e);
 	for (size_t i = 0; rc == 0 && i < o->labels.n; i++)
 		rc = add_label(&labels, o->labels.items[i], e);
@@ -97,13 +92,16 @@ static int export_openmetrics(const char *path, struct export_window window,
 	if (source_is_invented(source))
 		log_notice("%s: %s", path,
 			source_is_captured(source) ? CAPTURED_NOTE : SIMULATED_NOTE);
+	const struct backfill backfill = {
+		.step_s = (o->step_ms ? o->step_ms : STEP_DEFAULT_MS) / 1000,
+		.labels = str_text(&labels),
+		.flush = flush_lines
+	};
 	if (rc == 0)
-		rc = print(h,
-			&(struct backfill){
-				.step_s = (o->step_ms ? o->step_ms : STEP_DEFAULT_MS) / 1000,
-				.labels = str_text(&labels),
-				.flush = flush_lines },
-			e);
+		rc = history_print(&out, h, &backfill, e);
+	if (rc == 0 && fflush(stdout) != 0)
+		rc = cannot_write(e);
+	str_finish(&out);
 	history_close(h);
 	str_finish(&labels);
 	return rc;
@@ -119,9 +117,7 @@ static int send_file(int fd, struct err *e)
 	if (n < 0)
 		return err_set(
 			e, ERR_WORLD, "cannot read the temporary file: %s", strerror(errno));
-	if (n > 0 || fflush(stdout) != 0)
-		return err_set(e, ERR_WORLD, "cannot write the output: %s", strerror(errno));
-	return 0;
+	return n > 0 || fflush(stdout) != 0 ? cannot_write(e) : 0;
 }
 
 /* Writes it to standard output. ERR_USAGE: there are several stores, or a terminal would get
@@ -209,16 +205,10 @@ enum { FLUSH_BYTES = 64 * 1024 };
 /* Writes the buffered rows if there are enough, or if `all`. */
 static int flush(struct sink *s, bool all, struct err *e)
 {
-	if (s->out.failed)
-		return err_memory(e);
-	if (!all && s->out.len < FLUSH_BYTES)
+	if (!all && !s->out.failed && s->out.len < FLUSH_BYTES)
 		return 0;
-	if (s->out.len && fwrite(s->out.data, 1, s->out.len, stdout) != s->out.len)
-		return err_set(e, ERR_WORLD, "cannot write the output: %s", strerror(errno));
-	str_clear(&s->out);
-	if (all && fflush(stdout) != 0)
-		return err_set(e, ERR_WORLD, "cannot write the output: %s", strerror(errno));
-	return 0;
+	int rc = flush_lines(&s->out, NULL, e);
+	return rc == 0 && all && fflush(stdout) != 0 ? cannot_write(e) : rc;
 }
 
 static int export_file(struct sink *s, const char *path, struct export_window window,
@@ -295,14 +285,6 @@ static int read_window(
 	return 0;
 }
 
-static enum export_what read_what(const char *what)
-{
-	for (int i = 0; i < EXPORT_WHATS && what; i++)
-		if (strcmp(whats[i], what) == 0)
-			return (enum export_what)i;
-	return EXPORT_USAGE;
-}
-
 /* Sets the format; ERR_USAGE for two of them, and for options of another one. */
 static int read_format(struct export_options *o, struct err *e)
 {
@@ -319,21 +301,10 @@ static int read_format(struct export_options *o, struct err *e)
 	if (!o->openmetrics && (o->past.step_ms || o->past.labels.n || o->past.identities))
 		return err_set(e, ERR_USAGE,
 			"--step, --label and --identities are for --openmetrics only");
-	if (o->openmetrics && o->what)
-		return err_set(e, ERR_USAGE, "--what does not go with --openmetrics");
-	if (o->store && o->what)
-		return err_set(e, ERR_USAGE, "--what does not go with --format store");
+	if (o->what && (o->openmetrics || o->store))
+		return err_set(e, ERR_USAGE, "--what does not go with %s",
+			o->store ? "--format store" : "--openmetrics");
 	return 0;
-}
-
-static int export_past(const struct export_options *o, const struct store_list *stores,
-	struct export_window window, const struct config *config, struct err *e)
-{
-	if (stores->n != 1)
-		return err_set(e, ERR_USAGE,
-			"--openmetrics is about one store: export each with its own --label "
-			"instance=HOST");
-	return export_openmetrics(stores->paths[0], window, &o->past, config, e);
 }
 
 static int export(struct export_options *o, const struct config *config, struct err *e)
@@ -341,6 +312,10 @@ static int export(struct export_options *o, const struct config *config, struct 
 	struct sink s = { 0 };
 	struct store_list stores = { 0 };
 	struct export_window window;
+	enum export_what what = EXPORT_USAGE;
+	for (int i = 0; i < EXPORT_WHATS && o->what; i++)
+		if (strcmp(whats[i], o->what) == 0)
+			what = (enum export_what)i;
 	int rc = read_format(o, e);
 	s.is_json = o->json;
 	if (rc == 0)
@@ -351,9 +326,9 @@ static int export(struct export_options *o, const struct config *config, struct 
 	if (rc == 0 && o->store)
 		rc = export_store(&stores, window, e);
 	else if (rc == 0 && o->openmetrics)
-		rc = export_past(o, &stores, window, config, e);
+		rc = export_openmetrics(&stores, window, &o->past, config, e);
 	else if (rc == 0)
-		rc = export_all(&s, &stores, window, read_what(o->what), e);
+		rc = export_all(&s, &stores, window, what, e);
 	str_finish(&s.out);
 	store_list_finish(&stores);
 	return rc;

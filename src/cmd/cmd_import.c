@@ -17,12 +17,12 @@ struct values {
 	int64_t interval_ms;
 };
 
+#define AT(member) .offset = offsetof(struct values, member)
 static const struct option_row options[] = {
-	{ OPTION_TEXT, 0, "db", "PATH", "the store to import into",
-		.offset = offsetof(struct values, db) },
+	{ OPTION_TEXT, 0, "db", "PATH", "the store to import into", AT(db) },
 	{ OPTION_DURATION, 0, "interval", "D",
 		"interval of samples for which the file has none (default 30s)",
-		.offset = offsetof(struct values, interval_ms), .min = 1, .max = 86400000 },
+		AT(interval_ms), .min = 1, .max = 86400000 },
 	{ 0 },
 };
 

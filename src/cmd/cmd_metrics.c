@@ -61,15 +61,10 @@ static int print(struct str *out, const struct metrics_options *o, const struct 
 	struct identity_names names;
 	struct scrape s = { 0 };
 	int64_t now_ms = 0;
-	int rc = check(o, e);
-	if (rc == 0)
-		rc = cmd_now(o->now, &now_ms, e);
-	if (rc == 0)
-		rc = identity_names_init(&names, config, o->identities, e);
-	if (rc == 0)
-		rc = choose(&db, o->db, e);
-	if (rc == 0)
-		rc = scrape_read(&s, db.path, &names, now_ms, e);
+	if (check(o, e) || cmd_now(o->now, &now_ms, e) ||
+		identity_names_init(&names, config, o->identities, e) || choose(&db, o->db, e))
+		return e->code;
+	int rc = scrape_read(&s, db.path, &names, now_ms, e);
 	if (rc == 0)
 		exposition_print(out, &s, o->openmetrics);
 	scrape_finish(&s);

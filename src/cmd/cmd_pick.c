@@ -21,8 +21,6 @@
 #include "cmd/share/cmd_live.h"
 #include "pick/pick.h"
 #include "pick/pick_lock.h"
-#include "pick/pick_queue.h"
-#include "pick/pick_result.h"
 #include "present/filter.h"
 
 #define SHARED_DIRECTORY "/run/lock/gua"
@@ -153,13 +151,14 @@ static int open_place(int *fd, const char *asked, const char *root, struct err *
 	return 0;
 }
 
-struct pick_request {
-	const struct live_values *live;
-	const struct filter_values *filter; /* only --id is used */
-	struct pick_wish wish;		    /* without its rules */
-	int64_t wait_ms;		    /* 0: do not wait; -1: without limit */
-	const char *lock_dir;		    /* NULL: the usual one */
-	bool ignore_reservations;	    /* of other users */
+struct values {
+	struct live_values live;
+	struct filter_values filter;			 /* only --id is used */
+	int64_t n, min_free_bytes, free_for_ms, hold_ms; /* hold_ms -1: not given */
+	double max_util_pct;
+	const char *wait, *format, *lock_dir;
+	bool json, ignore_reservations;
+	int64_t wait_ms; /* read from `wait`; 0: do not wait; -1: without limit */
 };
 
 /* With --free-for the cards are read at least this often: some drivers keep no samples, so use
@@ -180,7 +179,7 @@ struct hold {
 };
 
 struct search {
-	const struct pick_request *request;
+	const struct values *v;
 	struct live_session *session;
 	struct filter filter;
 	struct pick_wish wish;
@@ -279,13 +278,14 @@ static int promise_to(struct search *s, struct pick_ticket *t, struct err *e)
 	return rc;
 }
 
+/* Marks the cards that are left for all earlier picks. */
 static int promise(struct search *s, struct err *e)
 {
 	struct pick_ticket *tickets = NULL;
 	int rc = 0;
-	if (s->request->wait_ms == 0 || s->request->ignore_reservations)
+	if (s->v->wait_ms == 0 || s->v->ignore_reservations)
 		return 0;
-	size_t n = pick_queue_before(&s->queue, &s->locks, &tickets);
+	size_t n = pick_lock_waiting(&s->queue, &s->locks, &tickets);
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = promise_to(s, &tickets[i], e);
 	free(tickets);
@@ -376,10 +376,10 @@ static void join(struct search *s)
 	struct str wish = { 0 }, cards = { 0 };
 	struct err e = { 0 };
 	s->joined = true;
-	for (size_t i = 0; i < s->n_candidates && s->request->filter->ids.n; i++)
+	for (size_t i = 0; i < s->n_candidates && s->v->filter.ids.n; i++)
 		str_addf(&cards, "%s%s", i ? "," : "", s->candidates[i].card->id.uuid);
 	pick_wish_add(&wish, &s->wish, str_text(&cards));
-	if (pick_queue_join(&s->queue, &s->locks, str_text(&wish), &e) != 0)
+	if (pick_lock_join(&s->queue, &s->locks, str_text(&wish), &e) != 0)
 		fprintf(stderr, "gua pick: %s; waiting without a place in the queue\n", e.text);
 	str_finish(&wish);
 	str_finish(&cards);
@@ -412,7 +412,7 @@ static int choose(struct search *s, struct err *e)
 		rc = take(s, e);
 	if (rc >= 0)
 		rc = keep_facts(s, e);
-	if (rc == 0 && !s->result->n_picked && s->request->wait_ms && !s->joined &&
+	if (rc == 0 && !s->result->n_picked && s->v->wait_ms && !s->joined &&
 		s->locks.directory >= 0)
 		join(s);
 	forget(s);
@@ -452,7 +452,7 @@ static int refuse(struct search *s, struct err *e)
 static int choose_in_time(struct search *s, struct err *e)
 {
 	struct live_session *session = s->session;
-	int64_t wait_ms = s->request->wait_ms, poll_ms = FIRST_POLL_MS;
+	int64_t wait_ms = s->v->wait_ms, poll_ms = FIRST_POLL_MS;
 	int64_t start_us = clock_now(&session->clock).boot_us;
 	int64_t last_poll_ms = s->wish.free_for_ms > 0 ? WATCH_POLL_MS : LAST_POLL_MS;
 	for (bool first = true;; first = false) {
@@ -477,7 +477,7 @@ static void warn(const char *text)
 
 /* Finds the cards. Everything is closed again except their reservations, which are in *r. On
  * failure *r has what is known about the cards. */
-static int search_cards(struct pick_result *r, const struct pick_request *q, struct err *e)
+static int search_cards(struct pick_result *r, const struct values *v, struct err *e)
 {
 	static const unsigned char wanted[METRIC_COUNT] = {
 		[METRIC_UTILIZATION_GPU] = 1,
@@ -486,26 +486,29 @@ static int search_cards(struct pick_result *r, const struct pick_request *q, str
 		[METRIC_MEMORY_FREE] = 1,
 	};
 	static struct live_session session; /* a thread that hangs may still use its clock */
-	struct search s = { .request = q,
+	struct search s = { .v = v,
 		.session = &session,
-		.wish = q->wish,
+		.wish = { .n = (size_t)v->n,
+			.min_free_bytes = v->min_free_bytes,
+			.max_util_pct = v->max_util_pct,
+			.free_for_ms = v->free_for_ms },
 		.locks = { .directory = -1,
-			.ignore_others = q->ignore_reservations,
+			.ignore_others = v->ignore_reservations,
 			.warn = warn },
 		.queue = PICK_QUEUE_NONE,
 		.result = r,
 		.yielding_since_us = -1 };
-	struct live_values live = *q->live;
+	struct live_values live = v->live;
 	live.cards_only = true;
-	int rc = filter_init(&s.filter, q->filter, e);
+	int rc = filter_init(&s.filter, &v->filter, e);
 	if (!rc)
 		rc = cmd_live_open(&session, &live, wanted, e);
 	if (rc)
 		return rc;
-	rc = open_place(&s.locks.directory, q->lock_dir, q->live->root ? q->live->root : "", e);
+	rc = open_place(&s.locks.directory, v->lock_dir, live.root ? live.root : "", e);
 	if (!rc)
 		rc = choose_in_time(&s, e);
-	pick_queue_leave(&s.queue, &s.locks);
+	pick_lock_leave(&s.queue, &s.locks);
 	if (s.locks.directory >= 0)
 		close(s.locks.directory);
 	cmd_live_close(&session);
@@ -518,15 +521,6 @@ static int search_cards(struct pick_result *r, const struct pick_request *q, str
 /* What a shell evaluates if nothing was picked: programs see no card, and the status is not 0.
  */
 #define CLOSED_TEXT "export CUDA_VISIBLE_DEVICES=; false\n"
-
-struct values {
-	struct live_values live;
-	struct filter_values filter;			 /* only --id is used */
-	int64_t n, min_free_bytes, free_for_ms, hold_ms; /* hold_ms -1: not given */
-	double max_util_pct;
-	const char *wait, *format, *lock_dir;
-	bool json, ignore_reservations;
-};
 
 #define AT(member) .offset = offsetof(struct values, member)
 static const struct option_row rows[] = {
@@ -585,19 +579,19 @@ static int become(const struct command *self, char **argv, const struct pick_res
 }
 
 /* `command` is the first word that is not an option, or NULL. */
-static int read_wait(
-	const struct values *v, const char *command, int64_t *wait_ms, struct err *e)
+static int read_wait(struct values *v, const char *command, struct err *e)
 {
 	struct err ignored = { 0 };
-	*wait_ms = v->wait ? -1 : 0;
+	v->wait_ms = v->wait ? -1 : 0;
 	/* An optional value must follow "=": as a separate word, 10m would be the command. */
-	if (v->wait && !*v->wait && command && duration_parse(command, wait_ms, &ignored) == 0)
+	if (v->wait && !*v->wait && command &&
+		duration_parse(command, &v->wait_ms, &ignored) == 0)
 		return err_set(e, ERR_USAGE,
 			"write --wait=%s; '%s' as a separate word is taken as the command",
 			command, command);
 	if (!v->wait || !*v->wait)
 		return 0;
-	return duration_parse(v->wait, wait_ms, e) ? err_prefix(e, "--wait") : 0;
+	return duration_parse(v->wait, &v->wait_ms, e) ? err_prefix(e, "--wait") : 0;
 }
 
 static void write_closed(int number)
@@ -635,13 +629,20 @@ static bool asks_for_env(int argc, char **argv)
 	return false;
 }
 
-static int print_cards(const struct command *self, const struct values *v,
-	const struct pick_result *r, int64_t hold_ms)
+/* Prints the picked cards, after a background process has them. */
+static int hand_out(
+	const struct command *self, const struct values *v, const struct pick_result *r)
 {
 	struct str out = { 0 };
 	struct err e = { 0 };
 	const char *format = v->format ? v->format : "uuid";
-	int rc = 0;
+	int64_t hold_ms = v->hold_ms >= 0 ? v->hold_ms : HOLD_MS;
+	int locks[PICK_MAX_CARDS];
+	for (size_t i = 0; i < r->n_picked; i++)
+		locks[i] = r->facts[i].lock;
+	int rc = pick_lock_keep(locks, r->n_picked, hold_ms, &e);
+	if (rc)
+		return cmd_fail(self, &e);
 	if (strcmp(format, "env") == 0)
 		str_add(&out, "export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=");
 	if (v->json)
@@ -677,10 +678,9 @@ static int fail(const struct command *self, const struct values *v, const struct
 
 static int check(const struct values *v, bool with_command, struct err *e)
 {
-	if (with_command && v->format)
-		return err_set(e, ERR_USAGE, "--format is for a pick without a command");
-	if (with_command && v->json)
-		return err_set(e, ERR_USAGE, "--json is for a pick without a command");
+	if (with_command && (v->format || v->json))
+		return err_set(e, ERR_USAGE, "--%s is for a pick without a command",
+			v->format ? "format" : "json");
 	if (with_command && v->hold_ms >= 0)
 		return err_set(e, ERR_USAGE,
 			"--hold is for a pick without a command; a command holds its cards "
@@ -690,38 +690,12 @@ static int check(const struct values *v, bool with_command, struct err *e)
 	return 0;
 }
 
-/* Prints the picked cards, after a background process has them. */
-static int hand_out(
-	const struct command *self, const struct values *v, const struct pick_result *r)
-{
-	int64_t hold_ms = v->hold_ms >= 0 ? v->hold_ms : HOLD_MS;
-	int locks[PICK_MAX_CARDS];
-	struct err e = { 0 };
-	for (size_t i = 0; i < r->n_picked; i++)
-		locks[i] = r->facts[i].lock;
-	if (pick_lock_keep(locks, r->n_picked, hold_ms, &e) != 0)
-		return cmd_fail(self, &e);
-	return print_cards(self, v, r, hold_ms);
-}
-
 static int pick(
-	const struct command *self, const struct values *v, char **argv, struct pick_result *r)
+	const struct command *self, struct values *v, char **argv, struct pick_result *r)
 {
 	struct err e = { 0 };
-	struct pick_request request = { .live = &v->live,
-		.filter = &v->filter,
-		.wish = { .n = (size_t)v->n,
-			.min_free_bytes = v->min_free_bytes,
-			.max_util_pct = v->max_util_pct,
-			.free_for_ms = v->free_for_ms },
-		.lock_dir = v->lock_dir,
-		.ignore_reservations = v->ignore_reservations };
-	int rc = read_wait(v, argv[0], &request.wait_ms, &e);
-	if (rc == 0)
-		rc = check(v, argv[0] != NULL, &e);
-	if (rc == 0)
-		rc = search_cards(r, &request, &e);
-	if (rc)
+	if (read_wait(v, argv[0], &e) || check(v, argv[0] != NULL, &e) ||
+		search_cards(r, v, &e))
 		return fail(self, v, r, &e);
 	for (size_t i = 0; i < r->n_picked; i++)
 		if (r->facts[i].suspect[0])

@@ -144,13 +144,6 @@ static bool is_for_people(const struct report_options *o)
 	return !o->json && !is_format(o, "json") && !is_format(o, "csv");
 }
 
-/* Whether what is printed has the time line, which is read for it alone. */
-static bool has_timeline(const struct report_options *o)
-{
-	return is_format(o, "html") || is_format(o, "svg") ||
-	       (o->table && strcmp(o->table, "timeline") == 0);
-}
-
 enum { SIMULATED_NAMED = 5 };
 
 /* Reports simulated hosts on standard error, because CSV cannot contain it. */
@@ -167,15 +160,6 @@ static void note_simulated(const struct report *r)
 		if (r->hosts[i].simulated)
 			log_notice("%s: %s", r->hosts[i].hostname,
 				r->hosts[i].captured ? CAPTURED_NOTE : SIMULATED_NOTE);
-}
-
-/* Writes all of `out` to the file, which is replaced when all is written; finishes `out`. */
-static int write_output(const struct command *self, const char *path, struct str *out)
-{
-	struct err e = { 0 };
-	int rc = out->failed ? err_memory(&e) : file_replace(path, str_text(out), out->len, &e);
-	str_finish(out);
-	return rc ? cmd_fail(self, &e) : 0;
 }
 
 static int print_report(
@@ -197,7 +181,14 @@ static int print_report(
 	} else {
 		report_text(&out, r, &style);
 	}
-	return o->output ? write_output(self, o->output, &out) : cmd_print(self, &out);
+	if (!o->output)
+		return cmd_print(self, &out);
+	/* The file is replaced when all is written. */
+	struct err e = { 0 };
+	int rc = out.failed ? err_memory(&e)
+			    : file_replace(o->output, str_text(&out), out.len, &e);
+	str_finish(&out);
+	return rc ? cmd_fail(self, &e) : 0;
 }
 
 /* Checks options that exclude each other. */
@@ -315,15 +306,6 @@ static void write_command(struct str *out, const struct report_options *o)
 				o->words.only.lists[kind].items[i]);
 }
 
-/* Connects to an engine that answers instead of stores. */
-static int open_engine(struct report_asked *asked, const struct report_options *o,
-	const struct config *c, const struct report_engine *engine, struct err *e)
-{
-	asked->question.engine = engine->audit;
-	asked->question.engine_context = engine->context;
-	return engine->open(engine->context, &o->fleet, c, e);
-}
-
 /* Fetches the stores of other hosts: what both windows need. */
 static int fetch_stores(struct store_list *stores, struct report_asked *asked,
 	struct report_hosts hosts, const struct report_engine *engine, struct err *e)
@@ -355,23 +337,26 @@ static int report(const struct command *self, struct report_options *o, const st
 	char currency[64];
 	str_escape(currency, sizeof(currency), c->currency, strlen(c->currency));
 	foreign_start_heap();
-	int rc = check_options(o, &e);
-	if (rc == 0)
-		rc = read_people(o, c, &e);
-	if (rc == 0)
-		rc = read_digest(o, &e);
-	if (rc == 0)
-		rc = cmd_now(o->now, &now_ms, &e);
+	int rc = check_options(o, &e) || read_people(o, c, &e) || read_digest(o, &e) ||
+		 cmd_now(o->now, &now_ms, &e);
 	if (engine && !o->ssh && !o->words.by) /* metrics have no processes */
 		o->words.by = "user";
 	o->words.people = is_for_people(o);
-	o->words.timeline = has_timeline(o);
+	/* The time line is read only if it is printed. */
+	o->words.timeline = is_format(o, "html") || is_format(o, "svg") ||
+			    (o->table && strcmp(o->table, "timeline") == 0);
 	if (rc == 0)
 		rc = report_ask(&asked, &o->words, now_ms, &e);
-	if (rc == 0)
-		rc = o->ssh   ? fetch_stores(&stores, &asked, hosts, engine, &e)
-		     : engine ? open_engine(&asked, o, c, engine, &e)
-			      : choose_db_list(&stores, &o->db, &e);
+	if (rc == 0 && o->ssh) {
+		rc = fetch_stores(&stores, &asked, hosts, engine, &e);
+	} else if (rc == 0 && engine) {
+		/* It answers instead of stores. */
+		asked.question.engine = engine->audit;
+		asked.question.engine_context = engine->context;
+		rc = engine->open(engine->context, &o->fleet, c, &e);
+	} else if (rc == 0) {
+		rc = choose_db_list(&stores, &o->db, &e);
+	}
 	if (rc == 0 && o->interval)
 		log_notice("--interval is ignored: time is measured, not counted in ticks");
 	write_command(&command, o);

@@ -90,13 +90,6 @@ static int read_pair(const struct pair_option *o, const char *text, struct err *
 	return 0;
 }
 
-static bool want_color(const struct values *v)
-{
-	if (v->force_color || v->no_color)
-		return v->force_color;
-	return terminal_has_color();
-}
-
 static int read_options(const struct values *v, struct stat_options *o, struct err *e)
 {
 	bool utf8 = terminal_is_utf8();
@@ -114,7 +107,7 @@ static int read_options(const struct values *v, struct stat_options *o, struct e
 		.name_width = v->name_width,
 		.style = { .columns = 80,
 			.ascii = v->ascii || !utf8,
-			.color = want_color(v),
+			.color = v->force_color || (!v->no_color && terminal_has_color()),
 			.watch = v->force_color } };
 	if (v->no_color && v->force_color)
 		return err_set(e, ERR_USAGE, "--no-color and --force-color exclude each other");
@@ -134,19 +127,6 @@ struct frames {
 	bool screen;	  /* each frame replaces the last one on the terminal */
 	int64_t every_ms; /* 0: only one frame */
 };
-
-static void begin_screen(const struct frames *f)
-{
-	if (f->screen)
-		fputs("\033[?1049h", stdout);
-}
-
-static void end_screen(const struct frames *f)
-{
-	if (f->screen)
-		fputs("\033[?1049l", stdout);
-	fflush(stdout);
-}
 
 /* How many columns a line takes, without the codes of its colours. */
 static size_t line_columns(const char *line, size_t len)
@@ -251,11 +231,14 @@ static int watch(struct live_session *s, const struct frames *frames, struct err
 	int rc;
 	if (frames->every_ms)
 		cmd_live_catch(s);
-	begin_screen(frames);
+	if (frames->screen) /* the terminal's other screen */
+		fputs("\033[?1049h", stdout);
 	do {
 		rc = look(s, frames, &out, e);
 	} while (frames->every_ms && cmd_live_again(s, &cmd_stat, &rc, e, frames->every_ms));
-	end_screen(frames);
+	if (frames->screen)
+		fputs("\033[?1049l", stdout);
+	fflush(stdout);
 	if (rc == 0 && !frames->json) {
 		cmd_live_note(s, &cmd_stat);
 		say_suspects(live_present(s->live), &frames->filter);
@@ -274,13 +257,6 @@ static int read_interval(const char *text, int64_t *every_ms, struct err *e)
 	return rc ? err_prefix(e, "--interval") : 0;
 }
 
-static int print_version(const struct command *self)
-{
-	struct str out = { 0 };
-	str_add(&out, "gua " GUA_VERSION "\n");
-	return cmd_print(self, &out);
-}
-
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct values v = { .name_width = -1 };
@@ -290,21 +266,21 @@ static int run(const struct command *self, int argc, char **argv)
 	int status = 0;
 	if (cmd_options_only(self, argc, argv, &v, &status))
 		return status;
-	if (v.version)
-		return print_version(self);
-	int rc = read_options(&v, &frames.options, &e);
-	if (rc == 0)
-		rc = read_interval(v.interval, &frames.every_ms, &e);
-	if (rc == 0)
-		rc = filter_init(&frames.filter, &v.filter, &e);
+	if (v.version) {
+		struct str out = { 0 };
+		str_add(&out, "gua " GUA_VERSION "\n");
+		return cmd_print(self, &out);
+	}
+	if (read_options(&v, &frames.options, &e) ||
+		read_interval(v.interval, &frames.every_ms, &e) ||
+		filter_init(&frames.filter, &v.filter, &e))
+		return cmd_fail(self, &e);
 	v.live.once = !frames.every_ms;
-	if (rc == 0)
-		rc = cmd_live_open(&s, &v.live, NULL, &e);
-	if (rc)
+	if (cmd_live_open(&s, &v.live, NULL, &e))
 		return cmd_fail(self, &e);
 	frames.json = v.json;
 	frames.screen = frames.every_ms && !v.json && isatty(STDOUT_FILENO);
-	rc = watch(&s, &frames, &e);
+	int rc = watch(&s, &frames, &e);
 	cmd_live_close(&s);
 	return rc ? cmd_fail(self, &e) : 0;
 }

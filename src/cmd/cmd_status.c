@@ -18,11 +18,10 @@ struct values {
 	bool json;
 };
 
+#define AT(member) .offset = offsetof(struct values, member)
 static const struct option_row options[] = {
-	{ OPTION_TEXT, 0, "db", "PATH", "the store (default: see FILES in man gua)",
-		.offset = offsetof(struct values, db) },
-	{ OPTION_FLAG, 0, "json", .help = "print JSON",
-		.offset = offsetof(struct values, json) },
+	{ OPTION_TEXT, 0, "db", "PATH", "the store (default: see FILES in man gua)", AT(db) },
+	{ OPTION_FLAG, 0, "json", .help = "print JSON", AT(json) },
 	{ 0 },
 };
 

@@ -21,12 +21,12 @@ struct values {
 	int64_t timeout_ms;
 };
 
+#define AT(member) .offset = offsetof(struct values, member)
 static const struct option_row options[] = {
-	{ OPTION_TEXT, 0, "db", "PATH", "the store (default: see FILES in man gua)",
-		.offset = offsetof(struct values, db) },
+	{ OPTION_TEXT, 0, "db", "PATH", "the store (default: see FILES in man gua)", AT(db) },
 	{ OPTION_DURATION, 0, "timeout", "D",
-		"wait this long for the recorder to end (default 30s)",
-		.offset = offsetof(struct values, timeout_ms), .min = 0, .max = 3600e3 },
+		"wait this long for the recorder to end (default 30s)", AT(timeout_ms),
+		.min = 0, .max = 3600e3 },
 	{ 0 },
 };
 

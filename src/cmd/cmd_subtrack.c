@@ -137,12 +137,6 @@ struct session_list {
 	char *names[TEXT_LIST_MAX]; /* of those that the command line names; heap */
 };
 
-static void session_list_finish(struct session_list *list)
-{
-	for (size_t i = 0; i < TEXT_LIST_MAX; i++)
-		free(list->names[i]);
-}
-
 /* The sessions of the configuration file, overridden by those of the command line. Other
  * strings stay in `config`. */
 static int find_sessions(
@@ -181,16 +175,6 @@ static int find_sessions(
 				 "compare needs results: -m NAME=FILE or --cconfig");
 }
 
-static int print_comparison(const struct command *self, const struct values *v, json_t *result)
-{
-	struct str out = { 0 };
-	if (wants_json(v))
-		subtrack_print_comparison_json(&out, result);
-	else
-		subtrack_print_comparison(&out, result);
-	return put(self, v, &out);
-}
-
 /* An empty object without a file. */
 static int load_config(json_t **config, const char *path, struct err *e)
 {
@@ -213,14 +197,6 @@ static bool is_statistic(const char *word)
 	return false;
 }
 
-/* One message for each line. */
-static void log_warnings(const struct str *warnings)
-{
-	const char *line = str_text(warnings);
-	for (size_t n; (n = strcspn(line, "\n")) > 0; line += n + (line[n] == '\n'))
-		log_warning("%.*s", (int)n, line);
-}
-
 static int compare(const struct command *self, struct values *v, struct err *e)
 {
 	struct session_list list = { 0 };
@@ -237,11 +213,19 @@ static int compare(const struct command *self, struct values *v, struct err *e)
 	c.n = list.n;
 	if (!rc)
 		rc = subtrack_compare(&c, e);
-	if (!rc)
-		log_warnings(&c.warnings);
-	if (!rc)
-		rc = print_comparison(self, v, c.result);
-	session_list_finish(&list);
+	if (!rc) {
+		struct str out = { 0 };
+		const char *line = str_text(&c.warnings);
+		for (size_t n; (n = strcspn(line, "\n")) > 0; line += n + (line[n] == '\n'))
+			log_warning("%.*s", (int)n, line);
+		if (wants_json(v))
+			subtrack_print_comparison_json(&out, c.result);
+		else
+			subtrack_print_comparison(&out, c.result);
+		rc = put(self, v, &out);
+	}
+	for (size_t i = 0; i < TEXT_LIST_MAX; i++)
+		free(list.names[i]);
 	str_finish(&c.warnings);
 	json_decref(c.result);
 	json_decref(config);

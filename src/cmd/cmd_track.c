@@ -277,12 +277,10 @@ static int split_uuids(struct track_values *v, struct err *e)
 
 static int check_units(const struct track_values *v, struct err *e)
 {
-	if (!track_size_unit(v->ram_unit, 0))
-		return err_set(
-			e, ERR_USAGE, "--ru '%s' is not a unit; use " SIZES, v->ram_unit);
-	if (!track_size_unit(v->gpu_ram_unit, 0))
-		return err_set(
-			e, ERR_USAGE, "--gru '%s' is not a unit; use " SIZES, v->gpu_ram_unit);
+	bool ram = track_size_unit(v->ram_unit, 0) != NULL;
+	if (!ram || !track_size_unit(v->gpu_ram_unit, 0))
+		return err_set(e, ERR_USAGE, "--%s '%s' is not a unit; use " SIZES,
+			ram ? "gru" : "ru", ram ? v->gpu_ram_unit : v->ram_unit);
 	if (!track_time_unit(v->time_unit, 0))
 		return err_set(e, ERR_USAGE,
 			"--tu '%s' is not a unit; use auto, seconds, minutes, hours, days",
@@ -320,22 +318,15 @@ static int track_finish_options(struct track_values *v, struct err *e)
 	v->gpu_ram_unit = v->gpu_ram_unit ? v->gpu_ram_unit : size;
 	v->time_unit = v->time_unit ? v->time_unit : v->default_time ? v->default_time : "auto";
 	v->source = v->source ? v->source : SOURCE_AUTO;
-	if (!rc && v->brand && strcmp(v->brand, "nvidia") != 0)
-		rc = err_set(
+	if (rc)
+		return rc;
+	if (v->brand && strcmp(v->brand, "nvidia") != 0)
+		return err_set(
 			e, ERR_USAGE, "gua supports only NVIDIA cards, not '%s'", v->brand);
-	if (!rc)
-		rc = read_interval(v, e);
-	if (!rc)
-		rc = check_units(v, e);
-	if (!rc && v->uuids)
-		rc = split_uuids(v, e);
-	if (!rc)
-		rc = check_tracking_file(v, e);
-	if (!rc)
-		rc = source_check(v->source, v->scenario, true, e);
-	if (!rc && v->until_exit && !v->pid)
-		rc = err_set(e, ERR_USAGE, "--until-exit needs --pid");
-	return rc;
+	if (read_interval(v, e) || check_units(v, e) || (v->uuids && split_uuids(v, e)) ||
+		check_tracking_file(v, e) || source_check(v->source, v->scenario, true, e))
+		return e->code;
+	return v->until_exit && !v->pid ? err_set(e, ERR_USAGE, "--until-exit needs --pid") : 0;
 }
 
 /* Whether only the cards of the command are in the report: --gpus. */
@@ -373,11 +364,6 @@ static double cpu_s(void *context)
 static bool owns(void *context, pid_t pid)
 {
 	return reader_owns(context, pid);
-}
-
-static struct track_files track_reader_files(struct reader *reader)
-{
-	return (struct track_files){ arguments, rollup, io, cpu_s, owns, reader };
 }
 
 #define NAME "CUDA_VISIBLE_DEVICES"
@@ -462,23 +448,19 @@ struct session {
 	bool progress; /* the line of current values is shown */
 };
 
-static void show_progress(const struct track_sample *sample)
-{
-	struct str line = { 0 };
-	int columns = (int)terminal_size_of(STDERR_FILENO).columns;
-	track_progress(&line, sample, (columns ? columns : 80) - 1);
-	fprintf(stderr, "\r\033[K%s", str_text(&line));
-	str_finish(&line);
-}
-
 static void on_sample(void *context, const struct track_sample *sample)
 {
 	struct session *s = context;
 	struct err e = { 0 };
 	if (s->file && trackfile_add(s->file, sample, &e))
 		fault_raise(&s->file_fault, sample->wall_us / 1000, "%s", e.text);
-	if (s->progress)
-		show_progress(sample);
+	if (!s->progress)
+		return;
+	struct str line = { 0 };
+	int columns = (int)terminal_size_of(STDERR_FILENO).columns;
+	track_progress(&line, sample, (columns ? columns : 80) - 1);
+	fprintf(stderr, "\r\033[K%s", str_text(&line));
+	str_finish(&line);
 }
 
 /* The header of the tracking file names the units, so "auto" must be decided before the first
@@ -488,9 +470,15 @@ static const char *fixed_unit(const char *name, const char *instead)
 	return strcmp(name, "auto") == 0 ? instead : name;
 }
 
-static int begin_file(struct session *s, const struct track_result *r, struct err *e)
+/* Opens the tracking file. The tracker is open and the command waits to be started, so a
+ * failure here still prevents the start. */
+static int on_start(void *context, struct tracker *tracker, struct err *e)
 {
+	const struct session *s = context;
 	const struct track_values *v = s->v;
+	const struct track_result *r = tracker_result(tracker);
+	if (!s->file)
+		return 0;
 	const char *ram = fixed_unit(v->ram_unit, "gigabytes");
 	const char *gpu = fixed_unit(v->gpu_ram_unit, "gigabytes");
 	struct trackfile_head head = {
@@ -507,14 +495,6 @@ static int begin_file(struct session *s, const struct track_result *r, struct er
 		.expected_gpus = r->expected_gpus,
 	};
 	return trackfile_begin(s->file, &head, e);
-}
-
-/* Opens the tracking file. The tracker is open and the command waits to be started, so a
- * failure here still prevents the start. */
-static int on_start(void *context, struct tracker *tracker, struct err *e)
-{
-	struct session *s = context;
-	return s->file ? begin_file(s, tracker_result(tracker), e) : 0;
 }
 
 static int write_all(int fd, const char *bytes, size_t len)
@@ -582,24 +562,18 @@ static void announce_end(const struct track_values *v, int status)
 	fflush(stdout);
 }
 
-/* Removes the tracking file if nothing was tracked: a file with only a header would make the
- * next run fail, because it exists. */
-static void discard_file(struct session *s)
-{
-	struct err e = { 0 };
-	if (!s->file)
-		return;
-	trackfile_close(s->file, &e);
-	unlink(s->v->tracking_file);
-}
-
 /* Runs the job and writes the report in every case. */
 static int track(struct session *s, const struct track_job *job)
 {
 	struct track_outcome outcome;
-	struct err e = { 0 };
+	struct err e = { 0 }, unclosed = { 0 };
 	if (track_run(job, &outcome, &e)) {
-		discard_file(s);
+		/* Nothing was tracked: a file with only a header would make the next run fail,
+		 * because it exists. */
+		if (s->file) {
+			trackfile_close(s->file, &unclosed);
+			unlink(s->v->tracking_file);
+		}
 		int status = cmd_fail(s->self, &e);
 		return outcome.exit_status > 1 ? outcome.exit_status : status;
 	}
@@ -660,14 +634,6 @@ static struct track_job make_job(struct session *s, char **argv, struct clock *c
 	};
 }
 
-static bool has_card(const struct source *source, const char *uuid)
-{
-	for (size_t i = 0; i < source->n_cards; i++)
-		if (strcmp(source->cards[i].id.uuid, uuid) == 0)
-			return true;
-	return false;
-}
-
 /* Checks with the driver that the cards of --guuids exist; without that option it is not
  * asked. */
 static int check_uuids(
@@ -680,13 +646,16 @@ static int check_uuids(
 	if (rc)
 		return err_prefix(e, "--guuids");
 	for (size_t i = 0; !rc && i < v->n_uuids; i++) {
-		if (has_card(source, v->uuid_list[i]))
-			continue;
 		struct str all = { 0 };
-		for (size_t k = 0; k < source->n_cards; k++)
+		bool exists = false;
+		for (size_t k = 0; k < source->n_cards; k++) {
 			str_addf(&all, " %s", source->cards[k].id.uuid);
-		rc = err_set(e, ERR_USAGE, "--guuids: card %s does not exist; the cards are:%s",
-			v->uuid_list[i], str_text(&all));
+			exists |= strcmp(source->cards[k].id.uuid, v->uuid_list[i]) == 0;
+		}
+		if (!exists)
+			rc = err_set(e, ERR_USAGE,
+				"--guuids: card %s does not exist; the cards are:%s",
+				v->uuid_list[i], str_text(&all));
 		str_finish(&all);
 	}
 	source_close(source);
@@ -737,7 +706,8 @@ int cmd_track_with_options(const struct command *self, struct track_values *v, c
 		ready = ready && check_uuids(v, source, &e) == 0 &&
 			reader_open(&s.reader, job.options.root, &e) == 0 &&
 			open_session(&s, &e) == 0;
-		const struct track_files files = track_reader_files(s.reader);
+		const struct track_files files = { arguments, rollup, io, cpu_s, owns,
+			s.reader };
 		job.options.files = &files;
 		if (ready && !v->quiet)
 			cmd_live_note_captured(v->source);

@@ -22,7 +22,7 @@ static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGU
 enum { PASSED_ON = sizeof(passed_on) / sizeof(passed_on[0]) };
 /* timeout(1) and others send a signal to the process and to its group: this counts once. */
 #define SAME_REQUEST_US 100000
-/* So many times in a row Ctrl-C must meet a command that is stuck, before gua leaves it. */
+/* How often in a row Ctrl-C must meet a command that is stuck, before gua leaves it. */
 #define STUCK_REQUESTS 3
 
 struct running {
@@ -41,7 +41,7 @@ struct running {
 	struct sigaction on_child; /* what it does at SIGCHLD */
 };
 
-/* Who started us may ignore SIGCHLD: then no child could be waited for. */
+/* The process that started us may ignore SIGCHLD: then no child could be waited for. */
 static int block_signals(struct running *r, struct err *e)
 {
 	const struct sigaction usual = { .sa_handler = SIG_DFL };
@@ -86,13 +86,6 @@ static int start_tracker(struct running *r, struct err *e)
 	return rc;
 }
 
-static int not_started(
-	const char *name, int reason, struct track_outcome *outcome, struct err *e)
-{
-	outcome->exit_status = reason == ENOENT || reason == ENOTDIR ? 127 : 126;
-	return err_set(e, ERR_WORLD, "cannot start %s: %s", name, strerror(reason));
-}
-
 /* Forks, follows the child from its first instruction, and lets it become the command. */
 static int start_command(struct running *r, struct track_outcome *outcome, struct err *e)
 {
@@ -116,8 +109,10 @@ static int start_command(struct running *r, struct track_outcome *outcome, struc
 	close(failure[0]);
 	if (rc || n == (ssize_t)sizeof(reason))
 		waitpid(r->child, NULL, 0);
-	return !rc && n == (ssize_t)sizeof(reason) ? not_started(argv[0], reason, outcome, e)
-						   : rc;
+	if (rc || n != (ssize_t)sizeof(reason))
+		return rc;
+	outcome->exit_status = reason == ENOENT || reason == ENOTDIR ? 127 : 126;
+	return err_set(e, ERR_WORLD, "cannot start %s: %s", argv[0], strerror(reason));
 }
 
 static int start_following(struct running *r, struct err *e)
@@ -130,24 +125,19 @@ static int start_following(struct running *r, struct err *e)
 	return start_tracker(r, e);
 }
 
-/* Whether the process reads for the tracker and does not belong to the command. */
-static bool is_own(const struct running *r, pid_t pid)
-{
-	const struct track_files *files = r->job->options.files;
-	return files && files->owns(files->context, pid);
-}
-
 /* Takes every child that has ended; with a subreaper that includes orphans of the tree. */
 static void reap(struct running *r)
 {
+	const struct track_files *files = r->job->options.files;
 	for (;;) {
 		int status = 0;
 		struct rusage usage;
 		siginfo_t info = { 0 };
 		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || !info.si_pid)
 			return;
-		bool counts =
-			!is_own(r, info.si_pid) && !tracker_is_helper(r->tracker, info.si_pid);
+		/* It may read for the tracker, and not belong to the command. */
+		bool own = files && files->owns(files->context, info.si_pid);
+		bool counts = !own && !tracker_is_helper(r->tracker, info.si_pid);
 		/* Read its last numbers before it is reaped. */
 		if (counts)
 			tracker_exiting(r->tracker, info.si_pid);
@@ -162,14 +152,6 @@ static void reap(struct running *r)
 			r->status = status;
 		}
 	}
-}
-
-static void count_request(struct running *r)
-{
-	int64_t now_us = clock_now(&r->clock).boot_us;
-	if (!r->end_requests || now_us - r->request_us >= SAME_REQUEST_US)
-		r->end_requests++;
-	r->request_us = now_us;
 }
 
 /* Whether the command waits in the kernel for a driver or a file system (state D): then it does
@@ -205,9 +187,12 @@ static void pass_on(struct running *r, const struct signalfd_siginfo *info)
 	bool asks_to_end = info->ssi_signo != SIGWINCH && info->ssi_signo != SIGUSR1 &&
 			   info->ssi_signo != SIGUSR2;
 	if (r->job->argv) {
-		if (sent && asks_to_end)
-			count_request(r);
-		else if (asks_to_end)
+		int64_t now_us = clock_now(&r->clock).boot_us;
+		if (sent && asks_to_end) {
+			if (!r->end_requests || now_us - r->request_us >= SAME_REQUEST_US)
+				r->end_requests++;
+			r->request_us = now_us;
+		} else if (asks_to_end)
 			count_stuck(r);
 		if (sent && !r->ended)
 			kill(r->child, (int)info->ssi_signo);
@@ -247,15 +232,6 @@ static void follow(struct running *r)
 	}
 }
 
-static int exit_status_of(const struct running *r)
-{
-	if (!r->job->argv)
-		return 0;
-	if (!r->ended)
-		return 128 + SIGTERM;
-	return WIFSIGNALED(r->status) ? 128 + WTERMSIG(r->status) : WEXITSTATUS(r->status);
-}
-
 int track_run(const struct track_job *job, struct track_outcome *outcome, struct err *e)
 {
 	struct running r = { .job = job, .signal_fd = -1, .pidfd = -1 };
@@ -268,7 +244,10 @@ int track_run(const struct track_job *job, struct track_outcome *outcome, struct
 		follow(&r);
 		tracker_stop(r.tracker);
 		reap(&r);
-		outcome->exit_status = exit_status_of(&r);
+		outcome->exit_status = !job->argv	       ? 0
+				       : !r.ended	       ? 128 + SIGTERM
+				       : WIFSIGNALED(r.status) ? 128 + WTERMSIG(r.status)
+							       : WEXITSTATUS(r.status);
 		outcome->tracker = r.tracker;
 	} else {
 		tracker_close(r.tracker);

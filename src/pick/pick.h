@@ -1,5 +1,5 @@
-/* Which cards meet the conditions of a pick, and in which order they are picked. Pure functions
- * of the data of a live view; pick/pick_lock.h decides between several picks. */
+/* Which cards meet the conditions of a pick, in which order they are picked, and the result.
+ * Pure functions of the data of a live view; pick/pick_lock.h decides between several picks. */
 #ifndef GUA_PICK_PICK_H
 #define GUA_PICK_PICK_H
 
@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "present/live.h"
+#include "base/err.h"
 #include "base/str.h"
-#include "pick/pick.h"
+#include "present/live.h"
 
 struct pick_wish {
 	size_t n;		/* number of cards */
@@ -35,10 +35,6 @@ enum pick_verdict {
 	PICK_PROMISED, /* left for a pick that has waited longer */
 	PICK_VERDICTS
 };
-/* For the message, after a number; and one word each, for JSON. */
-extern const char *const pick_verdict_names[PICK_VERDICTS];
-extern const char *const pick_verdict_words[PICK_VERDICTS];
-
 struct pick_candidate {
 	const struct present_card *card;
 	enum pick_verdict verdict;
@@ -70,5 +66,57 @@ bool pick_ask_parse(const char *bytes, size_t len, struct pick_ask *ask);
 
 /* Whether the wish is for this card, among others. */
 bool pick_ask_names(const struct pick_ask *ask, const char *uuid);
+
+/* Which process holds a lock of gua pick, as the kernel reports it: the owner of the lock file,
+ * and the process in /proc/locks. The content of a lock file is never used. */
+struct pick_owner {
+	int64_t file_uid; /* of the lock file; -1: not known */
+	int64_t pid;	  /* that took the lock; -1: it has ended or is not visible */
+	int64_t uid;	  /* of that process; -1: not known */
+	char comm[64];	  /* its name, safe to show; "": not known */
+	int64_t left_ms;  /* how long it still keeps the card, as its name says; -1: unknown */
+};
+
+/* What a pick found: the picked cards with their reservations, and why the others were not
+ * picked. It stays valid after the driver is closed. */
+
+struct pick_fact {
+	struct card_id id;
+	enum pick_verdict verdict; /* PICK_GOOD: picked */
+	int lock;		   /* descriptor that keeps the reservation; -1: not picked */
+	struct pick_owner
+		by; /* PICK_TAKEN, PICK_PROMISED: who has it, or for whom it is left */
+	double free_bytes, util_pct, holders; /* NAN: unknown */
+	int64_t free_since_ms;		      /* or -1 */
+	char suspect[256];		      /* the sentence about a suspect card, or "" */
+};
+
+/* Zero-initialise. */
+struct pick_result {
+	struct pick_fact *facts; /* the picked ones first, in the order of preference */
+	size_t n_facts, n_picked;
+	char host[256]; /* "": not known */
+	char note[256]; /* why the past is not known, or "" */
+	int64_t time_ms;
+};
+
+/* Releases the reservations and frees the memory. */
+void pick_result_finish(struct pick_result *r);
+
+/* Appends UUIDs, or indexes, separated by commas. UUIDs come from the driver and are passed to
+ * a shell: ERR_WORLD if one has characters that a shell interprets. */
+int pick_result_uuids(const struct pick_result *r, struct str *out, struct err *e);
+void pick_result_indexes(const struct pick_result *r, struct str *out);
+
+/* Fills `e` with why there are fewer than `n` cards: "no free card: 2 held; 1 active". */
+int pick_result_refuse(const struct pick_result *r, size_t n, struct err *e);
+/* Appends a line for each reserved card: "gua pick: card 3 is reserved by alice (pid 1, sh)".
+ */
+void pick_result_reservations(const struct pick_result *r, struct str *out);
+
+/* One JSON document. `hold_ms`: how long the cards are kept; `error`: why nothing was picked,
+ * or NULL. */
+void pick_result_json(
+	const struct pick_result *r, int64_t hold_ms, const char *error, struct str *out);
 
 #endif

@@ -1,6 +1,8 @@
-/* Opens, creates, locks and keeps the lock files of gua pick. */
+/* Opens, creates, locks and keeps the lock files of gua pick; finds the process that holds a
+ * lock; keeps the queue of waiting picks. */
 #include "pick/pick_lock.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -14,7 +16,106 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/duration.h"
 #include "base/str.h"
+#include "model/process.h"
+#include "proc/proc.h"
+
+/* The name of the process that keeps cards after a pick without a command; it contains the
+ * number of seconds. Up to a day, it fits the kernel's 15 bytes. */
+#define PICK_KEEPER_NAME "gua-hold %llds"
+
+int64_t pick_lock_owner_uid(const struct pick_owner *o)
+{
+	return o->uid >= 0 ? o->uid : o->file_uid;
+}
+
+/* How much longer a keeper keeps its cards: the kernel reports when it started, and its name
+ * says for how long. */
+static int64_t time_left_ms(const struct lock_owner *owner)
+{
+	char again[sizeof(owner->comm)];
+	long long seconds = 0;
+	if (sscanf(owner->comm, "gua-hold %9llds", &seconds) != 1 || seconds < 0)
+		return -1;
+	snprintf(again, sizeof(again), PICK_KEEPER_NAME, seconds);
+	if (strcmp(owner->comm, again) != 0)
+		return -1;
+	struct timespec now;
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	int64_t now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	int64_t ticks = sysconf(_SC_CLK_TCK);
+	int64_t started_ms = (int64_t)(owner->start_ticks / (uint64_t)ticks) * 1000;
+	int64_t left_ms = started_ms + (seconds + 1) * 1000 - now_ms;
+	return left_ms > 0 ? left_ms : 0;
+}
+
+static void describe(struct pick_owner *o, int proc)
+{
+	struct lock_owner owner;
+	if (!proc_lock_owner(&owner, proc, o->pid)) {
+		o->pid = -1; /* it has ended: its children have the lock */
+		return;
+	}
+	o->uid = owner.uid;
+	o->left_ms = time_left_ms(&owner);
+	str_copy(o->comm, sizeof(o->comm), owner.name);
+}
+
+/* Finds the process that has locked the open file. */
+static void find_owner(struct pick_owner *o, int fd)
+{
+	struct stat s;
+	struct err ignored = { 0 };
+	int proc = -1;
+	*o = (struct pick_owner){ .file_uid = -1, .pid = -1, .uid = -1, .left_ms = -1 };
+	if (fstat(fd, &s) != 0)
+		return;
+	o->file_uid = s.st_uid;
+	if (proc_open(&proc, "", &ignored) != 0)
+		return;
+	struct proc_file file = { .device = s.st_dev, .inode = s.st_ino };
+	o->pid = proc_lock_pid(proc, &file);
+	if (o->pid > 0)
+		describe(o, proc);
+	close(proc);
+}
+
+/* Whether it is certain that the lock belongs to another user. */
+static bool is_of_other(const struct pick_owner *o)
+{
+	int64_t uid = pick_lock_owner_uid(o);
+	return uid >= 0 && uid != geteuid();
+}
+
+static void add_user(struct str *out, int64_t uid, struct user_names *names)
+{
+	char user[USER_CAP] = "another user";
+	if (uid == geteuid())
+		str_copy(user, sizeof(user), "you");
+	else if (uid >= 0)
+		user_names_get(names, (uint32_t)uid, clock_monotonic_us(), user, sizeof(user));
+	str_add(out, user);
+}
+
+void pick_lock_add_owner(struct str *out, const struct pick_owner *o, struct user_names *names)
+{
+	char left[40];
+	add_user(out, pick_lock_owner_uid(o), names);
+	if (o->pid < 0)
+		return;
+	str_addf(out, " (pid %lld, %s", (long long)o->pid, o->comm);
+	if (o->left_ms >= 0) {
+		duration_text(left, sizeof(left), o->left_ms);
+		str_addf(out, "; %s left", left);
+	}
+	if (o->uid >= 0 && o->uid != o->file_uid) {
+		str_add(out, "; the lock file belongs to ");
+		add_user(out, o->file_uid, names);
+	}
+	str_add(out, ")");
+}
 
 #define TURN_NAME "choosing"
 enum {
@@ -24,7 +125,7 @@ enum {
 	FILES_OF_USER = 64,    /* files of one other user that are checked in one pass */
 };
 
-static void sleep_ns(long ns)
+static void sleep_ns(int64_t ns)
 {
 	struct timespec left = { ns / 1000000000, ns % 1000000000 };
 	while (nanosleep(&left, &left) != 0 && errno == EINTR)
@@ -112,6 +213,11 @@ static int open_file(struct pick_locks *l, const char *name)
 	return skip(l, name, "it is not a regular file");
 }
 
+static void remove_file(struct pick_locks *l, const char *name)
+{
+	(void)unlinkat(l->directory, name, 0);
+}
+
 /* Whether the name still refers to the open file: its owner may have removed it. */
 static bool is_there(const struct pick_locks *l, const char *name, int fd)
 {
@@ -121,7 +227,9 @@ static bool is_there(const struct pick_locks *l, const char *name, int fd)
 	       named.st_ino == opened.st_ino;
 }
 
-int pick_lock_try(struct pick_locks *l, const char *name, bool *locked)
+/* Opens a file and locks it if nobody else has. Returns a descriptor; *locked says whether it
+ * is locked now. -1: it cannot be used. */
+static int try_file(struct pick_locks *l, const char *name, bool *locked)
 {
 	for (int tries = 0; tries < TRIES; tries++) {
 		int fd = open_file(l, name);
@@ -151,7 +259,9 @@ static bool finish_file(int fd, const char *text)
 	return false;
 }
 
-int pick_lock_create(struct pick_locks *l, const char *prefix, const char *text,
+/* Creates PREFIX.UID (PREFIX.UID.RANDOM, if there is such a file) with this text, and locks it.
+ * Writes its name; returns a descriptor, or ERR_WORLD. */
+static int create_file(struct pick_locks *l, const char *prefix, const char *text,
 	char name[PICK_NAME_CAP], struct err *e)
 {
 	for (int tries = 0; tries < TRIES; tries++) {
@@ -168,18 +278,14 @@ int pick_lock_create(struct pick_locks *l, const char *prefix, const char *text,
 			break;
 		if (finish_file(fd, text) && is_there(l, name, fd))
 			return fd;
-		pick_lock_remove(l, name);
+		remove_file(l, name);
 		close(fd);
 	}
 	return err_set(e, ERR_WORLD, "cannot create a lock file: %s", strerror(errno));
 }
 
-void pick_lock_remove(struct pick_locks *l, const char *name)
-{
-	(void)unlinkat(l->directory, name, 0);
-}
-
-DIR *pick_lock_list(struct pick_locks *l)
+/* Starts a pass over the directory; to be closed with closedir(3). */
+static DIR *list_files(struct pick_locks *l)
 {
 	int fd = openat(l->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	l->n_users = 0;
@@ -189,7 +295,8 @@ DIR *pick_lock_list(struct pick_locks *l)
 	return list;
 }
 
-const char *pick_lock_next(DIR *list, const char *prefix)
+/* The next file that is called PREFIX or PREFIX.ANYTHING; NULL: the end. */
+static const char *next_file(DIR *list, const char *prefix)
 {
 	size_t len = strlen(prefix);
 	for (struct dirent *entry; (entry = readdir(list));)
@@ -206,32 +313,25 @@ static bool is_own(int fd)
 	return fstat(fd, &s) == 0 && s.st_uid == geteuid();
 }
 
-/* Whether a lock of this owner is ignored, so that the card is still available. */
-static bool is_ignored(const struct pick_locks *l, const struct pick_owner *by)
-{
-	return l->ignore_others && pick_owner_is_other(by);
-}
-
 /* Checks all files of a card, except `mine` (its name, or ""). If none is locked, returns 0,
  * or a locked file of this user, whose name it writes to `mine`. ERR_BUSY: one is locked. */
 static int look_at_files(struct pick_locks *l, const char *card, char mine[PICK_NAME_CAP],
 	struct pick_owner *by, struct err *e)
 {
-	DIR *list = pick_lock_list(l);
+	DIR *list = list_files(l);
 	int found = 0;
 	bool search = !mine[0];
 	if (!list)
 		return err_set(e, ERR_WORLD, "cannot read the directory of the locks: %s",
 			strerror(errno));
-	for (const char *name; found >= 0 && (name = pick_lock_next(list, card));) {
+	for (const char *name; found >= 0 && (name = next_file(list, card));) {
 		bool locked = false;
-		int fd = search || strcmp(name, mine) != 0 ? pick_lock_try(l, name, &locked)
-							   : -1;
+		int fd = search || strcmp(name, mine) != 0 ? try_file(l, name, &locked) : -1;
 		if (fd < 0)
 			continue;
 		if (!locked) {
-			pick_owner_find(by, fd);
-			if (!is_ignored(l, by)) {
+			find_owner(by, fd);
+			if (!l->ignore_others || !is_of_other(by)) {
 				if (found > 0)
 					close(found);
 				found = ERR_BUSY;
@@ -241,7 +341,7 @@ static int look_at_files(struct pick_locks *l, const char *card, char mine[PICK_
 			found = fd;
 			continue;
 		} else if (search && is_own(fd)) {
-			pick_lock_remove(l, name); /* one is enough */
+			remove_file(l, name); /* one is enough */
 		}
 		close(fd);
 	}
@@ -272,7 +372,7 @@ int pick_lock_card(struct pick_locks *l, const char *uuid, struct pick_owner *by
 	if (fd < 0)
 		return fd;
 	if (fd == 0)
-		fd = pick_lock_create(l, card, "", mine, e);
+		fd = create_file(l, card, "", mine, e);
 	if (fd < 0)
 		return go_without(l, e);
 	int rc = look_at_files(l, card, mine, by, e);
@@ -291,11 +391,11 @@ static void report_turn(struct pick_locks *l, int fd)
 	if (l->turn_is_stuck)
 		return;
 	l->turn_is_stuck = true;
-	pick_owner_find(&by, fd);
+	find_owner(&by, fd);
 	by.file_uid = by.uid; /* the file may belong to the user of an earlier pick */
 	if (by.pid > 0 &&
 		user_names_new(&names, user_find_system, NULL, USER_DEADLINE_MS, NULL) == 0)
-		pick_owner_add(&who, &by, names);
+		pick_lock_add_owner(&who, &by, names);
 	warn(l, "%s has kept the lock \"" TURN_NAME "\" for too long; choosing without it",
 		who.len ? str_text(&who) : "another pick");
 	user_names_free(names);
@@ -364,9 +464,7 @@ static _Noreturn void keep(const int *locks, size_t n, int64_t ms, int ready)
 		(void)flock(locks[i], LOCK_SH | LOCK_NB);
 	let_go_of_terminal();
 	close(ready);
-	struct timespec left = { ms / 1000, ms % 1000 * 1000000 };
-	while (nanosleep(&left, &left) != 0 && errno == EINTR)
-		;
+	sleep_ns(ms * 1000000);
 	_exit(0);
 }
 
@@ -388,4 +486,94 @@ int pick_lock_keep(const int *locks, size_t n, int64_t ms, struct err *e)
 		;
 	close(ready[0]);
 	return 0;
+}
+
+#define TICKET_NAME "waiting"
+/* Largest number of tickets that count: the first ones of the queue. */
+enum { MAX_TICKETS = 64 };
+
+/* When the file was created or, if the file system does not record that, when its inode last
+ * changed. Its owner cannot set either to an earlier time. */
+static struct pick_moment moment_of(int fd)
+{
+	struct statx s;
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_BTIME | STATX_CTIME | STATX_INO, &s) != 0)
+		return (struct pick_moment){ .ns = INT64_MAX };
+	struct statx_timestamp t = s.stx_mask & STATX_BTIME ? s.stx_btime : s.stx_ctime;
+	return (struct pick_moment){ .ns = t.tv_sec * 1000000000 + t.tv_nsec,
+		.inode = s.stx_ino };
+}
+
+static int compare_moments(const struct pick_moment *a, const struct pick_moment *b)
+{
+	if (a->ns != b->ns)
+		return a->ns < b->ns ? -1 : 1;
+	return a->inode < b->inode ? -1 : a->inode > b->inode;
+}
+
+int pick_lock_join(struct pick_queue *q, struct pick_locks *l, const char *wish, struct err *e)
+{
+	q->fd = create_file(l, TICKET_NAME, wish, q->name, e);
+	if (q->fd < 0)
+		return q->fd;
+	q->since = moment_of(q->fd);
+	return 0;
+}
+
+void pick_lock_leave(struct pick_queue *q, struct pick_locks *l)
+{
+	if (q->fd < 0)
+		return;
+	remove_file(l, q->name);
+	close(q->fd);
+	q->fd = -1;
+}
+
+/* Reads a ticket. False: it is not valid. */
+static bool read_ticket(struct pick_locks *l, const char *name, struct pick_ticket *t)
+{
+	char text[PICK_WISH_CAP];
+	bool locked = false;
+	int fd = try_file(l, name, &locked);
+	if (fd < 0)
+		return false;
+	if (locked)
+		remove_file(l, name);
+	else
+		find_owner(&t->by, fd);
+	ssize_t n = locked ? -1 : pread(fd, text, sizeof(text), 0);
+	t->since = moment_of(fd);
+	close(fd);
+	return n > 0 && pick_ask_parse(text, (size_t)n, &t->ask);
+}
+
+/* Inserts a ticket into the sorted list; the last one is dropped if there are too many. */
+static size_t insert(struct pick_ticket *tickets, size_t n, const struct pick_ticket *t)
+{
+	if (n == MAX_TICKETS && compare_moments(&t->since, &tickets[n - 1].since) > 0)
+		return n;
+	size_t at = n < MAX_TICKETS ? n++ : n - 1;
+	for (; at > 0 && compare_moments(&t->since, &tickets[at - 1].since) < 0; at--)
+		tickets[at] = tickets[at - 1];
+	tickets[at] = *t;
+	return n;
+}
+
+size_t pick_lock_waiting(
+	const struct pick_queue *q, struct pick_locks *l, struct pick_ticket **tickets)
+{
+	size_t n = 0;
+	DIR *list = list_files(l);
+	*tickets = malloc((MAX_TICKETS + 1) * sizeof(**tickets));
+	for (const char *name; list && *tickets && (name = next_file(list, TICKET_NAME));) {
+		struct pick_ticket *t = &(*tickets)[MAX_TICKETS];
+		if (q->fd >= 0 && strcmp(name, q->name) == 0)
+			continue;
+		if (read_ticket(l, name, t) &&
+			(q->fd < 0 || compare_moments(&t->since, &q->since) < 0))
+			n = insert(*tickets, n, t);
+	}
+	if (list)
+		closedir(list);
+	return n;
 }

@@ -11,14 +11,15 @@
 #ifndef GUA_PICK_PICK_LOCK_H
 #define GUA_PICK_PICK_LOCK_H
 
-#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "pick/pick_owner.h"
+#include "base/str.h"
+#include "pick/pick.h"
+#include "proc/user.h"
 
 enum { PICK_NAME_CAP = 192, PICK_MAX_SKIPPED = 8, PICK_MAX_USERS = 256 };
 
@@ -51,21 +52,48 @@ int pick_lock_card(
  * that each want several cards may each take what the other needs. */
 int pick_lock_turn(struct pick_locks *l, int64_t wait_ms);
 
-/* For pick_queue.c. Opens a file and locks it if nobody else has. Returns a descriptor;
- * *locked says whether it is locked now. -1: it cannot be used. */
-int pick_lock_try(struct pick_locks *l, const char *name, bool *locked);
-/* Creates PREFIX.UID (PREFIX.UID.RANDOM, if there is such a file) with this text, and locks it.
- * Writes its name; returns a descriptor, or ERR_WORLD. */
-int pick_lock_create(struct pick_locks *l, const char *prefix, const char *text,
-	char name[PICK_NAME_CAP], struct err *e);
-void pick_lock_remove(struct pick_locks *l, const char *name);
-/* The next file that is called PREFIX or PREFIX.ANYTHING; NULL: the end. Start with
- * pick_lock_list(); close with closedir(3). */
-DIR *pick_lock_list(struct pick_locks *l);
-const char *pick_lock_next(DIR *list, const char *prefix);
-
 /* Keeps the locks for `ms`, in a background process that has them open, even after the caller
  * has ended. */
 int pick_lock_keep(const int *locks, size_t n, int64_t ms, struct err *e);
+
+/* The uid to talk to: the process's, else the file's; -1: not known. */
+int64_t pick_lock_owner_uid(const struct pick_owner *o);
+
+/* "alice (pid 123, python)", "you (pid 123, gua-hold 30s; 12 s left)". */
+void pick_lock_add_owner(struct str *out, const struct pick_owner *o, struct user_names *names);
+
+/* The queue of waiting picks. A waiting pick has a ticket: a locked file in the directory of
+ * the locks, with its wish. An unlocked ticket belongs to a pick that has ended; any pick
+ * that has the permission removes it. The order is the order in which the files were
+ * created, because a user can choose the name of a file but not the time of its creation. */
+
+struct pick_queue {
+	int fd; /* of the ticket; -1: none. Initialise with PICK_QUEUE_NONE. */
+	char name[PICK_NAME_CAP];
+	struct pick_moment {
+		int64_t ns;
+		uint64_t inode;
+	} since; /* its place in the order */
+};
+#define PICK_QUEUE_NONE                                                                        \
+	{                                                                                      \
+		.fd = -1                                                                       \
+	}
+
+/* A ticket that is before one's own in the queue. */
+struct pick_ticket {
+	struct pick_ask ask;
+	struct pick_moment since;
+	struct pick_owner by;
+};
+
+/* Takes a ticket at the end of the queue. `wish` is the text of pick_wish_add(). */
+int pick_lock_join(struct pick_queue *q, struct pick_locks *l, const char *wish, struct err *e);
+void pick_lock_leave(struct pick_queue *q, struct pick_locks *l);
+
+/* Lists the tickets before one's own, in order (all of them, if the caller has no ticket).
+ * The caller frees *tickets. Returns how many; 0 also when out of memory. */
+size_t pick_lock_waiting(
+	const struct pick_queue *q, struct pick_locks *l, struct pick_ticket **tickets);
 
 #endif

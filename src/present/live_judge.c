@@ -51,23 +51,19 @@ static void follow_idle(struct live *l, size_t card, enum card_state state, stru
 		m->idle_ms = since_ms >= 0 || !m->seen ? since_ms : l->now_ms;
 }
 
-/* Whether it is unknown since when the card has been in `state`: `before` was not fully known,
- * so the card may have been in `state` all the time. With CARD_USE_UNKNOWN it is known that the
- * card was held, so it was not truly idle. */
-static bool was_blind(enum card_state before, enum card_state state)
-{
-	return before != state &&
-	       (before == CARD_UNOBSERVED ||
-		       (before == CARD_USE_UNKNOWN && state != CARD_TRULY_IDLE));
-}
-
 /* Updates the remembered state of the card, and since when it has been in it. */
 static void follow_state(struct live *l, size_t card, enum card_state state, struct held held)
 {
 	struct live_memory *m = &l->memory[card];
 	bool whole = true, goes_on = m->seen && m->state == state && !m->gap;
 	int64_t since_ms = since_by_samples(l, card, 1U << state, held, &whole);
-	bool first = !m->seen || m->gap || was_blind(m->state, state);
+	/* The state before was not fully known, so the card may have been in this one all the
+	 * time. With CARD_USE_UNKNOWN it is known that the card was held, so it was not truly
+	 * idle. */
+	bool blind = m->state != state &&
+		     (m->state == CARD_UNOBSERVED ||
+			     (m->state == CARD_USE_UNKNOWN && state != CARD_TRULY_IDLE));
+	bool first = !m->seen || m->gap || blind;
 	/* Samples show use, but not when a holder came or went between two readings. */
 	unsigned both = 1U << m->state | 1U << state;
 	bool handed = whole && !first && (both & IDLE_STATES) == both;
@@ -87,16 +83,6 @@ static void follow_state(struct live *l, size_t card, enum card_state state, str
 	m->ask = whole && (first || told) && l->past.fresh && stored;
 	m->state = state;
 	m->seen = true;
-}
-
-/* The newest sample that was active, unix milliseconds; -1: none. */
-static int64_t last_active_sample(const struct live *l, size_t card)
-{
-	const struct card_reading *r = &l->source->cards[card];
-	for (size_t i = r->n_samples; i-- > 0;)
-		if (r->samples[i].util_pct >= l->rules.active_util_pct)
-			return live_sample_ms(l, card, i);
-	return -1;
 }
 
 /* Fills in the metrics that gua computes itself. */
@@ -145,23 +131,17 @@ static void judge_samples(struct live *l, size_t card)
 	m->empty = empty;
 }
 
-static struct held sum_held(const struct live *l, const struct present_card *c)
+/* The state of a card, by its newest sample and its holders. */
+static void classify(struct live *l, size_t card)
 {
+	struct present_card *c = &l->cards[card];
+	struct live_memory *m = &l->memory[card];
 	struct held held = { 0 };
 	for (size_t k = 0; k < c->n_processes; k++) {
 		const struct present_process *p = &l->now.items[c->first_process + k];
 		if (p->holder)
 			classify_held_add(&held, p->mem_bytes);
 	}
-	return held;
-}
-
-/* The state of a card, by its newest sample and its holders. */
-static void classify(struct live *l, size_t card)
-{
-	struct present_card *c = &l->cards[card];
-	struct live_memory *m = &l->memory[card];
-	struct held held = sum_held(l, c);
 	if (c->status == CARD_STATUS_OK)
 		judge_samples(l, card);
 	else
@@ -218,10 +198,14 @@ static size_t add_holders(struct live *l, const struct present_card *c)
 
 /* Whether each process computes, by the recorder's rule: the card had an active sample, the
  * user was not a squatter, and the process itself used the card, if the driver reports that. */
-static void judge_processes(struct live *l, size_t card, int64_t active_ms)
+static void judge_processes(struct live *l, size_t card)
 {
 	const struct present_card *c = &l->cards[card];
 	const struct card_reading *r = &l->source->cards[card];
+	int64_t active_ms = -1; /* of the newest sample that was active; -1: none */
+	for (size_t i = r->n_samples; i-- > 0 && active_ms < 0;)
+		if (r->samples[i].util_pct >= l->rules.active_util_pct)
+			active_ms = live_sample_ms(l, card, i);
 	struct use_since use = classify_use_of_samples(
 		r->samples, r->n_samples, r->process_util_known, NULL, &l->rules);
 	size_t n = add_holders(l, c);
@@ -244,9 +228,9 @@ static void judge_processes(struct live *l, size_t card, int64_t active_ms)
 	}
 }
 
-/* Whether each process is a holder, and whether its memory is about a bare context. */
-static void judge_holders(struct live *l)
+void live_judge_states(struct live *l)
 {
+	/* Whether each process is a holder, and whether its memory is about a bare context. */
 	for (size_t i = 0; i < l->now.n; i++) {
 		struct present_process *p = &l->now.items[i];
 		p->holder = classify_is_holder(p->kind, &l->rules);
@@ -255,6 +239,8 @@ static void judge_holders(struct live *l)
 			p->context = context_judge(p->kind, p->mem_bytes,
 				past_floor(&l->past, l->cards[p->card].id.name));
 	}
+	for (size_t i = 0; i < l->n_cards; i++)
+		classify(l, i);
 }
 
 static void finish_card(struct live *l, size_t card)
@@ -266,15 +252,8 @@ static void finish_card(struct live *l, size_t card)
 	c->free_since_ms = c->state == CARD_TRULY_IDLE ? m->since_ms : -1;
 	if (c->status != CARD_STATUS_OK)
 		return;
-	judge_processes(l, card, last_active_sample(l, card));
+	judge_processes(l, card);
 	compute_own(l, c, m->held);
-}
-
-void live_judge_states(struct live *l)
-{
-	judge_holders(l);
-	for (size_t i = 0; i < l->n_cards; i++)
-		classify(l, i);
 }
 
 void live_judge(struct live *l)

@@ -179,18 +179,6 @@ static void remember(struct live *l, struct present_process *p)
 	mark->described_ms = described_ms;
 }
 
-/* How much it used the card since the previous drain. A process without a record had no use, of
- * the kinds that this driver reports. */
-static void read_use(struct present_process *p, const struct card_reading *r)
-{
-	const struct process_util *record = use_record(r, p->id.pid);
-	p->sm_pct = use_of(r, p->id.pid);
-	for (unsigned i = 0; i < ENGINE_COUNT; i++)
-		p->engine_pct[i] = r->process_util_known && i < r->n_engines ? 0 : NAN;
-	if (record)
-		memcpy(p->engine_pct, record->engine_pct, sizeof(p->engine_pct));
-}
-
 /* Sets the identity, which is the largest part of an entry. Lists seldom change: usually the
  * entry already has the identity of the same process. A brief description may have become a
  * better one. */
@@ -222,21 +210,16 @@ static void add_process(struct live *l, size_t card, const struct card_process *
 	p->rss_bytes = -1;
 	p->held_since_ms = p->last_active_ms = p->idle_since_ms = p->was_idle_since_ms = -1;
 	p->active = p->idle_longer = p->was_idle_longer = false;
-	read_use(p, r);
+	/* How much it used the card since the previous drain. A process without a record had
+	 * no use, of the kinds that this driver reports. */
+	const struct process_util *record = use_record(r, p->id.pid);
+	p->sm_pct = use_of(r, p->id.pid);
+	for (unsigned i = 0; i < ENGINE_COUNT; i++)
+		p->engine_pct[i] = r->process_util_known && i < r->n_engines ? 0 : NAN;
+	if (record)
+		memcpy(p->engine_pct, record->engine_pct, sizeof(p->engine_pct));
 	remember(l, p);
 	l->now.marks[l->now.n - 1].user = l->lives.lives[life].user;
-}
-
-/* Describes all new processes at once. */
-static void describe_new(struct live *l)
-{
-	for (size_t i = 0; i < l->n_cards; i++) {
-		const struct card_reading *r = &l->source->cards[i];
-		bool readable = r->status == CARD_STATUS_OK && r->processes_known;
-		for (size_t k = 0; readable && !r->own_processes && k < r->n_processes; k++)
-			lives_expect(&l->lives, r->processes[k].pid);
-	}
-	lives_ask(&l->lives);
 }
 
 void live_process_list(struct live *l)
@@ -246,13 +229,19 @@ void live_process_list(struct live *l)
 	l->now = list;
 	l->now.n = l->before.next = 0;
 	lives_check(&l->lives, l->now_ms);
-	describe_new(l);
+	/* All new processes are described at once. */
 	for (size_t i = 0; i < l->n_cards; i++) {
 		const struct card_reading *r = &l->source->cards[i];
 		bool readable = r->status == CARD_STATUS_OK && r->processes_known;
 		l->cards[i].processes_known = readable;
+		for (size_t k = 0; readable && !r->own_processes && k < r->n_processes; k++)
+			lives_expect(&l->lives, r->processes[k].pid);
+	}
+	lives_ask(&l->lives);
+	for (size_t i = 0; i < l->n_cards; i++) {
+		const struct card_reading *r = &l->source->cards[i];
 		l->cards[i].first_process = l->now.n;
-		for (size_t k = 0; readable && k < r->n_processes; k++)
+		for (size_t k = 0; l->cards[i].processes_known && k < r->n_processes; k++)
 			add_process(l, i, &r->processes[k]);
 		l->cards[i].n_processes = l->now.n - l->cards[i].first_process;
 	}
@@ -261,31 +250,18 @@ void live_process_list(struct live *l)
 	lives_forget_ended(&l->lives);
 }
 
-/* Splits a command as it is stored into words. */
-static void split_command(const char *command, struct str *out)
-{
-	for (const char *at = command; *at;) {
-		at += strspn(at, " ");
-		size_t len = strcspn(at, " ");
-		if (len) {
-			str_add_bytes(out, at, len);
-			str_add_bytes(out, "", 1);
-		}
-		at += len;
-	}
-}
-
-/* A process belongs to its real uid here, as with ps: that user started it. */
-static bool may_see_arguments(const struct live *l, const struct present_process *p)
-{
-	return l->viewer_uid == 0 || (p->id.uid >= 0 && p->id.uid == l->viewer_uid);
-}
-
 void live_process_arguments(struct live *l, const struct present_process *p, struct str *out)
 {
 	char bytes[PROC_ARGUMENTS_CAP], safe[PROC_ARGUMENTS_CAP];
-	if (!is_of_host(l, p) || !may_see_arguments(l, p)) {
-		split_command(p->id.command, out);
+	/* A process belongs to its real uid here, as with ps: that user started it. */
+	bool may_see = l->viewer_uid == 0 || (p->id.uid >= 0 && p->id.uid == l->viewer_uid);
+	if (!is_of_host(l, p) || !may_see) {
+		for (const char *at = p->id.command; *(at += strspn(at, " "));) {
+			size_t len = strcspn(at, " ");
+			str_add_bytes(out, at, len);
+			str_add_bytes(out, "", 1);
+			at += len;
+		}
 		return;
 	}
 	ssize_t n = -1;

@@ -171,14 +171,6 @@ static int fleet_ssh_fetch(struct fleet_ssh *s, const struct report_hosts *hosts
 	return rc ? rc : take_stores(s, stores, e);
 }
 
-/* Removes them. */
-static void fleet_ssh_finish(struct fleet_ssh *s)
-{
-	scratch_close(&s->scratch);
-	free((void *)(uintptr_t)s->asked.failed);
-	remotes_finish(&s->remotes);
-}
-
 enum { BACK_MS = 86400000 };
 
 static int show(const struct fleet_status_values *v, const struct config *c)
@@ -193,13 +185,9 @@ static int show(const struct fleet_status_values *v, const struct config *c)
 						    .color = terminal_has_color(),
 						    .utc = v->utc },
 		.all = v->all };
-	int rc = cmd_now(v->now, &now_ms, &e);
-	if (rc == 0)
-		rc = roster_expect(&r, c->fleet.expect, &e);
-	if (rc == 0)
-		rc = fleet_engine_connect(&f, &v->fleet, &c->fleet, &e);
-	if (rc == 0)
-		rc = roster_read(&r, &f, now_ms, v->back_ms ? v->back_ms : BACK_MS, &e);
+	int rc = cmd_now(v->now, &now_ms, &e) || roster_expect(&r, c->fleet.expect, &e) ||
+		 fleet_engine_connect(&f, &v->fleet, &c->fleet, &e) ||
+		 roster_read(&r, &f, now_ms, v->back_ms ? v->back_ms : BACK_MS, &e);
 	fleet_engine_quiet();
 	if (rc == 0 && v->json)
 		roster_json(&out, &r, &f);
@@ -273,7 +261,9 @@ static int report_main(int argc, char **argv)
 	/* The report is about less than was asked for. */
 	if (status == 0 && session.ssh.asked.n_failed)
 		status = 1;
-	fleet_ssh_finish(&session.ssh);
+	scratch_close(&session.ssh.scratch);
+	free((void *)(uintptr_t)session.ssh.asked.failed);
+	remotes_finish(&session.ssh.remotes);
 	fleet_close(&session.fleet);
 	roster_finish(&session.expected);
 	return status;

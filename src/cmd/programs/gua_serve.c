@@ -36,30 +36,26 @@ struct setup {
 	char *cert, *key;
 };
 
-/* Whether a service manager has opened the socket (sd_listen_fds(3)). */
-static bool is_passed(void)
-{
-	const char *pid = secure_getenv("LISTEN_PID"), *fds = secure_getenv("LISTEN_FDS");
-	return pid && fds && strtol(pid, NULL, 10) == getpid() && strcmp(fds, "1") == 0;
-}
-
-/* Opens the listening socket, or takes the one that is there. */
+/* Reads where to listen, or takes the socket that a service manager has opened
+ * (sd_listen_fds(3)). */
 static int open_socket(struct setup *s, struct err *e)
 {
-	int rc = 0;
-	s->passed = is_passed();
+	const char *pid = secure_getenv("LISTEN_PID"), *fds = secure_getenv("LISTEN_FDS");
+	s->passed = pid && fds && strtol(pid, NULL, 10) == getpid() && strcmp(fds, "1") == 0;
 	if (s->passed)
 		return listen_of(&s->address, s->options.fd = PASSED_FD, e);
-	rc = listen_parse(&s->address, s->conf->listen, e);
-	if (rc)
-		return err_prefix(e, "--listen");
-	return 0;
+	return listen_parse(&s->address, s->conf->listen, e) ? err_prefix(e, "--listen") : 0;
 }
 
-/* Beyond this host, nobody reads or sends along, and nobody asks whom the owner does not know.
- */
-static int check_reach(const struct setup *s, struct err *e)
+/* Checks the options. Other hosts need secrets and encryption. */
+static int check_options(const struct setup *s, struct err *e)
 {
+	if (!s->conf->tls_cert != !s->conf->tls_key)
+		return err_set(e, ERR_USAGE, "--tls-cert and --tls-key need each other");
+	if (s->conf->trust_proxy && gate_check_proxy(s->conf->trust_proxy, e) != 0)
+		return err_prefix(e, "--trust-proxy");
+	if (gate_check_header(s->conf->user_header, e) != 0)
+		return err_prefix(e, "--user-header");
 	if (listen_is_local(&s->address))
 		return 0;
 	if (!s->conf->auth_file)
@@ -97,17 +93,6 @@ static int find_proxy(struct setup *s, struct err *e)
 	return 0;
 }
 
-static int check_options(const struct setup *s, struct err *e)
-{
-	if (!s->conf->tls_cert != !s->conf->tls_key)
-		return err_set(e, ERR_USAGE, "--tls-cert and --tls-key need each other");
-	if (s->conf->trust_proxy && gate_check_proxy(s->conf->trust_proxy, e) != 0)
-		return err_prefix(e, "--trust-proxy");
-	if (gate_check_header(s->conf->user_header, e) != 0)
-		return err_prefix(e, "--user-header");
-	return check_reach(s, e);
-}
-
 static int read_tls(struct setup *s, struct err *e)
 {
 	struct file_content cert = { 0 };
@@ -136,28 +121,14 @@ static void say_where(const struct setup *s)
 	log_notice("listening on %s%s%s", is_unix ? "" : scheme, text, is_unix ? "" : "/");
 }
 
-/* A recorder may make a store later; a name that was written wrongly should show at once. */
-static void say_missing(const struct store_list *stores)
-{
-	for (size_t i = 0; i < stores->n; i++)
-		if (access(stores->paths[i], F_OK) != 0)
-			log_warning("cannot read %s: %s; it is tried again at each request",
-				stores->paths[i], strerror(errno));
-}
-
 static int set_up(struct setup *s, struct err *e)
 {
 	struct secrets *secrets = NULL;
 	const struct config_serve *c = s->conf;
-	int rc = open_socket(s, e);
-	if (rc == 0)
-		rc = check_options(s, e);
-	if (rc == 0)
-		rc = find_proxy(s, e);
-	if (rc == 0 && c->auth_file)
-		rc = secrets_read(&secrets, c->auth_file, e);
-	if (rc == 0)
-		rc = read_tls(s, e);
+	int rc = 0;
+	if (open_socket(s, e) || check_options(s, e) || find_proxy(s, e) ||
+		(c->auth_file && secrets_read(&secrets, c->auth_file, e)) || read_tls(s, e))
+		rc = e->code;
 	if (rc == 0 && !s->passed)
 		rc = s->options.fd = listen_open(&s->address, &s->owner, e);
 	s->options.gate = (struct gate){ .host_names = c->host_names,
@@ -201,9 +172,14 @@ static void end_now(int number)
 static void serve_until_signal(
 	struct server *server, const struct setup *s, const sigset_t *signals)
 {
+	const struct store_list *stores = s->options.world->stores;
 	int number = 0;
 	say_where(s);
-	say_missing(s->options.world->stores);
+	/* A recorder may make a store later; a misspelt name should show at once. */
+	for (size_t i = 0; i < stores->n; i++)
+		if (access(stores->paths[i], F_OK) != 0)
+			log_warning("cannot read %s: %s; it is tried again at each request",
+				stores->paths[i], strerror(errno));
 	notify_send(secure_getenv("NOTIFY_SOCKET"), "READY=1");
 	while (sigwait(signals, &number) != 0 || number == SIGHUP)
 		if (number == SIGHUP)
