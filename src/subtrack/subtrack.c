@@ -74,6 +74,7 @@ static int bad_file(const struct rows *r, const char *what, struct err *e)
 	return err_set(e, ERR_WORLD, "%s is no %s", r->path, what);
 }
 
+/* Opens a tracking or sub-tracking file in SQLite for reading, with limits. */
 static int open_file(struct sqlite3 **db, const char *path, struct err *e)
 {
 	static const char *const tables[] = { "static_data", "data", NULL };
@@ -243,7 +244,6 @@ static int read_timepoints(
 	struct timepoints *t, char **statics, const char *path, struct err *e)
 {
 	struct rows r;
-	*t = (struct timepoints){ 0 };
 	int rc = rows_open(&r, path, e);
 	if (!rc && (!rows_header(&r, "static_data", tracking_statics, TRACKING_STATICS) ||
 			   !rows_next(&r)))
@@ -258,12 +258,6 @@ static int read_timepoints(
 		rc = read_points(t, &r, e);
 	rows_close(&r);
 	return rc;
-}
-
-static void finish_timepoints(struct timepoints *t)
-{
-	free(t->rows);
-	*t = (struct timepoints){ 0 };
 }
 
 static int read_mark(struct marks *m, struct rows *r, struct err *e)
@@ -299,7 +293,6 @@ static int read_marks(struct marks *m, const char *path, struct err *e)
 	return rc;
 }
 
-/* Opens a tracking or sub-tracking file in SQLite for reading, with limits. */
 static void finish_marks(struct marks *m)
 {
 	for (size_t i = 0; i < m->n; i++)
@@ -358,21 +351,6 @@ static int by_block_and_process(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static int wrong_order(const char *path, const struct mark *m, struct err *e)
-{
-	return err_set(e, ERR_WORLD,
-		"%s: block %s of process %lld stops at %.6f without having started", path,
-		m->block, (long long)m->process, m->at);
-}
-
-static bool keep_call(struct block_calls *calls, double start, double stop)
-{
-	if (!array_reserve(&calls->rows, &calls->cap, calls->n + 1))
-		return false;
-	calls->rows[calls->n++] = (struct block_call){ start, stop };
-	return true;
-}
-
 /* What the two files contain, and the result. */
 struct analysis {
 	struct timepoints points;
@@ -394,12 +372,19 @@ static int pair(const struct analysis *a, struct block_calls *calls, size_t from
 	if (!stack)
 		return err_memory(e);
 	for (size_t i = 0; !rc && i < n; i++) {
-		if (!marks[i].stop)
-			stack[open++] = &marks[i];
+		const struct mark *m = &marks[i];
+		if (!m->stop)
+			stack[open++] = m;
 		else if (open == 0)
-			rc = wrong_order(a->marks_path, &marks[i], e);
-		else if (!keep_call(calls, stack[--open]->at, marks[i].at))
+			rc = err_set(e, ERR_WORLD,
+				"%s: block %s of process %lld stops at %.6f without having "
+				"started",
+				a->marks_path, m->block, (long long)m->process, m->at);
+		else if (!array_reserve(&calls->rows, &calls->cap, calls->n + 1))
 			rc = err_memory(e);
+		else
+			calls->rows[calls->n++] =
+				(struct block_call){ stack[--open]->at, m->at };
 	}
 	a->result->unfinished += (int64_t)open;
 	free(stack);
@@ -517,7 +502,7 @@ int subtrack_analyze(struct subtrack *s, const char *tracking_file,
 		rc = add_block(&a, i, n, e);
 		i += n;
 	}
-	finish_timepoints(&a.points);
+	free(a.points.rows);
 	finish_marks(m);
 	if (rc)
 		subtrack_finish(s);
@@ -534,13 +519,10 @@ void subtrack_finish(struct subtrack *s)
 	*s = (struct subtrack){ 0 };
 }
 
-static const char header[] = "process_id,code_block_name,position,timestamp";
-
 static int check_kinds(const char *target, const char *const *paths, size_t n, struct err *e)
 {
 	const char *ending = strrchr(target, '.');
-	bool known = ending && (!strcmp(ending, ".csv") || !strcmp(ending, ".sqlite"));
-	if (!known)
+	if (!ending || (strcmp(ending, ".csv") != 0 && strcmp(ending, ".sqlite") != 0))
 		return err_set(e, ERR_USAGE, "%s must end in .csv or .sqlite", target);
 	for (size_t i = 0; i < n; i++) {
 		const char *own = strrchr(paths[i], '.');
@@ -551,15 +533,6 @@ static int check_kinds(const char *target, const char *const *paths, size_t n, s
 	if (access(target, F_OK) == 0)
 		return err_set(e, ERR_WORLD, "%s exists; nothing was combined", target);
 	return 0;
-}
-
-/* Reads a file to check that it is a sub-tracking file, before anything is written. */
-static int check_content(const char *path, struct err *e)
-{
-	struct marks m = { 0 };
-	int rc = read_marks(&m, path, e);
-	finish_marks(&m);
-	return rc;
 }
 
 /* Copies the rows after the header unchanged. */
@@ -584,7 +557,7 @@ static int combine_csv(const char *target, const char *const *paths, size_t n, s
 	FILE *to = fopen(target, "wxe");
 	if (!to)
 		return err_set(e, ERR_WORLD, "cannot write %s: %s", target, strerror(errno));
-	fprintf(to, "%s\n", header);
+	fputs("process_id,code_block_name,position,timestamp\n", to);
 	int rc = 0;
 	for (size_t i = 0; !rc && i < n; i++)
 		rc = append_csv(to, paths[i], e);
@@ -651,8 +624,12 @@ static int combine_sqlite(const char *target, const char *const *paths, size_t n
 int subtrack_combine(const char *target, const char *const *paths, size_t n, struct err *e)
 {
 	int rc = check_kinds(target, paths, n, e);
-	for (size_t i = 0; !rc && i < n; i++)
-		rc = check_content(paths[i], e);
+	/* Check that all are sub-tracking files before anything is written. */
+	for (size_t i = 0; !rc && i < n; i++) {
+		struct marks m = { 0 };
+		rc = read_marks(&m, paths[i], e);
+		finish_marks(&m);
+	}
 	if (rc)
 		return rc;
 	rc = is_csv(target) ? combine_csv(target, paths, n, e)

@@ -1,0 +1,312 @@
+/* Compares several sub-tracked runs, each a result of 'sub-track analyze -f json'. */
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "subtrack/subtrack.h"
+
+enum { MAX_FILE = 64 << 20, MAX_SESSIONS = 64, PATH_NAME_CAP = 2100 };
+
+/* A block of a session, and what it is sorted by. */
+struct loaded_block {
+	json_t *values;
+	char *key;
+};
+
+/* A session's parsed file, its blocks in order. */
+struct loaded {
+	const char *name;
+	json_t *file;
+	struct loaded_block *blocks;
+	size_t n_blocks;
+};
+
+/* All sessions, in the order in which they were given. */
+struct loaded_sessions {
+	const struct loaded *rows;
+	size_t n;
+	size_t first; /* the first one by name: the others must have its blocks */
+};
+
+static int parse(json_t **file, const char *path, struct err *e)
+{
+	char *bytes = NULL, first[2] = "";
+	size_t len = 0;
+	json_error_t problem;
+	int rc = file_check_regular(path, e);
+	if (rc)
+		return rc;
+	if (file_read_at(AT_FDCWD, path, first, sizeof(first)) > 0 &&
+		(unsigned char)first[0] == 0x80)
+		return err_set(e, ERR_WORLD,
+			"%s is a pickle, and loading one runs the code in it; make the result "
+			"again with 'sub-track analyze -f json', or convert the pickle as "
+			"gua-sub-track(1) shows",
+			path);
+	rc = file_read_all(path, MAX_FILE, &bytes, &len, e);
+	if (rc)
+		return rc;
+	*file = json_loadb(bytes, len, 0, &problem);
+	free(bytes);
+	if (!*file)
+		return err_set(e, ERR_WORLD, "%s is not JSON: line %d: %s", path, problem.line,
+			problem.text);
+	if (!json_is_array(json_object_get(*file, "code_block_results")) ||
+		!json_is_object(json_object_get(*file, "overall")))
+		return err_set(e, ERR_WORLD,
+			"%s is not a result of 'sub-track analyze -f json'", path);
+	return 0;
+}
+
+static const char *block_name(const struct loaded_block *block)
+{
+	const char *name = json_string_value(json_object_get(block->values, "name"));
+	return name ? name : "";
+}
+
+/* Splits "path:12" into "path" and 12; -1 for a name without a number. */
+static long line_of(const char *name, size_t *base)
+{
+	const char *colon = strrchr(name, ':');
+	*base = strlen(name);
+	if (!colon || !colon[1] || colon[1 + strspn(colon + 1, "0123456789")])
+		return -1;
+	*base = (size_t)(colon - name);
+	return strtol(colon + 1, NULL, 10);
+}
+
+static bool same_base(const char *a, const char *b)
+{
+	size_t x = 0, y = 0;
+	long la = line_of(a, &x), lb = line_of(b, &y);
+	return x == y && memcmp(a, b, x) == 0 && (la < 0) == (lb < 0);
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct loaded_block *x = a, *y = b;
+	return strcmp(x->key, y->key);
+}
+
+/* Sorts the blocks by name, in which line numbers count as numbers: as gpu-tracker does, all
+ * are written with as many digits as the longest. False: out of memory. */
+static bool sort_blocks(struct loaded *l)
+{
+	size_t base, digits = 0;
+	for (size_t i = 0; i < l->n_blocks; i++) {
+		const char *name = block_name(&l->blocks[i]);
+		size_t own = line_of(name, &base) < 0 ? 0 : strlen(name) - base - 1;
+		digits = own > digits ? own : digits;
+	}
+	for (size_t i = 0; i < l->n_blocks; i++) {
+		const char *name = block_name(&l->blocks[i]);
+		struct str key = { 0 };
+		bool numbered = line_of(name, &base) >= 0;
+		str_add_bytes(&key, name, base);
+		if (numbered) {
+			size_t own = strlen(name) - base - 1;
+			str_add(&key, ":");
+			str_add_repeat(&key, "0", digits - own);
+		}
+		str_add(&key, numbered ? name + base + 1 : "");
+		l->blocks[i].key = key.data;
+		if (key.failed || !key.data)
+			return false;
+	}
+	if (l->n_blocks)
+		qsort(l->blocks, l->n_blocks, sizeof(*l->blocks), by_key);
+	return true;
+}
+
+static int load(struct loaded *l, const struct subtrack_session *session, struct err *e)
+{
+	*l = (struct loaded){ .name = session->name };
+	int rc = parse(&l->file, session->path, e);
+	if (rc)
+		return rc;
+	json_t *list = json_object_get(l->file, "code_block_results");
+	l->blocks = calloc(json_array_size(list) + 1, sizeof(*l->blocks));
+	if (!l->blocks)
+		return err_memory(e);
+	for (; l->n_blocks < json_array_size(list); l->n_blocks++)
+		l->blocks[l->n_blocks].values = json_array_get(list, l->n_blocks);
+	return sort_blocks(l) ? 0 : err_memory(e);
+}
+
+/* A value of one session in a group that is being sorted. */
+struct entry {
+	const char *name;
+	json_t *value;
+	size_t order; /* as given */
+};
+
+static int by_value(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+	double p = json_number_value(x->value), q = json_number_value(y->value);
+	if (json_is_null(x->value) != json_is_null(y->value))
+		return json_is_null(x->value) - json_is_null(y->value);
+	if (p != q)
+		return p > q ? 1 : -1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* { session: value } in ascending order, equal ones as given; unknown last. */
+static json_t *group(struct entry *entries, size_t n)
+{
+	json_t *result = json_object();
+	qsort(entries, n, sizeof(*entries), by_value);
+	for (size_t i = 0; i < n; i++)
+		json_object_set_new(result, entries[i].name, json_copy(entries[i].value));
+	return result;
+}
+
+/* The statistic of `of` (an object of statistics), or null. */
+static json_t *statistic_of(const json_t *of, const char *statistic)
+{
+	json_t *value = json_object_get(of, statistic);
+	return json_is_number(value) ? value : json_null();
+}
+
+static json_t *compare_overall(const struct loaded_sessions *s, const char *statistic)
+{
+	json_t *result = json_object(), *unused;
+	json_t *first = json_object_get(s->rows[s->first].file, "overall");
+	const char *measurement;
+	json_object_foreach(first, measurement, unused)
+	{
+		struct entry entries[MAX_SESSIONS] = { 0 };
+		for (size_t i = 0; i < s->n; i++) {
+			json_t *overall = json_object_get(s->rows[i].file, "overall");
+			json_t *of = json_object_get(overall, measurement);
+			entries[i] = (struct entry){ s->rows[i].name,
+				statistic_of(of, statistic), i };
+		}
+		json_object_set_new(result, measurement, group(entries, s->n));
+	}
+	return result;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The block's name, or "a -> b -> c" where line numbers moved: the different names, sorted. */
+static void shown_name(char *dst, const struct loaded_sessions *s, size_t block)
+{
+	const char *names[MAX_SESSIONS] = { 0 };
+	for (size_t i = 0; i < s->n; i++)
+		names[i] = block_name(&s->rows[i].blocks[block]);
+	qsort(names, s->n, sizeof(names[0]), by_text);
+	int at = snprintf(dst, PATH_NAME_CAP, "%s", names[0]);
+	for (size_t i = 1; i < s->n && at > 0 && at < PATH_NAME_CAP; i++)
+		if (strcmp(names[i], names[i - 1]) != 0)
+			at += snprintf(
+				dst + at, (size_t)(PATH_NAME_CAP - at), " -> %s", names[i]);
+}
+
+/* { block: { session: value } } of one measurement, or of the compute time. */
+static json_t *compare_blocks(
+	const struct loaded_sessions *s, const char *measurement, const char *statistic)
+{
+	json_t *result = json_object();
+	for (size_t b = 0; b < s->rows[s->first].n_blocks; b++) {
+		struct entry entries[MAX_SESSIONS] = { 0 };
+		char name[PATH_NAME_CAP];
+		shown_name(name, s, b);
+		for (size_t i = 0; i < s->n; i++) {
+			const json_t *block = s->rows[i].blocks[b].values;
+			json_t *of = json_object_get(
+				block, measurement ? "resource_usage" : "compute_time");
+			of = measurement ? json_object_get(of, measurement) : of;
+			entries[i] = (struct entry){ s->rows[i].name,
+				statistic_of(of, statistic), i };
+		}
+		json_object_set_new(result, name, group(entries, s->n));
+	}
+	return result;
+}
+
+static json_t *compare_usage(const struct loaded_sessions *s, const char *statistic)
+{
+	const struct loaded *first = &s->rows[s->first];
+	json_t *result = json_object(), *unused;
+	const char *measurement;
+	if (!first->n_blocks)
+		return result;
+	json_object_foreach(json_object_get(first->file, "overall"), measurement, unused)
+	{
+		json_object_set_new(
+			result, measurement, compare_blocks(s, measurement, statistic));
+	}
+	return result;
+}
+
+/* Two blocks that differ in their line numbers only. */
+static void warn_of(
+	struct str *warnings, const struct loaded *l, const struct loaded *first, size_t block)
+{
+	const char *own = block_name(&l->blocks[block]);
+	const char *other = block_name(&first->blocks[block]);
+	char safe_own[PATH_NAME_CAP], safe_other[PATH_NAME_CAP];
+	str_escape(safe_own, sizeof(safe_own), own, strlen(own));
+	str_escape(safe_other, sizeof(safe_other), other, strlen(other));
+	str_addf(warnings, "code block %s of %s is compared with %s of %s\n", safe_own, l->name,
+		safe_other, first->name);
+}
+
+static int check_session(
+	const struct loaded *l, const struct loaded *first, struct str *warnings, struct err *e)
+{
+	if (l->n_blocks != first->n_blocks)
+		return err_set(e, ERR_WORLD,
+			"%s has %zu code blocks and %s has %zu: they cannot be compared",
+			first->name, first->n_blocks, l->name, l->n_blocks);
+	for (size_t b = 0; b < l->n_blocks; b++) {
+		const char *x = block_name(&first->blocks[b]), *y = block_name(&l->blocks[b]);
+		if (!same_base(x, y))
+			return err_set(e, ERR_WORLD,
+				"code block %s of %s has no match in %s: there it is %s", x,
+				first->name, l->name, y);
+		if (strcmp(x, y) != 0)
+			warn_of(warnings, l, first, b);
+	}
+	return 0;
+}
+
+int subtrack_compare(struct subtrack_comparison *c, struct err *e)
+{
+	size_t n = c->n;
+	struct loaded loaded[MAX_SESSIONS] = { 0 };
+	if (n == 0 || n > MAX_SESSIONS)
+		return err_set(e, ERR_USAGE, "give 1 to %d results to compare", MAX_SESSIONS);
+	struct loaded_sessions all = { loaded, n, 0 };
+	for (size_t i = 1; i < n; i++)
+		if (strcmp(c->sessions[i].name, c->sessions[all.first].name) < 0)
+			all.first = i;
+	int rc = 0;
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = load(&loaded[i], &c->sessions[i], e);
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = check_session(&loaded[i], &loaded[all.first], &c->warnings, e);
+	if (!rc) {
+		c->result = json_object();
+		json_object_set_new(c->result, "overall_resource_usage",
+			compare_overall(&all, c->statistic));
+		json_object_set_new(c->result, "code_block_resource_usage",
+			compare_usage(&all, c->statistic));
+		json_object_set_new(c->result, "code_block_compute_time",
+			compare_blocks(&all, NULL, c->statistic));
+	}
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; k < loaded[i].n_blocks; k++)
+			free(loaded[i].blocks[k].key);
+		free(loaded[i].blocks);
+		json_decref(loaded[i].file);
+	}
+	return rc;
+}
