@@ -154,9 +154,9 @@ static void show_cards(
 	char *dst, size_t cap, const struct card_set *set, const struct idle_history *h)
 {
 	struct str out = { 0 };
-	for (size_t i = 0; i < h->n_cards && i < CARD_WORDS * 64; i++) {
+	for (size_t i = 0; i < h->n_cards; i++) {
 		char label[CARD_LABEL_CAP];
-		if (!(set->bits[i / 64] >> i % 64 & 1))
+		if (!facts_has_card(set, i))
 			continue;
 		card_label(label, sizeof(label), &h->cards[i]);
 		str_addf(&out, "%s%s", out.len ? "," : "", label);

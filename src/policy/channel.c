@@ -33,12 +33,17 @@ static bool next_word(const char **at, const char **word, size_t *len)
 	return *len > 0;
 }
 
+static bool is_named(enum channel c, const char *word, size_t len)
+{
+	return strlen(channel_names[c]) == len && memcmp(channel_names[c], word, len) == 0;
+}
+
 static bool is_listed(enum channel c, const char *list)
 {
 	const char *word;
 	size_t len;
 	while (list && next_word(&list, &word, &len))
-		if (strlen(channel_names[c]) == len && memcmp(channel_names[c], word, len) == 0)
+		if (is_named(c, word, len))
 			return true;
 	return false;
 }
@@ -70,8 +75,7 @@ int channel_check(const struct config_notices *config, struct err *e)
 	while (next_word(&list, &word, &len)) {
 		bool known = false;
 		for (int i = 0; i < CHANNELS; i++)
-			known |= strlen(channel_names[i]) == len &&
-				 memcmp(channel_names[i], word, len) == 0;
+			known |= is_named((enum channel)i, word, len);
 		if (!known)
 			return err_set(e, ERR_USAGE,
 				"channels: '%.*s' is not one of terminal, mail, webhook, "
@@ -140,7 +144,7 @@ static int run(
 		str_text(&job->text->body) };
 	struct child_command command = { .argv = (const char *const *)argv,
 		.timeout_ms = job->config->timeout_ms };
-	int rc = notice_to_json_with(job->notice, &extra, &json, e);
+	int rc = notice_to_json(job->notice, &extra, &json, e);
 	str_add(&json, "\n");
 	command.input = str_text(&json);
 	command.input_len = json.len;
@@ -437,26 +441,19 @@ void channel_mail_text(struct str *out, const struct channel_job *job, const cha
 	str_add(out, str_text(&job->text->body));
 }
 
-static bool find_address(char dst[ADDRESS_CAP], const struct channel_job *job)
-{
-	const char *user = job->notice->user, *domain = job->config->mail_domain;
-	if (!notice_is_plain_user(user))
-		return false;
-	snprintf(dst, ADDRESS_CAP, "%s%s%s", user, domain ? "@" : "", domain ? domain : "");
-	return true;
-}
-
 enum delivery channel_mail(const struct channel_job *job, char why[CHANNEL_WHY_CAP])
 {
 	char to[ADDRESS_CAP];
 	struct str text = { 0 };
 	struct err e = { 0 };
 	struct child_result r;
-	if (!find_address(to, job)) {
+	const char *user = job->notice->user, *domain = job->config->mail_domain;
+	if (!notice_is_plain_user(user)) {
 		snprintf(why, CHANNEL_WHY_CAP,
-			"the user name %s cannot be used as a mail address", job->notice->user);
+			"the user name %s cannot be used as a mail address", user);
 		return DELIVERY_NOBODY;
 	}
+	snprintf(to, sizeof(to), "%s%s%s", user, domain ? "@" : "", domain ? domain : "");
 	channel_mail_text(&text, job, to);
 	const char *argv[] = { job->config->sendmail, "-i", "-t", NULL };
 	const struct child_command command = { .argv = argv,
@@ -506,42 +503,33 @@ static int sign(char header[HEADER_CAP], const struct channel_job *job, const st
 	return 0;
 }
 
-static int make_request(struct str *request, const struct channel_job *job, struct err *e)
-{
-	struct str body = { 0 };
-	char header[HEADER_CAP];
-	int64_t limit = job->config->timeout_ms;
-	int rc = channel_webhook_body(&body, job, e);
-	if (rc == 0)
-		rc = sign(header, job, &body, e);
-	if (rc == 0) {
-		const struct post_request r = {
-			.timeout_ms = limit < POST_LONGEST_MS ? limit : POST_LONGEST_MS,
-			.url = job->config->webhook_url,
-			.header = header,
-			.body = str_text(&body),
-			.body_len = body.len
-		};
-		rc = post_write(request, &r, e);
-	}
-	str_finish(&body);
-	return rc;
-}
-
 static int post(
 	const struct channel_job *job, const char *path, struct child_result *r, struct err *e)
 {
-	struct str request = { 0 };
+	struct str body = { 0 }, request = { 0 };
+	char header[HEADER_CAP];
 	const char *argv[] = { path, NULL };
 	int64_t limit = job->config->timeout_ms;
-	int rc = make_request(&request, job, e);
+	limit = limit < POST_LONGEST_MS ? limit : POST_LONGEST_MS;
+	int rc = channel_webhook_body(&body, job, e);
+	if (rc == 0)
+		rc = sign(header, job, &body, e);
+	if (rc == 0)
+		rc = post_write(&request,
+			&(struct post_request){ .timeout_ms = limit,
+				.url = job->config->webhook_url,
+				.header = header,
+				.body = str_text(&body),
+				.body_len = body.len },
+			e);
 	const struct child_command command = { .argv = argv,
 		.env = job->post->env,
 		.input = str_text(&request),
 		.input_len = request.len,
-		.timeout_ms = (limit < POST_LONGEST_MS ? limit : POST_LONGEST_MS) + KILL_MS };
+		.timeout_ms = limit + KILL_MS };
 	if (rc == 0)
 		rc = child_run(&command, r, e);
+	str_finish(&body);
 	str_finish(&request);
 	return rc;
 }
@@ -566,26 +554,18 @@ enum delivery channel_webhook(const struct channel_job *job, char why[CHANNEL_WH
 
 /* Builds the JSON that each receiving service expects. */
 
-/* Words that notify everybody in a channel when they follow an @. */
-static const char *const crowds[] = { "all", "channel", "everyone", "here" };
-
-/* Whether the text begins with such a word. */
-static bool calls_everybody(const char *text)
-{
-	for (size_t i = 0; i < sizeof(crowds) / sizeof(crowds[0]); i++)
-		if (strncasecmp(text, crowds[i], strlen(crowds[i])) == 0)
-			return true;
-	return false;
-}
-
 /* Adds text in which no name notifies anybody and nothing closes a code fence: a zero-width
- * space follows such an @, and a backtick becomes an apostrophe. */
+ * space follows an @ that would notify everybody, and a backtick becomes an apostrophe. */
 static void add_calm(struct str *out, const char *text)
 {
+	static const char *const crowds[] = { "all", "channel", "everyone", "here" };
 	for (; *text; text++) {
 		str_add_bytes(out, *text == '`' ? "'" : text, 1);
-		if (*text == '@' && calls_everybody(text + 1))
-			str_add(out, "\xe2\x80\x8b");
+		for (size_t i = 0; *text == '@' && i < sizeof(crowds) / sizeof(crowds[0]); i++)
+			if (strncasecmp(text + 1, crowds[i], strlen(crowds[i])) == 0) {
+				str_add(out, "\xe2\x80\x8b");
+				break;
+			}
 	}
 }
 
@@ -601,25 +581,20 @@ static void add_fenced(struct str *out, const struct channel_job *job)
 }
 
 /* Slack replaces & < > before it looks for fences. */
-static void add_slack(struct str *out, const char *text)
-{
-	for (; *text; text++) {
-		if (*text == '&')
-			str_add(out, "&amp;");
-		else if (*text == '<')
-			str_add(out, "&lt;");
-		else if (*text == '>')
-			str_add(out, "&gt;");
-		else
-			str_add_bytes(out, text, 1);
-	}
-}
-
 static json_t *slack(const struct channel_job *job)
 {
 	struct str plain = { 0 }, text = { 0 };
 	add_fenced(&plain, job);
-	add_slack(&text, str_text(&plain));
+	for (const char *at = str_text(&plain); *at; at++) {
+		if (*at == '&')
+			str_add(&text, "&amp;");
+		else if (*at == '<')
+			str_add(&text, "&lt;");
+		else if (*at == '>')
+			str_add(&text, "&gt;");
+		else
+			str_add_bytes(&text, at, 1);
+	}
 	json_t *object = json_pack("{s:s, s:b, s:b, s:b}", "text", str_text(&text),
 		"link_names", 0, "unfurl_links", 0, "unfurl_media", 0);
 	str_finish(&plain);
@@ -684,5 +659,5 @@ int channel_webhook_body(struct str *out, const struct channel_job *job, struct 
 		free(text);
 		return text && !out->failed ? 0 : err_memory(e);
 	}
-	return notice_to_json_with(job->notice, &extra, out, e);
+	return notice_to_json(job->notice, &extra, out, e);
 }

@@ -214,12 +214,13 @@ static void add_cards(struct ending *a, const struct endings *es, const struct e
 {
 	const struct idle_history *h = &s->now->history;
 	struct err e = { 0 };
-	for (size_t i = 0; i < h->n_cards && i < CARD_WORDS * 64; i++) {
-		if (!(s->facts->cards.bits[i / 64] >> i % 64 & 1) || a->n_cards == ENDING_CARDS)
+	for (size_t i = 0; i < h->n_cards; i++) {
+		if (!facts_has_card(&s->facts->cards, i) || a->n_cards == ENDING_CARDS)
 			continue;
 		struct ending_card *card = &a->cards[a->n_cards++];
 		str_copy(card->uuid, sizeof(card->uuid), h->cards[i].uuid);
-		audit_idle_power_of(&card->idle_power_w, es->enforcer->db, card->uuid, s->now_ms, &e);
+		audit_idle_power_of(
+			&card->idle_power_w, es->enforcer->db, card->uuid, s->now_ms, &e);
 	}
 }
 

@@ -427,9 +427,9 @@ void enforcer_list(struct enforcer_lists *l, const struct enforcer_step *s)
 	for (size_t i = 0; s->session != SIZE_MAX && i < h->n_processes; i++)
 		if (h->processes[i].session == s->session && h->processes[i].holds)
 			str_addf(pids, "%s%u", pids->len ? " " : "", h->processes[i].pid);
-	for (size_t i = 0; i < h->n_cards && i < CARD_WORDS * 64; i++) {
+	for (size_t i = 0; i < h->n_cards; i++) {
 		char label[CARD_LABEL_CAP];
-		if (!(s->facts->cards.bits[i / 64] >> i % 64 & 1))
+		if (!facts_has_card(&s->facts->cards, i))
 			continue;
 		card_label(label, sizeof(label), &h->cards[i]);
 		str_addf(&l->cards, "%s%s", l->cards.len ? " " : "", h->cards[i].uuid);

@@ -52,6 +52,7 @@ static void mib_text(char *dst, size_t cap, int64_t bytes)
 		snprintf(dst, cap, "%.0f MiB", (double)bytes / (1 << 20));
 }
 
+/* The most use in its idle time, in percent; -1: it has none. */
 static int64_t most_pct(const struct explanation *ex)
 {
 	return ex->f->clock_ms > 0 ? idle_history_most(&ex->now->history, (uint32_t)ex->session,
@@ -359,20 +360,6 @@ static void add_next(struct str *out, const struct explanation *ex)
 	}
 }
 
-/* What the next pass would do. */
-static void add_step(struct str *out, const struct explanation *ex)
-{
-	const struct verdict *v = &ex->v;
-	bool warns = v->step == STEP_WARN, ends = v->step == STEP_END;
-	str_addf(out, "  the next pass %s: %s\n",
-		v->would ? "would take a step" : "takes a step",
-		warns  ? stage_texts[v->state.stage]
-		: ends ? stage_texts[STAGE_ENDING]
-		       : policy_step_names[v->step]);
-	if (ends)
-		str_add(out, "  unless it is used, kept or held by a limit before\n");
-}
-
 static void add_verdict(struct str *out, const struct explanation *ex)
 {
 	char at[48], delivered[48];
@@ -394,10 +381,16 @@ static void add_verdict(struct str *out, const struct explanation *ex)
 	} else {
 		str_add(out, "  stage: none yet\n");
 	}
-	if (v->step != STEP_NONE)
-		add_step(out, ex);
-	else
+	if (v->step == STEP_NONE)
 		str_addf(out, "  nothing happens now: %s\n", policy_hold_texts[v->hold]);
+	else
+		str_addf(out, "  the next pass %s: %s\n",
+			v->would ? "would take a step" : "takes a step",
+			v->step == STEP_WARN  ? stage_texts[v->state.stage]
+			: v->step == STEP_END ? stage_texts[STAGE_ENDING]
+					      : policy_step_names[v->step]);
+	if (v->step == STEP_END)
+		str_add(out, "  unless it is used, kept or held by a limit before\n");
 	add_next(out, ex);
 }
 
@@ -564,16 +557,16 @@ static void judge_both(struct explanation *ex)
 static int write_explanation(struct explanation *ex, struct str *out, struct err *e)
 {
 	int rc = look(ex, e);
-	if (rc == 0) {
-		read_state(ex);
-		judge_both(ex);
-		if (ex->x->json)
-			add_json(out, ex);
-		else
-			add_text(out, ex);
-	}
+	if (rc)
+		return rc;
+	read_state(ex);
+	judge_both(ex);
+	if (ex->x->json)
+		add_json(out, ex);
+	else
+		add_text(out, ex);
 	str_finish(&ex->undelivered);
-	return rc;
+	return 0;
 }
 
 int explain_to(struct explain_question *q, uint32_t uid, struct str *out, struct err *e)

@@ -12,6 +12,11 @@
 
 #include "base/clock.h"
 
+bool facts_has_card(const struct card_set *s, size_t card)
+{
+	return card < CARD_WORDS * 64 && (s->bits[card / 64] >> card % 64 & 1);
+}
+
 static int64_t stale_ms(const struct idle_history *h)
 {
 	return clock_later(STALE_TICKS * h->interval_ms, STALE_LEAST_MS);

@@ -17,6 +17,7 @@ enum { CARD_WORDS = 4 };
 struct card_set {
 	uint64_t bits[CARD_WORDS];
 };
+bool facts_has_card(const struct card_set *s, size_t card);
 
 struct session_facts {
 	int64_t idle_below; /* this much use or more counts, in percent */

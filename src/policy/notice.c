@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/file.h"
 #include "base/moment.h"
 #include "base/nearest.h"
@@ -18,19 +19,12 @@ const char *const notice_kind_names[NOTICE_KINDS] = { "warning", "again", "final
 
 enum member_kind { MEMBER_TEXT, MEMBER_INTEGER, MEMBER_REAL, MEMBER_LINES };
 
-#define TEXT(name)                                                                             \
-	{                                                                                      \
-#name, MEMBER_TEXT, offsetof(struct notice, name),                             \
-			sizeof(((struct notice *)0)->name)                                     \
-	}
-#define INTEGER(name)                                                                          \
-	{                                                                                      \
-#name, MEMBER_INTEGER, offsetof(struct notice, name), 0                        \
-	}
-#define REAL(name)                                                                             \
-	{                                                                                      \
-#name, MEMBER_REAL, offsetof(struct notice, name), 0                           \
-	}
+/* clang-format off */
+#define MEMBER(name, kind, cap) { #name, kind, offsetof(struct notice, name), cap }
+#define TEXT(name) MEMBER(name, MEMBER_TEXT, sizeof(((struct notice *)0)->name))
+#define INTEGER(name) MEMBER(name, MEMBER_INTEGER, 0)
+#define REAL(name) MEMBER(name, MEMBER_REAL, 0)
+/* clang-format on */
 
 static const struct member {
 	const char *name;
@@ -63,18 +57,13 @@ static const struct member {
 	INTEGER(freed_bytes),
 	TEXT(result),
 	INTEGER(count),
-	{ "list", MEMBER_LINES, offsetof(struct notice, list), 0 },
+	MEMBER(list, MEMBER_LINES, 0),
 };
 enum { N_MEMBERS = sizeof(members) / sizeof(members[0]) };
 
-static int64_t *integer_of(const struct notice *n, const struct member *m)
+static void *member_of(const struct notice *n, const struct member *m)
 {
-	return (int64_t *)(uintptr_t)((const char *)n + m->offset);
-}
-
-static double *real_of(const struct notice *n, const struct member *m)
-{
-	return (double *)(uintptr_t)((const char *)n + m->offset);
+	return (void *)(uintptr_t)((const char *)n + m->offset);
 }
 
 void notice_init(struct notice *n, enum notice_kind kind)
@@ -83,9 +72,9 @@ void notice_init(struct notice *n, enum notice_kind kind)
 	n->kind = kind;
 	for (size_t i = 0; i < N_MEMBERS; i++) {
 		if (members[i].kind == MEMBER_INTEGER)
-			*integer_of(n, &members[i]) = -1;
+			*(int64_t *)member_of(n, &members[i]) = -1;
 		else if (members[i].kind == MEMBER_REAL)
-			*real_of(n, &members[i]) = (double)NAN;
+			*(double *)member_of(n, &members[i]) = (double)NAN;
 	}
 }
 
@@ -108,12 +97,15 @@ static json_t *member_json(const struct notice *n, const struct member *m)
 	if (m->kind == MEMBER_LINES)
 		return lines_json((const char *)n + m->offset);
 	if (m->kind == MEMBER_INTEGER)
-		return *integer_of(n, m) < 0 ? json_null() : json_integer(*integer_of(n, m));
-	return isfinite(*real_of(n, m)) ? json_real(*real_of(n, m)) : json_null();
+		return *(int64_t *)member_of(n, m) < 0
+			       ? json_null()
+			       : json_integer(*(int64_t *)member_of(n, m));
+	return isfinite(*(double *)member_of(n, m)) ? json_real(*(double *)member_of(n, m))
+						    : json_null();
 }
 
-int notice_to_json_with(const struct notice *n, const struct notice_extra *extra,
-	struct str *out, struct err *e)
+int notice_to_json(const struct notice *n, const struct notice_extra *extra, struct str *out,
+	struct err *e)
 {
 	json_t *object = json_object();
 	bool failed = json_object_set_new(
@@ -134,20 +126,15 @@ int notice_to_json_with(const struct notice *n, const struct notice_extra *extra
 	return failed || !text || out->failed ? err_memory(e) : 0;
 }
 
-int notice_to_json(const struct notice *n, struct str *out, struct err *e)
-{
-	return notice_to_json_with(n, NULL, out, e);
-}
-
 static void take_member(struct notice *n, const struct member *m, const json_t *value)
 {
 	if (m->kind == MEMBER_TEXT && json_is_string(value))
 		str_escape((char *)n + m->offset, m->cap, json_string_value(value),
 			json_string_length(value));
 	else if (m->kind == MEMBER_INTEGER && json_is_integer(value))
-		*integer_of(n, m) = json_integer_value(value);
+		*(int64_t *)member_of(n, m) = json_integer_value(value);
 	else if (m->kind == MEMBER_REAL && json_is_number(value))
-		*real_of(n, m) = json_number_value(value);
+		*(double *)member_of(n, m) = json_number_value(value);
 }
 
 int notice_from_json(struct notice *n, const char *bytes, size_t len, struct err *e)
@@ -179,59 +166,7 @@ bool notice_is_plain_user(const char *user)
 
 enum { VALUE_CAP = 512, TEMPLATE_MOST = 16 * 1024 };
 
-/* Facts of a notice by name. A getter writes the text, "" if the fact is not known. */
-typedef void get_fact(const struct notice *n, char *dst, size_t cap);
-
-static void moment(char *dst, size_t cap, int64_t ms)
-{
-	*dst = '\0';
-	if (ms >= 0)
-		moment_text(dst, cap, ms, false);
-}
-
-#define TEXT_FACT(name)                                                                        \
-	static void get_##name(const struct notice *n, char *dst, size_t cap)                  \
-	{                                                                                      \
-		str_copy(dst, cap, n->name);                                                   \
-	}
-TEXT_FACT(user)
-TEXT_FACT(host)
-TEXT_FACT(rule)
-TEXT_FACT(what)
-TEXT_FACT(cards)
-TEXT_FACT(model)
-TEXT_FACT(release)
-TEXT_FACT(keep)
-TEXT_FACT(kept)
-TEXT_FACT(result)
-TEXT_FACT(session)
-
-static void get_command(const struct notice *n, char *dst, size_t cap)
-{
-	str_copy(dst, cap, *n->command ? n->command : "process");
-}
-
-static void get_number(int64_t number, char *dst, size_t cap)
-{
-	*dst = '\0';
-	if (number >= 0)
-		snprintf(dst, cap, "%lld", (long long)number);
-}
-
-static void get_uid(const struct notice *n, char *dst, size_t cap)
-{
-	get_number(n->uid, dst, cap);
-}
-
-static void get_pid(const struct notice *n, char *dst, size_t cap)
-{
-	get_number(n->pid, dst, cap);
-}
-
-static void get_count(const struct notice *n, char *dst, size_t cap)
-{
-	get_number(n->count, dst, cap);
-}
+/* Facts of a notice by name, as texts: "" if one is not known. */
 
 static void get_memory(const struct notice *n, char *dst, size_t cap)
 {
@@ -247,43 +182,20 @@ static void get_freed(const struct notice *n, char *dst, size_t cap)
 	str_copy(dst, cap, n->freed_bytes < 0 ? "" : size);
 }
 
-static void get_since(const struct notice *n, char *dst, size_t cap)
-{
-	moment(dst, cap, n->idle_since_ms);
-}
-
-static void get_time(const struct notice *n, char *dst, size_t cap)
-{
-	moment(dst, cap, n->made_ms);
-}
-
-static void get_end(const struct notice *n, char *dst, size_t cap)
-{
-	moment(dst, cap, n->end_ms);
-}
-
 static void get_idle(const struct notice *n, char *dst, size_t cap)
 {
-	*dst = '\0';
 	if (n->idle_ms >= 0)
 		duration_text(dst, cap, n->idle_ms);
 }
 
-static void get_limit(const struct notice *n, char *dst, size_t cap)
-{
-	get_number(n->idle_below, dst, cap);
-}
-
 static void get_cost(const struct notice *n, char *dst, size_t cap)
 {
-	*dst = '\0';
 	if (isfinite(n->cost))
 		snprintf(dst, cap, "%.2f %s", n->cost, n->currency);
 }
 
 static void get_hours(const struct notice *n, char *dst, size_t cap)
 {
-	*dst = '\0';
 	if (isfinite(n->idle_gpu_hours))
 		snprintf(dst, cap, "%.1f GPU-hours", n->idle_gpu_hours);
 }
@@ -291,7 +203,7 @@ static void get_hours(const struct notice *n, char *dst, size_t cap)
 /* The idle GPU-hours, and their cost if there is a price. */
 static void get_spent(const struct notice *n, char *dst, size_t cap)
 {
-	char hours[64], cost[64];
+	char hours[64] = "", cost[64] = "";
 	get_hours(n, hours, sizeof(hours));
 	get_cost(n, cost, sizeof(cost));
 	snprintf(dst, cap, "%s%s%s", hours, *hours && *cost ? ", " : "", cost);
@@ -300,8 +212,8 @@ static void get_spent(const struct notice *n, char *dst, size_t cap)
 static void get_next(const struct notice *n, char *dst, size_t cap)
 {
 	char next[64], end[64];
-	moment(next, sizeof(next), n->next_ms);
-	moment(end, sizeof(end), n->end_ms);
+	moment_text(next, sizeof(next), n->next_ms, false);
+	moment_text(end, sizeof(end), n->end_ms, false);
 	if (n->next_ms >= 0 && n->end_ms >= 0)
 		snprintf(dst, cap,
 			"another notice at %s; the session will be ended at %s unless it uses "
@@ -317,38 +229,61 @@ static void get_next(const struct notice *n, char *dst, size_t cap)
 			dst, cap, "nothing will be ended; please release what you do not need");
 }
 
+enum fact_kind { FACT_TEXT, FACT_NUMBER, FACT_MOMENT, FACT_MADE };
+
+#define OF(member) offsetof(struct notice, member)
 static const struct fact {
 	const char *name;
-	get_fact *get;
+	enum fact_kind kind;
+	size_t offset;						    /* of the member */
+	void (*get)(const struct notice *n, char *dst, size_t cap); /* FACT_MADE */
 } facts[] = {
-	{ "user", get_user },
-	{ "uid", get_uid },
-	{ "host", get_host },
-	{ "rule", get_rule },
-	{ "session", get_session },
-	{ "what", get_what },
-	{ "command", get_command },
-	{ "pid", get_pid },
-	{ "cards", get_cards },
-	{ "model", get_model },
-	{ "memory", get_memory },
-	{ "since", get_since },
-	{ "idle", get_idle },
-	{ "limit", get_limit },
-	{ "time", get_time },
-	{ "hours", get_hours },
-	{ "cost", get_cost },
-	{ "spent", get_spent },
-	{ "next", get_next },
-	{ "end", get_end },
-	{ "release", get_release },
-	{ "keep", get_keep },
-	{ "kept", get_kept },
-	{ "result", get_result },
-	{ "freed", get_freed },
-	{ "count", get_count },
+	{ "user", FACT_TEXT, OF(user), NULL },
+	{ "uid", FACT_NUMBER, OF(uid), NULL },
+	{ "host", FACT_TEXT, OF(host), NULL },
+	{ "rule", FACT_TEXT, OF(rule), NULL },
+	{ "session", FACT_TEXT, OF(session), NULL },
+	{ "what", FACT_TEXT, OF(what), NULL },
+	{ "command", FACT_TEXT, OF(command), NULL },
+	{ "pid", FACT_NUMBER, OF(pid), NULL },
+	{ "cards", FACT_TEXT, OF(cards), NULL },
+	{ "model", FACT_TEXT, OF(model), NULL },
+	{ "memory", FACT_MADE, 0, get_memory },
+	{ "since", FACT_MOMENT, OF(idle_since_ms), NULL },
+	{ "idle", FACT_MADE, 0, get_idle },
+	{ "limit", FACT_NUMBER, OF(idle_below), NULL },
+	{ "time", FACT_MOMENT, OF(made_ms), NULL },
+	{ "hours", FACT_MADE, 0, get_hours },
+	{ "cost", FACT_MADE, 0, get_cost },
+	{ "spent", FACT_MADE, 0, get_spent },
+	{ "next", FACT_MADE, 0, get_next },
+	{ "end", FACT_MOMENT, OF(end_ms), NULL },
+	{ "release", FACT_TEXT, OF(release), NULL },
+	{ "keep", FACT_TEXT, OF(keep), NULL },
+	{ "kept", FACT_TEXT, OF(kept), NULL },
+	{ "result", FACT_TEXT, OF(result), NULL },
+	{ "freed", FACT_MADE, 0, get_freed },
+	{ "count", FACT_NUMBER, OF(count), NULL },
 };
+#undef OF
 enum { N_FACTS = sizeof(facts) / sizeof(facts[0]) };
+
+static void fact_text(char *dst, size_t cap, const struct fact *f, const struct notice *n)
+{
+	const char *at = (const char *)n + f->offset;
+	int64_t number = -1;
+	if (f->kind == FACT_NUMBER || f->kind == FACT_MOMENT)
+		memcpy(&number, at, sizeof(number));
+	*dst = '\0';
+	if (f->kind == FACT_MADE)
+		f->get(n, dst, cap);
+	else if (f->kind == FACT_TEXT)
+		str_copy(dst, cap, at == n->command && !*at ? "process" : at);
+	else if (f->kind == FACT_MOMENT && number >= 0)
+		moment_text(dst, cap, number, false);
+	else if (number >= 0)
+		snprintf(dst, cap, "%lld", (long long)number);
+}
 
 void notice_text_finish(struct notice_text *t)
 {
@@ -387,7 +322,7 @@ static const char *expand_fact(
 	for (size_t i = 0; i < N_FACTS; i++) {
 		if (strlen(facts[i].name) != len || memcmp(facts[i].name, name, len) != 0)
 			continue;
-		facts[i].get(n, value, sizeof(value));
+		fact_text(value, sizeof(value), &facts[i], n);
 		str_escape(safe, sizeof(safe), value, strlen(value));
 		str_add(out, safe);
 		*known = *known && *safe;
@@ -581,16 +516,11 @@ static const char *const texts[NOTICE_KINDS] = {
 			"Nothing is wrong, and nothing will be ended.\n",
 };
 
-static const char *builtin_template(enum notice_kind kind)
-{
-	return texts[kind];
-}
-
 int notice_write(
 	struct notice_text *t, const struct notice *n, const char *directory, struct err *e)
 {
 	char path[512];
-	const char *own = builtin_template(n->kind);
+	const char *own = texts[n->kind];
 	struct file_content file = { 0 };
 	struct err unread = { 0 };
 	snprintf(path, sizeof(path), "%s/%s.txt", directory, notice_kind_names[n->kind]);
@@ -634,24 +564,20 @@ static const char *const lines[NOTICE_KINDS] = {
 			     "release it: {release}\n",
 };
 
-/* Joins the lines of a text with semicolons. */
-static void join(struct str *out, const char *text)
-{
-	for (size_t len; *text; text += len + (text[len] == '\n')) {
-		len = strcspn(text, "\n");
-		str_add(out, out->len ? "; " : "");
-		str_add_bytes(out, text, len);
-	}
-}
-
+/* Adds the lines of a text as one line, with semicolons between them. */
 static void add_line(struct notice *digest, const char *text)
 {
+	struct str joined = { 0 };
 	char line[NOTICE_LINE_CAP];
 	size_t used = strlen(digest->list);
-	str_copy(line, sizeof(line) - 1, text);
-	str_copy(digest->list + used, sizeof(digest->list) - used, line);
-	used += strlen(line);
-	str_copy(digest->list + used, sizeof(digest->list) - used, "\n");
+	for (size_t len; *text; text += len + (text[len] == '\n')) {
+		len = strcspn(text, "\n");
+		str_add(&joined, joined.len ? "; " : "");
+		str_add_bytes(&joined, text, len);
+	}
+	str_copy(line, sizeof(line) - 1, str_text(&joined));
+	str_finish(&joined);
+	snprintf(digest->list + used, sizeof(digest->list) - used, "%s\n", line);
 }
 
 void notice_add_part(struct notice *digest, const struct notice *part)
@@ -659,12 +585,10 @@ void notice_add_part(struct notice *digest, const struct notice *part)
 	const char *line = lines[part->kind] ? lines[part->kind] : lines[NOTICE_WARNING];
 	const struct notice_template from = { "built-in", line, strlen(line) };
 	struct notice_text text;
-	struct str joined = { 0 };
 	struct err e = { 0 };
 	if (digest->count >= NOTICE_PARTS_MOST || notice_expand(&text, part, &from, &e) != 0)
 		return;
-	join(&joined, str_text(&text.body));
-	add_line(digest, str_text(&joined));
+	add_line(digest, str_text(&text.body));
 	if (digest->count < 1) {
 		str_copy(digest->user, sizeof(digest->user), part->user);
 		str_copy(digest->host, sizeof(digest->host), part->host);
@@ -673,6 +597,5 @@ void notice_add_part(struct notice *digest, const struct notice *part)
 	digest->count = digest->count < 0 ? 1 : digest->count + 1;
 	if (part->end_ms >= 0 && (digest->end_ms < 0 || part->end_ms < digest->end_ms))
 		digest->end_ms = part->end_ms;
-	str_finish(&joined);
 	notice_text_finish(&text);
 }

@@ -71,14 +71,13 @@ void notice_init(struct notice *n, enum notice_kind kind);
  * none yet. Parts beyond NOTICE_PARTS_MOST are not added. */
 void notice_add_part(struct notice *digest, const struct notice *part);
 
-/* One JSON object; unknown values are null. ERR_WORLD: out of memory. */
-int notice_to_json(const struct notice *n, struct str *out, struct err *e);
 /* Text that is added to the JSON for programs that receive it. */
 struct notice_extra {
 	const char *subject, *text;
 };
-int notice_to_json_with(const struct notice *n, const struct notice_extra *extra,
-	struct str *out, struct err *e);
+/* One JSON object; unknown values are null. `extra` may be NULL. ERR_WORLD: out of memory. */
+int notice_to_json(const struct notice *n, const struct notice_extra *extra, struct str *out,
+	struct err *e);
 /* Reads that JSON back; ERR_WORLD: it is malformed. */
 int notice_from_json(struct notice *n, const char *bytes, size_t len, struct err *e);
 

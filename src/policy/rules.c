@@ -79,17 +79,12 @@ static bool any_matches(const struct config_patterns *all, const char *text)
 	return false;
 }
 
-static bool has_card(const struct session_facts *f, size_t card)
-{
-	return card < CARD_WORDS * 64 && (f->cards.bits[card / 64] >> card % 64 & 1);
-}
-
 static bool matches_cards(const struct policy *p, const struct session_facts *f,
 	const struct config_patterns *all, bool by_model)
 {
 	for (size_t c = 0; p->history && c < p->history->n_cards; c++) {
 		const struct card_id *card = &p->history->cards[c];
-		if (!has_card(f, c))
+		if (!facts_has_card(&f->cards, c))
 			continue;
 		if (by_model && any_matches(all, card->name))
 			return true;

@@ -38,6 +38,8 @@ struct list {
 		*sessions; /* a bit for each pid and each POSIX session that counts */
 };
 
+/* Number 0 is never in a set: POSIX session 0 belongs to kernel threads, or to another pid
+ * namespace. */
 static bool has(const unsigned char *set, int64_t number)
 {
 	return number > 0 && number < PIDS && (set[number / 8] >> number % 8 & 1);
@@ -77,12 +79,6 @@ static void count(struct list *l, struct entry *e)
 	add(l->sessions, e->session);
 }
 
-/* POSIX session 0 belongs to kernel threads, or to another pid namespace. */
-static bool belongs(const struct list *l, const struct entry *e)
-{
-	return has(l->pids, e->ppid) || has(l->sessions, e->session);
-}
-
 static bool is_same(const char *own, const char *label)
 {
 	return *label && strcmp(own, label) == 0;
@@ -120,7 +116,9 @@ double signs_cpu_s(int proc, const struct signs_session *s)
 	while (more) {
 		more = false;
 		for (size_t i = 0; i < l.n; i++)
-			if (!l.items[i].counts && belongs(&l, &l.items[i])) {
+			if (!l.items[i].counts &&
+				(has(l.pids, l.items[i].ppid) ||
+					has(l.sessions, l.items[i].session))) {
 				count(&l, &l.items[i]);
 				more = true;
 			}
@@ -217,14 +215,6 @@ static bool read_names(struct names *names, const struct signs_look *look,
 	return true;
 }
 
-/* Whether a process that is not in the list belongs to the session. */
-static bool is_newcomer(const struct names *names, const struct present_process *p)
-{
-	char key[SESSION_KEY_CAP];
-	session_key_of(key, &p->id, "");
-	return has_name(names, key);
-}
-
 static bool is_alone(const struct signs_look *look, size_t card,
 	const struct end_process *processes, size_t n)
 {
@@ -277,11 +267,15 @@ static void judge_process(struct signs_result *r, const struct signs_look *look,
 		say(r, SIGNS_UNKNOWN, "its use of card %s is not known", label);
 }
 
-/* A process that has taken memory since the decision is a sign of life by itself; one that
- * only draws may have been there before. */
+/* A process of the session that is not in its list. One that has taken memory since the
+ * decision is a sign of life by itself; one that only draws may have been there before. */
 static void judge_newcomer(struct signs_result *r, const struct signs_look *look,
-	const struct present_process *p, double *used_pct)
+	const struct present_process *p, const struct names *names, double *used_pct)
 {
+	char key[SESSION_KEY_CAP];
+	session_key_of(key, &p->id, "");
+	if (!has_name(names, key))
+		return;
 	judge_process(r, look, p, used_pct, true);
 	if (r->verdict == SIGNS_IDLE && p->holder)
 		say(r, SIGNS_ACTIVE, "process %u of the session has come to a card",
@@ -300,8 +294,7 @@ void signs_judge(struct signs_result *r, const struct signs_look *look,
 	for (size_t i = 0; i < look->n_processes && r->verdict == SIGNS_IDLE; i++) {
 		const struct present_process *p = &look->processes[i];
 		if (!is_one_of(p, processes, n)) {
-			if (is_newcomer(&names, p))
-				judge_newcomer(r, look, p, &used_pct[p->card]);
+			judge_newcomer(r, look, p, &names, &used_pct[p->card]);
 			continue;
 		}
 		found = true;

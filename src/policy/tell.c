@@ -18,6 +18,10 @@
 #include "store/policy/policy_digest.h"
 #include "store/policy/policy_notice.h"
 
+#define MINUTE_MS INT64_C(60000)
+/* The longest time between two tries of a delivery. */
+#define LONGEST_MS (60 * MINUTE_MS)
+
 static const struct idle_process *first_process(const struct enforcer_step *s)
 {
 	const struct idle_history *h = &s->now->history;
@@ -34,9 +38,9 @@ static size_t describe_cards(struct notice *n, const struct enforcer_step *s, do
 	struct str cards = { 0 };
 	size_t count = 0;
 	*price = 0;
-	for (size_t i = 0; i < h->n_cards && i < CARD_WORDS * 64; i++) {
+	for (size_t i = 0; i < h->n_cards; i++) {
 		char label[CARD_LABEL_CAP];
-		if (!(s->facts->cards.bits[i / 64] >> i % 64 & 1))
+		if (!facts_has_card(&s->facts->cards, i))
 			continue;
 		card_label(label, sizeof(label), &h->cards[i]);
 		str_addf(&cards, "%s%s", count ? ", " : "", label);
@@ -145,7 +149,7 @@ int tell_make(struct arena *texts, const struct tell_queue *q, const struct noti
 {
 	struct str json = { 0 };
 	struct policy_notice *rows = arena_take(texts, CHANNELS * sizeof(*rows));
-	int rc = notice_to_json(n, &json, e);
+	int rc = notice_to_json(n, NULL, &json, e);
 	const char *body = arena_text(texts, str_text(&json));
 	const char *user = arena_text(texts, n->user);
 	str_finish(&json);
@@ -211,9 +215,6 @@ int tell_step(struct arena *texts, const struct enforcer_step *s, struct policy_
 	return tell_make(texts, &q, &n, r, e);
 }
 
-#define MINUTE_MS INT64_C(60000)
-#define LONGEST_MS (60 * MINUTE_MS)
-
 int64_t tell_next_ms(int64_t tries, int64_t failed_ms)
 {
 	if (tries <= 0)
@@ -230,37 +231,28 @@ enum tell_plan tell_decide(int64_t waiting, int64_t sent, int64_t per_day)
 	return waiting == 1 || waiting <= left / 2 ? TELL_EACH : TELL_DIGEST;
 }
 
-/* Moves the times in the text by the delay: the next stage is counted from the delivery, and
- * the text must not name times that have passed. */
-static void move_times(struct notice *n, int64_t late_ms)
-{
-	if (late_ms <= 0)
-		return;
-	n->made_ms += late_ms;
-	n->next_ms += n->next_ms >= 0 ? late_ms : 0;
-	n->end_ms += n->end_ms >= 0 ? late_ms : 0;
-}
-
-/* Updates how long the session has been seen idle. */
-static void renew_idle(const struct sender *s, const char *session, struct notice *n)
-{
-	struct policy_state state;
-	if (policy_file_state(s->file, session, &state, NULL) == 0 &&
-		state.idle_since_ms == n->idle_since_ms && state.clock_ms > n->idle_ms)
-		n->idle_ms = state.clock_ms;
-}
-
-/* Reads the notice of a row and brings it up to date. */
+/* Reads the notice of a row and brings it up to date. The times in the text move by the delay:
+ * the next stage is counted from the delivery, and the text must not name times that have
+ * passed. */
 static int read_row(const struct sender *s, const struct policy_notice *row, struct notice *n,
 	struct err *e)
 {
 	int64_t now_ms = s->fixed_ms >= 0 ? s->fixed_ms : clock_wall_ms(s->clock);
+	int64_t late_ms = now_ms - row->queued_ms;
+	struct policy_state state;
 	int rc = notice_from_json(n, row->body, strlen(row->body), e);
-	if (rc == 0) {
-		move_times(n, now_ms - row->queued_ms);
-		renew_idle(s, row->session, n);
+	if (rc)
+		return rc;
+	if (late_ms > 0) {
+		n->made_ms += late_ms;
+		n->next_ms += n->next_ms >= 0 ? late_ms : 0;
+		n->end_ms += n->end_ms >= 0 ? late_ms : 0;
 	}
-	return rc;
+	/* How long the session has been seen idle by now. */
+	if (policy_file_state(s->file, row->session, &state, NULL) == 0 &&
+		state.idle_since_ms == n->idle_since_ms && state.clock_ms > n->idle_ms)
+		n->idle_ms = state.clock_ms;
+	return 0;
 }
 
 struct digest {
@@ -316,17 +308,6 @@ static int write_login(const struct sender *s, const struct policy_notice *row,
 	return rc;
 }
 
-/* Writes the text of a row as of now. */
-static int write_notice(const struct sender *s, const struct policy_notice *row,
-	struct notice *n, struct err *e)
-{
-	if (strcmp(row->stage, POLICY_DIGEST_STAGE) == 0)
-		return write_digest(s, row, n, e);
-	if (strcmp(row->channel, channel_names[CHANNEL_LOGIN]) == 0)
-		return write_login(s, row, n, e);
-	return read_row(s, row, n, e);
-}
-
 /* The channel was removed from the configuration: the notice moves to the other channels.
  * Otherwise it and all later ones would wait for ever. */
 static int move(struct sender *s, const struct policy_notice *row, int64_t now_ms)
@@ -355,7 +336,10 @@ static int send_one(void *context, const struct policy_notice *row)
 	if (channel == CHANNELS || !channel_configured((enum channel)channel, s->config))
 		return move(s, row, now_ms);
 	struct policy_delivery done = { row->id, now_ms, now_ms, "failed", e.text };
-	int rc = write_notice(s, row, &n, &e);
+	bool login = channel == CHANNEL_LOGIN;
+	int rc = strcmp(row->stage, POLICY_DIGEST_STAGE) == 0 ? write_digest(s, row, &n, &e)
+		 : login				      ? write_login(s, row, &n, &e)
+							      : read_row(s, row, &n, &e);
 	if (rc)
 		return policy_notice_done(s->file, &done, NULL);
 	rc = courier_send(s->courier, row->id, (enum channel)channel, &n, &e);
@@ -385,19 +369,6 @@ static int take_user(void *context, const struct policy_waiting *w)
 	return p->texts.failed ? ERR_WORLD : 0;
 }
 
-static int admit(
-	struct sender *s, const struct policy_waiting *w, int64_t now_ms, struct err *e)
-{
-	int64_t sent = 0;
-	int rc = policy_digest_sent(s->file, w->user, now_ms, &sent, e);
-	enum tell_plan plan = tell_decide(w->messages, sent, s->config->per_day);
-	if (rc == 0 && plan == TELL_EACH)
-		rc = policy_digest_admit(s->file, w->user, e);
-	else if (rc == 0 && plan == TELL_DIGEST)
-		rc = policy_digest_make(s->file, w->user, now_ms, NOTICE_PARTS_MOST, e);
-	return rc;
-}
-
 /* Decides what may be sent within the daily limit. */
 static int admit_all(struct sender *s, int64_t now_ms, struct err *e)
 {
@@ -405,8 +376,17 @@ static int admit_all(struct sender *s, int64_t now_ms, struct err *e)
 	int rc = policy_digest_drop_stale(s->file, now_ms, e);
 	if (rc == 0)
 		rc = policy_digest_waiting(s->file, take_user, &p, e);
-	for (size_t i = 0; i < p.n && rc == 0; i++)
-		rc = admit(s, &p.users[i], now_ms, e);
+	for (size_t i = 0; i < p.n && rc == 0; i++) {
+		const char *user = p.users[i].user;
+		int64_t sent = 0;
+		rc = policy_digest_sent(s->file, user, now_ms, &sent, e);
+		enum tell_plan plan =
+			tell_decide(p.users[i].messages, sent, s->config->per_day);
+		if (rc == 0 && plan == TELL_EACH)
+			rc = policy_digest_admit(s->file, user, e);
+		else if (rc == 0 && plan == TELL_DIGEST)
+			rc = policy_digest_make(s->file, user, now_ms, NOTICE_PARTS_MOST, e);
+	}
 	free(p.users);
 	arena_finish(&p.texts);
 	return rc;

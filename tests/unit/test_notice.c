@@ -54,7 +54,7 @@ static void test_json(void **state)
 	struct str json = { 0 };
 	struct err e = { 0 };
 	n.cost = 12.5;
-	assert_int_equal(notice_to_json(&n, &json, &e), 0);
+	assert_int_equal(notice_to_json(&n, NULL, &json, &e), 0);
 	assert_int_equal(notice_from_json(&back, json.data, json.len, &e), 0);
 	assert_true(isnan(back.idle_gpu_hours) && isnan(n.idle_gpu_hours));
 	back.idle_gpu_hours = n.idle_gpu_hours = 0;
@@ -428,7 +428,7 @@ static void test_digest(void **state)
 	channel_terminal_text(&out, &job);
 	assert_true(lines_in(str_text(&out)) > NOTICE_PARTS_MOST);
 	str_finish(&out);
-	assert_int_equal(notice_to_json(&digest, &out, &e), 0);
+	assert_int_equal(notice_to_json(&digest, NULL, &out, &e), 0);
 	json_t *json = json_loads(str_text(&out), 0, NULL);
 	assert_int_equal(json_array_size(json_object_get(json, "list")), NOTICE_PARTS_MOST);
 	json_decref(json);
