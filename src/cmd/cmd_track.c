@@ -313,10 +313,15 @@ static int track_finish_options(struct track_values *v, struct err *e)
 {
 	int rc = v->config ? read_config(v, e) : 0;
 	v->interval = v->interval ? v->interval : "1";
-	const char *size = v->default_size ? v->default_size : "auto";
+	/* A unit that follows the size is for people; programs get the same one each time. */
+	bool for_programs = v->format && strcmp(v->format, "text") != 0;
+	const char *size = v->default_size ? v->default_size : for_programs ? "bytes" : "auto";
+	const char *time = v->default_time ? v->default_time
+			   : for_programs  ? "seconds"
+					   : "auto";
 	v->ram_unit = v->ram_unit ? v->ram_unit : size;
 	v->gpu_ram_unit = v->gpu_ram_unit ? v->gpu_ram_unit : size;
-	v->time_unit = v->time_unit ? v->time_unit : v->default_time ? v->default_time : "auto";
+	v->time_unit = v->time_unit ? v->time_unit : time;
 	v->source = v->source ? v->source : SOURCE_AUTO;
 	if (rc)
 		return rc;

@@ -185,6 +185,14 @@ def test_text_opens_with_what_a_person_wants():
     assert "GPU memory  unknown: " in run.stderr and "GPU time    unknown\n" in run.stderr
 
 
+@pytest.mark.parametrize("options, units", [
+    ((), ["bytes", "bytes", "seconds"]), (("--ru", "megabytes", "--tu", "minutes"), ["megabytes", "bytes", "minutes"])])
+def test_json_has_the_same_units_each_time_unless_asked(options, units):
+    """Programs compare runs: what a unit is must not depend on the size."""
+    document, _ = report(*options, command=["true"])
+    assert [document[part]["unit"] for part in ("max_ram", "max_gpu_ram", "compute_time")] == units
+
+
 def test_json_has_the_known_keys_in_order():
     result, _ = report(command=["true"])
     assert list(result)[:5] == ["max_ram", "max_gpu_ram", "cpu_utilization", "gpu_utilization", "compute_time"]
