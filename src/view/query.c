@@ -1,33 +1,205 @@
-/* Prints chosen fields of cards as lines, or as JSON. */
+/* Prints chosen fields as lines, or as JSON: of cards, of compute processes, and of what else
+ * nvidia-smi lists: the processes that accounting mode knows, retired memory pages, remapped
+ * memory rows. */
 #include "view/query.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/moment.h"
+#include "base/nearest.h"
 #include "render/rows.h"
 #include "render/text.h"
 #include "view/format.h"
 #include "view/stat.h"
 
-enum { CELL_CAP = 160, NEAREST = 3 };
+enum { CELL_CAP = 512, NEAREST = 3, PAGES_MOST = 4096 };
+
+/* One look at the cards, and where the answer goes. */
+struct query_answer {
+	const struct query *query;
+	struct live *live;
+	const struct present *now; /* of `live` */
+	const struct filter *filter;
+	struct json *json; /* NULL: CSV lines to `out` */
+	struct str *out;
+};
+
+/* Where a cell comes from. */
+enum origin {
+	OF_CARD,    /* a metric */
+	OF_PROCESS, /* a text of struct present_process */
+	UNKNOWN,
+	/* Texts. */
+	PROGRAM,
+	TYPE,
+	HELD_SINCE,
+	IDLE_SINCE,
+	CAUSE,
+	/* Numbers of a process, which are numbers in JSON too. */
+	PID,
+	MEMORY,
+	GPU_INDEX,
+	SM,
+	IDLE_FOR,
+	/* Numbers of a record of accounting mode. */
+	RECORD_PID,
+	GPU_USE,
+	MEMORY_USE,
+	PEAK,
+	LENGTH,
+};
+
+enum {
+	APPS = 1 << QUERY_APPS,
+	ACCOUNTED = 1 << QUERY_ACCOUNTED,
+	RETIRED = 1 << QUERY_RETIRED,
+	REMAPPED = 1 << QUERY_REMAPPED,
+	ANY = APPS | ACCOUNTED | RETIRED | REMAPPED,
+};
+
+#define TEXT(member) OF_PROCESS, offsetof(struct present_process, member)
+#define OF_ENVIRONMENT ": known for your own processes only, and to root for all."
+
+static const struct list_field {
+	unsigned lists; /* bits: which lists have it */
+	const char *name, *synonym, *unit;
+	enum origin origin;
+	size_t from; /* OF_CARD: the metric; OF_PROCESS: offset of the text */
+	const char *help;
+} list_fields[] = {
+	{ ANY, "timestamp", "", "", OF_CARD, METRIC_TIMESTAMP,
+		"When the line was made, in local time." },
+	{ ANY, "gpu_name", "", "", OF_CARD, METRIC_NAME, "The card's product name." },
+	{ ANY, "gpu_bus_id", "", "", OF_CARD, METRIC_PCI_BUS_ID, "The card's PCI address." },
+	{ ANY, "gpu_serial", "", "", OF_CARD, METRIC_SERIAL, "The card's serial number." },
+	{ ANY, "gpu_uuid", "", "", OF_CARD, METRIC_UUID, "The card's unique identity." },
+	{ APPS, "pid", "", "", PID, 0, "The process id." },
+	{ APPS, "process_name", "name", "", PROGRAM, 0, "The program, as it was called." },
+	{ APPS, "used_gpu_memory", "used_memory", "MiB", MEMORY, 0,
+		"Memory that the process has on the card." },
+	{ APPS, "gua.gpu_index", "", "", GPU_INDEX, 0, "The driver's number of the card." },
+	{ APPS, "gua.type", "", "", TYPE, 0,
+		"C compute, G graphics, M client of MPS; or several." },
+	{ APPS, "gua.user", "", "", TEXT(id.user), "The user who runs the process." },
+	{ APPS, "gua.sm", "", "%", SM, 0,
+		"How much of the card it used since the previous look." },
+	{ APPS, "gua.command", "", "", TEXT(id.command), "The program and its script." },
+	{ APPS, "gua.notebook", "", "", TEXT(id.notebook),
+		"The Jupyter kernel, if the process is one." },
+	{ APPS, "gua.notebook_path", "", "", TEXT(id.origin.notebook_path),
+		"The path of the notebook that it runs" OF_ENVIRONMENT },
+	{ APPS, "gua.job", "", "", TEXT(id.job), "The batch job that it belongs to." },
+	{ APPS, "gua.container", "", "", TEXT(id.container), "The container that it runs in." },
+	{ APPS, "gua.job_name", "", "", TEXT(id.origin.job_name),
+		"The name of its Slurm job" OF_ENVIRONMENT },
+	{ APPS, "gua.account", "", "", TEXT(id.origin.account),
+		"The account of its Slurm job" OF_ENVIRONMENT },
+	{ APPS, "gua.login", "", "", TEXT(id.origin.login),
+		"What started it: ssh, tmux, vscode, jupyter, batch, cron, service ..." },
+	{ APPS, "gua.session", "", "", TEXT(id.origin.session),
+		"The number of its login session." },
+	{ APPS, "gua.parents", "", "", TEXT(id.origin.parents),
+		"The names of its parents, from the session leader on." },
+	{ APPS, "gua.python_env", "", "", TEXT(id.origin.python_env),
+		"Its conda, pixi or venv environment." },
+	{ APPS, "gua.tag", "", "", TEXT(id.origin.tag),
+		"What its user has declared it to be for (GUA_TAG)" OF_ENVIRONMENT },
+	{ APPS, "gua.held_since", "", "", HELD_SINCE, 0,
+		"When it was first seen on the card." },
+	{ APPS, "gua.idle_since", "", "", IDLE_SINCE, 0,
+		"Since when it has not computed, at least; unknown while it computes." },
+	{ APPS, "gua.idle_for", "", "s", IDLE_FOR, 0,
+		"How long it has not computed, at least." },
+	{ ACCOUNTED, "vgpu_instance", "", "", UNKNOWN, 0, "gua does not read it." },
+	{ ACCOUNTED, "pid", "", "", RECORD_PID, 0, "The process id." },
+	{ ACCOUNTED, "gpu_utilization", "gpu_util", "%", GPU_USE, 0,
+		"Mean use of the card while the process was on it." },
+	{ ACCOUNTED, "mem_utilization", "mem_util", "%", MEMORY_USE, 0,
+		"Mean share of the time in which memory was read or written." },
+	{ ACCOUNTED, "max_memory_usage", "", "MiB", PEAK, 0,
+		"Most memory that the process had on the card." },
+	{ ACCOUNTED, "time", "", "ms", LENGTH, 0,
+		"How long the process was on the card; 0 while it is." },
+	{ RETIRED, "retired_pages.address", "", "", UNKNOWN, 0, "gua does not read it." },
+	{ RETIRED, "retired_pages.timestamp", "", "", UNKNOWN, 0, "gua does not read it." },
+	{ RETIRED, "retired_pages.cause", "", "", CAUSE, 0,
+		"Single Bit ECC or Double Bit ECC." },
+	{ REMAPPED, "remapped_rows.correctable", "remapped_rows.sbe", "", OF_CARD,
+		METRIC_REMAPPED_CORRECTABLE, "Memory rows replaced for corrected errors." },
+	{ REMAPPED, "remapped_rows.uncorrectable", "remapped_rows.dbe", "", OF_CARD,
+		METRIC_REMAPPED_UNCORRECTABLE,
+		"Memory rows replaced for errors that could not be corrected." },
+	{ REMAPPED, "remapped_rows.pending", "", "", OF_CARD, METRIC_REMAPPED_PENDING,
+		"Whether rows will be replaced at a restart." },
+	{ REMAPPED, "remapped_rows.failure", "", "", OF_CARD, METRIC_REMAPPED_FAILURE,
+		"Whether replacing a row has failed." },
+	{ REMAPPED, "remapped_rows.histogram.max", "", "", OF_CARD, METRIC_ROWS_MAX,
+		"Memory banks with all their spare rows left." },
+	{ REMAPPED, "remapped_rows.histogram.high", "", "", OF_CARD, METRIC_ROWS_HIGH,
+		"Memory banks with most of their spare rows left." },
+	{ REMAPPED, "remapped_rows.histogram.partial", "", "", OF_CARD, METRIC_ROWS_PARTIAL,
+		"Memory banks with some of their spare rows left." },
+	{ REMAPPED, "remapped_rows.histogram.low", "", "", OF_CARD, METRIC_ROWS_LOW,
+		"Memory banks with few spare rows left." },
+	{ REMAPPED, "remapped_rows.histogram.none", "", "", OF_CARD, METRIC_ROWS_NONE,
+		"Memory banks with no spare row left." },
+};
+enum { LIST_FIELDS = sizeof(list_fields) / sizeof(list_fields[0]) };
+
+static const char *const titles[] = { [QUERY_GPU] = "gpu",
+	[QUERY_APPS] = "compute-apps",
+	[QUERY_ACCOUNTED] = "accounted-apps",
+	[QUERY_RETIRED] = "retired-pages",
+	[QUERY_REMAPPED] = "remapped-rows" };
+
+static int find_list_field(enum query_list list, const char *name, size_t len)
+{
+	for (int i = 0; i < (int)LIST_FIELDS; i++) {
+		const char *const names[] = { list_fields[i].name, list_fields[i].synonym };
+		for (size_t k = 0; k < 2 && list_fields[i].lists & 1u << list; k++)
+			if (strlen(names[k]) == len && strncasecmp(names[k], name, len) == 0)
+				return i;
+	}
+	return -1;
+}
+
+static size_t distance_to(const struct list_field *f, const char *name, size_t len)
+{
+	size_t a = nearest_distance(f->name, strlen(f->name), name, len);
+	size_t b = nearest_distance(f->synonym, strlen(f->synonym), name, len);
+	return a < b ? a : b;
+}
+
+/* As metric_nearest(), of compute processes. */
+static size_t nearest_fields(const char *name, size_t len, int *found, size_t max)
+{
+	size_t n = 0;
+	for (size_t d = 0; d <= nearest_far(len) && n < max; d++)
+		for (int i = 0; i < (int)LIST_FIELDS && n < max; i++)
+			if (list_fields[i].lists & APPS &&
+				distance_to(&list_fields[i], name, len) == d)
+				found[n++] = i;
+	return n;
+}
 
 static int unknown_field(const struct query *q, const char *name, size_t len, struct err *e)
 {
 	bool apps = q->list == QUERY_APPS;
 	int near[NEAREST];
 	char text[200] = "";
-	size_t n = apps			  ? query_list_nearest(name, len, near, NEAREST)
+	size_t n = apps			  ? nearest_fields(name, len, near, NEAREST)
 		   : q->list == QUERY_GPU ? metric_nearest(name, len, near, NEAREST)
 					  : 0;
 	for (size_t i = 0, at = 0; i < n; i++)
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s",
 			i == 0 ? "; the nearest: " : ", ",
-			apps ? query_list_name(near[i]) : metrics[near[i]].name);
+			apps ? list_fields[near[i]].name : metrics[near[i]].name);
 	return err_set(e, ERR_USAGE, "there is no field '%.*s'%s; --help-query-%s lists all",
-		(int)(len < 100 ? len : 100), name, text, query_list_title(q->list));
+		(int)(len < 100 ? len : 100), name, text, titles[q->list]);
 }
 
 int query_fields(struct query *q, const char *list, struct err *e)
@@ -37,7 +209,7 @@ int query_fields(struct query *q, const char *list, struct err *e)
 		size_t len = strcspn(at, ", ");
 		if (len == 0)
 			break;
-		int field = q->list ? query_list_find(q->list, at, len) : metric_find(at, len);
+		int field = q->list ? find_list_field(q->list, at, len) : metric_find(at, len);
 		if (field < 0) {
 			q->wrong = at;
 			return unknown_field(q, at, len, e);
@@ -80,20 +252,53 @@ void query_gpu_fields(struct str *out)
 			*metrics[i].synonyms ? " " : "");
 }
 
+static void add_words(enum query_list list, struct str *out)
+{
+	for (int i = 0; i < (int)LIST_FIELDS; i++)
+		if (list_fields[i].lists & 1u << list)
+			str_addf(out, "%s %s%s", list_fields[i].name, list_fields[i].synonym,
+				*list_fields[i].synonym ? " " : "");
+}
+
+void query_list_app_fields(struct str *out)
+{
+	add_words(QUERY_APPS, out);
+}
+
+void query_list_accounted_fields(struct str *out)
+{
+	add_words(QUERY_ACCOUNTED, out);
+}
+
+void query_list_retired_fields(struct str *out)
+{
+	add_words(QUERY_RETIRED, out);
+}
+
+void query_list_remapped_fields(struct str *out)
+{
+	add_words(QUERY_REMAPPED, out);
+}
+
 void query_wanted(const struct query *q, unsigned char *wanted)
 {
-	if (q->list)
-		query_list_wanted(q, wanted);
-	for (size_t i = 0; !q->list && i < q->n; i++)
-		wanted[q->fields[i]] = 1;
+	for (size_t i = 0; i < q->n; i++) {
+		const struct list_field *field = q->list ? &list_fields[q->fields[i]] : NULL;
+		if (!field)
+			wanted[q->fields[i]] = 1;
+		else if (field->origin == OF_CARD)
+			wanted[field->from] = 1;
+	}
+	if (q->list == QUERY_RETIRED)
+		wanted[METRIC_RETIRED_SBE] = wanted[METRIC_RETIRED_DBE] = 1;
 }
 
 void query_header(const struct query *q, struct str *out)
 {
 	for (size_t i = 0; i < q->n; i++) {
 		int field = q->fields[i];
-		const char *name = q->list ? query_list_name(field) : metrics[field].name;
-		const char *unit = q->list ? query_list_unit(field) : metrics[field].unit;
+		const char *name = q->list ? list_fields[field].name : metrics[field].name;
+		const char *unit = q->list ? list_fields[field].unit : metrics[field].unit;
 		str_addf(out, "%s%s", i ? ", " : "", name);
 		if (*unit)
 			str_addf(out, " [%s]", unit);
@@ -148,7 +353,7 @@ static struct query_line board_line(
 }
 
 /* The text of a field of the card; "" unknown. */
-static void card_text(char *dst, size_t cap, enum metric m, const struct present *now,
+static void text_of(char *dst, size_t cap, enum metric m, const struct present *now,
 	const struct query_line *line)
 {
 	dst[0] = '\0';
@@ -190,12 +395,12 @@ static void show(char *dst, size_t cap, enum metric m, const struct present *now
 	const struct query_line *line)
 {
 	if (is_text(m))
-		card_text(dst, cap, m, now, line);
+		text_of(dst, cap, m, now, line);
 	else
 		metric_show(dst, cap, m, line->values[m]);
 }
 
-void query_card_text(char *dst, size_t cap, enum metric m, const struct present *now,
+static void card_text(char *dst, size_t cap, enum metric m, const struct present *now,
 	const struct present_card *c)
 {
 	struct query_line line = card_line(c);
@@ -283,6 +488,181 @@ static int add_cards(const struct query_answer *a, struct err *e)
 	return rc;
 }
 
+/* One line: a card, and a process, a record or a page of it. */
+struct list_row {
+	const struct present_card *card;   /* of a process */
+	const struct present_board *board; /* of a record or a page */
+	const struct present_process *process;
+	const struct process_account *record;
+	const char *cause;
+};
+
+/* A cell that is a number; NAN if unknown. */
+static double cell_number(
+	const struct present *now, enum origin origin, const struct list_row *r)
+{
+	const struct present_process *p = r->process;
+	const struct process_account *a = r->record;
+	if (origin <= IDLE_FOR ? !p : !a)
+		return NAN;
+	switch (origin) {
+	case PID:
+		return p->id.pid;
+	case MEMORY:
+		return p->mem_bytes < 0 ? NAN : (double)(p->mem_bytes >> 20);
+	case GPU_INDEX:
+		return r->card->id.index;
+	case SM:
+		return p->sm_pct;
+	case IDLE_FOR:
+		return p->idle_since_ms < 0
+			       ? NAN
+			       : floor((double)(now->now_ms - p->idle_since_ms) / 1000);
+	case RECORD_PID:
+		return a->pid;
+	case GPU_USE:
+		return a->gpu_pct;
+	case MEMORY_USE:
+		return a->memory_pct;
+	case PEAK:
+		return a->mem_peak_bytes < 0 ? NAN : (double)(a->mem_peak_bytes >> 20);
+	default:
+		return (double)a->time_ms;
+	}
+}
+
+/* A cell that is a text; "" if unknown. */
+static void cell_text(char *dst, const struct query_answer *to, const struct list_field *field,
+	const struct list_row *r)
+{
+	const struct present_process *p = r->process;
+	int64_t since_ms = -1;
+	dst[0] = '\0';
+	if (field->origin == OF_CARD && r->card)
+		card_text(dst, CELL_CAP, (enum metric)field->from, to->now, r->card);
+	else if (field->origin == OF_CARD)
+		query_board_text(dst, CELL_CAP, (enum metric)field->from, to->now, r->board);
+	else if (field->origin == OF_PROCESS)
+		str_copy(dst, CELL_CAP, (const char *)p + field->from);
+	else if (field->origin == PROGRAM)
+		query_process_name(dst, CELL_CAP, to->live, p);
+	else if (field->origin == TYPE)
+		snprintf(dst, CELL_CAP, "%s%s%s", p->kind & PROCESS_COMPUTE ? "C" : "",
+			p->kind & PROCESS_GRAPHICS ? "G" : "",
+			p->kind & PROCESS_MPS ? "M" : "");
+	else if (field->origin == CAUSE)
+		str_copy(dst, CELL_CAP, r->cause);
+	if (field->origin == HELD_SINCE || field->origin == IDLE_SINCE)
+		since_ms = field->origin == HELD_SINCE ? p->held_since_ms : p->idle_since_ms;
+	if (since_ms >= 0)
+		moment_iso(dst, CELL_CAP, since_ms);
+}
+
+static void add_list_cell(
+	const struct query_answer *to, const struct list_field *field, const struct list_row *r)
+{
+	char text[CELL_CAP];
+	double number = NAN;
+	bool is_number = field->origin >= PID;
+	if (is_number) {
+		number = cell_number(to->now, field->origin, r);
+		json_number_text(text, sizeof(text), number, 0);
+	} else {
+		cell_text(text, to, field, r);
+	}
+	if (to->json && is_number && r->process) {
+		json_number(to->json, field->name, number, 0);
+	} else if (to->json) {
+		json_text(to->json, field->name, *text ? text : NULL);
+	} else {
+		(is_number ? rows_own_text : rows_text)(to->out, *text ? text : "[N/A]");
+		if (*text && *field->unit && !to->query->no_units)
+			str_addf(to->out, " %s", field->unit);
+	}
+}
+
+static void add_row(const struct query_answer *to, const struct list_row *r)
+{
+	const struct query *q = to->query;
+	if (to->json)
+		json_open(to->json, NULL, '{');
+	for (size_t i = 0; i < q->n; i++) {
+		if (!to->json && i)
+			str_add(to->out, ", ");
+		add_list_cell(to, &list_fields[q->fields[i]], r);
+	}
+	if (to->json)
+		json_close(to->json, '}');
+	else
+		str_add(to->out, "\n");
+}
+
+/* A line for each page; one line if the card does not count them. */
+static void add_pages(const struct query_answer *to, struct list_row *r)
+{
+	static const struct {
+		enum metric count;
+		const char *cause;
+	} kinds[] = { { METRIC_RETIRED_SBE, "Single Bit ECC" },
+		{ METRIC_RETIRED_DBE, "Double Bit ECC" } };
+	for (size_t k = 0; k < 2; k++) {
+		double count = r->board->values[kinds[k].count];
+		r->cause = kinds[k].cause;
+		for (int i = 0; i < (isnan(count) ? 1 : fmin(count, PAGES_MOST)); i++)
+			add_row(to, r);
+	}
+}
+
+static void add_accounts(const struct query_answer *to, struct list_row *r)
+{
+	const struct present *now = to->now;
+	for (size_t i = 0; i < now->n_accounts; i++) {
+		size_t card = now->accounts[i].card;
+		if (card >= now->n_cards || &now->boards[now->cards[card].board] != r->board)
+			continue;
+		r->record = &now->accounts[i].record;
+		add_row(to, r);
+	}
+}
+
+static int add_processes(const struct query_answer *to, struct err *e)
+{
+	const struct present *now = to->now;
+	size_t *picked = calloc(now->n_cards + 1, sizeof(*picked));
+	if (!picked)
+		return err_memory(e);
+	int found = filter_cards(to->filter, now, picked, e);
+	for (int i = 0; i < found; i++) {
+		const struct present_card *c = &now->cards[picked[i]];
+		for (size_t k = 0; k < c->n_processes; k++) {
+			const struct present_process *p = &now->processes[c->first_process + k];
+			if (p->holder && filter_process(to->filter, p))
+				add_row(to, &(struct list_row){ .card = c, .process = p });
+		}
+	}
+	free(picked);
+	return found < 0 ? found : 0;
+}
+
+static int look_at_list(const struct query_answer *to, struct err *e)
+{
+	struct stat_boards boards = { 0 };
+	if (to->query->list == QUERY_APPS)
+		return add_processes(to, e);
+	int rc = stat_boards(&boards, to->live, to->filter, e);
+	for (size_t i = 0; rc == 0 && i < boards.n; i++) {
+		struct list_row r = { .board = boards.all[i] };
+		if (to->query->list == QUERY_RETIRED)
+			add_pages(to, &r);
+		else if (to->query->list == QUERY_ACCOUNTED)
+			add_accounts(to, &r);
+		else
+			add_row(to, &r);
+	}
+	stat_boards_finish(&boards);
+	return rc;
+}
+
 int query_look(const struct query *q, struct live *l, const struct filter *f, struct str *out,
 	struct err *e)
 {
@@ -300,12 +680,25 @@ int query_look(const struct query *q, struct live *l, const struct filter *f, st
 						: "rows",
 			'[');
 	}
-	int rc = q->list ? query_list_look(&a, e) : add_cards(&a, e);
+	int rc = q->list ? look_at_list(&a, e) : add_cards(&a, e);
 	if (to) {
 		json_close(to, ']');
 		json_close(to, '}');
 	}
 	return rc;
+}
+
+static void add_list_help(enum query_list list, struct str *out)
+{
+	str_addf(out, "Fields of --query-%s:\n", titles[list]);
+	for (int i = 0; i < (int)LIST_FIELDS; i++) {
+		if (!(list_fields[i].lists & 1u << list))
+			continue;
+		str_addf(out, "\n\"%s\"", list_fields[i].name);
+		if (*list_fields[i].synonym)
+			str_addf(out, " or \"%s\"", list_fields[i].synonym);
+		str_addf(out, "\n    %s\n", list_fields[i].help);
+	}
 }
 
 /* Names and descriptions are within 80 columns. An empty line comes before each: programs that
@@ -314,7 +707,7 @@ void query_help(enum query_list list, struct str *out)
 {
 	const struct text_style style = { .columns = 80, .ascii = true };
 	if (list) {
-		query_list_help(list, out);
+		add_list_help(list, out);
 		return;
 	}
 	str_add(out, "Fields of --query-gpu, with the names that mean the same:\n");

@@ -14,7 +14,7 @@
 
 enum { QUERY_FIELDS_MAX = 512 };
 
-/* What is listed: cards, or one of the lists of query_list.c. */
+/* What is listed: cards, or another of the lists of nvidia-smi. */
 enum query_list { QUERY_GPU, QUERY_APPS, QUERY_ACCOUNTED, QUERY_RETIRED, QUERY_REMAPPED };
 
 struct query {
@@ -47,39 +47,16 @@ int query_look(const struct query *q, struct live *l, const struct filter *f, st
 /* Appends every field with its description. */
 void query_help(enum query_list list, struct str *out);
 
-/* One look at the cards, and where the answer goes. */
-struct query_answer {
-	const struct query *query;
-	struct live *live;
-	const struct present *now; /* of `live` */
-	const struct filter *filter;
-	struct json *json; /* NULL: CSV lines to `out` */
-	struct str *out;
-};
-
 /* argv[0]; for a process that is gone, the text that nvidia-smi prints. */
 void query_process_name(char *dst, size_t cap, struct live *l, const struct present_process *p);
 
-/* query_list.c: the fields of lists. */
-int query_list_find(enum query_list list, const char *name, size_t len);
-const char *query_list_name(int field);
-const char *query_list_unit(int field);
-/* As metric_nearest(), of compute processes. */
-size_t query_list_nearest(const char *name, size_t len, int *found, size_t max);
-/* "accounted-apps", as in the options --query-... and --help-query-... */
-const char *query_list_title(enum query_list list);
-void query_list_help(enum query_list list, struct str *out);
-void query_list_wanted(const struct query *q, unsigned char *wanted);
-int query_list_look(const struct query_answer *a, struct err *e);
 /* As query_gpu_fields(). */
 void query_list_app_fields(struct str *out);
 void query_list_accounted_fields(struct str *out);
 void query_list_retired_fields(struct str *out);
 void query_list_remapped_fields(struct str *out);
 
-/* A field of a card or a board as text without its unit; "" unknown. */
-void query_card_text(char *dst, size_t cap, enum metric m, const struct present *now,
-	const struct present_card *c);
+/* A field of a board as text without its unit; "" unknown. */
 void query_board_text(char *dst, size_t cap, enum metric m, const struct present *now,
 	const struct present_board *b);
 
