@@ -188,12 +188,12 @@ void moment_iso(char *dst, size_t cap, int64_t ms)
 		snprintf(dst, cap, "%sZ", text);
 }
 
+const char *const moment_weekdays[7] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
+
 void moment_text(char *dst, size_t cap, int64_t ms, bool utc)
 {
-	/* strftime's %a depends on the locale, and reports are compared byte by byte. */
-	static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
 	struct tm tm = moment_fields(ms, utc);
-	snprintf(dst, cap, "%s %04d-%02d-%02d %02d:%02d%s", days[tm.tm_wday % 7],
+	snprintf(dst, cap, "%s %04d-%02d-%02d %02d:%02d%s", moment_weekdays[tm.tm_wday % 7],
 		tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min,
 		utc ? " UTC" : "");
 }

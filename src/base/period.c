@@ -8,6 +8,8 @@
 
 #include "base/moment.h"
 
+const char *const period_unit_names[] = { "", "day", "week", "month", "year" };
+
 /* The first day of the period that contains this day, and of its neighbours. */
 static struct tm first_day(enum period_unit unit, struct tm day, int shift)
 {

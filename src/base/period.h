@@ -10,6 +10,8 @@
 #include "base/err.h"
 
 enum period_unit { PERIOD_NONE, PERIOD_DAY, PERIOD_WEEK, PERIOD_MONTH, PERIOD_YEAR };
+/* "day", "week" and so on. */
+extern const char *const period_unit_names[];
 
 /* A whole day, week (from Monday), month or year: from <= t < to. In local time a day may have
  * 23 or 25 hours. */

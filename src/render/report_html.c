@@ -277,10 +277,6 @@ static void add_period(struct str *out, const struct report *r, size_t i, double
 
 static void add_trend(struct str *out, const struct report *r)
 {
-	static const char *const units[] = { [PERIOD_DAY] = "day",
-		[PERIOD_WEEK] = "week",
-		[PERIOD_MONTH] = "month",
-		[PERIOD_YEAR] = "year" };
 	const struct report_trend *t = &r->trend;
 	double step = 100.0 / ((double)t->n - 0.15); /* the last one ends at the edge */
 	str_addf(out,
@@ -289,7 +285,8 @@ static void add_trend(struct str *out, const struct report *r)
 		"by "
 		"%s</title><desc id=\"trend-has\">The table below has the numbers.</desc>\n",
 		r->linked ? "group" : "img", /* role "img" would hide its links */
-		r->of_users ? "the time held" : "the GPUs&#39; time", units[t->unit]);
+		r->of_users ? "the time held" : "the GPUs&#39; time",
+		period_unit_names[t->unit]);
 	for (size_t i = 0; i < t->n; i++)
 		add_period(out, r, i, step);
 	str_addf(out, "<text x=\"0\" y=\"136\">%s</text>", t->periods[0].name);
@@ -320,8 +317,6 @@ static void add_trend(struct str *out, const struct report *r)
 	str_add(out, "</tbody></table></details>\n");
 }
 
-static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
-
 /* One hour: darker for a larger share; the number is in its title. */
 static void add_hour(struct str *out, const struct report_hour *h, enum card_state state,
 	const char *day, int hour)
@@ -348,9 +343,10 @@ static void add_week(struct str *out, const struct report *r, enum card_state st
 		str_addf(out, "<th scope=\"col\">%02d</th>", hour);
 	str_add(out, "</tr></thead>\n<tbody>\n");
 	for (int i = 1; i <= 7; i++) { /* Monday first */
-		str_addf(out, "<tr><th scope=\"row\">%s</th>", days[i % 7]);
+		str_addf(out, "<tr><th scope=\"row\">%s</th>", moment_weekdays[i % 7]);
 		for (int hour = 0; hour < 24; hour++)
-			add_hour(out, &r->hours[i % 7][hour], state, days[i % 7], hour);
+			add_hour(out, &r->hours[i % 7][hour], state, moment_weekdays[i % 7],
+				hour);
 		str_add(out, "</tr>\n");
 	}
 	str_add(out, "</tbody></table></div>\n");

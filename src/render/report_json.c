@@ -190,12 +190,8 @@ static void add_bill(struct json *j, const struct report_bill *bill)
 
 static void add_trend(struct json *j, const struct report *r)
 {
-	static const char *const units[] = { [PERIOD_DAY] = "day",
-		[PERIOD_WEEK] = "week",
-		[PERIOD_MONTH] = "month",
-		[PERIOD_YEAR] = "year" };
 	json_open(j, "trend", '{');
-	json_text(j, "unit", units[r->trend.unit]);
+	json_text(j, "unit", period_unit_names[r->trend.unit]);
 	json_text(j, "zone", r->utc ? "UTC" : "local");
 	rows_json_table(j, "periods", &r->trend.table);
 	json_close(j, '}');

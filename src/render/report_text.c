@@ -524,14 +524,13 @@ static void add_day(struct str *out, const struct report_hour hours[24], int sta
 static void add_map(
 	struct str *out, const struct report *r, int state, const struct text_style *style)
 {
-	static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
 	str_addf(out, "  %s, share of %s\n     ", report_text_state(r, (enum card_state)state),
 		r->of_users ? "the time held" : "observed time");
 	for (int hour = 0; hour < 24; hour++)
 		str_addf(out, " %02d", hour);
 	str_add(out, "\n");
 	for (int day = 1; day <= 7; day++) { /* Monday first */
-		str_addf(out, "  %s", days[day % 7]);
+		str_addf(out, "  %s", moment_weekdays[day % 7]);
 		add_day(out, r->hours[day % 7], state, style);
 		text_end_line(out);
 	}

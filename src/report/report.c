@@ -109,30 +109,20 @@ static int64_t longest_ms(const struct audit *a)
 	return most_ms;
 }
 
-/* The fraction of a fleet's expected hosts that reported anything. */
-static double seen_hosts(const struct audit *a)
-{
-	size_t all = a->n_hosts + a->fleet.n_missing;
-	return all ? (double)a->n_hosts / (double)all : 1;
-}
-
 static enum report_verdict judge(const struct report *r, const struct audit *a)
 {
+	/* Of a fleet, hosts that reported nothing were not observed either. */
+	double n_hosts = (double)(a->n_hosts + a->fleet.n_missing);
+	double seen = n_hosts > 0 ? (double)a->n_hosts / n_hosts : 1;
 	if (r->of_users || r->observed_ms == 0)
 		return VERDICT_NONE;
-	if (r->observed * seen_hosts(a) < LEAST_OBSERVED)
+	if (r->observed * seen < LEAST_OBSERVED)
 		return VERDICT_LITTLE_OBSERVED;
 	if (longest_ms(a) < LEAST_MS)
 		return VERDICT_TOO_SHORT;
 	if (r->share[CARD_IDLE_HELD] > RULE_SHARE)
 		return VERDICT_POLICY;
 	return squatting_share(r) > RULE_SHARE ? VERDICT_SQUATTING : VERDICT_WITHIN;
-}
-
-static void judge_report(struct report *r, const struct audit *a)
-{
-	r->waste.judged = judge(r, a);
-	r->waste.verdict = verdict_names[r->waste.judged];
 }
 
 /* A user's part of the time that a verdict is about. Idle-held time does not include bare
@@ -224,23 +214,17 @@ static void add_missing(struct report *r, const struct audit *a, const struct re
 	str_finish(&next);
 }
 
-/* A share of 20.04 % is above the rule, but is printed as 20.0 %: says so, to avoid an
- * apparent contradiction. */
-static const char *how_far_above(double percent)
-{
-	return percent < 100 * RULE_SHARE + 0.05 ? "just above" : "above";
-}
-
-/* The rule itself. */
+/* The rule itself. A share of 20.04 % is above it, but is printed as 20.0 %: "just above"
+ * avoids an apparent contradiction. */
 static void add_rule(struct report *r)
 {
-	double held = 100 * r->shown[CARD_IDLE_HELD];
-	double squatting = 100 * squatting_share(r);
+	double held = 100 * r->shown[CARD_IDLE_HELD], squatting = 100 * squatting_share(r);
+	const double just = 100 * RULE_SHARE + 0.05;
 	if (r->waste.judged == VERDICT_POLICY)
 		report_say(r, SENTENCE_VERDICT, "20% rule",
 			"Idle-held is %.1f%% of observed time, %s 20%%: the problem is the "
 			"allocation policy, not the hardware.",
-			held, how_far_above(held));
+			held, held < just ? "just above" : "above");
 	else if (r->waste.judged == VERDICT_WITHIN)
 		report_say(r, SENTENCE_VERDICT, "20% rule",
 			"Idle-held is %.1f%% of observed time, not above 20%%: the allocation "
@@ -252,7 +236,7 @@ static void add_rule(struct report *r)
 			"that users held GPUs, %.1f%% was idle on a GPU that another user kept "
 			"busy, %s 20%%: the problem is the allocation policy, not the "
 			"hardware.",
-			held, squatting, how_far_above(squatting));
+			held, squatting, squatting < just ? "just above" : "above");
 }
 
 /* Cards that are held only by bare contexts are nearly free. */
@@ -442,14 +426,6 @@ static void add_cost(struct report_waste *w, const struct audit *a)
 		(double)(a->of_users ? &totals.held : &totals.all)->parts[COST_IDLE_HELD] / 100;
 }
 
-/* In a report about users: their own idle time. */
-static void restrict_waste(struct report_waste *w, const struct report *r)
-{
-	w->idle_held_hours = (double)r->held.ms[HOLDER_IDLE_HELD] / 3600e3;
-	w->truly_idle_hours = w->equivalent_unavailable = w->equivalent_free = NAN;
-	w->energy_kwh = w->energy_known = NAN;
-}
-
 static void add_waste(struct report *r, const struct audit *a, const struct report_request *q)
 {
 	struct report_waste *w = &r->waste;
@@ -465,26 +441,28 @@ static void add_waste(struct report *r, const struct audit *a, const struct repo
 	w->currency = q->has_prices ? q->currency : NULL;
 	w->squatting_hours = (double)r->held.ms[HOLDER_SQUATTING] / 3600e3;
 	add_cost(w, a);
-	if (r->of_users)
-		restrict_waste(w, r);
-	judge_report(r, a);
+	if (r->of_users) { /* their own idle time */
+		w->idle_held_hours = (double)r->held.ms[HOLDER_IDLE_HELD] / 3600e3;
+		w->truly_idle_hours = w->equivalent_unavailable = w->equivalent_free = NAN;
+		w->energy_kwh = w->energy_known = NAN;
+	}
+	w->judged = judge(r, a);
+	w->verdict = verdict_names[w->judged];
 }
 
 static void add_hours(struct report *r, const struct audit *a)
 {
-	for (int dow = 0; dow < 7; dow++) {
-		for (int hour = 0; hour < 24; hour++) {
-			const int64_t *ms = a->heat[dow][hour].ms;
-			struct report_hour *h = &r->hours[dow][hour];
-			int64_t sum_ms = 0;
-			for (int state = 0; state < CARD_UNOBSERVED; state++)
-				sum_ms += ms[state];
-			h->observed = sum_ms != 0;
-			r->has_hours |= h->observed;
-			for (int state = 0; state < CARD_UNOBSERVED; state++) {
-				h->ms[state] = ms[state];
-				h->share[state] = report_share(ms[state], sum_ms);
-			}
+	for (int i = 0; i < 7 * 24; i++) {
+		const int64_t *ms = a->heat[i / 24][i % 24].ms;
+		struct report_hour *h = &r->hours[i / 24][i % 24];
+		int64_t sum_ms = 0;
+		for (int state = 0; state < CARD_UNOBSERVED; state++)
+			sum_ms += ms[state];
+		h->observed = sum_ms != 0;
+		r->has_hours |= h->observed;
+		for (int state = 0; state < CARD_UNOBSERVED; state++) {
+			h->ms[state] = ms[state];
+			h->share[state] = report_share(ms[state], sum_ms);
 		}
 	}
 }
@@ -523,18 +501,11 @@ void report_finish(struct report *r)
 	for (size_t i = 0; i < r->n_sentences; i++)
 		free(r->sentences[i].text);
 	free(r->sentences);
-	table_finish(&r->host_table);
-	table_finish(&r->cards);
-	table_finish(&r->identities);
-	table_finish(&r->events);
-	table_finish(&r->longest);
-	table_finish(&r->orphans);
-	table_finish(&r->bill.lines);
-	table_finish(&r->bill.cards);
-	table_finish(&r->bill.energy);
-	table_finish(&r->breakdown.table);
-	table_finish(&r->by_card.table);
-	table_finish(&r->policy);
+	struct table *const tables[] = { &r->host_table, &r->cards, &r->identities, &r->events,
+		&r->longest, &r->orphans, &r->bill.lines, &r->bill.cards, &r->bill.energy,
+		&r->breakdown.table, &r->by_card.table, &r->policy };
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		table_finish(tables[i]);
 	free(r->breakdown.rows);
 	report_time_finish(r);
 	report_compare_finish(r);

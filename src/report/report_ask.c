@@ -58,17 +58,12 @@ static int read_window(struct report_asked *asked, const struct report_words *w,
 			  : 0;
 }
 
-/* The default breakdown: in a report about one user, what they ran. */
-static const char *default_by(const struct restriction *only)
+static int read_request(struct report_asked *asked, const struct report_words *w, struct err *e)
 {
-	const struct text_list *users = &only->lists[ONLY_USER];
-	bool one = users->n == 1 && !strchr(users->items[0], ',');
-	return one ? "process" : "user";
-}
-
-static int read_request(
-	struct report_request *request, const struct report_words *w, struct err *e)
-{
+	struct report_request *request = &asked->request;
+	struct audit_question *q = &asked->question;
+	const struct text_list *users = &w->only.lists[ONLY_USER];
+	bool one_user = users->n == 1 && !strchr(users->items[0], ',');
 	size_t top = w->top < 0 ? 0 : (size_t)w->top;
 	bool calm = w->top < 0 && w->people;
 	*request = (struct report_request){
@@ -79,14 +74,10 @@ static int read_request(
 		.only = &w->only,
 		.utc = w->utc,
 	};
-	if (identity_by_parse(&request->by, w->by ? w->by : default_by(&w->only), e))
+	/* A report about one user is by default about what they ran. */
+	if (identity_by_parse(&request->by, w->by ? w->by : one_user ? "process" : "user", e))
 		return err_prefix(e, "--by");
-	return 0;
-}
-
-/* Sets which parts of the audit the request needs. Users are always included. */
-static void ask_for(struct audit_question *q, const struct report_request *request)
-{
+	/* The parts of the audit that this needs. Users are always included. */
 	q->want_processes = identity_by_is(&request->by, IDENTITY_PROCESS);
 	q->max_processes = request->top;
 	q->order = request->order;
@@ -94,29 +85,27 @@ static void ask_for(struct audit_question *q, const struct report_request *reque
 	if (!q->want_processes && !identity_by_is(&request->by, IDENTITY_USER) &&
 		!identity_by_is(&request->by, IDENTITY_CARD))
 		q->by = request->by;
+	return 0;
 }
 
 int report_ask(struct report_asked *asked, const struct report_words *words, int64_t now_ms,
 	struct err *e)
 {
-	struct audit_question *q = &asked->question;
+	*asked = (struct report_asked){
+		.question = { .now_ms = now_ms,
+			.utc = words->utc,
+			.present_of = words->person,
+			.want_columns = words->timeline,
+			.max_spells = words->longest >= 0 ? (size_t)words->longest
+				      : words->people	  ? LONGEST_PEOPLE
+							  : LONGEST_DATA },
+	};
 	int rc = 0;
-	*asked = (struct report_asked){ 0 };
 	for (size_t i = 0; i < RESTRICTIONS && rc == 0; i++)
 		rc = options_list_check(restriction_names[i], &words->only.lists[i], e);
 	if (rc == 0)
-		rc = read_request(&asked->request, words, e);
-	if (rc)
-		return rc;
-	q->now_ms = now_ms;
-	q->utc = words->utc;
-	q->present_of = words->person;
-	q->want_columns = words->timeline;
-	q->max_spells = words->longest >= 0 ? (size_t)words->longest
-			: words->people	    ? LONGEST_PEOPLE
-					    : LONGEST_DATA;
-	ask_for(q, &asked->request);
-	return read_window(asked, words, e);
+		rc = read_request(asked, words, e);
+	return rc ? rc : read_window(asked, words, e);
 }
 
 int report_ask_check_groups(
@@ -136,26 +125,6 @@ int report_ask_check_groups(
 					word);
 		}
 	return 0;
-}
-
-/* The question about the window to compare with. */
-static struct audit_question other_question(const struct report_asked *asked)
-{
-	struct audit_question q = asked->question;
-	q.since_ms = asked->other.since_ms;
-	q.until_ms = asked->other.until_ms;
-	q.want_processes = q.want_columns = false;
-	q.by.n = q.max_spells = 0;
-	return q;
-}
-
-static void add_comparison(struct report_answer *answer, const struct report_asked *asked)
-{
-	struct report_other other = { &answer->audit, &answer->before, asked->other.since_ms,
-		asked->other.until_ms };
-	report_compare(&answer->report, &other, &asked->request);
-	if (asked->question.present_of)
-		report_compare_person(&answer->report, asked->question.present_of, &other);
 }
 
 /* Says where there is data, if the requested window has none. */
@@ -193,25 +162,32 @@ static int no_data(const struct audit *a, const struct audit_question *q, struct
 static int audit_windows(struct report_answer *answer, const struct report_asked *asked,
 	struct store_fault *faults, struct err *e)
 {
-	struct audit_question q = asked->question, other = other_question(asked);
-	int rc;
-	q.faults = other.faults = faults;
-	do {
+	struct audit_question q = asked->question;
+	q.faults = faults;
+	struct audit_question other = q;
+	other.since_ms = asked->other.since_ms;
+	other.until_ms = asked->other.until_ms;
+	other.want_processes = other.want_columns = false;
+	other.by.n = other.max_spells = 0;
+	for (;;) {
 		audit_finish(&answer->audit);
 		audit_finish(&answer->before);
-		rc = audit_run(&answer->audit, &q, e);
+		int rc = audit_run(&answer->audit, &q, e);
 		answer->empty = rc == 0 && answer->audit.n_cards == 0;
-		if (rc == 0 && !answer->empty && asked->compares)
-			rc = audit_run(&answer->before, &other, e);
-	} while (rc == 0 && !answer->empty && asked->compares &&
-		 answer->before.stores.n_unread != answer->audit.stores.n_unread);
-	return rc;
+		if (rc || answer->empty || !asked->compares)
+			return rc;
+		rc = audit_run(&answer->before, &other, e);
+		if (rc || answer->before.stores.n_unread == answer->audit.stores.n_unread)
+			return rc;
+	}
 }
 
 int report_ask_answer(
 	struct report_answer *answer, const struct report_asked *asked, struct err *e)
 {
 	const struct audit_question *q = &asked->question;
+	struct report_other other = { &answer->audit, &answer->before, asked->other.since_ms,
+		asked->other.until_ms };
 	struct store_fault *faults = calloc(q->n_paths + 1, sizeof(*faults));
 	int rc = faults ? audit_windows(answer, asked, faults, e) : err_memory(e);
 	gather_free_faults(faults, q->n_paths);
@@ -221,8 +197,11 @@ int report_ask_answer(
 		return rc;
 	report_make(&answer->report, &answer->audit, &asked->request);
 	report_policy_add(&answer->report, q->paths, q->n_paths);
-	if (asked->compares)
-		add_comparison(answer, asked);
+	if (!asked->compares)
+		return 0;
+	report_compare(&answer->report, &other, &asked->request);
+	if (q->present_of)
+		report_compare_person(&answer->report, q->present_of, &other);
 	return 0;
 }
 

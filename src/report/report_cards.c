@@ -81,7 +81,7 @@ static bool heads_are_alike(const struct audit *a, size_t first)
 struct card_row {
 	struct audit_card card;
 	const char *host, *short_name, *parent, *source; /* NULL: none */
-	int64_t mig_index; /* -1: none */
+	int64_t mig_index;				 /* -1: none */
 	char label[CARD_LABEL_CAP + 1]; /* followed by a star if the card cannot be read now */
 	char uuid[UUID_CAP];		/* the short one */
 	double index, ms[CARD_STATES], share[CARD_STATES], observed;
@@ -136,11 +136,7 @@ static const struct column card_columns[] = {
 	{ .json = "energy_kwh.truly_idle", NUMBER(KWH, kwh[CARD_TRULY_IDLE]) },
 	{ .json = "energy_kwh.use_unknown", NUMBER(KWH, kwh[CARD_USE_UNKNOWN]) },
 	{ "price_per_gpu_hour", NUMBER(MONEY, card.price) },
-	COST("active", COST_ACTIVE),
-	COST("idle_held", COST_IDLE_HELD),
-	COST("use_unknown", COST_USE_UNKNOWN),
-	COST("truly_idle", COST_TRULY_IDLE),
-	COST("unobserved", COST_UNOBSERVED),
+	CARD_COSTS,
 	COST_TOTAL,
 };
 #undef OF

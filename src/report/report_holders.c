@@ -53,9 +53,7 @@ static const struct column time_columns[] = {
 };
 
 static const struct column cost_columns[] = {
-	COST("active", COST_ACTIVE),
-	COST("idle_held", COST_IDLE_HELD),
-	COST("use_unknown", COST_USE_UNKNOWN),
+	HELD_COSTS,
 	COST_TOTAL,
 	{ "squatting_cost", NUMBER(MONEY, money[COST_SQUATTING]) },
 	{ "unpriced_gpu_seconds", NUMBER(GPU_MS, unpriced) },
@@ -101,11 +99,7 @@ static const struct column card_columns[] = {
 	{ "observed", "observed", NUMBER(SHARE, coverage) },
 	{ .title = "known\nsince", KNOWN(MOMENT, late_ms), .optional = true },
 	{ .title = "cost", NUMBER(MONEY, shown_cost), .width = 6, .optional = true },
-	COST("active", COST_ACTIVE),
-	COST("idle_held", COST_IDLE_HELD),
-	COST("use_unknown", COST_USE_UNKNOWN),
-	COST("truly_idle", COST_TRULY_IDLE),
-	COST("unobserved", COST_UNOBSERVED),
+	CARD_COSTS,
 	COST_TOTAL,
 	{ "unpriced_gpu_seconds", NUMBER(GPU_MS, unpriced) },
 	{ "energy_kwh", NUMBER(KWH, kwh) },

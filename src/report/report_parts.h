@@ -44,7 +44,7 @@ void report_say(struct report *r, enum sentence_kind kind, const char *label,
 #define STRING(member) TEXT(table_get_string, OF(member))
 #define NUMBER(unit, member) VALUE(unit, table_get_double, OF(member))
 #define KNOWN(unit, member) VALUE(unit, table_get_known, OF(member))
-/* The columns of one part of a cost, and of their sum: double money[COSTS + 1] of the row. */
+/* The columns of a cost: double money[COSTS + 1] of the row, with the sum at [COSTS]. */
 #define COST(part, which)                                                                      \
 	{                                                                                      \
 		part "_cost", .json = "cost." part, NUMBER(MONEY, money[which])                \
@@ -53,6 +53,11 @@ void report_say(struct report *r, enum sentence_kind kind, const char *label,
 	{                                                                                      \
 		"cost", .json = "cost.total", NUMBER(MONEY, money[COSTS])                      \
 	}
+#define HELD_COSTS                                                                             \
+	COST("active", COST_ACTIVE), COST("idle_held", COST_IDLE_HELD),                        \
+		COST("use_unknown", COST_USE_UNKNOWN)
+#define CARD_COSTS                                                                             \
+	HELD_COSTS, COST("truly_idle", COST_TRULY_IDLE), COST("unobserved", COST_UNOBSERVED)
 #define TABLE_OF(array)                                                                        \
 	{                                                                                      \
 		.columns = array, .n_columns = sizeof(array) / sizeof(array[0])                \

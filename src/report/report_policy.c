@@ -51,11 +51,6 @@ static const struct column log_columns[] = {
 };
 #undef OF
 
-static double known(int64_t ms)
-{
-	return ms < 0 ? NAN : (double)ms;
-}
-
 /* Describes a step for people, after the command of the session. */
 static void describe(char *dst, size_t cap, const struct policy_action *a)
 {
@@ -103,8 +98,8 @@ static int add_action(void *context, const struct policy_action *a)
 		.uid = a->uid,
 		.held_kib = a->held_bytes < 0 ? -1 : a->held_bytes / 1024,
 		.idle_since_ms = a->idle_since_ms,
-		.idle_ms = known(a->idle_ms),
-		.given_ms = known(a->given_back_ms) };
+		.idle_ms = a->idle_ms < 0 ? NAN : (double)a->idle_ms,
+		.given_ms = a->given_back_ms < 0 ? NAN : (double)a->given_back_ms };
 	bool step = a->step == STEP_WARN || a->step == STEP_END;
 	snprintf(line.what, sizeof(line.what), "%s%s", a->would && step ? "would " : "",
 		a->step == STEP_WARN ? a->stage_name : a->step_name);
@@ -261,30 +256,9 @@ static double rest_of(sqlite3 *db, int64_t idle_ms)
 	return rest < 0 ? NAN : (double)rest;
 }
 
-static int64_t count_words(const char *text)
-{
-	int64_t n = *text != '\0';
-	for (; *text; text++)
-		n += *text == ' ';
-	return n;
-}
-
-static void add_end(
-	struct policy_sums *s, struct policy_row *row, const struct policy_action *a)
-{
-	double given = a->given_back_ms >= 0
-			       ? (double)a->given_back_ms
-			       : rest_of(s->db, a->idle_ms) * (double)count_words(a->cards);
-	row->ended++;
-	row->given_ms += given;
-}
-
 static int take_action(void *context, const struct policy_action *a)
 {
 	struct policy_sums *s = context;
-	/* In observe mode, the decision counts as the end. */
-	bool end = a->step == (a->would ? STEP_END : STEP_ENDED);
-	bool kept = a->step == STEP_KEPT && strcmp(a->actor, "gua-enforce") != 0;
 	if (!*a->user || !is_wanted(s->r, a->user))
 		return 0;
 	struct policy_row *row = find_row(s, a->user, a->would);
@@ -297,9 +271,16 @@ static int take_action(void *context, const struct policy_action *a)
 	row->failed += a->step == STEP_FAILED;
 	row->recovered += a->step == STEP_RECOVERED;
 	row->released += a->step == STEP_RELEASED;
-	row->kept += kept;
-	if (end)
-		add_end(s, row, a);
+	row->kept += a->step == STEP_KEPT && strcmp(a->actor, "gua-enforce") != 0;
+	/* In observe mode, the decision counts as the end. */
+	if (a->step != (a->would ? STEP_END : STEP_ENDED))
+		return 0;
+	int64_t n_cards = *a->cards != '\0'; /* separated by blanks */
+	for (const char *at = a->cards; *at; at++)
+		n_cards += *at == ' ';
+	row->ended++;
+	row->given_ms += a->given_back_ms >= 0 ? (double)a->given_back_ms
+					       : rest_of(s->db, a->idle_ms) * (double)n_cards;
 	return 0;
 }
 

@@ -60,9 +60,7 @@ static const struct column process_columns[] = {
 	{ "parents", STRING(process.texts[PROCESS_PARENTS]) },
 	{ "python_env", STRING(process.texts[PROCESS_PYTHON_ENV]) },
 	{ "tag", STRING(process.texts[PROCESS_TAG]) },
-	COST("active", COST_ACTIVE),
-	COST("idle_held", COST_IDLE_HELD),
-	COST("use_unknown", COST_USE_UNKNOWN),
+	HELD_COSTS,
 	COST_TOTAL,
 	{ "squatting_cost", NUMBER(MONEY, money[COST_SQUATTING]) },
 };

@@ -62,49 +62,17 @@ static void add_only(struct report *r, const struct restriction *only)
 	str_finish(&text);
 }
 
-/* The users of the report, in words. */
-static const char *people(const struct audit *a)
-{
-	return a->n_identities == 1 ? process_shown_user(a->identities[0].identity)
-				    : "these users";
-}
-
-/* Says what the headline is about, and what part of the cards' time that is. */
-static void add_held(struct report *r, const struct audit *a)
-{
-	char held[HOURS_TEXT_CAP], observed[HOURS_TEXT_CAP];
-	report_hours(held, r->held_ms);
-	report_hours(observed, r->observed_ms);
-	const char *measure = r->fleet		     ? "shares of the GPUs' time"
-			      : a->n_identities == 1 ? "presence, once per GPU and moment"
-						     : "presence of each, added up";
-	report_say(r, SENTENCE_OBSERVED, NULL,
-		"of %s GPU-hours that %s held (%s): %.1f%% of the %s GPU-hours "
-		"observed on %zu GPU%s",
-		held, people(a), measure, 100 * report_share(r->held_ms, r->observed_ms),
-		observed, r->observed_cards, report_plural(r->observed_cards));
-}
-
-static void add_unused(struct report *r, const struct audit *a)
-{
-	char unused[HOURS_TEXT_CAP], held[HOURS_TEXT_CAP], idle[HOURS_TEXT_CAP];
-	char squatting[HOURS_TEXT_CAP], of[USER_CAP + 64];
-	report_hours(unused, audit_waste(&r->held));
-	report_hours(held, r->held_ms);
-	report_hours(idle, r->held.ms[HOLDER_IDLE_HELD]);
-	report_hours(squatting, r->held.ms[HOLDER_SQUATTING]);
-	report_say(r, SENTENCE_WASTE, "unused",
-		"%s of %s GPU-hours: %s idle, %s idle on a GPU that another user kept busy",
-		unused, held, idle, squatting);
-	snprintf(of, sizeof(of), "the share of %s in idle-held time", people(a));
-	if (r->waste.currency)
-		add_cost(r, a, of);
-}
-
-/* Says what the report is restricted to and, for users, how much time they held. */
+/* Says what the report is restricted to and, for users, how much time they held and used. */
 static void add_restriction(
 	struct report *r, const struct audit *a, const struct report_request *q)
 {
+	char held[HOURS_TEXT_CAP], observed[HOURS_TEXT_CAP], unused[HOURS_TEXT_CAP];
+	char idle[HOURS_TEXT_CAP], squatting[HOURS_TEXT_CAP], of[USER_CAP + 64];
+	const char *who = a->n_identities == 1 ? process_shown_user(a->identities[0].identity)
+					       : "these users";
+	const char *measure = r->fleet		     ? "shares of the GPUs' time"
+			      : a->n_identities == 1 ? "presence, once per GPU and moment"
+						     : "presence of each, added up";
 	if (q->only)
 		add_only(r, q->only);
 	if (!r->of_users)
@@ -113,8 +81,22 @@ static void add_restriction(
 		report_say(r, SENTENCE_OBSERVED, NULL, "Nothing was held in this window.");
 		return;
 	}
-	add_held(r, a);
-	add_unused(r, a);
+	report_hours(held, r->held_ms);
+	report_hours(observed, r->observed_ms);
+	report_say(r, SENTENCE_OBSERVED, NULL,
+		"of %s GPU-hours that %s held (%s): %.1f%% of the %s GPU-hours "
+		"observed on %zu GPU%s",
+		held, who, measure, 100 * report_share(r->held_ms, r->observed_ms), observed,
+		r->observed_cards, report_plural(r->observed_cards));
+	report_hours(unused, audit_waste(&r->held));
+	report_hours(idle, r->held.ms[HOLDER_IDLE_HELD]);
+	report_hours(squatting, r->held.ms[HOLDER_SQUATTING]);
+	report_say(r, SENTENCE_WASTE, "unused",
+		"%s of %s GPU-hours: %s idle, %s idle on a GPU that another user kept busy",
+		unused, held, idle, squatting);
+	snprintf(of, sizeof(of), "the share of %s in idle-held time", who);
+	if (r->waste.currency)
+		add_cost(r, a, of);
 }
 
 /* What the hours of a row mean, by measure. */
@@ -125,20 +107,6 @@ static const char *const measure_texts[MEASURES] = {
 	[MEASURE_CARDS] = "the GPUs' own",
 	[MEASURE_SHARES] = "shares of the GPUs' time, which add up to it",
 };
-
-static void add_left_out(struct report *r, const struct audit *a)
-{
-	const struct report_breakdown *b = &r->breakdown;
-	bool rest = false;
-	for (size_t i = 0; i < b->table.n_rows; i++)
-		rest |= b->rows[i].rest;
-	if (rest)
-		report_say(r, SENTENCE_HOLDERS, NULL, "--top 0 shows all.");
-	size_t all = a->n_processes + a->n_processes_left_out;
-	if (identity_by_is(&b->by, IDENTITY_PROCESS) && b->table.n_rows < all)
-		report_say(r, SENTENCE_HOLDERS, NULL, "%zu more processes: --top 0 shows all",
-			all - b->table.n_rows);
-}
 
 /* Explains the columns. */
 static void add_measures(struct report *r, const struct audit *a)
@@ -197,27 +165,21 @@ static void add_contexts(struct report *r, const struct audit *a)
 	str_finish(&text);
 }
 
-/* Explains the mark of a bare context, if a shown process has it. */
-static void add_context_mark(struct report *r, const struct audit *a)
+/* Explains the mark of a bare context, and a row that many short processes share, if they are
+ * shown. */
+static void explain_processes(struct report *r, const struct audit *a)
 {
-	bool some = false;
-	for (size_t i = 0; i < r->breakdown.table.n_rows && i < a->n_processes; i++)
-		some |= a->processes[i].context;
-	if (some)
-		report_say(r, SENTENCE_HOLDERS, NULL,
-			"[ctx]: never more than about a CUDA context; ending it frees little "
-			"memory.");
-}
-
-/* Explains a row that many short processes share, if one is shown. */
-static void add_crowd(struct report *r, const struct audit *a)
-{
-	bool crowd = false;
+	bool context = false, crowd = false;
 	for (size_t i = 0; i < r->breakdown.table.n_rows && i < a->n_processes; i++) {
 		const struct audit_process *p = &a->processes[i];
 		const char *command = p->texts[PROCESS_COMMAND];
+		context |= p->context;
 		crowd |= p->pid == 0 && command && strcmp(command, CROWD_COMMAND) == 0;
 	}
+	if (context)
+		report_say(r, SENTENCE_HOLDERS, NULL,
+			"[ctx]: never more than about a CUDA context; ending it frees little "
+			"memory.");
 	if (crowd)
 		report_say(r, SENTENCE_HOLDERS, NULL,
 			CROWD_COMMAND " are a user's processes of less than %d minutes, after "
@@ -227,15 +189,23 @@ static void add_crowd(struct report *r, const struct audit *a)
 
 static void add_notes(struct report *r, const struct audit *a, const struct report_request *q)
 {
-	bool cards = r->breakdown.measures[q->by.n - 1] == MEASURE_CARDS;
+	const struct report_breakdown *b = &r->breakdown;
+	size_t n = b->table.n_rows, all = a->n_processes + a->n_processes_left_out;
+	bool cards = b->measures[q->by.n - 1] == MEASURE_CARDS, rest = false;
 	if (identity_by_is(&q->by, IDENTITY_CARD))
 		return;
-	if (r->breakdown.table.n_rows == 0)
+	if (n == 0)
 		report_say(r, SENTENCE_HOLDERS, NULL,
 			r->fleet && r->fleet->n_partial
 				? "Not known: metrics say who used a host, not on which GPU."
 				: "Nobody held a GPU.");
-	add_left_out(r, a);
+	for (size_t i = 0; i < n; i++)
+		rest |= b->rows[i].rest;
+	if (rest)
+		report_say(r, SENTENCE_HOLDERS, NULL, "--top 0 shows all.");
+	if (identity_by_is(&b->by, IDENTITY_PROCESS) && n < all)
+		report_say(r, SENTENCE_HOLDERS, NULL, "%zu more processes: --top 0 shows all",
+			all - n);
 	if (identity_by_has(&q->by, IDENTITY_GROUP) && !q->has_groups)
 		report_say(r, SENTENCE_HOLDERS, NULL,
 			"No groups are defined: [groups] in gua.conf(5) does that.");
@@ -243,19 +213,18 @@ static void add_notes(struct report *r, const struct audit *a, const struct repo
 		report_say(r, SENTENCE_HOLDERS, NULL,
 			"%.2f GPU-hours of active or idle-held time are in nobody's share.",
 			(double)r->unattributed_ms / 3600e3);
-	if (r->breakdown.table.n_rows)
+	if (n)
 		add_measures(r, a);
 	if (identity_by_is(&q->by, IDENTITY_USER))
 		add_contexts(r, a);
-	if (identity_by_is(&q->by, IDENTITY_PROCESS)) {
-		add_context_mark(r, a);
-		add_crowd(r, a);
-	}
+	if (identity_by_is(&q->by, IDENTITY_PROCESS))
+		explain_processes(r, a);
 }
 
-static void add_hosts(struct report *r, const struct audit_fleet *f)
+static void add_hosts(struct report *r, const struct audit *a)
 {
-	char expected[64] = "", silent[96] = "", late[96] = "";
+	const struct audit_fleet *f = &a->fleet;
+	char expected[64] = "", silent[96] = "", late[96] = "", since[48], until[48];
 	if (f->n_expected >= 0)
 		snprintf(expected, sizeof(expected), " of %lld expected",
 			(long long)f->n_expected);
@@ -269,18 +238,13 @@ static void add_hosts(struct report *r, const struct audit_fleet *f)
 		report_say(r, SENTENCE_ABSENT, NULL,
 			"Expected and not seen: %s. Their time is in no figure below.",
 			f->missing);
-}
-
-static void add_hosts_seen(struct report *r, const struct audit *a)
-{
-	char since[48], until[48];
 	moment_text(since, sizeof(since), a->since_ms, r->utc);
 	moment_text(until, sizeof(until), a->until_ms, r->utc);
 	report_say(r, SENTENCE_FLEET, NULL,
 		"Window covered: %s to %s, %.1f%% of the GPUs' time in it. Counter resets: %zu "
 		"host%s lost %s store.",
-		since, until, 100 * r->shown_observed, a->fleet.n_resets,
-		report_plural(a->fleet.n_resets), a->fleet.n_resets == 1 ? "its" : "their");
+		since, until, 100 * r->shown_observed, f->n_resets, report_plural(f->n_resets),
+		f->n_resets == 1 ? "its" : "their");
 }
 
 static void add_cautions(struct report *r, const struct audit_fleet *f)
@@ -322,42 +286,34 @@ static void add_asked(struct report *r, const struct asked_hosts *asked)
 			asked->n_failed - NAMED);
 }
 
-/* Up to this many unreadable stores are named; JSON has all. */
-enum { UNREAD_NAMED = 10 };
-
-static void add_unread(struct report *r, const struct audit_stores *s)
-{
-	size_t more = s->n_unread > UNREAD_NAMED ? s->n_unread - UNREAD_NAMED : 0;
-	if (!s->n_unread)
-		return;
-	report_say(r, SENTENCE_FLEET, NULL,
-		"%zu of %zu stores could not be read; nothing of %s is in this report:",
-		s->n_unread, s->n, s->n_unread == 1 ? "it" : "them");
-	for (size_t i = 0; i < s->n_unread - more; i++)
-		report_say(r, SENTENCE_FLEET, NULL, "- %s", s->unread[i]);
-	if (more)
-		report_say(r, SENTENCE_FLEET, NULL,
-			"- and %zu more: --format json names all of them", more);
-}
-
 /* The foot of a report over a fleet or over stores. */
 static void add_fleet(struct report *r, const struct audit *a)
 {
+	enum { UNREAD_NAMED = 10 }; /* unreadable stores; JSON has all */
 	const struct audit_fleet *f = &a->fleet;
+	const struct audit_stores *s = &a->stores;
 	if (r->asked)
 		add_asked(r, r->asked);
-	if (!f->asked) {
-		add_unread(r, &a->stores);
+	if (f->asked) {
+		report_say(r, SENTENCE_FLEET, NULL, "From %s: %s.", f->url, f->engine);
+		add_hosts(r, a);
+		add_cautions(r, f);
+		report_say(r, SENTENCE_FLEET, NULL,
+			"Metrics have no processes, idle spells, events, mean utilisation or "
+			"memory peaks, and name users by their shares: the stores of the "
+			"hosts have the rest.");
 		return;
 	}
-	report_say(r, SENTENCE_FLEET, NULL, "From %s: %s.", f->url, f->engine);
-	add_hosts(r, f);
-	add_hosts_seen(r, a);
-	add_cautions(r, f);
-	report_say(r, SENTENCE_FLEET, NULL,
-		"Metrics have no processes, idle spells, events, mean utilisation or memory "
-		"peaks, and name users by their shares: the stores of the hosts have the "
-		"rest.");
+	if (s->n_unread)
+		report_say(r, SENTENCE_FLEET, NULL,
+			"%zu of %zu stores could not be read; nothing of %s is in this report:",
+			s->n_unread, s->n, s->n_unread == 1 ? "it" : "them");
+	for (size_t i = 0; i < s->n_unread && i < UNREAD_NAMED; i++)
+		report_say(r, SENTENCE_FLEET, NULL, "- %s", s->unread[i]);
+	if (s->n_unread > UNREAD_NAMED)
+		report_say(r, SENTENCE_FLEET, NULL,
+			"- and %zu more: --format json names all of them",
+			s->n_unread - UNREAD_NAMED);
 }
 
 /* Up to this many hosts with simulated data are named; further ones are counted. */
@@ -413,10 +369,16 @@ static void add_absent(struct report *r)
 			report_plural(n - most));
 }
 
-/* Says that the requested window is longer than the data. */
-static void add_clipped(struct report *r)
+/* Says which window is covered, and whether it is shorter than the requested one. */
+static void add_coverage(struct report *r)
 {
-	char since[48], until[48];
+	char since[48], until[48], observed[48] = "";
+	moment_text(since, sizeof(since), r->since_ms, r->utc);
+	moment_text(until, sizeof(until), r->until_ms, r->utc);
+	if (isfinite(r->observed))
+		snprintf(observed, sizeof(observed), ", %.1f%% of it observed",
+			100 * r->shown_observed);
+	report_say(r, SENTENCE_COVERAGE, NULL, "%s to %s%s", since, until, observed);
 	moment_text(since, sizeof(since), r->asked_since_ms, r->utc);
 	moment_text(until, sizeof(until), r->asked_until_ms, r->utc);
 	if (r->clipped_start && r->clipped_end)
@@ -430,21 +392,8 @@ static void add_clipped(struct report *r)
 	else if (r->clipped_end)
 		report_say(r, SENTENCE_CLIPPED, NULL,
 			"Clipped: up to %s was asked for; the newest data is older, and "
-			"nothing "
-			"of it was recorded here.",
+			"nothing of it was recorded here.",
 			until);
-}
-
-static void add_coverage(struct report *r)
-{
-	char since[48], until[48], observed[48] = "";
-	moment_text(since, sizeof(since), r->since_ms, r->utc);
-	moment_text(until, sizeof(until), r->until_ms, r->utc);
-	if (isfinite(r->observed))
-		snprintf(observed, sizeof(observed), ", %.1f%% of it observed",
-			100 * r->shown_observed);
-	report_say(r, SENTENCE_COVERAGE, NULL, "%s to %s%s", since, until, observed);
-	add_clipped(r);
 	add_absent(r);
 }
 
@@ -461,74 +410,59 @@ static void add_headline(struct report *r)
 		"of the window: %s of %s GPU-hours have no reading", hours, whole);
 }
 
-/* ": 0.03 EUR, 0.04 kg CO2", where that is known; "" otherwise. */
-static void energy_cost_text(char *dst, size_t cap, const struct report *r, double kwh)
-{
-	const struct report_bill *bill = &r->bill;
-	char money[64] = "", co2[64] = "";
-	if (isfinite(bill->energy_price))
-		snprintf(money, sizeof(money), "%.2f %s", kwh * bill->energy_price,
-			bill->energy_currency);
-	if (isfinite(bill->co2_g_per_kwh))
-		snprintf(co2, sizeof(co2), "%.2f kg CO2", kwh * bill->co2_g_per_kwh / 1000);
-	snprintf(dst, cap, "%s%s%s%s", *money || *co2 ? ": " : "", money,
-		*money && *co2 ? ", " : "", co2);
-}
-
 static void add_energy(struct report *r)
 {
 	const struct report_waste *w = &r->waste;
-	char cost[160], known[64] = "";
+	const struct report_bill *bill = &r->bill;
+	char money[64] = "", co2[64] = "", known[64] = "";
 	if (!isfinite(w->energy_kwh)) {
 		report_say(r, SENTENCE_WASTE, "energy",
 			r->fleet ? "- (the metrics have no energy of this time)"
 				 : "- (the driver reported no energy for this time)");
 		return;
 	}
-	energy_cost_text(cost, sizeof(cost), r, w->energy_kwh);
+	if (isfinite(bill->energy_price))
+		snprintf(money, sizeof(money), ": %.2f %s", w->energy_kwh * bill->energy_price,
+			bill->energy_currency);
+	if (isfinite(bill->co2_g_per_kwh))
+		snprintf(co2, sizeof(co2), "%s%.2f kg CO2", *money ? ", " : ": ",
+			w->energy_kwh * bill->co2_g_per_kwh / 1000);
 	if (isfinite(w->energy_known) && w->energy_known < 0.9995)
 		snprintf(known, sizeof(known), " (known for %.1f%% of it)",
 			100 * w->energy_known);
-	report_say(r, SENTENCE_WASTE, "energy", "%.2f kWh went into idle-held time%s%s",
-		w->energy_kwh, known, cost);
-}
-
-/* Adds the part of idle-held time that bare contexts hold, and squatting time, which is not
- * part of idle-held time. */
-static void add_beside(struct report *r)
-{
-	char hours[HOURS_TEXT_CAP];
-	report_hours(hours, r->held.context_share_ms);
-	if (r->held.context_share_ms >= LEAST_SHOWN_MS)
-		report_say(r, SENTENCE_WASTE, "  context",
-			"%s of these GPU-hours are the share of processes with little more "
-			"than a CUDA context: ending them frees little memory",
-			hours);
-	report_hours(hours, r->held.ms[HOLDER_SQUATTING]);
-	if (r->held.ms[HOLDER_SQUATTING] >= LEAST_SHOWN_MS)
-		report_say(r, SENTENCE_WASTE, "squatting",
-			"%s GPU-hours idle on GPUs that another user kept busy (presence, not "
-			"part of idle-held)",
-			hours);
+	report_say(r, SENTENCE_WASTE, "energy", "%.2f kWh went into idle-held time%s%s%s",
+		w->energy_kwh, known, money, co2);
 }
 
 static void add_waste(struct report *r, const struct audit *a, const struct report_request *q)
 {
 	const struct report_waste *w = &r->waste;
 	size_t n = r->observed_cards;
-	char hours[HOURS_TEXT_CAP];
+	char held[HOURS_TEXT_CAP], context[HOURS_TEXT_CAP], squatting[HOURS_TEXT_CAP],
+		idle[HOURS_TEXT_CAP];
 	if (r->observed_ms == 0) {
 		report_say(r, SENTENCE_WASTE, NULL, "No time was observed.");
 		return;
 	}
-	report_hours(hours, r->ms[CARD_IDLE_HELD]);
+	report_hours(held, r->ms[CARD_IDLE_HELD]);
+	report_hours(context, r->held.context_share_ms);
+	report_hours(squatting, r->held.ms[HOLDER_SQUATTING]);
+	report_hours(idle, r->ms[CARD_TRULY_IDLE]);
 	report_say(r, SENTENCE_WASTE, "idle-held",
-		"%s GPU-hours = %.2f of %zu GPU%s equivalently unavailable", hours,
+		"%s GPU-hours = %.2f of %zu GPU%s equivalently unavailable", held,
 		w->equivalent_unavailable, n, report_plural(n));
-	add_beside(r);
-	report_hours(hours, r->ms[CARD_TRULY_IDLE]);
+	if (r->held.context_share_ms >= LEAST_SHOWN_MS)
+		report_say(r, SENTENCE_WASTE, "  context",
+			"%s of these GPU-hours are the share of processes with little more "
+			"than a CUDA context: ending them frees little memory",
+			context);
+	if (r->held.ms[HOLDER_SQUATTING] >= LEAST_SHOWN_MS)
+		report_say(r, SENTENCE_WASTE, "squatting",
+			"%s GPU-hours idle on GPUs that another user kept busy (presence, not "
+			"part of idle-held)",
+			squatting);
 	report_say(r, SENTENCE_WASTE, "truly-idle",
-		"%s GPU-hours = %.2f of %zu GPU%s equivalently free", hours, w->equivalent_free,
+		"%s GPU-hours = %.2f of %zu GPU%s equivalently free", idle, w->equivalent_free,
 		n, report_plural(n));
 	add_energy(r);
 	if (w->currency)

@@ -29,10 +29,9 @@ static int64_t period_of(const struct audit_days *days, size_t i, enum period_un
 
 static void name_period(struct report_period *p, enum period_unit unit, struct tm day)
 {
-	static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
 	if (unit == PERIOD_DAY) {
-		snprintf(p->name, sizeof(p->name), "%s %02d-%02d", days[day.tm_wday % 7],
-			day.tm_mon + 1, day.tm_mday);
+		snprintf(p->name, sizeof(p->name), "%s %02d-%02d",
+			moment_weekdays[day.tm_wday % 7], day.tm_mon + 1, day.tm_mday);
 		return;
 	}
 	if (unit == PERIOD_WEEK) { /* if the window begins within a week, that week's Monday is
@@ -197,10 +196,9 @@ static void add_ticks(struct report *r)
 /* "Mon 11-02 06:00", or with the year if the window is long: "2026-11-02 06:00" */
 static void short_moment(char dst[24], const struct report *r, int64_t ms)
 {
-	static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
 	struct tm tm = moment_fields(ms, r->utc);
 	char day[8];
-	snprintf(day, sizeof(day), "%s ", days[tm.tm_wday % 7]);
+	snprintf(day, sizeof(day), "%s ", moment_weekdays[tm.tm_wday % 7]);
 	if (r->length_ms > HALF_YEAR_MS)
 		snprintf(day, sizeof(day), "%04d-", (tm.tm_year + 1900) % 10000);
 	snprintf(dst, 24, "%s%02d-%02d %02d:%02d", day, (tm.tm_mon + 1) % 100, tm.tm_mday % 100,
