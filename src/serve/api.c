@@ -26,6 +26,12 @@
 /* How long a request waits for a locked store. */
 enum { WAIT_MS = 2000 };
 
+/* Whether the route answers with the rows of a document as CSV. */
+static bool is_csv(const struct answer *a)
+{
+	return strcmp(a->type, TYPE_CSV) == 0;
+}
+
 /* Reads the present of all stores; false: it failed, and the answer says why. */
 static bool read_present(const struct request *q, struct answer *a, struct present *now)
 {
@@ -185,9 +191,17 @@ void api_who(const struct request *q, struct answer *a)
 	struct present now = { 0 };
 	struct json j = { .out = &a->body, .lines = 2 };
 	struct err e = { 0 };
+	bool read = false;
 	if (request_read(q, who_rows, &p, &e) != 0)
 		answer_err(a, q, &e);
-	else if (read_present(q, a, &now)) {
+	else
+		read = read_present(q, a, &now);
+	if (read && is_csv(a)) {
+		struct column columns[HOLDER_COLUMNS_MAX];
+		struct table t = list_holders(&now, &p, columns);
+		rows_table(&a->body, &t);
+		table_finish(&t);
+	} else if (read) {
 		json_open(&j, NULL, '{');
 		json_text(&j, "schema", "gua-who-1");
 		json_text(&j, "host", now.n_hosts == 1 ? now.hosts[0].hostname : NULL);
@@ -198,22 +212,6 @@ void api_who(const struct request *q, struct answer *a)
 							       : -1);
 		add_holders(&j, &now, &p);
 		json_close(&j, '}');
-	}
-	present_store_finish(&now);
-}
-
-void api_who_csv(const struct request *q, struct answer *a)
-{
-	struct who_params p = { .idle_ms = -1 };
-	struct present now = { 0 };
-	struct err e = { 0 };
-	if (request_read(q, who_rows, &p, &e) != 0)
-		answer_err(a, q, &e);
-	else if (read_present(q, a, &now)) {
-		struct column columns[HOLDER_COLUMNS_MAX];
-		struct table t = list_holders(&now, &p, columns);
-		rows_table(&a->body, &t);
-		table_finish(&t);
 	}
 	present_store_finish(&now);
 }
@@ -264,16 +262,11 @@ static bool read_events(const struct request *q, struct answer *a, struct event_
 void api_events(const struct request *q, struct answer *a)
 {
 	struct event_list list = { 0 };
-	if (read_events(q, a, &list))
-		documents_events(&a->body, &list);
-	event_list_finish(&list);
-}
-
-void api_events_csv(const struct request *q, struct answer *a)
-{
-	struct event_list list = { 0 };
-	if (read_events(q, a, &list))
+	bool read = read_events(q, a, &list);
+	if (read && is_csv(a))
 		rows_table(&a->body, &list.table);
+	else if (read)
+		documents_events(&a->body, &list);
 	event_list_finish(&list);
 }
 
@@ -320,16 +313,11 @@ static bool read_log(const struct request *q, struct answer *a, struct table *t)
 void api_policy(const struct request *q, struct answer *a)
 {
 	struct table log = report_policy_log();
-	if (read_log(q, a, &log))
-		documents_policy_log(&a->body, &log);
-	table_finish(&log);
-}
-
-void api_policy_csv(const struct request *q, struct answer *a)
-{
-	struct table log = report_policy_log();
-	if (read_log(q, a, &log))
+	bool read = read_log(q, a, &log);
+	if (read && is_csv(a))
 		rows_table(&a->body, &log);
+	else if (read)
+		documents_policy_log(&a->body, &log);
 	table_finish(&log);
 }
 
@@ -353,17 +341,11 @@ void api_report(const struct request *q, struct answer *a)
 {
 	struct report_params p;
 	struct report_answer answer = { 0 };
-	if (make_report(q, a, &p, &answer))
-		report_json(&a->body, &answer.report);
-	report_ask_finish(&answer);
-}
-
-void api_report_csv(const struct request *q, struct answer *a)
-{
-	struct report_params p;
-	struct report_answer answer = { 0 };
-	if (make_report(q, a, &p, &answer))
+	bool made = make_report(q, a, &p, &answer);
+	if (made && is_csv(a))
 		report_csv(&a->body, &answer.report, report_csv_table(p.table));
+	else if (made)
+		report_json(&a->body, &answer.report);
 	report_ask_finish(&answer);
 }
 

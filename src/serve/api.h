@@ -5,15 +5,14 @@
 
 #include "serve/answer.h"
 
+/* Handlers whose route has the type CSV answer with that. */
+
 /* What `gua report --json` and `gua report --format csv` print. */
 void api_report(const struct request *q, struct answer *a);
-void api_report_csv(const struct request *q, struct answer *a);
 /* What `gua events --json` and `--csv` print. */
 void api_events(const struct request *q, struct answer *a);
-void api_events_csv(const struct request *q, struct answer *a);
 /* What `gua enforce log --json` prints, and the same as CSV. */
 void api_policy(const struct request *q, struct answer *a);
-void api_policy_csv(const struct request *q, struct answer *a);
 /* What `gua status --json` prints, for the first store or for the store of the given host. */
 void api_status(const struct request *q, struct answer *a);
 /* The cards and their holders at the last tick. */
@@ -22,8 +21,6 @@ void api_now(const struct request *q, struct answer *a);
 void api_description(const struct request *q, struct answer *a);
 /* The holders as `gua who --json` lists them, at the last tick. */
 void api_who(const struct request *q, struct answer *a);
-/* The same as CSV. */
-void api_who_csv(const struct request *q, struct answer *a);
 
 #define EVENTS_PARAMS WINDOW_PARAMS " card kind"
 #define WHO_PARAMS "user card idle"

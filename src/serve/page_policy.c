@@ -155,12 +155,6 @@ static const struct html_link links[] = {
 	{ 0 },
 };
 
-/* The tables of a page while they are filled. */
-struct watched {
-	const struct request *q;
-	struct table *table;
-};
-
 /* A session that has been warned. */
 struct watched_row {
 	const char *user, *session, *rule;
@@ -170,28 +164,19 @@ struct watched_row {
 	char next[64];
 };
 
-#define TEXT(title_, member)                                                                   \
-	.title = title_, .kind = COLUMN_TEXT, .get = table_get_string,                         \
-	.of = offsetof(struct watched_row, member)
+#define COLUMN(title_, what, getter, type, member)                                             \
+	.title = title_, .kind = COLUMN_##what, .get = getter,                                 \
+	.of = offsetof(struct type, member)
+#define WATCHED(title, what, getter, member) COLUMN(title, what, getter, watched_row, member)
 static const struct column watched_columns[] = {
-	{ TEXT("user", user), .key = "user" },
-	{ TEXT("session", session) },
-	{ TEXT("rule", rule) },
-	{ .title = "idle since",
-		.kind = COLUMN_MOMENT,
-		.get = table_get_known,
-		.of = offsetof(struct watched_row, idle_since_ms) },
-	{ .title = "idle for",
-		.kind = COLUMN_LENGTH,
-		.get = table_get_double,
-		.of = offsetof(struct watched_row, idle_ms) },
-	{ TEXT("stage", stage) },
-	{ .title = "next stage",
-		.kind = COLUMN_TEXT,
-		.get = table_get_chars,
-		.of = offsetof(struct watched_row, next) },
+	{ WATCHED("user", TEXT, table_get_string, user), .key = "user" },
+	{ WATCHED("session", TEXT, table_get_string, session) },
+	{ WATCHED("rule", TEXT, table_get_string, rule) },
+	{ WATCHED("idle since", MOMENT, table_get_known, idle_since_ms) },
+	{ WATCHED("idle for", LENGTH, table_get_double, idle_ms) },
+	{ WATCHED("stage", TEXT, table_get_string, stage) },
+	{ WATCHED("next stage", TEXT, table_get_chars, next) },
 };
-#undef TEXT
 
 /* When the next stage comes: only after the notice of this one has been delivered. */
 static void say_next(char dst[64], const struct policy_state *s, int64_t idle_ms)
@@ -210,7 +195,6 @@ static void say_next(char dst[64], const struct policy_state *s, int64_t idle_ms
 static int take_session(
 	void *context, const char *key, const char *user, const struct policy_state *state)
 {
-	const struct watched *w = context;
 	int64_t idle_ms = state->clock_ms;
 	struct watched_row row = { .user = user,
 		.session = key,
@@ -219,39 +203,23 @@ static int take_session(
 		.idle_since_ms = state->idle_since_ms,
 		.idle_ms = (double)idle_ms };
 	say_next(row.next, state, idle_ms);
-	table_add(w->table, &row);
+	table_add(context, &row);
 	return 0;
 }
 
 /* The columns of the log, without those for programs. */
-#define OF(member) offsetof(struct policy_log_line, member)
+#define LOGGED(title, what, getter, member) COLUMN(title, what, getter, policy_log_line, member)
 static const struct column log_columns[] = {
-	{ .title = "time", .kind = COLUMN_MOMENT, .get = table_get_known, .of = OF(at_ms) },
-	{ .title = "step", .kind = COLUMN_TEXT, .get = table_get_chars, .of = OF(what) },
-	{ .title = "user",
-		.key = "user",
-		.kind = COLUMN_TEXT,
-		.get = table_get_string,
-		.of = OF(user) },
-	{ .title = "session", .kind = COLUMN_TEXT, .get = table_get_string, .of = OF(session) },
-	{ .title = "rule",
-		.kind = COLUMN_TEXT,
-		.get = table_get_string,
-		.of = OF(rule),
-		.optional = true },
-	{ .title = "held", .kind = COLUMN_KIB, .get = table_get_known, .of = OF(held_kib) },
-	{ .title = "idle", .kind = COLUMN_LENGTH, .get = table_get_double, .of = OF(idle_ms) },
-	{ .title = "evidence",
-		.kind = COLUMN_TEXT,
-		.get = table_get_string,
-		.of = OF(evidence) },
-	{ .title = "result",
-		.kind = COLUMN_TEXT,
-		.get = table_get_string,
-		.of = OF(result),
-		.optional = true },
+	{ LOGGED("time", MOMENT, table_get_known, at_ms) },
+	{ LOGGED("step", TEXT, table_get_chars, what) },
+	{ LOGGED("user", TEXT, table_get_string, user), .key = "user" },
+	{ LOGGED("session", TEXT, table_get_string, session) },
+	{ LOGGED("rule", TEXT, table_get_string, rule), .optional = true },
+	{ LOGGED("held", KIB, table_get_known, held_kib) },
+	{ LOGGED("idle", LENGTH, table_get_double, idle_ms) },
+	{ LOGGED("evidence", TEXT, table_get_string, evidence) },
+	{ LOGGED("result", TEXT, table_get_string, result), .optional = true },
 };
-#undef OF
 
 static void add_table(
 	struct str *out, const struct request *q, const struct table *t, const char *caption)
@@ -266,8 +234,7 @@ static int add_watched(
 {
 	struct table t = { .columns = watched_columns,
 		.n_columns = sizeof(watched_columns) / sizeof(watched_columns[0]) };
-	struct watched w = { q, &t };
-	int rc = policy_file_sessions(f, take_session, &w, e);
+	int rc = policy_file_sessions(f, take_session, &t, e);
 	str_add(out, "<h2 id=\"watched\">Watched now</h2>\n");
 	if (rc == 0 && t.n_rows)
 		add_table(out, q, &t, "Sessions that were warned, or would have been");
