@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/crew.h"
 #include "base/file.h"
 #include "base/str.h"
@@ -36,7 +37,7 @@ static int compare_given(const void *x, const void *y)
 {
 	const struct given *a = x, *b = y;
 	int order = file_id_compare(&a->id, &b->id);
-	return order ? order : a->at < b->at ? -1 : a->at > b->at;
+	return order ? order : array_compare((int64_t)a->at, (int64_t)b->at);
 }
 
 /* Refuses a file that is given twice, because it would be counted twice. Two threads must not
@@ -61,27 +62,6 @@ static int check_not_twice(const struct gather *g, struct err *e)
 	return rc;
 }
 
-/* Takes over what an earlier audit found wrong with a store. */
-static int recall_fault(struct gather *g, size_t i, struct err *e)
-{
-	const struct store_fault *fault = &g->q->faults[i];
-	if (!fault->code)
-		return 0;
-	g->files[i].code = fault->code;
-	g->files[i].why = strdup(fault->why ? fault->why : "");
-	return g->files[i].why ? 0 : err_memory(e);
-}
-
-/* Keeps what was found wrong for the next audit. */
-static void keep_fault(struct gather *g, size_t i)
-{
-	struct gather_file *file = &g->files[i];
-	if (!file->code || g->q->faults[i].code)
-		return;
-	g->q->faults[i] = (struct store_fault){ file->code, file->why };
-	file->why = NULL;
-}
-
 void gather_free_faults(struct store_fault *faults, size_t n)
 {
 	for (size_t i = 0; faults && i < n; i++)
@@ -99,43 +79,57 @@ int gather_list(struct gather *g, struct err *e)
 	g->kept_open =
 		g->n_files <= KEPT_OPEN && file_can_stay_open((int)g->n_files * DESCRIPTORS);
 	for (size_t i = 0; i < g->n_files && rc == 0; i++) {
-		g->files[i].path = g->q->paths[i];
-		rc = g->q->faults ? recall_fault(g, i, e) : 0;
+		struct gather_file *file = &g->files[i];
+		file->path = g->q->paths[i];
+		/* What an earlier audit found wrong with a store. */
+		const struct store_fault *fault = g->q->faults ? &g->q->faults[i] : NULL;
+		if (!fault || !fault->code)
+			continue;
+		file->code = fault->code;
+		file->why = strdup(fault->why ? fault->why : "");
+		rc = file->why ? 0 : err_memory(e);
 	}
 	foreign_expect(g->kept_open ? g->n_files : CREW_MAX);
 	return rc ? rc : check_not_twice(g, e);
-}
-
-/* Starts a transaction. A small cache is enough for sequential reading. The file is not mapped,
- * because a mapped file would count as memory. */
-static int begin_reading(sqlite3 *db, struct err *e)
-{
-	if (sqlite3_exec(db, "PRAGMA cache_size=-512; BEGIN", NULL, NULL, NULL) != SQLITE_OK)
-		return err_set(e, ERR_WORLD, "cannot read %s: %s",
-			sqlite3_db_filename(db, "main"), sql_why(db));
-	return 0;
 }
 
 int gather_open(struct gather *g, struct gather_file *file, struct err *e)
 {
 	if (file->db)
 		return 0;
-	int wait_ms = g->n_files == 1 ? WAIT_MS
-				      : WAIT_MS / 5; /* with many stores, wait less for each */
+	/* With many stores, wait less for each. */
+	int wait_ms = g->n_files == 1 ? WAIT_MS : WAIT_MS / 5;
 	int rc = store_open_read_until(&file->db, file->path, wait_ms, g->q->stop, e);
-	return rc ? rc : begin_reading(file->db, e);
-}
-
-static void close_file(struct gather_file *file)
-{
-	sqlite3_close(file->db);
-	file->db = NULL;
+	if (rc)
+		return rc;
+	/* A small cache is enough for sequential reading. The file is not mapped, because a
+	 * mapped file would count as memory. */
+	if (sql_exec(file->db, "PRAGMA cache_size=-512; BEGIN") != SQLITE_OK)
+		return err_set(e, ERR_WORLD, "cannot read %s: %s",
+			sqlite3_db_filename(file->db, "main"), sql_why(file->db));
+	return 0;
 }
 
 void gather_leave(struct gather *g, struct gather_file *file)
 {
-	if (!g->kept_open || file->code)
-		close_file(file);
+	if (g->kept_open && !file->code)
+		return;
+	sqlite3_close(file->db);
+	file->db = NULL;
+}
+
+int gather_rows(struct gather *g, struct gather_file *file, const char *sql,
+	int (*take)(struct gather *, struct gather_file *, sqlite3_stmt *, struct err *),
+	struct err *e)
+{
+	sqlite3_stmt *row;
+	int rc = sql_prepare(file->db, &row, e, "%s", sql);
+	if (rc == 0 && sqlite3_bind_parameter_count(row))
+		sql_bind(row, SQL_RAW(g->q->present_of));
+	while (sql_next(row, &rc, e))
+		rc = take(g, file, row, e);
+	sqlite3_finalize(row);
+	return rc;
 }
 
 int gather_start_part(const struct gather *g, struct gather_file *file, struct err *e)
@@ -220,21 +214,16 @@ static void read_file(void *context, size_t item)
 		note_failure(w->g, file, rc, &why);
 }
 
-/* Whether a failure ends the audit: it is the only store, or not the fault of the store. */
-static bool ends_audit(const struct gather *g, const struct gather_file *file)
-{
-	struct foreign_stop *stop = g->q->stop;
-	return g->n_files == 1 || g->strict ||
-	       (file->code != ERR_WORLD && file->code != ERR_BUSY) || !file->why ||
-	       strcmp(file->why, ERR_MEMORY_TEXT) == 0 ||
-	       (stop && stop->asked && stop->asked(stop->context));
-}
-
-/* Decides what follows from the failure of a file. */
+/* Decides what follows from the failure of a file: it ends the audit if it is the only store,
+ * or if it is not the fault of the store. */
 static int judge_failure(struct gather *g, struct gather_file *file, struct err *e)
 {
+	struct foreign_stop *stop = g->q->stop;
+	bool of_store = (file->code == ERR_WORLD || file->code == ERR_BUSY) && file->why &&
+			strcmp(file->why, ERR_MEMORY_TEXT) != 0 &&
+			!(stop && stop->asked && stop->asked(stop->context));
 	file->failed = false;
-	if (!ends_audit(g, file))
+	if (of_store && g->n_files > 1 && !g->strict)
 		return 0;
 	e->code = file->code;
 	str_copy(e->text, sizeof(e->text), file->why ? file->why : ERR_MEMORY_TEXT);
@@ -279,26 +268,23 @@ int gather_each(struct gather *g, const struct gather_pass *pass, struct err *e)
 	return w.rc;
 }
 
-static void forget_file(struct gather_file *file)
-{
-	drop_part(file);
-	idmap_finish(&file->hosts);
-	idmap_finish(&file->places);
-	idmap_finish(&file->shared);
-	idmap_finish(&file->person);
-	idmap_finish(&file->wanted);
-	names_finish(&file->users);
-	free(file->cards);
-	free(file->unknown_ms);
-	*file = (struct gather_file){
-		.path = file->path, .db = file->db, .code = file->code, .why = file->why
-	};
-}
-
 void gather_forget(struct gather *g)
 {
-	for (size_t i = 0; i < g->n_files; i++)
-		forget_file(&g->files[i]);
+	for (size_t i = 0; i < g->n_files; i++) {
+		struct gather_file *file = &g->files[i];
+		drop_part(file);
+		idmap_finish(&file->hosts);
+		idmap_finish(&file->places);
+		idmap_finish(&file->shared);
+		idmap_finish(&file->person);
+		idmap_finish(&file->wanted);
+		names_finish(&file->users);
+		free(file->cards);
+		free(file->unknown_ms);
+		*file = (struct gather_file){
+			.path = file->path, .db = file->db, .code = file->code, .why = file->why
+		};
+	}
 	names_finish(&g->uuids);
 	free(g->records);
 	free(g->spans);
@@ -324,10 +310,14 @@ void gather_close(struct gather *g)
 {
 	gather_forget(g);
 	for (size_t i = 0; i < g->n_files; i++) {
-		close_file(&g->files[i]);
-		if (g->q->faults)
-			keep_fault(g, i);
-		free(g->files[i].why);
+		struct gather_file *file = &g->files[i];
+		sqlite3_close(file->db);
+		/* What was found wrong is kept for the next audit. */
+		if (g->q->faults && file->code && !g->q->faults[i].code) {
+			g->q->faults[i] = (struct store_fault){ file->code, file->why };
+			file->why = NULL;
+		}
+		free(file->why);
 	}
 	free(g->files);
 	g->files = NULL;
@@ -345,16 +335,6 @@ static int survey_add(struct gather *g, struct gather_file *file, struct err *e)
 	return rc;
 }
 
-/* Fails if no store can be read, with the reason for the first one. */
-static int check_some(const struct gather *g, struct err *e)
-{
-	for (size_t i = 0; i < g->n_files; i++)
-		if (!g->files[i].code)
-			return 0;
-	return err_set(e, ERR_WORLD, "none of the %zu stores can be read; the first: %s",
-		g->n_files, g->n_files ? g->files[0].why : "");
-}
-
 int gather_survey(struct gather *g, struct err *e)
 {
 	/* Which rows belong to one host is known only after all of them were read. */
@@ -367,5 +347,11 @@ int gather_survey(struct gather *g, struct err *e)
 	int rc = gather_each(g, &records, e);
 	if (rc == 0)
 		rc = gather_each(g, &pass, e);
-	return rc ? rc : check_some(g, e);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < g->n_files; i++)
+		if (!g->files[i].code)
+			return 0;
+	return err_set(e, ERR_WORLD, "none of the %zu stores can be read; the first: %s",
+		g->n_files, g->n_files ? g->files[0].why : "");
 }

@@ -65,6 +65,12 @@ int gather_each(struct gather *g, const struct gather_pass *pass, struct err *e)
  */
 int gather_failed(struct gather *g, struct gather_file *file, struct err *e);
 
+/* Calls `take` with each row of a store, until it fails. A parameter of the statement is the
+ * user whose present was asked for. */
+int gather_rows(struct gather *g, struct gather_file *file, const char *sql,
+	int (*take)(struct gather *, struct gather_file *, sqlite3_stmt *, struct err *),
+	struct err *e);
+
 /* Starts the part of a file, with the days of the window, all empty; and adds its heatmap and
  * days to the audit. */
 int gather_start_part(const struct gather *g, struct gather_file *file, struct err *e);

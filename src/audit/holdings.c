@@ -53,48 +53,20 @@ static int take_process(
 	return idmap_put(&file->person, sqlite3_column_int64(row, 0), 1) ? 0 : err_memory(e);
 }
 
-static int each_of_user(struct gather *g, struct gather_file *file, const char *sql,
-	int (*take)(struct gather *, struct gather_file *, sqlite3_stmt *, struct err *),
-	struct err *e)
-{
-	sqlite3_stmt *stmt;
-	int rc = sql_prepare(file->db, &stmt, e, "%s", sql);
-	if (rc == 0)
-		sqlite3_bind_text(stmt, 1, g->q->present_of, -1, SQLITE_STATIC);
-	while (sql_next(stmt, &rc, e))
-		rc = take(g, file, stmt, e);
-	sqlite3_finalize(stmt);
-	return rc;
-}
-
 static int compare_present(const void *x, const void *y)
 {
 	const struct audit_present *p = x, *q = y;
-	if (p->idle_ms != q->idle_ms)
-		return p->idle_ms > q->idle_ms ? -1 : 1;
-	return p->pid < q->pid ? -1 : p->pid > q->pid;
-}
-
-static int read_person(struct gather *g, struct gather_file *file, struct err *e)
-{
-	if (!g->q->present_of)
-		return 0;
-	return each_of_user(g, file, "SELECT id FROM process WHERE user = ?1", take_process, e);
+	int by_idle = array_compare(q->idle_ms, p->idle_ms);
+	return by_idle ? by_idle : array_compare(p->pid, q->pid);
 }
 
 static int add_present(struct gather *g, struct gather_file *file, struct err *e)
 {
-	return g->q->present_of ? each_of_user(g, file, PRESENT_SQL, take_present, e) : 0;
-}
-
-static void sort_present(struct audit *a)
-{
-	if (a->n_present)
-		qsort(a->present, a->n_present, sizeof(*a->present), compare_present);
+	return g->q->present_of ? gather_rows(g, file, PRESENT_SQL, take_present, e) : 0;
 }
 
 static int add_orphan(
-	struct gather *g, const struct gather_file *file, sqlite3_stmt *row, struct err *e)
+	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)
 {
 	struct audit *a = g->a;
 	struct audit_orphans *all = &a->orphans;
@@ -116,15 +88,11 @@ static int add_orphan(
 
 static int add_orphans(struct gather *g, struct gather_file *file, struct err *e)
 {
-	sqlite3_stmt *row;
-	int rc = sql_prepare(file->db, &row, e,
+	return gather_rows(g, file,
 		"SELECT holder.gpu, pid, mem_bytes, since_ms FROM holder"
 		" JOIN process ON process.id = holder.process"
-		" WHERE pid = 0 OR user = '" USER_DEAD "' ORDER BY holder.gpu, pid");
-	while (sql_next(row, &rc, e))
-		rc = add_orphan(g, file, row, e);
-	sqlite3_finalize(row);
-	return rc;
+		" WHERE pid = 0 OR user = '" USER_DEAD "' ORDER BY holder.gpu, pid",
+		add_orphan, e);
 }
 
 uint32_t holdings_find_user(struct users *u, const char *name, struct err *e)
@@ -146,10 +114,8 @@ static int compare_identities(const void *x, const void *y, void *items)
 {
 	const struct audit_identity *p = (struct audit_identity *)items + *(const uint32_t *)x;
 	const struct audit_identity *q = (struct audit_identity *)items + *(const uint32_t *)y;
-	int64_t a = audit_holder_ms(p->sums.ms), b = audit_holder_ms(q->sums.ms);
-	if (a != b)
-		return a > b ? -1 : 1;
-	return strcmp(p->identity, q->identity);
+	int by_time = array_compare(audit_holder_ms(q->sums.ms), audit_holder_ms(p->sums.ms));
+	return by_time ? by_time : strcmp(p->identity, q->identity);
 }
 
 static void renumber(struct audit_breakdown *b, size_t n_users, const uint32_t *to)
@@ -205,8 +171,8 @@ static int compare_processes(const void *x, const void *y, void *gather)
 	if (difference)
 		return difference;
 	if (p->card != q->card)
-		return p->card < q->card ? -1 : 1;
-	return p->id < q->id ? -1 : p->id > q->id;
+		return array_compare((int64_t)p->card, (int64_t)q->card);
+	return array_compare(p->id, q->id);
 }
 
 int holdings_describe(struct gather *g, size_t index, struct err *e)
@@ -216,13 +182,10 @@ int holdings_describe(struct gather *g, size_t index, struct err *e)
 	int rc = sql_prepare(g->files[p->path].db, &stmt, e,
 		"SELECT " PROCESS_TEXT_COLUMNS " FROM process WHERE id = %lld",
 		(long long)p->id);
-	if (rc == 0)
-		rc = sql_step(stmt, e);
-	if (rc == 1) {
-		struct arena *texts = &g->a->texts;
+	if (sql_next(stmt, &rc, e)) {
 		for (int i = 0; i < PROCESS_TEXTS; i++)
-			p->texts[i] = sql_text_copy(stmt, i, texts);
-		rc = texts->failed ? err_memory(e) : 0;
+			p->texts[i] = sql_text_copy(stmt, i, &g->a->texts);
+		rc = g->a->texts.failed ? err_memory(e) : 0;
 	}
 	sqlite3_finalize(stmt);
 	return rc;
@@ -401,9 +364,8 @@ static int read_window(
 static int compare_pairs(const void *x, const void *y)
 {
 	const struct pair *a = x, *b = y;
-	if (a->process != b->process)
-		return a->process < b->process ? -1 : 1;
-	return a->card < b->card ? -1 : a->card > b->card;
+	int by_process = array_compare(a->process, b->process);
+	return by_process ? by_process : array_compare(a->card, b->card);
 }
 
 /* The columns of a row before those that a breakdown asks for. */
@@ -463,8 +425,8 @@ static int read_owners(
 		to = from + 1;
 		while (to < p->n && p->items[to].process - p->items[to - 1].process <= ID_GAP)
 			to++;
-		sqlite3_bind_int64(stmt, 1, p->items[from].process);
-		sqlite3_bind_int64(stmt, 2, p->items[to - 1].process);
+		sql_bind(stmt, SQL_INT(p->items[from].process),
+			SQL_INT(p->items[to - 1].process));
 		size_t at = from;
 		while (sql_next(stmt, &rc, e))
 			rc = name_pairs(p, &at, stmt, e);
@@ -505,15 +467,6 @@ struct audit_sums holdings_sums(const struct pair *pair)
 	return sums;
 }
 
-static void add_to_identity(
-	struct audit_identity *identity, const struct pair *pair, const struct audit_card *card)
-{
-	struct audit_sums time = holdings_sums(pair);
-	memcpy(time.ms, pair->presence_ms, sizeof(time.ms));
-	audit_cost_holder(&time, card);
-	audit_sums_add(&identity->sums, &time);
-}
-
 static int add_process(struct audit *a, size_t path, const struct pair *pair, struct err *e)
 {
 	struct audit_process *process = audit_add_process(a, e);
@@ -532,16 +485,6 @@ static int add_process(struct audit *a, size_t path, const struct pair *pair, st
 	return 0;
 }
 
-/* Whether this much memory is a bare context: by what was learned about the model, else by
- * its size. */
-static bool is_context(
-	const struct context_floors *f, const struct audit_card *card, int64_t peak_kib)
-{
-	int64_t floor = context_floor(f, card->id.name);
-	enum context found = context_judge(PROCESS_COMPUTE, peak_kib * 1024, floor);
-	return found == CONTEXT_ONLY || (found == CONTEXT_ABOUT && floor < 0);
-}
-
 /* Marks the pairs that had only a bare context. What was learned is read if it is needed. */
 static int mark_contexts(
 	const struct gather *g, const struct gather_file *file, struct pairs *p, struct err *e)
@@ -556,8 +499,12 @@ static int mark_contexts(
 		if (!read)
 			rc = audit_read_floors(&floors, file->db, e);
 		read = true;
-		pair->context = rc == 0 && is_context(&floors, &g->a->cards[pair->card],
-						   pair->peak_mem_kib);
+		/* By what was learned about the model, else by its size. */
+		int64_t floor = context_floor(&floors, g->a->cards[pair->card].id.name);
+		enum context found =
+			context_judge(PROCESS_COMPUTE, pair->peak_mem_kib * 1024, floor);
+		pair->context = rc == 0 && (found == CONTEXT_ONLY ||
+						   (found == CONTEXT_ABOUT && floor < 0));
 	}
 	context_finish(&floors);
 	return rc;
@@ -607,8 +554,9 @@ static int read_file(struct gather *g, struct gather_file *file, struct err *e)
 	int rc = gather_start_part(g, file, e);
 	if (rc == 0)
 		rc = restriction_read(g, file, e);
-	if (rc == 0)
-		rc = read_person(g, file, e);
+	if (rc == 0 && g->q->present_of)
+		rc = gather_rows(
+			g, file, "SELECT id FROM process WHERE user = ?1", take_process, e);
 	if (rc == 0)
 		rc = read_pairs(g, file, e);
 	return rc ? rc : spells_read(g, file, e);
@@ -641,7 +589,10 @@ static int add_pair(struct gather *g, size_t path, const struct pair *pair, stru
 {
 	struct owners *o = g->context;
 	int rc = 0;
-	add_to_identity(&o->users.items[pair->user], pair, &g->a->cards[pair->card]);
+	struct audit_sums time = holdings_sums(pair);
+	memcpy(time.ms, pair->presence_ms, sizeof(time.ms));
+	audit_cost_holder(&time, &g->a->cards[pair->card]);
+	audit_sums_add(&o->users.items[pair->user].sums, &time);
 	if (g->q->want_processes)
 		rc = add_process(g->a, path, pair, e);
 	if (rc == 0)
@@ -693,7 +644,8 @@ static int finish_holders(struct gather *g, struct owners *o, struct err *e)
 		return rc;
 	choose_processes(g);
 	events_sort(g->a);
-	sort_present(g->a);
+	if (g->a->n_present)
+		qsort(g->a->present, g->a->n_present, sizeof(*g->a->present), compare_present);
 	spells_sort(&g->a->spells);
 	return 0;
 }

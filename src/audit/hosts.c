@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/str.h"
 #include "base/moment.h"
 #include "audit/gather.h"
@@ -42,18 +43,6 @@ static int name_host(
 		snprintf(host->hostname, sizeof(host->hostname), "%.100s#%zu", hostname,
 			g->n_named[number]);
 	return 0;
-}
-
-static int each_row(struct gather *g, struct gather_file *file, const char *sql,
-	int (*take)(struct gather *, struct gather_file *, sqlite3_stmt *, struct err *),
-	struct err *e)
-{
-	sqlite3_stmt *stmt;
-	int rc = sql_prepare(file->db, &stmt, e, "%s", sql);
-	while (sql_next(stmt, &rc, e))
-		rc = take(g, file, stmt, e);
-	sqlite3_finalize(stmt);
-	return rc;
 }
 
 size_t hosts_first(const struct gather *g, size_t record)
@@ -137,37 +126,49 @@ static int see_card(struct gather *g, const char *uuid, struct err *e)
 	return 0;
 }
 
-static int take_span(
-	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)
+/* Reads when recorders of the last record ran. */
+static int read_spans(struct gather *g, struct gather_file *file, struct err *e)
 {
 	struct gather_record *record = &g->records[g->n_records - 1];
-	(void)file;
-	if (!array_one_more(&g->spans, g->n_spans))
-		return err_memory(e);
-	struct gather_span *span = &g->spans[g->n_spans++];
-	*span = (struct gather_span){ sql_int(row, 0, 0), sql_int(row, 1, 0) };
-	record->n_spans++;
-	if (span->to_ms > record->newest_ms)
-		record->newest_ms = span->to_ms;
-	return 0;
+	sqlite3_stmt *row;
+	int rc = sql_prepare(file->db, &row, e,
+		"SELECT started_ms, last_tick_ms FROM run WHERE host = %lld",
+		(long long)record->id);
+	while (sql_next(row, &rc, e)) {
+		if (!array_one_more(&g->spans, g->n_spans)) {
+			rc = err_memory(e);
+			break;
+		}
+		struct gather_span *span = &g->spans[g->n_spans++];
+		*span = (struct gather_span){ sql_int(row, 0, 0), sql_int(row, 1, 0) };
+		record->n_spans++;
+		record->newest_ms = clock_later(record->newest_ms, span->to_ms);
+	}
+	sqlite3_finalize(row);
+	return rc;
 }
 
-static int take_uuids(
-	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)
+/* Compares the cards of the last record with those of others. A card with other MIG instances
+ * is still the same card. */
+static int see_cards(struct gather *g, struct gather_file *file, struct err *e)
 {
 	char uuid[UUID_CAP];
-	(void)file;
-	sql_text(row, 0, uuid, sizeof(uuid));
-	int rc = see_card(g, uuid, e);
-	sql_text(row, 1, uuid,
-		sizeof(uuid)); /* a card with other MIG instances is still the same card */
-	return rc ? rc : see_card(g, uuid, e);
+	sqlite3_stmt *row;
+	int rc = sql_prepare(file->db, &row, e,
+		"SELECT uuid, parent_uuid FROM gpu WHERE host = %lld",
+		(long long)g->records[g->n_records - 1].id);
+	while (sql_next(row, &rc, e))
+		for (int column = 0; column < 2 && rc == 0; column++) {
+			sql_text(row, column, uuid, sizeof(uuid));
+			rc = see_card(g, uuid, e);
+		}
+	sqlite3_finalize(row);
+	return rc;
 }
 
 static int take_record(
 	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)
 {
-	char sql[128];
 	if (!array_one_more(&g->records, g->n_records))
 		return err_memory(e);
 	struct gather_record *record = &g->records[g->n_records];
@@ -183,18 +184,14 @@ static int take_record(
 	sql_text(row, 2, record->machine_id, sizeof(record->machine_id));
 	record->hostname[own_name(record->hostname)] = '\0';
 	g->n_records++;
-	snprintf(sql, sizeof(sql), "SELECT started_ms, last_tick_ms FROM run WHERE host = %lld",
-		(long long)record->id);
-	int rc = each_row(g, file, sql, take_span, e);
-	snprintf(sql, sizeof(sql), "SELECT uuid, parent_uuid FROM gpu WHERE host = %lld",
-		(long long)g->records[g->n_records - 1].id);
-	return rc ? rc : each_row(g, file, sql, take_uuids, e);
+	int rc = read_spans(g, file, e);
+	return rc ? rc : see_cards(g, file, e);
 }
 
 int hosts_add_records(struct gather *g, struct gather_file *file, struct err *e)
 {
 	file->first_record = g->n_records;
-	return each_row(g, file,
+	return gather_rows(g, file,
 		"SELECT id, hostname, machine_id, last_seen_ms FROM host ORDER BY id",
 		take_record, e);
 }
@@ -280,9 +277,8 @@ static int check_not_copied(struct gather *g, const struct gather_file *file,
 static const struct gather_run *overlapping(
 	const struct gather *g, const struct gather_file *file, const struct gather_run *run)
 {
-	int64_t from_ms = run->started_ms, to_ms = run->last_tick_ms;
-	from_ms = from_ms > g->a->since_ms ? from_ms : g->a->since_ms;
-	to_ms = to_ms < g->a->until_ms ? to_ms : g->a->until_ms;
+	int64_t from_ms = clock_later(run->started_ms, g->a->since_ms);
+	int64_t to_ms = clock_earlier(run->last_tick_ms, g->a->until_ms);
 	for (size_t i = 0; i < file->first_run && from_ms < to_ms; i++) {
 		const struct gather_run *r = &g->runs[i];
 		if (r->host == run->host && r->started_ms + OVERLAP_SLACK_MS < to_ms &&
@@ -300,11 +296,9 @@ static int check_run(const struct gather *g, const struct gather_file *file,
 	char from[48], to[48];
 	if (!r)
 		return 0;
-	int64_t from_ms = r->started_ms, to_ms = r->last_tick_ms;
-	from_ms = from_ms > run->started_ms ? from_ms : run->started_ms;
-	to_ms = to_ms < run->last_tick_ms ? to_ms : run->last_tick_ms;
-	moment_text(from, sizeof(from), from_ms, g->q->utc);
-	moment_text(to, sizeof(to), to_ms, g->q->utc);
+	moment_text(from, sizeof(from), clock_later(r->started_ms, run->started_ms), g->q->utc);
+	moment_text(
+		to, sizeof(to), clock_earlier(r->last_tick_ms, run->last_tick_ms), g->q->utc);
 	return err_set(e, ERR_USAGE,
 		"%s and %s both recorded the cards of %s from %s to %s, which would be counted "
 		"twice: give one%s",
@@ -371,22 +365,16 @@ static int take_run(
 int hosts_add(struct gather *g, struct gather_file *file, struct err *e)
 {
 	file->first_run = g->n_runs;
-	int rc = each_row(
+	int rc = gather_rows(
 		g, file, "SELECT id, environment, driver FROM host ORDER BY id", take_host, e);
 	if (rc)
 		return rc;
-	return each_row(g, file,
+	return gather_rows(g, file,
 		"SELECT host, source, started_ms, last_tick_ms, ended_ms, interval_ms, "
 		"active_util_pct, held_mem_bytes, count_graphics, privacy, spell_ms "
 		"FROM run ORDER BY started_ms, id",
 		take_run, e);
 }
-
-static const char CARDS_SQL[] =
-	"SELECT id, host, uuid, name, parent_uuid, pci, idx, mig_index, gpu_instance, "
-	"compute_instance, mem_total_bytes, status, first_seen_ms, last_seen_ms, source FROM "
-	"gpu "
-	"ORDER BY id";
 
 static void read_card(struct audit_card *card, uint32_t host, sqlite3_stmt *row)
 {
@@ -406,17 +394,6 @@ static void read_card(struct audit_card *card, uint32_t host, sqlite3_stmt *row)
 	sql_text(row, 14, card->source, sizeof(card->source));
 }
 
-/* Merges the rows of a card that is in several files of the same host: the newer row has the
- * names. */
-static void merge_card(struct audit_card *known, const struct audit_card *again)
-{
-	int64_t first_ms = known->first_seen_ms < again->first_seen_ms ? known->first_seen_ms
-								       : again->first_seen_ms;
-	if (again->last_seen_ms > known->last_seen_ms)
-		*known = *again;
-	known->first_seen_ms = first_ms;
-}
-
 /* Adds a card, or merges it with that of an earlier file; its index, or IDMAP_NONE: out of
  * memory. */
 static uint32_t add_card(struct gather *g, struct gather_file *file,
@@ -429,8 +406,12 @@ static uint32_t add_card(struct gather *g, struct gather_file *file,
 	if (index == IDMAP_NONE ||
 		(*parent && names_find(&g->parents, host, parent, e) == IDMAP_NONE))
 		return IDMAP_NONE;
-	if (index < a->n_cards) {
-		merge_card(&a->cards[index], card);
+	if (index < a->n_cards) { /* the newer row has the names */
+		struct audit_card *known = &a->cards[index];
+		int64_t first_ms = clock_earlier(known->first_seen_ms, card->first_seen_ms);
+		if (card->last_seen_ms > known->last_seen_ms)
+			*known = *card;
+		known->first_seen_ms = first_ms;
 		return idmap_put(&file->shared, host, 0) ? index : IDMAP_NONE;
 	}
 	struct audit_card *new = audit_add_card(a, e);
@@ -461,7 +442,11 @@ static int take_card(
 
 int hosts_add_cards(struct gather *g, struct gather_file *file, struct err *e)
 {
-	return each_row(g, file, CARDS_SQL, take_card, e);
+	return gather_rows(g, file,
+		"SELECT id, host, uuid, name, parent_uuid, pci, idx, mig_index, gpu_instance, "
+		"compute_instance, mem_total_bytes, status, first_seen_ms, last_seen_ms, "
+		"source FROM gpu ORDER BY id",
+		take_card, e);
 }
 
 static bool is_parent(const struct gather *g, const struct audit_card *card)
@@ -494,32 +479,23 @@ static bool belongs(const struct gather *g, const struct audit_card *card)
 	       card->first_seen_ms < a->until_ms && !is_parent(g, card);
 }
 
-/* Whether the unobserved time is only waiting for the next tick, which accounts the driver's
- * newest samples: a running recorder may be a moment late. */
-static bool is_pending(const struct audit_host *host, const struct audit_card *card)
-{
-	return host->recording && strcmp(card->status, "ok") == 0 &&
-	       host->until_ms - card->last_seen_ms <= 2 * host->interval_ms + 10000;
-}
-
-/* Sets the card's window: it begins when the card was first seen. */
+/* Sets the card's window, which begins when the card was first seen, and the unobserved time,
+ * which is the rest of it. */
 static void set_window(const struct gather *g, struct audit_card *card)
 {
-	const struct audit *a = g->a;
-	const struct audit_host *host = &a->hosts[card->host];
-	card->from_ms = card->first_seen_ms > a->since_ms ? card->first_seen_ms : a->since_ms;
+	const struct audit_host *host = &g->a->hosts[card->host];
+	card->from_ms = clock_later(card->first_seen_ms, g->a->since_ms);
 	card->to_ms = host->until_ms;
-	if (card->last_seen_ms < card->to_ms && (is_pending(host, card) || is_parent(g, card)))
-		card->to_ms = card->last_seen_ms;
-}
-
-/* Sets the unobserved time: the rest of the card's window. */
-static void set_unobserved(struct audit_card *card)
-{
-	int64_t rest_ms = card->to_ms - card->from_ms - card->ms[CARD_ACTIVE] -
-			  card->ms[CARD_IDLE_HELD] - card->ms[CARD_TRULY_IDLE] -
-			  card->ms[CARD_USE_UNKNOWN];
-	card->ms[CARD_UNOBSERVED] = rest_ms > 0 ? rest_ms : 0;
+	/* Unobserved time at the end may only be waiting for the next tick, which accounts the
+	 * driver's newest samples: a running recorder may be a moment late. */
+	bool pending = host->recording && strcmp(card->status, "ok") == 0 &&
+		       host->until_ms - card->last_seen_ms <= 2 * host->interval_ms + 10000;
+	if (pending || is_parent(g, card))
+		card->to_ms = clock_earlier(card->to_ms, card->last_seen_ms);
+	int64_t rest_ms = card->to_ms - card->from_ms;
+	for (int state = 0; state < CARD_STATES; state++)
+		rest_ms -= state == CARD_UNOBSERVED ? 0 : card->ms[state];
+	card->ms[CARD_UNOBSERVED] = clock_later(rest_ms, 0);
 }
 
 /* Limits sums to 0 and to the card's time: energy can lag a tick behind, and rows of a damaged
@@ -531,17 +507,12 @@ static void set_bounds(struct audit_card *card)
 		int64_t *known_ms = &card->energy_known_ms[state];
 		if (*known_ms < 0 || card->energy_mj[state] < 0)
 			*known_ms = card->energy_mj[state] = 0;
-		if (*known_ms > card->ms[state])
-			*known_ms = card->ms[state];
+		*known_ms = clock_earlier(*known_ms, card->ms[state]);
 		observed_ms += state == CARD_UNOBSERVED ? 0 : card->ms[state];
 	}
-	if (card->unsure_ms2 < 0)
-		card->unsure_ms2 = 0;
+	card->unsure_ms2 = clock_later(card->unsure_ms2, 0);
 	card->unsure_ms += llround(sqrt((double)card->unsure_ms2));
-	if (card->unsure_ms > observed_ms)
-		card->unsure_ms = observed_ms;
-	if (card->unsure_ms < 0)
-		card->unsure_ms = 0;
+	card->unsure_ms = clock_later(clock_earlier(card->unsure_ms, observed_ms), 0);
 }
 
 /* The place of each host: as in the stores or, if there are many, the most idle-held time
@@ -556,9 +527,8 @@ static int compare_hosts(const void *x, const void *y, void *idle)
 {
 	uint32_t p = *(const uint32_t *)x, q = *(const uint32_t *)y;
 	const int64_t *idle_ms = idle;
-	if (idle_ms[p] != idle_ms[q])
-		return idle_ms[p] > idle_ms[q] ? -1 : 1;
-	return p < q ? -1 : p > q;
+	int by_idle = array_compare(idle_ms[q], idle_ms[p]);
+	return by_idle ? by_idle : array_compare(p, q);
 }
 
 /* Sets the places; hosts that have a card in the report have n_cards set. */
@@ -577,20 +547,6 @@ static void ranks_set(struct ranks *r)
 		r->of[order[i]] = i;
 }
 
-static int ranks_init(struct ranks *r, const struct audit *a, struct err *e)
-{
-	*r = (struct ranks){ .a = a,
-		.of = calloc(2 * a->n_hosts + 1, sizeof(*r->of)),
-		.idle_ms = calloc(a->n_hosts + 1, sizeof(*r->idle_ms)) };
-	return r->of && r->idle_ms ? 0 : err_memory(e);
-}
-
-static void ranks_finish(struct ranks *r)
-{
-	free(r->of);
-	free(r->idle_ms);
-}
-
 /* Order: host, index, instance, UUID. */
 static int compare_cards(const void *x, const void *y, void *ranks)
 {
@@ -598,11 +554,11 @@ static int compare_cards(const void *x, const void *y, void *ranks)
 	const struct audit_card *p = &r->a->cards[*(const uint32_t *)x];
 	const struct audit_card *q = &r->a->cards[*(const uint32_t *)y];
 	if (p->host != q->host)
-		return r->of[p->host] < r->of[q->host] ? -1 : 1;
+		return array_compare(r->of[p->host], r->of[q->host]);
 	if (p->id.index != q->id.index)
-		return p->id.index < q->id.index ? -1 : 1;
+		return array_compare(p->id.index, q->id.index);
 	if (p->id.mig_index != q->id.mig_index)
-		return p->id.mig_index < q->id.mig_index ? -1 : 1;
+		return array_compare(p->id.mig_index, q->id.mig_index);
 	return strcmp(p->id.uuid, q->id.uuid);
 }
 
@@ -635,13 +591,6 @@ static int settle_hosts(struct gather *g, const struct ranks *r, struct err *e)
 	return 0;
 }
 
-/* Gives the cards of a file their new numbers: `to` has one for each old one. */
-static void renumber_cards(struct gather_file *file, const uint32_t *to)
-{
-	for (size_t i = 0; i < file->n_cards; i++)
-		file->cards[i] = to[file->cards[i]];
-}
-
 /* Sets what is known of the cards when all files are read. */
 static void settle_cards(struct gather *g, struct ranks *r)
 {
@@ -653,7 +602,6 @@ static void settle_cards(struct gather *g, struct ranks *r)
 		struct audit_card *card = &a->cards[i];
 		set_bounds(card);
 		set_window(g, card);
-		set_unobserved(card);
 		card->left_out = !belongs(g, card);
 		a->hosts[card->host].n_cards += !card->left_out;
 		r->idle_ms[card->host] += card->left_out ? 0 : card->ms[CARD_IDLE_HELD];
@@ -685,7 +633,8 @@ static int sort_cards(struct gather *g, struct ranks *r, struct err *e)
 		cards[kept++] = *card;
 	}
 	for (size_t i = 0; i < g->n_files; i++)
-		renumber_cards(&g->files[i], to);
+		for (size_t k = 0; k < g->files[i].n_cards; k++)
+			g->files[i].cards[k] = to[g->files[i].cards[k]];
 	free(order);
 	free(a->cards);
 	a->cards = cards;
@@ -695,8 +644,11 @@ static int sort_cards(struct gather *g, struct ranks *r, struct err *e)
 
 int hosts_settle(struct gather *g, struct err *e)
 {
-	struct ranks ranks;
-	int rc = ranks_init(&ranks, g->a, e);
+	size_t n = g->a->n_hosts;
+	struct ranks ranks = { .a = g->a,
+		.of = calloc(2 * n + 1, sizeof(*ranks.of)),
+		.idle_ms = calloc(n + 1, sizeof(*ranks.idle_ms)) };
+	int rc = ranks.of && ranks.idle_ms ? 0 : err_memory(e);
 	if (rc == 0) {
 		settle_cards(g, &ranks);
 		rc = sort_cards(g, &ranks, e);
@@ -705,6 +657,7 @@ int hosts_settle(struct gather *g, struct err *e)
 		hours_settle(&g->a->days);
 		rc = settle_hosts(g, &ranks, e);
 	}
-	ranks_finish(&ranks);
+	free(ranks.of);
+	free(ranks.idle_ms);
 	return rc;
 }

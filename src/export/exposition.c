@@ -3,6 +3,7 @@
 #include "export/exposition.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "version.h"
@@ -109,11 +110,15 @@ void exposition_head(struct str *out, const struct family *f, bool openmetrics)
 	str_finish(&name);
 }
 
+/* The current readings of a card. */
+enum reading { UTIL, USED, TOTAL, POWER, LIMIT, TEMPERATURE, PROCESSES, SPELLS, HELD_SINCE };
+
 /* A family that is being printed; its head is printed with the first sample. */
 struct printer {
 	struct str *out;
 	const struct family *family;
 	bool openmetrics, begun;
+	size_t which;	   /* see the table of families */
 	struct str labels; /* of the next sample */
 };
 
@@ -203,15 +208,6 @@ static void print_squatting(struct printer *p, const struct scrape *s)
 	}
 }
 
-static void print_others(struct printer *p, const struct scrape *s)
-{
-	if (s->has_identities)
-		whole(p, s->others);
-}
-
-/* The current readings of a card. */
-enum reading { UTIL, USED, TOTAL, POWER, LIMIT, TEMPERATURE, PROCESSES, SPELLS, HELD_SINCE };
-
 static double known(int64_t value)
 {
 	return value < 0 ? NAN : (double)value;
@@ -245,36 +241,21 @@ static double reading_of(const struct scrape_card *c, enum reading which)
 }
 
 /* Rounds a measured value to a few digits: more would be noise that an engine stores. */
-static double rounded(double value, enum reading which)
+static double rounded(double value, size_t which)
 {
 	double steps = which == UTIL ? 1e4 : which == POWER ? 100 : 1;
 	return round(value * steps) / steps;
 }
 
-static void print_readings(struct printer *p, const struct scrape *s, enum reading which)
+static void print_readings(struct printer *p, const struct scrape *s)
 {
 	for (size_t i = 0; i < s->n_cards; i++) {
 		if (!s->cards[i].live)
 			continue;
 		exposition_label_card(&p->labels, &s->cards[i].id);
-		real(p, rounded(reading_of(&s->cards[i], which), which));
+		real(p, rounded(reading_of(&s->cards[i], (enum reading)p->which), p->which));
 	}
 }
-
-#define READING(name, which)                                                                   \
-	static void print_##name(struct printer *p, const struct scrape *s)                    \
-	{                                                                                      \
-		print_readings(p, s, which);                                                   \
-	}
-READING(util, UTIL)
-READING(used, USED)
-READING(total, TOTAL)
-READING(power, POWER)
-READING(limit, LIMIT)
-READING(temperature, TEMPERATURE)
-READING(processes, PROCESSES)
-READING(spells, SPELLS)
-READING(held_since, HELD_SINCE)
 
 static void print_spells_ended(struct printer *p, const struct scrape *s)
 {
@@ -317,9 +298,10 @@ static void print_recorder(struct printer *p, const struct scrape *s)
 	whole(p, 1);
 }
 
-static void print_gpus(struct printer *p, const struct scrape *s)
+static void print_others(struct printer *p, const struct scrape *s)
 {
-	whole(p, s->present);
+	if (s->has_identities)
+		whole(p, s->others);
 }
 
 static void print_up(struct printer *p, const struct scrape *s)
@@ -327,106 +309,96 @@ static void print_up(struct printer *p, const struct scrape *s)
 	whole(p, s->up);
 }
 
-static void print_accounted(struct printer *p, const struct scrape *s)
-{
-	if (s->any_run)
-		real(p, (double)s->last_tick_ms / 1000);
-}
-
-static void print_started(struct printer *p, const struct scrape *s)
-{
-	if (s->any_run)
-		real(p, (double)s->started_ms / 1000);
-}
-
-static void print_interval(struct printer *p, const struct scrape *s)
-{
-	if (s->any_run)
-		real(p, (double)s->interval_ms / 1000);
-}
-
 static void print_faults(struct printer *p, const struct scrape *s)
 {
 	real(p, known(s->faults));
 }
 
-static void print_events(struct printer *p, const struct scrape *s)
+/* A count of struct scrape, and a moment or a length in milliseconds, by its offset. */
+static void print_count(struct printer *p, const struct scrape *s)
 {
-	whole(p, s->events);
+	whole(p, *(const int64_t *)((const char *)s + p->which));
 }
 
-static void print_size(struct printer *p, const struct scrape *s)
+static void print_seconds(struct printer *p, const struct scrape *s)
 {
-	whole(p, s->db_bytes);
+	if (s->any_run)
+		real(p, (double)*(const int64_t *)((const char *)s + p->which) / 1000);
 }
 
 static const struct {
+	void (*print)(struct printer *p, const struct scrape *s);
+	size_t which; /* an enum reading, or the offset of a member of struct scrape */
 	const struct family *shared; /* NULL: see the next member */
 	struct family own;
-	void (*print)(struct printer *p, const struct scrape *s);
 } families[] = {
-	{ &family_state, .print = print_states },
-	{ &family_unobserved, .print = print_unobserved },
-	{ &family_energy, .print = print_energy },
-	{ &family_identity, .print = print_identities },
-	{ &family_squatting, .print = print_squatting },
-	{ .own = { "gua_identities_folded", FAMILY_GAUGE, NULL,
-		  "Users without a series of their own, whose time is in _other." },
-		.print = print_others },
-	{ .own = { "gua_gpu_utilization_ratio", FAMILY_GAUGE, "ratio",
-		  "Mean utilisation of a card between the last two ticks." },
-		.print = print_util },
-	{ .own = { "gua_gpu_memory_used_bytes", FAMILY_GAUGE, "bytes",
-		  "Memory in use on a card." },
-		.print = print_used },
-	{ .own = { "gua_gpu_memory_total_bytes", FAMILY_GAUGE, "bytes", "Memory of a card." },
-		.print = print_total },
-	{ .own = { "gua_gpu_power_watts", FAMILY_GAUGE, "watts",
-		  "Mean power of a card between the last two ticks." },
-		.print = print_power },
-	{ .own = { "gua_gpu_power_limit_watts", FAMILY_GAUGE, "watts",
-		  "Power limit in force." },
-		.print = print_limit },
-	{ .own = { "gua_gpu_temperature_celsius", FAMILY_GAUGE, "celsius",
-		  "Temperature of a card." },
-		.print = print_temperature },
-	{ .own = { "gua_gpu_processes", FAMILY_GAUGE, NULL, "Processes that hold a card." },
-		.print = print_processes },
-	{ .own = { "gua_gpu_idle_held_since_timestamp_seconds", FAMILY_GAUGE, "seconds",
-		  "Since when a card is held and not used; 0: it is not." },
-		.print = print_held_since },
-	{ .own = { "gua_gpu_idle_spells", FAMILY_GAUGE, NULL,
-		  "Idle spells of processes on a card that go on." },
-		.print = print_spells },
-	{ .own = { "gua_idle_spells", FAMILY_COUNTER, NULL, "Idle spells that ended, by how." },
-		.print = print_spells_ended },
-	{ .own = { "gua_policy_actions", FAMILY_COUNTER, NULL,
-		  "What enforcement did, or would have done." },
-		.print = print_actions },
-	{ &family_card_info, .print = print_card_info },
-	{ &family_gpus, .print = print_gpus },
-	{ &family_accounted, .print = print_accounted },
-	{ .own = { "gua_up", FAMILY_GAUGE, NULL,
-		  "Whether the recorder runs and its last tick is not too old." },
-		.print = print_up },
-	{ .own = { "gua_recorder", FAMILY_INFO, NULL, "The newest run of the recorder." },
-		.print = print_recorder },
-	{ .own = { "gua_recorder_start_timestamp_seconds", FAMILY_GAUGE, "seconds",
-		  "When the newest run of the recorder began." },
-		.print = print_started },
-	{ .own = { "gua_recorder_interval_seconds", FAMILY_GAUGE, "seconds",
-		  "Time between two ticks." },
-		.print = print_interval },
-	{ .own = { "gua_recorder_faults", FAMILY_GAUGE, NULL,
-		  "Faults that the recorder reports now; see gua status." },
-		.print = print_faults },
-	{ .own = { "gua_events", FAMILY_COUNTER, NULL,
-		  "Events in the store: lost cards, XIDs, gaps; see gua events." },
-		.print = print_events },
-	{ .own = { "gua_db_bytes", FAMILY_GAUGE, "bytes", "Size of the store with its log." },
-		.print = print_size },
-	{ .own = { "gua_build", FAMILY_INFO, NULL, "The program that shows this." },
-		.print = print_build },
+	{ print_states, 0, .shared = &family_state },
+	{ print_unobserved, 0, .shared = &family_unobserved },
+	{ print_energy, 0, .shared = &family_energy },
+	{ print_identities, 0, .shared = &family_identity },
+	{ print_squatting, 0, .shared = &family_squatting },
+	{ print_others, 0,
+		.own = { "gua_identities_folded", FAMILY_GAUGE, NULL,
+			"Users without a series of their own, whose time is in _other." } },
+	{ print_readings, UTIL,
+		.own = { "gua_gpu_utilization_ratio", FAMILY_GAUGE, "ratio",
+			"Mean utilisation of a card between the last two ticks." } },
+	{ print_readings, USED,
+		.own = { "gua_gpu_memory_used_bytes", FAMILY_GAUGE, "bytes",
+			"Memory in use on a card." } },
+	{ print_readings, TOTAL,
+		.own = { "gua_gpu_memory_total_bytes", FAMILY_GAUGE, "bytes",
+			"Memory of a card." } },
+	{ print_readings, POWER,
+		.own = { "gua_gpu_power_watts", FAMILY_GAUGE, "watts",
+			"Mean power of a card between the last two ticks." } },
+	{ print_readings, LIMIT,
+		.own = { "gua_gpu_power_limit_watts", FAMILY_GAUGE, "watts",
+			"Power limit in force." } },
+	{ print_readings, TEMPERATURE,
+		.own = { "gua_gpu_temperature_celsius", FAMILY_GAUGE, "celsius",
+			"Temperature of a card." } },
+	{ print_readings, PROCESSES,
+		.own = { "gua_gpu_processes", FAMILY_GAUGE, NULL,
+			"Processes that hold a card." } },
+	{ print_readings, HELD_SINCE,
+		.own = { "gua_gpu_idle_held_since_timestamp_seconds", FAMILY_GAUGE, "seconds",
+			"Since when a card is held and not used; 0: it is not." } },
+	{ print_readings, SPELLS,
+		.own = { "gua_gpu_idle_spells", FAMILY_GAUGE, NULL,
+			"Idle spells of processes on a card that go on." } },
+	{ print_spells_ended, 0,
+		.own = { "gua_idle_spells", FAMILY_COUNTER, NULL,
+			"Idle spells that ended, by how." } },
+	{ print_actions, 0,
+		.own = { "gua_policy_actions", FAMILY_COUNTER, NULL,
+			"What enforcement did, or would have done." } },
+	{ print_card_info, 0, .shared = &family_card_info },
+	{ print_count, offsetof(struct scrape, present), .shared = &family_gpus },
+	{ print_seconds, offsetof(struct scrape, last_tick_ms), .shared = &family_accounted },
+	{ print_up, 0,
+		.own = { "gua_up", FAMILY_GAUGE, NULL,
+			"Whether the recorder runs and its last tick is not too old." } },
+	{ print_recorder, 0,
+		.own = { "gua_recorder", FAMILY_INFO, NULL,
+			"The newest run of the recorder." } },
+	{ print_seconds, offsetof(struct scrape, started_ms),
+		.own = { "gua_recorder_start_timestamp_seconds", FAMILY_GAUGE, "seconds",
+			"When the newest run of the recorder began." } },
+	{ print_seconds, offsetof(struct scrape, interval_ms),
+		.own = { "gua_recorder_interval_seconds", FAMILY_GAUGE, "seconds",
+			"Time between two ticks." } },
+	{ print_faults, 0,
+		.own = { "gua_recorder_faults", FAMILY_GAUGE, NULL,
+			"Faults that the recorder reports now; see gua status." } },
+	{ print_count, offsetof(struct scrape, events),
+		.own = { "gua_events", FAMILY_COUNTER, NULL,
+			"Events in the store: lost cards, XIDs, gaps; see gua events." } },
+	{ print_count, offsetof(struct scrape, db_bytes),
+		.own = { "gua_db_bytes", FAMILY_GAUGE, "bytes",
+			"Size of the store with its log." } },
+	{ print_build, 0,
+		.own = { "gua_build", FAMILY_INFO, NULL, "The program that shows this." } },
 };
 
 void exposition_print(struct str *out, const struct scrape *s, bool openmetrics)
@@ -435,6 +407,7 @@ void exposition_print(struct str *out, const struct scrape *s, bool openmetrics)
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
 		p.family = families[i].shared ? families[i].shared : &families[i].own;
 		p.begun = false;
+		p.which = families[i].which;
 		families[i].print(&p, s);
 	}
 	if (openmetrics)
