@@ -13,7 +13,7 @@
 #include "cmd/share/choose_db.h"
 #include "cmd/cmd.h"
 #include "proc/proc.h"
-#include "store/status.h"
+#include "store/recorder_status.h"
 #include "store/statusfile.h"
 
 struct values {
@@ -82,7 +82,8 @@ static void add_since(struct str *out, const struct published *p)
 	char when[48];
 	if (!p->told || p->started_ms < 0)
 		return;
-	moment_text(when, sizeof(when), status_bound(p->started_ms, STATUS_LAST_MS), false);
+	moment_text(when, sizeof(when), recorder_status_bound(p->started_ms, STATUS_LAST_MS),
+		false);
 	str_addf(out, ", recording since %s", when);
 }
 

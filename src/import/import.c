@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/str.h"
 #include "base/moment.h"
 #include "classify/classify.h"
@@ -15,6 +16,7 @@
 #include "classify/idle_spells.h"
 #include "import/pylives.h"
 #include "store/recorded.h"
+#include "store/sql.h"
 
 enum {
 	MAX_CARDS = 4096,
@@ -46,54 +48,40 @@ struct importer {
 };
 
 /* Fails if the file was imported before. */
-static int check_not_imported(
-	sqlite3 *db, const struct pyfile_facts *facts, const char *path, struct err *e)
+static int check_not_imported(const struct importer *im, struct err *e)
 {
+	const struct pyfile_facts *facts = &im->summary->facts;
+	sqlite3 *db = store_handle(im->store);
 	char when[32];
-	sqlite3_stmt *row = NULL;
-	static const char sql[] =
-		"SELECT imported_ms FROM import JOIN host ON host.id = import.host WHERE "
-		"hostname = ? AND first_ms = ? AND last_ms = ? AND samples = ?";
-	if (sqlite3_prepare_v2(db, sql, -1, &row, NULL) != SQLITE_OK)
+	int64_t imported_ms = -1;
+	if (!sql_do(db,
+		    "SELECT imported_ms FROM import JOIN host ON host.id = import.host WHERE "
+		    "hostname = ? AND first_ms = ? AND last_ms = ? AND samples = ?",
+		    &imported_ms, SQL_RAW(facts->hostname), SQL_INT(facts->first_ms),
+		    SQL_INT(facts->last_ms), SQL_INT(facts->samples)))
 		return err_set(e, ERR_WORLD, "cannot read the store: %s", sqlite3_errmsg(db));
-	sqlite3_bind_text(row, 1, facts->hostname, -1, SQLITE_STATIC);
-	sqlite3_bind_int64(row, 2, facts->first_ms);
-	sqlite3_bind_int64(row, 3, facts->last_ms);
-	sqlite3_bind_int64(row, 4, facts->samples);
-	if (sqlite3_step(row) == SQLITE_ROW) {
-		moment_iso(when, sizeof(when), sqlite3_column_int64(row, 0) / 1000 * 1000);
-		err_set(e, ERR_WORLD,
-			"%s is in the store already (imported at %s): nothing was changed",
-			path, when);
-	}
-	sqlite3_finalize(row);
-	return e->code;
+	if (imported_ms < 0)
+		return 0;
+	moment_iso(when, sizeof(when), imported_ms / 1000 * 1000);
+	return err_set(e, ERR_WORLD,
+		"%s is in the store already (imported at %s): nothing was changed",
+		im->question->path, when);
 }
 
 static int note_import(const struct importer *im, struct err *e)
 {
 	const struct pyfile_facts *facts = &im->summary->facts;
 	sqlite3 *db = store_handle(im->store);
-	sqlite3_stmt *row = NULL;
-	char path[1024];
-	static const char sql[] =
+	bool ok = sql_do(db,
 		"INSERT INTO import (host, first_ms, last_ms, samples, imported_ms, path) "
-		"SELECT id, ?2, ?3, ?4, ?5, ?6 FROM host WHERE hostname = ?1";
-	if (sqlite3_prepare_v2(db, sql, -1, &row, NULL) == SQLITE_OK) {
-		str_escape(path, sizeof(path), im->question->path, strlen(im->question->path));
-		sqlite3_bind_text(row, 1, facts->hostname, -1, SQLITE_STATIC);
-		sqlite3_bind_int64(row, 2, facts->first_ms);
-		sqlite3_bind_int64(row, 3, facts->last_ms);
-		sqlite3_bind_int64(row, 4, facts->samples);
-		sqlite3_bind_int64(row, 5, im->question->now_ms);
-		sqlite3_bind_text(row, 6, path, -1, SQLITE_STATIC);
-	}
-	int rc = row ? sqlite3_step(row) : SQLITE_ERROR;
-	if (rc != SQLITE_DONE || sqlite3_changes(db) != 1)
-		err_set(e, ERR_WORLD, "cannot note the import in the store: %s",
-			sqlite3_errmsg(db));
-	sqlite3_finalize(row);
-	return e->code;
+		"SELECT id, ?2, ?3, ?4, ?5, ?6 FROM host WHERE hostname = ?1",
+		NULL, SQL_RAW(facts->hostname), SQL_INT(facts->first_ms),
+		SQL_INT(facts->last_ms), SQL_INT(facts->samples), SQL_INT(im->question->now_ms),
+		SQL_TEXT(im->question->path));
+	if (ok && sqlite3_changes(db) == 1)
+		return 0;
+	return err_set(
+		e, ERR_WORLD, "cannot note the import in the store: %s", sqlite3_errmsg(db));
 }
 
 static int begin_run(struct importer *im, struct err *e)
@@ -113,24 +101,19 @@ static int begin_run(struct importer *im, struct err *e)
 	return store_begin_run(im->store, &info, e);
 }
 
-/* A process that was not on the card in a later sample has ended, unless it was seen elsewhere:
- * then it released the memory. */
-static enum spell_end end_of(const struct importer *im, const struct spell *s)
-{
-	if (s->how != SPELL_GONE)
-		return s->how;
-	return im->lives.entries[s->process].last_seen_ms > s->end_ms ? SPELL_RELEASED
-								      : SPELL_EXITED;
-}
-
 static int keep_spell(struct importer *im, const struct spell *s, struct err *e)
 {
 	if (spell_idle_ms(s) < im->rules.spell_ms)
 		return 0;
 	if (!array_one_more(&im->ended, im->n_ended))
 		return err_memory(e);
-	im->ended[im->n_ended] = *s;
-	im->ended[im->n_ended++].how = end_of(im, s);
+	struct spell *ended = &im->ended[im->n_ended++];
+	*ended = *s;
+	/* A process that was not on the card in a later sample has ended, unless it was seen
+	 * elsewhere: then it released the memory. */
+	bool seen = im->lives.entries[s->process].last_seen_ms > s->end_ms;
+	if (s->how == SPELL_GONE)
+		ended->how = seen ? SPELL_RELEASED : SPELL_EXITED;
 	return 0;
 }
 
@@ -208,16 +191,6 @@ static int64_t slot_for(const struct importer *im, int64_t at_ms)
 	return at - at % seconds;
 }
 
-static int64_t find_card(const struct importer *im, const char *uuid)
-{
-	for (size_t i = 0; i < im->n_cards; i++) {
-		size_t at = (im->card + 1 + i) % im->n_cards;
-		if (strcmp(im->cards[at].id.uuid, uuid) == 0)
-			return (int64_t)at;
-	}
-	return -1;
-}
-
 static int add_card(struct importer *im, const struct pyfile_sample *sample, struct err *e)
 {
 	if (!array_one_more(&im->cards, im->n_cards) || !array_one_more(&im->idle, im->n_cards))
@@ -249,16 +222,20 @@ static int add_card(struct importer *im, const struct pyfile_sample *sample, str
 static int see_card(
 	struct importer *im, const struct pyfile_sample *sample, int64_t ms, struct err *e)
 {
-	int64_t found = find_card(im, sample->uuid);
-	if (found >= 0)
-		im->card = (size_t)found;
-	else if (add_card(im, sample, e) != 0)
+	size_t i = 0;
+	for (; i < im->n_cards; i++) {
+		size_t at = (im->card + 1 + i) % im->n_cards;
+		if (strcmp(im->cards[at].id.uuid, sample->uuid) == 0) {
+			im->card = at;
+			break;
+		}
+	}
+	if (i == im->n_cards && add_card(im, sample, e) != 0)
 		return e->code;
 	struct card_entry *card = &im->cards[im->card];
 	if (sample->index >= 0)
 		card->id.index = sample->index;
-	if (card->last_seen_ms < sample->at_ms + ms)
-		card->last_seen_ms = sample->at_ms + ms;
+	card->last_seen_ms = clock_later(card->last_seen_ms, sample->at_ms + ms);
 	card->dirty = true;
 	return 0;
 }
@@ -406,19 +383,6 @@ static int account(struct importer *im, const struct pyfile_sample *sample, stru
 	return 0;
 }
 
-static void count(struct importer *im, const struct pyfile_sample *sample)
-{
-	struct import_summary *summary = im->summary;
-	if (summary->samples == 0)
-		summary->first_ms = sample->at_ms;
-	if (summary->samples == 0 || sample->at_ms != im->at_ms)
-		summary->ticks++;
-	if (sample->at_ms > summary->last_ms)
-		summary->last_ms = sample->at_ms;
-	summary->samples++;
-	im->at_ms = sample->at_ms;
-}
-
 static int stopped(void *context)
 {
 	struct importer *im = context;
@@ -439,23 +403,29 @@ static bool ledger_is_full(const struct ledger *l)
 static int import_samples(struct importer *im, struct err *e)
 {
 	struct pyfile_sample sample;
+	struct import_summary *summary = im->summary;
 	int rc;
 	for (int64_t n = 1; (rc = pyfile_next(im->file, &sample, e)) == 1; n++) {
 		if (n % PROGRESS_SAMPLES == 0 && stopped(im))
 			return err_set(e, ERR_WORLD, "interrupted: nothing was imported");
 		if (recorded_has(&im->recorded, sample.uuid, sample.at_ms)) {
-			im->summary->recorded++;
+			summary->recorded++;
 			continue;
 		}
 		if (ledger_is_full(&im->ledger) && flush(im, e) != 0)
 			return e->code;
-		count(im, &sample);
+		if (summary->samples == 0)
+			summary->first_ms = sample.at_ms;
+		summary->ticks += summary->samples == 0 || sample.at_ms != im->at_ms;
+		summary->last_ms = clock_later(summary->last_ms, sample.at_ms);
+		summary->samples++;
+		im->at_ms = sample.at_ms;
 		if (account(im, &sample, e) != 0)
 			return e->code;
 	}
 	for (size_t i = 0; i < im->n_cards; i++)
 		idle_spells_end_all(&im->idle[i].spells, SPELL_STOPPED);
-	if (rc == 0 && im->summary->samples)
+	if (rc == 0 && summary->samples)
 		rc = flush(im, e);
 	return rc;
 }
@@ -495,9 +465,7 @@ static int run_batch(struct importer *im, struct err *e)
 	struct err ignored = { 0 };
 	if (ledger_init(&im->ledger, e) != 0 || store_begin_batch(im->store, e) != 0)
 		return e->code;
-	if (check_not_imported(
-		    store_handle(im->store), &im->summary->facts, im->question->path, e) != 0 ||
-		import_batch(im, e) != 0) {
+	if (check_not_imported(im, e) != 0 || import_batch(im, e) != 0) {
 		store_end_batch(im->store, false, &ignored);
 		return e->code;
 	}

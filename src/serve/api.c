@@ -21,7 +21,6 @@
 #include "report/event_list.h"
 #include "report/report_policy.h"
 #include "store/recorder_status.h"
-#include "store/status.h"
 
 /* How long a request waits for a locked store. */
 enum { WAIT_MS = 2000 };
@@ -383,7 +382,7 @@ static bool add_store(struct json *j, const char *path, int64_t now_ms)
 {
 	struct store_status s = { 0 };
 	struct err e = { 0 };
-	int rc = status_read(&s, path, &e);
+	int rc = recorder_status_store(&s, path, &e);
 	bool known = rc == 0 && s.any_run;
 	int64_t age_ms = now_ms - s.last_tick_ms;
 	bool fresh = known && s.ended_ms < 0 && age_ms <= 2 * s.interval_ms + LATE_MS;

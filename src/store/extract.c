@@ -20,54 +20,46 @@ enum { DAY_S = 86400, MARGIN_S = 3600 };
 #define WITH_ENDS(table)                                                                       \
 	IN_WINDOW " OR slot = (SELECT min(slot) FROM " table                                   \
 		  ") OR slot = (SELECT max(slot) FROM " table ")"
-/* A reader learns what a bare context takes from the newest rows (audit/floors.c). */
+/* A reader learns what a bare context takes from the newest rows (audit/audit.c). */
 #define WITH_NEWEST(table, rows)                                                               \
 	IN_WINDOW " OR slot >= (SELECT min(slot) FROM (SELECT slot FROM " table                \
 		  " ORDER BY slot DESC LIMIT " rows "))"
 #define HOLDING_IN(table) "SELECT process FROM " table " WHERE " IN_WINDOW
 #define SPELLS_IN "end_ms >= ?3 AND begin_ms < ?4"
+/* clang-format off */
+#define PROCESSES_IN \
+	"id IN (" HOLDING_IN("holding_1m") " UNION " HOLDING_IN("holding_5m") " UNION " \
+	HOLDING_IN("holding_1h") " UNION " HOLDING_IN("holding_1d") \
+	" UNION SELECT process FROM holder UNION SELECT process FROM open_spell" \
+	" UNION SELECT process FROM spell WHERE " SPELLS_IN ")"
+/* clang-format on */
 
 /* The tables that reports read, and which rows. The others are about the store itself: running
  * totals, imports, lives for the next recorder. */
 static const struct part {
 	const char *table, *where;
-} parts
-	[] = {
-		{ "host", "1" },
-		{ "run", "1" },
-		{ "gpu", "1" },
-		{ "usage_1m", WITH_ENDS("usage_1m") },
-		{ "usage_5m", WITH_ENDS("usage_5m") },
-		{ "usage_1h", WITH_ENDS("usage_1h") },
-		{ "usage_1d", IN_WINDOW },
-		{ "heat_5m", IN_WINDOW },
-		{ "heat_1h", IN_WINDOW },
-		{ "sm_active", IN_WINDOW },
-		{ "holding_1m", WITH_NEWEST("holding_1m", "1000") },
-		{ "holding_5m", IN_WINDOW },
-		{ "holding_1h", IN_WINDOW },
-		{ "holding_1d", WITH_NEWEST("holding_1d", "3000") },
-		{ "holder", "1" },
-		{ "open_spell", "1" },
-		{ "spell", SPELLS_IN },
-		{ "reading", "1" },
-		{ "event", "at_ms >= ?3 AND at_ms < ?4" },
-		{ "process",
-			"id IN (" HOLDING_IN("holding_1m") " UNION " HOLDING_IN("holding_5m") " UNION " HOLDING_IN(
-				"holding_1h") " UNION " HOLDING_IN("holding_1d") " UNION "
-										 "SELECT "
-										 "process FROM "
-										 "holder UNION "
-										 "SELECT "
-										 "process FROM "
-										 "open_spell "
-										 "UNION SELECT "
-										 "process FROM "
-										 "spell "
-										 "WHERE"
-										 " " SPELLS_IN
-										 ")" },
-	};
+} parts[] = {
+	{ "host", "1" },
+	{ "run", "1" },
+	{ "gpu", "1" },
+	{ "usage_1m", WITH_ENDS("usage_1m") },
+	{ "usage_5m", WITH_ENDS("usage_5m") },
+	{ "usage_1h", WITH_ENDS("usage_1h") },
+	{ "usage_1d", IN_WINDOW },
+	{ "heat_5m", IN_WINDOW },
+	{ "heat_1h", IN_WINDOW },
+	{ "sm_active", IN_WINDOW },
+	{ "holding_1m", WITH_NEWEST("holding_1m", "1000") },
+	{ "holding_5m", IN_WINDOW },
+	{ "holding_1h", IN_WINDOW },
+	{ "holding_1d", WITH_NEWEST("holding_1d", "3000") },
+	{ "holder", "1" },
+	{ "open_spell", "1" },
+	{ "spell", SPELLS_IN },
+	{ "reading", "1" },
+	{ "event", "at_ms >= ?3 AND at_ms < ?4" },
+	{ "process", PROCESSES_IN },
+};
 
 struct extract {
 	const struct extract_wish *wish;
@@ -82,10 +74,9 @@ static int read_columns(sqlite3 *db, const char *table, struct str *names, struc
 	sqlite3_stmt *row = NULL;
 	int rc =
 		sqlite3_prepare_v2(db, "SELECT name FROM pragma_table_info(?)", -1, &row, NULL);
-	sqlite3_bind_text(row, 1, table, -1, SQLITE_STATIC);
+	sql_bind(row, SQL_RAW(table));
 	while (rc == SQLITE_OK && sqlite3_step(row) == SQLITE_ROW) {
-		str_addf(names, "%s%s", names->len ? ", " : "",
-			(const char *)sqlite3_column_text(row, 0));
+		str_addf(names, "%s%s", names->len ? ", " : "", sql_raw(row, 0));
 		str_add(marks, marks->len ? ", ?" : "?");
 	}
 	sqlite3_finalize(row);
@@ -95,11 +86,9 @@ static int read_columns(sqlite3 *db, const char *table, struct str *names, struc
 static int copy_rows(struct extract *x, sqlite3_stmt *get, sqlite3_stmt *put, struct err *e)
 {
 	int n = sqlite3_column_count(get), rc;
-	sqlite3_bind_int64(get, 1, x->first_s);
-	sqlite3_bind_int64(get, 2, x->last_s);
 	/* Not every statement has all four. */
-	sqlite3_bind_int64(get, 3, x->first_s * 1000);
-	sqlite3_bind_int64(get, 4, x->last_s * 1000);
+	sql_bind(get, SQL_INT(x->first_s), SQL_INT(x->last_s), SQL_INT(x->first_s * 1000),
+		SQL_INT(x->last_s * 1000));
 	while ((rc = sqlite3_step(get)) == SQLITE_ROW) {
 		for (int i = 0; i < n; i++)
 			sqlite3_bind_value(put, i + 1, sqlite3_column_value(get, i));

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/str.h"
+#include "store/sql.h"
 
 static struct recorded_card *find_gpu(struct recorded *r, int64_t gpu)
 {
@@ -14,15 +15,6 @@ static struct recorded_card *find_gpu(struct recorded *r, int64_t gpu)
 		if (r->cards[i].gpu == gpu)
 			return &r->cards[i];
 	return NULL;
-}
-
-static bool add_card(struct recorded *r, int64_t gpu, const char *uuid)
-{
-	if (!array_one_more(&r->cards, r->n))
-		return false;
-	r->cards[r->n] = (struct recorded_card){ .gpu = gpu };
-	str_copy(r->cards[r->n++].uuid, UUID_CAP, uuid);
-	return true;
 }
 
 static bool add_span(struct recorded_card *c, struct recorded_span span)
@@ -42,7 +34,7 @@ static bool add_span(struct recorded_card *c, struct recorded_span span)
 static int span_order(const void *a, const void *b)
 {
 	const struct recorded_span *x = a, *y = b;
-	return (x->from > y->from) - (x->from < y->from);
+	return array_compare(x->from, y->from);
 }
 
 /* The spans come from three tables: sorts them and merges them. */
@@ -56,56 +48,48 @@ static void join_spans(struct recorded_card *c)
 		add_span(c, c->spans[i]);
 }
 
-static int read_failed(sqlite3 *db, struct err *e)
-{
-	return err_set(e, ERR_WORLD, "cannot read the store: %s", sqlite3_errmsg(db));
-}
-
-static int read_cards(struct recorded *r, sqlite3 *db, const char *hostname, struct err *e)
+static int read_cards(struct recorded *r, sqlite3 *db, const char *hostname)
 {
 	sqlite3_stmt *row = NULL;
-	static const char sql[] = "SELECT gpu.id, gpu.uuid FROM gpu JOIN host ON host.id = "
-				  "gpu.host WHERE host.hostname = ?";
-	int rc = sqlite3_prepare_v2(db, sql, -1, &row, NULL);
-	if (rc == SQLITE_OK)
-		sqlite3_bind_text(row, 1, hostname, -1, SQLITE_STATIC);
-	while (rc == SQLITE_OK && (rc = sqlite3_step(row)) == SQLITE_ROW)
-		rc = add_card(r, sqlite3_column_int64(row, 0),
-			     (const char *)sqlite3_column_text(row, 1))
-			     ? SQLITE_OK
-			     : SQLITE_NOMEM;
-	sqlite3_finalize(row);
-	return rc == SQLITE_DONE ? 0 : read_failed(db, e);
-}
-
-static int read_slots(
-	struct recorded *r, sqlite3 *db, const char *sql, int64_t seconds, struct err *e)
-{
-	sqlite3_stmt *row = NULL;
-	int rc = sqlite3_prepare_v2(db, sql, -1, &row, NULL);
-	while (rc == SQLITE_OK && (rc = sqlite3_step(row)) == SQLITE_ROW) {
-		int64_t slot = sqlite3_column_int64(row, 0);
-		struct recorded_card *c = find_gpu(r, sqlite3_column_int64(row, 1));
-		struct recorded_span span = { slot, slot + seconds };
-		rc = !c || add_span(c, span) ? SQLITE_OK : SQLITE_NOMEM;
+	int rc = sql_prepare(db, &row, NULL,
+		"SELECT gpu.id, gpu.uuid FROM gpu JOIN host ON host.id = gpu.host "
+		"WHERE host.hostname = ?");
+	sql_bind(row, SQL_RAW(hostname));
+	while (sql_next(row, &rc, NULL)) {
+		if (!array_one_more(&r->cards, r->n)) {
+			rc = ERR_WORLD;
+			break;
+		}
+		struct recorded_card *c = &r->cards[r->n++];
+		*c = (struct recorded_card){ .gpu = sqlite3_column_int64(row, 0) };
+		str_copy(c->uuid, sizeof(c->uuid), sql_raw(row, 1));
 	}
 	sqlite3_finalize(row);
-	return rc == SQLITE_DONE ? 0 : read_failed(db, e);
+	return rc;
+}
+
+static int read_slots(struct recorded *r, sqlite3 *db, const struct slot_table *t)
+{
+	sqlite3_stmt *row = NULL;
+	int rc = sql_prepare(
+		db, &row, NULL, "SELECT slot, gpu FROM %s ORDER BY slot, gpu", t->usage);
+	while (sql_next(row, &rc, NULL)) {
+		int64_t slot = sqlite3_column_int64(row, 0);
+		struct recorded_card *c = find_gpu(r, sqlite3_column_int64(row, 1));
+		if (c && !add_span(c, (struct recorded_span){ slot, slot + t->seconds }))
+			rc = ERR_WORLD;
+	}
+	sqlite3_finalize(row);
+	return rc;
 }
 
 int recorded_read(struct recorded *r, struct sqlite3 *db, const char *hostname, struct err *e)
 {
-	static const struct {
-		const char *sql;
-		int64_t seconds;
-	} tables[] = {
-		{ "SELECT slot, gpu FROM usage_1h ORDER BY slot, gpu", 3600 },
-		{ "SELECT slot, gpu FROM usage_5m ORDER BY slot, gpu", 300 },
-		{ "SELECT slot, gpu FROM usage_1m ORDER BY slot, gpu", 60 },
-	};
-	int rc = read_cards(r, db, hostname, e);
-	for (size_t i = 0; rc == 0 && r->n && i < sizeof(tables) / sizeof(tables[0]); i++)
-		rc = read_slots(r, db, tables[i].sql, tables[i].seconds, e);
+	int rc = read_cards(r, db, hostname);
+	for (size_t i = 0; rc == 0 && r->n && i < SLOT_TABLES; i++)
+		rc = read_slots(r, db, &slot_tables[i]);
+	if (rc)
+		rc = err_set(e, ERR_WORLD, "cannot read the store: %s", sqlite3_errmsg(db));
 	for (size_t i = 0; i < r->n; i++)
 		join_spans(&r->cards[i]);
 	return rc;

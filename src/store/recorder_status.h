@@ -2,8 +2,28 @@
 #ifndef GUA_STORE_RECORDER_STATUS_H
 #define GUA_STORE_RECORDER_STATUS_H
 
-#include "store/status.h"
+#include "base/err.h"
+#include "model/reading.h"
 #include "store/statusfile.h"
+
+/* What a store says about its recorder. */
+struct store_status {
+	bool any_run; /* a recorder has written here */
+	char hostname[128], source[SOURCE_LIST_CAP], version[32];
+	/* Times are between 1970 and 9999 and lengths below a year, whatever the file holds. */
+	int64_t started_ms, last_tick_ms, interval_ms;
+	int64_t ended_ms; /* of the last run, or -1: running or killed */
+	char how_ended[32];
+	int64_t cards[CARD_STATUS_COUNT]; /* how many, by status */
+	int64_t file_bytes, wal_bytes;
+};
+
+/* The latest moment that is shown: 9999-12-31T23:59:59.999Z. */
+#define STATUS_LAST_MS INT64_C(253402300799999)
+/* The value if it is between 0 and `max`; else the nearest of the two. */
+int64_t recorder_status_bound(int64_t value, int64_t max);
+/* Reads it, without waiting long for a lock. */
+int recorder_status_store(struct store_status *s, const char *path, struct err *e);
 
 /* What is known: from the recorder's status file, and from the store. */
 struct recorder_status {

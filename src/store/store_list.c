@@ -38,24 +38,20 @@ static bool is_link(const char *path)
 	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
-/* Notes a link that leads nowhere, if it is named as a store. Other files that are not there
- * were deleted meanwhile. */
-static int note_broken(struct store_list *l, const char *path, struct err *e)
-{
-	struct err why = { 0 };
-	if (!is_link(path) || !identify_is_likely(path))
-		return 0;
-	err_set(&why, ERR_WORLD, "%s is a symbolic link to a file that does not exist", path);
-	return add_text(&l->unread, &l->n_unread, why.text, e);
-}
-
 /* Adds a file of a directory, or that a pattern matches, if it is a store. */
 static int add_file(struct store_list *l, const char *path, struct err *e)
 {
 	struct stat st;
 	struct err why = { 0 };
-	if (stat(path, &st) != 0)
-		return errno == ENOENT ? note_broken(l, path, e) : 0;
+	if (stat(path, &st) != 0) {
+		/* A link that leads nowhere is noted, if it is named as a store. Other files
+		 * that are not there were deleted meanwhile. */
+		if (errno != ENOENT || !is_link(path) || !identify_is_likely(path))
+			return 0;
+		err_set(&why, ERR_WORLD, "%s is a symbolic link to a file that does not exist",
+			path);
+		return add_text(&l->unread, &l->n_unread, why.text, e);
+	}
 	if (!S_ISREG(st.st_mode))
 		return 0;
 	int kind = identify_store(path, &why);
@@ -86,12 +82,6 @@ static int add_directory(struct store_list *l, const char *path, struct err *e)
 	return rc;
 }
 
-static bool is_directory(const char *path)
-{
-	struct stat st;
-	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 static int add_matches(struct store_list *l, const char *pattern, struct err *e)
 {
 	glob_t found = { 0 };
@@ -100,7 +90,9 @@ static int add_matches(struct store_list *l, const char *pattern, struct err *e)
 		rc = err_set(e, ERR_WORLD, "no file matches %s", pattern);
 	for (size_t i = 0; i < found.gl_pathc && rc == 0; i++) {
 		const char *path = found.gl_pathv[i];
-		rc = is_directory(path) ? add_directory(l, path, e) : add_file(l, path, e);
+		struct stat st;
+		bool directory = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+		rc = directory ? add_directory(l, path, e) : add_file(l, path, e);
 	}
 	globfree(&found);
 	return rc;
@@ -122,17 +114,7 @@ static int compare_listed(const void *x, const void *y)
 		return order;
 	if (a->link != b->link)
 		return a->link ? 1 : -1;
-	return a->at < b->at ? -1 : a->at > b->at;
-}
-
-/* Removes the paths that are NULL. */
-static void close_ranks(struct store_list *l, size_t from)
-{
-	size_t kept = from;
-	for (size_t i = from; i < l->n; i++)
-		if (l->paths[i])
-			l->paths[kept++] = l->paths[i];
-	l->n = kept;
+	return array_compare((int64_t)a->at, (int64_t)b->at);
 }
 
 /* Removes links to stores that are among the paths from `from` on without them. */
@@ -155,34 +137,30 @@ static int drop_links(struct store_list *l, size_t from, struct err *e)
 			l->paths[all[i].at] = NULL;
 		}
 	free(all);
-	close_ranks(l, from);
+	size_t kept = from;
+	for (size_t i = from; i < l->n; i++)
+		if (l->paths[i])
+			l->paths[kept++] = l->paths[i];
+	l->n = kept;
 	return 0;
-}
-
-/* Fails unless something was added since there were that many. */
-static int check_some(const struct store_list *l, size_t before, size_t unread_before,
-	const char *what, struct err *e)
-{
-	if (l->n > before)
-		return 0;
-	bool why = l->n_unread > unread_before;
-	return err_set(e, ERR_WORLD, "%s has no store that can be read%s%s", what,
-		why ? ": " : "", why ? l->unread[unread_before] : "");
 }
 
 int store_list_add(struct store_list *l, const char *path, struct err *e)
 {
 	struct stat st;
 	size_t before = l->n, unread = l->n_unread;
-	char what[PATH_MAX + 32];
-	bool directory = is_directory(path);
-	if (!directory && (!strpbrk(path, "*?[") || stat(path, &st) == 0))
+	bool exists = stat(path, &st) == 0, directory = exists && S_ISDIR(st.st_mode);
+	if (!directory && (!strpbrk(path, "*?[") || exists))
 		return add_text(&l->paths, &l->n, path, e);
-	snprintf(what, sizeof(what), "the %s %s", directory ? "directory" : "pattern", path);
 	int rc = directory ? add_directory(l, path, e) : add_matches(l, path, e);
 	if (rc == 0)
 		rc = drop_links(l, before, e);
-	return rc ? rc : check_some(l, before, unread, what, e);
+	if (rc || l->n > before)
+		return rc;
+	bool why = l->n_unread > unread;
+	return err_set(e, ERR_WORLD, "the %s %s has no store that can be read%s%s",
+		directory ? "directory" : "pattern", path, why ? ": " : "",
+		why ? l->unread[unread] : "");
 }
 
 static void free_list(char **list, size_t n)
