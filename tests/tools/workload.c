@@ -84,6 +84,29 @@ static void be_seen(long long bytes)
 	}
 }
 
+static char state_of(pid_t pid)
+{
+	char path[64], line[512] = "";
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	FILE *f = fopen(path, "r");
+	const char *name_end = f && fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+	if (f)
+		fclose(f);
+	return name_end && name_end[1] ? name_end[2] : '?';
+}
+
+/* Stops the tracker, our parent, or lets it go on. A page that moves from one process's share
+ * to another's between its looks at the two would count in both. */
+static void stop_tracker(int stopped)
+{
+	double limit = now(CLOCK_MONOTONIC) + 60;
+	if (!getenv("SAMPLES"))
+		return;
+	kill(getppid(), stopped ? SIGSTOP : SIGCONT);
+	while (stopped && state_of(getppid()) != 'T' && now(CLOCK_MONOTONIC) < limit)
+		nap(0.001);
+}
+
 static char *map(size_t bytes, int flags)
 {
 	char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
@@ -188,13 +211,15 @@ static long long nearly(long long bytes)
 	return bytes - bytes / 64;
 }
 
-/* With its children ready: measures, stays so until it was seen, and ends them. */
+/* With its children ready: measures, stays so until it was seen, and ends them. The tracker is
+ * stopped then. */
 static void stay(const pid_t *pids, int words, double started)
 {
 	long long pss = pss_of(getpid());
 	for (int i = 0; i < CHILDREN; i++)
 		pss += pss_of(pids[i]);
 	be_seen(nearly(pss));
+	stop_tracker(1);
 	close(words);
 	for (int i = 0; i < CHILDREN; i++)
 		waitpid(pids[i], NULL, 0);
@@ -209,10 +234,15 @@ static void run_mappings(char **a, double started, int flags)
 	m.write = 1;
 	for (int i = 0; i < m.n && i < MAPPINGS; i++)
 		m.p[i] = map(m.bytes, flags);
+	stop_tracker(1);
 	touch_all(&m);
 	m.write = flags == MAP_SHARED;
 	have_children(pids, &words, touch_all, &m);
+	stop_tracker(0);
 	stay(pids, words, started);
+	for (int i = 0; i < m.n && i < MAPPINGS; i++)
+		munmap(m.p[i], m.bytes);
+	stop_tracker(0);
 }
 
 static void run_shared(char **a, double started)
@@ -239,9 +269,14 @@ static void run_pool(char **a, double started)
 	size_t bytes = (size_t)atoi(a[0]) * 1000000;
 	pid_t pids[CHILDREN];
 	int words;
-	touch(map(bytes, MAP_PRIVATE), bytes, 1);
+	char *p = map(bytes, MAP_PRIVATE);
+	stop_tracker(1);
+	touch(p, bytes, 1);
 	have_children(pids, &words, have_own, &bytes);
+	stop_tracker(0);
 	stay(pids, words, started);
+	munmap(p, bytes);
+	stop_tracker(0);
 }
 
 static void run_spike(char **a, double started)
