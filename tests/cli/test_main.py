@@ -51,6 +51,13 @@ def test_version_and_help():
     assert run.returncode == 0 and "usage: gua COMMAND" in run.stdout
 
 
+def test_the_second_name_has_the_same_commands(tmp_path):
+    other = tmp_path / "gpu-usage-audit"
+    other.symlink_to(GUA)
+    assert gua("help", binary=other).stdout == gua("help").stdout
+    assert gua("version", binary=other).stdout == gua("version").stdout
+
+
 def test_a_file_that_was_closed_is_nobody_elses(tmp_path):
     """Standard error that is closed is not the next file that is opened: what is said does not go there."""
     samples = tmp_path / "samples.csv"

@@ -625,3 +625,18 @@ def test_an_instance_that_was_destroyed_has_no_time(record):
     assert set(seen) == {"MIG-1111", "MIG-2222"}
     assert all(290_000 <= ms <= 370_000 for ms in seen.values())  # of 600 s
     assert "is lost (driver code" not in run.stderr
+
+
+def test_the_service_is_up_while_it_waits_for_a_driver(tmp_path):
+    """systemd would end it after its start timeout, and hold up the boot until then."""
+    path = tmp_path / "notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server:
+        server.bind(str(path))
+        server.settimeout(60)
+        env = clean_environment(NOTIFY_SOCKET=str(path), GUA_NVML=str(tmp_path / "none"))
+        with subprocess.Popen([GUA, "daemon", "--foreground", "--db", tmp_path / "gua.db", "--retry", "100ms"],
+                              env=env, stderr=subprocess.DEVNULL) as child:
+            words = [server.recv(100) for _ in range(4)]
+            child.terminate()
+            assert child.wait(60) == 0
+    assert words == [b"READY=1", b"WATCHDOG=1", b"WATCHDOG=1", b"WATCHDOG=1"]
