@@ -2,8 +2,10 @@
 
 GUA_BUILD names the build directory that is tested (default: build). `pytest --update` rewrites the
 expected files instead of comparing with them."""
+import itertools
 import os
 import pathlib
+import re
 import signal
 import struct
 import subprocess
@@ -75,6 +77,19 @@ def gua(*args, env=None, timeout=120, binary=GUA, before=(), **options):
     return subprocess.run([*before, str(binary), *map(str, args)], env=clean_environment(**(env or {})),
                           stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           errors="surrogateescape", timeout=timeout, **options)
+
+
+directories = itertools.count()
+
+
+@pytest.fixture
+def tmp_path(request, tmp_path_factory):
+    """A directory of its own for each test, as pytest's fixture of this name makes it. That one reads the names of all
+    directories there are, each time."""
+    name = re.sub(r"\W", "_", request.node.name)[:27]
+    path = tmp_path_factory.getbasetemp() / f"{name}{next(directories)}"
+    path.mkdir(mode=0o700)
+    return path
 
 
 @pytest.fixture
