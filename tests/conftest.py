@@ -68,7 +68,7 @@ for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
 
 def clean_environment(**extra):
     """The environment of every run: no locale, no colour, no terminal, UTC, nothing of the user's or the host's."""
-    keep = {k: os.environ[k] for k in ("PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS") if k in os.environ}
+    keep = {k: os.environ[k] for k in ("PATH", "ASAN_OPTIONS") if k in os.environ}
     return {**keep, "LC_ALL": "C.UTF-8", "TZ": "UTC", "HOME": "/nonexistent", "GUA_CONFIG": "/dev/null", **extra}
 
 

@@ -144,3 +144,25 @@ def test_failures_have_names_that_pytest_takes(tmp_path):
     code = DRIVER.partition("suite.ENDING")[0].format(tool=str(ROOT / "tools" / "test")) + "print(*suite.failures_in(sys.argv[1]))"
     run = subprocess.run(["/usr/bin/python3", "-c", code, log], capture_output=True, text=True, timeout=120)
     assert run.stdout == "test_it.py::test_it[a b]\n"
+
+
+WRONG = "int main(int argc, char **argv)\n{\n\t(void)argv;\n\treturn 0x7fffffff +\n\t\targc;\n}\n"
+REPORTED = """
+def step(where, env):
+    return (int(subprocess.run([where], env=env).returncode != 0), 0, 0, "")
+print(*suite.sanitized(step)(sys.argv[1]))
+"""
+
+
+def test_undefined_behaviour_is_reported_with_its_place(tmp_path):
+    """With the words that the sanitized build is made with: a trap must not end a program silently."""
+    words = subprocess.run(["make", "-C", ROOT, "-s", "--eval", "words: ; @echo $(SANITIZE_TESTS)", "words"],
+                           capture_output=True, text=True, check=True).stdout
+    flags = re.findall(r"-[fg][\w=-]+", words.partition("-Dc_args=")[2])
+    assert "-fsanitize=undefined" in flags and "-Db_sanitize=address " in words
+    (tmp_path / "wrong.c").write_text(WRONG)
+    subprocess.run(["cc", "-O1", "-fsanitize=address", *flags, "wrong.c", "-o", "wrong"], cwd=tmp_path, check=True)
+    code = DRIVER.partition("suite.ENDING")[0].format(tool=str(ROOT / "tools" / "test")) + REPORTED
+    run = subprocess.run(["/usr/bin/python3", "-c", code, tmp_path / "wrong"], capture_output=True, text=True, timeout=120)
+    assert run.stdout.startswith("1 1 0 "), run.stdout  # it failed, and so does the step
+    assert "ERROR: AddressSanitizer: ILL" in run.stdout and re.search(r"#0 \S+ in main \S*wrong\.c:4\n", run.stdout)

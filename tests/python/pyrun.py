@@ -3,6 +3,7 @@
 The package is run as users run it. A library with sanitizers needs their runtime first in the process, and python
 itself is not free of leaks."""
 import functools
+import os
 import subprocess
 import textwrap
 
@@ -20,7 +21,8 @@ def sanitizers():
     if b"__asan_init" not in LIBRARY.read_bytes():
         return {}
     runtime = subprocess.run(["cc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
-    return {"LD_PRELOAD": runtime.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0"}
+    return {"LD_PRELOAD": runtime.stdout.strip(),
+            "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
 
 
 def overhead_bytes():
