@@ -274,5 +274,5 @@ def test_export_of_a_store_wrongly(play, tmp_path):
     assert run.returncode == 2 and "--what does not go with --format store" in run.stderr
     run = gua("export", "--format", "store", "--db", play / "one.db", "--db", play / "two.db")
     assert run.returncode == 2 and "about one store" in run.stderr
-    run = gua("export", "--format", "store", "--db", play / "one.db", env={"TMPDIR": "/nonexistent"})
-    assert run.returncode == 1 and "cannot make a temporary file in /nonexistent" in run.stderr and not run.stdout
+    run = gua("export", "--format", "store", "--db", play / "one.db", env={"TMPDIR": "/dev/null/none"})
+    assert run.returncode == 1 and "cannot make a temporary file in /dev/null/none" in run.stderr and not run.stdout
