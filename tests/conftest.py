@@ -23,6 +23,7 @@ SCENARIOS = ROOT / "tests" / "scenarios"
 MARKS = {
     "waits": "spends most of its time waiting: runs in one build only, beside the others",
     "any_build": "tests a script or a document and no compiled program: runs in one build only",
+    "other_programs": "spends most of its time in other programs than gua's: runs in one build only, all of its cases",
     "same_path": "all cases take the same way through the code: sanitizers see the first of them",
 }
 
@@ -41,7 +42,7 @@ def pytest_configure(config):
 def adds_something(item, seen):
     """Whether a case is the first of its function (same_path), or the first with one of its rows: of a product of two
     parametrisations, each row of each once. `seen` is what was there before."""
-    if not hasattr(item, "callspec"):
+    if not hasattr(item, "callspec") or item.get_closest_marker("other_programs"):
         return True
     function = item.nodeid.partition("[")[0]
     same = item.get_closest_marker("same_path")
@@ -52,6 +53,9 @@ def adds_something(item, seen):
 
 
 def pytest_collection_modifyitems(config, items):
+    nowhere = [item.nodeid for item in items if item.get_closest_marker("other_programs") and item.get_closest_marker("any_build")]
+    if nowhere:
+        raise pytest.UsageError(f"other_programs and any_build: no build would run {', '.join(nowhere)}")
     if config.getoption("--one-of-each"):
         seen = set()
         kept = [item for item in items if adds_something(item, seen)]

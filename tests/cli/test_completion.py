@@ -6,6 +6,8 @@ import pytest
 
 from conftest import clean_environment, gua
 
+pytestmark = pytest.mark.other_programs
+
 SHELLS = ["bash", "zsh", "fish"]
 
 # Each answers the lines that are its arguments after the script, a match a line and <end> after each line.

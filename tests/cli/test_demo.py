@@ -26,6 +26,7 @@ def of_week(db, *args):
     return json.loads(run.stdout)
 
 
+@pytest.mark.any_build
 def test_the_same_bytes_each_time_and_everywhere(weeks, tmp_path, expect):
     again = gua("demo", "--db", tmp_path / "gua.db", env={"TZ": "Asia/Kolkata", "LANG": "de_DE.UTF-8"})
     assert again.stdout == weeks.stdout

@@ -113,6 +113,7 @@ def test_a_name_of_the_display(ender, process):
     child.stdout.close()
 
 
+@pytest.mark.other_programs
 @pytest.mark.skipif(not ROOT, reason="starts processes of two users")
 def test_one_user_does_not_take_all_places(ender, process):
     """Of one uid 256 processes are held; others can be checked and signalled, each for itself."""

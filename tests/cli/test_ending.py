@@ -129,6 +129,7 @@ def test_nothing_is_ended_that_the_store_cannot_speak_for(lab):
     assert one.poll() is None
 
 
+@pytest.mark.other_programs
 def test_batches(lab):
     """Each with a row of its own, and a fresh look before it."""
     n = 150

@@ -14,6 +14,7 @@ from fleet_truth import (Cycle, Host, STATES, import_text, label_text, openmetri
 from handmade import Store
 
 pytestmark = [
+    pytest.mark.other_programs,
     pytest.mark.skipif(not (BUILD / "gua-fleet").exists(), reason="built without libcurl"),
     pytest.mark.skipif(bool(engines.missing()), reason=f"not installed: {' '.join(engines.missing())}"),
     pytest.mark.xdist_group("fleet"),

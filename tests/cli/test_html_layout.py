@@ -9,6 +9,8 @@ import pytest
 from conftest import gua
 from handmade import ACTIVE, HOUR, IDLE_HELD, TRULY_IDLE, Store
 
+pytestmark = pytest.mark.other_programs
+
 T = 1793664000  # Tue 2026-11-03 00:00 UTC
 WIDTHS = (360, 800, 1400)
 MEASURE = """

@@ -7,6 +7,8 @@ import pytest
 from conftest import clean_environment
 from fake import fake_driver
 
+pytestmark = pytest.mark.other_programs
+
 SCENARIO = """
 card 0 uuid GPU-a name "Card A" memory 80GiB idle-power 60W max-power 400W
 card 1 uuid GPU-b name "Card B" memory 48GiB idle-power 20W max-power 300W

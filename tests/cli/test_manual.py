@@ -51,6 +51,7 @@ def test_options_and_page_agree(name):
         assert "unknown option" not in gua(name, f"--{hidden}", "x", "--help").stderr
 
 
+@pytest.mark.any_build
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 def test_page_builds_and_is_installed(page, installed):
     made = subprocess.run(["scdoc"], stdin=page.open(), capture_output=True, text=True)
@@ -61,6 +62,7 @@ def test_page_builds_and_is_installed(page, installed):
     assert target.read_text().splitlines()[1:] == made.stdout.splitlines()[1:]
 
 
+@pytest.mark.any_build
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 def test_page_has_the_usual_sections(page):
     headings = re.findall(r"^# (.*)$", page.read_text(), re.MULTILINE)
@@ -69,12 +71,14 @@ def test_page_has_the_usual_sections(page):
         assert {"SYNOPSIS", "DESCRIPTION", "EXIT STATUS", "EXAMPLES"} <= set(headings)
 
 
+@pytest.mark.any_build
 def test_underscores_that_belong_to_a_name_are_escaped():
     """scdoc prints __other_ as other_; it is written _\\_other_."""
     for page in PAGES:
         assert not re.findall(r"(?<![\w\\])__\w+", page.read_text()), page.name
 
 
+@pytest.mark.any_build
 def test_references_lead_somewhere():
     names = {path.name[:-4].rsplit(".", 1)[0] for path in PAGES}
     for page in PAGES:
@@ -82,6 +86,7 @@ def test_references_lead_somewhere():
             assert name in names, f"{page.name} refers to {name}"
 
 
+@pytest.mark.any_build
 def test_named_sections_exist():
     """As in: see gua(1), PRIVILEGES, also over the end of a line."""
     for document in DOCUMENTS:
@@ -118,6 +123,7 @@ def check_output(expected, output):
         may_skip = False
 
 
+@pytest.mark.any_build
 @pytest.mark.parametrize("document", [path for path in DOCUMENTS if marked_blocks(path.read_text())],
                          ids=lambda path: path.name)
 def test_marked_examples_run(document, tmp_path):
@@ -151,6 +157,7 @@ def test_the_options_in_the_readme_exist(line):
     assert (run.returncode, run.stderr) == (0, "") and run.stdout.startswith(f"usage: gua {words[0]} ")
 
 
+@pytest.mark.any_build
 def test_what_the_readme_links_to_is_there():
     text = (ROOT / "README.md").read_text()
     headings = {re.sub(r"[^a-z -]", "", line.lower()).replace(" ", "-")
@@ -169,6 +176,7 @@ def test_the_lines_of_gua_track_in_the_readme():
     assert labels(block) == labels(gua("track", "--source", "sim", "--", "true").stderr)
 
 
+@pytest.mark.any_build
 def test_the_installed_readme_has_its_pictures(installed):
     where = installed / "share" / "doc" / "gua"
     pictures = re.findall(r"!\[[^]]*\]\(([^)]*)\)", (where / "README.md").read_text())
@@ -177,6 +185,7 @@ def test_the_installed_readme_has_its_pictures(installed):
         assert (where / picture).exists(), picture
 
 
+@pytest.mark.any_build
 def test_definitions_are_in_the_manual():
     page = (MAN / "gua.1.scd").read_text()
     for word in ("sample drain tick holder active idle-held truly-idle unobserved GPU-seconds identity presence "
@@ -202,7 +211,7 @@ class Links(html.parser.HTMLParser):
         assert tag in self.VOID or self.open.pop() == tag, tag
 
 
-@pytest.mark.skipif("'asan' in str(BUILD)", reason="made from the same files in every build")
+@pytest.mark.any_build
 def test_the_manual_as_html_leads_everywhere():
     done = subprocess.run([ROOT / "tools" / "html", BUILD], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, f"{BUILD}/html/index.html\n"), done.stderr

@@ -86,6 +86,10 @@ import pytest
 @pytest.mark.same_path
 @pytest.mark.parametrize("a", [1, 2, 3])
 def test_same(a): pass
+@pytest.mark.other_programs
+@pytest.mark.same_path
+@pytest.mark.parametrize("a", [1, 2])
+def test_others(a): pass
 @pytest.mark.parametrize("a, b", [(1, 1), (1, 2), (2, 1)])
 def test_cases(a, b): pass
 @pytest.mark.parametrize("b", [1, 2])
@@ -96,9 +100,9 @@ def test_alone(): pass
 
 
 @pytest.mark.parametrize("words, names", [
-    ([], ["same[1]", "same[2]", "same[3]", "cases[1-1]", "cases[1-2]", "cases[2-1]", "product[1-1]", "product[1-2]",
+    ([], ["same[1]", "same[2]", "same[3]", "others[1]", "others[2]", "cases[1-1]", "cases[1-2]", "cases[2-1]", "product[1-1]", "product[1-2]",
           "product[2-1]", "product[2-2]", "product[3-1]", "product[3-2]", "alone"]),
-    (["--one-of-each"], ["same[1]", "cases[1-1]", "cases[1-2]", "cases[2-1]", "product[1-1]", "product[1-2]",
+    (["--one-of-each"], ["same[1]", "others[1]", "others[2]", "cases[1-1]", "cases[1-2]", "cases[2-1]", "product[1-1]", "product[1-2]",
                          "product[2-1]", "product[3-1]", "alone"]),
 ])
 def test_one_of_each(tmp_path, words, names):
@@ -107,6 +111,15 @@ def test_one_of_each(tmp_path, words, names):
     run = subprocess.run(["/usr/bin/python3", "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", *words],
                          cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PYTEST_ADDOPTS": ""})
     assert sorted(re.findall(r"::test_(\S+)", run.stdout)) == sorted(names)
+
+
+def test_no_test_is_left_out_by_both_builds(tmp_path):
+    (tmp_path / "conftest.py").symlink_to(ROOT / "tests" / "conftest.py")
+    (tmp_path / "test_x.py").write_text("import pytest\npytestmark = pytest.mark.any_build\n"
+                                        "@pytest.mark.other_programs\ndef test_x(): pass\n")
+    run = subprocess.run(["/usr/bin/python3", "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider"], cwd=tmp_path,
+                         capture_output=True, text=True, env={**os.environ, "PYTEST_ADDOPTS": ""})
+    assert run.returncode == 4 and "no build would run test_x.py::test_x" in run.stderr
 
 
 def test_marks_have_one_meaning():

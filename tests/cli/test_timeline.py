@@ -168,6 +168,7 @@ def test_the_page_with_all_of_its_parts(lab, expect):
         expect(f"report/{name}.html", re.sub(r"<style>.*?</style>", "<style></style>", source, flags=re.S))
 
 
+@pytest.mark.any_build
 def test_the_picture_of_the_readme(tmp_path, request):
     """docs/report.svg is what the command in the README draws of the simulated lab."""
     assert gua("demo", "--db", tmp_path / "demo.db").returncode == 0

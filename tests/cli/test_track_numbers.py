@@ -14,6 +14,8 @@ import pytest
 from conftest import BUILD, clean_environment, wait_for
 from fake import fake_driver
 
+pytestmark = pytest.mark.other_programs
+
 TRACKING = BUILD / "tests" / "tracking"
 WORKLOAD = BUILD / "tests" / "workload"
 MB = 1_000_000

@@ -94,6 +94,7 @@ def test_one_request_for_a_connection(place):
     silent.close()
 
 
+@pytest.mark.other_programs
 @ROOT_ONLY
 @pytest.mark.parametrize("how, n", [("silent", 1000), ("unread", 500), ("flood", 0)])
 def test_one_user_is_in_nobodys_way(place, how, n):
@@ -109,6 +110,7 @@ def test_one_user_is_in_nobodys_way(place, how, n):
     assert (said.returncode, said.stdout) == (0, "You keep no session.\n"), said.stderr
 
 
+@pytest.mark.other_programs
 @ROOT_ONLY
 def test_users_who_take_all_places(place):
     """The user with most of them loses one. Subordinate uids would be one user."""

@@ -7,6 +7,8 @@ import pytest
 
 from pyrun import python
 
+pytestmark = pytest.mark.other_programs
+
 HEADER = ["process_id", "code_block_name", "position", "timestamp"]
 
 

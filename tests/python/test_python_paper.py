@@ -12,6 +12,8 @@ from fake import fake_driver
 from layout import layout, number_at, without_numbers
 from pyrun import overhead_bytes, python
 
+pytestmark = pytest.mark.other_programs
+
 SCENARIO = """
 card 0 uuid GPU-a name "Card" memory 2GiB idle-power 20W max-power 100W
 process us pid env EXAMPLE_PID user alice uid 1001 command "python"

@@ -11,6 +11,8 @@ from conftest import BUILD, ROOT
 from fake import fake_driver
 from pyrun import python, python_environment
 
+pytestmark = pytest.mark.other_programs
+
 SCENARIO = """
 card 0 uuid gpu-uuid1 name "A" memory 2GiB idle-power 20W max-power 100W
 card 1 uuid gpu-uuid2 name "B" memory 2GiB idle-power 20W max-power 100W

@@ -9,6 +9,8 @@ from fake import fake_driver
 from layout import layout, without_numbers
 from pyrun import overhead_bytes, python
 
+pytestmark = pytest.mark.other_programs
+
 SCENARIO = """
 card 0 uuid GPU-a name "A" memory 4GiB idle-power 20W max-power 100W
 card 1 uuid GPU-b name "B" memory 2GiB idle-power 20W max-power 100W
