@@ -52,8 +52,7 @@ build/build.ninja:
 
 build-asan/build.ninja: Makefile
 	@tools/setup --check build
-	@$(call quietly,{ test -e $@ && meson configure build-asan $(SANITIZE_TESTS) && touch $@; } || \
-		meson setup build-asan . $(SANITIZE_TESTS))
+	@$(call quietly,meson setup $$(test ! -e $@ || echo --reconfigure) build-asan . $(SANITIZE_TESTS))
 
 setup:
 	@tools/setup test
