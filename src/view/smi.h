@@ -26,29 +26,13 @@ void smi_finish(struct smi *s);
 /* Whether one of the cards is lost. */
 bool smi_lost(const struct smi *s);
 
-/* The processes of a board, for all views. */
-struct smi_process {
-	const struct present_card *card;
-	const struct present_process *process;
-};
-/* The n-th process of a board; false: there are fewer. */
-bool smi_process(
-	const struct smi *s, const struct present_board *b, size_t n, struct smi_process *p);
-/* The instance with this number of a board that is divided; NULL: there are fewer. */
-const struct present_card *smi_instance(
-	const struct smi *s, const struct present_board *b, size_t n);
-/* "C", "G", "C+G", "M+C". */
-void smi_type(char *dst, size_t cap, const struct present_process *p);
-/* "3" or "N/A" for the id of an instance. */
-void smi_id(char *dst, size_t cap, int id);
-
-/* smi_table.c: the view without options, and its parts. */
+/* The view without options, and its parts. */
 void smi_table_wanted(unsigned char *wanted);
 void smi_table(const struct smi *s, struct str *out);
 void smi_list(const struct smi *s, struct str *out);
 void smi_versions(const struct smi *s, struct str *out);
 
-/* smi_report.c: -q. `sections` are bits; 0: all. */
+/* -q. `sections` are bits; 0: all. */
 int smi_report_sections(const char *list, unsigned *sections, struct err *e);
 /* Appends the names of the sections, each followed by a space. */
 void smi_report_section_names(struct str *out);
