@@ -43,11 +43,10 @@ struct item {
 	enum item_kind kind;
 	const char *name;     /* a path below the root, or a name */
 	const char *packaged; /* a package has it here below a lib directory; NULL: none does */
-	/* Appends what the file contains. */
-	void (*content)(struct str *out, const char *program);
+	const char *text;     /* of the file; NULL: an example of the configuration */
 };
 
-enum { ITEM_SYSUSERS = 3, N_ITEMS = 12 };
+enum { ITEM_SYSUSERS = 3, ITEM_UNIT = 8, N_ITEMS = 12 };
 
 struct installation {
 	const char *root; /* "": this host */
@@ -66,49 +65,18 @@ struct install_steps {
 /* What gua install makes on a host, and the list of it that gua uninstall reads. The table is
  * fixed: the list only says which of its items were made, so it cannot name anything else. */
 
-static void add_config(struct str *out, const char *program)
-{
-	(void)program;
-	configure_example(out);
-}
-
-static void add_sysusers(struct str *out, const char *program)
-{
-	(void)program;
-	str_add(out, gua_sysusers);
-}
-
-static void add_tmpfiles(struct str *out, const char *program)
-{
-	(void)program;
-	str_add(out, gua_tmpfiles);
-}
-
-/* The unit, with the path of this program in the place of the one that a build installs. */
-static void add_unit(struct str *out, const char *program)
-{
-	static const char place[] = "@bindir@/gua";
-	const char *at = gua_service;
-	for (const char *found; (found = strstr(at, place)) != NULL;
-		at = found + strlen(place)) {
-		str_add_bytes(out, at, (size_t)(found - at));
-		str_add(out, program);
-	}
-	str_add(out, at);
-}
-
 static const struct item installation_items[N_ITEMS] = {
 	{ ITEM_DIRECTORY, "/etc/gua", NULL, NULL },
-	{ ITEM_FILE, SYSTEM_CONFIG, NULL, add_config },
+	{ ITEM_FILE, SYSTEM_CONFIG, NULL, NULL },
 	{ ITEM_DIRECTORY, "/etc/sysusers.d", NULL, NULL },
 	[ITEM_SYSUSERS] = { ITEM_FILE, "/etc/sysusers.d/gua.conf", "sysusers.d/gua.conf",
-		add_sysusers },
+		gua_sysusers },
 	{ ITEM_DIRECTORY, "/etc/tmpfiles.d", NULL, NULL },
-	{ ITEM_FILE, "/etc/tmpfiles.d/gua.conf", "tmpfiles.d/gua.conf", add_tmpfiles },
+	{ ITEM_FILE, "/etc/tmpfiles.d/gua.conf", "tmpfiles.d/gua.conf", gua_tmpfiles },
 	{ ITEM_DIRECTORY, "/etc/systemd", NULL, NULL },
 	{ ITEM_DIRECTORY, "/etc/systemd/system", NULL, NULL },
-	{ ITEM_FILE, "/etc/systemd/system/" INSTALLED_UNIT, "systemd/system/" INSTALLED_UNIT,
-		add_unit },
+	[ITEM_UNIT] = { ITEM_FILE, "/etc/systemd/system/" INSTALLED_UNIT,
+		"systemd/system/" INSTALLED_UNIT, gua_service },
 	{ ITEM_USER, INSTALLED_USER, NULL, NULL },
 	{ ITEM_DATA, INSTALLED_DATA, NULL, NULL },
 	{ ITEM_SERVICE, INSTALLED_UNIT, NULL, NULL },
@@ -345,6 +313,19 @@ static int write_file(
 	return rc;
 }
 
+/* Appends the text, with the path of this program in the place of the one that a build
+ * installs. */
+static void add_text(struct str *out, const char *text, const char *program)
+{
+	static const char place[] = "@bindir@/gua";
+	for (const char *found; (found = strstr(text, place)) != NULL;
+		text = found + strlen(place)) {
+		str_add_bytes(out, text, (size_t)(found - text));
+		str_add(out, program);
+	}
+	str_add(out, text);
+}
+
 static int make_file(struct install_steps *s, size_t i, const char *path, struct err *e)
 {
 	const struct item *item = &installation_items[i];
@@ -354,7 +335,10 @@ static int make_file(struct install_steps *s, size_t i, const char *path, struct
 		keep(packaged, "installed with the program");
 		return 0;
 	}
-	item->content(&content, s->program);
+	if (item->text)
+		add_text(&content, item->text, s->program);
+	else
+		configure_example(&content);
 	int rc = content.failed ? err_memory(e) : read_text(path, &there, e);
 	if (!rc && must_write(s, i, there, content.data, path))
 		rc = write_file(s, i, path, content.data, e);
@@ -662,16 +646,6 @@ static int check_program(const struct install_steps *s, struct err *e)
 	return 0;
 }
 
-static bool has_packaged_unit(const struct installation *in)
-{
-	char path[PATH_MAX];
-	for (size_t i = 0; i < N_ITEMS; i++)
-		if (installation_items[i].kind == ITEM_FILE &&
-			strstr(installation_items[i].name, INSTALLED_UNIT))
-			return installation_packaged(in, &installation_items[i], path);
-	return false;
-}
-
 static int check(const struct install_steps *s, struct err *e)
 {
 	if (geteuid() != 0 && !s->dry_run && !s->in.root[0])
@@ -680,7 +654,9 @@ static int check(const struct install_steps *s, struct err *e)
 			"install --dry-run' prints what it would do, and 'gua start' records "
 			"as you");
 	/* The image may have a program that this host does not have. */
-	return s->in.root[0] || has_packaged_unit(&s->in) ? 0 : check_program(s, e);
+	char path[PATH_MAX];
+	bool packaged = installation_packaged(&s->in, &installation_items[ITEM_UNIT], path);
+	return s->in.root[0] || packaged ? 0 : check_program(s, e);
 }
 
 static void print_next(const struct install_steps *s)

@@ -16,18 +16,6 @@
 
 static const struct option_row options[] = { { 0 } };
 
-/* Finds the stores; one that cannot be read is an error, because the new store would lack it.
- */
-static int list_stores(struct store_list *stores, int n, char **paths, struct err *e)
-{
-	int rc = 0;
-	for (int i = 0; i < n && rc == 0; i++)
-		rc = store_list_add(stores, paths[i], e);
-	if (rc == 0 && stores->n_unread)
-		rc = err_set(e, ERR_WORLD, "%s; no store was made", stores->unread[0]);
-	return rc;
-}
-
 static void print_summary(const char *path, size_t n, const struct merge_summary *s)
 {
 	char safe[PATH_MAX], from[32] = "-", to[32] = "-";
@@ -79,9 +67,13 @@ static int run(const struct command *self, int argc, char **argv)
 	int first = cmd_options(self, argc, argv, &nothing, &status);
 	if (!first)
 		return status;
-	int rc = argc - first < 2
-			 ? err_set(&e, ERR_USAGE, "give OUT and the stores to merge")
-			 : list_stores(&stores, argc - first - 1, argv + first + 1, &e);
+	int rc = argc - first < 2 ? err_set(&e, ERR_USAGE, "give OUT and the stores to merge")
+				  : 0;
+	for (int i = first + 1; i < argc && rc == 0; i++)
+		rc = store_list_add(&stores, argv[i], &e);
+	/* One that cannot be read is an error, because the new store would lack it. */
+	if (rc == 0 && stores.n_unread)
+		rc = err_set(&e, ERR_WORLD, "%s; no store was made", stores.unread[0]);
 	if (rc == 0)
 		rc = merge(argv[first], &stores, &e);
 	store_list_finish(&stores);

@@ -159,21 +159,16 @@ struct arguments {
 	int n;
 };
 
-static bool has_word(const struct arguments *w, const char *word)
-{
-	for (int i = 1; i < w->n; i++)
-		if (strncmp(w->all[i], word, strlen(word)) == 0)
-			return true;
-	return false;
-}
-
 /* Runs a command under our name and with our statuses. Without --db no store is read: nothing
  * of the past is shown. */
 static int hand_to(const struct command *self, const struct command *to, struct arguments *w)
 {
 	static char no_store[] = "--no-store";
 	struct command command = *to;
-	if (!has_word(w, "--db")) {
+	bool named = false;
+	for (int i = 1; i < w->n; i++)
+		named |= strncmp(w->all[i], "--db", strlen("--db")) == 0;
+	if (!named) {
 		memmove(w->all + 2, w->all + 1, (size_t)(w->n - 1) * sizeof(*w->all));
 		w->all[1] = no_store;
 		w->n++;
@@ -277,15 +272,6 @@ static int show_as(const struct values *v, int *status, struct err *e)
 	return rc;
 }
 
-static int refuse(const struct command *self, const char *word)
-{
-	fprintf(stderr,
-		"%s: gua has no '%s': it reads cards and changes nothing; use NVIDIA's own "
-		"nvidia-smi for that\n",
-		self->called ? self->called : "gua smi", word);
-	return STATUS_UNAVAILABLE;
-}
-
 /* `w` are the arguments as they were given: getopt changes the order of argv. */
 static int run_with(const struct command *self, int argc, char **argv, struct arguments *w)
 {
@@ -296,8 +282,13 @@ static int run_with(const struct command *self, int argc, char **argv, struct ar
 	const char *no = find_refused(argc, argv);
 	if (argc > 1 && (strcmp(argv[1], "dmon") == 0 || strcmp(argv[1], "pmon") == 0))
 		return monitor(self, w);
-	if (no)
-		return refuse(self, no);
+	if (no) {
+		fprintf(stderr,
+			"%s: gua has no '%s': it reads cards and changes nothing; use NVIDIA's "
+			"own nvidia-smi for that\n",
+			self->called ? self->called : "gua smi", no);
+		return STATUS_UNAVAILABLE;
+	}
 	own.fail = fail;
 	if (cmd_options_only(&own, argc, argv, &v, &status))
 		return status;

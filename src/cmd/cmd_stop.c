@@ -76,17 +76,6 @@ static int end_recorder(const char *db, pid_t pid, int64_t timeout_ms, struct er
 	return rc;
 }
 
-/* ", recording since TIME", as far as the recorder has said it. */
-static void add_since(struct str *out, const struct published *p)
-{
-	char when[48];
-	if (!p->told || p->started_ms < 0)
-		return;
-	moment_text(when, sizeof(when), recorder_status_bound(p->started_ms, STATUS_LAST_MS),
-		false);
-	str_addf(out, ", recording since %s", when);
-}
-
 /* Where the user named no store, it may be the system's recorder that was meant. */
 static void say_none(const char *db, bool chosen, struct err *e)
 {
@@ -129,7 +118,12 @@ static int run(const struct command *self, int argc, char **argv)
 	str_escape(safe, sizeof(safe), db, strlen(db));
 	struct str out = { 0 };
 	str_addf(&out, "stopped the recorder of %s (pid %d", safe, (int)pid);
-	add_since(&out, &now);
+	if (now.told && now.started_ms >= 0) {
+		char when[48];
+		moment_text(when, sizeof(when),
+			recorder_status_bound(now.started_ms, STATUS_LAST_MS), false);
+		str_addf(&out, ", recording since %s", when);
+	}
 	str_add(&out, ")\n");
 	return cmd_print(self, &out);
 }

@@ -188,24 +188,19 @@ static int load_config(json_t **config, const char *path, struct err *e)
 		*config ? "not a JSON object" : problem.text);
 }
 
-static bool is_statistic(const char *word)
-{
-	static const char *const words[] = { "min", "max", "mean", "std" };
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strcmp(word, words[i]) == 0)
-			return true;
-	return false;
-}
-
 static int compare(const struct command *self, struct values *v, struct err *e)
 {
+	static const char *const statistics[] = { "min", "max", "mean", "std" };
 	struct session_list list = { 0 };
 	struct subtrack_comparison c = { .sessions = list.items };
 	json_t *config = NULL;
 	int rc = load_config(&config, v->config, e);
 	const char *statistic = json_string_value(json_object_get(config, "statistic"));
 	c.statistic = v->statistic ? v->statistic : statistic ? statistic : "mean";
-	if (!rc && !is_statistic(c.statistic))
+	bool known = false;
+	for (size_t i = 0; i < sizeof(statistics) / sizeof(statistics[0]); i++)
+		known |= strcmp(c.statistic, statistics[i]) == 0;
+	if (!rc && !known)
 		rc = err_set(e, ERR_USAGE, "'%s' is not a statistic; use min, max, mean or std",
 			c.statistic);
 	if (!rc)

@@ -20,11 +20,6 @@ static const struct option_row own_rows[] = {
 };
 enum { MOST_ROWS = 48 };
 
-static bool is_same(const struct option_row *a, const struct option_row *b)
-{
-	return a->letter ? a->letter == b->letter : strcmp(a->name, b->name) == 0;
-}
-
 /* Fills `rows` with the options of gua track, as they are here. */
 static void make_rows(struct option_row rows[MOST_ROWS])
 {
@@ -32,21 +27,17 @@ static void make_rows(struct option_row rows[MOST_ROWS])
 	for (const struct option_row *row = track_options; row->name && n < MOST_ROWS - 2;
 		row++, n++) {
 		rows[n] = *row;
-		for (size_t k = 0; k < sizeof(own_rows) / sizeof(own_rows[0]); k++)
-			if (is_same(row, &own_rows[k]))
-				rows[n] = own_rows[k];
+		for (size_t k = 0; k < sizeof(own_rows) / sizeof(own_rows[0]); k++) {
+			const struct option_row *own = &own_rows[k];
+			if (row->letter ? row->letter == own->letter
+					: strcmp(row->name, own->name) == 0)
+				rows[n] = *own;
+		}
 	}
 	/* As its help prints it in some versions. */
 	rows[n++] = (struct option_row){ OPTION_FLAG, 'V', "Version", .help = "the same as -v",
 		.hidden = true, .offset = offsetof(struct track_values, version) };
 	rows[n] = (struct option_row){ 0 };
-}
-
-static int print_version(const struct command *self)
-{
-	struct str out = { 0 };
-	str_add(&out, "gpu-tracker (gua " GUA_VERSION ")\n");
-	return cmd_print(self, &out);
 }
 
 static int track(int argc, char **argv)
@@ -78,8 +69,11 @@ static int track(int argc, char **argv)
 	int first = cmd_options(&gpu_tracker, argc, argv, &v, &status);
 	if (!first)
 		return status;
-	if (v.version)
-		return print_version(&gpu_tracker);
+	if (v.version) {
+		struct str out = { 0 };
+		str_add(&out, "gpu-tracker (gua " GUA_VERSION ")\n");
+		return cmd_print(&gpu_tracker, &out);
+	}
 	if (!v.execute && !v.pid && first == argc) {
 		err_set(&e, ERR_USAGE, "--execute=COMMAND is missing");
 		return cmd_fail(&gpu_tracker, &e);

@@ -55,12 +55,6 @@ static bool is_held_unseen(const struct pick_wish *wish, const struct present_ca
 	       card->values[METRIC_GUA_ORPHAN_MEMORY] >= (double)ORPHAN_LEAST_BYTES;
 }
 
-static bool is_active(const struct pick_wish *wish, double util_pct)
-{
-	return isnan(wish->max_util_pct) ? util_pct >= wish->rules.active_util_pct
-					 : util_pct > wish->max_util_pct;
-}
-
 enum pick_verdict pick_judge(
 	const struct pick_wish *wish, const struct present_card *card, int64_t now_ms)
 {
@@ -71,7 +65,8 @@ enum pick_verdict pick_judge(
 		return PICK_UNREADABLE;
 	if (wish->n > 1 && card->id.mig_index >= 0)
 		return PICK_INSTANCE;
-	if (is_active(wish, util_pct))
+	if (isnan(wish->max_util_pct) ? util_pct >= wish->rules.active_util_pct
+				      : util_pct > wish->max_util_pct)
 		return PICK_ACTIVE;
 	/* Without utilisation (instances) it is not known what holders do: there must be none.
 	 */

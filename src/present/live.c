@@ -63,20 +63,14 @@ static const enum metric divided[] = { METRIC_MEMORY_TOTAL, METRIC_MEMORY_RESERV
 	METRIC_UTILIZATION_MEMORY, METRIC_UTILIZATION_ENCODER, METRIC_UTILIZATION_DECODER,
 	METRIC_UTILIZATION_JPEG, METRIC_UTILIZATION_OFA, METRIC_BAR1_TOTAL, METRIC_BAR1_USED };
 
-/* Whether cards are missing that a scan may find again. */
-static bool misses_cards(const struct source *s)
-{
-	for (size_t i = 0; i < s->n_cards; i++)
-		if (s->cards[i].status == CARD_STATUS_LOST && !s->cards[i].gone)
-			return true;
-	return s->incomplete;
-}
-
-/* Searches for cards if it is time to. */
+/* Searches for cards if it is time to: earlier if some are missing that it may find again. */
 static int rescan(struct live_question *q, struct source *s, struct err *e)
 {
 	int64_t boot_us = clock_now(q->clock).boot_us;
-	int64_t every_us = misses_cards(s) ? RETRY_US : RESCAN_US;
+	bool missing = s->incomplete;
+	for (size_t i = 0; i < s->n_cards; i++)
+		missing |= s->cards[i].status == CARD_STATUS_LOST && !s->cards[i].gone;
+	int64_t every_us = missing ? RETRY_US : RESCAN_US;
 	if (!q->scan && boot_us - q->scanned_us < every_us)
 		return 0;
 	q->scanned_us = boot_us;

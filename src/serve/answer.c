@@ -31,25 +31,6 @@ const char *answer_status_words(int status)
 	return "Error";
 }
 
-static void add_page(struct answer *a, const char *sentence)
-{
-	page_begin(&a->body, &(struct page_frame){ .title = answer_status_words(a->status) });
-	str_add(&a->body, "<p>");
-	html_text(&a->body, sentence);
-	str_add(&a->body, "</p>\n");
-	page_end(&a->body);
-}
-
-static void add_object(struct answer *a, const char *sentence)
-{
-	struct json j = { .out = &a->body, .lines = 1 };
-	json_open(&j, NULL, '{');
-	json_text(&j, "schema", "gua-error-1");
-	json_number(&j, "status", a->status, 0);
-	json_text(&j, "error", sentence);
-	json_close(&j, '}');
-}
-
 void answer_fail(struct answer *a, const struct request *q, int status, const char *sentence)
 {
 	str_finish(&a->body);
@@ -57,10 +38,20 @@ void answer_fail(struct answer *a, const struct request *q, int status, const ch
 	a->status = status;
 	if (q->media == MEDIA_HTML) {
 		a->type = TYPE_HTML;
-		add_page(a, sentence);
+		page_begin(
+			&a->body, &(struct page_frame){ .title = answer_status_words(status) });
+		str_add(&a->body, "<p>");
+		html_text(&a->body, sentence);
+		str_add(&a->body, "</p>\n");
+		page_end(&a->body);
 	} else if (q->media == MEDIA_JSON) {
 		a->type = TYPE_JSON;
-		add_object(a, sentence);
+		struct json j = { .out = &a->body, .lines = 1 };
+		json_open(&j, NULL, '{');
+		json_text(&j, "schema", "gua-error-1");
+		json_number(&j, "status", status, 0);
+		json_text(&j, "error", sentence);
+		json_close(&j, '}');
 	} else {
 		a->type = TYPE_TEXT;
 		str_addf(&a->body, "%s\n", sentence);

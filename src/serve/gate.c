@@ -42,12 +42,6 @@ static bool read_end(struct end *e, const struct sockaddr *address)
 	return true;
 }
 
-static bool is_loopback(const struct end *e)
-{
-	return e->family == AF_INET ? (ntohl(e->address[0]) >> 24) == 127
-				    : IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)e->address);
-}
-
 /* Asks the kernel for the one socket that is bound to `own` and connected to `other`. */
 static bool ask(int netlink, const struct end *own, const struct end *other)
 {
@@ -117,7 +111,9 @@ void gate_find_peer(struct peer *p, int fd, const struct sockaddr *address)
 		return;
 	}
 	inet_ntop(client.family, client.address, p->address, sizeof(p->address));
-	p->local = is_loopback(&client);
+	p->local = client.family == AF_INET
+			   ? (ntohl(client.address[0]) >> 24) == 127
+			   : IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)client.address);
 	p->has_uid = p->local && find_owner(&p->uid, fd, &client);
 }
 

@@ -146,15 +146,6 @@ void page_user_link(struct str *out, const char *user)
 	str_add(out, "</a>");
 }
 
-static void add_card_link(struct str *out, const struct card_id *id)
-{
-	char label[CARD_LABEL_CAP];
-	card_label(label, sizeof(label), id);
-	str_add(out, "<a href=\"/card/");
-	html_url(out, id->uuid);
-	str_addf(out, "\">GPU %s</a>", label);
-}
-
 static void add_notebook_link(struct str *out, const char *user, const char *notebook)
 {
 	str_add(out, "<a href=\"/notebook/");
@@ -322,7 +313,9 @@ static void add_card(const struct listing *l, const struct holder_row *r)
 		html_text(l->out, r->host->hostname);
 		str_add(l->out, " ");
 	}
-	add_card_link(l->out, &r->card->id);
+	str_add(l->out, "<a href=\"/card/");
+	html_url(l->out, r->card->id.uuid);
+	str_addf(l->out, "\">GPU %s</a>", r->label);
 }
 
 /* Its most specific name, the command, and whether it has only a bare context. The page
@@ -539,17 +532,6 @@ static void write_table(const struct listing *l)
 	str_add(l->out, "</tbody></table></div>\n");
 }
 
-/* Says why there is no row: nobody holds a card, or it is not known. */
-static void add_nobody(struct str *out, const struct present *now, bool chosen)
-{
-	bool known = true;
-	for (size_t i = 0; i < now->n_hosts; i++)
-		known &= page_knows_holders(now, i);
-	str_add(out, !known   ? "<p>Not known: the recorder is not running.</p>\n"
-		     : chosen ? "<p>Nothing is held now.</p>\n"
-			      : "<p>No process holds a GPU.</p>\n");
-}
-
 void page_holders(struct str *out, const struct request *q, const struct present *now,
 	const struct holder_choice *choice)
 {
@@ -564,9 +546,14 @@ void page_holders(struct str *out, const struct request *q, const struct present
 	if (l.n)
 		qsort_r(l.rows, l.n, sizeof(const struct present_process *), compare_rows, &l);
 	str_add(out, "<h2 id=\"holding\">Holders</h2>\n");
+	bool known = true;
+	for (size_t i = 0; i < now->n_hosts; i++)
+		known &= page_knows_holders(now, i);
 	if (l.n)
 		write_table(&l);
 	else
-		add_nobody(out, now, choice != NULL);
+		str_add(out, !known   ? "<p>Not known: the recorder is not running.</p>\n"
+			     : choice ? "<p>Nothing is held now.</p>\n"
+				      : "<p>No process holds a GPU.</p>\n");
 	free(l.rows);
 }

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -77,17 +76,6 @@ static const char *no_signals(const struct top_values *v)
 	return v->readonly ? "read only" : NULL;
 }
 
-/* Raises the limit of open files: two are kept open for each process, and the usual 1024 are
- * too few on a large host. */
-static void raise_file_limit(void)
-{
-	struct rlimit limit;
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 static int read_delay(const struct top_values *v, int64_t *ms, struct err *e)
 {
 	if (cmd_live_seconds(v->delay ? v->delay : "1", ms, e) != 0)
@@ -108,7 +96,9 @@ int main(int argc, char **argv)
 	int status = 0;
 	file_hold_standard();
 	bool utf8 = terminal_is_utf8();
-	raise_file_limit();
+	/* Two files are kept open for each process: the usual 1024 are too few on a large
+	 * host. */
+	file_allow_many();
 	if (cmd_options_only(&cmd_top, argc, argv, &v, &status))
 		return status;
 	if (read_delay(&v, &delay_ms, &e) != 0 || filter_init(&filter, &v.filter, &e) != 0 ||
