@@ -32,15 +32,6 @@ struct pipes {
 	int input[2], output[2], failure[2];
 };
 
-static void close_pair(int pair[2])
-{
-	for (int i = 0; i < 2; i++) {
-		if (pair[i] >= 0)
-			close(pair[i]);
-		pair[i] = -1;
-	}
-}
-
 static void close_end(int pair[2], int end)
 {
 	if (pair[end] >= 0)
@@ -48,18 +39,13 @@ static void close_end(int pair[2], int end)
 	pair[end] = -1;
 }
 
-static bool open_pipes(struct pipes *p)
-{
-	*p = (struct pipes){ { -1, -1 }, { -1, -1 }, { -1, -1 } };
-	return pipe2(p->input, O_CLOEXEC) == 0 && pipe2(p->output, O_CLOEXEC) == 0 &&
-	       pipe2(p->failure, O_CLOEXEC) == 0;
-}
-
 static void close_pipes(struct pipes *p)
 {
-	close_pair(p->input);
-	close_pair(p->output);
-	close_pair(p->failure);
+	for (int end = 0; end < 2; end++) {
+		close_end(p->input, end);
+		close_end(p->output, end);
+		close_end(p->failure, end);
+	}
 }
 
 /* Moves a descriptor away from 0 to 2, where the program's own will be. */
@@ -151,14 +137,6 @@ static bool reap(pid_t pid, struct child_result *r)
 	return true;
 }
 
-/* Waits for something to do, for at most 20 ms: there may be no pidfd for the end. */
-static void wait_a_moment(struct pipes *p)
-{
-	struct pollfd ready[] = { { .fd = p->input[1], .events = POLLOUT },
-		{ .fd = p->output[0], .events = POLLIN } };
-	poll(ready, 2, 20);
-}
-
 static void attend(
 	pid_t pid, const struct child_command *c, struct pipes *p, struct child_result *r)
 {
@@ -168,7 +146,9 @@ static void attend(
 	bool ended = false;
 	while (!ended &&
 		(!r->timed_out || clock_monotonic_us() < until_us + KILLED_MS * 1000)) {
-		wait_a_moment(p);
+		struct pollfd ready[] = { { .fd = p->input[1], .events = POLLOUT },
+			{ .fd = p->output[0], .events = POLLIN } };
+		poll(ready, 2, 20); /* not for ever: there may be no pidfd for the end */
 		if (p->input[1] >= 0)
 			feed(c, p, &fed);
 		if (p->output[0] >= 0)
@@ -191,10 +171,11 @@ static void attend(
 
 int child_run(const struct child_command *c, struct child_result *r, struct err *e)
 {
-	struct pipes p;
+	struct pipes p = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
 	int why = 0;
 	*r = (struct child_result){ .status = -1 };
-	if (!open_pipes(&p)) {
+	if (pipe2(p.input, O_CLOEXEC) != 0 || pipe2(p.output, O_CLOEXEC) != 0 ||
+		pipe2(p.failure, O_CLOEXEC) != 0) {
 		why = errno;
 		close_pipes(&p);
 		return err_set(e, ERR_WORLD, "cannot make a pipe: %s", strerror(why));

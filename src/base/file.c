@@ -169,11 +169,6 @@ static int not_regular(const char *path, mode_t mode, struct err *e)
 		S_ISDIR(mode) ? "a directory" : "not a regular file");
 }
 
-static bool is_null_device(const struct stat *st)
-{
-	return S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3);
-}
-
 int file_read_regular(const char *path, size_t max, struct file_content *content, struct err *e)
 {
 	int rc = 0;
@@ -183,10 +178,12 @@ int file_read_regular(const char *path, size_t max, struct file_content *content
 		content->error = errno;
 		return ERR_WORLD;
 	}
-	if (fstat(fd, &content->st) != 0)
+	struct stat *st = &content->st;
+	if (fstat(fd, st) != 0)
 		rc = err_set(e, ERR_WORLD, "cannot read %s: %s", path, strerror(errno));
-	else if (!S_ISREG(content->st.st_mode) && !is_null_device(&content->st))
-		rc = not_regular(path, content->st.st_mode, e);
+	else if (!S_ISREG(st->st_mode) &&
+		 !(S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3))) /* /dev/null */
+		rc = not_regular(path, st->st_mode, e);
 	else
 		rc = read_whole(fd, path, max, content, e);
 	close(fd);
@@ -270,21 +267,14 @@ static bool write_whole(int fd, const char *bytes, size_t len)
 	return true;
 }
 
-/* The mode that a new file gets. The umask can be asked for only by setting it. */
-static mode_t usual_mode(void)
-{
-	mode_t mask = umask(077);
-	umask(mask);
-	return 0666 & ~mask;
-}
-
 /* Lets those read a new file who could read `before`, the one that it replaces, and no others.
  */
 static void permit(int fd, const struct stat *before)
 {
+	mode_t mask = umask(077); /* it can be asked for only by setting it */
+	umask(mask);
 	bool same = before && fchown(fd, before->st_uid, before->st_gid) == 0;
-	mode_t mode = before ? before->st_mode & (same ? 0777 : 0707) : usual_mode();
-	(void)fchmod(fd, mode);
+	(void)fchmod(fd, before ? before->st_mode & (same ? 0777 : 0707) : 0666 & ~mask);
 }
 
 /* Opens what is written to: a new file beside `path`, whose name goes into `made`, or the
@@ -313,7 +303,7 @@ static int open_beside(const char *path, char made[PATH_MAX])
 
 int file_replace(const char *path, const char *bytes, size_t len, struct err *e)
 {
-	char made[PATH_MAX], safe[512];
+	char made[PATH_MAX];
 	int fd = open_beside(path, made);
 	bool ok = fd >= 0 && write_whole(fd, bytes, len);
 	int why = errno;
@@ -329,8 +319,7 @@ int file_replace(const char *path, const char *bytes, size_t len, struct err *e)
 		unlink(made);
 	if (ok)
 		return 0;
-	str_escape(safe, sizeof(safe), path, strlen(path));
-	return err_set(e, ERR_WORLD, "cannot write %s: %s", safe, strerror(why));
+	return err_set(e, ERR_WORLD, "cannot write %s: %s", path, strerror(why));
 }
 
 int file_make_absolute(const char **path, char *storage, struct err *e)

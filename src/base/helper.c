@@ -281,12 +281,6 @@ int helper_send(struct helper *h, const struct str *request, struct err *e)
 	return 0;
 }
 
-static void drop_bytes(struct helper *h, size_t n)
-{
-	h->n_in -= n;
-	memmove(h->in, h->in + n, h->n_in);
-}
-
 /* Takes a frame of `len` bytes after the head. A reply is mostly all that is there, and stays
  * where it is until more is read. Returns as use_frame(). */
 static int take_frame(struct helper *h, const struct frame *head)
@@ -300,7 +294,8 @@ static int take_frame(struct helper *h, const struct frame *head)
 	}
 	str_clear(&h->line);
 	str_add_bytes(&h->line, h->in + sizeof(*head), head->len);
-	drop_bytes(h, all);
+	h->n_in -= all;
+	memmove(h->in, h->in + all, h->n_in);
 	h->reply = h->line;
 	if (head->kind == FRAME_BYTES)
 		return h->line.failed ? -1 : 1;

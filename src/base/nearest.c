@@ -4,17 +4,6 @@
 #include <stdbool.h>
 #include <strings.h>
 
-static size_t min3(size_t a, size_t b, size_t c)
-{
-	size_t least = a < b ? a : b;
-	return least < c ? least : c;
-}
-
-static bool differs(char a, char b)
-{
-	return strncasecmp(&a, &b, 1) != 0;
-}
-
 /* How many characters must be changed, added or removed to turn one name into the other. */
 static size_t edit_distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
@@ -25,9 +14,10 @@ static size_t edit_distance(const char *a, size_t a_len, const char *b, size_t b
 		size_t corner = row[0];
 		row[0] = i;
 		for (size_t k = 1; k <= b_len; k++) {
-			size_t above = row[k];
-			row[k] = min3(above + 1, row[k - 1] + 1,
-				corner + (differs(a[i - 1], b[k - 1]) ? 1 : 0));
+			size_t above = row[k], side = row[k - 1];
+			size_t least = (above < side ? above : side) + 1;
+			corner += strncasecmp(&a[i - 1], &b[k - 1], 1) != 0;
+			row[k] = corner < least ? corner : least;
 			corner = above;
 		}
 	}

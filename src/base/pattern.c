@@ -1,13 +1,8 @@
 /* Matches names with patterns, in time that grows with the product of their lengths at most. */
 #include "base/pattern.h"
 
-#include <ctype.h>
 #include <stddef.h>
-
-static bool is_same(char a, char b)
-{
-	return tolower((unsigned char)a) == tolower((unsigned char)b);
-}
+#include <strings.h>
 
 bool pattern_matches(const char *pattern, const char *name)
 {
@@ -16,7 +11,8 @@ bool pattern_matches(const char *pattern, const char *name)
 		if (*pattern == '*') {
 			star = pattern++;
 			after = name;
-		} else if (*pattern && (*pattern == '?' || is_same(*pattern, *name))) {
+		} else if (*pattern &&
+			   (*pattern == '?' || strncasecmp(pattern, name, 1) == 0)) {
 			pattern++;
 			name++;
 		} else if (star) {

@@ -6,6 +6,7 @@
 #include <strings.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/moment.h"
 
 const char *const period_unit_names[] = { "", "day", "week", "month", "year" };
@@ -99,11 +100,6 @@ bool period_parse(struct period *p, const char *text, int64_t now_ms, bool utc)
 	return parse_number_of_year(p, text, utc);
 }
 
-static int64_t earlier(int64_t a_ms, int64_t b_ms)
-{
-	return a_ms < b_ms ? a_ms : b_ms;
-}
-
 static int not_a_time(const char *option, const char *text, struct err *e)
 {
 	return err_set(e, ERR_USAGE,
@@ -117,7 +113,7 @@ static int parse_until(
 {
 	struct period p;
 	if (period_parse(&p, text, now_ms, utc))
-		w->until_ms = earlier(p.to_ms, now_ms);
+		w->until_ms = clock_earlier(p.to_ms, now_ms);
 	else if (moment_parse(text, now_ms, utc, &w->until_ms, NULL) != 0)
 		return not_a_time("--until", text, e);
 	return 0;
@@ -164,7 +160,7 @@ int period_parse_window(struct window *w, const struct window_words *words, int6
 	if (words->until)
 		w->period.unit = PERIOD_NONE;
 	else if (w->period.unit != PERIOD_NONE)
-		w->until_ms = earlier(w->period.to_ms, now_ms);
+		w->until_ms = clock_earlier(w->period.to_ms, now_ms);
 	if (words->last)
 		w->since_ms = w->until_ms - last_ms;
 	return check_order(w, words, utc, e);
@@ -180,7 +176,7 @@ static int64_t same_place(const struct period *before, int64_t ms, bool utc)
 	at.tm_year -= before->unit == PERIOD_YEAR;
 	at.tm_isdst = -1;
 	int64_t s = (int64_t)(utc ? timegm(&at) : mktime(&at));
-	return earlier(s * 1000 + ms % 1000, before->to_ms);
+	return clock_earlier(s * 1000 + ms % 1000, before->to_ms);
 }
 
 struct window period_window_before(const struct window *w, bool utc)
@@ -207,9 +203,9 @@ int period_window_other(
 		int rc = parse_since(&other, text, now_ms, utc, NULL);
 		if (rc)
 			return not_a_time("--compare", text, e);
-		other.until_ms = earlier(period_parse(&other.period, text, now_ms, utc)
-						 ? other.period.to_ms
-						 : other.since_ms + length_ms,
+		other.until_ms = clock_earlier(period_parse(&other.period, text, now_ms, utc)
+						       ? other.period.to_ms
+						       : other.since_ms + length_ms,
 			now_ms);
 		if (check_order(&other, &words, utc, e) != 0)
 			return err_prefix(e, "--compare");

@@ -1,6 +1,5 @@
 /* Periods of the calendar that people name ("last week", "2026-10"), and the windows of time
- * that
- * --since, --until and --last ask for. */
+ * that --since, --until and --last ask for. */
 #ifndef GUA_BASE_PERIOD_H
 #define GUA_BASE_PERIOD_H
 

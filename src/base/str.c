@@ -12,25 +12,14 @@
 /* Bytes between two looks at the time. */
 enum { LOOK_BYTES = 4096 };
 
-/* Whether the limit forbids this many bytes more. */
-static bool is_over(const struct str *s, size_t more)
-{
-	const struct str_limit *l = s->limit;
-	if (!l)
-		return false;
-	return s->len + more > l->bytes ||
-	       (s->len / LOOK_BYTES != (s->len + more) / LOOK_BYTES && l->must_end(l->context));
-}
-
+/* Makes room for this many bytes more, unless the limit forbids them. */
 static bool reserve(struct str *s, size_t more)
 {
-	if (s->failed)
-		return false;
-	if (more >= SIZE_MAX / 2 - s->len || is_over(s, more)) {
-		s->failed = true;
-		return false;
-	}
-	s->failed = !array_reserve(&s->data, &s->cap, s->len + more + 1);
+	const struct str_limit *l = s->limit;
+	size_t len = s->len + more;
+	s->failed = s->failed || more >= SIZE_MAX / 2 - s->len || (l && len > l->bytes) ||
+		    (l && s->len / LOOK_BYTES != len / LOOK_BYTES && l->must_end(l->context)) ||
+		    !array_reserve(&s->data, &s->cap, len + 1);
 	return !s->failed;
 }
 
@@ -49,29 +38,22 @@ void str_add(struct str *s, const char *text)
 	str_add_bytes(s, text, strlen(text));
 }
 
-__attribute__((format(printf, 2, 0))) static void add_formatted(
-	struct str *s, const char *format, va_list args)
+void str_addf(struct str *s, const char *format, ...)
 {
-	va_list copy;
+	va_list args;
 	if (s->failed)
 		return;
-	va_copy(copy, args);
-	int n = vsnprintf(NULL, 0, format, copy);
-	va_end(copy);
+	va_start(args, format);
+	int n = vsnprintf(NULL, 0, format, args);
+	va_end(args);
 	if (n < 0 || !reserve(s, (size_t)n)) {
 		s->failed = true;
 		return;
 	}
-	vsnprintf(s->data + s->len, (size_t)n + 1, format, args);
-	s->len += (size_t)n;
-}
-
-void str_addf(struct str *s, const char *format, ...)
-{
-	va_list args;
 	va_start(args, format);
-	add_formatted(s, format, args);
+	vsnprintf(s->data + s->len, (size_t)n + 1, format, args);
 	va_end(args);
+	s->len += (size_t)n;
 }
 
 void str_add_repeat(struct str *s, const char *text, size_t times)

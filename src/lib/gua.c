@@ -68,11 +68,6 @@ API const char *gua_error(const struct gua *handle)
 	return handle ? handle->err.text : gua_code_text(GUA_NO_MEMORY);
 }
 
-static int out_of_memory(struct gua *handle)
-{
-	return err_set(&handle->err, GUA_NO_MEMORY, ERR_MEMORY_TEXT);
-}
-
 /* Copies the fields that the caller's struct has: that of an older program is shorter. */
 static int take_options(
 	struct gua *handle, const struct gua_options *given, struct source_options *taken)
@@ -136,7 +131,7 @@ static int grow_util(struct gua *g)
 	if (n <= g->n_util)
 		return 0;
 	if (!array_resize(&g->util_pct, n))
-		return out_of_memory(g);
+		return err_set(&g->err, GUA_NO_MEMORY, ERR_MEMORY_TEXT);
 	for (size_t i = g->n_util; i < n; i++)
 		g->util_pct[i] = NAN;
 	g->n_util = n;

@@ -49,8 +49,7 @@ static const struct xid {
 	{ 31, "a program used memory of the card that is not its own; mostly a fault of the "
 	      "program" },
 	{ 32, "the card received a damaged command; the PCI connection or the program may be "
-	      "the "
-	      "cause" },
+	      "the cause" },
 	{ 43, "the work of a program was ended after an error of the program; the card is not "
 	      "damaged" },
 	{ 44, "the card failed while it switched from one program to another" },
@@ -58,8 +57,7 @@ static const struct xid {
 	      "error" },
 	{ 46, "the card has stopped working on its commands. Reset it" },
 	{ 48, "a memory error that ECC cannot correct. Reset the card; replace it if this "
-	      "happens "
-	      "again" },
+	      "happens again" },
 	{ 61, "the card's power controller stopped at an error. Reset the card or restart the "
 	      "host" },
 	{ 62, "the card's power controller has stopped. Reset the card or restart the host" },
@@ -75,19 +73,16 @@ static const struct xid {
 	      "temperature and seating of the card" },
 	{ 92, "many memory errors were corrected in a short time. Watch this card" },
 	{ 94, "a memory error that ECC cannot correct, but only the program that used that "
-	      "memory "
-	      "had to end" },
+	      "memory had to end" },
 	{ 95, "a memory error that ECC cannot correct, which may affect every program on the "
 	      "card. Reset it" },
 	{ 109, "switching between two programs took too long, and a program was ended" },
 	{ 119, "the card's own processor (GSP) did not answer the driver in time. Reset the "
-	       "card "
-	       "or restart the host" },
+	       "card or restart the host" },
 	{ 120, "the card's own processor (GSP) failed. Reset the card or restart the host" },
 	{ 121, "the connection between the CPU and the card on one module (C2C) failed" },
 	{ 140, "a memory error that ECC cannot correct. Reset the card; replace it if this "
-	       "happens "
-	       "again" },
+	       "happens again" },
 	{ 143, "the card could not be initialised. Restart the host" },
 	{ 149, "the NVLink connection to another card failed. Check its bridge or cables" },
 	{ 154, "the driver changed its advice on how to recover the card: see the kernel log "

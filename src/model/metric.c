@@ -21,11 +21,6 @@ const struct metric_info metrics[METRIC_COUNT] = {
 };
 /* clang-format on */
 
-static bool same(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-	return a_len == b_len && strncasecmp(a, b, a_len) == 0;
-}
-
 /* Steps through the names of a metric: its own, then the synonyms. NULL at the end. */
 static const char *next_name(const struct metric_info *m, const char *before, size_t *len)
 {
@@ -45,7 +40,7 @@ int metric_find(const char *name, size_t len)
 		size_t own_len = 0;
 		const char *own = NULL;
 		while ((own = next_name(&metrics[i], own, &own_len)) != NULL)
-			if (same(own, own_len, name, len))
+			if (own_len == len && strncasecmp(own, name, len) == 0)
 				return i;
 	}
 	return -1;

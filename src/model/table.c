@@ -48,15 +48,11 @@ struct cell table_get_known(const void *row, size_t of)
 	return table_known(number);
 }
 
-static bool reserve_row(struct table *t)
-{
-	size_t row = t->n_columns * sizeof(*t->cells);
-	return array_reserve_sized(&t->cells, &t->cap_rows, t->n_rows + 1, row);
-}
-
 void table_add(struct table *t, const void *row)
 {
-	if (t->failed || !reserve_row(t)) {
+	size_t row_size = t->n_columns * sizeof(*t->cells);
+	if (t->failed ||
+		!array_reserve_sized(&t->cells, &t->cap_rows, t->n_rows + 1, row_size)) {
 		t->failed = true;
 		return;
 	}

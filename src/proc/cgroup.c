@@ -284,15 +284,6 @@ static void write_label(char *dst, const char *tag, struct piece text)
 	str_escape(dst + used, LABEL_CAP - used, plain, n);
 }
 
-/* Writes a pod's uid as Kubernetes writes it, with dashes. */
-static void write_pod(char *dst, struct piece text)
-{
-	write_label(dst, "", text);
-	for (char *c = dst; *c; c++)
-		if (*c == '_')
-			*c = '-';
-}
-
 /* The labels found up to now. */
 struct search {
 	char *texts[LABELS];
@@ -310,31 +301,28 @@ static void take(struct search *search, const struct cgroup_rule *row, const str
 		if (at + 1 > search->unit_depth)
 			write_label(dst, "", path->components[at]);
 		search->unit_depth = at + 1 > search->unit_depth ? at + 1 : search->unit_depth;
-	} else if (!*dst && row->label == LABEL_POD) {
-		write_pod(dst, kept);
 	} else if (!*dst) {
 		write_label(dst, row->tag, kept);
+		/* Kubernetes writes a pod's uid with dashes. */
+		for (char *c = dst; *c && row->label == LABEL_POD; c++)
+			*c = *c == '_' ? '-' : *c;
 	}
-}
-
-/* Whether a component can be a unit of a service manager: of the system's, which puts nothing
- * but slices above one, or of a user's or a container's, whose units are claims anyway. A
- * service that was given its cgroup (Delegate=) and a job can make any name below it. */
-static bool can_be_unit(const struct search *search, const struct path *path, size_t at)
-{
-	return path->users || search->contained || are_slices(path, at);
 }
 
 static void match_component(struct search *search, const struct path *path, size_t at)
 {
 	bool found[LABELS] = { false };
+	/* A unit is one of the system's service manager, which puts nothing but slices above
+	 * it, or of a user's or a container's, whose units are claims anyway. A service that
+	 * was given its cgroup (Delegate=) and a job can make any name below it. */
+	bool can_be_unit = path->users || search->contained || are_slices(path, at);
 	for (size_t i = 0; i < ROWS; i++) {
 		const struct cgroup_rule *row = &rows[i];
 		bool any = found[LABEL_JOB] || found[LABEL_CONTAINER] || found[LABEL_POD];
 		struct piece kept;
 		if (found[row->label] || (row->label == LABEL_UNIT && any) ||
 			(search->inside && row->label != LABEL_UNIT) ||
-			(row->label == LABEL_UNIT && !can_be_unit(search, path, at)))
+			(row->label == LABEL_UNIT && !can_be_unit))
 			continue;
 		if (!row_matches(row, path, at, &kept))
 			continue;

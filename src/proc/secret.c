@@ -98,39 +98,26 @@ static bool find_key(const char *text, size_t len, size_t *from, size_t *to)
 	return false;
 }
 
-static bool is_name_byte(unsigned char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c >= 0x80 || (c && strchr("._-+,@%~/", c));
-}
-
 bool secret_is_file_name(const char *word, size_t len)
 {
 	if (len == 0 || word[0] == '-' || word[0] == '+')
 		return false;
 	for (size_t i = 0; i < len; i++)
-		if (!is_name_byte((unsigned char)word[i]))
+		if (!is_alnum(word[i]) && (unsigned char)word[i] < 0x80 &&
+			(!word[i] || !strchr("._-+,@%~/", word[i])))
 			return false;
 	size_t from, to;
 	return !find_key(word, len, &from, &to);
 }
 
-/* Returns where the mark is, or `len`. */
-static size_t find_mark(const char *text, size_t len, const char *mark)
-{
-	size_t n = strlen(mark);
-	for (size_t i = 0; i + n <= len; i++)
-		if (strncasecmp(text + i, mark, n) == 0)
-			return i;
-	return len;
-}
-
 static size_t apply(const struct cut *cut, char *text, size_t len)
 {
-	size_t at = find_mark(text, len, cut->mark);
-	if (at == len)
+	size_t at = 0, n = strlen(cut->mark);
+	while (at + n <= len && strncasecmp(text + at, cut->mark, n) != 0)
+		at++;
+	if (at + n > len)
 		return len;
-	size_t from = at + strlen(cut->mark);
+	size_t from = at + n;
 	if (!cut->until)
 		return cut->keep_mark ? from : at;
 	const char *end = memrchr(text + from, cut->until, len - from);
