@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "audit/idle_history.h"
 #include "base/array.h"
 #include "cmd/enforce.h"
 #include "cmd/share/terminal.h"

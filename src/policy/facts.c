@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "audit/idle_history.h"
 #include "policy/builtin.h"
 #include "policy/rules.h"
 #include "proc/proc.h"

@@ -2,7 +2,7 @@
 #ifndef GUA_POLICY_FACTS_H
 #define GUA_POLICY_FACTS_H
 
-#include "audit/idle_history.h"
+#include "model/idle_history.h"
 
 /* If the last tick is older than this, the present is unobserved: a few ticks, and at least
  * STALE_LEAST_MS. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/idle_history.h"
 #include "base/array.h"
 #include "base/str.h"
 #include "policy/builtin.h"

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/str.h"
+#include "audit/idle_history.h"
 #include "policy/signs.h"
 #include "policy/simulate.h"
 
