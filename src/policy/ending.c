@@ -108,25 +108,20 @@ int ending_hold(struct endings *es, const struct end_process *p, struct err *e)
 		"%s", reply.text);
 }
 
-/* The highest power of a card that still counts as idle: its idle power with the configured
- * margin, plus `idle_below` percent of the way from there to its power limit. */
-static double idle_most_w(const struct endings *es, const struct ending *a, size_t card)
-{
-	double floor_w = a->cards[card].idle_power_w, limit_w = a->cards[card].power_limit_w;
-	double use_w =
-		limit_w > floor_w ? (limit_w - floor_w) * (double)a->idle_below / 100 : 0;
-	return floor_w * (1 + config_of(es)->power_pct / 100) + use_w + SLACK_W;
-}
-
-/* Compares the mean power of the looks with idle_most_w(); true: the card works. */
+/* Compares the mean power of the looks with the highest power that still counts as idle: the
+ * card's idle power with the configured margin, plus `idle_below` percent of the way from there
+ * to its power limit. True: the card works. */
 static bool card_works(const struct endings *es, struct ending *a, char *why, size_t cap)
 {
 	for (size_t i = 0; i < a->n_cards; i++) {
-		double floor_w = a->cards[i].idle_power_w;
-		if (!a->cards[i].n_power || !isfinite(floor_w))
+		const struct ending_card *card = &a->cards[i];
+		double floor_w = card->idle_power_w, range_w = card->power_limit_w - floor_w;
+		if (!card->n_power || !isfinite(floor_w))
 			continue;
-		double mean_w = a->cards[i].power_sum_w / (double)a->cards[i].n_power;
-		double most_w = idle_most_w(es, a, i);
+		double mean_w = card->power_sum_w / (double)card->n_power;
+		double use_w = range_w > 0 ? range_w * (double)a->idle_below / 100 : 0;
+		double most_w =
+			floor_w * (1 + config_of(es)->power_pct / 100) + use_w + SLACK_W;
 		if (mean_w > most_w) {
 			snprintf(why, cap,
 				"its card takes %.0f W; idle it takes %.0f W, and with less "
@@ -154,17 +149,12 @@ static void note_cpu(const struct endings *es, struct ending *a)
 	a->cpu_s = now_s;
 }
 
-/* CPU use since the first look, percent of one core; NAN: unknown. */
-static double cpu_pct(const struct endings *es, const struct ending *a)
-{
-	double seconds = (double)(now_us_of(es) - a->first_look_us) / 1e6;
-	return seconds > 0 ? 100 * a->cpu_used_s / seconds : (double)NAN;
-}
-
 /* Checks CPU use, power and terminals. ENDING_HOWS: there is no sign of life. */
 static enum ending_how lives(const struct endings *es, struct ending *a, char *why, size_t cap)
 {
-	double cpu = cpu_pct(es, a);
+	int64_t looked_us = now_us_of(es) - a->first_look_us;
+	/* Since the first look, in percent of one core. */
+	double cpu = looked_us > 0 ? 100e6 * a->cpu_used_s / (double)looked_us : (double)NAN;
 	int64_t input_ms = signs_input_ms(es->proc, a->processes, a->n_processes);
 	char seconds[32];
 	if (isnan(cpu)) {
@@ -186,7 +176,7 @@ static enum ending_how lives(const struct endings *es, struct ending *a, char *w
 	}
 	if (card_works(es, a, why, cap))
 		return ENDING_SPARED;
-	duration_text(seconds, sizeof(seconds), (now_us_of(es) - a->first_look_us) / 1000);
+	duration_text(seconds, sizeof(seconds), looked_us / 1000);
 	snprintf(a->evidence, sizeof(a->evidence),
 		"idle in %zu looks at the driver over %s, %.1f %% of a core", a->looks, seconds,
 		cpu);
@@ -540,14 +530,6 @@ static void poll_gone(struct endings *es, struct ending *a)
 	a->polled_us = now_us_of(es);
 }
 
-/* Begins the looks before SIGTERM or before SIGKILL. */
-static void begin_looks(struct ending *a, int64_t now_us)
-{
-	a->looks = 1;
-	a->first_look_us = now_us;
-	a->cpu_used_s = 0;
-}
-
 void ending_confirm(struct endings *es, struct ending *a, const struct signs_look *look)
 {
 	struct signs_result r;
@@ -567,11 +549,11 @@ void ending_confirm(struct endings *es, struct ending *a, const struct signs_loo
 	add_power(a, look);
 	note_companion(a, look);
 	note_cpu(es, a);
-	if (a->looks == 0) {
-		begin_looks(a, now_us);
+	if (a->looks++ == 0) { /* the first before SIGTERM or before SIGKILL */
+		a->first_look_us = now_us;
+		a->cpu_used_s = 0;
 		return;
 	}
-	a->looks++;
 	if (now_us - a->first_look_us < config_of(es)->confirm_ms * 1000 ||
 		now_us < a->until_us)
 		return;

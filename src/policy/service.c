@@ -23,7 +23,6 @@ enum { LONGEST_WAIT_MS = 60000, STOPPING_MS = 5000, HOLD_MS = 10 };
 
 struct service {
 	struct service_options o;
-	const struct settings *settings;
 	struct enforcer enforcer;
 	struct courier *courier;
 	struct endings *endings;
@@ -68,18 +67,15 @@ static int pass(struct service *s, struct err *e)
 	return rc;
 }
 
+/* How long until something is due: the pass at `next_us`, or other work. */
 static int64_t until_next(const struct service *s, int64_t next_us)
 {
+	const int64_t others[] = { courier_wait_ms(s->courier), endings_wait_ms(s->endings),
+		users_wait_ms(s->users) };
 	int64_t wait_ms = (next_us - clock_now(&s->clock).boot_us) / 1000;
-	int64_t courier_ms = courier_wait_ms(s->courier);
-	if (courier_ms >= 0 && courier_ms < wait_ms)
-		wait_ms = courier_ms;
-	int64_t end_ms = endings_wait_ms(s->endings);
-	if (end_ms >= 0 && end_ms < wait_ms)
-		wait_ms = end_ms;
-	int64_t users_ms = users_wait_ms(s->users);
-	if (users_ms >= 0 && users_ms < wait_ms)
-		wait_ms = users_ms;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (others[i] >= 0 && others[i] < wait_ms)
+			wait_ms = others[i];
 	return wait_ms < 0 ? 0 : wait_ms > LONGEST_WAIT_MS ? LONGEST_WAIT_MS : wait_ms;
 }
 
@@ -121,22 +117,10 @@ static void drain(struct service *s)
 	}
 }
 
-/* Opens the socket for requests of users; its configured path may have changed. */
-static void open_users(struct service *s)
-{
-	struct err e = { 0 };
-	users_close(s->users);
-	s->users = NULL;
-	s->enforcer.users_can_ask = users_open(&s->users, &s->enforcer, s->settings, &e) == 0;
-	if (!s->users)
-		log_warning("%s; no session is ended, because nobody could keep one", e.text);
-}
-
 void service_configure(
 	struct service *s, const struct policy *policy, const struct settings *settings)
 {
 	struct err e = { 0 };
-	s->settings = settings;
 	rules_hash(s->hash, settings);
 	s->enforcer.policy = *policy;
 	s->enforcer.settings = settings;
@@ -147,7 +131,12 @@ void service_configure(
 		if (rules_is_hasty(rules_get(policy, i), why))
 			log_warning("%s", why);
 	}
-	open_users(s);
+	/* The configured path of the socket may have changed. */
+	users_close(s->users);
+	s->users = NULL;
+	s->enforcer.users_can_ask = users_open(&s->users, &s->enforcer, settings, &e) == 0;
+	if (!s->users)
+		log_warning("%s; no session is ended, because nobody could keep one", e.text);
 	s->next_us = clock_now(&s->clock).boot_us;
 }
 

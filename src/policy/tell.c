@@ -240,6 +240,7 @@ static int read_row(const struct sender *s, const struct policy_notice *row, str
 	int64_t now_ms = s->fixed_ms >= 0 ? s->fixed_ms : clock_wall_ms(s->clock);
 	int64_t late_ms = now_ms - row->queued_ms;
 	struct policy_state state;
+	bool known = policy_file_state(s->file, row->session, &state, NULL) == 0;
 	int rc = notice_from_json(n, row->body, strlen(row->body), e);
 	if (rc)
 		return rc;
@@ -249,8 +250,7 @@ static int read_row(const struct sender *s, const struct policy_notice *row, str
 		n->end_ms += n->end_ms >= 0 ? late_ms : 0;
 	}
 	/* How long the session has been seen idle by now. */
-	if (policy_file_state(s->file, row->session, &state, NULL) == 0 &&
-		state.idle_since_ms == n->idle_since_ms && state.clock_ms > n->idle_ms)
+	if (known && state.idle_since_ms == n->idle_since_ms && state.clock_ms > n->idle_ms)
 		n->idle_ms = state.clock_ms;
 	return 0;
 }
