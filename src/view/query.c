@@ -333,10 +333,8 @@ struct query_line {
 
 static struct query_line card_line(const struct present_card *c)
 {
-	return (struct query_line){ &c->id, c->status,
-		c->status == CARD_STATUS_OK ? card_state_names[c->state]
-					    : card_status_names[c->status],
-		c->values, (const metric_texts *)&c->texts };
+	return (struct query_line){ &c->id, c->status, stat_state(c), c->values,
+		(const metric_texts *)&c->texts };
 }
 
 static struct query_line board_line(

@@ -542,7 +542,7 @@ static void json_metric(struct json *j, const char *key, const double *v, enum m
 	json_number(j, key, floor(v[m] / metrics[m].scale), 0);
 }
 
-static const char *state_name(const struct present_card *c)
+const char *stat_state(const struct present_card *c)
 {
 	return c->status == CARD_STATUS_OK ? card_state_names[c->state]
 					   : card_status_names[c->status];
@@ -550,7 +550,7 @@ static const char *state_name(const struct present_card *c)
 
 static void add_own(struct json *j, const struct present_card *c)
 {
-	json_text(j, "gua.state", state_name(c));
+	json_text(j, "gua.state", stat_state(c));
 	json_moment(j, "gua.state_since", c->state_since_ms);
 	json_bool(j, "gua.state_is_lower_bound", c->state_longer);
 	json_moment(j, "gua.free_since", c->free_since_ms);

@@ -46,6 +46,8 @@ void stat_text(struct str *out, const struct stat_pick *picked, const struct sta
 /* Appends one JSON document; `lines` as in struct json. */
 void stat_json(struct str *out, const struct stat_pick *picked, int lines);
 
+/* The state of a card, or its status when it cannot be asked. */
+const char *stat_state(const struct present_card *c);
 /* The first word of a command. */
 void stat_command(char *dst, size_t cap, const struct present_process *p);
 

@@ -86,14 +86,12 @@ int captured_source_open(
 {
 	struct capture_file *recorded = NULL;
 	struct capture_play *play = NULL;
-	int rc = capture_file_open(&recorded, source_capture_path(options->name), e);
-	if (!rc)
-		rc = capture_play_open(&play, recorded, options->clock, e);
-	if (!rc)
-		rc = nvml_open(source, options, play, e);
-	if (!rc)
-		str_copy((*source)->hostname, sizeof((*source)->hostname), "captured-host");
-	return rc;
+	if (capture_file_open(&recorded, source_capture_path(options->name), e) != 0 ||
+		capture_play_open(&play, recorded, options->clock, e) != 0 ||
+		nvml_open(source, options, play, e) != 0)
+		return e->code;
+	str_copy((*source)->hostname, sizeof((*source)->hostname), "captured-host");
+	return 0;
 }
 
 int captured_check(const char *path, struct err *e)

@@ -321,19 +321,19 @@ static int start_helper(struct apart_site *s, struct err *e)
 int apart_site_start(struct apart_site *s, struct err *e)
 {
 	size_t stuck = apart_left_check(&s->left, clock_monotonic_us());
-	int rc = 0;
 	if (s->helper)
 		return 0;
-	if (stuck >= LEFT_MOST)
-		rc = err_set(e, ERR_WORLD,
-			"%zu processes are stuck in the driver; no other is started before one "
-			"of them has ended. A reset of the card or a reboot may be needed",
-			stuck);
-	if (!rc)
-		rc = start_helper(s, e);
-	if (rc)
-		s->why = *e;
-	return rc ? rc : 1;
+	int rc = stuck < LEFT_MOST
+			 ? start_helper(s, e)
+			 : err_set(e, ERR_WORLD,
+				   "%zu processes are stuck in the driver; no other is started "
+				   "before one of them has ended. A reset of the card or a "
+				   "reboot may be needed",
+				   stuck);
+	if (rc == 0)
+		return 1;
+	s->why = *e;
+	return rc;
 }
 
 void apart_site_avoids(struct apart_site *s, struct source_avoids *out)

@@ -385,7 +385,7 @@ static void nvml_board(struct source *base, size_t card, struct card_id *id)
 
 #define NVML_OPS                                                                               \
 	.scan = nvml_scan, .drain = nvml_drain, .glance = nvml_glance, .look = nvml_look,      \
-	.metrics = nvml_metrics, .accounts = nvml_account_read, .board = nvml_board,           \
+	.metrics = nvml_metric_read, .accounts = nvml_account_read, .board = nvml_board,           \
 	.facilities = nvml_job_facilities, .close = nvml_close
 static const struct source_ops nvml_ops = { .name = "nvml", NVML_OPS };
 /* The processes of a captured host are described by the capture. */

@@ -252,17 +252,7 @@ static bool same_call(const struct nvml_call *a, const struct nvml_call *b)
 	       a->other == b->other && a->place == b->place;
 }
 
-static void take_answer(
-	const struct nvml_call *row, const struct answer *a, double *values, metric_texts texts)
-{
-	double number = a->numbers[row->out] * (row->scale != 0 ? row->scale : 1);
-	if (metrics[row->metric].form == METRIC_FORM_DRIVER_TEXT)
-		memcpy(texts[row->metric], a->text, METRIC_TEXT_CAP);
-	else
-		values[row->metric] = number;
-}
-
-void nvml_metrics(struct source *base, const struct metric_request *request, double *values,
+void nvml_metric_read(struct source *base, const struct metric_request *request, double *values,
 	metric_texts texts)
 {
 	struct nvml_source *s = (struct nvml_source *)base;
@@ -274,22 +264,26 @@ void nvml_metrics(struct source *base, const struct metric_request *request, dou
 	struct answer a = { 0 };
 	int code = NVML_OK;
 	for (size_t i = 0; i < nvml_n_metric_rows; i++) {
+		const struct nvml_call *row = &nvml_metric_rows[i];
 		void *handle = board ? d->handle : c->handle;
 		if (!handle || s->down)
 			return;
-		if (!request->wanted[nvml_metric_rows[i].metric] || dead->row[i] ||
-			(!board && !nvml_metric_rows[i].instance))
+		if (!request->wanted[row->metric] || dead->row[i] || (!board && !row->instance))
 			continue;
-		nvml_enter(s, d->id.index,
-			nvml_metric_rows[i].symbol ? nvml_metric_rows[i].symbol
-						   : metrics[nvml_metric_rows[i].metric].name);
-		if (!last || !same_call(last, &nvml_metric_rows[i]))
+		nvml_enter(
+			s, d->id.index, row->symbol ? row->symbol : metrics[row->metric].name);
+		if (!last || !same_call(last, row))
 			code = ask(s, i, handle, &a);
-		last = &nvml_metric_rows[i];
+		last = row;
 		dead->row[i] = nvml_job_is_for_good(code) || code == NVML_BAD_ARGUMENT;
 		if (is_fatal(code))
 			nvml_job_heed(s, request->card, code);
-		if (code == NVML_OK)
-			take_answer(&nvml_metric_rows[i], &a, values, texts);
+		if (code != NVML_OK)
+			continue;
+		if (metrics[row->metric].form == METRIC_FORM_DRIVER_TEXT)
+			memcpy(texts[row->metric], a.text, METRIC_TEXT_CAP);
+		else
+			values[row->metric] =
+				a.numbers[row->out] * (row->scale != 0 ? row->scale : 1);
 	}
 }

@@ -78,7 +78,7 @@ struct nvml_metric_calls {
 /* Looks the calls up in a library that was loaded just now. */
 void nvml_metric_find_calls(struct nvml_source *s);
 /* source_ops.metrics */
-void nvml_metrics(struct source *base, const struct metric_request *request, double *values,
+void nvml_metric_read(struct source *base, const struct metric_request *request, double *values,
 	metric_texts texts);
 
 #endif
