@@ -86,13 +86,6 @@ static int take_key(struct engine_answer *a, const char *text, size_t len, struc
 	return 0;
 }
 
-static void take_label(struct engine_answer *a, const char *text, size_t len)
-{
-	struct labels *l = &a->labels;
-	l->values[l->n++] = l->text.len;
-	str_add_bytes(&l->text, text, len + 1);
-}
-
 /* Reads a number. Nearly all samples have only digits and a point: up to 15 digits are
  * exact, and so is their division by a power of ten, rounded once. The rest is left to
  * strtod(). */
@@ -159,27 +152,28 @@ static bool in_pair(const struct engine_answer *a)
 	       (a->depth == PAIRS && is_at(a, SERIES, KEY_VALUES));
 }
 
-static void take_top(struct engine_answer *a, const char *text)
-{
-	if (is_at(a, TOP, KEY_STATUS))
-		a->success = strcmp(text, "success") == 0;
-	else if (is_at(a, TOP, KEY_ERROR))
-		str_escape(a->error, sizeof(a->error), text, strlen(text));
-	else if (is_at(a, TOP, KEY_ERROR_TYPE))
-		str_escape(a->error_type, sizeof(a->error_type), text, strlen(text));
-}
-
 /* Takes a string, number or word outside of the results. */
 static void take_fact(struct engine_answer *a, const char *text)
 {
+	bool top = a->depth == TOP, data = a->depth == DATA && is_at(a, TOP, KEY_DATA);
+	const struct {
+		bool here;
+		char *dst;
+		size_t cap;
+	} places[] = {
+		{ top && is_at(a, TOP, KEY_ERROR), a->error, sizeof(a->error) },
+		{ top && is_at(a, TOP, KEY_ERROR_TYPE), a->error_type, sizeof(a->error_type) },
+		{ data && is_at(a, DATA, KEY_VERSION), a->version, sizeof(a->version) },
+		{ data && is_at(a, DATA, KEY_APPLICATION), a->application,
+			sizeof(a->application) },
+	};
 	bool warning = is_at(a, TOP, KEY_WARNINGS) || is_at(a, TOP, KEY_INFOS);
-	if (a->depth == TOP)
-		take_top(a, text);
-	else if (a->depth == DATA && is_at(a, TOP, KEY_DATA) && is_at(a, DATA, KEY_VERSION))
-		str_escape(a->version, sizeof(a->version), text, strlen(text));
-	else if (a->depth == DATA && is_at(a, TOP, KEY_DATA) && is_at(a, DATA, KEY_APPLICATION))
-		str_escape(a->application, sizeof(a->application), text, strlen(text));
-	else if (a->depth == 2 && warning && a->n_warnings < ANSWER_WARNINGS)
+	if (top && is_at(a, TOP, KEY_STATUS))
+		a->success = strcmp(text, "success") == 0;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (places[i].here)
+			str_escape(places[i].dst, places[i].cap, text, strlen(text));
+	if (a->depth == 2 && warning && a->n_warnings < ANSWER_WARNINGS)
 		str_escape(a->warnings[a->n_warnings++], sizeof(a->warnings[0]), text,
 			strlen(text));
 }
@@ -197,8 +191,10 @@ static int take_scalar(struct engine_answer *a, enum stream_token token, const c
 	bool value = a->depth >= SERIES &&
 		     (is_at(a, SERIES, KEY_VALUE) || is_at(a, SERIES, KEY_VALUES));
 	if (metric && a->depth == METRIC && token == STREAM_STRING) {
-		take_label(a, text, len);
-		return a->labels.text.failed ? err_memory(e) : 0;
+		struct labels *l = &a->labels;
+		l->values[l->n++] = l->text.len;
+		str_add_bytes(&l->text, text, len + 1);
+		return l->text.failed ? err_memory(e) : 0;
 	}
 	return metric || value || a->depth == RESULT ? refuse("what is in the result", e) : 0;
 }

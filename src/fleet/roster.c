@@ -10,7 +10,7 @@
 #include "base/array.h"
 #include "base/file.h"
 #include "audit/audit.h"
-#include "render/json.h"
+#include "render/rows.h"
 
 /* A host is silent if the engine has no scrape of it from the last SCRAPED_S seconds; its
  * recorder is behind if it was last accounted more than BEHIND_S ago (a tick is 30 s by
@@ -82,10 +82,12 @@ int roster_expect(struct roster *r, const char *expect, struct err *e)
 	return rc ? err_prefix(e, "--expect") : 0;
 }
 
-/* Where a sample is stored. */
+/* What a question is about, and where its samples are stored. */
+enum fact { FACT_ACCOUNTED, FACT_SCRAPED, FACT_GPUS, FACT_VERSION, FACTS };
 struct asking {
 	struct roster *r;
 	const struct fleet *f;
+	enum fact fact;
 };
 
 static struct roster_host *host_of(struct asking *a, const struct sample *s, struct err *e)
@@ -103,39 +105,23 @@ static struct roster_host *host_of(struct asking *a, const struct sample *s, str
 	return fleet_bound(a->f, a->r->n, e) ? NULL : host;
 }
 
-static int take_accounted(void *context, const struct sample *s, struct err *e)
+static int take_fact(void *context, const struct sample *s, struct err *e)
 {
-	struct roster_host *host = host_of(context, s, e);
+	struct asking *a = context;
+	struct roster_host *host = host_of(a, s, e);
+	const char *version = engine_answer_label(s->labels, "version");
+	int64_t ms = s->value > 0 && s->value < 1e11 ? llround(s->value * 1000) : -1;
 	if (!host)
 		return ERR_WORLD;
-	int64_t ms = s->value > 0 && s->value < 1e11 ? llround(s->value * 1000) : -1;
-	host->accounted_ms = ms > host->accounted_ms ? ms : host->accounted_ms;
-	return 0;
-}
-
-static int take_scraped(void *context, const struct sample *s, struct err *e)
-{
-	struct roster_host *host = host_of(context, s, e);
-	if (host)
+	if (a->fact == FACT_ACCOUNTED && ms > host->accounted_ms)
+		host->accounted_ms = ms;
+	if (a->fact == FACT_SCRAPED)
 		host->is_scraped = true;
-	return host ? 0 : ERR_WORLD;
-}
-
-static int take_gpus(void *context, const struct sample *s, struct err *e)
-{
-	struct roster_host *host = host_of(context, s, e);
-	if (host && s->value >= 0 && s->value < 1e6)
+	if (a->fact == FACT_GPUS && s->value >= 0 && s->value < 1e6)
 		host->gpus = (int64_t)s->value;
-	return host ? 0 : ERR_WORLD;
-}
-
-static int take_build(void *context, const struct sample *s, struct err *e)
-{
-	struct roster_host *host = host_of(context, s, e);
-	const char *version = engine_answer_label(s->labels, "version");
-	if (host)
+	if (a->fact == FACT_VERSION)
 		str_escape(host->version, sizeof(host->version), version, strlen(version));
-	return host ? 0 : ERR_WORLD;
+	return 0;
 }
 
 static int compare_hosts(const void *x, const void *y)
@@ -158,12 +144,12 @@ static int shorten(struct roster *r, struct err *e)
 		rc = shorts[i] == IDMAP_NONE ? ERR_WORLD : 0;
 		counts[rc ? 0 : shorts[i]]++;
 	}
-	for (size_t i = 0; i < r->n && rc == 0; i++)
+	for (size_t i = 0; i < r->n && rc == 0; i++) {
 		if (counts[shorts[i]] == 1)
 			r->hosts[i].name =
 				arena_text(&r->names.texts, names.items[shorts[i]].text);
-	for (size_t i = 0; i < r->n && rc == 0; i++)
 		rc = r->hosts[i].name ? 0 : err_memory(e);
+	}
 	names_finish(&names);
 	free(shorts);
 	free(counts);
@@ -219,36 +205,27 @@ static void judge(struct roster *r)
 		qsort(r->hosts, r->n, sizeof(*r->hosts), compare_hosts);
 }
 
-/* A question for a family: by host, and by one more label. */
-struct question {
-	const char *family, *more;
-	int64_t back_s;
-	engine_answer_take *take;
-};
-
-static void ask(struct batch *b, struct asking *context, struct question q)
-{
-	struct str query = { 0 };
-	str_addf(&query, "max by (%s%s) (last_over_time(", context->f->by, q.more);
-	fleet_select(context->f, &query, q.family, "");
-	str_addf(&query, "[%llds]))", (long long)q.back_s);
-	fleet_query(b, &query, (double)context->r->now_ms / 1000, q.take, context);
-	str_finish(&query);
-}
-
 int roster_read(
 	struct roster *r, struct fleet *f, int64_t now_ms, int64_t back_ms, struct err *e)
 {
+	static const char *const families[FACTS] = { FAMILY_TIME, FAMILY_TIME, FAMILY_GPUS,
+		FAMILY_BUILD };
 	struct batch b = { .fleet = f };
-	struct asking asking = { r, f };
-	int64_t back_s = back_ms / 1000;
+	struct asking asking[FACTS];
 	r->now_ms = now_ms;
 	client_bound(f->client, ANSWER_MAX_BYTES);
 	int rc = fleet_probe(f, e);
-	ask(&b, &asking, (struct question){ FAMILY_TIME, "", back_s, take_accounted });
-	ask(&b, &asking, (struct question){ FAMILY_TIME, "", SCRAPED_S, take_scraped });
-	ask(&b, &asking, (struct question){ FAMILY_GPUS, "", back_s, take_gpus });
-	ask(&b, &asking, (struct question){ FAMILY_BUILD, ",version", back_s, take_build });
+	for (enum fact fact = 0; fact < FACTS; fact++) {
+		struct str query = { 0 };
+		asking[fact] = (struct asking){ r, f, fact };
+		str_addf(&query, "max by (%s%s) (last_over_time(", f->by,
+			fact == FACT_VERSION ? ",version" : "");
+		fleet_select(f, &query, families[fact], "");
+		str_addf(&query, "[%llds]))",
+			(long long)(fact == FACT_SCRAPED ? SCRAPED_S : back_ms / 1000));
+		fleet_query(&b, &query, (double)now_ms / 1000, take_fact, &asking[fact]);
+		str_finish(&query);
+	}
 	if (rc == 0)
 		rc = fleet_run(&b, e);
 	fleet_finish_batch(&b);
@@ -269,14 +246,6 @@ bool roster_expects(const struct roster *r, const char *name)
 	return false;
 }
 
-static bool is_in(const struct audit *a, const char *expected)
-{
-	for (size_t i = 0; i < a->n_hosts; i++)
-		if (is_named(a->hosts[i].hostname, expected))
-			return true;
-	return false;
-}
-
 int roster_compare(
 	const struct roster *r, struct audit *a, const struct restriction *only, struct err *e)
 {
@@ -286,8 +255,10 @@ int roster_compare(
 	bool some = only->lists[ONLY_CARD].n || only->lists[ONLY_MODEL].n;
 	for (size_t i = 0; i < r->expected_names.n && !some; i++) {
 		const char *expected = r->expected_names.items[i].text;
-		if (restriction_takes_host(only, expected) && !is_in(a, expected) &&
-			(*n)++ < NAMED)
+		bool found = !restriction_takes_host(only, expected);
+		for (size_t k = 0; k < a->n_hosts && !found; k++)
+			found = is_named(a->hosts[k].hostname, expected);
+		if (!found && (*n)++ < NAMED)
 			str_addf(&missing, "%s%s", *n > 1 ? ", " : "", expected);
 	}
 	if (*n > NAMED)
@@ -313,39 +284,21 @@ void roster_finish(struct roster *r)
 	*r = (struct roster){ 0 };
 }
 
-static struct cell get_state(const void *row, size_t of)
-{
-	(void)of;
-	return table_text(roster_state_names[((const struct roster_host *)row)->state]);
-}
+/* The data of a row. */
+struct roster_row {
+	const char *name, *state, *version; /* version NULL: unknown */
+	int64_t accounted_ms, gpus;	    /* -1 unknown */
+};
 
-static struct cell get_version(const void *row, size_t of)
-{
-	const char *version = ((const struct roster_host *)row)->version;
-	(void)of;
-	return table_text(*version ? version : NULL);
-}
-
-#define OF(member) offsetof(struct roster_host, member)
+#define OF(member) offsetof(struct roster_row, member)
+#define TEXT(member) .kind = COLUMN_TEXT, .get = table_get_string, .of = OF(member)
+#define KNOWN(unit, member) .kind = COLUMN_##unit, .get = table_get_known, .of = OF(member)
 static const struct column columns[] = {
-	{ .key = "host",
-		.title = "host",
-		.flexible = true,
-		.kind = COLUMN_TEXT,
-		.get = table_get_string,
-		.of = OF(name) },
-	{ .key = "state", .title = "state", .kind = COLUMN_TEXT, .get = get_state },
-	{ .key = "accounted_until",
-		.title = "accounted until",
-		.kind = COLUMN_MOMENT,
-		.get = table_get_known,
-		.of = OF(accounted_ms) },
-	{ .key = "gpus",
-		.title = "GPUs",
-		.kind = COLUMN_COUNT,
-		.get = table_get_known,
-		.of = OF(gpus) },
-	{ .key = "version", .title = "version", .kind = COLUMN_TEXT, .get = get_version },
+	{ "host", "host", .flexible = true, TEXT(name) },
+	{ "state", "state", TEXT(state) },
+	{ "accounted_until", "accounted until", KNOWN(MOMENT, accounted_ms) },
+	{ "gpus", "GPUs", KNOWN(COUNT, gpus) },
+	{ "version", "version", TEXT(version) },
 };
 #undef OF
 
@@ -353,6 +306,21 @@ struct version_count {
 	const char *version;
 	size_t n;
 };
+
+/* The hosts, or those that have a fault. */
+static struct table list_hosts(const struct roster *r, bool all)
+{
+	struct table t = { .columns = columns,
+		.n_columns = sizeof(columns) / sizeof(columns[0]) };
+	for (size_t i = 0; i < r->n; i++) {
+		const struct roster_host *h = &r->hosts[i];
+		const struct roster_row row = { h->name, roster_state_names[h->state],
+			*h->version ? h->version : NULL, h->accounted_ms, h->gpus };
+		if (all || h->state != ROSTER_OK)
+			table_add(&t, &row);
+	}
+	return t;
+}
 
 static int compare_versions(const void *x, const void *y)
 {
@@ -410,8 +378,7 @@ static void add_versions(struct str *out, const struct roster *r)
 void roster_text(struct str *out, const struct roster *r, const struct fleet *f,
 	const struct roster_style *style)
 {
-	struct table t = { .columns = columns,
-		.n_columns = sizeof(columns) / sizeof(columns[0]) };
+	struct table t = list_hosts(r, style->all);
 	const char *const *warnings;
 	size_t n_warnings = client_warnings(f->client, &warnings);
 	str_addf(out, "%s (%s)\n", client_url(f->client), f->engine);
@@ -421,9 +388,6 @@ void roster_text(struct str *out, const struct roster *r, const struct fleet *f,
 			     " that matches: is gua scraped, and is --match right?\n");
 	else
 		add_versions(out, r);
-	for (size_t i = 0; i < r->n; i++)
-		if (style->all || r->hosts[i].state != ROSTER_OK)
-			table_add(&t, &r->hosts[i]);
 	if (t.n_rows) {
 		str_add(out, "\n");
 		text_add_table(out, &t, &style->text);
@@ -434,25 +398,10 @@ void roster_text(struct str *out, const struct roster *r, const struct fleet *f,
 	table_finish(&t);
 }
 
-static void add_hosts(struct json *j, const struct roster *r)
-{
-	json_open(j, "hosts", '[');
-	for (size_t i = 0; i < r->n; i++) {
-		const struct roster_host *h = &r->hosts[i];
-		json_open(j, NULL, '{');
-		json_text(j, "host", h->name);
-		json_text(j, "state", roster_state_names[h->state]);
-		json_moment(j, "accounted_until", h->accounted_ms);
-		json_number(j, "gpus", h->gpus < 0 ? (double)NAN : (double)h->gpus, 0);
-		json_text(j, "version", *h->version ? h->version : NULL);
-		json_close(j, '}');
-	}
-	json_close(j, ']');
-}
-
 void roster_json(struct str *out, const struct roster *r, const struct fleet *f)
 {
 	struct json j = { .out = out, .lines = 2 };
+	struct table hosts = list_hosts(r, true);
 	const char *const *warnings;
 	size_t n_warnings = client_warnings(f->client, &warnings);
 	json_open(&j, NULL, '{');
@@ -467,7 +416,8 @@ void roster_json(struct str *out, const struct roster *r, const struct fleet *f)
 	for (size_t i = 0; i < n_warnings; i++)
 		json_text(&j, NULL, warnings[i]);
 	json_close(&j, ']');
-	add_hosts(&j, r);
+	rows_json_table(&j, "hosts", &hosts);
+	table_finish(&hosts);
 	json_close(&j, '}');
 	str_add(out, "\n");
 }

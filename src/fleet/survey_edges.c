@@ -322,17 +322,6 @@ static void ask_seen(struct survey *s, struct batch *b)
 	str_finish(&query);
 }
 
-/* Lets the window begin with the oldest data: the first counters of a new card cover time
- * from before it was first seen. */
-static void clip(struct survey *s)
-{
-	if (isnan(s->oldest))
-		return;
-	s->a->oldest_ms = llround(1000 * (s->oldest - NEWBORN_S));
-	audit_clip(s->a, s->q, false);
-	s->edges[EDGE_START] = (double)s->a->since_ms / 1000;
-}
-
 static void ask_info(struct survey *s, struct batch *b, const struct survey_question *q)
 {
 	struct str query = { 0 };
@@ -362,7 +351,13 @@ int survey_edges(struct survey *s, struct err *e)
 	int rc = *s->f->engine ? 0 : fleet_probe(s->f, e);
 	if (rc == 0)
 		rc = fleet_run(&b, e);
-	clip(s);
+	if (!isnan(s->oldest)) {
+		/* The window begins with the oldest data: the first counters of a new card
+		 * cover time from before it was first seen. */
+		s->a->oldest_ms = llround(1000 * (s->oldest - NEWBORN_S));
+		audit_clip(s->a, s->q, false);
+		s->edges[EDGE_START] = (double)s->a->since_ms / 1000;
+	}
 	s->has_after = s->edges[EDGE_END] + s->lag_s < s->now_s;
 	for (enum edge edge = 0; edge < EDGES; edge++) {
 		double t = s->edges[edge];
@@ -420,24 +415,19 @@ static int ask_lacking(
 	return ask_about(s, c, q, e);
 }
 
-/* Whether a series begins within the window. */
-static bool is_new(const struct meter_row *row)
-{
-	for (int state = 0; state < METER_STATES; state++)
-		if (!isnan(row->states[state].at[METER_BEFORE_END]) &&
-			isnan(row->states[state].at[METER_BEFORE_START]))
-			return true;
-	return false;
-}
-
+/* Marks the hosts that have a series that begins within the window; returns how many rows have
+ * one. */
 static size_t mark_new(const struct meters *m, bool *marked)
 {
 	size_t n = 0;
-	for (size_t i = 0; i < m->n; i++)
-		if (is_new(&m->rows[i])) {
-			marked[m->rows[i].host] = true;
-			n++;
-		}
+	for (const struct meter_row *row = m->rows; row < m->rows + m->n; row++) {
+		bool new = false;
+		for (int state = 0; state < METER_STATES; state++)
+			new |= !isnan(row->states[state].at[METER_BEFORE_END]) &&
+			       isnan(row->states[state].at[METER_BEFORE_START]);
+		marked[row->host] |= new;
+		n += new;
+	}
 	return n;
 }
 
