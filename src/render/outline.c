@@ -67,23 +67,16 @@ static const char *spell(char *dst, const struct outline *o, const char *name)
 	return dst;
 }
 
-/* Up to three decimals, without trailing zeros, but always with a point. */
-static void real_text(char *dst, size_t cap, double number)
-{
-	json_number_text(dst, cap, number, 3);
-	size_t len = strlen(dst);
-	if (len && !strchr(dst, '.') && len + 2 < cap)
-		memcpy(dst + len, ".0", 3);
-}
-
+/* Reals have up to three decimals, without trailing zeros, but always a point. */
 static void value_text(char *dst, size_t cap, const struct outline_item *item)
 {
-	if (item->kind == OUTLINE_REAL)
-		real_text(dst, cap, item->number);
-	else
-		json_number_text(dst, cap, item->number, 0);
-	if (!*dst)
+	bool real = item->kind == OUTLINE_REAL;
+	json_number_text(dst, cap, item->number, real ? 3 : 0);
+	size_t len = strlen(dst);
+	if (len == 0)
 		snprintf(dst, cap, "unknown");
+	else if (real && !strchr(dst, '.') && len + 2 < cap)
+		memcpy(dst + len, ".0", 3);
 }
 
 void outline_print_text(struct str *out, const struct outline *o)

@@ -38,10 +38,20 @@ static size_t count_lines(const struct str *s)
 	return n;
 }
 
-/* "Mon 2026-11-02 to Sun 2026-11-08" for whole days, else with times. */
-static void show_window(char *dst, size_t cap, const struct report *r)
+/* The first sentences of a kind, wrapped. */
+static void add_sentences(struct digest *d, enum sentence_kind kind, size_t most)
 {
+	const struct sentence *s;
+	for (size_t i = 0; most && (s = report_next_sentence(d->r, kind, &i)); most--)
+		add_text(d, s->text);
+}
+
+/* "GPU use of ana on lab: Mon 2026-11-02 to Sun 2026-11-08" for whole days, else with times. */
+static void add_title(struct digest *d)
+{
+	const struct report *r = d->r;
 	char since[48], until[48];
+	struct str title = { 0 };
 	struct tm from = moment_fields(r->since_ms, r->utc);
 	struct tm to = moment_fields(r->until_ms, r->utc);
 	bool days = !from.tm_hour && !from.tm_min && !to.tm_hour && !to.tm_min;
@@ -49,15 +59,6 @@ static void show_window(char *dst, size_t cap, const struct report *r)
 	moment_text(until, sizeof(until), days ? r->until_ms - 1 : r->until_ms, r->utc);
 	if (days)
 		since[14] = until[14] = '\0'; /* "Mon 2026-11-02" */
-	snprintf(dst, cap, "%s to %s%s", since, until, days && r->utc ? " UTC" : "");
-}
-
-static void add_title(struct digest *d)
-{
-	const struct report *r = d->r;
-	char window[112];
-	struct str title = { 0 };
-	show_window(window, sizeof(window), r);
 	str_add(&title, *r->person.name ? "GPU use of " : "GPU use");
 	text_add_cut(&title, process_shown_user(r->person.name), NAME, &d->style);
 	str_add(&title, " on ");
@@ -65,10 +66,8 @@ static void add_title(struct digest *d)
 		text_add_cut(&title, r->hosts[0].hostname, NAME, &d->style);
 	else
 		str_addf(&title, "%zu hosts", r->n_hosts);
-	str_addf(&title, ": %s", window);
-	for (size_t i = 0; i < r->n_sentences; i++)
-		if (r->sentences[i].kind == SENTENCE_SIMULATED)
-			add_text(d, r->sentences[i].text);
+	str_addf(&title, ": %s to %s%s", since, until, days && r->utc ? " UTC" : "");
+	add_sentences(d, SENTENCE_SIMULATED, SIZE_MAX);
 	add_text(d, str_text(&title));
 	str_add(d->out, "\n");
 	d->out->failed |= title.failed;
@@ -124,40 +123,26 @@ static void add_hours(struct digest *d, const char *label, int64_t now_ms, int64
 	add_figure(d, label, (double)now_ms / 3600e3, (double)before_ms / 3600e3, false);
 }
 
-/* The first sentences of a kind, wrapped. */
-static void add_sentences(struct digest *d, enum sentence_kind kind, size_t most)
-{
-	for (size_t i = 0; i < d->r->n_sentences && most; i++) {
-		if (d->r->sentences[i].kind != kind)
-			continue;
-		add_text(d, d->r->sentences[i].text);
-		most--;
-	}
-}
-
-/* A figure of the comparison; money with its currency. */
-static void add_change(struct digest *d, const struct report_change *c)
-{
-	const char *currency = d->r->waste.currency;
-	char label[64];
-	if (c->unit == FIGURE_MONEY && currency)
-		snprintf(label, sizeof(label), "idle-held, %.8s", currency);
-	else
-		snprintf(label, sizeof(label), "%s", c->label);
-	add_figure(d, label, c->shown_now, c->shown_before, c->unit == FIGURE_SHARE);
-}
-
 /* The figures of the headline, with the other window from the comparison. */
 static void add_figures(struct digest *d)
 {
 	static const char *const keys[] = { "active", "idle_held", "truly_idle",
 		"idle_held_gpu_hours", "idle_held_cost" };
-	const struct report_compare *c = &d->r->compare;
+	const struct report_compare *all = &d->r->compare;
+	const char *currency = d->r->waste.currency;
+	char label[64];
 	add_heading(d, "");
 	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
-		for (size_t i = 0; i < c->n_figures; i++)
-			if (strcmp(c->figures[i].key, keys[k]) == 0)
-				add_change(d, &c->figures[i]);
+		for (size_t i = 0; i < all->n_figures; i++) {
+			const struct report_change *c = &all->figures[i];
+			if (strcmp(c->key, keys[k]) != 0)
+				continue;
+			str_copy(label, sizeof(label), c->label);
+			if (c->unit == FIGURE_MONEY && currency)
+				snprintf(label, sizeof(label), "idle-held, %.8s", currency);
+			add_figure(d, label, c->shown_now, c->shown_before,
+				c->unit == FIGURE_SHARE);
+		}
 }
 
 static void add_coverage(struct digest *d)
@@ -254,15 +239,6 @@ static bool is_recorded_now(const struct report *r)
 	return false;
 }
 
-/* Adds the lines after the lists. */
-static void add_end(struct digest *d)
-{
-	add_events(d);
-	add_more(d, " --compare");
-	if (is_recorded_now(d->r))
-		str_add(d->out, "Who holds idle memory now: gua who --idle 2h\n");
-}
-
 static void add_overview(struct digest *d)
 {
 	struct str end = { 0 };
@@ -273,7 +249,10 @@ static void add_overview(struct digest *d)
 	add_sentences(d, SENTENCE_VERDICT, 1);
 	add_sentences(d, SENTENCE_POLICY, 2);
 	str_add(d->out, "\n");
-	add_end(&last);
+	add_events(&last);
+	add_more(&last, " --compare");
+	if (is_recorded_now(d->r))
+		str_add(&end, "Who holds idle memory now: gua who --idle 2h\n");
 	size_t used = count_lines(d->out) + 1 + count_lines(&end);
 	size_t left = used < LINES ? LINES - used : 0;
 	size_t spells = d->r->longest.n_rows < SPELLS ? d->r->longest.n_rows : SPELLS;

@@ -36,12 +36,12 @@ struct picture {
 	int y; /* where the next part begins */
 };
 
-/* Appends text, truncated to this many characters. */
+/* Appends the rest of a text element, with at most this many characters. */
 static void add_cut(struct str *out, const char *text, size_t columns)
 {
 	struct str cut = { 0 };
 	text_add_cut(&cut, text, columns, &(struct text_style){ 0 });
-	html_text(out, str_text(&cut));
+	html_between(out, "", str_text(&cut), "</text>\n");
 	out->failed |= cut.failed;
 	str_finish(&cut);
 }
@@ -52,15 +52,14 @@ static void add_line(struct picture *p, const char *class, int tall, const char 
 	str_addf(p->out, "<text class=\"%s\" x=\"%d\" y=\"%d\">", class, MARGIN,
 		p->y + tall * 3 / 4);
 	add_cut(p->out, text, TEXT_CHARS);
-	str_add(p->out, "</text>\n");
 	p->y += tall;
 }
 
 static void add_sentences(struct picture *p, enum sentence_kind kind, const char *class)
 {
-	for (size_t i = 0; i < p->r->n_sentences; i++)
-		if (p->r->sentences[i].kind == kind)
-			add_line(p, class, 20, p->r->sentences[i].text);
+	const struct sentence *s;
+	for (size_t i = 0; (s = report_next_sentence(p->r, kind, &i));)
+		add_line(p, class, 20, s->text);
 }
 
 static void add_key(struct picture *p, int x, const char *class)
@@ -134,19 +133,10 @@ static void add_marks(struct picture *p, size_t lane, size_t *at)
 				"y=\"%d\"><title>",
 				mark_shape_names[timeline_shape_of(m->kind)], x + 9 * (double)i,
 				p->y);
-			html_text(p->out, m->text);
-			str_add(p->out, "</title></use>");
+			html_between(p->out, "", m->text, "</title></use>");
 		}
 		*at += n;
 	}
-}
-
-/* A label, truncated to its space. */
-static void add_label(struct picture *p, const char *label, int y)
-{
-	str_addf(p->out, "<text x=\"%d\" y=\"%d\">", MARGIN, y);
-	add_cut(p->out, label, LABEL_CHARS);
-	str_add(p->out, "</text>\n");
 }
 
 static void add_axis(struct picture *p)
@@ -205,12 +195,10 @@ static void add_timeline(struct picture *p)
 			p->y += 6;
 			add_line(p, "host", 18, lane->heading);
 		}
-		str_add(p->out, "<g><title>");
-		html_text(p->out, lane->name);
-		str_add(p->out, "</title><desc>");
-		html_text(p->out, lane->text);
-		str_add(p->out, "</desc>\n");
-		add_label(p, lane->label, p->y + (card ? 26 : 9));
+		html_between(p->out, "<g><title>", lane->name, "</title>");
+		html_between(p->out, "<desc>", lane->text, "</desc>\n");
+		str_addf(p->out, "<text x=\"%d\" y=\"%d\">", MARGIN, p->y + (card ? 26 : 9));
+		add_cut(p->out, lane->label, LABEL_CHARS);
 		if (card)
 			add_states(p, lane);
 		add_marks(p, i, &at);

@@ -28,14 +28,6 @@ static const struct machine_form {
 	[COLUMN_BOOL] = { 1, 0 },
 };
 
-/* The cell as a number; "" when it is unknown. */
-static void plain_number(
-	char *dst, size_t cap, const struct column *column, const struct cell *cell)
-{
-	const struct machine_form *form = &forms[column->kind];
-	json_number_text(dst, cap, cell->number * form->factor, form->decimals);
-}
-
 /* `before` is written first, inside the quotes. */
 static void add_quoted(struct str *out, const char *before, const char *text)
 {
@@ -66,13 +58,15 @@ void rows_text(struct str *out, const char *text)
 
 static void add_csv_cell(struct str *out, const struct column *column, const struct cell *cell)
 {
+	const struct machine_form *form = &forms[column->kind];
 	char text[400] = "";
 	if (column->kind == COLUMN_TEXT) {
 		rows_text(out, cell->text ? cell->text : "");
 		return;
 	}
 	if (column->kind != COLUMN_MOMENT)
-		plain_number(text, sizeof(text), column, cell);
+		json_number_text(
+			text, sizeof(text), cell->number * form->factor, form->decimals);
 	else if (isfinite(cell->number))
 		moment_iso(text, sizeof(text), (int64_t)cell->number);
 	str_add(out, text);

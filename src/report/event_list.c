@@ -42,11 +42,14 @@ bool event_list_takes(const void *words, const struct card_id *card, const char 
 	return !w->kinds.n || options_list_any(&w->kinds, is_kind, kind);
 }
 
-static int check_kinds(const struct text_list *kinds, struct err *e)
+int event_list_check(const struct event_words *words, struct err *e)
 {
+	const struct text_list *kinds = &words->kinds;
 	char word[TEXT_LIST_WORD_CAP];
 	struct str known = { 0 };
-	int rc = options_list_check("kind", kinds, e);
+	int rc = options_list_check("card", &words->cards, e);
+	if (rc == 0)
+		rc = options_list_check("kind", kinds, e);
 	event_list_kinds(&known);
 	for (size_t i = 0; i < kinds->n && rc == 0; i++)
 		for (const char *at = kinds->items[i]; rc == 0 && options_list_word(&at, word);)
@@ -56,12 +59,6 @@ static int check_kinds(const struct text_list *kinds, struct err *e)
 					str_text(&known));
 	str_finish(&known);
 	return rc;
-}
-
-int event_list_check(const struct event_words *words, struct err *e)
-{
-	int rc = options_list_check("card", &words->cards, e);
-	return rc ? rc : check_kinds(&words->kinds, e);
 }
 
 int event_list_ask(struct audit_question *q, const struct window_words *words, int64_t now_ms,
@@ -143,19 +140,12 @@ static const struct column line_columns[] = {
 };
 #undef OF
 
-/* "2026-11-02 12:30:05", followed by " UTC" in UTC. */
-static void show_second(char *dst, size_t cap, int64_t ms, bool utc)
-{
-	struct tm tm = moment_fields(ms, utc);
-	snprintf(dst, cap, "%04d-%02d-%02d %02d:%02d:%02d%s", tm.tm_year + 1900, tm.tm_mon + 1,
-		tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, utc ? " UTC" : "");
-}
-
 static void add_line(struct table *t, const struct audit *a, const struct kept *event, bool utc)
 {
 	const struct card_id *card =
 		event->card == IDMAP_NONE ? NULL : &a->cards[event->card].id;
 	bool xid = event_kind_of(event->kind) == EVENT_XID;
+	struct tm tm = moment_fields(event->at_ms, utc);
 	struct event_line line = { .host = a->hosts[event->host].hostname,
 		.uuid = card ? card->uuid : NULL,
 		.kind = event->kind,
@@ -170,7 +160,8 @@ static void add_line(struct table *t, const struct audit *a, const struct kept *
 	bool several = a->n_hosts > 1;
 	snprintf(line.where, sizeof(line.where), "%s%s%s", several ? line.host : "",
 		several && card ? " " : "", card || several ? label : "-");
-	show_second(line.at, sizeof(line.at), event->at_ms, utc);
+	snprintf(line.at, sizeof(line.at), "%04d-%02d-%02d %02d:%02d:%02d%s", tm.tm_year + 1900,
+		tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, utc ? " UTC" : "");
 	event_label(line.label, sizeof(line.label), event->kind, event->value);
 	str_copy(line.what, sizeof(line.what), line.meaning ? line.meaning : line.text);
 	table_add(t, &line);

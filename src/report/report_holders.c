@@ -549,42 +549,37 @@ void report_holders_add_users(
 	r->identities = users.table;
 }
 
-/* The measure of a level. For a single user, presence added up over users is plain presence. */
-static enum measure measure_of(const struct by *by, size_t level, const struct audit *a)
-{
-	enum measure measure = identity_by_measure(by, level, a->of_users);
-	if (a->fleet.asked && measure != MEASURE_CARDS)
-		return MEASURE_SHARES;
-	return measure == MEASURE_USERS && a->n_identities == 1 ? MEASURE_PRESENCE : measure;
-}
-
-/* Lists a breakdown of the audit. */
-static void list_breakdown(struct report *r, struct listing l)
-{
-	start_table(&l.to->table, &l.from->by, l.a->of_users, false);
-	list(&l);
-	r->failed |= l.failed;
-}
-
 void report_holders_add_breakdown(
 	struct report *r, const struct audit *a, const struct report_request *q)
 {
 	struct report_breakdown *to = &r->breakdown;
 	struct listing l = { .a = a, .q = q, .from = &a->breakdown, .to = to, .rest = q->rest };
 	struct report_request all = *q;
-	all.top = 0;
 	to->by = q->by;
-	for (size_t i = 0; i < q->by.n; i++)
-		to->measures[i] = measure_of(&q->by, i, a);
-	if (identity_by_is(&q->by, IDENTITY_USER))
-		r->failed |= !list_users(l);
-	else if (identity_by_is(&q->by, IDENTITY_PROCESS))
+	for (size_t i = 0; i < q->by.n; i++) {
+		enum measure measure = identity_by_measure(&q->by, i, a->of_users);
+		if (a->fleet.asked && measure != MEASURE_CARDS)
+			measure = MEASURE_SHARES;
+		/* For a single user, presence added up over users is plain presence. */
+		if (measure == MEASURE_USERS && a->n_identities == 1)
+			measure = MEASURE_PRESENCE;
+		to->measures[i] = measure;
+	}
+	if (identity_by_is(&q->by, IDENTITY_USER)) {
+		l.failed = !list_users(l);
+	} else if (identity_by_is(&q->by, IDENTITY_PROCESS)) {
 		report_processes_add(r, a, q);
-	else if (!identity_by_is(&q->by, IDENTITY_CARD))
-		list_breakdown(r, l);
+	} else if (!identity_by_is(&q->by, IDENTITY_CARD)) {
+		start_table(&to->table, &a->breakdown.by, a->of_users, false);
+		list(&l);
+	}
+	r->failed |= l.failed;
 	r->by_card.by = a->by_card.by;
-	if (a->of_users && a->by_card.by.n)
-		list_breakdown(
-			r, (struct listing){
-				   .a = a, .q = &all, .from = &a->by_card, .to = &r->by_card });
+	if (!a->of_users || !a->by_card.by.n)
+		return;
+	all.top = 0;
+	l = (struct listing){ .a = a, .q = &all, .from = &a->by_card, .to = &r->by_card };
+	start_table(&r->by_card.table, &a->by_card.by, true, false);
+	list(&l);
+	r->failed |= l.failed;
 }

@@ -58,35 +58,27 @@ static const char *text_of(const struct sorting *s, const struct present_process
 	return text ? text : "";
 }
 
-/* Below 0: a comes first. Unknown values come last in both directions. */
-static int compare_numbers(double a, double b, bool down)
-{
-	if (isnan(a) || isnan(b))
-		return isnan(a) - isnan(b);
-	int order = (a > b) - (a < b);
-	return down ? -order : order;
-}
-
-static int compare_texts(const char *a, const char *b, bool down)
-{
-	if (!*a || !*b)
-		return !*a - !*b;
-	int order = strcasecmp(a, b);
-	return down ? -order : order;
-}
-
+/* Below 0: the left row comes first. Unknown values come last in both directions. */
 static int compare(const void *left, const void *right, void *context)
 {
 	const struct sorting *s = context;
 	const struct present_process *a = ((const struct top_row *)left)->process;
 	const struct present_process *b = ((const struct top_row *)right)->process;
 	const struct holder_column *c = s->column;
-	bool down = c && c->down != s->reverse;
-	bool texts = c && c->column.kind == COLUMN_TEXT && c->look != HOLDER_CARD &&
-		     c->look != HOLDER_IDLE;
-	int order = !c	    ? 0
-		    : texts ? compare_texts(text_of(s, a), text_of(s, b), down)
-			    : compare_numbers(number_of(s, a), number_of(s, b), down);
+	int order = 0;
+	bool known = true;
+	if (c && c->column.kind == COLUMN_TEXT && c->look != HOLDER_CARD &&
+		c->look != HOLDER_IDLE) {
+		const char *x = text_of(s, a), *y = text_of(s, b);
+		known = *x && *y;
+		order = known ? strcasecmp(x, y) : !*x - !*y;
+	} else if (c) {
+		double x = number_of(s, a), y = number_of(s, b);
+		known = !isnan(x) && !isnan(y);
+		order = known ? (x > y) - (x < y) : isnan(x) - isnan(y);
+	}
+	if (c && known && c->down != s->reverse)
+		order = -order;
 	if (order == 0)
 		order = (a->card > b->card) - (a->card < b->card);
 	if (order == 0)
