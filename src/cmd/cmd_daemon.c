@@ -182,17 +182,6 @@ static void daemon_config_again(struct daemon_config *d, int64_t now_ms)
 		d->changed = log_changes(d) > 0;
 }
 
-/* Between two runs: puts in force what was read again, if that is different. */
-static void daemon_config_next(struct daemon_config *d)
-{
-	if (!d->changed)
-		return;
-	configure_finish(&d->now);
-	d->now = d->next;
-	d->next = (struct configuration){ 0 };
-	d->changed = false;
-}
-
 /* One run of the recorder, with the driver in a process of its own. A process that is stuck in
  * the driver outlives the run; the next run must know of it, even in another process. */
 
@@ -484,12 +473,6 @@ static int signals(void)
 	return signalfd(-1, &stop, SFD_CLOEXEC);
 }
 
-/* In a terminal that is closed, SIGHUP means the end. */
-static bool in_terminal(void)
-{
-	return isatty(STDIN_FILENO) || isatty(STDOUT_FILENO) || isatty(STDERR_FILENO);
-}
-
 /* Sets what the configuration decides. */
 static void follow(struct recorder_options *o, const struct config *c)
 {
@@ -511,6 +494,8 @@ static void log_tick(void *context, const char *line)
 
 static struct recorder_options make_options(const struct values *v, struct front *front)
 {
+	/* If the terminal is closed, SIGHUP means the end. */
+	bool terminal = isatty(STDIN_FILENO) || isatty(STDOUT_FILENO) || isatty(STDERR_FILENO);
 	struct recorder_options o = {
 		.db = v->db,
 		.host_name = v->host_name && *v->host_name ? v->host_name : NULL,
@@ -531,7 +516,7 @@ static struct recorder_options make_options(const struct values *v, struct front
 		.context = front,
 		.ready = on_ready,
 		.alive = on_alive,
-		.reload = in_terminal() ? NULL : on_signal,
+		.reload = terminal ? NULL : on_signal,
 		.is_over = on_tick,
 	};
 	follow(&o, &front->conf->now.values);
@@ -576,8 +561,15 @@ static int record_locked(
 	daemon_stuck_publish(&front->stuck, &front->status);
 	int rc = daemon_run(o, v->patience_ms, &front->stuck, e);
 	while (!rc && front->over && !front->stopped) {
+		struct daemon_config *conf = front->conf;
 		front->over = false;
-		daemon_config_next(front->conf);
+		/* Put in force what was read again, if that is different. */
+		if (conf->changed) {
+			configure_finish(&conf->now);
+			conf->now = conf->next;
+			conf->next = (struct configuration){ 0 };
+			conf->changed = false;
+		}
 		follow(o, &front->conf->now.values);
 		o->wait_for_driver = true;
 		rc = daemon_run(o, v->patience_ms, &front->stuck, e);

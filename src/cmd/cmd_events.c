@@ -45,16 +45,6 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-/* Sets the format; ERR_USAGE for two of them. */
-static int read_format(struct events_options *o, struct err *e)
-{
-	if (o->json + o->csv + (o->format != NULL) > 1)
-		return err_set(e, ERR_USAGE, "--format, --json and --csv exclude each other");
-	if (!o->format)
-		o->format = o->json ? "json" : o->csv ? "csv" : "text";
-	return 0;
-}
-
 static void add_text(
 	struct str *out, const struct event_list *l, const struct events_options *o)
 {
@@ -124,8 +114,11 @@ static int run(const struct command *self, int argc, char **argv)
 		return status;
 	}
 	int64_t now_ms;
-	int rc = read_format(&o, &e) || event_list_check(&o.only, &e) ||
-		 cmd_now(o.now, &now_ms, &e) ||
+	if (o.json + o.csv + (o.format != NULL) > 1)
+		err_set(&e, ERR_USAGE, "--format, --json and --csv exclude each other");
+	if (!o.format)
+		o.format = o.json ? "json" : o.csv ? "csv" : "text";
+	int rc = e.code || event_list_check(&o.only, &e) || cmd_now(o.now, &now_ms, &e) ||
 		 event_list_ask(&q, &o.window, now_ms, o.utc, &e) ||
 		 choose_db_list(&stores, &o.db, &e);
 	choose_db_note_unread(&stores);

@@ -46,32 +46,24 @@ static void add_link(struct str *out, const struct page_link *l, const char *att
 	str_add(out, "</a></li>");
 }
 
-static void add_places(struct str *out, enum page_place current)
+/* The pages, the path to this page, and the links to other formats. With the script, the print
+ * link prints; without it, the link leads to the page without navigation. */
+static void add_navigation(struct str *out, const struct page_frame *f)
 {
 	str_add(out, "<header class=\"top\"><a class=\"brand\" href=\"/\">gua</a>"
 		     "<nav aria-label=\"Pages\"><ul>");
 	for (int i = PLACE_NOW; i < PLACES; i++)
 		add_link(out, &places[i],
-			current == (enum page_place)i ? " aria-current=\"page\"" : "");
+			f->place == (enum page_place)i ? " aria-current=\"page\"" : "");
 	str_add(out, "</ul></nav></header>\n");
-}
-
-static void add_crumbs(struct str *out, const struct page_frame *f)
-{
-	if (!f->crumbs[0].text)
-		return;
-	str_add(out, "<nav class=\"crumbs\" aria-label=\"Path to this page\"><ol>");
-	for (const struct page_link *l = f->crumbs; l->text; l++)
-		add_link(out, l, "");
-	str_add(out, "<li aria-current=\"page\">");
-	html_text(out, f->title);
-	str_add(out, "</li></ol></nav>\n");
-}
-
-/* Adds the links to other formats. With the script, the print link prints; without it, the
- * link leads to the page without navigation. */
-static void add_formats(struct str *out, const struct page_frame *f)
-{
+	if (f->crumbs[0].text) {
+		str_add(out, "<nav class=\"crumbs\" aria-label=\"Path to this page\"><ol>");
+		for (const struct page_link *l = f->crumbs; l->text; l++)
+			add_link(out, l, "");
+		str_add(out, "<li aria-current=\"page\">");
+		html_text(out, f->title);
+		str_add(out, "</li></ol></nav>\n");
+	}
 	if (!f->formats[0].text)
 		return;
 	str_add(out, "<nav class=\"formats\" aria-label=\"This page in other formats\"><ul>");
@@ -88,11 +80,8 @@ void page_begin(struct str *out, const struct page_frame *f)
 		"content</a>\n",
 		f->paper ? "page on_paper" : "page");
 	html_patterns(out);
-	if (!f->paper) {
-		add_places(out, f->place);
-		add_crumbs(out, f);
-		add_formats(out, f);
-	}
+	if (!f->paper)
+		add_navigation(out, f);
 	str_add(out, "<main id=\"main\" tabindex=\"-1\">\n<h1>");
 	html_text(out, f->title);
 	str_add(out, "</h1>\n");

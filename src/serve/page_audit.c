@@ -123,38 +123,27 @@ static void day_text(char dst[48], int64_t ms, bool utc)
 	snprintf(dst, 48, "%04d-%02d-%02d", t.tm_year + 1900, t.tm_mon + 1, t.tm_mday);
 }
 
-static void add_dates(const struct view *v)
+static void add_picker(const struct view *v)
 {
 	const struct audit_question *asked = &v->params.asked.question;
+	const struct by *by = &v->params.asked.request.by;
+	bool compares = v->params.asked.compares;
 	char since[48], until[48] = "";
 	day_text(since, asked->since_ms, asked->utc);
 	if (asked->until_ms < v->q->now_ms)
 		day_text(until, asked->until_ms, asked->utc);
+	str_add(v->out, "<form class=\"picker\" method=\"get\" aria-label=\"Window\">\n");
+	add_presets(v);
 	str_addf(v->out,
 		"<label>from <input type=\"date\" name=\"since\" value=\"%s\"></label>\n"
 		"<label>to (day not included) <input type=\"date\" name=\"until\" "
-		"value=\"%s\"></label>\n",
+		"value=\"%s\"></label>\n<label>by <select name=\"by\">",
 		since, until);
-}
-
-static void add_kinds(const struct view *v)
-{
-	const struct by *by = &v->params.asked.request.by;
-	str_add(v->out, "<label>by <select name=\"by\">");
 	for (size_t i = 0; i < IDENTITIES; i++)
 		str_addf(v->out, "<option%s>%s</option>",
 			identity_by_is(by, (enum identity)i) ? " selected" : "",
 			identity_kinds[i].name);
 	str_add(v->out, "</select></label>\n");
-}
-
-static void add_picker(const struct view *v)
-{
-	bool compares = v->params.asked.compares;
-	str_add(v->out, "<form class=\"picker\" method=\"get\" aria-label=\"Window\">\n");
-	add_presets(v);
-	add_dates(v);
-	add_kinds(v);
 	add_hidden(v);
 	str_addf(v->out,
 		"<label><input type=\"checkbox\" name=\"compare\" value=\"\"%s> compare with "
@@ -240,11 +229,10 @@ static void write_page(struct view *v, const struct err *e)
 		add_picker(v);
 	if (!e->code || v->answer.empty)
 		add_present(v);
-	if (e->code) {
+	if (e->code)
 		add_nothing(v, e);
-	} else {
+	else
 		add_report(v);
-	}
 	page_end(v->out);
 	for (size_t i = 0; i < 3; i++)
 		str_finish(&hrefs[i]);

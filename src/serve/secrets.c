@@ -140,25 +140,19 @@ static unsigned differ(const struct secret *secret, const char *given, size_t le
 	return difference;
 }
 
-static int sextet(char c)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *at = c ? strchr(digits, c) : NULL;
-	return at ? (int)(at - digits) : -1;
-}
-
 /* Decodes base64; false: malformed, or too long. */
 static bool decode(const char *text, char *dst, size_t cap, size_t *len)
 {
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	uint32_t bits = 0;
 	unsigned n_bits = 0;
 	*len = 0;
 	for (; *text && *text != '='; text++) {
-		int value = sextet(*text);
-		if (value < 0 || *len + 1 >= cap)
+		const char *digit = strchr(digits, *text);
+		if (!digit || *len + 1 >= cap)
 			return false;
-		bits = (bits << 6 | (uint32_t)value) & 0xffffff;
+		bits = (bits << 6 | (uint32_t)(digit - digits)) & 0xffffff;
 		n_bits += 6;
 		if (n_bits >= 8) {
 			n_bits -= 8;

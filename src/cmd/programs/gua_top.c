@@ -27,16 +27,6 @@ static size_t plain_columns(void)
 	return columns > MOST_COLUMNS ? MOST_COLUMNS : (size_t)columns;
 }
 
-static int print_once(struct top *t, struct err *e)
-{
-	struct str out = { 0 };
-	int rc = top_once(t, plain_columns(), &out, e);
-	if (rc == 0)
-		return cmd_print(&cmd_top, &out);
-	str_finish(&out);
-	return cmd_fail(&cmd_top, e);
-}
-
 static int show(
 	const struct live_session *s, const struct top_options *o, const struct top_values *v)
 {
@@ -51,7 +41,10 @@ static int show(
 		status = cmd_fail(&cmd_top, &e);
 	} else if (v->once || terminal_is_dumb() || !isatty(STDOUT_FILENO) ||
 		   !isatty(STDIN_FILENO)) {
-		status = print_once(t, &e);
+		struct str out = { 0 };
+		int rc = top_once(t, plain_columns(), &out, &e);
+		status = rc ? cmd_fail(&cmd_top, &e) : cmd_print(&cmd_top, &out);
+		str_finish(&out);
 	} else if (top_screen_open(&screen, stdin, stdout, color, &e) != 0) {
 		status = cmd_fail(&cmd_top, &e);
 	} else {

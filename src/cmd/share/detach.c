@@ -52,16 +52,6 @@ static int open_log(const char *path, struct err *e)
 	return fd;
 }
 
-static void use_as_stdio(int log)
-{
-	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-	dup2(nothing, STDIN_FILENO);
-	dup2(nothing, STDOUT_FILENO);
-	dup2(log, STDERR_FILENO);
-	close(nothing);
-	close(log);
-}
-
 int detach_open_log(const char *path, struct err *e)
 {
 	int log = open_log(path, e);
@@ -97,7 +87,12 @@ int detach(struct detached *d, const char *log_file, struct err *e)
 	if (fork() != 0)
 		_exit(0);
 	close(ends[0]);
-	use_as_stdio(log);
+	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+	dup2(nothing, STDIN_FILENO);
+	dup2(nothing, STDOUT_FILENO);
+	dup2(log, STDERR_FILENO);
+	close(nothing);
+	close(log);
 	umask(027);
 	*d = (struct detached){ .fd = ends[1] };
 	return chdir("/") == 0 ? 0
