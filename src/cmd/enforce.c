@@ -50,7 +50,7 @@ int enforce_socket(
 
 enum { UNCUT_COLUMNS = 2000 };
 
-static struct text_style style_of(const struct enforce *x)
+struct text_style enforce_style(const struct enforce *x)
 {
 	size_t columns = terminal_size().columns;
 	return (struct text_style){ .columns = columns		       ? columns
@@ -79,7 +79,7 @@ static int run_log(struct enforce *x)
 	struct err e = { 0 };
 	struct str out = { 0 };
 	struct table t = report_policy_log();
-	struct text_style style = style_of(x);
+	struct text_style style = enforce_style(x);
 	int rc = read_log(x, &t, &e);
 	if (rc == 0 && x->o->json)
 		documents_policy_log(&out, &t);
@@ -198,7 +198,7 @@ static int read_status(struct enforce *x, struct status *s, struct err *e)
 static void add_status(struct str *out, const struct enforce *x, const struct status *s)
 {
 	char until[48], pass[48];
-	struct text_style style = style_of(x);
+	struct text_style style = enforce_style(x);
 	bool enforce = strcmp(s->mode, "enforce") == 0;
 	enforce_moment(x, until, sizeof(until), s->armed_until_ms);
 	enforce_moment(x, pass, sizeof(pass), s->pass.at_ms);
@@ -310,14 +310,6 @@ struct decision {
 	const char *actor; /* who */
 };
 
-static int store(
-	struct policy_file *f, const struct enforce *x, const struct decision *d, struct err *e)
-{
-	return d->step == STEP_RESUMED
-		       ? policy_file_release(f, x->now_ms, d->actor, e)
-		       : policy_file_arm(f, x->now_ms, d->until_ms, d->actor, e);
-}
-
 /* Writes the row, and the step for the log. */
 static int write_decision(struct enforce *x, const struct decision *d, struct err *e)
 {
@@ -344,7 +336,9 @@ static int write_decision(struct enforce *x, const struct decision *d, struct er
 		return rc;
 	rc = policy_file_begin(file, e);
 	if (rc == 0)
-		rc = store(file, x, d, e);
+		rc = d->step == STEP_RESUMED
+			     ? policy_file_release(file, x->now_ms, d->actor, e)
+			     : policy_file_arm(file, x->now_ms, d->until_ms, d->actor, e);
 	if (rc == 0)
 		rc = policy_file_add_action(file, &a, e);
 	int end = policy_file_end(file, rc == 0, rc ? NULL : e);
@@ -409,24 +403,17 @@ static int run_disarm(struct enforce *x)
 	return cmd_print(x->self, &out);
 }
 
-/* Whether the breaker has stopped everything; fills why. */
-static int read_breaker(const struct enforce *x, int64_t *at_ms, char why[256], struct err *e)
-{
-	struct policy_file *file = NULL;
-	int rc = policy_file_open(&file, x->policy_db, false, e);
-	if (rc == 0)
-		rc = policy_file_tripped(file, at_ms, why, e);
-	policy_file_close(file);
-	return rc;
-}
-
 static int run_release(struct enforce *x)
 {
 	struct err e = { 0 };
 	struct str out = { 0 };
 	char actor[USER_CAP] = "", at[48], why[256];
 	int64_t at_ms = -1;
-	int rc = read_breaker(x, &at_ms, why, &e);
+	struct policy_file *file = NULL;
+	int rc = policy_file_open(&file, x->policy_db, false, &e);
+	if (rc == 0)
+		rc = policy_file_tripped(file, &at_ms, why, &e);
+	policy_file_close(file);
 	if (rc == 0 && at_ms < 0) {
 		str_add(&out, "Nothing to release: the breaker has not stopped anything.\n");
 		return cmd_print(x->self, &out);
@@ -444,12 +431,10 @@ static int run_release(struct enforce *x)
 	return cmd_print(x->self, &out);
 }
 
-static int parse_pid(const char *text, uint32_t *pid, struct err *e)
+int enforce_parse_pid(const char *text, uint32_t *pid, struct err *e)
 {
 	char *end = NULL;
-	unsigned long long number = text ? strtoull(text, &end, 10) : 0;
-	if (!text)
-		return err_set(e, ERR_USAGE, "explain needs a pid");
+	unsigned long long number = strtoull(text, &end, 10);
 	if (!number || *end || number > INT32_MAX || *text == '-')
 		return err_set(e, ERR_USAGE, "'%s' is not a pid", text);
 	*pid = (uint32_t)number;
@@ -490,7 +475,8 @@ static int run_explain(struct enforce *x)
 		.now_ms = x->now_ms,
 		.json = x->o->json,
 		.utc = x->o->utc };
-	int rc = parse_pid(x->operand, &q.pid, &e);
+	int rc = x->operand ? enforce_parse_pid(x->operand, &q.pid, &e)
+			    : err_set(&e, ERR_USAGE, "explain needs a pid");
 	if (rc)
 		return cmd_fail(x->self, &e);
 	if (access(x->db, R_OK) != 0 && errno == EACCES)
@@ -598,24 +584,6 @@ static int read_operands(
 	return 0;
 }
 
-/* The function of a subcommand; NULL: this program does not have it. */
-static int (*function_of(const struct subcommand *sub, const struct enforce_parts *parts))(
-	struct enforce *x)
-{
-	if (sub->run || !parts)
-		return sub->run;
-	return strcmp(sub->name, "run") == 0 ? parts->run : parts->test_notice;
-}
-
-static int no_program(const struct command *self)
-{
-	struct err e = { 0 };
-	err_set(&e, ERR_WORLD,
-		"the program gua-enforce is not installed; install the package gua-enforce, or "
-		"build gua with the option enforce");
-	return cmd_fail(self, &e);
-}
-
 static int configure_and_run(struct enforce *x, int (*run)(struct enforce *x))
 {
 	int status = 0;
@@ -647,10 +615,17 @@ int enforce_command(
 		rc = choose_files(&x, &e);
 	if (rc)
 		return cmd_fail(self, &e);
-	int (*run)(struct enforce * x) = function_of(sub, parts);
-	if (!run && !parts)
+	int (*run)(struct enforce * x) = sub->run;
+	if (!run && parts)
+		run = strcmp(sub->name, "run") == 0 ? parts->run : parts->test_notice;
+	if (run)
+		return configure_and_run(&x, run);
+	if (!parts)
 		hand_over(self->name, argv);
-	return run ? configure_and_run(&x, run) : no_program(self);
+	err_set(&e, ERR_WORLD,
+		"the program gua-enforce is not installed; install the package gua-enforce, or "
+		"build gua with the option enforce");
+	return cmd_fail(self, &e);
 }
 
 static int run_command(const struct command *self, int argc, char **argv)

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "policy/facts.h"
 #include "policy/rules.h"
+#include "render/text.h"
 
 struct enforce_options {
 	const char *db, *policy_db, *now, *root, *clock;
@@ -45,7 +46,11 @@ int enforce_simulate(struct enforce *x);
 int enforce_socket(
 	char path[PATH_MAX], const struct config_policy *config, const char *db, struct err *e);
 
-/* A line of text about a moment, in the zone that was asked for. */
+/* How tables are printed: as wide as the terminal, and uncut if there is none. */
+struct text_style enforce_style(const struct enforce *x);
+/* ERR_USAGE: the text is not a pid. */
+int enforce_parse_pid(const char *text, uint32_t *pid, struct err *e);
+/* A moment in the zone that was asked for, or "-". */
 void enforce_moment(const struct enforce *x, char *dst, size_t cap, int64_t ms);
 
 #endif

@@ -8,7 +8,6 @@
 #include "audit/idle_history.h"
 #include "base/array.h"
 #include "cmd/enforce.h"
-#include "cmd/share/terminal.h"
 #include "model/report.h"
 #include "policy/simulate.h"
 #include "report/report_parts.h"
@@ -16,7 +15,7 @@
 #include "render/text.h"
 #include "store/policy/policy_file.h"
 
-enum { READ_WAIT_MS = 5000, UNCUT_COLUMNS = 2000, PEOPLE_ROWS = 40 };
+enum { READ_WAIT_MS = 5000, PEOPLE_ROWS = 40 };
 
 /* The sums of a rule or of a user. */
 struct group_line {
@@ -286,13 +285,7 @@ static void add_headline(struct str *out, const struct enforce *x, const struct 
 
 static void add_text(struct str *out, const struct enforce *x, const struct result *r)
 {
-	size_t columns = terminal_size().columns;
-	struct text_style style = { .columns = columns		       ? columns
-					       : isatty(STDOUT_FILENO) ? 80
-								       : UNCUT_COLUMNS,
-		.ascii = !terminal_is_utf8(),
-		.color = terminal_has_color(),
-		.utc = x->o->utc };
+	const struct text_style style = enforce_style(x);
 	if (r->s.history->simulated)
 		str_addf(out, "%s\n", SIMULATED_WARNING);
 	if (r->s.history->imported)

@@ -41,23 +41,13 @@ struct keep {
 	int proc;
 };
 
-static int parse_pid(const char *text, uint32_t *pid, struct err *e)
-{
-	char *end = NULL;
-	unsigned long long number = strtoull(text, &end, 10);
-	if (!number || *end || number > INT32_MAX || *text == '-')
-		return err_set(e, ERR_USAGE, "'%s' is not a pid", text);
-	*pid = (uint32_t)number;
-	return 0;
-}
-
 /* The request, for a process that is alive and the caller's. */
 static int make_request(
 	const struct keep *k, const char *operand, struct user_request *r, struct err *e)
 {
 	struct proc_status status;
 	bool drop = r->ask == USER_ASK_DROP;
-	int rc = parse_pid(operand, &r->pid, e);
+	int rc = enforce_parse_pid(operand, &r->pid, e);
 	if (rc)
 		return rc;
 	if (!drop && k->o->for_ms == 0)
@@ -77,36 +67,31 @@ static int make_request(
 	return 0;
 }
 
-static void add_text(struct str *out, const struct keep *k, const struct user_kept *a)
+static void add_text(struct str *out, const struct keep *k, const struct user_answer *a)
 {
-	char until[48];
-	moment_text(until, sizeof(until), a->until_ms, k->o->utc);
-	str_addf(out, "process %u: kept until %s: %s\n", a->pid, until, a->reason);
+	for (size_t i = 0; i < a->n_kept; i++) {
+		char until[48];
+		moment_text(until, sizeof(until), a->kept[i].until_ms, k->o->utc);
+		str_addf(out, "process %u: kept until %s: %s\n", a->kept[i].pid, until,
+			a->kept[i].reason);
+	}
 }
 
-static void add_json(struct json *j, const struct user_kept *a)
-{
-	json_open(j, NULL, '{');
-	json_number(j, "pid", a->pid, 0);
-	json_bool(j, "kept", true);
-	json_moment(j, "until", a->until_ms);
-	json_text(j, "reason", a->reason);
-	json_text(j, "why_not", NULL);
-	json_close(j, '}');
-}
-
-static void add_answer(struct str *out, const struct keep *k, const struct user_answer *a)
+static void add_json(struct str *out, const struct user_answer *a)
 {
 	struct json j = { .out = out, .lines = 2 };
-	for (size_t i = 0; i < a->n_kept && !k->o->json; i++)
-		add_text(out, k, &a->kept[i]);
-	if (!k->o->json)
-		return;
 	json_open(&j, NULL, '{');
 	json_text(&j, "schema", "gua-keep-1");
 	json_open(&j, "kept", '[');
-	for (size_t i = 0; i < a->n_kept; i++)
-		add_json(&j, &a->kept[i]);
+	for (size_t i = 0; i < a->n_kept; i++) {
+		json_open(&j, NULL, '{');
+		json_number(&j, "pid", a->kept[i].pid, 0);
+		json_bool(&j, "kept", true);
+		json_moment(&j, "until", a->kept[i].until_ms);
+		json_text(&j, "reason", a->kept[i].reason);
+		json_text(&j, "why_not", NULL);
+		json_close(&j, '}');
+	}
 	json_close(&j, ']');
 	json_close(&j, '}');
 }
@@ -123,11 +108,14 @@ static int ask(struct keep *k, const char *operand, struct err *e)
 	if (rc == 0)
 		rc = user_talk_ask(k->socket, &r, &answer, e);
 	if (rc == 0) {
-		add_answer(&out, k, &answer);
-		if (!k->o->json && k->o->drop)
+		if (k->o->json)
+			add_json(&out, &answer);
+		else if (k->o->drop)
 			str_addf(&out, "process %u: it is not kept any more\n", r.pid);
-		else if (!k->o->json && !answer.n_kept)
+		else if (!answer.n_kept)
 			str_add(&out, "You keep no session.\n");
+		else
+			add_text(&out, k, &answer);
 		rc = cmd_print(k->self, &out) ? ERR_WORLD : 0;
 	} else if (operand && *answer.why) {
 		err_set(e, rc, "process %u: %s", r.pid, answer.why);

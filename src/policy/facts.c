@@ -267,10 +267,8 @@ void facts_now_judge_again(struct facts_now *p)
 bool facts_now_is_known(const struct facts_now *p)
 {
 	const struct idle_history *h = &p->history;
-	int64_t stale_ms = STALE_TICKS * h->interval_ms;
 	return h->any_run && h->running && h->ticked &&
-	       p->now_ms - h->last_tick_ms <=
-		       (stale_ms > STALE_LEAST_MS ? stale_ms : STALE_LEAST_MS);
+	       p->now_ms - h->last_tick_ms <= stale_ms(h);
 }
 
 int64_t facts_now_find(const struct facts_now *p, uint32_t pid)

@@ -30,11 +30,6 @@ const char *const policy_hold_texts[POLICY_HOLDS] = {
 	[HOLD_BREAKER] = "the breaker has stopped everything, until 'gua enforce release'",
 };
 
-static bool is_over(enum policy_stage stage)
-{
-	return stage == STAGE_ENDING || stage == STAGE_ENDED || stage == STAGE_FAILED;
-}
-
 bool judge_was_warned(enum policy_stage stage)
 {
 	return stage >= STAGE_WARN && stage <= STAGE_FINAL;
@@ -60,13 +55,6 @@ static enum policy_level level_now(const struct policy *p, const struct config_r
 	if (!p->enforce || level == LEVEL_OBSERVE)
 		return LEVEL_OBSERVE;
 	return level == LEVEL_END && p->may_end ? LEVEL_END : LEVEL_WARN;
-}
-
-/* Whether the rule ends sessions, really or only as an observation. */
-static bool ends(const struct config_rule *rule, enum policy_level level)
-{
-	return level == LEVEL_END ||
-	       (level == LEVEL_OBSERVE && rules_level(rule) != LEVEL_WARN);
 }
 
 /* Finds the stage after the present one, and the idle time at which it comes. */
@@ -236,7 +224,7 @@ static bool is_spared(struct verdict *v, const struct policy *p, const struct se
 		/* It was used between two passes. */
 		v->hold = HOLD_NOT_IDLE;
 		forget(v, STEP_RECOVERED);
-	} else if (is_over(v->state.stage)) {
+	} else if (v->state.stage == STAGE_FAILED) {
 		v->hold = HOLD_ENDING;
 	} else {
 		return false;
@@ -306,7 +294,10 @@ static struct verdict judge_observed(const struct policy *p, const struct sessio
 		v.state = POLICY_STATE_NONE;
 	enum policy_level level = level_now(p, v.rule);
 	follow_rule(&v, level);
-	v.ends = ends(v.rule, level) && v.times.end_ms != AT_NEVER;
+	/* Really, or only as an observation. */
+	v.ends = v.times.end_ms != AT_NEVER &&
+		 (level == LEVEL_END ||
+			 (level == LEVEL_OBSERVE && rules_level(v.rule) != LEVEL_WARN));
 	find_next(&v, v.ends);
 	if (judge_was_warned(v.state.stage) && v.state.delivered_ms < 0) {
 		if (f->delivered_ms < 0) {

@@ -223,21 +223,18 @@ bool rules_is_quiet(const struct policy *p, int64_t now_ms)
 	return config_is_quiet(p->config, &local);
 }
 
-/* Whether the rule names services. A service may hold a model while nobody uses it, so only
- * such a rule ends services. */
-static bool names_services(const struct config_match *m)
-{
-	return (m->kinds >> USE_SERVICE & 1) || m->containers.n || m->units.n;
-}
-
 struct rules_times rules_times(const struct config_rule *rule, enum session_use use)
 {
 	struct rules_times t = { rule->warn_ms, rule->again_ms, AT_NEVER, rule->end_ms };
+	const struct config_match *m = &rule->match;
+	/* A service may hold a model while nobody uses it, so only a rule that names services
+	 * ends them. */
+	bool names_services = (m->kinds >> USE_SERVICE & 1) || m->containers.n || m->units.n;
 	if (t.again_ms != AT_NEVER && t.again_ms <= t.warn_ms)
 		t.again_ms = AT_NEVER;
 	if (t.end_ms == AT_USUAL)
 		t.end_ms = usual_end_ms[use];
-	if (use == USE_SERVICE && !names_services(&rule->match))
+	if (use == USE_SERVICE && !names_services)
 		t.end_ms = AT_NEVER;
 	if (t.end_ms == AT_NEVER)
 		return t;
@@ -277,18 +274,21 @@ static int check_file(const struct settings *s, size_t file, struct err *e)
 
 int rules_check_trust(const struct settings *s, struct err *e)
 {
-	int rc = 0;
 	if (s->n_items == 0)
 		return err_set(e, ERR_WORLD, "there is no configuration");
-	for (size_t i = 0; i < s->n_items && rc == 0; i++)
-		if (i == 0 || s->items[i].file != s->items[i - 1].file)
-			rc = s->items[i].line == 0 ? err_set(e, ERR_WORLD,
-							     "a part of the configuration is "
-							     "from the command "
-							     "line (%s)",
-							     s->files[s->items[i].file])
-						   : check_file(s, s->items[i].file, e);
-	return rc;
+	for (size_t i = 0; i < s->n_items; i++) {
+		size_t file = s->items[i].file;
+		if (i > 0 && file == s->items[i - 1].file)
+			continue;
+		if (s->items[i].line == 0)
+			return err_set(e, ERR_WORLD,
+				"a part of the configuration is from the command line (%s)",
+				s->files[file]);
+		int rc = check_file(s, file, e);
+		if (rc)
+			return rc;
+	}
+	return 0;
 }
 
 static uint64_t add_hash(uint64_t hash, const char *text)
