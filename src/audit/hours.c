@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/period.h"
 #include "base/moment.h"
 #include "audit/gather.h"
@@ -17,11 +18,6 @@ static int64_t day_number(int64_t ms, bool utc)
 	struct tm tm = moment_fields(ms, utc);
 	struct tm date = { .tm_year = tm.tm_year, .tm_mon = tm.tm_mon, .tm_mday = tm.tm_mday };
 	return (int64_t)timegm(&date) / DAY_S;
-}
-
-static int64_t within(int64_t ms, const struct audit *a)
-{
-	return ms < a->since_ms ? a->since_ms : ms > a->until_ms ? a->until_ms : ms;
 }
 
 int hours_make_days(struct gather *g, struct err *e)
@@ -43,8 +39,9 @@ int hours_make_days(struct gather *g, struct err *e)
 	for (size_t i = 0; i < d->n; i++) {
 		day.tm_mday++;
 		int64_t to_ms = moment_day_start(day, g->q->utc);
-		d->items[i].from_ms = within(from_ms, a);
-		d->items[i].to_ms = within(to_ms, a);
+		d->items[i].from_ms =
+			clock_earlier(clock_later(from_ms, a->since_ms), a->until_ms);
+		d->items[i].to_ms = clock_earlier(clock_later(to_ms, a->since_ms), a->until_ms);
 		from_ms = to_ms;
 	}
 	return 0;
@@ -66,10 +63,9 @@ void hours_add_window(struct audit_days *d, int64_t from_ms, int64_t to_ms)
 {
 	for (size_t i = 0; i < d->n; i++) {
 		struct audit_day *day = &d->items[i];
-		int64_t start_ms = day->from_ms > from_ms ? day->from_ms : from_ms;
-		int64_t end_ms = day->to_ms < to_ms ? day->to_ms : to_ms;
-		if (start_ms < end_ms)
-			day->window_ms += end_ms - start_ms;
+		int64_t start_ms = clock_later(day->from_ms, from_ms);
+		int64_t end_ms = clock_earlier(day->to_ms, to_ms);
+		day->window_ms += clock_later(end_ms - start_ms, 0);
 	}
 }
 
@@ -80,7 +76,7 @@ void hours_settle(struct audit_days *d)
 		int64_t rest_ms = day->window_ms;
 		for (int state = 0; state < CARD_STATES; state++)
 			rest_ms -= state == CARD_UNOBSERVED ? 0 : day->ms[state];
-		day->ms[CARD_UNOBSERVED] = rest_ms > 0 ? rest_ms : 0;
+		day->ms[CARD_UNOBSERVED] = clock_later(rest_ms, 0);
 	}
 }
 
@@ -231,14 +227,12 @@ static void settle_columns(struct audit_columns *c, const struct audit_card *car
 		struct audit_column *column = &c->items[index * c->n + i];
 		int64_t from_ms = c->first_ms + (int64_t)i * c->width_ms;
 		int64_t to_ms = from_ms + c->width_ms, seen_ms = 0;
-		from_ms = from_ms > card->from_ms ? from_ms : card->from_ms;
-		to_ms = to_ms < card->to_ms ? to_ms : card->to_ms;
+		from_ms = clock_later(from_ms, card->from_ms);
+		to_ms = clock_earlier(to_ms, card->to_ms);
 		for (int state = 0; state < CARD_STATES; state++)
 			seen_ms += column->ms[state];
-		column->window_ms = to_ms > from_ms ? to_ms - from_ms : 0;
-		if (seen_ms > column->window_ms) /* a slot that is partly in the window is taken
-						    whole */
-			column->window_ms = seen_ms;
+		/* A slot that is partly in the window is taken whole. */
+		column->window_ms = clock_later(clock_later(to_ms - from_ms, 0), seen_ms);
 		column->ms[CARD_UNOBSERVED] = column->window_ms - seen_ms;
 	}
 }
@@ -276,13 +270,6 @@ void hours_clear_columns(struct audit_columns *c, size_t n_cards)
 			c->items[i].ms[state] *= state == CARD_UNOBSERVED;
 }
 
-/* A number for the place and the kind of a mark. */
-static int64_t key_of(const struct audit *a, const struct audit_mark *m)
-{
-	size_t row = m->card == AUDIT_NO_CARD ? a->n_cards + m->host : m->card;
-	return (int64_t)((row * a->columns.n + m->column) * EVENT_KINDS + m->kind);
-}
-
 int hours_mark(struct audit *a, struct idmap *known, const struct event_row *row,
 	enum event_kind kind, struct err *e)
 {
@@ -295,7 +282,9 @@ int hours_mark(struct audit *a, struct idmap *known, const struct event_row *row
 		.column = (size_t)at,
 		.kind = kind,
 		.last_ms = INT64_MIN };
-	int64_t key = key_of(a, &mark);
+	/* A number for the place and the kind of the mark. */
+	size_t line = mark.card == AUDIT_NO_CARD ? a->n_cards + mark.host : mark.card;
+	int64_t key = (int64_t)((line * c->n + mark.column) * EVENT_KINDS + mark.kind);
 	uint32_t index = idmap_get(known, key);
 	if (index == IDMAP_NONE) {
 		if (c->n_marks == MOST_MARKS) /* the report still counts them */

@@ -46,8 +46,8 @@ static bool take_slot(struct fold *fold, sqlite3_value **values)
 	int64_t observed_ms = sql_value_sum(values[2]);
 	/* The current slot is only as long as the time that has passed. */
 	int64_t passed_ms = f->h->last_tick_ms - from_ms;
-	int64_t length_ms = passed_ms < 0 ? 0 : passed_ms < f->slot_ms ? passed_ms : f->slot_ms;
-	int64_t missing_ms = observed_ms < length_ms ? length_ms - observed_ms : 0;
+	int64_t length_ms = clock_earlier(clock_later(passed_ms, 0), f->slot_ms);
+	int64_t missing_ms = clock_later(length_ms - observed_ms, 0);
 	bool ok = *seen < 0 || add_gap(f, card, *seen, from_ms);
 	/* Before the first slot nothing was recorded. */
 	bool after_gap = f->gap_to[card] == from_ms || *seen < from_ms;
@@ -209,20 +209,15 @@ static void cut_mark(const struct row_fold *f, struct idle_mark *m, uint32_t pro
 	}
 }
 
-static int64_t add_use(struct row_fold *f, const struct held_slot *s, uint32_t session)
-{
-	struct session_sum *sum = &f->sums[session];
-	if (sum->from_ms != s->from_ms || sum->card != s->card)
-		*sum = (struct session_sum){ .from_ms = s->from_ms, .card = s->card };
-	sum->pct += clock_later(s->pct, 0);
-	return sum->pct;
-}
-
 static bool add_marks(struct row_fold *f, const struct held_slot *s, uint32_t session, bool cut)
 {
 	struct idle_history *h = f->h;
 	struct idle_mark mark = { session, s->card, 0, s->from_ms, s->to_ms };
-	int64_t pct = add_use(f, s, session);
+	struct session_sum *sum = &f->sums[session];
+	if (sum->from_ms != s->from_ms || sum->card != s->card)
+		*sum = (struct session_sum){ .from_ms = s->from_ms, .card = s->card };
+	sum->pct += clock_later(s->pct, 0);
+	int64_t pct = sum->pct;
 	if (s->pct > 0 && pct < IDLE_BELOW_MOST) {
 		if (!array_one_more(&h->lows, h->n_lows))
 			return false;

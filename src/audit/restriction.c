@@ -70,16 +70,6 @@ bool restriction_takes_user(const struct restriction *r, const char *user, const
 	       takes(&r->lists[ONLY_GROUP], is_equal, group);
 }
 
-/* `notebook` is "" for a process that is not a notebook. */
-static bool takes_notebook(const struct restriction *r, const char *notebook)
-{
-	const struct text_list *list = &r->lists[ONLY_NOTEBOOK];
-	for (size_t i = 0; i < list->n; i++)
-		if (strcmp(list->items[i], notebook) == 0)
-			return true;
-	return list->n == 0;
-}
-
 bool restriction_next(
 	const struct restriction *r, enum restriction_kind kind, struct restriction_word *word)
 {
@@ -122,6 +112,16 @@ static void is_wanted(sqlite3_context *context, int n, sqlite3_value **values)
 		context, idmap_get(wanted, sqlite3_value_int64(values[0])) != IDMAP_NONE);
 }
 
+/* `notebook` is "" for a process that is not a notebook. The name must match completely. */
+static bool takes_notebook(const struct restriction *r, const char *notebook)
+{
+	const struct text_list *list = &r->lists[ONLY_NOTEBOOK];
+	for (size_t i = 0; i < list->n; i++)
+		if (strcmp(list->items[i], notebook) == 0)
+			return true;
+	return list->n == 0;
+}
+
 static bool takes_user(const struct audit_question *q, const char *user)
 {
 	const char *group = q->group_of ? q->group_of(q->group_context, user) : NULL;
@@ -162,18 +162,12 @@ static int read_processes(const struct gather *g, struct gather_file *file, stru
 struct known {
 	enum restriction_kind kind;
 	size_t n;
-	bool (*is)(const struct gather *g, size_t i, const char *word);
-	const char *(*name)(const struct gather *g, size_t i);
+	const char *(*name)(const struct gather *g, size_t i); /* of cards: NULL */
 };
 
 static const char *user_name(const struct gather *g, size_t i)
 {
 	return g->users.items[i].text;
-}
-
-static bool is_known_user(const struct gather *g, size_t i, const char *word)
-{
-	return strcmp(user_name(g, i), word) == 0;
 }
 
 /* The current names of hosts, then their earlier names in the stores. */
@@ -183,24 +177,9 @@ static const char *host_name(const struct gather *g, size_t i)
 				 : g->records[i - g->a->n_hosts].hostname;
 }
 
-static bool is_known_host(const struct gather *g, size_t i, const char *word)
-{
-	return strcmp(host_name(g, i), word) == 0;
-}
-
 static const char *model_name(const struct gather *g, size_t i)
 {
 	return g->a->cards[i].id.name;
-}
-
-static bool is_known_model(const struct gather *g, size_t i, const char *word)
-{
-	return strcasestr(model_name(g, i), word) != NULL;
-}
-
-static bool is_known_card(const struct gather *g, size_t i, const char *word)
-{
-	return card_is_named(word, &g->a->cards[i].id);
 }
 
 /* Reports a word that names nothing, with the most similar name. */
@@ -235,6 +214,15 @@ static int check_notebooks(const struct gather *g, struct err *e)
 		g->n_files > 1 ? "the stores have" : "the store has", safe);
 }
 
+static bool is_named(const struct gather *g, const struct known *k, size_t i, const char *word)
+{
+	if (k->kind == ONLY_CARD)
+		return card_is_named(word, &g->a->cards[i].id);
+	if (k->kind == ONLY_MODEL)
+		return strcasestr(k->name(g, i), word) != NULL;
+	return strcmp(k->name(g, i), word) == 0;
+}
+
 static int check_words(const struct gather *g, const struct known *k, struct err *e)
 {
 	const struct text_list *words = &g->q->only.lists[k->kind];
@@ -242,7 +230,7 @@ static int check_words(const struct gather *g, const struct known *k, struct err
 	for (size_t w = 0; w < words->n; w++)
 		for (const char *at = words->items[w]; options_list_word(&at, word);) {
 			size_t i = 0;
-			while (i < k->n && !k->is(g, i, word))
+			while (i < k->n && !is_named(g, k, i, word))
 				i++;
 			if (i == k->n)
 				return no_such(g, k, word, e);
@@ -268,7 +256,7 @@ int restriction_add(struct gather *g, struct gather_file *file, struct err *e)
 
 int restriction_check_users(const struct gather *g, struct err *e)
 {
-	const struct known users = { ONLY_USER, g->users.n, is_known_user, user_name };
+	const struct known users = { ONLY_USER, g->users.n, user_name };
 	int rc = check_words(g, &users, e);
 	return rc ? rc : check_notebooks(g, e);
 }
@@ -276,9 +264,9 @@ int restriction_check_users(const struct gather *g, struct err *e)
 int restriction_check_words(struct gather *g, struct err *e)
 {
 	const struct known known[] = {
-		{ ONLY_HOST, g->a->n_hosts + g->n_records, is_known_host, host_name },
-		{ ONLY_CARD, g->a->n_cards, is_known_card, NULL },
-		{ ONLY_MODEL, g->a->n_cards, is_known_model, model_name },
+		{ ONLY_HOST, g->a->n_hosts + g->n_records, host_name },
+		{ ONLY_CARD, g->a->n_cards, NULL },
+		{ ONLY_MODEL, g->a->n_cards, model_name },
 	};
 	int rc = 0;
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]) && rc == 0; i++)

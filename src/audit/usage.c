@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "model/tick.h"
 #include "audit/gather.h"
 #include "store/sql.h"
@@ -28,12 +29,6 @@ static struct audit_card *card_of(struct usage_fold *u, sqlite3_value *gpu, int 
 		return NULL;
 	struct audit_card *card = &u->part->cards[place];
 	return card->left_out ? NULL : card;
-}
-
-static void take_width(struct usage_fold *u)
-{
-	if (u->seconds * 1000 > u->part->resolution_ms)
-		u->part->resolution_ms = u->seconds * 1000;
 }
 
 /* Columns of a slot and of a day, in the order of the values below. */
@@ -94,7 +89,7 @@ static bool take_slot(struct fold *f, sqlite3_value **values)
 	const struct heat_slot slot = { sqlite3_value_int64(values[0]), u->seconds };
 	if (state != CARD_UNOBSERVED)
 		hours_add(u->part, &u->clock, slot, state, sql_value_sum(values[3]));
-	take_width(u);
+	u->part->resolution_ms = clock_later(u->part->resolution_ms, u->seconds * 1000);
 	return !u->failed;
 }
 
@@ -134,7 +129,7 @@ static bool take_heat(struct fold *f, sqlite3_value **values)
 	const struct heat_slot slot = { sqlite3_value_int64(values[0]), u->seconds };
 	for (int state = 0; state < CARD_UNOBSERVED; state++)
 		hours_add(u->part, &u->clock, slot, state, sql_value_sum(values[1 + state]));
-	take_width(u);
+	u->part->resolution_ms = clock_later(u->part->resolution_ms, u->seconds * 1000);
 	return true;
 }
 
@@ -247,8 +242,7 @@ static int add_file(struct gather *g, struct gather_file *file, struct err *e)
 	(void)e;
 	for (size_t i = 0; i < file->n_cards; i++)
 		add_card(&g->a->cards[file->cards[i]], &part->cards[i]);
-	if (part->resolution_ms > g->a->resolution_ms)
-		g->a->resolution_ms = part->resolution_ms;
+	g->a->resolution_ms = clock_later(g->a->resolution_ms, part->resolution_ms);
 	gather_add_hours(g, file);
 	return 0;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "audit/gather.h"
+#include "base/clock.h"
 #include "store/sql.h"
 #include "driver/source.h"
 
@@ -21,9 +22,8 @@ static int slot_bounds(
 			return rc;
 		if (first < 0 || last < first || last > ROW_MAX)
 			continue;
-		int64_t end_ms = (last + t->seconds) * 1000;
-		*first_ms = first * 1000 < *first_ms ? first * 1000 : *first_ms;
-		*last_ms = end_ms > *last_ms ? end_ms : *last_ms;
+		*first_ms = clock_earlier(*first_ms, first * 1000);
+		*last_ms = clock_later(*last_ms, (last + t->seconds) * 1000);
 	}
 	return 0;
 }
@@ -92,10 +92,10 @@ static void end_windows(struct gather *g, int64_t until_ms)
 	for (size_t i = 0; i < g->a->n_hosts; i++) {
 		struct audit_host *host = &g->a->hosts[i];
 		host->until_ms = until_ms;
-		if (host->recording && host->last_tick_ms < until_ms)
-			host->until_ms = host->last_tick_ms;
-		if (host->until_ms > g->a->until_ms && !host->left_out)
-			g->a->until_ms = host->until_ms;
+		if (host->recording)
+			host->until_ms = clock_earlier(host->last_tick_ms, until_ms);
+		if (!host->left_out)
+			g->a->until_ms = clock_later(g->a->until_ms, host->until_ms);
 	}
 }
 
@@ -151,10 +151,8 @@ static void restrict_bounds(struct gather *g)
 		const struct audit_card *card = &a->cards[i];
 		if (card->left_out)
 			continue;
-		if (card->first_seen_ms < oldest_ms)
-			oldest_ms = card->first_seen_ms;
-		if (card->last_seen_ms > newest_ms)
-			newest_ms = card->last_seen_ms;
+		oldest_ms = clock_earlier(oldest_ms, card->first_seen_ms);
+		newest_ms = clock_later(newest_ms, card->last_seen_ms);
 	}
 	if (oldest_ms <= newest_ms && oldest_ms > a->oldest_ms && oldest_ms < a->newest_ms)
 		a->oldest_ms = oldest_ms;
@@ -165,8 +163,8 @@ static void restrict_bounds(struct gather *g)
 int window_read_bounds(struct gather *g, struct gather_file *file, struct err *e)
 {
 	int rc = file_bounds(file, e);
-	file->from_ms = g->q->since_ms > 0 ? g->q->since_ms : 0;
-	file->to_ms = g->q->until_ms < g->q->now_ms ? g->q->until_ms : g->q->now_ms;
+	file->from_ms = clock_later(g->q->since_ms, 0);
+	file->to_ms = clock_earlier(g->q->until_ms, g->q->now_ms);
 	if (rc == 0 && file->from_ms < file->to_ms)
 		rc = widen(file, &file->from_ms, &file->to_ms, e);
 	return rc;
@@ -175,18 +173,15 @@ int window_read_bounds(struct gather *g, struct gather_file *file, struct err *e
 void window_add_bounds(struct gather *g, const struct gather_file *file)
 {
 	struct audit *a = g->a;
-	if (file->from_ms < g->from_ms)
-		g->from_ms = file->from_ms;
-	if (file->to_ms > g->to_ms)
-		g->to_ms = file->to_ms;
+	g->from_ms = clock_earlier(g->from_ms, file->from_ms);
+	g->to_ms = clock_later(g->to_ms, file->to_ms);
 	if (file->oldest_ms < 0)
 		return;
 	if (a->oldest_ms < 0 || file->first_slot_ms < g->first_slot_ms)
 		g->first_slot_ms = file->first_slot_ms;
 	if (a->oldest_ms < 0 || file->oldest_ms < a->oldest_ms)
 		a->oldest_ms = file->oldest_ms;
-	if (file->newest_ms > a->newest_ms)
-		a->newest_ms = file->newest_ms;
+	a->newest_ms = clock_later(a->newest_ms, file->newest_ms);
 }
 
 int window_set(struct gather *g, struct err *e)
@@ -204,8 +199,8 @@ int window_set(struct gather *g, struct err *e)
 		to_ms = a->until_ms;
 	g->from_slot = (from_ms + 999) / 1000;
 	g->to_slot = (to_ms + 999) / 1000;
-	a->since_ms = from_ms > a->oldest_ms ? from_ms : a->oldest_ms;
-	end_windows(g, to_ms < g->q->now_ms ? to_ms : g->q->now_ms);
+	a->since_ms = clock_later(from_ms, a->oldest_ms);
+	end_windows(g, clock_earlier(to_ms, g->q->now_ms));
 	judge_runs(g);
 	return 0;
 }

@@ -57,10 +57,8 @@ static int prepare(struct history *h, const char *sql, struct err *e)
 	sqlite3_finalize(h->row);
 	h->row = NULL;
 	int rc = sql_prepare(h->db, &h->row, e, "%s", sql);
-	if (rc)
-		return rc;
-	sqlite3_bind_int64(h->row, 1, h->window.since_ms / 1000);
-	return 0;
+	sql_bind(h->row, SQL_INT(h->window.since_ms / 1000));
+	return rc;
 }
 
 static int read_slots(struct history *h, struct err *e)
@@ -94,7 +92,7 @@ static int read_slots(struct history *h, struct err *e)
 static int by_row(const void *left, const void *right)
 {
 	const struct scrape_card *a = left, *b = right;
-	return a->gpu < b->gpu ? -1 : a->gpu > b->gpu;
+	return array_compare(a->gpu, b->gpu);
 }
 
 static int by_name(const void *left, const void *right)
@@ -120,7 +118,7 @@ static int name_users(struct history *h, struct err *e)
 		sql_text(users, 0, user, sizeof(user));
 		scrape_identity_name(h->names, user, sql_int(users, 1, 0), name);
 		sqlite3_bind_value(add, 1, sqlite3_column_value(users, 0));
-		sqlite3_bind_text(add, 2, name, -1, SQLITE_TRANSIENT);
+		sql_bind_from(add, 2, SQL_ARGS(SQL_RAW(name)));
 		rc = sql_step(add, e);
 		sqlite3_reset(add);
 	}
@@ -165,14 +163,6 @@ void history_close(struct history *h)
 	free(h->slots);
 	free(h->adds);
 	free(h);
-}
-
-static const struct history_slot *slots_of(const struct history *h, size_t *n)
-{
-	*n = 0;
-	while (*n < h->n_slots && h->slots[*n].to_s <= h->window.until_ms / 1000)
-		++*n;
-	return h->slots;
 }
 
 const struct scrape *history_totals(const struct history *h)
@@ -227,19 +217,16 @@ static int history_begin(struct history *h, enum history_what what, int which, s
 	h->next = 0;
 	int rc = prepare(h, what == HISTORY_IDENTITY ? identity_sql[which] : card_sql[what], e);
 	if (rc == 0 && what != HISTORY_IDENTITY)
-		sqlite3_bind_int(h->row, 2, which);
+		sql_bind_from(h->row, 2, SQL_ARGS(SQL_INT(which)));
 	return rc ? rc : step(h, e);
 }
 
 /* Compares the series of the current row with the next series. */
 static int compare(const struct history *h)
 {
-	if (h->what == HISTORY_IDENTITY) {
-		const char *name = (const char *)sqlite3_column_text(h->row, 0);
-		return strcmp(name ? name : "", h->totals.identities[h->next].name);
-	}
-	int64_t gpu = sql_int(h->row, 0, -1), own = h->totals.cards[h->next].gpu;
-	return gpu < own ? -1 : gpu > own;
+	if (h->what == HISTORY_IDENTITY)
+		return strcmp(sql_raw(h->row, 0), h->totals.identities[h->next].name);
+	return array_compare(sql_int(h->row, 0, -1), h->totals.cards[h->next].gpu);
 }
 
 static int64_t total_of(const struct history *h)
@@ -250,14 +237,6 @@ static int64_t total_of(const struct history *h)
 	return h->what == HISTORY_ENERGY ? c->energy_mj[h->which] : c->ms[h->which];
 }
 
-/* The slot that contains this second; slots and rows are both sorted. */
-static size_t find_slot(const struct history *h, size_t from, int64_t slot)
-{
-	while (from + 1 < h->n_slots && h->slots[from].to_s <= slot)
-		from++;
-	return from;
-}
-
 /* The next series; valid until the next call. */
 static int history_next(struct history *h, struct history_series *series, struct err *e)
 {
@@ -266,8 +245,10 @@ static int history_next(struct history *h, struct history_series *series, struct
 	int64_t sum = 0;
 	memset(h->adds, 0, h->n_slots * sizeof(*h->adds));
 	while (rc == 0 && h->has_row && compare(h) <= 0) {
-		int64_t add = sql_int(h->row, 2, 0);
-		at = find_slot(h, at, sql_int(h->row, 1, 0));
+		int64_t add = sql_int(h->row, 2, 0), at_s = sql_int(h->row, 1, 0);
+		/* The slot that contains this second; slots and rows are both sorted. */
+		while (at + 1 < h->n_slots && h->slots[at].to_s <= at_s)
+			at++;
 		/* Energy may become known later than the time, and may be corrected, but a
 		 * counter never decreases. */
 		if (compare(h) == 0 && add > 0 && h->n_slots) {
@@ -296,8 +277,7 @@ struct filling {
 	struct str *out;
 	struct history *h;
 	const struct backfill *b;
-	const struct history_slot *slots;
-	size_t n_slots;
+	size_t n_slots; /* of those in the window */
 	const struct family *family;
 	struct str labels; /* of the series */
 	struct str head;   /* the beginning of its lines */
@@ -331,9 +311,9 @@ static int for_moments(struct filling *f, sampler *sample, const void *context)
 {
 	int64_t step_s = f->b->step_s;
 	for (size_t i = 0; i < f->n_slots; i++) {
-		const struct history_slot *s = &f->slots[i];
+		const struct history_slot *s = &f->h->slots[i];
 		int64_t at_s = s->from_s - s->from_s % step_s + step_s;
-		if (i == 0 || f->slots[i - 1].to_s != s->from_s)
+		if (i == 0 || f->h->slots[i - 1].to_s != s->from_s)
 			sample(f, i, s->from_s, context);
 		for (; at_s <= s->to_s; at_s += step_s)
 			sample(f, i, at_s, context);
@@ -361,7 +341,7 @@ static void sample_counter(struct filling *f, size_t slot, int64_t at_s, const v
 	const struct running *r = context;
 	for (; *r->slot < slot; ++*r->slot)
 		*r->before += r->series->adds[*r->slot];
-	const struct history_slot *s = &f->slots[slot];
+	const struct history_slot *s = &f->h->slots[slot];
 	double part = (double)(at_s - s->from_s) / (double)(s->to_s - s->from_s);
 	int64_t value = *r->before + (int64_t)(part * (double)r->series->adds[slot]);
 	add_sample(f, value / 1000, at_s);
@@ -385,7 +365,7 @@ static void head(struct filling *f, const struct family *family)
 /* One state of each card. */
 static int print_cards(struct filling *f, enum history_what what, enum card_state state)
 {
-	const struct scrape *s = history_totals(f->h);
+	const struct scrape *s = &f->h->totals;
 	int rc = history_begin(f->h, what, state, f->e);
 	for (size_t i = 0; rc == 0 && i < s->n_cards; i++) {
 		struct history_series series;
@@ -419,7 +399,7 @@ static int print_states(struct filling *f)
 
 static int print_identity(struct filling *f, enum identity_sum sum)
 {
-	const struct scrape *s = history_totals(f->h);
+	const struct scrape *s = &f->h->totals;
 	int rc = history_begin(f->h, HISTORY_IDENTITY, sum, f->e);
 	for (size_t i = 0; rc == 0 && i < s->n_identities; i++) {
 		struct history_series series;
@@ -436,7 +416,7 @@ static int print_identity(struct filling *f, enum identity_sum sum)
 
 static int print_identities(struct filling *f)
 {
-	if (!history_totals(f->h)->has_identities)
+	if (!f->h->totals.has_identities)
 		return 0;
 	head(f, &family_identity);
 	int rc = print_identity(f, IDENTITY_ACTIVE);
@@ -458,7 +438,7 @@ static void sample_one(struct filling *f, size_t slot, int64_t at_s, const void 
 static void sample_cards(struct filling *f, size_t slot, int64_t at_s, const void *context)
 {
 	(void)context;
-	add_sample(f, f->slots[slot].cards, at_s);
+	add_sample(f, f->h->slots[slot].cards, at_s);
 }
 
 static void sample_moment(struct filling *f, size_t slot, int64_t at_s, const void *context)
@@ -471,7 +451,7 @@ static void sample_moment(struct filling *f, size_t slot, int64_t at_s, const vo
 /* The number of cards, until when they are accounted, and their labels. */
 static int print_facts(struct filling *f)
 {
-	const struct scrape *s = history_totals(f->h);
+	const struct scrape *s = &f->h->totals;
 	head(f, &family_gpus);
 	begin_series(f);
 	int rc = for_moments(f, sample_cards, NULL);
@@ -492,7 +472,8 @@ static int print_facts(struct filling *f)
 int history_print(struct str *out, struct history *h, const struct backfill *b, struct err *e)
 {
 	struct filling f = { .out = out, .h = h, .b = b, .e = e };
-	f.slots = slots_of(h, &f.n_slots);
+	while (f.n_slots < h->n_slots && h->slots[f.n_slots].to_s <= h->window.until_ms / 1000)
+		f.n_slots++;
 	int rc = f.n_slots ? print_states(&f) : 0;
 	if (rc == 0 && f.n_slots)
 		rc = print_identities(&f);

@@ -136,7 +136,6 @@ static int fail(const struct pyfile *f, struct err *e)
 		"cannot read %s: %s", f->path, sql_why(f->db));
 }
 
-/* Is this a time at which a sample can have been taken? */
 static bool has_table(struct pyfile *f, const char *table, const char *column)
 {
 	return sqlite3_table_column_metadata(
@@ -161,6 +160,7 @@ static int prepare(struct pyfile *f, sqlite3_stmt **statement, struct str *sql, 
 	return rc == SQLITE_OK ? 0 : fail(f, e);
 }
 
+/* Is this a time at which a sample can have been taken? */
 static bool is_plausible(const struct pyfile *f, int64_t at_ms)
 {
 	return at_ms >= EARLIEST_MS && at_ms <= f->latest_ms;
@@ -400,7 +400,7 @@ void pyfile_device(struct pyfile *f, const char *uuid, struct card_id *id)
 	}
 	if (!f->device)
 		return;
-	sqlite3_bind_text(f->device, 1, uuid, -1, SQLITE_STATIC);
+	sql_bind(f->device, SQL_RAW(uuid));
 	if (sqlite3_step(f->device) == SQLITE_ROW) {
 		read_text(f->device, 1, id->name, sizeof(id->name), id->name);
 		double mb = read_number(f->device, 2, MAX_MEM_MB);
@@ -434,40 +434,11 @@ static void add_key(struct pyfile *f, struct str *sql, const char *table)
 		str_add(sql, ", -1");
 }
 
-static int open_cards(struct pyfile *f, struct err *e)
-{
-	struct str sql = { 0 };
-	bool runs = has_table(f, "gpu_sample", "run_id") && has_table(f, "daemon_run", "id") &&
-		    has_table(f, "daemon_run", "interval_seconds");
-	add_key(f, &sql, "gpu_sample");
-	add_column(f, &sql, "gpu_sample", "util_pct");
-	add_column(f, &sql, "gpu_sample", "gpu_index");
-	str_add(&sql,
-		runs ? ", daemon_run.interval_seconds FROM gpu_sample LEFT JOIN daemon_run "
-		       "ON daemon_run.id = gpu_sample.run_id"
-		     : ", NULL FROM gpu_sample");
-	str_add(&sql, " ORDER BY 1, 2, 3");
-	return prepare(f, &f->cards, &sql, e);
-}
-
-static int open_processes(struct pyfile *f, struct err *e)
-{
-	struct str sql = { 0 };
-	add_key(f, &sql, "proc_sample");
-	add_column(f, &sql, "proc_sample", "pid");
-	add_column(f, &sql, "proc_sample", "mem_used_mb");
-	add_column(f, &sql, "proc_sample", "loginuid_user");
-	add_column(f, &sql, "proc_sample", "process_name");
-	add_column(f, &sql, "proc_sample", "process_type");
-	str_add(&sql, " FROM proc_sample ORDER BY 1, 2, 3");
-	return prepare(f, &f->processes, &sql, e);
-}
-
 static bool key_text(sqlite3_stmt *row, int column, char *dst, size_t cap)
 {
-	const char *text = (const char *)sqlite3_column_text(row, column);
-	str_copy(dst, cap, text ? text : "");
-	return text && *text && strlen(text) < cap &&
+	const char *text = sql_raw(row, column);
+	str_copy(dst, cap, text);
+	return *text && strlen(text) < cap &&
 	       strlen(text) == (size_t)sqlite3_column_bytes(row, column);
 }
 
@@ -496,10 +467,30 @@ static int step_processes(struct pyfile *f, struct err *e)
 	return step(f, f->processes, &f->process_key, &f->processes_end, e);
 }
 
+/* Opens both sample tables in the order of their keys, and reads the first row of each. */
 static int begin(struct pyfile *f, struct err *e)
 {
-	if (open_cards(f, e) != 0 || open_processes(f, e) != 0)
-		return e->code;
+	static const char *const columns[] = { "pid", "mem_used_mb", "loginuid_user",
+		"process_name", "process_type" };
+	struct str cards = { 0 }, processes = { 0 };
+	bool runs = has_table(f, "gpu_sample", "run_id") && has_table(f, "daemon_run", "id") &&
+		    has_table(f, "daemon_run", "interval_seconds");
+	add_key(f, &cards, "gpu_sample");
+	add_column(f, &cards, "gpu_sample", "util_pct");
+	add_column(f, &cards, "gpu_sample", "gpu_index");
+	str_add(&cards,
+		runs ? ", daemon_run.interval_seconds FROM gpu_sample LEFT JOIN daemon_run "
+		       "ON daemon_run.id = gpu_sample.run_id"
+		     : ", NULL FROM gpu_sample");
+	str_add(&cards, " ORDER BY 1, 2, 3");
+	add_key(f, &processes, "proc_sample");
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+		add_column(f, &processes, "proc_sample", columns[i]);
+	str_add(&processes, " FROM proc_sample ORDER BY 1, 2, 3");
+	int rc = prepare(f, &f->cards, &cards, e);
+	int other = prepare(f, &f->processes, &processes, rc ? NULL : e);
+	if (rc || other)
+		return rc ? rc : other;
 	return step_cards(f, e) != 0 ? e->code : step_processes(f, e);
 }
 
@@ -508,9 +499,7 @@ static int key_compare(const struct key *a, const struct key *b)
 	int order = strcmp(a->ts, b->ts);
 	if (order == 0)
 		order = strcmp(a->uuid, b->uuid);
-	if (order == 0)
-		order = (a->run > b->run) - (a->run < b->run);
-	return order;
+	return order ? order : array_compare(a->run, b->run);
 }
 
 static bool key_time(struct pyfile *f, const struct key *key, int64_t *ms)
@@ -545,12 +534,6 @@ static enum card_row read_card(struct pyfile *f, struct pyfile_sample *sample)
 	return key_compare(key, &f->last) != 0 ? CARD_GOOD : CARD_BAD;
 }
 
-static bool is_graphics(sqlite3_stmt *row)
-{
-	const char *type = (const char *)sqlite3_column_text(row, 7);
-	return type && (strcasecmp(type, "graphics") == 0 || strcasecmp(type, "g") == 0);
-}
-
 /* Reads the process' row; false: it is malformed. */
 static bool read_process(sqlite3_stmt *row, struct pyfile_process *p)
 {
@@ -567,7 +550,8 @@ static bool read_process(sqlite3_stmt *row, struct pyfile_process *p)
 
 static int add_process(struct pyfile *f, struct err *e)
 {
-	if (is_graphics(f->processes))
+	const char *type = sql_raw(f->processes, 7);
+	if (strcasecmp(type, "graphics") == 0 || strcasecmp(type, "g") == 0)
 		return 0;
 	if (!array_reserve(&f->list, &f->cap_list, f->n_list + 1))
 		return err_memory(e);
@@ -583,7 +567,7 @@ static int process_order(const void *a, const void *b)
 	const struct pyfile_process *x = a, *y = b;
 	int order = strcmp(x->user, y->user);
 	if (order == 0)
-		order = (x->pid > y->pid) - (x->pid < y->pid);
+		order = array_compare(x->pid, y->pid);
 	return order ? order : strcmp(x->command, y->command);
 }
 
@@ -605,13 +589,13 @@ static void tidy_processes(struct pyfile *f)
 	f->n_list = n;
 }
 
-/* Reads the process rows up to and including those of `key`; earlier rows have no card sample.
- */
+/* Reads the process rows up to and including those of `key` (NULL: to the end); earlier rows
+ * have no card sample. */
 static int collect_processes(struct pyfile *f, const struct key *key, struct err *e)
 {
 	f->n_list = 0;
 	while (!f->processes_end) {
-		int order = key_compare(&f->process_key, key);
+		int order = key ? key_compare(&f->process_key, key) : -1;
 		if (order > 0)
 			break;
 		if (order < 0)
@@ -622,17 +606,6 @@ static int collect_processes(struct pyfile *f, const struct key *key, struct err
 			return e->code;
 	}
 	tidy_processes(f);
-	return 0;
-}
-
-/* Skips the process rows after the last card's. */
-static int skip_processes(struct pyfile *f, struct err *e)
-{
-	while (!f->processes_end) {
-		f->rows_bad++;
-		if (step_processes(f, e) != 0)
-			return e->code;
-	}
 	return 0;
 }
 
@@ -648,7 +621,7 @@ int pyfile_next(struct pyfile *f, struct pyfile_sample *sample, struct err *e)
 			return e->code;
 	}
 	if (f->cards_end)
-		return skip_processes(f, e);
+		return collect_processes(f, NULL, e);
 	f->last = f->card_key;
 	if (collect_processes(f, &f->last, e) != 0 || step_cards(f, e) != 0)
 		return e->code;
