@@ -281,14 +281,6 @@ static void check_stall(struct round *r, int64_t now_us)
 	r->patrol.begun_us = now_us;
 }
 
-static bool clock_changed(struct apart_serving *v)
-{
-	struct moment m = clock_now(v->options.clock);
-	struct clock_watch *w = &v->round->patrol.clocks;
-	int64_t suspended_us = clock_watch_suspend_us(w, &m);
-	return clock_watch_step_us(w, &m) != 0 || suspended_us != 0;
-}
-
 /* Makes a glance of the patrol. True: the patrol ends. */
 static bool glance(struct apart_serving *v, struct str *reply)
 {
@@ -301,7 +293,10 @@ static bool glance(struct apart_serving *v, struct str *reply)
 	check_stall(r, now_us);
 	bool ends = make_round(v, false, reply);
 	round_pace_done(&p->pace, r->ended_us, r, r->ended_us - r->begun_us);
-	return ends || clock_changed(v) ||
+	struct moment now = clock_now(v->options.clock);
+	bool suspended = !ends && clock_watch_suspend_us(&p->clocks, &now) != 0;
+	bool stepped = !ends && clock_watch_step_us(&p->clocks, &now) != 0;
+	return ends || suspended || stepped ||
 	       clock_monotonic_us() - before_us >= p->deadline_ms * 1000;
 }
 

@@ -1,6 +1,9 @@
 /* Makes the driver's calls in a thread of their own, so that a call that hangs does not block
  * the program: every job has a deadline. The source's readings may be read only between jobs.
- */
+ *
+ * The thread is also needed where the calls are made in another process (driver/host/apart.h):
+ * the recorder and the views wait for that process, for signals and for the exit of processes
+ * at once. libgua has only the thread. */
 #ifndef GUA_DRIVER_HOST_WORKER_H
 #define GUA_DRIVER_HOST_WORKER_H
 

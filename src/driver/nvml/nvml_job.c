@@ -144,12 +144,17 @@ int nvml_job_do(struct nvml_source *s, size_t card, const struct nvml_task *task
 	return why;
 }
 
-/* "0", or "0/2" for the third instance of the first card. */
-static void add_label(char *note, size_t cap, const struct card_id *id)
+/* Adds a card to the note of a row: "GPU 0", or "GPU 0/2" for the third instance of the first
+ * card. */
+static void add_label(struct facility *row, const struct card_id *id)
 {
+	char *note = row->note;
+	size_t cap = sizeof(row->note);
+	if (!note[0])
+		str_copy(note, cap, "GPU");
 	size_t len = strlen(note);
-	if (len + 16 >= cap) {
-		if (len && note[len - 1] != '~')
+	if (len + 17 >= cap) {
+		if (note[len - 1] != '~')
 			snprintf(note + len, cap - len, " ~");
 		return;
 	}
@@ -168,7 +173,6 @@ static bool describe_way(
 	*row = (struct facility){
 		.job = jobs[job].name, .fallback = way > 0, .works = way >= 0
 	};
-	char labels[sizeof(row->note) - 4] = "";
 	for (size_t i = 0; i < s->base.n_cards; i++) {
 		const struct nvml_way *w = &s->cards[i].ways[job];
 		asked += w->way != NVML_WAY_UNTRIED;
@@ -176,20 +180,17 @@ static bool describe_way(
 			continue;
 		users++;
 		code = w->code;
-		add_label(labels, sizeof(labels), &s->base.cards[i].id);
+		add_label(row, &s->base.cards[i].id);
 	}
 	row->how = way >= 0 ? jobs[job].ways[way] : nvml_lib_code_text(code);
-	if (users < asked)
-		snprintf(row->note, sizeof(row->note), "GPU%s", labels);
-	else if (way > 0)
-		snprintf(row->note, sizeof(row->note), "%s", nvml_lib_code_text(code));
+	if (users == asked)
+		str_copy(row->note, sizeof(row->note), way > 0 ? nvml_lib_code_text(code) : "");
 	return users > 0;
 }
 
 /* One row for the devices with the mode on, or off; false when there is no such device. */
 static bool describe_mode(struct nvml_source *s, bool accounting, int on, struct facility *row)
 {
-	char labels[sizeof(row->note) - 4] = "";
 	*row = (struct facility){ .job = accounting ? "ended processes" : "persistence mode",
 		.how = !accounting ? on ? "on" : "off"
 		       : on	   ? "accounting mode is on"
@@ -198,26 +199,21 @@ static bool describe_mode(struct nvml_source *s, bool accounting, int on, struct
 	for (size_t i = 0; i < s->n_devices; i++) {
 		const struct nvml_device *d = &s->devices[i];
 		if ((accounting ? d->accounting : d->persistence) == on)
-			add_label(labels, sizeof(labels), &d->id);
+			add_label(row, &d->id);
 	}
-	if (labels[0])
-		snprintf(row->note, sizeof(row->note), "GPU%s", labels);
-	return labels[0] != '\0';
+	return row->note[0] != '\0';
 }
 
 /* One row for the cards with GPM counters that are read; false when there is no such card. */
 static bool describe_gpm(struct nvml_source *s, struct facility *row)
 {
-	char labels[sizeof(row->note) - 4] = "";
 	*row = (struct facility){ .job = "SM activity",
 		.how = s->gpm_stopped ? "it broke other calls" : "GPM counters",
 		.works = !s->gpm_stopped };
 	for (size_t i = 0; i < s->base.n_cards; i++)
 		if (s->cards[i].gpm.works)
-			add_label(labels, sizeof(labels), &s->base.cards[i].id);
-	if (labels[0])
-		snprintf(row->note, sizeof(row->note), "GPU%s", labels);
-	return labels[0] || s->gpm_stopped;
+			add_label(row, &s->base.cards[i].id);
+	return row->note[0] || s->gpm_stopped;
 }
 
 size_t nvml_job_facilities(struct source *base, struct facility *rows, size_t max)
