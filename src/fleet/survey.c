@@ -77,6 +77,13 @@ static int take_time(void *context, const struct sample *sample, struct err *e)
 	return 0;
 }
 
+int survey_take_value(void *context, const struct sample *sample, struct err *e)
+{
+	(void)e;
+	*(double *)context = sample->value;
+	return 0;
+}
+
 struct meter_row *survey_row(const struct survey_take *take, struct meters *to,
 	const struct sample *sample, int *state, struct err *e)
 {

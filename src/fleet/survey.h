@@ -160,6 +160,8 @@ struct meter_row *survey_row(const struct survey_take *take, struct meters *to,
 	const struct sample *sample, int *state, struct err *e);
 /* Sets index, UUID and model of a card. */
 void survey_card_id(struct card_id *id, const struct survey *s, const struct meter_row *row);
+/* Takes the value of the only sample: the context is a double. */
+int survey_take_value(void *context, const struct sample *sample, struct err *e);
 /* The state that a label names; -1: not a state of a card. */
 int survey_state(const char *label);
 
@@ -172,7 +174,7 @@ int64_t survey_growth(const struct survey *s, const struct meter_row *row, int s
 int64_t survey_grown(const struct survey *s, const struct meter_row *row, int state);
 /* Adds to the hours what the sums at full hours did not show: what a lost store had counted,
  * and differences between snapshots. */
-void survey_hours_settle(struct survey *s);
+void survey_hours_settle(struct survey *s, const struct meters *m);
 /* Reads the hours and days of the users that the audit is restricted to, instead of those of
  * the cards. */
 int survey_hours_of_users(struct survey *s, struct err *e);

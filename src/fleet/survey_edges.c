@@ -115,14 +115,6 @@ struct newcomer {
 	double before_s; /* up to when the host was accounted before that; NAN: unknown */
 };
 
-/* Takes a moment. */
-static int take_moment(void *context, const struct sample *sample, struct err *e)
-{
-	(void)e;
-	*(double *)context = sample->value;
-	return 0;
-}
-
 /* Whether the first sample of a series is too large for a new counter. */
 static bool is_newcomer(const struct survey *s, const struct meter_row *row)
 {
@@ -158,7 +150,7 @@ static void ask_newborn(struct newcomer *n, struct batch *b, bool before)
 		str_addf(&query, ")[%llds:%ds]))", (long long)length, STEP_S);
 	}
 	b->failed |= extra.failed;
-	fleet_query(b, &query, before ? n->found_s - 1 : s->edges[EDGE_END], take_moment,
+	fleet_query(b, &query, before ? n->found_s - 1 : s->edges[EDGE_END], survey_take_value,
 		before ? &n->before_s : &n->found_s);
 	str_finish(&query);
 	str_finish(&extra);

@@ -365,7 +365,7 @@ int survey_fill(struct survey *s, struct err *e)
 		rc = add_cards(s, e);
 	if (rc)
 		return rc;
-	survey_hours_settle(s);
+	survey_hours_settle(s, &s->cards);
 	hours_settle(&s->a->days);
 	if (s->a->of_users)
 		rc = survey_hours_of_users(s, e);

@@ -86,13 +86,6 @@ static int take_sum(void *context, const struct sample *sample, struct err *e)
 	return 0;
 }
 
-static int take_count(void *context, const struct sample *sample, struct err *e)
-{
-	(void)e;
-	*(double *)context = sample->value;
-	return 0;
-}
-
 /* Whether only some rows are selected. */
 static bool restriction_of_rows(const struct hours *h)
 {
@@ -114,7 +107,7 @@ static int has_recorded_sums(const struct hours *h, bool *has, struct err *e)
 	fleet_select(s->f, &query, h->of.recorded, "");
 	str_addf(&query, "[%ds])))", LOOK_S);
 	for (int edge = 0; edge < EDGES; edge++)
-		fleet_query(&b, &query, s->edges[edge], take_count, &counts[edge]);
+		fleet_query(&b, &query, s->edges[edge], survey_take_value, &counts[edge]);
 	str_finish(&query);
 	int rc = fleet_run(&b, e);
 	*has = true;
@@ -182,16 +175,6 @@ static void ask_chosen(struct hours *h, struct batch *b)
 	str_finish(&extra);
 }
 
-static int ask_hours(struct hours *h, bool recorded, struct err *e)
-{
-	struct batch b = { .fleet = h->s->f };
-	if (restriction_of_rows(h))
-		ask_chosen(h, &b);
-	else
-		ask_part(h, &b, recorded, "");
-	return fleet_run(&b, e);
-}
-
 /* The state in which time is counted; a squatting user counts as idle. */
 static int state_of(bool of_users, int state)
 {
@@ -221,7 +204,7 @@ static void grow(
 			span.to; /* also the end of the last one, if there are several */
 		grown_ms = value_ms;
 	}
-	book(s, span, state_of(h->of.rows == &s->users, state), grown_ms);
+	book(s, span, state_of(of_users, state), grown_ms);
 	host->booked_ms[state] += grown_ms;
 	host->start_ms[state] = value_ms;
 	host->booked_to[state] = time_s;
@@ -291,6 +274,7 @@ static void finish(struct hours *h)
 
 static int read_hours(struct hours *h, struct err *e)
 {
+	struct batch b = { .fleet = h->s->f };
 	bool recorded = false;
 	int64_t each = MOST_CELLS / (int64_t)(h->n_hosts * METER_STATES);
 	each = each > 0 ? each : 1;
@@ -302,7 +286,11 @@ static int read_hours(struct hours *h, struct err *e)
 		h->to = h->from + each < h->n ? h->from + each : h->n;
 		for (size_t i = 0; i < cells; i++)
 			h->sums[i] = NAN;
-		rc = ask_hours(h, recorded, e);
+		if (restriction_of_rows(h))
+			ask_chosen(h, &b);
+		else
+			ask_part(h, &b, recorded, "");
+		rc = fleet_run(&b, e);
 		if (rc == 0)
 			fold(h);
 	}
@@ -336,8 +324,7 @@ int survey_hours(struct survey *s, struct err *e)
 	return rc;
 }
 
-/* Adds the rest of each host: the growth of its rows that was not added yet. */
-static void settle(struct survey *s, const struct meters *m)
+void survey_hours_settle(struct survey *s, const struct meters *m)
 {
 	bool of_users = m == &s->users;
 	for (size_t i = 0; i < m->n; i++)
@@ -352,11 +339,6 @@ static void settle(struct survey *s, const struct meters *m)
 			book(s, h->reset_to > 0 ? reset : all, state_of(of_users, state),
 				-h->booked_ms[state]);
 	}
-}
-
-void survey_hours_settle(struct survey *s)
-{
-	settle(s, &s->cards);
 }
 
 int survey_hours_of_users(struct survey *s, struct err *e)
@@ -378,6 +360,6 @@ int survey_hours_of_users(struct survey *s, struct err *e)
 	}
 	if (rc == 0)
 		finish(&h);
-	settle(s, &s->users);
+	survey_hours_settle(s, &s->users);
 	return rc;
 }
