@@ -267,8 +267,8 @@ static bool write_whole(int fd, const char *bytes, size_t len)
 	return true;
 }
 
-/* Lets those read a new file who could read `before`, the one that it replaces, and no others.
- */
+/* Gives a new file the mode and the owner of `before`, the file that it replaces (NULL: none).
+ * If the group cannot be kept, the group gets no rights. */
 static void permit(int fd, const struct stat *before)
 {
 	mode_t mask = umask(077); /* it can be asked for only by setting it */

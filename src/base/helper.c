@@ -187,8 +187,8 @@ static int start(struct helper *h, const struct helper_work *work, struct err *e
 		return err_set(e, ERR_WORLD, "cannot make a socket: %s", strerror(errno));
 	pid_t owner = getpid();
 	char name[sizeof(h->name)] = "";
-	/* A process has the name of the thread that started it, so it has its own from the
-	 * first moment on: who watches processes knows it by that. */
+	/* A process begins with the name of the thread that forked it. This thread takes the
+	 * helper's name for that moment, so that the helper never shows another one. */
 	prctl(PR_GET_NAME, name);
 	prctl(PR_SET_NAME, h->name);
 	h->pid = fork();

@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* When to give up making a text: for one that a stranger asks for. */
+/* Limits of a text that a stranger asks for: its length, and the time to make it. */
 struct str_limit {
-	size_t bytes;			 /* it may be this long */
-	bool (*must_end)(void *context); /* asked each few KiB: the time is over */
+	size_t bytes;			 /* largest length */
+	bool (*must_end)(void *context); /* called every few KiB; true: stop */
 	void *context;
 };
 

@@ -1,5 +1,5 @@
-/* What an audit is restricted to: some users, some cards. Of the values of one kind, one must
- * match; all kinds that are given must match. */
+/* What an audit is restricted to: some users, some cards. At least one value of each kind that
+ * is given must match. */
 #ifndef GUA_MODEL_RESTRICTION_H
 #define GUA_MODEL_RESTRICTION_H
 

@@ -35,8 +35,7 @@ enum label { LABEL_NONE, LABEL_JOB, LABEL_CONTAINER, LABEL_POD, LABEL_UNIT, LABE
 
 /* What is above a component that is believed. A name says who chose it only by its place: the
  * slices from the root on are made by the system's service manager, and a directory at the root
- * by root. Whoever a unit, container or job belongs to may make directories of any name in it.
- */
+ * by root. The owner of a unit, container or job may make directories of any name in it. */
 enum place {
 	IN_SLICES, /* nothing but slices */
 	IN_UNIT,   /* slices, and one unit, which is the parent */
@@ -57,6 +56,10 @@ struct cgroup_rule {
 	bool rootless;	 /* also below a user's own service manager */
 };
 
+#define CONTAINER_ID SHAPE_CONTAINER, LABEL_CONTAINER
+#define CONTAINER_NAME SHAPE_NAME, LABEL_CONTAINER
+#define POD_ID SHAPE_POD, LABEL_POD
+
 /* The first row that matches gives its label. Monitors are listed so that they get no label. A
  * unit is used only when no other row matched. */
 static const struct cgroup_rule rows[] = {
@@ -65,44 +68,35 @@ static const struct cgroup_rule rows[] = {
 	{ "crio-conmon-%", IN_SLICES, NULL, NULL, SHAPE_NAME, LABEL_NONE, "", false },
 	{ "lxc.monitor.%", BELOW_TOP, NULL, "", SHAPE_NAME, LABEL_NONE, "", false },
 	/* containers */
-	{ "docker-%.scope", IN_SLICES, NULL, NULL, SHAPE_CONTAINER, LABEL_CONTAINER,
-		"docker:", true },
-	{ "libpod-payload-%", IN_UNIT, NULL, "*.service", SHAPE_CONTAINER, LABEL_CONTAINER,
-		"podman:", true },
-	{ "libpod-%.scope", IN_SLICES, NULL, NULL, SHAPE_CONTAINER, LABEL_CONTAINER,
-		"podman:", true },
-	{ "libpod-%", BELOW_TOP, "libpod_parent", NULL, SHAPE_CONTAINER, LABEL_CONTAINER,
-		"podman:", false },
-	{ "cri-containerd-%.scope", IN_SLICES, NULL, NULL, SHAPE_CONTAINER, LABEL_CONTAINER,
+	{ "docker-%.scope", IN_SLICES, NULL, NULL, CONTAINER_ID, "docker:", true },
+	{ "libpod-payload-%", IN_UNIT, NULL, "*.service", CONTAINER_ID, "podman:", true },
+	{ "libpod-%.scope", IN_SLICES, NULL, NULL, CONTAINER_ID, "podman:", true },
+	{ "libpod-%", BELOW_TOP, "libpod_parent", NULL, CONTAINER_ID, "podman:", false },
+	{ "cri-containerd-%.scope", IN_SLICES, NULL, NULL, CONTAINER_ID, "containerd:", false },
+	{ "*:cri-containerd:%", IN_UNIT, "system.slice", "*containerd.service", CONTAINER_ID,
 		"containerd:", false },
-	{ "*:cri-containerd:%", IN_UNIT, "system.slice", "*containerd.service", SHAPE_CONTAINER,
-		LABEL_CONTAINER, "containerd:", false },
-	{ "*:cri-containerd:%", IN_UNIT, "system.slice", "k3s*", SHAPE_CONTAINER,
-		LABEL_CONTAINER, "containerd:", false },
-	{ "*:cri-containerd:%", IN_UNIT, "system.slice", "rke2*", SHAPE_CONTAINER,
-		LABEL_CONTAINER, "containerd:", false },
-	{ "crio-%.scope", IN_SLICES, NULL, NULL, SHAPE_CONTAINER, LABEL_CONTAINER,
-		"crio:", false },
-	{ "crio-%", BELOW_TOP, "kube*", NULL, SHAPE_CONTAINER, LABEL_CONTAINER,
-		"crio:", false },
-	{ "%", BELOW_TOP, "docker", NULL, SHAPE_CONTAINER, LABEL_CONTAINER, "docker:", false },
-	{ "%", BELOW_TOP, NULL, "", SHAPE_CONTAINER, LABEL_CONTAINER, "docker:", false },
-	{ "%", BELOW_TOP, "ecs", NULL, SHAPE_CONTAINER, LABEL_CONTAINER, "container:", false },
-	{ "%", BELOW_TOP, "kube*", NULL, SHAPE_CONTAINER, LABEL_CONTAINER,
-		"container:", false },
-	{ "lxc.payload.%", BELOW_TOP, NULL, "", SHAPE_NAME, LABEL_CONTAINER, "lxc:", false },
-	{ "%", IN_UNIT, "lxc", "lxc", SHAPE_NAME, LABEL_CONTAINER, "lxc:", false },
-	{ "machine-%.scope", IN_SLICES, "machine.slice", NULL, SHAPE_NAME, LABEL_CONTAINER,
+	{ "*:cri-containerd:%", IN_UNIT, "system.slice", "k3s*", CONTAINER_ID,
+		"containerd:", false },
+	{ "*:cri-containerd:%", IN_UNIT, "system.slice", "rke2*", CONTAINER_ID,
+		"containerd:", false },
+	{ "crio-%.scope", IN_SLICES, NULL, NULL, CONTAINER_ID, "crio:", false },
+	{ "crio-%", BELOW_TOP, "kube*", NULL, CONTAINER_ID, "crio:", false },
+	{ "%", BELOW_TOP, "docker", NULL, CONTAINER_ID, "docker:", false },
+	{ "%", BELOW_TOP, NULL, "", CONTAINER_ID, "docker:", false },
+	{ "%", BELOW_TOP, "ecs", NULL, CONTAINER_ID, "container:", false },
+	{ "%", BELOW_TOP, "kube*", NULL, CONTAINER_ID, "container:", false },
+	{ "lxc.payload.%", BELOW_TOP, NULL, "", CONTAINER_NAME, "lxc:", false },
+	{ "%", IN_UNIT, "lxc", "lxc", CONTAINER_NAME, "lxc:", false },
+	{ "machine-%.scope", IN_SLICES, "machine.slice", NULL, CONTAINER_NAME,
 		"machine:", false },
-	{ "systemd-nspawn@%.service", IN_SLICES, "machine.slice", NULL, SHAPE_NAME,
-		LABEL_CONTAINER, "machine:", false },
+	{ "systemd-nspawn@%.service", IN_SLICES, "machine.slice", NULL, CONTAINER_NAME,
+		"machine:", false },
 	/* pods */
-	{ "*-pod%.slice", IN_SLICES, "kube*", NULL, SHAPE_POD, LABEL_POD, "", false },
-	{ "*-pod%.slice:*", IN_UNIT, "system.slice", "*containerd.service", SHAPE_POD,
-		LABEL_POD, "", false },
-	{ "*-pod%.slice:*", IN_UNIT, "system.slice", "k3s*", SHAPE_POD, LABEL_POD, "", false },
-	{ "*-pod%.slice:*", IN_UNIT, "system.slice", "rke2*", SHAPE_POD, LABEL_POD, "", false },
-	{ "pod%", BELOW_TOP, "kube*", NULL, SHAPE_POD, LABEL_POD, "", false },
+	{ "*-pod%.slice", IN_SLICES, "kube*", NULL, POD_ID, "", false },
+	{ "*-pod%.slice:*", IN_UNIT, "system.slice", "*containerd.service", POD_ID, "", false },
+	{ "*-pod%.slice:*", IN_UNIT, "system.slice", "k3s*", POD_ID, "", false },
+	{ "*-pod%.slice:*", IN_UNIT, "system.slice", "rke2*", POD_ID, "", false },
+	{ "pod%", BELOW_TOP, "kube*", NULL, POD_ID, "", false },
 	/* batch jobs */
 	{ "job_%", BELOW_TOP, "slurm*", NULL, SHAPE_NUMBER, LABEL_JOB, "slurm:", false },
 	{ "job_%", IN_UNIT, "system.slice", "*slurmstepd.scope", SHAPE_NUMBER, LABEL_JOB,

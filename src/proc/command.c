@@ -191,15 +191,10 @@ static bool find_script(const struct interpreter *how, struct proc_arguments *a,
 	return false;
 }
 
-static bool is_blank(char c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 static struct piece first_word(struct piece text)
 {
 	size_t n = 0;
-	while (n < text.len && !is_blank(text.at[n]))
+	while (n < text.len && !piece_is_blank(text.at[n]))
 		n++;
 	return (struct piece){ text.at, n };
 }
@@ -213,7 +208,7 @@ static size_t comm_length(struct piece text, const struct proc_stat *stat)
 		return 0;
 	if (n != COMM_MAX)
 		return n == text.len ? n : 0;
-	while (n < text.len && !is_blank(text.at[n])) /* a blank may begin an argument */
+	while (n < text.len && !piece_is_blank(text.at[n])) /* a blank may begin an argument */
 		n++;
 	return n;
 }

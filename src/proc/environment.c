@@ -46,16 +46,11 @@ void environment_parse(struct environment *env, const char *bytes, size_t len, b
 	}
 }
 
-static bool is_blank(char c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 static struct piece trim(struct piece text)
 {
-	while (text.len && is_blank(text.at[0]))
+	while (text.len && piece_is_blank(text.at[0]))
 		text = (struct piece){ text.at + 1, text.len - 1 };
-	while (text.len && is_blank(text.at[text.len - 1]))
+	while (text.len && piece_is_blank(text.at[text.len - 1]))
 		text.len--;
 	return text;
 }

@@ -20,4 +20,9 @@ struct piece piece_basename(struct piece path);
 /* The path without its last part; an empty one if there is no other. */
 struct piece piece_directory(struct piece path);
 
+static inline bool piece_is_blank(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
 #endif

@@ -302,8 +302,8 @@ static int wait_for_reply(
 }
 
 /* The process that was being read, if the request asks for it; else 0. `before` is the place at
- * which the last request ended: who is still there has not begun with this one. One that waited
- * for several processes has been kept by the slowest. */
+ * which the last request ended: a helper that is still there has not begun with this one. If it
+ * waited for several processes, the slowest is blamed. */
 static uint32_t find_blamed(const struct helper *h, const struct reader_request *request,
 	const struct slow *s, const char *before)
 {

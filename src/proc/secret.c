@@ -33,7 +33,7 @@ static const struct cut {
  * without a sign between them. */
 static const struct key {
 	const char *prefix;
-	size_t least; /* so many bytes follow, at least */
+	size_t least; /* at least this many bytes follow */
 	bool unbroken;
 } keys[] = {
 	{ "sk-", 16, true },	 /* OpenAI, Anthropic and many others */

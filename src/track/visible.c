@@ -10,30 +10,21 @@ struct word {
 	size_t len;
 };
 
-static const struct card_id *id_of(const struct visible *v, size_t i)
-{
-	return &v->cards[i].id;
-}
-
-static bool is_open(const struct visible *v, size_t i)
-{
-	return v->cards[i].status != CARD_STATUS_DENIED;
-}
-
-static bool is_mig(const struct visible *v, size_t i)
-{
-	return id_of(v, i)->mig_index >= 0;
-}
-
 /* The UUID of the card itself, also for an instance on it. */
 static const char *physical_uuid(const struct visible *v, size_t i)
 {
-	return is_mig(v, i) ? id_of(v, i)->parent_uuid : id_of(v, i)->uuid;
+	const struct card_id *id = &v->cards[i].id;
+	return id->mig_index >= 0 ? id->parent_uuid : id->uuid;
 }
 
 static bool same_card(const struct visible *v, size_t a, size_t b)
 {
 	return strcmp(physical_uuid(v, a), physical_uuid(v, b)) == 0;
+}
+
+static bool is_open(const struct visible *v, size_t i)
+{
+	return v->cards[i].status != CARD_STATUS_DENIED;
 }
 
 /* Whether no earlier row is of the same card. */
@@ -75,8 +66,9 @@ static size_t find_uuid(const struct visible *v, struct word w, bool instances)
 {
 	size_t found = v->n;
 	for (size_t i = 0; i < v->n; i++) {
-		const char *uuid = instances ? id_of(v, i)->uuid : physical_uuid(v, i);
-		bool counts = instances ? is_mig(v, i) : is_first(v, i);
+		const struct card_id *id = &v->cards[i].id;
+		const char *uuid = instances ? id->uuid : physical_uuid(v, i);
+		bool counts = instances ? id->mig_index >= 0 : is_first(v, i);
 		if (!counts || !is_prefix(w, uuid))
 			continue;
 		if (w.len == strlen(uuid))
@@ -93,10 +85,10 @@ static size_t find_instance(const struct visible *v, struct word w)
 {
 	char name[UUID_CAP + 64];
 	for (size_t i = 0; i < v->n; i++) {
-		const struct card_id *id = id_of(v, i);
+		const struct card_id *id = &v->cards[i].id;
 		snprintf(name, sizeof(name), "MIG-%s/%d/%d", id->parent_uuid, id->gpu_instance,
 			id->compute_instance);
-		if (is_mig(v, i) && w.len == strlen(name) && is_prefix(w, name))
+		if (id->mig_index >= 0 && w.len == strlen(name) && is_prefix(w, name))
 			return i;
 	}
 	return v->n;
