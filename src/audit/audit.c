@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/str.h"
 #include "audit/gather.h"
 #include "classify/context.h"
@@ -204,12 +205,9 @@ int audit_order_compare(
 {
 	if (order == ORDER_NAME)
 		return 0;
-	int64_t x = value_of(order, a), y = value_of(order, b);
-	if (x == y) {
-		x = audit_holder_ms(a->ms);
-		y = audit_holder_ms(b->ms);
-	}
-	return x == y ? 0 : x > y ? -1 : 1;
+	int by_value = array_compare(value_of(order, b), value_of(order, a));
+	return by_value ? by_value
+			: array_compare(audit_holder_ms(b->ms), audit_holder_ms(a->ms));
 }
 
 void audit_init(struct audit *a)
@@ -294,8 +292,7 @@ void audit_sums_add(struct audit_sums *to, const struct audit_sums *more)
 	audit_cost_add(&to->cost, &more->cost);
 	if (more->peak_mem_kib > to->peak_mem_kib)
 		to->peak_mem_kib = more->peak_mem_kib;
-	if (more->last_active_ms > to->last_active_ms)
-		to->last_active_ms = more->last_active_ms;
+	to->last_active_ms = clock_later(to->last_active_ms, more->last_active_ms);
 }
 
 bool audit_is_late(const struct audit *a, int64_t known_ms)
@@ -305,13 +302,12 @@ bool audit_is_late(const struct audit *a, int64_t known_ms)
 
 void audit_clip(struct audit *a, const struct audit_question *q, bool past)
 {
-	a->asked_since_ms = a->since_ms = q->since_ms > 0 ? q->since_ms : 0;
+	a->asked_since_ms = clock_later(q->since_ms, 0);
 	/* Nothing is recorded in the future. */
-	a->asked_until_ms = a->until_ms = q->until_ms < q->now_ms ? q->until_ms : q->now_ms;
-	if (a->since_ms < a->oldest_ms)
-		a->since_ms = a->oldest_ms;
-	if (past && a->newest_ms >= 0 && a->newest_ms < a->until_ms)
-		a->until_ms = a->newest_ms;
+	a->asked_until_ms = a->until_ms = clock_earlier(q->until_ms, q->now_ms);
+	a->since_ms = clock_later(a->asked_since_ms, a->oldest_ms);
+	if (past && a->newest_ms >= 0)
+		a->until_ms = clock_earlier(a->until_ms, a->newest_ms);
 	/* A start of 0 asks for all data. */
 	a->clipped_start = q->since_ms > 0 && a->since_ms - a->asked_since_ms > AUDIT_CLIP_MS;
 	a->clipped_end = a->asked_until_ms - a->until_ms > AUDIT_CLIP_MS;
@@ -388,7 +384,7 @@ struct shown {
 static int compare_shown(const void *x, const void *y)
 {
 	const struct shown *a = x, *b = y;
-	return a->path < b->path ? -1 : a->path > b->path;
+	return array_compare((int64_t)a->path, (int64_t)b->path);
 }
 
 /* Reads the process rows of the processes and spells that are shown, store by store. */

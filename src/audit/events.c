@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/str.h"
 #include "base/duration.h"
 #include "audit/gather.h"
@@ -53,10 +54,7 @@ int events_of(struct event_taker *t, const struct gather_file *file, struct err 
 	sqlite3_stmt *stmt;
 	struct event_row row;
 	int rc = sql_prepare(file->db, &stmt, e, "%s", EVENTS);
-	if (rc == 0) {
-		sqlite3_bind_int64(stmt, 1, t->since_ms);
-		sqlite3_bind_int64(stmt, 2, t->until_ms);
-	}
+	sql_bind(stmt, SQL_INT(t->since_ms), SQL_INT(t->until_ms));
 	while (sql_next(stmt, &rc, e))
 		rc = read_row(file, stmt, &row) ? t->take(t, &row, e) : 0;
 	sqlite3_finalize(stmt);
@@ -138,10 +136,8 @@ static int count_event(struct event_taker *t, const struct event_row *row, struc
 static int compare_groups(const void *x, const void *y)
 {
 	const struct audit_event *p = x, *q = y;
-	size_t a = rank_of(p->kind), b = rank_of(q->kind);
-	if (a != b)
-		return a < b ? -1 : 1;
-	return p->xid < q->xid ? -1 : p->xid > q->xid;
+	int by_rank = array_compare((int64_t)rank_of(p->kind), (int64_t)rank_of(q->kind));
+	return by_rank ? by_rank : array_compare(p->xid, q->xid);
 }
 
 int events_add(struct gather *g, struct gather_file *file, struct err *e)

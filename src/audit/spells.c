@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "audit/gather.h"
 #include "store/sql.h"
 
@@ -81,8 +82,8 @@ static bool keep(struct audit_spells *all, const struct audit_spell *spell, size
  * without readings was is not stored: it counts as spread evenly. */
 static int64_t idle_between(const struct spell *s, int64_t since_ms, int64_t until_ms)
 {
-	int64_t from_ms = s->begin_ms > since_ms ? s->begin_ms : since_ms;
-	int64_t to_ms = s->end_ms < until_ms ? s->end_ms : until_ms;
+	int64_t from_ms = clock_later(s->begin_ms, since_ms);
+	int64_t to_ms = clock_earlier(s->end_ms, until_ms);
 	int64_t length_ms = s->end_ms - s->begin_ms;
 	if (to_ms <= from_ms)
 		return 0;
@@ -174,9 +175,7 @@ int spells_describe(struct gather *g, size_t index, struct err *e)
 		"SELECT pid, started_ms, user, " PROCESS_TEXT_COLUMNS " FROM process "
 		"WHERE id = %lld",
 		(long long)s->id);
-	if (rc == 0)
-		rc = sql_step(stmt, e);
-	if (rc == 1) {
+	if (sql_next(stmt, &rc, e)) {
 		struct arena *texts = &g->a->texts;
 		s->pid = (uint32_t)sql_int(stmt, 0, 0);
 		s->started_ms = sql_int(stmt, 1, -1);

@@ -251,8 +251,7 @@ struct export_marks export_marks(struct export *x, struct export_window window)
 	if (sql_prepare(x->db, &stmt, &ignored,
 		    "SELECT DISTINCT source FROM run WHERE started_ms - 3600000 < ?2 AND "
 		    "max(last_tick_ms, coalesce(ended_ms, 0)) + 3600000 >= ?1") == 0) {
-		sqlite3_bind_int64(stmt, 1, window.since_ms);
-		sqlite3_bind_int64(stmt, 2, window.until_ms);
+		sql_bind(stmt, SQL_INT(window.since_ms), SQL_INT(window.until_ms));
 		while (sql_step(stmt, &ignored) == 1) {
 			sql_text(stmt, 0, source, sizeof(source));
 			bool captured = source_is_captured(source);

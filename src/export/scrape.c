@@ -258,7 +258,7 @@ static int read_run(
 		"SELECT last_tick_ms, started_ms, interval_ms, ended_ms IS NULL, version, "
 		"source, (SELECT driver FROM host WHERE host.id = run.host) FROM run "
 		"WHERE source <> 'import' ORDER BY id DESC LIMIT 1");
-	if (rc == 0 && (rc = sql_step(row, e)) == 1) {
+	if (sql_next(row, &rc, e)) {
 		s->any_run = true;
 		s->last_tick_ms = sql_int(row, 0, 0);
 		s->started_ms = sql_int(row, 1, 0);
@@ -267,7 +267,6 @@ static int read_run(
 		sql_text(row, 4, s->version, sizeof(s->version));
 		sql_text(row, 5, s->source, sizeof(s->source));
 		sql_text(row, 6, s->driver, sizeof(s->driver));
-		rc = 0;
 	}
 	sqlite3_finalize(row);
 	s->up = s->any_run && is_up(s, path, open, now_ms);
@@ -375,11 +374,9 @@ static int read_spells(struct scrape *s, sqlite3 *db, struct err *e)
 	sqlite3_stmt *row = NULL;
 	int rc = sql_prepare(db, &row, e,
 		"SELECT sum(how_ended = 0), sum(how_ended = 1), sum(how_ended = 2) FROM spell");
-	if (rc == 0 && (rc = sql_step(row, e)) == 1) {
+	if (sql_next(row, &rc, e))
 		for (int i = 0; i < SPELL_STOPPED; i++)
 			s->spells_ended[i] = sql_int(row, i, 0);
-		rc = 0;
-	}
 	sqlite3_finalize(row);
 	return rc;
 }

@@ -214,34 +214,23 @@ int identify_store(const char *path, struct err *e)
 	return kind;
 }
 
-static int check_whole(sqlite3 *db, const char *path, struct err *e)
+/* Fails if the file is damaged; else reads its first run. */
+static int read_origin(sqlite3 *db, const char *path, char origin[ORIGIN_CAP], struct err *e)
 {
 	sqlite3_stmt *row = NULL;
-	char found[128] = "";
+	char found[128] = "", host[160], machine[80], source[64];
 	int rc = sql_prepare(db, &row, e, "PRAGMA quick_check(1)");
-	if (rc == 0)
-		rc = sql_step(row, e);
-	if (rc > 0)
+	if (sql_next(row, &rc, e))
 		sql_text(row, 0, found, sizeof(found));
 	sqlite3_finalize(row);
-	if (rc < 0)
+	if (rc)
 		return rc;
-	return strcmp(found, "ok") == 0
-		       ? 0
-		       : err_set(e, ERR_WORLD, "%s is damaged: %s", path, found);
-}
-
-static int read_origin(sqlite3 *db, char origin[ORIGIN_CAP], struct err *e)
-{
-	sqlite3_stmt *row = NULL;
-	char host[160], machine[80], source[64];
-	int rc = sql_prepare(db, &row, e,
+	if (strcmp(found, "ok") != 0)
+		return err_set(e, ERR_WORLD, "%s is damaged: %s", path, found);
+	rc = sql_prepare(db, &row, e,
 		"SELECT hostname, machine_id, source, started_ms FROM run JOIN host ON "
 		"host.id = run.host ORDER BY started_ms, run.id LIMIT 1");
-	if (rc == 0)
-		rc = sql_step(row, e);
-	*origin = '\0';
-	if (rc > 0) {
+	if (sql_next(row, &rc, e)) {
 		sql_text(row, 0, host, sizeof(host));
 		sql_text(row, 1, machine, sizeof(machine));
 		sql_text(row, 2, source, sizeof(source));
@@ -249,7 +238,7 @@ static int read_origin(sqlite3 *db, char origin[ORIGIN_CAP], struct err *e)
 			(long long)sql_int(row, 3, 0));
 	}
 	sqlite3_finalize(row);
-	return rc < 0 ? rc : 0;
+	return rc;
 }
 
 int identify_origin(const char *path, char origin[ORIGIN_CAP], struct err *e)
@@ -258,9 +247,7 @@ int identify_origin(const char *path, char origin[ORIGIN_CAP], struct err *e)
 	*origin = '\0';
 	int rc = store_open_read(&db, path, e);
 	if (rc == 0)
-		rc = check_whole(db, path, e);
-	if (rc == 0)
-		rc = read_origin(db, origin, e);
+		rc = read_origin(db, path, origin, e);
 	sqlite3_close(db);
 	return rc;
 }

@@ -11,6 +11,7 @@
 
 #include "base/str.h"
 #include "model/tracking.h"
+#include "store/sql.h"
 
 struct trackfile {
 	char *path;
@@ -81,10 +82,9 @@ static int open_file(struct trackfile *f, bool overwrite, struct err *e)
 		return failed(f, e);
 	/* No fsync: a crash of the host may lose the samples of one run, but tracking must not
 	 * wait for the disk. */
-	return sqlite3_exec(f->db, "PRAGMA synchronous = OFF; PRAGMA user_version = 0", NULL,
-		       NULL, NULL) == SQLITE_OK
-		       ? 0
-		       : failed(f, e);
+	bool ok = sql_exec(f->db, "PRAGMA synchronous = OFF; PRAGMA user_version = 0") ==
+		  SQLITE_OK;
+	return ok ? 0 : failed(f, e);
 }
 
 int trackfile_open(struct trackfile **f, const char *path, bool overwrite, struct err *e)
@@ -188,14 +188,9 @@ static bool add_csv(struct trackfile *f, const double *values)
 
 static bool add_sqlite(struct trackfile *f, const double *values)
 {
-	for (int i = 0; i < TRACKING_COLUMNS; i++) {
-		if (isnan(values[i]))
-			sqlite3_bind_null(f->insert, i + 1);
-		else
-			sqlite3_bind_double(f->insert, i + 1, values[i]);
-	}
-	bool ok = sqlite3_step(f->insert) == SQLITE_DONE;
-	return sqlite3_reset(f->insert) == SQLITE_OK && ok;
+	for (int i = 0; i < TRACKING_COLUMNS; i++)
+		sql_bind_from(f->insert, i + 1, SQL_ARGS(SQL_REAL(values[i])));
+	return sql_run(f->insert, NULL);
 }
 
 int trackfile_add(struct trackfile *f, const struct track_sample *s, struct err *e)
