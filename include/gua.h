@@ -72,6 +72,7 @@ struct gua_card {
 	size_t processes;	/* number of rows of gua_card_process() */
 	int processes_known;	/* 0: the lists could not be read, so processes is 0 */
 	int64_t mem_free_bytes; /* total without what is used and what the driver reserves */
+	double temperature_c; /* of the chip; read by gua_card() itself, if size includes it */
 };
 
 /* A process on a card. */

@@ -38,7 +38,8 @@ class Card(Struct):
                 ("mig_index", ctypes.c_int), ("gpu_instance", ctypes.c_int), ("compute_instance", ctypes.c_int),
                 ("status", ctypes.c_int), ("mem_total_bytes", ctypes.c_int64), ("mem_used_bytes", ctypes.c_int64),
                 ("util_pct", ctypes.c_double), ("power_w", ctypes.c_double), ("energy_j", ctypes.c_double),
-                ("processes", ctypes.c_size_t), ("processes_known", ctypes.c_int), ("mem_free_bytes", ctypes.c_int64)]
+                ("processes", ctypes.c_size_t), ("processes_known", ctypes.c_int), ("mem_free_bytes", ctypes.c_int64),
+                ("temperature_c", ctypes.c_double)]
 
 
 class CardProcess(Struct):

@@ -69,6 +69,7 @@ class Watch:
         self.pid, self.note, self.names = os.getpid(), "", {}
         self._options, self._handle = (source, nvml_path, scenario), None
         self._card, self._process = _lib.Card(), _lib.CardProcess()
+        self._card.size = _lib.Card.temperature_c.offset  # without what costs a call of the driver
         self._news, self._asked, self._answered = threading.Condition(), 0, 0
         self._running = self._closed = self._stuck = False
         self._active_s = self._idle_s = 0.0

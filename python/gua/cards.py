@@ -43,6 +43,7 @@ class GPU:
     gpu_instance: int | None
     compute_instance: int | None
     processes: tuple[GPUProcess, ...] | None  # None: the driver does not list them
+    temperature_c: float | None = None
 
 
 @contextlib.contextmanager
@@ -101,7 +102,7 @@ def read_card(handle, index, own_host=True):
                power_w=_lib.number(card.power_w), energy_j=_lib.number(card.energy_j),
                parent_uuid=_lib.text(card.parent_uuid) or None, mig_index=_lib.number(card.mig_index),
                gpu_instance=_lib.number(card.gpu_instance), compute_instance=_lib.number(card.compute_instance),
-               processes=processes)
+               processes=processes, temperature_c=_lib.number(card.temperature_c))
 
 
 def gpus(source: str | None = None, nvml_path: str | None = None, scenario: str | None = None) -> list[GPU]:

@@ -195,6 +195,18 @@ static int64_t free_bytes(const struct card_reading *r)
 	return left > 0 ? left : 0;
 }
 
+static double temperature_of(struct source *s, size_t index)
+{
+	static const unsigned char wanted[METRIC_COUNT] = { [METRIC_TEMPERATURE_GPU] = 1 };
+	double values[METRIC_COUNT];
+	metric_texts texts;
+	metric_clear(values, texts);
+	if (s->ops->metrics && s->cards[index].status == CARD_STATUS_OK)
+		s->ops->metrics(
+			s, &(struct metric_request){ index, true, wanted }, values, texts);
+	return values[METRIC_TEMPERATURE_GPU];
+}
+
 API int gua_card(struct gua *handle, size_t index, struct gua_card *card)
 {
 	int rc = check_call(handle, index, card, card ? card->size : 0);
@@ -215,7 +227,10 @@ API int gua_card(struct gua *handle, size_t index, struct gua_card *card)
 		.processes = reading->processes_known ? reading->n_processes : 0,
 		.processes_known = reading->processes_known,
 		.mem_free_bytes = free_bytes(reading),
+		.temperature_c = NAN,
 	};
+	if (card->size >= sizeof(found))
+		found.temperature_c = temperature_of(handle->source, index);
 	str_copy(found.uuid, sizeof(found.uuid), reading->id.uuid);
 	str_copy(found.name, sizeof(found.name), reading->id.name);
 	str_copy(found.parent_uuid, sizeof(found.parent_uuid), reading->id.parent_uuid);

@@ -37,7 +37,7 @@ def test_cards_and_their_processes(python, tmp_path, source):
     assert (a["index"], a["uuid"], a["name"], a["status"]) == (0, "GPU-a", "Card A", "ok")
     assert a["mem_total_bytes"] == 80 * 2**30 and 8e9 <= a["mem_used_bytes"] < 9e9
     assert free[0] == a["mem_total_bytes"] - a["mem_used_bytes"]
-    assert a["parent_uuid"] is None and a["mig_index"] is None and a["power_w"] > 0
+    assert a["parent_uuid"] is None and a["mig_index"] is None and a["power_w"] > 0 and a["temperature_c"] > 20
     assert [(p["pid"], p["kinds"], p["mem_bytes"]) for p in a["processes"]] == [(4001, ["compute"], 8000000000)]
     assert sorted((p["pid"], p["kinds"][0], p["gpu_uuid"]) for p in b["processes"]) == [
         (4001, "compute", "GPU-b"), (4002, "graphics", "GPU-b")]
