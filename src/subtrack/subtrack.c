@@ -71,7 +71,7 @@ struct rows {
 
 static int bad_file(const struct rows *r, const char *what, struct err *e)
 {
-	return err_set(e, ERR_WORLD, "%s is no %s", r->path, what);
+	return err_set(e, ERR_WORLD, "%s is not a %s", r->path, what);
 }
 
 /* Opens a tracking or sub-tracking file in SQLite for reading, with limits. */
