@@ -142,15 +142,15 @@ struct status {
 	struct err untrusted; /* code 0: the configuration may end sessions */
 	int64_t armed_until_ms;
 	char armed_by[64];
-	int64_t stopped_ms; /* by the breaker; -1: not */
+	int64_t stopped_ms; /* since when the breaker has stopped everything; -1: it has not */
 	char stopped_why[256];
-	char missed[CHANNEL_REACH_CAP]; /* whom notices do not reach; "": they reach all */
-	struct str untold;		/* who has not got a notice, and why, in lines */
+	char missed[CHANNEL_REACH_CAP]; /* the users that notices do not reach; "": none */
+	struct str untold;		/* a line for each notice that was not delivered */
 	struct policy_pass pass;
 	struct table stages;
 };
 
-/* A notice that was tried and has not arrived. */
+/* Adds a line about a notice that was tried and not delivered. */
 static int take_untold(void *context, const struct policy_notice *n)
 {
 	struct str *out = context;
@@ -161,7 +161,7 @@ static int take_untold(void *context, const struct policy_notice *n)
 	return 0;
 }
 
-/* Whether a rule tells people anything. */
+/* Whether a rule warns users. */
 static bool tells(const struct enforce *x)
 {
 	for (size_t i = 0; x->policy.enforce && i < rules_count(&x->policy); i++)
@@ -274,7 +274,7 @@ static int run_status(struct enforce *x)
 
 #define MOST_MS (INT64_C(366) * 86400000)
 
-/* A length is from now on; a day counts to its end. */
+/* Reads --until: a duration counts from now; a day counts to its end. */
 static int read_until(const struct enforce *x, int64_t *until_ms, struct err *e)
 {
 	const char *text = x->o->window.until;
@@ -303,14 +303,14 @@ static int read_until(const struct enforce *x, int64_t *until_ms, struct err *e)
 	return 0;
 }
 
-/* What an admin decides. */
+/* What an administrator decided. */
 struct decision {
 	enum policy_step step;
 	int64_t until_ms;  /* STEP_ARMED */
-	const char *actor; /* who */
+	const char *actor; /* the administrator */
 };
 
-/* Writes the row, and the step for the log. */
+/* Stores the decision, and a row of the log about it. */
 static int write_decision(struct enforce *x, const struct decision *d, struct err *e)
 {
 	struct policy_file *file = NULL;
@@ -346,7 +346,7 @@ static int write_decision(struct enforce *x, const struct decision *d, struct er
 	return rc ? rc : end;
 }
 
-/* What else is missing before a session can be ended, and what is likely a mistake. */
+/* Lists what else is missing before a session can be ended, and likely mistakes. */
 static void add_missing(struct str *out, struct enforce *x)
 {
 	struct err why = { 0 };
@@ -441,7 +441,7 @@ int enforce_parse_pid(const char *text, uint32_t *pid, struct err *e)
 	return 0;
 }
 
-/* Without the right to read the store: the service explains what is one's own. */
+/* For users who may not read the store: the service explains their own sessions. */
 static int ask_service(const struct enforce *x, uint32_t pid)
 {
 	const struct user_request r = {
@@ -510,7 +510,7 @@ static const struct option_row rows[] = {
 static const struct subcommand {
 	const char *name;
 	int (*run)(struct enforce *x); /* NULL: of struct enforce_parts */
-	bool operand;		       /* has one */
+	bool operand;		       /* takes an operand */
 } subcommands[] = {
 	{ "run", NULL, false },
 	{ "test-notice", NULL, true },
@@ -548,8 +548,8 @@ static const struct subcommand *find(const char *name, struct err *e)
 	return NULL;
 }
 
-/* Where gua-enforce.service keeps its file. A link to it beside the store is for readers: who
- * writes does not follow links. */
+/* Where gua-enforce.service keeps its file. Beside the store there may be a link to it, which
+ * only readers follow. */
 #define SERVICE_DIRECTORY "/var/lib/gua-enforce"
 
 static int choose_files(struct enforce *x, struct err *e)
@@ -568,7 +568,7 @@ static int choose_files(struct enforce *x, struct err *e)
 	return 0;
 }
 
-/* What was written after "gua enforce". */
+/* Reads the subcommand and its operand. */
 static int read_operands(
 	struct enforce *x, char **words, const struct subcommand **sub, struct err *e)
 {

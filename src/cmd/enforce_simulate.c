@@ -208,10 +208,10 @@ static void make_tables(struct result *r)
 		}
 }
 
-/* What the live run looks at, and no history has. */
+/* What the live run checks, but the store does not record. */
 static const struct {
 	const char *name, *text;
-	bool of_imports; /* the store of a recorder has it */
+	bool of_imports; /* only imported data lacks it */
 } unknowns[] = {
 	{ "own_use", "which process on a card used it: all share what the card did", true },
 	{ "sessions", "jobs, containers, notebooks and logins: each process is a session",
@@ -350,8 +350,8 @@ static int64_t released(void *context, int64_t after_ms)
 	return -1;
 }
 
-/* What people did in that time, if gua enforce has run and its file may be read: what users
- * kept, and when the breaker was released. */
+/* Reads from policy.db, if that is possible, which sessions users kept in that time, and when
+ * the breaker was released. */
 static void read_keeps(const struct enforce *x, struct result *r, const struct idle_history *h)
 {
 	struct policy_file *file = NULL;
@@ -363,7 +363,7 @@ static void read_keeps(const struct enforce *x, struct result *r, const struct i
 	policy_file_close(file);
 }
 
-/* Leaves the result where pages find it, if that file is there and may be written. */
+/* Stores the result in policy.db for web pages, if that file exists and can be written. */
 static void save(const struct enforce *x, const struct str *json)
 {
 	struct policy_file *file = NULL;

@@ -41,7 +41,7 @@ struct keep {
 	int proc;
 };
 
-/* The request, for a process that is alive and the caller's. */
+/* Makes the request, for a process that exists and belongs to the caller. */
 static int make_request(
 	const struct keep *k, const char *operand, struct user_request *r, struct err *e)
 {
@@ -96,7 +96,7 @@ static void add_json(struct str *out, const struct user_answer *a)
 	json_close(&j, '}');
 }
 
-/* Asks to keep or drop a session, or (operand NULL) what is kept. */
+/* Asks to keep or drop a session; without an operand, lists what is kept. */
 static int ask(struct keep *k, const char *operand, struct err *e)
 {
 	struct user_request r = { .ask = k->o->drop ? USER_ASK_DROP

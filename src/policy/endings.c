@@ -224,11 +224,6 @@ static void add_cards(struct ending *a, const struct endings *es, const struct e
 	}
 }
 
-static void copy_text(char *dst, size_t cap, const char *text)
-{
-	str_copy(dst, cap, text ? text : "");
-}
-
 static void describe(struct ending *a, const struct enforcer_step *s)
 {
 	const struct idle_session *session = s->facts->session;
@@ -247,9 +242,12 @@ static void describe(struct ending *a, const struct enforcer_step *s)
 	str_copy(a->key, sizeof(a->key), session->key);
 	str_copy(a->user, sizeof(a->user), session->user);
 	str_copy(a->rule, sizeof(a->rule), v->state.rule);
-	copy_text(a->command, sizeof(a->command), session->texts[PROCESS_COMMAND]);
-	copy_text(a->job, sizeof(a->job), session->texts[PROCESS_JOB]);
-	copy_text(a->container, sizeof(a->container), session->texts[PROCESS_CONTAINER]);
+	if (session->texts[PROCESS_COMMAND])
+		str_copy(a->command, sizeof(a->command), session->texts[PROCESS_COMMAND]);
+	if (session->texts[PROCESS_JOB])
+		str_copy(a->job, sizeof(a->job), session->texts[PROCESS_JOB]);
+	if (session->texts[PROCESS_CONTAINER])
+		str_copy(a->container, sizeof(a->container), session->texts[PROCESS_CONTAINER]);
 	enforcer_list(&lists, s);
 	str_copy(a->pids, sizeof(a->pids), str_text(&lists.pids));
 	str_copy(a->uuids, sizeof(a->uuids), str_text(&lists.cards));
@@ -361,14 +359,6 @@ static void no_look(struct endings *es, const char *why)
 	close_live(es);
 }
 
-static bool is_verifying(const struct endings *es)
-{
-	for (size_t i = 0; i < ENDINGS_MOST; i++)
-		if (es->items[i].stage == ENDING_VERIFY)
-			return true;
-	return false;
-}
-
 static void look(struct endings *es)
 {
 	struct err e = { 0 };
@@ -389,8 +379,9 @@ static void look(struct endings *es)
 		return;
 	es->asked = false;
 	int64_t every_us = es->enforcer->policy.config->end.sample_ms * 1000;
-	if (is_verifying(es) && every_us > VERIFY_EVERY_US)
-		every_us = VERIFY_EVERY_US;
+	for (size_t i = 0; i < ENDINGS_MOST; i++)
+		if (es->items[i].stage == ENDING_VERIFY && every_us > VERIFY_EVERY_US)
+			every_us = VERIFY_EVERY_US;
 	es->next_look_us = now_us + every_us;
 	if (rc)
 		no_look(es, rc == ERR_BUSY ? "the driver does not answer" : e.text);

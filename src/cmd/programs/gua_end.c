@@ -19,7 +19,7 @@
 #include "policy/end_server.h"
 #include "proc/proc.h"
 
-/* Whom it becomes if root starts it: nobody. */
+/* The uid and gid that it takes if root starts it. */
 #define NOBODY 65534
 
 static int fail(const char *text)
@@ -51,7 +51,7 @@ static bool drop_privileges(void)
 	       prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
-/* Whether standard input is a socket that keeps the borders of records, as gua-enforce and
+/* Whether standard input is a socket that keeps record boundaries, as gua-enforce and
  * systemd make it. */
 static bool is_wire(int fd)
 {
@@ -77,10 +77,11 @@ static bool reply_with(int fd, const struct end_reply *reply)
 	return n == (ssize_t)sizeof(*reply);
 }
 
-/* One request; false: there will be no more. */
+/* Answers one request; false: the connection is closed. */
 static bool answer_next(struct end_server *s, int fd)
 {
-	struct end_request request[2]; /* room to see that one is too long */
+	struct end_request
+		request[2]; /* larger, so that a request that is too long is noticed */
 	struct end_reply reply;
 	ssize_t n = recv(fd, request, sizeof(request), 0);
 	if (n < 0 && errno == EINTR)

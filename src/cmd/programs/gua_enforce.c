@@ -50,7 +50,7 @@ static void print_result(const struct courier_result *r)
 	printf("%-9s %-7s %s\n", channel_names[r->channel], words[r->delivery], safe);
 }
 
-/* Sends it through all, and prints what became of each. True: none has failed. */
+/* Sends the notice through all channels and prints each result. True: none has failed. */
 static bool send_all(struct courier *c, const struct config_notices *config,
 	const struct notice *n, struct err *e)
 {
@@ -92,14 +92,14 @@ static int test_notice(struct enforce *x)
 	return *e.text ? cmd_fail(x->self, &e) : fine ? 0 : 1;
 }
 
-/* Earlier configurations. */
+/* Earlier configurations: running deliveries may still refer to their texts. */
 struct outdated {
 	struct settings *items;
 	size_t n;
 };
 
-/* One with a fault is left alone. What is under way is asked about again before it signals
- * anybody. */
+/* Reads the configuration again; if it has a fault, the old one stays in force. Sessions that
+ * are being ended are checked against the new one before the next signal. */
 static void reload(struct enforce *x, struct service *s, struct outdated *old)
 {
 	struct configuration before = x->conf;

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "policy/post.h"
 
-/* The answer is read for curl's sake alone. */
+/* Ignores the body of the answer; without this, curl would print it. */
 static size_t drop(char *bytes, size_t size, size_t n, void *context)
 {
 	(void)bytes;
