@@ -590,7 +590,7 @@ static int take_ended(struct client *c, struct err *e)
 	return rc;
 }
 
-/* The number of finished requests; tells the caller about them now and then. */
+/* The number of finished requests; reports it to the caller a few times a second. */
 static size_t count_done(struct client *c, const struct transfer *all, size_t n)
 {
 	size_t n_done = 0;

@@ -47,7 +47,7 @@ struct engine_answer {
 	double time_s;
 };
 
-/* Begins, also for another attempt. The first two members are kept. */
+/* Starts reading an answer, or reads it again. Keeps `take` and `context`. */
 void engine_answer_start(struct engine_answer *a);
 /* Both return ERR_WORLD with a text that continues "the answer is wrong: ...". */
 int engine_answer_feed(struct engine_answer *a, const char *bytes, size_t len, struct err *e);

@@ -18,7 +18,7 @@ struct report_style {
 void report_text(struct str *out, const struct report *r, const struct report_style *style);
 /* For people, as one page of HTML that needs no other file. */
 void report_html(struct str *out, const struct report *r);
-/* The same for a page with its own frame and stylesheet (style.h): a title, and the content
+/* The same for a page with its own frame and stylesheet (html_style): a title, and the content
  * of <main>. No script, no style attributes. */
 void report_html_body(struct str *out, const struct report *r);
 void report_html_title(struct str *out, const struct report *r);
