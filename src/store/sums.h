@@ -14,37 +14,41 @@
 	column " = max(coalesce(" column ", excluded." column "), " \
 	"coalesce(excluded." column ", " column "))"
 
-/* Of own_use (see schema.sql), the most of the percents and the sum of the time. Unknown and
- * known is unknown: a row from before counts by any use. */
-
-#define USAGE_ADD \
-	ADD("ms") ", " \
-	ADD("util_pct_ms") ", " \
-	ADD("energy_mj") ", " \
-	ADD("energy_unknown_ms") ", " \
-	ADD("unsure_ms") ", " \
-	ADD("unsure_ms2")
+/* The sums of a usage table. */
+#define USAGE_COLUMNS(X) \
+	X("ms") ", " \
+	X("util_pct_ms") ", " \
+	X("energy_mj") ", " \
+	X("energy_unknown_ms") ", " \
+	X("unsure_ms") ", " \
+	X("unsure_ms2")
+#define USAGE_ADD USAGE_COLUMNS(ADD)
 
 #define SM_ACTIVE_ADD \
 	ADD("ms") ", " \
 	ADD("pct_ms")
 
+/* The sums of a holding table that are always known. */
+#define HOLDING_COLUMNS(X) \
+	X("active_ms") ", " \
+	X("idle_held_ms") ", " \
+	X("truly_idle_ms") ", " \
+	X("squatting_ms") ", " \
+	X("active_double_ms") ", " \
+	X("idle_held_double_ms") ", " \
+	X("truly_idle_double_ms") ", " \
+	X("squatting_double_ms") ", " \
+	X("active_share_ms") ", " \
+	X("idle_share_ms") ", " \
+	X("use_unknown_ms") ", " \
+	X("use_unknown_double_ms") ", " \
+	X("engine_ms")
+/* Of own_use (see schema.sql), the most of the percents and the sum of the time. If one of the
+ * rows does not know its own use, as one from before version 4, the sum does not either. */
 #define HOLDING_ADD \
-	ADD("active_ms") ", " \
-	ADD("idle_held_ms") ", " \
-	ADD("truly_idle_ms") ", " \
-	ADD("squatting_ms") ", " \
-	ADD("active_double_ms") ", " \
-	ADD("idle_held_double_ms") ", " \
-	ADD("truly_idle_double_ms") ", " \
-	ADD("squatting_double_ms") ", " \
-	ADD("active_share_ms") ", " \
-	ADD("idle_share_ms") ", " \
+	HOLDING_COLUMNS(ADD) ", " \
 	ADD_KNOWN("sm_pct_ms") ", " \
 	MAX_KNOWN("mem_peak_kib") ", " \
-	ADD("use_unknown_ms") ", " \
-	ADD("use_unknown_double_ms") ", " \
-	ADD("engine_ms") ", " \
 	"own_use = max(own_use & 255, excluded.own_use & 255) + " \
 	"((own_use >> 8) + (excluded.own_use >> 8) << 8)"
 
@@ -59,28 +63,10 @@
 
 /* Sums of a slot that has ?4 ms where there are ?3: both passes of the clock count in part. */
 #define CUT(column) column " = " column " * ?3 / ?4"
-#define USAGE_CUT \
-	CUT("ms") ", " \
-	CUT("util_pct_ms") ", " \
-	CUT("energy_mj") ", " \
-	CUT("energy_unknown_ms") ", " \
-	CUT("unsure_ms") ", " \
-	CUT("unsure_ms2")
+#define USAGE_CUT USAGE_COLUMNS(CUT)
 #define HOLDING_CUT \
-	CUT("active_ms") ", " \
-	CUT("idle_held_ms") ", " \
-	CUT("truly_idle_ms") ", " \
-	CUT("squatting_ms") ", " \
-	CUT("active_double_ms") ", " \
-	CUT("idle_held_double_ms") ", " \
-	CUT("truly_idle_double_ms") ", " \
-	CUT("squatting_double_ms") ", " \
-	CUT("active_share_ms") ", " \
-	CUT("idle_share_ms") ", " \
+	HOLDING_COLUMNS(CUT) ", " \
 	CUT("sm_pct_ms") ", " \
-	CUT("use_unknown_ms") ", " \
-	CUT("use_unknown_double_ms") ", " \
-	CUT("engine_ms") ", " \
 	"own_use = (own_use & 255) + ((own_use >> 8) * ?3 / ?4 << 8)"
 
 #define TOTAL_GPU_ADD \

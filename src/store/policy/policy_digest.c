@@ -1,4 +1,4 @@
-/* Decides nothing: reads and writes what the limit of a day and digests need. */
+/* Reads and writes what the daily limit of notices and digests need; it decides nothing. */
 #include "store/policy/policy_digest.h"
 
 #include "store/policy/policy_private.h"
