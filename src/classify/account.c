@@ -588,10 +588,36 @@ static void take_use(
 							  : (double)NAN;
 	}
 	classify_use(on->holders, on->n, &use, on->rules);
-	bool turns = classify_turns(on->holders, on->n, &use, on->rules);
-	a->turns = turns && !d->polled && !d->whole;
+	classify_turns(on->holders, on->n, &use, on->rules);
+	a->turns = d->parts != NULL;
+	for (size_t i = 0; d->parts && i < on->n; i++)
+		on->holders[i].turn = turns_in_all(d->parts, d->parts->pct[i],
+			on->holders[i].before_pct, on->rules->active_util_pct);
 	if (a->steady_to_ms > a->covered_ms && !d->polled && !d->whole)
 		classify_swap(on->holders, on->n, a->steady_to_ms);
+}
+
+/* Takes the use of processes in one part of the drain. */
+static void take_part(const struct turn_parts *parts, size_t at, const struct account_scene *on)
+{
+	for (size_t i = 0; i < on->n; i++) {
+		struct holder *h = &on->holders[i];
+		h->sm_pct = parts->pct[i][at];
+		h->turn = turns_in_part(
+			parts, parts->pct[i], h->before_pct, at, on->rules->active_util_pct);
+	}
+}
+
+/* Keeps the newest use of each process, for the drain after. */
+static void keep_use(const struct account_drain *d, const struct account_scene *on)
+{
+	size_t n = d->parts ? d->parts->n : 0;
+	for (size_t i = 0; i < on->n; i++) {
+		double *before = on->holders[i].before_pct;
+		for (size_t k = 0; k < COVER_BESIDE; k++)
+			before[k] = n >= COVER_BESIDE ? d->parts->pct[i][n - COVER_BESIDE + k]
+						      : d->sm_pct[i];
+	}
 }
 
 void account_drain(struct account *a, const struct account_drain *d, struct account_scene *on)
@@ -605,8 +631,12 @@ void account_drain(struct account *a, const struct account_drain *d, struct acco
 		take_held(a, d, 0, on);
 	if (d->n_samples)
 		take_use(a, d, on);
-	for (size_t i = 0; i < d->n_samples; i++) {
+	for (size_t i = 0, part = 0; i < d->n_samples; i++) {
 		struct account_sample s = sample_at(d, i);
+		if (d->parts && (i == 0 || d->samples[i].wall_us > d->parts->to_us[part])) {
+			part += i > 0;
+			take_part(d->parts, part, on);
+		}
 		if (d->polled || d->whole) {
 			take_reading(a, &s, d, on);
 			continue;
@@ -616,10 +646,12 @@ void account_drain(struct account *a, const struct account_drain *d, struct acco
 		if (!a->holds)
 			take_held(a, d, i + 1, on);
 	}
-	if (d->n_samples)
+	if (d->n_samples) {
+		keep_use(d, on);
 		a->latest = (struct account_drain){
 			.hold_ms = d->hold_ms, .period_ms = d->period_ms, .dry_ms = d->dry_ms
 		};
+	}
 	divide_energy(a, on);
 }
 

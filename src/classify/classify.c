@@ -15,10 +15,6 @@
  * reading. */
 #define LATCHED_PCT 95
 
-/* A drain is divided into at least about this many parts, to find which process used the
- * card when. */
-#define CARD_PARTS 8
-
 bool classify_is_holder(unsigned kind, const struct rules *rules)
 {
 	return rules->count_graphics || (kind & (PROCESS_COMPUTE | PROCESS_MPS));
@@ -341,90 +337,26 @@ void classify_use(struct holder *holders, size_t n, const struct use_since *use,
 					      : HOLDER_ACTIVE;
 }
 
-/* The use of the card since the last drain, in pieces. */
-static struct turn_card card_of(const struct use_since *use, const struct rules *rules)
+/* From the first use of the card since the last drain to the last. */
+static struct turn whole_turn(const struct use_since *use, const struct rules *rules)
 {
-	double since_ms = (double)use->since_us / 1000;
-	struct turn_card card = { .to_ms = { since_ms } };
-	if (use->n_samples)
-		card.least_ms =
-			((double)use->samples[use->n_samples - 1].wall_us / 1000 - since_ms) /
-			CARD_PARTS;
+	struct turn turn = TURN_NONE;
+	turn.pct = use->mean_pct;
 	for (size_t i = 0; i < use->n_samples; i++) {
 		struct cover cover = cover_at(use, i, rules);
 		double begin_ms = (double)begin_us_of(use, i) / 1000;
-		double end_ms = (double)use->samples[i].wall_us / 1000;
-		double length_ms = end_ms - begin_ms, pct = use->samples[i].util_pct;
-		if (cover.part > 0 && cover.part < 1) {
-			double from_ms = begin_ms + cover.from * length_ms;
-			turns_add(&card, from_ms, cover.unused_pct);
-			turns_add(&card, from_ms + cover.part * length_ms, cover.used_pct);
-			pct = cover.unused_pct;
-		}
-		turns_add(&card, end_ms, pct);
-	}
-	return card;
-}
-
-/* The use of the card at the end of the drain; NAN: it may just be ending. */
-static double last_use(const struct use_since *use)
-{
-	size_t n = use->n_samples;
-	double last_pct = n ? use->samples[n - 1].util_pct : NAN;
-	return n > 1 && last_pct < 0.8 * use->samples[n - 2].util_pct ? NAN : last_pct;
-}
-
-/* The turn of the only process that used the card: from its first use to its last. */
-static struct turn whole_turn(const struct turn_card *card, const struct turn_use *use,
-	double last_pct, const struct rules *rules)
-{
-	size_t first = 0, end = card->n;
-	while (first < end && card->pct[first] < rules->active_util_pct)
-		first++;
-	while (end > first && card->pct[end - 1] < rules->active_util_pct)
-		end--;
-	return (struct turn){
-		.from_ms = first == 0 ? -INFINITY : card->to_ms[first],
-		.to_ms = end == card->n ? INFINITY : card->to_ms[end],
-		.pct = use->mean_pct,
-		.last_pct = last_pct,
-		.mean_pct = use->mean_pct,
-	};
-}
-
-/* The processes that used the card since the last drain, and the use that they do not
- * explain: a process that has gone may have no record. */
-struct users_of_card {
-	struct turn_use uses[TURNS_MOST];
-	uint32_t who[TURNS_MOST];
-	size_t n;     /* of the processes */
-	size_t n_all; /* including unexplained use; more than TURNS_MOST: too many */
-};
-
-static struct users_of_card find_uses(
-	const struct holder *holders, size_t n, const struct use_since *use)
-{
-	struct users_of_card u = { .n = 0 };
-	double rest_pct = use->mean_pct;
-	for (size_t i = 0; i < n; i++) {
-		const struct holder *h = &holders[i];
-		if (!(h->sm_pct > 0) || !is_first_stretch(holders, i))
+		double length_ms = (double)use->samples[i].wall_us / 1000 - begin_ms;
+		double to = cover.from + cover.part;
+		if (!(cover.part > 0))
 			continue;
-		if (u.n < TURNS_MOST) {
-			u.uses[u.n] = (struct turn_use){ .mean_pct = h->sm_pct,
-				.last_pct = h->turn.last_pct,
-				.last_mean_pct = h->turn.mean_pct };
-			u.who[u.n] = h->process;
-		}
-		rest_pct -= h->sm_pct + ROUNDING_PCT;
-		u.n++;
+		if (isinf(turn.from_ms))
+			turn.from_ms = i == 0 && cover.from <= 0
+					       ? -INFINITY
+					       : begin_ms + cover.from * length_ms;
+		turn.to_ms = i + 1 == use->n_samples && to >= 1 ? INFINITY
+								: begin_ms + to * length_ms;
 	}
-	u.n_all = u.n;
-	if (u.n > 0 && u.n < TURNS_MOST && rest_pct > ROUNDING_PCT)
-		u.uses[u.n_all++] = (struct turn_use){
-			.mean_pct = rest_pct, .last_pct = NAN, .last_mean_pct = NAN
-		};
-	return u;
+	return turn;
 }
 
 /* Whether a holder came or went since then. */
@@ -436,33 +368,27 @@ static bool has_moved(const struct holder *holders, size_t n, int64_t since_ms)
 	return false;
 }
 
-bool classify_turns(struct holder *holders, size_t n, const struct use_since *use,
+void classify_turns(struct holder *holders, size_t n, const struct use_since *use,
 	const struct rules *rules)
 {
-	bool known = use->known && use->n_samples > 0;
-	struct users_of_card u = find_uses(holders, n, use);
-	double last_pct = known && u.n_all == 1 ? last_use(use) : NAN;
+	double rest_pct = use->mean_pct;
+	size_t users = 0;
+	uint32_t user = 0;
+	for (size_t i = 0; i < n; i++) {
+		holders[i].turn = TURN_NONE;
+		if (!(holders[i].sm_pct > 0) || !is_first_stretch(holders, i))
+			continue;
+		rest_pct -= holders[i].sm_pct + ROUNDING_PCT;
+		user = holders[i].process;
+		users++;
+	}
+	if (!use->known || users != 1 || rest_pct > ROUNDING_PCT ||
+		!has_moved(holders, n, use->since_us / 1000))
+		return;
+	struct turn turn = whole_turn(use, rules);
 	for (size_t i = 0; i < n; i++)
-		holders[i].turn = (struct turn){ INFINITY, INFINITY, 0,
-			!known			? (double)NAN
-			: holders[i].sm_pct > 0 ? last_pct
-						: 0,
-			known ? holders[i].sm_pct : (double)NAN };
-	if (!known || u.n_all == 0 || u.n_all > TURNS_MOST ||
-		(u.n_all == 1 && !has_moved(holders, n, use->since_us / 1000)))
-		return false;
-	struct turn_card card = card_of(use, rules);
-	if (card.n == 0) /* the drain has no length */
-		return false;
-	if (u.n_all == 1)
-		u.uses[0].turn = whole_turn(&card, &u.uses[0], last_pct, rules);
-	else
-		turns_find(&card, u.uses, u.n_all);
-	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < u.n; k++)
-			if (u.who[k] == holders[i].process)
-				holders[i].turn = u.uses[k].turn;
-	return u.n_all > 1;
+		if (holders[i].process == user)
+			holders[i].turn = turn;
 }
 
 /* Whether the list at that moment was the first to show it. */

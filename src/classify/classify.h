@@ -42,8 +42,9 @@ struct holder {
 	 * its use then, by which such time is split. */
 	enum holder_state own_state, user_state;
 	double now_pct;
-	struct turn turn;      /* set by classify_turns() */
-	struct holder_use use; /* private to classify_use() */
+	double before_pct[COVER_BESIDE]; /* its use in the newest two drains, or parts of one */
+	struct turn turn;		 /* set by classify_turns() */
+	struct holder_use use;		 /* private to classify_use() */
 };
 
 /* The holders of a card at one moment, and what they hold together. */
@@ -107,9 +108,9 @@ struct use_since classify_use_of_samples(const struct util_sample *samples, size
 void classify_use(struct holder *holders, size_t n, const struct use_since *use,
 	const struct rules *rules);
 
-/* Finds when each holder used the card, if several did since the last drain. Returns whether
- * they are known: then classify_moment() is to be called for each stretch of active time. */
-bool classify_turns(struct holder *holders, size_t n, const struct use_since *use,
+/* Finds when the only process that used the card since the last drain did so; if several did,
+ * it is not known. */
+void classify_turns(struct holder *holders, size_t n, const struct use_since *use,
 	const struct rules *rules);
 /* The list at that moment shows that one holder took the place of another: it was after the
  * last use of the one and before the first use of the other, by their turns. */

@@ -1,45 +1,45 @@
-/* Finds which process used the card, and when. The driver reports the use of a process as
- * one mean over a drain, and that of the card six times a second: this module finds the part
- * of the drain in which each process used the card, so that together they explain the card's
- * use. */
+/* Finds when a process used a card that several share. The driver reports the use of a process
+ * as one mean since a moment; asked again for later moments of a drain, it shows how much the
+ * process used in each part of the drain. Within a part, cover.h says where use begins or
+ * ends. */
 #ifndef GUA_CLASSIFY_TURNS_H
 #define GUA_CLASSIFY_TURNS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TURNS_PIECES = 24, TURNS_MOST = 8 };
+#include "classify/cover.h"
+#include "model/reading.h"
 
-/* What the card did during a drain: pieces of one utilisation that follow each other. Moments
- * are in milliseconds, from any origin. */
-struct turn_card {
-	double to_ms[TURNS_PIECES + 1]; /* where each ends; the first is where the drain begins
-					 */
-	double pct[TURNS_PIECES];
-	size_t n;
-	double least_ms; /* a piece shorter than this is continued if use stays the same */
-};
-
-/* Adds a piece that ends at `to_ms`. */
-void turns_add(struct turn_card *card, double to_ms, double pct);
-
-/* The turn of one process. */
+/* The turn of one process: it used the card between two moments (Unix milliseconds), at one
+ * level. One that never did has both at INFINITY; one that was using the card when the time
+ * that is looked at began, or was when it ended, has -INFINITY or INFINITY. */
 struct turn {
-	double from_ms, to_ms; /* it used the card between them ... */
-	double pct;	       /* ... at this level */
-	/* For the drain after: its use at the end of this one, and its mean; NAN: not known. */
-	double last_pct, mean_pct;
+	double from_ms, to_ms;
+	double pct;
 };
 
-/* A process with use in the drain. */
-struct turn_use {
-	double mean_pct;		/* over the whole drain */
-	double last_pct, last_mean_pct; /* struct turn's of the drain before */
-	struct turn turn;
+#define TURN_NONE ((struct turn){ INFINITY, INFINITY, 0 })
+
+/* The parts of a drain. */
+struct turn_parts {
+	int64_t from_us, to_us[PROCESS_PARTS]; /* where the first begins; where each ends */
+	size_t n;
+	const double (*pct)[PROCESS_PARTS]; /* the use of each holder in each part */
 };
 
-/* Sets the turn of each process; the card has one piece or more. A turn that begins with the
- * drain, or ends with it, reaches beyond: -INFINITY, INFINITY. */
-void turns_find(const struct turn_card *card, struct turn_use *uses, size_t n);
+/* Finds the use in each part; since_pct[i] is the mean from the begin of part i to the end of
+ * the drain. */
+void turns_divide(const struct turn_parts *parts, const double since_pct[PROCESS_PARTS],
+	double part_pct[PROCESS_PARTS]);
+
+/* Finds the turn within part `at`. `pct` is the use in each part, `before` that of the two
+ * parts before the first; use is at least `active_pct`. */
+struct turn turns_in_part(const struct turn_parts *parts, const double *pct,
+	const double before[COVER_BESIDE], size_t at, double active_pct);
+
+/* Finds the time from the first use within the parts to the last. */
+struct turn turns_in_all(const struct turn_parts *parts, const double *pct,
+	const double before[COVER_BESIDE], double active_pct);
 
 #endif

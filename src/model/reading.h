@@ -45,6 +45,16 @@ struct process_util {
 	double engine_pct[ENGINE_COUNT]; /* by enum engine; NAN: not reported */
 };
 
+/* A drain is asked for in at most this many parts. */
+enum { PROCESS_PARTS = 6 };
+
+/* The same from a later moment on: which process used the card when within the drain. */
+struct process_part {
+	uint32_t pid;	  /* 0: a new moment begins */
+	int64_t since_us; /* stamp of a sample of the drain */
+	double sm_pct;	  /* mean from then to the end of the drain */
+};
+
 /* A process that has ended, from the driver's own records (accounting mode). */
 struct ended_process {
 	uint32_t pid;
@@ -92,6 +102,9 @@ struct card_reading {
 	bool process_util_known; /* false: the driver has none for this card */
 	const struct process_util *process_utils;
 	size_t n_process_utils;
+	const struct process_part *parts; /* if several processes used the card, and not as in
+					     the drain before; by since_us */
+	size_t n_parts;
 	unsigned n_engines; /* number of engines, from the first of enum engine on, that the
 			       driver reports */
 	bool stranger;	    /* the process utilisation has a pid that is in no list */

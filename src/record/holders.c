@@ -70,8 +70,9 @@ static void open_stretch(struct holders *h, const struct lives *lives, const str
 		.own_state = before ? before->own_state : HOLDER_ACTIVE,
 		.user_state = before ? before->user_state : HOLDER_ACTIVE,
 		.now_pct = before ? before->now_pct : 0,
-		.turn = before ? before->turn
-			       : (struct turn){ .from_ms = INFINITY, .to_ms = INFINITY },
+		.before_pct = { before ? before->before_pct[0] : 0,
+			before ? before->before_pct[1] : 0 },
+		.turn = before ? before->turn : TURN_NONE,
 	};
 }
 

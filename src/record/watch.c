@@ -40,6 +40,7 @@ void watch_finish(struct watch *w)
 	free(w->list);
 	free(w->sm_pct);
 	free(w->uses_engine);
+	free(w->part_pct);
 	free(w->suspect);
 	ledger_finish(&w->ledger);
 	lives_finish(&w->lives);

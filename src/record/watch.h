@@ -40,8 +40,9 @@ struct watch {
 	struct listed *list; /* private, like the next: of one card */
 	double *sm_pct;
 	bool *uses_engine;
-	bool *suspect; /* by sample of one drain: it is not trusted */
-	size_t cap_list, cap_sm_pct, cap_uses_engine, cap_suspect;
+	double (*part_pct)[PROCESS_PARTS]; /* of each holder */
+	bool *suspect;			   /* by sample of one drain: it is not trusted */
+	size_t cap_list, cap_sm_pct, cap_part_pct, cap_uses_engine, cap_suspect;
 };
 
 struct watch_options {

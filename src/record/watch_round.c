@@ -18,6 +18,7 @@ static int reserve_scratch(
 	if (!array_reserve(&w->list, &w->cap_list, listed) ||
 		!array_reserve(&w->sm_pct, &w->cap_sm_pct, holders) ||
 		!array_reserve(&w->uses_engine, &w->cap_uses_engine, holders) ||
+		!array_reserve(&w->part_pct, &w->cap_part_pct, holders) ||
 		!array_reserve(&w->suspect, &w->cap_suspect, samples))
 		return err_memory(e);
 	return 0;
@@ -234,6 +235,32 @@ static void find_use(struct watch *w, const struct watched *card, const struct c
 	}
 }
 
+/* Finds each holder's use in the parts of the drain. False: it is not known. */
+static bool find_parts(struct watch *w, const struct watched *card,
+	const struct card_reading *r, struct turn_parts *parts)
+{
+	*parts = (struct turn_parts){ .pct = w->part_pct };
+	if (r->n_parts == 0 || r->n_samples < 2)
+		return false;
+	const struct util_sample *samples = r->samples;
+	parts->from_us = 2 * samples[0].wall_us - samples[1].wall_us;
+	for (size_t i = 0; i < r->n_parts; i++)
+		if (r->parts[i].pid == 0 && parts->n + 1 < PROCESS_PARTS)
+			parts->to_us[parts->n++] = r->parts[i].since_us;
+	parts->to_us[parts->n++] = samples[r->n_samples - 1].wall_us;
+	for (size_t k = 0; k < card->holders.n; k++) {
+		uint32_t pid = w->lives.entries[card->holders.items[k].process].id.pid;
+		double since_pct[PROCESS_PARTS] = { w->sm_pct[k] };
+		for (size_t i = 0, part = 0; i < r->n_parts; i++) {
+			part += r->parts[i].pid == 0;
+			if (r->parts[i].pid == pid && part < PROCESS_PARTS)
+				since_pct[part] = r->parts[i].sm_pct;
+		}
+		turns_divide(parts, since_pct, w->part_pct[k]);
+	}
+	return true;
+}
+
 /* Whether all processes that held the card since the last drain belong to one session. */
 static bool is_one_session(const struct watch *w, const struct watched *card)
 {
@@ -382,6 +409,9 @@ static void take_drain(
 		.one_session = !r->process_util_known && is_one_session(w, card),
 		.sm_active_pct = r->sm_active_pct,
 	};
+	struct turn_parts parts;
+	if (skipped == 0 && find_parts(w, card, r, &parts))
+		drain.parts = &parts;
 	note_begin(&w->entries[i], &card->account, &drain, &on);
 	account_drain(&card->account, &drain, &on);
 	if (is_used_unseen(w, i, r))

@@ -251,6 +251,40 @@ static void test_the_last_sample_is_of_its_own_drain(void **state)
 	assert_int_equal(sum_holding(f, 1).share_ms, 2000);
 }
 
+/* A full card shows nothing of who stops or begins; its processes' use in parts of the drain
+ * does: one stops after 1.5 s, the other begins after 2.25 s. What is nobody's belongs to the one
+ * that used the card in that part. */
+static void test_use_in_parts_of_a_drain(void **state)
+{
+	struct fixture *f = *state;
+	struct holder h[] = { holder(0, 0, 1000 * MB, 0), holder(1, 1, 1000 * MB, 0) };
+	struct util_sample one[] = { at(1000, 100), at(2000, 100), at(3000, 100),
+		at(4000, 100) };
+	static const double pct[][PROCESS_PARTS] = { { 80, 40, 0, 0 }, { 0, 0, 45, 60 } };
+	struct turn_parts parts = { .from_us = one[0].wall_us - 1000000, .n = 4, .pct = pct };
+	for (int i = 0; i < 4; i++)
+		parts.to_us[i] = one[i].wall_us;
+	h[0].before_pct[0] = h[0].before_pct[1] = 80;
+	struct account_scene on = scene(f, h, 2);
+	struct account_drain d = ring(one, 4);
+	d.use_known = true;
+	d.sm_pct = (const double[]){ 30, 26 };
+	d.parts = &parts;
+	f->account.started = true;
+	f->account.covered_ms = T0;
+	account_drain(&f->account, &d, &on);
+	flush(f, 4000, h, 2);
+	assert_int_equal(sum_state(f, 0, HOLDER_ACTIVE), 2000);
+	assert_int_equal(sum_state(f, 0, HOLDER_SQUATTING), 2000);
+	assert_int_equal(sum_state(f, 1, HOLDER_SQUATTING), 2000);
+	/* Policy is told of the mean of the whole drain. */
+	size_t n = 0;
+	const struct holding_sum *rows = ledger_holding_rows(&f->ledger, &n);
+	assert_int_equal(rows[0].sm_max_pct, 30);
+	assert_float_equal(h[1].before_pct[0], 45, 0);
+	assert_float_equal(h[1].before_pct[1], 60, 0);
+}
+
 /* A process that only encodes: its state stays idle-held, and the time with use is known. */
 static void test_use_of_engines_does_not_change_the_state(void **state)
 {
@@ -416,6 +450,7 @@ int main(void)
 		TEST(test_energy_is_conserved),
 		TEST(test_samples_that_are_not_believed),
 		TEST(test_the_last_sample_is_of_its_own_drain),
+		TEST(test_use_in_parts_of_a_drain),
 		TEST(test_use_of_engines_does_not_change_the_state),
 		TEST(test_the_most_use_of_a_drain),
 		TEST(test_use_unknown_is_time_of_its_own),

@@ -28,6 +28,53 @@ static void test_use_of_a_process(void **state)
 	assert_null(use_record(&r, 7));
 }
 
+/* The driver is asked for parts of a drain while it shows something new: several processes used
+ * the card, and not as before. */
+static void test_when_a_drain_is_read_in_parts(void **state)
+{
+	(void)state;
+	struct util_sample samples[7];
+	for (int i = 0; i < 7; i++)
+		samples[i] = (struct util_sample){ 1000000 + 100000 * i, 100 };
+	struct process_util utils[] = { { .pid = 7, .sm_pct = 40 }, { .pid = 8 } };
+	const struct process_part parts[] = { { 0, 1100000, 0 }, { 8, 1100000, 30 },
+		{ 0, 1500000, 0 }, { 8, 1500000, 60 } };
+	struct card_reading r = { .util_kind = UTIL_RING,
+		.samples = samples,
+		.n_samples = 7,
+		.process_util_known = true,
+		.process_utils = utils,
+		.n_process_utils = 2 };
+	struct use_past past = { 0 };
+	assert_int_equal(use_parts(&r, &past), 1); /* one process */
+	use_keep(&past, &r);
+	utils[1].sm_pct = 20;
+	assert_int_equal(use_parts(&r, &past), PROCESS_PARTS);
+	assert_int_equal(use_part_us(&r, 1, PROCESS_PARTS), 1100000); /* the longest is first */
+	assert_int_equal(use_part_us(&r, 5, PROCESS_PARTS), 1500000);
+	r.parts = parts;
+	r.n_parts = 4;
+	use_keep(&past, &r);
+	/* The next drain is compared with the last part. */
+	utils[1].sm_pct = 61;
+	r.n_parts = 0;
+	utils[0].sm_pct = 0;
+	assert_int_equal(use_parts(&r, &past), 1);
+	utils[0].sm_pct = 40;
+	assert_int_equal(use_parts(&r, &past), PROCESS_PARTS);
+	use_keep(&past, &r);
+	assert_int_equal(use_parts(&r, &past), 1);
+	utils[0].sm_pct = 45;
+	r.n_samples = 3;
+	assert_int_equal(use_parts(&r, &past), 3);
+	samples[2].wall_us += 20000000; /* a long drain */
+	assert_int_equal(use_parts(&r, &past), 1);
+	r.util_kind = UTIL_POLLED;
+	samples[2].wall_us -= 20000000;
+	assert_int_equal(use_parts(&r, &past), 1);
+	use_finish(&past);
+}
+
 static void test_a_clock_step_is_reported_once(void **state)
 {
 	(void)state;
@@ -79,6 +126,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_use_of_a_process),
+		cmocka_unit_test(test_when_a_drain_is_read_in_parts),
 		cmocka_unit_test(test_a_clock_step_is_reported_once),
 		cmocka_unit_test(test_a_suspend_is_not_a_clock_step),
 		cmocka_unit_test(test_how_long_samples_hold),

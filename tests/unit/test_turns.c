@@ -1,5 +1,5 @@
-/* When each process used the card during a drain, worked out by hand; and for processes that
- * take turns at random, whose samples and means are made from what they did. */
+/* When each process used the card, from its use in the parts of a drain: worked out by hand,
+ * and for processes that take turns at random, whose means are made from what they did. */
 #include "test.h"
 
 #include <math.h>
@@ -8,173 +8,140 @@
 
 #include "classify/turns.h"
 
-enum { SAMPLES = 6 };
+enum { PARTS = 6, PART_MS = 100, BEGIN_MS = 1000 };
+#define ACTIVE_PCT 10
 
-/* A drain of six samples, 100 ms each. */
-static struct turn_card card(const double pct[SAMPLES])
+static const double nothing[COVER_BESIDE] = { 0, 0 };
+
+/* Six parts, 100 ms each. */
+static struct turn_parts six_parts(void)
 {
-	struct turn_card c = { .to_ms = { 1000 } };
-	for (int i = 0; i < SAMPLES; i++)
-		turns_add(&c, 1000 + 100 * (i + 1), pct[i]);
-	return c;
+	struct turn_parts parts = { .from_us = BEGIN_MS * 1000, .n = PARTS };
+	for (int64_t i = 0; i < PARTS; i++)
+		parts.to_us[i] = (BEGIN_MS + (i + 1) * PART_MS) * 1000;
+	return parts;
 }
 
-static struct turn_use use(double mean_pct, double last_pct)
+static struct turn in_part(const double pct[PARTS], const double *before, size_t at)
 {
-	return (struct turn_use){
-		.mean_pct = mean_pct, .last_pct = last_pct, .last_mean_pct = NAN
-	};
+	struct turn_parts parts = six_parts();
+	return turns_in_part(&parts, pct, before, at, ACTIVE_PCT);
 }
 
-static void expect(const struct turn_use *u, double from_ms, double to_ms, double pct)
+static void expect(struct turn turn, double from_ms, double to_ms, double pct)
 {
-	if (isinf(from_ms) || isinf(to_ms))
-		assert_true(isinf(from_ms) == isinf(u->turn.from_ms) &&
-			    isinf(to_ms) == isinf(u->turn.to_ms));
-	if (!isinf(from_ms))
-		assert_float_equal(u->turn.from_ms, from_ms, 5);
-	if (!isinf(to_ms))
-		assert_float_equal(u->turn.to_ms, to_ms, 5);
-	assert_float_equal(u->turn.pct, pct, 2);
+	if (isinf(from_ms))
+		assert_true(isinf(turn.from_ms) && (from_ms > 0) == (turn.from_ms > 0));
+	else
+		assert_float_equal(turn.from_ms, from_ms, 0.01);
+	if (isinf(to_ms))
+		assert_true(isinf(turn.to_ms));
+	else
+		assert_float_equal(turn.to_ms, to_ms, 0.01);
+	assert_float_equal(turn.pct, pct, 0.01);
 }
 
-static void test_both_all_the_time(void **state)
+/* Use from 1140 to 1430 ms, at 50 %. */
+static void test_edges_lie_within_parts(void **state)
 {
 	(void)state;
-	struct turn_card c = card((double[]){ 70, 70, 70, 70, 70, 70 });
-	struct turn_use u[] = { use(30, 30), use(40, 40) };
-	turns_find(&c, u, 2);
-	expect(&u[0], -INFINITY, INFINITY, 30);
-	expect(&u[1], -INFINITY, INFINITY, 40);
-	assert_float_equal(u[1].turn.last_pct, 40, 0.1);
-	assert_float_equal(u[1].turn.mean_pct, 40, 0.1);
+	const double pct[PARTS] = { 0, 30, 50, 50, 15, 0 };
+	struct turn_parts parts = six_parts();
+	expect(in_part(pct, nothing, 0), INFINITY, INFINITY, 0);
+	expect(in_part(pct, nothing, 1), 1140, INFINITY, 50);
+	expect(in_part(pct, nothing, 2), -INFINITY, INFINITY, 50);
+	expect(in_part(pct, nothing, 4), -INFINITY, 1430, 50);
+	expect(turns_in_all(&parts, pct, nothing, ACTIVE_PCT), 1140, 1430, 50);
 }
 
-/* One stops and the other begins, at 1200 ms. */
-static void test_a_change_of_hands(void **state)
+/* The first part is compared with the drain before. */
+static void test_use_goes_on_from_before(void **state)
 {
 	(void)state;
-	struct turn_card c = card((double[]){ 80, 80, 30, 30, 30, 30 });
-	struct turn_use u[] = { use(80 * 2 / 6., 80), use(30 * 4 / 6., 0) };
-	turns_find(&c, u, 2);
-	expect(&u[0], -INFINITY, 1200, 80);
-	expect(&u[1], 1200, INFINITY, 30);
-	assert_float_equal(u[0].turn.last_pct, 0, 0);
+	const double pct[PARTS] = { 20, 0, 0, 0, 0, 0 }, before[] = { 80, 80 };
+	struct turn_parts parts = six_parts();
+	expect(in_part(pct, before, 0), -INFINITY, 1025, 80);
+	expect(turns_in_all(&parts, pct, before, ACTIVE_PCT), -INFINITY, 1025, 80);
 }
 
-/* The card does the same all the time: only what they did before tells them apart. */
-static void test_a_change_of_hands_at_the_same_level(void **state)
+/* Nothing is known of what comes after the last part. */
+static void test_the_last_part(void **state)
 {
 	(void)state;
-	struct turn_card c = card((double[]){ 50, 50, 50, 50, 50, 50 });
-	struct turn_use u[] = { use(50 / 3., 50), use(100 / 3., 0) };
-	turns_find(&c, u, 2);
-	expect(&u[0], -INFINITY, 1200, 50);
-	expect(&u[1], 1200, INFINITY, 50);
+	expect(in_part((double[PARTS]){ 80, 80, 80, 80, 80, 79 }, nothing, 5), -INFINITY,
+		INFINITY, 79);
+	expect(in_part((double[PARTS]){ 80, 80, 80, 80, 80, 20 }, nothing, 5), -INFINITY, 1525,
+		80);
+	/* It may be short and high or long and low. */
+	expect(in_part((double[PARTS]){ 0, 0, 0, 0, 0, 25 }, nothing, 5), 1550, INFINITY, 50);
 }
 
-/* An edge within a sample: the level from before says where. */
-static void test_an_edge_within_a_sample(void **state)
+/* Less than what counts as use still counts together with the use of others. */
+static void test_a_little_use_is_a_turn(void **state)
 {
 	(void)state;
-	struct turn_card c = card((double[]){ 90, 90, 66, 30, 30, 30 });
-	struct turn_use u[] = { use(60 * 2.6 / 6, 60), use(30, 30) };
-	turns_find(&c, u, 2);
-	expect(&u[0], -INFINITY, 1260, 60);
-	expect(&u[1], -INFINITY, INFINITY, 30);
+	const double pct[PARTS] = { 0, 4, 4, 4, 4, 4 };
+	struct turn_parts parts = six_parts();
+	expect(in_part(pct, nothing, 2), -INFINITY, INFINITY, 4);
+	expect(turns_in_all(&parts, pct, nothing, ACTIVE_PCT), INFINITY, INFINITY, 0);
 }
 
-/* Together they would use more than there is. */
-static void test_a_full_card(void **state)
+static void test_parts_are_differences_of_means(void **state)
 {
 	(void)state;
-	struct turn_card c = card((double[]){ 80, 80, 80, 100, 100, 100 });
-	struct turn_use u[] = { use(80, 80), use(30, 0) };
-	turns_find(&c, u, 2);
-	expect(&u[0], -INFINITY, INFINITY, 80);
-	expect(&u[1], 1300, INFINITY, 60);
-	/* Nobody knows how much of the card it would use alone. */
-	assert_true(isnan(u[1].turn.last_pct));
+	struct turn_parts parts = six_parts();
+	double pct[PARTS];
+	/* 60 % in the third and fourth part. */
+	turns_divide(&parts, (double[PARTS]){ 20, 24, 30, 20, 0, 0 }, pct);
+	for (int i = 0; i < PARTS; i++)
+		assert_float_equal(pct[i], i == 2 || i == 3 ? 60 : 0, 0.01);
+	/* Always 33.4 %, which is rounded. */
+	turns_divide(&parts, (double[PARTS]){ 33, 33, 33, 33, 33, 33 }, pct);
+	for (int i = 0; i < PARTS; i++)
+		assert_float_equal(pct[i], 33, 0.01);
+	/* A difference as small as the rounding is none, and nothing is above 100 %. */
+	turns_divide(&parts, (double[PARTS]){ 51, 60, 75, 99, 100, 100 }, pct);
+	assert_float_equal(pct[0], 6, 0.01);
+	turns_divide(&parts, (double[PARTS]){ 50, 60, 75, 100, 100, 99 }, pct);
+	assert_float_equal(pct[0], 0, 0);
+	assert_float_equal(pct[4], 100, 0);
 }
 
-static void test_pieces(void **state)
+/* Random turns of at least three parts: the time found is that of the use. */
+static void test_random_turns(void **state)
 {
 	(void)state;
-	struct turn_card c = { .to_ms = { 0 }, .least_ms = 250 };
-	turns_add(&c, 100, 50);
-	turns_add(&c, 100, 90); /* of no length */
-	turns_add(&c, 200, 51);
-	turns_add(&c, 300, 50);
-	turns_add(&c, 400, 50);
-	turns_add(&c, 500, 0);
-	assert_int_equal(c.n, 3);
-	assert_float_equal(c.to_ms[1], 300, 0);
-	assert_true(fabs(c.pct[0] - 151 / 3.) < 0.001);
-	for (int i = 0; i < 2 * TURNS_PIECES; i++)
-		turns_add(&c, 600 + i, i % 2 ? 90 : 10);
-	assert_int_equal(c.n, TURNS_PIECES);
-	assert_float_equal(c.to_ms[c.n], 600 + 2 * TURNS_PIECES - 1, 0);
-}
-
-/* Two processes that begin or end once in an hour of drains of a second: the time that is found
- * for each is that of its use, but for what a full card hides. */
-static void test_turns_at_random(void **state)
-{
-	(void)state;
-	enum { DRAINS = 3600, STEPS = 120 };
-	unsigned seed = 1;
-	double pct[2] = { 60, 0 }, found_ms[2] = { 0 }, true_ms[2] = { 0 }, off_ms = 0;
-	struct turn_use u[2] = { use(0, 60), use(0, 0) };
-	for (int drain = 0; drain < DRAINS; drain++) {
-		double sample[SAMPLES] = { 0 }, mean[2] = { 0 }, on_ms[2] = { 0 };
-		int turn_at[2] = { rand_r(&seed) % (4 * STEPS), rand_r(&seed) % (4 * STEPS) };
-		for (int k = 0; k < STEPS; k++) {
-			for (int i = 0; i < 2; i++) {
-				if (k == turn_at[i])
-					pct[i] = pct[i] > 0 ? 0 : 15 + rand_r(&seed) % 86;
-				mean[i] += pct[i] / STEPS;
-				on_ms[i] += pct[i] > 0 ? 600. / STEPS : 0;
-			}
-			sample[k * SAMPLES / STEPS] +=
-				fmin(100, pct[0] + pct[1]) * SAMPLES / STEPS;
+	struct turn_parts parts = six_parts();
+	double most_ms = 0, sum_ms = 0;
+	srand(7);
+	for (int run = 0; run < 1000; run++) {
+		double from = rand() % 250, to = from + 300 + rand() % 50;
+		double level = 20 + rand() % 80, since[PARTS], pct[PARTS];
+		for (int i = 0; i < PARTS; i++) {
+			double begin = fmax(from, i * PART_MS);
+			double use = to > begin ? (to - begin) * level : 0;
+			since[i] = round(use / ((PARTS - i) * PART_MS));
 		}
-		if (!(mean[0] > 0 && mean[1] > 0)) {
-			for (int i = 0; i < 2; i++)
-				u[i].turn = (struct turn){ .last_pct = pct[i],
-					.mean_pct = mean[i] };
-		} else {
-			struct turn_card c = card(sample);
-			for (int i = 0; i < 2; i++)
-				u[i] = (struct turn_use){ .mean_pct = mean[i],
-					.last_pct = u[i].turn.last_pct,
-					.last_mean_pct = u[i].turn.mean_pct };
-			turns_find(&c, u, 2);
-			for (int i = 0; i < 2; i++) {
-				double ms = fmin(u[i].turn.to_ms, 1600) -
-					    fmax(u[i].turn.from_ms, 1000);
-				true_ms[i] += on_ms[i];
-				found_ms[i] += ms;
-				off_ms += fabs(ms - on_ms[i]) / 2;
-			}
-		}
+		turns_divide(&parts, since, pct);
+		struct turn turn = turns_in_all(&parts, pct, nothing, ACTIVE_PCT);
+		double off = fmax(turn.from_ms, BEGIN_MS) - BEGIN_MS - from;
+		double end = fmin(turn.to_ms, BEGIN_MS + PARTS * PART_MS) - BEGIN_MS - to;
+		most_ms = fmax(most_ms, fmax(fabs(off), fabs(end)));
+		sum_ms += end - off;
 	}
-	for (int i = 0; i < 2; i++) {
-		assert_true(true_ms[i] > 200000);
-		assert_true(fabs(found_ms[i] - true_ms[i]) < 0.03 * true_ms[i]);
-	}
-	assert_true(off_ms < 0.025 * (true_ms[0] + true_ms[1]));
+	assert_true(most_ms < PART_MS + 1);
+	assert_true(fabs(sum_ms / 1000) < 5);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_both_all_the_time),
-		cmocka_unit_test(test_a_change_of_hands),
-		cmocka_unit_test(test_a_change_of_hands_at_the_same_level),
-		cmocka_unit_test(test_an_edge_within_a_sample),
-		cmocka_unit_test(test_a_full_card),
-		cmocka_unit_test(test_pieces),
-		cmocka_unit_test(test_turns_at_random),
+		cmocka_unit_test(test_edges_lie_within_parts),
+		cmocka_unit_test(test_use_goes_on_from_before),
+		cmocka_unit_test(test_the_last_part),
+		cmocka_unit_test(test_a_little_use_is_a_turn),
+		cmocka_unit_test(test_parts_are_differences_of_means),
+		cmocka_unit_test(test_random_turns),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

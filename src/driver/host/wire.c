@@ -105,11 +105,12 @@ static const struct array {
 	  sizeof(struct type), looked_ },
 	ARRAY(samples, n_samples, util_sample, false)
 	ARRAY(process_utils, n_process_utils, process_util, false)
+	ARRAY(parts, n_parts, process_part, false)
 	ARRAY(ended, n_ended, ended_process, false)
 	ARRAY(processes, n_processes, card_process, true)
 };
 /* clang-format on */
-_Static_assert(sizeof(void *) != 8 || sizeof(struct card_reading) == 528,
+_Static_assert(sizeof(void *) != 8 || sizeof(struct card_reading) == 544,
 	"a new member of a reading must cross, too: see the tables");
 
 /* Which parts of a card follow; bits from PART_ARRAYS on are its arrays. */

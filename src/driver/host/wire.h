@@ -63,7 +63,7 @@ void wire_write_source(struct str *out, const struct source *s, struct wire_sent
 	const struct wire_fresh *fresh);
 void wire_sent_finish(struct wire_sent *sent);
 
-enum { WIRE_ARRAYS = 4 };
+enum { WIRE_ARRAYS = 5 };
 /* The memory behind the arrays of a card. */
 struct mirror_arrays {
 	void *items[WIRE_ARRAYS];

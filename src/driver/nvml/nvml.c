@@ -251,6 +251,7 @@ static void clear_drained(struct card_reading *r)
 	r->n_samples = 0;
 	r->process_util_known = false;
 	r->n_process_utils = 0;
+	r->n_parts = 0;
 	r->n_lost = 0;
 	r->stranger = false;
 	r->energy_mj = NAN;
@@ -364,10 +365,12 @@ static void nvml_close(struct source *base)
 	for (size_t i = 0; i < base->n_cards; i++) {
 		struct nvml_card *c = &s->cards[i];
 		struct nvml_buffer *buffers[] = { &c->raw_samples, &c->samples, &c->raw_utils,
-			&c->utils, &c->raw_list, &c->processes, &c->glanced, &c->accounts.pids,
-			&c->accounts.lives, &c->accounts.next, &c->accounts.ended };
+			&c->utils, &c->parts, &c->raw_list, &c->processes, &c->glanced,
+			&c->accounts.pids, &c->accounts.lives, &c->accounts.next,
+			&c->accounts.ended };
 		for (size_t k = 0; k < sizeof(buffers) / sizeof(buffers[0]); k++)
 			free(buffers[k]->data);
+		use_finish(&c->past);
 	}
 	for (size_t i = 0; i < s->n_devices; i++)
 		nvml_host_power_close(&s->devices[i].power);

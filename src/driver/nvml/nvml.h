@@ -17,6 +17,7 @@
 #include "driver/nvml/nvml_metric.h"
 #include "driver/nvml/nvml_ring.h"
 #include "driver/source.h"
+#include "driver/use.h"
 
 /* Processes that have ended, by the driver's own records (accounting mode): the only way to
  * see a process that started and ended between two looks. Root switches the mode on with
@@ -122,6 +123,8 @@ struct nvml_card {
 	struct nvml_energy energy;
 	struct fault bad_power; /* it reports more power than the board can draw */
 	struct nvml_buffer raw_samples, samples, raw_utils, utils, raw_list, processes, glanced;
+	struct nvml_buffer parts;
+	struct use_past past;
 	size_t n_processes;
 	unsigned n_looks;		     /* how often the lists were read */
 	int64_t compute_bytes, listed_bytes; /* memory of the compute list, and of all; or -1 */

@@ -1,6 +1,7 @@
 /* How much each process used a card since the last drain. */
 #include "driver/nvml/nvml.h"
 #include "driver/nvml/nvml_decode.h"
+#include "driver/use.h"
 
 enum {
 	USE_ENTRIES = 128, /* the driver's ring has 72 or 100 */
@@ -9,10 +10,17 @@ enum {
 	BUSY_PCT = 10,	/* from this utilisation on, some process must have used the card */
 };
 
-/* Fills c->raw_utils with records of the older call; *n is how many came. */
-static int read_use(struct nvml_source *s, struct nvml_card *c, unsigned *n)
+/* A request for the records since a moment, by the clock of the driver's stamps. */
+struct use_job {
+	int64_t since_us;
+	unsigned n; /* how many came */
+};
+
+/* Fills c->raw_utils with records of the older call. */
+static int read_use(struct nvml_source *s, struct nvml_card *c, struct use_job *job)
 {
-	unsigned long long since = (unsigned long long)c->since_us;
+	unsigned long long since = (unsigned long long)job->since_us;
+	unsigned *n = &job->n;
 	size_t want = USE_ENTRIES;
 	for (int tries = 0; tries < SIZE_TRIES && want <= MOST_ENTRIES; tries++) {
 		if (!nvml_reserve(&c->raw_utils, want, sizeof(struct nvml_process_sample_v1)))
@@ -28,8 +36,9 @@ static int read_use(struct nvml_source *s, struct nvml_card *c, unsigned *n)
 }
 
 /* The same by the call of newer drivers; its records have more members. */
-static int read_use_v1(struct nvml_source *s, struct nvml_card *c, unsigned *n)
+static int read_use_v1(struct nvml_source *s, struct nvml_card *c, struct use_job *job)
 {
+	unsigned *n = &job->n;
 	size_t want = USE_ENTRIES;
 	for (int tries = 0; tries < SIZE_TRIES && want <= MOST_ENTRIES; tries++) {
 		if (!nvml_reserve(&c->raw_utils, want, sizeof(struct nvml_process_sample_v1)))
@@ -37,7 +46,7 @@ static int read_use_v1(struct nvml_source *s, struct nvml_card *c, unsigned *n)
 		struct nvml_process_samples_v1 all = {
 			.version = NVML_VERSION_WORD(struct nvml_process_samples_v1, 1),
 			.count = (uint32_t)c->raw_utils.cap,
-			.last_seen_us = (uint64_t)c->since_us,
+			.last_seen_us = (uint64_t)job->since_us,
 			.samples = c->raw_utils.data,
 		};
 		int code = NVML_CALL(s->lib.api.process_samples_v1, c->handle, &all);
@@ -54,16 +63,16 @@ static int read_use_v1(struct nvml_source *s, struct nvml_card *c, unsigned *n)
 static int attempt_use(struct nvml_source *s, size_t card, int way, void *out)
 {
 	struct nvml_card *c = &s->cards[card];
-	unsigned *n = out;
-	int code = way == 0 ? read_use(s, c, n) : read_use_v1(s, c, n);
+	struct use_job *job = out;
+	int code = way == 0 ? read_use(s, c, job) : read_use_v1(s, c, job);
 	if (code == NVML_NOT_FOUND) {
-		*n = 0; /* no process had a sample: all were idle */
+		job->n = 0; /* no process had a sample: all were idle */
 		return NVML_OK;
 	}
-	if (code == NVML_OK && *n > c->raw_utils.cap)
-		*n = (unsigned)c->raw_utils.cap;
+	if (code == NVML_OK && job->n > c->raw_utils.cap)
+		job->n = (unsigned)c->raw_utils.cap;
 	if (code == NVML_OK && way == 0)
-		nvml_decode_widen_uses(c->raw_utils.data, *n);
+		nvml_decode_widen_uses(c->raw_utils.data, job->n);
 	return code;
 }
 
@@ -158,26 +167,58 @@ static bool is_nobodys(const struct nvml_card *c, const struct card_reading *r)
 	return !c->listed || c->n_processes > 0;
 }
 
+/* Adds the use since a sample of the drain to the parts. False: it cannot be read. */
+static bool add_part(struct nvml_source *s, size_t card, int64_t wall_us)
+{
+	struct nvml_card *c = &s->cards[card];
+	struct card_reading *r = &s->base.cards[card];
+	struct moment now = clock_now(s->clock);
+	int64_t to_wall_us = nvml_ring_stamps_to_wall(c->stamps, &now);
+	int64_t now_us = nvml_ring_stamps_now(c->stamps, &now);
+	struct use_job job = { wall_us - to_wall_us, 0 };
+	const struct nvml_task task = { NVML_JOB_PROCESS_UTIL, attempt_use, &job };
+	if (nvml_job_do(s, card, &task) != NVML_OK ||
+		!nvml_reserve(&c->parts, r->n_parts + job.n + 1, sizeof(struct process_part)))
+		return false;
+	struct process_part *parts = c->parts.data;
+	const struct nvml_process_sample_v1 *records = c->raw_utils.data;
+	r->parts = parts;
+	parts[r->n_parts++] = (struct process_part){ .since_us = wall_us };
+	for (unsigned i = 0; i < job.n; i++) {
+		struct process_util use;
+		if (nvml_decode_use(&records[i], job.since_us, now_us, &use) &&
+			use_record(r, use.pid))
+			parts[r->n_parts++] =
+				(struct process_part){ use.pid, wall_us, use.sm_pct };
+	}
+	return true;
+}
+
 void nvml_use_drain(struct nvml_source *s, size_t card)
 {
 	struct nvml_card *c = &s->cards[card];
 	struct card_reading *r = &s->base.cards[card];
 	const struct nvml_way *in_force = &c->ways[NVML_JOB_PROCESS_UTIL];
-	unsigned n = 0;
-	const struct nvml_task task = { NVML_JOB_PROCESS_UTIL, attempt_use, &n };
+	struct use_job job = { c->since_us, 0 };
+	const struct nvml_task task = { NVML_JOB_PROCESS_UTIL, attempt_use, &job };
 	if (nvml_job_do(s, card, &task) != NVML_OK)
 		return;
-	take_records(s, card, in_force->way, n);
-	if (!is_nobodys(c, r))
-		return;
+	take_records(s, card, in_force->way, job.n);
 	/* Some drivers report 0 for all processes in one call and true values in the other. */
-	if (in_force->way == 0 && nvml_job_try(s, card, &task, 1) == NVML_OK) {
-		take_records(s, card, 1, n);
-		if (!is_nobodys(c, r)) {
+	if (is_nobodys(c, r) && in_force->way == 0 &&
+		nvml_job_try(s, card, &task, 1) == NVML_OK) {
+		take_records(s, card, 1, job.n);
+		if (!is_nobodys(c, r))
 			nvml_job_turn_to(s, card, NVML_JOB_PROCESS_UTIL, 1, NVML_NO_DATA);
-			return;
-		}
 	}
-	r->process_util_known = false;
-	r->n_process_utils = 0;
+	if (is_nobodys(c, r)) {
+		r->process_util_known = false;
+		r->n_process_utils = 0;
+		return;
+	}
+	size_t n = use_parts(r, &c->past);
+	for (size_t i = 1; i < n; i++)
+		if (!add_part(s, card, use_part_us(r, i, n)))
+			break;
+	use_keep(&c->past, r);
 }

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "driver/sim/play.h"
 #include "driver/source.h"
+#include "driver/use.h"
 #include "lab.h"
 #include "weeks.h"
 
@@ -20,6 +21,8 @@ struct sim_card {
 	struct util_sample *samples;
 	size_t cap, n_kept; /* of samples; those that glances made for the next drain */
 	struct process_util *process_utils;
+	struct process_part *parts;
+	struct use_past past;
 	struct card_process *processes;
 };
 
@@ -218,6 +221,25 @@ static void keep_unknown(struct sim *sim, size_t i)
 			(struct util_sample){ play_wall(sim->play, play_time(sim->play)), NAN };
 }
 
+/* Adds the use since a sample of the drain to the parts. */
+static void add_part(struct sim *sim, size_t i, int64_t wall_us)
+{
+	struct card_reading *card = &sim->source.cards[i];
+	struct sim_card *own = &sim->cards[i];
+	const struct play_since since = { .us = wall_us, .by_wall = true };
+	size_t most = sim->scenario->cards[own->unit].n_seats;
+	size_t n = play_uses(sim->play, own->unit, since, sim->uses, most);
+	own->parts[card->n_parts++] = (struct process_part){ .since_us = wall_us };
+	for (size_t k = 0; k < n; k++) {
+		const struct play_use *use = &sim->uses[k];
+		own->parts[card->n_parts++] = (struct process_part){
+			.pid = sim->scenario->processes[use->process].pid,
+			.since_us = wall_us,
+			.sm_pct = use->sm_pct < 100 ? use->sm_pct : 100,
+		};
+	}
+}
+
 static void read_process_utils(struct sim *sim, size_t i)
 {
 	struct card_reading *card = &sim->source.cards[i];
@@ -243,6 +265,10 @@ static void read_process_utils(struct sim *sim, size_t i)
 	}
 	card->n_process_utils = n;
 	card->n_engines = ENGINE_JPEG;
+	size_t parts = use_parts(card, &own->past);
+	for (size_t k = 1; k < parts; k++)
+		add_part(sim, i, use_part_us(card, k, parts));
+	use_keep(&own->past, card);
 }
 
 static void read_power(struct sim *sim, size_t i)
@@ -269,7 +295,7 @@ static void drain_card(struct sim *sim, size_t i)
 	struct sim_card *own = &sim->cards[i];
 	int unit = (int)own->unit;
 	card->util_kind = UTIL_NONE;
-	card->n_samples = card->n_process_utils = 0;
+	card->n_samples = card->n_process_utils = card->n_parts = 0;
 	card->process_util_known = false;
 	card->energy_mj = card->power_mw = NAN;
 	if (!read_status(sim, i))
@@ -452,6 +478,8 @@ static void sim_close(struct source *s)
 	for (size_t i = 0; sim->cards && i < s->n_cards; i++) {
 		free(sim->cards[i].samples);
 		free(sim->cards[i].process_utils);
+		free(sim->cards[i].parts);
+		use_finish(&sim->cards[i].past);
 		free(sim->cards[i].processes);
 	}
 	play_close(sim->play);
@@ -489,6 +517,7 @@ static bool make_card(struct sim *sim, size_t unit)
 	own->cap = ring;
 	own->samples = calloc(ring, sizeof(*own->samples));
 	own->process_utils = calloc(s->cards[unit].n_seats + 1, sizeof(*own->process_utils));
+	own->parts = calloc(PROCESS_PARTS * (s->cards[unit].n_seats + 1), sizeof(*own->parts));
 	own->processes = calloc(s->cards[unit].n_seats + 1, sizeof(*own->processes));
 	*card = (struct card_reading){ .source = "sim",
 		.own_processes = true,
@@ -498,9 +527,10 @@ static bool make_card(struct sim *sim, size_t unit)
 		.mem_used_bytes = UNKNOWN_BYTES,
 		.samples = own->samples,
 		.process_utils = own->process_utils,
+		.parts = own->parts,
 		.processes = own->processes };
 	escape_id(&card->id, &s->cards[unit].id);
-	return own->samples && own->process_utils && own->processes;
+	return own->samples && own->process_utils && own->parts && own->processes;
 }
 
 /* Every card that is not divided, and every instance of those that are. */
