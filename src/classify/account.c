@@ -440,6 +440,13 @@ static int64_t begin_of(
 	return s->at_ms - d->period_ms;
 }
 
+/* Accounts the even time that was put off. */
+static void account_even(struct account *a, struct account_scene *on)
+{
+	if (a->even_ms > a->covered_ms)
+		account_observed(a, a->even_ms, on);
+}
+
 /* Accounts with this utilisation up to a moment. */
 static void account_pct(struct account *a, double pct, int64_t to_ms, struct account_scene *on)
 {
@@ -466,12 +473,28 @@ static void add_edge(struct account *a, const struct cover *cover, double length
 	add_unsure(a, on->ledger, llround(part * length_ms));
 }
 
-/* Accounts a sample's period. `next` and `after` are the samples that follow, NAN: unknown. */
+/* Whether the sample has the same utilisation as the two before and after it, and as the time
+ * that was accounted last. */
+static bool is_even(
+	const struct account *a, const struct account_sample *s, const double next[2])
+{
+	return s->pct == a->pct && a->before[0] == s->pct && a->before[1] == s->pct &&
+	       next[0] == s->pct && next[1] == s->pct && s->suspect == a->suspect;
+}
+
+/* Accounts a sample's period; `next` are the two samples that follow, NAN: unknown. Of a row of
+ * even samples, all periods are accounted at once, when the row or the drain ends. */
 static void take_mean(struct account *a, const struct account_sample *s, const double next[2],
 	const struct account_drain *d, struct account_scene *on)
 {
 	bool joined = is_joined(a, s, d);
 	int64_t begin_ms = begin_of(a, s, d);
+	if (joined && is_even(a, s, next)) {
+		pass(a, s, joined);
+		a->even_ms = s->at_ms;
+		return;
+	}
+	account_even(a, on);
 	double length_ms = (double)(s->at_ms - begin_ms);
 	const double around[] = { joined ? a->before[0] : NAN, joined ? a->before[1] : NAN,
 		s->pct, next[0], next[1] };
@@ -629,11 +652,13 @@ void account_drain(struct account *a, const struct account_drain *d, struct acco
 	/* The last sample of the previous drain is judged by the use of that drain. */
 	if (d->n_samples && a->holds)
 		take_held(a, d, 0, on);
+	account_even(a, on);
 	if (d->n_samples)
 		take_use(a, d, on);
 	for (size_t i = 0, part = 0; i < d->n_samples; i++) {
 		struct account_sample s = sample_at(d, i);
 		if (d->parts && (i == 0 || d->samples[i].wall_us > d->parts->to_us[part])) {
+			account_even(a, on);
 			part += i > 0;
 			take_part(d->parts, part, on);
 		}
@@ -646,6 +671,7 @@ void account_drain(struct account *a, const struct account_drain *d, struct acco
 		if (!a->holds)
 			take_held(a, d, i + 1, on);
 	}
+	account_even(a, on);
 	if (d->n_samples) {
 		keep_use(d, on);
 		a->latest = (struct account_drain){

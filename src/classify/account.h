@@ -55,7 +55,8 @@ struct account {
 	bool holds;		     /* `held` waits for its neighbour */
 	struct account_sample held;
 	struct account_drain latest; /* how long the samples of the newest drain are */
-	double pct;		     /* utilisation of the time that is being accounted ... */
+	int64_t even_ms;      /* up to here use was even: not accounted yet, see take_mean() */
+	double pct;	      /* utilisation of the time that is being accounted ... */
 	bool suspect;	      /* ... and whether it is not trusted: then it is unobserved */
 	bool use_known;	      /* the holders' sm_pct of its drain are known */
 	bool turns;	      /* ... and the turns, in which each of them used the card */
