@@ -1,5 +1,5 @@
 /* A notice: everything that a user is told about a session, as plain values. Templates
- * (notice_text.h) make text of it; as JSON it goes to programs and waits in the store. */
+ * make text of it (notice_write()); as JSON it goes to programs and waits in the store. */
 #ifndef GUA_POLICY_NOTICE_H
 #define GUA_POLICY_NOTICE_H
 

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "driver/ring.h"
-#include "driver/use.h"
+#include "model/use.h"
 
 static void test_use_of_a_process(void **state)
 {

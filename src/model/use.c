@@ -1,5 +1,5 @@
 /* Finds the use of a process among what the driver reported of the card. */
-#include "driver/use.h"
+#include "model/use.h"
 
 #include <math.h>
 #include <stdlib.h>
