@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "driver/source.h"
-#include "model/use.h"
+#include "driver/use.h"
 #include "lib/lib.h"
 #include "version.h"
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "model/use.h"
+#include "driver/use.h"
 #include "model/session.h"
 #include "proc/cgroup.h"
 #include "proc/proc.h"

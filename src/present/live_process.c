@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "base/file.h"
 #include "proc/proc.h"
-#include "model/use.h"
+#include "driver/use.h"
 #include "present/live_private.h"
 
 /* CPU use over a shorter time says little: ticks are 10 ms. */

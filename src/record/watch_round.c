@@ -10,7 +10,7 @@
 #include "record/watch_private.h"
 #include "record/watch_spells.h"
 #include "driver/ring.h"
-#include "model/use.h"
+#include "driver/use.h"
 
 static int reserve_scratch(
 	struct watch *w, size_t listed, size_t holders, size_t samples, struct err *e)

@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "classify/context.h"
 #include "driver/ring.h"
-#include "model/use.h"
+#include "driver/use.h"
 #include "track/tracker_private.h"
 #include "track/visible.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "driver/ring.h"
-#include "model/use.h"
+#include "driver/use.h"
 
 static void test_use_of_a_process(void **state)
 {

@@ -17,7 +17,7 @@
 #include "driver/nvml/nvml_metric.h"
 #include "driver/nvml/nvml_ring.h"
 #include "driver/source.h"
-#include "model/use.h"
+#include "driver/use.h"
 
 /* Processes that have ended, by the driver's own records (accounting mode): the only way to
  * see a process that started and ended between two looks. Root switches the mode on with

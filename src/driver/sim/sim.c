@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "driver/sim/play.h"
 #include "driver/source.h"
-#include "model/use.h"
+#include "driver/use.h"
 #include "lab.h"
 #include "weeks.h"
 

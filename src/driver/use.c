@@ -1,5 +1,5 @@
 /* Finds the use of a process among what the driver reported of the card. */
-#include "model/use.h"
+#include "driver/use.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* How much one process used a card since the last drain. */
-#ifndef GUA_MODEL_USE_H
-#define GUA_MODEL_USE_H
+#ifndef GUA_DRIVER_USE_H
+#define GUA_DRIVER_USE_H
 
 #include <stddef.h>
 #include <stdint.h>
