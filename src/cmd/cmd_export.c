@@ -83,7 +83,7 @@ static int export_openmetrics(const struct store_list *stores, struct export_win
 			"--openmetrics is about one store: export each with its own --label "
 			"instance=HOST");
 	const char *path = stores->paths[0];
-	int rc = identity_names_init(&names, config, o->identities, e);
+	int rc = scrape_names_init(&names, config, o->identities, e);
 	for (size_t i = 0; rc == 0 && i < o->labels.n; i++)
 		rc = add_label(&labels, o->labels.items[i], e);
 	if (rc == 0)

@@ -62,7 +62,7 @@ static int print(struct str *out, const struct metrics_options *o, const struct 
 	struct scrape s = { 0 };
 	int64_t now_ms = 0;
 	if (check(o, e) || cmd_now(o->now, &now_ms, e) ||
-		identity_names_init(&names, config, o->identities, e) || choose(&db, o->db, e))
+		scrape_names_init(&names, config, o->identities, e) || choose(&db, o->db, e))
 		return e->code;
 	int rc = scrape_read(&s, db.path, &names, now_ms, e);
 	if (rc == 0)

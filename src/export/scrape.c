@@ -63,7 +63,7 @@ static int read_key(struct identity_names *n, const char *path, struct err *e)
 	return rc;
 }
 
-int identity_names_init(
+int scrape_names_init(
 	struct identity_names *n, const struct config *config, const char *how, struct err *e)
 {
 	*n = (struct identity_names){ .max = config->metrics.identity_max,

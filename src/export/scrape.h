@@ -20,7 +20,7 @@ struct identity_names {
 
 /* Reads the section [metrics] of gua.conf(5), and the key if one is needed. `how` is a word
  * of IDENTITY_WORDS; NULL: the configured one. The configuration must outlive *n. */
-int identity_names_init(
+int scrape_names_init(
 	struct identity_names *n, const struct config *config, const char *how, struct err *e);
 
 /* The exported name of a user (see gua-store(5)). */
