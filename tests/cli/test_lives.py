@@ -7,7 +7,8 @@ from lives import DRIVERS, GIB, make_lives, scenario
 from recording import Play, recorders
 from truth import Scenario
 
-pytestmark = pytest.mark.waits
+# One worker plays them all.
+pytestmark = [pytest.mark.waits, pytest.mark.xdist_group("lives")]
 
 SECONDS = 60
 SEED, LIVES = 3, 24

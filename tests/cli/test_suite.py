@@ -150,10 +150,13 @@ def test_what_failed_is_tried_once_more_alone(failed, cases, lines):
 
 
 def test_failures_have_names_that_pytest_takes(tmp_path):
-    (tmp_path / "test_it.py").write_text("import pytest\n@pytest.mark.parametrize('x', ['a b', '-'])\ndef test_it(x): assert x == '-'\n")
+    """Also those of a group, to which xdist gives other names."""
+    (tmp_path / "test_it.py").write_text("import pytest\n@pytest.mark.xdist_group('some')\n"
+                                         "@pytest.mark.parametrize('x', ['a b', '-'])\ndef test_it(x): assert x == '-'\n")
     log = tmp_path / "log.xml"
-    subprocess.run(["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "junit_family=xunit1",
-                    f"--junitxml={log}", "test_it.py"], cwd=tmp_path, capture_output=True, timeout=120)
+    subprocess.run(["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "junit_family=xunit1", "-n", "1",
+                    "--dist", "loadgroup", f"--junitxml={log}", "test_it.py"], cwd=tmp_path, capture_output=True, timeout=120)
+    assert "@some" in log.read_text()
     code = DRIVER.partition("suite.ENDING")[0].format(tool=str(ROOT / "tools" / "test")) + "print(*suite.failures_in(sys.argv[1]))"
     run = subprocess.run(["/usr/bin/python3", "-c", code, log], capture_output=True, text=True, timeout=120)
     assert run.stdout == "test_it.py::test_it[a b]\n"
