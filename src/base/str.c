@@ -17,6 +17,8 @@ static bool reserve(struct str *s, size_t more)
 {
 	const struct str_limit *l = s->limit;
 	size_t len = s->len + more;
+	if (!l && !s->failed && more < s->cap - s->len)
+		return true;
 	s->failed = s->failed || more >= SIZE_MAX / 2 - s->len || (l && len > l->bytes) ||
 		    (l && s->len / LOOK_BYTES != len / LOOK_BYTES && l->must_end(l->context)) ||
 		    !array_reserve(&s->data, &s->cap, len + 1);
