@@ -1,8 +1,9 @@
-/* The loop of the recorder: decides what to ask the driver and when to tick, and handles
- * failures of the driver, the store and the clock. */
+/* The recorder: asks the driver, or lets its process go on patrol, notices clock steps and
+ * processes that exit, ticks, and handles failures of the driver, the store and the clock. */
 #include "record/recorder.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,6 @@
 #include "base/str.h"
 #include "record/health.h"
 #include "record/machine.h"
-#include "record/recorder_private.h"
 #include "record/schedule.h"
 #include "record/watch.h"
 #include "record/watch_spells.h"
@@ -30,10 +30,359 @@
 #define TICKS_UNCOMMITTED 20
 /* Slots that one tick may move to coarser tables. */
 #define COMPACT_SLOTS 10
+/* Exits within this time of each other count as the same moment. */
+#define SAME_MOMENT_US 50000
+/* If the recorder wakes up later than this, it was stopped meanwhile, perhaps together with
+ * the source. */
+#define FROZEN_US 1000000
+/* At the end, the driver is waited for at most this long. */
+#define LAST_MS 2000
+
+struct recorder {
+	const struct recorder_options *o;
+	struct clock *clock;
+	struct store *store;
+	struct worker *worker;
+	struct reader *reader;
+	struct watch watch;
+	struct round *round; /* belongs to the worker: used only between its jobs */
+	bool late;	     /* its job has not ended in time: r->round must not be used */
+	bool stopped;	     /* a stop was requested */
+	bool ending;	     /* the last round */
+	int64_t begun_us;    /* boot time: when the last round was begun */
+	struct schedule schedule;
+	/* While the source is on patrol. */
+	struct schedule planned; /* the schedule after the round at its end */
+	bool recalled;		 /* it was told to return */
+	struct exit_notice {
+		bool on;	  /* a process has exited and is not accounted yet */
+		int64_t lo_us;	  /* wall clock: not before this ... */
+		struct moment at; /* ... and not after this */
+	} exit;
+	bool run_begun;	 /* the store has this run's row */
+	bool told_ready; /* o->ready was called */
+	struct clock_watch clock_watch;
+	int64_t exits_us; /* boot time: exits before this have been noticed */
+	int64_t ticks;
+	int64_t tick_ms; /* when the last tick was stored; -1: none yet */
+	bool incomplete; /* a part of the source has failed */
+	struct fault driver_fault, store_fault, compact_fault, wal_fault, process_fault;
+};
+
+/* Wall clock. */
+static int64_t wall_ms(struct recorder *r)
+{
+	return clock_now(r->clock).wall_us / 1000;
+}
+
+static struct card_past card_past(void *context, const char *uuid)
+{
+	struct recorder *r = context;
+	/* Without the store, it is unknown how much of the driver's ring was already
+	 * counted. */
+	if (r->store_fault.on)
+		return (struct card_past){ INT64_MAX, -1 };
+	return store_card_past(r->store, uuid);
+}
+
+/* The whole driver failed: logs this once; the status file has the current reason. Samples
+ * that are still in its ring when it answers again are used, so only older time becomes
+ * unobserved. */
+static void driver_failed(struct recorder *r, const struct err *e)
+{
+	int64_t now = wall_ms(r);
+	if (fault_raise(&r->driver_fault, now, "%s", e->text))
+		watch_event(&r->watch, &(struct occurrence){ now, EVENT_DRIVER_DOWN, -1, 0 },
+			"%s", e->text);
+	str_copy(r->driver_fault.text, sizeof(r->driver_fault.text), e->text);
+	watch_blind(&r->watch, now - RING_MS);
+}
+
+static void driver_works(struct recorder *r)
+{
+	int64_t now = wall_ms(r);
+	if (fault_clear(&r->driver_fault, now))
+		watch_event(&r->watch, &(struct occurrence){ now, EVENT_DRIVER_UP, -1, 0 },
+			"the driver answers again");
+}
+
+/* Notices clock steps and suspends; true: drained samples cannot be placed in time. */
+static bool clock_stepped(struct recorder *r)
+{
+	struct moment m = clock_now(r->clock);
+	int64_t ms = clock_watch_suspend_us(&r->clock_watch, &m) / 1000;
+	if (ms) {
+		log_notice("the host was suspended for %.1f s", (double)ms / 1000);
+		watch_event(&r->watch,
+			&(struct occurrence){ m.wall_us / 1000, EVENT_SUSPEND, -1, ms },
+			"suspended for %.1f s", (double)ms / 1000);
+	}
+	int64_t step_us = clock_watch_step_us(&r->clock_watch, &m);
+	if (!step_us)
+		return false;
+	int64_t old_now_ms = (m.wall_us - step_us) / 1000;
+	log_notice("the clock was set %+.3f s; the time since the last reading is not observed",
+		(double)step_us / 1e6);
+	watch_event(&r->watch,
+		&(struct occurrence){ m.wall_us / 1000, EVENT_CLOCK_STEP, -1, step_us / 1000 },
+		"clock set %+.3f s", (double)step_us / 1e6);
+	watch_clock_step(&r->watch, r->round, old_now_ms, m.wall_us / 1000);
+	return true;
+}
+
+/* Notices processes that have exited since the last call. `exact`: the recorder was waiting for
+ * exits, so the moment of the exit is now. */
+static void notice_exits(struct recorder *r, bool exact)
+{
+	struct moment m = clock_now(r->clock);
+	int64_t lo_us = exact ? m.wall_us : m.wall_us - (m.boot_us - r->exits_us);
+	struct round *round = r->late ? NULL : r->round;
+	if (watch_exits(&r->watch, round, lo_us / 1000, m.wall_us / 1000))
+		schedule_soon(&r->schedule, m.boot_us);
+	r->exits_us = m.boot_us;
+}
+
+/* Takes the results of a round. */
+static int take_round(struct recorder *r, struct source *s, struct err *e)
+{
+	int rc = watch_cards(
+		&r->watch, s, r->round->ended_ms, &(struct watch_past){ card_past, r }, e);
+	r->watch.pace.stall_ms = round_pace_stall_us(&r->schedule.pace) / 1000;
+	return rc ? rc : watch_round(&r->watch, s, r->round, e);
+}
+
+/* Whether a stop was requested; handles a signal that only asks to reload names. */
+static bool is_stopped(struct recorder *r)
+{
+	struct pollfd signal = { .fd = r->o->stop_fd, .events = POLLIN };
+	if (r->stopped || poll(&signal, 1, 0) <= 0)
+		return r->stopped;
+	r->stopped = !r->o->reload || !r->o->reload(r->o->context);
+	if (!r->stopped)
+		reader_ask_again(r->reader);
+	return r->stopped;
+}
+
+/* Waits for the worker's job, at most `wait_ms` and not after a stop was requested. */
+static int wait_for_job(struct recorder *r, int64_t wait_ms, struct err *e)
+{
+	int64_t left_ms = wait_ms, until_us = clock_monotonic_us() + wait_ms * 1000;
+	int stop_fd = r->ending ? -1 : r->o->stop_fd;
+	int rc;
+	do {
+		rc = worker_result_or_stop(r->worker, left_ms, stop_fd, e);
+		left_ms = (until_us - clock_monotonic_us()) / 1000;
+	} while (rc == ERR_BUSY && left_ms > 0 && !is_stopped(r));
+	return rc;
+}
+
+static void begin_round(struct recorder *r)
+{
+	int64_t now_us = clock_now(r->clock).boot_us;
+	/* After a stall, process lists are read again even if used memory is unchanged. */
+	r->round->look_all |= now_us - r->begun_us > round_pace_stall_us(&r->schedule.pace);
+	r->round->patrol.until_us = 0;
+	r->begun_us = now_us;
+	worker_begin(r->worker, JOB_OWN);
+}
+
+/* Begins the round that r->round asks for and waits for it. If an earlier round is late,
+ * only checks whether that one has ended: its readings are still valid. */
+static int run_round(struct recorder *r, struct err *e)
+{
+	int64_t wait_ms = r->late ? 0 : r->o->deadline_ms;
+	if (r->ending)
+		wait_ms = r->o->deadline_ms < LAST_MS ? r->o->deadline_ms : LAST_MS;
+	if (!r->late)
+		begin_round(r);
+	int rc = wait_for_job(r, wait_ms, e);
+	/* The plans from before the delay were replaced. */
+	if (r->late)
+		r->planned = r->schedule;
+	r->late = rc == ERR_BUSY;
+	return rc;
+}
+
+/* Takes the exits that were noticed while the source was on patrol. */
+static void take_exits(struct recorder *r)
+{
+	struct moment now = clock_now(r->clock);
+	bool at_once = now.boot_us - r->exit.at.boot_us < SAME_MOMENT_US;
+	if (!r->exit.on)
+		return;
+	r->exit.on = false;
+	if (watch_exits(&r->watch, r->late ? NULL : r->round, r->exit.lo_us / 1000,
+		    (at_once ? r->exit.at.wall_us : now.wall_us) / 1000))
+		schedule_soon(&r->schedule, now.boot_us);
+	r->exits_us = now.boot_us;
+}
+
+/* Exits are handled in order of time: before a round that ended later. */
+static void notice_exits_before(struct recorder *r)
+{
+	if (!r->exit.on && !r->round->more)
+		notice_exits(r, false);
+	else if (r->exit.on && r->exit.at.boot_us <= r->round->ended_us)
+		take_exits(r);
+}
+
+/* Takes one of the rounds that were made. */
+static int take_next(struct recorder *r, struct source *s, struct err *e)
+{
+	const struct round *round = r->round;
+	driver_works(r);
+	r->incomplete = s->incomplete;
+	r->begun_us = round->begun_us;
+	notice_exits_before(r);
+	if (round->due) {
+		r->planned.pace = r->schedule.pace;
+		r->schedule = r->planned;
+	}
+	schedule_done(&r->schedule, round->ended_us, round, round->ended_us - round->begun_us,
+		s->ring_us);
+	/* The source returns when a clock was set, so only the last round can be after that. */
+	if (!round->more && clock_stepped(r))
+		return 0;
+	return take_round(r, s, e);
+}
+
+/* Takes all rounds that the worker's job has made; `rc` and `e` say how it ended. False: the
+ * driver failed, and the failure has been handled. */
+static bool take_rounds(struct recorder *r, int rc, struct err *e)
+{
+	struct source *s = rc ? NULL : worker_source(r->worker);
+	int next = s ? round_next(s, r->round, e) : rc;
+	while (next > 0) {
+		rc = take_next(r, s, e);
+		next = rc ? rc : round_next(s, r->round, e);
+	}
+	take_exits(r);
+	/* A round that was interrupted by a stop is not a fault. */
+	if (next && !(next == ERR_BUSY && !r->ending && is_stopped(r)))
+		driver_failed(r, e);
+	return next == 0;
+}
+
+/* Asks the driver. False: it failed, and the failure has been handled. */
+static bool ask(struct recorder *r)
+{
+	struct err e = { 0 };
+	int rc = run_round(r, &e);
+	return take_rounds(r, rc, &e);
+}
+
+static enum health health_now(const struct recorder *r)
+{
+	return health_of(&r->watch, r->driver_fault.on, r->incomplete);
+}
+
+/* Whether the next readings can be left to the source. */
+static bool can_patrol(struct recorder *r)
+{
+	const struct source *s = r->late ? NULL : worker_source(r->worker);
+	return s && r->o->deadline_ms > 0 && round_can_patrol(s) &&
+	       schedule_can_patrol(&r->schedule, clock_now(r->clock).boot_us, health_now(r));
+}
+
+/* Asks for glances until the next stop of the schedule, and for the round that is due there.
+ * A scan is not delegated, because it may have to start another process. */
+static void plan(struct recorder *r)
+{
+	int64_t until_us = schedule_next_stop(&r->schedule);
+	struct round *round = r->round;
+	r->planned = r->schedule;
+	schedule_ask(&r->planned, until_us, health_now(r), round);
+	round->patrol = (struct patrol){ .until_us = until_us,
+		.only = round->scan || !round->drain,
+		.deadline_ms = r->o->deadline_ms,
+		.begun_us = r->begun_us,
+		.pace = r->schedule.pace,
+		.clocks = r->clock_watch };
+	round->scan = false;
+}
+
+static void recall(struct recorder *r)
+{
+	struct source_host *host = r->o->source.host;
+	if (!r->recalled)
+		host->recall(host, true);
+	r->recalled = true;
+}
+
+/* A process has exited: notes the moment, and requests a look at its card. */
+static void note_exit(struct recorder *r)
+{
+	struct moment now = clock_now(r->clock);
+	bool in_time = now.boot_us <= r->round->patrol.until_us;
+	r->exit = (struct exit_notice){ .on = true,
+		.lo_us = in_time ? now.wall_us : now.wall_us - (now.boot_us - r->exits_us),
+		.at = now };
+	recall(r);
+}
+
+/* How much longer the source may take: a glance must be made within a deadline after it is
+ * due. */
+static int64_t patience_us(const struct recorder *r, int64_t begun_us)
+{
+	struct source_host *host = r->o->source.host;
+	int64_t due_us = host->due_us(host), now_us = clock_monotonic_us();
+	int64_t deadline_ms = r->o->deadline_ms;
+	if (due_us < begun_us)
+		due_us = begun_us;
+	if (r->stopped && deadline_ms > LAST_MS)
+		deadline_ms = LAST_MS;
+	return due_us + deadline_ms * 1000 - now_us;
+}
+
+/* Waits until the source has returned. ERR_BUSY: it is late. */
+static int wait_for_source(struct recorder *r, struct err *e)
+{
+	int64_t begun_us = clock_monotonic_us(), left_us;
+	int back_fd = worker_fd(r->worker);
+	while ((left_us = patience_us(r, begun_us)) > 0) {
+		const struct lives *l = &r->watch.lives;
+		struct pollfd fds[] = { { .fd = back_fd, .events = POLLIN },
+			{ .fd = r->stopped ? -1 : r->o->stop_fd, .events = POLLIN },
+			{ .fd = l->pidfds && !r->exit.on ? l->exits_fd : -1,
+				.events = POLLIN } };
+		int64_t end_us = clock_monotonic_us() + left_us;
+		int ready = poll(fds, 3, (int)(left_us / 1000) + 1);
+		if (clock_monotonic_us() > end_us + FROZEN_US)
+			begun_us = clock_monotonic_us();
+		if (ready > 0 && fds[2].revents)
+			note_exit(r);
+		else if (!r->exit.on)
+			r->exits_us = clock_now(r->clock).boot_us;
+		if (ready > 0 && fds[0].revents)
+			break;
+		if (ready > 0 && fds[1].revents && is_stopped(r))
+			recall(r);
+	}
+	return worker_result(r->worker, 0, e);
+}
+
+/* Lets the process that asks the driver make the glances until the next drain, and that
+ * drain, on its own, so that the recorder can sleep. The recorder wakes up when that process
+ * returns (at the drain, or when something has changed), when a process exits, when a stop
+ * is requested, or when a glance is late. */
+static void patrol(struct recorder *r)
+{
+	struct source_host *host = r->o->source.host;
+	struct err e = { 0 };
+	if (r->recalled)
+		host->recall(host, false);
+	r->recalled = false;
+	notice_exits(r, false);
+	plan(r);
+	worker_begin(r->worker, JOB_OWN);
+	int rc = wait_for_source(r, &e);
+	r->late = rc == ERR_BUSY;
+	take_rounds(r, rc, &e);
+}
 
 static bool raise_store_fault(struct recorder *r, const struct err *e)
 {
-	return fault_raise(&r->store_fault, recorder_now_ms(r),
+	return fault_raise(&r->store_fault, wall_ms(r),
 		"%s; keeping what fits in memory until it works", e->text);
 }
 
@@ -41,8 +390,8 @@ static void report_store_fault(struct recorder *r, const struct err *e)
 {
 	if (raise_store_fault(r, e))
 		watch_event(&r->watch,
-			&(struct occurrence){ recorder_now_ms(r), EVENT_STORE_FAULT, -1, 0 },
-			"%s", e->text);
+			&(struct occurrence){ wall_ms(r), EVENT_STORE_FAULT, -1, 0 }, "%s",
+			e->text);
 }
 
 /* Whether the recorder may start although the store cannot be written now. A service may, if
@@ -66,21 +415,21 @@ static void compact(struct recorder *r)
 {
 	struct err e = { 0 };
 	bool more = false;
-	const struct compaction compaction = { recorder_now_ms(r), r->o->keep, COMPACT_SLOTS };
+	const struct compaction compaction = { wall_ms(r), r->o->keep, COMPACT_SLOTS };
 	if (compact_store(r->store, &compaction, &more, &e))
-		fault_raise(&r->compact_fault, recorder_now_ms(r), "compaction: %s", e.text);
+		fault_raise(&r->compact_fault, wall_ms(r), "compaction: %s", e.text);
 	else
-		fault_clear(&r->compact_fault, recorder_now_ms(r));
+		fault_clear(&r->compact_fault, wall_ms(r));
 	if (store_check_wal(r->store, &e))
-		fault_raise(&r->wal_fault, recorder_now_ms(r), "%s", e.text);
+		fault_raise(&r->wal_fault, wall_ms(r), "%s", e.text);
 	else
-		fault_clear(&r->wal_fault, recorder_now_ms(r));
+		fault_clear(&r->wal_fault, wall_ms(r));
 }
 
 /* Logs what did not fit into memory while the store could not be written. */
 static void note_losses(struct recorder *r, int64_t dropped_ms)
 {
-	int64_t now_ms = recorder_now_ms(r), spells = watch_spells_lost(&r->watch);
+	int64_t now_ms = wall_ms(r), spells = watch_spells_lost(&r->watch);
 	if (dropped_ms > 0)
 		watch_event(&r->watch,
 			&(struct occurrence){ now_ms, EVENT_STORE_FAULT, -1, dropped_ms },
@@ -98,7 +447,7 @@ static int commit(struct recorder *r, struct err *e)
 {
 	struct tick t;
 	int64_t dropped_ms = r->watch.ledger.dropped_ms;
-	int rc = watch_tick(&r->watch, &t, recorder_now_ms(r), e);
+	int rc = watch_tick(&r->watch, &t, wall_ms(r), e);
 	if (!rc)
 		rc = write_tick(r->store, &t, e);
 	if (rc) {
@@ -108,7 +457,7 @@ static int commit(struct recorder *r, struct err *e)
 	}
 	watch_stored(&r->watch);
 	r->tick_ms = t.at_ms;
-	if (fault_clear(&r->store_fault, recorder_now_ms(r)))
+	if (fault_clear(&r->store_fault, wall_ms(r)))
 		note_losses(r, dropped_ms);
 	compact(r);
 	return 0;
@@ -144,7 +493,7 @@ static void note_stuck(const struct recorder *r)
 /* Writes the current faults to the file that `gua status` reads. */
 static void publish_faults(struct recorder *r)
 {
-	reader_check(r->reader, &r->process_fault, recorder_now_ms(r));
+	reader_check(r->reader, &r->process_fault, wall_ms(r));
 	const struct fault *faults[STATUS_MAX_FAULTS];
 	size_t n = 0;
 	const struct fault *f;
@@ -176,9 +525,9 @@ static void tick(struct recorder *r)
 	}
 	/* While the driver does not answer, time becomes unobserved tick by tick. */
 	if (r->driver_fault.on)
-		watch_blind(&r->watch, recorder_now_ms(r) - RING_MS);
+		watch_blind(&r->watch, wall_ms(r) - RING_MS);
 	if (commits_later(r))
-		r->tick_ms = recorder_now_ms(r);
+		r->tick_ms = wall_ms(r);
 	else
 		commit(r, &e);
 	publish_faults(r);
@@ -190,12 +539,12 @@ static bool wait_for_work(struct recorder *r, int64_t until_us)
 	const struct lives *l = &r->watch.lives;
 	struct pollfd fds[] = { { .fd = r->o->stop_fd, .events = POLLIN },
 		{ .fd = l->exits_fd, .events = POLLIN } };
-	recorder_notice_exits(r, false);
+	notice_exits(r, false);
 	int ready = clock_wait(r->clock, until_us, fds, l->pidfds ? 2 : 1);
-	if (r->stopped || (ready > 0 && fds[0].revents && recorder_is_stopped(r)))
+	if (r->stopped || (ready > 0 && fds[0].revents && is_stopped(r)))
 		return true;
 	/* After waking up late, the moment of an exit is not known exactly. */
-	recorder_notice_exits(r, clock_now(r->clock).boot_us <= until_us);
+	notice_exits(r, clock_now(r->clock).boot_us <= until_us);
 	return false;
 }
 
@@ -211,10 +560,10 @@ static bool ends_here(const struct recorder *r)
 static bool loop(struct recorder *r)
 {
 	while (r->o->max_ticks == 0 || r->ticks < r->o->max_ticks) {
-		if (recorder_can_patrol(r)) {
+		if (can_patrol(r)) {
 			if (r->o->alive)
 				r->o->alive(r->o->context);
-			recorder_patrol(r);
+			patrol(r);
 			if (r->stopped)
 				return false;
 			continue;
@@ -228,9 +577,9 @@ static bool loop(struct recorder *r)
 			r->o->alive(r->o->context);
 		bool is_tick = schedule_is_tick(&r->schedule, now_us);
 		struct round unused = { 0 };
-		enum health health = health_of(&r->watch, r->driver_fault.on, r->incomplete);
+		enum health health = health_now(r);
 		if (schedule_ask(&r->schedule, now_us, health, r->late ? &unused : r->round))
-			recorder_ask(r);
+			ask(r);
 		if (!is_tick)
 			continue;
 		tick(r);
@@ -266,17 +615,17 @@ static int open_source(struct recorder *r, struct err *e)
 	int64_t wait_us = 0;
 	for (;;) {
 		bool begun = worker_begin(r->worker, JOB_OPEN);
-		int rc = recorder_wait_for_job(r, begun ? r->o->deadline_ms : 0, e);
+		int rc = wait_for_job(r, begun ? r->o->deadline_ms : 0, e);
 		if (rc == 0) {
-			fault_clear(&waiting, recorder_now_ms(r));
+			fault_clear(&waiting, wall_ms(r));
 			return 0;
 		}
-		if (recorder_is_stopped(r))
+		if (is_stopped(r))
 			return 1;
 		if (!r->o->wait_for_driver || rc == ERR_USAGE)
 			return rc;
 		const struct fault *faults[] = { &waiting };
-		if (fault_raise(&waiting, recorder_now_ms(r), "%s; trying again", e->text))
+		if (fault_raise(&waiting, wall_ms(r), "%s; trying again", e->text))
 			statusfile_publish(r->o->status, -1, faults, 1);
 		if (wait_for_driver(r, &wait_us))
 			return 1;
@@ -287,7 +636,7 @@ static int begin_run(struct recorder *r, struct err *e)
 {
 	struct source *s = worker_source(r->worker);
 	struct run_info info = {
-		.started_ms = recorder_now_ms(r),
+		.started_ms = wall_ms(r),
 		.interval_ms = r->o->interval_ms,
 		.drain_ms = r->o->drain_ms,
 		.glance_ms = r->o->glance_ms,
@@ -322,7 +671,7 @@ static int first_look(struct recorder *r, struct err *e)
 	int64_t wait_us = 0;
 	r->round->drain = r->round->look_all = true;
 	r->round->scan = r->round->shared = false;
-	while (!recorder_ask(r)) {
+	while (!ask(r)) {
 		if (!r->driver_fault.on)
 			return 1;
 		if (!r->o->wait_for_driver)
@@ -370,15 +719,15 @@ static void close_run(struct recorder *r, const char *how)
 		r->round->scan = r->round->shared = false;
 	}
 	r->ending = true;
-	bool answers = !r->driver_fault.on && recorder_ask(r);
+	bool answers = !r->driver_fault.on && ask(r);
 	if (answers)
-		watch_flush(&r->watch, recorder_now_ms(r));
+		watch_flush(&r->watch, wall_ms(r));
 	else
-		watch_blind(&r->watch, recorder_now_ms(r));
+		watch_blind(&r->watch, wall_ms(r));
 	for (size_t i = 0; i < r->watch.lives.n; i++)
 		r->watch.lives.entries[i].dirty |= r->watch.lives.lives[i].used;
 	commit(r, &e);
-	if (store_end_run(r->store, recorder_now_ms(r), how, &e))
+	if (store_end_run(r->store, wall_ms(r), how, &e))
 		log_error("%s", e.text);
 }
 

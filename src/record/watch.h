@@ -98,4 +98,7 @@ int watch_tick(struct watch *w, struct tick *t, int64_t now_ms, struct err *e);
 void watch_stored(struct watch *w);
 void watch_unstored(struct watch *w);
 
+/* The holders of card `i`, for its account. */
+struct account_scene watch_scene(struct watch *w, size_t i);
+
 #endif
