@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/period.h"
 #include "cmd/cmd.h"
 #include "cmd/share/terminal.h"
 #include "record/recorder.h"
@@ -16,14 +17,14 @@
 #include "report/report.h"
 #include "render/report_formats.h"
 
-/* Monday 2026-11-02 08:00 UTC: a fixed start, so that the output is the same each time. */
-#define DEMO_START_MS 1793606400000LL
+/* The ticks begin on Monday 2026-11-02 08:00 UTC, so that their report is the same each time.
+ */
+#define TICKS_START_MS 1793606400000LL
 #define MINUTE_MS 60000LL
 #define HOUR_MS (60 * MINUTE_MS)
 #define WEEK_MS (7 * 24 * HOUR_MS)
 /* The demo of two weeks: ticks of an hour, and time in slots of five minutes, which minutes
  * become after a day anyway. So it takes less than a second. */
-#define WEEKS_START_MS (DEMO_START_MS - 8 * HOUR_MS - WEEK_MS)
 #define WEEKS_DRAIN_MS (2 * MINUTE_MS)
 #define WEEKS_SLOT_S 300
 /* The longest spells that are printed; all are counted by the rule after the report. */
@@ -31,7 +32,7 @@
 #define RULE_MS (4 * HOUR_MS)
 
 struct values {
-	const char *db, *scenario;
+	const char *db, *scenario, *now;
 	int64_t ticks, interval_ms; /* 0: not given */
 };
 
@@ -47,6 +48,7 @@ static const struct option_row options[] = {
 		"keep the store in PATH (default: in the cache, until the next demo)", AT(db) },
 	{ OPTION_TEXT, 0, "scenario", "FILE", "play FILE instead of the built-in lab",
 		AT(scenario) },
+	NOW_OPTION(struct values, now),
 	{ 0 },
 };
 
@@ -135,7 +137,7 @@ static int record_ticks(const struct values *v, struct clock *clock, struct err 
 	o.max_ticks = v->ticks ? v->ticks : 30;
 	o.source.sample_period_us = period_us > 1000000 ? period_us : 0;
 	o.slot_seconds = interval_ms > HOUR_MS ? 3600 : 0;
-	clock_init_virtual(clock, DEMO_START_MS);
+	clock_init_virtual(clock, TICKS_START_MS);
 	return recorder_run(&o, e);
 }
 
@@ -152,32 +154,37 @@ static int settle_slots(const char *db, int64_t now_ms, struct err *e)
 	return rc;
 }
 
+/* Records the two weeks before this one. The second begins on Monday, 0:00, local time; where
+ * clocks are changed in one of the weeks, both are 168 hours long all the same, so that the
+ * figures are the same in every week and time zone. */
 static int record_weeks(const struct values *v, struct clock *clock, struct err *e)
 {
 	struct recorder_options o = options_for(v, clock);
+	int64_t now_ms = 0;
+	if (cmd_now(v->now, &now_ms, e))
+		return e->code;
 	o.source.weeks = true;
 	o.source.sample_period_us = 20 * 1000000;
 	o.interval_ms = o.retry_ms = HOUR_MS;
 	o.drain_ms = o.glance_ms = WEEKS_DRAIN_MS;
 	o.max_ticks = 2 * WEEK_MS / HOUR_MS;
 	o.slot_seconds = WEEKS_SLOT_S;
-	clock_init_virtual(clock, WEEKS_START_MS);
+	clock_init_virtual(clock, period_at(PERIOD_WEEK, now_ms, -1, false).from_ms - WEEK_MS);
 	int rc = recorder_run(&o, e);
 	return rc ? rc : settle_slots(v->db, clock_wall_ms(clock), e);
 }
 
 /* What is printed: of the weeks the second, compared with the first. */
-static const struct report_request request = { .by = { { IDENTITY_USER }, 1 },
-	.top = 10,
-	.rest = true,
-	.energy_price = NAN,
-	.co2_g_per_kwh = NAN,
-	.currency = "",
-	.utc = true };
-
 static void print_audits(struct str *out, const struct audit *a, const struct audit *before,
 	const struct report_style *style)
 {
+	const struct report_request request = { .by = { { IDENTITY_USER }, 1 },
+		.top = 10,
+		.rest = true,
+		.energy_price = NAN,
+		.co2_g_per_kwh = NAN,
+		.currency = "",
+		.utc = style->text.utc };
 	struct report r;
 	report_make(&r, a, &request);
 	if (before)
@@ -221,13 +228,13 @@ static int print_report(
 		.since_ms = weeks ? now_ms - WEEK_MS : 0,
 		.until_ms = now_ms,
 		.now_ms = now_ms,
-		.utc = true,
-		.by = request.by,
+		.utc = !weeks,
+		.by = { { IDENTITY_USER }, 1 },
 		.max_spells = weeks ? SIZE_MAX : 5,
 	};
 	struct report_style style = {
 		.text = { .columns = 80,
-			.utc = true,
+			.utc = !weeks,
 			.ascii = !terminal_is_utf8(),
 			.color = terminal_has_color(),
 			.color256 = terminal_has_256_colors() },
@@ -291,8 +298,10 @@ const struct command cmd_demo = {
 	.name = "demo",
 	.summary = "record a simulated lab and print the report; no GPU needed",
 	.usage = "[--ticks N] [--interval D] [--db PATH]",
-	.details = "All data is invented. The clock is simulated too, so the command finishes "
-		   "at\nonce, and its output is the same each time.",
+	.details =
+		"All data is invented. The clock is simulated too, so the command finishes "
+		"at\nonce. Its two weeks are those before this one, and the same in all but\n"
+		"their dates: 'gua report --db PATH --since lastweek' reports the second.",
 	.options = options,
 	.run = run,
 };

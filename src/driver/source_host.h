@@ -84,7 +84,7 @@ struct source_options {
 				  module */
 	const char *nvml_option;  /* what sets it, for messages; NULL: "--nvml PATH" */
 	const char *scenario;	  /* sim: path of a scenario file; NULL: the built-in lab */
-	bool weeks;		  /* sim: two weeks of that lab; time 0 is a Monday, 0:00 */
+	bool weeks;		  /* sim: two weeks of that lab, from the clock's time on */
 	const char *root;	  /* where /proc and /sys are; "" for the real ones */
 	struct clock *clock;	  /* outlives the source */
 	int64_t sample_period_us; /* sim: sample at this period; 0: as the scenario says */

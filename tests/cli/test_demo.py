@@ -7,12 +7,13 @@ import pytest
 
 from conftest import gua
 
+NOW = "2026-11-11T12:00Z"  # a Wednesday
 
 @pytest.fixture(scope="module")
 def weeks(tmp_path_factory):
     """The demo without options: what it printed, and its store."""
     db = tmp_path_factory.mktemp("weeks") / "gua.db"
-    run = gua("demo", "--db", db)
+    run = gua("demo", "--db", db, "--now", NOW)
     assert run.returncode == 0, run.stderr
     run.db = db
     return run
@@ -28,10 +29,38 @@ def of_week(db, *args):
 
 @pytest.mark.any_build
 def test_the_same_bytes_each_time_and_everywhere(weeks, tmp_path, expect):
-    again = gua("demo", "--db", tmp_path / "gua.db", env={"TZ": "Asia/Kolkata", "LANG": "de_DE.UTF-8"})
+    again = gua("demo", "--db", tmp_path / "gua.db", "--now", NOW, env={"TZ": "Asia/Kolkata", "LANG": "de_DE.UTF-8"})
     assert again.stdout == weeks.stdout
     assert weeks.stdout.splitlines()[0].startswith("SIMULATED DATA")
     expect("demo.txt", weeks.stdout)
+
+
+def dateless(text):
+    return re.sub(r"(\d{4}-)?\d\d-\d\d", "DATE", text)
+
+
+@pytest.mark.same_path
+@pytest.mark.parametrize("now,zone,monday", [
+    ("2026-11-16T00:00Z", "UTC", "2026-11-09"), ("2026-11-15T23:59Z", "UTC", "2026-11-02"),
+    ("2026-11-15T23:30Z", "Asia/Kathmandu", "2026-11-09"),  # there it is Monday, 5:15
+    ("2026-10-28T12:00Z", "Europe/Berlin", "2026-10-19"),   # clocks were changed in the second week,
+    ("2026-11-04T12:00Z", "Europe/Berlin", "2026-10-26"),   # and in the first
+    ("2027-04-01T12:00Z", "Europe/Berlin", "2027-03-22")])
+def test_the_weeks_are_those_before_this_one(weeks, tmp_path, now, zone, monday):
+    """The README's next command, --since lastweek, reports the week that the demo printed; only the dates move."""
+    db, env = tmp_path / "gua.db", {"TZ": zone}
+    run = gua("demo", "--db", db, "--now", now, env=env)
+    assert run.returncode == 0, run.stderr
+    assert f"\nMon {monday} 00:00 to " in run.stdout
+    headline, waste = slice(4, 12), slice(12, 21)
+    for part in (headline, waste):
+        assert run.stdout.splitlines()[part] == weeks.stdout.splitlines()[part]
+    if zone != "Europe/Berlin":  # hours after a change of clocks are other hours of the clock
+        assert dateless(run.stdout) == dateless(weeks.stdout)
+    last = gua("report", "--db", db, "--now", now, "--since", "lastweek", "--json", env=env)
+    assert last.returncode == 0, last.stderr
+    last = json.loads(last.stdout)
+    assert last["waste"]["verdict"] == "allocation_policy" and abs(last["headline"]["idle_held"] - 0.278) < 0.002
 
 
 def test_half_an_hour_is_the_same_each_time_too(tmp_path, expect):
@@ -159,7 +188,7 @@ def test_ascii_where_there_is_no_utf8(tmp_path):
 
 
 @pytest.mark.parametrize("args", [["--ticks", "0"], ["--interval", "1"], ["--interval", "2w"], ["x"],
-                                  ["--scenario"]])
+                                  ["--scenario"], ["--now", "someday"]])
 def test_wrong_options(args):
     assert gua("demo", *args).returncode == 2
 

@@ -57,7 +57,7 @@ def rename(db, host):
 def play(tmp_path_factory):
     """A directory with the stores of the hosts one, two and three, and `ssh`."""
     where = tmp_path_factory.mktemp("hosts")
-    assert gua("demo", "--db", where / "one.db").returncode == 0
+    assert gua("demo", "--db", where / "one.db", "--now", "2026-11-11T12:00Z").returncode == 0
     for name in ("two", "three", "newer"):
         with sqlite3.connect(where / "one.db") as source, sqlite3.connect(where / f"{name}.db") as copy:
             source.backup(copy)

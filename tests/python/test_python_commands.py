@@ -33,7 +33,7 @@ def test_who_and_pick_are_those_of_the_commands(python, tmp_path):
 
 def test_report_is_that_of_the_command(python, tmp_path):
     store = tmp_path / "demo.db"
-    assert gua("demo", "--db", store).returncode == 0
+    assert gua("demo", "--db", store, "--now", "2026-11-11T12:00Z").returncode == 0
     ours = json.loads(python(f"import json, gua; print(json.dumps(gua.report(db={str(store)!r}, since='1000w', by='notebook')))"))
     theirs = json.loads(gua("report", "--json", "--db", store, "--since=1000w", "--by=notebook").stdout)
     for document in (ours, theirs):

@@ -563,6 +563,8 @@ static int read_scenario(struct sim *sim, const struct source_options *o, struct
 	else
 		failed = scenario_parse(&sim->scenario, "lab.scenario", lab_scenario,
 			sizeof(lab_scenario) - 1, e);
+	if (!failed && !o->scenario && o->weeks) /* which two weeks, the clock says */
+		sim->scenario->has_start = false;
 	return failed ? failed : scenario_resolve(sim->scenario, NULL, e);
 }
 
