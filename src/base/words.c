@@ -97,6 +97,25 @@ int words_split(const char *line, char ***words, size_t *n, struct err *e)
 	return 0;
 }
 
+const char *words_for_shell(const char *line)
+{
+	bool doubled = false;
+	for (const char *c = line; *c; c++) {
+		if (*c == '\\' && c[1]) {
+			c++;
+		} else if (*c == '"') {
+			doubled = !doubled;
+		} else if (*c == '\'' && !doubled) {
+			c = strchr(c + 1, '\'');
+			if (!c)
+				return NULL;
+		} else if (strchr(doubled ? "$`" : "$`|&;<>*", *c)) {
+			return c;
+		}
+	}
+	return NULL;
+}
+
 void words_quote(struct str *out, const char *word)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

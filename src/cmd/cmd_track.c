@@ -35,7 +35,7 @@
 const struct option_row track_options[] = {
 	{ OPTION_TEXT, 'e', "execute", "COMMAND",
 		"the command as one string: it is split into words as in a shell, but no shell "
-		"runs it",
+		"runs it, so 'a | b' is no pipe",
 		AT(execute) },
 	{ OPTION_COUNT, 'p', "pid", "N", "follow a running process, until it ends or Ctrl-C",
 		AT(pid), .min = 1, .max = 4194304 },
@@ -667,6 +667,22 @@ static int check_uuids(
 	return rc;
 }
 
+/* Without a shell, the pipe in -e 'ls | wc -l' is a word that ls gets. */
+static void warn_of_shell(const struct track_values *v, const char *program)
+{
+	const char *found = words_for_shell(v->execute);
+	struct str line = { 0 };
+	if (!found || v->quiet)
+		return;
+	words_quote(&line, v->execute);
+	log_setup(LOG_LEVEL_WARNING, LOG_STYLE_PLAIN);
+	log_warning("-e runs no shell: %s gets the '%c' as it is; for a shell use gua track "
+		    "-- sh -c %s",
+		program, *found, str_text(&line));
+	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
+	str_finish(&line);
+}
+
 /* The command: operands, or -e split into words (*words, to be freed), or none with --pid. */
 static int find_command(const struct track_values *v, char **operands, char ***words,
 	char ***argv, struct err *e)
@@ -680,6 +696,8 @@ static int find_command(const struct track_values *v, char **operands, char ***w
 		if (rc)
 			return rc;
 		*argv = n ? *words : NULL;
+		if (n)
+			warn_of_shell(v, **words);
 	}
 	if (!*argv && !v->pid)
 		return err_set(e, ERR_USAGE, "the command is empty");

@@ -103,6 +103,17 @@ def test_execute_splits_words_without_a_shell():
     assert run.stdout == "a  b c d ;echo\n"
 
 
+@pytest.mark.parametrize("line, says", [
+    ("printf %s, a | wc -l", "printf gets the '|' as it is; for a shell use gua track -- sh -c 'printf %s, a | wc -l'"),
+    ("printf %s, \"$HOME\"", "printf gets the '$' as it is; for a shell use gua track -- sh -c 'printf %s, \"$HOME\"'"),
+    ("printf %s, 'a | b' c\\;d \"e > f\"", None)])
+def test_execute_warns_of_what_only_a_shell_would_do(line, says):
+    run = track("-o", "/dev/null", "-e", line)
+    assert run.returncode == 0 and run.stdout.startswith(("a,|,wc,-l,", "$HOME,", "a | b,c;d,e > f,"))
+    assert run.stderr == (f"gua: warning: -e runs no shell: {says}\n" if says else "")
+    assert track("-o", "/dev/null", "--disable-logs", "-e", line).stderr == ""
+
+
 @pytest.mark.parametrize("status, code", [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137), ("kill -TERM $$", 143)])
 def test_exit_status(status, code):
     result, run = report(command=["sh", "-c", status])
