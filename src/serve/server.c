@@ -534,7 +534,7 @@ static enum MHD_Result begin_call(struct server *s, struct MHD_Connection *conne
 {
 	struct request q = { 0 };
 	struct err e = { 0 };
-	struct question question;
+	struct question question = { 0 };
 	char sentence[ERR_TEXT_CAP];
 	int rc = request_parse(&q, call->target, call->len, &e);
 	q.accept = header(connection, "Accept");
