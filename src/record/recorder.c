@@ -13,7 +13,6 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "record/health.h"
 #include "record/machine.h"
 #include "record/schedule.h"
 #include "record/watch.h"
@@ -271,9 +270,21 @@ static bool ask(struct recorder *r)
 	return take_rounds(r, rc, &e);
 }
 
+/* How well the recorder sees the cards. */
 static enum health health_now(const struct recorder *r)
 {
-	return health_of(&r->watch, r->driver_fault.on, r->incomplete);
+	const struct watch *w = &r->watch;
+	if (r->driver_fault.on)
+		return HEALTH_DOWN;
+	bool wrong = r->incomplete;
+	for (size_t i = 0; i < w->n_cards; i++) {
+		if (w->entries[i].status == CARD_STATUS_OK || w->cards[i].gone)
+			continue;
+		if (w->entries[i].status == CARD_STATUS_LOST && !w->cards[i].stuck)
+			return HEALTH_LOST;
+		wrong = true;
+	}
+	return wrong ? HEALTH_CARD : HEALTH_GOOD;
 }
 
 /* Whether the next readings can be left to the source. */
@@ -514,13 +525,29 @@ static bool commits_later(const struct recorder *r)
 	return every > 1 && r->ticks % every != 0;
 }
 
+/* What the log says of a tick. */
+static void describe_tick(const struct recorder *r, char *line, size_t size)
+{
+	const struct watch *w = &r->watch;
+	size_t ok = 0, holders = 0;
+	for (size_t i = 0; i < w->n_cards; i++) {
+		ok += w->entries[i].status == CARD_STATUS_OK;
+		for (size_t k = 0; k < w->cards[i].holders.n; k++)
+			holders += holders_is_open(&w->cards[i].holders.items[k]);
+	}
+	snprintf(line, size,
+		"tick %lld: %zu of %zu cards read, %zu holders, %zu usage and %zu holding sums",
+		(long long)r->ticks, ok, w->n_cards, holders, w->ledger.usage.n,
+		w->ledger.holding.n);
+}
+
 static void tick(struct recorder *r)
 {
 	char line[200];
 	struct err e = { 0 };
 	r->ticks++;
 	if (r->o->tick_line) {
-		health_tick_line(&r->watch, r->ticks, line, sizeof(line));
+		describe_tick(r, line, sizeof(line));
 		r->o->tick_line(r->o->context, line);
 	}
 	/* While the driver does not answer, time becomes unobserved tick by tick. */
