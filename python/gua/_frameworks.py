@@ -66,11 +66,16 @@ def pools(more=()):
 
 
 def empty_caches():
-    """Gives cached memory back to the driver, where the framework can."""
+    """Gives cached memory back to the driver, where the framework can; returns [(framework, exception)] of the others."""
+    failed = []
     for name, empty in (("torch", lambda torch: torch.cuda.is_initialized() and torch.cuda.empty_cache()),
                         ("cupy", lambda cupy: cupy.get_default_memory_pool().free_all_blocks())):
-        if module := sys.modules.get(name):
-            empty(module)
+        try:
+            if module := sys.modules.get(name):
+                empty(module)
+        except Exception as error:  # of any version of any framework
+            failed.append((name, error.with_traceback(None)))  # a traceback would hold the user's frames
+    return failed
 
 
 @dataclasses.dataclass

@@ -80,7 +80,13 @@ class Watch:
         self._thread.start()
         self.loaded = self.read()
 
+    def is_alive(self):
+        """Whether it watches this process: not after close(), and not in a process that was forked off."""
+        return not self._closed and self.pid == os.getpid()
+
     def close(self):
+        if not self.is_alive():
+            return
         with self._news:
             self._closed = True
             self._news.notify_all()

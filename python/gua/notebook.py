@@ -3,7 +3,6 @@ cards; `%gua report` sums the notebook up, `%gua free` gives memory back. gua-no
 import dataclasses
 import gc
 import html
-import re
 import sys
 import time
 from collections.abc import Iterable
@@ -35,6 +34,12 @@ def size(count):
     if count is None:
         return "unknown"
     return f"{count / 2**30:.1f} GiB" if abs(count) >= 2**30 else f"{count / 2**20:.0f} MiB"
+
+
+def clean(text, most=60):
+    """Text from outside for a terminal: without control characters and those that change the direction of writing."""
+    shown = "".join(letter if letter.isprintable() else "?" for letter in text.replace("\t", " "))
+    return shown if len(shown) <= most else shown[:most - 1] + "…"
 
 
 def change(before, after):
@@ -292,18 +297,19 @@ class Notebook:
         return [row for row in document["holders"] if row["pid"] == self.watch.pid]
 
     def free(self, words):
-        names = words[1:]
+        names = list(dict.fromkeys(name for word in words[1:] for name in word.split(",") if name))
         missing = [name for name in names if name not in self.shell.user_ns]
-        if missing:
-            print(f"gua: there is no name {', '.join(missing)}: nothing was dropped")
+        reserved = [name for name in names if name in self.shell.user_ns_hidden or name.startswith("__")]
+        if missing or reserved:
+            print(f"gua: there is no name {clean(', '.join(missing))}: nothing was dropped" if missing else
+                  f"gua: {', '.join(reserved)} belongs to IPython and cannot be deleted: nothing was dropped")
             return
         before = self.watch.read().held()
-        for name in names:
-            self.shell.del_var(name)
+        for name in names:  # not by shell.del_var(), which deletes all other names of the same object too
+            del self.shell.user_ns[name]
         dropped = self.drop_results()
         had_traceback = self.drop_traceback()
-        gc.collect()
-        _frameworks.empty_caches()
+        give_back()
         after = self.watch.read().held()
         if before is None or after is None:
             print(f"gua: what came free is unknown: {self.watch.note}")
@@ -319,15 +325,19 @@ class Notebook:
 
     def drop_results(self):
         """Forgets what cells have shown, in all places where IPython keeps it; returns how many there were."""
-        results = self.shell.user_ns.get("_oh", {})
+        space, hidden, results = self.shell.user_ns, self.shell.user_ns_hidden, self.shell.history_manager.output_hist
+        kept = {**{f"_{number}": value for number, value in results.items()},
+                **{name: getattr(self.shell.displayhook, name) for name in EMPTIED}}
+        for name, value in kept.items():
+            hidden.pop(name, None)
+            if name in space and space[name] is value:  # else it is the user's own
+                del space[name]
+        for name in EMPTIED:
+            hidden[name] = ""
+            space.setdefault(name, "")
+            setattr(self.shell.displayhook, name, "")
         count = len(results)
         results.clear()
-        for space in (self.shell.user_ns, self.shell.user_ns_hidden):
-            for name in [name for name in space if re.fullmatch(r"_\d+", name)]:
-                del space[name]
-            space.update(dict.fromkeys(EMPTIED, ""))
-        for name in EMPTIED:
-            setattr(self.shell.displayhook, name, "")
         return count
 
     def drop_traceback(self):
@@ -414,6 +424,14 @@ class Report:
                 f"<div>memory on cards after each cell run (blue) and at most (grey); the highest is {size(highest)}</div>")
 
 
+def give_back():
+    """Collects garbage and empties the frameworks' caches. A framework that fails is named: after an error of CUDA each
+    call of it fails."""
+    gc.collect()
+    for framework, error in _frameworks.empty_caches():
+        print(clean(f"gua: {framework} could not empty its cache: {type(error).__name__}: {error}", 200))
+
+
 class experiment:  # pylint: disable=invalid-name
     """`with gua.experiment(keep=["model"]):` removes the names that the block made, empties the frameworks' caches and
     says what came free. A name that existed before stays, with its new value."""
@@ -425,21 +443,23 @@ class experiment:  # pylint: disable=invalid-name
         self.shell = commands.running_ipython()
         self.space = self.shell.user_ns if self.shell else sys._getframe(1).f_globals
         self.before = set(self.space)
-        self.watch = active.watch if active else Watch()
+        self.shared = active is not None and active.watch.is_alive()
+        self.watch = active.watch if self.shared else Watch()
         return self
 
     def __exit__(self, *raised):
         held = self.watch.read().held()
-        made = sorted(name for name in set(self.space) - self.before - self.keep if not name.startswith("_"))
+        hidden = self.shell.user_ns_hidden if self.shell else ()
+        made = sorted(name for name in set(self.space) - self.before - self.keep
+                      if name not in hidden and not str(name).startswith("__"))
         for name in made:
-            del self.space[name]
-        gc.collect()
-        _frameworks.empty_caches()
+            self.space.pop(name, None)
+        give_back()
         after = self.watch.read().held()
         freed = "unknown" if held is None or after is None else size(max(0, held - after))
-        print(f"gua: {freed} came free on cards; removed {', '.join(made) or 'no names'}"
+        print(f"gua: {freed} came free on cards; removed {clean(', '.join(made), 500) or 'no names'}"
               + ("; the traceback may still hold memory: %gua free drops it" if raised[0] else ""))
-        if not active:
+        if not self.shared:
             self.watch.close()
 
 

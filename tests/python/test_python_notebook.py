@@ -303,3 +303,51 @@ def test_idle_time_is_the_recorders_where_there_is_one(cells, tmp_path):
     out = cells("%load_ext gua", "import torch; x = torch.zeros(2 << 30)", record, "%gua idle", GUA_DB=db)
     assert "this kernel holds 2.4 GiB on 1 card, and has not used it for at least " in out[3]
     assert "as the recorder of this host saw it" in out[3]
+
+
+def test_free_deletes_the_names_that_were_given_and_no_other(cells):
+    out = cells("%load_ext gua", "import torch; x = torch.zeros(1 << 30); other = x; nothing = None; none = None; one = 1; uno = 1",
+                "%gua free x none one", "print(sorted({'x', 'other', 'nothing', 'none', 'one', 'uno'} & set(globals())))",
+                "%gua free other, nothing", "other = x = 1\n%gua free x\n%gua free other", "%gua free In", "%gua free __builtins__",
+                "print(len(In) > 5, 'x' in globals(), 'other' in globals())")
+    assert "dropped the names x, none, one" in out[2] and "1.0 GiB  other (1 array" in out[2]
+    assert out[3] == "['nothing', 'other', 'uno']\n"
+    assert "1.0 GiB came free" in out[4] and "dropped the names other, nothing" in out[4]
+    assert "dropped the name x" in out[5] and "dropped the name other" in out[5]
+    assert out[6] == "gua: In belongs to IPython and cannot be deleted: nothing was dropped\n"
+    assert "__builtins__ belongs to IPython" in out[7] and out[8] == "True False False\n"
+
+
+def test_free_leaves_names_of_the_user_that_look_like_ipythons(cells):
+    out = cells("%load_ext gua", "_ = 'mine'; _77 = 'also'", "[1, 2]", "%gua free", "print(_, _77, 3 in Out, '_3' in globals())", "5", "print(_)")
+    assert "dropped 1 result in Out" in out[3] and out[4] == "mine also False False\n" and out[6] == "mine\n"
+    out = cells("%load_ext gua", "[1, 2]", "%gua free", "print(repr(_))", "5", "print(_)")
+    assert out[3] == "''\n" and out[5] == "5\n"
+
+
+def test_a_framework_that_cannot_empty_its_cache_hides_no_error(cells):
+    out = cells("%load_ext gua", "import torch, gua; x = torch.zeros(1 << 30)\ndef fails(): raise RuntimeError('CUDA error: \\x1b[31m')",
+                "torch.cuda.empty_cache = fails", "%gua free x", "with gua.experiment():\n    y = 1\n    raise KeyError('mine')")
+    assert "gua: torch could not empty its cache: RuntimeError: CUDA error: ?[31m" in out[3] and "dropped the name x" in out[3]
+    assert "KeyError: 'mine'" in out[4] and "Traceback" in out[4] and "removed y" in out[4]
+    assert "During handling" not in out[4]
+
+
+def test_an_experiment_removes_all_names_it_made_also_when_nested(cells):
+    out = cells("%load_ext gua", "import gua, threading", """
+        with gua.experiment():
+            _hidden = 1
+            with gua.experiment(keep=["stays"]):
+                stays = inner = 2
+            print(sorted(name for name in ('_hidden', 'stays', 'inner') if name in globals()))
+        print('_hidden' in globals(), 'stays' in globals())""", """
+        def function():
+            with gua.experiment():
+                local = 1
+            return local
+        print(function())""", "%unload_ext gua", """
+        with gua.experiment():
+            get_ipython().run_line_magic('load_ext', 'gua')
+        print([thread.name for thread in threading.enumerate()].count('gua-notebook'))""")
+    assert "removed inner\n['_hidden', 'stays']\n" in out[2] and "removed _hidden, stays\nFalse False" in out[2]
+    assert "removed no names\n1" in out[3] and out[5].endswith("\n1\n")
