@@ -534,6 +534,7 @@ void idle_history_finish(struct idle_history *h)
 	free(h->spans);
 	free(h->marks);
 	free(h->gaps);
+	free(h->busy);
 	free(h->lows);
 	free(h->blinds);
 	free(h->crowds);

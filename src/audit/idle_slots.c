@@ -19,17 +19,22 @@ struct gap_fold {
 	int64_t *gap_to;     /* by card: the end of its last gap */
 };
 
-static bool add_gap(struct gap_fold *f, uint32_t card, int64_t from_ms, int64_t to_ms)
+/* Adds the time to gaps or to busy time, if there is any. */
+static bool add_to(struct gap_fold *f, struct idle_gap **all, size_t *n, struct idle_gap one)
 {
-	struct idle_history *h = f->h;
-	if (to_ms <= from_ms)
+	if (one.to_ms <= one.from_ms)
 		return true;
-	if (!array_one_more(&h->gaps, h->n_gaps)) {
+	if (!array_one_more(all, *n)) {
 		err_memory(f->fold.e);
 		return false;
 	}
-	h->gaps[h->n_gaps++] = (struct idle_gap){ card, from_ms, to_ms };
+	(*all)[(*n)++] = one;
 	return true;
+}
+
+static bool add_gap(struct gap_fold *f, uint32_t card, int64_t from_ms, int64_t to_ms)
+{
+	return add_to(f, &f->h->gaps, &f->h->n_gaps, (struct idle_gap){ card, from_ms, to_ms });
 }
 
 /* Takes a slot of a card with its observed time. A missing slot is a gap. Time that is
@@ -48,7 +53,12 @@ static bool take_slot(struct fold *fold, sqlite3_value **values)
 	int64_t passed_ms = f->h->last_tick_ms - from_ms;
 	int64_t length_ms = clock_earlier(clock_later(passed_ms, 0), f->slot_ms);
 	int64_t missing_ms = clock_later(length_ms - observed_ms, 0);
-	bool ok = *seen < 0 || add_gap(f, card, *seen, from_ms);
+	int64_t active_ms = clock_earlier(sql_value_sum(values[3]), length_ms);
+	bool ok = f->h->present ||
+		  add_to(f, &f->h->busy, &f->h->n_busy,
+			  (struct idle_gap){
+				  card, from_ms + length_ms - active_ms, from_ms + length_ms });
+	ok = ok && (*seen < 0 || add_gap(f, card, *seen, from_ms));
 	/* Before the first slot nothing was recorded. */
 	bool after_gap = f->gap_to[card] == from_ms || *seen < from_ms;
 	if (f->slot_ms == MINUTE_MS && !after_gap)
@@ -73,9 +83,9 @@ int idle_slots_read_gaps(struct idle_history *h, struct err *e)
 	for (size_t i = 0; i < SLOT_TABLES && rc == 0; i++) {
 		f.slot_ms = slot_tables[i].seconds * 1000;
 		rc = sql_fold(h->db, &f.fold, e,
-			"SELECT fold(slot, gpu, ms) FROM (SELECT slot, gpu, "
-			"sum(iif(state = 3, 0, ms)) AS ms FROM %s WHERE slot >= %lld "
-			"GROUP BY slot, gpu ORDER BY slot)",
+			"SELECT fold(slot, gpu, ms, active) FROM (SELECT slot, gpu, "
+			"sum(iif(state = 3, 0, ms)) AS ms, sum(iif(state = 0, ms, 0)) AS "
+			"active FROM %s WHERE slot >= %lld GROUP BY slot, gpu ORDER BY slot)",
 			slot_tables[i].usage,
 			(long long)(idle_history_first_ms(h) / 1000 - slot_tables[i].seconds));
 	}

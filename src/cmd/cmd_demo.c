@@ -14,6 +14,8 @@
 #include "cmd/share/terminal.h"
 #include "record/recorder.h"
 #include "audit/audit.h"
+#include "audit/idle_history.h"
+#include "policy/simulate.h"
 #include "report/report.h"
 #include "render/report_formats.h"
 
@@ -27,9 +29,10 @@
  * become after a day anyway. So it takes less than a second. */
 #define WEEKS_DRAIN_MS (2 * MINUTE_MS)
 #define WEEKS_SLOT_S 300
-/* The longest spells that are printed; all are counted by the rule after the report. */
+/* The longest spells that are printed. */
 #define WEEKS_SPELLS 3
-#define RULE_MS (4 * HOUR_MS)
+/* Idle hours after which the rule after the report ends a session. */
+#define RULE_END "4"
 
 struct values {
 	const char *db, *scenario, *now;
@@ -195,24 +198,50 @@ static void print_audits(struct str *out, const struct audit *a, const struct au
 	report_finish(&r);
 }
 
-/* Says what a rule would have given back that ends holders after this much idle time: what is
- * idle-held of each spell beyond that. */
-static void add_rule(struct str *out, const struct audit *a)
+/* Replays a rule over the week of the audit, as gua enforce simulate does. */
+static int replay_rule(
+	struct simulation *s, const struct audit *a, const char *db, struct err *e)
 {
-	double back_ms = 0;
-	for (size_t i = 0; i < a->spells.n; i++) {
-		const struct audit_spell *s = &a->spells.items[i];
-		int64_t idle_ms = spell_idle_ms(&s->spell);
-		if (idle_ms > 0 && s->window_ms > RULE_MS)
-			back_ms += (double)(s->window_ms - RULE_MS) *
-				   (double)s->spell.idle_held_ms / (double)idle_ms;
+	const struct text_list rule = { { "rule.demo.end=" RULE_END "h" }, 1 };
+	struct settings settings = { .schema = &config_schema };
+	struct config config;
+	struct policy policy = { .config = &config };
+	struct idle_history h = {
+		.path = db, .since_ms = a->since_ms, .until_ms = a->until_ms
+	};
+	int rc = settings_set(&settings, "demo", &rule, e);
+	if (rc == 0)
+		rc = settings_apply(&settings, &config, e);
+	if (rc == 0) {
+		rules_set_limits(&policy, &h);
+		rc = idle_history_read(&h, e);
 	}
-	str_addf(out,
-		"\nA rule that ends what has been idle for %d hours would have given back "
-		"about\n"
-		"%.0f of these %.0f idle-held GPU-hours.\n",
-		(int)(RULE_MS / HOUR_MS), back_ms / HOUR_MS,
-		(double)a->ms[CARD_IDLE_HELD] / HOUR_MS);
+	if (rc == 0) {
+		policy.history = s->history = &h;
+		s->policy = &policy;
+		s->interval_ms = config.policy.interval_ms;
+		rc = simulate(s, e);
+	}
+	simulate_finish(s);
+	idle_history_finish(&h);
+	settings_finish(&settings);
+	return rc;
+}
+
+/* Says how much card time a rule would have given back that ends sessions after this much idle
+ * time. */
+static int add_rule(struct str *out, const struct audit *a, const char *db, struct err *e)
+{
+	struct simulation s = { 0 };
+	int rc = replay_rule(&s, a, db, e);
+	if (rc == 0)
+		str_addf(out,
+			"\nA rule that ends what has been idle for " RULE_END
+			" hours would have given back about\n"
+			"%.0f of these %.0f idle-held GPU-hours.\n",
+			(double)s.given_back_ms / HOUR_MS,
+			(double)a->ms[CARD_IDLE_HELD] / HOUR_MS);
+	return rc;
 }
 
 static int print_report(
@@ -249,7 +278,7 @@ static int print_report(
 	if (rc == 0 && weeks)
 		rc = audit_run(&before, &q, e);
 	if (rc == 0 && weeks)
-		add_rule(&rule, &a);
+		rc = add_rule(&rule, &a, v->db, e);
 	a.spells.n = weeks && a.spells.n > WEEKS_SPELLS ? WEEKS_SPELLS : a.spells.n;
 	if (rc == 0)
 		print_audits(&out, &a, weeks ? &before : NULL, &style);

@@ -20,7 +20,7 @@ enum { READ_WAIT_MS = 5000, PEOPLE_ROWS = 40 };
 /* The sums of a rule or of a user. */
 struct group_line {
 	const char *name;
-	int64_t warned, ended, wrong;
+	int64_t warned, notices, ended, wrong;
 	double given_ms;
 };
 
@@ -29,13 +29,16 @@ struct group_line {
 	{                                                                                      \
 		{ .key = word, .title = word, TEXT(table_get_string, OF(name)) },              \
 			{ .key = "sessions_warned",                                            \
-				.title = "warned",                                             \
+				.title = "sessions\nwarned",                                   \
 				VALUE(COUNT, table_get_known, OF(warned)) },                   \
+			{ .key = "warnings",                                                   \
+				.title = "notices\nsent",                                      \
+				VALUE(COUNT, table_get_known, OF(notices)) },                  \
 			{ .key = "sessions_ended",                                             \
-				.title = "ended",                                              \
+				.title = "sessions\nended",                                    \
 				VALUE(COUNT, table_get_known, OF(ended)) },                    \
 			{ .key = "sessions_ended_wrongly",                                     \
-				.title = "wrong",                                              \
+				.title = "ended\nwrongly",                                     \
 				VALUE(COUNT, table_get_known, OF(wrong)) },                    \
 		{                                                                              \
 			.key = "given_back_gpu_seconds", .title = "GPU hours\ngiven back",     \
@@ -62,7 +65,9 @@ static const struct column session_columns[] = {
 	{ .key = "use", TEXT(table_get_string, OF(use)) },
 	{ .key = "rule", .title = "rule", .optional = true, TEXT(table_get_string, OF(rule)) },
 	{ .key = "user", .title = "user", TEXT(table_get_string, OF(user)) },
-	{ .key = "warnings", .title = "warned", VALUE(COUNT, table_get_known, OF(warnings)) },
+	{ .key = "warnings",
+		.title = "notices\nsent",
+		VALUE(COUNT, table_get_known, OF(warnings)) },
 	{ .key = "first_warning", VALUE(MOMENT, table_get_known, OF(first_warning_ms)) },
 	{ .key = "ended", .title = "ended", VALUE(MOMENT, table_get_known, OF(ended_ms)) },
 	{ .key = "idle_since", VALUE(MOMENT, table_get_known, OF(idle_since_ms)) },
@@ -139,6 +144,7 @@ static void add_groups(struct table *t, const struct simulation *s, bool by_user
 			break;
 		}
 		group->warned += one->warnings > 0;
+		group->notices += (int64_t)one->warnings;
 		group->ended += one->ended_ms >= 0;
 		group->wrong += one->wrong;
 		group->given_ms += (double)one->given_back_ms;
@@ -239,6 +245,7 @@ static void add_json(struct str *out, const struct result *r)
 	json_moment(&j, "until", s->until_ms);
 	json_number(&j, "sessions_idle", (double)s->n_sessions, 0);
 	json_number(&j, "sessions_warned", (double)s->n_warned, 0);
+	json_number(&j, "warnings", (double)s->n_notices, 0);
 	json_number(&j, "sessions_ended", (double)s->n_ended, 0);
 	json_number(&j, "sessions_ended_wrongly", (double)s->n_wrong, 0);
 	json_number(&j, "given_back_gpu_seconds", (double)s->given_back_ms / 1000, 3);
@@ -263,9 +270,10 @@ static void add_headline(struct str *out, const struct enforce *x, const struct 
 	report_hours(hours, s->given_back_ms);
 	str_addf(out, "%s, %s to %s\n", s->history->hostname, since, until);
 	str_addf(out,
-		"%zu session%s held a card idle. The rules would have warned %zu and ended "
-		"%zu:\n",
-		s->n_sessions, report_plural(s->n_sessions), s->n_warned, s->n_ended);
+		"%zu session%s held a card idle. The rules would have warned %zu, with %zu "
+		"notice%s, and ended %zu:\n",
+		s->n_sessions, report_plural(s->n_sessions), s->n_warned, s->n_notices,
+		report_plural(s->n_notices), s->n_ended);
 	str_addf(out, "%s GPU hours would have been given back.\n", hours);
 	if (s->n_ended && s->n_wrong)
 		str_addf(out,
@@ -303,8 +311,11 @@ static void add_text(struct str *out, const struct enforce *x, const struct resu
 	text_add_table(out, &part, &style);
 	if (shown < r->sessions.n_rows)
 		str_addf(out, "  and %zu more; --json has all\n", r->sessions.n_rows - shown);
-	str_add(out, "\nGiven back: the time from the end of a session until it used or "
-		     "released its cards.\nNotices count as delivered at once.\n");
+	str_add(out,
+		"\nGiven back: card time that becomes free, from the end of a session until it "
+		"used or\nreleased the card, without time in which others held or used the "
+		"card "
+		"or it was not observed.\nNotices count as delivered at once.\n");
 	str_add(out,
 		"\nThe live run may differ, and mostly spare more. The store does not have:\n");
 	for (size_t i = 0; i < sizeof(unknowns) / sizeof(unknowns[0]); i++)

@@ -112,6 +112,8 @@ struct idle_history {
 	size_t n_marks;
 	struct idle_gap *gaps; /* by card, then time */
 	size_t n_gaps;
+	struct idle_gap *busy; /* past only: when a card was active, as the end of each slot */
+	size_t n_busy;
 	struct idle_low *lows;
 	size_t n_lows;
 	struct idle_blind *blinds; /* by session, then time; they do not overlap */

@@ -19,6 +19,12 @@ struct track {
 	struct simulated result;
 };
 
+/* A session that was ended: when it would have used its cards again (or INT64_MAX), and the
+ * card time that became free. */
+struct gone {
+	int64_t used_ms, given_back_ms;
+};
+
 struct replay {
 	struct simulation *s;
 	struct track *tracks; /* by session */
@@ -31,7 +37,9 @@ struct replay {
 	struct verdict *verdicts;
 	size_t cap_facts, cap_states, cap_verdicts;
 	struct past_end *ends;
+	struct gone *gone; /* of each end */
 	size_t n_ends;
+	uint32_t *end_of; /* by span: 1 + the end that closed it; 0: none */
 	int64_t uid_min, now_ms;
 	int64_t tripped_ms; /* when the breaker tripped, if it was not released since; -1: it
 			       has not */
@@ -108,38 +116,117 @@ static int64_t count_sessions(void *context)
 	return n < 0 ? 0 : n;
 }
 
-/* Adds up the GPU time from the end until each card was used or released. */
-static void find_given_back(struct replay *r, struct track *t, const struct session_facts *f)
-{
-	const struct idle_history *h = r->s->history;
-	int64_t end_ms = r->now_ms, used_ms = facts_next_use(h, f, end_ms);
-	for (size_t i = 0; i < t->n_spans; i++) {
-		const struct idle_span *span = &h->spans[t->spans[i]];
-		bool counted = false;
-		int64_t until_ms =
-			used_ms >= 0 && used_ms < span->end_ms ? used_ms : span->end_ms;
-		for (size_t k = 0; k < i; k++)
-			counted |= h->spans[t->spans[k]].card == span->card;
-		if (!counted && until_ms > end_ms)
-			t->result.given_back_ms += until_ms - end_ms;
-	}
-	t->result.used_again_ms = used_ms;
-	t->result.wrong = used_ms >= 0 && used_ms - end_ms <= WRONG_MS;
-}
-
 static bool note_end(struct replay *r, struct track *t, const struct session_facts *f)
 {
-	if (!array_one_more(&r->ends, r->n_ends))
+	int64_t used_ms = facts_next_use(r->s->history, f, r->now_ms);
+	if (!array_one_more(&r->ends, r->n_ends) || !array_one_more(&r->gone, r->n_ends))
 		return false;
+	r->gone[r->n_ends] = (struct gone){ .used_ms = used_ms < 0 ? INT64_MAX : used_ms };
+	t->result.nth = r->n_ends;
 	r->ends[r->n_ends++] =
 		(struct past_end){ r->now_ms, f->session->user, f->session->key, false };
+	for (size_t i = 0; i < t->n_spans; i++)
+		r->end_of[t->spans[i]] = (uint32_t)r->n_ends;
+	t->result.used_again_ms = used_ms;
+	t->result.wrong = used_ms >= 0 && used_ms - r->now_ms <= WRONG_MS;
 	t->result.ended_ms = r->now_ms;
 	t->result.idle_ms = f->clock_ms;
 	t->result.idle_since_ms = f->idle_since_ms;
 	t->result.mem_bytes = f->mem_bytes;
 	t->result.cards = f->cards;
-	find_given_back(r, t, f);
 	return true;
+}
+
+/* The beginning or the end of time in which a card is held, in use or not observed, or in
+ * which an ended session would have held it. */
+struct edge {
+	int64_t at_ms;
+	uint32_t card;
+	uint32_t end; /* 1 + the end; 0: the card is not free */
+	bool begins;
+};
+
+struct edges {
+	struct edge *items;
+	size_t n, cap;
+	bool failed;
+};
+
+static void add_edges(struct edges *e, struct idle_gap time, uint32_t end)
+{
+	if (time.to_ms <= time.from_ms || e->failed)
+		return;
+	e->failed = !array_reserve(&e->items, &e->cap, e->n + 2);
+	if (e->failed)
+		return;
+	e->items[e->n++] = (struct edge){ time.from_ms, time.card, end, true };
+	e->items[e->n++] = (struct edge){ time.to_ms, time.card, end, false };
+}
+
+/* A span that an end closed is held until the end, and again from its next use on. */
+static void add_span(struct edges *e, const struct replay *r, size_t i)
+{
+	const struct idle_span *span = &r->s->history->spans[i];
+	struct idle_gap time = { span->card, span->begin_ms, span->end_ms };
+	if (r->end_of[i]) {
+		int64_t end_ms = r->ends[r->end_of[i] - 1].at_ms;
+		int64_t used_ms = r->gone[r->end_of[i] - 1].used_ms;
+		int64_t until_ms = used_ms < span->end_ms ? used_ms : span->end_ms;
+		time.to_ms = end_ms;
+		add_edges(e, (struct idle_gap){ span->card, end_ms, until_ms }, r->end_of[i]);
+		add_edges(e, (struct idle_gap){ span->card, until_ms, span->end_ms }, 0);
+	}
+	add_edges(e, time, 0);
+}
+
+static int compare_edges(const void *a, const void *b)
+{
+	const struct edge *x = a, *y = b;
+	int by_card = array_compare(x->card, y->card);
+	return by_card ? by_card : array_compare(x->at_ms, y->at_ms);
+}
+
+/* Counts the time between edges in which only ended sessions would have held the card.
+ * `open` has for each end how many of its spans cover the moment. */
+static void sweep(struct replay *r, const struct edges *e, uint32_t *open)
+{
+	size_t n_taken = 0, latest = 0;
+	for (size_t i = 0; i < e->n; i++) {
+		const struct edge *one = &e->items[i];
+		if (latest && n_taken == 0)
+			r->gone[latest - 1].given_back_ms += one->at_ms - one[-1].at_ms;
+		if (one->end == 0) {
+			n_taken = one->begins ? n_taken + 1 : n_taken - 1;
+			continue;
+		}
+		open[one->end] = one->begins ? open[one->end] + 1 : open[one->end] - 1;
+		if (one->begins && one->end > latest)
+			latest = one->end;
+		while (latest && open[latest] == 0)
+			latest--;
+	}
+}
+
+/* Finds the card time that became free. */
+static bool find_given_back(struct replay *r)
+{
+	const struct idle_history *h = r->s->history;
+	struct edges e = { 0 };
+	uint32_t *open = calloc(r->n_ends + 1, sizeof(*open));
+	for (size_t i = 0; i < h->n_spans; i++)
+		add_span(&e, r, i);
+	for (size_t i = 0; i < h->n_gaps; i++)
+		add_edges(&e, h->gaps[i], 0);
+	for (size_t i = 0; i < h->n_busy; i++)
+		add_edges(&e, h->busy[i], 0);
+	if (e.n)
+		qsort(e.items, e.n, sizeof(*e.items), compare_edges);
+	bool ok = open && !e.failed;
+	if (ok)
+		sweep(r, &e, open);
+	free(e.items);
+	free(open);
+	return ok;
 }
 
 static void begin_result(struct track *t, const struct idle_session *session)
@@ -164,9 +251,9 @@ static bool keep_result(struct simulation *s, const struct simulated *result)
 		return false;
 	s->items[s->n++] = *result;
 	s->n_warned += result->warnings > 0;
+	s->n_notices += result->warnings;
 	s->n_ended += result->ended_ms >= 0;
 	s->n_wrong += result->wrong;
-	s->given_back_ms += result->given_back_ms;
 	return true;
 }
 
@@ -260,6 +347,13 @@ static bool collect(struct replay *r)
 		if (!keep_result(s, &r->tracks[i].result))
 			return false;
 	}
+	if (r->n_ends && !find_given_back(r))
+		return false;
+	for (size_t i = 0; i < s->n; i++)
+		if (s->items[i].ended_ms >= 0) {
+			s->items[i].given_back_ms = r->gone[s->items[i].nth].given_back_ms;
+			s->given_back_ms += s->items[i].given_back_ms;
+		}
 	if (s->n)
 		qsort(s->items, s->n, sizeof(*s->items), compare_results);
 	return true;
@@ -275,6 +369,8 @@ static void replay_finish(struct replay *r)
 	free(r->states);
 	free(r->verdicts);
 	free(r->ends);
+	free(r->gone);
+	free(r->end_of);
 }
 
 /* The next pass: the next one on the grid, or, when no session is idle, the first in which
@@ -298,8 +394,11 @@ int simulate(struct simulation *s, struct err *e)
 	const struct idle_history *h = s->history;
 	bool ok = true;
 	r.tracks = calloc(h->n_sessions + 1, sizeof(*r.tracks));
-	if (!r.tracks)
+	r.end_of = calloc(h->n_spans + 1, sizeof(*r.end_of));
+	if (!r.tracks || !r.end_of) {
+		replay_finish(&r);
 		return err_memory(e);
+	}
 	for (size_t i = 0; i < h->n_sessions; i++) {
 		r.tracks[i].state = POLICY_STATE_NONE;
 		begin_result(&r.tracks[i], &h->sessions[i]);

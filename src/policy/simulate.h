@@ -19,7 +19,8 @@ struct simulated {
 	int64_t mem_bytes;
 	int64_t idle_below, most_pct; /* at its last step: the limit of use, and the highest use
 					 in its idle time, in percent; or -1 */
-	int64_t given_back_ms; /* GPU time from the end until it used or released each card */
+	int64_t given_back_ms;	      /* card time that became free: see struct simulation */
+	size_t nth;		      /* private: which of the ends it is */
 	int64_t used_again_ms; /* used again then; -1: not before it released the cards */
 	bool wrong;	       /* used again within WRONG_MS */
 	struct card_set cards;
@@ -54,6 +55,10 @@ struct simulation {
 	size_t n_sessions;  /* number that were idle at least as long as a spell */
 	size_t n_stopped;   /* passes that the breaker stopped */
 	int64_t stopped_ms; /* the first of them; -1: none */
+	size_t n_notices;
+	/* Card time that became free: from the end of a session until it used or released the
+	 * card, without time in which another session held it, it was active or it was not
+	 * observed. Time that several ends made free counts once, for the latest of them. */
 	int64_t given_back_ms;
 	int64_t since_ms, until_ms; /* the time that was replayed */
 };

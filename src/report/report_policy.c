@@ -193,7 +193,7 @@ struct policy_sums {
 static const struct column columns[] = {
 	{ "user", "user", CHARS(user) },
 	{ "mode", "mode", STRING(mode) },
-	{ "warnings", "warnings", KNOWN(COUNT, warnings) },
+	{ "warnings", "notices\nsent", KNOWN(COUNT, warnings) },
 	{ "ended", "ended", KNOWN(COUNT, ended) },
 	{ "spared", "spared", KNOWN(COUNT, spared) },
 	{ "failed", "failed", KNOWN(COUNT, failed) },
@@ -313,7 +313,7 @@ static void say(struct report *r, const struct policy_sums *s, bool would)
 	if (sum.warnings + sum.ended + sum.kept == 0)
 		return;
 	report_say(r, SENTENCE_POLICY, "policy",
-		"gua enforce %s %lld warning%s and ended %lld session%s; users kept %lld.",
+		"gua enforce %s %lld notice%s and ended %lld session%s; users kept %lld.",
 		would ? "would have sent" : "sent", (long long)sum.warnings,
 		report_plural((size_t)sum.warnings), (long long)sum.ended,
 		report_plural((size_t)sum.ended), (long long)sum.kept);

@@ -88,6 +88,10 @@ def test_the_weeks_tell_their_story(weeks):
     assert longest[0]["notebook_path"] == "/home/bob/thesis/figures.ipynb"
     back, of = re.search(r"given back about\n(\d+) of these (\d+) idle-held GPU-hours", weeks.stdout).groups()
     assert 220 < int(back) < int(of) == round(report["gpu_seconds"]["idle_held"] / 3600)
+    # gua enforce simulate says the same of such a rule, and less of one that waits for longer.
+    hours = {end: json.loads(gua("enforce", "simulate", "--db", weeks.db, "--now", NOW, "--since", "lastweek", "--json",
+                                 "--set", f"rule.x.end={end}h").stdout)["given_back_gpu_seconds"] / 3600 for end in (4, 8)}
+    assert round(hours[4]) == int(back) and hours[8] < hours[4] - 8
     notebook, = [row for row in of_week(weeks.db, "--by", "notebook")["breakdown"]["rows"] if row["notebook"]]
     assert notebook["notebook"] == "/home/bob/thesis/figures.ipynb"
     with sqlite3.connect(weeks.db) as connection:

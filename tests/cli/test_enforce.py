@@ -12,7 +12,7 @@ import pytest
 
 from asking import ask as ask_service, service
 from conftest import BUILD, GUA, clean_environment, gua, wait_for
-from handmade import ENDED_ACTIVE, ENDED_RELEASED, IDLE_HELD, Store
+from handmade import ACTIVE, ENDED_ACTIVE, ENDED_RELEASED, IDLE_HELD, Store
 
 MINUTE = 60
 START = 1793779200  # Wed 2026-11-04 08:00:00 UTC
@@ -70,7 +70,8 @@ class World:
         for card, gpu in enumerate(cards):
             for i in range(n):
                 if (card, i) not in self.blind:
-                    store.usage(self.at(i), gpu, IDLE_HELD, 60)
+                    active = any(work.card == card and work.does[i:i + 1] == "A" for work in self.works)
+                    store.usage(self.at(i), gpu, ACTIVE if active else IDLE_HELD, 60)
         for work in self.works:
             self.write_work(store, host, cards[work.card], work, n)
         if self.coarse:
@@ -223,7 +224,36 @@ def test_simulate_counts_what_is_given_back(world, tmp_path):
     # It says what a live run knows and the store does not.
     assert said["not_known"] == ["cpu_use", "power", "programs", "graphics", "memory_now", "fine_use"]
     assert "The store does not have:\n  - the CPU use" in text.stdout and "  - which processes only draw\n" in text.stdout
-    assert "2 sessions held a card idle. The rules would have warned 2 and ended 0" in text.stdout
+    assert "2 sessions held a card idle. The rules would have warned 2, with 2 notices, and ended 0" in text.stdout
+
+
+def test_only_card_time_that_becomes_free_is_given_back(world, tmp_path):
+    w = world([Work(1, "ann", 0, "A" + "I" * 99), Work(2, "bob", 0, "-" * 41 + "I" * 29 + "-" * 30),  # held by another
+               Work(3, "carl", 1, "A" + "I" * 99), Work(4, "dan", 1, "-" * 10 + "A" + "I" * 89),     # both are ended
+               Work(5, "eve", 2, "A" + "I" * 99), Work(6, "finn", 2, "-" * 50 + "AAA" + "-" * 47)],  # used for 3 minutes
+              blind=[(2, minute) for minute in range(60, 65)], cards=4)
+    w.write(100)
+    config = conf(tmp_path, FAST + "[policy]\nbreaker_pct = 100\nends_per_hour = 100\n")
+    said = simulate(w, 100, *config)
+    found = {s["user"]: (s["ended"], (s["given_back_gpu_seconds"] or 0) / 60) for s in said["sessions"]}
+    assert found == {"ann": (iso(w.at(31)), 40), "bob": (None, 0), "carl": (iso(w.at(31)), 0), "dan": (iso(w.at(41)), 59),
+                     "eve": (iso(w.at(31)), 69 - 3 - 5)}
+    assert said["given_back_gpu_seconds"] == sum(user["given_back_gpu_seconds"] for user in said["users"]) == 60 * 160
+
+
+def test_sessions_warned_and_notices_sent_are_two_words(world, tmp_path):
+    w = world([Work(1, "ann", 0, "A" + "I" * 25 + "A" + "I" * 73)])
+    w.write(100)
+    config = conf(tmp_path, FAST)
+    said = simulate(w, 100, *config)
+    user, session = said["users"][0], said["sessions"][0]
+    assert (user["sessions_warned"], user["warnings"], session["warnings"]) == (1, 6, 6)
+    assert (said["sessions_warned"], said["warnings"]) == (1, 6)
+    text = gua("enforce", "simulate", "--db", w.db, "--now", iso(w.at(100)), "--since", iso(w.start), *config).stdout
+    assert "warned 1, with 6 notices, and ended 1:" in text
+    heads = re.findall(r"^ .*\n  (?:rule|user) .*", text, re.M)
+    assert len(heads) == 3 and all("notices" in head and " sent " in head for head in heads)
+    assert [head.count("warned") for head in heads] == [1, 1, 0]
 
 
 def test_moderate_use_counts_in_coarse_slots(world):
@@ -1026,8 +1056,8 @@ def test_the_report_says_what_was_done(world, tmp_path):
     assert (row["user"], row["mode"], row["warnings"], row["ended"], row["kept"]) == ("alice", "observe", 3, 1, 0)
     assert row["given_back_gpu_seconds"] is None  # no past spell was as long
     text = gua("report", *window).stdout
-    assert "What was done" in text and "gua enforce would have sent 3 warnings and ended 1 session" in text
-    assert "gua enforce would have sent 3 warnings" in gua("report", *window, "--digest").stdout
+    assert "What was done" in text and "gua enforce would have sent 3 notices and ended 1 session" in text
+    assert "gua enforce would have sent 3 notices" in gua("report", *window, "--digest").stdout
     assert "What was done" in gua("report", *window, "--format", "html").stdout
     assert "policy" not in json.loads(gua("report", *window, "--user", "zoe", "--json").stdout)
     (w.directory / "policy.db").unlink()
