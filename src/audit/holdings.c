@@ -14,11 +14,17 @@
 /* A shorter pause counts as work. */
 #define IDLE_MS 300000
 
+/* Holders of a user, but for those on a card whose use is not known, and for those whose job or
+ * container computes, which must not be ended. */
 #define PRESENT_SQL                                                                            \
 	"SELECT h.gpu, p.pid, h.mem_bytes, max(h.since_ms, coalesce(h.last_active_ms, 0)), "   \
 	"p.job, p.container, coalesce(p.notebook_path, p.notebook, p.job_name, p.job, "        \
 	"p.container, p.pod, p.command), p.notebook IS NOT NULL "                              \
-	"FROM holder h JOIN process p ON p.id = h.process WHERE p.user = ?1"
+	"FROM holder h JOIN process p ON p.id = h.process WHERE p.user = ?1 AND NOT EXISTS "   \
+	"(SELECT 1 FROM reading r WHERE r.gpu = h.gpu AND r.util_pct IS NULL) AND NOT EXISTS " \
+	"(SELECT 1 FROM holder o JOIN process q ON q.id = o.process WHERE (q.id = p.id OR "    \
+	"q.job = p.job OR q.container = p.container) AND o.last_active_ms > "                  \
+	"(SELECT max(last_tick_ms) FROM run) - 300000)"
 
 static int take_present(
 	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)

@@ -3,10 +3,40 @@
 #include "model/present.h"
 
 #include <stdio.h>
+#include <string.h>
 
 bool present_was_idle(const struct present_process *p)
 {
 	return p->was_idle_since_ms >= 0 && !p->active;
+}
+
+/* Whether it is known that the holder does not compute now. */
+static bool is_idle(const struct present *all, const struct present_process *p)
+{
+	return present_idle_ms(all, p) >= 0 && !all->hosts[all->cards[p->card].host].stale;
+}
+
+/* Whether what ends the one may end the other. */
+static bool ends_with(const struct process_id *a, const struct process_id *b)
+{
+	return a->pid == b->pid || (*a->job && strcmp(a->job, b->job) == 0) ||
+	       (*a->container && strcmp(a->container, b->container) == 0);
+}
+
+bool present_release(
+	const struct present *all, const struct present_process *p, char command[RELEASE_CAP])
+{
+	size_t host = all->cards[p->card].host;
+	if (strcmp(p->id.user, USER_DEAD) == 0)
+		return false;
+	for (size_t i = 0; i < all->n_processes; i++) {
+		const struct present_process *q = &all->processes[i];
+		if (q->holder && all->cards[q->card].host == host &&
+			ends_with(&p->id, &q->id) && !is_idle(all, q))
+			return false;
+	}
+	release_command(command, p->id.pid, p->id.job, p->id.container);
+	return p->holder;
 }
 
 int64_t present_idle_ms(const struct present *all, const struct present_process *p)

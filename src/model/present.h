@@ -24,6 +24,7 @@
 #include "model/metric.h"
 #include "model/process.h"
 #include "model/reading.h"
+#include "model/release.h"
 #include "model/state.h"
 
 struct present_host {
@@ -127,6 +128,11 @@ struct present {
 
 /* Whether a process was idle when the last recorder ended, and may still be. */
 bool present_was_idle(const struct present_process *p);
+/* The command that releases what an idle holder holds (model/release.h). False: there is none,
+ * because it may compute, has ended, or the command would also end another process on a card
+ * that may compute. */
+bool present_release(
+	const struct present *all, const struct present_process *p, char command[RELEASE_CAP]);
 /* How long a holder has been idle; -1: it computes, is not a holder, or it is not known. Of a
  * stale host: how long it was at its last tick. */
 int64_t present_idle_ms(const struct present *all, const struct present_process *p);

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "audit/audit.h"
+#include "classify/classify.h"
 #include "present/last_run.h"
 #include "store/sql.h"
 #include "driver/source.h"
@@ -144,7 +145,10 @@ struct adding {
 	struct last_run now;
 	struct context_floors floors;
 	size_t host, first_card;
-	int64_t *rows; /* ids of the cards from first_card on */
+	struct card_row {
+		int64_t gpu;  /* its id in the store */
+		bool current; /* read at the last tick */
+	} * rows;	      /* of the cards from first_card on */
 };
 
 static int add_host(struct adding *a, int64_t now_ms, struct err *e)
@@ -184,7 +188,7 @@ static int add_card(struct adding *a, const struct store_card *from, struct err 
 	size_t nth = p->n_cards - a->first_card;
 	if (!array_one_more(&p->cards, p->n_cards) || !array_one_more(&a->rows, nth))
 		return err_memory(e);
-	a->rows[nth] = from->gpu;
+	a->rows[nth] = (struct card_row){ from->gpu, from->current };
 	struct present_card *c = &p->cards[p->n_cards++];
 	*c = (struct present_card){ .host = a->host,
 		.id = from->id,
@@ -225,12 +229,12 @@ static int add_cards(struct adding *a, struct err *e)
 static struct present_card *find_card(struct adding *a, int64_t row)
 {
 	for (size_t i = a->first_card; i < a->p->n_cards; i++)
-		if (a->rows[i - a->first_card] == row)
+		if (a->rows[i - a->first_card].gpu == row)
 			return &a->p->cards[i];
 	return NULL;
 }
 
-/* Sets the state of each card: the one that takes most of its newest slot. */
+/* Reads the state of each card that takes most of its newest slot. */
 static int read_states(struct adding *a, struct err *e)
 {
 	sqlite3_stmt *stmt;
@@ -299,10 +303,8 @@ static void take_holder(struct adding *a, const struct last_run_holder *from, sq
 	h->last_active_ms = from->last_active_ms;
 	h->active = from->last_active_ms >= a->now.last_tick_ms - a->now.interval_ms &&
 		    from->last_active_ms >= 0;
-	if (!h->active && c->state != CARD_USE_UNKNOWN) {
-		h->idle_since_ms = from->idle_since_ms;
-		h->idle_longer = from->idle_longer;
-	}
+	h->idle_since_ms = h->active ? -1 : from->idle_since_ms;
+	h->idle_longer = !h->active && from->idle_longer;
 }
 
 static int add_holder(
@@ -373,6 +375,32 @@ static int add_holders(struct adding *a, struct err *e)
 	return rc;
 }
 
+/* Sets the state of a card at the last tick, so that it agrees with the use that is shown,
+ * which is the mean since the tick before, and with the holders: a card is active if it is on
+ * the mean or if a holder was. Whoever holds a card whose use is not known is not known to be
+ * idle. */
+static void judge_card(struct adding *a, struct present_card *c)
+{
+	double use_pct = c->values[METRIC_UTILIZATION_GPU];
+	struct present_process *first = a->p->processes + c->first_process;
+	struct held held = { 0 };
+	bool active = false;
+	for (size_t i = 0; i < c->n_processes; i++) {
+		classify_held_add(&held, first[i].mem_bytes);
+		active |= first[i].active;
+	}
+	if (!isnan(use_pct))
+		c->state = classify_card(active ? 100 : use_pct, held, &a->now.rules);
+	else if (a->rows[(size_t)(c - a->p->cards) - a->first_card].current &&
+		 c->state != CARD_USE_UNKNOWN)
+		c->state = CARD_UNOBSERVED;
+	bool known = c->state != CARD_UNOBSERVED && c->state != CARD_USE_UNKNOWN;
+	for (size_t i = 0; i < c->n_processes && !known; i++) {
+		first[i].active = false;
+		first[i].idle_since_ms = -1;
+	}
+}
+
 int present_store_add(
 	struct present *p, const char *path, int64_t now_ms, int wait_ms, struct err *e)
 {
@@ -386,9 +414,11 @@ int present_store_add(
 	audit_read_floors(&a.floors, a.now.db, &ignored);
 	if ((rc = add_host(&a, now_ms, e)) || !a.now.any_run)
 		goto done;
-	if ((rc = add_cards(&a, e)) || (rc = read_states(&a, e)) || (rc = read_since(&a, e)))
+	if ((rc = add_cards(&a, e)) || (rc = read_states(&a, e)) || (rc = add_holders(&a, e)))
 		goto done;
-	rc = add_holders(&a, e);
+	for (size_t i = a.first_card; i < p->n_cards; i++)
+		judge_card(&a, &p->cards[i]);
+	rc = read_since(&a, e);
 done:
 	free(a.rows);
 	context_finish(&a.floors);

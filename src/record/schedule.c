@@ -111,7 +111,8 @@ void schedule_done(struct schedule *s, int64_t now_us, const struct round *round
 	if (s->health == HEALTH_DOWN) /* it answers again: glances and drains continue */
 		s->health = HEALTH_GOOD;
 	round_pace_done(&s->pace, now_us, round, took_us);
-	if (round->look_all)
+	/* A look long before the tick does not stand for the one that the tick needs. */
+	if (round->look_all && now_us >= s->next_look_us)
 		s->next_look_us = INT64_MAX;
 	if (!round->drain)
 		return;

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/moment.h"
-#include "model/release.h"
 #include "present/holders.h"
 #include "render/html.h"
 #include "render/text.h"
@@ -328,17 +327,15 @@ static void add_what(const struct listing *l, const struct present_process *h)
 static void add_release(const struct listing *l, const struct present_process *h)
 {
 	char command[RELEASE_CAP];
-	if (strcmp(h->id.user, USER_DEAD) ==
-		0) { /* the process itself has ended; only its parent can be ended */
+	if (!present_release(l->now, h, command)) {
 		str_add(l->out, "-");
 		return;
 	}
-	release_command(command, h->id.pid, h->id.job, h->id.container);
 	str_add(l->out, "<code class=\"copy\">");
 	html_text(l->out, command);
 	str_add(l->out, "</code>");
 	/* If rules may end it, its owner can keep it. */
-	if (l->q->world->config->policy_rules.n && !h->active)
+	if (l->q->world->config->policy_rules.n)
 		str_addf(l->out,
 			"<br><code class=\"copy\">gua keep %u --for 4h --reason "
 			"&#39;still needed&#39;</code>",
@@ -485,7 +482,7 @@ static void add_row(const struct listing *l, const struct present_process *h)
 {
 	struct holder_row row;
 	holders_row(&row, l->now, h);
-	str_add(l->out, h->active ? "<tr>" : "<tr class=\"idle\">");
+	str_add(l->out, present_idle_ms(l->now, h) < 0 ? "<tr>" : "<tr class=\"idle\">");
 	for (size_t i = 0; i < l->n_columns; i++) {
 		const struct holder_column *c = l->columns[i];
 		str_add(l->out, i == 0			 ? "<th scope=\"row\">"

@@ -85,7 +85,8 @@ static void add_reading(const struct view *v, const char *name, double value, co
 			percent ? "" : " class=\"hidden\"", name, value, unit);
 }
 
-/* The holder of the card that has been idle for longest, and how many more there are. */
+/* A holder that computes, or else the one that has been idle for longest; and how many more
+ * there are. */
 static void add_holder_line(const struct view *v, const struct present_card *c)
 {
 	if (!c->n_processes) {
@@ -94,7 +95,10 @@ static void add_holder_line(const struct view *v, const struct present_card *c)
 							  : "holders are not known");
 		return;
 	}
-	const struct present_process *h = &v->b->processes[c->first_process];
+	const struct present_process *h = &v->b->processes[c->first_process], *all = h;
+	for (size_t i = 1; i < c->n_processes && !h->active; i++)
+		if (all[i].active)
+			h = &all[i];
 	const char *label = process_label_of(&h->id), *slash = strrchr(label, '/');
 	str_add(v->out, "<p class=\"who\">");
 	page_user_link(v->out, h->id.user);

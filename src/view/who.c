@@ -8,7 +8,6 @@
 
 #include "base/size.h"
 #include "base/duration.h"
-#include "model/release.h"
 #include "present/holders.h"
 #include "render/json.h"
 #include "render/rows.h"
@@ -182,10 +181,9 @@ static bool is_told(const struct who *w, size_t i, const char *command)
 {
 	char other[RELEASE_CAP];
 	for (size_t k = 0; k < i; k++) {
-		const struct process_id *id = &w->holders[k]->id;
-		release_command(other, id->pid, id->job, id->container);
-		if (strcmp(id->user, w->holders[i]->id.user) == 0 &&
-			strcmp(other, command) == 0)
+		const struct present_process *p = w->holders[k];
+		if (strcmp(p->id.user, w->holders[i]->id.user) == 0 &&
+			present_release(w->now, p, other) && strcmp(other, command) == 0)
 			return true;
 	}
 	return false;
@@ -195,11 +193,9 @@ static void add_commands(struct str *out, const struct who *w, const char *user)
 {
 	char command[RELEASE_CAP];
 	for (size_t i = 0; i < w->n; i++) {
-		const struct process_id *id = &w->holders[i]->id;
-		if (strcmp(id->user, user) != 0)
-			continue;
-		release_command(command, id->pid, id->job, id->container);
-		if (!is_told(w, i, command))
+		if (strcmp(w->holders[i]->id.user, user) == 0 &&
+			present_release(w->now, w->holders[i], command) &&
+			!is_told(w, i, command))
 			str_addf(out, "  %s\n", command);
 	}
 }
@@ -221,13 +217,17 @@ static void add_letter(
 		notebook |= *w->holders[i]->id.notebook != '\0';
 	}
 	str_add(out, "\n");
+	struct str commands = { 0 };
+	add_commands(&commands, w, user);
 	text_add_wrapped(out,
-		"Nobody else can use this memory. If you no longer need it, please save your "
-		"work and release it:",
+		commands.len ? "Nobody else can use this memory. If you no longer need it, "
+			       "please save your work and release it:"
+			     : "Nobody else can use this memory. If you no longer need it, "
+			       "please release it in your program: other processes of the "
+			       "same job or container compute, or may compute.",
 		0, 0, style);
-	str_add(out, "\n");
-	add_commands(out, w, user);
-	str_add(out, "\n");
+	str_addf(out, "\n%s%s", str_text(&commands), commands.len ? "\n" : "");
+	str_finish(&commands);
 	text_add_wrapped(out,
 		notebook ? "For a notebook it is enough to shut down its kernel in Jupyter. "
 			   "\"man gua-memory\" explains other ways."

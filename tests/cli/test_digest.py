@@ -76,6 +76,24 @@ def test_what_is_held_now_is_named_with_its_command(tmp_path, expect):
     assert "kill 4242" in text and "scancel 77" in text and "4244" not in text and "4245" not in text
 
 
+def test_what_computes_or_may_compute_is_not_named(tmp_path):
+    """Neither a process whose job computes on another card, nor one on a card whose use is unknown."""
+    s = Store(tmp_path / "gua.db")
+    host = s.host()
+    s.run(host, THIS, NOW)
+    cards = [s.card(host, i, THIS, NOW) for i in range(3)]
+    for card, pid, job, active in ((0, 1, "slurm:77", 10), (1, 2, "slurm:77", None), (1, 3, "slurm:78", None),
+                                   (2, 4, "slurm:79", None)):
+        process = s.process(host, pid, "bob", job=job)
+        s.usage(THIS + pid * HOUR, cards[card], IDLE_HELD, HOUR, width=HOUR)
+        s.holding(THIS + pid * HOUR, cards[card], process, IDLE_HELD, HOUR, width=HOUR)
+        s.insert("holder", gpu=cards[card], process=process, kind=1, mem_bytes=8 * 2**30, since_ms=THIS * 1000,
+                 last_active_ms=active and (NOW - active) * 1000)
+    s.insert("reading", gpu=cards[2], at_ms=NOW * 1000, util_pct=None)
+    text = digest(s.save(), "--user", "bob")
+    assert "scancel 78" in text and "scancel 77" not in text and "scancel 79" not in text
+
+
 def spell(s, gpu, process, begin, seconds):
     s.insert("spell", end_ms=(begin + seconds) * 1000, gpu=gpu, process=process, begin_ms=begin * 1000,
              idle_held_ms=seconds * 1000, squatting_ms=0, mem_peak_kib=2**23, how_ended=0)

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from conftest import BUILD, gua, wait_for
-from handmade import IDLE_HELD, USE_UNKNOWN, Store
+from handmade import ACTIVE, IDLE_HELD, USE_UNKNOWN, Store
 from lab_pages import DAY, HOSTILE_PATH, HOSTILE_USER, NOTEBOOK, NOW, NOW_TEXT, make_lab, make_policy
 from serving import BROWSER, Server, needs_serve, serve  # noqa: F401 (a fixture)
 
@@ -61,7 +61,7 @@ def test_now(server):
     assert "idle-held for > 7 d" in text
     assert "9.0 GiB of 80.0 GiB" in text and "310 W" in text and "71 °C" in text and "90 %" in text
     assert [row[0] for row in rows(body)] == ["bob", "ann"]
-    assert rows(body)[0][-1] == "kill 200" and rows(body)[1][-1] == "scancel 77"
+    assert rows(body)[0][-1] == "kill 200" and rows(body)[1][-1] == "-"  # ann computes
     assert "SIMULATED" not in text
     assert '<a href="/api/v1/who.csv">as CSV</a>' in body
 
@@ -116,6 +116,62 @@ def test_a_process_that_ended_and_an_instance_whose_use_is_not_known(serve, tmp_
     assert "GPU 1:0" in body and "<strong>lost</strong>" in body
     row = rows(body)[0]
     assert row[0] == "(ended)" and row[2:4] == ["-", "use unknown"] and row[-1] == "-"
+
+
+def shared(tmp_path, *holders, util, slots=(), started=NOW - 3600):
+    """A store with one card per number in `util` (its use at the last tick, None: unknown), the states of `slots` in
+    the last minute, and holders (card, pid, user, seconds since it was active or None, labels)."""
+    made = Store(tmp_path / "shared.db")
+    host = made.host()
+    made.run(host, started, NOW)
+    cards = [made.card(host, i, started, NOW) for i in range(len(util))]
+    for card, pct in zip(cards, util):
+        made.insert("reading", gpu=card, at_ms=NOW * 1000, util_pct=pct, mem_used_bytes=9 << 30)
+        for state, seconds in slots:
+            made.usage(NOW - 60, card, state, seconds)
+    for card, pid, user, active, labels in holders:
+        process = made.process(host, pid, user, seen=(started, NOW), started=started - 60, **labels)
+        made.insert("holder", gpu=cards[card], process=process, kind=1, mem_bytes=9 << 30, since_ms=started * 1000,
+                    last_active_ms=None if active is None else (NOW - active) * 1000)
+    return made.save()
+
+
+def test_before_the_first_readings_of_use_nobody_is_called_idle(serve, tmp_path):  # noqa: F811
+    db = shared(tmp_path, (0, 7, "ann", None, {"job": "slurm:7"}), util=[None], started=NOW - 1)
+    server = serve("--db", db, "--now", NOW_TEXT, "--utc")
+    body = page(server, "/")
+    assert "1 GPU: 1 with no reading" in words(body) and 'class="idle"' not in body and "scancel" not in body
+    assert rows(body)[0][3] == "-" and rows(body)[0][-1] == "-"
+    found, = csv.DictReader(io.StringIO(server.get("/api/v1/who.csv")[2]))
+    assert (found["active"], found["idle_since"], found["idle_seconds"]) == ("", "", "")
+    assert json.loads(server.get("/api/v1/now")[2])["holders"][0]["active"] is None
+
+
+def test_who_computes_on_a_shared_card_is_named_first(serve, tmp_path):  # noqa: F811
+    db = shared(tmp_path, (0, 7, "ann", 5, {}), (0, 3, "bob", None, {}), util=[80], slots=[(ACTIVE, 60)])
+    body = page(serve("--db", db, "--now", NOW_TEXT, "--utc"), "/")
+    assert "ann and 1 more" in words(body) and "bob and" not in words(body)
+    assert {row[0]: row[-1] for row in rows(body)} == {"ann": "-", "bob": "kill 3"}
+
+
+@pytest.mark.parametrize("util, active, state, idle", [(34, 12, "active", "active"), (3, 12, "active", "active"),
+                                                       (0, 40, "idle-held", "44 s")])
+def test_one_instant_has_one_state(serve, tmp_path, util, active, state, idle):  # noqa: F811
+    """Use, the state of the card and its holder are of the last tick, whatever fills the slot around it."""
+    for slots in ([(IDLE_HELD, 40), (ACTIVE, 20)], [(ACTIVE, 40), (IDLE_HELD, 20)]):
+        (tmp_path / "shared.db").unlink(missing_ok=True)
+        db = shared(tmp_path, (0, 7, "ann", active, {}), util=[util], slots=slots)
+        body = page(serve("--db", db, "--now", NOW_TEXT, "--utc"), "/")
+        assert f"1 GPU: 1 {state}" in words(body) and rows(body)[0][3] == idle
+
+
+def test_no_command_ends_a_process_that_computes(serve, tmp_path):  # noqa: F811
+    """An idle process of a job, a container or on a second card is not offered while the rest computes."""
+    db = shared(tmp_path, (0, 7, "ann", 5, {"job": "slurm:7"}), (1, 8, "ann", None, {"job": "slurm:7"}),
+                (0, 9, "bob", 5, {"container": "docker:abc"}), (1, 10, "bob", None, {"container": "docker:abc"}),
+                (1, 11, "eve", None, {"job": "slurm:8"}), util=[80, 0])
+    body = page(serve("--db", db, "--now", NOW_TEXT, "--utc"), "/")
+    assert {row[6]: row[-1] for row in rows(body)} == {"7": "-", "8": "-", "9": "-", "10": "-", "11": "scancel 8"}
 
 
 def test_invented_data_is_marked(serve, tmp_path):  # noqa: F811

@@ -1,7 +1,8 @@
 """The readings of the last tick in the store: each card's, unknown where the driver says nothing, and who came when."""
 import pytest
 
-from recorded import ONE_CARD, TWO_CARDS, WALL, record, rows  # noqa: F401
+from conftest import wait_for
+from recorded import ONE_CARD, TWO_CARDS, WALL, background, record, rows  # noqa: F401
 
 READINGS = ("SELECT idx, (at_ms - {wall}000) / 1000.0, round(util_pct, 1), mem_used_bytes, round(power_w, 1), power_limit_w,"
             " temperature_c, idle_held_since_ms - {wall}000 FROM reading JOIN gpu ON gpu.id = gpu ORDER BY idx"
@@ -27,6 +28,15 @@ def test_each_tick_replaces_the_readings(record):
     assert 300 < power < 400 and limit == 400 and celsius > 30
     assert since is None
     assert second[2] == 0 and second[7] is None and second[3] < 1 << 30
+
+
+@pytest.mark.waits
+def test_the_second_tick_has_readings_too(background):
+    """The look at the start does not stand for the look before the next tick."""
+    run = background(HELD, "--interval", "1s")
+    first = readings(run)[0]
+    wait_for(lambda: readings(run)[0][1] > first[1], lambda: readings(run))
+    assert readings(run)[0][3] == first[3] and readings(run)[0][6] is not None
 
 
 def test_idle_held_since(record):

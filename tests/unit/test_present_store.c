@@ -12,6 +12,7 @@ static struct store *record(struct world *w)
 	struct store *s = world_open(w);
 	for (int i = 0; i < WORLD_CARDS; i++)
 		w->cards[i].listed = true;
+	w->cards[0].now.util_pct = 90;
 	world_fill(w, WORLD_START_MS / 1000, MINUTE_MS, 1);
 	w->tick.at_ms = WORLD_START_MS + MINUTE_MS;
 	world_write(w, s);
