@@ -267,7 +267,7 @@ static void add_headline(struct str *out, const struct enforce *x, const struct 
 	char since[48], until[48], hours[HOURS_TEXT_CAP];
 	enforce_moment(x, since, sizeof(since), s->since_ms);
 	enforce_moment(x, until, sizeof(until), s->until_ms);
-	report_hours(hours, s->given_back_ms);
+	report_hours(NULL, hours, s->given_back_ms);
 	str_addf(out, "%s, %s to %s\n", s->history->hostname, since, until);
 	str_addf(out,
 		"%zu session%s held a card idle. The rules would have warned %zu, with %zu "

@@ -193,9 +193,10 @@ struct report_section {
 enum { REPORT_SECTIONS = 13 };
 
 struct report {
-	bool utc;    /* for times in sentences and the hours of the week */
-	bool linked; /* set by the caller that shows it: the report is part of a page of gua
-			serve, which has its own heading, and names and days are links */
+	bool utc;     /* for times in sentences and the hours of the week */
+	bool minutes; /* the cards' time is short: people see GPU-minutes, not GPU-hours */
+	bool linked;  /* set by the caller that shows it: the report is part of a page of gua
+			 serve, which has its own heading, and names and days are links */
 	const char *link_rest; /* if linked, set by the page: what follows the window in a link,
 				  escaped for HTML */
 	const char *link_spells; /* if linked, set by the page: link to this page with more idle
@@ -233,7 +234,7 @@ struct report {
 	struct report_waste waste;
 	int64_t unattributed_ms;
 	struct report_hour hours[7][24]; /* Sunday first */
-	bool has_hours;			 /* at least one of them was observed */
+	bool has_hours;			 /* enough of them were observed to show them */
 	struct report_trend trend;
 	struct report_timeline timeline; /* if the audit has columns */
 	struct report_compare compare;

@@ -13,7 +13,7 @@
 enum column_kind {
 	COLUMN_TEXT,   /* already safe for a terminal */
 	COLUMN_COUNT,  /* a whole number */
-	COLUMN_GPU_MS, /* milliseconds of GPU time: hours / seconds */
+	COLUMN_GPU_MS, /* milliseconds of GPU time: hours (or minutes) / seconds */
 	COLUMN_MS,     /* milliseconds: seconds / seconds */
 	COLUMN_LENGTH, /* milliseconds: "3 h 20 min" / seconds */
 	COLUMN_SHARE,  /* 0..1: percent / the share */
@@ -60,6 +60,7 @@ struct table {
 	size_t n_rows, cap_rows;
 	struct arena texts; /* of the cells */
 	bool failed;	    /* out of memory: rows are missing */
+	bool minutes;	    /* people see GPU time in minutes instead of hours */
 };
 
 /* A text that is copied into the table, and a number; -1 as an integer means unknown. */

@@ -154,7 +154,7 @@ static void add_cell(const struct shown *s, size_t row, size_t column, bool firs
 {
 	const struct column *c = &s->t->columns[column];
 	const struct cell *cell = table_cell(s->t, row, column);
-	const struct text_style style = { .utc = s->style->utc };
+	const struct text_style style = { .utc = s->style->utc, .minutes = s->t->minutes };
 	char text[2048];
 	unsigned level = 0;
 	if (first && s->style->deep)

@@ -117,7 +117,7 @@ void text_cell(char *dst, size_t cap, const struct column *column, const struct 
 	else if (column->kind == COLUMN_COUNT)
 		snprintf(dst, cap, "%.0f", x);
 	else if (column->kind == COLUMN_GPU_MS)
-		snprintf(dst, cap, "%.2f", x / 3600e3);
+		snprintf(dst, cap, "%.2f", x / (style->minutes ? 60e3 : 3600e3));
 	else if (column->kind == COLUMN_MS)
 		snprintf(dst, cap, "%.1f", x / 1000);
 	else if (column->kind == COLUMN_LENGTH)
@@ -273,8 +273,11 @@ static void add_table_line(struct str *out, const struct table *t, int row,
 	text_end_line(out);
 }
 
-void text_add_table(struct str *out, const struct table *t, const struct text_style *style)
+void text_add_table(struct str *out, const struct table *t, const struct text_style *given)
 {
+	struct text_style own = *given;
+	const struct text_style *style = &own;
+	own.minutes = t->minutes;
 	size_t widths[MAX_COLUMNS] = { 0 };
 	assert(t->n_columns <= MAX_COLUMNS);
 	choose_widths(t, widths, style);

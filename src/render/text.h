@@ -17,6 +17,7 @@ struct text_style {
 	bool color256;	/* and those of 256 colours */
 	bool watch;	/* colours end with a sequence that watch(1) knows, as in gpustat */
 	bool utc;	/* moments in UTC instead of local time */
+	bool minutes;	/* GPU time in minutes: as the table says, whose cells are shown */
 };
 
 /* Appends `text`, truncated to `columns` with a mark at the end. Returns the columns used. */

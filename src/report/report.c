@@ -45,10 +45,17 @@ const char *report_plural(size_t n)
 	return n == 1 ? "" : "s";
 }
 
-void report_hours(char dst[HOURS_TEXT_CAP], int64_t ms)
+void report_hours(const struct report *r, char dst[HOURS_TEXT_CAP], int64_t ms)
 {
-	double hours = (double)ms / 3600e3;
-	snprintf(dst, HOURS_TEXT_CAP, hours > 0 && hours < 0.095 ? "%.4f" : "%.2f", hours);
+	bool minutes = r && r->minutes;
+	double number = (double)ms / (minutes ? 60e3 : 3600e3);
+	bool small = !minutes && number > 0 && number < 0.095;
+	snprintf(dst, HOURS_TEXT_CAP, small ? "%.4f" : "%.2f", number);
+}
+
+const char *report_unit(const struct report *r)
+{
+	return r->minutes ? "GPU-minutes" : "GPU-hours";
 }
 
 void report_show_where(char dst[WHERE_CAP], const struct audit *a, size_t card)
@@ -81,6 +88,7 @@ void report_show_what(char dst[REPORT_WHAT_CAP], const char *const texts[PROCESS
 /* ... and about an hour of it. The default window is an hour, whose last tick may be
  * missing. */
 #define LEAST_MS (55 * 60000)
+#define HOUR_MS (60 * 60000)
 
 static const char *const verdict_names[VERDICTS] = {
 	[VERDICT_NONE] = NULL,
@@ -156,8 +164,8 @@ static void add_largest(struct report *r, const struct audit *a, const struct re
 	int64_t all_ms = squatting ? r->held.ms[HOLDER_SQUATTING] : r->ms[CARD_IDLE_HELD];
 	if (!who || report_share(part_of_user(&who->sums, verdict), all_ms) < LEAST_NAMED)
 		return;
-	report_hours(mine, part_of_user(&who->sums, verdict));
-	report_hours(all, all_ms);
+	report_hours(r, mine, part_of_user(&who->sums, verdict));
+	report_hours(r, all, all_ms);
 	if (q->command) {
 		str_addf(&next, " Next: %s --%s ", q->command,
 			a->fleet.asked ? "by user,host" : "user");
@@ -166,10 +174,9 @@ static void add_largest(struct report *r, const struct audit *a, const struct re
 		str_add(&next, q->same_db ? " (with the same --db)" : "");
 	}
 	bool apart = !squatting && r->held.context_share_ms >= LEAST_SHOWN_MS;
-	report_say(r, SENTENCE_VERDICT, "",
-		"%s%s has the largest part: %s of %s GPU-hours%s.%s",
+	report_say(r, SENTENCE_VERDICT, "", "%s%s has the largest part: %s of %s %s%s.%s",
 		apart ? "Apart from contexts, " : "", process_shown_user(who->identity), mine,
-		all, squatting ? "" : " (share)", str_text(&next));
+		all, report_unit(r), squatting ? "" : " (share)", str_text(&next));
 	r->failed |= next.failed;
 	str_finish(&next);
 }
@@ -200,7 +207,7 @@ static void add_missing(struct report *r, const struct audit *a, const struct re
 		return;
 	}
 	duration_text(seen, sizeof(seen), seen_ms);
-	duration_text(rest, sizeof(rest), LEAST_MS - seen_ms);
+	duration_text(rest, sizeof(rest), HOUR_MS - seen_ms);
 	struct str next = { 0 };
 	if (a->oldest_ms >= 0 && a->oldest_ms < a->since_ms)
 		str_addf(&next, " A longer window has more%s.",
@@ -450,8 +457,12 @@ static void add_waste(struct report *r, const struct audit *a, const struct repo
 	w->verdict = verdict_names[w->judged];
 }
 
+/* A map of the week with fewer hours than this says nothing. */
+enum { LEAST_HOURS = 4 };
+
 static void add_hours(struct report *r, const struct audit *a)
 {
+	int n = 0;
 	for (int i = 0; i < 7 * 24; i++) {
 		const int64_t *ms = a->heat[i / 24][i % 24].ms;
 		struct report_hour *h = &r->hours[i / 24][i % 24];
@@ -459,12 +470,13 @@ static void add_hours(struct report *r, const struct audit *a)
 		for (int state = 0; state < CARD_UNOBSERVED; state++)
 			sum_ms += ms[state];
 		h->observed = sum_ms != 0;
-		r->has_hours |= h->observed;
+		n += h->observed;
 		for (int state = 0; state < CARD_UNOBSERVED; state++) {
 			h->ms[state] = ms[state];
 			h->share[state] = report_share(ms[state], sum_ms);
 		}
 	}
+	r->has_hours = n >= LEAST_HOURS;
 }
 
 void report_add_figures(struct report *r, const struct audit *a, const struct report_request *q)
@@ -483,6 +495,7 @@ void report_make(struct report *r, const struct audit *a, const struct report_re
 		.fleet = a->fleet.asked ? &a->fleet : NULL,
 		.asked = q->asked };
 	report_add_figures(r, a, q);
+	r->minutes = r->observed_ms + r->ms[CARD_UNOBSERVED] < HOUR_MS;
 	add_hours(r, a);
 	report_time_add_trend(r, a);
 	report_time_add_line(r, a);
@@ -490,6 +503,8 @@ void report_make(struct report *r, const struct audit *a, const struct report_re
 	report_cards_add(&r->cards, a);
 	report_holders_add_users(r, a, q);
 	report_holders_add_breakdown(r, a, q);
+	r->breakdown.table.minutes = r->by_card.table.minutes =
+		r->minutes && r->breakdown.measures[q->by.n ? q->by.n - 1 : 0] != MEASURE_CARDS;
 	report_events_add(&r->events, a);
 	report_processes_add_spells(&r->longest, a);
 	report_bill_make(r, a, q);

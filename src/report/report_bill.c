@@ -11,8 +11,8 @@
 #include "model/card.h"
 #include "report/report_parts.h"
 
-/* The amounts of a line other than money. */
-enum amount { AMOUNT_HOURS, AMOUNT_KWH, AMOUNT_FLOOR, AMOUNT_ENERGY_COST, AMOUNT_CO2, AMOUNTS };
+/* The amounts of a line other than money and hours. */
+enum amount { AMOUNT_KWH, AMOUNT_FLOOR, AMOUNT_ENERGY_COST, AMOUNT_CO2, AMOUNTS };
 
 struct bill_line {
 	enum bill_kind kind;
@@ -22,6 +22,11 @@ struct bill_line {
 	struct bill_cents cents;
 	double exact[AMOUNTS], shown[AMOUNTS]; /* shown: hundredths; NAN: unknown */
 };
+
+static int64_t line_ms(const struct bill_line *line)
+{
+	return line->cost.priced_ms + line->cost.unpriced_ms;
+}
 
 static void round_parts(const double *money, size_t n, int64_t whole, int64_t *cents)
 {
@@ -101,6 +106,21 @@ void report_bill_price(char *dst, size_t cap, double price)
 {
 	bool whole = fabs(price * 100 - round(price * 100)) < 1e-6;
 	snprintf(dst, cap, whole ? "%.2f" : "%.10g", price);
+}
+
+/* Explains why a user without use pays for active time, if one does. */
+static void add_unsaid(struct report *r, const struct audit *a)
+{
+	for (size_t i = 0; i < a->n_identities; i++) {
+		const struct audit_sums *s = &a->identities[i].sums;
+		if (s->ms[HOLDER_ACTIVE] >= LEAST_SHOWN_MS || s->cost.money[COST_ACTIVE] < 0.01)
+			continue;
+		report_say(r, SENTENCE_BILL, NULL,
+			"active of %s, who used nothing: a GPU was active for moments in which "
+			"the driver named no process; its holders share them equally.",
+			process_shown_user(a->identities[i].identity));
+		return;
+	}
 }
 
 /* Names the models with (or without) a price: "2.50 EUR for A100-SXM4-80GB (2 GPUs)". */
@@ -185,6 +205,7 @@ void report_bill_say(struct report *r, const struct audit *a)
 		report_say(r, SENTENCE_BILL, NULL,
 			"(idle on busy GPU) is in no sum: the user who kept the GPU busy pays "
 			"for that time.");
+	add_unsaid(r, a);
 	add_prices(r, a);
 }
 
@@ -228,8 +249,7 @@ static const struct column line_columns[] = {
 	{ "line", STRING(kind) },
 	{ "identity", STRING(line.identity) },
 	{ .title = "", CHARS(line.label), .width = 10, .flexible = true },
-	{ "gpu_seconds", NUMBER(GPU_MS, ms) },
-	{ .title = "GPU-\nhours", NUMBER(MONEY, line.shown[AMOUNT_HOURS]), .width = 6 },
+	{ "gpu_seconds", "GPU-\nhours", NUMBER(GPU_MS, ms), .width = 6 },
 	CARD_COSTS,
 	COST_TOTAL,
 	{ "squatting_cost", NUMBER(MONEY, money[COST_SQUATTING]) },
@@ -276,7 +296,7 @@ static void bill_list(struct report_bill *bill, const struct bill_line *line)
 	bool priced = isfinite(report_bill_money(cost, COSTS));
 	struct bill_row row = { .line = *line,
 		.kind = names[line->kind],
-		.ms = (double)(cost->priced_ms + cost->unpriced_ms),
+		.ms = (double)line_ms(line),
 		.unpriced_ms = (double)cost->unpriced_ms };
 	for (size_t part = 0; part <= COSTS; part++) {
 		bool has = part != COST_SQUATTING || squats;
@@ -374,7 +394,6 @@ static void set_amounts(const struct bill *b, struct bill_line *line)
 {
 	const struct audit_cost *cost = &line->cost;
 	double kwh = cost->energy_ms > 0 ? cost->energy_mj / KWH_MJ : NAN;
-	line->exact[AMOUNT_HOURS] = (double)(cost->priced_ms + cost->unpriced_ms) / 3600e3;
 	line->exact[AMOUNT_KWH] = kwh;
 	line->exact[AMOUNT_FLOOR] = isnan(kwh) ? kwh : cost->floor_mj / KWH_MJ;
 	line->exact[AMOUNT_ENERGY_COST] = kwh * b->q->energy_price;
@@ -480,8 +499,8 @@ static int compare_lines(const void *x, const void *y)
 	}
 	if (a != b)
 		return a > b ? -1 : 1;
-	if (p->exact[AMOUNT_HOURS] != q->exact[AMOUNT_HOURS])
-		return p->exact[AMOUNT_HOURS] > q->exact[AMOUNT_HOURS] ? -1 : 1;
+	if (line_ms(p) != line_ms(q))
+		return line_ms(p) > line_ms(q) ? -1 : 1;
 	return strcmp(p->label, q->label);
 }
 
@@ -530,7 +549,7 @@ static void list_lines(struct bill *b, struct report_bill *to)
 		struct bill_line *line = &b->lines[i];
 		sum_up(b, &total, line);
 		bool empty =
-			line->shown[AMOUNT_HOURS] == 0 && report_bill_sum(&line->cents) == 0;
+			line_ms(line) < LEAST_SHOWN_MS && report_bill_sum(&line->cents) == 0;
 		if (i < b->n_identities || b->a->of_users || (b->q->rest && empty))
 			continue;
 		str_copy(line->label, sizeof(line->label), labels[line->kind]);

@@ -319,12 +319,12 @@ static void say(struct report *r, const struct policy_sums *s, bool would)
 		report_plural((size_t)sum.ended), (long long)sum.kept);
 	if (sum.ended == 0 || !isfinite(sum.given_ms))
 		return;
-	report_hours(hours, llround(sum.given_ms));
+	report_hours(r, hours, llround(sum.given_ms));
 	report_say(r, SENTENCE_POLICY, "",
-		"About %s GPU-hours given back: an estimate, how much longer past spells "
+		"About %s %s given back: an estimate, how much longer past spells "
 		"lasted "
 		"that were as long (the median), for each card.",
-		hours);
+		hours, report_unit(r));
 }
 
 /* A policy.db that cannot be read is skipped: the report is about the stores. */

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "base/moment.h"
 #include "report/report.h"
+#include "report/report_parts.h"
 
 struct list {
 	const struct report *r;
@@ -87,13 +88,15 @@ static void add_cards(struct list *l)
 	bool held = r->of_users && r->by_card.table.n_rows;
 	if (r->of_users && !held && !says(r, SENTENCE_CARD))
 		return;
-	struct report_section *s =
-		start(l, "cards", r->of_users ? "Per GPU, in GPU-hours" : "Per-GPU", "GPUs");
+	char title[64];
+	snprintf(title, sizeof(title), "Per GPU, in %s", report_unit(r));
+	struct report_section *s = start(l, "cards", r->of_users ? title : "Per-GPU", "GPUs");
 	s->detail = true;
 	if (held)
 		put(s, (struct report_block){ .kind = BLOCK_TABLE,
 			       .table = &r->by_card.table,
-			       .caption = "What they held, in GPU-hours",
+			       .caption = r->minutes ? "What they held, in GPU-minutes"
+						     : "What they held, in GPU-hours",
 			       .bars = "unused" });
 	if (!r->of_users)
 		draw(s, BLOCK_CARDS);
@@ -110,13 +113,15 @@ static void add_holders(struct list *l)
 	for (size_t i = 0; i < b->by.n; i++)
 		snprintf(page + strlen(page), sizeof(page) - strlen(page), "%s%s",
 			i ? ", " : "", identity_kinds[b->by.kinds[i]].name);
-	snprintf(title, sizeof(title), "%.70s%s", page,
-		b->measures[b->by.n - 1] == MEASURE_CARDS ? "" : ", in GPU-hours");
+	bool cards = b->measures[b->by.n - 1] == MEASURE_CARDS;
+	snprintf(title, sizeof(title), "%.70s%s%s", page, cards ? "" : ", in ",
+		cards ? "" : report_unit(l->r));
 	struct report_section *s = start(l, "holders", title, page);
 	if (b->table.n_rows)
 		put(s, (struct report_block){ .kind = BLOCK_TABLE,
 			       .table = &b->table,
-			       .caption = "Who held the GPUs, in GPU-hours",
+			       .caption = l->r->minutes ? "Who held the GPUs, in GPU-minutes"
+							: "Who held the GPUs, in GPU-hours",
 			       .bars = "unused",
 			       .rows = b->rows });
 	say(s, SENTENCE_HOLDERS);

@@ -68,6 +68,7 @@ static void add_restriction(
 {
 	char held[HOURS_TEXT_CAP], observed[HOURS_TEXT_CAP], unused[HOURS_TEXT_CAP];
 	char idle[HOURS_TEXT_CAP], squatting[HOURS_TEXT_CAP], of[USER_CAP + 64];
+	const char *unit = report_unit(r);
 	const char *who = a->n_identities == 1 ? process_shown_user(a->identities[0].identity)
 					       : "these users";
 	const char *measure = r->fleet		     ? "shares of the GPUs' time"
@@ -81,19 +82,18 @@ static void add_restriction(
 		report_say(r, SENTENCE_OBSERVED, NULL, "Nothing was held in this window.");
 		return;
 	}
-	report_hours(held, r->held_ms);
-	report_hours(observed, r->observed_ms);
+	report_hours(r, held, r->held_ms);
+	report_hours(r, observed, r->observed_ms);
 	report_say(r, SENTENCE_OBSERVED, NULL,
-		"of %s GPU-hours that %s held (%s): %.1f%% of the %s GPU-hours "
-		"observed on %zu GPU%s",
-		held, who, measure, 100 * report_share(r->held_ms, r->observed_ms), observed,
-		r->observed_cards, report_plural(r->observed_cards));
-	report_hours(unused, audit_waste(&r->held));
-	report_hours(idle, r->held.ms[HOLDER_IDLE_HELD]);
-	report_hours(squatting, r->held.ms[HOLDER_SQUATTING]);
+		"of %s %s that %s held (%s): %.1f%% of the %s %s observed on %zu GPU%s", held,
+		unit, who, measure, 100 * report_share(r->held_ms, r->observed_ms), observed,
+		unit, r->observed_cards, report_plural(r->observed_cards));
+	report_hours(r, unused, audit_waste(&r->held));
+	report_hours(r, idle, r->held.ms[HOLDER_IDLE_HELD]);
+	report_hours(r, squatting, r->held.ms[HOLDER_SQUATTING]);
 	report_say(r, SENTENCE_WASTE, "unused",
-		"%s of %s GPU-hours: %s idle, %s idle on a GPU that another user kept busy",
-		unused, held, idle, squatting);
+		"%s of %s %s: %s idle, %s idle on a GPU that another user kept busy", unused,
+		held, unit, idle, squatting);
 	snprintf(of, sizeof(of), "the share of %s in idle-held time", who);
 	if (r->waste.currency)
 		add_cost(r, a, of);
@@ -116,16 +116,17 @@ static void add_measures(struct report *r, const struct audit *a)
 	const struct audit_cost *cost =
 		b->measures[0] == MEASURE_CARDS ? &a->cost : &a->held_cost;
 	struct str text = { 0 };
+	const char *times = r->minutes ? "Minutes" : "Hours";
 	if (last == MEASURE_CARDS)
 		return;
 	if (identity_by_is(&b->by, IDENTITY_PROCESS))
-		str_add(&text, "Hours: the process's own on that GPU, by its own use.");
+		str_addf(&text, "%s: the process's own on that GPU, by its own use.", times);
 	else if (b->by.n == 2 && b->measures[0] != last)
-		str_addf(&text, "Hours of a %s: %s. Hours of a %s: %s.",
+		str_addf(&text, "%s of a %s: %s. %s of a %s: %s.", times,
 			identity_kinds[b->by.kinds[0]].name, measure_texts[b->measures[0]],
-			identity_kinds[b->by.kinds[1]].name, measure_texts[last]);
+			times, identity_kinds[b->by.kinds[1]].name, measure_texts[last]);
 	else
-		str_addf(&text, "Hours: %s.", measure_texts[last]);
+		str_addf(&text, "%s: %s.", times, measure_texts[last]);
 	if (!identity_by_is(&b->by, IDENTITY_PROCESS))
 		str_add(&text, " unused: idle, also on a GPU that another user keeps busy.");
 	if (last == MEASURE_SHARES)
@@ -152,15 +153,15 @@ static void add_contexts(struct report *r, const struct audit *a)
 		if (s->context_share_ms < LEAST_SHOWN_MS ||
 			2 * s->context_share_ms < s->idle_share_ms || n++ >= NAMED)
 			continue;
-		report_hours(hours, s->context_share_ms);
+		report_hours(r, hours, s->context_share_ms);
 		str_addf(&text, "%s%s %s", text.len ? ", " : "",
 			process_shown_user(a->identities[i].identity), hours);
 	}
 	if (n)
 		report_say(r, SENTENCE_HOLDERS, NULL,
-			"Idle with little more than a CUDA context: %s%s GPU-hours (share). "
+			"Idle with little more than a CUDA context: %s%s %s (share). "
 			"Ending that frees little memory.",
-			str_text(&text), n > NAMED ? ", ..." : "");
+			str_text(&text), n > NAMED ? ", ..." : "", report_unit(r));
 	r->failed |= text.failed;
 	str_finish(&text);
 }
@@ -191,6 +192,7 @@ static void add_notes(struct report *r, const struct audit *a, const struct repo
 {
 	const struct report_breakdown *b = &r->breakdown;
 	size_t n = b->table.n_rows, all = a->n_processes + a->n_processes_left_out;
+	char hours[HOURS_TEXT_CAP];
 	bool cards = b->measures[q->by.n - 1] == MEASURE_CARDS, rest = false;
 	if (identity_by_is(&q->by, IDENTITY_CARD))
 		return;
@@ -209,10 +211,11 @@ static void add_notes(struct report *r, const struct audit *a, const struct repo
 	if (identity_by_has(&q->by, IDENTITY_GROUP) && !q->has_groups)
 		report_say(r, SENTENCE_HOLDERS, NULL,
 			"No groups are defined: [groups] in gua.conf(5) does that.");
+	report_hours(r, hours, r->unattributed_ms);
 	if (r->unattributed_ms >= LEAST_SHOWN_MS && !cards)
 		report_say(r, SENTENCE_HOLDERS, NULL,
-			"%.2f GPU-hours of active or idle-held time are in nobody's share.",
-			(double)r->unattributed_ms / 3600e3);
+			"%s %s of active or idle-held time are in nobody's share.", hours,
+			report_unit(r));
 	if (n)
 		add_measures(r, a);
 	if (identity_by_is(&q->by, IDENTITY_USER))
@@ -400,14 +403,14 @@ static void add_coverage(struct report *r)
 static void add_headline(struct report *r)
 {
 	char hours[HOURS_TEXT_CAP], whole[HOURS_TEXT_CAP];
-	report_hours(hours, r->observed_ms);
+	report_hours(r, hours, r->observed_ms);
 	if (!r->of_users)
-		report_say(r, SENTENCE_OBSERVED, NULL, "of %s GPU-hours observed on %zu GPU%s",
-			hours, r->observed_cards, report_plural(r->observed_cards));
-	report_hours(hours, r->ms[CARD_UNOBSERVED]);
-	report_hours(whole, r->observed_ms + r->ms[CARD_UNOBSERVED]);
-	report_say(r, SENTENCE_UNOBSERVED, NULL,
-		"of the window: %s of %s GPU-hours have no reading", hours, whole);
+		report_say(r, SENTENCE_OBSERVED, NULL, "of %s %s observed on %zu GPU%s", hours,
+			report_unit(r), r->observed_cards, report_plural(r->observed_cards));
+	report_hours(r, hours, r->ms[CARD_UNOBSERVED]);
+	report_hours(r, whole, r->observed_ms + r->ms[CARD_UNOBSERVED]);
+	report_say(r, SENTENCE_UNOBSERVED, NULL, "of the window: %s of %s %s have no reading",
+		hours, whole, report_unit(r));
 }
 
 static void add_energy(struct report *r)
@@ -438,31 +441,32 @@ static void add_waste(struct report *r, const struct audit *a, const struct repo
 {
 	const struct report_waste *w = &r->waste;
 	size_t n = r->observed_cards;
+	const char *unit = report_unit(r);
 	char held[HOURS_TEXT_CAP], context[HOURS_TEXT_CAP], squatting[HOURS_TEXT_CAP],
 		idle[HOURS_TEXT_CAP];
 	if (r->observed_ms == 0) {
 		report_say(r, SENTENCE_WASTE, NULL, "No time was observed.");
 		return;
 	}
-	report_hours(held, r->ms[CARD_IDLE_HELD]);
-	report_hours(context, r->held.context_share_ms);
-	report_hours(squatting, r->held.ms[HOLDER_SQUATTING]);
-	report_hours(idle, r->ms[CARD_TRULY_IDLE]);
+	report_hours(r, held, r->ms[CARD_IDLE_HELD]);
+	report_hours(r, context, r->held.context_share_ms);
+	report_hours(r, squatting, r->held.ms[HOLDER_SQUATTING]);
+	report_hours(r, idle, r->ms[CARD_TRULY_IDLE]);
 	report_say(r, SENTENCE_WASTE, "idle-held",
-		"%s GPU-hours = %.2f of %zu GPU%s equivalently unavailable", held,
+		"%s %s = %.2f of %zu GPU%s equivalently unavailable", held, unit,
 		w->equivalent_unavailable, n, report_plural(n));
 	if (r->held.context_share_ms >= LEAST_SHOWN_MS)
 		report_say(r, SENTENCE_WASTE, "  context",
-			"%s of these GPU-hours are the share of processes with little more "
-			"than a CUDA context: ending them frees little memory",
-			context);
+			"%s of these %s are the share of processes with little more than a "
+			"CUDA context: ending them frees little memory",
+			context, unit);
 	if (r->held.ms[HOLDER_SQUATTING] >= LEAST_SHOWN_MS)
 		report_say(r, SENTENCE_WASTE, "squatting",
-			"%s GPU-hours idle on GPUs that another user kept busy (presence, not "
+			"%s %s idle on GPUs that another user kept busy (presence, not "
 			"part of idle-held)",
-			squatting);
+			squatting, unit);
 	report_say(r, SENTENCE_WASTE, "truly-idle",
-		"%s GPU-hours = %.2f of %zu GPU%s equivalently free", idle, w->equivalent_free,
+		"%s %s = %.2f of %zu GPU%s equivalently free", idle, unit, w->equivalent_free,
 		n, report_plural(n));
 	add_energy(r);
 	if (w->currency)

@@ -72,9 +72,36 @@ def lab(tmp_path):
 
 def test_bill(lab, report, expect):
     text = report(lab)
-    expect("report/bill.txt", text[text.index("§2"):text.index("§7")])
+    expect("report/bill.txt", text[text.index("§2"):text.index("\nRules")])
     assert max(map(len, text.splitlines())) <= 80
     expect("report/bill.csv", report(lab, "--format", "csv", "--table", "bill"))
+
+
+def test_hours_of_the_bill_are_those_of_the_users(tmp_path, report):
+    """Rounded together they would differ from the table of users: 0.34 and 0.33 beside 0.33 and 0.33."""
+    s = Store(tmp_path / "gua.db")
+    host = s.host()
+    s.run(host, T, T + HOUR)
+    card = s.card(host, 0, T, T + HOUR)
+    for user in ("ann", "ben", "cat"):
+        s.holding(T, card, s.process(host, 100, user), IDLE_HELD, 1200, share=1200, width=HOUR)
+    s.usage(T, card, IDLE_HELD, HOUR, width=HOUR)
+    text = report(s.save())
+    shares = re.findall(r"^  (ann|ben|cat) .* (\d+\.\d\d) +\d+\.\d\d$", text.split("By user")[1].split("§")[0], re.M)
+    bill = re.findall(r"^  (ann|ben|cat) +(\d+\.\d\d) ", text.split("Bill, ")[1], re.M)
+    assert sorted(bill) == sorted(shares) == [("ann", "0.33"), ("ben", "0.33"), ("cat", "0.33")]
+
+
+def test_a_user_without_use_who_pays_for_active_time_is_explained(tmp_path, report):
+    s = Store(tmp_path / "gua.db")
+    host = s.host()
+    s.run(host, T, T + HOUR)
+    card = s.card(host, 0, T, T + HOUR)
+    s.usage(T, card, ACTIVE, HOUR, width=HOUR)
+    s.holding(T, card, s.process(host, 1, "ann"), ACTIVE, HOUR, share=3500, width=HOUR)
+    s.holding(T, card, s.process(host, 2, "dave"), SQUATTING, HOUR, share=100, width=HOUR)
+    said = " ".join(report(s.save()).split())
+    assert "active of dave, who used nothing: a GPU was active for moments" in said and "active of ann" not in said
 
 
 def test_exact_figures(lab, report):

@@ -1,6 +1,7 @@
 """gua report on stores made by hand: every format, every kind of window, every kind of bad input."""
 import csv
 import io
+import itertools
 import json
 import re
 import os
@@ -99,7 +100,7 @@ def test_text_by_process(lab, expect):
 
 def test_by_card_has_no_holders(lab):
     text = report(lab, args=("--by", "card"))
-    assert "§3 Per-GPU" in text and "§4 Hours" in text
+    assert "§3 Per-GPU" in text and "By " not in text
 
 
 def test_json(lab, expect):
@@ -802,13 +803,57 @@ def test_hours_over_a_change_of_clocks(store):
                        (0, 2): 2 * HOUR, (0, 3): HOUR, (0, 4): HOUR}
 
 
-def test_local_time_in_text(lab):
-    text = report(lab, env={"TZ": "Asia/Kolkata"})
-    assert "Mon 2026-11-02 17:30 to Mon 2026-11-02 18:30, " in text
+@pytest.fixture
+def hours(store):
+    """Makes a store of the first `n` hours of a card: 19 % is active, 61 % idle-held."""
+    def make(n, name=itertools.count()):
+        s = store(f"{n}-{next(name)}.db")
+        host = s.host()
+        s.run(host, T, T + n * HOUR)
+        card = s.card(host, 0, T, T + n * HOUR)
+        for slot in range(T, T + n * HOUR, HOUR):
+            for state, part in ((ACTIVE, 19), (IDLE_HELD, 61), (TRULY_IDLE, 20)):
+                s.usage(slot, card, state, HOUR * part / 100, width=HOUR)
+        return s.save()
+    return make
+
+
+def test_local_time_in_text(hours):
+    four = {"now": T + 4 * HOUR + 5, "env": {"TZ": "Asia/Kolkata"}}
+    text = report(hours(4), args=("--since", "5h"), **four)
+    assert "Mon 2026-11-02 17:30 to Mon 2026-11-02 21:30, " in text
     assert "Hours of the week (local time)" in text
-    text = report(lab, env={"TZ": "Asia/Kolkata"}, args=("--utc",))
-    assert "Mon 2026-11-02 12:00 UTC to Mon 2026-11-02 13:00 UTC" in text
+    text = report(hours(4), args=("--since", "5h", "--utc"), **four)
+    assert "Mon 2026-11-02 12:00 UTC to Mon 2026-11-02 16:00 UTC" in text
     assert "Hours of the week (UTC)" in text
+
+
+def test_a_map_of_the_week_needs_some_hours(hours):
+    for n, shown in ((1, False), (3, False), (4, True)):
+        text = report(hours(n), now=T + n * HOUR + 5, args=("--since", "5h"))
+        assert ("Hours of the week" in text) is shown
+        page = report(hours(n), now=T + n * HOUR + 5, args=("--since", "5h", "--format", "html"))
+        assert ('id="hours"' in page) is shown
+
+
+def test_the_first_minutes_are_minutes(store):
+    """Of a host that has just been set up: '0.01 = 0.00 + 0.00' of GPU-hours says nothing."""
+    s = store()
+    host = s.host()
+    s.run(host, T, T + 60)
+    card = s.card(host, 0, T, T + 60)
+    bob = s.process(host, 200, "bob", "jupyter-lab")
+    s.usage(T, card, ACTIVE, 15)
+    s.usage(T, card, IDLE_HELD, 45)
+    s.holding(T, card, bob, ACTIVE, 15, share=15)
+    s.holding(T, card, bob, IDLE_HELD, 45, share=45)
+    path = s.save()
+    text = report(path, now=T + 61)
+    assert "of 1.00 GPU-minutes observed on 1 GPU\n" in text and "  idle-held   0.75 GPU-minutes = 0.75 of 1 GPU" in text
+    assert "By user, in GPU-minutes\n" in text and re.search(r"  bob +1\.00 +0\.25 +0\.75 ", text)
+    assert "  Minutes: presence, " in text and "GPU-hours" not in text and "Hours" not in text
+    page = report(path, now=T + 61, args=("--format", "html"))
+    assert "Who held the GPUs, in GPU-minutes" in page and '<td class="n">0.75</td>' in page
 
 
 @pytest.mark.parametrize("args, env", [
@@ -827,10 +872,10 @@ def test_width_of_the_bar(lab, width):
     assert widest(text) <= max(80, width)
 
 
-def on_terminal(path, *args, **env):
+def on_terminal(path, *args, now=T + HOUR + 5, **env):
     """What the report writes to a terminal."""
     leader, follower = pty.openpty()
-    run = subprocess.Popen([GUA, "report", "--db", path, "--now", f"@{T + HOUR + 5}", *args],
+    run = subprocess.Popen([GUA, "report", "--db", path, "--now", f"@{now}", *args],
                            stdout=follower, env=clean_environment(**env))
     os.close(follower)
     out = b""
@@ -854,15 +899,15 @@ def test_colour_on_a_terminal_only(lab):
     assert b"\x1b" not in on_terminal(lab)
 
 
-def test_cells_of_colour_need_a_terminal_that_has_them(lab):
-    """The active share of the hour is 1680 of 9000 s, the idle-held one 5520: one and four fifths."""
+def test_cells_of_colour_need_a_terminal_that_has_them(lab, hours):
+    path, now = hours(4), T + 4 * HOUR + 5
     for env in ({"TERM": "xterm-256color"}, {"TERM": "xterm", "COLORTERM": "truecolor"}):
-        shown = on_terminal(lab, **env)
+        shown = on_terminal(path, "--since", "5h", now=now, **env)
         assert b"\x1b[48;5;22m   \x1b[0m\r\n" in shown and b"\x1b[48;5;172m   \x1b[0m\r\n" in shown
         assert "▅▅".encode() not in shown
     for env, args in (({"TERM": "xterm"}, ()), ({"TERM": "xterm-256color", "NO_COLOR": "1"}, ()),
                       ({"TERM": "xterm-256color"}, ("--no-color",))):
-        shown = on_terminal(lab, *args, **env)
+        shown = on_terminal(path, "--since", "5h", *args, now=now, **env)
         assert b"48;5" not in shown and "▅▅".encode() in shown
     assert "\x1b" not in report(lab, env={"TERM": "xterm"})
 

@@ -234,7 +234,7 @@ def lab(tmp_path):
 def test_text(lab, expect, by):
     text = report(lab, "--by", by)
     assert max(map(len, text.splitlines())) <= 80
-    expect(f"report/by-{by.replace(',', '-')}.txt", re.search(r"§4.*?(?=\n§5)", text, re.DOTALL).group())
+    expect(f"report/by-{by.replace(',', '-')}.txt", re.search(r"§4.*?\n(?=\n(?:§5|Rules))", text, re.DOTALL).group())
 
 
 @pytest.mark.parametrize("by", ["user,notebook", "unit", "model"])

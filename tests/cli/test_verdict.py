@@ -84,7 +84,7 @@ def test_an_hour_is_needed(lab, minutes, says):
 
 def test_what_is_missing_is_said(lab):
     young = lab(10, minutes=10, last=T + 600, name="young.db")
-    assert "Ask again in 45 min." in words(report(young, now=T + 610))
+    assert "Ask again in 50 min." in words(report(young, now=T + 610))
     # The recorder has stopped: asking again does not help.
     assert "Ask again" not in report(young, now=T + 800)
     old = lab(60)
