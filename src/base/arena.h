@@ -10,7 +10,7 @@ struct arena_block;
 
 struct arena {
 	struct arena_block *newest;
-	bool failed; /* out of memory: an allocation failed */
+	bool failed; /* an allocation has failed */
 };
 
 /* Returns `size` bytes for any type, not zeroed; NULL: out of memory, and `failed` is set. */

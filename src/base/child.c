@@ -1,4 +1,4 @@
-/* Starts a program, feeds it, listens to it, and ends it in time. */
+/* Starts a program, writes its input, reads its output, and kills it after the deadline. */
 #include "base/child.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 
-/* How long a killed program is waited for. */
+/* How long to wait for a killed program to end. */
 #define KILLED_MS 200
 /* The exit status of a child that could not become the program. */
 #define NOT_STARTED 127
@@ -48,7 +48,7 @@ static void close_pipes(struct pipes *p)
 	}
 }
 
-/* Moves a descriptor away from 0 to 2, where the program's own will be. */
+/* Moves a descriptor above 2: the program's standard streams get the numbers 0 to 2. */
 static int out_of_the_way(int fd)
 {
 	return fd > 2 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -71,7 +71,8 @@ static void usual_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Limits the file that it writes to. To ignore the signal makes the write fail instead. */
+/* Limits the size of the file that the program writes. SIGXFSZ is ignored, so a write beyond
+ * the limit fails and does not end the program. */
 static bool limit_output(const struct child_command *c)
 {
 	const struct rlimit most = { (rlim_t)c->output_max, (rlim_t)c->output_max };
@@ -81,8 +82,8 @@ static bool limit_output(const struct child_command *c)
 	return setrlimit(RLIMIT_FSIZE, &most) == 0;
 }
 
-/* The child's side. It has no other file of its parent's open, has a session of its own, and
- * ends with its parent. */
+/* Runs in the child. The program keeps no other file of its parent open, has a session of its
+ * own, and is killed when its parent ends. */
 static _Noreturn void become_program(const struct child_command *c, struct pipes *p)
 {
 	int in = out_of_the_way(c->input ? p->input[0] : open("/dev/null", O_RDONLY));
@@ -104,7 +105,8 @@ static _Noreturn void become_program(const struct child_command *c, struct pipes
 	_exit(NOT_STARTED);
 }
 
-/* Writes what the pipe takes; closes it at the end, and when nobody reads. */
+/* Writes as much input as the pipe takes. Closes the pipe at the end of the input, and when
+ * nobody reads it. */
 static void feed(const struct child_command *c, struct pipes *p, size_t *fed)
 {
 	ssize_t n = write(p->input[1], c->input + *fed, c->input_len - *fed);
@@ -114,7 +116,7 @@ static void feed(const struct child_command *c, struct pipes *p, size_t *fed)
 		close_end(p->input, 1);
 }
 
-/* Reads what is there; keeps the beginning. */
+/* Reads the output that is available, and keeps the beginning. */
 static void listen_to(struct pipes *p, char *kept, size_t *n_kept)
 {
 	char block[4096];
@@ -125,7 +127,7 @@ static void listen_to(struct pipes *p, char *kept, size_t *n_kept)
 		kept[(*n_kept)++] = block[i];
 }
 
-/* True: it has ended, and `r` says how. */
+/* True: the program has ended, and `r` says how. */
 static bool reap(pid_t pid, struct child_result *r)
 {
 	int status;
@@ -148,7 +150,7 @@ static void attend(
 		(!r->timed_out || clock_monotonic_us() < until_us + KILLED_MS * 1000)) {
 		struct pollfd ready[] = { { .fd = p->input[1], .events = POLLOUT },
 			{ .fd = p->output[0], .events = POLLIN } };
-		poll(ready, 2, 20); /* not for ever: there may be no pidfd for the end */
+		poll(ready, 2, 20); /* short: no descriptor shows the end of the program */
 		if (p->input[1] >= 0)
 			feed(c, p, &fed);
 		if (p->output[0] >= 0)
@@ -156,7 +158,8 @@ static void attend(
 		ended = reap(pid, r);
 		if (!ended && !r->timed_out && clock_monotonic_us() >= until_us) {
 			r->timed_out = true;
-			/* Our own child, not yet waited for, and what it has started. */
+			/* The child has not been waited for, so its pid is still its own. The
+			 * group includes the processes that it started. */
 			kill(-pid, SIGKILL);
 		}
 	}

@@ -48,7 +48,7 @@ static int open_file(struct clock *c, const char *path, struct err *e)
 			strerror(errno));
 	struct stat st;
 	void *map = MAP_FAILED;
-	/* What a page has beyond the end of its file is 0. */
+	/* If the file ends within a page, the rest of the page reads as 0. */
 	if (fstat(fd, &st) == 0 && st.st_size >= (off_t)offsetof(struct virtual_time, hold_us))
 		map = mmap(NULL, sizeof(struct virtual_time), PROT_READ | PROT_WRITE,
 			MAP_SHARED, fd, 0);
@@ -142,8 +142,8 @@ int64_t clock_cost_us(const struct clock *c)
 	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-/* How long another process is waited for that holds or moves the clock, before it is read
- * again. */
+/* While another process holds or moves the clock, this process reads it again after this time.
+ */
 #define HOLD_MS 1
 
 static int wait_virtual(

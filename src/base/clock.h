@@ -23,7 +23,7 @@ struct virtual_time {
 	int64_t boot_us;      /* CLOCK_BOOTTIME */
 	int64_t wall_less_us; /* CLOCK_REALTIME minus CLOCK_BOOTTIME; a clock step changes it */
 	int64_t suspended_us; /* CLOCK_BOOTTIME minus CLOCK_MONOTONIC; a suspend changes it */
-	int64_t hold_us;      /* boot_us does not go beyond this by waiting; 0: it may */
+	int64_t hold_us;      /* waiting does not move boot_us beyond this; 0: no limit */
 };
 
 /* One reading of all three clocks at one moment, microseconds. */
@@ -45,19 +45,19 @@ void clock_init_real(struct clock *c);
 void clock_init_virtual(struct clock *c, int64_t wall_ms);
 /* --clock: "real", "virtual" (starts at wall_ms) or the path of an existing clock file. */
 int clock_open(struct clock *c, const char *how, int64_t wall_ms, struct err *e);
-/* From now on another process moves the clock, if it is in a file, as far as clock_wait() here
- * lets it. */
+/* From now on another process moves the clock, if it is in a file. clock_wait() in this process
+ * sets how far it may move. */
 void clock_follow(struct clock *c);
 void clock_finish(struct clock *c);
 bool clock_is_virtual(const struct clock *c);
-/* Whether a process that is forked off sees the same time: not that of a virtual clock without
- * a file. */
+/* Whether a forked process sees the same time: not with a virtual clock without a file. */
 bool clock_is_shared(const struct clock *c);
 
 /* Reads the three clocks within a millisecond of each other. */
 struct moment clock_now(const struct clock *c);
 int64_t clock_wall_ms(const struct clock *c);
-/* The kernel's monotonic clock: for how long to wait for another process or thread. */
+/* The kernel's monotonic clock, for measuring how long to wait for another process or thread.
+ */
 int64_t clock_monotonic_us(void);
 /* CPU time of the calling thread: the difference of two readings is the cost of the code
  * between them. A virtual clock returns its own time, so that a run in virtual time is
@@ -66,11 +66,10 @@ int64_t clock_cost_us(const struct clock *c);
 
 /* Waits until boot time `until_us` or until one of `fds` is ready, whichever is first. Returns
  * what poll(2) returns (0: the time is reached; -1 with EINTR on a signal). A virtual clock
- * jumps to `until_us`, as soon as nobody holds it. */
+ * jumps to `until_us` as soon as no process holds it. */
 int clock_wait(struct clock *c, int64_t until_us, struct pollfd *fds, unsigned n_fds);
 
-/* Of two moments or lengths of time, the earlier or shorter one, and the later or longer one.
- */
+/* The earlier (or shorter) and the later (or longer) of two moments (or lengths of time). */
 static inline int64_t clock_earlier(int64_t a, int64_t b)
 {
 	return a < b ? a : b;

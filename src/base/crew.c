@@ -9,9 +9,9 @@ struct shift {
 	const struct crew *crew;
 	pthread_mutex_t lock;
 	pthread_cond_t turned;
-	size_t next; /* the next item that nobody works on */
+	size_t next; /* the next item to work on */
 	size_t turn; /* the next item whose result is taken */
-	bool ended;  /* early */
+	bool ended;  /* `take` has ended the work early */
 };
 
 size_t crew_size(void)
@@ -23,7 +23,7 @@ size_t crew_size(void)
 	return n > CREW_MAX ? CREW_MAX : n;
 }
 
-/* The next item; crew->n: there is none. */
+/* Returns the next item to work on; crew->n: there is none. */
 static size_t next_item(struct shift *s)
 {
 	pthread_mutex_lock(&s->lock);
@@ -33,8 +33,8 @@ static size_t next_item(struct shift *s)
 	return item;
 }
 
-/* Hands the result over when it is its turn. Only the thread whose turn it is calls `take`, so
- * the lock need not be held. */
+/* Waits until all items before this one are taken, then takes its result. Only the thread whose
+ * turn it is calls `take`, so it does not need the lock. */
 static void hand_in(struct shift *s, size_t item)
 {
 	pthread_mutex_lock(&s->lock);

@@ -1,5 +1,5 @@
-/* Does the same work on many items with several threads, and takes the results one after the
- * other, in the order of the items: what is made of them does not depend on the threads. */
+/* Does the same work on many items with several threads. Takes the results one after the other,
+ * in the order of the items, so the outcome does not depend on the threads. */
 #ifndef GUA_BASE_CREW_H
 #define GUA_BASE_CREW_H
 
@@ -16,12 +16,12 @@ struct crew {
 	void *context;
 };
 
-/* The threads that the processors of this process can run at once, at most CREW_MAX. */
+/* How many threads the processors of this process can run at once, at most CREW_MAX. */
 enum { CREW_MAX = 16 };
 size_t crew_size(void);
 
-/* Does all of the work. At most `threads` items are in work or wait to be taken; the caller's
- * thread is one of them, and the only one if no other can be started. */
+/* Does all of the work. At most `threads` items are in work or wait to be taken. The caller's
+ * thread is one of the threads, and the only one if no other can be started. */
 void crew_run(const struct crew *c, size_t threads);
 
 #endif

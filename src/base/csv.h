@@ -1,5 +1,4 @@
-/* Reads CSV (RFC 4180) record by record, with quotes, and with commas and newlines inside
- * quotes. */
+/* Reads CSV (RFC 4180) record by record. Quoted fields may contain commas and newlines. */
 #ifndef GUA_BASE_CSV_H
 #define GUA_BASE_CSV_H
 
@@ -12,7 +11,7 @@
 struct csv {
 	char *at, *end; /* the bytes not read yet; one byte after `end` must be writable */
 	char *fields[CSV_MAX_FIELDS]; /* of the last record, each NUL-terminated */
-	size_t n;		      /* how many */
+	size_t n;		      /* number of fields */
 	size_t line;		      /* where the last record began, from 1 */
 	size_t next_line;
 };

@@ -1,4 +1,4 @@
-/* Lengths of time, as the command line has them and as output shows them. */
+/* Lengths of time, as written on the command line and as shown in output. */
 #ifndef GUA_BASE_DURATION_H
 #define GUA_BASE_DURATION_H
 

@@ -6,9 +6,10 @@
 
 /* The kind of an error decides the exit status: see err_exit_code(). */
 enum err_code {
-	ERR_USAGE = -1, /* user mistake: a wrong option, duration, scenario line ... */
+	ERR_USAGE = -1, /* the user's mistake: a wrong option, duration, scenario line ... */
 	ERR_WORLD = -2, /* the system failed: no driver, disk full, not our file ... */
-	ERR_BUSY = -3,	/* the system failed, and it may pass: locked store, driver not ready */
+	ERR_BUSY = -3, /* the system failed, and trying again may help: locked store, driver not
+			  ready */
 	ERR_NOTHING = -4, /* what was asked for is not there: no card, no such card */
 };
 

@@ -14,10 +14,10 @@
 
 #include "base/str.h"
 
-/* Descriptors to leave free for files that are open for a moment: a store needs four, a thread
- * its own. */
+/* How many descriptors to leave free for files that are open for a short time: a store needs
+ * four, and each thread needs some. */
 enum { SPARE_FILES = 64 };
-/* The first buffer for a whole file. */
+/* Size of the first buffer when a whole file is read. */
 enum { FIRST_BYTES = 16384 };
 
 /* The kernel gives the lowest free number, so the number shows how many are in use. */
@@ -63,8 +63,8 @@ static ssize_t read_up_to(int fd, char *dst, size_t cap)
 	return (ssize_t)len;
 }
 
-/* Reads from `fd` with one of the two functions above, as file_read_at() describes, and closes
- * it. */
+/* Reads from `fd` with `fill`, one of the two functions above, then closes it. Returns what
+ * file_read_at() returns. */
 static ssize_t read_opened(
 	int fd, char *dst, size_t cap, ssize_t (*fill)(int fd, char *dst, size_t cap))
 {
@@ -96,9 +96,9 @@ ssize_t file_wait_piece_at(int dirfd, const char *name, char *dst, size_t cap)
 	return read_opened(openat(dirfd, name, O_RDONLY | O_CLOEXEC), dst, cap, read_once);
 }
 
-/* Reads a whole text into a buffer that grows with it; NULL: errno says why (EILSEQ: it has a
- * NUL), or *len is more than `max`. A hole in a file reads as NULs: no byte of memory for it.
- */
+/* Reads a whole text into a buffer that grows with it. NULL: errno says why (EILSEQ: the text
+ * has a NUL), or *len is more than `max`. A hole in a file reads as NULs, so reading stops
+ * there and takes no memory for it. */
 static char *read_growing(int fd, size_t max, size_t *len)
 {
 	char *buffer = NULL;
@@ -124,7 +124,7 @@ static char *read_growing(int fd, size_t max, size_t *len)
 	}
 }
 
-/* Opens a file to read; never waits. */
+/* Opens a file for reading, without waiting (for the writer of a FIFO, for example). */
 static int open_to_read(const char *path, struct err *e)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -193,7 +193,7 @@ int file_read_regular(const char *path, size_t max, struct file_content *content
 int file_check_regular(const char *path, struct err *e)
 {
 	struct stat st;
-	/* Without opening it: closing a file drops the locks that SQLite has on it. */
+	/* The file is not opened: closing it would drop the locks that SQLite has on it. */
 	if (stat(path, &st) != 0 || access(path, R_OK) != 0)
 		return err_set(e, ERR_WORLD, "cannot open %s: %s", path, strerror(errno));
 	return S_ISREG(st.st_mode) ? 0 : not_regular(path, st.st_mode, e);
@@ -271,14 +271,14 @@ static bool write_whole(int fd, const char *bytes, size_t len)
  * If the group cannot be kept, the group gets no rights. */
 static void permit(int fd, const struct stat *before)
 {
-	mode_t mask = umask(077); /* it can be asked for only by setting it */
+	mode_t mask = umask(077); /* setting the mask is the only way to read it */
 	umask(mask);
 	bool same = before && fchown(fd, before->st_uid, before->st_gid) == 0;
 	(void)fchmod(fd, before ? before->st_mode & (same ? 0777 : 0707) : 0666 & ~mask);
 }
 
-/* Opens what is written to: a new file beside `path`, whose name goes into `made`, or the
- * device or FIFO that is there, or what a link such as /dev/stdout names. */
+/* Opens the file to write: a new file beside `path`, whose name goes into `made`; or, if `path`
+ * is a device, a FIFO or a link such as /dev/stdout, what it names. */
 static int open_beside(const char *path, char made[PATH_MAX])
 {
 	struct stat there;

@@ -1,5 +1,5 @@
 /* Reads small files, mainly in /proc, up to a limit; it does not rely on the size that the
- * system reports. */
+ * system reports. Also replaces files and makes directories. */
 #ifndef GUA_BASE_FILE_H
 #define GUA_BASE_FILE_H
 
@@ -16,23 +16,23 @@
  * -1 with errno. */
 ssize_t file_read_at(int dirfd, const char *name, char *dst, size_t cap);
 
-/* The same for a file that the kernel hands over with one read, if there is room for it, as it
- * does with most files of a process: there is no second read to find its end. */
+/* The same for a file that the kernel returns with one read if the buffer is large enough, as
+ * it does with most files of a process. There is no second read to find the end. */
 ssize_t file_read_piece_at(int dirfd, const char *name, char *dst, size_t cap);
 
-/* The same for such a file that may make its reader wait, as some files of processes do
- * whatever flags they are opened with. A FIFO in a recorded tree makes its reader wait too. */
+/* The same for a file that may block its reader whatever flags it is opened with, as some files
+ * of processes do. A FIFO in a recorded tree blocks its reader too. */
 ssize_t file_wait_piece_at(int dirfd, const char *name, char *dst, size_t cap);
 
 /* Reads a whole text file of at most `max` bytes; the caller frees *data. A file with a NUL
  * byte is refused. */
 int file_read_all(const char *path, size_t max, char **data, size_t *len, struct err *e);
 
-/* What was read, and what the file is. Free `data`. */
+/* The content of a file, and what kind of file it is. The caller frees `data`. */
 struct file_content {
 	char *data;
 	size_t len;
-	struct stat st; /* of the file that was read, whatever its name means now */
+	struct stat st; /* of the file that was read, even if `path` names another one by now */
 	int error;	/* errno, if it could not be opened */
 };
 /* The same for a file that must be a regular one, or /dev/null, which is empty: others could
@@ -57,26 +57,28 @@ void file_allow_many(void);
  * Writing to them stays an error. */
 void file_hold_standard(void);
 
-/* Writes the file whole, or leaves what was there: readers never see a part of it. It keeps its
- * mode and owner. A device or a FIFO, and what a symbolic link names, is written to as it is.
- */
+/* Replaces the whole file or, on failure, leaves the old one: readers never see a part of it.
+ * The new file keeps mode and owner. If `path` is a device, a FIFO or a symbolic link, the
+ * bytes are written to what it names. */
 int file_replace(const char *path, const char *bytes, size_t len, struct err *e);
 
-/* Which file a path leads to, and an order of files; 0: it is the same file. */
+/* Identifies the file that a path leads to. Comparing gives an order of files; 0: the same
+ * file. */
 struct file_id {
 	dev_t device;
 	ino_t inode;
 };
 int file_id_compare(const struct file_id *a, const struct file_id *b);
 
-/* The nearest directory above `path` that exists: files can be made there, or not. */
+/* Finds the nearest directory above `path` that exists, to check whether files can be made
+ * there. */
 void file_nearest_directory(char *dir, size_t cap, const char *path);
 /* Makes `path` and its missing parents with `mode`. */
 int file_make_directories(const char *path, mode_t mode, struct err *e);
 /* The same for the directory that the file `path` is in. */
 int file_make_parent(const char *path, mode_t mode, struct err *e);
-/* Makes a path absolute, in `storage` of PATH_MAX bytes where it is not; NULL and an empty one
- * stay. */
+/* Makes a path absolute, if it is relative, in `storage` of PATH_MAX bytes. NULL and an empty
+ * path do not change. */
 int file_make_absolute(const char **path, char *storage, struct err *e);
 
 #endif

@@ -18,10 +18,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* A frame that says to be longer than this is a fault. */
+/* A frame with a larger length is a fault. */
 #define FRAME_MOST (256U << 20)
-/* How long a killed process is waited for. One that can be ended has ended by then; if not,
- * helper_is_gone() finds out later. */
+/* How long to wait for a killed process. A process that can be ended has ended by then;
+ * otherwise helper_is_gone() finds out later. */
 #define KILLED_MS 200
 
 #ifndef P_PIDFD
@@ -47,8 +47,8 @@ struct helper {
 	bool ended;		    /* it has ended by itself */
 	char *in;		    /* bytes received and not yet used */
 	size_t n_in, cap_in;
-	struct str line;  /* of the log; or a reply that was not the last frame */
-	struct str reply; /* a part of `in`, or of `line` */
+	struct str line;  /* a line of the log, or a reply that was not the last frame */
+	struct str reply; /* points into `in` or into `line` */
 };
 
 static int64_t monotonic_ms(void)
@@ -56,7 +56,7 @@ static int64_t monotonic_ms(void)
 	return clock_monotonic_us() / 1000;
 }
 
-/* Sends a frame; `flags` of send(2). False with errno: not sent, or only in part. */
+/* Sends a frame; `flags` are those of send(2). False with errno: not sent, or only in part. */
 static bool send_frame(int fd, const struct frame *head, const char *bytes, int flags)
 {
 	struct iovec parts[] = { { .iov_base = (void *)(uintptr_t)head,
@@ -83,7 +83,7 @@ static bool send_frame(int fd, const struct frame *head, const char *bytes, int 
 	return true;
 }
 
-/* The helper's side. */
+/* From here on: what runs in the helper. */
 
 static void relay_line(void *context, enum log_level level, const char *text)
 {
@@ -97,7 +97,7 @@ static bool next_request(int fd, struct str *request)
 {
 	char block[4096];
 	struct frame head = { .len = 0 };
-	size_t have = 0; /* of the head and what follows it */
+	size_t have = 0; /* bytes of the head and of what follows it */
 	str_clear(request);
 	while (have < sizeof(head) || have - sizeof(head) < head.len) {
 		ssize_t n = recv(fd, block, sizeof(block), 0);
@@ -116,14 +116,14 @@ static bool next_request(int fd, struct str *request)
 	return !request->failed;
 }
 
-/* Keeps the socket and what wakes it, and nothing else of what the owner has open. */
+/* Closes all files that the owner has open, except for the socket and `wake_fd`. */
 static void close_files(int fd, int wake_fd)
 {
 	int null = open("/dev/null", O_RDWR);
 	for (int i = 0; i < 3; i++)
 		if (null < 0 || dup2(null, i) < 0)
 			close(i);
-	/* Out of the way of the two numbers first. */
+	/* First move both away from the two numbers. */
 	fd = fcntl(fd, F_DUPFD, HELPER_WAKE_FD + 1);
 	if (wake_fd > 0)
 		wake_fd = fcntl(wake_fd, F_DUPFD, HELPER_WAKE_FD + 1);
@@ -178,7 +178,7 @@ static _Noreturn void run_helper(
 	_exit(0);
 }
 
-/* The owner's side. */
+/* From here on: what runs in the owner. */
 
 static int start(struct helper *h, const struct helper_work *work, struct err *e)
 {
@@ -226,8 +226,8 @@ int helper_new(struct helper **out, const struct helper_work *work, struct err *
 	return 0;
 }
 
-/* Whether the process has ended, and nothing is left of it. Somebody else may have waited for
- * it: a program that waits for all its children. */
+/* Whether the process has ended and has been waited for. A program that waits for all its
+ * children may have waited for it already. */
 static bool has_gone(const struct helper *h, siginfo_t *info)
 {
 	bool named = h->pidfd >= 0;
@@ -237,7 +237,7 @@ static bool has_gone(const struct helper *h, siginfo_t *info)
 	return rc == 0 ? info->si_pid != 0 : errno == ECHILD;
 }
 
-/* Waits for the end of the process; true: it has ended, and nothing is left of it. */
+/* Waits for the end of the process; true: it has ended and has been waited for. */
 static bool reap(const struct helper *h, int64_t wait_ms, siginfo_t *info)
 {
 	int64_t until_ms = monotonic_ms() + wait_ms;
@@ -252,7 +252,7 @@ static bool reap(const struct helper *h, int64_t wait_ms, siginfo_t *info)
 	return true;
 }
 
-/* Says how the helper ended. Its socket is closed a moment before it has. */
+/* Fills `e` with how the helper ended. Its socket is closed a moment before it ends. */
 static int has_ended(struct helper *h, struct err *e)
 {
 	siginfo_t info;
@@ -281,8 +281,8 @@ int helper_send(struct helper *h, const struct str *request, struct err *e)
 	return 0;
 }
 
-/* Takes a frame of `len` bytes after the head. A reply is mostly all that is there, and stays
- * where it is until more is read. Returns as use_frame(). */
+/* Takes a frame of `len` bytes after the head. A reply is usually the last frame received, and
+ * then stays where it is until more is read. Returns the same as use_frame(). */
 static int take_frame(struct helper *h, const struct frame *head)
 {
 	size_t all = sizeof(*head) + head->len;
@@ -303,8 +303,8 @@ static int take_frame(struct helper *h, const struct frame *head)
 	return 0;
 }
 
-/* Uses the first frame that is there. 1: it was the reply; 0: there is no whole frame; -1: it
- * cannot be one. `*need` is how many bytes the first frame has. */
+/* Uses the first frame received. 1: it was the reply; 0: no whole frame has come; -1: the bytes
+ * are not a frame. `*need` is how many bytes the first frame has. */
 static int use_frame(struct helper *h, size_t *need)
 {
 	struct frame head;
@@ -323,7 +323,8 @@ static int use_frame(struct helper *h, size_t *need)
 	return found;
 }
 
-/* Reads what has come, without waiting. 1: something; 0: nothing; -1: the helper has ended. */
+/* Reads the bytes that have come, without waiting. 1: some; 0: none; -1: the helper has ended.
+ */
 static int read_more(struct helper *h, size_t need)
 {
 	size_t room = need > h->n_in + 4096 ? need : h->n_in + 4096;
@@ -377,7 +378,7 @@ void helper_where(const struct helper *h, char *dst, size_t cap)
 	str_escape(dst, cap, copy, strnlen(copy, sizeof(copy)));
 }
 
-/* True: it has ended. */
+/* True: the process has ended. */
 static bool end_process(const struct helper *h, int64_t wait_ms)
 {
 	siginfo_t info;

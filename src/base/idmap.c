@@ -10,7 +10,7 @@ struct idmap_slot {
 	bool used;
 };
 
-/* The next slot from the `*step`th probe on that has the key, or the free one behind them. */
+/* Returns the next slot from probe `*step` on that has the key, or the first free one. */
 static struct idmap_slot *probe(const struct idmap *m, int64_t key, size_t *step)
 {
 	size_t first = (size_t)((uint64_t)key * 0x9E3779B97F4A7C15u >> 32);

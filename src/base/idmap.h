@@ -1,5 +1,5 @@
 /* The hash table: finds values (mostly indexes of an array) by a 64-bit key, which is an id or
- * the hash of something longer. A single value is never removed. */
+ * the hash of something longer. Single values cannot be removed. */
 #ifndef GUA_BASE_IDMAP_H
 #define GUA_BASE_IDMAP_H
 
@@ -11,7 +11,7 @@
 
 /* Zero-initialise. */
 struct idmap {
-	struct idmap_slot *slots; /* a power of two of them, or NULL */
+	struct idmap_slot *slots; /* the number of slots is a power of two; or NULL */
 	size_t cap, n;
 };
 

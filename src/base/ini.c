@@ -47,8 +47,8 @@ static char *quote_end(char *at)
 	return *at ? at + 1 : NULL;
 }
 
-/* Takes the quotes and the backslashes before quotes and backslashes out of `text`, which ends
- * with its closing quote. */
+/* Removes the quotes from `text`, which ends with its closing quote, and the backslashes that
+ * escape a quote or a backslash. */
 static char *unquote(char *text)
 {
 	char *out = text;
@@ -62,8 +62,8 @@ static char *unquote(char *text)
 	return text;
 }
 
-/* Cuts a comment off: # at the beginning or behind a blank, outside of quotes. False: a quote
- * is open. */
+/* Cuts off a comment: # at the beginning or after a blank, outside of quotes. False: a quote is
+ * open. */
 static bool cut_comment(char *text)
 {
 	for (char *at = text; *at;) {
@@ -92,7 +92,7 @@ static bool is_quoted(char *text)
 	return *text == '"' && quote_end(text) == text + strlen(text);
 }
 
-/* [section] or [kind NAME], from behind the bracket. */
+/* Reads "[section]" or "[kind NAME]"; `at` is after the bracket. */
 static bool read_section(struct ini_item *item, char *at)
 {
 	char *close = at;

@@ -32,7 +32,7 @@ struct ini {
 	size_t line;	/* of `at` */
 };
 
-/* `bytes` must have room for one more byte after `len`, and stay as long as the items. */
+/* `bytes` must have room for one more byte after `len`, and must live as long as the items. */
 void ini_start(struct ini *i, char *bytes, size_t len);
 /* Reads the next item; false at the end. */
 bool ini_next(struct ini *i, struct ini_item *item);

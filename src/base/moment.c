@@ -114,8 +114,8 @@ static const char *parse_day_name(const char *text, struct tm *tm, int *repeats)
 	return NULL;
 }
 
-/* That time of that day, in unix milliseconds. An hour that a daylight-saving change skips is
- * moved, which is accepted. */
+/* Returns that time of that day in unix milliseconds. A time that a daylight-saving change
+ * skips is moved, which is accepted. */
 static int64_t at_clock(struct tm day, const struct tm *clock, bool utc)
 {
 	day.tm_hour = clock->tm_hour;

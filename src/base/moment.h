@@ -1,5 +1,5 @@
-/* Moments: days and times of the calendar, as the command line has them and as output shows
- * them. */
+/* Moments: days and times of the calendar, as written on the command line and as shown in
+ * output. */
 #ifndef GUA_BASE_MOMENT_H
 #define GUA_BASE_MOMENT_H
 
@@ -17,13 +17,13 @@
  * the last time that the clock showed it; or both ("2026-11-01T08:30", "monday 08:30"). Local
  * time, unless it ends in Z or `utc` is set. */
 int moment_parse(const char *text, int64_t now_ms, bool utc, int64_t *ms, struct err *e);
-/* The forms with a day or a time, for the end of an error message. */
+/* The accepted forms with a day or a time, for the end of an error message. */
 #define MOMENT_FORMS                                                                           \
 	"a date (2026-11-01), a time (08:30), both ('2026-11-01 08:30') or a weekday (monday)"
 
-/* The first moment of a day, of which year, month and day are used (a day 0 or 32 is in the
- * month before or after). Not always 00:00 in local time: there are zones that skip that hour
- * when summer time begins. */
+/* Returns the first moment of a day; year, month and day are used (day 0 or 32 is in the month
+ * before or after). It is not always 00:00 in local time: some zones skip that hour when summer
+ * time begins. */
 int64_t moment_day_start(struct tm day, bool utc);
 /* Year, month, day and so on of a moment, in UTC or local time. */
 struct tm moment_fields(int64_t ms, bool utc);

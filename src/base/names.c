@@ -1,4 +1,4 @@
-/* Numbers names, found by their hash. */
+/* Gives numbers to names, and finds names by their hash. */
 #include "base/names.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Numbers names in the order in which they are first seen: the same name within the same scope
- * has the same number. */
+/* Gives numbers to names in the order in which they are first seen: the same name within the
+ * same scope has the same number. */
 #ifndef GUA_BASE_NAMES_H
 #define GUA_BASE_NAMES_H
 
@@ -26,7 +26,7 @@ struct names {
 
 /* The number of a name, added when it is new; IDMAP_NONE when out of memory. */
 uint32_t names_find(struct names *n, uint32_t scope, const char *text, struct err *e);
-/* The number of a name, or IDMAP_NONE; and whether it has one. */
+/* names_get(): the number of a name, or IDMAP_NONE. names_has(): whether it has one. */
 uint32_t names_get(const struct names *n, uint32_t scope, const char *text);
 bool names_has(const struct names *n, uint32_t scope, const char *text);
 void names_finish(struct names *n);

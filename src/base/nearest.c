@@ -1,4 +1,4 @@
-/* The edit distance of two names. */
+/* Computes the edit distance of two names. */
 #include "base/nearest.h"
 
 #include <stdbool.h>
@@ -24,8 +24,8 @@ static size_t edit_distance(const char *a, size_t a_len, const char *b, size_t b
 	return row[b_len];
 }
 
-/* A user who writes "temp" or "memory" knows how the name begins. Shorter parts occur in too
- * many names. */
+/* A user who writes "temp" or "memory" knows a part of the name. Parts of one or two letters
+ * occur in too many names. */
 static bool is_part(const char *name, size_t len, const char *asked, size_t asked_len)
 {
 	for (size_t at = 0; asked_len >= 3 && at + asked_len <= len; at++)

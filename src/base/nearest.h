@@ -1,4 +1,5 @@
-/* How near a name is to what a user wrote, for messages that suggest the right name. */
+/* Measures how near a name is to what a user wrote, for messages that suggest the right name.
+ */
 #ifndef GUA_BASE_NEAREST_H
 #define GUA_BASE_NEAREST_H
 

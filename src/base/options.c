@@ -18,7 +18,7 @@ enum { FIRST_LONG = 1000, HELP_COLUMN = 28, TEXT_WIDTH = 80 };
 static bool in_choices(const char *choices, const char *word)
 {
 	size_t len = strlen(word);
-	if (strchr(word, '|')) /* it separates the choices, and is part of none */
+	if (strchr(word, '|')) /* '|' separates the choices, so no choice contains it */
 		return false;
 	for (const char *at = choices; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL) {
 		if (strncmp(at, word, len) == 0 && (at[len] == '|' || at[len] == '\0') && len)
@@ -176,7 +176,7 @@ static size_t make_getopt(const struct option_row *table, bool stop_at_operand,
 	return n;
 }
 
-/* The name of an option that is like what the user wrote; NULL: none is. */
+/* Returns the option whose name is nearest to what the user wrote; NULL: none is near. */
 static const char *nearest_option(const struct option_row *table, const char *asked)
 {
 	const char *best = NULL;

@@ -37,14 +37,14 @@ bool options_list_word(const char **at, char word[TEXT_LIST_WORD_CAP]);
 /* Whether `match` accepts one of the words. */
 bool options_list_any(const struct text_list *list,
 	bool (*match)(const char *word, const void *what), const void *what);
-/* ERR_USAGE for an item without a word: it would match nothing, and is probably an empty
- * variable of a script. */
+/* ERR_USAGE for an item without a word: it would match nothing, and probably comes from an
+ * empty variable of a script. */
 int options_list_check(const char *option, const struct text_list *list, struct err *e);
 
 /* Zero-initialise; options_texts_finish() frees the array, also after a failure of
  * options_parse(). */
 struct texts {
-	const char **items; /* of argv */
+	const char **items; /* point into argv */
 	size_t n;
 };
 void options_texts_finish(struct texts *t);

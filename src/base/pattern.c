@@ -1,4 +1,4 @@
-/* Matches names with patterns, in time that grows with the product of their lengths at most. */
+/* Matches names with patterns. The time is at most the product of both lengths. */
 #include "base/pattern.h"
 
 #include <stddef.h>
@@ -6,7 +6,7 @@
 
 bool pattern_matches(const char *pattern, const char *name)
 {
-	const char *star = NULL, *after = NULL; /* the last star, and what it stands for ends */
+	const char *star = NULL, *after = NULL; /* the last star, and the end of its match */
 	while (*name) {
 		if (*pattern == '*') {
 			star = pattern++;

@@ -1,10 +1,10 @@
-/* Patterns of names as shells have them: * stands for any characters, ? for one. */
+/* Patterns of names as in shells: * stands for any characters, ? for one. */
 #ifndef GUA_BASE_PATTERN_H
 #define GUA_BASE_PATTERN_H
 
 #include <stdbool.h>
 
-/* Whether all of the name matches, whatever the case of its letters. */
+/* Whether the whole name matches, ignoring case. */
 bool pattern_matches(const char *pattern, const char *name);
 
 #endif

@@ -11,7 +11,7 @@
 
 const char *const period_unit_names[] = { "", "day", "week", "month", "year" };
 
-/* The first day of the period that contains this day, and of its neighbours. */
+/* Returns the first day of the period `shift` periods after the one that contains this day. */
 static struct tm first_day(enum period_unit unit, struct tm day, int shift)
 {
 	switch (unit) {
@@ -55,7 +55,7 @@ static const struct period_name {
 	{ "lastyear", PERIOD_YEAR, -1 },
 };
 
-/* Whether `text` is the name; "last-week" and "last week" are too. */
+/* Whether `text` is the name; "last-week" and "last week" are accepted for "lastweek". */
 static bool is_name(const char *text, const char *name)
 {
 	static const char *const firsts[] = { "this", "last" };
@@ -166,8 +166,8 @@ int period_parse_window(struct window *w, const struct window_words *words, int6
 	return check_order(w, words, utc, e);
 }
 
-/* The same time of the same day in the period before: of the month, for months. A day that a
- * shorter month lacks is its end. */
+/* Returns the moment at the same place in the period before: for months, the same time of the
+ * same day of the month, or the end of a month that is too short. */
 static int64_t same_place(const struct period *before, int64_t ms, bool utc)
 {
 	struct tm at = moment_fields(ms, utc);

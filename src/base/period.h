@@ -22,7 +22,8 @@ struct period {
 /* The names, for completion. */
 #define PERIOD_NAMES "today|yesterday|thisweek|lastweek|thismonth|lastmonth|thisyear|lastyear"
 
-/* The period of that unit `shift` periods after the one that contains the moment. */
+/* Returns the period of that unit that is `shift` periods after the one that contains the
+ * moment. */
 struct period period_at(enum period_unit unit, int64_t ms, int shift, bool utc);
 /* Reads one of PERIOD_NAMES (also "last-week" and "last week"), "2026-10" or "2026"; false: it
  * is none. */
@@ -36,19 +37,21 @@ struct window_words {
 
 struct window {
 	int64_t since_ms, until_ms; /* since <= t < until */
-	struct period period; /* that --since names, without --until; unit NONE: not one */
+	struct period period; /* the period that --since names, if there is no --until; else
+				 unit NONE */
 };
 
-/* Reads the window; what is not given keeps its value in `*w`. A period after --since is the
- * whole window, up to now, unless --until is given; after --until, it means the end of the
- * period. --last counts back from the end. The error names the option. */
+/* Reads the window; what is not given keeps its value in `*w`. If --since names a period and
+ * there is no --until, the window is that period, up to now. If --until names a period, the
+ * window ends with it. --last counts back from the end. The error names the option. */
 int period_parse_window(struct window *w, const struct window_words *words, int64_t now_ms,
 	bool utc, struct err *e);
-/* The window before this one: if it is a period, the period before, as much of it as has passed
- * of this one; otherwise the time of the same length. */
+/* Returns the window before this one. If this one is a period: the period before, as far as
+ * this one has passed. Otherwise: the same length of time just before it. */
 struct window period_window_before(const struct window *w, bool utc);
-/* Replaces `*w` by the window that --compare names: "" the one before, a period (all of it, up
- * to now), or the start of a window of the same length. The error names the option. */
+/* Replaces `*w` by the window that --compare names: "" is the one before; a period is all of
+ * it, up to now; a moment is the start of a window of the same length. The error names the
+ * option. */
 int period_window_other(
 	struct window *w, const char *text, int64_t now_ms, bool utc, struct err *e);
 

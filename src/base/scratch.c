@@ -1,4 +1,4 @@
-/* Starts the helper that makes the directory, and removes it. */
+/* Starts the helper that makes the directory and later removes it. */
 #include "base/scratch.h"
 
 #include <dirent.h>
@@ -13,10 +13,10 @@
 #include "base/helper.h"
 #include "base/str.h"
 
-/* How long the helper and the removal are waited for. */
+/* How long to wait for the helper's reply, and for the removal. */
 enum { ANSWER_MS = 30000, REMOVE_MS = 10000 };
 
-/* A helper usually ends with its owner; this one begins its work then. */
+/* Other helpers are killed when their owner ends; this one does its work then. */
 static void outlive(void *context, struct helper_place *place)
 {
 	(void)context;
@@ -24,8 +24,8 @@ static void outlive(void *context, struct helper_place *place)
 	prctl(PR_SET_PDEATHSIG, 0);
 }
 
-/* Runs in the helper, which outlives its owner by now: whatever happens to that one, what is
- * made here is removed. Replies with the path, or with an errno as a number. */
+/* Runs in the helper, which now outlives its owner: the directory is removed whatever happens
+ * to the owner. Replies with the path, or with an errno as a number. */
 static void make_directory(void *context, const struct str *request, struct str *reply)
 {
 	struct scratch *s = context;
@@ -39,7 +39,7 @@ static void make_directory(void *context, const struct str *request, struct str 
 	str_add(reply, s->path);
 }
 
-/* Runs in the helper: its owner has ended, or wants it. */
+/* Runs in the helper when its owner has ended or asks it to end. */
 static void remove_all(void *context)
 {
 	const struct scratch *s = context;

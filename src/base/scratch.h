@@ -1,5 +1,5 @@
-/* A directory for temporary files that others cannot enter. A helper removes it with all files
- * in it when this process has ended, however it ends: it may be killed. */
+/* A directory for temporary files that other users cannot enter. A helper removes it with all
+ * files in it when this process has ended, even if it was killed. */
 #ifndef GUA_BASE_SCRATCH_H
 #define GUA_BASE_SCRATCH_H
 

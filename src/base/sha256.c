@@ -107,7 +107,7 @@ void sha256(unsigned char digest[SHA256_SIZE], const void *bytes, size_t len)
 	finish(&s, digest);
 }
 
-/* SHA-256 of the padded key, changed by `mask`, and a message behind it. */
+/* SHA-256 of the padded key XORed with `mask`, followed by a message. */
 static void keyed(unsigned char digest[SHA256_SIZE], const unsigned char key[BLOCK],
 	unsigned char mask, const void *bytes, size_t len)
 {

@@ -1,12 +1,12 @@
-/* Rounds shares down, and gives what is left to the parts that lost most. */
+/* Rounds shares down, and gives the units that are left to the parts that lost most. */
 #include "base/shares.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
-/* The part that is furthest below its exact share or, to take a unit away, furthest above
- * it. */
+/* Returns the part that is furthest below its exact share, to give it a unit; or, with `take`,
+ * the part that is furthest above it. */
 static size_t most_owed(const double *exact, const size_t *shares, size_t n, bool take)
 {
 	size_t best = 0;
@@ -51,10 +51,10 @@ void shares_round(const double *parts, size_t n, double *shares)
 		shares[i] = sum > 0 ? (double)tenths[i] / 1000 : (double)NAN;
 }
 
-/* A part while all are rounded. */
+/* A part that is being rounded. */
 struct fraction {
 	size_t at;
-	double rest; /* what rounding down has cut off */
+	double rest; /* what rounding down cut off */
 };
 
 static int compare_fractions(const void *x, const void *y)
@@ -65,7 +65,7 @@ static int compare_fractions(const void *x, const void *y)
 	return a->at < b->at ? -1 : 1;
 }
 
-/* Gives the units that are missing, or takes those that are too many. */
+/* Gives out the units that are missing, or takes back those that are too many. */
 static void settle(struct fraction *fractions, size_t n, int64_t missing, const double *parts,
 	int64_t *fitted)
 {
@@ -89,7 +89,7 @@ bool shares_fit(const double *parts, size_t n, int64_t whole, int64_t *fitted)
 	}
 	int64_t missing = whole;
 	for (size_t i = 0; i < n; i++) {
-		/* A sum of numbers that are whole may be a hair below. */
+		/* A sum that should be whole may be slightly below a whole number. */
 		double down = floor(parts[i] + 1e-6);
 		fractions[i] = (struct fraction){ i, parts[i] - down };
 		fitted[i] = (int64_t)down;

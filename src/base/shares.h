@@ -8,12 +8,13 @@
 
 enum { SHARES_MAX = 8 };
 
-/* Divides `units` among n parts (at most SHARES_MAX), in proportion to them. `visible`: each
- * part that is not 0 gets at least one unit if possible. All are 0 if the parts are. */
+/* Divides `units` among n parts (at most SHARES_MAX) in proportion to them. `visible`: each
+ * part that is not 0 gets at least one unit if possible. If all parts are 0, all shares are 0.
+ */
 void shares_divide(const double *parts, size_t n, size_t units, bool visible, size_t *shares);
 
 /* The shares of n parts, each a multiple of 0.001: printed in percent with one decimal they add
- * up to 100.0. All are NAN if the parts are 0. */
+ * up to 100.0. If all parts are 0, all shares are NAN. */
 void shares_round(const double *parts, size_t n, double *shares);
 
 /* Rounds each of n parts up or down so that they add up to `whole`, which is about their sum:

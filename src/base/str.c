@@ -9,10 +9,10 @@
 
 #include "base/array.h"
 
-/* Bytes between two looks at the time. */
+/* Bytes added between two calls of must_end(). */
 enum { LOOK_BYTES = 4096 };
 
-/* Makes room for this many bytes more, unless the limit forbids them. */
+/* Makes room for `more` bytes, unless the limit forbids it. */
 static bool reserve(struct str *s, size_t more)
 {
 	const struct str_limit *l = s->limit;
@@ -176,7 +176,8 @@ size_t str_escape(char *dst, size_t cap, const char *bytes, size_t len)
 void str_exact_number(char *dst, size_t cap, double number)
 {
 	char text[32] = "";
-	/* Any double is exact with 17 digits, most numbers that people write with 15. */
+	/* Every double is exact with 17 digits; 15 are enough for most numbers that people
+	 * write. */
 	for (int digits = 15; isfinite(number) && digits <= 17; digits++) {
 		snprintf(text, sizeof(text), "%.*g", digits, number);
 		if (strtod(text, NULL) == number)

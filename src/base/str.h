@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Limits of a text that a stranger asks for: its length, and the time to make it. */
+/* Limits for a text that a remote user asks for: its length, and the time to make it. */
 struct str_limit {
 	size_t bytes;			 /* largest length */
 	bool (*must_end)(void *context); /* called every few KiB; true: stop */
@@ -35,14 +35,14 @@ const char *str_text(const struct str *s);
 void str_clear(struct str *s);
 void str_finish(struct str *s);
 
-/* A checksum: FNV-1a. */
+/* Returns a checksum (FNV-1a). */
 uint64_t str_sum(const char *text);
 
 /* Copies at most cap-1 bytes of `text` and terminates; returns false when the text was cut. */
 bool str_copy(char *dst, size_t cap, const char *text);
 
-/* A decimal text that is read back as the same number, at least as exact as 15 digits and as
- * short as possible; "" if it is not finite. */
+/* Writes a decimal text that is read back as the same number, with 15 digits if they are
+ * enough, else with 16 or 17; "" if the number is not finite. */
 void str_exact_number(char *dst, size_t cap, double number);
 
 /* Copies bytes from outside into `dst` so that they can be shown: valid printable UTF-8 stays,
@@ -51,7 +51,7 @@ void str_exact_number(char *dst, size_t cap, double number);
  * whole character when `cap` is small. Always terminates; returns the length written. */
 size_t str_escape(char *dst, size_t cap, const char *bytes, size_t len);
 
-/* Length of the printable ASCII at the beginning: as many bytes as columns. */
+/* Returns how many bytes of printable ASCII the text begins with; each takes one column. */
 size_t str_plain(const char *text);
 
 /* Columns that `text` (valid UTF-8) takes on a terminal. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How far a line has been split. */
+/* The state while a line is split. */
 struct word_split {
 	const char *at; /* next byte of the line */
 	char *out;	/* next byte of the words' text */

@@ -13,8 +13,8 @@
  * free(). ERR_USAGE for an open quote or a trailing backslash. */
 int words_split(const char *line, char ***words, size_t *n, struct err *e);
 
-/* Returns the first character with which a shell would do more than separate words: a pipe, a
- * redirection, a list, a variable, a pattern. NULL: there is none. */
+/* Returns the first character that only a shell would act on: a pipe, a redirection, a list, a
+ * variable, a pattern. NULL: there is none. */
 const char *words_for_shell(const char *line);
 
 /* Appends a word so that a shell reads it as one: in quotes if it needs them. */
