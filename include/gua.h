@@ -202,10 +202,13 @@ struct gua_track_result {
 	double gpu_active_s, gpu_idle_held_s;	    /* of the tree, over all cards */
 	int64_t gpu_context_bytes; /* the part of the combined peak that is bare context */
 	double energy_j, tree_energy_j;
-	size_t cards;	  /* number of rows of gua_tracker_card() */
-	size_t processes; /* number of rows of gua_tracker_process() */
-	int64_t others;	  /* number of processes without a row */
-	size_t warnings;  /* number of texts of gua_tracker_warning() */
+	size_t cards;		   /* number of rows of gua_tracker_card() */
+	size_t processes;	   /* number of rows of gua_tracker_process() */
+	int64_t others;		   /* number of processes without a row */
+	size_t warnings;	   /* number of texts of gua_tracker_warning() */
+	int64_t ram_charged_bytes; /* peak that a job's limit must allow: as the combined total,
+				      but files and memory that are shared with processes
+				      outside the tree count whole */
 };
 
 /* One sample. */

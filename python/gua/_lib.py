@@ -68,7 +68,8 @@ class TrackResult(Struct):
                 ("gpu_count", I64), ("expected_gpus", I64), ("gpu_capacity_bytes", I64), ("gpu_system_max_bytes", I64),
                 ("gpu_ram_bytes", I64 * 3), ("gpu_util_max_pct", F64), ("gpu_util_mean_pct", F64),
                 ("gpu_active_s", F64), ("gpu_idle_held_s", F64), ("gpu_context_bytes", I64), ("energy_j", F64),
-                ("tree_energy_j", F64), ("cards", SIZE), ("processes", SIZE), ("others", I64), ("warnings", SIZE)]
+                ("tree_energy_j", F64), ("cards", SIZE), ("processes", SIZE), ("others", I64), ("warnings", SIZE),
+                ("ram_charged_bytes", I64)]
 
 
 class TrackSample(Struct):

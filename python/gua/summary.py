@@ -36,7 +36,7 @@ def in_steps(value, step):
 def slurm(result):
     """The options of sbatch for a job that needs as much as was measured, with a margin."""
     words, used = [], len(used_cards(result))
-    ram = result["ram_total_bytes"][2]
+    ram = result["ram_charged_bytes"]
     if ram is not None and not any(process["unreadable"] for process in result["processes"]):
         mib = ram * (1 + MARGIN) / MIB
         words.append(f"--mem={in_steps(mib, 100)}M" if mib <= 10 * 1024 else f"--mem={in_steps(mib / 1024, 1)}G")

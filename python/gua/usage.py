@@ -188,6 +188,7 @@ class Details:
     elapsed_s: float
     samples: int | None
     ram_swap_bytes: list
+    ram_charged_bytes: int | None  # what a job is charged for: files shared with processes outside count whole
     user_s: list
     system_s: list
     read_bytes: int | None

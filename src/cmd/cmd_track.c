@@ -356,6 +356,11 @@ static int rollup(void *context, const struct process_id *id, struct proc_rollup
 	return reader_rollup(context, id, found);
 }
 
+static int mappings(void *context, const struct process_id *id, struct mappings *found)
+{
+	return reader_mappings(context, id, found);
+}
+
 static int io(void *context, const struct process_id *id, struct proc_io *found)
 {
 	return reader_io(context, id, found);
@@ -729,7 +734,7 @@ int cmd_track_with_options(const struct command *self, struct track_values *v, c
 		ready = ready && check_uuids(v, source, &e) == 0 &&
 			reader_open(&s.reader, job.options.root, &e) == 0 &&
 			open_session(&s, &e) == 0;
-		const struct track_files files = { arguments, rollup, io, cpu_s, owns,
+		const struct track_files files = { arguments, rollup, mappings, io, cpu_s, owns,
 			s.reader };
 		job.options.files = &files;
 		if (ready && !v->quiet)

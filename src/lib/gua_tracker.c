@@ -601,6 +601,7 @@ API int gua_tracker_result(struct gua_tracker *tracker, struct gua_track_result 
 		.gpu_context_bytes = r->gpu_context_bytes,
 		.energy_j = r->energy_j,
 		.tree_energy_j = r->tree_energy_j,
+		.ram_charged_bytes = r->ram_charged_bytes,
 	};
 	str_copy(found.gpu_note, sizeof(found.gpu_note), r->gpu_note);
 	fill_groups(&found, r);

@@ -31,6 +31,7 @@ enum reader_question {
 	READER_DESCRIBE,  /* struct reader_answer for each target */
 	READER_ARGUMENTS, /* struct reader_result, then the bytes of cmdline */
 	READER_ROLLUP,	  /* struct reader_result, then a struct proc_rollup */
+	READER_MAPPINGS,  /* struct reader_result, then rows of struct mapping */
 	READER_IO,	  /* struct reader_result, then a struct proc_io */
 	READER_ASK_AGAIN, /* all names of users, at their next use: struct reader_result */
 };
@@ -117,6 +118,11 @@ static void read_one(int handle, enum reader_question question, struct str *repl
 	if (question == READER_ROLLUP) {
 		int rc = proc_read_rollup(handle, 0, &rollup);
 		answer_result(reply, rc ? errno : 0, &rollup, sizeof(rollup));
+	} else if (question == READER_MAPPINGS) {
+		struct mappings found;
+		int rc = mappings_read(handle, 0, &found);
+		answer_result(
+			reply, rc ? errno : 0, found.rows, found.n * sizeof(found.rows[0]));
 	} else if (question == READER_IO) {
 		int rc = proc_read_io(handle, 0, &io);
 		answer_result(reply, rc ? errno : 0, &io, sizeof(io));
@@ -700,6 +706,13 @@ ssize_t reader_arguments(struct reader *r, const struct process_id *id, char *ds
 int reader_rollup(struct reader *r, const struct process_id *id, struct proc_rollup *rollup)
 {
 	return ask_file(r, READER_ROLLUP, id, rollup, sizeof(*rollup)) < 0 ? -1 : 0;
+}
+
+int reader_mappings(struct reader *r, const struct process_id *id, struct mappings *found)
+{
+	ssize_t n = ask_file(r, READER_MAPPINGS, id, found->rows, sizeof(found->rows));
+	found->n = n < 0 ? 0 : (size_t)n / sizeof(found->rows[0]);
+	return n < 0 ? -1 : 0;
 }
 
 int reader_io(struct reader *r, const struct process_id *id, struct proc_io *io)

@@ -21,6 +21,7 @@
 #include "base/err.h"
 #include "base/fault.h"
 #include "model/process.h"
+#include "proc/mappings.h"
 #include "proc/proc_parse.h"
 
 enum { READER_STUCK_MAX = 4 };
@@ -55,6 +56,7 @@ bool reader_can_improve(struct reader *r, const struct process_id *id);
  * proc/proc.h. */
 ssize_t reader_arguments(struct reader *r, const struct process_id *id, char *dst, size_t cap);
 int reader_rollup(struct reader *r, const struct process_id *id, struct proc_rollup *rollup);
+int reader_mappings(struct reader *r, const struct process_id *id, struct mappings *found);
 int reader_io(struct reader *r, const struct process_id *id, struct proc_io *io);
 /* Asks the user database again for all names, at their next use. */
 void reader_ask_again(struct reader *r);

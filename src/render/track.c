@@ -16,6 +16,8 @@
 #define COUNT(array) (sizeof(array) / sizeof(array[0]))
 /* Margin that is added to the measured values. */
 #define MARGIN 0.2
+/* Memory below 10 GiB is rounded up to a multiple of this. */
+enum { STEP_MIB = 100 };
 /* The unit of CPU time. */
 #define TICK_S 0.01
 
@@ -131,13 +133,14 @@ static void slurm_time(char *dst, size_t cap, double seconds)
 	snprintf(dst, cap, "%02lld:%02lld:00", minutes / 60, minutes % 60);
 }
 
-/* The tree's memory; -1 if a process could not be read, because the sum would be too small. */
+/* The memory that the tree's job is charged for; -1 if a process could not be read, because the
+ * sum would be too small. */
 static int64_t memory_of_all(const struct track_result *r)
 {
 	for (size_t i = 0; i < r->n_processes; i++)
 		if (r->processes[i].unreadable)
 			return -1;
-	return r->ram[TRACK_COMBINED].total_bytes;
+	return r->ram_charged_bytes;
 }
 
 /* Memory with its margin, in steps of 100 MiB, above 10 GiB of 1 GiB; empty if it is unknown.
@@ -149,7 +152,7 @@ static void slurm_mem(char *dst, size_t cap, int64_t bytes)
 	if (bytes < 0)
 		return;
 	if (mib <= 10 * 1024)
-		snprintf(dst, cap, "%lldM", in_steps(mib, 100));
+		snprintf(dst, cap, "%lldM", in_steps(mib, STEP_MIB));
 	else
 		snprintf(dst, cap, "%lldG", in_steps(mib / 1024, 1));
 }
@@ -208,6 +211,7 @@ static void add_advice(struct outline *o, const struct track_result *r,
 	outline_text(o, "gres", "Gres", advice->gres);
 	outline_text(o, "time", "Time", advice->time);
 	outline_text(o, "margin", "Margin", advice->margin);
+	outline_count(o, "charged_bytes", "Charged memory (bytes)", memory_of_all(r));
 	outline_count(o, "runs", "Runs", 1);
 	outline_text(o, "basis", "Basis", advice->basis);
 	outline_close(o);
@@ -408,10 +412,18 @@ static void say_time(
 		str_addf(out, "; exit status %d\n", WEXITSTATUS(r->exit_status));
 }
 
+/* By a tenth, and by more than Slurm's options are rounded to. */
+static bool is_much_more(int64_t bytes, int64_t than_bytes)
+{
+	return bytes - than_bytes > STEP_MIB * (1 << 20) &&
+	       bytes - than_bytes > than_bytes / 10;
+}
+
 static void say_cpu_and_ram(
 	struct str *out, const struct track_result *r, const struct track_style *style)
 {
 	char time[VALUE_CAP], used[VALUE_CAP], all[VALUE_CAP], swap[VALUE_CAP];
+	char whole[VALUE_CAP];
 	const struct track_cpu *cpu = &r->cpu[TRACK_COMBINED];
 	const struct track_ram *ram = &r->ram[TRACK_COMBINED];
 	time_in(time, r->user_s[TRACK_COMBINED] + r->system_s[TRACK_COMBINED],
@@ -425,6 +437,10 @@ static void say_cpu_and_ram(
 		str_addf(out, LABEL "unknown", "RAM");
 	else
 		str_addf(out, LABEL "%s at most, of %s", "RAM", used, all);
+	/* Why --mem is much more than this line says. */
+	size_in(whole, r->ram_charged_bytes, style->ram_unit);
+	if (ram->total_bytes >= 0 && is_much_more(r->ram_charged_bytes, ram->total_bytes))
+		str_addf(out, "; %s with shared files whole", whole);
 	if (ram->swap_bytes > 0)
 		str_addf(out, "; swap %s at most", swap);
 	str_add(out, "\n");

@@ -18,11 +18,17 @@
 /* A peak that exceeds the readings by less than this comes from how the kernel counts. */
 #define NOTABLE_BYTES (512 * 1024)
 #define NOTABLE_PART 0.005
+/* Files of all members together, for what is charged. Of more, the first count. */
+enum { FILES_MAX = 512 };
 
 void memory_init(struct memory *m)
 {
 	struct rusage own;
-	*m = (struct memory){ .round_s = -1, .status_s = -1, .credit_s = CREDIT_FIRST_S };
+	*m = (struct memory){ .round_s = -1,
+		.status_s = -1,
+		.credit_s = CREDIT_FIRST_S,
+		.charged_bytes = -1,
+		.mapped_s = -1 };
 	for (int g = 0; g < TRACK_GROUPS; g++)
 		m->now[g] = m->peak[g] = (struct track_ram){ -1, -1, -1, -1 };
 	if (getrusage(RUSAGE_SELF, &own) == 0)
@@ -211,6 +217,72 @@ static void raise_peaks(struct track_ram *peak, const struct track_ram *now)
 	tree_raise(&peak->swap_bytes, now->swap_bytes);
 }
 
+/* What the tree's job is charged for is not what the kernel shares out: a page that processes
+ * outside the tree have too counts whole for the job that read it first. */
+static void raise_charged(struct memory *m, int64_t total_bytes)
+{
+	if (total_bytes >= 0)
+		tree_raise(&m->charged_bytes, total_bytes + m->unshared_bytes);
+}
+
+/* Adds what a member has of each file: the largest resident part of a member, and the shares
+ * of all. */
+static size_t add_files(struct mapping *files, size_t n, const struct mappings *member)
+{
+	for (size_t i = 0; i < member->n; i++) {
+		const struct mapping *row = &member->rows[i];
+		size_t at = 0;
+		while (at < n &&
+			(files[at].inode != row->inode || files[at].device != row->device))
+			at++;
+		if (at == FILES_MAX)
+			continue;
+		if (at == n)
+			files[n++] = (struct mapping){ row->device, row->inode, 0, 0 };
+		tree_raise(&files[at].resident_bytes, row->resident_bytes);
+		files[at].share_bytes += row->share_bytes;
+	}
+	return n;
+}
+
+static int read_mappings(struct tree *t, const struct member *p, struct mappings *found)
+{
+	const struct track_files *files = t->files;
+	return files ? files->mappings(files->context, &p->shown.id, found)
+		     : mappings_read(t->proc_fd, p->shown.id.pid, found);
+}
+
+/* Reads which files the members share with processes outside the tree. It costs as much as a
+ * round. So it is done when more has become resident than at the last time, and once a second
+ * at most; more often in the first second, for short commands. */
+static void look_at_files(struct memory *m, struct tree *t, double now_s)
+{
+	struct mapping files[FILES_MAX];
+	struct mappings one;
+	size_t n = 0;
+	int64_t rss = 0;
+	int64_t charged = m->now[TRACK_COMBINED].total_bytes + m->unshared_bytes;
+	for (size_t i = 0; i < t->n; i++)
+		rss += is_living(&t->members[i]) ? t->members[i].roll.rss_bytes : 0;
+	bool more = rss > m->mapped_rss_bytes && is_notable(rss - m->mapped_rss_bytes, rss);
+	more |= charged > m->charged_bytes && is_notable(charged - m->charged_bytes, charged);
+	if (!more || (now_s >= 1 && now_s - m->mapped_s < 0.9 * ROUND_EVERY_S))
+		return;
+	for (size_t i = 0; i < t->n; i++) {
+		struct member *p = &t->members[i];
+		bool shares = is_living(p) && !p->shown.unreadable && p->rolled &&
+			      is_notable(p->roll.rss_bytes - p->roll.pss_bytes, 0);
+		if (shares && read_mappings(t, p, &one) == 0)
+			n = add_files(files, n, &one);
+	}
+	m->mapped_rss_bytes = rss;
+	m->mapped_s = now_s;
+	m->unshared_bytes = 0;
+	for (size_t i = 0; i < n; i++)
+		if (files[i].resident_bytes > files[i].share_bytes)
+			m->unshared_bytes += files[i].resident_bytes - files[i].share_bytes;
+}
+
 /* A member had `bytes` more for a moment than at the last round. It is taken as private memory,
  * because nothing else is known. */
 static void raise_by(struct memory *m, enum track_group group, int64_t bytes)
@@ -223,6 +295,8 @@ static void raise_by(struct memory *m, enum track_group group, int64_t bytes)
 		then.total_bytes += bytes;
 		then.private_bytes += bytes;
 		raise_peaks(&m->peak[groups[i]], &then);
+		if (groups[i] == TRACK_COMBINED)
+			raise_charged(m, then.total_bytes);
 	}
 }
 
@@ -304,6 +378,8 @@ static void make_round(struct memory *m, struct tree *t, double now_s)
 		m->now[g] = now[g];
 		raise_peaks(&m->peak[g], &now[g]);
 	}
+	look_at_files(m, t, now_s);
+	raise_charged(m, m->now[TRACK_COMBINED].total_bytes);
 }
 
 /* Switches and I/O change without page faults. For a command that we wait for, wait4() reports

@@ -20,6 +20,11 @@ struct memory {
 	struct track_ram peak[TRACK_GROUPS]; /* -1: not known */
 	bool main_unreadable, some_unreadable;
 	uint32_t locked_pid; /* the first member that blocked, and whose resident size counts */
+	int64_t charged_bytes;	/* peak of the total with files that are shared with others
+				   outside the tree counted whole; -1 not known */
+	int64_t unshared_bytes; /* how much that was more than the total at its last reading */
+	int64_t mapped_rss_bytes;  /* the members' resident sizes together at that reading */
+	double mapped_s;	   /* when it was */
 	int64_t largest_rss_bytes; /* the largest of any member */
 	int64_t own_rss_bytes; /* the owner's peak; ru_maxrss of a child that has just executed
 				  a program may be this value instead of its own */

@@ -72,6 +72,9 @@ struct track_result {
 
 	int64_t ram_capacity_bytes, ram_system_max_bytes; /* the host's */
 	struct track_ram ram[TRACK_GROUPS];
+	int64_t ram_charged_bytes; /* the peak that a job's limit must allow: as the combined
+				      total, but what a process of the tree has of a file or of
+				      shared memory counts whole, whoever else has it; -1 */
 
 	int64_t core_count;	/* of the host */
 	int64_t expected_cores; /* --nec, else core_count */

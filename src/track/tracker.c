@@ -289,6 +289,10 @@ static void begin(struct tracker *t)
 		}
 		/* The first look saw high-water marks from before the tracking. */
 		memcpy(t->memory.peak, t->memory.now, sizeof(t->memory.peak));
+		t->memory.charged_bytes = t->memory.now[TRACK_COMBINED].total_bytes < 0
+						  ? -1
+						  : t->memory.now[TRACK_COMBINED].total_bytes +
+							    t->memory.unshared_bytes;
 		t->sample_mark = mark(t, now_s(t));
 		t->window = t->window_before = t->sample_mark;
 		memset(t->sample_pct, 0, sizeof(t->sample_pct));
@@ -419,6 +423,7 @@ static void fill_memory(const struct tracker *t, struct track_result *r)
 	r->ram_capacity_bytes = t->host.capacity_bytes;
 	r->ram_system_max_bytes = t->host.max_used_bytes;
 	memcpy(r->ram, t->memory.peak, sizeof(r->ram));
+	r->ram_charged_bytes = t->memory.charged_bytes;
 	/* Without processes the memory is 0; with one that cannot be read it is unknown. */
 	struct track_ram *below = &r->ram[TRACK_DESCENDANTS];
 	if (below->total_bytes < 0 && (t->tree.seen <= 1 || !t->memory.some_unreadable))

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/idmap.h"
 #include "model/process.h"
+#include "proc/mappings.h"
 #include "proc/proc_parse.h"
 #include "track/result.h"
 
@@ -19,11 +20,12 @@
  * program has a process for them, proc/reader.h; libgua, which is a guest in another program,
  * reads them directly, in a thread or process that it can leave behind. */
 
-/* The first three return -1 with errno: EBUSY when the process blocks or may block. They answer
+/* The first four return -1 with errno: EBUSY when the process blocks or may block. They answer
  * for the life id->start_ticks only. */
 struct track_files {
 	ssize_t (*arguments)(void *context, const struct process_id *id, char *dst, size_t cap);
 	int (*rollup)(void *context, const struct process_id *id, struct proc_rollup *rollup);
+	int (*mappings)(void *context, const struct process_id *id, struct mappings *found);
 	int (*io)(void *context, const struct process_id *id, struct proc_io *io);
 	/* CPU time that reading has taken in another process. */
 	double (*cpu_s)(void *context);

@@ -328,6 +328,50 @@ def test_switches_and_io_of_a_process_that_is_not_ours_to_wait_for(tmp_path):
     assert result["io"]["voluntary_switches"] >= 100
 
 
+MAPPER = """
+import mmap, sys, time
+f = open(sys.argv[1], 'rb')
+m = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
+sum(m[::4096])
+print('there', flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def mapped(tmp_path):
+    """A file of 200 MB that three processes outside of any tracking have in memory."""
+    file = tmp_path / "mapped"
+    file.write_bytes(b"x" * 200_000_000)
+    others = [subprocess.Popen([PYTHON, "-c", MAPPER, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(3)]
+    for other in others:
+        other.stdout.readline()
+    yield file
+    for other in others:
+        other.communicate()
+
+
+@pytest.mark.parametrize("children", [1, 2])
+def test_memory_that_others_share_counts_whole_in_the_advice(tmp_path, mapped, children):
+    """A job is charged for all of a file that it maps, and once, however many of its processes have it."""
+    script = tmp_path / "mapper.py"
+    script.write_text(MAPPER.replace("sys.stdin.read()", "time.sleep(1.5)"))
+    one = f"{PYTHON} {script} {mapped} >/dev/null"
+    result, _ = report("--st", "100ms", command=["sh", "-c", f"{one} & " * children + "wait"])
+    total, charged = result["max_ram"]["combined"]["total_rss"], result["slurm_advice"]["charged_bytes"]
+    assert total < 200e6 * (children / (children + 3)) + 40e6
+    assert 200e6 < charged < 200e6 + 60e6
+    assert result["slurm_advice"]["mem"] in ("300M", "400M")
+
+
+def test_memory_that_nobody_shares_is_charged_as_it_is():
+    result, _ = report(command=[PYTHON, "-c", "x = bytearray(300_000_000); import time; time.sleep(0.3)"])
+    total, charged = result["max_ram"]["combined"]["total_rss"], result["slurm_advice"]["charged_bytes"]
+    assert 300e6 < total <= charged < total + 30e6
+    run = track("--", "sleep", "0.1")
+    assert "whole" not in run.stderr
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root to be somebody else")
 def test_no_advice_on_memory_that_cannot_be_read(sleeper):
     with tempfile.TemporaryDirectory() as where:

@@ -1,6 +1,7 @@
-/* /proc/PID/status, loginuid, smaps_rollup and io; /proc/meminfo, stat and loadavg. */
+/* /proc/PID/status, loginuid, smaps, smaps_rollup, io; /proc/meminfo, stat and loadavg. */
 #include "fuzz.h"
 
+#include "proc/mappings.h"
 #include "proc/proc_parse.h"
 
 static void check_process(const char *bytes, size_t size)
@@ -26,6 +27,17 @@ static void check_process(const char *bytes, size_t size)
 			!__builtin_add_overflow(io.read_bytes, io.written_bytes, &sum));
 }
 
+static void check_mappings(const char *bytes, size_t size)
+{
+	struct mappings found = { 0 };
+	CHECK(mappings_parse(&found, bytes, size) <= size);
+	mappings_end(&found);
+	CHECK(found.n <= MAPPINGS_MAX);
+	for (size_t i = 0; i < found.n; i++)
+		CHECK(found.rows[i].share_bytes >= 0 &&
+			found.rows[i].resident_bytes > found.rows[i].share_bytes);
+}
+
 static void check_host(const char *bytes, size_t size)
 {
 	struct proc_memory memory;
@@ -43,6 +55,7 @@ static void check_host(const char *bytes, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	check_process((const char *)data, size);
+	check_mappings((const char *)data, size);
 	check_host((const char *)data, size);
 	return 0;
 }

@@ -37,6 +37,19 @@ def see_the_card(tracker):
 """
 
 
+def test_the_short_text_asks_for_memory_that_others_share(python):
+    """A job is charged for a whole file, though other processes have it too: as `gua track` does it."""
+    printed = python("""
+        import gua, gua.summary
+        with gua.Tracker(disable_logs=True) as tracker:
+            pass
+        result = tracker._result()
+        assert result['ram_charged_bytes'] >= result['ram_total_bytes'][2] > 0
+        print(gua.summary.slurm({**result, 'ram_charged_bytes': 500 << 20, 'ram_total_bytes': [0, 0, 100 << 20]}))
+    """)
+    assert printed.split()[0] == "--mem=600M"
+
+
 def test_states(python):
     printed = python("""
         import gua

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "proc/command.h"
+#include "proc/mappings.h"
 #include "proc/proc.h"
 #include "proc/secret.h"
 
@@ -179,6 +180,50 @@ static void test_status_and_rollup(void **state)
 	assert_int_equal(r.uss_bytes, 500 * 1024);
 	assert_int_equal(r.swap_bytes, 4 * 1024);
 	assert_false(proc_parse_rollup(rollup, 20, &r));
+}
+
+/* What a process has of each file: all its mappings together, without its own copies of pages,
+ * and nothing of what it shares with nobody. */
+static void test_mappings(void **state)
+{
+	static const char smaps[] =
+		"7f00-7f10 r--p 00000000 fe:00 247134      /usr/lib/libx.so: Rss: 9 kB\n"
+		"Size: 900 kB\nRss: 400 kB\nPss: 100 kB\nPss_Dirty: 7 kB\nAnonymous: 0 kB\n"
+		"7f10-7f20 rw-p 00010000 fe:00 247134      /usr/lib/libx.so\n"
+		"Rss: 100 kB\nPss: 70 kB\nAnonymous: 60 kB\nVmFlags: rd mr\n"
+		"7f20-7f30 rw-p 00000000 00:00 0           [heap]\nRss: 999 kB\nPss: 3 kB\n"
+		"7f30-7f40 rw-s 00000000 00:01 247134      /dev/zero (deleted)\n"
+		"Rss: 50 kB\nPss: 50 kB\n"
+		"7f40-7f50 r--s 00000000 00:01 9           /dev/shm/x\nRss: 80 kB\nPss: 20 "
+		"kB\n";
+	struct mappings m = { 0 };
+	(void)state;
+	assert_int_equal(mappings_parse(&m, smaps, sizeof(smaps) - 2), sizeof(smaps) - 1 - 11);
+	mappings_parse(&m, "Pss: 20 kB\n", 11);
+	mappings_end(&m);
+	assert_int_equal(m.n, 2);
+	assert_int_equal(m.rows[0].inode, 247134);
+	assert_int_equal(m.rows[0].device, UINT64_C(0xfe) << 32);
+	assert_int_equal(m.rows[0].resident_bytes, (400 + 100 - 60) * 1024);
+	assert_int_equal(m.rows[0].share_bytes, (100 + 70 - 60) * 1024);
+	assert_int_equal(m.rows[1].resident_bytes, 80 * 1024);
+}
+
+/* Of more files than there is room for, those that are shared most. */
+static void test_many_mappings(void **state)
+{
+	struct mappings m = { 0 };
+	char text[128];
+	(void)state;
+	for (int i = 1; i <= 2 * MAPPINGS_MAX; i++) {
+		int n = snprintf(text, sizeof(text),
+			"7f00-7f10 r--p 0 fe:00 %d /x\nRss: %d kB\nPss: 1 kB\n", i, 100 + i);
+		assert_int_equal(mappings_parse(&m, text, (size_t)n), n);
+	}
+	mappings_end(&m);
+	assert_int_equal(m.n, MAPPINGS_MAX);
+	for (size_t i = 0; i < m.n; i++)
+		assert_true(m.rows[i].inode > MAPPINGS_MAX);
 }
 
 static void test_io(void **state)
@@ -579,6 +624,8 @@ int main(void)
 		cmocka_unit_test(test_bad_stat),
 		cmocka_unit_test(test_uid),
 		cmocka_unit_test(test_status_and_rollup),
+		cmocka_unit_test(test_mappings),
+		cmocka_unit_test(test_many_mappings),
 		cmocka_unit_test(test_io),
 		cmocka_unit_test(test_the_hosts_files),
 		cmocka_unit_test(test_number),

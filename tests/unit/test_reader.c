@@ -52,10 +52,12 @@ static void add_process(const struct host *h, uint32_t pid, int uid, bool blocks
 	snprintf(name, sizeof(name), "proc/%u/status", pid);
 	snprintf(text, sizeof(text), "Uid:\t%d\t%d\t%d\t%d\n", uid, uid, uid, uid);
 	write_file(h, name, text);
-	static const char *const files[] = { "cmdline", "smaps_rollup", "io", "environ" };
+	static const char *const files[] = { "cmdline", "smaps_rollup", "io", "environ",
+		"smaps" };
 	static const char *const texts[] = { "python", "Rss: 8 kB\nPss: 4 kB\n",
-		"read_bytes: 1\nwrite_bytes: 2\n", "" };
-	for (size_t i = 0; i < 4; i++) {
+		"read_bytes: 1\nwrite_bytes: 2\n", "",
+		"7f-80 r--p 0 fe:00 7 /x\nRss: 40 kB\nPss: 4 kB\n" };
+	for (size_t i = 0; i < 5; i++) {
 		char path[256];
 		snprintf(name, sizeof(name), "proc/%u/%s", pid, files[i]);
 		snprintf(path, sizeof(path), "%s/%s", h->root, name);
@@ -236,6 +238,10 @@ static void test_files(void **state)
 	assert_int_equal(reader_rollup(h->reader, &id, &rollup), 0);
 	assert_int_equal(rollup.rss_bytes, 8192);
 	assert_int_equal(rollup.pss_bytes, 4096);
+	struct mappings mappings;
+	assert_int_equal(reader_mappings(h->reader, &id, &mappings), 0);
+	assert_int_equal(mappings.n, 1);
+	assert_int_equal(mappings.rows[0].resident_bytes, 40960);
 	assert_int_equal(reader_io(h->reader, &id, &io), 0);
 	assert_int_equal(io.written_bytes, 2);
 	id.start_ticks++;

@@ -31,7 +31,7 @@ static struct track_result a_run(void)
 		.gpu_idle_held_s = 12,
 		.cards = &card,
 		.n_cards = 1 };
-	r.ram[TRACK_COMBINED].total_bytes = 3 * GIB;
+	r.ram[TRACK_COMBINED].total_bytes = r.ram_charged_bytes = 3 * GIB;
 	r.cpu[TRACK_COMBINED] = (struct track_cpu){ 198, 101 };
 	r.user_s[TRACK_COMBINED] = 59.5;
 	r.gpu_ram[TRACK_COMBINED] = 10 * GIB;
@@ -63,6 +63,20 @@ static void test_a_run_with_a_card(void **state)
 		"GPU time    active 11 min 40 s, idle-held 12.00 s\n"
 		"Slurm       --mem=3700M --cpus-per-task=2 --gres=gpu:1 --time=00:15:00 (from "
 		"1 run)\n");
+}
+
+/* The line of memory says why the advice is more than the total. */
+static void test_shared_files(void **state)
+{
+	struct track_result r = a_run();
+	struct str out = { 0 };
+	(void)state;
+	r.ram_charged_bytes = 5 * GIB;
+	track_render(&out, &r, &style);
+	assert_non_null(strstr(str_text(&out), "RAM         3.0 GiB at most, of 64.0 GiB; 5.0 "
+					       "GiB with shared files whole\n"));
+	assert_non_null(strstr(str_text(&out), "Slurm       --mem=6200M "));
+	str_finish(&out);
 }
 
 static void test_units_that_were_asked_for(void **state)
@@ -152,7 +166,7 @@ static void test_advice_is_rounded_up(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct track_advice advice;
 		struct track_result r = a_run();
-		r.ram[TRACK_COMBINED].total_bytes = cases[i].bytes;
+		r.ram_charged_bytes = cases[i].bytes;
 		r.elapsed_s = cases[i].seconds;
 		track_advise(&advice, &r, &style);
 		assert_string_equal(advice.mem, cases[i].mem);
@@ -195,6 +209,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_run_with_a_card),
+		cmocka_unit_test(test_shared_files),
 		cmocka_unit_test(test_units_that_were_asked_for),
 		cmocka_unit_test(test_why_there_is_nothing_about_cards),
 		cmocka_unit_test(test_how_it_ended),
