@@ -69,7 +69,10 @@ struct held classify_held_at(
  * holders that count, or the first of several equal ones. */
 bool classify_holder_leads(const struct holder *holders, size_t n, size_t i, int64_t at_ms);
 
-/* Finds the state of a card; a utilisation of NAN means that it cannot be read. */
+/* Finds the state of a card; a utilisation of NAN means that it cannot be read. Here it is
+ * decided that a card is truly-idle, which people call free: for the recorder, and through the
+ * store for pages and reports. Live views judge in present/live_judge.c, and `gua pick`, which
+ * has more conditions, in pick_judge(). */
 enum card_state classify_card(double util_pct, struct held held, const struct rules *rules);
 
 /* How much of the memory in use on a card without a process may be the driver's own. */

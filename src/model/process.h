@@ -30,12 +30,12 @@ struct process_id;
 /* The same for a process; for a Jupyter kernel the path of its notebook, if that is known. */
 const char *process_label_of(const struct process_id *id);
 
-/* Where a process comes from (proc/origin.h). Each is escaped, and "" when it is not known. */
+/* Where a process comes from (proc/owners.h). Each is escaped, and "" when it is not known. */
 struct proc_origin {
 	char login[LOGIN_CAP];	   /* what started it: ssh, tty, desktop, tmux, screen, vscode,
 				      jupyter, batch, cron, container, service ... */
 	char session[SESSION_CAP]; /* the login manager's number of its session */
-	char parents[LABEL_CAP];   /* see proc/origin.h */
+	char parents[LABEL_CAP];   /* "bash > torchrun", from the session leader down */
 	char python_env[TAG_CAP];  /* conda:NAME, pixi:NAME or venv:NAME */
 	char notebook_path[LABEL_CAP]; /* of a Jupyter kernel */
 	char job_name[LABEL_CAP];      /* of a Slurm job, like the next */

@@ -10,7 +10,7 @@
 enum card_state {
 	CARD_ACTIVE = 0,      /* utilisation at or above the threshold */
 	CARD_IDLE_HELD = 1,   /* below it, and holders keep more than the memory threshold */
-	CARD_TRULY_IDLE = 2,  /* below it, and they do not */
+	CARD_TRULY_IDLE = 2,  /* below it, and they do not: the card is free */
 	CARD_UNOBSERVED = 3,  /* the recorder ran and had no reading */
 	CARD_USE_UNKNOWN = 4, /* processes are on it, and its utilisation cannot be read */
 	CARD_STATES = 5,

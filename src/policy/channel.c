@@ -20,8 +20,6 @@
 #include "base/sha256.h"
 #include "base/words.h"
 
-const char *const channel_names[CHANNELS] = { "terminal", "mail", "webhook", "command",
-	"login" };
 const char *const delivery_names[] = { "delivered", "nobody", "failed" };
 
 /* Finds the next word; false at the end. */
@@ -35,7 +33,8 @@ static bool next_word(const char **at, const char **word, size_t *len)
 
 static bool is_named(enum channel c, const char *word, size_t len)
 {
-	return strlen(channel_names[c]) == len && memcmp(channel_names[c], word, len) == 0;
+	const char *name = channel_kinds[c].name;
+	return strlen(name) == len && memcmp(name, word, len) == 0;
 }
 
 static bool is_listed(enum channel c, const char *list)
@@ -51,11 +50,9 @@ static bool is_listed(enum channel c, const char *list)
 /* The key that the channel needs and that is missing; NULL: none is missing. */
 static const char *lacks(enum channel c, const struct config_notices *config)
 {
-	if (c == CHANNEL_WEBHOOK && !config->webhook_url)
-		return "webhook_url";
-	if (c == CHANNEL_COMMAND && !config->command)
-		return "command";
-	return NULL;
+	const struct channel_kind *k = &channel_kinds[c];
+	const char *const *value = (const void *)((const char *)config + k->value);
+	return k->key && !*value ? k->key : NULL;
 }
 
 bool channel_configured(enum channel c, const struct config_notices *config)
@@ -63,9 +60,14 @@ bool channel_configured(enum channel c, const struct config_notices *config)
 	return is_listed(c, config->channels) && !lacks(c, config);
 }
 
-bool channel_counts(enum channel c)
+static int unknown_word(const char *word, size_t len, struct err *e)
 {
-	return c != CHANNEL_LOGIN;
+	char names[128] = "";
+	for (int i = 0; i < CHANNELS; i++)
+		snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s",
+			i ? ", " : "", channel_kinds[i].name);
+	return err_set(
+		e, ERR_USAGE, "channels: '%.*s' is not one of %s", (int)len, word, names);
 }
 
 int channel_check(const struct config_notices *config, struct err *e)
@@ -77,28 +79,25 @@ int channel_check(const struct config_notices *config, struct err *e)
 		for (int i = 0; i < CHANNELS; i++)
 			known |= is_named((enum channel)i, word, len);
 		if (!known)
-			return err_set(e, ERR_USAGE,
-				"channels: '%.*s' is not one of terminal, mail, webhook, "
-				"command, login",
-				(int)len, word);
+			return unknown_word(word, len, e);
 	}
 	for (int i = 0; i < CHANNELS; i++)
 		if (is_listed((enum channel)i, config->channels) &&
 			lacks((enum channel)i, config))
 			return err_set(e, ERR_USAGE,
 				"channels: %s needs %s in the section [notices]",
-				channel_names[i], lacks((enum channel)i, config));
+				channel_kinds[i].name, lacks((enum channel)i, config));
 	return 0;
 }
 
 bool channel_misses(const struct config_notices *config, char why[CHANNEL_REACH_CAP])
 {
-	bool mail = channel_configured(CHANNEL_MAIL, config);
 	bool sends = access(config->sendmail, X_OK) == 0;
 	const char *failed = sends ? NULL : strerror(errno);
-	if ((mail && sends) || channel_configured(CHANNEL_WEBHOOK, config) ||
-		channel_configured(CHANNEL_COMMAND, config))
-		return false;
+	for (int i = 0; i < CHANNELS; i++)
+		if (channel_kinds[i].everybody && channel_configured((enum channel)i, config) &&
+			(i != CHANNEL_MAIL || sends))
+			return false;
 	bool terminal = channel_configured(CHANNEL_TERMINAL, config);
 	int n = snprintf(why, CHANNEL_REACH_CAP,
 		"%s cannot be reached ([notices] channels = %s), so nothing happens to their "
@@ -156,7 +155,8 @@ static int run(
 	return rc;
 }
 
-enum delivery channel_command(const struct channel_job *job, char why[CHANNEL_WHY_CAP])
+static enum delivery deliver_by_command(
+	const struct channel_job *job, char why[CHANNEL_WHY_CAP])
 {
 	struct err e = { 0 };
 	struct child_result r = { 0 };
@@ -187,7 +187,7 @@ static int path_of(char *dst, size_t cap, const char *directory, const char *use
 	return n > 0 && (size_t)n < cap ? 0 : -1;
 }
 
-enum delivery channel_login(const struct channel_job *job, char why[CHANNEL_WHY_CAP])
+static enum delivery deliver_by_login(const struct channel_job *job, char why[CHANNEL_WHY_CAP])
 {
 	char path[512];
 	struct err e = { 0 };
@@ -310,7 +310,8 @@ static bool write_to(const char *path, int64_t uid, const struct str *text)
 	return n == (ssize_t)text->len;
 }
 
-enum delivery channel_terminal(const struct channel_job *job, char why[CHANNEL_WHY_CAP])
+static enum delivery deliver_to_terminal(
+	const struct channel_job *job, char why[CHANNEL_WHY_CAP])
 {
 	struct terminal list[MOST_TERMINALS];
 	struct str text = { 0 };
@@ -441,7 +442,7 @@ void channel_mail_text(struct str *out, const struct channel_job *job, const cha
 	str_add(out, str_text(&job->text->body));
 }
 
-enum delivery channel_mail(const struct channel_job *job, char why[CHANNEL_WHY_CAP])
+static enum delivery deliver_by_mail(const struct channel_job *job, char why[CHANNEL_WHY_CAP])
 {
 	char to[ADDRESS_CAP];
 	struct str text = { 0 };
@@ -534,7 +535,8 @@ static int post(
 	return rc;
 }
 
-enum delivery channel_webhook(const struct channel_job *job, char why[CHANNEL_WHY_CAP])
+static enum delivery deliver_by_webhook(
+	const struct channel_job *job, char why[CHANNEL_WHY_CAP])
 {
 	struct err e = { 0 };
 	struct child_result r = { .status = -1 };
@@ -661,3 +663,15 @@ int channel_webhook_body(struct str *out, const struct channel_job *job, struct 
 	}
 	return notice_to_json(job->notice, &extra, out, e);
 }
+
+#define NEEDS(member) .key = #member, .value = offsetof(struct config_notices, member)
+const struct channel_kind channel_kinds[CHANNELS] = {
+	[CHANNEL_TERMINAL] = { "terminal", .deliver = deliver_to_terminal, .counts = true },
+	[CHANNEL_MAIL] = { "mail", .deliver = deliver_by_mail, .counts = true,
+		.everybody = true },
+	[CHANNEL_WEBHOOK] = { "webhook", .deliver = deliver_by_webhook, .counts = true,
+		.everybody = true, NEEDS(webhook_url) },
+	[CHANNEL_COMMAND] = { "command", .deliver = deliver_by_command, .counts = true,
+		.everybody = true, NEEDS(command) },
+	[CHANNEL_LOGIN] = { "login", .deliver = deliver_by_login },
+};

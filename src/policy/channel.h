@@ -18,13 +18,8 @@ enum channel {
 	CHANNEL_LOGIN,
 	CHANNELS,
 };
-/* terminal mail webhook command login */
-extern const char *const channel_names[CHANNELS];
-
 /* Whether the configuration asks for the channel and has what it needs. */
 bool channel_configured(enum channel c, const struct config_notices *config);
-/* Whether a delivery counts as a warning: not the login notice, which waits for a login. */
-bool channel_counts(enum channel c);
 /* ERR_USAGE: the list of channels has an unknown word, or names a channel that lacks a
  * setting. */
 int channel_check(const struct config_notices *config, struct err *e);
@@ -50,13 +45,18 @@ struct channel_job {
 };
 enum { CHANNEL_WHY_CAP = 256 };
 
-/* These functions write into `why` the reason for a failure, or how many people were
- * reached. */
-enum delivery channel_terminal(const struct channel_job *job, char why[CHANNEL_WHY_CAP]);
-enum delivery channel_mail(const struct channel_job *job, char why[CHANNEL_WHY_CAP]);
-enum delivery channel_webhook(const struct channel_job *job, char why[CHANNEL_WHY_CAP]);
-enum delivery channel_command(const struct channel_job *job, char why[CHANNEL_WHY_CAP]);
-enum delivery channel_login(const struct channel_job *job, char why[CHANNEL_WHY_CAP]);
+/* What gua knows of a channel. A new channel is a row of the table in channel.c, its constant
+ * above, and a function that delivers. */
+struct channel_kind {
+	const char *name; /* as in gua.conf */
+	const char *key;  /* the key of [notices] that it needs, or NULL */
+	size_t value;	  /* of that key: offset of its text in struct config_notices */
+	bool counts;	  /* a delivery is a warning: not the login notice, which waits */
+	bool everybody;	  /* also reaches users without a terminal, and gets alarms */
+	/* Writes into `why` the reason for a failure, or how many people were reached. */
+	enum delivery (*deliver)(const struct channel_job *job, char why[CHANNEL_WHY_CAP]);
+};
+extern const struct channel_kind channel_kinds[CHANNELS];
 
 /* Removes the login notice of a user, when it no longer applies. */
 int channel_login_clear(const char *directory, const char *user, struct err *e);

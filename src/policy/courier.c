@@ -11,16 +11,6 @@
 /* A delivery has its own time limit; its process is killed this long after it. */
 #define GRACE_MS 1000
 
-typedef enum delivery deliver(const struct channel_job *job, char why[CHANNEL_WHY_CAP]);
-
-static deliver *const deliverers[CHANNELS] = {
-	[CHANNEL_TERMINAL] = channel_terminal,
-	[CHANNEL_MAIL] = channel_mail,
-	[CHANNEL_WEBHOOK] = channel_webhook,
-	[CHANNEL_COMMAND] = channel_command,
-	[CHANNEL_LOGIN] = channel_login,
-};
-
 struct errand {
 	struct helper *helper; /* NULL: free */
 	int64_t ticket;
@@ -53,7 +43,7 @@ static void serve(void *context, const struct str *request, struct str *reply)
 	if (notice_write(&text, order->notice, config->templates, &e) != 0)
 		log_warning("%s; the built-in text is used", e.text);
 	const struct channel_job job = { order->notice, &text, config, order->courier->post };
-	enum delivery how = deliverers[order->channel](&job, why);
+	enum delivery how = channel_kinds[order->channel].deliver(&job, why);
 	str_addf(reply, "%c%s", '0' + (int)how, why);
 	notice_text_finish(&text);
 }

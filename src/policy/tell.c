@@ -157,14 +157,13 @@ int tell_make(struct arena *texts, const struct tell_queue *q, const struct noti
 		return rc ? rc : err_memory(e);
 	r->notices = rows;
 	for (int c = 0; c < CHANNELS; c++) {
-		bool counts = channel_counts((enum channel)c);
-		bool reaches = n->kind != NOTICE_ALARM || c == CHANNEL_MAIL ||
-			       c == CHANNEL_WEBHOOK || c == CHANNEL_COMMAND;
+		bool counts = channel_kinds[c].counts;
+		bool reaches = n->kind != NOTICE_ALARM || channel_kinds[c].everybody;
 		if (!reaches || !channel_configured((enum channel)c, q->config))
 			continue;
 		rows[r->n_notices++] = (struct policy_notice){ .session = q->key,
 			.stage = q->stage,
-			.channel = channel_names[c],
+			.channel = channel_kinds[c].name,
 			.user = user,
 			.body = body,
 			.uid = n->uid,
@@ -318,8 +317,8 @@ static int move(struct sender *s, const struct policy_notice *row, int64_t now_m
 	s->moved = true;
 	for (int c = 0; c < CHANNELS && rc == 0; c++)
 		if (channel_configured((enum channel)c, s->config))
-			rc = policy_notice_copy(s->file, row->id, channel_names[c],
-				channel_counts((enum channel)c), NULL);
+			rc = policy_notice_copy(s->file, row->id, channel_kinds[c].name,
+				channel_kinds[c].counts, NULL);
 	return rc ? rc : policy_notice_done(s->file, &over, NULL);
 }
 
@@ -331,7 +330,7 @@ static int send_one(void *context, const struct policy_notice *row)
 	struct notice n;
 	struct err e = { 0 };
 	int channel = 0;
-	while (channel < CHANNELS && strcmp(channel_names[channel], row->channel) != 0)
+	while (channel < CHANNELS && strcmp(channel_kinds[channel].name, row->channel) != 0)
 		channel++;
 	if (channel == CHANNELS || !channel_configured((enum channel)channel, s->config))
 		return move(s, row, now_ms);
@@ -420,7 +419,7 @@ void tell_take_results(struct sender *s)
 		if (policy_notice_done(s->file, &done, &e) != 0)
 			log_warning("%s", e.text);
 		if (!delivered)
-			log_notice("notice by %s: %s", channel_names[r.channel], r.text);
+			log_notice("notice by %s: %s", channel_kinds[r.channel].name, r.text);
 	}
 }
 
@@ -449,7 +448,7 @@ void tell_clear_login(const struct config_notices *config, struct policy_file *f
 		policy_file_sessions(f, take_other, &others, &e) != 0)
 		return;
 	int rc = *others.other ? policy_digest_renew(
-					 f, others.other, channel_names[CHANNEL_LOGIN], &e)
+					 f, others.other, channel_kinds[CHANNEL_LOGIN].name, &e)
 			       : channel_login_clear(config->login_directory, user, &e);
 	if (rc)
 		log_warning("%s", e.text);

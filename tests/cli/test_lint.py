@@ -72,6 +72,7 @@ def test_a_good_tree_passes(tmp_path):
     ("base/a.c", "int x;\nint ab(void)\n{\n}\nint a_b(void)\n{\n}\nint a(void)\n{\n}\n",
      "src/base/a.c:2: ab does not begin with the name of its file"),
     ("view/store.h", "int x;\n", "src/view/store.h:1: store also has a file store"),
+    ("base/a.c", "int x;\n/* See store/gone.h. */\n", "src/base/a.c:2: there is no file store/gone.h"),
 ])
 def test_each_rule_finds_what_breaks_it(tmp_path, name, text, says):
     run = lint(tmp_path, {**GOOD, name: text})

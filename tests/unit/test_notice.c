@@ -448,7 +448,7 @@ static void test_login(void **state)
 	struct err e = { 0 };
 	struct stat st;
 	snprintf(path, sizeof(path), "%s/alice", directory);
-	assert_int_equal(channel_login(&job, why), DELIVERY_DONE);
+	assert_int_equal(channel_kinds[CHANNEL_LOGIN].deliver(&job, why), DELIVERY_DONE);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0644);
 	assert_int_equal(channel_login_clear(directory, "alice", &e), 0);
@@ -457,11 +457,12 @@ static void test_login(void **state)
 	static const char *const odd[] = { "../alice", "uid:12", "", "-x", ".x", "a b" };
 	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
 		strcpy(n.user, odd[i]);
-		assert_int_equal(channel_login(&job, why), DELIVERY_NOBODY);
+		assert_int_equal(
+			channel_kinds[CHANNEL_LOGIN].deliver(&job, why), DELIVERY_NOBODY);
 	}
 	assert_int_equal(rmdir(directory), 0);
 	strcpy(n.user, "alice");
-	assert_int_equal(channel_login(&job, why), DELIVERY_FAILED);
+	assert_int_equal(channel_kinds[CHANNEL_LOGIN].deliver(&job, why), DELIVERY_FAILED);
 	notice_text_finish(&t);
 }
 
@@ -482,7 +483,7 @@ static void test_channels(void **state)
 	c.channels = "mail pigeon";
 	assert_int_equal(channel_check(&c, &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "'pigeon' is not one of"));
-	assert_true(channel_counts(CHANNEL_MAIL) && !channel_counts(CHANNEL_LOGIN));
+	assert_true(channel_kinds[CHANNEL_MAIL].counts && !channel_kinds[CHANNEL_LOGIN].counts);
 }
 
 static void test_backoff(void **state)

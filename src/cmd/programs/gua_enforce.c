@@ -47,7 +47,7 @@ static void print_result(const struct courier_result *r)
 	static const char *const words[] = { "sent", "nobody", "FAILED" };
 	char safe[2 * CHANNEL_WHY_CAP];
 	str_escape(safe, sizeof(safe), r->text, strlen(r->text));
-	printf("%-9s %-7s %s\n", channel_names[r->channel], words[r->delivery], safe);
+	printf("%-9s %-7s %s\n", channel_kinds[r->channel].name, words[r->delivery], safe);
 }
 
 /* Sends the notice through all channels and prints each result. True: none has failed. */
