@@ -12,9 +12,9 @@ enum { MAX_COMPONENTS = 64, ID_SHOWN = 12 };
 struct path {
 	struct piece components[MAX_COMPONENTS];
 	size_t n;
-	size_t base;	      /* where the names of its manager begin: see find_zone() */
-	bool users;	      /* the components from `base` on are a user's choice */
-	int64_t slice_uid;    /* of "/user.slice/user-UID.slice/...", or -1 */
+	size_t base;	   /* index of the first name that its manager chose: see find_zone() */
+	bool users;	   /* a user chose the components from `base` on */
+	int64_t slice_uid; /* of "/user.slice/user-UID.slice/...", or -1 */
 	struct piece session; /* N of ".../user-UID.slice/session-N.scope", or empty */
 };
 
@@ -30,12 +30,13 @@ enum id_shape {
 			 kept */
 };
 
-/* Which label a row gives. */
+/* Which label a row sets. */
 enum label { LABEL_NONE, LABEL_JOB, LABEL_CONTAINER, LABEL_POD, LABEL_UNIT, LABELS };
 
-/* What is above a component that is believed. A name says who chose it only by its place: the
- * slices from the root on are made by the system's service manager, and a directory at the root
- * by root. The owner of a unit, container or job may make directories of any name in it. */
+/* What must be above a component so that it is believed. Only the place of a name shows who
+ * chose it: the system's service manager makes the slices from the root on, and root makes the
+ * directories at the root. The owner of a unit, container or job may make directories of any
+ * name in it. */
 enum place {
 	IN_SLICES, /* nothing but slices */
 	IN_UNIT,   /* slices, and one unit, which is the parent */
@@ -144,7 +145,7 @@ static size_t span(struct piece text, bool (*is)(char))
 	return n;
 }
 
-/* Whether the text has the shape. Shortens the text to the part that is kept. */
+/* Whether the text has the shape; shortens the text to the part that is kept. */
 static bool has_shape(struct piece *text, enum id_shape shape)
 {
 	size_t n = 0;
@@ -180,7 +181,7 @@ static bool has_shape(struct piece *text, enum id_shape shape)
 	return false;
 }
 
-/* Removes from the text what the pattern has before '%'. */
+/* Removes from the text what the pattern has before '%'; false: it does not begin so. */
 static bool strip_head(struct piece *text, const char *head, size_t n)
 {
 	size_t skip = 0;
@@ -199,7 +200,7 @@ static bool strip_head(struct piece *text, const char *head, size_t n)
 	return true;
 }
 
-/* Removes from the text what the pattern has after '%'. */
+/* Removes from the text what the pattern has after '%'; false: it does not end so. */
 static bool strip_tail(struct piece *text, const char *tail, size_t n)
 {
 	if (n && tail[n - 1] == '*') {
@@ -215,7 +216,7 @@ static bool strip_tail(struct piece *text, const char *tail, size_t n)
 	return true;
 }
 
-/* Whether the components from the base to before `end` are slices. */
+/* Whether all components from the base on, before `end`, are slices. */
 static bool are_slices(const struct path *path, size_t end)
 {
 	for (size_t i = path->base; i < end; i++)
@@ -278,15 +279,15 @@ static void write_label(char *dst, const char *tag, struct piece text)
 	str_escape(dst + used, LABEL_CAP - used, plain, n);
 }
 
-/* The labels found up to now. */
+/* The labels found so far. */
 struct search {
 	char *texts[LABELS];
 	size_t unit_depth; /* the deepest unit wins */
-	bool inside;	/* of a container or job: what its path has below is its own choice */
-	bool contained; /* in a container, which may have a service manager of its own */
+	bool inside;	   /* in a container or job, which chooses the names below it */
+	bool contained;	   /* in a container, which may have a service manager of its own */
 };
 
-/* The first match is that of the outermost manager. */
+/* The outermost manager comes first, and the first match counts. */
 static void take(struct search *search, const struct cgroup_rule *row, const struct path *path,
 	size_t at, struct piece kept)
 {
@@ -306,9 +307,9 @@ static void take(struct search *search, const struct cgroup_rule *row, const str
 static void match_component(struct search *search, const struct path *path, size_t at)
 {
 	bool found[LABELS] = { false };
-	/* A unit is one of the system's service manager, which puts nothing but slices above
-	 * it, or of a user's or a container's, whose units are claims anyway. A service that
-	 * was given its cgroup (Delegate=) and a job can make any name below it. */
+	/* A unit belongs to the system's service manager, which puts nothing but slices above
+	 * it, or to that of a user or container, whose units are only claims anyway. A job, or
+	 * a service that was given its cgroup (Delegate=), can make any name below it. */
 	bool can_be_unit = path->users || search->contained || are_slices(path, at);
 	for (size_t i = 0; i < ROWS; i++) {
 		const struct cgroup_rule *row = &rows[i];
@@ -354,10 +355,11 @@ static struct piece session_of(struct piece text)
 	return found ? text : (struct piece){ "", 0 };
 }
 
-/* Finds where in the tree the path is. Only the system's service manager makes and fills
- * /user.slice/user-UID.slice: the kernel moves a process only for those who may write to the
- * new cgroup and to the nearest one above both. The manager hands "user@UID.service" in it over
- * to that user, who chooses every name below it and cannot leave it. */
+/* Finds which part of the tree the path is in. Only the system's service manager makes and
+ * fills /user.slice/user-UID.slice: the kernel lets a process be moved only by those who may
+ * write to the new cgroup and to the nearest one above both. The manager hands
+ * "user@UID.service" in it over to that user, who chooses every name below it and cannot leave
+ * it. */
 static void find_zone(struct path *path)
 {
 	path->base = 0;
@@ -374,8 +376,8 @@ static void find_zone(struct path *path)
 		path->session = session_of(path->components[2]);
 }
 
-/* Splits at slashes. A path that begins with ".." is outside our cgroup namespace: where its
- * names are in the tree is not known, so that none is used. */
+/* Splits at slashes. A path that begins with ".." is outside our cgroup namespace: the place of
+ * its names in the tree is not known, so none of them is used. */
 static void split_path(struct path *path, struct piece text)
 {
 	path->n = 0;
@@ -413,8 +415,8 @@ static bool path_of_line(struct piece line, struct piece *path)
 	return true;
 }
 
-/* Whether the line is of the hierarchy in which the service manager keeps its units: "0::" of
- * version 2, "N:name=systemd:" of version 1. */
+/* Whether the line is of the hierarchy in which the service manager keeps its units: "0::" in
+ * version 2, "N:name=systemd:" in version 1. */
 static bool is_of_manager(struct piece line)
 {
 	struct piece rest = { line.at + span(line, is_digit), line.len - span(line, is_digit) };

@@ -1,8 +1,9 @@
-/* Finds from the cgroup path of a process its batch job, container, pod and unit, and in whose
- * slice it runs. A job, container or pod is believed only where its manager makes it: a user
- * may name the cgroups of his own services as he likes, and so may a container. Below a user's
- * own service manager only containers get a label, which then are that user's. The unit is a
- * label for people: below a user's service manager, or in a container, it is chosen there. */
+/* Finds the batch job, container, pod and unit of a process from its cgroup path, and the user
+ * in whose slice it runs. A job, container or pod is believed only where its manager makes it:
+ * users and containers may name their own cgroups as they like. Below a user's own service
+ * manager only containers get a label, and they belong to that user. The unit is a label for
+ * people: below a user's service manager, or in a container, the user or container chooses it.
+ */
 #ifndef GUA_PROC_CGROUP_H
 #define GUA_PROC_CGROUP_H
 
@@ -11,7 +12,7 @@
 
 #include "proc/piece.h"
 
-/* Each is escaped, and "" when the path has none. */
+/* Each text is escaped, and "" when the path has none. */
 struct cgroup_labels {
 	char job[LABEL_CAP];	   /* slurm:ID pbs:ID lsf:ID nomad:ALLOC.TASK */
 	char container[LABEL_CAP]; /* docker:ID12 podman:ID12 containerd:ID12 crio:ID12

@@ -1,5 +1,5 @@
-/* The command of a process as it is stored: program and script, and no other argument; and
- * which Jupyter kernel it is. */
+/* Makes the command of a process as it is stored: program and script, and no other argument.
+ * Also finds which Jupyter kernel a process is. */
 #include "proc/command.h"
 
 #include <string.h>
@@ -10,12 +10,12 @@
 
 enum {
 	COMM_MAX = 15,	    /* the kernel cuts longer names */
-	PROGRAM_CAP = 4096, /* of argv[0], the longest part that is used */
+	PROGRAM_CAP = 4096, /* bytes of argv[0] that are used */
 };
 
 /* How to find the script in an interpreter's arguments. Letters are those of short options;
- * lists of words are "a|b|". What is not listed may take a value, which may be a secret: see
- * MEANS_UNSURE. */
+ * lists of words are "a|b|". An option that is not listed may take a value, which may be a
+ * secret: see MEANS_UNSURE. */
 struct interpreter {
 	const char *name;   /* basename of argv[0]; a final '*': a version may follow */
 	const char *flags;  /* short options without a value */
@@ -23,8 +23,8 @@ struct interpreter {
 	const char *code;   /* options after which there is no script: code, standard input */
 	const char *longs;  /* long options that take the next argument */
 	const char *codes;  /* long options after which there is no script */
-	const char *file;   /* long option that alone names the script, or NULL: the first
-			       argument that is not an option does */
+	const char *file;   /* only this long option names the script; NULL: the script is the
+			       first argument that is not an option */
 	const char *endings; /* of its scripts */
 	char module;	     /* option that names the module to run, or 0 */
 };
@@ -96,7 +96,7 @@ static bool in_list(const char *list, struct piece arg)
 enum meaning {
 	MEANS_FLAG,
 	MEANS_VALUE_FOLLOWS,
-	MEANS_UNSURE, /* an option that is not known: the next argument may be its value */
+	MEANS_UNSURE, /* an unknown option: the next argument may be its value */
 	MEANS_MODULE, /* its name is in *rest, or the next argument */
 	MEANS_SCRIPT, /* its name is in *rest */
 	MEANS_LAST,   /* "--": the next argument is the script */
@@ -104,7 +104,8 @@ enum meaning {
 };
 
 /* Reads a cluster of short options such as "-um". *rest is the part after the letter that
- * decides. Once a letter is not known, the rest may be its value; code is suspected anyway. */
+ * decides. After an unknown letter the rest may be its value; letters of `code` are still
+ * looked for. */
 static enum meaning read_cluster(
 	const struct interpreter *how, struct piece arg, struct piece *rest)
 {
@@ -165,8 +166,9 @@ static bool has_ending(const struct interpreter *how, struct piece script)
 			      (struct piece){ dot, script.len - (size_t)(dot - script.at) });
 }
 
-/* Finds the script or module in the arguments after argv[0]. After an option that is not known
- * an argument is the script only by its ending; all after it may be the script's arguments. */
+/* Finds the script or module in the arguments after argv[0]. After an unknown option, an
+ * argument is the script only if it has the ending of one. Otherwise the search ends, because
+ * all later arguments may be the script's own. */
 static bool find_script(const struct interpreter *how, struct proc_arguments *a,
 	struct piece *script, bool *module)
 {
@@ -199,8 +201,8 @@ static struct piece first_word(struct piece text)
 	return (struct piece){ text.at, n };
 }
 
-/* Returns the length of the program file's name at the start of the text, or 0: the kernel
- * keeps its first bytes. */
+/* Returns the length of the program file's name at the start of the text; 0: the text does not
+ * begin with it. The kernel keeps only the first bytes of the name. */
 static size_t comm_length(struct piece text, const struct proc_stat *stat)
 {
 	size_t n = stat->comm_len;
@@ -214,8 +216,8 @@ static size_t comm_length(struct piece text, const struct proc_stat *stat)
 }
 
 /* Finds the program in a title that has blanks. A process that rewrites its title puts its
- * arguments there too: of such a title the first word is used. A path may have blanks as well;
- * then its last part is the name of the program file. Without a slash that is no evidence,
+ * arguments there too; then only the first word is used. A path may have blanks as well; then
+ * its last part is the name of the program file. Without a slash the name is not evidence,
  * because a process can give itself the beginning of its title as a name. */
 static struct piece program_of_title(struct piece title, const struct proc_stat *stat)
 {
@@ -243,8 +245,7 @@ static struct piece find_program(
 	if (first_word(title).len < title.len) {
 		program = program_of_title(title, stat);
 		if (program.at + program.len < title.at + title.len)
-			a->at = a->len; /* what follows a title is left over from the arguments
-					 */
+			a->at = a->len; /* after a title come the remains of the arguments */
 	}
 	program = piece_basename(cut_word(program, word));
 	if (program.len > 1 && program.at[0] == '-') /* a login shell: "-bash" */
@@ -324,7 +325,7 @@ static bool kernel_id(const char *path, size_t len, const char **id, size_t *id_
 	return true;
 }
 
-/* Whether it is the name of an option that takes the connection file. */
+/* Whether the text is the name of an option that takes the connection file. */
 static bool takes_file(const char *option, size_t len)
 {
 	static const char *const endings[] = { "connection_file", "connection-file",

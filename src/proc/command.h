@@ -1,4 +1,4 @@
-/* Makes the text of a command line that is shown and stored. */
+/* Makes the text of a command line that is shown and stored, and finds Jupyter kernels. */
 #ifndef GUA_PROC_COMMAND_H
 #define GUA_PROC_COMMAND_H
 
@@ -9,9 +9,9 @@
 
 /* The command as it is stored: basename of argv[0] and, for interpreters, the basename of the
  * script ("python3 train.py") or the module ("python3 -m torch.distributed.run"), if it looks
- * like the name of a file (secret.h). No other argument, because arguments may be passwords,
- * and those of interpreters also code. `bytes` are those of /proc/PID/cmdline; without
- * arguments (a zombie): comm in brackets. Escaped and cut to `cap`. */
+ * like the name of a file (secret.h). No other argument is kept: arguments may be passwords,
+ * and those of interpreters may be code. `bytes` are those of /proc/PID/cmdline. Without
+ * arguments (a zombie) it is comm in brackets. Escaped and cut to `cap`. */
 void command_text(
 	char *dst, size_t cap, const char *bytes, size_t len, const struct proc_stat *stat);
 

@@ -24,11 +24,11 @@
 #include "proc/secret.h"
 #include "proc/user.h"
 
-/* Where a process comes from, for people: what started it, in which session, which programs
- * stand between, and what its environment says that it is for. Processes choose their names and
- * their environment, so all of this is a label and decides nothing. */
+/* The origin of a process, for people: what started it, in which session, which programs are
+ * between, and what its environment says that it is for. Processes choose their names and their
+ * environment, so all of this is a label and decides nothing. */
 
-/* What is known of the process already. */
+/* What is already known of the process. */
 struct origin_known {
 	int proc;   /* an open /proc */
 	int handle; /* of the process; see proc.h */
@@ -36,19 +36,19 @@ struct origin_known {
 	const struct proc_stat *stat;
 	const struct cgroup_labels *labels;
 	bool kernel; /* it is a Jupyter kernel */
-	/* Its argv[0]. `at` NULL: be brief, and read nothing that may block. Then there are no
-	 * python_env and none of the last four. */
+	/* Its argv[0]. If `at` is NULL, nothing is read that may block, and python_env and the
+	 * last four members of the origin stay empty. */
 	struct piece program;
 };
 
 struct ancestry {
-	char parents[LABEL_CAP]; /* "bash > torchrun": from the session leader to the nearest.
-				    "": there are none. If there are many, the outermost are
-				    left out: "... > a > b" */
-	char login[LOGIN_CAP];	 /* ssh, tmux, vscode, cron ... of the nearest parent that the
-				    table above knows, whether it is inside of the
-				    session or not; "": of none */
-	bool editor;		 /* that one is the server of an editor */
+	char parents[LABEL_CAP]; /* "bash > torchrun": from the session leader to the nearest
+				    parent. "": there are none. If there are many, the outermost
+				    are left out: "... > a > b" */
+	char login[LOGIN_CAP]; /* ssh, tmux, vscode, cron ...: from the nearest parent that the
+				  table below knows, inside or outside the session; "": it knows
+				  none */
+	bool editor;	       /* that parent is the server of an editor */
 };
 
 enum {
@@ -152,7 +152,7 @@ static void add_name(struct parent_names *names, const struct proc_stat *parent)
 		names->n++;
 }
 
-/* Names that do not fit are left out, outermost first. */
+/* Writes the names that fit; the outermost are left out first. */
 static void write_names(const struct parent_names *names, char dst[LABEL_CAP])
 {
 	size_t used = 0, from = 0;
@@ -172,9 +172,10 @@ static void write_names(const struct parent_names *names, char dst[LABEL_CAP])
 	}
 }
 
-/* Walks up from the process with this pid and stat. Names are those that processes gave
- * themselves. `brief`: read nothing that may block (proc.h); then servers of editors, which are
- * known by their path, are not found. A parent that ended meanwhile ends the walk. */
+/* Walks up from the process with this pid and stat. The names are those that processes gave
+ * themselves. `brief`: read nothing that may block (proc.h); then servers of editors are not
+ * found, because only their path shows what they are. A parent that ended meanwhile ends the
+ * walk. */
 static void ancestry_read(
 	struct ancestry *a, int proc, uint32_t pid, const struct proc_stat *stat, bool brief)
 {
@@ -186,7 +187,7 @@ static void ancestry_read(
 	*a = (struct ancestry){ 0 };
 	for (int i = 0; i < PARENTS_MAX && next > 1 && !(outside && *a->login); i++) {
 		pid_t at = next;
-		/* A pid that was used again is not the parent's any more. */
+		/* A process that is younger than its child has reused the parent's pid. */
 		if (proc_read_stat(proc, (uint32_t)at, &parent) != 0 ||
 			parent.start_ticks > born)
 			break;
@@ -208,8 +209,8 @@ enum {
 	SESSION_FILE_CAP = 2048,
 };
 
-/* The name is a word that the process chose, so that it is cut like one: before it is
- * shortened, because the end of a secret shows that it is one. */
+/* The process chose the name, so secrets are cut from it. They are cut before it is shortened,
+ * because the end of a secret is needed to recognise it. */
 static void write_env(char dst[TAG_CAP], const char *kind, struct piece name)
 {
 	char word[PROGRAM_CAP];
@@ -221,7 +222,7 @@ static void write_env(char dst[TAG_CAP], const char *kind, struct piece name)
 	str_escape(dst + used, TAG_CAP - used, word, secret_cut(word, len, SECRET_WORD));
 }
 
-/* ".venv" and the like say nothing: then the project above is the name. */
+/* A name like ".venv" says nothing; then the name of the project directory above is used. */
 static struct piece venv_name(struct piece path)
 {
 	static const char *const usual[] = { ".venv", "venv", ".env", "env" };
@@ -252,8 +253,8 @@ static bool env_of_path(char dst[TAG_CAP], struct piece program)
 	return true;
 }
 
-/* A venv runs the program of another environment, so that argv[0] and VIRTUAL_ENV know it
- * better than the program file does. */
+/* A venv runs the program file of another environment, so argv[0] and VIRTUAL_ENV name the
+ * environment more reliably than the program file. */
 static void find_python_env(struct proc_origin *origin, const struct origin_known *known,
 	const struct environment *env)
 {
@@ -272,7 +273,8 @@ static void find_python_env(struct proc_origin *origin, const struct origin_know
 		write_env(origin->python_env, "conda:", piece_basename(conda));
 }
 
-/* What a login manager calls the service that began a session. */
+/* The login manager's name of the service that began a session, and the login that is shown for
+ * it. */
 static const struct session_service {
 	const char *service, *login;
 } session_services[] = {
@@ -286,8 +288,8 @@ static const struct session_service {
 	{ "xrdp*", "desktop" },
 };
 
-/* Reads how the session began from the file of the login manager (systemd-logind), which is
- * beside /proc and in memory. */
+/* Reads from the login manager's file (systemd-logind) how the session began. The file is
+ * beside /proc, in memory. */
 static void ask_session(struct proc_origin *origin, int proc)
 {
 	static const char key[] = "\nSERVICE=";
@@ -313,8 +315,8 @@ static void or_login(struct proc_origin *origin, bool is, const char *login)
 		str_copy(origin->login, sizeof(origin->login), login);
 }
 
-/* The nearest parent that is known decides; without one, what the process inherited; then what
- * its managers know. A kernel is Jupyter's, unless an editor started it. */
+/* The nearest known parent decides; without one, the environment that the process inherited;
+ * then what its managers know. A kernel counts as Jupyter's, unless an editor started it. */
 static void find_login(struct proc_origin *origin, const struct origin_known *known,
 	const struct ancestry *ancestry, const struct environment *env)
 {
@@ -348,9 +350,10 @@ static void take_claims(struct proc_origin *origin, const struct origin_known *k
 			values[VARIABLE_NOTEBOOK]);
 }
 
-/* Fills all of `origin`. What may not be read is "": of other users' processes, only root and
- * programs with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH may read the environment. It is read
- * into memory that is wiped at once; see environment.h for what is looked for. */
+/* Fills all of `origin`. What may not be read is "": only root and programs with CAP_SYS_PTRACE
+ * and CAP_DAC_READ_SEARCH may read the environment of other users' processes. The environment
+ * is read into memory that is wiped at once; environment.h lists the variables that are used.
+ */
 static void origin_read(struct proc_origin *origin, const struct origin_known *known)
 {
 	struct ancestry ancestry;
@@ -405,8 +408,8 @@ struct proc_identity {
 
 enum { CGROUP_CAP = 16 * 1024 };
 
-/* The uids of services: those of the system (SYS_UID_MAX of login.defs(5)), the dynamic ones of
- * systemd, and nobody. Subordinate uids begin at SUB_UID_MIN. */
+/* The uids of services: those of the system (SYS_UID_MAX of login.defs(5)), systemd's dynamic
+ * ones, and nobody. Subordinate uids begin at SUB_UID_MIN. */
 enum {
 	SYSTEM_UID_MAX = 999,
 	DYNAMIC_UID_MIN = 61184,
@@ -421,18 +424,18 @@ static bool is_service(int64_t uid)
 	       (uid >= DYNAMIC_UID_MIN && uid <= DYNAMIC_UID_MAX);
 }
 
-/* Whether the process has the uid of a rootless container although it is in the host's user
- * namespace: it runs in the login slice of another user, and the number is a subordinate one. A
- * setuid file that the container made can do that. Then it is the slice's user, unless a
- * person has this number. */
+/* Whether the process is in the host's user namespace but has a uid of a rootless container: it
+ * runs in the login slice of another user, and its uid is a subordinate one. A setuid file that
+ * the container made can do that. Such a process belongs to the slice's user, unless a person
+ * has this uid. */
 static bool proc_may_be_subordinate(const struct proc_identity *id)
 {
 	return id->uid >= SUBORDINATE_UID_MIN && id->labels.slice_uid >= 0 &&
 	       id->uid != id->labels.slice_uid;
 }
 
-/* See above. A directory server may give a number of the subordinate range to
- * a person: such a process is in the host's user namespace. */
+/* Decides as described above. A directory server may give a person a uid of the subordinate
+ * range; such a person's process is in the host's user namespace. */
 static int64_t find_owner(int handle, const struct proc_identity *id)
 {
 	int64_t slice_uid = id->labels.slice_uid;
@@ -444,7 +447,7 @@ static int64_t find_owner(int handle, const struct proc_identity *id)
 	return container ? slice_uid : id->uid;
 }
 
-/* Returns -1 with `why` as errno. Uses the owner of a directory that may not be read. */
+/* Returns -1 with errno set to `why`. If the directory may not be read, uses its owner. */
 static int identify_hidden(int handle, int why, struct proc_identity *id)
 {
 	struct stat info;
@@ -457,7 +460,7 @@ static int identify_hidden(int handle, int why, struct proc_identity *id)
 	return -1;
 }
 
-/* Reads the command line, and where the process comes from, which may block. */
+/* Reads the command line and the origin of the process, which may block. */
 static void read_work(struct origin_known *known, struct proc_identity *id)
 {
 	char bytes[PROC_ARGUMENTS_CAP];
@@ -514,7 +517,7 @@ struct owners {
 	int64_t boot_us;	  /* monotonic time of that reading; 0: never */
 	struct user_names *users; /* NULL: users have no names */
 	char *place;		  /* see owners_say_where(), or NULL */
-	uint64_t places;	  /* how many texts it has had */
+	uint64_t places;	  /* how many texts `place` has had */
 };
 
 /* In a recorded tree without a passwd file, users have no names. */
@@ -648,7 +651,8 @@ static void describe_work(const struct proc_identity *found, struct process_id *
 }
 
 /* The boot time changes when the wall clock is set, and reading it takes a millisecond on a
- * large host: it is read once for all processes that are described in a row. */
+ * large host. So it is read once for all processes that are described at nearly the same time.
+ */
 static int64_t boot_time(struct owners *o)
 {
 	int64_t now_us = clock_monotonic_us();
@@ -670,8 +674,8 @@ static void describe_start(struct owners *o, uint64_t start_ticks, struct proces
 				 (int64_t)(rest * 1000 / (uint64_t)o->ticks_per_s);
 }
 
-/* The process could not be read: it is gone, or /proc is mounted with hidepid. A process that
- * is hidden completely still answers to signal 0. */
+/* Describes a process that cannot be read: it has ended, or /proc is mounted with hidepid.
+ * kill() with signal 0 still finds a process that is hidden completely. */
 static bool describe_hidden(
 	struct owners *o, int why, const struct proc_identity *found, struct process_id *id)
 {

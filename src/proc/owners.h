@@ -1,11 +1,11 @@
 /* Finds the owner of a process, from /proc, the cgroup tree and the user database. Its uid is
- * the real uid; its user is the name of the uid whose time it is: owner.c says how that
- * is decided. The recorder asks once per process life, and again while a user has no name. Of
- * the environment of a process, which holds secrets, only the variables of proc/environment.h
- * are used. Use it from one thread at a time.
+ * the real uid; its user is the name of the uid whose time it is, as described in owners.c. The
+ * recorder asks once per process life, and again while a user has no name. The environment of a
+ * process holds secrets: only the variables of proc/environment.h are used. Use it from one
+ * thread at a time.
  *
  * Files of a process and the user database may block for ever, so programs ask through
- * proc/reader.h, which has a process for it. */
+ * proc/reader.h, which reads them in a process of its own. */
 #ifndef GUA_PROC_OWNERS_H
 #define GUA_PROC_OWNERS_H
 
@@ -28,10 +28,10 @@ void owners_close(struct owners *o);
 /* Asks the user database again for all names, at their next use. */
 void owners_ask_again(struct owners *o);
 
-/* From now on `place` (of HELPER_PLACE_CAP bytes) always says what is being asked: "pid N #M"
- * for a process, "uid N #M" for a name; M counts, so a different text means progress. */
+/* From now on `place` (of HELPER_PLACE_CAP bytes) always says what is being read: "pid N #M"
+ * for a process, "uid N #M" for a name. M counts, so a different text means progress. */
 void owners_say_where(struct owners *o, char *place);
-/* Says that files of this process are read now: for callers that read other files. */
+/* Sets the place to this process: for callers that read other files of it. */
 void owners_mark_process(struct owners *o, uint32_t pid);
 
 /* Fills all of `id`. False: no such process; then user is USER_DEAD and start_ticks 0. A
@@ -39,7 +39,8 @@ void owners_mark_process(struct owners *o, uint32_t pid);
  * can be read. Allocates nothing, except for a user that is not in the cache (see user.h), and
  * takes at most USER_DEADLINE_MS. */
 bool owners_describe(struct owners *o, uint32_t pid, struct process_id *id);
-/* The same without the files that may block: see proc_identify_brief(). */
+/* The same without the files that may block: the command is "[comm]", there is no notebook, and
+ * the origin is brief. */
 bool owners_describe_brief(struct owners *o, uint32_t pid, struct process_id *id);
 
 /* Whether a "uid:N" may become a name later, because the user database is slow. */

@@ -1,4 +1,4 @@
-/* Parts of the texts that describe a process. */
+/* Parts of texts that describe a process. */
 #ifndef GUA_PROC_PIECE_H
 #define GUA_PROC_PIECE_H
 
@@ -13,11 +13,12 @@ struct piece {
 	size_t len;
 };
 
-/* Matches a name with a '*' as its first or last character at most, which matches anything. */
+/* Whether the text matches the pattern, in which '*' may be the first or the last character and
+ * matches anything. */
 bool piece_is_like(struct piece text, const char *pattern);
 /* The last part of a path. Slashes after it do not count. */
 struct piece piece_basename(struct piece path);
-/* The path without its last part; an empty one if there is no other. */
+/* The path without its last part; empty if it has only one part. */
 struct piece piece_directory(struct piece path);
 
 static inline bool piece_is_blank(char c)

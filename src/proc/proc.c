@@ -26,8 +26,8 @@ enum {
 	LOCKS_CAP = 1 << 20,
 };
 
-/* Writes "PID/NAME", or "NAME" for a handle's process. Without printf, because the tracker does
- * this thousands of times a second. */
+/* Writes "PID/NAME", or "NAME" for a handle. It does not use printf, because the tracker calls
+ * it thousands of times a second. */
 static void make_name(char dst[NAME_CAP], uint32_t pid, const char *name)
 {
 	char digits[16];
@@ -50,7 +50,7 @@ static ssize_t read_file(int proc, uint32_t pid, const char *name, char *dst, si
 	return file_read_piece_at(proc, path, dst, cap);
 }
 
-/* The same for the files that the kernel reads with a lock of the process held: see proc.h. */
+/* The same for files that the kernel reads while it holds a lock of the process: see proc.h. */
 static ssize_t wait_for_file(int proc, uint32_t pid, const char *name, char *dst, size_t cap)
 {
 	char path[NAME_CAP];
@@ -58,7 +58,8 @@ static ssize_t wait_for_file(int proc, uint32_t pid, const char *name, char *dst
 	return file_wait_piece_at(proc, path, dst, cap);
 }
 
-/* What a reader returns: `read` is -1 with errno set when the file could not be read. */
+/* The result of a reading function: `read` is -1 with errno set when the file could not be
+ * read. */
 static int result_of(ssize_t read, bool parsed)
 {
 	if (read >= 0 && !parsed)
@@ -109,7 +110,7 @@ int proc_open_stat(int proc, uint32_t pid)
 	return openat(proc, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
-/* The kernel gives the line in one read. */
+/* The kernel returns the line in one read. */
 int proc_read_stat_again(int stat_fd, struct proc_stat *stat)
 {
 	char bytes[STAT_CAP];
@@ -202,7 +203,8 @@ int proc_stat_program(int proc, uint32_t pid, struct stat *st)
 	char path[NAME_CAP];
 	struct statx now;
 	make_name(path, pid, "exe");
-	/* What the kernel has: a server of a network file system may never answer. */
+	/* AT_STATX_DONT_SYNC: use what the kernel knows, because the server of a network file
+	 * system may never answer. */
 	if (statx(proc, path, AT_STATX_DONT_SYNC, STATX_UID | STATX_MODE, &now) != 0)
 		return -1;
 	*st = (struct stat){ .st_uid = now.stx_uid, .st_mode = now.stx_mode };
@@ -214,7 +216,7 @@ void proc_name_in(char *dst, size_t cap, int directory, const char *name)
 	snprintf(dst, cap, "/proc/self/fd/%d/%s", directory, name);
 }
 
-/* The whole host. */
+/* From here on: files of the whole host. */
 
 int proc_open_memory(int proc)
 {
@@ -233,7 +235,7 @@ int proc_open_cpu(int proc)
 	return openat(proc, "stat", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
-/* The first line is enough; the file of a large host has thousands. */
+/* Reads only the first line: on a large host the file has thousands. */
 bool proc_read_cpu(int fd, struct proc_cpu *cpu)
 {
 	char bytes[256];
@@ -298,7 +300,7 @@ static int64_t read_boot_time(int fd)
 	}
 }
 
-/* Uses the clocks of this host, unless they count from another moment (a time namespace). */
+/* Uses the clocks of this host, unless they count from another moment (in a time namespace). */
 static int64_t finer_boot_ms(int64_t boot_ms)
 {
 	struct timespec wall, boot;
@@ -330,7 +332,7 @@ void proc_read_boot_id(int proc, char *dst, size_t cap)
 		str_escape(dst, cap, bytes, strcspn(bytes, "\n"));
 }
 
-/* Locks of files. */
+/* From here on: locks of files. */
 
 bool proc_record_lock(int fd, const struct flock *wanted, pid_t *pid)
 {
@@ -360,8 +362,8 @@ bool proc_lock_owner(struct lock_owner *o, int proc, int64_t pid)
 	return true;
 }
 
-/* The pid of one line, "1: FLOCK  ADVISORY  WRITE 123 fe:00:4711 0 EOF", or -1 if it is not a
- * lock on the file. A line with "->" waits for one. */
+/* Returns the pid of one line, such as "1: FLOCK  ADVISORY  WRITE 123 fe:00:4711 0 EOF"; -1: it
+ * is not a lock on the file. A line with "->" is a process that waits for a lock. */
 static int64_t parse_lock(const char *line, const struct proc_file *file)
 {
 	int64_t pid = -1;

@@ -1,6 +1,6 @@
 /* Reads the files of /proc: those of one process, and those of the host. No other module opens
- * them, so all stages get the same answer, and this can run in a process of its own: functions
- * take an open /proc and a pid and return plain values; none keeps state.
+ * them, so all stages get the same answer, and all reading can be done in a process of its own:
+ * functions take an open /proc and a pid and return plain values; none keeps state.
  *
  * `proc` and `pid` name a process in one of two ways: an open /proc (proc_open) and its number;
  * or a handle of that process (proc_open_process) and 0. A pid may belong to another process at
@@ -10,7 +10,7 @@
  *
  * For rollup, io, arguments and environment the kernel takes a lock of the process. Another
  * part of the kernel may hold it for ever (a page of a file system that does not answer, a
- * driver that hangs), and then reading blocks for ever too, in a state that no signal ends. So
+ * driver that hangs). Then reading blocks for ever too, in a state that no signal ends. So
  * programs read these through proc/reader.h. The other files do not block. */
 #ifndef GUA_PROC_PROC_H
 #define GUA_PROC_PROC_H
@@ -33,14 +33,15 @@ int proc_open(int *proc, const char *root, struct err *e);
 int proc_open_process(int proc, uint32_t pid);
 
 int proc_read_stat(int proc, uint32_t pid, struct proc_stat *stat);
-/* For callers that read stat many times: opens the file, which stays with the life that it was
- * opened for, and reads it again from its start with one call. */
+/* For callers that read stat many times: opens the file, and reads it again from its start with
+ * one call. The file stays with the life for which it was opened. */
 int proc_open_stat(int proc, uint32_t pid);
 int proc_read_stat_again(int stat_fd, struct proc_stat *stat);
-/* Reads the resident pages from statm; -1: not available. They are exact. The number in stat is
- * not: since Linux 6.2 each processor counts for itself, and stat leaves out what it has not
- * handed over yet, which is megabytes on a host with many processors. (statm and status are
- * exact too only in kernels from 2025 on. Before, only smaps is, which may block.) */
+/* Reads the resident pages from statm; -1: not available. They are more exact than the number
+ * in stat: since Linux 6.2 each processor counts for itself, and stat leaves out what a
+ * processor has not added yet, which is megabytes on a host with many processors. (statm and
+ * status are fully exact only in kernels from 2025 on. Before, only smaps is, which may block.)
+ */
 int64_t proc_read_resident(int proc, uint32_t pid);
 /* Reads only the start time, which differs between two lives of one pid; 0: not available. */
 uint64_t proc_start_ticks(int proc, uint32_t pid);
@@ -51,14 +52,14 @@ int proc_read_rollup(int proc, uint32_t pid, struct proc_rollup *rollup);
 int proc_read_io(int proc, uint32_t pid, struct proc_io *io);
 
 /* Reads the login uid, which su and sudo do not change; -1: there is none (services,
- * containers), or it cannot be read. A process that has none may choose one: owner.c. */
+ * containers), or it cannot be read. A process that has none may choose one: see owners.c. */
 int64_t proc_read_login_uid(int proc, uint32_t pid);
 
 /* Returns 1 when the process is in a user namespace of its own (a rootless container), 0 when
  * it is in that of the host, -1 when that is not known. */
 int proc_read_user_namespace(int proc, uint32_t pid);
 
-/* The longest part of cmdline that command.h, jupyter.h and people need. */
+/* How much of cmdline is read: enough for command.h and for people. */
 enum { PROC_ARGUMENTS_CAP = 16 * 1024 };
 
 /* Read the bytes of cmdline, cgroup and environ, as many as fit, and terminate them. Return how
@@ -69,14 +70,14 @@ ssize_t proc_read_environment(int proc, uint32_t pid, char *dst, size_t cap);
 /* Reads the path of the program file (/proc/PID/exe), as much as fits; not terminated. Returns
  * how many bytes, or -1 with errno. It needs the same rights as the environment. */
 ssize_t proc_read_program(int proc, uint32_t pid, char *dst, size_t cap);
-/* Whose the program file is, and who may write to it. It needs the same rights. */
+/* Finds who owns the program file and who may write to it. It needs the same rights. */
 int proc_stat_program(int proc, uint32_t pid, struct stat *st);
 
-/* A short path of a name in an open directory of this process, for calls that take no
- * directory. */
+/* Writes a short path of a name in an open directory of this process, for calls that take only
+ * a path. */
 void proc_name_in(char *dst, size_t cap, int directory, const char *name);
 
-/* What /proc says about the whole host: memory, CPU time, processes, boot. */
+/* From here on: files of the whole host: memory, CPU time, processes, boot. */
 
 /* Files that the tracker reads at each look: opened once, read again from their start. Opening
  * returns -1 with errno on failure; reading from -1 fails. */
@@ -104,12 +105,11 @@ void proc_read_boot_id(int proc, char *dst, size_t cap);
 /* The process that has locked a file. The kernel answers in two ways: fcntl(2) names the
  * process of a record lock, /proc/locks that of a flock(2). */
 
-/* A pid that is not visible here: the process is outside of this container, or on another
- * host. */
+/* A pid that is not visible here: the process is outside this container, or on another host. */
 #define LOCK_UNSEEN (-1)
 
-/* The process whose record lock conflicts with `wanted` on the open file: its pid, LOCK_UNSEEN,
- * or 0: none. False: the kernel cannot tell. */
+/* Finds the process whose record lock conflicts with `wanted` on the open file: its pid,
+ * LOCK_UNSEEN, or 0: none. False: the kernel cannot tell. */
 bool proc_record_lock(int fd, const struct flock *wanted, pid_t *pid);
 
 /* A file, as the kernel names it in /proc/locks. */
@@ -126,15 +126,15 @@ int64_t proc_parse_locks(const char *bytes, size_t len, const struct proc_file *
  * the lock. -1: no lock, or its process is not visible here. */
 int64_t proc_lock_pid(int proc, const struct proc_file *file);
 
-/* Who a process is that has locked a file. */
+/* A process that has locked a file. */
 struct lock_owner {
 	int64_t uid;
 	uint64_t start_ticks;
-	char comm[PROC_COMM_CAP + 1];	  /* its name as it is */
+	char comm[PROC_COMM_CAP + 1];	  /* its name, not escaped */
 	char name[4 * PROC_COMM_CAP + 1]; /* the same, safe to show */
 };
 
-/* False: it has ended, or cannot be read. */
+/* False: the process has ended, or cannot be read. */
 bool proc_lock_owner(struct lock_owner *o, int proc, int64_t pid);
 
 #endif

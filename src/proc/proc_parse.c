@@ -1,4 +1,5 @@
-/* Parsers for files of /proc, written by hand so that the tracker's own use stays small. */
+/* Parsers for files of /proc, written by hand so that the tracker itself uses little CPU time.
+ */
 #include "proc/proc_parse.h"
 
 #include <string.h>
@@ -68,13 +69,14 @@ bool proc_parse_number(const char *bytes, size_t len, uint64_t *number)
 	return p == end;
 }
 
-/* A count that no host reaches is cut, so that callers can add several. */
+/* Limits a count to more than any host reaches, so that callers can add several. */
 static int64_t count(int64_t number)
 {
 	return number < 0 ? 0 : number > MOST_TICKS ? MOST_TICKS : number;
 }
 
-/* What follows `key` (with its colon) at the start of a line; NULL: there is no such line. */
+/* Returns what follows `key` (with its colon) at the start of a line; NULL: there is no such
+ * line. */
 static const char *find_key(const char *bytes, size_t len, const char *key)
 {
 	size_t key_len = strlen(key);
@@ -132,8 +134,8 @@ static void take_fields(struct proc_stat *stat, const int64_t field[FIELD_START]
 	stat->threads = count(field[FIELD_THREADS]);
 }
 
-/* Returns the second of two counts of pages: the first is the size, the second what is
- * resident; -1 when it is not whole, or more than any host has. */
+/* Reads two counts of pages and returns the second: the first is the size, the second what is
+ * resident. -1: the second is not complete, or is more than any host has. */
 static int64_t second_pages(const char *p, const char *end)
 {
 	int64_t size, pages;
@@ -177,7 +179,7 @@ int64_t proc_parse_resident(const char *bytes, size_t len)
 	return second_pages(bytes, bytes + len);
 }
 
-/* The least of the four numbers behind "Uid:"; -1: not all are there. */
+/* Returns the least of the four numbers after "Uid:"; -1: not all are there. */
 static int64_t least_uid(const char *bytes, size_t len)
 {
 	const char *line = find_key(bytes, len, "Uid:"), *end = bytes + len;

@@ -1,7 +1,7 @@
-/* Parsers for the files of /proc: bytes in, plain values out. They have no state, and there are
- * no others: the recorder, the views, the tracker and libgua get the same answers. The bytes
- * may be cut anywhere and may contain anything; a number that the cut may have shortened is not
- * used. The tracker parses many times a second: nothing here allocates. */
+/* Parsers for the files of /proc: bytes in, plain values out. They have no state. The recorder,
+ * the views, the tracker and libgua all use them and so get the same answers. The bytes may be
+ * cut anywhere and may contain anything; a number that the cut may have shortened is not used.
+ * The tracker parses many times a second, so nothing here allocates. */
 #ifndef GUA_PROC_PROC_PARSE_H
 #define GUA_PROC_PROC_PARSE_H
 
@@ -26,7 +26,8 @@ struct proc_stat {
 	int64_t waited_user_ticks, waited_system_ticks;	  /* of children it waited for */
 	int64_t threads;
 	uint64_t start_ticks; /* field 22: from boot to its start */
-	int64_t rss_pages; /* about; -1: the line was cut before it. See proc_read_resident() */
+	int64_t rss_pages; /* inexact, see proc_read_resident(); -1: the line was cut before it
+			    */
 };
 
 /* False when the line is not whole up to field 22. */
@@ -39,23 +40,24 @@ int64_t proc_parse_resident(const char *bytes, size_t len);
 /* The fields of /proc/PID/status that are used; -1 for a missing one (a zombie has no memory).
  *
  * The uid of a process is its REAL uid everywhere in this module: the user that runs it. A
- * setuid program still belongs to the user that started it. (Whose time it is may be another
- * uid: see owner.c.) */
+ * setuid program still belongs to the user that started it. (Its time may belong to another
+ * uid: see owners.c.) */
 struct proc_status {
 	int64_t tgid, uid;
 	int64_t least_uid; /* the least of the real, effective, saved and file system uid */
 	int64_t peak_rss_bytes;		/* VmHWM: since the last exec */
-	int64_t voluntary, involuntary; /* switches of its first thread */
+	int64_t voluntary, involuntary; /* context switches of its first thread */
 };
 void proc_parse_status(const char *bytes, size_t len, struct proc_status *status);
 
-/* /proc/PID/smaps_rollup; false when it has no memory. */
+/* /proc/PID/smaps_rollup; false when the process has no memory. */
 struct proc_rollup {
 	int64_t rss_bytes, pss_bytes, uss_bytes, swap_bytes;
 };
 bool proc_parse_rollup(const char *bytes, size_t len, struct proc_rollup *rollup);
 
-/* /proc/PID/io: bytes that storage really moved, waited-for children included. */
+/* /proc/PID/io: bytes that were really read from and written to storage, including those of
+ * children that were waited for. */
 struct proc_io {
 	int64_t read_bytes, written_bytes;
 };
@@ -79,7 +81,7 @@ struct proc_memory {
 bool proc_parse_memory(const char *bytes, size_t len, struct proc_memory *memory);
 
 /* The first line of /proc/stat: ticks of all cores since boot, busy (neither idle nor waiting
- * for I/O) and together. */
+ * for I/O) and total. */
 struct proc_cpu {
 	int64_t busy_ticks, all_ticks;
 };

@@ -1,5 +1,5 @@
-/* Reads what may block for ever: the process that reads, how it is left behind when it is
- * stuck, and the questions to it. */
+/* Runs the process that reads what may block for ever, sends it questions, and leaves it behind
+ * when it is stuck. */
 #include "proc/reader.h"
 
 #include <errno.h>
@@ -23,8 +23,8 @@
 #include "proc/user.h"
 #include "proc/wary.h"
 
-/* Processes that one request may ask for. What a process answers is lost when a later one of
- * the same request blocks, so it is not large. */
+/* Processes that one request may ask for. It is small because the answers of a request are lost
+ * when a later process of the same request blocks. */
 enum { READER_BATCH = 32 };
 
 enum reader_question {
@@ -33,11 +33,11 @@ enum reader_question {
 	READER_ROLLUP,	  /* struct reader_result, then a struct proc_rollup */
 	READER_MAPPINGS,  /* struct reader_result, then rows of struct mapping */
 	READER_IO,	  /* struct reader_result, then a struct proc_io */
-	READER_ASK_AGAIN, /* all names of users, at their next use: struct reader_result */
+	READER_ASK_AGAIN, /* expires all names of users: struct reader_result */
 };
 
-/* A request is one of these. All questions but READER_DESCRIBE have one target, and answer
- * only for the life with this start time. */
+/* A request is one of these. All questions except READER_DESCRIBE have one target, and are
+ * answered only for the life with this start time. */
 struct reader_request {
 	uint32_t question; /* an enum reader_question */
 	uint32_t n;
@@ -51,7 +51,7 @@ struct reader_request {
 struct reader_answer {
 	struct process_id id;
 	uint32_t there; /* 0: there is no such process */
-	uint32_t late;	/* the name of its user may come later */
+	uint32_t late;	/* the name of its user may become known later */
 };
 
 struct reader_result {
@@ -59,8 +59,7 @@ struct reader_result {
 	uint32_t len; /* bytes that follow */
 };
 
-/* The process, and those that were left behind. Zero-initialise but for
- * `root`. */
+/* The reader's process, and those that were left behind. Zero-initialise, except for `root`. */
 struct reader_process {
 	const char *root;
 	struct helper *helper; /* NULL: not started, or it ended */
@@ -167,23 +166,23 @@ static void serve(void *context, const struct str *bytes, struct str *reply)
 	}
 }
 
-/* How long it may stay at one place. Files of a process take microseconds, or up to some tenths
- * of a second on a host that swaps. */
+/* How long the process may stay at one place. Files of a process take microseconds, or a few
+ * tenths of a second on a host that swaps. */
 #define PROCESS_MS 500
 #define NAME_MS (USER_DEADLINE_MS + 500) /* the lookup has a deadline of its own */
 #define START_MS 10000
-/* How long a request may wait for processes in all. Each may be just fast enough, and there may
+/* How long a request may wait for processes in all: each may be just fast enough, and there may
  * be dozens. */
 #define WAIT_MS 1000
 /* How long a request may take in all, waiting for a processor included. */
 #define REQUEST_MS 20000
-/* How often the place is looked at. */
+/* How often to check the place. */
 #define LOOK_MS 50
-/* One that failed is replaced after a second, and after twice as long each time in a row, up to
- * 64 seconds. */
+/* After a failure, the next process is started after a second; after each further failure in a
+ * row the delay doubles, up to 64 seconds. */
 #define RESTART_DOUBLINGS 6
 
-/* There is no process for some time. */
+/* Notes the failure: for some time no process is started. */
 static void has_failed(struct reader_process *p, const char *why)
 {
 	int64_t wait_s = p->n_failed < RESTART_DOUBLINGS ? INT64_C(1) << p->n_failed
@@ -194,7 +193,7 @@ static void has_failed(struct reader_process *p, const char *why)
 	log_warning("%s; starting another one in %lld s", why, (long long)wait_s);
 }
 
-/* Whether there is a process; starts one if that is possible now. */
+/* Whether the reader's process runs; starts one if that is possible now. */
 static bool reader_process_is_there(struct reader_process *p)
 {
 	struct err e = { 0 };
@@ -230,14 +229,14 @@ static void end_helper(struct reader_process *p)
 	p->left[p->n_left++].pid = pid;
 }
 
-/* The reply makes no sense: ends the process. */
+/* Ends the process, because its reply makes no sense. */
 static void reader_process_refuse(struct reader_process *p)
 {
 	end_helper(p);
 	has_failed(p, "the process " READER_NAME " sent an invalid answer");
 }
 
-/* Whether it waits for a processor, not for another process: then the host is slow. */
+/* Whether the process waits for a processor, not for a file: then the host is slow. */
 static bool is_runnable(pid_t pid)
 {
 	int proc = -1;
@@ -249,7 +248,7 @@ static bool is_runnable(pid_t pid)
 	return runnable;
 }
 
-/* What is known about a request that takes long. */
+/* What is known about a slow request. */
 struct slow {
 	char place[HELPER_PLACE_CAP]; /* where the process was last seen */
 	int64_t here_ms;    /* how long it has waited there, and not for a processor */
@@ -258,7 +257,7 @@ struct slow {
 	uint32_t slowest;   /* the process that it waited for longest, or 0 */
 };
 
-/* The process that is being read at this place, or 0. */
+/* Returns the pid that is being read at this place, or 0. */
 static uint32_t pid_at(const char *place)
 {
 	uint32_t pid = 0;
@@ -272,8 +271,8 @@ static int64_t limit_ms(const char *place)
 	return strncmp(place, "uid ", 4) == 0 ? NAME_MS : START_MS;
 }
 
-/* Looks where the process is. True: it has waited for too long. Time in which it waited for a
- * processor does not count: on a loaded host that may be most of it. */
+/* Checks where the process is. True: it has waited for too long. Time in which it waited for a
+ * processor does not count: on a loaded host that may be most of the time. */
 static bool look(struct slow *s, const struct helper *h)
 {
 	char place[HELPER_PLACE_CAP];
@@ -295,7 +294,7 @@ static bool look(struct slow *s, const struct helper *h)
 	return late || s->waited_ms >= WAIT_MS;
 }
 
-/* Waits for the reply. A process that comes to another place works. */
+/* Waits for the reply. A process whose place changes makes progress. */
 static int wait_for_reply(
 	struct helper *h, const struct str **reply, struct slow *s, struct err *e)
 {
@@ -307,9 +306,9 @@ static int wait_for_reply(
 	}
 }
 
-/* The process that was being read, if the request asks for it; else 0. `before` is the place at
- * which the last request ended: a helper that is still there has not begun with this one. If it
- * waited for several processes, the slowest is blamed. */
+/* Returns the process that was being read, if the request asks for it; else 0. `before` is the
+ * place at which the last request ended: a helper that is still there has not begun this
+ * request. If the helper waited for several processes, the slowest is returned. */
 static uint32_t find_blamed(const struct helper *h, const struct reader_request *request,
 	const struct slow *s, const char *before)
 {
@@ -345,7 +344,7 @@ static int reader_process_ask(struct reader_process *p, const struct reader_requ
 	if (rc == 0)
 		return 0;
 	if (rc != ERR_BUSY)
-		slow.slowest = 0; /* it died where it is */
+		slow.slowest = 0; /* it died at its last place */
 	*blamed = find_blamed(p->helper, request, &slow, before);
 	end_helper(p);
 	if (rc != ERR_BUSY)
@@ -354,8 +353,8 @@ static int reader_process_ask(struct reader_process *p, const struct reader_requ
 }
 
 enum {
-	NAMES = 256, /* remembered for when there is no process to ask */
-	TRIES = 2,   /* how many processes may block one call of reader_expect() */
+	NAMES = 256, /* names of users, kept for when there is no process to ask */
+	TRIES = 2,   /* how many processes that block one call of reader_expect() accepts */
 };
 /* How often brief descriptions are repeated. */
 #define AGAIN_US 5000000
@@ -487,7 +486,7 @@ static void remember_name(struct reader *r, const struct reader_answer *a)
 	memcpy(name->name, a->id.user, sizeof(name->name));
 }
 
-/* Describes a process by what does not block, without the reader's process. */
+/* Describes a process without the reader's process, from the files that do not block. */
 static void describe_directly(struct reader *r, uint32_t pid, struct reader_answer *a)
 {
 	a->there = owners_describe_brief(r->direct, pid, &a->id);
@@ -498,7 +497,8 @@ static void describe_directly(struct reader *r, uint32_t pid, struct reader_answ
 	a->late = a->id.owner_uid >= 0 && !name;
 }
 
-/* The reader's process was stuck, or died, while it read `pid`; 0: it was not reading one. */
+/* Notes that the reader's process was stuck, or died, while it read `pid`; 0: it was not
+ * reading a process. */
 static void blame(struct reader *r, uint32_t pid)
 {
 	struct reader_answer a = { 0 };
@@ -507,8 +507,8 @@ static void blame(struct reader *r, uint32_t pid)
 	wary_add(&r->wary, a.there ? &a.id : NULL, clock_monotonic_us());
 }
 
-/* Whether the whole description of a process may be read. As long as nothing has blocked, this
- * reads nothing. */
+/* Whether the full description of a process may be read. Reads nothing as long as no process
+ * has blocked. */
 static bool allows(struct reader *r, uint32_t pid)
 {
 	struct process_id id;
@@ -518,7 +518,7 @@ static bool allows(struct reader *r, uint32_t pid)
 	return wary_allows(&r->wary, &id, clock_monotonic_us());
 }
 
-/* Bytes from another process: a text may have no end. */
+/* Terminates all texts: these bytes come from another process. */
 static void end_texts(struct process_id *id)
 {
 	id->user[sizeof(id->user) - 1] = '\0';
@@ -742,14 +742,14 @@ bool reader_trouble(struct reader *r, char *dst, size_t cap)
 		n += id->pid != 0;
 	}
 	if (!first) {
-		/* Its processes fail, and there is no other one yet. */
+		/* The reader's processes keep failing, and no new one has been started yet. */
 		if (r->process.n_failed < 2 || reader_process_is_there(&r->process))
 			return false;
 		snprintf(dst, cap, "processes are described by their names only: %s",
 			r->process.why);
 		return true;
 	}
-	/* The command is the name in brackets. */
+	/* The command of a brief description is the name in brackets. */
 	int name = (int)strcspn(first->command + 1, "]");
 	int len = snprintf(dst, cap,
 		"process %u (%.*s, user %s) cannot be read: its memory is locked; described by "
@@ -761,7 +761,7 @@ bool reader_trouble(struct reader *r, char *dst, size_t cap)
 	return true;
 }
 
-/* Another text is another fault. */
+/* A different text is a different fault. */
 void reader_check(struct reader *r, struct fault *f, int64_t now_ms)
 {
 	char text[sizeof(f->text)];

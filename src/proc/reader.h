@@ -1,12 +1,12 @@
 /* Reads what may block for ever: files of other processes (see proc/proc.h) and the user
- * database. A reader has a process for it, started when it is first needed. If that process is
- * stuck, it is left behind and another one is started; the process that it was reading is
- * remembered by pid and start time, and is described from then on by what does not block: its
- * user, its cgroup, and its name as "[comm]".
+ * database. A reader does this in a process of its own, started when it is first needed. If
+ * that process is stuck, it is left behind and another one is started. The process that it was
+ * reading is remembered by pid and start time, and is described from then on only by what does
+ * not block: its user, its cgroup, and its name as "[comm]".
  *
  * One user may start thousands of processes that block. So after one of them, the other
  * processes of the same uid are described briefly too, for ten minutes at first and longer each
- * time; and after the second one in a row, those of all users are, for some seconds. At most
+ * time. After the second one in a row, those of all users are, for some seconds. At most
  * READER_STUCK_MAX processes are left behind at a time: then nothing that may block is read
  * until one of them has ended. A description that is brief for such a reason can be repeated
  * later: see reader_expect(). Use a reader from one thread at a time. */
@@ -32,14 +32,14 @@ struct reader;
 /* `root` "" means the real /proc and user database; else DIR/proc and DIR/etc/passwd, a
  * recorded tree. Fails when there is no such proc. */
 int reader_open(struct reader **r, const char *root, struct err *e);
-/* Lets the reader's process end while the caller closes something else; then only
- * reader_close() may follow. */
+/* Lets the reader's process end while the caller closes something else. After this, call only
+ * reader_close(). */
 void reader_dismiss(struct reader *r);
 void reader_close(struct reader *r);
 /* Starts the process now, while this program is small, instead of when it is needed. */
 void reader_start(struct reader *r);
-/* From now on descriptions are brief, as owners_describe_brief() gives them, and as good as
- * they get: command lines and environments are not read at all. */
+/* From now on descriptions are brief, as owners_describe_brief() gives them, and are not
+ * improved later: command lines and environments are not read at all. */
 void reader_be_brief(struct reader *r);
 /* Fills all of `id`, as owners_describe() does. *brief: the description may become better
  * later; it is false for a process that itself blocks. */

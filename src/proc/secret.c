@@ -4,13 +4,13 @@
 #include <string.h>
 #include <strings.h>
 
-/* What is cut: all after `mark` up to the last `until`, or to the end of the text when `until`
- * is 0. Marks are found in any case. */
+/* What is cut: everything after `mark` up to the last `until`, or to the end of the text when
+ * `until` is 0. Marks match in upper and lower case. */
 static const struct cut {
 	const char *mark;
 	char until;
 	bool keep_mark;
-	enum secret_text from; /* the kinds of text from this one on */
+	enum secret_text from; /* applies to this kind of text and to those after it */
 } cuts[] = {
 	{ "://", '@', true, SECRET_LABEL },
 	{ ":", '@', true, SECRET_WORD }, /* user:password@host */
@@ -28,12 +28,12 @@ static const struct cut {
 	{ "=", 0, false, SECRET_WORD },
 };
 
-/* How keys of well-known services begin. A key is recognised wherever a word begins with that.
- * Where a name could begin so too ("sk-learn-fit.py"), `unbroken` asks for letters and digits
- * without a sign between them. */
+/* Prefixes of keys of well-known services. A key is recognised at the beginning of any word.
+ * Where an ordinary name could begin the same way ("sk-learn-fit.py"), `unbroken` requires
+ * letters and digits without a sign between them. */
 static const struct key {
 	const char *prefix;
-	size_t least; /* at least this many bytes follow */
+	size_t least; /* at least this many bytes follow the prefix */
 	bool unbroken;
 } keys[] = {
 	{ "sk-", 16, true },	 /* OpenAI, Anthropic and many others */
@@ -67,7 +67,8 @@ static bool is_alnum(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-/* Returns how long the key at the start of the text is after its prefix; 0: it is none. */
+/* Returns the length of the key at the start of the text, without its prefix; 0: it is not a
+ * key. */
 static size_t key_length(const struct key *key, const char *text, size_t len)
 {
 	size_t n = 0, first = 0, run = 0, longest = 0;

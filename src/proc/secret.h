@@ -1,6 +1,6 @@
-/* Keeps passwords, keys and code of other people's command lines out of what is stored and
+/* Keeps passwords, keys and code in other people's command lines out of what is stored and
  * shown. Nothing can recognise every secret, so little is kept: names of files, and words from
- * which one table cuts what usually carries credentials. */
+ * which everything is cut that usually carries credentials. */
 #ifndef GUA_PROC_SECRET_H
 #define GUA_PROC_SECRET_H
 
@@ -13,7 +13,7 @@
  * not a file name. */
 bool secret_is_file_name(const char *word, size_t len);
 
-/* What a text is, which decides what is cut from it. */
+/* The kind of a text decides what is cut from it. */
 enum secret_text { SECRET_LABEL, SECRET_PATH, SECRET_WORD };
 
 /* Cuts credentials from the text, in place: the user part of a URL and the value after

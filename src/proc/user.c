@@ -1,4 +1,4 @@
-/* The cache of user names and the threads that fill it. */
+/* Caches user names, and looks them up in threads. */
 #include "proc/user.h"
 
 #include <errno.h>
@@ -40,13 +40,12 @@ struct lookup {
 struct user_entry {
 	bool used;
 	uint32_t uid;
-	int64_t expires_us;	/* ask again then */
+	int64_t expires_us;	/* when to ask again */
 	char name[USER_CAP];	/* escaped; "": the user has no name */
 	struct lookup *pending; /* overdue, or NULL */
 };
 
-/* All lookups that begin within this time are waited for no longer than the deadline, in all.
- */
+/* Within each such window, all lookups together are waited for no longer than the deadline. */
 #define WINDOW_US INT64_C(10000000)
 
 struct user_names {
@@ -54,7 +53,7 @@ struct user_names {
 	void *context;
 	int deadline_ms;
 	int64_t window_us; /* when the current window began */
-	int64_t waited_us; /* how long lookups were waited for in it */
+	int64_t waited_us; /* how long lookups have been waited for in it */
 	char *passwd;	   /* bytes of a passwd file, or NULL: ask `find` */
 	size_t passwd_len;
 	int overdue; /* entries with a pending lookup */

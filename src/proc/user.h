@@ -1,10 +1,10 @@
 /* A cache of user names. A name is kept for an hour, the lack of a name for five minutes.
  *
  * The user database may be on a directory server (sssd, LDAP) that does not answer for minutes,
- * or takes a second for each user, and the recorder must not wait for it: each lookup runs in a
- * thread of its own. All lookups within ten seconds are waited for no longer than the deadline,
- * in all; after that the answer is "uid:N" at first, and the name is used once it has arrived.
- * While one lookup is overdue, no other one is waited for. */
+ * or takes a second for each user. The recorder must not wait for it, so each lookup runs in a
+ * thread of its own. Within ten seconds, all lookups together are waited for no longer than the
+ * deadline. After that the answer is "uid:N" at first, and the name once it has arrived. While
+ * one lookup is overdue, no other one is waited for. */
 #ifndef GUA_PROC_USER_H
 #define GUA_PROC_USER_H
 
@@ -29,17 +29,16 @@ struct user_names;
 
 int user_names_new(
 	struct user_names **u, user_find *find, void *context, int deadline_ms, struct err *e);
-/* Names from the bytes of a passwd file, which the table takes over (freed with it): no
- * threads.
- */
+/* Names from the bytes of a passwd file. The table takes the bytes over and frees them. It uses
+ * no threads. */
 int user_names_new_file(struct user_names **u, char *bytes, size_t len, struct err *e);
 void user_names_free(struct user_names *u);
 
-/* Writes the escaped name, or "uid:N"; then it returns false. `now_us` is from a monotonic
- * clock. */
+/* Writes the escaped name and returns true; or writes "uid:N" and returns false. `now_us` is
+ * from a monotonic clock. */
 bool user_names_get(struct user_names *u, uint32_t uid, int64_t now_us, char *dst, size_t cap);
 
-/* Asks again for every name at its next use. A name stays if its user is gone. */
+/* Asks again for every name at its next use. If the user is gone, the old name stays. */
 void user_names_expire(struct user_names *u);
 /* Whether a lookup is overdue: a "uid:N" may become a name later. */
 bool user_names_are_late(const struct user_names *u);

@@ -1,11 +1,12 @@
-/* Tables of what blocked. They are small: an attacker must not make them grow. */
+/* Tables of processes and users that blocked. They have a fixed size: an attacker must not make
+ * them grow. */
 #include "proc/wary.h"
 
 #define SECOND_US INT64_C(1000000)
 #define USER_FIRST_US (600 * SECOND_US)
 #define USER_MOST_US (24 * 3600 * SECOND_US)
-/* Two processes block in a row when the second does so within this time, or within this time
- * after the pause for the first. */
+/* Two processes block in a row if the second one blocks within this time after the first, or
+ * after the pause that follows it. */
 #define SOON_US (10 * SECOND_US)
 #define PAUSE_FIRST_US (5 * SECOND_US)
 #define PAUSE_MOST_US (300 * SECOND_US)
