@@ -10,13 +10,13 @@
 #include "store/store_private.h"
 #include "store/sums.h"
 
-/* Removes processes that nothing refers to any more: most processes of a busy host touch a card
- * for too short a time to be counted, and their rows would make the store grow for ever. */
+/* Removes processes that nothing refers to. Most processes of a busy host use a card for too
+ * short a time to be counted, and their rows would make the store grow for ever. */
 
-/* Rows that one call examines. At a tick each 30 s it keeps up with 60 new processes a
+/* Rows that one call examines. With a tick every 30 s this is enough for 60 new processes a
  * second. */
 enum { SWEEP_ROWS = 2000 };
-/* A life that is longer is kept without a search. */
+/* A process that lived longer is kept without a search. */
 enum { SWEEP_DAYS = 400, DAY_S = 86400 };
 
 /* Spells end at most this long before or after their process was seen. */
@@ -28,8 +28,8 @@ struct candidate {
 	int64_t first_day, last_day; /* unix seconds */
 };
 
-/* Are there processes that ended before `before_ms` and that this connection has not examined?
- * False, like the next: SQLite failed. */
+/* Whether there are processes that ended before `before_ms` and that this connection has not
+ * examined. Like the next function, it returns false when SQLite failed. */
 static bool is_sweep_due(struct store *s, int64_t before_ms, bool *due)
 {
 	int64_t first_ms = INT64_MAX;
@@ -40,8 +40,9 @@ static bool is_sweep_due(struct store *s, int64_t before_ms, bool *due)
 	return ok;
 }
 
-/* Does the process have time on a card? All its slots have left holding_1m, and what leaves it
- * is in holding_1d for ever. `sums` and `spells` are the two questions about a candidate. */
+/* Whether the process has time on a card. All its slots have left holding_1m, and time that
+ * leaves it stays in holding_1d for ever. `sums` and `spells` are the two queries about a
+ * candidate. */
 static bool is_counted(
 	sqlite3_stmt *sums, sqlite3_stmt *spells, const struct candidate *c, bool *counted)
 {
@@ -49,7 +50,7 @@ static bool is_counted(
 	for (int64_t day = c->first_day; !found && day <= c->last_day; day += DAY_S)
 		if (!sql_put(sums, &found, SQL_INT(c->host), SQL_INT(day), SQL_INT(c->id)))
 			return false;
-	/* A spell whose sums found no room in memory. */
+	/* A spell may have no sums, if there was no memory for them. */
 	if (!found && !sql_put(spells, &found, SQL_INT(c->first_ms - SPELL_SLACK_MS),
 			      SQL_INT(c->last_ms + SPELL_SLACK_MS), SQL_INT(c->id)))
 		return false;
@@ -59,7 +60,7 @@ static bool is_counted(
 
 static struct candidate candidate_of(sqlite3_stmt *q)
 {
-	/* A day more on both sides, for a clock that was set meanwhile. */
+	/* A day is added on both sides, in case the clock was set meanwhile. */
 	int64_t first_ms = sqlite3_column_int64(q, 2), first = first_ms / 1000,
 		last_ms = sqlite3_column_int64(q, 3), last = last_ms / 1000;
 	return (struct candidate){ .id = sqlite3_column_int64(q, 0),
@@ -70,7 +71,7 @@ static struct candidate candidate_of(sqlite3_stmt *q)
 		.last_day = last - last % DAY_S + DAY_S };
 }
 
-/* Examines the next rows and fills `unused` with those to remove. */
+/* Examines the next rows, and fills `unused` with those to remove. */
 static bool examine(struct store *s, int64_t before_ms, int64_t *unused, size_t *n)
 {
 	sqlite3_stmt *q = NULL, *sums = NULL, *spells = NULL;
@@ -93,7 +94,7 @@ static bool examine(struct store *s, int64_t before_ms, int64_t *unused, size_t 
 	bool ok = true;
 	while (ok && rc == SQLITE_ROW && (rc = sqlite3_step(q)) == SQLITE_ROW) {
 		bool counted = true;
-		if (sqlite3_column_int(q, 5)) /* too young, and so are the next */
+		if (sqlite3_column_int(q, 5)) /* too young, and so are all that follow */
 			break;
 		struct candidate c = candidate_of(q);
 		if (sqlite3_column_int(q, 4))
@@ -108,7 +109,7 @@ static bool examine(struct store *s, int64_t before_ms, int64_t *unused, size_t 
 	return ok && (rc == SQLITE_DONE || rc == SQLITE_ROW);
 }
 
-/* Examines some of them and removes those without slots, within the caller's transaction. */
+/* Examines some processes and removes those without slots, within the caller's transaction. */
 static bool sweep_processes(struct store *s, int64_t now_ms, int64_t before_ms)
 {
 	int64_t unused[SWEEP_ROWS], ahead = 0;
@@ -134,11 +135,11 @@ enum { STEP_SQL = 8 };
 /* A process is removed when it has ended this long before the oldest minute. */
 enum { SWEEP_SLACK_S = 2 * 86400 };
 
-/* One step from fine to coarse. */
+/* One step of compaction, from fine slots to coarse ones. */
 struct step {
 	int64_t fine_s, coarse_s;  /* slot widths, seconds */
 	const char *oldest;	   /* the oldest fine slot */
-	const char *sql[STEP_SQL]; /* what is done to the range [?1, ?2), in this order */
+	const char *sql[STEP_SQL]; /* statements for the range [?1, ?2), in this order */
 };
 
 #define RANGE " WHERE slot >= ?1 AND slot < ?2"
@@ -177,8 +178,8 @@ static const struct step steps[] = {
 };
 enum { STEPS = sizeof(steps) / sizeof(steps[0]) };
 
-/* Long before any GPU. What a damaged file has before it is moved at once: at the ends of the
- * range of numbers there is no arithmetic. */
+/* A moment long before any GPU. Older slots, which only a damaged file has, are moved at once,
+ * because arithmetic with them could overflow. */
 #define OLDEST_SLOT (-(INT64_C(1) << 40))
 
 /* Whole coarse slots that are old enough: [from, to). */
@@ -192,7 +193,7 @@ static int64_t floor_to(int64_t value, int64_t width)
 	return value - (rest < 0 ? rest + width : rest);
 }
 
-/* The next range of a step, empty (from >= to) when nothing is old enough. */
+/* Finds the next range of a step, empty (from >= to) when nothing is old enough. */
 static bool next_range(struct store *s, const struct step *step, int64_t until_s, int max_slots,
 	struct range *range)
 {
@@ -212,7 +213,7 @@ static bool next_range(struct store *s, const struct step *step, int64_t until_s
 	return true;
 }
 
-/* Is there anything to move? */
+/* Whether there is anything to move. */
 static bool look_for_more(struct store *s, const int64_t *until_s, bool *more)
 {
 	struct range range = { 0, 0 };
@@ -223,7 +224,7 @@ static bool look_for_more(struct store *s, const int64_t *until_s, bool *more)
 	return true;
 }
 
-/* Moves the next slots: one step, the first that has something to do. */
+/* Moves the next slots, in the first step that has something to move. */
 static bool move_slots(struct store *s, const int64_t *until_s, int max_slots)
 {
 	for (size_t i = 0; i < STEPS; i++) {
@@ -241,10 +242,10 @@ static bool move_slots(struct store *s, const int64_t *until_s, int max_slots)
 	return true;
 }
 
-/* A clock that leaped forward by more than a day may be wrong, and minutes that became hours do
- * not become minutes again. Compaction waits until six hours have passed on the new clock; if
- * it is set back before, nothing has happened. A leap is a step that a recorder saw, or the
- * time between two runs; a host that was off for days only waits. */
+/* A clock that leaped forward by more than a day may be wrong, and minutes that were joined to
+ * hours cannot be divided again. So compaction waits until six hours have passed on the new
+ * clock; if the clock is set back before, nothing was changed. A leap is a step that a recorder
+ * saw, or the time between two runs, so a host that was off for days waits too. */
 enum { LEAP_MS = 86400 * 1000, SETTLE_MS = 6 * 3600 * 1000 };
 static const char leap_sql[] =
 	"SELECT EXISTS (SELECT 1 FROM event WHERE id > (SELECT max(id) FROM event) - 10000"
@@ -262,8 +263,8 @@ static bool has_leaped(struct store *s, int64_t now_ms, bool *leaped)
 	return ok;
 }
 
-/* Moves slots, and keeps only the newest events: a card that is lost and found all day must not
- * fill the disk. */
+/* Moves slots, and keeps only the newest events: a card that is lost and found again all day
+ * must not fill the disk. */
 static bool compact_slots(struct store *s, const int64_t *until_s, int max_slots, bool *more)
 {
 	return move_slots(s, until_s, max_slots) &&
@@ -283,8 +284,8 @@ int compact_store(struct store *s, const struct compaction *c, bool *more, struc
 	int code = store_connect(s, e);
 	if (code)
 		return code;
-	/* Processes are swept when all their slots have left the minutes, and not in the one
-	 * long transaction of an import. */
+	/* Processes are swept when all their slots have left the minutes. They are not swept in
+	 * the one long transaction of an import. */
 	if (!look_for_more(s, until_s, more) ||
 		(!*more && !s->in_batch && !is_sweep_due(s, before_ms, &sweep)) ||
 		((*more || sweep) && !has_leaped(s, c->now_ms, &leaped)))

@@ -28,20 +28,21 @@ enum query {
 	QUERIES,
 };
 
-/* Rows of a day are among the newest: an index by user would be as large as the names. If the
- * rows of a day are more, a recorder that was started again counts too few. */
+/* Rows of a day are among the newest rows, so these are searched: an index by user would be as
+ * large as the names. If a day has more rows, a recorder that was started again counts too few.
+ */
 #define OF_DAY                                                                                 \
 	" FROM process WHERE id > (SELECT max(id) FROM process) - 20000 AND host = ?1"         \
 	" AND user = ?2 AND ended_ms >= ?3 AND "
 #define NO_SESSION "coalesce(job, container, notebook, posix_session) IS NULL"
-/* Sums of a life are in minutes from a little before it was first seen; in its hour, if the
- * ledger was full. Minutes become five minutes after an hour at the earliest, and then the row
- * stays. */
+/* The sums of a life are in minutes, from a little before it was first seen; or in its hour, if
+ * the ledger was full. Minutes become five minutes after an hour at the earliest, and then the
+ * row stays. */
 static const char *const queries[QUERIES] = {
 	[QUERY_COUNT] =
 		"SELECT count(*)" OF_DAY "NOT " CROWD_SQL " AND ended_ms - first_seen_ms < ?4",
 	[QUERY_SESSIONS] = "SELECT count(*)" OF_DAY CROWD_SQL " AND NOT " NO_SESSION,
-	/* A POSIX session has its number in one boot only. */
+	/* The number of a POSIX session is valid in one boot only. */
 	[QUERY_FIND] = "SELECT max(id)" OF_DAY CROWD_SQL
 		       " AND job IS ?4 AND container IS ?5 AND notebook IS ?6 AND"
 		       " posix_session IS ?7 AND (" NO_SESSION " OR (SELECT boot_id FROM run"
@@ -74,14 +75,14 @@ static const char *const queries[QUERIES] = {
 /* A user's short processes of a day. */
 struct crowd {
 	char user[USER_CAP];
-	int64_t day;	  /* since 1970; -1: look it up */
-	int64_t lives;	  /* with rows of their own */
-	int64_t sessions; /* with a row for the others */
+	int64_t day;	  /* days since 1970; -1: not looked up yet */
+	int64_t lives;	  /* how many have rows of their own */
+	int64_t sessions; /* how many sessions have a row for their other processes */
 };
 
-/* The row that the others of one session share. */
+/* The row that the other processes of one session share. */
 struct crowd_row {
-	char user[USER_CAP], key[SESSION_KEY_CAP]; /* key "": of no session, or of many */
+	char user[USER_CAP], key[SESSION_KEY_CAP]; /* key "": no session, or many */
 	int64_t id;
 };
 
@@ -89,9 +90,9 @@ struct crowds {
 	sqlite3_stmt *queries[QUERIES]; /* prepared at first use and kept */
 	struct crowd *items;
 	size_t n, cap;
-	struct crowd_row *rows; /* that were needed in the day of their user */
+	struct crowd_row *rows; /* rows that were needed in the current day of their user */
 	size_t n_rows, cap_rows;
-	int64_t from_slot; /* of the sums that rows in given_up may have ... */
+	int64_t from_slot; /* the oldest slot of the sums of rows in given_up ... */
 	bool given_up;	   /* ... if there are any in this tick */
 };
 
@@ -120,7 +121,8 @@ static struct crowd *find_user(struct crowds *all, const char *user)
 	return c;
 }
 
-/* The user's processes of that day, as the file has them; NULL: SQLite failed. */
+/* Finds the counts of the user's processes of that day, as the file has them; NULL: SQLite
+ * failed. */
 static struct crowd *find_crowd(struct store *s, const char *user, int64_t day)
 {
 	struct crowd *c = find_user(s->crowds, user);
@@ -143,7 +145,7 @@ static bool is_short(const struct process_entry *p, int64_t seen_ms)
 	return seen_ms >= 0 && p->ended_ms >= seen_ms && p->ended_ms - seen_ms < CROWD_SHORT_MS;
 }
 
-/* Of what names a session, all but the label that counts is left out. */
+/* The labels of a session: only the one that names it is kept. */
 struct crowd_session {
 	int64_t day;
 	enum session_kind kind;
@@ -184,8 +186,9 @@ static int64_t known_row(const struct crowds *all, const char *user, const char 
 	return 0;
 }
 
-/* The row for a life of the crowd: that of its session, so that policy knows whose use it was;
- * beyond CROWD_SESSIONS, and for a process without a session, that of the user. */
+/* Finds the row for a life of the crowd. It is that of its session, so that policy knows whose
+ * use it was. After CROWD_SESSIONS sessions, and for a process without a session, it is that of
+ * the user. */
 static bool find_row(
 	struct store *s, struct crowd *c, const struct process_entry *p, int64_t *id)
 {
@@ -241,8 +244,8 @@ bool crowd_take(struct store *s, const struct process_entry *p, int64_t at_ms, i
 		return true;
 	if (!s->crowds && !(s->crowds = calloc(1, sizeof(*s->crowds))))
 		return false;
-	/* Since when the life was seen: the recorder may have been started again meanwhile.
-	 * -1: its time is in a crowd already. */
+	/* Reads since when the life was seen, because the recorder may have been started again
+	 * meanwhile. -1: its time is in a crowd already. */
 	if (*id == 0)
 		seen_ms = p->first_seen_ms;
 	else if (!sql_put(query(s, QUERY_FIRST_SEEN), &seen_ms, SQL_INT(*id)))

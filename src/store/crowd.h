@@ -22,14 +22,14 @@ enum { CROWD_LIVES = 1000, CROWD_SESSIONS = 16, CROWD_SHORT_MS = 5 * 60 * 1000 }
 /* In SQL: whether a row of `process` is a crowd. */
 #define CROWD_SQL "(pid = 0 AND command = '" CROWD_COMMAND "')"
 
-/* Decides where the time of a life goes that the tick of `at_ms` writes. `*id` is its row, 0
- * when it has none yet. If the life belongs to the crowd, `*id` becomes the row of the crowd,
- * and a row that it had is removed by crowd_merge(). False: SQLite failed. */
+/* Decides which row gets the time of a life in the tick of `at_ms`. `*id` is its row, 0 when it
+ * has none yet. If the life belongs to the crowd, `*id` becomes the row of the crowd, and
+ * crowd_merge() removes the row that the life had. False: SQLite failed. */
 bool crowd_take(struct store *s, const struct process_entry *p, int64_t at_ms, int64_t *id);
 /* Moves the sums of all rows that crowd_take() gave up in this tick, and removes these rows. */
 bool crowd_merge(struct store *s);
 
-/* Forgets what is known of the file, because the tick was not written. */
+/* Forgets what was read from the file, because the tick was not written. */
 void crowd_forget(struct store *s);
 /* The same before the connection is closed. */
 void crowd_disconnect(struct store *s);

@@ -12,15 +12,17 @@
 #include "store/store.h"
 #include "store/store_private.h"
 
-/* ?1 and ?2 are slots, at whole days, and ?3 and ?4 the same in milliseconds. A window that
- * another host's wider slot widens, by less than an hour, is still inside. */
+/* ?1 and ?2 are slots, at whole days; ?3 and ?4 are the same moments in milliseconds. The
+ * margin is for a window that a wider slot of another host extends, by less than an hour. */
 enum { DAY_S = 86400, MARGIN_S = 3600 };
 #define IN_WINDOW "slot >= ?1 AND slot < ?2"
-/* The first and the last slot say where the data of the whole store begins and ends. */
+/* The first and the last slot of the whole store are copied too: they show where its data
+ * begins and ends. */
 #define WITH_ENDS(table)                                                                       \
 	IN_WINDOW " OR slot = (SELECT min(slot) FROM " table                                   \
 		  ") OR slot = (SELECT max(slot) FROM " table ")"
-/* A reader learns what a bare context takes from the newest rows (audit/audit.c). */
+/* The newest rows are copied too: a reader learns from them how much memory a bare context
+ * takes (audit/audit.c). */
 #define WITH_NEWEST(table, rows)                                                               \
 	IN_WINDOW " OR slot >= (SELECT min(slot) FROM (SELECT slot FROM " table                \
 		  " ORDER BY slot DESC LIMIT " rows "))"
@@ -34,8 +36,8 @@ enum { DAY_S = 86400, MARGIN_S = 3600 };
 	" UNION SELECT process FROM spell WHERE " SPELLS_IN ")"
 /* clang-format on */
 
-/* The tables that reports read, and which rows. The others are about the store itself: running
- * totals, imports, lives for the next recorder. */
+/* The tables that reports read, and which of their rows are copied. The other tables are about
+ * the store itself: running totals, imports, lives for the next recorder. */
 static const struct part {
 	const char *table, *where;
 } parts[] = {
@@ -68,7 +70,7 @@ struct extract {
 	int64_t first_s, last_s;
 };
 
-/* The names of a table's columns, with commas, and as many question marks. */
+/* Writes the names of a table's columns, separated by commas, and as many question marks. */
 static int read_columns(sqlite3 *db, const char *table, struct str *names, struct str *marks)
 {
 	sqlite3_stmt *row = NULL;
@@ -86,7 +88,7 @@ static int read_columns(sqlite3 *db, const char *table, struct str *names, struc
 static int copy_rows(struct extract *x, sqlite3_stmt *get, sqlite3_stmt *put, struct err *e)
 {
 	int n = sqlite3_column_count(get), rc;
-	/* Not every statement has all four. */
+	/* Not every statement has all four parameters. */
 	sql_bind(get, SQL_INT(x->first_s), SQL_INT(x->last_s), SQL_INT(x->first_s * 1000),
 		SQL_INT(x->last_s * 1000));
 	while ((rc = sqlite3_step(get)) == SQLITE_ROW) {
@@ -125,8 +127,9 @@ static int copy_table(struct extract *x, const struct part *part, struct err *e)
 	return rc;
 }
 
-/* The new file is nobody's but ours, and is dropped on any failure: it needs no journal. It
- * loses its name as soon as it is open, so that nothing is left when this process is killed. */
+/* No other process uses the new file, and it is dropped on any failure, so it needs no journal.
+ * Its name is removed as soon as it is open, so that nothing is left if this process is killed.
+ */
 static int open_new(struct extract *x, struct err *e)
 {
 	int rc = sqlite3_open_v2(

@@ -1,4 +1,4 @@
-/* Opens SQLite files of other processes, with limits. */
+/* Opens SQLite files that other processes wrote, with limits. */
 #include "store/foreign.h"
 
 #include <limits.h>
@@ -22,7 +22,7 @@
 static bool started;
 static atomic_llong heap_used, limit; /* bytes; a limit of 0: none */
 
-/* Several threads may pass the limit at the same moment, each by one allocation. */
+/* Several threads may exceed the limit at the same moment, each by one allocation. */
 static bool is_too_much(long long more)
 {
 	long long most = atomic_load(&limit);
@@ -100,19 +100,20 @@ bool foreign_has_heap_limit(void)
 	return started ? atomic_load(&limit) > 0 : sqlite3_hard_heap_limit64(-1) > 0;
 }
 
-/* SQLite's memory, for the whole process. The import of a GiB needs less than 16 MiB. */
+/* Limit of SQLite's memory, for the whole process. The import of a GiB needs less than 16 MiB.
+ */
 #define HEAP_BYTES (INT64_C(64) << 20)
-/* ... and for each of many files: an open store needs about 170 KiB. */
+/* The same for each of many files: an open store needs about 170 KiB. */
 #define FILE_BYTES (INT64_C(512) << 10)
 
-/* The work that one statement may take. A row has 8 bytes or more and takes some 30 steps of
- * SQLite's machine, sorting included; gua's own statements stay below 2 steps a byte. The time
- * is that of the processor: a statement may wait for a slow disk or a pager. The longest one,
- * the sort of an import, needs about 9 s for a GiB; it may take 200. */
+/* Limits of the work of one statement. A row has 8 bytes or more and takes some 30 steps of
+ * SQLite's machine, including sorting; gua's own statements stay below 2 steps a byte. The time
+ * is processor time, because a statement may wait for a slow disk or a pager. The longest one,
+ * the sort of an import, needs about 9 s for a GiB and may take 200 s. */
 enum { STEPS_BASE = 1000000, STEPS_PER_BYTE = 16, SECONDS_BASE = 10, MIB_PER_SECOND = 5 };
-enum { STEPS_BETWEEN = 4000 }; /* checks */
-/* What is believed of a size: all of it up to HOLES_BYTES, and beyond that what the file has
- * on the disk, up to 2 TiB. */
+enum { STEPS_BETWEEN = 4000 }; /* between two checks */
+/* How much of a file's size is believed: all of it up to HOLES_BYTES, and beyond that what the
+ * file takes on the disk, up to 2 TiB. */
 enum { BLOCK_BYTES = 512, HOLES_BYTES = 2 << 20 };
 #define MOST_BLOCKS (INT64_C(1) << 32)
 
@@ -132,11 +133,11 @@ static const struct {
 	{ SQLITE_LIMIT_WORKER_THREADS, 0 },
 };
 
-/* The work of the current statement. */
+/* How much work the current statement has done. */
 struct guard {
 	char path[PATH_MAX];
 	struct foreign_stop *stop;
-	bool read_once; /* steps are of all statements */
+	bool read_once; /* steps count for all statements together */
 	int64_t steps, most_steps;
 	int64_t until_us; /* of the thread's processor time */
 };
@@ -155,10 +156,9 @@ static int64_t size_of(const char *path, const char *suffix)
 	snprintf(name, sizeof(name), "%s%s", path, suffix);
 	if (stat(name, &st) != 0)
 		return 0;
-	/* A file with holes costs nothing, so its size says nothing about the work that it can
-	 * need. Some file systems count the blocks of a new file late: small sizes are
-	 * believed.
-	 */
+	/* A file with holes takes no space, so its size does not limit the work that it can
+	 * cause. Some file systems count the blocks of a new file late, so small sizes are
+	 * believed. */
 	int64_t blocks =
 		(int64_t)st.st_blocks < MOST_BLOCKS ? (int64_t)st.st_blocks : MOST_BLOCKS;
 	int64_t most = blocks * BLOCK_BYTES > HOLES_BYTES ? blocks * BLOCK_BYTES : HOLES_BYTES;
@@ -197,8 +197,8 @@ static void no_function(sqlite3_context *context, int n, sqlite3_value **values)
 	sqlite3_result_null(context);
 }
 
-/* The connection owns the guard: SQLite frees a function's data when it closes. That is all
- * that this function is for. */
+/* The connection owns the guard. This SQL function exists only because SQLite frees a
+ * function's data when the connection is closed. */
 static int guard_work(sqlite3 *db, const struct foreign_file *file)
 {
 	struct guard *g = calloc(1, sizeof(*g));
@@ -210,7 +210,7 @@ static int guard_work(sqlite3 *db, const struct foreign_file *file)
 	start_statement(0, g, NULL, NULL);
 	int rc = sqlite3_create_function_v2(db, "gua_guard", 0, SQLITE_UTF8 | SQLITE_DIRECTONLY,
 		g, no_function, NULL, NULL, free);
-	if (rc != SQLITE_OK) /* and g is free */
+	if (rc != SQLITE_OK) /* SQLite has freed g */
 		return rc;
 	sqlite3_progress_handler(db, STEPS_BETWEEN, check_work, g);
 	return sqlite3_trace_v2(db, SQLITE_TRACE_STMT, start_statement, g);
@@ -313,13 +313,13 @@ static bool may_compute(const char *sql)
 
 static bool has_computed(sqlite3 *db, const char *table)
 {
-	int64_t n = 1; /* what cannot be asked is refused */
+	int64_t n = 1; /* if the query fails, the file is refused */
 	sql_do(db, "SELECT count(*) FROM pragma_table_xinfo(?) WHERE hidden <> 0", &n,
 		SQL_RAW(table));
 	return n > 0;
 }
 
-/* Checks an object of the schema that is, or belongs to, one of our tables. */
+/* Checks an object of the schema that is one of our tables, or belongs to one. */
 static int check_row(sqlite3 *db, sqlite3_stmt *row, const char *path, struct err *e)
 {
 	const char *name = (const char *)sqlite3_column_text(row, 0);
@@ -352,7 +352,7 @@ void foreign_expect(size_t n)
 int foreign_check_tables(
 	sqlite3 *db, const char *const *tables, const char *path, struct err *e)
 {
-	/* Of a trigger, the name of its table. */
+	/* For a trigger, tbl_name is the table it belongs to. */
 	static const char sql[] =
 		"SELECT iif(type = 'trigger', tbl_name, name), type, rootpage, sql "
 		"FROM main.sqlite_schema";

@@ -21,14 +21,15 @@
 #include "store/store.h"
 
 /* Finds what denies the access, the file or its directory, and names its group. Names come from
- * the local files: a name service could block. */
+ * the local files, because a name service could block. */
 
 enum { NAMES_MAX = 4 << 20 };
 
 /* The group that may read the stores of the service; dist/gua.sysusers makes it. */
 #define SERVICE_GROUP "gua"
 
-/* The name of an id in a file like /etc/passwd; /etc/group has its ids in the same place. */
+/* Finds the name of an id in a file like /etc/passwd; /etc/group has its ids in the same field.
+ */
 static bool find_name(const char *file, uint32_t id, char *name, size_t cap)
 {
 	char *bytes = NULL, raw[USER_CAP];
@@ -62,13 +63,14 @@ static bool find_barrier(struct barrier *b, const char *path)
 	return stat(b->path, &b->st) == 0;
 }
 
-/* Whether members of its group get through. */
+/* Whether members of its group have access. */
 static bool lets_group_in(const struct barrier *b)
 {
 	return b->st.st_mode & (b->directory ? S_IXGRP : S_IRGRP);
 }
 
-/* The advice names commands for root: it must not open another program's file to a group. */
+/* The advice has commands to run as root, so it must not give a group access to another
+ * program's file. */
 static bool is_named_as_store(const char *path)
 {
 	size_t len = strlen(path);
@@ -174,7 +176,7 @@ static int identify_open(int fd, const char *path, struct err *e)
 	return identify_header(path, header, e);
 }
 
-/* The application id of a database; 0: it has none, or the file is not a database. */
+/* Returns the application id of a database; 0: it has none, or the file is not a database. */
 static uint32_t application_of(const char *path)
 {
 	unsigned char header[HEADER_BYTES];

@@ -10,7 +10,7 @@
 
 /* In the header of the file, where file(1) can find it: "GUA1". */
 #define STORE_APPLICATION_ID 0x47554131
-/* ... and of policy.db: "GUAP". */
+/* The same in policy.db: "GUAP". */
 #define POLICY_APPLICATION_ID 0x47554150
 
 enum store_kind {
@@ -19,17 +19,17 @@ enum store_kind {
 	STORE_OURS,    /* a store of a version that this program knows, or an older one */
 };
 
-/* Returns an enum store_kind, or fails with the sentence that says why the file is refused: a
+/* Returns an enum store_kind, or fails with a sentence that says why the file is refused: a
  * directory, not a database, a newer store, the Python tool's database, another program's
  * database. */
 int identify_store(const char *path, struct err *e);
-/* Fails with the sentence for a version of the schema that this program does not know. */
+/* Fails with the sentence for a schema version that this program does not know. */
 int identify_refuse_version(const char *path, int64_t version, struct err *e);
 /* Whether a file that was refused may still be meant as a store: its name ends in ".db", or it
- * is a store of a newer version. The file of gua enforce, policy.db, is not meant. */
+ * is a store of a newer version. policy.db, the file of gua enforce, does not count. */
 bool identify_is_likely(const char *path);
 
-/* Explains why a user may not read a store, and which group would help. */
+/* From here on: why a user may not read a store, and which group would help. */
 
 /* Fills `e` for a store that open(2) refuses with EACCES: who may read it, and what an
  * administrator can do. Returns ERR_WORLD. */

@@ -28,7 +28,7 @@ enum {
 	DB_BYTES = 512,
 };
 
-/* The process whose lock conflicts with ours; 0: none, or the kernel cannot tell. */
+/* Returns the process whose lock conflicts with ours; 0: none, or the kernel cannot tell. */
 static pid_t holder(int fd, short type, off_t start, off_t len)
 {
 	const struct flock ours = {
@@ -39,7 +39,7 @@ static pid_t holder(int fd, short type, off_t start, off_t len)
 	return pid;
 }
 
-/* Kept open until SQLite has closed the store: closing it drops SQLite's locks. */
+/* It stays open until SQLite has closed the store, because closing it drops SQLite's locks. */
 static int shm_of(struct store *s)
 {
 	char path[PATH_MAX + 8];
@@ -59,7 +59,8 @@ static pid_t find(struct store *s, enum blocked what)
 	return pid || !s->locked ? pid : holder(s->lock_fd, F_RDLCK, DB_PENDING, DB_BYTES);
 }
 
-/* "pid N, uid U, NAME", or as much of it as can be read and may be kept: faults are stored. */
+/* Writes "pid N, uid U, NAME", or as much of it as can be read and may be kept: faults are
+ * stored. */
 static void describe(pid_t pid, enum privacy privacy, char *dst, size_t cap)
 {
 	struct lock_owner owner;
@@ -135,8 +136,8 @@ int lock_check_logs(const char *db, struct err *e)
 	return 0;
 }
 
-/* A recorder that could not start deletes its lock file. A lock on the deleted file protects
- * nothing. */
+/* Whether the path still leads to the open file. A recorder that could not start deletes its
+ * lock file, and a lock on the deleted file protects nothing. */
 static bool is_still_there(int fd, const char *path)
 {
 	struct stat held, there;
@@ -144,8 +145,8 @@ static bool is_still_there(int fd, const char *path)
 	       held.st_ino == there.st_ino && held.st_dev == there.st_dev;
 }
 
-/* The lock file decides who may record: it must be a plain file of ours that no other user can
- * open. Root may record into another user's store. */
+/* The lock file decides who may record, so it must be a plain file of this user that no other
+ * user can open. Root may record into another user's store. */
 static int check_file(int fd, const char *path, struct err *e)
 {
 	struct stat st;
@@ -193,7 +194,7 @@ static int refuse(pid_t holder, const char *db, struct err *e)
 		"a recorder %s is already writing %s; see: gua status --db %s", who, db, db);
 }
 
-/* Tries once. 0: locked; 1: the file must be opened again. */
+/* Tries once to take the lock. 0: locked; 1: the file must be opened again. */
 static int try_lock(int fd, const char *path, const char *db, struct err *e)
 {
 	struct flock want = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -205,8 +206,8 @@ static int try_lock(int fd, const char *path, const char *db, struct err *e)
 		return 1;
 	if (want.l_type == F_WRLCK)
 		return refuse(want.l_pid, db, e);
-	/* A read lock is not a recorder's. A reader took it while older versions let all users
-	 * read this file; a new file is free of it. */
+	/* A read lock is not a recorder's. A reader may have it from the time when older
+	 * versions let all users read this file; a new file has no such lock. */
 	log_notice(
 		"a program that is not a recorder has locked %s; the file is replaced", path);
 	if (is_still_there(fd, path))
@@ -239,7 +240,7 @@ int lock_take(const char *db, int *fd, struct err *e)
 			    "cannot lock %s: it is being replaced again and again", path);
 }
 
-/* Far beyond SQLite's own lock bytes, and beyond every page. */
+/* A byte far beyond SQLite's own lock bytes and beyond every page. */
 enum { STORE_BYTE_SHIFT = 62 };
 
 int lock_store(int fd, const char *db, struct err *e)

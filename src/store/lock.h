@@ -1,6 +1,6 @@
 /* The recorder's lock: one recorder per store. It is a POSIX record lock on STORE.lock, which
- * nobody but the recorder's user may open; a lock is never stale. What others may know about
- * the recorder is in the status file (statusfile.h). */
+ * only the recorder's user may open; a lock is never stale. What other users may know about the
+ * recorder is in the status file (statusfile.h). */
 #ifndef GUA_STORE_LOCK_H
 #define GUA_STORE_LOCK_H
 
@@ -13,16 +13,17 @@
 /* Writes the path of the file beside the store that ends in `suffix`. A symbolic link to the
  * store is followed, so that all names of a store have the same files. */
 int lock_beside(char *path, size_t cap, const char *db, const char *suffix, struct err *e);
-/* Whether a file of this user at `path`, beside the store, is believed: root, the owner of the
- * store and the owner of its directory can replace the store itself. */
+/* Whether to trust a file at `path`, beside the store, that belongs to this user. Root, the
+ * owner of the store and the owner of its directory are trusted: they can replace the store
+ * itself. */
 bool lock_trusts(uid_t uid, const char *db, const char *path);
 /* Refuses a store in a sticky directory such as /tmp if another user has put a file beside it
- * that SQLite believes: the pages in a -wal or -journal file replace those of the store. In
- * other directories, those who can make files can replace the store as well. */
+ * that SQLite would use: the pages in a -wal or -journal file replace those of the store. In
+ * other directories, users who can make files can replace the store as well. */
 int lock_check_logs(const char *db, struct err *e);
 /* Takes the lock of the store at `db` for this process; *fd holds it until the process ends.
- * ERR_WORLD, with the pid, when another recorder has it, and when the lock file is not one of
- * this user's own. ERR_BUSY when the disk is full. */
+ * ERR_WORLD, with the pid, when another recorder has it; ERR_WORLD also when the lock file does
+ * not belong to this user. ERR_BUSY when the disk is full. */
 int lock_take(const char *db, int *fd, struct err *e);
 /* Locks one byte of the store itself, open as `fd`, until that descriptor is closed: this also
  * detects a recorder that opened the store through a hard link and so has another STORE.lock.
@@ -31,14 +32,14 @@ int lock_store(int fd, const char *db, struct err *e);
 
 /* Names the process whose lock keeps the recorder from writing. Every program that may read the
  * store may also lock it: SQLite's readers share the -shm file with the writer, and a read lock
- * on its first bytes is enough to stop all writing. That cannot be prevented, so it is made
- * visible. */
+ * on its first bytes is enough to stop all writing. That cannot be prevented, so it is
+ * reported. */
 
 struct store;
 
 enum blocked {
 	BLOCKS_WRITING, /* no transaction can begin */
-	BLOCKS_FOLDING, /* the -wal file cannot start again from its beginning */
+	BLOCKS_FOLDING, /* the -wal file cannot be restarted from its beginning */
 };
 
 /* Appends " (pid N, uid U, NAME)" to the error if a process can be found that holds such a

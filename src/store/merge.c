@@ -1,5 +1,5 @@
-/* Makes a store of many: its hosts first, then the rows of one store after the other, in a file
- * that gets its name when it is complete. */
+/* Makes one store from many: first its hosts, then the rows of one store after the other, in a
+ * file that gets its name when it is complete. */
 #include "store/merge.h"
 
 #include <errno.h>
@@ -22,10 +22,10 @@
 #include "store/store_private.h"
 #include "store/sums.h"
 
-/* No store has ids beyond it: they are numbers of rows. */
+/* Ids are numbers of rows: no store has an id beyond this. */
 #define MERGE_ID_MAX (INT64_C(1) << 48)
 
-/* From an id of a store to that in the new one; those of a store are sorted. */
+/* Maps an id of a store to the id in the new one; those of a store are sorted. */
 struct new_id {
 	int64_t from, to;
 };
@@ -35,11 +35,11 @@ struct new_ids {
 	size_t n;
 };
 
-/* A store that is merged. */
+/* A store to be merged. */
 struct source {
 	struct merge *merge;
 	const char *path;
-	size_t at; /* among those that were given */
+	size_t at; /* its index among the paths that were given */
 	sqlite3 *db;
 	int64_t newest_ms; /* its last tick */
 	struct new_ids hosts, cards;
@@ -61,16 +61,16 @@ struct merge {
 	size_t n_machines;
 };
 
-/* Copies the rows of one store into another: ids of hosts and cards are looked up, those of
- * runs, processes and events moved. */
+/* From here on: copies the rows of one store into another. Ids of hosts and cards are looked
+ * up; ids of runs, processes and events are shifted. */
 
 #define ADD_USAGE "ON CONFLICT (slot, gpu, state) DO UPDATE SET " USAGE_ADD
 #define ADD_HEAT                                                                               \
 	"ON CONFLICT (slot) DO UPDATE SET " ADD("active_ms") ", " ADD(                         \
 		"idle_held_ms") ", " ADD("truly_idle_ms")
 
-/* The tables after host, and what happens to a row whose key is there already: only
- * where a host is in several stores, or where a row is of all cards. */
+/* The tables after host, and what happens to a row whose key already exists. That happens only
+ * when a host is in several stores, or when a row is for all cards. */
 static const struct merge_table {
 	const char *table, *conflict;
 } tables[] = {
@@ -99,7 +99,7 @@ static const struct merge_table {
 	{ "identity", "ON CONFLICT (host, user) DO UPDATE SET "
 		      "first_ms = min(first_ms, excluded.first_ms), "
 		      "named_ms = max(named_ms, excluded.named_ms)" },
-	{ "reading", NULL }, /* replaced: the newest store is the last */
+	{ "reading", NULL }, /* replaced; the newest store comes last */
 	{ "event", "" },
 	{ "import", "ON CONFLICT (host, first_ms, last_ms, samples) DO NOTHING" },
 };
@@ -110,7 +110,7 @@ static int compare_ids(const void *x, const void *y)
 	return array_compare(a->from, b->from);
 }
 
-/* False: the store has no such row. */
+/* False: the store has no row with this id. */
 static bool find_id(const struct new_ids *ids, int64_t from, int64_t *to)
 {
 	const struct new_id key = { .from = from };
@@ -133,7 +133,7 @@ static int add_id(struct new_ids *ids, int64_t from, int64_t to, struct err *e)
 enum role { ROLE_NONE, ROLE_HOST, ROLE_CARD, ROLE_RUN, ROLE_PROCESS, ROLE_OWN };
 enum { COLUMNS_MAX = 48 };
 
-/* The copying of one table of one store. */
+/* The state while one table of one store is copied. */
 struct copying {
 	struct merge *m;
 	struct source *s;
@@ -188,7 +188,7 @@ static int read_columns(struct copying *c, bool with_id, struct err *e)
 	return c->names.failed || c->marks.failed ? err_memory(e) : 0;
 }
 
-/* The new id of a column; false: the store has no row with that id, as only a damaged one. */
+/* Replaces an id by the new one; false: the store has no row with that id, so it is damaged. */
 static bool translate(const struct copying *c, int column, int64_t *id)
 {
 	const struct source *s = c->s;
@@ -212,7 +212,7 @@ static bool translate(const struct copying *c, int column, int64_t *id)
 	return true;
 }
 
-/* Binds a row; false: it is left out. */
+/* Binds a row; false: the row is left out. */
 static bool bind_row(const struct copying *c, sqlite3_stmt *row)
 {
 	for (int i = 0; i < c->n; i++) {
@@ -253,8 +253,8 @@ static int copy_row(void *copying, sqlite3_stmt *row, struct err *e)
 	return !bind_row(c, row) || sql_run(c->put, NULL) ? 0 : cannot_write(c->m, e);
 }
 
-/* Adds a card, or merges it with that of an earlier store: the newer row has the names. After
- * the columns of the table, a row has its id, UUID, first and last moment, and host. */
+/* Adds a card, or merges it with that of an earlier store; the names come from the newer row.
+ * After the columns of the table, a row has its id, UUID, first and last moment, and host. */
 static int copy_card(void *copying, sqlite3_stmt *row, struct err *e)
 {
 	struct copying *c = copying;
@@ -318,8 +318,8 @@ static int copy_table(
 	return rc;
 }
 
-/* An exporter gives the first users of a host a name of their own: two stores of it have two
- * who were first. */
+/* Exporters show the first users of a host by name (identity.place). Two stores of one host may
+ * give the same place to two users, so the places are numbered again. */
 static const char places_sql[] =
 	"UPDATE identity SET place = (SELECT count(*) FROM identity AS o WHERE o.host = "
 	"identity.host AND o.place > 0 AND (o.first_ms, o.user) <= (identity.first_ms, "
@@ -327,7 +327,7 @@ static const char places_sql[] =
 	"0 "
 	"GROUP BY host, place HAVING count(*) > 1)";
 
-/* Adds the row of a host that is new; its name may be taken by another machine. */
+/* Adds the row of a new host; another machine may already have its name. */
 static int add_machine(
 	struct merge *m, const struct merge_host *newest, struct machine **new, struct err *e)
 {
@@ -349,7 +349,7 @@ static int add_machine(
 	return 0;
 }
 
-/* What the caller knows of a row, and the newest row of the same host. */
+/* Finds the caller's entry for a row, and the newest row of the same host. */
 static const struct merge_host *find_host(
 	const struct merge *m, size_t path, int64_t id, const struct merge_host **newest)
 {
@@ -363,7 +363,7 @@ static const struct merge_host *find_host(
 	return own;
 }
 
-/* What the newest row says about a host is shown, as in a report over all of them. */
+/* Shows what the newest row says about a host, as a report over all of the stores does. */
 static int take_host(void *source, sqlite3_stmt *row, struct err *e)
 {
 	struct source *s = source;
@@ -398,7 +398,8 @@ static int open_source(struct source *s, struct err *e)
 	return rc;
 }
 
-/* First of all stores, in the order in which they were given: that of the hosts in a report. */
+/* Reads the hosts of all stores first, in the order in which the stores were given: that is the
+ * order of the hosts in a report. */
 static int read_hosts(struct source *s, struct err *e)
 {
 	int rc = open_source(s, e), step = SQLITE_OK;
@@ -416,7 +417,7 @@ static int read_hosts(struct source *s, struct err *e)
 	return rc;
 }
 
-/* The largest id so far: ids of the next store come after it. */
+/* Finds the largest ids so far: those of the next store come after them. */
 static int set_offsets(struct merge *m, struct source *s, struct err *e)
 {
 	int step[4] = { 0 };
@@ -446,7 +447,7 @@ static int copy_source(struct merge *m, struct source *s, struct err *e)
 	return rc;
 }
 
-/* The oldest store first: of a host that is in several, the newest run has the largest id. */
+/* The oldest store comes first: if a host is in several, its newest run has the largest id. */
 static int compare_sources(const void *x, const void *y)
 {
 	const struct source *a = x, *b = y;
@@ -454,8 +455,8 @@ static int compare_sources(const void *x, const void *y)
 	return by_tick ? by_tick : array_compare((int64_t)a->at, (int64_t)b->at);
 }
 
-/* Makes the file a store: one that a killed merge has left behind is not, and no report over
- * its directory takes it for one. */
+/* Makes the file a store. What a killed merge leaves behind is not a store, so no report over
+ * its directory reads it. */
 static int end_copying(struct merge *m, struct err *e)
 {
 	char sql[64];
@@ -485,12 +486,12 @@ static int copy_all(struct merge *m, struct err *e)
 	return rc ? rc : end_copying(m, e);
 }
 
-/* SQLite's memory: that of the new store, and of one that is read. */
+/* Limit of SQLite's memory, as a number of files: the new store, and the one that is being
+ * read. */
 enum { EXPECTED_FILES = 64 };
 
-/* The unfinished store is nobody's but ours, and is dropped on any failure: it needs no
- * journal.
- */
+/* No other process uses the unfinished store, and it is dropped on any failure, so it needs no
+ * journal. */
 static int open_new(struct merge *m, struct err *e)
 {
 	foreign_expect(EXPECTED_FILES);
@@ -523,7 +524,7 @@ static int summarize(struct merge *m, struct merge_summary *s, struct err *e)
 	return 0;
 }
 
-/* Gives the complete store its name, which nobody else may have taken meanwhile. */
+/* Gives the complete store its name, unless another process has taken that name meanwhile. */
 static int publish(const struct merge *m, int fd, struct merge_summary *s, struct err *e)
 {
 	struct stat st;
@@ -532,14 +533,14 @@ static int publish(const struct merge *m, int fd, struct merge_summary *s, struc
 		return err_set(e, ERR_WORLD, "cannot write %s: %s", path, strerror(errno));
 	s->bytes = (int64_t)st.st_size;
 	int rc = renameat2(AT_FDCWD, m->path, AT_FDCWD, path, RENAME_NOREPLACE);
-	if (rc != 0 && (errno == EINVAL || errno == ENOSYS)) /* not every file system can */
+	if (rc != 0 && (errno == EINVAL || errno == ENOSYS)) /* not on all file systems */
 		rc = link(m->path, path) == 0 ? unlink(m->path) : -1;
 	if (rc != 0)
 		return err_set(e, ERR_WORLD, "cannot make %s: %s", path, strerror(errno));
 	return 0;
 }
 
-/* Makes the unfinished store beside the place of the new one; its descriptor, or -1. */
+/* Makes the unfinished store in the directory of the new one; returns its descriptor, or -1. */
 static int make_file(struct merge *m, struct err *e)
 {
 	struct stat st;

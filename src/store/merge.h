@@ -1,4 +1,4 @@
-/* Makes one store of many: `gua merge`. */
+/* Makes one store from many: `gua merge`. */
 #ifndef GUA_STORE_MERGE_H
 #define GUA_STORE_MERGE_H
 
@@ -8,12 +8,12 @@
 
 #include "base/err.h"
 
-/* A row of a host in a store, and whose it is. */
+/* The row of a host in a store, and the machine that it is about. */
 struct merge_host {
-	size_t path; /* of the store, among those that are merged */
+	size_t path; /* index of the store among those that are merged */
 	int64_t id;
-	size_t machine; /* a number that the rows of one host have in common */
-	bool newest;	/* it is the newest of them, and says what the host is */
+	size_t machine; /* the same number for all rows of one host */
+	bool newest;	/* the newest of these rows, which describes the host */
 	char name[128], machine_id[64];
 };
 
@@ -38,9 +38,9 @@ struct merge_summary {
 };
 
 /* Copies every row of the stores. The caller has checked that no time is in two of them. The
- * rows of a host become one, other hosts of the same name NAME#2; so do the cards of one host,
- * whose sums are added. The new store appears when it is complete, or not at all.
- */
+ * rows of one host become one row; another host of the same name becomes NAME#2. The cards of
+ * one host are joined too, and their sums added. The new store appears when it is complete, or
+ * not at all. */
 int merge_stores(const struct merge_wish *wish, struct merge_summary *summary, struct err *e);
 
 #endif

@@ -37,7 +37,7 @@ static int span_order(const void *a, const void *b)
 	return array_compare(x->from, y->from);
 }
 
-/* The spans come from three tables: sorts them and merges them. */
+/* Sorts the spans, which come from three tables, and joins those that touch. */
 static void join_spans(struct recorded_card *c)
 {
 	size_t n = c->n;

@@ -14,13 +14,13 @@ struct sqlite3;
 
 /* A stretch of unix seconds. */
 struct recorded_span {
-	int64_t from, to; /* to: not in it */
+	int64_t from, to; /* `to` is not part of it */
 };
 
 struct recorded_card {
 	int64_t gpu; /* id in the store */
 	char uuid[UUID_CAP];
-	struct recorded_span *spans; /* in order, apart from each other */
+	struct recorded_span *spans; /* in order, none touches another */
 	size_t n, cap;
 };
 

@@ -1,4 +1,4 @@
-/* Finds out how a recorder is: from what it publishes and from what it has stored. */
+/* Finds out how a recorder is, from its status file and from the store. */
 #include "store/recorder_status.h"
 
 #include <sqlite3.h>
@@ -10,9 +10,9 @@
 #include "store/sql.h"
 #include "store/store.h"
 
-/* A tick that is late by this much, and by one interval, is a fault. */
+/* A tick that is late by one interval and this much is a fault. */
 #define LATE_MS 10000
-/* A status is wanted now, also when a program has locked the store. */
+/* A status is needed soon, even when another program has locked the store. */
 enum { BUSY_MS = 500 };
 #define YEAR_MS (366 * INT64_C(86400000))
 
@@ -91,7 +91,8 @@ static void add_own_fault(struct recorder_status *s, int64_t since_ms, const cha
 	snprintf(f->text, sizeof(f->text), "%s", text);
 }
 
-/* What a recorder cannot say: that it hangs or is stopped, or cannot write its status file. */
+/* Finds faults that a recorder cannot report itself: it hangs, is stopped, or cannot write its
+ * status file. */
 static void find_own_faults(struct recorder_status *s)
 {
 	char text[120], due[40];
@@ -150,6 +151,6 @@ const char *recorder_status_end(const struct recorder_status *s)
 {
 	if (s->recorder.pid || !s->store.any_run)
 		return "";
-	/* The next recorder will store this. */
+	/* What the next recorder will store for a run that has no end. */
 	return s->store.ended_ms < 0 ? "killed" : s->store.how_ended;
 }

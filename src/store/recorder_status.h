@@ -22,7 +22,7 @@ struct store_status {
 #define STATUS_LAST_MS INT64_C(253402300799999)
 /* The value if it is between 0 and `max`; else the nearest of the two. */
 int64_t recorder_status_bound(int64_t value, int64_t max);
-/* Reads it, without waiting long for a lock. */
+/* Reads the status from a store, without waiting long for a lock. */
 int recorder_status_store(struct store_status *s, const char *path, struct err *e);
 
 /* What is known: from the recorder's status file, and from the store. */
@@ -33,12 +33,12 @@ struct recorder_status {
 	struct store_status store;
 	struct err unreadable;	       /* why the store could not be read; code 0: it was */
 	int64_t started_ms, tick_ms;   /* of the recorder, or of the last run; -1: none */
-	struct published_fault own[2]; /* found here, not by the recorder */
+	struct published_fault own[2]; /* faults that were found here, not by the recorder */
 	size_t n_own;
 };
 
-/* Fails when there is neither a recorder nor a store that can be read; what is known is filled
- * in even then. */
+/* Reads both. Fails when there is neither a recorder nor a readable store; even then, all that
+ * is known is filled in. */
 int recorder_status_read(
 	struct recorder_status *s, const char *db, int64_t now_ms, struct err *e);
 /* The fault with this number, from 0; NULL: there is none. */

@@ -11,7 +11,7 @@
 
 enum { BOUND_TEXT_CAP = 1024 };
 
-/* Only a file from outside has a limit of work: see foreign.h. */
+/* Only files from outside have a limit of work: see foreign.h. */
 #define TOO_MUCH_WORK                                                                          \
 	"reading it takes more work than a file of this size can need; it is damaged, or was " \
 	"made to block programs"
@@ -67,8 +67,8 @@ static int fail(struct err *e, const struct failure *f)
 		e, ERR_WORLD, "cannot %s the store %s: %s", f->doing, f->path, f->message);
 }
 
-/* The errno behind a failure of I/O, or 0. SQLite loses it on some error paths; then errno
- * itself is used, if it says that there is no space. */
+/* Returns the errno behind an I/O failure, or 0. SQLite loses it on some error paths; then
+ * errno itself is used, if it means that there is no space. */
 static int why_system(sqlite3 *db, int rc)
 {
 	int left = errno;
@@ -330,7 +330,7 @@ int sql_fold(sqlite3 *db, struct fold *f, struct err *e, const char *format, ...
 	struct err stepped = { 0 };
 	if (rc == 0 && sql_step(stmt, &stepped) < 0) {
 		rc = stepped.code;
-		if (e && !e->code) /* else `row` stopped, and said why */
+		if (e && !e->code) /* else `row` stopped, and has filled in the error */
 			*e = stepped;
 	}
 	sqlite3_finalize(stmt);

@@ -15,7 +15,7 @@
  * ("write", "read", "open") to which file, and what to do about it. Returns ERR_BUSY when
  * waiting may help, else ERR_WORLD. */
 int sql_fail(struct err *e, sqlite3 *db, const char *doing, const char *path);
-/* The same from a result code, for when the connection is gone. */
+/* The same from a result code, when the connection is already closed. */
 int sql_fail_code(struct err *e, int rc, const char *doing, const char *path);
 
 /* Why the last call of `db` failed, for messages about other files than a store. */
@@ -72,7 +72,7 @@ bool sql_do_args(sqlite3 *db, const char *sql, int64_t *first, const struct sql_
 /* The slot tables, coarsest (oldest) first: usage_1h, holding_1h ... */
 struct slot_table {
 	const char *usage, *holding;
-	const char *heat; /* its sums over all cards; NULL: the sums by day do not have it */
+	const char *heat; /* its sums over all cards; NULL: the daily sums do not include it */
 	int64_t seconds;
 };
 #define SLOT_TABLES 3
@@ -90,8 +90,8 @@ int sql_prepare(sqlite3 *db, sqlite3_stmt **stmt, struct err *e, const char *for
 	__attribute__((format(printf, 4, 5)));
 /* Steps: 1: there is a row; 0: done; negative: failed, with `e` set. */
 int sql_step(sqlite3_stmt *stmt, struct err *e);
-/* The same for a loop over rows: true: there is one, and *rc is 0. Does nothing unless *rc
- * is 0. */
+/* The same for a loop over rows. True: there is a row, and *rc is 0. Does nothing if *rc is not
+ * 0. */
 bool sql_next(sqlite3_stmt *stmt, int *rc, struct err *e);
 /* Sets *number from one row. It is unchanged if there is no row or the value is NULL. */
 int sql_number(sqlite3 *db, int64_t *number, struct err *e, const char *format, ...)

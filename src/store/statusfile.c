@@ -19,11 +19,12 @@
 #include "store/lock.h"
 #include "version.h"
 
-/* Everybody may see whether a recorder runs; the directory limits who can look. */
+/* Every user may read whether a recorder runs; the mode of the directory limits who can reach
+ * the file. */
 enum { STATUS_MODE = 0644, TEXT_CAP = 16384, READ_TRIES = 20 };
 
 /* The first line is "gua-status-1 CHECK", where CHECK is a checksum of all that follows up to
- * the first NUL: a reader that meets a half-written text reads again. */
+ * the first NUL: a reader that finds a half-written text reads again. */
 static const char magic[] = "gua-status-1";
 enum { FIRST_LINE = sizeof(magic) + 16 + 1 };
 
@@ -52,8 +53,8 @@ void statusfile_create(struct statusfile *f, const char *db, int64_t started_ms)
 		log_warning("%s", e.text);
 		return;
 	}
-	/* A new file: what is there may be open, locked or planted by others. Its mode lets
-	 * nobody else in until the lock is taken. */
+	/* The file is always a new one: an old one may be open, locked or planted by others.
+	 * Until the lock is taken, its mode lets only this user open it. */
 	int fd = -1;
 	if (unlink(f->path) == 0 || errno == ENOENT)
 		fd = open(f->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -91,8 +92,8 @@ void statusfile_publish(
 	}
 	snprintf(first, sizeof(first), "%s %016" PRIx64 "\n", magic, str_sum(body));
 	memcpy(text, first, FIRST_LINE);
-	/* The rest of the file is filled with NULs at first, so that it never needs new disk
-	 * space; later only what was there before is overwritten. */
+	/* At first the rest of the file is filled with NULs, so that it never needs new disk
+	 * space; later only the bytes of the last text are overwritten. */
 	size_t own = FIRST_LINE + len + 1, size = own > f->size ? own : f->size;
 	if (!f->size && size < STATUS_ROOM)
 		size = STATUS_ROOM;
@@ -151,7 +152,7 @@ static int check_file(int fd, const char *db, const char *path, struct err *e)
 		path, (unsigned)st.st_uid);
 }
 
-/* Opens the file for reading; *fd is -1 when there is none. */
+/* Opens the file for reading; *fd is -1 when there is no file. */
 static int open_status(const char *db, int *fd, struct err *e)
 {
 	char path[sizeof(((struct statusfile *)0)->path)];
@@ -215,7 +216,7 @@ static void parse_faults(struct published *p, const char *text)
 	}
 }
 
-/* Reads a whole text: false when the recorder could not write one. */
+/* Reads a complete text; false: the recorder could not write one. */
 static bool read_text(int fd, char *text, size_t cap)
 {
 	for (int i = 0; i < READ_TRIES; i++) {
@@ -247,15 +248,16 @@ static void parse(struct published *p, int fd)
 	parse_faults(p, body);
 }
 
-/* Asks for the process that has the write lock; a reader's read lock does not conflict with
- * this question. False: the file system has no locks. */
+/* Asks the kernel which process has the write lock; read locks of readers do not matter. False:
+ * the file system has no locks. */
 static bool ask_holder(int fd, pid_t *pid)
 {
 	const struct flock ours = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
 	return proc_record_lock(fd, &ours, pid);
 }
 
-/* Without locks: the process that wrote the file, if it is still the same process. */
+/* Used without locks: returns the process that wrote the file, if it is still the same process.
+ */
 static pid_t writer_of(const struct published *p)
 {
 	int proc = -1;
@@ -286,7 +288,8 @@ int statusfile_read(struct published *p, const char *db, struct err *e)
 	return 0;
 }
 
-/* A line about a process that was stuck; false: it is not one, or that process has ended. */
+/* Reads a line about a stuck process; false: it is not such a line, or that process has ended.
+ */
 static bool read_stuck(const char *line, int proc, struct source_stuck *one)
 {
 	uint64_t ticks = 0;

@@ -1,11 +1,10 @@
 /* The status file, STORE.status: what a running recorder says about itself. Every user who can
- * enter the directory may read it; it is the only file that `gua status`, `gua stop` and the
+ * enter the directory may read it. It is the only file that `gua status`, `gua stop` and the
  * live views need to find a recorder.
  *
  * The recorder makes a new file at each start and takes a write lock on it before others can
- * open it. A program that may only read the file cannot take a write lock, so the kernel's
- * answer names the recorder and nobody else, and is never out of date. The readers take no
- * lock at all. */
+ * open it. A program that may only read the file cannot take a write lock, so the lock that the
+ * kernel reports is always the recorder's, and is never out of date. Readers take no lock. */
 #ifndef GUA_STORE_STATUSFILE_H
 #define GUA_STORE_STATUSFILE_H
 
@@ -30,7 +29,7 @@ struct statusfile {
 	char path[4096 + 16];
 	char head[256];	  /* the lines that stay the same */
 	size_t size;	  /* how much of the file the last text took */
-	char stuck[2048]; /* those about processes that are stuck in the driver */
+	char stuck[2048]; /* the lines about processes that are stuck in the driver */
 };
 
 /* Makes the file of the store at `db`. The caller holds the recorder's lock (lock.h). A file
@@ -43,10 +42,11 @@ void statusfile_publish(
 /* Notes the processes that are stuck in the driver, for the next recorder; statusfile_publish()
  * writes them. Does nothing when `f` is NULL. */
 void statusfile_set_stuck(struct statusfile *f, const struct source_stuck *stuck, size_t n);
-/* What an earlier recorder of the store has noted, of processes that are still there: call it
- * before statusfile_create(). Returns how many. */
+/* Reads the stuck processes that an earlier recorder of the store noted and that still exist.
+ * Call it before statusfile_create(). Returns how many. */
 size_t statusfile_read_stuck(const char *db, struct source_stuck *out, size_t max);
-/* Removes the file; if a process is stuck, only gives it up: the next recorder reads it. */
+/* Removes the file. If a process is stuck, it only releases the lock and leaves the file, which
+ * the next recorder reads. */
 void statusfile_remove(struct statusfile *f);
 
 /* The recorder's pid is not visible here: it runs outside this container, or on another host.
@@ -59,10 +59,10 @@ struct published_fault {
 };
 
 struct published {
-	pid_t pid;    /* a running recorder's pid, RECORDER_ELSEWHERE, or 0: none is running */
-	uid_t owner;  /* of the file: the user whose recorder made it */
-	bool told;    /* the members below were read; else the recorder could not write them */
-	pid_t writer; /* the pid that the recorder had for itself */
+	pid_t pid;   /* a running recorder's pid, RECORDER_ELSEWHERE, or 0: none is running */
+	uid_t owner; /* of the file: the user whose recorder made it */
+	bool told;   /* the members below were read; false: the recorder could not write them */
+	pid_t writer;	      /* the recorder's pid as the recorder itself sees it */
 	uint64_t start_ticks; /* of that process */
 	char boot_id[40];
 	char version[32];

@@ -1,4 +1,5 @@
-/* The writer of a store: its connection, transactions and runs, and what earlier runs left. */
+/* The writer of a store: its connection, transactions and runs, and what earlier runs left
+ * open. */
 #include "store/store.h"
 
 #include <errno.h>
@@ -23,7 +24,7 @@
  * for readers to finish. A transaction that stays open for hours still makes the file grow,
  * but no data is lost. */
 enum { WAL_FOLD_PAGES = 512, WAL_WAIT_PAGES = 1024, WAL_WAIT_MS = 100 };
-/* From 16 MiB on, that is a fault which `gua status` shows. */
+/* From 16 MiB on, this is a fault that `gua status` shows. */
 enum { WAL_PAGES_MIB = 256, WAL_FAULT_PAGES = 16 * WAL_PAGES_MIB };
 /* From twice 128 MiB on, a recorder commits less often. */
 enum { WAL_EXCESS_PAGES = 128 * WAL_PAGES_MIB };
@@ -66,7 +67,8 @@ unsigned store_wal_excess(const struct store *s)
 	return s->wal_pages > 0 ? (unsigned)s->wal_pages / WAL_EXCESS_PAGES : 0;
 }
 
-/* Finalizes the statements and closes, the lock too; the store stays usable. */
+/* Finalizes the statements, closes the connection and releases the lock; the store stays
+ * usable. */
 static void disconnect(struct store *s)
 {
 	for (size_t i = 0; i < STATEMENT_COUNT; i++) {
@@ -76,7 +78,8 @@ static void disconnect(struct store *s)
 	crowd_disconnect(s);
 	sqlite3_close(s->db);
 	s->db = NULL;
-	/* Closed after SQLite: closing any descriptor of a file drops SQLite's locks on it. */
+	/* Closed after SQLite's connection: closing any descriptor of a file drops SQLite's
+	 * locks on it. */
 	if (s->locked)
 		close(s->lock_fd);
 	s->locked = false;
@@ -232,7 +235,7 @@ int store_end_batch(struct store *s, bool keep, struct err *e)
 			    : 0;
 	if (keep)
 		return store_commit(s, e);
-	/* The rows that this connection has noted as written were rolled back. */
+	/* Rows that this connection counts as written were rolled back. */
 	disconnect(s);
 	return 0;
 }
@@ -266,7 +269,7 @@ static bool write_host(struct store *s)
 #define OF_HOST " gpu IN (SELECT id FROM gpu WHERE host = ?1)"
 
 /* Closes what an earlier run of this host left open. Its holders count until its last tick;
- * when they were last active is in the holder table only. A process that was not seen to end is
+ * only the holder table knows when they were last active. A process that was not seen to end is
  * closed at the moment when it was last seen. If it is still alive, a later run of the same
  * boot finds it in open_life and opens it again. */
 static bool close_holders(struct store *s)
@@ -296,9 +299,9 @@ static bool close_holders(struct store *s)
 	       sql_do(s->db, "DELETE FROM holder WHERE" OF_HOST, NULL, SQL_INT(s->host));
 }
 
-/* A run has ended, or was killed: its open stretches that are long enough become spells that
- * ended with it. Those of this boot stay open as well: if the next run sees one go on, the
- * spell is open again. */
+/* For a run that has ended or was killed: its open stretches that are long enough become spells
+ * that ended with it. Those of this boot also stay open: if the next run sees one continue, the
+ * spell is opened again. */
 static bool close_spells(struct store *s)
 {
 	return sql_do(s->db,
@@ -324,7 +327,7 @@ static bool close_killed_runs(struct store *s)
 		NULL, SQL_INT(s->host));
 }
 
-/* Writes or changes a run; the statements take the same parameters. */
+/* Inserts or updates a run; both statements take the same parameters. */
 static bool write_run(struct store *s, const char *sql)
 {
 	const struct rules *rules = &s->info.rules;
@@ -337,11 +340,11 @@ static bool write_run(struct store *s, const char *sql)
 		SQL_INT(rules->spell_ms));
 }
 
-/* Repeated single looks, started by a timer, share one run: a row for each would make up most
- * of the file. A run that finished by itself is continued when no other run came between and it
- * is not older than a day, after which the clock is in doubt: see compact.c. A
- * recorder that keeps running has a row of its own, because it observes all time from its
- * start on; single looks do not. */
+/* Single looks that a timer repeats share one run: with a row for each, runs would make up most
+ * of the file. A run that finished by itself is continued if no other run came between and it
+ * is not older than a day, after which the clock is in doubt: see compact.c. A recorder that
+ * keeps running has a row of its own, because it observes all time from its start on; single
+ * looks do not. */
 static const char continue_sql[] =
 	"UPDATE run SET ended_ms = NULL, how_ended = NULL WHERE"
 	" id = (SELECT max(id) FROM run WHERE host = ?1)"
@@ -361,7 +364,8 @@ static const char add_sql[] =
 static bool begin_present_run(struct store *s)
 {
 	s->run = 0;
-	/* A file that was restored, or opened again after a fault, already has this run. */
+	/* A file that was restored, or opened again after a fault, may already have this run.
+	 */
 	if (!close_holders(s) || !close_killed_runs(s) ||
 		!sql_do(s->db,
 			"UPDATE run SET ended_ms = NULL, how_ended = NULL WHERE host = ?1"
@@ -375,8 +379,8 @@ static bool begin_present_run(struct store *s)
 	       (s->run != 0 || write_run(s, add_sql));
 }
 
-/* Goes on with an older row instead of the new one, which has no more than a run and events
- * yet; it gets the new name. */
+/* Continues with an older row instead of the new one, to which only a run and events refer so
+ * far. The older row gets the new name. */
 static bool take_older(struct store *s, int64_t older)
 {
 	int64_t new = s->host;
@@ -394,8 +398,8 @@ static bool take_older(struct store *s, int64_t older)
 		       SQL_TEXT(s->info.machine_id), SQL_TEXT(s->info.environment));
 }
 
-/* An older row of this host has the card, and the same machine id; or, if one of them has none,
- * no run at the same time. */
+/* Finds an older row of this host that has the card. It must have the same machine id or, if
+ * one of the two has none, no run at the same time. */
 bool store_find_host(struct store *s, const struct tick *t)
 {
 	int64_t n = 0, older = 0;
@@ -439,7 +443,7 @@ struct card_past store_card_past(struct store *s, const char *uuid)
 	return past;
 }
 
-/* Takes a row of store_past_spells(). */
+/* Converts a row of store_past_spells(). */
 static struct past_spell past_of(sqlite3_stmt *row)
 {
 	struct past_spell past = { .pid = (uint32_t)sqlite3_column_int64(row, 1),
@@ -458,7 +462,7 @@ static struct past_spell past_of(sqlite3_stmt *row)
 	return past;
 }
 
-/* No number of a spell is as large: a file that was changed by others may say so. */
+/* No number of a spell is as large, except in a file that another program has changed. */
 #define PLAUSIBLE (INT64_C(1) << 53)
 
 int store_past_spells(struct store *s, struct past_spell **past, size_t *n, struct err *e)

@@ -15,16 +15,16 @@ struct sqlite3; /* of <sqlite3.h> */
 
 #define STORE_VERSION 4
 
-/* Opens for writing; makes the file (mode 0640) and its directory when they are missing,
- * migrates an older schema. Refuses a newer store, a Python gpu-usage-audit file (the error
- * says to import it) and any other file, without changing it. */
+/* Opens a store for writing. Makes the file (mode 0640) and its directory when they are
+ * missing, and migrates an older schema. Refuses a newer store, a Python gpu-usage-audit file
+ * (the error says to import it) and any other file, without changing it. */
 int store_open(struct store **s, const char *path, struct err *e);
 /* The same, but the file is opened when something is written for the first time. */
 int store_new(struct store **s, const char *path, struct err *e);
 void store_close(struct store *s);
 
-/* Opens a store for reading and checks that it is ours; for the stages below. `*db` is the
- * caller's. A store of an older version is not changed, but can be read like one of the present
+/* Opens a store for reading and checks that it is ours; for the stages below. The caller closes
+ * `*db`. A store of an older version is not changed, but can be read like one of the current
  * version. */
 int store_open_read(struct sqlite3 **db, const char *path, struct err *e);
 /* The same, but a statement waits at most this long for another program's lock; interactive
@@ -36,15 +36,15 @@ struct foreign_stop;
 int store_open_read_until(struct sqlite3 **db, const char *path, int wait_ms,
 	struct foreign_stop *stop, struct err *e);
 
-/* Starts a run: writes its host and run rows, closes rows that a killed run left open. A
+/* Starts a run: writes its host and run rows, and closes rows that a killed run left open. A
  * recorder's run takes the lock of the file itself, whatever path it was opened by: ERR_WORLD
  * when another recorder has it. A run with the source "import" is about the past and may be
- * written while a recorder is live: it leaves other runs, `holder` and newer facts about its
- * host alone. */
+ * written while a recorder runs: it does not change other runs, `holder` and newer facts about
+ * its host. */
 int store_begin_run(struct store *s, const struct run_info *info, struct err *e);
 /* Writes one tick in one transaction: all or nothing. On success store_id is set and dirty
- * cleared in the entries. ERR_BUSY: it may pass (locked, disk full); ERR_WORLD: read-only,
- * corrupt ... */
+ * cleared in the entries. ERR_BUSY: trying again may help (locked, disk full); ERR_WORLD:
+ * read-only, corrupt ... */
 int write_tick(struct store *s, struct tick *t, struct err *e);
 int store_end_run(struct store *s, int64_t now_ms, const char *how, struct err *e);
 
@@ -55,12 +55,12 @@ int store_end_run(struct store *s, int64_t now_ms, const char *how, struct err *
 int store_begin_batch(struct store *s, struct err *e);
 int store_end_batch(struct store *s, bool keep, struct err *e);
 
-/* What the store has about a card, by UUID: under whichever name its host had. */
+/* Reads what the store knows about a card, by UUID, whatever name its host had. */
 struct card_past store_card_past(struct store *s, const char *uuid);
 
-/* The idle stretches that had not ended when the last run of this boot did, whatever ended it.
- * The next tick replaces them: call it after store_begin_run(). `*past` is the caller's, to
- * free(). */
+/* Reads the idle stretches that had not ended when the last run of this boot ended, for
+ * whatever reason. The next tick replaces them, so call it after store_begin_run(). The caller
+ * frees `*past`. */
 int store_past_spells(struct store *s, struct past_spell **past, size_t *n, struct err *e);
 
 /* How long the finer slots are kept. */
@@ -88,7 +88,7 @@ int compact_store(struct store *s, const struct compaction *c, bool *more, struc
 /* ERR_WORLD, with the process that is the cause, when the -wal file has grown far beyond its
  * usual size because a reader keeps an old state of the store. */
 int store_check_wal(struct store *s, struct err *e);
-/* How many times as long the -wal file is as a recorder should let it become: 0 or more. */
+/* How many times as long as it should be the -wal file is, rounded down. */
 unsigned store_wal_excess(const struct store *s);
 
 /* The writer's connection, for import.c: do not close it, nor begin or commit on it. */

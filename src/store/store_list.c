@@ -1,4 +1,4 @@
-/* Collects the paths of stores, and finds those of a directory and of a pattern. */
+/* Collects the paths of stores, also those in a directory or of a pattern. */
 #include "store/store_list.h"
 
 #include <dirent.h>
@@ -38,14 +38,14 @@ static bool is_link(const char *path)
 	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
-/* Adds a file of a directory, or that a pattern matches, if it is a store. */
+/* Adds a file from a directory or pattern, if it is a store. */
 static int add_file(struct store_list *l, const char *path, struct err *e)
 {
 	struct stat st;
 	struct err why = { 0 };
 	if (stat(path, &st) != 0) {
-		/* A link that leads nowhere is noted, if it is named as a store. Other files
-		 * that are not there were deleted meanwhile. */
+		/* A link that leads nowhere is noted if its name is that of a store. Other
+		 * missing files were deleted meanwhile. */
 		if (errno != ENOENT || !is_link(path) || !identify_is_likely(path))
 			return 0;
 		err_set(&why, ERR_WORLD, "%s is a symbolic link to a file that does not exist",
@@ -98,14 +98,14 @@ static int add_matches(struct store_list *l, const char *pattern, struct err *e)
 	return rc;
 }
 
-/* A file of a directory or pattern, to find links to others of them. */
+/* A file from a directory or pattern, to find links to other such files. */
 struct listed {
 	struct file_id id;
 	bool link;
 	size_t at;
 };
 
-/* By file; the file itself before links to it. */
+/* Orders by file; the file itself comes before links to it. */
 static int compare_listed(const void *x, const void *y)
 {
 	const struct listed *a = x, *b = y;
@@ -117,7 +117,8 @@ static int compare_listed(const void *x, const void *y)
 	return array_compare((int64_t)a->at, (int64_t)b->at);
 }
 
-/* Removes links to stores that are among the paths from `from` on without them. */
+/* Removes links from the paths from `from` on if the store that they lead to is there without
+ * them. */
 static int drop_links(struct store_list *l, size_t from, struct err *e)
 {
 	struct listed *all = calloc(l->n - from + 1, sizeof(*all));

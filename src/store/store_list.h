@@ -1,4 +1,4 @@
-/* The stores of a question: files, directories of files, and patterns. */
+/* The stores that a command reads: files, directories of files, and patterns. */
 #ifndef GUA_STORE_STORE_LIST_H
 #define GUA_STORE_STORE_LIST_H
 
@@ -16,9 +16,9 @@ struct store_list {
 
 /* Adds a path. A directory stands for all stores in it, in the order of their names. A path
  * that does not exist and has * ? or [ in it is a pattern, as in a shell, for files and
- * directories. Symbolic links are followed; one that leads to a store which the directory or
- * pattern has anyway is left out. Of a directory or pattern, a file that looks like a store and
- * cannot be read is noted in `unread`; none that can be read is ERR_WORLD. */
+ * directories. Symbolic links are followed; a link is left out if the store it leads to is in
+ * the directory or pattern anyway. In a directory or pattern, a file that looks like a store
+ * and cannot be read is noted in `unread`; if no store can be read, it is ERR_WORLD. */
 int store_list_add(struct store_list *l, const char *path, struct err *e);
 void store_list_finish(struct store_list *l);
 

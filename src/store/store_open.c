@@ -23,7 +23,7 @@
 /* What an older version needs. An empty file (version 0) gets the newest schema at once. */
 static const struct version {
 	const char *upgrade; /* turns it into the next version */
-	const char *read;    /* views with which a reader sees it as the next version */
+	const char *read;    /* views that show it to a reader as the next version */
 } versions[] = {
 	[1] = { upgrade_1_sql, read_1_sql },
 	[2] = { upgrade_2_sql, read_2_sql },
@@ -59,7 +59,7 @@ static int make_schema(sqlite3 *db, int64_t version)
 	return rc == SQLITE_OK ? sql_exec(db, number) : rc;
 }
 
-/* One transaction; the version is read again inside it, because another program may have
+/* All in one transaction. The version is read again inside it, because another program may have
  * upgraded the file meanwhile. */
 static int upgrade(sqlite3 *db, int64_t *version)
 {
@@ -87,7 +87,7 @@ int store_open_upgrade(sqlite3 *db, const char *path, struct err *e)
 	return is_foreign(version) ? identify_refuse_version(path, version, e) : 0;
 }
 
-/* Every table that is read or written. */
+/* All tables that are read or written. */
 static const char *const tables[] = { "host", "run", "gpu", "process", "open_life", "holder",
 	"spell", "open_spell", "usage_1m", "usage_5m", "usage_1h", "usage_1d", "heat_5m",
 	"heat_1h", "sm_active", "holding_1m", "holding_5m", "holding_1h", "holding_1d",
@@ -175,18 +175,18 @@ static int open_reader(sqlite3 **db, const struct foreign_file *file, struct err
 	return code ? code : adapt(*db, version, file->path, e);
 }
 
-/* Files that were read as stores before. To identify a file is to open and close it, and
- * closing any descriptor of a file drops the locks that SQLite has on it for all threads of the
- * process: a server would read without its locks. So this is one of the few things that a
- * process remembers. A file that another one has replaced has another inode. */
+/* Files that were read as stores before. Identifying a file opens and closes it, and closing
+ * any descriptor of a file drops the locks that SQLite has on it for all threads of the
+ * process: a server would then read without its locks. So the process remembers these files,
+ * one of few things that it remembers. A file that was replaced has another inode. */
 enum { KNOWN_STORES = 1 << 14 };
 static struct known_store {
 	dev_t dev;
 	ino_t ino;
-} known[KNOWN_STORES]; /* a file has one place, which another may take from it */
+} known[KNOWN_STORES]; /* each file has one entry, which another file may take */
 static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The same as identify_store(), without opening a store that was read before. */
+/* The same as identify_store(), but does not open a store that was read before. */
 static int identify_again(const char *path, struct err *e)
 {
 	struct stat st;

@@ -1,5 +1,5 @@
-/* What the files of the store share: the writer's struct and the steps between them. Nothing
- * outside src/store includes this. */
+/* What the files of the store share: the writer's struct, and functions of one file that
+ * another one calls. Nothing outside src/store includes this. */
 #ifndef GUA_STORE_STORE_PRIVATE_H
 #define GUA_STORE_STORE_PRIVATE_H
 
@@ -75,13 +75,14 @@ struct store {
 	bool ids_stale;	      /* the file was opened again: ids may be of another file */
 	int64_t swept;	      /* processes up to this id were examined by compact.c */
 	int64_t host, run;    /* row ids, valid when run_ready */
-	bool told_cut;	      /* that a slot had more time than it is long */
+	bool told_cut;	      /* it was logged that a slot had more time than its length */
 	bool host_found;      /* the host's cards were looked for under older names */
 
 	/* Ids of the current tick, by index in its arrays; grown, never shrunk. */
 	int64_t *card_ids, *process_ids;
 	size_t card_cap, process_cap;
-	/* The content of the holder table, to see what has changed; `next` is of this tick. */
+	/* The content of the holder table, to see what has changed; `next` is that of this
+	 * tick. */
 	struct stored_holder *holders, *next;
 	size_t n_holders, n_next, holder_cap, next_cap;
 	bool holders_known;    /* `holders` is what the file has */
@@ -103,11 +104,11 @@ int store_commit(struct store *s, struct err *e);
 /* Fills `e` from the connection's failure, rolls back and drops the connection when it is no
  * longer reliable. Returns e->code. */
 int store_abandon(struct store *s, const char *doing, struct err *e);
-/* Before the first tick of a host with a new name, goes on with the row that it had under its
- * old name, if there is one. In a transaction. */
+/* Before the first tick of a host with a new name: continues with the row that the host had
+ * under its old name, if there is one. Call it in a transaction. */
 bool store_find_host(struct store *s, const struct tick *t);
 
-/* Opens, sets up and migrates; the caller closes `*db` also after a failure. */
+/* Opens, sets up and migrates. The caller closes `*db`, even after a failure. */
 int store_open_writer(sqlite3 **db, const char *path, struct err *e);
 /* Makes the schema in an empty file, brings an older one up to date. */
 int store_open_upgrade(sqlite3 *db, const char *path, struct err *e);

@@ -43,8 +43,7 @@
 	X("use_unknown_ms") ", " \
 	X("use_unknown_double_ms") ", " \
 	X("engine_ms")
-/* Of own_use (see schema.sql), the most of the percents and the sum of the time. If one of the
- * rows does not know its own use, as one from before version 4, the sum does not either. */
+/* For own_use (see schema.sql): the largest of the percents and the sum of the time. If one of the rows does not know its own use, such as one from before version 4, the sum does not know it either. */
 #define HOLDING_ADD \
 	HOLDING_COLUMNS(ADD) ", " \
 	ADD_KNOWN("sm_pct_ms") ", " \
@@ -61,7 +60,7 @@
 	"sum(use_unknown_double_ms), sum(engine_ms), " \
 	"iif(count(own_use) = count(*), max(own_use & 255) + (sum(own_use >> 8) << 8), NULL)"
 
-/* Sums of a slot that has ?4 ms where there are ?3: both passes of the clock count in part. */
+/* Reduces the sums of a slot from ?4 ms to ?3 ms: when the clock passed the slot twice, both passes count in part. */
 #define CUT(column) column " = " column " * ?3 / ?4"
 #define USAGE_CUT USAGE_COLUMNS(CUT)
 #define HOLDING_CUT \

@@ -1,5 +1,5 @@
 /* The tracking file: one row per sample, as CSV or SQLite, with the columns that readers of
- * gpu-tracker know. Line 1 and 2 (or the table static_data) say the units and the host; then
+ * gpu-tracker know. Lines 1 and 2 (or the table static_data) give the units and the host; then
  * come the samples (or the table data). */
 #ifndef GUA_STORE_TRACKFILE_H
 #define GUA_STORE_TRACKFILE_H
@@ -22,7 +22,7 @@ struct trackfile_head {
 /* Creates the file; its ending, .csv or .sqlite, selects the format. Replaces an existing file
  * only with `overwrite`. */
 int trackfile_open(struct trackfile **f, const char *path, bool overwrite, struct err *e);
-/* Once, before the first sample. */
+/* Call it once, before the first sample. */
 int trackfile_begin(struct trackfile *f, const struct trackfile_head *head, struct err *e);
 int trackfile_add(struct trackfile *f, const struct track_sample *s, struct err *e);
 int trackfile_close(struct trackfile *f, struct err *e);

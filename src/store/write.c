@@ -13,9 +13,9 @@
 #include "store/store.h"
 #include "store/sums.h"
 
-/* A tick may be written this late, while a scrape already shows a newborn's time. */
+/* A tick may be written this late, when a scrape already shows the time of a new process. */
 #define LATE_MS 30000
-/* A place is free again when its user has had no time for this long. */
+/* A place becomes free when its user has had no time for this long. */
 #define PLACE_FREE_AFTER "35 * 86400000"
 
 #define INSERT_CARD                                                                            \
@@ -178,7 +178,7 @@ static bool find_process(struct store *s, const struct process_entry *p, int64_t
 		SQL_TEXT(s->info.boot_id));
 }
 
-/* Binds the texts from parameter `first` on. Every process has a command, if only "". */
+/* Binds the texts from parameter `first` on. Every process has a command, which may be "". */
 static void bind_texts(sqlite3_stmt *q, int first, const struct process_id *id)
 {
 	_Static_assert(PROCESS_TEXTS == 14, "a new text needs a column and a parameter");
@@ -212,10 +212,10 @@ static bool set_process(struct store *s, const struct process_entry *p, int64_t 
 }
 
 /* Time of a user whose name was not known is stored under "uid:N". Once the name is known, the
- * processes get it. Time under a name keeps it: the number may be another person's now. Running
- * totals are exported: an engine that has seen the number's counter would count its time once
- * more if the name's counter took it over, so they stay, unless the counter has shown nothing
- * but 0. */
+ * processes get it. Time that has a name keeps it: the number may belong to another person now.
+ * Running totals stay, because they are exported: an engine that has seen the number's counter
+ * would count its time again if the name's counter took it over. They are moved only if the
+ * counter has shown nothing but 0. */
 static bool join_name(struct store *s, const struct process_id *id, int64_t at_ms)
 {
 	char number[32];
@@ -330,8 +330,8 @@ static bool write_holding(struct store *s, const struct tick *t, const struct ho
 	       write_user_totals(s, t, h);
 }
 
-/* No slot has more time of a card than it is long. It would after the clock was set back, when
- * the same minutes pass again. */
+/* Limits the time of a card in a slot to the length of the slot. It would be more after the
+ * clock was set back, when the same minutes pass again. */
 static bool cut_slot(struct store *s, int64_t slot, int64_t slot_ms)
 {
 	for (;;) {
@@ -386,7 +386,7 @@ static bool write_holder(struct store *s, const struct stored_holder *h)
 		SQL_INT(h->since_ms), SQL_KNOWN(h->last_active_ms, -1));
 }
 
-/* Finds the row of a holder among others, in which it mostly has the same place; or NULL. */
+/* Finds the row of a holder among others, usually at the same index; or NULL. */
 static const struct stored_holder *find_holder(
 	const struct stored_holder *rows, size_t n, const struct stored_holder *h, size_t place)
 {
@@ -399,7 +399,7 @@ static const struct stored_holder *find_holder(
 }
 
 /* Writes the holders that have changed since the last tick. The first tick replaces the table,
- * which may be another run's. */
+ * which may have the holders of another run. */
 static bool write_holders(struct store *s, const struct tick *t)
 {
 	s->n_next = t->n_holders;
@@ -429,8 +429,8 @@ static bool write_holders(struct store *s, const struct tick *t)
 	return true;
 }
 
-/* A spell that was open when an earlier run ended is stored as one that ended then: that row is
- * removed. */
+/* A spell that was open when an earlier run ended was stored as one that ended then: that row
+ * is removed. */
 static bool write_spell(struct store *s, const struct spell *spell)
 {
 	int64_t card = s->card_ids[spell->card], process = s->process_ids[spell->process];

@@ -1,11 +1,11 @@
-/* Reads and writes what the daily limit of notices and digests need; it decides nothing. */
+/* Reads and writes what digests and the daily limit of notices need; it decides nothing. */
 #include "store/policy/policy_digest.h"
 
 #include "store/policy/policy_private.h"
 #include "store/sql.h"
 
 #define DAY_MS INT64_C(86400000)
-/* One message of a user, whatever its channels are. */
+/* The columns that identify one message to a user, through any of its channels. */
 #define MESSAGE "session, idle_since_ms, round, stage"
 #define NOT_ADMITTED "state = 'waiting' AND NOT admitted"
 
@@ -42,9 +42,9 @@ int policy_digest_waiting(
 	return policy_file_done(&q, answer, e);
 }
 
-/* A message that was delivered counts from then on; one that is under way, always. What a
- * digest stands for does not count beside it, nor does a moment to come, which is a clock that
- * was put back. */
+/* A delivered message counts from its delivery on; a message that is being sent always counts.
+ * The notices in a digest do not count beside it. A moment in the future does not count either:
+ * the clock was set back. */
 int policy_digest_sent(
 	struct policy_file *f, const char *user, int64_t now_ms, int64_t *n, struct err *e)
 {
@@ -72,7 +72,7 @@ int policy_digest_make(
 	int rc = policy_file_begin(f, e);
 	if (rc)
 		return rc;
-	/* One row for each channel that its parts have. */
+	/* One row for each channel of its parts. */
 	rc = policy_file_run(f, e,
 		"INSERT OR REPLACE INTO notice (session, idle_since_ms, round, stage, channel, "
 		"user, uid, body, queued_ms, due_ms, tries, state, counts, admitted, result) "

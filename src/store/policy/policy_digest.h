@@ -1,5 +1,5 @@
-/* The limit of notices in a day, and digests: one notice that stands for several of a user. A
- * message is a notice through all its channels. */
+/* The daily limit of notices, and digests: a digest is one notice for several notices of a
+ * user. A message is a notice through all its channels. */
 #ifndef GUA_STORE_POLICY_POLICY_DIGEST_H
 #define GUA_STORE_POLICY_POLICY_DIGEST_H
 
@@ -8,8 +8,8 @@
 /* Takes back notices of a stage that their session has left. */
 int policy_digest_drop_stale(struct policy_file *f, int64_t now_ms, struct err *e);
 
-/* Calls `take` with each user for whom messages wait that are not admitted, until it returns
- * non-zero. It must not change the queue. */
+/* Calls `take` for each user who has waiting messages that are not admitted, until it returns
+ * non-zero. `take` must not change the queue. */
 struct policy_waiting {
 	const char *user;
 	int64_t messages;
@@ -18,22 +18,22 @@ typedef int (*policy_waiting_taker)(void *context, const struct policy_waiting *
 int policy_digest_waiting(
 	struct policy_file *f, policy_waiting_taker take, void *context, struct err *e);
 
-/* How many messages the user was sent in the last day, or is being sent. Results and final
- * notices that are sent again do not count. */
+/* Counts the messages that the user was sent in the last day, or is being sent. Results and
+ * final notices that are sent again do not count. */
 int policy_digest_sent(
 	struct policy_file *f, const char *user, int64_t now_ms, int64_t *n, struct err *e);
 
 /* Admits all messages that wait for the user. */
 int policy_digest_admit(struct policy_file *f, const char *user, struct err *e);
-/* Makes one digest of them, admitted, of at most `most`, the oldest. */
+/* Makes one admitted digest of the waiting messages: of at most `most`, the oldest first. */
 int policy_digest_make(
 	struct policy_file *f, const char *user, int64_t now_ms, int64_t most, struct err *e);
-/* Calls `take` with what a digest stands for, the oldest first, until it returns non-zero. */
+/* Calls `take` with the notices in a digest, the oldest first, until it returns non-zero. */
 int policy_digest_parts(struct policy_file *f, int64_t id, policy_notice_taker take,
 	void *context, struct err *e);
 
 /* Calls `take` with the newest notice of each session of a user through this channel, sent or
- * not, that says how far the session is now, and the results of a day. */
+ * not, that says how far the session is now; and with the results of a day. */
 int policy_digest_current(struct policy_file *f, const struct policy_notice *like,
 	policy_notice_taker take, void *context, struct err *e);
 /* Sends the notices of this channel about a session once more. */

@@ -42,7 +42,7 @@ static int fail(struct policy_file *f, const char *doing, struct err *e)
 		"cannot %s %s: %s", doing, f->path, sql_why(f->db));
 }
 
-/* What root makes in the directory of a service must be the service's own. */
+/* A file that root makes in the directory of a service must belong to the service. */
 static void give_to_service(int fd, const char *path)
 {
 	struct stat dir;
@@ -71,11 +71,11 @@ static int make_file(const char *path, struct err *e)
 	return 0;
 }
 
-/* Every table, for the check that none is a view. */
+/* All tables, for the check that none is a view. */
 static const char *const tables[] = { "session", "action", "notice", "keep", "arm", "pass",
 	"simulation", "breaker", NULL };
 
-/* Turns a file of each version into one of the next. */
+/* Upgrade a file of one version to the next. */
 static const char upgrade_1_sql[] =
 	"ALTER TABLE session ADD COLUMN clock_at_ms INTEGER;"
 	"ALTER TABLE action ADD COLUMN command TEXT NOT NULL DEFAULT '';"
@@ -84,7 +84,7 @@ static const char upgrade_1_sql[] =
 	"why TEXT NOT NULL, released_ms INTEGER, user TEXT);";
 static const char upgrade_2_sql[] = "ALTER TABLE session ADD COLUMN idle_below INTEGER;"
 				    "PRAGMA user_version = 3;";
-/* Views with which a reader sees an older version as the newest. */
+/* Views that show a file of an older version to a reader as the newest. */
 static const char read_1_sql[] =
 	"CREATE TEMP VIEW session AS SELECT *, NULL AS clock_at_ms, NULL AS idle_below "
 	"FROM main.session;"
@@ -105,7 +105,7 @@ static bool is_old(int64_t version)
 }
 
 /* Makes the tables of an empty file, or upgrades those of an older one. Another program may do
- * that at the same moment. */
+ * the same at the same moment. */
 static int make_tables(struct policy_file *f, struct err *e)
 {
 	if (sql_exec(f->db, "PRAGMA journal_mode = WAL") != SQLITE_OK ||
@@ -124,7 +124,7 @@ static int make_tables(struct policy_file *f, struct err *e)
 	return rc;
 }
 
-/* Reads what the file says that it is. */
+/* Reads the application id and the version of the file. */
 static int read_kind(struct policy_file *f, int64_t *id, int64_t *version, struct err *e)
 {
 	int rc = SQLITE_OK;
@@ -133,12 +133,13 @@ static int read_kind(struct policy_file *f, int64_t *id, int64_t *version, struc
 	return rc == SQLITE_OK ? 0 : fail(f, "read", e);
 }
 
-/* Checks what the file is. */
+/* Checks that the file is a policy database of a known version. */
 static int check(struct policy_file *f, bool write, struct err *e)
 {
 	int64_t id = 0, version = 0;
 	int rc = read_kind(f, &id, &version, e);
-	/* Asked once: another program may make the tables at any moment, in one go. */
+	/* Checked once: another program may make all tables in one transaction at any moment.
+	 */
 	bool empty = rc == 0 && write && id == 0 && is_empty(f);
 	if (rc == 0 && write && id == 0 && !empty)
 		rc = read_kind(f, &id, &version, e);
@@ -173,7 +174,7 @@ static int open_writer(struct policy_file *f, struct err *e)
 		return fail(f, "open", e);
 	if (sqlite3_db_readonly(f->db, "main") == 1)
 		return err_set(e, ERR_WORLD, "cannot write %s: permission denied", f->path);
-	/* A step that is forgotten after a power loss would be taken twice. */
+	/* A step that is lost in a power failure would be taken twice. */
 	if (sql_exec(f->db, "PRAGMA synchronous = FULL; PRAGMA cache_size = -512") != SQLITE_OK)
 		return fail(f, "open", e);
 	return 0;

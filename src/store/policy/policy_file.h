@@ -17,13 +17,13 @@ void policy_file_path(char *dst, size_t cap, const char *db);
 int policy_file_open(struct policy_file **f, const char *path, bool write, struct err *e);
 void policy_file_close(struct policy_file *f);
 
-/* Everything written between the two calls is one transaction. With `keep` false, or after a
- * failure, nothing of it is kept. */
+/* Everything that is written between the two calls is one transaction. With `keep` false, or
+ * after a failure, nothing of it is kept. */
 int policy_file_begin(struct policy_file *f, struct err *e);
 int policy_file_end(struct policy_file *f, bool keep, struct err *e);
 
-/* The state of a session; POLICY_STATE_NONE if it has none. A state of STAGE_NONE is removed.
- */
+/* Reads or writes the state of a session; POLICY_STATE_NONE if it has none. A state with
+ * STAGE_NONE is removed. */
 int policy_file_state(
 	struct policy_file *f, const char *key, struct policy_state *state, struct err *e);
 int policy_file_set_state(struct policy_file *f, const char *key, const char *user,
@@ -43,7 +43,7 @@ struct policy_action {
 	const char *rule, *session, *kind, *user, *pids, *cards, *evidence, *result, *config,
 		*actor;
 	const char *command, *gpus;	    /* of its process; the cards by index */
-	const char *step_name, *stage_name; /* when read */
+	const char *step_name, *stage_name; /* set when read */
 };
 int policy_file_add_action(struct policy_file *f, const struct policy_action *a, struct err *e);
 /* Calls `take` with the steps in since <= at < until, oldest first, until it returns non-zero,
@@ -58,29 +58,29 @@ int policy_file_actions(struct policy_file *f, struct policy_span span,
 /* Arms until a moment, or (until_ms 0) disarms. */
 int policy_file_arm(struct policy_file *f, int64_t now_ms, int64_t until_ms, const char *user,
 	struct err *e);
-/* Until when ending is allowed, and by whom; *until_ms -1: it is not. */
+/* Reads until when ending is allowed, and who allowed it; *until_ms -1: it is not allowed. */
 int policy_file_armed(
 	struct policy_file *f, int64_t now_ms, int64_t *until_ms, char user[64], struct err *e);
 
-/* The breaker stops everything, or is released. */
+/* Trips the breaker, which stops everything, or releases it. */
 int policy_file_trip(struct policy_file *f, int64_t now_ms, const char *why, struct err *e);
 int policy_file_release(struct policy_file *f, int64_t now_ms, const char *user, struct err *e);
-/* Since when everything is stopped, and why; *at_ms -1: it is not. */
+/* Reads since when everything is stopped, and why; *at_ms -1: it is not stopped. */
 int policy_file_tripped(struct policy_file *f, int64_t *at_ms, char why[256], struct err *e);
 /* Calls `take` with the moment of each release, oldest first, until it returns non-zero. */
 int policy_file_releases(struct policy_file *f, int (*take)(void *context, int64_t at_ms),
 	void *context, struct err *e);
 
 struct policy_pass {
-	int64_t at_ms; /* -1: there was none */
+	int64_t at_ms; /* -1: there was no pass */
 	int64_t sessions, idle;
 	char note[256]; /* "" or why nothing was judged */
 };
 int policy_file_set_pass(struct policy_file *f, const struct policy_pass *p, struct err *e);
 int policy_file_pass(struct policy_file *f, struct policy_pass *p, struct err *e);
 
-/* Calls `take` with each kind of step, whether it happened or would have, and how often, until
- * it returns non-zero, which is returned. */
+/* Calls `take` with each kind of step, whether it was taken or only would have been, and how
+ * often, until it returns non-zero, which is returned. */
 struct policy_count {
 	const char *step, *mode;
 	int64_t n;
@@ -89,7 +89,7 @@ typedef int (*policy_count_taker)(void *context, const struct policy_count *c);
 int policy_file_counts(
 	struct policy_file *f, policy_count_taker take, void *context, struct err *e);
 
-/* A session that is kept, and by whom. */
+/* A session that is kept, and who keeps it. */
 struct policy_keep {
 	const char *session, *user, *reason;
 	int64_t uid, pid, from_ms, until_ms;
@@ -98,7 +98,7 @@ int policy_file_add_keep(struct policy_file *f, const struct policy_keep *k, str
 /* Ends the keeps of a session. */
 int policy_file_drop_keep(
 	struct policy_file *f, const char *session, int64_t now_ms, struct err *e);
-/* Gives the keep another session. */
+/* Moves a keep to another session. */
 int policy_file_move_keep(
 	struct policy_file *f, const struct policy_keep *k, const char *session, struct err *e);
 /* Calls `take` with the keeps that overlap the span, until it returns non-zero. */
@@ -106,7 +106,8 @@ typedef int (*policy_keep_taker)(void *context, const struct policy_keep *k);
 int policy_file_keeps(struct policy_file *f, struct policy_span span, policy_keep_taker take,
 	void *context, struct err *e);
 
-/* Stores what the last simulation said, and appends it; *at_ms -1: there was none. */
+/* Stores the result of the last simulation; the other function appends it to a text (*at_ms -1:
+ * there was none). */
 int policy_file_set_simulation(
 	struct policy_file *f, int64_t now_ms, const char *json, struct err *e);
 int policy_file_simulation(

@@ -44,7 +44,7 @@ int policy_notice_each(
 	return policy_file_done(q, answer, e);
 }
 
-/* What waits for longer than any wait can be was queued when the clock was wrong. */
+/* A notice that has waited longer than any wait can be was queued when the clock was wrong. */
 int policy_notice_due(struct policy_file *f, int64_t now_ms, policy_notice_taker take,
 	void *context, struct err *e)
 {

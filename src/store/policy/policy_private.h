@@ -11,8 +11,8 @@
 	policy_file_run_args((f), (e), (sql), SQL_ARGS(__VA_ARGS__))
 int policy_file_run_args(
 	struct policy_file *f, struct err *e, const char *sql, const struct sql_arg *args);
-/* Reads rows: select, bind to `row`, policy_file_next() until it is false or as long as wanted,
- * then policy_file_done(). A failure to prepare is reported at the end, too. */
+/* Reads rows: select, bind to `row`, call policy_file_next() until it returns false or as long
+ * as needed, then policy_file_done(), which also reports a failure to prepare. */
 struct policy_query {
 	struct policy_file *file;
 	sqlite3_stmt *row;
@@ -24,12 +24,13 @@ bool policy_file_next(struct policy_query *q);
 /* Returns `answer` if it is not zero, ERR_WORLD or ERR_BUSY if reading failed, else 0. */
 int policy_file_done(struct policy_query *q, int answer, struct err *e);
 
-/* Calls `take` with rows of the table notice, selected by these columns, and ends the query. */
+/* Calls `take` with rows of the table notice, selected with these columns, and ends the query.
+ */
 #define POLICY_NOTICE_COLUMNS                                                                  \
 	"SELECT id, session, stage, channel, user, body, uid, idle_since_ms, round, "          \
 	"queued_ms, due_ms, tries, counts, admitted, result FROM notice"
-/* Whether a notice counts for the limit of a day: not a result, nor a final notice once more.
- */
+/* Whether a notice counts for the daily limit: results, and final notices that are sent again,
+ * do not. */
 #define POLICY_NOTICE_LIMITED                                                                  \
 	"(stage IN ('warning', 'second warning', 'digest') OR (stage = 'final notice' AND "    \
 	"round = 0))"

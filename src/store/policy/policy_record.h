@@ -1,5 +1,6 @@
 /* What steps of gua enforce write into policy.db: how far a session has gone, a row of the log,
- * and notices. The caller makes the records first, and writes all in one transaction. */
+ * and notices. The caller makes the records first, and writes all of them in one transaction.
+ */
 #ifndef GUA_STORE_POLICY_RECORD_H
 #define GUA_STORE_POLICY_RECORD_H
 
@@ -16,8 +17,8 @@ struct policy_record {
 	bool cancels; /* takes back the notices that wait for the session */
 };
 
-/* Writes all records, and what the pass saw if that is not NULL; after a failure nothing is
- * written. */
+/* Writes all records, and the result of the pass if `pass` is not NULL; after a failure nothing
+ * is written. */
 int policy_record_write(struct policy_file *f, const struct policy_record *records, size_t n,
 	const struct policy_pass *pass, struct err *e);
 
