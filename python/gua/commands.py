@@ -90,17 +90,19 @@ def prices():
     """The [price] lines of gua.conf: [(pattern, money)], and the currency; nothing if there are none."""
     try:
         values = document("config", "--json", timeout=5)["values"]
+        currency = next((row["value"] for row in values if row["section"] == "money" and row["key"] == "currency"), "")
+        return [(row["key"], float(row["value"])) for row in values if row["section"] == "price"], currency
     except (GuaError, OSError, ValueError, KeyError):
         return [], ""
-    currency = next((row["value"] for row in values if row["section"] == "money" and row["key"] == "currency"), "")
-    return [(row["key"], float(row["value"])) for row in values if row["section"] == "price"], currency
 
 
 def price_of(times):
-    """What seconds on cards cost: ", 3.20 USD" of [(seconds, name of the card)]; "" without a price for each."""
+    """What seconds on cards cost: ", 3.20 USD" of [(seconds, (index, MIG instance or None, name of the card))]; "" without
+    a price for each. As in gua.conf(5), an instance costs what a line with MIG in its name says."""
     known, currency = prices() if times else ([], "")
     costs = [next((money * seconds / 3600 for pattern, money in known
-                   if fnmatch.fnmatchcase(name.lower(), pattern.lower())), None) for seconds, name in times]
+                   if (instance is None or "mig" in pattern.lower()) and fnmatch.fnmatchcase(name.lower(), pattern.lower().replace("[", "[[]"))),
+                  None) for seconds, (_, instance, name) in times]
     return "" if not costs or None in costs else f", {sum(costs):.2f} {currency}"
 
 

@@ -69,10 +69,10 @@ class Cell:
 
     def peak(self):
         """The highest memory on cards above the start; None: unknown."""
-        before = self.span.begin.gpu
-        if before is None or self.span.end.gpu is None:
+        before = self.span.begin.held()
+        if before is None or self.span.end.held() is None or None in self.span.gpu_peak.values():
             return None
-        return sum(max(0, peak - (before.get(uuid) or 0)) for uuid, peak in self.span.gpu_peak.items())
+        return max(0, self.span.held_peak - before)
 
     def left(self):
         """What it left on the cards: by the frameworks if they tell, because they cache, else by the driver."""
@@ -96,6 +96,11 @@ class Cell:
         return next((line for line in lines if line and not line.startswith(("%%gua", "#"))), "")[:60]
 
 
+def card_order(watch, uuid):
+    index, instance, _ = watch.names[uuid]
+    return index, -1 if instance is None else instance
+
+
 def card_name(watch, uuid):
     index, instance, _ = watch.names[uuid]
     return f"GPU {index}" if instance is None else f"GPU {index}:{instance}"
@@ -106,15 +111,18 @@ def cell_line(cell, watch):
     begin, end = cell.span.begin, cell.span.end
     parts = [f"{duration(cell.wall_s())} (CPU {duration(end.cpu_s - begin.cpu_s)})",
              f"RAM {change(begin.ram, end.ram)}, peak +{size(cell.ram_peak())}"]
-    for uuid, peak in sorted(cell.span.gpu_peak.items(), key=lambda item: watch.names[item[0]][:1]):
-        before, after = ((reading.gpu or {}).get(uuid, 0) for reading in (begin, end))
-        above = "" if before is None else f", peak +{size(max(0, peak - before))}"
+    peaks = cell.span.gpu_peak
+    for uuid in sorted(peaks, key=lambda uuid: card_order(watch, uuid)):
+        before, after = (None if reading.gpu is None else reading.gpu.get(uuid, 0) for reading in (begin, end))
+        above = "" if None in (before, peaks[uuid]) else f", peak +{size(max(0, peaks[uuid] - before))}"
         parts.append(f"{card_name(watch, uuid)} {change(before, after)}{above}")
     if begin.gpu is None or end.gpu is None:
-        parts.append(f"GPU memory unknown: {watch.note}")
-    elif cell.span.gpu_peak:
-        parts.append(f"GPU time {duration(end.active_s - begin.active_s)} active, "
-                     f"{duration(end.idle_s - begin.idle_s)} idle")
+        parts.append(f"GPU memory unknown: {clean(begin.note or end.note, 200)}")
+    elif peaks:
+        times = cell.span.gpu_time()
+        parts.append(("GPU time unknown" if times is None else
+                      f"GPU time {duration(times[0])} active, {duration(times[1])} idle")
+                     + f" (sum of {len(peaks)} cards)" * (len(peaks) > 1))
     return f"In [{cell.number}] " + "; ".join(parts)
 
 
@@ -160,6 +168,15 @@ def holder_lines(shell, most=MOST_ROWS):
     return lines + ([f"  {len(rows) - most} more names"] if len(rows) > most else [])
 
 
+def idle_recorded(row):
+    """What the recorder knows of this kernel on one card."""
+    if row is None or (row["idle_seconds"] is None and not row["active"]):
+        return "its use is unknown"
+    if row["active"]:
+        return "in use"
+    return f"not used for {'at least ' * row['idle_is_lower_bound']}{duration(row['idle_seconds'])}"
+
+
 class Notebook:
     """The extension in one IPython: the cells so far, and the commands of %gua."""
 
@@ -172,16 +189,21 @@ class Notebook:
 
     def before(self, info):
         self.depth += 1
-        if self.depth > 1:
+        if self.depth > 1 or not self.watch.is_alive():
             return
-        self.begun = (self.shell.execution_count, info.raw_cell or "", self.in_use())
+        used = self.in_use()
         self.watch.begin()
+        self.begun = (self.shell.execution_count, info.raw_cell or "", used)
 
-    def after(self, _result):
-        if self.depth == 0:  # the cell that loaded the extension
+    def after(self, result):
+        # The cell that loaded the extension did not begin here; IPython announces only the end of an empty one.
+        if self.depth == 0 or (result is not None and not (result.info.raw_cell or "").strip()):
             return
         self.depth -= 1
-        if self.depth or not self.begun:
+        if self.depth or not self.watch.is_alive():  # a process that the cell forked off reports nothing
+            return
+        if not self.begun:  # interrupted
+            self.watch.rest()
             return
         span, (number, source, used) = self.watch.end(), self.begun
         cell = Cell(number, source.strip(), span, (used, self.in_use()))
@@ -200,7 +222,7 @@ class Notebook:
 
     def in_use(self):
         """What the frameworks have in use; None if none tells, or this process is on no card."""
-        if not self.watch.loaded.gpu and not getattr(self.watch, "_gpu", None):
+        if not self.watch.on_cards():
             return None
         found = _frameworks.pools(self.ask)
         return sum(pool.used for pool in found) if found else None
@@ -241,8 +263,8 @@ class Notebook:
         self.lines, self.every = True, words[:1] == ["all"]
         print("gua: a line after " + ("every cell" if self.every else "each cell that matters") + "; %gua off ends it, "
               "%gua help lists more")
-        if self.watch.note:
-            print(f"gua: memory on cards is unknown: {self.watch.note}")
+        if note := self.watch.read().note:
+            print(f"gua: memory on cards is unknown: {clean(note, 200)}")
 
     def off(self, _words):
         self.lines = False
@@ -264,37 +286,41 @@ class Notebook:
 
     def idle(self, _words):
         now = self.watch.read()
-        held = now.held()
-        if now.gpu is None or not now.gpu:
-            print("gua: " + (f"memory on cards is unknown: {self.watch.note}" if now.gpu is None
+        if not now.gpu:
+            print("gua: " + (f"memory on cards is unknown: {clean(now.note, 200)}" if now.gpu is None
                              else "this kernel holds no memory on a card"))
             return
-        rows = [row for row in self.recorded() if row["idle_seconds"] is not None]
-        if rows:
-            since = max(row["idle_seconds"] for row in rows)
-            least = "at least " if any(row["idle_is_lower_bound"] for row in rows) else ""
-            print(f"gua: this kernel holds {size(held)} on {len(now.gpu)} card{'s' * (len(now.gpu) > 1)}, and has not "
-                  f"used {'it' if len(now.gpu) == 1 else 'them'} for {least}{duration(since)}, as the recorder of this "
-                  f"host saw it: {sum(row['idle_seconds'] for row in rows) / 3600:.1f} GPU-hours"
-                  + commands.price_of([(row["idle_seconds"], self.watch.names[row["uuid"]][2]) for row in rows
-                                       if row["uuid"] in self.watch.names]))
-            return
-        since = time.time() - self.watch.idle_since
-        loaded = now.wall_s - self.watch.loaded.wall_s
-        print(f"gua: this kernel holds {size(held)}. Its cards were idle for {duration(now.idle_s)} of the {duration(loaded)} "
-              "since gua was loaded, and "
-              + (f"were last used {duration(since)} ago" if now.active_s else "were not used")
-              + commands.price_of([(now.idle_s, self.watch.names[uuid][2]) for uuid in list(now.gpu)[:1]]))
+        held, count = now.held(), len(now.gpu)
+        print("gua: this kernel holds " + ("memory" if held is None else size(held)) + f" on {count} card{'s' * (count > 1)}")
+        cards = sorted(now.gpu, key=lambda uuid: card_order(self.watch, uuid))
+        recorded = {row["uuid"]: row for row in self.recorded() if row["uuid"] in now.gpu}
+        idle = {uuid: row["idle_seconds"] for uuid, row in recorded.items()} if recorded else now.idle
+        for uuid in cards:
+            said = idle_recorded(recorded.get(uuid)) if recorded else self.idle_since_loaded(now, uuid)
+            print(f"  {card_name(self.watch, uuid)}: {size(now.gpu[uuid])}, {said}")
+        known = [(idle[uuid], uuid) for uuid in cards if idle.get(uuid)]
+        if known:
+            print(f"gua: held without use: {duration(sum(seconds for seconds, _ in known))} of GPU time"
+                  + commands.price_of([(seconds, self.watch.names[uuid]) for seconds, uuid in known])
+                  + (", as the recorder of this host saw it" if recorded else ", since gua was loaded"))
+
+    def idle_since_loaded(self, now, uuid):
+        """What is known of one card without a recorder."""
+        if uuid not in now.idle:
+            return "its use is unknown"
+        used = self.watch.last_used.get(uuid)
+        return (f"idle for {duration(now.idle[uuid])} of the {duration(now.wall_s - self.watch.loaded.wall_s)} since gua was "
+                "loaded, " + ("not used" if used is None else f"last used {duration(max(0, now.wall_s - used))} ago"))
 
     def recorded(self):
-        """This kernel's rows of `gua who`, if a store may be read that is up to date."""
+        """This kernel's rows of `gua who`, if a recorder is running and knows them."""
         try:
-            document = commands.who()
+            document = commands.document("who", "--json", f"--pid={self.watch.pid}", timeout=5)
         except (commands.GuaError, OSError, ValueError):
             return []
-        if not document.get("recorded_until"):
+        if document.get("recorded_until"):  # the recorder has ended: only the last seconds are known
             return []
-        return [row for row in document["holders"] if row["pid"] == self.watch.pid]
+        return [row for row in document["holders"] if row["pid"] == self.watch.pid and row["held_since"]]
 
     def free(self, words):
         names = list(dict.fromkeys(name for word in words[1:] for name in word.split(",") if name))
@@ -312,7 +338,7 @@ class Notebook:
         give_back()
         after = self.watch.read().held()
         if before is None or after is None:
-            print(f"gua: what came free is unknown: {self.watch.note}")
+            print("gua: what came free is unknown" + clean(f": {self.watch.note}" * bool(self.watch.note), 200))
         else:
             print(f"gua: {size(max(0, before - after))} came free on cards ({change(before, after)})")
         said = ([f"the name{'s' * (len(names) > 1)} {', '.join(names)}"] if names else [])
@@ -363,9 +389,9 @@ class Report:
         self.order = order
         pools = _frameworks.pools(notebook.ask) if now.gpu else []
         self.memory = memory_line(now.held(), pools) if now.gpu is not None else \
-            f"memory on cards is unknown: {notebook.watch.note}"
-        self.idle = (f"GPU time since gua was loaded: {duration(now.active_s)} active, {duration(now.idle_s)} idle"
-                     if now.gpu else "")
+            f"memory on cards is unknown: {clean(now.note, 200)}"
+        self.idle = (f"GPU time since gua was loaded: {duration(sum(now.active.values()))} active, "
+                     f"{duration(sum(now.idle.values()))} idle" if now.gpu and now.idle else "")
         self.holders = holder_lines(notebook.shell) if now.gpu else []
         arrays = _frameworks.every_array() if pools else []
         self.arrays = (f"{len(arrays)} array{'s' * (len(arrays) > 1)} on cards, "

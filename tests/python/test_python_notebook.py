@@ -177,7 +177,7 @@ def test_idle_time_since_it_was_loaded_and_its_price(cells, tmp_path):
     out = cells("%load_ext gua", "%gua idle", "import torch, time; x = torch.zeros(2 << 30); time.sleep(1.5)", "%gua idle",
                 GUA_CONFIG=config, PATH=os.environ["PATH"])
     assert out[1] == "gua: this kernel holds no memory on a card\n"
-    assert "this kernel holds 2.4 GiB. Its cards were idle for " in out[3] and "were not used" in out[3]
+    assert "this kernel holds 2.4 GiB on 1 card\n  GPU 1: 2.4 GiB, idle for " in out[3] and "since gua was loaded, not used\n" in out[3]
     seconds, money = (float(out[3].split(end)[0].split()[-1]) for end in (" s of", " USD"))
     assert 1.4 <= seconds <= 4 and money == pytest.approx(2 * seconds, abs=0.5)
 
@@ -296,13 +296,18 @@ def test_a_driver_that_is_stuck_does_not_stop_the_notebook(cells):
     assert "has not answered" in out[5]
 
 
-def test_idle_time_is_the_recorders_where_there_is_one(cells, tmp_path):
+def test_idle_time_is_the_recorders_while_it_runs(cells, tmp_path):
     db = tmp_path / "gua.db"
-    record = f"import subprocess; subprocess.run([{str(BUILD / 'gua')!r}, 'daemon', '--foreground', '--db', {str(db)!r}, " \
-             "'--interval', '1s', '--ticks', '3'], check=True)"
-    out = cells("%load_ext gua", "import torch; x = torch.zeros(2 << 30)", record, "%gua idle", GUA_DB=db)
-    assert "this kernel holds 2.4 GiB on 1 card, and has not used it for at least " in out[3]
+    record = f"""
+        import subprocess, time
+        recorder = subprocess.Popen([{str(BUILD / 'gua')!r}, 'daemon', '--foreground', '--db', {str(db)!r}, '--interval', '1s'],
+                                    stderr=subprocess.DEVNULL)
+        time.sleep(5)"""
+    out = cells("%load_ext gua", "import torch; x = torch.zeros(2 << 30)", record, "%gua idle", "recorder.terminate(); recorder.wait();",
+                "%gua idle", GUA_DB=db)
+    assert "this kernel holds 2.4 GiB on 1 card\n  GPU 1: 2.4 GiB, not used for at least " in out[3]
     assert "as the recorder of this host saw it" in out[3]
+    assert "since gua was loaded" in out[5] and "recorder" not in out[5]  # what it did since is not recorded
 
 
 def test_free_deletes_the_names_that_were_given_and_no_other(cells):
@@ -351,3 +356,75 @@ def test_an_experiment_removes_all_names_it_made_also_when_nested(cells):
         print([thread.name for thread in threading.enumerate()].count('gua-notebook'))""")
     assert "removed inner\n['_hidden', 'stays']\n" in out[2] and "removed _hidden, stays\nFalse False" in out[2]
     assert "removed no names\n1" in out[3] and out[5].endswith("\n1\n")
+
+
+BOTH = SCENARIO + "at 0s hold k card 0 memory 1GiB\n"
+
+
+def test_several_cards_are_told_apart_and_their_time_is_a_sum(cells, tmp_path):
+    config = tmp_path / "gua.conf"
+    config.write_text("[price]\n\"NVIDIA A100\" = 3600\n")
+    out = cells("%load_ext gua", "%gua", HOLD.format("2 << 30") + "\nimport time; time.sleep(0.1)", "time.sleep(3)", "%gua idle",
+                scenario=BOTH, GUA_CONFIG=config, PATH=os.environ["PATH"])
+    assert "GPU 0 0 MiB → 2.0 GiB, peak +2.0 GiB; GPU 1 0 MiB → 2.0 GiB, peak +2.0 GiB; " in out[2]
+    active, idle = (float(out[3].split(end)[0].split()[-1]) for end in (" s active", " s idle"))
+    assert active == 0 and 5.9 <= idle <= 6.5 and "(sum of 2 cards)" in out[3]
+    said = out[4].splitlines()
+    assert said[0] == "gua: this kernel holds 4.0 GiB on 2 cards"
+    for line in said[1:3]:
+        each, of = (float(line.split(end)[0].split()[-1]) for end in (" s of", " s since"))
+        assert 2.9 <= each <= of
+    money = float(said[3].split(" USD")[0].split()[-1])
+    assert 5.8 <= money <= 8 and f"{money:.2f} s of GPU time" in said[3]
+
+
+def test_times_of_a_short_cell_are_never_negative_or_longer_than_the_cell(cells):
+    busy = "open(mark, 'w').close(); time.sleep(0.4); os.unlink(mark)"
+    out = cells("%load_ext gua", "%gua all", "import time, os; mark = os.environ['FAKENVML_PIDS'] + '/k.busy'\n" + HOLD.format("2 << 30"),
+                *["time.sleep(0.8)", busy] * 3)
+    for line in out[3:]:
+        wall = float(line.split("In [")[1].split("] ")[1].split(" s")[0])
+        active, idle = (float(line.split(end)[0].split()[-1]) for end in (" s active", " s idle"))
+        assert active >= 0 and idle >= 0 and active + idle <= wall + 0.15, line
+
+
+def test_use_that_the_driver_does_not_report_is_unknown(cells):
+    out = cells("%load_ext gua", "%gua", HOLD.format("2 << 30") + "\nimport time; time.sleep(0.1)", "%gua idle",
+                scenario=SCENARIO + "missing nvmlDeviceGetProcessUtilization nvmlDeviceGetProcessesUtilizationInfo\n")
+    assert out[2].endswith("; GPU time unknown\n") and "GPU 1: 2.0 GiB, its use is unknown\n" in out[3]
+
+
+def test_a_cell_that_forks_is_reported_once(cells):
+    out = cells("%load_ext gua", "%gua all", """
+        import os, sys
+        child = os.fork()
+        if child:
+            assert os.waitpid(child, 0)[1] == 0""", """
+        if child == 0:
+            get_ipython().run_line_magic('gua', 'idle'); sys.stdout.flush(); os._exit(0)
+        """)
+    text = "".join(out)
+    assert text.count("gua: In [3]") == 1 and "this process is not watched" in text
+
+
+def test_the_watch_does_not_count_itself(cells):
+    out = cells("%load_ext gua", "%gua", "import time; time.sleep(3)",
+                scenario=SCENARIO + "".join(f'process p{i} pid {4000 + i} user alice uid 1001 command "python"\n'
+                                            f"at 0s hold p{i} card {i % 2} memory 1GB\n" for i in range(200)))
+    assert float(out[2].split("(CPU ")[1].split(" s")[0]) <= 0.03
+
+
+def test_cells_in_cells_count_as_one(cells):
+    out = cells("%load_ext gua", "%gua all", "import time; time.sleep(0.3); get_ipython().run_cell(''); get_ipython().run_cell('y = 1'); time.sleep(0.3)")
+    assert out[2].count("gua: In") == 1 and float(out[2].split("In [3] ")[1].split(" s")[0]) >= 0.6
+
+
+def test_a_container_with_its_own_process_numbers_makes_memory_unknown(cells):
+    unshared = subprocess.run(["unshare", "--fork", "--pid", "--mount-proc", "true"], capture_output=True)
+    if unshared.returncode:
+        pytest.skip("no pid namespaces here")
+    program = "import gua._watch; watch = gua._watch.Watch(); print(watch.loaded.gpu, watch.note)"
+    out = cells(f"import subprocess, sys; print(subprocess.run(['unshare', '--fork', '--pid', '--mount-proc', sys.executable, '-c', {program!r}], "
+                "capture_output=True, text=True).stdout)", "import gua._watch; print(gua._watch.Watch().loaded.gpu)")
+    assert out[0] == "None the driver does not list this process, which has another number outside of its container\n\n"
+    assert out[1] == "{}\n"
