@@ -61,6 +61,9 @@ int duration_parse(const char *text, int64_t *ms, struct err *e)
 		*ms = (int64_t)llround(value);
 		return 0;
 	}
+	if (*rest == '\0')
+		return err_set(e, ERR_USAGE, "'%s' has no unit; write %ss, %sm, %sh or %sd",
+			text, text, text, text, text);
 wrong:
 	return err_set(e, ERR_USAGE,
 		"'%s' is not a duration; write one like 200ms 30s 5m 1h 7d 4w", text);

@@ -180,6 +180,8 @@ static size_t make_getopt(const struct option_row *table, bool stop_at_operand,
 static const char *nearest_option(const struct option_row *table, const char *asked)
 {
 	const char *best = NULL;
+	if (strncmp(asked, "colour", 6) == 0)
+		asked = "color";
 	size_t len = strcspn(asked, "="), least = nearest_far(len) + 1;
 	for (; table->name; table++) {
 		size_t d = nearest_distance(table->name, strlen(table->name), asked, len);
@@ -241,6 +243,9 @@ int options_parse(
 			c == '?' || c == ':' ? NULL : find_row(table, n, c);
 		if (!row)
 			return unknown_option(table, c, line->argv, e);
+		if (row->instead)
+			return err_set(e, ERR_USAGE, "there is no --%s; write %s", row->name,
+				row->instead);
 		bool takes_next = row->kind == OPTION_MAYBE_NEXT && !optarg &&
 				  optind < line->argc && line->argv[optind][0] != '-';
 		char name[64];

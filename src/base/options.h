@@ -59,6 +59,7 @@ struct option_row {
 	size_t offset;	     /* of the value in the caller's struct */
 	double min, max;     /* for numbers, durations (ms), sizes (bytes); max 0: no limit */
 	bool hidden;	     /* an old spelling: parsed, not shown */
+	const char *instead; /* of a hidden one: it is refused, and this is what to write */
 	/* For completion: appends the words that the value may have, each with a blank after
 	 * it; NULL: `choices` has them. If `arg` has a comma, the value is a list of such
 	 * words. */

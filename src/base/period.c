@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/moment.h"
+#include "base/nearest.h"
 
 const char *const period_unit_names[] = { "", "day", "week", "month", "year" };
 
@@ -100,8 +101,31 @@ bool period_parse(struct period *p, const char *text, int64_t now_ms, bool utc)
 	return parse_number_of_year(p, text, utc);
 }
 
+/* The name of a period or a weekday that is like the text; NULL: none is. */
+static const char *nearest_name(const char *text)
+{
+	static const char *const days[] = { "monday", "tuesday", "wednesday", "thursday",
+		"friday", "saturday", "sunday" };
+	enum { PERIODS = sizeof(names) / sizeof(names[0]), DAYS = 7 };
+	const char *best = NULL;
+	size_t len = strlen(text), least = nearest_far(len) + 1;
+	for (size_t i = 0; i < PERIODS + DAYS; i++) {
+		const char *name = i < PERIODS ? names[i].name : days[i - PERIODS];
+		size_t d = nearest_distance(name, strlen(name), text, len);
+		if (d < least && 4 * d <= len) {
+			least = d;
+			best = name;
+		}
+	}
+	return best;
+}
+
 static int not_a_time(const char *option, const char *text, struct err *e)
 {
+	const char *like = nearest_name(text);
+	if (like)
+		return err_set(e, ERR_USAGE, "%s: '%s' is not a time; did you mean '%s'?",
+			option, text, like);
 	return err_set(e, ERR_USAGE,
 		"%s: '%s' is not a time; write a length (1h, 7d), a period (today, yesterday, "
 		"thisweek, lastweek, thismonth, lastmonth, 2026-10), " MOMENT_FORMS,

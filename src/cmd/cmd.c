@@ -62,6 +62,20 @@ int cmd_options_only(
 	return cmd_line_only(self, &line, values, status);
 }
 
+/* A word that is not expected; the name of a store belongs to --db. */
+static void refuse_word(const struct command *self, const char *word, struct err *e)
+{
+	const struct option_row *row = self->options;
+	const char *end = strrchr(word, '.');
+	bool path = strchr(word, '/') || (end && strcmp(end, ".db") == 0);
+	while (row->name && strcmp(row->name, "db") != 0)
+		row++;
+	if (row->name && path)
+		err_set(e, ERR_USAGE, "unexpected argument '%s'; write --db %s", word, word);
+	else
+		err_set(e, ERR_USAGE, "unexpected argument '%s'", word);
+}
+
 int cmd_line_only(
 	const struct command *self, struct command_line *line, void *values, int *status)
 {
@@ -70,7 +84,7 @@ int cmd_line_only(
 		return 1;
 	if (first < line->argc) {
 		struct err e = { 0 };
-		err_set(&e, ERR_USAGE, "unexpected argument '%s'", line->argv[first]);
+		refuse_word(self, line->argv[first], &e);
 		*status = cmd_fail(self, &e);
 		return 1;
 	}

@@ -573,11 +573,23 @@ static bool is_due(const struct install_steps *s, size_t i)
 	return s->in.made[i] || orphan;
 }
 
+/* Whether there is something to remove. */
+static bool is_any_due(const struct install_steps *s)
+{
+	char path[PATH_MAX];
+	bool any = s->purge && (find_user(s, path) || (installation_path(&s->in, INSTALLED_DATA,
+							       path, NULL) == 0 &&
+							      access(path, F_OK) == 0));
+	for (size_t i = 0; i < N_ITEMS; i++)
+		any |= s->in.made[i];
+	return any;
+}
+
 /* Removes what is on the list, last first. Changed files, directories that are not empty, and
  * the user of remaining data are kept. */
 static int install_steps_undo(struct install_steps *s, struct err *e)
 {
-	int rc = installation_read(&s->in, e);
+	int rc = 0;
 	for (size_t i = N_ITEMS; !rc && i-- > 1;) {
 		if (s->purge && installation_items[i].kind == ITEM_DATA)
 			rc = purge(s, e);
@@ -746,6 +758,15 @@ static int run_uninstall(const struct command *self, int argc, char **argv)
 		.in = { .root = v.root }, .dry_run = v.dry_run, .purge = v.purge
 	};
 	bool ask = v.purge && !v.yes && !v.dry_run;
+	if (installation_read(&s.in, &e))
+		return cmd_fail(self, &e);
+	if (!is_any_due(&s)) {
+		printf("Nothing to remove: 'gua install' has made no service here. The "
+		       "package manager removes a package, 'make uninstall' what 'make "
+		       "install' copied.\n");
+		print_rest(&s);
+		return 0;
+	}
 	if (geteuid() != 0 && !s.dry_run && !v.root[0])
 		err_set(&e, ERR_WORLD,
 			"only root can remove a service: run 'sudo gua uninstall'");

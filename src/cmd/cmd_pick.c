@@ -578,20 +578,36 @@ static int become(const struct command *self, char **argv, const struct pick_res
 	return status;
 }
 
-/* `command` is the first word that is not an option, or NULL. */
-static int read_wait(struct values *v, const char *command, struct err *e)
+static int read_wait(struct values *v, struct err *e)
 {
-	struct err ignored = { 0 };
 	v->wait_ms = v->wait ? -1 : 0;
-	/* An optional value must follow "=": as a separate word, 10m would be the command. */
-	if (v->wait && !*v->wait && command &&
-		duration_parse(command, &v->wait_ms, &ignored) == 0)
-		return err_set(e, ERR_USAGE,
-			"write --wait=%s; '%s' as a separate word is taken as the command",
-			command, command);
 	if (!v->wait || !*v->wait)
 		return 0;
 	return duration_parse(v->wait, &v->wait_ms, e) ? err_prefix(e, "--wait") : 0;
+}
+
+/* Refuses a first word that is probably not the command. `words` begin with it; the word before
+ * it is the last option or "--". */
+static int check_first(const struct values *v, char **words, struct err *e)
+{
+	double number;
+	int64_t ms;
+	struct err ignored = { 0 };
+	if (!words[0] || strcmp(words[-1], "--") == 0)
+		return 0;
+	/* An optional value must follow "=": as a separate word, 10m would be the command. */
+	const char *rest = v->wait && !*v->wait ? duration_number(words[0], &number) : NULL;
+	if (rest && (!*rest || duration_parse(words[0], &ms, &ignored) == 0))
+		return err_set(e, ERR_USAGE,
+			"write --wait=%s%s; '%s' as a separate word is taken as the command",
+			words[0], *rest ? "" : "s", words[0]);
+	for (char **word = words; *word; word++)
+		if (strcmp(*word, "--") == 0)
+			return err_set(e, ERR_USAGE,
+				"'%s' is before '--', but neither an option nor the value of "
+				"one; the command comes after '--'",
+				words[0]);
+	return 0;
 }
 
 static void write_closed(int number)
@@ -694,7 +710,7 @@ static int pick(
 	const struct command *self, struct values *v, char **argv, struct pick_result *r)
 {
 	struct err e = { 0 };
-	if (read_wait(v, argv[0], &e) || check(v, argv[0] != NULL, &e) ||
+	if (read_wait(v, &e) || check_first(v, argv, &e) || check(v, argv[0] != NULL, &e) ||
 		search_cards(r, v, &e))
 		return fail(self, v, r, &e);
 	for (size_t i = 0; i < r->n_picked; i++)

@@ -77,7 +77,8 @@ int scrape_names_init(
 		return read_key(n, config->metrics.key_file, e);
 	if (n->how == IDENTITIES_GROUP && n->groups->n == 0)
 		return err_set(e, ERR_USAGE,
-			"identities by group need groups: gua.conf has none in [groups]");
+			"identities by group need groups; add to gua.conf a section [groups] "
+			"with a line for each, such as: vision = alice bob");
 	return 0;
 }
 

@@ -217,7 +217,7 @@ def test_recorder_follows_the_configuration(tmp_path, clock_file):
 
 
 @pytest.mark.parametrize("text, mode, sentence", [
-    ("[record]\ninterval = 10s\ndrain = 5\n", 0o644, "gua.conf:3: drain: '5' is not a duration"),
+    ("[record]\ninterval = 10s\ndrain = 5\n", 0o644, "gua.conf:3: drain: '5' has no unit"),
     ("[record]\ninterval = 10s\n", 0o646, "other users can write to it"),
     (None, 0, "No such file or directory"),
 ])

@@ -29,6 +29,19 @@ def test_a_misspelled_command_gets_one_line(wrong, right):
     assert run.stderr == f"gua: there is no command '{wrong[:127]}'; {hint}\n"
 
 
+@pytest.mark.parametrize("words, right", [
+    ("report demo.db", "unexpected argument 'demo.db'; write --db demo.db"), ("serve x/y", "write --db x/y"),
+    ("report more", "unexpected argument 'more'\n"), ("serve --port 80", "there is no --port; write --listen ADDRESS:PORT"),
+    ("report --since lastwek", "'lastwek' is not a time; did you mean 'lastweek'?"),
+    ("report --until mondy", "'mondy' is not a time; did you mean 'monday'?"),
+    ("report --since soon", "'soon' is not a time; write a length (1h, 7d)"),
+    ("report --colour", "did you mean --"), ("report --colour=never", "color?"),
+    ("daemon --interval 5", "'5' has no unit; write 5s, 5m, 5h or 5d")])
+def test_a_mistake_is_answered_with_the_right_way(words, right):
+    run = gua(*words.split())
+    assert (run.returncode, run.stdout) == (2, "") and right in run.stderr
+
+
 def test_commands_are_listed_in_groups():
     lines = gua("help").stdout.splitlines()
     titles = [line for line in lines if line and not line.startswith(" ") and len(line) < 8]

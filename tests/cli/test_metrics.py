@@ -238,7 +238,7 @@ def test_identities_by_group(recorded, tmp_path):
     assert grouped.value(share, identity="_other", state="idle_held") == named.value(
         share, identity="carol", state="idle_held")
     run = gua("metrics", "--db", db, "--identities", "group")
-    assert run.returncode == 2 and "gua.conf has none in [groups]" in run.stderr
+    assert run.returncode == 2 and "add to gua.conf a section [groups] with a line for each, such as: vision = alice bob" in run.stderr
 
 
 def test_hashed_identities(recorded, tmp_path):
