@@ -71,8 +71,8 @@ bool classify_holder_leads(const struct holder *holders, size_t n, size_t i, int
 
 /* Finds the state of a card; a utilisation of NAN means that it cannot be read. Here it is
  * decided that a card is truly-idle, which people call free: for the recorder, and through the
- * store for pages and reports. Live views judge in present/live_judge.c, and `gua pick`, which
- * has more conditions, in pick_judge(). */
+ * store for pages and reports. Live views ask it in present/live_judge.c; `gua pick` has more
+ * conditions, in pick_judge(). */
 enum card_state classify_card(double util_pct, struct held held, const struct rules *rules);
 
 /* How much of the memory in use on a card without a process may be the driver's own. */

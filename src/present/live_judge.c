@@ -146,8 +146,11 @@ static void classify(struct live *l, size_t card)
 		judge_samples(l, card);
 	else
 		*m = live_nothing_seen;
-	c->state = state_of(l, card, m->util_pct, held);
 	m->held = held;
+	/* As the recorder does: somebody holds it, although no process is listed. */
+	if (c->status == CARD_STATUS_OK && c->unexplained_bytes > l->rules.held_mem_bytes)
+		classify_held_add(&held, c->unexplained_bytes);
+	c->state = state_of(l, card, m->util_pct, held);
 	if (c->status != CARD_STATUS_OK)
 		return;
 	follow_idle(l, card, c->state, held);

@@ -185,7 +185,8 @@ def test_a_store_that_cannot_be_read_is_a_note(sim, tmp_path):
 def test_memory_that_nobody_explains_is_said(sim):
     scenario = CARDS + "at 0s orphan card 2 memory 20GiB\nat 0s orphan card 1 memory 500MiB\n"
     lines = sim("stat", "--no-header", scenario=scenario).stdout.splitlines()
-    assert lines[2].endswith("| free | unexplained(20480M)") and "unexplained" not in lines[1]
+    # Somebody holds it, as the recorder says too.
+    assert "| held | unexplained(20480M)" in lines[2].replace("idle-held", "held") and "unexplained" not in lines[1]
     gpus = json.loads(sim("stat", "--json", scenario=scenario).stdout)["gpus"]
     assert [gpu["gua.orphan_memory"] for gpu in gpus] == [0, 500, 20480]
 
