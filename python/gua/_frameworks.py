@@ -2,7 +2,10 @@
 framework is asked only if the program has imported it and started its GPU part, and its peaks are never reset."""
 import dataclasses
 import gc
+import itertools
 import sys
+import time
+import types
 
 ASKED = ("torch", "cupy")           # asked always
 ON_REQUEST = ("jax", "tensorflow")  # asked only if the user names them
@@ -86,57 +89,91 @@ class Array:
     key: object  # arrays with the same key share their memory
 
 
+def is_a(kind, framework, name):
+    """Whether a class is one of the framework, or derived from it. Objects are asked for nothing: a lazy module or a proxy
+    would do its work then."""
+    return any(base.__name__ == name and root(base) == framework for base in kind.__mro__)
+
+
+def root(kind):
+    """The package in which a class was made."""
+    module = kind.__module__
+    return module.split(".")[0] if isinstance(module, str) else ""
+
+
 def array_of(thing):
-    """The array that an object is, or None. Only the object's class and its own attributes are asked."""
+    """The array that an object is, or None."""
     kind = type(thing)
-    module = (kind.__module__ or "").split(".")[0]
     try:
-        if module == "torch" and getattr(thing, "is_cuda", False) is True:
+        if is_a(kind, "torch", "Tensor") and thing.is_cuda:
             storage = thing.untyped_storage() if hasattr(thing, "untyped_storage") else None
             nbytes = storage.nbytes() if storage else thing.nelement() * thing.element_size()
             key = storage.data_ptr() if storage else thing.data_ptr()
             text = f"{str(thing.dtype).removeprefix('torch.')} {list(thing.shape)} on {thing.device}"
             return Array(nbytes, f"torch {text}", ("torch", key))
-        if module == "cupy" and hasattr(thing, "nbytes"):
-            return Array(thing.nbytes, f"cupy {thing.dtype} {list(thing.shape)} on device {thing.device.id}",
-                         ("cupy", thing.data.ptr))
+        if is_a(kind, "cupy", "ndarray"):
+            memory = getattr(thing.data, "mem", None)  # the whole of what a part of an array keeps
+            nbytes, key = (memory.size, memory.ptr) if memory else (thing.nbytes, thing.data.ptr)
+            return Array(nbytes, f"cupy {thing.dtype} {list(thing.shape)} on device {thing.device.id}", ("cupy", key))
     except Exception:  # a deleted storage, a tensor without data
         return None
     return None
 
 
-def inside(thing, depth=2):
-    """The arrays in an object: itself, the items of lists and dictionaries, the parameters of a model or optimiser."""
+def gradient(thing):
+    """What the last backward() left at a tensor. Only a leaf has it: others warn when they are asked."""
+    try:
+        return thing.grad if is_a(type(thing), "torch", "Tensor") and thing.is_leaf else None
+    except Exception:
+        return None
+
+
+def items_of(thing):
+    """What to look at inside an object: items of lists and dictionaries, parameters of a model, the state of an optimiser,
+    attributes of the user's own objects. The methods are those of Python and the framework, not of the user's class."""
+    kind = type(thing)
+    if issubclass(kind, dict):
+        return dict.values(thing)
+    for plain in (list, tuple, set, frozenset):
+        if issubclass(kind, plain):
+            return plain.__iter__(thing)
+    if issubclass(kind, (types.ModuleType, type)):
+        return ()
+    own = object.__getattribute__(thing, "__dict__") if kind.__dictoffset__ else {}
+    if is_a(kind, "torch", "Module"):
+        base = next(base for base in kind.__mro__ if base.__name__ == "Module" and root(base) == "torch")
+        return itertools.chain(base.parameters(thing), base.buffers(thing))
+    if is_a(kind, "torch", "Optimizer"):
+        groups = (group.get("params", ()) for group in own.get("param_groups", ()))
+        states = (state.values() for state in own.get("state", {}).values())
+        return itertools.chain(*groups, *states)
+    return () if root(kind) in ("builtins", *ASKED) else own.values()
+
+
+def inside(thing, depth=2, until=float("inf")):
+    """The arrays in an object. Looks no longer than until the moment `until` of the monotonic clock."""
     found = array_of(thing)
     if found:
         yield found
-        if (gradient := getattr(thing, "__dict__", {}).get("grad")) is not None:
-            yield from inside(gradient, 0)
+        if (grad := gradient(thing)) is not None and (found := array_of(grad)):
+            yield found
         return
-    if depth == 0:
+    if depth == 0 or time.monotonic() > until:
         return
-    if isinstance(thing, dict):
-        items = list(thing.values())[:MOST_ITEMS]
-    elif isinstance(thing, (list, tuple, set, frozenset)):
-        items = list(thing)[:MOST_ITEMS]
-    elif type(thing).__module__.split(".")[0] not in ("builtins", "torch", "cupy") or hasattr(thing, "parameters"):
-        try:
-            items = list(thing.parameters()) + list(thing.buffers()) if hasattr(thing, "parameters") \
-                else list(vars(thing).values())[:MOST_ITEMS]
-        except Exception:
-            return
-    else:
+    try:
+        items = list(itertools.islice(items_of(thing), MOST_ITEMS))
+    except Exception:  # changed by another thread meanwhile, or without attributes
         return
     for item in items:
-        yield from inside(item, depth - 1)
+        yield from inside(item, depth - 1, until)
 
 
-def holders(named):
+def holders(named, most_s=1.0):
     """What each of (name, object) holds on cards, largest first: (name, bytes, number, description of the largest).
-    Memory that several names share counts for the first."""
-    seen, found = set(), []
+    Memory that several names share counts for the first. Takes about `most_s` at most; names after that are left out."""
+    seen, found, until = set(), [], time.monotonic() + most_s
     for name, thing in named:
-        arrays = [one for one in inside(thing) if not (one.key in seen or seen.add(one.key))]
+        arrays = [one for one in inside(thing, until=until) if not (one.key in seen or seen.add(one.key))]
         if arrays:
             largest = max(arrays, key=lambda one: one.nbytes)
             found.append((name, sum(one.nbytes for one in arrays), len(arrays), largest.what))
@@ -145,8 +182,11 @@ def holders(named):
 
 def every_array():
     """All arrays on cards that Python's garbage collector knows: slow."""
-    seen = {}
+    seen, kinds = {}, {}
     for thing in gc.get_objects():
-        if type(thing).__module__.split(".")[0] in ASKED and (one := array_of(thing)):
+        kind = type(thing)
+        if kind not in kinds:
+            kinds[kind] = is_a(kind, "torch", "Tensor") or is_a(kind, "cupy", "ndarray")
+        if kinds[kind] and (one := array_of(thing)):
             seen.setdefault(one.key, one)
     return list(seen.values())

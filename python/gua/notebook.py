@@ -27,6 +27,8 @@ GROWTH_RUNS = 3         # runs of a cell after which growth is named
 MOST_ROWS = 10
 MOST_CELLS = 2000       # that are kept for the report
 EMPTIED = ("_", "__", "___")
+IPYTHON = ("IPython", "ipykernel")  # packages whose own variables are not the user's
+HOLDERS_S = 0.05        # how long to look for what holds memory after a cell
 
 
 def size(count):
@@ -139,31 +141,36 @@ def memory_line(held, pools):
 
 
 def traceback_locals():
-    """The variables that the last traceback keeps alive: [(name, object)]."""
-    error = getattr(sys, "last_exc", None)
-    trace = error.__traceback__ if error is not None else getattr(sys, "last_traceback", None)
-    found = []
-    while trace:
-        if trace.tb_frame.f_locals is not trace.tb_frame.f_globals:
-            found += [(f"{name} in {trace.tb_frame.f_code.co_name}(), kept by the last traceback", value)
-                      for name, value in trace.tb_frame.f_locals.items()]
-        trace = trace.tb_next
+    """The variables that the last traceback keeps alive, with those of the errors before it: [(name, object)]."""
+    error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    found, seen = [], set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        trace = getattr(error, "__traceback__", None)
+        while trace:
+            space = trace.tb_frame.f_globals
+            if trace.tb_frame.f_locals is not space and str(space.get("__name__")).split(".")[0] not in IPYTHON:
+                found += [(f"{name} in {trace.tb_frame.f_code.co_name}(), kept by the last traceback", value)
+                          for name, value in trace.tb_frame.f_locals.items()]
+            trace = trace.tb_next
+        error = error.__cause__ or error.__context__
     return found
 
 
 def named_things(shell):
     """The names of the notebook and the places where IPython keeps results, which are the classic traps."""
-    space = shell.user_ns
-    own = [(name, value) for name, value in list(space.items())
-           if not name.startswith("_") and name not in shell.user_ns_hidden and name not in ("In", "Out")]
-    results = [(f"Out[{number}], kept by IPython", value) for number, value in list(space.get("_oh", {}).items())]
-    last = [(f"{name}, kept by IPython", space.get(name)) for name in EMPTIED]
+    space, hook = shell.user_ns, shell.displayhook
+    shown = [name for name in EMPTIED if space.get(name) is getattr(hook, name)]  # the others are the user's own
+    own = [(str(name), value) for name, value in list(space.items())
+           if name not in shell.user_ns_hidden or (name in EMPTIED and name not in shown)]
+    results = [(f"Out[{number}], kept by IPython", value) for number, value in list(shell.history_manager.output_hist.items())]
+    last = [(f"{name}, kept by IPython", space.get(name)) for name in shown]
     return own + results + last + traceback_locals()
 
 
-def holder_lines(shell, most=MOST_ROWS):
-    rows = [row for row in _frameworks.holders(named_things(shell)) if row[1] >= _frameworks.SMALL]
-    lines = [f"  {size(nbytes):>9}  {name} ({count} array{'s' if count > 1 else ''}; {what})"
+def holder_lines(shell, most=MOST_ROWS, most_s=1.0):
+    rows = [row for row in _frameworks.holders(named_things(shell), most_s) if row[1] >= _frameworks.SMALL]
+    lines = [f"  {size(nbytes):>9}  {clean(name, 80)} ({count} array{'s' if count > 1 else ''}; {clean(what, 80)})"
              for name, nbytes, count, what in rows[:most]]
     return lines + ([f"  {len(rows) - most} more names"] if len(rows) > most else [])
 
@@ -244,7 +251,7 @@ class Notebook:
             return
         print(f"gua: each run of this cell leaves {size(each)} more on the cards ({len(self.runs(cell))} runs). "
               "What holds most:")
-        print("\n".join(holder_lines(self.shell, 3) or ["  no name of this notebook: see %gua report"]))
+        print("\n".join(holder_lines(self.shell, 3, HOLDERS_S) or ["  not found among the names of this notebook; %gua report looks longer"]))
 
     # Commands.
 

@@ -428,3 +428,72 @@ def test_a_container_with_its_own_process_numbers_makes_memory_unknown(cells):
                 "capture_output=True, text=True).stdout)", "import gua._watch; print(gua._watch.Watch().loaded.gpu)")
     assert out[0] == "None the driver does not list this process, which has another number outside of its container\n\n"
     assert out[1] == "{}\n"
+
+
+def test_what_holds_memory_is_found_without_touching_what_does_not(cells):
+    out = cells("%load_ext gua", "import torch; _first = torch.zeros(64 << 20)", """
+        import importlib.util, sys
+        spec = importlib.util.find_spec("wave")
+        spec.loader = importlib.util.LazyLoader(spec.loader)
+        lazy = importlib.util.module_from_spec(spec)
+        sys.modules["wave"] = lazy
+        spec.loader.exec_module(lazy)
+        class Mine:
+            def parameters(self): touched.append("parameters"); return []
+            def __getattr__(self, name): touched.append(name); raise AttributeError(name)
+        class Lazy(dict):
+            def values(self): touched.append("values"); return dict.values(self)
+        class Odd: __module__ = property(lambda self: 1)
+        touched, mine, lazy_dict, odd = [], Mine(), Lazy(a=1), Odd()
+        huge = list(range(1000)) * 20000""", "%gua report", "print(touched, type(lazy).__name__)")
+    assert "64 MiB  _first (1 array" in out[3] and out[4] == "[] _LazyModule\n"
+
+
+def test_gradients_optimisers_and_derived_classes_are_found(cells):
+    out = cells("%load_ext gua", """
+        import torch
+        class Module:
+            def parameters(self): return iter(self._parameters)
+            def buffers(self): return iter(())
+        class Optimizer: pass
+        Module.__module__, Optimizer.__module__ = "torch.nn.modules.module", "torch.optim.optimizer"
+        class Model(Module): pass
+        class Adam(Optimizer): pass
+        class Image(torch.Tensor): pass
+        model, adam, image = Model(), Adam(), Image(32 << 20)
+        model._parameters = [torch.zeros(100 << 20)]
+        model._parameters[0].grad = torch.zeros(100 << 20)
+        adam.param_groups = [{"params": model._parameters}]
+        adam.state = {model._parameters[0]: {"step": 1, "average": torch.zeros(50 << 20), "square": torch.zeros(50 << 20)}}""",
+                "%gua report")
+    assert "200 MiB  model (2 arrays; " in out[2] and "100 MiB  adam (2 arrays; " in out[2] and "32 MiB  image (1 array" in out[2]
+
+
+def test_a_part_of_a_cupy_array_keeps_all_of_it_and_counts_once(cells):
+    out = cells("%load_ext gua", HOLD.format("10 << 30"), """
+        import cupy, types
+        x, part = cupy.ndarray(2 << 30), cupy.ndarray(1 << 20)
+        x.data.mem = part.data.mem = types.SimpleNamespace(ptr=1, size=2 << 30)
+        del x""", "%gua report")
+    assert "2.0 GiB  part (1 array; cupy uint8 [1048576] on device 0)" in out[3] and "1 array on cards, 2.0 GiB in all" in out[3]
+
+
+def test_an_error_before_the_last_error_is_named_too(cells):
+    out = cells("%load_ext gua", "import torch", """
+        def step():
+            activations = torch.zeros(512 << 20)
+            raise MemoryError()
+        def train():
+            try:
+                step()
+            except MemoryError as error:
+                raise RuntimeError("no") from error
+        train()""", "%gua report", "%gua free", "%gua report")
+    assert "512 MiB  activations in step(), kept by the last traceback" in out[3] and "self in" not in out[3]
+    assert "512 MiB came free" in out[4] and "0 MiB in use" in out[5]
+
+
+def test_looking_for_what_holds_memory_after_a_cell_ends_soon(cells):
+    out = cells("%load_ext gua", "%gua", "import torch, time; kept = []; a = b = c = d = [list(range(1000))] * 1000",
+                *["began = time.time(); kept.append(torch.zeros(300 << 20))"] * 3, "print(time.time() - began)")
+    assert "300 MiB more on the cards" in out[5] and "900 MiB  kept" in out[5] and float(out[6].split()[0]) < 0.5

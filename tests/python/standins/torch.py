@@ -36,7 +36,7 @@ class _Storage:
 
 
 class Tensor:
-    is_cuda, dtype, device = True, "torch.uint8", "cuda:0"
+    is_cuda, dtype, device, is_leaf, grad = True, "torch.uint8", "cuda:0", True, None
 
     def __init__(self, nbytes):
         self._storage, self.shape = _Storage(nbytes), (nbytes,)
