@@ -162,7 +162,7 @@ struct gua_tracker_options {
 	size_t size;
 	int64_t pid;		/* the process to track; 0: the caller */
 	double interval_s;	/* between samples, at least 0.01; default 1 */
-	int64_t expected_cores; /* copied to the result; default: all of the host */
+	int64_t expected_cores; /* copied to the result; default: all it may use */
 	const char *uuids;     /* cards that count in utilisation, comma-separated; NULL: all */
 	const char *source;    /* as in struct gua_options, or "none": no GPU */
 	const char *nvml_path; /* as in struct gua_options */
@@ -209,6 +209,9 @@ struct gua_track_result {
 	int64_t ram_charged_bytes; /* peak that a job's limit must allow: as the combined total,
 				      but files and memory that are shared with processes
 				      outside the tree count whole */
+	int64_t ram_limit_bytes; /* that its job, container or service may use, if less than the
+				    host has; -1: no limit */
+	int64_t core_limit;	 /* the same for cores; expected_cores is this by default */
 };
 
 /* One sample. */

@@ -75,11 +75,12 @@ def short(result):
     shown = ["unknown" if value is None else f"{value:.2f}" for value in cores]
     times = (result["user_s"][2], result["system_s"][2])
     ram, swap = result["ram_total_bytes"][2], result["ram_swap_bytes"][2]
+    limit = result["ram_capacity_bytes"] if result["ram_limit_bytes"] is None else result["ram_limit_bytes"]
     memory, time = gpu_lines(result)
     rows = [("Time", length(result["elapsed_s"])),
             ("CPU", f"{length(None if None in times else sum(times))}; {shown[0]} cores on average, {shown[1]} at most, "
                     f"of {result['expected_cores']}"),
-            ("RAM", ("unknown" if ram is None else f"{size(ram)} at most, of {size(result['ram_capacity_bytes'])}")
+            ("RAM", ("unknown" if ram is None else f"{size(ram)} at most, of {size(limit)}")
              + (f"; swap {size(swap)} at most" if swap else "")),
             ("GPU memory", memory), ("GPU time", time), ("Slurm", f"{slurm(result)} (from 1 run)")]
     return "\n".join(f"{label:<12}{text}" for label, text in rows)

@@ -59,7 +59,8 @@ const struct option_row track_options[] = {
 	{ OPTION_TEXT, 0, "tu", "UNIT", "unit of time: auto, seconds, minutes, hours, days",
 		AT(time_unit), .words = track_times },
 	{ OPTION_COUNT, 0, "nec", "N",
-		"number of cores that the command was expected to use (default: all)",
+		"number of cores that the command was expected to use (default: all that it "
+		"may use)",
 		AT(cores), .min = 1, .max = 1e6 },
 	{ OPTION_CHOICE, 0, "gpus", "WHICH",
 		"cards in the report: own (those that the command may use or used; default) "

@@ -602,6 +602,8 @@ API int gua_tracker_result(struct gua_tracker *tracker, struct gua_track_result 
 		.energy_j = r->energy_j,
 		.tree_energy_j = r->tree_energy_j,
 		.ram_charged_bytes = r->ram_charged_bytes,
+		.ram_limit_bytes = r->ram_limit_bytes,
+		.core_limit = r->core_limit,
 	};
 	str_copy(found.gpu_note, sizeof(found.gpu_note), r->gpu_note);
 	fill_groups(&found, r);

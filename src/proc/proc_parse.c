@@ -7,6 +7,7 @@
 /* More than any host has, and small enough that sums of a few do not overflow. */
 #define MOST_KIB (INT64_C(1) << 50)
 #define MOST_TICKS (INT64_C(1) << 59)
+#define MOST_PROCESSORS 65536
 #define MOST_PAGES (INT64_C(1) << 40)
 
 static bool is_digit(char c)
@@ -192,6 +193,24 @@ static int64_t least_uid(const char *bytes, size_t len)
 	return line == end ? -1 : least;
 }
 
+/* Counts the numbers in "Cpus_allowed_list:\t0-3,8"; -1: not a whole line. */
+static int64_t processors(const char *bytes, size_t len)
+{
+	const char *at = find_key(bytes, len, "Cpus_allowed_list:"), *end = bytes + len;
+	int64_t n = 0, first, last;
+	while (at && at < end && *at != '\n') {
+		if (!next_number(&at, end, &first) || first < 0 || at == end)
+			return -1;
+		last = first;
+		if (*at == '-' && (at++, !next_number(&at, end, &last) || last < first))
+			return -1;
+		n += last - first < MOST_PROCESSORS ? last - first + 1 : MOST_PROCESSORS;
+		n = n < MOST_PROCESSORS ? n : MOST_PROCESSORS;
+		at += at < end && *at == ',';
+	}
+	return at && at < end && n ? n : -1;
+}
+
 void proc_parse_status(const char *bytes, size_t len, struct proc_status *status)
 {
 	status->tgid = keyed(bytes, len, "Tgid:");
@@ -201,6 +220,7 @@ void proc_parse_status(const char *bytes, size_t len, struct proc_status *status
 		status->uid = -1;
 	status->least_uid = least_uid(bytes, len);
 	status->peak_rss_bytes = keyed_kib(bytes, len, "VmHWM:");
+	status->processors = processors(bytes, len);
 	status->voluntary = keyed(bytes, len, "voluntary_ctxt_switches:");
 	status->involuntary = keyed(bytes, len, "nonvoluntary_ctxt_switches:");
 }

@@ -46,6 +46,7 @@ struct proc_status {
 	int64_t tgid, uid;
 	int64_t least_uid; /* the least of the real, effective, saved and file system uid */
 	int64_t peak_rss_bytes;		/* VmHWM: since the last exec */
+	int64_t processors;		/* that it may run on: those of its cpuset, or fewer */
 	int64_t voluntary, involuntary; /* context switches of its first thread */
 };
 void proc_parse_status(const char *bytes, size_t len, struct proc_status *status);

@@ -77,6 +77,10 @@ static void add_more(
 	outline_text(o, "unit", "Unit", unit->name);
 	outline_real(o, "combined", "Combined", swap < 0 ? NAN : (double)swap * unit->factor);
 	outline_close(o);
+	outline_open(o, "allocation", "Allocation");
+	outline_count(o, "cores", "Cores", r->core_limit);
+	outline_count(o, "memory_bytes", "Memory (bytes)", r->ram_limit_bytes);
+	outline_close(o);
 	outline_open(o, "io", "I/O");
 	add_figures(o, r, io_figures, COUNT(io_figures));
 	outline_open(o, "processes", "Processes");
@@ -431,7 +435,8 @@ static void say_cpu_and_ram(
 	str_addf(out, LABEL "%s; %.2f cores on average, %.2f at most, of %lld\n", "CPU", time,
 		cpu->mean_sum_pct / 100, cpu->max_sum_pct / 100, (long long)r->expected_cores);
 	size_in(used, ram->total_bytes, style->ram_unit);
-	size_in(all, r->ram_capacity_bytes, style->ram_unit);
+	size_in(all, r->ram_limit_bytes >= 0 ? r->ram_limit_bytes : r->ram_capacity_bytes,
+		style->ram_unit);
 	size_in(swap, ram->swap_bytes, style->ram_unit);
 	if (ram->total_bytes < 0)
 		str_addf(out, LABEL "unknown", "RAM");

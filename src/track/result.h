@@ -71,13 +71,15 @@ struct track_result {
 	int64_t samples; /* how many were taken */
 
 	int64_t ram_capacity_bytes, ram_system_max_bytes; /* the host's */
+	int64_t ram_limit_bytes, core_limit; /* of its job, container or service: less than the
+						host has; -1: there is none */
 	struct track_ram ram[TRACK_GROUPS];
 	int64_t ram_charged_bytes; /* the peak that a job's limit must allow: as the combined
 				      total, but what a process of the tree has of a file or of
 				      shared memory counts whole, whoever else has it; -1 */
 
 	int64_t core_count;	/* of the host */
-	int64_t expected_cores; /* --nec, else core_count */
+	int64_t expected_cores; /* --nec, else core_limit, else core_count */
 	struct track_cpu cpu_system, cpu[TRACK_GROUPS];
 	int64_t max_threads[TRACK_GROUPS];
 	double user_s[TRACK_GROUPS], system_s[TRACK_GROUPS];

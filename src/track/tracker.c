@@ -325,6 +325,7 @@ static int open_parts(struct tracker *t, struct err *e)
 	if (rc)
 		return rc;
 	host_open(&t->host, t->tree.proc_fd);
+	t->host.limits = limits_read(t->tree.proc_fd, (uint32_t)t->o.pid, t->o.root);
 	return t->o.source.name ? gpu_open(&t->gpu, &t->o, e) : 0;
 }
 
@@ -422,6 +423,9 @@ static void fill_memory(const struct tracker *t, struct track_result *r)
 {
 	r->ram_capacity_bytes = t->host.capacity_bytes;
 	r->ram_system_max_bytes = t->host.max_used_bytes;
+	r->ram_limit_bytes = t->host.limits.memory_bytes;
+	if (r->ram_capacity_bytes >= 0 && r->ram_limit_bytes >= r->ram_capacity_bytes)
+		r->ram_limit_bytes = -1;
 	memcpy(r->ram, t->memory.peak, sizeof(r->ram));
 	r->ram_charged_bytes = t->memory.charged_bytes;
 	/* Without processes the memory is 0; with one that cannot be read it is unknown. */
@@ -438,7 +442,10 @@ double tracker_max(double max, double mean)
 static void fill_cpu(const struct tracker *t, struct track_result *r)
 {
 	r->core_count = t->host.cores;
-	r->expected_cores = t->o.expected_cores ? t->o.expected_cores : t->host.cores;
+	r->core_limit = t->host.limits.cores < t->host.cores ? t->host.limits.cores : -1;
+	r->expected_cores = t->o.expected_cores ? t->o.expected_cores
+			    : r->core_limit > 0 ? r->core_limit
+						: r->core_count;
 	double most = 100.0 * (double)t->host.cores;
 	struct cpu_max max = tracker_cpu_max(t);
 	for (int g = 0; g < TRACK_GROUPS; g++) {

@@ -2,6 +2,7 @@
 #ifndef GUA_TRACK_TRACKER_PRIVATE_H
 #define GUA_TRACK_TRACKER_PRIVATE_H
 
+#include "proc/limits.h"
 #include "track/gpu.h"
 #include "track/memory.h"
 #include "track/tracker.h"
@@ -23,6 +24,7 @@ struct cpu_max {
 struct host {
 	int memory_fd, cpu_fd; /* or -1 */
 	int64_t cores;
+	struct limits limits; /* of the first process; -1: the host's */
 	int64_t capacity_bytes, used_bytes, max_used_bytes; /* -1 unknown */
 	int64_t busy_ticks, all_ticks;			    /* since boot; -1 unknown */
 	int64_t first_busy_ticks, first_all_ticks;	    /* when tracking began */

@@ -372,6 +372,78 @@ def test_memory_that_nobody_shares_is_charged_as_it_is():
     assert "whole" not in run.stderr
 
 
+class Recorded:
+    """A root with the sleeper, as gua sees it, and whatever else is put there."""
+
+    def __init__(self, root, pid, cgroup):
+        self.root, self.pid, self.proc = root, pid, root / "proc"
+        self.file("proc/meminfo", "MemTotal: 67108864 kB\nMemFree: 67108864 kB\nBuffers: 0 kB\nCached: 0 kB\n")
+        self.start = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+        self.process(pid, "sleep", cgroup, command=["sleep", "600"])
+
+    def file(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def process(self, pid, comm, cgroup, command, later=0, ppid=1, mib=1, environment=""):
+        """It started `later` ticks after the sleeper."""
+        stat = f"{pid} ({comm}) S {ppid} 1 1 0 0 0 0 0 0 0 10 5 0 0 20 0 1 0 {self.start + later} 9999 {mib * 256}\n"
+        status = f"Name:\t{comm}\nTgid:\t{pid}\nUid:\t0\t0\t0\t0\nVmHWM:\t{mib * 1024} kB\nCpus_allowed_list:\t0-{self.last}\n"
+        for name, text in (("stat", stat), ("status", status), ("cgroup", cgroup), ("cmdline", "\0".join(command) + "\0"),
+                           ("statm", f"{mib * 256} {mib * 256} 0 0 0 0 0\n"), ("environ", environment),
+                           ("smaps_rollup", f"0-1 ---p 0 00:00 0 [rollup]\nRss: {mib * 1024} kB\nPss: {mib * 1024} kB\n"
+                                            f"Private_Dirty: {mib * 1024} kB\n"), ("smaps", "")):
+            self.file(f"proc/{pid}/{name}", text)
+
+    last = 127  # the last processor that may be used
+
+    def track(self, where, sleeper, *options):
+        """The report on the sleeper, which is then ended."""
+        run = subprocess.Popen([GUA, "track", "--source", "none", "--root", self.root, "--st", "50ms", "--tf",
+                                where / "samples.csv", "--pid", str(self.pid), *options], env=clean_environment(),
+                               stderr=subprocess.PIPE, text=True)
+        wait_for(lambda: len(rows(where / "samples.csv")) > 2)
+        sleeper.kill()
+        return run.communicate(timeout=60)[1]
+
+
+JOB_V1 = "6:memory:/slurm/uid_1000/job_4711/step_batch\n5:cpu,cpuacct:/slurm/uid_1000/job_4711/step_batch\n0::/\n"
+JOB_V2 = "0::/system.slice/slurmstepd.scope/job_4711/step_batch/user/task_0\n"
+
+
+@pytest.mark.parametrize("cgroup, files", [
+    (JOB_V2, {"system.slice/slurmstepd.scope/job_4711/memory.max": "17179869184\n",
+              "system.slice/slurmstepd.scope/job_4711/step_batch/user/memory.max": "max\n",
+              "system.slice/slurmstepd.scope/job_4711/step_batch/cpu.max": "90000 100000\n",
+              "system.slice/slurmstepd.scope/cpu.max": "max 100000\n"}),
+    (JOB_V1, {"memory/slurm/uid_1000/job_4711/memory.limit_in_bytes": "17179869184\n",
+              "memory/slurm/uid_1000/memory.limit_in_bytes": "9223372036854771712\n",
+              "cpu/slurm/uid_1000/job_4711/cpu.cfs_quota_us": "50000\n", "cpu/slurm/cpu.cfs_quota_us": "-1\n",
+              "cpu/slurm/uid_1000/job_4711/cpu.cfs_period_us": "100000\n", "cpu/slurm/cpu.cfs_period_us": "100000\n"}),
+    ("0::/\n", {"memory.max": "17179869184\n", "cpu.max": "100000 100000\n"}),  # a container's own namespace
+    ("0::/../../other\n", {})], ids=["v2", "v1", "namespace", "outside"])
+def test_an_allocation_is_not_the_whole_host(tmp_path, sleeper, cgroup, files):
+    host = Recorded(tmp_path / "root", sleeper.pid, cgroup)
+    for name, text in files.items():
+        host.file(f"sys/fs/cgroup/{name}", text)
+    text = host.track(tmp_path, sleeper)
+    if files:
+        assert re.search("at most, of 1\n", text) and "MiB at most, of 16.0 GiB\n" in text
+    else:
+        assert f"at most, of {os.sysconf('SC_NPROCESSORS_ONLN')}\n" in text and "MiB at most, of 64.0 GiB\n" in text
+
+
+def test_a_cpuset_is_an_allocation(tmp_path, sleeper):
+    host = Recorded(tmp_path / "root", sleeper.pid, "0::/\n")
+    host.last = 0
+    host.process(sleeper.pid, "sleep", "0::/\n", ["sleep", "600"])
+    result = json.loads(host.track(tmp_path, sleeper, "-f", "json"))
+    assert result["allocation"] == {"cores": 1 if os.sysconf("SC_NPROCESSORS_ONLN") > 1 else None, "memory_bytes": None}
+    assert result["cpu_utilization"]["n_expected_cores"] == 1
+    assert result["cpu_utilization"]["system_core_count"] == os.sysconf("SC_NPROCESSORS_ONLN")
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root to be somebody else")
 def test_no_advice_on_memory_that_cannot_be_read(sleeper):
     with tempfile.TemporaryDirectory() as where:

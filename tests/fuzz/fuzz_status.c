@@ -1,6 +1,7 @@
 /* /proc/PID/status, loginuid, smaps, smaps_rollup, io; /proc/meminfo, stat and loadavg. */
 #include "fuzz.h"
 
+#include "proc/limits.h"
 #include "proc/mappings.h"
 #include "proc/proc_parse.h"
 
@@ -14,6 +15,7 @@ static void check_process(const char *bytes, size_t size)
 	CHECK(status.uid >= -1 && status.uid <= UINT32_MAX);
 	CHECK(status.uid < 0 || memmem(bytes, size, "Uid:", 4));
 	CHECK(status.tgid >= -1 && status.peak_rss_bytes >= -1);
+	CHECK(status.processors == -1 || status.processors > 0);
 	CHECK(status.voluntary >= -1 && status.involuntary >= -1);
 	if (proc_parse_number(bytes, size, &number))
 		CHECK(size > 0 && bytes[0] >= '0' && bytes[0] <= '9');
@@ -32,6 +34,9 @@ static void check_mappings(const char *bytes, size_t size)
 	struct mappings found = { 0 };
 	CHECK(mappings_parse(&found, bytes, size) <= size);
 	mappings_end(&found);
+	char text[64] = { 0 };
+	memcpy(text, bytes, size < sizeof(text) - 1 ? size : sizeof(text) - 1);
+	CHECK(limits_parse_memory(text) >= -1 && limits_parse_cores(text) >= -1);
 	CHECK(found.n <= MAPPINGS_MAX);
 	for (size_t i = 0; i < found.n; i++)
 		CHECK(found.rows[i].share_bytes >= 0 &&

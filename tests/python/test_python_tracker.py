@@ -50,6 +50,16 @@ def test_the_short_text_asks_for_memory_that_others_share(python):
     assert printed.split()[0] == "--mem=600M"
 
 
+def test_the_short_text_names_the_allocation(python):
+    printed = python("""
+        import gua, gua.summary
+        with gua.Tracker(disable_logs=True) as tracker:
+            pass
+        print(gua.summary.short({**tracker._result(), 'ram_limit_bytes': 16 << 30, 'ram_capacity_bytes': 64 << 30}))
+    """)
+    assert " MiB at most, of 16.0 GiB\n" in printed
+
+
 def test_states(python):
     printed = python("""
         import gua
