@@ -533,7 +533,7 @@ static const struct option_row rows[] = {
 	{ OPTION_REAL, 0, "max-util", "PCT", "at most this utilisation (default: not active)",
 		AT(max_util_pct), .max = 100 },
 	{ OPTION_DURATION, 0, "free-for", "D",
-		"truly idle for at least this long, according to the store: 10m",
+		"truly-idle for at least this long, according to the store: 10m",
 		AT(free_for_ms) },
 	{ OPTION_MAYBE, 0, "wait", "D", "wait for free cards, at most this long", AT(wait) },
 	{ OPTION_CHOICE, 0, "format", "FORMAT", "uuid (default), index, or env (for eval)",

@@ -59,7 +59,7 @@ struct present_card {
 	enum card_state state;	/* of the newest sample; CARD_UNOBSERVED: nothing is known */
 	int64_t state_since_ms; /* in this state since, as far as is known; or -1 */
 	bool state_longer;	/* no earlier reading: it may be longer */
-	int64_t free_since_ms;	/* truly idle since then; or -1 */
+	int64_t free_since_ms;	/* truly-idle since then; or -1 */
 	int64_t unexplained_bytes; /* memory in use without a listed process, beyond what the
 				      driver keeps for itself; 0: none, or unknown */
 	/* By enum metric; NAN unknown. Values that a MIG instance does not have (temperature,

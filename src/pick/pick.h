@@ -16,7 +16,7 @@ struct pick_wish {
 	int64_t min_free_bytes; /* least free memory, other holders allowed; -1: no other
 				   holders */
 	double max_util_pct;	/* highest utilisation; NAN: below the threshold of active */
-	int64_t free_for_ms;	/* truly idle for this long; 0: now */
+	int64_t free_for_ms;	/* truly-idle for this long; 0: now */
 	struct rules rules;	/* what active and held mean */
 };
 

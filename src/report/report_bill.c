@@ -199,8 +199,7 @@ void report_bill_say(struct report *r, const struct audit *a)
 	report_say(r, SENTENCE_BILL, NULL, "%s",
 		a->of_users ? "active and idle divide each GPU's time among its holders."
 			    : "active and idle divide each GPU's time among its holders, so "
-			      "that the lines add up to the total: GPUs x window x price. "
-			      "free is truly-idle time.");
+			      "that the lines add up to the total: GPUs x window x price.");
 	if (a->held_cost.money[COST_SQUATTING] > 0)
 		report_say(r, SENTENCE_BILL, NULL,
 			"(idle on busy GPU) is in no sum: the user who kept the GPU busy pays "
@@ -540,7 +539,7 @@ static void list_lines(struct bill *b, struct report_bill *to)
 	struct bill_line held = { .kind = BILL_HELD, .label = "held" };
 	struct bill_line total = { .kind = BILL_TOTAL, .label = "total" };
 	static const char *const labels[BILL_KINDS] = { [BILL_UNATTRIBUTED] = "not attributed",
-		[BILL_FREE] = "free",
+		[BILL_FREE] = "truly-idle",
 		[BILL_UNOBSERVED] = "unobserved" };
 	list_identities(b, to, &held);
 	if (b->n_identities)

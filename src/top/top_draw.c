@@ -8,7 +8,7 @@
 #include "top/top_words.h"
 
 /* Width of a card in a line of several cards, without its bar. */
-enum { COMPACT_COLUMNS = 26, COMPACT_TEXTS = 24 };
+enum { COMPACT_COLUMNS = 26, COMPACT_TEXTS = 26 };
 
 static size_t shown_cards(const struct top_now *now)
 {
@@ -176,7 +176,7 @@ static void draw_card(struct top_state *s, size_t card, const struct widths *w)
 	top_frame_end_line(f);
 }
 
-/* "  12  45% 32.1G active " and a bar when there is room. */
+/* "  12  45% 32.1G active    " and a bar when there is room. */
 static void draw_compact(struct top_state *s, size_t card, size_t width)
 {
 	struct top_frame *f = &s->frame;
@@ -197,7 +197,7 @@ static void draw_compact(struct top_state *s, size_t card, size_t width)
 	top_words_gib(text, sizeof(text), used);
 	top_frame_add_field(f, TOP_PLAIN, text, 6, false);
 	top_frame_add(f, TOP_PLAIN, " ");
-	top_frame_add_field(f, style, top_words_state_short(c), 6, true);
+	top_frame_add_field(f, style, top_words_state(c), 10, true);
 	top_frame_fill(f, TOP_PLAIN, from + width);
 }
 

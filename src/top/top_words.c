@@ -55,20 +55,20 @@ void top_words_number(char *dst, size_t cap, double value, const char *unit)
 
 /* Rows: first by card_state, for cards with status ok; then by card_status, for the others. */
 static const struct state_words {
-	const char *word, *brief;
+	const char *word;
 	enum top_style style;
 } states[CARD_SHOWN_STATES] = {
-	[CARD_ACTIVE] = { "active", "active", TOP_ACTIVE },
-	[CARD_IDLE_HELD] = { "idle-held", "held", TOP_IDLE },
-	[CARD_TRULY_IDLE] = { "truly-idle", "free", TOP_FREE },
-	[CARD_UNOBSERVED] = { "unobserved", "?", TOP_DIM },
-	[CARD_USE_UNKNOWN] = { "use unknown", "held?", TOP_IDLE },
-	[CARD_SUSPECT] = { "suspect", "susp.", TOP_LOST },
+	[CARD_ACTIVE] = { "active", TOP_ACTIVE },
+	[CARD_IDLE_HELD] = { "idle-held", TOP_IDLE },
+	[CARD_TRULY_IDLE] = { "truly-idle", TOP_FREE },
+	[CARD_UNOBSERVED] = { "unobserved", TOP_DIM },
+	[CARD_USE_UNKNOWN] = { "use unknown", TOP_IDLE },
+	[CARD_SUSPECT] = { "suspect", TOP_LOST },
 }, statuses[CARD_STATUS_COUNT] = {
-	[CARD_STATUS_OK] = { "ok", "ok", TOP_PLAIN },
-	[CARD_STATUS_LOST] = { "lost", "lost", TOP_LOST },
-	[CARD_STATUS_ASLEEP] = { "asleep", "asleep", TOP_DIM },
-	[CARD_STATUS_DENIED] = { "denied", "denied", TOP_LOST },
+	[CARD_STATUS_OK] = { "ok", TOP_PLAIN },
+	[CARD_STATUS_LOST] = { "lost", TOP_LOST },
+	[CARD_STATUS_ASLEEP] = { "asleep", TOP_DIM },
+	[CARD_STATUS_DENIED] = { "denied", TOP_LOST },
 };
 
 static const struct state_words *words_of(const struct present_card *card)
@@ -79,11 +79,6 @@ static const struct state_words *words_of(const struct present_card *card)
 const char *top_words_state(const struct present_card *card)
 {
 	return words_of(card)->word;
-}
-
-const char *top_words_state_short(const struct present_card *card)
-{
-	return words_of(card)->brief;
 }
 
 enum top_style top_words_state_style(const struct present_card *card)

@@ -19,8 +19,6 @@ void top_words_number(char *dst, size_t cap, double value, const char *unit);
 
 /* "active", "idle-held", "truly-idle", "lost" ... */
 const char *top_words_state(const struct present_card *card);
-/* The same in at most six columns. */
-const char *top_words_state_short(const struct present_card *card);
 enum top_style top_words_state_style(const struct present_card *card);
 
 #endif

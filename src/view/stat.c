@@ -132,8 +132,8 @@ static void add_since(
 static void add_state(struct str *out, const struct present_card *c, int64_t now_ms,
 	const struct text_style *style)
 {
-	static const char *const words[CARD_SHOWN_STATES] = { "active", "held", "free",
-		"unobserved", "use unknown", "suspect" };
+	static const char *const words[CARD_SHOWN_STATES] = { "active", "idle-held",
+		"truly-idle", "unobserved", "use unknown", "suspect" };
 	static const char *const colors[CARD_SHOWN_STATES] = { "32", "1;33", "36", "1;30", "33",
 		"31" };
 	struct str text = { 0 };
@@ -335,15 +335,10 @@ static void add_orphans(
 	str_add(out, ")");
 }
 
-/* Appends the end of a line: state and processes. */
+/* Appends the end of a line: processes, where gpustat has them, and the state. */
 static void add_tail(struct str *out, const struct stat_pick *picked,
 	const struct present_card *c, const struct stat_options *o)
 {
-	str_add(out, " | ");
-	if (c->status == CARD_STATUS_OK)
-		add_state(out, c, picked->now->now_ms, &o->style);
-	else
-		text_add_colored(out, card_status_names[c->status], "31", &o->style);
 	if (!o->no_processes) {
 		str_add(out, " |");
 		if (c->processes_known && c->status == CARD_STATUS_OK)
@@ -352,6 +347,11 @@ static void add_tail(struct str *out, const struct stat_pick *picked,
 			str_add(out, " (Not Supported)");
 		add_orphans(out, c, &o->style);
 	}
+	str_add(out, " | ");
+	if (c->status == CARD_STATUS_OK)
+		add_state(out, c, picked->now->now_ms, &o->style);
+	else
+		text_add_colored(out, card_status_names[c->status], "31", &o->style);
 	end_line(out);
 	if (o->full_command && !o->no_processes)
 		add_processes(out, picked, c, o, true);

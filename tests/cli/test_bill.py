@@ -208,7 +208,7 @@ def test_a_report_of_users_bills_them_alone(lab, report):
     assert found["waste"]["cost"] == pytest.approx(lines[2]["cost"]["idle_held"], abs=1e-6)
     text = report(lab, "--user", "alice")
     bill = table(text, "Bill", "cost")
-    assert bill == {"alice": bill["held"], "held": bill["held"]} and "free" not in text[text.index("Bill"):]
+    assert bill == {"alice": bill["held"], "held": bill["held"]} and "truly-idle" not in text[text.index("Bill"):]
     # Of cards: all of their time.
     lines = document(report(lab, "--json", "--card", "0"))["bill"]["lines"]
     assert lines[-1]["line"] == "total" and lines[-1]["cost"]["total"] == 2.5
@@ -253,17 +253,17 @@ def cents(number):
 
 def check_bill(text, found):
     cost, active, idle = (table(text, "Bill", title) for title in ("cost", "active", "idle"))
-    named = [label for label in cost if label not in ("held", "not attributed", "free", "unobserved", "total")]
+    named = [label for label in cost if label not in ("held", "not attributed", "truly-idle", "unobserved", "total")]
     unknown = table(text, "Bill", "unknown") if "unknown" in text[text.index("Bill"):text.index("Energy")] else {}
     other = lambda label: unknown.get(label, 0)
     for label in named + ["held", "not attributed"]:
         assert cost.get(label, 0) == active.get(label, 0) + idle.get(label, 0) + other(label)
     for column in cost, active, idle:
         assert sum(column[label] for label in named) == column.get("held", 0)
-        rest = sum(column.get(label, 0) for label in ("held", "not attributed", "free", "unobserved"))
+        rest = sum(column.get(label, 0) for label in ("held", "not attributed", "truly-idle", "unobserved"))
         assert rest == column["total"]
     exact = {line["identity"] or line["line"]: line["cost"]["total"] or 0 for line in found["bill"]["lines"]}
-    labels = {"unattributed": "not attributed"}
+    labels = {"unattributed": "not attributed", "free": "truly-idle"}
     for label, number in exact.items():
         assert cost.get(labels.get(label, label), 0) in cents(number), label
     assert abs(float(cost["total"]) - exact["total"]) <= 0.005000001
@@ -279,9 +279,9 @@ def check_bill(text, found):
 def check_energy(text, found):
     for title in ("kWh", "cost", "CO2 kg"):
         column = table(text, "Energy", title)
-        named = [label for label in column if label not in ("held", "not attributed", "free", "unobserved", "total")]
+        named = [label for label in column if label not in ("held", "not attributed", "truly-idle", "unobserved", "total")]
         assert sum(column[label] for label in named) == column.get("held", 0)
-        rest = ("held", "not attributed", "free", "unobserved")
+        rest = ("held", "not attributed", "truly-idle", "unobserved")
         assert sum(column.get(label, 0) for label in rest) == column["total"]
 
 

@@ -36,6 +36,14 @@ def documented_options(text):
     return found
 
 
+def test_a_state_has_one_name_for_people():
+    """The other two names of truly-idle stand in one table; no view has a fourth."""
+    assert "|  truly-idle\n:  truly_idle\n:  idle\n" in (MAN / "gua.1.scd").read_text()
+    for view in (["stat", "--no-header"], ["top", "--once"], ["who"]):
+        text = gua(*view, "--source", "sim", "--no-store").stdout
+        assert not re.search(r"\bfree\b|\bheld\b(?<!idle-held)", text), text
+
+
 def test_every_command_has_a_page():
     assert commands()
     for name in commands():

@@ -3,6 +3,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -58,7 +59,7 @@ def test_a_lost_card_is_a_row_that_says_so(driver, expect):
     assert run.returncode == 0, run.stderr
     expect("stat/lost.txt", run.stdout)
     whole = driver("stat", "--no-header", scenario=LOST).stdout.splitlines()
-    assert whole[1] == "[1] ((GPU is lost))         | ??°C,  ?? % |    ?? /    ?? MB | lost | (Not Supported)"
+    assert whole[1] == "[1] ((GPU is lost))         | ??°C,  ?? % |    ?? /    ?? MB | (Not Supported) | lost"
     nameless = driver("stat", "--no-header", "-aP", "--gpuname-width", "0", scenario=LOST).stdout.splitlines()
     assert nameless[1].startswith("[1]  ??°C,  ?? %,  ?? % (E:  ?? %  D:  ?? %),   ?? /  ?? W |")
 
@@ -131,14 +132,14 @@ def test_watching_closely_misses_nothing(tmp_path):
     run.stdout.close()
     run.wait(timeout=60)
     # At 08:01:35 it has been idle since 08:00:20.
-    assert lines[3 * 19 + 1].rstrip().endswith("| held 1m | bob(8192M idle 1m) root(300M)")
+    assert lines[3 * 19 + 1].rstrip().endswith("| bob(8192M idle 1m) root(300M) | idle-held 1m")
 
 
 def test_idle_times_come_from_the_store(recorded, sim):
     db, clock = recorded(3 * 3600)
     lines = sim("stat", "--db", db, "--no-header", clock=clock).stdout.splitlines()
-    assert lines[1].endswith("| held 2h59m | bob(8192M idle 2h59m) root(300M)")
-    assert lines[2].endswith("| free >3h |") or lines[2].endswith("| free >2h59m |")  # free when the recorder began
+    assert lines[1].endswith("| bob(8192M idle 2h59m) root(300M) | idle-held 2h59m")
+    assert lines[2].endswith("| truly-idle >3h") or lines[2].endswith("| truly-idle >2h59m")  # free when the recorder began
     assert "alice(40960M) bob(2048M idle" in lines[0]
     process = json.loads(sim("stat", "--db", db, "--json", clock=clock).stdout)["gpus"][1]["processes"][0]
     assert process["gua.idle_since"].startswith("2026-11-02T08:00:20")
@@ -153,8 +154,8 @@ def test_what_nobody_saw_may_have_been_for_longer(tmp_path, clock_file):
     lines = [run.stdout.readline().rstrip() for _ in range(3 * 5)]
     run.kill()
     run.wait()
-    assert lines[1].endswith("| held | bob(8192M) root(300M)") and lines[2].endswith("| free |")
-    assert lines[-2].endswith("| held >29s | bob(8192M idle >29s) root(300M)") and lines[-1].endswith("| free >20s |")
+    assert lines[1].endswith("| bob(8192M) root(300M) | idle-held") and lines[2].endswith("| truly-idle")
+    assert lines[-2].endswith("| bob(8192M idle >29s) root(300M) | idle-held >29s") and lines[-1].endswith("| truly-idle >20s")
 
 
 def test_a_store_that_comes_later_is_found(tmp_path):
@@ -186,7 +187,7 @@ def test_memory_that_nobody_explains_is_said(sim):
     scenario = CARDS + "at 0s orphan card 2 memory 20GiB\nat 0s orphan card 1 memory 500MiB\n"
     lines = sim("stat", "--no-header", scenario=scenario).stdout.splitlines()
     # Somebody holds it, as the recorder says too.
-    assert "| held | unexplained(20480M)" in lines[2].replace("idle-held", "held") and "unexplained" not in lines[1]
+    assert lines[2].endswith("| unexplained(20480M) | idle-held") and "unexplained" not in lines[1]
     gpus = json.loads(sim("stat", "--json", scenario=scenario).stdout)["gpus"]
     assert [gpu["gua.orphan_memory"] for gpu in gpus] == [0, 500, 20480]
 
@@ -198,7 +199,7 @@ def test_filters(sim):
     assert [line[:3] for line in lines("--user", "alice")] == ["[0]"] and "bob" not in lines("--user", "alice")[0]
     assert [line[:3] for line in lines("--pid", "1003")] == ["[1]"]
     assert [line[:3] for line in lines("--state", "free")] == ["[2]"]
-    assert lines("--min-mem", "9G")[0].endswith("| alice(40960M)")
+    assert lines("--min-mem", "9G")[0].endswith("| alice(40960M) | active")
 
 
 @pytest.mark.parametrize("args, words", [
@@ -364,3 +365,12 @@ def test_memory_that_is_not_told_is_not_unexplained_by_nobody(driver):
 def test_filters_that_leave_no_card_say_so(sim, option):
     run = sim("stat", "--no-header", *option)
     assert (run.returncode, run.stdout) == (0, "(no card matches)\n")
+
+
+def test_bars_are_where_gpustat_has_them(sim):
+    """A script that cuts a line of gpustat at its bars: name, use, memory, processes. What gua adds comes after them."""
+    for line in sim("stat", "--no-header").stdout.splitlines():
+        name, use, memory, processes, state = line.split("|")
+        assert name.startswith("[") and use.endswith(" % ") and memory.endswith(" MB ")
+        assert "(" in processes or not processes.strip()
+        assert re.match(r" (active|idle-held|truly-idle)", state)

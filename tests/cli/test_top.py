@@ -307,9 +307,9 @@ def test_any_number_of_cards(screen, clock, tmp_path, cards):
         return
     assert "1 to 27 of 64" in text and not re.search(r"^  6\d  ", text, re.M)
     top.press(*"]" * 20)
-    top.wait(r"\b63 +0% +8.0 held", "to 64 of 64")
+    top.wait(r"\b63 +0% +8.0 idle-held", "to 64 of 64")
     top.tmux("resize-window", "-x", "200", "-y", "50")
-    top.wait(r"^   0 ", r"\b63 .*8.0 held", gone=["of 64: "])
+    top.wait(r"^   0 ", r"\b63 .*8.0 idle-held", gone=["of 64: "])
 
 
 def test_a_lost_card_says_so_and_comes_back(screen, clock):

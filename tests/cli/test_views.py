@@ -82,7 +82,7 @@ def test_no_card_is_a_sentence(sim, words):
 
 
 @pytest.mark.parametrize("words, said", [
-    (["stat"], r"^\[1\] NVIDIA GeForce RTX 3090 \| .* MB \| asleep \|"),
+    (["stat"], r"^\[1\] NVIDIA GeForce RTX 3090 \| .* MB \| .*\| asleep$"),
     (["query", "--query-gpu=index,gua.state,temperature.gpu,memory.used,pcie.link.gen.current"],
      r"^1, asleep, \[N/A\], \[N/A\], \[N/A\]$"),
     (["dmon", "-s", "pucvmet", "-c", "2", "-d", "0.1"], r"^ +1( +-)+$"),
