@@ -2,6 +2,7 @@
 #include "cmd/cmd.h"
 #include "cmd/share/cmd_live.h"
 #include "view/dmon.h"
+#include "view/smi.h"
 
 struct values {
 	struct live_values live;
@@ -57,17 +58,21 @@ static int read_options(
 struct monitored {
 	struct dmon dmon;
 	struct filter filter;
+	bool strict; /* a card that is lost at the first look is an error, as in nvidia-smi */
 };
 
 static int look(struct live_session *s, void *context, struct str *out, struct err *e)
 {
 	struct monitored *m = context;
-	return dmon_look(&m->dmon, s->live, &m->filter, out, e);
+	bool first = m->strict;
+	m->strict = false;
+	int rc = first ? smi_check_live(s->live, &m->filter, e) : 0;
+	return rc ? rc : dmon_look(&m->dmon, s->live, &m->filter, out, e);
 }
 
-static int monitor(const struct values *v, struct err *e)
+static int monitor(const struct values *v, bool strict, struct err *e)
 {
-	struct monitored m;
+	struct monitored m = { .strict = strict };
 	struct live_lines lines = {
 		.path = v->file, .count = v->count, .look = look, .context = &m
 	};
@@ -90,7 +95,7 @@ static int run(const struct command *self, int argc, char **argv)
 	int status = 0;
 	if (cmd_options_only(self, argc, argv, &v, &status))
 		return status;
-	return monitor(&v, &e) ? cmd_fail(self, &e) : 0;
+	return monitor(&v, self->fail != NULL, &e) ? cmd_fail(self, &e) : 0;
 }
 
 const struct command cmd_dmon = {

@@ -6,6 +6,7 @@
 #include "cmd/share/cmd_live.h"
 #include "cmd/share/query_rows.h"
 #include "view/query.h"
+#include "view/smi.h"
 
 struct values {
 	struct live_values live;
@@ -82,20 +83,24 @@ struct asked {
 	struct query query;
 	struct filter filter;
 	bool headed; /* the header has been printed */
+	bool strict; /* a card that is lost at the first look is an error, as in nvidia-smi */
 };
 
 static int look(struct live_session *s, void *context, struct str *out, struct err *e)
 {
 	struct asked *a = context;
+	int rc = a->strict && !a->headed ? smi_check_live(s->live, &a->filter, e) : 0;
+	if (rc)
+		return rc;
 	if (!a->headed && !a->query.json && !a->query.no_header)
 		query_header(&a->query, out);
 	a->headed = true;
 	return query_look(&a->query, s->live, &a->filter, out, e);
 }
 
-static int query_all(const struct values *v, struct err *e)
+static int query_all(const struct values *v, bool strict, struct err *e)
 {
-	struct asked a = { 0 };
+	struct asked a = { .strict = strict };
 	struct query *q = &a.query;
 	unsigned char wanted[METRIC_COUNT] = { 0 };
 	struct live_lines lines = {
@@ -129,7 +134,7 @@ static int run(const struct command *self, int argc, char **argv)
 		return status;
 	if (help_fields(&v, &out))
 		return cmd_print(self, &out);
-	return query_all(&v, &e) ? cmd_fail(self, &e) : 0;
+	return query_all(&v, self->fail != NULL, &e) ? cmd_fail(self, &e) : 0;
 }
 
 const struct command cmd_query = {

@@ -12,7 +12,7 @@
 
 /* Exit statuses of nvidia-smi; others are the driver's codes. */
 enum { STATUS_USAGE = 2, STATUS_UNAVAILABLE = 3, STATUS_NOTHING = 6, STATUS_NO_DRIVER = 9 };
-enum { STATUS_NO_LIBRARY = 12, STATUS_LOST = 15, STATUS_OTHER = 255 };
+enum { STATUS_NO_LIBRARY = 12, STATUS_OTHER = 255 };
 enum { CODE_NO_GPU = 28 };
 
 struct values {
@@ -57,30 +57,6 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-/* The driver's words for its codes, as nvidia-smi prints them after "Failed to initialize
- * NVML: ". */
-static const char *code_words(int code)
-{
-	static const struct {
-		int code;
-		const char *words;
-	} known[] = {
-		{ 4, "Insufficient Permissions" },
-		{ 8, "Insufficient External Power" },
-		{ 11, "Interrupt Request Issue" },
-		{ 14, "Corrupted infoROM" },
-		{ 15, "GPU is lost" },
-		{ 16, "GPU requires reset" },
-		{ 17, "GPU access blocked by the operating system" },
-		{ 18, "Driver/library version mismatch" },
-		{ 20, "Insufficient Memory" },
-	};
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (known[i].code == code)
-			return known[i].words;
-	return "Unknown Error";
-}
-
 /* Scripts read nvidia-smi's sentence from standard output; ours, which says more, goes to
  * standard error. */
 static int fail(const struct command *self, const struct err *e)
@@ -99,6 +75,10 @@ static int fail(const struct command *self, const struct err *e)
 	}
 	if (!driver)
 		return e->code == ERR_BUSY ? STATUS_OTHER : 1;
+	if (number < 0) { /* of one card: smi_check() */
+		printf("%s\n\n", e->text);
+		return -number < STATUS_OTHER ? -number : STATUS_OTHER;
+	}
 	if (number == STATUS_NO_DRIVER)
 		puts("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA "
 		     "driver. Make sure that the latest NVIDIA driver is installed and "
@@ -106,7 +86,7 @@ static int fail(const struct command *self, const struct err *e)
 	else if (number == STATUS_NO_LIBRARY)
 		puts("NVIDIA-SMI couldn't find libnvidia-ml.so library in your system.");
 	else
-		printf("Failed to initialize NVML: %s\n", code_words(number));
+		printf("Failed to initialize NVML: %s\n", query_code_words(number));
 	return number < STATUS_OTHER ? number : STATUS_OTHER;
 }
 
@@ -224,7 +204,7 @@ struct show {
 	const struct values *v;
 	struct filter filter;
 	unsigned sections;
-	bool lost; /* a card was lost at the last look */
+	int status; /* of the last look, if a card could not be opened; else 0 */
 };
 
 static int look(struct live_session *s, void *context, struct str *out, struct err *e)
@@ -232,7 +212,13 @@ static int look(struct live_session *s, void *context, struct str *out, struct e
 	struct smi smi;
 	struct show *show = context;
 	const struct values *v = show->v;
+	struct err lost = { 0 };
 	int rc = smi_init(&smi, s->live, &show->filter, e);
+	bool whole = rc || v->version || smi_check(&smi, &lost) == 0;
+	show->status = -lost.number < STATUS_OTHER ? -lost.number : STATUS_OTHER;
+	/* Scripts look for the sentence; a program that reads XML would stumble over it. */
+	if (!whole && !v->list && !v->xml)
+		str_addf(out, "%s\n\n", lost.text);
 	if (rc == 0 && v->version)
 		smi_versions(&smi, out);
 	else if (rc == 0 && v->list)
@@ -243,7 +229,6 @@ static int look(struct live_session *s, void *context, struct str *out, struct e
 		smi_report(&smi, show->sections, out);
 	else if (rc == 0)
 		smi_table(&smi, out);
-	show->lost = rc == 0 && smi_lost(&smi);
 	smi_finish(&smi);
 	return rc;
 }
@@ -268,7 +253,7 @@ static int show_as(const struct values *v, int *status, struct err *e)
 	if (report)
 		smi_report_wanted(wanted);
 	int rc = cmd_live_print(&cmd_smi, &live, wanted, &lines, e);
-	*status = show.lost && !v->version ? STATUS_LOST : 0;
+	*status = show.status;
 	return rc;
 }
 

@@ -2,6 +2,7 @@
 #include "model/metric.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -78,6 +79,27 @@ void metric_clear(double *values, metric_texts texts)
 		texts[i][0] = '\0';
 }
 
+/* IEEE 754: the low bits of a quiet NAN are free, and copies keep them. */
+#define QUIET_NAN UINT64_C(0x7ff8000000000000)
+#define CODE_BITS UINT64_C(0x7fff)
+
+double metric_failed(int code)
+{
+	uint64_t bits = QUIET_NAN | ((uint64_t)code & CODE_BITS);
+	double value;
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+void metric_take_codes(const double *values, metric_codes codes)
+{
+	for (int i = 0; i < METRIC_COUNT; i++) {
+		uint64_t bits;
+		memcpy(&bits, &values[i], sizeof(bits));
+		codes[i] = (short)(isnan(values[i]) ? bits & CODE_BITS : 0);
+	}
+}
+
 void metric_complete(unsigned char *wanted)
 {
 	for (int i = 0; i < METRIC_COUNT; i++)
@@ -92,7 +114,7 @@ void metric_derive(double *values)
 		if (metrics[i].form == METRIC_FORM_REASON_BIT)
 			values[i] =
 				isnan(reasons)
-					? NAN
+					? reasons
 					: (double)((long long)reasons >> metrics[i].detail & 1);
 }
 

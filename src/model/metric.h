@@ -63,6 +63,15 @@ size_t metric_nearest(const char *name, size_t len, int *found, size_t max);
  * numbers, NAN when unknown; texts of the driver are "" then. */
 typedef char metric_texts[METRIC_DRIVER_TEXTS][METRIC_TEXT_CAP];
 
+/* The driver's codes of calls that failed, by metric; 0: the call succeeded, was not made, or
+ * the card does not have the metric. */
+typedef short metric_codes[METRIC_COUNT];
+
+/* A source reports such a call, also for a text, as a NAN that carries the code. */
+double metric_failed(int code);
+/* Takes the codes out of the values, which stay as they are. */
+void metric_take_codes(const double *values, metric_codes codes);
+
 /* Which metrics of which card to read. */
 struct metric_request {
 	size_t card;		     /* index into the cards of the source */

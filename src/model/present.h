@@ -66,6 +66,7 @@ struct present_card {
 	 * power, clocks) are those of its board: do not add them up. */
 	double values[METRIC_COUNT];
 	metric_texts texts;		   /* serial number and the like; "" unknown */
+	metric_codes codes; /* calls that failed, also of a value that is known otherwise */
 	size_t board;			   /* index into boards */
 	bool processes_known;		   /* all processes are listed */
 	size_t first_process, n_processes; /* in processes */
@@ -104,6 +105,7 @@ struct present_board {
 	size_t first_card;	     /* index of one of its cards */
 	double values[METRIC_COUNT]; /* as in present_card, for the whole board */
 	metric_texts texts;
+	metric_codes codes;
 };
 
 /* A record of accounting mode. */

@@ -340,8 +340,9 @@ static void finish_board(struct live *l, struct present_board *b)
 	else if (b->mig)
 		b->id.mem_total_bytes = -1;
 	int64_t used = b->mig ? -1 : l->source->cards[b->first_card].mem_used_bytes;
-	fill_known(l, &b->id, used, b->mig ? NAN : m->util_pct, b->values);
 	metric_derive(b->values);
+	metric_take_codes(b->values, b->codes);
+	fill_known(l, &b->id, used, b->mig ? NAN : m->util_pct, b->values);
 }
 
 static void finish_card(struct live *l, size_t i)
@@ -351,10 +352,12 @@ static void finish_card(struct live *l, size_t i)
 	const struct present_board *b = &l->boards[c->board];
 	if (r->id.mig_index >= 0) {
 		metric_derive(c->values);
+		metric_take_codes(c->values, c->codes);
 		fill_known(l, &r->id, r->mem_used_bytes, l->memory[i].util_pct, c->values);
 	} else {
 		memcpy(c->values, b->values, sizeof(c->values));
 		memcpy(c->texts, b->texts, sizeof(c->texts));
+		memcpy(c->codes, b->codes, sizeof(c->codes));
 	}
 	c->host = 0;
 	c->last_seen_ms = -1;
@@ -366,6 +369,7 @@ static void finish_card(struct live *l, size_t i)
 	if (r->status == CARD_STATUS_OK)
 		return;
 	metric_clear(c->values, c->texts);
+	memset(c->codes, 0, sizeof(c->codes));
 	c->values[METRIC_INDEX] = c->id.index;
 	c->values[METRIC_CARDS] = (double)l->n_boards;
 }

@@ -16,6 +16,8 @@
 #include "view/format.h"
 #include "view/stat.h"
 
+/* The driver's codes that say why a card cannot be asked. */
+enum { CODE_NO_PERMISSION = 4, CODE_LOST = 15, CODE_RESET_REQUIRED = 16 };
 enum { CELL_CAP = 512, NEAREST = 3, PAGES_MOST = 4096 };
 
 /* One look at the cards, and where the answer goes. */
@@ -325,16 +327,27 @@ void query_bus_id(char *dst, size_t cap, const char *pci)
 /* One line: a card, or a board. */
 struct query_line {
 	const struct card_id *id;
-	enum card_status status;
 	const char *state; /* "": a divided board has none */
 	const double *values;
 	const metric_texts *texts;
+	int code; /* why it cannot be asked; 0: it can */
+	const short *codes;
 };
+
+/* Why a card cannot be asked, as the driver would say it; 0: it can, or it is asleep. */
+static int status_code(enum card_status status, int code)
+{
+	if (status == CARD_STATUS_DENIED)
+		return CODE_NO_PERMISSION;
+	if (status != CARD_STATUS_LOST)
+		return 0;
+	return code == CODE_RESET_REQUIRED ? code : CODE_LOST;
+}
 
 static struct query_line card_line(const struct present_card *c)
 {
-	return (struct query_line){ &c->id, c->status, stat_state(c), c->values,
-		(const metric_texts *)&c->texts };
+	return (struct query_line){ &c->id, stat_state(c), c->values,
+		(const metric_texts *)&c->texts, status_code(c->status, c->code), c->codes };
 }
 
 static struct query_line board_line(
@@ -342,7 +355,8 @@ static struct query_line board_line(
 {
 	struct query_line line = card_line(&cards[b->first_card]);
 	line.id = &b->id;
-	line.status = b->status;
+	line.code = status_code(b->status, b->code);
+	line.codes = b->codes;
 	line.values = b->values;
 	line.texts = (const metric_texts *)&b->texts;
 	if (b->mig && b->status == CARD_STATUS_OK)
@@ -398,13 +412,6 @@ static void show(char *dst, size_t cap, enum metric m, const struct present *now
 		metric_show(dst, cap, m, line->values[m]);
 }
 
-static void card_text(char *dst, size_t cap, enum metric m, const struct present *now,
-	const struct present_card *c)
-{
-	struct query_line line = card_line(c);
-	show(dst, cap, m, now, &line);
-}
-
 void query_board_text(char *dst, size_t cap, enum metric m, const struct present *now,
 	const struct present_board *b)
 {
@@ -412,26 +419,65 @@ void query_board_text(char *dst, size_t cap, enum metric m, const struct present
 	show(dst, cap, m, now, &line);
 }
 
-/* The text for a missing value. nvidia-smi writes some of them without brackets. */
-static const char *missing(enum metric m, enum card_status status)
+const char *query_code_words(int code)
 {
-	bool bare = m == METRIC_TEMPERATURE_MEMORY ||
-		    strncmp(metrics[m].name, "fabric.", strlen("fabric.")) == 0;
-	if (status == CARD_STATUS_LOST)
-		return "[GPU is lost]";
-	if (status == CARD_STATUS_DENIED)
-		return "[Insufficient Permissions]";
-	return bare ? "N/A" : "[N/A]";
+	static const struct {
+		int code;
+		const char *words;
+	} known[] = {
+		{ 1, "Uninitialized" },
+		{ 4, "Insufficient Permissions" },
+		{ 6, "Not Found" },
+		{ 7, "Insufficient Size" },
+		{ 8, "Insufficient External Power" },
+		{ 9, "Driver Not Loaded" },
+		{ 10, "Timeout" },
+		{ 11, "Interrupt Request Issue" },
+		{ 14, "Corrupted infoROM" },
+		{ 15, "GPU is lost" },
+		{ 16, "GPU requires reset" },
+		{ 17, "GPU access blocked by the operating system" },
+		{ 18, "Driver/library version mismatch" },
+		{ 19, "In use by another client" },
+		{ 20, "Insufficient Memory" },
+		{ 23, "Insufficient Resources" },
+		{ 27, "System is not in ready state" },
+	};
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (known[i].code == code)
+			return known[i].words;
+	return "Unknown Error";
+}
+
+int query_missing_code(const struct present_board *b, enum metric m)
+{
+	return b->codes[m] ? b->codes[m] : status_code(b->status, b->code);
+}
+
+/* The text of a cell in CSV, with its unit, or why there is none. A value that is known
+ * although its call failed is a failure here: scripts look for it. */
+static void csv_text(
+	char *dst, const struct query_answer *a, enum metric m, const struct query_line *line)
+{
+	char text[CELL_CAP / 2];
+	const char *unit = a->query->no_units ? "" : metrics[m].unit;
+	show(text, sizeof(text), m, a->now, line);
+	int code = line->codes[m] ? line->codes[m] : *text ? 0 : line->code;
+	if (*text && (m == METRIC_REMAPPED_PENDING || m == METRIC_REMAPPED_FAILURE))
+		str_copy(text, sizeof(text), line->values[m] != 0 ? "1" : "0");
+	if (code)
+		snprintf(dst, CELL_CAP, "[%s]", query_code_words(code));
+	else if (*text)
+		snprintf(dst, CELL_CAP, "%s%s%s", text, *unit ? " " : "", unit);
+	else /* nvidia-smi writes this one without brackets */
+		str_copy(dst, CELL_CAP, m == METRIC_TEMPERATURE_MEMORY ? "N/A" : "[N/A]");
 }
 
 static void add_cell(const struct query_answer *a, enum metric m, const struct query_line *line)
 {
 	char text[CELL_CAP];
-	show(text, sizeof(text), m, a->now, line);
-	(is_text(m) ? rows_text : rows_own_text)(
-		a->out, *text ? text : missing(m, line->status));
-	if (*text && !a->query->no_units && *metrics[m].unit)
-		str_addf(a->out, " %s", metrics[m].unit);
+	csv_text(text, a, m, line);
+	(is_text(m) ? rows_text : rows_own_text)(a->out, text);
 }
 
 static void add_item(const struct query_answer *a, enum metric m, const struct query_line *line)
@@ -488,8 +534,8 @@ static int add_cards(const struct query_answer *a, struct err *e)
 
 /* One line: a card, and a process, a record or a page of it. */
 struct list_row {
-	const struct present_card *card;   /* of a process */
-	const struct present_board *board; /* of a record or a page */
+	const struct present_card *card; /* of a process: its instance */
+	const struct present_board *board;
 	const struct present_process *process;
 	const struct process_account *record;
 	const char *cause;
@@ -536,9 +582,7 @@ static void cell_text(char *dst, const struct query_answer *to, const struct lis
 	const struct present_process *p = r->process;
 	int64_t since_ms = -1;
 	dst[0] = '\0';
-	if (field->origin == OF_CARD && r->card)
-		card_text(dst, CELL_CAP, (enum metric)field->from, to->now, r->card);
-	else if (field->origin == OF_CARD)
+	if (field->origin == OF_CARD)
 		query_board_text(dst, CELL_CAP, (enum metric)field->from, to->now, r->board);
 	else if (field->origin == OF_PROCESS)
 		str_copy(dst, CELL_CAP, (const char *)p + field->from);
@@ -562,6 +606,11 @@ static void add_list_cell(
 	char text[CELL_CAP];
 	double number = NAN;
 	bool is_number = field->origin >= PID;
+	if (!to->json && field->origin == OF_CARD) {
+		struct query_line line = board_line(r->board, to->now->cards);
+		add_cell(to, (enum metric)field->from, &line);
+		return;
+	}
 	if (is_number) {
 		number = cell_number(to->now, field->origin, r);
 		json_number_text(text, sizeof(text), number, 0);
@@ -632,10 +681,12 @@ static int add_processes(const struct query_answer *to, struct err *e)
 	int found = filter_cards(to->filter, now, picked, e);
 	for (int i = 0; i < found; i++) {
 		const struct present_card *c = &now->cards[picked[i]];
+		const struct present_board *board = &now->boards[c->board];
 		for (size_t k = 0; k < c->n_processes; k++) {
 			const struct present_process *p = &now->processes[c->first_process + k];
 			if (p->holder && filter_process(to->filter, p))
-				add_row(to, &(struct list_row){ .card = c, .process = p });
+				add_row(to, &(struct list_row){
+						    .card = c, .board = board, .process = p });
 		}
 	}
 	free(picked);

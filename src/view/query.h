@@ -60,6 +60,12 @@ void query_list_remapped_fields(struct str *out);
 void query_board_text(char *dst, size_t cap, enum metric m, const struct present *now,
 	const struct present_board *b);
 
+/* nvidia-smi's words for a code of the driver. */
+const char *query_code_words(int code);
+/* The code behind a missing value of a board: of its call, or why the board cannot be asked; 0:
+ * the board does not have it. */
+int query_missing_code(const struct present_board *b, enum metric m);
+
 /* "00000017:..." from a sysfs address; "" if it is not one. */
 void query_bus_id(char *dst, size_t cap, const char *pci);
 

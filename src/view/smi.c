@@ -21,12 +21,45 @@ void smi_finish(struct smi *s)
 	stat_boards_finish(&s->boards);
 }
 
-bool smi_lost(const struct smi *s)
+/* The driver's codes for a card that is lost, that needs a reset, that has no such value. */
+enum { CODE_NOT_FOUND = 6, CODE_LOST = 15, CODE_RESET_REQUIRED = 16 };
+
+/* Whether nvidia-smi can open the card. One that needs a reset is open, and no call succeeds.
+ */
+static bool is_lost(const struct present_board *b)
 {
-	for (size_t i = 0; i < s->boards.n; i++)
-		if (s->boards.all[i]->status == CARD_STATUS_LOST)
-			return true;
-	return false;
+	return b->status == CARD_STATUS_LOST && b->code != CODE_RESET_REQUIRED;
+}
+
+int smi_check(const struct smi *s, struct err *e)
+{
+	for (size_t i = 0; i < s->boards.n; i++) {
+		const struct present_board *b = s->boards.all[i];
+		int code = b->code > 0 ? b->code : CODE_LOST;
+		char where[PCI_CAP];
+		if (!is_lost(b))
+			continue;
+		snprintf(where, sizeof(where), "%d", b->id.index);
+		return err_number(e,
+			err_set(e, ERR_WORLD,
+				"Unable to determine the device handle for GPU%s: %s",
+				*b->id.pci ? b->id.pci : where,
+				code == CODE_LOST ? "GPU is lost.  Reboot the system to "
+						    "recover this GPU"
+						  : "Unknown Error"),
+			-code);
+	}
+	return 0;
+}
+
+int smi_check_live(struct live *l, const struct filter *f, struct err *e)
+{
+	struct smi s;
+	int rc = smi_init(&s, l, f, e);
+	if (rc == 0)
+		rc = smi_check(&s, e);
+	smi_finish(&s);
+	return rc;
 }
 
 static bool is_on(
@@ -133,9 +166,11 @@ static const char processes_head[] = "\n" WIDE_RULE
 /* clang-format on */
 
 /* The text for a missing value of a board. */
-static const char *missing(const struct present_board *b)
+static const char *missing(const struct present_board *b, enum metric m)
 {
-	return b->status == CARD_STATUS_LOST ? "ERR!" : "N/A";
+	int code = query_missing_code(b, m);
+	bool denied = b->status == CARD_STATUS_DENIED;
+	return code && code != CODE_NOT_FOUND && !denied ? "ERR!" : "N/A";
 }
 
 /* A metric with a unit, or the text for a missing value. */
@@ -143,8 +178,8 @@ static const char *value(
 	char *dst, const struct present_board *b, enum metric m, const char *unit)
 {
 	char text[TEXT_CAP / 2];
-	metric_show(text, sizeof(text), m, b->values[m]);
-	snprintf(dst, TEXT_CAP, "%s%s", *text ? text : missing(b), *text ? unit : "");
+	metric_show(text, sizeof(text), m, b->codes[m] ? NAN : b->values[m]);
+	snprintf(dst, TEXT_CAP, "%s%s", *text ? text : missing(b, m), *text ? unit : "");
 	return dst;
 }
 
@@ -152,7 +187,7 @@ static const char *value(
 static const char *watts(char *dst, const struct present_board *b, enum metric m)
 {
 	if (isnan(b->values[m]))
-		return missing(b);
+		return missing(b, m);
 	snprintf(dst, TEXT_CAP, "%.0fW", floor(b->values[m]));
 	return dst;
 }
@@ -160,7 +195,7 @@ static const char *watts(char *dst, const struct present_board *b, enum metric m
 static const char *on_off(const struct present_board *b, enum metric m)
 {
 	double v = b->values[m];
-	return isnan(v) ? missing(b) : v != 0 ? "On" : "Off";
+	return isnan(v) ? missing(b, m) : v != 0 ? "On" : "Off";
 }
 
 /* Truncates a text to `width` columns; a truncated text ends in dots. */
@@ -195,13 +230,9 @@ static void add_identity(const struct present_board *b, struct str *out)
 	value(errors, b, METRIC_ECC_UNCORRECTED_VOLATILE, "");
 	if (b->mig || b->values[METRIC_ECC_CURRENT] == 0)
 		str_copy(errors, sizeof(errors), on_off(b, METRIC_ECC_CURRENT));
-	double display = b->values[METRIC_DISPLAY_ACTIVE];
-	str_addf(out, "|%4d  %-27s    %-4s|   %-16s %3s |%21s |\n", b->id.index, name,
+	str_addf(out, "|%4d  %-27s    %-4s|   %-16s%4s |%21s |\n", b->id.index, name,
 		on_off(b, METRIC_PERSISTENCE_MODE), *bus ? bus : "N/A",
-		isnan(display)	 ? "N/A"
-		: display != 0.0 ? "On"
-				 : "Off",
-		errors);
+		on_off(b, METRIC_DISPLAY_ACTIVE), errors);
 }
 
 /* The second line: what it does. */
@@ -219,7 +250,7 @@ static void add_use(const struct present_board *b, struct str *out)
 	str_addf(out, "%11s / %9s |%8s %12s |\n", value(used, b, METRIC_MEMORY_USED, "MiB"),
 		value(total, b, METRIC_MEMORY_TOTAL, "MiB"),
 		value(use, b, METRIC_UTILIZATION_GPU, "%"),
-		mode >= 0 && mode <= 3 ? modes[(int)mode] : missing(b));
+		mode >= 0 && mode <= 3 ? modes[(int)mode] : missing(b, METRIC_COMPUTE_MODE));
 }
 
 /* The third line: the MIG mode; a star means that it changes at the next reset. */
@@ -239,7 +270,9 @@ static void add_instance(const struct present_card *c, struct str *out)
 		.values = { [METRIC_MEMORY_USED] = c->values[METRIC_MEMORY_USED],
 			[METRIC_MEMORY_TOTAL] = c->values[METRIC_MEMORY_TOTAL],
 			[METRIC_BAR1_USED] = c->values[METRIC_BAR1_USED],
-			[METRIC_BAR1_TOTAL] = c->values[METRIC_BAR1_TOTAL] } };
+			[METRIC_BAR1_TOTAL] = c->values[METRIC_BAR1_TOTAL] },
+		.codes = { [METRIC_MEMORY_USED] = c->codes[METRIC_MEMORY_USED],
+			[METRIC_MEMORY_TOTAL] = c->codes[METRIC_MEMORY_TOTAL] } };
 	char used[TEXT_CAP], total[TEXT_CAP], gi[TEXT_CAP], ci[TEXT_CAP];
 	show_id(gi, sizeof(gi), c->id.gpu_instance);
 	show_id(ci, sizeof(ci), c->id.compute_instance);
@@ -325,6 +358,11 @@ void smi_list(const struct smi *s, struct str *out)
 	for (size_t i = 0; i < s->boards.n; i++) {
 		const struct present_board *b = s->boards.all[i];
 		const struct present_card *c;
+		struct err e = { 0 };
+		if (is_lost(b) && smi_check(s, &e)) {
+			str_addf(out, "%s\n\n", e.text);
+			return;
+		}
 		str_addf(out, "GPU %d: %s (UUID: %s)\n", b->id.index,
 			*b->id.name ? b->id.name : "N/A",
 			card_has_uuid(&b->id) ? b->id.uuid : "N/A");
@@ -508,13 +546,6 @@ static void add_line(struct smi_writer *r, int depth, const char *name, const ch
 	str_addf(r->out, "</%s>\n", name);
 }
 
-static const char *report_missing(const struct present_board *b)
-{
-	if (b->status == CARD_STATUS_LOST)
-		return "GPU is lost";
-	return b->status == CARD_STATUS_DENIED ? "Insufficient Permissions" : "N/A";
-}
-
 /* A number of bytes as nvidia-smi writes it. */
 static void show_mib(char *dst, size_t cap, double bytes)
 {
@@ -531,8 +562,9 @@ static void show_value(const struct smi_writer *r, const struct smi_row *row,
 	const char *unit = metrics[row->metric].unit;
 	query_board_text(text, sizeof(text), row->metric, r->smi->now, b);
 	const char *from = row->kind == BARE_HEX_ROW && r->xml && text[0] ? text + 2 : text;
-	if (!*text)
-		str_copy(dst, REPORT_CAP, report_missing(b));
+	int code = !*text || b->codes[row->metric] ? query_missing_code(b, row->metric) : 0;
+	if (!*text || code)
+		str_copy(dst, REPORT_CAP, code ? query_code_words(code) : "N/A");
 	else if (row->suffix)
 		snprintf(dst, REPORT_CAP, "%s%s", from, row->suffix);
 	else

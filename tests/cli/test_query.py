@@ -134,7 +134,7 @@ def test_fields_of_newer_cards(driver):
                                                  "0xFFEEDDCCBBAA9988"]]
     assert new == ["55", "Completed", "Success", "7", "00010203-0405-0607-0809-0a0b0c0d0e0f", "None", "valid", "None",
                    "[N/A]", "No", "0x3", "[N/A]", "0 us", "[N/A]", "640"]
-    assert newest[8] == "Disabled" and home[:5] == ["[N/A]"] + ["N/A"] * 4 and home[6] == "[N/A]"
+    assert newest[8] == "Disabled" and home[:5] == ["[N/A]"] * 5 and home[6] == "[N/A]"
 
 
 def test_fields_of_the_newest_drivers(driver):
@@ -145,16 +145,16 @@ def test_fields_of_the_newest_drivers(driver):
     header, new, _, newest, home = rows(run.stdout)
     assert header[0] == "kmd_version" and header[2] == "edpp_multiplier [%]" and header[10] == "bbx.time_run [seconds]"
     assert header[7] == "power_smoothing.tmp_floor [W]" and header[11:] == ["remapped_rows.correctable", "power.max_limit [W]"]
-    assert new == ["560.35.05", "[N/A]", "100.00 %", "Healthy", "Full", "False", "N/A", "[N/A]", "[N/A]", "[N/A]", "[N/A]",
+    assert new == ["560.35.05", "[N/A]", "100.00 %", "Healthy", "Full", "False", "[N/A]", "[N/A]", "[N/A]", "[N/A]", "[N/A]",
                    "0", "400.00 W"]
     assert newest[1:6] == ["tray-2", "100.00 %", "Limited Capacity", "Degraded", "False"]
-    assert home[1:6] == ["[N/A]", "[N/A]", "N/A", "N/A", "N/A"] and home[11:] == ["[N/A]", "400.00 W"]
+    assert home[1:6] == ["[N/A]"] * 5 and home[11:] == ["[N/A]", "400.00 W"]
 
 
 def test_an_older_driver_has_the_flags_of_the_fabric_without_the_summary(driver):
     names = "--query-gpu=fabric.health.summary,fabric.health.bandwidth"
     run = driver("query", names, "-i", "2", "--format=csv,noheader", scenario="driver 525.60.13\n" + SERVERS)
-    assert rows(run.stdout) == [["N/A", "Degraded"]]
+    assert rows(run.stdout) == [["[N/A]", "Degraded"]]
 
 
 def test_the_root_port_above_a_card(driver, tmp_path):
@@ -177,7 +177,7 @@ def test_what_a_fabric_is_before_the_card_has_joined_it(driver, sim):
     words = ["query", "--query-gpu=fabric.state,fabric.status,fabric.cliqueId,fabric.clusterUuid", "--format=csv,noheader"]
     scenario = 'start 2026-11-02T08:00:00Z\ncard 0 uuid GPU-aaaa name "NVIDIA H200" memory 141GiB\n'
     for view in driver, sim:
-        assert rows(view(*words, scenario=scenario).stdout) == [["In Progress", "N/A", "N/A", "N/A"]]
+        assert rows(view(*words, scenario=scenario).stdout) == [["In Progress", "[N/A]", "[N/A]", "[N/A]"]]
 
 
 def test_a_synonym_has_the_header_of_its_field(sim):
@@ -543,7 +543,7 @@ def test_retired_pages_and_remapped_rows(driver):
                  "--format=csv")
     assert rows(run.stdout) == [
         ["gpu_name", "remapped_rows.correctable", "remapped_rows.uncorrectable", "remapped_rows.pending"],
-        ["NVIDIA A100-SXM4-80GB", "0", "0", "No"]] + [["NVIDIA GeForce RTX 3090", "[N/A]", "[N/A]", "[N/A]"]] * 2
+        ["NVIDIA A100-SXM4-80GB", "0", "0", "0"]] + [["NVIDIA GeForce RTX 3090", "[N/A]", "[N/A]", "[N/A]"]] * 2
 
 
 @pytest.mark.parametrize("kind", ["accounted-apps", "retired-pages", "remapped-rows"])

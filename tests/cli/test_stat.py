@@ -345,7 +345,7 @@ def test_a_card_that_is_divided_while_somebody_looks(frames):
     assert lines[2].endswith("| 11264 / 40960 MB | MIG") and lines[5].startswith("[1] NVIDIA A30")
     assert [line.split()[0] for line in lines[3:5]] == ["[0:0]", "[0:1]"] and "lost" not in "".join(lines)
     lines = frames(scenario, 4, "query", "--query-gpu=memory.total,mig.mode.current", "--format=csv,noheader", "-l", "60")
-    assert lines[0] == "40960 MiB, [N/A]" and lines[2] == "40960 MiB, Enabled"
+    assert lines[0] == "40960 MiB, [Unknown Error]" and lines[2] == "40960 MiB, Enabled"
 
 
 def test_instances_that_are_destroyed_while_somebody_looks(frames):

@@ -252,6 +252,15 @@ static bool same_call(const struct nvml_call *a, const struct nvml_call *b)
 	       a->other == b->other && a->place == b->place;
 }
 
+/* What a card does not have is no failure. Neither is a value that another call gave. */
+static void note_failure(double *value, int code)
+{
+	bool absent = nvml_job_is_for_good(code) || code == NVML_BAD_ARGUMENT ||
+		      code == NVML_NO_DATA || code == NVML_OK;
+	if (!absent && isnan(*value))
+		*value = metric_failed(code);
+}
+
 void nvml_metric_read(struct source *base, const struct metric_request *request, double *values,
 	metric_texts texts)
 {
@@ -262,25 +271,29 @@ void nvml_metric_read(struct source *base, const struct metric_request *request,
 	struct nvml_dead *dead = board ? &d->dead : &c->dead;
 	const struct nvml_call *last = NULL;
 	struct answer a = { 0 };
-	int code = NVML_OK;
+	int code = NVML_OK, fatal = NVML_OK;
 	for (size_t i = 0; i < nvml_n_metric_rows; i++) {
 		const struct nvml_call *row = &nvml_metric_rows[i];
 		void *handle = board ? d->handle : c->handle;
-		if (!handle || s->down)
-			return;
 		if (!request->wanted[row->metric] || dead->row[i] || (!board && !row->instance))
 			continue;
+		if (!handle || s->down) {
+			note_failure(&values[row->metric], fatal);
+			continue;
+		}
 		nvml_enter(
 			s, d->id.index, row->symbol ? row->symbol : metrics[row->metric].name);
 		if (!last || !same_call(last, row))
 			code = ask(s, i, handle, &a);
 		last = row;
 		dead->row[i] = nvml_job_is_for_good(code) || code == NVML_BAD_ARGUMENT;
-		if (is_fatal(code))
+		if (is_fatal(code)) {
+			fatal = code;
 			nvml_job_heed(s, request->card, code);
+		}
 		if (code != NVML_OK)
-			continue;
-		if (metrics[row->metric].form == METRIC_FORM_DRIVER_TEXT)
+			note_failure(&values[row->metric], code);
+		else if (metrics[row->metric].form == METRIC_FORM_DRIVER_TEXT)
 			memcpy(texts[row->metric], a.text, METRIC_TEXT_CAP);
 		else
 			values[row->metric] =
