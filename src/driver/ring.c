@@ -1,12 +1,12 @@
-/* Computes how long samples hold. */
+/* Computes for how long a sample is valid. */
 #include "driver/ring.h"
 
-/* The shortest time that a sample of a ring holds, however short the period is. */
+/* A sample of a ring is valid for at least this long, however short the period is. */
 #define RING_HOLD_MS 2000
-/* Single readings: a drain may be late by this. */
+/* For single readings: a drain may be late by this. */
 #define LATE_MS 1000
-/* How long a sample accounts after a gap when its period is not known: NVML says that it is
- * between a sixth of a second and a second. */
+/* How much time a sample accounts for after a gap when its period is not known: NVML says that
+ * the period is between a sixth of a second and a second. */
 #define PERIOD_MS 1000
 #define READING_MS 167
 

@@ -1,5 +1,5 @@
-/* The table of sources, lists of their names, and the calls, which go through a source's table
- * of functions. */
+/* The table of sources, lists of their names, and calls that go through a source's table of
+ * functions. */
 #include "driver/source.h"
 
 #include <math.h>
@@ -47,7 +47,8 @@ static const struct source_kind *find(const char *name, size_t len)
 	return NULL;
 }
 
-/* The name at *at; moves *at to the next one, or to NULL after the last. */
+/* Returns the kind whose name is at *at; moves *at to the next name, or to NULL after the last.
+ */
 static const struct source_kind *next_kind(const char **at)
 {
 	size_t len = strcspn(*at, ",");
@@ -80,7 +81,7 @@ bool source_is_captured(const char *names)
 	return source_capture_path(names) || strcmp(names, SOURCE_CAPTURE) == 0;
 }
 
-/* `name` is a name and what may follow it in the list. */
+/* `name` is a name, followed by the rest of the list. */
 static int refuse(const char *name, bool or_none, struct err *e)
 {
 	struct str all = { 0 };
@@ -151,7 +152,8 @@ void source_list_text(const struct source_list *list, char *dst, size_t cap)
 	}
 }
 
-/* Whether a kind in the list has data that is invented, or measured. */
+/* Whether the list has a kind with invented data (or, if not `invented`, with measured data).
+ */
 static bool has_kind(const char *names, bool invented)
 {
 	if (source_is_captured(names))

@@ -1,5 +1,5 @@
-/* A source of GPU numbers: what can be asked of one, the kinds of sources, and the lists of
- * their names that users write. */
+/* A source of GPU numbers: what it can be asked, the kinds of sources, and the lists of their
+ * names that users write. */
 #ifndef GUA_DRIVER_SOURCE_H
 #define GUA_DRIVER_SOURCE_H
 
@@ -43,36 +43,36 @@ struct source_ops {
 	 * failure; fails only when the driver as a whole is gone. */
 	int (*drain)(struct source *s, const bool *which, struct err *e);
 	/* The cheap reading between two drains: what `what` (enum glance bits) asks for, of all
-	 * cards. Where utilisation is not sampled by the driver, a glance reads it, too; the
-	 * next drain has it among its samples. Fails as drain() does. */
+	 * cards. If the driver does not sample utilisation, a glance reads it too, and the next
+	 * drain has it among its samples. Fails like drain(). */
 	int (*glance)(struct source *s, unsigned what, struct err *e);
-	/* Process lists and memory of the cards whose flag is set (n_cards flags; NULL: of all,
-	 * and MIG instances are enumerated again). Fails as drain() does. */
+	/* Process lists and memory of the cards whose flag is set (n_cards flags; NULL: all
+	 * cards, and MIG instances are enumerated again). Fails like drain(). */
 	int (*look)(struct source *s, const bool *which, struct err *e);
 	/* Describes a process of a card with own_processes; false: there is no such process.
 	 * NULL: there is no such card. */
 	bool (*describe)(struct source *s, uint32_t pid, struct process_id *id);
-	/* Reads the wanted metrics of a card; does not change the values that it does not know.
-	 * Only for cards whose status is ok; the status may have changed afterwards. NULL: the
-	 * source has no metrics. */
+	/* Reads the requested metrics of a card, and leaves the others as they are. Only for
+	 * cards whose status is ok; the status may change. NULL: the source has no metrics. */
 	void (*metrics)(struct source *s, const struct metric_request *request, double *values,
 		metric_texts texts);
-	/* Reads at most `max` records of accounting mode; returns how many. NULL: none. */
+	/* Reads at most `max` records of accounting mode; returns how many. NULL: there are
+	 * none. */
 	size_t (*accounts)(
 		struct source *s, size_t card, struct process_account *a, size_t max);
 	/* The identity of the card that a MIG instance is a part of; NULL: there are none. */
 	void (*board)(struct source *s, size_t card, struct card_id *id);
-	/* See source_late(). NULL: no call goes on without its caller. */
+	/* See source_late(). NULL: every call ends before it returns. */
 	int (*late)(struct source *s, struct err *e);
 	/* How each job is done; at most `max` rows. */
 	size_t (*facilities)(struct source *s, struct facility *rows, size_t max);
 	void (*close)(struct source *s);
 };
 
-/* An error that the driver reported of a card. */
+/* An error of a card that the driver reported. */
 struct source_xid {
 	size_t card;	/* index into cards[] */
-	int64_t number; /* which: NVIDIA's list of XIDs */
+	int64_t number; /* the number in NVIDIA's list of XIDs */
 };
 
 /* The common head of every source. */
@@ -85,15 +85,16 @@ struct source {
 	char driver_version[VERSION_CAP]; /* "" when unknown */
 	char hostname[128];		  /* a simulated source names its own host; else "" */
 	int64_t sample_period_us; /* longest time between two samples; 0: at most a second */
-	int code;		  /* the driver's code behind a call that failed; 0: none */
+	int code;		  /* the driver's code for a call that failed; 0: none */
 	bool incomplete;	  /* a part of it is down: a scan may bring cards back */
-	int64_t ring_us; /* that the shortest ring spans, as seen so far; 0: not known yet */
+	int64_t ring_us; /* the time that the shortest ring spans, as seen so far; 0: not known
+			    yet */
 	/* What the last glance cost, by clock_cost_us(): for memory and for energy. */
 	int64_t memory_cost_us, energy_cost_us;
-	/* Of a source in another process: the CPU time that it has taken there, in all, and the
+	/* For a source in another process: the total CPU time that it has used there, and the
 	 * wall clock there at the end of the last call. */
 	int64_t apart_cost_us, apart_wall_ms;
-	struct err unsaid; /* of a call that returns no code: see source_unsaid() */
+	struct err unsaid; /* the error of a call that returns no code: see source_unsaid() */
 	bool want_power;   /* set by the caller: drains read power_mw, slow on some drivers */
 };
 
@@ -104,24 +105,25 @@ int source_scan(struct source *s, struct err *e);
 int source_drain(struct source *s, const bool *which, struct err *e);
 int source_glance(struct source *s, unsigned what, struct err *e);
 int source_look(struct source *s, const bool *which, struct err *e);
-/* Why a call that returns no code has failed since this was last asked: no reading is left. */
+/* Why a call that returns no code has failed since this was last called. After such a failure
+ * no reading is valid. */
 int source_unsaid(struct source *s, struct err *e);
-/* The result of a call that returned ERR_BUSY and goes on; ERR_BUSY: not done, ask again. */
+/* Returns the result of a call that returned ERR_BUSY and goes on. ERR_BUSY: it is not done;
+ * ask again. */
 int source_late(struct source *s, struct err *e);
 
-/* What is known when a source is asked to examine itself: whether it can be used on this host,
- * and what is in the way. It is asked whether or not it could be opened; it reads, and changes
- * nothing. */
+/* What is known when a source examines itself: whether it can be used on this host, and what is
+ * in the way. This is done whether or not it could be opened. It reads and changes nothing. */
 struct diagnosis {
 	const char *name;      /* as the user named the source: "nvml", "capture:FILE" */
 	const char *root;      /* where /proc, /sys and /dev are; "" for the real ones */
-	struct source *source; /* drained and looked at once; NULL: that failed */
-	struct err why;	       /* then: the sentence */
+	struct source *source; /* after one drain and one look; NULL: that failed */
+	struct err why;	       /* if it failed: why */
 	bool hangs;	       /* if it failed: whether it did not answer in time */
 	void *before; /* what the kind's look() saw before the source was opened, or NULL */
 };
 
-/* Of each kind, for the table of kinds. */
+/* The functions of each kind, for the table of kinds. */
 void *nvml_diagnose_before(const char *root);
 void nvml_diagnose(const struct diagnosis *d, struct findings *f);
 void sim_diagnose(const struct diagnosis *d, struct findings *f);
@@ -137,12 +139,13 @@ struct source_kind {
 	/* Opens it and does the first scan; NULL: this name stands for other kinds, or for
 	 * none. */
 	int (*open)(struct source **s, const struct source_options *options, struct err *e);
-	/* Looks at the host before the source is opened: a library may change it, as NVIDIA's
-	 * makes device nodes for root. To be freed with free(). May be NULL, and return it. */
+	/* Looks at the host before the source is opened, because a library may change it:
+	 * NVIDIA's makes device nodes for root. The caller frees the result with free(). May be
+	 * NULL, and may return NULL. */
 	void *(*look)(const char *root);
 	/* Examines the source for `gua doctor`; set when `open` is set. */
 	void (*diagnose)(const struct diagnosis *d, struct findings *f);
-	bool invented;	/* its data is not measured on a GPU of this host, now */
+	bool invented;	/* its data is not measured now on a GPU of this host */
 	bool automatic; /* "auto" opens it */
 	bool may_block; /* its calls may never return: a host opens it, where there is one */
 };
@@ -150,7 +153,8 @@ struct source_kind {
 /* Opens a source of a kind: here, or by the host. */
 int source_kind_open(const struct source_kind *kind, struct source **s,
 	const struct source_options *options, struct err *e);
-/* Whether the host opens it. A clock that only this process can read keeps it here. */
+/* Whether the host opens it. If only this process can read the clock, the source is opened
+ * here. */
 bool source_kind_is_apart(const struct source_kind *kind, const struct source_options *options);
 
 /* How each kind is opened, for the table. */
@@ -163,14 +167,15 @@ int captured_check(const char *path, struct err *e);
 /* The default, and the name that means no source. */
 #define SOURCE_AUTO "auto"
 #define SOURCE_NONE "none"
-/* A capture is named with its file, "capture:FILE", and alone. */
+/* A capture is named with its file, "capture:FILE", and cannot be joined with others. */
 #define SOURCE_CAPTURE "capture"
 
 enum { SOURCE_NAME_CAP = PATH_MAX + 16 };
 
 /* The file of a capture; NULL: the name is not one. In a store the name has no file. */
 const char *source_capture_path(const char *name);
-/* Makes the file of a capture absolute, in `dst` of SOURCE_NAME_CAP bytes; others stay. */
+/* Makes the file name of a capture absolute, in `dst` of SOURCE_NAME_CAP bytes; other names do
+ * not change. */
 int source_make_absolute(const char **name, char *dst, struct err *e);
 /* Whether the data is played from a capture. */
 bool source_is_captured(const char *names);
@@ -189,7 +194,8 @@ bool source_is_captured(const char *names);
 
 enum { SOURCE_KINDS_MAX = 8 };
 
-/* The kinds that a list of names stands for, each once, in its order; of "none" n is 0. */
+/* The kinds that a list of names stands for, each once, in the order of the list; for "none" n
+ * is 0. */
 struct source_list {
 	const struct source_kind *kinds[SOURCE_KINDS_MAX];
 	size_t n;
@@ -213,8 +219,8 @@ bool source_is_measured(const char *names);
 void source_words(struct str *out);
 void source_words_none(struct str *out);
 
-/* Opens all members of a list as one source; its kinds outlive that. Fails when none of them
- * opens, or when one fails with ERR_USAGE. */
+/* Opens all members of a list as one source; the list's kinds must outlive it. Fails when none
+ * of them opens, or when one fails with ERR_USAGE. */
 int source_set_open(struct source **s, const struct source_list *list,
 	const struct source_options *options, struct err *e);
 

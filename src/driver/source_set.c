@@ -1,13 +1,13 @@
-/* Several sources as one. The set's cards are its members' cards, one member after the other;
- * cards that a member finds later come at the end, so that a card never changes its place. A
- * card with a UUID that is there already, of another member, is left out: no time is counted
+/* Several sources as one. The set's cards are its members' cards, one member after the other.
+ * Cards that a member finds later come at the end, so that a card never changes its place. A
+ * card is left out if another member has a card with the same UUID, so that no time is counted
  * twice.
  *
- * A member that fails is down until the next scan, which tries it again: until then its
- * cards are lost, with the driver's code. A member that does not answer in time is late: its
- * call goes on, the others are not kept waiting, and its cards are lost until the call has
- * come back. A call fails only when every member is down.
- * Readings are copied; the arrays that they point to stay the member's. */
+ * A member that fails is down until the next scan, which tries it again; until then its cards
+ * are lost, with the driver's code. A member that does not answer in time is late: its call
+ * goes on, the other members do not wait for it, and its cards are lost until the call has
+ * returned. A call fails only when every member is down. Readings are copied; the arrays that
+ * they point to stay the member's. */
 #include "driver/source.h"
 
 #include <math.h>
@@ -32,11 +32,11 @@ struct set_member {
 	struct source *source; /* NULL: it has never opened */
 	bool down;	       /* not asked before the next scan, or before it has answered */
 	bool late;	       /* a call goes on: the others do not wait for it ... */
-	bool kept;	       /* ... it has come back, and waits until it can be taken */
+	bool kept; /* ... the call has returned, and its result waits until it can be taken */
 	enum call_kind called; /* which call that is */
 	bool up;	       /* it has answered at least once */
 	bool asked;	       /* by the call in progress */
-	struct err why;	       /* of the last failure */
+	struct err why;	       /* the last failure */
 	struct fault fault;
 	size_t *at;  /* places of its cards in the set */
 	bool *flags; /* room for a flag per card */
@@ -58,11 +58,11 @@ struct set {
 	size_t cap_xids;
 };
 
-/* What is asked of all members. */
+/* What all members are asked. */
 struct member_call {
 	enum call_kind kind;
 	const bool *which; /* cards of the set, or NULL */
-	unsigned what;	   /* of a glance */
+	unsigned what;	   /* for a glance */
 };
 
 static void lose(struct set *s, struct set_member *m, const struct err *why)
@@ -126,7 +126,7 @@ static int call_member(
 	return 0;
 }
 
-/* Takes the result of a call. One that goes on without us makes the member late. */
+/* Takes the result of a call. If the call goes on, the member is late. */
 static void take_result(
 	struct set *s, struct set_member *m, enum call_kind kind, const struct err *e)
 {
@@ -141,8 +141,8 @@ static void take_result(
 	fault_clear(&m->fault, clock_wall_ms(s->options.clock));
 }
 
-/* Whether a call that has come back can be taken now. Samples are taken by a drain, and cards
- * are added by a scan or a look. */
+/* Whether the result of a late call can be taken now. A drain takes samples; a scan or a look
+ * adds cards. */
 static bool fits(enum call_kind called, enum call_kind now)
 {
 	if (called == CALL_DRAIN || called == CALL_SCAN)
@@ -150,8 +150,8 @@ static bool fits(enum call_kind called, enum call_kind now)
 	return called != CALL_LOOK || now == CALL_LOOK || now == CALL_SCAN;
 }
 
-/* Whether a member is still late. A call that comes back late is as good as a new one: what it
- * brought is kept, and the member is not asked again, until it can be taken. */
+/* Whether a member is still late. The result of a late call is as good as that of a new one: it
+ * is kept until it can be taken, and the member is not asked again before that. */
 static bool is_late(struct set *s, struct set_member *m, enum call_kind now)
 {
 	struct err e = { 0 };
@@ -180,7 +180,7 @@ static void ask_member(struct set *s, struct set_member *m, const struct member_
 	take_result(s, m, c->kind, &e);
 }
 
-/* Room for one card more of a member, there and in the set. */
+/* Makes room for one more card of a member, there and in the set. */
 static bool reserve(struct set *s, struct set_member *m)
 {
 	if (m->n == m->cap) {
@@ -198,7 +198,7 @@ static bool reserve(struct set *s, struct set_member *m)
 	return true;
 }
 
-/* Gives the cards that are new in a member their places. */
+/* Gives places to the cards that are new in a member. */
 static void place_cards(struct set *s, size_t member)
 {
 	struct set_member *m = &s->members[member];
@@ -240,7 +240,7 @@ static void join_cards(struct set *s)
 	}
 }
 
-/* What was reported since the drain before, of the set's cards. */
+/* Collects the XIDs of the set's cards that were reported since the drain before. */
 static void join_xids(struct set *s)
 {
 	s->base.n_xids = 0;
@@ -293,7 +293,7 @@ static void join_facts(struct set *s)
 		base->sample_period_us = 0;
 }
 
-/* 0 when a member answers; else the failure of the first member. */
+/* Returns 0 when a member answers; else the failure of the first member. */
 static int judge(struct set *s, struct err *e)
 {
 	const struct set_member *first = &s->members[0];
@@ -302,7 +302,7 @@ static int judge(struct set *s, struct err *e)
 			return 0;
 	s->base.code = first->source ? first->source->code : 0;
 	*e = first->why;
-	/* ERR_BUSY would mean that this call goes on. */
+	/* ERR_BUSY would mean that this call still goes on. */
 	e->code = e->code == ERR_BUSY ? ERR_WORLD : e->code;
 	return e->code;
 }
@@ -350,7 +350,7 @@ static bool set_describe(struct source *base, uint32_t pid, struct process_id *i
 	return false;
 }
 
-/* After a call of one member: if that has failed, its readings are gone. */
+/* After a call of one member: if it has failed, the member's readings are no longer valid. */
 static void check_member(struct set *s, struct set_member *m)
 {
 	struct err why = { 0 };
@@ -362,7 +362,7 @@ static void check_member(struct set *s, struct set_member *m)
 	judge(s, &s->base.unsaid);
 }
 
-/* The member that has a card, and the card's index there; NULL: it is down. */
+/* Finds the member that has a card, and the card's index there; NULL: the member is down. */
 static struct set_member *find_member(struct set *s, size_t card, size_t *own)
 {
 	struct set_member *m = &s->members[s->places[card].member];

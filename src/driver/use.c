@@ -1,4 +1,4 @@
-/* Finds the use of a process among what the driver reported of the card. */
+/* Finds the use of a process among the driver's records of a card. */
 #include "driver/use.h"
 
 #include <math.h>
@@ -7,7 +7,8 @@
 #include "base/array.h"
 #include "driver/ring.h"
 
-/* A use that differs by no more is the same: the driver reports whole percents. */
+/* Two values that differ by no more than this are the same use: the driver reports whole
+ * percents. */
 #define SAME_PCT 1.5
 
 const struct process_util *use_record(const struct card_reading *r, uint32_t pid)
@@ -60,7 +61,7 @@ size_t use_parts(const struct card_reading *r, const struct use_past *past)
 	}
 	if (r->util_kind != UTIL_RING || users < 2 || same == users || r->n_samples == 0)
 		return 1;
-	/* Parts of a longer drain would be too long to tell who used the card when. */
+	/* The parts of a longer drain would be too long to show who used the card when. */
 	int64_t us = r->samples[r->n_samples - 1].wall_us - r->samples[0].wall_us;
 	if (us > RING_MS * 1000LL)
 		return 1;

@@ -12,8 +12,9 @@ const struct process_util *use_record(const struct card_reading *r, uint32_t pid
 /* Its SM use in percent. A process without a record used nothing; NAN when the driver keeps no
  * records for this card. */
 double use_of(const struct card_reading *r, uint32_t pid);
-/* The most use of an encoder, a decoder, or the engines for JPEG and optical flow, in percent.
- * One that the driver does not report counts as unused: old drivers do not know all of them. */
+/* The largest use of an encoder, a decoder, or the engines for JPEG and optical flow, in
+ * percent. An engine that the driver does not report counts as unused: old drivers do not know
+ * all of them. */
 double use_most_engine(const double engine_pct[ENGINE_COUNT]);
 double use_of_engines(const struct card_reading *r, uint32_t pid);
 
@@ -27,8 +28,8 @@ struct use_past {
 };
 
 void use_finish(struct use_past *past);
-/* In how many parts the drain is to be read: one, unless several processes used the card and
- * not as before. */
+/* Returns in how many parts to read the drain: one, unless several processes used the card and
+ * their use has changed. */
 size_t use_parts(const struct card_reading *r, const struct use_past *past);
 /* Where part `i` of `n` begins, from 1 on: at the stamp of a sample. */
 int64_t use_part_us(const struct card_reading *r, size_t i, size_t n);

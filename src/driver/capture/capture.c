@@ -1,5 +1,5 @@
 /* Makes a capture: asks the driver every question on this host and writes the answers as lines,
- * with names in the place of secrets. */
+ * with made-up names in place of secrets. */
 #include "driver/capture/capture.h"
 
 #include <inttypes.h>
@@ -20,12 +20,13 @@ struct capture_unit {
 
 struct capture_card {
 	bool there;		 /* it has a handle */
-	bool asleep, stuck, mig; /* it must not be asked; its instances are asked too */
+	bool asleep, stuck, mig; /* it must not be asked (asleep, stuck); its instances are
+				    asked too (mig) */
 	bool gpm;
 	unsigned instances; /* bits */
 	int gpu_instances[CAPTURE_INSTANCES];
-	uint64_t since_us[CAPTURE_INSTANCES +
-			  1]; /* the newest sample; of the card itself last */
+	uint64_t since_us[CAPTURE_INSTANCES + 1]; /* stamp of the newest sample; the last entry
+						     is that of the card itself */
 };
 
 struct capture {
@@ -37,9 +38,9 @@ struct capture {
 	struct capture_secrets secrets;
 	struct capture_card cards[CAPTURE_CARDS];
 	unsigned n_cards, n_left;
-	bool *done;	 /* by place in the plan: it is missing, or made by an earlier row */
+	bool *done; /* by place in the plan: the call is missing, or an earlier row makes it */
 	bool crashed;	 /* the last call ended its process */
-	uint64_t number; /* the first one of the last answer; of samples, the newest stamp */
+	uint64_t number; /* first number of the last answer; for samples, the newest stamp */
 	bool ended;	 /* nothing more can be asked */
 	struct err why;
 };
@@ -85,7 +86,7 @@ static void add_name(enum nvml_secret kind, const char *text, unsigned number, s
 		str_addf(out, "%s-%u", words[kind], number);
 }
 
-/* The same number of digits. */
+/* Writes the number with the same count of hexadecimal digits. */
 static void add_bytes(size_t digits, unsigned number, struct str *out)
 {
 	char text[16];
@@ -95,8 +96,8 @@ static void add_bytes(size_t digits, unsigned number, struct str *out)
 	str_add_bytes(out, text, digits < len ? digits : len);
 }
 
-/* Appends the words of `text`, with the secret ones replaced: texts in quotation marks, or
- * bytes. */
+/* Appends the words of `text`, with secret words replaced: texts in quotation marks, or bytes.
+ */
 static void replace_secrets(
 	struct capture_secrets *s, enum nvml_secret kind, const char *text, struct str *out)
 {
@@ -157,7 +158,7 @@ static void add_gpus(const char *root, struct capture_secrets *secrets, struct s
 	}
 }
 
-/* Appends a line for each: places, kernel module, device nodes, cards in /proc. */
+/* Appends a line for each fact: places, kernel module, device nodes, cards in /proc. */
 static void add_facts(const char *root, struct capture_secrets *secrets, struct str *out)
 {
 	struct nvml_site site;
@@ -174,7 +175,7 @@ static void add_facts(const char *root, struct capture_secrets *secrets, struct 
 	add_gpus(root, secrets, out);
 }
 
-enum { LEFT_MAX = 4 }; /* helpers that are stuck: then nothing more is asked */
+enum { LEFT_MAX = 4 }; /* stuck helpers; with this many, nothing more is asked */
 
 static bool start_helper(struct capture *c)
 {
@@ -188,7 +189,7 @@ static bool start_helper(struct capture *c)
 	return c->helper != NULL;
 }
 
-/* The call and its subject, which is "-", "0" or "0/2". */
+/* Appends the call and its subject, which is "-", "0" or "0/2". */
 static void add_call(struct capture *c, const struct capture_question *q, const char *symbol)
 {
 	str_addf(c->out, "call %s ", symbol);
@@ -204,7 +205,7 @@ static void add_call(struct capture *c, const struct capture_question *q, const 
 	str_add(c->out, " =");
 }
 
-/* What is written in the place of an answer. */
+/* Writes what stands in place of an answer. */
 static void add_no_answer(struct capture *c)
 {
 	if (c->crashed)
@@ -213,7 +214,8 @@ static void add_no_answer(struct capture *c)
 		str_addf(c->out, " no answer in %.1f s\n", (double)c->o->deadline_ms / 1000);
 }
 
-/* The helper did not answer, or ended: another one is started for the next call. */
+/* Gives up a helper that did not answer, or has ended: another one is started for the next
+ * call. */
 static void give_up(struct capture *c, struct capture_unit unit)
 {
 	char where[HELPER_PLACE_CAP];
@@ -230,7 +232,7 @@ static void give_up(struct capture *c, struct capture_unit unit)
 	c->ended |= unit.card < 0 || c->n_left >= LEFT_MAX;
 }
 
-/* Sends a request and waits for the reply, of which `text` is valid until the next one. */
+/* Sends a request and waits for the reply; `text` points into it until the next request. */
 static bool exchange(struct capture *c, const struct capture_request *request,
 	struct capture_reply *reply, const char **text)
 {
@@ -259,7 +261,8 @@ static void note_pid(struct captured *seen, uint32_t pid)
 		seen->pids[seen->n_pids++] = pid;
 }
 
-/* The pids in the entries of a list: the first number, or the second one after a stamp. */
+/* Notes the pids in the entries of a list: the first number of each, or the second after a
+ * stamp. */
 static void note_pids(struct capture *c, const struct nvml_form *form, const char *text)
 {
 	if (!form->row || form->signature == NVML_SIG_SAMPLES)
@@ -272,7 +275,7 @@ static void note_pids(struct capture *c, const struct nvml_form *form, const cha
 	}
 }
 
-/* Makes a call and writes its answer; false: there is none, or its code is not 0. */
+/* Makes a call and writes its answer; false: there is no answer, or its code is not 0. */
 static bool ask(struct capture *c, const struct capture_question *q)
 {
 	const char *text = "";
@@ -308,7 +311,8 @@ static bool ask(struct capture *c, const struct capture_question *q)
 	return reply.code == NVML_OK;
 }
 
-/* Whether a library is in a directory in which users have none: not in /run/user, for one. */
+/* Whether a library is in a directory that belongs to the system: not in /run/user, for
+ * example. */
 static bool is_of_system(const char *path)
 {
 	static const char *const places[] = { "/usr/lib", "/usr/local/lib",
@@ -319,8 +323,8 @@ static bool is_of_system(const char *path)
 	return false;
 }
 
-/* Opens the library; false: there is none, which is written down. A path that may name a user's
- * directory is shortened. */
+/* Opens the library; false: there is none, which is written to the capture. A path that may
+ * name a user's directory is shortened. */
 static bool open_library(struct capture *c)
 {
 	struct capture_reply reply = { 0 };
@@ -349,7 +353,8 @@ enum {
 	GPM_APART_US = 1000000,
 };
 
-/* Marks the rows whose call an earlier row makes, and the spare ones. */
+/* Marks the rows that are not asked: those whose call an earlier row makes, and the spare ones.
+ */
 static void plan(struct capture *c)
 {
 	for (size_t i = 0; i < capture_call_plan_length(); i++) {
@@ -370,7 +375,7 @@ static struct capture_question question_of(size_t place, struct capture_unit uni
 	return q;
 }
 
-/* What is learned from an answer, for the questions that follow. */
+/* Learns from an answer what the questions that follow need. */
 static void learn(struct capture *c, const struct capture_question *q)
 {
 	struct capture_card *card = q->unit.card >= 0 ? &c->cards[q->unit.card] : NULL;
@@ -398,7 +403,7 @@ static bool ask_and_learn(struct capture *c, const struct capture_question *q)
 	return well;
 }
 
-/* Asks with every number that makes sense. */
+/* Asks once with each number that makes sense. */
 static void ask_each(struct capture *c, struct capture_question *q)
 {
 	if (q->form.signature == NVML_SIG_ERROR) {
@@ -440,7 +445,7 @@ static bool may_ask(const struct capture *c, struct capture_unit unit)
 
 static void ask_static(struct capture *c, struct capture_unit unit)
 {
-	bool found_before = false; /* the newer name of this row */
+	bool found_before = false; /* the row with the newer name was found */
 	for (size_t i = 0; i < capture_call_plan_length() && may_ask(c, unit); i++) {
 		struct capture_question q = question_of(i, unit);
 		bool skip = q.form.spare && found_before;
@@ -470,7 +475,7 @@ static void ask_cards(struct capture *c)
 	}
 }
 
-/* The rings other than that of utilisation are only read once. */
+/* Rings other than that of utilisation are read only once. */
 static void ask_rings(struct capture *c, struct capture_question *q, bool first)
 {
 	int at = q->unit.instance < 0 ? CAPTURE_INSTANCES : q->unit.instance;
@@ -536,7 +541,7 @@ static size_t place_of(const char *symbol)
 	return i;
 }
 
-/* A sample of a card, or of one of its instances. */
+/* Takes a GPM sample of a card, or of one of its instances. */
 static void ask_gpm(struct capture *c, struct capture_unit unit, bool first)
 {
 	struct capture_card *card = &c->cards[unit.card];
@@ -557,7 +562,8 @@ static void ask_gpm(struct capture *c, struct capture_unit unit, bool first)
 		ask(c, &q);
 }
 
-/* On some drivers GPM breaks the calls for memory: a capture shows that. */
+/* On some drivers GPM breaks the calls for memory; a second reading shows that in the capture.
+ */
 static void ask_memory_again(struct capture *c, struct capture_unit unit, bool first)
 {
 	struct capture_question q = question_of(place_of("nvmlDeviceGetMemoryInfo_v2"), unit);

@@ -58,7 +58,7 @@ static void enter(struct capture_caller *c, const char *call)
 		snprintf(c->where->text, sizeof(c->where->text), "%s", call);
 }
 
-/* Initialises the library, as a helper must that was started after another one was stuck. */
+/* Initialises the library. A helper that replaces a stuck one has to do this, too. */
 static int start(struct capture_caller *c)
 {
 	if (c->started)
@@ -271,7 +271,7 @@ static void ask_events(struct asking *j)
 	j->reply->code = code;
 }
 
-/* The calls that give a handle, or none. */
+/* Makes the calls that return a handle, or nothing. */
 static void ask_handle(struct asking *j)
 {
 	struct capture_caller *c = j->c;

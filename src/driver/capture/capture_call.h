@@ -1,6 +1,6 @@
-/* One call of the driver, made by the helper of a capture: any row of the table of calls, about
- * any card. A call may never return, so the helper makes one at a time, and the process that
- * captures starts another helper when it is stuck. */
+/* One call of the driver, made by the helper of a capture: any row of the table of calls, for
+ * any card. A call may never return, so the helper makes one at a time; when it is stuck, the
+ * process that captures starts another helper. */
 #ifndef GUA_DRIVER_CAPTURE_CAPTURE_CALL_H
 #define GUA_DRIVER_CAPTURE_CAPTURE_CALL_H
 
@@ -10,26 +10,27 @@
 #include "driver/nvml/nvml_calls.h"
 #include "driver/nvml/nvml_lib.h"
 
-/* The form of a call by its place in the plan: those of nvml_forms, then the metrics. */
+/* Finds the form of a call by its place in the plan: those of nvml_forms come first, then the
+ * metrics. */
 size_t capture_call_plan_length(void);
 bool capture_call_plan_form(size_t place, struct nvml_form *form, int args[NVML_ARGS]);
-/* Its name in older libraries, or NULL. */
+/* Returns its name in older libraries, or NULL. */
 const char *capture_call_plan_older(size_t place);
 
 struct capture_request {
 	int64_t place; /* in the plan; -1: open the library */
 	int card, instance;
 	int args[NVML_ARGS];
-	uint64_t since_us; /* of samples; of GPM: 1 for the second sample */
+	uint64_t since_us; /* for samples: only newer ones; for GPM: 1 for the second sample */
 };
 
 struct capture_reply {
 	int code;
 	bool missing;	 /* the library does not have the symbol */
 	bool older;	 /* it was called by its older name */
-	uint64_t number; /* the first number of the answer; of samples, the newest stamp */
-	/* Then the answer's values, and a line for each entry of a list. Of the opened
-	 * library, its path. */
+	uint64_t number; /* the first number of the answer; for samples, the newest stamp */
+	/* Then follow the values of the answer, and a line for each entry of a list. After
+	 * opening the library: its path. */
 };
 
 /* The helper's state; zero at first, but for `choice`. */

@@ -12,19 +12,19 @@
 #include "driver/capture/capture_layout.h"
 #include "driver/nvml/nvml_abi.h"
 
-/* Reads the lines of a capture. A line that begins with an unknown word, and a call that this
- * gua does not know, are of a newer gua: they are skipped. */
+/* Reads the lines of a capture. Lines that begin with an unknown word, and unknown calls, come
+ * from a newer gua and are skipped. */
 
 enum { LINE_MAX_BYTES = 2048, ROUNDS_MAX = 3600, ROWS_MAX = 16384 };
 #define MOMENT_MAX (INT64_C(1) << 61)
 
 struct parser {
 	struct capture_file *r;
-	size_t line; /* number of it, from 1 on */
+	size_t line; /* number of the line, from 1 on */
 	bool head, end;
 	int round;		    /* of the calls that follow; -1: none */
 	struct nvml_form form;	    /* of the call before; symbol NULL: its rows are skipped */
-	struct nvml_answer *answer; /* of the same, if it may have rows; or NULL */
+	struct nvml_answer *answer; /* of the call before, if it may have rows; or NULL */
 	struct err *e;
 };
 
@@ -62,7 +62,7 @@ static bool read_integer(const char *word, int64_t min, int64_t max, int64_t *va
 	return end != word && !*end && errno == 0 && *value >= min && *value <= max;
 }
 
-/* "-", "0" or "0/2". */
+/* Reads "-", "0" or "0/2". */
 static bool read_subject(char *word, struct nvml_key *key)
 {
 	int64_t card = -1, instance = -1;
@@ -82,7 +82,7 @@ static bool read_subject(char *word, struct nvml_key *key)
 	return true;
 }
 
-/* "(1,2)", as many as the call has. */
+/* Reads "(1,2)", as many numbers as the call has. */
 static bool read_args(char *word, unsigned n, struct nvml_key *key)
 {
 	size_t len = strlen(word);
@@ -100,7 +100,7 @@ static bool read_args(char *word, unsigned n, struct nvml_key *key)
 	return rest == NULL;
 }
 
-/* Whether the values of a call are of its form, and nothing follows. */
+/* Whether the values of a call match its form, and nothing follows them. */
 static bool check_values(const struct nvml_form *form, const char *values)
 {
 	for (unsigned i = 0; form->layout[0] && i < nvml_calls_parts(form); i++)
@@ -109,7 +109,8 @@ static bool check_values(const struct nvml_form *form, const char *values)
 	return values[strspn(values, " ")] == '\0';
 }
 
-/* Whether a call is about what its form says: the driver, a card, an instance. */
+/* Whether a call has the kind of subject that its form requires: the driver, a card, an
+ * instance. */
 static bool fits(const struct nvml_form *form, const struct nvml_key *key)
 {
 	if (form->subject == NVML_OF_DRIVER)
@@ -128,7 +129,7 @@ static int add_answer(struct parser *p, const struct nvml_answer *a)
 	return 0;
 }
 
-/* What follows the equals sign. */
+/* Reads what follows the equals sign. */
 static int parse_answer(struct parser *p, struct nvml_answer *a, char *rest)
 {
 	int64_t code = 0;
@@ -325,7 +326,7 @@ static int parse_library(struct parser *p, char *rest)
 	return 0;
 }
 
-/* The rounds are over. */
+/* Reads the line that ends the rounds. */
 static int parse_end(struct parser *p, char *rest)
 {
 	p->end = *rest == '\0';
@@ -352,7 +353,7 @@ static const struct line_kind {
 	{ "end", parse_end, 0 },
 };
 
-/* Whether it can be shown as it is. */
+/* Whether the line can be shown as it is. */
 static bool is_plain(const char *line)
 {
 	char safe[LINE_MAX_BYTES + 1];
@@ -402,8 +403,8 @@ static int parse_line(struct parser *p, char *line)
 	return 0;
 }
 
-/* Reads r->text, of `len` bytes with a NUL behind them, and cuts it into lines. ERR_WORLD: the
- * sentence names the line. */
+/* Reads r->text, which has `len` bytes and a NUL after them, and cuts it into lines. ERR_WORLD:
+ * the sentence names the line. */
 static int parse_lines(struct capture_file *r, size_t len, struct err *e)
 {
 	struct parser p = { .r = r, .round = -1, .e = e };
@@ -444,7 +445,7 @@ static int compare_answers(const void *a, const void *b)
 	return by_key ? by_key : (x->round > y->round) - (x->round < y->round);
 }
 
-/* How many answers come before the first that is greater than this one. */
+/* Counts the answers before the first one that is greater than `last`. */
 static size_t count_until(const struct capture_file *r, const struct nvml_answer *last)
 {
 	size_t low = 0, high = r->n_answers;

@@ -1,5 +1,5 @@
 /* A capture that was read (gua-capture(5)): the answers of a driver, by call and subject. The
- * file comes from elsewhere: every line is checked when it is read. */
+ * file comes from another host, so every line is checked when it is read. */
 #ifndef GUA_DRIVER_CAPTURE_CAPTURE_FILE_H
 #define GUA_DRIVER_CAPTURE_CAPTURE_FILE_H
 
@@ -14,7 +14,7 @@
 /* A call: its symbol, its subject and its numbers. */
 struct nvml_key {
 	const char *symbol;
-	int card, instance; /* or -1 */
+	int card, instance; /* -1: none */
 	int args[NVML_ARGS];
 };
 
@@ -23,7 +23,7 @@ struct nvml_answer {
 	int round; /* -1: asked once */
 	int code;
 	const char *values;	  /* words, in the form of the call */
-	size_t first_row, n_rows; /* entries of a list: rows[] */
+	size_t first_row, n_rows; /* range of rows[]: the entries of a list */
 };
 
 struct capture_file_process {
@@ -37,7 +37,7 @@ struct nvml_round {
 };
 
 struct capture_file {
-	char *text; /* the file, cut into lines */
+	char *text; /* the bytes of the file, cut into lines */
 	struct nvml_answer *answers;
 	size_t n_answers, cap_answers;
 	const char **rows;
@@ -60,7 +60,7 @@ int capture_file_open(struct capture_file **r, const char *path, struct err *e);
 void capture_file_free(struct capture_file *r);
 /* Whether the library had this function. */
 bool capture_file_has(const struct capture_file *r, const char *symbol);
-/* The answer that was in force in a round; NULL: it was not asked. */
+/* The answer that was valid in a round; NULL: the call was not made. */
 const struct nvml_answer *capture_file_find(
 	const struct capture_file *r, const struct nvml_key *key, int round);
 /* What the capture has about a process; NULL: nothing. */

@@ -86,7 +86,7 @@ size_t capture_layout_numbers(const char *layout, const void *bytes, double *num
 	return n;
 }
 
-/* A quotation mark would end the text. */
+/* A quotation mark would end the text, so it is replaced. */
 static void print_text(const char *bytes, size_t cap, struct str *out)
 {
 	char safe[4 * CAPTURE_LAYOUT_MAX + 1];

@@ -14,12 +14,12 @@ enum { CAPTURE_LAYOUT_MAX = 128 }; /* bytes of the largest struct */
 
 /* The size of the struct. */
 size_t capture_layout_size(const char *layout);
-/* Puts the numbers among the members, in their order, into `numbers`; returns how many. */
+/* Writes the numbers among the members, in order, to `numbers`; returns how many. */
 size_t capture_layout_numbers(const char *layout, const void *bytes, double *numbers);
 /* Appends each member after a blank. Text is in quotation marks, and safe to show. */
 void capture_layout_print(const char *layout, const void *bytes, struct str *out);
-/* Reads what was printed; the version word is left alone. *text is then behind the last word;
- * false: a word is missing or not of that kind. `bytes` may be NULL: only check. */
+/* Reads what was printed; the version word does not change. *text then points after the last
+ * word. False: a word is missing or of the wrong kind. `bytes` may be NULL, to check only. */
 bool capture_layout_read(const char *layout, const char **text, void *bytes);
 
 #endif

@@ -20,12 +20,12 @@ struct capture_play {
 	struct play_unit cards[CAPTURE_CARDS], instances[CAPTURE_CARDS][CAPTURE_INSTANCES];
 };
 
-/* Where the play is. */
+/* The current position of the play. */
 struct play_time {
 	struct moment now;
-	int64_t loop_us; /* length of the rounds */
-	int64_t loop;	 /* how often they were played to the end */
-	int round;	 /* in force now; -1: there are none */
+	int64_t loop_us; /* length of all rounds */
+	int64_t loop;	 /* how often all rounds have been played */
+	int round;	 /* the current round; -1: there are none */
 };
 
 /* A call about a handle (NULL: the driver), with its numbers (as many as the call has). */
@@ -37,7 +37,7 @@ struct play_call {
 
 enum { ROUND_US = 1000000 };
 
-/* See capture_play.h for why there must be one. */
+/* Only one capture can be played at a time: see capture_play.h. */
 static struct capture_play *current;
 
 int capture_play_open(struct capture_play **result, struct capture_file *recorded,
@@ -99,7 +99,7 @@ static struct play_time play_time_now(const struct capture_play *play)
 	return t;
 }
 
-/* The newest name of the call that a function below plays, of those that the capture has. */
+/* Returns the newest name that the capture has of the call that this function plays. */
 static const char *name_of(const void *function);
 
 static struct play_call call_of(const void *handle, const void *function, int number)
@@ -117,20 +117,21 @@ static struct nvml_key key_of(const struct play_call *call)
 	return key;
 }
 
-/* The recorded answer now; NULL: there is none. */
+/* Returns the recorded answer at this moment; NULL: there is none. */
 static const struct nvml_answer *play_answer(const struct play_call *call)
 {
 	const struct nvml_key key = key_of(call);
 	return capture_file_find(current->recorded, &key, play_time_now(current).round);
 }
 
-/* What was not asked when the capture was made is not supported. */
+/* A call that was not made for the capture is not supported. */
 static int code_of(const struct nvml_answer *a)
 {
 	return a ? a->code : NVML_NOT_SUPPORTED;
 }
 
-/* Answers a call that fills in `out`, one pointer for each part; returns the code. */
+/* Answers a call that fills in `out`, one pointer for each part of the form; returns the code.
+ */
 static int play_out(const struct play_call *call, void *const *out)
 {
 	const struct nvml_answer *a = play_answer(call);
@@ -158,7 +159,7 @@ static int play_text(const struct play_call *call, char *text, unsigned length)
 	return NVML_OK;
 }
 
-/* The name by which the capture has the call of a metric. */
+/* Returns the name under which the capture has the call of a metric. */
 static const char *symbol_of(enum metric metric)
 {
 	const struct capture_file *r = current->recorded;
@@ -177,7 +178,7 @@ static int play_many(enum metric metric, void *handle, void *const *out)
 	return play_out(&call, out);
 }
 
-/* With the caller's numbers. */
+/* The same with the caller's numbers. */
 static int play_of(enum metric metric, void *handle, const int *args, void *out)
 {
 	struct play_call call = { .handle = handle, .symbol = symbol_of(metric) };
@@ -261,7 +262,7 @@ static int play_health(enum metric metric, void *handle, struct nvml_fabric_heal
 #define FUNCTION_PLATFORM(m) OUT1(m)
 #define FUNCTION_PLATFORM_GUID(m) OUT1(m)
 #define FUNCTION_BYTES(m) OUT1(m)
-/* Shapes without a call of their own. */
+/* Shapes that make no call of their own. */
 #define FUNCTION_PCI(m) enum { play_##m };
 #define FUNCTION_MEMORY(m) enum { play_##m };
 #define FUNCTION_RATES(m) enum { play_##m };
@@ -298,11 +299,11 @@ static void *play_find_metric(const char *symbol)
 	return NULL;
 }
 
-enum { LOOPS_KEPT = 8 }; /* of the rounds, in a ring */
-/* Stamps before this are counted from boot. */
+enum { LOOPS_KEPT = 8 }; /* ring entries are kept of this many loops of the rounds */
+/* Smaller stamps count from boot. */
 #define LEAST_WALL_US UINT64_C(1000000000000000)
 
-/* The layout of an entry of a process list: as many numbers as it has. */
+/* Returns the layout of an entry of a process list, by the count of its numbers. */
 static const char *layout_of(const char *row)
 {
 	static const char *const lists[] = { "uQuuQ", "uQuu" };
@@ -350,7 +351,7 @@ static int play_accounting_pids(void *handle, unsigned *count, unsigned *pids)
 	return a->n_rows > room ? NVML_TOO_SMALL : NVML_OK;
 }
 
-/* A ring or a list of records with stamps, as it is read. */
+/* A ring, or a list of records with stamps, while it is read. */
 struct stamped {
 	const struct play_call *call;
 	const char *layout;
@@ -377,7 +378,7 @@ static void add_stamped(
 	int64_t opened_us = boot ? opened->boot_us : opened->wall_us;
 	uint64_t now_us = (uint64_t)(boot ? t->now.boot_us : t->now.wall_us);
 	if (loop > 0 && stamp_us <= (uint64_t)first_us)
-		return; /* what was in the ring before the first round is played once */
+		return; /* what was in the ring before the first round is played only once */
 	if (stamp_us && stamp_us <= INT64_MAX / 2) {
 		stamp_us += (uint64_t)(opened_us - first_us + loop * t->loop_us);
 		if (stamp_us <= s->since_us || stamp_us > now_us)
@@ -390,7 +391,7 @@ static void add_stamped(
 	s->n++;
 }
 
-/* The entries of all rounds; returns the code of the round that is in force. */
+/* Collects the entries of all rounds; returns the code of the current round. */
 static int play_stamped(struct stamped *s)
 {
 	const struct capture_file *r = current->recorded;
@@ -457,7 +458,7 @@ static int play_process_samples_v1(void *handle, struct nvml_process_samples_v1 
 	return code == NVML_OK && s.n > s.room ? NVML_TOO_SMALL : code;
 }
 
-/* A GPM sample says of what it is. */
+/* A GPM sample only says what it is a sample of. */
 struct gpm_subject {
 	const void *handle;
 	int gpu_instance;
@@ -559,7 +560,7 @@ static int play_count(unsigned *count)
 	return play_out(&call, &out);
 }
 
-/* A card on which a call was stuck is not asked, as live. */
+/* A card on which a call was stuck is not asked, as with the real driver. */
 static int play_by_index(unsigned index, void **handle)
 {
 	if (index >= CAPTURE_CARDS)
@@ -580,7 +581,7 @@ static int play_mig_by_index(void *handle, unsigned index, void **instance)
 	return a ? a->code : NVML_NOT_FOUND;
 }
 
-/* Calls that only fill in a text, or one struct. */
+/* Calls that fill in only a text, or one struct. */
 #define PLAY_VERSION(member)                                                                   \
 	static int play_##member(char *text, unsigned cap)                                     \
 	{                                                                                      \
@@ -630,8 +631,8 @@ static int play_accounting_stats(void *handle, unsigned pid, void *stats)
 	return play_answer(&call) ? play_out(&call, &stats) : NVML_NOT_FOUND;
 }
 
-/* What the counter grew by in a loop of the rounds, the last of which lasts as long as the
- * others did. */
+/* Returns how much the counter grows in one loop of the rounds. The last round lasts as long as
+ * the others on average. */
 static uint64_t energy_of_loop(const struct nvml_key *key, const struct play_time *t)
 {
 	const struct capture_file *r = current->recorded;
@@ -651,7 +652,7 @@ static uint64_t energy_of_loop(const struct nvml_key *key, const struct play_tim
 	return grown_mj < 1e15 ? (uint64_t)grown_mj : 0; /* more is implausible */
 }
 
-/* The energy goes on where the last round ended. */
+/* The energy continues where the last loop ended. */
 static int play_energy(void *handle, void *mj)
 {
 	const struct play_call call = call_of(handle, play_energy, 0);
@@ -679,8 +680,7 @@ static int play_energy(void *handle, void *mj)
 	}
 #include "driver/nvml/nvml_calls.def"
 
-/* What every library must have was not asked if the driver was stuck before; objects exist only
- * here: both are there always. */
+/* Two kinds of functions are always there: those that every library must have, which may be missing in the capture if the driver was stuck; and those for objects that exist only here. */
 static const struct play_function {
 	const char *symbol;
 	void *function;

@@ -1,6 +1,7 @@
-/* Plays a capture: functions with the driver's own signatures, which answer from the file, so
- * that everything above the table of calls runs unchanged. Time passes as it did then, from the
- * moment at which the play was opened, and begins again after the last round.
+/* Plays a capture: functions with the driver's own signatures answer from the file, so
+ * everything above the table of calls runs unchanged. Time passes as it did when the capture
+ * was made, from the moment at which the play was opened, and starts again after the last
+ * round.
  *
  * The driver's functions get no context, so a process plays one capture at a time. */
 #ifndef GUA_DRIVER_CAPTURE_CAPTURE_PLAY_H
@@ -11,14 +12,16 @@
 #include "driver/capture/capture_file.h"
 
 struct capture_play;
-/* Takes the capture over, also when it fails: because another one is being played. */
+/* Opens a play and takes the capture over, even on failure. Fails if another capture is being
+ * played. */
 int capture_play_open(struct capture_play **play, struct capture_file *recorded,
 	struct clock *clock, struct err *e);
 void capture_play_close(struct capture_play *play);
 const struct capture_file *capture_play_recorded(const struct capture_play *play);
-/* When it was opened. */
+/* Returns when it was opened. */
 struct moment capture_play_opened(const struct capture_play *play);
-/* The function that answers for this symbol; NULL: the captured library did not have it. */
+/* Returns the function that answers for this symbol; NULL: the captured library did not have
+ * it. */
 void *capture_play_find(const struct capture_play *play, const char *symbol);
 
 #endif

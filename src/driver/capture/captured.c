@@ -1,5 +1,5 @@
-/* A capture as a source: the real driver's code above a play of the file. Its host is another
- * one, so what gua reads from /proc and /sys comes from the file too. */
+/* A capture as a source: the real driver's code runs on a play of the file. The capture is of
+ * another host, so everything that gua reads from /proc and /sys comes from the file too. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,8 @@ size_t captured_gpus(const struct capture_play *play, struct nvml_host_gpu *gpus
 	return r->n_gpus;
 }
 
-/* The next of "KEY VALUE", where the value may be in quotation marks; false: there is none. */
+/* Reads the next "KEY VALUE", where the value may be in quotation marks; false: there is none.
+ */
 static bool next_pair(const char **at, char *key, char *value, size_t cap)
 {
 	*at += strspn(*at, " ");

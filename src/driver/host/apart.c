@@ -17,16 +17,16 @@
 #include "driver/host/apart_site.h"
 
 #define PATIENCE_MS 30000
-/* How long a helper that is idle may take to close its driver. */
+/* How long a helper that has nothing to do may take to close its driver. */
 #define CLOSING_MS 1000
-/* A process that wakes up later than this was stopped meanwhile. */
+/* A process that wakes up later than this was stopped in between. */
 #define FROZEN_US 1000000
 
 struct apart {
 	struct source_host base;
 	struct apart_site sites[SOURCE_KINDS_MAX];
 	size_t n_sites;
-	struct source_place *places; /* one a site, shared with the helpers */
+	struct source_place *places; /* one for each site, shared with the helpers */
 	struct apart_manner manner;
 	int stop_fd, wake_fd;
 };
@@ -71,7 +71,7 @@ void apart_left_add(struct left *l, struct left_process process,
 	c->until_us = now_us + c->wait_us;
 }
 
-/* True: it lives. */
+/* True: the process is alive. */
 static bool lives(struct left_process *p)
 {
 	if (p->pidfd >= 0 && helper_is_gone(p->pidfd))
@@ -90,10 +90,12 @@ size_t apart_left_check(struct left *l, int64_t now_us)
 		bool was_stuck = c->process.pidfd >= 0;
 		bool still = lives(&c->process);
 		living += still;
-		/* One that could not be ended has ended after all: the driver goes on. */
+		/* A process that could not be killed has ended after all: the driver works
+		 * again. */
 		if (was_stuck && !still)
 			c->until_us = now_us;
-		/* How often it happened is remembered for as long as it was left alone. */
+		/* The number of failures is remembered for as long again as the card was left
+		 * alone. */
 		if (still || now_us < c->until_us + c->wait_us)
 			l->cards[kept++] = *c;
 	}
@@ -134,7 +136,8 @@ void apart_left_finish(struct left *l)
 	*l = (struct left){ 0 };
 }
 
-/* What the helper is doing: "nvmlDeviceGetSamples on card 3"; "" when it is in no call. */
+/* Describes what the helper is doing: "nvmlDeviceGetSamples on card 3"; "" when it is not in a
+ * call. */
 static void describe_place(const struct source_place *shared, char *dst, size_t cap)
 {
 	struct source_place p;
@@ -147,7 +150,7 @@ static void describe_place(const struct source_place *shared, char *dst, size_t 
 		snprintf(dst, cap, "%s", call);
 }
 
-/* Ends the helper, and notes on which card it was, if it cannot be ended or was given up. True:
+/* Ends the helper. If it cannot be ended or was given up, notes which card it was asking. True:
  * it cannot be ended. */
 static bool free_helper(struct apart_site *s, int64_t wait_ms, bool given_up)
 {
@@ -213,7 +216,7 @@ static int64_t due_of(const struct source_place *place)
 	return __atomic_load_n(&place->due_us, __ATOMIC_RELAXED);
 }
 
-/* When patience with the helper ends. On a patrol it starts again with each glance. */
+/* Returns when the helper is given up. On a patrol this time starts again with each glance. */
 static int64_t end_of_patience(const struct apart_site *s)
 {
 	int64_t due_us = s->asked_us;
@@ -222,7 +225,8 @@ static int64_t end_of_patience(const struct apart_site *s)
 	return due_us + s->manner->patience_ms * 1000;
 }
 
-/* Waits for the helper, for the interruption, until a moment, or for the end of patience. */
+/* Waits for the helper, until it answers, this thread is interrupted, a moment is reached, or
+ * the helper's time is over. */
 static int receive(
 	struct apart_site *s, int64_t until_us, const struct str **reply, struct err *e)
 {
@@ -233,7 +237,7 @@ static int receive(
 		int64_t left_ms =
 			(clock_earlier(until_us, end_us) - clock_monotonic_us()) / 1000;
 		int ready = poll(fds, 2, left_ms > 0 ? (int)left_ms : 0);
-		/* When this process has not run, the helper may not have either. */
+		/* If this process did not run, perhaps the helper did not either. */
 		if (ready == 0 && clock_monotonic_us() > end_us + FROZEN_US)
 			s->asked_us = clock_monotonic_us();
 		if (ready < 0 && errno != EINTR)
@@ -249,7 +253,7 @@ static int receive(
 	}
 }
 
-/* Waits as receive() does; without an answer, there is no helper any more. */
+/* Waits like receive(). If there is no answer in time, the helper is given up. */
 static int take_reply(
 	struct apart_site *s, int64_t until_us, const struct str **reply, struct err *e)
 {
@@ -446,7 +450,8 @@ void apart_stop(struct apart *a)
 		apart_site_end(&a->sites[i]);
 }
 
-/* Starts the helpers of the options' sources; if that fails, opening the source says why. */
+/* Starts the helpers of the sources in the options. If that fails, opening the source reports
+ * why. */
 static void start_early(struct apart *a, const struct source_options *options)
 {
 	struct source_options hosted = *options;

@@ -1,4 +1,4 @@
-/* The process that opens a source and serves its calls. */
+/* Runs in the process that opens a source and serves its calls. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static void read_avoids(struct apart_serving *v, struct wire *in)
 		wire_read_form(in, &v->avoids.cards[i], &wire_avoid);
 }
 
-/* Flags of the cards that this process has; NULL: all. */
+/* Reads flags for the cards that this process has; NULL: all. */
 static const bool *read_flags(struct apart_serving *v, struct wire *in)
 {
 	size_t n_cards = v->source->n_cards;
@@ -134,7 +134,7 @@ static void answer_facilities(struct apart_serving *v, struct str *reply)
 	}
 }
 
-/* Appends what the call itself answers. */
+/* Appends the call's own answer. */
 static void answer(
 	struct apart_serving *v, enum apart_call call, struct wire *in, struct str *reply)
 {
@@ -171,10 +171,10 @@ static void serve_call(
 	v->cost_us = cost_us;
 }
 
-/* Makes rounds in the process of the source. On a patrol it glances at the pace that its owner
- * has set, and comes back when there is something that the owner must know at once. */
+/* From here on: makes rounds in the process of the source. On a patrol it glances at the pace
+ * that its owner has set, and returns early when the owner must know something at once. */
 
-/* Results that are kept for the owner: more than this ends a patrol. */
+/* A patrol ends when the results kept for the owner are larger than this. */
 #define REPLY_MOST ((size_t)1 << 20)
 
 static bool read_request(struct apart_serving *v, struct wire *in, struct err *e)
@@ -213,7 +213,7 @@ static void write_source(struct apart_serving *v, struct str *reply)
 	wire_write_source(reply, v->source, &v->sent, &fresh);
 }
 
-/* Whether a card has come, gone or changed its status since the owner was told. */
+/* Whether a card has come, gone or changed its status since the last reply to the owner. */
 static bool has_news(const struct apart_serving *v)
 {
 	const struct source *s = v->source;
@@ -258,7 +258,7 @@ static void set_due(struct apart_serving *v, int64_t wait_us)
 		__atomic_store_n(&v->options.place->due_us, due_us, __ATOMIC_RELAXED);
 }
 
-/* Waits for a moment. False: the owner wants an answer now, or has ended. */
+/* Waits until a moment. False: the owner wants an answer now, or has ended. */
 static bool wait_until(struct apart_serving *v, int64_t until_us)
 {
 	struct clock *clock = v->options.clock;
@@ -274,7 +274,8 @@ static bool wait_until(struct apart_serving *v, int64_t until_us)
 	return true;
 }
 
-/* After a long time without a reading, process lists are read even if memory is the same. */
+/* After a long time without a reading, process lists are read even if used memory is the same.
+ */
 static void check_stall(struct round *r, int64_t now_us)
 {
 	r->look_all |= now_us - r->patrol.begun_us > round_pace_stall_us(&r->patrol.pace);
@@ -300,7 +301,7 @@ static bool glance(struct apart_serving *v, struct str *reply)
 	       clock_monotonic_us() - before_us >= p->deadline_ms * 1000;
 }
 
-/* Glances until the round is due. False: the patrol has ended before. */
+/* Glances until the round is due. False: the patrol ended early. */
 static bool patrol(struct apart_serving *v, struct str *reply)
 {
 	const struct patrol *p = &v->round->patrol;

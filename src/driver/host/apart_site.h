@@ -1,6 +1,6 @@
-/* The inside of sources in processes of their own, shared by the apart*.c files: the processes
- * that are stuck, the site of a kind of source, what the two sides say to each other, and the
- * side that serves. */
+/* The internals of sources in processes of their own, shared by the apart*.c files: the
+ * processes that are stuck, the site of a kind of source, the requests and replies, and the
+ * serving side. */
 #ifndef GUA_DRIVER_HOST_APART_SITE_H
 #define GUA_DRIVER_HOST_APART_SITE_H
 
@@ -17,48 +17,48 @@
 #include "driver/source.h"
 
 /* Processes that were given up because the driver did not answer them, and the cards that they
- * were asking. A card is left alone while its process lives, and for a while afterwards: a
+ * were asking. A card is not asked while its process lives, and for some time afterwards: a
  * minute, and twice as long each time it happens again. Times are monotonic microseconds. */
 
-/* While this many of them live, no other is started. */
+/* While this many such processes live, no other is started. */
 enum { LEFT_MOST = 3 };
 #define LEFT_FIRST_US (60 * 1000000LL)
 #define LEFT_LONGEST_US (3600 * 1000000LL)
 
 struct left_process {
 	pid_t pid;
-	int pidfd; /* -1: it has ended, or there is none */
+	int pidfd; /* -1: it has ended, or the kernel has no pidfds */
 };
 
 struct left_card {
 	struct source_avoid card;
-	struct left_process process; /* that is stuck on it */
-	int64_t until_us;	     /* the card is not asked before */
-	int64_t wait_us;	     /* how long it is left alone */
+	struct left_process process; /* the process that is stuck on it */
+	int64_t until_us;	     /* the card is not asked before this moment */
+	int64_t wait_us;	     /* for how long it is not asked */
 };
 
 struct left {
 	struct left_card cards[SOURCE_AVOID_MAX];
 	size_t n_cards;
-	struct left_process others[LEFT_MOST]; /* that are stuck on no card */
-	bool used;			       /* others are set */
+	struct left_process others[LEFT_MOST]; /* processes that are stuck, but on no card */
+	bool used;			       /* `others` has entries */
 };
 
-/* Notes a process that was given up while it asked a card, or no card (NULL). The pidfd is this
- * module's from now on. */
+/* Notes a process that was given up while it asked a card, or no card (NULL). This module
+ * closes the pidfd. */
 void apart_left_add(struct left *l, struct left_process process,
 	const struct source_avoid *card, int64_t now_us);
-/* The processes that live, and their cards; returns how many. */
+/* Lists the processes that are alive, with their cards; returns how many. */
 size_t apart_left_list(const struct left *l, struct source_stuck *out, size_t max);
 /* Forgets processes that have ended and cards that may be asked again; returns how many
- * processes live. */
+ * processes are alive. */
 size_t apart_left_check(struct left *l, int64_t now_us);
-/* The cards to leave alone. */
+/* Lists the cards that must not be asked. */
 void apart_left_avoids(const struct left *l, int64_t now_us, struct source_avoids *out);
 void apart_left_finish(struct left *l);
 
-/* A site: where sources of one kind are opened. It lives as long as the host, while sources and
- * helpers come and go, so it knows which processes are stuck. */
+/* A site: the place where sources of one kind are opened. It lives as long as the host, while
+ * sources and helpers come and go, so it knows which processes are stuck. */
 struct apart_site {
 	const struct source_kind *kind;
 	struct source_options options; /* of the source, for its helpers */
@@ -68,7 +68,7 @@ struct apart_site {
 	int wake_fd;		       /* readable in the helper: end the patrol */
 	const struct apart_manner *manner;
 	bool busy;	   /* the helper has not answered yet ... */
-	int64_t asked_us;  /* ... what it was asked at this moment (monotonic) */
+	int64_t asked_us;  /* ... the request of this moment (monotonic) */
 	int64_t patrol_us; /* how long it may take before the answer is due; 0: no patrol */
 	struct left left;
 	struct err why; /* why there is no helper */
@@ -76,20 +76,20 @@ struct apart_site {
 
 /* Makes sure that there is a helper. 1: it is new, and has no source open. */
 int apart_site_start(struct apart_site *s, struct err *e);
-/* Asks the helper and waits for the reply, which is valid until the next call. When it fails
- * with ERR_BUSY, the wait was interrupted, or others wait (options.shared); with ERR_WORLD,
- * there is no helper any more. */
+/* Sends a request to the helper and waits for the reply, which is valid until the next call.
+ * ERR_BUSY: the wait was interrupted, or other sources wait (options.shared). ERR_WORLD: the
+ * helper has ended or was given up. */
 int apart_site_ask(struct apart_site *s, const struct str *request, const struct str **reply,
 	struct err *e);
-/* Before apart_site_ask(): the request is a patrol, and takes at most `patrol_us`. Until then
- * the helper is waited for as long as it glances in time. */
+/* Call it before apart_site_ask(): the request is a patrol, and takes at most `patrol_us`.
+ * During the patrol the helper is not given up as long as it glances in time. */
 void apart_site_patrol(struct apart_site *s, int64_t patrol_us);
-/* Takes the reply to a request for which apart_site_ask() has failed with ERR_BUSY; ERR_BUSY:
- * there is none yet. */
+/* Takes the reply to a request for which apart_site_ask() returned ERR_BUSY. ERR_BUSY: there is
+ * no reply yet. */
 int apart_site_late(struct apart_site *s, const struct str **reply, struct err *e);
-/* The reply makes no sense: ends the helper. Returns ERR_WORLD. */
+/* Ends the helper, because its reply makes no sense. Returns ERR_WORLD. */
 int apart_site_refuse(struct apart_site *s, struct err *e);
-/* The cards to leave alone now. */
+/* Lists the cards that must not be asked now. */
 void apart_site_avoids(struct apart_site *s, struct source_avoids *out);
 /* Ends the helper, if there is one. */
 void apart_site_end(struct apart_site *s);
@@ -97,9 +97,9 @@ void apart_site_end(struct apart_site *s);
 /* apart_source.c: for struct source_host. */
 int apart_source_open(struct source **s, struct apart_site *site, struct err *e);
 
-/* What the two sides say to each other. A request is a number of enum apart_call and what the
- * call needs. A reply is the result, the state of the source (driver/host/wire.h), what the
- * call answers, and the cost. */
+/* Requests and replies. A request is a number of enum apart_call and what the call needs. A
+ * reply is the result, the state of the source (driver/host/wire.h), what the call answers, and
+ * the cost. */
 enum apart_call {
 	APART_OPEN,	  /* cards to avoid */
 	APART_SCAN,	  /* the same */
@@ -115,7 +115,7 @@ enum apart_call {
 	APART_CALLS
 };
 
-/* Flags of cards are sent as their number, or as this: NULL. */
+/* Flags of cards are sent as their number and the flags; NULL is sent as this number. */
 #define APART_ALL (-1)
 
 enum { APART_FACILITIES_MAX = 64, APART_ACCOUNTS_MAX = 4096, APART_HOW_CAP = 512 };
@@ -131,7 +131,7 @@ struct apart_serving {
 	struct source_avoids avoids;
 	bool *flags;
 	size_t cap_flags;
-	int64_t cost_us; /* CPU time that was reported so far */
+	int64_t cost_us; /* CPU time reported so far */
 };
 
 /* For struct helper_work: the context is a struct apart_serving. */
@@ -139,30 +139,31 @@ void apart_serve_begin(void *context, struct helper_place *unused);
 void apart_serve(void *context, const struct str *request, struct str *reply);
 void apart_serve_end(void *context);
 
-#define NOWHERE SIZE_MAX /* place of a card that is shown by others */
+#define NOWHERE SIZE_MAX /* place of a card that another source already shows */
 
-/* A source whose calls are made by a helper. The helper's cards have places here that outlast
- * it: after another one was started, a card is found again by its UUID. */
+/* A source whose calls a helper makes. Its cards have places here that stay the same when
+ * another helper is started: a card is found again by its UUID. */
 struct apart_source {
 	struct source base;
 	struct source_ops ops; /* with the name of the kind */
 	struct apart_site *site;
 	bool open;		   /* the helper has the source open */
-	bool plain;		   /* the call that was made last has no answer of its own */
+	bool plain;		   /* the last call has no answer of its own */
 	struct mirror mirror;	   /* of the helper's source */
-	size_t *at;		   /* places of its cards in base.cards */
-	size_t n_at;		   /* how many have one */
-	struct source_avoids told; /* the cards that the helper leaves alone */
+	size_t *at;		   /* the places of the helper's cards in base.cards */
+	size_t n_at;		   /* how many of them have a place */
+	struct source_avoids told; /* the cards that the helper was told to avoid */
 	struct source_xid *xids;
 	size_t cap_xids;
 	struct str request;
 	struct arena texts; /* of facilities */
-	struct wire rounds; /* what the helper has answered about rounds and was not read yet */
+	struct wire rounds; /* the helper's answer about rounds that was not read yet */
 };
 
-/* Whether the source is one of apart_source_open(), which the next two are for. */
+/* Whether the source was opened by apart_source_open(); the next two are only for such a
+ * source. */
 bool apart_source_can_round(const struct source *s);
-/* As round_run() and round_next(). */
+/* Like round_run() and round_next(). */
 int apart_source_round(struct source *s, struct round *r, struct err *e);
 int apart_source_round_next(struct source *s, struct round *r, struct err *e);
 

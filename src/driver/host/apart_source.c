@@ -1,5 +1,4 @@
-/* A source whose calls are made by a helper: hands each call to it, and mirrors what it
- * answers. */
+/* A source whose calls a helper makes: passes each call to it, and mirrors what it answers. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +37,8 @@ static void add_flags(struct apart_source *s, struct str *out, const bool *which
 	}
 }
 
-/* The place of a card that the helper reports for the first time. One that cannot be asked may
- * have lost its name: it is known by its index. */
+/* Finds the place of a card that the helper reports for the first time. A card that cannot be
+ * asked may have no UUID in the helper; it is found by its index. */
 static size_t find_place(const struct apart_source *s, const struct card_reading *r)
 {
 	const struct card_reading *cards = s->base.cards;
@@ -57,7 +56,7 @@ static size_t find_place(const struct apart_source *s, const struct card_reading
 	return n;
 }
 
-/* Gives a card of the helper its place: a new card, or one that answers again. */
+/* Gives a card of the helper its place: it is a new card, or one that answers again. */
 static bool place_card(struct apart_source *s, size_t card)
 {
 	const struct card_reading *r = &s->mirror.source.cards[card];
@@ -78,7 +77,7 @@ static bool place_card(struct apart_source *s, size_t card)
 	return true;
 }
 
-/* Whether the helper has the card in this place. */
+/* Whether the helper has the card of this place. */
 static bool apart_source_has(const struct apart_source *s, size_t place)
 {
 	for (size_t i = 0; i < s->n_at; i++)
@@ -87,7 +86,7 @@ static bool apart_source_has(const struct apart_source *s, size_t place)
 	return false;
 }
 
-/* A card that the helper leaves alone has no name there; it may have one here. */
+/* A card that the helper avoids has no name there, but may have one here. */
 static void name_avoided(const struct apart_source *s, struct card_id *id)
 {
 	for (size_t i = 0; !card_has_uuid(id) && i < s->told.n; i++) {
@@ -153,8 +152,8 @@ static void join_facts(struct apart_source *s)
 	base->energy_cost_us = from->energy_cost_us;
 }
 
-/* Notes which cards those are on which a process is stuck: an index may change, and the next
- * process cannot ask. */
+/* Notes the names of the cards on which a process is stuck: the index of a card may change, and
+ * the next process cannot ask the card. */
 static void name_stuck(struct apart_source *s)
 {
 	for (size_t i = 0; i < s->site->left.n_cards; i++) {
@@ -171,7 +170,7 @@ static void name_stuck(struct apart_source *s)
 	}
 }
 
-/* There is no helper any more: its arrays are gone. */
+/* Forgets the helper's arrays, because the helper has ended. */
 static void apart_source_forget(struct apart_source *s)
 {
 	name_stuck(s);
@@ -188,7 +187,7 @@ static void apart_source_forget(struct apart_source *s)
 	}
 }
 
-/* The answer makes no sense: ends the helper. Returns ERR_WORLD. */
+/* Ends the helper, because its answer makes no sense. Returns ERR_WORLD. */
 static int apart_source_refuse(struct apart_source *s, struct err *e)
 {
 	int rc = apart_site_refuse(s->site, e);
@@ -196,7 +195,7 @@ static int apart_source_refuse(struct apart_source *s, struct err *e)
 	return rc;
 }
 
-/* Takes the state of the helper's source from an answer; false: it makes no sense. */
+/* Reads the state of the helper's source from an answer; false: it makes no sense. */
 static bool apart_source_read(struct apart_source *s, struct wire *in)
 {
 	if (!wire_mirror_read(&s->mirror, in))
@@ -206,8 +205,8 @@ static bool apart_source_read(struct apart_source *s, struct wire *in)
 	return !in->bad;
 }
 
-/* Takes the common part of a reply, what the call returned and the state of the source, or the
- * failure to get a reply. */
+/* Reads the common part of a reply: what the call returned and the state of the source. Or
+ * handles the failure to get a reply. */
 static int take_reply(
 	struct apart_source *s, int rc, const struct str *reply, struct wire *in, struct err *e)
 {
@@ -225,7 +224,7 @@ static int take_reply(
 	return rc ? err_number(e, err_set(e, rc, "%s", got.text), got.number) : 0;
 }
 
-/* Sends the request and takes the state; `in` is then at the call's own answer. For a call that
+/* Sends the request and reads the state; `in` is then at the call's own answer. For a call that
  * returns no code, `e` is base.unsaid. */
 static int exchange(struct apart_source *s, struct wire *in, struct err *e)
 {
@@ -235,7 +234,7 @@ static int exchange(struct apart_source *s, struct wire *in, struct err *e)
 	return take_reply(s, rc, reply, in, e);
 }
 
-/* Takes the end of a reply: what it cost, and when it was. */
+/* Reads the end of a reply: what the call cost, and when it ended. */
 static int finish(struct apart_source *s, struct wire *in, int rc, struct err *e)
 {
 	if (!s->site->helper || s->site->busy)
@@ -258,7 +257,7 @@ static int call(struct apart_source *s, struct err *e)
 	return finish(s, &in, rc, e);
 }
 
-/* The own answer of a call that was late is of no use any more. */
+/* The own answer of a call that was late is no longer needed. */
 static int apart_late(struct source *base, struct err *e)
 {
 	struct apart_source *s = (struct apart_source *)base;
@@ -458,13 +457,13 @@ int apart_source_open(struct source **source, struct apart_site *site, struct er
 	return 0;
 }
 
-/* Hands a round, and the patrol before it, to the helper of a source, and takes the rounds that
- * it has made.
+/* Passes a round, and the patrol before it, to the helper of a source, and takes the rounds
+ * that the helper has made.
  *
  * A request: whether power is wanted, the round, the number of cards and what is wanted of
- * each. An answer: rounds until it ends. Each is an error, which is the last if there is one;
- * the round; the state of the source; and what was done with each of its cards, with what
- * changes slowly if all were looked at. */
+ * each. An answer: rounds until it ends. Each round is an error code (a round with an error is
+ * the last); the round; the state of the source; and what was done with each of its cards, with
+ * the values that change slowly if all cards were looked at. */
 
 static void write_request(struct apart_source *s, const struct round *r)
 {
@@ -473,7 +472,7 @@ static void write_request(struct apart_source *s, const struct round *r)
 	wire_write_form(out, r, &wire_asked);
 	wire_write_number(out, (int64_t)s->n_at);
 	for (size_t i = 0; i < s->n_at; i++) {
-		/* A card that has no place was not seen yet. */
+		/* A card without a place has not been seen yet. */
 		struct round_card unseen = { .want = true, .mem_bytes = UNKNOWN_BYTES };
 		bool seen = s->at[i] < r->n_cards;
 		wire_write_form(out, seen ? &r->cards[s->at[i]] : &unseen, &wire_wanted);
@@ -501,7 +500,7 @@ int apart_source_round(struct source *base, struct round *r, struct err *e)
 	return rc;
 }
 
-/* Takes the results of a card. What was asked for since the round was made is still wanted,
+/* Reads the results of a card. What was requested after the round was made is still wanted,
  * unless the round has just done it. */
 static void take_card(
 	struct round_card *c, const struct card_reading *r, const struct round_card *got)
@@ -523,8 +522,7 @@ static void read_cards(struct apart_source *s, struct wire *in, struct round *r)
 		if (r->look_all)
 			wire_read_form(in, c, &wire_slow);
 	}
-	/* What the round would have done with a card that the helper does not have: it is lost.
-	 */
+	/* A card that the helper does not have gets what the round does with a lost card. */
 	for (size_t i = 0; i < s->base.n_cards; i++) {
 		struct round_card *c = &r->cards[i];
 		if (apart_source_has(s, i))

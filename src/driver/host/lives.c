@@ -18,7 +18,7 @@ static bool is_live(const struct lives *l, uint32_t i)
 	return l->lives[i].used && l->entries[i].ended_ms < 0;
 }
 
-/* Such a pid of its source and the same pid of this host are different processes. */
+/* A pid that the source describes and the same pid on this host are different processes. */
 static int64_t key_of(uint32_t pid, bool own)
 {
 	return (int64_t)own << 32 | pid;
@@ -84,20 +84,20 @@ void lives_finish(struct lives *l)
 	*l = (struct lives){ 0 };
 }
 
-/* Returns the number of a name; a new name gets the next one. Out of memory: all new names
- * share one number; then only the choice of a user's leading holder can be wrong. */
+/* Returns the number of a name; a new name gets the next number. When out of memory, all new
+ * names share one number; then only the choice of a user's leading holder can be wrong. */
 static uint32_t user_number(struct lives *l, const char *name)
 {
 	return names_find(&l->users, 0, name, NULL);
 }
 
-/* Whether the user is a user of this host that is known only by its number. */
+/* Whether the user is one of this host and known only by number. */
 static bool has_no_name(const struct process_id *id)
 {
 	return id->owner_uid >= 0 && strncmp(id->user, "uid:", 4) == 0;
 }
 
-/* The name of a user was found: all lives that have only the number get it, so that they count
+/* The name of a user was found: all lives that had only the number get it, so that they count
  * as one user from now on. */
 static void spread_name(struct lives *l, const struct process_id *named)
 {
@@ -147,7 +147,7 @@ static bool describe(
 	return false;
 }
 
-/* Takes a better description of a life that was described briefly. */
+/* Replaces a brief description of a life by a better one. */
 static void improve(struct lives *l, struct source *source, uint32_t i)
 {
 	struct process_id id;
@@ -199,8 +199,8 @@ void lives_check(struct lives *l, int64_t now_ms)
 		;
 }
 
-/* Whether the life continues; ends it if not. After its exit the start time decides: a zombie
- * is still the same life, and the driver may still list it. */
+/* Whether the life continues; ends it if not. After an exit the start time decides: a zombie is
+ * still the same life, and the driver may still list it. */
 static bool goes_on(struct lives *l, struct source *source, uint32_t i, int64_t now_ms)
 {
 	if (l->lives[i].pidfd >= 0)
@@ -240,7 +240,7 @@ static uint32_t take_place(struct lives *l)
 	return (uint32_t)l->n++;
 }
 
-/* Opens a pidfd. -1: there is none, and lives differ only by their start time. */
+/* Opens a pidfd. -1: the kernel has none, and only the start time distinguishes lives. */
 static int open_pidfd(struct lives *l, uint32_t pid, uint32_t place)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u32 = place };
@@ -266,8 +266,8 @@ static uint32_t begin_life(
 		.ended_ms = -1,
 		.dirty = true,
 	};
-	/* Open the pidfd first: what is read after that belongs to the life of the pidfd, or
-	 * the check at the next look finds that it has ended. */
+	/* Open the pidfd first. What is read after that belongs to the life of the pidfd; if
+	 * that life has ended, the check at the next look finds out. */
 	int pidfd = own ? -1 : open_pidfd(l, pid, i);
 	bool brief = describe(l, source, pid, own, &entry->id);
 	if (entry->id.start_ticks == 0 && pidfd >= 0) {

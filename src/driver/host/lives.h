@@ -1,7 +1,7 @@
 /* The lives of processes that hold cards: (pid, start time, boot), each described once, when
  * first seen. A description that had to be brief, or lacks the name of the user, is completed
- * later. A pidfd, or the start time if there is none, shows when a pid is used again. A life
- * keeps its place in entries[] until it has ended and is stored; then the place is used again.
+ * later. A pidfd, or the start time where there is no pidfd, shows when a pid is used again. A
+ * life keeps its place in entries[] until it has ended and is stored; then the place is reused.
  */
 #ifndef GUA_DRIVER_HOST_LIVES_H
 #define GUA_DRIVER_HOST_LIVES_H
@@ -33,15 +33,15 @@ struct life_watch {
 
 struct lives {
 	struct reader *reader; /* borrowed; NULL: processes of this host are not described, and
-				  pids that are the same are the same life */
+				  the same pid is always the same life */
 	bool pidfds;	       /* pids are of this host: open pidfds */
-	enum privacy privacy;  /* what is kept of their descriptions: set it after init */
-	int exits_fd; /* with pidfds: readable when one of them has ended, for poll(2) */
+	enum privacy privacy;  /* what is kept of descriptions; set it after init */
+	int exits_fd;	       /* with pidfds: readable when a process has ended, for poll(2) */
 	struct process_entry *entries;
 	struct life_watch *lives;
 	size_t n, cap;
 	struct idmap by_pid; /* places of lives that have not ended */
-	struct names users;  /* that are known by now */
+	struct names users;  /* the users that are known so far */
 	uint32_t *expected;  /* pids that lives_expect() has collected */
 	size_t n_expected, cap_expected;
 	int64_t names_ms; /* when names that are not known were last asked for */
@@ -56,7 +56,8 @@ int lives_reserve(struct lives *l, size_t more, struct err *e);
 /* Notes which processes have exited, by the pidfds. Call after each look, before lives_find().
  */
 void lives_check(struct lives *l, int64_t now_ms);
-/* The same for one process: returns its place, or LIFE_NONE when no other has exited. */
+/* The same for one process: returns its place, or LIFE_NONE when no other process has exited.
+ */
 uint32_t lives_next_exited(struct lives *l, int64_t now_ms);
 
 /* Describes many processes of this host at once, which is quicker than one by one: call
@@ -76,8 +77,8 @@ uint32_t lives_unknown(struct lives *l, int64_t now_ms);
  */
 uint32_t lives_add_ended(struct lives *l, uint32_t pid, int64_t started_ms, int64_t ended_ms);
 
-/* Call after all cards were looked at: ends the lives that are gone, and asks once a minute
- * again for the names of users that are known only by their number. */
+/* Call it after all cards were looked at: ends the lives that are gone. Once a minute, asks
+ * again for the names of users that are known only by number. */
 void lives_sweep(struct lives *l, struct source *source, int64_t now_ms);
 
 /* Frees the places of lives that have ended, except those marked `kept`; clears these marks.

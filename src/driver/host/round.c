@@ -28,8 +28,8 @@ int64_t round_spacing_us(
 }
 
 /* The share of one core that glances may take: for memory and the looks that follow, for
- * energy, and for draining shared cards. WALL_SHARE is of elapsed time, because the driver
- * serves one caller at a time. */
+ * energy, and for draining shared cards. WALL_SHARE is a share of elapsed time, because the
+ * driver serves one caller at a time. */
 #define GLANCE_SHARE 0.00015
 #define ENERGY_SHARE 0.00005
 #define SHARED_SHARE 0.00005
@@ -199,7 +199,7 @@ static int64_t cost_us(const struct round *r, const struct source *s)
 	return clock_cost_us(r->clock) + s->apart_cost_us;
 }
 
-/* When the last call of the source ended, by the clock of the process that made it. */
+/* Returns when the last call of the source ended, by the clock of the process that made it. */
 static int64_t read_ms(const struct round *r, const struct source *s)
 {
 	return s->apart_wall_ms ? s->apart_wall_ms : clock_wall_ms(r->clock);

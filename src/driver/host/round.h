@@ -1,5 +1,5 @@
-/* How far apart to do something so that it takes at most a given share of the time. Its cost
- * differs a thousandfold between drivers, so it is measured, not assumed. */
+/* Rounds: everything that the recorder asks the driver at one moment, and the pace at which it
+ * asks. */
 #ifndef GUA_DRIVER_HOST_ROUND_H
 #define GUA_DRIVER_HOST_ROUND_H
 
@@ -13,28 +13,31 @@
 
 enum { SPACING_RECENT = 8 };
 
-/* The newest costs. The smallest one counts: the others were delayed by other work. */
+/* The costs of the newest calls, to space them so that they take at most a given share of the
+ * time. Costs differ a thousandfold between drivers, so they are measured, not assumed. The
+ * smallest one counts: the others were delayed by other work. */
 struct spacing {
 	int64_t recent_us[SPACING_RECENT];
-	size_t n; /* how many there were in all */
+	size_t n; /* how many costs there were in all */
 };
 
 void round_spacing_add(struct spacing *s, int64_t cost_us);
-/* Returns the time between two of them at which they take `share` of the time (0..1), within
- * the limits. */
+/* Returns the time between two calls at which they take `share` of the time (0..1), within the
+ * limits. */
 int64_t round_spacing_us(
 	const struct spacing *s, double share, int64_t least_us, int64_t most_us);
 
-/* The pace of glances: when the next one is due, and what it reads beside memory. It is learned
- * from what glances cost, and every distance is slightly random, so that a periodic job is not
- * always seen in the same phase. Plain numbers: a copy makes the same decisions, so the process
- * that asks the driver can glance by itself. Times are microseconds of the boot clock. */
+/* The pace of glances: when the next one is due, and what it reads besides memory. It is
+ * learned from what glances cost. Every distance is slightly random, so that a periodic job is
+ * not always seen in the same phase. The struct has only plain numbers: a copy makes the same
+ * decisions, so the process that asks the driver can glance by itself. Times are microseconds
+ * of the boot clock. */
 
 struct round;
 
 struct pace {
 	int64_t least_us, most_us; /* limits of the time between two glances */
-	int64_t apart_us;	   /* that time now */
+	int64_t apart_us;	   /* the current time between two glances */
 	int64_t next_glance_us;
 	int64_t next_energy_us; /* earliest glance that reads energy */
 	int64_t next_shared_us; /* earliest glance that drains the cards that several users
@@ -47,12 +50,12 @@ struct pace {
 
 /* Starts at `now_us`; the limits must be set. */
 void round_pace_start(struct pace *p, int64_t now_us);
-/* Sets in `round` what a glance now reads beside memory. */
+/* Sets in `round` what a glance at this moment reads besides memory. */
 void round_pace_ask(const struct pace *p, int64_t now_us, struct round *round);
-/* A round was made and took `took_us`: sets when the next glance is due. */
+/* After a round that took `took_us`: sets when the next glance is due. */
 void round_pace_done(
 	struct pace *p, int64_t now_us, const struct round *round, int64_t took_us);
-/* A time without a glance after which process lists are read even if memory is the same. */
+/* After this long without a glance, process lists are read even if used memory is the same. */
 int64_t round_pace_stall_us(const struct pace *p);
 /* Returns a random number between 0 and 1. */
 double round_pace_chance(struct pace *p);
@@ -64,7 +67,7 @@ double round_pace_chance(struct pace *p);
  * others.
  *
  * A source in a process of its own (driver/host/apart.h) makes a whole round there, and can
- * also patrol: it makes the glances before the round by itself, and answers when the round is
+ * also patrol: it makes the glances before the round by itself. It answers when the round is
  * made, or earlier when something has changed. Then one job makes several rounds. */
 
 /* What a round should do, and what it did, for one card. */
@@ -80,11 +83,11 @@ struct round_card {
 
 struct patrol {
 	int64_t until_us;    /* boot clock: when the round is due; 0: now, without a patrol */
-	bool only;	     /* no round is due at its end */
-	int64_t deadline_ms; /* a glance that takes this long ends it */
-	int64_t begun_us;    /* boot clock: when the last round before it was begun */
-	struct pace pace;    /* of its glances */
-	struct clock_watch clocks; /* a step or suspend since then ends it */
+	bool only;	     /* the patrol does not end with a round */
+	int64_t deadline_ms; /* a glance that takes this long ends the patrol */
+	int64_t begun_us;    /* boot clock: when the round before the patrol was begun */
+	struct pace pace;    /* the pace of its glances */
+	struct clock_watch clocks; /* a clock step or suspend since then ends the patrol */
 };
 
 struct round {
@@ -95,10 +98,10 @@ struct round {
 	bool shared;	      /* utilisation of the cards that several users share */
 	bool look_all;	      /* the process lists of all cards */
 	bool energy;	      /* the energy counter; a drain reads it anyway */
-	struct patrol patrol; /* before that */
+	struct patrol patrol; /* the patrol before these */
 	/* Results. */
 	bool made;		    /* private: round_next() has not returned it yet */
-	bool more;		    /* another one was made after it */
+	bool more;		    /* another round was made after it */
 	bool due;		    /* it is the round at the end of a patrol */
 	int64_t begun_us, ended_us; /* boot clock */
 	int64_t begun_ms, ended_ms; /* wall clock */
@@ -107,8 +110,8 @@ struct round {
 	bool glanced; /* memory was read; false: the driver failed after the drain */
 	struct round_card *cards;
 	size_t n_cards, cap_cards;
-	bool *flags;		/* private: which cards to look at ... */
-	bool looks;		/* ... and whether there is one */
+	bool *flags;		/* private: the cards to look at ... */
+	bool looks;		/* ... and whether there are any */
 	int64_t cost_us;	/* of glance and looks, by clock_cost_us() */
 	int64_t shared_cost_us; /* of draining shared cards */
 	int64_t energy_cost_us; /* of reading energy at the glance */
@@ -119,8 +122,8 @@ int round_new(struct round **r, struct clock *clock, struct err *e);
 void round_free(void *round);
 /* For worker_own(): the context is a struct round. Fails when the driver as a whole fails. */
 int round_run(struct source *s, void *round, struct err *e);
-/* After round_run(): the results of the next round that it has made. 1: they are in `r` and in
- * the source; 0: there is none left; negative: that round has failed, and is the last. */
+/* After round_run(): reads the results of the next round that it has made. 1: they are in `r`
+ * and in the source; 0: no round is left; negative: that round failed, and is the last. */
 int round_next(struct source *s, struct round *r, struct err *e);
 /* Whether the source can make glances by itself. */
 bool round_can_patrol(const struct source *s);

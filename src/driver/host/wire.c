@@ -1,4 +1,4 @@
-/* The descriptions of what crosses, and the walk along them in both directions. */
+/* Describes the structs that are sent, and writes and reads them by these descriptions. */
 #include "driver/host/wire.h"
 
 #include <stdlib.h>
@@ -81,7 +81,7 @@ OWN_FORM(wire_head,
 	PLAIN(source, sample_period_us), PLAIN(source, code), BOOL(source, incomplete),
 	PLAIN(source, ring_us), PLAIN(source, memory_cost_us), PLAIN(source, energy_cost_us))
 
-/* What seldom changes: the identity, and this. */
+/* What seldom changes: the identity, and these. */
 OWN_FORM(wire_kept,
 	TEXT(card_reading, source), BOOL(card_reading, own_processes))
 

@@ -1,8 +1,8 @@
-/* What crosses between the process that asks the driver and the one that uses its readings. A
- * struct is described once, member by member, and both sides walk along that description. Of a
- * source, the first process sends what has changed since it sent the last time; the second
- * keeps a mirror of it. Both are the same program, so numbers are sent as they are in memory;
- * but every length, text, enum and bool is checked, as bytes from outside are. */
+/* The bytes that the process that asks the driver and the one that uses its readings send to
+ * each other. Each struct is described once, member by member, and both sides use that
+ * description. Of a source, the first process sends what has changed since the last time; the
+ * second keeps a mirror of it. Both are the same program, so numbers are sent as they are in
+ * memory; but every length, text, enum and bool is checked, like bytes from outside. */
 #ifndef GUA_DRIVER_HOST_WIRE_H
 #define GUA_DRIVER_HOST_WIRE_H
 
@@ -24,27 +24,28 @@ struct wire {
 void wire_write(struct str *out, const void *src, size_t size);
 void wire_read(struct wire *in, void *dst, size_t size);
 void wire_write_number(struct str *out, int64_t number);
-/* A number between the limits; else the bytes are bad, and it is the lower one. */
+/* Reads a number between the limits. For any other number the bytes are bad, and it returns the
+ * lower limit. */
 int64_t wire_read_number(struct wire *in, int64_t least, int64_t most);
-/* A text of any length; what is read is safe to show, and cut to what fits. */
+/* A text of any length. The text that is read is safe to show, and cut to what fits. */
 void wire_write_text(struct str *out, const char *text);
 void wire_read_text(struct wire *in, char *dst, size_t cap);
 /* Returns its code, which is 0 when there was none. */
 void wire_write_err(struct str *out, const struct err *e);
 int wire_read_err(struct wire *in, struct err *e);
 
-/* The members of a struct that cross. */
+/* The members of a struct that are sent. */
 struct wire_form;
 extern const struct wire_form wire_avoid;  /* struct source_avoid: how to know the card */
 extern const struct wire_form wire_id;	   /* struct card_id */
-extern const struct wire_form wire_asked;  /* struct round: what it is to do */
+extern const struct wire_form wire_asked;  /* struct round: what to do */
 extern const struct wire_form wire_made;   /* struct round: what it has done */
-extern const struct wire_form wire_wanted; /* struct round_card: what it is to do */
+extern const struct wire_form wire_wanted; /* struct round_card: what to do */
 extern const struct wire_form wire_done;   /* struct round_card: what it has done */
 extern const struct wire_form wire_slow;   /* struct round_card: what changes slowly */
 
 void wire_write_form(struct str *out, const void *from, const struct wire_form *form);
-/* Members whose bytes are bad stay as they are, like all that follow. */
+/* If the bytes are bad, this member and all that follow keep their values. */
 void wire_read_form(struct wire *in, void *to, const struct wire_form *form);
 
 /* What the other side knows already. */
@@ -53,7 +54,8 @@ struct wire_sent {
 	size_t n;
 };
 
-/* Which arrays the last call has read again; the others are sent if their length changed. */
+/* Which arrays the last call has read again; the others are sent only if their length changed.
+ */
 struct wire_fresh {
 	bool drained, looked;
 	const bool *drained_cards, *looked_cards; /* flags of them; NULL: all */
@@ -78,8 +80,8 @@ struct mirror {
 	size_t cap_xids;
 };
 
-/* Takes what was received; false: it makes no sense, or out of memory. Whatever the bytes, the
- * mirror stays valid. */
+/* Reads the state that was received; false: it makes no sense, or out of memory. The mirror
+ * stays valid whatever the bytes are. */
 bool wire_mirror_read(struct mirror *m, struct wire *in);
 void wire_mirror_finish(struct mirror *m);
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define SOON_MS 50
-/* A host ends what it does when it is told to. */
+/* How long a host may take to end its work after it was interrupted. */
 #define HOST_ENDS_MS 10000
 
 struct worker {
@@ -34,8 +34,8 @@ struct worker {
 	enum worker_job job;
 	int result;
 	struct err error;
-	int64_t begun_us, took_us; /* monotonic; took_us of the last job */
-	int done_fd;		   /* made when the owner polls; or -1 */
+	int64_t begun_us, took_us; /* monotonic; took_us is of the last job */
+	int done_fd;		   /* opened when the owner polls; or -1 */
 	bool polled;		   /* done_fd must be signalled at the end of this job */
 };
 
@@ -57,7 +57,8 @@ static int do_job(struct worker *w, enum worker_job job, struct err *e)
 	if (!w->source && (job == JOB_OPEN || job == JOB_OWN)) {
 		struct source *source = NULL;
 		int rc = source_open(&source, &w->options, e);
-		/* It is published as soon as it is open: this job may continue with it. */
+		/* The source is published as soon as it is open, because this job may continue
+		 * with it. */
 		pthread_mutex_lock(&w->lock);
 		w->source = rc ? NULL : source;
 		pthread_mutex_unlock(&w->lock);
@@ -92,8 +93,8 @@ static void destroy(struct worker *w)
 	free(w);
 }
 
-/* Wakes the waiting owner without the lock, so that it can continue at once; only an owner that
- * polls costs one more system call. */
+/* Wakes the waiting owner without the lock, so that it can continue at once. It takes one more
+ * system call only for an owner that polls. */
 static void finish_job(struct worker *w, int result, const struct err *e)
 {
 	pthread_mutex_lock(&w->lock);
@@ -119,7 +120,7 @@ static bool next_job(struct worker *w, enum worker_job *job)
 	return any;
 }
 
-/* Whether the owner is gone; also sets for the owner whether the thread has ended. */
+/* Whether the owner is gone; also notes for the owner whether the thread has ended. */
 static bool is_abandoned(struct worker *w, bool ended)
 {
 	pthread_mutex_lock(&w->lock);
@@ -216,7 +217,7 @@ bool worker_begin(struct worker *w, enum worker_job job)
 	return idle;
 }
 
-/* Says in which call the driver is stuck, or at least in which job. */
+/* Fills `e` with the call in which the driver is stuck, or at least the job. */
 static int not_done(struct worker *w, struct err *e)
 {
 	struct source_host *host = w->options.host;
@@ -249,7 +250,7 @@ int worker_result(struct worker *w, int64_t wait_ms, struct err *e)
 
 int worker_result_or_stop(struct worker *w, int64_t wait_ms, int stop_fd, struct err *e)
 {
-	/* A healthy driver answers soon, and then this costs no more than worker_result(). */
+	/* A healthy driver answers soon; then this costs no more than worker_result(). */
 	bool soon = stop_fd < 0 || wait_ms < SOON_MS;
 	int64_t until_us = clock_monotonic_us() + wait_ms * 1000;
 	int rc = worker_result(w, soon ? wait_ms : SOON_MS, e);
@@ -267,12 +268,12 @@ int worker_result_or_stop(struct worker *w, int64_t wait_ms, int stop_fd, struct
 
 int worker_run(struct worker *w, enum worker_job job, struct err *e)
 {
-	/* A job that is still running hangs: do not wait for it again. */
+	/* An earlier job that is still running is stuck: do not wait for it again. */
 	bool begun = worker_begin(w, job);
 	int result = worker_result(w, begun ? w->deadline_ms : 0, e);
 	if (begun || result == ERR_BUSY)
 		return result;
-	/* The earlier job has just ended: its answer is not for this job. */
+	/* The earlier job has just ended; its result is not for this job. */
 	return worker_begin(w, job) ? worker_result(w, w->deadline_ms, e) : ERR_BUSY;
 }
 
@@ -329,7 +330,7 @@ bool worker_end(struct worker *w, int64_t wait_ms)
 	pthread_mutex_lock(&w->lock);
 	w->ending = true;
 	pthread_cond_broadcast(&w->changed);
-	/* Do not wait for a job that hangs now, unless it was interrupted. */
+	/* Do not wait for a job that is stuck, unless it was interrupted. */
 	while ((!w->busy || host) && !w->ended)
 		if (pthread_cond_timedwait(&w->changed, &w->lock, &until) != 0)
 			break;

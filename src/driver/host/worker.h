@@ -1,9 +1,10 @@
-/* Makes the driver's calls in a thread of their own, so that a call that hangs does not block
- * the program: every job has a deadline. The source's readings may be read only between jobs.
+/* Makes the driver's calls in a thread of their own, so that a call that is stuck does not
+ * block the program: every job has a deadline. The source's readings may be read only between
+ * jobs.
  *
  * The thread is also needed where the calls are made in another process (driver/host/apart.h):
  * the recorder and the views wait for that process, for signals and for the exit of processes
- * at once. libgua has only the thread. */
+ * at the same time. libgua has only the thread. */
 #ifndef GUA_DRIVER_HOST_WORKER_H
 #define GUA_DRIVER_HOST_WORKER_H
 
@@ -26,17 +27,17 @@ typedef int worker_call(struct source *s, void *context, struct err *e);
  * there is no thread, and a job is done when worker_begin() returns. */
 int worker_new(struct worker **w, const struct source_options *options, int64_t deadline_ms,
 	struct err *e);
-/* Sets what JOB_OWN does. The context belongs to the worker from now on, because a thread that
- * hangs may still use it when the owner has gone: `release` is called when it is no longer
- * used. Between jobs the owner may use it too. */
+/* Sets what JOB_OWN does. The worker owns the context from now on, because a stuck thread may
+ * still use it when the owner has gone: `release` is called when it is no longer used. Between
+ * jobs the owner may use it too. */
 void worker_own(
 	struct worker *w, worker_call *call, void *context, void (*release)(void *context));
 /* How long a program that is about to end waits for the driver to close. */
 #define WORKER_CLOSING_MS 1000
-/* Closes the source and ends the thread. If the thread hangs in the driver, or does not close
- * it within `wait_ms`, it is left running and this returns false; the thread still uses what
- * the options point to. With a host (source_host.h) it always ends: what it does is
- * interrupted. */
+/* Closes the source and ends the thread. If the thread is stuck in the driver, or does not
+ * close it within `wait_ms`, it is left running and this returns false; the thread still uses
+ * what the options point to. With a host (source_host.h) the thread always ends, because its
+ * call is interrupted. */
 bool worker_end(struct worker *w, int64_t wait_ms);
 /* The same, with the deadline of all jobs. */
 void worker_free(struct worker *w);
@@ -59,10 +60,10 @@ int64_t worker_took_ms(struct worker *w);
  * not available. Ask again for each job. */
 int worker_fd(struct worker *w);
 
-/* The opened source, or NULL: not open, or a job is running. */
+/* Returns the open source; NULL: it is not open, or a job is running. */
 struct source *worker_source(struct worker *w);
-/* The same, or NULL: not open. While a job is running, only fields that never change may be
- * read (ops, hostname). */
+/* Returns the open source; NULL: it is not open. While a job is running, only fields that never
+ * change may be read (ops, hostname). */
 struct source *worker_opened(struct worker *w);
 
 #endif

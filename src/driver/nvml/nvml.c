@@ -12,10 +12,10 @@
 #include "driver/source.h"
 #include "driver/nvml/nvml_host.h"
 
-/* Errors of a card that the driver reports (XIDs): gua registers for them once and collects
- * them at each drain without waiting. */
+/* From here on: errors of a card that the driver reports (XIDs). gua registers for them once
+ * and collects them at each drain without waiting. */
 
-/* The card that an event of a device is about: the instance, else the first card that is
+/* Finds the card that an event of a device is about: the instance, else the first card that is
  * present. */
 static ssize_t find_subject(const struct nvml_source *s, const struct nvml_event *event)
 {
@@ -104,7 +104,7 @@ void nvml_go_down(struct nvml_source *s, int code)
 	nvml_cards_drop_handles(s);
 }
 
-/* After this every handle is invalid, and calls that were not supported may work. */
+/* After this every handle is invalid, and calls that were not supported may work again. */
 static void forget(struct nvml_source *s)
 {
 	drop_events(s);
@@ -121,7 +121,7 @@ static void forget(struct nvml_source *s)
 	}
 }
 
-/* Whether the module is missing. A library may work without it: WSL2 has another one. */
+/* Whether the module is missing. A library may work without it: WSL2 has a different one. */
 static bool misses_module(const struct nvml_source *s)
 {
 	return !s->path && !s->play && !nvml_host_has_module(s->root);
@@ -137,8 +137,9 @@ static int not_loaded(const struct nvml_source *s, struct err *e)
 	return err_number(e, ERR_WORLD, NVML_NO_DRIVER);
 }
 
-/* Loads and initialises the library, and lets its answer decide. The library of this host knows
- * nothing of the cards of a recorded tree, unless the tree has it. */
+/* Loads and initialises the library; its answer decides whether there is a driver. The library
+ * of this host knows nothing of the cards of a recorded tree, unless the tree has the library.
+ */
 static int load(struct nvml_source *s, struct err *e)
 {
 	const struct nvml_lib_choice choice = {
@@ -165,7 +166,7 @@ static int load(struct nvml_source *s, struct err *e)
 	return 0;
 }
 
-/* A card that must not be asked is not back after a restart either. */
+/* Whether a device is lost that a restart may bring back: not one that must not be asked. */
 static bool has_lost_device(const struct nvml_source *s)
 {
 	for (size_t i = 0; i < s->n_devices; i++)
@@ -175,8 +176,8 @@ static bool has_lost_device(const struct nvml_source *s)
 	return false;
 }
 
-/* Loads the library again, or shuts it down and initialises it: a lost card may be back
- * afterwards. */
+/* Loads the library again, or shuts it down and initialises it: a lost card may be back after
+ * that. */
 static int start_again(struct nvml_source *s, struct err *e)
 {
 	int rc = 0;
@@ -260,7 +261,7 @@ static void clear_drained(struct card_reading *r)
 	r->sm_active_pct = NAN;
 }
 
-/* Whether any of the selected cards can be asked. */
+/* Whether the card is selected and can be asked. */
 static bool is_meant(const struct nvml_source *s, const bool *which, size_t i)
 {
 	return !s->down && s->cards[i].handle && (!which || which[i]);
@@ -302,7 +303,7 @@ static int nvml_drain(struct source *base, const bool *which, struct err *e)
 	return end_round(s, e);
 }
 
-/* Reads one of the two of all cards; returns what that cost. */
+/* Reads memory or energy of all cards; returns what that cost. */
 static int64_t glance_at(struct nvml_source *s, enum glance what)
 {
 	int64_t before_us = clock_cost_us(s->clock);
@@ -388,15 +389,16 @@ static void nvml_board(struct source *base, size_t card, struct card_id *id)
 
 #define NVML_OPS                                                                               \
 	.scan = nvml_scan, .drain = nvml_drain, .glance = nvml_glance, .look = nvml_look,      \
-	.metrics = nvml_metric_read, .accounts = nvml_account_read, .board = nvml_board,           \
+	.metrics = nvml_metric_read, .accounts = nvml_account_read, .board = nvml_board,       \
 	.facilities = nvml_job_facilities, .close = nvml_close
 static const struct source_ops nvml_ops = { .name = "nvml", NVML_OPS };
-/* The processes of a captured host are described by the capture. */
+/* The capture describes the processes of its host. */
 static const struct source_ops captured_ops = {
 	.name = "capture", .describe = captured_describe, NVML_OPS
 };
 
-/* Nothing of this host may be read for the cards of another one: nothing is below this. */
+/* For the cards of another host, nothing of this host may be read: no file is below this path.
+ */
 #define NO_ROOT "/dev/null"
 
 int nvml_open(struct source **source, const struct source_options *options,

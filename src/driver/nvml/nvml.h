@@ -19,15 +19,15 @@
 #include "driver/source.h"
 #include "driver/use.h"
 
-/* Processes that have ended, by the driver's own records (accounting mode): the only way to
- * see a process that started and ended between two looks. Root switches the mode on with
- * `nvidia-smi -am 1`. */
+/* From here on: processes that have ended, by the driver's own records (accounting mode): the
+ * only way to see a process that started and ended between two looks. Root turns the mode on
+ * with `nvidia-smi -am 1`. */
 
-/* A pid that the driver has a record of, and what is known about it. */
+/* A pid that has a record of the driver, and what is known about it. */
 struct nvml_life {
 	uint32_t pid;
 	bool ended;
-	unsigned asked_look; /* how many looks there were when its record was read */
+	unsigned asked_look; /* how many looks there had been when its record was read */
 	int64_t start_us;
 };
 
@@ -49,33 +49,33 @@ size_t nvml_account_read(
 
 /* GPM: counters of newer cards; two readings give the mean between them. They are the only
  * utilisation that the driver reports for MIG instances, and a cross-check for whole cards. On
- * some machines the first reading breaks other calls. So they are read last in a round, and
- * never again once that has happened. */
+ * some machines the first reading breaks other calls. So they are read last in a round, and are
+ * not read again once that has happened. */
 
 enum { NVML_GPM_NONE = -1 };
 
 /* The counters of a card. The driver allocates the samples. */
 struct nvml_gpm {
-	void *samples[3]; /* NULL: not there yet */
+	void *samples[3]; /* NULL: not allocated yet */
 	int base, last;	  /* index of the sample of the last drain, and of the last reading; or
-			     NONE */
+			     NVML_GPM_NONE */
 	int64_t last_mono_us; /* when the last one was taken */
 	bool works;	      /* the last reading worked */
 	bool dead;	      /* not supported: not asked again until re-init */
 };
 
-/* Reads the counters of a card. For an instance, the mean use since the reading before is kept
- * for the drain. A drain also fills sm_active_pct; only drains read whole cards. */
+/* Reads the counters of a card. For an instance, the mean use since the last reading is kept
+ * for the drain. A drain also fills sm_active_pct; whole cards are read only by drains. */
 void nvml_gpm_read(struct nvml_source *s, size_t card, bool drains);
 /* Forgets the counters of a card and frees the driver's samples. */
 void nvml_gpm_free(struct nvml_source *s, size_t card);
-/* Stops reading counters on this host, because a call that worked before now fails. */
+/* Stops reading counters on this host, because a call that worked before fails now. */
 void nvml_gpm_stop(struct nvml_source *s, size_t card, int code);
 
-/* A running energy counter that never goes back, even when the driver's does. */
+/* A running energy counter that never decreases, even when the driver's does. */
 struct nvml_energy {
 	double total_mj;	     /* NAN until the first reading */
-	double counter_mj, power_mw; /* of the reading before; NAN: none to continue from */
+	double counter_mj, power_mw; /* from the last reading; NAN: none to continue from */
 	int64_t mono_us;	     /* when that was */
 };
 
@@ -101,7 +101,7 @@ struct nvml_device {
 struct nvml_stranger {
 	uint32_t pid;
 	bool unlisted; /* a later look did not find it either: its records are garbage */
-	bool left;     /* it was in a list before, and may be again: its records are true */
+	bool left;     /* it was in a list before, and may come back: its records are true */
 };
 
 enum { NVML_STRANGERS = 16 };
@@ -118,8 +118,8 @@ struct nvml_card {
 	int failure;		 /* of this round: "unknown error" and the like, or NVML_OK */
 	enum nvml_stamps stamps; /* the clock of the driver's stamps */
 	struct nvml_ring ring;
-	int64_t since_us; /* where this drain began, by that clock: process use is read from
-			     there on */
+	int64_t since_us; /* where this drain began, by that clock: the use of processes is read
+			     from there on */
 	struct nvml_energy energy;
 	struct fault bad_power; /* it reports more power than the board can draw */
 	struct nvml_buffer raw_samples, samples, raw_utils, utils, raw_list, processes, glanced;
@@ -131,7 +131,7 @@ struct nvml_card {
 	bool listed;			     /* processes[] is what the driver listed last */
 	struct nvml_stranger strangers[NVML_STRANGERS]; /* the latest ones; pid 0: none */
 	size_t next_stranger;
-	bool dry;	      /* the ring was empty for a while: glances read utilisation */
+	bool dry; /* the ring has been empty for some time: glances read utilisation */
 	int64_t back_mono_us; /* when it came back after it was lost; 0: it never was */
 	struct util_sample polled[NVML_POLLED]; /* readings since the drain before */
 	size_t n_polled;
@@ -144,15 +144,15 @@ struct nvml_card {
 struct nvml_source {
 	struct source base;
 	const char *path, *root;
-	const char *path_option; /* what a user sets to name another library */
-	struct clock *clock;	 /* like those of the options */
+	const char *path_option; /* the option that names another library */
+	struct clock *clock;	 /* the same as in the options */
 	struct source_place *place;
 	const struct source_avoids *avoids;
 	struct capture_play *play; /* a capture is played instead of the driver; else NULL */
 	struct nvml_lib lib;
 	int64_t opened_ms; /* wall clock */
 	int down;	   /* the code when the driver as a whole is down; NVML_OK: it is not */
-	struct err why;	   /* while it is down: the sentence */
+	struct err why;	   /* while it is down: the sentence that says why */
 	struct nvml_device *devices;
 	struct nvml_card *cards;
 	size_t n_devices;
@@ -160,15 +160,16 @@ struct nvml_source {
 	struct source_xid xids[16];
 	bool gpm_used;	  /* GPM counters of a card were read */
 	bool gpm_stopped; /* reading them broke other calls: not read again */
-	bool gpm_mend;	  /* the next scan restarts the library, which may repair the calls */
+	bool gpm_mend; /* the next scan restarts the library, which may repair the broken calls
+			*/
 	unsigned logged[NVML_JOBS]; /* bits: fallbacks that were logged */
 	struct nvml_metric_calls metric_calls;
 };
 
-/* nvml.c: leaves word that `call` is made next, to a physical card (its index) or to none (-1).
- */
+/* nvml.c: notes for other processes that `call` is made next, to a physical card (its index) or
+ * to none (-1). */
 void nvml_enter(struct nvml_source *s, int index, const char *call);
-/* Opens the source; `play`, which it takes over, may be NULL. */
+/* Opens the source and takes over `play`, which may be NULL. */
 int nvml_open(struct source **source, const struct source_options *options,
 	struct capture_play *play, struct err *e);
 
@@ -185,15 +186,15 @@ void nvml_go_down(struct nvml_source *s, int code); /* until the next scan */
 void nvml_diagnose_at(
 	const struct diagnosis *d, const struct nvml_site *site, struct findings *f);
 
-/* captured.c: what a capture says of its host: its processes (source_ops.describe),
- * whether a card slept, and its cards in /proc (as many as NVML_HOST_GPUS). */
+/* captured.c: what a capture says about its host: its processes (source_ops.describe), whether
+ * a card was asleep, and its cards in /proc (as many as NVML_HOST_GPUS). */
 bool captured_describe(struct source *base, uint32_t pid, struct process_id *id);
 bool captured_asleep(const struct capture_play *play, const char *pci);
 size_t captured_gpus(const struct capture_play *play, struct nvml_host_gpu *gpus);
 
 /* nvml_util.c, nvml_use.c, nvml_process.c, nvml_energy.c: one card's part of a round. */
 void nvml_util_drain(struct nvml_source *s, size_t card);
-void nvml_util_finish(struct nvml_source *s, size_t card); /* after all else of the card */
+void nvml_util_finish(struct nvml_source *s, size_t card); /* called last for the card */
 void nvml_util_keep_polled(struct nvml_card *c, int64_t wall_us, double util_pct);
 void nvml_util_glance(struct nvml_source *s, size_t card);
 void nvml_util_note_rings(struct nvml_source *s);

@@ -1,5 +1,5 @@
-/* The part of the driver library's ABI that gua uses, in our own words: return codes, layouts
- * and signatures for 64-bit Linux. Handles are opaque pointers. When a layout starts with
+/* The part of the driver library's ABI that gua uses, declared by gua itself: return codes,
+ * layouts and signatures for 64-bit Linux. Handles are opaque pointers. If a layout starts with
  * `version`, the caller sets that member before every call: the size of the struct, with the
  * layout's number in the top byte. */
 #ifndef GUA_DRIVER_NVML_NVML_ABI_H
@@ -34,7 +34,8 @@ enum nvml_code {
 	NVML_DEPRECATED = 26,
 	NVML_NO_GPU = 28,
 	NVML_UNKNOWN = 999,
-	NVML_STUCK = CARD_CODE_STUCK, /* gua's own: it must not be asked */
+	NVML_STUCK = CARD_CODE_STUCK, /* gua's own: a call to the card is stuck, so it must not
+					 be asked */
 };
 
 #define NVML_VERSION_WORD(type, number) ((uint32_t)(sizeof(type) | ((uint32_t)(number) << 24)))
@@ -48,12 +49,12 @@ struct nvml_pci {
 };
 _Static_assert(sizeof(struct nvml_pci) == 68, "driver ABI");
 
-/* Used includes what the driver reserves. */
+/* `used` includes the memory that the driver reserves. */
 struct nvml_memory {
 	uint64_t total, free, used;
 };
 
-/* Used excludes it. */
+/* `used` does not include it. */
 struct nvml_memory_v2 {
 	uint32_t version; /* layout 2 */
 	uint64_t total, reserved, free, used;
@@ -90,7 +91,7 @@ struct nvml_process_sample {
 };
 _Static_assert(sizeof(struct nvml_process_sample) == 32, "driver ABI");
 
-/* The same of nvmlDeviceGetProcessesUtilizationInfo. */
+/* The same for nvmlDeviceGetProcessesUtilizationInfo. */
 struct nvml_process_sample_v1 {
 	uint64_t wall_us;
 	uint32_t pid, sm_pct, memory_pct, encoder_pct, decoder_pct, jpeg_pct, flow_pct;
@@ -141,7 +142,7 @@ struct nvml_gpm_metrics {
 };
 _Static_assert(sizeof(struct nvml_gpm_metrics) == 64, "driver ABI");
 
-/* One of nvmlDeviceGetFieldValues. */
+/* One value of nvmlDeviceGetFieldValues. */
 struct nvml_field {
 	uint32_t id, scope;
 	int64_t wall_us, latency_us;
@@ -167,14 +168,14 @@ struct nvml_pci_ext {
 };
 _Static_assert(sizeof(struct nvml_pci_ext) == 64, "driver ABI");
 
-/* What several calls answer with. */
+/* The struct that several calls fill in. */
 struct nvml_versioned {
 	uint32_t version; /* layout 1 */
 	int32_t value;
 };
 
-/* Errors of the memories on the chip: aggregate parity, secded, corrected; the same volatile;
- * aggregate in L2, SM, PCIe, MCU, elsewhere. */
+/* Error counts of memories on the chip: aggregate parity, secded, corrected; the same three
+ * volatile; aggregate in L2, SM, PCIe, MCU, elsewhere. */
 enum { NVML_SRAM_COUNTS = 11 };
 struct nvml_sram_errors {
 	uint32_t version; /* layout 1 */
@@ -183,7 +184,7 @@ struct nvml_sram_errors {
 };
 _Static_assert(sizeof(struct nvml_sram_errors) == 104, "driver ABI");
 
-/* Where in a rack a card is. */
+/* The place of a card in a rack. */
 struct nvml_platform {
 	uint32_t version; /* layout 2 */
 	unsigned char guid[16], chassis[16];
@@ -192,17 +193,17 @@ struct nvml_platform {
 _Static_assert(sizeof(struct nvml_platform) == 44, "driver ABI");
 
 enum { NVML_FABRIC_COMPLETED = 3, NVML_HOSTNAME_LEN = 64 };
-struct nvml_fabric { /* what is before the state: once that is completed */
+struct nvml_fabric { /* the members before `state` are valid once joining is completed */
 	unsigned char cluster[16];
 	int32_t status; /* a code */
 	uint32_t clique;
-	unsigned char state; /* 0: it can be in none */
+	unsigned char state; /* 0: the card cannot be in a fabric */
 };
 _Static_assert(sizeof(struct nvml_fabric) == 28, "driver ABI");
 
-/* The same in its newer layouts, with the health: two bits a flag, 1 yes, 2 no. */
+/* The same in its newer layouts, with the health: two bits for each flag, 1 yes, 2 no. */
 struct nvml_fabric_health {
-	uint32_t version; /* layout 3; layout 2 is without the summary */
+	uint32_t version; /* layout 3; layout 2 has no summary */
 	unsigned char cluster[16];
 	int32_t status;
 	uint32_t clique;

@@ -9,8 +9,8 @@
 #include "driver/nvml/nvml_decode.h"
 
 enum {
-	PID_ENTRIES = 256, /* usually enough, so that the driver is asked once */
-	PID_MOST = 4000,   /* what the driver keeps */
+	PID_ENTRIES = 256, /* usually enough, so that one call is enough */
+	PID_MOST = 4000,   /* the most that the driver keeps */
 	SIZE_TRIES = 6,
 };
 
@@ -25,7 +25,7 @@ static int compare(const void *a, const void *b)
 	return array_compare(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
-/* The pids that the driver has records of, in order. */
+/* Reads the pids that have records, in order. */
 static int read_pids(struct nvml_source *s, struct nvml_card *c, unsigned *n)
 {
 	struct nvml_buffer *pids = &c->accounts.pids;

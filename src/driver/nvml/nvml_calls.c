@@ -48,7 +48,7 @@ union driver_call {
 	int (*field)(void *, int, struct nvml_field *);
 };
 
-/* A call with as many pointers as its form has parts. */
+/* Makes a call with as many pointers as its form has parts. */
 static int call_out(
 	union driver_call call, unsigned parts, void *handle, unsigned char *at, size_t size)
 {
@@ -69,7 +69,7 @@ int nvml_calls_make(
 {
 	union driver_call call = { .found = function };
 	size_t size = capture_layout_size(form->layout);
-	/* The number of a call for the health of the fabric is that of its layout. */
+	/* The number of a call for the health of the fabric is the number of its layout. */
 	bool older = form->version && form->n_args == 1 && args[0] == 2;
 	uint32_t word = older ? NVML_FABRIC_HEALTH_V2 : form->version;
 	for (size_t i = 0; word && i < nvml_calls_parts(form); i++)
@@ -101,7 +101,7 @@ int nvml_calls_make(
 #define FABRIC_FORM OUT("x16iub"), .secret = NVML_SECRET_ID
 #define PLATFORM_FORM OUT("Vx16x16bbbbb"), VERSIONED(nvml_platform, 2), .secret = NVML_SECRET_ID
 
-/* What a call of each shape looks like; a shape without a layout has no call of its own. */
+/* The form of a call for each shape; a shape without a layout makes no call of its own. */
 static const struct nvml_form shape_forms[] = {
 	[SHAPE_ONE] = { OUT("u") },
 	[SHAPE_TWO] = { OUT("u"), .parts = 2 },
@@ -125,7 +125,7 @@ static const struct nvml_form shape_forms[] = {
 	[SHAPE_FABRIC] = { FABRIC_FORM },
 	[SHAPE_FABRIC_RESULT] = { FABRIC_FORM },
 	[SHAPE_FABRIC_CLUSTER] = { FABRIC_FORM },
-	/* The number is that of the layout, which the version word has. */
+	/* The number is the layout's, which is in the version word. */
 	[SHAPE_HEALTH] = { OUT("Vx16iubub"), VERSIONED(nvml_fabric_health, 3), .n_args = 1,
 		.secret = NVML_SECRET_ID },
 	[SHAPE_PLATFORM] = { PLATFORM_FORM },

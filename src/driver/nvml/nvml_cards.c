@@ -1,6 +1,6 @@
 /* Finds the devices and the cards that are audited: a device is one card; with MIG on, each of
- * its instances is one. Devices are matched by UUID, so that a lost one is recognised when it
- * comes back. */
+ * its instances is a card. Devices are matched by UUID, so that a lost device is recognised
+ * when it comes back. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void clear_reading(struct nvml_source *s, size_t card, enum card_status s
 	str_copy(r->source, sizeof(r->source), s->base.ops->name);
 }
 
-/* The card can no longer be asked. Its measurements start again when it comes back. */
+/* Marks a card that can no longer be asked. Its measurements start again when it comes back. */
 static void drop_card(struct nvml_source *s, size_t card, enum card_status status, int code)
 {
 	struct nvml_card *c = &s->cards[card];
@@ -42,7 +42,7 @@ static void drop_card(struct nvml_source *s, size_t card, enum card_status statu
 	clear_reading(s, card, status, code);
 }
 
-/* Adds a card of a device; returns its index, or -1 without memory. */
+/* Adds a card of a device; returns its index, or -1 when out of memory. */
 static ssize_t add_card(struct nvml_source *s, size_t device, const struct card_id *id)
 {
 	size_t n = s->base.n_cards;
@@ -133,7 +133,7 @@ static void read_text(
 	str_escape(dst, cap, raw, strnlen(raw, sizeof(raw)));
 }
 
-/* An instance of a device with MIG on. */
+/* Shows an instance of a device with MIG on. */
 static void show_instance(struct nvml_source *s, size_t device, void *handle, unsigned index)
 {
 	const struct nvml_device *d = &s->devices[device];
@@ -170,7 +170,7 @@ static void look_for_instances(struct nvml_source *s, size_t device)
 	}
 }
 
-/* Asks whether MIG is on; other errors leave the known mode as it is. */
+/* Asks whether MIG is on; after an error the mode that is known stays. */
 static void read_mig_mode(struct nvml_source *s, size_t device)
 {
 	struct nvml_device *d = &s->devices[device];
@@ -185,7 +185,7 @@ static void read_mig_mode(struct nvml_source *s, size_t device)
 		d->mig = !(d->no_mig = true);
 }
 
-/* A device that cannot be asked is shown as one card when none of its cards is known. */
+/* A device that cannot be asked is shown as one card if none of its cards is known. */
 static void show_absent(struct nvml_source *s, size_t device)
 {
 	const struct nvml_device *d = &s->devices[device];
@@ -199,7 +199,7 @@ static void show_absent(struct nvml_source *s, size_t device)
 		drop_card(s, (size_t)card, d->status, d->code);
 }
 
-/* Brings the cards in line with what a device has; drops what is not there. */
+/* Brings the cards in line with what the device has now, and drops those that are gone. */
 static void show_device(struct nvml_source *s, size_t device)
 {
 	struct nvml_device *d = &s->devices[device];
@@ -226,14 +226,14 @@ void nvml_cards_find_instances(struct nvml_source *s)
 			show_device(s, i);
 }
 
-/* Finds the devices by index and matches them by UUID, so that a lost device is recognised
- * when it comes back. A sleeping device is not touched.
+/* From here on: finds the devices by index and matches them by UUID, so that a lost device is
+ * recognised when it comes back. A sleeping device is not touched.
  *
- * A device that may not be opened, sleeps or is lost before it was ever asked has a placeholder
- * as its UUID, "pci-ADDRESS" or "index-N", until its own is known. */
+ * A device that may not be opened, sleeps, or was lost before it was ever asked has a
+ * placeholder as its UUID, "pci-ADDRESS" or "index-N", until its own is known. */
 
-/* The device with this UUID, or the one with a placeholder for that address or index; or NULL.
- */
+/* Finds the device with this UUID, or the one with a placeholder for that address or index; or
+ * NULL. */
 static struct nvml_device *find_device(struct nvml_source *s, const struct card_id *id)
 {
 	for (size_t i = 0; i < s->n_devices; i++)
@@ -278,8 +278,8 @@ static struct nvml_device *claim_device(struct nvml_source *s, const struct card
 	return d;
 }
 
-/* What is known of the device at an index without asking it: from the kernel's list, or from
- * the last scan. */
+/* Finds what is known of the device at an index without asking it: from the kernel's list, or
+ * from the last scan. */
 static void guess_identity(const struct nvml_source *s, int index,
 	const struct nvml_host_gpu *gpu, struct card_id *id)
 {
@@ -344,7 +344,7 @@ static int open_index(struct nvml_source *s, int index)
 	return NVML_OK;
 }
 
-/* A device that exists but cannot be opened. */
+/* Notes a device that exists but cannot be opened. */
 static void refuse_index(
 	struct nvml_source *s, int index, const struct nvml_host_gpu *gpu, int code)
 {
@@ -364,7 +364,7 @@ static bool is_asleep(
 	return s->play ? captured_asleep(s->play, pci) : nvml_host_asleep(power, s->root, pci);
 }
 
-/* Leaves the device alone when it sleeps; the address must be known without asking. */
+/* Does not touch the device if it sleeps; false: it is awake, or its address is not known. */
 static bool leave_asleep(struct nvml_source *s, int index, const struct nvml_host_gpu *gpu)
 {
 	struct card_id id;
@@ -385,9 +385,9 @@ static bool is_whole_driver(int code)
 	return code == NVML_UNINITIALISED || code == NVML_NO_DRIVER || code == NVML_MISMATCH;
 }
 
-/* Opens what can be opened and does not sleep; codes[] says why the others were not opened.
- * `gpus` is what is at each index, as far as that is known, or NULL. Returns the code when the
- * driver as a whole is down. */
+/* Opens the devices that can be opened and do not sleep; codes[] says why the others were not
+ * opened. `gpus` is the card at each index, as far as it is known, or NULL. Returns the code
+ * when the driver as a whole is down. */
 static int open_devices(struct nvml_source *s, size_t count, const struct nvml_host_gpu *gpus,
 	bool may_sleep, int *codes)
 {
@@ -408,7 +408,7 @@ static int open_devices(struct nvml_source *s, size_t count, const struct nvml_h
 	return count && nothing == count ? codes[0] : NVML_OK;
 }
 
-/* Whether an opened device is not at the place that the list gives. */
+/* Whether an opened device is at another place than in the list. */
 static bool is_other_order(const struct nvml_source *s, const struct nvml_host_gpu *gpus)
 {
 	for (size_t i = 0; i < s->n_devices; i++) {
@@ -427,7 +427,7 @@ int nvml_cards_find(struct nvml_source *s, struct err *e)
 	unsigned count = 0;
 	nvml_enter(s, -1, "nvmlDeviceGetCount");
 	int code = s->lib.api.count(&count);
-	for (size_t i = 0; i < s->n_devices; i++) /* addresses may change */
+	for (size_t i = 0; i < s->n_devices; i++) /* they may change */
 		nvml_host_power_close(&s->devices[i].power);
 	if (count > NVML_HOST_GPUS)
 		count = NVML_HOST_GPUS;
@@ -465,7 +465,7 @@ int nvml_cards_find(struct nvml_source *s, struct err *e)
 	return 0;
 }
 
-/* A device that slept at the last scan and is awake now. */
+/* Opens a device that slept at the last scan and is awake now. */
 static void wake_device(struct nvml_source *s, size_t device)
 {
 	int index = s->devices[device].id.index;

@@ -1,10 +1,10 @@
-/* Decoding of the driver's buffers. */
+/* Decodes the driver's buffers. */
 #include "driver/nvml/nvml_decode.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Reads a value of one type out of the eight bytes. */
+/* Reads a value of one type from the eight bytes. */
 #define VALUE(type)                                                                            \
 	({                                                                                     \
 		type value_;                                                                   \

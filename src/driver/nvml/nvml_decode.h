@@ -9,7 +9,8 @@
 #include "model/reading.h"
 #include "driver/nvml/nvml_abi.h"
 
-/* A stamp up to this far ahead of our clock is accepted: the card has a clock of its own. */
+/* A stamp up to this far ahead of our clock is accepted, because the card has a clock of its
+ * own. */
 #define NVML_AHEAD_US 500000
 
 /* Samples as the driver returned them. */
@@ -19,9 +20,9 @@ struct nvml_samples {
 	int type; /* of their values: NVML_VALUE_... */
 };
 
-/* Decodes samples by their value type into `to` (as large as `from`), in time order; those that
- * are not newer than `seen_us`, ahead of `now_us` or not a percentage are dropped. Returns how
- * many are left. */
+/* Decodes samples by their value type into `to` (as large as `from`), in time order. Drops
+ * samples that are not newer than `seen_us`, are ahead of `now_us` or are not a percentage.
+ * Returns how many are left. */
 size_t nvml_decode_samples(const struct nvml_samples *from, int64_t seen_us, int64_t now_us,
 	struct util_sample *to);
 
@@ -31,16 +32,16 @@ double nvml_decode_value(const struct nvml_sample *sample, int type);
 /* Process lists are read into a buffer filled with this byte, to find out how much the driver
  * wrote. */
 enum { NVML_FILL = 0xAA };
-/* Bytes of an entry: what was written (16, 24 or 32 for each of n), or `expected` when that is
- * not clear. */
+/* Returns the bytes of an entry: as many as were written (16, 24 or 32 for each of n), or
+ * `expected` when that is not clear. */
 size_t nvml_decode_stride(const unsigned char *bytes, size_t size, size_t n, size_t expected);
 
-/* An amount of memory; UNKNOWN_BYTES for more than any card has, because sums of it would
- * overflow. */
+/* Returns an amount of memory; UNKNOWN_BYTES for more than any card has, because sums of it
+ * would overflow. */
 int64_t nvml_decode_memory(uint64_t bytes);
 
-/* Adds a process to `to` (n used, room for one more); a pid that is there already is merged:
- * kinds are joined, the larger known memory counts. Pid 0 is ignored. Returns the new n. */
+/* Adds a process to `to` (n used, room for one more). A pid that is already there is merged:
+ * kinds are joined, and the larger known memory counts. Pid 0 is ignored. Returns the new n. */
 size_t nvml_decode_merge_process(
 	struct card_process *to, size_t n, uint32_t pid, unsigned kind, uint64_t mem_bytes);
 

@@ -47,7 +47,7 @@ static void examine_module(
 			site->module_version[0] ? " " : "", site->module_version);
 		return;
 	}
-	/* In these places the driver works without a module that can be seen. */
+	/* In these places the driver works although no module can be seen. */
 	unsigned without = NVML_PLACE_WSL | NVML_PLACE_JETSON;
 	if (d->source)
 		without |= NVML_PLACE_CONTAINER;
@@ -179,11 +179,11 @@ static void examine_cards(const struct diagnosis *d, struct findings *f)
 	}
 }
 
-/* What it means that a job cannot be done, or only by another way. */
+/* What it means when a job cannot be done, or only in another way. */
 static const struct job_meaning {
 	const char *job;
 	const char *without;  /* when no way works */
-	const char *fallback; /* when it is not the first */
+	const char *fallback; /* when a way other than the first is used */
 } meanings[] = {
 	{ "utilisation", "held time of these cards is recorded as use unknown",
 		"single readings instead of every sample" },

@@ -1,11 +1,11 @@
 /* Energy and power of a card: the driver's counter where there is one, else power integrated
- * over time, joined to one sum that never goes back. */
+ * over time, joined into one sum that never decreases. */
 #include <math.h>
 
 #include "base/fault.h"
 #include "driver/nvml/nvml.h"
 
-/* More than any board draws: a counter that grows faster than this is wrong. */
+/* More than any board draws: a counter that grows faster is wrong. */
 #define MAX_POWER_MW 20e6
 
 static int read_energy(struct nvml_source *s, size_t card, int way, void *out)
@@ -36,8 +36,8 @@ static void add_mj(struct nvml_energy *n, double mj)
 	n->total_mj = (isnan(n->total_mj) ? 0 : n->total_mj) + mj;
 }
 
-/* A counter that went down, or up faster than any board could, was reset: the energy used
- * around that moment is unknown and is not estimated. */
+/* A counter that went down, or went up faster than any board can draw, was reset: the energy
+ * used around that moment is unknown and is not estimated. */
 static void count_energy(struct nvml_energy *n, double counter_mj, int64_t mono_us)
 {
 	double used = counter_mj - n->counter_mj;
@@ -51,7 +51,7 @@ static void count_energy(struct nvml_energy *n, double counter_mj, int64_t mono_
 	n->mono_us = mono_us;
 }
 
-/* The time is CLOCK_MONOTONIC's: a suspended host draws nothing. */
+/* The time is from CLOCK_MONOTONIC, because a suspended host draws nothing. */
 static void integrate_power(struct nvml_energy *n, double power_mw, int64_t mono_us)
 {
 	double seconds = (double)(mono_us - n->mono_us) / 1e6;

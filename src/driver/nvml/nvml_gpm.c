@@ -6,7 +6,7 @@
 #include "base/log.h"
 
 enum {
-	APART_US = 100000,    /* two samples that are closer have no data */
+	APART_US = 100000,    /* two samples that are closer than this have no data */
 	METRIC_GRAPHICS = 1,  /* percent of the time in which anything ran */
 	METRIC_SM_ACTIVE = 2, /* percent of the multiprocessors that were busy */
 };
@@ -23,8 +23,8 @@ static bool is_supported(struct nvml_source *s, struct nvml_device *d)
 	return d->gpm;
 }
 
-/* The driver adds up the compute instances of a GPU instance, so the number is the use of a
- * compute instance only where there is just one. */
+/* The driver adds up the compute instances of a GPU instance, so its number is the use of a
+ * compute instance only if there is just one. */
 static bool is_alone(const struct nvml_source *s, size_t card)
 {
 	const struct card_id *id = &s->base.cards[card].id;
@@ -45,7 +45,7 @@ static bool may_read(struct nvml_source *s, size_t card)
 	       (!instance || is_alone(s, card)) && is_supported(s, d);
 }
 
-/* A sample that is needed neither for the last drain nor for the last reading; or NONE. */
+/* Returns a sample that neither the last drain nor the last reading needs; or NONE. */
 static int take_spare(struct nvml_source *s, struct nvml_gpm *g)
 {
 	int spare = 0;
@@ -84,7 +84,7 @@ static double read_metric(
 	return get.metric.value >= 0 && get.metric.value <= 100 ? get.metric.value : NAN;
 }
 
-/* A reading failed: the next one starts again. */
+/* After a reading that failed: the next one starts again. */
 static void give_up(struct nvml_source *s, size_t card, int code)
 {
 	struct nvml_card *c = &s->cards[card];
@@ -93,7 +93,7 @@ static void give_up(struct nvml_source *s, size_t card, int code)
 	c->gpm.dead = nvml_job_is_for_good(code);
 	if (s->base.cards[card].id.mig_index >= 0)
 		c->n_polled = 0;
-	/* Other codes say nothing about the card: the calls that do not need GPM decide. */
+	/* Other codes say nothing about the card; the calls that do not use GPM decide. */
 	if (code == NVML_LOST || code == NVML_RESET_REQUIRED || code == NVML_UNINITIALISED)
 		nvml_job_heed(s, card, code);
 }

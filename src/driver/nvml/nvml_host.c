@@ -1,4 +1,4 @@
-/* Reads the driver's files in /proc and the kernel's in /sys, each bounded. */
+/* Reads the driver's files in /proc and the kernel's in /sys, up to a limit each. */
 #include "driver/nvml/nvml_host.h"
 
 #include <dirent.h>
@@ -48,8 +48,8 @@ bool nvml_host_has_module(const char *root)
 	       exists_below(root, "/proc/driver/nvidia/version");
 }
 
-/* Digits with at least one dot between: the first such word of the first line is the version.
- */
+/* A version is digits with at least one dot between them; the first such word of the first line
+ * counts. */
 static bool is_version(const char *word)
 {
 	size_t digits_and_dots = strspn(word, "0123456789.");
@@ -101,7 +101,7 @@ void nvml_host_power_close(struct nvml_host_power *p)
 	*p = (struct nvml_host_power){ 0 };
 }
 
-/* The generation of a PCIe speed in GT/s; NAN: none. */
+/* Returns the generation of a PCIe speed in GT/s; NAN: there is none. */
 static double generation_of(double speed)
 {
 	static const double speeds[] = { 2.5, 5, 8, 16, 32, 64, 128 };
@@ -181,11 +181,11 @@ size_t nvml_host_gpus(const char *root, struct nvml_host_gpu *gpus, size_t max)
 
 const char *const nvml_place_names[NVML_PLACES] = { "wsl", "jetson", "container", "guest" };
 
-/* A file that shows a place: by being there, or by a text in it. */
+/* A file that shows a place: because it exists, or because of a text in it. */
 static const struct sign {
 	enum nvml_place place;
 	const char *path;
-	const char *text; /* in any case; NULL: the file is enough */
+	const char *text; /* in upper or lower case; NULL: that the file exists is enough */
 } signs[] = {
 	{ NVML_PLACE_WSL, "/dev/dxg", NULL },
 	{ NVML_PLACE_WSL, "/proc/sys/kernel/osrelease", "microsoft" },

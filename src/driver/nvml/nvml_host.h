@@ -1,6 +1,6 @@
-/* What the host shows of NVIDIA cards without a call of their library: /proc, /sys, the kernel
- * module, device nodes, and whether this is one of the places in which the driver reports less
- * than on a plain host. */
+/* What the host shows of NVIDIA cards without calling their library: /proc, /sys, the kernel
+ * module, device nodes, and whether this is a place in which the driver reports less than on a
+ * plain host. */
 #ifndef GUA_DRIVER_NVML_NVML_HOST_H
 #define GUA_DRIVER_NVML_NVML_HOST_H
 
@@ -45,8 +45,8 @@ size_t nvml_host_gpus(const char *root, struct nvml_host_gpu *gpus, size_t max);
 enum nvml_place {
 	NVML_PLACE_WSL = 1,	  /* WSL2: the driver is Windows', behind /dev/dxg */
 	NVML_PLACE_JETSON = 2,	  /* a Tegra board: the GPU is a part of the processor */
-	NVML_PLACE_CONTAINER = 4, /* it has the devices that it was given */
-	NVML_PLACE_GUEST = 8,	  /* a virtual machine with a vGPU: only the driver knows */
+	NVML_PLACE_CONTAINER = 4, /* a container: it has only the devices that it was given */
+	NVML_PLACE_GUEST = 8, /* a virtual machine with a vGPU: only the driver reports this */
 };
 
 enum { NVML_PLACES = 4 };
@@ -56,7 +56,7 @@ extern const char *const nvml_place_names[NVML_PLACES];
 
 struct nvml_node {
 	char name[24]; /* in /dev: "nvidiactl", "nvidia0", "dxg" */
-	int error;     /* errno with which it may not be opened; 0: it may */
+	int error;     /* errno if it may not be opened; 0: it may */
 };
 
 enum { NVML_NODES = 80 };
@@ -69,7 +69,7 @@ struct nvml_site {
 	size_t n_nodes;
 };
 
-/* Reads what is below `root` ("" for this host). It never reports NVML_PLACE_GUEST. */
+/* Reads what is below `root` ("" for this host). It never sets NVML_PLACE_GUEST. */
 void nvml_host_read_site(struct nvml_site *site, const char *root);
 
 #endif

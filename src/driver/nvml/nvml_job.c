@@ -44,7 +44,7 @@ void nvml_job_forget_ways(struct nvml_card *c, bool is_instance)
 	nvml_ring_forget(&c->ring);
 	if (!is_instance)
 		return;
-	/* What the driver does not support for MIG instances is never asked. */
+	/* The driver does not support these for MIG instances, so they are not asked. */
 	static const enum nvml_job none[] = { NVML_JOB_UTIL, NVML_JOB_PROCESS_UTIL,
 		NVML_JOB_ENERGY, NVML_JOB_POWER };
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
@@ -70,7 +70,7 @@ void nvml_job_heed(struct nvml_source *s, size_t card, int code)
 	case NVML_UNKNOWN:
 		c->failure = code;
 		break;
-	case NVML_BAD_ARGUMENT: /* an instance that was destroyed just now */
+	case NVML_BAD_ARGUMENT: /* an instance that has just been destroyed */
 		if (s->base.cards[card].id.mig_index >= 0)
 			nvml_cards_lose(s, card, NVML_NOT_FOUND);
 		c->answered = true;
@@ -164,7 +164,7 @@ static void add_label(struct facility *row, const struct card_id *id)
 		snprintf(note + len, cap - len, " %d", id->index);
 }
 
-/* One row for the cards that do a job in this way; false when there is no such card. */
+/* Makes one row for the cards that do a job in this way; false: there is no such card. */
 static bool describe_way(
 	struct nvml_source *s, enum nvml_job job, int way, struct facility *row)
 {
@@ -188,7 +188,7 @@ static bool describe_way(
 	return users > 0;
 }
 
-/* One row for the devices with the mode on, or off; false when there is no such device. */
+/* Makes one row for the devices with the mode on, or off; false: there is no such device. */
 static bool describe_mode(struct nvml_source *s, bool accounting, int on, struct facility *row)
 {
 	*row = (struct facility){ .job = accounting ? "ended processes" : "persistence mode",
@@ -204,7 +204,7 @@ static bool describe_mode(struct nvml_source *s, bool accounting, int on, struct
 	return row->note[0] != '\0';
 }
 
-/* One row for the cards with GPM counters that are read; false when there is no such card. */
+/* Makes one row for the cards whose GPM counters are read; false: there is no such card. */
 static bool describe_gpm(struct nvml_source *s, struct facility *row)
 {
 	*row = (struct facility){ .job = "SM activity",

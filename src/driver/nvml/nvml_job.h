@@ -15,7 +15,7 @@ enum nvml_job {
 	NVML_JOB_ENERGY,
 	NVML_JOB_POWER,
 	NVML_JOB_MEMORY,
-	NVML_JOB_LISTS, /* three of them, in the order of enum nvml_list */
+	NVML_JOB_LISTS, /* three jobs, in the order of enum nvml_list */
 	NVML_JOBS = NVML_JOB_LISTS + NVML_LISTS,
 };
 enum { NVML_WAYS = 3 };
@@ -23,7 +23,7 @@ enum { NVML_WAYS = 3 };
 /* How a job is done on a card. */
 struct nvml_way {
 	int way;       /* index into the job's ways; NVML_WAY_NONE or NVML_WAY_UNTRIED */
-	int code;      /* why not the first way; NVML_OK when it is */
+	int code;      /* why the first way is not used; NVML_OK when it is */
 	unsigned dead; /* bits: ways that are not supported and not asked again until re-init */
 };
 enum { NVML_WAY_NONE = -1, NVML_WAY_UNTRIED = -2 };
@@ -31,7 +31,7 @@ enum { NVML_WAY_NONE = -1, NVML_WAY_UNTRIED = -2 };
 /* One attempt at a job by one of its ways; returns the driver's code. */
 typedef int (*nvml_attempt)(struct nvml_source *s, size_t card, int way, void *out);
 
-/* A job that is to be done now. */
+/* A job to do now. */
 struct nvml_task {
 	enum nvml_job job;
 	nvml_attempt attempt;

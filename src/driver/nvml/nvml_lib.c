@@ -1,5 +1,5 @@
-/* Loads the driver's library by a table of symbols. Only the symbols that every audit needs
- * are required; the others may be missing in an older or newer driver. */
+/* Loads the driver's library and looks up a table of symbols. Only the symbols that every audit
+ * needs are required; the others may be missing in an older or newer driver. */
 #include "driver/nvml/nvml_lib.h"
 
 #include <dlfcn.h>
@@ -17,7 +17,7 @@ struct symbol {
 	size_t offset; /* of the pointer */
 	const char *name;
 	bool required;
-	bool older; /* another name of the row before, with the same signature */
+	bool older; /* another name for the row before, with the same signature */
 };
 
 /* clang-format off */
@@ -32,7 +32,7 @@ static const struct symbol symbols[] = {
 };
 /* clang-format on */
 
-/* Fills in the calls. Returns the name of one that is required and missing, or NULL. */
+/* Fills in the calls. Returns the name of a required symbol that is missing, or NULL. */
 static const char *find_symbols(struct nvml_lib *lib)
 {
 	size_t n = sizeof(symbols) / sizeof(symbols[0]);
@@ -49,8 +49,8 @@ static const char *find_symbols(struct nvml_lib *lib)
 	return NULL;
 }
 
-/* The library prints "CUDAMAJOR.DRIVERVERSION"; keeps the part that can be compared with the
- * module. */
+/* The library prints "CUDAMAJOR.DRIVERVERSION"; this keeps the part that can be compared with
+ * the module's version. */
 static void read_version(struct nvml_lib *lib)
 {
 	char text[VERSION_CAP] = "";
@@ -72,8 +72,8 @@ static void read_path(struct nvml_lib *lib, const char *asked)
 	str_copy(lib->path, sizeof(lib->path), path);
 }
 
-/* Where the library is when the system's loader does not look there: WSL2 mounts Windows'
- * driver, NixOS and some Kubernetes hosts have places of their own. */
+/* Where the library is when the system's loader does not find it: WSL2 mounts the driver of
+ * Windows; NixOS and some Kubernetes hosts have directories of their own. */
 static const char *const usual_places[] = {
 	"/usr/lib/wsl/lib/libnvidia-ml.so.1",
 	"/run/opengl-driver/lib/libnvidia-ml.so.1",
@@ -81,7 +81,7 @@ static const char *const usual_places[] = {
 };
 enum { USUAL_PLACES = sizeof(usual_places) / sizeof(usual_places[0]) };
 
-/* The path of a usual place; false: no file is there. */
+/* Makes the path of a usual place; false: no file is there. */
 static bool find_usual(char *path, size_t cap, const char *root, size_t place)
 {
 	int n = snprintf(path, cap, "%s%s", root, usual_places[place]);
@@ -97,8 +97,8 @@ bool nvml_lib_is_below(const char *root)
 	return false;
 }
 
-/* Loads what was named, else what the loader finds, else what is in a usual place. `why` says
- * why there is none: the loader's reason for the first one that is there. */
+/* Loads the library that was named, else the one that the loader finds, else one in a usual
+ * place. On failure `why` is the loader's reason for the first file that exists. */
 static void *load(const struct nvml_lib_choice *choice, char *why, size_t cap)
 {
 	const char *first = choice->path ? choice->path : "libnvidia-ml.so.1";
@@ -184,7 +184,7 @@ void nvml_lib_close(struct nvml_lib *lib)
 static const struct code_meaning {
 	int code;
 	const char *text;
-	const char *advice; /* for the driver as a whole; NULL: the advice is to try again */
+	const char *advice; /* for the driver as a whole; NULL: trying again is the advice */
 } meanings[] = {
 	{ NVML_OK, "success", NULL },
 	{ NVML_UNINITIALISED, "the driver was not initialised, or went away", NULL },

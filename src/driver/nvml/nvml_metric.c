@@ -1,6 +1,6 @@
 /* Asks the driver for single numbers by a table: which call, how it is called, what to do with
- * the answer. The calls that measure PCIe traffic are not in the table, because each blocks
- * for 20 ms; the running counters are. */
+ * the answer. The calls that measure PCIe traffic are not in the table, because each blocks for
+ * 20 ms; the running counters of that traffic are. */
 #include "driver/nvml/nvml_metric.h"
 
 #include <math.h>
@@ -67,7 +67,7 @@ static int ask_memory(struct nvml_source *s, void *handle, struct answer *a)
 	return code;
 }
 
-/* Both identities, or the highest generation of the port above the card. */
+/* Reads both PCI identities, or the highest generation of the port above the card. */
 static int ask_pci(struct nvml_source *s, void *handle, enum nvml_shape shape, struct answer *a)
 {
 	char address[PCI_CAP];
@@ -113,8 +113,8 @@ static void error_name(struct nvml_source *s, int code, char *dst, size_t cap)
 	str_escape(dst, cap, name, strlen(name));
 }
 
-/* The state says when a card cannot be in a fabric. For a card that has not joined yet, only
- * the state is valid. */
+/* The state shows whether a card cannot be in a fabric. For a card that has not joined yet,
+ * only the state is valid. */
 static int take_fabric(
 	struct nvml_source *s, enum nvml_shape shape, const void *bytes, struct answer *a)
 {
@@ -140,14 +140,14 @@ static int take_health(const void *bytes, struct answer *a)
 {
 	struct nvml_fabric_health fabric;
 	memcpy(&fabric, bytes, sizeof(fabric));
-	/* A driver that does not know layout 3 has no summary. */
+	/* A driver that does not know layout 3 reports no summary. */
 	a->numbers[0] = fabric.version == NVML_FABRIC_HEALTH_V2 ? 0 : fabric.summary;
 	for (size_t i = 0; i < 4; i++)
 		a->numbers[i + 1] = fabric.mask >> 2 * i & 3;
 	return fabric.state == NVML_FABRIC_COMPLETED ? NVML_OK : NVML_NO_DATA;
 }
 
-/* Takes what is not simply the numbers of the answer; returns its code. */
+/* Handles answers that are not simply numbers; returns their code. */
 static int take_special(
 	struct nvml_source *s, enum nvml_shape shape, const char *bytes, struct answer *a)
 {
@@ -213,7 +213,7 @@ static int ask_call(struct nvml_source *s, size_t row, void *handle, struct answ
 	for (size_t i = 0; i < nvml_calls_parts(&form); i++)
 		n += capture_layout_numbers(form.layout, bytes + i * size, a->numbers + n);
 	if (shape == SHAPE_CHECK && code == NVML_CORRUPTED) {
-		a->numbers[0] = 0; /* a damaged infoROM is a valid answer, too */
+		a->numbers[0] = 0; /* that the infoROM is damaged is a valid answer, too */
 		return NVML_OK;
 	}
 	return code == NVML_OK ? take_special(s, shape, bytes, a) : code;
@@ -243,7 +243,7 @@ static bool is_fatal(int code)
 	       code == NVML_NO_DRIVER || code == NVML_MISMATCH;
 }
 
-/* Whether two rows are answered by one call: neighbours of the same kind. */
+/* Whether one call answers both rows: they are neighbours of the same kind. */
 static bool same_call(const struct nvml_call *a, const struct nvml_call *b)
 {
 	bool same_symbol = a->symbol && b->symbol ? strcmp(a->symbol, b->symbol) == 0

@@ -9,7 +9,7 @@
 
 #include "model/metric.h"
 
-/* Signatures, and what is done with the answer. */
+/* The signature of a call, and what is done with the answer. */
 enum nvml_shape {
 	SHAPE_ONE,	 /* (device, unsigned *) */
 	SHAPE_TWO,	 /* (device, unsigned *, unsigned *) */
@@ -25,17 +25,17 @@ enum nvml_shape {
 	SHAPE_TEXT_OF,	 /* (device, int which, char *, unsigned length) */
 	SHAPE_NAME,	 /* (device, {char [64]} *) */
 	SHAPE_SYSTEM,	 /* (int *) */
-	SHAPE_CHECK,	 /* (device): whether it says yes */
+	SHAPE_CHECK,	 /* (device): whether the call succeeds */
 	SHAPE_VERSIONED, /* (device, {version, int} *) */
 	SHAPE_VERSIONED_TWO,  /* the same with two of them */
 	SHAPE_CLASSES,	      /* (device, struct nvml_pci_ext *) */
 	SHAPE_SRAM,	      /* (device, struct nvml_sram_errors *) */
 	SHAPE_FABRIC,	      /* (device, struct nvml_fabric *): state and clique */
 	SHAPE_FABRIC_RESULT,  /* the same: the status as a text */
-	SHAPE_FABRIC_CLUSTER, /* and the cluster's UUID */
+	SHAPE_FABRIC_CLUSTER, /* the same: the cluster's UUID */
 	SHAPE_HEALTH,	      /* (device, struct nvml_fabric_health *): summary and flags */
 	SHAPE_PLATFORM,	      /* (device, struct nvml_platform *): numbers and chassis */
-	SHAPE_PLATFORM_GUID,  /* of the same the identity */
+	SHAPE_PLATFORM_GUID,  /* the same: the identity */
 	SHAPE_BYTES,	      /* (device, {u64 total, free, used} *) */
 	SHAPE_FIELD,	      /* nvmlDeviceGetFieldValues with one field */
 	SHAPE_PCI,	      /* the calls of the source itself */
@@ -52,7 +52,7 @@ struct nvml_call {
 	int which;     /* OF, TEXT_OF, FIELD: the number; ERRORS, PLACE: the type */
 	int other;     /* ERRORS, PLACE: the counter; FIELD: the scope */
 	int place;     /* PLACE */
-	int out;       /* which of several answers */
+	int out;       /* which one, if the call answers with several */
 	double scale;  /* the answer times this is the value; 0: 1 */
 	bool instance; /* MIG instances have their own value */
 };

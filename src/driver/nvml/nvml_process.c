@@ -5,8 +5,8 @@
 #include "driver/nvml/nvml.h"
 #include "driver/nvml/nvml_decode.h"
 
-/* The used memory of a card: as the driver reports it, or the sum over the processes on boards
- * that share the host's memory, where the driver does not report it. */
+/* From here on: the used memory of a card. It is what the driver reports, or the sum over the
+ * processes on boards that share the host's memory, where the driver does not report it. */
 
 /* One reading of memory. */
 struct memory_job {
@@ -24,7 +24,7 @@ static int read_by_driver(struct nvml_source *s, size_t card, int way, struct nv
 	struct nvml_memory v1 = { 0 };
 	int code = NVML_CALL(s->lib.api.memory, handle, &v1);
 	m->total = v1.total;
-	m->used = v1.used; /* with what the driver reserves */
+	m->used = v1.used; /* includes what the driver reserves */
 	return code;
 }
 
@@ -36,7 +36,7 @@ static bool is_unsupported(const struct nvml_card *c)
 }
 
 enum {
-	LIST_ENTRIES = 64, /* usually enough, so that the driver is asked once */
+	LIST_ENTRIES = 64, /* usually enough, so that one call is enough */
 	MOST_ENTRIES = 16384,
 	SIZE_TRIES = 8, /* for a list that grows while it is read */
 };
@@ -49,8 +49,8 @@ static const unsigned list_kinds[NVML_LISTS] = {
 /* Bytes of an entry by the list's symbol: _v2, _v3, unsuffixed. */
 static const size_t entry_sizes[NVML_LIST_WAYS] = { 24, 24, 16 };
 
-/* Reads a list into c->raw_list, which has room for the largest entries; *n is how many came.
- */
+/* Reads a list into c->raw_list, which has room for the largest entries; *n is the number of
+ * entries. */
 static int read_list(struct nvml_card *c, nvml_list_call call, unsigned *n)
 {
 	size_t want = LIST_ENTRIES;
@@ -67,14 +67,14 @@ static int read_list(struct nvml_card *c, nvml_list_call call, unsigned *n)
 	return NVML_TOO_SMALL;
 }
 
-/* A list to be read, and where its entries are added. */
+/* A list to read, and where to add its entries. */
 struct list_job {
 	enum nvml_list list;
 	struct nvml_buffer *to; /* of struct card_process */
 	size_t *n;
 };
 
-/* One list by one of its symbols. */
+/* Reads one list with one of its symbols. */
 static int attempt_list(struct nvml_source *s, size_t card, int way, void *out)
 {
 	const struct list_job *job = out;
@@ -103,7 +103,7 @@ static int attempt_list(struct nvml_source *s, size_t card, int way, void *out)
 	return NVML_OK;
 }
 
-/* Memory of the processes as far as it is known; -1: of none of them. */
+/* Adds up the memory of the processes for which it is known; -1: it is known for none. */
 static int64_t sum_bytes(const struct nvml_buffer *list, size_t n)
 {
 	const struct card_process *processes = list->data;
@@ -118,7 +118,8 @@ static int64_t sum_bytes(const struct nvml_buffer *list, size_t n)
 	return n && !known ? UNKNOWN_BYTES : sum;
 }
 
-/* The sum of the processes' memory, read again without changing the lists; -1: not known. */
+/* Returns the sum of the processes' memory, read again without changing the lists; -1: not
+ * known. */
 static int64_t nvml_glance_processes(struct nvml_source *s, size_t card)
 {
 	struct nvml_card *c = &s->cards[card];
@@ -129,7 +130,8 @@ static int64_t nvml_glance_processes(struct nvml_source *s, size_t card)
 	int64_t bytes = sum_bytes(&c->glanced, n);
 	if (code != NVML_OK || bytes < 0)
 		return UNKNOWN_BYTES;
-	/* Memory that only the other lists had at the last look is taken as unchanged. */
+	/* Memory that only the other lists reported at the last look is assumed to be
+	 * unchanged. */
 	bool more = c->listed && c->compute_bytes >= 0 && c->listed_bytes > c->compute_bytes;
 	return bytes + (more ? c->listed_bytes - c->compute_bytes : 0);
 }
@@ -138,7 +140,7 @@ static int sum_processes(struct nvml_source *s, size_t card, struct memory_job *
 {
 	struct nvml_card *c = &s->cards[card];
 	if (!is_unsupported(c))
-		return NVML_UNKNOWN; /* it is supported, and failed */
+		return NVML_UNKNOWN; /* the call is supported, but failed */
 	if (job->from == NVML_MEMORY_LOOKED)
 		job->used = c->listed ? c->listed_bytes : UNKNOWN_BYTES;
 	else if (job->from == NVML_MEMORY_GLANCED)
@@ -146,7 +148,7 @@ static int sum_processes(struct nvml_source *s, size_t card, struct memory_job *
 	return NVML_OK;
 }
 
-/* Whether the memory of an instance has been unknown since GPM counters were read. */
+/* Notices that the memory of an instance is unknown since GPM counters were read. */
 static void notice_broken(struct nvml_source *s, size_t card, int code, uint64_t total)
 {
 	const struct card_id *id = &s->base.cards[card].id;
@@ -183,7 +185,7 @@ void nvml_process_read_memory(struct nvml_source *s, size_t card, enum nvml_memo
 {
 	struct card_reading *r = &s->base.cards[card];
 	struct memory_job job = { from, UNKNOWN_BYTES, UNKNOWN_BYTES, 0 };
-	/* A scan asks for the total, which is not known from the processes. */
+	/* A scan asks for the total, which the processes do not show. */
 	if (from == NVML_MEMORY_SCANNED && is_unsupported(&s->cards[card]))
 		return;
 	r->mem_used_bytes = UNKNOWN_BYTES;
@@ -207,8 +209,8 @@ bool nvml_process_is_listed(const struct nvml_card *c, uint32_t pid)
 	return false;
 }
 
-/* Strangers (pids with use that are in no list) that the lists read just now do not have
- * either count as garbage from now on: another look would not find them. One that was listed
+/* Strangers (pids with use that are in no list) that are not in the lists read just now either
+ * count as garbage from now on: another look would not find them. A stranger that was listed
  * before has left, and its records may come late. */
 static void judge_strangers(struct nvml_card *c)
 {
@@ -231,7 +233,7 @@ struct nvml_stranger *nvml_process_add_stranger(struct nvml_card *c, uint32_t pi
 	return s;
 }
 
-/* The pids of a list; of a long one, the first. */
+/* The pids of a list; if it is long, the first ones. */
 struct pids {
 	uint32_t pid[LIST_ENTRIES];
 	size_t n;
@@ -246,7 +248,7 @@ static struct pids listed_pids(const struct nvml_card *c)
 	return all;
 }
 
-/* Notes who was in the lists before and is not any more. */
+/* Notes which processes were in the lists before and are no longer there. */
 static void note_left(struct nvml_card *c, const struct pids *before)
 {
 	for (size_t i = 0; i < before->n; i++)

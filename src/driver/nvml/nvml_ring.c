@@ -1,4 +1,4 @@
-/* Learns about the driver's ring of samples. */
+/* Learns the properties of the driver's ring from its samples. */
 #include "driver/nvml/nvml_ring.h"
 
 #include <stdlib.h>
@@ -12,10 +12,11 @@
 
 enum {
 	PERIOD_MOST_US = 1000000,  /* NVML: a sixth of a second to a second */
-	SPACINGS = 128,		   /* of the newest samples: enough for a median */
+	SPACINGS = 128,		   /* newest samples that are used for the median */
 	ENOUGH_US = 20000000,	   /* a ring that spans this much is long enough */
-	WHOLE_EVERY_US = 30000000, /* a ring that may still grow is read whole again */
-	WHOLE_SOON_US = 1000000,   /* the second time: to see whether it was full */
+	WHOLE_EVERY_US = 30000000, /* how often a ring that may still grow is read completely */
+	WHOLE_SOON_US = 1000000,   /* when it is read completely for the second time, to see
+				      whether it was full */
 };
 
 enum nvml_stamps nvml_ring_stamps_learn(
@@ -65,8 +66,8 @@ static int compare(const void *a, const void *b)
 	return array_compare(*(const int64_t *)a, *(const int64_t *)b);
 }
 
-/* The median time between two samples, without the pauses of a driver that takes none while a
- * card is idle; 0: too few. */
+/* Returns the median time between two samples, without the pauses of a driver that takes no
+ * samples while a card is idle; 0: too few samples. */
 static int64_t median_spacing_us(const struct util_sample *all, size_t n)
 {
 	int64_t spacings[SPACINGS];
@@ -87,7 +88,7 @@ void nvml_ring_learn(
 	int64_t period_us = median_spacing_us(all, n);
 	if (period_us > 0)
 		r->period_us = period_us;
-	/* It has fewer samples than it had before plus those that it got since: it drops the
+	/* The ring has fewer samples than before plus those that came since, so it drops the
 	 * oldest. */
 	r->full = r->wholes > 0 && (r->full || n < r->count + r->new_since);
 	r->full |= (int64_t)n * r->period_us >= ENOUGH_US;

@@ -1,4 +1,4 @@
-/* How much each process used a card since the last drain. */
+/* Reads how much each process used a card since the last drain. */
 #include "driver/nvml/nvml.h"
 #include "driver/nvml/nvml_decode.h"
 #include "driver/use.h"
@@ -13,7 +13,7 @@ enum {
 /* A request for the records since a moment, by the clock of the driver's stamps. */
 struct use_job {
 	int64_t since_us;
-	unsigned n; /* how many came */
+	unsigned n; /* number of records */
 };
 
 /* Fills c->raw_utils with records of the older call. */
@@ -59,7 +59,7 @@ static int read_use_v1(struct nvml_source *s, struct nvml_card *c, struct use_jo
 	return NVML_TOO_SMALL;
 }
 
-/* Fills c->raw_utils with struct nvml_process_sample_v1, whichever call it was. */
+/* Fills c->raw_utils with struct nvml_process_sample_v1, whichever call is used. */
 static int attempt_use(struct nvml_source *s, size_t card, int way, void *out)
 {
 	struct nvml_card *c = &s->cards[card];
@@ -84,9 +84,9 @@ static const struct nvml_stranger *find_stranger(const struct nvml_card *c, uint
 	return NULL;
 }
 
-/* Whether the record of a pid counts. A process that the lists do not have may have started
- * after they were read. The reading reports this, and the record counts until the lists are
- * read again. */
+/* Whether the record of a pid counts. A process that is not in the lists may have started after
+ * they were read. The reading reports this, and the record counts until the lists are read
+ * again. */
 static bool is_heard(struct nvml_card *c, struct card_reading *r, const struct process_util *u)
 {
 	if (u->pid == 0)
@@ -103,7 +103,7 @@ static bool is_heard(struct nvml_card *c, struct card_reading *r, const struct p
 	return true;
 }
 
-/* Puts a record among the readings: one for each pid, the newest. */
+/* Adds a record to the readings, which keep the newest one of each pid. */
 static void add_use(
 	struct card_reading *r, struct process_util *to, const struct process_util *use)
 {
@@ -127,7 +127,7 @@ static int64_t newest_stamp_us(const struct nvml_process_sample_v1 *records, uns
 	return newest_us;
 }
 
-/* Converts n records in c->raw_utils, from one of the calls, into the reading. */
+/* Converts n records in c->raw_utils, from either call, into the reading. */
 static void take_records(struct nvml_source *s, size_t card, int way, unsigned n)
 {
 	struct nvml_card *c = &s->cards[card];

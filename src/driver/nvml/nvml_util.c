@@ -9,12 +9,12 @@
 
 enum {
 	RING_ENTRIES = 256,	 /* twice what the ring is known to hold */
-	RING_MOST = 4096,	 /* and more than it ever will */
+	RING_MOST = 4096,	 /* more than it will ever hold */
 	SIZE_TRIES = 6,		 /* for a list that grows while it is read */
 	POLL_AFTER_US = 1000000, /* after this long without a sample the ring has stopped */
 };
 
-/* Asks for samples newer than `since_us`, which are then in the card's buffer. A buffer that
+/* Asks for samples newer than `since_us`, and stores them in the card's buffer. A buffer that
  * came back full may have been too small: some drivers do not report that. */
 static int read_ring(
 	struct nvml_source *s, struct nvml_card *c, int64_t since_us, struct nvml_samples *raw)
@@ -75,7 +75,7 @@ static size_t join_polled(struct nvml_card *c, struct util_sample *ring, size_t 
 	return n + older;
 }
 
-/* Learns from what the ring gave, by the driver's clock; returns the new samples. */
+/* Learns from what the ring returned, by the driver's clock; returns the new samples. */
 static struct util_sample *take_ring(struct nvml_source *s, size_t card, bool whole, size_t *n)
 {
 	struct nvml_card *c = &s->cards[card];
@@ -140,7 +140,7 @@ static int poll_rates(struct nvml_source *s, struct nvml_card *c)
 	return NVML_OK;
 }
 
-/* Returns the readings that were polled since the last drain. */
+/* Puts the readings that were polled since the last drain into the reading of the card. */
 static void hand_out_polled(struct nvml_source *s, size_t card, enum util_kind kind)
 {
 	struct nvml_card *c = &s->cards[card];
@@ -192,15 +192,15 @@ void nvml_util_drain(struct nvml_source *s, size_t card)
 	 * count as old. */
 	if (c->ring.seen_us > now_us) {
 		c->ring.seen_us = now_us;
-		nvml_ring_forget(&c->ring); /* what it has is not counted by then */
+		nvml_ring_forget(&c->ring); /* samples in the ring by then are not counted */
 	}
 	c->since_us = c->ring.seen_us;
 	if (is_unsupported(c) && c->gpm.works)
 		return;
 	if (nvml_job_do(s, card, &drain_task) != NVML_OK)
 		return;
-	/* A ring that has stopped has no new samples; the utilisation rates may work. The way
-	 * in use does not change. A card that has just come back has no sample yet, and its
+	/* A ring that has stopped has no new samples, but the utilisation rates may work. The
+	 * way in use does not change. A card that has just come back has no sample yet, and its
 	 * rates say nothing. */
 	c->dry = r->n_samples == 0 && now_us - c->ring.seen_us >= POLL_AFTER_US &&
 		 now.mono_us - c->back_mono_us >= POLL_AFTER_US;
@@ -219,7 +219,8 @@ void nvml_util_finish(struct nvml_source *s, size_t card)
 		nvml_util_keep_polled(c, now.wall_us, NAN);
 		hand_out_polled(s, card, UTIL_UNKNOWN);
 	}
-	/* Without samples of the ring, the next drain asks for process use since this one. */
+	/* Without samples from the ring, the next drain asks for the use of processes since
+	 * this one. */
 	bool polled = r->util_kind == UTIL_POLLED || r->util_kind == UTIL_UNKNOWN;
 	if (polled && c->stamps != NVML_STAMPS_UNKNOWN)
 		c->ring.seen_us = nvml_ring_stamps_now(c->stamps, &now);

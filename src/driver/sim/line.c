@@ -18,7 +18,7 @@ int line_fail(const struct line *l, const char *format, ...)
 	return err_set(l->e, ERR_USAGE, "%s:%d: %s", l->where, l->number, text);
 }
 
-/* Copies one quoted word; *at is behind the opening quote and ends behind the closing one. */
+/* Copies one quoted word; *at is after the opening quote and ends after the closing one. */
 static int cut_quoted(struct line *l, const char *bytes, size_t len, size_t *at, char **out)
 {
 	for (; *at < len && bytes[*at] != '"'; (*at)++) {
@@ -42,7 +42,7 @@ int line_cut(struct line *l, const char *bytes, size_t len)
 		return line_fail(l, "the line is longer than %d bytes", LINE_CAP - 1);
 	if (memchr(bytes, '\0', len))
 		return line_fail(l, "there is a NUL in the line");
-	/* A word needs at most its own bytes and a NUL for the blank behind it. */
+	/* A word needs at most its own bytes and a NUL for the blank after it. */
 	char *out = l->text;
 	for (size_t at = 0; at < len;) {
 		if (bytes[at] == ' ' || bytes[at] == '\t' || bytes[at] == '\r') {
@@ -102,7 +102,7 @@ int line_copy(struct line *l, const char *what, char *dst, size_t cap)
 	return 0;
 }
 
-/* Digits with at most six behind a point, in millionths. Returns the rest, or NULL. */
+/* Reads digits with at most six after a point, as millionths. Returns the rest, or NULL. */
 static const char *millionths(const char *text, int64_t *value)
 {
 	int64_t whole = 0, scale = 1000000;
@@ -140,7 +140,7 @@ int line_count(struct line *l, const char *what, int64_t min, int64_t max, int64
 	return 0;
 }
 
-/* A duration without a sign; `text` is what the user wrote. */
+/* Reads a duration without a sign; `text` is what the user wrote. */
 static int duration_us(struct line *l, const char *what, const char *text, int64_t *us)
 {
 	int64_t ms = 0;
@@ -181,7 +181,7 @@ struct scenario_unit {
 struct quantity {
 	const struct scenario_unit *units; /* ends with a unit without a name */
 	int64_t max;
-	const char *example; /* for the message when a word is none */
+	const char *example; /* for the message about a wrong word */
 };
 
 static const struct scenario_unit size_units[] = { { "B", 1 }, { "KB", 1000 }, { "KiB", 1024 },

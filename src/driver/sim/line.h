@@ -14,7 +14,7 @@ enum { LINE_WORDS_MAX = 64, LINE_CAP = 2048 };
 struct line {
 	char text[LINE_CAP]; /* the words, each terminated */
 	char *items[LINE_WORDS_MAX];
-	size_t n, next;	   /* words, and which of them is taken next */
+	size_t n, next;	   /* number of words, and the next one to take */
 	const char *where; /* name of the file */
 	int number;	   /* of the line in it */
 	int64_t day_us; /* of a line that begins with `on`: the start of the day it is read for
@@ -37,13 +37,13 @@ bool line_take(struct line *l, const char *word);
 /* Fails when words are left. */
 int line_end(struct line *l);
 
-/* These take one word and fail with a sentence when there is none or it is something else.
+/* These take one word. They fail with a sentence when there is no word or it is something else.
  * `what` names it in the sentence. */
 int line_text(struct line *l, const char *what, const char **text);
 int line_copy(struct line *l, const char *what, char *dst, size_t cap);
 int line_count(struct line *l, const char *what, int64_t min, int64_t max, int64_t *value);
 int line_duration(struct line *l, const char *what, int64_t *us);
-/* As line_duration(), with a sign before it. */
+/* Like line_duration(), with a sign before it. */
 int line_signed_duration(struct line *l, const char *what, int64_t *us);
 /* "80GiB", "8GB", "512KiB", "0B" ... */
 int line_size(struct line *l, const char *what, int64_t *bytes);

@@ -1,5 +1,5 @@
-/* Plays a scenario: moves it through time, applying events in order and adding up exactly what
- * the cards do in between; and answers questions about the current moment. */
+/* Plays a scenario: moves it through time, applies events in order, adds up exactly what the
+ * cards do in between, and answers questions about the current moment. */
 #include "driver/sim/play.h"
 
 #include <math.h>
@@ -98,7 +98,7 @@ uint32_t play_pid(const struct play *p, uint32_t process)
 #define SECOND_US 1000000
 #define STEPS_MAX_US (1000LL * 366 * 86400 * 1000000)
 
-/* The number of the last sample that is not later than `t_us`; -1: there is none. */
+/* Returns the number of the last sample that is not later than `t_us`; -1: there is none. */
 static int64_t last_sample(const struct play *p, int64_t t_us)
 {
 	if (t_us < 0)
@@ -112,7 +112,7 @@ static int64_t sample_time(const struct play *p, int64_t k)
 	return k * p->scenario->second_us / p->scenario->samples_per_second;
 }
 
-/* What the card draws while nothing uses it and it does not cool down. */
+/* Returns what the card draws while nothing uses it and it is not cooling down. */
 static int64_t base_mw(const struct play *p, size_t card)
 {
 	const struct scenario_card *fixed = &p->scenario->cards[card];
@@ -140,7 +140,7 @@ static int load_now(const struct load *load, int64_t t_us)
 										    : 0;
 }
 
-/* When the load changes next, not later than `end_us`. */
+/* Returns when the load changes next, not later than `end_us`. */
 static int64_t load_until(const struct load *load, int64_t t_us, int64_t end_us)
 {
 	if (load->on_us == 0)
@@ -171,7 +171,7 @@ static void add_part(struct card_state_now *c, uint32_t seat, int64_t pct_us)
 	parts[i].pct_us += pct_us;
 }
 
-/* Remembers the power of a stretch, if a moment of the ring of power lies in it. */
+/* Remembers the power of a stretch of time, if the ring of power has a moment in it. */
 static void note_power(struct play *p, struct card_state_now *c, struct power_stretch s)
 {
 	struct power_stretch *last = c->n_powers ? &c->powers[c->n_powers - 1] : NULL;
@@ -250,8 +250,7 @@ static void begin_sample(struct card_state_now *c)
 	c->n_parts = 0;
 }
 
-/* Puts the sample that ends at `t_us` into the ring; a card that was off all the time has none.
- */
+/* Puts the sample that ends at `t_us` into the ring, unless the card was off all the time. */
 static void take_sample(struct play *p, struct card_state_now *c, int64_t t_us)
 {
 	if (c->sample_us > 0 && !is_off(p, c)) {
@@ -268,7 +267,7 @@ static void take_sample(struct play *p, struct card_state_now *c, int64_t t_us)
 	begin_sample(c);
 }
 
-/* Between two events the use of the card does not change. */
+/* Whether the use of the card does not change between two events. */
 static bool is_steady(const struct play *p, const struct card_state_now *c)
 {
 	bool steady = c->own_load.on_us == 0;
@@ -277,7 +276,8 @@ static bool is_steady(const struct play *p, const struct card_state_now *c)
 	return steady;
 }
 
-/* The sample at time 0, of the time before: what begins then was so before. */
+/* Takes the sample at time 0, which is of the time before: what begins at 0 is taken to be so
+ * before. */
 static void take_first(struct play *p, size_t card)
 {
 	struct card_state_now *c = &p->cards[card];
@@ -297,7 +297,7 @@ static void take_first(struct play *p, size_t card)
 }
 
 /* Brings `card` to `t_us`: its sums, and the samples that end by then. A sample is of the time
- * before it, so that one that ends at `t_us` does not know of an event at that moment. */
+ * before it, so one that ends at `t_us` does not include an event at that moment. */
 static void bring_to(struct play *p, size_t card, int64_t t_us)
 {
 	struct card_state_now *c = &p->cards[card];
@@ -314,8 +314,8 @@ static void bring_to(struct play *p, size_t card, int64_t t_us)
 	}
 	for (; c->next_sample <= last; c->next_sample++) {
 		int64_t end_us = sample_time(p, c->next_sample);
-		/* Played with fewer samples, each is still as short as the driver's, and the
-		 * time before it used as much energy. */
+		/* When played with fewer samples, each is still as short as the driver's, and
+		 * the time before it used energy at the same rate. */
 		int64_t skipped_us = end_us - p->sample_us - c->added_us;
 		if (skipped_us > 0) {
 			c->added_us += skipped_us;
@@ -328,7 +328,7 @@ static void bring_to(struct play *p, size_t card, int64_t t_us)
 						(double)skipped_us / (double)p->sample_us);
 		take_sample(p, c, end_us);
 	}
-	/* Played with fewer samples, the sums are those of the samples. */
+	/* When played with fewer samples, the sums are computed from the samples. */
 	if (p->scenario->second_us == SECOND_US)
 		add_up(p, card, t_us);
 }
@@ -342,7 +342,7 @@ static void bring_both_to(struct play *p, int card, int64_t t_us)
 		bring_to(p, (size_t)parent, t_us);
 }
 
-/* Puts a seat into a card's list of those that load it, or takes it out; order is kept. */
+/* Adds a seat to the list of those that load a card, or removes it; keeps the order. */
 static void list_loading(struct card_state_now *c, uint32_t seat, bool on)
 {
 	size_t at = 0;
@@ -401,7 +401,7 @@ static void end_life(struct play *p, int process, int64_t t_us)
 	}
 }
 
-/* Status, and that of a card's instances. */
+/* Sets the status of a card and of its instances. */
 static void set_status(struct play *p, const struct scenario_event *event, int64_t t_us)
 {
 	for (size_t i = 0; i < p->scenario->n_cards; i++) {
@@ -441,7 +441,7 @@ static void apply_to_host(struct play *p, const struct scenario_event *event, in
 		p->suspended_us += event->value;
 		return;
 	}
-	/* Clock steps that would add up to millennia are ignored. */
+	/* Ignore clock steps that would add up to millennia. */
 	int64_t step_us = p->step_us + event->value;
 	if (step_us > -STEPS_MAX_US && step_us < STEPS_MAX_US)
 		p->step_us = step_us;
@@ -532,7 +532,8 @@ static void apply(struct play *p, const struct scenario_event *event, int64_t t_
 	}
 }
 
-/* The driver forgets what is older than the ring is long, whether or not it has new samples. */
+/* The driver forgets samples that are older than the length of the ring, whether or not it has
+ * new ones. */
 static void forget(const struct play *p, struct card_state_now *c, int64_t t_us)
 {
 	while (c->ring_used) {
@@ -629,7 +630,7 @@ const struct play_sample *play_ring_at(const struct play *p, size_t card, size_t
 	return &c->ring[ring_place(p, c, c->ring_used - 1 - i)];
 }
 
-/* Adds up one sample's parts. */
+/* Adds up the parts of one sample. */
 static void add_parts(struct play *p, const struct card_state_now *c, size_t place)
 {
 	const struct part *parts = &c->parts[place * c->parts_stride];
@@ -677,7 +678,7 @@ static bool holds(const struct play *p, size_t seat)
 	return p->seats[seat].held && play_pid(p, p->scenario->seats[seat].process) != 0;
 }
 
-/* The holders of one card or instance. */
+/* Lists the holders of one card or instance. */
 static size_t own_holders(
 	const struct play *p, size_t card, struct play_holder *out, size_t max)
 {
@@ -749,7 +750,7 @@ size_t play_power_ring(const struct play *p, size_t card, struct play_power *out
 				.wall_us = k * POWER_PERIOD_US + s->wall_less_us,
 				.mw = s->mw };
 	}
-	/* This very moment is in no stretch yet. */
+	/* The current moment is not in a stretch yet. */
 	if (p->t_us >= 0 && p->t_us % POWER_PERIOD_US == 0 && !is_off(p, c))
 		out[n++] = (struct play_power){ .t_us = p->t_us,
 			.wall_us = play_wall(p, p->t_us),

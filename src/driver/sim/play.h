@@ -1,6 +1,7 @@
-/* A scenario being played: what the driver would say at a moment. Time is scenario time,
+/* Plays a scenario: what the driver would answer at a moment. Time is scenario time,
  * microseconds since its start, and only goes forward. After play_advance() every question is
- * about that moment, costs what its answer costs, and allocates nothing. */
+ * about that moment; its cost depends only on the size of the answer, and it allocates nothing.
+ */
 #ifndef GUA_DRIVER_SIM_PLAY_H
 #define GUA_DRIVER_SIM_PLAY_H
 
@@ -38,26 +39,26 @@ struct play_use {
 int play_open(struct play **out, const struct scenario *s, bool virtual_time, struct err *e);
 void play_close(struct play *p);
 
-/* Goes to `t_us`; earlier than before: stays. `wall_less_us` is wall clock less scenario time,
- * for scenarios that do not have their own wall clock. */
+/* Moves to `t_us`; if that is in the past, does nothing. `wall_less_us` is wall clock less
+ * scenario time, for scenarios that do not have their own wall clock. */
 void play_advance(struct play *p, int64_t t_us, int64_t wall_less_us);
-/* Reads the clock, whose boot time `origin_us` is time 0, and goes there; a virtual clock is
- * given the steps and suspends of the scenario. Returns the scenario time. */
+/* Reads the clock, on which boot time `origin_us` is time 0, and moves there. Applies the steps
+ * and suspends of the scenario to a virtual clock. Returns the scenario time. */
 int64_t play_follow(struct play *p, struct clock *clock, int64_t origin_us);
 
 int64_t play_time(const struct play *p);
-/* Wall clock at scenario time `t_us`, as it goes now. */
+/* The wall clock at scenario time `t_us`, as the clock is set now. */
 int64_t play_wall(const struct play *p, int64_t t_us);
 
 enum card_status play_status(const struct play *p, size_t card, int *code);
 
-/* Odd answers of the driver about a card. */
+/* Wrong answers that the driver gives about a card. */
 struct play_quirks {
 	bool vanished, garbage;
-	int64_t grow_by, grow_to; /* a process list grows by this with each refusal (0: not),
-				     up to this many entries */
+	int64_t grow_by, grow_to; /* a process list grows by this with each refusal (0: it does
+				     not), up to this many entries */
 	unsigned zero_use;	  /* ZERO_USE_ bits: calls that report 0 for every process */
-	int64_t power_factor;	  /* the reading of power is multiplied by it */
+	int64_t power_factor;	  /* the power that is reported is multiplied by this */
 };
 const struct play_quirks *play_quirks(const struct play *p, size_t card);
 
@@ -71,53 +72,56 @@ struct play_since {
 	bool by_wall; /* `us` is a stamp of the driver; else scenario time */
 };
 
-/* Every process with use in those samples. Returns how many there are; fills at most `max`. */
+/* Lists every process with use in those samples. Returns how many there are; fills at most
+ * `max`. */
 size_t play_uses(struct play *p, size_t card, struct play_since since, struct play_use *uses,
 	size_t max);
 
-/* The holders of the card; a card with MIG has its instances' holders. As play_uses(). */
+/* Lists the holders of the card; for a card with MIG, those of its instances. Returns and fills
+ * like play_uses(). */
 size_t play_holders(const struct play *p, size_t card, struct play_holder *out, size_t max);
-/* Memory that is used, the driver's own not included. */
+/* The used memory, without what the driver itself takes. */
 int64_t play_memory_used(const struct play *p, size_t card);
 
 /* Now: idle-power + (max-power - idle-power) * utilisation / 100. */
 int64_t play_power_mw(const struct play *p, size_t card);
-/* Power over time, since the last energy-reset. */
+/* Energy: power over time, since the last energy-reset. */
 double play_energy_mj(const struct play *p, size_t card);
 
 /* A metric of a card now (play_metric.c); NAN: it has none. `s` is the play's. */
 double play_metric(const struct play *p, const struct scenario *s, size_t unit, enum metric m);
-/* A text of the driver's; false: it has none. */
+/* A text that the driver reports; false: there is none. */
 bool play_metric_text(
 	const struct scenario *s, size_t unit, enum metric m, char *dst, size_t cap);
-/* Whether the card can be divided. */
+/* Whether the card supports MIG. */
 bool play_metric_can_mig(const struct scenario_card *c);
 
-/* The process that has `pid` now, or -1; *started_us is when its life began. */
+/* Returns the process that has `pid` now, or -1; *started_us is when its life began. */
 int play_process(const struct play *p, uint32_t pid, int64_t *started_us);
 
-/* The fault of this kind that is on for a call, the latest one if there are several; NULL:
- * none. `card` -1: a call without a card. */
+/* Returns the fault of this kind that is on for a call, the latest one if there are several;
+ * NULL: none. `card` -1: a call without a card. */
 const struct scenario_fault *play_fault(
 	const struct play *p, enum scenario_fault_kind kind, const char *call, int card);
 /* Scenario time at which `fault`, which is on, ends; INT64_MAX: never. */
 int64_t play_fault_end(const struct play *p, const struct scenario_fault *fault);
 
-/* The first XID after number *seen (0 at first) and counts it; false: none. */
+/* Returns the first XID after number *seen (0 at first), and updates *seen; false: there is
+ * none. */
 bool play_xid(const struct play *p, uint64_t *seen, uint32_t *card, int64_t *xid);
 uint64_t play_xid_count(const struct play *p);
 
 /* Reads the missing pids of processes with `pid file`: those that are or were on a card in
- * their present life. `read` returns the number in the file, or 0: there is none yet. Until a
+ * their current life. `read` returns the number in the file, or 0: there is none yet. Until a
  * process has its pid it holds nothing and has no record of use. */
 void play_read_pids(struct play *p, uint32_t (*read)(const char *file));
 /* Forgets the pids of such processes that have ended in the system: they hold nothing. */
 void play_drop_pids(struct play *p, bool (*ended)(uint32_t pid));
-/* The pid of a process in its present or last life; 0: not known yet. */
+/* The pid of a process in its current or last life; 0: not known yet. */
 uint32_t play_pid(const struct play *p, uint32_t process);
 
-/* The card's utilisation over time, percent x microseconds: the difference of two is the mean
- * between them. */
+/* The card's utilisation over time, in percent x microseconds: the difference of two values
+ * gives the mean between them. */
 int64_t play_util_sum(const struct play *p, size_t card);
 
 enum { POWER_RING_MAX = 119, POWER_PERIOD_US = 20000 };
@@ -142,7 +146,8 @@ struct play_account {
 	double sm_pct;	       /* mean of its use */
 };
 
-/* All of them, the running ones first; none while accounting is off. As play_uses(). */
+/* Lists all of them, the running ones first; none while accounting is off. Returns and fills
+ * like play_uses(). */
 size_t play_account_list(
 	const struct play *p, size_t card, struct play_account *out, size_t max);
 

@@ -1,5 +1,5 @@
-/* Accounting mode while a scenario is played: a process comes to a card, gets or gives memory,
- * leaves. */
+/* Keeps the records of accounting mode while a scenario is played: when a process comes to a
+ * card, gets or frees memory, or leaves. */
 #include "driver/sim/play_state.h"
 
 #include <string.h>

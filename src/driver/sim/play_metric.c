@@ -1,19 +1,19 @@
-/* The metrics of a scenario's cards: numbers computed from utilisation, memory and power, and
- * from the kind of card, which its name gives. */
+/* Computes the metrics of a scenario's cards from utilisation, memory and power, and from the
+ * kind of card, which is known by its name. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "driver/sim/play.h"
 
-/* The kinds of cards by a word of their names. */
+/* The kinds of cards, by a word in their names. */
 static const struct model {
 	const char *word;
 	double brand, architecture;
 	bool ecc;    /* it has error correction */
-	bool mig;    /* it can be divided */
+	bool mig;    /* it supports MIG */
 	bool fabric; /* it reports how far it is from slowing down, and can be in a fabric */
-	bool joined; /* it has joined that */
+	bool joined; /* it has joined a fabric */
 } models[] = {
 	{ "GeForce RTX 30", 5, 7, false, false, false, false },
 	{ "GeForce RTX 40", 5, 8, false, false, false, false },
@@ -43,7 +43,7 @@ bool play_metric_can_mig(const struct scenario_card *c)
 	return (c->has_mig || model_of(c)->mig) && c->parent < 0;
 }
 
-/* Of cards and of instances alike. */
+/* Metrics that both cards and instances have. */
 static double memory_metric(
 	const struct play *p, const struct scenario_card *c, size_t unit, enum metric m)
 {
@@ -94,7 +94,7 @@ static double power_metric(
 	}
 }
 
-/* What all cards say: while nothing uses them, and while something does. */
+/* Values that all cards report: while nothing uses them, and while something does. */
 #define ALWAYS(metric, value)                                                                  \
 	{                                                                                      \
 		METRIC_##metric, value, value                                                  \
@@ -164,7 +164,7 @@ static double plain_metric(double util, enum metric m)
 	return NAN;
 }
 
-/* Old cards have had errors: another number in each counter. */
+/* Old cards report errors: a different number in each counter. */
 static double error_metric(const struct scenario_card *c, enum metric m)
 {
 	enum {
@@ -182,7 +182,7 @@ static double error_metric(const struct scenario_card *c, enum metric m)
 	return m == METRIC_SRAM_THRESHOLD ? 1 : at + (counts_dram ? 1 : 0);
 }
 
-/* What only some kinds of cards have: errors, a fabric, a place in a rack. */
+/* Metrics that only some kinds of cards have: errors, a fabric, a place in a rack. */
 static double model_metric(const struct scenario_card *c, enum metric m)
 {
 	const struct model *model = model_of(c);
@@ -243,7 +243,7 @@ static double card_metric(const struct scenario_card *c, double util, enum metri
 	case METRIC_BOARD_ID:
 		return sscanf(c->id.pci, "%x:%x", &domain, &bus) == 2 ? (double)(bus << 8)
 								      : NAN;
-	case METRIC_VIRTUALIZATION: /* a virtual GPU of a guest is named so */
+	case METRIC_VIRTUALIZATION: /* the name of a guest's virtual GPU shows it */
 		return strstr(c->id.name, "GRID") ? 2 : 0;
 	case METRIC_MIG_CURRENT:
 	case METRIC_MIG_PENDING:

@@ -1,4 +1,4 @@
-/* What a play remembers. Private to play*.c. */
+/* The state of a play. Private to play*.c. */
 #ifndef GUA_DRIVER_SIM_PLAY_STATE_H
 #define GUA_DRIVER_SIM_PLAY_STATE_H
 
@@ -6,12 +6,12 @@
 
 #include "driver/sim/play.h"
 
-/* Entries of processes that left, a card. */
+/* Entries that are kept of processes that left a card. */
 enum { DEAD_KEPT = 128 };
 
 /* What accounting mode keeps of a process on a card, from when it came to when it left. */
 struct accounted {
-	uint32_t process, life; /* which one: the life by its number */
+	uint32_t process, life; /* the process, and the number of its life */
 	uint32_t pid;		/* 0: not known yet; while it runs its seat's process has it */
 	int64_t start_us, start_wall_us, end_us;
 	int64_t peak_bytes;  /* or -1 */
@@ -33,7 +33,7 @@ struct seat_now {
 	int64_t mem_bytes; /* or -1 */
 	struct load load;
 	int64_t sum;		  /* scratch of play_uses() */
-	size_t newest;		  /* the same: place in the ring */
+	size_t newest;		  /* also scratch: index in the ring */
 	struct accounted account; /* while it is held */
 };
 
@@ -54,8 +54,8 @@ struct card_state_now {
 	int code;
 	struct play_quirks quirks;
 	int64_t orphan_bytes;
-	struct load own_load; /* by no process in the list */
-	uint32_t *loading;    /* seats with a load, its instances' included */
+	struct load own_load; /* load that comes from no listed process */
+	uint32_t *loading;    /* seats with a load, including those of its instances */
 	size_t n_loading;
 	struct play_sample *ring; /* ring_room of them */
 	struct part *parts;	  /* ring_room x parts_stride */
@@ -63,20 +63,20 @@ struct card_state_now {
 	size_t ring_next, ring_used;
 	struct accounted *dead; /* DEAD_KEPT of them, by their end; NULL: accounting is off */
 	size_t n_dead;
-	int64_t added_us;	      /* all time before this is in the following sums */
-	int64_t on_us;		      /* how long the card was on */
-	int64_t util_pct_us;	      /* utilisation over time */
-	int64_t energy_mj, energy_nj; /* energy since the last reset, and what is left over */
-	int64_t use_mw,
-		cool_until_us; /* what the last use added, and until when it cools down */
-	int64_t next_sample;   /* number of the first sample not yet taken */
+	int64_t added_us;	       /* all time before this is in the following sums */
+	int64_t on_us;		       /* how long the card was on */
+	int64_t util_pct_us;	       /* utilisation over time */
+	int64_t energy_mj, energy_nj;  /* energy since the last reset, and what is left over */
+	int64_t use_mw, cool_until_us; /* power that the last use added, and until when the card
+					  cools down */
+	int64_t next_sample;	       /* number of the first sample not yet taken */
 	int64_t sample_us, sample_pct_us; /* the sample that is being made: length and use */
 	uint32_t n_parts;		  /* and processes */
 	struct power_stretch powers[POWER_RING_MAX]; /* the newest ones */
 	size_t n_powers;
 };
 
-/* One life of a process after the other. */
+/* The current life of a process; a process may live several times. */
 struct played_life {
 	bool alive, lived;
 	uint32_t number; /* of this life, from 1 */
@@ -105,12 +105,13 @@ struct play {
 	size_t next_event;	       /* in this round */
 	int64_t round_us;	       /* when this round began */
 	bool finished;		       /* no event is left */
-	size_t ring_cap, ring_room;    /* samples that a ring shows; one more is being made */
-	int64_t sample_us;	       /* how long a sample of the driver is */
-	struct card_state_now *cards;  /* as scenario.cards */
-	struct seat_now *seats;	       /* as scenario.seats */
-	struct played_life *lives;     /* as scenario.processes */
-	struct fault_on *on;	       /* faults that are on, the latest last */
+	size_t ring_cap, ring_room; /* samples that a ring shows; ring_room has one more, which
+				       is being made */
+	int64_t sample_us;	    /* how long a sample of the driver is */
+	struct card_state_now *cards; /* as scenario.cards */
+	struct seat_now *seats;	      /* as scenario.seats */
+	struct played_life *lives;    /* as scenario.processes */
+	struct fault_on *on;	      /* faults that are on, the latest last */
 	size_t n_on;
 	struct xid xids[XIDS_KEPT];
 	uint64_t n_xids; /* ever */

@@ -1,5 +1,5 @@
-/* Reads a scenario: the lines of the host, the others by their first word, and the check of the
- * whole; and gives its processes their pids. */
+/* Reads a scenario: the lines about the host; the others by their first word; then checks the
+ * whole, and gives its processes their pids. */
 #include "driver/sim/scenario.h"
 
 #include <ctype.h>
@@ -12,8 +12,8 @@
 #include "base/moment.h"
 #include "driver/sim/scenario_parse.h"
 
-/* The largest number of ring entries with the processes that used a card: it limits what
- * playing may allocate. */
+/* The most ring entries for processes that used a card: this limits what playing may allocate.
+ */
 #define PARTS_MAX (4 * 1000 * 1000)
 
 static int compare_events(const void *a, const void *b)
@@ -51,7 +51,8 @@ static size_t collect_seats(const struct scenario *s, struct scenario_seat *seat
 	return kept;
 }
 
-/* Makes the seats, gives every event its own, chains a process' seats and counts a card's. */
+/* Makes the seats, sets the seat of every event, chains the seats of each process, and counts
+ * those of each card. */
 static int make_seats(struct scenario *s, struct err *e)
 {
 	s->seats = calloc(s->n_events + 1, sizeof(*s->seats));
@@ -84,8 +85,8 @@ static int make_seats(struct scenario *s, struct err *e)
 	return 0;
 }
 
-/* Checks the events, which are in order. Suspends follow each other, and leave some time of a
- * round awake: otherwise a clock that they move would never reach the next event. */
+/* Checks the events, which are in order. Suspends must not overlap, and must leave some time of
+ * a round awake: otherwise a clock that they move would never reach the next event. */
 static int check_events(const struct scenario *s, const char *name, struct err *e)
 {
 	int64_t suspended_until_us = 0, suspended_us = 0;
@@ -287,7 +288,7 @@ static int parse_at(struct scenario *s, struct line *l)
 	return scenario_parse_verb(s, l, l->day_us + at_us);
 }
 
-/* Reads "N" or "N-N" of a list of days, and moves *text behind it. */
+/* Reads "N" or "N-N" of a list of days, and moves *text after it. */
 static int parse_days(struct line *l, const char **text, long *first, long *last)
 {
 	char *rest = NULL;

@@ -1,7 +1,7 @@
-/* A scenario: cards, processes and the events in time, as described in a text file (the
- * language is in gua-scenario(5)). It is the driver that the simulated source and the tests'
- * fake library play; this header is the parsed file, which never changes once it is made.
- * Playing it is play.h. */
+/* A scenario: cards, processes and events in time, as described in a text file (the language is
+ * in gua-scenario(5)). The simulated source and the tests' fake library play it in place of a
+ * driver. This header is the parsed file, which never changes once it is made; play.h plays it.
+ */
 #ifndef GUA_DRIVER_SIM_SCENARIO_H
 #define GUA_DRIVER_SIM_SCENARIO_H
 
@@ -59,12 +59,12 @@ struct scenario_event {
 
 enum scenario_fault_kind { FAULT_FAIL, FAULT_SLOW, FAULT_HANG };
 
-/* What is wrong with a call while it is on. */
+/* A fault of a call, while it is on. */
 struct scenario_fault {
 	enum scenario_fault_kind kind;
 	char call[SCENARIO_CALL_CAP]; /* name, or a beginning when `prefix` */
 	bool prefix;
-	int card;	  /* index into cards[], or -1: whatever card */
+	int card;	  /* index into cards[], or -1: any card */
 	int code;	  /* FAULT_FAIL */
 	int64_t slow_us;  /* FAULT_SLOW */
 	int64_t until_us; /* within a round of the timeline; INT64_MAX: for ever */
@@ -89,17 +89,17 @@ struct scenario_card {
 	int64_t held_mw; /* with processes that do not use it; -1: idle_mw */
 	int64_t cool_us; /* after use it draws half of what the use added, for this long */
 	bool gpm;	 /* it has GPM: use of cards and instances from counters */
-	bool gpm_breaks; /* after which the memory of its instances cannot be read */
-	int64_t sm_active_pct;	    /* SM use by GPM, of the utilisation */
+	bool gpm_breaks; /* after GPM was read, the memory of its instances cannot be read */
+	int64_t sm_active_pct;	    /* SM use by GPM, in percent of the utilisation */
 	size_t first_seat, n_seats; /* its part of seats[] */
 	size_t n_load_seats;	    /* seats that ever use it, its instances' included */
 };
 
-/* One pid in the file; it may live several lives. */
+/* One pid in the file; it may have several lives. */
 struct scenario_process {
 	char name[32];	    /* of the file */
 	uint32_t pid;	    /* 0: not yet taken from `pid_env`, or in a file */
-	char pid_env[64];   /* environment variable with the pid, or "" */
+	char pid_env[64];   /* environment variable that has the pid, or "" */
 	char pid_file[64];  /* name of the file with the pid of each life, or "" */
 	unsigned kind;	    /* process_kind bits */
 	int64_t uid;	    /* or -1 */
@@ -111,7 +111,7 @@ struct scenario_process {
 	uint32_t first_seat; /* head of the chain through seats[].next, or SEAT_NONE */
 };
 
-/* A text about a process beside its command. */
+/* A text about a process, besides its command. */
 struct scenario_text {
 	uint32_t process; /* index */
 	enum process_text which;
@@ -120,7 +120,7 @@ struct scenario_text {
 
 #define SEAT_NONE UINT32_MAX
 
-/* A process on a card, as far as some event puts it there. */
+/* A process on a card, if some event puts it there. */
 struct scenario_seat {
 	uint32_t card, process;
 	uint32_t next; /* another seat of the process, or SEAT_NONE */
@@ -129,19 +129,20 @@ struct scenario_seat {
 
 /* Everything that one file says. */
 struct scenario {
-	char host[128];		     /* "" when not given */
-	char driver[VERSION_CAP];    /* driver version */
-	char nvml[VERSION_CAP];	     /* version of its library */
-	int cuda;		     /* 1000 * major + 10 * minor */
-	bool has_start;		     /* the wall clock of virtual clocks is the scenario's */
-	int64_t start_wall_us;	     /* it, at time 0 */
-	int64_t samples_per_second;  /* of the driver */
-	int64_t second_us;	     /* a second; longer when it is played with fewer samples */
-	bool boot_stamps;	     /* samples are stamped since boot, not by the wall clock */
-	bool accounting;	     /* the driver keeps statistics of processes */
-	int64_t ring_us;	     /* how long the driver keeps samples */
-	int64_t repeat_us;	     /* events repeat after this long; 0: once */
-	int layout[3];		     /* bytes of an entry of the process lists v1, v2, v3 */
+	char host[128];		    /* "" when not given */
+	char driver[VERSION_CAP];   /* driver version */
+	char nvml[VERSION_CAP];	    /* version of its library */
+	int cuda;		    /* 1000 * major + 10 * minor */
+	bool has_start;		    /* the scenario sets the wall clock of virtual clocks */
+	int64_t start_wall_us;	    /* that wall clock at time 0 */
+	int64_t samples_per_second; /* of the driver */
+	int64_t second_us; /* length of a second; longer when the scenario is played with fewer
+			      samples */
+	bool boot_stamps;  /* samples are stamped since boot, not by the wall clock */
+	bool accounting;   /* the driver keeps statistics of processes */
+	int64_t ring_us;   /* how long the driver keeps samples */
+	int64_t repeat_us; /* events repeat after this long; 0: once */
+	int layout[3];	   /* bytes of an entry of the process lists v1, v2, v3 */
 	struct scenario_card *cards; /* physical ones first, by index; then MIG instances */
 	size_t n_cards, n_physical;
 	struct scenario_process *processes; /* in the file's order */
@@ -150,13 +151,13 @@ struct scenario {
 	size_t n_texts;
 	struct scenario_event *events; /* by time, and in the file's order at one time */
 	size_t n_events, cap_events;
-	struct scenario_fault *faults; /* those that events turn on and off */
+	struct scenario_fault *faults; /* faults that events turn on and off */
 	size_t n_faults, cap_faults;
 	struct scenario_seat *seats; /* by card; a card's are next to each other */
 	size_t n_seats;
 	uint32_t *by_pid;    /* indexes of processes, ordered by pid */
 	struct names names;  /* of processes, by their indexes, while the file is read */
-	char (*missing)[64]; /* symbols that the fake library shall not have */
+	char (*missing)[64]; /* symbols that the fake library does not have */
 	size_t n_missing;
 };
 
@@ -172,14 +173,14 @@ void scenario_free(struct scenario *s);
 /* The variable with the directory of the files of `pid file NAME`. */
 #define SCENARIO_PIDS "FAKENVML_PIDS"
 
-/* Gives processes with `pid env NAME` their number; `lookup` returns the text of a variable or
- * NULL, and may be NULL itself where there are none to ask. To be called once, before playing;
- * fails when one is missing, or when two live processes would share a pid. A program that plays
- * a scenario with `pid file NAME` calls play_read_pids(). */
+/* Gives processes with `pid env NAME` their pids; `lookup` returns the text of a variable or
+ * NULL, and may be NULL itself if there is no environment. Call it once, before playing. Fails
+ * when a variable is missing, or when two processes would have the same pid at the same time. A
+ * program that plays a scenario with `pid file NAME` calls play_read_pids(). */
 int scenario_resolve(
 	struct scenario *s, const char *(*lookup)(const char *name), struct err *e);
 
-/* The first of `by_pid` with this pid, or s->n_processes. */
+/* Returns the index of the first entry of `by_pid` with this pid, or s->n_processes. */
 size_t scenario_find_pid(const struct scenario *s, uint32_t pid);
 
 #endif

@@ -48,7 +48,8 @@ static int add_fault(struct scenario *s, struct line *l, const struct scenario_f
 	return 0;
 }
 
-/* `energy no` and `memory-info v1`: short for calls that fail from the start. */
+/* Handles `energy no` and `memory-info v1`, which are short for calls that fail from the start.
+ */
 static int never_works(struct scenario *s, struct line *l, int card, const char *call)
 {
 	struct scenario_event event = new_event(l, 0, EVENT_VERB_FAULT);
@@ -190,7 +191,7 @@ int scenario_parse_card(struct scenario *s, struct line *l)
 	return parse_card_keys(s, l, card);
 }
 
-/* `index I gi G ci C`, and that the index is free. */
+/* Reads `index I gi G ci C`, and checks that the index is free. */
 static int parse_mig_place(struct scenario *s, struct line *l, struct scenario_card *card)
 {
 	int64_t index = 0, gi = 0, ci = 0;

@@ -6,11 +6,11 @@
 #include "driver/sim/line.h"
 #include "driver/sim/scenario.h"
 
-/* The rest of a line behind its first word. */
+/* Reads the rest of a line after its first word. */
 int scenario_parse_card(struct scenario *s, struct line *l);
 int scenario_parse_mig(struct scenario *s, struct line *l);
 int scenario_parse_process(struct scenario *s, struct line *l);
-/* The rest of a line behind `at T`. */
+/* Reads the rest of a line after `at T`. */
 int scenario_parse_verb(struct scenario *s, struct line *l, int64_t at_us);
 
 #endif

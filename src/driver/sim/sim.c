@@ -1,4 +1,4 @@
-/* The simulated source: a scenario instead of a driver. */
+/* The simulated source: plays a scenario instead of asking a driver. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,8 @@ struct sim {
 	struct play_holder *holders;
 };
 
-/* The calls that the metrics of live views stand for; a fault of one is a fault of those. */
+/* The driver's calls behind the metrics of live views; a fault of such a call is a fault of its
+ * metrics. */
 static const struct metric_call {
 	enum metric metric;
 	const char *call;
@@ -55,7 +56,7 @@ static const struct metric_call {
 	{ METRIC_PSTATE, "nvmlDeviceGetPerformanceState" },
 };
 
-/* Lets time pass: on a virtual clock at once, unless it is to be waited for all the same. */
+/* Lets time pass: on a virtual clock at once, unless `wait` asks to wait anyway. */
 static void pass(struct sim *sim, int64_t us, bool wait)
 {
 	struct timespec t = { .tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000 };
@@ -66,13 +67,15 @@ static void pass(struct sim *sim, int64_t us, bool wait)
 	play_follow(sim->play, sim->clock, sim->origin_us);
 }
 
-/* Plays that `call` is made: takes the time that the scenario says, returns its code. */
+/* Simulates that `call` is made: takes the time that the scenario says, and returns its code.
+ */
 static int sim_call(struct sim *sim, const char *call, int unit)
 {
 	const struct scenario_fault *fault = play_fault(sim->play, FAULT_SLOW, call, unit);
 	if (fault)
 		pass(sim, fault->slow_us, false);
-	/* It hangs until that fault ends: at once on a virtual clock, which can know when. */
+	/* The call hangs until that fault ends. On a virtual clock that moment is known, so
+	 * time jumps there. */
 	while ((fault = play_fault(sim->play, FAULT_HANG, call, unit)) != NULL) {
 		int64_t end_us = play_fault_end(sim->play, fault);
 		bool known = clock_is_virtual(sim->clock) && end_us != INT64_MAX;
@@ -146,7 +149,7 @@ void sim_diagnose(const struct diagnosis *d, struct findings *f)
 /* How long before the scenario its host was started: processes may be this old. */
 #define UPTIME_US (90LL * 86400 * 1000000)
 
-/* Goes to now; fails while the scenario's driver cannot be initialised. */
+/* Moves to the current moment; fails while the scenario's driver cannot be initialised. */
 static int go_to_now(struct sim *sim, struct err *e)
 {
 	play_follow(sim->play, sim->clock, sim->origin_us);
@@ -158,7 +161,7 @@ static int go_to_now(struct sim *sim, struct err *e)
 		e, ERR_WORLD, "the simulated driver cannot be initialised: code %d", code);
 }
 
-/* Status of a card; true when it can be read. */
+/* Reads the status of a card; true when the card can be read. */
 static bool read_status(struct sim *sim, size_t i)
 {
 	struct card_reading *card = &sim->source.cards[i];
@@ -197,7 +200,7 @@ static void read_ring(struct sim *sim, size_t i)
 	}
 }
 
-/* One reading now, as the driver without a ring gives it. */
+/* Takes one reading now, as a driver without a ring does. */
 static void read_rate(struct sim *sim, size_t i)
 {
 	struct card_reading *card = &sim->source.cards[i];
@@ -212,7 +215,7 @@ static void read_rate(struct sim *sim, size_t i)
 	card->n_samples = 1;
 }
 
-/* A reading of an instance: it is there, and its use is unknown. */
+/* Keeps a reading of an instance that is present and whose use is unknown. */
 static void keep_unknown(struct sim *sim, size_t i)
 {
 	struct sim_card *own = &sim->cards[i];
@@ -533,7 +536,7 @@ static bool make_card(struct sim *sim, size_t unit)
 	return own->samples && own->process_utils && own->parts && own->processes;
 }
 
-/* Every card that is not divided, and every instance of those that are. */
+/* Makes the cards: every card without MIG, and every instance of a card with MIG. */
 static bool make_cards(struct sim *sim)
 {
 	const struct scenario *s = sim->scenario;
@@ -563,12 +566,13 @@ static int read_scenario(struct sim *sim, const struct source_options *o, struct
 	else
 		failed = scenario_parse(&sim->scenario, "lab.scenario", lab_scenario,
 			sizeof(lab_scenario) - 1, e);
-	if (!failed && !o->scenario && o->weeks) /* which two weeks, the clock says */
+	if (!failed && !o->scenario && o->weeks) /* the clock decides which two weeks */
 		sim->scenario->has_start = false;
 	return failed ? failed : scenario_resolve(sim->scenario, NULL, e);
 }
 
-/* Samples less often: the same number of samples in the ring, each of them `period_us` long. */
+/* Samples less often: the ring has the same number of samples, each of them `period_us` long.
+ */
 static void stretch(struct scenario *s, int64_t period_us)
 {
 	int64_t in_ring = s->ring_us * s->samples_per_second / s->second_us;
