@@ -16,7 +16,7 @@ USAGE = """%gua            a line after each cell that matters: time, memory, me
 %%gua           as the first line of a cell: a line after this cell
 %gua report     the cells so far, what holds memory on cards; by growth, or: %gua report peak, %gua report time
 %gua idle       for how long this kernel has held how much without using it
-%gua free       drop Out[], _ and the last traceback, empty the frameworks' caches, and say what came free
+%gua free       drop Out[], _, what %run kept and the last traceback, empty the frameworks' caches, and say what came free
 %gua free NAME  also delete these names
 %gua ask jax    also ask JAX (or tensorflow) about its memory"""
 SECONDS = 1.0           # a cell matters if it takes this long,
@@ -35,7 +35,7 @@ def size(count):
     """Bytes as people read them: 812 MiB, 8.1 GiB."""
     if count is None:
         return "unknown"
-    return f"{count / 2**30:.1f} GiB" if abs(count) >= 2**30 else f"{count / 2**20:.0f} MiB"
+    return f"{count / 2**30:.1f} GiB" if abs(count) >= 2**30 else f"{round(count / 2**20)} MiB"
 
 
 def clean(text, most=60):
@@ -83,6 +83,13 @@ class Cell:
         before, after = self.span.begin.held(), self.span.end.held()
         return None if before is None or after is None else after - before
 
+    def grew(self, before):
+        """What it left, as far as that is still there since another run: None if unknown. Memory that other cells freed
+        between the two is no growth."""
+        both = (before.used[1], self.used[1]) if None not in (before.used[1], self.used[1]) else \
+            (before.span.end.held(), self.span.end.held())
+        return None if None in (*both, self.left()) else min(self.left(), both[1] - both[0])
+
     def ram_left(self):
         return self.span.end.ram - self.span.begin.ram
 
@@ -95,7 +102,7 @@ class Cell:
 
     def title(self):
         lines = [line.strip() for line in self.source.splitlines()]
-        return next((line for line in lines if line and not line.startswith(("%%gua", "#"))), "")[:60]
+        return clean(next((line for line in lines if line and not line.startswith(("%%gua", "%gua", "#"))), ""))
 
 
 def card_order(watch, uuid):
@@ -136,7 +143,8 @@ def memory_line(held, pools):
         return f"{size(held)} held on cards"
     used, cached = sum(pool.used for pool in pools), sum(pool.cached for pool in pools)
     names = ", ".join(pool.framework for pool in pools)
-    return (f"{size(held)} held on cards: {size(max(0, held - used - cached))} context and other, "
+    other = held - used - cached if held >= used + cached else None
+    return (f"{size(held)} held on cards: {size(other)} context and other, "
             f"{size(cached)} cached and free, {size(used)} in use (by {names})")
 
 
@@ -165,7 +173,14 @@ def named_things(shell):
            if name not in shell.user_ns_hidden or (name in EMPTIED and name not in shown)]
     results = [(f"Out[{number}], kept by IPython", value) for number, value in list(shell.history_manager.output_hist.items())]
     last = [(f"{name}, kept by IPython", space.get(name)) for name in shown]
-    return own + results + last + traceback_locals()
+    scripts = [(f"{name} in {path.rpartition('/')[2]}, kept by %run", value) for path, module in scripts_run(shell).items()
+               for name, value in list(vars(module).items())]
+    return own + results + last + scripts + traceback_locals()
+
+
+def scripts_run(shell):
+    """The modules of scripts that %run has run, which IPython keeps with all their variables: {path: module}."""
+    return dict(getattr(shell, "_main_mod_cache", {}))
 
 
 def holder_lines(shell, most=MOST_ROWS, most_s=1.0):
@@ -215,13 +230,14 @@ class Notebook:
         span, (number, source, used) = self.watch.end(), self.begun
         cell = Cell(number, source.strip(), span, (used, self.in_use()))
         self.begun = None
-        if source.lstrip().startswith("%gua"):
+        lines = [line.split() for line in source.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+        if all(words[0] == "%gua" for words in lines):
             return
         self.cells.append(cell)
         if len(self.cells) > MOST_CELLS:
             self.cells.pop(0)
             self.dropped += 1
-        asked_for = source.lstrip().startswith("%%gua")
+        asked_for = lines[0][0] == "%%gua"
         if asked_for or (self.lines and (self.every or cell.matters())):
             print("gua: " + cell_line(cell, self.watch))
         if self.lines or asked_for:
@@ -238,20 +254,28 @@ class Notebook:
         return [one for one in self.cells if one.source == cell.source]
 
     def growth(self, cell):
-        """What each run of this cell leaves, if it was run often and leaves more each time, else None. The first run
-        does not count: it makes what the others use."""
-        later = [one.left() for one in self.runs(cell)[1:]]
-        if len(later) + 1 < GROWTH_RUNS or any(left is None or left < GROWTH_BYTES for left in later):
-            return None
-        return sum(later) / len(later)
+        """(bytes that each run of this cell leaves, runs), if the last runs each left more than the one before, else None.
+        The first of them does not count: it makes what the others use."""
+        runs, grown = self.runs(cell), []
+        for before, run in zip(runs[-2::-1], runs[:0:-1]):
+            grew = run.grew(before)
+            if grew is None or grew < GROWTH_BYTES:
+                break
+            grown.append(grew)
+        return (sum(grown) / len(grown), len(grown) + 1) if len(grown) + 1 >= GROWTH_RUNS else None
 
     def say_growth(self, cell):
-        each = self.growth(cell)
-        if each is None:
+        found = self.growth(cell)
+        if found is None:
             return
-        print(f"gua: each run of this cell leaves {size(each)} more on the cards ({len(self.runs(cell))} runs). "
-              "What holds most:")
-        print("\n".join(holder_lines(self.shell, 3, HOLDERS_S) or ["  not found among the names of this notebook; %gua report looks longer"]))
+        print(f"gua: each run of this cell leaves {size(found[0])} more on the cards ({found[1]} runs). What holds most:")
+        print("\n".join(holder_lines(self.shell, 3, HOLDERS_S)
+                        or ["  not found among the names of this notebook; %gua report looks longer"]))
+
+    @staticmethod
+    def strip_cell_magic(lines):
+        """An input transformer: `%%gua` only marks a cell, which runs like any other."""
+        return lines[1:] if lines and lines[0].split()[:1] == ["%%gua"] else lines
 
     # Commands.
 
@@ -262,7 +286,7 @@ class Notebook:
         command = {"on": self.on, "all": self.on, "off": self.off, "report": self.report, "idle": self.idle,
                    "free": self.free, "ask": self.ask_for, "help": lambda _: print(USAGE)}.get(name)
         if not command:
-            print(f"gua: %gua has no command '{name}'\n{USAGE}")
+            print(f"gua: %gua has no command '{clean(name)}'\n{USAGE}")
             return
         command(words)
 
@@ -286,7 +310,7 @@ class Notebook:
     def report(self, words):
         order = words[1] if len(words) > 1 else "growth"
         if order not in ORDERS:
-            print(f"gua: %gua report sorts by {', '.join(ORDERS)}, not by '{order}'")
+            print(f"gua: %gua report sorts by {', '.join(ORDERS)}, not by '{clean(order)}'")
             return
         from IPython.display import display
         display(Report(self, order))
@@ -342,6 +366,8 @@ class Notebook:
             del self.shell.user_ns[name]
         dropped = self.drop_results()
         had_traceback = self.drop_traceback()
+        scripts = len(scripts_run(self.shell))
+        self.shell.clear_main_mod_cache()
         give_back()
         after = self.watch.read().held()
         if before is None or after is None:
@@ -351,6 +377,7 @@ class Notebook:
         said = ([f"the name{'s' * (len(names) > 1)} {', '.join(names)}"] if names else [])
         said += [f"{dropped} result{'s' * (dropped > 1)} in Out"] if dropped else []
         said += ["the last traceback, so %debug cannot show it any more"] if had_traceback else []
+        said += [f"the variables of {scripts} script{'s' * (scripts > 1)} that %run kept"] if scripts else []
         if said:
             print("gua: dropped " + "; ".join(said))
         if after and (lines := holder_lines(self.shell)):
@@ -405,9 +432,9 @@ class Report:
                        f"{size(sum(one.nbytes for one in arrays))} in all" if arrays else "")
         sources = dict.fromkeys(cell.source for cell in self.cells)
         grown = [(next(cell for cell in self.cells if cell.source == source), source) for source in sources]
-        self.growing = [f"In [{notebook.runs(cell)[-1].number}] leaves {size(each)} more at each run "
-                        f"({len(notebook.runs(cell))} runs): {cell.title()}"
-                        for cell, _ in grown if (each := notebook.growth(cell)) is not None]
+        self.growing = [f"In [{notebook.runs(cell)[-1].number}] leaves {size(found[0])} more at each run "
+                        f"({found[1]} runs): {cell.title()}"
+                        for cell, _ in grown if (found := notebook.growth(cell)) is not None]
 
     def table(self):
         return [("In", "left on cards", "peak", "RAM left", "time", "cell")] + [
@@ -496,12 +523,7 @@ class experiment:  # pylint: disable=invalid-name
             self.watch.close()
 
 
-active = None  # the notebook of this process
-
-
-def strip_cell_magic(lines):
-    """An input transformer: `%%gua` only marks a cell, which runs like any other."""
-    return lines[1:] if lines and lines[0].strip() == "%%gua" else lines
+active = globals().get("active")  # the notebook of this process, also after %autoreload has run this again
 
 
 def load(shell):
@@ -510,7 +532,7 @@ def load(shell):
         return
     active = Notebook(shell)
     shell.register_magic_function(active.magic, "line", "gua")
-    shell.input_transformers_cleanup.append(strip_cell_magic)
+    shell.input_transformers_cleanup.append(active.strip_cell_magic)
     shell.events.register("pre_run_cell", active.before)
     shell.events.register("post_run_cell", active.after)
 
@@ -521,7 +543,7 @@ def unload(shell):
         return
     shell.events.unregister("pre_run_cell", active.before)
     shell.events.unregister("post_run_cell", active.after)
-    shell.input_transformers_cleanup.remove(strip_cell_magic)
+    shell.input_transformers_cleanup.remove(active.strip_cell_magic)
     shell.magics_manager.magics["line"].pop("gua", None)
     active.watch.close()
     active = None

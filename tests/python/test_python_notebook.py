@@ -216,6 +216,8 @@ def test_a_real_kernel(tmp_path):
         outputs_of(client, "%load_ext gua\n%gua")
         line = outputs_of(client, "import torch; x = torch.zeros(2 << 30)")["stdout"]
         assert "GPU 1 0 MiB → 2.4 GiB, peak +2.4 GiB" in line
+        waited = outputs_of(client, "import asyncio; await asyncio.sleep(1.2)")["stdout"]
+        assert waited.startswith("gua: In [4] 1.2") and "(CPU 0.0" in waited
         report = outputs_of(client, "%gua report")
         assert "2.4 GiB held on cards" in report["text/plain"]
         assert "<svg" in report["text/html"] and "<td style='text-align:left'>import torch; x = torch.zeros(2 &lt;&lt; 30)</td>" \
@@ -497,3 +499,55 @@ def test_looking_for_what_holds_memory_after_a_cell_ends_soon(cells):
     out = cells("%load_ext gua", "%gua", "import torch, time; kept = []; a = b = c = d = [list(range(1000))] * 1000",
                 *["began = time.time(); kept.append(torch.zeros(300 << 20))"] * 3, "print(time.time() - began)")
     assert "300 MiB more on the cards" in out[5] and "900 MiB  kept" in out[5] and float(out[6].split()[0]) < 0.5
+
+
+def test_a_cell_whose_memory_is_freed_between_its_runs_does_not_grow(cells):
+    out = cells("%load_ext gua", "%gua", "import torch", *["x = torch.zeros(300 << 20)", "del x"] * 4, "%gua report")
+    assert not any("each run" in text for text in out)
+
+
+def test_growth_is_named_again_after_a_run_that_failed(cells):
+    grow = "kept.append(torch.zeros(300 << 20 if ok else -1))"
+    out = cells("%load_ext gua", "%gua", "import torch; kept = []; ok = True", grow, grow, "ok = False; torch.zeros = None", grow,
+                "ok = True; torch.zeros = torch.Tensor", grow, grow, grow)
+    assert "each run" not in out[4] + out[6] + out[8] and "leaves 300 MiB more on the cards (4 runs)" in out[-1]
+
+
+def test_a_cell_that_begins_with_a_command_is_measured(cells):
+    out = cells("%load_ext gua", "# on\n%gua\n%gua report", "%gua all\nimport torch; x = torch.zeros(2 << 30)", "%%gua  now\ny = 1", "%gua report")
+    assert "gua: In [2]" not in out[1] and "gua: In [3] " in out[2] and "GPU 1 0 MiB → 2.4 GiB" in out[2]
+    assert out[3].startswith("gua: In [4] ") and "import torch; x = torch.zeros(2 << 30)" in out[4] and "2 cell runs by growth" in out[4]
+
+
+def test_hostile_text_is_shown_without_effect(cells):
+    out = cells("%load_ext gua", "import torch; globals()[chr(27) + ']0;name' + chr(7)] = torch.zeros(1 << 30); globals()[5] = 5",
+                "'\x1b[2J \u202e <script>alert(1)</script> " + "long " * 40 + "';", "%gua report",
+                "import gua.notebook; page = gua.notebook.Report(gua.notebook.active, 'time')._repr_html_(); print(ascii(page))",
+                "%gua \x1b[31m")
+    assert "1.0 GiB  ?]0;name?" in out[3] and "'?[2J ? <script>alert(1)</script> long long" in out[3]
+    assert not any(sign in text for text in (out[3], out[5]) for sign in "\x1b\x07\u202e")
+    assert "&lt;script&gt;" in out[4] and "<script" not in out[4] and "\\x1b" not in out[4] and "\\u202e" not in out[4]
+    assert all(len(line) < 200 for line in out[3].splitlines())
+
+
+def test_a_change_that_rounds_to_nothing_has_no_sign(cells):
+    out = cells("import gua.notebook\nprint(gua.notebook.size(-1000), gua.notebook.size(-(3 << 30)))")
+    assert out[0] == "0 MiB -3.0 GiB\n"
+
+
+def test_it_survives_being_loaded_again_by_autoreload(cells):
+    out = cells("%load_ext gua", "%load_ext gua", "import importlib, gua.notebook; importlib.reload(gua.notebook);", "%gua all", "%%gua\nx = 1",
+                "%reload_ext gua", "%gua all", "y = 1", "%unload_ext gua", "z = 1")
+    assert "already loaded" in out[1] and out[4].count("gua: In") == 1 and out[7].count("gua: In") == 1
+    assert out[9] == ""
+
+
+def test_a_script_that_is_run_counts_as_its_cell(cells, tmp_path):
+    (tmp_path / "script.py").write_text("import torch\nx = torch.zeros(1 << 30)\ndef size(): return x.shape[0]\n")
+    out = cells("%load_ext gua", "%gua", "%run script.py", "%gua free", "print(size())", "%gua free x",
+                "%run script.py", "del x, size", "%gua report", "%gua free")
+    assert "GPU 1 0 MiB → 1.4 GiB" in out[2] and out[2].count("gua: In") == 1
+    assert "1.0 GiB  x (1 array" in out[3] and "dropped the variables of 1 script that %run kept" in out[3]
+    assert out[4] == "1073741824\n"  # functions keep the variables that they use,
+    assert "0 MiB came free" in out[5]  # also those that the notebook has no name for
+    assert "1.0 GiB  x in script.py, kept by %run (1 array" in out[8] and "2.0 GiB came free on cards" in out[9]
