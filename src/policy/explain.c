@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/moment.h"
 #include "policy/judge.h"
 #include "policy/rules.h"
@@ -30,9 +31,6 @@ struct explanation {
 /* Largest number of evidence lines. */
 enum { MOST_SPANS = 20 };
 #define SECOND_MS INT64_C(1000)
-#define MINUTE_MS INT64_C(60000)
-/* The end of quiet hours and holidays is searched for at most this far ahead. */
-#define QUIET_LONGEST_MS (31 * 24 * 60 * MINUTE_MS)
 
 static void add_moment(const struct explanation *ex, char *dst, size_t cap, int64_t ms)
 {
@@ -252,15 +250,20 @@ static bool is_frozen(const struct explanation *ex)
 }
 
 /* The idle time of a stage that would come at `clock_ms`: not before now, and not within quiet
- * hours or holidays. */
-static int64_t after_quiet(const struct explanation *ex, int64_t clock_ms)
+ * hours or holidays. An end that they delay may need a new final notice. */
+static int64_t after_quiet(
+	const struct explanation *ex, enum policy_stage stage, int64_t clock_ms)
 {
+	const struct policy *p = &ex->x->policy;
 	int64_t now_ms = ex->x->now_ms, had_ms = ex->f->clock_ms;
 	int64_t at_ms = now_ms + (clock_ms > had_ms ? clock_ms - had_ms : 0);
-	int64_t free_ms = at_ms;
-	while (rules_is_quiet(&ex->x->policy, free_ms) && free_ms - at_ms < QUIET_LONGEST_MS)
-		free_ms += MINUTE_MS - free_ms % MINUTE_MS;
-	return free_ms > now_ms && free_ms > at_ms ? had_ms + free_ms - now_ms : clock_ms;
+	int64_t free_ms = rules_after_quiet(p, at_ms);
+	if (free_ms == at_ms)
+		return clock_ms;
+	if (stage == STAGE_ENDING)
+		free_ms =
+			clock_later(free_ms, judge_foresee(p, ex->f, &ex->seen, now_ms).end_ms);
+	return had_ms + free_ms - now_ms;
 }
 
 /* A stage that comes, and when. */
@@ -295,7 +298,7 @@ static void add_stages(struct str *out, const struct explanation *ex)
 			continue;
 		at_ms += stage_ms - judge_stage_at(&v->times, before);
 		if (!is_frozen(ex) && ex->f->idle)
-			at_ms = after_quiet(ex, at_ms);
+			at_ms = after_quiet(ex, stage, at_ms);
 		add_stage_line(out, ex, word, stage, at_ms);
 		before = stage;
 		word = "then";

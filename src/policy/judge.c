@@ -333,10 +333,58 @@ struct verdict judge(const struct policy *p, const struct session_facts *f,
 	return v;
 }
 
+#define MINUTE_MS INT64_C(60000)
 #define HOUR_MS INT64_C(3600000)
+/* Verdicts are foreseen this far ahead. */
+#define FORESEEN_MS (31 * 24 * HOUR_MS)
+
+/* The first pass after `now_ms` in which the verdict may be another one: hours of a calendar
+ * begin with a minute. */
+static int64_t next_pass(
+	const struct verdict *v, int64_t clock_ms, int64_t now_ms, int64_t every_ms)
+{
+	int64_t skip_ms = MINUTE_MS - now_ms % MINUTE_MS;
+	int64_t left_ms = v->next_clock_ms - clock_ms - every_ms;
+	if (v->hold == HOLD_EARLY && left_ms < skip_ms)
+		skip_ms = left_ms;
+	return now_ms + (skip_ms < every_ms ? every_ms : skip_ms / every_ms * every_ms);
+}
+
+struct judge_future judge_foresee(const struct policy *p, const struct session_facts *f,
+	const struct verdict *v, int64_t now_ms)
+{
+	struct judge_future future = { -1, -1 };
+	struct session_facts then = *f;
+	struct idle_history history = p->history ? *p->history : (struct idle_history){ 0 };
+	struct policy policy = *p;
+	struct verdict last = *v;
+	int64_t every_ms =
+		p->config->policy.interval_ms > 0 ? p->config->policy.interval_ms : 1;
+	int64_t promised_ms = now_ms + v->times.end_ms - v->times.final_ms;
+	history.present = false; /* clocks run up to the pass */
+	policy.history = p->history ? &history : NULL;
+	for (int64_t at_ms = now_ms; future.end_ms < 0 && at_ms - now_ms < FORESEEN_MS;) {
+		at_ms = next_pass(&last, then.clock_ms, at_ms, every_ms);
+		then.clock_ms = f->clock_ms + at_ms - now_ms;
+		then.delivered_ms = last.state.stage_ms;
+		last = judge(&policy, &then, &last.state, at_ms);
+		if (last.step == STEP_END)
+			future.end_ms = at_ms;
+		else if (last.step == STEP_WARN && future.notice_ms < 0)
+			future.notice_ms = at_ms;
+		else if (last.step != STEP_WARN && last.hold != HOLD_EARLY &&
+			 last.hold != HOLD_QUIET && last.hold != HOLD_NO_RULE)
+			break;
+	}
+	/* The final notice promises a time, and not the pass after it. */
+	if (v->state.stage == STAGE_FINAL && future.end_ms > promised_ms &&
+		!rules_is_quiet(p, promised_ms))
+		future.end_ms = promised_ms;
+	return future;
+}
 
 /* Length of a slot in the store, which is the resolution of idle clocks. */
-#define SLOT_MS INT64_C(60000)
+#define SLOT_MS MINUTE_MS
 
 /* Undoes a step: the session stays as it was before the pass. */
 static void hold(struct pass *p, size_t i, enum policy_hold why)

@@ -46,6 +46,15 @@ struct verdict {
 struct verdict judge(const struct policy *p, const struct session_facts *f,
 	const struct policy_state *state, int64_t now_ms);
 
+/* When the next notice and the end come after a verdict, at the earliest: judges the passes to
+ * come, in which the session stays idle, each notice is delivered at once and no limit delays
+ * an end. -1: never, or not within a month. */
+struct judge_future {
+	int64_t notice_ms, end_ms;
+};
+struct judge_future judge_foresee(const struct policy *p, const struct session_facts *f,
+	const struct verdict *v, int64_t now_ms);
+
 /* When a stage of a rule comes, as idle time; AT_NEVER: never. */
 int64_t judge_stage_at(const struct rules_times *t, enum policy_stage stage);
 /* Whether the stage is a warning or the final notice. */

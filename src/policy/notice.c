@@ -216,11 +216,13 @@ static void get_next(const struct notice *n, char *dst, size_t cap)
 	moment_text(end, sizeof(end), n->end_ms, false);
 	if (n->next_ms >= 0 && n->end_ms >= 0)
 		snprintf(dst, cap,
-			"another notice at %s; the session will be ended at %s unless it uses "
-			"the card",
+			"another notice at %s; the session will be ended at %s at the "
+			"earliest, unless it uses the card",
 			next, end);
 	else if (n->end_ms >= 0)
-		snprintf(dst, cap, "the session will be ended at %s unless it uses the card",
+		snprintf(dst, cap,
+			"the session will be ended at %s at the earliest, unless it uses the "
+			"card",
 			end);
 	else if (n->next_ms >= 0)
 		snprintf(dst, cap, "another notice at %s", next);
@@ -547,7 +549,8 @@ static const char *const lines[NOTICE_KINDS] = {
 	[NOTICE_WARNING] = "Subject: x\n\n"
 			   "your {command} (pid {pid}) holds {memory} on card {cards}\n"
 			   "unused since {since}\n"
-			   "it will be ended at {end} unless it uses the card\n"
+			   "it will be ended at {end} at the earliest, unless it uses the "
+			   "card\n"
 			   "release it: {release}\n",
 	[NOTICE_FINAL] = "Subject: x\n\n"
 			 "LAST NOTICE: your {command} (pid {pid}) will be ended at {end}\n"

@@ -15,6 +15,7 @@
 /* Times shorter than these are useful in tests only. */
 #define WARN_LEAST_MS (5 * MINUTE_MS)
 #define FINAL_LEAST_MS (2 * MINUTE_MS)
+#define QUIET_LONGEST_MS (31 * 24 * 60 * MINUTE_MS)
 
 /* For sessions that no rule of the file matches. */
 static const struct config_rule default_rule = {
@@ -221,6 +222,14 @@ bool rules_is_quiet(const struct policy *p, int64_t now_ms)
 		return false;
 	struct tm local = moment_fields(now_ms, p->utc);
 	return config_is_quiet(p->config, &local);
+}
+
+int64_t rules_after_quiet(const struct policy *p, int64_t at_ms)
+{
+	int64_t free_ms = at_ms;
+	while (rules_is_quiet(p, free_ms) && free_ms - at_ms < QUIET_LONGEST_MS)
+		free_ms += MINUTE_MS - free_ms % MINUTE_MS;
+	return free_ms;
 }
 
 struct rules_times rules_times(const struct config_rule *rule, enum session_use use)

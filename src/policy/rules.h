@@ -43,6 +43,8 @@ const char *rules_exemption_fault(const struct config_exemption *x, int64_t now_
 
 /* Whether notices must wait: quiet hours, or a holiday. */
 bool rules_is_quiet(const struct policy *p, int64_t now_ms);
+/* The first moment that is not quiet, searched for in the month after `at_ms`. */
+int64_t rules_after_quiet(const struct policy *p, int64_t at_ms);
 
 /* When the stages of a rule come, as idle time; AT_NEVER: never. */
 struct rules_times {

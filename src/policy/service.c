@@ -44,7 +44,8 @@ static int64_t judged_ms(const struct service *s)
 /* The sender, while policy.db is open. */
 static struct sender sender_of(struct service *s)
 {
-	return (struct sender){ .config = &s->enforcer.policy.config->notices,
+	return (struct sender){ .policy = &s->enforcer.policy,
+		.config = &s->enforcer.policy.config->notices,
 		.courier = s->courier,
 		.file = s->enforcer.file,
 		.clock = &s->clock,

@@ -56,23 +56,6 @@ static size_t describe_cards(struct notice *n, const struct enforcer_step *s, do
 	return count;
 }
 
-/* When the next stage and the end come, if the session stays idle and the notice is
- * delivered at once. */
-static void describe_future(struct notice *n, const struct enforcer_step *s)
-{
-	const struct rules_times *t = &s->verdict->times;
-	int64_t now = s->verdict->state.stage == STAGE_WARN    ? t->warn_ms
-		      : s->verdict->state.stage == STAGE_AGAIN ? t->again_ms
-							       : t->final_ms;
-	bool ends = s->verdict->state.level == LEVEL_END && t->end_ms != AT_NEVER;
-	if (s->verdict->state.stage == STAGE_WARN && t->again_ms != AT_NEVER)
-		n->next_ms = s->now_ms + t->again_ms - now;
-	else if (s->verdict->state.stage != STAGE_FINAL && ends)
-		n->next_ms = s->now_ms + t->final_ms - now;
-	if (ends)
-		n->end_ms = s->now_ms + t->end_ms - now;
-}
-
 void tell_describe(struct notice *n, const struct enforcer_step *s, enum notice_kind kind)
 {
 	const struct idle_session *session = s->facts->session;
@@ -102,7 +85,11 @@ void tell_describe(struct notice *n, const struct enforcer_step *s, enum notice_
 	n->cost = price * (double)s->facts->clock_ms / 3600e3;
 	if (isfinite(n->cost))
 		str_copy(n->currency, sizeof(n->currency), s->policy->config->currency);
-	describe_future(n, s);
+	const struct judge_future future =
+		judge_foresee(s->policy, s->facts, s->verdict, s->now_ms);
+	n->end_ms = future.end_ms;
+	if (kind != NOTICE_FINAL) /* another final notice comes only if the end is delayed */
+		n->next_ms = future.notice_ms;
 	if (!process)
 		return;
 	n->pid = process->pid;
@@ -230,24 +217,47 @@ enum tell_plan tell_decide(int64_t waiting, int64_t sent, int64_t per_day)
 	return waiting == 1 || waiting <= left / 2 ? TELL_EACH : TELL_DIGEST;
 }
 
-/* Reads the notice of a row and brings it up to date. The times in the text move by the delay:
- * the next stage is counted from the delivery, and the text must not name times that have
- * passed. */
+/* How much later than the rule says a warning was made, as idle time. */
+static int64_t overdue_ms(const struct sender *s, const struct notice *n)
+{
+	const struct config_rule *rule = NULL;
+	for (size_t i = rules_count(s->policy); i-- > 0;)
+		if (strcmp(rules_get(s->policy, i)->name, n->rule) == 0)
+			rule = rules_get(s->policy, i);
+	if (!rule || (n->kind != NOTICE_WARNING && n->kind != NOTICE_AGAIN))
+		return 0;
+	return clock_later(
+		n->idle_ms - (n->kind == NOTICE_AGAIN ? rule->again_ms : rule->warn_ms), 0);
+}
+
+/* Moves the times that a notice names by the delay of its delivery: the next stage is counted
+ * from there, but for a warning that is late by two passes or less. */
+static void delay(const struct sender *s, struct notice *n, int64_t late_ms)
+{
+	if (n->kind != NOTICE_FINAL) {
+		late_ms += overdue_ms(s, n);
+		if (late_ms <= 2 * s->policy->config->policy.interval_ms)
+			return;
+	}
+	if (n->next_ms >= 0)
+		n->next_ms = rules_after_quiet(s->policy, n->next_ms + late_ms);
+	if (n->end_ms >= 0)
+		n->end_ms = rules_after_quiet(s->policy, n->end_ms + late_ms);
+}
+
+/* Reads the notice of a row and brings it up to date. */
 static int read_row(const struct sender *s, const struct policy_notice *row, struct notice *n,
 	struct err *e)
 {
 	int64_t now_ms = s->fixed_ms >= 0 ? s->fixed_ms : clock_wall_ms(s->clock);
-	int64_t late_ms = now_ms - row->queued_ms;
+	int64_t late_ms = clock_later(now_ms - row->queued_ms, 0);
 	struct policy_state state;
 	bool known = policy_file_state(s->file, row->session, &state, NULL) == 0;
 	int rc = notice_from_json(n, row->body, strlen(row->body), e);
 	if (rc)
 		return rc;
-	if (late_ms > 0) {
-		n->made_ms += late_ms;
-		n->next_ms += n->next_ms >= 0 ? late_ms : 0;
-		n->end_ms += n->end_ms >= 0 ? late_ms : 0;
-	}
+	n->made_ms += late_ms;
+	delay(s, n, late_ms);
 	/* How long the session has been seen idle by now. */
 	if (known && state.idle_since_ms == n->idle_since_ms && state.clock_ms > n->idle_ms)
 		n->idle_ms = state.clock_ms;

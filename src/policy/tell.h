@@ -39,7 +39,8 @@ int tell_step(struct arena *texts, const struct enforcer_step *s, struct policy_
 /* Sends the notices that wait in policy.db: keeps the daily limit, makes digests, tries
  * again. The caller sets all members but the last. */
 struct sender {
-	const struct config_notices *config;
+	const struct policy *policy;
+	const struct config_notices *config; /* of the policy */
 	struct courier *courier;
 	struct policy_file *file;
 	struct clock *clock;

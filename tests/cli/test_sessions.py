@@ -3,8 +3,10 @@ minute by minute beside the recorder, and by gua enforce simulate afterwards."""
 import datetime
 import json
 import os
+import pathlib
 import struct
 import subprocess
+import tempfile
 
 import pytest
 
@@ -184,6 +186,51 @@ def test_every_session_is_warned_and_ended_in_its_time(stage):
         due, ended = Truth(session, RULE, SECONDS, unseen).due(RULE.end), replay.get(session.name, {}).get("ended")
         assert (due is None) == (ended is None), (session.name, due, ended)
         assert ended is None or due <= second_of(ended) <= due + LATE, (session.name, due, second_of(ended))
+
+
+@pytest.fixture
+def open_directory():
+    """A directory that others may look into: the command of notices runs as nobody."""
+    with tempfile.TemporaryDirectory(prefix="gua-told-") as name:
+        pathlib.Path(name).chmod(0o755)
+        yield pathlib.Path(name)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only a configuration of root may end sessions")
+@pytest.mark.parametrize("quiet,ends", [("", None), ("08:25-08:50", 55 * 60), ("08:29-08:34", 34 * 60)])
+def test_notices_name_the_time_of_the_end(stage, open_directory, quiet, ends):
+    """Whenever the session became idle, and also if quiet hours delay the final notice or the end."""
+    begins = {f"at{second}": second for second in range(0, 120, 13)}
+    play = stage(scenario([Session(name, "ann", (Process(name, i, begin=begin),))
+                           for i, (name, begin) in enumerate(begins.items())]))
+    told, tell = open_directory / "told", open_directory / "tell"
+    told.touch()
+    told.chmod(0o666)
+    tell.write_text(f"#!/bin/sh\ncat >> {told}\n")
+    tell.chmod(0o755)
+    calendar = f"[calendar]\nquiet_hours = Mon-Sun {quiet}\n" if quiet else ""
+    play.config.write_text(RULE.text("mode = enforce\n") + calendar +
+                           f"[notices]\nper_day = 100\nchannels = command\ncommand = {tell}\n")
+    run = gua("enforce", "arm", "--until", "2026-11-03", "--now", "2026-11-02T07:00Z", "--db", play.db,
+              env={"GUA_CONFIG": play.config})
+    assert run.returncode == 0, run.stderr
+    play.enforce()
+    play.record(3600).wait(120)
+    wait_for(lambda: play.clock.second() >= 3600)
+    ended = {}
+    for action in play.gua("log", "--since", "1000w", "--now", "2026-11-03")["actions"]:
+        if action["step"] == "end":
+            ended.setdefault(name_of(action["session"]), second_of(action["at"]))
+    assert set(ended) == set(begins)
+    notices = [json.loads(line) for line in told.read_text().splitlines()]
+    for name, at in ended.items():
+        named = [(notice["kind"], notice["end_ms"] / 1000 - START) for notice in notices
+                 if name_of(notice["session"]) == name and notice["kind"] in ("warning", "again", "final")]
+        named = [(kind, end) for kind, end in named if end <= at]
+        assert [kind for kind, _ in named[:2]] == ["warning", "again"] and named[-1][0] == "final", (at, notices)
+        assert all(at - RULE.every <= end <= at for _, end in named), (name, at, named)
+        assert ends is None or ends <= at <= ends + 2 * RULE.every, (name, at)
+    assert "at the earliest" in notices[0]["text"] and "at the earliest" not in notices[-1]["text"]
 
 
 def test_engines_count_and_the_bus_of_the_memory_does_not(tmp_path, clock_file):

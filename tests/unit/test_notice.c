@@ -95,9 +95,10 @@ static void test_next(void **state)
 	(void)state;
 	struct notice n = example(NOTICE_WARNING);
 	struct notice_text t = expand(&n, "Subject: x\n\n{next}");
-	assert_string_equal(str_text(&t.body), "another notice at Wed 2026-11-18 10:45; the "
-					       "session will be ended at Wed 2026-11-18 "
-					       "11:00 unless it uses the card\n");
+	assert_string_equal(str_text(&t.body),
+		"another notice at Wed 2026-11-18 10:45; the "
+		"session will be ended at Wed 2026-11-18 "
+		"11:00 at the earliest, unless it uses the card\n");
 	notice_text_finish(&t);
 	n.next_ms = n.end_ms = -1;
 	t = expand(&n, "Subject: x\n\n{next}");
@@ -198,7 +199,7 @@ static void test_a_built_in_text(void **state)
 		"Your python train.py (pid 41233) holds 38.0 GiB on card 3 of gpu07\n"
 		"and has not used it since Wed 2026-11-18 09:00.\n"
 		"What comes: another notice at Wed 2026-11-18 10:45; the session will be ended "
-		"at Wed 2026-11-18 11:00 unless it uses the card\n"
+		"at Wed 2026-11-18 11:00 at the earliest, unless it uses the card\n"
 		"Release it: kill 41233\n"
 		"Keep it:    gua keep 41233 --for 4h --reason TEXT\n"
 		"Held idle so far: 1.0 GPU-hours\n"
@@ -405,7 +406,8 @@ static void test_digest(void **state)
 	notice_add_part(&digest, &part);
 	assert_string_equal(digest.list,
 		"your python train.py (pid 41233) holds 38.0 GiB on card 3; unused since Wed "
-		"2026-11-18 09:00; it will be ended at Wed 2026-11-18 11:00 unless it uses the "
+		"2026-11-18 09:00; it will be ended at Wed 2026-11-18 11:00 at the earliest, "
+		"unless it uses the "
 		"card; release it: kill 41233\n"
 		"LAST NOTICE: your python train.py (pid 41233) will be ended at Wed 2026-11-18 "
 		"10:59; it holds 38.0 GiB on card 3, unused since Wed 2026-11-18 09:00\n"
