@@ -118,7 +118,8 @@ def card_name(watch, uuid):
 def cell_line(cell, watch):
     """What one cell used, in a line."""
     begin, end = cell.span.begin, cell.span.end
-    parts = [f"{duration(cell.wall_s())} (CPU {duration(end.cpu_s - begin.cpu_s)})",
+    cpu_s = max(0, end.cpu_s - begin.cpu_s)  # the watch's own part is known a reading later
+    parts = [f"{duration(cell.wall_s())} (CPU {duration(cpu_s)})",
              f"RAM {change(begin.ram, end.ram)}, peak +{size(cell.ram_peak())}"]
     peaks = cell.span.gpu_peak
     for uuid in sorted(peaks, key=lambda uuid: card_order(watch, uuid)):

@@ -551,3 +551,20 @@ def test_a_script_that_is_run_counts_as_its_cell(cells, tmp_path):
     assert out[4] == "1073741824\n"  # functions keep the variables that they use,
     assert "0 MiB came free" in out[5]  # also those that the notebook has no name for
     assert "1.0 GiB  x in script.py, kept by %run (1 array" in out[8] and "2.0 GiB came free on cards" in out[9]
+
+
+def test_a_driver_that_answers_again_is_believed_again(cells):
+    out = cells("%load_ext gua", "%gua all", "import time; time.sleep(2.2)", "time.sleep(3.5)", "time.sleep(0.5)", "%gua report",
+                scenario=SCENARIO + "at 1s hang nvmlDeviceGet* until 4s\n")
+    assert "GPU memory unknown: the driver has not answered for 0.5 s" in out[2] and "unknown" in out[3] and "(CPU -" not in "".join(out)
+    assert "unknown" not in out[4] and "0 MiB held on cards\n" in out[5]
+
+
+def test_no_object_of_the_user_is_kept_alive(cells):
+    out = cells("%load_ext gua", "%gua all", "import torch, weakref; x = torch.zeros(1 << 30); refs = [weakref.ref(x)]", """
+        def fails():
+            local = torch.zeros(1 << 29)
+            refs.append(weakref.ref(local))
+            1 / 0
+        fails()""", "x", "%gua report", "%gua idle", "%gua report peak", "%gua free x", "print([ref() for ref in refs])")
+    assert out[-1].startswith("[None, None]\n")
