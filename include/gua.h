@@ -212,6 +212,8 @@ struct gua_track_result {
 	int64_t ram_limit_bytes; /* that its job, container or service may use, if less than the
 				    host has; -1: no limit */
 	int64_t core_limit;	 /* the same for cores; expected_cores is this by default */
+	char use_instead[128];	 /* how to track work that is not in these numbers, as the tasks
+				    of   srun; "": all of it is */
 };
 
 /* One sample. */

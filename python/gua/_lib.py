@@ -69,7 +69,8 @@ class TrackResult(Struct):
                 ("gpu_ram_bytes", I64 * 3), ("gpu_util_max_pct", F64), ("gpu_util_mean_pct", F64),
                 ("gpu_active_s", F64), ("gpu_idle_held_s", F64), ("gpu_context_bytes", I64), ("energy_j", F64),
                 ("tree_energy_j", F64), ("cards", SIZE), ("processes", SIZE), ("others", I64), ("warnings", SIZE),
-                ("ram_charged_bytes", I64), ("ram_limit_bytes", I64), ("core_limit", I64)]
+                ("ram_charged_bytes", I64), ("ram_limit_bytes", I64), ("core_limit", I64),
+                ("use_instead", ctypes.c_char * 128)]
 
 
 class TrackSample(Struct):

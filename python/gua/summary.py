@@ -60,6 +60,8 @@ def gpu_lines(result):
         return (f"unknown: {why}", "unknown") if why else ("not read", "not read")
     used, most = used_cards(result), result["gpu_ram_bytes"][2]
     if not used and most is not None and result["gpu_active_s"] is not None:
+        if result["use_instead"]:
+            return "none in this process tree", "none"
         return f"none: no card was used; this host has {result['gpu_count']}", "none"
     memory = "unknown: the driver does not report it"
     if most is not None:
@@ -77,10 +79,12 @@ def short(result):
     ram, swap = result["ram_total_bytes"][2], result["ram_swap_bytes"][2]
     limit = result["ram_capacity_bytes"] if result["ram_limit_bytes"] is None else result["ram_limit_bytes"]
     memory, time = gpu_lines(result)
+    instead = result["use_instead"]
+    advice = f"no advice: {instead}" if instead else f"{slurm(result)} (from 1 run)"
     rows = [("Time", length(result["elapsed_s"])),
             ("CPU", f"{length(None if None in times else sum(times))}; {shown[0]} cores on average, {shown[1]} at most, "
                     f"of {result['expected_cores']}"),
             ("RAM", ("unknown" if ram is None else f"{size(ram)} at most, of {size(limit)}")
              + (f"; swap {size(swap)} at most" if swap else "")),
-            ("GPU memory", memory), ("GPU time", time), ("Slurm", f"{slurm(result)} (from 1 run)")]
+            ("GPU memory", memory), ("GPU time", time), ("Slurm", advice)]
     return "\n".join(f"{label:<12}{text}" for label, text in rows)

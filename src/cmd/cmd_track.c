@@ -377,17 +377,20 @@ static bool owns(void *context, pid_t pid)
 	return reader_owns(context, pid);
 }
 
-#define NAME "CUDA_VISIBLE_DEVICES"
+/* Variables of the environment that matter to a tracker. */
+#define VISIBLE "CUDA_VISIBLE_DEVICES"
+#define JOB "SLURM_JOB_ID"
 enum { ENVIRONMENT_CAP = 256 * 1024, DEADLINE_MS = 1000 };
 
 /* Appends "NAME=value" if the environment has it. */
-static void find(const char *bytes, size_t len, struct str *reply)
+static void find(const char *bytes, size_t len, const struct str *name, struct str *reply)
 {
 	struct proc_arguments all = { bytes, len, 0 };
 	const char *one;
 	size_t one_len;
 	while (proc_next_argument(&all, &one, &one_len))
-		if (one_len >= sizeof(NAME) && memcmp(one, NAME "=", sizeof(NAME)) == 0) {
+		if (one_len > name->len && memcmp(one, str_text(name), name->len) == 0 &&
+			one[name->len] == '=') {
 			str_add_bytes(reply, one, one_len);
 			return;
 		}
@@ -400,12 +403,11 @@ static void serve(void *context, const struct str *request, struct str *reply)
 	struct err e = { 0 };
 	int proc = -1;
 	char *bytes = malloc(ENVIRONMENT_CAP);
-	(void)request;
 	if (bytes && proc_open(&proc, v->root ? v->root : "", &e) == 0) {
 		ssize_t n =
 			proc_read_environment(proc, (uint32_t)v->pid, bytes, ENVIRONMENT_CAP);
 		if (n > 0) {
-			find(bytes, (size_t)n, reply);
+			find(bytes, (size_t)n, request, reply);
 			explicit_bzero(bytes, (size_t)n);
 		}
 	}
@@ -414,7 +416,7 @@ static void serve(void *context, const struct str *request, struct str *reply)
 	free(bytes);
 }
 
-static char *of_process(const struct track_values *v)
+static char *of_process(const struct track_values *v, const char *name)
 {
 	struct track_values copy = *v;
 	const struct helper_work work = {
@@ -422,28 +424,29 @@ static char *of_process(const struct track_values *v)
 	};
 	struct helper *helper = NULL;
 	struct err e = { 0 };
-	const struct str request = { 0 }, *reply = NULL;
+	struct str request = { 0 };
+	const struct str *reply = NULL;
 	char *value = NULL;
 	if (helper_new(&helper, &work, &e))
 		return NULL;
+	str_add(&request, name);
 	if (helper_send(helper, &request, &e) == 0 &&
 		helper_receive(helper, DEADLINE_MS, &reply, &e) == 0 && reply->len)
-		value = strdup(str_text(reply) + sizeof(NAME));
+		value = strdup(str_text(reply) + request.len + 1);
 	int left = helper_free(helper, DEADLINE_MS);
 	if (left >= 0)
 		close(left);
+	str_finish(&request);
 	return value;
 }
 
 /* The value in the environment of the command, which is gua's, or of the process of --pid when
  * it was started. NULL: not set, not needed, or it cannot be read. To be freed. */
-static char *track_visible(const struct track_values *v)
+static char *variable(const struct track_values *v, const char *name)
 {
-	if (!track_own_gpus(v) || strcmp(v->source, SOURCE_NONE) == 0)
-		return NULL;
 	if (v->pid)
-		return of_process(v);
-	const char *value = getenv(NAME);
+		return of_process(v, name);
+	const char *value = secure_getenv(name);
 	return value ? strdup(value) : NULL;
 }
 
@@ -455,6 +458,7 @@ struct session {
 	struct trackfile *file; /* or NULL */
 	struct reader *reader;	/* for what may block */
 	char *visible;		/* CUDA_VISIBLE_DEVICES of the command; NULL: not set */
+	char *job;		/* its Slurm job, by its environment; NULL: not set */
 	struct fault file_fault;
 	bool progress; /* the line of current values is shown */
 };
@@ -631,6 +635,7 @@ static struct track_job make_job(struct session *s, char **argv, struct clock *c
 			.n_gpu_uuids = v->n_uuids,
 			.own_gpus = track_own_gpus(v),
 			.visible_gpus = s->visible,
+			.slurm_job = s->job,
 			.source = { .name = strcmp(v->source, SOURCE_NONE) == 0 ? NULL
 										: v->source,
 				.nvml_path = cmd_nvml_path(v->nvml),
@@ -724,7 +729,9 @@ int cmd_track_with_options(const struct command *self, struct track_values *v, c
 	if (track_finish_options(v, &e) || find_command(v, operands, &words, &argv, &e)) {
 		status = cmd_fail(self, &e);
 	} else {
-		s.visible = track_visible(v);
+		bool cards = track_own_gpus(v) && strcmp(v->source, SOURCE_NONE) != 0;
+		s.visible = cards ? variable(v, VISIBLE) : NULL;
+		s.job = variable(v, JOB);
 		struct track_job job = make_job(&s, argv, &clock);
 		struct apart_manner manner = apart_manner_of(DRIVER_TIMEOUT_MS);
 		manner.name = TRACK_HELPER_NAME;
@@ -747,6 +754,7 @@ int cmd_track_with_options(const struct command *self, struct track_values *v, c
 	if (s.output > STDERR_FILENO)
 		close(s.output);
 	free(s.visible);
+	free(s.job);
 	free(words);
 	track_free_options(v);
 	return status;

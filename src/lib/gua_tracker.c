@@ -605,6 +605,7 @@ API int gua_tracker_result(struct gua_tracker *tracker, struct gua_track_result 
 		.ram_limit_bytes = r->ram_limit_bytes,
 		.core_limit = r->core_limit,
 	};
+	str_copy(found.use_instead, sizeof(found.use_instead), r->use_instead);
 	str_copy(found.gpu_note, sizeof(found.gpu_note), r->gpu_note);
 	fill_groups(&found, r);
 	gua_hand_struct(result, result->size, &found, sizeof(found));

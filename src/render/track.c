@@ -175,6 +175,10 @@ static int64_t slurm_cpus(const struct track_result *r)
  * one. */
 static const char *basis_of(const struct track_result *r, const struct track_style *style)
 {
+	if (r->use_instead[0])
+		return r->use_instead;
+	if (r->launched)
+		return "from 1 run, with the job's tasks on this host";
 	if (style->followed)
 		return "from a part of 1 run";
 	return r->exited && r->exit_status == 0 ? "from 1 run" : "from 1 run, which failed";
@@ -185,6 +189,11 @@ void track_advise(struct track_advice *advice, const struct track_result *r,
 {
 	size_t gpus = used_cards(r).n;
 	*advice = (struct track_advice){ .cpus = slurm_cpus(r), .gres = "none" };
+	snprintf(advice->basis, sizeof(advice->basis), "%s", basis_of(r, style));
+	if (r->use_instead[0]) {
+		advice->cpus = -1;
+		return;
+	}
 	slurm_mem(advice->mem, sizeof(advice->mem), memory_of_all(r));
 	slurm_time(advice->time, sizeof(advice->time), r->elapsed_s * (1 + MARGIN));
 	if (gpus)
@@ -197,7 +206,15 @@ void track_advise(struct track_advice *advice, const struct track_result *r,
 		"memory and time are the measured values plus %.0f %%, rounded up; CPUs are "
 		"those of the busiest interval",
 		MARGIN * 100);
-	snprintf(advice->basis, sizeof(advice->basis), "%s", basis_of(r, style));
+}
+
+/* A text, or unknown if it is empty. */
+static void add_known(struct outline *o, const char *key, const char *label, const char *text)
+{
+	if (*text)
+		outline_text(o, key, label, text);
+	else
+		outline_real(o, key, label, NAN);
 }
 
 /* The advice as a part of the outline. */
@@ -206,16 +223,14 @@ static void add_advice(struct outline *o, const struct track_result *r,
 {
 	track_advise(advice, r, style);
 	outline_open(o, "slurm_advice", "Slurm advice");
-	outline_text(o, "options", "Options", advice->command);
-	if (advice->mem[0])
-		outline_text(o, "mem", "Mem", advice->mem);
-	else
-		outline_real(o, "mem", "Mem", NAN);
+	add_known(o, "options", "Options", advice->command);
+	add_known(o, "mem", "Mem", advice->mem);
 	outline_count(o, "cpus_per_task", "CPUs per task", advice->cpus);
-	outline_text(o, "gres", "Gres", advice->gres);
-	outline_text(o, "time", "Time", advice->time);
-	outline_text(o, "margin", "Margin", advice->margin);
-	outline_count(o, "charged_bytes", "Charged memory (bytes)", memory_of_all(r));
+	add_known(o, "gres", "Gres", advice->cpus < 0 ? "" : advice->gres);
+	add_known(o, "time", "Time", advice->time);
+	add_known(o, "margin", "Margin", advice->margin);
+	outline_count(o, "charged_bytes", "Charged memory (bytes)",
+		r->use_instead[0] ? -1 : memory_of_all(r));
 	outline_count(o, "runs", "Runs", 1);
 	outline_text(o, "basis", "Basis", advice->basis);
 	outline_close(o);
@@ -471,6 +486,8 @@ static void say_no_gpu(struct str *out, const struct track_result *r, const char
 		if (aside && aside < r->gpu_note + len)
 			len = (size_t)(aside - r->gpu_note);
 		str_addf(out, ": %.*s", (int)len, r->gpu_note);
+	} else if (r->gpu_known && r->use_instead[0]) {
+		str_add(out, " in this process tree");
 	} else if (r->gpu_known) {
 		str_addf(
 			out, ": no card was used; this host has %lld", (long long)r->gpu_count);
@@ -515,7 +532,10 @@ static void short_text(
 	if (!style->advice)
 		return;
 	track_advise(&advice, r, style);
-	str_addf(out, LABEL "%s (%s)\n", "Slurm", advice.command, advice.basis);
+	if (r->use_instead[0])
+		str_addf(out, LABEL "no advice: %s\n", "Slurm", r->use_instead);
+	else
+		str_addf(out, LABEL "%s (%s)\n", "Slurm", advice.command, advice.basis);
 }
 
 static const struct track_unit sizes[] = {

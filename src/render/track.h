@@ -46,7 +46,7 @@ struct track_advice {
 	char mem[32];  /* "": unknown */
 	char gres[32]; /* "none", "gpu:2" */
 	char time[32], command[160], margin[160];
-	char basis[64]; /* what it is based on: "from 1 run" */
+	char basis[128]; /* what it is based on: "from 1 run"; without advice: what to do */
 };
 void track_advise(struct track_advice *advice, const struct track_result *r,
 	const struct track_style *style);

@@ -105,6 +105,8 @@ struct track_result {
 	size_t n_cards;
 	struct track_process *processes;
 	size_t n_processes;
+	int64_t launched;      /* processes that were found in its Slurm job, not below it */
+	char use_instead[128]; /* how to track work that is not in these numbers; "": all is */
 	struct track_process others; /* sums of the processes without a row: CPU time only */
 	int64_t n_others;
 

@@ -319,6 +319,8 @@ static int open_parts(struct tracker *t, struct err *e)
 	t->tree.files = t->o.files;
 	t->tree.excluded = t->o.excluded;
 	t->tree.n_excluded = t->o.n_excluded;
+	if (t->o.slurm_job)
+		snprintf(t->tree.jobs[1], sizeof(t->tree.jobs[1]), "slurm:%s", t->o.slurm_job);
 	t->tree.start_s = (double)t->start_us / 1e6;
 	memory_init(&t->memory);
 	int rc = tree_open(&t->tree, t->o.root, t->o.pid, t->o.started_us > 0, e);
@@ -488,6 +490,23 @@ static void fill_processes(struct tracker *t, struct track_result *r)
 	r->n_others = t->tree.n_forgotten;
 }
 
+/* The work of a member may not be in the numbers: what to do instead. */
+static void fill_elsewhere(const struct tracker *t, struct track_result *r)
+{
+	const struct tree *tree = &t->tree;
+	const struct elsewhere *e = tree->elsewhere ? tree->elsewhere : tree->launcher;
+	r->launched = tree->n_launched;
+	r->use_instead[0] = '\0';
+	if (!e || (e->in_job && tree->n_launched))
+		return;
+	snprintf(r->use_instead, sizeof(r->use_instead), "use %s", e->use);
+	if (t->stopped)
+		tracker_warn(r,
+			"the work of %s may run outside of this process tree, where it is not "
+			"measured; use %s",
+			e->program, e->use);
+}
+
 const struct track_result *tracker_result(struct tracker *t)
 {
 	struct track_result *r = &t->result;
@@ -499,6 +518,7 @@ const struct track_result *tracker_result(struct tracker *t)
 	fill_cpu(t, r);
 	fill_counts(t, r);
 	fill_processes(t, r);
+	fill_elsewhere(t, r);
 	if (t->gpu)
 		gpu_fill(t->gpu, r);
 	else

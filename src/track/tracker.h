@@ -41,6 +41,7 @@ struct tracker_options {
 	int own_threads; /* threads of the first process that belong to the tracker: not counted
 			  */
 	const struct track_files *files; /* how files that may block are read; NULL: directly */
+	const char *slurm_job;		 /* SLURM_JOB_ID in its environment; NULL: not set */
 	bool subreaper; /* the owner adopts orphans and reports every wait4() */
 };
 

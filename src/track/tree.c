@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "proc/cgroup.h"
 #include "proc/command.h"
 #include "proc/proc.h"
 #include "track/tracker.h"
@@ -129,6 +130,23 @@ static bool is_renamed(struct member *m, const struct proc_stat *s)
 	return renamed;
 }
 
+/* Notes a member whose work is not below it. */
+static void note_elsewhere(
+	struct tree *t, const struct member *m, const struct proc_stat *s, struct piece bytes)
+{
+	const struct elsewhere *e = elsewhere_find(s->comm, s->comm_len, bytes.at, bytes.len);
+	if (!e || (e->of_shell && m->parent != NO_MEMBER &&
+			  !elsewhere_is_shell(t->members[m->parent].comm)))
+		return;
+	if (!e->in_job) {
+		t->elsewhere = e;
+	} else if (!t->launcher) {
+		t->launcher = e;
+		t->launched_ticks = s->start_ticks;
+		t->launcher_is_new = true;
+	}
+}
+
 /* Reads the command of a process; one that blocks has its name instead. */
 static void describe(struct tree *t, struct member *m, const struct proc_stat *s)
 {
@@ -138,6 +156,7 @@ static void describe(struct tree *t, struct member *m, const struct proc_stat *s
 	ssize_t n = files ? files->arguments(files->context, id, bytes, sizeof(bytes))
 			  : proc_read_arguments(t->proc_fd, id->pid, bytes, sizeof(bytes));
 	command_text(id->command, sizeof(id->command), bytes, n < 0 ? 0 : (size_t)n, s);
+	note_elsewhere(t, m, s, (struct piece){ bytes, n < 0 ? 0 : (size_t)n });
 }
 
 /* Reads a member's stat through its open file, which never belongs to another process, or by
@@ -223,6 +242,24 @@ bool tree_is_helper(const struct tree *t, pid_t pid)
 	return proc_read_stat(t->proc_fd, (uint32_t)pid, &s) == 0 && is_helper(&s);
 }
 
+/* Whether it is work of the launcher: see tree.h. The daemon that starts the tasks is not. */
+static bool is_launched(const struct tree *t, pid_t pid, const struct proc_stat *s)
+{
+	static const char daemon[] = "slurmstepd";
+	char cgroup[TREE_CGROUP_CAP];
+	struct cgroup_labels labels;
+	if (!t->launcher || s->start_ticks < t->launched_ticks ||
+		(s->comm_len >= sizeof(daemon) - 1 &&
+			memcmp(s->comm, daemon, sizeof(daemon) - 1) == 0))
+		return false;
+	ssize_t n = proc_read_cgroup(t->proc_fd, (uint32_t)pid, cgroup, sizeof(cgroup));
+	if (n <= 0 || strcmp(cgroup, t->cgroup) == 0)
+		return false;
+	cgroup_parse(cgroup, (size_t)n, &labels);
+	return labels.job[0] &&
+	       (strcmp(labels.job, t->jobs[0]) == 0 || strcmp(labels.job, t->jobs[1]) == 0);
+}
+
 /* Whether a pid that is not a member is now a process of the tree; if so, adds it. Threads have
  * pids and stat files too, but their thread group has another number. */
 static bool consider(struct tree *t, pid_t pid)
@@ -233,13 +270,15 @@ static bool consider(struct tree *t, pid_t pid)
 		is_helper(&s))
 		return false;
 	bool adopted = t->owner && s.ppid == t->owner;
-	if (!adopted && find_living(t, s.ppid) == NO_MEMBER)
+	bool below = adopted || find_living(t, s.ppid) != NO_MEMBER;
+	if (!below && !is_launched(t, pid, &s))
 		return false;
 	uint32_t known = find_living(t, pid);
 	if (known != NO_MEMBER && t->members[known].shown.id.start_ticks == s.start_ticks)
 		return false;
 	if (proc_read_status(t->proc_fd, (uint32_t)pid, &status) != 0 || status.tgid != pid)
 		return false;
+	t->n_launched += !below;
 	return add_member(t, pid, &s, status.uid);
 }
 
@@ -282,10 +321,11 @@ static void consider_range(struct tree *t, int64_t from, int64_t to)
 static void find_new(struct tree *t)
 {
 	int64_t newest = proc_read_newest(t->newest_fd);
-	if (newest < 0)
+	if (newest < 0 || t->launcher_is_new)
 		consider_all(t);
 	else if (newest != t->newest_before)
 		consider_range(t, t->newest_before, newest);
+	t->launcher_is_new = false;
 	t->newest_before = t->newest_pid;
 	t->newest_pid = newest;
 }
@@ -451,6 +491,15 @@ uint32_t tree_reaped(struct tree *t, pid_t pid, const struct rusage *usage, doub
 	return i;
 }
 
+/* The job that the first process is in. */
+static void read_job(struct tree *t, pid_t pid)
+{
+	struct cgroup_labels labels;
+	ssize_t n = proc_read_cgroup(t->proc_fd, (uint32_t)pid, t->cgroup, sizeof(t->cgroup));
+	cgroup_parse(t->cgroup, n < 0 ? 0 : (size_t)n, &labels);
+	memcpy(t->jobs[0], labels.job, sizeof(labels.job));
+}
+
 int tree_open(struct tree *t, const char *root, pid_t pid, bool fresh, struct err *e)
 {
 	struct proc_stat s;
@@ -466,6 +515,7 @@ int tree_open(struct tree *t, const char *root, pid_t pid, bool fresh, struct er
 	if (proc_read_stat(t->proc_fd, (uint32_t)pid, &s) != 0)
 		return err_set(e, ERR_WORLD, "there is no process %d", (int)pid);
 	proc_read_status(t->proc_fd, (uint32_t)pid, &status);
+	read_job(t, pid);
 	if (!add_member(t, pid, &s, status.uid))
 		return err_memory(e);
 	t->newest_pid = t->newest_before = fresh ? pid : proc_read_newest(t->newest_fd);

@@ -14,6 +14,7 @@
 #include "model/process.h"
 #include "proc/mappings.h"
 #include "proc/proc_parse.h"
+#include "track/elsewhere.h"
 #include "track/result.h"
 
 /* How a tracker reads the files of processes that may block for ever (see proc/proc.h). A
@@ -101,11 +102,16 @@ static inline void tree_raise(int64_t *peak, int64_t value)
  * each thread of each member. A cgroup of its own needs a delegated cgroup v2 and root or
  * systemd's help, and counts each page once only within itself.
  *
+ * The tasks of srun are not below it: slurmd starts them. Where they are in the same Slurm job
+ * by their cgroup, they are members too, if they started after srun and are not in the cgroup
+ * of the first process, where other commands of a batch script are.
+ *
  * Processes that the owner adopts as a subreaper are found as its children. A process is missed
  * only if its parent started and ended between two looks and there is no subreaper. */
 
 /* Files of members that are kept open: each saves two calls per look. */
 enum { TREE_OPEN_FILES = 64 };
+enum { TREE_CGROUP_CAP = 2048 };
 
 struct tree {
 	int proc_fd, newest_fd; /* /proc, and the file of the newest pid; or -1 */
@@ -122,9 +128,17 @@ struct tree {
 	size_t n_open;			   /* files kept open */
 	int64_t newest_pid, newest_before; /* at the last look and at the previous one */
 	int64_t seen, alive, peak_alive;
-	bool changed;		    /* a process started or ended since memory.c cleared it */
-	bool io_known;		    /* some member's I/O could be read */
-	bool failed;		    /* out of memory: a process was not added */
+	bool changed;  /* a process started or ended since memory.c cleared it */
+	bool io_known; /* some member's I/O could be read */
+	bool failed;   /* out of memory: a process was not added */
+	const struct elsewhere *elsewhere; /* a member whose work is outside; or NULL */
+	const struct elsewhere *launcher; /* a member whose work is in its Slurm job; or NULL */
+	uint64_t launched_ticks;	  /* when the launcher started */
+	bool launcher_is_new;		  /* its work may be among processes seen before */
+	int64_t n_launched;		  /* members that were found by their job */
+	char jobs[2][LABEL_CAP]; /* cgroup.h's names of the job: of the first process's cgroup,
+				    and of its environment; or "" */
+	char cgroup[TREE_CGROUP_CAP]; /* of the first process */
 	double forgotten[COUNTERS]; /* of ended members without a parent that were forgotten */
 	int64_t n_forgotten;
 	struct track_process others; /* sums of all that were forgotten */

@@ -444,6 +444,66 @@ def test_a_cpuset_is_an_allocation(tmp_path, sleeper):
     assert result["cpu_utilization"]["system_core_count"] == os.sysconf("SC_NPROCESSORS_ONLN")
 
 
+@pytest.fixture
+def launchers(tmp_path):
+    """Programs that pretend to have their work done by somebody else; the environment that finds them."""
+    for name in ("srun", "docker", "podman", "systemd-run", "ssh"):
+        (tmp_path / name).write_text("#!/bin/sh\nsleep 0.4\n")
+        (tmp_path / name).chmod(0o755)
+    return {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+
+
+@pytest.mark.parametrize("command, instead", [
+    ("srun python3 train.py", "srun gua track -- COMMAND"),
+    ("sh -c 'srun -n 4 python3 train.py; true'", "srun gua track -- COMMAND"),
+    ("docker run --rm image", "gua track --pid N for its process"),
+    ("podman run --rm image", "gua track --pid N for its process"),
+    ("systemd-run --wait train", "systemd-run gua track -- COMMAND"),
+    ("ssh node02 train", "ssh HOST gua track -- COMMAND"),
+    ("sh -c 'ssh node02 train; true'", "ssh HOST gua track -- COMMAND"),
+    # These do nothing elsewhere, or do it below.
+    ("docker ps", None), ("systemd-run --scope train", None),
+    (f"{PYTHON} -c 'import subprocess; subprocess.run([\"ssh\", \"git@host\"])'", None)])
+def test_no_advice_on_work_that_leaves_the_tree(launchers, command, instead):
+    text = gua("track", "--source", "sim", "-e", command, env=launchers).stderr
+    result = json.loads(track("-f", "json", "--disable-logs", "-e", command, env=launchers).stderr)["slurm_advice"]
+    if not instead:
+        assert "warning" not in text and "\nSlurm       --mem=" in text and result["mem"] == "100M"
+        return
+    program = next(word for word in ("srun", "docker", "podman", "systemd-run", "ssh") if word in command)
+    assert text.startswith(f"gua: warning: the work of {program} may run outside of this process tree, where it is not "
+                           f"measured; use {instead}\n")
+    assert text.endswith(f"\nGPU memory  none in this process tree\nGPU time    none\nSlurm       no advice: use {instead}\n")
+    assert result == {**dict.fromkeys(result), "runs": 1, "basis": f"use {instead}"}
+
+
+@pytest.mark.parametrize("cgroup, environment, task, found", [
+    (JOB_V2, "", "0::/system.slice/slurmstepd.scope/job_4711/step_0/user/task_0\n", True),
+    (JOB_V1, "", JOB_V1.replace("step_batch", "step_0/task_0"), True),
+    # A shell of salloc is in no job's cgroup, but its environment names the job.
+    ("0::/user.slice/user-0.slice/session-1.scope\n", "A=1\0SLURM_JOB_ID=4711\0",
+     "0::/system.slice/slurmstepd.scope/job_4711/step_0/user/task_0\n", True),
+    ("0::/user.slice/user-0.slice/session-1.scope\n", "", JOB_V2, False),
+    (JOB_V2, "", JOB_V2.replace("4711", "4712"), False),
+    (JOB_V2, "", JOB_V2, False)], ids=["v2", "v1", "environment", "no job", "other job", "batch script"])
+def test_the_tasks_of_srun_are_found_in_its_job(tmp_path, sleeper, cgroup, environment, task, found):
+    """slurmd starts them; their cgroup says whose they are. What began before srun, slurmstepd and other commands of the
+    batch script are not its work."""
+    host = Recorded(tmp_path / "root", sleeper.pid, cgroup)
+    step = "0::/system.slice/slurmstepd.scope/job_4711/step_0"
+    host.process(sleeper.pid, "srun", cgroup, ["srun", "python3", "train.py"], environment=environment)
+    host.process(4000001, "python3", task, ["python3", "train.py"], later=20, ppid=4000009, mib=300)
+    host.process(4000002, "python3", "0::/\n", ["python3", "worker.py"], later=30, ppid=4000001, mib=500)
+    host.process(4000003, "python3", f"{step}/user/task_0\n", ["python3", "old.py"], later=-1, mib=4000)
+    host.process(4000009, "slurmstepd", f"{step}/slurm\n", ["slurmstepd: [4711.0]"], later=10, mib=5000)
+    text = host.track(tmp_path, sleeper)
+    if found:
+        assert "RAM         801 MiB at most, of 64.0 GiB\n" in text
+        assert "Slurm       --mem=1000M " in text and "(from 1 run, with the job's tasks on this host)" in text
+    else:
+        assert "RAM         1.0 MiB at most" in text and "Slurm       no advice: use srun gua track -- COMMAND" in text
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root to be somebody else")
 def test_no_advice_on_memory_that_cannot_be_read(sleeper):
     with tempfile.TemporaryDirectory() as where:

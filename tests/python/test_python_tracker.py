@@ -50,6 +50,19 @@ def test_the_short_text_asks_for_memory_that_others_share(python):
     assert printed.split()[0] == "--mem=600M"
 
 
+def test_no_advice_on_work_that_leaves_the_tree(python, tmp_path):
+    srun = tmp_path / "srun"
+    srun.write_text("#!/bin/sh\nsleep 0.5\n")
+    srun.chmod(0o755)
+    printed = python(f"""
+        import gua, subprocess
+        with gua.Tracker(sleep_time=0.1, disable_logs=True) as tracker:
+            subprocess.run([{str(srun)!r}, 'train'])
+        print(tracker)
+    """)
+    assert printed.splitlines()[-1] == "Slurm       no advice: use srun gua track -- COMMAND"
+
+
 def test_the_short_text_names_the_allocation(python):
     printed = python("""
         import gua, gua.summary
