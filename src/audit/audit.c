@@ -53,8 +53,8 @@ static int add_model(struct model_floors *m, const struct audit_card *card, stru
 	return 0;
 }
 
-/* The mean power of a card without any work, in watts: its own or, if it was not idle for long
- * enough, that of all cards of its model; NAN: none was. */
+/* Returns the mean power of a card without any work, in watts: its own or, if it was not idle
+ * for long enough, that of all cards of its model; NAN: none was idle for long enough. */
 static double floor_of(struct model_floors *m, const struct audit_card *card)
 {
 	int64_t ms = card->energy_known_ms[CARD_TRULY_IDLE];

@@ -12,7 +12,8 @@
 #include "model/restriction.h"
 #include "store/merge.h"
 
-/* X(ID, name): most first; names from A to Z. Waste is idle and squatting time. */
+/* X(ID, name). Numbers: the largest first; names: from A to Z. Waste is idle and squatting
+ * time. */
 #define ORDERS(X)                                                                              \
 	X(WASTE, "waste")                                                                      \
 	X(HELD, "held")                                                                        \
@@ -36,7 +37,7 @@ enum order {
 
 /* The order of that name; ORDER_DEFAULT for NULL. */
 enum order audit_order_of(const char *name);
-/* Negative: `a` comes first; 0: names decide. */
+/* Negative: `a` comes first; 0: the names decide. */
 int audit_order_compare(
 	enum order order, const struct audit_sums *a, const struct audit_sums *b);
 /* The time held and not used. */
@@ -59,7 +60,8 @@ void gather_free_faults(struct store_fault *faults, size_t n);
 struct audit_question {
 	const char *const *paths; /* stores */
 	size_t n_paths;
-	const char *const *unread; /* why other files that were asked for are not among them */
+	const char *const *unread; /* reasons why other files that were asked for are not among
+				      the paths */
 	size_t n_unread;
 	/* The directory of stores that were fetched only for this audit; NULL: they were
 	 * not. Sentences name the stores without it. If two such stores would be counted
@@ -88,7 +90,7 @@ struct audit_question {
 	/* The price of one GPU-hour of a card; NAN: none. price_of NULL: no card has one. */
 	double (*price_of)(const void *context, const struct card_id *card);
 	const void *price_context;
-	/* The engine that fills the audit; NULL: it is filled from stores. */
+	/* The engine that fills the audit; NULL: stores fill it. */
 	int (*engine)(
 		void *context, struct audit *a, const struct audit_question *q, struct err *e);
 	void *engine_context;
@@ -109,9 +111,10 @@ struct audit_card *audit_add_card(struct audit *a, struct err *e);
 struct audit_identity *audit_add_identity(struct audit *a, struct err *e);
 struct audit_process *audit_add_process(struct audit *a, struct err *e);
 struct audit_event *audit_add_event(struct audit *a, struct err *e);
-/* A smaller difference at an edge of the window is not mentioned: it is the width of a slot. */
+/* A smaller difference at an edge of the window is not mentioned, because a slot is this wide.
+ */
 #define AUDIT_CLIP_MS 60000
-/* Whether something that was first seen then was not there when the window began. */
+/* Whether something that was first seen at `known_ms` did not exist when the window began. */
 bool audit_is_late(const struct audit *a, int64_t known_ms);
 /* Sets the window of an audit whose oldest_ms and newest_ms are known: the one rule for
  * every engine. It begins no earlier than the oldest data. It ends when the question says,
@@ -140,7 +143,7 @@ void audit_cost_subtract(struct audit_cost *from, const struct audit_cost *less)
 int audit_check_stores(const char *const *paths, size_t n, bool *simulated,
 	struct merge_hosts *hosts, struct err *e);
 
-/* What is learned from the records of a store. */
+/* From here on: what is learned from the records of a store. */
 
 /* The memory of a bare CUDA context on each model of card (see classify/context.h), from the
  * newest records; forgets what was learned before. If it fails, nothing is learned. */
@@ -155,7 +158,7 @@ int audit_idle_power(
 int audit_idle_power_of(
 	double *watt, const char *path, const char *uuid, int64_t now_ms, struct err *e);
 
-/* What an audit is restricted to; the functions are in restriction.c. */
+/* From here on: what an audit is restricted to. The functions are in restriction.c. */
 
 /* "user" ...: the name of the option. */
 extern const char *const restriction_names[RESTRICTIONS];
@@ -169,18 +172,18 @@ bool restriction_takes_card(const struct restriction *r, const struct audit_card
 /* `group` may be NULL: none. */
 bool restriction_takes_user(const struct restriction *r, const char *user, const char *group);
 
-/* A walk over what was given of one kind. Zero-initialise. */
+/* The position among the words that were given of one kind. Zero-initialise. */
 struct restriction_word {
 	size_t item;
 	const char *at;
 	char safe[1024]; /* escaped for a terminal */
 };
-/* Goes to the next word; false: there is none. */
+/* Moves to the next word; false: there is none. */
 bool restriction_next(
 	const struct restriction *r, enum restriction_kind kind, struct restriction_word *word);
 
 /* Which rows of "open_spell AS o" are spells: those that are long enough by the rule of their
- * host's newest run. When a recorder has stopped, a spell that went on is in the table spell
+ * host's newest run. When a recorder has stopped, a spell that continued is in the table spell
  * too. */
 #define OPEN_IS_SPELL                                                                          \
 	"idle_held_ms + squatting_ms >= (SELECT spell_ms FROM run WHERE run.host = "           \

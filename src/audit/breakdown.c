@@ -35,10 +35,10 @@ int breakdown_label(
 	return pair->labels[level] == IDMAP_NONE ? ERR_WORLD : 0;
 }
 
-/* What distinguishes a row from the others of its level. */
+/* What distinguishes a row from the other rows of its level. */
 struct row_key {
 	size_t outer;
-	uint32_t number;  /* KEY_WITHOUT: those that have none; IDMAP_NONE: out of memory */
+	uint32_t number;  /* KEY_WITHOUT: items without a name; IDMAP_NONE: out of memory */
 	const char *text; /* NULL: none */
 };
 #define KEY_WITHOUT (IDMAP_NONE - 1)
@@ -100,7 +100,7 @@ static struct row_key key_of_pair(
 	return key;
 }
 
-/* The row with that key, added when it is new. NULL: out of memory. */
+/* Returns the row with that key, added when it is new. NULL: out of memory. */
 static struct audit_row *find_row(
 	struct breakdown *b, size_t level, struct row_key key, struct err *e)
 {
@@ -108,7 +108,8 @@ static struct audit_row *find_row(
 	int64_t place = (int64_t)key.outer << 32 | key.number;
 	if (key.number == IDMAP_NONE)
 		return NULL;
-	/* The cards of a process follow each other, so its row is the last one or new. */
+	/* The cards of a process come one after the other, so its row is the last one or a new
+	 * one. */
 	bool mapped = to->by.kinds[level] != IDENTITY_PROCESS;
 	struct audit_row *last = to->n[level] ? &to->rows[level][to->n[level] - 1] : NULL;
 	if (!mapped && last && last->last_process == key.number && last->outer == key.outer)
@@ -133,7 +134,7 @@ static struct audit_row *find_row(
 	return row;
 }
 
-/* Notes one more item that the row stands for. */
+/* Counts one more item that the row stands for. */
 static void note(size_t *known, size_t item)
 {
 	*known = *known == AUDIT_NONE || *known == item ? item : AUDIT_SEVERAL;
@@ -155,7 +156,7 @@ static void add_pair(
 			time.ms[state] = 0;
 		else if (measure != MEASURE_PROCESSES)
 			time.ms[state] = pair->presence_ms[state];
-	if (measure == MEASURE_CARDS) /* the cards' own time is added by breakdown_end() */
+	if (measure == MEASURE_CARDS) /* breakdown_end() adds the cards' own time */
 		time.active_share_ms = time.idle_share_ms = time.unknown_share_ms = 0;
 	audit_cost_holder(&time, &b->g->a->cards[pair->card]);
 	audit_sums_add(&row->sums, &time);

@@ -17,7 +17,7 @@ struct users {
 
 /* The index of `name`, added when it is new; IDMAP_NONE when out of memory. */
 uint32_t holdings_find_user(struct users *u, const char *name, struct err *e);
-/* Sorts by presence and moves them into the audit; what refers to them is renumbered. */
+/* Sorts the users by presence and moves them into the audit; renumbers what refers to them. */
 int holdings_hand_over_users(struct users *u, struct audit *a, struct err *e);
 void holdings_finish_users(struct users *u);
 
@@ -26,19 +26,20 @@ void holdings_finish_users(struct users *u);
 struct pair {
 	int64_t process; /* its id in the store */
 	uint32_t card;
-	uint32_t place;		 /* of the card in the store */
+	uint32_t place;		 /* index of the card in the store */
 	uint32_t user;		 /* IDMAP_NONE: there is no row for the process */
 	uint32_t labels[BY_MAX]; /* the names that a breakdown asks for; IDMAP_NONE: none */
 	bool context;		 /* never more than a bare context */
-	uint32_t pid;		 /* this and the next are from its row */
+	uint32_t pid;		 /* this and the next are from the process row */
 	int64_t started_ms;
-	/* A year has tens of thousands of pairs: what follows from these is not kept. */
+	/* Only these are kept, because a year has tens of thousands of pairs; the rest is
+	 * computed from them. */
 	int64_t own_ms[HOLDER_STATES], presence_ms[HOLDER_STATES];
 	int64_t active_share_ms, idle_share_ms, unknown_share_ms;
 	int64_t peak_mem_kib, last_active_ms;
 };
 
-/* The sums of a pair by its own state, without what they cost. */
+/* Returns the sums of a pair by its own state, without the cost. */
 struct audit_sums holdings_sums(const struct pair *pair);
 
 /* The pairs of one file. */
@@ -54,7 +55,7 @@ struct pairs {
 
 void holdings_free_pairs(struct pairs *p);
 
-/* A breakdown while it is made. */
+/* A breakdown that is being made. */
 struct breakdown {
 	struct gather *g;
 	struct audit_breakdown *to;
@@ -63,17 +64,17 @@ struct breakdown {
 	struct idmap places[BY_MAX]; /* from the key of a row to the row */
 	size_t path;		     /* with the next two: the process of the last pair */
 	int64_t process;
-	uint32_t n_processes; /* how many there were */
+	uint32_t n_processes; /* how many processes there were */
 };
 
 void breakdown_start(struct breakdown *b, struct gather *g, const struct users *users,
 	struct audit_breakdown *to, const struct by *by);
-/* The columns of the table process that the kinds need, or "NULL". */
+/* Returns the columns of the table process that the kinds need, or "NULL". */
 const char *breakdown_column(const struct by *by, size_t level);
 /* Sets the label of a pair from the text in that column. */
 int breakdown_label(
 	struct breakdown *b, struct pair *pair, size_t level, const char *text, struct err *e);
-/* Adds a pair of the store `path`; those of a process follow each other. */
+/* Adds a pair of the store `path`; pairs of one process must come one after the other. */
 int breakdown_add(struct breakdown *b, size_t path, const struct pair *pair, struct err *e);
 /* Adds the cards' own time, and gives the names to the audit. */
 int breakdown_end(struct breakdown *b, struct err *e);

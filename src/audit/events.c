@@ -21,8 +21,8 @@
 	"coalesce(how, '') FROM " RUNS                                                         \
 	" WHERE before_ms < started_ms AND started_ms >= ?1 AND started_ms < ?2"
 
-/* Writes the text of a time without a recorder: the store has only how the run before it
- * ended. */
+/* Writes the text of a time without a recorder: the store has only the way in which the run
+ * before it ended. */
 static void explain_off(struct event_row *row)
 {
 	char how[24], length[40];
@@ -92,7 +92,7 @@ static size_t rank_of(enum event_kind kind)
  * long. */
 enum { MOST_GROUPS = 64 };
 
-/* The group of the event; NULL: out of memory, or there are too many. */
+/* Returns the group of the event; NULL: out of memory, or there are too many groups. */
 static struct audit_event *group_of(
 	struct audit *a, enum event_kind kind, int64_t xid, struct err *e)
 {

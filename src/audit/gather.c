@@ -214,8 +214,8 @@ static void read_file(void *context, size_t item)
 		note_failure(w->g, file, rc, &why);
 }
 
-/* Decides what follows from the failure of a file: it ends the audit if it is the only store,
- * or if it is not the fault of the store. */
+/* Decides what the failure of a file means: it ends the audit if it is the only store, or if
+ * the store is not the cause. */
 static int judge_failure(struct gather *g, struct gather_file *file, struct err *e)
 {
 	struct foreign_stop *stop = g->q->stop;
@@ -262,7 +262,7 @@ int gather_each(struct gather *g, const struct gather_pass *pass, struct err *e)
 {
 	struct walk w = { .g = g, .pass = pass, .e = e };
 	const struct crew crew = { g->n_files, read_file, add_file, &w };
-	/* Columns of cards that are in several stores belong to all threads. */
+	/* All threads share the columns of cards that are in several stores. */
 	bool alone = !pass->read || g->q->want_columns;
 	crew_run(&crew, alone ? 1 : crew_size());
 	return w.rc;

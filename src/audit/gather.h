@@ -1,8 +1,7 @@
 /* The engine that fills an audit from stores. They are read in passes: each pass opens one
- * store after the other in several threads, reads a part of it there, and adds what was read
- * to the audit in the order of the stores. Functions named _read may run in any thread, those
- * named _add take what they have read, or read the store themselves. Only for audit/ and
- * fleet/. */
+ * store after the other in several threads, reads a part of it there, and adds what was read to
+ * the audit in the order of the stores. Functions named _read may run in any thread. Functions
+ * named _add take what was read, or read the store themselves. Only for audit/ and fleet/. */
 #ifndef GUA_AUDIT_GATHER_H
 #define GUA_AUDIT_GATHER_H
 
@@ -50,7 +49,7 @@ uint32_t gather_card(const struct gather_file *file, int64_t id);
 /* One reading of all stores. */
 struct gather_pass {
 	/* Reads a store, in any thread: it may change only the file and its part. NULL: there
-	 * is nothing to read before. */
+	 * is nothing to read first. */
 	int (*read)(struct gather *g, struct gather_file *file, struct err *e);
 	/* Adds what was read to the audit; the store is still open. */
 	int (*add)(struct gather *g, struct gather_file *file, struct err *e);
@@ -104,7 +103,7 @@ struct gather_record {
 	int64_t newest_ms;	    /* its last tick */
 	size_t first_span, n_spans; /* its runs in gather.spans */
 	size_t same;   /* another record of the same host; its own index: the first */
-	size_t next;   /* the next record of the same host: they are a ring */
+	size_t next;   /* the next record of the same host; the records form a ring */
 	size_t newest; /* of the first: the record with the newest tick */
 	uint32_t host; /* of the first: index in audit.hosts; IDMAP_NONE: not yet */
 };
@@ -150,9 +149,9 @@ struct slot_span {
 };
 /* The window in parts. The tables usage_1d and holding_1d have daily sums of the slots of five
  * minutes and of an hour, so whole days are read from them. The slots themselves are read only
- * before the first midnight and after the last one. Without a whole day, and `by_hour`, all of
- * the window is `before`: the hours of the week are stored for all cards together, so those of
- * some cards or users must be read from the slots. */
+ * before the first midnight and after the last one. If there is no whole day, or with
+ * `by_hour`, all of the window is `before`: the hours of the week are stored for all cards
+ * together, so those of some cards or users must be read from the slots. */
 struct window_parts {
 	struct slot_span all, before, days, after;
 };
@@ -174,8 +173,8 @@ int restriction_check_words(struct gather *g, struct err *e);
  * report. */
 int usage_read(struct gather *g, struct err *e);
 int hosts_settle(struct gather *g, struct err *e);
-/* Sets what the cards cost; then reads identities and processes, and all else that stores have
- * about them. */
+/* Sets what the cards cost; then reads identities and processes, and everything else that
+ * stores have about them. */
 int audit_cost_cards(struct gather *g, struct err *e);
 int holdings_read(struct gather *g, struct err *e);
 

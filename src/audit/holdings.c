@@ -14,7 +14,7 @@
 /* A shorter pause counts as work. */
 #define IDLE_MS 300000
 
-/* Holders of a user, but for those on a card whose use is not known, and for those whose job or
+/* Holders of a user, except those on a card whose use is unknown, and those whose job or
  * container computes, which must not be ended. */
 #define PRESENT_SQL                                                                            \
 	"SELECT h.gpu, p.pid, h.mem_bytes, max(h.since_ms, coalesce(h.last_active_ms, 0)), "   \
@@ -276,8 +276,8 @@ enum {
 	SLOT_AT = REST_AT + 3,
 };
 
-/* The hours of the week, the days and the time line of the users that the audit is restricted
- * to; idle is idle on any card. */
+/* Adds to the hours of the week, the days and the time line of the users that the audit is
+ * restricted to. Squatting time counts as idle-held. */
 static void add_hours(
 	struct holding_fold *h, uint32_t card, int64_t slot, const int64_t ms[HOLDER_STATES])
 {
@@ -505,7 +505,7 @@ static int mark_contexts(
 		if (!read)
 			rc = audit_read_floors(&floors, file->db, e);
 		read = true;
-		/* By what was learned about the model, else by its size. */
+		/* Compares with what was learned about the model, else with a fixed size. */
 		int64_t floor = context_floor(&floors, g->a->cards[pair->card].id.name);
 		enum context found =
 			context_judge(PROCESS_COMPUTE, pair->peak_mem_kib * 1024, floor);
@@ -590,7 +590,7 @@ static int number_pair(struct owners *o, const struct pairs *p, const uint32_t *
 	return rc;
 }
 
-/* Adds a pair to all that it belongs to. */
+/* Adds a pair to everything that it belongs to. */
 static int add_pair(struct gather *g, size_t path, const struct pair *pair, struct err *e)
 {
 	struct owners *o = g->context;
@@ -640,7 +640,7 @@ static int add_file(struct gather *g, struct gather_file *file, struct err *e)
 	return rc;
 }
 
-/* Sorts what was read. Others refer to users by index: they are renumbered. */
+/* Sorts what was read. Users are renumbered, because other items refer to them by index. */
 static int finish_holders(struct gather *g, struct owners *o, struct err *e)
 {
 	int rc = breakdown_end(&o->breakdown, e);

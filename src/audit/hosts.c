@@ -27,7 +27,7 @@ static size_t own_name(const char *hostname)
 	return (size_t)(mark - hostname);
 }
 
-/* Names a host. If several machines have the same name, the later ones are NAME#2 ... */
+/* Names a host. If several machines have the same name, the later ones get NAME#2 and so on. */
 static int name_host(
 	struct gather *g, struct audit_host *host, const char *hostname, struct err *e)
 {
@@ -87,7 +87,7 @@ static bool is_one_host(const struct gather *g, size_t a, size_t b)
 	return true;
 }
 
-/* Makes one host of two records; the newest record names it. */
+/* Joins two records into one host; the newest record names it. */
 static void unite(struct gather *g, size_t a, size_t b)
 {
 	size_t p = hosts_first(g, a), q = hosts_first(g, b);
@@ -239,7 +239,7 @@ static int take_host(
 	return idmap_put(&file->hosts, id, g->records[first].host) ? 0 : err_memory(e);
 }
 
-/* The file that has a run. */
+/* Returns the file that has a run. */
 static const struct gather_file *file_of_run(const struct gather *g, size_t run)
 {
 	const struct gather_file *file = g->files;
@@ -394,7 +394,7 @@ static void read_card(struct audit_card *card, uint32_t host, sqlite3_stmt *row)
 	sql_text(row, 14, card->source, sizeof(card->source));
 }
 
-/* Adds a card, or merges it with that of an earlier file; its index, or IDMAP_NONE: out of
+/* Adds a card, or merges it with that of an earlier file. Returns its index; IDMAP_NONE: out of
  * memory. */
 static uint32_t add_card(struct gather *g, struct gather_file *file,
 	const struct audit_card *card, struct err *e)
@@ -454,8 +454,8 @@ static bool is_parent(const struct gather *g, const struct audit_card *card)
 	return names_has(&g->parents, (uint32_t)card->host, card->id.uuid);
 }
 
-/* Whether the recorder of a card's host stopped before the window, and not long before; the
- * card was there until then. */
+/* Whether the recorder of a card's host stopped before the window, but not long before, and the
+ * card was present until then. */
 static bool is_silent(const struct gather *g, const struct audit_card *card)
 {
 	const struct audit_host *host = &g->a->hosts[card->host];
@@ -486,8 +486,8 @@ static void set_window(const struct gather *g, struct audit_card *card)
 	const struct audit_host *host = &g->a->hosts[card->host];
 	card->from_ms = clock_later(card->first_seen_ms, g->a->since_ms);
 	card->to_ms = host->until_ms;
-	/* Unobserved time at the end may only be waiting for the next tick, which accounts the
-	 * driver's newest samples: a running recorder may be a moment late. */
+	/* Unobserved time at the end may only be waiting for the next tick, which accounts for
+	 * the driver's newest samples: a running recorder may be a moment late. */
 	bool pending = host->recording && strcmp(card->status, "ok") == 0 &&
 		       host->until_ms - card->last_seen_ms <= 2 * host->interval_ms + 10000;
 	if (pending || is_parent(g, card))
@@ -515,8 +515,8 @@ static void set_bounds(struct audit_card *card)
 	card->unsure_ms = clock_later(clock_earlier(card->unsure_ms, observed_ms), 0);
 }
 
-/* The place of each host: as in the stores or, if there are many, the most idle-held time
- * first. */
+/* The place of each host: as in the stores or, if there are many hosts, by idle-held time, the
+ * most first. */
 struct ranks {
 	const struct audit *a;
 	uint32_t *of;	  /* by host; has room for as many more, which ranks_set() uses */
@@ -591,7 +591,7 @@ static int settle_hosts(struct gather *g, const struct ranks *r, struct err *e)
 	return 0;
 }
 
-/* Sets what is known of the cards when all files are read. */
+/* Sets what is known of the cards after all files were read. */
 static void settle_cards(struct gather *g, struct ranks *r)
 {
 	struct audit *a = g->a;

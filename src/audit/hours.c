@@ -28,7 +28,7 @@ int hours_make_days(struct gather *g, struct err *e)
 		return 0;
 	d->first = day_number(a->since_ms, g->q->utc);
 	int64_t n = day_number(a->until_ms - 1, g->q->utc) - d->first + 1;
-	if (n < 1 || n > MOST_DAYS) /* of a damaged store */
+	if (n < 1 || n > MOST_DAYS) /* only a damaged store has this */
 		return 0;
 	d->items = calloc((size_t)n, sizeof(*d->items));
 	if (!d->items)
@@ -47,7 +47,7 @@ int hours_make_days(struct gather *g, struct err *e)
 	return 0;
 }
 
-/* Adds to the day of a local time (seconds since 1970 on the wall). */
+/* Adds to the day of a local time (seconds since 1970 in local time). */
 static void add_to_day(struct audit_days *d, int64_t local_s, int state, int64_t ms)
 {
 	int64_t day = local_s / DAY_S - (local_s % DAY_S < 0) - d->first;
@@ -282,7 +282,7 @@ int hours_mark(struct audit *a, struct idmap *known, const struct event_row *row
 		.column = (size_t)at,
 		.kind = kind,
 		.last_ms = INT64_MIN };
-	/* A number for the place and the kind of the mark. */
+	/* Makes a number from the place and the kind of the mark. */
 	size_t line = mark.card == AUDIT_NO_CARD ? a->n_cards + mark.host : mark.card;
 	int64_t key = (int64_t)((line * c->n + mark.column) * EVENT_KINDS + mark.kind);
 	uint32_t index = idmap_get(known, key);

@@ -1,5 +1,5 @@
-/* The idle time of sessions: finds the newest host of the store, its cards and sessions, has
- * their slots read, and decides how time without readings counts. */
+/* The idle time of sessions: finds the newest host of the store, its cards and sessions, calls
+ * the functions that read their slots, and decides how time without readings counts. */
 #include "audit/idle_history.h"
 
 #include <stdlib.h>
@@ -113,8 +113,8 @@ enum {
 /* The short processes that share a row (store/crowd.h). */
 #define CROWDS CROWD_SQL " AND process.last_seen_ms > %lld AND first_seen_ms < %lld"
 
-/* An idle stretch without a holder belongs to an earlier run, on a card that was not listed
- * since. */
+/* An idle stretch without a holder belongs to an earlier run, on a card that has not been
+ * listed since. */
 #define UNLISTED                                                                               \
 	"process.id IN (SELECT process FROM open_spell AS o WHERE NOT EXISTS (SELECT 1 FROM "  \
 	"holder WHERE holder.gpu = o.gpu AND holder.process = o.process))"
@@ -122,7 +122,7 @@ enum {
 #define FOR_LONG                                                                               \
 	"(process.last_seen_ms > %lld OR " HOLDERS ") AND first_seen_ms < %lld AND (" HOLDERS  \
 	" OR process.last_seen_ms - first_seen_ms >= %lld)"
-/* All processes in a time; only those of known sessions are taken. */
+/* All processes of a period; only those of known sessions are used. */
 #define AT_THE_TIME                                                                            \
 	"(process.last_seen_ms > %lld OR " HOLDERS ") AND first_seen_ms < %lld "               \
 	"AND coalesce(job, container, notebook, posix_session) IS NOT NULL"
@@ -256,7 +256,7 @@ static int read_sessions(struct idle_history *h, struct err *e)
 	return take_rows(h, rows, true, rc, e);
 }
 
-/* Present only: reads the other processes of the sessions, those that have ended. */
+/* For the present only: reads the other processes of the sessions, which have ended. */
 static int read_ended(struct idle_history *h, struct err *e)
 {
 	sqlite3_stmt *rows = NULL;
@@ -272,8 +272,8 @@ static int read_ended(struct idle_history *h, struct err *e)
 	return rc;
 }
 
-/* Takes a row that short processes share: of one session, or of a user with too many
- * sessions for rows of their own. */
+/* Takes a row that short processes share: those of one session, or those of a user who has too
+ * many sessions for rows of their own. */
 static int take_crowd(
 	struct idle_history *h, const struct reading *r, int64_t id, struct err *e)
 {
@@ -357,8 +357,8 @@ void idle_history_join_gaps(struct idle_history *h)
 	h->n_gaps = n;
 }
 
-/* When the card was seen again, if it was lost from sight at this moment; otherwise the
- * moment. */
+/* Returns when the card was seen again, if it was lost at this moment; otherwise the moment
+ * itself. */
 static int64_t seen_again(const struct idle_history *h, uint32_t card, int64_t at_ms)
 {
 	size_t i = idle_history_gap(h, card, at_ms);
@@ -377,7 +377,7 @@ static int compare_spans(const void *a, const void *b)
 	return array_compare(x->card, y->card);
 }
 
-/* Since when each process has held a card. */
+/* Finds since when each process has held a card. */
 static bool find_held_since(struct idle_history *h)
 {
 	int64_t *since = calloc(2 * h->n_processes + 1, sizeof(*since));
@@ -431,8 +431,8 @@ static void join_marks(struct idle_history *h)
 	}
 }
 
-/* Adds blind time: while one of its cards was not observed, it is unknown whether the
- * session was idle. */
+/* Adds blind time: while one of its cards was not observed, it is unknown whether the session
+ * was idle. */
 static bool add_blinds(struct idle_history *h, const struct idle_span *s)
 {
 	for (size_t i = idle_history_gap(h, s->card, s->begin_ms);
@@ -507,7 +507,7 @@ int idle_history_read(struct idle_history *h, struct err *e)
 {
 	static const struct {
 		int (*read)(struct idle_history *h, struct err *e);
-		bool brief; /* also if h->brief */
+		bool brief; /* this step is also done if h->brief */
 	} steps[] = { { read_run, true }, { read_cards, true }, { read_sessions, true },
 		{ read_ended, false }, { read_crowds, false }, { idle_slots_read_gaps, false },
 		{ idle_slots_read, false }, { idle_slots_read_held, true },

@@ -9,8 +9,8 @@
 int idle_history_read(struct idle_history *h, struct err *e);
 void idle_history_finish(struct idle_history *h);
 
-/* Sorts spans, marks and gaps; counts a process that was in use when its card was lost from
- * sight as used until the card was seen again; and finds the blind time. Also for tests. */
+/* Sorts spans, marks and gaps. Counts a process that used a card when the card was lost as
+ * using it until the card was seen again. Finds the blind time. Also used by tests. */
 int idle_history_settle(struct idle_history *h, struct err *e);
 /* How many sessions held a card at a moment of the past; -1 with `e` set on failure. */
 int64_t idle_history_count(struct idle_history *h, int64_t at_ms, struct err *e);

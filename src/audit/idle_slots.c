@@ -15,7 +15,7 @@ struct gap_fold {
 	struct fold fold;
 	struct idle_history *h;
 	int64_t slot_ms;
-	int64_t *seen_until; /* by card: slots were read up to here, or -1 */
+	int64_t *seen_until; /* by card: the end of the slots that were read, or -1 */
 	int64_t *gap_to;     /* by card: the end of its last gap */
 };
 
@@ -111,8 +111,8 @@ struct row_fold {
 	struct idmap last;	   /* by process and card: its newest span */
 	struct stretch *stretches; /* by process */
 	size_t n_stretches;
-	size_t *first;		  /* where the stretches of a process begin */
-	bool *used;		  /* by span: its newest slot was one of use, for all limits */
+	size_t *first; /* where the stretches of a process begin */
+	bool *used;    /* by span: its newest slot counts as used, whatever the limit */
 	struct session_sum *sums; /* by session */
 };
 
@@ -136,7 +136,7 @@ static int64_t key_of(const struct idle_history *h, uint32_t process, uint32_t c
 	return (int64_t)process * (int64_t)(h->n_cards + 1) + card;
 }
 
-/* Whether the card was not observed between two slots, so that it may have been held all the
+/* Whether the card was not observed between two slots, so that it may have been held the whole
  * time. */
 static bool is_bridged(
 	const struct idle_history *h, uint32_t card, int64_t from_ms, int64_t to_ms)
@@ -147,7 +147,7 @@ static bool is_bridged(
 		       h->gaps[i].to_ms >= to_ms);
 }
 
-/* Where the slot ends for this process, as far as it has passed. */
+/* Returns where the slot ends for this process, as far as time has passed. */
 static int64_t end_of(const struct idle_history *h, const struct held_slot *s)
 {
 	int64_t end_ms = clock_earlier(s->to_ms, h->processes[s->process].last_ms);
@@ -189,7 +189,7 @@ static bool take_held(struct row_fold *f, const struct held_slot *s)
 	if (!follows || (f->used[at] && !used)) {
 		if (!add_span(f, s, follows))
 			return false;
-		/* Continued without a pause, or over a gap. */
+		/* It continues without a pause, or over a gap. */
 		if (follows)
 			h->spans[at].end_ms = s->from_ms;
 		at = (uint32_t)h->n_spans - 1;
@@ -202,8 +202,8 @@ static bool take_held(struct row_fold *f, const struct held_slot *s)
 	return true;
 }
 
-/* The activity in a slot was outside the idle stretches: if one begins or ends in the slot,
- * the mark is cut there. */
+/* The activity in a slot was outside the idle stretches: if a stretch begins or ends in the
+ * slot, the mark is cut there. */
 static void cut_mark(const struct row_fold *f, struct idle_mark *m, uint32_t process)
 {
 	int64_t from_ms = m->from_ms, until_ms = m->until_ms;
@@ -261,8 +261,8 @@ static bool add_unknown(struct row_fold *f, uint32_t session, int64_t end_ms, in
 	return true;
 }
 
-/* Takes a slot of processes that share a row. If their session is unknown, their use counts
- * for each session of their user: it may be its own. */
+/* Takes a slot of processes that share a row. If their session is unknown, their use counts for
+ * each session of their user, because it may belong to it. */
 static bool take_crowd(
 	struct row_fold *f, const struct held_slot *s, uint32_t crowd, int64_t unknown_ms)
 {

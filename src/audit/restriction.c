@@ -1,6 +1,6 @@
-/* What an audit is restricted to: matches users, hosts and cards, finds the processes of
- * those users, and checks that every word names something, because a misspelt name would
- * give an empty report. */
+/* What an audit is restricted to: matches users, hosts and cards, finds the processes of those
+ * users, and checks that every word names something, because a misspelt name would give an
+ * empty report. */
 
 #include <string.h>
 
@@ -162,7 +162,7 @@ static int read_processes(const struct gather *g, struct gather_file *file, stru
 struct known {
 	enum restriction_kind kind;
 	size_t n;
-	const char *(*name)(const struct gather *g, size_t i); /* of cards: NULL */
+	const char *(*name)(const struct gather *g, size_t i); /* for cards: NULL */
 };
 
 static const char *user_name(const struct gather *g, size_t i)

@@ -21,7 +21,7 @@ enum { AT_END, AT_GPU, AT_PROCESS, AT_BEGIN, AT_IDLE, AT_SQUATTING, AT_MEM, AT_E
 	"end_ms, gpu, process, begin_ms, idle_held_ms, squatting_ms, mem_peak_kib, "           \
 	"energy_mj, "
 
-/* Whether `a` is longer: by its time within the window, then in total, then by age. */
+/* Whether `a` is longer: by its time within the window, then by its total time, then by age. */
 static bool is_longer(const struct audit_spell *a, const struct audit_spell *b)
 {
 	int64_t idle_a = spell_idle_ms(&a->spell), idle_b = spell_idle_ms(&b->spell);
@@ -78,8 +78,8 @@ static bool keep(struct audit_spells *all, const struct audit_spell *spell, size
 	return true;
 }
 
-/* How much of the spell's idle time is between the two moments. Where in a spell the time
- * without readings was is not stored: it counts as spread evenly. */
+/* Returns how much of the spell's idle time is between the two moments. The store does not have
+ * where in a spell the time without readings was, so it is spread evenly. */
 static int64_t idle_between(const struct spell *s, int64_t since_ms, int64_t until_ms)
 {
 	int64_t from_ms = clock_later(s->begin_ms, since_ms);
@@ -127,7 +127,7 @@ static bool take_spell(struct fold *f, sqlite3_value **values)
 	/* Recorders do not write such rows: the store is damaged. */
 	if (item.spell.begin_ms < 0 || spell_unobserved_ms(&item.spell) < 0)
 		return true;
-	/* The recorder was killed, and none has been started since. */
+	/* The recorder was killed, and no other has been started since. */
 	if (item.spell.how == SPELL_OPEN && !host->recording)
 		item.spell.how = SPELL_STOPPED;
 	item.window_ms = idle_between(&item.spell, a->since_ms, host->until_ms);
@@ -189,7 +189,7 @@ int spells_describe(struct gather *g, size_t index, struct err *e)
 	return rc;
 }
 
-/* The shortest goes to the end, one after the other. */
+/* Moves the shortest spells to the end, one after the other. */
 void spells_sort(struct audit_spells *all)
 {
 	for (size_t n = all->n; n > 1; n--) {

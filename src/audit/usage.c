@@ -73,8 +73,8 @@ static struct audit_card *add_row(struct usage_fold *u, sqlite3_value **values)
 	return card;
 }
 
-/* Whether the hours of the week must be read for some cards only; those of users come from
- * holders. */
+/* Whether the hours of the week must be read for some cards only. Those of users come from
+ * holdings. */
 static bool has_own_hours(const struct gather *g)
 {
 	return restriction_of_cards(&g->q->only) && !restriction_of_users(&g->q->only);
@@ -140,7 +140,7 @@ struct table_rows {
 	int state; /* only those in this state; 0: all */
 };
 
-/* Reads those rows of the table that are in the span. */
+/* Reads the rows of the table that are in the span. */
 static int read_rows(
 	struct usage_fold *u, struct table_rows rows, struct slot_span span, struct err *e)
 {
@@ -161,8 +161,8 @@ static int read_slots(
 	return read_rows(u, (struct table_rows){ t->usage, SUMS, take_slot, 0 }, span, e);
 }
 
-/* Reads the part of a table that the daily sums (already read into `days`) do not have and, for
- * the part that they have, the hours of the week. */
+/* Reads the part of a table that the daily sums (already read into `days`) do not include. For
+ * the part that they include, reads only the hours of the week. */
 static int read_table(const struct usage_fold *days, const struct slot_table *t, struct err *e)
 {
 	struct usage_fold u = { .g = days->g,
@@ -194,7 +194,7 @@ static int read_tables(struct usage_fold *days, struct err *e)
 	static const struct table_rows sm_active = { "sm_active", "gpu, ms, pct_ms",
 		take_sm_active, 0 };
 	struct window_parts parts = window_parts(days->g, has_own_hours(days->g));
-	/* Stored by hour: hours that the window cuts are included. */
+	/* These are stored by hour, so hours that the window cuts are included. */
 	struct slot_span hours = { parts.all.from - parts.all.from % 3600, parts.all.to };
 	int rc = read_rows(days, sums, parts.days, e);
 	if (rc == 0)

@@ -84,8 +84,8 @@ static int widen(struct gather_file *file, int64_t *from_ms, int64_t *to_ms, str
 	return 0;
 }
 
-/* Ends each host's window at its last tick while its recorder is running: later time is not
- * unobserved, but not accounted yet. */
+/* While a host's recorder is running, its window ends at its last tick: later time is not
+ * unobserved, it is only not accounted yet. */
 static void end_windows(struct gather *g, int64_t until_ms)
 {
 	g->a->until_ms = g->a->n_hosts ? INT64_MIN : until_ms;
