@@ -62,7 +62,7 @@ int cmd_options_only(
 	return cmd_line_only(self, &line, values, status);
 }
 
-/* A word that is not expected; the name of a store belongs to --db. */
+/* Reports an unexpected word. If it is the name of a store, the message names --db. */
 static void refuse_word(const struct command *self, const char *word, struct err *e)
 {
 	const struct option_row *row = self->options;

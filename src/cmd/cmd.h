@@ -17,8 +17,8 @@ struct command {
 	bool stop_at_operand; /* options end at the first operand, which starts another command
 			       */
 	bool handed_over;     /* runs the program gua-NAME, if that is installed */
-	/* Prints an error and returns the exit status, where cmd_fail() would not do; may be
-	 * NULL. */
+	/* Prints an error and returns the exit status, for commands for which cmd_fail() is not
+	 * right; may be NULL. */
 	int (*fail)(const struct command *self, const struct err *e);
 	/* argv[0] is the command's name. Returns the exit status; prints its errors with
 	 * cmd_fail(). */
@@ -78,7 +78,7 @@ int gpu_tracker_main(int argc, char **argv);
 
 /* The options that choose a window of time: the same in all commands that have one. */
 
-/* Rows for the struct window_words that is `member` of the options. The texts say what holds
+/* Rows for the struct window_words that is `member` of the options. The texts say what applies
  * without them. */
 #define WINDOW_OPTIONS(type, member, default_since, default_until)                             \
 	{ OPTION_TEXT, 0, "since", "TIME",                                                     \
@@ -105,7 +105,7 @@ int gpu_tracker_main(int argc, char **argv);
 			.offset = offsetof(type, member), .hidden = true                       \
 	}
 
-/* The time now, or what --now says, in UTC. */
+/* The current time, or the time that --now gives, in UTC. */
 int cmd_now(const char *option, int64_t *now_ms, struct err *e);
 
 #endif

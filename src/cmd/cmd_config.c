@@ -26,7 +26,7 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-/* Where a setting came from: "FILE:LINE", "--set"; "default" for NULL. */
+/* Writes where a setting comes from: "FILE:LINE", "--set"; "default" for NULL. */
 static void origin_text(
 	const struct settings *s, const struct setting *item, char *dst, size_t cap)
 {
@@ -74,7 +74,7 @@ struct printer {
 	void *context;
 };
 
-/* The values of a key, those of the last file first, as they count. */
+/* Shows the values of a key. Those of the last file come first, because they count. */
 static void show_key(const struct printer *p, const struct config_key *key, const char *block)
 {
 	const struct settings *s = p->settings;
@@ -107,7 +107,7 @@ static void show_section(
 			show_key(p, key, block);
 }
 
-/* Whether an earlier setting opened the block already: a file that counts less. */
+/* Whether an earlier setting has opened the block already, in a file that counts less. */
 static bool was_opened(const struct settings *s, size_t i)
 {
 	for (size_t k = 0; k < i; k++)

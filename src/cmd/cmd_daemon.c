@@ -39,14 +39,14 @@
 struct daemon_config {
 	const struct configure_options *from;
 	const struct option_row *table; /* the recorder's options */
-	const void *options;		/* their values, where `now.given` says so */
-	struct configuration now;	/* in force */
+	const void *options;		/* their values; `now.given` says which were given */
+	struct configuration now;	/* the configuration in force */
 	struct configuration next;	/* for the next run, if `changed` */
 	bool changed;
 	struct fault fault; /* for the status: the configuration has errors */
 };
 
-/* Is given the line of each tick. */
+/* Called with the line of each tick. */
 typedef void daemon_line(void *context, const char *line);
 
 /* Processes that an earlier run has left behind. */
@@ -65,7 +65,8 @@ struct values {
 	double active_util;
 	bool foreground, once, verbose, count_graphics, dry_run;
 	bool default_db;   /* no --db was given */
-	daemon_line *line; /* is given each tick's line, by a program that stays */
+	daemon_line *line; /* called with the line of each tick, for a program that stays in the
+			      foreground */
 	struct configure_options conf;
 };
 
@@ -78,7 +79,7 @@ struct leftover {
 /* The recorder's configuration: read at the start and again at SIGHUP. Errors in files are
  * logged and shown in the status, and never end a recorder. */
 
-/* Reads into `c`. *wrong is set to what is wrong with an option, with ERR_USAGE. */
+/* Reads into `c`. If an option is wrong, returns ERR_USAGE and fills `e`. */
 static int read_into(struct daemon_config *d, struct configuration *c, struct err *e)
 {
 	char text[2048];
@@ -95,7 +96,8 @@ static int read_into(struct daemon_config *d, struct configuration *c, struct er
 	return 0;
 }
 
-/* Whether a file that cannot be used, or a wrong value, may have asked for strict privacy. */
+/* Whether strict privacy may have been asked for by a file that cannot be used, or by a wrong
+ * value. */
 static bool may_be_strict(const struct settings *s)
 {
 	bool may = false;
@@ -117,8 +119,8 @@ static bool is_given(const struct daemon_config *d, const char *option)
 	return d->table[i].name && d->now.given[i];
 }
 
-/* Reads the configuration. Fails for a wrong option only. What was kept by mistake cannot be
- * taken back, so the recorder is strict in case of doubt. */
+/* Reads the configuration. Fails only for a wrong option. Data that was stored by mistake
+ * cannot be taken back, so in case of doubt the recorder uses strict privacy. */
 static int daemon_config_read(struct daemon_config *d, struct err *e)
 {
 	struct config *values = &d->now.values;
@@ -132,7 +134,7 @@ static int daemon_config_read(struct daemon_config *d, struct err *e)
 }
 
 /* Raises the fault if the configuration has errors; call it when the log is open. `instead`
- * says what is in force. */
+ * names the configuration in force. */
 static void report(
 	struct daemon_config *d, const struct settings *s, int64_t now_ms, const char *instead)
 {
@@ -148,7 +150,7 @@ static void report(
 		s->n_errors, s->n_errors == 1 ? "" : "s", instead, first);
 }
 
-/* Logs the recorder's keys that are different; returns how many are. */
+/* Logs the recorder's keys that have changed; returns how many. */
 static size_t log_changes(const struct daemon_config *d)
 {
 	size_t n = 0;
@@ -164,8 +166,7 @@ static size_t log_changes(const struct daemon_config *d)
 	return n;
 }
 
-/* Reads the files again, and logs what is different. A configuration with errors is not taken.
- */
+/* Reads the files again, and logs what has changed. A configuration with errors is not used. */
 static void daemon_config_again(struct daemon_config *d, int64_t now_ms)
 {
 	struct err e = { 0 };
@@ -185,7 +186,7 @@ static void daemon_config_again(struct daemon_config *d, int64_t now_ms)
 /* One run of the recorder, with the driver in a process of its own. A process that is stuck in
  * the driver outlives the run; the next run must know of it, even in another process. */
 
-/* Publishes them for the next recorder, after the last run. */
+/* Publishes the stuck processes for the next recorder, after the last run. */
 static void daemon_stuck_publish(const struct daemon_stuck *stuck, struct statusfile *status)
 {
 	statusfile_set_stuck(status, stuck->list, stuck->n);
@@ -193,8 +194,8 @@ static void daemon_stuck_publish(const struct daemon_stuck *stuck, struct status
 		statusfile_publish(status, -1, NULL, 0);
 }
 
-/* Records until the run is over. A driver that does not answer for `patience_ms` (0: the
- * default) is given up. Leaves in `stuck` what it has left behind. */
+/* Records until the run is over. Gives up a driver that does not answer for `patience_ms` (0:
+ * the default). Puts the processes that it has left behind into `stuck`. */
 static int daemon_run(struct recorder_options *o, int64_t patience_ms,
 	struct daemon_stuck *stuck, struct err *e)
 {
@@ -246,7 +247,7 @@ static int check_writable(const char *db, bool exists, struct err *e)
 
 static int count_cards(struct live_values *v, size_t *n, struct err *e)
 {
-	static struct live_session s; /* a thread that hangs may still use its clock */
+	static struct live_session s; /* a stuck thread may still use its clock */
 	v->no_store = v->once = v->cards_only = true;
 	int rc = cmd_live_open(&s, v, NULL, e);
 	if (rc)
@@ -432,7 +433,8 @@ static void on_alive(void *context)
 	notify_send(front->notify_socket, "WATCHDOG=1");
 }
 
-/* SIGHUP: true; opens the log and reads the configuration again. Other signals end all runs. */
+/* For SIGHUP: opens the log and reads the configuration again, and returns true. Other signals
+ * end all runs. */
 static bool on_signal(void *context)
 {
 	struct front *front = context;
@@ -450,7 +452,7 @@ static bool on_signal(void *context)
 	return true;
 }
 
-/* A run has one configuration: another one begins a new run. */
+/* A run has only one configuration; another configuration begins a new run. */
 static bool on_tick(void *context)
 {
 	struct front *front = context;
@@ -549,21 +551,22 @@ static int take_lock(
 }
 
 /* Records while holding the lock, until a stop is requested. A configuration that has changed
- * begins a new run, which waits for a driver that does not answer just then. */
+ * begins a new run. That run waits if the driver does not answer at that moment. */
 static int record_locked(
 	const struct values *v, struct recorder_options *o, struct front *front, struct err *e)
 {
 	o->stop_fd = front->stop_fd = signals();
-	/* What an earlier recorder has published is in the file that is made anew. */
+	/* Read before the file is made anew: an earlier recorder has published them in it. */
 	front->stuck.n = statusfile_read_stuck(o->db, front->stuck.list, SOURCE_STUCK_MAX);
 	statusfile_create(&front->status, o->db, clock_wall_ms(front->clock));
-	/* At once: a driver that does not answer may keep this run from its first tick. */
+	/* Publish at once: if the driver does not answer, this run may never reach its first
+	 * tick. */
 	daemon_stuck_publish(&front->stuck, &front->status);
 	int rc = daemon_run(o, v->patience_ms, &front->stuck, e);
 	while (!rc && front->over && !front->stopped) {
 		struct daemon_config *conf = front->conf;
 		front->over = false;
-		/* Put in force what was read again, if that is different. */
+		/* Use the configuration that was read again, if it has changed. */
 		if (conf->changed) {
 			configure_finish(&conf->now);
 			conf->now = conf->next;
@@ -625,7 +628,7 @@ static int run_foreground(
 	return record(v, &front, &e) ? cmd_fail(self, &e) : 0;
 }
 
-/* In the foreground: waits until the recorder reports, and says that it has started. */
+/* In the foreground: waits for the report of the recorder, and prints that it has started. */
 static int say_started(
 	const struct command *self, const struct values *v, struct detached *detached)
 {
@@ -769,8 +772,8 @@ const struct command cmd_start = {
 /* gpu-usage-audit daemon: gua daemon, as units and scripts that were written for the Python
  * tool of that name expect it. It stays in the foreground and prints a line for each tick. */
 
-/* Prints the line, if that does not block: the recorder waits for no reader. A terminal shows
- * the lines only while this program is in its foreground. */
+/* Prints the line, if that does not block: the recorder does not wait for a reader. On a
+ * terminal the lines appear only while this program is in the foreground. */
 static void print_line(void *context, const char *line)
 {
 	(void)context;

@@ -25,13 +25,13 @@
 #define MINUTE_MS 60000LL
 #define HOUR_MS (60 * MINUTE_MS)
 #define WEEK_MS (7 * 24 * HOUR_MS)
-/* The demo of two weeks: ticks of an hour, and time in slots of five minutes, which minutes
- * become after a day anyway. So it takes less than a second. */
+/* The demo of two weeks uses ticks of an hour and slots of five minutes, because minutes become
+ * five minutes after a day anyway. So it takes less than a second. */
 #define WEEKS_DRAIN_MS (2 * MINUTE_MS)
 #define WEEKS_SLOT_S 300
 /* The longest spells that are printed. */
 #define WEEKS_SPELLS 3
-/* Idle hours after which the rule after the report ends a session. */
+/* The rule that is shown after the report ends a session after this many idle hours. */
 #define RULE_END "4"
 
 struct values {
@@ -61,12 +61,12 @@ struct place {
 	char kept[PATH_MAX]; /* its name afterwards; "": there is no cache, and it is removed */
 };
 
-/* Writes "DIRECTORY/gua", with its parents made; false: there is no such place. */
+/* Writes "DIRECTORY/gua", and makes its parents; false: there is no such place. */
 static bool cache_directory(char *path, size_t cap)
 {
 	const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
 	bool named = cache && *cache == '/';
-	/* A home that is not there is not made. */
+	/* A home directory that does not exist is not made. */
 	if (!named && !(home && *home == '/' && access(home, W_OK) == 0))
 		return false;
 	int n = snprintf(path, cap, named ? "%s/gua" : "%s/.cache/gua", named ? cache : home);
@@ -105,7 +105,7 @@ static void settle(const struct place *p, bool complete)
 		unlink(p->now);
 }
 
-/* Whether the weeks are played, and not a number of ticks. */
+/* Whether the two weeks are played, instead of a number of ticks. */
 static bool plays_weeks(const struct values *v)
 {
 	return !v->ticks && !v->interval_ms && !v->scenario;
@@ -144,7 +144,7 @@ static int record_ticks(const struct values *v, struct clock *clock, struct err 
 	return recorder_run(&o, e);
 }
 
-/* Puts all sums into the table of the slots that they are sums of. */
+/* Moves all sums into the table for slots of their width. */
 static int settle_slots(const char *db, int64_t now_ms, struct err *e)
 {
 	struct store *s = NULL;
@@ -157,9 +157,9 @@ static int settle_slots(const char *db, int64_t now_ms, struct err *e)
 	return rc;
 }
 
-/* Records the two weeks before this one. The second begins on Monday, 0:00, local time; where
- * clocks are changed in one of the weeks, both are 168 hours long all the same, so that the
- * figures are the same in every week and time zone. */
+/* Records the two weeks before this one. The second begins on Monday, 0:00, local time. Both
+ * weeks are 168 hours long, even if clocks change in one of them, so that the figures are the
+ * same in every week and time zone. */
 static int record_weeks(const struct values *v, struct clock *clock, struct err *e)
 {
 	struct recorder_options o = options_for(v, clock);
@@ -177,7 +177,7 @@ static int record_weeks(const struct values *v, struct clock *clock, struct err 
 	return rc ? rc : settle_slots(v->db, clock_wall_ms(clock), e);
 }
 
-/* What is printed: of the weeks the second, compared with the first. */
+/* Prints the report; for the two weeks, that of the second week, compared with the first. */
 static void print_audits(struct str *out, const struct audit *a, const struct audit *before,
 	const struct report_style *style)
 {
@@ -228,8 +228,8 @@ static int replay_rule(
 	return rc;
 }
 
-/* Says how much card time a rule would have given back that ends sessions after this much idle
- * time. */
+/* Appends how much card time a rule would have given back that ends sessions after this much
+ * idle time. */
 static int add_rule(struct str *out, const struct audit *a, const char *db, struct err *e)
 {
 	struct simulation s = { 0 };

@@ -54,7 +54,7 @@ static int read_options(
 	return rc;
 }
 
-/* Counters, and the processes and cards that they are of. */
+/* Counters, and the processes and cards that they belong to. */
 struct monitored {
 	struct dmon dmon;
 	struct filter filter;

@@ -40,7 +40,7 @@ struct examination {
 
 enum { TEXT_FILE = 65536, LOW_SPACE_MIB = 100 };
 
-/* "ROOT/PATH"; false when it does not fit. */
+/* Makes "ROOT/PATH"; false when it does not fit. */
 static bool below(char whole[PATH_MAX], const char *root, const char *path)
 {
 	int n = snprintf(whole, PATH_MAX, "%s%s", root, path);
@@ -74,7 +74,7 @@ static void read_system_name(const char *root, char *dst, size_t cap)
 	str_escape(dst, cap, found, strcspn(found, "\"'\n"));
 }
 
-/* The system, whether other users' processes are visible, the store. */
+/* Examines the system, whether other users' processes are visible, and the store. */
 static void examine_system(const struct examination *x, struct findings *f)
 {
 	char name[128];
@@ -96,7 +96,7 @@ static bool has_mount(const char *root, const char *kind)
 	       strstr(text, word);
 }
 
-/* The lines of a capture about the system. */
+/* Appends the lines of a capture about the system. */
 static void capture_system(const char *root, struct str *out)
 {
 	char name[128];
@@ -279,10 +279,10 @@ static void examine_notices(const struct examination *x, struct findings *f)
 	configure_finish(&conf);
 }
 
-/* gua doctor --capture: what the driver answers on this host, in a file that a user can read
- * and send. Names of users, commands, jobs and so on are replaced. */
+/* gua doctor --capture: writes what the driver answers on this host to a file that a user can
+ * read and send. Names of users, commands, jobs and so on are replaced. */
 
-enum { USERS = 100, FIRST_FIELD = 101 }; /* kinds of names, beside those of the driver */
+enum { USERS = 100, FIRST_FIELD = 101 }; /* kinds of names, besides those of the driver */
 
 static void add_head(const struct nvml_capture_options *o, struct str *out)
 {
@@ -302,8 +302,8 @@ static void add_head(const struct nvml_capture_options *o, struct str *out)
 	capture_system(o->root, out);
 }
 
-/* The kind before a colon stays: "docker:container-1". Only gua's own words are kinds: a unit
- * may have a colon in its name. */
+/* The kind before a colon stays: "docker:container-1". Only gua's own words are kinds, because
+ * the name of a unit may have a colon. */
 static void add_field(struct capture_secrets *names, enum process_text which,
 	const struct process_id *id, struct str *out)
 {
@@ -341,7 +341,7 @@ static void add_process(struct capture_secrets *names, const struct process_id *
 	str_add(out, "\n");
 }
 
-/* The processes that the driver named, as far as /proc knows them. */
+/* Appends the processes that the driver named, with what /proc knows of them. */
 static void add_processes(const struct captured *seen, const char *root, struct str *out)
 {
 	struct capture_secrets names = { 0 };
@@ -451,7 +451,7 @@ static int ask_all(struct source *s, void *nothing, struct err *e)
 	return rc ? rc : source_look(s, NULL, e);
 }
 
-/* Asks a source in its own worker, so that one that hangs does not block the others. */
+/* Asks a source in its own worker, so that a source that is stuck does not block the others. */
 static void ask_source(
 	struct patient *p, const struct source_options *common, int64_t deadline_ms)
 {
@@ -473,7 +473,7 @@ static void ask_source(
 	d->source = rc ? NULL : worker_source(p->worker);
 }
 
-/* A capture is of another host: nothing of this one is examined. */
+/* A capture is of another host, so nothing of this host is examined. */
 static void examine(const struct examination *x, const struct patients *p, struct findings *f)
 {
 	bool captured = p->n && source_is_captured(p->all[0].diagnosis.name);

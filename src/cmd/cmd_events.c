@@ -63,8 +63,8 @@ static void add_text(
 		text_add_table(out, &l->table, &style);
 }
 
-/* Says on standard error what the output cannot: that the data is invented, or that there is
- * nothing. */
+/* Prints on standard error what the output cannot say: that the data is invented, or that there
+ * are no events. */
 static void note(const struct event_list *l, const struct audit_question *q, const char *format)
 {
 	char since[48], until[48];

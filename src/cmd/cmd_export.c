@@ -31,7 +31,7 @@ struct openmetrics_options {
 
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
 
-/* Adds NAME=VALUE, which may be anything after the first '='. */
+/* Adds NAME=VALUE; the value may be any text after the first '='. */
 static int add_label(struct str *labels, const char *text, struct err *e)
 {
 	static const char *const own[] = { "gpu", "uuid", "state", "identity", "model",
@@ -120,8 +120,8 @@ static int send_file(int fd, struct err *e)
 	return n > 0 || fflush(stdout) != 0 ? cannot_write(e) : 0;
 }
 
-/* Writes it to standard output. ERR_USAGE: there are several stores, or a terminal would get
- * it. */
+/* Writes a part of the store to standard output. ERR_USAGE: there are several stores, or
+ * standard output is a terminal. */
 static int export_store(
 	const struct store_list *stores, struct export_window window, struct err *e)
 {
@@ -238,8 +238,8 @@ static int export_file(struct sink *s, const char *path, struct export_window wi
 	return rc;
 }
 
-/* Opens the document. Its host is that of all rows; null if there are several hosts, which the
- * rows name. */
+/* Opens the document. Its host is that of all rows; null if there are several hosts, because
+ * then each row names its host. */
 static int begin_json(
 	struct sink *s, const struct store_list *stores, enum export_what what, struct err *e)
 {
@@ -285,7 +285,7 @@ static int read_window(
 	return 0;
 }
 
-/* Sets the format; ERR_USAGE for two of them, and for options of another one. */
+/* Sets the format; ERR_USAGE if two are given, or if an option belongs to another format. */
 static int read_format(struct export_options *o, struct err *e)
 {
 	const char *flag = o->json ? "json" : o->openmetrics ? "openmetrics" : NULL;

@@ -61,7 +61,7 @@ static int import_file(const struct command *self, const char *path, const struc
 		.progress = terminal_progress_step,
 		.context = bar,
 	};
-	/* Until the file is open nothing has to be undone, and a signal ends the program. */
+	/* Until the file is open there is nothing to undo, and a signal may end the program. */
 	if (pyfile_open(&file, path, question.now_ms, &e) == 0 &&
 		terminal_progress_hold_signals(bar) == 0 && store_open(&store, db, &e) == 0)
 		import_run(store, file, &question, &summary, &e);

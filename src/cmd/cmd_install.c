@@ -1,5 +1,5 @@
-/* gua install and gua uninstall: the recorder as a service of the system, step by step; what
- * was made is in a list, by which it is removed again. */
+/* gua install and gua uninstall: make the recorder a service of the system, step by step, and
+ * remove it again by the list of what was made. */
 #include <errno.h>
 #include <grp.h>
 #include <inttypes.h>
@@ -35,15 +35,16 @@ enum item_kind {
 	ITEM_DIRECTORY,
 	ITEM_FILE,
 	ITEM_USER, /* with its group */
-	ITEM_DATA, /* a directory of the user's, made as tmpfiles.d says */
+	ITEM_DATA, /* a directory that belongs to that user, made as tmpfiles.d says */
 	ITEM_SERVICE,
 };
 
 struct item {
 	enum item_kind kind;
 	const char *name;     /* a path below the root, or a name */
-	const char *packaged; /* a package has it here below a lib directory; NULL: none does */
-	const char *text;     /* of the file; NULL: an example of the configuration */
+	const char *packaged; /* path below a lib directory where a package has it; NULL: no
+				 package does */
+	const char *text;     /* content of the file; NULL: an example of the configuration */
 };
 
 enum { ITEM_SYSUSERS = 3, ITEM_UNIT = 8, N_ITEMS = 12 };
@@ -51,7 +52,7 @@ enum { ITEM_SYSUSERS = 3, ITEM_UNIT = 8, N_ITEMS = 12 };
 struct installation {
 	const char *root; /* "": this host */
 	bool made[N_ITEMS];
-	uint64_t sum[N_ITEMS]; /* str_sum() of a file as it was written */
+	uint64_t sum[N_ITEMS]; /* str_sum() of the file as it was written */
 };
 
 struct install_steps {
@@ -100,7 +101,7 @@ static int installation_path(
 	return 0;
 }
 
-/* Where a package has the item; false: nowhere. */
+/* Finds where a package has the item; false: nowhere. */
 static bool installation_packaged(
 	const struct installation *in, const struct item *item, char path[PATH_MAX])
 {
@@ -113,7 +114,7 @@ static bool installation_packaged(
 	return false;
 }
 
-/* Marks the item that a line names; lines that name none are of another version. */
+/* Marks the item that a line names; other lines were written by another version. */
 static void mark(struct installation *in, const char *line)
 {
 	char kind[16], name[256];
@@ -130,7 +131,7 @@ static void mark(struct installation *in, const char *line)
 	}
 }
 
-/* Reads the list; a list that is missing is empty. */
+/* Reads the list; a missing list counts as empty. */
 static int installation_read(struct installation *in, struct err *e)
 {
 	char path[PATH_MAX];
@@ -148,7 +149,7 @@ static int installation_read(struct installation *in, struct err *e)
 	return 0;
 }
 
-/* Writes it; an empty one is removed. */
+/* Writes the list; an empty list is removed. */
 static int installation_write(const struct installation *in, struct err *e)
 {
 	char path[PATH_MAX];
@@ -180,7 +181,7 @@ static int installation_write(const struct installation *in, struct err *e)
 
 enum { MAX_ARGS = 12, MAX_FILE = 256 * 1024 };
 
-/* One line: what was done, or would be, and to what. */
+/* Prints one line: what was done, or would be done, and to what. */
 static void say(const struct install_steps *s, const char *did, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 static void say(const struct install_steps *s, const char *did, const char *format, ...)
@@ -283,7 +284,7 @@ static int make_directory(struct install_steps *s, size_t i, const char *path, s
 	return rc;
 }
 
-/* Whether the file must be written: it is missing, or as an earlier version wrote it. */
+/* Whether the file must be written: it is missing, or an earlier version wrote it. */
 static bool must_write(const struct install_steps *s, size_t i, const char *there,
 	const char *content, const char *path)
 {
@@ -313,8 +314,7 @@ static int write_file(
 	return rc;
 }
 
-/* Appends the text, with the path of this program in the place of the one that a build
- * installs. */
+/* Appends the text, with the path of this program in place of the one that a build installs. */
 static void add_text(struct str *out, const char *text, const char *program)
 {
 	static const char place[] = "@bindir@/gua";
@@ -399,21 +399,21 @@ static int make_user(struct install_steps *s, size_t i, struct err *e)
 	return rc;
 }
 
-/* Makes the directories that tmpfiles.d lists: that of the data is among them. */
+/* Makes the directories that tmpfiles.d lists, which include that of the data. */
 static int make_data(struct install_steps *s, size_t i, const char *path, struct err *e)
 {
 	char word[PATH_MAX];
 	struct stat st;
 	bool there = stat(path, &st) == 0;
 	root_option(s, "--root", word);
-	/* What is in /run belongs to a running system. */
+	/* Directories in /run are only for a running system. */
 	int rc = RUN(s, e, "systemd-tmpfiles", word, "--create",
 		s->in.root[0] ? "--exclude-prefix=/run" : "", "gua.conf");
 	s->in.made[i] |= !rc && !there && !s->dry_run;
 	return rc;
 }
 
-/* Whether systemd runs this host: else the service starts at the next boot. */
+/* Whether systemd runs on this host; if not, the service starts at the next boot. */
 static bool systemd_runs(const struct install_steps *s)
 {
 	return !s->in.root[0] && access("/run/systemd/system", F_OK) == 0;
@@ -491,7 +491,7 @@ static int remove_file(struct install_steps *s, size_t i, const char *path, stru
 	return rc;
 }
 
-/* A directory with something in it stays. */
+/* A directory that is not empty stays. */
 static int remove_directory(const struct install_steps *s, const char *path, struct err *e)
 {
 	if (s->dry_run) {
@@ -507,7 +507,7 @@ static int remove_directory(const struct install_steps *s, const char *path, str
 	return 0;
 }
 
-/* The user stays as long as there is data: another user could get its number. */
+/* The user stays while there is data: otherwise another user could get the same uid. */
 static int remove_user(const struct install_steps *s, struct err *e)
 {
 	char word[PATH_MAX], data[PATH_MAX], home[PATH_MAX];
@@ -521,15 +521,15 @@ static int remove_user(const struct install_steps *s, struct err *e)
 	else {
 		root_option(s, "--prefix", word);
 		rc = RUN(s, e, "userdel", word, INSTALLED_USER);
-		/* It depends on /etc/login.defs whether the group is gone too. */
+		/* /etc/login.defs decides whether the group was removed too. */
 		if (!rc && !s->dry_run && find_group(s))
 			rc = RUN(s, e, "groupdel", word, INSTALLED_USER);
 	}
 	return rc;
 }
 
-/* Removes the data. The directory is the service's user's own, so a program that follows no
- * link does it. */
+/* Removes the data. The directory belongs to the user of the service, so a program that does
+ * not follow links removes it. */
 static int purge(const struct install_steps *s, struct err *e)
 {
 	char path[PATH_MAX];
@@ -562,8 +562,8 @@ static int remove_item(struct install_steps *s, size_t i, struct err *e)
 	return 0;
 }
 
-/* Whether the item is to be removed: with the data, its user goes too, even if an earlier
- * uninstall took it off the list. */
+/* Whether the item must be removed. If the data is removed, its user is removed too, even if an
+ * earlier uninstall took the user off the list. */
 static bool is_due(const struct install_steps *s, size_t i)
 {
 	char path[PATH_MAX];
@@ -604,7 +604,7 @@ static int install_steps_undo(struct install_steps *s, struct err *e)
 		rc = RUN(s, e, "systemctl", "daemon-reload");
 	if (rc || !s->in.made[0])
 		return rc;
-	/* The directory of the list comes last: the list is in it. */
+	/* The directory of the list comes last, because the list is in it. */
 	s->in.made[0] = false;
 	rc = s->dry_run ? 0 : installation_write(&s->in, e);
 	return rc ? rc : remove_item(s, 0, e);
@@ -643,7 +643,7 @@ static int read_options(
 	return rc;
 }
 
-/* The service sees no home directories, and a /tmp of its own. */
+/* The service cannot see home directories, and has its own /tmp. */
 static int check_program(const struct install_steps *s, struct err *e)
 {
 	static const char *const hidden[] = { "/home/", "/root/", "/run/user/", "/tmp/",
@@ -735,7 +735,7 @@ static int confirm(const struct install_steps *s, struct err *e)
 	return err_set(e, ERR_WORLD, "nothing was removed");
 }
 
-/* What is left, and where. */
+/* Prints what is left, and where. */
 static void print_rest(const struct install_steps *s)
 {
 	char path[PATH_MAX];

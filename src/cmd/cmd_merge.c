@@ -1,4 +1,4 @@
-/* gua merge: makes one store of many. */
+/* gua merge: makes one store from many. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -71,7 +71,7 @@ static int run(const struct command *self, int argc, char **argv)
 				  : 0;
 	for (int i = first + 1; i < argc && rc == 0; i++)
 		rc = store_list_add(&stores, argv[i], &e);
-	/* One that cannot be read is an error, because the new store would lack it. */
+	/* A store that cannot be read is an error, because the new store would lack it. */
 	if (rc == 0 && stores.n_unread)
 		rc = err_set(&e, ERR_WORLD, "%s; no store was made", stores.unread[0]);
 	if (rc == 0)

@@ -44,7 +44,7 @@ static int check(const struct metrics_options *o, struct err *e)
 	return 0;
 }
 
-/* The store that was named, or the usual one. */
+/* Chooses the store that was named, or the usual one. */
 static int choose(struct chosen_db *db, const char *named, struct err *e)
 {
 	if (!named)

@@ -187,7 +187,8 @@ struct search {
 	struct pick_queue queue;
 	bool joined; /* a place in the queue was asked for */
 	struct pick_result *result;
-	int64_t yielding_since_us; /* enough cards are left for others since; -1: not */
+	int64_t yielding_since_us; /* since when enough cards have been left for others; -1:
+				      they are not */
 	/* One choice. */
 	const struct present *now;
 	struct hold *holds;		   /* by index of the card */
@@ -469,7 +470,7 @@ static int choose_in_time(struct search *s, struct err *e)
 	}
 }
 
-/* Tells the user what is not as it should be. */
+/* Prints a warning. */
 static void warn(const char *text)
 {
 	fprintf(stderr, "gua pick: %s\n", text);
@@ -485,7 +486,7 @@ static int search_cards(struct pick_result *r, const struct values *v, struct er
 		[METRIC_MEMORY_USED] = 1,
 		[METRIC_MEMORY_FREE] = 1,
 	};
-	static struct live_session session; /* a thread that hangs may still use its clock */
+	static struct live_session session; /* a stuck thread may still use its clock */
 	struct search s = { .v = v,
 		.session = &session,
 		.wish = { .n = (size_t)v->n,
@@ -645,7 +646,7 @@ static bool asks_for_env(int argc, char **argv)
 	return false;
 }
 
-/* Prints the picked cards, after a background process has them. */
+/* Prints the picked cards, after a background process holds them. */
 static int hand_out(
 	const struct command *self, const struct values *v, const struct pick_result *r)
 {

@@ -64,7 +64,7 @@ static int read_query(const struct values *v, struct query *q, struct err *e)
 	return rc ? rc : query_fields(q, list, e);
 }
 
-/* Appends the lists of fields that are asked for; false: none is. */
+/* Appends the lists of fields that were asked for; false: none was. */
 static bool help_fields(const struct values *v, struct str *out)
 {
 	if (v->help_gpu || v->help_apps)

@@ -29,7 +29,7 @@ struct report_options {
 	int64_t width;
 	bool json, mine, digest, ascii, no_color;
 	bool is_mine;	    /* --mine, or --user me */
-	struct arena texts; /* of users that stand for the caller */
+	struct arena texts; /* names of users that replace "me" */
 	struct configure_options conf;
 	struct fleet_values fleet;
 };
@@ -146,7 +146,7 @@ static bool is_for_people(const struct report_options *o)
 
 enum { SIMULATED_NAMED = 5 };
 
-/* Reports simulated hosts on standard error, because CSV cannot contain it. */
+/* Reports simulated hosts on standard error, because CSV has no place for it. */
 static void note_simulated(const struct report *r)
 {
 	size_t n = 0;
@@ -183,7 +183,7 @@ static int print_report(
 	}
 	if (!o->output)
 		return cmd_print(self, &out);
-	/* The file is replaced when all is written. */
+	/* The file is replaced only when everything is written. */
 	struct err e = { 0 };
 	int rc = out.failed ? err_memory(&e)
 			    : file_replace(o->output, str_text(&out), out.len, &e);
@@ -210,8 +210,8 @@ static int check_options(const struct report_options *o, struct err *e)
 	return 0;
 }
 
-/* Says which stores are not in the report; those of a page or a text are named there. Returns
- * the exit status. */
+/* Prints which stores are not in the report, unless the report itself names them (as a page or
+ * a text does). Returns the exit status. */
 static int note_unread(const struct command *self, const struct report_options *o,
 	const struct audit_stores *s)
 {
@@ -249,7 +249,8 @@ static int audit_stores(const struct command *self, const struct report_options 
 	return status;
 }
 
-/* Reads whose time is asked for: the caller's name for "me", and groups that are configured. */
+/* Reads the users whose time is asked for: the caller's name for "me", and groups that are
+ * configured. */
 static int read_people(struct report_options *o, const struct config *c, struct err *e)
 {
 	struct text_list *users = &o->words.only.lists[ONLY_USER];
@@ -263,7 +264,8 @@ static int read_people(struct report_options *o, const struct config *c, struct 
 	return mine_expand(users, &o->texts, &o->is_mine, e);
 }
 
-/* Whom a digest is for. The other users stay in the audit: they make the rank. */
+/* Reads the user whom a digest is for. The other users stay in the audit, because the rank
+ * needs them. */
 static int read_digest(struct report_options *o, struct err *e)
 {
 	struct text_list *users = &o->words.only.lists[ONLY_USER];
@@ -290,8 +292,8 @@ static void add_option(struct str *out, const char *option, const char *value)
 	words_quote(out, value);
 }
 
-/* The command for another report about the same time and cards. A path would not fit into a
- * line: the report says that it is to be given again. */
+/* Writes the command for another report about the same time and cards. A path would not fit
+ * into a line, so the report only says to give it again. */
 static void write_command(struct str *out, const struct report_options *o)
 {
 	str_add(out, "gua report");
@@ -306,7 +308,7 @@ static void write_command(struct str *out, const struct report_options *o)
 				o->words.only.lists[kind].items[i]);
 }
 
-/* Fetches the stores of other hosts: what both windows need. */
+/* Fetches the stores of other hosts, with the time that both windows need. */
 static int fetch_stores(struct store_list *stores, struct report_asked *asked,
 	struct report_hosts hosts, const struct report_engine *engine, struct err *e)
 {
@@ -350,7 +352,7 @@ static int report(const struct command *self, struct report_options *o, const st
 	if (rc == 0 && o->ssh) {
 		rc = fetch_stores(&stores, &asked, hosts, engine, &e);
 	} else if (rc == 0 && engine) {
-		/* It answers instead of stores. */
+		/* The engine answers instead of stores. */
 		asked.question.engine = engine->audit;
 		asked.question.engine_context = engine->context;
 		rc = engine->open(engine->context, &o->fleet, c, &e);

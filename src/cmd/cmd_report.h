@@ -1,4 +1,4 @@
-/* gua report over another engine than stores: gua-fleet runs it with its own. */
+/* Runs gua report with another engine than stores: gua-fleet passes its own. */
 #ifndef GUA_CMD_CMD_REPORT_H
 #define GUA_CMD_CMD_REPORT_H
 
@@ -14,12 +14,12 @@ struct report_hosts {
 };
 
 struct report_engine {
-	/* Prepares, when the options and the configuration have been read. */
+	/* Called when the options and the configuration have been read. */
 	int (*open)(void *context, const struct fleet_values *v, const struct config *c,
 		struct err *e);
 	int (*audit)(
 		void *context, struct audit *a, const struct audit_question *q, struct err *e);
-	/* Fetches the stores of hosts; asked() then says how that went. */
+	/* Fetches the stores of hosts; asked() then returns the result for each host. */
 	int (*fetch)(void *context, const struct report_hosts *hosts, struct store_list *stores,
 		struct err *e);
 	const struct asked_hosts *(*asked)(void *context);

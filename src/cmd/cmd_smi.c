@@ -57,8 +57,8 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-/* Scripts read nvidia-smi's sentence from standard output; ours, which says more, goes to
- * standard error. */
+/* Scripts read nvidia-smi's sentence from standard output. Our own sentence, which says more,
+ * goes to standard error. */
 static int fail(const struct command *self, const struct err *e)
 {
 	int number = e->number;
@@ -90,7 +90,7 @@ static int fail(const struct command *self, const struct err *e)
 	return number < STATUS_OTHER ? number : STATUS_OTHER;
 }
 
-/* What nvidia-smi can do and gua cannot or may not. */
+/* What nvidia-smi can do, and gua cannot or may not do. */
 static const char *const refused[] = { "topo", "drain", "nvlink", "c2c", "clocks",
 	"encodersessions", "fbcsessions", "vgpu", "mig", "compute-policy", "boost-slider",
 	"power-hint", "base-clocks", "event-log", "cper", "conf-compute", "gpm", "pci",
@@ -120,7 +120,7 @@ static const char *find_refused(int argc, char **argv)
 	return NULL;
 }
 
-/* nvidia-smi takes -lms, and -i=0 for -i 0. getopt would see other options. */
+/* nvidia-smi takes -lms, and -i=0 for -i 0. getopt would read these as other options. */
 static void respell(int argc, char **argv)
 {
 	static char loop_ms[] = "--loop-ms";
@@ -139,8 +139,8 @@ struct arguments {
 	int n;
 };
 
-/* Runs a command under our name and with our statuses. Without --db no store is read: nothing
- * of the past is shown. */
+/* Runs a command with the name and the statuses of gua smi. Without --db no store is read,
+ * because nothing of the past is shown. */
 static int hand_to(const struct command *self, const struct command *to, struct arguments *w)
 {
 	static char no_store[] = "--no-store";
@@ -185,7 +185,8 @@ static const char *query_of(const struct values *v, struct query *q)
 	return NULL;
 }
 
-/* gua query answers; before, the sentence by which scripts recognise an unknown field. */
+/* Runs gua query. Before that, checks for an unknown field, because scripts recognise that by
+ * nvidia-smi's sentence. */
 static int query(const struct command *self, const struct values *v, struct arguments *w)
 {
 	struct query q = { 0 };
@@ -216,7 +217,7 @@ static int look(struct live_session *s, void *context, struct str *out, struct e
 	int rc = smi_init(&smi, s->live, &show->filter, e);
 	bool whole = rc || v->version || smi_check(&smi, &lost) == 0;
 	show->status = -lost.number < STATUS_OTHER ? -lost.number : STATUS_OTHER;
-	/* Scripts look for the sentence; a program that reads XML would stumble over it. */
+	/* Scripts look for the sentence; it would break XML. */
 	if (!whole && !v->list && !v->xml)
 		str_addf(out, "%s\n\n", lost.text);
 	if (rc == 0 && v->version)
@@ -233,7 +234,7 @@ static int look(struct live_session *s, void *context, struct str *out, struct e
 	return rc;
 }
 
-/* Shows the cards as the options say; they are not a query. */
+/* Shows the cards as the options say, if they are not a query. */
 static int show_as(const struct values *v, int *status, struct err *e)
 {
 	struct show show = { .v = v };
@@ -285,7 +286,7 @@ static int run_with(const struct command *self, int argc, char **argv, struct ar
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	enum { MORE = 8 }; /* words that are put before */
+	enum { MORE = 8 }; /* words that are put before the arguments */
 	struct arguments w = { calloc((size_t)argc + MORE, sizeof(*w.all)), argc };
 	if (!w.all)
 		return STATUS_OTHER;

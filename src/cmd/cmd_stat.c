@@ -261,7 +261,7 @@ static int run(const struct command *self, int argc, char **argv)
 {
 	struct values v = { .name_width = -1 };
 	struct frames frames = { 0 };
-	static struct live_session s; /* a thread that hangs may still use its clock */
+	static struct live_session s; /* a stuck thread may still use its clock */
 	struct err e = { 0 };
 	int status = 0;
 	if (cmd_options_only(self, argc, argv, &v, &status))

@@ -30,9 +30,9 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-/* Refuses a process that cannot have made the status file. The owner of a store decides what
- * its status file names: on file systems of his own (FUSE), and because a lock can outlive its
- * process, that may be any pid. */
+/* Refuses a process that cannot have made the status file. The owner of a store controls which
+ * pid its status file names: he may use a file system of his own (FUSE), and a lock can outlive
+ * its process. */
 static int check_owner(const struct published *now, struct err *e)
 {
 	int proc = -1;
@@ -76,7 +76,7 @@ static int end_recorder(const char *db, pid_t pid, int64_t timeout_ms, struct er
 	return rc;
 }
 
-/* Where the user named no store, it may be the system's recorder that was meant. */
+/* If the user named no store, perhaps the system's recorder was meant. */
 static void say_none(const char *db, bool chosen, struct err *e)
 {
 	if (chosen && geteuid() != 0 && statusfile_is_running(SYSTEM_DB) == 1)

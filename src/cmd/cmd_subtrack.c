@@ -90,7 +90,7 @@ static int not_hidden(const struct dirent *d)
 	return d->d_name[0] != '.';
 }
 
-/* All files of a directory, sorted by name; the caller frees the strings and the list. */
+/* Lists all files of a directory, sorted by name; the caller frees the strings and the list. */
 static int list_folder(const char *folder, char ***paths, size_t *n, struct err *e)
 {
 	struct dirent **names = NULL;
@@ -137,8 +137,8 @@ struct session_list {
 	char *names[TEXT_LIST_MAX]; /* of those that the command line names; heap */
 };
 
-/* The sessions of the configuration file, overridden by those of the command line. Other
- * strings stay in `config`. */
+/* Finds the sessions: those of the configuration file, overridden by those of the command line.
+ * The other strings stay in `config`. */
 static int find_sessions(
 	const struct values *v, const json_t *config, struct session_list *list, struct err *e)
 {
@@ -175,7 +175,7 @@ static int find_sessions(
 				 "compare needs results: -m NAME=FILE or --cconfig");
 }
 
-/* An empty object without a file. */
+/* Without a file, it is an empty object. */
 static int load_config(json_t **config, const char *path, struct err *e)
 {
 	json_error_t problem;

@@ -314,7 +314,7 @@ static int track_finish_options(struct track_values *v, struct err *e)
 {
 	int rc = v->config ? read_config(v, e) : 0;
 	v->interval = v->interval ? v->interval : "1";
-	/* A unit that follows the size is for people; programs get the same one each time. */
+	/* An automatic unit is for people; programs always get the same unit. */
 	bool for_programs = v->format && strcmp(v->format, "text") != 0;
 	const char *size = v->default_size ? v->default_size : for_programs ? "bytes" : "auto";
 	const char *time = v->default_time ? v->default_time
@@ -440,9 +440,16 @@ static char *of_process(const struct track_values *v, const char *name)
 	return value;
 }
 
+<<<<<<< Updated upstream
 /* The value in the environment of the command, which is gua's, or of the process of --pid when
  * it was started. NULL: not set, not needed, or it cannot be read. To be freed. */
 static char *variable(const struct track_values *v, const char *name)
+=======
+/* Returns the value in the environment of the command, which is gua's own; with --pid, of that
+ * process when it was started. NULL: not set, not needed, or it cannot be read. The caller
+ * frees it. */
+static char *track_visible(const struct track_values *v)
+>>>>>>> Stashed changes
 {
 	if (v->pid)
 		return of_process(v, name);
@@ -650,8 +657,8 @@ static struct track_job make_job(struct session *s, char **argv, struct clock *c
 	};
 }
 
-/* Checks with the driver that the cards of --guuids exist; without that option it is not
- * asked. */
+/* Checks with the driver that the cards of --guuids exist; without that option the driver is
+ * not asked. */
 static int check_uuids(
 	const struct track_values *v, const struct source_options *o, struct err *e)
 {
@@ -678,7 +685,7 @@ static int check_uuids(
 	return rc;
 }
 
-/* Without a shell, the pipe in -e 'ls | wc -l' is a word that ls gets. */
+/* Without a shell, the pipe in -e 'ls | wc -l' is an argument of ls. */
 static void warn_of_shell(const struct track_values *v, const char *program)
 {
 	const char *found = words_for_shell(v->execute);

@@ -19,7 +19,7 @@ struct track_values {
 	bool verbose;  /* text: all values */
 	bool announce; /* say that the command has ended, as gpu-tracker does */
 	bool version;  /* gpu-tracker's option */
-	const char *default_size, *default_time; /* units when none is given; NULL: auto */
+	const char *default_size, *default_time; /* units when no unit is given; NULL: auto */
 	/* Computed from the values above. */
 	int64_t interval_ms;
 	const char *uuid_list[TRACK_MAX_UUIDS];
@@ -30,7 +30,7 @@ struct track_values {
 
 extern const struct option_row track_options[];
 
-/* Tracking with options that were parsed already: for gua track and for gpu-tracker's command
+/* Tracks with options that are already parsed: for gua track and for gpu-tracker's command
  * line. */
 
 /* Checks the options, runs the command (`operands`, NULL-terminated, may be empty) and writes

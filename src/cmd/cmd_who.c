@@ -76,7 +76,7 @@ static int run(const struct command *self, int argc, char **argv)
 	/* Only processes are needed: no metrics are read. */
 	static const unsigned char no_metrics[METRIC_COUNT] = { 0 };
 	struct values v = { .idle_ms = -1 };
-	static struct live_session session; /* a thread that hangs may still use its clock */
+	static struct live_session session; /* a stuck thread may still use its clock */
 	struct filter filter;
 	struct who who = { 0 };
 	struct err e = { 0 };

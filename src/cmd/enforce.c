@@ -136,10 +136,10 @@ static int add_stage(
 	return 0;
 }
 
-/* What is known beside the sessions. */
+/* What the status shows besides the sessions. */
 struct status {
 	const char *mode;
-	struct err untrusted; /* code 0: the configuration may end sessions */
+	struct err untrusted; /* why the configuration may not end sessions; code 0: it may */
 	int64_t armed_until_ms;
 	char armed_by[64];
 	int64_t stopped_ms; /* since when the breaker has stopped everything; -1: it has not */
@@ -509,7 +509,7 @@ static const struct option_row rows[] = {
 
 static const struct subcommand {
 	const char *name;
-	int (*run)(struct enforce *x); /* NULL: of struct enforce_parts */
+	int (*run)(struct enforce *x); /* NULL: one of struct enforce_parts */
 	bool operand;		       /* takes an operand */
 } subcommands[] = {
 	{ "run", NULL, false },

@@ -29,28 +29,29 @@ struct enforce {
 	const char *operand; /* after the subcommand; NULL: none */
 };
 
-/* What only the program gua-enforce has; NULL: not here. */
+/* Functions that only the program gua-enforce has; NULL: not in this program. */
 struct enforce_parts {
 	int (*run)(struct enforce *x);
 	int (*test_notice)(struct enforce *x);
 };
-/* Runs `gua enforce ...`. Without parts, these are handed over to gua-enforce. */
+/* Runs `gua enforce ...`. Without `parts`, subcommands that need them are handed over to
+ * gua-enforce. */
 int enforce_command(
 	const struct command *self, int argc, char **argv, const struct enforce_parts *parts);
 
 /* Returns the exit status. */
 int enforce_simulate(struct enforce *x);
 
-/* Where users ask gua enforce: with --db beside that store; else as configured, or on the
- * system's socket if there is one. */
+/* Finds the socket on which users ask gua enforce: with --db, the one beside that store; else
+ * the configured one, or the system's if there is one. */
 int enforce_socket(
 	char path[PATH_MAX], const struct config_policy *config, const char *db, struct err *e);
 
-/* How tables are printed: as wide as the terminal, and uncut if there is none. */
+/* How tables are printed: as wide as the terminal, and not cut if there is no terminal. */
 struct text_style enforce_style(const struct enforce *x);
 /* ERR_USAGE: the text is not a pid. */
 int enforce_parse_pid(const char *text, uint32_t *pid, struct err *e);
-/* A moment in the zone that was asked for, or "-". */
+/* Writes a moment in the zone that was asked for, or "-". */
 void enforce_moment(const struct enforce *x, char *dst, size_t cap, int64_t ms);
 
 #endif

@@ -1,4 +1,4 @@
-/* gua enforce simulate: what the rules would have done in the past. */
+/* gua enforce simulate: shows what the rules would have done in the past. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,7 +93,7 @@ static const struct column session_columns[] = {
 };
 #undef OF
 
-/* Keeps of the past. */
+/* Keeps that users asked for in the past. */
 struct kept {
 	const char *session;
 	int64_t from_ms, until_ms;
@@ -204,7 +204,8 @@ static void make_tables(struct result *r)
 	r->sessions = (struct table)TABLE_OF(session_columns);
 	add_groups(&r->rules, &r->s, false);
 	add_groups(&r->users, &r->s, true);
-	/* Those that would have been ended come first: the wrong ones, then by time. */
+	/* Sessions that would have been ended come first: the wrongly ended ones, then by time.
+	 */
 	for (int part = 0; part < 3; part++)
 		for (size_t i = 0; i < r->s.n; i++) {
 			const struct simulated *one = &r->s.items[i];

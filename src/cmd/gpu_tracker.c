@@ -6,7 +6,7 @@
 #include "cmd/cmd_track.h"
 #include "version.h"
 
-/* The rows of gua track that mean something else here, or have another default. */
+/* The rows of gua track that have another meaning or another default here. */
 static const struct option_row own_rows[] = {
 	{ OPTION_TEXT, 'o', "output", "FILE",
 		"write the report to FILE (default: standard output)",
@@ -34,7 +34,7 @@ static void make_rows(struct option_row rows[MOST_ROWS])
 				rows[n] = *own;
 		}
 	}
-	/* As its help prints it in some versions. */
+	/* Some versions of gpu-tracker print it like this in their help. */
 	rows[n++] = (struct option_row){ OPTION_FLAG, 'V', "Version", .help = "the same as -v",
 		.hidden = true, .offset = offsetof(struct track_values, version) };
 	rows[n] = (struct option_row){ 0 };

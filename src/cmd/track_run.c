@@ -20,9 +20,11 @@
  * signals to the whole process group, which includes the command: those are not forwarded. */
 static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH };
 enum { PASSED_ON = sizeof(passed_on) / sizeof(passed_on[0]) };
-/* timeout(1) and others send a signal to the process and to its group: this counts once. */
+/* timeout(1) and others send a signal both to the process and to its group; within this time
+ * the two count as one. */
 #define SAME_REQUEST_US 100000
-/* How often in a row Ctrl-C must meet a command that is stuck, before gua leaves it. */
+/* How many times in a row the user must press Ctrl-C while the command is stuck, before gua
+ * leaves it. */
 #define STUCK_REQUESTS 3
 
 struct running {
@@ -33,12 +35,12 @@ struct running {
 	bool ended;  /* it has ended */
 	int status;  /* as of wait(2) */
 	int signal_fd;
-	int pidfd;	    /* of a pid that is not our child; or -1 */
+	int pidfd;	    /* for a pid that is not our child; or -1 */
 	int end_requests;   /* SIGTERM, SIGINT ... sent to us alone */
 	int64_t request_us; /* when the last one came */
 	int stuck_requests; /* from the terminal, while no signal can reach the command */
 	sigset_t before;    /* signal mask for the command */
-	struct sigaction on_child; /* what it does at SIGCHLD */
+	struct sigaction on_child; /* the command's own action for SIGCHLD */
 };
 
 /* The process that started us may ignore SIGCHLD: then no child could be waited for. */
@@ -135,7 +137,8 @@ static void reap(struct running *r)
 		siginfo_t info = { 0 };
 		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || !info.si_pid)
 			return;
-		/* It may read for the tracker, and not belong to the command. */
+		/* It may be a process that reads for the tracker, and not belong to the
+		 * command. */
 		bool own = files && files->owns(files->context, info.si_pid);
 		bool counts = !own && !tracker_is_helper(r->tracker, info.si_pid);
 		/* Read its last numbers before it is reaped. */
@@ -168,7 +171,7 @@ static bool is_stuck(const struct running *r)
 }
 
 /* The terminal sends its signals to the command, too, which may handle them and go on. Only a
- * command that they cannot reach is left, so that the terminal comes back. */
+ * command that signals cannot reach is left, so that the user gets the terminal back. */
 static void count_stuck(struct running *r)
 {
 	r->stuck_requests = !r->ended && is_stuck(r) ? r->stuck_requests + 1 : 0;

@@ -1,4 +1,4 @@
-/* Running a command under a tracker: its start, its signals, its end. */
+/* Runs a command under a tracker: its start, its signals, its end. */
 #ifndef GUA_CMD_TRACK_RUN_H
 #define GUA_CMD_TRACK_RUN_H
 

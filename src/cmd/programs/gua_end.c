@@ -1,6 +1,6 @@
-/* gua-end: the only program of gua that signals processes of other people. It needs CAP_KILL
- * and gives up everything else. gua-enforce talks to it over its standard input, a socket;
- * policy/end_server.h has what it checks. */
+/* gua-end: the only program of gua that signals processes of other users. It needs CAP_KILL and
+ * gives up all other privileges. gua-enforce talks to it over its standard input, a socket;
+ * policy/end_server.h describes what it checks. */
 #include <errno.h>
 #include <grp.h>
 #include <linux/capability.h>
@@ -28,8 +28,8 @@ static int fail(const char *text)
 	return 1;
 }
 
-/* Keeps CAP_KILL, if it is there, and nothing else. Without it, processes of the same user can
- * be signalled, which is what a user who tries gua enforce needs. */
+/* Keeps CAP_KILL, if the program has it, and no other privilege. Without it, processes of the
+ * same user can be signalled, which is enough for a user who tries gua enforce. */
 static bool drop_privileges(void)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -60,7 +60,7 @@ static bool is_wire(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_SEQPACKET;
 }
 
-/* The process on the other side must not be ended either. */
+/* Returns the process on the other side, which must not be ended either. */
 static pid_t peer_of(int fd)
 {
 	struct ucred peer = { 0 };
@@ -121,7 +121,7 @@ int main(int argc, char **argv)
 			stderr);
 		return 2;
 	}
-	file_allow_many(); /* two for each process that is held */
+	file_allow_many(); /* two descriptors for each process that is held */
 	if (!drop_privileges())
 		return fail("cannot give up privileges; it does nothing with them");
 	if (proc_open(&proc, "", &e) != 0)

@@ -1,5 +1,5 @@
-/* gua-enforce: the program behind `gua enforce run`. It is a program of its own because it
- * tells people and asks for sessions to be ended, which gua itself cannot do. */
+/* gua-enforce: the program behind `gua enforce run`. It is a separate program because it
+ * notifies people and asks for sessions to be ended, which gua itself cannot do. */
 #include <poll.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -98,7 +98,7 @@ struct outdated {
 	size_t n;
 };
 
-/* Reads the configuration again; if it has a fault, the old one stays in force. Sessions that
+/* Reads the configuration again; if it has an error, the old one stays in force. Sessions that
  * are being ended are checked against the new one before the next signal. */
 static void reload(struct enforce *x, struct service *s, struct outdated *old)
 {
@@ -125,7 +125,7 @@ static void reload(struct enforce *x, struct service *s, struct outdated *old)
 		log_notice("the configuration was read again");
 }
 
-/* gua enforce run: the service; reads its configuration again when it is asked to. */
+/* gua enforce run: the service; reads its configuration again on request. */
 static int run(struct enforce *x)
 {
 	struct err e = { 0 };

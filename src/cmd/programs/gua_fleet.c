@@ -22,10 +22,10 @@
 struct fleet_ssh {
 	struct scratch scratch;
 	struct remotes remotes;
-	struct asked_hosts asked; /* how it went */
+	struct asked_hosts asked; /* which hosts were asked, and with what result */
 };
 
-/* No answer is larger: 100,000 hosts fit. */
+/* Largest answer in bytes: enough for 100,000 hosts. */
 #define BODY_MAX ((int64_t)4 << 30)
 
 static void show_progress(void *context, size_t n_done, size_t n_all, unsigned long long bytes)
@@ -215,11 +215,11 @@ static int status_main(int argc, char **argv)
 	return status;
 }
 
-/* The engine of a report: connected when the report asks. */
+/* The engine of a report; it is connected when the report asks. */
 struct session {
 	struct fleet fleet;
 	struct roster expected;
-	struct fleet_ssh ssh; /* instead of an engine */
+	struct fleet_ssh ssh; /* used instead of an engine */
 };
 
 static int open_session(
@@ -258,7 +258,7 @@ static int report_main(int argc, char **argv)
 	struct session session = { 0 };
 	const struct report_engine engine = { open_session, audit, fetch, asked, &session };
 	int status = report_run(&cmd_report, argc, argv, &engine);
-	/* The report is about less than was asked for. */
+	/* The report covers less than was asked for. */
 	if (status == 0 && session.ssh.asked.n_failed)
 		status = 1;
 	scratch_close(&session.ssh.scratch);

@@ -1,7 +1,7 @@
 /* gua-post: posts one webhook for gua-enforce and ends. It reads the request from its standard
  * input (policy/post.h) and writes one line: what the server answered, or what failed. Exit
- * status 0: the server accepted it; 1: it did not. Only this program of gua enforce knows curl.
- */
+ * status 0: the server accepted it; 1: it did not. It is the only program of gua enforce that
+ * links curl. */
 #include <curl/curl.h>
 #include <errno.h>
 #include <stdio.h>
@@ -41,7 +41,8 @@ static bool set_options(CURL *curl, const struct post_request *r)
 	return !bad;
 }
 
-/* Sends it; true: accepted. A URL may hold a secret, so no message names it. */
+/* Sends the request; true: the server accepted it. A URL may hold a secret, so no message names
+ * it. */
 static bool send_it(CURL *curl)
 {
 	long status = 0;

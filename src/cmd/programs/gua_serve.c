@@ -31,7 +31,7 @@ struct setup {
 	const struct config_serve *conf;
 	struct server_options options;
 	struct listen_address address;
-	bool passed; /* the socket is a service manager's */
+	bool passed; /* a service manager has opened the socket */
 	struct listen_owner owner;
 	char *cert, *key;
 };
@@ -68,7 +68,7 @@ static int check_options(const struct setup *s, struct err *e)
 	return 0;
 }
 
-/* Finds the user as whom a proxy on this host runs: whose header is believed. */
+/* Finds the user as whom the proxy on this host runs; the header of that user is believed. */
 static int find_proxy(struct setup *s, struct err *e)
 {
 	const char *name = s->conf->proxy_user;
@@ -162,7 +162,7 @@ static void read_secrets_again(struct server *server, const struct config_serve 
 	log_notice("read %s again", c->auth_file);
 }
 
-/* What does not end in time is left behind. */
+/* Ends the program. Requests that do not end in time are dropped. */
 static void end_now(int number)
 {
 	(void)number;
@@ -175,7 +175,8 @@ static void serve_until_signal(
 	const struct store_list *stores = s->options.world->stores;
 	int number = 0;
 	say_where(s);
-	/* A recorder may make a store later; a misspelt name should show at once. */
+	/* A store may be made later by a recorder, but a misspelt name should be reported at
+	 * once. */
 	for (size_t i = 0; i < stores->n; i++)
 		if (access(stores->paths[i], F_OK) != 0)
 			log_warning("cannot read %s: %s; it is tried again at each request",
@@ -215,7 +216,8 @@ static int serve(const struct serve_world *world, const struct config_serve *con
 	return status;
 }
 
-/* The page For me waits this long for the name of a user, in all within ten seconds. */
+/* The page "For me" waits at most this long for the name of a user, in all within ten seconds.
+ */
 enum { NAME_WAIT_MS = 500 };
 
 static int run(const struct serve_values *v, const struct configuration *conf)
@@ -228,8 +230,8 @@ static int run(const struct serve_values *v, const struct configuration *conf)
 	};
 	if (getenv("JOURNAL_STREAM"))
 		log_setup(LOG_LEVEL_NOTICE, LOG_STYLE_JOURNAL);
-	/* One heap for all threads, and large pieces on their own: what a long report needed
-	 * goes back to the system. */
+	/* One heap for all threads, and large pieces allocated on their own, so that the memory
+	 * of a long report goes back to the system. */
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
 	file_allow_many();

@@ -84,7 +84,7 @@ int main(int argc, char **argv)
 	struct err e = { 0 };
 	struct top_values v = { 0 };
 	struct filter filter;
-	static struct live_session session; /* a thread that hangs may still use its clock */
+	static struct live_session session; /* a stuck thread may still use its clock */
 	int64_t delay_ms = 0;
 	int status = 0;
 	file_hold_standard();

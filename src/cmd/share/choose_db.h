@@ -18,17 +18,17 @@ int choose_db_own(char *path, size_t cap, struct err *e);
 
 struct chosen_db {
 	char path[PATH_MAX];
-	bool named;	/* by GUA_DB */
+	bool named;	/* GUA_DB names it */
 	char note[640]; /* "" or what the user must know about the other store */
 };
 
-/* The store to read: the user's own or the system's. The system's store is read if it is being
- * recorded, or if the user has none; the caller then learns from store_open_read() why it
- * cannot be read. */
+/* Chooses the store to read: the user's own or the system's. The system's store is read if it
+ * is being recorded, or if the user has none. If it cannot be read, store_open_read() reports
+ * why. */
 int choose_db_to_read(struct chosen_db *c, struct err *e);
 
-/* The stores of a command that reads several: those named with --db, else the one above, about
- * which it logs the note. */
+/* Chooses the stores of a command that reads several: those named with --db, else the one
+ * above; then logs the note about it. */
 int choose_db_list(struct store_list *stores, const struct texts *named, struct err *e);
 /* Logs which files look like stores and are not among them. */
 void choose_db_note_unread(const struct store_list *stores);

@@ -18,8 +18,8 @@
 #define VIRTUAL_START_MS 1793606400000LL
 enum { LEAST_MS = 100, LONGEST_MS = 86400000 };
 
-/* The store to read; NULL: none. A simulated view does not ask a store that nobody named: it
- * would be the one of the real cards. */
+/* Chooses the store to read; NULL: none. A simulated view reads a store only if the user named
+ * it: otherwise it would be the one of the real cards. */
 static const char *choose_db(struct live_session *s, const struct live_values *v)
 {
 	struct err unknown = { 0 };
@@ -197,7 +197,7 @@ static int write_lines(FILE *to, struct str *text, struct err *e)
 int cmd_live_print(const struct command *self, const struct live_values *v,
 	const unsigned char *wanted, const struct live_lines *lines, struct err *e)
 {
-	static struct live_session s; /* a thread that hangs may still use its clock */
+	static struct live_session s; /* a stuck thread may still use its clock */
 	struct str out = { 0 };
 	int64_t looks = 0;
 	int rc = cmd_live_open(&s, v, wanted, e);

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/log.h"
 
-/* The name of what --set says, beside those of the files. */
+/* The name for the settings of --set, besides the names of the files. */
 #define SET_OPTION "--set"
 enum { CONFIG_MAX_BYTES = 256 * 1024 };
 
@@ -27,7 +27,7 @@ static void add_place(struct configuration *c, const char *directory, const char
 		c->n_places++;
 }
 
-/* The places in the order in which they count. */
+/* Lists the places in the order in which they count. */
 static void find_places(struct configuration *c, const char *named)
 {
 	const char *own = cmd_variable("XDG_CONFIG_HOME"), *home = cmd_variable("HOME");
@@ -43,7 +43,8 @@ static void find_places(struct configuration *c, const char *named)
 		add_place(c, home, "/.config/gua/gua.conf");
 }
 
-/* Whether a recorder may follow a file: who can write to it can make it record less. */
+/* Whether a recorder may follow a file: a user who can write to it can make the recorder record
+ * less. */
 static int check_owner(const char *path, const struct stat *st, struct err *e)
 {
 	bool root = geteuid() == 0;
@@ -67,8 +68,8 @@ static struct settings_owner owner_of(const struct stat *st)
 	return (struct settings_owner){ true, st->st_uid, st->st_mode };
 }
 
-/* Notes who may change the file that was added last: what was read was in the open file, and
- * not in what its name means later. */
+/* Notes who may change the file that was added last. The owner is that of the open file that
+ * was read, because the name may lead to another file later. */
 static void note_owner(struct settings *s, const char *path, const struct stat *file)
 {
 	char directory[PATH_MAX];
@@ -99,7 +100,7 @@ static int read_place(struct configuration *c, size_t i, bool named, struct err 
 		c->places[i].found = CONFIG_MISSING;
 		rc = 0;
 	} else if (f.error == EACCES && !named && !c->recorder) {
-		/* It may have secrets of the recorder. */
+		/* It may contain secrets of the recorder. */
 		c->places[i].found = CONFIG_DENIED;
 		log_notice("%s; going on without it", why.text);
 		rc = 0;
@@ -197,7 +198,7 @@ void configure_example(struct str *out)
 		"# and gua config --check FILE checks a file. Every key is shown with its\n"
 		"# default, or with an example where it has none.\n");
 	for (const struct config_section *at = config_schema.sections; at->name; at++) {
-		/* A block that nobody asked for must not be in force. */
+		/* A block that was not asked for must not be in force. */
 		str_addf(out, "\n# %s\n%s[%s%s]\n", at->help, at->block_size ? "#" : "",
 			at->name, at->block_size ? " NAME" : "");
 		for (const struct config_key *key = config_schema.keys; key->section; key++) {

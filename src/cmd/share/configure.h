@@ -47,20 +47,21 @@ struct configuration {
 /* The file that the user named: the option's value, else GUA_CONFIG; NULL: none. */
 const char *configure_named(const char *option);
 
-/* Reads the files and --set. What is wrong with them is in c->settings, and the rest is in
- * force. Fails for a --set that is none, and when memory runs out. */
+/* Reads the files and --set. Errors in them are listed in c->settings, and the rest is in
+ * force. Fails for an invalid --set, and when memory runs out. */
 int configure_read(struct configuration *c, const struct configure_options *o, struct err *e);
 
-/* Whether an error is one of --set, not of a file. */
+/* Whether an error is in --set, not in a file. */
 bool configure_is_option(const struct configuration *c, size_t error);
 
-/* The same for a command whose options have been parsed into `options`: prints what is wrong,
- * and puts the options over the files. Returns 0 to continue, or 1 to return *status. */
+/* The same for a command whose options have been parsed into `options`: prints the errors, and
+ * lets the options override the files. Returns 0 to continue, or 1 to return *status. */
 int configure(const struct command *self, struct configuration *c,
 	const struct configure_options *o, const void *options, int *status);
 
-/* The same once more, for a service: logs what is wrong, and then *c stays as it is. Else *c is
- * the new one, and the caller finishes its copy of the old one when nothing points into it. */
+/* Reads again, for a service. If there are errors, logs them and leaves *c as it is. Otherwise
+ * *c is the new configuration, and the caller finishes its copy of the old one when nothing
+ * points into it. */
 int configure_again(const struct command *self, struct configuration *c,
 	const struct configure_options *o, const void *options);
 

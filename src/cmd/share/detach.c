@@ -20,8 +20,8 @@ bool detach_is_waited_for(void)
 	return getpid() == 1 || (pid && strtol(pid, NULL, 10) == getpid());
 }
 
-/* Opens a file to write, and creates it with `mode`. Another user may have put something there
- * first: a link is not followed, and nothing is waited for. */
+/* Opens a file for writing, and creates it with `mode`. Another user may have put something
+ * there first, so links are not followed and the call does not wait. */
 static int open_plain(const char *path, int flags, mode_t mode)
 {
 	struct stat st;

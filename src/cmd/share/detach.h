@@ -13,8 +13,8 @@ struct detached {
 	int pid; /* in the foreground, after detach_wait(): pid of the background process */
 };
 
-/* Whether a service manager or a container waits for this process itself, so that it must not
- * go to the background: what it leaves there would be ended with it. */
+/* Whether a service manager or a container waits for this process itself. Then it must not go
+ * to the background: a background process would be ended together with it. */
 bool detach_is_waited_for(void);
 
 /* Returns 0 in the background process, which has its own session and writes stderr to
@@ -24,7 +24,7 @@ int detach(struct detached *d, const char *log_file, struct err *e);
 /* In the foreground: waits for the report; fails with the error of the background process. */
 int detach_wait(struct detached *d, struct err *e);
 
-/* In the background: makes stderr the file at this path, which may be another one than before.
+/* In the background: opens the file at this path as stderr; it may be another file than before.
  */
 int detach_open_log(const char *path, struct err *e);
 

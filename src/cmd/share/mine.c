@@ -1,4 +1,4 @@
-/* Finds the caller's name, and says what a person can do who may not read the store. */
+/* Finds the caller's name, and says what a user who may not read the store can do. */
 #include "cmd/share/mine.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static int name_of(char name[USER_CAP], uint32_t uid, struct err *e)
 	return 0;
 }
 
-/* The real uid's name: with sudo, root's. */
+/* Finds the name of the real uid; with sudo that is root's. */
 static int own_name(char name[USER_CAP], struct err *e)
 {
 	return name_of(name, (uint32_t)getuid(), e);

@@ -9,7 +9,7 @@
 
 /* Whether standard output is a terminal, and TERM and NO_COLOR allow colour. */
 bool terminal_has_color(void);
-/* Whether it has 256 colours besides: TERM or COLORTERM says so. */
+/* Whether it also has 256 colours, as TERM or COLORTERM says. */
 bool terminal_has_256_colors(void);
 /* Whether NO_COLOR allows colour. */
 bool terminal_may_color(void);
@@ -24,7 +24,7 @@ struct terminal_size {
 
 /* The size of the terminal; 0 if standard output is not a terminal or the size is unknown. */
 struct terminal_size terminal_size(void);
-/* The same of another open file. */
+/* The same for another open file. */
 struct terminal_size terminal_size_of(int fd);
 
 /* The width of lines: the terminal's, or 80 if it is unknown. Without a terminal a line is not
@@ -43,9 +43,9 @@ struct progress {
 
 void terminal_progress_init(struct progress *p, const char *unit);
 /* From here on, signals that would end the program wait for terminal_progress_step(), so that
- * what was begun can be undone. 0, or -1. */
+ * work can be undone. Returns 0, or -1. */
 int terminal_progress_hold_signals(struct progress *p);
-/* Draws the bar of a struct progress; not 0 if a signal asks to stop. */
+/* Draws the bar of a struct progress; returns non-zero if a signal asks to stop. */
 int terminal_progress_step(void *progress, int64_t done, int64_t total);
 void terminal_progress_erase(struct progress *p);
 
