@@ -440,16 +440,10 @@ static char *of_process(const struct track_values *v, const char *name)
 	return value;
 }
 
-<<<<<<< Updated upstream
-/* The value in the environment of the command, which is gua's, or of the process of --pid when
- * it was started. NULL: not set, not needed, or it cannot be read. To be freed. */
-static char *variable(const struct track_values *v, const char *name)
-=======
 /* Returns the value in the environment of the command, which is gua's own; with --pid, of that
  * process when it was started. NULL: not set, not needed, or it cannot be read. The caller
  * frees it. */
-static char *track_visible(const struct track_values *v)
->>>>>>> Stashed changes
+static char *variable(const struct track_values *v, const char *name)
 {
 	if (v->pid)
 		return of_process(v, name);
