@@ -5,6 +5,7 @@ import gc
 import itertools
 import sys
 import time
+import traceback
 import types
 
 ASKED = ("torch", "cupy")           # asked always
@@ -130,13 +131,16 @@ def gradient(thing):
 
 def items_of(thing):
     """What to look at inside an object: items of lists and dictionaries, parameters of a model, the state of an optimiser,
-    attributes of the user's own objects. The methods are those of Python and the framework, not of the user's class."""
+    attributes of the user's own objects, variables that an exception keeps. The methods are those of Python and the framework, not of the user's class."""
     kind = type(thing)
     if issubclass(kind, dict):
         return dict.values(thing)
     for plain in (list, tuple, set, frozenset):
         if issubclass(kind, plain):
             return plain.__iter__(thing)
+    if issubclass(kind, BaseException):
+        return itertools.chain.from_iterable(frame.f_locals.values() for frame, _ in traceback.walk_tb(thing.__traceback__)
+                                             if frame.f_locals is not frame.f_globals)
     if issubclass(kind, (types.ModuleType, type)):
         return ()
     own = object.__getattribute__(thing, "__dict__") if kind.__dictoffset__ else {}

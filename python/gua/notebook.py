@@ -1,5 +1,6 @@
 """The IPython extension: `%load_ext gua`. After each cell that matters it says what the cell used and what it left on the
 cards; `%gua report` sums the notebook up, `%gua free` gives memory back. gua-notebook(7) is the manual."""
+import base64
 import dataclasses
 import gc
 import html
@@ -466,7 +467,8 @@ class Report:
                 f"<table><thead><tr>{titles}</tr></thead><tbody>{cells}</tbody></table></div>")
 
     def picture(self):
-        """Memory on cards over the cell runs: a bar for what was held after each, its peak above it."""
+        """Memory on cards over the cell runs: a bar for what was held after each, its peak above it. It is an image, because
+        a notebook that is not trusted shows only the text inside of inline SVG."""
         known = [(cell, cell.span.end.held(), (cell.span.begin.held() or 0) + (cell.peak() or 0)) for cell in self.cells
                  if cell.span.end.held() is not None and cell.span.begin.held() is not None][-60:]
         highest = max((max(held, peak) for _, held, peak in known), default=0)
@@ -474,14 +476,15 @@ class Report:
             return ""
         width, height, step = 600, 80, 600 / len(known)
         bars = []
-        for i, (cell, held, peak) in enumerate(known):
+        for i, (_, held, peak) in enumerate(known):
             for value, colour in ((max(held, peak), "#c9c9c9"), (held, "#3b6ea5")):
                 tall = height * value / highest
                 bars.append(f"<rect x='{i * step:.1f}' y='{height - tall:.1f}' width='{max(1, step - 1):.1f}' "
-                            f"height='{tall:.1f}' fill='{colour}'><title>In [{cell.number}]: {size(held)} held after it, "
-                            f"{size(max(held, peak))} at most</title></rect>")
-        return (f"<svg viewBox='0 0 {width} {height}' width='{width}' height='{height}' role='img' "
-                f"aria-label='memory on cards after each cell run'>{''.join(bars)}</svg>"
+                            f"height='{tall:.1f}' fill='{colour}'/>")
+        drawn = (f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}' width='{width}' height='{height}'>"
+                 f"{''.join(bars)}</svg>")
+        return (f"<img width='{width}' height='{height}' alt='memory on cards after each cell run' "
+                f"src='data:image/svg+xml;base64,{base64.b64encode(drawn.encode()).decode()}'>"
                 f"<div>memory on cards after each cell run (blue) and at most (grey); the highest is {size(highest)}</div>")
 
 

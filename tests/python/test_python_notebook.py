@@ -220,7 +220,7 @@ def test_a_real_kernel(tmp_path):
         assert waited.startswith("gua: In [4] 1.2") and "(CPU 0.0" in waited
         report = outputs_of(client, "%gua report")
         assert "2.4 GiB held on cards" in report["text/plain"]
-        assert "<svg" in report["text/html"] and "<td style='text-align:left'>import torch; x = torch.zeros(2 &lt;&lt; 30)</td>" \
+        assert "<svg" not in report["text/html"] and "src='data:image/svg+xml;base64," in report["text/html"] and "<td style='text-align:left'>import torch; x = torch.zeros(2 &lt;&lt; 30)</td>" \
             in report["text/html"]
     finally:
         client.stop_channels()
@@ -568,3 +568,16 @@ def test_no_object_of_the_user_is_kept_alive(cells):
             1 / 0
         fails()""", "x", "%gua report", "%gua idle", "%gua report peak", "%gua free x", "print([ref() for ref in refs])")
     assert out[-1].startswith("[None, None]\n")
+
+
+def test_an_exception_that_the_user_keeps_is_named(cells):
+    out = cells("%load_ext gua", """
+        import torch
+        def step():
+            activations = torch.zeros(1 << 30)
+            raise MemoryError()
+        try:
+            step()
+        except MemoryError as error:
+            kept = error""", "%gua report", "%gua free kept")
+    assert "1.0 GiB  kept (1 array; torch" in out[2] and "1.0 GiB came free" in out[3]
