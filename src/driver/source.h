@@ -62,7 +62,7 @@ struct source_ops {
 		struct source *s, size_t card, struct process_account *a, size_t max);
 	/* The identity of the card that a MIG instance is a part of; NULL: there are none. */
 	void (*board)(struct source *s, size_t card, struct card_id *id);
-	/* See source_late(). NULL: every call ends before it returns. */
+	/* See source_late(). NULL: a call is over when it returns. */
 	int (*late)(struct source *s, struct err *e);
 	/* How each job is done; at most `max` rows. */
 	size_t (*facilities)(struct source *s, struct facility *rows, size_t max);

@@ -43,7 +43,9 @@
 	X("use_unknown_ms") ", " \
 	X("use_unknown_double_ms") ", " \
 	X("engine_ms")
-/* For own_use (see schema.sql): the largest of the percents and the sum of the time. If one of the rows does not know its own use, such as one from before version 4, the sum does not know it either. */
+/* For own_use (see schema.sql): the largest of the percents and the sum of the time. If one of
+ * the rows does not know its own use, such as one from before version 4, the sum does not know
+ * it either. */
 #define HOLDING_ADD \
 	HOLDING_COLUMNS(ADD) ", " \
 	ADD_KNOWN("sm_pct_ms") ", " \
@@ -60,7 +62,8 @@
 	"sum(use_unknown_double_ms), sum(engine_ms), " \
 	"iif(count(own_use) = count(*), max(own_use & 255) + (sum(own_use >> 8) << 8), NULL)"
 
-/* Reduces the sums of a slot from ?4 ms to ?3 ms: when the clock passed the slot twice, both passes count in part. */
+/* Reduces the sums of a slot from ?4 ms to ?3 ms: when the clock passed the slot twice, both
+ * passes count in part. */
 #define CUT(column) column " = " column " * ?3 / ?4"
 #define USAGE_CUT USAGE_COLUMNS(CUT)
 #define HOLDING_CUT \

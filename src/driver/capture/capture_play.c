@@ -631,8 +631,8 @@ static int play_accounting_stats(void *handle, unsigned pid, void *stats)
 	return play_answer(&call) ? play_out(&call, &stats) : NVML_NOT_FOUND;
 }
 
-/* Returns how much the counter grows in one loop of the rounds. The last round lasts as long as
- * the others on average. */
+/* Returns how much the counter grows in one loop of the rounds. The last round counts as
+ * ROUND_US long. */
 static uint64_t energy_of_loop(const struct nvml_key *key, const struct play_time *t)
 {
 	const struct capture_file *r = current->recorded;
@@ -680,7 +680,9 @@ static int play_energy(void *handle, void *mj)
 	}
 #include "driver/nvml/nvml_calls.def"
 
-/* Two kinds of functions are always there: those that every library must have, which may be missing in the capture if the driver was stuck; and those for objects that exist only here. */
+/* Two kinds of functions are always there: those that every library must have, which may be
+ * missing in the capture if the driver was stuck; and those for objects that exist only here.
+ */
 static const struct play_function {
 	const char *symbol;
 	void *function;

@@ -276,8 +276,8 @@ static bool is_steady(const struct play *p, const struct card_state_now *c)
 	return steady;
 }
 
-/* Takes the sample at time 0, which is of the time before: what begins at 0 is taken to be so
- * before. */
+/* Takes the sample at time 0. It is of the time before, in which the loads that begin at 0
+ * count as already on. */
 static void take_first(struct play *p, size_t card)
 {
 	struct card_state_now *c = &p->cards[card];
