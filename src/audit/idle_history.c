@@ -414,13 +414,18 @@ static void join_marks(struct idle_history *h)
 	if (h->n_marks)
 		qsort(h->marks, h->n_marks, sizeof(*h->marks), compare_marks);
 	for (size_t i = 0; i < h->n_marks; i++) {
-		struct idle_mark *last = n ? &h->marks[n - 1] : NULL;
-		if (!last || last->session != h->marks[i].session ||
-			last->limit != h->marks[i].limit ||
-			h->marks[i].from_ms > last->until_ms)
-			h->marks[n++] = h->marks[i];
-		else if (h->marks[i].until_ms > last->until_ms)
-			last->until_ms = h->marks[i].until_ms;
+		struct idle_mark *last = n ? &h->marks[n - 1] : NULL, one = h->marks[i];
+		if (!last || last->session != one.session || last->limit != one.limit ||
+			one.from_ms > last->until_ms) {
+			h->marks[n++] = one;
+			continue;
+		}
+		if (one.slot_ms > last->slot_ms ||
+			(one.slot_ms == last->slot_ms && one.pct > last->pct)) {
+			last->slot_ms = one.slot_ms;
+			last->pct = one.pct;
+		}
+		last->until_ms = clock_later(last->until_ms, one.until_ms);
 	}
 	h->n_marks = n;
 	for (size_t i = 0; i < n; i++) {

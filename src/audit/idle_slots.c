@@ -122,13 +122,15 @@ struct row_fold {
 struct session_sum {
 	int64_t from_ms, pct;
 	uint32_t card;
+	int32_t other; /* IDLE_USE_... of one of them; 0: none */
 };
 
 /* A slot of a process on a card. */
 struct held_slot {
 	uint32_t process, card;
 	int64_t from_ms, to_ms, held_ms, mem_kib;
-	int64_t pct; /* highest use of a drain; 100 if all limits are reached */
+	int64_t pct;   /* highest use of a drain; 100 if all limits are reached */
+	int32_t other; /* why that is not a percentage: IDLE_USE_...; else 0 */
 };
 
 static int64_t key_of(const struct idle_history *h, uint32_t process, uint32_t card)
@@ -222,12 +224,18 @@ static void cut_mark(const struct row_fold *f, struct idle_mark *m, uint32_t pro
 static bool add_marks(struct row_fold *f, const struct held_slot *s, uint32_t session, bool cut)
 {
 	struct idle_history *h = f->h;
-	struct idle_mark mark = { session, s->card, 0, s->from_ms, s->to_ms };
+	struct idle_mark mark = { .session = session,
+		.card = s->card,
+		.from_ms = s->from_ms,
+		.until_ms = s->to_ms,
+		.slot_ms = s->from_ms };
 	struct session_sum *sum = &f->sums[session];
 	if (sum->from_ms != s->from_ms || sum->card != s->card)
 		*sum = (struct session_sum){ .from_ms = s->from_ms, .card = s->card };
 	sum->pct += clock_later(s->pct, 0);
+	sum->other = s->other ? s->other : sum->other;
 	int64_t pct = sum->pct;
+	mark.pct = sum->other ? sum->other : (int32_t)clock_earlier(pct, INT32_MAX);
 	if (s->pct > 0 && pct < IDLE_BELOW_MOST) {
 		if (!array_one_more(&h->lows, h->n_lows))
 			return false;
@@ -309,8 +317,10 @@ static bool take_row(struct fold *fold, sqlite3_value **values)
 		return true;
 	bool old = s.pct<0, encodes = sql_value_sum(values[AT_ENGINE])> 0;
 	s.to_ms = s.from_ms + f->slot_ms;
-	if (encodes || sql_value_sum(values[AT_USED]) > 0)
+	if (encodes || sql_value_sum(values[AT_USED]) > 0) {
 		s.pct = 100;
+		s.other = encodes ? IDLE_USE_ENGINE : IDLE_USE_UNKNOWN;
+	}
 	/* In an idle stretch SM use is below 10 %, but an engine may be used. For rows from
 	 * before version 4, the stretch is all that is known. */
 	bool cut = old && sql_value_sum(values[AT_ACTIVE]) > 0 && !encodes;

@@ -54,10 +54,14 @@ struct idle_span {
 	bool open;	       /* it goes on */
 };
 
+/* Use of a slot that is not a percentage: unknown in rows from before version 4. */
+enum { IDLE_USE_UNKNOWN = -1, IDLE_USE_ENGINE = -2 };
 struct idle_mark {
 	uint32_t session, card;
 	unsigned limit; /* index in h->limits */
+	int32_t pct;	/* highest use in its newest slot; or IDLE_USE_... */
 	int64_t from_ms, until_ms;
+	int64_t slot_ms; /* where its newest slot begins */
 };
 struct idle_gap {
 	uint32_t card;

@@ -58,6 +58,31 @@ static int64_t most_pct(const struct explanation *ex)
 				   : -1;
 }
 
+static const struct idle_mark *last_use(const struct explanation *ex)
+{
+	return facts_last_use(&ex->now->history, ex->f, ex->x->now_ms);
+}
+
+/* The use that last set the idle clock to 0, and the limit that it was compared with. */
+static void add_last_use(struct str *out, const struct explanation *ex)
+{
+	const struct idle_mark *use = last_use(ex);
+	char from[48], until[48];
+	if (!use)
+		return;
+	add_moment(ex, from, sizeof(from), use->slot_ms);
+	add_moment(ex, until, sizeof(until),
+		clock_earlier(use->until_ms, ex->now->history.last_tick_ms));
+	str_addf(out, "  last use, between %s and %s: ", from, until);
+	if (use->pct >= 0)
+		str_addf(out, "%d %% of the multiprocessors; use counts from %lld %% on\n",
+			(int)use->pct, (long long)ex->f->idle_below);
+	else
+		str_add(out, use->pct == IDLE_USE_ENGINE
+				     ? "an encoder or decoder; any use of these counts\n"
+				     : "how much is not known; any use counts then\n");
+}
+
 /* The idle clock, and the use that was compared with the limit. */
 static void add_clock(struct str *out, const struct explanation *ex)
 {
@@ -68,6 +93,7 @@ static void add_clock(struct str *out, const struct explanation *ex)
 			"  not idle: it used a card in the last minute, %lld %% of the "
 			"multiprocessors or more, or an encoder or decoder\n",
 			(long long)f->idle_below);
+		add_last_use(out, ex);
 		return;
 	}
 	int64_t blind_ms = ex->now->history.last_tick_ms - f->idle_since_ms - f->clock_ms;
@@ -84,6 +110,7 @@ static void add_clock(struct str *out, const struct explanation *ex)
 			(long long)most_pct(ex));
 	str_addf(out, "%sit is idle below %lld %%\n", f->clock_ms > 0 ? "" : "  ",
 		(long long)f->idle_below);
+	add_last_use(out, ex);
 }
 
 static void add_evidence(struct str *out, const struct explanation *ex)
@@ -419,6 +446,19 @@ static void add_text(struct str *out, const struct explanation *ex)
 			"  the mode is observe: steps are written down, and nothing else\n");
 }
 
+/* The use in its idle time, the limit that it is compared with, and its last use. */
+static void add_use_json(struct json *j, const struct explanation *ex)
+{
+	const struct session_facts *f = ex->f;
+	json_number(j, "most_sm_pct", f->clock_ms > 0 ? (double)most_pct(ex) : NAN, 0);
+	json_number(j, "idle_below_pct", (double)f->idle_below, 0);
+	const struct idle_mark *use = last_use(ex);
+	json_moment(j, "last_use", use ? use->slot_ms : -1);
+	json_number(j, "last_use_sm_pct", use && use->pct >= 0 ? (double)use->pct : NAN, 0);
+	json_bool(j, "last_use_engine", use && use->pct == IDLE_USE_ENGINE);
+	json_bool(j, "use_known", !f->use_unknown);
+}
+
 static void add_json(struct str *out, const struct explanation *ex)
 {
 	struct json j = { .out = out, .lines = 2 };
@@ -435,9 +475,7 @@ static void add_json(struct str *out, const struct explanation *ex)
 	json_bool(&j, "idle", f->idle);
 	json_moment(&j, "idle_since", f->idle ? f->idle_since_ms : -1);
 	json_number(&j, "idle_seconds", f->idle ? (double)f->clock_ms / 1000 : NAN, 3);
-	json_number(&j, "most_sm_pct", f->clock_ms > 0 ? (double)most_pct(ex) : NAN, 0);
-	json_number(&j, "idle_below_pct", (double)f->idle_below, 0);
-	json_bool(&j, "use_known", !f->use_unknown);
+	add_use_json(&j, ex);
 	json_number(&j, "held_bytes", f->mem_bytes < 0 ? NAN : (double)f->mem_bytes, 0);
 	json_text(&j, "exempt", f->exemption);
 	json_open(&j, "exemptions", '[');

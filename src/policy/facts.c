@@ -136,6 +136,12 @@ void facts_at(const struct policy *p, struct session_facts *f,
 	fill_facts(f, p->history, session, spans, at_ms);
 }
 
+const struct idle_mark *facts_last_use(
+	const struct idle_history *h, const struct session_facts *f, int64_t at_ms)
+{
+	return last_mark(h, marks_of(h, f->session, f->idle_below), at_ms);
+}
+
 int64_t facts_next_use(
 	const struct idle_history *h, const struct session_facts *f, int64_t after_ms)
 {

@@ -55,6 +55,9 @@ void facts_at(const struct policy *p, struct session_facts *f,
 /* Whether the span covers the moment: it has begun, and has not ended. */
 bool facts_covers(const struct idle_history *h, const struct idle_span *s, int64_t at_ms);
 
+/* The last use of the session of these facts before the moment; NULL: none is known. */
+const struct idle_mark *facts_last_use(
+	const struct idle_history *h, const struct session_facts *f, int64_t at_ms);
 /* When the session of these facts was first used after the moment; -1: not until the last
  * reading. */
 int64_t facts_next_use(

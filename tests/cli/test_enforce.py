@@ -256,6 +256,32 @@ def test_sessions_warned_and_notices_sent_are_two_words(world, tmp_path):
     assert [head.count("warned") for head in heads] == [1, 1, 0]
 
 
+@pytest.mark.parametrize("does,line,pct,engine", [
+    ("A" + "m" * 60, "7 % of the multiprocessors; use counts from 5 % on", 7, False),
+    ("A" * 20, "90 % of the multiprocessors; use counts from 5 % on", 90, False),
+    ("A" + "e" * 60, "an encoder or decoder; any use of these counts", None, True)])
+def test_explain_shows_the_use_that_reset_the_clock(world, tmp_path, does, line, pct, engine):
+    w = world([Work(100, "alice", 0, does)])
+    w.write(15)
+    # Seen at the end of the slot, and within it.
+    for now, begin, until in ((w.at(15), 14, "08:15"), (w.at(15) - 20, 14, "08:15"), (w.at(15) + 60, 14, "08:15")):
+        words = ("enforce", "explain", "100", "--db", w.db, "--now", iso(now), "--utc", *conf(tmp_path, FAST))
+        said, data = gua(*words).stdout, json.loads(gua(*words, "--json").stdout)
+        assert f"  last use, between Wed 2026-11-04 08:{begin} UTC and Wed 2026-11-04 {until} UTC: {line}\n" in said, said
+        assert (data["last_use"], data["last_use_sm_pct"], data["last_use_engine"]) == (iso(w.at(begin)), pct, engine)
+    # What never used a card has no such line.
+    w = world([Work(100, "alice", 0, "I" * 60)])
+    w.write(15)
+    assert "last use, between" not in gua(*words).stdout and json.loads(gua(*words, "--json").stdout)["last_use"] is None
+
+
+def test_the_use_of_several_processes_is_named_as_their_sum(world, tmp_path):
+    w = world([Work(pid, "alice", 0, "A" + "l" * 60, job="slurm:1") for pid in (100, 101)])
+    w.write(15)
+    words = ("enforce", "explain", "100", "--db", w.db, "--now", iso(w.at(15)), *conf(tmp_path, FAST))
+    assert ": 6 % of the multiprocessors; use counts from 5 % on\n" in gua(*words).stdout
+
+
 def test_moderate_use_counts_in_coarse_slots(world):
     """7 % is idle for the report and use for policy, beside real work in the same five minutes as well. Where in the
     slot it was is not stored, so it counts until the end."""

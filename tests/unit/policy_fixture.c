@@ -219,8 +219,12 @@ static void add_marks(struct store *s, const struct truth *t, int n)
 		for (int k = 0; k < n; k++) {
 			if (t->seen[h->card][k] && is_use(t, h, k) &&
 				array_one_more(&s->h.marks, s->h.n_marks))
-				s->h.marks[s->h.n_marks++] = (struct idle_mark){ h->session,
-					h->card, 0, at(k), at(k + 1) };
+				s->h.marks[s->h.n_marks++] =
+					(struct idle_mark){ .session = h->session,
+						.card = h->card,
+						.from_ms = at(k),
+						.until_ms = at(k + 1),
+						.slot_ms = at(k) };
 			if (t->seen[h->card][k] && h->doing[k] == UNKNOWN &&
 				array_one_more(&s->h.blinds, s->h.n_blinds))
 				s->h.blinds[s->h.n_blinds++] =
