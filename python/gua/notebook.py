@@ -363,14 +363,15 @@ class Notebook:
             print(f"gua: there is no name {clean(', '.join(missing))}: nothing was dropped" if missing else
                   f"gua: {', '.join(reserved)} belongs to IPython and cannot be deleted: nothing was dropped")
             return
-        before = self.watch.read().held()
+        reading = self.watch.read()
+        before = reading.held()
         for name in names:  # not by shell.del_var(), which deletes all other names of the same object too
             del self.shell.user_ns[name]
         dropped = self.drop_results()
         had_traceback = self.drop_traceback()
         scripts = len(scripts_run(self.shell))
         self.shell.clear_main_mod_cache()
-        give_back()
+        give_back(reading)
         after = self.watch.read().held()
         if before is None or after is None:
             print("gua: what came free is unknown" + clean(f": {self.watch.note}" * bool(self.watch.note), 200))
@@ -488,10 +489,12 @@ class Report:
                 f"<div>memory on cards after each cell run (blue) and at most (grey); the highest is {size(highest)}</div>")
 
 
-def give_back():
-    """Collects garbage and empties the frameworks' caches. A framework that fails is named: after an error of CUDA each
-    call of it fails."""
+def give_back(before):
+    """Collects garbage and empties the frameworks' caches, unless this process was on no card: asking could start CUDA. A
+    framework that fails is named: after an error of CUDA each call of it fails."""
     gc.collect()
+    if before.gpu == {}:
+        return
     for framework, error in _frameworks.empty_caches():
         print(clean(f"gua: {framework} could not empty its cache: {type(error).__name__}: {error}", 200))
 
@@ -512,13 +515,14 @@ class experiment:  # pylint: disable=invalid-name
         return self
 
     def __exit__(self, *raised):
-        held = self.watch.read().held()
+        reading = self.watch.read()
+        held = reading.held()
         hidden = self.shell.user_ns_hidden if self.shell else ()
         made = sorted(name for name in set(self.space) - self.before - self.keep
                       if name not in hidden and not str(name).startswith("__"))
         for name in made:
             self.space.pop(name, None)
-        give_back()
+        give_back(reading)
         after = self.watch.read().held()
         freed = "unknown" if held is None or after is None else size(max(0, held - after))
         print(f"gua: {freed} came free on cards; removed {clean(', '.join(made), 500) or 'no names'}"

@@ -581,3 +581,10 @@ def test_an_exception_that_the_user_keeps_is_named(cells):
         except MemoryError as error:
             kept = error""", "%gua report", "%gua free kept")
     assert "1.0 GiB  kept (1 array; torch" in out[2] and "1.0 GiB came free" in out[3]
+
+
+def test_no_framework_is_asked_while_no_card_is_used(cells):
+    out = cells("%load_ext gua", "import cupy, gua\nfor name in ('used_bytes', 'total_bytes', 'free_all_blocks'):\n"
+                "    setattr(cupy._pool, name, lambda name=name: asked.append(name) or 1)\nasked = []", "%gua all", "1", "%gua report",
+                "%gua free", "with gua.experiment():\n    x = 1", "print(asked)", HOLD.format("2 << 30"), "%gua free", "print('free_all_blocks' in asked)")
+    assert out[7].startswith("[]\n") and out[10].startswith("True\n")
