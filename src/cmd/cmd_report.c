@@ -276,8 +276,7 @@ static int read_digest(struct report_options *o, struct err *e)
 	if (!o->words.window.since && !o->words.window.last)
 		o->words.window.since = "lastweek";
 	if (users->n > 1 || (users->n && strchr(users->items[0], ',')))
-		return err_set(
-			e, ERR_USAGE, "--digest is for one user, or for nobody in particular");
+		return err_set(e, ERR_USAGE, "--digest takes at most one user");
 	if (users->n)
 		o->words.person = users->items[0];
 	users->n = 0;

@@ -163,7 +163,7 @@ def test_hosts_in_trouble_are_named(play):
 def test_a_host_that_hangs(play):
     run = report(play, "hang\n", "--timeout", "500ms")
     assert run.returncode == 1 and "gua: hang: no answer within " in run.stderr and "or --timeout\n" in run.stderr
-    assert run.stderr.endswith("gua report: no host of the list can be reported about\n")
+    assert run.stderr.endswith("gua report: none of the hosts could be read\n")
     # ssh is ended.
     wait_for(lambda: not pathlib.Path(f"/proc/{(play / 'pid').read_text().strip()}").exists())
 

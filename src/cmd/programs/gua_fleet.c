@@ -145,7 +145,7 @@ static int take_stores(struct fleet_ssh *s, struct store_list *stores, struct er
 				(struct asked_failure){ host->name, host->why };
 	}
 	if (rc == 0 && s->asked.n_answered == 0)
-		rc = err_set(e, ERR_WORLD, "no host of the list can be reported about");
+		rc = err_set(e, ERR_WORLD, "none of the hosts could be read");
 	return rc;
 }
 
