@@ -80,6 +80,7 @@ static int monitor(const struct values *v, bool strict, struct err *e)
 	if (read_options(v, &m.dmon, &lines.every_ms, e) ||
 		filter_init(&m.filter, &v->filter, e))
 		return e->code;
+	m.filter.by_index = true;
 	dmon_wanted(&m.dmon, wanted);
 	struct live_values live = v->live;
 	live.cards_only = !v->processes && !filter_has_process(&m.filter);

@@ -109,6 +109,7 @@ static int query_all(const struct values *v, bool strict, struct err *e)
 	if (read_query(v, q, e) || cmd_live_loop(v->loop, v->loop_ms, &lines.every_ms, e) ||
 		filter_init(&a.filter, &v->filter, e))
 		return e->code;
+	a.filter.by_index = true;
 	q->lines = lines.every_ms ? 0 : DOCUMENT_LINES;
 	query_wanted(q, wanted);
 	struct live_values live = v->live;

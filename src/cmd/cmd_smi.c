@@ -246,6 +246,7 @@ static int show_as(const struct values *v, int *status, struct err *e)
 		(v->display && smi_report_sections(v->display, &show.sections, e)) ||
 		filter_init(&show.filter, &v->filter, e))
 		return e->code;
+	show.filter.by_index = true;
 	live.no_store = true; /* nothing of the past is shown */
 	live.accounts = report;
 	live.once = !lines.every_ms;

@@ -130,18 +130,23 @@ static bool comes_before(const struct card_id *a, const struct card_id *b)
 	return a->index != b->index ? a->index < b->index : a->mig_index < b->mig_index;
 }
 
+/* Inserts a card among the `n` that are picked. */
+static void put_in_order(
+	const struct present_card *cards, size_t *picked, size_t n, size_t card)
+{
+	size_t at = n;
+	for (; at > 0 && comes_before(&cards[card].id, &cards[picked[at - 1]].id); at--)
+		picked[at] = picked[at - 1];
+	picked[at] = card;
+}
+
 static int pick_all(const struct filter *f, const struct present *now, size_t *picked)
 {
 	const struct present_card *cards = now->cards;
 	size_t n = 0;
-	for (size_t i = 0; i < now->n_cards; i++) {
-		if (!has_state(f, &cards[i]))
-			continue;
-		size_t at = n++;
-		for (; at > 0 && comes_before(&cards[i].id, &cards[picked[at - 1]].id); at--)
-			picked[at] = picked[at - 1];
-		picked[at] = i;
-	}
+	for (size_t i = 0; i < now->n_cards; i++)
+		if (has_state(f, &cards[i]))
+			put_in_order(cards, picked, n++, i);
 	return (int)n;
 }
 
@@ -161,6 +166,8 @@ int filter_cards(
 					"card '%s' does not exist; gua smi -L lists the cards",
 					word);
 		}
+	for (int i = 1; f->by_index && i < n; i++)
+		put_in_order(now->cards, picked, (size_t)i, picked[i]);
 	return n;
 }
 

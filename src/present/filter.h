@@ -49,6 +49,7 @@ struct filter {
 	int64_t min_mem_bytes;		    /* -1: any */
 	unsigned states;		    /* bits 1 << enum card_state; 0: any */
 	unsigned statuses; /* bits 1 << enum card_status that are not ok; 0: any */
+	bool by_index;	   /* cards by index also with --id, as in nvidia-smi */
 };
 
 /* Appends the words of --state, each followed by a space. */
@@ -58,7 +59,7 @@ void filter_states(struct str *out);
 int filter_init(struct filter *f, const struct filter_values *v, struct err *e);
 
 /* Fills `picked` (with room for all cards) with the cards that match: in the order of --id if
- * it was given, else by index. Returns how many, or ERR_NOTHING if an --id matches no card. */
+ * it was given, unless by_index, else by index. Returns how many, or ERR_NOTHING if an --id matches no card. */
 int filter_cards(
 	const struct filter *f, const struct present *now, size_t *picked, struct err *e);
 /* Whether a card matches --id and --state. */

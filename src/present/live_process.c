@@ -222,6 +222,26 @@ static void add_process(struct live *l, size_t card, const struct card_process *
 	l->now.marks[l->now.n - 1].user = l->lives.lives[life].user;
 }
 
+static int compare_pids(const void *a, const void *b)
+{
+	const struct card_process *const *x = a, *const *y = b;
+	return array_compare((*x)->pid, (*y)->pid);
+}
+
+/* Adds the processes of a card by pid. Without memory, in the order of the source. */
+static void add_processes(struct live *l, size_t card)
+{
+	const struct card_reading *r = &l->source->cards[card];
+	const struct card_process **order = calloc(r->n_processes + 1, sizeof(void *));
+	for (size_t i = 0; order && i < r->n_processes; i++)
+		order[i] = &r->processes[i];
+	if (order)
+		qsort(order, r->n_processes, sizeof(void *), compare_pids);
+	for (size_t i = 0; i < r->n_processes; i++)
+		add_process(l, card, order ? order[i] : &r->processes[i]);
+	free(order);
+}
+
 void live_process_list(struct live *l)
 {
 	struct live_list list = l->before;
@@ -239,10 +259,9 @@ void live_process_list(struct live *l)
 	}
 	lives_ask(&l->lives);
 	for (size_t i = 0; i < l->n_cards; i++) {
-		const struct card_reading *r = &l->source->cards[i];
 		l->cards[i].first_process = l->now.n;
-		for (size_t k = 0; l->cards[i].processes_known && k < r->n_processes; k++)
-			add_process(l, i, &r->processes[k]);
+		if (l->cards[i].processes_known)
+			add_processes(l, i);
 		l->cards[i].n_processes = l->now.n - l->cards[i].first_process;
 	}
 	close_marks(&l->before);

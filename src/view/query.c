@@ -37,6 +37,7 @@ enum origin {
 	UNKNOWN,
 	/* Texts. */
 	PROGRAM,
+	INSTANCE,
 	TYPE,
 	HELD_SINCE,
 	IDLE_SINCE,
@@ -84,6 +85,8 @@ static const struct list_field {
 	{ APPS, "used_gpu_memory", "used_memory", "MiB", MEMORY, 0,
 		"Memory that the process has on the card." },
 	{ APPS, "gua.gpu_index", "", "", GPU_INDEX, 0, "The driver's number of the card." },
+	{ APPS, "gua.instance_uuid", "", "", INSTANCE, 0,
+		"The unique identity of the MIG instance; unknown on a card without MIG." },
 	{ APPS, "gua.type", "", "", TYPE, 0,
 		"C compute, G graphics, M client of MPS; or several." },
 	{ APPS, "gua.user", "", "", TEXT(id.user), "The user who runs the process." },
@@ -291,6 +294,8 @@ void query_wanted(const struct query *q, unsigned char *wanted)
 		else if (field->origin == OF_CARD)
 			wanted[field->from] = 1;
 	}
+	if (q->list == QUERY_ACCOUNTED)
+		wanted[METRIC_ACCOUNTING_MODE] = 1;
 	if (q->list == QUERY_RETIRED)
 		wanted[METRIC_RETIRED_SBE] = wanted[METRIC_RETIRED_DBE] = 1;
 }
@@ -588,6 +593,8 @@ static void cell_text(char *dst, const struct query_answer *to, const struct lis
 		str_copy(dst, CELL_CAP, (const char *)p + field->from);
 	else if (field->origin == PROGRAM)
 		query_process_name(dst, CELL_CAP, to->live, p);
+	else if (field->origin == INSTANCE && r->card->id.mig_index >= 0)
+		str_copy(dst, CELL_CAP, r->card->id.uuid);
 	else if (field->origin == TYPE)
 		snprintf(dst, CELL_CAP, "%s%s%s", p->kind & PROCESS_COMPUTE ? "C" : "",
 			p->kind & PROCESS_GRAPHICS ? "G" : "",
@@ -670,6 +677,9 @@ static void add_accounts(const struct query_answer *to, struct list_row *r)
 		r->record = &now->accounts[i].record;
 		add_row(to, r);
 	}
+	/* While accounting is off, nvidia-smi prints one line without values. */
+	if (!r->record && !to->json && r->board->values[METRIC_ACCOUNTING_MODE] != 1)
+		add_row(to, r);
 }
 
 static int add_processes(const struct query_answer *to, struct err *e)

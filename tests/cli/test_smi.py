@@ -280,7 +280,28 @@ def test_accounted_processes_are_in_the_report(driver):
     assert re.search(r"Process ID +: 1002\n +GPU Utilization +: \d+ %\n.*\n +Max memory usage +: 8192 MiB\n +Time +: 30000 ms", text)
     log = ET.fromstring(driver("smi", "-q", "-x", "-i", "1", scenario=scenario).stdout)
     pids = [item.findtext("pid") for item in log.findall("gpu/accounted_processes/accounted_process_info")]
-    assert pids == ["1002", "1003"]
+    assert pids == ["1003", "1002"]  # in the driver's order
+
+
+def test_processes_of_an_instance_have_the_name_of_the_card(driver):
+    run = driver("smi", "--query-compute-apps=gpu_uuid,gpu_name,pid,gua.instance_uuid", "--format=csv,noheader", scenario=MIG)
+    assert run.stdout == ("GPU-aaaa0000, NVIDIA A100-SXM4-40GB, 1001, MIG-1111\n"
+                          "GPU-aaaa0000, NVIDIA A100-SXM4-40GB, 1002, MIG-2222\n")
+
+
+def test_processes_are_in_the_order_of_their_pids(driver):
+    scenario = CARDS.replace("pid 1001", "pid 2001")
+    run = driver("smi", "--query-compute-apps=pid", "--format=csv,noheader", "-i", "0", scenario=scenario)
+    assert run.stdout.split() == ["1002", "2001"]
+    report = driver("smi", "-q", "-d", "PIDS", "-i", "0", scenario=scenario).stdout
+    assert re.findall(r"Process ID +: (\d+)", report) == ["1002", "2001"]
+
+
+def test_cards_are_in_the_order_of_their_indexes(driver):
+    fields = "index,reset_status.reset_required,reset_status.drain_and_reset_recommended"
+    run = driver("smi", f"--query-gpu={fields}", "--format=csv,noheader", "-i", "2,0")
+    assert run.stdout == "0, No, No\n2, No, No\n"
+    assert re.findall("GPU (.):", driver("smi", "-L", "-i", "2,0").stdout) == ["0", "2"]
 
 
 # Options.

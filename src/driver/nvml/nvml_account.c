@@ -25,7 +25,7 @@ static int compare(const void *a, const void *b)
 	return array_compare(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
-/* Reads the pids that have records, in order. */
+/* Reads the pids that have records, in the driver's order. */
 static int read_pids(struct nvml_source *s, struct nvml_card *c, unsigned *n)
 {
 	struct nvml_buffer *pids = &c->accounts.pids;
@@ -43,8 +43,6 @@ static int read_pids(struct nvml_source *s, struct nvml_card *c, unsigned *n)
 		return code;
 	if (*n > pids->cap)
 		*n = (unsigned)pids->cap;
-	if (*n)
-		qsort(pids->data, *n, sizeof(uint32_t), compare);
 	return NVML_OK;
 }
 
@@ -119,6 +117,8 @@ void nvml_account_drain(struct nvml_source *s, size_t card)
 	nvml_job_heed(s, card, code);
 	if (code != NVML_OK || !nvml_reserve(&a->next, n + 1, sizeof(struct nvml_life)))
 		return;
+	if (n)
+		qsort(a->pids.data, n, sizeof(uint32_t), compare);
 	const uint32_t *pids = a->pids.data;
 	struct nvml_life *next = a->next.data;
 	size_t kept = 0, at = 0;
