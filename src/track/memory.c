@@ -18,6 +18,8 @@
 /* A peak that exceeds the readings by less than this comes from how the kernel counts. */
 #define NOTABLE_BYTES (512 * 1024)
 #define NOTABLE_PART 0.005
+/* Short peaks below this are not worth a warning. */
+#define UNSEEN_LEAST_BYTES (100 << 20)
 /* Files of all members together, for what is charged. Of more, the first count. */
 enum { FILES_MAX = 512 };
 
@@ -301,21 +303,26 @@ static void raise_by(struct memory *m, enum track_group group, int64_t bytes)
 }
 
 /* Adds memory that was taken and freed since the last round. Of several members only the
- * largest counts, because it is not known whether they had it at the same moment or shared it.
- */
+ * largest counts, because it is not known whether they had it at the same moment or shared it;
+ * a warning says so. */
 static void add_spikes(struct memory *m, struct tree *t)
 {
-	int64_t largest[2] = { 0, 0 };
+	int64_t largest[2] = { 0, 0 }, all = 0;
 	for (size_t i = 0; i < t->n; i++) {
 		struct member *p = &t->members[i];
 		if (!is_living(p) || !p->rolled)
 			continue;
 		int64_t above = p->peak_rss_bytes - p->explained_rss_bytes;
-		if (is_notable(above, 0) && p->peak_rss_bytes > p->roll.rss_bytes)
+		if (is_notable(above, 0) && p->peak_rss_bytes > p->roll.rss_bytes) {
 			tree_raise(&largest[i > 0], p->peak_rss_bytes - p->roll.rss_bytes);
+			all += p->peak_rss_bytes - p->roll.rss_bytes;
+		}
 		tree_raise(&p->explained_rss_bytes, p->peak_rss_bytes);
 		tree_raise(&m->largest_rss_bytes, p->peak_rss_bytes);
 	}
+	int64_t most = largest[0] > largest[1] ? largest[0] : largest[1];
+	if (all - most > UNSEEN_LEAST_BYTES)
+		tree_raise(&m->unseen_bytes, most);
 	if (largest[0])
 		raise_by(m, TRACK_MAIN, largest[0]);
 	if (largest[1])
@@ -443,6 +450,8 @@ void memory_reaped(struct memory *m, struct tree *t, uint32_t i, int64_t maxrss_
 		/* It is unknown which process had this much; it is more than any member was
 		 * seen to have. */
 		raise_by(m, TRACK_DESCENDANTS, maxrss_bytes - m->largest_rss_bytes);
+		if (maxrss_bytes - m->largest_rss_bytes > UNSEEN_LEAST_BYTES)
+			tree_raise(&m->unseen_bytes, maxrss_bytes);
 	} else {
 		tree_raise(&p->shown.max_rss_bytes, maxrss_bytes);
 		raise_by(m, i == 0 ? TRACK_MAIN : TRACK_DESCENDANTS,

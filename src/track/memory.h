@@ -23,8 +23,10 @@ struct memory {
 	int64_t charged_bytes;	/* peak of the total with files that are shared with others
 				   outside the tree counted whole; -1 not known */
 	int64_t unshared_bytes; /* how much that was more than the total at its last reading */
-	int64_t mapped_rss_bytes;  /* the members' resident sizes together at that reading */
-	double mapped_s;	   /* when it was */
+	int64_t mapped_rss_bytes; /* the members' resident sizes together at that reading */
+	double mapped_s;	  /* when it was */
+	int64_t unseen_bytes; /* the largest short peak beside which others may have been, which
+				 do not count; 0: none that matters */
 	int64_t largest_rss_bytes; /* the largest of any member */
 	int64_t own_rss_bytes; /* the owner's peak; ru_maxrss of a child that has just executed
 				  a program may be this value instead of its own */

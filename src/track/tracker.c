@@ -415,6 +415,11 @@ void tracker_stop(struct tracker *t)
 	if (t->stopped)
 		return;
 	look(t, true);
+	if (t->memory.unseen_bytes)
+		tracker_warn(&t->result,
+			"a process had %lld MiB between two samples; what others had then is "
+			"not counted: a shorter sampling interval (--st) shows more",
+			(long long)t->memory.unseen_bytes >> 20);
 	if (t->gpu)
 		gpu_stop(t->gpu, &t->tree, &t->result);
 	t->stopped_s = t->tree.alive == 0 && t->last_end_s >= 0 ? t->last_end_s : now_s(t);

@@ -504,6 +504,18 @@ def test_the_tasks_of_srun_are_found_in_its_job(tmp_path, sleeper, cgroup, envir
         assert "RAM         1.0 MiB at most" in text and "Slurm       no advice: use srun gua track -- COMMAND" in text
 
 
+def test_short_peaks_at_the_same_moment_are_not_summed_and_it_says_so():
+    """The kernel keeps the largest of them; nobody looked while both were there."""
+    child = f"{PYTHON} -c 'x = bytearray(200_000_000); import time; time.sleep(0.06)'"
+    run = track("--st", "60s", "--", "sh", "-c", f"{child} & {child}; wait")
+    found = re.match(r"gua: warning: a process had (\d+) MiB between two samples; what others had then is not counted: a shorter "
+                     r"sampling interval \(--st\) shows more\n", run.stderr)
+    assert 190 < int(found[1]) < 250
+    assert re.search(r"^RAM         (19|2\d)\d MiB at most", run.stderr, re.M)
+    run = track("--st", "60s", "--", PYTHON, "-c", "x = bytearray(200_000_000)")  # one process: nothing is missing
+    assert run.stderr.startswith("Time ") and re.search(r"^RAM         (19|2\d)\d MiB at most", run.stderr, re.M)
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root to be somebody else")
 def test_no_advice_on_memory_that_cannot_be_read(sleeper):
     with tempfile.TemporaryDirectory() as where:
