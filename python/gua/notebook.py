@@ -126,7 +126,7 @@ def cell_line(cell, watch):
     for uuid in sorted(peaks, key=lambda uuid: card_order(watch, uuid)):
         before, after = (None if reading.gpu is None else reading.gpu.get(uuid, 0) for reading in (begin, end))
         above = "" if None in (before, peaks[uuid]) else f", peak +{size(max(0, peaks[uuid] - before))}"
-        parts.append(f"{card_name(watch, uuid)} {change(before, after)}{above}")
+        parts.append(f"{card_name(watch, uuid)}: {change(before, after)}{above}")
     if begin.gpu is None or end.gpu is None:
         parts.append(f"GPU memory unknown: {clean(begin.note or end.note, 200)}")
     elif peaks:

@@ -59,9 +59,9 @@ def test_a_line_tells_time_memory_and_the_card(cells):
     *_, alloc, cached, again, ram, slow = cells(
         "%load_ext gua", "%gua", "import torch, time; x = torch.zeros(2 << 30)", "del x", "x = torch.zeros(1 << 30)",
         "big = b'x' * (300 << 20); del big", "time.sleep(1.1)")
-    assert alloc.startswith("gua: In [3] ") and "GPU 1 0 MiB → 2.4 GiB, peak +2.4 GiB" in alloc
-    assert "GPU 1 2.4 GiB → 2.4 GiB, peak +0 MiB" in cached  # the framework keeps it
-    assert "GPU 1 2.4 GiB → 2.4 GiB, peak +0 MiB" in again
+    assert alloc.startswith("gua: In [3] ") and "GPU 1: 0 MiB → 2.4 GiB, peak +2.4 GiB" in alloc
+    assert "GPU 1: 2.4 GiB → 2.4 GiB, peak +0 MiB" in cached  # the framework keeps it
+    assert "GPU 1: 2.4 GiB → 2.4 GiB, peak +0 MiB" in again
     peak = int(ram.split("peak +")[1].split(" MiB")[0])
     shadow = 300 // 8 if sanitizers() else 0  # AddressSanitizer keeps a byte for eight
     assert 299 <= peak <= 330 + shadow and "RAM" in ram
@@ -73,7 +73,7 @@ def test_a_line_tells_time_memory_and_the_card(cells):
 def test_a_peak_in_the_middle_of_a_cell_is_found(cells):
     line = cells("%load_ext gua", "%gua", "import torch, time, gc; y = torch.zeros(1 << 30)", """
         x = torch.zeros(5 << 30); time.sleep(0.2); del x; torch.cuda.empty_cache()""")[-1]
-    assert "GPU 1 1.4 GiB → 1.4 GiB, peak +5.0 GiB" in line
+    assert "GPU 1: 1.4 GiB → 1.4 GiB, peak +5.0 GiB" in line
 
 
 def test_use_of_the_card_is_told_apart_from_idle_holding(cells, tmp_path):
@@ -215,7 +215,7 @@ def test_a_real_kernel(tmp_path):
         outputs_of(client, f"import os; open({str(tmp_path / 'pids' / 'k')!r}, 'w').write(str(os.getpid()))")
         outputs_of(client, "%load_ext gua\n%gua")
         line = outputs_of(client, "import torch; x = torch.zeros(2 << 30)")["stdout"]
-        assert "GPU 1 0 MiB → 2.4 GiB, peak +2.4 GiB" in line
+        assert "GPU 1: 0 MiB → 2.4 GiB, peak +2.4 GiB" in line
         waited = outputs_of(client, "import asyncio; await asyncio.sleep(1.2)")["stdout"]
         assert waited.startswith("gua: In [4] 1.2") and "(CPU 0.0" in waited
         report = outputs_of(client, "%gua report")
@@ -268,7 +268,7 @@ def test_a_notebook_through_the_server(tmp_path):
             return "".join(said)
         said = asyncio.run(talk([f"import os; open({str(tmp_path / 'pids' / 'k')!r}, 'w').write(str(os.getpid()))",
                                  "%load_ext gua", "%gua", "import torch; x = torch.zeros(2 << 30)", "%gua free x"]))
-        assert "GPU 1 0 MiB → 2.4 GiB, peak +2.4 GiB" in said and "2.0 GiB came free on cards (2.4 GiB → 400 MiB)" in said
+        assert "GPU 1: 0 MiB → 2.4 GiB, peak +2.4 GiB" in said and "2.0 GiB came free on cards (2.4 GiB → 400 MiB)" in said
     finally:
         server.terminate()
         server.wait(30)
@@ -368,7 +368,7 @@ def test_several_cards_are_told_apart_and_their_time_is_a_sum(cells, tmp_path):
     config.write_text("[price]\n\"NVIDIA A100\" = 3600\n")
     out = cells("%load_ext gua", "%gua", HOLD.format("2 << 30") + "\nimport time; time.sleep(0.1)", "time.sleep(3)", "%gua idle",
                 scenario=BOTH, GUA_CONFIG=config, PATH=os.environ["PATH"])
-    assert "GPU 0 0 MiB → 2.0 GiB, peak +2.0 GiB; GPU 1 0 MiB → 2.0 GiB, peak +2.0 GiB; " in out[2]
+    assert "GPU 0: 0 MiB → 2.0 GiB, peak +2.0 GiB; GPU 1: 0 MiB → 2.0 GiB, peak +2.0 GiB; " in out[2]
     active, idle = (float(out[3].split(end)[0].split()[-1]) for end in (" s active", " s idle"))
     assert active == 0 and 5.9 <= idle <= 6.5 and "(sum of 2 cards)" in out[3]
     said = out[4].splitlines()
@@ -515,7 +515,7 @@ def test_growth_is_named_again_after_a_run_that_failed(cells):
 
 def test_a_cell_that_begins_with_a_command_is_measured(cells):
     out = cells("%load_ext gua", "# on\n%gua\n%gua report", "%gua all\nimport torch; x = torch.zeros(2 << 30)", "%%gua  now\ny = 1", "%gua report")
-    assert "gua: In [2]" not in out[1] and "gua: In [3] " in out[2] and "GPU 1 0 MiB → 2.4 GiB" in out[2]
+    assert "gua: In [2]" not in out[1] and "gua: In [3] " in out[2] and "GPU 1: 0 MiB → 2.4 GiB" in out[2]
     assert out[3].startswith("gua: In [4] ") and "import torch; x = torch.zeros(2 << 30)" in out[4] and "2 cell runs by growth" in out[4]
 
 
@@ -546,7 +546,7 @@ def test_a_script_that_is_run_counts_as_its_cell(cells, tmp_path):
     (tmp_path / "script.py").write_text("import torch\nx = torch.zeros(1 << 30)\ndef size(): return x.shape[0]\n")
     out = cells("%load_ext gua", "%gua", "%run script.py", "%gua free", "print(size())", "%gua free x",
                 "%run script.py", "del x, size", "%gua report", "%gua free")
-    assert "GPU 1 0 MiB → 1.4 GiB" in out[2] and out[2].count("gua: In") == 1
+    assert "GPU 1: 0 MiB → 1.4 GiB" in out[2] and out[2].count("gua: In") == 1
     assert "1.0 GiB  x (1 array" in out[3] and "dropped the variables of 1 script that %run kept" in out[3]
     assert out[4] == "1073741824\n"  # functions keep the variables that they use,
     assert "0 MiB came free" in out[5]  # also those that the notebook has no name for
