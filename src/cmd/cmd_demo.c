@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/period.h"
 #include "cmd/cmd.h"
+#include "cmd/share/pager.h"
 #include "cmd/share/terminal.h"
 #include "record/recorder.h"
 #include "audit/audit.h"
@@ -37,6 +38,7 @@
 struct values {
 	const char *db, *scenario, *now;
 	int64_t ticks, interval_ms; /* 0: not given */
+	bool no_pager;
 };
 
 #define AT(member) .offset = offsetof(struct values, member)
@@ -51,6 +53,7 @@ static const struct option_row options[] = {
 		"keep the store in PATH (default: in the cache, until the next demo)", AT(db) },
 	{ OPTION_TEXT, 0, "scenario", "FILE", "play FILE instead of the built-in lab",
 		AT(scenario) },
+	PAGER_ROW(struct values, no_pager),
 	NOW_OPTION(struct values, now),
 	{ 0 },
 };
@@ -286,7 +289,7 @@ static int print_report(
 	str_finish(&rule);
 	audit_finish(&a);
 	audit_finish(&before);
-	return rc ? cmd_fail(self, e) : cmd_print(self, &out);
+	return rc ? cmd_fail(self, e) : pager_print(self, &out, v->no_pager);
 }
 
 static int run(const struct command *self, int argc, char **argv)

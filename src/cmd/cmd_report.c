@@ -13,6 +13,7 @@
 #include "cmd/share/configure.h"
 #include "cmd/share/hand_over.h"
 #include "cmd/share/mine.h"
+#include "cmd/share/pager.h"
 #include "cmd/cmd_report.h"
 #include "cmd/share/terminal.h"
 #include "model/sentence.h"
@@ -27,7 +28,8 @@ struct report_options {
 	const char *now, *format, *output, *table, *currency, *interval, *ssh;
 	double cost, energy_price, co2;
 	int64_t width;
-	bool json, mine, digest, ascii, no_color;
+	const char *color;
+	bool json, mine, digest, ascii, no_color, no_pager;
 	bool is_mine;	    /* --mine, or --user me */
 	struct arena texts; /* names of users that replace "me" */
 	struct configure_options conf;
@@ -115,6 +117,8 @@ static const struct option_row rows[] = {
 	{ OPTION_FLAG, 0, "ascii", .help = "use only ASCII characters", ROW(ascii) },
 	{ OPTION_FLAG, 0, "no-color", .help = "use no colours, also on a terminal",
 		ROW(no_color) },
+	COLOR_ROW(struct report_options, color),
+	PAGER_ROW(struct report_options, no_pager),
 	{ OPTION_TEXT, 0, "interval", "TIME", "accepted for compatibility and ignored",
 		ROW(interval), .hidden = true },
 	NOW_OPTION(struct report_options, now),
@@ -124,14 +128,13 @@ static const struct option_row rows[] = {
 static struct report_style read_style(const struct report_options *o)
 {
 	bool utf8 = terminal_is_utf8();
-	return (struct report_style){
-		.text = { .columns = 80,
-			.utc = o->words.utc,
-			.ascii = o->ascii || !utf8,
-			.color = !o->no_color && terminal_has_color(),
-			.color256 = !o->no_color && terminal_has_256_colors() },
+	struct report_style style = {
+		.text = { .columns = 80, .utc = o->words.utc, .ascii = o->ascii || !utf8 },
 		.bar_cells = (size_t)o->width,
 	};
+	terminal_choose_color(o->no_color ? "never" : o->color, &style.text.color,
+		&style.text.color256, NULL);
+	return style;
 }
 
 static bool is_format(const struct report_options *o, const char *format)
@@ -142,6 +145,11 @@ static bool is_format(const struct report_options *o, const char *format)
 static bool is_for_people(const struct report_options *o)
 {
 	return !o->json && !is_format(o, "json") && !is_format(o, "csv");
+}
+
+static bool is_text(const struct report_options *o)
+{
+	return !o->json && (!o->format || is_format(o, "text"));
 }
 
 enum { SIMULATED_NAMED = 5 };
@@ -182,7 +190,7 @@ static int print_report(
 		report_text(&out, r, &style);
 	}
 	if (!o->output)
-		return cmd_print(self, &out);
+		return pager_print(self, &out, o->no_pager || (!is_text(o) && !o->digest));
 	/* The file is replaced only when everything is written. */
 	struct err e = { 0 };
 	int rc = out.failed ? err_memory(&e)
@@ -197,6 +205,11 @@ static int check_options(const struct report_options *o, struct err *e)
 	if (o->json && o->format && !is_format(o, "json"))
 		return err_set(
 			e, ERR_USAGE, "--json and --format %s exclude each other", o->format);
+	bool color = false;
+	if (terminal_choose_color(o->color, &color, &color, e))
+		return e->code;
+	if (o->no_color && o->color)
+		return err_set(e, ERR_USAGE, "--no-color and --color exclude each other");
 	if (o->table && !is_format(o, "csv"))
 		return err_set(e, ERR_USAGE, "--table needs --format csv");
 	if (o->table && strncmp(o->table, "compare", 7) == 0 && !o->words.compare)

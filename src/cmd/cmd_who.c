@@ -13,7 +13,8 @@ struct values {
 	struct live_values live;
 	struct filter_values filter;
 	int64_t idle_ms; /* -1: any */
-	bool json, message;
+	const char *color;
+	bool json, csv, message;
 };
 
 #define AT(member) .offset = offsetof(struct values, member)
@@ -22,8 +23,11 @@ static const struct option_row rows[] = {
 		"only holders that have been idle for at least this long: 30m", AT(idle_ms) },
 	FILTER_ROWS(struct values, filter, 'u', 'p', 'i'),
 	{ OPTION_FLAG, 0, "json", NULL, "one JSON document", AT(json) },
+	{ OPTION_FLAG, 0, "csv", NULL,
+		"lines for a spreadsheet, with the names of the JSON keys", AT(csv) },
 	{ OPTION_FLAG, 0, "message", NULL, "the note to send to each holder, with --idle",
 		AT(message) },
+	COLOR_ROW(struct values, color),
 	LIVE_ROWS(struct values, live),
 	{ 0 },
 };
@@ -43,8 +47,11 @@ static void print_notes(const struct who *w, const struct who_question *q, bool 
 
 static int check_message(const struct values *v, struct err *e)
 {
-	if (v->message && v->json)
-		return err_set(e, ERR_USAGE, "--message and --json exclude each other");
+	bool color = false;
+	if (v->message + v->json + v->csv > 1)
+		return err_set(e, ERR_USAGE, "--message, --json and --csv exclude each other");
+	if (terminal_choose_color(v->color, &color, &color, e))
+		return e->code;
 	if (v->message && v->idle_ms < 0)
 		return err_set(e, ERR_USAGE,
 			"--message needs --idle D: how long a holder must have been idle to "
@@ -57,12 +64,14 @@ static int print_holders(const struct command *self, const struct who *w,
 	const struct who_question *q, const struct values *v)
 {
 	struct str out = { 0 };
-	const struct text_style style = { .columns = terminal_columns(),
-		.ascii = !terminal_is_utf8(),
-		.color = terminal_has_color() };
-	print_notes(w, q, !v->json);
+	struct text_style style = { .columns = terminal_columns(),
+		.ascii = !terminal_is_utf8() };
+	terminal_choose_color(v->color, &style.color, &style.color256, NULL);
+	print_notes(w, q, !v->json && !v->csv);
 	if (v->json)
 		who_json(&out, w);
+	else if (v->csv)
+		who_csv(&out, w);
 	else if (v->message)
 		who_message(&out, w, &style);
 	else if (w->n)
@@ -102,7 +111,7 @@ const struct command cmd_who = {
 	.name = "who",
 	.summary = "show which processes hold the cards, and how long they are idle",
 	.usage = "[--idle D] [-u USER] [-p N] [-i CARD] [--min-mem SIZE] [--state STATE] "
-		 "[--json | --message]",
+		 "[--json | --csv | --message]",
 	.details = "The exit status is 1 if no process matches.",
 	.options = rows,
 	.run = run,

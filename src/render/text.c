@@ -183,14 +183,34 @@ static size_t column_width(const struct table *t, size_t c, const struct text_st
 	return width > most ? most : width;
 }
 
+/* How many rows have a value in the column. */
+static size_t count_known(const struct table *t, size_t c)
+{
+	size_t n = 0;
+	for (size_t row = 0; row < t->n_rows; row++) {
+		const struct cell *cell = table_cell(t, row, c);
+		n += cell->text ? *cell->text != '\0' : !isnan(cell->number);
+	}
+	return n;
+}
+
 static bool is_shown(const struct table *t, size_t c)
 {
-	bool known = !t->columns[c].optional;
-	for (size_t row = 0; !known && row < t->n_rows; row++) {
-		const struct cell *cell = table_cell(t, row, c);
-		known = cell->text ? *cell->text : !isnan(cell->number);
+	return t->columns[c].title && (!t->columns[c].optional || count_known(t, c));
+}
+
+/* The optional column that has the fewest values; n_columns: none is left. */
+static size_t emptiest(const struct table *t, const size_t widths[MAX_COLUMNS], size_t keep)
+{
+	size_t found = t->n_columns, least = SIZE_MAX;
+	for (size_t c = t->n_columns; c-- > 0;) {
+		if (!widths[c] || !t->columns[c].optional || c == keep ||
+			count_known(t, c) >= least)
+			continue;
+		least = count_known(t, c);
+		found = c;
 	}
-	return t->columns[c].title && known;
+	return found;
 }
 
 /* Widths of all columns, 0 for those that are not shown. */
@@ -208,15 +228,14 @@ static void choose_widths(
 	}
 	if (flexible == MAX_COLUMNS)
 		return;
-	/* If shrinking the flexible column is not enough, drop optional columns, the last one
-	 * first. */
+	/* If shrinking the flexible column is not enough, drop optional columns: the emptiest
+	 * one first, and of equals the last. */
 	size_t asked =
 		(size_t)(t->columns[flexible].width < 0 ? 0 : t->columns[flexible].width);
 	size_t least = asked > FLEXIBLE_MIN ? asked : FLEXIBLE_MIN;
 	size_t spare = widths[flexible] > least ? widths[flexible] - least : 0;
-	for (size_t c = t->n_columns; c-- > 0 && used > style->columns + spare;) {
-		if (!widths[c] || !t->columns[c].optional || c == flexible)
-			continue;
+	for (size_t c; used > style->columns + spare &&
+		       (c = emptiest(t, widths, flexible)) < t->n_columns;) {
 		used -= GAP + widths[c];
 		widths[c] = 0;
 	}

@@ -117,7 +117,7 @@ static const struct list_field {
 		"When it was first seen on the card." },
 	{ APPS, "gua.idle_since", "", "", IDLE_SINCE, 0,
 		"Since when it has not computed, at least; unknown while it computes." },
-	{ APPS, "gua.idle_for", "", "s", IDLE_FOR, 0,
+	{ APPS, "gua.idle_seconds", "gua.idle_for", "s", IDLE_FOR, 0,
 		"How long it has not computed, at least." },
 	{ ACCOUNTED, "vgpu_instance", "", "", UNKNOWN, 0, "gua does not read it." },
 	{ ACCOUNTED, "pid", "", "", RECORD_PID, 0, "The process id." },

@@ -101,6 +101,14 @@ void who_json(struct str *out, const struct who *w)
 	table_finish(&t);
 }
 
+void who_csv(struct str *out, const struct who *w)
+{
+	struct column columns[HOLDER_COLUMNS_MAX];
+	struct table t = list(w, columns, holders_data_columns(columns, true));
+	rows_table(out, &t);
+	table_finish(&t);
+}
+
 /* Adds a note about what could not be read of a card. */
 static void add_card_note(struct str *out, const struct present_card *c)
 {

@@ -1,4 +1,5 @@
-/* The current holders of the cards: rows of `gua who`, as a table for people and as JSON. */
+/* The current holders of the cards: rows of `gua who`, as a table for people, as JSON and as
+ * CSV. */
 #ifndef GUA_VIEW_WHO_H
 #define GUA_VIEW_WHO_H
 
@@ -31,6 +32,7 @@ void who_finish(struct who *w);
 
 void who_text(struct str *out, const struct who *w, const struct text_style *style);
 void who_json(struct str *out, const struct who *w);
+void who_csv(struct str *out, const struct who *w);
 /* Writes a message to each user about what to release and how, in lines of at most 72
  * columns, so that it can be copied into a mail. */
 void who_message(struct str *out, const struct who *w, const struct text_style *style);

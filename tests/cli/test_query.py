@@ -208,7 +208,7 @@ def test_how_values_are_written(request, source):
     ("compute-apps", "pidd", "pid;"),
     ("compute-apps", "gpu_uid", "gpu_uuid, "),
     ("compute-apps", "memory", "used_gpu_memory;"),
-    ("compute-apps", "gua.idle", "gua.idle_since, gua.idle_for"),
+    ("compute-apps", "gua.idle", "gua.idle_since, gua.idle_seconds"),
 ])
 def test_an_unknown_field_names_the_nearest(sim, option, field, nearest):
     run = sim("query", f"--query-{option}=timestamp,{field}")
@@ -470,8 +470,8 @@ def test_idle_goes_on_while_one_looks(tmp_path):
 def test_the_store_knows_how_long_each_holder_is_idle(recorded, sim):
     db, clock = recorded(1800)
     run = sim("query", "--db", db, "--format=json", clock=clock,
-              *["--query-compute-apps=pid,gua.gpu_index,gua.idle_for,gua.held_since"])
-    idle = {(row["pid"], row["gua.gpu_index"]): row["gua.idle_for"] for row in json.loads(run.stdout)["processes"]}
+              *["--query-compute-apps=pid,gua.gpu_index,gua.idle_seconds,gua.held_since"])
+    idle = {(row["pid"], row["gua.gpu_index"]): row["gua.idle_seconds"] for row in json.loads(run.stdout)["processes"]}
     assert idle[1001, 0] is None
     assert 1775 <= idle[1002, 1] <= 1781  # since 08:00:20
     assert 1795 <= idle[1002, 0] <= 1800  # never active on card 0: since it was first seen
@@ -483,7 +483,7 @@ def test_a_store_that_is_stale_is_not_believed(recorded, sim):
     raw[8:16] = (int.from_bytes(raw[8:16], "little") + 3600 * 10**6).to_bytes(8, "little")
     clock.write_bytes(raw)
     run = sim("query", "--db", db, "--query-compute-apps=pid,gua.idle_for", "--format=json", clock=clock)
-    assert max(row["gua.idle_for"] or 0 for row in json.loads(run.stdout)["processes"]) <= 10
+    assert max(row["gua.idle_seconds"] or 0 for row in json.loads(run.stdout)["processes"]) <= 10
 
 
 def test_time_that_nobody_recorded_ends_the_stretch(recorded, sim):

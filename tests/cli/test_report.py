@@ -1,5 +1,6 @@
 """gua report on stores made by hand: every format, every kind of window, every kind of bad input."""
 import csv
+import fcntl
 import io
 import itertools
 import json
@@ -8,7 +9,9 @@ import os
 import pty
 import shutil
 import sqlite3
+import struct
 import subprocess
+import termios
 
 import jsonschema
 import pytest
@@ -872,9 +875,10 @@ def test_width_of_the_bar(lab, width):
     assert widest(text) <= max(80, width)
 
 
-def on_terminal(path, *args, now=T + HOUR + 5, **env):
-    """What the report writes to a terminal."""
+def on_terminal(path, *args, now=T + HOUR + 5, rows=0, **env):
+    """What the report writes to a terminal; its size is not known unless it has `rows`."""
     leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 80 if rows else 0, 0, 0))
     run = subprocess.Popen([GUA, "report", "--db", path, "--now", f"@{now}", *args],
                            stdout=follower, env=clean_environment(**env))
     os.close(follower)
@@ -897,6 +901,31 @@ def test_colour_on_a_terminal_only(lab):
     assert b"\x1b" not in on_terminal(lab, TERM="xterm", NO_COLOR="1")
     assert b"\x1b" not in on_terminal(lab, TERM="dumb")
     assert b"\x1b" not in on_terminal(lab)
+
+
+def test_a_pager_keeps_the_headline_on_a_small_terminal(lab, tmp_path):
+    """As git: GUA_PAGER before PAGER, none if the text fits, is not for people, or the user wants none."""
+    paged = dict(TERM="xterm", GUA_PAGER="sed s/^/own:/", PAGER="sed s/^/other:/")
+    plain = on_terminal(lab, TERM="xterm")
+    pages = on_terminal(lab, rows=24, **paged)
+    assert pages.replace(b"own:", b"") == plain and pages.count(b"own:") == plain.count(b"\r\n")
+    assert on_terminal(lab, rows=24, TERM="xterm", PAGER="sed s/^/other:/").startswith(b"other:")
+    for args, rows, more in (((), 100, {}), (("--no-pager",), 24, {}), ((), 24, {"GUA_PAGER": ""}), ((), 24, {"GUA_PAGER": "cat"}),
+                             ((), 0, {}), (("--json",), 24, {}), (("--format", "csv"), 24, {}), ((), 24, {"TERM": "dumb"})):
+        shown = on_terminal(lab, *args, rows=rows, **{**paged, **more})
+        assert shown and b"own:" not in shown and b"other:" not in shown, (args, rows, more)
+    missing = on_terminal(lab, rows=24, TERM="xterm", GUA_PAGER="/no/such/pager 2>/dev/null")
+    assert missing.endswith(plain)
+    assert on_terminal(lab, rows=24, TERM="xterm", GUA_PAGER="head -n 1").count(b"\n") == 1  # it may end before it read all
+
+
+def test_colours_as_asked(lab):
+    for args, coloured in (((), False), (("--color=always",), True), (("--color",), True), (("--color=never",), False),
+                           (("--color=auto",), False)):
+        assert ("\x1b[33m" in report(lab, args=args)) is coloured
+    assert b"\x1b" not in on_terminal(lab, "--color=never", TERM="xterm")
+    assert "auto, always or never" in fails(2, "--db", lab, "--color=blue")
+    assert "exclude" in fails(2, "--db", lab, "--color=always", "--no-color")
 
 
 def test_cells_of_colour_need_a_terminal_that_has_them(lab, hours):

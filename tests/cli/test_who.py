@@ -1,11 +1,19 @@
 """gua who: holders now, idle since when by the store, filters, exit status; and gua-memory(7)."""
+import csv
+import fcntl
+import io
 import json
+import os
+import pty
 import re
 import sqlite3
+import struct
+import subprocess
+import termios
 
 import pytest
 
-from conftest import ROOT, gua
+from conftest import GUA, ROOT, clean_environment, gua
 from fake import fake_driver
 from live import forget_lock
 
@@ -108,7 +116,7 @@ def test_letters_to_holders(who, expect):
 
 @pytest.mark.parametrize("args, says", [
     (("--message",), "--message needs --idle D"),
-    (("--message", "--json", "--idle", "1h"), "--message and --json exclude each other")])
+    (("--message", "--json", "--idle", "1h"), "--message, --json and --csv exclude each other")])
 def test_letters_need_to_know_to_whom(who, args, says):
     run = who(600, *args)
     assert run.returncode == 2 and says in run.stderr
@@ -383,3 +391,41 @@ def test_commands_in_the_manual_of_memory_exist():
         assert known.returncode == 0, name
         for option in re.findall(r"(?<= )--?[a-z-]+", rest.split(" -- ")[0]):
             assert re.search(rf"{option}[ ,=\[]", known.stdout), (name, option)
+
+
+def test_csv_has_the_keys_of_the_json(who):
+    run = who(600, "--csv", recorded=True)
+    assert (run.returncode, run.stderr) == (0, "")
+    rows = list(csv.DictReader(io.StringIO(run.stdout, newline=""), strict=True))
+    holders = json.loads(who(600, "--json").stdout)["holders"]
+    assert [list(row) for row in rows] == [["host", *holder] for holder in holders]
+    assert {row["host"] for row in rows} == {"lab"}
+    assert [(row["user"], int(row["pid"]), row["context"]) for row in rows] == \
+        [(holder["user"], holder["pid"], holder["context"] or "") for holder in holders]
+    blind, = [row for row in rows if row["user"] == "carol"]
+    assert blind["mem_bytes"] == ""  # not known, and not 0
+    assert who(600, "--csv", "--json").returncode == 2
+    nobody = who(600, "--csv", "-u", "nobody")
+    assert nobody.returncode == 1 and nobody.stdout == run.stdout.splitlines(keepends=True)[0]
+
+
+def test_columns_that_are_nearly_empty_go_first_at_80_columns(tmp_path):
+    """What a holder is has 24 columns at least; a tag of one of them and logins make room for that."""
+    scenario = tmp_path / "lab.scenario"
+    scenario.write_text(LAB.replace("started -1h", "started -1h login jupyter tag thesis-of-alice"))
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    run = subprocess.Popen([GUA, "who", "--source", "sim", "--scenario", scenario, "--no-store"], stdout=follower,
+                           env=clean_environment(TERM="xterm"))
+    os.close(follower)
+    assert run.wait() == 0
+    head, *rows = os.read(leader, 65536).decode().splitlines()
+    os.close(leader)
+    assert "tag" not in head and "login" not in head and max(map(len, rows)) <= 80
+    what = [row[head.index("what"):] for row in rows]
+    assert any(text.startswith("jupyter kernel with a l") for text in what) and "python train.py" in what
+
+
+def test_colours_as_asked(who):
+    assert who(600, "--color=never").returncode == who(600, "--color=always").returncode == 0
+    assert "auto, always or never" in who(600, "--color=blue").stderr

@@ -30,12 +30,29 @@ bool terminal_has_color(void)
 	return isatty(STDOUT_FILENO) && terminal_may_color() && !terminal_is_dumb();
 }
 
-bool terminal_has_256_colors(void)
+/* Whether TERM or COLORTERM name a terminal with 256 colours. */
+static bool names_256_colors(void)
 {
 	const char *term = secure_getenv("TERM"), *more = secure_getenv("COLORTERM");
-	return terminal_has_color() && ((term && strstr(term, "256color")) ||
-					       (more && (strcmp(more, "truecolor") == 0 ||
-								strcmp(more, "24bit") == 0)));
+	return (term && strstr(term, "256color")) ||
+	       (more && (strcmp(more, "truecolor") == 0 || strcmp(more, "24bit") == 0));
+}
+
+bool terminal_has_256_colors(void)
+{
+	return terminal_has_color() && names_256_colors();
+}
+
+int terminal_choose_color(const char *when, bool *color, bool *color256, struct err *e)
+{
+	bool always = when && (!*when || strcmp(when, "always") == 0);
+	bool never = when && strcmp(when, "never") == 0;
+	if (when && !always && !never && strcmp(when, "auto") != 0)
+		return err_set(e, ERR_USAGE,
+			"--color: '%s' is not a choice; write auto, always or never", when);
+	*color = always || (!never && terminal_has_color());
+	*color256 = *color && names_256_colors();
+	return 0;
 }
 
 bool terminal_is_utf8(void)

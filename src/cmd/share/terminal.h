@@ -7,10 +7,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
+
 /* Whether standard output is a terminal, and TERM and NO_COLOR allow colour. */
 bool terminal_has_color(void);
 /* Whether it also has 256 colours, as TERM or COLORTERM says. */
 bool terminal_has_256_colors(void);
+/* --color: when colours are used; "" (without a value) means always, NULL is auto. */
+#define COLOR_ROW(type, member)                                                                \
+	{                                                                                      \
+		OPTION_MAYBE, 0, "color", "WHEN",                                              \
+			"use colours: auto (on a terminal), always or never (default auto; "   \
+			"without a value always)",                                             \
+			.choices = "auto|always|never", .offset = offsetof(type, member)       \
+	}
+/* Sets whether colours are used, and whether 256 of them; ERR_USAGE for another word. */
+int terminal_choose_color(const char *when, bool *color, bool *color256, struct err *e);
 /* Whether NO_COLOR allows colour. */
 bool terminal_may_color(void);
 /* Whether the terminal has no control codes: TERM says so, or is not set. */
