@@ -659,7 +659,7 @@ void account_drain(struct account *a, const struct account_drain *d, struct acco
 		struct account_sample s = sample_at(d, i);
 		if (d->parts && (i == 0 || d->samples[i].wall_us > d->parts->to_us[part])) {
 			account_even(a, on);
-			part += i > 0;
+			part += i > 0 && part + 1 < d->parts->n;
 			take_part(d->parts, part, on);
 		}
 		if (d->polled || d->whole) {

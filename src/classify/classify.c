@@ -349,7 +349,7 @@ static struct turn whole_turn(const struct use_since *use, const struct rules *r
 		double to = cover.from + cover.part;
 		if (!(cover.part > 0))
 			continue;
-		if (isinf(turn.from_ms))
+		if (turn.from_ms > 0 && isinf(turn.from_ms)) /* -INFINITY is a begin */
 			turn.from_ms = i == 0 && cover.from <= 0
 					       ? -INFINITY
 					       : begin_ms + cover.from * length_ms;

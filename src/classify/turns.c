@@ -86,7 +86,7 @@ struct turn turns_in_all(const struct turn_parts *parts, const double *pct,
 		double to_ms = (double)parts->to_us[i] / 1000;
 		if (!(turn.pct >= active_pct))
 			continue;
-		if (isinf(all.from_ms))
+		if (all.from_ms > 0 && isinf(all.from_ms)) /* -INFINITY is a begin */
 			all.from_ms = isfinite(turn.from_ms) ? turn.from_ms
 				      : i > 0		     ? from_ms
 							     : -INFINITY;

@@ -252,8 +252,8 @@ static void test_the_last_sample_is_of_its_own_drain(void **state)
 }
 
 /* A full card shows nothing of who stops or begins; its processes' use in parts of the drain
- * does: one stops after 1.5 s, the other begins after 2.25 s. What is nobody's belongs to the one
- * that used the card in that part. */
+ * does: one stops after 1.5 s, the other begins after 2.25 s. What is nobody's belongs to the
+ * one that used the card in that part. */
 static void test_use_in_parts_of_a_drain(void **state)
 {
 	struct fixture *f = *state;
@@ -283,6 +283,28 @@ static void test_use_in_parts_of_a_drain(void **state)
 	assert_int_equal(rows[0].sm_max_pct, 30);
 	assert_float_equal(h[1].before_pct[0], 45, 0);
 	assert_float_equal(h[1].before_pct[1], 60, 0);
+}
+
+/* The driver's clock went back within the drain, so samples are later than the last one: the
+ * last part counts for them, and nothing behind it is read. */
+static void test_samples_after_the_last_part(void **state)
+{
+	struct fixture *f = *state;
+	struct holder h[] = { holder(0, 0, 1000 * MB, 50) };
+	struct util_sample one[] = { at(1000, 50), at(2000, 50), at(8000, 50), at(9000, 50),
+		at(3000, 50) };
+	static const double pct[][PROCESS_PARTS] = { { 50, 40, 99, 99, 99, 99 } };
+	struct turn_parts parts = { .from_us = one[0].wall_us - 1000000,
+		.to_us = { one[1].wall_us, one[4].wall_us },
+		.n = 2,
+		.pct = pct };
+	struct account_scene on = scene(f, h, 1);
+	struct account_drain d = ring(one, 5);
+	d.use_known = true;
+	d.sm_pct = (const double[]){ 50 };
+	d.parts = &parts;
+	account_drain(&f->account, &d, &on);
+	assert_float_equal(h[0].sm_pct, 40, 0);
 }
 
 /* A process that only encodes: its state stays idle-held, and the time with use is known. */
@@ -451,6 +473,7 @@ int main(void)
 		TEST(test_samples_that_are_not_believed),
 		TEST(test_the_last_sample_is_of_its_own_drain),
 		TEST(test_use_in_parts_of_a_drain),
+		TEST(test_samples_after_the_last_part),
 		TEST(test_use_of_engines_does_not_change_the_state),
 		TEST(test_the_most_use_of_a_drain),
 		TEST(test_use_unknown_is_time_of_its_own),

@@ -395,6 +395,20 @@ static void test_use_of_samples(void **state)
 	assert_true(none.mean_pct == 0 && none.active_part == 0);
 }
 
+/* The only process that used the card did so when the drain began: its turn has no begin. */
+static void test_a_turn_that_began_before(void **state)
+{
+	(void)state;
+	struct drained d = drained(80, 0, SAMPLES / 2);
+	struct holder h = held_since_ever(0, 0, 1000 * MB, 40);
+	h.to = edge_between(SAMPLES / 2 * STEP_MS, SAMPLES * STEP_MS);
+	d.use.samples = d.samples;
+	classify_turns(&h, 1, &d.use, &rules);
+	assert_true(isinf(h.turn.from_ms) && h.turn.from_ms < 0);
+	assert_true(h.turn.to_ms >= (SAMPLES / 2 - 1) * STEP_MS &&
+		    h.turn.to_ms <= SAMPLES / 2 * STEP_MS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -422,6 +436,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_latched),
 		cmocka_unit_test(test_what_the_driver_may_keep_for_itself),
 		cmocka_unit_test(test_use_of_samples),
+		cmocka_unit_test(test_a_turn_that_began_before),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,6 +64,15 @@ static void test_use_goes_on_from_before(void **state)
 	expect(turns_in_all(&parts, pct, before, ACTIVE_PCT), -INFINITY, 1025, 80);
 }
 
+/* Use that was there before stays without a begin, however many parts it goes on for. */
+static void test_use_goes_on_for_several_parts(void **state)
+{
+	(void)state;
+	const double pct[PARTS] = { 80, 80, 80, 20, 0, 0 }, before[] = { 80, 80 };
+	struct turn_parts parts = six_parts();
+	expect(turns_in_all(&parts, pct, before, ACTIVE_PCT), -INFINITY, 1325, 80);
+}
+
 /* Nothing is known of what comes after the last part. */
 static void test_the_last_part(void **state)
 {
@@ -138,6 +147,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_edges_lie_within_parts),
 		cmocka_unit_test(test_use_goes_on_from_before),
+		cmocka_unit_test(test_use_goes_on_for_several_parts),
 		cmocka_unit_test(test_the_last_part),
 		cmocka_unit_test(test_a_little_use_is_a_turn),
 		cmocka_unit_test(test_parts_are_differences_of_means),
