@@ -15,6 +15,7 @@ enum {
 	LOGIN_CAP = 16,	  /* of what started a process */
 	SESSION_CAP = 32, /* of the number of a login session */
 	BOOT_ID_CAP = 40,
+	NOTEBOOK_CAP = 512, /* of the path of a notebook */
 };
 
 /* `user` of a process that is not in /proc. Stores, JSON and CSV contain this value. */
@@ -37,8 +38,9 @@ struct proc_origin {
 	char session[SESSION_CAP]; /* the login manager's number of its session */
 	char parents[LABEL_CAP];   /* "bash > torchrun", from the session leader down */
 	char python_env[TAG_CAP];  /* conda:NAME, pixi:NAME or venv:NAME */
-	char notebook_path[LABEL_CAP]; /* of a Jupyter kernel */
-	char job_name[LABEL_CAP];      /* of a Slurm job, like the next */
+	char notebook_path[NOTEBOOK_CAP]; /* of a Jupyter kernel; where its server does not say
+					     it: "DIRECTORY (kernel 0a1b2c3d)" */
+	char job_name[LABEL_CAP];	  /* of a Slurm job, like the next */
 	char account[TAG_CAP];
 	char tag[TAG_CAP]; /* GUA_TAG: its purpose, as its user stated it */
 };

@@ -164,7 +164,7 @@ bool notice_is_plain_user(const char *user)
 	return *user && *user != '-' && *user != '.' && user[strspn(user, plain)] == '\0';
 }
 
-enum { VALUE_CAP = 512, TEMPLATE_MOST = 16 * 1024 };
+enum { VALUE_CAP = 1024, TEMPLATE_MOST = 16 * 1024 };
 
 /* Facts of a notice by name, as texts: "" if one is not known. */
 
@@ -192,6 +192,12 @@ static void get_cost(const struct notice *n, char *dst, size_t cap)
 {
 	if (isfinite(n->cost))
 		snprintf(dst, cap, "%.2f %s", n->cost, n->currency);
+}
+
+/* What its owner calls it: the notebook, job or container, or else the command. */
+static void get_name(const struct notice *n, char *dst, size_t cap)
+{
+	str_copy(dst, cap, *n->what ? n->what : *n->command ? n->command : "process");
 }
 
 static void get_hours(const struct notice *n, char *dst, size_t cap)
@@ -246,6 +252,7 @@ static const struct fact {
 	{ "rule", FACT_TEXT, OF(rule), NULL },
 	{ "session", FACT_TEXT, OF(session), NULL },
 	{ "what", FACT_TEXT, OF(what), NULL },
+	{ "name", FACT_MADE, 0, get_name },
 	{ "command", FACT_TEXT, OF(command), NULL },
 	{ "pid", FACT_NUMBER, OF(pid), NULL },
 	{ "cards", FACT_TEXT, OF(cards), NULL },
@@ -472,22 +479,23 @@ int notice_expand(struct notice_text *t, const struct notice *n,
 
 static const char *const texts[NOTICE_KINDS] = {
 	[NOTICE_WARNING] =
-		"Subject: [gua] {host}: you have held card {cards} idle for {idle}\n\n"
+		"Subject: [gua] {host}: you have held card {cards} idle for {idle}: {name}\n\n"
 		"Your {command} (pid {pid}) holds {memory} on card {cards} of {host}\n"
 		"and has not used it since {since}.\n"
 		"What comes: {next}\n" RELEASE_AND_KEEP MORE,
 	[NOTICE_AGAIN] =
-		"Subject: [gua] {host}: second notice, card {cards} held idle for {idle}\n\n"
+		"Subject: [gua] {host}: second notice, card {cards} held idle for {idle}: "
+		"{name}\n\n"
 		"Your {command} (pid {pid}) still holds {memory} on card {cards} of {host}\n"
 		"and has not used it since {since}.\n"
 		"What comes: {next}\n" RELEASE_AND_KEEP MORE,
 	[NOTICE_FINAL] =
-		"Subject: [gua] {host}: last notice, your {command} will be ended at {end}\n\n"
+		"Subject: [gua] {host}: last notice, your {name} will be ended at {end}\n\n"
 		"Your {command} (pid {pid}) will be ended at {end}. Save your work.\n"
 		"It holds {memory} on card {cards} of {host}, unused since {since}.\n"
 		"If it uses the card before then, or you keep it, it will not be "
 		"ended.\n" RELEASE_AND_KEEP MORE,
-	[NOTICE_ENDED] = "Subject: [gua] {host}: your {command} was ended\n\n"
+	[NOTICE_ENDED] = "Subject: [gua] {host}: your {name} was ended\n\n"
 			 "Your {command} (pid {pid}) on {host} was ended: it had held card "
 			 "{cards}\n"
 			 "without using it since {since}.\n"
@@ -497,7 +505,7 @@ static const char *const texts[NOTICE_KINDS] = {
 			 "What it was: {what}\n"
 			 "Why: rule {rule}\n",
 	[NOTICE_NOT_ENDED] =
-		"Subject: [gua] {host}: your {command} was not ended\n\n"
+		"Subject: [gua] {host}: your {name} was not ended\n\n"
 		"Your {command} (pid {pid}) on {host} was to be ended, and was not.\n"
 		"Reason: {result}\n"
 		"It has held card {cards} without using it since {since}.\n" RELEASE_AND_KEEP
@@ -547,21 +555,21 @@ int notice_write(
 /* The line of a part, in pieces. A piece with an unknown fact is left out. */
 static const char *const lines[NOTICE_KINDS] = {
 	[NOTICE_WARNING] = "Subject: x\n\n"
-			   "your {command} (pid {pid}) holds {memory} on card {cards}\n"
+			   "your {name} (pid {pid}) holds {memory} on card {cards}\n"
 			   "unused since {since}\n"
 			   "it will be ended at {end} at the earliest, unless it uses the "
 			   "card\n"
 			   "release it: {release}\n",
 	[NOTICE_FINAL] = "Subject: x\n\n"
-			 "LAST NOTICE: your {command} (pid {pid}) will be ended at {end}\n"
+			 "LAST NOTICE: your {name} (pid {pid}) will be ended at {end}\n"
 			 "it holds {memory} on card {cards}, unused since {since}\n"
 			 "release it: {release}\n",
 	[NOTICE_ENDED] = "Subject: x\n\n"
-			 "your {command} (pid {pid}) was ended\n"
+			 "your {name} (pid {pid}) was ended\n"
 			 "it had held card {cards} without using it since {since}\n"
 			 "{result}\n",
 	[NOTICE_NOT_ENDED] = "Subject: x\n\n"
-			     "your {command} (pid {pid}) was to be ended, and was not\n"
+			     "your {name} (pid {pid}) was to be ended, and was not\n"
 			     "{result}\n"
 			     "it has held card {cards} without using it since {since}\n"
 			     "release it: {release}\n",

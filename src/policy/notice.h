@@ -29,7 +29,7 @@ extern const char *const notice_kind_names[NOTICE_KINDS];
 
 enum { NOTICE_HOST_CAP = 128, NOTICE_TEXT_CAP = 256 };
 /* A digest stands for at most this many notices, each a line. */
-enum { NOTICE_PARTS_MOST = 12, NOTICE_LINE_CAP = 480 };
+enum { NOTICE_PARTS_MOST = 12, NOTICE_LINE_CAP = 1024 };
 
 /* Texts are safe to show and "" when unknown; moments, bytes and counts -1; numbers NAN. */
 struct notice {
@@ -39,7 +39,7 @@ struct notice {
 	char user[USER_CAP];
 	int64_t uid;
 	char host[NOTICE_HOST_CAP];
-	char what[LABEL_CAP];	   /* its notebook, job or container */
+	char what[NOTEBOOK_CAP];   /* its notebook, job or container */
 	char command[COMMAND_CAP]; /* the command of its process, as stored */
 	int64_t pid;		   /* the process to name in commands */
 	char cards[LABEL_CAP];	   /* "3", or "0, 1" */

@@ -7,7 +7,7 @@
 #include "model/present.h"
 #include "model/table.h"
 
-enum { HOLDER_COLUMNS_MAX = 64, HOLDER_WHAT_CAP = COMMAND_CAP + LABEL_CAP + 32 };
+enum { HOLDER_COLUMNS_MAX = 64, HOLDER_WHAT_CAP = COMMAND_CAP + NOTEBOOK_CAP + 32 };
 
 /* What the cells of a row are made from. */
 struct holder_row {

@@ -35,7 +35,8 @@ struct origin_known {
 	uint32_t pid;
 	const struct proc_stat *stat;
 	const struct cgroup_labels *labels;
-	bool kernel; /* it is a Jupyter kernel */
+	bool kernel;	      /* it is a Jupyter kernel: */
+	const char *notebook; /* jupyter:ID */
 	/* Its argv[0]. If `at` is NULL, nothing is read that may block, and python_env and the
 	 * last four members of the origin stay empty. */
 	struct piece program;
@@ -337,6 +338,23 @@ static void find_login(struct proc_origin *origin, const struct origin_known *kn
 	or_login(origin, (known->stat->tty >> 8 & 0xfff) == CONSOLE_MAJOR, "tty");
 }
 
+/* A server that does not name the notebook (notebook 6) starts its kernel in the directory of
+ * the notebook: that and the beginning of the kernel's id stand for the path. */
+static void take_notebook(struct proc_origin *origin, const struct origin_known *known)
+{
+	enum { SHORT_ID = 8, ROOM = NOTEBOOK_CAP - 24 };
+	char directory[PATH_MAX];
+	const char *id = strchr(known->notebook, ':');
+	ssize_t n = proc_read_directory(known->handle, 0, directory, sizeof(directory));
+	if (n <= 0 || directory[0] != '/' || !id)
+		return;
+	environment_path(origin->notebook_path, ROOM, (struct piece){ directory, (size_t)n });
+	size_t used = strlen(origin->notebook_path);
+	if (used)
+		snprintf(origin->notebook_path + used, sizeof(origin->notebook_path) - used,
+			" (kernel %.*s)", SHORT_ID, id + 1);
+}
+
 static void take_claims(struct proc_origin *origin, const struct origin_known *known,
 	const struct environment *env)
 {
@@ -348,6 +366,8 @@ static void take_claims(struct proc_origin *origin, const struct origin_known *k
 	if (known->kernel)
 		environment_path(origin->notebook_path, sizeof(origin->notebook_path),
 			values[VARIABLE_NOTEBOOK]);
+	if (known->kernel && !*origin->notebook_path)
+		take_notebook(origin, known);
 }
 
 /* Fills all of `origin`. What may not be read is "": only root and programs with CAP_SYS_PTRACE
@@ -485,7 +505,8 @@ static int identify(int proc, uint32_t pid, bool brief, struct proc_identity *id
 	int handle = proc_open_process(proc, pid);
 	if (handle < 0 || proc_read_stat(handle, 0, &stat) != 0)
 		return identify_hidden(handle, errno, id);
-	struct origin_known known = { proc, handle, pid, &stat, &id->labels, false, { 0 } };
+	struct origin_known known = { proc, handle, pid, &stat, &id->labels, false,
+		id->notebook, { 0 } };
 	id->start_ticks = stat.start_ticks;
 	id->posix_session = stat.session > 0 ? stat.session : 0;
 	if (proc_read_status(handle, 0, &status) == 0)

@@ -198,6 +198,13 @@ ssize_t proc_read_program(int proc, uint32_t pid, char *dst, size_t cap)
 	return readlinkat(proc, path, dst, cap);
 }
 
+ssize_t proc_read_directory(int proc, uint32_t pid, char *dst, size_t cap)
+{
+	char path[NAME_CAP];
+	make_name(path, pid, "cwd");
+	return readlinkat(proc, path, dst, cap);
+}
+
 int proc_stat_program(int proc, uint32_t pid, struct stat *st)
 {
 	char path[NAME_CAP];

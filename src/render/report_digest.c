@@ -297,11 +297,16 @@ static void add_releases(struct digest *d)
 		const struct report_release *h = &p->releases[i];
 		size_text(size, (double)h->mem_bytes);
 		duration_text(idle, sizeof(idle), h->idle_ms);
-		snprintf(line, sizeof(line), "  %s: %s%sidle for %s: ", h->where,
+		snprintf(line, sizeof(line), "  %s: %s%sidle for %s:", h->where,
 			h->mem_bytes >= 0 ? size : "", h->mem_bytes >= 0 ? ", " : "", idle);
-		str_add(d->out, line);
-		text_add_cut(d->out, h->what ? h->what : "-", COLUMNS - str_columns(line),
-			&d->style);
+		const char *what = h->what ? h->what : "-";
+		size_t room = COLUMNS - str_columns(line) - 1;
+		bool apart = h->notebook && str_columns(what) > room; /* a path is not cut */
+		str_addf(d->out, "%s%s", line, apart ? "\n    " : " ");
+		if (apart)
+			str_add(d->out, what);
+		else
+			text_add_cut(d->out, what, room, &d->style);
 		str_addf(d->out, "\n    %s\n", h->command);
 		notebook |= h->notebook;
 	}

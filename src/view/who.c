@@ -177,10 +177,15 @@ static void add_holding(struct str *out, const struct who *w, const struct prese
 	if (p->mem_bytes >= 0)
 		size_text(size, (double)p->mem_bytes);
 	duration_text(idle, sizeof(idle), w->now->now_ms - p->idle_since_ms);
-	snprintf(line, sizeof(line), "  GPU %s  %s  idle for %s%s  pid %u  ", card, size,
+	snprintf(line, sizeof(line), "  GPU %s  %s  idle for %s%s  pid %u", card, size,
 		p->idle_longer ? "more than " : "", idle, (unsigned)p->id.pid);
-	str_add(out, line);
-	text_add_cut(out, *label ? label : p->id.command, COLUMNS - str_columns(line), style);
+	size_t room = COLUMNS - str_columns(line) - 2;
+	if (*label && str_columns(label) > room) { /* its owner must know which it is */
+		str_addf(out, "%s\n    %s", line, label);
+	} else {
+		str_addf(out, "%s  ", line);
+		text_add_cut(out, *label ? label : p->id.command, room, style);
+	}
 	str_add(out, "\n");
 }
 
@@ -208,12 +213,32 @@ static void add_commands(struct str *out, const struct who *w, const char *user)
 	}
 }
 
+/* For a subject: ": a.ipynb", or ": a.ipynb and 2 more". */
+static void add_names(struct str *out, const struct who *w, const char *user)
+{
+	const char *first = "";
+	size_t more = 0;
+	for (size_t i = 0; i < w->n; i++) {
+		const struct process_id *id = &w->holders[i]->id;
+		if (strcmp(id->user, user) != 0)
+			continue;
+		more += *first != '\0';
+		if (!*first)
+			first = *process_label_of(id) ? process_label_of(id) : id->command;
+	}
+	str_addf(out, ": %s", *first ? first : "a process");
+	if (more)
+		str_addf(out, " and %zu more", more);
+	str_add(out, "\n\n");
+}
+
 static void add_letter(
 	struct str *out, const struct who *w, const char *user, const struct text_style *style)
 {
 	bool notebook = false;
-	str_addf(out, "To: %s\nSubject: idle GPU memory on %s\n\n", user,
-		w->now->hosts[0].hostname);
+	str_addf(
+		out, "To: %s\nSubject: idle GPU memory on %s", user, w->now->hosts[0].hostname);
+	add_names(out, w, user);
 	text_add_wrapped(out,
 		"Your processes hold GPU memory and have not used the GPU for a while:", 0, 0,
 		style);

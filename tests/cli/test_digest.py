@@ -76,6 +76,21 @@ def test_what_is_held_now_is_named_with_its_command(tmp_path, expect):
     assert "kill 4242" in text and "scancel 77" in text and "4244" not in text and "4245" not in text
 
 
+def test_the_path_of_a_notebook_is_not_cut(tmp_path):
+    s = Store(tmp_path / "gua.db")
+    host = s.host()
+    s.run(host, THIS, NOW)
+    gpu = s.card(host, 3, THIS, NOW)
+    path = "/home/bob/" + "experiments/" * 12 + "a.ipynb"
+    process = s.process(host, 4242, "bob", notebook="jupyter:1", notebook_path=path)
+    s.usage(THIS, gpu, IDLE_HELD, HOUR, width=HOUR)
+    s.holding(THIS, gpu, process, IDLE_HELD, HOUR, width=HOUR)
+    s.insert("holder", gpu=gpu, process=process, kind=1, mem_bytes=8 * 2**30, since_ms=THIS * 1000)
+    spell(s, gpu, process, THIS, HOUR)
+    text = gua("report", "--db", s.save(), "--now", f"@{NOW}", "--digest", "--user", "bob").stdout
+    assert f"    {path}\n    kill 4242\n" in text and text.count("a.ipynb") == 2
+
+
 def test_what_computes_or_may_compute_is_not_named(tmp_path):
     """Neither a process whose job computes on another card, nor one on a card whose use is unknown."""
     s = Store(tmp_path / "gua.db")

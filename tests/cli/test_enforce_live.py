@@ -234,7 +234,7 @@ def test_a_jupyter_kernel(hosts):
     wait_for(lambda: ("ended", pid) in host.told(), host.log)
     assert [kind for kind, told in host.told() if told == pid] == IN_ORDER
     notices = [json.loads(line) for line in host.told_path.read_text().splitlines()]
-    assert f"jupyter:{kernel}" in [notice["what"] for notice in notices]
+    assert all(notice["what"].endswith(f" (kernel {kernel[:8]})") and notice["what"][0] == "/" for notice in notices if notice["pid"] == pid)
     assert not pathlib.Path(f"/proc/{pid}").exists() or kernel_pid() != pid
     assert server.poll() is None
     wait_for(lambda: [k["id"] for k in call("kernels")] == [kernel])

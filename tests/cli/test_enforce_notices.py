@@ -57,7 +57,7 @@ def test_many_at_once_are_one_digest(world, tmp_path):  # noqa: F811
                   [Work(200, "bob", 1, "A" + "I" * 60)])
     mails = queue.run(12)
     assert sorted(subject for subject, _ in mails) == ["[gua] lab: 6 notices in one",
-                                                       "[gua] lab: you have held card 1 idle for 11 min"]
+                                                       "[gua] lab: you have held card 1 idle for 11 min: python train.py"]
     digest, = [body for subject, body in mails if "in one" in subject]
     assert pids(digest) == list(range(100, 106)) and "release it: kill 103" in digest
     assert queue.run(13) == []
@@ -174,7 +174,8 @@ def test_a_later_stage_replaces_what_waits(world, tmp_path):  # noqa: F811
 def test_earlier_keeps_are_named(world, tmp_path):  # noqa: F811
     queue = Queue(world, tmp_path, [Work(100, "alice", 0, "A" + "I" * 90, notebook="k1", notebook_path="a/b.ipynb")],
                   per_day=100)
-    (_, body), = queue.run(12)
+    (subject, body), = queue.run(12)
+    assert subject.endswith(" idle for 11 min: a/b.ipynb")
     assert "Kept before" not in body and "What it is: a/b.ipynb" in body and "Held idle so far: 0.2 GPU-hours" in body
     assert "Release it: kill 100, or in Jupyter: Kernel > Shut Down" in body
     add = ("INSERT INTO keep (session, user, uid, pid, from_ms, until_ms, reason) SELECT session, 'alice', 1, 100, ?, ?, ? "

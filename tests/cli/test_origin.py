@@ -88,6 +88,29 @@ def test_the_recorder_stores_the_path_of_a_notebook(record):
     assert rows(db, "SELECT notebook_path, login FROM process") == [("/home/alice/thesis/fig3.ipynb", "jupyter")]
 
 
+@pytest.mark.parametrize("directory, path", [
+    ("/home/alice/thesis", "/home/alice/thesis (kernel 2f6b1c9e)"), ("/srv/" + "long/" * 90 + "end", None),
+    ("(unreachable)/x", ""), (None, "")])
+def test_a_kernel_whose_server_names_no_notebook(record, tmp_path, directory, path):
+    """Debian's notebook 6: the directory in which the kernel started, and the beginning of its id."""
+    shutil.copytree(ROOTS / "jupyter", tmp_path / "root", symlinks=True)
+    if directory:
+        (tmp_path / "root/proc/3101/cwd").symlink_to(directory)
+    db = record(holders(3101), "--ticks", 1, root=tmp_path / "root").db
+    found, = rows(db, "SELECT coalesce(notebook_path, ''), notebook FROM process")
+    assert found == (f"{directory} (kernel 2f6b1c9e)" if path is None else path,
+                     "jupyter:2f6b1c9e-0d4a-4b7f-9a53-7c1e0d2b8f46")
+
+
+def test_a_long_path_of_a_notebook_is_stored_whole(record, tmp_path):
+    path = "/home/alice/" + "directory/" * 30 + "fig3.ipynb"
+    shutil.copytree(ROOTS / "session", tmp_path / "root", symlinks=True)
+    environ = tmp_path / "root/proc/2503/environ"
+    environ.write_bytes(environ.read_bytes().replace(b"/home/alice/thesis/fig3.ipynb", path.encode()))
+    db = record(holders(2503), "--ticks", 1, root=tmp_path / "root").db
+    assert rows(db, "SELECT notebook_path FROM process") == [(path,)]
+
+
 KEPT = ("job", "container", "pod")
 TEXTS = ("command", "notebook", "notebook_path", "job_name", "account", "unit", "login", "session", "parents",
          "python_env", "tag")

@@ -102,6 +102,14 @@ def test_a_letter_names_no_command_that_ends_work(who):
     assert "pid 4701" in letter and "scancel" not in letter and "please release it in your program" in " ".join(letter.split())
 
 
+def test_a_letter_names_the_whole_notebook(who):
+    path = "/home/zoe/" + "experiments/" * 12 + "a.ipynb"
+    text = LAB + f'process note pid 4700 user zoe uid 1009 command "ipykernel" notebook_path {path} started -1h\n' \
+                 "at 0s hold note card 0 memory 2GB\n"
+    letter = who(600, "--idle", "5m", "--message", "--user", "zoe", recorded=True, text=text).stdout
+    assert f" on lab: {path}\n" in letter.splitlines(keepends=True)[1] and f"\n    {path}\n" in letter
+
+
 def test_letters_to_holders(who, expect):
     text = LAB + 'process second pid 4244 user alice uid 1001 command "python second.py" started -1h\n' \
                  "at 0s hold second card 1 memory 2GB\n"

@@ -193,8 +193,9 @@ static void test_a_built_in_text(void **state)
 	struct err e = { 0 };
 	n.idle_gpu_hours = 1;
 	assert_int_equal(notice_write(&t, &n, "/nonexistent", &e), 0);
-	assert_string_equal(
-		str_text(&t.subject), "[gua] gpu07: you have held card 3 idle for 1 h 0 min");
+	assert_string_equal(str_text(&t.subject),
+		"[gua] gpu07: you have held card 3 idle for 1 h 0 min: "
+		"experiments/exp1.ipynb");
 	assert_string_equal(str_text(&t.body),
 		"Your python train.py (pid 41233) holds 38.0 GiB on card 3 of gpu07\n"
 		"and has not used it since Wed 2026-11-18 09:00.\n"
@@ -405,13 +406,15 @@ static void test_digest(void **state)
 	strcpy(part.result, "it ended\n");
 	notice_add_part(&digest, &part);
 	assert_string_equal(digest.list,
-		"your python train.py (pid 41233) holds 38.0 GiB on card 3; unused since Wed "
-		"2026-11-18 09:00; it will be ended at Wed 2026-11-18 11:00 at the earliest, "
-		"unless it uses the "
+		"your experiments/exp1.ipynb (pid 41233) holds 38.0 GiB on card 3; unused "
+		"since Wed 2026-11-18 09:00; it will be ended at Wed 2026-11-18 11:00 at the "
+		"earliest, unless it uses the "
 		"card; release it: kill 41233\n"
-		"LAST NOTICE: your python train.py (pid 41233) will be ended at Wed 2026-11-18 "
+		"LAST NOTICE: your experiments/exp1.ipynb (pid 41233) will be ended at Wed "
+		"2026-11-18 "
 		"10:59; it holds 38.0 GiB on card 3, unused since Wed 2026-11-18 09:00\n"
-		"your python train.py (pid 41233) was ended; it had held card 3 without using "
+		"your experiments/exp1.ipynb (pid 41233) was ended; it had held card 3 without "
+		"using "
 		"it since Wed 2026-11-18 09:00; it ended\\x0A\n");
 	assert_int_equal(digest.count, 3);
 	assert_int_equal(digest.end_ms, NINE + 119 * MINUTE);

@@ -187,8 +187,7 @@ static void test_mistakes(void **state)
 			"x:1: the kind must be compute, graphics, both or mps" },
 		{ "process p pid 1 started 1h\n",
 			"x:1: a process can have started up to 90d before the scenario" },
-		{ "at 5 exit p\n", "x:1: the time: '5' is not a duration; write one like 200ms "
-				   "30s 5m 1h 7d 4w" },
+		{ "at 5 exit p\n", "x:1: the time: '5' has no unit; write 5s, 5m, 5h or 5d" },
 		{ "at 5s\n", "x:1: the event after the time is missing" },
 		{ "at 5s explode\n", "x:1: there is no event or fault 'explode'" },
 		{ "at 5s exit p\n", "x:1: there is no process 'p'" },
