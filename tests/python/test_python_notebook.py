@@ -12,6 +12,9 @@ from engines import free_port
 from fake import fake_driver
 from pyrun import PACKAGE, python_environment, sanitizers
 
+# The extension is Python; what it asks of libgua is tested under sanitizers by others.
+pytestmark = pytest.mark.any_build
+
 STANDINS = ROOT / "tests" / "python" / "standins"
 GIB = 1 << 30
 SCENARIO = """
@@ -208,7 +211,6 @@ def outputs_of(client, source, timeout=60):
     return found
 
 
-@pytest.mark.any_build
 def test_a_real_kernel(tmp_path):
     manager, client = start_kernel(tmp_path)
     try:
@@ -227,7 +229,6 @@ def test_a_real_kernel(tmp_path):
         manager.shutdown_kernel(now=True)
 
 
-@pytest.mark.any_build
 def test_a_notebook_through_the_server(tmp_path):
     """As a browser does it: a session of the server's API, then the kernel's messages over its web socket."""
     import asyncio
