@@ -73,6 +73,20 @@ def test_a_notice_says_what_counts_as_use(world, tmp_path):  # noqa: F811
     assert "Use counts from 5 % of a card on, and any of an encoder or decoder\n" in body, body
 
 
+@ROOT_ONLY
+def test_a_late_warning_does_not_name_a_late_end(world, tmp_path):  # noqa: F811
+    """A warning that waited for its pass delays nothing, so the end comes 30 minutes after the last use, not later."""
+    queue = Queue(world, tmp_path, [Work(200, "bob", 1, "A" + "I" * 60)], level="end")
+    queue.world.write(12)
+    armed = gua("enforce", "arm", "--until", "2026-11-05", "--now", "2026-11-04T08:00Z", "--db", queue.world.db, *queue.config)
+    assert armed.returncode == 0, armed.stderr
+    (_, body), = queue.run(12)
+    assert "the session will be ended at Wed 2026-11-04 08:31 at the earliest, unless it uses the card\n" in body, body
+    for minute in range(13, 31):
+        queue.run(minute)
+    assert [step[1] for step in queue.steps()] == ["none", "warning", "second warning", "final notice"]
+
+
 def test_a_failed_digest_delivers_nothing(world, tmp_path):  # noqa: F811
     queue = Queue(world, tmp_path, [Work(100 + i, "alice", 0, "A" + "I" * 60) for i in range(6)])
     sendmail = tmp_path / "sendmail"
