@@ -59,6 +59,8 @@ struct monitored {
 	struct dmon dmon;
 	struct filter filter;
 	bool strict; /* a card that is lost at the first look is an error, as in nvidia-smi */
+	struct live_lines *lines;
+	int64_t every_ms; /* after the first look */
 };
 
 static int look(struct live_session *s, void *context, struct str *out, struct err *e)
@@ -67,6 +69,13 @@ static int look(struct live_session *s, void *context, struct str *out, struct e
 	bool first = m->strict;
 	m->strict = false;
 	int rc = first ? smi_check_live(s->live, &m->filter, e) : 0;
+	m->lines->every_ms = m->every_ms;
+	/* nvidia-smi's pmon begins with the use in the last second; here the first look has the
+	 * mean of all samples that the driver keeps. */
+	if (rc == 0 && first && m->dmon.processes) {
+		m->lines->every_ms = 1000;
+		return 0;
+	}
 	return rc ? rc : dmon_look(&m->dmon, s->live, &m->filter, out, e);
 }
 
@@ -81,6 +90,11 @@ static int monitor(const struct values *v, bool strict, struct err *e)
 		filter_init(&m.filter, &v->filter, e))
 		return e->code;
 	m.filter.by_index = true;
+	m.dmon.as_smi = strict;
+	m.lines = &lines;
+	m.every_ms = lines.every_ms;
+	if (strict && v->processes && v->count)
+		lines.count++;
 	dmon_wanted(&m.dmon, wanted);
 	struct live_values live = v->live;
 	live.cards_only = !v->processes && !filter_has_process(&m.filter);

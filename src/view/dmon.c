@@ -245,15 +245,31 @@ static void add_board(struct dmon *d, int64_t now_ms, const struct present_board
 	before->at_ms = now_ms;
 }
 
-static double process_value(const struct process_column *c, const struct present_process *p)
+static double process_value(
+	const struct dmon *d, const struct process_column *c, const struct present_process *p)
 {
 	if (!p || c->from == FROM_NOWHERE)
 		return NAN;
-	if (c->from == FROM_SM)
-		return p->sm_pct;
 	if (c->from == FROM_MEMORY)
 		return p->mem_bytes < 0 ? NAN : (double)(p->mem_bytes >> 20);
-	return p->engine_pct[c->from];
+	double use = c->from == FROM_SM ? p->sm_pct : p->engine_pct[c->from];
+	return d->as_smi && use < 1 ? NAN : use;
+}
+
+/* Drops the columns that nvidia-smi of an old driver does not have. */
+static void drop_columns(struct dmon *d, const char *driver)
+{
+	enum { FIRST_WITH_ENGINES = 550 }; /* JPEG and optical flow of a process */
+	size_t n = 0;
+	int major = atoi(driver);
+	if (!d->as_smi || !d->processes || !major || major >= FIRST_WITH_ENGINES)
+		return;
+	for (size_t i = 0; i < d->n_columns; i++) {
+		int from = process_columns[d->columns[i]].from;
+		if (from != ENGINE_JPEG && from != ENGINE_FLOW)
+			d->columns[n++] = d->columns[i];
+	}
+	d->n_columns = n;
 }
 
 /* Adds the last cell of a line. A process chooses its name, so in CSV it is quoted. */
@@ -285,7 +301,7 @@ static void add_process(struct dmon *d, int64_t now_ms, const struct present_car
 	add_cell(d, out, " ", 11, pid);
 	add_cell(d, out, " ", 6, kind);
 	for (size_t i = 0; i < d->n_columns; i++)
-		add_number(d, out, process_value(&process_columns[d->columns[i]], p));
+		add_number(d, out, process_value(d, &process_columns[d->columns[i]], p));
 	add_command(d, out, command);
 	str_add(out, "\n");
 }
@@ -339,6 +355,7 @@ int dmon_look(
 	if (!reserve(d, live_present(l)->n_boards))
 		return err_memory(e);
 	int rc = stat_pick(&picked, l, f, e);
+	drop_columns(d, live_present(l)->hosts[0].driver);
 	if (rc == 0)
 		add_header(d, out);
 	for (size_t i = 0; rc == 0 && i < picked.n; i++) {

@@ -22,6 +22,8 @@ enum { DMON_COLUMNS_MAX = 32 };
 
 struct dmon {
 	bool processes;
+	bool as_smi; /* processes as in nvidia-smi's pmon: no use is "-", and old drivers have
+			fewer columns */
 	unsigned char columns[DMON_COLUMNS_MAX]; /* rows of the table of columns, in order */
 	size_t n_columns;
 	bool date, time; /* whether each line starts with them */

@@ -177,6 +177,20 @@ def test_sonar_reads_pmon(path):
         ("0", str(NOBODY), "C", "40960"), ("1", str(NOBODY + 1), "G", "300")]
 
 
+def test_pmon_shows_the_last_second(path):
+    """Not the mean of the 10 seconds that the driver keeps; a process that does not compute has dashes."""
+    env = path(NOW + "at 58s load train card 0 sm 0\nat 58s load train card 0 sm 20\n")
+    row = smi(env, "pmon", "-c", "1", "-i", "0").stdout.splitlines()[-1].split()
+    assert row[1:4] == [str(NOBODY), "C", "20"]
+    row = smi(env, "pmon", "-c", "1", "-i", "1").stdout.splitlines()[-1].split()
+    assert row[3:7] == ["-"] * 4
+
+
+def test_pmon_of_an_old_driver_has_fewer_columns(path):
+    lines = smi(path(NOW.replace("560.35.05", "535.261.03")), "pmon", "-c", "1").stdout.splitlines()
+    assert lines[0].split() == "# gpu pid type sm mem enc dec command".split()
+
+
 def test_pmon_has_the_columns_of_pmon(path):
     env = path()
     lines = smi(env, "pmon", "-c", "1").stdout.splitlines()
