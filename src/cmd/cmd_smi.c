@@ -12,7 +12,7 @@
 
 /* Exit statuses of nvidia-smi; others are the driver's codes. */
 enum { STATUS_USAGE = 2, STATUS_UNAVAILABLE = 3, STATUS_NOTHING = 6, STATUS_NO_DRIVER = 9 };
-enum { STATUS_NO_LIBRARY = 12, STATUS_OTHER = 255 };
+enum { STATUS_NO_LIBRARY = 12, STATUS_MISMATCH = 18, STATUS_OTHER = 255 };
 enum { CODE_NO_GPU = 28 };
 
 struct values {
@@ -57,6 +57,34 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
+/* Wrong usage. An option that does not exist has a status of its own in nvidia-smi, and its
+ * sentence is on standard output. */
+static int fail_usage(const struct command *self, const char *name, const char *text)
+{
+	static const char *const unknown[] = { "unknown option ", "unexpected argument '" };
+	fprintf(stderr, "usage: %s %s\n", name, self->usage);
+	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
+		size_t len = strlen(unknown[i]);
+		if (strncmp(text, unknown[i], len) != 0)
+			continue;
+		printf("ERROR: Option %.*s is not recognized. Please run 'nvidia-smi -h'.\n\n",
+			(int)strcspn(text + len, ";'"), text + len);
+		return STATUS_OTHER;
+	}
+	return STATUS_USAGE;
+}
+
+/* The second line about a driver that does not match: two of the library's numbers. */
+static void print_library_version(const char *text)
+{
+	const char *version = strstr(text, "the library (version ");
+	version = version ? strchr(version, '(') + strlen("(version ") : "";
+	size_t major = strcspn(version, ".)");
+	size_t minor = version[major] == '.' ? strcspn(version + major + 1, ".)") + 1 : 0;
+	if (strspn(version, "0123456789") == major && major)
+		printf("NVML library version: %.*s\n", (int)(major + minor), version);
+}
+
 /* Scripts read nvidia-smi's sentence from standard output. Our own sentence, which says more,
  * goes to standard error. */
 static int fail(const struct command *self, const struct err *e)
@@ -65,16 +93,14 @@ static int fail(const struct command *self, const struct err *e)
 	bool driver = e->code == ERR_WORLD && number;
 	const char *name = self->called ? self->called : "gua smi";
 	fprintf(stderr, "%s: %s\n", name, e->text);
-	if (e->code == ERR_USAGE) {
-		fprintf(stderr, "usage: %s %s\n", name, self->usage);
-		return STATUS_USAGE;
-	}
+	if (e->code == ERR_USAGE)
+		return fail_usage(self, name, e->text);
 	if (e->code == ERR_NOTHING || (driver && number == CODE_NO_GPU)) {
 		puts("No devices were found");
 		return STATUS_NOTHING;
 	}
 	if (!driver)
-		return e->code == ERR_BUSY ? STATUS_OTHER : 1;
+		return STATUS_OTHER;
 	if (number < 0) { /* of one card: smi_check() */
 		printf("%s\n\n", e->text);
 		return -number < STATUS_OTHER ? -number : STATUS_OTHER;
@@ -87,6 +113,8 @@ static int fail(const struct command *self, const struct err *e)
 		puts("NVIDIA-SMI couldn't find libnvidia-ml.so library in your system.");
 	else
 		printf("Failed to initialize NVML: %s\n", query_code_words(number));
+	if (number == STATUS_MISMATCH)
+		print_library_version(e->text);
 	return number < STATUS_OTHER ? number : STATUS_OTHER;
 }
 
@@ -282,7 +310,13 @@ static int run_with(const struct command *self, int argc, char **argv, struct ar
 	if (v.gpu || v.apps || v.accounted || v.retired || v.remapped || v.help_gpu ||
 		v.help_apps || v.help_accounted || v.help_retired || v.help_remapped)
 		return query(self, &v, w);
-	return show_as(&v, &status, &e) ? fail(&own, &e) : status;
+	if (show_as(&v, &status, &e) == 0)
+		return status;
+	bool none = e.code == ERR_NOTHING || (e.code == ERR_WORLD && e.number == CODE_NO_GPU);
+	if (!none || !v.list || v.filter.ids.n)
+		return fail(&own, &e);
+	puts("No devices found."); /* a list without cards is no failure */
+	return 0;
 }
 
 static int run(const struct command *self, int argc, char **argv)

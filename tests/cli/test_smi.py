@@ -455,7 +455,26 @@ def test_what_changes_a_card_is_refused(sim, args):
     assert run.returncode == 3 and run.stdout == "" and "use NVIDIA's own nvidia-smi" in run.stderr
 
 
-@pytest.mark.parametrize("args", [["--bogus"], ["words"], ["-lms", "0"], ["-l", "soon"], ["-i"]])
+def test_what_nvidia_smi_says_of_wrong_options(sim, path, tmp_path):
+    for args, word in (["--bogus"], "--bogus"), (["words"], "words"), (["--query-gpu=name", "--bogos"], "--bogos"):
+        run = sim("smi", *args)
+        assert run.returncode == 255 and run.stdout == f"ERROR: Option {word} is not recognized. Please run 'nvidia-smi -h'.\n\n"
+    assert sim("smi", "-f", tmp_path / "no" / "file").returncode == 255
+    env = path()
+    for args in ["-l", "0"], ["--query-gpu=name", "--format=csv", "-l", "0"], ["dmon", "-d", "0"], ["pmon", "-d", "0"]:
+        run = smi(env, *args)
+        assert run.returncode == 2 and "must be more than 0" in run.stderr
+
+
+def test_a_list_without_cards(driver):
+    scenario = CARDS + "at 0s fail nvmlInit_v2 code 28\n"
+    run = driver("smi", "-L", scenario=scenario)
+    assert (run.returncode, run.stdout) == (0, "No devices found.\n")
+    run = driver("smi", scenario=CARDS + "at 0s fail nvmlInit_v2 code 18\n")
+    assert run.stdout == "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 560.35\n"
+
+
+@pytest.mark.parametrize("args", [["-lms", "0"], ["-l", "soon"], ["-i"]])
 def test_wrong_options(sim, args):
     run = sim("smi", *args)
     assert run.returncode == 2 and "usage: gua smi" in run.stderr
