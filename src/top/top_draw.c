@@ -18,6 +18,22 @@ static size_t shown_cards(const struct top_now *now)
 	return n;
 }
 
+size_t top_draw_card_at(const struct top_state *s, size_t n)
+{
+	const struct top_now *now = &s->now;
+	for (size_t i = 0; i < now->all->n_cards; i++)
+		if ((!now->card_on || now->card_on[i]) && n-- == 0)
+			return i;
+	return SIZE_MAX;
+}
+
+/* How the label of a card looks: the selected one is marked. */
+static enum top_style label_style(const struct top_state *s, size_t card)
+{
+	bool selected = s->on_cards && top_draw_card_at(s, s->card_row) == card;
+	return selected ? TOP_SELECTED : TOP_STRONG;
+}
+
 static struct top_layout plan(
 	const struct top_state *s, size_t rows, size_t columns, size_t extra)
 {
@@ -152,7 +168,7 @@ static void draw_card(struct top_state *s, size_t card, const struct widths *w)
 	double util = c->values[METRIC_UTILIZATION_GPU], minutes[TOP_HISTORY_MINUTES];
 	char text[40];
 	card_label(text, sizeof(text), &c->id);
-	top_frame_add_field(f, TOP_STRONG, text, 4, false);
+	top_frame_add_field(f, label_style(s, card), text, 4, false);
 	top_frame_add(f, TOP_PLAIN, " ");
 	if (w->name)
 		top_frame_add_field(f, TOP_PLAIN, short_name(c), w->name - 1, true);
@@ -186,7 +202,7 @@ static void draw_compact(struct top_state *s, size_t card, size_t width)
 	size_t from = f->used, bar = width > COMPACT_TEXTS ? width - COMPACT_TEXTS : 0;
 	char text[40];
 	card_label(text, sizeof(text), &c->id);
-	top_frame_add_field(f, TOP_STRONG, text, 4, false);
+	top_frame_add_field(f, label_style(s, card), text, 4, false);
 	top_frame_add(f, TOP_PLAIN, " ");
 	if (bar >= 4) {
 		top_frame_add_bar(f, style, util / 100, bar - 1);
@@ -199,15 +215,6 @@ static void draw_compact(struct top_state *s, size_t card, size_t width)
 	top_frame_add(f, TOP_PLAIN, " ");
 	top_frame_add_field(f, style, top_words_state(c), 10, true);
 	top_frame_fill(f, TOP_PLAIN, from + width);
-}
-
-/* The index of the n-th card that is shown. */
-static size_t nth_shown(const struct top_now *now, size_t n)
-{
-	for (size_t i = 0; i < now->all->n_cards; i++)
-		if ((!now->card_on || now->card_on[i]) && n-- == 0)
-			return i;
-	return SIZE_MAX;
 }
 
 static void draw_cards(struct top_state *s)
@@ -229,12 +236,16 @@ static void draw_cards(struct top_state *s)
 		top_frame_fill(f, TOP_HEADING, l->columns);
 		top_frame_end_line(f);
 	}
+	if (s->on_cards && s->card_row < from)
+		s->first_cards_row = s->card_row / a_line;
+	if (s->on_cards && s->card_row >= to)
+		s->first_cards_row = s->card_row / a_line + 1 - l->cards_rows;
 	if (s->first_cards_row > last_row)
 		s->first_cards_row = last_row;
 	for (size_t row = 0; row < l->cards_rows; row++) {
 		for (size_t k = 0; k < a_line; k++) {
 			size_t at = (s->first_cards_row + row) * a_line + k;
-			size_t card = nth_shown(&s->now, at);
+			size_t card = top_draw_card_at(s, at);
 			if (card != SIZE_MAX && a_line > 1)
 				draw_compact(s, card, l->columns / a_line);
 			else if (card != SIZE_MAX)
@@ -455,7 +466,8 @@ static void draw_table(struct top_state *s)
 	draw_titles(s, &columns);
 	for (size_t i = 0; i < s->layout.table_rows && m->first + i < m->n_rows; i++) {
 		size_t at = m->first + i;
-		draw_row(s, &m->rows[at], &columns, s->layout.rows && at == m->selected);
+		draw_row(s, &m->rows[at], &columns,
+			s->layout.rows && at == m->selected && !s->on_cards);
 	}
 	if (m->n_rows == 0) {
 		top_frame_add(&s->frame, TOP_DIM,

@@ -276,8 +276,39 @@ static enum top_action change_view(struct top_state *s, int key)
 	}
 }
 
+/* Handles a key while a card is selected; false: the key is one of the table. The cards are
+ * above the first process. */
+static bool press_cards(struct top_state *s, int key)
+{
+	size_t n = 0;
+	while (top_draw_card_at(s, n) != SIZE_MAX)
+		n++;
+	if (!s->on_cards && key == TOP_KEY_UP && s->model.selected == 0 && n) {
+		s->on_cards = true;
+		s->card_row = n - 1;
+		return true;
+	}
+	if (!s->on_cards)
+		return false;
+	size_t card = top_draw_card_at(s, s->card_row);
+	if (key == TOP_KEY_UP && s->card_row > 0)
+		s->card_row--;
+	else if (key == TOP_KEY_DOWN && s->card_row + 1 < n)
+		s->card_row++;
+	else if (key == TOP_KEY_ENTER && card != SIZE_MAX) {
+		s->target_card = card;
+		open_page(s, TOP_CARD);
+	} else if (key != TOP_KEY_UP) {
+		s->on_cards = false;
+		return key == TOP_KEY_DOWN || key == TOP_KEY_ESCAPE;
+	}
+	return true;
+}
+
 static enum top_action press_table(struct top_state *s, int key)
 {
+	if (press_cards(s, key))
+		return TOP_NOTHING;
 	static const struct {
 		char key;
 		const char *sort;
@@ -304,6 +335,9 @@ static enum top_action press_table(struct top_state *s, int key)
 		return open_target(s, TOP_SIGNAL);
 	case TOP_KEY_ENTER:
 		return open_target(s, TOP_DETAILS);
+	case TOP_KEY_ESCAPE: /* shows all processes again */
+		s->model.filter[0] = s->model.user[0] = '\0';
+		return TOP_ARRANGE;
 	case 'r':
 		return TOP_REFRESH;
 	default:

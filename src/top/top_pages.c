@@ -1,5 +1,5 @@
 /* Draws what `gua top` shows instead of the table: help, menus, the question before a signal,
- * the details of one process. */
+ * the details of one process or card. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +24,10 @@ static void draw_help(struct top_state *s)
 		{ "F1 ? h", "this help; any key closes it" },
 		{ "arrows, PgUp PgDn Home End",
 			"select a process; left and right scroll its command" },
-		{ "Enter", "details of the process" },
+		{ "up, from the first process", "select a card" },
+		{ "Enter", "details of the process, or of the card" },
 		{ "/ F3 F4", "filter: part of a command, user, notebook, job, pid" },
+		{ "Escape", "without the filter: all processes" },
 		{ "u", "only one user" },
 		{ "t F5", "tree: each process below the one that started it" },
 		{ "s F6", "sort by ...; a click on a title does it too" },
@@ -252,6 +254,67 @@ static void draw_details(struct top_state *s)
 						   : "it has left the card");
 }
 
+/* A fact of numbers of the card: each # of the format is one of them, or "-". */
+static void card_fact(struct top_state *s, const char *label, const char *format,
+	const double *values, size_t n)
+{
+	char text[160] = "", number[24];
+	size_t len = 0;
+	for (const char *at = format; *at && len + sizeof(number) < sizeof(text); at++) {
+		if (*at != '#') {
+			text[len++] = *at;
+			text[len] = '\0';
+			continue;
+		}
+		top_words_number(number, sizeof(number), n ? *values : NAN, "");
+		values += n > 0;
+		n -= n > 0;
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s", number);
+	}
+	fact(s, label, text);
+}
+#define CARD_FACT(s, label, format, ...)                                                       \
+	card_fact(s, label, format, (const double[]){ __VA_ARGS__ },                           \
+		sizeof((const double[]){ __VA_ARGS__ }) / sizeof(double))
+
+static void draw_card(struct top_state *s)
+{
+	char text[160], name[CARD_LABEL_CAP], used[SIZE_TEXT_CAP], all[SIZE_TEXT_CAP];
+	double minutes[TOP_DETAIL_MINUTES];
+	if (s->target_card >= s->now.all->n_cards)
+		return;
+	const struct present_card *c = &s->now.all->cards[s->target_card];
+	const double *v = c->values;
+	card_label(name, sizeof(name), &c->id);
+	snprintf(text, sizeof(text), "CARD %s: Escape goes back", name);
+	heading(s, text);
+	fact(s, "name", c->id.name);
+	fact(s, "uuid", c->id.uuid);
+	fact(s, "state", top_words_state(c));
+	moment_fact(s, "since", c->state_since_ms);
+	size_text(used, v[METRIC_MEMORY_USED]);
+	size_text(all, v[METRIC_MEMORY_TOTAL]);
+	snprintf(text, sizeof(text), "%s of %s", isnan(v[METRIC_MEMORY_USED]) ? "-" : used,
+		isnan(v[METRIC_MEMORY_TOTAL]) ? "-" : all);
+	fact(s, "memory", text);
+	CARD_FACT(s, "use", "# %", v[METRIC_UTILIZATION_GPU]);
+	CARD_FACT(s, "power", "# of # W", v[METRIC_POWER_DRAW], v[METRIC_POWER_ENFORCED]);
+	CARD_FACT(s, "cooling", "# degrees, fan # %", v[METRIC_TEMPERATURE_GPU],
+		v[METRIC_FAN_SPEED]);
+	CARD_FACT(s, "clocks", "SM # of # MHz, memory # of # MHz", v[METRIC_CLOCK_SM],
+		v[METRIC_CLOCK_MAX_SM], v[METRIC_CLOCK_MEMORY], v[METRIC_CLOCK_MAX_MEMORY]);
+	CARD_FACT(s, "PCIe", "generation # of #, # of # lanes, # replays",
+		v[METRIC_PCIE_GEN_CURRENT], v[METRIC_PCIE_GEN_MAX],
+		v[METRIC_PCIE_WIDTH_CURRENT], v[METRIC_PCIE_WIDTH_MAX], v[METRIC_PCIE_REPLAYS]);
+	CARD_FACT(s, "ECC errors", "# corrected, # not, since the driver was loaded",
+		v[METRIC_ECC_CORRECTED_VOLATILE], v[METRIC_ECC_UNCORRECTED_VOLATILE]);
+	top_history_get(&s->history, s->target_card, s->clock_ms, minutes, TOP_DETAIL_MINUTES);
+	top_frame_add(&s->frame, TOP_PLAIN, "  ");
+	top_frame_add_field(&s->frame, TOP_DIM, "last hour", 12, true);
+	top_frame_add_spark(&s->frame, TOP_ACTIVE, minutes, TOP_DETAIL_MINUTES);
+	top_frame_end_line(&s->frame);
+}
+
 static void draw_question(struct top_state *s)
 {
 	struct top_frame *f = &s->frame;
@@ -282,6 +345,7 @@ void top_pages_draw(struct top_state *s)
 		[TOP_SORT_MENU] = draw_sort_menu,
 		[TOP_USER_MENU] = draw_user_menu,
 		[TOP_SIGNAL] = draw_question,
-		[TOP_DETAILS] = draw_details };
+		[TOP_DETAILS] = draw_details,
+		[TOP_CARD] = draw_card };
 	pages[s->page](s);
 }

@@ -15,6 +15,7 @@ enum top_page {
 	TOP_USER_MENU,
 	TOP_SIGNAL, /* asks before it sends a signal */
 	TOP_DETAILS,
+	TOP_CARD, /* one card */
 };
 
 /* What the loop does after a key. */
@@ -76,12 +77,14 @@ struct top_state {
 	bool mouse;	      /* it is used; else the terminal selects text with it */
 	size_t menu, n_users; /* the selected line of a menu; the number of users */
 	char users[TOP_USERS_MAX][USER_CAP]; /* the menu's users, from when it was opened */
+	bool on_cards;			     /* the selection is on a card, not on a process */
+	size_t card_row;		     /* which of the shown cards that is */
 	size_t first_cards_row, shift;	 /* how far the cards and the commands are scrolled */
 	size_t widest_user, widest_what; /* in columns, of the texts shown so far */
 	struct process_id target;	 /* the process to signal, or to show details of */
-	size_t target_card;
-	struct str arguments;		/* the target's, each NUL-terminated */
-	double use[TOP_DETAIL_MINUTES]; /* the target's, by minute, from the store */
+	size_t target_card;		 /* its card, or the card to show */
+	struct str arguments;		 /* the target's, each NUL-terminated */
+	double use[TOP_DETAIL_MINUTES];	 /* the target's, by minute, from the store */
 	bool use_known;
 	struct top_history seen;	   /* use of the target, while its details are shown */
 	size_t signal;			   /* index into top_signals */
@@ -104,6 +107,8 @@ void top_draw(struct top_state *s, size_t rows, size_t columns);
 /* The process that a page shows: the same process on the same card; NULL: it is gone. */
 const struct present_process *top_pages_target(const struct top_state *s);
 
+/* The index of the n-th card that is shown; SIZE_MAX: there are fewer. */
+size_t top_draw_card_at(const struct top_state *s, size_t n);
 /* What a click on this column of the titles sorts by; NULL: nothing. */
 const struct holder_column *top_draw_title_at(const struct top_state *s, size_t column);
 /* Draws help, a menu, a question or details instead of the table, with as many lines as

@@ -603,3 +603,26 @@ def test_a_card_that_was_chosen_by_an_index_which_is_gone(screen, clock, tmp_pat
     top.wait("card '1' does not exist", gone=["no driver", r"^!? +\d \(ended\) +77 "])
     advance(path, 60)
     top.wait(r"^!? +1 \(ended\) +77 ", gone=["there is no card"])
+
+
+def test_enter_on_a_card_shows_it(lab):
+    """The cards are above the first process. What the card does not report is '-', and not 0."""
+    top = lab()
+    top.press("Home", "Up", "Enter")
+    page = top.wait(r"^ CARD 7: Escape goes back", r"  clocks +SM \S+ of \S+ MHz, memory", r"  PCIe +generation \S+ of \S+, \S+ of \S+ lanes",
+                    r"  cooling +\S+ degrees, fan \S+ %", r"  ECC errors +\S+ corrected, \S+ not", r"  last hour +\S", gone=[r"^.?CARD USER"])
+    assert "nan" not in page
+    top.press("Escape")
+    top.wait(r"^.?CARD USER", gone=["goes back"])
+    top.press("Up", "Enter")
+    top.wait(r"^ CARD 6: Escape goes back")
+    top.press("Escape", "Down", "Down", "Enter")  # down from the last card is the first process again
+    top.wait(r"^ PROCESS \d+: Escape goes back")
+
+
+def test_escape_leaves_a_filter_that_was_kept(lab):
+    top = lab()
+    top.press("/", "n", "o", "s", "u", "c", "h", "Enter")
+    top.wait("no process matches", "only 'nosuch'")
+    top.press("Escape")
+    top.wait(gone=["no process matches", "only 'nosuch'"])

@@ -244,6 +244,13 @@ static void test_typing_a_filter(void **state)
 	assert_true(strlen(lab.state.model.filter) < sizeof(lab.state.model.filter));
 	press(&lab, TOP_KEY_ESCAPE);
 	assert_string_equal(lab.state.model.filter, "");
+	/* One that was kept with Enter is left in the same way. */
+	press(&lab, '/');
+	press(&lab, 'j');
+	press(&lab, TOP_KEY_ENTER);
+	assert_string_equal(lab.state.model.filter, "j");
+	assert_int_equal(press(&lab, TOP_KEY_ESCAPE), TOP_ARRANGE);
+	assert_string_equal(lab.state.model.filter, "");
 	assert_int_equal(press(&lab, 'q'), TOP_QUIT);
 	finish_lab(&lab);
 }

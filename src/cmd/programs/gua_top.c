@@ -79,8 +79,15 @@ static int read_delay(const struct top_values *v, int64_t *ms, struct err *e)
 	return 0;
 }
 
+/* What the page of a card shows besides what every view does. */
+static const enum metric card_metrics[] = { METRIC_CLOCK_MAX_SM, METRIC_CLOCK_MEMORY,
+	METRIC_CLOCK_MAX_MEMORY, METRIC_PCIE_GEN_CURRENT, METRIC_PCIE_GEN_MAX,
+	METRIC_PCIE_WIDTH_CURRENT, METRIC_PCIE_WIDTH_MAX, METRIC_PCIE_REPLAYS,
+	METRIC_ECC_CORRECTED_VOLATILE, METRIC_ECC_UNCORRECTED_VOLATILE };
+
 int main(int argc, char **argv)
 {
+	unsigned char wanted[METRIC_COUNT];
 	struct err e = { 0 };
 	struct top_values v = { 0 };
 	struct filter filter;
@@ -89,13 +96,16 @@ int main(int argc, char **argv)
 	int status = 0;
 	file_hold_standard();
 	bool utf8 = terminal_is_utf8();
+	memcpy(wanted, live_usual_metrics, sizeof(wanted));
+	for (size_t i = 0; i < sizeof(card_metrics) / sizeof(card_metrics[0]); i++)
+		wanted[card_metrics[i]] = 1;
 	/* Two files are kept open for each process: the usual 1024 are too few on a large
 	 * host. */
 	file_allow_many();
 	if (cmd_options_only(&cmd_top, argc, argv, &v, &status))
 		return status;
 	if (read_delay(&v, &delay_ms, &e) != 0 || filter_init(&filter, &v.filter, &e) != 0 ||
-		cmd_live_open(&session, &v.live, NULL, &e) != 0)
+		cmd_live_open(&session, &v.live, wanted, &e) != 0)
 		return cmd_fail(&cmd_top, &e);
 	bool sim = v.live.source && source_is_invented(v.live.source);
 	const char *root = v.live.root ? v.live.root : "";
