@@ -97,7 +97,7 @@ static int find_handle(struct capture_caller *c, int card, int instance, void **
 
 static void ask_out(struct asking *j)
 {
-	unsigned char bytes[NVML_PARTS * CAPTURE_LAYOUT_MAX + 256] = { 0 };
+	_Alignas(8) unsigned char bytes[NVML_PARTS * CAPTURE_LAYOUT_MAX + 256] = { 0 };
 	size_t size = capture_layout_size(j->form->layout);
 	uint32_t number = 0;
 	j->reply->code =

@@ -194,7 +194,7 @@ static int ask_call(struct nvml_source *s, size_t row, void *handle, struct answ
 {
 	enum nvml_shape shape = nvml_metric_rows[row].shape;
 	void *call = s->metric_calls.call[row];
-	char bytes[NVML_PARTS * CAPTURE_LAYOUT_MAX] = { 0 };
+	_Alignas(8) char bytes[NVML_PARTS * CAPTURE_LAYOUT_MAX] = { 0 };
 	struct nvml_form form;
 	int args[NVML_ARGS];
 	if (!call || !nvml_calls_of_metric(row, &form, args))
