@@ -4,13 +4,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 enum {
 	PIECE = 32 * 1024, /* longer than any line */
 	LINE_CAP = 128,	   /* what is needed of a line */
 	SHARED_LEAST = 16 * 1024,
+	/* Less than the reader allows for one process: see reader.c. */
+	LONGEST_US = 150 * 1000,
 };
 /* No process has more; sums of several stay small enough. */
 #define KIB_MOST (INT64_C(1) << 33)
@@ -58,23 +63,27 @@ static void close_open(struct mappings *m)
 	m->copied_bytes = 0;
 }
 
+/* The value of a line, "  N kB". */
+static int64_t bytes_in(const char *text)
+{
+	long long kib = strtoll(text, NULL, 10);
+	return (kib < 0 ? 0 : kib > KIB_MOST ? KIB_MOST : kib) * 1024;
+}
+
 /* "START-END PERMS OFFSET MAJOR:MINOR INODE PATH", or "Name:  N kB". */
 static void parse_line(struct mappings *m, const char *line)
 {
 	unsigned major, minor;
 	unsigned long long inode;
-	long long kib;
-	char name[24];
-	if (sscanf(line, "%23[A-Za-z_]: %lld kB", name, &kib) == 2) {
-		int64_t bytes = (kib < 0 ? 0 : kib > KIB_MOST ? KIB_MOST : kib) * 1024;
-		if (strcmp(name, "Rss") == 0)
-			m->open.resident_bytes = bytes;
-		else if (strcmp(name, "Pss") == 0)
-			m->open.share_bytes = bytes;
-		else if (strcmp(name, "Anonymous") == 0)
-			m->copied_bytes = bytes;
-	} else if (sscanf(line, "%*[0-9a-f]-%*[0-9a-f] %*s %*[0-9a-f] %x:%x %llu", &major,
-			   &minor, &inode) == 3) {
+	if (strncmp(line, "Rss:", 4) == 0)
+		m->open.resident_bytes = bytes_in(line + 4);
+	else if (strncmp(line, "Pss:", 4) == 0)
+		m->open.share_bytes = bytes_in(line + 4);
+	else if (strncmp(line, "Anonymous:", 10) == 0)
+		m->copied_bytes = bytes_in(line + 10);
+	else if ((*line < 'A' || *line > 'Z') &&
+		 sscanf(line, "%*[0-9a-f]-%*[0-9a-f] %*s %*[0-9a-f] %x:%x %llu", &major, &minor,
+			 &inode) == 3) {
 		close_open(m);
 		m->open.device = (uint64_t)major << 32 | minor;
 		m->open.inode = inode;
@@ -117,11 +126,17 @@ int mappings_read(int proc, uint32_t pid, struct mappings *m)
 	if (fd < 0)
 		return -1;
 	memset(m, 0, sizeof(*m));
+	int64_t end_us = clock_monotonic_us() + LONGEST_US;
 	while ((n = read(fd, bytes + have, sizeof(bytes) - have)) > 0) {
 		have += (size_t)n;
 		size_t used = mappings_parse(m, bytes, have);
 		have = used ? have - used : 0; /* a line without an end is not of smaps */
 		memmove(bytes, bytes + used, have);
+		if (clock_monotonic_us() > end_us) {
+			errno = ETIME;
+			n = -1;
+			break;
+		}
 	}
 	int saved = errno;
 	close(fd);

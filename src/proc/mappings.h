@@ -31,7 +31,8 @@ size_t mappings_parse(struct mappings *m, const char *bytes, size_t len);
 /* After the last line. Forgets the files that nobody else has, of which no part is missing. */
 void mappings_end(struct mappings *m);
 
-/* Reads them for a process that is named as in proc/proc.h. 0, or -1 with errno. */
+/* Reads them for a process that is named as in proc/proc.h. 0, or -1 with errno:
+ * ETIME when there are too many to read. */
 int mappings_read(int proc, uint32_t pid, struct mappings *m);
 
 #endif

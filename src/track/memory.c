@@ -9,7 +9,8 @@
 
 #include "proc/proc.h"
 
-#define BUDGET 0.008 /* of one core */
+#define BUDGET 0.006	   /* of one core, for rounds */
+#define FILES_BUDGET 0.003 /* and for the files of members */
 #define CREDIT_FIRST_S 0.05
 #define CREDIT_MOST_S 0.1
 #define ROUND_EVERY_S 1.0   /* when anything has changed */
@@ -30,7 +31,7 @@ void memory_init(struct memory *m)
 		.status_s = -1,
 		.credit_s = CREDIT_FIRST_S,
 		.charged_bytes = -1,
-		.mapped_s = -1 };
+		.map_again_s = 0 };
 	for (int g = 0; g < TRACK_GROUPS; g++)
 		m->now[g] = m->peak[g] = (struct track_ram){ -1, -1, -1, -1 };
 	if (getrusage(RUSAGE_SELF, &own) == 0)
@@ -254,9 +255,9 @@ static int read_mappings(struct tree *t, const struct member *p, struct mappings
 		     : mappings_read(t->proc_fd, p->shown.id.pid, found);
 }
 
-/* Reads which files the members share with processes outside the tree. It costs as much as a
- * round. So it is done when more has become resident than at the last time, and once a second
- * at most; more often in the first second, for short commands. */
+/* Reads which files the members share with processes outside the tree. It costs more than a
+ * round. So it is done when more has become resident than at the last time, once a second at
+ * most, and within a budget of its own. */
 static void look_at_files(struct memory *m, struct tree *t, double now_s)
 {
 	struct mapping files[FILES_MAX];
@@ -268,8 +269,9 @@ static void look_at_files(struct memory *m, struct tree *t, double now_s)
 		rss += is_living(&t->members[i]) ? t->members[i].roll.rss_bytes : 0;
 	bool more = rss > m->mapped_rss_bytes && is_notable(rss - m->mapped_rss_bytes, rss);
 	more |= charged > m->charged_bytes && is_notable(charged - m->charged_bytes, charged);
-	if (!more || (now_s >= 1 && now_s - m->mapped_s < 0.9 * ROUND_EVERY_S))
+	if (!more || now_s < m->map_again_s)
 		return;
+	double before_s = cpu_now() + cpu_elsewhere(t);
 	for (size_t i = 0; i < t->n; i++) {
 		struct member *p = &t->members[i];
 		bool shares = is_living(p) && !p->shown.unreadable && p->rolled &&
@@ -278,7 +280,14 @@ static void look_at_files(struct memory *m, struct tree *t, double now_s)
 			n = add_files(files, n, &one);
 	}
 	m->mapped_rss_bytes = rss;
-	m->mapped_s = now_s;
+	double took_s = cpu_now() + cpu_elsewhere(t) - before_s;
+	double rest_s = took_s > 0 ? took_s / FILES_BUDGET : 0;
+	m->credit_s += took_s > 0 ? took_s : 0; /* memory_look() subtracts it */
+	/* In the first second more often, for short commands. */
+	bool first = now_s < 1 && took_s < CREDIT_FIRST_S / 10;
+	m->map_again_s = first			  ? now_s
+			 : rest_s > ROUND_EVERY_S ? now_s + rest_s
+						  : now_s + 0.9 * ROUND_EVERY_S;
 	m->unshared_bytes = 0;
 	for (size_t i = 0; i < n; i++)
 		if (files[i].resident_bytes > files[i].share_bytes)

@@ -24,7 +24,7 @@ struct memory {
 				   outside the tree counted whole; -1 not known */
 	int64_t unshared_bytes; /* how much that was more than the total at its last reading */
 	int64_t mapped_rss_bytes; /* the members' resident sizes together at that reading */
-	double mapped_s;	  /* when it was */
+	double map_again_s;	  /* when the next one may be */
 	int64_t unseen_bytes; /* the largest short peak beside which others may have been, which
 				 do not count; 0: none that matters */
 	int64_t largest_rss_bytes; /* the largest of any member */
