@@ -9,6 +9,7 @@
 #include "view/dmon.h"
 #include "view/query.h"
 #include "view/smi.h"
+#include "view/topology.h"
 
 /* Exit statuses of nvidia-smi; others are the driver's codes. */
 enum { STATUS_USAGE = 2, STATUS_UNAVAILABLE = 3, STATUS_NOTHING = 6, STATUS_NO_DRIVER = 9 };
@@ -21,6 +22,7 @@ struct values {
 	const char *display, *loop, *loop_ms, *file;
 	const char *gpu, *apps, *accounted, *retired, *remapped, *format;
 	bool list, report, all, xml, version, dtd, terse;
+	bool topology; /* topo -m */
 	bool help_gpu, help_apps, help_accounted, help_retired, help_remapped;
 };
 
@@ -250,6 +252,8 @@ static int look(struct live_session *s, void *context, struct str *out, struct e
 		str_addf(out, "%s\n\n", lost.text);
 	if (rc == 0 && v->version)
 		smi_versions(&smi, out);
+	else if (rc == 0 && v->topology)
+		topology_matrix(&smi, v->live.root ? v->live.root : "", out);
 	else if (rc == 0 && v->list)
 		smi_list(&smi, out);
 	else if (rc == 0 && v->xml)
@@ -278,7 +282,7 @@ static int show_as(const struct values *v, int *status, struct err *e)
 	live.no_store = true; /* nothing of the past is shown */
 	live.accounts = report;
 	live.once = !lines.every_ms;
-	live.cards_only = v->list || v->version;
+	live.cards_only = v->list || v->version || v->topology;
 	smi_table_wanted(wanted);
 	if (report)
 		smi_report_wanted(wanted);
@@ -294,6 +298,13 @@ static int run_with(const struct command *self, int argc, char **argv, struct ar
 	struct err e = { 0 };
 	struct command own = *self;
 	int status = 0;
+	if (argc > 2 && strcmp(argv[1], "topo") == 0 &&
+		(strcmp(argv[2], "-m") == 0 || strcmp(argv[2], "--matrix") == 0)) {
+		v.topology = true;
+		argv[2] = argv[0];
+		argv += 2;
+		argc -= 2;
+	}
 	const char *no = find_refused(argc, argv);
 	if (argc > 1 && (strcmp(argv[1], "dmon") == 0 || strcmp(argv[1], "pmon") == 0))
 		return monitor(self, w);

@@ -448,7 +448,7 @@ def test_an_unknown_field(sim):
     assert "there is no field 'cuda_version'" in run.stderr
 
 
-@pytest.mark.parametrize("args", [["-pm", "1"], ["--power-limit=200"], ["-r"], ["topo", "-m"], ["nvlink", "-s"],
+@pytest.mark.parametrize("args", [["-pm", "1"], ["--power-limit=200"], ["-r"], ["topo", "-p2p", "r"], ["nvlink", "-s"],
                                   ["mig", "-lgi"], ["-am", "1"], ["-i", "0", "-c", "0"]])
 def test_what_changes_a_card_is_refused(sim, args):
     run = gua("smi", *args)
@@ -478,6 +478,33 @@ def test_a_list_without_cards(driver):
 def test_wrong_options(sim, args):
     run = sim("smi", *args)
     assert run.returncode == 2 and "usage: gua smi" in run.stderr
+
+
+def test_the_matrix_of_the_pci_tree(path, tmp_path):
+    """Two cards behind one switch, one behind a switch below it, one at another bridge, one at another socket."""
+    switch = "pci0000:16/0000:16:01.0/0000:17:00.0"
+    places = {"0000:19:00.0": f"{switch}/0000:18:00.0", "0000:1a:00.0": f"{switch}/0000:18:01.0",
+              "0000:1e:00.0": f"{switch}/0000:18:02.0/0000:1c:00.0/0000:1d:00.0", "0000:2a:00.0": "pci0000:16/0000:16:02.0",
+              "0000:b0:00.0": "pci0000:af/0000:af:00.0"}
+    devices, links = tmp_path / "root/sys/devices", tmp_path / "root/sys/bus/pci/devices"
+    links.mkdir(parents=True)
+    (tmp_path / "root/proc").mkdir()
+    for address, above in places.items():
+        (devices / above / address).mkdir(parents=True)
+        second = above.startswith("pci0000:af")
+        (devices / above / address / "numa_node").write_text("1\n" if second else "0\n")
+        (devices / above / address / "local_cpulist").write_text("16-31\n" if second else "0-15\n")
+        (links / address).symlink_to(f"../../../devices/{above}/{address}")
+    cards = "".join(f'card {i} uuid GPU-{i} name "NVIDIA A30" memory 24GiB pci {address}\n' for i, address in enumerate(places))
+    run = smi(path("start 2026-11-02T08:00:00Z\n" + cards), "topo", "-m", "--root", str(tmp_path / "root"))
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split("\n\n")[0] == (
+        "\tGPU0\tGPU1\tGPU2\tGPU3\tGPU4\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
+        "GPU0\t X \tPIX\tPXB\tPHB\tSYS\t0-15\t0\t\tN/A\n"
+        "GPU1\tPIX\t X \tPXB\tPHB\tSYS\t0-15\t0\t\tN/A\n"
+        "GPU2\tPXB\tPXB\t X \tPHB\tSYS\t0-15\t0\t\tN/A\n"
+        "GPU3\tPHB\tPHB\tPHB\t X \tSYS\t0-15\t0\t\tN/A\n"
+        "GPU4\tSYS\tSYS\tSYS\tSYS\t X \t16-31\t1\t\tN/A")
 
 
 def test_the_names_that_are_installed(installed):
