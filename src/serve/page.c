@@ -486,9 +486,13 @@ static void add_row(const struct listing *l, const struct present_process *h)
 	for (size_t i = 0; i < l->n_columns; i++) {
 		const struct holder_column *c = l->columns[i];
 		str_add(l->out, i == 0			 ? "<th scope=\"row\">"
-				: is_number(c)		 ? "<td class=\"n\">"
-				: c->look == HOLDER_WHAT ? "<td class=\"what\">"
-							 : "<td>");
+				: is_number(c)		 ? "<td class=\"n\""
+				: c->look == HOLDER_WHAT ? "<td class=\"what\""
+							 : "<td");
+		/* A narrow screen shows the title before the value: but not "GPU GPU 1". */
+		if (i > 0 && c->look != HOLDER_CARD)
+			str_addf(l->out, " data-title=\"%s\"", c->page_title);
+		str_add(l->out, i > 0 ? ">" : "");
 		add_cell(l, c, &row);
 		str_add(l->out, i == 0 ? "</th>" : "</td>");
 	}

@@ -40,6 +40,9 @@ static const char *const state_words[CARD_SHOWN_STATES] = {
 	[CARD_SUSPECT] = "not plausible",
 };
 
+/* More cards than this are shown as small tiles, without readings. */
+enum { MANY = 32 };
+
 /* "6 GPUs: 2 active, 1 idle-held, 3 truly-idle." */
 static void add_summary(const struct view *v)
 {
@@ -57,6 +60,8 @@ static void add_summary(const struct view *v)
 		more = true;
 	}
 	str_add(v->out, "</h2>\n");
+	if (v->b->n_cards > MANY)
+		str_add(v->out, "<p><a href=\"#holding\">To the holders</a></p>\n");
 }
 
 /* The memory in use, in words and as a bar. */
@@ -154,7 +159,8 @@ static void add_tiles(const struct view *v)
 			html_text(v->out, v->b->hosts[h].hostname);
 			str_add(v->out, "</p>\n");
 		}
-		str_add(v->out, "<ul class=\"tiles\" aria-labelledby=\"gpus\">\n");
+		str_addf(v->out, "<ul class=\"tiles%s\" aria-labelledby=\"gpus\">\n",
+			v->b->n_cards > MANY ? " many" : "");
 		for (size_t i = 0; i < v->b->n_cards; i++)
 			if (v->b->cards[i].host == h)
 				add_tile(v, &v->b->cards[i]);

@@ -7,7 +7,8 @@ from urllib.parse import quote
 import pytest
 
 from conftest import BUILD, wait_for
-from lab_pages import HOSTILE_USER, NOTEBOOK, NOW_TEXT, make_lab
+from handmade import ACTIVE, Store
+from lab_pages import DAY, HOSTILE_USER, NOTEBOOK, NOW, NOW_TEXT, make_lab
 from serving import Server, needs_serve
 
 webdriver = pytest.importorskip("selenium.webdriver")
@@ -303,3 +304,52 @@ def test_nothing_from_elsewhere_is_loaded(show, server):
         page = show(target)
         names = page.execute_script("return performance.getEntriesByType('resource').map((e) => e.name)")
         assert all(name.startswith(f"http://127.0.0.1:{server.port}/assets/") for name in names), names
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory):
+    """A server of 200 cards, which were active all the week."""
+    directory = tmp_path_factory.mktemp("full")
+    made = Store(directory / "gua.db")
+    host = made.host()
+    made.run(host, NOW - 8 * DAY, NOW)
+    for i in range(200):
+        card = made.card(host, i, NOW - 8 * DAY, NOW)
+        process = made.process(host, 1000 + i, f"user{i % 37}", f"python train_{i}.py", seen=(NOW - 3600, NOW))
+        for slot in range(NOW - 7 * DAY, NOW, 3600) if i == 0 else ():
+            made.usage(slot, card, ACTIVE, 3600, util=90, width=3600)
+        made.usage(NOW - 60, card, ACTIVE, 60, util=90)
+        made.insert("reading", gpu=card, at_ms=NOW * 1000, util_pct=90 * (i % 2), mem_used_bytes=4 << 30)
+        made.insert("holder", gpu=card, process=process, kind=1, mem_bytes=4 << 30, since_ms=(NOW - 3600) * 1000,
+                    last_active_ms=(NOW - 5) * 1000 if i % 2 else None)
+    started = Server(directory, "--db", made.save(), "--now", NOW_TEXT, "--utc")
+    yield started
+    started.stop()
+
+
+def test_hours_of_a_full_week_fit_a_small_window(show, full):
+    """"100" in every hour does not push the last one off the map."""
+    page = show("/audit?card=0", 1024, port=full.port)
+    assert "100" in page.find_element(By.CSS_SELECTOR, ".week td:last-child").text
+    assert page.execute_script("""return [...document.querySelectorAll(".week")].map(e =>
+        e.getBoundingClientRect().right - e.parentElement.getBoundingClientRect().right)
+        .filter(over => over > 1)""") == []
+
+
+def test_a_phone_shows_how_to_release_it(show):
+    page = show("/", 390)
+    code, = page.find_elements(By.CSS_SELECTOR, ".holders code.copy")
+    cell = code.find_element(By.XPATH, "..")
+    assert code.text == "kill 200" and code.rect["x"] + code.rect["width"] <= 390
+    assert cell.get_attribute("data-title") == "to release it" and cell.rect["x"] >= 0
+    assert page.execute_script("return document.querySelector('.wide').scrollWidth") <= 390
+
+
+def test_200_cards_are_small_tiles(show, full):
+    """All of them fit three and a half windows, and the holders are a click away."""
+    page = show("/", 1024, port=full.port)
+    tiles = page.find_element(By.CSS_SELECTOR, ".tiles.many")
+    assert len(tiles.find_elements(By.CSS_SELECTOR, ".tile")) == 200 and tiles.rect["height"] < 3500
+    page.find_element(By.LINK_TEXT, "To the holders").click()
+    wait_for(lambda: page.execute_script("return document.getElementById('holding').getBoundingClientRect().top") < 900)
+    assert page.execute_script("return document.documentElement.scrollWidth") <= 1024
