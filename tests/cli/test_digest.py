@@ -153,7 +153,7 @@ def test_a_long_digest_still_fits(tmp_path):
 
 @pytest.mark.parametrize("args, says", [
     (("--json",), "takes no --json"), (("--format", "csv"), "takes no --json"), (("--by", "card"), "takes no --json"),
-    (("--user", "alice,bob"), "for one user"), (("--user", "alice", "--user", "bob"), "for one user")])
+    (("--user", "alice,bob"), "at most one user"), (("--user", "alice", "--user", "bob"), "at most one user")])
 def test_wrong_usage(weeks, args, says):
     assert says in fails(2, "--db", weeks, "--digest", *args)
 
