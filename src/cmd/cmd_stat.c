@@ -16,7 +16,7 @@ struct values {
 	struct filter_values filter;
 	bool all, command, full_command, user, pid, fan, json, no_header, no_processes;
 	bool no_color, force_color, ascii, debug, version;
-	const char *codec, *power, *interval;
+	const char *codec, *color, *power, *interval;
 	int64_t name_width;
 };
 
@@ -48,7 +48,7 @@ static const struct option_row options[] = {
 	{ OPTION_FLAG, 0, "no-color", .help = "use no colours", AT(no_color) },
 	{ OPTION_FLAG, 0, "force-color", .help = "use colours, also without a terminal",
 		AT(force_color) },
-	{ OPTION_FLAG, 0, "color", .help = "the same", AT(force_color), .hidden = true },
+	COLOR_ROW(struct values, color),
 	{ OPTION_FLAG, 0, "ascii", .help = "use only ASCII characters", AT(ascii) },
 	{ OPTION_FLAG, 'v', "version", .help = "print the version", AT(version) },
 	{ OPTION_FLAG, 0, "debug", .help = "accepted for compatibility and ignored", AT(debug),
@@ -109,8 +109,11 @@ static int read_options(const struct values *v, struct stat_options *o, struct e
 			.ascii = v->ascii || !utf8,
 			.color = v->force_color || (!v->no_color && terminal_has_color()),
 			.watch = v->force_color } };
-	if (v->no_color && v->force_color)
+	if (v->no_color && (v->force_color || v->color))
 		return err_set(e, ERR_USAGE, "--no-color and --force-color exclude each other");
+	if (v->color && terminal_choose_color(v->color, &o->style.color, &o->style.color256, e))
+		return e->code;
+	o->style.watch |= v->color && o->style.color;
 	const struct pair_option codec = { "show-codec", { "enc", "dec" },
 		{ &o->encoder, &o->decoder } };
 	const struct pair_option power = { "show-power", { "draw", "limit" },

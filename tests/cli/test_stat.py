@@ -374,3 +374,10 @@ def test_bars_are_where_gpustat_has_them(sim):
         assert name.startswith("[") and use.endswith(" % ") and memory.endswith(" MB ")
         assert "(" in processes or not processes.strip()
         assert re.match(r" (active|idle-held|truly-idle)", state)
+
+
+def test_colours_as_asked(sim):
+    forced = sim("stat", "--force-color").stdout
+    assert "\x1b[" in forced and forced == sim("stat", "--color").stdout == sim("stat", "--color=always").stdout
+    assert "\x1b[" not in sim("stat", "--color=never").stdout + sim("stat", "--color=auto").stdout
+    assert sim("stat", "--color=blue").returncode == 2 == sim("stat", "--color=always", "--no-color").returncode
