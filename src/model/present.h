@@ -65,10 +65,10 @@ struct present_card {
 	/* By enum metric; NAN unknown. Values that a MIG instance does not have (temperature,
 	 * power, clocks) are those of its board: do not add them up. */
 	double values[METRIC_COUNT];
-	metric_texts texts;		   /* serial number and the like; "" unknown */
-	metric_codes codes; /* calls that failed, also of a value that is known otherwise */
-	size_t board;			   /* index into boards */
-	bool processes_known;		   /* all processes are listed */
+	metric_texts texts;   /* serial number and the like; "" unknown */
+	metric_codes codes;   /* calls that failed, also of a value that is known otherwise */
+	size_t board;	      /* index into boards */
+	bool processes_known; /* all processes are listed */
 	size_t first_process, n_processes; /* in processes */
 };
 

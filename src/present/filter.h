@@ -59,7 +59,8 @@ void filter_states(struct str *out);
 int filter_init(struct filter *f, const struct filter_values *v, struct err *e);
 
 /* Fills `picked` (with room for all cards) with the cards that match: in the order of --id if
- * it was given, unless by_index, else by index. Returns how many, or ERR_NOTHING if an --id matches no card. */
+ * it was given, unless by_index, else by index. Returns how many, or ERR_NOTHING if an --id
+ * matches no card. */
 int filter_cards(
 	const struct filter *f, const struct present *now, size_t *picked, struct err *e);
 /* Whether a card matches --id and --state. */

@@ -23,8 +23,8 @@ struct smi {
 /* ERR_NOTHING: -i names no card. */
 int smi_init(struct smi *s, struct live *l, const struct filter *f, struct err *e);
 void smi_finish(struct smi *s);
-/* Whether nvidia-smi could open each card. ERR_WORLD: its sentence about the first that it could
- * not; the number is minus the driver's code. */
+/* Whether nvidia-smi could open each card. ERR_WORLD: its sentence about the first that it
+ * could not; the number is minus the driver's code. */
 int smi_check(const struct smi *s, struct err *e);
 /* The same for the cards that `f` selects. */
 int smi_check_live(struct live *l, const struct filter *f, struct err *e);

@@ -1,7 +1,6 @@
 /* Rounds of a source that answers what the test has set. */
 #include "watch_fixture.h"
 
-
 #include <math.h>
 #include <stdio.h>
 

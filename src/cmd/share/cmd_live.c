@@ -236,7 +236,8 @@ int cmd_live_seconds(const char *text, int64_t *ms, struct err *e)
 	else if (duration_parse(text, ms, e) != 0)
 		return ERR_USAGE;
 	if (*ms <= 0)
-		return err_set(e, ERR_USAGE, "the time between two readings must be more than 0");
+		return err_set(
+			e, ERR_USAGE, "the time between two readings must be more than 0");
 	if (*ms < LEAST_MS)
 		*ms = LEAST_MS;
 	return 0;
