@@ -201,9 +201,10 @@ static void print_audits(struct str *out, const struct audit *a, const struct au
 	report_finish(&r);
 }
 
-/* Replays a rule over the week of the audit, as gua enforce simulate does. */
+/* Replays a rule over the week of the audit, as gua enforce simulate does, and returns the card
+ * time that it would have given back. */
 static int replay_rule(
-	struct simulation *s, const struct audit *a, const char *db, struct err *e)
+	int64_t *given_back_ms, const struct audit *a, const char *db, struct err *e)
 {
 	const struct text_list rule = { { "rule.demo.end=" RULE_END "h" }, 1 };
 	struct settings settings = { .schema = &config_schema };
@@ -220,12 +221,14 @@ static int replay_rule(
 		rc = idle_history_read(&h, e);
 	}
 	if (rc == 0) {
-		policy.history = s->history = &h;
-		s->policy = &policy;
-		s->interval_ms = config.policy.interval_ms;
-		rc = simulate(s, e);
+		policy.history = &h;
+		struct simulation s = { .policy = &policy,
+			.history = &h,
+			.interval_ms = config.policy.interval_ms };
+		rc = simulate(&s, e);
+		*given_back_ms = s.given_back_ms;
+		simulate_finish(&s);
 	}
-	simulate_finish(s);
 	idle_history_finish(&h);
 	settings_finish(&settings);
 	return rc;
@@ -235,14 +238,14 @@ static int replay_rule(
  * idle time. */
 static int add_rule(struct str *out, const struct audit *a, const char *db, struct err *e)
 {
-	struct simulation s = { 0 };
-	int rc = replay_rule(&s, a, db, e);
+	int64_t given_back_ms = 0;
+	int rc = replay_rule(&given_back_ms, a, db, e);
 	if (rc == 0)
 		str_addf(out,
 			"\nA rule that ends what has been idle for " RULE_END
 			" hours would have given back about\n"
 			"%.0f of these %.0f idle-held GPU-hours.\n",
-			(double)s.given_back_ms / HOUR_MS,
+			(double)given_back_ms / HOUR_MS,
 			(double)a->ms[CARD_IDLE_HELD] / HOUR_MS);
 	return rc;
 }
