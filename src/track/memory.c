@@ -448,10 +448,15 @@ void memory_look(struct memory *m, struct tree *t, double now_s)
 void memory_reaped(struct memory *m, struct tree *t, uint32_t i, int64_t maxrss_bytes)
 {
 	struct member *p = &t->members[i];
+	struct proc_status own;
+	int64_t own_bytes = m->own_rss_bytes;
+	/* getrusage() would also count what the owner was before it executed this program. */
+	if (proc_read_status(t->proc_fd, (uint32_t)getpid(), &own) == 0 &&
+		own.peak_rss_bytes > 0)
+		own_bytes = own.peak_rss_bytes;
 	/* The mark is the largest of the process and of all children it waited for, and
 	 * includes the program that forked the process. */
-	bool telling =
-		maxrss_bytes > m->own_rss_bytes || m->peak[TRACK_COMBINED].total_bytes < 0;
+	bool telling = maxrss_bytes > own_bytes || m->peak[TRACK_COMBINED].total_bytes < 0;
 	bool had_children = p->waited[COUNT_MINOR] > 0 || p->dead[COUNT_MINOR] > 0;
 	if (!telling || !is_notable(maxrss_bytes - m->largest_rss_bytes, 0))
 		return;
