@@ -27,14 +27,6 @@ const struct family family_accounted = { "gua_sample_timestamp_seconds", FAMILY_
 const struct family family_card_info = { "gua_gpu", FAMILY_INFO, NULL,
 	"What a card is; source sim is invented data, capture is of another host." };
 
-const char *const exposition_states[CARD_STATES] = {
-	[CARD_ACTIVE] = "active",
-	[CARD_IDLE_HELD] = "idle_held",
-	[CARD_TRULY_IDLE] = "idle",
-	[CARD_UNOBSERVED] = "unobserved",
-	[CARD_USE_UNKNOWN] = "use_unknown",
-};
-
 /* Appends text with escapes for a backslash, a line feed and, in labels, a quote. */
 static void add_escaped(struct str *out, const char *text, bool quotes)
 {
@@ -165,7 +157,7 @@ static void print_states(struct printer *p, const struct scrape *s)
 	for (size_t i = 0; i < s->n_cards; i++)
 		for (size_t k = 0; k < sizeof(shown) / sizeof(shown[0]); k++) {
 			exposition_label_card(&p->labels, &s->cards[i].id);
-			exposition_label(&p->labels, "state", exposition_states[shown[k]]);
+			exposition_label(&p->labels, "state", state_looks[shown[k]].label);
 			whole(p, whole_of(s->cards[i].ms[shown[k]]));
 		}
 }
@@ -183,7 +175,7 @@ static void print_energy(struct printer *p, const struct scrape *s)
 	for (size_t i = 0; i < s->n_cards; i++)
 		for (int k = 0; s->cards[i].has_energy && k < CARD_STATES; k++) {
 			exposition_label_card(&p->labels, &s->cards[i].id);
-			exposition_label(&p->labels, "state", exposition_states[k]);
+			exposition_label(&p->labels, "state", state_looks[k].label);
 			whole(p, whole_of(s->cards[i].energy_mj[k]));
 		}
 }
@@ -194,8 +186,8 @@ static void print_identities(struct printer *p, const struct scrape *s)
 		for (int k = IDENTITY_ACTIVE; k <= IDENTITY_IDLE_HELD; k++) {
 			exposition_label(&p->labels, "identity", s->identities[i].name);
 			exposition_label(&p->labels, "state",
-				exposition_states[k == IDENTITY_ACTIVE ? CARD_ACTIVE
-								       : CARD_IDLE_HELD]);
+				state_looks[k == IDENTITY_ACTIVE ? CARD_ACTIVE : CARD_IDLE_HELD]
+					.label);
 			whole(p, whole_of(s->identities[i].ms[k]));
 		}
 }

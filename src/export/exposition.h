@@ -36,7 +36,5 @@ void exposition_label_info(struct str *labels, const struct scrape_card *c, cons
 /* Families that have a history. */
 extern const struct family family_state, family_unobserved, family_energy, family_identity,
 	family_squatting, family_gpus, family_accounted, family_card_info;
-/* The names of a card's states: "active" "idle_held" "idle" "unobserved" "use_unknown". */
-extern const char *const exposition_states[CARD_STATES];
 
 #endif

@@ -374,7 +374,7 @@ static int print_cards(struct filling *f, enum history_what what, enum card_stat
 			continue;
 		exposition_label_card(&f->labels, &s->cards[i].id);
 		if (f->family != &family_unobserved)
-			exposition_label(&f->labels, "state", exposition_states[state]);
+			exposition_label(&f->labels, "state", state_looks[state].label);
 		rc = print_counter(f, &series);
 	}
 	return rc;
@@ -407,8 +407,9 @@ static int print_identity(struct filling *f, enum identity_sum sum)
 		exposition_label(&f->labels, "identity", s->identities[i].name);
 		if (sum != IDENTITY_SQUATTING)
 			exposition_label(&f->labels, "state",
-				exposition_states[sum == IDENTITY_ACTIVE ? CARD_ACTIVE
-									 : CARD_IDLE_HELD]);
+				state_looks[sum == IDENTITY_ACTIVE ? CARD_ACTIVE
+								   : CARD_IDLE_HELD]
+					.label);
 		rc = rc ? rc : print_counter(f, &series);
 	}
 	return rc;

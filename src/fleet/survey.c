@@ -14,9 +14,10 @@
 int survey_state(const char *label)
 {
 	for (int state = 0; state < CARD_STATES; state++)
-		if (strcmp(card_state_names[state], label) == 0)
+		if (strcmp(state_looks[state].key, label) == 0 ||
+			strcmp(state_looks[state].label, label) == 0)
 			return state;
-	return strcmp(label, "idle") == 0 ? CARD_TRULY_IDLE : -1;
+	return -1;
 }
 
 static struct survey_host *add_host(struct survey *s, const char *key, struct err *e)

@@ -16,13 +16,10 @@
 #include "model/state.h"
 #include "model/table.h"
 
-/* The fill of a state in a bar: an enum card_state, or MARK_SQUATTING for users. */
-enum { MARK_SQUATTING = CARD_STATES, REPORT_MARKS };
-
 /* One state in the headline. */
 struct report_state {
 	const char *label, *remark; /* constant; remark "": none */
-	int mark;
+	size_t look;		    /* in state_looks */
 	int64_t ms;
 	double shown; /* its share, rounded so that the printed shares add up to 100.0 % */
 };
@@ -227,9 +224,8 @@ struct report {
 	struct audit_sums held; /* presence of all users in the report, added up */
 	int64_t held_ms;	/* over all states */
 	double held_share[HOLDER_STATES], shown_held[HOLDER_STATES]; /* shown: rounded */
-	const struct restriction *only; /* the caller's; NULL: it is not restricted */
-	struct report_state
-		states[REPORT_MARKS]; /* the states of the headline that are shown */
+	const struct restriction *only;		 /* the caller's; NULL: it is not restricted */
+	struct report_state states[STATE_LOOKS]; /* the states of the headline that are shown */
 	size_t n_states;
 	struct report_waste waste;
 	int64_t unattributed_ms;

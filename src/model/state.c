@@ -1,14 +1,32 @@
-/* Names of the states, and the comparison of rules. */
+/* Names and looks of the states, and the comparison of rules. */
 #include "model/state.h"
 
-const char *const card_state_names[CARD_SHOWN_STATES] = {
-	[CARD_ACTIVE] = "active",
-	[CARD_IDLE_HELD] = "idle_held",
-	[CARD_TRULY_IDLE] = "truly_idle",
-	[CARD_UNOBSERVED] = "unobserved",
-	[CARD_USE_UNKNOWN] = "use_unknown",
-	[CARD_SUSPECT] = "suspect",
+#include <stdio.h>
+
+const struct state_look state_looks[STATE_LOOKS] = {
+	[CARD_ACTIVE] = { "active", "active", "used", "active", "█", "#", 2, false, false },
+	[CARD_IDLE_HELD] = { "idle_held", "idle-held", "unused", "idle_held", "▒", "=", 3, true,
+		true },
+	[CARD_TRULY_IDLE] = { "truly_idle", "truly-idle", "little memory", "idle", "░", ".", 6,
+		false, false },
+	[CARD_UNOBSERVED] = { "unobserved", "unobserved", "unobserved", "unobserved", " ", " ",
+		STATE_DIM, false, true },
+	[CARD_USE_UNKNOWN] = { "use_unknown", "use unknown", "use unknown", "use_unknown", "▚",
+		"?", 5, false, false },
+	[CARD_SUSPECT] = { "suspect", "suspect", NULL, NULL, " ", " ", 1, true, false },
+	[STATE_SQUATTING] = { "squatting", "idle on busy GPU", "idle on busy GPU", NULL, "▓",
+		"%", 1, false, false },
 };
+
+const enum card_state state_order[CARD_SHOWN_STATES] = { CARD_ACTIVE, CARD_IDLE_HELD,
+	CARD_USE_UNKNOWN, CARD_TRULY_IDLE, CARD_UNOBSERVED, CARD_SUSPECT };
+
+void state_codes(char dst[STATE_CODES_CAP], size_t look)
+{
+	const struct state_look *l = &state_looks[look];
+	snprintf(dst, STATE_CODES_CAP, "%s%d", l->bold ? "1;" : "",
+		l->color == STATE_DIM ? 2 : 30 + l->color);
+}
 
 const char *const holder_state_names[HOLDER_STATES] = {
 	[HOLDER_ACTIVE] = "active",

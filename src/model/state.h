@@ -4,6 +4,7 @@
 #define GUA_MODEL_STATE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* What a card did in a stretch of time. */
@@ -33,9 +34,27 @@ enum holder_state {
 	HOLDER_STATES = 5,
 };
 
-/* Names as in JSON keys, CSV and views: "active" "idle_held" "truly_idle" "unobserved"
- * "use_unknown"; "suspect". */
-extern const char *const card_state_names[CARD_SHOWN_STATES];
+/* How a state looks everywhere: a new state is a row of this table, and a colour in
+ * render/tokens.css and render/states.css, where its class is its key. Beside the states of
+ * cards, a bar has the time that users were idle on a busy card. */
+enum { STATE_SQUATTING = CARD_SHOWN_STATES, STATE_LOOKS };
+enum { STATE_DIM = -1 };
+struct state_look {
+	const char *key;	   /* JSON keys, CSV and classes of pages: "idle_held" */
+	const char *word;	   /* what people read: "idle-held" */
+	const char *users;	   /* the same time as users' time: "unused"; NULL: has none */
+	const char *label;	   /* of exported counters: "idle"; NULL: not exported */
+	const char *block, *ascii; /* a cell of a bar; " ": none */
+	signed char color;	   /* of a terminal, 0 to 7; STATE_DIM: none, but dim */
+	bool bold;		   /* asks for attention */
+	bool pattern;		   /* pages fill it with a pattern of html_patterns() */
+};
+extern const struct state_look state_looks[STATE_LOOKS];
+/* The states in the order in which they are listed, and stacked from the ground up. */
+extern const enum card_state state_order[CARD_SHOWN_STATES];
+enum { STATE_CODES_CAP = 8 };
+/* The parameters of the terminal's sequence for a look: "1;33". */
+void state_codes(char dst[STATE_CODES_CAP], size_t look);
 /* Whether time in that state has a known utilisation. */
 bool state_has_util(enum card_state state);
 /* "active" "idle_held" "truly_idle" "squatting" "use_unknown" */

@@ -141,7 +141,7 @@ static struct cell get_pid(const void *row, size_t of)
 static struct cell get_state(const void *row, size_t of)
 {
 	(void)of;
-	return table_text(card_state_names[((const struct holder_row *)row)->card->state]);
+	return table_text(state_looks[((const struct holder_row *)row)->card->state].key);
 }
 
 static struct cell get_memory(const void *row, size_t of)

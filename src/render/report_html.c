@@ -106,7 +106,7 @@ static void add_headline_bar(struct str *out, const struct report *r)
 			str_addf(out,
 				"<rect class=\"%s\" x=\"%.1f%%\" width=\"%.1f%%\" "
 				"height=\"100%%\"/>",
-				timeline_class(r->states[i].mark), at, wide);
+				state_looks[r->states[i].look].key, at, wide);
 		at += wide;
 	}
 	str_add(out, "</svg>\n");
@@ -117,11 +117,11 @@ static void add_state(struct str *out, const struct report *r, const struct repo
 	str_addf(out,
 		"<div class=\"state\"><dt><svg class=\"key\" viewBox=\"0 0 12 12\" "
 		"aria-hidden=\"true\"><rect class=\"%s\" width=\"12\" height=\"12\"/></svg>",
-		timeline_class(s->mark));
+		state_looks[s->look].key);
 	html_text(out, s->label);
 	str_addf(out, "</dt><dd><strong>%.1f%%</strong>", 100 * s->shown);
 	double tenths = ceil(1000 * r->uncertainty - 1e-6);
-	if (s->mark == CARD_IDLE_HELD && !r->of_users && tenths >= 1)
+	if (s->look == CARD_IDLE_HELD && !r->of_users && tenths >= 1)
 		str_addf(out, " <span class=\"dim\">± %.1f</span>", tenths / 10);
 	if (*s->remark)
 		html_between(out, "<br><span class=\"dim\">", s->remark, "</span>");
@@ -248,7 +248,7 @@ static void add_period(struct str *out, const struct report *r, size_t i, double
 	size_t n = CARD_STATES - r->of_users;
 	double all = 0, y = TALL, x = (double)i * step, wide = step * 0.85; /* x in percent */
 	for (size_t k = 0; k < n; k++)
-		all += (double)p->ms[states_upwards[k]];
+		all += (double)p->ms[state_order[k]];
 	add_zoom(out, r, p);
 	str_addf(out, "<g><title>%s: ", p->name);
 	if (isnan(p->share[CARD_ACTIVE]))
@@ -260,13 +260,13 @@ static void add_period(struct str *out, const struct report *r, size_t i, double
 			100 * p->share[CARD_UNOBSERVED]);
 	str_add(out, "</title>");
 	for (size_t k = 0; all > 0 && k < n; k++) {
-		double tall = TALL * (double)p->ms[states_upwards[k]] / all;
+		double tall = TALL * (double)p->ms[state_order[k]] / all;
 		y -= tall;
 		if (tall > 0)
 			str_addf(out,
 				"<rect class=\"%s\" x=\"%.2f%%\" y=\"%.1f\" width=\"%.2f%%\" "
 				"height=\"%.1f\"/>",
-				card_state_names[states_upwards[k]], x, y, wide, tall);
+				state_looks[state_order[k]].key, x, y, wide, tall);
 	}
 	if (all > 0)
 		str_addf(out,
@@ -324,7 +324,7 @@ static void add_hour(struct str *out, const struct report_hour *h, enum card_sta
 	str_add(out, "<td");
 	if (h->observed)
 		str_addf(out, " class=\"%s h%.0f\" title=\"%s %02d:00, %.0f %%\">%.0f",
-			card_state_names[state], floor(h->share[state] * 9.999), day, hour,
+			state_looks[state].key, floor(h->share[state] * 9.999), day, hour,
 			100 * h->share[state], 100 * h->share[state]);
 	else
 		str_add(out, " class=\"none\">");
@@ -370,9 +370,9 @@ static const struct box units = { 0, 0, UNITS_WIDE, UNITS_TALL };
 static void add_states(struct str *out, const struct report_timeline *t, size_t lane)
 {
 	for (size_t n = CARD_STATES; n > 0; n--) {
-		enum card_state state = states_upwards[n - 1];
-		const char *class = card_state_names[state];
-		bool pattern = state == CARD_IDLE_HELD || state == CARD_UNOBSERVED;
+		enum card_state state = state_order[n - 1];
+		const char *class = state_looks[state].key;
+		bool pattern = state_looks[state].pattern;
 		if (!timeline_has(t, &t->lanes[lane], n - 1))
 			continue;
 		if (pattern)
@@ -474,14 +474,13 @@ static void add_legend(struct str *out, const struct report *r)
 	bool used[MARK_SHAPES] = { false };
 	str_add(out, "<ul class=\"legend\">\n");
 	for (size_t n = 0; n < CARD_STATES; n++)
-		if (t->states[states_upwards[n]])
+		if (t->states[state_order[n]])
 			str_addf(out,
 				"<li><svg class=\"key\" viewBox=\"0 0 12 12\" "
 				"aria-hidden=\"true\">"
 				"<rect class=\"%s\" width=\"12\" "
 				"height=\"12\"/></svg>%s</li>\n",
-				card_state_names[states_upwards[n]],
-				t->words[states_upwards[n]]);
+				state_looks[state_order[n]].key, t->words[state_order[n]]);
 	for (size_t i = 0; i < t->n_marks; i++)
 		used[timeline_shape_of(t->marks[i].kind)] = true;
 	for (int i = 0; i < MARK_SHAPES; i++)

@@ -68,14 +68,14 @@ static void add_headline(struct json *j, const struct report *r)
 	json_text(j, "of", r->of_users ? "held" : "observed");
 	for (int state = 0; state < CARD_STATES; state++)
 		if (state != CARD_UNOBSERVED)
-			json_number(j, card_state_names[state],
+			json_number(j, state_looks[state].key,
 				r->of_users ? r->held_share[state] : r->share[state], 6);
 	json_number(j, "squatting", r->of_users ? r->held_share[HOLDER_SQUATTING] : NAN, 6);
 	json_number(j, "idle_held_uncertainty", r->of_users ? NAN : r->uncertainty, 6);
 	json_close(j, '}');
 	json_open(j, "gpu_seconds", '{');
 	for (int state = 0; state < CARD_STATES; state++)
-		add_seconds(j, card_state_names[state], r->ms[state]);
+		add_seconds(j, state_looks[state].key, r->ms[state]);
 	json_close(j, '}');
 }
 
@@ -108,7 +108,7 @@ static void add_heatmap(struct json *j, const struct report *r)
 			json_number(j, "dow", dow, 0);
 			json_number(j, "hour", hour, 0);
 			for (int state = 0; state < CARD_UNOBSERVED; state++)
-				add_seconds(j, card_state_names[state], h->ms[state]);
+				add_seconds(j, state_looks[state].key, h->ms[state]);
 			json_close(j, '}');
 		}
 	}

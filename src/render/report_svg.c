@@ -83,7 +83,7 @@ static void add_headline(struct picture *p)
 			str_addf(p->out,
 				"<rect class=\"%s\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" "
 				"height=\"%d\"/>\n",
-				timeline_class(s->mark), at, p->y, wide, BAR_TALL);
+				state_looks[s->look].key, at, p->y, wide, BAR_TALL);
 		at += wide;
 	}
 	str_addf(p->out,
@@ -94,7 +94,7 @@ static void add_headline(struct picture *p)
 		const struct report_state *s = &p->r->states[i];
 		char text[96];
 		snprintf(text, sizeof(text), "%s %.1f%%", s->label, 100 * s->shown);
-		add_key(p, x, timeline_class(s->mark));
+		add_key(p, x, state_looks[s->look].key);
 		str_addf(
 			p->out, "<text x=\"%d\" y=\"%d\">%s</text>\n", x + 18, p->y + 11, text);
 		x += 18 + 8 * (int)strlen(text) + 16;
@@ -109,8 +109,8 @@ static void add_states(struct picture *p, const struct report_lane *lane)
 	for (size_t n = CARD_STATES; n > 0; n--) {
 		if (!timeline_has(t, lane, n - 1))
 			continue;
-		str_addf(p->out, "<path class=\"%s\" d=\"",
-			card_state_names[states_upwards[n - 1]]);
+		str_addf(
+			p->out, "<path class=\"%s\" d=\"", state_looks[state_order[n - 1]].key);
 		timeline_shape(p->out, t, lane, n, box);
 		str_add(p->out, "\"/>");
 	}

@@ -88,30 +88,26 @@ static void add_header(struct str *out, const struct report *r, const struct tex
 	add_sentences(out, r, SENTENCE_ABSENT, 0, style);
 }
 
-/* How a state looks in a bar. */
-static const struct bar_mark {
-	const char *block, *ascii, *color;
-} bar_marks[REPORT_MARKS] = {
-	[CARD_ACTIVE] = { "█", "#", "32" },
-	[CARD_IDLE_HELD] = { "▒", "=", "33" },
-	[CARD_TRULY_IDLE] = { "░", ".", "2" },
-	[CARD_USE_UNKNOWN] = { "▚", "?", "35" },
-	[MARK_SQUATTING] = { "▓", "%", "31" },
-};
-
-static const char *bar_mark(int mark, const struct text_style *style)
+static const char *bar_mark(size_t look, const struct text_style *style)
 {
-	return style->ascii ? bar_marks[mark].ascii : bar_marks[mark].block;
+	return style->ascii ? state_looks[look].ascii : state_looks[look].block;
+}
+
+static void add_colored(
+	struct str *out, const char *text, size_t look, const struct text_style *style)
+{
+	char codes[STATE_CODES_CAP];
+	state_codes(codes, look);
+	text_add_colored(out, text, codes, style);
 }
 
 /* Appends `n` cells of a bar, as the state looks there. */
-static void add_cells(struct page *p, int mark, size_t n)
+static void add_cells(struct page *p, size_t look, size_t n)
 {
 	struct str run = { 0 };
-	str_add_repeat(&run, bar_mark(mark, &p->style->text), n);
-	if (n)
-		text_add_colored(
-			p->out, str_text(&run), bar_marks[mark].color, &p->style->text);
+	str_add_repeat(&run, bar_mark(look, &p->style->text), n);
+	if (n && *state_looks[look].ascii != ' ')
+		add_colored(p->out, str_text(&run), look, &p->style->text);
 	p->out->failed |= run.failed;
 	str_finish(&run);
 }
@@ -119,13 +115,13 @@ static void add_cells(struct page *p, int mark, size_t n)
 static void add_bar(struct page *p)
 {
 	const struct report *r = p->r;
-	double parts[REPORT_MARKS];
+	double parts[STATE_LOOKS];
 	size_t cells[SHARES_MAX];
 	for (size_t i = 0; i < r->n_states; i++)
 		parts[i] = (double)r->states[i].ms;
 	shares_divide(parts, r->n_states, p->style->bar_cells, true, cells);
 	for (size_t i = 0; i < r->n_states; i++)
-		add_cells(p, r->states[i].mark, cells[i]);
+		add_cells(p, r->states[i].look, cells[i]);
 	str_add(p->out, "\n");
 }
 
@@ -135,8 +131,8 @@ static void add_state(struct str *out, const struct report *r, const struct repo
 	/* How far the share can be off, in percent, rounded up to a tenth. */
 	double tenths = ceil(1000 * r->uncertainty - 1e-6);
 	str_addf(out, "  %-*s%s %5.1f%%", r->of_users ? 18 : 12, s->label,
-		bar_mark(s->mark, style), 100 * s->shown);
-	if (s->mark == CARD_IDLE_HELD && !r->of_users && tenths >= 1)
+		bar_mark(s->look, style), 100 * s->shown);
+	if (s->look == CARD_IDLE_HELD && !r->of_users && tenths >= 1)
 		str_addf(out, " %s %.1f", style->ascii ? "+-" : "±", tenths / 10);
 	if (*s->remark)
 		str_addf(out, "  %s %s", style->ascii ? "<-" : "←", s->remark);
@@ -377,19 +373,13 @@ static void add_period_bar(struct page *page, const struct report_period *p)
 	if (page->r->of_users) /* the rest of the cards' time does not belong to these users */
 		parts[CARD_UNOBSERVED] = 0;
 	shares_divide(parts, CARD_STATES, BAR_CELLS, true, cells);
-	static const enum card_state order[] = { CARD_ACTIVE, CARD_IDLE_HELD, CARD_TRULY_IDLE,
-		CARD_USE_UNKNOWN };
-	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
-		add_cells(page, order[i], cells[order[i]]);
+	for (size_t i = 0; i < CARD_STATES; i++)
+		add_cells(page, state_order[i], cells[state_order[i]]);
 }
 
 const char *report_text_state(const struct report *r, enum card_state state)
 {
-	if (state == CARD_UNOBSERVED)
-		return "unobserved";
-	if (r->of_users)
-		return state == CARD_ACTIVE ? "used" : "unused";
-	return state == CARD_ACTIVE ? "active" : "idle-held";
+	return r->of_users ? state_looks[state].users : state_looks[state].word;
 }
 
 /* The states of a trend. */
@@ -435,9 +425,6 @@ static void add_line(struct str *out, const struct report *r, enum card_state st
 	const struct text_style *style)
 {
 	const struct report_trend *t = &r->trend;
-	static const char *const colors[CARD_STATES] = {
-		[CARD_ACTIVE] = "32", [CARD_IDLE_HELD] = "33", [CARD_UNOBSERVED] = "2"
-	};
 	struct str line = { 0 };
 	char last[SHARE_CAP];
 	for (size_t i = 0; i < t->n; i++)
@@ -445,7 +432,7 @@ static void add_line(struct str *out, const struct report *r, enum card_state st
 			COLUMNS_OF(t));
 	show_share(last, t->periods[t->n - 1].share[state]);
 	str_addf(out, "  %-*s", TREND_LABEL, report_text_state(r, state));
-	text_add_colored(out, str_text(&line), colors[state], style);
+	add_colored(out, str_text(&line), state, style);
 	str_addf(out, " %s\n", last);
 	out->failed |= line.failed;
 	str_finish(&line);
@@ -515,8 +502,7 @@ static void add_day(struct str *out, const struct report_hour hours[24], int sta
 	if (style->color256)
 		str_addf(out, " %s", str_text(&row));
 	else
-		text_add_colored(
-			out, str_text(&row), state == CARD_ACTIVE ? "32" : "33", style);
+		add_colored(out, str_text(&row), (size_t)state, style);
 	out->failed |= row.failed;
 	str_finish(&row);
 }

@@ -3,14 +3,6 @@
 
 #include <math.h>
 
-const enum card_state states_upwards[CARD_STATES] = { CARD_ACTIVE, CARD_IDLE_HELD,
-	CARD_USE_UNKNOWN, CARD_TRULY_IDLE, CARD_UNOBSERVED };
-
-const char *timeline_class(int mark)
-{
-	return mark == MARK_SQUATTING ? "squatting" : card_state_names[mark];
-}
-
 size_t timeline_shown(const struct report_timeline *t)
 {
 	enum { MOST = 48 };
@@ -20,7 +12,7 @@ size_t timeline_shown(const struct report_timeline *t)
 bool timeline_has(const struct report_timeline *t, const struct report_lane *lane, size_t n)
 {
 	for (size_t i = 0; i < t->n; i++)
-		if (lane->share[i][states_upwards[n]] > 0)
+		if (lane->share[i][state_order[n]] > 0)
 			return true;
 	return false;
 }
@@ -33,7 +25,7 @@ void timeline_shape(struct str *out, const struct report_timeline *t,
 	for (size_t i = 0; i < t->n; i++) {
 		double share = 0;
 		for (size_t k = 0; k < n; k++)
-			share += lane->share[i][states_upwards[k]];
+			share += lane->share[i][state_order[k]];
 		long x = box.x + lround(box.width * t->columns[i].from);
 		long y = ground - lround(box.height * (share > 1 ? 1 : share));
 		if (y == level)

@@ -6,13 +6,6 @@
 #include "base/str.h"
 #include "model/report.h"
 
-/* The states from the bottom up. The rest of a column is time without the card or, in a
- * report about users, time in which they did not hold it. */
-extern const enum card_state states_upwards[CARD_STATES];
-
-/* The CSS class of a state of the headline. */
-const char *timeline_class(int mark);
-
 /* Where and how large something is drawn, in units of the picture. */
 struct box {
 	int x, y, width, height;
@@ -23,9 +16,10 @@ size_t timeline_shown(const struct report_timeline *t);
 /* The text that replaces the remaining lanes. */
 #define TIMELINE_MORE "%zu more: --host, --card or --model choose some"
 
-/* Appends the shape of the first `n` states from the bottom up, as the value of an attribute
- * d. Draw all five states first, then four, and so on: each shape covers a part of the one
- * before. */
+/* Appends the shape of the first `n` states of state_order from the bottom up, as the value of
+ * an attribute d. Draw all CARD_STATES first, then one fewer, and so on: each shape covers a
+ * part of the one before. The rest of a column is time without the card or, in a report about
+ * users, time in which they did not hold it. */
 void timeline_shape(struct str *out, const struct report_timeline *t,
 	const struct report_lane *lane, size_t n, struct box box);
 /* Whether the n-th state from the bottom up (from 0) occurs in the lane. */

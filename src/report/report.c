@@ -336,45 +336,47 @@ static void add_window(struct report *r, const struct audit *a)
 	r->n_listed = a->n_hosts > AUDIT_HOSTS_LISTED ? AUDIT_HOSTS_WORST : a->n_hosts;
 }
 
-/* The states of cards and of users, with the names that the headline uses. */
+/* The states of the headline; of users, with names of their own. */
 struct headline_state {
-	size_t state;
-	bool if_some; /* shown only if it is not 0 */
-	struct report_state shown;
+	size_t state;	   /* of the sums */
+	size_t look;	   /* in state_looks */
+	bool if_some;	   /* shown only if it is not 0 */
+	const char *label; /* NULL: the look's word */
+	const char *remark;
 };
 static const struct headline_state card_states[] = {
-	{ CARD_ACTIVE, false, { "active", "", CARD_ACTIVE, 0, 0 } },
-	{ CARD_IDLE_HELD, false,
-		{ "idle-held", "held and not used: what dashboards miss", CARD_IDLE_HELD, 0,
-			0 } },
-	{ CARD_TRULY_IDLE, false, { "truly-idle", "", CARD_TRULY_IDLE, 0, 0 } },
-	{ CARD_USE_UNKNOWN, true,
-		{ "use unknown", "held, but the driver reports no utilisation (MIG)",
-			CARD_USE_UNKNOWN, 0, 0 } },
+	{ CARD_ACTIVE, CARD_ACTIVE, false, NULL, "" },
+	{ CARD_IDLE_HELD, CARD_IDLE_HELD, false, NULL,
+		"held and not used: what dashboards miss" },
+	{ CARD_TRULY_IDLE, CARD_TRULY_IDLE, false, NULL, "" },
+	{ CARD_USE_UNKNOWN, CARD_USE_UNKNOWN, true, NULL,
+		"held, but the driver reports no utilisation (MIG)" },
 };
 static const struct headline_state holder_states[] = {
-	{ HOLDER_ACTIVE, false, { "used", "", CARD_ACTIVE, 0, 0 } },
-	{ HOLDER_IDLE_HELD, false, { "idle", "", CARD_IDLE_HELD, 0, 0 } },
-	{ HOLDER_SQUATTING, false,
-		{ "idle on busy GPU", "another user kept the GPU busy", MARK_SQUATTING, 0,
-			0 } },
-	{ HOLDER_TRULY_IDLE, true, { "little memory", "", CARD_TRULY_IDLE, 0, 0 } },
-	{ HOLDER_USE_UNKNOWN, true,
-		{ "use unknown", "the driver reports no utilisation (MIG)", CARD_USE_UNKNOWN, 0,
-			0 } },
+	{ HOLDER_ACTIVE, CARD_ACTIVE, false, "used", "" },
+	{ HOLDER_IDLE_HELD, CARD_IDLE_HELD, false, "idle", "" },
+	{ HOLDER_SQUATTING, STATE_SQUATTING, false, NULL, "another user kept the GPU busy" },
+	{ HOLDER_TRULY_IDLE, CARD_TRULY_IDLE, true, "little memory", "" },
+	{ HOLDER_USE_UNKNOWN, CARD_USE_UNKNOWN, true, NULL,
+		"the driver reports no utilisation (MIG)" },
 };
 
 static void add_states(
 	struct report *r, const struct headline_state *states, size_t n, const int64_t *ms)
 {
-	double parts[REPORT_MARKS], shown[SHARES_MAX];
+	double parts[STATE_LOOKS], shown[SHARES_MAX];
 	for (size_t i = 0; i < n; i++) {
 		int64_t own_ms = ms[states[i].state];
 		if (states[i].if_some && own_ms <= 0)
 			continue;
 		parts[r->n_states] = (double)own_ms;
-		r->states[r->n_states] = states[i].shown;
-		r->states[r->n_states++].ms = own_ms;
+		r->states[r->n_states++] = (struct report_state){
+			.label = states[i].label ? states[i].label
+						 : state_looks[states[i].look].word,
+			.remark = states[i].remark,
+			.look = states[i].look,
+			.ms = own_ms,
+		};
 	}
 	shares_round(parts, r->n_states, shown);
 	for (size_t i = 0; i < r->n_states; i++)

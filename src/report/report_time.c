@@ -298,20 +298,6 @@ static const struct column timeline_columns[] = {
 };
 #undef OF
 
-/* The names of states; for users, of their time. */
-static const char *const words[2][CARD_STATES] = {
-	{ [CARD_ACTIVE] = "active",
-		[CARD_IDLE_HELD] = "idle-held",
-		[CARD_TRULY_IDLE] = "truly-idle",
-		[CARD_UNOBSERVED] = "unobserved",
-		[CARD_USE_UNKNOWN] = "use unknown" },
-	{ [CARD_ACTIVE] = "used",
-		[CARD_IDLE_HELD] = "unused",
-		[CARD_TRULY_IDLE] = "little memory",
-		[CARD_UNOBSERVED] = "unobserved",
-		[CARD_USE_UNKNOWN] = "use unknown" },
-};
-
 static bool is_held(const struct audit *a, size_t card)
 {
 	const struct audit_columns *c = &a->columns;
@@ -452,7 +438,9 @@ void report_time_add_line(struct report *r, const struct audit *a)
 		return;
 	}
 	t->n = c->n;
-	memcpy(t->words, words[r->of_users], sizeof(t->words));
+	for (int state = 0; state < CARD_STATES; state++)
+		t->words[state] =
+			r->of_users ? state_looks[state].users : state_looks[state].word;
 	name_width(t->width, sizeof(t->width), c->width_ms / 60000);
 	add_columns(r, c);
 	add_lanes(r, a);

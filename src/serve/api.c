@@ -78,7 +78,7 @@ static void add_card(struct json *j, const struct present *now, const struct pre
 	add_label(j, "pci", c->id.pci);
 	json_text(j, "status", card_status_names[c->status]);
 	json_moment(j, "last_seen", c->last_seen_ms);
-	json_text(j, "state", card_state_names[c->state]);
+	json_text(j, "state", state_looks[c->state].key);
 	json_moment(j, "state_since", c->state_since_ms);
 	json_bool(j, "state_since_is_lower_bound", c->state_longer);
 	json_number(j, "util_pct", c->values[METRIC_UTILIZATION_GPU], 1);

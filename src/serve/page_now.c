@@ -30,16 +30,6 @@ static void add_since(const struct view *v, const struct present_card *c)
 	str_addf(v->out, " for %s%s", c->state_longer ? "&gt; " : "", text);
 }
 
-/* The state names from the definitions. */
-static const char *const state_words[CARD_SHOWN_STATES] = {
-	[CARD_ACTIVE] = "active",
-	[CARD_IDLE_HELD] = "idle-held",
-	[CARD_TRULY_IDLE] = "truly-idle",
-	[CARD_UNOBSERVED] = "no reading",
-	[CARD_USE_UNKNOWN] = "use unknown",
-	[CARD_SUSPECT] = "not plausible",
-};
-
 /* More cards than this are shown as small tiles, without readings. */
 enum { MANY = 32 };
 
@@ -52,11 +42,11 @@ static void add_summary(const struct view *v)
 		counts[v->b->cards[i].state]++;
 	str_addf(v->out, "<h2 id=\"gpus\" class=\"lead\">%zu GPU%s: ", v->b->n_cards,
 		v->b->n_cards == 1 ? "" : "s");
-	for (size_t s = 0; s < CARD_SHOWN_STATES; s++) {
+	for (size_t i = 0; i < CARD_SHOWN_STATES; i++) {
+		enum card_state s = state_order[i];
 		if (!counts[s])
 			continue;
-		str_addf(v->out, "%s%zu %s%s", more ? ", " : "", counts[s],
-			s == CARD_UNOBSERVED ? "with " : "", state_words[s]);
+		str_addf(v->out, "%s%zu %s", more ? ", " : "", counts[s], state_looks[s].word);
 		more = true;
 	}
 	str_add(v->out, "</h2>\n");
@@ -123,7 +113,7 @@ static void add_holder_line(const struct view *v, const struct present_card *c)
 static void add_tile(const struct view *v, const struct present_card *c)
 {
 	char label[CARD_LABEL_CAP];
-	const char *state = card_state_names[c->state];
+	const char *state = state_looks[c->state].key;
 	card_label(label, sizeof(label), &c->id);
 	str_addf(v->out, "<li class=\"tile is_%s\">\n<h3><a id=\"card-", state);
 	html_url(v->out, c->id.uuid);
@@ -135,7 +125,7 @@ static void add_tile(const struct view *v, const struct present_card *c)
 	page_key(v->out, state);
 	if (c->status == CARD_STATUS_OK) {
 		str_addf(v->out, "%s<strong>%s</strong>",
-			v->b->hosts[c->host].stale ? "was " : "", state_words[c->state]);
+			v->b->hosts[c->host].stale ? "was " : "", state_looks[c->state].word);
 		add_since(v, c);
 	} else {
 		str_addf(v->out, "<strong>%s</strong>", card_status_names[c->status]);

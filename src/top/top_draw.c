@@ -504,21 +504,18 @@ static void draw_title(struct top_state *s)
 static void draw_states(struct top_state *s)
 {
 	struct top_frame *f = &s->frame;
-	static const struct present_card kinds[] = {
+	enum { FAULTS = 2, KINDS = FAULTS + CARD_SHOWN_STATES + 1 };
+	struct present_card kinds[KINDS] = {
 		{ .status = CARD_STATUS_LOST },
 		{ .status = CARD_STATUS_DENIED },
-		{ .state = CARD_ACTIVE },
-		{ .state = CARD_IDLE_HELD },
-		{ .state = CARD_TRULY_IDLE },
-		{ .state = CARD_USE_UNKNOWN },
-		{ .state = CARD_UNOBSERVED },
-		{ .state = CARD_SUSPECT },
-		{ .status = CARD_STATUS_ASLEEP },
 	};
+	kinds[KINDS - 1].status = CARD_STATUS_ASLEEP;
+	for (size_t k = 0; k < CARD_SHOWN_STATES; k++)
+		kinds[FAULTS + k].state = state_order[k];
 	size_t n = shown_cards(&s->now);
 	const char *separator = ": ";
 	top_frame_addf(f, TOP_STRONG, " %zu card%s", n, n == 1 ? "" : "s");
-	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+	for (size_t k = 0; k < KINDS; k++) {
 		const char *word = top_words_state(&kinds[k]);
 		size_t count = 0;
 		for (size_t i = 0; i < s->now.all->n_cards; i++)

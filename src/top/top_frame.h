@@ -7,23 +7,24 @@
 #include <stddef.h>
 
 #include "base/str.h"
+#include "model/state.h"
 #include "render/text.h"
 
 enum top_style {
 	TOP_PLAIN,
 	TOP_STRONG,
-	TOP_DIM,      /* less important text */
-	TOP_TITLE,    /* the first line */
-	TOP_HEADING,  /* headings of columns */
-	TOP_SORTED,   /* the heading of the sort column */
-	TOP_ACTIVE,   /* computes */
-	TOP_IDLE,     /* holds memory and does not compute */
-	TOP_FREE,     /* no process holds the card */
-	TOP_LOST,     /* faults */
-	TOP_SELECTED, /* the row that keys act on */
-	TOP_KEY,      /* a key's name in the last line */
-	TOP_LABEL,    /* what that key does */
-	TOP_STYLES,
+	TOP_DIM,			       /* less important text */
+	TOP_TITLE,			       /* the first line */
+	TOP_HEADING,			       /* headings of columns */
+	TOP_SORTED,			       /* the heading of the sort column */
+	TOP_SELECTED,			       /* the row that keys act on */
+	TOP_KEY,			       /* a key's name in the last line */
+	TOP_LABEL,			       /* what that key does */
+	TOP_STATE,			       /* + enum card_state: as state_looks has it */
+	TOP_ACTIVE = TOP_STATE + CARD_ACTIVE,  /* computes */
+	TOP_IDLE = TOP_STATE + CARD_IDLE_HELD, /* holds memory and does not compute */
+	TOP_LOST = TOP_STATE + CARD_SUSPECT,   /* faults */
+	TOP_STYLES = TOP_STATE + CARD_SHOWN_STATES,
 	TOP_NEWLINE = TOP_STYLES, /* end of a line */
 };
 

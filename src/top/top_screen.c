@@ -21,21 +21,28 @@
 static const struct look {
 	int front, back; /* -1: the terminal's own */
 	attr_t with, without;
-} looks[TOP_STYLES] = {
+} looks[TOP_STATE] = {
 	[TOP_PLAIN] = { -1, -1, A_NORMAL, A_NORMAL },
 	[TOP_STRONG] = { -1, -1, A_BOLD, A_BOLD },
 	[TOP_DIM] = { -1, -1, A_DIM, A_DIM },
 	[TOP_TITLE] = { COLOR_WHITE, COLOR_BLUE, A_BOLD, A_REVERSE },
 	[TOP_HEADING] = { COLOR_BLACK, COLOR_GREEN, A_NORMAL, A_REVERSE },
 	[TOP_SORTED] = { COLOR_BLACK, COLOR_CYAN, A_NORMAL, A_REVERSE | A_BOLD },
-	[TOP_ACTIVE] = { COLOR_GREEN, -1, A_NORMAL, A_NORMAL },
-	[TOP_IDLE] = { COLOR_YELLOW, -1, A_BOLD, A_BOLD },
-	[TOP_FREE] = { COLOR_CYAN, -1, A_NORMAL, A_NORMAL },
-	[TOP_LOST] = { COLOR_RED, -1, A_BOLD, A_BOLD },
 	[TOP_SELECTED] = { COLOR_BLACK, COLOR_CYAN, A_NORMAL, A_REVERSE },
 	[TOP_KEY] = { -1, -1, A_BOLD, A_BOLD },
 	[TOP_LABEL] = { COLOR_BLACK, COLOR_CYAN, A_NORMAL, A_REVERSE },
 };
+
+/* The curses numbers of colours are those of state_looks. */
+static struct look look_of(size_t style)
+{
+	if (style < TOP_STATE)
+		return looks[style];
+	const struct state_look *state = &state_looks[style - TOP_STATE];
+	attr_t weight = state->bold ? A_BOLD : state->color == STATE_DIM ? A_DIM : A_NORMAL;
+	return (struct look){ state->color == STATE_DIM ? -1 : state->color, -1, weight,
+		weight };
+}
 
 /* The sequence that moves the cursor of the terminal. */
 static const char *move_sequence;
@@ -82,16 +89,16 @@ static bool make_pen(struct top_pen *pen, bool color)
 	move_sequence = sequence_of("cup");
 	pen->move = move_cursor;
 	for (size_t i = 0; i < TOP_STYLES; i++) {
-		const struct look *look = &looks[i];
+		const struct look look = look_of(i);
 		struct str *on = &pen->on[i];
-		attr_t attributes = colors ? look->with : look->without;
+		attr_t attributes = colors ? look.with : look.without;
 		add_sequence(on, attributes & A_BOLD ? sequence_of("bold") : NULL);
 		add_sequence(on, attributes & A_DIM ? sequence_of("dim") : NULL);
 		add_sequence(on, attributes & A_REVERSE ? sequence_of("rev") : NULL);
-		if (colors && look->front >= 0)
-			add_sequence(on, tiparm(front, look->front));
-		if (colors && look->back >= 0)
-			add_sequence(on, tiparm(back, look->back));
+		if (colors && look.front >= 0)
+			add_sequence(on, tiparm(front, look.front));
+		if (colors && look.back >= 0)
+			add_sequence(on, tiparm(back, look.back));
 	}
 	return move_sequence && pen->clear.len && pen->erase.len;
 }

@@ -53,35 +53,21 @@ void top_words_number(char *dst, size_t cap, double value, const char *unit)
 		snprintf(dst, cap, "%.0f%s", value, unit);
 }
 
-/* Rows: first by card_state, for cards with status ok; then by card_status, for the others. */
-static const struct state_words {
-	const char *word;
-	enum top_style style;
-} states[CARD_SHOWN_STATES] = {
-	[CARD_ACTIVE] = { "active", TOP_ACTIVE },
-	[CARD_IDLE_HELD] = { "idle-held", TOP_IDLE },
-	[CARD_TRULY_IDLE] = { "truly-idle", TOP_FREE },
-	[CARD_UNOBSERVED] = { "unobserved", TOP_DIM },
-	[CARD_USE_UNKNOWN] = { "use unknown", TOP_IDLE },
-	[CARD_SUSPECT] = { "suspect", TOP_LOST },
-}, statuses[CARD_STATUS_COUNT] = {
-	[CARD_STATUS_OK] = { "ok", TOP_PLAIN },
-	[CARD_STATUS_LOST] = { "lost", TOP_LOST },
-	[CARD_STATUS_ASLEEP] = { "asleep", TOP_DIM },
-	[CARD_STATUS_DENIED] = { "denied", TOP_LOST },
+static const enum top_style status_styles[CARD_STATUS_COUNT] = {
+	[CARD_STATUS_OK] = TOP_PLAIN,
+	[CARD_STATUS_LOST] = TOP_LOST,
+	[CARD_STATUS_ASLEEP] = TOP_DIM,
+	[CARD_STATUS_DENIED] = TOP_LOST,
 };
-
-static const struct state_words *words_of(const struct present_card *card)
-{
-	return card->status == CARD_STATUS_OK ? &states[card->state] : &statuses[card->status];
-}
 
 const char *top_words_state(const struct present_card *card)
 {
-	return words_of(card)->word;
+	return card->status == CARD_STATUS_OK ? state_looks[card->state].word
+					      : card_status_names[card->status];
 }
 
 enum top_style top_words_state_style(const struct present_card *card)
 {
-	return words_of(card)->style;
+	return card->status == CARD_STATUS_OK ? TOP_STATE + card->state
+					      : status_styles[card->status];
 }

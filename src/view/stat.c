@@ -132,16 +132,14 @@ static void add_since(
 static void add_state(struct str *out, const struct present_card *c, int64_t now_ms,
 	const struct text_style *style)
 {
-	static const char *const words[CARD_SHOWN_STATES] = { "active", "idle-held",
-		"truly-idle", "unobserved", "use unknown", "suspect" };
-	static const char *const colors[CARD_SHOWN_STATES] = { "32", "1;33", "36", "1;30", "33",
-		"31" };
+	char codes[STATE_CODES_CAP];
 	struct str text = { 0 };
-	str_add(&text, words[c->state]);
+	state_codes(codes, c->state);
+	str_add(&text, state_looks[c->state].word);
 	if (c->state == CARD_IDLE_HELD || c->state == CARD_TRULY_IDLE ||
 		c->state == CARD_USE_UNKNOWN)
 		add_since(&text, " ", c->state_since_ms, c->state_longer, now_ms);
-	text_add_colored(out, str_text(&text), colors[c->state], style);
+	text_add_colored(out, str_text(&text), codes, style);
 	str_finish(&text);
 }
 
@@ -544,7 +542,7 @@ static void json_metric(struct json *j, const char *key, const double *v, enum m
 
 const char *stat_state(const struct present_card *c)
 {
-	return c->status == CARD_STATUS_OK ? card_state_names[c->state]
+	return c->status == CARD_STATUS_OK ? state_looks[c->state].key
 					   : card_status_names[c->status];
 }
 

@@ -141,7 +141,7 @@ def test_top_says_both(tmp_path, clock_file):
     text = frame(LATCHED)
     assert "3 cards: 1 active, 1 truly-idle, 1 suspect" in text and " " + SENTENCE in text
     text = frame(HALF)
-    assert "3 cards: 2 truly-idle, 1 use unknown" in text and " use unknown " in text.split("STATE")[1]
+    assert "3 cards: 1 use unknown, 2 truly-idle" in text and " use unknown " in text.split("STATE")[1]
     assert "unobserved" not in text
 
 

@@ -112,7 +112,7 @@ def test_a_process_that_ended_and_an_instance_whose_use_is_not_known(serve, tmp_
     made.usage(NOW - 60, card, USE_UNKNOWN, 60)
     made.insert("holder", gpu=card, process=ended, kind=1, mem_bytes=None, since_ms=(NOW - 3600) * 1000)
     body = page(serve("--db", made.save(), "--now", NOW_TEXT, "--utc"), "/")
-    assert "2 GPUs: 1 with no reading, 1 use unknown" in words(body)  # card 3 is not there any more
+    assert "2 GPUs: 1 use unknown, 1 unobserved" in words(body)  # card 3 is not there any more
     assert "GPU 1:0" in body and "<strong>lost</strong>" in body
     row = rows(body)[0]
     assert row[0] == "(ended)" and row[2:4] == ["-", "use unknown"] and row[-1] == "-"
@@ -140,7 +140,7 @@ def test_before_the_first_readings_of_use_nobody_is_called_idle(serve, tmp_path)
     db = shared(tmp_path, (0, 7, "ann", None, {"job": "slurm:7"}), util=[None], started=NOW - 1)
     server = serve("--db", db, "--now", NOW_TEXT, "--utc")
     body = page(server, "/")
-    assert "1 GPU: 1 with no reading" in words(body) and 'class="idle"' not in body and "scancel" not in body
+    assert "1 GPU: 1 unobserved" in words(body) and 'class="idle"' not in body and "scancel" not in body
     assert rows(body)[0][3] == "-" and rows(body)[0][-1] == "-"
     found, = csv.DictReader(io.StringIO(server.get("/api/v1/who.csv")[2]))
     assert (found["active"], found["idle_since"], found["idle_seconds"]) == ("", "", "")

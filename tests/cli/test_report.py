@@ -897,7 +897,7 @@ def on_terminal(path, *args, now=T + HOUR + 5, rows=0, **env):
 
 
 def test_colour_on_a_terminal_only(lab):
-    assert b"\x1b[33m" in on_terminal(lab, TERM="xterm")
+    assert b"\x1b[1;33m" in on_terminal(lab, TERM="xterm")
     assert b"\x1b" not in on_terminal(lab, TERM="xterm", NO_COLOR="1")
     assert b"\x1b" not in on_terminal(lab, TERM="dumb")
     assert b"\x1b" not in on_terminal(lab)
@@ -922,7 +922,7 @@ def test_a_pager_keeps_the_headline_on_a_small_terminal(lab, tmp_path):
 def test_colours_as_asked(lab):
     for args, coloured in (((), False), (("--color=always",), True), (("--color",), True), (("--color=never",), False),
                            (("--color=auto",), False)):
-        assert ("\x1b[33m" in report(lab, args=args)) is coloured
+        assert ("\x1b[1;33m" in report(lab, args=args)) is coloured
     assert b"\x1b" not in on_terminal(lab, "--color=never", TERM="xterm")
     assert "auto, always or never" in fails(2, "--db", lab, "--color=blue")
     assert "exclude" in fails(2, "--db", lab, "--color=always", "--no-color")

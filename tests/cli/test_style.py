@@ -102,3 +102,11 @@ def test_every_class_is_used():
         rules = re.sub(r"/\*.*?\*/|\{[^{}]*\}", " ", SHEETS[name], flags=re.S)
         for word in set(re.findall(r"\.([a-z][\w-]*)", rules)):
             assert re.search(rf"\b{word}\b", sources) or re.fullmatch(r"h\d", word), word
+
+
+def test_every_state_is_drawn():
+    """A state that is a row of state_looks and has no fill would be black."""
+    keys = re.findall(r"^\t\[(CARD|STATE)_\w+\] = \{ \"(\w+)\",", (ROOT / "src/model/state.c").read_text(), flags=re.M)
+    assert {"active", "idle_held", "use_unknown", "squatting"} <= {key for _, key in keys}
+    for _, key in keys:
+        assert key == "suspect" or re.search(rf"\.{key}\b[^{{]*\{{ fill:", SHEETS["states"]), key  # suspect time is never summed

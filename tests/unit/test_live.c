@@ -140,7 +140,7 @@ static const char *shown(const struct view *v)
 	char *at = text[turn ^= 1], *end = at + sizeof(text[0]);
 	for (size_t i = 0; i < 3; i++) {
 		at += snprintf(
-			at, (size_t)(end - at), "| %s ", card_state_names[card(v, i)->state]);
+			at, (size_t)(end - at), "| %s ", state_looks[card(v, i)->state].key);
 		for (size_t k = 0; k < card(v, i)->n_processes; k++) {
 			const struct present_process *p = process(v, i, k);
 			at += snprintf(at, (size_t)(end - at), "%u %s %d ", p->id.pid,

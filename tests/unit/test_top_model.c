@@ -520,6 +520,30 @@ static void test_a_pid_of_another_is_not_signalled(void **state)
 	assert_int_equal(top_keys_send_signal(&id, SIGKILL, &e), ERR_WORLD);
 }
 
+/* Every state can be told from the others by its word, and by its colour or weight. */
+static void test_states_differ(void **state)
+{
+	(void)state;
+	char codes[STATE_LOOKS][STATE_CODES_CAP];
+	for (size_t i = 0; i < CARD_SHOWN_STATES; i++) {
+		const struct present_card card = { .state = (enum card_state)i };
+		state_codes(codes[i], i);
+		assert_string_equal(top_words_state(&card), state_looks[i].word);
+		assert_int_equal(top_words_state_style(&card), TOP_STATE + (int)i);
+		size_t listed = 0;
+		for (size_t k = 0; k < CARD_SHOWN_STATES; k++)
+			listed += state_order[k] == i;
+		assert_int_equal(listed, 1);
+		for (size_t k = 0; k < i; k++) {
+			assert_string_not_equal(codes[i], codes[k]);
+			assert_string_not_equal(state_looks[i].key, state_looks[k].key);
+			assert_string_not_equal(state_looks[i].word, state_looks[k].word);
+		}
+	}
+	assert_string_equal(codes[CARD_IDLE_HELD], "1;33");
+	assert_string_equal(codes[CARD_UNOBSERVED], "2");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -541,6 +565,7 @@ int main(void)
 		cmocka_unit_test(test_names_are_never_formats),
 		cmocka_unit_test(test_history),
 		cmocka_unit_test(test_short_words),
+		cmocka_unit_test(test_states_differ),
 		cmocka_unit_test(test_a_pid_of_another_is_not_signalled),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
