@@ -8,6 +8,7 @@
  *   model/          the nouns handed from stage to stage: reading, tick, audit, report, table
  *   proc/           the one reader of /proc and cgroups: processes, owners, the host
  *   config/         gua.conf: files become values
+ *   lease/          what schedulers have given to whom: files become leases
  *   driver/         where GPU numbers come from: the interface, the kinds, several as one
  *   driver/nvml/    the real driver, by its ABI
  *   driver/capture/ answers of the real driver in a file: written, read, played

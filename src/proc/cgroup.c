@@ -1,8 +1,11 @@
 /* Finds jobs, containers, pods and units by the components of a cgroup path. */
 #include "proc/cgroup.h"
 
+#include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/str.h"
 #include "proc/proc_parse.h"
@@ -462,4 +465,31 @@ void cgroup_parse(const char *bytes, size_t len, struct cgroup_labels *labels)
 		bytes += n + 1;
 		len -= n + 1;
 	}
+}
+
+/* Whether there is a cgroup `prefix` `name` in `where`, which ends with a slash. */
+static bool has_cgroup(
+	const char *root, const char *where, const char *prefix, const char *name)
+{
+	char path[PATH_MAX];
+	int n = snprintf(
+		path, sizeof(path), "%s/sys/fs/cgroup/%s%s%s", root, where, prefix, name);
+	return *name && !strchr(name, '/') && n > 0 && (size_t)n < sizeof(path) &&
+	       access(path, F_OK) == 0;
+}
+
+bool cgroup_has_slurm_job(const char *root, const char *job, const char *sluid, int64_t uid)
+{
+	static const char scope[] = "system.slice/slurmstepd.scope/";
+	static const char *const controllers[] = { "freezer", "memory", "cpuset", "devices" };
+	if (has_cgroup(root, scope, "job_", job) || has_cgroup(root, scope, "", sluid))
+		return true;
+	for (size_t i = 0; uid >= 0 && i < sizeof(controllers) / sizeof(controllers[0]); i++) {
+		char where[64];
+		snprintf(where, sizeof(where), "%s/slurm/uid_%lld/", controllers[i],
+			(long long)uid);
+		if (has_cgroup(root, where, "job_", job))
+			return true;
+	}
+	return false;
 }

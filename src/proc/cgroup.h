@@ -7,6 +7,7 @@
 #ifndef GUA_PROC_CGROUP_H
 #define GUA_PROC_CGROUP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,5 +27,10 @@ struct cgroup_labels {
 /* Reads /proc/PID/cgroup (v1, v2 or both). The outermost job, container
  * and pod win, and the deepest unit. Paths outside of our cgroup namespace are not used. */
 void cgroup_parse(const char *bytes, size_t len, struct cgroup_labels *labels);
+
+/* Whether the cgroup of a Slurm job is below `root` ("": this host). `sluid` and `uid` are ""
+ * and -1 if they are not known. A job without a step has no cgroup, and a site may have moved
+ * them: that there is none proves nothing. */
+bool cgroup_has_slurm_job(const char *root, const char *job, const char *sluid, int64_t uid);
 
 #endif

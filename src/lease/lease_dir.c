@@ -1,0 +1,636 @@
+/* Reads the files of leases again when their directories change, and decides which leases have
+ * ended without a word and which are unknown. */
+#include "lease/lease_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/duration.h"
+#include "base/ini.h"
+#include "lease/lease_file.h"
+#include "proc/cgroup.h"
+#include "proc/proc.h"
+#include "proc/proc_cards.h"
+
+/* No directory may have more files, and no lease more cards. */
+enum { FILES_MAX = 4096, CARDS_MAX = 256, PROBLEMS_CAP = 4096 };
+/* How often cgroups are looked for. */
+enum { CGROUP_MS = 5000 };
+/* A directory that changed this long ago may change again within the same tick of the file
+ * system's clock, so it is read once more. */
+enum { RACY_MS = 1000 };
+enum { HEARTBEAT_MS = 10000 }; /* where the heartbeat does not say how often it beats */
+
+/* How the files of a directory are written. */
+enum form { FORM_LEASE, FORM_JOBSTATS, FORM_MAPPING };
+
+/* The directories, in the order in which they are believed about the same job. */
+static const struct place {
+	const char *name; /* below the directory of leases, or of the host */
+	enum lease_kind kind;
+	enum form form;
+} places[] = {
+	{ "slurm", LEASE_SLURM, FORM_LEASE },
+	{ "pod", LEASE_POD, FORM_LEASE },
+	{ "/run/gpustat", LEASE_SLURM, FORM_JOBSTATS },
+	{ "/var/lib/dcgm-exporter/job-mapping", LEASE_SLURM, FORM_MAPPING },
+};
+enum { PLACES = sizeof(places) / sizeof(places[0]) };
+
+/* A directory as it was when it was read. */
+struct seen {
+	bool there, racy;
+	bool trusted; /* it could be read, and only those who may can write there */
+	dev_t device;
+	ino_t inode;
+	int64_t changed_ns;   /* of a directory of others: sum over its files, too */
+	int64_t answered_ms;  /* time of its heartbeat; -1: there is none */
+	int64_t heartbeat_ms; /* how often it beats */
+};
+
+/* A lease as its file says it. */
+struct entry {
+	struct lease lease;
+	size_t place;
+	struct str cards;      /* as written */
+	const char *numbering; /* NULL: that of the configuration */
+	char sluid[TAG_CAP];
+	int64_t written_ms;
+	bool watched, has_cgroup, cgroup_gone;
+};
+
+struct lease_dir {
+	struct lease_dir_options o;
+	char path[PATH_MAX];
+	int proc;
+	int64_t boot_ms;
+	char boot_id[BOOT_ID_CAP];
+	struct seen seen[PLACES];
+	struct entry *entries;
+	size_t n_entries;
+	struct proc_card cards[PROC_CARDS_MAX];
+	size_t n_cards;
+	int64_t cgroups_ms; /* when cgroups were looked for */
+	int64_t next_ms;    /* when a lease ends or becomes unknown by itself */
+	size_t n_hidden;
+	struct str problems;
+	struct leases out;
+};
+
+int lease_dir_open(struct lease_dir **made, const struct lease_dir_options *o, struct err *e)
+{
+	struct lease_dir *d = calloc(1, sizeof(*d));
+	*made = d;
+	if (!d)
+		return err_memory(e);
+	d->o = *o;
+	d->proc = -1;
+	int n = o->path ? snprintf(d->path, sizeof(d->path), "%s", o->path)
+			: snprintf(d->path, sizeof(d->path), "%s" LEASE_DIR_PATH, o->root);
+	int rc = n < 0 || (size_t)n >= sizeof(d->path)
+			 ? err_set(e, ERR_USAGE, "the path of the leases is too long")
+			 : proc_open(&d->proc, o->root, e);
+	if (rc) {
+		lease_dir_close(d);
+		*made = NULL;
+		return rc;
+	}
+	d->boot_ms = proc_boot_ms(d->proc, !*o->root);
+	proc_read_boot_id(d->proc, d->boot_id, sizeof(d->boot_id));
+	d->cgroups_ms = INT64_MIN;
+	return 0;
+}
+
+static void drop_entries(struct entry *entries, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		str_finish(&entries[i].cards);
+	free(entries);
+}
+
+void lease_dir_close(struct lease_dir *d)
+{
+	if (!d)
+		return;
+	if (d->proc >= 0)
+		close(d->proc);
+	drop_entries(d->entries, d->n_entries);
+	str_finish(&d->problems);
+	free(d->out.v);
+	free(d->out.cards);
+	free(d);
+}
+
+static void complain(struct lease_dir *d, const char *place, const char *file, const char *why)
+{
+	char safe[NAME_MAX * 4];
+	str_escape(safe, sizeof(safe), file, strlen(file));
+	if (d->problems.len < PROBLEMS_CAP)
+		str_addf(&d->problems, "%s%s%s: %s\n", place, *safe ? "/" : "", safe, why);
+}
+
+/* Whether only root, or the user to whom root gave the directory, can write there. */
+static bool is_trusted(const struct stat *st, uid_t also)
+{
+	return (st->st_uid == 0 || st->st_uid == also) && !(st->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+static int64_t to_ms(struct timespec t)
+{
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Writes the path of a place; false: it is too long. */
+static bool find_place(const struct lease_dir *d, size_t place, char path[PATH_MAX])
+{
+	bool own = places[place].form == FORM_LEASE;
+	int n = snprintf(path, PATH_MAX, "%s%s%s", own ? d->path : d->o.root, own ? "/" : "",
+		places[place].name);
+	return n >= 0 && n < PATH_MAX;
+}
+
+/* Others rewrite their files in place, which does not change the directory: each file counts.
+ */
+static int64_t sum_of_files(const struct lease_dir *d, size_t place, const char *path)
+{
+	int64_t sum = 0;
+	for (size_t i = 0; i < d->n_entries; i++) {
+		const char *list = str_text(&d->entries[i].cards);
+		char name[UUID_CAP], file[PATH_MAX + UUID_CAP];
+		while (d->entries[i].place == place && lease_file_card(&list, name)) {
+			struct stat st;
+			snprintf(file, sizeof(file), "%s/%s", path, name);
+			if (lstat(file, &st) == 0)
+				sum += st.st_mtim.tv_sec * INT64_C(1000000000) +
+				       st.st_mtim.tv_nsec;
+		}
+	}
+	return sum;
+}
+
+/* Looks at a directory without reading it. */
+static struct seen look(struct lease_dir *d, size_t place, const struct seen *before)
+{
+	struct seen s = { .answered_ms = -1,
+		.heartbeat_ms = before->heartbeat_ms,
+		.trusted = before->trusted };
+	char path[PATH_MAX], beat[PATH_MAX + sizeof(LEASE_DIR_HEARTBEAT)];
+	struct stat st;
+	struct timespec now;
+	if (!find_place(d, place, path) || lstat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+		return s;
+	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	s.there = true;
+	s.device = st.st_dev;
+	s.inode = st.st_ino;
+	s.changed_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
+	s.racy = llabs(to_ms(now) - to_ms(st.st_mtim)) < RACY_MS;
+	if (places[place].form != FORM_LEASE) {
+		s.changed_ns += sum_of_files(d, place, path);
+		return s;
+	}
+	snprintf(beat, sizeof(beat), "%s/" LEASE_DIR_HEARTBEAT, path);
+	if (lstat(beat, &st) == 0 && S_ISREG(st.st_mode))
+		s.answered_ms = to_ms(st.st_mtim);
+	return s;
+}
+
+/* A file that was opened safely: its bytes, and when it was written. */
+struct content {
+	char bytes[LEASE_FILE_MAX + 1];
+	size_t len;
+	int64_t written_ms;
+};
+
+/* Reads a regular file of a trusted user. NULL, or why it could not. */
+static const char *read_file(
+	struct lease_dir *d, int dir, const char *name, uid_t owner, struct content *c)
+{
+	struct stat st;
+	const char *why = NULL;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
+		return "not a regular file";
+	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	ssize_t n = -1;
+	if (fd < 0) {
+		d->n_hidden += errno == EACCES;
+		return strerror(errno);
+	}
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || !is_trusted(&st, owner))
+		why = "another user owns it or may write to it";
+	else if (st.st_size >= LEASE_FILE_MAX)
+		why = "it is too large";
+	else if ((n = read(fd, c->bytes, LEASE_FILE_MAX)) < 0)
+		why = strerror(errno);
+	close(fd);
+	c->len = n < 0 ? 0 : (size_t)n;
+	c->bytes[c->len] = '\0';
+	c->written_ms = to_ms(st.st_mtim);
+	return why;
+}
+
+/* Reading goes on with the other files if memory runs out: false. */
+static bool add_entry(struct lease_dir *d, const struct entry *entry)
+{
+	if (!array_one_more(&d->entries, d->n_entries))
+		return false;
+	d->entries[d->n_entries++] = *entry;
+	return true;
+}
+
+static void name_owner(const struct lease_dir *d, struct lease *l)
+{
+	if (*l->owner)
+		return;
+	if (l->uid < 0)
+		str_copy(l->owner, sizeof(l->owner), USER_UNKNOWN);
+	else if (d->o.user_name)
+		d->o.user_name(d->o.context, (uint32_t)l->uid, l->owner, sizeof(l->owner));
+	else
+		snprintf(l->owner, sizeof(l->owner), "uid:%lld", (long long)l->uid);
+}
+
+/* Whether the file is from before this boot. */
+static bool is_old(const struct lease_dir *d, const char *boot_id, int64_t written_ms)
+{
+	if (boot_id && *boot_id && *d->boot_id)
+		return strcmp(boot_id, d->boot_id) != 0;
+	return d->boot_ms >= 0 && written_ms < d->boot_ms;
+}
+
+static void take_lease(struct lease_dir *d, size_t place, const char *name, struct content *c)
+{
+	static const char *const numberings[] = { "auto", "nvml", "minor" };
+	struct lease_file f;
+	struct err e = { 0 };
+	if (lease_file_parse(c->bytes, c->len, &f, &e) != 0) {
+		complain(d, places[place].name, name, e.text);
+		return;
+	}
+	if (is_old(d, f.boot, c->written_ms))
+		return;
+	struct entry entry = { .lease = lease_file_lease(&f, places[place].kind, c->written_ms),
+		.place = place,
+		.written_ms = c->written_ms,
+		.watched = f.watched && strcmp(f.watched, "yes") == 0 };
+	for (size_t i = 0; f.numbering && i < 3; i++)
+		if (strcmp(f.numbering, numberings[i]) == 0)
+			entry.numbering = numberings[i];
+	str_escape(entry.sluid, sizeof(entry.sluid), f.sluid ? f.sluid : "",
+		f.sluid ? strlen(f.sluid) : 0);
+	str_add(&entry.cards, f.cards);
+	name_owner(d, &entry.lease);
+	if (!add_entry(d, &entry))
+		str_finish(&entry.cards);
+}
+
+/* A card of a job, in a file of others that is named after the card. */
+static void take_card(struct lease_dir *d, size_t place, const char *card,
+	const struct lease_file *f, int64_t written_ms)
+{
+	for (size_t i = 0; i < d->n_entries; i++) {
+		struct entry *known = &d->entries[i];
+		if (known->place != place || strcmp(known->lease.id, f->id) != 0)
+			continue;
+		str_addf(&known->cards, ",%s", card);
+		if (written_ms < known->lease.since_ms)
+			known->lease.since_ms = written_ms;
+		return;
+	}
+	struct entry entry = { .lease = lease_file_lease(f, places[place].kind, written_ms),
+		.place = place,
+		.written_ms = written_ms };
+	str_add(&entry.cards, card);
+	name_owner(d, &entry.lease);
+	if (!add_entry(d, &entry))
+		str_finish(&entry.cards);
+}
+
+/* "JOB UID" of jobstats; or the lines of a job mapping: a job each, which share the card. */
+static void take_foreign(struct lease_dir *d, size_t place, const char *card, struct content *c)
+{
+	char *rest = c->bytes, *line;
+	bool jobstats = places[place].form == FORM_JOBSTATS;
+	const char *second_line = strpbrk(c->bytes, "\n");
+	bool several = !jobstats && second_line && second_line[strspn(second_line, "\r\n ")];
+	if (is_old(d, NULL, c->written_ms))
+		return;
+	while ((line = strsep(&rest, "\n")) != NULL) {
+		struct lease_file f = LEASE_FILE_NONE;
+		char name[LEASE_FILE_NAME_CAP], *end = NULL;
+		f.id = strtok_r(line, " \t\r", &end);
+		const char *uid = jobstats ? strtok_r(NULL, " \t\r", &end) : NULL;
+		if (!f.id || !lease_file_name(name, f.id))
+			continue;
+		if (uid && strspn(uid, "0123456789") == strlen(uid) && strlen(uid) < 10)
+			f.uid = strtoll(uid, NULL, 10);
+		f.share = several ? 0 : 1;
+		take_card(d, place, card, &f, c->written_ms);
+		if (jobstats)
+			return;
+	}
+}
+
+static void read_heartbeat(struct seen *s, struct content *c)
+{
+	struct ini ini;
+	struct ini_item item;
+	ini_start(&ini, c->bytes, c->len);
+	s->heartbeat_ms = HEARTBEAT_MS;
+	while (ini_next(&ini, &item))
+		if (item.kind == INI_PAIR && strcmp(item.first, "every") == 0)
+			(void)duration_parse(item.second, &s->heartbeat_ms, NULL);
+}
+
+static void take_file(
+	struct lease_dir *d, size_t place, const struct stat *dir, int fd, const char *name)
+{
+	static const char mapped[] = "0123456789.";
+	struct content c;
+	bool own = places[place].form == FORM_LEASE;
+	bool beats = own && strcmp(name, LEASE_DIR_HEARTBEAT) == 0;
+	if ((*name == '.' && !beats) ||
+		(places[place].form == FORM_MAPPING && name[strspn(name, mapped)]))
+		return;
+	const char *why = read_file(d, fd, name, dir->st_uid, &c);
+	if (why)
+		complain(d, places[place].name, name, why);
+	else if (beats)
+		read_heartbeat(&d->seen[place], &c);
+	else if (own)
+		take_lease(d, place, name, &c);
+	else
+		take_foreign(d, place, name, &c);
+}
+
+/* Why the open directory of a place is not believed; NULL: it is. */
+static const char *distrust(const struct lease_dir *d, size_t place, const struct stat *st)
+{
+	struct stat parent;
+	/* A recorded tree belongs to the user who recorded it. */
+	if (places[place].form != FORM_LEASE)
+		return is_trusted(st, *d->o.root ? geteuid() : 0)
+			       ? NULL
+			       : "others than root may write to it";
+	if (stat(d->path, &parent) != 0 || !is_trusted(&parent, geteuid()))
+		return "others than root may write to the directory above it";
+	return is_trusted(st, st->st_uid) ? NULL : "others than its owner may write to it";
+}
+
+static void read_place(struct lease_dir *d, size_t place)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	size_t n = 0;
+	int fd = find_place(d, place, path)
+			 ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+			 : -1;
+	const char *why =
+		fd < 0 || fstat(fd, &st) != 0 ? strerror(errno) : distrust(d, place, &st);
+	DIR *dir = why ? NULL : fdopendir(fd);
+	d->seen[place].trusted = dir != NULL;
+	if (!dir) {
+		complain(d, places[place].name, "", why ? why : ERR_MEMORY_TEXT);
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	for (struct dirent *entry; n < FILES_MAX && (entry = readdir(dir)) != NULL; n++)
+		take_file(d, place, &st, fd, entry->d_name);
+	if (n == FILES_MAX)
+		complain(d, places[place].name, "", "it has too many files");
+	closedir(dir);
+}
+
+/* Reads everything again. What was seen of a job's cgroup is kept. */
+static void read_all(struct lease_dir *d)
+{
+	struct entry *before = d->entries;
+	size_t n_before = d->n_entries;
+	d->entries = NULL;
+	d->n_entries = d->n_hidden = 0;
+	str_clear(&d->problems);
+	for (size_t i = 0; i < PLACES; i++)
+		if (d->seen[i].there)
+			read_place(d, i);
+	for (size_t i = 0; i < d->n_entries; i++)
+		for (size_t b = 0; b < n_before; b++)
+			if (before[b].place == d->entries[i].place &&
+				before[b].lease.since_ms == d->entries[i].lease.since_ms &&
+				strcmp(before[b].lease.id, d->entries[i].lease.id) == 0) {
+				d->entries[i].has_cgroup = before[b].has_cgroup;
+				d->entries[i].cgroup_gone = before[b].cgroup_gone;
+			}
+	drop_entries(before, n_before);
+	d->cgroups_ms = INT64_MIN;
+}
+
+static void look_at_cgroups(struct lease_dir *d)
+{
+	for (size_t i = 0; i < d->n_entries; i++) {
+		struct entry *n = &d->entries[i];
+		if (n->lease.kind != LEASE_SLURM || n->cgroup_gone)
+			continue;
+		bool there =
+			cgroup_has_slurm_job(d->o.root, n->lease.id, n->sluid, n->lease.uid);
+		n->cgroup_gone = n->has_cgroup && !there;
+		n->has_cgroup |= there;
+	}
+	d->n_cards = proc_cards_read(d->proc, d->cards);
+}
+
+/* The moment after which a watcher counts as silent. */
+static int64_t silent_ms(const struct lease_dir *d, const struct entry *n, int64_t *answered_ms)
+{
+	const struct seen *s = &d->seen[n->place];
+	*answered_ms = s->answered_ms < 0 ? n->written_ms : s->answered_ms;
+	return *answered_ms +
+	       LEASE_DIR_MISSED * (s->heartbeat_ms > 0 ? s->heartbeat_ms : HEARTBEAT_MS);
+}
+
+static const char *numbering_problem(const struct lease_dir *d, const char *numbering)
+{
+	bool is_auto = !numbering || strcmp(numbering, "auto") == 0;
+	if (d->n_cards == 0)
+		return "the driver does not list its cards";
+	for (size_t i = 0; i < d->n_cards; i++) {
+		if (d->cards[i].has_mig)
+			return "a card is divided into MIG instances, which have numbers of "
+			       "their own";
+		if (is_auto && d->cards[i].minor != (int64_t)i)
+			return "the minor numbers of the cards are not in the order of their "
+			       "PCI addresses; say in gua.conf what numbers mean: [leases] "
+			       "numbering";
+	}
+	return NULL;
+}
+
+const char *lease_dir_numbering_problem(struct lease_dir *d)
+{
+	d->n_cards = proc_cards_read(d->proc, d->cards);
+	return numbering_problem(d, d->o.numbering);
+}
+
+/* The UUID of a card that a lease names by a number; "": which one is not known. */
+static const char *card_of(const struct lease_dir *d, const char *numbering, const char *number)
+{
+	char *end = NULL;
+	long long n = strtoll(number, &end, 10);
+	numbering = numbering ? numbering : d->o.numbering;
+	if (*end || numbering_problem(d, numbering))
+		return "";
+	bool minor = numbering && strcmp(numbering, "minor") == 0;
+	for (size_t i = 0; i < d->n_cards; i++)
+		if ((minor ? d->cards[i].minor : (int64_t)i) == n)
+			return d->cards[i].uuid;
+	return "";
+}
+
+static bool is_number(const char *card)
+{
+	return card[strspn(card, "0123456789.")] == '\0';
+}
+
+/* Appends the cards of a lease. The prolog of jobstats writes the number of a card and its
+ * UUID: then only the UUID counts. */
+static bool add_cards(const struct lease_dir *d, const struct entry *n, struct leases *out)
+{
+	struct lease *l = &out->v[out->n];
+	const char *list = str_text(&n->cards);
+	char card[UUID_CAP];
+	bool has_uuid = false;
+	while (lease_file_card(&list, card))
+		has_uuid |= !is_number(card);
+	bool skip_numbers = has_uuid && places[n->place].form == FORM_JOBSTATS;
+	l->first_card = out->n_cards;
+	l->n_cards = 0;
+	list = str_text(&n->cards);
+	while (l->n_cards < CARDS_MAX && lease_file_card(&list, card)) {
+		if (is_number(card) && skip_numbers)
+			continue;
+		if (!array_one_more(&out->cards, out->n_cards))
+			return false;
+		struct lease_card *c = &out->cards[out->n_cards++];
+		memset(c, 0, sizeof(*c));
+		str_copy(c->uuid, sizeof(c->uuid),
+			is_number(card) ? card_of(d, n->numbering, card) : card);
+		l->n_cards++;
+	}
+	return true;
+}
+
+/* Whether a lease is still there; says when that may change. */
+static bool is_there(struct lease_dir *d, const struct entry *n, int64_t now_ms)
+{
+	int64_t until_ms = n->lease.until_ms;
+	if (n->cgroup_gone)
+		return false;
+	if (until_ms < 0 || n->has_cgroup)
+		return true;
+	if (now_ms < until_ms && until_ms < d->next_ms)
+		d->next_ms = until_ms;
+	return now_ms < until_ms;
+}
+
+static int compare_leases(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+	int order = x->lease.kind != y->lease.kind ? (int)x->lease.kind - (int)y->lease.kind
+						   : strcmp(x->lease.id, y->lease.id);
+	return order ? order : array_compare((int64_t)x->place, (int64_t)y->place);
+}
+
+/* Makes the leases at `now_ms` from what the files say. False: out of memory. */
+static bool make_leases(struct lease_dir *d, struct leases *out, int64_t now_ms)
+{
+	d->next_ms = INT64_MAX;
+	if (d->n_entries)
+		qsort(d->entries, d->n_entries, sizeof(*d->entries), compare_leases);
+	for (size_t i = 0; i < PLACES; i++)
+		out->has_source |= d->seen[i].there && d->seen[i].trusted;
+	for (size_t i = 0; i < d->n_entries; i++) {
+		const struct entry *n = &d->entries[i];
+		const struct lease *last = out->n ? &out->v[out->n - 1] : NULL;
+		int64_t answered_ms = 0, silent = silent_ms(d, n, &answered_ms);
+		/* Another place has said it already. */
+		if (last && last->kind == n->lease.kind && strcmp(last->id, n->lease.id) == 0)
+			continue;
+		if (!is_there(d, n, now_ms))
+			continue;
+		if (!array_one_more(&out->v, out->n))
+			return false;
+		memcpy(&out->v[out->n], &n->lease, sizeof(n->lease));
+		if (n->watched && now_ms > silent)
+			out->v[out->n].unknown_since_ms = answered_ms;
+		else if (n->watched && silent < d->next_ms)
+			d->next_ms = silent + 1;
+		if (!add_cards(d, n, out))
+			return false;
+		out->n++;
+	}
+	return true;
+}
+
+static bool are_equal(const struct leases *a, const struct leases *b)
+{
+	return a->has_source == b->has_source && a->n == b->n && a->n_cards == b->n_cards &&
+	       (!a->n || memcmp(a->v, b->v, a->n * sizeof(*a->v)) == 0) &&
+	       (!a->n_cards || memcmp(a->cards, b->cards, a->n_cards * sizeof(*a->cards)) == 0);
+}
+
+static bool is_changed(const struct seen *a, const struct seen *b)
+{
+	return a->there != b->there || a->racy || a->device != b->device ||
+	       a->inode != b->inode || a->changed_ns != b->changed_ns;
+}
+
+const struct leases *lease_dir_read(struct lease_dir *d, int64_t now_ms)
+{
+	bool changed = false, answered = false;
+	for (size_t i = 0; i < PLACES; i++) {
+		struct seen s = look(d, i, &d->seen[i]);
+		changed |= is_changed(&d->seen[i], &s);
+		answered |= d->seen[i].answered_ms != s.answered_ms;
+		d->seen[i] = s;
+	}
+	if (changed)
+		read_all(d);
+	bool old = now_ms < d->cgroups_ms || now_ms - CGROUP_MS >= d->cgroups_ms;
+	if (d->n_entries && old) {
+		look_at_cgroups(d);
+		d->cgroups_ms = now_ms;
+	}
+	if (!changed && !answered && !old && now_ms < d->next_ms)
+		return &d->out;
+	struct leases out = { .generation = d->out.generation + 1 };
+	bool made = make_leases(d, &out, now_ms);
+	if (!made || are_equal(&out, &d->out)) {
+		free(out.v);
+		free(out.cards);
+		return &d->out;
+	}
+	free(d->out.v);
+	free(d->out.cards);
+	d->out = out;
+	return &d->out;
+}
+
+size_t lease_dir_hidden(const struct lease_dir *d)
+{
+	return d->n_hidden;
+}
+
+const char *lease_dir_problems(const struct lease_dir *d)
+{
+	return str_text(&d->problems);
+}
