@@ -533,35 +533,137 @@ int audit_check_stores(const char *const *paths, size_t n, bool *simulated,
 }
 
 enum {
-	DAY_ROWS = 3000, /* number of rows read, the newest: takes some milliseconds */
+	DAY_ROWS = 3000, /* number of rows read, the newest */
 	MINUTE_ROWS = 1000,
 };
+/* Bits of the card id in a key, which combines a process id and a card id. */
+#define LIFE_CARD_BITS 20
+
+/* What the newest rows are read into: the largest memory of each process on each card. A
+ * process that was seen while it started, or between two allocations, has more later. */
+struct lives {
+	struct fold fold;
+	struct idmap places; /* by process and card */
+	struct life {
+		int64_t gpu, process, kib;
+		uint32_t model;
+	} * items;
+	size_t n;
+};
+
+/* Values: gpu, process, mem_peak_kib. */
+static bool take_life(struct fold *f, sqlite3_value **values)
+{
+	struct lives *l = f->context;
+	struct life life = { .gpu = sqlite3_value_int64(values[0]),
+		.process = sqlite3_value_int64(values[1]),
+		.kib = sql_value_known(values[2]) };
+	int64_t key = (int64_t)((uint64_t)life.process << LIFE_CARD_BITS ^ (uint64_t)life.gpu);
+	uint32_t place = idmap_get(&l->places, key);
+	if (place != IDMAP_NONE) {
+		l->items[place].kib = clock_later(l->items[place].kib, life.kib);
+		return true;
+	}
+	if (!array_one_more(&l->items, l->n) || !idmap_put(&l->places, key, (uint32_t)l->n)) {
+		err_memory(f->e);
+		return false;
+	}
+	l->items[l->n++] = life;
+	return true;
+}
+
+/* Drops the lives that have had more than a context; the others have no model yet. */
+static void choose_lives(struct lives *l)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < l->n; i++)
+		if (context_may_be(l->items[i].kib * 1024)) {
+			l->items[n] = l->items[i];
+			l->items[n++].model = IDMAP_NONE;
+		}
+	l->n = n;
+}
+
+/* Sets the model of the lives on a card; `row` has its id and name. */
+static int name_lives(struct lives *l, struct names *models, sqlite3_stmt *row, struct err *e)
+{
+	char name[CARD_NAME_CAP];
+	int64_t gpu = sqlite3_column_int64(row, 0);
+	sql_text(row, 1, name, sizeof(name));
+	uint32_t model = names_find(models, 0, name, e);
+	for (size_t i = 0; i < l->n; i++)
+		if (l->items[i].gpu == gpu)
+			l->items[i].model = model;
+	return model == IDMAP_NONE ? ERR_WORLD : 0;
+}
+
+/* By model and process, the largest memory first. */
+static int compare_lives(const void *x, const void *y)
+{
+	const struct life *a = x, *b = y;
+	int order = array_compare(a->model, b->model);
+	order = order ? order : array_compare(a->process, b->process);
+	return order ? order : array_compare(b->kib, a->kib);
+}
+
+static int compare_sizes(const void *x, const void *y)
+{
+	const struct life *a = x, *b = y;
+	int by_model = array_compare(a->model, b->model);
+	return by_model ? by_model : array_compare(a->kib, b->kib);
+}
+
+/* Learns from the lives; a process on several cards of a model is one life. */
+static int learn_lives(
+	struct context_floors *f, struct lives *l, const struct names *models, struct err *e)
+{
+	struct context_lives lives = { .n = 0 };
+	size_t n = 0;
+	int rc = 0;
+	if (l->n)
+		qsort(l->items, l->n, sizeof(*l->items), compare_lives);
+	for (size_t i = 0; i < l->n && l->items[i].model != IDMAP_NONE; i++)
+		if (n == 0 || l->items[n - 1].model != l->items[i].model ||
+			l->items[n - 1].process != l->items[i].process)
+			l->items[n++] = l->items[i];
+	if (n)
+		qsort(l->items, n, sizeof(*l->items), compare_sizes);
+	for (size_t i = 0; i < n && rc == 0; i++)
+		rc = context_learn_life(f, &lives, models->items[l->items[i].model].text,
+			l->items[i].kib * 1024, e);
+	return rc;
+}
 
 int audit_read_floors(struct context_floors *f, struct sqlite3 *db, struct err *e)
 {
-	sqlite3_stmt *stmt = NULL;
-	struct context_lives lives = { .n = 0 };
-	char name[CARD_NAME_CAP];
+	struct lives l = { .fold = { .row = take_life, .context = &l } };
+	struct names models = { .n = 0 };
+	sqlite3_stmt *row = NULL;
 	context_finish(f);
-	int rc = sql_prepare(db, &stmt, e,
-		"WITH newest AS (SELECT * FROM (SELECT gpu, process, mem_peak_kib "
-		"FROM holding_1d ORDER BY slot DESC LIMIT %d) "
-		"UNION ALL SELECT * FROM (SELECT gpu, process, mem_peak_kib "
-		"FROM holding_1m ORDER BY slot DESC LIMIT %d)), "
-		"held AS (SELECT gpu, process, max(mem_peak_kib) AS kib FROM newest "
-		"GROUP BY gpu, process HAVING kib BETWEEN %lld AND %lld) "
-		"SELECT gpu.name, max(kib) AS most FROM held JOIN gpu ON gpu.id = held.gpu "
-		"GROUP BY gpu.name, held.process ORDER BY gpu.name, most",
-		DAY_ROWS, MINUTE_ROWS, CONTEXT_LEAST_BYTES / 1024, CONTEXT_MOST_BYTES / 1024);
-	/* Takes the largest memory that a process ever had: a process that was seen while it
-	 * started, or between two allocations, has more later. */
-	while (sql_next(stmt, &rc, e)) {
-		sql_text(stmt, 0, name, sizeof(name));
-		rc = context_learn_life(f, &lives, name, sql_int(stmt, 1, 0) * 1024, e);
-	}
-	sqlite3_finalize(stmt);
+	int rc = sql_fold(db, &l.fold, e,
+		"SELECT fold(gpu, process, mem_peak_kib) FROM "
+		"(SELECT gpu, process, mem_peak_kib FROM holding_1d ORDER BY slot DESC LIMIT "
+		"%d)",
+		DAY_ROWS);
+	if (rc == 0)
+		rc = sql_fold(db, &l.fold, e,
+			"SELECT fold(gpu, process, mem_peak_kib) FROM "
+			"(SELECT gpu, process, mem_peak_kib FROM holding_1m ORDER BY slot DESC "
+			"LIMIT %d)",
+			MINUTE_ROWS);
+	choose_lives(&l);
+	if (rc == 0)
+		rc = sql_prepare(db, &row, e, "SELECT id, name FROM gpu");
+	while (sql_next(row, &rc, e))
+		rc = name_lives(&l, &models, row, e);
+	sqlite3_finalize(row);
+	if (rc == 0)
+		rc = learn_lives(f, &l, &models, e);
 	if (rc)
 		context_finish(f);
+	idmap_finish(&l.places);
+	names_finish(&models);
+	free(l.items);
 	return rc;
 }
 

@@ -137,9 +137,9 @@ static const struct {
 struct guard {
 	char path[PATH_MAX];
 	struct foreign_stop *stop;
-	bool read_once; /* steps count for all statements together */
-	int64_t steps, most_steps;
-	int64_t until_us; /* of the thread's processor time */
+	bool read_once;		   /* steps count for all statements together */
+	int64_t steps, most_steps; /* most_steps 0: not worked out for this statement yet */
+	int64_t until_us;	   /* of the thread's processor time */
 };
 
 static int64_t thread_us(void)
@@ -165,25 +165,34 @@ static int64_t size_of(const char *path, const char *suffix)
 	return (int64_t)st.st_size < most ? (int64_t)st.st_size : most;
 }
 
-/* SQLite calls this when a statement starts. The file may have grown since the last one. */
+/* SQLite calls this when a statement starts. Most statements end before the first check, so
+ * the limits, which take system calls, are worked out there. */
 static int start_statement(unsigned event, void *guard, void *statement, void *text)
 {
 	struct guard *g = guard;
 	(void)event;
 	(void)statement;
 	(void)text;
-	int64_t bytes = size_of(g->path, "") + size_of(g->path, "-wal");
 	if (!g->read_once)
 		g->steps = 0;
+	g->most_steps = 0;
+	return 0;
+}
+
+/* Sets the limits of the statement. The file may have grown since the last one. */
+static void set_limits(struct guard *g)
+{
+	int64_t bytes = size_of(g->path, "") + size_of(g->path, "-wal");
 	g->most_steps = STEPS_BASE + bytes * STEPS_PER_BYTE;
 	int64_t seconds = SECONDS_BASE + (bytes >> 20) / MIB_PER_SECOND;
 	g->until_us = thread_us() + seconds * 1000000;
-	return 0;
 }
 
 static int check_work(void *guard)
 {
 	struct guard *g = guard;
+	if (!g->most_steps)
+		set_limits(g);
 	g->steps += STEPS_BETWEEN;
 	if (g->steps > g->most_steps || thread_us() > g->until_us)
 		return 1;
@@ -207,7 +216,6 @@ static int guard_work(sqlite3 *db, const struct foreign_file *file)
 	str_copy(g->path, sizeof(g->path), file->path);
 	g->stop = file->stop;
 	g->read_once = file->read_once;
-	start_statement(0, g, NULL, NULL);
 	int rc = sqlite3_create_function_v2(db, "gua_guard", 0, SQLITE_UTF8 | SQLITE_DIRECTONLY,
 		g, no_function, NULL, NULL, free);
 	if (rc != SQLITE_OK) /* SQLite has freed g */

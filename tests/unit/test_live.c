@@ -472,10 +472,57 @@ static void test_contexts_are_asked_for_again(void **state)
 	context_finish(&floors);
 }
 
+/* Puts a process on a card on a day into an otherwise empty store. */
+static void add_life(sqlite3 *db, int day, int card, int process, int mib)
+{
+	char sql[256];
+	snprintf(sql, sizeof(sql),
+		"INSERT INTO holding_1d VALUES (%d, %d, %d, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, "
+		"NULL, "
+		"%d, 0, 0, 0, NULL)",
+		day * 86400, card, process, mib * 1024);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+}
+
+/* A context is the smallest memory on which three lives agree: by the largest memory of each
+ * process on a card, and a process on several cards of a model is one life. */
+static void test_contexts_are_learned_from_lives(void **state)
+{
+	struct world *w = *state;
+	struct context_floors floors = { 0 };
+	struct err e = { 0 };
+	sqlite3 *db = NULL;
+	make_store(w, 10, 50);
+	assert_int_equal(sqlite3_open(w->path, &db), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(db,
+			"DELETE FROM holding_1m; DELETE FROM holding_1d; DELETE FROM "
+			"gpu; INSERT INTO gpu SELECT column1, 1, column1, 'A', '', '', "
+			"0, NULL, NULL, NULL, NULL, 'ok', 0, 0, '' FROM (VALUES (1), "
+			"(2))",
+			NULL, NULL, NULL),
+		SQLITE_OK);
+	for (int process = 1; process <= 3; process++) { /* they became larger */
+		add_life(db, 1, 1, process, 300);
+		add_life(db, 2, 1, process, 2000);
+	}
+	add_life(db, 2, 1, 4, 350); /* one process on two cards, and another */
+	add_life(db, 2, 2, 4, 351);
+	add_life(db, 2, 1, 5, 352);
+	assert_int_equal(audit_read_floors(&floors, db, &e), 0);
+	assert_int_equal(floors.n, 0);
+	add_life(db, 3, 2, 6, 360);
+	assert_int_equal(audit_read_floors(&floors, db, &e), 0);
+	assert_int_equal(context_floor(&floors, "A"), INT64_C(351) << 20);
+	sqlite3_close(db);
+	context_finish(&floors);
+}
+
 int main(void)
 {
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 	const struct CMUnitTest tests[] = {
+		IN_A_WORLD(test_contexts_are_learned_from_lives),
 		IN_A_WORLD(test_no_memory),
 		IN_A_WORLD(test_a_clock_that_is_set),
 		IN_A_WORLD(test_samples_of_before_the_clock_was_set),
