@@ -2,14 +2,16 @@
 cards; `%gua report` sums the notebook up, `%gua free` gives memory back. gua-notebook(7) is the manual."""
 import base64
 import dataclasses
+import functools
 import gc
 import html
 import sys
 import time
 from collections.abc import Iterable
 
-from . import _frameworks, commands
+from . import _frameworks, commands, summary
 from ._watch import Reading, Span, Watch
+from .summary import length
 
 USAGE = """%gua            a line after each cell that matters: time, memory, memory on cards
 %gua all        a line after every cell
@@ -31,12 +33,7 @@ EMPTIED = ("_", "__", "___")
 IPYTHON = ("IPython", "ipykernel")  # packages whose own variables are not the user's
 HOLDERS_S = 0.05        # how long to look for what holds memory after a cell
 
-
-def size(count):
-    """Bytes as people read them: 812 MiB, 8.1 GiB."""
-    if count is None:
-        return "unknown"
-    return f"{count / 2**30:.1f} GiB" if abs(count) >= 2**30 else f"{round(count / 2**20)} MiB"
+size = functools.partial(summary.size, digits=0)
 
 
 def clean(text, most=60):
@@ -47,16 +44,6 @@ def clean(text, most=60):
 
 def change(before, after):
     return f"{size(before)} → {size(after)}"
-
-
-def duration(seconds):
-    if seconds < 60:
-        return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.0f} s"
-    minutes = int(seconds // 60)
-    hours, days = minutes // 60, minutes // 1440
-    if days:
-        return f"{days} d {hours % 24} h"
-    return f"{hours} h {minutes % 60} min" if hours else f"{minutes} min {int(seconds % 60)} s"
 
 
 @dataclasses.dataclass
@@ -120,7 +107,7 @@ def cell_line(cell, watch):
     """What one cell used, in a line."""
     begin, end = cell.span.begin, cell.span.end
     cpu_s = max(0, end.cpu_s - begin.cpu_s)  # the watch's own part is known a reading later
-    parts = [f"{duration(cell.wall_s())} (CPU {duration(cpu_s)})",
+    parts = [f"{length(cell.wall_s())} (CPU {length(cpu_s)})",
              f"RAM {change(begin.ram, end.ram)}, peak +{size(cell.ram_peak())}"]
     peaks = cell.span.gpu_peak
     for uuid in sorted(peaks, key=lambda uuid: card_order(watch, uuid)):
@@ -132,7 +119,7 @@ def cell_line(cell, watch):
     elif peaks:
         times = cell.span.gpu_time()
         parts.append(("GPU time unknown" if times is None else
-                      f"GPU time {duration(times[0])} active, {duration(times[1])} idle")
+                      f"GPU time {length(times[0])} active, {length(times[1])} idle")
                      + f" (sum of {len(peaks)} cards)" * (len(peaks) > 1))
     return f"In [{cell.number}] " + "; ".join(parts)
 
@@ -198,7 +185,7 @@ def idle_recorded(row):
         return "its use is unknown"
     if row["active"]:
         return "in use"
-    return f"not used for {'at least ' * row['idle_is_lower_bound']}{duration(row['idle_seconds'])}"
+    return f"not used for {'at least ' * row['idle_is_lower_bound']}{length(row['idle_seconds'])}"
 
 
 class Notebook:
@@ -333,7 +320,7 @@ class Notebook:
             print(f"  {card_name(self.watch, uuid)}: {size(now.gpu[uuid])}, {said}")
         known = [(idle[uuid], uuid) for uuid in cards if idle.get(uuid)]
         if known:
-            print(f"gua: held without use: {duration(sum(seconds for seconds, _ in known))} of GPU time"
+            print(f"gua: held without use: {length(sum(seconds for seconds, _ in known))} of GPU time"
                   + commands.price_of([(seconds, self.watch.names[uuid]) for seconds, uuid in known])
                   + (", as the recorder of this host saw it" if recorded else ", since gua was loaded"))
 
@@ -342,8 +329,8 @@ class Notebook:
         if uuid not in now.idle:
             return "its use is unknown"
         used = self.watch.last_used.get(uuid)
-        return (f"idle for {duration(now.idle[uuid])} of the {duration(now.wall_s - self.watch.loaded.wall_s)} since gua was "
-                "loaded, " + ("not used" if used is None else f"last used {duration(max(0, now.wall_s - used))} ago"))
+        return (f"idle for {length(now.idle[uuid])} of the {length(now.wall_s - self.watch.loaded.wall_s)} since gua was "
+                "loaded, " + ("not used" if used is None else f"last used {length(max(0, now.wall_s - used))} ago"))
 
     def recorded(self):
         """This kernel's rows of `gua who`, if a recorder is running and knows them."""
@@ -427,8 +414,8 @@ class Report:
         pools = _frameworks.pools(notebook.ask) if now.gpu else []
         self.memory = memory_line(now.held(), pools) if now.gpu is not None else \
             f"memory on cards is unknown: {clean(now.note, 200)}"
-        self.idle = (f"GPU time since gua was loaded: {duration(sum(now.active.values()))} active, "
-                     f"{duration(sum(now.idle.values()))} idle" if now.gpu and now.idle else "")
+        self.idle = (f"GPU time since gua was loaded: {length(sum(now.active.values()))} active, "
+                     f"{length(sum(now.idle.values()))} idle" if now.gpu and now.idle else "")
         self.holders = holder_lines(notebook.shell) if now.gpu else []
         arrays = _frameworks.every_array() if pools else []
         self.arrays = (f"{len(arrays)} array{'s' * (len(arrays) > 1)} on cards, "
@@ -441,7 +428,7 @@ class Report:
 
     def table(self):
         return [("In", "left on cards", "peak", "RAM left", "time", "cell")] + [
-            (f"[{cell.number}]", size(cell.left()), size(cell.peak()), size(cell.ram_left()), duration(cell.wall_s()),
+            (f"[{cell.number}]", size(cell.left()), size(cell.peak()), size(cell.ram_left()), length(cell.wall_s()),
              cell.title()) for cell in self.rows]
 
     def heading(self):

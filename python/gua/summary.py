@@ -7,11 +7,13 @@ TICK_S = 0.01   # CPU time is counted in ticks: in a run of milliseconds one of 
 MIB, GIB = 1 << 20, 1 << 30
 
 
-def size(count):
-    """Bytes as people read them: 0.4 MiB, 23.5 GiB."""
+def size(count, digits=1):
+    """Bytes as people read them: 0.4 MiB, 23.5 GiB; `digits` are those of MiB."""
     if count is None:
         return "unknown"
-    return f"{count / GIB:.1f} GiB" if count >= GIB else f"{count / MIB:.1f} MiB"
+    if abs(count) >= GIB:
+        return f"{count / GIB:.1f} GiB"
+    return f"{round(count / MIB, digits) + 0.0:.{digits}f} MiB"  # -0.0 + 0.0 has no sign
 
 
 def length(seconds):

@@ -532,8 +532,9 @@ def test_hostile_text_is_shown_without_effect(cells):
 
 
 def test_a_change_that_rounds_to_nothing_has_no_sign(cells):
-    out = cells("import gua.notebook\nprint(gua.notebook.size(-1000), gua.notebook.size(-(3 << 30)))")
-    assert out[0] == "0 MiB -3.0 GiB\n"
+    out = cells("import gua.notebook\nfrom gua.notebook import length, size\n"
+                "print(size(-1000), size(-(3 << 30)), gua.summary.size(1500 << 10), length(12.345), length(90061))")
+    assert out[0] == "0 MiB -3.0 GiB 1.5 MiB 12.35 s 1 d 1 h\n"  # lengths as gua track prints them
 
 
 def test_it_survives_being_loaded_again_by_autoreload(cells):
