@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -277,6 +277,31 @@ static void permit(int fd, const struct stat *before)
 	(void)fchmod(fd, before ? before->st_mode & (same ? 0777 : 0707) : 0666 & ~mask);
 }
 
+bool file_path(char path[PATH_MAX], const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	int n = vsnprintf(path, PATH_MAX, format, args);
+	va_end(args);
+	return n >= 0 && n < PATH_MAX;
+}
+
+ssize_t file_read_below(const char *root, const char *path, char *dst, size_t cap)
+{
+	char whole[PATH_MAX];
+	if (!file_path(whole, "%s%s", root, path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	return file_read_at(AT_FDCWD, whole, dst, cap);
+}
+
+bool file_is_below(const char *root, const char *path)
+{
+	char whole[PATH_MAX];
+	return file_path(whole, "%s%s", root, path) && access(whole, F_OK) == 0;
+}
+
 /* Opens the file to write: a new file beside `path`, whose name goes into `made`; or, if `path`
  * is a device, a FIFO or a link such as /dev/stdout, what it names. */
 static int open_beside(const char *path, char made[PATH_MAX])
@@ -288,7 +313,7 @@ static int open_beside(const char *path, char made[PATH_MAX])
 		return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, 0666);
 	if (exists && !S_ISREG(there.st_mode))
 		return open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
-	if (snprintf(made, PATH_MAX, "%s.XXXXXX", path) >= PATH_MAX) {
+	if (!file_path(made, "%s.XXXXXX", path)) {
 		made[0] = '\0';
 		errno = ENAMETOOLONG;
 		return -1;
@@ -327,8 +352,7 @@ int file_make_absolute(const char **path, char *storage, struct err *e)
 	char here[PATH_MAX];
 	if (!*path || **path == '/' || **path == '\0')
 		return 0;
-	if (!getcwd(here, sizeof(here)) ||
-		snprintf(storage, PATH_MAX, "%s/%s", here, *path) >= PATH_MAX)
+	if (!getcwd(here, sizeof(here)) || !file_path(storage, "%s/%s", here, *path))
 		return err_set(e, ERR_USAGE, "the path %s is too long", *path);
 	*path = storage;
 	return 0;

@@ -3,6 +3,7 @@
 #ifndef GUA_BASE_FILE_H
 #define GUA_BASE_FILE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,6 +24,13 @@ ssize_t file_read_piece_at(int dirfd, const char *name, char *dst, size_t cap);
 /* The same for a file that may block its reader whatever flags it is opened with, as some files
  * of processes do. A FIFO in a recorded tree blocks its reader too. */
 ssize_t file_wait_piece_at(int dirfd, const char *name, char *dst, size_t cap);
+
+/* Makes a path from a format; false: it does not fit. */
+bool file_path(char path[PATH_MAX], const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* The same as file_read_at() for ROOT/PATH; `root` is "" for the system's own files. */
+ssize_t file_read_below(const char *root, const char *path, char *dst, size_t cap);
+bool file_is_below(const char *root, const char *path);
 
 /* Reads a whole text file of at most `max` bytes; the caller frees *data. A file with a NUL
  * byte is refused. */

@@ -40,31 +40,12 @@ struct examination {
 
 enum { TEXT_FILE = 65536, LOW_SPACE_MIB = 100 };
 
-/* Makes "ROOT/PATH"; false when it does not fit. */
-static bool below(char whole[PATH_MAX], const char *root, const char *path)
-{
-	int n = snprintf(whole, PATH_MAX, "%s%s", root, path);
-	return n >= 0 && n < PATH_MAX;
-}
-
-static ssize_t read_below(const char *root, const char *path, char *dst, size_t cap)
-{
-	char whole[PATH_MAX];
-	return below(whole, root, path) ? file_read_at(AT_FDCWD, whole, dst, cap) : -1;
-}
-
-static bool is_below(const char *root, const char *path)
-{
-	char whole[PATH_MAX];
-	return below(whole, root, path) && access(whole, F_OK) == 0;
-}
-
 /* The value of PRETTY_NAME in os-release(5), without quotes. */
 static void read_system_name(const char *root, char *dst, size_t cap)
 {
 	char text[8192];
 	str_copy(dst, cap, "unknown system");
-	if (read_below(root, "/etc/os-release", text, sizeof(text)) <= 0)
+	if (file_read_below(root, "/etc/os-release", text, sizeof(text)) <= 0)
 		return;
 	const char *found = strstr(text, "PRETTY_NAME=");
 	if (!found)
@@ -92,7 +73,7 @@ static bool has_mount(const char *root, const char *kind)
 {
 	char text[TEXT_FILE], word[32];
 	snprintf(word, sizeof(word), " - %s ", kind);
-	return read_below(root, "/proc/self/mountinfo", text, sizeof(text)) > 0 &&
+	return file_read_below(root, "/proc/self/mountinfo", text, sizeof(text)) > 0 &&
 	       strstr(text, word);
 }
 
@@ -130,7 +111,7 @@ static const char *find_proc_options(char *mountinfo)
 static bool examine_hidepid(const struct examination *x, struct findings *f)
 {
 	char text[TEXT_FILE];
-	if (read_below(x->root, "/proc/self/mountinfo", text, sizeof(text)) <= 0)
+	if (file_read_below(x->root, "/proc/self/mountinfo", text, sizeof(text)) <= 0)
 		return false;
 	const char *options = find_proc_options(text);
 	const char *hidepid = options ? strstr(options, "hidepid=") : NULL;
@@ -157,7 +138,7 @@ static bool examine_hidepid(const struct examination *x, struct findings *f)
 static bool examine_namespace(const struct examination *x, struct findings *f)
 {
 	char path[PATH_MAX], target[64];
-	ssize_t n = below(path, x->root, "/proc/self/ns/pid")
+	ssize_t n = file_path(path, "%s/proc/self/ns/pid", x->root)
 			    ? readlink(path, target, sizeof(target) - 1)
 			    : -1;
 	if (n <= 0)
@@ -165,8 +146,8 @@ static bool examine_namespace(const struct examination *x, struct findings *f)
 	target[n] = '\0';
 	if (strcmp(target, "pid:[4026531836]") == 0)
 		return false;
-	bool container =
-		is_below(x->root, "/.dockerenv") || is_below(x->root, "/run/.containerenv");
+	bool container = file_is_below(x->root, "/.dockerenv") ||
+			 file_is_below(x->root, "/run/.containerenv");
 	finding_advise(
 		finding_add(f, FINDING_WARNING, "processes",
 			"this is %s with a pid namespace of its own: processes outside of "

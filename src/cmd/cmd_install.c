@@ -95,8 +95,7 @@ static const char *const kind_names[] = {
 static int installation_path(
 	const struct installation *in, const char *name, char path[PATH_MAX], struct err *e)
 {
-	int n = snprintf(path, PATH_MAX, "%s%s", in->root, name);
-	if (n < 0 || n >= PATH_MAX)
+	if (!file_path(path, "%s%s", in->root, name))
 		return err_set(e, ERR_USAGE, "the path %s%s is too long", in->root, name);
 	return 0;
 }
@@ -106,11 +105,10 @@ static bool installation_packaged(
 	const struct installation *in, const struct item *item, char path[PATH_MAX])
 {
 	static const char *const libs[] = { "/usr/lib", "/usr/local/lib", "/lib" };
-	for (size_t i = 0; item->packaged && i < sizeof(libs) / sizeof(libs[0]); i++) {
-		int n = snprintf(path, PATH_MAX, "%s%s/%s", in->root, libs[i], item->packaged);
-		if (n > 0 && n < PATH_MAX && access(path, F_OK) == 0)
+	for (size_t i = 0; item->packaged && i < sizeof(libs) / sizeof(libs[0]); i++)
+		if (file_path(path, "%s%s/%s", in->root, libs[i], item->packaged) &&
+			access(path, F_OK) == 0)
 			return true;
-	}
 	return false;
 }
 
@@ -207,11 +205,9 @@ static void keep(const char *path, const char *why)
 static bool find_program(const char *name, char path[PATH_MAX])
 {
 	static const char *const places[] = { "/usr/bin", "/bin", "/usr/sbin", "/sbin" };
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(path, PATH_MAX, "%s/%s", places[i], name);
-		if (access(path, X_OK) == 0)
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (file_path(path, "%s/%s", places[i], name) && access(path, X_OK) == 0)
 			return true;
-	}
 	return false;
 }
 

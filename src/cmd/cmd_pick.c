@@ -89,17 +89,14 @@ static int open_own(const char *root, struct err *e)
 	char path[PATH_MAX];
 	struct err ignored = { 0 };
 	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
-	int n = runtime && runtime[0] == '/'
-			? snprintf(path, sizeof(path), "%s/gua/pick", runtime)
-			: -1;
-	if (n > 0 && (size_t)n < sizeof(path) && access(runtime, W_OK) == 0 &&
+	if (runtime && runtime[0] == '/' && file_path(path, "%s/gua/pick", runtime) &&
+		access(runtime, W_OK) == 0 &&
 		file_make_parent(path, PRIVATE_MODE, &ignored) == 0) {
 		int fd = open_private(path, &ignored);
 		if (fd >= 0)
 			return fd;
 	}
-	n = snprintf(path, sizeof(path), "%s/tmp/gua-pick-%u", root, (unsigned)geteuid());
-	if (n < 0 || (size_t)n >= sizeof(path))
+	if (!file_path(path, "%s/tmp/gua-pick-%u", root, (unsigned)geteuid()))
 		return err_set(e, ERR_USAGE, "the path of the locks is too long");
 	return open_private(path, e);
 }
@@ -129,8 +126,7 @@ static int open_place(int *fd, const char *asked, const char *root, struct err *
 	char path[PATH_MAX], why[PATH_MAX + 64], safe[PATH_MAX];
 	if (asked)
 		return open_asked(fd, asked, e);
-	int n = snprintf(path, sizeof(path), "%s" SHARED_DIRECTORY, root);
-	if (n < 0 || (size_t)n >= sizeof(path))
+	if (!file_path(path, "%s" SHARED_DIRECTORY, root))
 		return err_set(e, ERR_USAGE, "the path of the locks is too long");
 	*fd = open_shared(path, why, sizeof(why));
 	if (*fd >= 0)

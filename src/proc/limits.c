@@ -40,8 +40,7 @@ int64_t limits_parse_cores(const char *text)
 static const char *read_value(char value[VALUE_CAP], const char *directory, const char *name)
 {
 	char path[PATH_MAX];
-	value[0] = '\0';
-	if (snprintf(path, sizeof(path), "%s/%s", directory, name) < (int)sizeof(path) &&
+	if (!file_path(path, "%s/%s", directory, name) ||
 		file_read_at(AT_FDCWD, path, value, VALUE_CAP) < 0)
 		value[0] = '\0';
 	return value;
@@ -67,9 +66,8 @@ static void take_path(struct limits *l, const char *mount, struct piece path)
 {
 	char directory[PATH_MAX];
 	size_t base = strlen(mount);
-	int len =
-		snprintf(directory, sizeof(directory), "%s%.*s", mount, (int)path.len, path.at);
-	if (len < 0 || (size_t)len >= sizeof(directory) || strstr(directory + base, "/.."))
+	if (!file_path(directory, "%s%.*s", mount, (int)path.len, path.at) ||
+		strstr(directory + base, "/.."))
 		return;
 	for (;;) {
 		take_directory(l, directory);

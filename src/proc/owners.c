@@ -548,7 +548,7 @@ static int open_users(struct owners *o, const char *root, struct err *e)
 		return user_names_new(&o->users, user_find_system, NULL, USER_DEADLINE_MS, e);
 	char path[PATH_MAX], *bytes = NULL;
 	size_t len = 0;
-	if (snprintf(path, sizeof(path), "%s/etc/passwd", root) >= (int)sizeof(path) ||
+	if (!file_path(path, "%s/etc/passwd", root) ||
 		file_read_all(path, PASSWD_MAX, &bytes, &len, NULL) != 0)
 		bytes = calloc(1, 1);
 	if (!bytes)

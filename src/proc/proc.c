@@ -80,7 +80,7 @@ static ssize_t read_start(int fd, char *dst, size_t cap)
 int proc_open(int *proc, const char *root, struct err *e)
 {
 	char path[PATH_MAX];
-	if (snprintf(path, sizeof(path), "%s/proc", root) >= (int)sizeof(path))
+	if (!file_path(path, "%s/proc", root))
 		return err_set(e, ERR_USAGE, "the path %s is too long", root);
 	*proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (*proc < 0)

@@ -20,9 +20,8 @@ struct topology_place {
 /* The first line of a file of the card; "" if there is none. */
 static void read_line(const char *path, const char *name, char *dst, size_t cap)
 {
-	char whole[PATH_MAX + 32], text[256];
-	snprintf(whole, sizeof(whole), "%s/%s", path, name);
-	ssize_t len = file_read_at(AT_FDCWD, whole, text, sizeof(text));
+	char text[256];
+	ssize_t len = file_read_below(path, name, text, sizeof(text));
 	size_t end = len > 0 ? strcspn(text, "\n") : 0;
 	str_escape(dst, cap, text, end);
 }
@@ -31,11 +30,11 @@ static void find_place(struct topology_place *p, const char *root, const char *p
 {
 	char link[PATH_MAX], whole[PATH_MAX], node[32];
 	*p = (struct topology_place){ .node = -1 };
-	int n = snprintf(link, sizeof(link), "%s/sys/bus/pci/devices/%s", root, pci);
-	if (!*pci || n < 0 || (size_t)n >= sizeof(link) || !realpath(link, whole))
+	if (!*pci || !file_path(link, "%s/sys/bus/pci/devices/%s", root, pci) ||
+		!realpath(link, whole))
 		return;
-	read_line(whole, "local_cpulist", p->cpus, sizeof(p->cpus));
-	read_line(whole, "numa_node", node, sizeof(node));
+	read_line(whole, "/local_cpulist", p->cpus, sizeof(p->cpus));
+	read_line(whole, "/numa_node", node, sizeof(node));
 	p->node = *node ? atoi(node) : -1;
 	const char *below = strstr(whole, "/devices/pci");
 	str_copy(p->path, sizeof(p->path), below ? below + strlen("/devices/") : "");

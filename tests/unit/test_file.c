@@ -64,12 +64,32 @@ static void test_nearest_directory(void **state)
 	}
 }
 
+static void test_paths_below_a_root(void **state)
+{
+	(void)state;
+	static char root[PATH_MAX + 1];
+	char path[PATH_MAX], bytes[8];
+	assert_true(file_path(path, "%s/%d", "/tmp", 7));
+	assert_string_equal(path, "/tmp/7");
+	assert_true(file_read_below("/proc", "/self/comm", bytes, sizeof(bytes)) > 0);
+	assert_true(file_is_below("", "/proc/self"));
+	assert_false(file_is_below("/proc/self", "/none"));
+	/* PATH_MAX counts the NUL. */
+	memset(root, '/', PATH_MAX);
+	assert_false(file_path(path, "%s", root));
+	assert_true(file_path(path, "%s", root + 1));
+	assert_int_equal(file_read_below(root, "", bytes, sizeof(bytes)), -1);
+	assert_false(file_is_below(root, ""));
+	assert_true(file_is_below(root + 1, ""));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pieces),
 		cmocka_unit_test(test_files_of_a_process_come_in_one_piece),
 		cmocka_unit_test(test_nearest_directory),
+		cmocka_unit_test(test_paths_below_a_root),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

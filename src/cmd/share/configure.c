@@ -22,8 +22,7 @@ const char *configure_named(const char *option)
 static void add_place(struct configuration *c, const char *directory, const char *name)
 {
 	char *path = c->places[c->n_places].path;
-	int n = snprintf(path, PATH_MAX, "%s%s", directory, name);
-	if (n > 0 && n < PATH_MAX)
+	if (file_path(path, "%s%s", directory, name))
 		c->n_places++;
 }
 

@@ -6,13 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "version.h"
 
 /* Writes the path of the program into `path` if the directory contains it. */
 static bool is_in(const char *directory, const char *name, char path[PATH_MAX])
 {
-	int len = snprintf(path, PATH_MAX, "%s/gua-%s", directory, name);
-	return len > 0 && len < PATH_MAX && access(path, X_OK) == 0;
+	return file_path(path, "%s/gua-%s", directory, name) && access(path, X_OK) == 0;
 }
 
 /* Whether both names refer to the same directory, also through links. */

@@ -16,36 +16,16 @@
 
 enum { SMALL_FILE = 4096 };
 
-/* Makes the path of something below `root`; false: it is too long. */
-static bool make_path(char path[PATH_MAX], const char *root, const char *below)
-{
-	int n = snprintf(path, PATH_MAX, "%s%s", root, below);
-	return n >= 0 && n < PATH_MAX;
-}
-
-/* Reads a file below `root`; returns its length or -1. */
-static ssize_t read_below(const char *root, const char *below, char *dst, size_t cap)
-{
-	char path[PATH_MAX];
-	return make_path(path, root, below) ? file_read_at(AT_FDCWD, path, dst, cap) : -1;
-}
-
-static bool exists_below(const char *root, const char *below)
-{
-	char path[PATH_MAX];
-	return make_path(path, root, below) && access(path, F_OK) == 0;
-}
-
 static DIR *open_below(const char *root, const char *below)
 {
 	char path[PATH_MAX];
-	return make_path(path, root, below) ? opendir(path) : NULL;
+	return file_path(path, "%s%s", root, below) ? opendir(path) : NULL;
 }
 
 bool nvml_host_has_module(const char *root)
 {
-	return exists_below(root, "/sys/module/nvidia") ||
-	       exists_below(root, "/proc/driver/nvidia/version");
+	return file_is_below(root, "/sys/module/nvidia") ||
+	       file_is_below(root, "/proc/driver/nvidia/version");
 }
 
 /* A version is digits with at least one dot between them; the first such word of the first line
@@ -62,7 +42,7 @@ bool nvml_host_module_version(const char *root, char *dst, size_t cap)
 		"/sys/module/nvidia/version" };
 	for (size_t i = 0; i < 2; i++) {
 		char text[SMALL_FILE], *rest = text;
-		if (read_below(root, paths[i], text, sizeof(text)) <= 0)
+		if (file_read_below(root, paths[i], text, sizeof(text)) <= 0)
 			continue;
 		text[strcspn(text, "\n")] = '\0';
 		for (char *word; (word = strsep(&rest, " \t")) != NULL;)
@@ -75,10 +55,9 @@ bool nvml_host_module_version(const char *root, char *dst, size_t cap)
 static void open_power(struct nvml_host_power *p, const char *root, const char *pci)
 {
 	char path[PATH_MAX];
-	int n = snprintf(path, sizeof(path), "%s/sys/bus/pci/devices/%s/power/runtime_status",
-		root, pci);
 	p->known = true;
-	if (!pci[0] || n < 0 || (size_t)n >= sizeof(path))
+	if (!pci[0] ||
+		!file_path(path, "%s/sys/bus/pci/devices/%s/power/runtime_status", root, pci))
 		return;
 	p->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	p->there = p->fd >= 0;
@@ -115,17 +94,14 @@ static double generation_of(double speed)
 double nvml_host_root_port_gen(const char *root, const char *pci)
 {
 	char path[PATH_MAX], whole[PATH_MAX], text[64];
-	int n = snprintf(path, sizeof(path), "%s/sys/bus/pci/devices/%s", root, pci);
-	if (n < 0 || (size_t)n >= sizeof(path) || !realpath(path, whole))
+	if (!file_path(path, "%s/sys/bus/pci/devices/%s", root, pci) || !realpath(path, whole))
 		return NAN;
 	char *bus = strstr(whole, "/devices/pci"), *port = bus ? strchr(bus + 12, '/') : NULL;
 	char *end = port ? strchr(port + 1, '/') : NULL;
 	if (!end)
 		return NAN; /* nothing is above the card */
 	*end = '\0';
-	n = snprintf(path, sizeof(path), "%s/max_link_speed", whole);
-	if (n < 0 || (size_t)n >= sizeof(path) ||
-		file_read_at(AT_FDCWD, path, text, sizeof(text)) <= 0)
+	if (file_read_below(whole, "/max_link_speed", text, sizeof(text)) <= 0)
 		return NAN;
 	return generation_of(strtod(text, NULL));
 }
@@ -145,7 +121,7 @@ static void read_information(const char *root, struct nvml_host_gpu *gpu)
 {
 	char path[128], text[SMALL_FILE];
 	snprintf(path, sizeof(path), "/proc/driver/nvidia/gpus/%s/information", gpu->pci);
-	if (read_below(root, path, text, sizeof(text)) <= 0)
+	if (file_read_below(root, path, text, sizeof(text)) <= 0)
 		return;
 	copy_value(text, "Model:", gpu->name, sizeof(gpu->name));
 	copy_value(text, "GPU UUID:", gpu->uuid, sizeof(gpu->uuid));
@@ -205,8 +181,8 @@ static bool is_seen(const struct sign *sign, const char *root)
 {
 	char content[16384];
 	if (!sign->text)
-		return exists_below(root, sign->path);
-	ssize_t n = read_below(root, sign->path, content, sizeof(content));
+		return file_is_below(root, sign->path);
+	ssize_t n = file_read_below(root, sign->path, content, sizeof(content));
 	/* The list of strings in a device tree's file has a NUL after each. */
 	for (ssize_t i = 0; i < n; i++)
 		if (!content[i])

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/str.h"
 #include "driver/capture/capture_play.h"
 #include "driver/nvml/nvml_host.h"
@@ -82,17 +83,16 @@ static const char *const usual_places[] = {
 enum { USUAL_PLACES = sizeof(usual_places) / sizeof(usual_places[0]) };
 
 /* Makes the path of a usual place; false: no file is there. */
-static bool find_usual(char *path, size_t cap, const char *root, size_t place)
+static bool find_usual(char path[PATH_MAX], const char *root, size_t place)
 {
-	int n = snprintf(path, cap, "%s%s", root, usual_places[place]);
-	return n > 0 && (size_t)n < cap && access(path, F_OK) == 0;
+	return file_path(path, "%s%s", root, usual_places[place]) && access(path, F_OK) == 0;
 }
 
 bool nvml_lib_is_below(const char *root)
 {
 	char path[PATH_MAX];
 	for (size_t i = 0; i < USUAL_PLACES; i++)
-		if (find_usual(path, sizeof(path), root, i))
+		if (find_usual(path, root, i))
 			return true;
 	return false;
 }
@@ -105,14 +105,14 @@ static void *load(const struct nvml_lib_choice *choice, char *why, size_t cap)
 	char path[PATH_MAX];
 	void *dl = NULL;
 	for (size_t i = 0; !choice->path && choice->root[0] && !dl && i < USUAL_PLACES; i++)
-		if (find_usual(path, sizeof(path), choice->root, i))
+		if (find_usual(path, choice->root, i))
 			dl = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 	if (!dl)
 		dl = dlopen(first, RTLD_LAZY | RTLD_LOCAL);
 	const char *reason = dl ? NULL : dlerror();
 	str_copy(why, cap, reason ? reason : first);
 	for (size_t i = 0; !choice->path && !dl && i < USUAL_PLACES; i++) {
-		if (!find_usual(path, sizeof(path), "", i))
+		if (!find_usual(path, "", i))
 			continue;
 		dl = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 		reason = dl ? NULL : dlerror();
