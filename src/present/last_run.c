@@ -290,6 +290,18 @@ const struct last_run_holder *last_run_find(const struct last_run *n, const char
 	return NULL;
 }
 
+void last_run_identity(sqlite3_stmt *row, int first, struct process_id *id)
+{
+	enum { USER, UID, SESSION, TEXTS };
+	sql_text(row, first + USER, id->user, sizeof(id->user));
+	id->uid = sql_int(row, first + UID, -1);
+	id->owner_uid = -1;
+	id->posix_session = sql_int(row, first + SESSION, 0);
+	for (int i = 0; i < PROCESS_TEXTS; i++)
+		sql_text(row, first + TEXTS + i, (char *)id + process_fields[i].offset,
+			process_fields[i].cap);
+}
+
 /* A walk back through the slots of one card. */
 struct walk {
 	int64_t card;
@@ -385,25 +397,20 @@ static int walk_table(
 }
 
 /* Starts a walk with the card that the store has under this identity, if any. */
-static void begin_walk(
-	struct last_run *n, struct walk *w, const struct last_run_ask *ask, struct err *e)
+static void begin_walk(const struct last_run *n, struct walk *w, const struct last_run_ask *ask,
+	sqlite3_stmt *stmt, struct err *e)
 {
-	sqlite3_stmt *stmt;
 	*w = (struct walk){ .card = -1,
 		.states = ask->states,
 		.until_s = (n->last_tick_ms - RING_MS) / 1000,
 		.since_s = INT64_MAX,
 		.slot = -1 };
-	if (sql_prepare(n->db, &stmt, e,
-		    "SELECT id, first_seen_ms FROM gpu WHERE uuid = ?1 "
-		    "ORDER BY last_seen_ms DESC LIMIT 1") == 0) {
-		sqlite3_bind_text(stmt, 1, ask->uuid, -1, SQLITE_STATIC);
-		if (sql_step(stmt, e) == 1) {
-			w->card = sql_int(stmt, 0, -1);
-			w->first_ms = sql_int(stmt, 1, 0);
-		}
-		sqlite3_finalize(stmt);
+	sqlite3_bind_text(stmt, 1, ask->uuid, -1, SQLITE_STATIC);
+	if (sql_step(stmt, e) == 1) {
+		w->card = sql_int(stmt, 0, -1);
+		w->first_ms = sql_int(stmt, 1, 0);
 	}
+	sqlite3_reset(stmt);
 	w->ended = w->card < 0;
 }
 
@@ -426,9 +433,13 @@ int last_run_states_since(
 	struct walks w = { calloc(n_asks + 1, sizeof(*w.items)), n_asks, ROWS_MAX };
 	if (!w.items)
 		return err_memory(e);
-	for (size_t i = 0; i < n_asks; i++)
-		begin_walk(n, &w.items[i], &asks[i], e);
-	int rc = 0;
+	sqlite3_stmt *stmt;
+	int rc = sql_prepare(n->db, &stmt, e,
+		"SELECT id, first_seen_ms FROM gpu WHERE uuid = ?1 "
+		"ORDER BY last_seen_ms DESC LIMIT 1");
+	for (size_t i = 0; rc == 0 && i < n_asks; i++)
+		begin_walk(n, &w.items[i], &asks[i], stmt, e);
+	sqlite3_finalize(stmt);
 	for (int i = SLOT_TABLES; i-- > 0 && rc == 0 && !all_ended(&w);)
 		rc = walk_table(n, &w, &slot_tables[i], e);
 	for (size_t i = 0; i < n_asks; i++) {

@@ -57,6 +57,12 @@ void last_run_close(struct last_run *n);
 const struct last_run_holder *last_run_find(const struct last_run *n, const char *uuid,
 	const struct process_id *id, const char *boot_id);
 
+/* Columns of `process` that say who it is, and the function that reads them, the first of which
+ * is number `first` of the row. All of *id but pid, start_ticks and started_ms is set. */
+#define LAST_RUN_IDENTITY "user, uid, posix_session, " PROCESS_TEXT_COLUMNS
+struct sqlite3_stmt;
+void last_run_identity(struct sqlite3_stmt *row, int first, struct process_id *id);
+
 /* A question about a card: since when it has been in one of these states without a pause. */
 struct last_run_ask {
 	const char *uuid;

@@ -666,7 +666,8 @@ static void name_host(struct live *l)
 }
 
 /* Opens the reader that describes processes. It starts its own process here, so that it is
- * ready when the driver has listed the processes; simulated processes need none. */
+ * ready when the driver has listed the processes. Simulated processes need none, and those that
+ * the store describes neither. */
 static int open_processes(struct live *l, const struct live_options *o, struct err *e)
 {
 	const char *root = o->source.root ? o->source.root : "";
@@ -675,7 +676,8 @@ static int open_processes(struct live *l, const struct live_options *o, struct e
 	bool watched = measured && !root[0] && !o->once && !o->cards_only;
 	if (rc == 0)
 		rc = lives_init(&l->lives, o->cards_only ? NULL : l->reader, watched, e);
-	if (rc == 0 && measured && !o->cards_only)
+	past_trust(&l->past);
+	if (rc == 0 && measured && !o->cards_only && !l->past.trusted)
 		reader_start(l->reader);
 	return rc;
 }

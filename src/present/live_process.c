@@ -36,6 +36,12 @@ static bool reserve(struct live_list *list, size_t n)
 	if (n <= list->cap)
 		return true;
 	size_t cap = array_next_cap(list->cap, n), more = cap - list->cap;
+	if (list->cap == 0) { /* memory of which only what is used is touched */
+		list->items = calloc(cap, sizeof(*list->items));
+		list->marks = calloc(cap, sizeof(*list->marks));
+		list->cap = list->items && list->marks ? cap : 0;
+		return list->cap != 0;
+	}
 	if (!array_resize(&list->items, cap) || !array_resize(&list->marks, cap))
 		return false;
 	memset(list->items + list->cap, 0, more * sizeof(*list->items));
@@ -242,6 +248,12 @@ static void add_processes(struct live *l, size_t card)
 	free(order);
 }
 
+static void recall(void *context, const struct process_id *id)
+{
+	struct live *l = context;
+	lives_recall(&l->lives, id, l->now_ms);
+}
+
 void live_process_list(struct live *l)
 {
 	struct live_list list = l->before;
@@ -257,6 +269,9 @@ void live_process_list(struct live *l)
 		for (size_t k = 0; readable && !r->own_processes && k < r->n_processes; k++)
 			lives_expect(&l->lives, r->processes[k].pid);
 	}
+	/* A view that opens finds most of them described in the store. */
+	if (!l->refreshed && l->lives.n_expected)
+		past_recall(&l->past, reader_boot_id(l->reader), recall, l);
 	lives_ask(&l->lives);
 	for (size_t i = 0; i < l->n_cards; i++) {
 		l->cards[i].first_process = l->now.n;

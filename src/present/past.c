@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/str.h"
 #include "base/duration.h"
 #include "driver/source.h"
+#include "store/lock.h"
 #include "store/sql.h"
 #include "store/store.h"
 
@@ -113,6 +115,49 @@ const struct last_run_holder *past_holder(const struct past *p, const char *uuid
 	const struct process_id *id, const char *boot_id)
 {
 	return last_run_find(&p->now, uuid, id, boot_id);
+}
+
+void past_trust(struct past *p)
+{
+	p->viewer = geteuid();
+	p->trusted = p->db && lock_protects(p->db, &p->owner) &&
+		     (p->owner == 0 || p->owner == p->viewer || !p->named);
+}
+
+/* Whether a description is as good as the one that the caller would get now. A recorder that is
+ * not root sees of the processes of others what everybody sees. A name in brackets is brief, a
+ * user known by number may have a name now, and a strict recorder keeps no command. */
+static bool is_complete(const struct past *p, const struct process_id *id)
+{
+	bool sees_all = p->owner == 0 || p->owner == p->viewer;
+	bool sees_same = p->viewer != 0 && id->uid != p->viewer;
+	return (sees_all || sees_same) && id->uid >= 0 && *id->command &&
+	       id->command[0] != '[' && strncmp(id->user, "uid:", 4) != 0 &&
+	       strcmp(id->user, USER_UNKNOWN) != 0;
+}
+
+void past_recall(struct past *p, const char *boot_id,
+	void (*take)(void *context, const struct process_id *id), void *context)
+{
+	enum { PID, TICKS, IDENTITY };
+	sqlite3_stmt *stmt;
+	struct err unread = { 0 };
+	if (!p->trusted || !p->now.running || !*boot_id)
+		return;
+	int rc = sql_prepare(p->now.db, &stmt, &unread,
+		"SELECT pid, start_ticks, " LAST_RUN_IDENTITY " FROM process WHERE id IN "
+		"(SELECT process FROM holder) AND start_ticks <> 0 "
+		"AND (SELECT boot_id FROM run WHERE run.id = process.run) = ?1");
+	sqlite3_bind_text(stmt, 1, boot_id, -1, SQLITE_STATIC);
+	while (sql_next(stmt, &rc, &unread)) {
+		struct process_id id = { .pid = (uint32_t)sql_int(stmt, PID, 0),
+			.start_ticks = (uint64_t)sql_int(stmt, TICKS, 0),
+			.started_ms = -1 };
+		last_run_identity(stmt, IDENTITY, &id);
+		if (is_complete(p, &id))
+			take(context, &id);
+	}
+	sqlite3_finalize(stmt);
 }
 
 void past_states_since(struct past *p, struct last_run_ask *asks, size_t n)

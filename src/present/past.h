@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/clock.h"
 #include "audit/audit.h"
@@ -19,6 +20,8 @@ struct past {
 	bool named;	     /* the user named it */
 	bool invented;	     /* the view shows simulated cards */
 	bool foreign;	     /* one is simulated and the other is not: the store is not used */
+	bool trusted;	     /* what it says about processes is believed: see past_trust() */
+	uid_t owner, viewer; /* of the store; who looks: if it is trusted */
 	struct last_run now; /* as it was last read; zero: never */
 	bool fresh;	     /* its recorder is running */
 	bool came;	 /* it has started since the last look of the view, which clears this */
@@ -34,6 +37,14 @@ struct past {
 void past_read(struct past *p, const struct moment *now);
 void past_finish(struct past *p);
 
+/* Decides whether to believe what the store says about processes: others cannot write it, and
+ * it belongs to root or to the caller, or is the one that the host's recorder writes. */
+void past_trust(struct past *p);
+/* Calls `take` with each process of this boot that the store describes as holding a card. Only
+ * if the store is trusted, and its recorder could see as much of the process as the caller can.
+ * When the process began is not set. */
+void past_recall(struct past *p, const char *boot_id,
+	void (*take)(void *context, const struct process_id *id), void *context);
 /* The rules of the newest recorder, or NULL: nothing was recorded. */
 const struct rules *past_rules(const struct past *p);
 /* The record of this process on this card, or NULL. */

@@ -277,24 +277,19 @@ static int read_since(struct adding *a, struct err *e)
 
 /* The memory and kind of a holder; a recorder that ended has left only the peak memory. */
 #define HOLDER_SQL                                                                             \
-	"SELECT p.user, coalesce(h.mem_bytes, (SELECT mem_peak_kib * 1024 FROM holding_1m "    \
+	"SELECT coalesce(h.mem_bytes, (SELECT mem_peak_kib * 1024 FROM holding_1m "            \
 	"WHERE slot >= ?3 AND gpu = ?1 AND process = p.id ORDER BY slot DESC LIMIT 1)), "      \
-	"coalesce(h.kind, 1), p.uid, p.started_ms, " PROCESS_TEXT_COLUMNS                      \
+	"coalesce(h.kind, 1), p.started_ms, " LAST_RUN_IDENTITY                                \
 	" FROM process AS p LEFT JOIN holder AS h ON h.gpu = ?1 AND h.process = p.id WHERE "   \
 	"p.id = ?2"
-enum { HOLDER_USER, HOLDER_MEM, HOLDER_KIND, HOLDER_UID, HOLDER_STARTED, HOLDER_TEXTS };
+enum { HOLDER_MEM, HOLDER_KIND, HOLDER_STARTED, HOLDER_IDENTITY };
 
 static void take_holder(struct adding *a, const struct last_run_holder *from, sqlite3_stmt *row,
 	struct present_process *h)
 {
 	const struct present_card *c = &a->p->cards[h->card];
-	struct process_id *id = &h->id;
-	sql_text(row, HOLDER_USER, id->user, sizeof(id->user));
-	id->uid = sql_int(row, HOLDER_UID, -1);
-	id->started_ms = sql_int(row, HOLDER_STARTED, -1);
-	for (int i = 0; i < PROCESS_TEXTS; i++)
-		sql_text(row, HOLDER_TEXTS + i, (char *)id + process_fields[i].offset,
-			process_fields[i].cap);
+	h->id.started_ms = sql_int(row, HOLDER_STARTED, -1);
+	last_run_identity(row, HOLDER_IDENTITY, &h->id);
 	h->kind = (unsigned)sql_int(row, HOLDER_KIND, 0);
 	h->mem_bytes = sql_int(row, HOLDER_MEM, -1);
 	h->context =
@@ -325,7 +320,7 @@ static int add_holder(
 		return err_memory(e);
 	struct present_process *h = &p->processes[p->n_processes++];
 	*h = (struct present_process){ .card = (size_t)(c - p->cards),
-		.id = { .pid = from->pid, .start_ticks = from->start_ticks, .owner_uid = -1 },
+		.id = { .pid = from->pid, .start_ticks = from->start_ticks },
 		.holder = true,
 		.sm_pct = NAN,
 		.cpu_pct = NAN,

@@ -684,15 +684,15 @@ static int64_t boot_time(struct owners *o)
 	return o->boot_ms;
 }
 
-static void describe_start(struct owners *o, uint64_t start_ticks, struct process_id *id)
+int64_t owners_started_ms(struct owners *o, uint64_t start_ticks)
 {
-	id->start_ticks = start_ticks;
 	int64_t boot_ms = boot_time(o);
 	uint64_t seconds = start_ticks / (uint64_t)o->ticks_per_s;
 	uint64_t rest = start_ticks % (uint64_t)o->ticks_per_s;
-	if (boot_ms >= 0 && seconds < INT64_MAX / 4000)
-		id->started_ms = boot_ms + (int64_t)seconds * 1000 +
-				 (int64_t)(rest * 1000 / (uint64_t)o->ticks_per_s);
+	if (boot_ms < 0 || seconds >= INT64_MAX / 4000)
+		return -1;
+	return boot_ms + (int64_t)seconds * 1000 +
+	       (int64_t)(rest * 1000 / (uint64_t)o->ticks_per_s);
 }
 
 /* Describes a process that cannot be read: it has ended, or /proc is mounted with hidepid.
@@ -718,7 +718,8 @@ static bool describe(struct owners *o, uint32_t pid, bool brief, struct process_
 	say_where(o, "pid", pid);
 	if (identify(o->proc, pid, brief, &found) != 0)
 		return describe_hidden(o, errno, &found, id);
-	describe_start(o, found.start_ticks, id);
+	id->start_ticks = found.start_ticks;
+	id->started_ms = owners_started_ms(o, found.start_ticks);
 	describe_user(o, &found, id);
 	describe_work(&found, id);
 	return true;

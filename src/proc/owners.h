@@ -49,6 +49,9 @@ bool owners_names_are_late(const struct owners *o);
 /* Returns the current start time of the pid; 0: gone or not readable. If it differs from that
  * of a life, the pid belongs to another process. */
 uint64_t owners_start_ticks(struct owners *o, uint32_t pid);
+/* When a process with this start time began, as unix milliseconds by the clock as it is set
+ * now; -1: not known. */
+int64_t owners_started_ms(struct owners *o, uint64_t start_ticks);
 
 /* Returns the open /proc that this module reads, for functions of proc/. The caller must not
  * close it. */

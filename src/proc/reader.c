@@ -436,6 +436,11 @@ uint64_t reader_start_ticks(struct reader *r, uint32_t pid)
 	return owners_start_ticks(r->direct, pid);
 }
 
+int64_t reader_started_ms(struct reader *r, uint64_t start_ticks)
+{
+	return owners_started_ms(r->direct, start_ticks);
+}
+
 int reader_proc(const struct reader *r)
 {
 	return owners_proc(r->direct);

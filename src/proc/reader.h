@@ -71,6 +71,8 @@ bool reader_owns(const struct reader *r, pid_t pid);
 /* What does not block is read directly: the start time of a pid (0: gone or not readable); the
  * open /proc, which the caller must not close; the id of this boot ("": not known). */
 uint64_t reader_start_ticks(struct reader *r, uint32_t pid);
+/* The same start time as unix milliseconds; -1: not known. */
+int64_t reader_started_ms(struct reader *r, uint64_t start_ticks);
 int reader_proc(const struct reader *r);
 const char *reader_boot_id(struct reader *r);
 

@@ -116,6 +116,20 @@ bool lock_trusts(uid_t uid, const char *db, const char *path)
 	       (find_directory(path, &st) && st.st_uid == uid);
 }
 
+/* The directory may belong to root: then its owner is not the store's, and is trusted anyway.
+ */
+bool lock_protects(const char *db, uid_t *owner)
+{
+	char real[PATH_MAX];
+	struct stat st, directory;
+	if (!realpath(db, real) || stat(real, &st) != 0 || !find_directory(real, &directory))
+		return false;
+	*owner = st.st_uid;
+	return S_ISREG(st.st_mode) &&
+	       !((st.st_mode | directory.st_mode) & (S_IWGRP | S_IWOTH)) &&
+	       (directory.st_uid == 0 || directory.st_uid == st.st_uid);
+}
+
 int lock_check_logs(const char *db, struct err *e)
 {
 	static const char *const suffixes[] = { "-journal", "-wal", "-shm" };

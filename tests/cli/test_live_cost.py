@@ -1,10 +1,14 @@
 """What a live view must not do: ask for what it does not show."""
 import ctypes
+import json
 import os
+import sqlite3
 
 import pytest
 
-from live import driver  # noqa: F401
+from conftest import gua
+from fake import fake_driver
+from live import CARDS, WALL, driver, forget_lock  # noqa: F401
 
 IN_OPEN, IN_NONBLOCK, IN_CLOEXEC = 0x20, 0o4000, 0o2000000
 libc = ctypes.CDLL(None, use_errno=True)
@@ -57,3 +61,59 @@ def test_cards_are_judged_the_same_without_the_names_of_holders(driver, opened):
     cards = driver(*query, root=opened.root).stdout
     assert not opened()
     assert [line for line in cards.splitlines() if line in named.splitlines()] == named.splitlines()
+
+
+BOOT = "4f1c2d3e-0000-4000-8000-000000000001"
+
+
+@pytest.fixture
+def remembered(tmp_path, clock_file, driver):  # noqa: F811
+    """A store in which the recorder, at work, has given pid 1001 a name that /proc does not have. remembered() says which
+    command a view shows."""
+    root, db, clock = tmp_path / "root", tmp_path / "gua.db", clock_file(WALL, name="rec-clock")
+    proc = root / "proc" / "1001"
+    proc.mkdir(parents=True)
+    (proc / "stat").write_text("1001 (python) S 1 1001 1001 0 -1 4194304 1 0 0 0 9 9 0 0 20 0 9 0 777 9 9 0" + " 0" * 27)
+    (proc / "status").write_text("Name:\tpython\nPid:\t1001\nUid:\t1001\t1001\t1001\t1001\n")
+    (proc / "cmdline").write_bytes(b"python\0now.py\0")
+    (root / "etc").mkdir()
+    (root / "etc/passwd").write_text("alice:x:1001:1001::/:/bin/sh\n")
+    (root / "proc/sys/kernel/random").mkdir(parents=True)
+    (root / "proc/sys/kernel/random/boot_id").write_text(BOOT + "\n")
+    run = gua("daemon", "--foreground", "--ticks", 2, "--db", db, "--root", root, "--clock", clock,
+              env=fake_driver(tmp_path, CARDS, clock=clock))
+    assert run.returncode == 0, run.stderr
+    forget_lock(db)
+    store = sqlite3.connect(db)
+    store.executescript("UPDATE run SET ended_ms = NULL, how_ended = NULL; UPDATE process SET ended_ms = NULL;"
+                        "UPDATE process SET command = 'python before.py' WHERE pid = 1001;"
+                        "CREATE TEMP TABLE usual AS SELECT * FROM process WHERE pid = 1001;"
+                        "INSERT INTO holder SELECT DISTINCT gpu, process, 1, 1 << 30, 1, NULL FROM holding_1m")
+
+    def shown(change=""):
+        store.executescript(change)
+        run = driver("who", "--json", "--db", db, root=root)
+        return {one["command"] for one in json.loads(run.stdout)["holders"] if one["pid"] == 1001}
+    shown.db, shown.proc = db, proc
+    yield shown
+    store.close()
+
+
+def test_the_store_says_who_a_process_is(remembered):
+    """The recorder has worked it out already. It is asked only if it means the same life, and is believed only if nobody
+    else can have written it, and if it knows as much as /proc does."""
+    assert remembered() == {"python before.py"}
+    for doubt in ("start_ticks = 778", "run = 99", "command = ''", "command = '[python]'", "user = 'uid:1001'", "uid = NULL"):
+        assert remembered(f"UPDATE process SET {doubt} WHERE pid = 1001") == {"python now.py"}, doubt
+        assert remembered("REPLACE INTO process SELECT * FROM usual") == {"python before.py"}
+    assert remembered("UPDATE run SET boot_id = 'another'") == {"python now.py"}
+    assert remembered(f"UPDATE run SET boot_id = '{BOOT}'") == {"python before.py"}
+    for path, mode in (remembered.db, 0o660), (remembered.db, 0o606), (remembered.db.parent, 0o770):
+        usual = path.stat().st_mode
+        path.chmod(mode)
+        assert remembered() == {"python now.py"}, (path, oct(mode))
+        path.chmod(usual)
+    assert remembered() == {"python before.py"}
+    if os.geteuid() == 0:
+        os.chown(remembered.db, 12345, -1)
+        assert remembered() == {"python now.py"}

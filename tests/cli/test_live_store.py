@@ -148,8 +148,10 @@ def has_open(pid, path):
 
 @pytest.mark.parametrize("words", [["stat"], ["who"], ["pick", "--hold", "0s"]], ids=lambda words: words[0])
 def test_a_slow_driver_is_not_waited_for_twice(recorded, clock_file, tmp_path, words):
-    """While the driver works, the store is read, and the process that reads others is started."""
+    """While the driver works, the store is read, and the process that reads others is started: the store is not
+    believed about them, because others can write it."""
     db, _ = recorded(60)
+    db.chmod(0o660)
     env = fake_driver(tmp_path, STEADY + "at 0s hang nvmlInit_v2\n", clock=clock_file(time.time(), name="driver"))
     locks = ["--lock-dir", tmp_path / "locks"] if words[0] == "pick" else []
     view = subprocess.Popen([GUA, *words, "--db", db, "--driver-timeout", "1h", *locks], stdout=subprocess.DEVNULL,

@@ -199,11 +199,11 @@ void lives_check(struct lives *l, int64_t now_ms)
 		;
 }
 
-/* Whether the life continues; ends it if not. After an exit the start time decides: a zombie is
- * still the same life, and the driver may still list it. */
+/* Whether the life continues; ends it if not. One that began in this look does. After an exit
+ * the start time decides: a zombie is still the same life, and the driver may still list it. */
 static bool goes_on(struct lives *l, struct source *source, uint32_t i, int64_t now_ms)
 {
-	if (l->lives[i].pidfd >= 0)
+	if (l->lives[i].pidfd >= 0 || l->entries[i].first_seen_ms == now_ms)
 		return true;
 	if (start_ticks_now(l, source, i) == l->entries[i].id.start_ticks)
 		return true;
@@ -252,32 +252,45 @@ static int open_pidfd(struct lives *l, uint32_t pid, uint32_t place)
 	return -1;
 }
 
-static uint32_t begin_life(
-	struct lives *l, struct source *source, uint32_t pid, bool own, int64_t now_ms)
+/* Opens the pidfd first. What is read after that belongs to the life of the pidfd; if that life
+ * has ended, the check at the next look finds out. */
+static uint32_t open_life(struct lives *l, uint32_t pid, bool own, int64_t now_ms)
 {
 	uint32_t i = take_place(l);
 	if (i == LIFE_NONE)
 		return i;
-	struct process_entry *entry = &l->entries[i];
-	*entry = (struct process_entry){
+	l->entries[i] = (struct process_entry){
+		.id.pid = pid,
 		.first_seen_ms = now_ms,
 		.last_seen_ms = now_ms,
 		.last_active_ms = -1,
 		.ended_ms = -1,
 		.dirty = true,
 	};
-	/* Open the pidfd first. What is read after that belongs to the life of the pidfd; if
-	 * that life has ended, the check at the next look finds out. */
 	int pidfd = own ? -1 : open_pidfd(l, pid, i);
-	bool brief = describe(l, source, pid, own, &entry->id);
-	if (entry->id.start_ticks == 0 && pidfd >= 0) {
-		close(pidfd);
-		pidfd = -1;
-	}
-	uint32_t user = user_number(l, entry->id.user);
-	l->lives[i] = (struct life_watch){ true, own, pidfd, user, -1, false, brief };
-	spread_name(l, &entry->id);
-	idmap_put(&l->by_pid, key_of(pid, own), i);
+	l->lives[i] = (struct life_watch){ true, own, pidfd, 0, -1, false, false };
+	return i;
+}
+
+/* The life has been described. */
+static void take_life(struct lives *l, uint32_t i)
+{
+	const struct process_id *id = &l->entries[i].id;
+	if (id->start_ticks == 0)
+		close_pidfd(&l->lives[i]);
+	l->lives[i].user = user_number(l, id->user);
+	spread_name(l, id);
+	idmap_put(&l->by_pid, key_of(id->pid, l->lives[i].own), i);
+}
+
+static uint32_t begin_life(
+	struct lives *l, struct source *source, uint32_t pid, bool own, int64_t now_ms)
+{
+	uint32_t i = open_life(l, pid, own, now_ms);
+	if (i == LIFE_NONE)
+		return i;
+	l->lives[i].brief = describe(l, source, pid, own, &l->entries[i].id);
+	take_life(l, i);
 	return i;
 }
 
@@ -289,6 +302,29 @@ void lives_expect(struct lives *l, uint32_t pid)
 		return;
 	if (array_reserve(&l->expected, &l->cap_expected, l->n_expected + 1))
 		l->expected[l->n_expected++] = pid;
+}
+
+void lives_recall(struct lives *l, const struct process_id *id, int64_t now_ms)
+{
+	size_t k = 0;
+	while (k < l->n_expected && l->expected[k] != id->pid)
+		k++;
+	uint32_t i = LIFE_NONE;
+	if (k < l->n_expected && l->reader &&
+		idmap_get(&l->by_pid, key_of(id->pid, false)) == LIFE_NONE)
+		i = open_life(l, id->pid, false, now_ms);
+	if (i == LIFE_NONE)
+		return;
+	if (reader_start_ticks(l->reader, id->pid) != id->start_ticks) {
+		close_pidfd(&l->lives[i]);
+		l->lives[i].used = false;
+		return;
+	}
+	l->expected[k] = l->expected[--l->n_expected];
+	l->entries[i].id = *id;
+	l->entries[i].id.started_ms = reader_started_ms(l->reader, id->start_ticks);
+	process_restrict(&l->entries[i].id, l->privacy);
+	take_life(l, i);
 }
 
 void lives_ask(struct lives *l)

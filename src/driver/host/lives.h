@@ -65,6 +65,11 @@ uint32_t lives_next_exited(struct lives *l, int64_t now_ms);
 void lives_expect(struct lives *l, uint32_t pid);
 void lives_ask(struct lives *l);
 
+/* Between the two: a description that was made earlier, for example by a recorder. If it is of
+ * the current life of a pid that is expected, that life begins with it and is not described
+ * again. */
+void lives_recall(struct lives *l, const struct process_id *id, int64_t now_ms);
+
 /* Returns the current life of `pid`; adds and describes it when it is new, and ends an earlier
  * life of the same pid. `own`: the source describes it (card_reading.own_processes); such a pid
  * and the same pid of this host are different processes. LIFE_NONE: out of memory. */
