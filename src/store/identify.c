@@ -139,8 +139,18 @@ static int identify_foreign(const char *path, struct err *e)
 	return STORE_EMPTY;
 }
 
+bool identify_knows(int64_t version)
+{
+	return version == 0 || (version >= STORE_OLDEST && version <= STORE_VERSION);
+}
+
 int identify_refuse_version(const char *path, int64_t version, struct err *e)
 {
+	if (version > 0 && version < STORE_OLDEST)
+		return err_set(e, ERR_WORLD,
+			"%s has schema version %lld, from before the first release: begin a "
+			"new store",
+			path, (long long)version);
 	return err_set(e, ERR_WORLD,
 		"%s has schema version %lld and this gua knows up to %d: use a newer gua", path,
 		(long long)version, STORE_VERSION);
@@ -153,7 +163,7 @@ static int identify_header(const char *path, const unsigned char *header, struct
 	if (big_endian_32(header + OFFSET_APPLICATION_ID) != STORE_APPLICATION_ID)
 		return identify_foreign(path, e);
 	uint32_t version = big_endian_32(header + OFFSET_USER_VERSION);
-	return version > STORE_VERSION ? identify_refuse_version(path, version, e) : STORE_OURS;
+	return identify_knows(version) ? STORE_OURS : identify_refuse_version(path, version, e);
 }
 
 static int identify_open(int fd, const char *path, struct err *e)

@@ -23,6 +23,8 @@ enum store_kind {
  * directory, not a database, a newer store, the Python tool's database, another program's
  * database. */
 int identify_store(const char *path, struct err *e);
+/* Whether this program reads stores of a schema version; 0: one without tables. */
+bool identify_knows(int64_t version);
 /* Fails with the sentence for a schema version that this program does not know. */
 int identify_refuse_version(const char *path, int64_t version, struct err *e);
 /* Whether a file that was refused may still be meant as a store: its name ends in ".db", or it

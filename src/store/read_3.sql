@@ -1,5 +1,5 @@
 -- How a program that may not write reads a store of version 3: temporary views hide its tables and
--- have the columns of version 4. For an older store, the views of read_1.sql and read_2.sql stay.
+-- have the columns of version 4.
 CREATE TEMP VIEW IF NOT EXISTS holding_1m AS
 	SELECT *, NULL AS own_use FROM main.holding_1m;
 CREATE TEMP VIEW IF NOT EXISTS holding_5m AS

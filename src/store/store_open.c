@@ -5,8 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "read_1.h"
-#include "read_2.h"
 #include "read_3.h"
 #include "schema.h"
 #include "store/foreign.h"
@@ -15,8 +13,6 @@
 #include "store/store_private.h"
 #include "store/sql.h"
 #include "store/store.h"
-#include "upgrade_1.h"
-#include "upgrade_2.h"
 #include "upgrade_3.h"
 #include "views.h"
 
@@ -25,17 +21,10 @@ static const struct version {
 	const char *upgrade; /* turns it into the next version */
 	const char *read;    /* views that show it to a reader as the next version */
 } versions[] = {
-	[1] = { upgrade_1_sql, read_1_sql },
-	[2] = { upgrade_2_sql, read_2_sql },
 	[3] = { upgrade_3_sql, read_3_sql },
 };
 _Static_assert(sizeof(versions) / sizeof(versions[0]) == STORE_VERSION,
 	"a new version needs a row for the one before it");
-
-static bool is_foreign(int64_t version)
-{
-	return version < 0 || version > STORE_VERSION;
-}
 
 /* Our views, whose columns differ between versions; a user's own views stay. */
 static const char drop_views_sql[] = "DROP VIEW IF EXISTS state; DROP VIEW IF EXISTS usage;"
@@ -67,7 +56,7 @@ static int upgrade(sqlite3 *db, int64_t *version)
 	if (rc != SQLITE_OK)
 		return rc;
 	*version = sql_value(db, "PRAGMA user_version", 0, &rc);
-	if (rc == SQLITE_OK && *version >= 0 && *version < STORE_VERSION)
+	if (rc == SQLITE_OK && identify_knows(*version) && *version < STORE_VERSION)
 		rc = make_schema(db, *version);
 	return rc == SQLITE_OK ? sql_exec(db, "COMMIT") : rc;
 }
@@ -84,7 +73,7 @@ int store_open_upgrade(sqlite3 *db, const char *path, struct err *e)
 		return sql_fail(e, db, "make", path);
 	if (version < STORE_VERSION && upgrade(db, &version) != SQLITE_OK)
 		return sql_fail(e, db, version == 0 ? "make" : "upgrade", path);
-	return is_foreign(version) ? identify_refuse_version(path, version, e) : 0;
+	return identify_knows(version) ? 0 : identify_refuse_version(path, version, e);
 }
 
 /* All tables that are read or written. */
@@ -136,15 +125,13 @@ int store_open_writer(sqlite3 **db, const char *path, struct err *e)
 /* Lets a reader read a store of this older version, without changing it. */
 static int adapt(sqlite3 *db, int64_t version, const char *path, struct err *e)
 {
-	if (is_foreign(version))
+	if (!identify_knows(version))
 		return identify_refuse_version(path, version, e);
 	if (version == STORE_VERSION)
 		return 0;
-	if (version < 1)
+	if (version == 0)
 		return err_set(e, ERR_WORLD,
-			"%s has schema version %lld, older than 1: the recorder brings it up "
-			"to date when it starts",
-			path, (long long)version);
+			"%s has no tables yet: the recorder makes them when it starts", path);
 	int rc = sql_exec(db, "PRAGMA temp_store = MEMORY");
 	for (int64_t i = version; rc == SQLITE_OK && i < STORE_VERSION; i++)
 		rc = sql_exec(db, versions[i].read);

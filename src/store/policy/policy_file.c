@@ -20,7 +20,7 @@
 #include "store/policy/policy_private.h"
 #include "store/sql.h"
 
-enum { BUSY_MS = 3000, POLICY_FILE_VERSION = 3 };
+enum { BUSY_MS = 3000, POLICY_FILE_VERSION = 3, POLICY_FILE_OLD = 2 };
 
 struct policy_file {
 	sqlite3 *db;
@@ -75,33 +75,15 @@ static int make_file(const char *path, struct err *e)
 static const char *const tables[] = { "session", "action", "notice", "keep", "arm", "pass",
 	"simulation", "breaker", NULL };
 
-/* Upgrade a file of one version to the next. */
-static const char upgrade_1_sql[] =
-	"ALTER TABLE session ADD COLUMN clock_at_ms INTEGER;"
-	"ALTER TABLE action ADD COLUMN command TEXT NOT NULL DEFAULT '';"
-	"ALTER TABLE action ADD COLUMN gpus TEXT NOT NULL DEFAULT '';"
-	"CREATE TABLE breaker (id INTEGER PRIMARY KEY AUTOINCREMENT, at_ms INTEGER NOT NULL, "
-	"why TEXT NOT NULL, released_ms INTEGER, user TEXT);";
+/* Upgrades a file of the version before; the views show it to a reader as the newest. */
 static const char upgrade_2_sql[] = "ALTER TABLE session ADD COLUMN idle_below INTEGER;"
 				    "PRAGMA user_version = 3;";
-/* Views that show a file of an older version to a reader as the newest. */
-static const char read_1_sql[] =
-	"CREATE TEMP VIEW session AS SELECT *, NULL AS clock_at_ms, NULL AS idle_below "
-	"FROM main.session;"
-	"CREATE TEMP VIEW action AS SELECT *, '' AS command, '' AS gpus FROM main.action;"
-	"CREATE TEMP VIEW breaker AS SELECT 0 AS id, 0 AS at_ms, '' AS why, 0 AS released_ms, "
-	"'' AS user WHERE 0;";
 static const char read_2_sql[] =
 	"CREATE TEMP VIEW session AS SELECT *, NULL AS idle_below FROM main.session;";
 
 static bool is_empty(const struct policy_file *f)
 {
 	return sql_value(f->db, "SELECT count(*) FROM sqlite_schema", 1, NULL) == 0;
-}
-
-static bool is_old(int64_t version)
-{
-	return version >= 1 && version < POLICY_FILE_VERSION;
 }
 
 /* Makes the tables of an empty file, or upgrades those of an older one. Another program may do
@@ -113,10 +95,8 @@ static int make_tables(struct policy_file *f, struct err *e)
 		return fail(f, "write", e);
 	bool empty = is_empty(f);
 	int64_t version = sql_value(f->db, "PRAGMA user_version", 0, NULL);
-	const char *first = version == 1 ? upgrade_1_sql : "";
-	const char *second = is_old(version) ? upgrade_2_sql : "";
-	if (sql_exec(f->db, empty ? policy_sql : first) == SQLITE_OK &&
-		sql_exec(f->db, empty ? "" : second) == SQLITE_OK &&
+	const char *upgrade = version == POLICY_FILE_OLD ? upgrade_2_sql : "";
+	if (sql_exec(f->db, empty ? policy_sql : upgrade) == SQLITE_OK &&
 		sql_exec(f->db, "COMMIT") == SQLITE_OK)
 		return 0;
 	int rc = fail(f, "write", e);
@@ -143,7 +123,7 @@ static int check(struct policy_file *f, bool write, struct err *e)
 	bool empty = rc == 0 && write && id == 0 && is_empty(f);
 	if (rc == 0 && write && id == 0 && !empty)
 		rc = read_kind(f, &id, &version, e);
-	bool old = id == POLICY_APPLICATION_ID && is_old(version);
+	bool old = id == POLICY_APPLICATION_ID && version == POLICY_FILE_OLD;
 	if (rc == 0 && write && (old || empty)) {
 		rc = make_tables(f, e);
 		if (rc == 0)
@@ -151,13 +131,12 @@ static int check(struct policy_file *f, bool write, struct err *e)
 	}
 	if (rc)
 		return rc;
-	old = id == POLICY_APPLICATION_ID && is_old(version);
+	old = id == POLICY_APPLICATION_ID && version == POLICY_FILE_OLD;
 	if (!old && (id != POLICY_APPLICATION_ID || version != POLICY_FILE_VERSION))
 		return err_set(e, ERR_WORLD,
 			"%s is not a policy database, or another version wrote it", f->path);
 	rc = foreign_check_tables(f->db, tables, f->path, e);
-	if (rc == 0 && old &&
-		sql_exec(f->db, version == 1 ? read_1_sql : read_2_sql) != SQLITE_OK)
+	if (rc == 0 && old && sql_exec(f->db, read_2_sql) != SQLITE_OK)
 		rc = fail(f, "read", e);
 	return rc;
 }
