@@ -50,14 +50,14 @@ const char *builtin_reason(const struct builtin_facts *f, int i)
 		const char *text;
 	} reasons[BUILTIN_REASONS] = {
 		{ f->pid == 1, "it is the first process of the host" },
-		{ f->kernel_thread, "it is a thread of the kernel" },
+		{ f->kernel_thread, "it is a kernel thread" },
 		{ f->uid >= 0 && f->uid < f->uid_min,
 			"its uid is below UID_MIN: it belongs to the system" },
-		{ f->graphics, "it uses the card for graphics alone" },
-		{ f->service, "it belongs to a service of the system" },
+		{ f->graphics, "it uses the card for graphics only" },
+		{ f->service, "it belongs to a system service" },
 		{ is_system_name(f->comm) && f->program != PROGRAM_OTHER,
 			f->program == PROGRAM_SYSTEM
-				? "it is a program of the display or of the driver"
+				? "it is part of the display or of the driver"
 				: "it has the name of a program of the display or of the "
 				  "driver, and its program file cannot be checked" },
 	};

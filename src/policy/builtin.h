@@ -9,9 +9,9 @@
 
 #include "proc/proc_parse.h"
 
-/* Whether an ordinary user can have made or changed the program file of a process. */
+/* Whether an ordinary user may have made or changed the program file of a process. */
 enum program_owner {
-	PROGRAM_UNKNOWN, /* the file cannot be looked at */
+	PROGRAM_UNKNOWN, /* the file cannot be checked */
 	PROGRAM_SYSTEM,	 /* root's, and nobody else may write to it */
 	PROGRAM_OTHER,
 };

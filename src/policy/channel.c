@@ -1,5 +1,5 @@
-/* The channels: which there are and which are configured; the command, the login notice,
- * terminals, mail and webhooks. */
+/* The table of channels, which of them are configured, and how each delivers: command, login
+ * notice, terminals, mail, webhooks. */
 #include "policy/channel.h"
 
 #include <dirent.h>
@@ -205,8 +205,8 @@ static enum delivery deliver_by_login(const struct channel_job *job, char why[CH
 	int rc = file_replace(path, str_text(&text), text.len, &e);
 	/* The directory may be shared by members of a group; the file is for its user. */
 	if (rc == 0 && chmod(path, 0644) != 0)
-		rc = err_set(
-			&e, ERR_WORLD, "cannot open %s to its user: %s", path, strerror(errno));
+		rc = err_set(&e, ERR_WORLD, "cannot let its user read %s: %s", path,
+			strerror(errno));
 	str_finish(&text);
 	str_copy(why, CHANNEL_WHY_CAP, rc ? e.text : path);
 	return rc ? DELIVERY_FAILED : DELIVERY_DONE;
@@ -472,7 +472,7 @@ static enum delivery deliver_by_mail(const struct channel_job *job, char why[CHA
 	return rc == 0 && r.status == 0 ? DELIVERY_DONE : DELIVERY_FAILED;
 }
 
-/* gua-post keeps the deadline itself; it is killed if it has not ended this long after it. */
+/* gua-post has a deadline of its own, and is killed this long after it. */
 enum { KILL_MS = 500, SECRET_MOST = 4096, HEADER_CAP = HMAC_HEX_CAP + 64 };
 
 /* Writes "X-Gua-Signature: sha256=HEX", with which a receiver that knows the secret can

@@ -31,7 +31,7 @@ bool channel_misses(const struct config_notices *config, char why[CHANNEL_REACH_
 
 enum delivery {
 	DELIVERY_DONE,
-	DELIVERY_NOBODY, /* nobody to tell now: no terminal, no address */
+	DELIVERY_NOBODY, /* nobody can be told now: no terminal, no address */
 	DELIVERY_FAILED,
 };
 extern const char *const delivery_names[]; /* delivered nobody failed */
@@ -51,8 +51,9 @@ struct channel_kind {
 	const char *name; /* as in gua.conf */
 	const char *key;  /* the key of [notices] that it needs, or NULL */
 	size_t value;	  /* of that key: offset of its text in struct config_notices */
-	bool counts;	  /* a delivery is a warning: not the login notice, which waits */
-	bool everybody;	  /* also reaches users without a terminal, and gets alarms */
+	bool counts;	/* a delivery counts as a warning; the login notice does not, because it
+			   waits for a login */
+	bool everybody; /* also reaches users without a terminal, and gets alarms */
 	/* Writes into `why` the reason for a failure, or how many people were reached. */
 	enum delivery (*deliver)(const struct channel_job *job, char why[CHANNEL_WHY_CAP]);
 };

@@ -83,7 +83,7 @@ int courier_send(struct courier *c, int64_t ticket, enum channel channel,
 	while (a < c->errands + COURIER_MOST && a->helper)
 		a++;
 	if (a == c->errands + COURIER_MOST)
-		return err_set(e, ERR_BUSY, "too many notices are under way");
+		return err_set(e, ERR_BUSY, "too many notices are being delivered");
 	struct order order = { c, channel, n };
 	const struct helper_work work = {
 		.name = "gua-notice", .serve = serve, .context = &order

@@ -27,7 +27,7 @@ struct courier_result {
 	int64_t ticket;
 	enum channel channel;
 	enum delivery delivery;
-	char text[CHANNEL_WHY_CAP]; /* to whom, or why not */
+	char text[CHANNEL_WHY_CAP]; /* the people reached, or the reason for the failure */
 };
 /* Takes the result of a delivery that has finished or reached its deadline; false: there is
  * none. */

@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "policy/end_wire.h"
 
-/* A process as it is in the store. */
+/* A process as the store identifies it. */
 struct end_process {
 	uint32_t pid;
 	uint64_t start_ticks;
@@ -28,7 +28,7 @@ void end_link_free(struct end_link *l);
  * nothing was done. The answer to the request is in `reply`. */
 int end_link_ask(struct end_link *l, enum end_ask ask, const struct end_process *p,
 	struct end_reply *reply, struct err *e);
-/* Takes a held process that has ended; false: no further one has. */
+/* Takes a held process that has ended; false: there is none, or no more. */
 bool end_link_ended(struct end_link *l, struct end_process *p);
 /* For poll(2); -1: not connected. */
 int end_link_fd(const struct end_link *l);

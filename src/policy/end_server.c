@@ -102,9 +102,9 @@ static enum end_answer send(const struct end_held *h, int number, struct end_rep
 	return say_errno(r, "cannot signal it");
 }
 
-/* All checks, in an order that leaves no gap. What is read through the directory belongs to
- * the process that the pidfd names: the start time is read after pidfd_open(2), and the
- * process still exists then. */
+/* All checks, in an order that leaves no gap: the start time is read after pidfd_open(2), while
+ * the process still exists, so what is read through the directory belongs to the process of the
+ * pidfd. */
 static enum end_answer check(
 	const struct end_server *s, const struct end_held *h, struct end_reply *r)
 {
@@ -139,7 +139,7 @@ static enum end_answer hold(const struct end_server *s, const struct end_request
 		h->pidfd = (int)syscall(SYS_pidfd_open, q->pid, 0);
 		if (h->pidfd < 0 && (errno == ENOSYS || errno == EPERM || errno == EINVAL))
 			answer = say(r, END_NO_PIDFD,
-				"the kernel has no pidfd_open(2): it is needed");
+				"the kernel lacks pidfd_open(2), which is required");
 		else if (h->pidfd < 0)
 			answer = say_errno(r, "cannot hold it");
 	}

@@ -9,7 +9,7 @@
 #define END_WIRE_MAGIC 0x31646e65U /* "end1": change it when the layout changes */
 
 enum end_ask {
-	END_ASK_HOLD = 1,  /* check a process, and keep a descriptor of it */
+	END_ASK_HOLD = 1,  /* check a process, and hold it by a descriptor */
 	END_ASK_CHECK = 2, /* the same checks again, and whether a signal may be sent */
 	END_ASK_TERM = 3,  /* the checks, then SIGTERM */
 	END_ASK_KILL = 4,  /* the checks, then SIGKILL */

@@ -27,7 +27,7 @@ enum { CGROUP_CAP = 4096 };
 
 /* The driver may need this many looks to notice that processes have ended. */
 #define VERIFY_LOOKS 4
-/* How many times the wait for a new final notice doubles. */
+/* The wait for a new final notice doubles at most this often. */
 enum { LONGEST = 6 };
 
 /* The monotonic time of the enforcer's clock. */
@@ -85,7 +85,7 @@ void ending_spare(struct ending *a, const char *why)
 			"%s went to the first %zu of %zu processes, the others are spared: %s",
 			name, a->next, a->n_processes, why);
 	else if (a->signalled)
-		finish(a, ENDING_SPARED, "SIGTERM was sent, and SIGKILL is not: %s", why);
+		finish(a, ENDING_SPARED, "SIGTERM was sent, but not SIGKILL: %s", why);
 	else
 		finish(a, ENDING_SPARED, "%s", why);
 }
@@ -124,8 +124,8 @@ static bool card_works(const struct endings *es, struct ending *a, char *why, si
 			floor_w * (1 + config_of(es)->power_pct / 100) + use_w + SLACK_W;
 		if (mean_w > most_w) {
 			snprintf(why, cap,
-				"its card takes %.0f W; idle it takes %.0f W, and with less "
-				"use than %lld %% at most %.0f W",
+				"its card draws %.0f W; idle it draws %.0f W, and with less "
+				"than %lld %% use at most %.0f W",
 				mean_w, floor_w, (long long)a->idle_below, most_w);
 			return true;
 		}
@@ -206,7 +206,7 @@ static void note_companion(struct ending *a, const struct signs_look *look)
 			(unsigned)p->id.pid, p->id.user);
 }
 
-/* A step failed: the session is spared, or left as it is. */
+/* A step failed: spares the session or, after a signal, records that it could not be ended. */
 static void fail(struct ending *a, const char *why)
 {
 	if (a->signalled)
@@ -365,8 +365,8 @@ static int check_exemptions(
 	return rc;
 }
 
-/* Non-zero: no, and `e` says why. `brief`: everything was checked just before, for another
- * process of the same batch. */
+/* Checks whether the session may still be ended; `e` says why not. `brief`: everything was
+ * checked just before, for another process of the same batch. */
 static int check_allowed(
 	const struct endings *es, const struct ending *a, bool brief, struct err *e)
 {
@@ -668,7 +668,7 @@ void ending_miss_look(struct ending *a, const char *why)
 			why);
 }
 
-/* What an outcome means for the session. */
+/* The step, the stage and the notice that follow from an outcome. */
 static const struct {
 	enum policy_step step;
 	enum policy_stage stage;

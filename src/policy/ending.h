@@ -14,12 +14,12 @@ enum { ENDING_BATCH = 64, ENDING_CARDS = 32, ENDING_TEXT_CAP = 256, ENDING_LIST_
 
 enum ending_stage {
 	ENDING_NONE,	/* the place is free */
-	ENDING_CONFIRM, /* looks at the driver, before `signal` */
+	ENDING_CONFIRM, /* looking at the driver, before `signal` is sent */
 	ENDING_MANAGER, /* the manager's command runs */
 	ENDING_GRACE,	/* SIGTERM was sent, or the manager has run */
 	ENDING_KILLED,	/* SIGKILL was sent */
-	ENDING_VERIFY,	/* all have ended: looks at the driver */
-	ENDING_OVER,	/* the outcome can be taken */
+	ENDING_VERIFY,	/* all have ended: looking at the driver for their memory */
+	ENDING_OVER,	/* finished: the outcome can be stored */
 };
 
 enum ending_how {
@@ -53,7 +53,7 @@ struct ending {
 	enum session_kind kind;
 	int64_t uid, held_bytes, idle_since_ms, clock_ms;
 	struct policy_state state;
-	struct notice notice;	       /* of the result */
+	struct notice notice;	       /* the notice about the result */
 	struct end_process *processes; /* in the order of signals */
 	struct end_process *sorted;    /* the same, by signs_sort() */
 	bool *gone;		       /* of the processes, in the order of signals */
@@ -62,13 +62,15 @@ struct ending {
 	size_t n_cards;
 	char job[LABEL_CAP], container[LABEL_CAP]; /* labels of its manager, or "" */
 	int64_t idle_below; /* this much use or more spares it, percent of the SMs */
-	int64_t notice_ms;  /* final notice delivered; a key pressed later spares it */
+	int64_t notice_ms;  /* when the final notice was delivered; a key pressed later spares
+			       the session */
 	int64_t final_ms;   /* time from that notice to the end */
 	bool kill;	    /* SIGKILL after the grace period */
 	/* Confirming. */
 	enum end_ask signal; /* the next one: END_ASK_TERM, then END_ASK_KILL */
-	size_t next;	     /* first process of the next batch; 0: none has this signal yet */
-	bool signalled;	     /* a signal was sent, or a manager's command was run */
+	size_t next; /* first process of the next batch; 0: no process has got this signal yet
+		      */
+	bool signalled; /* a signal was sent, or a manager's command was run */
 	size_t looks;
 	int64_t first_look_us;
 	double cpu_s;		       /* at the last look */
@@ -78,7 +80,7 @@ struct ending {
 	char evidence[ENDING_TEXT_CAP];
 	/* Ending. */
 	int64_t until_us;  /* end of this stage; when SIGKILL is due */
-	int64_t polled_us; /* when /proc was last checked for them */
+	int64_t polled_us; /* when /proc was last checked for processes that have ended */
 	struct helper *manager;
 	size_t verified; /* looks since all have ended */
 	/* ENDING_OVER: the result. */
@@ -135,7 +137,7 @@ void ending_attend(struct endings *es, struct ending *a);
 void ending_verify(struct ending *a, const struct signs_look *look);
 /* The driver cannot be asked: a session whose use is unknown does not count as idle. */
 void ending_miss_look(struct ending *a, const char *why);
-/* Spares the session from the next step; the text says why, and what was done before. */
+/* Ends the steps and spares the session; the text says why, and what was done before. */
 void ending_spare(struct ending *a, const char *why);
 
 /* Stores the result and the notice about it in one transaction; fails if that is not possible

@@ -1,6 +1,5 @@
-/* The list of sessions that are being ended, the processes that are held, and the driver's
- * part: looks for confirming that sessions are idle, and for verifying that the memory is free.
- */
+/* The list of sessions that are being ended, the processes that are held, and the looks at the
+ * driver, which confirm that sessions are idle and verify that memory is free. */
 #include "policy/endings.h"
 
 #include <stdio.h>
@@ -282,7 +281,7 @@ static void store(struct endings *es, struct ending *a)
 		log_outcome(a, name);
 	int rc = ending_store(es, a, &e);
 	if (rc && !es->failing)
-		log_error("what came of ending %s cannot be recorded: %s; trying again", name,
+		log_error("cannot record the result of ending %s: %s; trying again", name,
 			e.text);
 	if (!rc && es->failing)
 		log_notice("results are recorded again");

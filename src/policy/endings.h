@@ -44,8 +44,8 @@ void endings_free(struct endings *es);
 void endings_follow(struct endings *es, const struct enforcer_step *s);
 /* Call after all steps of a pass: logs in one line which processes cannot be ended. */
 void endings_passed(struct endings *es);
-/* Call for each session whose stored state is STAGE_ENDING: spares it and changes its state, if
- * an earlier run began to end it, or the result was lost, so that no run is ending it now. */
+/* Call for each session whose stored state is STAGE_ENDING. If no run is ending it now, because
+ * an earlier run began to or the result was lost, spares it and changes its state. */
 int endings_left(struct endings *es, const char *key, const char *user,
 	struct policy_state *state, struct err *e);
 

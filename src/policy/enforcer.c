@@ -25,7 +25,7 @@
 
 /* A session that has a state in policy.db. */
 struct stored {
-	struct idle_session session; /* what is known once it holds nothing */
+	struct idle_session session; /* what is known when it no longer holds a card */
 	struct policy_state state;
 	int64_t delivered_ms; /* of the notice of its stage; -1: not delivered, or not asked */
 	bool present;	      /* it holds a card */
@@ -76,7 +76,7 @@ static void finish(struct work *w)
 	w->x->policy.history = NULL;
 }
 
-/* A time that was found with another limit of use is not valid. */
+/* When the session was last used; 0: unknown, or found with another limit of use. */
 static int64_t used_of(const struct enforcer *x, const struct session_facts *f)
 {
 	for (size_t i = 0; i < x->n_used; i++)
@@ -606,7 +606,7 @@ static int pass_over(struct work *w)
 	if (!facts_now_is_known(&w->now)) {
 		x->last = (struct policy_pass){ .at_ms = w->now_ms };
 		str_copy(x->last.note, sizeof(x->last.note),
-			"nothing was judged: no recorder has written in the last minutes");
+			"no session was judged: no recorder has written in the last minutes");
 		return policy_file_set_pass(x->file, &x->last, w->e);
 	}
 	rc = judge_all(w, &pass);

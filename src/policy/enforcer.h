@@ -16,7 +16,7 @@ struct endings;
 struct enforcer_step {
 	const struct policy *policy;
 	const struct facts_now *now;
-	size_t session; /* index in now->facts; SIZE_MAX: it holds nothing any more */
+	size_t session; /* index in now->facts; SIZE_MAX: it no longer holds a card */
 	const struct session_facts *facts;
 	const struct verdict *verdict;
 	int64_t now_ms;
@@ -44,7 +44,8 @@ struct enforcer {
 	const char *db, *root; /* as in struct facts_now */
 	const char *policy_db;
 	const struct clock *clock;
-	const struct settings *settings; /* the configuration, which may be allowed to end */
+	const struct settings
+		*settings; /* the configuration, for the check whether it may end sessions */
 	const char *config_hash;
 	bool users_can_ask; /* sessions are ended only where users can keep one */
 	struct endings *endings;

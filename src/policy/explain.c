@@ -22,8 +22,9 @@ struct explanation {
 	const struct session_facts *f;
 	struct policy_state state; /* stored; STAGE_NONE without policy.db */
 	struct verdict v;
-	struct verdict seen; /* the verdict if the present were known: shows what comes next */
-	bool armed, stopped; /* sessions may be ended; the breaker has stopped everything */
+	struct verdict
+		seen; /* the verdict as if the present were known, to show what comes next */
+	bool armed, stopped;	/* sessions may be ended; the breaker has stopped everything */
 	struct str undelivered; /* why its last notice has not been delivered */
 	bool brief; /* for the session's user: without rules and exemptions of others */
 };
@@ -231,7 +232,7 @@ static void add_rules(struct str *out, const struct explanation *ex)
 			builtin ? "the built-in rule 'default'" : "[rule ", name,
 			builtin ? "" : "]");
 		if (found)
-			str_add(out, ": not asked, because another rule matches\n");
+			str_add(out, ": not checked, because an earlier rule matches\n");
 		else if (yes) {
 			struct rules_times times = rules_times(rule, ex->f->session->use);
 			add_times(out, &times, rule);
@@ -293,7 +294,7 @@ static int64_t after_quiet(
 	return had_ms + free_ms - now_ms;
 }
 
-/* A stage that comes, and when. */
+/* Adds a stage that is still to come, and its time. */
 static void add_stage_line(struct str *out, const struct explanation *ex, const char *word,
 	enum policy_stage stage, int64_t clock_ms)
 {
@@ -384,7 +385,8 @@ static void add_next(struct str *out, const struct explanation *ex)
 		if (v->step == STEP_NONE)
 			add_stages(out, ex);
 		else if (ex->v.step == STEP_NONE)
-			str_addf(out, "  next: %s, which is due, as soon as that is over\n",
+			str_addf(out,
+				"  next: %s, as soon as this is over: it is already due\n",
 				stage_texts[v->step == STEP_END ? STAGE_ENDING
 								: v->state.stage]);
 	}
@@ -443,7 +445,7 @@ static void add_text(struct str *out, const struct explanation *ex)
 	add_verdict(out, ex);
 	if (!ex->x->policy.enforce)
 		str_add(out,
-			"  the mode is observe: steps are written down, and nothing else\n");
+			"  the mode is observe: steps are recorded, and nothing is done\n");
 }
 
 /* The use in its idle time, the limit that it is compared with, and its last use. */
@@ -578,7 +580,7 @@ static void read_state(struct explanation *ex)
 	f->computes = ex->state.stage == STAGE_COMPUTING;
 }
 
-/* The judgement now, and what it would be if the present were known. */
+/* Judges the session twice: as it is now, and as if the present were known. */
 static void judge_both(struct explanation *ex)
 {
 	struct session_facts seen = *ex->f;

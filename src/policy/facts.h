@@ -32,9 +32,9 @@ struct session_facts {
 	struct card_set cards;
 	int64_t uid;	 /* the lowest uid of its processes; -1: unknown */
 	int64_t born_ms; /* start of the oldest process that holds a card; or -1 */
-	/* Set by others; the functions here leave them alone. */
+	/* Set by callers; the functions here do not change them. */
 	const char *exemption; /* why it is exempt; NULL: it is not */
-	int64_t kept_until_ms; /* its user keeps it until then; -1: no */
+	int64_t kept_until_ms; /* its user keeps it until then; -1: it is not kept */
 	int64_t delivered_ms;  /* when the notice of its present stage was delivered; -1: it was
 				  not */
 	bool computes; /* its processes use the CPU, or may; only set in STAGE_COMPUTING */

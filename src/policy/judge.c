@@ -294,7 +294,7 @@ static struct verdict judge_observed(const struct policy *p, const struct sessio
 		v.state = POLICY_STATE_NONE;
 	enum policy_level level = level_now(p, v.rule);
 	follow_rule(&v, level);
-	/* Really, or only as an observation. */
+	/* Whether the rule ends the session, in reality or as an observation. */
 	v.ends = v.times.end_ms != AT_NEVER &&
 		 (level == LEVEL_END ||
 			 (level == LEVEL_OBSERVE && rules_level(v.rule) != LEVEL_WARN));
@@ -335,7 +335,7 @@ struct verdict judge(const struct policy *p, const struct session_facts *f,
 
 #define MINUTE_MS INT64_C(60000)
 #define HOUR_MS INT64_C(3600000)
-/* Verdicts are foreseen this far ahead. */
+/* How far ahead verdicts are forecast. */
 #define FORESEEN_MS (31 * 24 * HOUR_MS)
 
 /* The first pass after `now_ms` in which the verdict may be another one: hours of a calendar

@@ -34,7 +34,7 @@ struct verdict {
 	enum policy_step step;
 	bool would;   /* the step is only recorded, not taken */
 	bool reborn;  /* the session had ended, and a new one began under the same name */
-	bool renewed; /* the step is a new final notice, because the end was delayed for long */
+	bool renewed; /* the step is a new final notice, because the end was long delayed */
 	enum policy_hold hold;
 	const struct config_rule *rule; /* NULL: none matches */
 	struct rules_times times;	/* of the rule */
@@ -75,7 +75,7 @@ struct pass {
 	int64_t now_ms;
 	const struct session_facts *facts;
 	struct policy_state *states; /* in: stored; out: to be stored */
-	struct verdict *verdicts;    /* out */
+	struct verdict *verdicts;    /* set by judge_pass() */
 	size_t n;
 	const struct past_end *past; /* the ends of the last 24 hours */
 	size_t n_past;

@@ -194,7 +194,7 @@ static void get_cost(const struct notice *n, char *dst, size_t cap)
 		snprintf(dst, cap, "%.2f %s", n->cost, n->currency);
 }
 
-/* What its owner calls it: the notebook, job or container, or else the command. */
+/* The name by which the owner knows the session: notebook, job, container, else the command. */
 static void get_name(const struct notice *n, char *dst, size_t cap)
 {
 	str_copy(dst, cap, *n->what ? n->what : *n->command ? n->command : "process");

@@ -41,7 +41,7 @@ struct notice {
 	char host[NOTICE_HOST_CAP];
 	char what[NOTEBOOK_CAP];   /* its notebook, job or container */
 	char command[COMMAND_CAP]; /* the command of its process, as stored */
-	int64_t pid;		   /* the process to name in commands */
+	int64_t pid;		   /* the pid to use in commands */
 	char cards[LABEL_CAP];	   /* "3", or "0, 1" */
 	char model[LABEL_CAP];	   /* model of the cards, if all have the same */
 	int64_t mem_bytes;	   /* held on all of them */
@@ -58,7 +58,7 @@ struct notice {
 	char keep[NOTICE_TEXT_CAP]; /* the command that keeps the session */
 	char kept[NOTICE_TEXT_CAP]; /* when it was kept before, and the reasons */
 	int64_t freed_bytes;
-	char result[NOTICE_TEXT_CAP]; /* what was done, or why not */
+	char result[NOTICE_TEXT_CAP]; /* what was done, or why nothing was */
 	int64_t count;		      /* number of notices in a digest */
 	/* Their lines, each ended with \n. */
 	char list[NOTICE_PARTS_MOST * NOTICE_LINE_CAP];

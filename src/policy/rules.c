@@ -194,7 +194,7 @@ const char *rules_exemption_fault(const struct config_exemption *x, int64_t now_
 	if (!x->owner || !*x->owner)
 		return "it has no owner";
 	if (x->until == 0)
-		return "it has no date until which it counts";
+		return "it has no expiry date (until)";
 	return today > x->until ? "it has expired" : NULL;
 }
 
@@ -263,7 +263,7 @@ static int check_owner(const char *path, const struct settings_owner *owner, str
 			(long long)owner->uid);
 	/* Anyone who can write to a directory can delete and replace the files in it. */
 	if (owner->mode & (S_IWGRP | S_IWOTH))
-		return err_set(e, ERR_WORLD, "%s can be written by others than root", path);
+		return err_set(e, ERR_WORLD, "users other than root can write to %s", path);
 	return 0;
 }
 

@@ -57,9 +57,9 @@ static int pass(struct service *s, struct err *e)
 {
 	int rc = enforcer_pass(&s->enforcer, judged_ms(s), e);
 	if (rc && !s->failing)
-		log_warning("%s; nothing is done until that is over", e->text);
+		log_warning("%s; no session is judged until this is mended", e->text);
 	if (!rc && s->failing)
-		log_notice("policy is judged again");
+		log_notice("sessions are judged again");
 	if (rc) {
 		policy_file_close(s->enforcer.file);
 		s->enforcer.file = NULL;
@@ -164,7 +164,7 @@ static void pass_if_due(struct service *s)
 	pass(s, &e);
 	int64_t now_us = clock_now(&s->clock).boot_us;
 	s->next_us += interval_us;
-	if (s->next_us < now_us) /* the host slept */
+	if (s->next_us < now_us) /* the host was suspended */
 		s->next_us = now_us + interval_us;
 }
 
@@ -216,8 +216,8 @@ static int take_lock(struct service *s, struct err *e)
 	if (s->lock_fd < 0)
 		return err_set(e, ERR_WORLD, "cannot make %s: %s", path, strerror(errno));
 	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) != 0)
-		return err_set(e, ERR_WORLD, "another 'gua enforce run' works with %s",
-			s->o.policy_db);
+		return err_set(
+			e, ERR_WORLD, "another 'gua enforce run' is using %s", s->o.policy_db);
 	return 0;
 }
 

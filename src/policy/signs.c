@@ -244,7 +244,7 @@ static bool is_unused(const struct present_card *card, double idle_below)
 	       !(card->values[METRIC_UTILIZATION_DECODER] > 0);
 }
 
-/* `used_pct`: what the session's processes used of the card, as far as they were seen. */
+/* `used_pct` is the sum over the session's processes that were seen. */
 static void judge_process(struct signs_result *r, const struct signs_look *look,
 	const struct present_process *p, double *used_pct, bool alone)
 {

@@ -37,7 +37,8 @@ enum { SIGNS_WHY_CAP = 160 };
 
 enum signs_verdict {
 	SIGNS_IDLE,
-	SIGNS_ACTIVE,	/* one of its processes used a card, or a new one has come to a card */
+	SIGNS_ACTIVE,	/* one of its processes used a card, or a new process appeared on a card
+			 */
 	SIGNS_UNKNOWN,	/* the driver does not answer for a card, or not about its use */
 	SIGNS_RELEASED, /* the session holds no card any more */
 };

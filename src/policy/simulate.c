@@ -272,7 +272,7 @@ static bool take_verdict(struct replay *r, size_t k)
 	if (r->s->tell)
 		r->s->tell(r->s->context, &(struct simulate_step){ r->now_ms, v->step,
 						  v->state.stage, r->facts[k].session });
-	/* In a real run it would be gone. */
+	/* In a real run the session would have ended. */
 	if (t->result.ended_ms >= 0)
 		return true;
 	t->result.session = r->facts[k].session;

@@ -13,7 +13,7 @@
 /* Fills a notice of this kind with what is known about the session. */
 void tell_describe(struct notice *n, const struct enforcer_step *s, enum notice_kind kind);
 
-/* What the queue must know about a notice beside its text. */
+/* What the queue stores about a notice, beside its text. */
 struct tell_queue {
 	const struct config_notices *config;
 	const char *key;   /* of the session */

@@ -101,7 +101,7 @@ bool user_talk_add_kept(
 	return true;
 }
 
-/* Adds text line by line, so that control characters in each line are escaped. */
+/* Adds text line by line, and escapes control characters in each line. */
 static void add_lines(struct str *out, const char *text)
 {
 	char line[1024];
@@ -254,7 +254,8 @@ static int ask_once(
 		rc = err_set(e, ERR_WORLD, "gua enforce does not answer on %s", path);
 	else
 		rc = err_set(e, ERR_BUSY,
-			"gua enforce closed the connection; too many requests of yours wait");
+			"gua enforce closed the connection; too many of your requests are "
+			"waiting");
 	free(bytes);
 	return rc;
 }

@@ -127,8 +127,7 @@ static int check_time(const struct users *u, const struct user_request *r, uint3
 	duration_text(length, sizeof(length), limits->keep_per_week_ms);
 	if (week.sum_ms + r->for_ms > limits->keep_per_week_ms)
 		snprintf(answer->why, sizeof(answer->why),
-			"a user can keep sessions for %s in seven days, and more than that was "
-			"asked for",
+			"a user can keep sessions for %s in seven days, and this would be more",
 			length);
 	else if (week.n_day >= MOST_A_DAY)
 		snprintf(answer->why, sizeof(answer->why),

@@ -199,7 +199,7 @@ def test_one_that_uses_the_processor_is_spared(lab):
 def test_a_card_that_takes_power_spares(lab):
     one = lab.start("one")
     steps, outcome = lab.end("--uuid", "GPU-aaaa", "--floor", "30", one.pid)
-    assert (steps, outcome) == ([], "spared -1 its card takes 60 W; idle it takes 30 W, and with less use than 5 % "
+    assert (steps, outcome) == ([], "spared -1 its card draws 60 W; idle it draws 30 W, and with less than 5 % use "
                                     "at most 56 W")
     assert lab.end("--uuid", "GPU-aaaa", "--floor", "58", one.pid)[1].startswith("ended ")
 

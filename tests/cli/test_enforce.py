@@ -314,7 +314,7 @@ def test_nothing_is_judged_without_a_recorder(world, tmp_path):
     assert w.run(40, *config).returncode == 0  # suspended, or the recorder was killed
     w.write(20, running=False)
     run = w.run(20, *config)
-    assert run.returncode == 0 and "nothing was judged: no recorder has written" in run.stderr
+    assert run.returncode == 0 and "no session was judged: no recorder has written" in run.stderr
     assert w.log() == []
     assert "no recorder has written" in gua("enforce", "status", "--db", w.db).stdout
 
@@ -362,7 +362,7 @@ warn = 10m
     assert [(row["rule"], row["mode"]) for row in w.log()] == [("alice", "observe")]
     said = gua("enforce", "explain", "100", "--db", w.db, "--now", iso(w.at(20)), *config).stdout
     assert "no   [rule batch]: its kind is interactive" in said
-    assert "yes  [rule alice]: warn after 15 min" in said and "[rule everybody]: not asked" in said
+    assert "yes  [rule alice]: warn after 15 min" in said and "[rule everybody]: not checked" in said
     data = json.loads(gua("enforce", "explain", "100", "--db", w.db, "--now", iso(w.at(20)), *config, "--json").stdout)
     assert data["rule"] == "alice" and data["idle_seconds"] == 19 * 60
     assert [rule["matches"] for rule in data["rules"]] == [False, True, True, True]
@@ -451,7 +451,7 @@ def test_explain_names_no_time_while_the_clock_stands(world, tmp_path):
         "then: the second warning at 20 min of idle time", "then: the final notice at 25 min of idle time",
         "then: the end at 30 min of idle time"]
     assert what_happens(w, 33, 200, config) == [
-        "stage: none yet", stands, "next: the first warning, which is due, as soon as that is over"]
+        "stage: none yet", stands, "next: the first warning, as soon as this is over: it is already due"]
 
 
 def test_every_exemption_that_holds_is_named(world, tmp_path):
@@ -464,7 +464,7 @@ def test_every_exemption_that_holds_is_named(world, tmp_path):
         db.execute("UPDATE process SET uid = 33 WHERE pid = 101")
         db.execute("UPDATE holder SET kind = 2")
     explain = ("enforce", "explain", 100, "--db", w.db, "--now", iso(w.at(3)), *config)
-    draws = "built-in: process {}: it uses the card for graphics alone"
+    draws = "built-in: process {}: it uses the card for graphics only"
     holds = [draws.format(100), "built-in: process 101: its uid is below UID_MIN: it belongs to the system", draws.format(101),
              "[exempt a]: asked for by carol, until 2026-11-30", "[exempt b]: asked for by dave, until 2026-11-29"]
     assert json.loads(gua(*explain, "--json").stdout)["exemptions"] == holds
@@ -574,7 +574,7 @@ def test_the_breaker_stops_everything_until_it_is_released(world, tmp_path):
                                                 "then: the final notice at 25 min of idle time",
                                                 "then: the end at 30 min of idle time"]
     assert run(48)[2:] == [("breaker", "")]    # bob's warning is held, too
-    assert what_happens(w, 48, 200, config) == [*stopped, "next: the first warning, which is due, as soon as that is over"]
+    assert what_happens(w, 48, 200, config) == [*stopped, "next: the first warning, as soon as this is over: it is already due"]
     status = gua("enforce", "status", *common, "--now", iso(w.at(49)), "--utc").stdout
     assert status.startswith("STOPPED    since Wed 2026-11-04 08:43 UTC: the idle time of 2 sessions grew by more than "
                              "the time since the last pass: the data cannot be right"), status
@@ -797,7 +797,7 @@ def test_arm_disarm_and_whom_the_configuration_belongs_to(world, tmp_path):
     assert status["armed_until"] == "2026-12-01T00:00:00Z" and status["config_untrusted"] is None
     tmp_path.chmod(0o777)
     status = json.loads(gua("enforce", "status", *now, *config, "--json").stdout)
-    assert "can be written by others" in status["config_untrusted"]
+    assert "users other than root can write to" in status["config_untrusted"]
     tmp_path.chmod(0o755)
     os.chown(tmp_path / "gua.conf", 1234, 0)
     assert "belongs to uid 1234" in gua("enforce", "status", *now, *config).stdout
@@ -882,7 +882,7 @@ def test_the_configuration_is_read_again(world, tmp_path):
         wait_for(w.log)
         assert [row["step"] for row in w.log()] == ["warn"]
         path.chmod(0o666)
-        again(late + "mode = enforce\n", "gua.conf can be written by others than root" if os.geteuid() == 0 else "was read again")
+        again(late + "mode = enforce\n", "users other than root can write to" if os.geteuid() == 0 else "was read again")
         # What was read is what counts, not what the name means now.
         path.chmod(0o644)
         again(late + "mode = enforce\n", "was read again")

@@ -113,7 +113,7 @@ def test_no_record_no_action(hosts):
     fill()
     (host.where / "end").touch()
     assert idle.wait(90) == 0
-    wait_for(lambda: "cannot be recorded" in host.log(), host.log)
+    wait_for(lambda: "cannot record the result" in host.log(), host.log)
     assert "ended" not in steps()
     (inside / "fill").unlink()
     wait_for(lambda: "ended" in steps() and "recorded again" in host.log(), host.log)

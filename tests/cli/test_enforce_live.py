@@ -122,7 +122,7 @@ def test_a_stop_order_between_the_signals(hosts, order, why):
     host.wait_for_step(stubborn.pid, "spared")
     assert [result for step, _, result in host.steps(stubborn.pid) if step == "signal"] == ["SIGTERM"]
     said, = [result for step, _, result in host.steps(stubborn.pid) if step == "spared"]
-    assert said.startswith(f"SIGTERM was sent, and SIGKILL is not: {why}"), said
+    assert said.startswith(f"SIGTERM was sent, but not SIGKILL: {why}"), said
     time.sleep(1)
     assert stubborn.poll() is None
 
