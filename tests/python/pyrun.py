@@ -31,7 +31,8 @@ def overhead_bytes():
 
 
 def python_environment(**env):
-    environment = clean_environment(PYTHONPATH=str(PACKAGE), PYTHONDONTWRITEBYTECODE="1", PYTHONHASHSEED="0",
+    """The environment of a python that has the package, which is compiled once, and not beside its source."""
+    environment = clean_environment(PYTHONPATH=str(PACKAGE), PYTHONPYCACHEPREFIX=str(BUILD / "pycache"), PYTHONHASHSEED="0",
                                     GUA_LIBRARY=str(LIBRARY))
     return {**environment, **sanitizers(), **{key: str(value) for key, value in env.items()}}
 

@@ -13,7 +13,8 @@ from pyrun import python
 sys.path.insert(0, str(ROOT / "tests" / "cli"))
 from test_subtrack import STATIC_VALUES, sub_file, tracking_file  # noqa: E402
 
-pytestmark = pytest.mark.other_programs
+# In Python alone; test_subtrack.py has the program under sanitizers.
+pytestmark = pytest.mark.any_build
 
 RESULTS = """
     import json, sys

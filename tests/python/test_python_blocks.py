@@ -7,7 +7,8 @@ import pytest
 
 from pyrun import python
 
-pytestmark = pytest.mark.other_programs
+# In Python alone: libgua is loaded, and not asked.
+pytestmark = pytest.mark.any_build
 
 HEADER = ["process_id", "code_block_name", "position", "timestamp"]
 
@@ -188,7 +189,7 @@ POOL = """
     if __name__ == "__main__":
         work(0)
         context = multiprocessing.get_context(method)
-        with context.Pool(2, maxtasksperchild=10) as pool:
+        with context.Pool(2, maxtasksperchild=20) as pool:
             pids = pool.map(work, range(60), chunksize=1)
         print(os.getpid(), *sorted(set(pids)))
     """

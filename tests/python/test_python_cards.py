@@ -10,6 +10,8 @@ from conftest import clean_environment, gua
 from fake import fake_driver
 from pyrun import PACKAGE, python, python_environment, sanitizers
 
+pytestmark = pytest.mark.other_programs
+
 SCENARIO = """
 card 0 uuid GPU-a name "Card A" memory 80GiB idle-power 60W max-power 400W
 card 1 uuid GPU-b name "Card B" memory 48GiB idle-power 20W max-power 300W
@@ -131,5 +133,5 @@ def test_it_is_installed_and_finds_its_library(installed, tmp_path):
 def test_it_compiles_without_a_warning(tmp_path):
     shutil.copytree(PACKAGE / "gua", tmp_path / "gua", ignore=shutil.ignore_patterns("__pycache__"))
     run = subprocess.run(["/usr/bin/python3", "-W", "error", "-m", "compileall", "-q", "gua"], cwd=tmp_path,
-                         env=python_environment(PYTHONDONTWRITEBYTECODE=""), capture_output=True, text=True)
+                         env=python_environment(PYTHONPYCACHEPREFIX=tmp_path / "pycache"), capture_output=True, text=True)
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")

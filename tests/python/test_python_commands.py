@@ -2,9 +2,14 @@
 import getpass
 import json
 
+import pytest
+
 from conftest import gua
 from fake import fake_driver
 from pyrun import python
+
+# Python that runs programs, which other tests run under sanitizers.
+pytestmark = pytest.mark.any_build
 
 SCENARIO = """
 card 0 uuid GPU-a name "Card A" memory 80GiB idle-power 60W max-power 400W

@@ -1,8 +1,13 @@
 """`python -m gua` is gpu-tracker, as `python -m gpu_tracker` is."""
 import subprocess
 
+import pytest
+
 from conftest import BUILD, clean_environment, gua
 from pyrun import PACKAGE, python_environment, sanitizers
+
+# Python that runs a program, which other tests run under sanitizers.
+pytestmark = pytest.mark.any_build
 
 
 def module(*args, cwd, **env):

@@ -1,7 +1,10 @@
 """%load_ext gua in a real IPython, a real kernel and a real notebook server, on the fake driver. A stand-in for PyTorch
 (standins/torch.py) plays allocations, which the fake driver reports as this process's memory."""
+import contextlib
 import json
 import os
+import select
+import signal
 import subprocess
 import textwrap
 
@@ -23,16 +26,31 @@ card 1 uuid GPU-b name "NVIDIA A100" memory 80GiB idle-power 60W max-power 400W
 process k pid file k user alice uid 1001 command "python"
 at 0s hold k card 1 memory 1GiB
 """
-# Runs the cells of a JSON file in IPython, and prints a marked line before each one's output.
-SHELL = """
+# Imports IPython once. For each line with a folder it forks a process, which runs the cells of a JSON file there in an IPython
+# of its own, and prints a marked line before each one's output; then it answers with the status of that process.
+SHELLS = """
 import json, os, sys
-with open(os.environ["FAKENVML_PIDS"] + "/k", "w") as file:
-    file.write(str(os.getpid()))
 from IPython.core.interactiveshell import InteractiveShell
-shell = InteractiveShell.instance(colors="NoColor")
-for number, cell in enumerate(json.load(open(sys.argv[1]))):
-    print(f"==={number}")
-    shell.run_cell(cell, store_history=True)
+answers = os.dup(1)
+while folder := os.read(0, 4096).decode().strip():
+    if child := os.fork():
+        os.write(answers, b"%d\\n" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        continue
+    os.close(answers)
+    os.chdir(folder)
+    for number, name in enumerate((os.devnull, "stdout", "stderr")):
+        os.dup2(os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), number)
+    with open("cells.json") as file:
+        env, cells = json.load(file)
+    os.environ.clear()
+    os.environ.update(env)
+    with open(env["FAKENVML_PIDS"] + "/k", "w") as file:
+        file.write(str(os.getpid()))
+    shell = InteractiveShell.instance(colors="NoColor")
+    for number, cell in enumerate(cells):
+        print(f"==={number}")
+        shell.run_cell(cell, store_history=True)
+    break
 """
 
 
@@ -45,16 +63,32 @@ def environment(where, scenario=SCENARIO, **more):
                                  "JUPYTER_RUNTIME_DIR": where / "runtime", **more})
 
 
+@pytest.fixture(scope="module")
+def shells(tmp_path_factory):
+    """The process that runs cells."""
+    server = subprocess.Popen(["/usr/bin/python3", "-c", SHELLS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
+                              env=environment(tmp_path_factory.mktemp("shells")), start_new_session=True)
+    yield server
+    server.stdin.close()
+    try:
+        server.wait(10)
+    finally:
+        with contextlib.suppress(ProcessLookupError):  # a shell that is stuck
+            os.killpg(server.pid, signal.SIGKILL)
+        server.stdout.close()
+
+
 @pytest.fixture
-def cells(tmp_path):
+def cells(tmp_path, shells):
     def run(*sources, scenario=SCENARIO, **more):
         """What each cell printed."""
-        (tmp_path / "cells.json").write_text(json.dumps([textwrap.dedent(source).strip() for source in sources]))
-        (tmp_path / "shell.py").write_text(SHELL)
-        done = subprocess.run(["/usr/bin/python3", tmp_path / "shell.py", tmp_path / "cells.json"], cwd=tmp_path, text=True,
-                              env=environment(tmp_path, scenario, **more), capture_output=True, timeout=120)
-        assert done.returncode == 0 and done.stderr == "", done.stderr
-        return [part.split("\n", 1)[1] for part in done.stdout.split("===")[1:]]
+        env = {key: str(value) for key, value in environment(tmp_path, scenario, **more).items()}
+        (tmp_path / "cells.json").write_text(json.dumps([env, [textwrap.dedent(source).strip() for source in sources]]))
+        shells.stdin.write(f"{tmp_path}\n".encode())
+        assert select.select([shells.stdout], [], [], 120)[0], "the cells take too long"
+        status, said = int(shells.stdout.readline()), (tmp_path / "stderr").read_text()
+        assert status == 0 and said == "", said
+        return [part.split("\n", 1)[1] for part in (tmp_path / "stdout").read_text().split("===")[1:]]
     return run
 
 

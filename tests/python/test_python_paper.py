@@ -12,7 +12,8 @@ from fake import fake_driver
 from layout import layout, number_at, without_numbers
 from pyrun import overhead_bytes, python
 
-pytestmark = pytest.mark.other_programs
+# What they ask of libgua is tested under sanitizers by test_python_tracker.py.
+pytestmark = pytest.mark.any_build
 
 SCENARIO = """
 card 0 uuid GPU-a name "Card" memory 2GiB idle-power 20W max-power 100W
@@ -22,7 +23,7 @@ at 0s hold us card 0 memory 277MB
 at 0s hold other card 0 memory 50MB
 at 0s load us card 0 sm 40
 """
-# Touches every page of 120 MB, then computes until it has had 0.4 s of a processor, and keeps the memory for longer than
+# Touches every page of 120 MB, then computes until it has had 0.1 s of a processor, and keeps the memory for longer than
 # a tracker on a busy machine takes to look twice.
 MODULE = """
 import os
@@ -33,7 +34,7 @@ def example_function():
     memory = bytearray(120_000_000)
     for at in range(0, len(memory), 4096):
         memory[at] = 1
-    end, long_enough = time.process_time() + 0.4, time.monotonic() + 1.5
+    end, long_enough = time.process_time() + 0.1, time.monotonic() + 1.5
     while time.process_time() < end:
         sum(range(1000))
     time.sleep(max(0, long_enough - time.monotonic()))
@@ -52,7 +53,7 @@ def paper(python, tmp_path):
     (tmp_path / "example_module.py").write_text(MODULE)
 
     def run(program):
-        return python(IMPORTS + program, env=fake_driver(tmp_path, SCENARIO)).split("=" * 20 + "\n")
+        return python(IMPORTS + program, env=fake_driver(tmp_path, SCENARIO, PYTHONDONTWRITEBYTECODE=1)).split("=" * 20 + "\n")
     return run
 
 

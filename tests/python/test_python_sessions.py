@@ -11,7 +11,8 @@ from conftest import BUILD, ROOT
 from fake import fake_driver
 from pyrun import python, python_environment
 
-pytestmark = pytest.mark.other_programs
+# What they ask of libgua is tested under sanitizers by test_python_tracker.py.
+pytestmark = pytest.mark.any_build
 
 SCENARIO = """
 card 0 uuid gpu-uuid1 name "A" memory 2GiB idle-power 20W max-power 100W
