@@ -81,6 +81,21 @@ def test_steps(wanted, counts, ran):
     assert ("ZeroDivisionError" in run.stdout) == (not wanted)
 
 
+UNITS = """
+suite.run = lambda command, env: print(env.get("GUA_TEST_ALL"))
+suite.junit = lambda log, result: (1, 0, 0, "")
+for all_tests in (False, True):
+    steps = {name: function for name, _, function in suite.steps_of(all_tests)}
+    steps["unit tests, release"]()
+"""
+
+
+def test_random_unit_tests_play_all_of_their_cases_when_asked():
+    code = DRIVER.partition("suite.ENDING")[0].format(tool=str(ROOT / "tools" / "test")) + UNITS
+    run = subprocess.run(["/usr/bin/python3", "-c", code], capture_output=True, text=True, timeout=120)
+    assert run.stdout.split() == ["None", "1"], run.stderr
+
+
 CASES = """
 import pytest
 @pytest.mark.same_path

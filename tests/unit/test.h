@@ -4,11 +4,18 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
+
+/* Whether random tests play all they can, as in `make test-all`. */
+static inline bool test_all(void)
+{
+	return getenv("GUA_TEST_ALL") != NULL;
+}
 
 #endif
