@@ -78,10 +78,7 @@ static int seed_history(struct top *t, size_t first, struct err *e)
 static int follow_history(struct top *t, struct err *e)
 {
 	struct top_state *s = &t->state;
-	size_t known = s->history.n_cards;
-	if (top_history_room(&s->history, s->now.all->n_cards) != 0)
-		return err_memory(e);
-	int rc = seed_history(t, known, e);
+	int rc = seed_history(t, s->history.n_cards, e);
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < s->now.all->n_cards; i++)
@@ -104,7 +101,7 @@ static void read_target(struct top *t, bool fresh)
 	for (size_t i = 0; !s->use_known && i < TOP_DETAIL_MINUTES; i++)
 		s->use[i] = NAN;
 	const struct present_process *p = top_pages_target(s);
-	if (!p || top_history_room(&s->seen, 1) != 0)
+	if (!p)
 		return;
 	live_process_arguments(t->options->live, p, &s->arguments);
 	if (fresh)

@@ -19,10 +19,9 @@ struct top_history {
 	size_t n_cards;
 };
 
-/* Makes room for this many cards; returns 0, or -1: out of memory. */
-int top_history_room(struct top_history *h, size_t n_cards);
 void top_history_finish(struct top_history *h);
-/* Adds a reading; NAN is ignored. */
+/* Adds a reading, and the card if it is new; NAN and what memory does not suffice for are
+ * ignored. */
 void top_history_add(struct top_history *h, size_t card, int64_t at_ms, double pct);
 /* The means of the `n` minutes up to the one of `now_ms`, oldest first; NAN: none. */
 void top_history_get(
