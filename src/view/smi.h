@@ -29,13 +29,33 @@ int smi_check(const struct smi *s, struct err *e);
 /* The same for the cards that `f` selects. */
 int smi_check_live(struct live *l, const struct filter *f, struct err *e);
 
+/* The generation of the driver, 535 for 535.261.03; if it is unknown, the newest. Layouts
+ * follow it. */
+int smi_generation(const struct smi *s);
+
+/* A process of a board. */
+struct smi_process {
+	const struct present_card *card;
+	const struct present_process *process;
+};
+/* The n-th process of a board; false: there are fewer. */
+bool smi_process(
+	const struct smi *s, const struct present_board *b, size_t n, struct smi_process *p);
+/* The n-th instance of a board that is divided; NULL: there are fewer. */
+const struct present_card *smi_instance(
+	const struct smi *s, const struct present_board *b, size_t n);
+/* "C", "G", "C+G", "M+C". */
+void smi_type(char *dst, size_t cap, const struct present_process *p);
+/* "3", or "N/A" without an id. */
+void smi_id(char *dst, size_t cap, int id);
+
 /* The view without options, and its parts. */
 void smi_table_wanted(unsigned char *wanted);
 void smi_table(const struct smi *s, struct str *out);
 void smi_list(const struct smi *s, struct str *out);
 void smi_versions(const struct smi *s, struct str *out);
 
-/* -q. `sections` are bits; 0: all. */
+/* -q, in smi_report.c. `sections` are bits; 0: all. */
 int smi_report_sections(const char *list, unsigned *sections, struct err *e);
 /* Appends the names of the sections, each followed by a space. */
 void smi_report_section_names(struct str *out);

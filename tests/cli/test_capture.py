@@ -42,7 +42,7 @@ def test_it_has_what_the_driver_answers(capture):
     assert answers(lines, "nvmlDeviceGetName") == ['0 "NVIDIA A100"']
     assert answers(lines, "nvmlSystemGetDriverVersion", "-") == ['0 "550.54.15"']
     assert answers(lines, "nvmlDeviceGetMemoryInfo_v2") == ["0 40000000000 0 30000000000 10000000000"] * 6
-    assert answers(lines, "nvmlDeviceGetTemperatureThreshold") == ["0 92", "0 89", "0 95", "0 85"]
+    assert answers(lines, "nvmlDeviceGetTemperatureThreshold") == ["0 92", "0 89", "0 95", "0 85", "0 65", "0 83", "0 91"]
     assert answers(lines, "nvmlDeviceGetAccountingPids") == ["3"]
     assert len([line for line in lines if line.startswith("round ")]) == 6
     samples = [line for line in lines if re.fullmatch(r"  1700000\d+ 80", line)]

@@ -152,8 +152,14 @@ EXPORT int nvmlDeviceGetAttributes_v2(void *device, struct abi_attributes *attri
 	ENTER_DEVICE(device, "%s", "");
 	if (!is_instance(card))
 		return fake_leave(NOT_SUPPORTED);
-	*attributes = (struct abi_attributes){ .sms = 14,
-		.ces = 1,
+#define ENGINES(metric)                                                                        \
+	(uint32_t) play_metric(f->play, f->scenario, unit, METRIC_INSTANCE_##metric)
+	*attributes = (struct abi_attributes){ .sms = ENGINES(SMS),
+		.ces = ENGINES(COPIERS),
+		.decoders = ENGINES(DECODERS),
+		.encoders = ENGINES(ENCODERS),
+		.jpegs = ENGINES(JPEGS),
+		.ofas = ENGINES(OFAS),
 		.gi_slices = 1,
 		.ci_slices = 1,
 		.memory_mb = (uint64_t)card->id.mem_total_bytes >> 20 };

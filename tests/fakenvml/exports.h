@@ -73,6 +73,7 @@ int nvmlDeviceIsMigDeviceHandle(void *device, unsigned *is);
 int nvmlDeviceGetGpuInstanceId(void *device, unsigned *id);
 int nvmlDeviceGetComputeInstanceId(void *device, unsigned *id);
 int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *device, void **parent);
+int nvmlDeviceGetGspFirmwareVersion(void *device, char *version);
 int nvmlDeviceGetAttributes_v2(void *device, struct abi_attributes *attributes);
 int nvmlDeviceGetRunningProcessDetailList(void *device, struct abi_process_details *list);
 int nvmlDeviceGetConfComputeMemSizeInfo(void *device, void *info);

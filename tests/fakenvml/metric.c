@@ -119,19 +119,27 @@ static const struct field {
 	uint32_t id;
 	enum metric metric;
 	double scale;
+	uint32_t scope;
 } fields_known[] = {
-	{ 74, METRIC_POWER_VIOLATION, 1 },
-	{ 75, METRIC_THERMAL_VIOLATION, 1 },
-	{ 76, METRIC_COUNTER_SYNC, 1 },
-	{ 82, METRIC_TEMPERATURE_MEMORY, 1 },
-	{ 185, METRIC_POWER_AVERAGE, 1000 },
-	{ 186, METRIC_POWER_INSTANT, 1000 },
-	{ 197, METRIC_PCIE_TX, 1 },
-	{ 198, METRIC_PCIE_RX, 1 },
-	{ 226, METRIC_RESET_REQUIRED, 1 },
-	{ 227, METRIC_RESET_RECOMMENDED, 1 },
-	{ 230, METRIC_RECOVERY_ACTION, 1 },
-	{ 274, METRIC_EDPP, 1 },
+	{ 74, METRIC_POWER_VIOLATION, 1, 0 },
+	{ 75, METRIC_THERMAL_VIOLATION, 1, 0 },
+	{ 76, METRIC_COUNTER_SYNC, 1, 0 },
+	{ 82, METRIC_TEMPERATURE_MEMORY, 1, 0 },
+	{ 95, METRIC_PCIE_ROLLOVERS, 1, 0 },
+	{ 185, METRIC_POWER_AVERAGE, 1000, 0 },
+	{ 186, METRIC_POWER_INSTANT, 1000, 0 },
+	{ 185, METRIC_MEMORY_POWER_AVERAGE, 1000, 2 },
+	{ 186, METRIC_MEMORY_POWER_INSTANT, 1000, 2 },
+	{ 193, METRIC_MARGIN_SHUTDOWN, 1, 0 },
+	{ 194, METRIC_MARGIN_SLOWDOWN, 1, 0 },
+	{ 195, METRIC_MARGIN_MEMORY_MAX, 1, 0 },
+	{ 196, METRIC_MARGIN_MAX, 1, 0 },
+	{ 197, METRIC_PCIE_TX, 1, 0 },
+	{ 198, METRIC_PCIE_RX, 1, 0 },
+	{ 226, METRIC_RESET_REQUIRED, 1, 0 },
+	{ 227, METRIC_RESET_RECOMMENDED, 1, 0 },
+	{ 230, METRIC_RECOVERY_ACTION, 1, 0 },
+	{ 274, METRIC_EDPP, 1, 0 },
 };
 
 static void give_field(struct fake *f, size_t unit, struct abi_field *field)
@@ -140,11 +148,11 @@ static void give_field(struct fake *f, size_t unit, struct abi_field *field)
 	for (size_t i = 0; i < sizeof(fields_known) / sizeof(fields_known[0]); i++) {
 		const struct field *known = &fields_known[i];
 		double number = play_metric(f->play, f->scenario, unit, known->metric);
-		if (known->id != field->id || field->scope != 0 || isnan(number))
+		if (known->id != field->id || field->scope != known->scope || isnan(number))
 			continue;
 		field->code = SUCCESS;
-		field->type = 3; /* unsigned, 64 bits */
-		field->value = (uint64_t)(number * known->scale);
+		field->type = number < 0 ? 4 : 3; /* 64 bits, signed or not */
+		field->value = (uint64_t)(int64_t)(number * known->scale);
 	}
 }
 
@@ -154,4 +162,11 @@ EXPORT int nvmlDeviceGetFieldValues(void *device, int count, struct abi_field *f
 	for (int i = 0; i < count; i++)
 		give_field(f, unit, &fields[i]);
 	return fake_leave(SUCCESS);
+}
+
+EXPORT int nvmlDeviceGetGspFirmwareVersion(void *device, char *version)
+{
+	ENTER_DEVICE(device, "%s", "");
+	bool has = play_metric_text(f->scenario, unit, METRIC_GSP_FIRMWARE, version, 64);
+	return fake_leave(has ? SUCCESS : NOT_SUPPORTED);
 }

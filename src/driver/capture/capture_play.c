@@ -246,6 +246,8 @@ static int play_health(enum metric metric, void *handle, struct nvml_fabric_heal
 #define FUNCTION_TEXT_OF(m) static int play_##m(void *h, int x, char *text, unsigned length)   \
 	{ return play_words(METRIC_##m, h, x, text, length); }
 #define FUNCTION_NAME(m) OUT1(m)
+#define FUNCTION_VERSION(m) OUT1(m)
+#define FUNCTION_ENGINES(m) OUT1(m)
 #define FUNCTION_SYSTEM(m) static int play_##m(void *a)                                        \
 	{ void *out[] = { a }; return play_many(METRIC_##m, NULL, out); }
 #define FUNCTION_CHECK(m) static int play_##m(void *h)                                         \

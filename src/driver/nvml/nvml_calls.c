@@ -116,6 +116,8 @@ static const struct nvml_form shape_forms[] = {
 	[SHAPE_TEXT] = { .signature = NVML_SIG_TEXT, .layout = "t96" },
 	[SHAPE_TEXT_OF] = { .signature = NVML_SIG_TEXT_OF, .layout = "t96", .n_args = 1 },
 	[SHAPE_NAME] = { OUT("t64"), .secret = NVML_SECRET_HOST },
+	[SHAPE_VERSION] = { OUT("t64") },
+	[SHAPE_ENGINES] = { OUT("uuuuuuuuQ") },
 	[SHAPE_SYSTEM] = { .signature = NVML_SIG_SYSTEM, .layout = "i" },
 	[SHAPE_CHECK] = { .signature = NVML_SIG_CHECK, .layout = "" },
 	[SHAPE_VERSIONED] = { OUT("Vi"), VERSIONED(nvml_versioned, 1) },
@@ -157,19 +159,24 @@ bool nvml_calls_of_metric(size_t row, struct nvml_form *form, int args[NVML_ARGS
 bool nvml_calls_find(const char *symbol, struct nvml_form *form)
 {
 	int args[NVML_ARGS];
+	bool found = false;
 	for (size_t i = 0; i < nvml_n_forms; i++)
 		if (strcmp(nvml_forms[i].symbol, symbol) == 0) {
 			*form = nvml_forms[i];
 			return true;
 		}
+	/* Of the rows of a call, some may be about instances. */
 	for (size_t i = 0; i < nvml_n_metric_rows; i++) {
+		struct nvml_form own;
 		const char *older = nvml_metric_rows[i].older;
-		if (nvml_calls_of_metric(i, form, args) &&
-			(strcmp(form->symbol, symbol) == 0 ||
-				(older && strcmp(older, symbol) == 0))) {
-			form->symbol = symbol;
-			return true;
-		}
+		if (!nvml_calls_of_metric(i, &own, args) ||
+			(strcmp(own.symbol, symbol) != 0 &&
+				(!older || strcmp(older, symbol) != 0)))
+			continue;
+		own.symbol = symbol;
+		if (!found || own.subject == NVML_OF_ANY)
+			*form = own;
+		found = true;
 	}
-	return false;
+	return found;
 }

@@ -168,6 +168,7 @@ static int take_special(
 	case SHAPE_TEXT:
 	case SHAPE_TEXT_OF:
 	case SHAPE_NAME:
+	case SHAPE_VERSION:
 		str_escape(a->text, sizeof(a->text), bytes, strnlen(bytes, METRIC_TEXT_CAP));
 		return NVML_OK;
 	case SHAPE_PLATFORM:

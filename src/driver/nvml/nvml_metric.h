@@ -24,6 +24,8 @@ enum nvml_shape {
 	SHAPE_TEXT,	 /* (device, char *, unsigned length) */
 	SHAPE_TEXT_OF,	 /* (device, int which, char *, unsigned length) */
 	SHAPE_NAME,	 /* (device, {char [64]} *) */
+	SHAPE_VERSION,	 /* the same */
+	SHAPE_ENGINES,	 /* (device, {unsigned [8], unsigned long long} *) */
 	SHAPE_SYSTEM,	 /* (int *) */
 	SHAPE_CHECK,	 /* (device): whether the call succeeds */
 	SHAPE_VERSIONED, /* (device, {version, int} *) */

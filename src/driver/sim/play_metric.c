@@ -2,6 +2,7 @@
  * kind of card, which is known by its name. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "driver/sim/play.h"
@@ -44,6 +45,27 @@ bool play_metric_can_mig(const struct scenario_card *c)
 }
 
 /* Metrics that both cards and instances have. */
+/* The engines of a MIG instance, by the slices in its name: "MIG 3g.20gb". */
+static double engine_metric(const struct scenario_card *c, enum metric m)
+{
+	const char *profile = strstr(c->id.name, "MIG ");
+	int slices = profile ? atoi(profile + strlen("MIG ")) : 1;
+	switch (m) {
+	case METRIC_INSTANCE_SMS:
+		return 14 * slices;
+	case METRIC_INSTANCE_COPIERS:
+		return slices;
+	case METRIC_INSTANCE_DECODERS:
+		return (slices + 1) / 2;
+	case METRIC_INSTANCE_ENCODERS:
+	case METRIC_INSTANCE_JPEGS:
+	case METRIC_INSTANCE_OFAS:
+		return 0;
+	default:
+		return NAN;
+	}
+}
+
 static double memory_metric(
 	const struct play *p, const struct scenario_card *c, size_t unit, enum metric m)
 {
@@ -64,8 +86,10 @@ static double memory_metric(
 		return 4.0 * (1 << 20);
 	case METRIC_COMPUTE_MODE:
 		return 0;
+	case METRIC_ECC_UNCORRECTED_VOLATILE_SRAM:
+		return c->parent >= 0 ? 0 : NAN;
 	default:
-		return NAN;
+		return c->parent >= 0 ? engine_metric(c, m) : NAN;
 	}
 }
 
@@ -141,6 +165,7 @@ static const struct plain {
 	ALWAYS(PROTECTED_FREE, 0),
 	ALWAYS(ACCOUNTING_BUFFER, 4000),
 	ALWAYS(PCIE_REPLAYS, 0),
+	ALWAYS(PCIE_ROLLOVERS, 0),
 	ALWAYS(ENCODER_SESSIONS, 0),
 	ALWAYS(ENCODER_FPS, 0),
 	ALWAYS(ENCODER_LATENCY, 0),
@@ -235,13 +260,46 @@ static double model_metric(const struct scenario_card *c, enum metric m)
 	}
 }
 
-static double card_metric(const struct scenario_card *c, double util, enum metric m)
+/* Cards of a fabric report their margin, the others with fans the temperature they keep to. */
+static double heat_metric(const struct scenario_card *c, double util, enum metric m)
 {
 	bool passive = strstr(c->id.name, "SXM") || strstr(c->id.name, "HBM");
+	double fans = passive ? NAN : 0, fabric = model_of(c)->fabric ? 0 : NAN;
+	switch (m) {
+	case METRIC_TEMPERATURE_GPU:
+		return 30 + floor(util / 2);
+	case METRIC_TEMPERATURE_MEMORY:
+		return passive ? 34 + floor(util / 2) : NAN;
+	case METRIC_FAN_SPEED:
+		return fans + 30 + floor(util / 2);
+	case METRIC_TEMPERATURE_TARGET:
+		return fans + 83;
+	case METRIC_TEMPERATURE_TARGET_MIN:
+		return fans + 65;
+	case METRIC_TEMPERATURE_TARGET_MAX:
+		return fans + 91;
+	case METRIC_TEMPERATURE_MARGIN:
+		return fabric + 55 - floor(util / 2);
+	case METRIC_MARGIN_SHUTDOWN:
+		return fabric - 8;
+	case METRIC_MARGIN_SLOWDOWN:
+		return fabric - 2;
+	case METRIC_MARGIN_MAX:
+	case METRIC_MARGIN_MEMORY_MAX:
+		return fabric;
+	default:
+		return model_metric(c, m);
+	}
+}
+
+static double card_metric(const struct scenario_card *c, double util, enum metric m)
+{
 	unsigned domain = 0, bus = 0;
 	switch (m) {
 	case METRIC_MINOR_NUMBER:
 		return c->id.index;
+	case METRIC_MODULE_ID:
+		return c->id.index + 1;
 	case METRIC_BOARD_ID:
 		return sscanf(c->id.pci, "%x:%x", &domain, &bus) == 2 ? (double)(bus << 8)
 								      : NAN;
@@ -259,16 +317,11 @@ static double card_metric(const struct scenario_card *c, double util, enum metri
 	case METRIC_UTILIZATION_JPEG:
 	case METRIC_UTILIZATION_OFA:
 		return c->has_mig ? NAN : 0;
-	case METRIC_TEMPERATURE_GPU:
-		return 30 + floor(util / 2);
-	case METRIC_TEMPERATURE_MARGIN:
-		return model_of(c)->fabric ? 55 - floor(util / 2) : NAN;
-	case METRIC_TEMPERATURE_MEMORY:
-		return passive ? 34 + floor(util / 2) : NAN;
-	case METRIC_FAN_SPEED:
-		return passive ? NAN : 30 + floor(util / 2);
+	case METRIC_MEMORY_POWER_AVERAGE:
+	case METRIC_MEMORY_POWER_INSTANT:
+		return model_of(c)->fabric ? 40 : NAN;
 	default:
-		return model_metric(c, m);
+		return heat_metric(c, util, m);
 	}
 }
 
@@ -304,6 +357,8 @@ bool play_metric_text(
 		snprintf(dst, cap, "92.00.%02X.00.01", (unsigned)unit + 0x19);
 	else if (m == METRIC_NVML_VERSION) /* without the CUDA version that comes first */
 		snprintf(dst, cap, "%s", dot ? dot + 1 : s->nvml);
+	else if (m == METRIC_GSP_FIRMWARE)
+		snprintf(dst, cap, "%s", s->driver);
 	else if (m == METRIC_BOARD_PART && model->ecc)
 		snprintf(dst, cap, "692-2G506-0212-%03u", (unsigned)unit + 1);
 	else if (m == METRIC_HOSTNAME && newest)

@@ -1,0 +1,522 @@
+/* The full report of nvidia-smi (-q) as text and as XML, from one table: smi.def. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/moment.h"
+#include "view/query.h"
+#include "view/smi.h"
+
+enum { REPORT_CAP = 160, DEPTH_MAX = 8, PROCESS_LABEL_WIDTH = 42 };
+#define LABEL_WIDTH(generation) ((generation) >= 580 ? 55 : 42)
+
+/* The words of -d. Rows without such a word are only in the full report. */
+/* clang-format off */
+#define SECTIONS(X) \
+	X(MEMORY) X(UTILIZATION) X(ECC) X(TEMPERATURE) X(POWER) X(CLOCK) X(COMPUTE) \
+	X(PIDS) X(PERFORMANCE) X(SUPPORTED_CLOCKS) X(PAGE_RETIREMENT) X(ACCOUNTING) \
+	X(ENCODER_STATS) X(SUPPORTED_GPU_TARGET_TEMP) X(VOLTAGE) X(FBC_STATS) \
+	X(ROW_REMAPPER) X(RESET_STATUS) X(GSP_FIRMWARE_VERSION) X(POWER_SMOOTHING) \
+	X(POWER_PROFILES)
+/* clang-format on */
+
+#define SECTION_ID(name) SECTION_##name,
+#define SECTION_NAME(name) #name,
+enum section { SECTION_ALWAYS, SECTIONS(SECTION_ID) SECTION_COUNT };
+static const char *const section_names[] = { "", SECTIONS(SECTION_NAME) };
+
+enum kind {
+	GROUP_ROW,
+	VALUE_ROW,
+	ABSENT_ROW,
+	NESTED_ROW,
+	BARE_HEX_ROW,
+	BAR1_FREE_ROW,
+	PAGES_ROW,
+	SUPPORT_ROW,
+	LINE_OR_GROUP_ROW,
+	INSTANCES_ROW,
+	PROCESSES_ROW,
+	ACCOUNTS_ROW,
+};
+
+/* Which cards have a row. Volta and older cards count errors by their width, the others by the
+ * memory they are in. Cards that report how far they are from slowing down have limits of that
+ * margin, the others limits in degrees. */
+enum when { WHEN_ALWAYS, WIDTH_COUNTED, PLACE_COUNTED, DEGREES, MARGINS };
+
+/* Which formats have a row: IF_NAMED is in text only if -d names its section. */
+enum only { IN_BOTH, IN_XML, IF_NAMED };
+
+/* clang-format off */
+static const struct smi_row {
+	enum kind kind;
+	int depth; /* nesting below the card */
+	enum section section;
+	const char *label, *tag;
+	enum metric metric;
+	const char *suffix; /* replaces the metric's unit; NULL: use that unit */
+	int since, until;   /* driver generations; 0: no limit */
+	int deprecated;	    /* from this one on, the value is a sentence; 0: never */
+	enum when when;
+	enum only only;
+} rows[] = {
+#define ROW(kind_, depth_, section_, label_, tag_, metric_, ...)                               \
+	{ .kind = kind_##_ROW, .depth = (depth_), .section = SECTION_##section_,               \
+		.label = (label_), .tag = (tag_), .metric = (metric_), __VA_ARGS__ },
+#define GROUP(depth, section, label, tag, ...) ROW(GROUP, depth, section, label, tag, 0, __VA_ARGS__)
+#define ABSENT(depth, section, label, tag, ...) ROW(ABSENT, depth, section, label, tag, 0, __VA_ARGS__)
+#define SPECIAL(section, what, ...) ROW(what, 1, section, "", "", 0, __VA_ARGS__)
+#define VALUE(d, s, l, t, m, ...) ROW(VALUE, d, s, l, t, METRIC_##m, __VA_ARGS__)
+#define NESTED(d, s, l, t, m, ...) ROW(NESTED, d, s, l, t, METRIC_##m, __VA_ARGS__)
+#define BARE_HEX(d, s, l, t, m, ...) ROW(BARE_HEX, d, s, l, t, METRIC_##m, __VA_ARGS__)
+#define BAR1_FREE(d, s, l, t, m, ...) ROW(BAR1_FREE, d, s, l, t, METRIC_##m, __VA_ARGS__)
+#define PAGES(d, s, l, t, m, ...) ROW(PAGES, d, s, l, t, METRIC_##m, __VA_ARGS__)
+#define SUPPORT(d, s, l, t, m, ...) ROW(SUPPORT, d, s, l, t, METRIC_##m, __VA_ARGS__)
+#define LINE_OR_GROUP(d, s, l, t, m, ...) ROW(LINE_OR_GROUP, d, s, l, t, METRIC_##m, __VA_ARGS__)
+#include "view/smi.def"
+};
+/* clang-format on */
+enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+
+int smi_report_sections(const char *list, unsigned *sections, struct err *e)
+{
+	*sections = 0;
+	for (const char *at = list; *at;) {
+		size_t len = strcspn(at, ", ");
+		int found = 0;
+		for (int i = 1; i < (int)SECTION_COUNT; i++)
+			if (strlen(section_names[i]) == len &&
+				strncasecmp(section_names[i], at, len) == 0)
+				found = i;
+		if (!found)
+			return err_set(e, ERR_USAGE,
+				"--display takes MEMORY, UTILIZATION, ECC, TEMPERATURE, POWER, "
+				"CLOCK, PIDS and others that the manual lists, not '%.*s'",
+				(int)len, at);
+		*sections |= 1u << found;
+		at += len + strspn(at + len, ", ");
+	}
+	return *sections ? 0 : err_set(e, ERR_USAGE, "--display names nothing");
+}
+
+void smi_report_section_names(struct str *out)
+{
+	for (int i = 1; i < (int)SECTION_COUNT; i++)
+		str_addf(out, "%s ", section_names[i]);
+}
+
+void smi_report_wanted(unsigned char *wanted)
+{
+	wanted[METRIC_CUDA_VERSION] = wanted[METRIC_NVML_VERSION] = 1;
+	wanted[METRIC_ECC_UNCORRECTED_VOLATILE_SRAM] = 1;
+	for (size_t i = 0; i < ROWS; i++)
+		if (rows[i].kind != GROUP_ROW && rows[i].kind != ABSENT_ROW)
+			wanted[rows[i].metric] = 1;
+}
+
+/* The state of the writer. */
+struct smi_writer {
+	const struct smi *smi;
+	struct str *out;
+	bool xml;
+	int generation;		     /* of the driver: 535 */
+	unsigned sections;	     /* that -d names; 0: all */
+	int depth;		     /* XML: how many elements are open */
+	const char *open[DEPTH_MAX]; /* their names */
+	int width;		     /* text: width of the labels with their indentation */
+};
+
+static void add_escaped(struct str *out, const char *text)
+{
+	for (; *text; text++) {
+		const char *name = *text == '&'	   ? "&amp;"
+				   : *text == '<'  ? "&lt;"
+				   : *text == '>'  ? "&gt;"
+				   : *text == '"'  ? "&quot;"
+				   : *text == '\'' ? "&apos;"
+						   : NULL;
+		if (name)
+			str_add(out, name);
+		else
+			str_add_bytes(out, text, 1);
+	}
+}
+
+/* Closes the elements that are deeper than `depth`. */
+static void close_to(struct smi_writer *r, int depth)
+{
+	while (r->depth > depth) {
+		r->depth--;
+		str_add_repeat(r->out, "\t", (size_t)r->depth);
+		str_addf(r->out, "</%s>\n", r->open[r->depth]);
+	}
+}
+
+/* Opens a block at a depth: below the card's name in text, below its element in XML. */
+static void add_group(struct smi_writer *r, int depth, const char *label, const char *tag)
+{
+	if (!r->xml) {
+		str_addf(r->out, "%*s%s\n", 4 * depth, "", label);
+		return;
+	}
+	close_to(r, depth + 1);
+	str_add_repeat(r->out, "\t", (size_t)r->depth);
+	str_addf(r->out, "<%s>\n", tag);
+	r->open[r->depth++] = tag;
+}
+
+static void add_line(struct smi_writer *r, int depth, const char *name, const char *text)
+{
+	if (!r->xml) {
+		str_addf(r->out, "%*s%-*s: %s\n", 4 * depth, "", r->width - 4 * depth, name,
+			text);
+		return;
+	}
+	close_to(r, depth + 1);
+	str_add_repeat(r->out, "\t", (size_t)r->depth);
+	str_addf(r->out, "<%s>", name);
+	add_escaped(r->out, text);
+	str_addf(r->out, "</%s>\n", name);
+}
+
+/* A number of bytes as nvidia-smi writes it. */
+static void show_mib(char *dst, size_t cap, double bytes)
+{
+	if (isnan(bytes))
+		str_copy(dst, cap, "N/A");
+	else
+		snprintf(dst, cap, "%.0f MiB", floor(bytes / 1048576));
+}
+
+static void show_value(const struct smi_writer *r, const struct smi_row *row,
+	const struct present_board *b, char *dst)
+{
+	char text[REPORT_CAP / 2];
+	const char *unit = metrics[row->metric].unit;
+	query_board_text(text, sizeof(text), row->metric, r->smi->now, b);
+	const char *from = row->kind == BARE_HEX_ROW && r->xml && text[0] ? text + 2 : text;
+	int code = !*text || b->codes[row->metric] ? query_missing_code(b, row->metric) : 0;
+	if (!*text || code)
+		str_copy(dst, REPORT_CAP, code ? query_code_words(code) : "N/A");
+	else if (row->suffix)
+		snprintf(dst, REPORT_CAP, "%s%s", from, row->suffix);
+	else
+		snprintf(dst, REPORT_CAP, "%s%s%s", from, *unit ? " " : "", unit);
+}
+
+/* Writes the memory of an instance, or of its window. */
+static void add_memory(struct smi_writer *r, int depth, const double *numbers, size_t n)
+{
+	static const char *const labels[][2] = { { "Total", "total" },
+		{ "Reserved", "reserved" }, { "Used", "used" }, { "Free", "free" } };
+	for (size_t i = 0, k = 0; i < 4; i++) {
+		char text[REPORT_CAP];
+		if (n == 3 && i == 1)
+			continue;
+		show_mib(text, sizeof(text), numbers[k++]);
+		add_line(r, depth, labels[i][r->xml], text);
+	}
+}
+
+/* Writes what an instance has, and its errors. */
+static void add_engines(struct smi_writer *r, int depth, const double *values)
+{
+	static const struct {
+		const char *names[2];
+		enum metric metric;
+	} engines[] = {
+		{ { "Multiprocessor count", "multiprocessor_count" }, METRIC_INSTANCE_SMS },
+		{ { "Copy Engine count", "copy_engine_count" }, METRIC_INSTANCE_COPIERS },
+		{ { "Encoder count", "encoder_count" }, METRIC_INSTANCE_ENCODERS },
+		{ { "Decoder count", "decoder_count" }, METRIC_INSTANCE_DECODERS },
+		{ { "OFA count", "ofa_count" }, METRIC_INSTANCE_OFAS },
+		{ { "JPG count", "jpg_count" }, METRIC_INSTANCE_JPEGS },
+		{ { "SRAM Uncorrectable", "sram_uncorrectable" },
+			METRIC_ECC_UNCORRECTED_VOLATILE_SRAM },
+	};
+	enum { ENGINES = sizeof(engines) / sizeof(engines[0]) };
+	add_group(r, depth, "Device Attributes", "device_attributes");
+	add_group(r, depth + 1, "Shared", "shared");
+	for (size_t i = 0; i < ENGINES; i++) {
+		char text[REPORT_CAP];
+		metric_show(text, sizeof(text), engines[i].metric, values[engines[i].metric]);
+		if (i == ENGINES - 1) {
+			add_group(r, depth, "ECC Errors", "ecc_error_count");
+			add_group(r, depth + 1, "Volatile", "volatile_count");
+		}
+		add_line(r, depth + 2, engines[i].names[r->xml], *text ? text : "N/A");
+	}
+}
+
+static void report_instance(struct smi_writer *r, const struct present_card *c)
+{
+	int depth = r->xml ? 2 : 1;
+	char text[REPORT_CAP];
+	const double *v = c->values;
+	const double memory[] = { v[METRIC_MEMORY_TOTAL], v[METRIC_MEMORY_RESERVED],
+		v[METRIC_MEMORY_USED], v[METRIC_MEMORY_FREE] };
+	const double window[] = { v[METRIC_BAR1_TOTAL], v[METRIC_BAR1_USED],
+		v[METRIC_BAR1_TOTAL] - v[METRIC_BAR1_USED] };
+	add_group(r, depth, "MIG Device", "mig_device");
+	snprintf(text, sizeof(text), "%d", c->id.mig_index);
+	add_line(r, depth + 1, r->xml ? "index" : "Index", text);
+	smi_id(text, sizeof(text), c->id.gpu_instance);
+	add_line(r, depth + 1, r->xml ? "gpu_instance_id" : "GPU Instance ID", text);
+	smi_id(text, sizeof(text), c->id.compute_instance);
+	add_line(r, depth + 1, r->xml ? "compute_instance_id" : "Compute Instance ID", text);
+	add_engines(r, depth + 1, v);
+	add_group(r, depth + 1, "FB Memory Usage", "fb_memory_usage");
+	add_memory(r, depth + 2, memory, 4);
+	add_group(r, depth + 1, "BAR1 Memory", "bar1_memory_usage");
+	add_memory(r, depth + 2, window, 3);
+}
+
+static void report_instances(struct smi_writer *r, const struct present_board *b)
+{
+	const struct present_card *c = smi_instance(r->smi, b, 0);
+	if (r->xml)
+		add_group(r, 1, "", "mig_devices");
+	if (r->xml && !c)
+		str_add(r->out, "\t\t\tNone\n");
+	for (size_t k = 0; (c = smi_instance(r->smi, b, k)) != NULL; k++)
+		report_instance(r, c);
+}
+
+static void report_process(struct smi_writer *r, const struct smi_process *p)
+{
+	static const char *const names[][2] = { { "GPU instance ID", "gpu_instance_id" },
+		{ "Compute instance ID", "compute_instance_id" }, { "Process ID", "pid" },
+		{ "Type", "type" }, { "Name", "process_name" },
+		{ "Used GPU Memory", "used_memory" } };
+	char texts[6][COMMAND_CAP];
+	int depth = r->xml ? 3 : 2;
+	smi_id(texts[0], sizeof(texts[0]), p->card->id.gpu_instance);
+	smi_id(texts[1], sizeof(texts[1]), p->card->id.compute_instance);
+	snprintf(texts[2], sizeof(texts[2]), "%u", p->process->id.pid);
+	smi_type(texts[3], sizeof(texts[3]), p->process);
+	query_process_name(texts[4], sizeof(texts[4]), r->smi->live, p->process);
+	show_mib(texts[5], sizeof(texts[5]),
+		p->process->mem_bytes < 0 ? NAN : (double)p->process->mem_bytes);
+	if (r->xml)
+		add_group(r, 2, "", "process_info");
+	for (size_t i = 0; i < 6; i++)
+		add_line(r, depth + (i > 2 && !r->xml), names[i][r->xml], texts[i]);
+}
+
+static void report_processes(struct smi_writer *r, const struct present_board *b)
+{
+	struct smi_process p;
+	bool any = smi_process(r->smi, b, 0, &p);
+	if (!any && !r->xml) {
+		add_line(r, 1, "Processes", "None");
+		return;
+	}
+	add_group(r, 1, "Processes", "processes");
+	r->width = PROCESS_LABEL_WIDTH;
+	for (size_t k = 0; smi_process(r->smi, b, k, &p); k++)
+		report_process(r, &p);
+	r->width = LABEL_WIDTH(r->generation);
+}
+
+static void add_account(struct smi_writer *r, const struct process_account *a)
+{
+	static const char *const names[][2] = { { "Process ID", "pid" },
+		{ "GPU Utilization", "gpu_util" }, { "Memory Utilization", "memory_util" },
+		{ "Max memory usage", "max_memory_usage" }, { "Time", "time" },
+		{ "Is Running", "is_running" } };
+	char texts[6][REPORT_CAP];
+	snprintf(texts[0], REPORT_CAP, "%u", a->pid);
+	snprintf(texts[1], REPORT_CAP, "%.0f %%", a->gpu_pct);
+	snprintf(texts[2], REPORT_CAP, "%.0f %%", a->memory_pct);
+	show_mib(texts[3], REPORT_CAP, a->mem_peak_bytes < 0 ? NAN : (double)a->mem_peak_bytes);
+	snprintf(texts[4], REPORT_CAP, "%lld ms", (long long)a->time_ms);
+	snprintf(texts[5], REPORT_CAP, "%d", a->time_ms == 0);
+	if (r->xml)
+		add_group(r, 2, "", "accounted_process_info");
+	for (size_t i = 0; i < 6; i++)
+		add_line(r, r->xml ? 3 : 2 + (i > 0), names[i][r->xml], texts[i]);
+}
+
+static void add_accounts(struct smi_writer *r, const struct present_board *b)
+{
+	const struct present *now = r->smi->now;
+	const struct present_account *all = now->accounts;
+	bool begun = r->xml;
+	if (r->xml)
+		add_group(r, 1, "", "accounted_processes");
+	for (size_t i = 0; i < now->n_accounts; i++) {
+		if (all[i].card >= now->n_cards ||
+			&now->boards[now->cards[all[i].card].board] != b)
+			continue;
+		if (!begun)
+			add_group(r, 1, "Accounted Processes", "");
+		begun = true;
+		add_account(r, &all[i].record);
+	}
+	if (!begun)
+		add_line(r, 1, "Accounted Processes", "None");
+}
+
+/* In XML the pages are a block of their own. */
+static void add_pages(struct smi_writer *r, const struct smi_row *row, const char *text)
+{
+	if (!r->xml) {
+		add_line(r, row->depth, row->label, text);
+		return;
+	}
+	add_group(r, row->depth, "", row->tag);
+	add_line(r, row->depth + 1, "retired_count", text);
+	add_line(r, row->depth + 1, "retired_pagelist", "N/A");
+}
+
+static bool has_row(
+	const struct smi_writer *r, const struct smi_row *row, const struct present_board *b)
+{
+	enum { VOLTA = 5 };
+	bool old = !(b->values[METRIC_ARCHITECTURE] > VOLTA);
+	bool margin = !isnan(b->values[METRIC_TEMPERATURE_MARGIN]) && r->generation >= 535;
+	const bool by_card[] = { [WHEN_ALWAYS] = true,
+		[WIDTH_COUNTED] = old,
+		[PLACE_COUNTED] = !old,
+		[DEGREES] = !margin,
+		[MARGINS] = margin };
+	const bool by_format[] = {
+		[IN_BOTH] = true, [IN_XML] = r->xml, [IF_NAMED] = r->xml || r->sections
+	};
+	return (!r->sections || r->sections & 1u << row->section) &&
+	       r->generation >= row->since && (!row->until || r->generation < row->until) &&
+	       by_card[row->when] && by_format[row->only];
+}
+
+/* Before 535 the reasons for clocks had another name. That of a group lives on. */
+static const char *name_of(const struct smi_writer *r, const struct smi_row *row, char *dst)
+{
+	static const char event[] = "clocks_event_reason";
+	size_t len = strlen(event);
+	if (r->generation >= 535 || strncmp(row->tag, event, len) != 0)
+		return r->xml ? row->tag : row->label;
+	if (row->kind == GROUP_ROW)
+		return r->xml ? "clocks_throttle_reasons" : "Clocks Throttle Reasons";
+	snprintf(dst, REPORT_CAP, "clocks_throttle_reason%s", row->tag + len);
+	return r->xml ? dst : row->label;
+}
+
+/* Writes a row; false: without what is below it. */
+static bool add_row(
+	struct smi_writer *r, const struct smi_row *row, const struct present_board *b)
+{
+	char text[REPORT_CAP] = "N/A", older[REPORT_CAP];
+	const char *name = name_of(r, row, older);
+	switch (row->kind) {
+	case GROUP_ROW:
+		add_group(r, row->depth, name, name);
+		return true;
+	case LINE_OR_GROUP_ROW:
+		if (isnan(b->values[row->metric]) && !query_missing_code(b, row->metric))
+			break;
+		add_group(r, row->depth, name, name);
+		return true;
+	case INSTANCES_ROW:
+		report_instances(r, b);
+		return true;
+	case PROCESSES_ROW:
+		report_processes(r, b);
+		return true;
+	case ACCOUNTS_ROW:
+		add_accounts(r, b);
+		return true;
+	case BAR1_FREE_ROW:
+		show_mib(text, sizeof(text),
+			b->values[METRIC_BAR1_TOTAL] - b->values[METRIC_BAR1_USED]);
+		break;
+	case SUPPORT_ROW:
+		if (!isnan(b->values[row->metric]))
+			str_copy(text, sizeof(text), "Supported");
+		break;
+	case ABSENT_ROW:
+		break;
+	default:
+		show_value(r, row, b, text);
+		break;
+	}
+	if (row->deprecated && r->generation >= row->deprecated)
+		str_copy(text, sizeof(text), "Requested functionality has been deprecated");
+	if (row->kind == PAGES_ROW)
+		add_pages(r, row, text);
+	else
+		add_line(r, row->depth + (row->kind == NESTED_ROW && !r->xml), name, text);
+	return row->kind != LINE_OR_GROUP_ROW;
+}
+
+static void add_board(struct smi_writer *r, const struct present_board *b)
+{
+	char bus[REPORT_CAP];
+	query_bus_id(bus, sizeof(bus), b->id.pci);
+	if (r->xml) {
+		str_addf(r->out, "\t<gpu id=\"%s\">\n", *bus ? bus : "N/A");
+		r->open[r->depth++] = "gpu";
+	} else {
+		str_addf(r->out, "GPU %s\n", *bus ? bus : "N/A");
+	}
+	for (size_t i = 0; i < ROWS; i++) {
+		int depth = rows[i].depth;
+		if (has_row(r, &rows[i], b) && add_row(r, &rows[i], b))
+			continue;
+		while (i + 1 < ROWS && rows[i + 1].depth > depth)
+			i++;
+	}
+	close_to(r, 1);
+	str_add(r->out, "\n");
+}
+
+/* The lines above the first card. */
+static void report_head(struct smi_writer *r)
+{
+	char when[REPORT_CAP], cuda[REPORT_CAP] = "", count[REPORT_CAP];
+	const struct present *now = r->smi->now;
+	struct tm tm = moment_fields(now->now_ms, false);
+	const char *driver = now->hosts[0].driver;
+	strftime(when, sizeof(when), "%a %b %e %H:%M:%S %Y", &tm);
+	for (size_t i = 0; i < now->n_boards && !*cuda; i++)
+		metric_show(cuda, sizeof(cuda), METRIC_CUDA_VERSION,
+			now->boards[i].values[METRIC_CUDA_VERSION]);
+	snprintf(count, sizeof(count), "%zu", now->n_boards);
+	add_line(r, 0, r->xml ? "timestamp" : "Timestamp", when);
+	add_line(r, 0, r->xml ? "driver_version" : "Driver Version", *driver ? driver : "N/A");
+	add_line(r, 0, r->xml ? "cuda_version" : "CUDA Version", *cuda ? cuda : "N/A");
+	if (!r->xml)
+		str_add(r->out, "\n");
+	add_line(r, 0, r->xml ? "attached_gpus" : "Attached GPUs", count);
+}
+
+void smi_report(const struct smi *s, unsigned sections, struct str *out)
+{
+	int generation = smi_generation(s);
+	struct smi_writer r = { .smi = s,
+		.out = out,
+		.sections = sections,
+		.generation = generation,
+		.width = LABEL_WIDTH(generation) };
+	str_add(out, "\n==============NVSMI LOG==============\n\n");
+	report_head(&r);
+	for (size_t i = 0; i < s->boards.n; i++)
+		add_board(&r, s->boards.all[i]);
+}
+
+void smi_report_xml(const struct smi *s, struct str *out)
+{
+	int generation = smi_generation(s);
+	struct smi_writer r = { .smi = s, .out = out, .xml = true, .generation = generation };
+	str_addf(out,
+		"<?xml version=\"1.0\" ?>\n"
+		"<!DOCTYPE nvidia_smi_log SYSTEM \"nvsmi_device_v%d.dtd\">\n"
+		"<nvidia_smi_log>\n",
+		generation >= 590 ? 13 : 12);
+	r.open[r.depth++] = "nvidia_smi_log";
+	report_head(&r);
+	for (size_t i = 0; i < s->boards.n; i++)
+		add_board(&r, s->boards.all[i]);
+	close_to(&r, 0);
+}
