@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 /* Whether random tests play all they can, as in `make test-all`. */
-static inline bool test_all(void)
+static inline bool plays_all(void)
 {
 	return getenv("GUA_TEST_ALL") != NULL;
 }

@@ -15,10 +15,10 @@ enum { ALL_HISTORIES = 100000, HISTORIES = 20000 };
 
 static void test_random_histories(void **state)
 {
-	const int histories = test_all() ? ALL_HISTORIES : HISTORIES;
+	const size_t histories = plays_all() ? ALL_HISTORIES : HISTORIES;
 	struct policy_checked sum = { 0 };
 	(void)state;
-	for (uint64_t seed = 1; seed <= (uint64_t)histories; seed++) {
+	for (uint64_t seed = 1; seed <= histories; seed++) {
 		const char *wrong = policy_check_random(seed, &sum);
 		if (wrong)
 			fail_msg("seed %llu: %s", (unsigned long long)seed, wrong);

@@ -114,7 +114,7 @@ static struct model *new_model(void)
 	struct model *m = calloc(1, sizeof(*m));
 	assert_non_null(m);
 	m->random = 20261101;
-	m->hours = (test_all() ? ALL_DAYS : DAYS) * 24;
+	m->hours = (plays_all() ? ALL_DAYS : DAYS) * 24;
 	for (int hour = 0; hour < m->hours; hour++)
 		for (int card = 0; card < WORLD_CARDS; card++) {
 			for (int i = 0; i < WORLD_PROCESSES; i++) {
