@@ -34,7 +34,7 @@
  *   serve/          the web server
  *   cmd/            one file per command: options in, exit status out
  *   cmd/share/      what commands share
- *   cmd/programs/   the programs beside gua: top, serve, fleet, enforce, end, post
+ *   cmd/programs/   the programs beside gua: top, serve, fleet, enforce, end, post, lease
  *   lib/            libgua, the library: base to track behind include/gua.h
  */
 #include <errno.h>

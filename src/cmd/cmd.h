@@ -54,7 +54,8 @@ const char *cmd_nvml_path(const char *option);
 
 /* Every command, in the groups and the order of `gua help`; each is `cmd_NAME`, in cmd_NAME.c
  * (start is in cmd_daemon.c, uninstall in cmd_install.c). */
-#define COMMANDS_RECORD(X) X(start) X(status) X(stop) X(daemon) X(doctor) X(import) X(merge)
+#define COMMANDS_RECORD(X)                                                                     \
+	X(start) X(status) X(stop) X(daemon) X(doctor) X(lease) X(import) X(merge)
 #define COMMANDS_REPORT(X) X(report) X(fleet) X(events) X(export) X(metrics) X(serve) X(demo)
 #define COMMANDS_LIVE(X) X(top) X(stat) X(who) X(pick) X(query) X(dmon) X(smi)
 #define COMMANDS_TRACK(X) X(track) X(subtrack)

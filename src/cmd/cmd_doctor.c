@@ -19,6 +19,7 @@
 #include "base/str.h"
 #include "base/moment.h"
 #include "cmd/cmd.h"
+#include "cmd/cmd_lease.h"
 #include "cmd/share/choose_db.h"
 #include "cmd/share/configure.h"
 #include "driver/capture/capture.h"
@@ -36,6 +37,7 @@
 struct examination {
 	const char *root; /* prefix of /proc, /sys, /dev and /etc; "" for the real ones */
 	const char *db;	  /* the store's path */
+	int64_t now_ms;
 };
 
 enum { TEXT_FILE = 65536, LOW_SPACE_MIB = 100 };
@@ -237,8 +239,9 @@ static void examine_store(const struct examination *x, struct findings *f)
 	examine_space(x->db, f);
 }
 
-/* Whether notices of gua enforce reach users, if the configuration sends any. */
-static void examine_notices(const struct examination *x, struct findings *f)
+/* Whether notices of gua enforce reach users, if the configuration sends any; and leases, whose
+ * numbers it explains. */
+static void examine_configured(const struct examination *x, struct findings *f)
 {
 	struct configuration conf = { .root = x->root };
 	const struct configure_options none = { 0 };
@@ -256,6 +259,9 @@ static void examine_notices(const struct examination *x, struct findings *f)
 		else if (tells)
 			finding_add(f, FINDING_OK, "notices",
 				"gua enforce has a channel that reaches every user");
+		cmd_lease_examine(f, &(struct lease_place){ .root = x->root,
+					     .config = &conf.values.leases,
+					     .now_ms = x->now_ms });
 	}
 	configure_finish(&conf);
 }
@@ -475,7 +481,7 @@ static void examine(const struct examination *x, const struct patients *p, struc
 			opened[n++] = p->all[i].diagnosis.source;
 	examine_processes(x, opened, f);
 	examine_store(x, f);
-	examine_notices(x, f);
+	examine_configured(x, f);
 }
 
 /* Adds words within 80 columns, the lines after the first indented. */
@@ -582,7 +588,9 @@ static int examine_all(const struct command *self, const struct doctor_options *
 		.scenario = o->scenario,
 		.root = o->root,
 		.clock = &clock };
-	const struct examination x = { .root = o->root, .db = db };
+	const struct examination x = {
+		.root = o->root, .db = db, .now_ms = clock_wall_ms(&clock)
+	};
 	struct patients p = { 0 };
 	struct findings *f = calloc(1, sizeof(*f));
 	struct str out = { .failed = !f };

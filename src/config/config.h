@@ -119,6 +119,15 @@ struct config_fleet {
 	int64_t timeout_ms, retries;
 };
 
+/* What it says about leases: section [leases]. */
+struct config_leases {
+	const char *numbering; /* of cards: auto, nvml or minor */
+	bool private;	       /* only the group gua may read them */
+	int64_t every_ms, timeout_ms;
+	const char *slurm; /* command */
+	const char *node;  /* NULL: the name of this host */
+};
+
 /* What gua.conf(5) says about the web server: section [serve]. */
 
 /* NULL: not given. */
@@ -182,6 +191,7 @@ struct config {
 	struct config_notices notices;
 	struct config_end end;
 	struct config_metrics metrics; /* [metrics] */
+	struct config_leases leases;   /* [leases] */
 	struct config_fleet fleet;
 };
 

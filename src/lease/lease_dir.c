@@ -16,8 +16,8 @@
 
 #include "base/array.h"
 #include "base/duration.h"
+#include "base/file.h"
 #include "base/ini.h"
-#include "lease/lease_file.h"
 #include "proc/cgroup.h"
 #include "proc/proc.h"
 #include "proc/proc_cards.h"
@@ -275,6 +275,12 @@ static void take_lease(struct lease_dir *d, size_t place, const char *name, stru
 	struct err e = { 0 };
 	if (lease_file_parse(c->bytes, c->len, &f, &e) != 0) {
 		complain(d, places[place].name, name, e.text);
+		return;
+	}
+	/* What a writer that was killed has left has another name. */
+	char own_name[LEASE_FILE_NAME_CAP];
+	if (!lease_file_name(own_name, f.id) || strcmp(name, own_name) != 0) {
+		complain(d, places[place].name, name, "it is not named after its id");
 		return;
 	}
 	if (is_old(d, f.boot, c->written_ms))
@@ -633,4 +639,53 @@ size_t lease_dir_hidden(const struct lease_dir *d)
 const char *lease_dir_problems(const struct lease_dir *d)
 {
 	return str_text(&d->problems);
+}
+
+/* Writes the path of a lease's file. */
+static int find_file(char path[PATH_MAX], const char *dir, enum lease_kind kind, const char *id,
+	struct err *e)
+{
+	char name[LEASE_FILE_NAME_CAP];
+	if (!lease_file_name(name, id))
+		return err_set(e, ERR_USAGE, "'%s' is not the id of a lease", id);
+	int n = snprintf(path, PATH_MAX, "%s/%s/%s", dir, lease_kind_names[kind], name);
+	return n < 0 || n >= PATH_MAX ? err_set(e, ERR_USAGE, "the path %s is too long", dir)
+				      : 0;
+}
+
+static bool is_written(const char *path, const struct str *text)
+{
+	char there[LEASE_FILE_MAX];
+	ssize_t n = file_read_at(AT_FDCWD, path, there, sizeof(there));
+	return n == (ssize_t)text->len && memcmp(there, text->data, text->len) == 0;
+}
+
+int lease_dir_put(const char *dir, enum lease_kind kind, const struct lease_file *f,
+	bool private, struct err *e)
+{
+	char path[PATH_MAX];
+	struct str text = { 0 };
+	int rc = find_file(path, dir, kind, f->id, e);
+	mode_t mask = umask(022);
+	if (rc == 0)
+		rc = file_make_parent(path, 0755, e);
+	umask(private ? 027 : 022);
+	lease_file_add(&text, f);
+	if (rc == 0 && text.failed)
+		rc = err_memory(e);
+	/* A file that is not touched does not make readers read all of them again. */
+	if (rc == 0 && !is_written(path, &text))
+		rc = file_replace(path, str_text(&text), text.len, e);
+	umask(mask);
+	str_finish(&text);
+	return rc;
+}
+
+int lease_dir_remove(const char *dir, enum lease_kind kind, const char *id, struct err *e)
+{
+	char path[PATH_MAX];
+	int rc = find_file(path, dir, kind, id, e);
+	if (rc == 0 && unlink(path) != 0 && errno != ENOENT)
+		return err_set(e, ERR_WORLD, "cannot remove %s: %s", path, strerror(errno));
+	return rc;
 }

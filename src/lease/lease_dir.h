@@ -6,11 +6,12 @@
 #ifndef GUA_LEASE_LEASE_DIR_H
 #define GUA_LEASE_LEASE_DIR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
-#include "base/str.h"
+#include "lease/lease_file.h"
 #include "model/lease.h"
 
 #define LEASE_DIR_PATH "/run/gua/leases"
@@ -41,6 +42,13 @@ void lease_dir_close(struct lease_dir *d);
  * word is not among them: by a boot, at its `until` unless its job has a cgroup, or because the
  * cgroup is gone. If memory runs out, the leases stay as they were. */
 const struct leases *lease_dir_read(struct lease_dir *d, int64_t now_ms);
+
+/* Writes the file of a lease into the directory of its kind below `dir`; makes directories.
+ * `private`: only the owner and the group may read it. */
+int lease_dir_put(const char *dir, enum lease_kind kind, const struct lease_file *f,
+	bool private, struct err *e);
+/* Removes it; that it is not there is no error. */
+int lease_dir_remove(const char *dir, enum lease_kind kind, const char *id, struct err *e);
 
 /* After lease_dir_read(): how many files this user may not read. */
 size_t lease_dir_hidden(const struct lease_dir *d);

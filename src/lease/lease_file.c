@@ -75,7 +75,7 @@ static void add_text(struct str *out, const char *text)
 void lease_file_add(struct str *out, const struct lease_file *f)
 {
 	for (const struct option_row *row = keys; row->name; row++) {
-		const char *at = (const char *)f + row->offset;
+		const void *at = (const char *)f + row->offset;
 		const char *text = NULL;
 		char number[32] = "";
 		if (row->kind == OPTION_REAL && !isnan(*(const double *)at))

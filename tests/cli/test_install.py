@@ -87,14 +87,14 @@ def test_all_say_the_same_version():
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("systemd-sysusers"), reason="only root can make users")
 def test_the_users_of_the_services_can_be_made(tmp_path):
     (tmp_path / "etc").mkdir()
-    for name in ("gua", "gua-enforce"):
+    for name in ("gua", "gua-enforce", "gua-lease"):
         lines = [line for line in (ROOT / "dist" / f"{name}.sysusers").read_text().splitlines() if line[0] != "#"]
         done = subprocess.run(["systemd-sysusers", f"--root={tmp_path}", "--inline", *lines], capture_output=True,
                               text=True, timeout=60)
         assert done.returncode == 0 and "not a valid" not in done.stderr, done.stderr
     made = (tmp_path / "etc" / "passwd").read_text()
-    assert re.findall(r"(?m)^(gua\S*?):", made) == ["gua", "gua-enforce"]
-    assert re.search(r"(?m)^gua:.*:gua-enforce$", (tmp_path / "etc" / "group").read_text())
+    assert re.findall(r"(?m)^(gua\S*?):", made) == ["gua", "gua-enforce", "gua-lease"]
+    assert re.search(r"(?m)^gua:.*:gua-enforce,gua-lease$", (tmp_path / "etc" / "group").read_text())
 
 
 def test_packages_make_users_before_the_directories_that_are_theirs():

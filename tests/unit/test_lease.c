@@ -86,7 +86,8 @@ static void test_a_lease(void **state)
 	put(&w, "run/gua/leases/slurm/4",
 		"id = 4\nuser = alice\nuid = 1000\ncards = " A "," B "::3\nshare = 2\n"
 		"since = 1700000900.250\nuntil = 1700002000\nname = big\naccount = vision\n");
-	put(&w, "run/gua/leases/pod/x", "id = \"ns/p\\u001b\"\nuid = 7\ncards = MIG-1\n");
+	put(&w, "run/gua/leases/pod/ns%2Fp%5Cu001b",
+		"id = \"ns/p\\u001b\"\nuid = 7\ncards = MIG-1\n");
 	const struct leases *all = read_at(&w, 1000);
 	assert_true(all->has_source);
 	assert_int_equal(all->n, 2);
@@ -113,7 +114,7 @@ static void test_a_lease(void **state)
 	assert_string_equal(all->cards[l->first_card].uuid, "MIG-1");
 	uint64_t generation = all->generation;
 	assert_int_equal(read_at(&w, 60000)->generation, generation);
-	unlink(path_of(&w, "run/gua/leases/pod/x"));
+	unlink(path_of(&w, "run/gua/leases/pod/ns%2Fp%5Cu001b"));
 	all = read_at(&w, 60000);
 	assert_int_equal(all->n, 1);
 	assert_int_not_equal(all->generation, generation);
@@ -128,8 +129,9 @@ static void test_only_those_who_may_write_are_believed(void **state)
 	open_world(&w, "auto");
 	put(&w, "elsewhere", lease);
 	put(&w, "run/gua/leases/slurm/.hidden", lease);
-	put(&w, "run/gua/leases/slurm/no-cards", "id = 5\n");
+	put(&w, "run/gua/leases/slurm/no-cards", "id = no-cards\n");
 	put(&w, "run/gua/leases/slurm/no-id", "cards = " A "\n");
+	put(&w, "run/gua/leases/slurm/4.Xy12Zw", lease); /* left by a writer that was killed */
 	put(&w, "run/gua/leases/slurm/writable", lease);
 	chmod(path_of(&w, "run/gua/leases/slurm/writable"), 0666);
 	mkfifo(path_of(&w, "run/gua/leases/slurm/fifo"), 0644);
@@ -150,6 +152,7 @@ static void test_only_those_who_may_write_are_believed(void **state)
 	assert_non_null(strstr(problems, "slurm/fifo: not a regular file\n"));
 	assert_non_null(strstr(problems, "slurm/link: not a regular file\n"));
 	assert_non_null(strstr(problems, "slurm/large: it is too large\n"));
+	assert_non_null(strstr(problems, "slurm/4.Xy12Zw: it is not named after its id\n"));
 	assert_null(strstr(problems, "hidden"));
 	assert_int_equal(lease_dir_hidden(w.d), 0);
 	/* A directory that others may write to is no source at all. */
