@@ -65,6 +65,13 @@ static int fail_usage(const struct command *self, const char *name, const char *
 {
 	static const char *const unknown[] = { "unknown option ", "unexpected argument '" };
 	fprintf(stderr, "usage: %s %s\n", name, self->usage);
+	const char *no_value = strstr(text, " needs a value");
+	if (no_value) {
+		printf("ERROR: Option %.*s is missing its value. Please run 'nvidia-smi -h' "
+		       "for help.\n\n",
+			(int)(no_value - text), text);
+		return STATUS_OTHER;
+	}
 	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
 		size_t len = strlen(unknown[i]);
 		if (strncmp(text, unknown[i], len) != 0)
@@ -112,7 +119,10 @@ static int fail(const struct command *self, const struct err *e)
 		     "driver. Make sure that the latest NVIDIA driver is installed and "
 		     "running.\n");
 	else if (number == STATUS_NO_LIBRARY)
-		puts("NVIDIA-SMI couldn't find libnvidia-ml.so library in your system.");
+		puts("NVIDIA-SMI couldn't find libnvidia-ml.so library in your system. Please "
+		     "make sure that the NVIDIA Display Driver is properly installed and "
+		     "present in your system.\nPlease also try adding directory that contains "
+		     "libnvidia-ml.so to your system PATH.");
 	else
 		printf("Failed to initialize NVML: %s\n", query_code_words(number));
 	if (number == STATUS_MISMATCH)
@@ -266,6 +276,19 @@ static int look(struct live_session *s, void *context, struct str *out, struct e
 	return rc;
 }
 
+/* Options that would be ignored together; NULL: none. */
+static const char *wrong_together(const struct values *v)
+{
+	bool report = v->report || v->all;
+	if (v->list && (report || v->xml || v->display || v->format))
+		return "-L cannot be combined with -q, -x, -d or --format";
+	if (v->format)
+		return "--format is for --query-gpu and the other queries";
+	if (v->display && v->xml)
+		return "-d cannot be combined with -x: XML has all sections";
+	return v->display && !report ? "-d needs -q" : NULL;
+}
+
 /* Shows the cards as the options say, if they are not a query. */
 static int show_as(const struct values *v, int *status, struct err *e)
 {
@@ -274,6 +297,9 @@ static int show_as(const struct values *v, int *status, struct err *e)
 	unsigned char wanted[METRIC_COUNT] = { 0 };
 	struct live_values live = v->live;
 	bool report = v->report || v->all || v->xml;
+	const char *wrong = wrong_together(v);
+	if (wrong)
+		return err_set(e, ERR_USAGE, "%s", wrong);
 	if (cmd_live_loop(v->loop, v->loop_ms, &lines.every_ms, e) ||
 		(v->display && smi_report_sections(v->display, &show.sections, e)) ||
 		filter_init(&show.filter, &v->filter, e))
@@ -310,9 +336,10 @@ static int run_with(const struct command *self, int argc, char **argv, struct ar
 		return monitor(self, w);
 	if (no) {
 		fprintf(stderr,
-			"%s: gua has no '%s': it reads cards and changes nothing; use NVIDIA's "
-			"own nvidia-smi for that\n",
-			self->called ? self->called : "gua smi", no);
+			"%s: gua has no '%s'%s: it reads cards and changes nothing; use "
+			"NVIDIA's own nvidia-smi for that\n",
+			self->called ? self->called : "gua smi", no,
+			strcmp(no, "topo") == 0 ? " other than 'topo -m'" : "");
 		return STATUS_UNAVAILABLE;
 	}
 	own.fail = fail;
@@ -346,12 +373,12 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command cmd_smi = {
 	.name = "smi",
 	.summary = "stand in for nvidia-smi in scripts: table, -L, -q, queries, dmon",
-	.usage = "[-L | -q [-x] [-d SECTION,...] | --query-gpu=FIELD,... | dmon | pmon] "
-		 "[OPTIONS]",
+	.usage = "[-L | -q [-x | -d SECTION,...] | --query-gpu=FIELD,... | dmon | pmon | "
+		 "topo -m] [OPTIONS]",
 	.details = "Options, layouts and exit statuses are those of nvidia-smi. Nothing on a "
 		   "card is\nchanged.",
 	.options = options,
-	.operands = "dmon|pmon",
+	.operands = "dmon|pmon|topo",
 	.run = run,
 };
 

@@ -192,8 +192,8 @@ def test_units(offered):
 
 @in_every_shell
 def test_operands(offered):
-    assert offered("gua sub-track c", "gua import week", "gua completion ") == [
-        ["combine", "compare"], ["week one.db", "weekend"], ["bash", "fish", "zsh"]]
+    assert offered("gua sub-track c", "gua import week", "gua completion ", "gua smi t") == [
+        ["combine", "compare"], ["week one.db", "weekend"], ["bash", "fish", "zsh"], ["topo"]]
 
 
 @in_every_shell

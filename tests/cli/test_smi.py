@@ -1,5 +1,6 @@
 """gua smi stands in for nvidia-smi. The tools that call nvidia-smi are played by their own rules: the command line that
 they run, and how they take its output apart. Where a rule is from is said beside it; the code is ours."""
+import ctypes.util
 import json
 import os
 import re
@@ -476,6 +477,42 @@ def test_no_library(tmp_path):
     assert run.returncode == 12 and "couldn't find libnvidia-ml.so" in run.stdout
 
 
+@pytest.mark.skipif(ctypes.util.find_library("nvidia-ml") is not None, reason="this host has the library")
+def test_a_host_without_library_and_module(tmp_path):
+    """nvidia-smi looks for its library first; our own sentence says what is missing."""
+    run = gua("smi", env=clean_environment(GUA_NVML=""))
+    assert run.returncode == 12 and run.stdout.startswith("NVIDIA-SMI couldn't find libnvidia-ml.so")
+    assert "no NVIDIA driver is loaded" in run.stderr or os.path.exists("/sys/module/nvidia")
+
+
+def test_an_option_without_its_value(sim):
+    for args in ["-i"], ["-q", "-d"], ["--query-gpu"]:
+        run = sim("smi", *args)
+        assert run.returncode == 255
+        assert run.stdout == f"ERROR: Option {args[-1]} is missing its value. Please run 'nvidia-smi -h' for help.\n\n"
+
+
+@pytest.mark.parametrize("args, words", [
+    (["-L", "-q"], "-L cannot be combined"), (["-q", "-x", "-d", "MEMORY"], "-d cannot be combined with -x"),
+    (["-d", "MEMORY"], "-d needs -q"), (["--format=csv"], "--format is for"), (["topo", "-p"], "other than 'topo -m'")])
+def test_options_that_would_be_ignored(sim, args, words):
+    if args[0] == "topo":
+        run = gua("smi", *args)
+        assert run.returncode == 3 and words in run.stderr
+        return
+    run = sim("smi", *args)
+    assert (run.returncode, run.stdout) == (2, "") and words in run.stderr
+
+
+def test_a_field_that_says_that_the_card_is_lost(path):
+    """The others are read all the same, and the card is not lost."""
+    env = path(NOW + "at 0s fail nvmlDeviceGetTemperature card 1 code 15\nat 0s fail nvmlDeviceGetFanSpeed card 1 code 16\n")
+    run = smi(env, "--query-gpu=temperature.gpu,memory.used,fan.speed,pstate", "--format=csv,noheader", "-i", "1")
+    assert (run.returncode, run.stdout) == (0, "[GPU is lost], 300 MiB, [GPU requires reset], P8\n")
+    run = smi(env, "-i", "1")
+    assert run.returncode == 0 and "|ERR!  ERR!    P8             20W /  350W |     300MiB /  24576MiB |" in run.stdout
+
+
 def test_a_card_that_does_not_exist(sim):
     for args in [], ["-L"], ["-q"], ["--query-gpu=name", "--format=csv,noheader"]:
         run = sim("smi", *args, "-i", "9")
@@ -567,7 +604,7 @@ def test_a_list_without_cards(driver):
     assert run.stdout == "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 560.35\n"
 
 
-@pytest.mark.parametrize("args", [["-lms", "0"], ["-l", "soon"], ["-i"]])
+@pytest.mark.parametrize("args", [["-lms", "0"], ["-l", "soon"]])
 def test_wrong_options(sim, args):
     run = sim("smi", *args)
     assert run.returncode == 2 and "usage: gua smi" in run.stderr

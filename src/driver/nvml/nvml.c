@@ -147,8 +147,12 @@ static int load(struct nvml_source *s, struct err *e)
 	};
 	if (s->root[0] && misses_module(s) && !nvml_lib_is_below(s->root))
 		return not_loaded(s, e);
-	if (nvml_lib_open(&s->lib, &choice, e) != 0)
-		return misses_module(s) ? not_loaded(s, e) : e->code;
+	if (nvml_lib_open(&s->lib, &choice, e) != 0) {
+		int code = e->number;
+		if (misses_module(s))
+			err_number(e, not_loaded(s, e), code);
+		return e->code;
+	}
 	nvml_metric_find_calls(s);
 	nvml_enter(s, -1, "nvmlInit");
 	if (nvml_lib_start(&s->lib, s->root, e) != 0) {

@@ -238,10 +238,22 @@ static int ask(struct nvml_source *s, size_t row, void *handle, struct answer *a
 	}
 }
 
+/* No other call will succeed. */
 static bool is_fatal(int code)
 {
-	return code == NVML_LOST || code == NVML_RESET_REQUIRED || code == NVML_UNINITIALISED ||
-	       code == NVML_NO_DRIVER || code == NVML_MISMATCH;
+	return code == NVML_UNINITIALISED || code == NVML_NO_DRIVER || code == NVML_MISMATCH;
+}
+
+static bool is_lost(int code)
+{
+	return code == NVML_LOST || code == NVML_RESET_REQUIRED;
+}
+
+/* Whether the row asks the card, and not the library or the host. */
+static bool asks_card(const struct nvml_call *row)
+{
+	return row->shape != SHAPE_SYSTEM && row->shape != SHAPE_LIBRARY &&
+	       row->shape != SHAPE_ROOT_PORT;
 }
 
 /* Whether one call answers both rows: they are neighbours of the same kind. */
@@ -272,7 +284,8 @@ void nvml_metric_read(struct source *base, const struct metric_request *request,
 	struct nvml_dead *dead = board ? &d->dead : &c->dead;
 	const struct nvml_call *last = NULL;
 	struct answer a = { 0 };
-	int code = NVML_OK, fatal = NVML_OK;
+	int code = NVML_OK, fatal = NVML_OK, lost = NVML_OK;
+	bool answered = false;
 	for (size_t i = 0; i < nvml_n_metric_rows; i++) {
 		const struct nvml_call *row = &nvml_metric_rows[i];
 		void *handle = board ? d->handle : c->handle;
@@ -292,6 +305,8 @@ void nvml_metric_read(struct source *base, const struct metric_request *request,
 			fatal = code;
 			nvml_job_heed(s, request->card, code);
 		}
+		lost = is_lost(code) ? code : lost;
+		answered |= code == NVML_OK && asks_card(row);
 		if (code != NVML_OK)
 			note_failure(&values[row->metric], code);
 		else if (metrics[row->metric].form == METRIC_FORM_DRIVER_TEXT)
@@ -300,4 +315,7 @@ void nvml_metric_read(struct source *base, const struct metric_request *request,
 			values[row->metric] =
 				a.numbers[row->out] * (row->scale != 0 ? row->scale : 1);
 	}
+	/* A card that answers other calls is not lost. */
+	if (lost && !answered)
+		nvml_job_heed(s, request->card, lost);
 }
