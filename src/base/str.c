@@ -67,7 +67,9 @@ void str_add_repeat(struct str *s, const char *text, size_t times)
 	}
 	if (!reserve(s, len * times))
 		return;
-	for (size_t i = 0; i < times; i++)
+	if (len == 1) /* mostly blanks */
+		memset(s->data + s->len, text[0], times);
+	for (size_t i = 0; len > 1 && i < times; i++)
 		memcpy(s->data + s->len + i * len, text, len);
 	s->len += len * times;
 	s->data[s->len] = '\0';

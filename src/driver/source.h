@@ -56,6 +56,12 @@ struct source_ops {
 	 * cards whose status is ok; the status may change. NULL: the source has no metrics. */
 	void (*metrics)(struct source *s, const struct metric_request *request, double *values,
 		metric_texts texts);
+	/* metrics() will be called next with these requests, in this order, whatever happens to
+	 * the cards meanwhile: a source in another process asks for all of them at once. They
+	 * must stay where they are until then. `refresh`: before that it drains all cards and
+	 * looks at them; returns what these return. NULL: the source gains nothing from it. */
+	int (*expect)(struct source *s, const struct metric_request *requests, size_t n,
+		bool refresh, struct err *e);
 	/* Reads at most `max` records of accounting mode; returns how many. NULL: there are
 	 * none. */
 	size_t (*accounts)(

@@ -41,6 +41,8 @@ struct live_question {
 		*cards; /* for each card its board; for MIG instances also the metrics */
 	struct present_board *boards;
 	size_t n_cards, n_boards, cap;
+	struct metric_request *requests; /* of metrics: of the boards, then of the instances */
+	size_t n_requests, cap_requests;
 	bool want_accounts;
 	struct present_account *accounts;
 	size_t n_accounts;
@@ -120,25 +122,80 @@ static void make_boards(struct live_question *q, struct source *s)
 	}
 }
 
-static void read_metrics(struct source *s, const struct metric_request *request, double *values,
-	metric_texts texts)
+/* Begins with the metrics of the board, except those that the instance has itself. */
+static void begin_instance(const struct live_question *q, struct present_card *c)
 {
-	if (s->ops->metrics && s->cards[request->card].status == CARD_STATUS_OK)
-		s->ops->metrics(s, request, values, texts);
-}
-
-/* Fills in the metrics of a MIG instance: those of its board, except those that the instance
- * has itself. */
-static void read_instance(struct live_question *q, struct source *s, size_t card)
-{
-	struct present_card *c = &q->cards[card];
 	const struct present_board *b = &q->boards[c->board];
 	memcpy(c->values, b->values, sizeof(c->values));
 	memcpy(c->texts, b->texts, sizeof(c->texts));
 	for (size_t k = 0; k < sizeof(divided) / sizeof(divided[0]); k++)
 		c->values[divided[k]] = NAN;
-	read_metrics(
-		s, &(struct metric_request){ card, false, q->wanted }, c->values, c->texts);
+}
+
+/* A source in another process asks for all cards at once, and for those that were ok then. */
+static void read_metrics(struct source *s, const struct metric_request *request, double *values,
+	metric_texts texts)
+{
+	if (s->ops->metrics &&
+		(s->ops->expect || s->cards[request->card].status == CARD_STATUS_OK))
+		s->ops->metrics(s, request, values, texts);
+}
+
+/* Adds a request to the list; false: it was there already. */
+static bool add_request(struct live_question *q, size_t *n, size_t card, bool board)
+{
+	struct metric_request *r = &q->requests[*n];
+	bool is_new = *n >= q->n_requests || r->card != card || r->board != board;
+	*r = (struct metric_request){ card, board, q->wanted };
+	*n += 1;
+	return is_new;
+}
+
+/* Lists what to ask: the boards, and the MIG instances. False: all was asked already. */
+static bool list_requests(struct live_question *q, const struct source *s)
+{
+	size_t n = 0;
+	bool news = false;
+	for (size_t i = 0; i < q->n_boards; i++)
+		if (q->boards[i].status == CARD_STATUS_OK)
+			news |= add_request(q, &n, q->boards[i].first_card, true);
+	for (size_t i = 0; i < q->n_cards; i++)
+		if (s->cards[i].id.mig_index >= 0 && s->cards[i].status == CARD_STATUS_OK)
+			news |= add_request(q, &n, i, false);
+	news |= n != q->n_requests;
+	q->n_requests = n;
+	return news;
+}
+
+/* Drains and looks, and asks for the metrics of the last time, if that is one call. */
+static int read_cards(struct live_question *q, struct source *s, struct err *e)
+{
+	if (s->ops->expect)
+		return s->ops->expect(s, q->requests, q->n_requests, true, e);
+	int rc = source_drain(s, NULL, e);
+	return rc ? rc : source_look(s, NULL, e);
+}
+
+static int read_all_metrics(struct live_question *q, struct source *s, struct err *e)
+{
+	size_t at = 0;
+	if (!array_reserve(&q->requests, &q->cap_requests, 2 * q->n_cards + 1))
+		return err_memory(e);
+	if (list_requests(q, s) && s->ops->expect)
+		s->ops->expect(s, q->requests, q->n_requests, false, &s->unsaid);
+	size_t n = q->n_requests;
+	for (; at < n && q->requests[at].board; at++) {
+		struct present_board *b = &q->boards[q->cards[q->requests[at].card].board];
+		read_metrics(s, &q->requests[at], b->values, b->texts);
+	}
+	for (size_t i = 0; i < q->n_cards; i++)
+		if (s->cards[i].id.mig_index >= 0)
+			begin_instance(q, &q->cards[i]);
+	for (; at < n; at++) {
+		struct present_card *c = &q->cards[q->requests[at].card];
+		read_metrics(s, &q->requests[at], c->values, c->texts);
+	}
+	return 0;
 }
 
 /* Reads the records of a card. The driver keeps at most 4000. */
@@ -160,11 +217,11 @@ static int put_question(struct source *s, void *context, struct err *e)
 	struct live_question *q = context;
 	int rc = rescan(q, s, e);
 	if (rc == 0)
-		rc = source_drain(s, NULL, e);
-	if (rc == 0)
-		rc = source_look(s, NULL, e);
-	if (rc)
+		rc = read_cards(q, s, e);
+	if (rc) {
+		q->n_requests = 0;
 		return rc;
+	}
 	if (s->n_cards > q->cap) {
 		if (!array_resize(&q->cards, s->n_cards) ||
 			!array_resize(&q->boards, s->n_cards))
@@ -173,16 +230,7 @@ static int put_question(struct source *s, void *context, struct err *e)
 	}
 	q->n_cards = s->n_cards;
 	make_boards(q, s);
-	for (size_t i = 0; i < q->n_boards; i++) {
-		struct present_board *b = &q->boards[i];
-		if (b->status == CARD_STATUS_OK)
-			read_metrics(s,
-				&(struct metric_request){ b->first_card, true, q->wanted },
-				b->values, b->texts);
-	}
-	for (size_t i = 0; i < q->n_cards; i++)
-		if (s->cards[i].id.mig_index >= 0)
-			read_instance(q, s, i);
+	rc = read_all_metrics(q, s, e);
 	q->n_accounts = 0;
 	for (size_t i = 0; q->want_accounts && s->ops->accounts && rc == 0 && i < s->n_cards;
 		i++)
@@ -197,6 +245,7 @@ static void free_question(void *context)
 	struct live_question *q = context;
 	free(q->cards);
 	free(q->boards);
+	free(q->requests);
 	free(q->accounts);
 	free(q);
 }
@@ -330,6 +379,25 @@ static void fill_known(struct live *l, const struct card_id *id, int64_t used_by
 		values[METRIC_PCI_BUS] = bus;
 		values[METRIC_PCI_DEVICE] = device;
 	}
+}
+
+/* Metrics that rest keep the values of the answer before. */
+static void keep_resting(const struct live *l, double *values, const double *before)
+{
+	for (int m = 0; m < METRIC_COUNT; m++)
+		if (l->wanted[m] && !l->asking->question->wanted[m])
+			values[m] = before[m];
+}
+
+static void keep_all_resting(struct live *l)
+{
+	const struct live_question *before = l->asking->question;
+	for (size_t i = 0; i < l->n_boards && i < before->n_boards; i++)
+		if (strcmp(l->boards[i].id.uuid, before->boards[i].id.uuid) == 0)
+			keep_resting(l, l->boards[i].values, before->boards[i].values);
+	for (size_t i = 0; i < l->n_cards && i < before->n_cards; i++)
+		if (l->source->cards[i].id.mig_index >= 0)
+			keep_resting(l, l->cards[i].values, before->cards[i].values);
 }
 
 static void finish_board(struct live *l, struct present_board *b)
@@ -499,6 +567,7 @@ static int digest(struct live *l, struct err *e)
 	follow_clock(l);
 	str_copy(l->host.driver, sizeof(l->host.driver), l->source->driver_version);
 	take_util(l);
+	keep_all_resting(l);
 	for (size_t i = 0; i < l->n_boards; i++)
 		finish_board(l, &l->boards[i]);
 	for (size_t i = 0; i < l->n_cards; i++)
@@ -535,11 +604,18 @@ static int no_answer(struct live *l, struct err *e)
 		age);
 }
 
+void live_rest(struct live *l, const unsigned char *resting)
+{
+	l->resting = resting;
+}
+
 void live_ask(struct live *l)
 {
 	struct live_asking *a = l->asking;
 	if (a->asked)
 		return;
+	for (int m = 0; m < METRIC_COUNT; m++)
+		a->question->wanted[m] = l->wanted[m] && !(l->resting && l->resting[m]);
 	a->question->scan = l->failed;
 	a->asked_us = clock_now(l->clock).boot_us;
 	l->present.n_accounts = 0; /* the thread changes them */
@@ -695,7 +771,6 @@ static int open_driver(struct live *l, const struct live_options *o, struct err 
 	worker_own(a->worker, put_question, q, free_question);
 	q->clock = o->source.clock;
 	q->scanned_us = clock_now(q->clock).boot_us;
-	memcpy(q->wanted, l->wanted, METRIC_COUNT);
 	q->want_accounts = o->accounts;
 	a->question = q;
 	a->deadline_ms = o->deadline_ms;

@@ -38,6 +38,9 @@ extern const unsigned char live_usual_metrics[METRIC_COUNT];
 /* Opens the source and, if there is one, the store. A store that cannot be read is not a
  * failure: the note of the host then says why. Close *l even if this fails. */
 int live_open(struct live **l, const struct live_options *o, struct err *e);
+/* From the next request on these metrics (METRIC_COUNT flags, borrowed) are not read, and keep
+ * the values that they had last. NULL: all that the options name are read. */
+void live_rest(struct live *l, const unsigned char *resting);
 /* Closes the driver, whatever it is doing, if the source has a host (source_host.h). */
 void live_close(struct live *l);
 /* Reads everything again. A fault of one card is in its status. Fails if the whole driver is

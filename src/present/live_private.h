@@ -35,13 +35,13 @@ struct live_memory {
 
 /* What is remembered of a process; same order as live.processes. */
 struct live_mark {
-	int64_t described_ms; /* when the process with this entry's identity was first seen */
-	uint32_t user;	      /* equal numbers mean the same user */
-	int stat_fd;	      /* its PROC/PID/stat, kept open if possible; or -1 */
-	int64_t ticks;	      /* CPU time, or -1 */
-	int64_t at_us;	      /* boot time when `ticks` was read; 0: never */
-	int64_t watched_ms;   /* this view has watched it since then */
-	int64_t active_ms;    /* last time that this view saw it active; -1: never */
+	int64_t described_ms;  /* when the process with this entry's identity was first seen */
+	uint32_t user;	       /* equal numbers mean the same user */
+	int stat_fd, statm_fd; /* its files in PROC/PID, kept open if possible; or -1 */
+	int64_t ticks;	       /* CPU time, or -1 */
+	int64_t at_us;	       /* boot time when `ticks` was read; 0: never */
+	int64_t watched_ms;    /* this view has watched it since then */
+	int64_t active_ms;     /* last time that this view saw it active; -1: never */
 	bool recorded; /* a running recorder knows the process; the next two are its values */
 	int64_t recorded_idle_ms;
 	bool recorded_longer;
@@ -65,6 +65,7 @@ struct live {
 	struct past past;
 	struct rules rules, usual_rules; /* those in force; those used without a store */
 	unsigned char wanted[METRIC_COUNT];
+	const unsigned char *resting; /* see live_rest(); or NULL */
 	struct present_card *cards;
 	struct present_board *boards;
 	struct live_memory *memory;

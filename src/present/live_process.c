@@ -13,13 +13,19 @@
 /* CPU use over a shorter time says little: ticks are 10 ms. */
 #define FIRST_MEASURE_US 100000
 
+static void close_file(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
 /* Closes the files that the marks keep open. Marks that were taken over have none. */
 static void close_marks(struct live_list *list)
 {
 	for (size_t i = 0; i < list->n; i++) {
-		if (list->marks[i].stat_fd >= 0)
-			close(list->marks[i].stat_fd);
-		list->marks[i].stat_fd = -1;
+		close_file(&list->marks[i].stat_fd);
+		close_file(&list->marks[i].statm_fd);
 	}
 }
 
@@ -100,19 +106,27 @@ static bool is_of_host(const struct live *l, const struct present_process *p)
 	return !l->source->cards[p->card].own_processes;
 }
 
-/* Reads CPU time and memory; false if they are not available. */
+/* Reads CPU time and memory; false if they are not available. statm is read first: if the
+ * process still exists after that, the pid was still its own. */
 static bool read_host_use(const struct live *l, const struct present_process *p,
 	struct live_mark *mark, struct proc_stat *s)
 {
 	if (!is_of_host(l, p))
 		return false;
-	int fd = mark->stat_fd >= 0 ? mark->stat_fd
-				    : proc_open_stat(reader_proc(l->reader), p->id.pid);
-	bool read = fd >= 0 && proc_read_stat_again(fd, s) == 0;
-	if (mark->stat_fd < 0 && fd >= 0 && !file_can_stay_open(fd))
-		close(fd);
-	else
-		mark->stat_fd = fd;
+	int proc = reader_proc(l->reader);
+	bool had_stat = mark->stat_fd >= 0, had_statm = mark->statm_fd >= 0;
+	if (!had_statm)
+		mark->statm_fd = proc_open_resident(proc, p->id.pid);
+	int64_t pages = mark->statm_fd < 0 ? -1 : proc_read_resident_again(mark->statm_fd);
+	if (!had_stat)
+		mark->stat_fd = proc_open_stat(proc, p->id.pid);
+	bool read = mark->stat_fd >= 0 && proc_read_stat_again(mark->stat_fd, s) == 0;
+	if (pages >= 0)
+		s->rss_pages = pages;
+	if (!had_statm && !file_can_stay_open(mark->statm_fd))
+		close_file(&mark->statm_fd);
+	if (!had_stat && !file_can_stay_open(mark->stat_fd))
+		close_file(&mark->stat_fd);
 	return read;
 }
 
@@ -123,7 +137,6 @@ void live_process_measure(struct live *l, size_t process, int64_t every_us)
 	int64_t before_ticks = mark->ticks, before_us = mark->at_us;
 	int64_t now_us = clock_now(l->clock).boot_us;
 	struct proc_stat s;
-	int64_t pages = -1;
 	/* It was read only once: compute its CPU use as soon as possible. */
 	if (before_ticks >= 0 && isnan(p->cpu_pct) && every_us > FIRST_MEASURE_US)
 		every_us = FIRST_MEASURE_US;
@@ -133,14 +146,9 @@ void live_process_measure(struct live *l, size_t process, int64_t every_us)
 	mark->at_us = now_us;
 	p->cpu_pct = NAN;
 	p->rss_bytes = -1;
-	/* Read statm first: if the process still exists after that, the pid was still its
-	 * own. */
-	if (is_of_host(l, p))
-		pages = proc_read_resident(reader_proc(l->reader), p->id.pid);
 	if (!read_host_use(l, p, mark, &s) || s.start_ticks != p->id.start_ticks)
 		return;
-	pages = pages < 0 ? s.rss_pages : pages;
-	p->rss_bytes = pages < 0 ? -1 : pages * l->page_bytes;
+	p->rss_bytes = s.rss_pages < 0 ? -1 : s.rss_pages * l->page_bytes;
 	mark->ticks = s.user_ticks + s.system_ticks;
 	if (before_ticks >= 0 && mark->at_us > before_us)
 		p->cpu_pct = (double)(mark->ticks - before_ticks) / (double)l->ticks_per_s *
@@ -161,7 +169,11 @@ static void remember(struct live *l, struct present_process *p)
 	struct live_mark *mark = &l->now.marks[p - l->now.items];
 	int64_t described_ms = mark->described_ms;
 	*mark = (struct live_mark){
-		.watched_ms = l->now_ms, .active_ms = -1, .stat_fd = -1, .ticks = -1
+		.watched_ms = l->now_ms,
+		.active_ms = -1,
+		.stat_fd = -1,
+		.statm_fd = -1,
+		.ticks = -1,
 	};
 	if (b) {
 		struct live_mark *old = &l->before.marks[b - l->before.items];
@@ -170,7 +182,7 @@ static void remember(struct live *l, struct present_process *p)
 		p->cpu_pct = b->cpu_pct;
 		p->rss_bytes = b->rss_bytes;
 		*mark = *old;
-		old->stat_fd = -1;
+		old->stat_fd = old->statm_fd = -1;
 		/* The driver has no newer sample: the last values stay. */
 		if (!r->n_samples) {
 			p->sm_pct = b->sm_pct;

@@ -103,11 +103,21 @@ int proc_read_stat(int proc, uint32_t pid, struct proc_stat *stat)
 	return result_of(n, n > 0 && proc_parse_stat(bytes, (size_t)n, stat));
 }
 
-int proc_open_stat(int proc, uint32_t pid)
+static int open_file(int proc, uint32_t pid, const char *name)
 {
 	char path[NAME_CAP];
-	make_name(path, pid, "stat");
+	make_name(path, pid, name);
 	return openat(proc, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+int proc_open_stat(int proc, uint32_t pid)
+{
+	return open_file(proc, pid, "stat");
+}
+
+int proc_open_resident(int proc, uint32_t pid)
+{
+	return open_file(proc, pid, "statm");
 }
 
 /* The kernel returns the line in one read. */
@@ -123,6 +133,13 @@ int64_t proc_read_resident(int proc, uint32_t pid)
 	char bytes[SMALL_CAP];
 	ssize_t n = read_file(proc, pid, "statm", bytes, sizeof(bytes));
 	return n < 0 ? -1 : proc_parse_resident(bytes, (size_t)n);
+}
+
+int64_t proc_read_resident_again(int statm_fd)
+{
+	char bytes[SMALL_CAP];
+	ssize_t n = read_start(statm_fd, bytes, sizeof(bytes));
+	return n <= 0 ? -1 : proc_parse_resident(bytes, (size_t)n);
 }
 
 uint64_t proc_start_ticks(int proc, uint32_t pid)

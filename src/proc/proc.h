@@ -33,9 +33,10 @@ int proc_open(int *proc, const char *root, struct err *e);
 int proc_open_process(int proc, uint32_t pid);
 
 int proc_read_stat(int proc, uint32_t pid, struct proc_stat *stat);
-/* For callers that read stat many times: opens the file, and reads it again from its start with
- * one call. The file stays with the life for which it was opened. */
+/* For callers that read stat or statm many times: opens the file, and reads it again from its
+ * start with one call. The file stays with the life for which it was opened. */
 int proc_open_stat(int proc, uint32_t pid);
+int proc_open_resident(int proc, uint32_t pid);
 int proc_read_stat_again(int stat_fd, struct proc_stat *stat);
 /* Reads the resident pages from statm; -1: not available. They are more exact than the number
  * in stat: since Linux 6.2 each processor counts for itself, and stat leaves out what a
@@ -43,6 +44,7 @@ int proc_read_stat_again(int stat_fd, struct proc_stat *stat);
  * status are fully exact only in kernels from 2025 on. Before, only smaps is, which may block.)
  */
 int64_t proc_read_resident(int proc, uint32_t pid);
+int64_t proc_read_resident_again(int statm_fd);
 /* Reads only the start time, which differs between two lives of one pid; 0: not available. */
 uint64_t proc_start_ticks(int proc, uint32_t pid);
 

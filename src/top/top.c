@@ -226,6 +226,7 @@ static void refresh(struct top *t)
 	struct live *live = t->options->live;
 	struct err e = { 0 };
 	bool asked = live_silent_ms(live) >= 0;
+	live_rest(live, t->state.page == TOP_CARD ? NULL : t->options->card_metrics);
 	live_ask(live);
 	if (receive(t, asked ? 0 : PATIENCE_MS) == ERR_BUSY && prepare_page(t, false, &e) != 0)
 		str_copy(t->state.message, sizeof(t->state.message), e.text);
@@ -338,9 +339,11 @@ void top_run(struct top *t, struct top_screen *screen)
 		int key = wait_key(t, screen, due_us - clock_now(&real).mono_us, &at);
 		if (key == TOP_KEY_HANGUP)
 			return;
+		bool had_card = t->state.page == TOP_CARD;
 		if (key >= 0)
 			goes_on = act(t, screen, top_keys_press(&t->state, key, at));
-		if (goes_on && clock_now(&real).mono_us >= due_us) {
+		bool opened = t->state.page == TOP_CARD && !had_card;
+		if (goes_on && (opened || clock_now(&real).mono_us >= due_us)) {
 			refresh(t);
 			due_us = clock_now(&real).mono_us + delay_us;
 		} else if (live_silent_ms(t->options->live) >= 0) {

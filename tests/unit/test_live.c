@@ -252,6 +252,23 @@ static void test_what_was_read_while_opening_is_not_lost(void **state)
 	live_close(v.live);
 }
 
+static void test_metrics_that_rest_keep_their_values(void **state)
+{
+	static const unsigned char resting[METRIC_COUNT] = { [METRIC_POWER_DRAW] = 1 };
+	struct view v;
+	open_view(&v, *state, 60, "");
+	look(&v, 2);
+	double loaded_w = card(&v, 1)->values[METRIC_POWER_DRAW];
+	live_rest(v.live, resting);
+	look(&v, 60); /* it is idle since 100 s */
+	assert_true(card(&v, 1)->values[METRIC_POWER_DRAW] == loaded_w);
+	assert_true(card(&v, 1)->values[METRIC_UTILIZATION_GPU] == 0);
+	live_rest(v.live, NULL);
+	look(&v, 1);
+	assert_true(card(&v, 1)->values[METRIC_POWER_DRAW] < loaded_w);
+	live_close(v.live);
+}
+
 /* Nobody knows what was on the cards while the host slept and after, until the first look. */
 static void test_a_host_that_slept(void **state)
 {
@@ -527,6 +544,7 @@ int main(void)
 		IN_A_WORLD(test_a_clock_that_is_set),
 		IN_A_WORLD(test_samples_of_before_the_clock_was_set),
 		IN_A_WORLD(test_what_was_read_while_opening_is_not_lost),
+		IN_A_WORLD(test_metrics_that_rest_keep_their_values),
 		IN_A_WORLD(test_a_host_that_slept),
 		IN_A_WORLD(test_a_card_is_free_from_the_first_look_on),
 		IN_A_WORLD(test_a_store_that_is_replaced),

@@ -79,15 +79,23 @@ static int read_delay(const struct top_values *v, int64_t *ms, struct err *e)
 	return 0;
 }
 
-/* What the page of a card shows besides what every view does. */
-static const enum metric card_metrics[] = { METRIC_CLOCK_MAX_SM, METRIC_CLOCK_MEMORY,
-	METRIC_CLOCK_MAX_MEMORY, METRIC_PCIE_GEN_CURRENT, METRIC_PCIE_GEN_MAX,
-	METRIC_PCIE_WIDTH_CURRENT, METRIC_PCIE_WIDTH_MAX, METRIC_PCIE_REPLAYS,
-	METRIC_ECC_CORRECTED_VOLATILE, METRIC_ECC_UNCORRECTED_VOLATILE };
+/* What every frame shows; memory comes with the process lists. */
+#define FRAME_METRICS                                                                          \
+	[METRIC_UTILIZATION_GPU] = 1, [METRIC_POWER_DRAW] = 1, [METRIC_POWER_ENFORCED] = 1,    \
+	[METRIC_TEMPERATURE_GPU] = 1
+/* What only the page of a card shows. */
+#define CARD_METRICS                                                                           \
+	[METRIC_FAN_SPEED] = 1, [METRIC_CLOCK_SM] = 1, [METRIC_CLOCK_MAX_SM] = 1,              \
+	[METRIC_CLOCK_MEMORY] = 1, [METRIC_CLOCK_MAX_MEMORY] = 1,                              \
+	[METRIC_PCIE_GEN_CURRENT] = 1, [METRIC_PCIE_GEN_MAX] = 1,                              \
+	[METRIC_PCIE_WIDTH_CURRENT] = 1, [METRIC_PCIE_WIDTH_MAX] = 1,                          \
+	[METRIC_PCIE_REPLAYS] = 1, [METRIC_ECC_CORRECTED_VOLATILE] = 1,                        \
+	[METRIC_ECC_UNCORRECTED_VOLATILE] = 1
 
 int main(int argc, char **argv)
 {
-	unsigned char wanted[METRIC_COUNT];
+	static const unsigned char wanted[METRIC_COUNT] = { FRAME_METRICS, CARD_METRICS };
+	static const unsigned char of_page[METRIC_COUNT] = { CARD_METRICS };
 	struct err e = { 0 };
 	struct top_values v = { 0 };
 	struct filter filter;
@@ -96,10 +104,7 @@ int main(int argc, char **argv)
 	int status = 0;
 	file_hold_standard();
 	bool utf8 = terminal_is_utf8();
-	memcpy(wanted, live_usual_metrics, sizeof(wanted));
-	for (size_t i = 0; i < sizeof(card_metrics) / sizeof(card_metrics[0]); i++)
-		wanted[card_metrics[i]] = 1;
-	/* Two files are kept open for each process: the usual 1024 are too few on a large
+	/* Three files are kept open for each process: the usual 1024 are too few on a large
 	 * host. */
 	file_allow_many();
 	if (cmd_options_only(&cmd_top, argc, argv, &v, &status))
@@ -114,6 +119,7 @@ int main(int argc, char **argv)
 		.root = sim ? NULL : root,
 		.filter = &filter,
 		.delay_ms = delay_ms,
+		.card_metrics = of_page,
 		.no_signals = no_signals(&v),
 		.ascii = v.ascii || !utf8,
 		.sort = v.sort,

@@ -47,6 +47,7 @@ static int call_source(struct apart_serving *v, enum apart_call call, struct wir
 	struct wire_fresh *fresh, struct err *e)
 {
 	struct source *s = v->source;
+	int rc;
 	if (call != APART_OPEN && !s)
 		return err_set(e, ERR_WORLD, "the source is not open");
 	switch (call) {
@@ -70,13 +71,20 @@ static int call_source(struct apart_serving *v, enum apart_call call, struct wir
 		fresh->looked_cards = read_flags(v, in);
 		fresh->looked = true;
 		return source_look(s, fresh->looked_cards, e);
+	case APART_METRICS:
+		fresh->drained = fresh->looked = wire_read_number(in, 0, 1) != 0;
+		s->want_power = wire_read_number(in, 0, 1) != 0;
+		rc = fresh->drained ? source_drain(s, NULL, e) : 0;
+		return rc || !fresh->looked ? rc : source_look(s, NULL, e);
 	default:
 		return 0;
 	}
 }
 
-static void answer_metrics(struct apart_serving *v, struct wire *in, struct str *reply)
+static void answer_metrics_of(struct apart_serving *v, struct wire *in, struct str *reply)
 {
+	static const uint64_t unread = APART_UNREAD;
+	static const char unread_text = 1;
 	unsigned char wanted[METRIC_COUNT];
 	double values[METRIC_COUNT];
 	metric_texts texts;
@@ -85,12 +93,34 @@ static void answer_metrics(struct apart_serving *v, struct wire *in, struct str 
 	request.card = (size_t)wire_read_number(in, 0, (int64_t)s->n_cards - 1);
 	request.board = wire_read_number(in, 0, 1) != 0;
 	wire_read(in, wanted, sizeof(wanted));
-	wire_read(in, values, sizeof(values));
-	wire_read(in, texts, sizeof(texts));
-	if (!in->bad && s->ops->metrics)
+	if (in->bad)
+		return;
+	for (int m = 0; m < METRIC_COUNT; m++)
+		memcpy(&values[m], &unread, sizeof(unread));
+	for (int m = 0; m < METRIC_DRIVER_TEXTS; m++)
+		texts[m][0] = unread_text;
+	if (s->ops->metrics && s->cards[request.card].status == CARD_STATUS_OK)
 		s->ops->metrics(s, &request, values, texts);
-	wire_write(reply, values, sizeof(values));
-	wire_write(reply, texts, sizeof(texts));
+	for (int m = 0; m < METRIC_COUNT; m++)
+		if (wanted[m])
+			wire_write(reply, &values[m], sizeof(values[m]));
+	for (int m = 0; m < METRIC_DRIVER_TEXTS; m++)
+		if (wanted[m]) {
+			bool read = texts[m][0] != unread_text;
+			wire_write_number(reply, read);
+			wire_write_text(reply, read ? texts[m] : "");
+		}
+}
+
+static void answer_metrics(struct apart_serving *v, struct wire *in, struct str *reply)
+{
+	struct str all = { 0 };
+	for (int64_t n = wire_read_number(in, 0, INT32_MAX); n > 0 && !in->bad; n--)
+		answer_metrics_of(v, in, &all);
+	wire_write_number(reply, (int64_t)all.len);
+	wire_write(reply, str_text(&all), all.len);
+	reply->failed |= all.failed;
+	str_finish(&all);
 }
 
 static void answer_board(struct apart_serving *v, struct wire *in, struct str *reply)

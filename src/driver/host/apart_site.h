@@ -106,7 +106,10 @@ enum apart_call {
 	APART_DRAIN,	  /* whether power is wanted, flags of cards */
 	APART_GLANCE,	  /* enum glance */
 	APART_LOOK,	  /* flags of cards */
-	APART_METRICS,	  /* card, board, flags, values and texts; answers the last two */
+	APART_METRICS,	  /* whether to drain and look first, whether power is wanted, number
+			   * of requests, of each card, board and flags; answers the
+			   * number of bytes, and of each what is wanted: the values, then for
+			   * each text whether it was read, and the text */
 	APART_BOARD,	  /* card; answers an identity */
 	APART_ACCOUNTS,	  /* card, most records; answers their number and the records */
 	APART_ROUND,	  /* see apart_source_round() */
@@ -139,6 +142,10 @@ void apart_serve_begin(void *context, struct helper_place *unused);
 void apart_serve(void *context, const struct str *request, struct str *reply);
 void apart_serve_end(void *context);
 
+/* The bits of a metric in an answer that the source has left as it was: a NAN that no source
+ * reports. The one who asked then keeps its value. */
+#define APART_UNREAD 0x7FF9000000000001ULL
+
 #define NOWHERE SIZE_MAX /* place of a card that another source already shows */
 
 /* A source whose calls a helper makes. Its cards have places here that stay the same when
@@ -157,6 +164,10 @@ struct apart_source {
 	size_t cap_xids;
 	struct str request;
 	struct arena texts; /* of facilities */
+	const struct metric_request
+		*expected; /* by apart_expect(); those left are answered by: */
+	size_t n_expected;
+	struct wire metrics;
 	struct wire rounds; /* the helper's answer about rounds that was not read yet */
 };
 

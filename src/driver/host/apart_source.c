@@ -11,6 +11,7 @@ static struct str *apart_source_begin(struct apart_source *s, enum apart_call ca
 {
 	str_clear(&s->request);
 	s->request.failed = false;
+	s->n_expected = 0;
 	wire_write_number(&s->request, call);
 	return &s->request;
 }
@@ -77,13 +78,13 @@ static bool place_card(struct apart_source *s, size_t card)
 	return true;
 }
 
-/* Whether the helper has the card of this place. */
-static bool apart_source_has(const struct apart_source *s, size_t place)
+/* Finds the helper's number of a card; NOWHERE: the helper does not have it. */
+static size_t find_card(const struct apart_source *s, size_t place)
 {
 	for (size_t i = 0; i < s->n_at; i++)
 		if (s->at[i] == place)
-			return true;
-	return false;
+			return i;
+	return NOWHERE;
 }
 
 /* A card that the helper avoids has no name there, but may have one here. */
@@ -113,7 +114,7 @@ static bool join_cards(struct apart_source *s)
 	}
 	for (size_t i = 0; i < s->base.n_cards; i++) {
 		struct card_reading *r = &s->base.cards[i];
-		if (apart_source_has(s, i))
+		if (find_card(s, i) != NOWHERE)
 			continue;
 		source_lose_card(r, source_is_avoided(&s->told, r->id.index, r->id.pci)
 					    ? CARD_CODE_STUCK
@@ -306,40 +307,92 @@ static int apart_look(struct source *base, const bool *which, struct err *e)
 }
 
 /* Begins a call about one card; false: the helper does not have it. */
-static bool begin_card(struct apart_source *s, enum apart_call which, size_t card)
+static bool begin_card(struct apart_source *s, enum apart_call which, size_t place)
 {
-	for (size_t i = 0; i < s->n_at; i++)
-		if (s->at[i] == card) {
-			wire_write_number(apart_source_begin(s, which), (int64_t)i);
-			return true;
-		}
-	return false;
+	size_t card = find_card(s, place);
+	if (card != NOWHERE)
+		wire_write_number(apart_source_begin(s, which), (int64_t)card);
+	return card != NOWHERE;
+}
+
+/* Asks for all of them. Cards that the helper does not have are left out, here and when the
+ * answers are read. */
+static int apart_expect(struct source *base, const struct metric_request *requests, size_t n,
+	bool refresh, struct err *e)
+{
+	struct apart_source *s = (struct apart_source *)base;
+	struct wire in = { 0 };
+	size_t n_known = 0;
+	for (size_t i = 0; i < n; i++)
+		n_known += find_card(s, requests[i].card) != NOWHERE;
+	if (n_known == 0 && !refresh)
+		return 0;
+	wire_write_number(apart_source_begin(s, APART_METRICS), refresh);
+	wire_write_number(&s->request, base->want_power);
+	wire_write_number(&s->request, (int64_t)n_known);
+	for (size_t i = 0; i < n; i++) {
+		size_t card = find_card(s, requests[i].card);
+		if (card == NOWHERE)
+			continue;
+		wire_write_number(&s->request, (int64_t)card);
+		wire_write_number(&s->request, requests[i].board);
+		wire_write(&s->request, requests[i].wanted, METRIC_COUNT);
+	}
+	int rc = exchange(s, &in, e);
+	if (rc)
+		return finish(s, &in, rc, e);
+	size_t len = (size_t)wire_read_number(&in, 0, (int64_t)in.left);
+	s->metrics = (struct wire){ .bytes = in.bytes, .left = len };
+	in.bytes += len;
+	in.left -= len;
+	rc = finish(s, &in, 0, e);
+	s->expected = requests;
+	s->n_expected = rc ? 0 : n;
+	return rc;
+}
+
+static void read_metrics(
+	struct wire *in, const unsigned char *wanted, double *values, metric_texts texts)
+{
+	static const uint64_t unread = APART_UNREAD;
+	for (int m = 0; m < METRIC_COUNT; m++) {
+		double got;
+		if (!wanted[m])
+			continue;
+		wire_read(in, &got, sizeof(got));
+		if (!in->bad && memcmp(&got, &unread, sizeof(got)) != 0)
+			values[m] = got;
+	}
+	for (int m = 0; m < METRIC_DRIVER_TEXTS; m++) {
+		char got[METRIC_TEXT_CAP];
+		if (!wanted[m])
+			continue;
+		bool read = wire_read_number(in, 0, 1) != 0;
+		wire_read_text(in, got, sizeof(got));
+		if (!in->bad && read)
+			str_copy(texts[m], METRIC_TEXT_CAP, got);
+	}
+}
+
+static bool is_same(const struct metric_request *a, const struct metric_request *b)
+{
+	return a->card == b->card && a->board == b->board && a->wanted == b->wanted;
 }
 
 static void apart_metrics(struct source *base, const struct metric_request *request,
 	double *values, metric_texts texts)
 {
 	struct apart_source *s = (struct apart_source *)base;
-	struct wire in = { 0 };
-	double got[METRIC_COUNT];
-	metric_texts got_texts;
-	if (!begin_card(s, APART_METRICS, request->card))
+	if (s->n_expected == 0 || !is_same(s->expected, request))
+		apart_expect(base, request, 1, false, &base->unsaid);
+	if (s->n_expected == 0)
 		return;
-	wire_write_number(&s->request, request->board);
-	wire_write(&s->request, request->wanted, METRIC_COUNT);
-	wire_write(&s->request, values, sizeof(got));
-	wire_write(&s->request, texts, sizeof(got_texts));
-	int rc = exchange(s, &in, &base->unsaid);
-	if (rc)
-		return;
-	wire_read(&in, got, sizeof(got));
-	wire_read(&in, got_texts, sizeof(got_texts));
-	if (finish(s, &in, 0, &base->unsaid) != 0)
-		return;
-	memcpy(values, got, sizeof(got));
-	for (size_t i = 0; i < METRIC_DRIVER_TEXTS; i++)
-		str_escape(texts[i], METRIC_TEXT_CAP, got_texts[i],
-			strnlen(got_texts[i], METRIC_TEXT_CAP));
+	s->expected++;
+	s->n_expected--;
+	if (find_card(s, request->card) != NOWHERE)
+		read_metrics(&s->metrics, request->wanted, values, texts);
+	if (s->metrics.bad)
+		apart_source_refuse(s, &base->unsaid);
 }
 
 static void apart_board(struct source *base, size_t card, struct card_id *id)
@@ -421,6 +474,7 @@ static const struct source_ops apart_ops = {
 	.glance = apart_glance,
 	.look = apart_look,
 	.metrics = apart_metrics,
+	.expect = apart_expect,
 	.accounts = apart_accounts,
 	.board = apart_board,
 	.late = apart_late,
@@ -525,7 +579,7 @@ static void read_cards(struct apart_source *s, struct wire *in, struct round *r)
 	/* A card that the helper does not have gets what the round does with a lost card. */
 	for (size_t i = 0; i < s->base.n_cards; i++) {
 		struct round_card *c = &r->cards[i];
-		if (apart_source_has(s, i))
+		if (find_card(s, i) != NOWHERE)
 			continue;
 		const struct round_card lost = { .want = true,
 			.drained = r->drain || (r->shared && c->shared),
