@@ -19,9 +19,13 @@
 #include "base/duration.h"
 #include "cmd/cmd.h"
 #include "cmd/share/cmd_live.h"
+#include "cmd/share/configure.h"
+#include "lease/lease_dir.h"
 #include "pick/pick.h"
 #include "pick/pick_lock.h"
 #include "present/filter.h"
+#include "proc/cgroup.h"
+#include "proc/proc.h"
 
 #define SHARED_DIRECTORY "/run/lock/gua"
 /* Sticky: nobody can remove or rename the files of others, except the directory's owner. */
@@ -152,7 +156,7 @@ struct values {
 	struct filter_values filter;			 /* only --id is used */
 	int64_t n, min_free_bytes, free_for_ms, hold_ms; /* hold_ms -1: not given */
 	double max_util_pct;
-	const char *wait, *format, *lock_dir;
+	const char *wait, *format, *lock_dir, *leases;
 	bool json, ignore_reservations;
 	int64_t wait_ms; /* read from `wait`; 0: do not wait; -1: without limit */
 };
@@ -181,7 +185,11 @@ struct search {
 	struct pick_wish wish;
 	struct pick_locks locks;
 	struct pick_queue queue;
-	bool joined; /* a place in the queue was asked for */
+	struct lease_dir *lease_dir;
+	const struct leases *leases; /* at the last look; NULL: they do not count */
+	char job[LABEL_CAP];	     /* in which this pick runs, by its cgroup; "": none */
+	bool told;		     /* what cannot be seen of leases */
+	bool joined;		     /* a place in the queue was asked for */
 	struct pick_result *result;
 	int64_t yielding_since_us; /* since when enough cards have been left for others; -1:
 				      they are not */
@@ -191,6 +199,89 @@ struct search {
 	struct pick_candidate *candidates; /* cards of the filter, the good ones first */
 	size_t n_candidates, n_good;
 };
+
+/* Prints a warning. */
+static void warn(const char *text)
+{
+	fprintf(stderr, "gua pick: %s\n", text);
+}
+
+/* Finds the job of this process, and opens the directory of leases. Without it, cards are
+ * picked as if there were none. */
+static void open_leases(struct search *s)
+{
+	const char *root = s->v->live.root ? s->v->live.root : "";
+	struct configuration conf = { .root = root };
+	const struct configure_options usual = { 0 };
+	static struct str numbering; /* as long as the reader */
+	struct cgroup_labels labels = { 0 };
+	char bytes[4096];
+	struct err e = { 0 };
+	int proc = -1;
+	if (proc_open(&proc, root, &e) == 0) {
+		ssize_t n = proc_read_cgroup(proc, (uint32_t)getpid(), bytes, sizeof(bytes));
+		cgroup_parse(bytes, n < 0 ? 0 : (size_t)n, &labels);
+		close(proc);
+	}
+	str_copy(s->job, sizeof(s->job), labels.job);
+	if (configure_read(&conf, &usual, &e) == 0)
+		str_add(&numbering, conf.values.leases.numbering);
+	configure_finish(&conf);
+	const struct lease_dir_options o = {
+		.path = s->v->leases, .root = root, .numbering = str_text(&numbering)
+	};
+	if (lease_dir_open(&s->lease_dir, &o, &e) != 0)
+		warn(e.text);
+}
+
+/* Whether a lease is that of the job in which this pick runs. A user may set the variable to
+ * anything, so it counts only for a lease of the same user. */
+static bool is_own(const struct search *s, const struct lease *lease)
+{
+	const char *claimed = cmd_variable("SLURM_JOB_ID");
+	if (lease->kind != LEASE_SLURM)
+		return false;
+	return (strncmp(s->job, "slurm:", 6) == 0 && strcmp(s->job + 6, lease->id) == 0) ||
+	       (claimed && strcmp(claimed, lease->id) == 0 && lease->uid == getuid());
+}
+
+/* The lease of somebody else that covers a card; NULL: none. */
+static const struct lease *lease_of(const struct search *s, const struct card_id *card)
+{
+	for (size_t i = 0; s->leases && i < s->leases->n; i++)
+		if (lease_covers(s->leases, &s->leases->v[i], card) &&
+			!is_own(s, &s->leases->v[i]))
+			return &s->leases->v[i];
+	return NULL;
+}
+
+/* Reads the leases, and says once what cannot be seen of them. */
+static void look_at_leases(struct search *s)
+{
+	size_t no_card = 0;
+	if (!s->lease_dir || s->v->ignore_reservations)
+		return;
+	s->leases = lease_dir_read(s->lease_dir, s->now->now_ms);
+	for (size_t i = 0; i < s->leases->n; i++) {
+		const struct lease *l = &s->leases->v[i];
+		bool known = true;
+		for (size_t c = 0; c < l->n_cards; c++)
+			known &= s->leases->cards[l->first_card + c].uuid[0] != '\0';
+		no_card += !known && !is_own(s, l);
+	}
+	if (!s->told && no_card)
+		fprintf(stderr,
+			"gua pick: a scheduler has given away cards, and which ones is not "
+			"known "
+			"(%zu leases; see gua lease check)\n",
+			no_card);
+	if (!s->told && lease_dir_hidden(s->lease_dir))
+		fprintf(stderr,
+			"gua pick: %zu leases may not be read by this user; their cards look "
+			"free\n",
+			lease_dir_hidden(s->lease_dir));
+	s->told = true;
+}
 
 /* Reads the cards once. */
 static int look(struct search *s, struct err *e)
@@ -211,6 +302,7 @@ static int look(struct search *s, struct err *e)
 	str_copy(r->host, sizeof(r->host), s->now->hosts[0].hostname);
 	str_copy(r->note, sizeof(r->note), s->now->hosts[0].note);
 	r->time_ms = s->now->now_ms;
+	look_at_leases(s);
 	return 0;
 }
 
@@ -223,7 +315,8 @@ static int rank(struct search *s, struct err *e)
 			? filter_cards(&s->filter, s->now, indexes, e)
 			: err_memory(e);
 	for (int i = 0; i < n; i++)
-		s->candidates[i].card = &s->now->cards[indexes[i]];
+		s->candidates[i] = (struct pick_candidate){ .card = &s->now->cards[indexes[i]],
+			.lease = lease_of(s, &s->now->cards[indexes[i]].id) };
 	free(indexes);
 	if (n < 0)
 		return n;
@@ -260,7 +353,8 @@ static int promise_to(struct search *s, struct pick_ticket *t, struct err *e)
 	t->ask.wish.rules = s->wish.rules;
 	for (size_t i = 0; i < s->now->n_cards && !rc; i++)
 		if (pick_ask_names(&t->ask, s->now->cards[i].id.uuid))
-			all[n++].card = &s->now->cards[i];
+			all[n++] = (struct pick_candidate){ .card = &s->now->cards[i],
+				.lease = lease_of(s, &s->now->cards[i].id) };
 	size_t good = rc ? 0 : pick_rank(&t->ask.wish, all, n, s->now->now_ms);
 	for (size_t i = 0; i < good && promised < t->ask.wish.n && !rc; i++) {
 		struct hold *h = hold_of(s, all[i].card);
@@ -344,6 +438,8 @@ static void copy_fact(struct search *s, const struct pick_candidate *c, struct p
 		.free_since_ms = c->card->free_since_ms };
 	if (c->card->state == CARD_SUSPECT)
 		present_suspect_text(f->suspect, sizeof(f->suspect), c->card);
+	if (c->lease)
+		f->lease = *c->lease;
 	if (c->verdict == PICK_GOOD) {
 		f->lock = h->fd;
 		h->fd = -1;
@@ -466,12 +562,6 @@ static int choose_in_time(struct search *s, struct err *e)
 	}
 }
 
-/* Prints a warning. */
-static void warn(const char *text)
-{
-	fprintf(stderr, "gua pick: %s\n", text);
-}
-
 /* Finds the cards. Everything is closed again except their reservations, which are in *r. On
  * failure *r has what is known about the cards. */
 static int search_cards(struct pick_result *r, const struct values *v, struct err *e)
@@ -503,8 +593,10 @@ static int search_cards(struct pick_result *r, const struct values *v, struct er
 	if (rc)
 		return rc;
 	rc = open_place(&s.locks.directory, v->lock_dir, live.root ? live.root : "", e);
+	open_leases(&s);
 	if (!rc)
 		rc = choose_in_time(&s, e);
+	lease_dir_close(s.lease_dir);
 	pick_lock_leave(&s.queue, &s.locks);
 	if (s.locks.directory >= 0)
 		close(s.locks.directory);
@@ -547,8 +639,11 @@ static const struct option_row rows[] = {
 	{ OPTION_TEXT, 0, "lock-dir", "DIR", "directory of the locks (default /run/lock/gua)",
 		AT(lock_dir) },
 	{ OPTION_FLAG, 0, "ignore-reservations", NULL,
-		"also cards that another user has reserved but does not use",
+		"also cards that another user has reserved, or a scheduler has given away, but "
+		"that nobody uses",
 		AT(ignore_reservations) },
+	{ OPTION_TEXT, 0, "leases", "DIR",
+		"directory of the leases (default " LEASE_DIR_PATH ")", AT(leases) },
 	LIVE_ROWS(struct values, live),
 	{ 0 },
 };

@@ -33,6 +33,7 @@ static const struct {
 	[PICK_TAKEN] = { "reserved by another gua pick", "reserved" },
 	[PICK_PROMISED] = { "left for a pick that has waited longer",
 		"left-for-earlier-waiter" },
+	[PICK_LEASED] = { "given to a job by a scheduler", "leased" },
 	[PICK_SPARE] = { "free", "free" },
 };
 
@@ -117,7 +118,10 @@ size_t pick_rank(const struct pick_wish *wish, struct pick_candidate *candidates
 	for (size_t i = 0; i < n; i++) {
 		struct pick_candidate c = candidates[i];
 		size_t at = good;
-		candidates[i].verdict = c.verdict = pick_judge(wish, c.card, now_ms);
+		c.verdict = pick_judge(wish, c.card, now_ms);
+		if (c.verdict == PICK_GOOD && c.lease)
+			c.verdict = PICK_LEASED;
+		candidates[i].verdict = c.verdict;
 		if (c.verdict != PICK_GOOD)
 			continue;
 		candidates[i] = candidates[good++];
@@ -260,9 +264,12 @@ void pick_result_reservations(const struct pick_result *r, struct str *out)
 	for (size_t i = 0; i < r->n_facts; i++) {
 		const struct pick_fact *f = &r->facts[i];
 		char label[CARD_LABEL_CAP];
+		card_label(label, sizeof(label), &f->id);
+		if (f->verdict == PICK_LEASED)
+			str_addf(out, "gua pick: card %s is given to %s by %s (%s)\n", label,
+				f->lease.owner, lease_kind_names[f->lease.kind], f->lease.id);
 		if (f->verdict != PICK_TAKEN && f->verdict != PICK_PROMISED)
 			continue;
-		card_label(label, sizeof(label), &f->id);
 		str_addf(out, "gua pick: card %s is %s ", label,
 			f->verdict == PICK_TAKEN ? "reserved by" : "left for");
 		pick_lock_add_owner(out, &f->by, names);
@@ -343,6 +350,15 @@ static void add_other(struct json *j, const struct pick_fact *f, struct user_nam
 		add_owner(j, &f->by, names);
 	else
 		json_text(j, "by", NULL);
+	if (f->verdict == PICK_LEASED) {
+		json_open(j, "lease", '{');
+		json_text(j, "kind", lease_kind_names[f->lease.kind]);
+		json_text(j, "id", f->lease.id);
+		json_text(j, "owner", f->lease.owner);
+		json_close(j, '}');
+	} else {
+		json_text(j, "lease", NULL);
+	}
 	json_close(j, '}');
 }
 

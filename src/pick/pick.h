@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "model/lease.h"
 #include "present/live.h"
 
 struct pick_wish {
@@ -33,10 +34,12 @@ enum pick_verdict {
 	PICK_RECENT,   /* not free for long enough */
 	PICK_TAKEN,    /* another pick has reserved it */
 	PICK_PROMISED, /* left for a pick that has waited longer */
+	PICK_LEASED,   /* a scheduler has given it to somebody else */
 	PICK_VERDICTS
 };
 struct pick_candidate {
 	const struct present_card *card;
+	const struct lease *lease; /* of somebody else; NULL: none */
 	enum pick_verdict verdict;
 };
 
@@ -85,7 +88,8 @@ struct pick_fact {
 	enum pick_verdict verdict; /* PICK_GOOD: picked */
 	int lock;		   /* descriptor that keeps the reservation; -1: not picked */
 	struct pick_owner
-		by; /* PICK_TAKEN, PICK_PROMISED: who has it, or for whom it is left */
+		by;	    /* PICK_TAKEN, PICK_PROMISED: who has it, or for whom it is left */
+	struct lease lease; /* PICK_LEASED */
 	double free_bytes, util_pct, holders; /* NAN: unknown */
 	int64_t free_since_ms;		      /* or -1 */
 	char suspect[256];		      /* the sentence about a suspect card, or "" */

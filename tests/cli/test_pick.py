@@ -582,3 +582,38 @@ def test_who_waits_for_many_cards_gets_them(lab, queue):
     assert both.stdout.readline() == f"both {UUIDS[0]},{UUIDS[1]}\n"
     line.end(both)
     assert one.stdout.readline().startswith("one ")
+
+
+def test_cards_that_a_scheduler_has_given_away(lab, tmp_path):
+    leases = tmp_path / "leases"
+
+    def give(number, cards, *more):
+        gua("lease", "add", "--leases", leases, "--id", number, "--user", "eve", "--uid", os.getuid(), "--cards", cards,
+            "--now", "2026-11-02T08:00:00", *more)
+
+    def pick(*args, **options):
+        return lab.pick("--leases", leases, "--format", "index", *args, text=CARDS, **options)
+
+    give(4, UUIDS[0])
+    give(5, UUIDS[1], "--share", 4)
+    with open(leases / "slurm/5", "a") as file:
+        file.write("watched = yes\n")  # its watcher is silent: it is unknown
+    assert pick().stdout == "2\n"
+    none = pick("-n", "3")
+    assert (none.returncode, none.stdout) == (1, "")
+    assert "gua pick: card 0 is given to eve by slurm (4)\n" in none.stderr
+    assert "fewer than 3 free cards: 2 free; 2 given to a job by a scheduler\n" in none.stderr
+    rows = json.loads(lab.pick("--leases", leases, "-n", "3", "--json", text=CARDS).stdout)["not_picked"]
+    assert [(row["verdict"], row["lease"]) for row in rows if row["index"] < 2] == [
+        ("leased", {"kind": "slurm", "id": "4", "owner": "eve"}), ("leased", {"kind": "slurm", "id": "5", "owner": "eve"})]
+    # The job itself, and who insists.
+    assert pick(env={"SLURM_JOB_ID": "4"}).stdout == "0\n"
+    assert pick("-n", "4", "--ignore-reservations").stdout == "0,1,2,3\n"
+    # A job's number alone is a claim: the lease must be of the same user.
+    give(4, UUIDS[0], "--uid", "4242")
+    assert pick(env={"SLURM_JOB_ID": "4"}).stdout == "2\n"
+    give(6, "7")
+    unseen = pick()
+    assert unseen.stdout == "2\n" and "which ones is not known (1 leases; see gua lease check)" in unseen.stderr
+    gua("lease", "end", "--leases", leases, "--id", 4)
+    assert pick().stdout == "0\n"
