@@ -1,6 +1,5 @@
 /* gua metrics: prints the counters and readings of a store for Prometheus, or writes them to a
  * file for node_exporter's textfile collector. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/log.h"
 #include "base/str.h"
 #include "base/duration.h"
 #include "cmd/cmd.h"

@@ -1,6 +1,5 @@
 /* gua status: shows whether the recorder is running, and its problems. */
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"

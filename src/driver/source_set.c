@@ -10,7 +10,6 @@
  * they point to stay the member's. */
 #include "driver/source.h"
 
-#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* The headline and the time line of a report as one picture, for a README or a slide. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

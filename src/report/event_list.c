@@ -2,7 +2,6 @@
  * table. */
 #include "report/event_list.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* The tables of processes, of the longest idle spells, and of memory that no living process
  * explains, with the sentences about them. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,10 @@
 /* Writes the sentences of a report: the window, waste, what it is restricted to, notes about
  * the holders, and the foot. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/str.h"
 #include "base/moment.h"
 #include "audit/audit.h"

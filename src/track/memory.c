@@ -2,7 +2,6 @@
 #include "track/memory.h"
 
 #include <errno.h>
-#include <math.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>

@@ -5,7 +5,6 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

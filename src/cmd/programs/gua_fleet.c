@@ -1,5 +1,4 @@
 /* gua-fleet: asks the engine of a fleet. It is a separate program because it links libcurl. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

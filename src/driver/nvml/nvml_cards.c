@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/log.h"
 #include "base/str.h"
 #include "driver/nvml/nvml.h"
 #include "driver/nvml/nvml_host.h"

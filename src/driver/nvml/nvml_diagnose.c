@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/str.h"
 #include "driver/source.h"
 
 /* What is different in each place, by bit. */
