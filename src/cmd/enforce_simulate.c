@@ -93,19 +93,11 @@ static const struct column session_columns[] = {
 };
 #undef OF
 
-/* Keeps that users asked for in the past. */
-struct kept {
-	const char *session;
-	int64_t from_ms, until_ms;
-};
-
 struct result {
 	struct simulation s;
-	struct kept *kept;
-	size_t n_kept;
+	struct policy_keeps keeps;
 	int64_t *releases; /* of the breaker, oldest first */
 	size_t n_releases;
-	struct arena texts;
 	struct table rules, users, sessions;
 };
 
@@ -324,33 +316,13 @@ static void add_text(struct str *out, const struct enforce *x, const struct resu
 			str_addf(out, "  - %s\n", unknowns[i].text);
 }
 
-static int take_keep(void *context, const struct policy_keep *k)
-{
-	struct result *r = context;
-	if (!array_one_more(&r->kept, r->n_kept))
-		return ERR_WORLD;
-	r->kept[r->n_kept++] =
-		(struct kept){ arena_text(&r->texts, k->session), k->from_ms, k->until_ms };
-	return r->texts.failed ? ERR_WORLD : 0;
-}
-
 static int64_t kept_until(void *context, const char *key, int64_t at_ms)
 {
 	const struct result *r = context;
-	for (size_t i = 0; i < r->n_kept; i++)
-		if (r->kept[i].from_ms <= at_ms && at_ms < r->kept[i].until_ms &&
-			strcmp(r->kept[i].session, key) == 0)
-			return r->kept[i].until_ms;
+	for (const struct policy_keep *k = r->keeps.items; k < r->keeps.items + r->keeps.n; k++)
+		if (k->from_ms <= at_ms && at_ms < k->until_ms && strcmp(k->session, key) == 0)
+			return k->until_ms;
 	return -1;
-}
-
-static int take_release(void *context, int64_t at_ms)
-{
-	struct result *r = context;
-	if (!array_one_more(&r->releases, r->n_releases))
-		return ERR_WORLD;
-	r->releases[r->n_releases++] = at_ms;
-	return 0;
 }
 
 static int64_t released(void *context, int64_t after_ms)
@@ -369,8 +341,8 @@ static void read_keeps(const struct enforce *x, struct result *r, const struct i
 	struct policy_file *file = NULL;
 	if (policy_file_open(&file, x->policy_db, false, NULL) == 0) {
 		policy_file_keeps(file, (struct policy_span){ h->since_ms, h->until_ms },
-			take_keep, r, NULL);
-		policy_file_releases(file, take_release, r, NULL);
+			&r->keeps, NULL);
+		policy_file_releases(file, &r->releases, &r->n_releases, NULL);
 	}
 	policy_file_close(file);
 }
@@ -440,9 +412,8 @@ int enforce_simulate(struct enforce *x)
 	table_finish(&r.users);
 	table_finish(&r.sessions);
 	simulate_finish(&r.s);
-	free(r.kept);
+	policy_file_keeps_finish(&r.keeps);
 	free(r.releases);
-	arena_finish(&r.texts);
 	idle_history_finish(&h);
 	return rc ? cmd_fail(x->self, &e) : cmd_print(x->self, &out);
 }

@@ -304,11 +304,6 @@ static bool record(struct endings *es, struct ending *a, const char *what)
 	return false;
 }
 
-struct keeping {
-	const struct ending *of;
-	bool kept;
-};
-
 static const struct end_process *find_pid(const struct ending *a, uint32_t pid)
 {
 	for (size_t i = 0; i < a->n_processes; i++)
@@ -317,15 +312,19 @@ static const struct end_process *find_pid(const struct ending *a, uint32_t pid)
 	return NULL;
 }
 
-/* Matches a keep by the session's name, or by one of its processes: the name may have
+/* Fails if the session is kept, by its name or by one of its processes: the name may have
  * changed since. */
-static int take_keep(void *context, const struct policy_keep *k)
+static int check_keeps(
+	struct policy_file *f, const struct ending *a, int64_t now_ms, struct err *e)
 {
-	struct keeping *keeping = context;
-	const struct ending *a = keeping->of;
-	keeping->kept |= strcmp(k->session, a->key) == 0 ||
-			 ((k->uid == 0 || k->uid == a->uid) && find_pid(a, (uint32_t)k->pid));
-	return 0;
+	struct policy_keeps keeps = { 0 };
+	bool kept = false;
+	int rc = policy_file_keeps(f, (struct policy_span){ now_ms, now_ms + 1 }, &keeps, e);
+	for (const struct policy_keep *k = keeps.items; k < keeps.items + keeps.n; k++)
+		kept |= strcmp(k->session, a->key) == 0 ||
+			((k->uid == 0 || k->uid == a->uid) && find_pid(a, (uint32_t)k->pid));
+	policy_file_keeps_finish(&keeps);
+	return rc || !kept ? rc : err_set(e, ERR_NOTHING, "its user keeps it");
 }
 
 /* The session of an ending as the store has it now; NULL: it is not there. */
@@ -376,7 +375,6 @@ static int check_allowed(
 	if (!x->file || !x->db)
 		return err_set(
 			e, ERR_WORLD, "%s is not open", x->db ? "policy.db" : "the store");
-	struct keeping keeping = { a, false };
 	int rc = policy_file_armed(x->file, now_ms, &until_ms, by, e);
 	if (rc)
 		return rc;
@@ -388,13 +386,8 @@ static int check_allowed(
 		return rc;
 	if (stopped_ms >= 0)
 		return err_set(e, ERR_NOTHING, "the breaker has stopped everything");
-	rc = policy_file_keeps(
-		x->file, (struct policy_span){ now_ms, now_ms + 1 }, take_keep, &keeping, e);
-	if (rc)
-		return rc;
-	if (keeping.kept)
-		return err_set(e, ERR_NOTHING, "its user keeps it");
-	return brief ? 0 : check_exemptions(x, a, now_ms, e);
+	rc = check_keeps(x->file, a, now_ms, e);
+	return rc || brief ? rc : check_exemptions(x, a, now_ms, e);
 }
 
 /* A stop order takes effect at once: it is checked before each signal. False: the ending is

@@ -38,8 +38,7 @@ struct work {
 	/* From policy.db. */
 	struct stored *stored; /* by key */
 	size_t n_stored;
-	struct policy_keep *keeps;
-	size_t n_keeps;
+	struct policy_keeps keeps;
 	struct past_end *ends;
 	size_t n_ends;
 	bool stopped; /* the breaker has tripped and was not released */
@@ -70,7 +69,7 @@ static void finish(struct work *w)
 {
 	forget_facts(w);
 	free(w->stored);
-	free(w->keeps);
+	policy_file_keeps_finish(&w->keeps);
 	free(w->ends);
 	arena_finish(&w->texts);
 	w->x->policy.history = NULL;
@@ -150,19 +149,6 @@ static int take_session(
 	return w->texts.failed ? err_memory(w->e) : 0;
 }
 
-static int take_keep(void *context, const struct policy_keep *k)
-{
-	struct work *w = context;
-	if (!array_one_more(&w->keeps, w->n_keeps))
-		return err_memory(w->e);
-	struct policy_keep *keep = &w->keeps[w->n_keeps++];
-	*keep = *k;
-	keep->session = arena_text(&w->texts, k->session);
-	keep->user = arena_text(&w->texts, k->user);
-	keep->reason = arena_text(&w->texts, k->reason);
-	return w->texts.failed ? err_memory(w->e) : 0;
-}
-
 /* Gathers what policy.db has. */
 static int read_file(struct work *w)
 {
@@ -182,7 +168,7 @@ static int read_file(struct work *w)
 	if (rc == 0)
 		rc = policy_file_actions(x->file, day, take_end, w, w->e);
 	if (rc == 0)
-		rc = policy_file_keeps(x->file, weeks, take_keep, w, w->e);
+		rc = policy_file_keeps(x->file, weeks, &w->keeps, w->e);
 	if (rc == 0)
 		rc = policy_file_sessions(x->file, take_session, w, w->e);
 	for (size_t i = 0; i < w->n_stored && rc == 0; i++) {
@@ -247,8 +233,8 @@ static int follow_keep(struct work *w, struct policy_keep *k)
 
 static int apply_keeps(struct work *w)
 {
-	for (size_t i = 0; i < w->n_keeps; i++) {
-		struct policy_keep *k = &w->keeps[i];
+	for (size_t i = 0; i < w->keeps.n; i++) {
+		struct policy_keep *k = &w->keeps.items[i];
 		if (k->until_ms <= w->now_ms)
 			continue;
 		int rc = is_present(&w->now.history, k->session) ? 0 : follow_keep(w, k);
@@ -467,8 +453,7 @@ static struct enforcer_step step_of(const struct work *w, size_t i)
 		.facts = &w->facts[i],
 		.verdict = &w->verdicts[i],
 		.now_ms = w->now_ms,
-		.keeps = w->keeps,
-		.n_keeps = w->n_keeps };
+		.keeps = &w->keeps };
 }
 
 /* The row of the log about a step; NULL: out of memory. */

@@ -20,8 +20,7 @@ struct enforcer_step {
 	const struct session_facts *facts;
 	const struct verdict *verdict;
 	int64_t now_ms;
-	const struct policy_keep *keeps; /* of all sessions, in the last four weeks */
-	size_t n_keeps;
+	const struct policy_keeps *keeps; /* of all sessions, in the last four weeks */
 };
 
 /* When a session was last seen in use, so that a pass need not read all slots. */

@@ -531,15 +531,6 @@ static int look(struct explanation *ex, struct err *e)
 	return 0;
 }
 
-static int take_keep(void *context, const struct policy_keep *k)
-{
-	struct explanation *ex = context;
-	struct session_facts *f = &ex->now->facts[ex->session];
-	if (strcmp(k->session, f->session->key) == 0 && k->until_ms > f->kept_until_ms)
-		f->kept_until_ms = k->until_ms;
-	return 0;
-}
-
 static int take_undelivered(void *context, const struct policy_notice *n)
 {
 	struct explanation *ex = context;
@@ -564,9 +555,8 @@ static void read_state(struct explanation *ex)
 	char by[64], why[256];
 	ex->state = POLICY_STATE_NONE;
 	if (file) {
-		struct policy_span now = { x->now_ms, x->now_ms + 1 };
 		policy_file_state(file, key, &ex->state, NULL);
-		policy_file_keeps(file, now, take_keep, ex, NULL);
+		policy_file_kept_until(file, key, x->now_ms, &f->kept_until_ms, NULL);
 		policy_file_armed(file, x->now_ms, &until_ms, by, NULL);
 		policy_file_tripped(file, &stopped_ms, why, NULL);
 		if (judge_was_warned(ex->state.stage) && ex->state.delivered_ms < 0) {

@@ -107,9 +107,9 @@ static void describe_keeps(struct notice *n, const struct enforcer_step *s)
 	const struct policy_keep *last = NULL;
 	int64_t count = 0;
 	char until[48];
-	for (size_t i = 0; i < s->n_keeps; i++)
-		if (strcmp(s->keeps[i].session, s->facts->session->key) == 0) {
-			last = &s->keeps[i];
+	for (size_t i = 0; i < s->keeps->n; i++)
+		if (strcmp(s->keeps->items[i].session, s->facts->session->key) == 0) {
+			last = &s->keeps->items[i];
 			count++;
 		}
 	if (!last)

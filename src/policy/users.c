@@ -85,23 +85,6 @@ static int read_present(struct users *u, struct err *e)
 	return rc;
 }
 
-/* The keeps of a user in the last seven days. */
-struct week {
-	uint32_t uid;
-	int64_t since_ms, sum_ms;
-	int64_t day_ms, n_day; /* how many since day_ms */
-};
-
-static int add_keep(void *context, const struct policy_keep *k)
-{
-	struct week *w = context;
-	if (k->uid != w->uid)
-		return 0;
-	w->sum_ms += k->until_ms - (k->from_ms > w->since_ms ? k->from_ms : w->since_ms);
-	w->n_day += k->from_ms > w->day_ms;
-	return 0;
-}
-
 /* Whether the configuration allows a user to keep a session for this long; answer->ok is the
  * result. */
 static int check_time(const struct users *u, const struct user_request *r, uint32_t uid,
@@ -109,8 +92,9 @@ static int check_time(const struct users *u, const struct user_request *r, uint3
 {
 	const struct config_policy *limits = &u->enforcer->policy.config->policy;
 	int64_t longest_ms = uid == 0 ? ROOT_LONGEST_MS : limits->keep_longest_ms;
-	struct week week = { uid, u->now_ms - 7 * DAY_MS, 0, u->now_ms - DAY_MS, 0 };
-	const struct policy_span span = { week.since_ms, INT64_MAX };
+	const struct policy_span week = { u->now_ms - 7 * DAY_MS, INT64_MAX };
+	struct policy_keeps keeps = { 0 };
+	int64_t sum_ms = 0, n_day = 0;
 	char length[48];
 	if (r->for_ms > longest_ms) {
 		duration_text(length, sizeof(length), longest_ms);
@@ -118,34 +102,28 @@ static int check_time(const struct users *u, const struct user_request *r, uint3
 			"a session can be kept for %s at most", length);
 		return 0;
 	}
-	int rc = policy_file_keeps(u->enforcer->file, span, add_keep, &week, e);
+	int rc = policy_file_keeps(u->enforcer->file, week, &keeps, e);
+	for (const struct policy_keep *k = keeps.items; k < keeps.items + keeps.n; k++)
+		if (k->uid == uid) {
+			sum_ms += k->until_ms - clock_later(k->from_ms, week.since_ms);
+			n_day += k->from_ms > u->now_ms - DAY_MS;
+		}
+	policy_file_keeps_finish(&keeps);
 	if (rc)
 		return rc;
 	answer->ok = uid == 0;
 	if (uid == 0)
 		return 0;
 	duration_text(length, sizeof(length), limits->keep_per_week_ms);
-	if (week.sum_ms + r->for_ms > limits->keep_per_week_ms)
+	if (sum_ms + r->for_ms > limits->keep_per_week_ms)
 		snprintf(answer->why, sizeof(answer->why),
 			"a user can keep sessions for %s in seven days, and this would be more",
 			length);
-	else if (week.n_day >= MOST_A_DAY)
+	else if (n_day >= MOST_A_DAY)
 		snprintf(answer->why, sizeof(answer->why),
 			"a user can keep sessions %d times in 24 hours", MOST_A_DAY);
 	else
 		answer->ok = true;
-	return 0;
-}
-
-struct keeping {
-	const char *session;
-	bool kept;
-};
-
-static int find_keep(void *context, const struct policy_keep *k)
-{
-	struct keeping *keeping = context;
-	keeping->kept |= strcmp(k->session, keeping->session) == 0;
 	return 0;
 }
 
@@ -213,11 +191,11 @@ static int answer_keep(struct users *u, const struct user_request *r, uint32_t u
 	const struct idle_session *session = &h->sessions[process->session];
 	if (r->ask == USER_ASK_DROP) {
 		/* Without a keep to drop, no row is written. */
-		const struct policy_span now = { u->now_ms, u->now_ms + 1 };
-		struct keeping keeping = { session->key, false };
+		int64_t until_ms;
 		answer->ok = true;
-		rc = policy_file_keeps(u->enforcer->file, now, find_keep, &keeping, e);
-		return rc || !keeping.kept ? rc : write_keep(u, r, uid, session, e);
+		rc = policy_file_kept_until(
+			u->enforcer->file, session->key, u->now_ms, &until_ms, e);
+		return rc || until_ms < 0 ? rc : write_keep(u, r, uid, session, e);
 	}
 	rc = check_time(u, r, uid, answer, e);
 	if (rc || !answer->ok)
@@ -247,24 +225,23 @@ static int answer_explain(struct users *u, const struct user_request *r, uint32_
 	return rc;
 }
 
-struct listing {
-	struct user_answer *answer;
-	uint32_t uid;
-};
-
-static int list_keep(void *context, const struct policy_keep *k)
+static int list_keeps(
+	const struct users *u, uint32_t uid, struct user_answer *answer, struct err *e)
 {
-	struct listing *l = context;
-	if (k->uid == l->uid)
-		user_talk_add_kept(l->answer, k->pid, k->until_ms, k->reason);
-	return 0;
+	const struct policy_span now = { u->now_ms, u->now_ms + 1 };
+	struct policy_keeps keeps = { 0 };
+	int rc = policy_file_keeps(u->enforcer->file, now, &keeps, e);
+	for (const struct policy_keep *k = keeps.items; k < keeps.items + keeps.n; k++)
+		if (k->uid == uid)
+			user_talk_add_kept(answer, k->pid, k->until_ms, k->reason);
+	policy_file_keeps_finish(&keeps);
+	answer->ok = rc == 0;
+	return rc;
 }
 
 static void fill_answer(
 	struct users *u, const struct user_request *r, uint32_t uid, struct user_answer *answer)
 {
-	struct listing listing = { answer, uid };
-	const struct policy_span now = { u->now_ms, u->now_ms + 1 };
 	struct err e = { 0 };
 	int rc;
 	if (!u->enforcer->file) {
@@ -274,8 +251,7 @@ static void fill_answer(
 	} else if (r->ask != USER_ASK_LIST) {
 		rc = answer_keep(u, r, uid, answer, &e);
 	} else {
-		answer->ok = true;
-		rc = policy_file_keeps(u->enforcer->file, now, list_keep, &listing, &e);
+		rc = list_keeps(u, uid, answer, &e);
 	}
 	if (rc) {
 		answer->ok = false;

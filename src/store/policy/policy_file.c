@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -428,16 +429,18 @@ int policy_file_tripped(struct policy_file *f, int64_t *at_ms, char why[256], st
 	return policy_file_done(&q, 0, e);
 }
 
-int policy_file_releases(struct policy_file *f, int (*take)(void *context, int64_t at_ms),
-	void *context, struct err *e)
+int policy_file_releases(struct policy_file *f, int64_t **at_ms, size_t *n, struct err *e)
 {
 	struct policy_query q = policy_file_select(f,
 		"SELECT released_ms FROM breaker WHERE released_ms IS NOT NULL ORDER BY "
 		"released_ms");
-	int answer = 0;
-	while (answer == 0 && policy_file_next(&q))
-		answer = take(context, sql_int(q.row, 0, -1));
-	return policy_file_done(&q, answer, e);
+	int rc = 0;
+	while (rc == 0 && policy_file_next(&q))
+		if (array_one_more(at_ms, *n))
+			(*at_ms)[(*n)++] = sql_int(q.row, 0, -1);
+		else
+			rc = err_memory(e);
+	return policy_file_done(&q, rc, e);
 }
 
 int policy_file_set_pass(struct policy_file *f, const struct policy_pass *p, struct err *e)
@@ -505,25 +508,48 @@ int policy_file_move_keep(
 		SQL_INT(k->from_ms));
 }
 
-int policy_file_keeps(struct policy_file *f, struct policy_span span, policy_keep_taker take,
-	void *context, struct err *e)
+int policy_file_kept_until(struct policy_file *f, const char *session, int64_t now_ms,
+	int64_t *until_ms, struct err *e)
+{
+	struct policy_query q = policy_file_select(f,
+		"SELECT max(until_ms) FROM keep WHERE session = ?1 AND until_ms > ?2 AND "
+		"from_ms <= ?2");
+	sql_bind(q.row, SQL_TEXT(session), SQL_INT(now_ms));
+	*until_ms = policy_file_next(&q) ? sql_int(q.row, 0, -1) : -1;
+	return policy_file_done(&q, 0, e);
+}
+
+int policy_file_keeps(
+	struct policy_file *f, struct policy_span span, struct policy_keeps *k, struct err *e)
 {
 	struct policy_query q = policy_file_select(f,
 		"SELECT session, user, uid, pid, from_ms, until_ms, reason FROM keep "
 		"WHERE until_ms > ?1 AND from_ms < ?2 ORDER BY id");
 	sql_bind(q.row, SQL_INT(span.since_ms), SQL_INT(span.until_ms));
-	int answer = 0;
-	while (answer == 0 && policy_file_next(&q)) {
-		struct policy_keep keep = { .session = sql_raw(q.row, 0),
-			.user = sql_raw(q.row, 1),
+	int rc = 0;
+	while (rc == 0 && policy_file_next(&q)) {
+		if (!array_one_more(&k->items, k->n)) {
+			rc = err_memory(e);
+			break;
+		}
+		k->items[k->n++] = (struct policy_keep){ .session = arena_text(
+								 &k->texts, sql_raw(q.row, 0)),
+			.user = arena_text(&k->texts, sql_raw(q.row, 1)),
 			.uid = sql_int(q.row, 2, -1),
 			.pid = sql_int(q.row, 3, -1),
 			.from_ms = sql_int(q.row, 4, -1),
 			.until_ms = sql_int(q.row, 5, -1),
-			.reason = sql_raw(q.row, 6) };
-		answer = take(context, &keep);
+			.reason = arena_text(&k->texts, sql_raw(q.row, 6)) };
+		rc = k->texts.failed ? err_memory(e) : 0;
 	}
-	return policy_file_done(&q, answer, e);
+	return policy_file_done(&q, rc, e);
+}
+
+void policy_file_keeps_finish(struct policy_keeps *k)
+{
+	free(k->items);
+	arena_finish(&k->texts);
+	*k = (struct policy_keeps){ 0 };
 }
 
 int policy_file_set_simulation(

@@ -3,6 +3,7 @@
 #ifndef GUA_STORE_POLICY_POLICY_FILE_H
 #define GUA_STORE_POLICY_POLICY_FILE_H
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "model/policy.h"
@@ -67,9 +68,9 @@ int policy_file_trip(struct policy_file *f, int64_t now_ms, const char *why, str
 int policy_file_release(struct policy_file *f, int64_t now_ms, const char *user, struct err *e);
 /* Reads since when everything is stopped, and why; *at_ms -1: it is not stopped. */
 int policy_file_tripped(struct policy_file *f, int64_t *at_ms, char why[256], struct err *e);
-/* Calls `take` with the moment of each release, oldest first, until it returns non-zero. */
-int policy_file_releases(struct policy_file *f, int (*take)(void *context, int64_t at_ms),
-	void *context, struct err *e);
+/* Reads the moment of each release, oldest first; the caller frees *at_ms, also after a
+ * failure. */
+int policy_file_releases(struct policy_file *f, int64_t **at_ms, size_t *n, struct err *e);
 
 struct policy_pass {
 	int64_t at_ms; /* -1: there was no pass */
@@ -101,10 +102,19 @@ int policy_file_drop_keep(
 /* Moves a keep to another session. */
 int policy_file_move_keep(
 	struct policy_file *f, const struct policy_keep *k, const char *session, struct err *e);
-/* Calls `take` with the keeps that overlap the span, until it returns non-zero. */
-typedef int (*policy_keep_taker)(void *context, const struct policy_keep *k);
-int policy_file_keeps(struct policy_file *f, struct policy_span span, policy_keep_taker take,
-	void *context, struct err *e);
+/* Reads until when a session is kept as of now; *until_ms -1: it is not. */
+int policy_file_kept_until(struct policy_file *f, const char *session, int64_t now_ms,
+	int64_t *until_ms, struct err *e);
+/* Reads the keeps that overlap the span, oldest first. Zero-initialise, and finish also after a
+ * failure. */
+struct policy_keeps {
+	struct policy_keep *items;
+	size_t n;
+	struct arena texts;
+};
+int policy_file_keeps(
+	struct policy_file *f, struct policy_span span, struct policy_keeps *k, struct err *e);
+void policy_file_keeps_finish(struct policy_keeps *k);
 
 /* Stores the result of the last simulation; the other function appends it to a text (*at_ms -1:
  * there was none). */
