@@ -8,7 +8,7 @@ import subprocess
 import sys
 from typing import Any
 
-from . import _lib
+from . import _lib, servers
 from ._lib import GuaError
 
 TIMEOUT_S = 60
@@ -62,10 +62,15 @@ def options(named):
             for name, value in named.items() if value is not None and value is not False]
 
 
-def who(**named: Any) -> dict[str, Any]:
+def who(ask_servers: bool = False, **named: Any) -> dict[str, Any]:
     """Who holds which card now, how much, and idle since when: the document of `gua who --json`, whose options are
-    keyword arguments (db="gua.db")."""
-    return document("who", "--json", *options(named))
+    keyword arguments (db="gua.db"). With `ask_servers`, your own Jupyter servers say which notebook a kernel runs."""
+    found = document("who", "--json", *options(named))
+    paths = servers.notebooks() if ask_servers else {}
+    for row in found["holders"]:
+        kernel = (row["notebook"] or "").partition(":")[2]
+        row["notebook_path"] = paths.get(kernel, row["notebook_path"])
+    return found
 
 
 def report(since: str | None = None, **named: Any) -> dict[str, Any]:
