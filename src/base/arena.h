@@ -1,7 +1,6 @@
 /* Memory with one lifetime, for the many small pieces of a report or a table: all pieces are
  * freed together. A zeroed struct is an empty arena. */
-#ifndef GUA_BASE_ARENA_H
-#define GUA_BASE_ARENA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ const char *arena_text(struct arena *a, const char *text);
 
 /* Frees all pieces; the arena is empty again. */
 void arena_finish(struct arena *a);
-
-#endif

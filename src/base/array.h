@@ -1,7 +1,6 @@
 /* Growing arrays: all reallocation is done here. The caller owns an array and its capacity, and
  * frees it with free(). A NULL array is empty. */
-#ifndef GUA_BASE_ARRAY_H
-#define GUA_BASE_ARRAY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ static inline int array_compare(int64_t a, int64_t b)
 {
 	return a < b ? -1 : a > b;
 }
-
-#endif

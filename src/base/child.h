@@ -2,8 +2,7 @@
  * keeps the beginning of what it writes, and kills it after a deadline. The call blocks until
  * the program has ended, so a program that has other work calls it in a helper (base/helper.h).
  */
-#ifndef GUA_BASE_CHILD_H
-#define GUA_BASE_CHILD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ int child_run(const struct child_command *c, struct child_result *r, struct err 
 /* One sentence about a program that did not end with 0: "scancel ended with status 1: ...". */
 void child_result_text(
 	char *dst, size_t cap, const char *program, const struct child_result *r);
-
-#endif

@@ -5,8 +5,7 @@
  * and the fake driver both map (--clock FILE), so that both use the same time. A program that
  * works beside the recorder follows that clock: it holds it while it works, and lets it go on
  * to the moment for which it waits. */
-#ifndef GUA_BASE_CLOCK_H
-#define GUA_BASE_CLOCK_H
+#pragma once
 
 #include <poll.h>
 #include <stdbool.h>
@@ -99,5 +98,3 @@ int64_t clock_watch_step_us(struct clock_watch *w, const struct moment *now);
 /* Returns how long the host was suspended since the last call; 0: it was not, or only for a
  * short time. */
 int64_t clock_watch_suspend_us(struct clock_watch *w, const struct moment *now);
-
-#endif

@@ -1,7 +1,6 @@
 /* Does the same work on many items with several threads. Takes the results one after the other,
  * in the order of the items, so the outcome does not depend on the threads. */
-#ifndef GUA_BASE_CREW_H
-#define GUA_BASE_CREW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ size_t crew_size(void);
 /* Does all of the work. At most `threads` items are in work or wait to be taken. The caller's
  * thread is one of the threads, and the only one if no other can be started. */
 void crew_run(const struct crew *c, size_t threads);
-
-#endif

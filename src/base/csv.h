@@ -1,6 +1,5 @@
 /* Reads CSV (RFC 4180) record by record. Quoted fields may contain commas and newlines. */
-#ifndef GUA_BASE_CSV_H
-#define GUA_BASE_CSV_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ void csv_start(struct csv *c, char *bytes, size_t len);
 /* Reads the next record that is not empty; false at the end. Fields after the first
  * CSV_MAX_FIELDS are dropped. */
 bool csv_next(struct csv *c);
-
-#endif

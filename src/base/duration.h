@@ -1,6 +1,5 @@
 /* Lengths of time, as written on the command line and as shown in output. */
-#ifndef GUA_BASE_DURATION_H
-#define GUA_BASE_DURATION_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ void duration_text(char *dst, size_t cap, int64_t ms);
 /* "200ms", "8s", "1d": exact, in the largest unit that divides it, as duration_parse() accepts
  * it. */
 void duration_option(char *dst, size_t cap, int64_t ms);
-
-#endif

@@ -1,8 +1,7 @@
 /* Errors: the text is written where the failure is found, is passed up unchanged, and is
  * printed once, in cmd/. The caller owns the struct; functions that can fail return 0 or one of
  * these codes. */
-#ifndef GUA_BASE_ERR_H
-#define GUA_BASE_ERR_H
+#pragma once
 
 /* The kind of an error decides the exit status: see err_exit_code(). */
 enum err_code {
@@ -38,5 +37,3 @@ int err_prefix(struct err *e, const char *format, ...) __attribute__((format(pri
 
 /* Returns 2 for ERR_USAGE, 0 for no error, and 1 for all others. */
 int err_exit_code(int code);
-
-#endif

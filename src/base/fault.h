@@ -1,7 +1,6 @@
 /* A fault that lasts for some time: it is logged when it starts and when it ends, not each time
  * it is seen. */
-#ifndef GUA_BASE_FAULT_H
-#define GUA_BASE_FAULT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ bool fault_raise(struct fault *f, int64_t now_ms, const char *format, ...)
 /* Clears the fault: logs once that it is over, how long it lasted and how often it was seen.
  * Returns true when the fault ended with this call. */
 bool fault_clear(struct fault *f, int64_t now_ms);
-
-#endif

@@ -1,7 +1,6 @@
 /* Reads small files, mainly in /proc, up to a limit; it does not rely on the size that the
  * system reports. Also replaces files and makes directories. */
-#ifndef GUA_BASE_FILE_H
-#define GUA_BASE_FILE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -88,5 +87,3 @@ int file_make_parent(const char *path, mode_t mode, struct err *e);
 /* Makes a path absolute, if it is relative, in `storage` of PATH_MAX bytes. NULL and an empty
  * path do not change. */
 int file_make_absolute(const char **path, char *storage, struct err *e);
-
-#endif

@@ -7,8 +7,7 @@
  * helper has only its end of the socket and wake_fd open, so it holds no lock and no pipe of
  * its owner. It takes no signals from the terminal, and ends when its owner has ended. The
  * owner logs the lines that the helper logs. */
-#ifndef GUA_BASE_HELPER_H
-#define GUA_BASE_HELPER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,5 +70,3 @@ int helper_free(struct helper *h, int64_t wait_ms);
 
 /* Whether a process that was left behind has ended. If so, closes its pidfd. */
 bool helper_is_gone(int pidfd);
-
-#endif

@@ -1,7 +1,6 @@
 /* The hash table: finds values (mostly indexes of an array) by a 64-bit key, which is an id or
  * the hash of something longer. Single values cannot be removed. */
-#ifndef GUA_BASE_IDMAP_H
-#define GUA_BASE_IDMAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ void idmap_renumber(struct idmap *m, const uint32_t *to);
 /* Removes all values, and keeps the memory. */
 void idmap_clear(struct idmap *m);
 void idmap_finish(struct idmap *m);
-
-#endif

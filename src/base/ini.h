@@ -7,8 +7,7 @@
  *   "a key with = in it" = "a value with # in it"
  *
  * A line that is wrong is an item of its own, and reading goes on behind it. */
-#ifndef GUA_BASE_INI_H
-#define GUA_BASE_INI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ struct ini {
 void ini_start(struct ini *i, char *bytes, size_t len);
 /* Reads the next item; false at the end. */
 bool ini_next(struct ini *i, struct ini_item *item);
-
-#endif

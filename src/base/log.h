@@ -1,7 +1,6 @@
 /* The log: one line per message on stderr, with systemd's <N> priority prefix under a service
  * manager and a time stamp otherwise. */
-#ifndef GUA_BASE_LOG_H
-#define GUA_BASE_LOG_H
+#pragma once
 
 enum log_level {
 	LOG_LEVEL_NONE = -1, /* print nothing */
@@ -29,5 +28,3 @@ void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-#endif

@@ -1,7 +1,6 @@
 /* Moments: days and times of the calendar, as written on the command line and as shown in
  * output. */
-#ifndef GUA_BASE_MOMENT_H
-#define GUA_BASE_MOMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ void moment_iso(char *dst, size_t cap, int64_t ms);
 extern const char *const moment_weekdays[7];
 /* "Sun 2026-11-01 08:30" in local time, or followed by " UTC" when `utc`. */
 void moment_text(char *dst, size_t cap, int64_t ms, bool utc);
-
-#endif

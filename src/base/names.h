@@ -1,7 +1,6 @@
 /* Gives numbers to names in the order in which they are first seen: the same name within the
  * same scope has the same number. */
-#ifndef GUA_BASE_NAMES_H
-#define GUA_BASE_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ uint32_t names_find(struct names *n, uint32_t scope, const char *text, struct er
 uint32_t names_get(const struct names *n, uint32_t scope, const char *text);
 bool names_has(const struct names *n, uint32_t scope, const char *text);
 void names_finish(struct names *n);
-
-#endif

@@ -1,7 +1,6 @@
 /* Measures how near a name is to what a user wrote, for messages that suggest the right name.
  */
-#ifndef GUA_BASE_NEAREST_H
-#define GUA_BASE_NEAREST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@
 size_t nearest_distance(const char *name, size_t len, const char *asked, size_t asked_len);
 /* A name with a larger distance is not worth suggesting. */
 size_t nearest_far(size_t asked_len);
-
-#endif

@@ -1,7 +1,6 @@
 /* Options as a table: one row drives parsing, --help, shell completion and the check of the
  * manual. Values are written into the caller's struct at the row's offset. */
-#ifndef GUA_BASE_OPTIONS_H
-#define GUA_BASE_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,5 +94,3 @@ int options_parse(
 
 /* Appends the table as help text, in two columns, at most 80 wide. */
 void options_describe(const struct option_row *table, struct str *out);
-
-#endif

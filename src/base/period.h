@@ -1,7 +1,6 @@
 /* Periods of the calendar that people name ("last week", "2026-10"), and the windows of time
  * that --since, --until and --last ask for. */
-#ifndef GUA_BASE_PERIOD_H
-#define GUA_BASE_PERIOD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ struct window period_window_before(const struct window *w, bool utc);
  * option. */
 int period_window_other(
 	struct window *w, const char *text, int64_t now_ms, bool utc, struct err *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* A directory for temporary files that other users cannot enter. A helper removes it with all
  * files in it when this process has ended, even if it was killed. */
-#ifndef GUA_BASE_SCRATCH_H
-#define GUA_BASE_SCRATCH_H
+#pragma once
 
 #include <limits.h>
 
@@ -16,5 +15,3 @@ struct scratch {
 int scratch_open(struct scratch *s, const char *parent, struct err *e);
 /* Removes it. Does nothing if it was not opened. */
 void scratch_close(struct scratch *s);
-
-#endif

@@ -1,6 +1,5 @@
 /* SHA-256 (FIPS 180-4) and HMAC (RFC 2104), for the signature of a webhook. */
-#ifndef GUA_BASE_SHA256_H
-#define GUA_BASE_SHA256_H
+#pragma once
 
 #include <stddef.h>
 
@@ -15,5 +14,3 @@ struct hmac_key {
 /* Writes HMAC-SHA256 as lower-case hexadecimal digits. */
 void sha256_hmac_hex(
 	char dst[HMAC_HEX_CAP], const struct hmac_key *key, const void *bytes, size_t len);
-
-#endif

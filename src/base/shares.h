@@ -1,6 +1,5 @@
 /* Divides a whole into parts that add up to it, by largest remainder. */
-#ifndef GUA_BASE_SHARES_H
-#define GUA_BASE_SHARES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ void shares_round(const double *parts, size_t n, double *shares);
  * those with the largest fractions are rounded up. Any difference beyond that goes to the
  * largest part. False: out of memory. */
 bool shares_fit(const double *parts, size_t n, int64_t whole, int64_t *fitted);
-
-#endif

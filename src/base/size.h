@@ -1,6 +1,5 @@
 /* Parses memory sizes from the command line, and prints them. */
-#ifndef GUA_BASE_SIZE_H
-#define GUA_BASE_SIZE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@ int size_parse(const char *text, int64_t *bytes, struct err *e);
 enum { SIZE_TEXT_CAP = 32 };
 /* "2.5 MiB", "419 MiB", "61.0 GiB"; "-" when it is unknown (negative). */
 void size_text(char dst[SIZE_TEXT_CAP], double bytes);
-
-#endif

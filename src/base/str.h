@@ -1,7 +1,6 @@
 /* Strings: a growing buffer, bounded copies, and the function that makes bytes from outside
  * safe to show. Nothing here prints. */
-#ifndef GUA_BASE_STR_H
-#define GUA_BASE_STR_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -59,5 +58,3 @@ size_t str_columns(const char *text);
 
 /* Length of the valid UTF-8 character at `bytes` (1 to 4), 0 when it is not valid. */
 size_t str_utf8_char(const char *bytes, size_t len, unsigned *code_point);
-
-#endif

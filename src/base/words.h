@@ -1,8 +1,7 @@
 /* Splits a line into words as a POSIX shell would, without running a shell: blanks separate
  * words, '...' keeps everything, "..." keeps everything but \" \\ \$ \` and \newline, \x is x.
  * There is no expansion. */
-#ifndef GUA_BASE_WORDS_H
-#define GUA_BASE_WORDS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -19,5 +18,3 @@ const char *words_for_shell(const char *line);
 
 /* Appends a word so that a shell reads it as one: in quotes if it needs them. */
 void words_quote(struct str *out, const char *word);
-
-#endif

@@ -1,6 +1,5 @@
 /* A command is one constant struct in its own file; main.c lists them. */
-#ifndef GUA_CMD_CMD_H
-#define GUA_CMD_CMD_H
+#pragma once
 
 #include "base/err.h"
 #include "base/options.h"
@@ -108,5 +107,3 @@ int gpu_tracker_main(int argc, char **argv);
 
 /* The current time, or the time that --now gives, in UTC. */
 int cmd_now(const char *option, int64_t *now_ms, struct err *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* The options with which a fleet's engine is reached: the same in gua fleet and gua report. */
-#ifndef GUA_CMD_CMD_FLEET_H
-#define GUA_CMD_CMD_FLEET_H
+#pragma once
 
 #include "cmd/share/configure.h"
 
@@ -65,5 +64,3 @@ struct fleet_status_values {
 	const char *now;
 	bool json, all, utc, check;
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* gua lease: what its subcommands share, and what gua doctor says about leases. */
-#ifndef GUA_CMD_CMD_LEASE_H
-#define GUA_CMD_CMD_LEASE_H
+#pragma once
 
 #include "cmd/cmd.h"
 #include "config/config.h"
@@ -24,5 +23,3 @@ int cmd_lease_run(const struct command *self, int argc, char **argv,
 /* Adds a row about the leases of this host, and one for each thing that is wrong with them;
  * none where no scheduler is seen. */
 void cmd_lease_examine(struct findings *f, const struct lease_place *p);
-
-#endif

@@ -1,6 +1,5 @@
 /* Runs gua report with another engine than stores: gua-fleet passes its own. */
-#ifndef GUA_CMD_CMD_REPORT_H
-#define GUA_CMD_CMD_REPORT_H
+#pragma once
 
 #include "cmd/cmd_fleet.h"
 #include "audit/audit.h"
@@ -28,5 +27,3 @@ struct report_engine {
 /* Runs the command. `engine` NULL: over stores. Returns the exit status. */
 int report_run(
 	const struct command *self, int argc, char **argv, const struct report_engine *engine);
-
-#endif

@@ -1,7 +1,6 @@
 /* The options of `gua serve`: known to gua, which lists and completes them, and to gua-serve,
  * which parses them. */
-#ifndef GUA_CMD_CMD_SERVE_H
-#define GUA_CMD_CMD_SERVE_H
+#pragma once
 
 #include "base/options.h"
 #include "cmd/share/configure.h"
@@ -14,5 +13,3 @@ struct serve_values {
 	struct config_serve conf_serve;
 	struct configure_options conf;
 };
-
-#endif

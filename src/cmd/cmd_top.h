@@ -1,7 +1,6 @@
 /* The options of `gua top`: known to gua, which lists and completes them, and to gua-top, which
  * parses them. */
-#ifndef GUA_CMD_CMD_TOP_H
-#define GUA_CMD_CMD_TOP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@ struct top_values {
 	const char *delay;
 	bool readonly, once, ascii, no_color, no_mouse, tree;
 };
-
-#endif

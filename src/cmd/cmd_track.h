@@ -1,6 +1,5 @@
 /* What gua track is asked to do: its options, checked before anything is started. */
-#ifndef GUA_CMD_CMD_TRACK_H
-#define GUA_CMD_CMD_TRACK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ extern const struct option_row track_options[];
 /* Checks the options, runs the command (`operands`, NULL-terminated, may be empty) and writes
  * the report; returns the exit status. Frees what `v` owns. */
 int cmd_track_with_options(const struct command *self, struct track_values *v, char **operands);
-
-#endif

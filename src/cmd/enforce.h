@@ -1,6 +1,5 @@
 /* gua enforce: what its subcommands share. */
-#ifndef GUA_CMD_ENFORCE_H
-#define GUA_CMD_ENFORCE_H
+#pragma once
 
 #include <limits.h>
 
@@ -53,5 +52,3 @@ struct text_style enforce_style(const struct enforce *x);
 int enforce_parse_pid(const char *text, uint32_t *pid, struct err *e);
 /* Writes a moment in the zone that was asked for, or "-". */
 void enforce_moment(const struct enforce *x, char *dst, size_t cap, int64_t ms);
-
-#endif

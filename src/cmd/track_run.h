@@ -1,6 +1,5 @@
 /* Runs a command under a tracker: its start, its signals, its end. */
-#ifndef GUA_CMD_TRACK_RUN_H
-#define GUA_CMD_TRACK_RUN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ struct track_outcome {
 /* Runs the job to its end. On error nothing was started, or the command could not be executed
  * (outcome->exit_status is then 126 or 127). */
 int track_run(const struct track_job *job, struct track_outcome *outcome, struct err *e);
-
-#endif

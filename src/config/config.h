@@ -1,6 +1,5 @@
 /* gua's configuration as values: what gua.conf(5) describes. */
-#ifndef GUA_CONFIG_CONFIG_H
-#define GUA_CONFIG_CONFIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -210,5 +209,3 @@ const char *config_groups_find(const struct config_groups *groups, const char *u
 bool config_is_working(const struct config_calendar *c, const struct tm *local);
 /* Whether it is within the quiet hours or on a holiday. */
 bool config_is_quiet(const struct config *c, const struct tm *local);
-
-#endif

@@ -1,8 +1,7 @@
 /* A configuration: its schema (which sections it has, which keys they have, and what a value
  * may be), and the settings in force: what files and options say, each with the place that it
  * came from, and what is wrong with them. */
-#ifndef GUA_CONFIG_SETTINGS_H
-#define GUA_CONFIG_SETTINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -143,5 +142,3 @@ void settings_error_text(const struct settings *s, size_t i, char *dst, size_t c
 bool settings_same(const struct setting *a, const struct setting *b);
 
 void settings_finish(struct settings *s);
-
-#endif

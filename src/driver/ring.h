@@ -1,7 +1,6 @@
 /* The ring of samples that a driver keeps for each card: how far it reaches back, and for how
  * long a sample is valid. */
-#ifndef GUA_DRIVER_RING_H
-#define GUA_DRIVER_RING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ struct ring_hold {
  * the ring (0: not known). `drain_ms` is the longest time between two drains, which is the
  * distance of single readings. */
 struct ring_hold ring_hold_of(enum util_kind kind, int64_t period_us, int64_t drain_ms);
-
-#endif

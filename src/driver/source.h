@@ -1,7 +1,6 @@
 /* A source of GPU numbers: what it can be asked, the kinds of sources, and the lists of their
  * names that users write. */
-#ifndef GUA_DRIVER_SOURCE_H
-#define GUA_DRIVER_SOURCE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -229,5 +228,3 @@ void source_words_none(struct str *out);
  * of them opens, or when one fails with ERR_USAGE. */
 int source_set_open(struct source **s, const struct source_list *list,
 	const struct source_options *options, struct err *e);
-
-#endif

@@ -2,8 +2,7 @@
  * another process, by driver/host/apart.h. The source itself does not know that: it only notes
  * which call it is making, and does not ask the cards that it must avoid. libgua has no host:
  * there a thread with a deadline is enough. */
-#ifndef GUA_DRIVER_SOURCE_HOST_H
-#define GUA_DRIVER_SOURCE_HOST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -96,5 +95,3 @@ struct source_options {
 	struct source_place *place;	    /* the source keeps it up to date */
 	const struct source_avoids *avoids; /* each scan obeys it */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* How much one process used a card since the last drain. */
-#ifndef GUA_DRIVER_USE_H
-#define GUA_DRIVER_USE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ size_t use_parts(const struct card_reading *r, const struct use_past *past);
 int64_t use_part_us(const struct card_reading *r, size_t i, size_t n);
 /* Keeps what processes used in the drain or, if it was read in parts, in the last of them. */
 void use_keep(struct use_past *past, const struct card_reading *r);
-
-#endif

@@ -1,7 +1,6 @@
 /* Reads the rows of a store unchanged, one at a time, in order of time, with constant
  * memory. */
-#ifndef GUA_EXPORT_EXPORT_H
-#define GUA_EXPORT_EXPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ struct export_marks {
 	bool simulated, captured;
 };
 struct export_marks export_marks(struct export *x, struct export_window window);
-
-#endif

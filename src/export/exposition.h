@@ -1,7 +1,6 @@
 /* Metrics as text for Prometheus and its relatives: the text format 0.0.4, and OpenMetrics 1.0.
  * Series never have a host, a pid, a path or a command as a label. */
-#ifndef GUA_EXPORT_EXPOSITION_H
-#define GUA_EXPORT_EXPOSITION_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -36,5 +35,3 @@ void exposition_label_info(struct str *labels, const struct scrape_card *c, cons
 /* Families that have a history. */
 extern const struct family family_state, family_unobserved, family_energy, family_identity,
 	family_squatting, family_gpus, family_accounted, family_card_info;
-
-#endif

@@ -1,7 +1,6 @@
 /* The past of a store as counters: what an exporter would have shown, slot by slot, to
  * backfill an engine. */
-#ifndef GUA_EXPORT_HISTORY_H
-#define GUA_EXPORT_HISTORY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ struct backfill {
 
 /* Prints all families. Within a slot, counters grow evenly. */
 int history_print(struct str *out, struct history *h, const struct backfill *b, struct err *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* Reads from a store what an exporter shows. */
-#ifndef GUA_EXPORT_SCRAPE_H
-#define GUA_EXPORT_SCRAPE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -42,5 +41,3 @@ int scrape_totals(struct scrape *s, struct sqlite3 *db, const char *path,
 
 /* The identity with this name, added if it is missing; NULL: out of memory. */
 struct scrape_identity *scrape_identity(struct scrape *s, const char *name);
-
-#endif

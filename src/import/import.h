@@ -1,8 +1,7 @@
 /* Imports a database of the Python tool gpu-usage-audit. Each card sample counts as the
  * interval of its run, in the state of the tool's rule, so that reports agree with the tool.
  * Everything is one transaction. */
-#ifndef GUA_IMPORT_IMPORT_H
-#define GUA_IMPORT_IMPORT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -37,5 +36,3 @@ struct import_summary {
 /* Imports `f` into `s` and compacts what is old. Refuses a file that was imported before. */
 int import_run(struct store *s, struct pyfile *f, const struct import_question *q,
 	struct import_summary *summary, struct err *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* Reads a database of the Python tool gpu-usage-audit, in any of its layouts. It is opened
  * read-only and never changed, and read in time order, one card and tick at a time. */
-#ifndef GUA_IMPORT_PYFILE_H
-#define GUA_IMPORT_PYFILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,5 +70,3 @@ int64_t pyfile_rows_misdated(const struct pyfile *f);
  * Z or no offset) into unix milliseconds, truncated. False: it is not such a time, or is before
  * 1970. */
 bool pyfile_parse_time(const char *text, int64_t *ms);
-
-#endif

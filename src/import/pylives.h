@@ -1,7 +1,6 @@
 /* Finds process lives in data without start times: sightings of one (pid, user, command)
  * without a long gap are one life. Only lives that may still be sighted are kept in memory. */
-#ifndef GUA_IMPORT_PYLIVES_H
-#define GUA_IMPORT_PYLIVES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ int64_t pylives_sight(struct pylives *l, const struct sighting *s);
 void pylives_end(struct pylives *l, int64_t at_ms);
 /* Forgets the lives that are marked as ended: call after they are written. Indexes change. */
 void pylives_forget(struct pylives *l);
-
-#endif

@@ -1,6 +1,5 @@
 /* Declarations that the files of the library share. */
-#ifndef GUA_LIB_LIB_H
-#define GUA_LIB_LIB_H
+#pragma once
 
 #include <stddef.h>
 
@@ -9,5 +8,3 @@
 /* Copies a struct that begins with its size to a caller's struct, which may be shorter or
  * longer. */
 void gua_hand_struct(void *to, size_t to_size, const void *from, size_t from_size);
-
-#endif

@@ -1,7 +1,6 @@
 /* Which cards meet the conditions of a pick, in which order they are picked, and the result.
  * Pure functions of the data of a live view; pick/pick_lock.h decides between several picks. */
-#ifndef GUA_PICK_PICK_H
-#define GUA_PICK_PICK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -122,5 +121,3 @@ void pick_result_reservations(const struct pick_result *r, struct str *out);
  * or NULL. */
 void pick_result_json(
 	const struct pick_result *r, int64_t hold_ms, const char *error, struct str *out);
-
-#endif

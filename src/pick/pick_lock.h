@@ -8,8 +8,7 @@
  * reported once and skipped, and so are the files of a user who has too many; nothing here
  * follows a link or blocks. Where no file can be created, cards are picked without a
  * reservation, with a warning: a user who fills the file system must not stop all picks. */
-#ifndef GUA_PICK_PICK_LOCK_H
-#define GUA_PICK_PICK_LOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,5 +94,3 @@ void pick_lock_leave(struct pick_queue *q, struct pick_locks *l);
  * The caller frees *tickets. Returns how many; 0 also when out of memory. */
 size_t pick_lock_waiting(
 	const struct pick_queue *q, struct pick_locks *l, struct pick_ticket **tickets);
-
-#endif

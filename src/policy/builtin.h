@@ -1,7 +1,6 @@
 /* The built-in exemptions: processes that no rule may end. The program that judges and the
  * program that signals (gua-end) both ask here. No configuration removes one. */
-#ifndef GUA_POLICY_BUILTIN_H
-#define GUA_POLICY_BUILTIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ int64_t builtin_parse_uid_min(const char *bytes, size_t len);
 /* Whether the bytes of /proc/PID/cgroup say that the process is in a service of the system's
  * service manager: below /system.slice/NAME.service, except the service of cron. */
 bool builtin_is_service(const char *bytes, size_t len);
-
-#endif

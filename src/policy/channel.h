@@ -1,7 +1,6 @@
 /* The ways in which a notice reaches people. Each delivery runs in a process of its own with a
  * deadline (courier.h), so a function here may block. */
-#ifndef GUA_POLICY_CHANNEL_H
-#define GUA_POLICY_CHANNEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,5 +70,3 @@ int channel_webhook_body(struct str *out, const struct channel_job *job, struct 
 /* The text for a terminal: at most six lines, but the whole of a digest; each line ends with
  * \r\n. */
 void channel_terminal_text(struct str *out, const struct channel_job *job);
-
-#endif

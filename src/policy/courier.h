@@ -1,7 +1,6 @@
 /* Delivers notices: each in a process of its own, with a deadline, so that no mail server, no
  * webhook and no terminal can hold up the program. */
-#ifndef GUA_POLICY_COURIER_H
-#define GUA_POLICY_COURIER_H
+#pragma once
 
 #include <poll.h>
 
@@ -37,5 +36,3 @@ bool courier_next(struct courier *c, struct courier_result *r);
 size_t courier_fds(const struct courier *c, struct pollfd *fds);
 /* How long the caller may wait before it calls courier_next(); -1: no delivery is running. */
 int64_t courier_wait_ms(const struct courier *c);
-
-#endif

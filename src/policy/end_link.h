@@ -1,8 +1,7 @@
 /* The connection to gua-end (end_serve.h), which holds and signals processes: a child with a
  * socket, or a service behind one. gua-end reads only /proc, which is fast, so callers wait
  * for its reply. */
-#ifndef GUA_POLICY_END_LINK_H
-#define GUA_POLICY_END_LINK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ int end_link_ask(struct end_link *l, enum end_ask ask, const struct end_process 
 bool end_link_ended(struct end_link *l, struct end_process *p);
 /* For poll(2); -1: not connected. */
 int end_link_fd(const struct end_link *l);
-
-#endif

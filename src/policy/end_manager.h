@@ -1,8 +1,7 @@
 /* Ends what a manager started, by the manager's own command: a signal to a process of a
  * container or a job would only make the manager start it again. The command runs in a process
  * of its own, with a deadline, from an argument vector. */
-#ifndef GUA_POLICY_END_MANAGER_H
-#define GUA_POLICY_END_MANAGER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -34,5 +33,3 @@ int end_manager_start(
 /* Whether the command has finished; `e` is filled if it failed. Call this until it returns
  * true, then free the helper. */
 bool end_manager_is_over(struct helper *h, struct err *e);
-
-#endif

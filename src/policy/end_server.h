@@ -3,8 +3,7 @@
  * it reads start time, uid, program and cgroup. It repeats all checks and the built-in
  * exemptions for each signal and trusts nothing that it is told. It never uses kill(2), a
  * process group, or a name. */
-#ifndef GUA_POLICY_END_SERVE_H
-#define GUA_POLICY_END_SERVE_H
+#pragma once
 
 #include <poll.h>
 #include <stdbool.h>
@@ -48,5 +47,3 @@ size_t end_server_watch(const struct end_server *s, struct pollfd *fds);
  * end_server_watch(). */
 bool end_server_ended(
 	struct end_server *s, const struct pollfd *fds, size_t n, struct end_reply *reply);
-
-#endif

@@ -1,8 +1,7 @@
 /* The protocol between gua-enforce and gua-end: fixed-size records over a socket that keeps
  * record boundaries (SOCK_SEQPACKET), one reply for each request, and an unrequested message
  * from gua-end when a process that it holds has ended. */
-#ifndef GUA_POLICY_END_WIRE_H
-#define GUA_POLICY_END_WIRE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -51,5 +50,3 @@ struct end_reply {
 	uint64_t start_ticks;
 	char text[END_TEXT_CAP]; /* the reason if it was not done; "": done */
 };
-
-#endif

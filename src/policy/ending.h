@@ -1,7 +1,6 @@
 /* One session that is being ended: confirms to the last moment that it is idle, takes the steps
  * that endings.h lists, and stores each. Only for endings.c and its tests. */
-#ifndef GUA_POLICY_ENDING_H
-#define GUA_POLICY_ENDING_H
+#pragma once
 
 #include "policy/end_manager.h"
 #include "policy/endings.h"
@@ -145,5 +144,3 @@ void ending_spare(struct ending *a, const char *why);
 int ending_store(struct endings *es, struct ending *a, struct err *e);
 /* Stores that a session was spared that an earlier run began to end, and changes its state. */
 int ending_store_left(struct endings *es, struct ending *a, struct err *e);
-
-#endif

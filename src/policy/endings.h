@@ -15,8 +15,7 @@
  * From the first warning on, gua-end holds each process, so that a pid that is
  * given to another process can never be meant. Every step becomes
  * a row of policy.db, and people are told the result. Only for gua-enforce. */
-#ifndef GUA_POLICY_ENDINGS_H
-#define GUA_POLICY_ENDINGS_H
+#pragma once
 
 #include <poll.h>
 
@@ -62,5 +61,3 @@ size_t endings_fds(const struct endings *es, struct pollfd *fds);
 int64_t endings_wait_ms(const struct endings *es);
 /* Whether a reply of the driver or of a manager is outstanding. */
 bool endings_is_asking(const struct endings *es);
-
-#endif

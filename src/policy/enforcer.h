@@ -1,7 +1,6 @@
 /* One pass of gua enforce over the present: gathers what policy.db and the store know, judges,
  * writes what follows into policy.db in one transaction, and then acts. */
-#ifndef GUA_POLICY_ENFORCER_H
-#define GUA_POLICY_ENFORCER_H
+#pragma once
 
 #include "base/clock.h"
 #include "base/str.h"
@@ -72,5 +71,3 @@ void enforcer_lists_finish(struct enforcer_lists *l);
 int enforcer_pass(struct enforcer *x, int64_t now_ms, struct err *e);
 /* Closes policy.db. */
 void enforcer_finish(struct enforcer *x);
-
-#endif

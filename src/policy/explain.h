@@ -1,7 +1,6 @@
 /* Explains what happens to a session and why, rule by rule: for gua enforce explain, and for
  * users who ask the service about their own. */
-#ifndef GUA_POLICY_EXPLAIN_H
-#define GUA_POLICY_EXPLAIN_H
+#pragma once
 
 #include "base/str.h"
 #include "config/settings.h"
@@ -26,5 +25,3 @@ int explain(struct explain_question *q, struct str *out, struct err *e);
 /* The same for a user, about a process of that user: without the rules and exemptions of
  * others. */
 int explain_to(struct explain_question *q, uint32_t uid, struct str *out, struct err *e);
-
-#endif

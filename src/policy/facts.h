@@ -1,6 +1,5 @@
 /* What is known about a session at one moment: everything that a verdict depends on. */
-#ifndef GUA_POLICY_FACTS_H
-#define GUA_POLICY_FACTS_H
+#pragma once
 
 #include "model/idle_history.h"
 
@@ -93,5 +92,3 @@ void facts_now_exemptions(const struct facts_now *p, size_t session,
 	facts_now_exemption_taker take, void *context);
 /* The session of a process; -1: it holds no card. */
 int64_t facts_now_find(const struct facts_now *p, uint32_t pid);
-
-#endif

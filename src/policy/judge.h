@@ -1,7 +1,6 @@
 /* The judgement of one session: a pure function of the rules, the facts at a moment and what
  * is stored about the session. Simulate and the live run both call it, once for each pass. */
-#ifndef GUA_POLICY_JUDGE_H
-#define GUA_POLICY_JUDGE_H
+#pragma once
 
 #include "policy/rules.h"
 
@@ -90,5 +89,3 @@ struct pass {
 
 /* False: out of memory, and nothing was changed. */
 bool judge_pass(struct pass *p);
-
-#endif

@@ -1,7 +1,6 @@
 /* A notice: everything that a user is told about a session, as plain values. Templates
  * make text of it (notice_write()); as JSON it goes to programs and waits in the store. */
-#ifndef GUA_POLICY_NOTICE_H
-#define GUA_POLICY_NOTICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -113,5 +112,3 @@ int notice_expand(struct notice_text *t, const struct notice *n,
  * notice is lost because of a spelling mistake. */
 int notice_write(
 	struct notice_text *t, const struct notice *n, const char *directory, struct err *e);
-
-#endif

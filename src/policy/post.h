@@ -1,7 +1,6 @@
 /* The request of gua-enforce to gua-post: one HTTP POST, written to its standard input. A
  * command line would show other users the URL, which may contain a secret. */
-#ifndef GUA_POLICY_POST_H
-#define GUA_POLICY_POST_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ struct post_program {
 	const char *path;	/* NULL: it is not installed */
 	const char *const *env; /* the variables in which curl looks for a proxy */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* The rules in force, as gua.conf(5) defines them, and which sessions each rule applies to. */
-#ifndef GUA_POLICY_RULES_H
-#define GUA_POLICY_RULES_H
+#pragma once
 
 #include "base/err.h"
 #include "config/config.h"
@@ -62,5 +61,3 @@ int rules_check_trust(const struct settings *s, struct err *e);
 /* A hash of the settings, for the log: 16 hexadecimal digits. */
 enum { RULES_HASH_CAP = 17 };
 void rules_hash(char dst[RULES_HASH_CAP], const struct settings *s);
-
-#endif

@@ -1,7 +1,6 @@
 /* gua enforce run: a pass every minute; between passes it handles deliveries, endings and
  * requests of users. Only for gua-enforce. */
-#ifndef GUA_POLICY_SERVICE_H
-#define GUA_POLICY_SERVICE_H
+#pragma once
 
 #include "config/settings.h"
 #include "policy/post.h"
@@ -34,5 +33,3 @@ void service_configure(
  * configuration again). */
 enum { SERVICE_RELOAD = 1 };
 int service_run(struct service *s, struct err *e);
-
-#endif

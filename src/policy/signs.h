@@ -1,7 +1,6 @@
 /* Signs of life of a session outside its cards: CPU time of its processes and of those that
  * they started, and keys pressed at its terminals. */
-#ifndef GUA_POLICY_SIGNS_H
-#define GUA_POLICY_SIGNS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,5 +76,3 @@ double signs_power_w(const struct signs_look *look, const char *uuid,
  * manager would end it as well. NULL: there is none. */
 const struct present_process *signs_companion(
 	const struct signs_look *look, const struct signs_session *session);
-
-#endif

@@ -1,7 +1,6 @@
 /* Replays the rules over recorded history: what a live run would have done, session by session,
  * if every notice had been delivered at once. */
-#ifndef GUA_POLICY_SIMULATE_H
-#define GUA_POLICY_SIMULATE_H
+#pragma once
 
 #include "policy/judge.h"
 
@@ -66,5 +65,3 @@ struct simulation {
 /* Zero-initialise and set what is the caller's. ERR_WORLD: out of memory. */
 int simulate(struct simulation *s, struct err *e);
 void simulate_finish(struct simulation *s);
-
-#endif

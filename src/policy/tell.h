@@ -1,7 +1,6 @@
 /* Tells people about their sessions: makes notices from the steps of a pass, sends what waits
  * in the queue of policy.db, and stores what became of it. Only for gua-enforce. */
-#ifndef GUA_POLICY_TELL_H
-#define GUA_POLICY_TELL_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -68,5 +67,3 @@ void tell_take_results(struct sender *s);
  * it if other sessions of the user are still warned. */
 void tell_clear_login(const struct config_notices *config, struct policy_file *f,
 	const char *key, const char *user);
-
-#endif

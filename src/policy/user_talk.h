@@ -1,7 +1,6 @@
 /* Requests of users to gua enforce, its answers, and the client side of the socket: for gua
  * keep and gua enforce explain. The program gua has the client side only: it cannot listen. */
-#ifndef GUA_POLICY_USER_TALK_H
-#define GUA_POLICY_USER_TALK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,5 +82,3 @@ int user_talk_ask(const char *path, const struct user_request *r, struct user_an
 /* In the lines of /etc/subuid, the first uid of the range that contains this uid; the uid
  * itself if none does. */
 uint32_t user_talk_owner(const char *bytes, size_t len, uint32_t uid);
-
-#endif

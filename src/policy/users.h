@@ -7,8 +7,7 @@
  * limited, in all and for each user; a connection without a request is closed; an answer is one
  * send(2) that never waits, and its place stays taken until the user has closed the connection.
  * All subordinate uids of a user (/etc/subuid) count as that user. */
-#ifndef GUA_POLICY_USERS_H
-#define GUA_POLICY_USERS_H
+#pragma once
 
 #include <poll.h>
 
@@ -36,5 +35,3 @@ void users_step(struct users *u, int64_t now_ms);
 size_t users_fds(const struct users *u, struct pollfd *fds);
 /* How long until users_step() has something to do without an event; -1: nothing. */
 int64_t users_wait_ms(const struct users *u);
-
-#endif

@@ -4,8 +4,7 @@
  * manager only containers get a label, and they belong to that user. The unit is a label for
  * people: below a user's service manager, or in a container, the user or container chooses it.
  */
-#ifndef GUA_PROC_CGROUP_H
-#define GUA_PROC_CGROUP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ void cgroup_parse(const char *bytes, size_t len, struct cgroup_labels *labels);
  * and -1 if they are not known. A job without a step has no cgroup, and a site may have moved
  * them: that there is none proves nothing. */
 bool cgroup_has_slurm_job(const char *root, const char *job, const char *sluid, int64_t uid);
-
-#endif

@@ -1,6 +1,5 @@
 /* Makes the text of a command line that is shown and stored, and finds Jupyter kernels. */
-#ifndef GUA_PROC_COMMAND_H
-#define GUA_PROC_COMMAND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ void command_name(char *dst, size_t cap, const struct proc_stat *stat);
  * /proc/PID/cmdline and writes "jupyter:ID"; false, and "", when the process is not a kernel.
  */
 bool command_kernel(char *dst, size_t cap, const char *bytes, size_t len);
-
-#endif

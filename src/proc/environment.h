@@ -1,8 +1,7 @@
 /* The few variables that gua may look for in the environment of a process. An environment holds
  * passwords and keys, so this table is all that is ever found in it. What a variable says is a
  * claim of the process: a label, never a reason to count its time for somebody. */
-#ifndef GUA_PROC_ENVIRONMENT_H
-#define GUA_PROC_ENVIRONMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ void environment_parse(struct environment *env, const char *bytes, size_t len, b
 void environment_label(char *dst, size_t cap, struct piece value);
 /* The same for a path; one that does not fit loses its beginning. */
 void environment_path(char *dst, size_t cap, struct piece value);
-
-#endif

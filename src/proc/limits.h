@@ -1,8 +1,7 @@
 /* How many cores and how much memory a process may use: what its cgroups allow (v1, v2 or
  * both), as a batch job, a container or a service has them, and the processors that it may run
  * on, which are those of its cpuset. */
-#ifndef GUA_PROC_LIMITS_H
-#define GUA_PROC_LIMITS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ struct limits limits_read(int proc, uint32_t pid, const char *root);
 /* The limit in memory.max or memory.limit_in_bytes, and the cores of cpu.max; -1: none. */
 int64_t limits_parse_memory(const char *text);
 int64_t limits_parse_cores(const char *text);
-
-#endif

@@ -1,8 +1,7 @@
 /* Which files and pieces of shared memory a process maps, and how much of each is resident:
  * /proc/PID/smaps. Reading it takes about as long as smaps_rollup, and more for each mapping;
  * the process may block its reader in the same way (see proc/proc.h). */
-#ifndef GUA_PROC_MAPPINGS_H
-#define GUA_PROC_MAPPINGS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ void mappings_end(struct mappings *m);
 /* Reads them for a process that is named as in proc/proc.h. 0, or -1 with errno:
  * ETIME when there are too many to read. */
 int mappings_read(int proc, uint32_t pid, struct mappings *m);
-
-#endif

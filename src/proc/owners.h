@@ -6,8 +6,7 @@
  *
  * Files of a process and the user database may block for ever, so programs ask through
  * proc/reader.h, which reads them in a process of its own. */
-#ifndef GUA_PROC_OWNERS_H
-#define GUA_PROC_OWNERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ int owners_proc(const struct owners *o);
 
 /* Returns the id of this boot; "" when the kernel does not report it. */
 const char *owners_boot_id(struct owners *o);
-
-#endif

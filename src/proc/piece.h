@@ -1,6 +1,5 @@
 /* Parts of texts that describe a process. */
-#ifndef GUA_PROC_PIECE_H
-#define GUA_PROC_PIECE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ static inline bool piece_is_blank(char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
-
-#endif

@@ -12,8 +12,7 @@
  * part of the kernel may hold it for ever (a page of a file system that does not answer, a
  * driver that hangs). Then reading blocks for ever too, in a state that no signal ends. So
  * programs read these through proc/reader.h. The other files do not block. */
-#ifndef GUA_PROC_PROC_H
-#define GUA_PROC_PROC_H
+#pragma once
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -140,5 +139,3 @@ struct lock_owner {
 
 /* False: the process has ended, or cannot be read. */
 bool proc_lock_owner(struct lock_owner *o, int proc, int64_t pid);
-
-#endif

@@ -1,7 +1,6 @@
 /* The NVIDIA cards as the kernel's part of the driver lists them, without asking its library:
  * which number belongs to which card. */
-#ifndef GUA_PROC_PROC_CARDS_H
-#define GUA_PROC_PROC_CARDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ struct proc_card {
 size_t proc_cards_read(int proc, struct proc_card cards[PROC_CARDS_MAX]);
 /* Reads the information about one card; false: it may not be used by programs. */
 bool proc_cards_parse(const char *bytes, struct proc_card *card);
-
-#endif

@@ -2,8 +2,7 @@
  * the views, the tracker and libgua all use them and so get the same answers. The bytes may be
  * cut anywhere and may contain anything; a number that the cut may have shortened is not used.
  * The tracker parses many times a second, so nothing here allocates. */
-#ifndef GUA_PROC_PROC_PARSE_H
-#define GUA_PROC_PROC_PARSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -93,5 +92,3 @@ int64_t proc_parse_boot_time(const char *bytes, size_t len);
 
 /* The last field of /proc/loadavg: the newest pid. */
 bool proc_parse_newest(const char *bytes, size_t len, int64_t *newest_pid);
-
-#endif

@@ -10,8 +10,7 @@
  * READER_STUCK_MAX processes are left behind at a time: then nothing that may block is read
  * until one of them has ended. A description that is brief for such a reason can be repeated
  * later: see reader_expect(). Use a reader from one thread at a time. */
-#ifndef GUA_PROC_READER_H
-#define GUA_PROC_READER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,5 +74,3 @@ uint64_t reader_start_ticks(struct reader *r, uint32_t pid);
 int64_t reader_started_ms(struct reader *r, uint64_t start_ticks);
 int reader_proc(const struct reader *r);
 const char *reader_boot_id(struct reader *r);
-
-#endif

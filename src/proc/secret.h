@@ -1,8 +1,7 @@
 /* Keeps passwords, keys and code in other people's command lines out of what is stored and
  * shown. Nothing can recognise every secret, so little is kept: names of files, and words from
  * which everything is cut that usually carries credentials. */
-#ifndef GUA_PROC_SECRET_H
-#define GUA_PROC_SECRET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ enum secret_text { SECRET_LABEL, SECRET_PATH, SECRET_WORD };
  * of a URL; of a word also the value after any "=", and what is between ':' and '@'. Returns
  * the new length. */
 size_t secret_cut(char *text, size_t len, enum secret_text kind);
-
-#endif

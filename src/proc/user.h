@@ -5,8 +5,7 @@
  * thread of its own. Within ten seconds, all lookups together are waited for no longer than the
  * deadline. After that the answer is "uid:N" at first, and the name once it has arrived. While
  * one lookup is overdue, no other one is waited for. */
-#ifndef GUA_PROC_USER_H
-#define GUA_PROC_USER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ bool user_names_are_late(const struct user_names *u);
 
 /* Finds a uid in the bytes of a passwd file and writes the raw name; skips incomplete lines. */
 bool user_find_in_passwd(const char *bytes, size_t len, uint32_t uid, char *name, size_t cap);
-
-#endif

@@ -1,6 +1,5 @@
 /* Remembers which processes blocked their reader, and for how long to avoid their users. */
-#ifndef GUA_PROC_WARY_H
-#define GUA_PROC_WARY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ struct process_id *wary_find(struct wary *w, uint32_t pid, uint64_t start_ticks)
 bool wary_is_calm(const struct wary *w);
 /* Whether files of this process that may block can be read now. */
 bool wary_allows(struct wary *w, const struct process_id *id, int64_t now_us);
-
-#endif

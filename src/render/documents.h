@@ -1,7 +1,6 @@
 /* Lists of events and of what gua enforce did, and the status of a recorder, as JSON
  * documents. */
-#ifndef GUA_RENDER_DOCUMENTS_H
-#define GUA_RENDER_DOCUMENTS_H
+#pragma once
 
 #include "base/str.h"
 #include "model/table.h"
@@ -16,5 +15,3 @@ void documents_policy_log(struct str *out, const struct table *log);
 
 /* What `gua status --json` prints. */
 void documents_status(struct str *out, const struct recorder_status *s);
-
-#endif

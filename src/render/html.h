@@ -1,7 +1,6 @@
 /* Pieces of HTML: escaped text and tables. The result has no scripts and no style
  * attributes, so that a page may forbid both. */
-#ifndef GUA_RENDER_HTML_H
-#define GUA_RENDER_HTML_H
+#pragma once
 
 #include "base/str.h"
 #include "model/table.h"
@@ -45,5 +44,3 @@ enum style_part { STYLE_TOKENS, STYLE_STATES, STYLE_PAGE, STYLE_REPORT, STYLE_PA
 
 /* Appends the parts from `first` to `last`. */
 void html_style(struct str *out, enum style_part first, enum style_part last);
-
-#endif

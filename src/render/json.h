@@ -1,6 +1,5 @@
 /* A small JSON writer. Numbers keep their decimals; unknown values are null. */
-#ifndef GUA_RENDER_JSON_H
-#define GUA_RENDER_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ void json_moment(struct json *j, const char *key, int64_t ms);
 
 /* Formats a number for JSON and CSV; "" if it is not finite. */
 void json_number_text(char *dst, size_t cap, double number, int decimals);
-
-#endif

@@ -1,7 +1,6 @@
 /* An outline: nested groups of named values, printed as indented text, as JSON or as CSV. A
  * value has one name for people and one for programs. */
-#ifndef GUA_RENDER_OUTLINE_H
-#define GUA_RENDER_OUTLINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ void outline_print_text(struct str *out, const struct outline *o);
 void outline_print_json(struct json *j, const struct outline *o);
 /* Appends "path.to.key,value" lines. */
 void outline_print_csv(struct str *out, const struct outline *o);
-
-#endif

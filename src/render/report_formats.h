@@ -1,6 +1,5 @@
 /* The report in its formats: each prints the same struct report. */
-#ifndef GUA_RENDER_REPORT_FORMATS_H
-#define GUA_RENDER_REPORT_FORMATS_H
+#pragma once
 
 #include "base/str.h"
 #include "report/report.h"
@@ -51,5 +50,3 @@ void report_text_figure(char dst[32], const struct report_change *c, double numb
 void report_text_change(char dst[64], const struct report_change *c);
 void report_json(struct str *out, const struct report *r);
 void report_csv(struct str *out, const struct report *r, enum report_table table);
-
-#endif

@@ -1,6 +1,5 @@
 /* Tables for programs: the same cells as CSV lines (RFC 4180) and as JSON objects. */
-#ifndef GUA_RENDER_ROWS_H
-#define GUA_RENDER_ROWS_H
+#pragma once
 
 #include "base/str.h"
 #include "model/table.h"
@@ -28,5 +27,3 @@ void rows_json_cells(
 	struct json *j, const struct column *columns, size_t n, const struct cell *cells);
 /* All rows as an array of objects. */
 void rows_json_table(struct json *j, const char *key, const struct table *t);
-
-#endif

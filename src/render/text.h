@@ -1,7 +1,6 @@
 /* Text for people: tables within a width, wrapped sentences. Everything that is printed
  * here stays within style.columns and, when style.ascii, within ASCII. */
-#ifndef GUA_RENDER_TEXT_H
-#define GUA_RENDER_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ void text_cell(char *dst, size_t cap, const struct column *column, const struct 
 	const struct text_style *style);
 /* Appends the table with a heading, indented by two. */
 void text_add_table(struct str *out, const struct table *t, const struct text_style *style);
-
-#endif

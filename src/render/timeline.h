@@ -1,7 +1,6 @@
 /* Draws the time line of a report: shapes that the page and the picture share. Only for
  * render/. */
-#ifndef GUA_RENDER_TIMELINE_H
-#define GUA_RENDER_TIMELINE_H
+#pragma once
 
 #include "base/str.h"
 #include "model/report.h"
@@ -33,5 +32,3 @@ enum mark_shape timeline_shape_of(enum event_kind kind);
 void timeline_shapes(struct str *out);
 /* How many marks from the i-th on are so close that they are drawn side by side. */
 size_t timeline_cluster(const struct report_timeline *t, size_t i);
-
-#endif

@@ -1,6 +1,5 @@
 /* The result of gua track in its formats. Keys and labels are those of gpu-tracker. */
-#ifndef GUA_RENDER_TRACK_H
-#define GUA_RENDER_TRACK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -57,5 +56,3 @@ void track_render(
 /* One live line for --progress: elapsed, CPU, RAM, GPU memory, GPU use; at most `columns` wide.
  */
 void track_progress(struct str *out, const struct track_sample *s, int columns);
-
-#endif

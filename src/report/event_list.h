@@ -1,6 +1,5 @@
 /* The list of events of cards, drivers, hosts and recorders, read from stores. */
-#ifndef GUA_REPORT_EVENT_LIST_H
-#define GUA_REPORT_EVENT_LIST_H
+#pragma once
 
 #include "base/period.h"
 #include "model/table.h"
@@ -38,5 +37,3 @@ struct event_list {
 int event_list_read(struct event_list *l, const struct audit_question *q,
 	const struct event_choice *choice, struct err *e);
 void event_list_finish(struct event_list *l);
-
-#endif

@@ -1,7 +1,6 @@
 /* Makes the report of an audit: each figure, sentence and table is made once, for all
  * formats. */
-#ifndef GUA_REPORT_REPORT_H
-#define GUA_REPORT_REPORT_H
+#pragma once
 
 #include "model/report.h"
 #include "audit/audit.h"
@@ -46,5 +45,3 @@ const struct sentence *report_next_sentence(
 /* Lists the sections for people in order; returns how many. They borrow the report. */
 size_t report_sections(const struct report *r, struct report_section sections[REPORT_SECTIONS]);
 void report_finish(struct report *r);
-
-#endif

@@ -1,7 +1,6 @@
 /* Makes a report from the words of a user: options of `gua report` and parameters of a web
  * page have the same meaning; the configuration adds groups and prices. */
-#ifndef GUA_REPORT_REPORT_ASK_H
-#define GUA_REPORT_REPORT_ASK_H
+#pragma once
 
 #include "base/period.h"
 #include "audit/audit.h"
@@ -63,5 +62,3 @@ struct report_prices {
 /* Fills the question and the request. The configuration and the prices must outlive them. */
 void report_ask_configure(struct audit_question *q, struct report_request *request,
 	const struct config *c, const struct report_prices *prices);
-
-#endif

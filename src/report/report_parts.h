@@ -1,6 +1,5 @@
 /* The parts of a report, and functions that they share. Only for report/. */
-#ifndef GUA_REPORT_REPORT_PARTS_H
-#define GUA_REPORT_REPORT_PARTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -127,5 +126,3 @@ void report_events_say(struct report *r, const struct audit *a);
 /* Frees the comparison, the trend and the time line. */
 void report_compare_finish(struct report *r);
 void report_time_finish(struct report *r);
-
-#endif

@@ -1,6 +1,5 @@
 /* The log of gua enforce, from policy.db: one line for each step. */
-#ifndef GUA_REPORT_REPORT_POLICY_H
-#define GUA_REPORT_REPORT_POLICY_H
+#pragma once
 
 #include "base/period.h"
 #include "model/table.h"
@@ -35,5 +34,3 @@ struct policy_logs {
 };
 int report_policy_each(
 	const struct policy_logs *l, const char *const *paths, size_t n, struct err *e);
-
-#endif

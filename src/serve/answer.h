@@ -1,6 +1,5 @@
 /* What a handler answers: a status, a type and a body. */
-#ifndef GUA_SERVE_ANSWER_H
-#define GUA_SERVE_ANSWER_H
+#pragma once
 
 #include "base/err.h"
 #include "base/str.h"
@@ -32,5 +31,3 @@ void answer_sentence(char dst[ERR_TEXT_CAP], const struct err *e);
 
 /* The reason phrase of a status: "Not Found". */
 const char *answer_status_words(int status);
-
-#endif

@@ -1,7 +1,6 @@
 /* The JSON API: the documents of the commands' --json, and their CSV; health, and metrics for
  * Prometheus. */
-#ifndef GUA_SERVE_API_H
-#define GUA_SERVE_API_H
+#pragma once
 
 #include "serve/answer.h"
 
@@ -31,5 +30,3 @@ void api_health(const struct request *q, struct answer *a);
 /* The format that an Accept header (NULL: none) prefers: OpenMetrics 1.0, or text. */
 const char *api_metrics_type(const char *accept);
 void api_metrics(const struct request *q, struct answer *a);
-
-#endif

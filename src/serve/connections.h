@@ -2,8 +2,7 @@
  * much memory the answers take that are being sent. When there are too many, the one that
  * has been quiet for longest is closed, of the client that has the most. So a new client is
  * always answered, however many connections others hold open. */
-#ifndef GUA_SERVE_CONNECTIONS_H
-#define GUA_SERVE_CONNECTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ void connections_set(struct connections *c, struct connection *one, enum connect
 /* Shuts down connections that receive answers, except `but`, until about this many bytes are
  * freed: first those of the client with the largest answers, oldest first. */
 void connections_give_back(struct connections *c, const struct connection *but, size_t bytes);
-
-#endif

@@ -1,7 +1,6 @@
 /* Who may send requests: the other end of a connection, as the kernel reports it; the Host
  * header, secrets, and a trusted proxy. */
-#ifndef GUA_SERVE_GATE_H
-#define GUA_SERVE_GATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,5 +61,3 @@ enum gate_verdict gate_check(
 int gate_check_proxy(const char *text, struct err *e);
 /* ERR_USAGE unless `name` can be the name of a header. */
 int gate_check_header(const char *name, struct err *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* The listening socket: opened here, because libmicrohttpd would listen on all interfaces. */
-#ifndef GUA_SERVE_LISTEN_H
-#define GUA_SERVE_LISTEN_H
+#pragma once
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -39,5 +38,3 @@ int listen_open(
 int listen_of(struct listen_address *a, int fd, struct err *e);
 /* "127.0.0.1:9848", "unix:/run/gua.sock". */
 void listen_text(char *dst, size_t cap, const struct listen_address *a);
-
-#endif

@@ -1,7 +1,6 @@
 /* The HTML pages: the frame, the pieces that pages are made of, the table of holders, and the
  * handlers of pages and of the files that they refer to. */
-#ifndef GUA_SERVE_PAGE_H
-#define GUA_SERVE_PAGE_H
+#pragma once
 
 #include "base/str.h"
 #include "model/reading.h"
@@ -86,5 +85,3 @@ void page_audit_me(const struct request *q, struct answer *a);
 void page_css(const struct request *q, struct answer *a);
 void page_js(const struct request *q, struct answer *a);
 void page_icon(const struct request *q, struct answer *a);
-
-#endif

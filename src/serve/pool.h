@@ -4,8 +4,7 @@
  *
  * The pool knows nothing about HTTP: results belong to its owner, and callbacks make those
  * who wait for a result sleep and wake. */
-#ifndef GUA_SERVE_POOL_H
-#define GUA_SERVE_POOL_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -86,5 +85,3 @@ const atomic_bool *pool_stopping(const struct pool *p);
  * POOL_BUSY from then on. */
 void pool_stop(struct pool *p);
 void pool_close(struct pool *p);
-
-#endif

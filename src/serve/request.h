@@ -1,8 +1,7 @@
 /* A request as handlers see it: what all requests share, the parts of its path, and its
  * parameters, decoded and checked. Bytes from a client are untrusted; this is their only
  * parser, and it has a fuzz target. */
-#ifndef GUA_SERVE_REQUEST_H
-#define GUA_SERVE_REQUEST_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -94,5 +93,3 @@ enum { REPORT_ROWS = 1000 };
  * The struct must not be moved, and is valid as long as the request. */
 int request_read_report(
 	struct report_params *p, const struct request *q, bool people, struct err *e);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A pattern is a path: "/api/v1/now". A part "*" stands for any one part, which the handler
  * finds in q->parts. The first row that matches counts. */
-#ifndef GUA_SERVE_ROUTE_H
-#define GUA_SERVE_ROUTE_H
+#pragma once
 
 #include "serve/answer.h"
 #include "serve/request.h"
@@ -39,5 +38,3 @@ const struct route *route_find(const struct route *table, const struct request *
 int route_check(const struct route *r, const struct request *q, struct err *e);
 /* Checks the parameters and calls the handler: always fills the answer. */
 void route_answer(const struct route *r, const struct request *q, struct answer *a);
-
-#endif

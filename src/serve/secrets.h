@@ -1,8 +1,7 @@
 /* The names and secrets of the clients that may send requests: a file with lines
  * NAME:SECRET. A client sends the secret as a bearer token, or name and secret as basic
  * authentication. */
-#ifndef GUA_SERVE_SECRETS_H
-#define GUA_SERVE_SECRETS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ bool secrets_allow(
 /* Reads a file with secrets or keys into *bytes, to free(). Fails unless it is a regular
  * file that only its owner, root or its group may read, and only its owner may write. */
 int secrets_read_file(const char *path, char **bytes, size_t *len, struct err *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* The server: libmicrohttpd with our own listening socket, limits, and headers. Its threads
  * read requests and write responses; the threads of a pool answer them. */
-#ifndef GUA_SERVE_SERVER_H
-#define GUA_SERVE_SERVER_H
+#pragma once
 
 #include "base/err.h"
 #include "serve/gate.h"
@@ -27,5 +26,3 @@ int server_open(struct server **s, const struct server_options *o, struct err *e
 /* Replaces the secrets: waits until no request uses the old ones, and frees them. */
 void server_replace_secrets(struct server *s, struct secrets *secrets);
 void server_close(struct server *s);
-
-#endif

@@ -1,6 +1,5 @@
 /* Analyses sub-tracking files: blocks of code joined with the samples of a tracking file. */
-#ifndef GUA_SUBTRACK_SUBTRACK_H
-#define GUA_SUBTRACK_SUBTRACK_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -75,5 +74,3 @@ void subtrack_print_json(struct str *out, const struct subtrack *s);
 /* The result of subtrack_compare(). The text is gpu-tracker's. */
 void subtrack_print_comparison(struct str *out, const json_t *comparison);
 void subtrack_print_comparison_json(struct str *out, const json_t *comparison);
-
-#endif

@@ -1,6 +1,5 @@
 /* `gua top`: reads the cards repeatedly, shows them, and handles keys. */
-#ifndef GUA_TOP_H
-#define GUA_TOP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ void top_close(struct top *t);
 int top_once(struct top *t, size_t columns, struct str *out, struct err *e);
 /* Runs until the user quits. */
 void top_run(struct top *t, struct top_screen *screen);
-
-#endif

@@ -1,7 +1,6 @@
 /* A screen as lines of styled text, independent of a terminal. `gua top` draws it, prints it if
  * there is no terminal, and its tests check it. */
-#ifndef GUA_TOP_FRAME_H
-#define GUA_TOP_FRAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -98,5 +97,3 @@ void top_frame_paint(struct top_painting *shown, const struct top_frame *f,
 
 void top_frame_finish_painting(struct top_painting *shown);
 void top_frame_finish_pen(struct top_pen *pen);
-
-#endif

@@ -1,7 +1,6 @@
 /* How much each card was used in the last minutes, for the small graphs: from the store, and
  * from the readings since. */
-#ifndef GUA_TOP_HISTORY_H
-#define GUA_TOP_HISTORY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ void top_history_add(struct top_history *h, size_t card, int64_t at_ms, double p
 /* The means of the `n` minutes up to the one of `now_ms`, oldest first; NAN: none. */
 void top_history_get(
 	const struct top_history *h, size_t card, int64_t now_ms, double *pct, size_t n);
-
-#endif

@@ -1,7 +1,6 @@
 /* Which processes `gua top` shows, in which order, and which one is selected. Depends only on
  * what the live view has read. */
-#ifndef GUA_TOP_MODEL_H
-#define GUA_TOP_MODEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,5 +82,3 @@ void top_model_family_finish(struct top_family *f);
 /* Reads the parents of all processes and their parents in turn, up to but without init, and
  * hands them to `now`. What cannot be read is left out. */
 void top_model_family_read(struct top_family *f, struct reader *reader, struct top_now *now);
-
-#endif

@@ -1,6 +1,5 @@
 /* The terminal of `gua top`. Only top_screen.c uses curses. */
-#ifndef GUA_TOP_SCREEN_H
-#define GUA_TOP_SCREEN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ void top_screen_show(struct top_screen *s, const struct top_frame *f);
 int top_screen_key(struct top_screen *s, int wait_ms, int other_fd, struct top_spot *at);
 /* Whether clicks are keys. If not, the terminal uses the mouse for itself: to select text. */
 void top_screen_mouse(struct top_screen *s, bool on);
-
-#endif

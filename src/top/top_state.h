@@ -1,6 +1,5 @@
 /* The state of `gua top`. Keys change it, drawing shows it. */
-#ifndef GUA_TOP_STATE_H
-#define GUA_TOP_STATE_H
+#pragma once
 
 #include "top/top_frame.h"
 #include "top/top_history.h"
@@ -122,5 +121,3 @@ size_t top_pages_menu_first(const struct top_state *s);
 /* Fills the menu of users with those that have processes, sorted. The list does not change
  * while the menu is open, so that a key chooses the user that was shown. */
 void top_pages_list_users(struct top_state *s);
-
-#endif

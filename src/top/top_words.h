@@ -1,6 +1,5 @@
 /* Short texts for numbers, and the words and styles of states, for `gua top`. */
-#ifndef GUA_TOP_WORDS_H
-#define GUA_TOP_WORDS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ void top_words_number(char *dst, size_t cap, double value, const char *unit);
 /* "active", "idle-held", "truly-idle", "lost" ... */
 const char *top_words_state(const struct present_card *card);
 enum top_style top_words_state_style(const struct present_card *card);
-
-#endif

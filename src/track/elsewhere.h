@@ -1,7 +1,6 @@
 /* Commands whose work does not run below them in the process tree: another program starts it,
  * on this host or on another one. What the tree used is then not what the work used. */
-#ifndef GUA_TRACK_ELSEWHERE_H
-#define GUA_TRACK_ELSEWHERE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ const struct elsewhere *elsewhere_find(
 
 /* Whether a process of this name is a shell. `comm` has 16 bytes, as in struct member. */
 bool elsewhere_is_shell(const char comm[16]);
-
-#endif

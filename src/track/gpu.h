@@ -2,8 +2,7 @@
  * (driver/host/worker.h): opening it may take seconds and a call may hang, and neither may
  * delay the tracker or make a short command look longer. An answer that is late is taken at a
  * later look. */
-#ifndef GUA_TRACK_GPU_H
-#define GUA_TRACK_GPU_H
+#pragma once
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -74,5 +73,3 @@ void gpu_sample(const struct gpu *g, struct track_sample *out);
 void gpu_fill(struct gpu *g, struct track_result *r);
 /* The same without a driver: nothing is known. */
 void gpu_fill_none(struct track_result *r);
-
-#endif

@@ -6,8 +6,7 @@
  * core. A change needs a page fault, and a file that is read anyway counts those. Peaks between
  * rounds come from the kernel's high-water marks: VmHWM of living processes, ru_maxrss of those
  * that the owner has waited for. */
-#ifndef GUA_TRACK_MEMORY_H
-#define GUA_TRACK_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ void memory_init(struct memory *m);
 void memory_look(struct memory *m, struct tree *t, double now_s);
 /* The owner has waited for member `i`. */
 void memory_reaped(struct memory *m, struct tree *t, uint32_t i, int64_t maxrss_bytes);
-
-#endif

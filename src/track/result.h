@@ -1,8 +1,7 @@
 /* What a tracked command or process tree used: the numbers, in base units (bytes, seconds,
  * percent of one core, joules). The renderers choose formats and units. Unknown is NAN or
  * -1, never 0. */
-#ifndef GUA_TRACK_RESULT_H
-#define GUA_TRACK_RESULT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -127,5 +126,3 @@ struct track_sample {
 	double cpu_pct[TRACK_GROUPS], system_cpu_pct; /* since the previous sample */
 	int64_t processes;
 };
-
-#endif

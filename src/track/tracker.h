@@ -1,8 +1,7 @@
 /* A tracker follows one process and everything below it. It has no thread and no output of its
  * own: its owner calls tracker_sample() at the time that tracker_next_us() returns, from any
  * loop: that of `gua track`, or libgua's helper process or thread. Links libc and libm only. */
-#ifndef GUA_TRACK_TRACKER_H
-#define GUA_TRACK_TRACKER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,5 +66,3 @@ void tracker_reaped(struct tracker *t, pid_t pid, int status, const struct rusag
 void tracker_stop(struct tracker *t);
 /* The numbers so far (after tracker_stop(): the final ones); valid until the next call. */
 const struct track_result *tracker_result(struct tracker *t);
-
-#endif

@@ -1,6 +1,5 @@
 /* The fields of a tracker, for the files of this folder. */
-#ifndef GUA_TRACK_TRACKER_PRIVATE_H
-#define GUA_TRACK_TRACKER_PRIVATE_H
+#pragma once
 
 #include "proc/limits.h"
 #include "track/gpu.h"
@@ -65,5 +64,3 @@ double tracker_max(double max, double mean);
 /* Adds a warning to the result, once. */
 void tracker_warn(struct track_result *r, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-
-#endif

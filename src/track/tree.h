@@ -1,7 +1,6 @@
 /* The process tree that is followed: how its files are read, its members, how new ones are
  * found, and what they used. */
-#ifndef GUA_TRACK_TREE_H
-#define GUA_TRACK_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -169,5 +168,3 @@ void tree_sum(struct tree *t, double sums[TRACK_GROUPS][COUNTERS]);
 void tree_forget(struct tree *t, uint32_t i);
 /* Converts the usage that wait4(2) reports. */
 void tree_count_usage(double counters[COUNTERS], const struct rusage *usage);
-
-#endif

@@ -3,8 +3,7 @@
  * by commas. The first word that names no card ends the list: "" and "-1" show none. Numbers
  * are taken in the driver's order, which is CUDA's where all cards are alike or
  * CUDA_DEVICE_ORDER is PCI_BUS_ID. */
-#ifndef GUA_TRACK_VISIBLE_H
-#define GUA_TRACK_VISIBLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,5 +18,3 @@ struct visible {
 
 /* Whether card `i` is shown. A card that may not be opened never is, and has no number. */
 bool visible_has(const struct visible *v, size_t i);
-
-#endif

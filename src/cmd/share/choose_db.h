@@ -1,6 +1,5 @@
 /* Chooses the store of a command that was given no --db. */
-#ifndef GUA_CMD_SHARE_CHOOSE_DB_H
-#define GUA_CMD_SHARE_CHOOSE_DB_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -35,5 +34,3 @@ void choose_db_note_unread(const struct store_list *stores);
 
 /* For a recorder on the user's own store: fills `note` if the system has a store already. */
 void choose_db_warn(const char *own, char *note, size_t cap);
-
-#endif

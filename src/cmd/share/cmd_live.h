@@ -1,7 +1,6 @@
 /* What the live commands share: the source of the readings, the store for the past, the clock,
  * and the wait for the next look. */
-#ifndef GUA_CMD_LIVE_H
-#define GUA_CMD_LIVE_H
+#pragma once
 
 #include "base/options.h"
 #include "cmd/share/choose_db.h"
@@ -103,5 +102,3 @@ int cmd_live_print(const struct command *self, const struct live_values *v,
 int cmd_live_loop(const char *loop, const char *loop_ms, int64_t *every_ms, struct err *e);
 /* Reads "1" or "0.5" as seconds, or a duration. At least 100 ms. */
 int cmd_live_seconds(const char *text, int64_t *ms, struct err *e);
-
-#endif

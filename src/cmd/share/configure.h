@@ -1,7 +1,6 @@
 /* Reads gua.conf(5) for a command: finds the files, checks them, and puts the command's options
  * over them. */
-#ifndef GUA_CMD_SHARE_CONFIGURE_H
-#define GUA_CMD_SHARE_CONFIGURE_H
+#pragma once
 
 #include <limits.h>
 
@@ -69,5 +68,3 @@ void configure_finish(struct configuration *c);
 
 /* Appends a file with every key and its default. */
 void configure_example(struct str *out);
-
-#endif

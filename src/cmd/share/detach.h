@@ -1,7 +1,6 @@
 /* Runs a program in the background. The foreground process waits until the background process
  * reports success or an error. */
-#ifndef GUA_CMD_SHARE_DETACH_H
-#define GUA_CMD_SHARE_DETACH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -35,5 +34,3 @@ void detach_failed(struct detached *d, const struct err *e);
 /* Writes this process's pid. Returns whether there is a file to remove later; logs a warning
  * if the pid could not be written. */
 bool detach_write_pid(const char *path);
-
-#endif

@@ -1,6 +1,5 @@
 /* `gua NAME` runs gua-NAME if NAME is not built in, as in git. */
-#ifndef GUA_CMD_SHARE_HAND_OVER_H
-#define GUA_CMD_SHARE_HAND_OVER_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -22,5 +21,3 @@ bool hand_over_path(const char *name, char path[PATH_MAX]);
 
 /* The path of the running program; false: it is not known. */
 bool hand_over_self(char path[PATH_MAX]);
-
-#endif

@@ -1,6 +1,5 @@
 /* A user's own time: the word "me" among users, and what to do without a store to read. */
-#ifndef GUA_CMD_SHARE_MINE_H
-#define GUA_CMD_SHARE_MINE_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/options.h"
@@ -13,5 +12,3 @@ int mine_expand(struct text_list *users, struct arena *texts, bool *found, struc
 int mine_actor(char name[USER_CAP], struct err *e);
 /* Adds to the error of a store that may not be read what the caller can do without it. */
 void mine_explain(const char *path, struct err *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* Shows long text on a terminal through the user's pager, as git does. */
-#ifndef GUA_CMD_SHARE_PAGER_H
-#define GUA_CMD_SHARE_PAGER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -17,5 +16,3 @@
 /* Prints the text as cmd_print() does, or through GUA_PAGER, PAGER or less if standard output
  * is a terminal with fewer lines. Finishes `out`; returns the exit status. */
 int pager_print(const struct command *self, struct str *out, bool none);
-
-#endif

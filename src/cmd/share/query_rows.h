@@ -1,7 +1,6 @@
 /* The options of `gua query` and `gua smi` that choose a query and list its fields. AT(field)
  * is the offset in the values of the command. */
-#ifndef GUA_CMD_SHARE_QUERY_ROWS_H
-#define GUA_CMD_SHARE_QUERY_ROWS_H
+#pragma once
 
 #include "base/options.h"
 #include "view/query.h"
@@ -39,5 +38,3 @@
 		OPTION_FLAG, 0, "help-query-remapped-rows",                                    \
 			.help = "list the fields of --query-remapped-rows", AT(help_remapped)  \
 	}
-
-#endif

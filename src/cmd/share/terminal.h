@@ -1,6 +1,5 @@
 /* What standard output can show: colour, characters, size. */
-#ifndef GUA_CMD_SHARE_TERMINAL_H
-#define GUA_CMD_SHARE_TERMINAL_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -60,5 +59,3 @@ int terminal_progress_hold_signals(struct progress *p);
 /* Draws the bar of a struct progress; returns non-zero if a signal asks to stop. */
 int terminal_progress_step(void *progress, int64_t done, int64_t total);
 void terminal_progress_erase(struct progress *p);
-
-#endif

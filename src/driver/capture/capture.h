@@ -1,8 +1,7 @@
 /* A capture of the driver: everything that it answers on this host, as lines of text
  * (gua-capture(5)). Each call has a deadline. A call that does not return is recorded as such,
  * its card is not asked again, and the capture goes on. */
-#ifndef GUA_DRIVER_CAPTURE_CAPTURE_H
-#define GUA_DRIVER_CAPTURE_CAPTURE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -55,5 +54,3 @@ struct capture_secrets {
 unsigned capture_secrets_number(
 	struct capture_secrets *s, int kind, const char *text, size_t len);
 void capture_secrets_finish(struct capture_secrets *s);
-
-#endif

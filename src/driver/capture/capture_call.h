@@ -1,8 +1,7 @@
 /* One call of the driver, made by the helper of a capture: any row of the table of calls, for
  * any card. A call may never return, so the helper makes one at a time; when it is stuck, the
  * process that captures starts another helper. */
-#ifndef GUA_DRIVER_CAPTURE_CAPTURE_CALL_H
-#define GUA_DRIVER_CAPTURE_CAPTURE_CALL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -48,5 +47,3 @@ struct capture_caller {
 void capture_call_begin(void *context, struct helper_place *where);
 void capture_call_serve(void *context, const struct str *request, struct str *reply);
 void capture_call_end(void *context);
-
-#endif

@@ -1,7 +1,6 @@
 /* A capture that was read (gua-capture(5)): the answers of a driver, by call and subject. The
  * file comes from another host, so every line is checked when it is read. */
-#ifndef GUA_DRIVER_CAPTURE_CAPTURE_FILE_H
-#define GUA_DRIVER_CAPTURE_CAPTURE_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ const struct nvml_answer *capture_file_find(
 /* What the capture has about a process; NULL: nothing. */
 const struct capture_file_process *capture_file_process(
 	const struct capture_file *r, uint32_t pid);
-
-#endif

@@ -2,8 +2,7 @@
  * text with a letter for each member, at its natural alignment: u and i (32 bits, without and
  * with a sign), Q (64 bits), d (a double), b (a byte), V (32 bits that are not written: the
  * version word), tN (text of N bytes), xN (N bytes in hexadecimal digits). */
-#ifndef GUA_DRIVER_CAPTURE_CAPTURE_LAYOUT_H
-#define GUA_DRIVER_CAPTURE_CAPTURE_LAYOUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ void capture_layout_print(const char *layout, const void *bytes, struct str *out
 /* Reads what was printed; the version word does not change. *text then points after the last
  * word. False: a word is missing or of the wrong kind. `bytes` may be NULL, to check only. */
 bool capture_layout_read(const char *layout, const char **text, void *bytes);
-
-#endif

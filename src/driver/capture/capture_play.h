@@ -4,8 +4,7 @@
  * round.
  *
  * The driver's functions get no context, so a process plays one capture at a time. */
-#ifndef GUA_DRIVER_CAPTURE_CAPTURE_PLAY_H
-#define GUA_DRIVER_CAPTURE_CAPTURE_PLAY_H
+#pragma once
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -23,5 +22,3 @@ struct moment capture_play_opened(const struct capture_play *play);
 /* Returns the function that answers for this symbol; NULL: the captured library did not have
  * it. */
 void *capture_play_find(const struct capture_play *play, const char *symbol);
-
-#endif

@@ -6,8 +6,7 @@
  * A call that gets no answer for `patience_ms` fails, and the helper is given up: it is killed,
  * or left behind if it cannot be killed. The next scan starts another one, which does not ask
  * the card that the first one was asking (driver/host/apart_site.h). */
-#ifndef GUA_DRIVER_HOST_APART_H
-#define GUA_DRIVER_HOST_APART_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -42,5 +41,3 @@ void apart_free(struct apart *a);
 void apart_remember(struct apart *a, const struct source_stuck *one);
 /* For source_options.host. */
 struct source_host *apart_host(struct apart *a);
-
-#endif

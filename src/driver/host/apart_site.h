@@ -1,8 +1,7 @@
 /* The internals of sources in processes of their own, shared by the apart*.c files: the
  * processes that are stuck, the site of a kind of source, the requests and replies, and the
  * serving side. */
-#ifndef GUA_DRIVER_HOST_APART_SITE_H
-#define GUA_DRIVER_HOST_APART_SITE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -177,5 +176,3 @@ bool apart_source_can_round(const struct source *s);
 /* Like round_run() and round_next(). */
 int apart_source_round(struct source *s, struct round *r, struct err *e);
 int apart_source_round_next(struct source *s, struct round *r, struct err *e);
-
-#endif

@@ -3,8 +3,7 @@
  * later. A pidfd, or the start time where there is no pidfd, shows when a pid is used again. A
  * life keeps its place in entries[] until it has ended and is stored; then the place is reused.
  */
-#ifndef GUA_DRIVER_HOST_LIVES_H
-#define GUA_DRIVER_HOST_LIVES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -89,5 +88,3 @@ void lives_sweep(struct lives *l, struct source *source, int64_t now_ms);
 /* Frees the places of lives that have ended, except those marked `kept`; clears these marks.
  * Call after everything was stored. */
 void lives_forget_ended(struct lives *l);
-
-#endif

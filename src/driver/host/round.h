@@ -1,7 +1,6 @@
 /* Rounds: everything that the recorder asks the driver at one moment, and the pace at which it
  * asks. */
-#ifndef GUA_DRIVER_HOST_ROUND_H
-#define GUA_DRIVER_HOST_ROUND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -131,5 +130,3 @@ bool round_can_patrol(const struct source *s);
 int round_reserve(struct round *r, size_t n, struct err *e);
 /* Asks for a look at a card in the next round; without a round (NULL) it does nothing. */
 void round_want(struct round *r, size_t card);
-
-#endif

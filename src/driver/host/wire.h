@@ -3,8 +3,7 @@
  * description. Of a source, the first process sends what has changed since the last time; the
  * second keeps a mirror of it. Both are the same program, so numbers are sent as they are in
  * memory; but every length, text, enum and bool is checked, like bytes from outside. */
-#ifndef GUA_DRIVER_HOST_WIRE_H
-#define GUA_DRIVER_HOST_WIRE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -84,5 +83,3 @@ struct mirror {
  * stays valid whatever the bytes are. */
 bool wire_mirror_read(struct mirror *m, struct wire *in);
 void wire_mirror_finish(struct mirror *m);
-
-#endif

@@ -5,8 +5,7 @@
  * The thread is also needed where the calls are made in another process (driver/host/apart.h):
  * the recorder and the views wait for that process, for signals and for the exit of processes
  * at the same time. libgua has only the thread. */
-#ifndef GUA_DRIVER_HOST_WORKER_H
-#define GUA_DRIVER_HOST_WORKER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -65,5 +64,3 @@ struct source *worker_source(struct worker *w);
 /* Returns the open source; NULL: it is not open. While a job is running, only fields that never
  * change may be read (ops, hostname). */
 struct source *worker_opened(struct worker *w);
-
-#endif

@@ -1,8 +1,7 @@
 /* The internals of the real driver's source, shared by the nvml_*.c files: devices (what the
  * driver has), cards (what is audited: a device, or each of its MIG instances), the state as a
  * whole, and the functions of each file. */
-#ifndef GUA_DRIVER_NVML_NVML_H
-#define GUA_DRIVER_NVML_NVML_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -212,5 +211,3 @@ struct nvml_stranger *nvml_process_add_stranger(struct nvml_card *c, uint32_t pi
 enum nvml_memory_from { NVML_MEMORY_SCANNED, NVML_MEMORY_LOOKED, NVML_MEMORY_GLANCED };
 
 void nvml_process_read_memory(struct nvml_source *s, size_t card, enum nvml_memory_from from);
-
-#endif

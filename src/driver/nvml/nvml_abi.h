@@ -2,8 +2,7 @@
  * layouts and signatures for 64-bit Linux. Handles are opaque pointers. If a layout starts with
  * `version`, the caller sets that member before every call: the size of the struct, with the
  * layout's number in the top byte. */
-#ifndef GUA_DRIVER_NVML_NVML_ABI_H
-#define GUA_DRIVER_NVML_NVML_ABI_H
+#pragma once
 
 #include <stdint.h>
 
@@ -213,5 +212,3 @@ struct nvml_fabric_health {
 };
 _Static_assert(sizeof(struct nvml_fabric_health) == 40, "driver ABI");
 #define NVML_FABRIC_HEALTH_V2 0x02000024u
-
-#endif

@@ -1,8 +1,7 @@
 /* Every call of the driver that gua makes, as data: its signature, what it answers, and which
  * parts of the answer must not leave the host. This table is used to make and to play captures.
  */
-#ifndef GUA_DRIVER_NVML_NVML_CALLS_H
-#define GUA_DRIVER_NVML_NVML_CALLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,5 +75,3 @@ extern const size_t nvml_n_forms;
 bool nvml_calls_of_metric(size_t row, struct nvml_form *form, int args[NVML_ARGS]);
 /* Finds the call with this symbol; false: it is unknown. */
 bool nvml_calls_find(const char *symbol, struct nvml_form *form);
-
-#endif

@@ -1,6 +1,5 @@
 /* Converts the driver's buffers into readings: pure functions that check every value. */
-#ifndef GUA_DRIVER_NVML_NVML_DECODE_H
-#define GUA_DRIVER_NVML_NVML_DECODE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ void nvml_decode_widen_uses(void *records, size_t n);
  * than `seen_us`, or ahead of `now_us`. */
 bool nvml_decode_use(const struct nvml_process_sample_v1 *from, int64_t seen_us, int64_t now_us,
 	struct process_util *to);
-
-#endif

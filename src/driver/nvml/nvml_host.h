@@ -1,8 +1,7 @@
 /* What the host shows of NVIDIA cards without calling their library: /proc, /sys, the kernel
  * module, device nodes, and whether this is a place in which the driver reports less than on a
  * plain host. */
-#ifndef GUA_DRIVER_NVML_NVML_HOST_H
-#define GUA_DRIVER_NVML_NVML_HOST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,5 +70,3 @@ struct nvml_site {
 
 /* Reads what is below `root` ("" for this host). It never sets NVML_PLACE_GUEST. */
 void nvml_host_read_site(struct nvml_site *site, const char *root);
-
-#endif

@@ -1,7 +1,6 @@
 /* Jobs and the ways to do them, best first: a way that a card does not support is not tried
  * again. The way in use is remembered for the log and for `gua doctor`. */
-#ifndef GUA_DRIVER_NVML_NVML_JOB_H
-#define GUA_DRIVER_NVML_NVML_JOB_H
+#pragma once
 
 #include "driver/nvml/nvml_lib.h"
 #include "driver/source.h"
@@ -62,5 +61,3 @@ struct nvml_buffer {
 	size_t cap; /* entries */
 };
 bool nvml_reserve(struct nvml_buffer *b, size_t entries, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* The driver's library: the calls that gua makes by their signatures; how it is opened, its
  * symbols looked up and initialised; and what its codes mean. */
-#ifndef GUA_DRIVER_NVML_NVML_LIB_H
-#define GUA_DRIVER_NVML_NVML_LIB_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -74,5 +73,3 @@ const char *nvml_lib_code_text(int code);
 /* Fills `e` with what a code means for the driver as a whole and what to do. Returns ERR_WORLD.
  */
 int nvml_lib_err(const struct nvml_lib *lib, const char *root, int code, struct err *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* Metrics of live views from the real driver: a table of calls (nvml_metrics.def), looked up
  * when the library is loaded. */
-#ifndef GUA_DRIVER_NVML_NVML_METRIC_H
-#define GUA_DRIVER_NVML_NVML_METRIC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -82,5 +81,3 @@ void nvml_metric_find_calls(struct nvml_source *s);
 /* source_ops.metrics */
 void nvml_metric_read(struct source *base, const struct metric_request *request, double *values,
 	metric_texts texts);
-
-#endif

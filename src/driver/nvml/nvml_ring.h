@@ -1,7 +1,6 @@
 /* What the samples show about the driver's ring: how often it samples, how much it keeps,
  * whether samples were lost, and which clock its stamps come from. Pure functions. */
-#ifndef GUA_DRIVER_NVML_NVML_RING_H
-#define GUA_DRIVER_NVML_NVML_RING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ int64_t nvml_ring_span_us(const struct nvml_ring *r);
  * the oldest of which is at `oldest_us`. It is 0 unless the whole ring was returned and there
  * is a gap before it. */
 size_t nvml_ring_lost(const struct nvml_ring *r, size_t n, int64_t oldest_us);
-
-#endif

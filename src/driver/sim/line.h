@@ -1,7 +1,6 @@
 /* One line of a scenario, cut into words that are taken one after the other. Private to
  * scenario*.c. */
-#ifndef GUA_DRIVER_SIM_LINE_H
-#define GUA_DRIVER_SIM_LINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ int line_signed_duration(struct line *l, const char *what, int64_t *us);
 int line_size(struct line *l, const char *what, int64_t *bytes);
 /* "60W", "0.5W" or "60000mW". */
 int line_power(struct line *l, const char *what, int64_t *mw);
-
-#endif

@@ -2,8 +2,7 @@
  * microseconds since its start, and only goes forward. After play_advance() every question is
  * about that moment; its cost depends only on the size of the answer, and it allocates nothing.
  */
-#ifndef GUA_DRIVER_SIM_PLAY_H
-#define GUA_DRIVER_SIM_PLAY_H
+#pragma once
 
 #include "base/clock.h"
 #include "driver/sim/scenario.h"
@@ -150,5 +149,3 @@ struct play_account {
  * like play_uses(). */
 size_t play_account_list(
 	const struct play *p, size_t card, struct play_account *out, size_t max);
-
-#endif

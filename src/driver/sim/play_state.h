@@ -1,6 +1,5 @@
 /* The state of a play. Private to play*.c. */
-#ifndef GUA_DRIVER_SIM_PLAY_STATE_H
-#define GUA_DRIVER_SIM_PLAY_STATE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -122,5 +121,3 @@ void play_account_hold(struct play *p, uint32_t seat, bool comes, int64_t t_us);
 void play_account_leave(struct play *p, uint32_t seat, int64_t t_us);
 /* The pid of a process has become known. */
 void play_account_name(struct play *p, uint32_t process);
-
-#endif

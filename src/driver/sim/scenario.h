@@ -2,8 +2,7 @@
  * in gua-scenario(5)). The simulated source and the tests' fake library play it in place of a
  * driver. This header is the parsed file, which never changes once it is made; play.h plays it.
  */
-#ifndef GUA_DRIVER_SIM_SCENARIO_H
-#define GUA_DRIVER_SIM_SCENARIO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -182,5 +181,3 @@ int scenario_resolve(
 
 /* Returns the index of the first entry of `by_pid` with this pid, or s->n_processes. */
 size_t scenario_find_pid(const struct scenario *s, uint32_t pid);
-
-#endif

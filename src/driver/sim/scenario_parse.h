@@ -1,7 +1,6 @@
 /* Reads the lines of a scenario that describe cards, MIG instances, processes and events.
  * Private to scenario*.c. */
-#ifndef GUA_DRIVER_SIM_SCENARIO_PARSE_H
-#define GUA_DRIVER_SIM_SCENARIO_PARSE_H
+#pragma once
 
 #include "driver/sim/line.h"
 #include "driver/sim/scenario.h"
@@ -12,5 +11,3 @@ int scenario_parse_mig(struct scenario *s, struct line *l);
 int scenario_parse_process(struct scenario *s, struct line *l);
 /* Reads the rest of a line after `at T`. */
 int scenario_parse_verb(struct scenario *s, struct line *l, int64_t at_us);
-
-#endif

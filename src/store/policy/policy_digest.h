@@ -1,7 +1,6 @@
 /* The daily limit of notices, and digests: a digest is one notice for several notices of a
  * user. A message is a notice through all its channels. */
-#ifndef GUA_STORE_POLICY_POLICY_DIGEST_H
-#define GUA_STORE_POLICY_POLICY_DIGEST_H
+#pragma once
 
 #include "store/policy/policy_notice.h"
 
@@ -42,5 +41,3 @@ int policy_digest_renew(
 
 /* The stage of a digest in the queue. */
 #define POLICY_DIGEST_STAGE "digest"
-
-#endif

@@ -1,7 +1,6 @@
 /* policy.db, the file of gua enforce: how far sessions have gone, every step, notices, keeps
  * and arms. The schema is policy.sql. Only gua enforce writes it; reports and pages read it. */
-#ifndef GUA_STORE_POLICY_POLICY_FILE_H
-#define GUA_STORE_POLICY_POLICY_FILE_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -122,5 +121,3 @@ int policy_file_set_simulation(
 	struct policy_file *f, int64_t now_ms, const char *json, struct err *e);
 int policy_file_simulation(
 	struct policy_file *f, int64_t *at_ms, struct str *json, struct err *e);
-
-#endif

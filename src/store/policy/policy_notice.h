@@ -1,6 +1,5 @@
 /* The queue of notices in policy.db: one notice for each session, stage and channel. */
-#ifndef GUA_STORE_POLICY_POLICY_NOTICE_H
-#define GUA_STORE_POLICY_POLICY_NOTICE_H
+#pragma once
 
 #include "store/policy/policy_file.h"
 
@@ -50,5 +49,3 @@ int policy_notice_cancel(
  */
 int policy_notice_delivered(struct policy_file *f, const char *session,
 	const struct policy_state *state, int64_t *ms, struct err *e);
-
-#endif

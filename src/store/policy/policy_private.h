@@ -1,6 +1,5 @@
 /* What the files of policy.db share. Only for store/policy/. */
-#ifndef GUA_STORE_POLICY_POLICY_PRIVATE_H
-#define GUA_STORE_POLICY_POLICY_PRIVATE_H
+#pragma once
 
 #include "store/policy/policy_notice.h"
 #include "store/sql.h"
@@ -36,5 +35,3 @@ int policy_file_done(struct policy_query *q, int answer, struct err *e);
 	"round = 0))"
 int policy_notice_each(
 	struct policy_query *q, policy_notice_taker take, void *context, struct err *e);
-
-#endif

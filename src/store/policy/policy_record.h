@@ -1,8 +1,7 @@
 /* What steps of gua enforce write into policy.db: how far a session has gone, a row of the log,
  * and notices. The caller makes the records first, and writes all of them in one transaction.
  */
-#ifndef GUA_STORE_POLICY_RECORD_H
-#define GUA_STORE_POLICY_RECORD_H
+#pragma once
 
 #include "store/policy/policy_file.h"
 #include "store/policy/policy_notice.h"
@@ -21,5 +20,3 @@ struct policy_record {
  * is written. */
 int policy_record_write(struct policy_file *f, const struct policy_record *records, size_t n,
 	const struct policy_pass *pass, struct err *e);
-
-#endif
