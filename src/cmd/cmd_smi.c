@@ -1,4 +1,5 @@
 /* gua smi: stands in for nvidia-smi in scripts: its options, layouts and exit statuses. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,16 +204,21 @@ static int monitor(const struct command *self, struct arguments *w)
 {
 	static char processes[] = "-p", select[] = "-s", use[] = "u";
 	bool pmon = strcmp(w->all[1], "pmon") == 0;
+	struct command named = *self;
+	char name[NAME_MAX + 8];
+	snprintf(name, sizeof(name), "%s %s", self->called ? self->called : "gua smi",
+		w->all[1]);
+	named.called = name;
 	if (!pmon) {
 		memmove(w->all, w->all + 1, (size_t)--w->n * sizeof(*w->all));
-		return hand_to(self, &cmd_dmon, w);
+		return hand_to(&named, &cmd_dmon, w);
 	}
 	memmove(w->all + 4, w->all + 2, (size_t)(w->n - 2) * sizeof(*w->all));
 	w->all[1] = processes;
 	w->all[2] = select;
 	w->all[3] = use;
 	w->n += 2;
-	return hand_to(self, &cmd_dmon, w);
+	return hand_to(&named, &cmd_dmon, w);
 }
 
 /* The fields that a --query-... asks for; NULL: the values ask for no query. */
@@ -336,8 +342,7 @@ static int run_with(const struct command *self, int argc, char **argv, struct ar
 		return monitor(self, w);
 	if (no) {
 		fprintf(stderr,
-			"%s: gua has no '%s'%s: it reads cards and changes nothing; use "
-			"NVIDIA's own nvidia-smi for that\n",
+			"%s: there is no '%s'%s; use NVIDIA's own nvidia-smi for that\n",
 			self->called ? self->called : "gua smi", no,
 			strcmp(no, "topo") == 0 ? " other than 'topo -m'" : "");
 		return STATUS_UNAVAILABLE;
