@@ -514,25 +514,53 @@ static void take_mean(struct account *a, const struct account_sample *s, const d
 	pass(a, s, joined);
 }
 
-/* Accounts the time since the reading before. If the state changed in between, the moment is
- * not known: the middle is used, and the error is at most half of the time between them. A
- * reading describes the period that ends with it, so the middle is that of the two periods. */
+/* The state changed between two single readings. The moment is not known: the middle counts.
+ * The stretch that ends there is lone if it has one reading only: most such stretches are
+ * shorter than the time between two readings, so others like it were missed. */
+static void take_change(struct account *a, const struct account_sample *s,
+	const struct account_drain *d, struct account_scene *on)
+{
+	double last = a->before[1], active_pct = on->rules->active_util_pct;
+	bool lone = differs(a->before[0], last, on->rules);
+	int64_t length_ms = s->at_ms - a->stamp_ms;
+	double level = lone ? (last + 100) / 2 : fmax(a->before[0], last);
+	double excess_ms = cover_excess(level, active_pct) * (double)d->reading_ms;
+	/* A reading is the driver's newest sample. On the average the middle of its period is
+	 * one period ago. */
+	double back_ms = (double)d->reading_ms;
+	/* A lone stretch stands also for the excess of those that were missed. */
+	if (last >= active_pct)
+		back_ms += lone ? 1.5 * excess_ms : excess_ms;
+	back_ms = fmin(back_ms, (double)length_ms / 2);
+	account_pct(a, last, s->at_ms - length_ms / 2 - llround(back_ms), on);
+	/* If half of the lone stretches are seen and count as the time between two readings,
+	 * the variance of each is a quarter of its square, of the missed ones, too. Each has
+	 * two edges, and the first of them was added as usual. */
+	double square = square_of(length_ms, length_ms / 2);
+	add_square(a, on->ledger, CARD_ACTIVE, lone ? 5 * square : square);
+	if (lone)
+		add_unsure(a, on->ledger, llround(2 * excess_ms / 3));
+}
+
+/* Accounts the time since the reading before. */
 static void take_reading(struct account *a, const struct account_sample *s,
 	const struct account_drain *d, struct account_scene *on)
 {
 	bool joined = is_joined(a, s, d);
-	int64_t begin_ms = begin_of(a, s, d), length_ms = s->at_ms - begin_ms;
-	double before = a->before[1];
+	int64_t begin_ms = begin_of(a, s, d);
+	bool changed = joined && differs(a->before[1], s->pct, on->rules);
+	/* Two readings at a time may be of the same sample: they count as one. */
+	bool same = joined && !changed && s->at_ms - begin_ms < d->reading_ms;
+	double before = a->before[0];
 	if (begin_ms > a->covered_ms)
 		account_unobserved(a, begin_ms, on->ledger);
 	a->suspect = s->suspect;
-	if (d->polled && joined && differs(before, s->pct, on->rules)) {
-		int64_t back_ms = min64(d->reading_ms, length_ms) / 2;
-		account_pct(a, before, begin_ms + length_ms / 2 - back_ms, on);
-		add_square(a, on->ledger, CARD_ACTIVE, square_of(length_ms, length_ms / 2));
-	}
+	if (d->polled && changed)
+		take_change(a, s, d, on);
 	account_pct(a, s->pct, s->at_ms, on);
 	pass(a, s, joined);
+	if (same)
+		a->before[0] = before;
 }
 
 static struct account_sample sample_at(const struct account_drain *d, size_t i)

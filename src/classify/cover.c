@@ -72,3 +72,8 @@ struct cover cover_of(const double around[2 * COVER_BESIDE + 1], double active_p
 		return (struct cover){ .part = 1, .used_pct = pct, .unused_pct = NAN };
 	return (struct cover){ .unused_pct = pct };
 }
+
+double cover_excess(double level_pct, double active_pct)
+{
+	return level_pct > 2 * active_pct ? 1 - 2 * active_pct / level_pct : 0;
+}

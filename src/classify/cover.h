@@ -28,4 +28,9 @@ struct cover {
  * is use or not as a whole. */
 struct cover cover_of(const double around[2 * COVER_BESIDE + 1], double active_pct);
 
+/* For a card of which single samples are read now and then: a sample is use if use at
+ * `level_pct` covers enough of its period, so that a stretch of use seems longer than it is.
+ * Returns by how much, as a part of a period. */
+double cover_excess(double level_pct, double active_pct);
+
 #endif

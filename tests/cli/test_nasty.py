@@ -5,7 +5,7 @@ import statistics
 import pytest
 
 from judge import CARD, judge_slots, table
-from lives import DRIVERS
+from lives import DRIVERS, PLAIN, make_lives
 from nasty import NASTY, interruptions, nasty_lives
 from recording import VIRTUAL_START, record_virtually
 
@@ -37,6 +37,14 @@ def test_states_of_all_cards(figures):
     for figure in figures:
         if figure.name in ("active", "idle_held", "truly_idle"):
             assert abs(figure.error) <= 0.02 * figure.true, table(figures)
+
+
+def test_a_driver_without_a_ring_of_samples(tmp_path):
+    """An hour of random lives: a reading is a mean, so that use seems longer than it is unless that is accounted for."""
+    driver, lives = DRIVERS["no-samples"], make_lives(31, 3600, 72)
+    found = judge_slots(record_virtually(tmp_path, lives, PLAIN, driver, 3600), lives, driver, PLAIN, VIRTUAL_START, 3600)
+    assert all(figure.ok for figure in found if figure.kind == CARD), table(found)
+    assert all(abs(figure.error) <= 0.005 * figure.true for figure in found if figure.name == "idle_held"), table(found)
 
 
 def test_lives_come_from_their_seed():

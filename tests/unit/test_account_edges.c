@@ -151,6 +151,41 @@ static void test_polled_readings_are_doubtful(void **state)
 	assert_int_equal(sum_unsure(f), 577 + 500);
 }
 
+/* Bursts of `long_ms` at 60 %, one every 7.13 s, of which single samples of 167 ms are read
+ * once a second. Returns how much too long the use seems to be. */
+static int64_t read_bursts(struct fixture *f, int64_t long_ms)
+{
+	enum { READ_MS = 167, EVERY_MS = 7130, BURSTS = 1000 };
+	account_start(&f->account, 0, -1);
+	for (int64_t t = READ_MS; t < EVERY_MS * BURSTS; t += 1000) {
+		int64_t from = t - READ_MS, begin = t / EVERY_MS * EVERY_MS + 1000;
+		int64_t lo = from > begin ? from : begin;
+		int64_t hi = t < begin + long_ms ? t : begin + long_ms;
+		struct util_sample s = at(t, hi > lo ? 60 * (double)(hi - lo) / READ_MS : 0);
+		struct account_drain d = ring(&s, 1);
+		d.polled = true;
+		d.reading_ms = READ_MS;
+		drain_as(f, d, NULL, 0);
+	}
+	return sum_ms(f, CARD_ACTIVE) - long_ms * BURSTS;
+}
+
+/* An edge sample of more than 10 % does not make a stretch of use longer. */
+static void test_polled_readings_do_not_lean(void **state)
+{
+	struct fixture *f = *state;
+	assert_in_range(llabs(read_bursts(f, 2300)), 0, 2300 * 1000 / 200);
+}
+
+/* Of bursts shorter than the time between readings some are missed. */
+static void test_polled_readings_of_short_bursts(void **state)
+{
+	struct fixture *f = *state;
+	int64_t off_ms = llabs(read_bursts(f, 400));
+	assert_in_range(off_ms, 0, 400 * 1000 / 10);
+	assert_in_range(off_ms, 0, sum_unsure(f));
+}
+
 /* Only where it depends on who came or went. */
 static void test_doubt_comes_later(void **state)
 {
@@ -202,6 +237,8 @@ int main(void)
 		TEST(test_a_stall_without_change_costs_nothing),
 		TEST(test_a_card_that_changes_hands),
 		TEST(test_polled_readings_are_doubtful),
+		TEST(test_polled_readings_do_not_lean),
+		TEST(test_polled_readings_of_short_bursts),
 		TEST(test_doubt_comes_later),
 		TEST(test_unlisted),
 	};

@@ -114,6 +114,21 @@ static void test_every_position(void **state)
 			}
 }
 
+/* How often a sample that is read at a random moment is use: more often than there was use. */
+static void test_excess(void **state)
+{
+	(void)state;
+	const double step = 1.0 / 1024, length = 3;
+	for (double level = 20; level <= 100; level += 20) {
+		double seen = 0;
+		for (double end = 0; end < length + 1; end += step)
+			if (level * fmin(fmin(end, 1), length + 1 - end) >= ACTIVE)
+				seen += step;
+		assert_float_equal((seen - length), cover_excess(level, ACTIVE), 0.003);
+	}
+	assert_float_equal(cover_excess(15, ACTIVE), 0, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -122,6 +137,7 @@ int main(void)
 		cmocka_unit_test(test_short_stretches),
 		cmocka_unit_test(test_unknown_neighbours),
 		cmocka_unit_test(test_every_position),
+		cmocka_unit_test(test_excess),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
