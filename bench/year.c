@@ -158,7 +158,7 @@ static int64_t slot_for(const struct lab *lab, int64_t now_s)
 {
 	const struct retention keep = RETENTION_DEFAULT;
 	int64_t age = lab->end_s - now_s - SLACK_S;
-	int64_t seconds = age > keep.five_s ? 3600 : age > keep.minute_s ? 300 : SLOT_SECONDS;
+	int64_t seconds = age > keep.five_s ? 900 : age > keep.minute_s ? 300 : SLOT_SECONDS;
 	return now_s - now_s % seconds;
 }
 

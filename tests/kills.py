@@ -167,6 +167,8 @@ class Kills:
             sums = dict(ask("SELECT gpu, sum(ms) FROM (SELECT gpu, ms FROM usage_1m UNION ALL SELECT gpu, ms FROM usage_5m"
                             " UNION ALL SELECT gpu, ms FROM usage_1h) GROUP BY gpu"))
             assert sums == dict(ask("SELECT gpu, sum(ms) FROM total_gpu GROUP BY gpu"))
+            summed = ("SELECT gpu, state, sum(ms) FROM usage WHERE slot < (SELECT max(slot) + 3600 FROM heat_1h) GROUP BY 1, 2")
+            assert ask(summed) == ask("SELECT gpu, state, sum(ms) FROM usage_1d GROUP BY 1, 2")
             for gpu, ms in sums.items():
                 assert ms <= passed_ms, f"GPU {gpu} has {ms / 1000} s in {passed_ms / 1000} s"
                 assert ms >= passed_ms - self.lost * 1000, f"GPU {gpu} has {ms / 1000} s of {passed_ms / 1000} s"

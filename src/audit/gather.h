@@ -12,11 +12,17 @@
 #include "audit/audit.h"
 #include "audit/engine.h"
 #include "model/audit.h"
+#include "store/sql.h"
 
 /* What a pass has read from a store and not yet added to the audit. */
 struct file_part {
 	struct audit a; /* cards by their place in the store; sums, heatmap, days, spells */
 	struct pairs *pairs; /* its holders */
+};
+
+/* Slots in from <= slot < to. */
+struct slot_span {
+	int64_t from, to;
 };
 
 /* One store while it is read. */
@@ -39,8 +45,11 @@ struct gather_file {
 	struct idmap shared;	  /* hosts of cards that are also in an earlier file */
 	int64_t oldest_ms, newest_ms; /* where its data begins and ends; -1: it has none */
 	int64_t first_slot_ms;	      /* where its first slot begins */
-	int64_t from_ms, to_ms;	      /* the requested window, widened to slots that it cuts */
-	struct file_part *part;	      /* while a pass runs */
+	struct slot_span
+		slots[SLOT_TABLES]; /* of each slot table: from its first slot to its last */
+	int64_t summed_s;	    /* slots before this are in the sums of hours */
+	int64_t from_ms, to_ms;	    /* the requested window, widened to slots that it cuts */
+	struct file_part *part;	    /* while a pass runs */
 };
 
 /* The index of a card in the audit, by its id in the store; IDMAP_NONE: it is not there. */
@@ -139,23 +148,30 @@ struct gather {
 	int64_t from_ms, to_ms; /* the requested window, widened to the slots that it cuts */
 	int64_t first_slot_ms;	/* where the first slot of all stores begins */
 	int64_t from_slot, to_slot; /* slots in from <= slot < to are in the window */
-	struct idmap marks;	    /* keys of the time line's events; see hours_mark() */
-	void *context;		    /* data of the current pass */
+	bool odd_zone; /* in the local time zone, some hours of it do not begin at an hour of
+			  UTC */
+	struct idmap marks; /* keys of the time line's events; see hours_mark() */
+	void *context;	    /* data of the current pass */
 };
 
-/* Slots in from <= slot < to. */
-struct slot_span {
-	int64_t from, to;
+/* What is read of a store: parts of tables that together have each slot of the window once.
+ * `level` says how coarse the rows may be. Days and hours come from the sums of complete hours,
+ * the minutes before and after them from the slots. */
+enum window_level { WINDOW_BY_DAY, WINDOW_BY_HOUR, WINDOW_BY_SLOT };
+enum { WINDOW_READS = 11 };
+struct window_reads {
+	struct window_read {
+		const struct slot_table *table;
+		struct slot_span span;
+		bool summed; /* of complete hours: their hours are in heat_1h, too */
+	} items[WINDOW_READS];
+	size_t n;
+	struct slot_span hours; /* that are read from sums */
 };
-/* The window in parts. The tables usage_1d and holding_1d have daily sums of the slots of five
- * minutes and of an hour, so whole days are read from them. The slots themselves are read only
- * before the first midnight and after the last one. If there is no whole day, or with
- * `by_hour`, all of the window is `before`: the hours of the week are stored for all cards
- * together, so those of some cards or users must be read from the slots. */
-struct window_parts {
-	struct slot_span all, before, days, after;
-};
-struct window_parts window_parts(const struct gather *g, bool by_hour);
+struct window_reads window_reads(
+	const struct gather *g, const struct gather_file *file, enum window_level level);
+/* The level at which the hours of the week and the columns of the time line can be filled. */
+enum window_level hours_level(const struct gather *g);
 
 /* Reads the hosts and the cards, merged over the files, the runs, and where data begins and
  * ends. */

@@ -340,8 +340,6 @@ static bool take_holding(struct fold *f, sqlite3_value **values)
 static int read_holdings(
 	struct holding_fold *h, const char *table, struct slot_span span, struct err *e)
 {
-	if (span.from >= span.to)
-		return 0;
 	h->fold = (struct fold){ .row = take_holding, .context = h };
 	return sql_fold(h->file->db, &h->fold, e,
 		"SELECT fold(" COLUMNS ") FROM %s WHERE slot >= %lld AND slot < %lld%s", table,
@@ -352,17 +350,16 @@ static int read_holdings(
 static int read_window(
 	const struct gather *g, struct gather_file *file, struct pairs *p, struct err *e)
 {
-	struct window_parts parts = window_parts(g, restriction_of_users(&g->q->only));
+	bool of_users = restriction_of_users(&g->q->only);
+	struct window_reads reads =
+		window_reads(g, file, of_users ? hours_level(g) : WINDOW_BY_DAY);
 	struct holding_fold h = {
 		.g = g, .pairs = p, .file = file, .clock = { .utc = g->q->utc }
 	};
-	int rc = read_holdings(&h, "holding_1d", parts.days, e);
-	for (int i = 0; i < SLOT_TABLES && rc == 0; i++) {
-		const struct slot_table *t = &slot_tables[i];
-		h.seconds = t->seconds;
-		rc = read_holdings(&h, t->holding, t->heat ? parts.before : parts.all, e);
-		if (rc == 0 && t->heat)
-			rc = read_holdings(&h, t->holding, parts.after, e);
+	int rc = 0;
+	for (size_t i = 0; i < reads.n && rc == 0; i++) {
+		h.seconds = reads.items[i].table->seconds;
+		rc = read_holdings(&h, reads.items[i].table->holding, reads.items[i].span, e);
 	}
 	return rc;
 }

@@ -10,7 +10,7 @@
 #include "audit/gather.h"
 #include "store/sql.h"
 
-enum { DAY_S = 86400, MOST_DAYS = 200 * 366 };
+enum { HOUR_S = 3600, DAY_S = 86400, MOST_DAYS = 200 * 366 };
 
 /* Days since 1970-01-01 of the date of a moment. */
 static int64_t day_number(int64_t ms, bool utc)
@@ -20,12 +20,26 @@ static int64_t day_number(int64_t ms, bool utc)
 	return (int64_t)timegm(&date) / DAY_S;
 }
 
+/* Whether hours of the local time zone begin at another minute than those of UTC, at some time
+ * in the window. Clocks change less often than it is looked up. */
+static bool is_odd_zone(const struct gather *g)
+{
+	const int64_t step = 7 * DAY_S;
+	bool odd = false;
+	for (int64_t t = g->from_slot; t < g->to_slot + step && !g->q->utc && !odd; t += step)
+		odd = moment_fields(clock_earlier(t, g->to_slot) * 1000, false).tm_gmtoff %
+			      HOUR_S !=
+		      0;
+	return odd;
+}
+
 int hours_make_days(struct gather *g, struct err *e)
 {
 	struct audit *a = g->a;
 	struct audit_days *d = &a->days;
 	if (a->until_ms <= a->since_ms)
 		return 0;
+	g->odd_zone = is_odd_zone(g);
 	d->first = day_number(a->since_ms, g->q->utc);
 	int64_t n = day_number(a->until_ms - 1, g->q->utc) - d->first + 1;
 	if (n < 1 || n > MOST_DAYS) /* only a damaged store has this */
@@ -87,7 +101,7 @@ void hours_clear(struct audit_days *d)
 			d->items[i].ms[state] *= state == CARD_UNOBSERVED;
 }
 
-enum { QUARTER_S = 900, HOUR_S = 3600 };
+enum { QUARTER_S = 900 };
 
 /* Offset from UTC in seconds at `t`. Looked up once for each hour, which is exact enough for an
  * hour of the week. */
@@ -175,6 +189,22 @@ void hours_add_column(
 	c->items[card * c->n + (size_t)at].ms[state] += ms;
 }
 
+/* How coarse the rows may be from which the columns are made. */
+static enum window_level columns_level(const struct audit_columns *c)
+{
+	return c->width_ms % (DAY_S * 1000) == 0    ? WINDOW_BY_DAY
+	       : c->width_ms % (HOUR_S * 1000) == 0 ? WINDOW_BY_HOUR
+						    : WINDOW_BY_SLOT;
+}
+
+enum window_level hours_level(const struct gather *g)
+{
+	const struct audit_columns *c = &g->a->columns;
+	if (g->odd_zone || (c->n && columns_level(c) == WINDOW_BY_SLOT))
+		return WINDOW_BY_SLOT;
+	return WINDOW_BY_HOUR;
+}
+
 /* What the rows of a table are added to. */
 struct column_fold {
 	struct fold fold;
@@ -194,28 +224,19 @@ static bool take_column_row(struct fold *f, sqlite3_value **values)
 	return true;
 }
 
-static int read_column_rows(
-	struct column_fold *c, const char *table, struct slot_span span, struct err *e)
-{
-	if (span.from >= span.to)
-		return 0;
-	c->fold = (struct fold){ .row = take_column_row, .context = c };
-	return sql_fold(c->file->db, &c->fold, e,
-		"SELECT fold(slot, gpu, state, ms) FROM %s WHERE slot >= %lld AND slot < %lld",
-		table, (long long)span.from, (long long)span.to);
-}
-
-/* Columns of whole days are read from the sums by day, the others from the slots. */
 static int read_columns(struct gather *g, struct gather_file *file, struct err *e)
 {
 	struct column_fold c = { .columns = &g->a->columns, .file = file };
-	struct window_parts parts = window_parts(g, c.columns->width_ms % (DAY_S * 1000) != 0);
-	int rc = read_column_rows(&c, "usage_1d", parts.days, e);
-	for (int i = 0; i < SLOT_TABLES && rc == 0; i++) {
-		const struct slot_table *t = &slot_tables[i];
-		rc = read_column_rows(&c, t->usage, t->heat ? parts.before : parts.all, e);
-		if (rc == 0 && t->heat)
-			rc = read_column_rows(&c, t->usage, parts.after, e);
+	struct window_reads reads = window_reads(g, file, columns_level(c.columns));
+	int rc = 0;
+	for (size_t i = 0; i < reads.n && rc == 0; i++) {
+		const struct window_read *read = &reads.items[i];
+		c.fold = (struct fold){ .row = take_column_row, .context = &c };
+		rc = sql_fold(file->db, &c.fold, e,
+			"SELECT fold(slot, gpu, state, ms) FROM %s WHERE slot >= %lld AND slot "
+			"< %lld",
+			read->table->usage, (long long)read->span.from,
+			(long long)read->span.to);
 	}
 	return rc;
 }

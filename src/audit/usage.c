@@ -1,5 +1,5 @@
-/* Reads the use of the cards, and the hours of the week: whole days from the daily sums, the
- * hours before and after them from the slots. */
+/* Reads the use of the cards, and the hours of the week: days and hours from their sums, the
+ * minutes before and after them from the slots. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,6 +7,7 @@
 #include "model/tick.h"
 #include "audit/gather.h"
 #include "store/sql.h"
+#include "store/sums.h"
 
 /* What the rows of one table are added to. */
 struct usage_fold {
@@ -16,9 +17,8 @@ struct usage_fold {
 	struct audit *part; /* of the file */
 	int64_t seconds;    /* width of its slots */
 	struct heat_clock clock;
-	bool use_unknown; /* some time has unknown use: the sums over all cards do not include
-			     it */
-	bool failed;	  /* out of memory */
+	bool summed; /* sums over all cards have the hours of these rows */
+	bool failed; /* out of memory */
 };
 
 /* The card of a row, or NULL if it is not in the audit. */
@@ -31,7 +31,7 @@ static struct audit_card *card_of(struct usage_fold *u, sqlite3_value *gpu, int 
 	return card->left_out ? NULL : card;
 }
 
-/* Columns of a slot and of a day, in the order of the values below. */
+/* Columns of a slot, an hour and a day, in the order of the values below. */
 #define SUMS                                                                                   \
 	"slot, gpu, state, ms, util_pct_ms, energy_mj, energy_unknown_ms, unsure_ms, "         \
 	"unsure_ms2"
@@ -87,28 +87,9 @@ static bool take_slot(struct fold *f, sqlite3_value **values)
 	if (!add_row(u, values))
 		return !u->failed;
 	const struct heat_slot slot = { sqlite3_value_int64(values[0]), u->seconds };
-	if (state != CARD_UNOBSERVED)
+	if (state != CARD_UNOBSERVED && !u->summed)
 		hours_add(u->part, &u->clock, slot, state, sql_value_sum(values[3]));
-	u->part->resolution_ms = clock_later(u->part->resolution_ms, u->seconds * 1000);
 	return !u->failed;
-}
-
-static bool take_day(struct fold *f, sqlite3_value **values)
-{
-	struct usage_fold *u = f->context;
-	if (add_row(u, values) && sqlite3_value_int(values[2]) == CARD_USE_UNKNOWN)
-		u->use_unknown = true;
-	return !u->failed;
-}
-
-/* Values: slot, gpu, ms; for time with unknown use. */
-static bool take_unknown(struct fold *f, sqlite3_value **values)
-{
-	struct usage_fold *u = f->context;
-	const struct heat_slot slot = { sqlite3_value_int64(values[0]), u->seconds };
-	if (card_of(u, values[1], CARD_USE_UNKNOWN))
-		hours_add(u->part, &u->clock, slot, CARD_USE_UNKNOWN, sql_value_sum(values[2]));
-	return true;
 }
 
 /* Values: gpu, ms, pct_ms. */
@@ -122,14 +103,39 @@ static bool take_sm_active(struct fold *f, sqlite3_value **values)
 	return true;
 }
 
-/* Values: slot, and the time of all cards in the three states. */
+/* The columns of heat_1h: the states in this order, then the first three quarters of each. */
+#define HEAT_NAME(name, state) name "_ms"
+#define HEAT_QUARTERS(name, state) name "_q1_ms, " name "_q2_ms, " name "_q3_ms"
+static const enum card_state heat_states[] = { CARD_ACTIVE, CARD_IDLE_HELD, CARD_TRULY_IDLE,
+	CARD_USE_UNKNOWN };
+enum { HEAT_COLUMNS = sizeof(heat_states) / sizeof(heat_states[0]), QUARTER_S = 900 };
+
 static bool take_heat(struct fold *f, sqlite3_value **values)
 {
 	struct usage_fold *u = f->context;
 	const struct heat_slot slot = { sqlite3_value_int64(values[0]), u->seconds };
-	for (int state = 0; state < CARD_UNOBSERVED; state++)
-		hours_add(u->part, &u->clock, slot, state, sql_value_sum(values[1 + state]));
-	u->part->resolution_ms = clock_later(u->part->resolution_ms, u->seconds * 1000);
+	for (int i = 0; i < HEAT_COLUMNS; i++)
+		hours_add(u->part, &u->clock, slot, (int)heat_states[i],
+			sql_value_sum(values[1 + i]));
+	return true;
+}
+
+/* The same by quarters of hours. */
+static bool take_quarters(struct fold *f, sqlite3_value **values)
+{
+	struct usage_fold *u = f->context;
+	int64_t start = sqlite3_value_int64(values[0]);
+	for (int i = 0; i < HEAT_COLUMNS; i++) {
+		int64_t left = sql_value_sum(values[1 + i]);
+		for (int quarter = 0; quarter < 4; quarter++) {
+			sqlite3_value **own = values + 1 + HEAT_COLUMNS + 3 * i + quarter;
+			int64_t ms = quarter < 3 ? sql_value_sum(*own) : clock_later(left, 0);
+			const struct heat_slot slot = { start + quarter * QUARTER_S,
+				QUARTER_S };
+			hours_add(u->part, &u->clock, slot, (int)heat_states[i], ms);
+			left -= ms;
+		}
+	}
 	return true;
 }
 
@@ -137,7 +143,6 @@ static bool take_heat(struct fold *f, sqlite3_value **values)
 struct table_rows {
 	const char *table, *columns;
 	bool (*take)(struct fold *f, sqlite3_value **values);
-	int state; /* only those in this state; 0: all */
 };
 
 /* Reads the rows of the table that are in the span. */
@@ -147,60 +152,50 @@ static int read_rows(
 	if (span.from >= span.to)
 		return 0;
 	u->fold = (struct fold){ .row = rows.take, .context = u };
-	char state[32] = "";
-	if (rows.state)
-		snprintf(state, sizeof(state), " AND state = %d", rows.state);
 	return sql_fold(u->file->db, &u->fold, e,
-		"SELECT fold(%s) FROM %s WHERE slot >= %lld AND slot < %lld%s", rows.columns,
-		rows.table, (long long)span.from, (long long)span.to, state);
+		"SELECT fold(%s) FROM %s WHERE slot >= %lld AND slot < %lld", rows.columns,
+		rows.table, (long long)span.from, (long long)span.to);
 }
 
-static int read_slots(
-	struct usage_fold *u, const struct slot_table *t, struct slot_span span, struct err *e)
+/* Notes how wide the slots in the window are. */
+static void note_widths(struct usage_fold *u)
 {
-	return read_rows(u, (struct table_rows){ t->usage, SUMS, take_slot, 0 }, span, e);
+	const struct gather *g = u->g;
+	for (int i = 0; i < SLOT_TABLES; i++) {
+		const struct slot_span *has = &u->file->slots[i];
+		if (clock_later(has->from, g->from_slot) < clock_earlier(has->to, g->to_slot))
+			u->part->resolution_ms = clock_later(
+				u->part->resolution_ms, slot_tables[i].seconds * 1000);
+	}
 }
 
-/* Reads the part of a table that the daily sums (already read into `days`) do not include. For
- * the part that they include, reads only the hours of the week. */
-static int read_table(const struct usage_fold *days, const struct slot_table *t, struct err *e)
+static int read_tables(struct usage_fold *u, struct err *e)
 {
-	struct usage_fold u = { .g = days->g,
-		.file = days->file,
-		.part = days->part,
-		.seconds = t->seconds,
-		.clock = { .utc = days->g->q->utc,
-			.days_only = restriction_of_users(&days->g->q->only) } };
-	const struct table_rows heat = { t->heat,
-		"slot, active_ms, idle_held_ms, truly_idle_ms", take_heat, 0 };
-	const struct table_rows unknown = { t->usage, "slot, gpu, ms", take_unknown,
-		CARD_USE_UNKNOWN };
-	struct window_parts parts = window_parts(days->g, has_own_hours(days->g));
-	if (!t->heat)
-		return read_slots(&u, t, parts.all, e);
-	int rc = read_slots(&u, t, parts.before, e);
-	if (rc == 0)
-		rc = read_rows(&u, heat, parts.days, e);
-	if (rc == 0 && days->use_unknown)
-		rc = read_rows(&u, unknown, parts.days, e);
-	if (rc == 0)
-		rc = read_slots(&u, t, parts.after, e);
-	return rc;
-}
-
-static int read_tables(struct usage_fold *days, struct err *e)
-{
-	static const struct table_rows sums = { "usage_1d", SUMS, take_day, 0 };
 	static const struct table_rows sm_active = { "sm_active", "gpu, ms, pct_ms",
-		take_sm_active, 0 };
-	struct window_parts parts = window_parts(days->g, has_own_hours(days->g));
+		take_sm_active };
+	static const struct table_rows heat = { "heat_1h", "slot, " HEAT_STATES(HEAT_NAME),
+		take_heat };
+	static const struct table_rows quarters = { "heat_1h",
+		"slot, " HEAT_STATES(HEAT_NAME) ", " HEAT_STATES(HEAT_QUARTERS),
+		take_quarters };
+	const struct gather *g = u->g;
+	bool own_hours = has_own_hours(g);
+	struct window_reads reads =
+		window_reads(g, u->file, own_hours ? hours_level(g) : WINDOW_BY_DAY);
 	/* These are stored by hour, so hours that the window cuts are included. */
-	struct slot_span hours = { parts.all.from - parts.all.from % 3600, parts.all.to };
-	int rc = read_rows(days, sums, parts.days, e);
-	if (rc == 0)
-		rc = read_rows(days, sm_active, hours, e);
-	for (int t = 0; t < SLOT_TABLES && rc == 0; t++)
-		rc = read_table(days, &slot_tables[t], e);
+	struct slot_span hours = { g->from_slot - g->from_slot % 3600, g->to_slot };
+	int rc = read_rows(u, sm_active, hours, e);
+	for (size_t i = 0; i < reads.n && rc == 0; i++) {
+		const struct window_read *read = &reads.items[i];
+		u->seconds = read->table->seconds;
+		u->summed = read->summed && !own_hours;
+		rc = read_rows(u, (struct table_rows){ read->table->usage, SUMS, take_slot },
+			read->span, e);
+	}
+	u->seconds = 3600;
+	if (rc == 0 && !own_hours)
+		rc = read_rows(u, g->odd_zone ? quarters : heat, reads.hours, e);
+	note_widths(u);
 	return rc;
 }
 
@@ -210,15 +205,18 @@ static int read_file(struct gather *g, struct gather_file *file, struct err *e)
 	int rc = gather_start_part(g, file, e);
 	if (rc)
 		return rc;
-	struct usage_fold days = { .g = g, .file = file, .part = &file->part->a };
-	struct audit *part = days.part;
+	struct usage_fold u = { .g = g,
+		.file = file,
+		.part = &file->part->a,
+		.clock = { .utc = g->q->utc, .days_only = restriction_of_users(&g->q->only) } };
+	struct audit *part = u.part;
 	part->cards = calloc(file->n_cards + 1, sizeof(*part->cards));
 	if (!part->cards)
 		return err_memory(e);
 	part->n_cards = file->n_cards;
 	for (size_t i = 0; i < file->n_cards; i++)
 		part->cards[i].left_out = g->a->cards[file->cards[i]].left_out;
-	return read_tables(&days, e);
+	return read_tables(&u, e);
 }
 
 static void add_card(struct audit_card *to, const struct audit_card *more)

@@ -5,41 +5,54 @@
 #include "audit/gather.h"
 #include "base/clock.h"
 #include "store/sql.h"
+#include "store/sums.h"
 #include "driver/source.h"
 
-/* Finds where the slots of a file begin and end; first > last: there are none. */
-static int slot_bounds(
-	struct gather_file *file, int64_t *first_ms, int64_t *last_ms, struct err *e)
+/* What a file's slots tell: where they begin and end, and which slots a window cuts. */
+enum {
+	AT_FIRST,
+	AT_LAST,
+	AT_FROM,
+	AT_TO,
+	OF_TABLE,
+	AT_SEEN = OF_TABLE * SLOT_TABLES,
+	AT_TICK,
+	AT_SUMS
+};
+#define OF_SLOTS(table)                                                                        \
+	"(SELECT min(slot) FROM " table "), (SELECT max(slot) FROM " table                     \
+	"), EXISTS (SELECT 1 FROM " table " WHERE slot = %lld), EXISTS (SELECT 1 FROM " table  \
+	" WHERE slot = %lld), "
+#define BOUNDS_SQL                                                                             \
+	"SELECT " OF_SLOTS("usage_1h") OF_SLOTS("usage_5m") OF_SLOTS(                          \
+		"usage_1m") "(SELECT min(first_seen_ms) FROM gpu), (SELECT max(last_tick_ms) " \
+			    "FROM run), (" SUMS_END_SQL ")"
+
+/* The start of the slot of a table that a moment is in. */
+static long long start_of(int64_t ms, int table)
 {
-	for (int i = 0; i < SLOT_TABLES; i++) {
-		const struct slot_table *t = &slot_tables[i];
-		int64_t first = -1, last = -1;
-		int rc = sql_number(file->db, &first, e, "SELECT MIN(slot) FROM %s", t->usage);
-		if (rc == 0)
-			rc = sql_number(
-				file->db, &last, e, "SELECT MAX(slot) FROM %s", t->usage);
-		if (rc)
-			return rc;
-		if (first < 0 || last < first || last > ROW_MAX)
-			continue;
-		*first_ms = clock_earlier(*first_ms, first * 1000);
-		*last_ms = clock_later(*last_ms, (last + t->seconds) * 1000);
-	}
-	return 0;
+	return ms / 1000 - ms / 1000 % slot_tables[table].seconds;
 }
 
-/* Finds where a file's data begins and ends. */
-static int file_bounds(struct gather_file *file, struct err *e)
+/* Sets where the slots of each table begin and end, and where a file's data does. */
+static void set_bounds(struct gather_file *file, sqlite3_stmt *row)
 {
-	int64_t oldest = INT64_MAX, newest = -1, first = 0, tick = -1;
-	file->oldest_ms = file->newest_ms = -1;
-	int rc = slot_bounds(file, &oldest, &newest, e);
-	if (rc || newest < 0)
-		return rc;
+	int64_t oldest = INT64_MAX, newest = -1;
+	for (int i = 0; i < SLOT_TABLES; i++) {
+		const struct slot_table *t = &slot_tables[i];
+		int64_t first = sql_int(row, OF_TABLE * i + AT_FIRST, -1),
+			last = sql_int(row, OF_TABLE * i + AT_LAST, -1);
+		if (first < 0 || last < first || last > ROW_MAX)
+			continue;
+		file->slots[i] = (struct slot_span){ first, last + t->seconds };
+		oldest = clock_earlier(oldest, first * 1000);
+		newest = clock_later(newest, (last + t->seconds) * 1000);
+	}
+	if (newest < 0)
+		return;
+	int64_t first = sql_int(row, AT_SEEN, 0), tick = sql_int(row, AT_TICK, -1);
+	file->summed_s = sql_int(row, AT_SUMS, 0);
 	file->first_slot_ms = oldest;
-	rc = sql_number(file->db, &first, e, "SELECT MIN(first_seen_ms) FROM gpu");
-	if (rc == 0)
-		rc = sql_number(file->db, &tick, e, "SELECT MAX(last_tick_ms) FROM run");
 	/* The start of a slot is rounded; the times of the first card and the last tick are
 	 * exact. */
 	if (first > oldest && first < oldest + slot_tables[0].seconds * 1000)
@@ -48,40 +61,23 @@ static int file_bounds(struct gather_file *file, struct err *e)
 		newest = tick;
 	file->oldest_ms = oldest;
 	file->newest_ms = newest;
-	return rc;
 }
 
-/* Whether a slot of that table starts there. */
-static int slot_exists(struct gather_file *file, const struct slot_table *t, int64_t slot,
-	bool *exists, struct err *e)
+/* Moves the file's window outward to the edges of the slots that it cuts: the widest first. */
+static void widen(struct gather_file *file, sqlite3_stmt *row)
 {
-	int64_t found = 0;
-	int rc = sql_number(file->db, &found, e, "SELECT 1 FROM %s WHERE slot = %lld LIMIT 1",
-		t->usage, (long long)slot);
-	*exists = found == 1;
-	return rc;
-}
-
-/* Moves *from_ms and *to_ms outward to the edges of the slots that they cut. */
-static int widen(struct gather_file *file, int64_t *from_ms, int64_t *to_ms, struct err *e)
-{
+	bool from = false, to = false;
 	for (int i = 0; i < SLOT_TABLES; i++) {
-		const struct slot_table *t = &slot_tables[i];
-		int64_t width_ms = t->seconds * 1000;
-		int64_t first_ms = *from_ms - *from_ms % width_ms;
-		int64_t last_ms = (*to_ms - 1) - (*to_ms - 1) % width_ms;
-		bool exists = false;
-		int rc = slot_exists(file, t, first_ms / 1000, &exists, e);
-		if (rc == 0 && exists)
-			*from_ms = first_ms;
-		if (rc == 0)
-			rc = slot_exists(file, t, last_ms / 1000, &exists, e);
-		if (rc)
-			return rc;
-		if (exists)
-			*to_ms = last_ms + width_ms;
+		if (!from && sqlite3_column_int(row, OF_TABLE * i + AT_FROM)) {
+			file->from_ms = start_of(file->from_ms, i) * 1000;
+			from = true;
+		}
+		if (!to && sqlite3_column_int(row, OF_TABLE * i + AT_TO)) {
+			file->to_ms =
+				(start_of(file->to_ms - 1, i) + slot_tables[i].seconds) * 1000;
+			to = true;
+		}
 	}
-	return 0;
 }
 
 /* While a host's recorder is running, its window ends at its last tick: later time is not
@@ -162,11 +158,21 @@ static void restrict_bounds(struct gather *g)
 
 int window_read_bounds(struct gather *g, struct gather_file *file, struct err *e)
 {
-	int rc = file_bounds(file, e);
-	file->from_ms = clock_later(g->q->since_ms, 0);
-	file->to_ms = clock_earlier(g->q->until_ms, g->q->now_ms);
-	if (rc == 0 && file->from_ms < file->to_ms)
-		rc = widen(file, &file->from_ms, &file->to_ms, e);
+	sqlite3_stmt *row = NULL;
+	int64_t from = clock_later(g->q->since_ms, 0);
+	int64_t to = clock_earlier(g->q->until_ms, g->q->now_ms), last = to > 0 ? to - 1 : 0;
+	file->from_ms = from;
+	file->to_ms = to;
+	file->oldest_ms = file->newest_ms = -1;
+	int rc = sql_prepare(file->db, &row, e, BOUNDS_SQL, start_of(from, 0),
+		start_of(last, 0), start_of(from, 1), start_of(last, 1), start_of(from, 2),
+		start_of(last, 2));
+	if (sql_next(row, &rc, e)) {
+		set_bounds(file, row);
+		if (from < to)
+			widen(file, row);
+	}
+	sqlite3_finalize(row);
 	return rc;
 }
 
@@ -205,12 +211,63 @@ int window_set(struct gather *g, struct err *e)
 	return 0;
 }
 
-struct window_parts window_parts(const struct gather *g, bool by_hour)
+/* Whether a slot table has slots in the span. */
+static bool has_slots(const struct gather_file *file, int table, struct slot_span span)
 {
-	const int64_t day = 86400, from = g->from_slot, to = g->to_slot;
-	int64_t first = (from + day - 1) / day * day, last = to / day * day;
-	if (first >= last || by_hour)
-		first = last = to;
-	return (struct window_parts){ { from, to }, { from, first }, { first, last },
-		{ last, to } };
+	const struct slot_span *has = &file->slots[table];
+	return clock_later(has->from, span.from) < clock_earlier(has->to, span.to);
+}
+
+static void add_read(struct window_reads *r, const struct slot_table *table,
+	struct slot_span span, bool summed)
+{
+	if (span.from < span.to)
+		r->items[r->n++] = (struct window_read){ table, span, summed };
+}
+
+static void add_slots(
+	struct window_reads *r, const struct gather_file *file, struct slot_span span)
+{
+	for (int i = 0; i < SLOT_TABLES; i++)
+		if (has_slots(file, i, span))
+			add_read(r, &slot_tables[i], span, false);
+}
+
+/* Sums of hours are in two tables, one of which has no finer slots. */
+static void add_hours(
+	struct window_reads *r, const struct gather_file *file, struct slot_span span)
+{
+	static const struct slot_table fine = { "usage_hour", "holding_hour", 3600 };
+	if (has_slots(file, 0, span))
+		add_read(r, &slot_tables[0], span, true);
+	if (has_slots(file, 1, span) || has_slots(file, 2, span))
+		add_read(r, &fine, span, true);
+}
+
+struct window_reads window_reads(
+	const struct gather *g, const struct gather_file *file, enum window_level level)
+{
+	static const struct slot_table days = { "usage_1d", "holding_1d", 86400 };
+	const int64_t hour = 3600, day = 86400, from = g->from_slot, to = g->to_slot,
+		      end = file->summed_s;
+	struct window_reads r = { .n = 0 };
+	/* Rows of the last hour and day have what is before the end of the sums: they can be
+	 * taken if the window does not end earlier. */
+	int64_t first = (from + hour - 1) / hour * hour,
+		last = to >= end ? end : to / hour * hour;
+	int64_t first_day = (from + day - 1) / day * day,
+		last_day = to >= end ? (end + day - 1) / day * day : to / day * day;
+	if (level == WINDOW_BY_SLOT || first >= last) {
+		add_slots(&r, file, (struct slot_span){ from, to });
+		return r;
+	}
+	if (level == WINDOW_BY_HOUR || first_day >= last_day)
+		first_day = last_day = last;
+	r.hours = (struct slot_span){ first, last };
+	add_slots(&r, file, (struct slot_span){ from, first });
+	add_hours(&r, file, (struct slot_span){ first, first_day });
+	add_read(&r, &days, (struct slot_span){ first_day, last_day }, true);
+	add_hours(&r, file, (struct slot_span){ last_day, last });
+	add_slots(&r, file, (struct slot_span){ last, to });
+	return r;
 }

@@ -182,12 +182,13 @@ static int flush(struct importer *im, struct err *e)
 }
 
 /* Returns the slot that compaction would put this moment in, so that thirty days are a few
- * thousand hours at once, not a million minutes. Near an edge it is left to compaction. */
+ * thousand quarters of hours at once, not a million minutes; the hours of the week need no
+ * finer ones. Near an edge it is left to compaction. */
 static int64_t slot_for(const struct importer *im, int64_t at_ms)
 {
 	const struct retention keep = RETENTION_DEFAULT;
 	int64_t at = at_ms / 1000, age = im->question->now_ms / 1000 - at - COMPACT_SLACK_S;
-	int64_t seconds = age > keep.five_s ? 3600 : age > keep.minute_s ? 300 : SLOT_SECONDS;
+	int64_t seconds = age > keep.five_s ? 900 : age > keep.minute_s ? 300 : SLOT_SECONDS;
 	return at - at % seconds;
 }
 

@@ -1,6 +1,7 @@
-/* Compaction: sums move from one-minute slots to five-minute ones, and from those to hours.
- * One transaction adds whole coarse slots and deletes the fine slots that they were computed
- * from, so no second is lost or counted twice. */
+/* Compaction: complete hours get their sums, and time moves from one-minute slots to
+ * five-minute ones, and from those to hours. One transaction adds whole coarse slots and
+ * deletes the fine slots that they were computed from, so no second is lost or counted twice.
+ */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -40,8 +41,8 @@ static bool is_sweep_due(struct store *s, int64_t before_ms, bool *due)
 	return ok;
 }
 
-/* Whether the process has time on a card. All its slots have left holding_1m, and time that
- * leaves it stays in holding_1d for ever. `sums` and `spells` are the two queries about a
+/* Whether the process has time on a card. All its slots have left holding_1m, so they are also
+ * in holding_1d, where they stay for ever. `sums` and `spells` are the two queries about a
  * candidate. */
 static bool is_counted(
 	sqlite3_stmt *sums, sqlite3_stmt *spells, const struct candidate *c, bool *counted)
@@ -145,17 +146,11 @@ struct step {
 #define RANGE " WHERE slot >= ?1 AND slot < ?2"
 #define BY " GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 ON CONFLICT DO UPDATE SET "
 #define ADD_USAGE(fine, coarse, seconds)                                                       \
-	"INSERT INTO usage_" coarse " SELECT slot - slot % " seconds ", gpu, state, sum(ms),"  \
-	" sum(util_pct_ms), sum(energy_mj), sum(energy_unknown_ms), sum(unsure_ms),"           \
-	" sum(unsure_ms2)"                                                                     \
-	" FROM usage_" fine RANGE BY USAGE_ADD
+	"INSERT INTO usage_" coarse " SELECT slot - slot % " seconds                           \
+	", gpu, state, " USAGE_SUMS " FROM usage_" fine RANGE BY USAGE_ADD
 #define ADD_HOLDING(fine, coarse, seconds)                                                     \
 	"INSERT INTO holding_" coarse " SELECT slot - slot % " seconds                         \
 	", gpu, process, " HOLDING_SUMS " FROM holding_" fine RANGE BY HOLDING_ADD
-#define SET_HEAT(width)                                                                        \
-	"INSERT OR REPLACE INTO heat_" width " SELECT slot, sum(iif(state = 0, ms, 0)),"       \
-	" sum(iif(state = 1, ms, 0)), sum(iif(state = 2, ms, 0)) FROM usage_" width RANGE      \
-	" GROUP BY slot ORDER BY slot"
 #define DELETE(table) "DELETE FROM " table RANGE
 /* Both tables in index order: two lookups, no scan. */
 #define OLDEST(fine)                                                                           \
@@ -165,18 +160,22 @@ static const struct step steps[] = {
 	{ .fine_s = 60,
 		.coarse_s = 300,
 		.oldest = OLDEST("1m"),
-		.sql = { ADD_USAGE("1m", "5m", "300"), ADD_USAGE("1m", "1d", "86400"),
-			SET_HEAT("5m"), ADD_HOLDING("1m", "5m", "300"),
-			ADD_HOLDING("1m", "1d", "86400"), DELETE("usage_1m"),
-			DELETE("holding_1m") } },
+		.sql = { ADD_USAGE("1m", "5m", "300"), ADD_HOLDING("1m", "5m", "300"),
+			DELETE("usage_1m"), DELETE("holding_1m") } },
 	{ .fine_s = 300,
 		.coarse_s = 3600,
 		.oldest = OLDEST("5m"),
-		.sql = { ADD_USAGE("5m", "1h", "3600"), SET_HEAT("1h"),
-			ADD_HOLDING("5m", "1h", "3600"), DELETE("usage_5m"), DELETE("heat_5m"),
-			DELETE("holding_5m") } },
+		.sql = { ADD_USAGE("5m", "1h", "3600"), ADD_HOLDING("5m", "1h", "3600"),
+			DELETE("usage_5m"), DELETE("holding_5m"), DELETE("usage_hour"),
+			DELETE("holding_hour") } },
 };
 enum { STEPS = sizeof(steps) / sizeof(steps[0]) };
+
+/* How far compaction goes: hours before `sum_s` get their sums; slots of a step that are before
+ * `move_s` are moved. */
+struct limits {
+	int64_t sum_s, move_s[STEPS];
+};
 
 /* A moment long before any GPU. Older slots, which only a damaged file has, are moved at once,
  * because arithmetic with them could overflow. */
@@ -213,31 +212,76 @@ static bool next_range(struct store *s, const struct step *step, int64_t until_s
 	return true;
 }
 
-/* Whether there is anything to move. */
-static bool look_for_more(struct store *s, const int64_t *until_s, bool *more)
+/* A tick accounts what was before it, so the hour is complete in the first tick after it; what
+ * comes still later is added to the sums when it is written. */
+enum { SUM_AFTER_S = 60, HOUR_S = 3600 };
+/* clang-format off */
+#define FIRST_IN(table) "SELECT min(slot) AS slot FROM " table " WHERE slot >= ?1"
+static const char unsummed_sql[] =
+	"SELECT ifnull(min(slot), ?2) FROM ("
+	FIRST_IN("usage_1m") " UNION ALL " FIRST_IN("holding_1m") " UNION ALL "
+	FIRST_IN("usage_5m") " UNION ALL " FIRST_IN("holding_5m") " UNION ALL "
+	FIRST_IN("usage_1h") " UNION ALL " FIRST_IN("holding_1h") ")";
+/* clang-format on */
+
+/* Finds the next hours without sums, empty when there are none. */
+static bool next_hours(
+	struct store *s, const struct limits *until, int max_slots, struct sums_span *hours)
 {
-	struct range range = { 0, 0 };
-	for (size_t i = 0; range.from >= range.to && i < STEPS; i++)
-		if (!next_range(s, &steps[i], until_s[i], 1, &range))
-			return false;
-	*more = range.from < range.to;
+	int rc = SQLITE_OK;
+	int64_t end = sums_end(s->db, &rc), oldest = until->sum_s;
+	*hours = (struct sums_span){ 0, 0 };
+	if (rc != SQLITE_OK ||
+		(end < until->sum_s && !sql_do(s->db, unsummed_sql, &oldest, SQL_INT(end),
+					       SQL_INT(until->sum_s))))
+		return false;
+	int64_t n = max_slots / 60 > 1 ? max_slots / 60 : 1;
+	hours->from = floor_to(clock_later(oldest, 0), HOUR_S);
+	hours->to = clock_earlier(hours->from + n * HOUR_S, until->sum_s);
 	return true;
 }
 
-/* Moves the next slots, in the first step that has something to move. */
-static bool move_slots(struct store *s, const int64_t *until_s, int max_slots)
+/* Whether there is anything to do. */
+static bool look_for_more(struct store *s, const struct limits *until, bool *more)
 {
+	struct range range = { 0, 0 };
+	struct sums_span hours;
+	if (!next_hours(s, until, 1, &hours))
+		return false;
+	for (size_t i = 0; range.from >= range.to && i < STEPS; i++)
+		if (!next_range(s, &steps[i], until->move_s[i], 1, &range))
+			return false;
+	*more = range.from < range.to || hours.from < hours.to;
+	return true;
+}
+
+/* Makes the sums of the next hours, and moves the next slots of each step. The sums of an hour
+ * leave usage_hour with its last slots, and its quarters are known only before, so the second
+ * step waits for the sums and for the first step. */
+static bool move_slots(struct store *s, const struct limits *until, int max_slots)
+{
+	struct sums_span hours;
+	int64_t move_s = INT64_MAX;
+	int rc = SQLITE_OK;
+	if (!sums_begin(s) || !sums_settle(s) || !next_hours(s, until, max_slots, &hours))
+		return false;
+	if (hours.from < hours.to && !sums_make(s->db, hours))
+		return false;
 	for (size_t i = 0; i < STEPS; i++) {
 		struct range range;
-		if (!next_range(s, &steps[i], until_s[i], max_slots, &range))
+		move_s = clock_earlier(move_s, until->move_s[i]);
+		if (!next_range(s, &steps[i], move_s, max_slots, &range))
 			return false;
-		if (range.from >= range.to)
-			continue;
-		for (size_t k = 0; k < STEP_SQL && steps[i].sql[k]; k++)
+		for (size_t k = 0; range.from < range.to && k < STEP_SQL && steps[i].sql[k];
+			k++)
 			if (!sql_do(s->db, steps[i].sql[k], NULL, SQL_INT(range.from),
 				    SQL_INT(range.to)))
 				return false;
-		return true;
+		move_s = sql_value(s->db, steps[i].oldest, INT64_MAX, &rc);
+		if (rc == SQLITE_OK)
+			move_s = clock_earlier(move_s, sums_end(s->db, &rc));
+		if (rc != SQLITE_OK)
+			return false;
 	}
 	return true;
 }
@@ -265,20 +309,23 @@ static bool has_leaped(struct store *s, int64_t now_ms, bool *leaped)
 
 /* Moves slots, and keeps only the newest events: a card that is lost and found again all day
  * must not fill the disk. */
-static bool compact_slots(struct store *s, const int64_t *until_s, int max_slots, bool *more)
+static bool compact_slots(
+	struct store *s, const struct limits *until, int max_slots, bool *more)
 {
-	return move_slots(s, until_s, max_slots) &&
+	return move_slots(s, until, max_slots) &&
 	       sql_exec(s->db,
 		       "DELETE FROM event WHERE id <= (SELECT max(id) FROM event) - 100000") ==
 		       SQLITE_OK &&
-	       look_for_more(s, until_s, more);
+	       look_for_more(s, until, more);
 }
 
 int compact_store(struct store *s, const struct compaction *c, bool *more, struct err *e)
 {
-	const int64_t until_s[STEPS] = { c->now_ms / 1000 - c->keep.minute_s,
-		c->now_ms / 1000 - c->keep.five_s };
-	const int64_t before_ms = (until_s[0] - SWEEP_SLACK_S) * 1000;
+	const int64_t now_s = c->now_ms / 1000, minute_s = now_s - c->keep.minute_s;
+	const int64_t sum_s = floor_to(now_s - SUM_AFTER_S, HOUR_S),
+		      five_s = clock_earlier(now_s - c->keep.five_s, minute_s);
+	const struct limits until = { sum_s, { minute_s, clock_earlier(five_s, sum_s) } };
+	const int64_t before_ms = (minute_s - SWEEP_SLACK_S) * 1000;
 	bool sweep = false, leaped = false;
 	*more = false;
 	int code = store_connect(s, e);
@@ -286,7 +333,7 @@ int compact_store(struct store *s, const struct compaction *c, bool *more, struc
 		return code;
 	/* Processes are swept when all their slots have left the minutes. They are not swept in
 	 * the one long transaction of an import. */
-	if (!look_for_more(s, until_s, more) ||
+	if (!look_for_more(s, &until, more) ||
 		(!*more && !s->in_batch && !is_sweep_due(s, before_ms, &sweep)) ||
 		((*more || sweep) && !has_leaped(s, c->now_ms, &leaped)))
 		return store_abandon(s, "read", e);
@@ -296,7 +343,7 @@ int compact_store(struct store *s, const struct compaction *c, bool *more, struc
 	code = store_begin(s, e);
 	if (code)
 		return code;
-	bool ok = *more ? compact_slots(s, until_s, c->max_slots, more)
+	bool ok = *more ? compact_slots(s, &until, c->max_slots, more)
 			: sweep_processes(s, c->now_ms, before_ms);
 	return ok ? store_commit(s, e) : store_abandon(s, "compact", e);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/str.h"
 #include "model/session.h"
 #include "store/sql.h"
@@ -62,7 +63,7 @@ static const char *const queries[QUERIES] = {
 	[QUERY_MOVE] = "INSERT INTO holding_1m SELECT slot, gpu, crowd, " HOLDING_SUMS
 		       " FROM holding_1m JOIN temp.given_up USING (process) WHERE slot >= ?1"
 		       " GROUP BY 1, 2, 3 ON CONFLICT DO UPDATE SET " HOLDING_ADD,
-	[QUERY_DROP_SUMS] = "DELETE FROM holding_1m WHERE slot >= ?1"
+	[QUERY_DROP_SUMS] = "DELETE FROM holding_1m WHERE slot >= ?1 AND slot < ?2"
 			    " AND process IN (SELECT process FROM temp.given_up)",
 	[QUERY_DROP_OPEN] = "DELETE FROM open_life"
 			    " WHERE process IN (SELECT process FROM temp.given_up)",
@@ -269,21 +270,28 @@ bool crowd_take(struct store *s, const struct process_entry *p, int64_t at_ms, i
 	return true;
 }
 
+/* Drops the sums that were moved. Those of hours that have sums already are rare. */
+static bool drop_sums(struct store *s, int64_t from)
+{
+	sqlite3_stmt *q = query(s, QUERY_DROP_SUMS);
+	int64_t end = clock_later(from, s->summed_s);
+	if (end > from && !sql_put(q, NULL, SQL_INT(from), SQL_INT(end)))
+		return false;
+	if (end > from && sqlite3_changes(s->db) > 0)
+		for (int64_t slot = from; slot < end; slot += HOUR_S)
+			sums_note(s, slot);
+	return sql_put(q, NULL, SQL_INT(end), SQL_INT(INT64_MAX));
+}
+
 bool crowd_merge(struct store *s)
 {
-	static const enum query steps[] = { QUERY_MOVE, QUERY_DROP_SUMS, QUERY_DROP_OPEN,
-		QUERY_DROP_ROWS };
 	if (!s->crowds || !s->crowds->given_up)
 		return true;
-	bool ok = true;
-	for (size_t i = 0; ok && i < sizeof(steps) / sizeof(steps[0]); i++) {
-		sqlite3_stmt *q = query(s, steps[i]);
-		if (sqlite3_bind_parameter_count(q))
-			sql_bind(q, SQL_INT(s->crowds->from_slot));
-		ok = sql_run(q, NULL);
-	}
+	int64_t from = s->crowds->from_slot;
 	s->crowds->given_up = false;
-	return ok;
+	return sql_put(query(s, QUERY_MOVE), NULL, SQL_INT(from)) && drop_sums(s, from) &&
+	       sql_run(query(s, QUERY_DROP_OPEN), NULL) &&
+	       sql_put(query(s, QUERY_DROP_ROWS), NULL, SQL_INT(from));
 }
 
 void crowd_forget(struct store *s)

@@ -43,6 +43,7 @@ struct source {
 	sqlite3 *db;
 	int64_t newest_ms; /* its last tick */
 	struct new_ids hosts, cards;
+	struct sums_span unsummed;	 /* hours whose slots are not in its sums */
 	int64_t runs, processes, others; /* what is added to its ids */
 };
 
@@ -64,10 +65,10 @@ struct merge {
 /* From here on: copies the rows of one store into another. Ids of hosts and cards are looked
  * up; ids of runs, processes and events are shifted. */
 
+enum { HOUR_S = 3600 };
+
 #define ADD_USAGE "ON CONFLICT (slot, gpu, state) DO UPDATE SET " USAGE_ADD
-#define ADD_HEAT                                                                               \
-	"ON CONFLICT (slot) DO UPDATE SET " ADD("active_ms") ", " ADD(                         \
-		"idle_held_ms") ", " ADD("truly_idle_ms")
+#define ADD_HEAT "ON CONFLICT (slot) DO UPDATE SET " HEAT_ADD
 
 /* The tables after host, and what happens to a row whose key already exists. That happens only
  * when a host is in several stores, or when a row is for all cards. */
@@ -84,13 +85,14 @@ static const struct merge_table {
 	{ "usage_1m", ADD_USAGE },
 	{ "usage_5m", ADD_USAGE },
 	{ "usage_1h", ADD_USAGE },
+	{ "usage_hour", ADD_USAGE },
 	{ "usage_1d", ADD_USAGE },
-	{ "heat_5m", ADD_HEAT },
 	{ "heat_1h", ADD_HEAT },
 	{ "sm_active", "ON CONFLICT (slot, gpu) DO UPDATE SET " SM_ACTIVE_ADD },
 	{ "holding_1m", "" },
 	{ "holding_5m", "" },
 	{ "holding_1h", "" },
+	{ "holding_hour", "" },
 	{ "holding_1d", "" },
 	{ "total_gpu", "ON CONFLICT (gpu, state) DO UPDATE SET " TOTAL_GPU_ADD },
 	{ "total_user",
@@ -435,11 +437,39 @@ static int set_offsets(struct merge *m, struct source *s, struct err *e)
 				 s->path);
 }
 
+/* Finds the hours whose slots are not in the sums of a store: the last one, or all. */
+static int find_unsummed(struct source *s, struct err *e)
+{
+	int rc = SQLITE_OK;
+	int64_t end = sums_end(s->db, &rc);
+	if (rc != SQLITE_OK || !sums_find(s->db, &s->unsummed))
+		return cannot_read(s, e);
+	s->unsummed.from = clock_later(s->unsummed.from, end);
+	s->unsummed.to += HOUR_S;
+	return 0;
+}
+
+/* The stores have sums up to different hours. The new one has them up to the last of these. */
+static int make_sums(struct merge *m, struct err *e)
+{
+	int rc = SQLITE_OK;
+	int64_t end = sums_end(m->to, &rc);
+	bool ok = rc == SQLITE_OK;
+	for (size_t i = 0; i < m->wish->n_paths && ok; i++) {
+		struct sums_span hours = m->sources[i].unsummed;
+		hours.to = clock_earlier(hours.to, end);
+		ok = hours.from >= hours.to || sums_make(m->to, hours);
+	}
+	return ok ? 0 : cannot_write(m, e);
+}
+
 static int copy_source(struct merge *m, struct source *s, struct err *e)
 {
 	int rc = open_source(s, e);
 	if (rc == 0)
 		rc = set_offsets(m, s, e);
+	if (rc == 0)
+		rc = find_unsummed(s, e);
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && rc == 0; i++)
 		rc = copy_table(m, s, &tables[i], e);
 	sqlite3_close(s->db);
@@ -483,6 +513,8 @@ static int copy_all(struct merge *m, struct err *e)
 			return err_set(e, ERR_WORLD, "interrupted: no store was made");
 		rc = copy_source(m, &m->sources[i], e);
 	}
+	if (rc == 0)
+		rc = make_sums(m, e);
 	return rc ? rc : end_copying(m, e);
 }
 

@@ -5,7 +5,7 @@
 -- Start reading at the views: day_cards, day_users, now_holders, idle_spells.
 
 PRAGMA application_id = 0x47554131; -- "GUA1"
-PRAGMA user_version = 4;
+PRAGMA user_version = 5;
 
 -- One row per machine. A file that was merged or imported has several.
 CREATE TABLE host (
@@ -153,9 +153,18 @@ CREATE TABLE usage_1h (
 	unsure_ms2 INTEGER NOT NULL DEFAULT 0,
 	PRIMARY KEY (slot, gpu, state)
 ) WITHOUT ROWID;
--- The sums of usage_5m and usage_1h once more, for long windows: by day (UTC) for each card, and
--- over all cards of the file for the hours of the week. A slot enters them when it leaves
--- usage_1m; their sums are always equal to the sums of those two tables.
+-- Sums of complete hours once more, so that a report of months reads few rows. usage_hour has those
+-- of the hours whose slots are in usage_1m and usage_5m: compaction moves its rows to usage_1h when
+-- it deletes those slots. usage_1d has the sums of all hours by day (UTC). An hour enters them in the
+-- first tick after it; heat_1h has a row for the last one. Every slot before the end of that hour is
+-- in them, and no later slot.
+CREATE TABLE usage_hour (
+	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, state INTEGER NOT NULL,
+	ms INTEGER NOT NULL, util_pct_ms INTEGER NOT NULL, energy_mj INTEGER NOT NULL DEFAULT 0,
+	energy_unknown_ms INTEGER NOT NULL DEFAULT 0, unsure_ms INTEGER NOT NULL DEFAULT 0,
+	unsure_ms2 INTEGER NOT NULL DEFAULT 0,
+	PRIMARY KEY (slot, gpu, state)
+) WITHOUT ROWID;
 CREATE TABLE usage_1d (
 	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, state INTEGER NOT NULL,
 	ms INTEGER NOT NULL, util_pct_ms INTEGER NOT NULL, energy_mj INTEGER NOT NULL DEFAULT 0,
@@ -163,15 +172,18 @@ CREATE TABLE usage_1d (
 	unsure_ms2 INTEGER NOT NULL DEFAULT 0,
 	PRIMARY KEY (slot, gpu, state)
 ) WITHOUT ROWID;
-CREATE TABLE heat_5m (
-	slot          INTEGER PRIMARY KEY,
-	active_ms     INTEGER NOT NULL,
-	idle_held_ms  INTEGER NOT NULL,
-	truly_idle_ms INTEGER NOT NULL
-);
+-- The hours over all cards of the file, for the hours of the week.
 CREATE TABLE heat_1h (
-	slot INTEGER PRIMARY KEY,
-	active_ms INTEGER NOT NULL, idle_held_ms INTEGER NOT NULL, truly_idle_ms INTEGER NOT NULL
+	slot           INTEGER PRIMARY KEY,
+	active_ms      INTEGER NOT NULL,
+	idle_held_ms   INTEGER NOT NULL,
+	truly_idle_ms  INTEGER NOT NULL,
+	use_unknown_ms INTEGER NOT NULL,
+	-- The first three quarters of the hour: in some time zones an hour begins at a half or a quarter.
+	active_q1_ms INTEGER, active_q2_ms INTEGER, active_q3_ms INTEGER,
+	idle_held_q1_ms INTEGER, idle_held_q2_ms INTEGER, idle_held_q3_ms INTEGER,
+	truly_idle_q1_ms INTEGER, truly_idle_q2_ms INTEGER, truly_idle_q3_ms INTEGER,
+	use_unknown_q1_ms INTEGER, use_unknown_q2_ms INTEGER, use_unknown_q3_ms INTEGER
 );
 
 -- Mean SM activity by the hour, of cards that report it (GPM): pct_ms / ms, in percent.
@@ -242,8 +254,21 @@ CREATE TABLE holding_1h (
 	own_use INTEGER,
 	PRIMARY KEY (slot, gpu, process)
 ) WITHOUT ROWID;
--- The sums of holding_5m and holding_1h once more, by day (UTC): for windows of whole days, which
--- would otherwise read five times as many rows. A slot enters it when it leaves holding_1m.
+-- The same sums once more as usage_hour and usage_1d.
+CREATE TABLE holding_hour (
+	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, process INTEGER NOT NULL,
+	active_ms INTEGER NOT NULL, idle_held_ms INTEGER NOT NULL,
+	truly_idle_ms INTEGER NOT NULL, squatting_ms INTEGER NOT NULL,
+	active_double_ms INTEGER NOT NULL, idle_held_double_ms INTEGER NOT NULL,
+	truly_idle_double_ms INTEGER NOT NULL, squatting_double_ms INTEGER NOT NULL,
+	active_share_ms INTEGER NOT NULL, idle_share_ms INTEGER NOT NULL,
+	sm_pct_ms INTEGER, mem_peak_kib INTEGER,
+	use_unknown_ms INTEGER NOT NULL DEFAULT 0,
+	use_unknown_double_ms INTEGER NOT NULL DEFAULT 0,
+	engine_ms INTEGER NOT NULL DEFAULT 0,
+	own_use INTEGER,
+	PRIMARY KEY (slot, gpu, process)
+) WITHOUT ROWID;
 CREATE TABLE holding_1d (
 	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, process INTEGER NOT NULL,
 	active_ms INTEGER NOT NULL, idle_held_ms INTEGER NOT NULL,

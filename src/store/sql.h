@@ -69,10 +69,10 @@ bool sql_put_args(sqlite3_stmt *s, int64_t *first, const struct sql_arg *args);
 #define sql_do(db, sql, first, ...) sql_do_args((db), (sql), (first), SQL_ARGS(__VA_ARGS__))
 bool sql_do_args(sqlite3 *db, const char *sql, int64_t *first, const struct sql_arg *args);
 
-/* The slot tables, coarsest (oldest) first: usage_1h, holding_1h ... */
+/* Two tables with slots of a width. The slot tables, coarsest (oldest) first: usage_1h,
+ * holding_1h ... */
 struct slot_table {
 	const char *usage, *holding;
-	const char *heat; /* its sums over all cards; NULL: the daily sums do not include it */
 	int64_t seconds;
 };
 #define SLOT_TABLES 3

@@ -233,6 +233,8 @@ int store_end_batch(struct store *s, bool keep, struct err *e)
 		return keep ? err_set(e, ERR_WORLD, "nothing was written to the store %s",
 				      s->path)
 			    : 0;
+	if (keep && !sums_settle(s))
+		return store_abandon(s, "write", e);
 	if (keep)
 		return store_commit(s, e);
 	/* Rows that this connection counts as written were rolled back. */

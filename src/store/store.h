@@ -13,9 +13,9 @@
 struct store;	/* a writer */
 struct sqlite3; /* of <sqlite3.h> */
 
-#define STORE_VERSION 4
+#define STORE_VERSION 5
 /* The oldest version that is read and upgraded: older ones were never released. */
-#define STORE_OLDEST 3
+#define STORE_OLDEST 4
 
 /* Opens a store for writing. Makes the file (mode 0640) and its directory when they are
  * missing, and migrates an older schema. Refuses a newer store, a Python gpu-usage-audit file

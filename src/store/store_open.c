@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "read_3.h"
+#include "read_4.h"
 #include "schema.h"
 #include "store/foreign.h"
 #include "store/identify.h"
@@ -13,7 +13,8 @@
 #include "store/store_private.h"
 #include "store/sql.h"
 #include "store/store.h"
-#include "upgrade_3.h"
+#include "store/sums.h"
+#include "upgrade_4.h"
 #include "views.h"
 
 /* What an older version needs. An empty file (version 0) gets the newest schema at once. */
@@ -21,10 +22,13 @@ static const struct version {
 	const char *upgrade; /* turns it into the next version */
 	const char *read;    /* views that show it to a reader as the next version */
 } versions[] = {
-	[3] = { upgrade_3_sql, read_3_sql },
+	[4] = { upgrade_4_sql, read_4_sql },
 };
 _Static_assert(sizeof(versions) / sizeof(versions[0]) == STORE_VERSION,
 	"a new version needs a row for the one before it");
+
+/* The first version that has the sums of sums.h. */
+enum { FIRST_WITH_SUMS = 5 };
 
 /* Our views, whose columns differ between versions; a user's own views stay. */
 static const char drop_views_sql[] = "DROP VIEW IF EXISTS state; DROP VIEW IF EXISTS usage;"
@@ -38,10 +42,14 @@ static const char drop_views_sql[] = "DROP VIEW IF EXISTS state; DROP VIEW IF EX
  * all. */
 static int make_schema(sqlite3 *db, int64_t version)
 {
+	struct sums_span hours;
 	char number[64];
 	int rc = sql_exec(db, version == 0 ? schema_sql : drop_views_sql);
 	for (int64_t i = version; i > 0 && rc == SQLITE_OK && i < STORE_VERSION; i++)
 		rc = sql_exec(db, versions[i].upgrade);
+	if (rc == SQLITE_OK && version > 0 && version < FIRST_WITH_SUMS &&
+		!(sums_find(db, &hours) && sums_make(db, hours)))
+		rc = sqlite3_errcode(db);
 	if (rc == SQLITE_OK)
 		rc = sql_exec(db, views_sql);
 	snprintf(number, sizeof(number), "PRAGMA user_version = %d", STORE_VERSION);
@@ -78,9 +86,10 @@ int store_open_upgrade(sqlite3 *db, const char *path, struct err *e)
 
 /* All tables that are read or written. */
 static const char *const tables[] = { "host", "run", "gpu", "process", "open_life", "holder",
-	"spell", "open_spell", "usage_1m", "usage_5m", "usage_1h", "usage_1d", "heat_5m",
-	"heat_1h", "sm_active", "holding_1m", "holding_5m", "holding_1h", "holding_1d",
-	"total_gpu", "total_user", "identity", "reading", "event", "import", NULL };
+	"spell", "open_spell", "usage_1m", "usage_5m", "usage_1h", "usage_hour", "usage_1d",
+	"heat_1h", "sm_active", "holding_1m", "holding_5m", "holding_1h", "holding_hour",
+	"holding_1d", "total_gpu", "total_user", "identity", "reading", "event", "import",
+	NULL };
 
 /* Settings of the writer's connection.
  *

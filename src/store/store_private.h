@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "model/tick.h"
+#include "store/sums.h"
 
 /* Statements of the tick, prepared at first use and kept; the texts are in write.c. */
 enum statement {
@@ -48,6 +49,7 @@ enum statement {
 	STATEMENT_DROP_USER,
 	STATEMENT_NEWBORN,
 	STATEMENT_NAMED,
+	STATEMENT_SUMS_END,
 	STATEMENT_COUNT,
 };
 
@@ -66,17 +68,19 @@ struct store {
 	int shm_fd;    /* the -shm file, to ask who has a lock there; -1: not needed yet */
 	int wal_pages; /* in the -wal file after the last commit */
 	sqlite3_stmt *statements[STATEMENT_COUNT];
-	struct run_info info; /* of the run that was begun */
-	bool in_batch;	      /* between store_begin_batch() and store_end_batch() */
-	bool batch_failed;    /* ... and it was rolled back: nothing more is written */
-	bool has_run;	      /* a run was asked for and not ended */
-	bool run_ready;	      /* ... and its rows are in the open file */
-	bool past;	      /* an import: does not change what is known about the present */
-	bool ids_stale;	      /* the file was opened again: ids may be of another file */
-	int64_t swept;	      /* processes up to this id were examined by compact.c */
-	int64_t host, run;    /* row ids, valid when run_ready */
-	bool told_cut;	      /* it was logged that a slot had more time than its length */
-	bool host_found;      /* the host's cards were looked for under older names */
+	struct run_info info;  /* of the run that was begun */
+	bool in_batch;	       /* between store_begin_batch() and store_end_batch() */
+	bool batch_failed;     /* ... and it was rolled back: nothing more is written */
+	bool has_run;	       /* a run was asked for and not ended */
+	bool run_ready;	       /* ... and its rows are in the open file */
+	bool past;	       /* an import: does not change what is known about the present */
+	bool ids_stale;	       /* the file was opened again: ids may be of another file */
+	int64_t swept;	       /* processes up to this id were examined by compact.c */
+	int64_t host, run;     /* row ids, valid when run_ready */
+	int64_t summed_s;      /* where the sums of complete hours end; see sums.h */
+	struct sums_span late; /* hours before that which were changed: sums_settle() */
+	bool told_cut;	       /* it was logged that a slot had more time than its length */
+	bool host_found;       /* the host's cards were looked for under older names */
 
 	/* Ids of the current tick, by index in its arrays; grown, never shrunk. */
 	int64_t *card_ids, *process_ids;

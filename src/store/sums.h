@@ -1,7 +1,39 @@
-/* How sums are added to an existing row: the right sides of ON CONFLICT DO UPDATE SET, for
- * ticks, for compaction and for crowds; and how rows of a holder become one. */
+/* Sums: how they are added to an existing row (the right sides of ON CONFLICT DO UPDATE SET,
+ * for ticks, for compaction and for crowds), how rows become one, and the sums of complete
+ * hours, which reports read instead of the slots. */
 #ifndef GUA_STORE_SUMS_H
 #define GUA_STORE_SUMS_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct store;
+
+/* Where the sums of complete hours end: every slot before is in them, no later one is. 0: there
+ * are none. */
+#define SUMS_END_SQL                                                                           \
+	"SELECT ifnull(max(slot) + 3600, 0) FROM heat_1h WHERE slot BETWEEN 0 AND "            \
+	"1099511627776"
+#define SUMS_LAST_SLOT (INT64_C(1) << 40) /* a later one is a fault of the file */
+
+/* Whole hours: from <= slot < to. */
+struct sums_span {
+	int64_t from, to;
+};
+
+/* Makes the sums of these hours, also if there are some, and of the days that they are in. With
+ * hours beyond the end, the sums end where they end. */
+bool sums_make(sqlite3 *db, struct sums_span hours);
+/* The hours of all slots, without the last hour unless it is complete. */
+bool sums_find(sqlite3 *db, struct sums_span *hours);
+int64_t sums_end(sqlite3 *db, int *rc);
+
+/* While the store is written: begins a transaction; notes that a slot is changed; makes the
+ * sums of the hours again that were noted. In a batch, they are made when it ends. */
+bool sums_begin(struct store *s);
+void sums_note(struct store *s, int64_t slot);
+bool sums_settle(struct store *s);
 
 /* One column a line. */
 /* clang-format off */
@@ -23,6 +55,20 @@
 	X("unsure_ms") ", " \
 	X("unsure_ms2")
 #define USAGE_ADD USAGE_COLUMNS(ADD)
+#define SUM(column) "sum(" column ")"
+#define USAGE_SUMS USAGE_COLUMNS(SUM)
+
+/* The states of heat_1h and their numbers: first the columns of the whole hour, then those of
+ * three quarters of each. */
+#define HEAT_STATES(X) \
+	X("active", "0") ", " \
+	X("idle_held", "1") ", " \
+	X("truly_idle", "2") ", " \
+	X("use_unknown", "4")
+#define HEAT_ADD_STATE(name, state) ADD(name "_ms")
+#define HEAT_ADD_QUARTERS(name, state) \
+	ADD(name "_q1_ms") ", " ADD(name "_q2_ms") ", " ADD(name "_q3_ms")
+#define HEAT_ADD HEAT_STATES(HEAT_ADD_STATE) ", " HEAT_STATES(HEAT_ADD_QUARTERS)
 
 #define SM_ACTIVE_ADD \
 	ADD("ms") ", " \

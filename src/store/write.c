@@ -274,6 +274,7 @@ static bool write_processes(struct store *s, const struct tick *t)
 static bool write_usage(struct store *s, const struct usage_sum *u)
 {
 	int64_t card = s->card_ids[u->card], energy_unknown_ms = u->ms - u->energy_ms;
+	sums_note(s, u->slot);
 	if (!sql_put(statement(s, STATEMENT_USAGE), NULL, SQL_INT(u->slot), SQL_INT(card),
 		    SQL_INT(u->state), SQL_INT(u->ms), SQL_INT(u->util_pct_ms),
 		    SQL_INT(u->energy_mj), SQL_INT(energy_unknown_ms), SQL_INT(u->unsure_ms),
@@ -314,6 +315,7 @@ static bool write_holding(struct store *s, const struct tick *t, const struct ho
 {
 	int64_t own_use = h->sm_max_pct >= 0 ? h->own_unknown_ms * 256 + h->sm_max_pct : -1;
 	int64_t twice_ms[HOLDER_STATES];
+	sums_note(s, h->slot);
 	for (int state = 0; state < HOLDER_STATES; state++)
 		twice_ms[state] = h->ms[state] - h->presence_ms[state];
 	return sql_put(statement(s, STATEMENT_HOLDING), NULL, SQL_INT(h->slot),
@@ -516,9 +518,10 @@ int write_tick(struct store *s, struct tick *t, struct err *e)
 	if (code)
 		return code;
 	int64_t host = s->host;
-	if (!store_find_host(s, t) || !write_cards(s, t) || !write_processes(s, t) ||
-		!write_sums(s, t) || !write_holders(s, t) || !write_spells(s, t) ||
-		!write_readings(s, t) || !write_time(s, t->at_ms)) {
+	if (!sums_begin(s) || !store_find_host(s, t) || !write_cards(s, t) ||
+		!write_processes(s, t) || !write_sums(s, t) || !write_holders(s, t) ||
+		!write_spells(s, t) || !write_readings(s, t) || !write_time(s, t->at_ms) ||
+		!(s->in_batch || sums_settle(s))) {
 		s->holders_known = false;
 		s->host = host;
 		crowd_forget(s);

@@ -1,4 +1,5 @@
-"""Stores made by hand: the schema of src/store and the rows that a test wants, nothing else."""
+"""Stores made by hand: the schema of src/store and the rows that a test wants, nothing else: without the sums of
+complete hours, a report reads the slots."""
 import sqlite3
 
 from conftest import ROOT
@@ -20,6 +21,13 @@ class Store:
         self.db = sqlite3.connect(path)
         self.db.execute("PRAGMA synchronous = OFF")  # each statement of the schema would wait for the disk
         self.db.executescript(SCHEMA)
+
+    @classmethod
+    def open(cls, path):
+        """One that was saved."""
+        store = cls.__new__(cls)
+        store.path, store.db = path, sqlite3.connect(path)
+        return store
 
     def insert(self, table, **values):
         names = ", ".join(values)
@@ -67,22 +75,6 @@ class Store:
                 round((seconds - known) * 1000), round(unsure * 1000))
         self.db.execute(f"INSERT INTO usage_{TABLES[width]} VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)",
                         (int(slot), card, state, *sums))
-        if width > 60:  # the sums by day and over all cards have it once more
-            self.usage_sums(slot, card, state, sums, TABLES[width])
-
-    def usage_sums(self, slot, card, state, sums, suffix):
-        self.db.execute(
-            "INSERT INTO usage_1d VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT DO UPDATE SET ms = ms + excluded.ms, "
-            "util_pct_ms = util_pct_ms + excluded.util_pct_ms, energy_mj = energy_mj + excluded.energy_mj, "
-            "energy_unknown_ms = energy_unknown_ms + excluded.energy_unknown_ms, "
-            "unsure_ms = unsure_ms + excluded.unsure_ms",
-            (int(slot) // 86400 * 86400, card, state, *sums))
-        ms = sums[0]
-        self.db.execute(
-            f"INSERT INTO heat_{suffix} VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
-            "active_ms = active_ms + excluded.active_ms, idle_held_ms = idle_held_ms + excluded.idle_held_ms, "
-            "truly_idle_ms = truly_idle_ms + excluded.truly_idle_ms",
-            (int(slot), *(ms if state == other else 0 for other in (ACTIVE, IDLE_HELD, TRULY_IDLE))))
 
     def holding(self, slot, card, process, state, seconds, presence=None, share=0, mem_mb=None,
                 width=60):
@@ -91,21 +83,37 @@ class Store:
         name = HOLDER_STATES[state]
         part = "active_share_ms" if state in (ACTIVE, SQUATTING) else "idle_share_ms"
         double = 0 if presence is None else seconds - presence
-        places = [(f"holding_{TABLES[width]}", int(slot))]
-        if width > 60:  # the sums by day have it once more
-            places.append(("holding_1d", int(slot) // 86400 * 86400))
-        for table, start in places:
-            self.db.execute(
-                f"INSERT INTO {table} VALUES (?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, 0, 0, 0) "
-                "ON CONFLICT DO NOTHING", (start, card, process))
-            self.db.execute(
-                f"UPDATE {table} SET {name}_ms = {name}_ms + ?, "
-                f"{name}_double_ms = {name}_double_ms + ?, {part} = {part} + ?, "
-                "mem_peak_kib = coalesce(max(mem_peak_kib, ?), ?, mem_peak_kib) "
-                "WHERE slot = ? AND gpu = ? AND process = ?",
-                (round(seconds * 1000), round(double * 1000), round(share * 1000),
-                 *2 * (None if mem_mb is None else round(mem_mb * 1e6 / 1024),),
-                 start, card, process))
+        table = f"holding_{TABLES[width]}"
+        self.db.execute(
+            f"INSERT INTO {table} VALUES (?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, 0, 0, 0, 0) "
+            "ON CONFLICT DO NOTHING", (int(slot), card, process))
+        self.db.execute(
+            f"UPDATE {table} SET {name}_ms = {name}_ms + ?, "
+            f"{name}_double_ms = {name}_double_ms + ?, {part} = {part} + ?, "
+            "mem_peak_kib = coalesce(max(mem_peak_kib, ?), ?, mem_peak_kib) "
+            "WHERE slot = ? AND gpu = ? AND process = ?",
+            (round(seconds * 1000), round(double * 1000), round(share * 1000),
+             *2 * (None if mem_mb is None else round(mem_mb * 1e6 / 1024),),
+             int(slot), card, process))
+
+    def sums(self, end):
+        """The sums of the complete hours before `end`, as a recorder keeps them."""
+        for kind in ("usage", "holding"):
+            key, *columns = [row[1] for row in self.db.execute(f"PRAGMA table_info({kind}_1m)")][2:]
+            added = ", ".join(f"{'max' if name in ('mem_peak_kib', 'own_use') else 'sum'}({name})" for name in columns)
+            for table, width, slots in (("hour", HOUR, ("1m", "5m")), ("1d", 24 * HOUR, ("1h", "hour"))):
+                union = " UNION ALL ".join(f"SELECT * FROM {kind}_{name} WHERE slot < {end}" for name in slots)
+                self.db.execute(f"INSERT INTO {kind}_{table} SELECT slot / {width} * {width}, gpu, {key}, {added} "
+                                f"FROM ({union}) GROUP BY 1, 2, 3")
+        heat = {end - HOUR: [0] * 16}
+        for slot, seconds, state, ms in self.db.execute(f"SELECT slot, seconds, state, ms FROM usage WHERE slot < {end}"):
+            if state != UNOBSERVED:
+                row = heat.setdefault(slot // HOUR * HOUR, [0] * 16)
+                place = (ACTIVE, IDLE_HELD, TRULY_IDLE, USE_UNKNOWN).index(state)
+                row[place] += ms
+                for quarter in range(3):
+                    row[4 + 3 * place + quarter] += ms // 4 if seconds == HOUR else ms * (slot % HOUR // 900 == quarter)
+        self.db.executemany(f"INSERT INTO heat_1h VALUES ({', '.join('?' * 17)})", [(slot, *row) for slot, row in heat.items()])
 
     def spell(self, card, process, begin, end, how=ENDED_ACTIVE, squatting=0, unobserved=0, mem_mib=None, joules=None):
         """An idle spell; one that goes on has how=None."""

@@ -412,7 +412,7 @@ def test_damage_is_a_sentence_and_leaves_nothing(tmp_path):
 
 def nothing_imported(store):
     for table in ("host", "run", "gpu", "process", "import", "usage_1m", "usage_5m", "usage_1h", "usage_1d",
-                  "heat_5m", "heat_1h", "total_gpu"):
+                  "usage_hour", "heat_1h", "total_gpu"):
         assert ask(store, f"SELECT count(*) FROM {table}") == [(0,)]
 
 

@@ -296,7 +296,7 @@ def test_textfile_is_replaced_whole(recorded, tmp_path):
 def test_a_store_of_an_older_version(tmp_path):
     db = tmp_path / "old.db"
     with sqlite3.connect(db) as connection:
-        connection.executescript((ROOT / "tests/stores/version-3.sql").read_text())
+        connection.executescript((ROOT / "tests/stores/version-4.sql").read_text())
     before = db.read_bytes()
     found = scrape(db)
     assert "alice" in found.of("gua_identity_gpu_seconds_total", state="active")

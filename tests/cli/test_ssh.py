@@ -239,13 +239,13 @@ def test_export_of_a_store(play, tmp_path):
     """It has the window and nothing else of holders, and is a store for every command."""
     old = tmp_path / "old.db"
     with sqlite3.connect(old) as connection:
-        connection.executescript((ROOT / "tests/stores/version-3.sql").read_text())
+        connection.executescript((ROOT / "tests/stores/version-4.sql").read_text())
     connection.close()
     (tmp_path / "new.db").write_bytes(export("--db", old))
     last = int(rows(old, "SELECT max(last_tick_ms) FROM run") / 1000)
     args = ["--since", "30d", "--now", f"@{last}", "--json"]
     assert gua("report", "--db", tmp_path / "new.db", *args).stdout == gua("report", "--db", old, *args).stdout
-    assert rows(tmp_path / "new.db", "PRAGMA user_version") == 4
+    assert rows(tmp_path / "new.db", "PRAGMA user_version") == 5
     short = tmp_path / "short.db"
     short.write_bytes(export("--db", play / "one.db", "--since", f"@{NOW - 3600}", "--until", f"@{NOW}"))
     assert short.stat().st_size < (play / "one.db").stat().st_size / 4

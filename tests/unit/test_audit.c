@@ -3,11 +3,14 @@
 
 #include <sqlite3.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "audit/audit.h"
 #include "base/idmap.h"
+#include "store/sums.h"
 
 #define NOON 1793620800LL /* 2026-11-02 12:00 UTC */
 
@@ -117,10 +120,6 @@ static void fill_slot(sqlite3 *db, const char *suffix, int seconds, long long sl
 	exec(db, sql);
 }
 
-#define FILL_HEAT(width)                                                                       \
-	"INSERT INTO heat_" width " SELECT slot, sum(iif(state = 0, ms, 0)), "                 \
-	"sum(iif(state = 1, ms, 0)), sum(iif(state = 2, ms, 0)) FROM usage_" width             \
-	" GROUP BY slot"
 /* Random sums in all three tables, as compaction leaves them: hours, then fives, then minutes.
  */
 static void fill(sqlite3 *db, int n_cards, int hours)
@@ -146,19 +145,8 @@ static void fill(sqlite3 *db, int n_cards, int hours)
 			i, 1000 + i, i % 7);
 		exec(db, sql);
 	}
-	exec(db, "INSERT INTO holding_1d SELECT slot - slot % 86400, gpu, process, "
-		 "sum(active_ms), sum(idle_held_ms), sum(truly_idle_ms), sum(squatting_ms), "
-		 "sum(active_double_ms), sum(idle_held_double_ms), sum(truly_idle_double_ms), "
-		 "sum(squatting_double_ms), sum(active_share_ms), sum(idle_share_ms), NULL, "
-		 "max(mem_peak_kib), sum(use_unknown_ms), sum(use_unknown_double_ms), 0, NULL "
-		 "FROM (SELECT * FROM holding_1h UNION ALL "
-		 "SELECT * FROM holding_5m) GROUP BY slot - slot % 86400, gpu, process");
-	exec(db, "INSERT INTO usage_1d SELECT slot - slot % 86400, gpu, state, sum(ms), "
-		 "sum(util_pct_ms), sum(energy_mj), sum(energy_unknown_ms), sum(unsure_ms), 0 "
-		 "FROM (SELECT * FROM usage_1h UNION "
-		 "ALL SELECT * FROM usage_5m) GROUP BY slot - slot % 86400, gpu, state");
-	exec(db, FILL_HEAT("1h"));
-	exec(db, FILL_HEAT("5m"));
+	/* The last hour is not complete. */
+	assert_true(sums_make(db, (struct sums_span){ start, NOON - 3600 }));
 }
 
 /* The hours of the week and what is known of energy, of the slots from `since` on. */
@@ -242,6 +230,125 @@ static void test_sums_are_the_stores(void **state)
 		since);
 	assert_int_equal(a.n_processes, ask(db, sql));
 	audit_finish(&a);
+	sqlite3_close(db);
+	unlink(path);
+}
+
+/* What plain additions of the slots give, in a time zone. */
+struct truth {
+	int64_t card_ms[CARD_STATES], heat[7 * 24][CARD_STATES], days[4][CARD_STATES], held_ms;
+	int64_t first_day; /* local, since 1970 */
+};
+
+static int64_t local_second(int64_t at, int64_t hour)
+{
+	time_t t = (time_t)hour;
+	struct tm tm;
+	localtime_r(&t, &tm);
+	return at + tm.tm_gmtoff;
+}
+
+static void add_truth(struct truth *t, int64_t local_s, int state, int64_t ms)
+{
+	int64_t day = local_s / 86400 - t->first_day;
+	day = day < 0 ? 0 : day > 3 ? 3 : day;
+	t->days[day][state] += ms;
+	t->heat[(local_s / 3600 + 96) % 168][state] += ms; /* 1970 began on a Thursday */
+}
+
+/* Adds the slots that overlap the window. An hour is spread over its quarters where hours of
+ * the zone begin at another minute. `user` NULL: the time of all cards. */
+static struct truth find_truth(
+	sqlite3 *db, const struct audit *a, const struct audit_question *q, const char *user)
+{
+	struct truth t = { .first_day = a->days.first };
+	long long since = q->since_ms / 1000, until = q->until_ms / 1000;
+	char sql[1024];
+	sqlite3_stmt *row = NULL;
+	snprintf(sql, sizeof(sql),
+		user ? "SELECT slot, seconds, value, CASE value WHEN 0 THEN active_presence_ms "
+		       "WHEN 1 THEN idle_held_presence_ms + squatting_presence_ms WHEN 2 THEN "
+		       "truly_idle_presence_ms ELSE use_unknown_presence_ms END FROM holding, "
+		       "(SELECT column1 AS value FROM (VALUES (0), (1), (2), (4))) WHERE slot "
+		       "+ "
+		       "seconds > %lld AND slot < %lld AND process IN (SELECT id FROM process "
+		       "WHERE user = '%s')"
+		     : "SELECT slot, seconds, state, ms FROM usage WHERE slot + seconds > %lld "
+		       "AND slot < %lld AND state <> 3 %s",
+		since, until, user ? user : "");
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &row, NULL), SQLITE_OK);
+	while (sqlite3_step(row) == SQLITE_ROW) {
+		int64_t slot = sqlite3_column_int64(row, 0), ms = sqlite3_column_int64(row, 3);
+		int64_t local = local_second(slot, slot - slot % 3600);
+		int state = sqlite3_column_int(row, 2);
+		bool spread = sqlite3_column_int(row, 1) == 3600 && (local - slot) % 3600 != 0;
+		t.card_ms[state] += ms;
+		for (int i = 0; i < (spread ? 4 : 1); i++)
+			add_truth(&t, local + 900 * i, state,
+				!spread ? ms
+				: i < 3 ? ms / 4
+					: ms - ms / 4 * 3);
+	}
+	sqlite3_finalize(row);
+	return t;
+}
+
+static void expect_truth(const struct audit *a, const struct truth *t)
+{
+	for (int state = 0; state < CARD_STATES; state++) {
+		int64_t ms = 0;
+		for (size_t i = 0; i < a->days.n; i++) {
+			ms += a->days.items[i].ms[state];
+			if (state != CARD_UNOBSERVED)
+				assert_int_equal(a->days.items[i].ms[state], t->days[i][state]);
+		}
+		if (state != CARD_UNOBSERVED)
+			assert_int_equal(ms, t->card_ms[state]);
+		for (int i = 0; i < 7 * 24 && state < CARD_UNOBSERVED; i++)
+			assert_int_equal(a->heat[i / 24][i % 24].ms[state], t->heat[i][state]);
+	}
+}
+
+/* The sums of a window are those of its slots, whatever part of it comes from sums of hours and
+ * days, in zones whose hours begin at any quarter. */
+static void test_random_windows(void **state)
+{
+	(void)state;
+	static const char *const zones[] = { "UTC", "XST-1", "XST5", "XST-5:30", "XST-5:45",
+		"XST3:30" };
+	char path[64];
+	unsigned random = 99;
+	sqlite3 *db = make_store(path, 2, 48);
+	fill(db, 2, 48);
+	exec(db, "COMMIT");
+	for (int i = 0; i < 60; i++) {
+		struct audit a;
+		struct err e = { 0 };
+		int64_t since = NOON - 60 - next(&random, 48 * 60) * 60, until = NOON;
+		if (i % 3)
+			until = since + 60 + next(&random, (int)(NOON - since));
+		if (i % 4 == 0)
+			since -= since % 3600;
+		until = until < NOON ? until : NOON;
+		const char *paths[] = { path }, *user = i % 5 == 0 ? "user3" : NULL;
+		struct audit_question q = { .paths = paths,
+			.n_paths = 1,
+			.since_ms = since * 1000,
+			.until_ms = until * 1000,
+			.now_ms = NOON * 1000 };
+		if (user)
+			q.only.lists[ONLY_USER] = (struct text_list){ { user }, 1 };
+		else if (i % 7 == 0) /* both cards, but by their own rows */
+			q.only.lists[ONLY_MODEL] = (struct text_list){ { "A100" }, 1 };
+		setenv("TZ", zones[i % 6], 1);
+		tzset();
+		if (audit_run(&a, &q, &e) != 0)
+			fail_msg("%s", e.text);
+		struct truth t = find_truth(db, &a, &q, user);
+		expect_truth(&a, &t);
+		audit_finish(&a);
+	}
+	setenv("TZ", "UTC", 1);
 	sqlite3_close(db);
 	unlink(path);
 }
@@ -410,6 +517,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sums_are_the_stores),
+		cmocka_unit_test(test_random_windows),
 		cmocka_unit_test(test_many_identities_in_order),
 		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_no_data_says_where_there_is_some),

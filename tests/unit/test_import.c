@@ -128,9 +128,9 @@ static void expect_same_table(const struct names *n, const char *table)
 static void test_young_and_old_end_up_the_same(void **state)
 {
 	(void)state;
-	static const char *const tables[] = { "usage_1m", "usage_5m", "usage_1h", "usage_1d",
-		"heat_5m", "heat_1h", "holding_1m", "holding_5m", "holding_1h", "holding_1d",
-		"process", "total_gpu", "total_user" };
+	static const char *const tables[] = { "usage_1m", "usage_5m", "usage_1h", "usage_hour",
+		"usage_1d", "heat_1h", "holding_1m", "holding_5m", "holding_1h", "holding_hour",
+		"holding_1d", "process", "total_gpu", "total_user" };
 	struct names n;
 	name_files(&n);
 	make_file(n.file);

@@ -1,4 +1,4 @@
-/* Compaction conserves every sum: a random year against a model, and its edges. */
+/* Compaction conserves every sum: random months against a model, and its edges. */
 #include "test.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "store_fixture.h"
 
 #if defined(__SANITIZE_ADDRESS__)
-enum { ALL_DAYS = 60, DAYS = 60 };
+enum { ALL_DAYS = 40, DAYS = 40 };
 #else
 enum { ALL_DAYS = 365, DAYS = 120 };
 #endif
@@ -206,31 +206,48 @@ static void compare_holding(const struct model *m, sqlite3 *db)
 	assert_int_equal(rows, expected);
 }
 
-#define DAY_SUMS                                                                               \
+#define HOLDER_SUMS                                                                            \
 	"gpu, process, sum(active_ms), sum(idle_held_ms), sum(truly_idle_ms),"                 \
 	" sum(squatting_ms), sum(active_double_ms), sum(idle_held_double_ms),"                 \
 	" sum(truly_idle_double_ms), sum(squatting_double_ms), sum(active_share_ms),"          \
 	" sum(idle_share_ms), sum(sm_pct_ms), max(mem_peak_kib), sum(use_unknown_ms),"         \
 	" sum(use_unknown_double_ms), sum(engine_ms),"                                         \
 	" iif(count(*) = count(own_use), max(own_use & 255) + (sum(own_use >> 8) << 8), NULL)"
-#define DAYS_OF_SLOTS                                                                          \
-	"SELECT slot / 86400 * 86400 AS day, " DAY_SUMS                                        \
-	" FROM (SELECT * FROM holding_5m UNION ALL SELECT * FROM holding_1h) GROUP BY 1, 2, 3"
-#define DAYS_OF_TABLE "SELECT * FROM holding_1d"
-#define CARD_DAYS_OF_SLOTS                                                                     \
-	"SELECT slot / 86400 * 86400 AS day, gpu, state, sum(ms), sum(util_pct_ms),"           \
-	" sum(energy_mj), sum(energy_unknown_ms), sum(unsure_ms), sum(unsure_ms2)"             \
-	" FROM (SELECT * FROM usage_5m UNION ALL SELECT * FROM usage_1h) GROUP BY 1, 2, 3"
-#define CARD_DAYS_OF_TABLE "SELECT * FROM usage_1d"
-#define HEAT_OF_SLOTS(width)                                                                   \
-	"SELECT slot, total(ms) FILTER (WHERE state = 0), total(ms) FILTER (WHERE state = 1)," \
-	" total(ms) FILTER (WHERE state = 2) FROM usage_" width " GROUP BY slot"
-#define HEAT_OF_TABLE(width) "SELECT * FROM heat_" width
+#define CARD_SUMS                                                                              \
+	"gpu, state, sum(ms), sum(util_pct_ms), sum(energy_mj), sum(energy_unknown_ms),"       \
+	" sum(unsure_ms), sum(unsure_ms2)"
+/* The slots of complete hours. */
+#define FINE_SLOTS(kind) "SELECT * FROM " kind "_1m UNION ALL SELECT * FROM " kind "_5m"
+#define ALL_SLOTS(kind) FINE_SLOTS(kind) " UNION ALL SELECT * FROM " kind "_1h"
+#define SUMS_OF(width, columns, slots)                                                         \
+	"SELECT slot / " width " * " width ", " columns " FROM (" slots                        \
+	") WHERE slot < (SELECT max(slot) + 3600 FROM heat_1h) GROUP BY 1, 2, 3"
+/* Over all cards: the states of the hour, and the first quarter of an hour with fine slots. */
+#define STATE_OF_SLOTS(state) ", total(ms) FILTER (WHERE state = " state ")"
+#define HEAT_OF_SLOTS                                                                          \
+	"SELECT slot / 3600 * 3600" STATE_OF_SLOTS("0") STATE_OF_SLOTS("1")                    \
+		STATE_OF_SLOTS("2") STATE_OF_SLOTS("4") " FROM (" ALL_SLOTS(                   \
+			"usage") ") WHERE"                                                     \
+				 " slot < (SELECT max(slot) + 3600 FROM heat_1h) GROUP BY 1"
+#define HEAT_OF_TABLE                                                                          \
+	"SELECT slot, active_ms, idle_held_ms, truly_idle_ms, use_unknown_ms FROM heat_1h"     \
+	" WHERE slot IN (SELECT slot / 3600 * 3600 FROM usage)"
+#define FINE_HOURS                                                                             \
+	" slot / 3600 * 3600 NOT IN (SELECT slot FROM usage_1h) AND slot / 3600 * 3600 IN "    \
+	"(SELECT slot FROM usage_hour) AND slot < (SELECT max(slot) + 3600 FROM heat_1h)"
+#define QUARTERS_OF_SLOTS                                                                      \
+	"SELECT slot / 3600 * 3600, total(ms) FILTER (WHERE state = 0 AND slot % 3600 < 900)," \
+	" total(ms) FILTER (WHERE state = 2 AND slot % 3600 / 900 = 1), total(ms) FILTER "     \
+	"(WHERE state = 4 AND slot % 3600 / 900 = 2) FROM (" FINE_SLOTS(                       \
+		"usage") ") WHERE" FINE_HOURS " GROUP BY 1"
+#define QUARTERS_OF_TABLE                                                                      \
+	"SELECT slot, active_q1_ms, truly_idle_q2_ms, use_unknown_q3_ms FROM heat_1h "         \
+	"WHERE" FINE_HOURS
 
 /* Two statements yield the same rows. */
 static void expect_same_rows(const char *path, const char *one, const char *other)
 {
-	char sql[2048];
+	char sql[4096];
 	const char *both[] = { one, other };
 	for (int i = 0; i < 2; i++) {
 		snprintf(sql, sizeof(sql), "SELECT count(*) FROM (%s EXCEPT %s)", both[i],
@@ -239,13 +256,19 @@ static void expect_same_rows(const char *path, const char *one, const char *othe
 	}
 }
 
-/* By day and over all cards, the same once more; and the running totals. */
+/* By hour, by day and over all cards, the same once more; and the running totals. */
 static void compare_rollups(const char *path)
 {
-	expect_same_rows(path, DAYS_OF_SLOTS, DAYS_OF_TABLE);
-	expect_same_rows(path, CARD_DAYS_OF_SLOTS, CARD_DAYS_OF_TABLE);
-	expect_same_rows(path, HEAT_OF_SLOTS("5m"), HEAT_OF_TABLE("5m"));
-	expect_same_rows(path, HEAT_OF_SLOTS("1h"), HEAT_OF_TABLE("1h"));
+	expect_same_rows(path, SUMS_OF("3600", CARD_SUMS, FINE_SLOTS("usage")),
+		"SELECT * FROM usage_hour");
+	expect_same_rows(path, SUMS_OF("3600", HOLDER_SUMS, FINE_SLOTS("holding")),
+		"SELECT * FROM holding_hour");
+	expect_same_rows(path, SUMS_OF("86400", CARD_SUMS, ALL_SLOTS("usage")),
+		"SELECT * FROM usage_1d");
+	expect_same_rows(path, SUMS_OF("86400", HOLDER_SUMS, ALL_SLOTS("holding")),
+		"SELECT * FROM holding_1d");
+	expect_same_rows(path, HEAT_OF_SLOTS, HEAT_OF_TABLE);
+	expect_same_rows(path, QUARTERS_OF_SLOTS, QUARTERS_OF_TABLE);
 	assert_int_equal(ask(path, "SELECT count(*) FROM (SELECT gpu, state, sum(ms),"
 				   " sum(energy_mj), sum(energy_unknown_ms), sum(unsure_ms),"
 				   " sum(unsure_ms2)"
@@ -313,7 +336,7 @@ static void play_tick(struct world *w, struct model *m, struct store *s, int64_t
 		fail_msg("%s", e.text);
 }
 
-static void test_a_random_year(void **state)
+static void test_random_months(void **state)
 {
 	struct world *w = *state;
 	struct model *m = new_model();
@@ -413,11 +436,13 @@ static void test_small_steps(void **state)
 	assert_int_equal(
 		compact_store(s, &(struct compaction){ now_ms, keep, 10 }, &more, &e), 0);
 	assert_true(more);
+	assert_int_equal(ask(w->path, "SELECT max(slot) FROM heat_1h"), start_s);
 	assert_int_equal(ask(w->path, "SELECT count(*) FROM usage_5m"), 2 * 2);
 	assert_int_equal(ask(w->path, "SELECT min(slot) FROM usage_1m"), start_s + 600);
 	assert_int_equal(
 		compact_store(s, &(struct compaction){ now_ms, keep, 1 }, &more, &e), 0);
 	assert_true(more);
+	assert_int_equal(ask(w->path, "SELECT max(slot) FROM heat_1h"), start_s + 3600);
 	assert_int_equal(ask(w->path, "SELECT min(slot) FROM usage_1m"), start_s + 900);
 	while (more)
 		assert_int_equal(
@@ -564,7 +589,7 @@ int main(void)
 		WORLD_TEST(test_unused_processes_are_removed),
 		WORLD_TEST(test_no_sweep_while_the_clock_was_ahead),
 		WORLD_TEST(test_slots_of_a_damaged_file),
-		WORLD_TEST(test_a_random_year),
+		WORLD_TEST(test_random_months),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -168,11 +168,11 @@ static void test_a_newer_version_is_refused(void **state)
 	struct store *s = world_open(w);
 	store_close(s);
 	tell(w->path, "PRAGMA journal_mode = DELETE; PRAGMA user_version = 7");
-	expect_refused(w, "has schema version 7 and this gua knows up to 4: use a newer gua");
+	expect_refused(w, "has schema version 7 and this gua knows up to 5: use a newer gua");
 	tell(w->path, "PRAGMA user_version = 2");
 	expect_refused(w, "has schema version 2, from before the first release");
 	tell(w->path, "PRAGMA user_version = -3");
-	expect_refused(w, "and this gua knows up to 4: use a newer gua");
+	expect_refused(w, "and this gua knows up to 5: use a newer gua");
 }
 
 /* The newer number is still in the write-ahead log: the header does not tell. */
@@ -187,9 +187,9 @@ static void test_a_newer_version_in_the_wal(void **state)
 		sqlite3_exec(other, "PRAGMA user_version = 7", NULL, NULL, NULL), SQLITE_OK);
 	store_close(s);
 	assert_int_equal(store_open(&s, w->path, &e), ERR_WORLD);
-	assert_says(e.text, "has schema version 7 and this gua knows up to 4");
+	assert_says(e.text, "has schema version 7 and this gua knows up to 5");
 	assert_int_equal(store_open_read(&db, w->path, &e), ERR_WORLD);
-	assert_says(e.text, "has schema version 7 and this gua knows up to 4");
+	assert_says(e.text, "has schema version 7 and this gua knows up to 5");
 	sqlite3_close(other);
 }
 

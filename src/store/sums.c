@@ -1,0 +1,125 @@
+/* The sums of complete hours: by hour, by day, and over all cards. They are worked out from
+ * the slots, again for hours that were changed later, so they are always equal to them. */
+#include "store/sums.h"
+
+#include "base/clock.h"
+#include "store/sql.h"
+#include "store/store_private.h"
+
+enum { HOUR_S = 3600, DAY_S = 86400 };
+
+#define RANGE " WHERE slot >= ?1 AND slot < ?2"
+#define BOTH(kind, a, b)                                                                       \
+	"(SELECT * FROM " kind a RANGE " UNION ALL SELECT * FROM " kind b RANGE ")"
+#define GROUPED " GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
+
+/* Slots of an hour are spread over its quarters. */
+#define IN_STATE(name, state) "ifnull(sum(iif(state = " state ", ms, 0)), 0)"
+#define IN_QUARTER(name, state, number)                                                        \
+	"ifnull(sum(iif(state = " state " AND slot % 3600 / 900 = " number ", ms, 0)), 0)"
+#define IN_QUARTERS(name, state)                                                               \
+	IN_QUARTER(name, state, "0")                                                           \
+	", " IN_QUARTER(name, state, "1") ", " IN_QUARTER(name, state, "2")
+#define HEAT_SLOTS                                                                             \
+	"(SELECT slot, state, ms FROM usage_1m" RANGE                                          \
+	" UNION ALL SELECT slot, state, ms FROM usage_5m" RANGE                                \
+	" UNION ALL SELECT slot + 900 * column1, state, iif(column1 < 3, ms / 4,"              \
+	" ms - ms / 4 * 3) FROM usage_1h, (VALUES (0), (1), (2), (3))" RANGE ")"
+
+/* For [?1, ?2), which is an hour or, of those by day, a day. */
+static const char *const hour_sql[] = {
+	"DELETE FROM usage_hour" RANGE,
+	"INSERT INTO usage_hour SELECT slot - slot % 3600, gpu, state, " USAGE_SUMS
+	" FROM " BOTH("usage_", "1m", "5m") GROUPED,
+	"DELETE FROM holding_hour" RANGE,
+	"INSERT INTO holding_hour SELECT slot - slot % 3600, gpu, process, " HOLDING_SUMS
+	" FROM " BOTH("holding_", "1m", "5m") GROUPED,
+	"INSERT OR REPLACE INTO heat_1h SELECT ?1, " HEAT_STATES(IN_STATE) ", " HEAT_STATES(
+		IN_QUARTERS) " FROM " HEAT_SLOTS,
+};
+static const char *const day_sql[] = {
+	"DELETE FROM usage_1d" RANGE,
+	"INSERT INTO usage_1d SELECT slot - slot % 86400, gpu, state, " USAGE_SUMS
+	" FROM " BOTH("usage_", "1h", "hour") GROUPED,
+	"DELETE FROM holding_1d" RANGE,
+	"INSERT INTO holding_1d SELECT slot - slot % 86400, gpu, process, " HOLDING_SUMS
+	" FROM " BOTH("holding_", "1h", "hour") GROUPED,
+};
+enum {
+	HOUR_SQL = sizeof(hour_sql) / sizeof(hour_sql[0]),
+	DAY_SQL = sizeof(day_sql) / sizeof(day_sql[0])
+};
+
+/* Runs the statements for each part of [from, to) that is `width` seconds long. */
+static bool run_parts(
+	sqlite3 *db, const char *const *sql, size_t n, struct sums_span span, int64_t width)
+{
+	bool ok = true;
+	for (size_t i = 0; i < n && ok; i++) {
+		sqlite3_stmt *q = NULL;
+		sqlite3_prepare_v2(db, sql[i], -1, &q, NULL);
+		for (int64_t at = span.from; at < span.to && ok; at += width)
+			ok = sql_put(q, NULL, SQL_INT(at), SQL_INT(at + width));
+		sqlite3_finalize(q);
+	}
+	return ok;
+}
+
+bool sums_make(sqlite3 *db, struct sums_span hours)
+{
+	struct sums_span days = { hours.from - hours.from % DAY_S,
+		(hours.to + DAY_S - 1) / DAY_S * DAY_S };
+	return run_parts(db, hour_sql, HOUR_SQL, hours, HOUR_S) &&
+	       run_parts(db, day_sql, DAY_SQL, days, DAY_S);
+}
+
+/* Hours, from the first slot to the last complete hour. */
+static const char span_sql[] =
+	"SELECT min(first), max(last) FROM (SELECT min(slot) AS first, max(slot) AS last FROM "
+	"usage_1m UNION ALL SELECT min(slot), max(slot) FROM usage_5m UNION ALL SELECT "
+	"min(slot), max(slot) + 3599 FROM usage_1h)";
+
+bool sums_find(sqlite3 *db, struct sums_span *hours)
+{
+	sqlite3_stmt *q = NULL;
+	*hours = (struct sums_span){ 0, 0 };
+	int rc = sqlite3_prepare_v2(db, span_sql, -1, &q, NULL);
+	if (rc == SQLITE_OK && (rc = sqlite3_step(q)) == SQLITE_ROW) {
+		int64_t first = sqlite3_column_int64(q, 0), last = sqlite3_column_int64(q, 1);
+		if (first >= 0 && last < SUMS_LAST_SLOT)
+			*hours = (struct sums_span){ first - first % HOUR_S,
+				(last + 1) / HOUR_S * HOUR_S };
+	}
+	sqlite3_finalize(q);
+	return rc == SQLITE_ROW;
+}
+
+int64_t sums_end(sqlite3 *db, int *rc)
+{
+	return sql_value(db, SUMS_END_SQL, 0, rc);
+}
+
+bool sums_begin(struct store *s)
+{
+	if (!s->in_batch)
+		s->late = (struct sums_span){ 0, 0 };
+	return sql_run(sql_kept(s->db, &s->statements[STATEMENT_SUMS_END], SUMS_END_SQL),
+		&s->summed_s);
+}
+
+void sums_note(struct store *s, int64_t slot)
+{
+	if (slot < 0 || slot >= s->summed_s)
+		return;
+	int64_t from = slot - slot % HOUR_S, to = from + HOUR_S;
+	bool first = s->late.from >= s->late.to;
+	s->late.from = first ? from : clock_earlier(s->late.from, from);
+	s->late.to = first ? to : clock_later(s->late.to, to);
+}
+
+bool sums_settle(struct store *s)
+{
+	struct sums_span late = s->late;
+	s->late = (struct sums_span){ 0, 0 };
+	return late.from >= late.to || sums_make(s->db, late);
+}
