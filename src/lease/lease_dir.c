@@ -441,17 +441,30 @@ static void read_all(struct lease_dir *d)
 	d->cgroups_ms = INT64_MIN;
 }
 
+static bool has_cgroup(const struct entry *n, const glob_t *jobs)
+{
+	for (size_t i = 0; i < jobs->gl_pathc; i++) {
+		const char *name = strrchr(jobs->gl_pathv[i], '/') + 1;
+		if ((strncmp(name, "job_", 4) == 0 && strcmp(name + 4, n->lease.id) == 0) ||
+			(*n->sluid && strcmp(name, n->sluid) == 0))
+			return true;
+	}
+	return false;
+}
+
 static void look_at_cgroups(struct lease_dir *d)
 {
+	glob_t jobs;
+	cgroup_find_slurm(d->o.root, &jobs);
 	for (size_t i = 0; i < d->n_entries; i++) {
 		struct entry *n = &d->entries[i];
 		if (n->lease.kind != LEASE_SLURM || n->cgroup_gone)
 			continue;
-		bool there =
-			cgroup_has_slurm_job(d->o.root, n->lease.id, n->sluid, n->lease.uid);
+		bool there = has_cgroup(n, &jobs);
 		n->cgroup_gone = n->has_cgroup && !there;
 		n->has_cgroup |= there;
 	}
+	globfree(&jobs);
 	d->n_cards = proc_cards_read(d->proc, d->cards);
 }
 

@@ -208,7 +208,7 @@ static struct lease_file job_of(const struct record *r)
 		f.user = v[USER_ID];
 	}
 	f.name = v[JOB_NAME];
-	f.account = v[ACCOUNT];
+	f.account = v[ACCOUNT] && strcmp(v[ACCOUNT], "(null)") != 0 ? v[ACCOUNT] : NULL;
 	f.sluid = v[SLUID];
 	f.since_s = read_time(v[START_TIME]);
 	f.until_s = read_time(v[END_TIME]);

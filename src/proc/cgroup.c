@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/str.h"
 #include "proc/proc_parse.h"
@@ -467,29 +466,18 @@ void cgroup_parse(const char *bytes, size_t len, struct cgroup_labels *labels)
 	}
 }
 
-/* Whether there is a cgroup `prefix` `name` in `where`, which ends with a slash. */
-static bool has_cgroup(
-	const char *root, const char *where, const char *prefix, const char *name)
+void cgroup_find_slurm(const char *root, glob_t *found)
 {
-	char path[PATH_MAX];
-	int n = snprintf(
-		path, sizeof(path), "%s/sys/fs/cgroup/%s%s%s", root, where, prefix, name);
-	return *name && !strchr(name, '/') && n > 0 && (size_t)n < sizeof(path) &&
-	       access(path, F_OK) == 0;
-}
-
-bool cgroup_has_slurm_job(const char *root, const char *job, const char *sluid, int64_t uid)
-{
-	static const char scope[] = "system.slice/slurmstepd.scope/";
-	static const char *const controllers[] = { "freezer", "memory", "cpuset", "devices" };
-	if (has_cgroup(root, scope, "job_", job) || has_cgroup(root, scope, "", sluid))
-		return true;
-	for (size_t i = 0; uid >= 0 && i < sizeof(controllers) / sizeof(controllers[0]); i++) {
-		char where[64];
-		snprintf(where, sizeof(where), "%s/slurm/uid_%lld/", controllers[i],
-			(long long)uid);
-		if (has_cgroup(root, where, "job_", job))
-			return true;
+	/* A slurmd that may run beside others, as Debian's, has the name of its node in them.
+	 */
+	static const char *const places[] = { "system.slice/*slurmstepd.scope/*",
+		"freezer/slurm*/uid_*/job_*", "memory/slurm*/uid_*/job_*",
+		"cpuset/slurm*/uid_*/job_*" };
+	*found = (glob_t){ 0 };
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		char path[PATH_MAX];
+		int n = snprintf(path, sizeof(path), "%s/sys/fs/cgroup/%s", root, places[i]);
+		if (n > 0 && (size_t)n < sizeof(path))
+			glob(path, GLOB_NOSORT | (i ? GLOB_APPEND : 0), NULL, found);
 	}
-	return false;
 }

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
+#include <glob.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,7 +27,7 @@ struct cgroup_labels {
  * and pod win, and the deepest unit. Paths outside of our cgroup namespace are not used. */
 void cgroup_parse(const char *bytes, size_t len, struct cgroup_labels *labels);
 
-/* Whether the cgroup of a Slurm job is below `root` ("": this host). `sluid` and `uid` are ""
- * and -1 if they are not known. A job without a step has no cgroup, and a site may have moved
- * them: that there is none proves nothing. */
-bool cgroup_has_slurm_job(const char *root, const char *job, const char *sluid, int64_t uid);
+/* Lists the cgroups of Slurm's jobs below `root` ("": this host): paths that end with "job_N"
+ * or with the job's SLUID. The caller frees them with globfree(3). A job without a step has
+ * none, and a site may have moved them: that there is none proves nothing. */
+void cgroup_find_slurm(const char *root, glob_t *found);

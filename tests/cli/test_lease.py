@@ -153,7 +153,7 @@ def slurm(tmp_path):
                 f"   JobState=RUNNING Reason=None\n   StartTime={NOW_S - 60} EndTime={NOW_S + 60}\n"
                 f"     Nodes=n[1-2] CPU_IDs=0 Mem=1 GRES=gpu:1(IDX:{cards})\n   WorkDir=/\n")
         answer = f"cat {tmp_path}/all.json" if json_too else "echo \"scontrol: unrecognized option '--json'\" >&2; exit 1"
-        scontrol = f'case "$*" in "-d --json show job") {answer};; "-d show job "*) cat {tmp_path}/$4.txt;; *) exit 9;; esac'
+        scontrol = f'case "$*" in "-d --json show job") {answer};; "-d show job 99") echo "Invalid job id specified" >&2; exit 1;; "-d show job "*) cat {tmp_path}/$4.txt;; *) exit 9;; esac'
         # One more, which has ended by now.
         squeue = "[ \"$*\" = '-h -w n2 -t R,S,CG,CF -o %A' ] || exit 9; echo " + "; echo ".join(map(str, [*(jobs or {}), 99]))
         for name, text in (("scontrol", scontrol), ("squeue", squeue)):
@@ -190,8 +190,10 @@ def test_watch_a_slurm_that_does_not_answer(tmp_path, slurm):
     place = tmp_path / "leases"
     lease(place, "watch", "slurm", "--once", *slurm({4: ("alice", 1000, "0")}))
     os.utime(place / "slurm/.heartbeat", (NOW_S - 90, NOW_S - 90))
-    for settings in (slurm(None, timeout="100ms"), slurm(None, program="nonexistent")):
-        silent = lease(place, "watch", "slurm", "--once", *settings)
+    halfway = slurm({4: ("alice", 1000, "0")}, json_too=False)  # it goes while it is asked
+    (tmp_path / "4.txt").unlink()
+    for make in (lambda: halfway, lambda: slurm(None, timeout="100ms"), lambda: slurm(None, program="nonexistent")):
+        silent = lease(place, "watch", "slurm", "--once", *make())
         assert silent.returncode == 1 and silent.stderr.startswith("gua lease: "), silent.stderr
     assert listed(place)["leases"][0]["unknown_since"] is None
     os.utime(place / "slurm/.heartbeat", (NOW_S - 91, NOW_S - 91))

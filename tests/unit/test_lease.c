@@ -184,8 +184,8 @@ static void test_ends_without_a_word(void **state)
 	put(&w, "run/gua/leases/slurm/7", "id = 7\nboot = this-boot\ncards = " A "\n");
 	touch(&w, "run/gua/leases/slurm/7", BOOT_S * INT64_C(1000) - 1);
 	put(&w, "sys/fs/cgroup/system.slice/slurmstepd.scope/job_2/x", "");
-	put(&w, "sys/fs/cgroup/system.slice/slurmstepd.scope/s1/x", "");
-	put(&w, "sys/fs/cgroup/freezer/slurm/uid_9/job_4/x", "");
+	put(&w, "sys/fs/cgroup/system.slice/vm_slurmstepd.scope/s1/x", "");
+	put(&w, "sys/fs/cgroup/freezer/slurm_vm/uid_9/job_4/x", "");
 	/* 5 and 6 are older than this boot; 7 has no cgroup, which proves nothing. */
 	const struct leases *all = read_at(&w, 0);
 	assert_int_equal(all->n, 5);
@@ -196,7 +196,7 @@ static void test_ends_without_a_word(void **state)
 	assert_int_equal(all->n, 4);
 	assert_string_equal(all->v[0].id, "2");
 	static const char *const gone[] = { "system.slice/slurmstepd.scope/job_2",
-		"system.slice/slurmstepd.scope/s1", "freezer/slurm/uid_9/job_4" };
+		"system.slice/vm_slurmstepd.scope/s1", "freezer/slurm_vm/uid_9/job_4" };
 	for (size_t i = 0; i < 3; i++) {
 		char below[128];
 		snprintf(below, sizeof(below), "sys/fs/cgroup/%s/x", gone[i]);

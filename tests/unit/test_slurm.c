@@ -127,11 +127,11 @@ static void test_text(void **state)
 				      "     Nodes=n GRES=gpu:1(IDX:0)\n",
 				    "n"),
 		"");
-	assert_string_equal(
-		read_jobs("JobId=4 JobName=x SLUID=s1\n   UserId=a(1)\n"
-			  "   JobState=SUSPENDED\n   StartTime=Unknown EndTime=Unknown\n"
-			  "     Nodes=n Mem=1 GRES=shard:1(1/4)\n",
-			"n"),
+	assert_string_equal(read_jobs("JobId=4 JobName=x SLUID=s1\n   UserId=a(1)\n"
+				      "   Nice=0 Account=(null)\n   JobState=SUSPENDED\n   "
+				      "StartTime=Unknown EndTime=Unknown\n"
+				      "     Nodes=n Mem=1 GRES=shard:1(1/4)\n",
+				    "n"),
 		"4 a(1) -/x SLUID=s1 0 share 4 nan-nan -;");
 	assert_string_equal(read_jobs("slurm_load_jobs error: nothing", "n"),
 		"the answer is not about job 4");

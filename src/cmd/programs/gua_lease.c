@@ -46,6 +46,7 @@ struct answer {
 	char *data;
 	size_t len;
 	bool refused; /* it ended with an error, before its time was over */
+	bool ended;   /* the error says that there is no such job */
 };
 
 static int read_answer(struct answer *a, int fd, struct err *e)
@@ -110,6 +111,7 @@ static int ask(struct watch *w, const char *program, const char *const *argument
 	if (rc == 0)
 		rc = child_run(&c, &r, e);
 	a->refused = rc == 0 && !r.timed_out && r.status != 0;
+	a->ended = a->refused && strstr(r.output, "Invalid job id");
 	if (rc == 0 && r.status != 0) {
 		char text[CHILD_OUTPUT_CAP + 128];
 		child_result_text(text, sizeof(text), argv[0], &r);
@@ -159,7 +161,7 @@ static int ask_job(
 	if (rc == 0 && slurm_jobs_text(jobs, id, a.data, a.len, &why) != 0)
 		fault_raise(&w->doubtful, w->place->now_ms, "%s", why.text);
 	free(a.data);
-	return a.refused ? 0 : rc;
+	return a.ended ? 0 : rc;
 }
 
 static int ask_text(struct watch *w, const struct slurm_jobs *jobs, struct err *e)
@@ -217,6 +219,7 @@ static int pass(struct watch *w, struct err *e)
 	int rc = w->no_json ? 0 : ask_json(w, &jobs, e);
 	if (w->no_json)
 		rc = ask_text(w, &jobs, e);
+	w->no_json &= rc == 0; /* it may not have been there at all */
 	if (rc == 0 && w->failed.code)
 		rc = err_set(e, ERR_WORLD, "%s", w->failed.text);
 	if (rc)
