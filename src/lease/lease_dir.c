@@ -80,6 +80,7 @@ struct lease_dir {
 	size_t n_entries;
 	struct proc_card cards[PROC_CARDS_MAX];
 	size_t n_cards;
+	bool has_number;    /* a lease names a card by its number */
 	int64_t cgroups_ms; /* when cgroups were looked for */
 	int64_t next_ms;    /* when a lease ends or becomes unknown by itself */
 	size_t n_hidden;
@@ -418,6 +419,20 @@ static void read_place(struct lease_dir *d, size_t place)
 	closedir(dir);
 }
 
+static bool is_number(const char *card)
+{
+	return card[strspn(card, "0123456789.")] == '\0';
+}
+
+/* By kind and id; of several about one job, the one that is believed is first. */
+static int compare_leases(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+	int order = x->lease.kind != y->lease.kind ? (int)x->lease.kind - (int)y->lease.kind
+						   : strcmp(x->lease.id, y->lease.id);
+	return order ? order : array_compare((int64_t)x->place, (int64_t)y->place);
+}
+
 /* Reads everything again. What was seen of a job's cgroup is kept. */
 static void read_all(struct lease_dir *d)
 {
@@ -438,6 +453,15 @@ static void read_all(struct lease_dir *d)
 				d->entries[i].cgroup_gone = before[b].cgroup_gone;
 			}
 	drop_entries(before, n_before);
+	if (d->n_entries)
+		qsort(d->entries, d->n_entries, sizeof(*d->entries), compare_leases);
+	d->has_number = false;
+	for (size_t i = 0; i < d->n_entries; i++) {
+		const char *list = str_text(&d->entries[i].cards);
+		char card[UUID_CAP];
+		while (lease_file_card(&list, card))
+			d->has_number |= is_number(card);
+	}
 	d->cgroups_ms = INT64_MIN;
 }
 
@@ -452,20 +476,26 @@ static bool has_cgroup(const struct entry *n, const glob_t *jobs)
 	return false;
 }
 
-static void look_at_cgroups(struct lease_dir *d)
+/* Looks for jobs that have come or gone, and for the cards that numbers mean. Returns whether
+ * anything has changed. */
+static bool look_around(struct lease_dir *d)
 {
 	glob_t jobs;
+	bool changed = false;
 	cgroup_find_slurm(d->o.root, &jobs);
 	for (size_t i = 0; i < d->n_entries; i++) {
 		struct entry *n = &d->entries[i];
 		if (n->lease.kind != LEASE_SLURM || n->cgroup_gone)
 			continue;
 		bool there = has_cgroup(n, &jobs);
+		changed |= n->has_cgroup != there;
 		n->cgroup_gone = n->has_cgroup && !there;
 		n->has_cgroup |= there;
 	}
 	globfree(&jobs);
-	d->n_cards = proc_cards_read(d->proc, d->cards);
+	if (d->has_number)
+		d->n_cards = proc_cards_read(d->proc, d->cards);
+	return changed || d->has_number;
 }
 
 /* The moment after which a watcher counts as silent. */
@@ -515,11 +545,6 @@ static const char *card_of(const struct lease_dir *d, const char *numbering, con
 	return "";
 }
 
-static bool is_number(const char *card)
-{
-	return card[strspn(card, "0123456789.")] == '\0';
-}
-
 /* Appends the cards of a lease. The prolog of jobstats writes the number of a card and its
  * UUID: then only the UUID counts. */
 static bool add_cards(const struct lease_dir *d, const struct entry *n, struct leases *out)
@@ -561,20 +586,10 @@ static bool is_there(struct lease_dir *d, const struct entry *n, int64_t now_ms)
 	return now_ms < until_ms;
 }
 
-static int compare_leases(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-	int order = x->lease.kind != y->lease.kind ? (int)x->lease.kind - (int)y->lease.kind
-						   : strcmp(x->lease.id, y->lease.id);
-	return order ? order : array_compare((int64_t)x->place, (int64_t)y->place);
-}
-
 /* Makes the leases at `now_ms` from what the files say. False: out of memory. */
 static bool make_leases(struct lease_dir *d, struct leases *out, int64_t now_ms)
 {
 	d->next_ms = INT64_MAX;
-	if (d->n_entries)
-		qsort(d->entries, d->n_entries, sizeof(*d->entries), compare_leases);
 	for (size_t i = 0; i < PLACES; i++)
 		out->has_source |= d->seen[i].there && d->seen[i].trusted;
 	for (size_t i = 0; i < d->n_entries; i++) {
@@ -626,10 +641,10 @@ const struct leases *lease_dir_read(struct lease_dir *d, int64_t now_ms)
 		read_all(d);
 	bool old = now_ms < d->cgroups_ms || now_ms - CGROUP_MS >= d->cgroups_ms;
 	if (d->n_entries && old) {
-		look_at_cgroups(d);
+		changed |= look_around(d);
 		d->cgroups_ms = now_ms;
 	}
-	if (!changed && !answered && !old && now_ms < d->next_ms)
+	if (!changed && !answered && now_ms < d->next_ms)
 		return &d->out;
 	struct leases out = { .generation = d->out.generation + 1 };
 	bool made = make_leases(d, &out, now_ms);
