@@ -153,6 +153,16 @@ class Scenario:
     def read_at(self, words):
         self.add(quantity(words[0], UNITS_US), words[1], words[2:])
 
+    def read_on(self, words):
+        """on DAYS at TIME ...: DAYS as 0-4,7; each day has its own times."""
+        for days in words[0].split(","):
+            first, _, last = days.partition("-")
+            for day in range(int(first), int(last or first) + 1):
+                begin = day * UNITS_US["d"]
+                rest = [f"{(begin + quantity(word, UNITS_US)) / 10**6}s" if before == "until" else word
+                        for before, word in zip(words[3:], words[4:])]
+                self.add(begin + quantity(words[2], UNITS_US), words[3], rest)
+
     def add(self, at, verb, words):
         if verb in ("lost", "vanish", "asleep") and "until" in words:
             until = words.index("until")

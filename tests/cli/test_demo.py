@@ -5,7 +5,8 @@ import sqlite3
 
 import pytest
 
-from conftest import gua
+from conftest import ROOT, gua
+from truth import Scenario
 
 NOW = "2026-11-11T12:00Z"  # a Wednesday
 
@@ -72,6 +73,18 @@ def test_half_an_hour_is_the_same_each_time_too(tmp_path, expect):
     # Either option stands for the default of the other.
     other = gua("demo", "--interval", "1m", "--db", tmp_path / "interval.db")
     assert other.stdout == runs[0].stdout
+
+
+@pytest.mark.any_build
+def test_the_weeks_are_true(weeks):
+    """Idle-held time and its energy in the second week, card by card, by a computation from the scenario alone. The demo
+    looks every 20 s."""
+    truth = Scenario((ROOT / "dist" / "weeks.scenario").read_text()).truth(7 * 86400, 14 * 86400)
+    cards = {card["uuid"]: card for card in of_week(weeks.db)["gpus"]}
+    for uuid, states in truth.cards.items():
+        hours, kwh = states["idle_held"] / 3600, truth.energy_mj[uuid]["idle_held"] / 3.6e9
+        assert abs(cards[uuid]["gpu_seconds"]["idle_held"] / 3600 - hours) <= 0.05 + 0.001 * hours, uuid
+        assert abs(cards[uuid]["energy_kwh"]["idle_held"] - kwh) <= 0.003 + 0.001 * kwh, uuid
 
 
 def test_the_weeks_tell_their_story(weeks):

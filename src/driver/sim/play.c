@@ -296,6 +296,11 @@ static void take_first(struct play *p, size_t card)
 	c->next_sample = 1;
 }
 
+static double added_mj(const struct card_state_now *c)
+{
+	return (double)c->energy_mj + (double)c->energy_nj / 1e6;
+}
+
 /* Brings `card` to `t_us`: its sums, and the samples that end by then. A sample is of the time
  * before it, so one that ends at `t_us` does not include an event at that moment. */
 static void bring_to(struct play *p, size_t card, int64_t t_us)
@@ -321,10 +326,10 @@ static void bring_to(struct play *p, size_t card, int64_t t_us)
 			c->added_us += skipped_us;
 			begin_sample(c);
 		}
-		double before_mj = play_energy_mj(p, card);
+		double before_mj = added_mj(c);
 		add_up(p, card, end_us);
 		if (skipped_us > 0)
-			c->energy_mj += llround((play_energy_mj(p, card) - before_mj) *
+			c->energy_mj += llround((added_mj(c) - before_mj) *
 						(double)skipped_us / (double)p->sample_us);
 		take_sample(p, c, end_us);
 	}
@@ -760,7 +765,14 @@ size_t play_power_ring(const struct play *p, size_t card, struct play_power *out
 
 double play_energy_mj(const struct play *p, size_t card)
 {
-	return (double)p->cards[card].energy_mj + (double)p->cards[card].energy_nj / 1e6;
+	double mj = added_mj(&p->cards[card]);
+	/* When played with fewer samples: use is added with the next one, but the counter of a
+	 * card that only idles must not stand still. */
+	if (p->scenario->second_us != SECOND_US && !is_off(p, &p->cards[card])) {
+		int64_t since_us = p->t_us - sample_time(p, last_sample(p, p->t_us));
+		mj += (double)p->scenario->cards[card].idle_mw * (double)since_us / 1e6;
+	}
+	return mj;
 }
 
 int64_t play_util_sum(const struct play *p, size_t card)
