@@ -1,6 +1,7 @@
 /* Matches cards and processes against the filter options. */
 #include "present/filter.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,50 +10,52 @@
 #include "base/size.h"
 #include "model/card.h"
 
-static const struct state_word {
-	const char *word;
-	unsigned states, statuses;
-} state_words[] = {
-	{ "active", 1U << CARD_ACTIVE, 0 },
-	{ "idle-held", 1U << CARD_IDLE_HELD, 0 },
-	{ "idle_held", 1U << CARD_IDLE_HELD, 0 },
-	{ "held", 1U << CARD_IDLE_HELD, 0 },
-	{ "truly-idle", 1U << CARD_TRULY_IDLE, 0 },
-	{ "truly_idle", 1U << CARD_TRULY_IDLE, 0 },
-	{ "free", 1U << CARD_TRULY_IDLE, 0 },
-	{ "use-unknown", 1U << CARD_USE_UNKNOWN, 0 },
-	{ "use_unknown", 1U << CARD_USE_UNKNOWN, 0 },
-	{ "unobserved", 1U << CARD_UNOBSERVED, 0 },
-	{ "suspect", 1U << CARD_SUSPECT, 0 },
-	{ "lost", 0, 1U << CARD_STATUS_LOST },
-	{ "asleep", 0, 1U << CARD_STATUS_ASLEEP },
-	{ "denied", 0, 1U << CARD_STATUS_DENIED },
-};
-enum { STATE_WORDS = sizeof(state_words) / sizeof(state_words[0]) };
+/* Appends "idle-held " for "idle_held". */
+static void add_name(struct str *out, const char *key)
+{
+	for (; *key; key++)
+		str_add_bytes(out, *key == '_' ? "-" : key, 1);
+	str_add(out, " ");
+}
 
-/* Adds only the first of several words with the same meaning. */
 void filter_states(struct str *out)
 {
-	const struct state_word *before = NULL;
-	for (size_t i = 0; i < STATE_WORDS; before = &state_words[i++])
-		if (!before || before->states != state_words[i].states ||
-			before->statuses != state_words[i].statuses)
-			str_addf(out, "%s ", state_words[i].word);
+	for (size_t i = 0; i < CARD_SHOWN_STATES; i++)
+		add_name(out, state_looks[state_order[i]].key);
+	for (size_t i = CARD_STATUS_OK + 1; i < CARD_STATUS_COUNT; i++)
+		add_name(out, card_status_names[i]);
+}
+
+/* Whether the user wrote this key: "idle_held", "idle-held", "Idle-Held". */
+static bool is_key(const char *word, const char *key)
+{
+	for (; *word && *key; word++, key++)
+		if ((*word == '-' ? '_' : tolower((unsigned char)*word)) != *key)
+			return false;
+	return *word == *key;
 }
 
 static int read_state(struct filter *f, const char *word, struct err *e)
 {
-	for (size_t i = 0; i < STATE_WORDS; i++) {
-		if (strcasecmp(word, state_words[i].word) != 0)
-			continue;
-		f->states |= state_words[i].states;
-		f->statuses |= state_words[i].statuses;
-		return 0;
-	}
-	return err_set(e, ERR_USAGE,
-		"--state must be active, idle-held, truly-idle, use-unknown, unobserved, "
-		"suspect, lost, asleep or denied, not '%s'",
-		word);
+	struct str names = { 0 };
+	if (strcasecmp(word, "held") == 0)
+		word = state_looks[CARD_IDLE_HELD].key;
+	else if (strcasecmp(word, "free") == 0)
+		word = state_looks[CARD_TRULY_IDLE].key;
+	for (size_t i = 0; i < CARD_SHOWN_STATES; i++)
+		if (is_key(word, state_looks[i].key)) {
+			f->states |= 1U << i;
+			return 0;
+		}
+	for (size_t i = CARD_STATUS_OK + 1; i < CARD_STATUS_COUNT; i++)
+		if (is_key(word, card_status_names[i])) {
+			f->statuses |= 1U << i;
+			return 0;
+		}
+	filter_states(&names);
+	err_set(e, ERR_USAGE, "--state must be one of %s(not '%s')", str_text(&names), word);
+	str_finish(&names);
+	return e->code;
 }
 
 int filter_init(struct filter *f, const struct filter_values *v, struct err *e)
