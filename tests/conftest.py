@@ -2,6 +2,7 @@
 
 GUA_BUILD names the build directory that is tested (default: build). `pytest --update` rewrites the
 expected files instead of comparing with them."""
+import fcntl
 import itertools
 import os
 import pathlib
@@ -10,6 +11,7 @@ import signal
 import struct
 import subprocess
 import time
+import types
 
 import pytest
 
@@ -163,6 +165,23 @@ def wait_for(condition, what=lambda: "it never happened", seconds=60):
     while not condition():
         assert time.monotonic() < deadline, what()
         time.sleep(0.02)
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory):
+    """What `gua demo --now 2026-11-11T12:00Z` (a Wednesday) prints, and its store, which nobody may change: made once for
+    all workers, by the first that needs it."""
+    base = tmp_path_factory.getbasetemp()
+    where = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "demo"
+    where.mkdir(exist_ok=True)
+    with open(where / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (where / "stdout").exists():
+            (where / "gua.db").unlink(missing_ok=True)
+            run = gua("demo", "--db", where / "gua.db", "--now", "2026-11-11T12:00Z")
+            assert run.returncode == 0, run.stderr
+            (where / "stdout").write_text(run.stdout)
+    return types.SimpleNamespace(db=where / "gua.db", stdout=(where / "stdout").read_text())
 
 
 @pytest.fixture(scope="session")

@@ -10,14 +10,10 @@ from truth import Scenario
 
 NOW = "2026-11-11T12:00Z"  # a Wednesday
 
-@pytest.fixture(scope="module")
-def weeks(tmp_path_factory):
+@pytest.fixture
+def weeks(demo):
     """The demo without options: what it printed, and its store."""
-    db = tmp_path_factory.mktemp("weeks") / "gua.db"
-    run = gua("demo", "--db", db, "--now", NOW)
-    assert run.returncode == 0, run.stderr
-    run.db = db
-    return run
+    return demo
 
 
 def of_week(db, *args):

@@ -465,7 +465,7 @@ def test_interrupted(tmp_path):
 @pytest.mark.parametrize("killed", [True, False])
 def test_no_space_in_the_middle(tmp_path, killed):
     """The store may not grow beyond a size: the import dies in the middle, or says why it ended."""
-    tool = Tool().fill(1, ticks=1000, step=600)
+    tool = Tool().fill(1, ticks=400, step=600)
     file = tool.write(tmp_path / "old.db")
     size = import_into(tmp_path, file, name="whole.db").stat().st_size
 

@@ -3,6 +3,7 @@ script in PATH that plays the hosts."""
 import json
 import os
 import pathlib
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -54,10 +55,10 @@ def rename(db, host):
 
 
 @pytest.fixture(scope="module")
-def play(tmp_path_factory):
+def play(tmp_path_factory, demo):
     """A directory with the stores of the hosts one, two and three, and `ssh`."""
     where = tmp_path_factory.mktemp("hosts")
-    assert gua("demo", "--db", where / "one.db", "--now", "2026-11-11T12:00Z").returncode == 0
+    shutil.copyfile(demo.db, where / "one.db")
     for name in ("two", "three", "newer"):
         with sqlite3.connect(where / "one.db") as source, sqlite3.connect(where / f"{name}.db") as copy:
             source.backup(copy)

@@ -236,7 +236,7 @@ def test_there_is_no_limit_to_the_number_of_stores(tmp_path):
     made = make_store(tmp_path / "made.db").read_bytes()
     lab = tmp_path / "lab"
     lab.mkdir()
-    n = 120
+    n = 50
     for i in range(n):
         name = f"{i:03}"  # as long as the name in the store
         (lab / f"{name}.db").write_bytes(made.replace(b"lab", name.encode()).replace(b"GPU-a", b"G-" + name.encode()))
@@ -244,9 +244,9 @@ def test_there_is_no_limit_to_the_number_of_stores(tmp_path):
     run = report(*words, preexec_fn=few_files)
     assert hosts(run) == [f"{i:03}" for i in range(n)]
     assert hosts(report("--db", lab, preexec_fn=few_files)) == [f"{i:03}" for i in range(n)]
-    assert hosts(report("--db", f"{tmp_path}/*/[0]*.db")) == [f"{i:03}" for i in range(100)]
+    assert hosts(report("--db", f"{tmp_path}/*/00*.db")) == [f"{i:03}" for i in range(10)]
 
 
 def few_files():
     import resource
-    resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (32, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))

@@ -36,9 +36,8 @@ def test_who_and_pick_are_those_of_the_commands(python, tmp_path):
     assert refusal.startswith("-2 ") and "fewer than 2 free cards" in refusal
 
 
-def test_report_is_that_of_the_command(python, tmp_path):
-    store = tmp_path / "demo.db"
-    assert gua("demo", "--db", store, "--now", "2026-11-11T12:00Z").returncode == 0
+def test_report_is_that_of_the_command(python, demo):
+    store = demo.db
     ours = json.loads(python(f"import json, gua; print(json.dumps(gua.report(db={str(store)!r}, since='1000w', by='notebook')))"))
     theirs = json.loads(gua("report", "--json", "--db", store, "--since=1000w", "--by=notebook").stdout)
     for document in (ours, theirs):
