@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "base/moment.h"
+#include "render/html.h"
 #include "view/query.h"
 #include "view/smi.h"
 
@@ -32,7 +33,6 @@ enum kind {
 	ABSENT_ROW,
 	NESTED_ROW,
 	BARE_HEX_ROW,
-	BAR1_FREE_ROW,
 	PAGES_ROW,
 	SUPPORT_ROW,
 	LINE_OR_GROUP_ROW,
@@ -71,7 +71,6 @@ static const struct smi_row {
 #define VALUE(d, s, l, t, m, ...) ROW(VALUE, d, s, l, t, METRIC_##m, __VA_ARGS__)
 #define NESTED(d, s, l, t, m, ...) ROW(NESTED, d, s, l, t, METRIC_##m, __VA_ARGS__)
 #define BARE_HEX(d, s, l, t, m, ...) ROW(BARE_HEX, d, s, l, t, METRIC_##m, __VA_ARGS__)
-#define BAR1_FREE(d, s, l, t, m, ...) ROW(BAR1_FREE, d, s, l, t, METRIC_##m, __VA_ARGS__)
 #define PAGES(d, s, l, t, m, ...) ROW(PAGES, d, s, l, t, METRIC_##m, __VA_ARGS__)
 #define SUPPORT(d, s, l, t, m, ...) ROW(SUPPORT, d, s, l, t, METRIC_##m, __VA_ARGS__)
 #define LINE_OR_GROUP(d, s, l, t, m, ...) ROW(LINE_OR_GROUP, d, s, l, t, METRIC_##m, __VA_ARGS__)
@@ -128,22 +127,6 @@ struct smi_writer {
 	int width;		     /* text: width of the labels with their indentation */
 };
 
-static void add_escaped(struct str *out, const char *text)
-{
-	for (; *text; text++) {
-		const char *name = *text == '&'	   ? "&amp;"
-				   : *text == '<'  ? "&lt;"
-				   : *text == '>'  ? "&gt;"
-				   : *text == '"'  ? "&quot;"
-				   : *text == '\'' ? "&apos;"
-						   : NULL;
-		if (name)
-			str_add(out, name);
-		else
-			str_add_bytes(out, text, 1);
-	}
-}
-
 /* Closes the elements that are deeper than `depth`. */
 static void close_to(struct smi_writer *r, int depth)
 {
@@ -177,7 +160,7 @@ static void add_line(struct smi_writer *r, int depth, const char *name, const ch
 	close_to(r, depth + 1);
 	str_add_repeat(r->out, "\t", (size_t)r->depth);
 	str_addf(r->out, "<%s>", name);
-	add_escaped(r->out, text);
+	html_text(r->out, text);
 	str_addf(r->out, "</%s>\n", name);
 }
 
@@ -206,71 +189,60 @@ static void show_value(const struct smi_writer *r, const struct smi_row *row,
 		snprintf(dst, REPORT_CAP, "%s%s%s", from, *unit ? " " : "", unit);
 }
 
-/* Writes the memory of an instance, or of its window. */
-static void add_memory(struct smi_writer *r, int depth, const double *numbers, size_t n)
-{
-	static const char *const labels[][2] = { { "Total", "total" },
-		{ "Reserved", "reserved" }, { "Used", "used" }, { "Free", "free" } };
-	for (size_t i = 0, k = 0; i < 4; i++) {
-		char text[REPORT_CAP];
-		if (n == 3 && i == 1)
-			continue;
-		show_mib(text, sizeof(text), numbers[k++]);
-		add_line(r, depth, labels[i][r->xml], text);
-	}
-}
-
-/* Writes what an instance has, and its errors. */
-static void add_engines(struct smi_writer *r, int depth, const double *values)
-{
-	static const struct {
-		const char *names[2];
-		enum metric metric;
-	} engines[] = {
-		{ { "Multiprocessor count", "multiprocessor_count" }, METRIC_INSTANCE_SMS },
-		{ { "Copy Engine count", "copy_engine_count" }, METRIC_INSTANCE_COPIERS },
-		{ { "Encoder count", "encoder_count" }, METRIC_INSTANCE_ENCODERS },
-		{ { "Decoder count", "decoder_count" }, METRIC_INSTANCE_DECODERS },
-		{ { "OFA count", "ofa_count" }, METRIC_INSTANCE_OFAS },
-		{ { "JPG count", "jpg_count" }, METRIC_INSTANCE_JPEGS },
-		{ { "SRAM Uncorrectable", "sram_uncorrectable" },
-			METRIC_ECC_UNCORRECTED_VOLATILE_SRAM },
-	};
-	enum { ENGINES = sizeof(engines) / sizeof(engines[0]) };
-	add_group(r, depth, "Device Attributes", "device_attributes");
-	add_group(r, depth + 1, "Shared", "shared");
-	for (size_t i = 0; i < ENGINES; i++) {
-		char text[REPORT_CAP];
-		metric_show(text, sizeof(text), engines[i].metric, values[engines[i].metric]);
-		if (i == ENGINES - 1) {
-			add_group(r, depth, "ECC Errors", "ecc_error_count");
-			add_group(r, depth + 1, "Volatile", "volatile_count");
-		}
-		add_line(r, depth + 2, engines[i].names[r->xml], *text ? text : "N/A");
-	}
-}
+/* What the report has of a MIG instance, below its ids. */
+static const struct instance_row {
+	int depth; /* below the instance */
+	const char *names[2];
+	int metric; /* -1: a group */
+} instance_rows[] = {
+	{ 1, { "Device Attributes", "device_attributes" }, -1 },
+	{ 2, { "Shared", "shared" }, -1 },
+	{ 3, { "Multiprocessor count", "multiprocessor_count" }, METRIC_INSTANCE_SMS },
+	{ 3, { "Copy Engine count", "copy_engine_count" }, METRIC_INSTANCE_COPIERS },
+	{ 3, { "Encoder count", "encoder_count" }, METRIC_INSTANCE_ENCODERS },
+	{ 3, { "Decoder count", "decoder_count" }, METRIC_INSTANCE_DECODERS },
+	{ 3, { "OFA count", "ofa_count" }, METRIC_INSTANCE_OFAS },
+	{ 3, { "JPG count", "jpg_count" }, METRIC_INSTANCE_JPEGS },
+	{ 1, { "ECC Errors", "ecc_error_count" }, -1 },
+	{ 2, { "Volatile", "volatile_count" }, -1 },
+	{ 3, { "SRAM Uncorrectable", "sram_uncorrectable" },
+		METRIC_ECC_UNCORRECTED_VOLATILE_SRAM },
+	{ 1, { "FB Memory Usage", "fb_memory_usage" }, -1 },
+	{ 2, { "Total", "total" }, METRIC_MEMORY_TOTAL },
+	{ 2, { "Reserved", "reserved" }, METRIC_MEMORY_RESERVED },
+	{ 2, { "Used", "used" }, METRIC_MEMORY_USED },
+	{ 2, { "Free", "free" }, METRIC_MEMORY_FREE },
+	{ 1, { "BAR1 Memory", "bar1_memory_usage" }, -1 },
+	{ 2, { "Total", "total" }, METRIC_BAR1_TOTAL },
+	{ 2, { "Used", "used" }, METRIC_BAR1_USED },
+	{ 2, { "Free", "free" }, METRIC_BAR1_FREE },
+};
 
 static void report_instance(struct smi_writer *r, const struct present_card *c)
 {
+	static const char *const ids[][2] = { { "Index", "index" },
+		{ "GPU Instance ID", "gpu_instance_id" },
+		{ "Compute Instance ID", "compute_instance_id" } };
+	const int numbers[] = { c->id.mig_index, c->id.gpu_instance, c->id.compute_instance };
 	int depth = r->xml ? 2 : 1;
-	char text[REPORT_CAP];
-	const double *v = c->values;
-	const double memory[] = { v[METRIC_MEMORY_TOTAL], v[METRIC_MEMORY_RESERVED],
-		v[METRIC_MEMORY_USED], v[METRIC_MEMORY_FREE] };
-	const double window[] = { v[METRIC_BAR1_TOTAL], v[METRIC_BAR1_USED],
-		v[METRIC_BAR1_TOTAL] - v[METRIC_BAR1_USED] };
+	char number[REPORT_CAP / 2], text[REPORT_CAP];
 	add_group(r, depth, "MIG Device", "mig_device");
-	snprintf(text, sizeof(text), "%d", c->id.mig_index);
-	add_line(r, depth + 1, r->xml ? "index" : "Index", text);
-	smi_id(text, sizeof(text), c->id.gpu_instance);
-	add_line(r, depth + 1, r->xml ? "gpu_instance_id" : "GPU Instance ID", text);
-	smi_id(text, sizeof(text), c->id.compute_instance);
-	add_line(r, depth + 1, r->xml ? "compute_instance_id" : "Compute Instance ID", text);
-	add_engines(r, depth + 1, v);
-	add_group(r, depth + 1, "FB Memory Usage", "fb_memory_usage");
-	add_memory(r, depth + 2, memory, 4);
-	add_group(r, depth + 1, "BAR1 Memory", "bar1_memory_usage");
-	add_memory(r, depth + 2, window, 3);
+	for (size_t i = 0; i < 3; i++) {
+		smi_id(text, sizeof(text), numbers[i]);
+		add_line(r, depth + 1, ids[i][r->xml], text);
+	}
+	for (size_t i = 0; i < sizeof(instance_rows) / sizeof(instance_rows[0]); i++) {
+		const struct instance_row *row = &instance_rows[i];
+		if (row->metric < 0) {
+			add_group(r, depth + row->depth, row->names[0], row->names[1]);
+			continue;
+		}
+		const char *unit = metrics[row->metric].unit;
+		metric_show(number, sizeof(number), (enum metric)row->metric,
+			c->values[row->metric]);
+		snprintf(text, sizeof(text), "%s%s%s", number, *unit ? " " : "", unit);
+		add_line(r, depth + row->depth, row->names[r->xml], *number ? text : "N/A");
+	}
 }
 
 static void report_instances(struct smi_writer *r, const struct present_board *b)
@@ -427,10 +399,6 @@ static bool add_row(
 	case ACCOUNTS_ROW:
 		add_accounts(r, b);
 		return true;
-	case BAR1_FREE_ROW:
-		show_mib(text, sizeof(text),
-			b->values[METRIC_BAR1_TOTAL] - b->values[METRIC_BAR1_USED]);
-		break;
 	case SUPPORT_ROW:
 		if (!isnan(b->values[row->metric]))
 			str_copy(text, sizeof(text), "Supported");

@@ -84,6 +84,8 @@ static double memory_metric(
 		return total > 32e9 ? 128.0 * (1 << 30) : 256.0 * (1 << 20);
 	case METRIC_BAR1_USED:
 		return 4.0 * (1 << 20);
+	case METRIC_BAR1_FREE:
+		return (total > 32e9 ? 128.0 * (1 << 30) : 256.0 * (1 << 20)) - 4.0 * (1 << 20);
 	case METRIC_COMPUTE_MODE:
 		return 0;
 	case METRIC_ECC_UNCORRECTED_VOLATILE_SRAM:
