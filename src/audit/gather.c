@@ -166,6 +166,8 @@ static void drop_part(struct gather_file *file)
 		return;
 	audit_finish(&file->part->a);
 	holdings_free_pairs(file->part->pairs);
+	free(file->part->records);
+	free(file->part->runs);
 	free(file->part);
 	file->part = NULL;
 }
@@ -287,7 +289,6 @@ void gather_forget(struct gather *g)
 	}
 	names_finish(&g->uuids);
 	free(g->records);
-	free(g->spans);
 	free(g->sights);
 	free(g->last_sight);
 	names_finish(&g->hostnames);
@@ -324,29 +325,28 @@ void gather_close(struct gather *g)
 	g->n_files = 0;
 }
 
+static int survey_read(struct gather *g, struct gather_file *file, struct err *e)
+{
+	int rc = hosts_read(g, file, e);
+	return rc ? rc : window_read_bounds(g, file, e);
+}
+
 static int survey_add(struct gather *g, struct gather_file *file, struct err *e)
 {
-	int rc = hosts_add(g, file, e);
-	if (rc == 0)
-		rc = hosts_add_cards(g, file, e);
 	window_add_bounds(g, file);
-	if (rc == ERR_USAGE && g->q->fetched_to) /* it is a copy of another */
-		rc = e->code = ERR_WORLD;
-	return rc;
+	return hosts_add(g, file, e);
 }
 
 int gather_survey(struct gather *g, struct err *e)
 {
-	/* Which rows belong to one host is known only after all of them were read. */
-	static const struct gather_pass records = { .add = hosts_add_records, .first = true };
 	static const struct gather_pass pass = {
-		.read = window_read_bounds, .add = survey_add, .first = true
+		.read = survey_read, .add = survey_add, .first = true
 	};
 	g->from_ms = INT64_MAX;
 	g->to_ms = 0;
-	int rc = gather_each(g, &records, e);
+	int rc = gather_each(g, &pass, e);
 	if (rc == 0)
-		rc = gather_each(g, &pass, e);
+		rc = hosts_join(g, e);
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < g->n_files; i++)

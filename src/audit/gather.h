@@ -17,7 +17,10 @@
 /* What a pass has read from a store and not yet added to the audit. */
 struct file_part {
 	struct audit a; /* cards by their place in the store; sums, heatmap, days, spells */
-	struct pairs *pairs; /* its holders */
+	struct pairs *pairs;	       /* its holders */
+	struct gather_record *records; /* of the survey: its hosts and runs */
+	struct gather_run *runs;
+	size_t n_records, n_runs;
 };
 
 /* Slots in from <= slot < to. */
@@ -109,12 +112,13 @@ struct gather_record {
 	int64_t id; /* in the store */
 	char hostname[sizeof(((struct audit_host *)0)->hostname)];
 	char machine_id[sizeof(((struct audit_host *)0)->machine_id)];
-	int64_t newest_ms;	    /* its last tick */
-	size_t first_span, n_spans; /* its runs in gather.spans */
-	size_t same;   /* another record of the same host; its own index: the first */
-	size_t next;   /* the next record of the same host; the records form a ring */
-	size_t newest; /* of the first: the record with the newest tick */
-	uint32_t host; /* of the first: index in audit.hosts; IDMAP_NONE: not yet */
+	char environment[sizeof(((struct audit_host *)0)->environment)];
+	char driver[sizeof(((struct audit_host *)0)->driver)];
+	int64_t newest_ms; /* its last tick */
+	size_t same;	   /* another record of the same host; its own index: the first */
+	size_t next;	   /* the next record of the same host; the records form a ring */
+	size_t newest;	   /* of the first: the record with the newest tick */
+	uint32_t host;	   /* of the first: index in audit.hosts; IDMAP_NONE: not yet */
 };
 
 struct gather {
@@ -130,10 +134,6 @@ struct gather {
 	size_t n_runs;
 	struct gather_record *records; /* in the order of the stores */
 	size_t n_records;
-	struct gather_span {
-		int64_t from_ms, to_ms;
-	} * spans; /* of records: when recorders ran */
-	size_t n_spans;
 	struct gather_sight {
 		uint32_t record, next; /* the next record with the same card; IDMAP_NONE */
 	} * sights;
@@ -195,11 +195,12 @@ int audit_cost_cards(struct gather *g, struct err *e);
 int holdings_read(struct gather *g, struct err *e);
 
 /* The survey: hosts and runs, cards, where the data begins and ends. */
-int hosts_add_records(struct gather *g, struct gather_file *file, struct err *e);
+int hosts_read(struct gather *g, struct gather_file *file, struct err *e);
 int hosts_add(struct gather *g, struct gather_file *file, struct err *e);
+/* After all files were read: which rows belong to one host, and to one card. */
+int hosts_join(struct gather *g, struct err *e);
 /* The first record of the same host. */
 size_t hosts_first(const struct gather *g, size_t record);
-int hosts_add_cards(struct gather *g, struct gather_file *file, struct err *e);
 int window_read_bounds(struct gather *g, struct gather_file *file, struct err *e);
 void window_add_bounds(struct gather *g, const struct gather_file *file);
 

@@ -52,15 +52,18 @@ size_t hosts_first(const struct gather *g, size_t record)
 	return record;
 }
 
-/* Whether recorders of two records ran at the same time. */
+/* Whether recorders of two records ran at the same time. Until hosts are known, a run has the
+ * number of its record. */
 static bool ran_together(const struct gather *g, size_t a, size_t b)
 {
-	const struct gather_record *p = &g->records[a], *q = &g->records[b];
-	for (size_t i = p->first_span; i < p->first_span + p->n_spans; i++)
-		for (size_t k = q->first_span; k < q->first_span + q->n_spans; k++) {
-			const struct gather_span *x = &g->spans[i], *y = &g->spans[k];
-			if (x->from_ms + OVERLAP_SLACK_MS < y->to_ms &&
-				y->from_ms + OVERLAP_SLACK_MS < x->to_ms)
+	const struct gather_file *p = &g->files[g->records[a].file],
+				 *q = &g->files[g->records[b].file];
+	for (size_t i = p->first_run; i < p->first_run + p->n_runs; i++)
+		for (size_t k = q->first_run; k < q->first_run + q->n_runs; k++) {
+			const struct gather_run *x = &g->runs[i], *y = &g->runs[k];
+			if (x->host == a && y->host == b &&
+				x->started_ms + OVERLAP_SLACK_MS < y->last_tick_ms &&
+				y->started_ms + OVERLAP_SLACK_MS < x->last_tick_ms)
 				return true;
 		}
 	return false;
@@ -106,10 +109,10 @@ static void unite(struct gather *g, size_t a, size_t b)
 /* Further records with one card are not compared: no host has that many names. */
 enum { MOST_SIGHTS = 64 };
 
-/* Compares the last record with those that have the same card. */
-static int see_card(struct gather *g, const char *uuid, struct err *e)
+/* Compares a record with those that have the same card. */
+static int see_card(struct gather *g, size_t record, const char *uuid, struct err *e)
 {
-	size_t known = g->uuids.n, record = g->n_records - 1, n = 0;
+	size_t known = g->uuids.n, n = 0;
 	uint32_t number = *uuid ? names_find(&g->uuids, 0, uuid, e) : IDMAP_NONE;
 	if (!*uuid)
 		return 0;
@@ -126,74 +129,147 @@ static int see_card(struct gather *g, const char *uuid, struct err *e)
 	return 0;
 }
 
-/* Reads when recorders of the last record ran. */
-static int read_spans(struct gather *g, struct gather_file *file, struct err *e)
-{
-	struct gather_record *record = &g->records[g->n_records - 1];
-	sqlite3_stmt *row;
-	int rc = sql_prepare(file->db, &row, e,
-		"SELECT started_ms, last_tick_ms FROM run WHERE host = %lld",
-		(long long)record->id);
-	while (sql_next(row, &rc, e)) {
-		if (!array_one_more(&g->spans, g->n_spans)) {
-			rc = err_memory(e);
-			break;
-		}
-		struct gather_span *span = &g->spans[g->n_spans++];
-		*span = (struct gather_span){ sql_int(row, 0, 0), sql_int(row, 1, 0) };
-		record->n_spans++;
-		record->newest_ms = clock_later(record->newest_ms, span->to_ms);
-	}
-	sqlite3_finalize(row);
-	return rc;
-}
-
-/* Compares the cards of the last record with those of others. A card with other MIG instances
- * is still the same card. */
-static int see_cards(struct gather *g, struct gather_file *file, struct err *e)
-{
-	char uuid[UUID_CAP];
-	sqlite3_stmt *row;
-	int rc = sql_prepare(file->db, &row, e,
-		"SELECT uuid, parent_uuid FROM gpu WHERE host = %lld",
-		(long long)g->records[g->n_records - 1].id);
-	while (sql_next(row, &rc, e))
-		for (int column = 0; column < 2 && rc == 0; column++) {
-			sql_text(row, column, uuid, sizeof(uuid));
-			rc = see_card(g, uuid, e);
-		}
-	sqlite3_finalize(row);
-	return rc;
-}
-
 static int take_record(
 	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)
 {
-	if (!array_one_more(&g->records, g->n_records))
-		return err_memory(e);
-	struct gather_record *record = &g->records[g->n_records];
-	*record = (struct gather_record){ .file = (size_t)(file - g->files),
+	struct file_part *part = file->part;
+	struct gather_record record = { .file = (size_t)(file - g->files),
 		.id = sqlite3_column_int64(row, 0),
 		.newest_ms = sql_int(row, 3, 0),
-		.first_span = g->n_spans,
-		.same = g->n_records,
-		.next = g->n_records,
-		.newest = g->n_records,
 		.host = IDMAP_NONE };
-	sql_text(row, 1, record->hostname, sizeof(record->hostname));
-	sql_text(row, 2, record->machine_id, sizeof(record->machine_id));
-	record->hostname[own_name(record->hostname)] = '\0';
-	g->n_records++;
-	int rc = read_spans(g, file, e);
-	return rc ? rc : see_cards(g, file, e);
+	sql_text(row, 1, record.hostname, sizeof(record.hostname));
+	sql_text(row, 2, record.machine_id, sizeof(record.machine_id));
+	sql_text(row, 4, record.environment, sizeof(record.environment));
+	sql_text(row, 5, record.driver, sizeof(record.driver));
+	record.hostname[own_name(record.hostname)] = '\0';
+	if (!array_one_more(&part->records, part->n_records) ||
+		!idmap_put(&file->hosts, record.id, (uint32_t)part->n_records))
+		return err_memory(e);
+	part->records[part->n_records++] = record;
+	return 0;
 }
 
-int hosts_add_records(struct gather *g, struct gather_file *file, struct err *e)
+static int take_run(
+	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)
 {
-	file->first_record = g->n_records;
+	struct file_part *part = file->part;
+	uint32_t record = idmap_get(&file->hosts, sqlite3_column_int64(row, 0));
+	char privacy[16];
+	(void)g;
+	if (record == IDMAP_NONE)
+		return 0;
+	struct gather_run run = {
+		.host = record,
+		.started_ms = sql_int(row, 2, 0),
+		.last_tick_ms = sql_int(row, 3, 0),
+		.ended = sqlite3_column_type(row, 4) != SQLITE_NULL,
+		.interval_ms = sql_int(row, 5, 0),
+		.rules = { .active_util_pct = sqlite3_column_double(row, 6),
+			.held_mem_bytes = sql_int(row, 7, 0),
+			.count_graphics = sqlite3_column_int(row, 8) != 0,
+			.spell_ms = sql_int(row, 10, 0) },
+	};
+	sql_text(row, 1, run.source, sizeof(run.source));
+	sql_text(row, 9, privacy, sizeof(privacy));
+	run.strict = strcmp(privacy, privacy_names[PRIVACY_STRICT]) == 0;
+	if (!array_one_more(&part->runs, part->n_runs))
+		return err_memory(e);
+	part->runs[part->n_runs++] = run;
+	struct gather_record *host = &part->records[record];
+	host->newest_ms = clock_later(host->newest_ms, run.last_tick_ms);
+	return 0;
+}
+
+static int take_card(
+	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)
+{
+	uint32_t record = idmap_get(&file->hosts, sqlite3_column_int64(row, 1));
+	(void)g;
+	if (record == IDMAP_NONE)
+		return 0;
+	struct audit_card *card = audit_add_card(&file->part->a, e);
+	if (!card || !idmap_put(&file->places, sqlite3_column_int64(row, 0),
+			     (uint32_t)file->part->a.n_cards - 1))
+		return err_memory(e);
+	*card = (struct audit_card){ .host = record };
+	sql_text(row, 2, card->id.uuid, sizeof(card->id.uuid));
+	sql_text(row, 3, card->id.name, sizeof(card->id.name));
+	sql_text(row, 4, card->id.parent_uuid, sizeof(card->id.parent_uuid));
+	sql_text(row, 5, card->id.pci, sizeof(card->id.pci));
+	card->id.index = sqlite3_column_int(row, 6);
+	card->id.mig_index = (int)sql_int(row, 7, -1);
+	card->id.gpu_instance = (int)sql_int(row, 8, -1);
+	card->id.compute_instance = (int)sql_int(row, 9, -1);
+	card->id.mem_total_bytes = sql_int(row, 10, -1);
+	sql_text(row, 11, card->status, sizeof(card->status));
+	card->first_seen_ms = sql_int(row, 12, 0);
+	card->last_seen_ms = sql_int(row, 13, 0);
+	sql_text(row, 14, card->source, sizeof(card->source));
+	return 0;
+}
+
+int hosts_read(struct gather *g, struct gather_file *file, struct err *e)
+{
+	int rc = gather_start_part(g, file, e);
+	if (rc == 0)
+		rc = gather_rows(g, file,
+			"SELECT id, hostname, machine_id, last_seen_ms, environment, driver "
+			"FROM host ORDER BY id",
+			take_record, e);
+	if (rc == 0)
+		rc = gather_rows(g, file,
+			"SELECT host, source, started_ms, last_tick_ms, ended_ms, interval_ms, "
+			"active_util_pct, held_mem_bytes, count_graphics, privacy, spell_ms "
+			"FROM run ORDER BY started_ms, id",
+			take_run, e);
+	if (rc)
+		return rc;
 	return gather_rows(g, file,
-		"SELECT id, hostname, machine_id, last_seen_ms FROM host ORDER BY id",
-		take_record, e);
+		"SELECT id, host, uuid, name, parent_uuid, pci, idx, mig_index, gpu_instance, "
+		"compute_instance, mem_total_bytes, status, first_seen_ms, last_seen_ms, "
+		"source FROM gpu ORDER BY id",
+		take_card, e);
+}
+
+/* Adds the cards of a file. A card with other MIG instances is still the same card. */
+static int add_cards(struct gather *g, struct gather_file *file, struct err *e)
+{
+	const struct audit *part = &file->part->a;
+	int rc = 0;
+	for (size_t i = 0; i < part->n_cards && rc == 0; i++) {
+		struct audit_card *card = audit_add_card(g->a, e);
+		if (!card || !array_one_more(&file->cards, file->n_cards))
+			return err_memory(e);
+		*card = part->cards[i];
+		card->host += file->first_record;
+		file->cards[file->n_cards++] = (uint32_t)(g->a->n_cards - 1);
+		rc = see_card(g, card->host, part->cards[i].id.uuid, e);
+		if (rc == 0)
+			rc = see_card(g, card->host, part->cards[i].id.parent_uuid, e);
+	}
+	return rc;
+}
+
+int hosts_add(struct gather *g, struct gather_file *file, struct err *e)
+{
+	const struct file_part *part = file->part;
+	file->first_record = g->n_records;
+	file->first_run = g->n_runs;
+	for (size_t i = 0; i < part->n_records; i++) {
+		if (!array_one_more(&g->records, g->n_records))
+			return err_memory(e);
+		struct gather_record *record = &g->records[g->n_records];
+		*record = part->records[i];
+		record->same = record->next = record->newest = g->n_records++;
+	}
+	for (size_t i = 0; i < part->n_runs; i++) {
+		if (!array_one_more(&g->runs, g->n_runs))
+			return err_memory(e);
+		g->runs[g->n_runs] = part->runs[i];
+		g->runs[g->n_runs++].host += file->first_record;
+		file->n_runs++;
+	}
+	return add_cards(g, file, e);
 }
 
 /* Adds the host of a record, by the first of its records. */
@@ -214,29 +290,26 @@ static int add_host(struct gather *g, size_t first, struct err *e)
 	return 0;
 }
 
-static int take_host(
-	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)
+/* Adds the host of a record, unless another record has added it. */
+static int settle_record(
+	struct gather *g, struct gather_file *file, size_t index, struct err *e)
 {
-	size_t record = file->first_record;
-	int64_t id = sqlite3_column_int64(row, 0);
-	/* Both are sorted by id; a host that was added meanwhile has no record. */
-	while (record < g->n_records && g->records[record].file == (size_t)(file - g->files) &&
-		g->records[record].id < id)
-		record++;
-	if (record == g->n_records || g->records[record].file != (size_t)(file - g->files) ||
-		g->records[record].id != id)
-		return 0;
-	file->first_record = record;
-	size_t first = hosts_first(g, record);
+	const struct gather_record *record = &g->records[index];
+	size_t first = hosts_first(g, index);
 	int rc = g->records[first].host == IDMAP_NONE ? add_host(g, first, e) : 0;
 	if (rc)
 		return rc;
 	struct audit_host *host = &g->a->hosts[g->records[first].host];
-	if (record == g->records[first].newest) {
-		sql_text(row, 1, host->environment, sizeof(host->environment));
-		sql_text(row, 2, host->driver, sizeof(host->driver));
+	if (index == g->records[first].newest) {
+		str_copy(host->environment, sizeof(host->environment), record->environment);
+		str_copy(host->driver, sizeof(host->driver), record->driver);
 	}
-	return idmap_put(&file->hosts, id, g->records[first].host) ? 0 : err_memory(e);
+	return idmap_put(&file->hosts, record->id, g->records[first].host) ? 0 : err_memory(e);
+}
+
+static size_t host_of(const struct gather *g, size_t record)
+{
+	return g->records[hosts_first(g, record)].host;
 }
 
 /* Returns the file that has a run. */
@@ -323,35 +396,15 @@ int hosts_check_overlap(struct gather *g, struct err *e)
 	return 0;
 }
 
-static int take_run(
-	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)
+/* Adds what a run says about its host. */
+static int settle_run(
+	struct gather *g, struct gather_file *file, struct gather_run *run, struct err *e)
 {
-	uint32_t host = idmap_get(&file->hosts, sqlite3_column_int64(row, 0));
-	char privacy[16];
-	if (host == IDMAP_NONE)
-		return 0;
-	if (!array_one_more(&g->runs, g->n_runs))
-		return err_memory(e);
-	struct gather_run *run = &g->runs[g->n_runs++];
-	file->n_runs++;
-	*run = (struct gather_run){
-		.host = host,
-		.started_ms = sql_int(row, 2, 0),
-		.last_tick_ms = sql_int(row, 3, 0),
-		.ended = sqlite3_column_type(row, 4) != SQLITE_NULL,
-		.interval_ms = sql_int(row, 5, 0),
-		.rules = { .active_util_pct = sqlite3_column_double(row, 6),
-			.held_mem_bytes = sql_int(row, 7, 0),
-			.count_graphics = sqlite3_column_int(row, 8) != 0,
-			.spell_ms = sql_int(row, 10, 0) },
-	};
-	sql_text(row, 1, run->source, sizeof(run->source));
-	sql_text(row, 9, privacy, sizeof(privacy));
-	run->strict = strcmp(privacy, privacy_names[PRIVACY_STRICT]) == 0;
+	run->host = host_of(g, run->host);
 	int rc = check_not_copied(g, file, run, e);
 	if (rc)
 		return rc;
-	struct audit_host *h = &g->a->hosts[host];
+	struct audit_host *h = &g->a->hosts[run->host];
 	int64_t age_ms = g->q->now_ms - run->last_tick_ms;
 	if (run->last_tick_ms > h->last_tick_ms) {
 		h->last_tick_ms = run->last_tick_ms;
@@ -362,91 +415,67 @@ static int take_run(
 	return 0;
 }
 
-int hosts_add(struct gather *g, struct gather_file *file, struct err *e)
+/* Moves a card to its place, the first that is free, or merges it with that of an earlier file.
+ * Returns its index; IDMAP_NONE: out of memory. */
+static uint32_t settle_card(
+	struct gather *g, struct gather_file *file, size_t from, size_t *n_cards, struct err *e)
 {
-	file->first_run = g->n_runs;
-	int rc = gather_rows(
-		g, file, "SELECT id, environment, driver FROM host ORDER BY id", take_host, e);
-	if (rc)
-		return rc;
-	return gather_rows(g, file,
-		"SELECT host, source, started_ms, last_tick_ms, ended_ms, interval_ms, "
-		"active_util_pct, held_mem_bytes, count_graphics, privacy, spell_ms "
-		"FROM run ORDER BY started_ms, id",
-		take_run, e);
-}
-
-static void read_card(struct audit_card *card, uint32_t host, sqlite3_stmt *row)
-{
-	*card = (struct audit_card){ .host = host };
-	sql_text(row, 2, card->id.uuid, sizeof(card->id.uuid));
-	sql_text(row, 3, card->id.name, sizeof(card->id.name));
-	sql_text(row, 4, card->id.parent_uuid, sizeof(card->id.parent_uuid));
-	sql_text(row, 5, card->id.pci, sizeof(card->id.pci));
-	card->id.index = sqlite3_column_int(row, 6);
-	card->id.mig_index = (int)sql_int(row, 7, -1);
-	card->id.gpu_instance = (int)sql_int(row, 8, -1);
-	card->id.compute_instance = (int)sql_int(row, 9, -1);
-	card->id.mem_total_bytes = sql_int(row, 10, -1);
-	sql_text(row, 11, card->status, sizeof(card->status));
-	card->first_seen_ms = sql_int(row, 12, 0);
-	card->last_seen_ms = sql_int(row, 13, 0);
-	sql_text(row, 14, card->source, sizeof(card->source));
-}
-
-/* Adds a card, or merges it with that of an earlier file. Returns its index; IDMAP_NONE: out of
- * memory. */
-static uint32_t add_card(struct gather *g, struct gather_file *file,
-	const struct audit_card *card, struct err *e)
-{
-	struct audit *a = g->a;
-	const char *parent = card->id.parent_uuid;
-	uint32_t host = (uint32_t)card->host;
-	uint32_t index = names_find(&g->card_keys, host, card->id.uuid, e);
+	struct audit_card card = g->a->cards[from];
+	const char *parent = card.id.parent_uuid;
+	card.host = host_of(g, card.host);
+	card.left_out =
+		g->a->hosts[card.host].left_out || !restriction_takes_card(&g->q->only, &card);
+	uint32_t host = (uint32_t)card.host;
+	uint32_t index = names_find(&g->card_keys, host, card.id.uuid, e);
 	if (index == IDMAP_NONE ||
 		(*parent && names_find(&g->parents, host, parent, e) == IDMAP_NONE))
 		return IDMAP_NONE;
-	if (index < a->n_cards) { /* the newer row has the names */
-		struct audit_card *known = &a->cards[index];
-		int64_t first_ms = clock_earlier(known->first_seen_ms, card->first_seen_ms);
-		if (card->last_seen_ms > known->last_seen_ms)
-			*known = *card;
-		known->first_seen_ms = first_ms;
-		return idmap_put(&file->shared, host, 0) ? index : IDMAP_NONE;
+	struct audit_card *known = &g->a->cards[index];
+	if (index == *n_cards) {
+		++*n_cards;
+		*known = card;
+		return index;
 	}
-	struct audit_card *new = audit_add_card(a, e);
-	if (!new)
-		return IDMAP_NONE;
-	*new = *card;
-	return index;
+	/* The newer row has the names. */
+	int64_t first_ms = clock_earlier(known->first_seen_ms, card.first_seen_ms);
+	if (card.last_seen_ms > known->last_seen_ms)
+		*known = card;
+	known->first_seen_ms = first_ms;
+	return idmap_put(&file->shared, host, 0) ? index : IDMAP_NONE;
 }
 
-static int take_card(
-	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)
+static int settle_file(
+	struct gather *g, struct gather_file *file, size_t *n_cards, struct err *e)
 {
-	struct audit_card card;
-	uint32_t host = idmap_get(&file->hosts, sqlite3_column_int64(row, 1));
-	if (host == IDMAP_NONE)
-		return 0;
-	read_card(&card, host, row);
-	card.left_out =
-		g->a->hosts[host].left_out || !restriction_takes_card(&g->q->only, &card);
-	uint32_t index = add_card(g, file, &card, e);
-	if (index == IDMAP_NONE || !array_one_more(&file->cards, file->n_cards) ||
-		!idmap_put(
-			&file->places, sqlite3_column_int64(row, 0), (uint32_t)file->n_cards))
-		return err_memory(e);
-	file->cards[file->n_cards++] = index;
-	return 0;
+	int rc = 0;
+	for (size_t i = file->first_record; i < g->n_records && rc == 0; i++)
+		if (g->records[i].file == (size_t)(file - g->files))
+			rc = settle_record(g, file, i, e);
+		else
+			break;
+	for (size_t i = 0; i < file->n_runs && rc == 0; i++)
+		rc = settle_run(g, file, &g->runs[file->first_run + i], e);
+	for (size_t i = 0; i < file->n_cards && rc == 0; i++) {
+		file->cards[i] = settle_card(g, file, file->cards[i], n_cards, e);
+		rc = file->cards[i] == IDMAP_NONE ? err_memory(e) : 0;
+	}
+	return rc;
 }
 
-int hosts_add_cards(struct gather *g, struct gather_file *file, struct err *e)
+int hosts_join(struct gather *g, struct err *e)
 {
-	return gather_rows(g, file,
-		"SELECT id, host, uuid, name, parent_uuid, pci, idx, mig_index, gpu_instance, "
-		"compute_instance, mem_total_bytes, status, first_seen_ms, last_seen_ms, "
-		"source FROM gpu ORDER BY id",
-		take_card, e);
+	size_t n_cards = 0;
+	int rc = 0;
+	for (size_t i = 0; i < g->n_files && rc == 0 && !g->again; i++) {
+		struct gather_file *file = &g->files[i];
+		rc = file->code ? 0 : settle_file(g, file, &n_cards, e);
+		if (rc == ERR_USAGE && g->q->fetched_to) { /* it is a copy of another */
+			e->code = ERR_WORLD;
+			rc = gather_failed(g, file, e);
+		}
+	}
+	g->a->n_cards = n_cards;
+	return rc;
 }
 
 static bool is_parent(const struct gather *g, const struct audit_card *card)
