@@ -312,13 +312,6 @@ static void add_name(struct str *out, const char *name, size_t width, const char
 	str_finish(&text);
 }
 
-static void end_line(struct str *out)
-{
-	while (out->len && out->data[out->len - 1] == ' ')
-		out->len--;
-	str_add(out, "\n");
-}
-
 /* Appends memory that no listed process holds: the card has less free memory than it seems. */
 static void add_orphans(
 	struct str *out, const struct present_card *c, const struct text_style *style)
@@ -350,7 +343,7 @@ static void add_tail(struct str *out, const struct stat_pick *picked,
 		add_state(out, c, picked->now->now_ms, &o->style);
 	else
 		text_add_colored(out, card_status_names[c->status], "31", &o->style);
-	end_line(out);
+	text_end_line(out);
 	if (o->full_command && !o->no_processes)
 		add_processes(out, picked, c, o, true);
 }
@@ -411,7 +404,7 @@ static void add_header(struct str *out, const struct present *now, size_t width,
 	/* Without names, gpustat leaves room for a name of usual length. */
 	str_addf(out, "%-*s  %s  %s", (int)(width ? width : 16) + 3, now->hosts[0].hostname,
 		when, *driver ? driver : "None");
-	end_line(out);
+	text_end_line(out);
 }
 
 static size_t name_width(const struct present *now, const struct stat_options *o)
