@@ -48,8 +48,9 @@ static int add_model(struct model_floors *m, const struct audit_card *card, stru
 		model = &m->items[m->n++];
 		*model = (struct model_floor){ .name = card->id.name };
 	}
-	model->energy_mj += card->energy_mj[CARD_TRULY_IDLE];
-	model->ms += card->energy_known_ms[CARD_TRULY_IDLE];
+	model->energy_mj += card->energy_mj[CARD_TRULY_IDLE] + card->energy_mj[CARD_RESERVED];
+	model->ms +=
+		card->energy_known_ms[CARD_TRULY_IDLE] + card->energy_known_ms[CARD_RESERVED];
 	return 0;
 }
 
@@ -57,10 +58,13 @@ static int add_model(struct model_floors *m, const struct audit_card *card, stru
  * for long enough, that of all cards of its model; NAN: none was idle for long enough. */
 static double floor_of(struct model_floors *m, const struct audit_card *card)
 {
-	int64_t ms = card->energy_known_ms[CARD_TRULY_IDLE];
+	int64_t ms =
+		card->energy_known_ms[CARD_TRULY_IDLE] + card->energy_known_ms[CARD_RESERVED];
 	const struct model_floor *model = find_model(m, card->id.name);
 	if (ms >= FLOOR_MS)
-		return (double)card->energy_mj[CARD_TRULY_IDLE] / (double)ms;
+		return (double)(card->energy_mj[CARD_TRULY_IDLE] +
+				card->energy_mj[CARD_RESERVED]) /
+		       (double)ms;
 	return model->ms >= FLOOR_MS ? (double)model->energy_mj / (double)model->ms : NAN;
 }
 
@@ -112,10 +116,12 @@ void audit_cost_holder(struct audit_sums *sums, const struct audit_card *card)
 {
 	static const enum card_state states[] = { [COST_ACTIVE] = CARD_ACTIVE,
 		[COST_IDLE_HELD] = CARD_IDLE_HELD,
-		[COST_USE_UNKNOWN] = CARD_USE_UNKNOWN };
+		[COST_USE_UNKNOWN] = CARD_USE_UNKNOWN,
+		[COST_RESERVED] = CARD_RESERVED };
 	const int64_t shares[] = { [COST_ACTIVE] = sums->active_share_ms,
 		[COST_IDLE_HELD] = sums->idle_share_ms,
-		[COST_USE_UNKNOWN] = sums->unknown_share_ms };
+		[COST_USE_UNKNOWN] = sums->unknown_share_ms,
+		[COST_RESERVED] = sums->reserved_ms };
 	sums->cost = (struct audit_cost){ 0 };
 	for (int part = 0; part < COST_HELD_PARTS; part++) {
 		add_money(&sums->cost, card, part, (double)shares[part]);
@@ -129,6 +135,7 @@ void audit_cost_card(struct audit_cost *cost, const struct audit_card *card, int
 	static const enum card_state states[COST_PARTS] = { [COST_ACTIVE] = CARD_ACTIVE,
 		[COST_IDLE_HELD] = CARD_IDLE_HELD,
 		[COST_USE_UNKNOWN] = CARD_USE_UNKNOWN,
+		[COST_RESERVED] = CARD_RESERVED,
 		[COST_TRULY_IDLE] = CARD_TRULY_IDLE,
 		[COST_UNOBSERVED] = CARD_UNOBSERVED };
 	for (int part = from; part < to; part++) {
@@ -173,7 +180,7 @@ enum order audit_order_of(const char *name)
 
 int64_t audit_waste(const struct audit_sums *sums)
 {
-	return sums->ms[HOLDER_IDLE_HELD] + sums->ms[HOLDER_SQUATTING];
+	return sums->ms[HOLDER_IDLE_HELD] + sums->ms[HOLDER_SQUATTING] + sums->reserved_ms;
 }
 
 static int64_t value_of(enum order order, const struct audit_sums *s)
@@ -289,6 +296,7 @@ void audit_sums_add(struct audit_sums *to, const struct audit_sums *more)
 	to->idle_share_ms += more->idle_share_ms;
 	to->context_share_ms += more->context_share_ms;
 	to->unknown_share_ms += more->unknown_share_ms;
+	to->reserved_ms += more->reserved_ms;
 	audit_cost_add(&to->cost, &more->cost);
 	if (more->peak_mem_kib > to->peak_mem_kib)
 		to->peak_mem_kib = more->peak_mem_kib;

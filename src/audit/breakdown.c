@@ -157,12 +157,13 @@ static void add_pair(
 		else if (measure != MEASURE_PROCESSES)
 			time.ms[state] = pair->presence_ms[state];
 	if (measure == MEASURE_CARDS) /* breakdown_end() adds the cards' own time */
-		time.active_share_ms = time.idle_share_ms = time.unknown_share_ms = 0;
+		time.active_share_ms = time.idle_share_ms = time.unknown_share_ms =
+			time.reserved_ms = 0;
 	audit_cost_holder(&time, &b->g->a->cards[pair->card]);
 	audit_sums_add(&row->sums, &time);
 	note(&row->user, pair->user);
 	note_card(b->g->a, row, pair->card);
-	if (row->last_process != b->n_processes) {
+	if (row->last_process != b->n_processes && !pair->lease) {
 		row->last_process = b->n_processes;
 		row->n_processes++;
 	}
@@ -198,6 +199,7 @@ static void add_card(struct audit_row *row, const struct audit_card *card)
 		.active_share_ms = card->ms[CARD_ACTIVE],
 		.idle_share_ms = card->ms[CARD_IDLE_HELD],
 		.unknown_share_ms = card->ms[CARD_USE_UNKNOWN],
+		.reserved_ms = card->ms[CARD_RESERVED],
 		.peak_mem_kib = -1,
 		.last_active_ms = -1 };
 	audit_cost_card(&time.cost, card, 0, COST_PARTS);

@@ -35,7 +35,8 @@ struct pair {
 	/* Only these are kept, because a year has tens of thousands of pairs; the rest is
 	 * computed from them. */
 	int64_t own_ms[HOLDER_STATES], presence_ms[HOLDER_STATES];
-	int64_t active_share_ms, idle_share_ms, unknown_share_ms;
+	int64_t active_share_ms, idle_share_ms, unknown_share_ms, reserved_ms;
+	bool lease; /* it is a lease on a card: it has reserved time and nothing else */
 	int64_t peak_mem_kib, last_active_ms;
 };
 

@@ -152,7 +152,7 @@ void gather_add_hours(struct gather *g, const struct gather_file *file)
 	const struct audit *part = &file->part->a;
 	for (size_t dow = 0; dow < 7; dow++)
 		for (size_t hour = 0; hour < 24; hour++)
-			for (int state = 0; state < CARD_UNOBSERVED; state++)
+			for (int state = 0; state < CARD_STATES; state++)
 				g->a->heat[dow][hour].ms[state] +=
 					part->heat[dow][hour].ms[state];
 	for (size_t i = 0; i < part->days.n; i++)

@@ -103,6 +103,7 @@ struct gather_run {
 	int64_t started_ms, last_tick_ms, interval_ms;
 	bool ended;
 	bool strict; /* privacy was strict */
+	bool leases; /* a scheduler said what it gave away */
 	struct rules rules;
 };
 
@@ -252,6 +253,9 @@ int hours_mark(struct audit *a, struct idmap *known, const struct event_row *row
 
 /* Whether the time of a process counts. */
 bool restriction_has(const struct gather *g, const struct gather_file *file, int64_t process);
+/* Finds whether the time of a lease with this owner counts, and notes the owner. */
+int restriction_take_owner(const struct gather *g, struct gather_file *file, const char *owner,
+	bool *takes_it, struct err *e);
 /* A condition to append to a query of holdings: " AND wanted(process)", or nothing. An SQL
  * function skips a row before its sums are decoded. */
 const char *restriction_sql(const struct gather *g);

@@ -120,7 +120,8 @@ static int compare_identities(const void *x, const void *y, void *items)
 {
 	const struct audit_identity *p = (struct audit_identity *)items + *(const uint32_t *)x;
 	const struct audit_identity *q = (struct audit_identity *)items + *(const uint32_t *)y;
-	int by_time = array_compare(audit_holder_ms(q->sums.ms), audit_holder_ms(p->sums.ms));
+	int by_time = array_compare(audit_holder_ms(q->sums.ms) + q->sums.reserved_ms,
+		audit_holder_ms(p->sums.ms) + p->sums.reserved_ms);
 	return by_time ? by_time : strcmp(p->identity, q->identity);
 }
 
@@ -259,7 +260,7 @@ struct holding_fold {
 	struct fold fold;
 	const struct gather *g;
 	struct pairs *pairs;
-	const struct gather_file *file;
+	struct gather_file *file;
 	int64_t seconds; /* width of the slots */
 	struct heat_clock clock;
 };
@@ -464,6 +465,7 @@ struct audit_sums holdings_sums(const struct pair *pair)
 		.idle_share_ms = pair->idle_share_ms,
 		.context_share_ms = pair->context ? pair->idle_share_ms : 0,
 		.unknown_share_ms = pair->unknown_share_ms,
+		.reserved_ms = pair->reserved_ms,
 		.peak_mem_kib = pair->peak_mem_kib,
 		.last_active_ms = pair->last_active_ms };
 	memcpy(sums.ms, pair->own_ms, sizeof(sums.ms));
@@ -527,6 +529,85 @@ static void divide_unknown(const struct gather_file *file, struct pairs *p)
 	}
 }
 
+/* In pairs, leases have the ids from here on. */
+#define LEASE_IDS (PROCESS_ID_MAX / 2)
+
+/* What a lease is called in a breakdown: SQL over the table lease. */
+static const char *lease_column(const struct by *by, size_t level)
+{
+	static const char *const columns[IDENTITIES] = {
+		[IDENTITY_PROCESS] =
+			"'lease ' || iif(kind = 0, 'job', iif(kind = 1, 'pod', 'pick')) || ' '"
+			" || name",
+		[IDENTITY_JOB] = "iif(kind = 0, 'slurm:' || name, NULL)",
+		[IDENTITY_POD] = "iif(kind = 1, name, NULL)",
+		[IDENTITY_ACCOUNT] = "account",
+	};
+	const char *column = level < by->n ? columns[by->kinds[level]] : NULL;
+	return column ? column : "NULL";
+}
+
+/* The columns of a row of a lease before those that a breakdown asks for (LABELS_AT). */
+#define LEASED "lease, gpu, slot, reserved_ms, owner"
+
+/* Adds the reserved time of a lease to its pair. */
+static int take_leased(struct holding_fold *h, sqlite3_stmt *row, struct err *e)
+{
+	struct gather_file *file = h->file;
+	uint32_t card = gather_card(file, sqlite3_column_int64(row, 1));
+	int64_t lease = sqlite3_column_int64(row, 0), slot = sqlite3_column_int64(row, 2);
+	int64_t reserved_ms = sql_int(row, 3, 0);
+	char owner[USER_CAP];
+	bool takes_it;
+	sql_text(row, 4, owner, sizeof(owner));
+	if (card != IDMAP_NONE)
+		file->part->a.lease_unknown_ms += sql_int(row, LABELS_AT + BY_MAX, 0);
+	int rc = restriction_take_owner(h->g, file, owner, &takes_it, e);
+	if (rc || !takes_it || !reserved_ms || card >= 1u << CARD_BITS || lease < 0 ||
+		lease > LEASE_IDS)
+		return rc;
+	struct pair *pair = find_pair(h->pairs, LEASE_IDS + lease, card, e);
+	if (!pair)
+		return ERR_WORLD;
+	if (restriction_of_users(&h->g->q->only)) {
+		const struct heat_slot at = { slot, h->seconds };
+		hours_add(&file->part->a, &h->clock, at, CARD_RESERVED, reserved_ms);
+		hours_add_column(&h->g->a->columns, card, slot, CARD_RESERVED, reserved_ms);
+	}
+	pair->reserved_ms += reserved_ms;
+	if (pair->lease)
+		return 0;
+	pair->lease = true;
+	pair->started_ms = -1;
+	pair->user = names_find(&h->pairs->users, 0, owner, e);
+	return pair->user == IDMAP_NONE ? ERR_WORLD : set_labels(h->pairs, pair, row, e);
+}
+
+/* Reads the leases of the window. They are added to the pairs, as processes that have nothing
+ * but reserved time. */
+static int read_leases(
+	const struct gather *g, struct gather_file *file, struct pairs *p, struct err *e)
+{
+	struct holding_fold h = {
+		.g = g, .pairs = p, .file = file, .clock = { .utc = g->q->utc }
+	};
+	int rc = 0;
+	for (int i = 0; i < SLOT_TABLES && rc == 0; i++) {
+		sqlite3_stmt *row;
+		h.seconds = slot_tables[i].seconds;
+		rc = sql_prepare(file->db, &row, e,
+			"SELECT " LEASED ", %s, %s, unknown_ms FROM %s AS s JOIN lease ON "
+			"lease.id = s.lease WHERE slot >= %lld AND slot < %lld AND "
+			"reserved_ms + unknown_ms > 0",
+			lease_column(&g->q->by, 0), lease_column(&g->q->by, 1),
+			slot_tables[i].leased, (long long)g->from_slot, (long long)g->to_slot);
+		while (sql_next(row, &rc, e))
+			rc = take_leased(&h, row, e);
+		sqlite3_finalize(row);
+	}
+	return rc;
+}
+
 /* Reads the pairs: their slots, their owners, and what is known of them. */
 static int read_pairs(const struct gather *g, struct gather_file *file, struct err *e)
 {
@@ -547,9 +628,10 @@ static int read_pairs(const struct gather *g, struct gather_file *file, struct e
 		rc = read_last_active(file, p, e);
 	if (rc == 0)
 		rc = mark_contexts(g, file, p, e);
-	if (rc == 0)
-		divide_unknown(file, p);
-	return rc;
+	if (rc)
+		return rc;
+	divide_unknown(file, p);
+	return read_leases(g, file, p, e);
 }
 
 static int read_file(struct gather *g, struct gather_file *file, struct err *e)
@@ -596,7 +678,7 @@ static int add_pair(struct gather *g, size_t path, const struct pair *pair, stru
 	memcpy(time.ms, pair->presence_ms, sizeof(time.ms));
 	audit_cost_holder(&time, &g->a->cards[pair->card]);
 	audit_sums_add(&o->users.items[pair->user].sums, &time);
-	if (g->q->want_processes)
+	if (g->q->want_processes && !pair->lease)
 		rc = add_process(g->a, path, pair, e);
 	if (rc == 0)
 		rc = breakdown_add(&o->breakdown, path, pair, e);
@@ -632,6 +714,7 @@ static int add_file(struct gather *g, struct gather_file *file, struct err *e)
 	};
 	int rc = 0;
 	gather_add_hours(g, file);
+	g->a->lease_unknown_ms += file->part->a.lease_unknown_ms;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && rc == 0; i++)
 		rc = parts[i](g, file, e);
 	return rc;

@@ -123,7 +123,7 @@ static void add_at(
 	struct audit *a, const struct heat_clock *h, int64_t local_s, int state, int64_t ms)
 {
 	add_to_day(&a->days, local_s, state, ms);
-	if (state >= CARD_UNOBSERVED || h->days_only)
+	if (!state_has_util(state) || h->days_only)
 		return;
 	int64_t days = local_s / 86400, second = local_s % 86400;
 	if (second < 0) {

@@ -128,6 +128,17 @@ static bool takes_user(const struct audit_question *q, const char *user)
 	return restriction_takes_user(&q->only, user, group);
 }
 
+int restriction_take_owner(const struct gather *g, struct gather_file *file, const char *owner,
+	bool *takes_it, struct err *e)
+{
+	const struct restriction *r = &g->q->only;
+	*takes_it = true;
+	if (!restriction_of_users(r))
+		return 0;
+	*takes_it = takes_user(g->q, owner) && takes_notebook(r, "");
+	return names_find(&file->users, 0, owner, e) == IDMAP_NONE ? ERR_WORLD : 0;
+}
+
 /* Notes the users of a store, and which of its processes match. */
 static int read_processes(const struct gather *g, struct gather_file *file, struct err *e)
 {

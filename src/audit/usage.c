@@ -49,8 +49,7 @@ static void note_unknown(struct usage_fold *u, const struct audit_card *card, in
 		u->failed = err_memory(u->fold.e) != 0;
 }
 
-/* Adds a row to its card; NULL if the card is unknown. Utilisation is known in the first three
- * states. */
+/* Adds a row to its card; NULL if the card is unknown. */
 static struct audit_card *add_row(struct usage_fold *u, sqlite3_value **values)
 {
 	int state = sqlite3_value_int(values[2]);
@@ -60,11 +59,11 @@ static struct audit_card *add_row(struct usage_fold *u, sqlite3_value **values)
 	int64_t ms = sql_value_sum(values[3]);
 	card->has_rows = true;
 	card->ms[state] += ms;
-	if (state < CARD_UNOBSERVED)
+	if (state_has_util(state))
 		card->util_pct_ms += sql_value_sum(values[4]);
 	card->energy_mj[state] += sql_value_signed(values[5]);
 	card->energy_known_ms[state] += ms - sql_value_signed(values[6]);
-	if (state < CARD_UNOBSERVED) { /* held time with unknown use cannot be idle-held */
+	if (state_has_util(state)) { /* held time with unknown use cannot be idle-held */
 		card->unsure_ms += sql_value_signed(values[7]);
 		card->unsure_ms2 += sql_value_signed(values[8]);
 	}
@@ -107,7 +106,7 @@ static bool take_sm_active(struct fold *f, sqlite3_value **values)
 #define HEAT_NAME(name, state) name "_ms"
 #define HEAT_QUARTERS(name, state) name "_q1_ms, " name "_q2_ms, " name "_q3_ms"
 static const enum card_state heat_states[] = { CARD_ACTIVE, CARD_IDLE_HELD, CARD_TRULY_IDLE,
-	CARD_USE_UNKNOWN };
+	CARD_USE_UNKNOWN, CARD_RESERVED };
 enum { HEAT_COLUMNS = sizeof(heat_states) / sizeof(heat_states[0]), QUARTER_S = 900 };
 
 static bool take_heat(struct fold *f, sqlite3_value **values)

@@ -109,6 +109,8 @@ static void judge_runs(struct gather *g)
 		host->simulated |= source_is_invented(run->source);
 		host->captured |= source_is_captured(run->source);
 		host->imported |= strcmp(run->source, "import") == 0;
+		host->has_leases |= run->leases;
+		g->a->has_leases |= run->leases;
 		g->a->strict |= run->strict;
 		if (newest && (!state_rules_equal(&newest->rules, &run->rules) ||
 				      newest->rules.spell_ms != run->rules.spell_ms))
@@ -237,7 +239,7 @@ static void add_slots(
 static void add_hours(
 	struct window_reads *r, const struct gather_file *file, struct slot_span span)
 {
-	static const struct slot_table fine = { "usage_hour", "holding_hour", 3600 };
+	static const struct slot_table fine = { "usage_hour", "holding_hour", NULL, 3600 };
 	if (has_slots(file, 0, span))
 		add_read(r, &slot_tables[0], span, true);
 	if (has_slots(file, 1, span) || has_slots(file, 2, span))
@@ -247,7 +249,7 @@ static void add_hours(
 struct window_reads window_reads(
 	const struct gather *g, const struct gather_file *file, enum window_level level)
 {
-	static const struct slot_table days = { "usage_1d", "holding_1d", 86400 };
+	static const struct slot_table days = { "usage_1d", "holding_1d", NULL, 86400 };
 	const int64_t hour = 3600, day = 86400, from = g->from_slot, to = g->to_slot,
 		      end = file->summed_s;
 	struct window_reads r = { .n = 0 };

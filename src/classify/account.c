@@ -27,6 +27,7 @@ void account_start(struct account *a, uint32_t card, int64_t from_ms)
 		.before = { NAN, NAN },
 		.unlisted_ms = INT64_MAX,
 		.idle_held_since_ms = -1,
+		.free_state = CARD_TRULY_IDLE,
 	};
 	energy_reset(&a->energy);
 }
@@ -52,7 +53,14 @@ struct slot_part {
 	int64_t slot, from_ms, to_ms, ms;
 	enum card_state state;
 	bool unsure; /* a process came or went at a moment that is not known exactly */
+	struct leased_parts *leased; /* NULL: the card has no leases */
 };
+
+/* Whether nobody uses or holds a card in this state. */
+static bool is_free(enum card_state state)
+{
+	return state == CARD_TRULY_IDLE || state == CARD_RESERVED;
+}
 
 /* Notes since when the card has been idle-held. */
 static void note_idle_held(struct account *a, const struct slot_part *p)
@@ -252,7 +260,7 @@ static void settle(struct account *a, struct ledger *ledger, bool goes_on)
 	root_ms += sqrt(square_of(a->unsure_ms, a->unsure_held_ms));
 	bool pairs = goes_on && a->paired_ms == 0;
 	if (!pairs)
-		add_square(a, ledger, CARD_TRULY_IDLE, root_ms * root_ms);
+		add_square(a, ledger, a->free_state, root_ms * root_ms);
 	a->paired_ms = pairs ? root_ms : 0;
 	a->unsure_ms = a->unsure_held_ms = 0;
 }
@@ -281,7 +289,7 @@ static void note_unsure(
 		settle(a, on->ledger, unsure);
 	if (unsure) {
 		a->unsure_ms += p->ms;
-		a->unsure_held_ms += p->state == CARD_TRULY_IDLE ? 0 : p->ms;
+		a->unsure_held_ms += is_free(p->state) ? 0 : p->ms;
 	}
 }
 
@@ -301,6 +309,54 @@ static void judge(const struct account *a, struct slot_part *p, const struct acc
 		       (at_ms >= a->unlisted_ms && p->state != CARD_ACTIVE);
 	if (a->suspect || unknown)
 		p->state = CARD_UNOBSERVED;
+	if (p->state == CARD_TRULY_IDLE && p->leased && p->leased->leased == LEASED_SURELY)
+		p->state = CARD_RESERVED;
+}
+
+/* The state of a lease's time, by the processes that use it: of a card, or CARD_RESERVED if
+ * none uses it. */
+static enum card_state lease_state(
+	const struct slot_part *p, uint32_t lease, const struct account_scene *on)
+{
+	enum card_state state = CARD_RESERVED;
+	if (p->state == CARD_USE_UNKNOWN)
+		return CARD_USE_UNKNOWN;
+	for (size_t i = 0; i < on->n && state != CARD_ACTIVE && !is_free(p->state); i++) {
+		const struct holder *h = &on->holders[i];
+		if (!classify_holder_counts(h, p->from_ms) ||
+			!on->is_used_by(on->context, lease, h->process))
+			continue;
+		enum holder_state own = classify_holder(p->state, h->own_state);
+		if (own == HOLDER_ACTIVE)
+			state = CARD_ACTIVE;
+		else if (own != HOLDER_TRULY_IDLE)
+			state = CARD_IDLE_HELD;
+	}
+	return state;
+}
+
+/* Adds the piece to the leases of the card. */
+static void add_leases(
+	const struct account *a, const struct slot_part *p, struct account_scene *on)
+{
+	for (size_t i = 0; i < on->n_leases && i < LEASED_MAX; i++) {
+		struct lease_sum *sum = p->leased->counts[i]
+						? ledger_leased(on->ledger, p->slot, a->card,
+							  on->leases[i].lease)
+						: NULL;
+		if (!sum)
+			continue;
+		if (p->leased->leased == LEASED_MAYBE) {
+			sum->unknown_ms += is_free(p->state) ? p->leased->part_ms[i] : 0;
+			continue;
+		}
+		enum card_state own = lease_state(p, on->leases[i].lease, on);
+		*(own == CARD_ACTIVE		  ? &sum->active_ms
+			: own == CARD_IDLE_HELD	  ? &sum->idle_held_ms
+			: own == CARD_USE_UNKNOWN ? &sum->use_unknown_ms
+						  : &sum->untouched_ms) += p->ms;
+		sum->reserved_ms += is_free(p->state) ? p->leased->part_ms[i] : 0;
+	}
 }
 
 /* Accounts one stretch within one slot, with one utilisation and the same holders. */
@@ -311,7 +367,14 @@ static void account_piece(
 		.from_ms = from_ms,
 		.to_ms = to_ms,
 		.ms = to_ms - from_ms };
+	struct leased_parts leased;
+	if (on->n_leases) {
+		leased_divide(on->leases, on->n_leases, from_ms, to_ms, &leased);
+		p.leased = &leased;
+	}
 	judge(a, &p, on);
+	if (is_free(p.state))
+		a->free_state = p.state;
 	note_unsure(a, &p, on);
 	add_usage(a, &p, on->ledger);
 	if (p.state == CARD_UNOBSERVED) {
@@ -328,6 +391,8 @@ static void account_piece(
 		int64_t share = i < MAX_SHARERS ? split_next(&split, &on->holders[i]) : 0;
 		add_holding(a, &p, i, share, on);
 	}
+	if (p.leased)
+		add_leases(a, &p, on);
 	bool metered = p.state == CARD_IDLE_HELD && energy_is_metered(&a->energy, p.from_ms);
 	if (on->spells)
 		idle_spells_piece_end(on->spells, metered ? p.ms : 0);
@@ -377,6 +442,7 @@ static void account_observed(struct account *a, int64_t to_ms, struct account_sc
 			1000;
 		int64_t end = next_change(on, a->covered_ms, min64(to_ms, slot_end));
 		end = min64(end, next_energy(a, on));
+		end = leased_next_ms(on->leases, on->n_leases, a->covered_ms, end);
 		if (a->turns)
 			end = classify_next_turn_ms(on->holders, on->n, a->covered_ms, end);
 		if (a->covered_ms < a->stall_from_ms)
@@ -404,7 +470,7 @@ static void account_unobserved(struct account *a, int64_t to_ms, struct ledger *
 		int64_t ms = end - a->covered_ms;
 		add_usage(a,
 			&(struct slot_part){
-				slot, a->covered_ms, end, ms, CARD_UNOBSERVED, false },
+				slot, a->covered_ms, end, ms, CARD_UNOBSERVED, false, NULL },
 			ledger);
 		a->unobserved_ms += ms;
 		a->covered_ms = end;
@@ -740,7 +806,7 @@ void account_doubt(struct account *a, int64_t from_ms, const struct account_scen
 		from_ms = end;
 	}
 	if (unsure_ms > 0)
-		add_square(a, on->ledger, CARD_TRULY_IDLE, square_of(unsure_ms, 0));
+		add_square(a, on->ledger, a->free_state, square_of(unsure_ms, 0));
 }
 
 void account_steady(struct account *a, int64_t from_ms, int64_t to_ms, struct held held)

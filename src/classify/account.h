@@ -13,6 +13,7 @@
 #include "classify/classify.h"
 #include "classify/cover.h"
 #include "classify/energy.h"
+#include "classify/leased.h"
 #include "classify/ledger.h"
 #include "classify/idle_spells.h"
 #include "model/reading.h"
@@ -67,6 +68,7 @@ struct account {
 	int64_t unsure_ms, unsure_held_ms; /* length of the uncertain stretch so far; the part
 					      counted as held */
 	bool used;			   /* the stretch before was use */
+	enum card_state free_state;	   /* of the newest time without use and holders */
 	double paired_ms;    /* the error of the uncertain stretch just before; 0: none */
 	int64_t unlisted_ms; /* see account_unlisted(); INT64_MAX: the holders are known */
 	int64_t observed_ms, unobserved_ms; /* since account_start(), for the log and events */
@@ -82,6 +84,11 @@ struct account_scene {
 	const struct rules *rules;
 	struct ledger *ledger;
 	struct spells *spells; /* of the card; NULL: not needed */
+	const struct card_lease *leases;
+	size_t n_leases;
+	/* Whether a process uses a lease; both are indexes in the recorder's tables. */
+	bool (*is_used_by)(const void *context, uint32_t lease, uint32_t process);
+	const void *context;
 };
 
 /* Starts (or restarts) at `from_ms`: nothing before it is accounted. With -1 the first sample

@@ -67,9 +67,8 @@ void energy_read(struct energy_split *s, int64_t at_ms, double mj)
 /* The index of the idle power for a state; -1: the state has none. */
 static int level_of(enum card_state state)
 {
-	return state == CARD_IDLE_HELD	  ? ENERGY_HELD
-	       : state == CARD_TRULY_IDLE ? ENERGY_EMPTY
-					  : -1;
+	bool empty = state == CARD_TRULY_IDLE || state == CARD_RESERVED;
+	return state == CARD_IDLE_HELD ? ENERGY_HELD : empty ? ENERGY_EMPTY : -1;
 }
 
 static void add_piece(struct energy_split *s, const struct energy_piece *piece)

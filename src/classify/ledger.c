@@ -20,6 +20,7 @@ union row {
 	int64_t slot;
 	struct usage_sum usage;
 	struct holding_sum holding;
+	struct lease_sum leased;
 };
 
 static uint64_t mix(uint64_t h, uint64_t value)
@@ -93,10 +94,36 @@ static void holding_add(void *to, const void *from)
 		t->mem_peak_kib = f->mem_peak_kib;
 }
 
+static uint64_t leased_hash(const void *row)
+{
+	const struct lease_sum *r = row;
+	return mix(mix(mix(1, (uint64_t)r->slot), r->card), r->lease);
+}
+
+static bool leased_same(const void *a, const void *b)
+{
+	const struct lease_sum *x = a, *y = b;
+	return x->slot == y->slot && x->card == y->card && x->lease == y->lease;
+}
+
+static void leased_add(void *to, const void *from)
+{
+	struct lease_sum *t = to;
+	const struct lease_sum *f = from;
+	t->reserved_ms += f->reserved_ms;
+	t->unknown_ms += f->unknown_ms;
+	t->active_ms += f->active_ms;
+	t->idle_held_ms += f->idle_held_ms;
+	t->use_unknown_ms += f->use_unknown_ms;
+	t->untouched_ms += f->untouched_ms;
+}
+
 static const struct row_kind usage_kind = { sizeof(struct usage_sum), usage_hash, usage_same,
 	usage_add };
 static const struct row_kind holding_kind = { sizeof(struct holding_sum), holding_hash,
 	holding_same, holding_add };
+static const struct row_kind leased_kind = { sizeof(struct lease_sum), leased_hash, leased_same,
+	leased_add };
 
 static void *row_at(const struct row_table *t, size_t i)
 {
@@ -156,7 +183,7 @@ static bool make_room(struct row_table *t)
 {
 	if (t->n < t->cap)
 		return true;
-	if (t->cap < LEDGER_MAX_ROWS && grow(t, t->cap * 2))
+	if (t->cap < LEDGER_MAX_ROWS && grow(t, t->cap ? t->cap * 2 : FIRST_ROWS))
 		return true;
 	if (!t->hourly)
 		fold_into_hours(t);
@@ -188,6 +215,7 @@ int ledger_init(struct ledger *l, struct err *e)
 	*l = (struct ledger){
 		.usage.kind = &usage_kind,
 		.holding.kind = &holding_kind,
+		.leased.kind = &leased_kind,
 		.slot_seconds = SLOT_SECONDS,
 	};
 	if (!grow(&l->usage, FIRST_ROWS) || !grow(&l->holding, FIRST_ROWS)) {
@@ -203,16 +231,19 @@ void ledger_finish(struct ledger *l)
 	idmap_finish(&l->usage.index);
 	free(l->holding.rows);
 	idmap_finish(&l->holding.index);
+	free(l->leased.rows);
+	idmap_finish(&l->leased.index);
 	*l = (struct ledger){ 0 };
 }
 
 void ledger_clear(struct ledger *l)
 {
-	l->usage.n = l->holding.n = 0;
-	l->usage.hourly = l->holding.hourly = false;
+	l->usage.n = l->holding.n = l->leased.n = 0;
+	l->usage.hourly = l->holding.hourly = l->leased.hourly = false;
 	l->dropped_ms = 0;
 	idmap_clear(&l->usage.index);
 	idmap_clear(&l->holding.index);
+	idmap_clear(&l->leased.index);
 }
 
 bool ledger_empty(const struct ledger *l)
@@ -248,6 +279,12 @@ struct holding_sum *ledger_holding(
 	return find_or_add(&l->holding, &fresh);
 }
 
+struct lease_sum *ledger_leased(struct ledger *l, int64_t slot, uint32_t card, uint32_t lease)
+{
+	struct lease_sum fresh = { .slot = slot, .card = card, .lease = lease };
+	return find_or_add(&l->leased, &fresh);
+}
+
 const struct usage_sum *ledger_usage_rows(const struct ledger *l, size_t *n)
 {
 	*n = l->usage.n;
@@ -258,4 +295,10 @@ const struct holding_sum *ledger_holding_rows(const struct ledger *l, size_t *n)
 {
 	*n = l->holding.n;
 	return (const struct holding_sum *)(const void *)l->holding.rows;
+}
+
+const struct lease_sum *ledger_leased_rows(const struct ledger *l, size_t *n)
+{
+	*n = l->leased.n;
+	return (const struct lease_sum *)(const void *)l->leased.rows;
 }

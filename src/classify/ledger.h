@@ -1,7 +1,8 @@
-/* The ledger: sums that are not in the store yet, one row per (slot, card, state) and per
- * (slot, card, process). If a tick could not be written, its rows stay here, up to a limit:
- * when there are too many slots they are folded into hours, which keeps every sum and loses
- * only resolution. Time that does not fit even then is counted in dropped_ms. */
+/* The ledger: sums that are not in the store yet, one row per (slot, card, state), per
+ * (slot, card, process) and per (slot, card, lease). If a tick could not be written, its rows
+ * stay here, up to a limit: when there are too many slots they are folded into hours, which
+ * keeps every sum and loses only resolution. Time that does not fit even then is counted in
+ * dropped_ms. */
 #ifndef GUA_CLASSIFY_LEDGER_H
 #define GUA_CLASSIFY_LEDGER_H
 
@@ -15,7 +16,7 @@
 
 #define LEDGER_MAX_ROWS 32768
 
-/* A set of rows with a key; usage and holding are two of them. */
+/* A set of rows with a key. */
 struct row_table {
 	const struct row_kind *kind; /* hash, comparison, addition: private to ledger.c */
 	char *rows;		     /* n rows of kind->size bytes */
@@ -28,6 +29,7 @@ struct row_table {
 struct ledger {
 	struct row_table usage;	  /* of struct usage_sum */
 	struct row_table holding; /* of struct holding_sum */
+	struct row_table leased;  /* of struct lease_sum */
 	int64_t dropped_ms;	  /* card time that did not fit */
 	int64_t slot_seconds; /* width of a slot: SLOT_SECONDS, or an hour for long simulations
 			       */
@@ -46,10 +48,12 @@ struct usage_sum *ledger_usage(
 	struct ledger *l, int64_t slot, uint32_t card, enum card_state state);
 struct holding_sum *ledger_holding(
 	struct ledger *l, int64_t slot, uint32_t card, uint32_t process);
+struct lease_sum *ledger_leased(struct ledger *l, int64_t slot, uint32_t card, uint32_t lease);
 int64_t ledger_slot(const struct ledger *l, int64_t at_ms);
 
 /* The rows, for the store. */
 const struct usage_sum *ledger_usage_rows(const struct ledger *l, size_t *n);
 const struct holding_sum *ledger_holding_rows(const struct ledger *l, size_t *n);
+const struct lease_sum *ledger_leased_rows(const struct ledger *l, size_t *n);
 
 #endif

@@ -29,6 +29,7 @@
 #include "driver/source.h"
 #include "driver/sim/scenario.h"
 #include "driver/source_host.h"
+#include "lease/lease_dir.h"
 #include "record/notify.h"
 #include "record/recorder.h"
 #include "store/identify.h"
@@ -59,7 +60,7 @@ struct daemon_stuck {
 struct values {
 	char source_name[SOURCE_NAME_CAP]; /* for `source` */
 	const char *db, *source, *scenario, *nvml, *log_file, *pid_file, *clock, *root,
-		*privacy, *host_name;
+		*privacy, *host_name, *leases;
 	int64_t interval_ms, drain_ms, glance_ms, ticks, timeout_ms, patience_ms, retry_ms,
 		keep_minutes_ms, keep_five_ms, held_mem_bytes, spell_ms;
 	double active_util;
@@ -359,6 +360,9 @@ static const struct option_row daemon_options[] = {
 		"name of this host in the store (default: the system's; a container's changes "
 		"at each start)",
 		AT(host_name) },
+	{ OPTION_TEXT, 0, "leases", "DIR",
+		"where schedulers say what they give away (default " LEASE_DIR_PATH ")",
+		AT(leases) },
 	{ OPTION_DURATION, 0, "keep-minutes", "D",
 		"keep one-minute slots this long (default 1d)", AT(keep_minutes_ms),
 		.min = 3600e3 },
@@ -500,6 +504,7 @@ static struct recorder_options make_options(const struct values *v, struct front
 	bool terminal = isatty(STDIN_FILENO) || isatty(STDOUT_FILENO) || isatty(STDERR_FILENO);
 	struct recorder_options o = {
 		.db = v->db,
+		.leases = v->leases,
 		.host_name = v->host_name && *v->host_name ? v->host_name : NULL,
 		.source = { .name = v->source,
 			.nvml_path = v->nvml,

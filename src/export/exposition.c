@@ -153,9 +153,10 @@ static int64_t whole_of(int64_t thousandths)
 static void print_states(struct printer *p, const struct scrape *s)
 {
 	static const enum card_state shown[] = { CARD_ACTIVE, CARD_IDLE_HELD, CARD_TRULY_IDLE,
-		CARD_USE_UNKNOWN };
+		CARD_USE_UNKNOWN, CARD_RESERVED };
+	size_t n = sizeof(shown) / sizeof(shown[0]) - !s->has_leases;
 	for (size_t i = 0; i < s->n_cards; i++)
-		for (size_t k = 0; k < sizeof(shown) / sizeof(shown[0]); k++) {
+		for (size_t k = 0; k < n; k++) {
 			exposition_label_card(&p->labels, &s->cards[i].id);
 			exposition_label(&p->labels, "state", state_looks[shown[k]].label);
 			whole(p, whole_of(s->cards[i].ms[shown[k]]));
@@ -174,20 +175,31 @@ static void print_energy(struct printer *p, const struct scrape *s)
 {
 	for (size_t i = 0; i < s->n_cards; i++)
 		for (int k = 0; s->cards[i].has_energy && k < CARD_STATES; k++) {
+			if (k == CARD_RESERVED && !s->has_leases)
+				continue;
 			exposition_label_card(&p->labels, &s->cards[i].id);
 			exposition_label(&p->labels, "state", state_looks[k].label);
 			whole(p, whole_of(s->cards[i].energy_mj[k]));
 		}
 }
 
+const char *exposition_identity_state(enum identity_sum sum)
+{
+	return sum == IDENTITY_ACTIVE	   ? state_looks[CARD_ACTIVE].label
+	       : sum == IDENTITY_IDLE_HELD ? state_looks[CARD_IDLE_HELD].label
+	       : sum == IDENTITY_RESERVED  ? state_looks[CARD_RESERVED].label
+					   : NULL;
+}
+
 static void print_identities(struct printer *p, const struct scrape *s)
 {
 	for (size_t i = 0; i < s->n_identities; i++)
-		for (int k = IDENTITY_ACTIVE; k <= IDENTITY_IDLE_HELD; k++) {
+		for (int k = 0; k < IDENTITY_SUMS; k++) {
+			const char *state = exposition_identity_state(k);
+			if (!state || (k == IDENTITY_RESERVED && !s->has_leases))
+				continue;
 			exposition_label(&p->labels, "identity", s->identities[i].name);
-			exposition_label(&p->labels, "state",
-				state_looks[k == IDENTITY_ACTIVE ? CARD_ACTIVE : CARD_IDLE_HELD]
-					.label);
+			exposition_label(&p->labels, "state", state);
 			whole(p, whole_of(s->identities[i].ms[k]));
 		}
 }

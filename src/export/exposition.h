@@ -28,6 +28,8 @@ void exposition_name(struct str *out, const struct family *f);
 void exposition_label(struct str *labels, const char *name, const char *value);
 /* The labels of a card: gpu and uuid. */
 void exposition_label_card(struct str *labels, const struct card_id *id);
+/* The label of an identity's time; NULL: it is not a state. */
+const char *exposition_identity_state(enum identity_sum sum);
 
 /* All labels of gua_gpu_info. */
 void exposition_label_info(struct str *labels, const struct scrape_card *c, const char *driver);

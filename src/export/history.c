@@ -199,6 +199,10 @@ static const char *const identity_sql[IDENTITY_SUMS] = {
 	[IDENTITY_IDLE_HELD] = SHARES("idle_share_ms", "1"),
 	[IDENTITY_SQUATTING] = "SELECT series, slot, sum(part) FROM (" OF_USERS(
 		"squatting_ms - squatting_double_ms") ") GROUP BY 1, 2 ORDER BY 1, 2",
+	[IDENTITY_RESERVED] = "SELECT who.name, slot, sum(reserved_ms) FROM " SLOTS(
+		"leased") " AS x JOIN "
+			  "lease ON lease.id = x.lease JOIN who ON who.user = lease.owner "
+			  "WHERE " OWN_CARDS " GROUP BY 1, 2 ORDER BY 1, 2",
 };
 
 static int step(struct history *h, struct err *e)
@@ -384,7 +388,8 @@ static int print_states(struct filling *f)
 {
 	int rc = 0;
 	head(f, &family_state);
-	for (int i = 0; rc == 0 && i < CARD_STATES; i++)
+	int n = CARD_STATES - !f->h->totals.has_leases; /* reserved is the last */
+	for (int i = 0; rc == 0 && i < n; i++)
 		if (i != CARD_UNOBSERVED)
 			rc = print_cards(f, HISTORY_TIME, (enum card_state)i);
 	if (rc)
@@ -392,7 +397,7 @@ static int print_states(struct filling *f)
 	head(f, &family_unobserved);
 	rc = print_cards(f, HISTORY_TIME, CARD_UNOBSERVED);
 	head(f, &family_energy);
-	for (int i = 0; rc == 0 && i < CARD_STATES; i++)
+	for (int i = 0; rc == 0 && i < n; i++)
 		rc = print_cards(f, HISTORY_ENERGY, (enum card_state)i);
 	return rc;
 }
@@ -406,10 +411,7 @@ static int print_identity(struct filling *f, enum identity_sum sum)
 		rc = history_next(f->h, &series, f->e);
 		exposition_label(&f->labels, "identity", s->identities[i].name);
 		if (sum != IDENTITY_SQUATTING)
-			exposition_label(&f->labels, "state",
-				state_looks[sum == IDENTITY_ACTIVE ? CARD_ACTIVE
-								   : CARD_IDLE_HELD]
-					.label);
+			exposition_label(&f->labels, "state", exposition_identity_state(sum));
 		rc = rc ? rc : print_counter(f, &series);
 	}
 	return rc;
@@ -423,6 +425,8 @@ static int print_identities(struct filling *f)
 	int rc = print_identity(f, IDENTITY_ACTIVE);
 	if (rc == 0)
 		rc = print_identity(f, IDENTITY_IDLE_HELD);
+	if (rc == 0 && f->h->totals.has_leases)
+		rc = print_identity(f, IDENTITY_RESERVED);
 	if (rc)
 		return rc;
 	head(f, &family_squatting);

@@ -212,7 +212,8 @@ static int read_identities(struct scrape *s, struct sqlite3 *db,
 		rc = sql_prepare(db, &row, e,
 			"SELECT i.user, place, first_ms, max(moved_ms), "
 			"sum(iif(state = 0, share_ms, 0)), sum(iif(state = 1, share_ms, 0)), "
-			"sum(iif(state = 3, presence_ms, 0)) FROM identity AS i LEFT JOIN "
+			"sum(iif(state = 3, presence_ms, 0)), "
+			"sum(iif(state = 5, share_ms, 0)) FROM identity AS i LEFT JOIN "
 			"total_user AS t ON t.host = i.host AND t.user = i.user "
 			"WHERE i.host = " HOST_SQL " GROUP BY i.user ORDER BY place, i.user");
 	while (sql_next(row, &rc, e)) {
@@ -257,7 +258,8 @@ static int read_run(
 	bool open = false;
 	int rc = sql_prepare(db, &row, e,
 		"SELECT last_tick_ms, started_ms, interval_ms, ended_ms IS NULL, version, "
-		"source, (SELECT driver FROM host WHERE host.id = run.host) FROM run "
+		"source, (SELECT driver FROM host WHERE host.id = run.host), "
+		"(SELECT max(leases) FROM run AS any WHERE any.host = run.host) FROM run "
 		"WHERE source <> 'import' ORDER BY id DESC LIMIT 1");
 	if (sql_next(row, &rc, e)) {
 		s->any_run = true;
@@ -268,6 +270,7 @@ static int read_run(
 		sql_text(row, 4, s->version, sizeof(s->version));
 		sql_text(row, 5, s->source, sizeof(s->source));
 		sql_text(row, 6, s->driver, sizeof(s->driver));
+		s->has_leases = sql_int(row, 7, 0) != 0;
 	}
 	sqlite3_finalize(row);
 	s->up = s->any_run && is_up(s, path, open, now_ms);

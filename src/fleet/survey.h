@@ -23,7 +23,7 @@ enum meter_slot {
 	METER_SLOTS,
 };
 
-enum { METER_STATES = 5 }; /* by enum card_state, or enum holder_state */
+enum { METER_STATES = CARD_STATES }; /* by enum card_state, or enum holder_state */
 
 struct meter {
 	double at[METER_SLOTS]; /* NAN: no value */

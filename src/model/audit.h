@@ -40,6 +40,7 @@ enum cost_part {
 	COST_ACTIVE,
 	COST_IDLE_HELD,
 	COST_USE_UNKNOWN,
+	COST_RESERVED,
 	COST_HELD_PARTS, /* a holder has the parts before this */
 	COST_TRULY_IDLE = COST_HELD_PARTS,
 	COST_UNOBSERVED,
@@ -69,9 +70,11 @@ struct audit_sums {
 	int64_t idle_share_ms;	   /* ... of their idle-held time ... */
 	int64_t context_share_ms;  /* (of this, the part of processes with a bare context) */
 	int64_t unknown_share_ms;  /* ... and, by presence, of that with unknown use */
-	struct audit_cost cost;	   /* of the shares */
-	int64_t peak_mem_kib;	   /* of its largest process; -1 unknown */
-	int64_t last_active_ms;	   /* last activity of its processes in the window; -1: never */
+	int64_t reserved_ms;	/* its part, by its leases, of the cards' reserved time: in no
+				   other    member */
+	struct audit_cost cost; /* of the shares */
+	int64_t peak_mem_kib;	/* of its largest process; -1 unknown */
+	int64_t last_active_ms; /* last activity of its processes in the window; -1: never */
 };
 #define AUDIT_SUMS_NONE                                                                        \
 	{                                                                                      \
@@ -140,7 +143,8 @@ struct audit_host {
 	bool recording;		 /* a run is live: its last tick is recent */
 	bool ran;		 /* a run overlaps the window */
 	bool measured; /* a recorder ran there: not all of its data is imported or simulated */
-	bool left_out; /* the engine's: the audit does not include it */
+	bool has_leases;      /* a scheduler said in the window what it gave away */
+	bool left_out;	      /* the engine's: the audit does not include it */
 	int64_t known_ms;     /* when a card of it was first seen; -1 unknown */
 	bool late;	      /* known_ms is within the window: its own window is shorter */
 	int64_t last_tick_ms; /* of its newest run, or -1 */
@@ -157,7 +161,7 @@ struct audit_card {
 	int64_t ms[CARD_STATES];	/* [CARD_UNOBSERVED]: the rest of its window */
 	int64_t energy_mj[CARD_STATES]; /* of the time with known energy */
 	int64_t energy_known_ms[CARD_STATES];
-	int64_t util_pct_ms; /* over the time in the first three states; -1 unknown */
+	int64_t util_pct_ms; /* over the time with known utilisation; -1 unknown */
 	int64_t unsure_ms;   /* observed time that may belong to another state; -1 unknown */
 	int64_t unsure_ms2;  /* the square of a part of it: errors that do not depend on each
 				other */
@@ -182,6 +186,8 @@ struct audit {
 	size_t n_cards;
 	int64_t ms[CARD_STATES]; /* sums over cards, like the next three */
 	int64_t energy_mj[CARD_STATES], energy_known_ms[CARD_STATES], unsure_ms;
+	bool has_leases; /* of some host leases are known: else there is no reserved time */
+	int64_t lease_unknown_ms; /* truly-idle time on cards whose leases may have ended */
 	struct audit_cost cost, held_cost; /* sums over cards, and over identities */
 	struct audit_identity *identities; /* most presence first */
 	size_t n_identities;

@@ -13,7 +13,7 @@
 #include "model/tick.h"
 
 struct audit_heat {
-	int64_t ms[3]; /* active, idle-held, truly-idle; by enum card_state */
+	int64_t ms[CARD_STATES]; /* of those with known utilisation */
 };
 
 /* One day of the window, in local time or UTC: all cards together. */

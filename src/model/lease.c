@@ -1,4 +1,4 @@
-/* Names of the kinds of leases, and which cards a lease covers. */
+/* Names of the kinds of leases, which cards a lease covers, and which processes use it. */
 #include "model/lease.h"
 
 #include <string.h>
@@ -27,4 +27,17 @@ bool lease_covers(
 			return true;
 	}
 	return false;
+}
+
+bool lease_is_used_by(const struct lease *lease, const struct process_id *process)
+{
+	static const char slurm[] = "slurm:";
+	size_t n = sizeof(slurm) - 1;
+	if (lease->kind == LEASE_SLURM && strncmp(process->job, slurm, n) == 0)
+		return strcmp(process->job + n, lease->id) == 0;
+	/* A process knows the number of its pod, a lease its name; but a card that a pod has is
+	 * not given to another one. */
+	if (lease->kind == LEASE_POD && *process->pod)
+		return true;
+	return strcmp(process->user, lease->owner) == 0;
 }

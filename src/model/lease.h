@@ -58,5 +58,8 @@ int lease_kind_parse(const char *name);
 /* Whether the lease covers the card: it names the card, or the card that an instance is on. */
 bool lease_covers(
 	const struct leases *all, const struct lease *lease, const struct card_id *card);
+/* Whether the process uses the lease: it is of the job or pod that has the lease or, where the
+ * job of the process is not known, of its owner. */
+bool lease_is_used_by(const struct lease *lease, const struct process_id *process);
 
 #endif

@@ -38,8 +38,10 @@ enum report_verdict {
 /* The cost of idle time. NAN: unknown. */
 struct report_waste {
 	double idle_held_hours, truly_idle_hours;	/* GPU-hours */
+	double reserved_hours;				/* NAN: leases are not known */
 	double squatting_hours;				/* presence */
-	double equivalent_unavailable, equivalent_free; /* the first two as a number of cards */
+	double equivalent_unavailable, equivalent_free, /* the first two as a number of cards */
+		equivalent_reserved;
 	double energy_kwh, energy_known; /* of idle-held time; the share with known energy */
 	double cost;			 /* of idle-held time on cards with a price */
 	double shown_cost;    /* the same, rounded to the cents that the bill adds up to */
@@ -105,7 +107,7 @@ struct report_user_change {
 	struct report_difference held, unused; /* in milliseconds */
 };
 
-enum { FIGURES_MAX = 12 };
+enum { FIGURES_MAX = 14 };
 
 struct report_compare {
 	bool asked;		    /* else nothing below is set */
@@ -216,6 +218,7 @@ struct report {
 				      add up to 100.0 % */
 	double shown_observed;	   /* with shown[CARD_UNOBSERVED] */
 	double observed;	   /* share of the window; NAN without a window */
+	bool has_leases;	   /* as in audit.h: else nothing says what is reserved */
 	double uncertainty; /* the largest error of the share of idle-held time; or NAN */
 	size_t observed_cards;
 	bool of_users; /* the report is about some users: the headline, waste and hours of the

@@ -14,8 +14,8 @@
 /* One hour of the week. */
 struct report_hour {
 	bool observed;
-	int64_t ms[CARD_UNOBSERVED];   /* active, idle-held, truly-idle */
-	double share[CARD_UNOBSERVED]; /* of the three together */
+	int64_t ms[CARD_STATES];   /* of the states with known utilisation */
+	double share[CARD_STATES]; /* of these together */
 };
 
 /* One day, week, month or year of the window, in the report's zone. */

@@ -38,6 +38,7 @@ enum identity_sum {
 	IDENTITY_ACTIVE,
 	IDENTITY_IDLE_HELD,
 	IDENTITY_SQUATTING,
+	IDENTITY_RESERVED,
 	IDENTITY_SUMS,
 };
 
@@ -53,8 +54,9 @@ struct scrape_action {
 };
 
 struct scrape {
-	bool any_run; /* a recorder has written here */
-	bool up;      /* it is running, and its last tick is not too old */
+	bool any_run;	 /* a recorder has written here */
+	bool has_leases; /* some recorder here knew of leases: else there is no reserved time */
+	bool up;	 /* it is running, and its last tick is not too old */
 	int64_t last_tick_ms, started_ms, interval_ms;
 	char version[32], source[SOURCE_LIST_CAP], driver[VERSION_CAP];
 	int64_t faults; /* number of current faults; -1: unknown */

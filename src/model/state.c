@@ -13,13 +13,15 @@ const struct state_look state_looks[STATE_LOOKS] = {
 		STATE_DIM, false, true },
 	[CARD_USE_UNKNOWN] = { "use_unknown", "use unknown", "use unknown", "use_unknown", "▚",
 		"?", 5, false, false },
+	[CARD_RESERVED] = { "reserved", "reserved", "reserved", "reserved", "╱", "/", 4, true,
+		true },
 	[CARD_SUSPECT] = { "suspect", "suspect", NULL, NULL, " ", " ", 1, true, false },
 	[STATE_SQUATTING] = { "squatting", "idle on busy GPU", "idle on busy GPU", NULL, "▓",
 		"%", 1, false, false },
 };
 
 const enum card_state state_order[CARD_SHOWN_STATES] = { CARD_ACTIVE, CARD_IDLE_HELD,
-	CARD_USE_UNKNOWN, CARD_TRULY_IDLE, CARD_UNOBSERVED, CARD_SUSPECT };
+	CARD_RESERVED, CARD_USE_UNKNOWN, CARD_TRULY_IDLE, CARD_UNOBSERVED, CARD_SUSPECT };
 
 void state_codes(char dst[STATE_CODES_CAP], size_t look)
 {
@@ -50,5 +52,6 @@ bool state_rules_equal(const struct rules *a, const struct rules *b)
 
 bool state_has_util(enum card_state state)
 {
-	return state == CARD_ACTIVE || state == CARD_IDLE_HELD || state == CARD_TRULY_IDLE;
+	return state == CARD_ACTIVE || state == CARD_IDLE_HELD || state == CARD_TRULY_IDLE ||
+	       state == CARD_RESERVED;
 }

@@ -14,7 +14,8 @@ enum card_state {
 	CARD_TRULY_IDLE = 2,  /* below it, and they do not: the card is free */
 	CARD_UNOBSERVED = 3,  /* the recorder ran and had no reading */
 	CARD_USE_UNKNOWN = 4, /* processes are on it, and its utilisation cannot be read */
-	CARD_STATES = 5,
+	CARD_RESERVED = 5,    /* truly-idle but for a lease: nobody uses it or can have it */
+	CARD_STATES = 6,
 	/* Live views only, never stored: the utilisation is not plausible. The recorder counts
 	   that time as unobserved. */
 	CARD_SUSPECT = CARD_STATES,

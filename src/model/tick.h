@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "model/event.h"
+#include "model/lease.h"
 #include "model/process.h"
 #include "model/reading.h"
 #include "model/spell.h"
@@ -58,6 +59,20 @@ struct holding_sum {
 	int64_t sm_max_pct, own_unknown_ms;
 };
 
+/* Sums of one lease on one card in one slot. Its time is active or idle-held by the processes
+ * that use it, of unknown use where the card's is, else untouched; unobserved time is in none
+ * of them. */
+struct lease_sum {
+	int64_t slot;
+	uint32_t card;	     /* index into tick.cards */
+	uint32_t lease;	     /* index into tick.leases */
+	int64_t reserved_ms; /* its part of the card's reserved time: parts of all leases add up
+				to it */
+	int64_t unknown_ms;  /* its part of the card's truly-idle time in which it is not known
+				whether leases had ended */
+	int64_t active_ms, idle_held_ms, use_unknown_ms, untouched_ms;
+};
+
 /* A card as the recorder knows it. */
 struct card_entry {
 	struct card_id id;
@@ -79,6 +94,16 @@ struct process_entry {
 	int64_t store_id;
 	bool dirty;
 	bool has_spell; /* a spell refers to it: it keeps a row of its own */
+};
+
+/* A lease as the recorder knows it. */
+struct lease_entry {
+	struct lease lease; /* without its cards */
+	int64_t from_ms; /* it counts from then on: its begin, also after the clock was set */
+	int64_t first_seen_ms, last_seen_ms;
+	int64_t ended_ms; /* or -1 */
+	int64_t store_id;
+	bool dirty;
 };
 
 struct event {
@@ -109,6 +134,11 @@ struct tick {
 	size_t n_usage;
 	const struct holding_sum *holding;
 	size_t n_holding;
+	struct lease_entry *leases;
+	size_t n_leases;
+	const struct lease_sum *leased;
+	size_t n_leased;
+	bool has_leases; /* a scheduler says here what it gives away */
 	const struct event *events;
 	size_t n_events;
 	const struct holder_now

@@ -13,9 +13,11 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "lease/lease_dir.h"
 #include "record/machine.h"
 #include "record/schedule.h"
 #include "record/watch.h"
+#include "record/watch_leases.h"
 #include "record/watch_spells.h"
 #include "base/clock.h"
 #include "proc/reader.h"
@@ -43,6 +45,7 @@ struct recorder {
 	struct store *store;
 	struct worker *worker;
 	struct reader *reader;
+	struct lease_dir *leases; /* NULL: none are read */
 	struct watch watch;
 	struct round *round; /* belongs to the worker: used only between its jobs */
 	bool late;	     /* its job has not ended in time: r->round must not be used */
@@ -147,6 +150,9 @@ static int take_round(struct recorder *r, struct source *s, struct err *e)
 	int rc = watch_cards(
 		&r->watch, s, r->round->ended_ms, &(struct watch_past){ card_past, r }, e);
 	r->watch.pace.stall_ms = round_pace_stall_us(&r->schedule.pace) / 1000;
+	int64_t now_ms = r->round->ended_ms;
+	if (!rc && r->leases && r->round->drained)
+		rc = watch_leases_take(&r->watch, lease_dir_read(r->leases, now_ms), now_ms, e);
 	return rc ? rc : watch_round(&r->watch, s, r->round, e);
 }
 
@@ -753,6 +759,7 @@ static void close_run(struct recorder *r, const char *how)
 		watch_blind(&r->watch, wall_ms(r));
 	for (size_t i = 0; i < r->watch.lives.n; i++)
 		r->watch.lives.entries[i].dirty |= r->watch.lives.lives[i].used;
+	watch_leases_close(&r->watch);
 	commit(r, &e);
 	if (store_end_run(r->store, wall_ms(r), how, &e))
 		log_error("%s", e.text);
@@ -780,6 +787,11 @@ static int prepare(struct recorder *r, struct err *e)
 				.reader = r->reader,
 				.pidfds = own_host,
 				.privacy = o->privacy },
+			e);
+	if (!rc && (o->leases || source_is_measured(o->source.name)))
+		rc = lease_dir_open(&r->leases,
+			&(struct lease_dir_options){
+				.path = o->leases, .root = o->source.root },
 			e);
 	if (!rc)
 		rc = worker_new(&r->worker, &o->source, o->deadline_ms, e);
@@ -819,6 +831,7 @@ int recorder_run(const struct recorder_options *o, struct err *e)
 	close_run(r, how);
 	worker_free(r->worker);
 	watch_finish(&r->watch);
+	lease_dir_close(r->leases);
 	reader_close(r->reader);
 	store_close(r->store);
 	free(r);

@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "driver/use.h"
 #include "model/session.h"
+#include "record/watch_leases.h"
 #include "record/watch_now.h"
 #include "record/watch_spells.h"
 #include "driver/ring.h"
@@ -21,7 +22,7 @@
 
 int watch_init(struct watch *w, const struct watch_options *o, struct err *e)
 {
-	*w = (struct watch){ .rules = *o->rules, .pace = o->pace };
+	*w = (struct watch){ .rules = *o->rules, .pace = o->pace, .leases_ms = -1 };
 	int rc = ledger_init(&w->ledger, e);
 	if (!rc)
 		rc = lives_init(&w->lives, o->reader, o->pidfds, e);
@@ -34,7 +35,10 @@ void watch_finish(struct watch *w)
 	for (size_t i = 0; i < w->n_cards; i++) {
 		holders_finish(&w->cards[i].holders);
 		idle_spells_finish(&w->cards[i].spells);
+		free(w->cards[i].leases);
 	}
+	free(w->leases);
+	free(w->lease_at);
 	free(w->cards);
 	free(w->entries);
 	free(w->now);
@@ -53,8 +57,15 @@ void watch_finish(struct watch *w)
 struct account_scene watch_scene(struct watch *w, size_t i)
 {
 	struct holders *h = &w->cards[i].holders;
-	return (struct account_scene){ h->items, h->n, &w->rules, &w->ledger,
-		&w->cards[i].spells };
+	return (struct account_scene){ .holders = h->items,
+		.n = h->n,
+		.rules = &w->rules,
+		.ledger = &w->ledger,
+		.spells = &w->cards[i].spells,
+		.leases = w->cards[i].leases,
+		.n_leases = w->cards[i].n_leases,
+		.is_used_by = watch_leases_is_used_by,
+		.context = w };
 }
 
 void watch_event(struct watch *w, const struct occurrence *what, const char *format, ...)
@@ -699,6 +710,7 @@ void watch_clock_step(
 	struct watch *w, struct round *round, int64_t old_now_ms, int64_t new_now_ms)
 {
 	watch_blind(w, old_now_ms);
+	watch_leases_step(w, new_now_ms);
 	for (size_t i = 0; i < w->n_cards; i++) {
 		struct watched *card = &w->cards[i];
 		round_want(round, i);
@@ -803,6 +815,10 @@ int watch_tick(struct watch *w, struct tick *t, int64_t now_ms, struct err *e)
 	t->n_processes = w->lives.n;
 	t->usage = ledger_usage_rows(&w->ledger, &t->n_usage);
 	t->holding = ledger_holding_rows(&w->ledger, &t->n_holding);
+	t->leased = ledger_leased_rows(&w->ledger, &t->n_leased);
+	t->leases = w->leases;
+	t->n_leases = w->n_leases;
+	t->has_leases = w->has_leases;
 	t->events = w->events;
 	t->n_events = w->n_events;
 	watch_now_tick(w, t);
@@ -824,6 +840,7 @@ void watch_stored(struct watch *w)
 	w->n_events = 0;
 	for (size_t i = 0; i < w->n_cards; i++)
 		idle_spells_stored(&w->cards[i].spells);
+	watch_leases_stored(w);
 	keep_held(w);
 	lives_forget_ended(&w->lives);
 }

@@ -32,6 +32,8 @@ struct watched {
 	struct account account;
 	struct holders holders;
 	struct spells spells;
+	struct card_lease *leases; /* of watch_leases.c */
+	size_t n_leases, cap_leases;
 	int64_t glance_ms; /* last glance with the same memory as at its last look; -1 never */
 	int64_t look_ms;   /* its last process list; -1 none yet */
 	int64_t mem_bytes; /* used at its last look; -1 unknown */
@@ -66,6 +68,14 @@ struct watch {
 	struct holder_now *now; /* filled by watch_tick(), like the next */
 	struct spell *spells;
 	size_t n_events, cap_now, cap_spells;
+	struct lease_entry *leases; /* those that go on, or are not accounted and stored yet */
+	size_t n_leases, cap_leases;
+	bool has_leases;	   /* a scheduler says what it gives away */
+	int64_t leases_ms;	   /* when they were read; -1: not yet ... */
+	size_t n_lease_cards;	   /* ... for this many cards ... */
+	uint64_t lease_generation; /* ... and which they were */
+	uint32_t *lease_at;	   /* private: entries, by the place in what was read */
+	size_t cap_lease_at;
 	struct past_spell *past; /* those of cards that were not listed yet */
 	size_t n_past;
 	struct listed *list; /* private, like the next: of one card */

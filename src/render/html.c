@@ -54,7 +54,11 @@ void html_pattern_defs(struct str *out)
 		"<pattern id=\"unseen\" width=\"5\" height=\"5\" "
 		"patternUnits=\"userSpaceOnUse\">"
 		"<rect class=\"paper\" width=\"5\" height=\"5\"/>"
-		"<circle class=\"dot\" cx=\"1\" cy=\"1\" r=\"1\"/></pattern>");
+		"<circle class=\"dot\" cx=\"1\" cy=\"1\" r=\"1\"/></pattern>"
+		"<pattern id=\"given\" width=\"4\" height=\"4\" "
+		"patternUnits=\"userSpaceOnUse\"><rect class=\"rest\" width=\"4\" "
+		"height=\"4\"/>"
+		"<rect class=\"given\" width=\"4\" height=\"2.5\"/></pattern>");
 }
 
 void html_patterns(struct str *out)

@@ -67,15 +67,20 @@ static void add_headline(struct json *j, const struct report *r)
 	json_open(j, "headline", '{');
 	json_text(j, "of", r->of_users ? "held" : "observed");
 	for (int state = 0; state < CARD_STATES; state++)
-		if (state != CARD_UNOBSERVED)
+		if (state != CARD_UNOBSERVED && state != CARD_RESERVED)
 			json_number(j, state_looks[state].key,
 				r->of_users ? r->held_share[state] : r->share[state], 6);
 	json_number(j, "squatting", r->of_users ? r->held_share[HOLDER_SQUATTING] : NAN, 6);
 	json_number(j, "idle_held_uncertainty", r->of_users ? NAN : r->uncertainty, 6);
+	bool reserved = r->has_leases && !r->of_users;
+	json_number(j, "reserved", reserved ? r->share[CARD_RESERVED] : NAN, 6);
 	json_close(j, '}');
 	json_open(j, "gpu_seconds", '{');
 	for (int state = 0; state < CARD_STATES; state++)
-		add_seconds(j, state_looks[state].key, r->ms[state]);
+		if (state == CARD_RESERVED && !r->has_leases)
+			json_number(j, state_looks[state].key, NAN, 6);
+		else
+			add_seconds(j, state_looks[state].key, r->ms[state]);
 	json_close(j, '}');
 }
 
@@ -92,6 +97,8 @@ static void add_waste(struct json *j, const struct report_waste *w)
 	json_number(j, "cost", w->cost, 6);
 	json_text(j, "currency", w->currency);
 	json_text(j, "verdict", w->verdict);
+	json_number(j, "reserved_gpu_hours", w->reserved_hours, 6);
+	json_number(j, "equivalent_gpus_reserved", w->equivalent_reserved, 6);
 	json_close(j, '}');
 }
 
@@ -109,6 +116,8 @@ static void add_heatmap(struct json *j, const struct report *r)
 			json_number(j, "hour", hour, 0);
 			for (int state = 0; state < CARD_UNOBSERVED; state++)
 				add_seconds(j, state_looks[state].key, h->ms[state]);
+			if (r->has_leases)
+				add_seconds(j, "reserved", h->ms[CARD_RESERVED]);
 			json_close(j, '}');
 		}
 	}

@@ -9,7 +9,7 @@
 #include "base/size.h"
 #include "base/moment.h"
 
-enum { INDENT = 2, GAP = 2, MAX_COLUMNS = 48, FLEXIBLE_MIN = 6, TITLE_LINES = 2 };
+enum { INDENT = 2, GAP = 2, MAX_COLUMNS = 56, FLEXIBLE_MIN = 6, TITLE_LINES = 2 };
 
 /* One character of `text` as the style shows it; returns the bytes taken. */
 static size_t show_char(char piece[20], const char *text, const struct text_style *style)

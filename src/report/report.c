@@ -128,17 +128,18 @@ static enum report_verdict judge(const struct report *r, const struct audit *a)
 		return VERDICT_LITTLE_OBSERVED;
 	if (longest_ms(a) < LEAST_MS)
 		return VERDICT_TOO_SHORT;
-	if (r->share[CARD_IDLE_HELD] > RULE_SHARE)
+	if (r->share[CARD_IDLE_HELD] + r->share[CARD_RESERVED] > RULE_SHARE)
 		return VERDICT_POLICY;
 	return squatting_share(r) > RULE_SHARE ? VERDICT_SQUATTING : VERDICT_WITHIN;
 }
 
-/* A user's part of the time that a verdict is about. Idle-held time does not include bare
- * contexts: ending them frees little. */
+/* A user's part of the time that a verdict is about: idle-held and reserved. It does not
+ * include bare contexts: ending them frees little. */
 static int64_t part_of_user(const struct audit_sums *s, enum report_verdict verdict)
 {
-	return verdict == VERDICT_SQUATTING ? s->ms[HOLDER_SQUATTING]
-					    : s->idle_share_ms - s->context_share_ms;
+	return verdict == VERDICT_SQUATTING
+		       ? s->ms[HOLDER_SQUATTING]
+		       : s->idle_share_ms - s->context_share_ms + s->reserved_ms;
 }
 
 static const struct audit_identity *largest(const struct audit *a, enum report_verdict verdict)
@@ -161,7 +162,8 @@ static void add_largest(struct report *r, const struct audit *a, const struct re
 	const struct audit_identity *who = largest(a, verdict);
 	struct str next = { 0 };
 	char mine[HOURS_TEXT_CAP], all[HOURS_TEXT_CAP];
-	int64_t all_ms = squatting ? r->held.ms[HOLDER_SQUATTING] : r->ms[CARD_IDLE_HELD];
+	int64_t all_ms = squatting ? r->held.ms[HOLDER_SQUATTING]
+				   : r->ms[CARD_IDLE_HELD] + r->ms[CARD_RESERVED];
 	if (!who || report_share(part_of_user(&who->sums, verdict), all_ms) < LEAST_NAMED)
 		return;
 	report_hours(r, mine, part_of_user(&who->sums, verdict));
@@ -225,32 +227,36 @@ static void add_missing(struct report *r, const struct audit *a, const struct re
  * avoids an apparent contradiction. */
 static void add_rule(struct report *r)
 {
-	double held = 100 * r->shown[CARD_IDLE_HELD], squatting = 100 * squatting_share(r);
+	double held = 100 * (r->shown[CARD_IDLE_HELD] + r->shown[CARD_RESERVED]);
+	double squatting = 100 * squatting_share(r);
 	const double just = 100 * RULE_SHARE + 0.05;
+	const char *what = r->ms[CARD_RESERVED] > 0 ? "Idle-held and reserved together are"
+						    : "Idle-held is";
 	if (r->waste.judged == VERDICT_POLICY)
 		report_say(r, SENTENCE_VERDICT, "20% rule",
-			"Idle-held is %.1f%% of observed time, %s 20%%: the problem is the "
-			"allocation policy, not the hardware.",
-			held, held < just ? "just above" : "above");
+			"%s %.1f%% of observed time, %s 20%%: the problem is the allocation "
+			"policy, not the hardware.",
+			what, held, held < just ? "just above" : "above");
 	else if (r->waste.judged == VERDICT_WITHIN)
 		report_say(r, SENTENCE_VERDICT, "20% rule",
-			"Idle-held is %.1f%% of observed time, not above 20%%: the allocation "
-			"policy is not the problem.",
-			held);
+			"%s %.1f%% of observed time, not above 20%%: the allocation policy is "
+			"not the problem.",
+			what, held);
 	else
 		report_say(r, SENTENCE_VERDICT, "20% rule",
-			"Idle-held is %.1f%% of observed time, not above 20%%. But of the time "
-			"that users held GPUs, %.1f%% was idle on a GPU that another user kept "
-			"busy, %s 20%%: the problem is the allocation policy, not the "
-			"hardware.",
-			held, squatting, squatting < just ? "just above" : "above");
+			"%s %.1f%% of observed time, not above 20%%. But of the time that "
+			"users held GPUs, %.1f%% was idle on a GPU that another user kept "
+			"busy, "
+			"%s 20%%: the problem is the allocation policy, not the hardware.",
+			what, held, squatting, squatting < just ? "just above" : "above");
 }
 
 /* Cards that are held only by bare contexts are nearly free. */
 static void add_without_contexts(struct report *r)
 {
-	double without =
-		report_share(r->ms[CARD_IDLE_HELD] - r->held.context_share_ms, r->observed_ms);
+	double without = report_share(
+		r->ms[CARD_IDLE_HELD] + r->ms[CARD_RESERVED] - r->held.context_share_ms,
+		r->observed_ms);
 	if (r->held.context_share_ms >= LEAST_SHOWN_MS && without <= RULE_SHARE)
 		report_say(r, SENTENCE_VERDICT, "",
 			"Without contexts it would be %.1f%%, not above 20%%: those cards are "
@@ -285,7 +291,7 @@ double report_share(int64_t part_ms, int64_t whole_ms)
 int64_t report_observed_ms(const int64_t ms[CARD_STATES])
 {
 	return ms[CARD_ACTIVE] + ms[CARD_IDLE_HELD] + ms[CARD_TRULY_IDLE] +
-	       ms[CARD_USE_UNKNOWN];
+	       ms[CARD_USE_UNKNOWN] + ms[CARD_RESERVED];
 }
 
 double report_energy_kwh(const int64_t energy_mj[CARD_STATES],
@@ -310,12 +316,14 @@ void report_shown_shares(
 	shown[CARD_UNOBSERVED] = isnan(shares[1]) ? 0 : shares[1];
 }
 
-void report_shown_held(const int64_t ms[HOLDER_STATES], double shown[SHARES_MAX])
+void report_shown_held(
+	const int64_t ms[HOLDER_STATES], int64_t reserved_ms, double shown[SHARES_MAX])
 {
-	double parts[HOLDER_STATES];
+	double parts[HOLDER_STATES + 1];
 	for (int state = 0; state < HOLDER_STATES; state++)
 		parts[state] = (double)ms[state];
-	shares_round(parts, HOLDER_STATES, shown);
+	parts[HOLDER_STATES] = (double)reserved_ms;
+	shares_round(parts, HOLDER_STATES + 1, shown);
 }
 
 static void add_window(struct report *r, const struct audit *a)
@@ -348,6 +356,7 @@ static const struct headline_state card_states[] = {
 	{ CARD_ACTIVE, CARD_ACTIVE, false, NULL, "" },
 	{ CARD_IDLE_HELD, CARD_IDLE_HELD, false, NULL,
 		"held and not used: what dashboards miss" },
+	{ CARD_RESERVED, CARD_RESERVED, true, NULL, "given away, and nobody uses it" },
 	{ CARD_TRULY_IDLE, CARD_TRULY_IDLE, false, NULL, "" },
 	{ CARD_USE_UNKNOWN, CARD_USE_UNKNOWN, true, NULL,
 		"held, but the driver reports no utilisation (MIG)" },
@@ -393,7 +402,7 @@ static void add_held(struct report *r, const struct audit *a)
 	for (size_t i = 0; i < a->n_identities; i++)
 		audit_sums_add(&r->held, &a->identities[i].sums);
 	r->held_ms = audit_holder_ms(r->held.ms);
-	report_shown_held(r->held.ms, shown);
+	report_shown_held(r->held.ms, 0, shown);
 	for (int state = 0; state < HOLDER_STATES; state++) {
 		r->held_share[state] = report_share(r->held.ms[state], r->held_ms);
 		r->shown_held[state] = shown[state];
@@ -414,6 +423,7 @@ static void add_headline(struct report *r, const struct audit *a)
 	r->uncertainty =
 		a->fleet.asked ? (double)NAN : report_share(a->unsure_ms, r->observed_ms);
 	r->unattributed_ms = a->unattributed_ms;
+	r->has_leases = a->has_leases;
 	for (size_t i = 0; i < a->n_cards; i++)
 		r->observed_cards += report_observed_ms(a->cards[i].ms) > 0;
 	if (r->of_users && r->held_ms > 0)
@@ -443,6 +453,11 @@ static void add_waste(struct report *r, const struct audit *a, const struct repo
 	w->truly_idle_hours = (double)r->ms[CARD_TRULY_IDLE] / 3600e3;
 	w->equivalent_unavailable = cards * r->share[CARD_IDLE_HELD];
 	w->equivalent_free = cards * r->share[CARD_TRULY_IDLE];
+	w->reserved_hours = w->equivalent_reserved = NAN;
+	if (r->has_leases) {
+		w->reserved_hours = (double)r->ms[CARD_RESERVED] / 3600e3;
+		w->equivalent_reserved = cards * r->share[CARD_RESERVED];
+	}
 	w->energy_kwh =
 		report_energy_kwh(a->energy_mj, a->energy_known_ms, a->ms, CARD_IDLE_HELD);
 	w->energy_known =
@@ -452,6 +467,9 @@ static void add_waste(struct report *r, const struct audit *a, const struct repo
 	add_cost(w, a);
 	if (r->of_users) { /* their own idle time */
 		w->idle_held_hours = (double)r->held.ms[HOLDER_IDLE_HELD] / 3600e3;
+		if (r->has_leases)
+			w->reserved_hours = (double)r->held.reserved_ms / 3600e3;
+		w->equivalent_reserved = NAN;
 		w->truly_idle_hours = w->equivalent_unavailable = w->equivalent_free = NAN;
 		w->energy_kwh = w->energy_known = NAN;
 	}
@@ -469,11 +487,11 @@ static void add_hours(struct report *r, const struct audit *a)
 		const int64_t *ms = a->heat[i / 24][i % 24].ms;
 		struct report_hour *h = &r->hours[i / 24][i % 24];
 		int64_t sum_ms = 0;
-		for (int state = 0; state < CARD_UNOBSERVED; state++)
+		for (int state = 0; state < CARD_STATES; state++)
 			sum_ms += ms[state];
 		h->observed = sum_ms != 0;
 		n += h->observed;
-		for (int state = 0; state < CARD_UNOBSERVED; state++) {
+		for (int state = 0; state < CARD_STATES; state++) {
 			h->ms[state] = ms[state];
 			h->share[state] = report_share(ms[state], sum_ms);
 		}

@@ -240,7 +240,7 @@ struct bill_row {
 	const char *kind;
 	double ms, unpriced_ms;
 	double money[COSTS + 1], shown[COSTS + 1]; /* [COSTS]: all parts together */
-	double shown_unknown, shown_squatting;
+	double shown_unknown, shown_reserved, shown_squatting;
 };
 
 #define OF(member) offsetof(struct bill_row, member)
@@ -256,6 +256,7 @@ static const struct column line_columns[] = {
 	{ .title = "active", NUMBER(MONEY, shown[COST_ACTIVE]), .width = 6, .optional = true },
 	{ .title = "idle", NUMBER(MONEY, shown[COST_IDLE_HELD]), .width = 6, .optional = true },
 	{ .title = "use\nunknown", NUMBER(MONEY, shown_unknown), .optional = true },
+	{ .title = "reserved", NUMBER(MONEY, shown_reserved), .optional = true },
 	{ .title = "cost", NUMBER(MONEY, shown[COSTS]), .width = 6, .optional = true },
 	{ .title = "(idle on\nbusy GPU)", NUMBER(MONEY, shown_squatting), .optional = true },
 	{ "energy_kwh", NUMBER(KWH, line.exact[AMOUNT_KWH]) },
@@ -303,6 +304,8 @@ static void bill_list(struct report_bill *bill, const struct bill_line *line)
 		row.money[part] = has ? report_bill_money(cost, part) : NAN;
 		row.shown[part] = shown ? shown_money(&line->cents, part) : NAN;
 	}
+	row.money[COST_RESERVED] = unless_zero(row.money[COST_RESERVED]);
+	row.shown_reserved = unless_zero(row.shown[COST_RESERVED]);
 	row.shown_unknown = unless_zero(row.shown[COST_USE_UNKNOWN]);
 	row.shown_squatting = unless_zero(row.shown[COST_SQUATTING]);
 	table_add(&bill->lines, &row);
@@ -314,7 +317,7 @@ static void bill_list(struct report_bill *bill, const struct bill_line *line)
 struct card_line {
 	char label[WHERE_CAP], price[40];
 	const char *name;
-	double shown[COSTS + 1], shown_unknown; /* as in struct bill_row */
+	double shown[COSTS + 1], shown_unknown, shown_reserved; /* as in struct bill_row */
 };
 
 #define OF(member) offsetof(struct card_line, member)
@@ -325,6 +328,7 @@ static const struct column card_columns[] = {
 	{ .title = "active", NUMBER(MONEY, shown[COST_ACTIVE]), .width = 6 },
 	{ .title = "idle-held", NUMBER(MONEY, shown[COST_IDLE_HELD]) },
 	{ .title = "use\nunknown", NUMBER(MONEY, shown_unknown), .optional = true },
+	{ .title = "reserved", NUMBER(MONEY, shown_reserved), .optional = true },
 	{ .title = "truly-\nidle", NUMBER(MONEY, shown[COST_TRULY_IDLE]), .width = 6 },
 	{ .title = "un-\nobserved", NUMBER(MONEY, shown[COST_UNOBSERVED]) },
 	{ .title = "cost", NUMBER(MONEY, shown[COSTS]), .width = 6 },
@@ -338,6 +342,7 @@ static void set_shown(
 	for (size_t part = 0; part <= COSTS; part++)
 		line->shown[part] = priced ? shown_money(cents, part) : NAN;
 	line->shown_unknown = unless_zero(line->shown[COST_USE_UNKNOWN]);
+	line->shown_reserved = unless_zero(line->shown[COST_RESERVED]);
 }
 
 /* Makes the table of the cost of each card, with a total. False: out of memory. */

@@ -11,7 +11,7 @@
 /* The data of a row of hosts. */
 struct host_row {
 	const char *host, *environment, *driver; /* NULL: unknown */
-	double n_cards, simulated, imported, recording;
+	double n_cards, simulated, imported, recording, leases;
 	int64_t known_ms, last_tick_ms;
 };
 
@@ -26,6 +26,7 @@ static const struct column host_columns[] = {
 	{ "recording", "recording", NUMBER(BOOL, recording) },
 	{ "known_since", "known since", KNOWN(MOMENT, known_ms) },
 	{ "last_tick", "last tick", KNOWN(MOMENT, last_tick_ms) },
+	{ "leases", NUMBER(BOOL, leases) },
 };
 #undef OF
 
@@ -41,6 +42,7 @@ void report_cards_add_hosts(struct table *t, const struct audit *a)
 			.simulated = h->simulated,
 			.imported = h->imported,
 			.recording = h->recording,
+			.leases = h->has_leases,
 			.known_ms = h->known_ms,
 			.last_tick_ms = h->last_tick_ms };
 		table_add(t, &row);
@@ -86,7 +88,8 @@ struct card_row {
 	char uuid[UUID_CAP];		/* the short one */
 	double index, ms[CARD_STATES], share[CARD_STATES], observed;
 	double shown[CARD_STATES], shown_observed; /* as rounded by report_shown_shares() */
-	double some_unknown; /* shown, but 0 is NAN: text omits a column without values */
+	double some_unknown, some_reserved; /* shown, but 0 is NAN: text omits a column without
+					       values */
 	double util, sm_active, uncertainty, kwh[CARD_STATES];
 	double money[COSTS + 1]; /* as report_bill_money() */
 };
@@ -116,11 +119,13 @@ static const struct column card_columns[] = {
 	SECONDS("truly_idle", CARD_TRULY_IDLE),
 	SECONDS("unobserved", CARD_UNOBSERVED),
 	{ .json = "gpu_seconds.use_unknown", NUMBER(GPU_MS, ms[CARD_USE_UNKNOWN]) },
+	{ .json = "gpu_seconds.reserved", NUMBER(GPU_MS, ms[CARD_RESERVED]) },
 	{ "active", .json = "", NUMBER(SHARE, share[CARD_ACTIVE]) },
 	{ "idle_held", .json = "", NUMBER(SHARE, share[CARD_IDLE_HELD]) },
 	{ "truly_idle", .json = "", NUMBER(SHARE, share[CARD_TRULY_IDLE]) },
 	{ .title = "active", NUMBER(SHARE, shown[CARD_ACTIVE]), .width = 6 },
 	{ .title = "idle-held", NUMBER(SHARE, shown[CARD_IDLE_HELD]), .width = 6 },
+	{ .title = "reserved", NUMBER(SHARE, some_reserved), .width = 6, .optional = true },
 	{ .title = "truly-idle", NUMBER(SHARE, shown[CARD_TRULY_IDLE]), .width = 6 },
 	{ .title = "use?", NUMBER(SHARE, some_unknown), .width = 6, .optional = true },
 	{ "mean_util_pct", "util", .json = "", NUMBER(PCT, util), .width = 6 },
@@ -135,13 +140,16 @@ static const struct column card_columns[] = {
 	{ .json = "energy_kwh.idle_held", NUMBER(KWH, kwh[CARD_IDLE_HELD]) },
 	{ .json = "energy_kwh.truly_idle", NUMBER(KWH, kwh[CARD_TRULY_IDLE]) },
 	{ .json = "energy_kwh.use_unknown", NUMBER(KWH, kwh[CARD_USE_UNKNOWN]) },
+	{ .json = "energy_kwh.reserved", NUMBER(KWH, kwh[CARD_RESERVED]) },
 	{ "price_per_gpu_hour", NUMBER(MONEY, card.price) },
 	CARD_COSTS,
 	COST_TOTAL,
+	{ "reserved_gpu_seconds", .json = "", NUMBER(GPU_MS, ms[CARD_RESERVED]) },
+	{ "reserved", .json = "", NUMBER(SHARE, share[CARD_RESERVED]) },
 };
 #undef OF
 
-static void set_numbers(struct card_row *row, const struct audit_card *card)
+static void set_numbers(struct card_row *row, const struct audit_card *card, bool has_leases)
 {
 	int64_t observed_ms = report_observed_ms(card->ms);
 	int64_t known_ms = observed_ms - card->ms[CARD_USE_UNKNOWN];
@@ -154,6 +162,10 @@ static void set_numbers(struct card_row *row, const struct audit_card *card)
 	}
 	row->observed = report_share(observed_ms, observed_ms + card->ms[CARD_UNOBSERVED]);
 	report_shown_shares(card->ms, row->shown, &row->shown_observed);
+	row->some_reserved = card->ms[CARD_RESERVED] ? row->shown[CARD_RESERVED] : NAN;
+	if (!has_leases)
+		row->ms[CARD_RESERVED] = row->share[CARD_RESERVED] = row->kwh[CARD_RESERVED] =
+			NAN;
 	row->some_unknown = card->ms[CARD_USE_UNKNOWN] ? row->shown[CARD_USE_UNKNOWN] : NAN;
 	/* The means are over the time for which the value is known. */
 	row->util = card->util_pct_ms < 0 ? NAN : report_share(card->util_pct_ms, known_ms);
@@ -163,6 +175,8 @@ static void set_numbers(struct card_row *row, const struct audit_card *card)
 	audit_cost_card(&cost, card, 0, COST_PARTS);
 	for (size_t part = 0; part <= COSTS; part++)
 		row->money[part] = report_bill_money(&cost, part);
+	if (!has_leases)
+		row->money[COST_RESERVED] = NAN;
 }
 
 void report_cards_add(struct table *t, const struct audit *a)
@@ -184,7 +198,7 @@ void report_cards_add(struct table *t, const struct audit *a)
 		if (strcmp(card->status, "ok") != 0)
 			strcat(row.label, "*");
 		short_uuid(row.uuid, sizeof(row.uuid), card->id.uuid, tail);
-		set_numbers(&row, card);
+		set_numbers(&row, card, a->hosts[card->host].has_leases);
 		table_add(t, &row);
 	}
 }

@@ -21,11 +21,14 @@ struct holder_row {
 	int64_t started_ms, peak_mem_kib, last_active_ms; /* -1 unknown */
 	double pid, n_processes, n_cards;
 	double ms[HOLDER_STATES], held, squatting;
-	double some_unknown;	      /* but 0 is NAN: text omits a column without values */
-	double unused, idle_fraction; /* shares of the held time */
+	double reserved;		    /* NAN: leases are not known */
+	double some_unknown, some_reserved; /* but 0 is NAN: text omits a column without
+					       values */
+	double unused, idle_fraction;	    /* shares of the held time */
 	double share, shown_share, idle_share, context_share;
 	double observed, unobserved, coverage; /* of cards, like the next */
 	double fraction[HOLDER_STATES], shown[HOLDER_STATES], shown_unknown;
+	double reserved_fraction, shown_reserved;
 	double money[COSTS + 1]; /* as report_bill_money() */
 	double shown_cost, shown_idle_cost, unpriced, kwh, floor_kwh;
 };
@@ -37,6 +40,7 @@ static const struct column time_columns[] = {
 	{ "idle_held_gpu_seconds", "idle", NUMBER(GPU_MS, ms[HOLDER_IDLE_HELD]), .width = 6 },
 	{ "squatting_gpu_seconds", "idle on\nbusy GPU", NUMBER(GPU_MS, squatting) },
 	{ .title = "use\nunknown", NUMBER(GPU_MS, some_unknown), .optional = true },
+	{ .title = "reserved", NUMBER(GPU_MS, some_reserved), .optional = true },
 	{ "unused_fraction", "unused", NUMBER(SHARE, unused), .width = 6 },
 	{ "idle_held_fraction", NUMBER(SHARE, idle_fraction) },
 	{ .title = "cost", NUMBER(MONEY, shown_cost), .width = 6, .optional = true },
@@ -59,6 +63,7 @@ static const struct column cost_columns[] = {
 	{ "unpriced_gpu_seconds", NUMBER(GPU_MS, unpriced) },
 	{ "energy_kwh", NUMBER(KWH, kwh) },
 	{ "energy_floor_kwh", NUMBER(KWH, floor_kwh) },
+	{ "reserved_gpu_seconds", NUMBER(GPU_MS, reserved) },
 };
 
 /* The columns of a kind of identity: its key for programs, and further facts. */
@@ -94,6 +99,7 @@ static const struct column card_columns[] = {
 	{ "truly_idle", NUMBER(SHARE, fraction[HOLDER_TRULY_IDLE]) },
 	{ .title = "active", NUMBER(SHARE, shown[HOLDER_ACTIVE]), .width = 6 },
 	{ .title = "idle-held", NUMBER(SHARE, shown[HOLDER_IDLE_HELD]) },
+	{ .title = "reserved", NUMBER(SHARE, shown_reserved), .optional = true },
 	{ .title = "truly-idle", NUMBER(SHARE, shown[HOLDER_TRULY_IDLE]) },
 	{ .title = "use?", NUMBER(SHARE, shown_unknown), .width = 6, .optional = true },
 	{ "observed", "observed", NUMBER(SHARE, coverage) },
@@ -104,16 +110,21 @@ static const struct column card_columns[] = {
 	{ "unpriced_gpu_seconds", NUMBER(GPU_MS, unpriced) },
 	{ "energy_kwh", NUMBER(KWH, kwh) },
 	{ "known_since", KNOWN(MOMENT, known_ms) },
+	{ "reserved_gpu_seconds", NUMBER(GPU_MS, reserved) },
+	{ "reserved", NUMBER(SHARE, reserved_fraction) },
 };
 #undef OF
 
 /* Sets the numbers of cards' own time. */
 static void set_cards(struct holder_row *view, const struct audit_row *row)
 {
-	const int64_t *ms = row->sums.ms;
-	int64_t observed_ms = audit_holder_ms(ms);
+	const int64_t *ms = row->sums.ms, reserved_ms = row->sums.reserved_ms;
+	int64_t observed_ms = audit_holder_ms(ms) + reserved_ms;
 	double shown[SHARES_MAX];
-	report_shown_held(ms, shown);
+	report_shown_held(ms, reserved_ms, shown);
+	view->reserved_fraction =
+		isnan(view->reserved) ? NAN : report_share(reserved_ms, observed_ms);
+	view->shown_reserved = reserved_ms ? shown[HOLDER_STATES] : NAN;
 	for (size_t state = 0; state < HOLDER_STATES; state++) {
 		view->fraction[state] = report_share(ms[state], observed_ms);
 		view->shown[state] = shown[state];
@@ -132,6 +143,8 @@ static void set_costs(
 {
 	for (size_t part = 0; part <= COSTS; part++)
 		view->money[part] = report_bill_money(cost, part);
+	if (isnan(view->reserved))
+		view->money[COST_RESERVED] = NAN;
 	bool priced = !isnan(view->money[COSTS]);
 	view->shown_cost = priced ? report_bill_sum(cents) : NAN;
 	view->shown_idle_cost = priced ? (double)cents->parts[COST_IDLE_HELD] / 100 : NAN;
@@ -157,7 +170,9 @@ static void set_numbers(struct holder_row *view, const struct audit_row *row,
 	view->squatting = of_cards ? NAN : view->ms[HOLDER_SQUATTING]; /* cards cannot squat */
 	view->held = (double)held_ms;
 	view->idle_fraction = report_share(sums->ms[HOLDER_IDLE_HELD], held_ms);
-	view->unused = report_share(audit_waste(sums), held_ms - sums->ms[HOLDER_USE_UNKNOWN]);
+	view->unused = report_share(
+		audit_waste(sums), held_ms - sums->ms[HOLDER_USE_UNKNOWN] + sums->reserved_ms);
+	view->some_reserved = sums->reserved_ms ? view->reserved : NAN;
 	view->share = (double)(sums->active_share_ms + sums->idle_share_ms);
 	view->shown_share = of_shares ? NAN : view->share; /* it equals the hours beside it */
 	view->idle_share = (double)sums->idle_share_ms;
@@ -380,6 +395,7 @@ static void list_row(struct listing *l, size_t level, const struct audit_row *ro
 		view.uuid = a->cards[row->card].id.uuid;
 		view.card_index = a->cards[row->card].id.index;
 	}
+	view.reserved = a->has_leases ? (double)row->sums.reserved_ms : (double)NAN;
 	set_numbers(&view, row, l->from->measures[level],
 		&l->cents[level][row - l->from->rows[level]]);
 	show_label(&view, l, level, row);
@@ -414,6 +430,7 @@ static void list_rest(struct listing *l, size_t level, const struct rest *rest)
 	struct holder_row view = { .shown_user = "(several)", .card_index = -1, .late_ms = -1 };
 	if (rest->n == 0 || !l->rest)
 		return;
+	view.reserved = l->a->has_leases ? (double)rest->sums.sums.reserved_ms : (double)NAN;
 	set_numbers(&view, &rest->sums, l->from->measures[level], &rest->cents);
 	snprintf(view.label, sizeof(view.label), "%s(%zu more)", level ? "  " : "", rest->n);
 	add_row(l, &view, (struct report_row){ .level = (unsigned)level, .rest = true });

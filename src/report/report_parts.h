@@ -14,8 +14,9 @@ int64_t report_observed_ms(const int64_t ms[CARD_STATES]);
  * window, rounded for people: each group adds up to 100.0 % as printed. */
 void report_shown_shares(
 	const int64_t ms[CARD_STATES], double shown[CARD_STATES], double *observed);
-/* The same for the states of holders. */
-void report_shown_held(const int64_t ms[HOLDER_STATES], double shown[SHARES_MAX]);
+/* The same for the states of holders; at [HOLDER_STATES]: reserved. */
+void report_shown_held(
+	const int64_t ms[HOLDER_STATES], int64_t reserved_ms, double shown[SHARES_MAX]);
 /* Energy of a state in kWh; NAN if there was no reading. */
 double report_energy_kwh(const int64_t energy_mj[CARD_STATES],
 	const int64_t known_ms[CARD_STATES], const int64_t ms[CARD_STATES], size_t state);
@@ -57,7 +58,10 @@ void report_say(struct report *r, enum sentence_kind kind, const char *label,
 	}
 #define HELD_COSTS                                                                             \
 	COST("active", COST_ACTIVE), COST("idle_held", COST_IDLE_HELD),                        \
-		COST("use_unknown", COST_USE_UNKNOWN)
+		COST("use_unknown", COST_USE_UNKNOWN),                                         \
+	{                                                                                      \
+		.json = "cost.reserved", NUMBER(MONEY, money[COST_RESERVED])                   \
+	}
 #define CARD_COSTS                                                                             \
 	HELD_COSTS, COST("truly_idle", COST_TRULY_IDLE), COST("unobserved", COST_UNOBSERVED)
 #define TABLE_OF(array)                                                                        \

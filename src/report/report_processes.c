@@ -1,5 +1,6 @@
 /* The tables of processes, of the longest idle spells, and of memory that no living process
  * explains, with the sentences about them. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,7 @@ void report_processes_add(
 			row.ms[state] = (double)p->sums.ms[state];
 		for (size_t part = 0; part <= COSTS; part++)
 			row.money[part] = report_bill_money(&p->sums.cost, part);
+		row.money[COST_RESERVED] = NAN; /* leases have it */
 		report_show_where(row.where, a, p->card);
 		str_copy(row.what, sizeof(row.what), p->context ? CONTEXT_MARK : "");
 		report_show_what(row.what + strlen(row.what), p->texts);

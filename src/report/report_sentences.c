@@ -441,7 +441,7 @@ static void add_waste(struct report *r, const struct audit *a, const struct repo
 	size_t n = r->observed_cards;
 	const char *unit = report_unit(r);
 	char held[HOURS_TEXT_CAP], context[HOURS_TEXT_CAP], squatting[HOURS_TEXT_CAP],
-		idle[HOURS_TEXT_CAP];
+		idle[HOURS_TEXT_CAP], reserved[HOURS_TEXT_CAP];
 	if (r->observed_ms == 0) {
 		report_say(r, SENTENCE_WASTE, NULL, "No time was observed.");
 		return;
@@ -463,9 +463,25 @@ static void add_waste(struct report *r, const struct audit *a, const struct repo
 			"%s %s idle on GPUs that another user kept busy (presence, not "
 			"part of idle-held)",
 			squatting, unit);
+	report_hours(r, reserved, r->ms[CARD_RESERVED]);
+	if (r->ms[CARD_RESERVED] > 0) {
+		report_say(r, SENTENCE_WASTE, "reserved",
+			"%s %s = %.2f of %zu GPU%s given away and not touched", reserved, unit,
+			w->equivalent_reserved, n, report_plural(n));
+		report_say(r, SENTENCE_WASTE, "together",
+			"idle-held and reserved: %.1f of %zu GPU%s",
+			w->equivalent_unavailable + w->equivalent_reserved, n,
+			report_plural(n));
+	}
 	report_say(r, SENTENCE_WASTE, "truly-idle",
 		"%s %s = %.2f of %zu GPU%s equivalently free", idle, unit, w->equivalent_free,
 		n, report_plural(n));
+	report_hours(r, reserved, a->lease_unknown_ms);
+	if (a->lease_unknown_ms > 0)
+		report_say(r, SENTENCE_WASTE, "  unknown",
+			"of %s of these %s it is not known whether they were reserved, because "
+			"the scheduler was silent",
+			reserved, unit);
 	add_energy(r);
 	if (w->currency)
 		add_cost(r, a, "idle-held time");

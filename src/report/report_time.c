@@ -65,6 +65,7 @@ static const struct column period_columns[] = {
 	{ "truly_idle_gpu_seconds", NUMBER(GPU_MS, ms[CARD_TRULY_IDLE]) },
 	{ "unobserved_gpu_seconds", NUMBER(GPU_MS, ms[CARD_UNOBSERVED]) },
 	{ "use_unknown_gpu_seconds", NUMBER(GPU_MS, ms[CARD_USE_UNKNOWN]) },
+	{ "reserved_gpu_seconds", NUMBER(GPU_MS, ms[CARD_RESERVED]) },
 };
 #undef OF
 
@@ -111,6 +112,8 @@ void report_time_add_trend(struct report *r, const struct audit *a)
 		p->share[CARD_UNOBSERVED] = report_share(p->ms[CARD_UNOBSERVED],
 			a->of_users ? p->window_ms : seen_ms + p->ms[CARD_UNOBSERVED]);
 		row.period = *p;
+		if (!a->has_leases)
+			row.ms[CARD_RESERVED] = NAN;
 		table_add(&t->table, &row);
 	}
 }
@@ -295,6 +298,7 @@ static const struct column timeline_columns[] = {
 	{ "truly_idle_gpu_seconds", KNOWN(GPU_MS, time.ms[CARD_TRULY_IDLE]) },
 	{ "unobserved_gpu_seconds", KNOWN(GPU_MS, time.ms[CARD_UNOBSERVED]) },
 	{ "use_unknown_gpu_seconds", KNOWN(GPU_MS, time.ms[CARD_USE_UNKNOWN]) },
+	{ "reserved_gpu_seconds", KNOWN(GPU_MS, time.ms[CARD_RESERVED]) },
 };
 #undef OF
 
@@ -343,12 +347,16 @@ static bool add_card(struct report *r, const struct audit *a, size_t card)
 			len += (size_t)snprintf(lane->text + len, sizeof(lane->text) - len,
 				"%s%s %.1f%%", len ? ", " : "", t->words[state], 100 * share);
 	}
-	for (size_t i = 0; i < t->n; i++)
-		table_add(&t->table, &(struct column_row){ .host = a->hosts[c->host].hostname,
-					     .uuid = c->id.uuid,
-					     .index = c->id.index,
-					     .column = t->columns[i],
-					     .time = columns[i] });
+	for (size_t i = 0; i < t->n; i++) {
+		struct column_row row = { .host = a->hosts[c->host].hostname,
+			.uuid = c->id.uuid,
+			.index = c->id.index,
+			.column = t->columns[i],
+			.time = columns[i] };
+		if (!a->hosts[c->host].has_leases)
+			row.time.ms[CARD_RESERVED] = -1;
+		table_add(&t->table, &row);
+	}
 	return true;
 }
 

@@ -132,7 +132,7 @@ static bool sweep_processes(struct store *s, int64_t now_ms, int64_t before_ms)
 }
 
 /* The largest number of statements in a step. */
-enum { STEP_SQL = 8 };
+enum { STEP_SQL = 10 };
 /* A process is removed when it has ended this long before the oldest minute. */
 enum { SWEEP_SLACK_S = 2 * 86400 };
 
@@ -151,6 +151,9 @@ struct step {
 #define ADD_HOLDING(fine, coarse, seconds)                                                     \
 	"INSERT INTO holding_" coarse " SELECT slot - slot % " seconds                         \
 	", gpu, process, " HOLDING_SUMS " FROM holding_" fine RANGE BY HOLDING_ADD
+#define ADD_LEASED(fine, coarse, seconds)                                                      \
+	"INSERT INTO leased_" coarse " SELECT slot - slot % " seconds                          \
+	", gpu, lease, " LEASED_SUMS " FROM leased_" fine RANGE BY LEASED_ADD
 #define DELETE(table) "DELETE FROM " table RANGE
 /* Both tables in index order: two lookups, no scan. */
 #define OLDEST(fine)                                                                           \
@@ -161,13 +164,15 @@ static const struct step steps[] = {
 		.coarse_s = 300,
 		.oldest = OLDEST("1m"),
 		.sql = { ADD_USAGE("1m", "5m", "300"), ADD_HOLDING("1m", "5m", "300"),
-			DELETE("usage_1m"), DELETE("holding_1m") } },
+			DELETE("usage_1m"), DELETE("holding_1m"), ADD_LEASED("1m", "5m", "300"),
+			DELETE("leased_1m") } },
 	{ .fine_s = 300,
 		.coarse_s = 3600,
 		.oldest = OLDEST("5m"),
 		.sql = { ADD_USAGE("5m", "1h", "3600"), ADD_HOLDING("5m", "1h", "3600"),
 			DELETE("usage_5m"), DELETE("holding_5m"), DELETE("usage_hour"),
-			DELETE("holding_hour") } },
+			DELETE("holding_hour"), ADD_LEASED("5m", "1h", "3600"),
+			DELETE("leased_5m") } },
 };
 enum { STEPS = sizeof(steps) / sizeof(steps[0]) };
 

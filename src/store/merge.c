@@ -43,8 +43,8 @@ struct source {
 	sqlite3 *db;
 	int64_t newest_ms; /* its last tick */
 	struct new_ids hosts, cards;
-	struct sums_span unsummed;	 /* hours whose slots are not in its sums */
-	int64_t runs, processes, others; /* what is added to its ids */
+	struct sums_span unsummed;		 /* hours whose slots are not in its sums */
+	int64_t runs, processes, leases, others; /* what is added to its ids */
 };
 
 /* A machine in the new store. */
@@ -94,6 +94,10 @@ static const struct merge_table {
 	{ "holding_1h", "" },
 	{ "holding_hour", "" },
 	{ "holding_1d", "" },
+	{ "lease", "" },
+	{ "leased_1m", "" },
+	{ "leased_5m", "" },
+	{ "leased_1h", "" },
 	{ "total_gpu", "ON CONFLICT (gpu, state) DO UPDATE SET " TOTAL_GPU_ADD },
 	{ "total_user",
 		"ON CONFLICT (host, user, state) DO UPDATE SET " ADD("presence_ms") ", " ADD(
@@ -132,7 +136,7 @@ static int add_id(struct new_ids *ids, int64_t from, int64_t to, struct err *e)
 }
 
 /* Columns of a table that hold ids. */
-enum role { ROLE_NONE, ROLE_HOST, ROLE_CARD, ROLE_RUN, ROLE_PROCESS, ROLE_OWN };
+enum role { ROLE_NONE, ROLE_HOST, ROLE_CARD, ROLE_RUN, ROLE_PROCESS, ROLE_LEASE, ROLE_OWN };
 enum { COLUMNS_MAX = 48 };
 
 /* The state while one table of one store is copied. */
@@ -152,7 +156,7 @@ static enum role role_of(const char *table, const char *column)
 		const char *column;
 		enum role role;
 	} roles[] = { { "host", ROLE_HOST }, { "gpu", ROLE_CARD }, { "run", ROLE_RUN },
-		{ "process", ROLE_PROCESS } };
+		{ "process", ROLE_PROCESS }, { "lease", ROLE_LEASE } };
 	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
 		if (strcmp(roles[i].column, column) == 0)
 			return roles[i].role;
@@ -160,6 +164,7 @@ static enum role role_of(const char *table, const char *column)
 		return ROLE_NONE;
 	return strcmp(table, "run") == 0       ? ROLE_RUN
 	       : strcmp(table, "process") == 0 ? ROLE_PROCESS
+	       : strcmp(table, "lease") == 0   ? ROLE_LEASE
 					       : ROLE_OWN;
 }
 
@@ -204,6 +209,9 @@ static bool translate(const struct copying *c, int column, int64_t *id)
 		break;
 	case ROLE_PROCESS:
 		*id += s->processes;
+		break;
+	case ROLE_LEASE:
+		*id += s->leases;
 		break;
 	case ROLE_OWN:
 		*id += s->others;
@@ -422,16 +430,18 @@ static int read_hosts(struct source *s, struct err *e)
 /* Finds the largest ids so far: those of the next store come after them. */
 static int set_offsets(struct merge *m, struct source *s, struct err *e)
 {
-	int step[4] = { 0 };
+	int step[5] = { 0 };
 	s->runs = sql_value(m->to, "SELECT max(id) FROM run", 0, &step[0]);
 	s->processes = sql_value(m->to, "SELECT max(id) FROM process", 0, &step[1]);
 	s->others = sql_value(m->to, "SELECT max(id) FROM event", 0, &step[2]);
 	int64_t imports = sql_value(m->to, "SELECT max(id) FROM import", 0, &step[3]);
 	s->others = imports > s->others ? imports : s->others;
-	for (size_t i = 0; i < 4; i++)
+	s->leases = sql_value(m->to, "SELECT max(id) FROM lease", 0, &step[4]);
+	for (size_t i = 0; i < 5; i++)
 		if (step[i] != SQLITE_OK)
 			return cannot_write(m, e);
-	return s->processes < MERGE_ID_MAX && s->runs < MERGE_ID_MAX && s->others < MERGE_ID_MAX
+	return s->processes < MERGE_ID_MAX && s->runs < MERGE_ID_MAX &&
+			       s->others < MERGE_ID_MAX && s->leases < MERGE_ID_MAX
 		       ? 0
 		       : err_set(e, ERR_WORLD, "%s has row numbers that no recorder writes",
 				 s->path);

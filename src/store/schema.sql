@@ -36,7 +36,8 @@ CREATE TABLE run (
 	count_graphics  INTEGER NOT NULL,
 	glance_ms       INTEGER NOT NULL DEFAULT 0, -- time between glances; 0: none
 	privacy         TEXT NOT NULL DEFAULT 'normal', -- strict: no command lines and paths were kept
-	spell_ms        INTEGER NOT NULL DEFAULT 300000 -- idle for at least this long: a spell
+	spell_ms        INTEGER NOT NULL DEFAULT 300000, -- idle for at least this long: a spell
+	leases          INTEGER NOT NULL DEFAULT 0 -- 1: a scheduler said what it gave away
 );
 
 -- One row per card or MIG instance.
@@ -124,7 +125,8 @@ CREATE TABLE open_spell (
 ) WITHOUT ROWID;
 
 -- Sums of a card's time. state: 0 active, 1 idle_held, 2 truly_idle, 3 unobserved,
--- 4 use_unknown (held, and the driver reports no utilisation).
+-- 4 use_unknown (held, and the driver reports no utilisation), 5 reserved (truly_idle but for a
+-- lease).
 -- A minute table for the last day, five minutes for two weeks, hours for ever; compaction moves
 -- sums from one to the next.
 CREATE TABLE usage_1m (
@@ -179,11 +181,13 @@ CREATE TABLE heat_1h (
 	idle_held_ms   INTEGER NOT NULL,
 	truly_idle_ms  INTEGER NOT NULL,
 	use_unknown_ms INTEGER NOT NULL,
+	reserved_ms    INTEGER NOT NULL,
 	-- The first three quarters of the hour: in some time zones an hour begins at a half or a quarter.
 	active_q1_ms INTEGER, active_q2_ms INTEGER, active_q3_ms INTEGER,
 	idle_held_q1_ms INTEGER, idle_held_q2_ms INTEGER, idle_held_q3_ms INTEGER,
 	truly_idle_q1_ms INTEGER, truly_idle_q2_ms INTEGER, truly_idle_q3_ms INTEGER,
-	use_unknown_q1_ms INTEGER, use_unknown_q2_ms INTEGER, use_unknown_q3_ms INTEGER
+	use_unknown_q1_ms INTEGER, use_unknown_q2_ms INTEGER, use_unknown_q3_ms INTEGER,
+	reserved_q1_ms INTEGER, reserved_q2_ms INTEGER, reserved_q3_ms INTEGER
 );
 
 -- Mean SM activity by the hour, of cards that report it (GPM): pct_ms / ms, in percent.
@@ -284,6 +288,49 @@ CREATE TABLE holding_1d (
 	PRIMARY KEY (slot, gpu, process)
 ) WITHOUT ROWID;
 
+-- What schedulers have given away: one row per lease. Its cards are those of its sums.
+CREATE TABLE lease (
+	id            INTEGER PRIMARY KEY,
+	host          INTEGER NOT NULL REFERENCES host(id),
+	kind          INTEGER NOT NULL,    -- 0 slurm, 1 pod, 2 pick
+	name          TEXT NOT NULL,       -- within its kind: job number, namespace/pod, pid
+	owner         TEXT NOT NULL,       -- user or namespace
+	uid           INTEGER,             -- NULL: not known, like the next two
+	job_name      TEXT, account TEXT,
+	share         INTEGER NOT NULL,    -- 1: whole cards, n: one of n parts, 0: a part
+	since_ms      INTEGER NOT NULL,    -- when it began, as the scheduler says
+	until_ms      INTEGER,             -- when it must end; NULL: open
+	first_seen_ms INTEGER NOT NULL,
+	last_seen_ms  INTEGER NOT NULL,    -- of one that goes on: see run.last_tick_ms
+	ended_ms      INTEGER              -- NULL: it goes on
+);
+CREATE INDEX lease_open ON lease (host, kind, name) WHERE ended_ms IS NULL;
+-- Sums of a lease on a card.
+CREATE TABLE leased_1m (
+	slot           INTEGER NOT NULL,
+	gpu            INTEGER NOT NULL,
+	lease          INTEGER NOT NULL,
+	reserved_ms    INTEGER NOT NULL,   -- its part of the card's reserved time
+	active_ms      INTEGER NOT NULL,   -- its own time, by the processes of its job, else of
+	idle_held_ms   INTEGER NOT NULL,   -- its owner
+	use_unknown_ms INTEGER NOT NULL,   -- as its card's
+	untouched_ms   INTEGER NOT NULL,   -- the rest that was observed
+	unknown_ms     INTEGER NOT NULL,   -- its part of truly-idle time in which it may have ended
+	PRIMARY KEY (slot, gpu, lease)
+) WITHOUT ROWID;
+CREATE TABLE leased_5m (
+	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, lease INTEGER NOT NULL,
+	reserved_ms INTEGER NOT NULL, active_ms INTEGER NOT NULL, idle_held_ms INTEGER NOT NULL,
+	use_unknown_ms INTEGER NOT NULL, untouched_ms INTEGER NOT NULL, unknown_ms INTEGER NOT NULL,
+	PRIMARY KEY (slot, gpu, lease)
+) WITHOUT ROWID;
+CREATE TABLE leased_1h (
+	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, lease INTEGER NOT NULL,
+	reserved_ms INTEGER NOT NULL, active_ms INTEGER NOT NULL, idle_held_ms INTEGER NOT NULL,
+	use_unknown_ms INTEGER NOT NULL, untouched_ms INTEGER NOT NULL, unknown_ms INTEGER NOT NULL,
+	PRIMARY KEY (slot, gpu, lease)
+) WITHOUT ROWID;
+
 -- Running totals since the store was made: exported counters never go back.
 CREATE TABLE total_gpu (
 	gpu               INTEGER NOT NULL,
@@ -299,7 +346,7 @@ CREATE TABLE total_user (
 	host        INTEGER NOT NULL,
 	user        TEXT NOT NULL,
 	state       INTEGER NOT NULL,      -- 0 active, 1 idle_held, 2 truly_idle, 3 squatting,
-	                                   -- 4 use_unknown
+	                                   -- 4 use_unknown, 5 reserved (the owner's part)
 	presence_ms INTEGER NOT NULL,
 	share_ms    INTEGER NOT NULL,      -- of cards' active time at 0, of idle-held time at 1
 	moved_ms    INTEGER NOT NULL DEFAULT 0, -- the tick that last added to it

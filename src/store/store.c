@@ -176,6 +176,7 @@ void store_close(struct store *s)
 	crowd_free(s);
 	free(s->card_ids);
 	free(s->process_ids);
+	free(s->lease_ids);
 	free(s->holders);
 	free(s->next);
 	free(s);
@@ -534,7 +535,7 @@ int store_ensure_run(struct store *s, struct err *e)
 		return store_abandon(s, "write", e);
 	code = store_commit(s, e);
 	s->run_ready = code == 0;
-	s->host_found = false;
+	s->host_found = s->leases_checked = s->leases_noted = false;
 	s->holders_known = code == 0;
 	s->n_holders = 0;
 	return code;

@@ -36,7 +36,8 @@ static const char drop_views_sql[] = "DROP VIEW IF EXISTS state; DROP VIEW IF EX
 				     "DROP VIEW IF EXISTS day_cards;"
 				     "DROP VIEW IF EXISTS day_users;"
 				     "DROP VIEW IF EXISTS now_holders;"
-				     "DROP VIEW IF EXISTS idle_spells;";
+				     "DROP VIEW IF EXISTS idle_spells;"
+				     "DROP VIEW IF EXISTS leased_time;";
 
 /* Creates or upgrades all tables, from any version; then the views, which are the same for
  * all. */
@@ -88,8 +89,8 @@ int store_open_upgrade(sqlite3 *db, const char *path, struct err *e)
 static const char *const tables[] = { "host", "run", "gpu", "process", "open_life", "holder",
 	"spell", "open_spell", "usage_1m", "usage_5m", "usage_1h", "usage_hour", "usage_1d",
 	"heat_1h", "sm_active", "holding_1m", "holding_5m", "holding_1h", "holding_hour",
-	"holding_1d", "total_gpu", "total_user", "identity", "reading", "event", "import",
-	NULL };
+	"holding_1d", "lease", "leased_1m", "leased_5m", "leased_1h", "total_gpu", "total_user",
+	"identity", "reading", "event", "import", NULL };
 
 /* Settings of the writer's connection.
  *

@@ -31,6 +31,13 @@ enum statement {
 	STATEMENT_OVERFULL,
 	STATEMENT_CUT_USAGE,
 	STATEMENT_CUT_HOLDING,
+	STATEMENT_CUT_LEASED,
+	STATEMENT_LEASED,
+	STATEMENT_FIND_LEASE,
+	STATEMENT_ADD_LEASE,
+	STATEMENT_SET_LEASE,
+	STATEMENT_END_LEASES,
+	STATEMENT_RUN_LEASES,
 	STATEMENT_TOTAL_GPU,
 	STATEMENT_TOTAL_USER,
 	STATEMENT_EVENT,
@@ -80,11 +87,13 @@ struct store {
 	int64_t summed_s;      /* where the sums of complete hours end; see sums.h */
 	struct sums_span late; /* hours before that which were changed: sums_settle() */
 	bool told_cut;	       /* it was logged that a slot had more time than its length */
+	bool leases_checked;   /* those that ended while no recorder ran were found */
+	bool leases_noted;     /* the run's row says that there is a source of leases */
 	bool host_found;       /* the host's cards were looked for under older names */
 
 	/* Ids of the current tick, by index in its arrays; grown, never shrunk. */
-	int64_t *card_ids, *process_ids;
-	size_t card_cap, process_cap;
+	int64_t *card_ids, *process_ids, *lease_ids;
+	size_t card_cap, process_cap, lease_cap;
 	/* The content of the holder table, to see what has changed; `next` is that of this
 	 * tick. */
 	struct stored_holder *holders, *next;

@@ -64,7 +64,8 @@ bool sums_settle(struct store *s);
 	X("active", "0") ", " \
 	X("idle_held", "1") ", " \
 	X("truly_idle", "2") ", " \
-	X("use_unknown", "4")
+	X("use_unknown", "4") ", " \
+	X("reserved", "5")
 #define HEAT_ADD_STATE(name, state) ADD(name "_ms")
 #define HEAT_ADD_QUARTERS(name, state) \
 	ADD(name "_q1_ms") ", " ADD(name "_q2_ms") ", " ADD(name "_q3_ms")
@@ -116,6 +117,17 @@ bool sums_settle(struct store *s);
 	HOLDING_COLUMNS(CUT) ", " \
 	CUT("sm_pct_ms") ", " \
 	"own_use = (own_use & 255) + ((own_use >> 8) * ?3 / ?4 << 8)"
+
+#define LEASED_COLUMNS(X) \
+	X("reserved_ms") ", " \
+	X("active_ms") ", " \
+	X("idle_held_ms") ", " \
+	X("use_unknown_ms") ", " \
+	X("untouched_ms") ", " \
+	X("unknown_ms")
+#define LEASED_ADD LEASED_COLUMNS(ADD)
+#define LEASED_CUT LEASED_COLUMNS(CUT)
+#define LEASED_SUMS LEASED_COLUMNS(SUM)
 
 #define TOTAL_GPU_ADD \
 	ADD("ms") ", " \

@@ -17,10 +17,12 @@ CREATE TABLE heat_1h (
 	idle_held_ms   INTEGER NOT NULL,
 	truly_idle_ms  INTEGER NOT NULL,
 	use_unknown_ms INTEGER NOT NULL,
+	reserved_ms    INTEGER NOT NULL,
 	active_q1_ms INTEGER, active_q2_ms INTEGER, active_q3_ms INTEGER,
 	idle_held_q1_ms INTEGER, idle_held_q2_ms INTEGER, idle_held_q3_ms INTEGER,
 	truly_idle_q1_ms INTEGER, truly_idle_q2_ms INTEGER, truly_idle_q3_ms INTEGER,
-	use_unknown_q1_ms INTEGER, use_unknown_q2_ms INTEGER, use_unknown_q3_ms INTEGER
+	use_unknown_q1_ms INTEGER, use_unknown_q2_ms INTEGER, use_unknown_q3_ms INTEGER,
+	reserved_q1_ms INTEGER, reserved_q2_ms INTEGER, reserved_q3_ms INTEGER
 );
 CREATE TABLE holding_hour (
 	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, process INTEGER NOT NULL,
@@ -35,4 +37,31 @@ CREATE TABLE holding_hour (
 	engine_ms INTEGER NOT NULL DEFAULT 0,
 	own_use INTEGER,
 	PRIMARY KEY (slot, gpu, process)
+) WITHOUT ROWID;
+-- Leases.
+ALTER TABLE run ADD COLUMN leases INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE lease (
+	id INTEGER PRIMARY KEY, host INTEGER NOT NULL REFERENCES host(id), kind INTEGER NOT NULL,
+	name TEXT NOT NULL, owner TEXT NOT NULL, uid INTEGER, job_name TEXT, account TEXT,
+	share INTEGER NOT NULL, since_ms INTEGER NOT NULL, until_ms INTEGER,
+	first_seen_ms INTEGER NOT NULL, last_seen_ms INTEGER NOT NULL, ended_ms INTEGER
+);
+CREATE INDEX lease_open ON lease (host, kind, name) WHERE ended_ms IS NULL;
+CREATE TABLE leased_1m (
+	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, lease INTEGER NOT NULL,
+	reserved_ms INTEGER NOT NULL, active_ms INTEGER NOT NULL, idle_held_ms INTEGER NOT NULL,
+	use_unknown_ms INTEGER NOT NULL, untouched_ms INTEGER NOT NULL, unknown_ms INTEGER NOT NULL,
+	PRIMARY KEY (slot, gpu, lease)
+) WITHOUT ROWID;
+CREATE TABLE leased_5m (
+	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, lease INTEGER NOT NULL,
+	reserved_ms INTEGER NOT NULL, active_ms INTEGER NOT NULL, idle_held_ms INTEGER NOT NULL,
+	use_unknown_ms INTEGER NOT NULL, untouched_ms INTEGER NOT NULL, unknown_ms INTEGER NOT NULL,
+	PRIMARY KEY (slot, gpu, lease)
+) WITHOUT ROWID;
+CREATE TABLE leased_1h (
+	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, lease INTEGER NOT NULL,
+	reserved_ms INTEGER NOT NULL, active_ms INTEGER NOT NULL, idle_held_ms INTEGER NOT NULL,
+	use_unknown_ms INTEGER NOT NULL, untouched_ms INTEGER NOT NULL, unknown_ms INTEGER NOT NULL,
+	PRIMARY KEY (slot, gpu, lease)
 ) WITHOUT ROWID;

@@ -4,6 +4,7 @@
 CREATE VIEW state (of, state, name) AS VALUES
 	('card', 0, 'active'), ('card', 1, 'idle_held'),
 	('card', 2, 'truly_idle'), ('card', 3, 'unobserved'), ('card', 4, 'use_unknown'),
+	('card', 5, 'reserved'), ('holder', 5, 'reserved'),
 	('holder', 0, 'active'), ('holder', 1, 'idle_held'),
 	('holder', 2, 'truly_idle'), ('holder', 3, 'squatting'), ('holder', 4, 'use_unknown');
 
@@ -27,7 +28,7 @@ CREATE VIEW holding AS
 	FROM (SELECT 3600 AS seconds, * FROM holding_1h UNION ALL
 		SELECT 300, * FROM holding_5m UNION ALL SELECT 60, * FROM holding_1m);
 
--- What each card did each day. mean_util_pct is of the first three states; energy_kwh of the time
+-- What each card did each day. mean_util_pct is of all states but unobserved and use_unknown; energy_kwh of the time
 -- with known energy, NULL when no energy is known.
 CREATE VIEW day_cards AS
 	SELECT date(slot, 'unixepoch') AS day, host.hostname AS host, gpu.idx AS card,
@@ -37,13 +38,14 @@ CREATE VIEW day_cards AS
 		round(sum(iif(state = 2, ms, 0)) / 3.6e6, 3) AS truly_idle_hours,
 		round(sum(iif(state = 3, ms, 0)) / 3.6e6, 3) AS unobserved_hours,
 		round(sum(iif(state = 4, ms, 0)) / 3.6e6, 3) AS use_unknown_hours,
-		round((sum(iif(state < 3, unsure_ms, 0)) +
-			sqrt(max(0, sum(iif(state < 3, unsure_ms2, 0))))) / 3.6e6, 3)
+		round((sum(iif(state IN (3, 4), 0, unsure_ms)) +
+			sqrt(max(0, sum(iif(state IN (3, 4), 0, unsure_ms2))))) / 3.6e6, 3)
 			AS idle_held_unsure_hours,
-		round(sum(iif(state < 3, util_pct_ms, 0)) * 1.0
-			/ nullif(sum(iif(state < 3, ms, 0)), 0), 1) AS mean_util_pct,
+		round(sum(iif(state IN (3, 4), 0, util_pct_ms)) * 1.0
+			/ nullif(sum(iif(state IN (3, 4), 0, ms)), 0), 1) AS mean_util_pct,
 		iif(sum(ms) > sum(energy_unknown_ms), round(sum(energy_mj) / 3.6e9, 3), NULL)
-			AS energy_kwh
+			AS energy_kwh,
+		round(sum(iif(state = 5, ms, 0)) / 3.6e6, 3) AS reserved_hours
 	FROM usage JOIN gpu ON gpu.id = usage.gpu JOIN host ON host.id = gpu.host
 	GROUP BY day, gpu.id ORDER BY day, host.hostname, gpu.idx, gpu.mig_index;
 
@@ -88,6 +90,25 @@ CREATE VIEW idle_spells AS
 	JOIN process ON process.id = spell.process
 	JOIN gpu ON gpu.id = spell.gpu JOIN host ON host.id = gpu.host
 	ORDER BY idle_held_ms + squatting_ms DESC;
+
+-- The leases, with their hours on each card; ended is NULL for those that go on. reserved_hours is
+-- the part of the card's reserved time that counts for the lease.
+CREATE VIEW leased_time AS
+	SELECT host.hostname AS host, CASE kind WHEN 0 THEN 'slurm' WHEN 1 THEN 'pod'
+			WHEN 2 THEN 'pick' END AS kind,
+		lease.name AS name, owner, job_name, account, gpu.idx AS card, gpu.mig_index AS mig,
+		datetime(since_ms / 1000, 'unixepoch') AS since,
+		datetime(ended_ms / 1000, 'unixepoch') AS ended,
+		round(sum(active_ms) / 3.6e6, 3) AS active_hours,
+		round(sum(idle_held_ms) / 3.6e6, 3) AS idle_held_hours,
+		round(sum(use_unknown_ms) / 3.6e6, 3) AS use_unknown_hours,
+		round(sum(untouched_ms) / 3.6e6, 3) AS untouched_hours,
+		round(sum(reserved_ms) / 3.6e6, 3) AS reserved_hours
+	FROM (SELECT * FROM leased_1h UNION ALL SELECT * FROM leased_5m
+			UNION ALL SELECT * FROM leased_1m) AS leased
+		JOIN lease ON lease.id = leased.lease JOIN gpu ON gpu.id = leased.gpu
+		JOIN host ON host.id = lease.host
+	GROUP BY lease.id, gpu.id ORDER BY since_ms, lease.id, gpu.idx, gpu.mig_index;
 
 -- Which process holds what, as of the last tick. idle_since is NULL while the holder is active.
 CREATE VIEW now_holders AS

@@ -82,6 +82,31 @@ static const char *const texts[STATEMENT_COUNT] = {
 		"UPDATE usage_1m SET " USAGE_CUT " WHERE slot = ?1 AND gpu = ?2",
 	[STATEMENT_CUT_HOLDING] =
 		"UPDATE holding_1m SET " HOLDING_CUT " WHERE slot = ?1 AND gpu = ?2",
+	[STATEMENT_CUT_LEASED] =
+		"UPDATE leased_1m SET " LEASED_CUT " WHERE slot = ?1 AND gpu = ?2",
+	[STATEMENT_LEASED] = "INSERT INTO leased_1m VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+			     " ON CONFLICT DO UPDATE SET " LEASED_ADD,
+	/* The row of a lease that an earlier run saw. A job that was started again meanwhile
+	 * began later; when a pick began is known only to the run that saw it first. */
+	[STATEMENT_FIND_LEASE] =
+		"SELECT id FROM lease WHERE host = ?1 AND kind = ?2 AND name = ?3 AND owner = "
+		"?4"
+		" AND ended_ms IS NULL AND (kind = 2 OR since_ms = ?5 OR"
+		" ?5 <= (SELECT max(last_tick_ms) FROM run WHERE host = ?1 AND id < ?6))",
+	[STATEMENT_ADD_LEASE] =
+		"INSERT INTO lease (uid, job_name, account, share, since_ms, until_ms,"
+		" last_seen_ms, ended_ms, first_seen_ms, host, kind, name, owner)"
+		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+	[STATEMENT_SET_LEASE] =
+		"UPDATE lease SET uid = ?1, job_name = ?2, account = ?3, share = ?4,"
+		" since_ms = iif(kind = 2, min(since_ms, ?5), ?5), until_ms = ?6,"
+		" last_seen_ms = ?7, ended_ms = ?8 WHERE id = ?9",
+	[STATEMENT_END_LEASES] =
+		"UPDATE lease SET ended_ms = max(last_seen_ms, coalesce((SELECT"
+		" max(last_tick_ms) FROM run WHERE host = ?1 AND id < ?2), 0))"
+		" WHERE host = ?1 AND ended_ms IS NULL AND last_seen_ms <"
+		" (SELECT started_ms FROM run WHERE id = ?2)",
+	[STATEMENT_RUN_LEASES] = "UPDATE run SET leases = 1 WHERE id = ?1",
 	[STATEMENT_TOTAL_GPU] = "INSERT INTO total_gpu VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
 				" ON CONFLICT DO UPDATE SET " TOTAL_GPU_ADD,
 	[STATEMENT_TOTAL_USER] = "INSERT INTO total_user VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
@@ -137,6 +162,7 @@ static bool make_room(struct store *s, const struct tick *t)
 {
 	return array_reserve(&s->card_ids, &s->card_cap, t->n_cards) &&
 	       array_reserve(&s->process_ids, &s->process_cap, t->n_processes) &&
+	       array_reserve(&s->lease_ids, &s->lease_cap, t->n_leases) &&
 	       array_reserve(&s->holders, &s->holder_cap, t->n_holders) &&
 	       array_reserve(&s->next, &s->next_cap, t->n_holders);
 }
@@ -332,6 +358,68 @@ static bool write_holding(struct store *s, const struct tick *t, const struct ho
 	       write_user_totals(s, t, h);
 }
 
+static bool write_lease(
+	struct store *s, const struct lease_entry *l, int64_t at_ms, int64_t *id)
+{
+	const struct lease *lease = &l->lease;
+	if (*id && !l->dirty)
+		return true;
+	if (!*id && !sql_put(statement(s, STATEMENT_FIND_LEASE), id, SQL_INT(s->host),
+			    SQL_INT(lease->kind), SQL_TEXT(lease->id), SQL_TEXT(lease->owner),
+			    SQL_INT(lease->since_ms), SQL_INT(s->run)))
+		return false;
+	bool known = *id != 0;
+	sqlite3_stmt *q = statement(s, known ? STATEMENT_SET_LEASE : STATEMENT_ADD_LEASE);
+	if (known)
+		sql_bind_from(q, 9, SQL_ARGS(SQL_INT(*id)));
+	else
+		sql_bind_from(q, 9,
+			SQL_ARGS(SQL_INT(l->first_seen_ms), SQL_INT(s->host),
+				SQL_INT(lease->kind), SQL_TEXT(lease->id),
+				SQL_TEXT(lease->owner)));
+	if (!sql_put(q, NULL, SQL_KNOWN(lease->uid, -1), SQL_OPTIONAL(lease->job_name),
+		    SQL_OPTIONAL(lease->account), SQL_INT(lease->share),
+		    SQL_INT(lease->since_ms), SQL_KNOWN(lease->until_ms, -1),
+		    SQL_INT(l->last_seen_ms), SQL_KNOWN(l->ended_ms, -1)))
+		return false;
+	if (!known)
+		*id = sqlite3_last_insert_rowid(s->db);
+	return known || sql_put(statement(s, STATEMENT_NEW_USER), NULL, SQL_INT(s->host),
+				SQL_TEXT(lease->owner), SQL_INT(at_ms));
+}
+
+/* Writes the leases and their sums. At the first tick of a run, those that are not there any
+ * more have ended. */
+static bool write_leases(struct store *s, const struct tick *t)
+{
+	for (size_t i = 0; i < t->n_leases; i++) {
+		s->lease_ids[i] = s->ids_stale ? 0 : t->leases[i].store_id;
+		if (!write_lease(s, &t->leases[i], t->at_ms, &s->lease_ids[i]))
+			return false;
+	}
+	for (size_t i = 0; i < t->n_leased; i++) {
+		const struct lease_sum *l = &t->leased[i];
+		if (!sql_put(statement(s, STATEMENT_LEASED), NULL, SQL_INT(l->slot),
+			    SQL_INT(s->card_ids[l->card]), SQL_INT(s->lease_ids[l->lease]),
+			    SQL_INT(l->reserved_ms), SQL_INT(l->active_ms),
+			    SQL_INT(l->idle_held_ms), SQL_INT(l->use_unknown_ms),
+			    SQL_INT(l->untouched_ms), SQL_INT(l->unknown_ms)))
+			return false;
+		if (l->reserved_ms &&
+			!sql_put(statement(s, STATEMENT_TOTAL_USER), NULL, SQL_INT(s->host),
+				SQL_TEXT(t->leases[l->lease].lease.owner),
+				SQL_INT(CARD_RESERVED), SQL_INT(l->reserved_ms),
+				SQL_INT(l->reserved_ms), SQL_INT(t->at_ms)))
+			return false;
+	}
+	if (!s->past && !s->leases_checked &&
+		!sql_put(statement(s, STATEMENT_END_LEASES), NULL, SQL_INT(s->host),
+			SQL_INT(s->run)))
+		return false;
+	return !t->has_leases || s->leases_noted ||
+	       sql_put(statement(s, STATEMENT_RUN_LEASES), NULL, SQL_INT(s->run));
+}
+
 /* Limits the time of a card in a slot to the length of the slot. It would be more after the
  * clock was set back, when the same minutes pass again. */
 static bool cut_slot(struct store *s, int64_t slot, int64_t slot_ms)
@@ -344,7 +432,7 @@ static bool cut_slot(struct store *s, int64_t slot, int64_t slot_ms)
 		sqlite3_reset(q);
 		if (rc != SQLITE_ROW)
 			return rc == SQLITE_DONE;
-		for (enum statement cut = STATEMENT_CUT_USAGE; cut <= STATEMENT_CUT_HOLDING;
+		for (enum statement cut = STATEMENT_CUT_USAGE; cut <= STATEMENT_CUT_LEASED;
 			cut++)
 			if (!sql_put(statement(s, cut), NULL, SQL_INT(slot), SQL_INT(card),
 				    SQL_INT(slot_ms), SQL_INT(ms)))
@@ -365,6 +453,8 @@ static bool write_sums(struct store *s, const struct tick *t)
 	for (size_t i = 0; i < t->n_holding; i++)
 		if (!write_holding(s, t, &t->holding[i]))
 			return false;
+	if (!write_leases(s, t))
+		return false;
 	for (size_t i = 0; t->slot_ms && i < t->n_usage; i++)
 		if ((i == 0 || t->usage[i].slot != t->usage[i - 1].slot) &&
 			!cut_slot(s, t->usage[i].slot, t->slot_ms))
@@ -497,6 +587,12 @@ static void confirm(struct store *s, struct tick *t)
 		t->processes[i].store_id = s->process_ids[i];
 		t->processes[i].dirty = false;
 	}
+	for (size_t i = 0; i < t->n_leases; i++) {
+		t->leases[i].store_id = s->lease_ids[i];
+		t->leases[i].dirty = false;
+	}
+	s->leases_checked = true;
+	s->leases_noted = t->has_leases;
 	struct stored_holder *holders = s->holders;
 	size_t cap = s->holder_cap;
 	s->holders = s->next;

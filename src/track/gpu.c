@@ -145,8 +145,10 @@ static void take_tree_use(
 
 static struct account_scene account_scene(struct gpu_card *c, const struct gpu_scene *scene)
 {
-	return (struct account_scene){ c->holders, c->n_holders, scene->rules, scene->ledger,
-		NULL };
+	return (struct account_scene){ .holders = c->holders,
+		.n = c->n_holders,
+		.rules = scene->rules,
+		.ledger = scene->ledger };
 }
 
 static void gpu_card_drain(struct gpu_card *c, const struct card_reading *r,
@@ -607,8 +609,10 @@ static void driver_failed(struct gpu *g, const struct err *e, struct track_resul
 	for (size_t i = 0; i < g->n_cards; i++) {
 		g->cards[i].shown.status = CARD_STATUS_LOST;
 		g->cards[i].newest_pct = g->cards[i].tree_pct = NAN;
-		struct account_scene on = { g->cards[i].holders, g->cards[i].n_holders,
-			&g->o->rules, &g->ledger, NULL };
+		struct account_scene on = { .holders = g->cards[i].holders,
+			.n = g->cards[i].n_holders,
+			.rules = &g->o->rules,
+			.ledger = &g->ledger };
 		account_blind(&g->cards[i].account, now_ms, &on);
 	}
 	schedule_scan(g);

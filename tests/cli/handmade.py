@@ -6,7 +6,7 @@ from conftest import ROOT
 
 HOUR = 3600
 SCHEMA = "".join((ROOT / "src/store" / name).read_text() for name in ("schema.sql", "views.sql"))
-ACTIVE, IDLE_HELD, TRULY_IDLE, UNOBSERVED, USE_UNKNOWN = range(5)
+ACTIVE, IDLE_HELD, TRULY_IDLE, UNOBSERVED, USE_UNKNOWN, RESERVED = range(6)
 SQUATTING = 3
 ENDED_ACTIVE, ENDED_RELEASED, ENDED_EXITED, ENDED_STOPPED = range(4)
 HOLDER_STATES = ("active", "idle_held", "truly_idle", "squatting", "use_unknown")
@@ -105,15 +105,15 @@ class Store:
                 union = " UNION ALL ".join(f"SELECT * FROM {kind}_{name} WHERE slot < {end}" for name in slots)
                 self.db.execute(f"INSERT INTO {kind}_{table} SELECT slot / {width} * {width}, gpu, {key}, {added} "
                                 f"FROM ({union}) GROUP BY 1, 2, 3")
-        heat = {end - HOUR: [0] * 16}
+        heat = {end - HOUR: [0] * 20}
         for slot, seconds, state, ms in self.db.execute(f"SELECT slot, seconds, state, ms FROM usage WHERE slot < {end}"):
             if state != UNOBSERVED:
-                row = heat.setdefault(slot // HOUR * HOUR, [0] * 16)
-                place = (ACTIVE, IDLE_HELD, TRULY_IDLE, USE_UNKNOWN).index(state)
+                row = heat.setdefault(slot // HOUR * HOUR, [0] * 20)
+                place = (ACTIVE, IDLE_HELD, TRULY_IDLE, USE_UNKNOWN, RESERVED).index(state)
                 row[place] += ms
                 for quarter in range(3):
-                    row[4 + 3 * place + quarter] += ms // 4 if seconds == HOUR else ms * (slot % HOUR // 900 == quarter)
-        self.db.executemany(f"INSERT INTO heat_1h VALUES ({', '.join('?' * 17)})", [(slot, *row) for slot, row in heat.items()])
+                    row[5 + 3 * place + quarter] += ms // 4 if seconds == HOUR else ms * (slot % HOUR // 900 == quarter)
+        self.db.executemany(f"INSERT INTO heat_1h VALUES ({', '.join('?' * 21)})", [(slot, *row) for slot, row in heat.items()])
 
     def spell(self, card, process, begin, end, how=ENDED_ACTIVE, squatting=0, unobserved=0, mem_mib=None, joules=None):
         """An idle spell; one that goes on has how=None."""

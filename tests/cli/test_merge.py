@@ -56,6 +56,11 @@ def lab(tmp_path_factory):
     s.insert("total_user", host=host, user="ann", state=IDLE_HELD, presence_ms=77, share_ms=70, moved_ms=T * 1000)
     s.insert("identity", host=host, user="ann", place=1, first_ms=T * 1000)
     s.insert("reading", gpu=card, at_ms=T * 1000, util_pct=3.5)
+    lease = s.insert("lease", host=host, kind=0, name="4", owner="ann", share=1, since_ms=T * 1000,
+                     first_seen_ms=T * 1000, last_seen_ms=T * 1000)
+    for width in ("1m", "5m", "1h"):
+        s.insert(f"leased_{width}", slot=T - HOUR, gpu=card, lease=lease, reserved_ms=9, active_ms=0, idle_held_ms=0,
+                 use_unknown_ms=0, untouched_ms=9, unknown_ms=0)
     s.insert("import", host=host, first_ms=1, last_ms=2, samples=3, imported_ms=4, path="old.db")
     s.sums(T)
     s.save()
@@ -243,7 +248,7 @@ def test_a_signal_leaves_nothing(lab, tmp_path):
     assert not list(tmp_path.glob("out.merge-*")) and len(os.listdir(tmp_path)) == 40 + done
 
 
-@pytest.mark.parametrize("writes", [50, 65])
+@pytest.mark.parametrize("writes", [65, 80])
 def test_what_a_killed_merge_leaves_is_not_a_store(lab, tmp_path, writes):
     """A report over the directory passes it over, also when most of it was written."""
     folder = tmp_path / "stores"

@@ -152,7 +152,7 @@ def test_shares_add_up_to_the_cards_time(lab):
 def test_numbers(lab):
     document = report_json(lab, args=("--cost", "2"))
     assert document["gpu_seconds"] == {"active": 1680, "idle_held": 1920 + 3600,
-                                       "truly_idle": 1800, "unobserved": 1800, "use_unknown": 0}
+                                       "truly_idle": 1800, "unobserved": 1800, "use_unknown": 0, "reserved": None}
     assert document["window"]["observed"] == pytest.approx(9000 / 10800, abs=1e-6)
     assert document["headline"]["idle_held"] == pytest.approx(5520 / 9000, abs=1e-6)
     waste = document["waste"]
@@ -220,7 +220,7 @@ def test_a_gap_is_unobserved_time(store):
     path = one_card(store, minutes(T, 10) + minutes(T + 3000, 10))
     document = report_json(path)
     assert document["gpu_seconds"] == {"active": 0, "idle_held": 1200, "truly_idle": 0,
-                                       "unobserved": 2400, "use_unknown": 0}
+                                       "unobserved": 2400, "use_unknown": 0, "reserved": None}
 
 
 def test_slots_are_taken_whole(store):
@@ -255,7 +255,7 @@ def test_slots_of_every_width_are_one_report(store):
         s.usage(slot, gpu, TRULY_IDLE, 60)
     path = s.save()
     whole = report_json(path, args=("--since", "1d"))["gpu_seconds"]
-    assert whole == {"active": 7200, "idle_held": 1800, "truly_idle": 1800, "unobserved": 0, "use_unknown": 0}
+    assert whole == {"active": 7200, "idle_held": 1800, "truly_idle": 1800, "unobserved": 0, "use_unknown": 0, "reserved": None}
     part = report_json(path, args=("--since", "2026-11-02T12:17Z"))
     assert part["window"]["since"] == "2026-11-02T12:15:00Z"
     assert part["gpu_seconds"]["idle_held"] == 900
@@ -309,7 +309,7 @@ def test_a_lost_card_without_slots_is_shown(store):
     document = report_json(path)
     assert [card["index"] for card in document["gpus"]] == [0, 1]
     assert document["gpus"][1]["gpu_seconds"] == {"active": 0, "idle_held": 0, "truly_idle": 0,
-                                                  "unobserved": 3600, "use_unknown": 0}
+                                                  "unobserved": 3600, "use_unknown": 0, "reserved": None}
     assert document["gpus"][1]["mean_util_pct"] is None
     assert "* GPU 1 is lost; accounted up to Mon 2026-11-02 11:59" in report(path)
     assert document["waste"]["equivalent_gpus_free"] == 1
@@ -388,7 +388,7 @@ def test_one_machine_in_two_files(store):
     assert [h["host"] for h in document["hosts"]] == ["node"]
     assert len(document["gpus"]) == 1
     assert document["gpu_seconds"] == {"active": 0, "idle_held": 3600, "truly_idle": 0,
-                                       "unobserved": 0, "use_unknown": 0}
+                                       "unobserved": 0, "use_unknown": 0, "reserved": None}
 
 
 def test_two_recorders_of_one_card_at_one_time_are_refused(store):
@@ -509,7 +509,7 @@ def test_unknown_energy(store):
     document = report_json(path)
     assert document["waste"]["energy_kwh"] is None
     assert document["gpus"][0]["energy_kwh"] == {"active": 0, "idle_held": None, "truly_idle": 0,
-                                                 "use_unknown": 0}
+                                                 "use_unknown": 0, "reserved": None}
 
 
 def test_partly_known_energy(store):
@@ -581,7 +581,7 @@ def test_use_unknown_is_held_time_of_its_own(mig):
     """It is observed time, but in no identity's idle-held time and in no share."""
     document = report_json(mig, args=("--by", "process"))
     assert document["gpu_seconds"] == {"active": 1800, "idle_held": 1800, "truly_idle": 1800, "unobserved": 0,
-                                       "use_unknown": 1800}
+                                       "use_unknown": 1800, "reserved": None}
     headline = document["headline"]
     assert headline["use_unknown"] == headline["idle_held"] == 0.25 and document["window"]["observed"] == 1
     assert document["gpus"][1]["mean_util_pct"] == 2  # of the half that has one

@@ -114,7 +114,7 @@ def test_a_host_that_sends_what_another_has_sent(play, change):
         source.backup(target)
         target.execute(f"UPDATE run SET {change}")
         target.execute("INSERT INTO run SELECT 99, host, version, source, boot_id, 1000, 2000, 2000, 'stopped', interval_ms,"
-                       " drain_ms, active_util_pct, held_mem_bytes, count_graphics, 0, 'normal', 300000 FROM run WHERE id = 1")
+                       " drain_ms, active_util_pct, held_mem_bytes, count_graphics, 0, 'normal', 300000, 0 FROM run WHERE id = 1")
     source.close()
     target.close()
     run = report(play, "one\ntwo\ncopy\n", "--json", "--compare")

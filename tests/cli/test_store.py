@@ -50,8 +50,8 @@ def store(tmp_path):
 
 def test_day_cards(store):
     assert store.execute("SELECT * FROM day_cards").fetchall() == [
-        ("2026-11-01", "lab", 3, None, "GPU-1", 0.5, 0.5, 0.25, 0.0, 0.0, 0.01, 32.0, 1.0),
-        ("2026-11-02", "lab", 3, None, "GPU-1", 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, None, None)]
+        ("2026-11-01", "lab", 3, None, "GPU-1", 0.5, 0.5, 0.25, 0.0, 0.0, 0.01, 32.0, 1.0, 0.0),
+        ("2026-11-02", "lab", 3, None, "GPU-1", 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, None, None, 0.0)]
 
 
 def test_day_users_counts_presence_once(store):
@@ -79,8 +79,8 @@ def test_usage_and_holding_join_the_widths(store):
 def test_state_names(store):
     names = {of: [name for (name,) in store.execute("SELECT name FROM state WHERE of = ? ORDER BY state", (of,))]
              for of in ("card", "holder")}
-    assert names == {"card": ["active", "idle_held", "truly_idle", "unobserved", "use_unknown"],
-                     "holder": ["active", "idle_held", "truly_idle", "squatting", "use_unknown"]}
+    assert names == {"card": ["active", "idle_held", "truly_idle", "unobserved", "use_unknown", "reserved"],
+                     "holder": ["active", "idle_held", "truly_idle", "squatting", "use_unknown", "reserved"]}
 
 
 def test_every_table_and_column_is_in_the_manual(store):

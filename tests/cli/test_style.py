@@ -60,9 +60,9 @@ def test_text_can_be_read(theme):
 def test_what_is_drawn_can_be_seen(theme):
     """The light fill of truly-idle time has an outline of its own, --edge; what stands on it differs from it."""
     colors = themes()[theme]
-    for mark in ("active", "held", "unknown", "squat", "mark", "edge", "dot", "link"):
+    for mark in ("active", "held", "given", "unknown", "squat", "mark", "edge", "dot", "link"):
         assert contrast(colors[mark], colors["paper"]) >= DRAWN, mark
-    for mark in ("active", "held", "unknown", "squat", "mark"):
+    for mark in ("active", "held", "given", "unknown", "squat", "mark"):
         assert contrast(colors[mark], colors["idle"]) >= DRAWN, mark
     assert contrast(colors["stripe"], colors["held"]) >= DRAWN  # the pattern of idle-held
 

@@ -91,7 +91,9 @@ struct account_drain ring(const struct util_sample *samples, size_t n)
 
 struct account_scene scene(struct fixture *f, struct holder *holders, size_t n)
 {
-	return (struct account_scene){ holders, n, &rules, &f->ledger, NULL };
+	return (struct account_scene){
+		.holders = holders, .n = n, .rules = &rules, .ledger = &f->ledger
+	};
 }
 
 void drain_as(

@@ -225,12 +225,14 @@ static void compare_holding(const struct model *m, sqlite3 *db)
 /* Over all cards: the states of the hour, and the first quarter of an hour with fine slots. */
 #define STATE_OF_SLOTS(state) ", total(ms) FILTER (WHERE state = " state ")"
 #define HEAT_OF_SLOTS                                                                          \
-	"SELECT slot / 3600 * 3600" STATE_OF_SLOTS("0") STATE_OF_SLOTS("1")                    \
-		STATE_OF_SLOTS("2") STATE_OF_SLOTS("4") " FROM (" ALL_SLOTS(                   \
+	"SELECT slot / 3600 * 3600" STATE_OF_SLOTS("0") STATE_OF_SLOTS("1") STATE_OF_SLOTS(    \
+		"2") STATE_OF_SLOTS("4")                                                       \
+		STATE_OF_SLOTS("5") " FROM (" ALL_SLOTS(                                       \
 			"usage") ") WHERE"                                                     \
 				 " slot < (SELECT max(slot) + 3600 FROM heat_1h) GROUP BY 1"
 #define HEAT_OF_TABLE                                                                          \
-	"SELECT slot, active_ms, idle_held_ms, truly_idle_ms, use_unknown_ms FROM heat_1h"     \
+	"SELECT slot, active_ms, idle_held_ms, truly_idle_ms, use_unknown_ms, reserved_ms "    \
+	"FROM heat_1h"                                                                         \
 	" WHERE slot IN (SELECT slot / 3600 * 3600 FROM usage)"
 #define FINE_HOURS                                                                             \
 	" slot / 3600 * 3600 NOT IN (SELECT slot FROM usage_1h) AND slot / 3600 * 3600 IN "    \
