@@ -41,6 +41,8 @@ void process_restrict(struct process_id *id, enum privacy privacy)
 		if (!process_fields[i].strict)
 			explicit_bzero(
 				(char *)id + process_fields[i].offset, process_fields[i].cap);
+	if (privacy == PRIVACY_STRICT && strncmp(id->job, JOB_CLAIM, strlen(JOB_CLAIM)) == 0)
+		explicit_bzero(id->job, sizeof(id->job));
 }
 
 const char *process_shown_user(const char *user)

@@ -18,6 +18,9 @@ enum {
 	NOTEBOOK_CAP = 512, /* of the path of a notebook */
 };
 
+/* Before a job that only the process itself names. */
+#define JOB_CLAIM "claim:"
+
 /* `user` of a process that is not in /proc. Stores, JSON and CSV contain this value. */
 #define USER_DEAD "_dead"
 /* The user of a process that may not be read (hidepid). */
@@ -59,7 +62,8 @@ struct process_id {
 				  USER_DEAD when the process is not in /proc */
 	char command[COMMAND_CAP]; /* basename of argv[0] and the script; proc/command.h */
 	char notebook[LABEL_CAP];  /* jupyter:ID of a kernel; its path is in `origin` */
-	char job[LABEL_CAP];	   /* slurm:ID, pbs:ID ... */
+	char job[LABEL_CAP];	   /* slurm:ID, pbs:ID ...; JOB_CLAIM slurm:ID, if only its
+				      environment says it */
 	char container[LABEL_CAP]; /* docker:ID12, podman: ..., containerd: ... */
 	char pod[LABEL_CAP];	   /* kubernetes pod uid */
 	char unit[LABEL_CAP];	   /* systemd unit */

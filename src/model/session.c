@@ -12,6 +12,12 @@ static bool is_text(const char *text)
 	return text && *text;
 }
 
+/* What a process says of itself decides nothing. */
+static bool is_fact(const char *text)
+{
+	return is_text(text) && strncmp(text, JOB_CLAIM, strlen(JOB_CLAIM)) != 0;
+}
+
 enum session_kind session_key(char key[SESSION_KEY_CAP], const struct session_member *m)
 {
 	static const struct {
@@ -24,7 +30,7 @@ enum session_kind session_key(char key[SESSION_KEY_CAP], const struct session_me
 	};
 	const char *user = m->user ? m->user : "", *boot = m->boot_id ? m->boot_id : "";
 	for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++) {
-		if (!is_text(m->texts[labels[i].text]))
+		if (!is_fact(m->texts[labels[i].text]))
 			continue;
 		snprintf(key, SESSION_KEY_CAP, "%.*s of %s", SESSION_KEY_CAP / 2,
 			m->texts[labels[i].text], user);
@@ -114,7 +120,7 @@ static bool is_service_unit(const char *unit)
 enum session_use session_use(const struct session_member *m)
 {
 	const char *login = m->texts[PROCESS_LOGIN];
-	if (is_text(m->texts[PROCESS_JOB]))
+	if (is_fact(m->texts[PROCESS_JOB]))
 		return USE_BATCH;
 	if (is_text(m->texts[PROCESS_NOTEBOOK]))
 		return USE_INTERACTIVE;

@@ -12,6 +12,7 @@ enum variable {
 	VARIABLE_TAG,		  /* GUA_TAG: what the time is for, in its user's words */
 	VARIABLE_ACCOUNT,	  /* SLURM_JOB_ACCOUNT */
 	VARIABLE_JOB_NAME,	  /* SLURM_JOB_NAME */
+	VARIABLE_JOB_ID,	  /* SLURM_JOB_ID */
 	VARIABLE_NOTEBOOK,	  /* JPY_SESSION_NAME: the path of a kernel's notebook */
 	VARIABLE_VENV,		  /* VIRTUAL_ENV: a path */
 	VARIABLE_CONDA,		  /* CONDA_DEFAULT_ENV: a name or a path */

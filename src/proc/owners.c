@@ -50,6 +50,8 @@ struct ancestry {
 				  table below knows, inside or outside the session; "": it knows
 				  none */
 	bool editor;	       /* that parent is the server of an editor */
+	char job[LABEL_CAP];   /* slurm:ID of the nearest slurmstepd above; "": none, or its
+				  cgroup names the job */
 };
 
 enum {
@@ -130,6 +132,32 @@ static void recognise_path(struct ancestry *a, int proc, uint32_t pid)
 	a->editor = *a->login != '\0';
 }
 
+/* Whether a cgroup leaves the number of a Slurm job open: it names none, or a SLUID. Who is
+ * root in a container could start a slurmstepd of any title. */
+static bool lacks_job(const struct cgroup_labels *labels)
+{
+	return strncmp(labels->job, "slurm:s", 7) == 0 ||
+	       !(*labels->job || *labels->container || *labels->pod);
+}
+
+/* "slurmstepd: [3385.batch]", root's, is above all processes of a step. */
+static void recognise_step(
+	struct ancestry *a, int proc, uint32_t pid, const struct proc_stat *parent)
+{
+	static const char title[] = "slurmstepd: [";
+	char bytes[ARGUMENTS_CAP];
+	struct proc_status status;
+	if (!piece_is_like((struct piece){ parent->comm, parent->comm_len }, "slurmstepd") ||
+		proc_read_status(proc, pid, &status) != 0 || status.uid != 0 ||
+		proc_read_arguments(proc, pid, bytes, sizeof(bytes)) <= 0 ||
+		strncmp(bytes, title, sizeof(title) - 1) != 0)
+		return;
+	const char *id = bytes + sizeof(title) - 1;
+	size_t len = strspn(id, "0123456789");
+	if (len && id[len] == '.')
+		snprintf(a->job, sizeof(a->job), "slurm:%.*s", (int)len, id);
+}
+
 /* The nearest names, nearest first. */
 struct parent_names {
 	char texts[NAMES_MAX][COMM_TEXT_CAP];
@@ -173,20 +201,22 @@ static void write_names(const struct parent_names *names, char dst[LABEL_CAP])
 	}
 }
 
-/* Walks up from the process with this pid and stat. The names are those that processes gave
- * themselves. `brief`: read nothing that may block (proc.h); then servers of editors are not
- * found, because only their path shows what they are. A parent that ended meanwhile ends the
- * walk. */
-static void ancestry_read(
-	struct ancestry *a, int proc, uint32_t pid, const struct proc_stat *stat, bool brief)
+/* Walks up from the process. The names are those that processes gave themselves. `brief`: read
+ * nothing that may block (proc.h); then servers of editors and jobs are not found, because only
+ * arguments show what they are. A parent that ended meanwhile ends the walk. */
+static void ancestry_read(struct ancestry *a, const struct origin_known *known, bool brief)
 {
 	struct parent_names names = { .n = 0 };
 	struct proc_stat parent;
-	bool outside = (pid_t)pid == stat->session; /* of the session */
+	const struct proc_stat *stat = known->stat;
+	int proc = known->proc;
+	bool outside = (pid_t)known->pid == stat->session; /* of the session */
+	bool wants_job = !brief && lacks_job(known->labels);
 	uint64_t born = stat->start_ticks;
 	pid_t next = stat->ppid;
 	*a = (struct ancestry){ 0 };
-	for (int i = 0; i < PARENTS_MAX && next > 1 && !(outside && *a->login); i++) {
+	for (int i = 0; i < PARENTS_MAX && next > 1 && (!outside || !*a->login || wants_job);
+		i++) {
 		pid_t at = next;
 		/* A process that is younger than its child has reused the parent's pid. */
 		if (proc_read_stat(proc, (uint32_t)at, &parent) != 0 ||
@@ -198,6 +228,9 @@ static void ancestry_read(
 		recognise_name(a, &parent);
 		if (!*a->login && !brief)
 			recognise_path(a, proc, (uint32_t)at);
+		if (wants_job)
+			recognise_step(a, proc, (uint32_t)at, &parent);
+		wants_job = wants_job && !*a->job;
 		born = parent.start_ticks;
 		next = parent.ppid;
 	}
@@ -355,6 +388,18 @@ static void take_notebook(struct proc_origin *origin, const struct origin_known 
 			" (kernel %.*s)", SHORT_ID, id + 1);
 }
 
+/* Where no manager names the job, the environment may: anyone can write a number there, so it
+ * is called a claim, and no manager is ever asked to end such a job. */
+static void claim_job(char job[LABEL_CAP], struct piece id)
+{
+	static const char digits[] = "0123456789";
+	size_t n = 0;
+	while (n < id.len && strchr(digits, id.at[n]))
+		n++;
+	if (n && n == id.len && n <= 10)
+		snprintf(job, LABEL_CAP, JOB_CLAIM "slurm:%.*s", (int)n, id.at);
+}
+
 static void take_claims(struct proc_origin *origin, const struct origin_known *known,
 	const struct environment *env)
 {
@@ -370,11 +415,13 @@ static void take_claims(struct proc_origin *origin, const struct origin_known *k
 		take_notebook(origin, known);
 }
 
-/* Fills all of `origin`. What may not be read is "": only root and programs with CAP_SYS_PTRACE
- * and CAP_DAC_READ_SEARCH may read the environment of other users' processes. The environment
- * is read into memory that is wiped at once; environment.h lists the variables that are used.
+/* Fills all of `origin`, and `job` where the cgroup does not name it. What may not be read is
+ * "": only root and programs with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH may read the
+ * environment of other users' processes. The environment is read into memory that is wiped at
+ * once; environment.h lists the variables that are used.
  */
-static void origin_read(struct proc_origin *origin, const struct origin_known *known)
+static void origin_read(
+	struct proc_origin *origin, const struct origin_known *known, char job[LABEL_CAP])
 {
 	struct ancestry ancestry;
 	struct environment env = { 0 };
@@ -383,13 +430,17 @@ static void origin_read(struct proc_origin *origin, const struct origin_known *k
 	ssize_t n = -1;
 	*origin = (struct proc_origin){ 0 };
 	memcpy(origin->session, known->labels->session, sizeof(origin->session));
-	ancestry_read(&ancestry, known->proc, known->pid, known->stat, brief);
+	ancestry_read(&ancestry, known, brief);
 	memcpy(origin->parents, ancestry.parents, sizeof(origin->parents));
 	if (bytes)
 		n = proc_read_environment(known->handle, 0, bytes, ENVIRONMENT_CAP);
 	if (n > 0)
 		environment_parse(&env, bytes, (size_t)n, n == ENVIRONMENT_CAP - 1);
 	find_login(origin, known, &ancestry, &env);
+	if (*ancestry.job)
+		memcpy(job, ancestry.job, sizeof(ancestry.job));
+	else if (!*job)
+		claim_job(job, env.values[VARIABLE_JOB_ID]);
 	if (!brief) {
 		take_claims(origin, known, &env);
 		find_python_env(origin, known, &env);
@@ -489,7 +540,7 @@ static void read_work(struct origin_known *known, struct proc_identity *id)
 	command_text(id->command, sizeof(id->command), bytes, len, known->stat);
 	known->kernel = command_kernel(id->notebook, sizeof(id->notebook), bytes, len);
 	known->program = (struct piece){ bytes, strnlen(bytes, len) };
-	origin_read(&id->origin, known);
+	origin_read(&id->origin, known, id->labels.job);
 }
 
 /* Fills all of `id`; -1 with errno when the process cannot be read (see proc.h). If it exists
@@ -516,7 +567,7 @@ static int identify(int proc, uint32_t pid, bool brief, struct proc_identity *id
 	id->owner_uid = find_owner(handle, id);
 	if (brief) {
 		command_text(id->command, sizeof(id->command), "", 0, &stat);
-		origin_read(&id->origin, &known);
+		origin_read(&id->origin, &known, id->labels.job);
 	} else {
 		read_work(&known, id);
 	}

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "model/session.h"
 #include "proc/owners.h"
 
 static void root_path(char *path, size_t cap, const char *tree, const char *file)
@@ -227,6 +228,27 @@ static void test_no_such_root(void **state)
 	owners_close(NULL);
 }
 
+static void test_a_claim_decides_nothing(void **state)
+{
+	(void)state;
+	char key[SESSION_KEY_CAP];
+	struct process_id id = {
+		.pid = 7, .posix_session = 5, .user = "eve", .job = "slurm:3385"
+	};
+	assert_int_equal(session_key_of(key, &id, "boot"), SESSION_JOB);
+	process_restrict(&id, PRIVACY_STRICT);
+	assert_string_equal(id.job, "slurm:3385");
+	str_copy(id.job, sizeof(id.job), JOB_CLAIM "slurm:3385");
+	assert_int_equal(session_key_of(key, &id, "boot"), SESSION_POSIX);
+	assert_string_equal(key, "session 5 of eve, boot boot");
+	const struct session_member m = {
+		.texts = { [PROCESS_JOB] = id.job, [PROCESS_LOGIN] = "ssh" }
+	};
+	assert_int_equal(session_use(&m), USE_INTERACTIVE);
+	process_restrict(&id, PRIVACY_STRICT);
+	assert_string_equal(id.job, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +258,7 @@ int main(void)
 		cmocka_unit_test(test_end_of_a_life),
 		cmocka_unit_test(test_environment_of_another_user),
 		cmocka_unit_test(test_no_such_root),
+		cmocka_unit_test(test_a_claim_decides_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
