@@ -23,6 +23,7 @@ enum identity_scope { SCOPE_ALL, SCOPE_USER, SCOPE_HOST };
 	X(NOTEBOOK, "notebook", "coalesce(notebook_path, notebook)", "(no notebook)",          \
 		SCOPE_USER)                                                                    \
 	X(JOB, "job", "job", "(no job)", SCOPE_ALL)                                            \
+	X(JOB_NAME, "job_name", "job_name", "(no job name)", SCOPE_USER)                       \
 	X(CONTAINER, "container", "container", "(no container)", SCOPE_HOST)                   \
 	X(POD, "pod", "pod", "(no pod)", SCOPE_ALL)                                            \
 	X(UNIT, "unit", "unit", "(no unit)", SCOPE_HOST)                                       \

@@ -16,8 +16,8 @@ from test_truth import INTERVAL, TICKS, WALL, random_scenario
 
 T = 1793620800  # Mon 2026-11-02 12:00 UTC
 SCHEMA = json.loads((ROOT / "man/report.schema.json").read_text())
-KINDS = "user group process notebook job container pod unit tag account login session card model host".split()
-LABELS = ("notebook", "job", "container", "pod", "unit", "tag", "account", "login", "session")
+KINDS = "user group process notebook job job_name container pod unit tag account login session card model host".split()
+LABELS = ("notebook", "job", "job_name", "container", "pod", "unit", "tag", "account", "login", "session")
 OF_CARDS = ("card", "model", "host")
 STATES = ("active", "idle_held", "truly_idle", "squatting", "use_unknown")
 
@@ -69,7 +69,7 @@ class Oracle:
         row = self.processes[process]
         if kind == "process":
             return process, row["command"]
-        scope = {"notebook": row["user"], "session": row["user"], "container": row["host"], "unit": row["host"]}.get(kind)
+        scope = {"notebook": row["user"], "session": row["user"], "job_name": row["user"], "container": row["host"], "unit": row["host"]}.get(kind)
         name = row[kind]
         if kind == "notebook":
             name = row["notebook_path"] or name
