@@ -172,6 +172,7 @@ static int take_run(
 	sql_text(row, 1, run.source, sizeof(run.source));
 	sql_text(row, 9, privacy, sizeof(privacy));
 	run.strict = strcmp(privacy, privacy_names[PRIVACY_STRICT]) == 0;
+	run.leases = sqlite3_column_int(row, 11) != 0;
 	if (!array_one_more(&part->runs, part->n_runs))
 		return err_memory(e);
 	part->runs[part->n_runs++] = run;
@@ -219,8 +220,8 @@ int hosts_read(struct gather *g, struct gather_file *file, struct err *e)
 	if (rc == 0)
 		rc = gather_rows(g, file,
 			"SELECT host, source, started_ms, last_tick_ms, ended_ms, interval_ms, "
-			"active_util_pct, held_mem_bytes, count_graphics, privacy, spell_ms "
-			"FROM run ORDER BY started_ms, id",
+			"active_util_pct, held_mem_bytes, count_graphics, privacy, spell_ms, "
+			"leases FROM run ORDER BY started_ms, id",
 			take_run, e);
 	if (rc)
 		return rc;

@@ -1,0 +1,137 @@
+"""Time that a lease keeps free, from the recorder to every surface: five cards for two hours, of which a scheduler has given
+four away, against sums that are worked out by hand."""
+import csv
+import io
+import json
+import re
+import sqlite3
+
+import jsonschema
+import pytest
+
+from conftest import gua
+from test_report import SCHEMA
+
+START = 1793606400  # Mon 2026-11-02 08:00 UTC
+HOUR = 3600
+CARDS = [f"GPU-{i:08x}-0000-0000-0000-000000000000" for i in range(5)]
+SCENARIO = "host node\nstart 2026-11-02T08:00:00Z\n" + "".join(
+    f'card {i} uuid {uuid} name "NVIDIA A100" memory 80GiB idle-power 50W max-power 400W\n' for i, uuid in enumerate(CARDS)) + """
+process works pid 10 user bob uid 2 job slurm:5
+process holds pid 11 user carol uid 3 job slurm:6
+process other pid 12 user mallory uid 9
+at 0s hold works card 1 memory 20GiB
+at 0s load works card 1 sm 90
+at 0s hold holds card 2 memory 20GiB
+at 1h exit holds
+at 0s hold other card 4 memory 20GiB
+at 1h exit other
+"""
+# id: user, cards, since, until, name, account. Card 3 is shared by two; card 4 is held by somebody else for an hour.
+LEASES = {4: ("alice", [0], 0, None, "never", "vision"), 5: ("bob", [1], -600, None, "train", "vision"),
+          6: ("carol", [2], 0, None, "", "nlp"), 7: ("alice", [3], 1800, None, "", "vision"),
+          8: ("dave", [3], HOUR, HOUR + 1800, "", ""), 9: ("dave", [4], 0, None, "", "")}
+NOW = ("--now", f"@{START + 2 * HOUR}", "--utc", "--last", "1d")
+RESERVED = {"alice": 2 * HOUR + 1800 + 900 + 1800, "carol": HOUR, "dave": 900 + HOUR}  # card 3: alone, half of it, alone
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reserved")
+    (folder / "leases" / "slurm").mkdir(parents=True)
+    for number, (user, cards, since, until, name, account) in LEASES.items():
+        lines = [f"id = {number}", f"user = {user}", f"cards = {','.join(CARDS[i] for i in cards)}", f"since = {START + since}"]
+        lines += [f"until = {START + until}"] if until else []
+        lines += [f"{key} = {text}" for key, text in (("name", name), ("account", account)) if text]
+        (folder / "leases" / "slurm" / str(number)).write_text("\n".join(lines) + "\n")
+    (folder / "lab.scenario").write_text(SCENARIO)
+    run = gua("daemon", "--foreground", "--db", folder / "gua.db", "--source", "sim", "--scenario", folder / "lab.scenario",
+              "--clock", "virtual", "--ticks", "240", "--leases", folder / "leases")
+    assert run.returncode == 0, run.stderr
+    return folder / "gua.db"
+
+
+def found(db, *args):
+    run = gua("report", "--db", db, *NOW, *args)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+@pytest.fixture(scope="module")
+def report(db):
+    whole = json.loads(found(db, "--json", "--by", "job"))
+    jsonschema.Draft202012Validator(SCHEMA).validate(whole)
+    return whole
+
+
+def test_cards_and_headline(report):
+    seconds = [card["gpu_seconds"] for card in report["gpus"]]
+    assert [round(card["reserved"]) for card in seconds] == [7200, 0, 3600, 5400, 3600]
+    assert [round(card["truly_idle"]) for card in seconds] == [0, 0, 0, 1800, 0]
+    assert [round(card["idle_held"]) for card in seconds] == [0, 0, 3600, 0, 3600]  # mallory's stays hers
+    assert report["headline"]["reserved"] == pytest.approx(5.5 / 10, abs=1e-4)
+    assert report["waste"]["reserved_gpu_hours"] == pytest.approx(5.5, abs=1e-3)
+    assert report["waste"]["equivalent_gpus_reserved"] == pytest.approx(2.75, abs=1e-3)
+    assert report["waste"]["verdict"] == "allocation_policy"
+    assert report["hosts"][0]["leases"] is True
+    assert sum(hour["reserved"] for hour in report["heatmap"]) == pytest.approx(5.5 * HOUR, abs=1)
+    assert sum(day["reserved_gpu_seconds"] for day in report["trend"]["periods"]) == pytest.approx(5.5 * HOUR, abs=1)
+    assert all(card["energy_kwh"]["reserved"] == pytest.approx(card["gpu_seconds"]["reserved"] * 50 / 3.6e6, rel=0.02)
+               for card in report["gpus"] if card["gpu_seconds"]["reserved"])
+
+
+def test_owners_jobs_and_accounts(db, report):
+    users = {user["identity"]: user for user in report["identities"]}
+    assert {name: user["reserved_gpu_seconds"] for name, user in users.items() if user["reserved_gpu_seconds"]} == \
+        {name: pytest.approx(seconds, abs=1) for name, seconds in RESERVED.items()}
+    assert users["alice"]["gpu_seconds"] == 0 and users["alice"]["unused_fraction"] == 1
+    jobs = {row["job"]: row for row in report["breakdown"]["rows"]}
+    assert round(jobs["slurm:4"]["reserved_gpu_seconds"]) == 7200 and jobs["slurm:4"]["processes"] == 0
+    assert round(jobs["slurm:6"]["reserved_gpu_seconds"]) == 3600 and round(jobs["slurm:6"]["idle_held_gpu_seconds"]) == 3600
+    assert round(jobs["slurm:5"]["reserved_gpu_seconds"]) == 0 and jobs["slurm:5"]["processes"] == 1
+    rows = csv.DictReader(io.StringIO(found(db, "--format", "csv", "--by", "account")))
+    assert {row["account"]: round(float(row["reserved_gpu_seconds"])) for row in rows} == {"vision": 11700, "nlp": 3600, "": 4500}
+    only = json.loads(found(db, "--json", "--user", "dave"))
+    jsonschema.Draft202012Validator(SCHEMA).validate(only)
+    assert [user["identity"] for user in only["identities"]] == ["dave"]
+    assert only["waste"]["reserved_gpu_hours"] == pytest.approx(4500 / HOUR, abs=1e-3)
+
+
+def test_the_time_of_leases(db):
+    """A lease is active or idle-held by its own processes, otherwise untouched; what others hold is not its own."""
+    rows = sqlite3.connect(db).execute("SELECT name, job_name, since, active_hours, idle_held_hours, untouched_hours, "
+                                       "reserved_hours FROM leased_time ORDER BY name").fetchall()
+    assert rows == [("4", "never", "2026-11-02 08:00:00", 0, 0, 2, 2), ("5", "train", "2026-11-02 07:50:00", 2, 0, 0, 0),
+                    ("6", None, "2026-11-02 08:00:00", 0, 1, 1, 1), ("7", None, "2026-11-02 08:30:00", 0, 0, 1.5, 1.25),
+                    ("8", None, "2026-11-02 09:00:00", 0, 0, 0.5, 0.25), ("9", None, "2026-11-02 08:00:00", 0, 0, 2, 1)]
+
+
+def test_people_read_it(db):
+    text = " ".join(found(db, "--cost", "2").split())
+    assert "reserved ╱ 55.0% ← given away, and nobody uses it" in text
+    assert "reserved 5.50 GPU-hours = 2.75 of 5 GPUs given away and not touched" in text
+    assert "together idle-held and reserved: 3.7 of 5 GPUs" in text
+    assert "Idle-held and reserved together are 75.0% of observed time, above 20%" in text
+    assert "alice has the largest part: 3.25 of 7.50 GPU-hours (share)" in text
+    page = found(db, "--format", "html")
+    assert 'class="reserved"' in page and "<th>reserved" in re.sub(r"<th[^>]*>", "<th>", page)
+    money = json.loads(found(db, "--json", "--cost", "2"))
+    assert sum(line["cost"]["reserved"] or 0 for line in money["bill"]["lines"] if line["line"] == "identity") == \
+        pytest.approx(11, abs=0.01)
+    assert money["bill"]["lines"][-1]["cost"]["total"] == pytest.approx(20, abs=0.01)
+
+
+def test_metrics(db):
+    """Counters of cards and of owners, and their past, which ends with the same numbers."""
+    run = gua("metrics", "--db", db)
+    assert run.returncode == 0, run.stderr
+    cards = re.findall(r'^gua_gpu_state_seconds_total\{gpu="(\d)",.*state="reserved"\} (\d+)$', run.stdout, re.M)
+    assert {gpu: int(seconds) for gpu, seconds in cards} == {"0": 7200, "1": 0, "2": 3600, "3": 5400, "4": 3600}
+    owners = re.findall(r'^gua_identity_gpu_seconds_total\{identity="(\w+)",state="reserved"\} (\d+)$', run.stdout, re.M)
+    assert {name: int(seconds) for name, seconds in owners if int(seconds)} == RESERVED
+    past = gua("export", "--db", db, "--format", "openmetrics")
+    assert past.returncode == 0, past.stderr
+    last = {}
+    for series, value in re.findall(r"^(gua_\w+\{.*state=\"reserved\"\}) (\d+) ", past.stdout, re.M):
+        last[series] = int(value)
+    assert last and all(f"{series} {value}" in run.stdout for series, value in last.items())
