@@ -110,7 +110,7 @@ def test_people_read_it(db):
     text = " ".join(found(db, "--cost", "2").split())
     assert "reserved ╱ 55.0% ← given away, and nobody uses it" in text
     assert "reserved 5.50 GPU-hours = 2.75 of 5 GPUs given away and not touched" in text
-    assert "together idle-held and reserved: 3.7 of 5 GPUs" in text
+    assert "together idle-held and reserved: 3.8 of 5 GPUs" in text
     assert "Idle-held and reserved together are 75.0% of observed time, above 20%" in text
     assert "alice has the largest part: 3.25 of 7.50 GPU-hours (share)" in text
     page = found(db, "--format", "html")
