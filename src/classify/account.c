@@ -186,7 +186,7 @@ static void add_holding(struct account *a, const struct slot_part *p, size_t i,
 	if (!sum)
 		return;
 	sum->ms[own] += p->ms;
-	if (classify_holder_leads(on->holders, on->n, i, p->from_ms))
+	if (h->leads)
 		sum->presence_ms[classify_holder(p->state, h->user_state)] += p->ms;
 	if (p->state == CARD_ACTIVE)
 		sum->active_share_ms += share_ms;
@@ -298,13 +298,13 @@ static void judge(const struct account *a, struct slot_part *p, const struct acc
 {
 	int64_t at_ms = p->from_ms;
 	bool stalled = at_ms >= a->stall_from_ms && at_ms < a->stall_to_ms;
-	bool unsure = is_unsure(a->pct, at_ms, on);
+	bool unsure = classify_card(a->pct, a->calm[HELD_SURELY], on->rules) !=
+		      classify_card(a->pct, a->calm[HELD_MAYBE], on->rules);
 	bool steady = unsure && at_ms >= a->steady_from_ms && at_ms < a->steady_to_ms;
 	p->unsure = unsure && !steady;
-	p->state = steady ? classify_card(a->pct, a->steady, on->rules)
-			  : state_at(a->pct, at_ms, HELD_COUNTED, on);
+	p->state = classify_card(a->pct, steady ? a->steady : a->calm[HELD_COUNTED], on->rules);
 	if (stalled)
-		p->state = state_at(a->pct, at_ms, HELD_SURELY, on);
+		p->state = classify_card(a->pct, a->calm[HELD_SURELY], on->rules);
 	bool unknown = (stalled && p->state == CARD_TRULY_IDLE) ||
 		       (at_ms >= a->unlisted_ms && p->state != CARD_ACTIVE);
 	if (a->suspect || unknown)
@@ -433,6 +433,24 @@ static int64_t next_energy(struct account *a, struct account_scene *on)
 	return energy_next_ms(&a->energy, a->covered_ms);
 }
 
+/* The same for time that is being accounted. The holders stay as they are until the call of the
+ * account returns, so the moment stays the same until it has come, and what is held, too. */
+static int64_t next_edge(struct account *a, const struct account_scene *on, int64_t most_ms)
+{
+	if (a->covered_ms >= a->calm_ms) {
+		a->calm_ms = next_change(on, a->covered_ms, INT64_MAX);
+		for (enum sureness sure = HELD_COUNTED; sure <= HELD_MAYBE; sure++)
+			a->calm[sure] =
+				classify_held_at(on->holders, on->n, a->covered_ms, sure);
+		a->led = false;
+	}
+	for (size_t i = 0; !a->led && i < on->n; i++)
+		on->holders[i].leads =
+			classify_holder_leads(on->holders, on->n, i, a->covered_ms);
+	a->led = true;
+	return min64(a->calm_ms, most_ms);
+}
+
 /* Cuts a stretch at slot boundaries and where holders change. */
 static void account_observed(struct account *a, int64_t to_ms, struct account_scene *on)
 {
@@ -440,7 +458,7 @@ static void account_observed(struct account *a, int64_t to_ms, struct account_sc
 		int64_t slot_end =
 			(ledger_slot(on->ledger, a->covered_ms) + on->ledger->slot_seconds) *
 			1000;
-		int64_t end = next_change(on, a->covered_ms, min64(to_ms, slot_end));
+		int64_t end = next_edge(a, on, min64(to_ms, slot_end));
 		end = min64(end, next_energy(a, on));
 		end = leased_next_ms(on->leases, on->n_leases, a->covered_ms, end);
 		if (a->turns)
@@ -739,6 +757,7 @@ static void keep_use(const struct account_drain *d, const struct account_scene *
 
 void account_drain(struct account *a, const struct account_drain *d, struct account_scene *on)
 {
+	a->calm_ms = INT64_MIN;
 	if (d->n_samples && !a->started) {
 		a->covered_ms = account_begin_ms(a, d, on);
 		a->started = true;
@@ -749,12 +768,14 @@ void account_drain(struct account *a, const struct account_drain *d, struct acco
 	account_even(a, on);
 	if (d->n_samples)
 		take_use(a, d, on);
+	a->led = false;
 	for (size_t i = 0, part = 0; i < d->n_samples; i++) {
 		struct account_sample s = sample_at(d, i);
 		if (d->parts && (i == 0 || d->samples[i].wall_us > d->parts->to_us[part])) {
 			account_even(a, on);
 			part += i > 0 && part + 1 < d->parts->n;
 			take_part(d->parts, part, on);
+			a->led = false;
 		}
 		if (d->polled || d->whole) {
 			take_reading(a, &s, d, on);
@@ -818,6 +839,7 @@ void account_steady(struct account *a, int64_t from_ms, int64_t to_ms, struct he
 
 void account_flush(struct account *a, int64_t to_ms, struct account_scene *on)
 {
+	a->calm_ms = INT64_MIN;
 	if (a->holds)
 		take_held(a, &a->latest, 0, on);
 	if (a->stamp_ms >= 0 && to_ms > a->covered_ms) {
@@ -832,6 +854,7 @@ void account_flush(struct account *a, int64_t to_ms, struct account_scene *on)
 
 void account_blind(struct account *a, int64_t to_ms, struct account_scene *on)
 {
+	a->calm_ms = INT64_MIN;
 	if (!a->started) {
 		a->started = true;
 		a->covered_ms = to_ms;

@@ -53,7 +53,10 @@ struct account {
 	int64_t stamp_ms;	     /* of the newest sample that is accounted; -1: none */
 	double before[COVER_BESIDE]; /* values of it and of the one before; NAN after a gap */
 	int64_t torn_ms;	     /* see account_torn() */
-	bool holds;		     /* `held` waits for its neighbour */
+	int64_t calm_ms;	     /* in this call: no holder comes or goes before it ... */
+	struct held calm[HELD_MAYBE + 1]; /* ... and this is held until then, by sureness */
+	bool led;			  /* holder.leads is set for now */
+	bool holds;			  /* `held` waits for its neighbour */
 	struct account_sample held;
 	struct account_drain latest; /* how long the samples of the newest drain are */
 	int64_t even_ms;      /* up to here use was even: not accounted yet, see take_mean() */

@@ -44,6 +44,7 @@ struct holder {
 	double now_pct;
 	double before_pct[COVER_BESIDE]; /* its use in the newest two drains, or parts of one */
 	struct turn turn;		 /* set by classify_turns() */
+	bool leads;			 /* private to account.c: see classify_holder_leads() */
 	struct holder_use use;		 /* private to classify_use() */
 };
 

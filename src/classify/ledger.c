@@ -261,13 +261,23 @@ int64_t ledger_slot(const struct ledger *l, int64_t at_ms)
 struct usage_sum *ledger_usage(
 	struct ledger *l, int64_t slot, uint32_t card, enum card_state state)
 {
+	uint32_t *recent = &l->usage.recent[(card * CARD_STATES + state) % LEDGER_RECENT];
+	struct usage_sum *row = *recent < l->usage.n ? row_at(&l->usage, *recent) : NULL;
+	if (row && row->slot == slot && row->card == card && row->state == state)
+		return row;
 	struct usage_sum fresh = { .slot = slot, .card = card, .state = state };
-	return find_or_add(&l->usage, &fresh);
+	row = find_or_add(&l->usage, &fresh);
+	*recent = row ? (uint32_t)(row - (struct usage_sum *)row_at(&l->usage, 0)) : *recent;
+	return row;
 }
 
 struct holding_sum *ledger_holding(
 	struct ledger *l, int64_t slot, uint32_t card, uint32_t process)
 {
+	uint32_t *recent = &l->holding.recent[process % LEDGER_RECENT];
+	struct holding_sum *row = *recent < l->holding.n ? row_at(&l->holding, *recent) : NULL;
+	if (row && row->slot == slot && row->card == card && row->process == process)
+		return row;
 	struct holding_sum fresh = {
 		.slot = slot,
 		.card = card,
@@ -276,7 +286,10 @@ struct holding_sum *ledger_holding(
 		.mem_peak_kib = -1,
 		.sm_max_pct = -1,
 	};
-	return find_or_add(&l->holding, &fresh);
+	row = find_or_add(&l->holding, &fresh);
+	*recent =
+		row ? (uint32_t)(row - (struct holding_sum *)row_at(&l->holding, 0)) : *recent;
+	return row;
 }
 
 struct lease_sum *ledger_leased(struct ledger *l, int64_t slot, uint32_t card, uint32_t lease)

@@ -15,6 +15,7 @@
 #include "model/tick.h"
 
 #define LEDGER_MAX_ROWS 32768
+enum { LEDGER_RECENT = 256 };
 
 /* A set of rows with a key. */
 struct row_table {
@@ -24,6 +25,9 @@ struct row_table {
 	bool hourly; /* slots are hours until the rows are stored, because there is little room
 		      */
 	struct idmap index; /* numbers of rows, by the hash of the key */
+	/* Rows that were found lately, by card and state or by process: the same ones are asked
+	 * for with every sample. An entry may be out of date, so its key is compared. */
+	uint32_t recent[LEDGER_RECENT];
 };
 
 struct ledger {

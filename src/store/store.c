@@ -179,6 +179,7 @@ void store_close(struct store *s)
 	free(s->lease_ids);
 	free(s->holders);
 	free(s->next);
+	free(s->users);
 	free(s);
 }
 

@@ -65,6 +65,13 @@ struct stored_holder {
 	int64_t gpu, process, kind, mem_bytes, since_ms, last_active_ms;
 };
 
+/* The sums of a user in one tick. */
+struct user_sum {
+	const char *user; /* borrowed from the tick */
+	int64_t presence_ms[HOLDER_STATES], share_ms[HOLDER_STATES];
+	bool moved[HOLDER_STATES]; /* one of its holders has such time */
+};
+
 struct store {
 	char path[PATH_MAX];
 	sqlite3 *db; /* NULL after a fault that made it unusable: opened again when needed */
@@ -98,7 +105,9 @@ struct store {
 	 * tick. */
 	struct stored_holder *holders, *next;
 	size_t n_holders, n_next, holder_cap, next_cap;
-	bool holders_known;    /* `holders` is what the file has */
+	bool holders_known;	/* `holders` is what the file has */
+	struct user_sum *users; /* of the tick that is written */
+	size_t n_users, user_cap;
 	struct crowds *crowds; /* of crowd.c; NULL: not needed yet */
 };
 

@@ -317,27 +317,59 @@ static bool write_usage(struct store *s, const struct usage_sum *u)
 		       SQL_INT(u->sm_active_ms), SQL_INT(u->sm_active_pct_ms));
 }
 
-/* The user's running totals: presence by the user's state; shares of active time count as
- * active, those of idle-held time as idle-held. */
-static bool write_user_totals(
-	struct store *s, const struct tick *t, const struct holding_sum *h)
+/* Finds the sums of a user in this tick, or adds them. Ticks have few users: they are searched
+ * one by one, from the one that was found last. NULL: no memory. */
+static struct user_sum *find_user(struct store *s, const char *user, size_t *last)
 {
-	const int64_t share_ms[HOLDER_STATES] = {
-		[HOLDER_ACTIVE] = h->active_share_ms,
-		[HOLDER_IDLE_HELD] = h->idle_share_ms,
-	};
-	for (int state = 0; state < HOLDER_STATES; state++)
-		if ((h->presence_ms[state] || share_ms[state]) &&
+	for (size_t i = 0; i < s->n_users; i++) {
+		size_t at = (*last + i) % s->n_users;
+		if (strcmp(s->users[at].user, user) == 0) {
+			*last = at;
+			return &s->users[at];
+		}
+	}
+	if (!array_reserve(&s->users, &s->user_cap, s->n_users + 1))
+		return NULL;
+	*last = s->n_users++;
+	s->users[*last] = (struct user_sum){ .user = user };
+	return &s->users[*last];
+}
+
+/* The users' running totals: presence by the user's state; shares of active time count as
+ * active, those of idle-held time as idle-held. */
+static bool write_user_totals(struct store *s, const struct tick *t)
+{
+	size_t last = 0;
+	s->n_users = 0;
+	for (size_t i = 0; i < t->n_holding; i++) {
+		const struct holding_sum *h = &t->holding[i];
+		struct user_sum *sum = find_user(s, t->processes[h->process].id.user, &last);
+		if (!sum)
+			return false;
+		for (int state = 0; state < HOLDER_STATES; state++) {
+			sum->presence_ms[state] += h->presence_ms[state];
+			sum->moved[state] |= h->presence_ms[state] != 0;
+		}
+		sum->share_ms[HOLDER_ACTIVE] += h->active_share_ms;
+		sum->moved[HOLDER_ACTIVE] |= h->active_share_ms != 0;
+		sum->share_ms[HOLDER_IDLE_HELD] += h->idle_share_ms;
+		sum->moved[HOLDER_IDLE_HELD] |= h->idle_share_ms != 0;
+	}
+	for (size_t i = 0; i < s->n_users * HOLDER_STATES; i++) {
+		const struct user_sum *sum = &s->users[i / HOLDER_STATES];
+		size_t state = i % HOLDER_STATES;
+		if (sum->moved[state] &&
 			!sql_put(statement(s, STATEMENT_TOTAL_USER), NULL, SQL_INT(s->host),
-				SQL_TEXT(t->processes[h->process].id.user), SQL_INT(state),
-				SQL_INT(h->presence_ms[state]), SQL_INT(share_ms[state]),
+				SQL_TEXT(sum->user), SQL_INT((int64_t)state),
+				SQL_INT(sum->presence_ms[state]), SQL_INT(sum->share_ms[state]),
 				SQL_INT(t->at_ms)))
 			return false;
+	}
 	return true;
 }
 
 /* Version 2 of the schema added the last state, after all other columns. */
-static bool write_holding(struct store *s, const struct tick *t, const struct holding_sum *h)
+static bool write_holding(struct store *s, const struct holding_sum *h)
 {
 	int64_t own_use = h->sm_max_pct >= 0 ? h->own_unknown_ms * 256 + h->sm_max_pct : -1;
 	int64_t twice_ms[HOLDER_STATES];
@@ -345,17 +377,15 @@ static bool write_holding(struct store *s, const struct tick *t, const struct ho
 	for (int state = 0; state < HOLDER_STATES; state++)
 		twice_ms[state] = h->ms[state] - h->presence_ms[state];
 	return sql_put(statement(s, STATEMENT_HOLDING), NULL, SQL_INT(h->slot),
-		       SQL_INT(s->card_ids[h->card]), SQL_INT(s->process_ids[h->process]),
-		       SQL_INT(h->ms[HOLDER_ACTIVE]), SQL_INT(h->ms[HOLDER_IDLE_HELD]),
-		       SQL_INT(h->ms[HOLDER_TRULY_IDLE]), SQL_INT(h->ms[HOLDER_SQUATTING]),
-		       SQL_INT(twice_ms[HOLDER_ACTIVE]), SQL_INT(twice_ms[HOLDER_IDLE_HELD]),
-		       SQL_INT(twice_ms[HOLDER_TRULY_IDLE]),
-		       SQL_INT(twice_ms[HOLDER_SQUATTING]), SQL_INT(h->active_share_ms),
-		       SQL_INT(h->idle_share_ms), SQL_KNOWN(h->sm_pct_ms, -1),
-		       SQL_KNOWN(h->mem_peak_kib, -1), SQL_INT(h->ms[HOLDER_USE_UNKNOWN]),
-		       SQL_INT(twice_ms[HOLDER_USE_UNKNOWN]), SQL_INT(h->engine_ms),
-		       SQL_KNOWN(own_use, -1)) &&
-	       write_user_totals(s, t, h);
+		SQL_INT(s->card_ids[h->card]), SQL_INT(s->process_ids[h->process]),
+		SQL_INT(h->ms[HOLDER_ACTIVE]), SQL_INT(h->ms[HOLDER_IDLE_HELD]),
+		SQL_INT(h->ms[HOLDER_TRULY_IDLE]), SQL_INT(h->ms[HOLDER_SQUATTING]),
+		SQL_INT(twice_ms[HOLDER_ACTIVE]), SQL_INT(twice_ms[HOLDER_IDLE_HELD]),
+		SQL_INT(twice_ms[HOLDER_TRULY_IDLE]), SQL_INT(twice_ms[HOLDER_SQUATTING]),
+		SQL_INT(h->active_share_ms), SQL_INT(h->idle_share_ms),
+		SQL_KNOWN(h->sm_pct_ms, -1), SQL_KNOWN(h->mem_peak_kib, -1),
+		SQL_INT(h->ms[HOLDER_USE_UNKNOWN]), SQL_INT(twice_ms[HOLDER_USE_UNKNOWN]),
+		SQL_INT(h->engine_ms), SQL_KNOWN(own_use, -1));
 }
 
 static bool write_lease(
@@ -451,9 +481,9 @@ static bool write_sums(struct store *s, const struct tick *t)
 		if (!write_usage(s, &t->usage[i]))
 			return false;
 	for (size_t i = 0; i < t->n_holding; i++)
-		if (!write_holding(s, t, &t->holding[i]))
+		if (!write_holding(s, &t->holding[i]))
 			return false;
-	if (!write_leases(s, t))
+	if (!write_user_totals(s, t) || !write_leases(s, t))
 		return false;
 	for (size_t i = 0; t->slot_ms && i < t->n_usage; i++)
 		if ((i == 0 || t->usage[i].slot != t->usage[i - 1].slot) &&

@@ -455,10 +455,30 @@ static void test_a_full_ledger_goes_on_by_the_hour(void **state)
 	assert_int_equal(fresh->slot, slot);
 }
 
+/* A row is found again by its whole key, also among those that were found lately. */
+static void test_rows_that_were_found_lately(void **state)
+{
+	struct fixture *f = *state;
+	ledger_holding(&f->ledger, 60, 0, 1)->engine_ms = 11;
+	ledger_holding(&f->ledger, 60, 0, 1 + LEDGER_RECENT)->engine_ms = 12;
+	ledger_holding(&f->ledger, 60, 1, 1)->engine_ms = 13;
+	ledger_usage(&f->ledger, 60, 0, CARD_ACTIVE)->ms = 14;
+	assert_int_equal(ledger_holding(&f->ledger, 60, 0, 1)->engine_ms, 11);
+	assert_int_equal(ledger_holding(&f->ledger, 120, 0, 1)->engine_ms, 0);
+	assert_int_equal(ledger_holding(&f->ledger, 60, 0, 1 + LEDGER_RECENT)->engine_ms, 12);
+	assert_int_equal(ledger_holding(&f->ledger, 60, 1, 1)->engine_ms, 13);
+	assert_int_equal(ledger_usage(&f->ledger, 60, 0, CARD_ACTIVE)->ms, 14);
+	assert_int_equal(ledger_usage(&f->ledger, 60, 0, CARD_IDLE_HELD)->ms, 0);
+	ledger_clear(&f->ledger);
+	assert_int_equal(ledger_holding(&f->ledger, 60, 0, 1)->engine_ms, 0);
+	assert_int_equal(ledger_usage(&f->ledger, 60, 0, CARD_ACTIVE)->ms, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_each_sample_is_of_the_time_before_it),
+		TEST(test_rows_that_were_found_lately),
 		TEST(test_use_that_begins_and_ends_within_a_sample),
 		TEST(test_a_ring_that_runs_dry),
 		TEST(test_a_ring_that_runs_dry_after_a_loss),

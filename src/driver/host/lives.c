@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "proc/proc.h"
 
 enum { FIRST_PLACES = 64, ASK_NAMES_MS = 60000 };
 
@@ -62,18 +64,24 @@ int lives_init(struct lives *l, struct reader *reader, bool pidfds, struct err *
 	return 0;
 }
 
-static void close_pidfd(struct life_watch *life)
+static void close_file(int *fd)
 {
-	if (life->pidfd >= 0)
-		close(life->pidfd);
-	life->pidfd = -1;
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void close_files(struct life_watch *life)
+{
+	close_file(&life->pidfd);
+	close_file(&life->stat_fd);
 }
 
 void lives_finish(struct lives *l)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (l->lives[i].used)
-			close_pidfd(&l->lives[i]);
+			close_files(&l->lives[i]);
 	if (l->pidfds)
 		close(l->exits_fd);
 	free(l->entries);
@@ -163,11 +171,28 @@ static void improve(struct lives *l, struct source *source, uint32_t i)
 	spread_name(l, &id);
 }
 
+/* Reads it through the open file, which stays with the life for which it was opened. A file
+ * that was removed is one of a recorded tree. */
+static uint64_t read_start_ticks(struct lives *l, uint32_t pid, int *fd)
+{
+	struct proc_stat now;
+	struct stat st;
+	if (*fd < 0)
+		*fd = proc_open_stat(reader_proc(l->reader), pid);
+	if (*fd < 0)
+		return 0;
+	bool there = fstat(*fd, &st) == 0 && st.st_nlink > 0;
+	uint64_t ticks = there && proc_read_stat_again(*fd, &now) == 0 ? now.start_ticks : 0;
+	if (!there || !file_can_stay_open(*fd))
+		close_file(fd);
+	return there ? ticks : reader_start_ticks(l->reader, pid);
+}
+
 static uint64_t start_ticks_now(struct lives *l, struct source *source, uint32_t i)
 {
 	uint32_t pid = l->entries[i].id.pid;
 	if (!l->lives[i].own)
-		return l->reader ? reader_start_ticks(l->reader, pid) : 0;
+		return l->reader ? read_start_ticks(l, pid, &l->lives[i].stat_fd) : 0;
 	struct process_id id = { 0 };
 	return source->ops->describe(source, pid, &id) ? id.start_ticks : 0;
 }
@@ -178,7 +203,7 @@ static void end_life(struct lives *l, uint32_t i, int64_t now_ms)
 	l->entries[i].ended_ms = exited_ms >= 0 ? exited_ms : now_ms;
 	l->entries[i].last_seen_ms = l->entries[i].ended_ms;
 	l->entries[i].dirty = true;
-	close_pidfd(&l->lives[i]);
+	close_files(&l->lives[i]);
 	reindex(l);
 }
 
@@ -189,7 +214,7 @@ uint32_t lives_next_exited(struct lives *l, int64_t now_ms)
 	if (!l->pidfds || epoll_wait(l->exits_fd, &event, 1, 0) <= 0)
 		return LIFE_NONE;
 	l->lives[event.data.u32].exited_ms = now_ms;
-	close_pidfd(&l->lives[event.data.u32]);
+	close_file(&l->lives[event.data.u32].pidfd);
 	return event.data.u32;
 }
 
@@ -268,7 +293,9 @@ static uint32_t open_life(struct lives *l, uint32_t pid, bool own, int64_t now_m
 		.dirty = true,
 	};
 	int pidfd = own ? -1 : open_pidfd(l, pid, i);
-	l->lives[i] = (struct life_watch){ true, own, pidfd, 0, -1, false, false };
+	l->lives[i] = (struct life_watch){
+		.used = true, .own = own, .pidfd = pidfd, .exited_ms = -1, .stat_fd = -1
+	};
 	return i;
 }
 
@@ -277,7 +304,7 @@ static void take_life(struct lives *l, uint32_t i)
 {
 	const struct process_id *id = &l->entries[i].id;
 	if (id->start_ticks == 0)
-		close_pidfd(&l->lives[i]);
+		close_file(&l->lives[i].pidfd);
 	l->lives[i].user = user_number(l, id->user);
 	spread_name(l, id);
 	idmap_put(&l->by_pid, key_of(id->pid, l->lives[i].own), i);
@@ -316,7 +343,7 @@ void lives_recall(struct lives *l, const struct process_id *id, int64_t now_ms)
 	if (i == LIFE_NONE)
 		return;
 	if (reader_start_ticks(l->reader, id->pid) != id->start_ticks) {
-		close_pidfd(&l->lives[i]);
+		close_files(&l->lives[i]);
 		l->lives[i].used = false;
 		return;
 	}
@@ -365,8 +392,11 @@ static uint32_t add_unseen(struct lives *l, uint32_t pid, int64_t from_ms, int64
 		.ended_ms = -1,
 		.dirty = true,
 	};
-	l->lives[i] = (struct life_watch){ true, false, -1, user_number(l, USER_UNKNOWN), -1,
-		false, false };
+	l->lives[i] = (struct life_watch){ .used = true,
+		.pidfd = -1,
+		.user = user_number(l, USER_UNKNOWN),
+		.exited_ms = -1,
+		.stat_fd = -1 };
 	return i;
 }
 
