@@ -338,12 +338,12 @@ struct verdict judge(const struct policy *p, const struct session_facts *f,
 /* How far ahead verdicts are forecast. */
 #define FORESEEN_MS (31 * 24 * HOUR_MS)
 
-/* The first pass after `now_ms` in which the verdict may be another one: hours of a calendar
- * begin with a minute. */
-static int64_t next_pass(
-	const struct verdict *v, int64_t clock_ms, int64_t now_ms, int64_t every_ms)
+/* The first pass after `now_ms` in which the verdict may be another one. */
+static int64_t next_pass(const struct policy *p, const struct verdict *v, int64_t clock_ms,
+	int64_t now_ms, int64_t every_ms)
 {
-	int64_t skip_ms = MINUTE_MS - now_ms % MINUTE_MS;
+	/* After a step, the next stage counts from its delivery: the next pass finds out. */
+	int64_t skip_ms = v->hold == HOLD_NOTHING ? 0 : rules_next_hours(p, now_ms) - now_ms;
 	int64_t left_ms = v->next_clock_ms - clock_ms - every_ms;
 	if (v->hold == HOLD_EARLY && left_ms < skip_ms)
 		skip_ms = left_ms;
@@ -364,7 +364,7 @@ struct judge_future judge_foresee(const struct policy *p, const struct session_f
 	history.present = false; /* clocks run up to the pass */
 	policy.history = p->history ? &history : NULL;
 	for (int64_t at_ms = now_ms; future.end_ms < 0 && at_ms - now_ms < FORESEEN_MS;) {
-		at_ms = next_pass(&last, then.clock_ms, at_ms, every_ms);
+		at_ms = next_pass(p, &last, then.clock_ms, at_ms, every_ms);
 		then.clock_ms = f->clock_ms + at_ms - now_ms;
 		then.delivered_ms = last.state.stage_ms;
 		last = judge(&policy, &then, &last.state, at_ms);

@@ -47,7 +47,8 @@ struct verdict judge(const struct policy *p, const struct session_facts *f,
 
 /* When the next notice and the end come after a verdict, at the earliest: judges the passes to
  * come, in which the session stays idle, each notice is delivered at once and no limit delays
- * an end. -1: never, or not within a month. */
+ * an end. -1: never, or not within a month. At most a few passes an hour are judged: those in
+ * which the verdict may be another one. */
 struct judge_future {
 	int64_t notice_ms, end_ms;
 };

@@ -224,11 +224,32 @@ bool rules_is_quiet(const struct policy *p, int64_t now_ms)
 	return config_is_quiet(p->config, &local);
 }
 
+/* The first begin or end of hours after a minute of the day, or `next`. */
+static int next_edge(const struct config_calendar *c, int minute, int next)
+{
+	for (size_t i = 0; i < c->n_hours; i++) {
+		const int edges[] = { c->hours[i].from_min, c->hours[i].until_min };
+		for (size_t k = 0; k < 2; k++)
+			if (edges[k] > minute && edges[k] < next)
+				next = edges[k];
+	}
+	return next;
+}
+
+int64_t rules_next_hours(const struct policy *p, int64_t now_ms)
+{
+	struct tm local = moment_fields(now_ms, p->utc);
+	int minute = local.tm_hour * 60 + local.tm_min, next = (local.tm_hour + 1) * 60;
+	next = next_edge(&p->config->calendar, minute, next);
+	next = next_edge(&p->config->quiet, minute, next);
+	return now_ms - now_ms % MINUTE_MS + (next - minute) * MINUTE_MS;
+}
+
 int64_t rules_after_quiet(const struct policy *p, int64_t at_ms)
 {
 	int64_t free_ms = at_ms;
 	while (rules_is_quiet(p, free_ms) && free_ms - at_ms < QUIET_LONGEST_MS)
-		free_ms += MINUTE_MS - free_ms % MINUTE_MS;
+		free_ms = rules_next_hours(p, free_ms);
 	return free_ms;
 }
 

@@ -96,12 +96,40 @@ static void test_counts_from_the_delivery(void **state)
 	assert_int_equal(judge(&policy, &facts, &warned, now_ms).state.next_clock_ms, 166 * S);
 }
 
+/* A forecast looks at a month, and need not judge each of its minutes. */
+static void test_hours_of_calendars(void **state)
+{
+	enum { MIN = 60000, HOUR = 60 * MIN };
+	const int64_t begin_ms = INT64_C(1794528000000); /* a full hour */
+	struct config_hours working[] = { { 127, 9 * 60, 17 * 60 + 30 } },
+			    quiet[] = { { 127, 0, 7 * 60 + 5 }, { 127, 22 * 60, 24 * 60 } };
+	const struct config config = { .calendar = { .hours = working, .n_hours = 1 },
+		.quiet = { .hours = quiet, .n_hours = 2 } };
+	const struct policy policy = { .config = &config, .utc = true };
+	size_t changes = 0, steps = 0;
+	(void)state;
+	for (int64_t at_ms = begin_ms + 1234; at_ms < begin_ms + 31LL * 24 * HOUR; steps++) {
+		int64_t next_ms = rules_next_hours(&policy, at_ms);
+		assert_true(next_ms > at_ms && next_ms % MIN == 0);
+		/* Nothing changes before that. */
+		assert_int_equal(
+			rules_is_quiet(&policy, at_ms), rules_is_quiet(&policy, next_ms - 1));
+		changes += rules_is_quiet(&policy, at_ms) != rules_is_quiet(&policy, next_ms);
+		at_ms = next_ms;
+	}
+	assert_int_equal(changes, 2 * 31);
+	assert_int_equal(steps, 31 * 26);
+	int64_t free_ms = rules_after_quiet(&policy, begin_ms - begin_ms % (24LL * HOUR) + 1);
+	assert_int_equal(free_ms % (24LL * HOUR), 7 * HOUR + 5 * MIN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_histories_that_were_wrong),
 		cmocka_unit_test(test_random_histories),
 		cmocka_unit_test(test_counts_from_the_delivery),
+		cmocka_unit_test(test_hours_of_calendars),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
