@@ -14,7 +14,6 @@
 #include "cmd/share/hand_over.h"
 #include "cmd/share/terminal.h"
 #include "proc/proc.h"
-#include "proc/user.h"
 #include "render/rows.h"
 #include "render/text.h"
 #include "report/report_parts.h"
@@ -94,22 +93,13 @@ static int run_end(struct lease_command *x, struct err *e)
 	return rc ? rc : lease_dir_remove(dir, x->kind, x->o->file.id, e);
 }
 
-static void find_user(void *context, uint32_t uid, char *dst, size_t cap)
+/* Reads the leases. The caller closes *d. */
+static const struct leases *read_leases(
+	const struct lease_place *p, struct lease_dir **d, struct err *e)
 {
-	user_names_get(context, uid, 0, dst, cap);
-}
-
-/* Reads the leases with the names of their users. The caller closes *d and frees *names. */
-static const struct leases *read_leases(const struct lease_place *p, struct lease_dir **d,
-	struct user_names **names, struct err *e)
-{
-	if (user_names_new(names, user_find_system, NULL, USER_DEADLINE_MS, e) != 0)
-		return NULL;
-	const struct lease_dir_options o = { .path = p->path,
-		.root = p->root,
-		.numbering = p->config->numbering,
-		.user_name = find_user,
-		.context = *names };
+	const struct lease_dir_options o = {
+		.path = p->path, .root = p->root, .numbering = p->config->numbering
+	};
 	return lease_dir_open(d, &o, e) == 0 ? lease_dir_read(*d, p->now_ms) : NULL;
 }
 
@@ -174,12 +164,11 @@ static void add_line(struct table *t, const struct leases *all, const struct lea
 static int run_list(struct lease_command *x, struct err *e)
 {
 	struct lease_dir *d = NULL;
-	struct user_names *names = NULL;
 	struct table t = { .columns = columns,
 		.n_columns = sizeof(columns) / sizeof(*columns) };
 	struct str out = { 0 };
 	struct json j = { .out = &out, .lines = 2 };
-	const struct leases *all = read_leases(&x->place, &d, &names, e);
+	const struct leases *all = read_leases(&x->place, &d, e);
 	const struct text_style style = { .columns = terminal_columns(),
 		.ascii = !terminal_is_utf8(),
 		.color = terminal_has_color(),
@@ -205,7 +194,6 @@ static int run_list(struct lease_command *x, struct err *e)
 	out.failed |= t.failed;
 	table_finish(&t);
 	lease_dir_close(d);
-	user_names_free(names);
 	return !all ? e->code : cmd_print(x->self, &out) ? ERR_WORLD : 0;
 }
 
@@ -255,15 +243,13 @@ static void examine_read(struct findings *f, const struct lease_place *p, struct
 void cmd_lease_examine(struct findings *f, const struct lease_place *p)
 {
 	struct lease_dir *d = NULL;
-	struct user_names *names = NULL;
 	struct err e = { 0 };
-	const struct leases *all = read_leases(p, &d, &names, &e);
+	const struct leases *all = read_leases(p, &d, &e);
 	if (all)
 		examine_read(f, p, d, all);
 	else
 		finding_add(f, FINDING_WARNING, "leases", "%s", e.text);
 	lease_dir_close(d);
-	user_names_free(names);
 }
 
 static int run_check(struct lease_command *x, struct err *e)

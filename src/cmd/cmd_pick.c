@@ -212,7 +212,6 @@ static void open_leases(struct search *s)
 	const char *root = s->v->live.root ? s->v->live.root : "";
 	struct configuration conf = { .root = root };
 	const struct configure_options usual = { 0 };
-	static struct str numbering; /* as long as the reader */
 	struct cgroup_labels labels = { 0 };
 	char bytes[4096];
 	struct err e = { 0 };
@@ -223,14 +222,13 @@ static void open_leases(struct search *s)
 		close(proc);
 	}
 	str_copy(s->job, sizeof(s->job), labels.job);
-	if (configure_read(&conf, &usual, &e) == 0)
-		str_add(&numbering, conf.values.leases.numbering);
-	configure_finish(&conf);
-	const struct lease_dir_options o = {
-		.path = s->v->leases, .root = root, .numbering = str_text(&numbering)
-	};
+	bool read = configure_read(&conf, &usual, &e) == 0;
+	const struct lease_dir_options o = { .path = s->v->leases,
+		.root = root,
+		.numbering = read ? conf.values.leases.numbering : NULL };
 	if (lease_dir_open(&s->lease_dir, &o, &e) != 0)
 		warn(e.text);
+	configure_finish(&conf);
 }
 
 /* Whether a lease is that of the job in which this pick runs. A user may set the variable to

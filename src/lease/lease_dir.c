@@ -15,12 +15,14 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/duration.h"
 #include "base/file.h"
 #include "base/ini.h"
 #include "proc/cgroup.h"
 #include "proc/proc.h"
 #include "proc/proc_cards.h"
+#include "proc/user.h"
 
 /* No directory may have more files, and no lease more cards. */
 enum { FILES_MAX = 4096, CARDS_MAX = 256, PROBLEMS_CAP = 4096 };
@@ -75,6 +77,7 @@ struct lease_dir {
 	int proc;
 	int64_t boot_ms;
 	char boot_id[BOOT_ID_CAP];
+	struct user_names *names; /* NULL: not needed yet */
 	struct seen seen[PLACES];
 	struct entry *entries;
 	size_t n_entries;
@@ -88,6 +91,16 @@ struct lease_dir {
 	struct leases out;
 };
 
+/* The same word, for ever; NULL: another one. */
+static const char *find_numbering(const char *word)
+{
+	static const char *const words[] = { "auto", "nvml", "minor" };
+	for (size_t i = 0; word && i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(word, words[i]) == 0)
+			return words[i];
+	return NULL;
+}
+
 int lease_dir_open(struct lease_dir **made, const struct lease_dir_options *o, struct err *e)
 {
 	struct lease_dir *d = calloc(1, sizeof(*d));
@@ -95,6 +108,7 @@ int lease_dir_open(struct lease_dir **made, const struct lease_dir_options *o, s
 	if (!d)
 		return err_memory(e);
 	d->o = *o;
+	d->o.numbering = find_numbering(o->numbering);
 	d->proc = -1;
 	int n = o->path ? snprintf(d->path, sizeof(d->path), "%s", o->path)
 			: snprintf(d->path, sizeof(d->path), "%s" LEASE_DIR_PATH, o->root);
@@ -126,6 +140,7 @@ void lease_dir_close(struct lease_dir *d)
 	if (d->proc >= 0)
 		close(d->proc);
 	drop_entries(d->entries, d->n_entries);
+	user_names_free(d->names);
 	str_finish(&d->problems);
 	free(d->out.v);
 	free(d->out.cards);
@@ -249,16 +264,19 @@ static bool add_entry(struct lease_dir *d, const struct entry *entry)
 	return true;
 }
 
-static void name_owner(const struct lease_dir *d, struct lease *l)
+/* For a lease that has only the number of its user. */
+static void name_owner(struct lease_dir *d, struct lease *l)
 {
 	if (*l->owner)
 		return;
 	if (l->uid < 0)
 		str_copy(l->owner, sizeof(l->owner), USER_UNKNOWN);
-	else if (d->o.user_name)
-		d->o.user_name(d->o.context, (uint32_t)l->uid, l->owner, sizeof(l->owner));
-	else
+	else if (*d->o.root || (!d->names && user_names_new(&d->names, user_find_system, NULL,
+						     USER_DEADLINE_MS, NULL) != 0))
 		snprintf(l->owner, sizeof(l->owner), "uid:%lld", (long long)l->uid);
+	else
+		user_names_get(d->names, (uint32_t)l->uid, clock_monotonic_us(), l->owner,
+			sizeof(l->owner));
 }
 
 /* Whether the file is from before this boot. */
@@ -271,7 +289,6 @@ static bool is_old(const struct lease_dir *d, const char *boot_id, int64_t writt
 
 static void take_lease(struct lease_dir *d, size_t place, const char *name, struct content *c)
 {
-	static const char *const numberings[] = { "auto", "nvml", "minor" };
 	struct lease_file f;
 	struct err e = { 0 };
 	if (lease_file_parse(c->bytes, c->len, &f, &e) != 0) {
@@ -290,9 +307,7 @@ static void take_lease(struct lease_dir *d, size_t place, const char *name, stru
 		.place = place,
 		.written_ms = c->written_ms,
 		.watched = f.watched && strcmp(f.watched, "yes") == 0 };
-	for (size_t i = 0; f.numbering && i < 3; i++)
-		if (strcmp(f.numbering, numberings[i]) == 0)
-			entry.numbering = numberings[i];
+	entry.numbering = find_numbering(f.numbering);
 	str_escape(entry.sluid, sizeof(entry.sluid), f.sluid ? f.sluid : "",
 		f.sluid ? strlen(f.sluid) : 0);
 	str_add(&entry.cards, f.cards);

@@ -25,15 +25,11 @@ struct lease_dir_options {
 	const char *root; /* "": this host; else a recorded tree, for the other files too */
 	const char *numbering; /* of cards, where a lease does not say it: a word of
 				  LEASE_NUMBERINGS */
-	/* Writes the name of a user, for leases that have only a number. NULL: "uid:N". It is
-	 * called in lease_dir_read() when files have changed. */
-	void (*user_name)(void *context, uint32_t uid, char *dst, size_t cap);
-	void *context;
 };
 
 struct lease_dir;
 
-/* Texts of the options must live as long as the reader. Directories may come later. */
+/* Path and root must live as long as the reader. Directories may come later. */
 int lease_dir_open(struct lease_dir **d, const struct lease_dir_options *o, struct err *e);
 void lease_dir_close(struct lease_dir *d);
 

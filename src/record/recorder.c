@@ -790,8 +790,9 @@ static int prepare(struct recorder *r, struct err *e)
 			e);
 	if (!rc && (o->leases || source_is_measured(o->source.name)))
 		rc = lease_dir_open(&r->leases,
-			&(struct lease_dir_options){
-				.path = o->leases, .root = o->source.root },
+			&(struct lease_dir_options){ .path = o->leases,
+				.root = o->source.root,
+				.numbering = o->numbering },
 			e);
 	if (!rc)
 		rc = worker_new(&r->worker, &o->source, o->deadline_ms, e);

@@ -21,6 +21,7 @@ struct recorder_options {
 	struct rules rules;
 	const char *host_name; /* instead of the system's name of this host; or NULL */
 	enum privacy privacy;  /* what to keep about processes */
+	const char *numbering; /* of cards in leases; see lease/lease_dir.h */
 	const char *leases;    /* where schedulers say what they give away; NULL: the usual
 				  directory, and for simulated cards none */
 	int64_t interval_ms;   /* tick */

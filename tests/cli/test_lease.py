@@ -2,6 +2,7 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import time
 
@@ -228,3 +229,15 @@ def test_the_unit_fits_its_user_and_its_directory():
         assert f"\n{line}\n" in unit
     assert "\nu gua-lease " in (ROOT / "dist/gua-lease.sysusers").read_text()
     assert "\nd /run/gua/leases 2755 root gua -\n" in (ROOT / "dist/gua.tmpfiles").read_text()
+
+
+def test_the_recorder_follows_the_numbering_of_the_configuration(host):
+    scenario, db = host / "two.scenario", host / "gua.db"
+    scenario.write_text("start 2026-11-18T10:00:00Z\n" + "".join(
+        f'card {i} uuid {uuid} name "NVIDIA A100" memory 80GiB\n' for i, uuid in enumerate((A, B))))
+    lease(host / "run/gua/leases", "add", "--id", 4, "--user", "alice", "--cards", "0", "--root", host)
+    run = gua("daemon", "--foreground", "--ticks", 2, "--source", "sim", "--scenario", scenario, "--clock", "virtual", "--db", db,
+              "--root", host, "--leases", host / "run/gua/leases", "--set", "leases.numbering=minor")
+    assert run.returncode == 0, run.stderr
+    with sqlite3.connect(db) as store:
+        assert store.execute("SELECT uuid, sum(ms) FROM usage_1m JOIN gpu ON gpu.id = gpu WHERE state = 5").fetchall() == [(B, 60000)]
