@@ -556,7 +556,7 @@ struct lives {
 		int64_t gpu, process, kib;
 		uint32_t model;
 	} * items;
-	size_t n;
+	size_t n, n_rows;
 };
 
 /* Values: gpu, process, mem_peak_kib. */
@@ -568,6 +568,7 @@ static bool take_life(struct fold *f, sqlite3_value **values)
 		.kib = sql_value_known(values[2]) };
 	int64_t key = (int64_t)((uint64_t)life.process << LIFE_CARD_BITS ^ (uint64_t)life.gpu);
 	uint32_t place = idmap_get(&l->places, key);
+	l->n_rows++;
 	if (place != IDMAP_NONE) {
 		l->items[place].kib = clock_later(l->items[place].kib, life.kib);
 		return true;
@@ -653,7 +654,7 @@ int audit_read_floors(struct context_floors *f, struct sqlite3 *db, struct err *
 		"(SELECT gpu, process, mem_peak_kib FROM holding_1d ORDER BY slot DESC LIMIT "
 		"%d)",
 		DAY_ROWS);
-	if (rc == 0)
+	if (rc == 0 && l.n_rows < MINUTE_ROWS) /* days have all complete hours */
 		rc = sql_fold(db, &l.fold, e,
 			"SELECT fold(gpu, process, mem_peak_kib) FROM "
 			"(SELECT gpu, process, mem_peak_kib FROM holding_1m ORDER BY slot DESC "

@@ -379,6 +379,8 @@ static int set_labels(struct pairs *p, struct pair *pair, sqlite3_stmt *row, str
 {
 	char text[COMMAND_CAP];
 	for (int level = 0; level < BY_MAX; level++) {
+		if (sqlite3_column_type(row, LABELS_AT + level) == SQLITE_NULL)
+			continue;
 		sql_text(row, LABELS_AT + level, text, sizeof(text));
 		if (!*text)
 			continue;

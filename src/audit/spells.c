@@ -15,11 +15,9 @@ struct spell_fold {
 	struct audit_spells *to;
 };
 
-/* The columns of a spell. In open_spell, how_ended is NULL. */
-enum { AT_END, AT_GPU, AT_PROCESS, AT_BEGIN, AT_IDLE, AT_SQUATTING, AT_MEM, AT_ENERGY, AT_HOW };
-#define COLUMNS                                                                                \
-	"end_ms, gpu, process, begin_ms, idle_held_ms, squatting_ms, mem_peak_kib, "           \
-	"energy_mj, "
+/* The columns of a spell. Those after squatting_ms are read only of spells that are kept. */
+enum { AT_END, AT_GPU, AT_PROCESS, AT_BEGIN, AT_IDLE, AT_SQUATTING };
+#define COLUMNS "end_ms, gpu, process, begin_ms, idle_held_ms, squatting_ms"
 
 /* Whether `a` is longer: by its time within the window, then by its total time, then by age. */
 static bool is_longer(const struct audit_spell *a, const struct audit_spell *b)
@@ -93,17 +91,23 @@ static int64_t idle_between(const struct spell *s, int64_t since_ms, int64_t unt
 
 static struct spell read_spell(sqlite3_value **values)
 {
-	struct spell s = { .begin_ms = sql_value_known(values[AT_BEGIN]),
+	return (struct spell){ .begin_ms = sql_value_known(values[AT_BEGIN]),
 		.end_ms = sql_value_known(values[AT_END]),
 		.idle_held_ms = sql_value_sum(values[AT_IDLE]),
 		.squatting_ms = sql_value_sum(values[AT_SQUATTING]),
-		.mem_peak_kib = sql_value_known(values[AT_MEM]),
-		.energy_mj = sql_value_known(values[AT_ENERGY]),
+		.mem_peak_kib = -1,
+		.energy_mj = -1,
 		.how = SPELL_OPEN };
-	int64_t how = sql_value_known(values[AT_HOW]);
-	if (how >= 0 && how < SPELL_ENDS)
-		s.how = (enum spell_end)how;
-	return s;
+}
+
+/* Whether a spell is within the window, and shorter than all that are kept: most are. */
+static bool is_too_short(
+	const struct spell_fold *s, const struct spell *spell, const struct audit_host *host)
+{
+	int64_t idle_ms = spell_idle_ms(spell);
+	return s->to->n == s->g->q->max_spells && idle_ms > 0 &&
+	       idle_ms < s->to->items[0].window_ms && spell->begin_ms >= s->g->a->since_ms &&
+	       spell->end_ms <= host->until_ms && spell_unobserved_ms(spell) >= 0;
 }
 
 static bool take_spell(struct fold *f, sqlite3_value **values)
@@ -117,24 +121,55 @@ static bool take_spell(struct fold *f, sqlite3_value **values)
 	if (card == IDMAP_NONE || !restriction_has(s->g, s->file, process))
 		return true;
 	const struct audit_host *host = &a->hosts[a->cards[card].host];
+	const struct spell spell = read_spell(values);
+	if (is_too_short(s, &spell, host)) {
+		s->to->n_left_out++;
+		return true;
+	}
+	/* Recorders do not write such rows: the store is damaged. */
+	if (spell.begin_ms < 0 || spell_unobserved_ms(&spell) < 0)
+		return true;
 	struct audit_spell item = { .host = a->cards[card].host,
 		.card = card,
 		.path = (size_t)(s->file - s->g->files),
 		.id = process,
+		.gpu = sqlite3_value_int64(values[AT_GPU]),
 		.started_ms = -1,
 		.user = "",
-		.spell = read_spell(values) };
-	/* Recorders do not write such rows: the store is damaged. */
-	if (item.spell.begin_ms < 0 || spell_unobserved_ms(&item.spell) < 0)
-		return true;
-	/* The recorder was killed, and no other has been started since. */
-	if (item.spell.how == SPELL_OPEN && !host->recording)
-		item.spell.how = SPELL_STOPPED;
+		.spell = spell };
 	item.window_ms = idle_between(&item.spell, a->since_ms, host->until_ms);
 	if (item.window_ms == 0 || keep(s->to, &item, s->g->q->max_spells))
 		return true;
 	err_memory(f->e);
 	return false;
+}
+
+/* Reads the rest of what the store has about the spells that were kept. */
+static int read_rest(struct spell_fold *s, struct err *e)
+{
+	sqlite3_stmt *row;
+	int rc = sql_prepare(s->file->db, &row, e,
+		"SELECT mem_peak_kib, energy_mj, how_ended FROM spell WHERE end_ms = ?1 AND "
+		"gpu = ?2 AND process = ?3 UNION ALL SELECT mem_peak_kib, energy_mj, NULL FROM "
+		"open_spell WHERE end_ms = ?1 AND gpu = ?2 AND process = ?3");
+	for (size_t i = 0; i < s->to->n && rc == 0; i++) {
+		struct audit_spell *item = &s->to->items[i];
+		sql_bind(row, SQL_INT(item->spell.end_ms), SQL_INT(item->gpu),
+			SQL_INT(item->id));
+		if (sql_next(row, &rc, e)) {
+			int64_t how = sql_int(row, 2, -1);
+			item->spell.mem_peak_kib = sql_int(row, 0, -1);
+			item->spell.energy_mj = sql_int(row, 1, -1);
+			if (how >= 0 && how < SPELL_ENDS)
+				item->spell.how = (enum spell_end)how;
+		}
+		/* The recorder was killed, and no other has been started since. */
+		if (item->spell.how == SPELL_OPEN && !s->g->a->hosts[item->host].recording)
+			item->spell.how = SPELL_STOPPED;
+		sqlite3_reset(row);
+	}
+	sqlite3_finalize(row);
+	return rc;
 }
 
 int spells_read(struct gather *g, struct gather_file *file, struct err *e)
@@ -145,15 +180,15 @@ int spells_read(struct gather *g, struct gather_file *file, struct err *e)
 		return 0;
 	s.fold = (struct fold){ .row = take_spell, .context = &s };
 	int rc = sql_fold(file->db, &s.fold, e,
-		"SELECT fold(" COLUMNS "how_ended) FROM spell WHERE end_ms > %lld AND "
+		"SELECT fold(" COLUMNS ") FROM spell WHERE end_ms > %lld AND "
 		"begin_ms < %lld",
 		since_ms, until_ms);
 	if (rc == 0)
 		rc = sql_fold(file->db, &s.fold, e,
-			"SELECT fold(" COLUMNS "NULL) FROM open_spell AS o WHERE end_ms > %lld "
+			"SELECT fold(" COLUMNS ") FROM open_spell AS o WHERE end_ms > %lld "
 			"AND begin_ms < %lld AND " OPEN_IS_SPELL,
 			since_ms, until_ms);
-	return rc;
+	return rc ? rc : read_rest(&s, e);
 }
 
 int spells_add(struct gather *g, struct gather_file *file, struct err *e)

@@ -119,12 +119,12 @@ struct audit_row {
 	struct audit_sums sums;
 	int64_t unobserved_ms;	 /* MEASURE_CARDS; like sums.ms, it has no squatting then */
 	size_t user, host, card; /* indexes in the audit, or AUDIT_SEVERAL */
-	size_t n_processes;
-	size_t last_process; /* the engine's, for counting processes */
-	size_t n_cards;	     /* MEASURE_CARDS, like the next */
-	int64_t known_ms;    /* when the first of them was seen; -1 unknown */
-	uint32_t pid;	     /* kind process, like the next */
-	int64_t started_ms;  /* -1 unknown */
+	uint32_t n_processes;
+	uint32_t last_process; /* the engine's, for counting processes */
+	uint32_t n_cards;      /* MEASURE_CARDS, like the next */
+	uint32_t pid;	       /* kind process, like started_ms */
+	int64_t known_ms;      /* when the first of them was seen; -1 unknown */
+	int64_t started_ms;    /* -1 unknown */
 };
 
 /* Time by one kind of identity, or by two, one within the other. */

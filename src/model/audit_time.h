@@ -73,7 +73,7 @@ struct audit_event {
 /* A spell that overlaps the window. Its begin, end and sums are those of the whole spell. */
 struct audit_spell {
 	size_t host, card, path; /* indexes; path: which store */
-	int64_t id;		 /* of its process's row there */
+	int64_t id, gpu;	 /* of the rows of its process and its card there */
 	uint32_t pid;
 	int64_t started_ms;		  /* of the process; -1 unknown */
 	const char *user;		  /* the audit's, like the next */
