@@ -4,7 +4,7 @@ import statistics
 
 import pytest
 
-from judge import CARD, judge_slots, table
+from judge import CARD, Figure, judge_slots, table
 from lives import DRIVERS, PLAIN, make_lives
 from nasty import NASTY, interruptions, nasty_lives
 from recording import VIRTUAL_START, record_virtually
@@ -45,6 +45,10 @@ def test_a_driver_without_a_ring_of_samples(tmp_path):
     found = judge_slots(record_virtually(tmp_path, lives, PLAIN, driver, 3600), lives, driver, PLAIN, VIRTUAL_START, 3600)
     assert all(figure.ok for figure in found if figure.kind == CARD), table(found)
     assert all(abs(figure.error) <= 0.005 * figure.true for figure in found if figure.name == "idle_held"), table(found)
+
+
+def test_a_store_has_whole_milliseconds():
+    assert Figure("held all the time", 60, 59.9996, goal=0).ok and not Figure("", 60, 59.998, goal=0).ok
 
 
 def test_lives_come_from_their_seed():
