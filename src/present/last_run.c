@@ -314,7 +314,10 @@ struct walk {
 	bool blind;	  /* a part of its state in this slot is not known */
 	bool ended;	  /* the walk is over: the start was found, or slots are missing */
 	bool changed;	  /* it started with a change from a different, known state */
-	int64_t first_ms; /* when a recorder first saw the card */
+	int64_t first_ms; /* the card was not recorded without a pause before this */
+	int64_t hour_ms;  /* the same as slot_ms in the current hour ... */
+	bool mixed;	  /* ... and whether it was also in another state then */
+	bool by_slots;	  /* the walk reads the slots that are read now */
 };
 
 /* All rows of the slot have been read: the unbroken time continues through it, or ends in
@@ -326,8 +329,17 @@ static void finish_slot(struct walk *w)
 	if (w->broken || w->blind) {
 		w->ended = true;
 		w->changed = !w->blind;
-	} else if (w->slot_ms > 0)
+	} else if (w->slot_ms > 0) {
 		w->since_s = w->slot;
+		w->ended = w->since_s * 1000 < w->first_ms;
+	}
+	w->slot_ms = 0;
+	w->broken = w->blind = false;
+}
+
+static bool is_in(const struct walk *w, int64_t state)
+{
+	return state >= 0 && state < CARD_STATES && (w->states & 1U << state);
 }
 
 /* Takes one row; the newest slot comes first. */
@@ -341,8 +353,6 @@ static void take_row(struct walk *w, const struct slot_table *t, sqlite3_stmt *r
 		if (slot + t->seconds < (w->slot >= 0 ? w->since_s : w->until_s))
 			w->ended = true;
 		w->slot = slot;
-		w->slot_ms = 0;
-		w->broken = w->blind = false;
 	}
 	int64_t state = sql_int(row, 1, -1);
 	if (ms <= 0)
@@ -351,7 +361,7 @@ static void take_row(struct walk *w, const struct slot_table *t, sqlite3_stmt *r
 	 * it was not free. */
 	bool blind = state == CARD_UNOBSERVED ||
 		     (state == CARD_USE_UNKNOWN && w->states != 1U << CARD_TRULY_IDLE);
-	if (state >= 0 && state < CARD_STATES && (w->states & 1U << state))
+	if (is_in(w, state))
 		w->slot_ms += ms;
 	else if (blind)
 		w->blind = true;
@@ -374,25 +384,111 @@ static bool all_ended(const struct walks *w)
 	return true;
 }
 
-static int walk_table(
-	struct last_run *n, struct walks *w, const struct slot_table *t, struct err *e)
+/* Reads the slots of a table between two moments, for the walks that go by slots. */
+static int walk_table(struct last_run *n, struct walks *w, const struct slot_table *t,
+	const int64_t range[2], struct err *e)
 {
 	sqlite3_stmt *stmt;
 	int rc = sql_prepare(n->db, &stmt, e,
-		"SELECT slot, state, ms, gpu FROM %s ORDER BY slot DESC, gpu DESC", t->usage);
+		"SELECT slot, state, ms, gpu FROM %s WHERE slot >= %lld AND slot < %lld "
+		"ORDER BY slot DESC, gpu DESC",
+		t->usage, (long long)range[0], (long long)range[1]);
 	while (--w->rows_left > 0 && sql_next(stmt, &rc, e)) {
 		int64_t card = sqlite3_column_int64(stmt, 3);
 		bool ended = false;
 		for (size_t i = 0; i < w->n; i++) {
-			if (w->items[i].card != card || w->items[i].ended)
+			struct walk *one = &w->items[i];
+			if (one->card != card || one->ended || !one->by_slots)
 				continue;
-			take_row(&w->items[i], t, stmt);
-			ended |= w->items[i].ended;
+			take_row(one, t, stmt);
+			ended |= one->ended;
 		}
 		if (ended && all_ended(w))
 			break;
 	}
 	sqlite3_finalize(stmt);
+	return rc;
+}
+
+/* Reads the minutes and five minutes between two moments. The slot where the rows ran out may
+ * not be whole. */
+static int walk_slots(
+	struct last_run *n, struct walks *w, const int64_t range[2], struct err *e)
+{
+	int rc = 0;
+	for (int i = SLOT_TABLES; i-- > 1 && rc == 0 && !all_ended(w);)
+		rc = walk_table(n, w, &slot_tables[i], range, e);
+	for (size_t i = 0; i < w->n && w->rows_left > 0; i++)
+		if (w->items[i].by_slots)
+			finish_slot(&w->items[i]);
+	return rc;
+}
+
+/* Passes over an hour in which the card was in the requested states all the time. */
+static bool pass_hour(struct walk *w, int64_t hour)
+{
+	bool joined = hour + 3600 >= (w->slot >= 0 ? w->since_s : w->until_s);
+	bool whole = w->hour_ms == 3600 * 1000 && !w->mixed;
+	w->hour_ms = 0;
+	w->mixed = false;
+	if (w->ended)
+		return true;
+	if (!whole || !joined || hour * 1000 < w->first_ms)
+		return false;
+	w->slot = w->since_s = hour;
+	return true;
+}
+
+/* All rows of an hour have been read. The other walks read its slots. */
+static int finish_hour(struct last_run *n, struct walks *w, int64_t hour, struct err *e)
+{
+	bool any = false;
+	for (size_t i = 0; i < w->n; i++) {
+		w->items[i].by_slots = !pass_hour(&w->items[i], hour);
+		any |= w->items[i].by_slots;
+	}
+	return any ? walk_slots(n, w, (const int64_t[]){ hour, hour + 3600 }, e) : 0;
+}
+
+/* Walks back through the complete hours, whose sums are in usage_hour as long as their slots
+ * are fine. */
+static int walk_hours(struct last_run *n, struct walks *w, struct err *e)
+{
+	sqlite3_stmt *stmt;
+	int64_t hour = -1;
+	int rc = sql_prepare(n->db, &stmt, e,
+		"SELECT slot, state, ms, gpu FROM usage_hour ORDER BY slot DESC");
+	while (!all_ended(w) && --w->rows_left > 0 && sql_next(stmt, &rc, e)) {
+		int64_t slot = sql_int(stmt, 0, 0), state = sql_int(stmt, 1, -1);
+		int64_t ms = sql_int(stmt, 2, 0), card = sqlite3_column_int64(stmt, 3);
+		if (slot != hour && hour >= 0)
+			rc = finish_hour(n, w, hour, e);
+		hour = slot;
+		for (size_t i = 0; i < w->n && ms > 0; i++) {
+			if (w->items[i].card != card)
+				continue;
+			w->items[i].mixed |= !is_in(&w->items[i], state);
+			w->items[i].hour_ms += ms;
+		}
+	}
+	sqlite3_finalize(stmt);
+	return rc || hour < 0 || w->rows_left <= 0 ? rc : finish_hour(n, w, hour, e);
+}
+
+/* Walks from the newest slot back: the slots after the last complete hour, the complete hours,
+ * then those that have no finer slots. */
+static int walk_back(struct last_run *n, struct walks *w, struct err *e)
+{
+	int64_t after_s = INT64_MIN, all[2] = { INT64_MIN, INT64_MAX };
+	int rc = sql_number(n->db, &after_s, e, "SELECT max(slot) + 3600 FROM usage_hour");
+	if (rc == 0)
+		rc = walk_slots(n, w, (const int64_t[]){ after_s, INT64_MAX }, e);
+	if (rc == 0)
+		rc = walk_hours(n, w, e);
+	for (size_t i = 0; i < w->n; i++)
+		w->items[i].by_slots = true;
+	if (rc == 0 && !all_ended(w))
+		rc = walk_table(n, w, &slot_tables[0], all, e);
 	return rc;
 }
 
@@ -404,25 +500,24 @@ static void begin_walk(const struct last_run *n, struct walk *w, const struct la
 		.states = ask->states,
 		.until_s = (n->last_tick_ms - RING_MS) / 1000,
 		.since_s = INT64_MAX,
-		.slot = -1 };
+		.slot = -1,
+		.by_slots = true };
 	sqlite3_bind_text(stmt, 1, ask->uuid, -1, SQLITE_STATIC);
 	if (sql_step(stmt, e) == 1) {
 		w->card = sql_int(stmt, 0, -1);
-		w->first_ms = sql_int(stmt, 1, 0);
+		w->first_ms = clock_later(sql_int(stmt, 1, 0), n->recorded_since_ms);
 	}
 	sqlite3_reset(stmt);
 	w->ended = w->card < 0;
 }
 
 /* Sets the answer. A slot counts as a whole, but may start before recording began. */
-static void answer(const struct last_run *n, const struct walk *w, struct last_run_ask *ask)
+static void answer(const struct walk *w, struct last_run_ask *ask)
 {
-	int64_t first_ms =
-		w->first_ms > n->recorded_since_ms ? w->first_ms : n->recorded_since_ms;
 	ask->since_ms = w->since_s == INT64_MAX ? -1 : w->since_s * 1000;
 	ask->longer = !w->changed;
-	if (ask->since_ms >= 0 && ask->since_ms < first_ms) {
-		ask->since_ms = first_ms;
+	if (ask->since_ms >= 0 && ask->since_ms < w->first_ms) {
+		ask->since_ms = w->first_ms;
 		ask->longer = true;
 	}
 }
@@ -440,14 +535,14 @@ int last_run_states_since(
 	for (size_t i = 0; rc == 0 && i < n_asks; i++)
 		begin_walk(n, &w.items[i], &asks[i], stmt, e);
 	sqlite3_finalize(stmt);
-	for (int i = SLOT_TABLES; i-- > 0 && rc == 0 && !all_ended(&w);)
-		rc = walk_table(n, &w, &slot_tables[i], e);
+	if (rc == 0)
+		rc = walk_back(n, &w, e);
 	for (size_t i = 0; i < n_asks; i++) {
 		/* The slot where the rows ran out may not be whole. */
 		if (!w.items[i].ended && w.rows_left > 0)
 			finish_slot(&w.items[i]);
 		if (rc == 0)
-			answer(n, &w.items[i], &asks[i]);
+			answer(&w.items[i], &asks[i]);
 	}
 	free(w.items);
 	return rc;

@@ -119,6 +119,34 @@ def test_holders_that_an_earlier_recorder_saw(tmp_path, clock_file):
     assert since == {"alice": "2026-11-02T08:00:00Z", "bob": "2026-11-02T08:00:00Z"}
 
 
+def test_complete_hours_are_read_by_their_sums(tmp_path, clock_file):
+    """Since when a card is in its state is the same by the sums of hours and by their slots: a card that is always free,
+    one that was used in the third hour, one that nobody saw for a while, one that is busy now."""
+    scenario, db = tmp_path / "lab.scenario", tmp_path / "gua.db"
+    scenario.write_text("host lab\nstart 2026-11-02T08:00:00Z\n" +
+                        "".join(f'card {i} uuid GPU-{i} name "NVIDIA A30" memory 24GiB\n' for i in range(4)) +
+                        "process p pid 1001 user alice uid 1001 command p\n"
+                        "at 140m hold p card 1 memory 1GiB\nat 150m release p card 1\n"
+                        "at 190m lost card 2 until 195m\n"
+                        "at 1h hold p card 3 memory 8GiB\nat 290m load p card 3 sm 80\n")
+    clock = clock_file(WALL, name="recorder")
+    run = gua("daemon", "--foreground", "--ticks", 620, "--source", "sim", "--scenario", scenario, "--clock", clock, "--db", db)
+    assert run.returncode == 0, run.stderr
+    forget_lock(db)
+    fields = "--query-gpu=gua.state,gua.state_since,gua.free_for,gua.idle_since"
+    found = []
+    for change in ("UPDATE run SET ended_ms = NULL, how_ended = NULL", "DELETE FROM usage_hour"):
+        with sqlite3.connect(db) as store:
+            assert store.execute(change).rowcount > 0
+        view = gua("query", fields, "--format=csv,noheader", "--source", "sim", "--scenario", scenario, "--db", db,
+                   "--clock", clock_file(WALL + 18600, 3600 + 18600))
+        found.append(view.stdout)
+    assert found[0] == found[1]
+    assert [line.split(", ")[0] for line in found[0].splitlines()] == ["truly_idle"] * 3 + ["active"], found[0]
+    since = [line.split(", ")[1] for line in found[0].splitlines()]
+    assert since == [f"2026-11-02T{at}Z" for at in ("08:00:00", "10:30:00", "11:16:00", "12:50:00")]
+
+
 def test_no_time_is_in_the_future(recorded, tmp_path, clock_file):
     """Somebody has set the clock back, and the recorder has not noticed yet: it has a clock of its own."""
     quiet = CARDS + "at 300s load train card 0 sm 0\n"
