@@ -279,6 +279,7 @@ static int run(const struct command *self, int argc, char **argv)
 		filter_init(&frames.filter, &v.filter, &e))
 		return cmd_fail(self, &e);
 	v.live.once = !frames.every_ms;
+	v.live.leases = true;
 	if (cmd_live_open(&s, &v.live, NULL, &e))
 		return cmd_fail(self, &e);
 	frames.json = v.json;

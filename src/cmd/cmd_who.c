@@ -92,7 +92,7 @@ static int run(const struct command *self, int argc, char **argv)
 	int status = 0;
 	if (cmd_options_only(self, argc, argv, &v, &status))
 		return status;
-	v.live.once = true;
+	v.live.once = v.live.leases = true;
 	if (check_message(&v, &e) || filter_init(&filter, &v.filter, &e) ||
 		cmd_live_open(&session, &v.live, no_metrics, &e))
 		return cmd_fail(self, &e);

@@ -57,3 +57,20 @@ void present_suspect_text(char *dst, size_t cap, const struct present_card *card
 		"opening and closing a CUDA context clears it",
 		label, card->values[METRIC_UTILIZATION_GPU]);
 }
+
+void present_add_lease(struct present_card *card, const struct lease *lease)
+{
+	bool oldest = card->n_leases == 0 || lease->since_ms < card->leased_since_ms;
+	card->n_leases++;
+	if (oldest) {
+		snprintf(card->leased_to, sizeof(card->leased_to), "%.40s (%s %.40s)",
+			lease->owner, lease_kind_names[lease->kind], lease->id);
+		card->leased_since_ms = lease->since_ms;
+	}
+	if (card->state == CARD_TRULY_IDLE) {
+		card->state = CARD_RESERVED;
+		card->free_since_ms = -1;
+	}
+	if (card->state == CARD_RESERVED && card->state_since_ms < lease->since_ms && oldest)
+		card->state_since_ms = lease->since_ms;
+}

@@ -21,11 +21,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/lease.h"
 #include "model/metric.h"
 #include "model/process.h"
 #include "model/reading.h"
 #include "model/release.h"
 #include "model/state.h"
+
+enum { LEASED_TO_CAP = 96 };
 
 struct present_host {
 	char hostname[128], driver[VERSION_CAP];
@@ -60,6 +63,11 @@ struct present_card {
 	int64_t state_since_ms; /* in this state since, as far as is known; or -1 */
 	bool state_longer;	/* no earlier reading: it may be longer */
 	int64_t free_since_ms;	/* truly-idle since then; or -1 */
+	/* Its leases: to whom it was given, "alice (slurm 4)", and since when. With several,
+	 * the oldest, and how many more there are; "": none is known. */
+	char leased_to[LEASED_TO_CAP];
+	int64_t leased_since_ms; /* or -1 */
+	size_t n_leases;
 	int64_t unexplained_bytes; /* memory in use without a listed process, beyond what the
 				      driver keeps for itself; 0: none, or unknown */
 	/* By enum metric; NAN unknown. Values that a MIG instance does not have (temperature,
@@ -138,6 +146,8 @@ bool present_release(
 /* How long a holder has been idle; -1: it computes, is not a holder, or it is not known. Of a
  * stale host: how long it was at its last tick. */
 int64_t present_idle_ms(const struct present *all, const struct present_process *p);
+/* Notes that a lease covers the card; it makes a truly-idle card reserved. */
+void present_add_lease(struct present_card *card, const struct lease *lease);
 /* The sentence for a card that is CARD_SUSPECT: "card 3 reports 100 % use with ...". */
 void present_suspect_text(char *dst, size_t cap, const struct present_card *card);
 

@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/duration.h"
+#include "lease/lease_dir.h"
 #include "driver/host/worker.h"
 #include "driver/source.h"
 #include "present/live_private.h"
@@ -750,6 +751,8 @@ static int open_processes(struct live *l, const struct live_options *o, struct e
 	bool measured = source_is_measured(o->source.name);
 	int rc = reader_open(&l->reader, root, e);
 	bool watched = measured && !root[0] && !o->once && !o->cards_only;
+	if (rc == 0 && o->leases && (measured || root[0]))
+		rc = lease_dir_open(&l->leases, &(struct lease_dir_options){ .root = root }, e);
 	if (rc == 0)
 		rc = lives_init(&l->lives, o->cards_only ? NULL : l->reader, watched, e);
 	past_trust(&l->past);
@@ -824,6 +827,7 @@ void live_close(struct live *l)
 	free(l->asking);
 	past_finish(&l->past);
 	lives_finish(&l->lives);
+	lease_dir_close(l->leases);
 	reader_close(l->reader);
 	live_process_finish_list(&l->now);
 	live_process_finish_list(&l->before);

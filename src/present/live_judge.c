@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "present/live_private.h"
+#include "lease/lease_dir.h"
 
 /* Without utilisation the processes decide the state, if they are known. */
 static enum card_state state_of(
@@ -246,7 +247,7 @@ void live_judge_states(struct live *l)
 		classify(l, i);
 }
 
-static void finish_card(struct live *l, size_t card)
+static void finish_card(struct live *l, size_t card, const struct leases *leases)
 {
 	struct present_card *c = &l->cards[card];
 	const struct live_memory *m = &l->memory[card];
@@ -255,14 +256,21 @@ static void finish_card(struct live *l, size_t card)
 	c->free_since_ms = c->state == CARD_TRULY_IDLE ? m->since_ms : -1;
 	if (c->status != CARD_STATUS_OK)
 		return;
+	c->n_leases = 0;
+	c->leased_to[0] = '\0';
+	c->leased_since_ms = -1;
+	for (size_t i = 0; leases && i < leases->n; i++)
+		if (lease_covers(leases, &leases->v[i], &c->id))
+			present_add_lease(c, &leases->v[i]);
 	judge_processes(l, card);
 	compute_own(l, c, m->held);
 }
 
 void live_judge(struct live *l)
 {
+	const struct leases *leases = l->leases ? lease_dir_read(l->leases, l->now_ms) : NULL;
 	for (size_t i = 0; i < l->n_cards; i++)
-		finish_card(l, i);
+		finish_card(l, i, leases);
 	/* A board that is not divided has the metrics of its card. */
 	for (size_t i = 0; i < l->n_boards; i++)
 		if (!l->boards[i].mig)

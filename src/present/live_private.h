@@ -62,6 +62,7 @@ struct live {
 		*source; /* owned by the thread; read it only while no request is pending */
 	struct reader *reader; /* NULL: the source describes processes */
 	struct lives lives;
+	struct lease_dir *leases; /* NULL: they are not needed */
 	struct past past;
 	struct rules rules, usual_rules; /* those in force; those used without a store */
 	unsigned char wanted[METRIC_COUNT];

@@ -195,6 +195,7 @@ static int add_card(struct adding *a, const struct store_card *from, struct err 
 		.status = from->status,
 		.last_seen_ms = from->last_seen_ms,
 		.state = CARD_UNOBSERVED,
+		.leased_since_ms = -1,
 		.state_since_ms = -1,
 		.free_since_ms = -1,
 		.processes_known = a->now.running };
@@ -248,6 +249,28 @@ static int read_states(struct adding *a, struct err *e)
 		int64_t state = sql_int(stmt, 1, CARD_UNOBSERVED);
 		if (c && state >= 0 && state < CARD_STATES)
 			c->state = (enum card_state)state;
+	}
+	sqlite3_finalize(stmt);
+	return rc;
+}
+
+/* Reads the leases that go on. Their cards are those with sums in the newest slots. */
+static int read_leases(struct adding *a, struct err *e)
+{
+	sqlite3_stmt *stmt;
+	int rc = sql_prepare(a->now.db, &stmt, e,
+		"SELECT gpu, kind, name, owner, since_ms FROM lease JOIN (SELECT DISTINCT gpu, "
+		"lease FROM leased_1m WHERE slot >= %lld) AS s ON s.lease = lease.id WHERE "
+		"ended_ms IS NULL ORDER BY since_ms, lease.id",
+		(long long)(a->now.last_tick_ms / 1000 - LAST_SLOTS_S));
+	while (sql_next(stmt, &rc, e)) {
+		struct present_card *c = find_card(a, sqlite3_column_int64(stmt, 0));
+		struct lease lease = { .kind = (enum lease_kind)sql_int(stmt, 1, 0),
+			.since_ms = sql_int(stmt, 4, 0) };
+		sql_text(stmt, 2, lease.id, sizeof(lease.id));
+		sql_text(stmt, 3, lease.owner, sizeof(lease.owner));
+		if (c && lease.kind < LEASE_KINDS)
+			present_add_lease(c, &lease);
 	}
 	sqlite3_finalize(stmt);
 	return rc;
@@ -413,7 +436,9 @@ int present_store_add(
 		goto done;
 	for (size_t i = a.first_card; i < p->n_cards; i++)
 		judge_card(&a, &p->cards[i]);
-	rc = read_since(&a, e);
+	rc = read_leases(&a, e);
+	if (rc == 0)
+		rc = read_since(&a, e);
 done:
 	free(a.rows);
 	context_finish(&a.floors);

@@ -21,6 +21,7 @@
 #include "report/event_list.h"
 #include "report/report_policy.h"
 #include "store/recorder_status.h"
+#include "view/who.h"
 
 /* How long a request waits for a locked store. */
 enum { WAIT_MS = 2000 };
@@ -87,6 +88,8 @@ static void add_card(struct json *j, const struct present *now, const struct pre
 	json_number(j, "mem_used_bytes", c->values[METRIC_MEMORY_USED], 0);
 	add_known(j, "mem_total_bytes", c->id.mem_total_bytes);
 	json_number(j, "holders", (double)c->n_processes, 0);
+	add_label(j, "leased_to", c->leased_to);
+	json_moment(j, "leased_since", c->leased_since_ms);
 	json_close(j, '}');
 }
 
@@ -210,6 +213,7 @@ void api_who(const struct request *q, struct answer *a)
 			now.n_hosts == 1 && now.hosts[0].stale ? now.hosts[0].last_tick_ms
 							       : -1);
 		add_holders(&j, &now, &p);
+		who_add_reserved(&j, &now);
 		json_close(&j, '}');
 	}
 	present_store_finish(&now);

@@ -84,6 +84,15 @@ static void add_reading(const struct view *v, const char *name, double value, co
  * there are. */
 static void add_holder_line(const struct view *v, const struct present_card *c)
 {
+	if (c->state == CARD_RESERVED) {
+		str_add(v->out, "<p class=\"who\">for ");
+		html_text(v->out, c->leased_to);
+		if (c->n_leases > 1)
+			str_addf(v->out, " <span class=\"dim\">and %zu more</span>",
+				c->n_leases - 1);
+		str_add(v->out, "</p>\n");
+		return;
+	}
 	if (!c->n_processes) {
 		str_addf(v->out, "<p class=\"who dim\">%s</p>\n",
 			page_knows_holders(v->b, c->host) ? "nobody holds it"

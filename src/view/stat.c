@@ -137,8 +137,10 @@ static void add_state(struct str *out, const struct present_card *c, int64_t now
 	state_codes(codes, c->state);
 	str_add(&text, state_looks[c->state].word);
 	if (c->state == CARD_IDLE_HELD || c->state == CARD_TRULY_IDLE ||
-		c->state == CARD_USE_UNKNOWN)
+		c->state == CARD_USE_UNKNOWN || c->state == CARD_RESERVED)
 		add_since(&text, " ", c->state_since_ms, c->state_longer, now_ms);
+	if (c->state == CARD_RESERVED) /* it has no process that would say whose it is */
+		str_addf(&text, " %s", c->leased_to);
 	text_add_colored(out, str_text(&text), codes, style);
 	str_finish(&text);
 }
@@ -546,6 +548,7 @@ static void add_own(struct json *j, const struct present_card *c)
 	json_bool(j, "gua.state_is_lower_bound", c->state_longer);
 	json_moment(j, "gua.free_since", c->free_since_ms);
 	json_metric(j, "gua.orphan_memory", c->values, METRIC_GUA_ORPHAN_MEMORY);
+	json_text(j, "gua.leased_to", *c->leased_to ? c->leased_to : NULL);
 }
 
 static void add_instances(struct json *j, const struct stat_pick *p, size_t board)

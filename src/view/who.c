@@ -84,6 +84,25 @@ void who_text(struct str *out, const struct who *w, const struct text_style *sty
 	table_finish(&t);
 }
 
+void who_add_reserved(struct json *j, const struct present *now)
+{
+	json_open(j, "reserved", '[');
+	for (size_t i = 0; i < now->n_cards; i++) {
+		const struct present_card *c = &now->cards[i];
+		if (c->state != CARD_RESERVED)
+			continue;
+		json_open(j, NULL, '{');
+		json_text(j, "uuid", c->id.uuid);
+		json_number(j, "card", c->id.index, 0);
+		json_text(j, "leased_to", c->leased_to);
+		json_moment(j, "leased_since", c->leased_since_ms);
+		json_moment(j, "reserved_since", c->state_since_ms);
+		json_number(j, "leases", (double)c->n_leases, 0);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
 void who_json(struct str *out, const struct who *w)
 {
 	struct json j = { .out = out, .lines = 2 };
@@ -97,6 +116,7 @@ void who_json(struct str *out, const struct who *w)
 	json_text(&j, "note", *host->note ? host->note : NULL);
 	json_moment(&j, "recorded_until", host->recorded_until_ms);
 	rows_json_table(&j, "holders", &t);
+	who_add_reserved(&j, w->now);
 	json_close(&j, '}');
 	table_finish(&t);
 }
@@ -107,6 +127,19 @@ void who_csv(struct str *out, const struct who *w)
 	struct table t = list(w, columns, holders_data_columns(columns, true));
 	rows_table(out, &t);
 	table_finish(&t);
+}
+
+/* Adds a line about a card that nobody holds, and nobody can have. */
+static void add_reserved(struct str *out, const struct present_card *c, int64_t now_ms)
+{
+	char card[CARD_LABEL_CAP], time[32], more[32] = "";
+	card_label(card, sizeof(card), &c->id);
+	duration_text(time, sizeof(time), now_ms - c->state_since_ms);
+	if (c->n_leases > 1)
+		snprintf(more, sizeof(more), " and %zu more", c->n_leases - 1);
+	bool known = c->state_since_ms >= 0 && !c->state_longer;
+	str_addf(out, "card %s is reserved for %s%s, and not used%s%s\n", card, c->leased_to,
+		more, known ? " for " : "", known ? time : "");
 }
 
 /* Adds a note about what could not be read of a card. */
@@ -146,8 +179,11 @@ void who_notes(struct str *out, const struct who *f, const struct who_question *
 	const char *note = f->now->hosts[0].note;
 	const struct present_card *cards = f->now->cards;
 	for (size_t i = 0; i < f->now->n_cards; i++)
-		if (filter_card(q->filter, &cards[i]))
+		if (filter_card(q->filter, &cards[i])) {
 			add_card_note(out, &cards[i]);
+			if (text && cards[i].state == CARD_RESERVED)
+				add_reserved(out, &cards[i], f->now->now_ms);
+		}
 	for (size_t i = 0; i < f->n; i++)
 		some_then |= present_was_idle(f->holders[i]);
 	if (*note)

@@ -135,3 +135,23 @@ def test_metrics(db):
     for series, value in re.findall(r"^(gua_\w+\{.*state=\"reserved\"\}) (\d+) ", past.stdout, re.M):
         last[series] = int(value)
     assert last and all(f"{series} {value}" in run.stdout for series, value in last.items())
+
+
+def test_now(db, tmp_path):
+    """Live views and the store name whose card it is that nobody uses; a host without leases has nothing of it."""
+    leases = tmp_path / "run" / "gua" / "leases" / "slurm"
+    leases.mkdir(parents=True)
+    (tmp_path / "proc").mkdir()
+    (leases / "4").write_text(f"id = 4\nuser = alice\ncards = {CARDS[0]}\nsince = {START}\n")
+    (leases / "5").write_text(f"id = 5\nuser = bob\ncards = {CARDS[0]},{CARDS[1]}\nsince = {START + 60}\n")
+    (tmp_path / "lab.scenario").write_text(SCENARIO)
+    live = ("--source", "sim", "--scenario", tmp_path / "lab.scenario", "--clock", "virtual")
+    text = gua("stat", *live, "--root", tmp_path).stdout.splitlines()
+    assert text[1].endswith("| reserved alice (slurm 4)") and "reserved" not in text[2] and "idle-held" in text[3]
+    assert "reserved" not in gua("stat", *live).stdout
+    who = gua("who", *live, "--root", tmp_path)
+    assert "card 0 is reserved for alice (slurm 4) and 1 more, and not used\n" in who.stderr
+    found = json.loads(gua("who", "--json", *live, "--root", tmp_path).stdout)["reserved"]
+    assert [(card["card"], card["leased_to"], card["leases"]) for card in found] == [(0, "alice (slurm 4)", 2)]
+    top = gua("top", "--once", *live, "--root", tmp_path).stdout
+    assert "reserved" in top

@@ -109,6 +109,7 @@ int main(int argc, char **argv)
 	file_allow_many();
 	if (cmd_options_only(&cmd_top, argc, argv, &v, &status))
 		return status;
+	v.live.leases = true;
 	if (read_delay(&v, &delay_ms, &e) != 0 || filter_init(&filter, &v.filter, &e) != 0 ||
 		cmd_live_open(&session, &v.live, wanted, &e) != 0)
 		return cmd_fail(&cmd_top, &e);

@@ -67,6 +67,7 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 		.accounts = v->accounts,
 		.once = v->once,
 		.cards_only = v->cards_only,
+		.leases = v->leases,
 	};
 	/* The view itself shows what the driver does not support. */
 	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);

@@ -13,7 +13,7 @@ struct live_values {
 	const char *db, *source, *scenario, *nvml, *clock, *root;
 	bool no_store;
 	/* Not options: what the command needs, as in struct live_options. */
-	bool accounts, once, cards_only;
+	bool accounts, once, cards_only, leases;
 	int64_t timeout_ms; /* 0: the default */
 };
 
