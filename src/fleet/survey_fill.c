@@ -47,21 +47,24 @@ static int add_pair(struct filling *f, struct pair *pair, struct err *e)
 /* Adds a user of a host. */
 static int add_user(struct filling *f, const struct meter_row *row, struct err *e)
 {
-	static const int states[] = { HOLDER_ACTIVE, HOLDER_IDLE_HELD, HOLDER_SQUATTING };
-	static const int of_cards[] = { CARD_ACTIVE, CARD_IDLE_HELD, CARD_ACTIVE };
+	enum { SUMS = 4, LAST = SUMS - 1 }; /* the last is reserved time: not a holder's */
+	static const int states[SUMS] = { HOLDER_ACTIVE, HOLDER_IDLE_HELD, HOLDER_SQUATTING,
+		CARD_RESERVED };
+	static const int of_cards[SUMS] = { CARD_ACTIVE, CARD_IDLE_HELD, CARD_ACTIVE,
+		CARD_RESERVED };
 	const struct audit *a = f->s->a;
 	size_t host = f->s->hosts[row->host].index;
 	size_t first = f->first_card[host], end = f->first_card[host + 1];
-	int64_t left[3], weights[3] = { 0 };
+	int64_t left[SUMS], weights[SUMS] = { 0 };
 	uint32_t user = holdings_find_user(&f->users, row->name, e);
 	if (user == IDMAP_NONE)
 		return ERR_WORLD;
-	for (size_t k = 0; k < 3; k++) {
+	for (size_t k = 0; k < SUMS; k++) {
 		left[k] = survey_grown(f->s, row, states[k]);
 		for (size_t card = first; card < end; card++)
 			weights[k] += a->cards[card].ms[of_cards[k]];
 	}
-	if (left[0] + left[1] + left[2] == 0)
+	if (left[0] + left[1] + left[2] + left[LAST] == 0)
 		return 0;
 	for (size_t card = first; card < end; card++) {
 		struct pair pair = { .process = (int64_t)(row - f->s->users.rows) + 1,
@@ -69,9 +72,10 @@ static int add_user(struct filling *f, const struct meter_row *row, struct err *
 			.user = user,
 			.labels = { IDMAP_NONE, IDMAP_NONE },
 			.started_ms = -1 };
-		for (size_t k = 0; k < 3; k++)
-			pair.own_ms[states[k]] = part_on(&left[k], &weights[k],
-				a->cards[card].ms[of_cards[k]], card + 1 == end);
+		for (size_t k = 0; k < SUMS; k++)
+			*(k == LAST ? &pair.reserved_ms : &pair.own_ms[states[k]]) =
+				part_on(&left[k], &weights[k], a->cards[card].ms[of_cards[k]],
+					card + 1 == end);
 		int rc = add_pair(f, &pair, e);
 		if (rc)
 			return rc;
@@ -104,7 +108,8 @@ static int add_users(struct survey *s, struct err *e)
 		rc = holdings_hand_over_users(&f.users, a, e);
 	/* Users without time are the last: they are sorted by it. */
 	while (rc == 0 && a->n_identities &&
-		audit_holder_ms(a->identities[a->n_identities - 1].sums.ms) == 0)
+		audit_holder_ms(a->identities[a->n_identities - 1].sums.ms) == 0 &&
+		a->identities[a->n_identities - 1].sums.reserved_ms == 0)
 		a->n_identities--;
 	breakdown_finish(&f.breakdown);
 	holdings_finish_users(&f.users);
@@ -247,6 +252,10 @@ static int add_card(struct survey *s, const struct meter_row *row, struct err *e
 			card->ms[state] = survey_grown(s, row, state);
 		observed_ms += card->ms[state];
 	}
+	/* Only a host that knows of leases has the series. */
+	bool leases = survey_growth(s, row, CARD_RESERVED) >= 0;
+	host->has_leases |= leases;
+	s->a->has_leases |= leases;
 	double from = start_of(s, row, observed_ms), to = end_of(s, h);
 	int64_t due_ms = llround(1000 * (h->is_expected ? s->edges[EDGE_START] : from));
 	int64_t rest_ms = llround(1000 * to) - due_ms - observed_ms;

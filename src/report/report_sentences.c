@@ -288,6 +288,29 @@ static void add_asked(struct report *r, const struct asked_hosts *asked)
 }
 
 /* The foot of a report over a fleet or over stores. */
+/* Up to this many hosts without leases are named. */
+enum { LEASELESS_NAMED = 5 };
+
+/* Of hosts beside others with leases, it is not known what was given away: their reserved time
+ * counts as truly-idle. */
+static void add_without_leases(struct report *r, const struct audit *a)
+{
+	struct str names = { 0 };
+	size_t n = 0;
+	for (size_t i = 0; i < a->n_hosts && a->has_leases; i++)
+		if (!a->hosts[i].has_leases && n++ < LEASELESS_NAMED)
+			str_addf(&names, "%s%s", n > 1 ? ", " : "", a->hosts[i].hostname);
+	if (n)
+		report_say(r, SENTENCE_FLEET, NULL,
+			"No leases are known of %zu host%s (%s%s): what was reserved there "
+			"counts as "
+			"truly-idle.",
+			n, report_plural(n), str_text(&names),
+			n > LEASELESS_NAMED ? ", ..." : "");
+	r->failed |= names.failed;
+	str_finish(&names);
+}
+
 static void add_fleet(struct report *r, const struct audit *a)
 {
 	enum { UNREAD_NAMED = 10 }; /* unreadable stores; JSON has all */
@@ -298,6 +321,7 @@ static void add_fleet(struct report *r, const struct audit *a)
 	if (f->asked) {
 		report_say(r, SENTENCE_FLEET, NULL, "From %s: %s.", f->url, f->engine);
 		add_hosts(r, a);
+		add_without_leases(r, a);
 		add_cautions(r, f);
 		report_say(r, SENTENCE_FLEET, NULL,
 			"Metrics have no processes, idle spells, events, mean utilisation or "
@@ -305,6 +329,7 @@ static void add_fleet(struct report *r, const struct audit *a)
 			"hosts have the rest.");
 		return;
 	}
+	add_without_leases(r, a);
 	if (s->n_unread)
 		report_say(r, SENTENCE_FLEET, NULL,
 			"%zu of %zu stores could not be read; nothing of %s is in this report:",

@@ -146,7 +146,7 @@ def last_words(answers):
 
 @in_every_shell
 def test_the_last_word_of_a_list(offered):
-    states = ["active", "asleep", "denied", "idle-held", "lost", "suspect", "truly-idle", "unobserved",
+    states = ["active", "asleep", "denied", "idle-held", "lost", "reserved", "suspect", "truly-idle", "unobserved",
               "use-unknown"]
     answers = offered("gua who --state ", "gua stat --state=active,l", "gua top --state active,",
                       "gua query --query-gpu=index,temperature.g", "gua query --query-gpu gpu_u",
