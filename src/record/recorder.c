@@ -433,6 +433,8 @@ static void compact(struct recorder *r)
 	struct err e = { 0 };
 	bool more = false;
 	const struct compaction compaction = { wall_ms(r), r->o->keep, COMPACT_SLOTS };
+	if (r->o->compact_later)
+		return;
 	if (compact_store(r->store, &compaction, &more, &e))
 		fault_raise(&r->compact_fault, wall_ms(r), "compaction: %s", e.text);
 	else

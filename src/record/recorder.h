@@ -34,6 +34,7 @@ struct recorder_options {
 	bool wait_for_driver;  /* no driver at the start: keep trying instead of failing */
 	int64_t slot_seconds;  /* 0: SLOT_SECONDS; an hour for demonstrations over weeks */
 	struct retention keep;
+	bool compact_later;	   /* the caller compacts the store, after the run */
 	int stop_fd;		   /* a signalfd: readable means stop, or ask reload(); or -1 */
 	struct statusfile *status; /* ticks and faults are published there; or NULL */
 	const struct fault
