@@ -167,3 +167,22 @@ void rows_json_table(struct json *j, const char *key, const struct table *t)
 	json_close(j, ']');
 	j->out->failed |= t->failed;
 }
+
+void rows_json_reserved(struct json *j, const struct present *now)
+{
+	json_open(j, "reserved", '[');
+	for (size_t i = 0; i < now->n_cards; i++) {
+		const struct present_card *c = &now->cards[i];
+		if (c->state != CARD_RESERVED)
+			continue;
+		json_open(j, NULL, '{');
+		json_text(j, "uuid", c->id.uuid);
+		json_number(j, "card", c->id.index, 0);
+		json_text(j, "leased_to", c->leased_to);
+		json_moment(j, "leased_since", c->leased_since_ms);
+		json_moment(j, "reserved_since", c->state_since_ms);
+		json_number(j, "leases", (double)c->n_leases, 0);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}

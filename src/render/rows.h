@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/str.h"
+#include "model/present.h"
 #include "model/table.h"
 #include "render/json.h"
 
@@ -27,3 +28,5 @@ void rows_json_cells(
 	struct json *j, const struct column *columns, size_t n, const struct cell *cells);
 /* All rows as an array of objects. */
 void rows_json_table(struct json *j, const char *key, const struct table *t);
+/* The array of the cards that are reserved now. */
+void rows_json_reserved(struct json *j, const struct present *now);

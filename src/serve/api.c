@@ -21,7 +21,6 @@
 #include "report/event_list.h"
 #include "report/report_policy.h"
 #include "store/recorder_status.h"
-#include "view/who.h"
 
 /* How long a request waits for a locked store. */
 enum { WAIT_MS = 2000 };
@@ -213,7 +212,7 @@ void api_who(const struct request *q, struct answer *a)
 			now.n_hosts == 1 && now.hosts[0].stale ? now.hosts[0].last_tick_ms
 							       : -1);
 		add_holders(&j, &now, &p);
-		who_add_reserved(&j, &now);
+		rows_json_reserved(&j, &now);
 		json_close(&j, '}');
 	}
 	present_store_finish(&now);

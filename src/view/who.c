@@ -84,25 +84,6 @@ void who_text(struct str *out, const struct who *w, const struct text_style *sty
 	table_finish(&t);
 }
 
-void who_add_reserved(struct json *j, const struct present *now)
-{
-	json_open(j, "reserved", '[');
-	for (size_t i = 0; i < now->n_cards; i++) {
-		const struct present_card *c = &now->cards[i];
-		if (c->state != CARD_RESERVED)
-			continue;
-		json_open(j, NULL, '{');
-		json_text(j, "uuid", c->id.uuid);
-		json_number(j, "card", c->id.index, 0);
-		json_text(j, "leased_to", c->leased_to);
-		json_moment(j, "leased_since", c->leased_since_ms);
-		json_moment(j, "reserved_since", c->state_since_ms);
-		json_number(j, "leases", (double)c->n_leases, 0);
-		json_close(j, '}');
-	}
-	json_close(j, ']');
-}
-
 void who_json(struct str *out, const struct who *w)
 {
 	struct json j = { .out = out, .lines = 2 };
@@ -116,7 +97,7 @@ void who_json(struct str *out, const struct who *w)
 	json_text(&j, "note", *host->note ? host->note : NULL);
 	json_moment(&j, "recorded_until", host->recorded_until_ms);
 	rows_json_table(&j, "holders", &t);
-	who_add_reserved(&j, w->now);
+	rows_json_reserved(&j, w->now);
 	json_close(&j, '}');
 	table_finish(&t);
 }

@@ -31,9 +31,6 @@ int who_find(
 void who_finish(struct who *w);
 
 void who_text(struct str *out, const struct who *w, const struct text_style *style);
-struct json;
-/* Adds the array of the reserved cards. */
-void who_add_reserved(struct json *j, const struct present *now);
 void who_json(struct str *out, const struct who *w);
 void who_csv(struct str *out, const struct who *w);
 /* Writes a message to each user about what to release and how, in lines of at most 72
