@@ -253,6 +253,9 @@ int hours_mark(struct audit *a, struct idmap *known, const struct event_row *row
 
 /* Whether the time of a process counts. */
 bool restriction_has(const struct gather *g, const struct gather_file *file, int64_t process);
+/* The job of a row of the table lease, in SQL; and whether the time of such a job counts. */
+#define LEASE_JOB "iif(kind = 0, 'slurm:' || name, '')"
+bool restriction_takes_job(const struct restriction *r, const char *job);
 /* Finds whether the time of a lease with this owner counts, and notes the owner. */
 int restriction_take_owner(const struct gather *g, struct gather_file *file, const char *owner,
 	bool *takes_it, struct err *e);

@@ -542,6 +542,7 @@ static const char *lease_column(const struct by *by, size_t level)
 			"'lease ' || iif(kind = 0, 'job', iif(kind = 1, 'pod', 'pick')) || ' '"
 			" || name",
 		[IDENTITY_JOB] = "iif(kind = 0, 'slurm:' || name, NULL)",
+		[IDENTITY_JOB_NAME] = "job_name",
 		[IDENTITY_POD] = "iif(kind = 1, name, NULL)",
 		[IDENTITY_ACCOUNT] = "account",
 	};
@@ -559,12 +560,14 @@ static int take_leased(struct holding_fold *h, sqlite3_stmt *row, struct err *e)
 	uint32_t card = gather_card(file, sqlite3_column_int64(row, 1));
 	int64_t lease = sqlite3_column_int64(row, 0), slot = sqlite3_column_int64(row, 2);
 	int64_t reserved_ms = sql_int(row, 3, 0);
-	char owner[USER_CAP];
+	char owner[USER_CAP], job[LABEL_CAP];
 	bool takes_it;
 	sql_text(row, 4, owner, sizeof(owner));
 	if (card != IDMAP_NONE)
 		file->part->a.lease_unknown_ms += sql_int(row, LABELS_AT + BY_MAX, 0);
 	int rc = restriction_take_owner(h->g, file, owner, &takes_it, e);
+	sql_text(row, LABELS_AT + BY_MAX + 1, job, sizeof(job));
+	takes_it = takes_it && restriction_takes_job(&h->g->q->only, job);
 	if (rc || !takes_it || !reserved_ms || card >= 1u << CARD_BITS || lease < 0 ||
 		lease > LEASE_IDS)
 		return rc;
@@ -598,7 +601,8 @@ static int read_leases(
 		sqlite3_stmt *row;
 		h.seconds = slot_tables[i].seconds;
 		rc = sql_prepare(file->db, &row, e,
-			"SELECT " LEASED ", %s, %s, unknown_ms FROM %s AS s JOIN lease ON "
+			"SELECT " LEASED ", %s, %s, unknown_ms, " LEASE_JOB
+			" FROM %s AS s JOIN lease ON "
 			"lease.id = s.lease WHERE slot >= %lld AND slot < %lld AND "
 			"reserved_ms + unknown_ms > 0",
 			lease_column(&g->q->by, 0), lease_column(&g->q->by, 1),

@@ -14,6 +14,7 @@ const char *const restriction_names[RESTRICTIONS] = {
 	[ONLY_USER] = "user",
 	[ONLY_GROUP] = "group",
 	[ONLY_NOTEBOOK] = "notebook",
+	[ONLY_JOB] = "job",
 	[ONLY_CARD] = "card",
 	[ONLY_HOST] = "host",
 	[ONLY_MODEL] = "model",
@@ -22,7 +23,7 @@ const char *const restriction_names[RESTRICTIONS] = {
 bool restriction_of_users(const struct restriction *r)
 {
 	return r->lists[ONLY_USER].n > 0 || r->lists[ONLY_GROUP].n > 0 ||
-	       r->lists[ONLY_NOTEBOOK].n > 0;
+	       r->lists[ONLY_NOTEBOOK].n > 0 || r->lists[ONLY_JOB].n > 0;
 }
 
 bool restriction_of_cards(const struct restriction *r)
@@ -44,6 +45,11 @@ static bool is_part(const char *word, const void *text)
 static bool is_card(const char *word, const void *id)
 {
 	return card_is_named(word, id);
+}
+
+static bool is_job(const char *word, const void *job)
+{
+	return process_is_job(word, job);
 }
 
 /* Whether a list is not given, or has a word that matches. */
@@ -68,6 +74,11 @@ bool restriction_takes_user(const struct restriction *r, const char *user, const
 {
 	return takes(&r->lists[ONLY_USER], is_equal, user) &&
 	       takes(&r->lists[ONLY_GROUP], is_equal, group);
+}
+
+bool restriction_takes_job(const struct restriction *r, const char *job)
+{
+	return takes(&r->lists[ONLY_JOB], is_job, job);
 }
 
 bool restriction_next(
@@ -139,15 +150,33 @@ int restriction_take_owner(const struct gather *g, struct gather_file *file, con
 	return names_find(&file->users, 0, owner, e) == IDMAP_NONE ? ERR_WORLD : 0;
 }
 
+/* Notes that jobs have a lease, which may be all that they have. No process has these numbers.
+ */
+static int read_leases(const struct gather *g, struct gather_file *file, struct err *e)
+{
+	sqlite3_stmt *stmt;
+	char job[LABEL_CAP];
+	int rc = sql_prepare(file->db, &stmt, e, "SELECT -1 - id, " LEASE_JOB " FROM lease");
+	while (sql_next(stmt, &rc, e)) {
+		sql_text(stmt, 1, job, sizeof(job));
+		if (restriction_takes_job(&g->q->only, job) &&
+			!idmap_put(&file->wanted, sqlite3_column_int64(stmt, 0), 0))
+			rc = err_memory(e);
+	}
+	sqlite3_finalize(stmt);
+	return rc;
+}
+
 /* Notes the users of a store, and which of its processes match. */
 static int read_processes(const struct gather *g, struct gather_file *file, struct err *e)
 {
 	sqlite3_stmt *stmt;
-	char last[USER_CAP] = "", user[USER_CAP], notebook[1024];
+	char last[USER_CAP] = "", user[USER_CAP], notebook[1024], job[LABEL_CAP];
 	bool take = takes_user(g->q, last);
 	int rc = sql_prepare(file->db, &stmt, e,
-		"SELECT id, user, coalesce(notebook_path, notebook, '') FROM process ORDER BY "
-		"id");
+		"SELECT id, user, coalesce(notebook_path, notebook, ''), coalesce(job, '') "
+		"FROM "
+		"process ORDER BY id");
 	while (sql_next(stmt, &rc, e)) {
 		sql_text(stmt, 1, user, sizeof(user));
 		if (strcmp(user, last) != 0) {
@@ -157,11 +186,15 @@ static int read_processes(const struct gather *g, struct gather_file *file, stru
 			str_copy(last, sizeof(last), user);
 		}
 		sql_text(stmt, 2, notebook, sizeof(notebook));
+		sql_text(stmt, 3, job, sizeof(job));
 		if (take && rc == 0 && takes_notebook(&g->q->only, notebook) &&
+			restriction_takes_job(&g->q->only, job) &&
 			!idmap_put(&file->wanted, sqlite3_column_int64(stmt, 0), 0))
 			rc = err_memory(e);
 	}
 	sqlite3_finalize(stmt);
+	if (rc == 0 && g->q->only.lists[ONLY_JOB].n)
+		rc = read_leases(g, file, e);
 	if (rc == 0 && sqlite3_create_function(file->db, "wanted", 1,
 			       SQLITE_UTF8 | SQLITE_DETERMINISTIC, &file->wanted, is_wanted,
 			       NULL, NULL) != SQLITE_OK)
@@ -213,16 +246,17 @@ static int no_such(
 		near ? near : "", near ? "'?" : "");
 }
 
-/* The name of a notebook must match completely. */
-static int check_notebooks(const struct gather *g, struct err *e)
+/* Notebooks, or jobs: one of them must match. */
+static int check_any(const struct gather *g, enum restriction_kind kind, struct err *e)
 {
-	const struct text_list *notebooks = &g->q->only.lists[ONLY_NOTEBOOK];
+	const struct text_list *words = &g->q->only.lists[kind];
 	char safe[256];
-	if (!notebooks->n || g->n_wanted)
+	if (!words->n || g->n_wanted)
 		return 0;
-	str_escape(safe, sizeof(safe), notebooks->items[0], strlen(notebooks->items[0]));
-	return err_set(e, ERR_NOTHING, "%s no notebook '%s' of these users",
-		g->n_files > 1 ? "the stores have" : "the store has", safe);
+	str_escape(safe, sizeof(safe), words->items[0], strlen(words->items[0]));
+	return err_set(e, ERR_NOTHING, "%s no %s '%s' of these users",
+		g->n_files > 1 ? "the stores have" : "the store has", restriction_names[kind],
+		safe);
 }
 
 static bool is_named(const struct gather *g, const struct known *k, size_t i, const char *word)
@@ -269,7 +303,9 @@ int restriction_check_users(const struct gather *g, struct err *e)
 {
 	const struct known users = { ONLY_USER, g->users.n, user_name };
 	int rc = check_words(g, &users, e);
-	return rc ? rc : check_notebooks(g, e);
+	if (rc == 0)
+		rc = check_any(g, ONLY_NOTEBOOK, e);
+	return rc ? rc : check_any(g, ONLY_JOB, e);
 }
 
 int restriction_check_words(struct gather *g, struct err *e)

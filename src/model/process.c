@@ -45,6 +45,13 @@ void process_restrict(struct process_id *id, enum privacy privacy)
 		explicit_bzero(id->job, sizeof(id->job));
 }
 
+bool process_is_job(const char *word, const char *job)
+{
+	size_t len = strlen(word), whole = strlen(job);
+	return len && len <= whole && strcmp(job + whole - len, word) == 0 &&
+	       (len == whole || job[whole - len - 1] == ':');
+}
+
 const char *process_shown_user(const char *user)
 {
 	return strcmp(user, USER_DEAD) == 0 ? "(ended)" : user;

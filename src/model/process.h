@@ -21,6 +21,9 @@ enum {
 /* Before a job that only the process itself names. */
 #define JOB_CLAIM "claim:"
 
+/* Whether a user means this job by a word: "123" or "slurm:123". */
+bool process_is_job(const char *word, const char *job);
+
 /* `user` of a process that is not in /proc. Stores, JSON and CSV contain this value. */
 #define USER_DEAD "_dead"
 /* The user of a process that may not be read (hidepid). */

@@ -10,6 +10,7 @@ enum restriction_kind {
 	ONLY_GROUP,    /* users in these groups */
 	ONLY_NOTEBOOK, /* notebooks: a path or a kernel; always a single value, even with a
 			  comma */
+	ONLY_JOB,      /* as process_is_job() reads it */
 	ONLY_CARD,     /* as card_is_named() reads it */
 	ONLY_HOST,
 	ONLY_MODEL, /* a part of its name, in upper or lower case */

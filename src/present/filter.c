@@ -63,8 +63,8 @@ int filter_init(struct filter *f, const struct filter_values *v, struct err *e)
 	const struct {
 		const char *option;
 		const struct text_list *list;
-	} lists[] = { { "user", &v->users }, { "pid", &v->pids }, { "id", &v->ids },
-		{ "state", &v->states } };
+	} lists[] = { { "user", &v->users }, { "pid", &v->pids }, { "job", &v->jobs },
+		{ "id", &v->ids }, { "state", &v->states } };
 	char word[TEXT_LIST_WORD_CAP];
 	*f = (struct filter){ .values = v, .min_mem_bytes = -1 };
 	int rc = v->min_mem ? size_parse(v->min_mem, &f->min_mem_bytes, e) : 0;
@@ -190,12 +190,19 @@ static bool is_pid(const char *word, const void *what)
 	return strtoul(word, NULL, 10) == p->id.pid;
 }
 
+static bool is_job(const char *word, const void *what)
+{
+	return process_is_job(word, ((const struct present_process *)what)->id.job);
+}
+
 bool filter_process(const struct filter *f, const struct present_process *p)
 {
 	const struct filter_values *v = f->values;
 	if (v->users.n && !options_list_any(&v->users, is_user, p))
 		return false;
 	if (v->pids.n && !options_list_any(&v->pids, is_pid, p))
+		return false;
+	if (v->jobs.n && !options_list_any(&v->jobs, is_job, p))
 		return false;
 	if (v->compute && p->kind == PROCESS_GRAPHICS)
 		return false;
@@ -205,7 +212,8 @@ bool filter_process(const struct filter *f, const struct present_process *p)
 
 bool filter_has_process(const struct filter *f)
 {
-	return f->values->users.n || f->values->pids.n || f->min_mem_bytes >= 0;
+	return f->values->users.n || f->values->pids.n || f->values->jobs.n ||
+	       f->min_mem_bytes >= 0;
 }
 
 bool filter_on_card(const struct filter *f, const struct present *now, size_t card)

@@ -1,7 +1,7 @@
-/* The filter options of the views: --user, --pid, --id, --min-mem, --state, --compute. They
- * mean the same in every view. Of the values of one option, one must match; all given options
- * must match. --id and --state select cards. --compute selects processes. The others select
- * processes and the cards that have such a process. */
+/* The filter options of the views: --user, --pid, --job, --id, --min-mem, --state, --compute.
+ * They mean the same in every view. Of the values of one option, one must match; all given
+ * options must match. --id and --state select cards. --compute selects processes. The others
+ * select processes and the cards that have such a process. */
 #ifndef GUA_PRESENT_FILTER_H
 #define GUA_PRESENT_FILTER_H
 
@@ -15,7 +15,8 @@
 
 /* The values of the options; zero-initialise. */
 struct filter_values {
-	struct text_list users, pids, ids, states; /* each may be a comma-separated list */
+	struct text_list users, pids, jobs, ids,
+		states; /* each may be a comma-separated list */
 	const char *min_mem;
 	bool compute;
 };
@@ -27,6 +28,9 @@ struct filter_values {
 		.offset = offsetof(type, member.users) },                                      \
 		{ OPTION_LIST, letter_pid, "pid", "N,...", "only these processes",             \
 			.offset = offsetof(type, member.pids) },                               \
+		{ OPTION_LIST, 0, "job", "JOB,...",                                            \
+			"only processes of these batch jobs: 123 or slurm:123",                \
+			.offset = offsetof(type, member.jobs) },                               \
 		{ OPTION_LIST, letter_id, "id", "CARD,...",                                    \
 			"only these cards: index, index:instance, UUID (or its beginning) or " \
 			"PCI address",                                                         \

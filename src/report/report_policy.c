@@ -217,8 +217,8 @@ static bool is_wanted(const struct report *r, const char *user)
 	if (!only)
 		return true;
 	if (only->lists[ONLY_GROUP].n || only->lists[ONLY_NOTEBOOK].n ||
-		only->lists[ONLY_CARD].n || only->lists[ONLY_MODEL].n ||
-		only->lists[ONLY_HOST].n)
+		only->lists[ONLY_JOB].n || only->lists[ONLY_CARD].n ||
+		only->lists[ONLY_MODEL].n || only->lists[ONLY_HOST].n)
 		return false;
 	return !only->lists[ONLY_USER].n ||
 	       options_list_any(&only->lists[ONLY_USER], names_user, user);

@@ -206,6 +206,7 @@ static const struct option_row report_rows[] = {
 	ONLY("user", ONLY_USER),
 	ONLY("group", ONLY_GROUP),
 	ONLY("notebook", ONLY_NOTEBOOK),
+	ONLY("job", ONLY_JOB),
 	ONLY("card", ONLY_CARD),
 	ONLY("host", ONLY_HOST),
 	ONLY("model", ONLY_MODEL),

@@ -87,7 +87,7 @@ enum { REPORT_ROWS = 1000 };
 /* The names of these parameters, for the table of routes. */
 #define WINDOW_PARAMS "since until last utc"
 #define REPORT_PARAMS                                                                          \
-	WINDOW_PARAMS " by user group notebook card host model sort compare top longest"
+	WINDOW_PARAMS " by user group notebook job card host model sort compare top longest"
 
 /* Reads the question of a request; with `people`, it shows few rows unless `top` is given.
  * The struct must not be moved, and is valid as long as the request. */

@@ -222,3 +222,36 @@ def test_html(lab):
     assert "of observed time" not in page.partition('id="hours"')[2].partition("</section>")[0]
     assert "Share of the time held; unobserved: of all time of the GPUs" in page and "nothing held" not in page
     assert 'class="unobserved" x=' not in page
+
+
+def test_jobs(tmp_path):
+    """A job's processes on two hosts, one of another job, a claim; and a job that has nothing but a lease."""
+    s = Store(tmp_path / "gua.db")
+    host = s.host()
+    s.run(host, T, T + HOUR)
+    cards = [s.card(host, i, T, T + HOUR) for i in range(2)]
+    jobs = [s.process(host, 100 + i, "alice", job=job, job_name="sweep")
+            for i, job in enumerate(("slurm:12", "slurm:12", "slurm:112", "claim:slurm:12", None))]
+    for i, process in enumerate(jobs):
+        s.usage(T + 60 * i, cards[0], ACTIVE, 60, util=90)
+        s.holding(T + 60 * i, cards[0], process, ACTIVE, 60, share=60, mem_mb=100)
+    s.usage(T, cards[1], 5, 60)
+    s.db.execute("UPDATE run SET leases = 1")
+    lease = s.insert("lease", host=host, kind=0, name="13", owner="bob", uid=1001, job_name="wait", share=1, since_ms=T * 1000,
+                     first_seen_ms=T * 1000, last_seen_ms=T * 1000)
+    s.insert("leased_1m", slot=T, gpu=cards[1], lease=lease, reserved_ms=60000, active_ms=0, idle_held_ms=0, use_unknown_ms=0,
+             untouched_ms=60000, unknown_ms=0)
+    db = s.save()
+
+    def of(*args):
+        document = week(db, *args)
+        return [(row["identity"], row["active_gpu_seconds"], row["reserved_gpu_seconds"]) for row in document["identities"]]
+
+    assert of("--job", "12") == [("alice", 180, 0)]
+    assert of("--job", "slurm:12") == [("alice", 180, 0)]
+    assert of("--job", "claim:slurm:12,112") == [("alice", 120, 0)]
+    assert of("--job", "13") == [("bob", 0, 60)]
+    assert week(db, "--job", "12")["only"] == {"job": ["12"]}
+    assert {row["job_name"] for row in week(db, "--by", "job_name,user")["breakdown"]["rows"]} == {"wait", "sweep"}
+    missing = gua("report", "--db", db, "--now", f"@{T + HOUR}", "--job", "2")
+    assert missing.returncode == 1 and "the store has no job '2' of these users" in missing.stderr

@@ -98,6 +98,8 @@ def test_a_letter_names_no_command_that_ends_work(who):
     """One process of the job is idle, the other computes: scancel would end both."""
     text = LAB + "".join(f'process job{i} pid {4700 + i} user zoe uid 1009 command "python job.py" job slurm:9 started -1h\n'
                          f"at 0s hold job{i} card {i} memory 2GB\n" for i in (0, 1)) + "at 0s load job0 card 0 sm 50\n"
+    assert users(who(600, "--job", "9", text=text)) == users(who(600, "--job", "8,slurm:9", text=text)) == ["zoe", "zoe"]
+    assert users(who(600, "--job", "8", text=text)) == []
     letter = who(600, "--idle", "5m", "--message", "--user", "zoe", recorded=True, text=text).stdout
     assert "pid 4701" in letter and "scancel" not in letter and "please release it in your program" in " ".join(letter.split())
 

@@ -53,10 +53,11 @@ static int fleet_engine_check(const struct audit_question *q, struct err *e)
 	for (size_t i = 0; i < q->by.n; i++)
 		others |= identity_kinds[q->by.kinds[i]].column &&
 			  q->by.kinds[i] != IDENTITY_USER;
-	if (q->only.lists[ONLY_NOTEBOOK].n)
+	if (q->only.lists[ONLY_NOTEBOOK].n || q->only.lists[ONLY_JOB].n)
 		return err_set(e, ERR_USAGE,
-			"the metrics of a fleet have no notebooks: --notebook needs the store "
-			"of a host");
+			"the metrics of a fleet have no %ss: --%s needs the store of a host",
+			q->only.lists[ONLY_JOB].n ? "job" : "notebook",
+			q->only.lists[ONLY_JOB].n ? "job" : "notebook");
 	if (q->present_of)
 		return err_set(e, ERR_USAGE,
 			"the metrics of a fleet do not say what a user holds now: --digest "
