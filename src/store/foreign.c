@@ -310,11 +310,12 @@ static int refuse(const char *path, sqlite3_stmt *row, const char *why, struct e
 }
 
 /* Whether a CREATE TABLE may define computed columns: they need the word AS, and "(" or a
- * comment after it. */
+ * comment after it. Each table of each store is examined, and strcasestr() is slow. */
 static bool may_compute(const char *sql)
 {
-	for (const char *at = sql; (at = strcasestr(at, "as")); at += 2)
-		if (strchr("(/-", at[2 + strspn(at + 2, " \t\r\n\f\v")]))
+	for (const char *at = sql; *at; at++)
+		if ((*at == 'a' || *at == 'A') && (at[1] == 's' || at[1] == 'S') &&
+			strchr("(/-", at[2 + strspn(at + 2, " \t\r\n\f\v")]))
 			return true;
 	return false;
 }

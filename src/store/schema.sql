@@ -1,8 +1,9 @@
--- The store of gua: one SQLite file. This file has its tables and views.sql its views.
+-- The store of gua: one SQLite file. This file has its tables; views.sql has views of all slots, and
+-- dist/views.sql the views for people.
 -- user_version numbers the schema: upgrade_N.sql turns version N into the next one, and with
 -- read_N.sql a program that does not write reads a store of version N.
 -- Times named *_ms are unix milliseconds, slots are unix seconds (start of the slot).
--- Start reading at the views: day_cards, day_users, now_holders, idle_spells.
+-- Start reading at the views for people: day_cards, day_users, now_holders, idle_spells.
 
 PRAGMA application_id = 0x47554131; -- "GUA1"
 PRAGMA user_version = 5;

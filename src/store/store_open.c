@@ -30,7 +30,7 @@ _Static_assert(sizeof(versions) / sizeof(versions[0]) == STORE_VERSION,
 /* The first version that has the sums of sums.h. */
 enum { FIRST_WITH_SUMS = 5 };
 
-/* Our views, whose columns differ between versions; a user's own views stay. */
+/* Our views, also those that were in stores of older versions; a user's own views stay. */
 static const char drop_views_sql[] = "DROP VIEW IF EXISTS state; DROP VIEW IF EXISTS usage;"
 				     "DROP VIEW IF EXISTS holding;"
 				     "DROP VIEW IF EXISTS day_cards;"

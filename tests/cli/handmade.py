@@ -10,6 +10,7 @@ from conftest import ROOT
 
 HOUR = 3600
 SCHEMA = "".join((ROOT / "src/store" / name).read_text() for name in ("schema.sql", "views.sql"))
+VIEWS = (ROOT / "dist/views.sql").read_text()  # of the connection
 ACTIVE, IDLE_HELD, TRULY_IDLE, UNOBSERVED, USE_UNKNOWN, RESERVED = range(6)
 SQUATTING = 3
 ENDED_ACTIVE, ENDED_RELEASED, ENDED_EXITED, ENDED_STOPPED = range(4)

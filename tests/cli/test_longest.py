@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from handmade import ENDED_ACTIVE, ENDED_EXITED, ENDED_RELEASED, ENDED_STOPPED, HOUR, IDLE_HELD, Store
+from handmade import ENDED_ACTIVE, ENDED_EXITED, ENDED_RELEASED, ENDED_STOPPED, HOUR, IDLE_HELD, Store, VIEWS
 from test_export import rows as exported
 from test_report import fails, report, report_csv, report_json
 
@@ -226,6 +226,7 @@ def test_export(store):
 
 def test_the_view_agrees(store):
     with sqlite3.connect(store) as db:
+        db.executescript(VIEWS)
         assert db.execute("SELECT user, idle_hours, how_ended FROM idle_spells").fetchall() == [
             ("alice", 9.0, None), ("alice", 8.0, "active"), ("bob", 5.5, "released"), ("bob", 1.0, "stopped"),
             ("_dead", 0.5, "exited")]

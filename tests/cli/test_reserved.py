@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 
 from conftest import gua
+from handmade import VIEWS
 from test_report import SCHEMA
 
 START = 1793606400  # Mon 2026-11-02 08:00 UTC
@@ -99,8 +100,10 @@ def test_owners_jobs_and_accounts(db, report):
 
 def test_the_time_of_leases(db):
     """A lease is active or idle-held by its own processes, otherwise untouched; what others hold is not its own."""
-    rows = sqlite3.connect(db).execute("SELECT name, job_name, since, active_hours, idle_held_hours, untouched_hours, "
-                                       "reserved_hours FROM leased_time ORDER BY name").fetchall()
+    connection = sqlite3.connect(db)
+    connection.executescript(VIEWS)
+    rows = connection.execute("SELECT name, job_name, since, active_hours, idle_held_hours, untouched_hours, reserved_hours "
+                              "FROM leased_time ORDER BY name").fetchall()
     assert rows == [("4", "never", "2026-11-02 08:00:00", 0, 0, 2, 2), ("5", "train", "2026-11-02 07:50:00", 2, 0, 0, 0),
                     ("6", None, "2026-11-02 08:00:00", 0, 1, 1, 1), ("7", None, "2026-11-02 08:30:00", 0, 0, 1.5, 1.25),
                     ("8", None, "2026-11-02 09:00:00", 0, 0, 0.5, 0.25), ("9", None, "2026-11-02 08:00:00", 0, 0, 2, 1)]

@@ -8,6 +8,7 @@ import struct
 import pytest
 
 from conftest import BUILD, advance, gua
+from handmade import VIEWS
 from recorded import WALL, rows
 from truth import Scenario
 
@@ -133,6 +134,7 @@ def spells_of(db):
                     CASE how_ended WHEN 0 THEN 'active' WHEN 1 THEN 'released' WHEN 2 THEN 'exited'
                     WHEN 3 THEN 'stopped' END AS how FROM spell)
             JOIN process ON process.id = process JOIN gpu ON gpu.id = gpu ORDER BY begin_ms""", {"wall": WALL})]
+        connection.executescript(VIEWS)
         shown, = connection.execute("SELECT count(*) FROM idle_spells").fetchone()
     assert shown == len(found)
     return found

@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 
 from conftest import ROOT, gua
-from handmade import SCHEMA
+from handmade import SCHEMA, VIEWS
 
 PAGE = (ROOT / "man" / "gua-store.5.scd").read_text()
 HOUR = 3_600_000
@@ -19,7 +19,7 @@ def store(tmp_path):
     """A store with known rows: one card, two users, three slot widths on two days."""
     path = tmp_path / "gua.db"
     db = sqlite3.connect(path)
-    db.executescript(SCHEMA)
+    db.executescript(SCHEMA + VIEWS)
     start = DAY_S * 1000
     db.executescript(f"""
         INSERT INTO host VALUES (1, 'lab', '', 'bare', '550', {start}, {start});
@@ -86,7 +86,8 @@ def test_state_names(store):
 def test_every_table_and_column_is_in_the_manual(store):
     """Ids aside, each name of the schema is in gua-store(5), in the paragraph of its table."""
     paragraphs = re.split(r"\n(?=\*)", PAGE)
-    for name, kind in store.execute("SELECT name, type FROM sqlite_schema WHERE type IN ('table', 'view')").fetchall():
+    for name, kind in store.execute("SELECT name, type FROM sqlite_schema WHERE type IN ('table', 'view') UNION ALL "
+                                    "SELECT name, type FROM sqlite_temp_schema").fetchall():
         mine = [p for p in paragraphs if f"*{name}*" in p.split("\n")[0]]
         assert mine, f"{name} is not in gua-store(5)"
         for column in [row[1] for row in store.execute(f"PRAGMA table_info({name})")]:
