@@ -616,8 +616,12 @@ void reader_expect(struct reader *r, uint32_t *pids, size_t n)
 {
 	size_t kept = 0;
 	r->n_known = 0;
-	if (n == 0)
+	if (n == 0) { /* as usual: the answers of the first look are large */
+		free(r->known);
+		r->known = NULL;
+		r->cap_known = 0;
 		return;
+	}
 	qsort(pids, n, sizeof(*pids), by_pid);
 	for (size_t i = 0; i < n; i++)
 		if (kept == 0 || pids[i] != pids[kept - 1])
