@@ -160,6 +160,18 @@ static bool examine_namespace(const struct examination *x, struct findings *f)
 	return true;
 }
 
+/* Checks the cgroup namespace: from another one, the cgroups of pid 1 begin with dots. */
+static void examine_cgroups(const struct examination *x, struct findings *f)
+{
+	char text[TEXT_FILE];
+	if (file_read_below(x->root, "/proc/1/cgroup", text, sizeof(text)) > 0 &&
+		strstr(text, ":/.."))
+		finding_add(f, FINDING_OK, "cgroups",
+			"this is a container with a cgroup namespace of its own: pods, "
+			"containers and jobs are found by the part of their paths that it "
+			"shows; its own pod has no name");
+}
+
 /* Adds the pids of this host that a source lists; false: out of memory. */
 static bool add_pids(const struct source *s, uint32_t **pids, size_t *n, size_t *cap)
 {
@@ -471,6 +483,7 @@ static void examine(const struct examination *x, const struct patients *p, struc
 	if (captured)
 		return;
 	bool hidden = examine_hidepid(x, f);
+	examine_cgroups(x, f);
 	if (!examine_namespace(x, f) && !hidden)
 		finding_add(f, FINDING_OK, "processes",
 			"the processes of all users can be seen (as uid %u)",

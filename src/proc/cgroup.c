@@ -16,6 +16,7 @@ struct path {
 	size_t n;
 	size_t base;	   /* index of the first name that its manager chose: see find_zone() */
 	bool users;	   /* a user chose the components from `base` on */
+	bool outside;	   /* of our cgroup namespace: the components above are not known */
 	int64_t slice_uid; /* of "/user.slice/user-UID.slice/...", or -1 */
 	struct piece session; /* N of ".../user-UID.slice/session-N.scope", or empty */
 };
@@ -43,6 +44,8 @@ enum place {
 	IN_SLICES, /* nothing but slices */
 	IN_UNIT,   /* slices, and one unit, which is the parent */
 	BELOW_TOP, /* anything */
+	OUTSIDE,   /* the same, in a path from outside of our cgroup namespace: its first name
+		      is beside one of the cgroups that we are in, which managers make */
 	ANYWHERE,  /* the same, even where users choose the names */
 };
 
@@ -70,6 +73,10 @@ static const struct cgroup_rule rows[] = {
 	{ "libpod-conmon-%", IN_SLICES, NULL, NULL, SHAPE_NAME, LABEL_NONE, "", true },
 	{ "crio-conmon-%", IN_SLICES, NULL, NULL, SHAPE_NAME, LABEL_NONE, "", false },
 	{ "lxc.monitor.%", BELOW_TOP, NULL, "", SHAPE_NAME, LABEL_NONE, "", false },
+	/* containers and pods beside ours */
+	{ "*-pod%.slice:*", OUTSIDE, NULL, "", POD_ID, "", false },
+	{ "*:cri-containerd:%", OUTSIDE, NULL, "", CONTAINER_ID, "containerd:", false },
+	{ "%", OUTSIDE, NULL, "", CONTAINER_ID, "container:", false },
 	/* containers */
 	{ "docker-%.scope", IN_SLICES, NULL, NULL, CONTAINER_ID, "docker:", true },
 	{ "libpod-payload-%", IN_UNIT, NULL, "*.service", CONTAINER_ID, "podman:", true },
@@ -227,14 +234,27 @@ static bool are_slices(const struct path *path, size_t end)
 	return true;
 }
 
+/* Whether the first component is `top`. If we are a pod, "kubepods" is one of the dots of the
+ * path of another pod: "/../../burstable/podUID/ID", or "/../podUID/ID". */
+static bool is_top(const struct path *path, const char *top)
+{
+	struct piece first = path->components[path->base];
+	if (path->outside && strcmp(top, "kube*") == 0 &&
+		(piece_is_like(first, "burstable") || piece_is_like(first, "besteffort") ||
+			piece_is_like(first, "pod*")))
+		return true;
+	return piece_is_like(first, top);
+}
+
 static bool is_placed(const struct cgroup_rule *row, const struct path *path, size_t at)
 {
 	static const struct piece none = { "", 0 };
 	if (row->place == ANYWHERE)
 		return true;
-	if (at < path->base || (path->users && !row->rootless))
+	if (at < path->base || (path->users && !row->rootless) ||
+		(row->place == OUTSIDE && !path->outside))
 		return false;
-	if (row->top && !piece_is_like(path->components[path->base], row->top))
+	if (row->top && !is_top(path, row->top))
 		return false;
 	struct piece parent = at > path->base ? path->components[at - 1] : none;
 	if (row->parent && !piece_is_like(parent, row->parent))
@@ -361,14 +381,19 @@ static struct piece session_of(struct piece text)
  * fills /user.slice/user-UID.slice: the kernel lets a process be moved only by those who may
  * write to the new cgroup and to the nearest one above both. The manager hands
  * "user@UID.service" in it over to that user, who chooses every name below it and cannot leave
- * it. */
+ * it. Outside of our cgroup namespace nothing shows that such a slice is the system's. */
 static void find_zone(struct path *path)
 {
 	path->base = 0;
 	path->users = false;
 	path->slice_uid = -1;
 	path->session = (struct piece){ "", 0 };
-	if (path->n < 2 || !piece_is_like(path->components[0], "user.slice"))
+	for (size_t i = 0; path->outside && !path->users && i < path->n; i++) {
+		path->users =
+			are_slices(path, i) && piece_is_like(path->components[i], "user@*");
+		path->base = path->users ? i + 1 : 0;
+	}
+	if (path->outside || path->n < 2 || !piece_is_like(path->components[0], "user.slice"))
 		return;
 	path->slice_uid = uid_within(path->components[1], "user-", ".slice");
 	path->users = path->n > 2 && piece_is_like(path->components[2], "user@*");
@@ -378,20 +403,23 @@ static void find_zone(struct path *path)
 		path->session = session_of(path->components[2]);
 }
 
-/* Splits at slashes. A path that begins with ".." is outside our cgroup namespace: the place of
- * its names in the tree is not known, so none of them is used. */
+/* Splits at slashes. A path that begins with ".." is outside of our cgroup namespace: each is
+ * one of the cgroups that we are in, and names nothing. The kernel writes none further on. */
 static void split_path(struct path *path, struct piece text)
 {
 	path->n = 0;
+	path->outside = false;
 	for (size_t i = 0; i < text.len && path->n < MAX_COMPONENTS;) {
 		const char *slash = memchr(text.at + i, '/', text.len - i);
 		size_t n = slash ? (size_t)(slash - text.at) - i : text.len - i;
 		struct piece part = { text.at + i, n };
-		if (piece_is_like(part, "..")) {
+		bool up = piece_is_like(part, "..");
+		if (up && path->n) {
 			path->n = 0;
 			break;
 		}
-		if (n)
+		path->outside |= up;
+		if (n && !up)
 			path->components[path->n++] = part;
 		i += n + 1;
 	}

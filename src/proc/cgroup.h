@@ -24,7 +24,8 @@ struct cgroup_labels {
 };
 
 /* Reads /proc/PID/cgroup (v1, v2 or both). The outermost job, container
- * and pod win, and the deepest unit. Paths outside of our cgroup namespace are not used. */
+ * and pod win, and the deepest unit. Of a path outside of our cgroup namespace ("/../../x") the
+ * rest after the dots is used, except for `session` and `slice_uid`. */
 void cgroup_parse(const char *bytes, size_t len, struct cgroup_labels *labels);
 
 /* Lists the cgroups of Slurm's jobs below `root` ("": this host): paths that end with "job_N"

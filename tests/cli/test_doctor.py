@@ -234,6 +234,17 @@ def test_a_pid_namespace_of_its_own(host, doctor):
     assert "--pid=host" in only(answer, "processes")["advice"] and process.returncode == 0
 
 
+def test_a_cgroup_namespace_of_its_own(host, doctor):
+    root = host()
+    (root / "proc/1").mkdir()
+    (root / "proc/1/cgroup").write_text("0::/init.scope\n")
+    answer, _ = doctor(root)
+    assert checks(answer, "cgroups") == []
+    (root / "proc/1/cgroup").write_text("0::/../../../../init.scope\n")
+    answer, process = doctor(root)
+    assert "cgroup namespace of its own" in only(answer, "cgroups")["text"] and process.returncode == 0
+
+
 def test_the_store(host, doctor, tmp_path):
     root = host()
     answer, _ = doctor(root)

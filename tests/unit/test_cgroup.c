@@ -113,7 +113,8 @@ static void test_places(void **state)
 	expect_job("/projects/slurm/uid_1001/job_42", "");
 	expect_job("/system.slice/web.service/slurmstepd.scope/job_42", "");
 	expect_job("/machine.slice/slurmstepd.scope/job_42", "");
-	expect_job("/../system.slice/slurmstepd.scope/job_42", "");
+	expect_job("/../system.slice/slurmstepd.scope/job_42", "slurm:42");
+	expect_job("/slurm/../slurm/uid_1001/job_42", "");
 	expect_job("/system.slice/slurmstepd.scope/job_42/step_0/job_43", "slurm:42");
 	expect_container(USERS "/user.slice/docker-" HEX64 ".scope", "docker:" HEX12, "");
 	expect_container(USERS "/a.slice/libpod-" HEX64 ".scope/b", "podman:" HEX12, "");
@@ -130,7 +131,9 @@ static void test_places(void **state)
 	expect_container("/projects/alice/" HEX64, "", "");
 	expect_container("/a.slice/b.slice/docker-" HEX64 ".scope", "docker:" HEX12, "");
 	expect_container("/a.slice/b/docker-" HEX64 ".scope", "", "");
-	expect_container("/../docker-" HEX64 ".scope", "", "");
+	expect_container("/../docker-" HEX64 ".scope", "docker:" HEX12, "");
+	expect_container("/../projects/pod" POD "/" HEX64, "", "");
+	expect_container("/../a.slice/user@1000.service/pod" POD "/" HEX64, "", "");
 	expect_container("/docker/" OTHER64 "/kubelet/kubepods/pod" POD "/" HEX64,
 		"docker:ffffa1b2c3d4", "");
 }
