@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/moment.h"
 #include "base/str.h"
 #include "cmd/share/configure.h"
@@ -47,50 +48,30 @@ static int read_moment(
 	return 0;
 }
 
-static int choose_dir(const struct lease_place *p, char dir[PATH_MAX], struct err *e)
-{
-	int n = p->path ? snprintf(dir, PATH_MAX, "%s", p->path)
-			: snprintf(dir, PATH_MAX, "%s" LEASE_DIR_PATH, p->root);
-	return n < 0 || n >= PATH_MAX
-		       ? err_set(e, ERR_USAGE, "the path of the leases is too long")
-		       : 0;
-}
-
 static int run_add(struct lease_command *x, struct err *e)
 {
 	struct lease_file f = x->o->file;
-	char dir[PATH_MAX], boot[BOOT_ID_CAP], card[UUID_CAP];
-	int proc = -1;
+	char card[UUID_CAP];
 	const char *cards = f.cards ? f.cards : "";
-	double now_s = (double)x->place.now_ms / 1000;
 	if (!f.id || !*f.id || !f.cards)
 		return err_set(e, ERR_USAGE, "add needs --id and --cards");
 	if ((!f.user || !*f.user) && f.uid < 0)
 		return err_set(e, ERR_USAGE, "add needs --user or --uid");
 	if (!lease_file_card(&cards, card)) /* a job without a card has no lease */
 		return 0;
-	f.since_s = now_s;
+	f.since_s = (double)x->place.now_ms / 1000;
 	int rc = read_moment("--since", x->o->since, x->place.now_ms, &f.since_s, e);
 	if (rc == 0)
 		rc = read_moment("--until", x->o->until, x->place.now_ms, &f.until_s, e);
-	if (rc == 0)
-		rc = proc_open(&proc, x->place.root, e);
-	if (rc)
-		return rc;
-	proc_read_boot_id(proc, boot, sizeof(boot));
-	close(proc);
-	f.boot = boot;
-	rc = choose_dir(&x->place, dir, e);
-	return rc ? rc : lease_dir_put(dir, x->kind, &f, x->place.config->private, e);
+	f.boot = x->place.boot;
+	return rc ? rc : lease_dir_put(x->place.path, x->kind, &f, x->place.config->private, e);
 }
 
 static int run_end(struct lease_command *x, struct err *e)
 {
-	char dir[PATH_MAX];
 	if (!x->o->file.id)
 		return err_set(e, ERR_USAGE, "end needs --id");
-	int rc = choose_dir(&x->place, dir, e);
-	return rc ? rc : lease_dir_remove(dir, x->kind, x->o->file.id, e);
+	return lease_dir_remove(x->place.path, x->kind, x->o->file.id, e);
 }
 
 /* Reads the leases. The caller closes *d. */
@@ -214,13 +195,11 @@ static void examine_read(struct findings *f, const struct lease_place *p, struct
 	const struct leases *all)
 {
 	size_t no_card, unknown;
-	char path[PATH_MAX];
 	const char *problems = lease_dir_problems(d);
 	count(all, &no_card, &unknown);
-	snprintf(path, sizeof(path), "%s/etc/slurm/slurm.conf", p->root);
 	if (all->has_source)
 		finding_add(f, FINDING_OK, "leases", "%zu now", all->n);
-	else if (access(path, F_OK) == 0)
+	else if (file_is_below(p->root, "/etc/slurm/slurm.conf"))
 		finding_advise(
 			finding_add(f, FINDING_WARNING, "leases",
 				"Slurm is here, and nobody says which cards it has given "
@@ -351,19 +330,29 @@ int cmd_lease_run(const struct command *self, int argc, char **argv,
 	struct lease_command x = { .self = self, .o = &o, .watch = watch };
 	struct configuration conf = { 0 };
 	struct err e = { 0 };
-	int status = 0, first = cmd_options(self, argc, argv, &o, &status);
+	char dir[PATH_MAX], boot[BOOT_ID_CAP];
+	int proc = -1, status = 0, first = cmd_options(self, argc, argv, &o, &status);
 	if (!first)
 		return status;
 	const struct subcommand *sub = find(&x, argv + first, &e);
-	if (!sub || cmd_now(o.now, &x.place.now_ms, &e) != 0)
+	if (!sub || cmd_now(o.now, &x.place.now_ms, &e) != 0 ||
+		proc_open(&proc, o.root, &e) != 0)
 		return cmd_fail(self, &e);
+	proc_read_boot_id(proc, boot, sizeof(boot));
+	close(proc);
+	if (!file_path(dir, "%s%s", o.leases ? "" : o.root,
+		    o.leases ? o.leases : LEASE_DIR_PATH)) {
+		err_set(&e, ERR_USAGE, "the path of the leases is too long");
+		return cmd_fail(self, &e);
+	}
 	if (sub->run == run_watch && !watch) {
 		hand_over(self->name, argv);
 		return hand_over_missing(self, self->name);
 	}
 	conf.root = o.root;
 	if (configure(self, &conf, &o.conf, &o, &status) == 0) {
-		x.place.path = o.leases;
+		x.place.path = dir;
+		x.place.boot = boot;
 		x.place.root = o.root;
 		x.place.once = o.once;
 		x.place.config = &conf.values.leases;

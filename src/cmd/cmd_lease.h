@@ -10,6 +10,7 @@
 struct lease_place {
 	const char *path; /* NULL: the usual one */
 	const char *root;
+	const char *boot; /* the id of this boot */
 	const struct config_leases *config;
 	int64_t now_ms;
 	bool once; /* watch: asks once */

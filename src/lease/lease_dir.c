@@ -110,11 +110,10 @@ int lease_dir_open(struct lease_dir **made, const struct lease_dir_options *o, s
 	d->o = *o;
 	d->o.numbering = find_numbering(o->numbering);
 	d->proc = -1;
-	int n = o->path ? snprintf(d->path, sizeof(d->path), "%s", o->path)
-			: snprintf(d->path, sizeof(d->path), "%s" LEASE_DIR_PATH, o->root);
-	int rc = n < 0 || (size_t)n >= sizeof(d->path)
-			 ? err_set(e, ERR_USAGE, "the path of the leases is too long")
-			 : proc_open(&d->proc, o->root, e);
+	int rc = file_path(d->path, "%s%s", o->path ? "" : o->root,
+			 o->path ? o->path : LEASE_DIR_PATH)
+			 ? proc_open(&d->proc, o->root, e)
+			 : err_set(e, ERR_USAGE, "the path of the leases is too long");
 	if (rc) {
 		lease_dir_close(d);
 		*made = NULL;
@@ -170,9 +169,8 @@ static int64_t to_ms(struct timespec t)
 static bool find_place(const struct lease_dir *d, size_t place, char path[PATH_MAX])
 {
 	bool own = places[place].form == FORM_LEASE;
-	int n = snprintf(path, PATH_MAX, "%s%s%s", own ? d->path : d->o.root, own ? "/" : "",
-		places[place].name);
-	return n >= 0 && n < PATH_MAX;
+	return file_path(
+		path, "%s%s%s", own ? d->path : d->o.root, own ? "/" : "", places[place].name);
 }
 
 /* Others rewrite their files in place, which does not change the directory: each file counts.
@@ -691,9 +689,9 @@ static int find_file(char path[PATH_MAX], const char *dir, enum lease_kind kind,
 	char name[LEASE_FILE_NAME_CAP];
 	if (!lease_file_name(name, id))
 		return err_set(e, ERR_USAGE, "'%s' is not the id of a lease", id);
-	int n = snprintf(path, PATH_MAX, "%s/%s/%s", dir, lease_kind_names[kind], name);
-	return n < 0 || n >= PATH_MAX ? err_set(e, ERR_USAGE, "the path %s is too long", dir)
-				      : 0;
+	return file_path(path, "%s/%s/%s", dir, lease_kind_names[kind], name)
+		       ? 0
+		       : err_set(e, ERR_USAGE, "the path %s is too long", dir);
 }
 
 static bool is_written(const char *path, const struct str *text)

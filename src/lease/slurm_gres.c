@@ -18,6 +18,17 @@ static long read_number(const char **at)
 	return number;
 }
 
+/* "3" or "5-7". */
+static long read_range(const char **at, long *last)
+{
+	long first = *last = read_number(at);
+	if (**at == '-') {
+		++*at;
+		*last = read_number(at);
+	}
+	return first;
+}
+
 /* Parts of cards: 1 whole; n one of n equal parts; 0 a part of unknown size, also when cards
  * differ. */
 static void add_card(struct slurm_gres *g, long card, int share)
@@ -32,11 +43,7 @@ static void add_card(struct slurm_gres *g, long card, int share)
 static void add_ranges(struct slurm_gres *g, const char *at, int share)
 {
 	while (*at >= '0' && *at <= '9') {
-		long first = read_number(&at), last = first;
-		if (*at == '-') {
-			at++;
-			last = read_number(&at);
-		}
+		long last, first = read_range(&at, &last);
 		for (long card = first; card >= 0 && card <= last && card < CARDS_MAX; card++)
 			add_card(g, card, share);
 		at += *at == ',';
@@ -109,11 +116,7 @@ static void try_hosts(struct search *s, const char *head, const char *tail, size
 	size_t rest = len - (size_t)(close + 1 - tail);
 	for (const char *at = open + 1; at < close;) {
 		size_t width = strspn(at, "0123456789");
-		long first = read_number(&at), last = first;
-		if (*at == '-') {
-			at++;
-			last = read_number(&at);
-		}
+		long last, first = read_range(&at, &last);
 		for (long i = first; i >= 0 && i <= last; i++) {
 			int n = snprintf(name, sizeof(name), "%s%.*s%0*ld", head, (int)plain,
 				tail, (int)width, i);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/str.h"
 #include "proc/proc_parse.h"
 
@@ -504,8 +505,7 @@ void cgroup_find_slurm(const char *root, glob_t *found)
 	*found = (glob_t){ 0 };
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		char path[PATH_MAX];
-		int n = snprintf(path, sizeof(path), "%s/sys/fs/cgroup/%s", root, places[i]);
-		if (n > 0 && (size_t)n < sizeof(path))
+		if (file_path(path, "%s/sys/fs/cgroup/%s", root, places[i]))
 			glob(path, GLOB_NOSORT | (i ? GLOB_APPEND : 0), NULL, found);
 	}
 }

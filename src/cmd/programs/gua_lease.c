@@ -24,7 +24,6 @@
 #include "base/words.h"
 #include "cmd/cmd_lease.h"
 #include "lease/slurm_jobs.h"
-#include "proc/proc.h"
 
 /* The largest answer; the longest number of a job; arguments of a command; jobs of a host. */
 enum { ANSWER_MAX = 64 << 20, ID_CAP = 16, ARGUMENTS_MAX = 24, IDS_MAX = 4096 };
@@ -32,8 +31,8 @@ enum { ANSWER_MAX = 64 << 20, ID_CAP = 16, ARGUMENTS_MAX = 24, IDS_MAX = 4096 };
 /* The watch over Slurm. */
 struct watch {
 	const struct lease_place *place;
-	char dir[PATH_MAX], own[PATH_MAX]; /* of leases, and of Slurm's */
-	char node[256], boot[BOOT_ID_CAP];
+	char own[PATH_MAX]; /* the directory of Slurm's leases */
+	char node[256];
 	bool no_json;	     /* this Slurm does not write it */
 	char (*ids)[ID_CAP]; /* of one answer */
 	size_t n_ids;
@@ -129,12 +128,12 @@ static void take_job(void *context, const struct lease_file *job)
 {
 	struct watch *w = context;
 	struct lease_file f = *job;
-	f.boot = w->boot;
+	f.boot = w->place->boot;
 	if (w->n_ids >= IDS_MAX || strlen(f.id) >= ID_CAP || !array_one_more(&w->ids, w->n_ids))
 		return;
 	str_copy(w->ids[w->n_ids++], ID_CAP, f.id);
 	struct err e = { 0 };
-	if (lease_dir_put(w->dir, LEASE_SLURM, &f, w->place->config->private, &e) != 0)
+	if (lease_dir_put(w->place->path, LEASE_SLURM, &f, w->place->config->private, &e) != 0)
 		w->failed = e;
 }
 
@@ -231,41 +230,25 @@ static int pass(struct watch *w, struct err *e)
 static int prepare(struct watch *w, struct err *e)
 {
 	const struct lease_place *p = w->place;
-	int proc = -1,
-	    n = p->path ? snprintf(w->dir, sizeof(w->dir), "%s", p->path)
-			: snprintf(w->dir, sizeof(w->dir), "%s" LEASE_DIR_PATH, p->root);
-	if (n < 0 || snprintf(w->own, sizeof(w->own), "%s/%s", w->dir,
-			     lease_kind_names[LEASE_SLURM]) >= PATH_MAX)
+	const char *kind = lease_kind_names[LEASE_SLURM];
+	if (!file_path(w->own, "%s/%s", p->path, kind))
 		return err_set(e, ERR_USAGE, "the path of the leases is too long");
 	if (p->config->node)
 		str_copy(w->node, sizeof(w->node), p->config->node);
 	else if (gethostname(w->node, sizeof(w->node) - 1) != 0)
 		return err_set(
 			e, ERR_WORLD, "cannot read the host's name: %s", strerror(errno));
-	if (!p->config->node)
+	else
 		w->node[strcspn(w->node, ".")] = '\0';
-	int rc = proc_open(&proc, p->root, e);
-	if (rc)
-		return rc;
-	proc_read_boot_id(proc, w->boot, sizeof(w->boot));
-	close(proc);
 	umask(022);
 	return file_make_directories(w->own, 0755, e);
-}
-
-/* Waits for the next pass; true: a signal asks to end. */
-static bool must_end(int signals, int64_t next_us)
-{
-	struct clock clock;
-	struct pollfd fd = { .fd = signals, .events = POLLIN };
-	clock_init_real(&clock);
-	return clock_wait(&clock, next_us, &fd, 1) != 0;
 }
 
 static int watch(const struct lease_place *p, enum lease_kind kind, struct err *e)
 {
 	(void)kind;
 	struct lease_place now = *p;
+	struct pollfd signals = { .events = POLLIN };
 	struct watch w = { .place = &now };
 	struct clock clock;
 	sigset_t ends;
@@ -275,7 +258,8 @@ static int watch(const struct lease_place *p, enum lease_kind kind, struct err *
 	sigaddset(&ends, SIGTERM);
 	sigaddset(&ends, SIGINT);
 	sigprocmask(SIG_BLOCK, &ends, NULL);
-	int signals = signalfd(-1, &ends, SFD_CLOEXEC), rc = prepare(&w, e);
+	signals.fd = signalfd(-1, &ends, SFD_CLOEXEC);
+	int rc = prepare(&w, e);
 	clock_init_real(&clock);
 	for (bool over = rc != 0; !over;) {
 		int64_t next_us = clock_now(&clock).boot_us + p->config->every_ms * 1000;
@@ -291,11 +275,11 @@ static int watch(const struct lease_place *p, enum lease_kind kind, struct err *
 				why.text);
 		else
 			fault_clear(&w.silent, now.now_ms);
-		over = must_end(signals, next_us);
+		over = clock_wait(&clock, next_us, &signals, 1) != 0;
 		rc = 0;
 	}
-	if (signals >= 0)
-		close(signals);
+	if (signals.fd >= 0)
+		close(signals.fd);
 	free(w.ids);
 	return rc;
 }
