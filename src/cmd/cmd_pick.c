@@ -246,7 +246,8 @@ static bool is_own(const struct search *s, const struct lease *lease)
 static const struct lease *lease_of(const struct search *s, const struct card_id *card)
 {
 	for (size_t i = 0; s->leases && i < s->leases->n; i++)
-		if (lease_covers(s->leases, &s->leases->v[i], card) &&
+		if (s->leases->v[i].kind != LEASE_PICK && /* locks decide about these */
+			lease_covers(s->leases, &s->leases->v[i], card) &&
 			!is_own(s, &s->leases->v[i]))
 			return &s->leases->v[i];
 	return NULL;

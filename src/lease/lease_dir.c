@@ -71,6 +71,13 @@ struct entry {
 	bool watched, has_cgroup, cgroup_gone;
 };
 
+/* A card that gua pick has reserved: a file that is locked. Of hosts with a scheduler only. */
+struct picked {
+	char uuid[UUID_CAP];
+	int64_t uid, pid, since_ms; /* since it was first seen */
+};
+enum { PICKS_MAX = 64 };
+
 struct lease_dir {
 	struct lease_dir_options o;
 	char path[PATH_MAX];
@@ -83,6 +90,8 @@ struct lease_dir {
 	size_t n_entries;
 	struct proc_card cards[PROC_CARDS_MAX];
 	size_t n_cards;
+	struct picked picks[PICKS_MAX];
+	size_t n_picks;
 	bool has_number;    /* a lease names a card by its number */
 	int64_t cgroups_ms; /* when cgroups were looked for */
 	int64_t next_ms;    /* when a lease ends or becomes unknown by itself */
@@ -511,6 +520,85 @@ static bool look_around(struct lease_dir *d)
 	return changed || d->has_number;
 }
 
+/* Reads the lock files of gua pick, which are named UUID.UID. The kernel says who has locked
+ * them; what is in them does not count. Returns how many there are. */
+static size_t read_picks(
+	const struct lease_dir *d, struct picked found[PICKS_MAX], int64_t now_ms)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	size_t n = 0;
+	DIR *dir = file_path(path, "%s/run/lock/gua", d->o.root) ? opendir(path) : NULL;
+	for (struct dirent *file; dir && n < PICKS_MAX && (file = readdir(dir)) != NULL;) {
+		struct picked *p = &found[n];
+		size_t len = strcspn(file->d_name, ".");
+		memset(p, 0, sizeof(*p));
+		if (!file->d_name[len] || len >= UUID_CAP || !strchr("GM", file->d_name[0]) ||
+			fstatat(dirfd(dir), file->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+			!S_ISREG(st.st_mode) ||
+			strtoll(file->d_name + len + 1, NULL, 10) != (long long)st.st_uid)
+			continue;
+		memcpy(p->uuid, file->d_name, len);
+		p->uid = st.st_uid;
+		p->pid = proc_lock_pid(d->proc, &(struct proc_file){ st.st_dev, st.st_ino });
+		p->since_ms = now_ms;
+		for (size_t i = 0; i < d->n_picks; i++)
+			if (d->picks[i].pid == p->pid && strcmp(d->picks[i].uuid, p->uuid) == 0)
+				p->since_ms = d->picks[i].since_ms;
+		n += p->pid > 0;
+	}
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+static int compare_picks(const void *a, const void *b)
+{
+	const struct picked *x = a, *y = b;
+	return x->pid != y->pid ? array_compare(x->pid, y->pid) : strcmp(x->uuid, y->uuid);
+}
+
+/* Returns whether picks have come or gone. */
+static bool look_at_picks(struct lease_dir *d, int64_t now_ms)
+{
+	struct picked found[PICKS_MAX];
+	size_t n = d->out.has_source ? read_picks(d, found, now_ms) : 0;
+	if (n)
+		qsort(found, n, sizeof(*found), compare_picks);
+	if (n == d->n_picks && (!n || memcmp(found, d->picks, n * sizeof(*found)) == 0))
+		return false;
+	memcpy(d->picks, found, n * sizeof(*found));
+	d->n_picks = n;
+	return true;
+}
+
+/* Appends the picks: one lease for the cards of a process. */
+static bool add_picks(struct lease_dir *d, struct leases *out)
+{
+	for (size_t i = 0; i < d->n_picks; i++) {
+		const struct picked *p = &d->picks[i];
+		if (!array_one_more(&out->cards, out->n_cards) ||
+			!array_one_more(&out->v, out->n))
+			return false;
+		memcpy(out->cards[out->n_cards++].uuid, p->uuid, UUID_CAP);
+		if (i && d->picks[i - 1].pid == p->pid) {
+			out->v[out->n - 1].n_cards++;
+			continue;
+		}
+		char id[32];
+		snprintf(id, sizeof(id), "%lld", (long long)p->pid);
+		struct lease_file f = LEASE_FILE_NONE;
+		f.id = id;
+		f.uid = p->uid;
+		struct lease l = lease_file_lease(&f, LEASE_PICK, p->since_ms);
+		name_owner(d, &l);
+		l.first_card = out->n_cards - 1;
+		l.n_cards = 1;
+		memcpy(&out->v[out->n++], &l, sizeof(l));
+	}
+	return true;
+}
+
 /* The moment after which a watcher counts as silent. */
 static int64_t silent_ms(const struct lease_dir *d, const struct entry *n, int64_t *answered_ms)
 {
@@ -625,7 +713,7 @@ static bool make_leases(struct lease_dir *d, struct leases *out, int64_t now_ms)
 			return false;
 		out->n++;
 	}
-	return true;
+	return add_picks(d, out);
 }
 
 static bool are_equal(const struct leases *a, const struct leases *b)
@@ -653,8 +741,9 @@ const struct leases *lease_dir_read(struct lease_dir *d, int64_t now_ms)
 	if (changed)
 		read_all(d);
 	bool old = now_ms < d->cgroups_ms || now_ms - CGROUP_MS >= d->cgroups_ms;
-	if (d->n_entries && old) {
-		changed |= look_around(d);
+	if (old) {
+		changed |= d->n_entries && look_around(d);
+		changed |= look_at_picks(d, now_ms);
 		d->cgroups_ms = now_ms;
 	}
 	if (!changed && !answered && now_ms < d->next_ms)

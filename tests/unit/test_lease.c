@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,7 +28,7 @@ struct world {
 
 static const char *path_of(const struct world *w, const char *below)
 {
-	static char path[512];
+	static char path[1024];
 	snprintf(path, sizeof(path), "%s/%s", w->root, below);
 	return path;
 }
@@ -319,6 +320,47 @@ static void test_files_of_others(void **state)
 	close_world(&w);
 }
 
+/* Locks of gua pick count on hosts with a scheduler, while the kernel knows their process. */
+static void test_picks(void **state)
+{
+	(void)state;
+	struct world w;
+	char locks[512], text[512];
+	struct stat a, b;
+	open_world(&w, "auto");
+	snprintf(text, sizeof(text), "run/lock/gua/" A ".%u", (unsigned)geteuid());
+	put(&w, text, "whatever it says");
+	assert_int_equal(stat(path_of(&w, text), &a), 0);
+	snprintf(text, sizeof(text), "run/lock/gua/" B ".%u", (unsigned)geteuid());
+	put(&w, text, "");
+	assert_int_equal(stat(path_of(&w, text), &b), 0);
+	put(&w, "run/lock/gua/" A ".4242", ""); /* not of the user that it names */
+	put(&w, "run/lock/gua/choosing", "");
+	snprintf(locks, sizeof(locks),
+		"1: FLOCK  ADVISORY  WRITE 77 %02x:%02x:%llu 0 EOF\n"
+		"2: FLOCK  ADVISORY  WRITE 77 %02x:%02x:%llu 0 EOF\n",
+		major(a.st_dev), minor(a.st_dev), (unsigned long long)a.st_ino, major(b.st_dev),
+		minor(b.st_dev), (unsigned long long)b.st_ino);
+	put(&w, "proc/locks", locks);
+	assert_int_equal(read_at(&w, 0)->n, 0);
+	put(&w, "run/gua/leases/slurm/4", "id = 4\nuser = alice\ncards = " B "\n");
+	read_at(&w, 5000);
+	const struct leases *all = read_at(&w, 10000);
+	assert_int_equal(all->n, 2);
+	const struct lease *pick = &all->v[1];
+	assert_int_equal(pick->kind, LEASE_PICK);
+	assert_string_equal(pick->id, "77");
+	assert_int_equal(pick->uid, geteuid());
+	assert_int_equal(pick->since_ms, NOW_MS + 10000);
+	assert_int_equal(pick->n_cards, 2);
+	assert_string_equal(all->cards[pick->first_card].uuid, A);
+	uint64_t generation = all->generation;
+	assert_int_equal(read_at(&w, 20000)->generation, generation);
+	put(&w, "proc/locks", "");
+	assert_int_equal(read_at(&w, 25000)->n, 1);
+	close_world(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -328,6 +370,7 @@ int main(void)
 		cmocka_unit_test(test_a_silent_watcher),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_files_of_others),
+		cmocka_unit_test(test_picks),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
