@@ -53,7 +53,6 @@ struct slot_part {
 	int64_t slot, from_ms, to_ms, ms;
 	enum card_state state;
 	bool unsure; /* a process came or went at a moment that is not known exactly */
-	struct leased_parts *leased; /* NULL: the card has no leases */
 };
 
 /* Whether nobody uses or holds a card in this state. */
@@ -309,53 +308,91 @@ static void judge(const struct account *a, struct slot_part *p, const struct acc
 		       (at_ms >= a->unlisted_ms && p->state != CARD_ACTIVE);
 	if (a->suspect || unknown)
 		p->state = CARD_UNOBSERVED;
-	if (p->state == CARD_TRULY_IDLE && p->leased && p->leased->leased == LEASED_SURELY)
+	if (p->state == CARD_TRULY_IDLE && on->n_leases && a->leased.leased == LEASED_SURELY)
 		p->state = CARD_RESERVED;
 }
 
-/* The state of a lease's time, by the processes that use it: of a card, or CARD_RESERVED if
- * none uses it. */
-static enum card_state lease_state(
-	const struct slot_part *p, uint32_t lease, const struct account_scene *on)
+/* The leases that a holder's process uses. That takes comparing texts, so it is remembered. */
+static uint64_t leases_of(struct holder *h, const struct account_scene *on)
 {
-	enum card_state state = CARD_RESERVED;
-	if (p->state == CARD_USE_UNKNOWN)
-		return CARD_USE_UNKNOWN;
-	for (size_t i = 0; i < on->n && state != CARD_ACTIVE && !is_free(p->state); i++) {
-		const struct holder *h = &on->holders[i];
-		if (!classify_holder_counts(h, p->from_ms) ||
-			!on->is_used_by(on->context, lease, h->process))
+	if (h->leases_version == on->leases_version)
+		return h->leases;
+	h->leases = 0;
+	for (size_t i = 0; i < on->n_leases && i < LEASED_MAX; i++)
+		if (on->is_used_by(on->context, on->leases[i].lease, h->process))
+			h->leases |= UINT64_C(1) << i;
+	h->leases_version = on->leases_version;
+	return h->leases;
+}
+
+static void add_to_ledger(
+	const struct account *a, struct card_lease *lease, struct account_scene *on)
+{
+	const struct lease_sum *own = &lease->sum;
+	struct lease_sum *sum = ledger_leased(on->ledger, own->slot, a->card, lease->lease);
+	if (sum) {
+		sum->reserved_ms += own->reserved_ms;
+		sum->unknown_ms += own->unknown_ms;
+		sum->active_ms += own->active_ms;
+		sum->idle_held_ms += own->idle_held_ms;
+		sum->use_unknown_ms += own->use_unknown_ms;
+		sum->untouched_ms += own->untouched_ms;
+	}
+	lease->sum = (struct lease_sum){ .slot = -1 };
+}
+
+void account_leased(struct account *a, struct account_scene *on)
+{
+	for (size_t i = 0; i < on->n_leases; i++)
+		if (on->leases[i].sum.slot >= 0)
+			add_to_ledger(a, &on->leases[i], on);
+}
+
+/* The leases whose processes keep the card active, and those whose processes hold it. */
+struct leases_used {
+	uint64_t active, held;
+};
+
+static struct leases_used find_used(const struct slot_part *p, struct account_scene *on)
+{
+	struct leases_used used = { 0, 0 };
+	for (size_t i = 0; i < on->n && !is_free(p->state); i++) {
+		struct holder *h = &on->holders[i];
+		if (!classify_holder_counts(h, p->from_ms))
 			continue;
 		enum holder_state own = classify_holder(p->state, h->own_state);
 		if (own == HOLDER_ACTIVE)
-			state = CARD_ACTIVE;
+			used.active |= leases_of(h, on);
 		else if (own != HOLDER_TRULY_IDLE)
-			state = CARD_IDLE_HELD;
+			used.held |= leases_of(h, on);
 	}
-	return state;
+	return used;
 }
 
 /* Adds the piece to the leases of the card. */
-static void add_leases(
-	const struct account *a, const struct slot_part *p, struct account_scene *on)
+static void add_leases(struct account *a, const struct slot_part *p, struct account_scene *on)
 {
+	const struct leased_now *now = &a->leased;
+	bool surely = now->leased == LEASED_SURELY;
+	struct leases_used used = { 0, 0 };
+	if (surely)
+		used = find_used(p, on);
 	for (size_t i = 0; i < on->n_leases && i < LEASED_MAX; i++) {
-		struct lease_sum *sum = p->leased->counts[i]
-						? ledger_leased(on->ledger, p->slot, a->card,
-							  on->leases[i].lease)
-						: NULL;
-		if (!sum)
+		struct card_lease *lease = &on->leases[i];
+		if (!(now->counts >> i & 1))
 			continue;
-		if (p->leased->leased == LEASED_MAYBE) {
-			sum->unknown_ms += is_free(p->state) ? p->leased->part_ms[i] : 0;
-			continue;
-		}
-		enum card_state own = lease_state(p, on->leases[i].lease, on);
-		*(own == CARD_ACTIVE		  ? &sum->active_ms
-			: own == CARD_IDLE_HELD	  ? &sum->idle_held_ms
-			: own == CARD_USE_UNKNOWN ? &sum->use_unknown_ms
-						  : &sum->untouched_ms) += p->ms;
-		sum->reserved_ms += is_free(p->state) ? p->leased->part_ms[i] : 0;
+		if (lease->sum.slot >= 0 && lease->sum.slot != p->slot)
+			add_to_ledger(a, lease, on);
+		struct lease_sum *sum = &lease->sum;
+		sum->slot = p->slot;
+		if (is_free(p->state))
+			*(surely ? &sum->reserved_ms : &sum->unknown_ms) +=
+				leased_part_ms(now, i, p->from_ms, p->to_ms);
+		if (surely)
+			*(p->state == CARD_USE_UNKNOWN ? &sum->use_unknown_ms
+				: used.active >> i & 1 ? &sum->active_ms
+				: used.held >> i & 1   ? &sum->idle_held_ms
+						       : &sum->untouched_ms) += p->ms;
 	}
 }
 
@@ -367,11 +404,6 @@ static void account_piece(
 		.from_ms = from_ms,
 		.to_ms = to_ms,
 		.ms = to_ms - from_ms };
-	struct leased_parts leased;
-	if (on->n_leases) {
-		leased_divide(on->leases, on->n_leases, from_ms, to_ms, &leased);
-		p.leased = &leased;
-	}
 	judge(a, &p, on);
 	if (is_free(p.state))
 		a->free_state = p.state;
@@ -391,7 +423,7 @@ static void account_piece(
 		int64_t share = i < MAX_SHARERS ? split_next(&split, &on->holders[i]) : 0;
 		add_holding(a, &p, i, share, on);
 	}
-	if (p.leased)
+	if (on->n_leases && a->leased.counts)
 		add_leases(a, &p, on);
 	bool metered = p.state == CARD_IDLE_HELD && energy_is_metered(&a->energy, p.from_ms);
 	if (on->spells)
@@ -451,6 +483,16 @@ static int64_t next_edge(struct account *a, const struct account_scene *on, int6
 	return min64(a->calm_ms, most_ms);
 }
 
+/* Finds which leases count from covered_ms on. Returns until when. */
+static int64_t find_leased(struct account *a, const struct account_scene *on)
+{
+	if (a->leases_version != on->leases_version || a->covered_ms < a->leased.from_ms ||
+		a->covered_ms >= a->leased.to_ms)
+		leased_find(on->leases, on->n_leases, a->covered_ms, &a->leased);
+	a->leases_version = on->leases_version;
+	return a->leased.to_ms;
+}
+
 /* Cuts a stretch at slot boundaries and where holders change. */
 static void account_observed(struct account *a, int64_t to_ms, struct account_scene *on)
 {
@@ -460,7 +502,8 @@ static void account_observed(struct account *a, int64_t to_ms, struct account_sc
 			1000;
 		int64_t end = next_edge(a, on, min64(to_ms, slot_end));
 		end = min64(end, next_energy(a, on));
-		end = leased_next_ms(on->leases, on->n_leases, a->covered_ms, end);
+		if (on->n_leases)
+			end = min64(end, find_leased(a, on));
 		if (a->turns)
 			end = classify_next_turn_ms(on->holders, on->n, a->covered_ms, end);
 		if (a->covered_ms < a->stall_from_ms)
@@ -488,7 +531,7 @@ static void account_unobserved(struct account *a, int64_t to_ms, struct ledger *
 		int64_t ms = end - a->covered_ms;
 		add_usage(a,
 			&(struct slot_part){
-				slot, a->covered_ms, end, ms, CARD_UNOBSERVED, false, NULL },
+				slot, a->covered_ms, end, ms, CARD_UNOBSERVED, false },
 			ledger);
 		a->unobserved_ms += ms;
 		a->covered_ms = end;

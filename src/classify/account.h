@@ -72,6 +72,8 @@ struct account {
 					      counted as held */
 	bool used;			   /* the stretch before was use */
 	enum card_state free_state;	   /* of the newest time without use and holders */
+	struct leased_now leased;	   /* which leases count, as of ... */
+	uint32_t leases_version;	   /* ... account_scene.leases_version */
 	double paired_ms;    /* the error of the uncertain stretch just before; 0: none */
 	int64_t unlisted_ms; /* see account_unlisted(); INT64_MAX: the holders are known */
 	int64_t observed_ms, unobserved_ms; /* since account_start(), for the log and events */
@@ -87,8 +89,9 @@ struct account_scene {
 	const struct rules *rules;
 	struct ledger *ledger;
 	struct spells *spells; /* of the card; NULL: not needed */
-	const struct card_lease *leases;
+	struct card_lease *leases;
 	size_t n_leases;
+	uint32_t leases_version; /* changes when they do; not 0 */
 	/* Whether a process uses a lease; both are indexes in the recorder's tables. */
 	bool (*is_used_by)(const void *context, uint32_t lease, uint32_t process);
 	const void *context;
@@ -142,6 +145,9 @@ void account_steady(struct account *a, int64_t from_ms, int64_t to_ms, struct he
  * the rest as unobserved. Without a sample it accounts no time: the driver may still have older
  * ones. */
 void account_flush(struct account *a, int64_t to_ms, struct account_scene *on);
+
+/* Adds to the ledger what leases have, before it is stored or the leases change. */
+void account_leased(struct account *a, struct account_scene *on);
 
 /* There is no reading: accounts up to `to_ms` as unobserved, except for the period of a sample
  * that waits. */

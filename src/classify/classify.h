@@ -44,8 +44,10 @@ struct holder {
 	double now_pct;
 	double before_pct[COVER_BESIDE]; /* its use in the newest two drains, or parts of one */
 	struct turn turn;		 /* set by classify_turns() */
-	bool leads;			 /* private to account.c: see classify_holder_leads() */
-	struct holder_use use;		 /* private to classify_use() */
+	uint64_t leases; /* a bit for each lease of the card that its process uses ... */
+	uint32_t leases_version; /* ... as of account_scene.leases_version */
+	bool leads;		 /* private to account.c: see classify_holder_leads() */
+	struct holder_use use;	 /* private to classify_use() */
 };
 
 /* The holders of a card at one moment, and what they hold together. */

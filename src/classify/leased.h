@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/tick.h"
+
 /* The largest number of leases that count on one card; further ones have no time. */
 enum { LEASED_MAX = 64 };
 
@@ -16,6 +18,7 @@ struct card_lease {
 	bool pick;		/* of `gua pick`: a scheduler's lease of its owner hides it */
 	int64_t from_ms, to_ms; /* it covers the card then; INT64_MAX: it goes on */
 	int64_t unknown_ms;	/* from then on it may have ended; INT64_MAX: it has not */
+	struct lease_sum sum;	/* of one slot; account_leased() adds it to the ledger */
 };
 
 enum leased {
@@ -24,20 +27,20 @@ enum leased {
 	LEASED_SURELY,
 };
 
-/* How a stretch of time belongs to the leases of a card. */
-struct leased_parts {
+/* The leases of a card at a moment. Only known leases count; if all are unknown, they do. */
+struct leased_now {
+	int64_t from_ms, to_ms; /* it is so then: no lease begins, ends or becomes unknown */
 	enum leased leased;
-	bool counts[LEASED_MAX];     /* by lease: it covers the stretch, and is not hidden */
-	int64_t part_ms[LEASED_MAX]; /* by lease: 0 unless it counts */
+	uint64_t counts; /* a bit for each lease that covers the card and is not hidden */
+	/* The part of each: from `before` / `of` of the time on, 1 / `of` long. */
+	uint16_t before[LEASED_MAX], of[LEASED_MAX];
 };
 
-/* The first moment after `at_ms` at which a lease begins, ends or becomes unknown; at most
- * `next_ms`. */
-int64_t leased_next_ms(
-	const struct card_lease *leases, size_t n, int64_t at_ms, int64_t next_ms);
-/* Divides a stretch, in which no lease begins or ends, equally among the owners, and the part
- * of each among its leases. Only known leases have a part; if all are unknown, they have it.
- * The parts add up to the stretch. The parts of many stretches in a row are together less than
- * a millisecond off. */
-void leased_divide(const struct card_lease *leases, size_t n, int64_t from_ms, int64_t to_ms,
-	struct leased_parts *parts);
+/* Finds which leases count: time is divided equally among their owners, and the part of each
+ * among its leases. */
+void leased_find(
+	const struct card_lease *leases, size_t n, int64_t at_ms, struct leased_now *now);
+/* The part of a lease that counts. The parts of all add up to the time, and the parts of many
+ * stretches in a row are together less than a millisecond off. */
+int64_t leased_part_ms(
+	const struct leased_now *now, size_t lease, int64_t from_ms, int64_t to_ms);

@@ -64,6 +64,7 @@ struct account_scene watch_scene(struct watch *w, size_t i)
 		.spells = &w->cards[i].spells,
 		.leases = w->cards[i].leases,
 		.n_leases = w->cards[i].n_leases,
+		.leases_version = w->cards[i].leases_version,
 		.is_used_by = watch_leases_is_used_by,
 		.context = w };
 }
@@ -108,7 +109,8 @@ static int add_card(struct watch *w, const struct card_reading *r, int64_t now_m
 		.look_ms = -1,
 		.mem_bytes = -1,
 		.floor_bytes = -1,
-		.empty_ms = -1 };
+		.empty_ms = -1,
+		.leases_version = 1 };
 	watch_now_start(&w->cards[i]);
 	idle_spells_init(&w->cards[i].spells, (uint32_t)i, w->rules.spell_ms);
 	bool recent = seen_ms >= 0 && now_ms - seen_ms <= RING_MS;
@@ -815,6 +817,7 @@ int watch_tick(struct watch *w, struct tick *t, int64_t now_ms, struct err *e)
 	t->n_processes = w->lives.n;
 	t->usage = ledger_usage_rows(&w->ledger, &t->n_usage);
 	t->holding = ledger_holding_rows(&w->ledger, &t->n_holding);
+	watch_leases_tick(w);
 	t->leased = ledger_leased_rows(&w->ledger, &t->n_leased);
 	t->leases = w->leases;
 	t->n_leases = w->n_leases;

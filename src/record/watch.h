@@ -34,6 +34,7 @@ struct watched {
 	struct spells spells;
 	struct card_lease *leases; /* of watch_leases.c */
 	size_t n_leases, cap_leases;
+	uint32_t leases_version; /* see struct account_scene */
 	int64_t glance_ms; /* last glance with the same memory as at its last look; -1 never */
 	int64_t look_ms;   /* its last process list; -1 none yet */
 	int64_t mem_bytes; /* used at its last look; -1 unknown */

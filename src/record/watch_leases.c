@@ -112,6 +112,7 @@ static void take_card(
 	struct watch *w, size_t i, const struct leases *all, size_t n_known, int64_t change_ms)
 {
 	struct watched *card = &w->cards[i];
+	card->leases_version++;
 	for (size_t k = 0; k < all->n; k++) {
 		uint32_t at = w->lease_at[k];
 		const struct lease_entry *entry = &w->leases[at];
@@ -128,7 +129,8 @@ static void take_card(
 				.from_ms = begun ? entry->from_ms : change_ms,
 				.to_ms = INT64_MAX,
 				.owner = owner_of(w, at),
-				.pick = entry->lease.kind == LEASE_PICK };
+				.pick = entry->lease.kind == LEASE_PICK,
+				.sum.slot = -1 };
 		}
 		int64_t unknown_ms = entry->lease.unknown_since_ms;
 		own->unknown_ms = unknown_ms < 0 ? INT64_MAX : unknown_ms;
@@ -210,8 +212,19 @@ static void forget_lease(struct watch *w, uint32_t lease)
 				card->leases[left++] = own;
 		}
 		card->n_leases = left;
+		card->leases_version++;
 		for (size_t k = 0; k < left; k++)
 			card->leases[k].owner = owner_of(w, card->leases[k].lease);
+	}
+}
+
+void watch_leases_tick(struct watch *w)
+{
+	for (size_t i = 0; i < w->n_cards; i++) {
+		struct account_scene on = watch_scene(w, i);
+		account_leased(&w->cards[i].account, &on);
+		/* More may be known now about the processes that use them. */
+		w->cards[i].leases_version++;
 	}
 }
 

@@ -14,6 +14,8 @@ struct watch;
 int watch_leases_take(struct watch *w, const struct leases *all, int64_t now_ms, struct err *e);
 /* The clock was set: leases that have begun have begun by the new time, too. */
 void watch_leases_step(struct watch *w, int64_t new_now_ms);
+/* Adds the sums of leases to the ledger. */
+void watch_leases_tick(struct watch *w);
 /* Forgets the leases that have ended and are stored. */
 void watch_leases_stored(struct watch *w);
 /* Notes at the end of a run when each lease was seen last. */
