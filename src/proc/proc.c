@@ -403,15 +403,20 @@ static int64_t parse_lock(const char *line, const struct proc_file *file)
 
 int64_t proc_parse_locks(const char *bytes, size_t len, const struct proc_file *file)
 {
-	for (const char *at = bytes, *end; at < bytes + len; at = end + 1) {
+	static const char kind[] = ": FLOCK "; /* most lines are of another one */
+	const char *at = bytes;
+	while ((at = memmem(at, len - (size_t)(at - bytes), kind, sizeof(kind) - 1)) != NULL) {
 		char line[LOCK_LINE_CAP];
-		end = memchr(at, '\n', len - (size_t)(at - bytes));
+		const char *before = memrchr(bytes, '\n', (size_t)(at - bytes));
+		const char *from = before ? before + 1 : bytes;
+		const char *end = memchr(at, '\n', len - (size_t)(at - bytes));
 		if (!end)
 			return -1;
-		size_t n = (size_t)(end - at);
+		at = end;
+		size_t n = (size_t)(end - from);
 		if (n >= sizeof(line))
 			continue;
-		memcpy(line, at, n);
+		memcpy(line, from, n);
 		line[n] = '\0';
 		int64_t pid = parse_lock(line, file);
 		if (pid > 0)
