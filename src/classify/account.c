@@ -325,75 +325,39 @@ static uint64_t leases_of(struct holder *h, const struct account_scene *on)
 	return h->leases;
 }
 
-static void add_to_ledger(
-	const struct account *a, struct card_lease *lease, struct account_scene *on)
-{
-	const struct lease_sum *own = &lease->sum;
-	struct lease_sum *sum = ledger_leased(on->ledger, own->slot, a->card, lease->lease);
-	if (sum) {
-		sum->reserved_ms += own->reserved_ms;
-		sum->unknown_ms += own->unknown_ms;
-		sum->active_ms += own->active_ms;
-		sum->idle_held_ms += own->idle_held_ms;
-		sum->use_unknown_ms += own->use_unknown_ms;
-		sum->untouched_ms += own->untouched_ms;
-	}
-	lease->sum = (struct lease_sum){ .slot = -1 };
-}
-
 void account_leased(struct account *a, struct account_scene *on)
 {
-	for (size_t i = 0; i < on->n_leases; i++)
-		if (on->leases[i].sum.slot >= 0)
-			add_to_ledger(a, &on->leases[i], on);
+	leased_settle(on->leases, on->n_leases, a->card, on->ledger);
 }
 
-/* The leases whose processes keep the card active, and those whose processes hold it. */
-struct leases_used {
-	uint64_t active, held;
-};
-
-static struct leases_used find_used(const struct slot_part *p, struct account_scene *on)
+/* Finds the leases whose processes keep the card active, and those whose processes hold it. */
+static void find_used(
+	const struct slot_part *p, struct account_scene *on, struct leased_piece *piece)
 {
-	struct leases_used used = { 0, 0 };
-	for (size_t i = 0; i < on->n && !is_free(p->state); i++) {
+	for (size_t i = 0; i < on->n && !piece->free; i++) {
 		struct holder *h = &on->holders[i];
 		if (!classify_holder_counts(h, p->from_ms))
 			continue;
 		enum holder_state own = classify_holder(p->state, h->own_state);
 		if (own == HOLDER_ACTIVE)
-			used.active |= leases_of(h, on);
+			piece->active |= leases_of(h, on);
 		else if (own != HOLDER_TRULY_IDLE)
-			used.held |= leases_of(h, on);
+			piece->held |= leases_of(h, on);
 	}
-	return used;
 }
 
 /* Adds the piece to the leases of the card. */
 static void add_leases(struct account *a, const struct slot_part *p, struct account_scene *on)
 {
-	const struct leased_now *now = &a->leased;
-	bool surely = now->leased == LEASED_SURELY;
-	struct leases_used used = { 0, 0 };
-	if (surely)
-		used = find_used(p, on);
-	for (size_t i = 0; i < on->n_leases && i < LEASED_MAX; i++) {
-		struct card_lease *lease = &on->leases[i];
-		if (!(now->counts >> i & 1))
-			continue;
-		if (lease->sum.slot >= 0 && lease->sum.slot != p->slot)
-			add_to_ledger(a, lease, on);
-		struct lease_sum *sum = &lease->sum;
-		sum->slot = p->slot;
-		if (is_free(p->state))
-			*(surely ? &sum->reserved_ms : &sum->unknown_ms) +=
-				leased_part_ms(now, i, p->from_ms, p->to_ms);
-		if (surely)
-			*(p->state == CARD_USE_UNKNOWN ? &sum->use_unknown_ms
-				: used.active >> i & 1 ? &sum->active_ms
-				: used.held >> i & 1   ? &sum->idle_held_ms
-						       : &sum->untouched_ms) += p->ms;
-	}
+	struct leased_piece piece = { .card = a->card,
+		.slot = p->slot,
+		.from_ms = p->from_ms,
+		.to_ms = p->to_ms,
+		.free = is_free(p->state),
+		.use_unknown = p->state == CARD_USE_UNKNOWN };
+	if (a->leased.leased == LEASED_SURELY)
+		find_used(p, on, &piece);
+	leased_add(on->leases, &a->leased, &piece, on->ledger);
 }
 
 /* Accounts one stretch within one slot, with one utilisation and the same holders. */

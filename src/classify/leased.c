@@ -1,4 +1,4 @@
-/* Finds which leases of a card count at a moment, and divides time among them. */
+/* Finds which leases of a card count at a moment, divides time among them, and adds it up. */
 #include "classify/leased.h"
 
 /* Whether a lease covers the moment, surely or perhaps. */
@@ -86,4 +86,49 @@ int64_t leased_part_ms(
 	return of == 1 ? to_ms - from_ms
 		       : part_of(from_ms, to_ms, before + 1, of) -
 				 part_of(from_ms, to_ms, before, of);
+}
+
+static void settle(struct card_lease *lease, uint32_t card, struct ledger *ledger)
+{
+	const struct lease_sum *own = &lease->sum;
+	struct lease_sum *sum = ledger_leased(ledger, own->slot, card, lease->lease);
+	if (sum) {
+		sum->reserved_ms += own->reserved_ms;
+		sum->unknown_ms += own->unknown_ms;
+		sum->active_ms += own->active_ms;
+		sum->idle_held_ms += own->idle_held_ms;
+		sum->use_unknown_ms += own->use_unknown_ms;
+		sum->untouched_ms += own->untouched_ms;
+	}
+	lease->sum = (struct lease_sum){ .slot = -1 };
+}
+
+void leased_settle(struct card_lease *leases, size_t n, uint32_t card, struct ledger *ledger)
+{
+	for (size_t i = 0; i < n; i++)
+		if (leases[i].sum.slot >= 0)
+			settle(&leases[i], card, ledger);
+}
+
+void leased_add(struct card_lease *leases, const struct leased_now *now,
+	const struct leased_piece *piece, struct ledger *ledger)
+{
+	bool surely = now->leased == LEASED_SURELY;
+	for (size_t i = 0; i < LEASED_MAX && now->counts >> i; i++) {
+		struct lease_sum *sum = &leases[i].sum;
+		if (!(now->counts >> i & 1))
+			continue;
+		if (sum->slot >= 0 && sum->slot != piece->slot)
+			settle(&leases[i], piece->card, ledger);
+		sum->slot = piece->slot;
+		if (piece->free)
+			*(surely ? &sum->reserved_ms : &sum->unknown_ms) +=
+				leased_part_ms(now, i, piece->from_ms, piece->to_ms);
+		if (surely)
+			*(piece->use_unknown		 ? &sum->use_unknown_ms
+				: piece->active >> i & 1 ? &sum->active_ms
+				: piece->held >> i & 1	 ? &sum->idle_held_ms
+							 : &sum->untouched_ms) +=
+				piece->to_ms - piece->from_ms;
+	}
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "classify/ledger.h"
 #include "model/tick.h"
 
 /* The largest number of leases that count on one card; further ones have no time. */
@@ -18,7 +19,7 @@ struct card_lease {
 	bool pick;		/* of `gua pick`: a scheduler's lease of its owner hides it */
 	int64_t from_ms, to_ms; /* it covers the card then; INT64_MAX: it goes on */
 	int64_t unknown_ms;	/* from then on it may have ended; INT64_MAX: it has not */
-	struct lease_sum sum;	/* of one slot; account_leased() adds it to the ledger */
+	struct lease_sum sum;	/* of one slot; leased_settle() adds it to the ledger */
 };
 
 enum leased {
@@ -44,3 +45,16 @@ void leased_find(
  * stretches in a row are together less than a millisecond off. */
 int64_t leased_part_ms(
 	const struct leased_now *now, size_t lease, int64_t from_ms, int64_t to_ms);
+
+/* A stretch of a card's time within one slot. */
+struct leased_piece {
+	uint32_t card;
+	int64_t slot, from_ms, to_ms;
+	bool free, use_unknown; /* nobody uses or holds the card; its use is unknown */
+	uint64_t active, held;	/* bits of leases whose processes use it, or hold it idle */
+};
+/* Adds the stretch to the sums of the leases that count. */
+void leased_add(struct card_lease *leases, const struct leased_now *now,
+	const struct leased_piece *piece, struct ledger *ledger);
+/* Adds the sums of all leases to the ledger. */
+void leased_settle(struct card_lease *leases, size_t n, uint32_t card, struct ledger *ledger);
