@@ -240,6 +240,8 @@ static bool next_hours(
 		(end < until->sum_s && !sql_do(s->db, unsummed_sql, &oldest, SQL_INT(end),
 					       SQL_INT(until->sum_s))))
 		return false;
+	if (oldest >= until->sum_s)
+		return true;
 	int64_t n = max_slots / 60 > 1 ? max_slots / 60 : 1;
 	hours->from = floor_to(clock_later(oldest, 0), HOUR_S);
 	hours->to = clock_earlier(hours->from + n * HOUR_S, until->sum_s);

@@ -7,6 +7,8 @@
 #include "store/store_private.h"
 
 enum { HOUR_S = 3600, DAY_S = 86400 };
+/* Only a damaged file has slots over a longer time: 20 years. */
+#define MOST_S (INT64_C(20) * 366 * DAY_S)
 
 #define RANGE " WHERE slot >= ?1 AND slot < ?2"
 #define BOTH(kind, a, b)                                                                       \
@@ -86,9 +88,11 @@ bool sums_find(sqlite3 *db, struct sums_span *hours)
 	int rc = sqlite3_prepare_v2(db, span_sql, -1, &q, NULL);
 	if (rc == SQLITE_OK && (rc = sqlite3_step(q)) == SQLITE_ROW) {
 		int64_t first = sqlite3_column_int64(q, 0), last = sqlite3_column_int64(q, 1);
-		if (first >= 0 && last < SUMS_LAST_SLOT)
+		if (last >= 0 && last < SUMS_LAST_SLOT) {
+			first = clock_later(first, clock_later(last - MOST_S, 0));
 			*hours = (struct sums_span){ first - first % HOUR_S,
 				(last + 1) / HOUR_S * HOUR_S };
+		}
 	}
 	sqlite3_finalize(q);
 	return rc == SQLITE_ROW;
