@@ -81,7 +81,7 @@ def rows(bench, command, what, name, judged):
 def run(bench, say):
     """The part `fleet` of the bench."""
     if engines.missing():
-        say(f"fleet: left out, not installed: {' '.join(engines.missing())}")
+        bench.table.skip("fleet report", f"not installed: {' '.join(engines.missing())}")
         return
     hosts, days = (100, 7) if bench.quick else (2000, 30)
     folder = bench.folder / "fleet"

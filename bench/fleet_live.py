@@ -101,7 +101,7 @@ def compare(build, url, hosts, window):
 
 def run(bench, say):
     if engines.missing():
-        say(f"fleet_live: left out, not installed: {' '.join(engines.missing())}")
+        bench.table.skip("fleet_live", f"not installed: {' '.join(engines.missing())}")
         return
     minutes = 8 if bench.quick else 10
     folder = bench.folder / "fleet_live"

@@ -48,7 +48,7 @@ def one_shot(table, figure, command, env, runs, goal=20):
 
 
 def screen(command, env, seconds, settle=3):
-    """(CPU percent of one core, resident KiB) of a program on a terminal of 60 x 200."""
+    """(CPU percent of one core, resident KiB) of a program on a terminal of 60 x 200; None: it ended by itself."""
     pid, fd = pty.fork()
     if pid == 0:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 60, 200, 0, 0))
@@ -66,9 +66,13 @@ def screen(command, env, seconds, settle=3):
         before, begin = schedstat_ms(pid), time.monotonic()
         time.sleep(seconds)
         used, took = schedstat_ms(pid) - before, time.monotonic() - begin
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            return None
         return used / took / 10, status_of(pid, "VmRSS")
+    except OSError:  # its files in /proc are gone
+        return None
     finally:
-        os.kill(pid, 9)
+        os.kill(pid, 9)  # until it is waited for, it is there
         os.waitpid(pid, 0)
         os.close(fd)
 
@@ -146,20 +150,26 @@ def rows(table, say, build, folder, quick):
 
 def compare(table, say, gua, env, seconds, rounds):
     """gua top, and nvtop where it is installed: in turn, so that both see the same machine."""
-    has_nvtop = shutil.which("nvtop")
+    figure = "top: CPU at 1 s, part of nvtop's"
+    why = None if shutil.which("nvtop") else "nvtop is not installed (Debian has it in contrib: apt install nvtop)"
     ours, theirs, resident = [], [], []
     for _ in range(rounds):
-        cpu, kib = screen([gua, "top"], env, seconds)
-        ours.append(cpu)
-        resident.append(kib)
-        if has_nvtop:
-            theirs.append(screen(["nvtop"], env, seconds)[0])
+        shown = screen([gua, "top"], env, seconds)
+        if not shown:
+            raise SystemExit("gua top ended by itself")
+        ours.append(shown[0])
+        resident.append(shown[1])
+        other = screen(["nvtop"], env, seconds) if not why else None
+        if other:
+            theirs.append(other[0])
+        elif not why:
+            why = "nvtop ended by itself on the tests' driver library"
     table.row("top: resident, 16 cards, 128 processes", max(resident) / 1024, "MiB", 12, "the driver library included")
-    if not has_nvtop:
-        say("nvtop is not installed: no comparison")
-        table.row("top: CPU at 1 s, part of nvtop's", statistics.median(ours), "%", 0, "nvtop is not installed",
-                  judged=False)
+    mine = statistics.median(ours)
+    if why:
+        say(f"no comparison: {why}")
+        table.skip(figure, f"{why}; gua top takes {mine:.2f} % of a core")
         return
-    mine, other = statistics.median(ours), statistics.median(theirs)
-    table.row("top: CPU at 1 s, part of nvtop's", mine / other, "x", 1 / 3,
+    other = statistics.median(theirs)
+    table.row(figure, mine / other, "x", 1 / 3,
               f"{mine:.2f} % against {other:.2f} % of one core, medians of {rounds}")
