@@ -4,7 +4,8 @@
 #include "cmd/share/configure.h"
 
 struct fleet_values {
-	const char *from; /* NULL: not given; "": the one of gua.conf */
+	const char *from;    /* NULL: not given; "": the one of gua.conf */
+	const char *metrics; /* whose metrics; NULL: auto */
 	/* The rest is read through the configuration, which the options override. */
 	const char *match, *host_label, *expect, *bearer_file, *basic_file, *cert, *key, *ca,
 		*header_file;

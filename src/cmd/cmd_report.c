@@ -47,6 +47,10 @@ static const struct option_row rows[] = {
 		"(default: "
 		"url in [fleet] of gua.conf)",
 		ROW(fleet.from) },
+	{ OPTION_CHOICE, 0, "metrics", "EXPORTER",
+		"whose metrics of a fleet: gua, dcgm (dcgm-exporter), nvidia_gpu_exporter or "
+		"jobstats (default auto: gua's, else what is there)",
+		.choices = "auto|gua|dcgm|nvidia_gpu_exporter|jobstats", ROW(fleet.metrics) },
 	{ OPTION_TEXT, 0, "ssh", "HOSTS",
 		"report over the hosts in this file, one a line (-: standard input): fetches "
 		"from each, with your ssh, what gua recorded there",
@@ -313,6 +317,7 @@ static void write_command(struct str *out, const struct report_options *o)
 {
 	str_add(out, "gua report");
 	add_option(out, "from", o->fleet.from);
+	add_option(out, "metrics", o->fleet.metrics);
 	add_option(out, "ssh", o->ssh);
 	add_option(out, "since", o->words.window.since);
 	add_option(out, "until", o->words.window.until);

@@ -118,6 +118,8 @@ struct audit_stores {
 struct audit_fleet {
 	bool asked; /* the audit is made from metrics; else nothing below is set */
 	const char *url, *engine;
+	const char *metrics; /* whose metrics: "dcgm"; NULL: gua's */
+	int64_t sampled_ms;  /* they are samples, taken this often; 0: gua's counters */
 	size_t n_seen;	     /* hosts */
 	size_t n_late;	     /* of them: first seen within the window */
 	size_t n_silent;     /* of them: silent at its end */

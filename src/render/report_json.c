@@ -16,10 +16,11 @@ static void add_rules(struct json *j, const struct report *r)
 {
 	static const char *const keys[] = { "active_util_pct", "held_mem_bytes",
 		"count_graphics", "spell_seconds", "mixed", "privacy" };
+	bool known = !r->fleet || r->fleet->sampled_ms;
 	json_open(j, "rules", '{');
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]) && r->fleet; i++)
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]) && !known; i++)
 		json_text(j, keys[i], NULL);
-	if (!r->fleet) {
+	if (known) {
 		json_number(j, "active_util_pct", r->rules.active_util_pct, 6);
 		json_number(j, "held_mem_bytes", (double)r->rules.held_mem_bytes, 0);
 		json_bool(j, "count_graphics", r->rules.count_graphics);
@@ -211,6 +212,9 @@ static void add_fleet(struct json *j, const struct report *r)
 	json_open(j, "fleet", '{');
 	json_text(j, "url", f->url);
 	json_text(j, "engine", f->engine);
+	json_text(j, "metrics", f->metrics ? f->metrics : "gua");
+	json_number(j, "sample_seconds",
+		f->sampled_ms ? (double)f->sampled_ms / 1000 : (double)NAN, 3);
 	json_number(j, "hosts_seen", (double)f->n_seen, 0);
 	json_number(j, "hosts_expected",
 		f->n_expected < 0 ? (double)NAN : (double)f->n_expected, 0);

@@ -420,8 +420,9 @@ static void add_headline(struct report *r, const struct audit *a)
 		whole_ms > 0 ? report_share(a->ms[CARD_UNOBSERVED], whole_ms) : 0;
 	r->observed = report_share(r->observed_ms, whole_ms);
 	report_shown_shares(r->ms, r->shown, &r->shown_observed);
-	r->uncertainty =
-		a->fleet.asked ? (double)NAN : report_share(a->unsure_ms, r->observed_ms);
+	r->uncertainty = a->fleet.asked && !a->fleet.sampled_ms
+				 ? (double)NAN
+				 : report_share(a->unsure_ms, r->observed_ms);
 	r->unattributed_ms = a->unattributed_ms;
 	r->has_leases = a->has_leases;
 	for (size_t i = 0; i < a->n_cards; i++)

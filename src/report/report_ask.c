@@ -138,10 +138,9 @@ static int no_data(const struct audit *a, const struct audit_question *q, struct
 	int64_t hours = (q->now_ms - a->newest_ms) / 3600000 + 1;
 	if (q->engine)
 		return err_set(e, ERR_NOTHING,
-			"no metrics of gua between %s and %s; 'gua fleet status' shows the "
-			"hosts "
-			"that the engine knows",
-			from, until);
+			"no metrics of %s between %s and %s; 'gua fleet status' shows the "
+			"hosts that the engine knows",
+			a->fleet.metrics ? a->fleet.metrics : "gua", from, until);
 	if (a->oldest_ms < 0)
 		return err_set(e, ERR_NOTHING,
 			"the store has no data yet; the recorder stores the first after one "

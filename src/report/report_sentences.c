@@ -241,11 +241,14 @@ static void add_hosts(struct report *r, const struct audit *a)
 			f->missing);
 	moment_text(since, sizeof(since), a->since_ms, r->utc);
 	moment_text(until, sizeof(until), a->until_ms, r->utc);
+	char resets[96] = "";
+	if (!f->sampled_ms)
+		snprintf(resets, sizeof(resets), " Counter resets: %zu host%s lost %s store.",
+			f->n_resets, report_plural(f->n_resets),
+			f->n_resets == 1 ? "its" : "their");
 	report_say(r, SENTENCE_FLEET, NULL,
-		"Window covered: %s to %s, %.1f%% of the GPUs' time in it. Counter resets: %zu "
-		"host%s lost %s store.",
-		since, until, 100 * r->shown_observed, f->n_resets, report_plural(f->n_resets),
-		f->n_resets == 1 ? "its" : "their");
+		"Window covered: %s to %s, %.1f%% of the GPUs' time in it.%s", since, until,
+		100 * r->shown_observed, resets);
 }
 
 static void add_cautions(struct report *r, const struct audit_fleet *f)
@@ -271,6 +274,20 @@ static void add_cautions(struct report *r, const struct audit_fleet *f)
 			f->n_not_finite);
 	for (size_t i = 0; i < f->n_warnings; i++)
 		report_say(r, SENTENCE_FLEET, NULL, "The engine warns: %s", f->warnings[i]);
+}
+
+/* Says how exact samples are, and what they do not have. */
+static void add_sampled(struct report *r, const struct audit_fleet *f)
+{
+	report_say(r, SENTENCE_COVERAGE, NULL,
+		"sampled every %lld s by %s; each state ± %.1f points",
+		(long long)(f->sampled_ms / 1000), f->metrics,
+		ceil(1000 * r->uncertainty - 1e-6) / 10);
+	report_say(r, SENTENCE_FLEET, NULL,
+		"Metrics of %s: each sample stands for the time since the one before it, so "
+		"what happens between two is not seen. They have no processes, idle spells or "
+		"events, and no squatters. gua on the hosts counts each second, and for whom.",
+		f->metrics);
 }
 
 /* Lists hosts asked by ssh that are missing. */
@@ -323,10 +340,14 @@ static void add_fleet(struct report *r, const struct audit *a)
 		add_hosts(r, a);
 		add_without_leases(r, a);
 		add_cautions(r, f);
-		report_say(r, SENTENCE_FLEET, NULL,
-			"Metrics have no processes, idle spells, events, mean utilisation or "
-			"memory peaks, and name users by their shares: the stores of the "
-			"hosts have the rest.");
+		if (f->sampled_ms)
+			add_sampled(r, f);
+		else
+			report_say(r, SENTENCE_FLEET, NULL,
+				"Metrics have no processes, idle spells, events, mean "
+				"utilisation or "
+				"memory peaks, and name users by their shares: the stores of "
+				"the hosts have the rest.");
 		return;
 	}
 	add_without_leases(r, a);
@@ -544,7 +565,7 @@ static void add_cards(struct report *r, const struct audit *a)
 
 static void add_rules(struct report *r)
 {
-	if (r->fleet) {
+	if (r->fleet && !r->fleet->sampled_ms) {
 		report_say(r, SENTENCE_RULES, NULL,
 			"Rules: those of each host's recorder, which its metrics do not "
 			"carry.");

@@ -15,6 +15,7 @@
 #include "fleet/fleet.h"
 #include "fleet/remotes.h"
 #include "fleet/roster.h"
+#include "fleet/sampled.h"
 #include "fleet/survey.h"
 
 /* Zero-initialise. */
@@ -71,6 +72,26 @@ static int fleet_engine_check(const struct audit_question *q, struct err *e)
 			"the metrics of a fleet say who used a host, not on which card: with "
 			"--from, --by does not combine users or groups with cards or models");
 	return 0;
+}
+
+/* The same for samples of other exporters, which name pods and jobs, and say on which card. */
+static int fleet_engine_check_sampled(const struct audit_question *q, struct err *e)
+{
+	static const enum identity known[] = { IDENTITY_USER, IDENTITY_GROUP, IDENTITY_JOB,
+		IDENTITY_CONTAINER, IDENTITY_POD, IDENTITY_CARD, IDENTITY_MODEL,
+		IDENTITY_HOST };
+	bool good = !q->want_processes && !q->only.lists[ONLY_NOTEBOOK].n && !q->present_of;
+	for (size_t i = 0; i < q->by.n; i++) {
+		bool found = false;
+		for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+			found |= q->by.kinds[i] == known[k];
+		good &= found;
+	}
+	return good ? 0
+		    : err_set(e, ERR_USAGE,
+			      "these metrics have no processes and no notebooks: --by takes "
+			      "user, group, job, container, pod, host, card and model; gua "
+			      "records the rest on each host");
 }
 
 /* Shows progress if standard error is a terminal. */
@@ -219,6 +240,7 @@ static int status_main(int argc, char **argv)
 struct session {
 	struct fleet fleet;
 	struct roster expected;
+	const char *metrics;  /* whose; NULL or "auto": what is there */
 	struct fleet_ssh ssh; /* used instead of an engine */
 };
 
@@ -226,6 +248,7 @@ static int open_session(
 	void *context, const struct fleet_values *v, const struct config *c, struct err *e)
 {
 	struct session *session = context;
+	session->metrics = v->metrics ? v->metrics : "auto";
 	int rc = roster_expect(&session->expected, c->fleet.expect, e);
 	return rc ? rc : fleet_engine_connect(&session->fleet, v, &c->fleet, e);
 }
@@ -233,8 +256,15 @@ static int open_session(
 static int audit(void *context, struct audit *a, const struct audit_question *q, struct err *e)
 {
 	struct session *session = context;
-	int rc = fleet_engine_check(q, e);
-	if (rc == 0)
+	const struct sampled_question sampled = { q, &session->expected,
+		exporter_find(session->metrics), fleet_engine_check_sampled };
+	bool done = false;
+	int rc = 0;
+	if (strcmp(session->metrics, "gua") != 0)
+		rc = sampled_ask_run(a, &session->fleet, &sampled, &done, e);
+	if (rc == 0 && !done)
+		rc = fleet_engine_check(q, e);
+	if (rc == 0 && !done)
 		rc = survey_run(a, &session->fleet, q, &session->expected, e);
 	fleet_engine_quiet();
 	return rc;

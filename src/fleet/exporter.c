@@ -1,0 +1,140 @@
+/* The table of exporters whose metrics can be audited. */
+#include "fleet/exporter.h"
+
+#include <string.h>
+
+/* Names since DCGM 4.6 end in _RATIO; GPU_UTIL_RATIO is still in percent. The names in small
+ * letters are of versions 1.x. GR_ENGINE_ACTIVE counts more finely than GPU_UTIL, and is the
+ * only one that MIG instances have. */
+static const struct exporter_metric dcgm[] = {
+	{ "DCGM_FI_PROF_GR_ENGINE_ACTIVE", EXPORTER_USE, 100, 1 },
+	{ "DCGM_FI_PROF_GR_ENGINE_UTIL_RATIO", EXPORTER_USE, 100, 1 },
+	{ "DCGM_FI_DEV_GPU_UTIL", EXPORTER_USE, 1, 0 },
+	{ "DCGM_FI_DEV_GPU_UTIL_RATIO", EXPORTER_USE, 1, 0 },
+	{ "dcgm_gpu_utilization", EXPORTER_USE, 1, 0 },
+	{ "DCGM_FI_DEV_FB_USED", EXPORTER_MEMORY, 1 << 20, 0 },
+	{ "dcgm_fb_used", EXPORTER_MEMORY, 1 << 20, 0 },
+	{ "DCGM_FI_PROF_SM_ACTIVE", EXPORTER_SM_ACTIVE, 100, 0 },
+	{ "DCGM_FI_PROF_SM_UTIL_RATIO", EXPORTER_SM_ACTIVE, 100, 0 },
+	{ "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", EXPORTER_ENERGY, 1, 0 },
+	{ "dcgm_total_energy_consumption", EXPORTER_ENERGY, 1, 0 },
+	{ "DCGM_FI_DEV_POWER_USAGE", EXPORTER_POWER, 1, 0 },
+	{ "DCGM_FI_DEV_BOARD_POWER_WATTS", EXPORTER_POWER, 1, 0 },
+	{ "dcgm_power_usage", EXPORTER_POWER, 1, 0 },
+	{ 0 },
+};
+
+static const struct exporter_metric nvidia_smi[] = {
+	{ "nvidia_smi_utilization_gpu_ratio", EXPORTER_USE, 100, 0 },
+	{ "nvidia_smi_memory_used_bytes", EXPORTER_MEMORY, 1, 0 },
+	{ "nvidia_smi_energy_joules_total", EXPORTER_ENERGY, 1000, 0 },
+	{ "nvidia_smi_power_draw_watts", EXPORTER_POWER, 1, 0 },
+	{ "nvidia_smi_gpu_info", EXPORTER_INFO, 1, 0 },
+	{ 0 },
+};
+
+/* The metrics of GPM are ratios in spite of their names. */
+static const struct exporter_metric jobstats[] = {
+	{ "nvidia_gpu_graphics_util_percent", EXPORTER_USE, 100, 1 },
+	{ "nvidia_gpu_duty_cycle", EXPORTER_USE, 1, 0 },
+	{ "nvidia_gpu_memory_used_bytes", EXPORTER_MEMORY, 1, 0 },
+	{ "nvidia_gpu_sm_util_percent", EXPORTER_SM_ACTIVE, 100, 0 },
+	{ "nvidia_gpu_power_usage_milliwatts", EXPORTER_POWER, 0.001, 0 },
+	{ 0 },
+};
+
+const struct exporter exporters[] = {
+	{ "dcgm", dcgm,
+		{ [EXPORTER_CARD] = { "UUID", "uuid" },
+			[EXPORTER_INSTANCE] = { "GPU_I_ID" },
+			[EXPORTER_INDEX] = { "gpu" },
+			[EXPORTER_MODEL] = { "modelName" },
+			[EXPORTER_HOST] = { "Hostname", "hostname" },
+			[EXPORTER_NAMESPACE] = { "exported_namespace", "namespace",
+				"pod_namespace" },
+			[EXPORTER_POD] = { "exported_pod", "pod", "pod_name" },
+			[EXPORTER_CONTAINER] = { "exported_container", "container",
+				"container_name" },
+			[EXPORTER_JOB] = { "hpc_job" } },
+		.reads_ms = 30000 },
+	{ "nvidia_gpu_exporter", nvidia_smi,
+		{ [EXPORTER_CARD] = { "uuid" },
+			[EXPORTER_INDEX] = { "index" },
+			[EXPORTER_MODEL] = { "name" } },
+		.has_reserved = true },
+	{ "jobstats", jobstats,
+		{ [EXPORTER_CARD] = { "uuid" },
+			[EXPORTER_INSTANCE] = { "GPU_I_ID" },
+			[EXPORTER_INDEX] = { "ordinal" },
+			[EXPORTER_MODEL] = { "name" },
+			[EXPORTER_JOB] = { "jobid" },
+			[EXPORTER_USER] = { "userid" } },
+		.has_reserved = true },
+};
+const size_t n_exporters = sizeof(exporters) / sizeof(exporters[0]);
+
+const struct exporter *exporter_find(const char *name)
+{
+	for (size_t i = 0; i < n_exporters; i++)
+		if (strcmp(exporters[i].name, name) == 0)
+			return &exporters[i];
+	return NULL;
+}
+
+const struct exporter_metric *exporter_metric(const struct exporter *x, const char *name)
+{
+	for (const struct exporter_metric *m = x->metrics; m->name; m++)
+		if (strcmp(m->name, name) == 0)
+			return m;
+	return NULL;
+}
+
+bool exporter_match(const struct exporter *x, struct str *out, enum exporter_role role)
+{
+	const char *between = "__name__=~\"";
+	for (const struct exporter_metric *m = x->metrics; m->name; m++) {
+		if (m->role != role)
+			continue;
+		str_addf(out, "%s%s", between, m->name);
+		between = "|";
+	}
+	if (strcmp(between, "|") != 0)
+		return false;
+	str_add(out, "\"");
+	return true;
+}
+
+/* Unless it honours labels, a Prometheus adds the exporter's own pod to each series, and calls
+ * the pod that has the card exported_pod. */
+static bool is_of_exporter(const struct labels *l)
+{
+	return !*engine_answer_label(l, "exported_pod") &&
+	       (strstr(engine_answer_label(l, "pod"), "exporter") ||
+		       strstr(engine_answer_label(l, "container"), "exporter"));
+}
+
+const char *exporter_label(
+	const struct exporter *x, const struct labels *l, enum exporter_label label)
+{
+	bool of_pod = label == EXPORTER_NAMESPACE || label == EXPORTER_POD ||
+		      label == EXPORTER_CONTAINER;
+	if (of_pod && is_of_exporter(l))
+		return "";
+	for (size_t i = 0; i < EXPORTER_SPELLINGS && x->labels[label][i]; i++) {
+		const char *value = engine_answer_label(l, x->labels[label][i]);
+		if (*value)
+			return value;
+	}
+	return "";
+}
+
+bool exporter_is_plausible(enum exporter_role role, double value)
+{
+	static const double most[EXPORTER_ROLES] = { [EXPORTER_USE] = 101,
+		[EXPORTER_MEMORY] = 1e13,
+		[EXPORTER_SM_ACTIVE] = 101,
+		[EXPORTER_ENERGY] = 1e14,
+		[EXPORTER_POWER] = 1e5,
+		[EXPORTER_INFO] = 1 };
+	return value >= 0 && value <= most[role];
+}

@@ -1,0 +1,59 @@
+/* What other exporters show of a card: the names of their metrics and of their labels, in all
+ * the versions that are still in use. A new exporter is a row of the table in exporter.c. */
+#pragma once
+
+#include "base/str.h"
+#include "fleet/engine_answer.h"
+
+enum exporter_role {
+	EXPORTER_USE,	    /* utilisation, in percent */
+	EXPORTER_MEMORY,    /* used memory, in bytes */
+	EXPORTER_SM_ACTIVE, /* in percent; shown, not judged */
+	EXPORTER_ENERGY,    /* a counter, in mJ */
+	EXPORTER_POWER,	    /* in W */
+	EXPORTER_INFO,	    /* 1; its labels have the model */
+	EXPORTER_ROLES,
+};
+
+enum exporter_label {
+	EXPORTER_CARD, /* its UUID */
+	EXPORTER_INSTANCE,
+	EXPORTER_INDEX,
+	EXPORTER_MODEL,
+	EXPORTER_HOST,
+	EXPORTER_NAMESPACE,
+	EXPORTER_POD,
+	EXPORTER_CONTAINER,
+	EXPORTER_JOB,
+	EXPORTER_USER,
+	EXPORTER_LABELS
+};
+enum { EXPORTER_SPELLINGS = 4 };
+
+struct exporter_metric {
+	const char *name; /* NULL: the end of a list */
+	enum exporter_role role;
+	double scale; /* to the unit of its role */
+	int rank;     /* of two that a card has at a moment, the higher one counts */
+};
+
+struct exporter {
+	const char *name; /* of the option --metrics */
+	const struct exporter_metric *metrics;
+	const char *labels[EXPORTER_LABELS][EXPORTER_SPELLINGS]; /* the first that is there */
+	bool has_reserved; /* used memory includes what the driver keeps for itself */
+	int64_t reads_ms;  /* how often it reads the card, if that is known; else 0 */
+};
+extern const struct exporter exporters[];
+extern const size_t n_exporters;
+
+/* NULL: there is none of that name. */
+const struct exporter *exporter_find(const char *name);
+const struct exporter_metric *exporter_metric(const struct exporter *x, const char *name);
+/* Appends a matcher of all metrics with that role: `__name__=~"a|b"`. False: it has none. */
+bool exporter_match(const struct exporter *x, struct str *out, enum exporter_role role);
+/* The value of a label; "": it has none. */
+const char *exporter_label(
+	const struct exporter *x, const struct labels *l, enum exporter_label label);
+/* Whether the value could be a reading: exporters also print numbers that mean "not known". */
+bool exporter_is_plausible(enum exporter_role role, double value);

@@ -1,0 +1,610 @@
+/* Reads samples of other exporters, and judges them card by card. */
+#include "fleet/sampled.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "audit/gather.h"
+#include "base/array.h"
+#include "base/clock.h"
+#include "fleet/roster.h"
+
+enum { LABEL_TEXT_CAP = 256, HOLDERS_MAX = 32 };
+/* Samples that are kept at a time: 24 bytes each. */
+enum { MOST_RAWS = 8000000 };
+
+/* The state of a card that a sample shows. NAN: not known. */
+static enum card_state judge(
+	const struct rules *rules, double use_pct, double mem_bytes, bool leased)
+{
+	bool held = mem_bytes > (double)rules->held_mem_bytes;
+	if (use_pct >= rules->active_util_pct)
+		return CARD_ACTIVE;
+	if (isnan(mem_bytes))
+		return CARD_UNOBSERVED;
+	if (isnan(use_pct) && held)
+		return CARD_USE_UNKNOWN;
+	return held ? CARD_IDLE_HELD : leased ? CARD_RESERVED : CARD_TRULY_IDLE;
+}
+
+int64_t sampled_limit(int64_t interval_ms)
+{
+	return 2 * interval_ms + interval_ms / 10;
+}
+
+double sampled_error(double changes)
+{
+	return 1 + 2 * sqrt(changes + 1);
+}
+
+void sampled_init(struct sampled *s)
+{
+	s->rules = (struct rules)RULES_DEFAULT;
+	s->rules.count_graphics = true; /* used memory is of all processes */
+	s->a->rules = s->rules;
+	s->clock.utc = s->q->utc;
+}
+
+void sampled_finish(struct sampled *s)
+{
+	struct names *const all[] = { &s->hosts, &s->card_names, &s->models, &s->holder_names,
+		&s->series_names };
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		names_finish(all[i]);
+	free(s->cards);
+	free(s->holders);
+	free(s->parts);
+	free(s->series);
+	free(s->raws);
+	idmap_finish(&s->part_map);
+	arena_finish(&s->texts);
+}
+
+/* A label, safe to show. */
+struct safe {
+	char text[LABEL_TEXT_CAP];
+};
+static struct safe safe_label(
+	const struct sampled *s, const struct labels *l, enum exporter_label label)
+{
+	struct safe safe = { "" };
+	const char *value = exporter_label(s->x, l, label);
+	str_escape(safe.text, sizeof(safe.text), value, strlen(value));
+	return safe;
+}
+
+/* The name of a host: what the exporter calls it, unless --host-label was given. */
+static int find_host(struct sampled *s, const struct labels *l, uint32_t *number, struct err *e)
+{
+	char key[HOST_KEY_CAP], name[HOST_KEY_CAP];
+	struct safe own = safe_label(s, l, EXPORTER_HOST);
+	if (*own.text && strcmp(s->f->by, "instance") == 0)
+		str_copy(key, sizeof(key), own.text);
+	else if (!fleet_host(s->f, l, key))
+		return err_set(e, ERR_WORLD,
+			"a series has no label %s; --host-label names the one that tells hosts "
+			"apart",
+			s->f->by);
+	roster_short_name(name, sizeof(name), key);
+	*number = names_find(&s->hosts, 0, name, e);
+	return *number == IDMAP_NONE ? ERR_WORLD : fleet_bound(s->f, s->hosts.n, e);
+}
+
+/* A UUID with its prefix and in small letters, as the driver writes it; exporters differ. */
+static void write_uuid(char *dst, size_t cap, const char *text)
+{
+	bool bare = strncasecmp(text, "GPU-", 4) != 0 && strncasecmp(text, "MIG-", 4) != 0;
+	snprintf(dst, cap, "%s%s", bare ? "GPU-" : "", text);
+	for (char *at = dst + 4; strlen(dst) > 4 && *at; at++)
+		*at = (char)tolower((unsigned char)*at);
+}
+
+/* Numbers a name; IDMAP_NONE for "". */
+static int number_of(struct names *names, const char *text, uint32_t *number, struct err *e)
+{
+	*number = IDMAP_NONE;
+	if (!*text)
+		return 0;
+	*number = names_find(names, 0, text, e);
+	return *number == IDMAP_NONE ? ERR_WORLD : 0;
+}
+
+static int add_card(struct sampled *s, const char *uuid, const char *instance, struct err *e)
+{
+	struct sampled_card card = { .uuid = arena_text(&s->texts, uuid),
+		.instance = arena_text(&s->texts, instance),
+		.model = IDMAP_NONE,
+		.parent = IDMAP_NONE,
+		.index = -1,
+		.first_ms = -1,
+		.last_ms = -1,
+		.divided_from_ms = -1,
+		.divided_to_ms = -1,
+		.floor_bytes = NAN };
+	if (!card.uuid || !card.instance || !array_one_more(&s->cards, s->n_cards))
+		return err_memory(e);
+	s->cards[s->n_cards++] = card;
+	return 0;
+}
+
+/* The card with that UUID; an instance also makes its card. */
+static int find_card(struct sampled *s, const char *uuid, const char *instance,
+	uint32_t *number, struct err *e)
+{
+	char key[HOST_KEY_CAP + 2 * LABEL_TEXT_CAP];
+	uint32_t parent = IDMAP_NONE;
+	int rc = *instance ? find_card(s, uuid, "", &parent, e) : 0;
+	if (rc)
+		return rc;
+	snprintf(key, sizeof(key), "%s\t%s", uuid, instance);
+	*number = names_find(&s->card_names, 0, key, e);
+	if (*number == IDMAP_NONE)
+		return ERR_WORLD;
+	if (*number == s->n_cards)
+		rc = add_card(s, uuid, instance, e);
+	if (rc == 0)
+		s->cards[*number].parent = parent;
+	return rc;
+}
+
+static int take_card(struct sampled *s, const struct labels *l, uint32_t *number, struct err *e)
+{
+	char uuid[HOST_KEY_CAP + LABEL_TEXT_CAP];
+	struct safe own = safe_label(s, l, EXPORTER_CARD);
+	struct safe index = safe_label(s, l, EXPORTER_INDEX);
+	struct safe model = safe_label(s, l, EXPORTER_MODEL);
+	struct safe instance = safe_label(s, l, EXPORTER_INSTANCE);
+	uint32_t host = 0, name = IDMAP_NONE;
+	int rc = find_host(s, l, &host, e);
+	if (rc == 0)
+		rc = number_of(&s->models, model.text, &name, e);
+	if (rc)
+		return rc;
+	if (*own.text)
+		write_uuid(uuid, sizeof(uuid), own.text);
+	else
+		snprintf(uuid, sizeof(uuid), "%s/%s", s->hosts.items[host].text, index.text);
+	rc = find_card(s, uuid, instance.text, number, e);
+	if (rc)
+		return rc;
+	struct sampled_card *card = &s->cards[*number];
+	card->host = host;
+	if (card->parent != IDMAP_NONE)
+		s->cards[card->parent].host = host;
+	if (name != IDMAP_NONE)
+		card->model = name;
+	if (isdigit((unsigned char)*index.text))
+		card->index = atoi(index.text);
+	return 0;
+}
+
+/* The user of a holder: the user's number, or the namespace as in leases of Kubernetes. */
+static const char *user_of(struct sampled *s, const char *user, const char *namespace)
+{
+	char text[LABEL_TEXT_CAP + 8];
+	snprintf(text, sizeof(text), "%s%s", isdigit((unsigned char)*user) ? "uid:" : "",
+		*user ? user : namespace);
+	return arena_text(&s->texts, text);
+}
+
+/* Whether the time of a holder counts. */
+static bool takes_holder(const struct sampled *s, const struct sampled_holder *h)
+{
+	const struct audit_question *q = s->q;
+	const struct text_list *lists = q->only.lists;
+	const char *group = q->group_of ? q->group_of(q->group_context, h->user) : NULL;
+	bool of_names = lists[ONLY_USER].n || lists[ONLY_GROUP].n;
+	return (!of_names || (*h->user && restriction_takes_user(&q->only, h->user, group))) &&
+	       (!lists[ONLY_JOB].n || (*h->job && restriction_takes_job(&q->only, h->job)));
+}
+
+static int add_holder(struct sampled *s, const struct safe labels[5], struct err *e)
+{
+	char pod[2 * LABEL_TEXT_CAP], job[LABEL_TEXT_CAP + 8];
+	bool both = *labels[0].text && *labels[1].text;
+	snprintf(pod, sizeof(pod), "%s%s%s", *labels[1].text ? labels[0].text : "",
+		both ? "/" : "", labels[1].text);
+	snprintf(job, sizeof(job), "%s%s",
+		isdigit((unsigned char)*labels[3].text) ? "slurm:" : "", labels[3].text);
+	struct sampled_holder h = { .namespace = arena_text(&s->texts, labels[0].text),
+		.pod = arena_text(&s->texts, pod),
+		.container = arena_text(&s->texts, labels[2].text),
+		.job = arena_text(&s->texts, job),
+		.user = user_of(s, labels[4].text, labels[0].text) };
+	if (!h.namespace || !h.pod || !h.container || !h.job || !h.user ||
+		!array_one_more(&s->holders, s->n_holders))
+		return err_memory(e);
+	h.left_out = !takes_holder(s, &h);
+	s->holders[s->n_holders++] = h;
+	return 0;
+}
+
+static int take_holder(
+	struct sampled *s, const struct labels *l, uint32_t *number, struct err *e)
+{
+	static const enum exporter_label which[] = { EXPORTER_NAMESPACE, EXPORTER_POD,
+		EXPORTER_CONTAINER, EXPORTER_JOB, EXPORTER_USER };
+	static const struct safe nobody[5];
+	struct safe labels[5];
+	char key[5 * (LABEL_TEXT_CAP + 1)] = "";
+	size_t len = 0;
+	if (s->n_holders == 0 &&
+		(names_find(&s->holder_names, 0, "\t\t\t\t\t", e) == IDMAP_NONE ||
+			add_holder(s, nobody, e)))
+		return ERR_WORLD;
+	for (size_t i = 0; i < 5; i++) {
+		labels[i] = safe_label(s, l, which[i]);
+		len += (size_t)snprintf(key + len, sizeof(key) - len, "%s\t", labels[i].text);
+	}
+	*number = names_find(&s->holder_names, 0, key, e);
+	if (*number == IDMAP_NONE)
+		return ERR_WORLD;
+	s->has_leases |= *number != SAMPLED_NOBODY;
+	return *number == s->n_holders ? add_holder(s, labels, e) : 0;
+}
+
+int sampled_series(struct sampled *s, const struct labels *l, uint32_t *number, struct err *e)
+{
+	const char *name = engine_answer_label(l, "__name__");
+	const struct exporter_metric *metric = exporter_metric(s->x, name);
+	uint32_t card, holder;
+	char key[64];
+	int rc = take_card(s, l, &card, e);
+	if (rc == 0)
+		rc = take_holder(s, l, &holder, e);
+	if (rc)
+		return rc;
+	snprintf(key, sizeof(key), "%u %u %td", card, holder,
+		metric ? metric - s->x->metrics : (ptrdiff_t)-1);
+	*number = names_find(&s->series_names, 0, key, e);
+	if (*number == IDMAP_NONE)
+		return ERR_WORLD;
+	if (*number < s->n_series)
+		return 0;
+	if (!array_one_more(&s->series, s->n_series))
+		return err_memory(e);
+	s->series[s->n_series++] = (struct sampled_series){ card, holder, metric, -1, 0, 0 };
+	return 0;
+}
+
+/* Finds the most common time between two samples, rounded to seconds: a vote in which each
+ * other length takes one away. */
+static void vote(struct sampled_series *series, int64_t t_ms)
+{
+	int64_t step_ms = (t_ms - series->last_ms + 500) / 1000 * 1000;
+	if (series->last_ms < 0 || step_ms <= 0)
+		return;
+	if (series->n_votes == 0)
+		series->step_ms = step_ms;
+	series->n_votes += series->step_ms == step_ms ? 1 : -1;
+}
+
+int sampled_take(void *context, const struct sample *sample, struct err *e)
+{
+	struct sampled *s = context;
+	uint32_t number = (uint32_t)*sample->note - 1;
+	bool first = !*sample->note;
+	int rc = first ? sampled_series(s, sample->labels, &number, e) : 0;
+	if (rc)
+		return rc;
+	*sample->note = (uint64_t)number + 1;
+	struct sampled_series *series = &s->series[number];
+	int64_t t_ms = llround(1000 * sample->time_s);
+	if (first)
+		series->last_ms = -1;
+	if (!series->metric)
+		return 0;
+	double value = sample->value * series->metric->scale;
+	if (!exporter_is_plausible(series->metric->role, value))
+		return 0;
+	if (s->n_raws == MOST_RAWS)
+		return err_set(e, ERR_WORLD,
+			"it has more than %d million samples of this window; choose a shorter "
+			"one, or some hosts with --match",
+			MOST_RAWS / 1000000);
+	if (!array_reserve(&s->raws, &s->raws_cap, s->n_raws + 1))
+		return err_memory(e);
+	vote(series, t_ms);
+	series->last_ms = t_ms;
+	s->raws[s->n_raws++] = (struct sampled_raw){ t_ms, value, number };
+	return 0;
+}
+
+/* The part of a holder on a card. NULL: out of memory. */
+static struct sampled_part *find_part(
+	struct sampled *s, uint32_t card, uint32_t holder, struct err *e)
+{
+	int64_t key = (int64_t)card << 32 | holder;
+	uint32_t found = idmap_get(&s->part_map, key);
+	if (found != IDMAP_NONE)
+		return &s->parts[found];
+	if (!array_one_more(&s->parts, s->n_parts) ||
+		!idmap_put(&s->part_map, key, (uint32_t)s->n_parts)) {
+		err_memory(e);
+		return NULL;
+	}
+	s->parts[s->n_parts] = (struct sampled_part){ .card = card, .holder = holder };
+	return &s->parts[s->n_parts++];
+}
+
+/* Time of a card in one state, with these holders. */
+struct stretch {
+	uint32_t card;
+	enum card_state state;
+	int64_t from_ms, to_ms;
+	const uint32_t *holders;
+	size_t n_holders;
+};
+
+/* Adds time to the hours of the week and the days. */
+static void add_hours(struct sampled *s, const struct stretch *t, double share)
+{
+	enum { HOUR_MS = 3600000 };
+	for (int64_t at = t->from_ms; at < t->to_ms;) {
+		int64_t end = (at / HOUR_MS + 1) * HOUR_MS;
+		end = end < t->to_ms ? end : t->to_ms;
+		const struct heat_slot slot = { at / 1000, (end - at + 999) / 1000 };
+		hours_add(s->a, &s->clock, slot, (int)t->state,
+			llround((double)(end - at) * share));
+		at = end;
+	}
+}
+
+static int book(struct sampled *s, const struct stretch *t, struct err *e)
+{
+	double ms = (double)(t->to_ms - t->from_ms);
+	double of_users = 0;
+	for (size_t i = 0; i < t->n_holders; i++) {
+		const struct sampled_holder *h = &s->holders[t->holders[i]];
+		if (h->left_out)
+			continue;
+		of_users += 1 / (double)t->n_holders;
+		struct sampled_part *part = find_part(s, t->card, t->holders[i], e);
+		if (!part)
+			return ERR_WORLD;
+		part->ms[t->state] += ms / (double)t->n_holders;
+	}
+	s->cards[t->card].ms[t->state] += t->to_ms - t->from_ms;
+	if (!s->a->of_users || (of_users > 0 && t->state != CARD_TRULY_IDLE))
+		add_hours(s, t, s->a->of_users ? of_users : 1);
+	return 0;
+}
+
+/* One moment of a card: all samples of one scrape. */
+struct scraped {
+	int64_t t_ms;
+	enum card_state state;
+	double values[EXPORTER_ROLES];
+	int rank;
+	uint32_t holders[HOLDERS_MAX];
+	size_t n_holders;
+};
+
+static void note_holder(struct scraped *m, uint32_t holder)
+{
+	for (size_t i = 0; i < m->n_holders; i++)
+		if (m->holders[i] == holder)
+			return;
+	if (holder != SAMPLED_NOBODY && m->n_holders < HOLDERS_MAX)
+		m->holders[m->n_holders++] = holder;
+}
+
+/* Several pods on a card have copies of its value: the largest counts. */
+static void take_value(struct scraped *m, const struct sampled_series *series, double value)
+{
+	enum exporter_role role = series->metric->role;
+	if (role == EXPORTER_USE && series->metric->rank < m->rank)
+		return;
+	if (role == EXPORTER_USE && series->metric->rank > m->rank)
+		m->values[role] = NAN;
+	if (role == EXPORTER_USE)
+		m->rank = series->metric->rank;
+	m->values[role] = fmax(m->values[role], value);
+	if (role == EXPORTER_USE || role == EXPORTER_MEMORY)
+		note_holder(m, series->holder);
+}
+
+/* Reads the moment at `*at`, and moves it on. */
+static struct scraped read_moment(
+	const struct sampled *s, const struct sampled_raw **at, const struct sampled_raw *end)
+{
+	struct scraped m = { .t_ms = (*at)->t_ms, .rank = -1 };
+	for (int role = 0; role < EXPORTER_ROLES; role++)
+		m.values[role] = NAN;
+	for (; *at < end && (*at)->t_ms == m.t_ms; ++*at)
+		take_value(&m, &s->series[(*at)->series], (*at)->value);
+	return m;
+}
+
+/* What was known of a card at the moment before. */
+struct before {
+	int64_t t_ms, mem_ms, energy_ms; /* when; -1: never */
+	double mem_bytes, energy_mj;
+	int state;
+};
+
+static void add_energy(
+	struct sampled_card *card, const struct scraped *m, const struct before *b, int64_t ms)
+{
+	double mj = NAN, energy = m->values[EXPORTER_ENERGY];
+	if (energy >= b->energy_mj && b->energy_ms == b->t_ms && m->t_ms > b->t_ms)
+		mj = (energy - b->energy_mj) * (double)ms / (double)(m->t_ms - b->t_ms);
+	else if (isnan(energy))
+		mj = m->values[EXPORTER_POWER] * (double)ms;
+	if (!isnan(mj)) {
+		card->energy_mj[m->state] += llround(mj);
+		card->energy_known_ms[m->state] += ms;
+	}
+	if (!isnan(m->values[EXPORTER_USE]))
+		card->util_pct_ms += llround(m->values[EXPORTER_USE] * (double)ms);
+	if (!isnan(m->values[EXPORTER_SM_ACTIVE])) {
+		card->sm_active_pct_ms += llround(m->values[EXPORTER_SM_ACTIVE] * (double)ms);
+		card->sm_active_ms += ms;
+	}
+}
+
+/* The memory that is held on a card, as far as it is known at that moment. */
+static double held_bytes(const struct sampled *s, const struct sampled_card *card,
+	const struct before *b, int64_t t_ms)
+{
+	if (b->mem_ms < 0 || t_ms - b->mem_ms > sampled_limit(card->interval_ms))
+		return NAN;
+	return b->mem_bytes - (s->x->has_reserved ? card->floor_bytes : 0);
+}
+
+/* Adds the time from the moment before, unless it is too long ago. */
+static int judge_moment(struct sampled *s, uint32_t number, const struct scraped *m,
+	const struct before *b, struct err *e)
+{
+	struct sampled_card *card = &s->cards[number];
+	struct stretch t = { .card = number,
+		.state = m->state,
+		.from_ms = clock_later(b->t_ms, s->a->since_ms),
+		.to_ms = clock_earlier(m->t_ms, s->a->until_ms),
+		.holders = m->holders,
+		.n_holders = m->n_holders };
+	bool seen = b->t_ms >= 0 && m->t_ms - b->t_ms <= sampled_limit(card->interval_ms);
+	bool divided = m->t_ms >= card->divided_from_ms && m->t_ms <= card->divided_to_ms;
+	if (!seen || divided || t.to_ms <= t.from_ms || t.state == CARD_UNOBSERVED)
+		return 0;
+	card->changes += b->state != (int)t.state ? 0.5 : 0;
+	add_energy(card, m, b, t.to_ms - t.from_ms);
+	return book(s, &t, e);
+}
+
+static int judge_card(struct sampled *s, uint32_t number, const struct sampled_raw *at,
+	const struct sampled_raw *end, struct err *e)
+{
+	const struct sampled_card *card = &s->cards[number];
+	struct before b = { .t_ms = -1, .mem_ms = -1, .energy_ms = -1 };
+	int rc = 0;
+	while (at < end && rc == 0) {
+		struct scraped m = read_moment(s, &at, end);
+		const double *values = m.values;
+		if (!isnan(values[EXPORTER_MEMORY])) {
+			b.mem_bytes = values[EXPORTER_MEMORY];
+			b.mem_ms = m.t_ms;
+		}
+		if (isnan(values[card->has_use ? EXPORTER_USE : EXPORTER_MEMORY]))
+			continue;
+		m.state = judge(&s->rules, values[EXPORTER_USE],
+			held_bytes(s, card, &b, m.t_ms), m.n_holders > 0);
+		rc = judge_moment(s, number, &m, &b, e);
+		b.state = (int)m.state;
+		b.t_ms = m.t_ms;
+		if (!isnan(values[EXPORTER_ENERGY])) {
+			b.energy_mj = values[EXPORTER_ENERGY];
+			b.energy_ms = m.t_ms;
+		}
+	}
+	return rc;
+}
+
+static int compare_raws(const void *x, const void *y, void *sampled)
+{
+	const struct sampled *s = sampled;
+	const struct sampled_raw *p = x, *q = y;
+	uint32_t a = s->series[p->series].card, b = s->series[q->series].card;
+	return a != b ? (a < b ? -1 : 1) : array_compare(p->t_ms, q->t_ms);
+}
+
+/* Finds when each card was sampled, how often, and with what least memory. */
+static void look_over(struct sampled *s)
+{
+	int64_t *votes = calloc(s->n_cards + 1, sizeof(*votes));
+	for (size_t i = 0; i < s->n_series && votes; i++) {
+		const struct sampled_series *series = &s->series[i];
+		if (series->n_votes <= votes[series->card])
+			continue;
+		votes[series->card] = series->n_votes;
+		s->cards[series->card].interval_ms = series->step_ms;
+	}
+	free(votes);
+	for (size_t i = 0; i < s->n_raws; i++) {
+		const struct sampled_series *series = &s->series[s->raws[i].series];
+		struct sampled_card *card = &s->cards[series->card];
+		int64_t t_ms = s->raws[i].t_ms;
+		enum exporter_role role = series->metric->role;
+		if (role == EXPORTER_MEMORY)
+			card->floor_bytes = fmin(card->floor_bytes, s->raws[i].value);
+		card->has_use |= role == EXPORTER_USE;
+		if (role != EXPORTER_USE && role != EXPORTER_MEMORY)
+			continue;
+		if (card->first_ms < 0 || t_ms < card->first_ms)
+			card->first_ms = t_ms;
+		if (t_ms > card->last_ms)
+			card->last_ms = t_ms;
+	}
+}
+
+/* A card in MIG mode has samples of its own beside those of its instances, which count. */
+static void find_divided(struct sampled *s)
+{
+	for (size_t i = 0; i < s->n_cards; i++) {
+		const struct sampled_card *card = &s->cards[i];
+		if (card->parent == IDMAP_NONE || card->first_ms < 0)
+			continue;
+		struct sampled_card *parent = &s->cards[card->parent];
+		if (parent->divided_from_ms < 0 || card->first_ms < parent->divided_from_ms)
+			parent->divided_from_ms = card->first_ms;
+		if (card->last_ms > parent->divided_to_ms)
+			parent->divided_to_ms = card->last_ms;
+	}
+}
+
+/* The driver's own memory: the least that a card of the model shows, at most 1 GiB. */
+static int find_floors(struct sampled *s, struct err *e)
+{
+	double *least = malloc((s->models.n + 1) * sizeof(*least));
+	if (!least)
+		return err_memory(e);
+	for (size_t i = 0; i <= s->models.n; i++)
+		least[i] = 1 << 30;
+	for (size_t i = 0; i < s->n_cards; i++) {
+		uint32_t model = s->cards[i].model;
+		double *of = &least[model == IDMAP_NONE ? s->models.n : model];
+		*of = fmin(*of, s->cards[i].floor_bytes);
+	}
+	for (size_t i = 0; i < s->n_cards; i++) {
+		uint32_t model = s->cards[i].model;
+		s->cards[i].floor_bytes = least[model == IDMAP_NONE ? s->models.n : model];
+	}
+	free(least);
+	return 0;
+}
+
+int sampled_judge(struct sampled *s, struct err *e)
+{
+	look_over(s);
+	find_divided(s);
+	int rc = find_floors(s, e);
+	if (s->n_raws)
+		qsort_r(s->raws, s->n_raws, sizeof(*s->raws), compare_raws, s);
+	for (size_t from = 0, to; from < s->n_raws && rc == 0; from = to) {
+		uint32_t card = s->series[s->raws[from].series].card;
+		for (to = from; to < s->n_raws && s->series[s->raws[to].series].card == card;)
+			to++;
+		if (!s->cards[card].left_out)
+			rc = judge_card(s, card, s->raws + from, s->raws + to, e);
+	}
+	return rc;
+}
+
+void sampled_card_id(struct card_id *id, const struct sampled *s, const struct sampled_card *c)
+{
+	id->index = c->parent == IDMAP_NONE ? c->index : s->cards[c->parent].index;
+	if (id->index < 0)
+		id->index = c->index;
+	id->mig_index = -1;
+	if (*c->instance) {
+		id->gpu_instance = id->mig_index = atoi(c->instance);
+		str_copy(id->parent_uuid, sizeof(id->parent_uuid), c->uuid);
+	}
+	snprintf(id->uuid, sizeof(id->uuid), "%s%s%s", c->uuid, *c->instance ? "/" : "",
+		c->instance);
+	if (c->model != IDMAP_NONE)
+		str_copy(id->name, sizeof(id->name), s->models.items[c->model].text);
+}

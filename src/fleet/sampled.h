@@ -1,0 +1,116 @@
+/* An audit of samples: readings of cards that another exporter showed at each scrape, judged by
+ * gua's definitions. A sample stands for the time since the sample before it; a gap of more
+ * than two scrape intervals is unobserved. */
+#pragma once
+
+#include "audit/audit.h"
+#include "audit/engine.h"
+#include "base/err.h"
+#include "base/names.h"
+#include "fleet/exporter.h"
+#include "fleet/fleet.h"
+
+struct roster;
+
+/* A card, or a MIG instance of one. */
+struct sampled_card {
+	const char *uuid, *instance;
+	uint32_t host, model; /* numbers of names; model IDMAP_NONE: not known */
+	uint32_t parent;      /* of an instance; IDMAP_NONE */
+	int index;
+	bool has_use;				/* of its utilisation there is a sample */
+	bool left_out;				/* the audit does not include it */
+	int64_t interval_ms;			/* between two scrapes */
+	int64_t first_ms, last_ms;		/* its samples; -1: none */
+	int64_t divided_from_ms, divided_to_ms; /* samples of its instances; -1: none */
+	double floor_bytes;			/* least used memory; NAN: not known */
+	double changes;		 /* how often its state changed, over 2: see sampled_error() */
+	int64_t ms[CARD_STATES]; /* of the window */
+	int64_t energy_mj[CARD_STATES], energy_known_ms[CARD_STATES];
+	int64_t util_pct_ms, sm_active_pct_ms, sm_active_ms;
+};
+
+/* Who has a card, as far as labels say. Texts are safe; "": none. */
+struct sampled_holder {
+	const char *namespace, *pod, *container, *job, *user;
+	bool left_out; /* the audit is of other users */
+};
+enum { SAMPLED_NOBODY = 0 }; /* the number of a holder without any name */
+
+/* The time of a holder on a card, as shares. */
+struct sampled_part {
+	uint32_t card, holder;
+	double ms[CARD_STATES];
+};
+
+/* Series whose samples mean the same. */
+struct sampled_series {
+	uint32_t card, holder;
+	const struct exporter_metric *metric;
+	int64_t last_ms; /* of the last sample that was read */
+	int64_t step_ms; /* the most common time between two, and */
+	int64_t n_votes; /* how much more often than others */
+};
+
+struct sampled_raw {
+	int64_t t_ms;
+	double value;
+	uint32_t series;
+};
+
+struct sampled {
+	struct fleet *f;
+	const struct exporter *x;
+	const struct audit_question *q;
+	struct audit *a;
+	struct heat_clock clock;
+	struct rules rules;
+	struct names hosts, card_names, models, holder_names, series_names;
+	struct sampled_card *cards;
+	struct sampled_holder *holders;
+	struct sampled_part *parts;
+	struct sampled_series *series;
+	size_t n_cards, n_holders, n_parts, n_series;
+	struct idmap part_map;
+	struct sampled_raw *raws;
+	size_t n_raws, raws_cap;
+	int64_t step_ms;  /* the usual time between two scrapes */
+	double n_at_once; /* series of the cards' utilisation at a time, about */
+	bool has_leases;  /* some series names a pod or a job */
+	struct arena texts;
+};
+
+struct sampled_question {
+	const struct audit_question *audit;
+	const struct roster *expected;
+	const struct exporter *x; /* NULL: the one that the engine has most of */
+	/* Refuses what such metrics cannot answer. */
+	int (*check)(const struct audit_question *q, struct err *e);
+};
+/* Makes an audit of the metrics of an exporter. *done is false, and the audit empty, if no
+ * exporter was asked for, and the engine has none that is known, or has gua's own metrics. */
+int sampled_ask_run(struct audit *a, struct fleet *f, const struct sampled_question *q,
+	bool *done, struct err *e);
+
+/* The longest time for which a sample can stand: two intervals, and some jitter. */
+int64_t sampled_limit(int64_t interval_ms);
+/* How far off, in samples, a sum of states can be in 95 of 100 cases, if states changed
+ * 2 `changes` times from one sample to the next. Each change hides up to one interval; states
+ * that are shorter than an interval are seen by chance, each sample independently, which is
+ * binomial: its variance is half of the changes that one sees. The rest covers bursts that are
+ * so rare that no sample met one. */
+double sampled_error(double changes);
+
+/* The steps. Only for sampled*.c. */
+void sampled_init(struct sampled *s);
+void sampled_finish(struct sampled *s);
+/* The number of the series with these labels, added if it is new. */
+int sampled_series(struct sampled *s, const struct labels *l, uint32_t *number, struct err *e);
+/* Takes samples as they arrive; the context is a struct sampled. */
+int sampled_take(void *context, const struct sample *sample, struct err *e);
+/* Judges the samples that were taken, for the window of the audit. */
+int sampled_judge(struct sampled *s, struct err *e);
+/* Sets index, UUID and model of a card. */
+void sampled_card_id(
+	struct card_id *id, const struct sampled *s, const struct sampled_card *card);
+int sampled_fill(struct sampled *s, struct err *e);

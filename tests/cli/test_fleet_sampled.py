@@ -1,0 +1,192 @@
+"""gua report --from with metrics of other exporters: judged by gua's definitions, with an uncertainty that covers the truth."""
+import collections
+import json
+import random
+
+import jsonschema
+import pytest
+
+from conftest import BUILD, ROOT, gua
+from sampled_truth import (Card, MIB, STATES, Samples, dcgm, judged_seconds, random_card, scrape_times, true_seconds)
+from test_fleet_answers import Engine, send
+
+pytestmark = pytest.mark.skipif(not (BUILD / "gua-fleet").exists(), reason="built without libcurl")
+
+SCHEMA = json.loads((ROOT / "man/report.schema.json").read_text())
+T = 1730678400  # Mon 2024-11-04 00:00 UTC
+S, E = T + 1800, T + 1800 + 6 * 3600
+
+
+def report(samples, *args, since=S, until=E, now=E + 3600):
+    with Engine(lambda handler, path, form: send(handler, samples.answer(form))) as engine:
+        return gua("report", "--from", engine.url, "--since", f"@{since}", "--until", f"@{until}", "--now", f"@{now}", "--utc",
+                   "--retries", "0", *args)
+
+
+def document(samples, *args, **window):
+    run = report(samples, "--json", *args, **window)
+    assert run.returncode == 0 and run.stderr == "", run.stderr
+    found = json.loads(run.stdout)
+    jsonschema.Draft202012Validator(SCHEMA).validate(found)
+    return found
+
+
+def constant(host, index, use, mem, pod=None, **more):
+    return Card(host, index, [(E + 9000, use, mem, pod)], **more)
+
+
+def scraped(cards, interval=30, until=E + 600, **how):
+    samples = Samples()
+    for t in range(T, until, interval):
+        for card in cards:
+            card.scrapes.append(t)
+            samples.add(t, dcgm(card, t, **how))
+    return samples
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_fleets_are_judged_by_the_definitions(seed):
+    """With restarts, holes, moved pods, two replicas, and a new version of the exporter in the middle."""
+    rng = random.Random(seed)
+    interval = rng.choice([15, 30, 60])
+    cards = [random_card(rng, f"node{h}", c, T, E + 9000) for h in range(3) for c in range(2)]
+    samples, renamed_at = Samples(), rng.uniform(S, E)
+    for card in cards:
+        for replica in ("a", "b")[:1 + (card.host == "node1")]:
+            for t in scrape_times(rng, T, E + 600, interval):
+                card.scrapes.append(t)
+                samples.add(t, dcgm(card, t, t > renamed_at, replica))
+    found = document(samples, "--by", "pod,card", "--cost", "2")
+    pods = collections.Counter()
+    for card in cards:
+        expected = judged_seconds(card, interval, S, E)
+        own, = [gpu for gpu in found["gpus"] if gpu["uuid"] == card.uuid.lower().replace("gpu-", "GPU-")]
+        for state in STATES:
+            seconds = sum(n for (name, _), n in expected.items() if name == state)
+            assert (own["gpu_seconds"][state] or 0) == pytest.approx(seconds, abs=0.01), (card.uuid, state)
+        for (state, pod), n in expected.items():
+            pods[pod, state] += n
+    rows = {row["pod"]: row for row in found["breakdown"]["rows"]}
+    assert set(rows) == {pod for pod, _ in pods if pod}
+    for pod, row in rows.items():
+        for state in ("active", "idle_held"):
+            assert row[f"{state}_gpu_seconds"] == pytest.approx(pods[pod, state], abs=0.01)
+        assert row["reserved_gpu_seconds"] == pytest.approx(pods[pod, "reserved"], abs=0.01)
+    for state in ("active", "idle_held", "truly_idle"):
+        whole = found["gpu_seconds"][state]
+        assert sum(hour[state] for hour in found["heatmap"]) == pytest.approx(whole, abs=0.1)
+    assert found["fleet"]["metrics"] == "dcgm" and found["fleet"]["sample_seconds"] == max(interval, 30)
+
+
+def test_the_stated_uncertainty_covers_random_bursts():
+    """95 of 100 cards with random bursts, long, short or rare, are within the ± that their row states."""
+    rng = random.Random(29)
+    cards = []
+    for index in range(100):
+        busy, rest = 10 ** rng.uniform(0.3, 3), 10 ** rng.uniform(0.5, 3.5)
+        spans, t = [], T
+        while t < E + 1000:
+            t += rng.expovariate(1 / rest)
+            spans.append((t, 0, 900, None))
+            t += rng.expovariate(1 / busy)
+            spans.append((t, 90, 900, None))
+        cards.append(Card("node", index, spans))
+    found = {gpu["index"]: gpu for gpu in document(scraped(cards))["gpus"]}
+    covered = 0
+    for card in cards:
+        own, truth = found[card.index], true_seconds(card, S, E)
+        observed = sum(filter(None, (own["gpu_seconds"][state] for state in STATES)))
+        error = abs(own["gpu_seconds"]["idle_held"] - truth["idle_held"]) / observed
+        covered += error <= own["idle_held_uncertainty"]
+    assert covered >= 95
+    # It says something: cards that never change are known almost exactly.
+    still = document(scraped([constant("node", 0, 0, 900)]))
+    assert still["headline"]["idle_held_uncertainty"] < 0.005
+
+
+def test_what_the_labels_say():
+    cards = [constant("n1", 0, 50, 900, "lab/train"), constant("n1", 1, 0, 900, "lab/note"), constant("n1", 2, 0, 0, "lab/idle"),
+             constant("n2", 0, 0, 0), constant("n2", 1, 0, 900, model="NVIDIA H100")]
+    samples = scraped(cards)
+    found = document(samples)
+    hours = 6 * 3600
+    assert {state: found["gpu_seconds"][state] or 0 for state in STATES} == {
+        "active": hours, "idle_held": 2 * hours, "reserved": hours, "truly_idle": hours, "use_unknown": 0}
+    lab, = found["identities"]
+    assert (lab["identity"], lab["active_gpu_seconds"], lab["idle_held_gpu_seconds"]) == ("lab", hours, hours)
+    assert found["unattributed_share_gpu_seconds"] == hours
+    assert found["gpus"][0]["energy_kwh"]["active"] is not None and found["gpus"][0]["mean_util_pct"] in (0, 50)
+    text = " ".join(report(samples, "--by", "model").stdout.split())
+    for part in ("sampled every 30 s by dcgm; each state ± 0.1 points", "no processes", "H100", "2 hosts"):
+        assert part in text, part
+    only = document(samples, "--model", "h100")
+    assert only["gpu_seconds"]["idle_held"] == hours and len(only["gpus"]) == 1
+    one = document(samples, "--user", "lab")
+    assert one["headline"]["of"] == "held"
+    for args, sentence in ((["--by", "process"], "no processes"), (["--notebook", "x"], "no notebooks")):
+        run = report(samples, *args)
+        assert run.returncode == 2 and sentence in run.stderr
+
+
+def test_copies_of_a_card_count_once():
+    """Two pods share a card: each has a copy of its value. A MIG card has series of its own beside those of its instances."""
+    samples = Samples()
+    for t in range(T, E + 600, 30):
+        for pod in ("a", "b"):
+            labels = {"instance": "i:1", "Hostname": "n1", "UUID": "GPU-1", "gpu": "0", "pod": pod, "namespace": pod, "vgpu": pod}
+            samples.add(t, [("DCGM_FI_DEV_GPU_UTIL", labels, 40), ("DCGM_FI_DEV_FB_USED", labels, 900)])
+        for instance in ({}, {"GPU_I_ID": "1"}, {"GPU_I_ID": "2"}):
+            labels = {"instance": "i:1", "Hostname": "n1", "UUID": "GPU-2", "gpu": "1", **instance}
+            samples.add(t, [("DCGM_FI_PROF_GR_ENGINE_ACTIVE", labels, 0.9 if instance != {"GPU_I_ID": "2"} else 0.0),
+                            ("DCGM_FI_DEV_FB_USED", labels, 900)])
+    found = document(samples)
+    hours = 6 * 3600
+    assert len(found["gpus"]) == 3 and found["gpu_seconds"]["active"] == 2 * hours and found["gpu_seconds"]["idle_held"] == hours
+    assert {user["identity"]: user["active_gpu_seconds"] for user in found["identities"]} == {"a": hours / 2, "b": hours / 2}
+
+
+def test_other_exporters():
+    """Their used memory has the driver's own in it: the least that a card of the model shows, at most 1 GiB."""
+    samples = Samples()
+    for t in range(T, E + 600, 15):
+        for index, mem in enumerate((600 * MIB, 650 * MIB, 4000 * MIB)):
+            labels = {"instance": f"n{index}:9835", "uuid": f"aaaa-{index}"}
+            samples.add(t, [("nvidia_smi_utilization_gpu_ratio", labels, 0.05), ("nvidia_smi_memory_used_bytes", labels, mem),
+                            ("nvidia_smi_power_draw_watts", labels, 100),
+                            ("nvidia_smi_gpu_info", labels | {"name": "NVIDIA L4", "index": "0"}, 1)])
+    found = document(samples)
+    hours = 6 * 3600
+    assert (found["gpu_seconds"]["truly_idle"], found["gpu_seconds"]["idle_held"]) == (2 * hours, hours)
+    assert {gpu["name"] for gpu in found["gpus"]} == {"NVIDIA L4"} and {gpu["host"] for gpu in found["gpus"]} == {"n0", "n1", "n2"}
+    assert found["gpus"][0]["energy_kwh"]["idle_held"] == pytest.approx(0.6)
+    samples = Samples()
+    for t in range(T, E + 600, 30):
+        for minor, job in enumerate(({"jobid": "77", "userid": "1000"}, {"jobid": "", "userid": ""})):
+            labels = {"instance": "n1:9445", "uuid": f"GPU-{minor}", "minor_number": str(minor), "ordinal": str(minor), "name": "V100", **job}
+            samples.add(t, [("nvidia_gpu_duty_cycle", labels, 0), ("nvidia_gpu_memory_used_bytes", labels, 5 * MIB)])
+    found = document(samples, "--by", "job")
+    assert (found["gpu_seconds"]["reserved"], found["gpu_seconds"]["truly_idle"]) == (hours, hours)
+    assert found["breakdown"]["rows"][0]["job"] == "slurm:77" and found["identities"][0]["identity"] == "uid:1000"
+    assert found["fleet"]["metrics"] == "jobstats"
+    assert document(samples, "--job", "77")["identities"][0]["identity"] == "uid:1000"
+
+
+def test_values_that_are_not_readings_are_left_out():
+    samples = Samples()
+    labels = {"instance": "n1:9400", "Hostname": "n1\x1b[31m", "UUID": "GPU-1", "gpu": "0"}
+    for t in range(T, E + 600, 30):
+        samples.add(t, [("DCGM_FI_DEV_GPU_UTIL", labels, 9223372036854775794 if t < T + 9000 else 0), ("DCGM_FI_DEV_FB_USED", labels, 900)])
+    found = document(samples)
+    assert found["gpu_seconds"]["idle_held"] == E - T - 9000 and found["hosts"][0]["host"] == "n1\\x1B[31m"
+
+
+def test_gua_counts_before_others_and_nothing_is_said_plainly():
+    cards = [constant("n1", 0, 0, 900)]
+    samples = scraped(cards)
+    gua_labels = {"instance": "n1:9400", "gpu": "0", "uuid": "GPU-1", "state": "active"}
+    samples.add(E - 30, [("gua_gpu_state_seconds_total", gua_labels, 5)])
+    run = report(samples, "--json")
+    assert '"metrics": "dcgm"' not in run.stdout
+    assert document(samples, "--metrics", "dcgm")["gpu_seconds"]["idle_held"] == 6 * 3600
+    run = report(samples, "--metrics", "jobstats")
+    assert run.returncode == 1 and "no metrics of jobstats between" in run.stderr
