@@ -581,6 +581,10 @@ static const struct config_key keys[] = {
 		end.socket, .example = "socket = /run/gua-end/socket"),
 	KEY("end", TEXT, "slurm", "COMMAND", "ends a Slurm job; its id is added", end.slurm,
 		.initial = "scancel"),
+	KEY("end", TEXT, "slurm_notify", "COMMAND",
+		"tells the user in the job's output before it is ended; its id and a text are "
+		"added",
+		end.slurm_notify, .example = "slurm_notify = scontrol notify"),
 	KEY("end", TEXT, "pbs", "COMMAND", "ends a PBS job; its id is added", end.pbs,
 		.initial = "qdel"),
 	KEY("end", TEXT, "lsf", "COMMAND", "ends an LSF job; its id is added", end.lsf,

@@ -96,7 +96,8 @@ struct config_end {
 	double cpu_pct;	    /* a session that uses more of one core is at work */
 	double power_pct;   /* above the idle floor of its card */
 	const char *socket; /* of a gua-end that runs as a service; NULL: start one */
-	const char *slurm, *pbs, *lsf, *docker, *podman; /* commands of managers */
+	const char *slurm, *slurm_notify, *pbs, *lsf, *docker,
+		*podman; /* commands of managers */
 	int64_t manager_timeout_ms;
 };
 

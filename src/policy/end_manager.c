@@ -34,29 +34,41 @@ bool end_manager_is_users(const char *cgroup, size_t len)
 	return memmem(cgroup, len, slice, sizeof(slice) - 1) != NULL;
 }
 
-static int split(struct manager_command *c, const char *command, const char *id, struct err *e)
+/* Splits a command into `argv`, and adds the words `more`, which end with NULL. */
+static int split(struct manager_command *c, const char **argv, const char *command,
+	const char *const *more, struct err *e)
 {
 	char **words = NULL;
-	size_t n = 0, used = 0;
+	size_t n = 0;
 	int rc = words_split(command, &words, &n, e);
 	if (rc)
 		return rc;
 	if (n == 0 || n > MANAGER_ARGUMENTS)
 		rc = err_set(e, ERR_USAGE, "[end]: '%s' is not a command", command);
-	*c = (struct manager_command){ 0 };
-	for (size_t i = 0; rc == 0 && i <= n; i++) {
-		const char *word = i < n ? words[i] : id;
+	for (size_t i = 0; rc == 0 && (i < n || more[i - n]); i++) {
+		const char *word = i < n ? words[i] : more[i - n];
 		size_t len = strlen(word) + 1;
-		if (used + len > sizeof(c->text)) {
+		if (c->used + len > sizeof(c->text)) {
 			rc = err_set(e, ERR_USAGE, "[end]: '%s' is too long", command);
 			break;
 		}
-		c->argv[i] = memcpy(c->text + used, word, len);
-		used += len;
+		argv[i] = memcpy(c->text + c->used, word, len);
+		c->used += len;
 	}
 	free(words);
-	snprintf(c->shown, sizeof(c->shown), "%.400s %.64s", command, id);
 	return rc;
+}
+
+/* Both commands for a job or container with this id. */
+static int make(struct manager_command *c, const char *command, const char *tell,
+	const char *id, struct err *e)
+{
+	const char *const more[] = { id,
+		"gua ends this job: it holds GPUs and does not use them", NULL };
+	*c = (struct manager_command){ 0 };
+	snprintf(c->shown, sizeof(c->shown), "%.400s %.64s", command, id);
+	int rc = split(c, c->argv, command, (const char *const[]){ id, NULL }, e);
+	return rc || !tell ? rc : split(c, c->tell, tell, more, e);
 }
 
 static int find_label(struct manager_command *c, const struct config_end *config,
@@ -68,7 +80,8 @@ static int find_label(struct manager_command *c, const struct config_end *config
 			(const void *)((const char *)config + managers[i].offset);
 		if (strncmp(label, managers[i].prefix, len) == 0 && is_plain(label + len) &&
 			*command)
-			return split(c, *command, label + len, e);
+			return make(c, *command, i == 0 ? config->slurm_notify : NULL,
+				label + len, e);
 	}
 	return 1;
 }
@@ -94,7 +107,11 @@ static void serve(void *context, const struct str *request, struct str *reply)
 	char text[512];
 	const struct child_command c = { .argv = work->command->argv,
 		.timeout_ms = work->timeout_ms };
+	const struct child_command tell = { .argv = work->command->tell,
+		.timeout_ms = work->timeout_ms };
 	(void)request;
+	if (tell.argv[0])
+		(void)child_run(&tell, &r, &e);
 	if (child_run(&c, &r, &e) != 0) {
 		str_add(reply, e.text);
 	} else if (r.status != 0) {

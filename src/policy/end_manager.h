@@ -13,7 +13,11 @@ enum { MANAGER_ARGUMENTS = 32, MANAGER_CAP = 512 };
 
 struct manager_command {
 	char text[MANAGER_CAP]; /* the arguments, one after the other */
+	size_t used;		/* of it */
 	const char *argv[MANAGER_ARGUMENTS + 2];
+	/* Tells the user of the job first, in its output; that it may fail is no error. NULL:
+	 * there is no such command. */
+	const char *tell[MANAGER_ARGUMENTS + 3];
 	char shown[MANAGER_CAP]; /* the command as shown to people */
 };
 

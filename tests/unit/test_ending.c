@@ -301,9 +301,9 @@ static void test_managers(void **state)
 	manager_is("", "containerd:1", "");
 }
 
-static void run_manager(const char *command, const char *why)
+static void run_both(const char *command, const char *tell, const char *why)
 {
-	const struct config_end config = { .slurm = command };
+	const struct config_end config = { .slurm = command, .slurm_notify = tell };
 	struct manager_command c;
 	struct helper *h = NULL;
 	struct err e = { 0 };
@@ -315,12 +315,27 @@ static void run_manager(const char *command, const char *why)
 	helper_free(h, 0);
 }
 
+static void run_manager(const char *command, const char *why)
+{
+	run_both(command, NULL, why);
+}
+
 static void test_running_managers(void **state)
 {
 	(void)state;
 	run_manager("true", "");
 	run_manager(
 		"sh -c 'echo job $0 unknown; exit 1'", "sh ended with status 1: job 7 unknown");
+	/* The user is told first; that this fails is no reason not to end the job. */
+	char told[] = "/tmp/gua-told-XXXXXX", command[128], text[128] = "";
+	close(mkstemp(told));
+	snprintf(command, sizeof(command), "sh -c 'echo $0 $1 >%s; exit 1'", told);
+	run_both("true", command, "");
+	FILE *file = fopen(told, "r");
+	assert_non_null(fgets(text, sizeof(text), file));
+	fclose(file);
+	unlink(told);
+	assert_string_equal(text, "7 gua ends this job: it holds GPUs and does not use them\n");
 	run_manager("/nonexistent/manager",
 		"cannot run /nonexistent/manager: No such file or directory");
 }
