@@ -371,6 +371,7 @@ void audit_finish(struct audit *a)
 	free(a->events);
 	free(a->stores.unread);
 	free(a->spells.items);
+	free(a->leases.items);
 	free(a->orphans.items);
 	for (size_t level = 0; level < BY_MAX; level++) {
 		free(a->breakdown.rows[level]);

@@ -214,6 +214,9 @@ int spells_read(struct gather *g, struct gather_file *file, struct err *e);
 int spells_add(struct gather *g, struct gather_file *file, struct err *e);
 /* Counts the events that a report mentions, by kind. */
 int events_add(struct gather *g, struct gather_file *file, struct err *e);
+/* The leases with reserved time; and keeps the most reserved ones. */
+int audit_leases_add(struct gather *g, struct gather_file *file, struct err *e);
+void audit_leases_sort(struct audit_leases *all, size_t most);
 /* Sorts what was read. */
 void events_sort(struct audit *a);
 void spells_sort(struct audit_spells *all);

@@ -715,9 +715,9 @@ static int add_pairs(struct gather *g, struct gather_file *file, struct err *e)
 
 static int add_file(struct gather *g, struct gather_file *file, struct err *e)
 {
-	static int (*const parts[])(struct gather *, struct gather_file *, struct err *) = {
-		restriction_add, add_pairs, events_add, add_present, spells_add, add_orphans
-	};
+	static int (*const parts[])(
+		struct gather *, struct gather_file *, struct err *) = { restriction_add,
+		add_pairs, events_add, add_present, spells_add, add_orphans, audit_leases_add };
 	int rc = 0;
 	gather_add_hours(g, file);
 	g->a->lease_unknown_ms += file->part->a.lease_unknown_ms;
@@ -739,6 +739,7 @@ static int finish_holders(struct gather *g, struct owners *o, struct err *e)
 	if (g->a->n_present)
 		qsort(g->a->present, g->a->n_present, sizeof(*g->a->present), compare_present);
 	spells_sort(&g->a->spells);
+	audit_leases_sort(&g->a->leases, g->q->max_spells);
 	return 0;
 }
 

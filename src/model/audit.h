@@ -201,6 +201,7 @@ struct audit {
 	bool of_users;			/* everything except the cards covers only some users */
 	struct audit_breakdown by_card; /* of_users: their time on each card */
 	struct audit_spells spells;
+	struct audit_leases leases;
 	struct audit_orphans orphans;
 	struct arena texts;	       /* of processes, breakdowns and spells */
 	struct audit_heat heat[7][24]; /* Sunday first */

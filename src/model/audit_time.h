@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/lease.h"
 #include "model/process.h"
 #include "model/spell.h"
 #include "model/state.h"
@@ -85,6 +86,22 @@ struct audit_spell {
 /* Those with the most idle time within the window, in that order. */
 struct audit_spells {
 	struct audit_spell *items;
+	size_t n, n_left_out;
+};
+
+/* A lease on a card that had reserved time in the window. Texts are the audit's; NULL: none. */
+struct audit_lease {
+	size_t card; /* index */
+	enum lease_kind kind;
+	const char *name, *owner, *job_name, *account;
+	int64_t since_ms, ended_ms;   /* ended -1: it goes on */
+	int64_t reserved_ms, used_ms; /* in the window: its part of the card's reserved time,
+					 and its time with processes on the card */
+};
+
+/* Those with the most reserved time, in that order. */
+struct audit_leases {
+	struct audit_lease *items;
 	size_t n, n_left_out;
 };
 

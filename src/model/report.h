@@ -189,7 +189,7 @@ struct report_section {
 	struct report_block blocks[4];
 	size_t n_blocks;
 };
-enum { REPORT_SECTIONS = 13 };
+enum { REPORT_SECTIONS = 14 };
 
 struct report {
 	bool utc;     /* for times in sentences and the hours of the week */
@@ -243,6 +243,7 @@ struct report {
 	struct table identities;	/* users */
 	struct table events;		/* by kind; only for programs */
 	struct table longest;		/* the longest idle spells */
+	struct table leases;		/* the leases with the most reserved time */
 	struct table orphans;		/* orphan memory; only for programs */
 	struct report_bill bill;
 	struct report_breakdown breakdown; /* by card alone: only `by` is set */

@@ -29,6 +29,8 @@ enum sentence_kind {
 	SENTENCE_CARD,	  /* an event: a card that has no readings now */
 	SENTENCE_HOLDERS, /* about the table of holders */
 	SENTENCE_SPELLS,  /* how many spells are not in the table */
+	SENTENCE_LEASES,  /* how many leases are not in the table */
+	SENTENCE_LEASE,	  /* a lease that was never used, for a digest */
 	SENTENCE_SPELL,	  /* about the table of the longest idle spells */
 	SENTENCE_POLICY,  /* what gua enforce did */
 	SENTENCE_BILL,	  /* about the bill */

@@ -126,8 +126,8 @@ static void add_hours(struct digest *d, const char *label, int64_t now_ms, int64
 /* The figures of the headline, with the other window from the comparison. */
 static void add_figures(struct digest *d)
 {
-	static const char *const keys[] = { "active", "idle_held", "truly_idle",
-		"idle_held_gpu_hours", "idle_held_cost" };
+	static const char *const keys[] = { "active", "idle_held", "reserved", "truly_idle",
+		"idle_held_gpu_hours", "reserved_gpu_hours", "idle_held_cost" };
 	const struct report_compare *all = &d->r->compare;
 	const char *currency = d->r->waste.currency;
 	char label[64];
@@ -248,6 +248,7 @@ static void add_overview(struct digest *d)
 	str_add(d->out, "\n");
 	add_sentences(d, SENTENCE_VERDICT, 1);
 	add_sentences(d, SENTENCE_POLICY, 2);
+	add_sentences(d, SENTENCE_LEASE, 2);
 	str_add(d->out, "\n");
 	add_events(&last);
 	add_more(&last, " --compare");

@@ -281,6 +281,10 @@ void report_json(struct str *out, const struct report *r)
 		!identity_by_is(&r->breakdown.by, IDENTITY_CARD))
 		add_breakdown(&j, &r->breakdown);
 	rows_json_table(&j, "longest", &r->longest);
+	if (r->has_leases)
+		rows_json_table(&j, "leases", &r->leases);
+	else
+		json_text(&j, "leases", NULL);
 	rows_json_table(&j, "orphan_memory", &r->orphans);
 	if (r->compare.asked)
 		add_compare(&j, r);

@@ -528,6 +528,7 @@ void report_make(struct report *r, const struct audit *a, const struct report_re
 		r->minutes && r->breakdown.measures[q->by.n ? q->by.n - 1 : 0] != MEASURE_CARDS;
 	report_events_add(&r->events, a);
 	report_processes_add_spells(&r->longest, a);
+	report_processes_add_leases(r, a);
 	report_bill_make(r, a, q);
 	report_sentences_add(r, a, q);
 }
@@ -538,7 +539,7 @@ void report_finish(struct report *r)
 		free(r->sentences[i].text);
 	free(r->sentences);
 	struct table *const tables[] = { &r->host_table, &r->cards, &r->identities, &r->events,
-		&r->longest, &r->orphans, &r->bill.lines, &r->bill.cards, &r->bill.energy,
+		&r->longest, &r->leases, &r->orphans, &r->bill.lines, &r->bill.cards, &r->bill.energy,
 		&r->breakdown.table, &r->by_card.table, &r->policy };
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		table_finish(tables[i]);

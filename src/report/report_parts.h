@@ -101,6 +101,8 @@ void report_add_figures(
 void report_cards_add_hosts(struct table *t, const struct audit *a);
 void report_cards_add(struct table *t, const struct audit *a);
 void report_events_add(struct table *t, const struct audit *a);
+/* The leases that were not used, and what there is to say about them. */
+void report_processes_add_leases(struct report *r, const struct audit *a);
 void report_processes_add_spells(struct table *t, const struct audit *a);
 void report_processes_add(
 	struct report *r, const struct audit *a, const struct report_request *q);

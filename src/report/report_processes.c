@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/size.h"
 #include "base/str.h"
 #include "base/moment.h"
@@ -222,6 +223,79 @@ void report_processes_say_spells(struct report *r, const struct audit *a)
 		report_say(r, SENTENCE_SPELL, NULL,
 			"How %zu of them ended was not seen, because the recorder stopped.",
 			stopped);
+}
+
+struct lease_row {
+	const char *kind, *name, *job_name, *account, *owner, *host, *uuid;
+	char what[LABEL_CAP + 16], where[WHERE_CAP];
+	int64_t card_index, since_ms, ended_ms, reserved_ms, used_ms;
+	double length_ms, cost;
+};
+
+#define OF(member) offsetof(struct lease_row, member)
+static const struct column lease_columns[] = {
+	{ "user", "user", STRING(owner), .width = -12 },
+	{ .title = "lease", CHARS(what), .width = 10, .flexible = true },
+	{ "kind", STRING(kind) },
+	{ "id", STRING(name) },
+	{ "job_name", STRING(job_name) },
+	{ "account", STRING(account) },
+	{ "host", STRING(host) },
+	{ "gpu", STRING(uuid) },
+	{ "gpu_index", KNOWN(COUNT, card_index) },
+	{ .title = "gpu", CHARS(where), .width = -14 },
+	{ "since", "since", KNOWN(MOMENT, since_ms) },
+	{ "ended", KNOWN(MOMENT, ended_ms) },
+	{ "seconds", "length", NUMBER(LENGTH, length_ms) },
+	{ "reserved_gpu_seconds", "reserved", KNOWN(GPU_MS, reserved_ms) },
+	{ "used_gpu_seconds", "touched", KNOWN(GPU_MS, used_ms) },
+	{ "reserved_cost", "cost", NUMBER(MONEY, cost), .optional = true },
+};
+#undef OF
+
+/* Says which lease has had its card for how long and never touched it. */
+static void say_lease(struct report *r, const struct audit *a, const struct audit_lease *l,
+	const struct lease_row *row)
+{
+	char length[48];
+	bool goes_on = l->ended_ms < 0;
+	duration_text(length, sizeof(length), (int64_t)row->length_ms);
+	report_say(r, SENTENCE_LEASE, NULL, "%s of %s %s GPU %s for %s and %s.", row->what,
+		row->owner, goes_on ? "has had" : "had", row->where, length,
+		l->since_ms >= a->since_ms ? "never used it" : "did not use it in this window");
+}
+
+void report_processes_add_leases(struct report *r, const struct audit *a)
+{
+	r->leases = (struct table)TABLE_OF(lease_columns);
+	for (size_t i = 0; i < a->leases.n; i++) {
+		const struct audit_lease *l = &a->leases.items[i];
+		const struct audit_card *card = &a->cards[l->card];
+		int64_t to_ms = l->ended_ms < 0 ? a->until_ms : l->ended_ms;
+		struct lease_row row = { .kind = lease_kind_names[l->kind],
+			.name = l->name,
+			.job_name = l->job_name,
+			.account = l->account,
+			.owner = l->owner,
+			.host = a->hosts[card->host].hostname,
+			.uuid = card->id.uuid,
+			.card_index = card->id.index,
+			.since_ms = l->since_ms,
+			.ended_ms = l->ended_ms,
+			.length_ms = (double)(to_ms - l->since_ms),
+			.reserved_ms = l->reserved_ms,
+			.used_ms = l->used_ms,
+			.cost = card->price * (double)l->reserved_ms / 3600e3 };
+		snprintf(row.what, sizeof(row.what), "%s %s",
+			l->kind == LEASE_SLURM ? "job" : row.kind, l->name);
+		report_show_where(row.where, a, l->card);
+		table_add(&r->leases, &row);
+		if (l->used_ms == 0)
+			say_lease(r, a, l, &row);
+	}
+	if (a->leases.n_left_out)
+		report_say(r, SENTENCE_LEASES, NULL, "%zu more: --longest N shows N of them.",
+			a->leases.n_left_out);
 }
 
 struct orphan_row {

@@ -139,6 +139,11 @@ static void add_costs(struct list *l)
 		say(s, SENTENCE_SPELLS);
 		say(s, SENTENCE_SPELL);
 	}
+	if (r->leases.n_rows) {
+		s = start(l, "leases", "Given away and not used", NULL);
+		show(s, &r->leases, "Which jobs had which GPU and did not use it");
+		say(s, SENTENCE_LEASES);
+	}
 	if (bill->currency && bill->lines.n_rows) {
 		char title[96];
 		snprintf(title, sizeof(title), "Bill, in %s", bill->currency);

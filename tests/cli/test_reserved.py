@@ -81,6 +81,13 @@ def test_cards_and_headline(report):
                for card in report["gpus"] if card["gpu_seconds"]["reserved"])
 
 
+def test_leases_that_were_not_used(db, report):
+    rows = [(row["id"], row["gpu_index"], round(row["reserved_gpu_seconds"]), round(row["used_gpu_seconds"])) for row in report["leases"]]
+    assert rows == [("4", 0, 7200, 0), ("7", 3, 4500, 0), ("6", 2, 3600, 3600), ("9", 4, 3600, 0), ("8", 3, 900, 0)]
+    assert report["leases"][-1]["ended"] == "2026-11-02T09:30:00Z" and report["leases"][0]["ended"] is None
+    assert [row["id"] for row in json.loads(found(db, "--json", "--longest", "1", "--user", "dave"))["leases"]] == ["9"]
+
+
 def test_owners_jobs_and_accounts(db, report):
     users = {user["identity"]: user for user in report["identities"]}
     assert {name: user["reserved_gpu_seconds"] for name, user in users.items() if user["reserved_gpu_seconds"]} == \
@@ -116,6 +123,10 @@ def test_people_read_it(db):
     assert "together idle-held and reserved: 3.8 of 5 GPUs" in text
     assert "Idle-held and reserved together are 75.0% of observed time, above 20%" in text
     assert "alice has the largest part: 3.25 of 7.50 GPU-hours (share)" in text
+    assert "Given away and not used" in text and "alice job 4 0 11-02 08:00 2 h 0 min 2.00 0.00" in text
+    digest = " ".join(gua("report", "--db", db, "--now", f"@{START + 2 * HOUR}", "--utc", "--digest", "--last", "1d").stdout.split())
+    assert "job 4 of alice has had GPU 0 for 2 h 0 min and never used it." in digest and "job 6 of carol" not in digest
+    assert "reserved 55.0% - " in digest and "reserved, GPU-hours 5.50 - " in digest
     page = found(db, "--format", "html")
     assert 'class="reserved"' in page and "<th>reserved" in re.sub(r"<th[^>]*>", "<th>", page)
     money = json.loads(found(db, "--json", "--cost", "2"))

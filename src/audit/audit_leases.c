@@ -1,0 +1,74 @@
+/* Reads the leases of the window that had reserved time, the most of it first. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "audit/gather.h"
+#include "store/sql.h"
+
+#define IN_WINDOW(table) "SELECT * FROM " table " WHERE slot >= %1$lld AND slot < %2$lld"
+#define LEASES_SQL                                                                             \
+	"SELECT s.gpu, kind, name, owner, job_name, account, since_ms, ended_ms, "             \
+	"sum(reserved_ms) AS reserved_ms, sum(active_ms + idle_held_ms + use_unknown_ms) "     \
+	"FROM (" IN_WINDOW("leased_1h") " UNION ALL " IN_WINDOW(                               \
+		"leased_5m") " UNION ALL " IN_WINDOW("leased_1m") ") AS s JOIN lease ON "      \
+								  "lease.id = s.lease GROUP "  \
+								  "BY "                        \
+								  "s.lease, s.gpu HAVING "     \
+								  "sum(reserved_ms) > 0"
+
+static int take_lease(
+	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)
+{
+	struct audit *a = g->a;
+	struct audit_leases *all = &a->leases;
+	uint32_t card = gather_card(file, sqlite3_column_int64(row, 0));
+	int64_t kind = sql_int(row, 1, -1);
+	char owner[USER_CAP];
+	bool takes_it;
+	sql_text(row, 3, owner, sizeof(owner));
+	int rc = restriction_take_owner(g, file, owner, &takes_it, e);
+	bool other = g->q->present_of && strcmp(g->q->present_of, owner) != 0;
+	if (rc || !takes_it || other || card == IDMAP_NONE || kind < 0 || kind >= LEASE_KINDS)
+		return rc;
+	if (!array_one_more(&all->items, all->n))
+		return err_memory(e);
+	all->items[all->n++] = (struct audit_lease){ .card = card,
+		.kind = (enum lease_kind)kind,
+		.name = sql_text_copy(row, 2, &a->texts),
+		.owner = sql_text_copy(row, 3, &a->texts),
+		.job_name = sql_text_copy(row, 4, &a->texts),
+		.account = sql_text_copy(row, 5, &a->texts),
+		.since_ms = sql_int(row, 6, -1),
+		.ended_ms = sql_int(row, 7, -1),
+		.reserved_ms = sql_int(row, 8, 0),
+		.used_ms = sql_int(row, 9, 0) };
+	return a->texts.failed ? err_memory(e) : 0;
+}
+
+int audit_leases_add(struct gather *g, struct gather_file *file, struct err *e)
+{
+	char sql[1024];
+	if (!g->q->max_spells || !g->a->has_leases)
+		return 0;
+	snprintf(sql, sizeof(sql), LEASES_SQL, (long long)g->from_slot, (long long)g->to_slot);
+	return gather_rows(g, file, sql, take_lease, e);
+}
+
+static int compare(const void *x, const void *y)
+{
+	const struct audit_lease *a = x, *b = y;
+	if (a->reserved_ms != b->reserved_ms)
+		return array_compare(b->reserved_ms, a->reserved_ms);
+	int by_card = array_compare((int64_t)a->card, (int64_t)b->card);
+	return by_card ? by_card : strcmp(a->name, b->name);
+}
+
+void audit_leases_sort(struct audit_leases *all, size_t most)
+{
+	if (all->n)
+		qsort(all->items, all->n, sizeof(*all->items), compare);
+	all->n_left_out = all->n > most ? all->n - most : 0;
+	all->n -= all->n_left_out;
+}
