@@ -170,7 +170,7 @@ static int run_list(struct lease_command *x, struct err *e)
 			all->has_source ? "no lease" : "no scheduler writes leases here");
 	}
 	if (all && lease_dir_hidden(d))
-		fprintf(stderr, "gua lease: %zu leases may not be read by this user\n",
+		fprintf(stderr, "gua lease: leases that this user may not read: %zu\n",
 			lease_dir_hidden(d));
 	out.failed |= t.failed;
 	table_finish(&t);

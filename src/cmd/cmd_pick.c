@@ -271,11 +271,11 @@ static void look_at_leases(struct search *s)
 		fprintf(stderr,
 			"gua pick: a scheduler has given away cards, and which ones is not "
 			"known "
-			"(%zu leases; see gua lease check)\n",
+			"(leases: %zu; see gua lease check)\n",
 			no_card);
 	if (!s->told && lease_dir_hidden(s->lease_dir))
 		fprintf(stderr,
-			"gua pick: %zu leases may not be read by this user; their cards look "
+			"gua pick: leases that this user may not read: %zu; their cards look "
 			"free\n",
 			lease_dir_hidden(s->lease_dir));
 	s->told = true;

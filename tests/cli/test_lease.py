@@ -1,9 +1,11 @@
 """gua lease: files of schedulers, written, listed and checked; and what gua doctor says about them."""
 import json
 import os
+import pathlib
 import signal
 import sqlite3
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -241,3 +243,22 @@ def test_the_recorder_follows_the_numbering_of_the_configuration(host):
     assert run.returncode == 0, run.stderr
     with sqlite3.connect(db) as store:
         assert store.execute("SELECT uuid, sum(ms) FROM usage_1m JOIN gpu ON gpu.id = gpu WHERE state = 5").fetchall() == [(B, 60000)]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
+def test_private_leases_of_others(tmp_path):
+    """Who may not read them is told how many there are, also by a pick."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = pathlib.Path(folder) / "leases"
+        place.parent.chmod(0o755)
+        lease(place, "add", "--id", 4, "--user", "alice", "--cards", A, "--set", "leases.private=yes")
+        lease(place, "add", "--id", 5, "--user", "bob", "--cards", B)
+        nobody = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
+        found = lease(place, "list", "--json", before=nobody)
+        document = json.loads(found.stdout)
+        assert (document["not_readable"], [row["id"] for row in document["leases"]]) == (1, ["5"])
+        assert found.stderr == "gua lease: leases that this user may not read: 1\n"
+        picked = gua("pick", "--source", "sim", "--no-store", "--hold", "0s", "--leases", place, "--lock-dir", folder, before=nobody)
+        assert "gua pick: leases that this user may not read: 1; their cards look free\n" in picked.stderr
+        denied = lease(place, "add", "--id", 6, "--user", "eve", "--cards", A, before=nobody)
+        assert denied.returncode == 1 and "Permission denied" in denied.stderr

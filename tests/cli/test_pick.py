@@ -614,6 +614,6 @@ def test_cards_that_a_scheduler_has_given_away(lab, tmp_path):
     assert pick(env={"SLURM_JOB_ID": "4"}).stdout == "2\n"
     give(6, "7")
     unseen = pick()
-    assert unseen.stdout == "2\n" and "which ones is not known (1 leases; see gua lease check)" in unseen.stderr
+    assert unseen.stdout == "2\n" and "which ones is not known (leases: 1; see gua lease check)" in unseen.stderr
     gua("lease", "end", "--leases", leases, "--id", 4)
     assert pick().stdout == "0\n"

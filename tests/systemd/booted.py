@@ -27,7 +27,7 @@ VARIABLES = {"FAKENVML_SCENARIO": "/srv/driver.scenario", "FAKENVML_PIDS": "/srv
 ENVIRONMENT = "[Service]\n" + "".join(f"Environment={name}={value}\n" for name, value in VARIABLES.items())
 DROP_IN = ENVIRONMENT + "WatchdogSec=4s\n"
 # systemd-analyze security, from 0 to 10. gua-digest starts sendmail, which needs its privileges: no limit.
-EXPOSURE = {"gua": 2.0, "gua-serve": 2.0, "gua-enforce": 2.0, "gua-end@1": 2.0, "gua-metrics": 2.0, "gua-digest": 10.0}
+EXPOSURE = {"gua": 2.0, "gua-serve": 2.0, "gua-enforce": 2.0, "gua-end@1": 2.0, "gua-metrics": 2.0, "gua-lease@1": 2.0, "gua-digest": 10.0}
 CONFIG = "[record]\ninterval = 2s\ndrain = 1s\n"
 # A unit for the Python tool gpu-usage-audit, as its users write it, on a systemd that does not name the main process.
 PYTHON_UNIT = """[Unit]
