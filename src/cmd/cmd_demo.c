@@ -175,7 +175,7 @@ static int record_weeks(const struct values *v, struct clock *clock, struct err 
 	o.drain_ms = o.glance_ms = WEEKS_DRAIN_MS;
 	o.max_ticks = 2 * WEEK_MS / HOUR_MS;
 	o.slot_seconds = WEEKS_SLOT_S;
-	o.compact_later = true; /* settle_slots() does, all at once */
+	o.one_batch = true; /* settle_slots() compacts it */
 	clock_init_virtual(clock, period_at(PERIOD_WEEK, now_ms, -1, false).from_ms - WEEK_MS);
 	int rc = recorder_run(&o, e);
 	return rc ? rc : settle_slots(v->db, clock_wall_ms(clock), e);

@@ -433,7 +433,7 @@ static void compact(struct recorder *r)
 	struct err e = { 0 };
 	bool more = false;
 	const struct compaction compaction = { wall_ms(r), r->o->keep, COMPACT_SLOTS };
-	if (r->o->compact_later)
+	if (r->o->one_batch)
 		return;
 	if (compact_store(r->store, &compaction, &more, &e))
 		fault_raise(&r->compact_fault, wall_ms(r), "compaction: %s", e.text);
@@ -826,12 +826,16 @@ int recorder_run(const struct recorder_options *o, struct err *e)
 		rc = open_store(r, e);
 	if (!rc)
 		rc = open_run(r, e);
+	if (!rc && o->one_batch)
+		rc = store_begin_batch(r->store, e);
 	const char *how = rc == 1 ? "stopped" : "failed";
 	if (!rc) {
 		tell_ready(r);
 		how = o->once || loop(r) ? "finished" : "stopped";
 	}
 	close_run(r, how);
+	if (!rc && o->one_batch)
+		rc = store_end_batch(r->store, true, e);
 	worker_free(r->worker);
 	watch_finish(&r->watch);
 	lease_dir_close(r->leases);

@@ -34,8 +34,9 @@ struct recorder_options {
 	bool wait_for_driver;  /* no driver at the start: keep trying instead of failing */
 	int64_t slot_seconds;  /* 0: SLOT_SECONDS; an hour for demonstrations over weeks */
 	struct retention keep;
-	bool compact_later;	   /* the caller compacts the store, after the run */
-	int stop_fd;		   /* a signalfd: readable means stop, or ask reload(); or -1 */
+	bool one_batch; /* the whole run is one transaction, and the caller compacts the store
+			   after it */
+	int stop_fd;	/* a signalfd: readable means stop, or ask reload(); or -1 */
 	struct statusfile *status; /* ticks and faults are published there; or NULL */
 	const struct fault
 		*own_fault; /* the caller's fault, published with the others; or NULL */
