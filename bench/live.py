@@ -13,7 +13,8 @@ import termios
 import threading
 import time
 
-from track import schedstat_ms, status_of
+from recorder import cpu_seconds
+from track import status_of
 
 # What scripts ask for most.
 FIELDS = "--query-gpu=timestamp,pstate,temperature.gpu,utilization.gpu,utilization.memory,memory.total," \
@@ -48,7 +49,8 @@ def one_shot(table, figure, command, env, runs, goal=20):
 
 
 def screen(command, env, seconds, settle=3):
-    """(CPU percent of one core, resident KiB) of a program on a terminal of 60 x 200; None: it ended by itself."""
+    """(CPU percent of one core, with all that it has started; its resident KiB) of a program on a terminal of 60 x 200;
+    None: it ended by itself."""
     pid, fd = pty.fork()
     if pid == 0:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 60, 200, 0, 0))
@@ -63,12 +65,12 @@ def screen(command, env, seconds, settle=3):
     threading.Thread(target=swallow, daemon=True).start()
     try:
         time.sleep(settle)
-        before, begin = schedstat_ms(pid), time.monotonic()
+        before, begin = cpu_seconds(pid), time.monotonic()
         time.sleep(seconds)
-        used, took = schedstat_ms(pid) - before, time.monotonic() - begin
+        used, took = cpu_seconds(pid) - before, time.monotonic() - begin
         if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
             return None
-        return used / took / 10, status_of(pid, "VmRSS")
+        return 100 * used / took, status_of(pid, "VmRSS")
     except OSError:  # its files in /proc are gone
         return None
     finally:
@@ -132,11 +134,11 @@ def rows(table, say, build, folder, quick):
         say("a store, then one shot with 16 cards and 128 holders")
         with recorded(build, folder, processes, 8, 1 if quick else 6) as db:
             env = environment(build, crowded(folder / "half.scenario", processes, 8), folder)
-            one_shot(table, "stat: one shot, 128 holders, with a store", [gua, "stat", "--db", db], env, runs)
-            one_shot(table, "who: one shot, 128 holders, with a store", [gua, "who", "--db", db], env, runs)
+            one_shot(table, "stat: one shot, 128 holders, with a store", [gua, "stat", "--db", db], env, runs, goal=7)
+            one_shot(table, "who: one shot, 128 holders, with a store", [gua, "who", "--db", db], env, runs, goal=7)
             one_shot(table, "pick: one shot, 16 cards, with a store", [
                 gua, "pick", "--free-for", "10m", "--hold", "0s", "--db", db, "--lock-dir", folder / "locks"],
-                env, runs, goal=7)
+                env, runs, goal=5)
             one_shot(table, "query: one shot, 128 holders, with a store", [
                 gua, "query", FIELDS + ",gua.state,gua.free_for", "--format=csv", "--db", db], env, runs, goal=7)
         say("gua top on a terminal, 16 cards and 128 processes")
