@@ -258,7 +258,8 @@ static int read_holders(struct last_run *n, struct err *e)
 }
 
 /* Reads everything in one transaction: a recorder that ends meanwhile removes its holders. */
-int last_run_read(struct last_run *n, const char *path, int wait_ms, struct err *e)
+int last_run_read(
+	struct last_run *n, const char *path, int wait_ms, bool holders, struct err *e)
 {
 	*n = (struct last_run){ .last_tick_ms = -1 };
 	/* Check for the recorder first: its status file exists before its run begins and
@@ -272,7 +273,7 @@ int last_run_read(struct last_run *n, const char *path, int wait_ms, struct err 
 	n->killed = n->running && alive == 0;
 	if (rc == 0 && n->any_run)
 		rc = check_since(n, e);
-	if (rc == 0 && n->any_run)
+	if (rc == 0 && n->any_run && holders)
 		rc = read_holders(n, e);
 	sqlite3_exec(n->db, "COMMIT", NULL, NULL, NULL);
 	return rc;

@@ -47,9 +47,10 @@ struct last_run {
 	struct sqlite3 *db;
 };
 
-/* Opens the store and reads the newest run and its holders: the current ones, or those at its
- * end. Waits at most `wait_ms` for a locked store. Close *n in any case. */
-int last_run_read(struct last_run *n, const char *path, int wait_ms, struct err *e);
+/* Opens the store and reads the newest run and, with `holders`, its holders: the current ones,
+ * or those at its end. Waits at most `wait_ms` for a locked store. Close *n in any case. */
+int last_run_read(
+	struct last_run *n, const char *path, int wait_ms, bool holders, struct err *e);
 /* Does nothing if *n is zero. */
 void last_run_close(struct last_run *n);
 /* The record of this process on this card, or NULL. A process without a known start time

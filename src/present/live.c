@@ -794,6 +794,7 @@ int live_open(struct live **out, const struct live_options *o, struct err *e)
 	l->past.db = o->db;
 	l->past.named = o->db_named;
 	l->past.invented = source_is_invented(o->source.name);
+	l->past.cards_only = o->cards_only;
 	l->ticks_per_s = sysconf(_SC_CLK_TCK) > 0 ? sysconf(_SC_CLK_TCK) : 100;
 	l->page_bytes = sysconf(_SC_PAGESIZE);
 	l->viewer_uid = geteuid();

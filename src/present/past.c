@@ -50,7 +50,7 @@ static void read_store(struct past *p, int wait_ms)
 			"no store at %s: nothing is known about the past", p->db);
 		return;
 	}
-	if (last_run_read(&now, p->db, wait_ms, &e) != 0) {
+	if (last_run_read(&now, p->db, wait_ms, !p->cards_only, &e) != 0) {
 		str_copy(p->note, sizeof(p->note), e.text);
 		last_run_close(&now);
 		return;
@@ -142,7 +142,7 @@ void past_recall(struct past *p, const char *boot_id,
 	enum { PID, TICKS, IDENTITY };
 	sqlite3_stmt *stmt;
 	struct err unread = { 0 };
-	if (!p->trusted || !p->now.running || !*boot_id)
+	if (!p->trusted || p->cards_only || !p->now.running || !*boot_id)
 		return;
 	int rc = sql_prepare(p->now.db, &stmt, &unread,
 		"SELECT pid, start_ticks, " LAST_RUN_IDENTITY " FROM process WHERE id IN "

@@ -19,6 +19,7 @@ struct past {
 	const char *db;	     /* the store, borrowed; NULL: there is none */
 	bool named;	     /* the user named it */
 	bool invented;	     /* the view shows simulated cards */
+	bool cards_only;     /* nothing is asked about processes */
 	bool foreign;	     /* one is simulated and the other is not: the store is not used */
 	bool trusted;	     /* what it says about processes is believed: see past_trust() */
 	uid_t owner, viewer; /* of the store; who looks: if it is trusted */

@@ -425,7 +425,7 @@ int present_store_add(
 	struct adding a = { .p = p, .first_card = p->n_cards };
 	struct err ignored = { 0 };
 	p->now_ms = now_ms;
-	int rc = last_run_read(&a.now, path, wait_ms, e);
+	int rc = last_run_read(&a.now, path, wait_ms, true, e);
 	if (rc)
 		goto done;
 	/* Without floors, no holder is known to be a bare context. */

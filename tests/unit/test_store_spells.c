@@ -296,7 +296,7 @@ static void test_open_spells_of_holders(void **state)
 	spell.squatting_ms = 1000;
 	world_fill(w, WORLD_START_MS / 1000, 1000, 1);
 	write_spell(w, s, &spell);
-	assert_int_equal(last_run_read(&n, w->path, 1000, &e), 0);
+	assert_int_equal(last_run_read(&n, w->path, 1000, true, &e), 0);
 	const struct last_run_holder *idle =
 		last_run_find(&n, "GPU-0", &w->processes[0].id, w->info.boot_id);
 	const struct last_run_holder *busy =
