@@ -323,6 +323,20 @@ static const struct subcommand *find(struct lease_command *x, char **words, stru
 	return e->code ? NULL : sub;
 }
 
+/* Reads the configuration; what is wrong in a file is left out, but not in --set. */
+static int configure_leniently(
+	struct configuration *conf, const struct configure_options *o, struct err *e)
+{
+	char text[512];
+	int rc = configure_read(conf, o, e);
+	for (size_t i = 0; rc == 0 && i < conf->settings.n_errors; i++) {
+		settings_error_text(&conf->settings, i, text, sizeof(text));
+		if (configure_is_option(conf, i))
+			rc = err_set(e, ERR_USAGE, "%s", text);
+	}
+	return rc;
+}
+
 int cmd_lease_run(const struct command *self, int argc, char **argv,
 	int (*watch)(const struct lease_place *p, enum lease_kind kind, struct err *e))
 {
@@ -350,7 +364,11 @@ int cmd_lease_run(const struct command *self, int argc, char **argv,
 		return hand_over_missing(self, self->name);
 	}
 	conf.root = o.root;
-	if (configure(self, &conf, &o.conf, &o, &status) == 0) {
+	/* What writes leases goes on with what is right in a file, as the recorder does. */
+	bool writes = sub->run != run_list && sub->run != run_check;
+	if (writes && configure_leniently(&conf, &o.conf, &e) != 0)
+		status = cmd_fail(self, &e);
+	else if (writes || configure(self, &conf, &o.conf, &o, &status) == 0) {
 		x.place.path = dir;
 		x.place.boot = boot;
 		x.place.root = o.root;

@@ -61,8 +61,10 @@ def test_add_list_end(tmp_path):
         "  kind   id    owner        since        until  cards\n"
         f"  slurm  4     alice  11-18 09:59  11-18 10:01  {A},{B}\n"
         f"  pod    ns/p  ns     11-18 10:00            -  {A}\n")
-    # Replaced, and ended twice.
-    lease(place, "add", "--id", 4, "--user", "carol", "--cards", A)
+    # Replaced, also with a configuration that has an error, and ended twice.
+    (tmp_path / "broken.conf").write_text("[leases]\nprivate = maybe\n")
+    assert lease(place, "list", "--config", tmp_path / "broken.conf").returncode == 2
+    lease(place, "add", "--id", 4, "--user", "carol", "--cards", A, "--config", tmp_path / "broken.conf")
     assert [row["owner"] for row in listed(place)["leases"]] == ["carol", "ns"]
     assert [lease(place, "end", *which).returncode for which in (("--id", 4), ("--id", 4), ("--kind", "pod", "--id", "ns/p"))] == [0] * 3
     assert lease(place, "list").stdout == "no lease\n"
@@ -75,6 +77,7 @@ def test_add_list_end(tmp_path):
     (("add", "--id", "4", "--cards", A), "add needs --user or --uid"),
     (("add", "--id", "4", "--cards", A, "--user", "a", "--since", "tomorrow"), "--since: "),
     (("end",), "end needs --id"),
+    (("end", "--id", "4", "--set", "leases.private=7"), "--set: private"),
     (("list", "slurm"), "unexpected argument 'slurm'"),
     (("watch", "pbs"), "say which scheduler to watch: slurm"),
 ], ids=lambda value: None)
