@@ -52,9 +52,8 @@ def lines_of(host, often, seldom):
                        seldom, [int((t - since) * share) for t in seldom])
 
 
-def load(url, hosts, days):
-    """Imports the fleet; returns how many series and samples it has."""
-    often, seldom = times(days, True), times(days, False)
+def load(url, hosts, often, seldom):
+    """Imports the fleet, with samples at these moments; returns how many series and samples it has."""
     n_series = n_samples = 0
     part = []
     for host in range(hosts):
@@ -70,12 +69,26 @@ def load(url, hosts, days):
     return n_series, n_samples
 
 
-def rows(bench, command, what, name, judged):
+def rows(bench, command, what, name, judged, seconds=10, memory=200):
     """By the clock the fastest of the runs counts: a quiet moment."""
     wall, cpu, peak = bench.runs_of(*command, runs=3)
-    bench.table.row(f"{name}, by the clock", min(wall) / 1e3, "s", 10, f"{what}; CPU of gua {min(cpu) / 1e3:.1f} s",
+    bench.table.row(f"{name}, by the clock", min(wall) / 1e3, "s", seconds, f"{what}; CPU of gua {min(cpu) / 1e3:.1f} s",
                     judged=judged)
-    bench.table.row(f"{name}, gua's own memory", max(peak), "MB", 200, "", judged=judged)
+    bench.table.row(f"{name}, gua's own memory", max(peak), "MB", memory, "", judged=judged)
+
+
+def wide(bench, say):
+    """All series of many hosts at single moments: an hour, of which the engine has its edges only."""
+    hosts, hour = 500 if bench.quick else 10000, 3600
+    moments = [edge + t + 7 for edge in (START, START + hour) for t in range(-120, 120, 60)]
+    folder = bench.folder / "wide"
+    folder.mkdir()
+    with engines.victoria(folder, extra=("-search.maxUniqueTimeseries=3000000", "-search.maxQueryDuration=120s")) as url:
+        say(f"fleet: {hosts} hosts x {CARDS} cards at the edges of an hour into VictoriaMetrics")
+        n_series, _ = load(url, hosts, moments, moments)
+        command = [bench.build / "gua", "report", "--from", url, "--since", f"@{START}", "--until", f"@{START + hour}",
+                   "--now", f"@{START + hour + 900}", "--utc"]
+        rows(bench, command, f"{hosts} hosts, {n_series} series", "fleet of many hosts", not bench.quick, 30, 256)
 
 
 def run(bench, say):
@@ -88,16 +101,17 @@ def run(bench, say):
     folder.mkdir()
     with engines.victoria(folder) as url:
         say(f"fleet: {hosts} hosts x {CARDS} cards x {days} days into VictoriaMetrics")
-        n_series, n_samples = load(url, hosts, days)
+        n_series, n_samples = load(url, hosts, times(days, True), times(days, False))
         end = START + days * 86400
         command = [bench.build / "gua", "report", "--from", url, "--since", f"@{START}", "--until", f"@{end}",
                    "--now", f"@{end + 900}", "--utc"]
         found = json.loads(bench.output(*command, "--json"))
         expected = hosts * CARDS * days * 86400
-        total = sum(found["gpu_seconds"].values())
+        total = sum(seconds or 0 for seconds in found["gpu_seconds"].values())  # null: not known
         assert abs(total - expected) < 1e-6 * expected, (total, expected)
         assert len(found["hosts"]) == hosts and found["gpu_seconds"]["unobserved"] < 1e-6 * expected
         what = f"{hosts} hosts x {CARDS} x {days} d, {n_series} series, {n_samples / 1e6:.0f} M samples"
         rows(bench, command, what, "fleet report", not bench.quick)
         engines.ask(f"{url}/api/v1/admin/tsdb/delete_series?match[]={{__name__='{RECORDED}'}}")
         rows(bench, command, "the sums of hosts are not recorded", "fleet report without a rule", False)
+    wide(bench, say)
