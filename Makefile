@@ -11,6 +11,7 @@
 #   make html     write the manual as HTML pages: build/html/index.html
 #   make wheel    build a wheel of the Python package, with libgua in it, in build/wheel/
 #   make test-systemd  boot a small Debian and try the service there, from the packages; as root
+#   make test-real  run jobs of a real Slurm on the fake driver, and compare with the truth; as root
 #   make dist     pack the committed tree: build/gua-VERSION.tar.xz
 #   make dist-bin pack programs that run on any Linux with glibc 2.28 or newer, in build-bin/
 #   make reproducible  build packages, tarball and wheel twice, and compare them
@@ -41,7 +42,7 @@ SANITIZE_ARGS = -fno-sanitize-recover=all -fno-omit-frame-pointer -fno-optimize-
 SANITIZE_TESTS = $(SANITIZE) -Db_sanitize=address \
 	-Dc_args="$(SANITIZE_ARGS) -fsanitize=undefined -fsanitize-undefined-trap-on-error -g1"
 
-.PHONY: all setup run test test-all bench truth kills install uninstall deb html wheel test-systemd dist dist-bin reproducible format fuzz clean
+.PHONY: all setup run test test-all bench truth kills install uninstall deb html wheel test-systemd test-real dist dist-bin reproducible format fuzz clean
 
 all: build/build.ninja
 	@ninja -C build
@@ -104,6 +105,10 @@ html: all
 test-systemd: all
 	@tools/setup systemd
 	@tools/test-systemd $(SUITE)
+
+test-real: all
+	@tools/setup real
+	@tools/test-real
 
 # Needs no network.
 wheel: build/build.ninja
