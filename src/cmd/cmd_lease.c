@@ -178,25 +178,15 @@ static int run_list(struct lease_command *x, struct err *e)
 	return !all ? e->code : cmd_print(x->self, &out) ? ERR_WORLD : 0;
 }
 
-/* Counts leases with a card that is not known, and unknown leases. */
-static void count(const struct leases *all, size_t *no_card, size_t *unknown)
-{
-	*no_card = *unknown = 0;
-	for (size_t i = 0; i < all->n; i++) {
-		bool known = true;
-		for (size_t c = 0; c < all->v[i].n_cards; c++)
-			known &= all->cards[all->v[i].first_card + c].uuid[0] != '\0';
-		*no_card += !known;
-		*unknown += all->v[i].unknown_since_ms >= 0;
-	}
-}
-
 static void examine_read(struct findings *f, const struct lease_place *p, struct lease_dir *d,
 	const struct leases *all)
 {
-	size_t no_card, unknown;
+	size_t no_card = 0, unknown = 0;
 	const char *problems = lease_dir_problems(d);
-	count(all, &no_card, &unknown);
+	for (size_t i = 0; i < all->n; i++) {
+		no_card += !lease_knows_cards(all, &all->v[i]);
+		unknown += all->v[i].unknown_since_ms >= 0;
+	}
 	if (all->has_source)
 		finding_add(f, FINDING_OK, "leases", "%zu now", all->n);
 	else if (file_is_below(p->root, "/etc/slurm/slurm.conf"))

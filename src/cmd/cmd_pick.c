@@ -260,13 +260,9 @@ static void look_at_leases(struct search *s)
 	if (!s->lease_dir || s->v->ignore_reservations)
 		return;
 	s->leases = lease_dir_read(s->lease_dir, s->now->now_ms);
-	for (size_t i = 0; i < s->leases->n; i++) {
-		const struct lease *l = &s->leases->v[i];
-		bool known = true;
-		for (size_t c = 0; c < l->n_cards; c++)
-			known &= s->leases->cards[l->first_card + c].uuid[0] != '\0';
-		no_card += !known && !is_own(s, l);
-	}
+	for (size_t i = 0; i < s->leases->n; i++)
+		no_card += !lease_knows_cards(s->leases, &s->leases->v[i]) &&
+			   !is_own(s, &s->leases->v[i]);
 	if (!s->told && no_card)
 		fprintf(stderr,
 			"gua pick: a scheduler has given away cards, and which ones is not "

@@ -41,3 +41,11 @@ bool lease_is_used_by(const struct lease *lease, const struct process_id *proces
 		return true;
 	return strcmp(process->user, lease->owner) == 0;
 }
+
+bool lease_knows_cards(const struct leases *all, const struct lease *lease)
+{
+	for (size_t i = 0; i < lease->n_cards; i++)
+		if (!all->cards[lease->first_card + i].uuid[0])
+			return false;
+	return true;
+}

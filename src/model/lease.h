@@ -61,5 +61,7 @@ bool lease_covers(
 /* Whether the process uses the lease: it is of the job or pod that has the lease or, where the
  * job of the process is not known, of its owner. */
 bool lease_is_used_by(const struct lease *lease, const struct process_id *process);
+/* Whether all cards of the lease are known. */
+bool lease_knows_cards(const struct leases *all, const struct lease *lease);
 
 #endif
