@@ -136,3 +136,33 @@ def scrape_times(rng, since, until, interval):
     while t < until:
         yield round(t + rng.uniform(0, 0.04), 3)
         t += interval * (1 + (rng.random() < 0.02)) + (rng.uniform(100, 2000) if rng.random() < 0.002 else 0)
+
+
+class Grid:
+    """A card that changes its state with the scrapes: quick to write, and to judge. `use` and `mem` by number of scrape; None: none."""
+
+    def __init__(self, rng, host, index, n):
+        self.host, self.index, self.uuid = host, index, f"GPU-{host}-{index}"
+        self.rows = []
+        while len(self.rows) < n:
+            pod, mem = rng.choice([None, "lab/a", "lab/b", "ops/c"]), rng.choice([0, 3, 900, 20000])
+            hole = rng.random() < 0.05
+            for _ in range(rng.randrange(1, 5)):
+                row = None if hole else (rng.choice([0, 4, 55, 100]) if mem > 100 else 0, mem, pod)
+                self.rows += [row] * rng.randrange(3, 300)
+        del self.rows[n:]
+
+    def add_to(self, samples, times, series):
+        for t, row in zip(times, self.rows):
+            if row:
+                samples.add(t, series(self, *row))
+
+    def judged(self, times, interval, since, until):
+        """(state, pod) -> seconds, of samples every `interval` seconds."""
+        total, before = collections.Counter(), None
+        for t, row in zip(times, self.rows):
+            if row and before is not None and t - before <= 2.1 * interval:
+                length = min(t, until) - max(before, since)
+                total[state_of(row[0], row[1] * MIB, row[2] is not None), row[2]] += max(0, length)
+            before = t if row else before
+        return total

@@ -89,19 +89,26 @@ const struct exporter_metric *exporter_metric(const struct exporter *x, const ch
 	return NULL;
 }
 
-bool exporter_match(const struct exporter *x, struct str *out, enum exporter_role role)
+const struct exporter_metric *exporter_match(
+	const struct exporter *x, struct str *out, enum exporter_role role, int rank)
 {
-	const char *between = "__name__=~\"";
+	const struct exporter_metric *first = NULL;
 	for (const struct exporter_metric *m = x->metrics; m->name; m++) {
-		if (m->role != role)
+		if (m->role != role || (rank != EXPORTER_ALL_RANKS && rank != m->rank))
 			continue;
-		str_addf(out, "%s%s", between, m->name);
-		between = "|";
+		str_addf(out, "%s%s", first ? "|" : "__name__=~\"", m->name);
+		first = first ? first : m;
 	}
-	if (strcmp(between, "|") != 0)
-		return false;
-	str_add(out, "\"");
-	return true;
+	if (first)
+		str_add(out, "\"");
+	return first;
+}
+
+void exporter_add_labels(const struct exporter *x, struct str *out)
+{
+	for (size_t i = 0; i < EXPORTER_LABELS; i++)
+		for (size_t k = 0; k < EXPORTER_SPELLINGS && x->labels[i][k]; k++)
+			str_addf(out, "%s,", x->labels[i][k]);
 }
 
 /* Unless it honours labels, a Prometheus adds the exporter's own pod to each series, and calls
@@ -128,13 +135,9 @@ const char *exporter_label(
 	return "";
 }
 
-bool exporter_is_plausible(enum exporter_role role, double value)
-{
-	static const double most[EXPORTER_ROLES] = { [EXPORTER_USE] = 101,
-		[EXPORTER_MEMORY] = 1e13,
-		[EXPORTER_SM_ACTIVE] = 101,
-		[EXPORTER_ENERGY] = 1e14,
-		[EXPORTER_POWER] = 1e5,
-		[EXPORTER_INFO] = 1 };
-	return value >= 0 && value <= most[role];
-}
+const double exporter_most[EXPORTER_ROLES] = { [EXPORTER_USE] = 101,
+	[EXPORTER_MEMORY] = 1e13,
+	[EXPORTER_SM_ACTIVE] = 101,
+	[EXPORTER_ENERGY] = 1e14,
+	[EXPORTER_POWER] = 1e5,
+	[EXPORTER_INFO] = 1 };

@@ -50,10 +50,15 @@ extern const size_t n_exporters;
 /* NULL: there is none of that name. */
 const struct exporter *exporter_find(const char *name);
 const struct exporter_metric *exporter_metric(const struct exporter *x, const char *name);
-/* Appends a matcher of all metrics with that role: `__name__=~"a|b"`. False: it has none. */
-bool exporter_match(const struct exporter *x, struct str *out, enum exporter_role role);
+/* Appends a matcher of all metrics with that role and rank: `__name__=~"a|b"`. Returns the
+ * first of them; NULL: there are none. */
+enum { EXPORTER_ALL_RANKS = -1, EXPORTER_RANKS = 2 };
+const struct exporter_metric *exporter_match(
+	const struct exporter *x, struct str *out, enum exporter_role role, int rank);
+/* Appends all spellings of all labels, each followed by a comma. */
+void exporter_add_labels(const struct exporter *x, struct str *out);
 /* The value of a label; "": it has none. */
 const char *exporter_label(
 	const struct exporter *x, const struct labels *l, enum exporter_label label);
-/* Whether the value could be a reading: exporters also print numbers that mean "not known". */
-bool exporter_is_plausible(enum exporter_role role, double value);
+/* A larger value is not a reading: exporters also print numbers that mean "not known". */
+extern const double exporter_most[EXPORTER_ROLES];

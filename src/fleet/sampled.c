@@ -172,6 +172,8 @@ static int take_card(struct sampled *s, const struct labels *l, uint32_t *number
 		return rc;
 	struct sampled_card *card = &s->cards[*number];
 	card->host = host;
+	if (!card->label)
+		card->label = arena_text(&s->texts, exporter_label(s->x, l, EXPORTER_CARD));
 	if (card->parent != IDMAP_NONE)
 		s->cards[card->parent].host = host;
 	if (name != IDMAP_NONE)
@@ -282,24 +284,8 @@ static void vote(struct sampled_series *series, int64_t t_ms)
 	series->n_votes += series->step_ms == step_ms ? 1 : -1;
 }
 
-int sampled_take(void *context, const struct sample *sample, struct err *e)
+int sampled_keep(struct sampled *s, struct sampled_raw raw, struct err *e)
 {
-	struct sampled *s = context;
-	uint32_t number = (uint32_t)*sample->note - 1;
-	bool first = !*sample->note;
-	int rc = first ? sampled_series(s, sample->labels, &number, e) : 0;
-	if (rc)
-		return rc;
-	*sample->note = (uint64_t)number + 1;
-	struct sampled_series *series = &s->series[number];
-	int64_t t_ms = llround(1000 * sample->time_s);
-	if (first)
-		series->last_ms = -1;
-	if (!series->metric)
-		return 0;
-	double value = sample->value * series->metric->scale;
-	if (!exporter_is_plausible(series->metric->role, value))
-		return 0;
 	if (s->n_raws == MOST_RAWS)
 		return err_set(e, ERR_WORLD,
 			"it has more than %d million samples of this window; choose a shorter "
@@ -307,10 +293,39 @@ int sampled_take(void *context, const struct sample *sample, struct err *e)
 			MOST_RAWS / 1000000);
 	if (!array_reserve(&s->raws, &s->raws_cap, s->n_raws + 1))
 		return err_memory(e);
+	s->raws[s->n_raws++] = raw;
+	return 0;
+}
+
+int sampled_number(
+	struct sampled *s, const struct sample *sample, uint32_t *number, struct err *e)
+{
+	bool first = !*sample->note;
+	*number = (uint32_t)*sample->note - 1;
+	int rc = first ? sampled_series(s, sample->labels, number, e) : 0;
+	if (rc)
+		return rc;
+	if (first)
+		s->series[*number].last_ms = -1;
+	*sample->note = (uint64_t)*number + 1;
+	return 0;
+}
+
+int sampled_take(void *context, const struct sample *sample, struct err *e)
+{
+	struct sampled *s = context;
+	uint32_t number;
+	int rc = sampled_number(s, sample, &number, e);
+	if (rc)
+		return rc;
+	struct sampled_series *series = &s->series[number];
+	int64_t t_ms = llround(1000 * sample->time_s);
+	double value = series->metric ? sample->value * series->metric->scale : -1;
+	if (value < 0 || value > exporter_most[series->metric->role])
+		return 0;
 	vote(series, t_ms);
 	series->last_ms = t_ms;
-	s->raws[s->n_raws++] = (struct sampled_raw){ t_ms, value, number };
-	return 0;
+	return sampled_keep(s, (struct sampled_raw){ t_ms, value, number }, e);
 }
 
 /* The part of a holder on a card. NULL: out of memory. */
@@ -330,22 +345,13 @@ static struct sampled_part *find_part(
 	return &s->parts[s->n_parts++];
 }
 
-/* Time of a card in one state, with these holders. */
-struct stretch {
-	uint32_t card;
-	enum card_state state;
-	int64_t from_ms, to_ms;
-	const uint32_t *holders;
-	size_t n_holders;
-};
-
 /* Adds time to the hours of the week and the days. */
-static void add_hours(struct sampled *s, const struct stretch *t, double share)
+static void add_hours(struct sampled *s, const struct sampled_stretch *t, double share)
 {
 	enum { HOUR_MS = 3600000 };
+	share *= (double)t->ms / (double)(t->to_ms - t->from_ms);
 	for (int64_t at = t->from_ms; at < t->to_ms;) {
-		int64_t end = (at / HOUR_MS + 1) * HOUR_MS;
-		end = end < t->to_ms ? end : t->to_ms;
+		int64_t end = clock_earlier((at / HOUR_MS + 1) * HOUR_MS, t->to_ms);
 		const struct heat_slot slot = { at / 1000, (end - at + 999) / 1000 };
 		hours_add(s->a, &s->clock, slot, (int)t->state,
 			llround((double)(end - at) * share));
@@ -353,9 +359,8 @@ static void add_hours(struct sampled *s, const struct stretch *t, double share)
 	}
 }
 
-static int book(struct sampled *s, const struct stretch *t, struct err *e)
+int sampled_book(struct sampled *s, const struct sampled_stretch *t, struct err *e)
 {
-	double ms = (double)(t->to_ms - t->from_ms);
 	double of_users = 0;
 	for (size_t i = 0; i < t->n_holders; i++) {
 		const struct sampled_holder *h = &s->holders[t->holders[i]];
@@ -365,9 +370,9 @@ static int book(struct sampled *s, const struct stretch *t, struct err *e)
 		struct sampled_part *part = find_part(s, t->card, t->holders[i], e);
 		if (!part)
 			return ERR_WORLD;
-		part->ms[t->state] += ms / (double)t->n_holders;
+		part->ms[t->state] += (double)t->ms / (double)t->n_holders;
 	}
-	s->cards[t->card].ms[t->state] += t->to_ms - t->from_ms;
+	s->cards[t->card].ms[t->state] += t->ms;
 	if (!s->a->of_users || (of_users > 0 && t->state != CARD_TRULY_IDLE))
 		add_hours(s, t, s->a->of_users ? of_users : 1);
 	return 0;
@@ -460,7 +465,7 @@ static int judge_moment(struct sampled *s, uint32_t number, const struct scraped
 	const struct before *b, struct err *e)
 {
 	struct sampled_card *card = &s->cards[number];
-	struct stretch t = { .card = number,
+	struct sampled_stretch t = { .card = number,
 		.state = m->state,
 		.from_ms = clock_later(b->t_ms, s->a->since_ms),
 		.to_ms = clock_earlier(m->t_ms, s->a->until_ms),
@@ -470,9 +475,10 @@ static int judge_moment(struct sampled *s, uint32_t number, const struct scraped
 	bool divided = m->t_ms >= card->divided_from_ms && m->t_ms <= card->divided_to_ms;
 	if (!seen || divided || t.to_ms <= t.from_ms || t.state == CARD_UNOBSERVED)
 		return 0;
+	t.ms = t.to_ms - t.from_ms;
 	card->changes += b->state != (int)t.state ? 0.5 : 0;
-	add_energy(card, m, b, t.to_ms - t.from_ms);
-	return book(s, &t, e);
+	add_energy(card, m, b, t.ms);
+	return sampled_book(s, &t, e);
 }
 
 static int judge_card(struct sampled *s, uint32_t number, const struct sampled_raw *at,
@@ -508,7 +514,16 @@ static int compare_raws(const void *x, const void *y, void *sampled)
 	const struct sampled *s = sampled;
 	const struct sampled_raw *p = x, *q = y;
 	uint32_t a = s->series[p->series].card, b = s->series[q->series].card;
-	return a != b ? (a < b ? -1 : 1) : array_compare(p->t_ms, q->t_ms);
+	if (a != b)
+		return a < b ? -1 : 1;
+	int order = array_compare(p->t_ms, q->t_ms);
+	return order ? order : array_compare(p->series, q->series);
+}
+
+void sampled_sort(struct sampled *s)
+{
+	if (s->n_raws)
+		qsort_r(s->raws, s->n_raws, sizeof(*s->raws), compare_raws, s);
 }
 
 /* Finds when each card was sampled, how often, and with what least memory. */
@@ -555,8 +570,7 @@ static void find_divided(struct sampled *s)
 	}
 }
 
-/* The driver's own memory: the least that a card of the model shows, at most 1 GiB. */
-static int find_floors(struct sampled *s, struct err *e)
+int sampled_floors(struct sampled *s, struct err *e)
 {
 	double *least = malloc((s->models.n + 1) * sizeof(*least));
 	if (!least)
@@ -580,9 +594,8 @@ int sampled_judge(struct sampled *s, struct err *e)
 {
 	look_over(s);
 	find_divided(s);
-	int rc = find_floors(s, e);
-	if (s->n_raws)
-		qsort_r(s->raws, s->n_raws, sizeof(*s->raws), compare_raws, s);
+	int rc = sampled_floors(s, e);
+	sampled_sort(s);
 	for (size_t from = 0, to; from < s->n_raws && rc == 0; from = to) {
 		uint32_t card = s->series[s->raws[from].series].card;
 		for (to = from; to < s->n_raws && s->series[s->raws[to].series].card == card;)
@@ -607,4 +620,25 @@ void sampled_card_id(struct card_id *id, const struct sampled *s, const struct s
 		c->instance);
 	if (c->model != IDMAP_NONE)
 		str_copy(id->name, sizeof(id->name), s->models.items[c->model].text);
+}
+
+void sampled_restrict(struct sampled *s)
+{
+	const struct restriction *only = &s->q->only;
+	for (size_t i = 0; i < s->n_cards; i++) {
+		struct sampled_card *from = &s->cards[i];
+		struct audit_card card = { 0 };
+		sampled_card_id(&card.id, s, from);
+		from->left_out =
+			!restriction_takes_host(only, s->hosts.items[from->host].text) ||
+			!restriction_takes_card(only, &card);
+	}
+}
+
+int sampled_window(struct sampled *s, int64_t oldest_ms, struct err *e)
+{
+	struct gather g = { .a = s->a, .q = s->q };
+	s->a->oldest_ms = oldest_ms;
+	audit_clip(s->a, s->q, false);
+	return hours_make_days(&g, e);
 }

@@ -15,6 +15,7 @@ struct roster;
 /* A card, or a MIG instance of one. */
 struct sampled_card {
 	const char *uuid, *instance;
+	const char *label;    /* its UUID as the exporter writes it */
 	uint32_t host, model; /* numbers of names; model IDMAP_NONE: not known */
 	uint32_t parent;      /* of an instance; IDMAP_NONE */
 	int index;
@@ -75,6 +76,7 @@ struct sampled {
 	struct sampled_raw *raws;
 	size_t n_raws, raws_cap;
 	int64_t step_ms;  /* the usual time between two scrapes */
+	int64_t asked_ms; /* where the window began that was asked for, if it is long */
 	double n_at_once; /* series of the cards' utilisation at a time, about */
 	bool has_leases;  /* some series names a pod or a job */
 	struct arena texts;
@@ -108,6 +110,29 @@ void sampled_finish(struct sampled *s);
 int sampled_series(struct sampled *s, const struct labels *l, uint32_t *number, struct err *e);
 /* Takes samples as they arrive; the context is a struct sampled. */
 int sampled_take(void *context, const struct sample *sample, struct err *e);
+/* The number of the series of a sample, and what else a take function needs. */
+int sampled_number(
+	struct sampled *s, const struct sample *sample, uint32_t *number, struct err *e);
+int sampled_keep(struct sampled *s, struct sampled_raw raw, struct err *e);
+/* Sorts what was kept by card, time and series. */
+void sampled_sort(struct sampled *s);
+/* Adds time of a card in one state, evenly within a stretch, with these holders. */
+struct sampled_stretch {
+	uint32_t card;
+	enum card_state state;
+	int64_t from_ms, to_ms, ms;
+	const uint32_t *holders;
+	size_t n_holders;
+};
+int sampled_book(struct sampled *s, const struct sampled_stretch *t, struct err *e);
+/* Judges long windows: the engine judges the samples, and counts states hour by hour. */
+int sampled_hours(struct sampled *s, struct err *e);
+/* Sets the driver's own memory: the least that a card of the model shows, at most 1 GiB. */
+int sampled_floors(struct sampled *s, struct err *e);
+/* Leaves out the cards that were not asked for. */
+void sampled_restrict(struct sampled *s);
+/* Sets the window, which begins with the oldest sample. */
+int sampled_window(struct sampled *s, int64_t oldest_ms, struct err *e);
 /* Judges the samples that were taken, for the window of the audit. */
 int sampled_judge(struct sampled *s, struct err *e);
 /* Sets index, UUID and model of a card. */

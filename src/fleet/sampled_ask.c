@@ -81,7 +81,7 @@ static int count_series(struct probe *p, const struct exporter *x, double *n, st
 	*n = 0;
 	for (size_t i = 0; i < 2 && rc == 0 && *n < 1; i++) {
 		struct str match = { 0 };
-		exporter_match(x, &match, roles[i]);
+		exporter_match(x, &match, roles[i], EXPORTER_ALL_RANKS);
 		rc = ask_probe(p, "count(last_over_time(", str_text(&match), "))", e);
 		*n = largest(p);
 		str_finish(&match);
@@ -111,7 +111,7 @@ static int choose(struct sampled *s, struct probe *p, struct err *e)
 static int find_step(struct sampled *s, struct probe *p, struct err *e)
 {
 	struct str match = { 0 };
-	exporter_match(s->x, &match, EXPORTER_MEMORY);
+	exporter_match(s->x, &match, EXPORTER_MEMORY, EXPORTER_ALL_RANKS);
 	int rc = ask_probe(p, "quantile(0.9, count_over_time(", str_text(&match), "))", e);
 	str_finish(&match);
 	double most = largest(p);
@@ -127,7 +127,7 @@ static void ask_raw(struct sampled *s, struct batch *b, enum exporter_role role)
 	double slack_s = (double)sampled_limit(s->step_ms) / 1000;
 	double to_s = (double)s->a->until_ms / 1000, from_s = (double)s->a->since_ms / 1000;
 	from_s = fmax(from_s, to_s - OLDEST_S);
-	if (exporter_match(s->x, &match, role)) {
+	if (exporter_match(s->x, &match, role, EXPORTER_ALL_RANKS)) {
 		fleet_select(s->f, &query, "", str_text(&match));
 		str_addf(&query, "[%llds]", (long long)ceil(to_s - from_s + 2 * slack_s));
 		fleet_query(b, &query, to_s + slack_s, sampled_take, s);
@@ -147,7 +147,8 @@ static int take_labels(void *context, const struct sample *sample, struct err *e
 static void ask_info(struct sampled *s, struct batch *b, const struct probe *p)
 {
 	struct str query = { 0 }, match = { 0 };
-	for (size_t i = PROBES; i-- > 0 && exporter_match(s->x, &match, EXPORTER_INFO);) {
+	for (size_t i = PROBES;
+		i-- > 0 && exporter_match(s->x, &match, EXPORTER_INFO, EXPORTER_ALL_RANKS);) {
 		str_clear(&query);
 		str_add(&query, "last_over_time(");
 		fleet_select(s->f, &query, "", str_text(&match));
@@ -159,65 +160,93 @@ static void ask_info(struct sampled *s, struct batch *b, const struct probe *p)
 	str_finish(&match);
 }
 
-/* Leaves out the cards that were not asked for. ERR_NOTHING: that is all of them. */
-static int restrict_cards(struct sampled *s, struct err *e)
+static int take_least(void *context, const struct sample *sample, struct err *e)
 {
-	const struct restriction *only = &s->q->only;
-	size_t n = 0;
-	for (size_t i = 0; i < s->n_cards; i++) {
-		struct sampled_card *from = &s->cards[i];
-		struct audit_card card = { 0 };
-		sampled_card_id(&card.id, s, from);
-		from->left_out =
-			!restriction_takes_host(only, s->hosts.items[from->host].text) ||
-			!restriction_takes_card(only, &card);
-		n += !from->left_out;
-	}
-	if (n || !s->n_cards)
-		return 0;
-	for (int kind = 0; kind < RESTRICTIONS; kind++)
-		if (kind != ONLY_USER && kind != ONLY_GROUP && only->lists[kind].n)
+	struct sampled *s = context;
+	uint32_t number;
+	int rc = sampled_number(s, sample, &number, e);
+	if (rc)
+		return rc;
+	struct sampled_card *card = &s->cards[s->series[number].card];
+	card->floor_bytes = fmin(card->floor_bytes, sample->value);
+	return 0;
+}
+
+/* Finds the driver's own memory, where an exporter counts it as used, at the moments of the
+ * probe. */
+static int read_floors(struct sampled *s, const struct probe *p, struct err *e)
+{
+	struct batch b = { .fleet = s->f };
+	struct str query = { 0 }, match = { 0 };
+	exporter_match(s->x, &match, EXPORTER_MEMORY, EXPORTER_ALL_RANKS);
+	str_add(&query, "min_over_time(");
+	fleet_select(s->f, &query, "", str_text(&match));
+	str_addf(&query, "[%llds])", (long long)p->range_s);
+	for (size_t i = 0; i < PROBES; i++)
+		fleet_query(&b, &query, probe_time(p, i), take_least, s);
+	b.failed |= match.failed;
+	str_finish(&query);
+	str_finish(&match);
+	int rc = fleet_run(&b, e);
+	return rc ? rc : sampled_floors(s, e);
+}
+
+/* ERR_NOTHING: there are cards, and none that was asked for. */
+static int check_cards(const struct sampled *s, struct err *e)
+{
+	const struct text_list *lists = s->q->only.lists;
+	for (size_t i = 0; i < s->n_cards; i++)
+		if (!s->cards[i].left_out)
+			return 0;
+	for (int kind = ONLY_CARD; kind < RESTRICTIONS && s->n_cards; kind++)
+		if (lists[kind].n)
 			return err_set(e, ERR_NOTHING, "no GPU of this window matches --%s",
 				restriction_names[kind]);
 	return 0;
 }
 
-/* The window begins with the oldest sample. */
-static int set_window(struct sampled *s, struct err *e)
-{
-	struct gather g = { .a = s->a, .q = s->q };
-	int64_t oldest_ms = -1;
-	for (size_t i = 0; i < s->n_raws; i++)
-		if (oldest_ms < 0 || s->raws[i].t_ms < oldest_ms)
-			oldest_ms = s->raws[i].t_ms;
-	s->a->oldest_ms = oldest_ms;
-	audit_clip(s->a, s->q, false);
-	return hours_make_days(&g, e);
-}
-
-static int read_raw(struct sampled *s, const struct probe *p, struct err *e)
+static int read_raw(struct sampled *s, struct err *e)
 {
 	struct batch b = { .fleet = s->f };
+	int64_t oldest_ms = -1;
 	for (enum exporter_role role = 0; role < EXPORTER_INFO; role++)
 		ask_raw(s, &b, role);
 	int rc = fleet_run(&b, e);
+	for (size_t i = 0; i < s->n_raws; i++)
+		if (oldest_ms < 0 || s->raws[i].t_ms < oldest_ms)
+			oldest_ms = s->raws[i].t_ms;
+	sampled_restrict(s);
+	if (rc == 0)
+		rc = sampled_window(s, oldest_ms, e);
+	return rc ? rc : sampled_judge(s, e);
+}
+
+/* With more samples of the cards' use than this in a second of --timeout, a million by default,
+ * the engine judges them: it reads them much faster than it sends them. */
+enum { SENT_A_SECOND = 8334 };
+
+static int run(struct sampled *s, struct probe *p, struct err *e)
+{
+	struct batch b = { .fleet = s->f };
+	s->a->of_users = restriction_of_users(&s->q->only);
+	int rc = find_step(s, p, e);
+	if (rc == 0)
+		rc = count_series(p, s->x, &s->n_at_once, e);
 	ask_info(s, &b, p);
 	if (rc == 0)
 		rc = fleet_run(&b, e);
 	fleet_finish_batch(&b);
+	if (rc)
+		return rc;
+	double n = s->n_at_once * (p->to_s - p->from_s) * 1000 / (double)s->step_ms;
+	s->a->since_ms = llround(1000 * p->from_s);
+	bool many = n > SENT_A_SECOND * (double)s->f->timeout_ms / 1000;
+	if (many && s->x->has_reserved)
+		rc = read_floors(s, p, e);
 	if (rc == 0)
-		rc = restrict_cards(s, e);
+		rc = many ? sampled_hours(s, e) : read_raw(s, e);
 	if (rc == 0)
-		rc = set_window(s, e);
-	return rc ? rc : sampled_judge(s, e);
-}
-
-static int run(struct sampled *s, struct probe *p, struct err *e)
-{
-	s->a->of_users = restriction_of_users(&s->q->only);
-	int rc = find_step(s, p, e);
-	if (rc == 0)
-		rc = read_raw(s, p, e);
+		rc = check_cards(s, e);
 	s->step_ms = clock_later(s->step_ms, s->x->reads_ms);
 	return rc ? rc : sampled_fill(s, e);
 }

@@ -1,0 +1,357 @@
+/* Audits long windows of samples: the engine judges them and counts states, hour by hour. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "fleet/sampled.h"
+
+/* Values that the engine keeps for one query, and queries whose answers are kept at a time. */
+enum { MOST_VALUES = 10000000, QUERIES = 16, HOURS_MAX = 48 };
+enum { HOUR_MS = 3600000 };
+/* The holders of a card in an hour that are told apart. */
+enum { PARTS_MAX = 64 };
+
+/* One query counts four things, each in 13 bits of a sum: an hour has fewer seconds. The sum is
+ * exact, because a double has 53 bits. For each sample, the engine adds
+ * (1 + USE * active) * (MEMORY + held). */
+enum { COUNT_BITS = 13, MEMORY_WEIGHT = 1 << COUNT_BITS, USE_WEIGHT = 1 << (2 * COUNT_BITS) };
+struct counts {
+	double n, active, held, active_held; /* samples */
+};
+
+static struct counts counts_of(double sum)
+{
+	uint64_t bits = sum > 0 && sum < 0x1p52 ? (uint64_t)llround(sum) : 0;
+	const uint64_t mask = MEMORY_WEIGHT - 1;
+	return (struct counts){ .held = (double)(bits & mask),
+		.n = (double)(bits >> COUNT_BITS & mask),
+		.active_held = (double)(bits >> 2 * COUNT_BITS & mask),
+		.active = (double)(bits >> 3 * COUNT_BITS & mask) };
+}
+
+/* Samples by state; without memory, nobody uses a card. */
+static void count_states(const struct counts *c, bool leased, double to[CARD_STATES])
+{
+	double idle = c->held - c->active_held;
+	to[CARD_ACTIVE] += c->active;
+	to[CARD_IDLE_HELD] += idle;
+	to[leased ? CARD_RESERVED : CARD_TRULY_IDLE] += c->n - c->active - idle;
+}
+
+struct wanted {
+	enum exporter_role role;
+	int rank;
+	const char *matchers;
+};
+
+/* Appends the values of these metrics: the largest of copies and replicas, no older than one
+ * and a half scrapes. */
+static void add_values(const struct sampled *s, struct str *out, struct wanted w)
+{
+	struct str match = { 0 };
+	const struct exporter_metric *m = exporter_match(s->x, &match, w.role, w.rank);
+	str_addf(&match, "%s%s", *w.matchers ? "," : "", w.matchers);
+	str_add(out, "(max by (");
+	exporter_add_labels(s->x, out);
+	str_addf(out, "%s) (last_over_time(", s->f->by);
+	fleet_select(s->f, out, "", str_text(&match));
+	str_addf(out, "[%lldms])) * %.17g <= %g)", (long long)(s->step_ms * 3 / 2), m->scale,
+		exporter_most[w.role]);
+	out->failed |= match.failed;
+	str_finish(&match);
+}
+
+/* Cards whose exporter counts the same memory of the driver as used. */
+struct group {
+	double floor_bytes;
+	const char *matchers; /* "": all cards */
+};
+struct groups {
+	struct group *items;
+	size_t n;
+};
+
+/* Writes the query that judges the samples of `length_ms` of a group. */
+static void write_query(
+	const struct sampled *s, struct str *out, const struct group *g, int64_t length_ms)
+{
+	struct str none = { 0 };
+	bool two = exporter_match(s->x, &none, EXPORTER_USE, 1) != NULL;
+	str_finish(&none);
+	str_add(out, "sum_over_time(((((");
+	if (two)
+		add_values(s, out, (struct wanted){ EXPORTER_USE, 1, g->matchers });
+	str_add(out, two ? " or " : "");
+	add_values(s, out, (struct wanted){ EXPORTER_USE, 0, g->matchers });
+	str_addf(out, ") >= bool %.17g) * %d + 1) * ((", s->rules.active_util_pct, USE_WEIGHT);
+	add_values(s, out, (struct wanted){ EXPORTER_MEMORY, 0, g->matchers });
+	str_addf(out, " > bool %.17g) + %d))[%lldms:%lldms])",
+		(double)s->rules.held_mem_bytes + g->floor_bytes, MEMORY_WEIGHT,
+		(long long)length_ms, (long long)s->step_ms);
+}
+
+static int take_sum(void *context, const struct sample *sample, struct err *e)
+{
+	struct sampled *s = context;
+	uint32_t number;
+	int rc = sampled_number(s, sample, &number, e);
+	const struct sampled_raw raw = { llround(1000 * sample->time_s), sample->value,
+		number };
+	return rc ? rc : sampled_keep(s, raw, e);
+}
+
+/* Stretches of time of one length, up to an hour, that end from `first_ms` to `last_ms`. */
+struct span {
+	int64_t first_ms, last_ms, length_ms;
+};
+
+static void ask_span(
+	struct sampled *s, struct batch *b, const struct group *g, struct span span)
+{
+	struct str query = { 0 };
+	write_query(s, &query, g, span.length_ms);
+	struct client_request *r =
+		fleet_query(b, &query, (double)span.last_ms / 1000, take_sum, s);
+	str_finish(&query);
+	if (!r || span.first_ms == span.last_ms)
+		return;
+	r->path = "query_range";
+	client_request_number(r, "start", (double)span.first_ms / 1000);
+	client_request_number(r, "end", (double)span.last_ms / 1000);
+	client_request_number(r, "step", (double)HOUR_MS / 1000);
+}
+
+/* What a card did in an hour, or a part of one. */
+struct hour {
+	uint32_t card;
+	int64_t from_ms, to_ms;
+	uint32_t holders[PARTS_MAX];
+	struct counts counts[PARTS_MAX];
+	size_t n;
+	double samples; /* of all parts */
+};
+
+/* Adds samples that these holders share. */
+static int book(struct sampled *s, const struct hour *h, const struct counts *c,
+	struct sampled_stretch t, struct err *e)
+{
+	double states[CARD_STATES] = { 0 };
+	double due = (double)(h->to_ms - h->from_ms) / (double)s->step_ms;
+	double unit_ms = (double)(h->to_ms - h->from_ms) / fmax(due, h->samples);
+	double worst = 0;
+	int rc = 0;
+	count_states(c, t.n_holders > 0, states);
+	for (int state = 0; state < CARD_STATES && rc == 0; state++) {
+		worst = fmax(worst, states[state] * (1 - states[state] / fmax(c->n, 1)));
+		t.state = (enum card_state)state;
+		t.ms = llround(states[state] * unit_ms);
+		if (t.ms > 0)
+			rc = sampled_book(s, &t, e);
+	}
+	s->cards[t.card].changes += worst;
+	return rc;
+}
+
+/* Adds an hour of a card. Pods that follow each other have parts of it. Pods that share it have
+ * copies, each with the values of the whole card, unless there is a part of nobody, too: then
+ * only that one has them. */
+static int fold_hour(struct sampled *s, struct hour *h, struct err *e)
+{
+	struct sampled_card *card = &s->cards[h->card];
+	struct sampled_stretch t = {
+		.card = h->card, .from_ms = h->from_ms, .to_ms = h->to_ms
+	};
+	double due = (double)(h->to_ms - h->from_ms) / (double)s->step_ms;
+	bool divided = h->to_ms >= card->divided_from_ms && h->to_ms <= card->divided_to_ms;
+	if (!h->n || card->left_out || divided)
+		return 0;
+	for (size_t i = 0; i < h->n; i++)
+		h->samples += h->counts[i].n;
+	int64_t ms =
+		llround(fmin(h->samples * (double)s->step_ms, (double)(h->to_ms - h->from_ms)));
+	if (card->first_ms < 0)
+		card->first_ms = h->to_ms - ms;
+	card->last_ms = h->from_ms + ms;
+	card->interval_ms = s->step_ms;
+	for (size_t i = 0; i < h->n; i++)
+		if (h->holders[i] == SAMPLED_NOBODY && h->n > 1 && h->samples > 1.1 * due &&
+			h->counts[i].n > 0.9 * due) {
+			struct counts whole = h->counts[i];
+			h->holders[i] = h->holders[h->n - 1];
+			h->samples = whole.n;
+			t.holders = h->holders;
+			t.n_holders = h->n - 1;
+			return book(s, h, &whole, t, e);
+		}
+	int rc = 0;
+	for (size_t i = 0; i < h->n && rc == 0; i++) {
+		t.holders = &h->holders[i];
+		t.n_holders = h->holders[i] != SAMPLED_NOBODY;
+		rc = book(s, h, &h->counts[i], t, e);
+	}
+	return rc;
+}
+
+/* The length of the stretch that ends there. */
+static int64_t length_at(const struct sampled *s, int64_t to_ms)
+{
+	int64_t from_ms = (to_ms - 1) / HOUR_MS * HOUR_MS;
+	return to_ms - clock_later(from_ms, s->asked_ms);
+}
+
+/* Instances count instead of their card. */
+static void note_divided(struct sampled *s)
+{
+	for (size_t i = 0; i < s->n_raws; i++) {
+		uint32_t parent = s->cards[s->series[s->raws[i].series].card].parent;
+		int64_t t_ms = s->raws[i].t_ms;
+		if (parent == IDMAP_NONE)
+			continue;
+		struct sampled_card *card = &s->cards[parent];
+		if (card->divided_from_ms < 0 || t_ms < card->divided_from_ms)
+			card->divided_from_ms = t_ms;
+		card->divided_to_ms = clock_later(card->divided_to_ms, t_ms);
+	}
+}
+
+/* The window begins with the first sample: as many before the end of the first stretch as the
+ * card with the most has in it. */
+static int set_window(struct sampled *s, struct err *e)
+{
+	int64_t first_ms = INT64_MAX, most_ms = 0;
+	for (size_t i = 0; i < s->n_raws; i++)
+		first_ms = clock_earlier(first_ms, s->raws[i].t_ms);
+	for (size_t i = 0; i < s->n_raws; i++)
+		if (s->raws[i].t_ms == first_ms)
+			most_ms = clock_later(
+				most_ms, llround(counts_of(s->raws[i].value).n) * s->step_ms);
+	return sampled_window(s, first_ms - clock_earlier(most_ms, length_at(s, first_ms)), e);
+}
+
+/* Adds all that was kept, and forgets it. */
+static int fold(struct sampled *s, bool *begun, struct err *e)
+{
+	struct hour h = { 0 };
+	int rc = 0;
+	if (s->n_raws && !*begun) {
+		rc = set_window(s, e);
+		*begun = true;
+	}
+	sampled_restrict(s);
+	note_divided(s);
+	sampled_sort(s);
+	for (size_t i = 0; i < s->n_raws && rc == 0; i++) {
+		const struct sampled_raw *raw = &s->raws[i];
+		const struct sampled_series *series = &s->series[raw->series];
+		if (i == 0 || series->card != h.card || raw->t_ms != h.to_ms) {
+			rc = fold_hour(s, &h, e);
+			h.card = series->card;
+			h.to_ms = raw->t_ms;
+			h.from_ms = raw->t_ms - length_at(s, raw->t_ms);
+			h.n = 0;
+			h.samples = 0;
+		} else if (raw->series == raw[-1].series) {
+			continue; /* a repeated answer */
+		}
+		if (h.n == PARTS_MAX)
+			continue;
+		h.holders[h.n] = series->holder;
+		h.counts[h.n++] = counts_of(raw->value);
+	}
+	s->n_raws = 0;
+	return rc ? rc : fold_hour(s, &h, e);
+}
+
+/* Reads the hours from `*at_ms` on, as many as may be kept, and moves it on. */
+static int read_some(struct sampled *s, const struct groups *g, int64_t *at_ms, struct err *e)
+{
+	struct batch b = { .fleet = s->f };
+	double values = 2 * s->n_at_once * HOUR_MS / (double)s->step_ms;
+	int64_t each =
+		clock_earlier(HOURS_MAX, clock_later(1, (int64_t)(MOST_VALUES / values)));
+	for (size_t n = 0; n < QUERIES && *at_ms < s->a->until_ms; n++) {
+		int64_t full_ms = (*at_ms / HOUR_MS + 1) * HOUR_MS;
+		struct span span = { full_ms, full_ms, HOUR_MS };
+		if (*at_ms % HOUR_MS || full_ms > s->a->until_ms) {
+			span.first_ms = clock_earlier(full_ms, s->a->until_ms);
+			span.length_ms = span.first_ms - *at_ms;
+			span.last_ms = span.first_ms;
+		} else {
+			int64_t most_ms = s->a->until_ms / HOUR_MS * HOUR_MS;
+			span.last_ms = clock_earlier(full_ms + (each - 1) * HOUR_MS, most_ms);
+		}
+		for (size_t i = 0; i < g->n; i++)
+			ask_span(s, &b, &g->items[i], span);
+		*at_ms = span.last_ms;
+	}
+	return fleet_run(&b, e);
+}
+
+static int add_group(struct sampled *s, struct groups *g, struct group new, struct err *e)
+{
+	new.matchers = arena_text(&s->texts, new.matchers);
+	if (!new.matchers || !array_one_more(&g->items, g->n))
+		return err_memory(e);
+	g->items[g->n++] = new;
+	return 0;
+}
+
+/* Adds a group of the cards that were collected. */
+static int close_group(struct sampled *s, struct groups *g, struct str *matchers,
+	double floor_bytes, struct err *e)
+{
+	str_add(matchers, "\"");
+	int rc =
+		matchers->failed
+			? err_memory(e)
+			: add_group(s, g, (struct group){ floor_bytes, str_text(matchers) }, e);
+	str_clear(matchers);
+	return rc;
+}
+
+/* Makes one group of all cards, or where the driver's own memory differs, groups of cards by
+ * name. */
+static int make_groups(struct sampled *s, struct groups *g, struct err *e)
+{
+	struct str matchers = { 0 };
+	bool differ = false;
+	double least = s->n_cards && s->x->has_reserved ? s->cards[0].floor_bytes : 0;
+	int rc = 0;
+	for (size_t i = 0; i < s->n_cards; i++)
+		differ |= s->x->has_reserved && fabs(s->cards[i].floor_bytes - least) > 1e6;
+	if (!differ)
+		return add_group(s, g, (struct group){ least, "" }, e);
+	for (uint32_t m = 0; m <= s->models.n && rc == 0; m++) {
+		uint32_t model = m < s->models.n ? m : IDMAP_NONE;
+		double floor_bytes = 0;
+		for (size_t i = 0; i < s->n_cards && rc == 0; i++) {
+			const struct sampled_card *card = &s->cards[i];
+			if (card->model != model || !card->label || !*card->label)
+				continue;
+			floor_bytes = card->floor_bytes;
+			if (!fleet_match_more(
+				    &matchers, s->x->labels[EXPORTER_CARD][0], card->label))
+				rc = close_group(s, g, &matchers, floor_bytes, e);
+		}
+		if (matchers.len && rc == 0)
+			rc = close_group(s, g, &matchers, floor_bytes, e);
+	}
+	str_finish(&matchers);
+	return rc;
+}
+
+int sampled_hours(struct sampled *s, struct err *e)
+{
+	struct groups groups = { 0 };
+	bool begun = false;
+	int rc = make_groups(s, &groups, e);
+	s->asked_ms = s->a->since_ms;
+	for (int64_t at_ms = s->a->since_ms; at_ms < s->a->until_ms && rc == 0;) {
+		rc = read_some(s, &groups, &at_ms, e);
+		if (rc == 0)
+			rc = fold(s, &begun, e);
+	}
+	free(groups.items);
+	return rc;
+}

@@ -1,0 +1,136 @@
+"""Metrics of other exporters on real Prometheus and VictoriaMetrics: long windows that the engine judges, and the same fleet as
+gua's own counters."""
+import collections
+import contextlib
+import json
+import random
+
+import jsonschema
+import pytest
+
+import engines
+import fleet_truth
+from conftest import BUILD, ROOT, gua
+from sampled_truth import Grid, MIB, STATES, Samples
+
+pytestmark = [
+    pytest.mark.other_programs,
+    pytest.mark.skipif(not (BUILD / "gua-fleet").exists(), reason="built without libcurl"),
+    pytest.mark.skipif(bool(engines.missing()), reason=f"not installed: {' '.join(engines.missing())}"),
+    pytest.mark.xdist_group("fleet"),
+]
+
+SCHEMA = json.loads((ROOT / "man/report.schema.json").read_text())
+T = 1730678400  # Mon 2024-11-04 00:00 UTC
+STEP, N = 30, 5000
+END = T + STEP * N
+TIMES = [T + 7 + STEP * i for i in range(N)]
+
+
+def dcgm(card, use, mem, pod):
+    labels = {"instance": "10.0.0.1:9400", "gpu": str(card.index), "UUID": card.uuid, "modelName": "NVIDIA A100", "Hostname": card.host}
+    if pod:
+        labels |= {"namespace": pod.split("/")[0], "pod": pod.split("/")[1]}
+    yield "DCGM_FI_DEV_GPU_UTIL", labels, use
+    yield "DCGM_FI_DEV_FB_USED", labels, mem
+
+
+def smi(card, use, mem, _):
+    """Two models; the driver keeps 400 MiB of one and 700 MiB of the other for itself."""
+    labels = {"instance": f"{card.host}:9835", "uuid": card.uuid[4:]}
+    own = 400 if card.index else 700
+    yield "nvidia_smi_utilization_gpu_ratio", labels, use / 100
+    yield "nvidia_smi_memory_used_bytes", labels, (mem + own) * MIB
+    yield "nvidia_smi_gpu_info", labels | {"name": "L4" if card.index else "H100", "index": str(card.index)}, 1
+
+
+@pytest.fixture(scope="module")
+def cards():
+    rng = random.Random(29)
+    return [Grid(rng, f"node{h}", c, N) for h in range(3) for c in range(2)]
+
+
+@pytest.fixture(scope="module")
+def urls(tmp_path_factory, cards):
+    """Both engines with both exporters, and with a fleet as gua's counters and as DCGM's samples."""
+    samples = Samples()
+    for card in cards:
+        card.add_to(samples, TIMES, dcgm)
+        card.add_to(samples, TIMES, smi)
+    with contextlib.ExitStack() as stack:
+        yield {"prometheus": stack.enter_context(engines.prometheus(tmp_path_factory.mktemp("p"), samples.openmetrics())),
+               "victoria": stack.enter_context(engines.victoria(tmp_path_factory.mktemp("v"), samples.import_text()))}
+
+
+def document(url, *args, since, until, **window):
+    run = gua("report", "--from", url, "--json", "--since", f"@{since}", "--until", f"@{until}", "--now", f"@{until + 9000}", "--utc", *args)
+    assert run.returncode == 0 and run.stderr == "", run.stderr
+    found = json.loads(run.stdout)
+    jsonschema.Draft202012Validator(SCHEMA).validate(found)
+    return found
+
+
+@pytest.mark.same_path
+@pytest.mark.parametrize("engine", ["prometheus", "victoria"])
+@pytest.mark.parametrize("metrics", ["dcgm", "nvidia_gpu_exporter"])
+def test_the_engine_judges_long_windows(urls, cards, engine, metrics):
+    """A short --timeout makes the window long. Only the edges of states and holes may differ from the samples' own judgement."""
+    since, until = T + 5000, END - 7300
+    found = document(urls[engine], "--metrics", metrics, "--by", "pod", "--timeout", "3s", since=since, until=until)
+    exact = document(urls[engine], "--metrics", metrics, "--by", "pod", since=since, until=until)
+    leased, whole = collections.Counter(), collections.Counter()
+    for card in cards:
+        expected = card.judged(TIMES, STEP, since, until)
+        uuid = card.uuid
+        for report, slack in ((exact, 0.01), (found, None)):
+            own, = [gpu for gpu in report["gpus"] if gpu["uuid"] == uuid]
+            for state in STATES:
+                seconds = sum(n for (name, pod), n in expected.items() if name == state)
+                if metrics != "dcgm" and state in ("reserved", "truly_idle"):
+                    seconds = sum(n for (name, _), n in expected.items() if name in ("reserved", "truly_idle")) * (state == "truly_idle")
+                assert (own["gpu_seconds"][state] or 0) == pytest.approx(seconds, abs=slack or 0.01 * (until - since)), (uuid, state)
+        for (state, pod), n in expected.items():
+            leased[pod, state] += n
+            whole[state] += n
+    total = sum(whole.values())
+    for state in ("active", "idle_held"):
+        assert found["gpu_seconds"][state] == pytest.approx(whole[state], abs=0.004 * total)
+        assert sum(hour[state] for hour in found["heatmap"]) == pytest.approx(found["gpu_seconds"][state], abs=1)
+    assert found["window"]["observed"] == pytest.approx(exact["window"]["observed"], abs=0.005)
+    if metrics == "dcgm":
+        for row in found["breakdown"]["rows"]:
+            for state in ("active", "idle_held", "reserved"):
+                assert row[f"{state}_gpu_seconds"] == pytest.approx(leased[row["pod"], state], abs=0.004 * total)
+
+
+@pytest.mark.parametrize("engine", ["prometheus", "victoria"])
+def test_counters_and_samples_of_one_fleet_agree(tmp_path, engine):
+    """The same cards as gua's counters and as DCGM's samples: both are within what they state."""
+    since, until = T + 5400, T + 5400 + 6 * 3600
+    hosts = [fleet_truth.Host(f"node{h}", [fleet_truth.Cycle(("active", 37 + 41 * h + 13 * c), ("idle_held", 290 + 3 * h), ("truly_idle", 123 - 9 * c),
+                                                            shift=17.0 * h) for c in range(3)],
+                              [(T - 86400, until + 3000)], [(T, until + 3000)], phase=1.5 + h) for h in range(4)]
+    families = fleet_truth.samples(hosts, 60)
+    samples = Samples()
+    for host in hosts:
+        for c, cycle in enumerate(host.cards):
+            for t in (T + host.phase + 30 * i for i in range((until + 600 - T) // 30)):
+                state = next(name for name in fleet_truth.STATES if cycle.between(name, t, t + 0.001) > 0.0005)
+                labels = {"instance": f"{host.name}:9401", "Hostname": host.name, "UUID": host.uuid(c), "gpu": str(c)}
+                samples.add(t, [("DCGM_FI_DEV_GPU_UTIL", labels, 80 if state == "active" else 0),
+                                ("DCGM_FI_DEV_FB_USED", labels, 0 if state == "truly_idle" else 900)])
+    if engine == "victoria":
+        running = engines.victoria(tmp_path, fleet_truth.import_text(families) + samples.import_text())
+    else:
+        running = engines.prometheus(tmp_path, fleet_truth.openmetrics(families).replace("# EOF\n", "") + samples.openmetrics())
+    with running as url:
+        own = document(url, since=since, until=until)
+        other = document(url, "--metrics", "dcgm", since=since, until=until)
+    assert own["fleet"]["metrics"] == "gua" and other["fleet"]["metrics"] == "dcgm"
+    truth = fleet_truth.truth(hosts, since, until)
+    slack = other["headline"]["idle_held_uncertainty"]
+    assert 0 < slack < 0.02
+    for state in ("active", "idle_held", "truly_idle"):
+        share = truth[state] / sum(truth.values())
+        assert abs(own["headline"][state] - share) < 0.003
+        assert abs(other["headline"][state] - own["headline"][state]) <= slack + 0.003, state
