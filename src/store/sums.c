@@ -7,8 +7,6 @@
 #include "store/store_private.h"
 
 enum { HOUR_S = 3600, DAY_S = 86400 };
-/* Only a damaged file has slots over a longer time: 20 years. */
-#define MOST_S (INT64_C(20) * 366 * DAY_S)
 
 #define RANGE " WHERE slot >= ?1 AND slot < ?2"
 #define BOTH(kind, a, b)                                                                       \
@@ -28,42 +26,65 @@ enum { HOUR_S = 3600, DAY_S = 86400 };
 	" UNION ALL SELECT slot + 900 * column1, state, iif(column1 < 3, ms / 4,"              \
 	" ms - ms / 4 * 3) FROM usage_1h, (VALUES (0), (1), (2), (3))" RANGE ")"
 
-/* For [?1, ?2), which is an hour or, of those by day, a day. */
-static const char *const hour_sql[] = {
-	"DELETE FROM usage_hour" RANGE,
-	"INSERT INTO usage_hour SELECT slot - slot % 3600, gpu, state, " USAGE_SUMS
-	" FROM " BOTH("usage_", "1m", "5m") GROUPED,
-	"DELETE FROM holding_hour" RANGE,
-	"INSERT INTO holding_hour SELECT slot - slot % 3600, gpu, process, " HOLDING_SUMS
-	" FROM " BOTH("holding_", "1m", "5m") GROUPED,
-	"INSERT OR REPLACE INTO heat_1h SELECT ?1, " HEAT_STATES(IN_STATE) ", " HEAT_STATES(
-		IN_QUARTERS) " FROM " HEAT_SLOTS,
-};
-static const char *const day_sql[] = {
-	"DELETE FROM usage_1d" RANGE,
-	"INSERT INTO usage_1d SELECT slot - slot % 86400, gpu, state, " USAGE_SUMS
-	" FROM " BOTH("usage_", "1h", "hour") GROUPED,
-	"DELETE FROM holding_1d" RANGE,
-	"INSERT INTO holding_1d SELECT slot - slot % 86400, gpu, process, " HOLDING_SUMS
-	" FROM " BOTH("holding_", "1h", "hour") GROUPED,
-};
-enum {
-	HOUR_SQL = sizeof(hour_sql) / sizeof(hour_sql[0]),
-	DAY_SQL = sizeof(day_sql) / sizeof(day_sql[0])
+#define FIRST_IN(table) "SELECT min(slot) AS slot FROM " table " WHERE slot >= ?1"
+#define OR_IN(table) " UNION ALL " FIRST_IN(table)
+
+/* Sums of one width. Each statement is for [?1, ?2). */
+struct rollup {
+	int64_t width_s;
+	const char *clear[4]; /* deletes the sums of any time; ends with NULL, like the next */
+	const char *next;     /* the first slot that has to be added, or ?2 */
+	const char *make[4];  /* adds up the slots of one hour or day */
 };
 
-/* Runs the statements for each part of [from, to) that is `width` seconds long. */
-static bool run_parts(
-	sqlite3 *db, const char *const *sql, size_t n, struct sums_span span, int64_t width)
+/* clang-format off */
+static const struct rollup hourly = {
+	.width_s = HOUR_S,
+	.clear = { "DELETE FROM usage_hour" RANGE, "DELETE FROM holding_hour" RANGE,
+		"DELETE FROM heat_1h" RANGE },
+	.next = "SELECT ifnull(min(slot), ?2) FROM (" FIRST_IN("usage_1m") OR_IN("usage_5m")
+		OR_IN("usage_1h") OR_IN("holding_1m") OR_IN("holding_5m") ")",
+	.make = { "INSERT OR REPLACE INTO heat_1h SELECT ?1, " HEAT_STATES(IN_STATE) ", "
+			HEAT_STATES(IN_QUARTERS) " FROM " HEAT_SLOTS,
+		"INSERT INTO usage_hour SELECT slot - slot % 3600, gpu, state, " USAGE_SUMS
+			" FROM " BOTH("usage_", "1m", "5m") GROUPED,
+		"INSERT INTO holding_hour SELECT slot - slot % 3600, gpu, process, " HOLDING_SUMS
+			" FROM " BOTH("holding_", "1m", "5m") GROUPED },
+};
+static const struct rollup daily = {
+	.width_s = DAY_S,
+	.clear = { "DELETE FROM usage_1d" RANGE, "DELETE FROM holding_1d" RANGE },
+	.next = "SELECT ifnull(min(slot), ?2) FROM (" FIRST_IN("usage_1h") OR_IN("usage_hour")
+		OR_IN("holding_1h") OR_IN("holding_hour") ")",
+	.make = { "INSERT INTO usage_1d SELECT slot - slot % 86400, gpu, state, " USAGE_SUMS
+			" FROM " BOTH("usage_", "1h", "hour") GROUPED,
+		"INSERT INTO holding_1d SELECT slot - slot % 86400, gpu, process, " HOLDING_SUMS
+			" FROM " BOTH("holding_", "1h", "hour") GROUPED },
+};
+/* clang-format on */
+
+/* Makes the sums of the hours or days of the span that have slots. A file may have slots at
+ * both ends of time. */
+static bool roll_up(sqlite3 *db, const struct rollup *r, struct sums_span span)
 {
+	sqlite3_stmt *next = NULL, *make[4] = { NULL };
 	bool ok = true;
-	for (size_t i = 0; i < n && ok; i++) {
-		sqlite3_stmt *q = NULL;
-		sqlite3_prepare_v2(db, sql[i], -1, &q, NULL);
-		for (int64_t at = span.from; at < span.to && ok; at += width)
-			ok = sql_put(q, NULL, SQL_INT(at), SQL_INT(at + width));
-		sqlite3_finalize(q);
+	for (size_t i = 0; r->clear[i] && ok; i++)
+		ok = sql_do(db, r->clear[i], NULL, SQL_INT(span.from), SQL_INT(span.to));
+	sql_kept(db, &next, r->next);
+	for (int64_t at = span.from; ok; at += r->width_s) {
+		int64_t slot = span.to;
+		ok = sql_put(next, &slot, SQL_INT(at), SQL_INT(span.to));
+		at = slot - slot % r->width_s;
+		if (!ok || slot >= span.to)
+			break;
+		for (size_t i = 0; r->make[i] && ok; i++)
+			ok = sql_put(sql_kept(db, &make[i], r->make[i]), NULL, SQL_INT(at),
+				SQL_INT(at + r->width_s));
 	}
+	sqlite3_finalize(next);
+	for (size_t i = 0; i < 4; i++)
+		sqlite3_finalize(make[i]);
 	return ok;
 }
 
@@ -71,8 +92,12 @@ bool sums_make(sqlite3 *db, struct sums_span hours)
 {
 	struct sums_span days = { hours.from - hours.from % DAY_S,
 		(hours.to + DAY_S - 1) / DAY_S * DAY_S };
-	return run_parts(db, hour_sql, HOUR_SQL, hours, HOUR_S) &&
-	       run_parts(db, day_sql, DAY_SQL, days, DAY_S);
+	/* The last hour has a row, even if it has no slots: it says where the sums end. */
+	return hours.from >= hours.to ||
+	       (roll_up(db, &hourly, hours) &&
+		       sql_do(db, hourly.make[0], NULL, SQL_INT(hours.to - HOUR_S),
+			       SQL_INT(hours.to)) &&
+		       roll_up(db, &daily, days));
 }
 
 /* Hours, from the first slot to the last complete hour. */
@@ -89,7 +114,7 @@ bool sums_find(sqlite3 *db, struct sums_span *hours)
 	if (rc == SQLITE_OK && (rc = sqlite3_step(q)) == SQLITE_ROW) {
 		int64_t first = sqlite3_column_int64(q, 0), last = sqlite3_column_int64(q, 1);
 		if (last >= 0 && last < SUMS_LAST_SLOT) {
-			first = clock_later(first, clock_later(last - MOST_S, 0));
+			first = clock_later(first, 0);
 			*hours = (struct sums_span){ first - first % HOUR_S,
 				(last + 1) / HOUR_S * HOUR_S };
 		}

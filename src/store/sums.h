@@ -1,8 +1,7 @@
 /* Sums: how they are added to an existing row (the right sides of ON CONFLICT DO UPDATE SET,
  * for ticks, for compaction and for crowds), how rows become one, and the sums of complete
  * hours, which reports read instead of the slots. */
-#ifndef GUA_STORE_SUMS_H
-#define GUA_STORE_SUMS_H
+#pragma once
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -140,5 +139,3 @@ bool sums_settle(struct store *s);
 	ADD("presence_ms") ", " \
 	ADD("share_ms") ", moved_ms = excluded.moved_ms"
 /* clang-format on */
-
-#endif

@@ -264,3 +264,19 @@ def test_what_a_killed_merge_leaves_is_not_a_store(lab, tmp_path, writes):
     after = report("--json", "--db", folder)
     assert (after.returncode, after.stdout, after.stderr) == (0, before.stdout, "")
     assert report("--db", left).returncode == 1
+
+
+def test_slots_at_both_ends_of_time(tmp_path):
+    """Sums are not made for every hour between them: that would take days."""
+    s = Store(tmp_path / "damaged.db")
+    host = s.host()
+    s.run(host, T, T + HOUR)
+    card = s.card(host, 0, T, T + HOUR)
+    for slot in (0, 1 << 39):
+        s.usage(slot, card, IDLE_HELD, 60)
+    s.save()
+    other = Store.open(host_store(tmp_path / "other.db", 1))
+    other.sums((1 << 39) // HOUR * HOUR)
+    other.save()
+    assert merge(tmp_path / "out.db", tmp_path / "damaged.db", other.path).returncode == 0
+    assert rows(tmp_path / "out.db", "SELECT count(*) FROM usage WHERE gpu = 1") == [(2,)]
