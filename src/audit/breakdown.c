@@ -31,6 +31,11 @@ int breakdown_label(
 	uint32_t within = scope == SCOPE_USER	? pair->user
 			  : scope == SCOPE_HOST ? (uint32_t)b->g->a->cards[pair->card].host
 						: 0;
+	char workload[LABEL_CAP];
+	if (b->to->by.kinds[level] == IDENTITY_WORKLOAD && *text) {
+		process_workload(workload, text);
+		text = workload;
+	}
 	pair->labels[level] = names_find(&b->names[level], within, text, e);
 	return pair->labels[level] == IDMAP_NONE ? ERR_WORLD : 0;
 }

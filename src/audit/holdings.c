@@ -19,7 +19,8 @@
 #define PRESENT_SQL                                                                            \
 	"SELECT h.gpu, p.pid, h.mem_bytes, max(h.since_ms, coalesce(h.last_active_ms, 0)), "   \
 	"p.job, p.container, coalesce(p.notebook_path, p.notebook, p.job_name, p.job, "        \
-	"p.container, p.pod, p.command), p.notebook IS NOT NULL "                              \
+	"iif(instr(p.pod, '/'), p.pod, NULL), p.container, p.pod, p.command), p.notebook IS "  \
+	"NOT NULL "                                                                            \
 	"FROM holder h JOIN process p ON p.id = h.process WHERE p.user = ?1 AND NOT EXISTS "   \
 	"(SELECT 1 FROM reading r WHERE r.gpu = h.gpu AND r.util_pct IS NULL) AND NOT EXISTS " \
 	"(SELECT 1 FROM holder o JOIN process q ON q.id = o.process WHERE (q.id = p.id OR "    \

@@ -485,6 +485,7 @@ static void follow(struct recorder_options *o, const struct config *c)
 	o->rules = config_rules(c);
 	o->privacy = config_privacy(c);
 	o->numbering = c->leases.numbering;
+	o->keep_uids = strcmp(c->pod_user, "uid") == 0;
 	o->interval_ms = c->interval_ms;
 	o->drain_ms = c->drain_ms;
 	o->glance_ms = c->glance_ms;

@@ -192,6 +192,7 @@ struct config {
 	struct config_end end;
 	struct config_metrics metrics; /* [metrics] */
 	struct config_leases leases;   /* [leases] */
+	const char *pod_user;	       /* [kubernetes] user: "namespace" or "uid" */
 	struct config_fleet fleet;
 };
 

@@ -24,7 +24,13 @@ enum identity_scope { SCOPE_ALL, SCOPE_USER, SCOPE_HOST };
 		SCOPE_USER)                                                                    \
 	X(JOB, "job", "job", "(no job)", SCOPE_ALL)                                            \
 	X(JOB_NAME, "job_name", "job_name", "(no job name)", SCOPE_USER)                       \
-	X(CONTAINER, "container", "container", "(no container)", SCOPE_HOST)                   \
+	X(CONTAINER, "container",                                                              \
+		"coalesce(pod || '/' || nullif(substr(container, instr(container, '/') + 1), " \
+		"container), container)",                                                      \
+		"(no container)", SCOPE_HOST)                                                  \
+	X(NAMESPACE, "namespace", "nullif(substr(pod, 1, instr(pod, '/') - 1), '')",           \
+		"(no namespace)", SCOPE_ALL)                                                   \
+	X(WORKLOAD, "workload", "iif(instr(pod, '/'), pod, NULL)", "(no workload)", SCOPE_ALL) \
 	X(POD, "pod", "pod", "(no pod)", SCOPE_ALL)                                            \
 	X(UNIT, "unit", "unit", "(no unit)", SCOPE_HOST)                                       \
 	X(TAG, "tag", "tag", "(no tag)", SCOPE_ALL)                                            \

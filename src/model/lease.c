@@ -35,10 +35,10 @@ bool lease_is_used_by(const struct lease *lease, const struct process_id *proces
 	size_t n = sizeof(slurm) - 1;
 	if (lease->kind == LEASE_SLURM && strncmp(process->job, slurm, n) == 0)
 		return strcmp(process->job + n, lease->id) == 0;
-	/* A process knows the number of its pod, a lease its name; but a card that a pod has is
-	 * not given to another one. */
+	/* Where only the uid of its pod is known: a card that a pod has is not given to another
+	 * one. */
 	if (lease->kind == LEASE_POD && *process->pod)
-		return true;
+		return !strchr(process->pod, '/') || strcmp(process->pod, lease->id) == 0;
 	return strcmp(process->user, lease->owner) == 0;
 }
 

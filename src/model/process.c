@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/str.h"
+
 #define FIELD(text, member, keep)                                                              \
 	{                                                                                      \
 		text, offsetof(struct process_id, member),                                     \
@@ -60,7 +62,8 @@ const char *process_shown_user(const char *user)
 const char *process_label(
 	const char *notebook, const char *job, const char *container, const char *pod)
 {
-	const char *const labels[] = { notebook, job, container, pod };
+	const char *const named = pod && strchr(pod, '/') ? pod : NULL;
+	const char *const labels[] = { notebook, job, named, container, pod };
 	for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++)
 		if (labels[i] && *labels[i])
 			return labels[i];
@@ -71,4 +74,30 @@ const char *process_label_of(const struct process_id *id)
 {
 	const char *path = id->origin.notebook_path;
 	return process_label(*path ? path : id->notebook, id->job, id->container, id->pod);
+}
+
+/* Removes a last part "-X" of `least` to `most` of these characters; false: there is none. */
+static bool strip_part(char *name, const char *characters, size_t least, size_t most)
+{
+	char *dash = strrchr(name, '-');
+	size_t n = dash ? strlen(dash + 1) : 0;
+	if (!dash || dash == name || dash[-1] == '/' || n < least || n > most ||
+		strspn(dash + 1, characters) != n)
+		return false;
+	*dash = '\0';
+	return true;
+}
+
+void process_workload(char dst[LABEL_CAP], const char *pod)
+{
+	/* Kubernetes makes random names of these, so that they spell no word. */
+	static const char random[] = "bcdfghjklmnpqrstvwxz2456789", digits[] = "0123456789";
+	str_copy(dst, LABEL_CAP, pod);
+	if (!strip_part(dst, random, 5, 5)) {
+		strip_part(dst, digits, 1, 5); /* of a stateful set */
+		return;
+	}
+	if (strip_part(dst, random, 8, 10)) /* of a replica set */
+		return;
+	strip_part(dst, digits, 8, 10); /* the minute of a cron job */
 }

@@ -33,6 +33,9 @@ const char *process_shown_user(const char *user);
 /* What a process belongs to: the first that is known, or "". Each may be NULL or "". */
 const char *process_label(
 	const char *notebook, const char *job, const char *container, const char *pod);
+/* Writes the workload of "namespace/pod", as the name of the pod suggests it: without what a
+ * deployment, job, cron job or stateful set adds. It is a claim: a user may name a pod so. */
+void process_workload(char dst[LABEL_CAP], const char *pod);
 struct process_id;
 /* The same for a process; for a Jupyter kernel the path of its notebook, if that is known. */
 const char *process_label_of(const struct process_id *id);
@@ -67,8 +70,10 @@ struct process_id {
 	char notebook[LABEL_CAP];  /* jupyter:ID of a kernel; its path is in `origin` */
 	char job[LABEL_CAP];	   /* slurm:ID, pbs:ID ...; JOB_CLAIM slurm:ID, if only its
 				      environment says it */
-	char container[LABEL_CAP]; /* docker:ID12, podman: ..., containerd: ... */
-	char pod[LABEL_CAP];	   /* kubernetes pod uid */
+	char container[LABEL_CAP]; /* docker:ID12, podman: ..., containerd: ...; ID12/NAME in a
+				      pod, where that is known */
+	char pod[LABEL_CAP];	   /* namespace/pod of kubernetes; its uid, if that is not
+				      known */
 	char unit[LABEL_CAP];	   /* systemd unit */
 	struct proc_origin origin;
 };

@@ -750,6 +750,8 @@ static int open_processes(struct live *l, const struct live_options *o, struct e
 	const char *root = o->source.root ? o->source.root : "";
 	bool measured = source_is_measured(o->source.name);
 	int rc = reader_open(&l->reader, root, e);
+	if (rc == 0 && o->keep_uids)
+		reader_keep_uids(l->reader);
 	bool watched = measured && !root[0] && !o->once && !o->cards_only;
 	if (rc == 0 && o->leases && (measured || root[0]))
 		rc = lease_dir_open(&l->leases, &(struct lease_dir_options){ .root = root }, e);

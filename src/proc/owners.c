@@ -20,6 +20,7 @@
 #include "proc/cgroup.h"
 #include "proc/command.h"
 #include "proc/environment.h"
+#include "proc/pods.h"
 #include "proc/proc.h"
 #include "proc/secret.h"
 #include "proc/user.h"
@@ -588,6 +589,8 @@ struct owners {
 	int64_t boot_ms;	  /* when the host was booted, as it was read last; or -1 */
 	int64_t boot_us;	  /* monotonic time of that reading; 0: never */
 	struct user_names *users; /* NULL: users have no names */
+	struct pods pods;	  /* their names; unused if users have none */
+	bool pods_by_uid;	  /* see owners_keep_uids() */
 	char *place;		  /* see owners_say_where(), or NULL */
 	uint64_t places;	  /* how many texts `place` has had */
 };
@@ -616,6 +619,7 @@ static int open_owners(struct owners **out, const char *root, bool names, struct
 	if (!o)
 		return err_memory(e);
 	o->proc = -1;
+	pods_init(&o->pods, -1, false);
 	o->recorded = root[0] != '\0';
 	o->ticks_per_s = sysconf(_SC_CLK_TCK) > 0 ? sysconf(_SC_CLK_TCK) : 100;
 	int rc = proc_open(&o->proc, root, e);
@@ -626,6 +630,7 @@ static int open_owners(struct owners **out, const char *root, bool names, struct
 		return rc;
 	}
 	proc_read_boot_id(o->proc, o->boot_id, sizeof(o->boot_id));
+	pods_init(&o->pods, o->proc, o->recorded);
 	*out = o;
 	return 0;
 }
@@ -664,7 +669,13 @@ void owners_close(struct owners *o)
 	if (o->proc >= 0)
 		close(o->proc);
 	user_names_free(o->users);
+	pods_finish(&o->pods);
 	free(o);
+}
+
+void owners_keep_uids(struct owners *o)
+{
+	o->pods_by_uid = true;
 }
 
 void owners_ask_again(struct owners *o)
@@ -722,6 +733,19 @@ static void describe_work(const struct proc_identity *found, struct process_id *
 	id->origin = found->origin;
 }
 
+/* Names the pod. What runs there is mostly root's: then the namespace says whose time it is. */
+static void describe_pod(struct owners *o, struct process_id *id)
+{
+	if (!o->users || !*id->pod)
+		return;
+	pods_describe(&o->pods, id);
+	size_t space = strcspn(id->pod, "/");
+	if (o->pods_by_uid || !id->pod[space] || space >= sizeof(id->user))
+		return;
+	id->owner_uid = -1;
+	snprintf(id->user, sizeof(id->user), "%.*s", (int)space, id->pod);
+}
+
 /* The boot time changes when the wall clock is set, and reading it takes a millisecond on a
  * large host. So it is read once for all processes that are described at nearly the same time.
  */
@@ -773,6 +797,7 @@ static bool describe(struct owners *o, uint32_t pid, bool brief, struct process_
 	id->started_ms = owners_started_ms(o, found.start_ticks);
 	describe_user(o, &found, id);
 	describe_work(&found, id);
+	describe_pod(o, id);
 	return true;
 }
 
@@ -786,9 +811,11 @@ bool owners_describe_brief(struct owners *o, uint32_t pid, struct process_id *id
 	return describe(o, pid, true, id);
 }
 
-bool owners_names_are_late(const struct owners *o)
+bool owners_is_late(const struct owners *o, const struct process_id *id)
 {
-	return o->users && user_names_are_late(o->users);
+	if (o->users && pods_lacks_name(&o->pods, id))
+		return true;
+	return strncmp(id->user, "uid:", 4) == 0 && o->users && user_names_are_late(o->users);
 }
 
 uint64_t owners_start_ticks(struct owners *o, uint32_t pid)

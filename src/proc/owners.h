@@ -24,6 +24,10 @@ int owners_open(struct owners **o, const char *root, struct err *e);
 int owners_open_nameless(struct owners **o, const char *root, struct err *e);
 void owners_close(struct owners *o);
 
+/* From now on the user of a process in a pod is that of its uid; else it is the namespace of
+ * the pod, if that is known, and there is no owner_uid. */
+void owners_keep_uids(struct owners *o);
+
 /* Asks the user database again for all names, at their next use. */
 void owners_ask_again(struct owners *o);
 
@@ -42,8 +46,9 @@ bool owners_describe(struct owners *o, uint32_t pid, struct process_id *id);
  * the origin is brief. */
 bool owners_describe_brief(struct owners *o, uint32_t pid, struct process_id *id);
 
-/* Whether a "uid:N" may become a name later, because the user database is slow. */
-bool owners_names_are_late(const struct owners *o);
+/* Whether the user or the pod may get a name later: the user database is slow, or the pod is
+ * too young to be in a table of names. */
+bool owners_is_late(const struct owners *o, const struct process_id *id);
 
 /* Returns the current start time of the pid; 0: gone or not readable. If it differs from that
  * of a life, the pid belongs to another process. */

@@ -62,6 +62,7 @@ struct reader_result {
 /* The reader's process, and those that were left behind. Zero-initialise, except for `root`. */
 struct reader_process {
 	const char *root;
+	bool keep_uids;	       /* see reader_keep_uids() */
 	struct helper *helper; /* NULL: not started, or it ended */
 	struct {
 		int pidfd;
@@ -76,14 +77,18 @@ struct reader_process {
 /* What the process keeps between two requests. `root` is filled in by the owner. */
 struct served {
 	const char *root;
+	bool keep_uids;
 	struct owners *owners; /* NULL: cannot be opened */
 };
 
 static void begin(void *context, struct helper_place *place)
 {
 	struct served *s = context;
-	if (owners_open(&s->owners, s->root, NULL) == 0)
-		owners_say_where(s->owners, place->text);
+	if (owners_open(&s->owners, s->root, NULL) != 0)
+		return;
+	owners_say_where(s->owners, place->text);
+	if (s->keep_uids)
+		owners_keep_uids(s->owners);
 }
 
 static void answer_result(struct str *reply, int why, const void *bytes, size_t len)
@@ -102,8 +107,7 @@ static void describe(struct served *s, const struct reader_request *request, str
 		answer.there = request->targets[i].brief
 				       ? owners_describe_brief(s->owners, pid, &answer.id)
 				       : owners_describe(s->owners, pid, &answer.id);
-		answer.late = strncmp(answer.id.user, "uid:", 4) == 0 &&
-			      owners_names_are_late(s->owners);
+		answer.late = owners_is_late(s->owners, &answer.id);
 		str_add_bytes(reply, (const char *)&answer, sizeof(answer));
 	}
 }
@@ -197,7 +201,8 @@ static void has_failed(struct reader_process *p, const char *why)
 static bool reader_process_is_there(struct reader_process *p)
 {
 	struct err e = { 0 };
-	struct served s = { .root = p->root }; /* the process gets a copy */
+	/* The process gets a copy. */
+	struct served s = { .root = p->root, .keep_uids = p->keep_uids };
 	const struct helper_work work = {
 		.name = READER_NAME, .serve = serve, .begin = begin, .context = &s
 	};
@@ -424,6 +429,11 @@ void reader_close(struct reader *r)
 void reader_start(struct reader *r)
 {
 	reader_process_is_there(&r->process);
+}
+
+void reader_keep_uids(struct reader *r)
+{
+	r->process.keep_uids = true;
 }
 
 void reader_be_brief(struct reader *r)

@@ -37,6 +37,9 @@ void reader_dismiss(struct reader *r);
 void reader_close(struct reader *r);
 /* Starts the process now, while this program is small, instead of when it is needed. */
 void reader_start(struct reader *r);
+/* Before the process starts: the user of a process in a pod is that of its uid, not the
+ * namespace of the pod. */
+void reader_keep_uids(struct reader *r);
 /* From now on descriptions are brief, as owners_describe_brief() gives them, and are not
  * improved later: command lines and environments are not read at all. */
 void reader_be_brief(struct reader *r);

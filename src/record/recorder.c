@@ -778,6 +778,8 @@ static int prepare(struct recorder *r, struct err *e)
 	/* The reader's process is a copy of this one: start it while this one is small. */
 	if (!rc && o->privacy == PRIVACY_STRICT)
 		reader_be_brief(r->reader);
+	if (!rc && o->keep_uids)
+		reader_keep_uids(r->reader);
 	if (!rc)
 		reader_start(r->reader);
 	if (!rc && now)

@@ -21,6 +21,7 @@ struct recorder_options {
 	struct rules rules;
 	const char *host_name; /* instead of the system's name of this host; or NULL */
 	enum privacy privacy;  /* what to keep about processes */
+	bool keep_uids;	       /* see reader_keep_uids() */
 	const char *numbering; /* of cards in leases; see lease/lease_dir.h */
 	const char *leases;    /* where schedulers say what they give away; NULL: the usual
 				  directory, and for simulated cards none */

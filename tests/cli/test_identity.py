@@ -71,3 +71,26 @@ def test_a_number_that_is_given_to_another_person_renames_nobody(record, tmp_pat
     assert seconds(run.db) == {"alice": 60, "bob": 60}
     record(HOLD, "--ticks", 2, at=1200, root=make_root(root, 760000, ""))
     assert seconds(run.db) == {"alice": 60, "bob": 60, "uid:1001": 60}
+
+
+def test_the_time_of_a_pod_is_its_namespaces(record, tmp_path):
+    """Unless the site says otherwise."""
+    pod, container, passwd = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0", "a1b2c3d4" * 8, "alice:x:1001:1001::/:/bin/sh\n"
+    root = make_root(tmp_path / "root", 100, passwd)
+    cgroup = root / "proc/4194101/cgroup"
+    cgroup.write_text(f"0::/kubepods/burstable/pod{pod}/{container}\n")
+    (root / f"var/log/pods/ml_web-7c9d8f6b5d-x7k2p_{pod}").mkdir(parents=True)
+    (root / "var/log/containers").mkdir()
+    (root / f"var/log/containers/web-7c9d8f6b5d-x7k2p_ml_nginx-{container}.log").touch()
+    run = record(HOLD, "--ticks", 2, root=root)
+    assert seconds(run.db) == {"ml": 60}
+    assert rows(run.db, "SELECT user, uid, pod, container FROM process") == \
+        [("ml", 1001, "ml/web-7c9d8f6b5d-x7k2p", "container:a1b2c3d4a1b2/nginx")]
+    for kind, name in ("namespace", "ml"), ("workload", "ml/web"), ("container", "ml/web-7c9d8f6b5d-x7k2p/nginx"):
+        report = gua("report", "--db", run.db, "--by", kind, "--json", "--since", "2026-11-02T08:00:00Z",
+                     "--now", "2026-11-02T09:00:00Z")
+        assert json.loads(report.stdout)["breakdown"]["rows"][0][kind] == name
+    make_root(root, 700000, passwd)
+    cgroup.write_text(f"0::/kubepods/burstable/pod{pod}/{container}\n")
+    record(HOLD, "--ticks", 2, "--set", "kubernetes.user=uid", at=600, root=root)
+    assert seconds(run.db) == {"ml": 60, "alice": 60}

@@ -16,8 +16,13 @@ from test_truth import INTERVAL, TICKS, WALL, random_scenario
 
 T = 1793620800  # Mon 2026-11-02 12:00 UTC
 SCHEMA = json.loads((ROOT / "man/report.schema.json").read_text())
-KINDS = "user group process notebook job job_name container pod unit tag account login session card model host".split()
-LABELS = ("notebook", "job", "job_name", "container", "pod", "unit", "tag", "account", "login", "session")
+KINDS = "user group process notebook job job_name container namespace workload pod unit tag account login session card model host".split()
+COLUMNS = ("notebook", "job", "job_name", "container", "pod", "unit", "tag", "account", "login", "session")
+LABELS = COLUMNS + ("namespace", "workload")
+# Names of pods, and the workload that each suggests.
+PODS = {"ml/web-7c9d8f6b5d-x7k2p": "ml/web", "ml/train-x7k2p": "ml/train", "ml/nightly-29871234-x7k2p": "ml/nightly",
+        "ops/db-12": "ops/db", "ops/llama-70b-chat": "ops/llama-70b-chat", "ops/x7k2p": "ops/x7k2p",
+        "ops/-x7k2p": "ops/-x7k2p", "ml/apple-aeiou": "ml/apple-aeiou", "a/" + "long-" * 23 + "~0f1e2d3c": "a/" + "long-" * 23 + "~0f1e2d3c"}
 OF_CARDS = ("card", "model", "host")
 STATES = ("active", "idle_held", "truly_idle", "squatting", "use_unknown")
 
@@ -70,7 +75,13 @@ class Oracle:
         if kind == "process":
             return process, row["command"]
         scope = {"notebook": row["user"], "session": row["user"], "job_name": row["user"], "container": row["host"], "unit": row["host"]}.get(kind)
-        name = row[kind]
+        pod = row["pod"] if "/" in (row["pod"] or "") else None
+        if kind in ("namespace", "workload"):
+            name = pod and (pod.split("/")[0] if kind == "namespace" else PODS[pod])
+        else:
+            name = row[kind]
+        if kind == "container" and pod and "/" in (name or ""):
+            name = pod + "/" + name.split("/")[1]
         if kind == "notebook":
             name = row["notebook_path"] or name
         if kind == "session" and name:
@@ -155,9 +166,10 @@ def label_processes(db, seed):
     rng = random.Random(seed)
     with sqlite3.connect(db) as connection:
         for process, in connection.execute("SELECT id FROM process").fetchall():
-            for label in LABELS:
+            for label in COLUMNS:
+                words = {"pod": list(PODS), "container": ["containerd:0a1b2c3d4e5f/main"]}.get(label, [])
                 connection.execute(f"UPDATE process SET {label} = ? WHERE id = ?",
-                                   (rng.choice([None, "one", "two", f"{label} {process}"]), process))
+                                   (rng.choice([None, "one", "two", f"{label} {process}", *words]), process))
         connection.execute("UPDATE gpu SET name = 'Model ' || (idx % 2)")
 
 

@@ -12,7 +12,11 @@
 
 #include "base/log.h"
 #include "base/duration.h"
+#include "base/file.h"
+#include "cmd/share/configure.h"
 #include "driver/host/apart.h"
+#include "lease/lease_dir.h"
+#include "proc/pods.h"
 
 /* Scenario time 0 of a virtual clock without a file. */
 #define VIRTUAL_START_MS 1793606400000LL
@@ -39,6 +43,22 @@ void cmd_live_note_captured(const char *source)
 	str_escape(safe, sizeof(safe), path, strlen(path));
 	fprintf(stderr, "gua: readings from the capture %s: not of this host, and not live\n",
 		safe);
+}
+
+/* Whether pods are named by the uids of their processes here. Where there are no pods, the
+ * configuration is not read. */
+static bool keeps_uids(const char *root)
+{
+	struct configuration conf = { .root = root };
+	const struct configure_options none = { 0 };
+	struct err e = { 0 };
+	if (!file_is_below(root, "/var/log/pods") &&
+		!file_is_below(root, LEASE_DIR_PATH "/" PODS_TABLE))
+		return false;
+	bool keeps = configure_read(&conf, &none, &e) == 0 &&
+		     strcmp(conf.values.pod_user, "uid") == 0;
+	configure_finish(&conf);
+	return keeps;
 }
 
 int cmd_live_open(struct live_session *s, const struct live_values *v,
@@ -68,6 +88,7 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 		.once = v->once,
 		.cards_only = v->cards_only,
 		.leases = v->leases,
+		.keep_uids = keeps_uids(v->root ? v->root : ""),
 	};
 	/* The view itself shows what the driver does not support. */
 	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
