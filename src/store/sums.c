@@ -26,6 +26,11 @@ enum { HOUR_S = 3600, DAY_S = 86400 };
 	" UNION ALL SELECT slot + 900 * column1, state, iif(column1 < 3, ms / 4,"              \
 	" ms - ms / 4 * 3) FROM usage_1h, (VALUES (0), (1), (2), (3))" RANGE ")"
 
+/* Rows of holders are added one by one: to group them, SQLite would sort the thousands of an
+ * hour in memory, which the recorder would keep. */
+#define SELF(column) column
+#define HOLDING_ALL HOLDING_COLUMNS(SELF) ", sm_pct_ms, mem_peak_kib, own_use"
+
 #define FIRST_IN(table) "SELECT min(slot) AS slot FROM " table " WHERE slot >= ?1"
 #define OR_IN(table) " UNION ALL " FIRST_IN(table)
 
@@ -48,8 +53,10 @@ static const struct rollup hourly = {
 			HEAT_STATES(IN_QUARTERS) " FROM " HEAT_SLOTS,
 		"INSERT INTO usage_hour SELECT slot - slot % 3600, gpu, state, " USAGE_SUMS
 			" FROM " BOTH("usage_", "1m", "5m") GROUPED,
-		"INSERT INTO holding_hour SELECT slot - slot % 3600, gpu, process, " HOLDING_SUMS
-			" FROM " BOTH("holding_", "1m", "5m") GROUPED },
+		"INSERT INTO holding_hour (slot, gpu, process, " HOLDING_ALL
+			") SELECT slot - slot % 3600, gpu, process, " HOLDING_ALL " FROM "
+			BOTH("holding_", "1m", "5m") " WHERE 1 ON CONFLICT DO UPDATE SET "
+			HOLDING_ADD },
 };
 static const struct rollup daily = {
 	.width_s = DAY_S,
