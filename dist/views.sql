@@ -88,8 +88,10 @@ CREATE TEMP VIEW leased_time AS
 		round(sum(use_unknown_ms) / 3.6e6, 3) AS use_unknown_hours,
 		round(sum(untouched_ms) / 3.6e6, 3) AS untouched_hours,
 		round(sum(reserved_ms) / 3.6e6, 3) AS reserved_hours
-	FROM (SELECT * FROM leased_1h UNION ALL SELECT * FROM leased_5m
-			UNION ALL SELECT * FROM leased_1m) AS leased
+	FROM (SELECT gpu, lease, 0 AS reserved_ms, active_ms, idle_held_ms, use_unknown_ms, untouched_ms
+			FROM leased_1d
+		UNION ALL SELECT gpu, lease, reserved_ms, 0, 0, 0, 0 FROM (SELECT * FROM reserved_1h
+			UNION ALL SELECT * FROM reserved_5m UNION ALL SELECT * FROM reserved_1m)) AS leased
 		JOIN lease ON lease.id = leased.lease JOIN gpu ON gpu.id = leased.gpu
 		JOIN host ON host.id = lease.host
 	GROUP BY lease.id, gpu.id ORDER BY since_ms, lease.id, gpu.idx, gpu.mig_index;

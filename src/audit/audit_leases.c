@@ -7,16 +7,20 @@
 #include "audit/gather.h"
 #include "store/sql.h"
 
-#define IN_WINDOW(table) "SELECT * FROM " table " WHERE slot >= %1$lld AND slot < %2$lld"
+#define IN_WINDOW(table)                                                                       \
+	"SELECT gpu, lease, reserved_ms FROM " table " WHERE slot >= %1$lld AND slot < "       \
+	"%2$lld"
+/* What a lease used is stored by day. */
+#define USED                                                                                   \
+	"(SELECT sum(active_ms + idle_held_ms + use_unknown_ms) FROM leased_1d AS d WHERE "    \
+	"d.slot >= %3$lld AND d.slot < %2$lld AND d.gpu = s.gpu AND d.lease = s.lease)"
 #define LEASES_SQL                                                                             \
 	"SELECT s.gpu, kind, name, owner, job_name, account, since_ms, ended_ms, "             \
-	"sum(reserved_ms) AS reserved_ms, sum(active_ms + idle_held_ms + use_unknown_ms) "     \
-	"FROM (" IN_WINDOW("leased_1h") " UNION ALL " IN_WINDOW(                               \
-		"leased_5m") " UNION ALL " IN_WINDOW("leased_1m") ") AS s JOIN lease ON "      \
-								  "lease.id = s.lease GROUP "  \
-								  "BY "                        \
-								  "s.lease, s.gpu HAVING "     \
-								  "sum(reserved_ms) > 0"
+	"sum(reserved_ms), " USED " FROM (" IN_WINDOW("reserved_1h") " UNION ALL " IN_WINDOW(  \
+		"reserved_5m") " UNION ALL " IN_WINDOW("reserved_1m") ") AS s JOIN lease ON "  \
+								      "lease.id = s.lease "    \
+								      "GROUP BY "              \
+								      "s.lease, s.gpu"
 
 static int take_lease(
 	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)
@@ -52,7 +56,8 @@ int audit_leases_add(struct gather *g, struct gather_file *file, struct err *e)
 	char sql[1024];
 	if (!g->q->max_spells || !g->a->has_leases)
 		return 0;
-	snprintf(sql, sizeof(sql), LEASES_SQL, (long long)g->from_slot, (long long)g->to_slot);
+	snprintf(sql, sizeof(sql), LEASES_SQL, (long long)g->from_slot, (long long)g->to_slot,
+		(long long)(g->from_slot - g->from_slot % 86400));
 	return gather_rows(g, file, sql, take_lease, e);
 }
 

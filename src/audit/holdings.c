@@ -604,10 +604,10 @@ static int read_leases(
 		rc = sql_prepare(file->db, &row, e,
 			"SELECT " LEASED ", %s, %s, unknown_ms, " LEASE_JOB
 			" FROM %s AS s JOIN lease ON "
-			"lease.id = s.lease WHERE slot >= %lld AND slot < %lld AND "
-			"reserved_ms + unknown_ms > 0",
+			"lease.id = s.lease WHERE slot >= %lld AND slot < %lld",
 			lease_column(&g->q->by, 0), lease_column(&g->q->by, 1),
-			slot_tables[i].leased, (long long)g->from_slot, (long long)g->to_slot);
+			slot_tables[i].reserved, (long long)g->from_slot,
+			(long long)g->to_slot);
 		while (sql_next(row, &rc, e))
 			rc = take_leased(&h, row, e);
 		sqlite3_finalize(row);

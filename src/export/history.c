@@ -200,9 +200,9 @@ static const char *const identity_sql[IDENTITY_SUMS] = {
 	[IDENTITY_SQUATTING] = "SELECT series, slot, sum(part) FROM (" OF_USERS(
 		"squatting_ms - squatting_double_ms") ") GROUP BY 1, 2 ORDER BY 1, 2",
 	[IDENTITY_RESERVED] = "SELECT who.name, slot, sum(reserved_ms) FROM " SLOTS(
-		"leased") " AS x JOIN "
-			  "lease ON lease.id = x.lease JOIN who ON who.user = lease.owner "
-			  "WHERE " OWN_CARDS " GROUP BY 1, 2 ORDER BY 1, 2",
+		"reserved") " AS x JOIN "
+			    "lease ON lease.id = x.lease JOIN who ON who.user = lease.owner "
+			    "WHERE " OWN_CARDS " GROUP BY 1, 2 ORDER BY 1, 2",
 };
 
 static int step(struct history *h, struct err *e)

@@ -94,9 +94,9 @@ struct audit_lease {
 	size_t card; /* index */
 	enum lease_kind kind;
 	const char *name, *owner, *job_name, *account;
-	int64_t since_ms, ended_ms;   /* ended -1: it goes on */
-	int64_t reserved_ms, used_ms; /* in the window: its part of the card's reserved time,
-					 and its time with processes on the card */
+	int64_t since_ms, ended_ms; /* ended -1: it goes on */
+	int64_t reserved_ms;	    /* in the window: its part of the card's reserved time */
+	int64_t used_ms;	    /* with processes on the card, on the days of the window */
 };
 
 /* Those with the most reserved time, in that order. */

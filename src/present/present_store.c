@@ -254,15 +254,15 @@ static int read_states(struct adding *a, struct err *e)
 	return rc;
 }
 
-/* Reads the leases that go on. Their cards are those with sums in the newest slots. */
+/* Reads the leases that go on. Their cards are those with sums of the last day. */
 static int read_leases(struct adding *a, struct err *e)
 {
 	sqlite3_stmt *stmt;
 	int rc = sql_prepare(a->now.db, &stmt, e,
 		"SELECT gpu, kind, name, owner, since_ms FROM lease JOIN (SELECT DISTINCT gpu, "
-		"lease FROM leased_1m WHERE slot >= %lld) AS s ON s.lease = lease.id WHERE "
+		"lease FROM leased_1d WHERE slot >= %lld) AS s ON s.lease = lease.id WHERE "
 		"ended_ms IS NULL ORDER BY since_ms, lease.id",
-		(long long)(a->now.last_tick_ms / 1000 - LAST_SLOTS_S));
+		(long long)((a->now.last_tick_ms / 1000 - LAST_SLOTS_S) / 86400 * 86400));
 	while (sql_next(stmt, &rc, e)) {
 		struct present_card *c = find_card(a, sqlite3_column_int64(stmt, 0));
 		struct lease lease = { .kind = (enum lease_kind)sql_int(stmt, 1, 0),

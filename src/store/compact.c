@@ -151,9 +151,9 @@ struct step {
 #define ADD_HOLDING(fine, coarse, seconds)                                                     \
 	"INSERT INTO holding_" coarse " SELECT slot - slot % " seconds                         \
 	", gpu, process, " HOLDING_SUMS " FROM holding_" fine RANGE BY HOLDING_ADD
-#define ADD_LEASED(fine, coarse, seconds)                                                      \
-	"INSERT INTO leased_" coarse " SELECT slot - slot % " seconds                          \
-	", gpu, lease, " LEASED_SUMS " FROM leased_" fine RANGE BY LEASED_ADD
+#define ADD_RESERVED(fine, coarse, seconds)                                                    \
+	"INSERT INTO reserved_" coarse " SELECT slot - slot % " seconds                        \
+	", gpu, lease, " RESERVED_SUMS " FROM reserved_" fine RANGE BY RESERVED_ADD
 #define DELETE(table) "DELETE FROM " table RANGE
 /* Both tables in index order: two lookups, no scan. */
 #define OLDEST(fine)                                                                           \
@@ -164,15 +164,15 @@ static const struct step steps[] = {
 		.coarse_s = 300,
 		.oldest = OLDEST("1m"),
 		.sql = { ADD_USAGE("1m", "5m", "300"), ADD_HOLDING("1m", "5m", "300"),
-			DELETE("usage_1m"), DELETE("holding_1m"), ADD_LEASED("1m", "5m", "300"),
-			DELETE("leased_1m") } },
+			DELETE("usage_1m"), DELETE("holding_1m"),
+			ADD_RESERVED("1m", "5m", "300"), DELETE("reserved_1m") } },
 	{ .fine_s = 300,
 		.coarse_s = 3600,
 		.oldest = OLDEST("5m"),
 		.sql = { ADD_USAGE("5m", "1h", "3600"), ADD_HOLDING("5m", "1h", "3600"),
 			DELETE("usage_5m"), DELETE("holding_5m"), DELETE("usage_hour"),
-			DELETE("holding_hour"), ADD_LEASED("5m", "1h", "3600"),
-			DELETE("leased_5m") } },
+			DELETE("holding_hour"), ADD_RESERVED("5m", "1h", "3600"),
+			DELETE("reserved_5m") } },
 };
 enum { STEPS = sizeof(steps) / sizeof(steps[0]) };
 

@@ -27,10 +27,7 @@ enum { DAY_S = 86400, MARGIN_S = 3600 };
 	IN_WINDOW " OR slot >= (SELECT min(slot) FROM (SELECT slot FROM " table                \
 		  " ORDER BY slot DESC LIMIT " rows "))"
 #define HOLDING_IN(table) "SELECT process FROM " table " WHERE " IN_WINDOW
-#define LEASED_IN(table) "SELECT lease FROM " table " WHERE " IN_WINDOW
-#define LEASES_IN                                                                              \
-	"ended_ms IS NULL OR id IN (" LEASED_IN("leased_1m") " UNION " LEASED_IN(              \
-		"leased_5m") " UNION " LEASED_IN("leased_1h") ")"
+#define LEASES_IN "ended_ms IS NULL OR id IN (SELECT lease FROM leased_1d WHERE " IN_WINDOW ")"
 #define SPELLS_IN "end_ms >= ?3 AND begin_ms < ?4"
 /* clang-format off */
 #define PROCESSES_IN \
@@ -60,9 +57,10 @@ static const struct part {
 	{ "holding_1h", IN_WINDOW },
 	{ "holding_hour", IN_WINDOW },
 	{ "holding_1d", WITH_NEWEST("holding_1d", "3000") },
-	{ "leased_1m", IN_WINDOW },
-	{ "leased_5m", IN_WINDOW },
-	{ "leased_1h", IN_WINDOW },
+	{ "reserved_1m", IN_WINDOW },
+	{ "reserved_5m", IN_WINDOW },
+	{ "reserved_1h", IN_WINDOW },
+	{ "leased_1d", IN_WINDOW },
 	{ "lease", LEASES_IN },
 	{ "holder", "1" },
 	{ "open_spell", "1" },

@@ -95,9 +95,10 @@ static const struct merge_table {
 	{ "holding_hour", "" },
 	{ "holding_1d", "" },
 	{ "lease", "" },
-	{ "leased_1m", "" },
-	{ "leased_5m", "" },
-	{ "leased_1h", "" },
+	{ "reserved_1m", "" },
+	{ "reserved_5m", "" },
+	{ "reserved_1h", "" },
+	{ "leased_1d", "" },
 	{ "total_gpu", "ON CONFLICT (gpu, state) DO UPDATE SET " TOTAL_GPU_ADD },
 	{ "total_user",
 		"ON CONFLICT (host, user, state) DO UPDATE SET " ADD("presence_ms") ", " ADD(

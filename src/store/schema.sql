@@ -306,29 +306,35 @@ CREATE TABLE lease (
 	ended_ms      INTEGER              -- NULL: it goes on
 );
 CREATE INDEX lease_open ON lease (host, kind, name) WHERE ended_ms IS NULL;
--- Sums of a lease on a card.
-CREATE TABLE leased_1m (
+-- Reserved time of a lease on a card; there is a row only where there is some.
+CREATE TABLE reserved_1m (
+	slot        INTEGER NOT NULL,
+	gpu         INTEGER NOT NULL,
+	lease       INTEGER NOT NULL,
+	reserved_ms INTEGER NOT NULL,      -- its part of the card's reserved time
+	unknown_ms  INTEGER NOT NULL,      -- its part of truly-idle time in which it may have ended
+	PRIMARY KEY (slot, gpu, lease)
+) WITHOUT ROWID;
+CREATE TABLE reserved_5m (
+	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, lease INTEGER NOT NULL,
+	reserved_ms INTEGER NOT NULL, unknown_ms INTEGER NOT NULL,
+	PRIMARY KEY (slot, gpu, lease)
+) WITHOUT ROWID;
+CREATE TABLE reserved_1h (
+	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, lease INTEGER NOT NULL,
+	reserved_ms INTEGER NOT NULL, unknown_ms INTEGER NOT NULL,
+	PRIMARY KEY (slot, gpu, lease)
+) WITHOUT ROWID;
+-- A lease's own time by day (UTC): active and idle-held by the processes of its job, else of its
+-- owner; of unknown use as its card; the rest that was observed is untouched.
+CREATE TABLE leased_1d (
 	slot           INTEGER NOT NULL,
 	gpu            INTEGER NOT NULL,
 	lease          INTEGER NOT NULL,
-	reserved_ms    INTEGER NOT NULL,   -- its part of the card's reserved time
-	active_ms      INTEGER NOT NULL,   -- its own time, by the processes of its job, else of
-	idle_held_ms   INTEGER NOT NULL,   -- its owner
-	use_unknown_ms INTEGER NOT NULL,   -- as its card's
-	untouched_ms   INTEGER NOT NULL,   -- the rest that was observed
-	unknown_ms     INTEGER NOT NULL,   -- its part of truly-idle time in which it may have ended
-	PRIMARY KEY (slot, gpu, lease)
-) WITHOUT ROWID;
-CREATE TABLE leased_5m (
-	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, lease INTEGER NOT NULL,
-	reserved_ms INTEGER NOT NULL, active_ms INTEGER NOT NULL, idle_held_ms INTEGER NOT NULL,
-	use_unknown_ms INTEGER NOT NULL, untouched_ms INTEGER NOT NULL, unknown_ms INTEGER NOT NULL,
-	PRIMARY KEY (slot, gpu, lease)
-) WITHOUT ROWID;
-CREATE TABLE leased_1h (
-	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, lease INTEGER NOT NULL,
-	reserved_ms INTEGER NOT NULL, active_ms INTEGER NOT NULL, idle_held_ms INTEGER NOT NULL,
-	use_unknown_ms INTEGER NOT NULL, untouched_ms INTEGER NOT NULL, unknown_ms INTEGER NOT NULL,
+	active_ms      INTEGER NOT NULL,
+	idle_held_ms   INTEGER NOT NULL,
+	use_unknown_ms INTEGER NOT NULL,
+	untouched_ms   INTEGER NOT NULL,
 	PRIMARY KEY (slot, gpu, lease)
 ) WITHOUT ROWID;
 

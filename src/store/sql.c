@@ -185,9 +185,9 @@ sqlite3_stmt *sql_kept(sqlite3 *db, sqlite3_stmt **kept, const char *sql)
 }
 
 const struct slot_table slot_tables[SLOT_TABLES] = {
-	{ "usage_1h", "holding_1h", "leased_1h", 3600 },
-	{ "usage_5m", "holding_5m", "leased_5m", 300 },
-	{ "usage_1m", "holding_1m", "leased_1m", 60 },
+	{ "usage_1h", "holding_1h", "reserved_1h", 3600 },
+	{ "usage_5m", "holding_5m", "reserved_5m", 300 },
+	{ "usage_1m", "holding_1m", "reserved_1m", 60 },
 };
 
 static int sql_failed(sqlite3 *db, struct err *e)

@@ -72,7 +72,7 @@ bool sql_do_args(sqlite3 *db, const char *sql, int64_t *first, const struct sql_
 /* Two tables with slots of a width. The slot tables, coarsest (oldest) first: usage_1h,
  * holding_1h ... */
 struct slot_table {
-	const char *usage, *holding, *leased;
+	const char *usage, *holding, *reserved;
 	int64_t seconds;
 };
 #define SLOT_TABLES 3

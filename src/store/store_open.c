@@ -89,8 +89,8 @@ int store_open_upgrade(sqlite3 *db, const char *path, struct err *e)
 static const char *const tables[] = { "host", "run", "gpu", "process", "open_life", "holder",
 	"spell", "open_spell", "usage_1m", "usage_5m", "usage_1h", "usage_hour", "usage_1d",
 	"heat_1h", "sm_active", "holding_1m", "holding_5m", "holding_1h", "holding_hour",
-	"holding_1d", "lease", "leased_1m", "leased_5m", "leased_1h", "total_gpu", "total_user",
-	"identity", "reading", "event", "import", NULL };
+	"holding_1d", "lease", "reserved_1m", "reserved_5m", "reserved_1h", "leased_1d",
+	"total_gpu", "total_user", "identity", "reading", "event", "import", NULL };
 
 /* Settings of the writer's connection.
  *

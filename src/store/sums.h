@@ -117,16 +117,17 @@ bool sums_settle(struct store *s);
 	CUT("sm_pct_ms") ", " \
 	"own_use = (own_use & 255) + ((own_use >> 8) * ?3 / ?4 << 8)"
 
-#define LEASED_COLUMNS(X) \
+#define RESERVED_COLUMNS(X) \
 	X("reserved_ms") ", " \
-	X("active_ms") ", " \
-	X("idle_held_ms") ", " \
-	X("use_unknown_ms") ", " \
-	X("untouched_ms") ", " \
 	X("unknown_ms")
-#define LEASED_ADD LEASED_COLUMNS(ADD)
-#define LEASED_CUT LEASED_COLUMNS(CUT)
-#define LEASED_SUMS LEASED_COLUMNS(SUM)
+#define RESERVED_ADD RESERVED_COLUMNS(ADD)
+#define RESERVED_CUT RESERVED_COLUMNS(CUT)
+#define RESERVED_SUMS RESERVED_COLUMNS(SUM)
+#define LEASED_ADD \
+	ADD("active_ms") ", " \
+	ADD("idle_held_ms") ", " \
+	ADD("use_unknown_ms") ", " \
+	ADD("untouched_ms")
 
 #define TOTAL_GPU_ADD \
 	ADD("ms") ", " \

@@ -47,21 +47,24 @@ CREATE TABLE lease (
 	first_seen_ms INTEGER NOT NULL, last_seen_ms INTEGER NOT NULL, ended_ms INTEGER
 );
 CREATE INDEX lease_open ON lease (host, kind, name) WHERE ended_ms IS NULL;
-CREATE TABLE leased_1m (
+CREATE TABLE reserved_1m (
 	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, lease INTEGER NOT NULL,
-	reserved_ms INTEGER NOT NULL, active_ms INTEGER NOT NULL, idle_held_ms INTEGER NOT NULL,
-	use_unknown_ms INTEGER NOT NULL, untouched_ms INTEGER NOT NULL, unknown_ms INTEGER NOT NULL,
+	reserved_ms INTEGER NOT NULL, unknown_ms INTEGER NOT NULL,
 	PRIMARY KEY (slot, gpu, lease)
 ) WITHOUT ROWID;
-CREATE TABLE leased_5m (
+CREATE TABLE reserved_5m (
 	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, lease INTEGER NOT NULL,
-	reserved_ms INTEGER NOT NULL, active_ms INTEGER NOT NULL, idle_held_ms INTEGER NOT NULL,
-	use_unknown_ms INTEGER NOT NULL, untouched_ms INTEGER NOT NULL, unknown_ms INTEGER NOT NULL,
+	reserved_ms INTEGER NOT NULL, unknown_ms INTEGER NOT NULL,
 	PRIMARY KEY (slot, gpu, lease)
 ) WITHOUT ROWID;
-CREATE TABLE leased_1h (
+CREATE TABLE reserved_1h (
 	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, lease INTEGER NOT NULL,
-	reserved_ms INTEGER NOT NULL, active_ms INTEGER NOT NULL, idle_held_ms INTEGER NOT NULL,
-	use_unknown_ms INTEGER NOT NULL, untouched_ms INTEGER NOT NULL, unknown_ms INTEGER NOT NULL,
+	reserved_ms INTEGER NOT NULL, unknown_ms INTEGER NOT NULL,
+	PRIMARY KEY (slot, gpu, lease)
+) WITHOUT ROWID;
+CREATE TABLE leased_1d (
+	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, lease INTEGER NOT NULL,
+	active_ms INTEGER NOT NULL, idle_held_ms INTEGER NOT NULL, use_unknown_ms INTEGER NOT NULL,
+	untouched_ms INTEGER NOT NULL,
 	PRIMARY KEY (slot, gpu, lease)
 ) WITHOUT ROWID;

@@ -15,6 +15,7 @@
 
 /* A tick may be written this late, when a scrape already shows the time of a new process. */
 #define LATE_MS 30000
+enum { DAY_S = 86400 };
 /* A place becomes free when its user has had no time for this long. */
 #define PLACE_FREE_AFTER "35 * 86400000"
 
@@ -82,9 +83,11 @@ static const char *const texts[STATEMENT_COUNT] = {
 		"UPDATE usage_1m SET " USAGE_CUT " WHERE slot = ?1 AND gpu = ?2",
 	[STATEMENT_CUT_HOLDING] =
 		"UPDATE holding_1m SET " HOLDING_CUT " WHERE slot = ?1 AND gpu = ?2",
-	[STATEMENT_CUT_LEASED] =
-		"UPDATE leased_1m SET " LEASED_CUT " WHERE slot = ?1 AND gpu = ?2",
-	[STATEMENT_LEASED] = "INSERT INTO leased_1m VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+	[STATEMENT_CUT_RESERVED] =
+		"UPDATE reserved_1m SET " RESERVED_CUT " WHERE slot = ?1 AND gpu = ?2",
+	[STATEMENT_RESERVED] = "INSERT INTO reserved_1m VALUES (?1, ?2, ?3, ?4, ?5)"
+			       " ON CONFLICT DO UPDATE SET " RESERVED_ADD,
+	[STATEMENT_LEASED] = "INSERT INTO leased_1d VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
 			     " ON CONFLICT DO UPDATE SET " LEASED_ADD,
 	/* The row of a lease that an earlier run saw. A job that was started again meanwhile
 	 * began later; when a pick began is known only to the run that saw it first. */
@@ -429,11 +432,16 @@ static bool write_leases(struct store *s, const struct tick *t)
 	}
 	for (size_t i = 0; i < t->n_leased; i++) {
 		const struct lease_sum *l = &t->leased[i];
-		if (!sql_put(statement(s, STATEMENT_LEASED), NULL, SQL_INT(l->slot),
-			    SQL_INT(s->card_ids[l->card]), SQL_INT(s->lease_ids[l->lease]),
-			    SQL_INT(l->reserved_ms), SQL_INT(l->active_ms),
-			    SQL_INT(l->idle_held_ms), SQL_INT(l->use_unknown_ms),
-			    SQL_INT(l->untouched_ms), SQL_INT(l->unknown_ms)))
+		int64_t card = s->card_ids[l->card], lease = s->lease_ids[l->lease];
+		if ((l->reserved_ms || l->unknown_ms) &&
+			!sql_put(statement(s, STATEMENT_RESERVED), NULL, SQL_INT(l->slot),
+				SQL_INT(card), SQL_INT(lease), SQL_INT(l->reserved_ms),
+				SQL_INT(l->unknown_ms)))
+			return false;
+		if (!sql_put(statement(s, STATEMENT_LEASED), NULL,
+			    SQL_INT(l->slot - l->slot % DAY_S), SQL_INT(card), SQL_INT(lease),
+			    SQL_INT(l->active_ms), SQL_INT(l->idle_held_ms),
+			    SQL_INT(l->use_unknown_ms), SQL_INT(l->untouched_ms)))
 			return false;
 		if (l->reserved_ms &&
 			!sql_put(statement(s, STATEMENT_TOTAL_USER), NULL, SQL_INT(s->host),
@@ -462,7 +470,7 @@ static bool cut_slot(struct store *s, int64_t slot, int64_t slot_ms)
 		sqlite3_reset(q);
 		if (rc != SQLITE_ROW)
 			return rc == SQLITE_DONE;
-		for (enum statement cut = STATEMENT_CUT_USAGE; cut <= STATEMENT_CUT_LEASED;
+		for (enum statement cut = STATEMENT_CUT_USAGE; cut <= STATEMENT_CUT_RESERVED;
 			cut++)
 			if (!sql_put(statement(s, cut), NULL, SQL_INT(slot), SQL_INT(card),
 				    SQL_INT(slot_ms), SQL_INT(ms)))

@@ -253,9 +253,11 @@ def test_a_thousand_histories(tmp_path):
     assert done.returncode == 0, done.stderr
     db = sqlite3.connect(path)
     rows = {}
-    for lease, uuid, *sums in db.execute(f"SELECT lease, uuid, {', '.join(f'sum({column})' for column in OWN)} FROM leased_1m "
-                                         "JOIN gpu ON gpu.id = gpu GROUP BY 1, 2"):
-        rows[lease, uuid] = dict(zip(OWN, sums))
+    for table in ("reserved_1m", "leased_1d"):
+        columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")][3:]
+        for lease, uuid, *sums in db.execute(f"SELECT lease, uuid, {', '.join(f'sum({column})' for column in columns)} FROM {table} "
+                                             "JOIN gpu ON gpu.id = gpu GROUP BY 1, 2"):
+            rows.setdefault((lease, uuid), {}).update(zip(columns, sums))
     leases = {}
     for row, kind, name, since, ended in db.execute("SELECT id, kind, name, since_ms, ended_ms FROM lease ORDER BY id"):
         leases.setdefault((("slurm", "pod", "pick")[kind], name, since), []).append((row, ended))
@@ -264,7 +266,7 @@ def test_a_thousand_histories(tmp_path):
         check(history, stored(db, history), rows, leases, checked)
     # Nothing was proved if a kind of time never occurred.
     assert all(ms > 100_000 for name, ms in checked.items() if name not in ("unobserved", "use_unknown", "use_unknown_ms")), checked
-    whole = db.execute("SELECT owner, sum(reserved_ms) FROM leased_1m JOIN lease ON lease.id = lease GROUP BY 1").fetchall()
+    whole = db.execute("SELECT owner, sum(reserved_ms) FROM reserved_1m JOIN lease ON lease.id = lease GROUP BY 1").fetchall()
     assert whole == db.execute("SELECT user, share_ms FROM total_user WHERE state = 5 ORDER BY user").fetchall()
     assert sum(ms for _, ms in whole) == db.execute("SELECT sum(ms) FROM usage WHERE state = 5").fetchone()[0]
     compacted(path, db, histories)
@@ -293,14 +295,14 @@ def check(history, cards, rows, leases, checked):
 
 def compacted(path, db, histories):
     """Slots become coarser, and no millisecond of a lease is lost."""
-    sums = f"SELECT lease, gpu, {', '.join(f'sum({column})' for column in OWN)} FROM " \
-        "(SELECT * FROM leased_1m UNION ALL SELECT * FROM leased_5m UNION ALL SELECT * FROM leased_1h) GROUP BY 1, 2 ORDER BY 1, 2"
+    sums = "SELECT lease, gpu, sum(reserved_ms), sum(unknown_ms) FROM (SELECT * FROM reserved_1m UNION ALL SELECT * FROM reserved_5m " \
+        "UNION ALL SELECT * FROM reserved_1h) GROUP BY 1, 2 ORDER BY 1, 2"
     before = db.execute(sums).fetchall()
     db.close()
     end = START + len(histories) * SPACING
     script = f"begin {end}\ncompact {end + 7 * 3600_000}\nstop\n"
     subprocess.run([BUILD / "tests" / "lease_play", path], input=script, text=True, check=True)
     db = sqlite3.connect(path)
-    assert db.execute("SELECT count(*) FROM leased_5m").fetchone()[0] > 0
+    assert db.execute("SELECT count(*) FROM reserved_5m").fetchone()[0] > 0
     assert db.execute(sums).fetchall() == before
     db.close()

@@ -59,8 +59,8 @@ def lab(tmp_path_factory):
     lease = s.insert("lease", host=host, kind=0, name="4", owner="ann", share=1, since_ms=T * 1000,
                      first_seen_ms=T * 1000, last_seen_ms=T * 1000)
     for width in ("1m", "5m", "1h"):
-        s.insert(f"leased_{width}", slot=T - HOUR, gpu=card, lease=lease, reserved_ms=9, active_ms=0, idle_held_ms=0,
-                 use_unknown_ms=0, untouched_ms=9, unknown_ms=0)
+        s.insert(f"reserved_{width}", slot=T - HOUR, gpu=card, lease=lease, reserved_ms=9, unknown_ms=0)
+    s.insert("leased_1d", slot=T // 86400 * 86400, gpu=card, lease=lease, active_ms=0, idle_held_ms=0, use_unknown_ms=0, untouched_ms=9)
     s.insert("import", host=host, first_ms=1, last_ms=2, samples=3, imported_ms=4, path="old.db")
     s.sums(T)
     s.save()

@@ -239,8 +239,7 @@ def test_jobs(tmp_path):
     s.db.execute("UPDATE run SET leases = 1")
     lease = s.insert("lease", host=host, kind=0, name="13", owner="bob", uid=1001, job_name="wait", share=1, since_ms=T * 1000,
                      first_seen_ms=T * 1000, last_seen_ms=T * 1000)
-    s.insert("leased_1m", slot=T, gpu=cards[1], lease=lease, reserved_ms=60000, active_ms=0, idle_held_ms=0, use_unknown_ms=0,
-             untouched_ms=60000, unknown_ms=0)
+    s.insert("reserved_1m", slot=T, gpu=cards[1], lease=lease, reserved_ms=60000, unknown_ms=0)
     db = s.save()
 
     def of(*args):
