@@ -25,6 +25,8 @@ struct world {
 	struct usage_sum usage[SUMS_MAX];
 	struct holding_sum holding[SUMS_MAX];
 	struct holder_now holders[LIVES_MAX];
+	struct lease_entry leases[CARDS_MAX];
+	struct lease_sum leased[CARDS_MAX];
 	size_t n_usage, n_holding, n_holders;
 };
 
@@ -154,10 +156,39 @@ static void play_card(struct world *w, int64_t slot, int64_t width_ms, int card)
 	int64_t active = (int64_t)((busy > 1 ? 1 : busy) * (double)held);
 	add_usage(w, slot, card, CARD_ACTIVE, active, 40 + chance(w) * 59);
 	add_usage(w, slot, card, CARD_IDLE_HELD, held - active, chance(w) * 3);
-	add_usage(w, slot, card, CARD_TRULY_IDLE, width_ms - held, chance(w));
+	add_usage(w, slot, card, w->lab->leased ? CARD_RESERVED : CARD_TRULY_IDLE,
+		width_ms - held, chance(w));
+	w->leased[card] = (struct lease_sum){ .slot = slot,
+		.card = (uint32_t)card,
+		.lease = (uint32_t)card,
+		.reserved_ms = width_ms - held,
+		.active_ms = active,
+		.idle_held_ms = held - active,
+		.untouched_ms = width_ms - held };
 	for (size_t i = 0; i < w->n; i++)
 		if (w->lives[i].card == card)
 			add_holding(w, slot, i, active, held - active, count == 1, count);
+}
+
+/* At midnight the jobs end, and others get their cards. */
+static void change_jobs(struct world *w, int64_t slot)
+{
+	for (int i = 0; i < w->lab->cards && slot % DAY == 0; i++) {
+		struct lease_entry *l = &w->leases[i];
+		int64_t now_ms = slot * 1000;
+		*l = (struct lease_entry){ .first_seen_ms = now_ms,
+			.last_seen_ms = now_ms,
+			.ended_ms = now_ms + DAY * 1000LL,
+			.dirty = true };
+		l->lease = (struct lease){
+			.uid = 1000 + i, .share = 1, .since_ms = now_ms, .until_ms = -1
+		};
+		snprintf(l->lease.id, sizeof(l->lease.id), "%lld",
+			100000LL + slot / DAY * 12 + i);
+		snprintf(l->lease.owner, sizeof(l->lease.owner), "user%d", i);
+		snprintf(l->lease.job_name, sizeof(l->lease.job_name), "train-vit-large");
+		snprintf(l->lease.account, sizeof(l->lease.account), "vision");
+	}
 }
 
 static void remove_ended(struct world *w)
@@ -193,7 +224,13 @@ static int play_slot(
 			w->processes[i].dirty = true;
 		}
 	}
+	change_jobs(w, slot);
+	size_t n_leases = w->lab->leased ? (size_t)w->lab->cards : 0;
 	struct tick t = { .at_ms = end_ms,
+		.leases = w->leases,
+		.n_leases = n_leases,
+		.leased = w->leased,
+		.n_leased = n_leases,
 		.cards = w->cards,
 		.n_cards = (size_t)w->lab->cards,
 		.processes = w->processes,

@@ -4,6 +4,7 @@
 #ifndef GUA_TESTS_UNIT_LAB_YEAR_H
 #define GUA_TESTS_UNIT_LAB_YEAR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "store/store.h"
@@ -14,6 +15,7 @@ struct lab_year {
 	double lives_per_day; /* of processes, over all cards */
 	double holders;	      /* on a card, on average */
 	int64_t end_s;	      /* unix seconds; a whole hour */
+	bool leased; /* each card has a job of its own each day, which does not always use it */
 	uint64_t seed;
 	int64_t ticks, lives; /* filled: what was written */
 };
