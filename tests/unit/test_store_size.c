@@ -39,9 +39,10 @@ static void test_a_year_fits(void **state)
 	if (store_open(&s, w->path, &e) != 0 || lab_year_write(&lab, s, &e) != 0)
 		fail_msg("%s", e.text);
 	store_close(s);
-	double hours =
-		(double)pages_of(w, "'usage_1h', 'holding_1h', 'heat_1h'") / (DAYS - FINE_DAYS);
-	double lives = (double)pages_of(w, "'process', 'holding_1d', 'usage_1d'") / DAYS;
+	double hours = (double)pages_of(w, "'usage_1h', 'holding_1h'") / (DAYS - FINE_DAYS);
+	/* All days have these, also those with finer slots. */
+	double lives =
+		(double)pages_of(w, "'process', 'holding_1d', 'usage_1d', 'heat_1h'") / DAYS;
 	double fine = (double)pages_of(w,
 		"'usage_5m', 'usage_1m', 'usage_hour', 'holding_5m', 'holding_1m', "
 		"'holding_hour'");
@@ -57,7 +58,8 @@ static void test_a_year_fits(void **state)
 	assert_true(mean > 1.0 && mean < 1.9);
 	assert_true(lab.lives > 75 * DAYS);
 	assert_true(year > 10e6);
-	assert_true(year < MOST_BYTES);
+	if (year >= MOST_BYTES)
+		fail_msg("a year takes %.2f MB", year / 1e6);
 	/* Leases take little beside it, although each card always has one, and a quarter of
 	 * the time is reserved. */
 	assert_true(leases > 0 && leases < 0.07 * year);
