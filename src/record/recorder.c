@@ -139,8 +139,7 @@ static void notice_exits(struct recorder *r, bool exact)
 	struct moment m = clock_now(r->clock);
 	int64_t lo_us = exact ? m.wall_us : m.wall_us - (m.boot_us - r->exits_us);
 	struct round *round = r->late ? NULL : r->round;
-	if (watch_exits(&r->watch, round, lo_us / 1000, m.wall_us / 1000))
-		schedule_soon(&r->schedule, m.boot_us);
+	watch_exits(&r->watch, round, lo_us / 1000, m.wall_us / 1000);
 	r->exits_us = m.boot_us;
 }
 
@@ -216,9 +215,8 @@ static void take_exits(struct recorder *r)
 	if (!r->exit.on)
 		return;
 	r->exit.on = false;
-	if (watch_exits(&r->watch, r->late ? NULL : r->round, r->exit.lo_us / 1000,
-		    (at_once ? r->exit.at.wall_us : now.wall_us) / 1000))
-		schedule_soon(&r->schedule, now.boot_us);
+	watch_exits(&r->watch, r->late ? NULL : r->round, r->exit.lo_us / 1000,
+		(at_once ? r->exit.at.wall_us : now.wall_us) / 1000);
 	r->exits_us = now.boot_us;
 }
 

@@ -5,12 +5,11 @@
 
 /* How often to look for new cards when nothing has failed. */
 #define RESCAN_US (600 * 1000000LL)
-/* The first wait after a failure, and the wait after a process has ended. */
+/* The first wait after a failure. */
 #define FIRST_WAIT_US 1000000
 /* For this long, a lost card is tried again at the shortest interval: after a short loss,
  * the ring still has the samples of that time. */
 #define EAGER_US (60 * 1000000LL)
-#define SOON_US 100000
 
 void schedule_start(struct schedule *s, int64_t now_us)
 {
@@ -122,9 +121,4 @@ void schedule_done(struct schedule *s, int64_t now_us, const struct round *round
 		apart_us = ring_us / 2;
 	s->next_drain_us = now_us + (int64_t)((double)apart_us *
 					      (0.8 + 0.2 * round_pace_chance(&s->pace)));
-}
-
-void schedule_soon(struct schedule *s, int64_t now_us)
-{
-	s->pace.next_glance_us = clock_earlier(s->pace.next_glance_us, now_us + SOON_US);
 }

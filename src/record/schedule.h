@@ -1,6 +1,8 @@
 /* Decides when the recorder glances, drains and ticks, and when it tries again after a failure.
  * Only ticks are regular. Everything that asks the driver happens at slightly random times, so
- * that a periodic job is not always seen in the same phase. Times are microseconds of the boot
+ * that a periodic job is not always seen in the same phase. For the same reason nothing that a
+ * process does changes when the next glance is: an exit that is noticed at once would set the
+ * phase of the glances after it. Times are microseconds of the boot
  * clock. */
 #ifndef GUA_RECORD_SCHEDULE_H
 #define GUA_RECORD_SCHEDULE_H
@@ -52,8 +54,6 @@ void schedule_done(struct schedule *s, int64_t now_us, const struct round *round
 	int64_t took_us, int64_t ring_us);
 /* Schedules the next tick after now: a missed tick is skipped. */
 void schedule_tick(struct schedule *s, int64_t now_us);
-/* A process came or went: the next glance is soon. */
-void schedule_soon(struct schedule *s, int64_t now_us);
 
 /* How long to wait before the next try, after a wait of `before_us` (0: the first). */
 int64_t schedule_wait(int64_t before_us, int64_t most_us);

@@ -210,21 +210,6 @@ static void test_no_patrol_when_a_tick_or_a_scan_is_late(void **state)
 	assert_false(schedule_can_patrol(&s, START, HEALTH_GOOD));
 }
 
-static void test_soon(void **state)
-{
-	(void)state;
-	struct schedule s = started();
-	struct round round = { 0 };
-	schedule_done(&s, START, &round, 0, 0);
-	schedule_soon(&s, START + 200000);
-	assert_int_equal(schedule_next(&s), START);
-	s.next_drain_us = START + 5 * SECOND;
-	assert_int_equal(schedule_next(&s), START + 300000);
-	/* What comes sooner stays. */
-	schedule_soon(&s, START + 900000);
-	assert_int_equal(schedule_next(&s), START + 300000);
-}
-
 /* A lost card: tried again every second for a minute, then less and less often. */
 static void test_tries_after_a_lost_card(void **state)
 {
@@ -386,7 +371,6 @@ int main(void)
 		cmocka_unit_test(test_a_ring_shorter_than_two_drains),
 		cmocka_unit_test(test_shared_cards_are_drained_by_what_that_costs),
 		cmocka_unit_test(test_no_patrol_when_a_tick_or_a_scan_is_late),
-		cmocka_unit_test(test_soon),
 		cmocka_unit_test(test_tries_after_a_lost_card),
 		cmocka_unit_test(test_tries_after_a_card_that_sleeps),
 		cmocka_unit_test(test_a_lost_card_beside_one_that_sleeps),
