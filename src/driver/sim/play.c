@@ -329,8 +329,8 @@ static void bring_to(struct play *p, size_t card, int64_t t_us)
 		double before_mj = added_mj(c);
 		add_up(p, card, end_us);
 		if (skipped_us > 0)
-			c->energy_mj += llround((added_mj(c) - before_mj) *
-						(double)skipped_us / (double)p->sample_us);
+			c->energy_mj += llround((added_mj(c) - before_mj) * (double)skipped_us /
+						(double)p->sample_us);
 		take_sample(p, c, end_us);
 	}
 	/* When played with fewer samples, the sums are computed from the samples. */
