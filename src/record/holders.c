@@ -8,6 +8,9 @@
 #include "base/clock.h"
 #include "driver/ring.h"
 
+/* Stretches that end later than this many times between two glances begin in the middle. */
+#define SHORT_TIMES 4.0
+
 int holders_reserve(struct holders *h, size_t more, struct err *e)
 {
 	return array_reserve(&h->items, &h->cap, h->n + more) ? 0 : err_memory(e);
@@ -41,7 +44,11 @@ static struct edge begin_edge(const struct process_id *id, const struct look_win
 {
 	if (w->first && id->started_ms >= 0 && id->started_ms <= w->lo_ms)
 		return EDGE_ALWAYS;
-	return edge_of(w, id->started_ms > w->lo_ms ? id->started_ms : w->lo_ms, true);
+	struct edge from =
+		edge_of(w, id->started_ms > w->lo_ms ? id->started_ms : w->lo_ms, true);
+	if (w->left_ms > from.lo)
+		from.at = w->left_ms;
+	return from;
 }
 
 /* How a stretch begins. */
@@ -156,6 +163,9 @@ int64_t holders_take(struct holders *h, const struct lives *lives, const struct 
 	size_t old = h->n;
 	int64_t earliest_ms = INT64_MAX;
 	within.lo_ms = earliest_change(h, lives, list, n, window);
+	for (size_t i = 0; i < old && window->steady; i++)
+		if (!holders_is_open(&h->items[i]) && h->items[i].to.at > within.left_ms)
+			within.left_ms = h->items[i].to.at;
 	window = &within;
 	for (size_t i = 0; i < old; i++) {
 		struct holder *item = &h->items[i];
@@ -174,6 +184,23 @@ int64_t holders_take(struct holders *h, const struct lives *lives, const struct 
 	return earliest_ms;
 }
 
+/* The begin of a stretch that ended at a moment that is known, soon after it was first seen. Of
+ * processes that are shorter than the time between two glances, some are never seen. The
+ * others stand for them: those that ended at once begin earlier, so that each counts as the
+ * whole time between two glances. Later this would make longer ones too short, so it fades. */
+static struct edge begin_before(struct edge from, const struct edge *to)
+{
+	bool middle = from.lo < from.hi && from.at == edge_between(from.lo, from.hi).at;
+	if (!middle || to->hi > to->lo || to->at < from.hi)
+		return from;
+	double apart_ms = (double)(from.hi - from.lo);
+	double times = (double)(to->at - from.hi) / apart_ms, whole = floor(times);
+	if (whole < SHORT_TIMES)
+		from.at +=
+			llround((1 - whole / SHORT_TIMES) * (times - whole - 0.5) * apart_ms);
+	return from;
+}
+
 bool holders_exit(struct holders *h, uint32_t life, const struct look_window *window)
 {
 	bool here = false;
@@ -182,6 +209,7 @@ bool holders_exit(struct holders *h, uint32_t life, const struct look_window *wi
 		if (item->process != life || !holders_is_open(item))
 			continue;
 		item->to = edge_of(window, window->lo_ms, false);
+		item->from = begin_before(item->from, &item->to);
 		here = true;
 	}
 	return here;
@@ -214,11 +242,11 @@ bool holders_had(const struct holders *h, const struct lives *lives, uint32_t pi
 	return false;
 }
 
-struct held holders_now(const struct holders *h)
+struct held holders_since(const struct holders *h, int64_t since_ms)
 {
 	struct held held = { 0 };
 	for (size_t i = 0; i < h->n; i++)
-		if (holders_is_open(&h->items[i]))
+		if (h->items[i].to.at > since_ms)
 			classify_held_add(&held, h->items[i].mem_bytes);
 	return held;
 }

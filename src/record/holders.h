@@ -24,7 +24,8 @@ struct look_window {
 	int64_t lo_ms, hi_ms; /* the last reading without the change, the first with it */
 	bool first;	      /* there was no list before */
 	bool stalled;	      /* no reading for too long: only certain time counts */
-	bool steady;	      /* used memory stayed the same: one process replaced another */
+	bool steady;	 /* used memory stayed the same: one process replaced another ... */
+	int64_t left_ms; /* ... that exited at this moment; 0: unknown. Set by holders_take() */
 };
 
 /* The parts of a process list entry that are needed here. */
@@ -54,8 +55,8 @@ void holders_add_ended(struct holders *h, const struct lives *lives, const struc
 bool holders_had(const struct holders *h, const struct lives *lives, uint32_t pid,
 	int64_t from_ms, int64_t to_ms);
 
-/* What the processes that are on the card now hold together. */
-struct held holders_now(const struct holders *h);
+/* What the processes that are on the card now, or left it after `since_ms`, hold together. */
+struct held holders_since(const struct holders *h, int64_t since_ms);
 /* Whether processes of more than one user are on the card. */
 bool holders_are_several(const struct holders *h);
 

@@ -301,8 +301,9 @@ static void take_list(struct watch *w, struct source *s, size_t i, struct round 
 	const struct card_reading *r = &s->cards[i];
 	/* If used memory changed, the change came after the last glance; otherwise only the
 	 * last list is known to be without the change. */
-	bool told = card->mem_bytes >= 0 && r->mem_used_bytes >= 0 &&
-		    (card->mem_bytes != r->mem_used_bytes || card->exits);
+	bool known = card->mem_bytes >= 0 && r->mem_used_bytes >= 0;
+	bool same = known && card->mem_bytes == r->mem_used_bytes;
+	bool told = known && (!same || card->exits);
 	struct look_window window = {
 		.lo_ms = told ? card->glance_ms : card->look_ms,
 		.hi_ms = now_ms,
@@ -320,12 +321,11 @@ static void take_list(struct watch *w, struct source *s, size_t i, struct round 
 	if (window.stalled && !window.first)
 		account_torn(&card->account, now_ms);
 	/* Processes came and went while used memory stayed the same: one replaced another. */
-	bool steady =
-		!told && card->mem_bytes >= 0 && r->mem_used_bytes >= 0 && !window.stalled;
-	struct held held = holders_now(&card->holders);
+	bool steady = same && !window.stalled;
 	window.steady = steady;
 	if (steady)
-		account_steady(&card->account, card->look_ms, now_ms, held);
+		account_steady(&card->account, window.lo_ms, now_ms,
+			holders_since(&card->holders, window.lo_ms));
 	size_t n = make_list(w, s, i, window.lo_ms, round);
 	int64_t since_ms = holders_take(&card->holders, &w->lives, w->list, n, &window);
 	/* Time that was accounted before this list is less certain now. */

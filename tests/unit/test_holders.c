@@ -202,6 +202,46 @@ static void test_exits(void **state)
 	assert_edge(f->holders.items[0].to, 60000, 60000, 60000);
 }
 
+/* A process that holds for `long_ms`, with a glance each second: returns how long it is counted
+ * for, on the average of all phases. */
+static int64_t counted_of(struct fixture *f, int64_t long_ms)
+{
+	int64_t sum = 0;
+	for (int64_t begin = 5; begin < 1000; begin += 10) {
+		int64_t end = 60000 + begin + long_ms;
+		f->holders.n = 0;
+		if (end < 61000)
+			continue; /* not seen */
+		take(f, 1, 500 * MB, between(60000, 61000));
+		assert_true(leave(f, life(f, 1), end, end));
+		sum += end - f->holders.items[0].from.at;
+	}
+	return sum / 100;
+}
+
+/* On the average short processes count as they are, although many are never seen. */
+static void test_short_processes(void **state)
+{
+	struct fixture *f = *state;
+	for (int64_t ms = 200; ms <= 1000; ms += 200)
+		assert_in_range(counted_of(f, ms), ms - 10, ms + 10);
+	for (int64_t ms = 1100; ms <= 6000; ms += 100)
+		assert_in_range(counted_of(f, ms), ms - 40, ms + 10);
+}
+
+/* One exits, another has as much memory at the next glance: it came when the first left. */
+static void test_one_takes_the_place_of_one_that_exited(void **state)
+{
+	struct fixture *f = *state;
+	struct look_window swap = { .lo_ms = 60000, .hi_ms = 61000, .steady = true };
+	take(f, 1, 500 * MB, first);
+	leave(f, life(f, 1), 60200, 60200);
+	take(f, 2, 500 * MB, swap);
+	assert_edge(f->holders.items[1].from, 60000, 60200, 61000);
+	assert_int_equal(holders_since(&f->holders, 60000).bytes, 1000 * MB);
+	assert_int_equal(holders_since(&f->holders, 60200).bytes, 500 * MB);
+}
+
 static void test_exit_at_an_unknown_moment(void **state)
 {
 	struct fixture *f = *state;
@@ -396,6 +436,8 @@ int main(void)
 		TEST(test_release),
 		TEST(test_exits),
 		TEST(test_exit_at_an_unknown_moment),
+		TEST(test_short_processes),
+		TEST(test_one_takes_the_place_of_one_that_exited),
 		TEST(test_memory_that_changes),
 		TEST(test_memory_that_changes_twice_in_one_window),
 		TEST(test_release_and_hold_at_once),

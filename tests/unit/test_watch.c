@@ -158,11 +158,53 @@ static void test_no_readings_of_a_card_that_was_just_lost(void **state)
 	watch_finish(&w);
 }
 
+/* Used memory is the same at both glances, but not the process: it was held in between. */
+static void test_an_exit_and_as_much_memory(void **state)
+{
+	(void)state;
+	static const struct source_ops ops = { .name = "fake", .describe = describe };
+	static const struct rules rules = RULES_DEFAULT;
+	static const struct watch_pace pace = { .drain_ms = 5000, .stall_ms = 3000 };
+	struct card_process process = { 100, PROCESS_COMPUTE, 1 << 30 };
+	struct card_reading card = { .id.uuid = "GPU-a",
+		.own_processes = true,
+		.processes_known = true,
+		.processes = &process,
+		.n_processes = 1,
+		.mem_used_bytes = 1 << 30 };
+	struct source source = { .ops = &ops, .cards = &card, .n_cards = 1 };
+	struct round_card looked = { .looked = true };
+	struct round round = { .begun_ms = 2000,
+		.ended_ms = 2000,
+		.glanced = true,
+		.cards = &looked,
+		.n_cards = 1 };
+	const struct watch_past past = { never_seen, NULL };
+	struct look_window exit = { .lo_ms = 2600, .hi_ms = 2600 };
+	struct err e = { 0 };
+	struct watch w;
+	watch_init(&w, &(struct watch_options){ .rules = &rules, .pace = pace }, &e);
+	assert_int_equal(watch_cards(&w, &source, 1000, &past, &e), 0);
+	assert_int_equal(watch_round(&w, &source, &round, &e), 0);
+	struct watched *card_now = &w.cards[0];
+	card_now->exits = holders_exit(&card_now->holders, 0, &exit);
+	process.pid = 101;
+	round.begun_ms = round.ended_ms = 3000;
+	assert_int_equal(watch_round(&w, &source, &round, &e), 0);
+	assert_int_equal(card_now->holders.n, 2);
+	assert_int_equal(card_now->holders.items[1].from.at, 2600);
+	assert_int_equal(card_now->account.steady_from_ms, 2000);
+	assert_int_equal(card_now->account.steady_to_ms, 3000);
+	assert_int_equal(card_now->account.steady.bytes, 1 << 30);
+	watch_finish(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(
 						    test_all_holders_and_samples_or_none),
 		cmocka_unit_test(test_no_readings_of_a_card_that_was_just_lost),
+		cmocka_unit_test(test_an_exit_and_as_much_memory),
 		cmocka_unit_test(test_lives_are_bounded_while_the_store_fails) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
