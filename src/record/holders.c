@@ -37,17 +37,20 @@ static struct edge edge_of(const struct look_window *w, int64_t lo_ms, bool begi
 	return edge;
 }
 
-/* The moment from which a new holder counts, not before it started. At the first look, the
- * samples in the driver's ring are older than the list. A process that started before them
- * was there; one with an unknown start may not have been. */
+/* The moment from which a new holder counts, not before it started. A program loads for some
+ * time before it takes memory, so the middle stays where it is without the start. At the first
+ * look, the samples in the driver's ring are older than the list. A process that started before
+ * them was there; one with an unknown start may not have been. */
 static struct edge begin_edge(const struct process_id *id, const struct look_window *w)
 {
 	if (w->first && id->started_ms >= 0 && id->started_ms <= w->lo_ms)
 		return EDGE_ALWAYS;
-	struct edge from =
-		edge_of(w, id->started_ms > w->lo_ms ? id->started_ms : w->lo_ms, true);
+	struct edge from = edge_of(w, w->lo_ms, true);
+	if (id->started_ms > from.lo)
+		from.lo = id->started_ms < from.hi ? id->started_ms : from.hi;
 	if (w->left_ms > from.lo)
 		from.at = w->left_ms;
+	from.at = clock_later(from.lo, from.at);
 	return from;
 }
 
@@ -190,14 +193,14 @@ int64_t holders_take(struct holders *h, const struct lives *lives, const struct 
  * whole time between two glances. Later this would make longer ones too short, so it fades. */
 static struct edge begin_before(struct edge from, const struct edge *to)
 {
-	bool middle = from.lo < from.hi && from.at == edge_between(from.lo, from.hi).at;
-	if (!middle || to->hi > to->lo || to->at < from.hi)
+	if (from.at >= from.hi || to->hi > to->lo || to->at < from.hi)
 		return from;
-	double apart_ms = (double)(from.hi - from.lo);
+	double apart_ms = 2 * (double)(from.hi - from.at); /* the middle counts */
 	double times = (double)(to->at - from.hi) / apart_ms, whole = floor(times);
 	if (whole < SHORT_TIMES)
 		from.at +=
 			llround((1 - whole / SHORT_TIMES) * (times - whole - 0.5) * apart_ms);
+	from.at = clock_later(from.lo, from.at);
 	return from;
 }
 

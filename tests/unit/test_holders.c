@@ -168,7 +168,7 @@ static void test_newcomer_that_started_after_the_glance(void **state)
 	struct fixture *f = *state;
 	f->started_ms[1] = 60800;
 	assert_int_equal(take(f, 1, 500 * MB, between(60000, 61000)), 60800);
-	assert_edge(f->holders.items[0].from, 60800, 60900, 61000);
+	assert_edge(f->holders.items[0].from, 60800, 60800, 61000);
 	/* A start that the clock puts after the look is the look. */
 	f->started_ms[2] = 61200;
 	take(f, 2, 500 * MB, between(60000, 61000));
@@ -217,6 +217,24 @@ static int64_t counted_of(struct fixture *f, int64_t long_ms)
 		sum += end - f->holders.items[0].from.at;
 	}
 	return sum / 100;
+}
+
+/* A process that takes memory some time after its start, with a glance each second: on the
+ * average of all phases it counts from when it has memory. */
+static void test_programs_that_load(void **state)
+{
+	struct fixture *f = *state;
+	for (int64_t load_ms = 250; load_ms <= 1500; load_ms += 250) {
+		int64_t late_ms = 0;
+		for (int64_t begin = 60005; begin < 61000; begin += 10) {
+			struct process_id *id = &f->lives.entries[life(f, 1)].id;
+			id->started_ms = begin - load_ms;
+			f->holders.n = 0;
+			take(f, 1, 500 * MB, between(60000, 61000));
+			late_ms += f->holders.items[0].from.at - begin;
+		}
+		assert_in_range(late_ms / 100 + 1, 0, 35);
+	}
 }
 
 /* On the average short processes count as they are, although many are never seen. */
@@ -437,6 +455,7 @@ int main(void)
 		TEST(test_exits),
 		TEST(test_exit_at_an_unknown_moment),
 		TEST(test_short_processes),
+		TEST(test_programs_that_load),
 		TEST(test_one_takes_the_place_of_one_that_exited),
 		TEST(test_memory_that_changes),
 		TEST(test_memory_that_changes_twice_in_one_window),
