@@ -302,12 +302,12 @@ bool file_is_below(const char *root, const char *path)
 	return file_path(whole, "%s%s", root, path) && access(whole, F_OK) == 0;
 }
 
-/* Opens the file to write: a new file beside `path`, whose name goes into `made`; or, if `path`
- * is a device, a FIFO or a link such as /dev/stdout, what it names. */
-static int open_beside(const char *path, char made[PATH_MAX])
+/* Opens the file to write: a new file beside `path`, whose name goes into `made`; or, with
+ * `keep`, if `path` is a device, a FIFO or a link such as /dev/stdout, what it names. */
+static int open_beside(const char *path, bool keep, char made[PATH_MAX])
 {
 	struct stat there;
-	bool exists = lstat(path, &there) == 0;
+	bool exists = keep && lstat(path, &there) == 0;
 	made[0] = '\0';
 	if (exists && S_ISLNK(there.st_mode))
 		return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, 0666);
@@ -326,10 +326,10 @@ static int open_beside(const char *path, char made[PATH_MAX])
 	return fd;
 }
 
-int file_replace(const char *path, const char *bytes, size_t len, struct err *e)
+static int replace(const char *path, bool keep, const char *bytes, size_t len, struct err *e)
 {
 	char made[PATH_MAX];
-	int fd = open_beside(path, made);
+	int fd = open_beside(path, keep, made);
 	bool ok = fd >= 0 && write_whole(fd, bytes, len);
 	int why = errno;
 	if (fd >= 0 && close(fd) != 0 && ok) {
@@ -345,6 +345,16 @@ int file_replace(const char *path, const char *bytes, size_t len, struct err *e)
 	if (ok)
 		return 0;
 	return err_set(e, ERR_WORLD, "cannot write %s: %s", path, strerror(why));
+}
+
+int file_replace(const char *path, const char *bytes, size_t len, struct err *e)
+{
+	return replace(path, true, bytes, len, e);
+}
+
+int file_replace_entry(const char *path, const char *bytes, size_t len, struct err *e)
+{
+	return replace(path, false, bytes, len, e);
 }
 
 int file_make_absolute(const char **path, char *storage, struct err *e)

@@ -68,6 +68,9 @@ void file_hold_standard(void);
  * The new file keeps mode and owner. If `path` is a device, a FIFO or a symbolic link, the
  * bytes are written to what it names. */
 int file_replace(const char *path, const char *bytes, size_t len, struct err *e);
+/* The same for a directory of somebody else: nothing there is followed or kept. A link or a
+ * FIFO is replaced, too, and the new file has the mode of the mask. */
+int file_replace_entry(const char *path, const char *bytes, size_t len, struct err *e);
 
 /* Identifies the file that a path leads to. Comparing gives an order of files; 0: the same
  * file. */

@@ -786,6 +786,9 @@ static int find_file(char path[PATH_MAX], const char *dir, enum lease_kind kind,
 static bool is_written(const char *path, const struct str *text)
 {
 	char there[LEASE_FILE_MAX];
+	struct stat st;
+	if (lstat(path, &st) != 0 || !S_ISREG(st.st_mode))
+		return false;
 	ssize_t n = file_read_at(AT_FDCWD, path, there, sizeof(there));
 	return n == (ssize_t)text->len && memcmp(there, text->data, text->len) == 0;
 }
@@ -803,9 +806,11 @@ int lease_dir_put(const char *dir, enum lease_kind kind, const struct lease_file
 	lease_file_add(&text, f);
 	if (rc == 0 && text.failed)
 		rc = err_memory(e);
+	if (rc == 0 && text.len >= LEASE_FILE_MAX)
+		rc = err_set(e, ERR_USAGE, "the lease has too many cards");
 	/* A file that is not touched does not make readers read all of them again. */
 	if (rc == 0 && !is_written(path, &text))
-		rc = file_replace(path, str_text(&text), text.len, e);
+		rc = file_replace_entry(path, str_text(&text), text.len, e);
 	umask(mask);
 	str_finish(&text);
 	return rc;

@@ -10,6 +10,7 @@
 #include "base/options.h"
 
 #define AT(member) .offset = offsetof(struct lease_file, member)
+enum { TEXT_CAP = 512 }; /* of a text that is written: more than is read of any */
 #define SECONDS_MAX 1e11 /* the year 5138: milliseconds of it are exact */
 
 static const struct option_row keys[] = {
@@ -61,11 +62,12 @@ int lease_file_parse(char *bytes, size_t len, struct lease_file *f, struct err *
 	return 0;
 }
 
-/* In quotes, because a value may have a # or quotes in it. */
-static void add_text(struct str *out, const char *text)
+/* In quotes, because a value may have a # or quotes in it. A text that a user chose is cut, so
+ * that it does not make the file too large. */
+static void add_text(struct str *out, const char *text, bool is_list)
 {
 	char safe[LEASE_FILE_MAX];
-	str_escape(safe, sizeof(safe), text, strlen(text));
+	str_escape(safe, is_list ? sizeof(safe) : TEXT_CAP, text, strlen(text));
 	str_add(out, "\"");
 	for (const char *at = safe; *at; at++)
 		str_addf(out, "%s%c", strchr("\"\\", *at) ? "\\" : "", *at);
@@ -89,7 +91,7 @@ void lease_file_add(struct str *out, const struct lease_file *f)
 		if (!text || !*text)
 			continue;
 		str_addf(out, "%s = ", row->name);
-		add_text(out, text);
+		add_text(out, text, row->offset == offsetof(struct lease_file, cards));
 	}
 }
 
@@ -126,7 +128,9 @@ struct lease lease_file_lease(
 bool lease_file_name(char name[LEASE_FILE_NAME_CAP], const char *id)
 {
 	size_t len = 0;
-	if (!*id || strlen(id) >= LABEL_CAP)
+	char safe[LABEL_CAP * 4];
+	str_escape(safe, sizeof(safe), id, strlen(id));
+	if (!*id || strlen(id) >= LABEL_CAP || strcmp(safe, id) != 0)
 		return false;
 	for (const char *at = id; *at; at++) {
 		/* A name that begins with a dot is not a lease. */

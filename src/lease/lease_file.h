@@ -37,7 +37,7 @@ void lease_file_add(struct str *out, const struct lease_file *f);
 struct lease lease_file_lease(
 	const struct lease_file *f, enum lease_kind kind, int64_t written_ms);
 
-/* The name of the file of a lease; false: the id is empty or too long. */
+/* The name of the file of a lease; false: the id is empty, too long or cannot be shown. */
 bool lease_file_name(char name[LEASE_FILE_NAME_CAP], const char *id);
 /* Takes the next card from a list with commas; what is not the name of a card is skipped. One
  * of several parts of a card ("GPU-...::2") is that card. False at the end. */

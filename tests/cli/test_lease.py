@@ -87,6 +87,33 @@ def test_wrong_usage(tmp_path, words, why):
     assert wrong.returncode == 2 and wrong.stderr.startswith(f"gua lease: {why}"), wrong.stderr
 
 
+def test_what_is_added_is_believed(tmp_path):
+    """A text that is too long is cut, and what a reader would leave out is refused."""
+    place = tmp_path / "leases"
+    assert lease(place, "add", "--id", 4, "--user", "alice", "--cards", A, "--name", "\\" * 20000, "--account", "\x1b" * 20000).returncode == 0
+    row, = listed(place)["leases"]
+    assert row["job_name"] == "\\" * 127 and row["account"].startswith("\\x1B" * 15)
+    for words, why in (("a\nb", A), "'a\\x0Ab' is not the id of a lease"), ((5, ",".join([A] * 1000)), "the lease has too many cards"):
+        wrong = lease(place, "add", "--id", words[0], "--user", "alice", "--cards", words[1])
+        assert wrong.returncode == 2 and wrong.stderr.startswith(f"gua lease: {why}"), wrong.stderr
+    assert [path.name for path in (place / "slurm").iterdir()] == ["4"]
+
+
+def test_a_writer_follows_nothing(tmp_path):
+    """Root's prolog writes into a directory of the watcher's user: what that user has put there is replaced, not written to."""
+    place = tmp_path / "leases"
+    (place / "slurm").mkdir(parents=True)
+    (tmp_path / "victim").write_text("before")
+    (place / "slurm/4").symlink_to(tmp_path / "victim")
+    os.mkfifo(place / "slurm/5")
+    (place / "slurm/6").write_text("mine")
+    (place / "slurm/6").chmod(0o666)
+    for number in (4, 5, 6):
+        assert lease(place, "add", "--id", number, "--user", "alice", "--cards", A, timeout=20).returncode == 0
+    assert (tmp_path / "victim").read_text() == "before"
+    assert [row["id"] for row in listed(place)["leases"]] == ["4", "5", "6"]
+
+
 def test_check_and_doctor(host):
     def doctor():
         rows = json.loads(gua("doctor", "--root", host, "--source", "sim", "--json").stdout)["checks"]

@@ -206,7 +206,7 @@ static int beat(const struct watch *w, struct err *e)
 		(size_t)st.st_size == strlen(text) &&
 		utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) == 0)
 		return 0;
-	return file_replace(path, text, strlen(text), e);
+	return file_replace_entry(path, text, strlen(text), e);
 }
 
 /* Asks once, and writes the answer. */
