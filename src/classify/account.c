@@ -330,34 +330,38 @@ void account_leased(struct account *a, struct account_scene *on)
 	leased_settle(on->leases, on->n_leases, a->card, on->ledger);
 }
 
-/* Finds the leases whose processes keep the card active, and those whose processes hold it. */
-static void find_used(
-	const struct slot_part *p, struct account_scene *on, struct leased_piece *piece)
+/* Adds what was put off. */
+static void add_leased(struct account *a, struct account_scene *on)
 {
-	for (size_t i = 0; i < on->n && !piece->free; i++) {
-		struct holder *h = &on->holders[i];
-		if (!classify_holder_counts(h, p->from_ms))
-			continue;
-		enum holder_state own = classify_holder(p->state, h->own_state);
-		if (own == HOLDER_ACTIVE)
-			piece->active |= leases_of(h, on);
-		else if (own != HOLDER_TRULY_IDLE)
-			piece->held |= leases_of(h, on);
-	}
+	if (a->leased_piece.from_ms < a->leased_piece.to_ms)
+		leased_add(on->leases, &a->leased, &a->leased_piece, on->ledger);
+	a->leased_piece.from_ms = a->leased_piece.to_ms = 0;
 }
 
-/* Adds the piece to the leases of the card. */
-static void add_leases(struct account *a, const struct slot_part *p, struct account_scene *on)
+/* Notes the leases whose process keeps the card active, or holds it. */
+static void note_used(struct leased_piece *piece, struct holder *h, const struct slot_part *p,
+	const struct account_scene *on)
 {
-	struct leased_piece piece = { .card = a->card,
-		.slot = p->slot,
-		.from_ms = p->from_ms,
-		.to_ms = p->to_ms,
-		.free = is_free(p->state),
-		.use_unknown = p->state == CARD_USE_UNKNOWN };
-	if (a->leased.leased == LEASED_SURELY)
-		find_used(p, on, &piece);
-	leased_add(on->leases, &a->leased, &piece, on->ledger);
+	enum holder_state own = classify_holder(p->state, h->own_state);
+	if (own == HOLDER_ACTIVE)
+		piece->active |= leases_of(h, on);
+	else if (own != HOLDER_TRULY_IDLE)
+		piece->held |= leases_of(h, on);
+}
+
+/* Adds a piece to the leases of the card. Pieces in a row that are alike are added at once. */
+static void put_leased(
+	struct account *a, const struct leased_piece *piece, struct account_scene *on)
+{
+	struct leased_piece *last = &a->leased_piece;
+	if (last->to_ms == piece->from_ms && last->slot == piece->slot &&
+		last->free == piece->free && last->use_unknown == piece->use_unknown &&
+		last->active == piece->active && last->held == piece->held) {
+		last->to_ms = piece->to_ms;
+		return;
+	}
+	add_leased(a, on);
+	*last = *piece;
 }
 
 /* Accounts one stretch within one slot, with one utilisation and the same holders. */
@@ -381,14 +385,25 @@ static void account_piece(
 	if (a->turns && p.state == CARD_ACTIVE)
 		classify_moment(on->holders, on->n, from_ms, a->pct, on->rules);
 	struct split split = split_start(on, &p, a->use_known);
+	struct leased_piece leased;
+	bool has_lease = on->n_leases && a->leased.counts;
+	if (has_lease)
+		leased = (struct leased_piece){ .card = a->card,
+			.slot = p.slot,
+			.from_ms = from_ms,
+			.to_ms = to_ms,
+			.free = is_free(p.state),
+			.use_unknown = p.state == CARD_USE_UNKNOWN };
 	for (size_t i = 0; i < on->n; i++) {
 		if (!classify_holder_counts(&on->holders[i], from_ms))
 			continue;
 		int64_t share = i < MAX_SHARERS ? split_next(&split, &on->holders[i]) : 0;
 		add_holding(a, &p, i, share, on);
+		if (has_lease && !leased.free)
+			note_used(&leased, &on->holders[i], &p, on);
 	}
-	if (on->n_leases && a->leased.counts)
-		add_leases(a, &p, on);
+	if (has_lease)
+		put_leased(a, &leased, on);
 	bool metered = p.state == CARD_IDLE_HELD && energy_is_metered(&a->energy, p.from_ms);
 	if (on->spells)
 		idle_spells_piece_end(on->spells, metered ? p.ms : 0);
@@ -448,11 +463,13 @@ static int64_t next_edge(struct account *a, const struct account_scene *on, int6
 }
 
 /* Finds which leases count from covered_ms on. Returns until when. */
-static int64_t find_leased(struct account *a, const struct account_scene *on)
+static int64_t find_leased(struct account *a, struct account_scene *on)
 {
 	if (a->leases_version != on->leases_version || a->covered_ms < a->leased.from_ms ||
-		a->covered_ms >= a->leased.to_ms)
+		a->covered_ms >= a->leased.to_ms) {
+		add_leased(a, on);
 		leased_find(on->leases, on->n_leases, a->covered_ms, &a->leased);
+	}
 	a->leases_version = on->leases_version;
 	return a->leased.to_ms;
 }
@@ -801,6 +818,7 @@ void account_drain(struct account *a, const struct account_drain *d, struct acco
 		};
 	}
 	divide_energy(a, on);
+	add_leased(a, on);
 }
 
 void account_energy(struct account *a, int64_t at_ms, double energy_mj)
@@ -857,6 +875,7 @@ void account_flush(struct account *a, int64_t to_ms, struct account_scene *on)
 	}
 	settle(a, on->ledger, false);
 	divide_energy(a, on);
+	add_leased(a, on);
 }
 
 void account_blind(struct account *a, int64_t to_ms, struct account_scene *on)
@@ -872,5 +891,6 @@ void account_blind(struct account *a, int64_t to_ms, struct account_scene *on)
 		account_unobserved(a, to_ms, on->ledger);
 	}
 	divide_energy(a, on);
+	add_leased(a, on);
 	energy_read(&a->energy, to_ms, NAN);
 }

@@ -74,6 +74,7 @@ struct account {
 	enum card_state free_state;	   /* of the newest time without use and holders */
 	struct leased_now leased;	   /* which leases count, as of ... */
 	uint32_t leases_version;	   /* ... account_scene.leases_version */
+	struct leased_piece leased_piece;  /* of this drain, and not added to them yet */
 	double paired_ms;    /* the error of the uncertain stretch just before; 0: none */
 	int64_t unlisted_ms; /* see account_unlisted(); INT64_MAX: the holders are known */
 	int64_t observed_ms, unobserved_ms; /* since account_start(), for the log and events */
