@@ -59,6 +59,7 @@ static void usage_add(void *to, const void *from)
 	t->energy_mj += f->energy_mj;
 	t->energy_ms += f->energy_ms;
 	t->unsure_ms += f->unsure_ms;
+	t->unsure_ms2 += f->unsure_ms2;
 	t->sm_active_pct_ms += f->sm_active_pct_ms;
 	t->sm_active_ms += f->sm_active_ms;
 }

@@ -424,13 +424,19 @@ static void test_ledger_folds_and_keeps_sums(void **state)
 				card, (enum card_state)(minute % 3));
 			assert_non_null(u);
 			u->ms += 60000;
+			u->unsure_ms2 += 7;
 			ms += 60000;
 		}
 	}
-	int64_t all = 0;
+	int64_t all = 0, squares = 0;
 	for (int i = 0; i < CARD_STATES; i++)
 		all += sum_ms(f, (enum card_state)i);
 	assert_int_equal(all, ms);
+	size_t n = 0;
+	const struct usage_sum *rows = ledger_usage_rows(&f->ledger, &n);
+	for (size_t i = 0; i < n; i++)
+		squares += rows[i].unsure_ms2;
+	assert_int_equal(squares, ms / 60000 * 7);
 	assert_true(f->ledger.usage.cap <= LEDGER_MAX_ROWS);
 	assert_int_equal(f->ledger.dropped_ms, 0);
 	ledger_clear(&f->ledger);
