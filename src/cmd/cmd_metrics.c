@@ -10,7 +10,7 @@
 #include "export/exposition.h"
 
 struct metrics_options {
-	const char *db, *textfile, *identities, *now;
+	const char *db, *textfile, *identities, *compat, *now;
 	bool openmetrics;
 	struct configure_options conf;
 };
@@ -25,6 +25,9 @@ static const struct option_row rows[] = {
 	{ OPTION_CHOICE, 0, "identities", "HOW",
 		"whose time it is: user, group, hashed or off (default user)",
 		.choices = IDENTITY_WORDS, ROW(identities) },
+	{ OPTION_CHOICE, 0, "compat", "EXPORTER",
+		"show the cards also by the names of this exporter: dcgm, or off (default off)",
+		.choices = COMPAT_WORDS, ROW(compat) },
 	CONFIGURE_ROWS(struct metrics_options, conf),
 	NOW_OPTION(struct metrics_options, now),
 	{ 0 },

@@ -654,6 +654,12 @@ static const struct config_key keys[] = {
 	KEY("metrics", TEXT, "key_file", "FILE",
 		"file with the key of hashed identities, the same on all hosts",
 		metrics.key_file, .example = "key_file = /etc/gua/metrics.key"),
+	KEY("metrics", CHOICE, "compat", "EXPORTER",
+		"show the cards also by the names of this exporter, for dashboards that ask "
+		"for "
+		"them",
+		metrics.compat, .initial = "off", .value.choices = COMPAT_WORDS,
+		OPTION("compat", "metrics serve")),
 	KEY("serve", TEXT, "listen", "ADDRESS", "where to listen: ADDRESS:PORT or unix:PATH",
 		serve.listen, .initial = "127.0.0.1:9848", OPTION("listen", "serve")),
 	KEY("serve", TEXT, "host_names", "NAMES", "names by which clients may call the server",

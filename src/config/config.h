@@ -104,11 +104,13 @@ struct config_end {
 /* What gua.conf(5) says about metrics and the engine that has them: [metrics] and [fleet]. */
 
 #define IDENTITY_WORDS "user|group|hashed|off"
+#define COMPAT_WORDS "off|dcgm"
 
 struct config_metrics {
 	const char *identities; /* a word of IDENTITY_WORDS */
 	const char *key_file;	/* NULL: none */
 	int64_t identity_max;
+	const char *compat; /* a word of COMPAT_WORDS */
 };
 
 /* How the engine of a fleet is reached; NULL: not given. */

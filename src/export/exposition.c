@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "version.h"
@@ -261,6 +262,32 @@ static void print_readings(struct printer *p, const struct scrape *s)
 	}
 }
 
+/* The same by the names, labels and units of dcgm-exporter. */
+static void print_dcgm(struct printer *p, const struct scrape *s)
+{
+	for (size_t i = 0; i < s->n_cards && s->dcgm; i++) {
+		const struct scrape_card *c = &s->cards[i];
+		double value = reading_of(c, (enum reading)p->which);
+		if (!c->live)
+			continue;
+		if (p->which == TOTAL)
+			value -= known(c->now.mem_used_bytes);
+		value *= p->which == UTIL			 ? 100
+			 : p->which == USED || p->which == TOTAL ? 0x1p-20
+								 : 1;
+		char gpu[16];
+		snprintf(gpu, sizeof(gpu), "%d", c->id.index);
+		exposition_label(&p->labels, "gpu", gpu);
+		bool mig = c->id.mig_index >= 0;
+		exposition_label(&p->labels, "UUID", mig ? c->id.parent_uuid : c->id.uuid);
+		exposition_label(&p->labels, "modelName", c->id.name);
+		snprintf(gpu, sizeof(gpu), "%d", c->id.gpu_instance);
+		if (mig)
+			exposition_label(&p->labels, "GPU_I_ID", gpu);
+		real(p, p->which == POWER ? round(100 * value) / 100 : round(value));
+	}
+}
+
 static void print_spells_ended(struct printer *p, const struct scrape *s)
 {
 	for (int i = 0; i < SPELL_STOPPED; i++) {
@@ -371,6 +398,21 @@ static const struct {
 	{ print_readings, SPELLS,
 		.own = { "gua_gpu_idle_spells", FAMILY_GAUGE, NULL,
 			"Idle spells of processes on a card that go on." } },
+	{ print_dcgm, UTIL,
+		.own = { "DCGM_FI_DEV_GPU_UTIL", FAMILY_GAUGE, NULL,
+			"GPU utilization (in %)." } },
+	{ print_dcgm, USED,
+		.own = { "DCGM_FI_DEV_FB_USED", FAMILY_GAUGE, NULL,
+			"Framebuffer memory used (in MiB)." } },
+	{ print_dcgm, TOTAL,
+		.own = { "DCGM_FI_DEV_FB_FREE", FAMILY_GAUGE, NULL,
+			"Framebuffer memory free (in MiB)." } },
+	{ print_dcgm, POWER,
+		.own = { "DCGM_FI_DEV_POWER_USAGE", FAMILY_GAUGE, NULL,
+			"Power draw (in W)." } },
+	{ print_dcgm, TEMPERATURE,
+		.own = { "DCGM_FI_DEV_GPU_TEMP", FAMILY_GAUGE, NULL,
+			"GPU temperature (in C)." } },
 	{ print_spells_ended, 0,
 		.own = { "gua_idle_spells", FAMILY_COUNTER, NULL,
 			"Idle spells that ended, by how." } },

@@ -67,7 +67,8 @@ int scrape_names_init(
 	struct identity_names *n, const struct config *config, const char *how, struct err *e)
 {
 	*n = (struct identity_names){ .max = config->metrics.identity_max,
-		.groups = &config->groups };
+		.groups = &config->groups,
+		.dcgm = strcmp(config->metrics.compat, "dcgm") == 0 };
 	if (!how)
 		how = config->metrics.identities;
 	for (int i = 0; i <= IDENTITIES_OFF; i++)
@@ -440,7 +441,7 @@ int scrape_read(struct scrape *s, const char *path, const struct identity_names 
 	int64_t now_ms, struct err *e)
 {
 	sqlite3 *db = NULL;
-	*s = (struct scrape){ .faults = -1 };
+	*s = (struct scrape){ .faults = -1, .dcgm = names->dcgm };
 	int rc = store_open_read_within(&db, path, WAIT_MS, e);
 	int64_t ignored = 0;
 	/* Readings and totals are from the same tick. */

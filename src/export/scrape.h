@@ -15,6 +15,7 @@ struct identity_names {
 	const struct config_groups *groups;
 	char key[1024];
 	size_t key_len;
+	bool dcgm; /* show the names of dcgm-exporter, too */
 };
 
 /* Reads the section [metrics] of gua.conf(5), and the key if one is needed. `how` is a word

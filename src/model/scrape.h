@@ -72,6 +72,7 @@ struct scrape {
 	int64_t spells_ended[SPELL_STOPPED]; /* by how they ended */
 	struct scrape_action *actions;
 	size_t n_actions;
+	bool dcgm; /* show the names of dcgm-exporter, too */
 };
 
 #endif

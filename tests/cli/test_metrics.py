@@ -155,6 +155,15 @@ def test_readings_are_shown_while_the_recorder_is_alive(background_store):
     assert found.value("gua_gpu_power_limit_watts") == 400 and found.value("gua_gpu_temperature_celsius") >= 20
     assert found.value("gua_gpu_processes") == 1
     assert found.value("gua_gpu_idle_held_since_timestamp_seconds") > 1.7e9
+    # The same by dcgm-exporter's names, if that is asked for: the readings of one scrape, because the recorder goes on.
+    assert not any(name.startswith("DCGM") for name, _ in found)
+    run = gua("metrics", "--db", background_store, "--compat", "dcgm")
+    found, gpu = read_text(run.stdout), {"gpu": "0", "UUID": "GPU-aaaa"}
+    for name, own, scale in (("GPU_UTIL", "utilization_ratio", 100), ("FB_USED", "memory_used_bytes", 1 / (1 << 20)),
+                             ("POWER_USAGE", "power_watts", 1), ("GPU_TEMP", "temperature_celsius", 1)):
+        theirs, ours = found.of(f"DCGM_FI_DEV_{name}", **gpu), found.of(f"gua_gpu_{own}")
+        assert list(theirs.values()) == pytest.approx([scale * value for value in ours.values()], abs=0.5), name
+    assert found.value("DCGM_FI_DEV_FB_USED", **gpu) + found.value("DCGM_FI_DEV_FB_FREE", **gpu) == 80 << 10
 
 
 def test_readings_of_a_recorder_that_ended_are_not_the_present(recorded):
