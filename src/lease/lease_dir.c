@@ -86,6 +86,7 @@ struct lease_dir {
 	char boot_id[BOOT_ID_CAP];
 	struct user_names *names; /* NULL: not needed yet */
 	struct seen seen[PLACES];
+	struct str files[PLACES]; /* of directories of others: names, each with a slash */
 	struct entry *entries;
 	size_t n_entries;
 	struct proc_card cards[PROC_CARDS_MAX];
@@ -149,6 +150,8 @@ void lease_dir_close(struct lease_dir *d)
 		close(d->proc);
 	drop_entries(d->entries, d->n_entries);
 	user_names_free(d->names);
+	for (size_t i = 0; i < PLACES; i++)
+		str_finish(&d->files[i]);
 	str_finish(&d->problems);
 	free(d->out.v);
 	free(d->out.cards);
@@ -182,23 +185,26 @@ static bool find_place(const struct lease_dir *d, size_t place, char path[PATH_M
 		path, "%s%s%s", own ? d->path : d->o.root, own ? "/" : "", places[place].name);
 }
 
-/* Others rewrite their files in place, which does not change the directory: each file counts.
- */
-static int64_t sum_of_files(const struct lease_dir *d, size_t place, const char *path)
+static void count_change(struct seen *s, const struct stat *st)
 {
-	int64_t sum = 0;
-	for (size_t i = 0; i < d->n_entries; i++) {
-		const char *list = str_text(&d->entries[i].cards);
-		char name[UUID_CAP], file[PATH_MAX + UUID_CAP];
-		while (d->entries[i].place == place && lease_file_card(&list, name)) {
-			struct stat st;
-			snprintf(file, sizeof(file), "%s/%s", path, name);
-			if (lstat(file, &st) == 0)
-				sum += st.st_mtim.tv_sec * INT64_C(1000000000) +
-				       st.st_mtim.tv_nsec;
-		}
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	s->changed_ns += st->st_mtim.tv_sec * INT64_C(1000000000) + st->st_mtim.tv_nsec;
+	s->racy |= llabs(to_ms(now) - to_ms(st->st_mtim)) < RACY_MS;
+}
+
+/* Others rewrite their files in place, which does not change the directory: each file counts,
+ * also one that names no job now. */
+static void look_at_files(
+	const struct lease_dir *d, size_t place, const char *path, struct seen *s)
+{
+	char file[PATH_MAX + NAME_MAX + 2];
+	for (const char *at = str_text(&d->files[place]); *at; at += strcspn(at, "/") + 1) {
+		struct stat st;
+		snprintf(file, sizeof(file), "%s/%.*s", path, (int)strcspn(at, "/"), at);
+		if (lstat(file, &st) == 0)
+			count_change(s, &st);
 	}
-	return sum;
 }
 
 /* Looks at a directory without reading it. */
@@ -209,17 +215,14 @@ static struct seen look(struct lease_dir *d, size_t place, const struct seen *be
 		.trusted = before->trusted };
 	char path[PATH_MAX], beat[PATH_MAX + sizeof(LEASE_DIR_HEARTBEAT)];
 	struct stat st;
-	struct timespec now;
 	if (!find_place(d, place, path) || lstat(path, &st) != 0 || !S_ISDIR(st.st_mode))
 		return s;
-	clock_gettime(CLOCK_REALTIME_COARSE, &now);
 	s.there = true;
 	s.device = st.st_dev;
 	s.inode = st.st_ino;
-	s.changed_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
-	s.racy = llabs(to_ms(now) - to_ms(st.st_mtim)) < RACY_MS;
+	count_change(&s, &st);
 	if (places[place].form != FORM_LEASE) {
-		s.changed_ns += sum_of_files(d, place, path);
+		look_at_files(d, place, path, &s);
 		return s;
 	}
 	snprintf(beat, sizeof(beat), "%s/" LEASE_DIR_HEARTBEAT, path);
@@ -391,6 +394,8 @@ static void take_file(
 	if ((*name == '.' && !beats) ||
 		(places[place].form == FORM_MAPPING && name[strspn(name, mapped)]))
 		return;
+	if (!own)
+		str_addf(&d->files[place], "%s/", name);
 	const char *why = read_file(d, fd, name, dir->st_uid, &c);
 	if (why)
 		complain(d, places[place].name, name, why);
@@ -463,9 +468,11 @@ static void read_all(struct lease_dir *d)
 	d->entries = NULL;
 	d->n_entries = d->n_hidden = 0;
 	str_clear(&d->problems);
-	for (size_t i = 0; i < PLACES; i++)
+	for (size_t i = 0; i < PLACES; i++) {
+		str_clear(&d->files[i]);
 		if (d->seen[i].there)
 			read_place(d, i);
+	}
 	for (size_t i = 0; i < d->n_entries; i++)
 		for (size_t b = 0; b < n_before; b++)
 			if (before[b].place == d->entries[i].place &&
@@ -531,16 +538,22 @@ static size_t read_picks(
 	DIR *dir = file_path(path, "%s/run/lock/gua", d->o.root) ? opendir(path) : NULL;
 	for (struct dirent *file; dir && n < PICKS_MAX && (file = readdir(dir)) != NULL;) {
 		struct picked *p = &found[n];
+		struct lock_owner owner;
 		size_t len = strcspn(file->d_name, ".");
+		char card[UUID_CAP];
 		memset(p, 0, sizeof(*p));
-		if (!file->d_name[len] || len >= UUID_CAP || !strchr("GM", file->d_name[0]) ||
+		if (!file->d_name[len] || len >= UUID_CAP || !strchr("GM", file->d_name[0]))
+			continue;
+		memcpy(p->uuid, file->d_name, len);
+		const char *list = p->uuid; /* any user may make a file of any name here */
+		if (!lease_file_card(&list, card) || strcmp(card, p->uuid) != 0 ||
 			fstatat(dirfd(dir), file->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
 			!S_ISREG(st.st_mode) ||
 			strtoll(file->d_name + len + 1, NULL, 10) != (long long)st.st_uid)
 			continue;
-		memcpy(p->uuid, file->d_name, len);
-		p->uid = st.st_uid;
 		p->pid = proc_lock_pid(d->proc, &(struct proc_file){ st.st_dev, st.st_ino });
+		/* Any user may lock the file of another. */
+		p->uid = proc_lock_owner(&owner, d->proc, p->pid) ? owner.uid : st.st_uid;
 		p->since_ms = now_ms;
 		for (size_t i = 0; i < d->n_picks; i++)
 			if (d->picks[i].pid == p->pid && strcmp(d->picks[i].uuid, p->uuid) == 0)
@@ -558,11 +571,19 @@ static int compare_picks(const void *a, const void *b)
 	return x->pid != y->pid ? array_compare(x->pid, y->pid) : strcmp(x->uuid, y->uuid);
 }
 
+static bool has_source(const struct lease_dir *d)
+{
+	bool has = false;
+	for (size_t i = 0; i < PLACES; i++)
+		has |= d->seen[i].there && d->seen[i].trusted;
+	return has;
+}
+
 /* Returns whether picks have come or gone. */
 static bool look_at_picks(struct lease_dir *d, int64_t now_ms)
 {
 	struct picked found[PICKS_MAX];
-	size_t n = d->out.has_source ? read_picks(d, found, now_ms) : 0;
+	size_t n = has_source(d) ? read_picks(d, found, now_ms) : 0;
 	if (n)
 		qsort(found, n, sizeof(*found), compare_picks);
 	if (n == d->n_picks && (!n || memcmp(found, d->picks, n * sizeof(*found)) == 0))
@@ -691,8 +712,7 @@ static bool is_there(struct lease_dir *d, const struct entry *n, int64_t now_ms)
 static bool make_leases(struct lease_dir *d, struct leases *out, int64_t now_ms)
 {
 	d->next_ms = INT64_MAX;
-	for (size_t i = 0; i < PLACES; i++)
-		out->has_source |= d->seen[i].there && d->seen[i].trusted;
+	out->has_source = has_source(d);
 	for (size_t i = 0; i < d->n_entries; i++) {
 		const struct entry *n = &d->entries[i];
 		const struct lease *last = out->n ? &out->v[out->n - 1] : NULL;

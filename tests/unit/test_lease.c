@@ -317,6 +317,19 @@ static void test_files_of_others(void **state)
 	touch(&w, "run/gpustat/MIG-2", NOW_MS + 1000);
 	all = read_at(&w, 1000);
 	assert_string_equal(all->v[3].id, "77");
+	/* Emptied in place, and filled again much later. */
+	assert_int_equal(truncate(path_of(&w, "run/gpustat/MIG-2"), 0), 0);
+	touch(&w, "run/gpustat/MIG-2", NOW_MS + 2000);
+	assert_int_equal(read_at(&w, 2000)->n, 4); /* the other directory's counts again */
+	assert_string_equal(all->v[3].id, "9");
+	fd = open(path_of(&w, "run/gpustat/MIG-2"), O_WRONLY | O_TRUNC);
+	assert_int_equal(write(fd, "78 1\n", 5), 5);
+	close(fd);
+	touch(&w, "run/gpustat/MIG-2", NOW_MS + 9000);
+	read_at(&w, 8000);
+	all = read_at(&w, 9000);
+	assert_int_equal(all->n, 5);
+	assert_string_equal(all->v[3].id, "78");
 	close_world(&w);
 }
 
@@ -326,7 +339,7 @@ static void test_picks(void **state)
 	(void)state;
 	struct world w;
 	char locks[512], text[512];
-	struct stat a, b;
+	struct stat a, b, c;
 	open_world(&w, "auto");
 	snprintf(text, sizeof(text), "run/lock/gua/" A ".%u", (unsigned)geteuid());
 	put(&w, text, "whatever it says");
@@ -336,16 +349,20 @@ static void test_picks(void **state)
 	assert_int_equal(stat(path_of(&w, text), &b), 0);
 	put(&w, "run/lock/gua/" A ".4242", ""); /* not of the user that it names */
 	put(&w, "run/lock/gua/choosing", "");
+	snprintf(text, sizeof(text), "run/lock/gua/G\033[1m.%u", (unsigned)geteuid());
+	put(&w, text, "");
+	assert_int_equal(stat(path_of(&w, text), &c), 0);
 	snprintf(locks, sizeof(locks),
 		"1: FLOCK  ADVISORY  WRITE 77 %02x:%02x:%llu 0 EOF\n"
-		"2: FLOCK  ADVISORY  WRITE 77 %02x:%02x:%llu 0 EOF\n",
+		"2: FLOCK  ADVISORY  WRITE 77 %02x:%02x:%llu 0 EOF\n"
+		"3: FLOCK  ADVISORY  WRITE 78 %02x:%02x:%llu 0 EOF\n",
 		major(a.st_dev), minor(a.st_dev), (unsigned long long)a.st_ino, major(b.st_dev),
-		minor(b.st_dev), (unsigned long long)b.st_ino);
+		minor(b.st_dev), (unsigned long long)b.st_ino, major(c.st_dev), minor(c.st_dev),
+		(unsigned long long)c.st_ino);
 	put(&w, "proc/locks", locks);
 	assert_int_equal(read_at(&w, 0)->n, 0);
 	put(&w, "run/gua/leases/slurm/4", "id = 4\nuser = alice\ncards = " B "\n");
-	read_at(&w, 5000);
-	const struct leases *all = read_at(&w, 10000);
+	const struct leases *all = read_at(&w, 10000); /* at once: a list is one reading */
 	assert_int_equal(all->n, 2);
 	const struct lease *pick = &all->v[1];
 	assert_int_equal(pick->kind, LEASE_PICK);
@@ -356,8 +373,12 @@ static void test_picks(void **state)
 	assert_string_equal(all->cards[pick->first_card].uuid, A);
 	uint64_t generation = all->generation;
 	assert_int_equal(read_at(&w, 20000)->generation, generation);
+	/* Another user has locked the files: it is not their owner's pick. */
+	put(&w, "proc/77/stat", "77 (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 500 0 0\n");
+	put(&w, "proc/77/status", "Name:\tx\nUid:\t4242\t4242\t4242\t4242\n");
+	assert_int_equal(read_at(&w, 25000)->v[1].uid, 4242);
 	put(&w, "proc/locks", "");
-	assert_int_equal(read_at(&w, 25000)->n, 1);
+	assert_int_equal(read_at(&w, 30000)->n, 1);
 	close_world(&w);
 }
 
