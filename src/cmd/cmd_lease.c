@@ -307,9 +307,11 @@ static const struct subcommand *find(struct lease_command *x, char **words, stru
 	else if (words[1] && (!watches || words[2]))
 		err_set(e, ERR_USAGE, "unexpected argument '%s'",
 			watches ? words[2] : words[1]);
-	else if (watches && (!kind || strcmp(kind, "slurm") != 0))
-		err_set(e, ERR_USAGE, "say which scheduler to watch: slurm");
-	x->kind = (enum lease_kind)lease_kind_parse(kind ? kind : "slurm");
+	bool kubelet = watches && kind && strcmp(kind, "kubelet") == 0;
+	if (!e->code && watches && !kubelet && (!kind || strcmp(kind, "slurm") != 0))
+		err_set(e, ERR_USAGE, "say which scheduler to watch: slurm or kubelet");
+	x->kind =
+		kubelet ? LEASE_POD : (enum lease_kind)lease_kind_parse(kind ? kind : "slurm");
 	return e->code ? NULL : sub;
 }
 
@@ -380,7 +382,7 @@ const struct command cmd_lease = {
 	.name = "lease",
 	.summary = "say and list which cards a scheduler has given to whom",
 	.usage = "add --id ID --user NAME --cards CARD,... | end --id ID |\n"
-		 "       list | check | watch slurm [OPTIONS]",
+		 "       list | check | watch slurm|kubelet [OPTIONS]",
 	.details = "add     for prologs: a scheduler has given cards away\n"
 		   "end     for epilogs: it has them back\n"
 		   "list    the leases that are known now\n"

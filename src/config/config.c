@@ -609,6 +609,8 @@ static const struct config_key keys[] = {
 		leases.slurm, .initial = "scontrol"),
 	KEY("leases", TEXT, "node", "NAME", "Slurm's name of this host, if it differs",
 		leases.node, .example = "node = gpu01"),
+	KEY("leases", TEXT, "kubelet", "SOCKET", "the kubelet's socket of pod resources",
+		leases.kubelet, .initial = "/var/lib/kubelet/pod-resources/kubelet.sock"),
 	KEY("kubernetes", CHOICE, "user", "WHAT",
 		"whose time that of a pod is: its namespace's, or that of the process's user",
 		pod_user, .initial = "namespace", .value.choices = "namespace|uid"),

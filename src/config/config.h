@@ -126,8 +126,9 @@ struct config_leases {
 	const char *numbering; /* of cards: auto, nvml or minor */
 	bool private;	       /* only the group gua may read them */
 	int64_t every_ms, timeout_ms;
-	const char *slurm; /* command */
-	const char *node;  /* NULL: the name of this host */
+	const char *slurm;   /* command */
+	const char *node;    /* NULL: the name of this host */
+	const char *kubelet; /* path of a socket */
 };
 
 /* What gua.conf(5) says about the web server: section [serve]. */

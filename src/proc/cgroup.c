@@ -495,17 +495,33 @@ void cgroup_parse(const char *bytes, size_t len, struct cgroup_labels *labels)
 	}
 }
 
+/* Appends what matches one of the patterns below the cgroups of the host. */
+static void find_all(const char *root, const char *const *patterns, size_t n, glob_t *found)
+{
+	*found = (glob_t){ 0 };
+	for (size_t i = 0; i < n; i++) {
+		char path[PATH_MAX];
+		if (file_path(path, "%s/sys/fs/cgroup/%s", root, patterns[i]))
+			glob(path, GLOB_NOSORT | GLOB_BRACE | (i ? GLOB_APPEND : 0), NULL,
+				found);
+	}
+}
+
 void cgroup_find_slurm(const char *root, glob_t *found)
 {
 	/* A slurmd that may run beside others, as Debian's, has the name of its node in them.
 	 */
 	static const char *const places[] = { "system.slice/*slurmstepd.scope/*",
-		"freezer/slurm*/uid_*/job_*", "memory/slurm*/uid_*/job_*",
-		"cpuset/slurm*/uid_*/job_*" };
-	*found = (glob_t){ 0 };
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		char path[PATH_MAX];
-		if (file_path(path, "%s/sys/fs/cgroup/%s", root, places[i]))
-			glob(path, GLOB_NOSORT | (i ? GLOB_APPEND : 0), NULL, found);
-	}
+		"{freezer,memory,cpuset}/slurm*/uid_*/job_*" };
+	find_all(root, places, sizeof(places) / sizeof(places[0]), found);
+}
+
+void cgroup_find_pods(const char *root, glob_t *found)
+{
+	static const char *const places[] = {
+		"{,memory/,systemd/}{,kubelet.slice/kubelet-}kubepods.slice/{,*.slice/"
+		"}*-pod*.slice",
+		"{,memory/,systemd/}{,kubelet/}kubepods/{,burstable/,besteffort/}pod*",
+	};
+	find_all(root, places, sizeof(places) / sizeof(places[0]), found);
 }

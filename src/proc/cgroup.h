@@ -32,3 +32,6 @@ void cgroup_parse(const char *bytes, size_t len, struct cgroup_labels *labels);
  * or with the job's SLUID. The caller frees them with globfree(3). A job without a step has
  * none, and a site may have moved them: that there is none proves nothing. */
 void cgroup_find_slurm(const char *root, glob_t *found);
+/* Lists the cgroups of Kubernetes' pods in the same way: paths that end with "podUID", or with
+ * "...-podUID.slice" and '_' for '-'. */
+void cgroup_find_pods(const char *root, glob_t *found);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,24 +24,34 @@
 #include "base/log.h"
 #include "base/words.h"
 #include "cmd/cmd_lease.h"
+#include "cmd/share/hand_over.h"
+#include "lease/kubelet_pods.h"
 #include "lease/slurm_jobs.h"
+#include "proc/cgroup.h"
+#include "proc/pods.h"
 
-/* The largest answer; the longest number of a job; arguments of a command; jobs of a host. */
-enum { ANSWER_MAX = 64 << 20, ID_CAP = 16, ARGUMENTS_MAX = 24, IDS_MAX = 4096 };
+/* The largest answer; arguments of a command; leases of a host. */
+enum { ANSWER_MAX = 64 << 20, ARGUMENTS_MAX = 24, IDS_MAX = 4096 };
 
-/* The watch over Slurm. */
+/* The watch over a scheduler. */
 struct watch {
 	const struct lease_place *place;
-	char own[PATH_MAX]; /* the directory of Slurm's leases */
+	enum lease_kind kind;
+	char own[PATH_MAX]; /* the directory of the scheduler's leases */
 	char node[256];
-	bool no_json;	     /* this Slurm does not write it */
-	char (*ids)[ID_CAP]; /* of one answer */
+	bool no_json;			  /* this Slurm does not write it */
+	char (*ids)[LEASE_FILE_NAME_CAP]; /* names of the files of one answer */
 	size_t n_ids;
+	/* Of the kubelet: */
+	char (*names)[NAME_MAX + 1]; /* of files below /var/log: see proc/pods.h */
+	size_t n_names;
+	glob_t cgroups;	   /* of pods */
+	struct str table;  /* as it was written last */
 	struct err failed; /* a lease could not be written; code 0: all were */
 	struct fault silent, doubtful;
 };
 
-/* What a program of Slurm has written. */
+/* What a program has written. */
 struct answer {
 	char *data;
 	size_t len;
@@ -81,6 +92,33 @@ static int make_command(const char **argv, char path[PATH_MAX], char **words,
 	return 0;
 }
 
+/* Runs a program. The caller frees a->data. */
+static int run_program(struct watch *w, const char *const *argv, const char *const *env,
+	struct answer *a, struct err *e)
+{
+	struct child_result r = { 0 };
+	int fd = memfd_create("answer", MFD_CLOEXEC);
+	if (fd < 0)
+		return err_set(e, ERR_WORLD, "memfd_create: %s", strerror(errno));
+	const struct child_command c = { .argv = argv,
+		.env = env,
+		.output_fd = fd,
+		.output_max = ANSWER_MAX,
+		.timeout_ms = w->place->config->timeout_ms };
+	int rc = child_run(&c, &r, e);
+	a->refused = rc == 0 && !r.timed_out && r.status != 0;
+	a->ended = a->refused && strstr(r.output, "Invalid job id");
+	if (rc == 0 && r.status != 0) {
+		char text[CHILD_OUTPUT_CAP + 128];
+		child_result_text(text, sizeof(text), argv[0], &r);
+		rc = err_set(e, ERR_WORLD, "%s", text);
+	}
+	if (rc == 0)
+		rc = read_answer(a, fd, e);
+	close(fd);
+	return rc;
+}
+
 /* Asks a program of Slurm. The caller frees a->data. */
 static int ask(struct watch *w, const char *program, const char *const *arguments,
 	struct answer *a, struct err *e)
@@ -91,7 +129,6 @@ static int ask(struct watch *w, const char *program, const char *const *argument
 	char path[PATH_MAX], conf[PATH_MAX + 16], **words = NULL;
 	const char *named = cmd_variable("SLURM_CONF");
 	size_t n_words = 0;
-	struct child_result r = { 0 };
 	*a = (struct answer){ 0 };
 	memcpy(with_conf, env, sizeof(env));
 	snprintf(conf, sizeof(conf), "SLURM_CONF=%s", named ? named : "");
@@ -99,27 +136,8 @@ static int ask(struct watch *w, const char *program, const char *const *argument
 	int rc = words_split(w->place->config->slurm, &words, &n_words, e);
 	if (rc == 0 && make_command(argv, path, words, program, arguments) != 0)
 		rc = err_set(e, ERR_USAGE, "[leases] slurm is not a command");
-	int fd = memfd_create("answer", MFD_CLOEXEC);
-	if (rc == 0 && fd < 0)
-		rc = err_set(e, ERR_WORLD, "memfd_create: %s", strerror(errno));
-	const struct child_command c = { .argv = argv,
-		.env = with_conf,
-		.output_fd = fd,
-		.output_max = ANSWER_MAX,
-		.timeout_ms = w->place->config->timeout_ms };
 	if (rc == 0)
-		rc = child_run(&c, &r, e);
-	a->refused = rc == 0 && !r.timed_out && r.status != 0;
-	a->ended = a->refused && strstr(r.output, "Invalid job id");
-	if (rc == 0 && r.status != 0) {
-		char text[CHILD_OUTPUT_CAP + 128];
-		child_result_text(text, sizeof(text), argv[0], &r);
-		rc = err_set(e, ERR_WORLD, "%s", text);
-	}
-	if (rc == 0)
-		rc = read_answer(a, fd, e);
-	if (fd >= 0)
-		close(fd);
+		rc = run_program(w, argv, with_conf, a, e);
 	free(words);
 	return rc;
 }
@@ -128,12 +146,13 @@ static void take_job(void *context, const struct lease_file *job)
 {
 	struct watch *w = context;
 	struct lease_file f = *job;
-	f.boot = w->place->boot;
-	if (w->n_ids >= IDS_MAX || strlen(f.id) >= ID_CAP || !array_one_more(&w->ids, w->n_ids))
-		return;
-	str_copy(w->ids[w->n_ids++], ID_CAP, f.id);
 	struct err e = { 0 };
-	if (lease_dir_put(w->place->path, LEASE_SLURM, &f, w->place->config->private, &e) != 0)
+	f.boot = w->place->boot;
+	if (w->n_ids >= IDS_MAX || !array_one_more(&w->ids, w->n_ids) ||
+		!lease_file_name(w->ids[w->n_ids], f.id))
+		return;
+	w->n_ids++;
+	if (lease_dir_put(w->place->path, w->kind, &f, w->place->config->private, &e) != 0)
 		w->failed = e;
 }
 
@@ -209,16 +228,161 @@ static int beat(const struct watch *w, struct err *e)
 	return file_replace_entry(path, text, strlen(text), e);
 }
 
-/* Asks once, and writes the answer. */
-static int pass(struct watch *w, struct err *e)
+static int ask_slurm(struct watch *w, struct err *e)
 {
 	const struct slurm_jobs jobs = { w->node, take_job, w };
-	w->n_ids = 0;
-	w->failed = (struct err){ 0 };
 	int rc = w->no_json ? 0 : ask_json(w, &jobs, e);
 	if (w->no_json)
 		rc = ask_text(w, &jobs, e);
 	w->no_json &= rc == 0; /* it may not have been there at all */
+	return rc;
+}
+
+static void read_names(struct watch *w, const char *folder)
+{
+	char path[PATH_MAX];
+	DIR *dir = file_path(path, "%s%s", w->place->root, folder) ? opendir(path) : NULL;
+	for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;)
+		if (entry->d_name[0] != '.' && !strchr(entry->d_name, '\n') &&
+			w->n_names < PODS_MAX && array_one_more(&w->names, w->n_names))
+			str_copy(w->names[w->n_names++], NAME_MAX + 1, entry->d_name);
+	if (dir)
+		closedir(dir);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+/* Writes the table of names for those who may not read /var/log/pods, if it has changed. */
+static int write_table(struct watch *w, struct err *e)
+{
+	char path[PATH_MAX];
+	struct str table = { 0 };
+	w->n_names = 0;
+	read_names(w, "/var/log/pods");
+	read_names(w, "/var/log/containers");
+	if (w->n_names)
+		qsort(w->names, w->n_names, sizeof(*w->names), compare_names);
+	for (size_t i = 0; i < w->n_names; i++)
+		str_addf(&table, "%s\n", w->names[i]);
+	bool same = strcmp(str_text(&table), str_text(&w->table)) == 0;
+	int rc = table.failed ? err_memory(e) : 0;
+	if (rc == 0 && !same && !file_path(path, "%s/" PODS_TABLE, w->place->path))
+		rc = err_set(e, ERR_USAGE, "the path of the leases is too long");
+	umask(w->place->config->private ? 027 : 022);
+	if (rc == 0 && !same)
+		rc = file_replace(path, str_text(&table), table.len, e);
+	umask(022);
+	struct str other = rc == 0 ? w->table : table;
+	w->table = rc == 0 ? table : w->table;
+	str_finish(&other);
+	return rc;
+}
+
+static bool has_cgroup(const struct watch *w, const char *uid)
+{
+	char ends[2][128];
+	snprintf(ends[0], sizeof(ends[0]), "pod%s", uid);
+	snprintf(ends[1], sizeof(ends[1]), "pod%s.slice", uid);
+	for (char *c = ends[1]; *c; c++)
+		*c = *c == '-' ? '_' : *c;
+	for (size_t i = 0; i < w->cgroups.gl_pathc; i++)
+		for (size_t k = 0; k < 2; k++) {
+			const char *path = w->cgroups.gl_pathv[i];
+			size_t n = strlen(path), len = strlen(ends[k]);
+			if (n >= len && strcmp(path + n - len, ends[k]) == 0)
+				return true;
+		}
+	return false;
+}
+
+/* The time at which the directory of a pod was made; where the file system does not keep it,
+ * that of its last change: a container was added. */
+static double made_s(const struct watch *w, const char *name)
+{
+	char path[PATH_MAX];
+	struct statx st;
+	if (!file_path(path, "%s/var/log/pods/%s", w->place->root, name) ||
+		statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_BTIME | STATX_MTIME, &st) != 0)
+		return NAN;
+	const struct statx_timestamp *t =
+		st.stx_mask & STATX_BTIME ? &st.stx_btime : &st.stx_mtime;
+	return (double)t->tv_sec + (double)(t->tv_nsec / 1000000) / 1e3;
+}
+
+/* The name of the youngest directory of a pod, that of a live one if there is one; NULL: none.
+ * A pod of a stateful set has the name of the one before it. */
+static const char *find_pod(
+	const struct watch *w, const struct lease_file *f, bool *lives, double *since_s)
+{
+	char head[NAME_MAX + 1];
+	const char *found = NULL;
+	int n = snprintf(head, sizeof(head), "%s_%s_", f->user, strchr(f->id, '/') + 1);
+	*lives = false;
+	for (size_t i = 0; n > 0 && i < w->n_names; i++) {
+		if (strncmp(w->names[i], head, (size_t)n) != 0)
+			continue;
+		bool alive = has_cgroup(w, w->names[i] + n);
+		double made = made_s(w, w->names[i]);
+		if (found && (*lives != alive ? *lives : !(made > *since_s)))
+			continue;
+		found = w->names[i];
+		*lives = alive;
+		*since_s = made;
+	}
+	return found;
+}
+
+/* Before Kubernetes 1.34 pods that have finished are listed, too: they have no cgroup. */
+static void take_pod(void *context, const struct lease_file *pod)
+{
+	struct watch *w = context;
+	struct lease_file f = *pod;
+	struct pods one;
+	bool lives;
+	const char *name = find_pod(w, pod, &lives, &f.since_s);
+	if (name && !lives && w->cgroups.gl_pathc)
+		return;
+	pods_init(&one, -1, true);
+	if (name)
+		pods_add(&one, name, strlen(name));
+	if (one.n) /* as processes have it: a long name is cut */
+		f.id = one.names[0].name;
+	take_job(w, &f);
+	pods_finish(&one);
+}
+
+static int ask_kubelet(struct watch *w, struct err *e)
+{
+	const struct kubelet_pods pods = { take_pod, w };
+	char path[PATH_MAX], timeout[32];
+	struct answer a = { 0 };
+	/* It says why it gives up, if it does so before it is killed. */
+	snprintf(timeout, sizeof(timeout), "%lld",
+		(long long)(w->place->config->timeout_ms * 9 / 10));
+	const char *const argv[] = { path, w->place->config->kubelet, timeout, NULL };
+	int rc = write_table(w, e);
+	if (rc == 0 && !hand_over_path("kubelet", path))
+		rc = err_set(e, ERR_WORLD, "the program gua-kubelet is not installed");
+	if (rc == 0)
+		rc = run_program(w, argv, NULL, &a, e);
+	if (rc == 0) {
+		cgroup_find_pods(w->place->root, &w->cgroups);
+		rc = kubelet_pods_decode(&pods, a.data, a.len, e);
+		globfree(&w->cgroups);
+	}
+	free(a.data);
+	return rc;
+}
+
+/* Asks once, and writes the answer. */
+static int pass(struct watch *w, struct err *e)
+{
+	w->n_ids = 0;
+	w->failed = (struct err){ 0 };
+	int rc = w->kind == LEASE_POD ? ask_kubelet(w, e) : ask_slurm(w, e);
 	if (rc == 0 && w->failed.code)
 		rc = err_set(e, ERR_WORLD, "%s", w->failed.text);
 	if (rc)
@@ -230,7 +394,7 @@ static int pass(struct watch *w, struct err *e)
 static int prepare(struct watch *w, struct err *e)
 {
 	const struct lease_place *p = w->place;
-	const char *kind = lease_kind_names[LEASE_SLURM];
+	const char *kind = lease_kind_names[w->kind];
 	if (!file_path(w->own, "%s/%s", p->path, kind))
 		return err_set(e, ERR_USAGE, "the path of the leases is too long");
 	if (p->config->node)
@@ -246,10 +410,9 @@ static int prepare(struct watch *w, struct err *e)
 
 static int watch(const struct lease_place *p, enum lease_kind kind, struct err *e)
 {
-	(void)kind;
 	struct lease_place now = *p;
 	struct pollfd signals = { .events = POLLIN };
-	struct watch w = { .place = &now };
+	struct watch w = { .place = &now, .kind = kind };
 	struct clock clock;
 	sigset_t ends;
 	log_setup(LOG_LEVEL_NOTICE,
@@ -271,7 +434,8 @@ static int watch(const struct lease_place *p, enum lease_kind kind, struct err *
 			break;
 		}
 		if (rc)
-			fault_raise(&w.silent, now.now_ms, "cannot read Slurm's jobs: %s",
+			fault_raise(&w.silent, now.now_ms, "cannot read the %s: %s",
+				kind == LEASE_POD ? "kubelet's pods" : "jobs of Slurm",
 				why.text);
 		else
 			fault_clear(&w.silent, now.now_ms);
@@ -281,6 +445,8 @@ static int watch(const struct lease_place *p, enum lease_kind kind, struct err *
 	if (signals.fd >= 0)
 		close(signals.fd);
 	free(w.ids);
+	free(w.names);
+	str_finish(&w.table);
 	return rc;
 }
 
