@@ -123,6 +123,7 @@ static int add_card(struct sampled *s, const char *uuid, const char *instance, s
 		.last_ms = -1,
 		.divided_from_ms = -1,
 		.divided_to_ms = -1,
+		.util_pct_ms = -1,
 		.floor_bytes = NAN };
 	if (!card.uuid || !card.instance || !array_one_more(&s->cards, s->n_cards))
 		return err_memory(e);
@@ -444,7 +445,8 @@ static void add_energy(
 		card->energy_known_ms[m->state] += ms;
 	}
 	if (!isnan(m->values[EXPORTER_USE]))
-		card->util_pct_ms += llround(m->values[EXPORTER_USE] * (double)ms);
+		card->util_pct_ms = clock_later(card->util_pct_ms, 0) +
+				    llround(m->values[EXPORTER_USE] * (double)ms);
 	if (!isnan(m->values[EXPORTER_SM_ACTIVE])) {
 		card->sm_active_pct_ms += llround(m->values[EXPORTER_SM_ACTIVE] * (double)ms);
 		card->sm_active_ms += ms;

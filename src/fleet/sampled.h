@@ -28,7 +28,8 @@ struct sampled_card {
 	double changes;		 /* how often its state changed, over 2: see sampled_error() */
 	int64_t ms[CARD_STATES]; /* of the window */
 	int64_t energy_mj[CARD_STATES], energy_known_ms[CARD_STATES];
-	int64_t util_pct_ms, sm_active_pct_ms, sm_active_ms;
+	int64_t util_pct_ms; /* -1: not known */
+	int64_t sm_active_pct_ms, sm_active_ms;
 };
 
 /* Who has a card, as far as labels say. Texts are safe; "": none. */

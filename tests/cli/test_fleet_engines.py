@@ -78,6 +78,8 @@ def test_the_engine_judges_long_windows(urls, cards, engine, metrics):
     since, until = T + 5000, END - 7300
     found = document(urls[engine], "--metrics", metrics, "--by", "pod", "--timeout", "3s", since=since, until=until)
     exact = document(urls[engine], "--metrics", metrics, "--by", "pod", since=since, until=until)
+    # Only samples that were sent have a mean: one report is of each kind.
+    assert all(gpu["mean_util_pct"] is None for gpu in found["gpus"]) and all(gpu["mean_util_pct"] is not None for gpu in exact["gpus"])
     leased, whole = collections.Counter(), collections.Counter()
     for card in cards:
         expected = card.judged(TIMES, STEP, since, until)
