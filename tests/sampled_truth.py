@@ -135,7 +135,7 @@ def scrape_times(rng, since, until, interval):
     t = since + rng.uniform(0, interval)
     while t < until:
         yield round(t + rng.uniform(0, 0.04), 3)
-        t += interval * (1 + (rng.random() < 0.02)) + (rng.uniform(100, 2000) if rng.random() < 0.002 else 0)
+        t += interval * (1 + (rng.random() < 0.02)) + (interval * rng.uniform(0.5, 9) if rng.random() < 0.02 else 0)
 
 
 class Grid:

@@ -117,6 +117,11 @@ static int find_step(struct sampled *s, struct probe *p, struct err *e)
 	double most = largest(p);
 	s->step_ms = most >= 1 ? llround(p->range_s / most) * 1000 : 0;
 	s->step_ms = s->step_ms > 0 ? s->step_ms : 1000;
+	/* Missed scrapes make it look longer than it was set. */
+	static const int64_t usual_ms[] = { 5000, 10000, 15000, 20000, 30000, 60000, 120000 };
+	for (size_t i = 0; i < sizeof(usual_ms) / sizeof(usual_ms[0]); i++)
+		if (llabs(s->step_ms - usual_ms[i]) * 10 <= usual_ms[i])
+			s->step_ms = usual_ms[i];
 	return rc;
 }
 

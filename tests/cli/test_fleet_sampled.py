@@ -129,12 +129,12 @@ def test_what_the_labels_say():
 
 
 def test_copies_of_a_card_count_once():
-    """Two pods share a card: each has a copy of its value. A MIG card has series of its own beside those of its instances."""
+    """Two pods share a card: each has a copy of its value, or its own; the largest counts. A MIG card has series of its own beside those of its instances."""
     samples = Samples()
     for t in range(T, E + 600, 30):
         for pod in ("a", "b"):
             labels = {"instance": "i:1", "Hostname": "n1", "UUID": "GPU-1", "gpu": "0", "pod": pod, "namespace": pod, "vgpu": pod}
-            samples.add(t, [("DCGM_FI_DEV_GPU_UTIL", labels, 40), ("DCGM_FI_DEV_FB_USED", labels, 900)])
+            samples.add(t, [("DCGM_FI_DEV_GPU_UTIL", labels, 40 if pod == "a" else 5), ("DCGM_FI_DEV_FB_USED", labels, 900)])
         for instance in ({}, {"GPU_I_ID": "1"}, {"GPU_I_ID": "2"}):
             labels = {"instance": "i:1", "Hostname": "n1", "UUID": "GPU-2", "gpu": "1", **instance}
             samples.add(t, [("DCGM_FI_PROF_GR_ENGINE_ACTIVE", labels, 0.9 if instance != {"GPU_I_ID": "2"} else 0.0),
