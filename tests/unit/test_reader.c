@@ -171,6 +171,24 @@ static void test_many_at_once(void **state)
 	assert_false(reader_knows(h->reader, 2000));
 }
 
+/* A description may become better as long as there are names, and that of its pod is not yet
+ * among them. */
+static void test_a_pod_whose_name_comes_late(void **state)
+{
+	struct host *h = *state;
+	add_process(h, 100, ALICE, false);
+	write_file(
+		h, "proc/100/cgroup", "0::/kubepods/pod0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0\n");
+	expect_process(h, 100, "alice", "python", false); /* nobody names pods here */
+	make_directory(h, "var");
+	make_directory(h, "var/log");
+	make_directory(h, "var/log/pods");
+	make_directory(h, "var/log/pods/a_b_1f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0");
+	expect_process(h, 100, "alice", "python", true);
+	make_directory(h, "var/log/pods/ml_web_0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0");
+	expect_process(h, 100, "ml", "python", false);
+}
+
 static void test_a_process_that_blocks(void **state)
 {
 	struct host *h = *state;
@@ -425,6 +443,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_answers_like_the_owners),
 		cmocka_unit_test_setup_teardown(test_many_at_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_a_pod_whose_name_comes_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_process_that_blocks, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			test_an_environment_or_a_parent_that_blocks, setup, teardown),
