@@ -539,8 +539,8 @@ void report_finish(struct report *r)
 		free(r->sentences[i].text);
 	free(r->sentences);
 	struct table *const tables[] = { &r->host_table, &r->cards, &r->identities, &r->events,
-		&r->longest, &r->leases, &r->orphans, &r->bill.lines, &r->bill.cards, &r->bill.energy,
-		&r->breakdown.table, &r->by_card.table, &r->policy };
+		&r->longest, &r->leases, &r->orphans, &r->bill.lines, &r->bill.cards,
+		&r->bill.energy, &r->breakdown.table, &r->by_card.table, &r->policy };
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		table_finish(tables[i]);
 	free(r->breakdown.rows);
