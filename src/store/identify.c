@@ -203,7 +203,8 @@ bool identify_is_likely(const char *path)
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	size_t len = strlen(name);
 	uint32_t application = application_of(path);
-	if (application == POLICY_APPLICATION_ID || strcmp(name, "policy.db") == 0)
+	if (application == POLICY_APPLICATION_ID || application == POLICY_OLD_APPLICATION_ID ||
+		strcmp(name, "policy.db") == 0)
 		return false;
 	return application == STORE_APPLICATION_ID ||
 	       (len >= 3 && strcmp(name + len - 3, ".db") == 0);

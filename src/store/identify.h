@@ -10,8 +10,9 @@
 
 /* In the header of the file, where file(1) can find it: "GUA1". */
 #define STORE_APPLICATION_ID 0x47554131
-/* The same in policy.db: "GUAP". */
-#define POLICY_APPLICATION_ID 0x47554150
+/* The same in policy.db: "GUAE", and "GUAP" before the first release. */
+#define POLICY_APPLICATION_ID 0x47554145
+#define POLICY_OLD_APPLICATION_ID 0x47554150
 
 enum store_kind {
 	STORE_MISSING, /* nothing there */

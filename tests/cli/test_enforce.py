@@ -1,4 +1,5 @@
 """gua enforce and gua keep: the rules over a store that a test has made by hand, minute by minute."""
+import contextlib
 import json
 import os
 import re
@@ -613,25 +614,25 @@ def test_an_end_is_never_earlier_than_the_final_notice_says(world, tmp_path):
         ("warn", 40), ("warn", 50), ("warn", 55), ("end", 60))]
 
 
-def test_a_policy_db_of_the_version_before(world, tmp_path):
-    """It is read as it is, and upgraded by what writes."""
+@pytest.mark.parametrize("pragma, words", [
+    ("application_id = 0x47554150; PRAGMA user_version = 3", "was written by gua enforce before 0.1.0"),
+    ("application_id = 0x47554150; PRAGMA user_version = 1", "was written by gua enforce before 0.1.0"),
+    ("user_version = 2", "is not a policy database, or another version wrote it"),
+])
+def test_a_policy_db_of_another_version_is_refused(world, tmp_path, pragma, words):
+    """By what reads it and by what writes it, with a sentence; the file stays as it is."""
     w = world([Work(100, "alice", 0, "A" + "I" * 99)])
     config = conf(tmp_path, FAST)
     w.write(12)
     w.run(12, *config)
-    columns = ("key TEXT PRIMARY KEY, user, rule, level, stage, idle_since_ms, stage_ms, delivered_ms, "
-               "next_clock_ms, round, clock_ms, clock_at_ms INTEGER NOT NULL -- a comment\n")
-    names = ", ".join(column.split()[0] for column in columns.split(","))
-    with sqlite3.connect(w.directory / "policy.db") as db:
-        db.executescript(f"CREATE TABLE before ({columns}) WITHOUT ROWID; INSERT INTO before SELECT {names} FROM session;"
-                         "DROP TABLE session; ALTER TABLE before RENAME TO session; PRAGMA user_version = 2")
-    assert [row["step"] for row in w.log()] == ["warn"]
-    assert "alice" in gua("enforce", "status", "--db", w.db, *config).stdout
-    w.write(22)
-    assert w.run(22, *config).returncode == 0
-    assert [(row["step"], row["stage"]) for row in w.log()] == [("warn", "warning"), ("warn", "second warning")]
-    with sqlite3.connect(w.directory / "policy.db") as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (3,)
+    path = w.directory / "policy.db"
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (1,)
+        db.executescript(f"PRAGMA {pragma}")
+    before = path.read_bytes()
+    for run in (w.run(13, *config), gua("enforce", "log", "--db", w.db, *config)):
+        assert run.returncode == 1 and f"policy.db {words}" in run.stderr
+    assert path.read_bytes() == before
 
 
 def test_quiet_hours_on_the_night_of_a_clock_change(world, tmp_path):

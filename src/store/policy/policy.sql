@@ -2,8 +2,8 @@
 -- gua enforce writes: the recorder's store stays the recorder's alone. gua-policy(7) has the words.
 -- Times named *_ms are unix milliseconds.
 
-PRAGMA application_id = 0x47554150; -- "GUAP"
-PRAGMA user_version = 3;
+PRAGMA application_id = 0x47554145; -- "GUAE"
+PRAGMA user_version = 1;
 
 -- How far each session has gone; a session without a stage has no row.
 CREATE TABLE session (

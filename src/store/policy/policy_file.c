@@ -21,7 +21,7 @@
 #include "store/policy/policy_private.h"
 #include "store/sql.h"
 
-enum { BUSY_MS = 3000, POLICY_FILE_VERSION = 3, POLICY_FILE_OLD = 2 };
+enum { BUSY_MS = 3000, POLICY_FILE_VERSION = 1 };
 
 struct policy_file {
 	sqlite3 *db;
@@ -76,28 +76,18 @@ static int make_file(const char *path, struct err *e)
 static const char *const tables[] = { "session", "action", "notice", "keep", "arm", "pass",
 	"simulation", "breaker", NULL };
 
-/* Upgrades a file of the version before; the views show it to a reader as the newest. */
-static const char upgrade_2_sql[] = "ALTER TABLE session ADD COLUMN idle_below INTEGER;"
-				    "PRAGMA user_version = 3;";
-static const char read_2_sql[] =
-	"CREATE TEMP VIEW session AS SELECT *, NULL AS idle_below FROM main.session;";
-
 static bool is_empty(const struct policy_file *f)
 {
 	return sql_value(f->db, "SELECT count(*) FROM sqlite_schema", 1, NULL) == 0;
 }
 
-/* Makes the tables of an empty file, or upgrades those of an older one. Another program may do
- * the same at the same moment. */
+/* Makes the tables of an empty file. Another program may do the same at the same moment. */
 static int make_tables(struct policy_file *f, struct err *e)
 {
 	if (sql_exec(f->db, "PRAGMA journal_mode = WAL") != SQLITE_OK ||
 		sql_exec(f->db, "BEGIN IMMEDIATE") != SQLITE_OK)
 		return fail(f, "write", e);
-	bool empty = is_empty(f);
-	int64_t version = sql_value(f->db, "PRAGMA user_version", 0, NULL);
-	const char *upgrade = version == POLICY_FILE_OLD ? upgrade_2_sql : "";
-	if (sql_exec(f->db, empty ? policy_sql : upgrade) == SQLITE_OK &&
+	if (sql_exec(f->db, is_empty(f) ? policy_sql : "") == SQLITE_OK &&
 		sql_exec(f->db, "COMMIT") == SQLITE_OK)
 		return 0;
 	int rc = fail(f, "write", e);
@@ -124,22 +114,22 @@ static int check(struct policy_file *f, bool write, struct err *e)
 	bool empty = rc == 0 && write && id == 0 && is_empty(f);
 	if (rc == 0 && write && id == 0 && !empty)
 		rc = read_kind(f, &id, &version, e);
-	bool old = id == POLICY_APPLICATION_ID && version == POLICY_FILE_OLD;
-	if (rc == 0 && write && (old || empty)) {
+	if (rc == 0 && empty) {
 		rc = make_tables(f, e);
 		if (rc == 0)
 			rc = read_kind(f, &id, &version, e);
 	}
 	if (rc)
 		return rc;
-	old = id == POLICY_APPLICATION_ID && version == POLICY_FILE_OLD;
-	if (!old && (id != POLICY_APPLICATION_ID || version != POLICY_FILE_VERSION))
+	if (id == POLICY_OLD_APPLICATION_ID)
+		return err_set(e, ERR_WORLD,
+			"%s was written by gua enforce before 0.1.0: move it away, and "
+			"gua enforce makes a new one",
+			f->path);
+	if (id != POLICY_APPLICATION_ID || version != POLICY_FILE_VERSION)
 		return err_set(e, ERR_WORLD,
 			"%s is not a policy database, or another version wrote it", f->path);
-	rc = foreign_check_tables(f->db, tables, f->path, e);
-	if (rc == 0 && old && sql_exec(f->db, read_2_sql) != SQLITE_OK)
-		rc = fail(f, "read", e);
-	return rc;
+	return foreign_check_tables(f->db, tables, f->path, e);
 }
 
 static int open_writer(struct policy_file *f, struct err *e)
