@@ -60,11 +60,15 @@ def test_it_is_for_every_python_3_of_the_platform(wheel):
         f"gua/{path.name}" for path in (ROOT / "python" / "gua").glob("*.py")}
 
 
-def test_the_same_tree_gives_the_same_bytes(wheel):
+@pytest.mark.parametrize("umask", [0o002, 0o077])
+def test_the_same_tree_gives_the_same_bytes(wheel, umask):
+    """Whoever builds it: the modes of its files are not those of a umask."""
     first = open(wheel, "rb").read()
-    done = subprocess.run([ROOT / "tools" / "wheel", BUILD], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([ROOT / "tools" / "wheel", BUILD], capture_output=True, text=True, timeout=120, umask=umask)
     assert done.returncode == 0 and done.stdout.strip() == wheel
     assert open(wheel, "rb").read() == first
+    modes = {entry.external_attr >> 16 & 0o777 for entry in zipfile.ZipFile(wheel).infolist()}
+    assert modes <= {0o644, 0o664}, [oct(mode) for mode in modes]
 
 
 def test_a_package_without_a_library_finds_that_of_its_prefix(tmp_path):
