@@ -8,10 +8,12 @@
 #   make install  PREFIX=/usr/local DESTDIR=
 #   make uninstall  remove what make install has installed, and no data
 #   make deb      build Debian packages in build-deb/
+#   make rpm      build rpm packages in build-rpm/, and try them in a scratch root
 #   make html     write the manual as HTML pages: build/html/index.html
 #   make wheel    build a wheel of the Python package, with libgua in it, in build/wheel/
 #   make test-systemd  boot a small Debian and try the service there, from the packages; as root
 #   make test-real  run jobs of a real Slurm on the fake driver, and compare with the truth; as root
+#   make sbom     write the bill of materials (SPDX) of the build: build/gua-VERSION.spdx.json
 #   make dist     pack the committed tree: build/gua-VERSION.tar.xz
 #   make dist-bin pack programs that run on any Linux with glibc 2.28 or newer, in build-bin/
 #   make reproducible  build packages, tarball and wheel twice, and compare them
@@ -42,7 +44,7 @@ SANITIZE_ARGS = -fno-sanitize-recover=all -fno-omit-frame-pointer -fno-optimize-
 SANITIZE_TESTS = $(SANITIZE) -Db_sanitize=address \
 	-Dc_args="$(SANITIZE_ARGS) -fsanitize=undefined -fsanitize-undefined-trap-on-error -g1"
 
-.PHONY: all setup run test test-all bench truth kills install uninstall deb html wheel test-systemd test-real dist dist-bin reproducible format fuzz clean
+.PHONY: all setup run test test-all bench truth kills install uninstall deb rpm html wheel test-systemd test-real dist sbom dist-bin reproducible format fuzz clean
 
 all: build/build.ninja
 	@ninja -C build
@@ -98,6 +100,10 @@ deb:
 	@tools/setup deb
 	@tools/deb build-deb
 
+rpm:
+	@tools/setup rpm
+	@tools/rpm build-rpm
+
 html: all
 	@tools/setup html
 	@tools/html build
@@ -121,6 +127,9 @@ dist:
 	@version=$$(sed -n "s/^  version: '\\(.*\\)',/\\1/p" meson.build) && mkdir -p build && \
 	git archive --format=tar --prefix="gua-$$version/" HEAD | xz -6 >"build/gua-$$version.tar.xz" && \
 	echo "build/gua-$$version.tar.xz"
+
+sbom: all
+	@tools/sbom build "build/gua-$$(sed -n "s/^  version: '\\(.*\\)',/\\1/p" meson.build).spdx.json"
 
 dist-bin:
 	@tools/setup bin
@@ -148,4 +157,4 @@ fuzz: build-fuzz/build.ninja
 	done
 
 clean:
-	rm -rf build build-asan build-fuzz build-deb build-bin build-reproducible build-systemd build-walk
+	rm -rf build build-asan build-fuzz build-deb build-rpm build-bin build-reproducible build-systemd build-walk

@@ -1,4 +1,6 @@
 """Installing from the tree and removing it again, and what the packages of Debian are made of."""
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -53,19 +55,23 @@ def test_what_was_installed_is_removed_again(tools, tmp_path):
     assert done.returncode == 1 and "make install" in done.stderr
 
 
+def installed_places():
+    """Where everything that is installed is in a package: below usr, whatever the prefix, the library and the Python."""
+    done = subprocess.run(["meson", "introspect", "--installed", BUILD], capture_output=True, text=True, check=True)
+    options = subprocess.run(["meson", "introspect", "--buildoptions", BUILD], capture_output=True, text=True, check=True)
+    prefix = re.search(r'"name": "prefix", "value": "([^"]*)"', options.stdout).group(1)
+    for path in re.findall(r': "([^"]*)"', done.stdout):
+        if path.startswith(prefix + "/"):  # others are links for a prefix that is not a package's
+            place = "usr/" + path[len(prefix) + 1:]
+            place = re.sub(r"^usr/lib/(libgua|pkgconfig)", r"usr/lib/any/\1", place)
+            yield re.sub(r"python3\.\d+", "python3", place)
+
+
 def test_the_packages_leave_out_nothing():
     """Every file that is installed is in a package: dh_missing would only say so when a package is built."""
     wanted = [line.split()[0] for name in ROOT.glob("debian/*.install") for line in name.read_text().splitlines()]
     wanted += (ROOT / "debian" / "not-installed").read_text().split()
-    done = subprocess.run(["meson", "introspect", "--installed", BUILD], capture_output=True, text=True, check=True)
-    prefix = subprocess.run(["meson", "introspect", "--buildoptions", BUILD], capture_output=True, text=True, check=True)
-    prefix = re.search(r'"name": "prefix", "value": "([^"]*)"', prefix.stdout).group(1)
-    for path in re.findall(r': "([^"]*)"', done.stdout):
-        if not path.startswith(prefix + "/"):
-            continue  # a link for a prefix that is not Debian's
-        place = "usr/" + path[len(prefix) + 1:]
-        place = re.sub(r"^usr/lib/(libgua|pkgconfig)", r"usr/lib/any/\1", place)
-        place = re.sub(r"python3\.\d+", "python3", place)
+    for place in installed_places():
         assert any(re.match(w.replace(".", r"\.").replace("*", "[^/]*") + "(/|$)", place) for w in wanted), \
             f"no package has {place}"
 
@@ -80,8 +86,48 @@ def test_the_library_exports_what_the_symbols_file_says():
 
 def test_all_say_the_same_version():
     meson = re.search(r"version: '([^']*)'", (ROOT / "meson.build").read_text()).group(1)
-    debian = re.match(r"gua \(([^)-]*)", (ROOT / "debian" / "changelog").read_text()).group(1)
-    assert meson == debian
+    for name, pattern in (("debian/changelog", r"\Agua \(([^)-]*)"), ("dist/gua.spec", r"(?m)^Version: +(\S+)"),
+                          ("dist/gua.spec", r"(?m)^\* .* - ([0-9.]+)-1$"), ("CITATION.cff", r"(?m)^version: (\S+)")):
+        assert re.search(pattern, (ROOT / name).read_text()).group(1) == meson, name
+
+
+def test_the_rpm_packages_leave_out_nothing():
+    """The same files as the packages of Debian, each in one package."""
+    spec = (ROOT / "dist" / "gua.spec").read_text()
+    macros = {"_bindir": "usr/bin", "_libexecdir": "usr/libexec", "_unitdir": "usr/lib/systemd/system", "_libdir": "usr/lib/any",
+              "_sysusersdir": "usr/lib/sysusers.d", "_tmpfilesdir": "usr/lib/tmpfiles.d", "_datadir": "usr/share",
+              "_mandir": "usr/share/man", "_docdir": "usr/share/doc", "_includedir": "usr/include",
+              "python3_sitelib": "usr/lib/python3/dist-packages"}
+    listed = re.findall(r"(?m)^%\{(\w+)\}(/\S+)$", spec[spec.index("\n%files\n"):])
+    patterns = [re.escape(macros[macro] + rest).replace(r"\*", "[^/]*") + "(/|$)" for macro, rest in listed]
+    unlisted = [place for place in installed_places() if not any(re.match(pattern, place) for pattern in patterns)]
+    assert not unlisted
+
+
+def test_reports_of_faults_are_asked_for_a_capture():
+    for path in (ROOT / ".github").rglob("*.md"):
+        assert "gua doctor --capture host.capture" in path.read_text(), path.name
+
+
+def test_the_bill_of_materials(tmp_path):
+    """Every program is in it with its digest, and everything that it is linked with."""
+    made = tmp_path / "gua.spdx.json"
+    done = subprocess.run([ROOT / "tools" / "sbom", BUILD, made], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(made.read_text())
+    assert document["spdxVersion"] == "SPDX-2.3" and document["dataLicense"] == "CC0-1.0"
+    names = {entry["SPDXID"]: entry.get("fileName", entry["name"] if "name" in entry else "")
+             for entry in document["packages"] + document["files"]}
+    for entry in document["files"]:
+        path = BUILD / entry["fileName"]
+        digests = {digest["algorithm"]: digest["checksumValue"] for digest in entry["checksums"]}
+        assert digests["SHA256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert {"./gua", "./gua-end", "./libgua.so.0"} <= set(names.values())
+    links = {(names[row["spdxElementId"]], names[row["relatedSpdxElement"]])
+             for row in document["relationships"] if row["relationshipType"] == "DYNAMIC_LINK"}
+    assert ("./gua", "SQLite") in links and ("./gua-end", "SQLite") not in links
+    assert {right for left, right in links if left == "./libgua.so.0"} == {"GNU C Library"}
+    assert all(entry["versionInfo"] for entry in document["packages"])
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("systemd-sysusers"), reason="only root can make users")

@@ -1,0 +1,12 @@
+CREATE TABLE action ( id INTEGER PRIMARY KEY AUTOINCREMENT, at_ms INTEGER NOT NULL, step TEXT NOT NULL, stage TEXT NOT NULL, mode TEXT NOT NULL, rule TEXT NOT NULL, session TEXT NOT NULL, kind TEXT NOT NULL, user TEXT NOT NULL, uid INTEGER, pids TEXT NOT NULL, cards TEXT NOT NULL, held_bytes INTEGER, idle_since_ms INTEGER, idle_ms INTEGER, evidence TEXT NOT NULL, result TEXT NOT NULL, given_back_ms INTEGER, config TEXT NOT NULL, actor TEXT NOT NULL, command TEXT NOT NULL DEFAULT '', gpus TEXT NOT NULL DEFAULT '' );
+CREATE INDEX action_at ON action (at_ms);
+CREATE TABLE arm ( id INTEGER PRIMARY KEY AUTOINCREMENT, at_ms INTEGER NOT NULL, until_ms INTEGER NOT NULL, user TEXT NOT NULL, disarmed_ms INTEGER );
+CREATE TABLE breaker ( id INTEGER PRIMARY KEY AUTOINCREMENT, at_ms INTEGER NOT NULL, why TEXT NOT NULL, released_ms INTEGER, user TEXT );
+CREATE TABLE keep ( id INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL, user TEXT NOT NULL, uid INTEGER NOT NULL, pid INTEGER NOT NULL, from_ms INTEGER NOT NULL, until_ms INTEGER NOT NULL, reason TEXT NOT NULL, dropped_ms INTEGER );
+CREATE TABLE notice ( id INTEGER PRIMARY KEY, session TEXT NOT NULL, idle_since_ms INTEGER NOT NULL, round INTEGER NOT NULL, stage TEXT NOT NULL, channel TEXT NOT NULL, user TEXT NOT NULL, uid INTEGER, body TEXT NOT NULL, queued_ms INTEGER NOT NULL, due_ms INTEGER NOT NULL, tries INTEGER NOT NULL, state TEXT NOT NULL, counts INTEGER NOT NULL, admitted INTEGER NOT NULL, digest INTEGER, result TEXT NOT NULL, done_ms INTEGER, UNIQUE (session, idle_since_ms, round, stage, channel) );
+CREATE INDEX notice_digest ON notice (digest) WHERE digest IS NOT NULL;
+CREATE INDEX notice_due ON notice (state, due_ms);
+CREATE TABLE pass ( id INTEGER PRIMARY KEY CHECK (id = 1), at_ms INTEGER NOT NULL, sessions INTEGER NOT NULL, idle INTEGER NOT NULL, note TEXT NOT NULL );
+CREATE TABLE session ( key TEXT PRIMARY KEY, user TEXT NOT NULL, rule TEXT NOT NULL, level INTEGER NOT NULL, stage INTEGER NOT NULL, idle_since_ms INTEGER NOT NULL, stage_ms INTEGER NOT NULL, delivered_ms INTEGER, next_clock_ms INTEGER NOT NULL, round INTEGER NOT NULL, clock_ms INTEGER NOT NULL, clock_at_ms INTEGER, idle_below INTEGER ) WITHOUT ROWID;
+CREATE TABLE simulation ( id INTEGER PRIMARY KEY CHECK (id = 1), at_ms INTEGER NOT NULL, json TEXT NOT NULL );
+CREATE TABLE sqlite_sequence(name,seq);
