@@ -33,23 +33,29 @@ static bool is_lost(const struct present_board *b)
 	return b->status == CARD_STATUS_LOST && b->code != CODE_RESET_REQUIRED;
 }
 
+/* nvidia-smi's sentence about a lost card, which it calls `name`. */
+static int fail_lost(const struct present_board *b, const char *name, struct err *e)
+{
+	int code = b->code > 0 ? b->code : CODE_LOST;
+	return err_number(e,
+		err_set(e, ERR_WORLD, "Unable to determine the device handle for %s: %s", name,
+			code == CODE_LOST
+				? "GPU is lost.  Reboot the system to recover this GPU"
+				: "Unknown Error"),
+		-code);
+}
+
 int smi_check(const struct smi *s, struct err *e)
 {
 	for (size_t i = 0; i < s->boards.n; i++) {
 		const struct present_board *b = s->boards.all[i];
-		int code = b->code > 0 ? b->code : CODE_LOST;
-		char where[PCI_CAP];
+		char name[PCI_CAP + 16];
 		if (!is_lost(b))
 			continue;
-		snprintf(where, sizeof(where), "%d", b->id.index);
-		return err_number(e,
-			err_set(e, ERR_WORLD,
-				"Unable to determine the device handle for GPU%s: %s",
-				*b->id.pci ? b->id.pci : where,
-				code == CODE_LOST ? "GPU is lost.  Reboot the system to "
-						    "recover this GPU"
-						  : "Unknown Error"),
-			-code);
+		snprintf(name, sizeof(name), "GPU%d", b->id.index);
+		if (*b->id.pci)
+			snprintf(name, sizeof(name), "GPU%s", b->id.pci);
+		return fail_lost(b, name, e);
 	}
 	return 0;
 }
@@ -428,9 +434,12 @@ void smi_list(const struct smi *s, struct str *out)
 		const struct present_board *b = s->boards.all[i];
 		const struct present_card *c;
 		struct err e = { 0 };
-		if (is_lost(b) && smi_check(s, &e)) {
+		if (is_lost(b)) {
+			char name[32];
+			snprintf(name, sizeof(name), "gpu %d", b->id.index);
+			fail_lost(b, name, &e);
 			str_addf(out, "%s\n\n", e.text);
-			return;
+			continue;
 		}
 		str_addf(out, "GPU %d: %s (UUID: %s)\n", b->id.index,
 			*b->id.name ? b->id.name : "N/A",

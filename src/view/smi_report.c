@@ -43,8 +43,8 @@ enum kind {
 
 /* Which cards have a row. Volta and older cards count errors by their width, the others by the
  * memory they are in. Cards that report how far they are from slowing down have limits of that
- * margin, the others limits in degrees. */
-enum when { WHEN_ALWAYS, WIDTH_COUNTED, PLACE_COUNTED, DEGREES, MARGINS };
+ * margin, the others limits in degrees. Power is one number, or a mean and a momentary one. */
+enum when { WHEN_ALWAYS, WIDTH_COUNTED, PLACE_COUNTED, DEGREES, MARGINS, ONE_DRAW, TWO_DRAWS };
 
 /* Which formats have a row: IF_NAMED is in text only if -d names its section. */
 enum only { IN_BOTH, IN_XML, IF_NAMED };
@@ -327,8 +327,9 @@ static void add_accounts(struct smi_writer *r, const struct present_board *b)
 		begun = true;
 		add_account(r, &all[i].record);
 	}
+	bool on = b->values[METRIC_ACCOUNTING_MODE] > 0;
 	if (!begun)
-		add_line(r, 1, "Accounted Processes", "None");
+		add_line(r, 1, "Accounted Processes", on ? "None" : "N/A");
 }
 
 /* In XML the pages are a block of their own. */
@@ -343,17 +344,29 @@ static void add_pages(struct smi_writer *r, const struct smi_row *row, const cha
 	add_line(r, row->depth + 1, "retired_pagelist", "N/A");
 }
 
+/* Whether power is two numbers: since 570, and in the last releases of 550, of which 550.127
+ * has one and 550.163 two. */
+static bool has_two_draws(const struct smi_writer *r)
+{
+	int minor = 0;
+	sscanf(r->smi->now->hosts[0].driver, "%*d.%d", &minor);
+	return r->generation >= 570 || (r->generation == 550 && minor >= 163);
+}
+
 static bool has_row(
 	const struct smi_writer *r, const struct smi_row *row, const struct present_board *b)
 {
 	enum { VOLTA = 5 };
 	bool old = !(b->values[METRIC_ARCHITECTURE] > VOLTA);
 	bool margin = !isnan(b->values[METRIC_TEMPERATURE_MARGIN]) && r->generation >= 535;
+	bool two_draws = has_two_draws(r);
 	const bool by_card[] = { [WHEN_ALWAYS] = true,
 		[WIDTH_COUNTED] = old,
 		[PLACE_COUNTED] = !old,
 		[DEGREES] = !margin,
-		[MARGINS] = margin };
+		[MARGINS] = margin,
+		[ONE_DRAW] = !two_draws,
+		[TWO_DRAWS] = two_draws };
 	const bool by_format[] = {
 		[IN_BOTH] = true, [IN_XML] = r->xml, [IF_NAMED] = r->xml || r->sections
 	};
