@@ -43,7 +43,7 @@ static const struct exporter_metric jobstats[] = {
 	{ 0 },
 };
 
-const struct exporter exporters[] = {
+const struct exporter exporters[EXPORTERS] = {
 	{ "dcgm", dcgm,
 		{ [EXPORTER_CARD] = { "UUID", "uuid" },
 			[EXPORTER_INSTANCE] = { "GPU_I_ID" },
@@ -71,15 +71,6 @@ const struct exporter exporters[] = {
 			[EXPORTER_USER] = { "userid" } },
 		.has_reserved = true },
 };
-const size_t n_exporters = sizeof(exporters) / sizeof(exporters[0]);
-
-const struct exporter *exporter_find(const char *name)
-{
-	for (size_t i = 0; i < n_exporters; i++)
-		if (strcmp(exporters[i].name, name) == 0)
-			return &exporters[i];
-	return NULL;
-}
 
 const struct exporter_metric *exporter_metric(const struct exporter *x, const char *name)
 {

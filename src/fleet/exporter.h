@@ -44,11 +44,10 @@ struct exporter {
 	bool has_reserved; /* used memory includes what the driver keeps for itself */
 	int64_t reads_ms;  /* how often it reads the card, if that is known; else 0 */
 };
-extern const struct exporter exporters[];
-extern const size_t n_exporters;
+enum { EXPORTERS = 3 };
+extern const struct exporter exporters[EXPORTERS];
 
 /* NULL: there is none of that name. */
-const struct exporter *exporter_find(const char *name);
 const struct exporter_metric *exporter_metric(const struct exporter *x, const char *name);
 /* Appends a matcher of all metrics with that role and rank: `__name__=~"a|b"`. Returns the
  * first of them; NULL: there are none. */

@@ -105,6 +105,13 @@ bool fleet_host(const struct fleet *f, const struct labels *l, char key[HOST_KEY
 	return some;
 }
 
+int fleet_no_host(const struct fleet *f, struct err *e)
+{
+	return err_set(e, ERR_WORLD,
+		"a series has no label %s; --host-label names the one that tells hosts apart",
+		f->by);
+}
+
 int fleet_bound(const struct fleet *f, size_t n_hosts, struct err *e)
 {
 	enum { HOSTS_MAX = 1 << 17 };

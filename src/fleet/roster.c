@@ -94,11 +94,7 @@ static struct roster_host *host_of(struct asking *a, const struct sample *s, str
 {
 	char key[HOST_KEY_CAP];
 	if (!fleet_host(a->f, s->labels, key)) {
-		err_set(e, ERR_WORLD,
-			"the series of " FAMILY_TIME
-			" have no label %s; --host-label names the "
-			"one that tells hosts apart",
-			a->f->by);
+		fleet_no_host(a->f, e);
 		return NULL;
 	}
 	struct roster_host *host = find_host(a->r, key, e);

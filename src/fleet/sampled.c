@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit/gather.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "fleet/roster.h"
@@ -40,14 +39,6 @@ double sampled_error(double changes)
 	return 1 + 2 * sqrt(changes + 1);
 }
 
-void sampled_init(struct sampled *s)
-{
-	s->rules = (struct rules)RULES_DEFAULT;
-	s->rules.count_graphics = true; /* used memory is of all processes */
-	s->a->rules = s->rules;
-	s->clock.utc = s->q->utc;
-}
-
 void sampled_finish(struct sampled *s)
 {
 	struct names *const all[] = { &s->hosts, &s->card_names, &s->models, &s->holder_names,
@@ -77,17 +68,17 @@ static struct safe safe_label(
 }
 
 /* The name of a host: what the exporter calls it, unless --host-label was given. */
-static int find_host(struct sampled *s, const struct labels *l, uint32_t *number, struct err *e)
+static int find_host(struct sampled *s, const struct labels *l, uint32_t *number,
+	char target[HOST_KEY_CAP], struct err *e)
 {
 	char key[HOST_KEY_CAP], name[HOST_KEY_CAP];
 	struct safe own = safe_label(s, l, EXPORTER_HOST);
+	bool has_target = fleet_host(s->f, l, key);
+	roster_short_name(target, HOST_KEY_CAP, key);
 	if (*own.text && strcmp(s->f->by, "instance") == 0)
 		str_copy(key, sizeof(key), own.text);
-	else if (!fleet_host(s->f, l, key))
-		return err_set(e, ERR_WORLD,
-			"a series has no label %s; --host-label names the one that tells hosts "
-			"apart",
-			s->f->by);
+	else if (!has_target)
+		return fleet_no_host(s->f, e);
 	roster_short_name(name, sizeof(name), key);
 	*number = names_find(&s->hosts, 0, name, e);
 	return *number == IDMAP_NONE ? ERR_WORLD : fleet_bound(s->f, s->hosts.n, e);
@@ -116,6 +107,8 @@ static int add_card(struct sampled *s, const char *uuid, const char *instance, s
 {
 	struct sampled_card card = { .uuid = arena_text(&s->texts, uuid),
 		.instance = arena_text(&s->texts, instance),
+		.target = "",
+		.place = IDMAP_NONE,
 		.model = IDMAP_NONE,
 		.parent = IDMAP_NONE,
 		.index = -1,
@@ -153,13 +146,13 @@ static int find_card(struct sampled *s, const char *uuid, const char *instance,
 
 static int take_card(struct sampled *s, const struct labels *l, uint32_t *number, struct err *e)
 {
-	char uuid[HOST_KEY_CAP + LABEL_TEXT_CAP];
+	char uuid[HOST_KEY_CAP + LABEL_TEXT_CAP], target[HOST_KEY_CAP];
 	struct safe own = safe_label(s, l, EXPORTER_CARD);
 	struct safe index = safe_label(s, l, EXPORTER_INDEX);
 	struct safe model = safe_label(s, l, EXPORTER_MODEL);
 	struct safe instance = safe_label(s, l, EXPORTER_INSTANCE);
 	uint32_t host = 0, name = IDMAP_NONE;
-	int rc = find_host(s, l, &host, e);
+	int rc = find_host(s, l, &host, target, e);
 	if (rc == 0)
 		rc = number_of(&s->models, model.text, &name, e);
 	if (rc)
@@ -173,10 +166,16 @@ static int take_card(struct sampled *s, const struct labels *l, uint32_t *number
 		return rc;
 	struct sampled_card *card = &s->cards[*number];
 	card->host = host;
-	if (!card->label)
+	if (!card->label) {
 		card->label = arena_text(&s->texts, exporter_label(s->x, l, EXPORTER_CARD));
-	if (card->parent != IDMAP_NONE)
+		card->target = arena_text(&s->texts, target);
+	}
+	if (!card->label || !card->target)
+		return err_memory(e);
+	if (card->parent != IDMAP_NONE) {
 		s->cards[card->parent].host = host;
+		s->cards[card->parent].target = card->target;
+	}
 	if (name != IDMAP_NONE)
 		card->model = name;
 	if (isdigit((unsigned char)*index.text))
@@ -346,20 +345,6 @@ static struct sampled_part *find_part(
 	return &s->parts[s->n_parts++];
 }
 
-/* Adds time to the hours of the week and the days. */
-static void add_hours(struct sampled *s, const struct sampled_stretch *t, double share)
-{
-	enum { HOUR_MS = 3600000 };
-	share *= (double)t->ms / (double)(t->to_ms - t->from_ms);
-	for (int64_t at = t->from_ms; at < t->to_ms;) {
-		int64_t end = clock_earlier((at / HOUR_MS + 1) * HOUR_MS, t->to_ms);
-		const struct heat_slot slot = { at / 1000, (end - at + 999) / 1000 };
-		hours_add(s->a, &s->clock, slot, (int)t->state,
-			llround((double)(end - at) * share));
-		at = end;
-	}
-}
-
 int sampled_book(struct sampled *s, const struct sampled_stretch *t, struct err *e)
 {
 	double of_users = 0;
@@ -374,8 +359,9 @@ int sampled_book(struct sampled *s, const struct sampled_stretch *t, struct err 
 		part->ms[t->state] += (double)t->ms / (double)t->n_holders;
 	}
 	s->cards[t->card].ms[t->state] += t->ms;
-	if (!s->a->of_users || (of_users > 0 && t->state != CARD_TRULY_IDLE))
-		add_hours(s, t, s->a->of_users ? of_users : 1);
+	double counted = !s->a->of_users ? 1 : t->state != CARD_TRULY_IDLE ? of_users : 0;
+	fleet_fill_time(s->fill, (struct fleet_stretch){ t->from_ms, t->to_ms }, (int)t->state,
+		llround(counted * (double)t->ms));
 	return 0;
 }
 
@@ -624,23 +610,24 @@ void sampled_card_id(struct card_id *id, const struct sampled *s, const struct s
 		str_copy(id->name, sizeof(id->name), s->models.items[c->model].text);
 }
 
+/* Whether gua counts on that host. */
+static bool has_counters(const struct sampled *s, const char *host)
+{
+	uint32_t number = names_get(&s->fill->hosts, 0, host);
+	return number != IDMAP_NONE && strcmp(s->a->hosts[number].metrics, "gua") == 0;
+}
+
 void sampled_restrict(struct sampled *s)
 {
 	const struct restriction *only = &s->q->only;
 	for (size_t i = 0; i < s->n_cards; i++) {
 		struct sampled_card *from = &s->cards[i];
+		const char *host = s->hosts.items[from->host].text;
 		struct audit_card card = { 0 };
 		sampled_card_id(&card.id, s, from);
-		from->left_out =
-			!restriction_takes_host(only, s->hosts.items[from->host].text) ||
-			!restriction_takes_card(only, &card);
+		from->left_out = !restriction_takes_host(only, host) ||
+				 !restriction_takes_card(only, &card) ||
+				 names_has(&s->fill->cards, 0, card.id.uuid) ||
+				 has_counters(s, host) || has_counters(s, from->target);
 	}
-}
-
-int sampled_window(struct sampled *s, int64_t oldest_ms, struct err *e)
-{
-	struct gather g = { .a = s->a, .q = s->q };
-	s->a->oldest_ms = oldest_ms;
-	audit_clip(s->a, s->q, false);
-	return hours_make_days(&g, e);
 }

@@ -3,19 +3,16 @@
  * than two scrape intervals is unobserved. */
 #pragma once
 
-#include "audit/audit.h"
-#include "audit/engine.h"
-#include "base/err.h"
-#include "base/names.h"
 #include "fleet/exporter.h"
-#include "fleet/fleet.h"
-
-struct roster;
+#include "fleet/fleet_fill.h"
+#include "fleet/probe.h"
 
 /* A card, or a MIG instance of one. */
 struct sampled_card {
 	const char *uuid, *instance;
 	const char *label;    /* its UUID as the exporter writes it */
+	const char *target;   /* the host that was scraped, which may have another name */
+	uint32_t place;	      /* in the audit before cards were sorted; IDMAP_NONE: not in it */
 	uint32_t host, model; /* numbers of names; model IDMAP_NONE: not known */
 	uint32_t parent;      /* of an instance; IDMAP_NONE */
 	int index;
@@ -60,12 +57,13 @@ struct sampled_raw {
 	uint32_t series;
 };
 
+/* Zero-initialise. */
 struct sampled {
-	struct fleet *f;
-	const struct exporter *x;
+	struct fleet_fill *fill;
+	struct fleet *f; /* the fill's, like the next two */
 	const struct audit_question *q;
 	struct audit *a;
-	struct heat_clock clock;
+	const struct exporter *x;
 	struct rules rules;
 	struct names hosts, card_names, models, holder_names, series_names;
 	struct sampled_card *cards;
@@ -83,17 +81,13 @@ struct sampled {
 	struct arena texts;
 };
 
-struct sampled_question {
-	const struct audit_question *audit;
-	const struct roster *expected;
-	const struct exporter *x; /* NULL: the one that the engine has most of */
-	/* Refuses what such metrics cannot answer. */
-	int (*check)(const struct audit_question *q, struct err *e);
-};
-/* Makes an audit of the metrics of an exporter. *done is false, and the audit empty, if no
- * exporter was asked for, and the engine has none that is known, or has gua's own metrics. */
-int sampled_ask_run(struct audit *a, struct fleet *f, const struct sampled_question *q,
-	bool *done, struct err *e);
+/* Queries the window for the metrics of an exporter, and adds hosts and cards to the fill,
+ * without those that are in it. */
+int sampled_ask_run(
+	struct sampled *s, struct fleet_fill *fill, const struct exporter *x, struct err *e);
+/* Adds the users, when the cards are sorted; `way`: a number of these samples. */
+int sampled_fill_users(struct sampled *s, size_t way, struct err *e);
+void sampled_finish(struct sampled *s);
 
 /* The longest time for which a sample can stand: two intervals, and some jitter. */
 int64_t sampled_limit(int64_t interval_ms);
@@ -105,8 +99,6 @@ int64_t sampled_limit(int64_t interval_ms);
 double sampled_error(double changes);
 
 /* The steps. Only for sampled*.c. */
-void sampled_init(struct sampled *s);
-void sampled_finish(struct sampled *s);
 /* The number of the series with these labels, added if it is new. */
 int sampled_series(struct sampled *s, const struct labels *l, uint32_t *number, struct err *e);
 /* Takes samples as they arrive; the context is a struct sampled. */
@@ -132,8 +124,6 @@ int sampled_hours(struct sampled *s, struct err *e);
 int sampled_floors(struct sampled *s, struct err *e);
 /* Leaves out the cards that were not asked for. */
 void sampled_restrict(struct sampled *s);
-/* Sets the window, which begins with the oldest sample. */
-int sampled_window(struct sampled *s, int64_t oldest_ms, struct err *e);
 /* Judges the samples that were taken, for the window of the audit. */
 int sampled_judge(struct sampled *s, struct err *e);
 /* Sets index, UUID and model of a card. */

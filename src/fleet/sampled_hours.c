@@ -226,7 +226,8 @@ static int set_window(struct sampled *s, struct err *e)
 		if (s->raws[i].t_ms == first_ms)
 			most_ms = clock_later(
 				most_ms, llround(counts_of(s->raws[i].value).n) * s->step_ms);
-	return sampled_window(s, first_ms - clock_earlier(most_ms, length_at(s, first_ms)), e);
+	return fleet_fill_window(
+		s->fill, first_ms - clock_earlier(most_ms, length_at(s, first_ms)), e);
 }
 
 /* Adds all that was kept, and forgets it. */

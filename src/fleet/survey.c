@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/array.h"
 #include "audit/audit.h"
@@ -46,10 +45,7 @@ struct survey_host *survey_host(struct survey *s, const struct sample *sample, s
 {
 	char key[HOST_KEY_CAP];
 	if (!fleet_host(s->f, sample->labels, key)) {
-		err_set(e, ERR_WORLD,
-			"a series has no label %s; --host-label names the one that tells hosts "
-			"apart",
-			s->f->by);
+		fleet_no_host(s->f, e);
 		return NULL;
 	}
 	uint32_t index = names_find(&s->names, 0, key, e);
@@ -306,7 +302,6 @@ static int choose(struct survey *s, struct err *e)
 {
 	const struct restriction *only = &s->q->only;
 	size_t n_cards = s->cards.n;
-	s->a->of_users = restriction_of_users(only);
 	if (only->lists[ONLY_CARD].n || only->lists[ONLY_MODEL].n) {
 		int rc = keep(s, &s->cards, takes_card, e);
 		if (rc)
@@ -322,39 +317,33 @@ static int choose(struct survey *s, struct err *e)
 	return s->a->of_users ? keep(s, &s->users, survey_takes_user, e) : 0;
 }
 
-int survey_run(struct audit *a, struct fleet *f, const struct audit_question *q,
-	struct roster *expected, struct err *e)
+int survey_run(struct survey *s, struct fleet_fill *fill, struct err *e)
 {
 	static int (*const steps[])(struct survey *, struct err *) = { survey_edges,
 		survey_edges_exceptions, choose, survey_hours, survey_edges_newborn,
 		survey_edges_resets, survey_fill };
-	struct survey s = { .f = f,
-		.q = q,
-		.a = a,
-		.expected = expected,
-		.oldest = NAN,
-		.now_s = (double)q->now_ms / 1000,
-		.clock = { .utc = q->utc } };
 	int rc = 0;
-	audit_init(a);
-	tzset();
-	audit_clip(a, q, false);
-	s.edges[EDGE_START] = (double)a->since_ms / 1000;
-	s.edges[EDGE_END] = (double)a->until_ms / 1000;
-	if (s.edges[EDGE_END] - s.edges[EDGE_START] < 1)
-		return err_set(e, ERR_USAGE, "the window is empty");
+	*s = (struct survey){ .fill = fill,
+		.f = fill->f,
+		.q = fill->q,
+		.a = fill->a,
+		.oldest = NAN,
+		.now_s = (double)fill->q->now_ms / 1000,
+		.edges = {
+			(double)fill->a->since_ms / 1000, (double)fill->a->until_ms / 1000 } };
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && rc == 0; i++)
-		rc = steps[i](&s, e);
-	names_finish(&s.names);
-	names_finish(&s.info_names);
-	meter_finish(&s.cards);
-	meter_finish(&s.energy);
-	meter_finish(&s.users);
-	free(s.hosts);
-	free(s.infos);
-	arena_finish(&s.arena);
-	if (rc)
-		return rc;
-	audit_add_up(a);
-	return roster_compare(expected, a, &q->only, e);
+		rc = steps[i](s, e);
+	return rc;
+}
+
+void survey_finish(struct survey *s)
+{
+	names_finish(&s->names);
+	names_finish(&s->info_names);
+	meter_finish(&s->cards);
+	meter_finish(&s->energy);
+	meter_finish(&s->users);
+	free(s->hosts);
+	free(s->infos);
+	arena_finish(&s->arena);
 }

@@ -4,11 +4,7 @@
 #ifndef GUA_FLEET_SURVEY_H
 #define GUA_FLEET_SURVEY_H
 
-#include "base/err.h"
-#include "base/names.h"
-#include "audit/audit.h"
-#include "audit/engine.h"
-#include "fleet/fleet.h"
+#include "fleet/fleet_fill.h"
 
 /* Counters of a fleet at the two edges of a window: for each card or user of a host and each
  * state, the last value before an edge and the first one after it. */
@@ -74,9 +70,9 @@ struct survey_host {
 	double reset_from,
 		reset_to; /* its store was lost between these moments; 0: it was not */
 	bool is_partial;  /* the audit includes only some of its cards */
-	bool is_expected; /* expected by name, from the start of the window on */
-	bool is_listed;	  /* it is in the audit, at the index below */
-	uint32_t index;
+	bool has_cards;	  /* that the audit includes */
+	bool is_listed;	  /* it is in the audit, with this card before those were sorted */
+	uint32_t card;
 	size_t n_cards;
 	/* Of its cards, by state, in milliseconds: the counters at the start, what was added
 	 * to the hours, and up to when. */
@@ -90,10 +86,10 @@ struct survey_info {
 };
 
 struct survey {
-	struct fleet *f;
+	struct fleet_fill *fill;
+	struct fleet *f; /* the fill's, like the next two */
 	const struct audit_question *q;
 	struct audit *a;
-	const struct roster *expected;
 	double edges[EDGES]; /* unix seconds */
 	double oldest; /* when a host was first seen, in the window or a day before; or NAN */
 	double now_s;
@@ -105,7 +101,6 @@ struct survey {
 	struct survey_host *hosts;
 	size_t n_hosts;
 	struct meters cards, energy, users;
-	struct heat_clock clock;
 	struct names info_names; /* texts of a card: numbered, because few differ */
 	struct survey_info *infos;
 	size_t n_infos;
@@ -114,11 +109,11 @@ struct survey {
 	struct arena arena;
 };
 
-/* Queries a window, and fills `*a`. Without data in it, n_cards is 0. A host that is
- * expected by name should have reported from the start of the window on. */
-struct roster;
-int survey_run(struct audit *a, struct fleet *f, const struct audit_question *q,
-	struct roster *expected, struct err *e);
+/* Queries the window, and adds hosts and cards to the fill; zero-initialise the survey. */
+int survey_run(struct survey *s, struct fleet_fill *fill, struct err *e);
+/* Adds the users, when the cards are sorted. */
+int survey_fill_users(struct survey *s, struct err *e);
+void survey_finish(struct survey *s);
 
 /* The steps. Only for survey*.c. */
 int survey_edges(struct survey *s, struct err *e);

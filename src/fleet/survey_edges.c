@@ -340,14 +340,11 @@ int survey_edges(struct survey *s, struct err *e)
 	ask_lag(s, &b);
 	ask_seen(s, &b);
 	ask_twins(s, &b);
-	int rc = *s->f->engine ? 0 : fleet_probe(s->f, e);
-	if (rc == 0)
-		rc = fleet_run(&b, e);
-	if (!isnan(s->oldest)) {
+	int rc = fleet_run(&b, e);
+	if (!isnan(s->oldest) && rc == 0) {
 		/* The window begins with the oldest data: the first counters of a new card
 		 * cover time from before it was first seen. */
-		s->a->oldest_ms = llround(1000 * (s->oldest - NEWBORN_S));
-		audit_clip(s->a, s->q, false);
+		rc = fleet_fill_window(s->fill, llround(1000 * (s->oldest - NEWBORN_S)), e);
 		s->edges[EDGE_START] = (double)s->a->since_ms / 1000;
 	}
 	s->has_after = s->edges[EDGE_END] + s->lag_s < s->now_s;

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit/gather.h"
-
 /* Limits: sums that are kept at a time; samples that the engine reads for one query, and
  * values that it keeps for it (VictoriaMetrics refuses 1e9, Prometheus 50e6). */
 enum { MOST_CELLS = 4000000, MOST_SAMPLES = 500000000, MOST_VALUES = 20000000 };
@@ -42,20 +40,8 @@ struct stretch {
 };
 static void book(struct survey *s, struct stretch span, int state, int64_t ms)
 {
-	int64_t left = ms;
-	for (double at = span.from; at < span.to && left;) {
-		double end = (floor(at / HOUR_S) + 1) * HOUR_S;
-		int64_t part = left;
-		if (end < span.to)
-			part = llround((double)ms * (end - at) / (span.to - span.from));
-		else
-			end = span.to;
-		part = llabs(part) < llabs(left) ? part : left;
-		const struct heat_slot slot = { (int64_t)floor(at), (int64_t)ceil(end - at) };
-		hours_add(s->a, &s->clock, slot, state, part);
-		left -= part;
-		at = end;
-	}
+	const struct fleet_stretch t = { llround(1000 * span.from), llround(1000 * span.to) };
+	fleet_fill_time(s->fill, t, state, ms);
 }
 
 /* Where the sums of a series go, the same for all its samples: 1 + the index in a row of all
@@ -309,15 +295,12 @@ static struct hours hours_of(struct survey *s, struct hours_of of)
 
 int survey_hours(struct survey *s, struct err *e)
 {
-	struct gather g = { .a = s->a, .q = s->q };
 	struct hours h = hours_of(
 		s, (struct hours_of){ &s->cards, FAMILY_CARD, "uuid", FAMILY_HOST_SUM, -1 });
-	s->a->since_ms = llround(1000 * s->edges[EDGE_START]);
-	s->a->until_ms = llround(1000 * s->edges[EDGE_END]);
-	s->clock.days_only = s->a->of_users;
-	int rc = hours_make_days(&g, e);
+	s->fill->clock.days_only = s->a->of_users;
+	int rc = 0;
 	begin(&h);
-	if (rc == 0 && h.n > 0 && s->n_hosts)
+	if (h.n > 0 && s->n_hosts)
 		rc = read_hours(&h, e);
 	if (rc == 0)
 		finish(&h);
@@ -349,7 +332,7 @@ int survey_hours_of_users(struct survey *s, struct err *e)
 	};
 	int rc = 0;
 	hours_clear(&s->a->days);
-	s->clock.days_only = false;
+	s->fill->clock.days_only = false;
 	struct hours h = hours_of(s, families[0]);
 	h.of.rows = &s->users;
 	begin(&h);

@@ -145,6 +145,8 @@ struct audit_host {
 	bool measured; /* a recorder ran there: not all of its data is imported or simulated */
 	bool has_leases;      /* a scheduler said in the window what it gave away */
 	bool left_out;	      /* the engine's: the audit does not include it */
+	bool expected;	      /* it was expected by name, from the start of the window on */
+	const char *metrics;  /* of a fleet: whose metrics of it were read; NULL: no fleet */
 	int64_t known_ms;     /* when a card of it was first seen; -1 unknown */
 	bool late;	      /* known_ms is within the window: its own window is shorter */
 	int64_t last_tick_ms; /* of its newest run, or -1 */

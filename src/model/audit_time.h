@@ -135,13 +135,15 @@ struct audit_stores {
 struct audit_fleet {
 	bool asked; /* the audit is made from metrics; else nothing below is set */
 	const char *url, *engine;
-	const char *metrics; /* whose metrics: "dcgm"; NULL: gua's */
-	int64_t sampled_ms;  /* they are samples, taken this often; 0: gua's counters */
-	size_t n_seen;	     /* hosts */
-	size_t n_late;	     /* of them: first seen within the window */
-	size_t n_silent;     /* of them: silent at its end */
-	int64_t n_expected;  /* number of expected hosts; -1: not given */
-	const char *missing; /* names of some that were expected and not seen; "": none */
+	const char *metrics;  /* whose metrics: "gua and dcgm" */
+	const char *samplers; /* those of them that are samples: "dcgm" */
+	int64_t sampled_ms;   /* how often they are taken, at most; 0: there are none */
+	size_t n_counted;     /* hosts with gua's counters */
+	size_t n_seen;	      /* hosts */
+	size_t n_late;	      /* of them: first seen within the window */
+	size_t n_silent;      /* of them: silent at its end */
+	int64_t n_expected;   /* number of expected hosts; -1: not given */
+	const char *missing;  /* names of some that were expected and not seen; "": none */
 	size_t n_missing;
 	size_t n_resets;  /* hosts whose store was lost */
 	size_t n_assumed; /* series of users whose start was assumed to be 0 */

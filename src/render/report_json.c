@@ -212,7 +212,7 @@ static void add_fleet(struct json *j, const struct report *r)
 	json_open(j, "fleet", '{');
 	json_text(j, "url", f->url);
 	json_text(j, "engine", f->engine);
-	json_text(j, "metrics", f->metrics ? f->metrics : "gua");
+	json_text(j, "metrics", f->metrics);
 	json_number(j, "sample_seconds",
 		f->sampled_ms ? (double)f->sampled_ms / 1000 : (double)NAN, 3);
 	json_number(j, "hosts_seen", (double)f->n_seen, 0);

@@ -140,7 +140,7 @@ static int no_data(const struct audit *a, const struct audit_question *q, struct
 		return err_set(e, ERR_NOTHING,
 			"no metrics of %s between %s and %s; 'gua fleet status' shows the "
 			"hosts that the engine knows",
-			a->fleet.metrics ? a->fleet.metrics : "gua", from, until);
+			a->fleet.metrics, from, until);
 	if (a->oldest_ms < 0)
 		return err_set(e, ERR_NOTHING,
 			"the store has no data yet; the recorder stores the first after one "

@@ -242,7 +242,7 @@ static void add_hosts(struct report *r, const struct audit *a)
 	moment_text(since, sizeof(since), a->since_ms, r->utc);
 	moment_text(until, sizeof(until), a->until_ms, r->utc);
 	char resets[96] = "";
-	if (!f->sampled_ms)
+	if (f->n_counted)
 		snprintf(resets, sizeof(resets), " Counter resets: %zu host%s lost %s store.",
 			f->n_resets, report_plural(f->n_resets),
 			f->n_resets == 1 ? "its" : "their");
@@ -280,14 +280,19 @@ static void add_cautions(struct report *r, const struct audit_fleet *f)
 static void add_sampled(struct report *r, const struct audit_fleet *f)
 {
 	report_say(r, SENTENCE_COVERAGE, NULL,
-		"sampled every %lld s by %s; each state ± %.1f points",
-		(long long)(f->sampled_ms / 1000), f->metrics,
+		"%ssampled every %lld s by %s; each state ± %.1f points",
+		f->n_counted ? "partly " : "", (long long)(f->sampled_ms / 1000), f->samplers,
 		ceil(1000 * r->uncertainty - 1e-6) / 10);
+	if (f->n_counted)
+		report_say(r, SENTENCE_FLEET, NULL,
+			"gua counts on %zu of these hosts; the other %zu have only metrics of "
+			"%s.",
+			f->n_counted, f->n_seen - f->n_counted, f->samplers);
 	report_say(r, SENTENCE_FLEET, NULL,
 		"Metrics of %s: each sample stands for the time since the one before it, so "
 		"what happens between two is not seen. They have no processes, idle spells or "
 		"events, and no squatters. gua on the hosts counts each second, and for whom.",
-		f->metrics);
+		f->samplers);
 }
 
 /* Lists hosts asked by ssh that are missing. */

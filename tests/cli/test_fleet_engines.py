@@ -127,6 +127,7 @@ def test_counters_and_samples_of_one_fleet_agree(tmp_path, engine):
         running = engines.prometheus(tmp_path, fleet_truth.openmetrics(families).replace("# EOF\n", "") + samples.openmetrics())
     with running as url:
         own = document(url, since=since, until=until)
+        assert document(url, "--metrics", "gua", since=since, until=until)["gpu_seconds"] == own["gpu_seconds"]
         other = document(url, "--metrics", "dcgm", since=since, until=until)
     assert own["fleet"]["metrics"] == "gua" and other["fleet"]["metrics"] == "dcgm"
     truth = fleet_truth.truth(hosts, since, until)
@@ -136,3 +137,42 @@ def test_counters_and_samples_of_one_fleet_agree(tmp_path, engine):
         share = truth[state] / sum(truth.values())
         assert abs(own["headline"][state] - share) < 0.003
         assert abs(other["headline"][state] - own["headline"][state]) <= slack + 0.003, state
+
+
+@pytest.mark.parametrize("engine", ["prometheus", "victoria"])
+def test_each_host_is_read_the_best_way(tmp_path, engine):
+    """gua's counters where a host has them, else samples of the exporter that has most; no card is taken twice, whatever hosts are called."""
+    since, until = T + 5400, T + 5400 + 4 * 3600
+    counted = [fleet_truth.Host(name, [fleet_truth.Cycle(("active", 100), ("idle_held", 300))] * 2, [(T - 86400, until + 3000)], [(T, until + 3000)],
+                                users=[("ann", 0, T - 80000, until)]) for name in ("node0", "10.0.0.7")]
+    samples = Samples()
+    for t in range(T, until + 600, 30):
+        for host, target, uuid in (("node0", "node0:9401", "GPU-other"), ("alias", "x:9401", "GPU-10.0.0.7-1"), ("node8", "10.0.0.7:9401", "GPU-third"),
+                                   ("node1", "y:9401", "GPU-node1"), ("node2", "z:9401", "GPU-node2")):
+            labels = {"instance": target, "Hostname": host, "UUID": uuid, "gpu": "0", "pod": "p", "namespace": "lab"}
+            samples.add(t, [("DCGM_FI_DEV_GPU_UTIL", labels, 0), ("DCGM_FI_DEV_FB_USED", labels, 900)])
+        for host, uuid in (("node2", "node2"), ("node3", "node3")):
+            labels = {"instance": f"{host}:9835", "uuid": uuid}
+            samples.add(t, [("nvidia_smi_utilization_gpu_ratio", labels, 0.9), ("nvidia_smi_memory_used_bytes", labels, 900 * MIB)])
+    families = fleet_truth.samples(counted, 60)
+    if engine == "victoria":
+        running = engines.victoria(tmp_path, fleet_truth.import_text(families) + samples.import_text())
+    else:
+        running = engines.prometheus(tmp_path, fleet_truth.openmetrics(families).replace("# EOF\n", "") + samples.openmetrics())
+    with running as url:
+        found = document(url, "--by", "host", since=since, until=until)
+        text = gua("report", "--from", url, "--since", f"@{since}", "--until", f"@{until}", "--now", f"@{until + 900}", "--utc").stdout
+        alone = document(url, "--metrics", "gua", since=since, until=until)
+    assert {(gpu["host"], gpu["uuid"]) for gpu in found["gpus"]} == {
+        ("node0", "GPU-node0-0"), ("node0", "GPU-node0-1"), ("10.0.0.7", "GPU-10.0.0.7-0"), ("10.0.0.7", "GPU-10.0.0.7-1"),
+        ("node1", "GPU-node1"), ("node2", "GPU-node2"), ("node3", "GPU-node3")}
+    length = until - since
+    assert found["gpu_seconds"]["idle_held"] == pytest.approx(alone["gpu_seconds"]["idle_held"] + 2 * length, abs=1)
+    assert found["gpu_seconds"]["active"] == pytest.approx(alone["gpu_seconds"]["active"] + length, abs=1)
+    assert sum(hour["idle_held"] for hour in found["heatmap"]) == pytest.approx(found["gpu_seconds"]["idle_held"], abs=1)
+    assert found["fleet"]["metrics"] == "gua and dcgm and nvidia_gpu_exporter" and len(alone["gpus"]) == 4
+    users = {user["identity"]: user["idle_held_gpu_seconds"] for user in found["identities"]}
+    assert users["lab"] == pytest.approx(2 * length, abs=1) and users["ann"] == pytest.approx(alone["identities"][0]["idle_held_gpu_seconds"], abs=1)
+    text = " ".join(text.split())
+    for part in ("partly sampled every 30 s by dcgm and nvidia_gpu_exporter", "gua counts on 2 of these hosts; the other 3 have only metrics of"):
+        assert part in text, part

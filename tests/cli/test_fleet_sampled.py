@@ -117,7 +117,7 @@ def test_what_the_labels_say():
     assert found["unattributed_share_gpu_seconds"] == hours
     assert found["gpus"][0]["energy_kwh"]["active"] is not None and found["gpus"][0]["mean_util_pct"] in (0, 50)
     text = " ".join(report(samples, "--by", "model").stdout.split())
-    for part in ("sampled every 30 s by dcgm; each state ± 0.1 points", "no processes", "H100", "2 hosts"):
+    for part in ("sampled every 30 s by dcgm; each state ± 0.4 points", "no processes", "H100", "2 hosts"):
         assert part in text, part
     only = document(samples, "--model", "h100")
     assert only["gpu_seconds"]["idle_held"] == hours and len(only["gpus"]) == 1
@@ -180,13 +180,24 @@ def test_values_that_are_not_readings_are_left_out():
     assert found["gpu_seconds"]["idle_held"] == E - T - 9000 and found["hosts"][0]["host"] == "n1\\x1B[31m"
 
 
-def test_gua_counts_before_others_and_nothing_is_said_plainly():
-    cards = [constant("n1", 0, 0, 900)]
-    samples = scraped(cards)
-    gua_labels = {"instance": "n1:9400", "gpu": "0", "uuid": "GPU-1", "state": "active"}
-    samples.add(E - 30, [("gua_gpu_state_seconds_total", gua_labels, 5)])
-    run = report(samples, "--json")
-    assert '"metrics": "dcgm"' not in run.stdout
-    assert document(samples, "--metrics", "dcgm")["gpu_seconds"]["idle_held"] == 6 * 3600
-    run = report(samples, "--metrics", "jobstats")
+def test_nothing_is_said_plainly():
+    run = report(scraped([constant("n1", 0, 0, 900)]), "--metrics", "jobstats")
     assert run.returncode == 1 and "no metrics of jobstats between" in run.stderr
+
+
+def test_errors_of_cards_that_work_together_add_up():
+    """Eight cards of a host are busy at the same moments, and scraped together: the stated ± covers that in 95 of 100 runs."""
+    covered = 0
+    for seed in range(100):
+        rng, spans, t = random.Random(seed), [], T
+        while t < E + 1000:
+            t += rng.expovariate(1 / 60)
+            spans.append((t, 0, 900, None))
+            t += rng.expovariate(1 / 12)
+            spans.append((t, 90, 900, None))
+        cards = [Card("node", index, spans) for index in range(8)]
+        until = S + 3600
+        found = document(scraped(cards, until=until + 60), until=until, now=until + 60)
+        truth = true_seconds(cards[0], S, until)["active"] / 3600
+        covered += abs(found["headline"]["active"] - truth) <= found["headline"]["idle_held_uncertainty"]
+    assert covered >= 95

@@ -12,11 +12,9 @@
 #include "cmd/cmd_fleet.h"
 #include "cmd/cmd_report.h"
 #include "cmd/share/terminal.h"
-#include "fleet/fleet.h"
+#include "fleet/fleet_audit.h"
 #include "fleet/remotes.h"
 #include "fleet/roster.h"
-#include "fleet/sampled.h"
-#include "fleet/survey.h"
 
 /* Zero-initialise. */
 struct fleet_ssh {
@@ -78,8 +76,8 @@ static int fleet_engine_check(const struct audit_question *q, struct err *e)
 static int fleet_engine_check_sampled(const struct audit_question *q, struct err *e)
 {
 	static const enum identity known[] = { IDENTITY_USER, IDENTITY_GROUP, IDENTITY_JOB,
-		IDENTITY_CONTAINER, IDENTITY_POD, IDENTITY_CARD, IDENTITY_MODEL,
-		IDENTITY_HOST };
+		IDENTITY_CONTAINER, IDENTITY_NAMESPACE, IDENTITY_WORKLOAD, IDENTITY_POD,
+		IDENTITY_CARD, IDENTITY_MODEL, IDENTITY_HOST };
 	bool good = !q->want_processes && !q->only.lists[ONLY_NOTEBOOK].n && !q->present_of;
 	for (size_t i = 0; i < q->by.n; i++) {
 		bool found = false;
@@ -90,8 +88,8 @@ static int fleet_engine_check_sampled(const struct audit_question *q, struct err
 	return good ? 0
 		    : err_set(e, ERR_USAGE,
 			      "these metrics have no processes and no notebooks: --by takes "
-			      "user, group, job, container, pod, host, card and model; gua "
-			      "records the rest on each host");
+			      "user, group, job, container, namespace, workload, pod, host, "
+			      "card and model; gua records the rest on each host");
 }
 
 /* Shows progress if standard error is a terminal. */
@@ -256,16 +254,9 @@ static int open_session(
 static int audit(void *context, struct audit *a, const struct audit_question *q, struct err *e)
 {
 	struct session *session = context;
-	const struct sampled_question sampled = { q, &session->expected,
-		exporter_find(session->metrics), fleet_engine_check_sampled };
-	bool done = false;
-	int rc = 0;
-	if (strcmp(session->metrics, "gua") != 0)
-		rc = sampled_ask_run(a, &session->fleet, &sampled, &done, e);
-	if (rc == 0 && !done)
-		rc = fleet_engine_check(q, e);
-	if (rc == 0 && !done)
-		rc = survey_run(a, &session->fleet, q, &session->expected, e);
+	const struct fleet_question question = { q, &session->expected, session->metrics,
+		fleet_engine_check, fleet_engine_check_sampled };
+	int rc = fleet_audit_run(a, &session->fleet, &question, e);
 	fleet_engine_quiet();
 	return rc;
 }

@@ -1,0 +1,154 @@
+/* Chooses whose metrics an audit is made from, and runs the steps. */
+#include "fleet/fleet_audit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "fleet/sampled.h"
+#include "fleet/survey.h"
+
+/* An exporter that the engine has metrics of. */
+struct found {
+	const struct exporter *x;
+	double n_series;
+	int64_t oldest_ms;
+};
+
+struct choice {
+	bool counters;		       /* gua's */
+	struct found found[EXPORTERS]; /* most series first */
+	size_t n;
+};
+
+static int compare_found(const void *x, const void *y)
+{
+	const struct found *p = x, *q = y;
+	return p->n_series != q->n_series ? (p->n_series > q->n_series ? -1 : 1)
+					  : array_compare(p->x - q->x, 0);
+}
+
+/* Finds out whose metrics the engine has, among those that were asked for. */
+static int choose(
+	struct choice *c, const struct fleet_fill *fill, const char *metrics, struct err *e)
+{
+	struct probe p = probe_of(fill->f, fill->a->since_ms, fill->a->until_ms);
+	bool any = strcmp(metrics, "auto") == 0;
+	c->counters = strcmp(metrics, "gua") == 0;
+	if (c->counters)
+		return 0;
+	const struct probe_query own = { "count(last_over_time(",
+		"__name__=\"" FAMILY_CARD "\"", "))", NULL, NULL };
+	int rc = any ? probe_ask(&p, &own, e) : 0;
+	c->counters = any && probe_largest(&p) > 0;
+	for (size_t i = 0; i < EXPORTERS && rc == 0; i++) {
+		struct found found = { .x = &exporters[i] };
+		if (!any && strcmp(exporters[i].name, metrics) != 0)
+			continue;
+		rc = probe_count(&p, found.x, &found.n_series, e);
+		found.oldest_ms = probe_oldest(&p);
+		if (found.n_series > 0 || !any)
+			c->found[c->n++] = found;
+	}
+	if (c->n)
+		qsort(c->found, c->n, sizeof(c->found[0]), compare_found);
+	/* gua's are the ones to be told about if there are none. */
+	c->counters |= c->n == 0;
+	return rc;
+}
+
+/* Checks that what is there can answer the question. Where counters cannot, and it was not gua
+ * that was asked for, samples of the other hosts do not help. */
+static int check(const struct choice *c, const struct fleet_question *q, struct err *e)
+{
+	int rc = c->counters ? q->check_counters(q->audit, e) : 0;
+	return rc || c->n == 0 ? rc : q->check_samples(q->audit, e);
+}
+
+/* ERR_NOTHING: there are cards, and none that was asked for. */
+static int check_cards(const struct fleet_fill *fill, size_t n_known, struct err *e)
+{
+	const struct text_list *lists = fill->q->only.lists;
+	for (int kind = ONLY_CARD; kind < RESTRICTIONS && n_known && !fill->a->n_cards; kind++)
+		if (lists[kind].n)
+			return err_set(e, ERR_NOTHING, "no GPU of this window matches --%s",
+				restriction_names[kind]);
+	return 0;
+}
+
+/* Names what was used. If there was nothing, then what was asked for. */
+static int name_metrics(struct audit *a, const struct choice *c, struct err *e)
+{
+	struct audit_fleet *f = &a->fleet;
+	struct str samplers = { 0 }, all = { 0 };
+	for (size_t i = 0; i < a->n_hosts; i++)
+		f->n_counted += strcmp(a->hosts[i].metrics, "gua") == 0;
+	for (size_t k = 0; k < c->n; k++) {
+		const char *name = c->found[k].x->name;
+		bool used = !a->n_hosts;
+		for (size_t i = 0; i < a->n_hosts; i++)
+			used |= strcmp(a->hosts[i].metrics, name) == 0;
+		if (used)
+			str_addf(&samplers, "%s%s", samplers.len ? " and " : "", name);
+	}
+	str_add(&all, f->n_counted || !c->n ? "gua" : "");
+	str_addf(&all, "%s%s", all.len && samplers.len ? " and " : "", str_text(&samplers));
+	f->metrics = arena_text(&a->texts, str_text(&all));
+	f->samplers = arena_text(&a->texts, str_text(&samplers));
+	bool failed = all.failed || samplers.failed || !f->metrics || !f->samplers;
+	str_finish(&samplers);
+	str_finish(&all);
+	return failed ? err_memory(e) : 0;
+}
+
+/* Reads both kinds; the hosts that have gua's counters come first, so that no card of theirs
+ * is taken again. */
+static int read_all(struct fleet_fill *fill, const struct choice *c, struct survey *survey,
+	struct sampled *sampled, struct err *e)
+{
+	size_t n_known = 0;
+	for (size_t i = 0; i < c->n; i++)
+		if (c->found[i].oldest_ms >= 0 && c->n + c->counters > 1)
+			fill->others_ms = fill->others_ms < 0 ? c->found[i].oldest_ms
+							      : clock_earlier(fill->others_ms,
+									c->found[i].oldest_ms);
+	int rc = c->counters ? survey_run(survey, fill, e) : 0;
+	n_known += survey->cards.n;
+	for (size_t i = 0; i < c->n && rc == 0; i++) {
+		rc = sampled_ask_run(&sampled[i], fill, c->found[i].x, e);
+		n_known += sampled[i].n_cards;
+	}
+	if (rc == 0)
+		rc = check_cards(fill, n_known, e);
+	if (rc == 0)
+		rc = fleet_fill_sort(fill, e);
+	if (rc == 0 && c->counters)
+		rc = survey_fill_users(survey, e);
+	for (size_t i = 0; i < c->n && rc == 0; i++)
+		rc = sampled_fill_users(&sampled[i], 1 + i, e);
+	if (rc == 0)
+		rc = fleet_fill_end(fill, e);
+	return rc ? rc : name_metrics(fill->a, c, e);
+}
+
+int fleet_audit_run(
+	struct audit *a, struct fleet *f, const struct fleet_question *q, struct err *e)
+{
+	struct fleet_fill fill = { .f = f, .q = q->audit, .a = a, .expected = q->expected };
+	struct survey survey = { 0 };
+	struct sampled sampled[EXPORTERS] = { 0 };
+	struct choice c = { 0 };
+	int rc = fleet_fill_begin(&fill, e);
+	if (rc == 0)
+		rc = choose(&c, &fill, q->metrics, e);
+	if (rc == 0)
+		rc = check(&c, q, e);
+	if (rc == 0)
+		rc = read_all(&fill, &c, &survey, sampled, e);
+	survey_finish(&survey);
+	for (size_t i = 0; i < EXPORTERS; i++)
+		sampled_finish(&sampled[i]);
+	fleet_fill_finish(&fill);
+	return rc;
+}

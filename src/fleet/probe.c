@@ -1,0 +1,81 @@
+/* Asks an engine at a few moments of a window. */
+#include "fleet/probe.h"
+
+#include <math.h>
+
+/* The range of a moment; up to a day, the moments cover all of the window. */
+enum { RANGE_MIN_S = 600, RANGE_MAX_S = 3 * 3600 };
+enum { OLDEST_S = 400 * 86400 };
+
+struct probe probe_of(struct fleet *f, int64_t since_ms, int64_t until_ms)
+{
+	double to_s = (double)until_ms / 1000;
+	double from_s = fmax((double)since_ms / 1000, to_s - OLDEST_S);
+	double range_s = fmin(fmax((to_s - from_s) / PROBES, RANGE_MIN_S), RANGE_MAX_S);
+	return (struct probe){
+		.f = f, .from_s = from_s, .to_s = to_s, .range_s = ceil(range_s)
+	};
+}
+
+static double probe_time(const struct probe *p, size_t i)
+{
+	return p->to_s - (p->to_s - p->from_s) * (double)i / PROBES;
+}
+
+static int take_number(void *context, const struct sample *sample, struct err *e)
+{
+	struct probe_number *to = context;
+	to->value = sample->value;
+	return fleet_bound(to->f, ++to->n, e);
+}
+
+int probe_ask(struct probe *p, const struct probe_query *q, struct err *e)
+{
+	struct batch b = { .fleet = p->f };
+	struct str query = { 0 };
+	str_add(&query, q->before);
+	fleet_select(p->f, &query, "", q->matchers);
+	str_addf(&query, "[%llds]%s", (long long)p->range_s, q->after);
+	for (size_t i = PROBES; i-- > 0;) {
+		p->found[i] = (struct probe_number){ .f = p->f };
+		fleet_query(&b, &query, probe_time(p, i), q->take ? q->take : take_number,
+			q->take ? q->context : &p->found[i]);
+	}
+	str_finish(&query);
+	return fleet_run(&b, e);
+}
+
+double probe_largest(const struct probe *p)
+{
+	double most = 0;
+	for (size_t i = 0; i < PROBES; i++)
+		most = fmax(most, p->found[i].value);
+	return most;
+}
+
+int64_t probe_oldest(const struct probe *p)
+{
+	size_t i = PROBES;
+	while (i > 0 && !(p->found[i - 1].value > 0))
+		i--;
+	return i == PROBES ? llround(1000 * p->from_s)
+	       : i	   ? llround(1000 * (probe_time(p, i - 1) - p->range_s))
+			   : -1;
+}
+
+int probe_count(struct probe *p, const struct exporter *x, double *n, struct err *e)
+{
+	static const enum exporter_role roles[] = { EXPORTER_USE, EXPORTER_MEMORY };
+	int rc = 0;
+	*n = 0;
+	for (size_t i = 0; i < 2 && rc == 0 && *n < 1; i++) {
+		struct str match = { 0 };
+		exporter_match(x, &match, roles[i], EXPORTER_ALL_RANKS);
+		const struct probe_query q = { "count(last_over_time(", str_text(&match), "))",
+			NULL, NULL };
+		rc = probe_ask(p, &q, e);
+		*n = probe_largest(p);
+		str_finish(&match);
+	}
+	return rc;
+}
