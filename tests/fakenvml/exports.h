@@ -15,6 +15,7 @@ int nvmlSystemGetDriverVersion(char *version, unsigned length);
 int nvmlSystemGetNVMLVersion(char *version, unsigned length);
 int nvmlSystemGetCudaDriverVersion(int *version);
 int nvmlSystemGetCudaDriverVersion_v2(int *version);
+int nvmlInternalGetExportTable(const void **table, const unsigned char *id);
 int nvmlDeviceGetCount_v2(unsigned *count);
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device);
 int nvmlDeviceGetHandleByUUID(const char *uuid, void **device);
