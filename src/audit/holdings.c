@@ -20,11 +20,11 @@
 	"SELECT h.gpu, p.pid, h.mem_bytes, max(h.since_ms, coalesce(h.last_active_ms, 0)), "   \
 	"p.job, p.container, coalesce(p.notebook_path, p.notebook, p.job_name, p.job, "        \
 	"iif(instr(p.pod, '/'), p.pod, NULL), p.container, p.pod, p.command), p.notebook IS "  \
-	"NOT NULL "                                                                            \
+	"NOT NULL, p.pod "                                                                     \
 	"FROM holder h JOIN process p ON p.id = h.process WHERE p.user = ?1 AND NOT EXISTS "   \
 	"(SELECT 1 FROM reading r WHERE r.gpu = h.gpu AND r.util_pct IS NULL) AND NOT EXISTS " \
 	"(SELECT 1 FROM holder o JOIN process q ON q.id = o.process WHERE (q.id = p.id OR "    \
-	"q.job = p.job OR q.container = p.container) AND o.last_active_ms > "                  \
+	"q.job = p.job OR q.pod = p.pod OR q.container = p.container) AND o.last_active_ms > " \
 	"(SELECT max(last_tick_ms) FROM run) - 300000)"
 
 static int take_present(
@@ -48,7 +48,8 @@ static int take_present(
 		.job = sql_text_copy(row, 4, &a->texts),
 		.container = sql_text_copy(row, 5, &a->texts),
 		.what = sql_text_copy(row, 6, &a->texts),
-		.notebook = sqlite3_column_int(row, 7) != 0 };
+		.notebook = sqlite3_column_int(row, 7) != 0,
+		.pod = sql_text_copy(row, 8, &a->texts) };
 	return a->texts.failed ? err_memory(e) : 0;
 }
 

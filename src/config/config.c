@@ -365,6 +365,8 @@ static const struct config_section sections[] = {
 		PATTERN_KEY(in, at(match.containers), "container", "containers", "docker:*"),  \
 		PATTERN_KEY(in, at(match.jobs), "job", "jobs of a batch system", "slurm:*"),   \
 		PATTERN_KEY(in, at(match.units), "unit", "systemd units", "ollama.service"),   \
+		PATTERN_KEY(in, at(match.namespaces), "namespace",                             \
+			"namespaces of Kubernetes' pods", "\"team-*\""),                       \
 		{ in,                                                                          \
 			{ .name = "kind",                                                      \
 				.arg = "KINDS",                                                \
@@ -594,6 +596,10 @@ static const struct config_key keys[] = {
 		.initial = "docker stop"),
 	KEY("end", TEXT, "podman", "COMMAND", "ends a container; its id is added", end.podman,
 		.initial = "podman stop"),
+	KEY("end", TEXT, "kubernetes", "COMMAND",
+		"ends a pod, or scales what made it down; its namespace, its name, its "
+		"workload and the reason are added",
+		end.kubernetes, .example = "kubernetes = /usr/local/sbin/scale-to-zero"),
 	KEY("end", DURATION, "manager_timeout", "D", "how long such a command may take",
 		end.manager_timeout_ms, LIMITS(100, 3600e3), .initial = "1m"),
 	KEY("leases", CHOICE, "numbering", "HOW",

@@ -38,7 +38,8 @@ struct config_patterns {
 
 /* What a session must be like. All that is given must match. */
 struct config_match {
-	struct config_patterns users, groups, cards, models, notebooks, containers, jobs, units;
+	struct config_patterns users, groups, cards, models, notebooks, containers, jobs, units,
+		namespaces;
 	unsigned kinds;		   /* bits 1 << enum session_use; 0: any */
 	int64_t min_memory_bytes;  /* held on all cards together */
 	const char *working_hours; /* "yes", "no" (outside of them); NULL: at any time */
@@ -96,8 +97,8 @@ struct config_end {
 	double cpu_pct;	    /* a session that uses more of one core is at work */
 	double power_pct;   /* above the idle floor of its card */
 	const char *socket; /* of a gua-end that runs as a service; NULL: start one */
-	const char *slurm, *slurm_notify, *pbs, *lsf, *docker,
-		*podman; /* commands of managers */
+	/* Commands of managers; of kubernetes NULL: none. */
+	const char *slurm, *slurm_notify, *pbs, *lsf, *docker, *podman, *kubernetes;
 	int64_t manager_timeout_ms;
 };
 

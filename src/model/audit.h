@@ -105,7 +105,7 @@ struct audit_present {
 	int64_t mem_bytes; /* -1 unknown */
 	int64_t idle_ms;   /* at least this long */
 	const char *what;  /* notebook, job, container or command; the audit's, like the next */
-	const char *job, *container; /* NULL: none */
+	const char *job, *container, *pod; /* NULL: none */
 	bool notebook;
 };
 

@@ -3,6 +3,7 @@
 
 const char *const session_kind_names[SESSION_KINDS] = {
 	[SESSION_JOB] = "job",
+	[SESSION_POD] = "pod",
 	[SESSION_CONTAINER] = "container",
 	[SESSION_NOTEBOOK] = "notebook",
 	[SESSION_POSIX] = "session",

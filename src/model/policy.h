@@ -15,6 +15,7 @@ enum { SESSION_KEY_CAP = 256, RULE_NAME_CAP = 64 };
 /* The kinds of sessions, in the order in which a process is tested for them. */
 enum session_kind {
 	SESSION_JOB,
+	SESSION_POD,
 	SESSION_CONTAINER,
 	SESSION_NOTEBOOK,
 	SESSION_POSIX,

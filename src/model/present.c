@@ -20,6 +20,7 @@ static bool is_idle(const struct present *all, const struct present_process *p)
 static bool ends_with(const struct process_id *a, const struct process_id *b)
 {
 	return a->pid == b->pid || (*a->job && strcmp(a->job, b->job) == 0) ||
+	       (*a->pod && strcmp(a->pod, b->pod) == 0) ||
 	       (*a->container && strcmp(a->container, b->container) == 0);
 }
 
@@ -35,7 +36,7 @@ bool present_release(
 			ends_with(&p->id, &q->id) && !is_idle(all, q))
 			return false;
 	}
-	release_command(command, p->id.pid, p->id.job, p->id.container);
+	release_command(command, p->id.pid, p->id.job, p->id.container, p->id.pod);
 	return p->holder;
 }
 

@@ -1,6 +1,7 @@
 /* Names and labels of processes, as people read them. */
 #include "model/process.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -86,6 +87,12 @@ static bool strip_part(char *name, const char *characters, size_t least, size_t 
 		return false;
 	*dash = '\0';
 	return true;
+}
+
+void process_namespace(char dst[LABEL_CAP], const char *pod)
+{
+	const char *slash = pod ? strchr(pod, '/') : NULL;
+	snprintf(dst, LABEL_CAP, "%.*s", slash ? (int)(slash - pod) : 0, slash ? pod : "");
 }
 
 void process_workload(char dst[LABEL_CAP], const char *pod)

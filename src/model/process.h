@@ -36,6 +36,8 @@ const char *process_label(
 /* Writes the workload of "namespace/pod", as the name of the pod suggests it: without what a
  * deployment, job, cron job or stateful set adds. It is a claim: a user may name a pod so. */
 void process_workload(char dst[LABEL_CAP], const char *pod);
+/* Writes the namespace of "namespace/pod"; "": it is not known. `pod` may be NULL. */
+void process_namespace(char dst[LABEL_CAP], const char *pod);
 struct process_id;
 /* The same for a process; for a Jupyter kernel the path of its notebook, if that is known. */
 const char *process_label_of(const struct process_id *id);

@@ -33,9 +33,20 @@ static bool by_manager(char dst[RELEASE_CAP], const char *label)
 	return false;
 }
 
-void release_command(
-	char dst[RELEASE_CAP], uint32_t pid, const char *job, const char *container)
+static bool by_cluster(char dst[RELEASE_CAP], const char *pod)
 {
-	if (!by_manager(dst, job) && !by_manager(dst, container))
+	const char *slash = pod ? strchr(pod, '/') : NULL;
+	if (!slash || pod[strspn(pod, PLAIN "-./")] || strspn(pod, PLAIN) == 0 ||
+		strspn(slash + 1, PLAIN) == 0 || strchr(slash + 1, '/'))
+		return false;
+	snprintf(dst, RELEASE_CAP, "kubectl delete pod -n %.*s %s", (int)(slash - pod), pod,
+		slash + 1);
+	return true;
+}
+
+void release_command(char dst[RELEASE_CAP], uint32_t pid, const char *job,
+	const char *container, const char *pod)
+{
+	if (!by_manager(dst, job) && !by_cluster(dst, pod) && !by_manager(dst, container))
 		snprintf(dst, RELEASE_CAP, "kill %u", (unsigned)pid);
 }

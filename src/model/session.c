@@ -23,17 +23,19 @@ enum session_kind session_key(char key[SESSION_KEY_CAP], const struct session_me
 	static const struct {
 		enum session_kind kind;
 		enum process_text text;
+		const char *tag;
 	} labels[] = {
-		{ SESSION_JOB, PROCESS_JOB },
-		{ SESSION_CONTAINER, PROCESS_CONTAINER },
-		{ SESSION_NOTEBOOK, PROCESS_NOTEBOOK },
+		{ SESSION_JOB, PROCESS_JOB, "" },
+		{ SESSION_POD, PROCESS_POD, "pod " },
+		{ SESSION_CONTAINER, PROCESS_CONTAINER, "" },
+		{ SESSION_NOTEBOOK, PROCESS_NOTEBOOK, "" },
 	};
 	const char *user = m->user ? m->user : "", *boot = m->boot_id ? m->boot_id : "";
 	for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++) {
 		if (!is_fact(m->texts[labels[i].text]))
 			continue;
-		snprintf(key, SESSION_KEY_CAP, "%.*s of %s", SESSION_KEY_CAP / 2,
-			m->texts[labels[i].text], user);
+		snprintf(key, SESSION_KEY_CAP, "%s%.*s of %s", labels[i].tag,
+			SESSION_KEY_CAP / 2, m->texts[labels[i].text], user);
 		return labels[i].kind;
 	}
 	if (m->posix_session > 0) {

@@ -45,14 +45,20 @@ static bool is_system_name(const char *comm)
 
 const char *builtin_reason(const struct builtin_facts *f, int i)
 {
+	static const char kube_system[] = "kube-system/";
+	bool in_pod = f->pod && *f->pod;
 	const struct {
 		bool holds;
 		const char *text;
 	} reasons[BUILTIN_REASONS] = {
 		{ f->pid == 1, "it is the first process of the host" },
 		{ f->kernel_thread, "it is a kernel thread" },
-		{ f->uid >= 0 && f->uid < f->uid_min,
+		/* Most pods run as root, and none is signalled: the cluster ends it. gua-end
+		 * knows no pods, so that it signals no process of the system. */
+		{ f->uid >= 0 && f->uid < f->uid_min && !in_pod,
 			"its uid is below UID_MIN: it belongs to the system" },
+		{ in_pod && strncmp(f->pod, kube_system, sizeof(kube_system) - 1) == 0,
+			"its pod is in the namespace kube-system" },
 		{ f->graphics, "it uses the card for graphics only" },
 		{ f->service, "it belongs to a system service" },
 		{ is_system_name(f->comm) && f->program != PROGRAM_OTHER,

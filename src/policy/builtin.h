@@ -23,6 +23,7 @@ struct builtin_facts {
 	int64_t uid_min;	      /* the first uid of ordinary users: builtin_uid_min() */
 	char comm[PROC_COMM_CAP + 1]; /* "": unknown */
 	enum program_owner program;
+	const char *pod;    /* "namespace/name", or its uid; NULL or "": it is in none */
 	bool service;	    /* it is a system service: builtin_is_service() */
 	bool graphics;	    /* it uses its cards for graphics only */
 	bool kernel_thread; /* a thread of the kernel */
@@ -32,7 +33,7 @@ struct builtin_facts {
  * it is not. */
 const char *builtin_exemption(const struct builtin_facts *f);
 /* All reasons for which the process is exempt; several may apply. */
-enum { BUILTIN_REASONS = 6 };
+enum { BUILTIN_REASONS = 7 };
 const char *builtin_reason(const struct builtin_facts *f, int i);
 
 /* Fills all facts except `graphics` from /proc; `proc` and `pid` are as in proc/proc.h,

@@ -7,6 +7,7 @@
 
 #include "base/child.h"
 #include "base/words.h"
+#include "model/process.h"
 
 static const struct manager {
 	const char *prefix;
@@ -86,11 +87,37 @@ static int find_label(struct manager_command *c, const struct config_end *config
 	return 1;
 }
 
-int end_manager_find(struct manager_command *c, const struct config_end *config,
-	const char *job, const char *container, struct err *e)
+/* The command gets the namespace, the name of the pod, its workload and the reason. */
+static int find_pod(struct manager_command *c, const struct config_end *config,
+	const struct managed *what, struct err *e)
 {
-	int rc = find_label(c, config, job, e);
-	return rc == 1 ? find_label(c, config, container, e) : rc;
+	static const char name[] = "abcdefghijklmnopqrstuvwxyz0123456789-.";
+	char space[LABEL_CAP], workload[LABEL_CAP];
+	const char *pod = strchr(what->pod, '/');
+	process_namespace(space, what->pod);
+	process_workload(workload, what->pod);
+	if (!config->kubernetes)
+		return err_set(e, ERR_NOTHING,
+			"it is a pod, and kubernetes in [end] of gua.conf names no command");
+	if (!pod || space[strspn(space, name)] || pod[1 + strspn(pod + 1, name)] ||
+		!is_plain((const char[]){ *space, '\0' }) ||
+		!is_plain((const char[]){ pod[1], '\0' }))
+		return err_set(e, ERR_NOTHING, "the whole name of its pod is not known");
+	const char *const more[] = { space, pod + 1, strchr(workload, '/') + 1, what->reason,
+		NULL };
+	*c = (struct manager_command){ 0 };
+	snprintf(
+		c->shown, sizeof(c->shown), "%.300s %s %s", config->kubernetes, space, pod + 1);
+	return split(c, c->argv, config->kubernetes, more, e);
+}
+
+int end_manager_find(struct manager_command *c, const struct config_end *config,
+	const struct managed *what, struct err *e)
+{
+	int rc = find_label(c, config, what->job, e);
+	if (rc == 1 && *what->pod)
+		return find_pod(c, config, what, e);
+	return rc == 1 ? find_label(c, config, what->container, e) : rc;
 }
 
 struct work {

@@ -11,21 +11,27 @@
 
 enum { MANAGER_ARGUMENTS = 32, MANAGER_CAP = 512 };
 
+/* What is ended: the labels of its managers, each "" if it has none, and why. */
+struct managed {
+	const char *job, *container, *pod, *reason;
+};
+
 struct manager_command {
-	char text[MANAGER_CAP]; /* the arguments, one after the other */
-	size_t used;		/* of it */
-	const char *argv[MANAGER_ARGUMENTS + 2];
+	char text[2 * MANAGER_CAP]; /* the arguments, one after the other */
+	size_t used;		    /* of it */
+	const char *argv[MANAGER_ARGUMENTS + 5];
 	/* Tells the user of the job first, in its output; that it may fail is no error. NULL:
 	 * there is no such command. */
 	const char *tell[MANAGER_ARGUMENTS + 3];
 	char shown[MANAGER_CAP]; /* the command as shown to people */
 };
 
-/* Finds the command for a job or container: the label is "slurm:1234", "podman:3f2a91c4d5e6".
- * 0: there is one; 1: nothing manages it (both labels are empty, or of a kind without a
- * command); ERR_USAGE: the configured command is wrong. */
+/* Finds the command for a job, pod or container: the label is "slurm:1234", "ml/web-0",
+ * "podman:3f2a91c4d5e6". 0: there is one; 1: nothing manages it (the labels are empty, or of a
+ * kind without a command); ERR_USAGE: the configured command is wrong; ERR_NOTHING: it is a pod
+ * that no command ends, and it must not be signalled: the kubelet would start it again. */
 int end_manager_find(struct manager_command *c, const struct config_end *config,
-	const char *job, const char *container, struct err *e);
+	const struct managed *what, struct err *e);
 
 /* Whether a user chose the names in /proc/PID/cgroup. Such a user may have chosen the name
  * of somebody else's container, so the session is then ended by signals, not by a manager. */

@@ -135,7 +135,8 @@ static bool card_works(const struct endings *es, struct ending *a, char *why, si
 
 static struct signs_session session_of(const struct ending *a)
 {
-	return (struct signs_session){ a->sorted, a->n_processes, a->job, a->container };
+	return (struct signs_session){ a->sorted, a->n_processes, a->job, a->container,
+		a->pod };
 }
 
 /* Adds up CPU time from look to look, so that a process that ends in between counts at least
@@ -240,10 +241,31 @@ static bool ask(struct endings *es, struct ending *a, size_t i, enum end_ask wha
 	return false;
 }
 
+/* Checks which processes have ended: gua-end reports only those that it holds. */
+static void poll_gone(struct endings *es, struct ending *a)
+{
+	struct proc_stat stat;
+	for (size_t i = 0; i < a->n_processes; i++) {
+		const struct end_process *p = &a->processes[i];
+		if (a->gone[i])
+			continue;
+		errno = 0;
+		int rc = proc_read_stat(es->proc, p->pid, &stat);
+		a->gone[i] = rc != 0 ? errno == ENOENT || errno == ESRCH
+				     : stat.start_ticks != p->start_ticks ||
+					       stat.state == 'Z' || stat.state == 'X';
+	}
+	a->polled_us = now_us_of(es);
+}
+
 /* Before anything is done to a session, gua-end checks each of its processes: one exempt
- * process spares them all. */
+ * process spares them all. A pod is not signalled, and may be root's. */
 static bool check_all(struct endings *es, struct ending *a)
 {
+	if (a->kind == SESSION_POD) {
+		poll_gone(es, a);
+		return true;
+	}
 	for (size_t i = 0; i < a->n_processes; i++)
 		if (!a->gone[i] && !ask(es, a, i, END_ASK_CHECK))
 			return false;
@@ -407,7 +429,7 @@ static void run_manager(
 	struct err e = { 0 };
 	if (!record(es, a, command->shown))
 		return;
-	a->signalled = true;
+	a->signalled = a->managed = true;
 	a->stage = ENDING_MANAGER;
 	if (end_manager_start(&a->manager, command, config_of(es)->manager_timeout_ms, &e) != 0)
 		finish(a, ENDING_FAILED, "%s", e.text);
@@ -476,13 +498,21 @@ static void begin(struct endings *es, struct ending *a)
 {
 	struct manager_command command;
 	struct err e = { 0 };
-	char why[ENDING_TEXT_CAP];
-	int rc = is_users_own(es, a)
-			 ? 1
-			 : end_manager_find(&command, config_of(es), a->job, a->container, &e);
+	char why[ENDING_TEXT_CAP], idle[32], size[SIZE_TEXT_CAP];
+	duration_text(idle, sizeof(idle), a->clock_ms);
+	size_text(size, (double)a->held_bytes);
+	snprintf(why, sizeof(why), "it held %s and was idle for %s: rule %s of gua",
+		a->held_bytes < 0 ? "a card" : size, idle, a->rule);
+	const struct managed what = { a->job, a->container, a->pod, why };
+	int rc = !is_users_own(es, a) ? end_manager_find(&command, config_of(es), &what, &e)
+		 : *a->pod	      ? err_set(&e, ERR_NOTHING, "its cgroup cannot be read")
+				      : 1;
 	if (rc == 0 && *a->companion) {
 		snprintf(why, sizeof(why), "%s is in the same %s and would be ended as well",
-			a->companion, *a->job ? "job" : "container");
+			a->companion,
+			*a->job	  ? "job"
+			: *a->pod ? "pod"
+				  : "container");
 		ending_spare(a, why);
 	} else if (rc == 0) {
 		run_manager(es, a, &command);
@@ -504,23 +534,6 @@ static void act(struct endings *es, struct ending *a)
 		signal_batch(es, a);
 	else if (a->stage != ENDING_OVER)
 		begin(es, a);
-}
-
-/* Checks which processes have ended: gua-end reports only those that it holds. */
-static void poll_gone(struct endings *es, struct ending *a)
-{
-	struct proc_stat stat;
-	for (size_t i = 0; i < a->n_processes; i++) {
-		const struct end_process *p = &a->processes[i];
-		if (a->gone[i])
-			continue;
-		errno = 0;
-		int rc = proc_read_stat(es->proc, p->pid, &stat);
-		a->gone[i] = rc != 0 ? errno == ENOENT || errno == ESRCH
-				     : stat.start_ticks != p->start_ticks ||
-					       stat.state == 'Z' || stat.state == 'X';
-	}
-	a->polled_us = now_us_of(es);
 }
 
 void ending_confirm(struct endings *es, struct ending *a, const struct signs_look *look)
@@ -612,7 +625,9 @@ void ending_attend(struct endings *es, struct ending *a)
 			look_again(a);
 	} else if (late) {
 		finish(a, ENDING_FAILED, "its processes have not ended after %s",
-			a->stage == ENDING_KILLED ? "SIGKILL" : "SIGTERM");
+			a->managed		    ? "the command of its manager"
+			: a->stage == ENDING_KILLED ? "SIGKILL"
+						    : "SIGTERM");
 	}
 }
 

@@ -59,7 +59,8 @@ struct ending {
 	size_t n_processes;
 	struct ending_card cards[ENDING_CARDS];
 	size_t n_cards;
-	char job[LABEL_CAP], container[LABEL_CAP]; /* labels of its manager, or "" */
+	/* Labels of its managers, or "". */
+	char job[LABEL_CAP], container[LABEL_CAP], pod[LABEL_CAP];
 	int64_t idle_below; /* this much use or more spares it, percent of the SMs */
 	int64_t notice_ms;  /* when the final notice was delivered; a key pressed later spares
 			       the session */
@@ -70,6 +71,7 @@ struct ending {
 	size_t next; /* first process of the next batch; 0: no process has got this signal yet
 		      */
 	bool signalled; /* a signal was sent, or a manager's command was run */
+	bool managed;	/* it was the latter */
 	size_t looks;
 	int64_t first_look_us;
 	double cpu_s;		       /* at the last look */

@@ -247,6 +247,8 @@ static void describe(struct ending *a, const struct enforcer_step *s)
 		str_copy(a->job, sizeof(a->job), session->texts[PROCESS_JOB]);
 	if (session->texts[PROCESS_CONTAINER])
 		str_copy(a->container, sizeof(a->container), session->texts[PROCESS_CONTAINER]);
+	if (session->texts[PROCESS_POD])
+		str_copy(a->pod, sizeof(a->pod), session->texts[PROCESS_POD]);
 	enforcer_list(&lists, s);
 	str_copy(a->pids, sizeof(a->pids), str_text(&lists.pids));
 	str_copy(a->uuids, sizeof(a->uuids), str_text(&lists.cards));
@@ -320,7 +322,7 @@ void endings_follow(struct endings *es, const struct enforcer_step *s)
 		release(es, session->key);
 		tell_clear_login(&es->enforcer->policy.config->notices, es->enforcer->file,
 			session->key, session->user);
-	} else if (ends) {
+	} else if (ends && session->kind != SESSION_POD) {
 		hold(es, s);
 	}
 	if (v->step == STEP_END && ends)

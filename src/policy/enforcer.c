@@ -258,7 +258,8 @@ static double cpu_seconds(const struct work *w, size_t session)
 	double seconds = (double)NAN;
 	struct signs_session s = { .processes = processes,
 		.job = texts[PROCESS_JOB] ? texts[PROCESS_JOB] : "",
-		.container = texts[PROCESS_CONTAINER] ? texts[PROCESS_CONTAINER] : "" };
+		.container = texts[PROCESS_CONTAINER] ? texts[PROCESS_CONTAINER] : "",
+		.pod = texts[PROCESS_POD] ? texts[PROCESS_POD] : "" };
 	for (size_t i = 0; processes && i < h->n_processes; i++)
 		if (h->processes[i].session == session && h->processes[i].holds)
 			processes[s.n++] = (struct end_process){ h->processes[i].pid,

@@ -185,6 +185,7 @@ static struct builtin_facts facts_of(const struct facts_now *p,
 	const struct builtin_facts stored = { .pid = process->pid,
 		.uid = process->uid,
 		.uid_min = uid_min,
+		.pod = p->history.sessions[process->session].texts[PROCESS_POD],
 		.graphics = p->history.sessions[process->session].draws };
 	struct builtin_facts read;
 	if (proc < 0 || p->history.simulated ||
@@ -192,6 +193,7 @@ static struct builtin_facts facts_of(const struct facts_now *p,
 		read.start_ticks != process->start_ticks)
 		return stored;
 	read.graphics = stored.graphics;
+	read.pod = stored.pod;
 	if (read.uid < 0 || (stored.uid >= 0 && stored.uid < read.uid))
 		read.uid = stored.uid;
 	return read;

@@ -125,6 +125,10 @@ static bool matches_texts(const struct policy *p, const struct config_match *m,
 		return fails(why, "job", s->texts[PROCESS_JOB]);
 	if (m->units.n && !any_matches(&m->units, s->texts[PROCESS_UNIT]))
 		return fails(why, "unit", s->texts[PROCESS_UNIT]);
+	char space[LABEL_CAP];
+	process_namespace(space, s->texts[PROCESS_POD]);
+	if (m->namespaces.n && (!*space || !any_matches(&m->namespaces, space)))
+		return fails(why, "namespace", space);
 	return true;
 }
 
@@ -259,7 +263,8 @@ struct rules_times rules_times(const struct config_rule *rule, enum session_use 
 	const struct config_match *m = &rule->match;
 	/* A service may hold a model while nobody uses it, so only a rule that names services
 	 * ends them. */
-	bool names_services = (m->kinds >> USE_SERVICE & 1) || m->containers.n || m->units.n;
+	bool names_services = (m->kinds >> USE_SERVICE & 1) || m->containers.n || m->units.n ||
+			      m->namespaces.n;
 	if (t.again_ms != AT_NEVER && t.again_ms <= t.warn_ms)
 		t.again_ms = AT_NEVER;
 	if (t.end_ms == AT_USUAL)

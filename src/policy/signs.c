@@ -84,34 +84,49 @@ static bool is_same(const char *own, const char *label)
 	return *label && strcmp(own, label) == 0;
 }
 
-/* Whether the process belongs to the session, or its manager put it into the same job or
- * container. */
-static bool is_member(int proc, uint32_t pid, const struct signs_session *s)
+static void read_labels(int proc, uint32_t pid, struct cgroup_labels *labels)
 {
 	char cgroup[CGROUP_CAP];
+	ssize_t n = proc_read_cgroup(proc, pid, cgroup, sizeof(cgroup));
+	cgroup_parse(cgroup, n > 0 ? (size_t)n : 0, labels);
+}
+
+/* The uid of the session's pod, which cgroups have, or "". */
+static void find_pod(int proc, const struct signs_session *s, struct cgroup_labels *labels)
+{
+	labels->pod[0] = '\0';
+	for (size_t i = 0; *s->pod && i < s->n && !*labels->pod; i++)
+		read_labels(proc, s->processes[i].pid, labels);
+}
+
+/* Whether the process belongs to the session, or its manager put it into the same job, pod
+ * (by its uid) or container. */
+static bool is_member(
+	int proc, uint32_t pid, const struct signs_session *s, const char *pod_uid)
+{
 	struct cgroup_labels labels;
 	for (size_t i = 0; i < s->n; i++)
 		if (s->processes[i].pid == pid)
 			return true;
-	if (!*s->job && !*s->container)
+	if (!*s->job && !*s->container && !*pod_uid)
 		return false;
-	ssize_t n = proc_read_cgroup(proc, pid, cgroup, sizeof(cgroup));
-	if (n <= 0)
-		return false;
-	cgroup_parse(cgroup, (size_t)n, &labels);
-	return is_same(labels.job, s->job) || is_same(labels.container, s->container);
+	read_labels(proc, pid, &labels);
+	return is_same(labels.job, s->job) || is_same(labels.container, s->container) ||
+	       is_same(labels.pod, pod_uid);
 }
 
 double signs_cpu_s(int proc, const struct signs_session *s)
 {
 	struct list l = { 0 };
 	int64_t ticks = 0;
+	struct cgroup_labels own;
+	find_pod(proc, s, &own);
 	l.pids = calloc(2, PIDS / 8);
 	bool more = l.pids && read_list(&l, proc);
 	double seconds = more ? 0 : (double)NAN;
 	l.sessions = l.pids ? l.pids + PIDS / 8 : NULL;
 	for (size_t i = 0; more && i < l.n; i++)
-		if (is_member(proc, l.items[i].pid, s))
+		if (is_member(proc, l.items[i].pid, s, own.pod))
 			count(&l, &l.items[i]);
 	while (more) {
 		more = false;
@@ -337,7 +352,7 @@ const struct present_process *signs_companion(
 	for (size_t i = 0; i < look->n_processes; i++) {
 		const struct present_process *p = &look->processes[i];
 		if (!is_one_of(p, session->processes, session->n) &&
-			(is_same(p->id.job, session->job) ||
+			(is_same(p->id.job, session->job) || is_same(p->id.pod, session->pod) ||
 				is_same(p->id.container, session->container)))
 			return p;
 	}

@@ -13,7 +13,7 @@
 struct signs_session {
 	const struct end_process *processes;
 	size_t n;
-	const char *job, *container;
+	const char *job, *container, *pod;
 };
 
 /* CPU seconds of the processes, of all others in their job or container, of their

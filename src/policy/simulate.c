@@ -101,8 +101,8 @@ static void fill_facts(struct replay *r, size_t k)
 	facts_at(r->s->policy, f, session, (struct open_spans){ t->spans, t->n_spans },
 		r->now_ms);
 	t->idle |= f->idle && f->clock_ms >= h->spell_ms;
-	f->exemption = builtin_exemption(
-		&(struct builtin_facts){ .uid = f->uid, .uid_min = r->uid_min });
+	f->exemption = builtin_exemption(&(struct builtin_facts){
+		.uid = f->uid, .uid_min = r->uid_min, .pod = session->texts[PROCESS_POD] });
 	if (r->s->kept_until)
 		f->kept_until_ms = r->s->kept_until(r->s->context, session->key, r->now_ms);
 }

@@ -94,7 +94,7 @@ void tell_describe(struct notice *n, const struct enforcer_step *s, enum notice_
 		return;
 	n->pid = process->pid;
 	release_command(n->release, process->pid, session->texts[PROCESS_JOB],
-		session->texts[PROCESS_CONTAINER]);
+		session->texts[PROCESS_CONTAINER], session->texts[PROCESS_POD]);
 	if (session->texts[PROCESS_NOTEBOOK])
 		strncat(n->release, ", or in Jupyter: Kernel > Shut Down",
 			sizeof(n->release) - strlen(n->release) - 1);

@@ -347,7 +347,8 @@ static void add_releases(struct report_person *p, const struct audit *a)
 		card_label(card, sizeof(card), &a->cards[held->card].id);
 		snprintf(release->where, sizeof(release->where), "GPU %s%s%s", card,
 			several ? " of " : "", several ? a->hosts[held->host].hostname : "");
-		release_command(release->command, held->pid, held->job, held->container);
+		release_command(
+			release->command, held->pid, held->job, held->container, held->pod);
 	}
 }
 

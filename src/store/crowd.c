@@ -35,7 +35,7 @@ enum query {
 #define OF_DAY                                                                                 \
 	" FROM process WHERE id > (SELECT max(id) FROM process) - 20000 AND host = ?1"         \
 	" AND user = ?2 AND ended_ms >= ?3 AND "
-#define NO_SESSION "coalesce(job, container, notebook, posix_session) IS NULL"
+#define NO_SESSION "coalesce(job, pod, container, notebook, posix_session) IS NULL"
 /* The sums of a life are in minutes, from a little before it was first seen; or in its hour, if
  * the ledger was full. Minutes become five minutes after an hour at the earliest, and then the
  * row stays. */
@@ -45,14 +45,15 @@ static const char *const queries[QUERIES] = {
 	[QUERY_SESSIONS] = "SELECT count(*)" OF_DAY CROWD_SQL " AND NOT " NO_SESSION,
 	/* The number of a POSIX session is valid in one boot only. */
 	[QUERY_FIND] = "SELECT max(id)" OF_DAY CROWD_SQL
-		       " AND job IS ?4 AND container IS ?5 AND notebook IS ?6 AND"
-		       " posix_session IS ?7 AND (" NO_SESSION " OR (SELECT boot_id FROM run"
-		       " WHERE id = process.run) IS (SELECT boot_id FROM run WHERE id = ?8))",
+		       " AND job IS ?4 AND pod IS ?5 AND container IS ?6 AND notebook IS ?7"
+		       " AND posix_session IS ?8 AND (" NO_SESSION " OR (SELECT boot_id FROM"
+		       " run WHERE id = process.run) IS (SELECT boot_id FROM run WHERE id ="
+		       " ?9))",
 	[QUERY_ADD] = "INSERT INTO process (host, run, pid, start_ticks, user, command,"
-		      " job, container, notebook, posix_session,"
+		      " job, pod, container, notebook, posix_session,"
 		      " first_seen_ms, last_seen_ms, ended_ms)"
-		      " VALUES (?1, ?8, 0, 0, ?2, '" CROWD_COMMAND "', ?4, ?5, ?6, ?7,"
-		      " ?3, ?9, ?9) RETURNING id",
+		      " VALUES (?1, ?9, 0, 0, ?2, '" CROWD_COMMAND "', ?4, ?5, ?6, ?7, ?8,"
+		      " ?3, ?10, ?10) RETURNING id",
 	[QUERY_GROW] = "UPDATE process SET first_seen_ms = min(first_seen_ms, ?2),"
 		       " last_seen_ms = max(last_seen_ms, ?3), ended_ms = max(ended_ms, ?3),"
 		       " last_active_ms = coalesce(max(last_active_ms, ?4), ?4, last_active_ms)"
@@ -161,20 +162,22 @@ static bool ask_row(struct store *s, enum query which, const struct crowd_sessio
 		enum process_text text;
 	} labels[] = {
 		{ SESSION_JOB, PROCESS_JOB },
+		{ SESSION_POD, PROCESS_POD },
 		{ SESSION_CONTAINER, PROCESS_CONTAINER },
 		{ SESSION_NOTEBOOK, PROCESS_NOTEBOOK },
 	};
-	const char *texts[3];
-	for (int i = 0; i < 3; i++)
+	const char *texts[4];
+	for (int i = 0; i < 4; i++)
 		texts[i] = session->kind == labels[i].kind
 				   ? process_text(&p->id, labels[i].text)
 				   : "";
 	sqlite3_stmt *q = query(s, which);
 	if (which == QUERY_ADD)
-		sql_bind_from(q, 9, SQL_ARGS(SQL_INT(p->ended_ms)));
+		sql_bind_from(q, 10, SQL_ARGS(SQL_INT(p->ended_ms)));
 	return sql_put(q, id, SQL_INT(s->host), SQL_TEXT(p->id.user),
 		SQL_INT(which == QUERY_ADD ? p->first_seen_ms : session->day * DAY_MS),
 		SQL_OPTIONAL(texts[0]), SQL_OPTIONAL(texts[1]), SQL_OPTIONAL(texts[2]),
+		SQL_OPTIONAL(texts[3]),
 		SQL_KNOWN(session->kind == SESSION_POSIX ? p->id.posix_session : 0, 0),
 		SQL_INT(s->run));
 }

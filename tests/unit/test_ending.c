@@ -153,7 +153,7 @@ static void test_companions(void **state)
 {
 	(void)state;
 	struct signs_look look = look_at();
-	struct signs_session s = { session, 2, "", "docker:3f2a91c4d5e6" };
+	struct signs_session s = { session, 2, "", "docker:3f2a91c4d5e6", "" };
 	assert_null(signs_companion(&look, &s));
 	for (int i = 0; i < 2; i++)
 		strcpy(holders[i].id.container, s.container);
@@ -164,6 +164,11 @@ static void test_companions(void **state)
 	assert_null(signs_companion(&look, &s));
 	s.job = "slurm:7";
 	strcpy(holders[2].id.job, s.job);
+	assert_ptr_equal(signs_companion(&look, &s), &holders[2]);
+	s.job = "";
+	s.pod = "ml/web-0";
+	assert_null(signs_companion(&look, &s));
+	strcpy(holders[2].id.pod, s.pod);
 	assert_ptr_equal(signs_companion(&look, &s), &holders[2]);
 }
 
@@ -261,7 +266,8 @@ static void manager_is(const char *job, const char *container, const char *expec
 	struct manager_command c;
 	struct err e = { 0 };
 	char joined[256] = "";
-	int rc = end_manager_find(&c, &managers, job, container, &e);
+	const struct managed what = { job, container, "", "" };
+	int rc = end_manager_find(&c, &managers, &what, &e);
 	for (size_t i = 0; rc == 0 && c.argv[i]; i++) {
 		strcat(joined, c.argv[i]);
 		strcat(joined, "|");
@@ -301,13 +307,52 @@ static void test_managers(void **state)
 	manager_is("", "containerd:1", "");
 }
 
+/* A pod is ended by a command that gets its names as arguments, or not at all. */
+static void pod_is(const char *job, const char *pod, const char *command, const char *expected)
+{
+	const struct config_end config = {
+		.slurm = "scancel", .docker = "d", .kubernetes = command
+	};
+	const struct managed what = { job, "docker:2", pod, "it was idle" };
+	struct manager_command c;
+	struct err e = { 0 };
+	char joined[512] = "";
+	int rc = end_manager_find(&c, &config, &what, &e);
+	for (size_t i = 0; rc == 0 && c.argv[i]; i++) {
+		strcat(joined, c.argv[i]);
+		strcat(joined, "|");
+	}
+	assert_string_equal(rc ? e.text : joined, expected);
+	assert_true(rc == 0 || rc == ERR_NOTHING);
+}
+
+static void test_pods(void **state)
+{
+	(void)state;
+	static const char unknown[] = "the whole name of its pod is not known";
+	pod_is("", "ml/web-7c9d8f6b5d-x7k2p", "scale -v",
+		"scale|-v|ml|web-7c9d8f6b5d-x7k2p|web|it was idle|");
+	pod_is("", "ml/db.x", "scale", "scale|ml|db.x|db.x|it was idle|");
+	pod_is("slurm:7", "ml/db", "scale", "scancel|7|");
+	pod_is("", "ml/db", NULL,
+		"it is a pod, and kubernetes in [end] of gua.conf names no command");
+	pod_is("", "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0", "scale", unknown);
+	pod_is("", "ml/nnnn~0f1e2d3c", "scale", unknown);
+	pod_is("", "--all/db", "scale", unknown);
+	pod_is("", "ml/-A", "scale", unknown);
+	pod_is("", "ml/a b", "scale", unknown);
+	pod_is("", "ml/", "scale", unknown);
+	pod_is("", "/db", "scale", unknown);
+}
+
 static void run_both(const char *command, const char *tell, const char *why)
 {
 	const struct config_end config = { .slurm = command, .slurm_notify = tell };
 	struct manager_command c;
 	struct helper *h = NULL;
 	struct err e = { 0 };
-	assert_int_equal(end_manager_find(&c, &config, "slurm:7", "", &e), 0);
+	const struct managed what = { "slurm:7", "", "", "" };
+	assert_int_equal(end_manager_find(&c, &config, &what, &e), 0);
 	assert_int_equal(end_manager_start(&h, &c, 60000, &e), 0);
 	while (!end_manager_is_over(h, &e))
 		usleep(1000);
@@ -362,7 +407,7 @@ static void test_cpu(void **state)
 	char byte;
 	assert_int_equal(read(ready[0], &byte, 1), 1);
 	const struct end_process p = { (uint32_t)child, 0, 0 };
-	const struct signs_session s = { &p, 1, "", "" };
+	const struct signs_session s = { &p, 1, "", "", "" };
 	double before_s = signs_cpu_s(proc, &s);
 	for (int i = 0; i < 6000 && signs_cpu_s(proc, &s) < before_s + 0.05; i++)
 		usleep(10000);
@@ -400,7 +445,7 @@ static void test_cpu_of_a_container(void **state)
 	int proc = -1;
 	struct err e = { 0 };
 	const struct end_process p = { 10, 5, 0 };
-	struct signs_session s = { &p, 1, "", "" };
+	struct signs_session s = { &p, 1, "", "", "" };
 	assert_non_null(mkdtemp(root));
 	snprintf(command, sizeof(command), "%s/proc", root);
 	assert_int_equal(mkdir(command, 0700), 0);
@@ -416,6 +461,14 @@ static void test_cpu_of_a_container(void **state)
 	assert_true(signs_cpu_s(proc, &s) * second == 300);
 	s.job = "slurm:7";
 	assert_true(signs_cpu_s(proc, &s) * second == 700);
+	/* Of a pod all containers count, and cgroups know it by its uid. */
+	const struct end_process in_pod = { 50, 5, 0 };
+#define POD "/kubepods.slice/kubepods-pod0f1e2d3c_4b5a_6978_8796_a5b4c3d2e1f0.slice/"
+	write_process(root, 50, 1600, POD "cri-containerd-" ID ".scope");
+	write_process(root, 60, 3200, POD "cri-containerd-a" ID ".scope");
+	s = (struct signs_session){ &in_pod, 1, "", "containerd:3f2a91c4d5e6/main",
+		"ml/web-0" };
+	assert_true(signs_cpu_s(proc, &s) * second == 4800);
 	close(proc);
 	snprintf(command, sizeof(command), "rm -r %s", root);
 	assert_int_equal(system(command), 0);
@@ -474,6 +527,7 @@ int main(void)
 		cmocka_unit_test(test_idle_floor),
 		cmocka_unit_test(test_names_that_users_chose),
 		cmocka_unit_test(test_managers),
+		cmocka_unit_test(test_pods),
 		cmocka_unit_test(test_running_managers),
 		cmocka_unit_test(test_cpu),
 		cmocka_unit_test(test_cpu_of_a_container),
