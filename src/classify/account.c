@@ -5,15 +5,14 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "classify/account_holders.h"
+
 /* A card that was idle-held before and after a pause up to this length counts as idle-held
  * without a pause. */
 #define PAUSE_MS 10000
 
 /* Uncertainty of an edge of use, as a part of a sample's period. */
 #define EDGE_PART 0.1
-
-/* Largest number of holders that share the time of one card; further ones get no share. */
-enum { MAX_SHARERS = 1024 };
 
 void account_start(struct account *a, uint32_t card, int64_t from_ms)
 {
@@ -48,13 +47,6 @@ static int64_t min64(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* A stretch within one slot and one state. */
-struct slot_part {
-	int64_t slot, from_ms, to_ms, ms;
-	enum card_state state;
-	bool unsure; /* a process came or went at a moment that is not known exactly */
-};
-
 /* Whether nobody uses or holds a card in this state. */
 static bool is_free(enum card_state state)
 {
@@ -62,7 +54,7 @@ static bool is_free(enum card_state state)
 }
 
 /* Notes since when the card has been idle-held. */
-static void note_idle_held(struct account *a, const struct slot_part *p)
+static void note_idle_held(struct account *a, const struct account_part *p)
 {
 	bool seen = p->state != CARD_UNOBSERVED;
 	a->pause_ms = seen ? 0 : a->pause_ms + p->ms;
@@ -72,7 +64,7 @@ static void note_idle_held(struct account *a, const struct slot_part *p)
 		a->idle_held_since_ms = p->from_ms;
 }
 
-static void add_usage(struct account *a, const struct slot_part *p, struct ledger *ledger)
+static void add_usage(struct account *a, const struct account_part *p, struct ledger *ledger)
 {
 	note_idle_held(a, p);
 	struct usage_sum *sum = ledger_usage(ledger, p->slot, a->card, p->state);
@@ -83,7 +75,7 @@ static void add_usage(struct account *a, const struct slot_part *p, struct ledge
 	}
 	sum->ms += p->ms;
 	if (seen)
-		sum->util_pct_ms += llround(a->pct * (double)p->ms);
+		sum->util_pct_ms += account_whole(a->pct * (double)p->ms);
 	if (p->state != CARD_UNOBSERVED && !isnan(a->sm_active_pct)) {
 		sum->sm_active_pct_ms += llround(a->sm_active_pct * (double)p->ms);
 		sum->sm_active_ms += p->ms;
@@ -93,117 +85,6 @@ static void add_usage(struct account *a, const struct slot_part *p, struct ledge
 					 .to_ms = p->to_ms,
 					 .state = p->state,
 					 .util_pct = seen ? a->pct : 0 });
-}
-
-/* Returns a holder's weight when the time of a card is split: SM use on an active card if it is
- * known, otherwise memory. split_start() chooses equal parts if a memory is unknown or all
- * weights are 0. */
-static double share_weight(const struct holder *h, enum card_state state, bool use_known)
-{
-	if (state == CARD_ACTIVE && use_known)
-		return h->now_pct;
-	return h->mem_bytes < 0 ? 0 : (double)h->mem_bytes;
-}
-
-/* How a stretch of time is split among the holders that count. */
-struct split {
-	enum card_state state;
-	bool use_known;
-	int64_t ms;
-	double total_weight;
-	size_t n;
-	bool by_weight;
-	double running; /* weight handed out so far */
-	size_t done;
-	int64_t given_ms;
-};
-
-static struct split split_start(
-	const struct account_scene *on, const struct slot_part *p, bool use_known)
-{
-	struct split s = {
-		.state = p->state, .use_known = use_known, .ms = p->ms, .by_weight = true
-	};
-	for (size_t i = 0; i < on->n && i < MAX_SHARERS; i++) {
-		const struct holder *h = &on->holders[i];
-		if (!classify_holder_counts(h, p->from_ms))
-			continue;
-		bool unknown = !(s.state == CARD_ACTIVE && use_known) && h->mem_bytes < 0;
-		s.by_weight = s.by_weight && !unknown;
-		s.total_weight += share_weight(h, s.state, use_known);
-		s.n++;
-	}
-	s.by_weight = s.by_weight && s.total_weight > 0;
-	return s;
-}
-
-/* Returns the next holder's part. Rounding is cumulative: the parts add up exactly to the
- * whole. */
-static int64_t split_next(struct split *s, const struct holder *h)
-{
-	s->done++;
-	s->running += share_weight(h, s->state, s->use_known);
-	double part =
-		s->by_weight ? s->running / s->total_weight : (double)s->done / (double)s->n;
-	int64_t upto = s->done == s->n ? s->ms : min64(s->ms, llround(part * (double)s->ms));
-	int64_t mine = upto - s->given_ms;
-	s->given_ms = upto;
-	return mine;
-}
-
-/* Whether the driver reports the use of processes, and this one had none. */
-static bool is_unused(const struct account *a, const struct holder *h)
-{
-	return a->use_known && !(h->sm_pct > 0);
-}
-
-/* Hands the piece to the spells. */
-static void add_to_spells(const struct account *a, const struct slot_part *p,
-	const struct holder *h, int64_t share_ms, const struct account_scene *on)
-{
-	bool metered = p->state == CARD_IDLE_HELD && energy_is_metered(&a->energy, p->from_ms);
-	const struct spell_piece piece = { .process = h->process,
-		.from_ms = p->from_ms,
-		.to_ms = p->to_ms,
-		.state = classify_holder(p->state, h->own_state),
-		.unused = is_unused(a, h),
-		.mem_bytes = h->mem_bytes,
-		.metered_ms = metered ? share_ms : 0 };
-	idle_spells_take(on->spells, &piece);
-}
-
-static void add_holding(struct account *a, const struct slot_part *p, size_t i,
-	int64_t share_ms, struct account_scene *on)
-{
-	struct holder *h = &on->holders[i];
-	struct holding_sum *sum = ledger_holding(on->ledger, p->slot, a->card, h->process);
-	enum holder_state own = classify_holder(p->state, h->own_state);
-	if (own == HOLDER_ACTIVE && !is_unused(a, h))
-		h->last_active_ms = p->to_ms;
-	if (on->spells)
-		add_to_spells(a, p, h, share_ms, on);
-	if (!sum)
-		return;
-	sum->ms[own] += p->ms;
-	if (h->leads)
-		sum->presence_ms[classify_holder(p->state, h->user_state)] += p->ms;
-	if (p->state == CARD_ACTIVE)
-		sum->active_share_ms += share_ms;
-	else if (p->state == CARD_IDLE_HELD)
-		sum->idle_share_ms += share_ms;
-	if (!isnan(h->sm_pct)) {
-		int64_t add = llround(h->sm_pct * (double)p->ms);
-		sum->sm_pct_ms = sum->sm_pct_ms < 0 ? add : sum->sm_pct_ms + add;
-	}
-	if (h->uses_engine)
-		sum->engine_ms += p->ms;
-	int64_t own_pct = isnan(h->own_pct) ? 0 : (int64_t)h->own_pct;
-	sum->own_unknown_ms += isnan(h->own_pct) ? p->ms : 0;
-	if (own_pct > sum->sm_max_pct)
-		sum->sm_max_pct = own_pct;
-	int64_t kib = h->mem_bytes < 0 ? -1 : (h->mem_bytes + 1023) / 1024;
-	if (kib > sum->mem_peak_kib)
-		sum->mem_peak_kib = kib;
 }
 
 static enum card_state state_at(
@@ -274,7 +155,7 @@ static bool is_listed_at(const struct account_scene *on, int64_t at_ms)
 }
 
 static void note_unsure(
-	struct account *a, const struct slot_part *p, const struct account_scene *on)
+	struct account *a, const struct account_part *p, const struct account_scene *on)
 {
 	bool unsure = p->unsure && p->state != CARD_UNOBSERVED, used = p->state == CARD_ACTIVE;
 	/* Use on one side of the middle limits the error to the other side, so the rest has
@@ -293,7 +174,8 @@ static void note_unsure(
 }
 
 /* Finds the state of a stretch, and whether it is certain. */
-static void judge(const struct account *a, struct slot_part *p, const struct account_scene *on)
+static void judge(
+	const struct account *a, struct account_part *p, const struct account_scene *on)
 {
 	int64_t at_ms = p->from_ms;
 	bool stalled = at_ms >= a->stall_from_ms && at_ms < a->stall_to_ms;
@@ -312,68 +194,36 @@ static void judge(const struct account *a, struct slot_part *p, const struct acc
 		p->state = CARD_RESERVED;
 }
 
-/* The leases that a holder's process uses. That takes comparing texts, so it is remembered. */
-static uint64_t leases_of(struct holder *h, const struct account_scene *on)
-{
-	if (h->leases_version == on->leases_version)
-		return h->leases;
-	h->leases = 0;
-	for (size_t i = 0; i < on->n_leases && i < LEASED_MAX; i++)
-		if (on->is_used_by(on->context, on->leases[i].lease, h->process))
-			h->leases |= UINT64_C(1) << i;
-	h->leases_version = on->leases_version;
-	return h->leases;
-}
-
 void account_leased(struct account *a, struct account_scene *on)
 {
 	leased_settle(on->leases, on->n_leases, a->card, on->ledger);
 }
 
-/* Adds what was put off. */
-static void add_leased(struct account *a, struct account_scene *on)
+/* Finds whose turn it is from a moment on, when that may have changed. */
+static void find_turns(struct account *a, int64_t from_ms, struct account_scene *on)
 {
-	if (a->leased_piece.from_ms < a->leased_piece.to_ms)
-		leased_add(on->leases, &a->leased, &a->leased_piece, on->ledger);
-	a->leased_piece.from_ms = a->leased_piece.to_ms = 0;
-}
-
-/* Notes the leases whose process keeps the card active, or holds it. */
-static void note_used(struct leased_piece *piece, struct holder *h, const struct slot_part *p,
-	const struct account_scene *on)
-{
-	enum holder_state own = classify_holder(p->state, h->own_state);
-	if (own == HOLDER_ACTIVE)
-		piece->active |= leases_of(h, on);
-	else if (own != HOLDER_TRULY_IDLE)
-		piece->held |= leases_of(h, on);
-}
-
-/* Adds a piece to the leases of the card. Pieces in a row that are alike are added at once. */
-static void put_leased(
-	struct account *a, const struct leased_piece *piece, struct account_scene *on)
-{
-	struct leased_piece *last = &a->leased_piece;
-	if (last->to_ms == piece->from_ms && last->slot == piece->slot &&
-		last->free == piece->free && last->use_unknown == piece->use_unknown &&
-		last->active == piece->active && last->held == piece->held) {
-		last->to_ms = piece->to_ms;
+	double least = on->rules->active_util_pct;
+	bool unexplained = a->turn_pct > 0 && a->pct - a->turn_pct >= least;
+	if (a->turn_found && unexplained == a->unexplained)
 		return;
-	}
-	add_leased(a, on);
-	*last = *piece;
+	account_holders_add(a, on);
+	a->turn_pct = classify_now(on->holders, on->n, from_ms);
+	a->unexplained = a->turn_pct > 0 && a->pct - a->turn_pct >= least;
+	classify_moment(on->holders, on->n, a->unexplained, on->rules);
+	a->turn_found = true;
 }
 
 /* Accounts one stretch within one slot, with one utilisation and the same holders. */
 static void account_piece(
 	struct account *a, int64_t from_ms, int64_t to_ms, struct account_scene *on)
 {
-	struct slot_part p = { .slot = ledger_slot(on->ledger, from_ms),
+	struct account_part p = { .slot = ledger_slot(on->ledger, from_ms),
 		.from_ms = from_ms,
 		.to_ms = to_ms,
 		.ms = to_ms - from_ms };
 	judge(a, &p, on);
-	if (is_free(p.state))
+	p.free = is_free(p.state);
+	if (p.free)
 		a->free_state = p.state;
 	note_unsure(a, &p, on);
 	add_usage(a, &p, on->ledger);
@@ -382,36 +232,16 @@ static void account_piece(
 		return;
 	}
 	a->observed_ms += p.ms;
+	p.metered = p.state == CARD_IDLE_HELD && energy_is_metered(&a->energy, from_ms);
 	if (a->turns && p.state == CARD_ACTIVE)
-		classify_moment(on->holders, on->n, from_ms, a->pct, on->rules);
-	struct split split = split_start(on, &p, a->use_known);
-	struct leased_piece leased;
-	bool has_lease = on->n_leases && a->leased.counts;
-	if (has_lease)
-		leased = (struct leased_piece){ .card = a->card,
-			.slot = p.slot,
-			.from_ms = from_ms,
-			.to_ms = to_ms,
-			.free = is_free(p.state),
-			.use_unknown = p.state == CARD_USE_UNKNOWN };
-	for (size_t i = 0; i < on->n; i++) {
-		if (!classify_holder_counts(&on->holders[i], from_ms))
-			continue;
-		int64_t share = i < MAX_SHARERS ? split_next(&split, &on->holders[i]) : 0;
-		add_holding(a, &p, i, share, on);
-		if (has_lease && !leased.free)
-			note_used(&leased, &on->holders[i], &p, on);
-	}
-	if (has_lease)
-		put_leased(a, &leased, on);
-	bool metered = p.state == CARD_IDLE_HELD && energy_is_metered(&a->energy, p.from_ms);
-	if (on->spells)
-		idle_spells_piece_end(on->spells, metered ? p.ms : 0);
+		find_turns(a, from_ms, on);
+	account_holders_put_off(a, &p, on);
 }
 
 /* Divides the energy up to covered_ms, among states and spells. */
 static void divide_energy(struct account *a, struct account_scene *on)
 {
+	account_holders_add(a, on);
 	struct energy_idle idle = energy_divide(&a->energy, a->card, a->covered_ms, on->ledger);
 	if (on->spells && idle.any)
 		idle_spells_energy(on->spells, idle.mj, idle.ms);
@@ -437,8 +267,10 @@ static int64_t next_energy(struct account *a, struct account_scene *on)
 {
 	if (!on->spells)
 		return INT64_MAX;
-	if (energy_was_broken(&a->energy))
+	if (energy_was_broken(&a->energy)) {
+		account_holders_add(a, on);
 		idle_spells_energy_lost(on->spells);
+	}
 	if (energy_is_due(&a->energy, a->covered_ms))
 		divide_energy(a, on);
 	return energy_next_ms(&a->energy, a->covered_ms);
@@ -446,8 +278,10 @@ static int64_t next_energy(struct account *a, struct account_scene *on)
 
 /* The same for time that is being accounted. The holders stay as they are until the call of the
  * account returns, so the moment stays the same until it has come, and what is held, too. */
-static int64_t next_edge(struct account *a, const struct account_scene *on, int64_t most_ms)
+static int64_t next_edge(struct account *a, struct account_scene *on, int64_t most_ms)
 {
+	if (a->covered_ms >= a->calm_ms || !a->led)
+		account_holders_add(a, on);
 	if (a->covered_ms >= a->calm_ms) {
 		a->calm_ms = next_change(on, a->covered_ms, INT64_MAX);
 		for (enum sureness sure = HELD_COUNTED; sure <= HELD_MAYBE; sure++)
@@ -455,9 +289,8 @@ static int64_t next_edge(struct account *a, const struct account_scene *on, int6
 				classify_held_at(on->holders, on->n, a->covered_ms, sure);
 		a->led = false;
 	}
-	for (size_t i = 0; !a->led && i < on->n; i++)
-		on->holders[i].leads =
-			classify_holder_leads(on->holders, on->n, i, a->covered_ms);
+	if (!a->led)
+		classify_leads(on->holders, on->n, a->covered_ms);
 	a->led = true;
 	return min64(a->calm_ms, most_ms);
 }
@@ -467,11 +300,21 @@ static int64_t find_leased(struct account *a, struct account_scene *on)
 {
 	if (a->leases_version != on->leases_version || a->covered_ms < a->leased.from_ms ||
 		a->covered_ms >= a->leased.to_ms) {
-		add_leased(a, on);
+		account_holders_add(a, on);
 		leased_find(on->leases, on->n_leases, a->covered_ms, &a->leased);
 	}
 	a->leases_version = on->leases_version;
 	return a->leased.to_ms;
+}
+
+/* Returns the next moment at which a turn begins or ends. */
+static int64_t next_turn(struct account *a, const struct account_scene *on)
+{
+	if (a->covered_ms >= a->turn_ms) {
+		a->turn_ms = classify_next_turn_ms(on->holders, on->n, a->covered_ms);
+		a->turn_found = false;
+	}
+	return a->turn_ms;
 }
 
 /* Cuts a stretch at slot boundaries and where holders change. */
@@ -486,7 +329,7 @@ static void account_observed(struct account *a, int64_t to_ms, struct account_sc
 		if (on->n_leases)
 			end = min64(end, find_leased(a, on));
 		if (a->turns)
-			end = classify_next_turn_ms(on->holders, on->n, a->covered_ms, end);
+			end = min64(end, next_turn(a, on));
 		if (a->covered_ms < a->stall_from_ms)
 			end = min64(end, a->stall_from_ms);
 		else if (a->covered_ms < a->stall_to_ms)
@@ -511,8 +354,11 @@ static void account_unobserved(struct account *a, int64_t to_ms, struct ledger *
 		int64_t end = min64(to_ms, (slot + ledger->slot_seconds) * 1000);
 		int64_t ms = end - a->covered_ms;
 		add_usage(a,
-			&(struct slot_part){
-				slot, a->covered_ms, end, ms, CARD_UNOBSERVED, false },
+			&(struct account_part){ .slot = slot,
+				.from_ms = a->covered_ms,
+				.to_ms = end,
+				.ms = ms,
+				.state = CARD_UNOBSERVED },
 			ledger);
 		a->unobserved_ms += ms;
 		a->covered_ms = end;
@@ -610,8 +456,8 @@ static void take_mean(struct account *a, const struct account_sample *s, const d
 	if (begin_ms > a->covered_ms)
 		account_unobserved(a, begin_ms, on->ledger);
 	a->suspect = s->suspect;
-	int64_t from_ms = begin_ms + llround(cover.from * length_ms);
-	int64_t to_ms = begin_ms + llround((cover.from + cover.part) * length_ms);
+	int64_t from_ms = begin_ms + account_whole(cover.from * length_ms);
+	int64_t to_ms = begin_ms + account_whole((cover.from + cover.part) * length_ms);
 	if (cover.part > 0) {
 		account_pct(a, cover.unused_pct, from_ms, on);
 		account_pct(a, cover.used_pct, to_ms, on);
@@ -781,7 +627,7 @@ static void keep_use(const struct account_drain *d, const struct account_scene *
 
 void account_drain(struct account *a, const struct account_drain *d, struct account_scene *on)
 {
-	a->calm_ms = INT64_MIN;
+	a->calm_ms = a->turn_ms = INT64_MIN;
 	if (d->n_samples && !a->started) {
 		a->covered_ms = account_begin_ms(a, d, on);
 		a->started = true;
@@ -790,16 +636,20 @@ void account_drain(struct account *a, const struct account_drain *d, struct acco
 	if (d->n_samples && a->holds)
 		take_held(a, d, 0, on);
 	account_even(a, on);
+	account_holders_add(a, on);
 	if (d->n_samples)
 		take_use(a, d, on);
 	a->led = false;
+	a->turn_ms = INT64_MIN;
 	for (size_t i = 0, part = 0; i < d->n_samples; i++) {
 		struct account_sample s = sample_at(d, i);
 		if (d->parts && (i == 0 || d->samples[i].wall_us > d->parts->to_us[part])) {
 			account_even(a, on);
+			account_holders_add(a, on);
 			part += i > 0 && part + 1 < d->parts->n;
 			take_part(d->parts, part, on);
 			a->led = false;
+			a->turn_ms = INT64_MIN;
 		}
 		if (d->polled || d->whole) {
 			take_reading(a, &s, d, on);
@@ -818,7 +668,6 @@ void account_drain(struct account *a, const struct account_drain *d, struct acco
 		};
 	}
 	divide_energy(a, on);
-	add_leased(a, on);
 }
 
 void account_energy(struct account *a, int64_t at_ms, double energy_mj)
@@ -864,7 +713,7 @@ void account_steady(struct account *a, int64_t from_ms, int64_t to_ms, struct he
 
 void account_flush(struct account *a, int64_t to_ms, struct account_scene *on)
 {
-	a->calm_ms = INT64_MIN;
+	a->calm_ms = a->turn_ms = INT64_MIN;
 	if (a->holds)
 		take_held(a, &a->latest, 0, on);
 	if (a->stamp_ms >= 0 && to_ms > a->covered_ms) {
@@ -875,12 +724,11 @@ void account_flush(struct account *a, int64_t to_ms, struct account_scene *on)
 	}
 	settle(a, on->ledger, false);
 	divide_energy(a, on);
-	add_leased(a, on);
 }
 
 void account_blind(struct account *a, int64_t to_ms, struct account_scene *on)
 {
-	a->calm_ms = INT64_MIN;
+	a->calm_ms = a->turn_ms = INT64_MIN;
 	if (!a->started) {
 		a->started = true;
 		a->covered_ms = to_ms;
@@ -891,6 +739,5 @@ void account_blind(struct account *a, int64_t to_ms, struct account_scene *on)
 		account_unobserved(a, to_ms, on->ledger);
 	}
 	divide_energy(a, on);
-	add_leased(a, on);
 	energy_read(&a->energy, to_ms, NAN);
 }

@@ -45,6 +45,15 @@ struct account_sample {
 	bool suspect;
 };
 
+/* A stretch within one slot and one state. */
+struct account_part {
+	int64_t slot, from_ms, to_ms, ms;
+	enum card_state state;
+	bool free;    /* nobody uses or holds the card */
+	bool unsure;  /* a process came or went at a moment that is not known exactly */
+	bool metered; /* idle-held, and the energy counter was running */
+};
+
 /* One card's running account. Zero-initialise, then account_start(). */
 struct account {
 	uint32_t card;		     /* index in the recorder's table */
@@ -64,6 +73,10 @@ struct account {
 	bool suspect;	      /* ... and whether it is not trusted: then it is unobserved */
 	bool use_known;	      /* the holders' sm_pct of its drain are known */
 	bool turns;	      /* ... and the turns, in which each of them used the card */
+	int64_t turn_ms;      /* in this call: no turn begins or ends before it */
+	bool turn_found;      /* the holders have the states of now ... */
+	double turn_pct;      /* ... and use as much as this together ... */
+	bool unexplained;     /* ... while the card is used by others, too */
 	double sm_active_pct; /* of its drain, or NAN */
 	int64_t stall_from_ms, stall_to_ms;   /* see account_stall() */
 	int64_t steady_from_ms, steady_to_ms; /* see account_steady() */
@@ -74,7 +87,7 @@ struct account {
 	enum card_state free_state;	   /* of the newest time without use and holders */
 	struct leased_now leased;	   /* which leases count, as of ... */
 	uint32_t leases_version;	   /* ... account_scene.leases_version */
-	struct leased_piece leased_piece;  /* of this drain, and not added to them yet */
+	struct account_part later;	   /* of this call, and not added to the holders yet */
 	double paired_ms;    /* the error of the uncertain stretch just before; 0: none */
 	int64_t unlisted_ms; /* see account_unlisted(); INT64_MAX: the holders are known */
 	int64_t observed_ms, unobserved_ms; /* since account_start(), for the log and events */

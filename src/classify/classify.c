@@ -103,18 +103,19 @@ static double known_or_zero(double x)
 	return isnan(x) ? 0 : x;
 }
 
-bool classify_holder_leads(const struct holder *holders, size_t n, size_t i, int64_t at_ms)
+void classify_leads(struct holder *holders, size_t n, int64_t at_ms)
 {
-	double own = known_or_zero(holders[i].sm_pct);
-	for (size_t k = 0; k < n; k++) {
-		if (k == i || holders[k].user != holders[i].user ||
-			!classify_holder_counts(&holders[k], at_ms))
-			continue;
-		double other = known_or_zero(holders[k].sm_pct);
-		if (other > own || (other >= own && k < i))
-			return false;
+	for (size_t i = 0; i < n; i++) {
+		struct holder *h = &holders[i];
+		h->leads = classify_holder_counts(h, at_ms);
+		for (size_t k = 0; h->leads && k < i; k++) {
+			struct holder *other = &holders[k];
+			if (other->user != h->user || !other->leads)
+				continue;
+			h->leads = known_or_zero(h->sm_pct) > known_or_zero(other->sm_pct);
+			other->leads = !h->leads;
+		}
 	}
-	return true;
 }
 
 static bool is_much(struct held held, const struct rules *rules)
@@ -217,23 +218,47 @@ static bool is_first_stretch(const struct holder *holders, size_t i)
 	return true;
 }
 
+/* Whether a holder came or went between the two moments, by those that count. */
+static bool has_edge(const struct holder *holders, size_t n, int64_t after_ms, int64_t upto_ms)
+{
+	for (size_t i = 0; i < n; i++) {
+		const int64_t at_ms[] = { holders[i].from.at, holders[i].to.at };
+		for (size_t k = 0; k < 2; k++)
+			if (at_ms[k] > after_ms && at_ms[k] <= upto_ms)
+				return true;
+	}
+	return false;
+}
+
 /* Sets for each holder the part of the samples in which it was there and the card active. */
 static void find_parts(struct holder *holders, size_t n, const struct use_since *use,
 	const struct rules *rules)
 {
 	double one = use->n_samples ? 1 / (double)use->n_samples : 0;
+	int64_t since_ms = use->since_us / 1000;
+	int64_t upto_ms = use->n_samples ? use->samples[use->n_samples - 1].wall_us / 1000 : 0;
 	for (size_t i = 0; i < n; i++)
 		holders[i].use = (struct holder_use){ .first = is_first_stretch(holders, i) };
+	if (use->n_samples && !has_edge(holders, n, since_ms, upto_ms)) {
+		classify_leads(holders, n, upto_ms);
+		for (size_t i = 0; i < n; i++) {
+			bool counts = classify_holder_counts(&holders[i], upto_ms);
+			holders[i].use.own_part = counts ? use->active_part : 0;
+			holders[i].use.lead_part = holders[i].leads ? use->active_part : 0;
+		}
+		return;
+	}
 	for (size_t k = 0; k < use->n_samples; k++) {
 		struct cover cover = cover_at(use, k, rules);
 		int64_t at_ms = middle_ms(use, k, &cover);
 		if (!(cover.part > 0))
 			continue;
+		classify_leads(holders, n, at_ms);
 		for (size_t i = 0; i < n; i++) {
 			if (!classify_holder_counts(&holders[i], at_ms))
 				continue;
 			holders[i].use.own_part += one * cover.part;
-			if (classify_holder_leads(holders, n, i, at_ms))
+			if (holders[i].leads)
 				holders[i].use.lead_part += one * cover.part;
 		}
 	}
@@ -422,9 +447,9 @@ void classify_swap(struct holder *holders, size_t n, int64_t list_ms)
 	}
 }
 
-int64_t classify_next_turn_ms(
-	const struct holder *holders, size_t n, int64_t at_ms, int64_t next_ms)
+int64_t classify_next_turn_ms(const struct holder *holders, size_t n, int64_t at_ms)
 {
+	int64_t next_ms = INT64_MAX;
 	for (size_t i = 0; i < n; i++) {
 		const double edges[] = { holders[i].turn.from_ms, holders[i].turn.to_ms };
 		for (size_t k = 0; k < 2; k++)
@@ -444,9 +469,7 @@ static double use_of_user(const struct holder *holders, size_t n, uint32_t user)
 	return pct;
 }
 
-/* Sets what each holder uses at a moment. If it is nobody's turn, the means of the drain count.
- */
-static double find_now(struct holder *holders, size_t n, int64_t at_ms)
+double classify_now(struct holder *holders, size_t n, int64_t at_ms)
 {
 	double sum = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -463,18 +486,19 @@ static double find_now(struct holder *holders, size_t n, int64_t at_ms)
 	return sum;
 }
 
-void classify_moment(struct holder *holders, size_t n, int64_t at_ms, double util_pct,
-	const struct rules *rules)
+void classify_moment(
+	struct holder *holders, size_t n, bool unexplained, const struct rules *rules)
 {
-	double sum = find_now(holders, n, at_ms), least = rules->active_util_pct;
-	bool unexplained = sum > 0 && util_pct - sum >= least;
+	double least = rules->active_util_pct;
+	bool somebody = unexplained;
+	for (size_t i = 0; i < n; i++) {
+		holders[i].use.user_pct = use_of_user(holders, n, holders[i].user);
+		somebody |= holders[i].use.user_pct >= least;
+	}
 	for (size_t i = 0; i < n; i++) {
 		struct holder *h = &holders[i];
-		bool active = use_of_user(holders, n, h->user) >= least, other = unexplained;
-		for (size_t k = 0; !active && !other && k < n; k++)
-			other = holders[k].user != h->user &&
-				use_of_user(holders, n, holders[k].user) >= least;
-		h->user_state = active || !other ? HOLDER_ACTIVE : HOLDER_SQUATTING;
+		bool active = h->use.user_pct >= least;
+		h->user_state = active || !somebody ? HOLDER_ACTIVE : HOLDER_SQUATTING;
 		bool much = h->mem_bytes < 0 || h->mem_bytes > rules->held_mem_bytes;
 		bool idle = active && h->now_pct < least;
 		h->own_state = !idle  ? h->user_state

@@ -18,7 +18,7 @@
 struct holder_use {
 	bool first;	     /* the first stretch of its process in the array */
 	double own_part;     /* of this stretch */
-	double lead_part;    /* of this stretch, while it leads: see classify_holder_leads() */
+	double lead_part;    /* of this stretch, while it leads: see classify_leads() */
 	double process_part; /* of all stretches of its process */
 	double user_part;    /* of its user */
 	double user_pct;     /* SM use of all of its user's processes */
@@ -46,8 +46,8 @@ struct holder {
 	struct turn turn;		 /* set by classify_turns() */
 	uint64_t leases; /* a bit for each lease of the card that its process uses ... */
 	uint32_t leases_version; /* ... as of account_scene.leases_version */
-	bool leads;		 /* private to account.c: see classify_holder_leads() */
-	struct holder_use use;	 /* private to classify_use() */
+	bool leads;		 /* set by classify_leads() */
+	struct holder_use use;	 /* private to classify.c */
 };
 
 /* The holders of a card at one moment, and what they hold together. */
@@ -68,9 +68,9 @@ bool classify_holder_counts(const struct holder *h, int64_t at_ms);
 void classify_held_add(struct held *held, int64_t mem_bytes);
 struct held classify_held_at(
 	const struct holder *holders, size_t n, int64_t at_ms, enum sureness sure);
-/* Whether holders[i] represents its user at that moment: it is the busiest of the user's
- * holders that count, or the first of several equal ones. */
-bool classify_holder_leads(const struct holder *holders, size_t n, size_t i, int64_t at_ms);
+/* Finds which holders represent their user at that moment: of the user's holders that count,
+ * the busiest, or the first of several equal ones. */
+void classify_leads(struct holder *holders, size_t n, int64_t at_ms);
 
 /* Finds the state of a card; a utilisation of NAN means that it cannot be read. Here it is
  * decided that a card is truly-idle, which people call free: for the recorder, and through the
@@ -121,12 +121,15 @@ void classify_turns(struct holder *holders, size_t n, const struct use_since *us
 /* The list at that moment shows that one holder took the place of another: it was after the
  * last use of the one and before the first use of the other, by their turns. */
 void classify_swap(struct holder *holders, size_t n, int64_t list_ms);
-/* The first moment after `at_ms` at which a turn begins or ends; at most `next_ms`. */
-int64_t classify_next_turn_ms(
-	const struct holder *holders, size_t n, int64_t at_ms, int64_t next_ms);
-/* Sets the states of the holders at a moment at which their card is active, by their turns. */
-void classify_moment(struct holder *holders, size_t n, int64_t at_ms, double util_pct,
-	const struct rules *rules);
+/* The first moment after `at_ms` at which a turn begins or ends; INT64_MAX: none does. */
+int64_t classify_next_turn_ms(const struct holder *holders, size_t n, int64_t at_ms);
+/* Sets what each holder uses at a moment, by their turns; if it is nobody's turn, the means of
+ * the drain count. Returns what the turns use together. */
+double classify_now(struct holder *holders, size_t n, int64_t at_ms);
+/* Sets the states of the holders, by classify_now(), while their card is active. `unexplained`:
+ * others use it, too. */
+void classify_moment(
+	struct holder *holders, size_t n, bool unexplained, const struct rules *rules);
 
 /* Returns the state of a holder; `when_active` is its state on an active card. */
 enum holder_state classify_holder(enum card_state card, enum holder_state when_active);

@@ -53,14 +53,14 @@ struct turn turns_in_part(const struct turn_parts *parts, const double *pct,
 	const double before[COVER_BESIDE], size_t at, double active_pct)
 {
 	double around[2 * COVER_BESIDE + 1];
+	if (!(pct[at] > 0))
+		return TURN_NONE;
 	for (size_t i = 0; i < 2 * COVER_BESIDE + 1; i++) {
 		size_t k = at + i;
 		around[i] = k < COVER_BESIDE		  ? before[k]
 			    : k - COVER_BESIDE < parts->n ? pct[k - COVER_BESIDE]
 							  : (double)NAN;
 	}
-	if (!(pct[at] > 0))
-		return TURN_NONE;
 	struct cover cover = at + 1 < parts->n ? cover_of(around, active_pct)
 					       : last_cover(around, active_pct);
 	/* Less than what counts as use still counts together with that of others. */

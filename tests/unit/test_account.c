@@ -480,6 +480,23 @@ static void test_rows_that_were_found_lately(void **state)
 	assert_int_equal(ledger_usage(&f->ledger, 60, 0, CARD_ACTIVE)->ms, 0);
 }
 
+/* What is alike for the holders is divided once: sample by sample, two of three equal holders
+ * would have 2 ms of each 7, and the other 3. */
+static void test_many_samples_are_divided_at_once(void **state)
+{
+	struct fixture *f = *state;
+	struct holder h[] = { holder(0, 0, 1000 * MB, 0), holder(1, 1, 1000 * MB, 0),
+		holder(2, 2, 1000 * MB, 0) };
+	struct util_sample s[101];
+	for (int i = 0; i < 101; i++)
+		s[i] = at(i * 7, i % 5);
+	drain(f, s, 101, h, 3);
+	flush(f, 700, h, 3);
+	assert_int_equal(sum_ms(f, CARD_IDLE_HELD), 700);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_in_range(sum_holding(f, i).share_ms, 232, 235);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -495,6 +512,7 @@ int main(void)
 		TEST(test_slots_are_cut),
 		TEST(test_shares_add_up_and_presence_counts_once),
 		TEST(test_active_seconds_are_split_by_use),
+		TEST(test_many_samples_are_divided_at_once),
 		TEST(test_energy_is_conserved),
 		TEST(test_samples_that_are_not_believed),
 		TEST(test_the_last_sample_is_of_its_own_drain),

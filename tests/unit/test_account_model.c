@@ -134,6 +134,16 @@ static void play(struct model *m, struct fixture *f)
 	m->happenings[m->n++] = (struct happening){ m->end_ms, true, false, NAN, 0 };
 }
 
+/* Whether no other holder of its user that is there is busier, or as busy and before it. */
+static bool leads(const struct holder *h, int i, int64_t t)
+{
+	for (int k = 0; k < HOLDERS; k++)
+		if (k != i && h[k].user == h[i].user && classify_holder_counts(&h[k], t) &&
+			(h[k].sm_pct > h[i].sm_pct || (k < i && !(h[k].sm_pct < h[i].sm_pct))))
+			return false;
+	return true;
+}
+
 /* Who leads each user and how a millisecond is shared. */
 static void model_holders(
 	struct model *m, const struct happening *at, int64_t t, enum card_state state)
@@ -152,7 +162,7 @@ static void model_holders(
 		even = even || (!by_use && h[i].mem_bytes < 0);
 		total += weights[i];
 		m->own_ms[i][classify_holder(state, h[i].own_state)]++;
-		if (classify_holder_leads(h, HOLDERS, (size_t)i, t))
+		if (leads(h, i, t))
 			m->presence_ms[i][classify_holder(state, h[i].user_state)]++;
 	}
 	for (int user = 0; user < USERS; user++)

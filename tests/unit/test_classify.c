@@ -177,13 +177,12 @@ static void test_the_busiest_leads_its_user(void **state)
 	(void)state;
 	struct holder h[] = { held_since_ever(0, 7, 1, 10), held_since_ever(1, 7, 1, 60),
 		held_since_ever(2, 7, 1, 60), held_since_ever(3, 8, 1, NAN) };
-	assert_false(classify_holder_leads(h, 4, 0, 0));
-	assert_true(classify_holder_leads(h, 4, 1, 0));
-	assert_false(classify_holder_leads(h, 4, 2, 0));
-	assert_true(classify_holder_leads(h, 4, 3, 0));
+	classify_leads(h, 4, 0);
+	assert_true(!h[0].leads && h[1].leads && !h[2].leads && h[3].leads);
 	/* Holders that are not there lead no user. */
 	h[1].to = edge_exactly(0);
-	assert_true(classify_holder_leads(h, 4, 2, 0));
+	classify_leads(h, 4, 0);
+	assert_true(!h[0].leads && !h[1].leads && h[2].leads && h[3].leads);
 }
 
 static void test_squatter(void **state)
