@@ -29,8 +29,11 @@
 
 /* When commits are rarest: one in this many ticks. */
 #define TICKS_UNCOMMITTED 20
-/* Slots that one tick may move to coarser tables. */
+/* Slots that one tick may move to coarser tables; they are looked for when the wall clock, this
+ * much behind, begins another five minutes. */
 #define COMPACT_SLOTS 10
+#define COMPACT_EVERY_MS 300000
+#define COMPACT_AFTER_MS 60000
 /* Exits within this time of each other count as the same moment. */
 #define SAME_MOMENT_US 50000
 /* If the recorder wakes up later than this, it was stopped meanwhile, perhaps together with
@@ -66,8 +69,9 @@ struct recorder {
 	struct clock_watch clock_watch;
 	int64_t exits_us; /* boot time: exits before this have been noticed */
 	int64_t ticks;
-	int64_t tick_ms; /* when the last tick was stored; -1: none yet */
-	bool incomplete; /* a part of the source has failed */
+	int64_t tick_ms;   /* when the last tick was stored; -1: none yet */
+	int64_t compacted; /* the five minutes in which there was no more to compact */
+	bool incomplete;   /* a part of the source has failed */
 	struct fault driver_fault, store_fault, compact_fault, wal_fault, process_fault;
 };
 
@@ -150,7 +154,8 @@ static int take_round(struct recorder *r, struct source *s, struct err *e)
 		&r->watch, s, r->round->ended_ms, &(struct watch_past){ card_past, r }, e);
 	r->watch.pace.stall_ms = round_pace_stall_us(&r->schedule.pace) / 1000;
 	int64_t now_ms = r->round->ended_ms;
-	if (!rc && r->leases && r->round->drained)
+	/* Rounds that were made on patrol are taken together: only the last is of now. */
+	if (!rc && r->leases && r->round->drained && !r->round->more)
 		rc = watch_leases_take(&r->watch, lease_dir_read(r->leases, now_ms), now_ms, e);
 	return rc ? rc : watch_round(&r->watch, s, r->round, e);
 }
@@ -431,12 +436,16 @@ static void compact(struct recorder *r)
 	struct err e = { 0 };
 	bool more = false;
 	const struct compaction compaction = { wall_ms(r), r->o->keep, COMPACT_SLOTS };
+	int64_t now = (compaction.now_ms - COMPACT_AFTER_MS) / COMPACT_EVERY_MS;
 	if (r->o->one_batch)
 		return;
-	if (compact_store(r->store, &compaction, &more, &e))
-		fault_raise(&r->compact_fault, wall_ms(r), "compaction: %s", e.text);
-	else
-		fault_clear(&r->compact_fault, wall_ms(r));
+	if (r->compacted != now) {
+		if (compact_store(r->store, &compaction, &more, &e))
+			fault_raise(&r->compact_fault, wall_ms(r), "compaction: %s", e.text);
+		else
+			fault_clear(&r->compact_fault, wall_ms(r));
+		r->compacted = more || r->compact_fault.on ? -1 : now;
+	}
 	if (store_check_wal(r->store, &e))
 		fault_raise(&r->wal_fault, wall_ms(r), "%s", e.text);
 	else
@@ -818,7 +827,7 @@ int recorder_run(const struct recorder_options *o, struct err *e)
 		return err_memory(e);
 	r->o = o;
 	r->clock = o->source.clock;
-	r->tick_ms = -1;
+	r->tick_ms = r->compacted = -1;
 	int rc = prepare(r, e);
 	if (!rc)
 		rc = open_source(r, e);

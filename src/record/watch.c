@@ -775,7 +775,6 @@ static void tick_cards(struct watch *w, int64_t now_ms)
 		note_gap(w, i, now_ms);
 		w->entries[i].last_seen_ms =
 			w->cards[i].account.started ? w->cards[i].account.covered_ms : now_ms;
-		w->entries[i].dirty = true;
 	}
 }
 

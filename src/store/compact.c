@@ -110,8 +110,9 @@ static bool examine(struct store *s, int64_t before_ms, int64_t *unused, size_t 
 	return ok && (rc == SQLITE_DONE || rc == SQLITE_ROW);
 }
 
-/* Examines some processes and removes those without slots, within the caller's transaction. */
-static bool sweep_processes(struct store *s, int64_t now_ms, int64_t before_ms)
+/* Examines some processes and removes those without slots, within the caller's transaction.
+ * Sets whether there are more of them. */
+static bool sweep_processes(struct store *s, int64_t now_ms, int64_t before_ms, bool *more)
 {
 	int64_t unused[SWEEP_ROWS], ahead = 0;
 	size_t n = 0;
@@ -128,7 +129,7 @@ static bool sweep_processes(struct store *s, int64_t now_ms, int64_t before_ms)
 	for (size_t i = 0; ok && i < n; i++)
 		ok = sql_put(q, NULL, SQL_INT(unused[i]));
 	sqlite3_finalize(q);
-	return ok;
+	return ok && is_sweep_due(s, before_ms, more);
 }
 
 /* The largest number of statements in a step. */
@@ -351,6 +352,6 @@ int compact_store(struct store *s, const struct compaction *c, bool *more, struc
 	if (code)
 		return code;
 	bool ok = *more ? compact_slots(s, &until, c->max_slots, more)
-			: sweep_processes(s, c->now_ms, before_ms);
+			: sweep_processes(s, c->now_ms, before_ms, more);
 	return ok ? store_commit(s, e) : store_abandon(s, "compact", e);
 }

@@ -122,6 +122,7 @@ static const char *const texts[STATEMENT_COUNT] = {
 	[STATEMENT_HOLDER_GONE] = "DELETE FROM holder WHERE gpu = ?1 AND process = ?2",
 	[STATEMENT_RUN_TICK] = "UPDATE run SET last_tick_ms = ?2 WHERE id = ?1",
 	[STATEMENT_HOST_TICK] = "UPDATE host SET " LAST_SEEN " WHERE id = ?1",
+	[STATEMENT_COUNT_SPELLS] = "SELECT count(*) FROM open_spell WHERE gpu = ?1",
 	[STATEMENT_CLEAR_SPELLS] = "DELETE FROM open_spell WHERE gpu = ?1",
 	[STATEMENT_OPEN_SPELL] =
 		"INSERT OR REPLACE INTO open_spell (end_ms, gpu, process, begin_ms,"
@@ -307,17 +308,44 @@ static bool write_usage(struct store *s, const struct usage_sum *u)
 	if (!sql_put(statement(s, STATEMENT_USAGE), NULL, SQL_INT(u->slot), SQL_INT(card),
 		    SQL_INT(u->state), SQL_INT(u->ms), SQL_INT(u->util_pct_ms),
 		    SQL_INT(u->energy_mj), SQL_INT(energy_unknown_ms), SQL_INT(u->unsure_ms),
-		    SQL_INT(u->unsure_ms2)) ||
-		!sql_put(statement(s, STATEMENT_TOTAL_GPU), NULL, SQL_INT(card),
-			SQL_INT(u->state), SQL_INT(u->ms), SQL_INT(u->energy_mj),
-			SQL_INT(energy_unknown_ms), SQL_INT(u->unsure_ms),
-			SQL_INT(u->unsure_ms2)))
+		    SQL_INT(u->unsure_ms2)))
 		return false;
 	/* SM activity is kept by the hour from the start; finer slots are not needed. */
 	return u->sm_active_ms == 0 ||
 	       sql_put(statement(s, STATEMENT_SM_ACTIVE), NULL,
 		       SQL_INT(u->slot - u->slot % 3600), SQL_INT(card),
 		       SQL_INT(u->sm_active_ms), SQL_INT(u->sm_active_pct_ms));
+}
+
+/* The cards' running totals: those of a tick that is in two slots are written at once. */
+static bool write_card_totals(struct store *s, const struct tick *t)
+{
+	struct usage_sum sum[CARD_STATES];
+	for (size_t card = 0; card < t->n_cards; card++) {
+		memset(sum, 0, sizeof(sum));
+		for (size_t i = 0; i < t->n_usage; i++) {
+			const struct usage_sum *u = &t->usage[i];
+			if (u->card != card)
+				continue;
+			struct usage_sum *to = &sum[u->state];
+			to->card++; /* there is something to add */
+			to->ms += u->ms;
+			to->energy_mj += u->energy_mj;
+			to->energy_ms += u->energy_ms;
+			to->unsure_ms += u->unsure_ms;
+			to->unsure_ms2 += u->unsure_ms2;
+		}
+		for (int state = 0; state < CARD_STATES; state++)
+			if (sum[state].card &&
+				!sql_put(statement(s, STATEMENT_TOTAL_GPU), NULL,
+					SQL_INT(s->card_ids[card]), SQL_INT(state),
+					SQL_INT(sum[state].ms), SQL_INT(sum[state].energy_mj),
+					SQL_INT(sum[state].ms - sum[state].energy_ms),
+					SQL_INT(sum[state].unsure_ms),
+					SQL_INT(sum[state].unsure_ms2)))
+				return false;
+	}
+	return true;
 }
 
 /* Finds the sums of a user in this tick, or adds them. Ticks have few users: they are searched
@@ -491,7 +519,7 @@ static bool write_sums(struct store *s, const struct tick *t)
 	for (size_t i = 0; i < t->n_holding; i++)
 		if (!write_holding(s, &t->holding[i]))
 			return false;
-	if (!write_user_totals(s, t) || !write_leases(s, t))
+	if (!write_card_totals(s, t) || !write_user_totals(s, t) || !write_leases(s, t))
 		return false;
 	for (size_t i = 0; t->slot_ms && i < t->n_usage; i++)
 		if ((i == 0 || t->usage[i].slot != t->usage[i - 1].slot) &&
@@ -578,15 +606,34 @@ static bool write_spell(struct store *s, const struct spell *spell)
 		SQL_KNOWN(spell->energy_mj, -1));
 }
 
-static bool write_spells(struct store *s, const struct tick *t)
+/* Writes the spells of the tick that are on a card. */
+static bool write_spells_of(struct store *s, const struct tick *t, uint32_t card, int64_t *open)
 {
-	for (size_t i = 0; i < t->n_cards; i++)
-		if (t->cards[i].listed && !sql_put(statement(s, STATEMENT_CLEAR_SPELLS), NULL,
-						  SQL_INT(s->card_ids[i])))
-			return false;
-	for (size_t i = 0; i < t->n_spells; i++)
+	*open = 0;
+	for (size_t i = 0; i < t->n_spells; i++) {
+		if (t->spells[i].card != card)
+			continue;
+		*open += t->spells[i].how == SPELL_OPEN;
 		if (!write_spell(s, &t->spells[i]))
 			return false;
+	}
+	return true;
+}
+
+/* Most stretches that were open still are, so their rows are changed in place. When there are
+ * others, all rows of the card are written again. */
+static bool write_spells(struct store *s, const struct tick *t)
+{
+	for (uint32_t i = 0; i < t->n_cards; i++) {
+		int64_t open, stored = 0, card = s->card_ids[i];
+		if (!write_spells_of(s, t, i, &open) ||
+			!sql_put(statement(s, STATEMENT_COUNT_SPELLS), &stored, SQL_INT(card)))
+			return false;
+		if (t->cards[i].listed && stored > open &&
+			(!sql_put(statement(s, STATEMENT_CLEAR_SPELLS), NULL, SQL_INT(card)) ||
+				!write_spells_of(s, t, i, &open)))
+			return false;
+	}
 	return true;
 }
 
