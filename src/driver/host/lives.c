@@ -177,13 +177,14 @@ static uint64_t read_start_ticks(struct lives *l, uint32_t pid, int *fd)
 {
 	struct proc_stat now;
 	struct stat st;
-	if (*fd < 0)
+	bool opened = *fd < 0;
+	if (opened)
 		*fd = proc_open_stat(reader_proc(l->reader), pid);
 	if (*fd < 0)
 		return 0;
 	bool there = fstat(*fd, &st) == 0 && st.st_nlink > 0;
 	uint64_t ticks = there && proc_read_stat_again(*fd, &now) == 0 ? now.start_ticks : 0;
-	if (!there || !file_can_stay_open(*fd))
+	if (!there || (opened && !file_can_stay_open(*fd)))
 		close_file(fd);
 	return there ? ticks : reader_start_ticks(l->reader, pid);
 }

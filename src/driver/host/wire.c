@@ -115,6 +115,7 @@ _Static_assert(sizeof(void *) != 8 || sizeof(struct card_reading) == 544,
 
 /* Which parts of a card follow; bits from PART_ARRAYS on are its arrays. */
 enum { PART_IDENTITY = 1, PART_STATE = 2, PART_ARRAYS = 4 };
+_Static_assert((PART_ARRAYS << WIRE_ARRAYS) - 1 <= UINT8_MAX, "the parts are sent as a byte");
 
 void wire_write(struct str *out, const void *src, size_t size)
 {
@@ -293,7 +294,11 @@ static unsigned fresh_parts(const struct wire_fresh *fresh, size_t card)
 void wire_write_source(struct str *out, const struct source *s, struct wire_sent *sent,
 	const struct wire_fresh *fresh)
 {
-	wire_write_form(out, s, &wire_head);
+	unsigned char head = !sent->n || differ(s, &sent->head, &wire_head);
+	wire_write(out, &head, 1);
+	if (head)
+		wire_write_form(out, s, &wire_head);
+	sent->head = *s;
 	wire_write_number(out, (int64_t)s->n_cards);
 	for (size_t i = 0; i < s->n_cards; i++) {
 		bool known = i < sent->n;
@@ -382,7 +387,10 @@ static void read_xids(struct mirror *m, struct wire *in)
 
 bool wire_mirror_read(struct mirror *m, struct wire *in)
 {
-	wire_read_form(in, &m->source, &wire_head);
+	unsigned char head = 0;
+	wire_read(in, &head, 1);
+	if (head)
+		wire_read_form(in, &m->source, &wire_head);
 	/* A source never removes a card. */
 	size_t n = (size_t)wire_read_number(in, (int64_t)m->source.n_cards, CARDS_MAX);
 	for (size_t i = 0; i < n && !in->bad; i++) {

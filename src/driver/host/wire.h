@@ -49,6 +49,7 @@ void wire_read_form(struct wire *in, void *to, const struct wire_form *form);
 
 /* What the other side knows already. */
 struct wire_sent {
+	struct source head; /* without what it points to */
 	struct card_reading *cards;
 	size_t n;
 };
