@@ -18,7 +18,8 @@
 
 struct entry {
 	char program[16];
-	uint64_t offset; /* of the function in the program */
+	uint64_t offset;  /* of the function in the program */
+	uint64_t process; /* its pid */
 };
 
 struct walk {
@@ -102,6 +103,7 @@ void __cyg_profile_func_enter(void *function, void *site)
 	if (i >= MOST_ENTRIES)
 		return;
 	walk->entries[i].offset = offset;
+	walk->entries[i].process = (uint64_t)getpid();
 	memcpy(walk->entries[i].program, program, sizeof(program));
 }
 

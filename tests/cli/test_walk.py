@@ -11,9 +11,24 @@ pytestmark = pytest.mark.any_build
 
 FILES = {
     "cmd/main.c": """
+        #include <sys/wait.h>
+        #include <unistd.h>
         void store_open(void); void render_text(void); void store_close(void); int model_name(void);
         static void own(void) { model_name(); }
-        int main(void) { own(); store_open(); store_open(); render_text(); store_close(); return model_name(); }
+        int main(int argc, char **argv)
+        {
+                own(); store_open(); store_open();
+                if (argc == 1) {
+                        render_text();
+                } else if (fork() == 0) {
+                        render_text();
+                        _exit(0);
+                } else {
+                        wait(0);
+                }
+                store_close();
+                return model_name();
+        }
     """,
     "store/store.c": "void store_open(void) {}",
     "store/close.c": "int model_name(void); void store_close(void) { model_name(); }",
@@ -43,6 +58,16 @@ def walk(tmp_path):
     subprocess.run(["cc", "-g", "-finstrument-functions", "-o", "gua", *(f"../src/{name}" for name in FILES), library],
                    cwd=module.BUILD, check=True)
     return module
+
+
+def test_a_walk_of_two_processes(walk, capsys):
+    """One prints while the other waits: each is drawn as a whole."""
+    walk.make_trace([])
+    subprocess.run([walk.BUILD / "gua", "apart"], check=True)
+    walk.draw(walk.entries(None), False)
+    assert capsys.readouterr().out.splitlines() == [
+        "  cmd/main.c", "  model/name.c", "  store/store.c", "  store/close.c", "  render/text.c", "  model/name.c",
+        "files: 5, returns to a folder that was left: 0"]
 
 
 @pytest.mark.parametrize("begin, end, stays, says", [
