@@ -341,19 +341,6 @@ static enum delivery deliver_to_terminal(
 
 enum { ADDRESS_CAP = 320, ID_CAP = 17, WORD_BYTES = 42 };
 
-/* The id of the mail thread about one session: a hash, because a session key may have any
- * characters. */
-static void thread_id(char dst[ID_CAP], const struct notice *n)
-{
-	unsigned char digest[SHA256_SIZE];
-	char key[LABEL_CAP + NOTICE_HOST_CAP + 32];
-	snprintf(key, sizeof(key), "%s %s %lld", n->host, n->session,
-		(long long)n->idle_since_ms);
-	sha256(digest, key, strlen(key));
-	for (size_t i = 0; i < ID_CAP / 2; i++)
-		snprintf(dst + 2 * i, 3, "%02x", digest[i]);
-}
-
 static void add_base64(struct str *out, const unsigned char *bytes, size_t len)
 {
 	static const char digits[] =
@@ -423,7 +410,15 @@ void channel_mail_text(struct str *out, const struct channel_job *job, const cha
 	const struct notice *n = job->notice;
 	const struct config_notices *c = job->config;
 	char id[ID_CAP], host[NOTICE_HOST_CAP];
-	thread_id(id, n);
+	/* The id of the mail thread about one session: a hash, because a session key may have
+	 * any characters. */
+	unsigned char digest[SHA256_SIZE];
+	char key[LABEL_CAP + NOTICE_HOST_CAP + 32];
+	snprintf(key, sizeof(key), "%s %s %lld", n->host, n->session,
+		(long long)n->idle_since_ms);
+	sha256(digest, key, strlen(key));
+	for (size_t i = 0; i < ID_CAP / 2; i++)
+		snprintf(id + 2 * i, 3, "%02x", digest[i]);
 	id_host(host, sizeof(host), n->host);
 	if (c->mail_from)
 		add_header(out, "From", c->mail_from);

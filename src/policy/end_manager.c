@@ -60,7 +60,6 @@ static int split(struct manager_command *c, const char **argv, const char *comma
 	return rc;
 }
 
-/* Both commands for a job or container with this id. */
 static int make(struct manager_command *c, const char *command, const char *tell,
 	const char *id, struct err *e)
 {

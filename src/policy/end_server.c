@@ -38,12 +38,6 @@ void end_server_finish(struct end_server *s)
 	*s = (struct end_server){ .proc = -1 };
 }
 
-static void forget(struct end_server *s, struct end_held *h)
-{
-	drop(h);
-	*h = s->held[--s->n_held];
-}
-
 static enum end_answer say(struct end_reply *r, enum end_answer answer, const char *text)
 {
 	snprintf(r->text, sizeof(r->text), "%s", text);
@@ -150,14 +144,6 @@ static enum end_answer hold(const struct end_server *s, const struct end_request
 	return answer;
 }
 
-static bool has_room(const struct end_server *s, int64_t uid)
-{
-	size_t n = 0;
-	for (size_t i = 0; i < s->n_held; i++)
-		n += s->held[i].uid == uid;
-	return s->n_held < END_MOST_HELD && n < END_MOST_OF_UID;
-}
-
 /* Checks a process that is held, and signals it if that was asked for. */
 static enum end_answer serve(
 	const struct end_server *s, const struct end_held *h, uint32_t ask, struct end_reply *r)
@@ -177,7 +163,10 @@ static enum end_answer serve_new(
 	enum end_answer answer = hold(s, q, &h, r);
 	if (answer != END_DONE)
 		return answer;
-	if (has_room(s, q->uid)) {
+	size_t n = 0;
+	for (size_t i = 0; i < s->n_held; i++)
+		n += s->held[i].uid == q->uid;
+	if (s->n_held < END_MOST_HELD && n < END_MOST_OF_UID) {
 		s->held[s->n_held++] = h;
 		return serve(s, &h, q->ask, r);
 	}
@@ -192,8 +181,10 @@ static enum end_answer answer_to(
 {
 	struct end_held *h = find(s, q);
 	if (q->ask == END_ASK_RELEASE) {
-		if (h)
-			forget(s, h);
+		if (h) {
+			drop(h);
+			*h = s->held[--s->n_held];
+		}
 		return END_DONE;
 	}
 	if (q->ask < END_ASK_HOLD || q->ask > END_ASK_KILL || q->pid <= 1 ||

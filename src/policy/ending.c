@@ -30,7 +30,6 @@ enum { CGROUP_CAP = 4096 };
 /* The wait for a new final notice doubles at most this often. */
 enum { LONGEST = 6 };
 
-/* The monotonic time of the enforcer's clock. */
 static int64_t now_us_of(const struct endings *es)
 {
 	return clock_now(es->enforcer->clock).mono_us;
@@ -64,7 +63,6 @@ bool ending_begin(struct ending *a)
 	return true;
 }
 
-/* Sets the result. */
 __attribute__((format(printf, 3, 4))) static void finish(
 	struct ending *a, enum ending_how how, const char *format, ...)
 {
@@ -139,17 +137,6 @@ static struct signs_session session_of(const struct ending *a)
 		a->pod };
 }
 
-/* Adds up CPU time from look to look, so that a process that ends in between counts at least
- * until the look before. Once NAN, the sum stays NAN. */
-static void note_cpu(const struct endings *es, struct ending *a)
-{
-	const struct signs_session session = session_of(a);
-	double now_s = signs_cpu_s(es->proc, &session);
-	if (a->looks > 0 && !(now_s < a->cpu_s))
-		a->cpu_used_s += now_s - a->cpu_s;
-	a->cpu_s = now_s;
-}
-
 /* Checks CPU use, power and terminals. ENDING_HOWS: there is no sign of life. */
 static enum ending_how lives(const struct endings *es, struct ending *a, char *why, size_t cap)
 {
@@ -182,18 +169,6 @@ static enum ending_how lives(const struct endings *es, struct ending *a, char *w
 		"idle in %zu looks at the driver over %s, %.1f %% of a core", a->looks, seconds,
 		cpu);
 	return ENDING_HOWS;
-}
-
-static void add_power(struct ending *a, const struct signs_look *look)
-{
-	for (size_t i = 0; i < a->n_cards; i++) {
-		double watt = signs_power_w(look, a->cards[i].uuid, a->sorted, a->n_processes,
-			&a->cards[i].power_limit_w);
-		if (!isfinite(watt))
-			continue;
-		a->cards[i].power_sum_w += watt;
-		a->cards[i].n_power++;
-	}
 }
 
 /* Notes another session in the same job or container, which its manager would end as well. */
@@ -280,7 +255,6 @@ static bool all_gone(const struct ending *a)
 	return true;
 }
 
-/* The row of the log about a step of the session. */
 static struct policy_action row_of(
 	const struct endings *es, const struct ending *a, enum policy_step step)
 {
@@ -435,15 +409,6 @@ static void run_manager(
 		finish(a, ENDING_FAILED, "%s", e.text);
 }
 
-/* The next batch is the processes [a->next, end) that have not ended. */
-static size_t batch_end(const struct ending *a)
-{
-	size_t end = a->next, n = 0;
-	while (end < a->n_processes && n < ENDING_BATCH)
-		n += !a->gone[end++];
-	return end;
-}
-
 static bool record_batch(struct endings *es, struct ending *a, size_t end)
 {
 	const char *name = a->signal == END_ASK_KILL ? "SIGKILL" : "SIGTERM";
@@ -459,7 +424,10 @@ static bool record_batch(struct endings *es, struct ending *a, size_t end)
 static void signal_batch(struct endings *es, struct ending *a)
 {
 	bool kill = a->signal == END_ASK_KILL;
-	size_t end = batch_end(a);
+	/* The next batch is the processes [a->next, end) that have not ended. */
+	size_t end = a->next, n = 0;
+	while (end < a->n_processes && n < ENDING_BATCH)
+		n += !a->gone[end++];
 	if (!record_batch(es, a, end))
 		return;
 	for (bool first = true; a->next < end; a->next++) {
@@ -552,9 +520,22 @@ void ending_confirm(struct endings *es, struct ending *a, const struct signs_loo
 	}
 	if (!a->signalled)
 		a->seen_bytes = r.held_bytes;
-	add_power(a, look);
+	for (size_t i = 0; i < a->n_cards; i++) {
+		double watt = signs_power_w(look, a->cards[i].uuid, a->sorted, a->n_processes,
+			&a->cards[i].power_limit_w);
+		if (!isfinite(watt))
+			continue;
+		a->cards[i].power_sum_w += watt;
+		a->cards[i].n_power++;
+	}
 	note_companion(a, look);
-	note_cpu(es, a);
+	/* CPU time is added up from look to look, so that a process that ends in between counts
+	 * at least until the look before. Once NAN, the sum stays NAN. */
+	const struct signs_session session = session_of(a);
+	double now_s = signs_cpu_s(es->proc, &session);
+	if (a->looks > 0 && !(now_s < a->cpu_s))
+		a->cpu_used_s += now_s - a->cpu_s;
+	a->cpu_s = now_s;
 	if (a->looks++ == 0) { /* the first before SIGTERM or before SIGKILL */
 		a->first_look_us = now_us;
 		a->cpu_used_s = 0;

@@ -27,7 +27,6 @@ enum { RETRY_MS = 2000 };
 /* Largest number of processes of one user that are held between two passes. */
 enum { HELD_OF_USER = 256 };
 
-/* The monotonic time of the enforcer's clock. */
 static int64_t now_us_of(const struct endings *es)
 {
 	return clock_now(es->enforcer->clock).mono_us;
@@ -116,14 +115,6 @@ static void refuse(struct endings *es, uint32_t pid, const char *why)
 			why);
 }
 
-static size_t count_held(const struct endings *es, const char *user)
-{
-	size_t n = 0;
-	for (size_t i = 0; i < es->n_held; i++)
-		n += strcmp(es->held[i].user, user) == 0;
-	return n;
-}
-
 /* A process for which there is no place is checked in the same way when it is signalled. */
 static void hold_one(
 	struct endings *es, const struct idle_session *session, const struct end_process *p)
@@ -147,7 +138,9 @@ static void hold(struct endings *es, const struct enforcer_step *s)
 {
 	const struct idle_history *h = &s->now->history;
 	const struct idle_session *session = s->facts->session;
-	size_t n = count_held(es, session->user);
+	size_t n = 0;
+	for (size_t i = 0; i < es->n_held; i++)
+		n += strcmp(es->held[i].user, session->user) == 0;
 	for (size_t i = 0; s->session != SIZE_MAX && i < h->n_processes; i++) {
 		struct end_process p = process_of(&h->processes[i]);
 		if (h->processes[i].session != s->session || !h->processes[i].holds ||
@@ -170,7 +163,6 @@ void endings_passed(struct endings *es)
 	es->unreachable = false;
 }
 
-/* Releases the processes of a session. */
 static void release(struct endings *es, const char *key)
 {
 	struct err e = { 0 };
@@ -207,20 +199,6 @@ static bool add_processes(struct ending *a, const struct enforcer_step *s)
 	if (a->n_processes)
 		qsort(a->processes, a->n_processes, sizeof(a->processes[0]), by_age);
 	return a->n_processes > 0;
-}
-
-static void add_cards(struct ending *a, const struct endings *es, const struct enforcer_step *s)
-{
-	const struct idle_history *h = &s->now->history;
-	struct err e = { 0 };
-	for (size_t i = 0; i < h->n_cards; i++) {
-		if (!facts_has_card(&s->facts->cards, i) || a->n_cards == ENDING_CARDS)
-			continue;
-		struct ending_card *card = &a->cards[a->n_cards++];
-		str_copy(card->uuid, sizeof(card->uuid), h->cards[i].uuid);
-		audit_idle_power_of(
-			&card->idle_power_w, es->enforcer->db, card->uuid, s->now_ms, &e);
-	}
 }
 
 static void describe(struct ending *a, const struct enforcer_step *s)
@@ -308,7 +286,16 @@ static void begin(struct endings *es, const struct enforcer_step *s)
 		return;
 	}
 	describe(a, s);
-	add_cards(a, es, s);
+	const struct idle_history *h = &s->now->history;
+	struct err e = { 0 };
+	for (size_t i = 0; i < h->n_cards; i++) {
+		if (!facts_has_card(&s->facts->cards, i) || a->n_cards == ENDING_CARDS)
+			continue;
+		struct ending_card *card = &a->cards[a->n_cards++];
+		str_copy(card->uuid, sizeof(card->uuid), h->cards[i].uuid);
+		audit_idle_power_of(
+			&card->idle_power_w, es->enforcer->db, card->uuid, s->now_ms, &e);
+	}
 	if (!add_processes(a, s) || !ending_begin(a))
 		ending_spare(a, "its processes cannot be listed");
 }
@@ -390,8 +377,9 @@ static void look(struct endings *es)
 		use_look(es);
 }
 
-static void note_ended(struct endings *es)
+void endings_step(struct endings *es)
 {
+	bool looks = false;
 	struct end_process p;
 	while (end_link_ended(es->link, &p))
 		for (size_t i = 0; i < ENDINGS_MOST; i++)
@@ -400,12 +388,6 @@ static void note_ended(struct endings *es)
 				if (own->pid == p.pid && own->start_ticks == p.start_ticks)
 					es->items[i].gone[k] = true;
 			}
-}
-
-void endings_step(struct endings *es)
-{
-	bool looks = false;
-	note_ended(es);
 	for (size_t i = 0; i < ENDINGS_MOST; i++) {
 		ending_attend(es, &es->items[i]);
 		looks |= needs_looks(&es->items[i]);

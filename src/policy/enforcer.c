@@ -65,16 +65,6 @@ static void forget_facts(struct work *w)
 	w->verdicts = NULL;
 }
 
-static void finish(struct work *w)
-{
-	forget_facts(w);
-	free(w->stored);
-	policy_file_keeps_finish(&w->keeps);
-	free(w->ends);
-	arena_finish(&w->texts);
-	w->x->policy.history = NULL;
-}
-
 /* When the session was last used; 0: unknown, or found with another limit of use. */
 static int64_t used_of(const struct enforcer *x, const struct session_facts *f)
 {
@@ -149,7 +139,6 @@ static int take_session(
 	return w->texts.failed ? err_memory(w->e) : 0;
 }
 
-/* Gathers what policy.db has. */
 static int read_file(struct work *w)
 {
 	struct enforcer *x = w->x;
@@ -616,7 +605,12 @@ int enforcer_pass(struct enforcer *x, int64_t now_ms, struct err *e)
 	struct work w = { .x = x, .now_ms = now_ms, .e = e };
 	x->now_ms = now_ms;
 	int rc = pass_over(&w);
-	finish(&w);
+	forget_facts(&w);
+	free(w.stored);
+	policy_file_keeps_finish(&w.keeps);
+	free(w.ends);
+	arena_finish(&w.texts);
+	x->policy.history = NULL;
 	endings_passed(x->endings);
 	return rc;
 }

@@ -510,27 +510,6 @@ static void add_json(struct str *out, const struct explanation *ex)
 	json_close(&j, '}');
 }
 
-static int look(struct explanation *ex, struct err *e)
-{
-	struct explain_question *x = ex->x;
-	struct facts_now *now = ex->now;
-	if (!now->history.any_run || (!now->history.running && now->history.n_sessions == 0))
-		return err_set(e, ERR_WORLD,
-			"no recorder is running on %s, so the present is not known; start one "
-			"with 'gua start'",
-			x->db);
-	int64_t session = ex->brief ? (int64_t)ex->session : facts_now_find(now, x->pid);
-	if (session < 0)
-		return err_set(e, ERR_NOTHING,
-			"process %u holds no card at the last tick; 'gua who' lists those that "
-			"do",
-			x->pid);
-	x->policy.history = &now->history;
-	ex->session = (size_t)session;
-	ex->f = &now->facts[session];
-	return 0;
-}
-
 static int take_undelivered(void *context, const struct policy_notice *n)
 {
 	struct explanation *ex = context;
@@ -570,9 +549,26 @@ static void read_state(struct explanation *ex)
 	f->computes = ex->state.stage == STAGE_COMPUTING;
 }
 
-/* Judges the session twice: as it is now, and as if the present were known. */
-static void judge_both(struct explanation *ex)
+static int write_explanation(struct explanation *ex, struct str *out, struct err *e)
 {
+	struct explain_question *x = ex->x;
+	struct facts_now *now = ex->now;
+	if (!now->history.any_run || (!now->history.running && now->history.n_sessions == 0))
+		return err_set(e, ERR_WORLD,
+			"no recorder is running on %s, so the present is not known; start one "
+			"with 'gua start'",
+			x->db);
+	int64_t session = ex->brief ? (int64_t)ex->session : facts_now_find(now, x->pid);
+	if (session < 0)
+		return err_set(e, ERR_NOTHING,
+			"process %u holds no card at the last tick; 'gua who' lists those that "
+			"do",
+			x->pid);
+	x->policy.history = &now->history;
+	ex->session = (size_t)session;
+	ex->f = &now->facts[session];
+	read_state(ex);
+	/* The session is judged twice: as it is now, and as if the present were known. */
 	struct session_facts seen = *ex->f;
 	seen.observed = true;
 	seen.use_unknown = false;
@@ -585,15 +581,6 @@ static void judge_both(struct explanation *ex)
 		ex->v.step = STEP_NONE;
 		ex->v.hold = HOLD_BREAKER;
 	}
-}
-
-static int write_explanation(struct explanation *ex, struct str *out, struct err *e)
-{
-	int rc = look(ex, e);
-	if (rc)
-		return rc;
-	read_state(ex);
-	judge_both(ex);
 	if (ex->x->json)
 		add_json(out, ex);
 	else

@@ -208,8 +208,8 @@ static int open_proc(const struct facts_now *p)
 static void find_exemptions(struct facts_now *p)
 {
 	const struct idle_history *h = &p->history;
-	int64_t uid_min = builtin_uid_min();
 	int proc = open_proc(p);
+	int64_t uid_min = builtin_uid_min();
 	for (size_t i = 0; i < h->n_processes; i++) {
 		struct session_facts *f = &p->facts[h->processes[i].session];
 		struct builtin_facts facts;
@@ -226,8 +226,8 @@ void facts_now_exemptions(const struct facts_now *p, size_t session,
 	facts_now_exemption_taker take, void *context)
 {
 	const struct idle_history *h = &p->history;
-	int64_t uid_min = builtin_uid_min();
 	int proc = open_proc(p);
+	int64_t uid_min = builtin_uid_min();
 	for (size_t i = 0; i < h->n_processes; i++) {
 		if (h->processes[i].session != session)
 			continue;

@@ -134,7 +134,6 @@ static void note_delivery(
 		v->next_clock_ms = v->state.next_clock_ms;
 }
 
-/* Goes on to the next stage, which is due. */
 static void advance(struct verdict *v, const struct policy *p, const struct session_facts *f,
 	int64_t now_ms)
 {
@@ -478,8 +477,19 @@ static int64_t most_in_a_pass(const struct pass *p, size_t n)
 	return part < 1 ? 1 : (int64_t)part;
 }
 
-static void apply_limits(struct pass *p, struct due *due, size_t n)
+bool judge_pass(struct pass *p)
 {
+	struct due *due = malloc((p->n + 1) * sizeof(*due));
+	if (!due)
+		return false;
+	for (size_t i = 0; i < p->n; i++)
+		p->verdicts[i] = judge(p->policy, &p->facts[i], &p->states[i], p->now_ms);
+	apply_breaker(p);
+	size_t n = 0;
+	for (size_t i = 0; i < p->n; i++)
+		if (wants_end(&p->verdicts[i]))
+			due[n++] = (struct due){ i, p->facts[i].clock_ms,
+				p->facts[i].session->key };
 	const struct config_policy *limits = &p->policy->config->policy;
 	int64_t most = most_in_a_pass(p, n);
 	if (n)
@@ -495,27 +505,6 @@ static void apply_limits(struct pass *p, struct due *due, size_t n)
 		else if (count_chosen(p, due, i, NULL) >= most)
 			hold(p, due[i].index, HOLD_PASS_LIMIT);
 	}
-}
-
-static size_t collect(const struct pass *p, struct due *due)
-{
-	size_t n = 0;
-	for (size_t i = 0; i < p->n; i++)
-		if (wants_end(&p->verdicts[i]))
-			due[n++] = (struct due){ i, p->facts[i].clock_ms,
-				p->facts[i].session->key };
-	return n;
-}
-
-bool judge_pass(struct pass *p)
-{
-	struct due *due = malloc((p->n + 1) * sizeof(*due));
-	if (!due)
-		return false;
-	for (size_t i = 0; i < p->n; i++)
-		p->verdicts[i] = judge(p->policy, &p->facts[i], &p->states[i], p->now_ms);
-	apply_breaker(p);
-	apply_limits(p, due, collect(p, due));
 	for (size_t i = 0; i < p->n; i++)
 		p->states[i] = p->verdicts[i].state;
 	free(due);

@@ -398,17 +398,6 @@ static int expand_subject(
 	return rc < 0 ? rc : 0;
 }
 
-/* The parts of a digest, one line each. */
-static void expand_list(struct str *out, const char *list)
-{
-	char safe[NOTICE_LINE_CAP];
-	for (size_t len; *list; list += len + (list[len] == '\n')) {
-		len = strcspn(list, "\n");
-		str_escape(safe, sizeof(safe), list, len);
-		str_addf(out, "- %s\n", safe);
-	}
-}
-
 static bool is_list(struct piece line)
 {
 	static const char list[] = "{list}";
@@ -420,7 +409,14 @@ static int expand_body(
 {
 	struct str one = { 0 };
 	if (is_list(line)) {
-		expand_list(&t->body, n->list);
+		/* The parts of a digest, one line each. */
+		const char *list = n->list;
+		char safe[NOTICE_LINE_CAP];
+		for (size_t len; *list; list += len + (list[len] == '\n')) {
+			len = strcspn(list, "\n");
+			str_escape(safe, sizeof(safe), list, len);
+			str_addf(&t->body, "- %s\n", safe);
+		}
 		return 0;
 	}
 	int rc = expand_line(&one, n, line, e);

@@ -35,13 +35,11 @@ struct service {
 	bool failing; /* the last pass failed */
 };
 
-/* The moment that a pass judges. */
 static int64_t judged_ms(const struct service *s)
 {
 	return s->o.fixed_ms >= 0 ? s->o.fixed_ms : clock_wall_ms(&s->clock);
 }
 
-/* The sender, while policy.db is open. */
 static struct sender sender_of(struct service *s)
 {
 	return (struct sender){ .policy = &s->enforcer.policy,

@@ -24,15 +24,15 @@ enum { CGROUP_CAP = 4096 };
 /* Pids, and so POSIX sessions, are below this: PID_MAX_LIMIT of the kernel. */
 enum { PIDS = 4194304 };
 
-struct entry {
+struct counted_process {
 	uint32_t pid;
 	pid_t ppid, session;
 	int64_t ticks;
 	bool counts;
 };
 
-struct list {
-	struct entry *items;
+struct counted {
+	struct counted_process *items;
 	size_t n, cap;
 	unsigned char *pids,
 		*sessions; /* a bit for each pid and each POSIX session that counts */
@@ -51,7 +51,7 @@ static void add(unsigned char *set, int64_t number)
 		set[number / 8] |= (unsigned char)(1 << number % 8);
 }
 
-static bool read_list(struct list *l, int proc)
+static bool read_list(struct counted *l, int proc)
 {
 	DIR *directory = proc_open_list(proc);
 	struct proc_stat stat;
@@ -61,7 +61,7 @@ static bool read_list(struct list *l, int proc)
 			continue;
 		ok = array_reserve(&l->items, &l->cap, l->n + 1);
 		if (ok)
-			l->items[l->n++] = (struct entry){ .pid = pid,
+			l->items[l->n++] = (struct counted_process){ .pid = pid,
 				.ppid = stat.ppid,
 				.session = stat.session,
 				.ticks = stat.user_ticks + stat.system_ticks +
@@ -72,7 +72,7 @@ static bool read_list(struct list *l, int proc)
 	return ok;
 }
 
-static void count(struct list *l, struct entry *e)
+static void count(struct counted *l, struct counted_process *e)
 {
 	e->counts = true;
 	add(l->pids, e->pid);
@@ -117,7 +117,7 @@ static bool is_member(
 
 double signs_cpu_s(int proc, const struct signs_session *s)
 {
-	struct list l = { 0 };
+	struct counted l = { 0 };
 	int64_t ticks = 0;
 	struct cgroup_labels own;
 	find_pod(proc, s, &own);
@@ -199,12 +199,12 @@ static bool is_one_of(
 }
 
 /* The names of the session: two if the name of its user became known in between. */
-struct names {
+struct session_names {
 	char (*keys)[SESSION_KEY_CAP];
 	size_t n;
 };
 
-static bool has_name(const struct names *names, const char *key)
+static bool has_name(const struct session_names *names, const char *key)
 {
 	for (size_t i = 0; i < names->n; i++)
 		if (strcmp(names->keys[i], key) == 0)
@@ -213,7 +213,7 @@ static bool has_name(const struct names *names, const char *key)
 }
 
 /* Collects the names of the sessions of the processes on a card. False: out of memory. */
-static bool read_names(struct names *names, const struct signs_look *look,
+static bool read_names(struct session_names *names, const struct signs_look *look,
 	const struct end_process *processes, size_t n)
 {
 	char key[SESSION_KEY_CAP];
@@ -285,7 +285,7 @@ static void judge_process(struct signs_result *r, const struct signs_look *look,
 /* A process of the session that is not in its list. One that has taken memory since the
  * decision is a sign of life by itself; one that only draws may have been there before. */
 static void judge_newcomer(struct signs_result *r, const struct signs_look *look,
-	const struct present_process *p, const struct names *names, double *used_pct)
+	const struct present_process *p, const struct session_names *names, double *used_pct)
 {
 	char key[SESSION_KEY_CAP];
 	session_key_of(key, &p->id, "");
@@ -301,7 +301,7 @@ void signs_judge(struct signs_result *r, const struct signs_look *look,
 	const struct end_process *processes, size_t n)
 {
 	bool found = false, known = true;
-	struct names names = { 0 };
+	struct session_names names = { 0 };
 	*r = (struct signs_result){ .verdict = SIGNS_IDLE };
 	double *used_pct = calloc(look->n_cards + 1, sizeof(*used_pct)); /* by card */
 	if (!used_pct || !read_names(&names, look, processes, n))

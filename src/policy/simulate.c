@@ -78,19 +78,6 @@ static bool move_to(struct replay *r, int64_t now_ms)
 	return true;
 }
 
-/* Sessions that hold nothing and have no stage are no longer judged. */
-static void drop_settled(struct replay *r)
-{
-	size_t n = 0;
-	for (size_t k = 0; k < r->n_live; k++) {
-		struct track *t = &r->tracks[r->live[k]];
-		t->listed = t->n_spans > 0 || t->state.stage != STAGE_NONE;
-		if (t->listed)
-			r->live[n++] = r->live[k];
-	}
-	r->n_live = n;
-}
-
 static void fill_facts(struct replay *r, size_t k)
 {
 	const struct idle_history *h = r->s->history;
@@ -139,32 +126,32 @@ static bool note_end(struct replay *r, struct track *t, const struct session_fac
 
 /* The beginning or the end of time in which a card is held, in use or not observed, or in
  * which an ended session would have held it. */
-struct edge {
+struct hold_edge {
 	int64_t at_ms;
 	uint32_t card;
 	uint32_t end; /* 1 + the end; 0: the card is not free */
 	bool begins;
 };
 
-struct edges {
-	struct edge *items;
+struct hold_edges {
+	struct hold_edge *items;
 	size_t n, cap;
 	bool failed;
 };
 
-static void add_edges(struct edges *e, struct idle_gap time, uint32_t end)
+static void add_edges(struct hold_edges *e, struct idle_gap time, uint32_t end)
 {
 	if (time.to_ms <= time.from_ms || e->failed)
 		return;
 	e->failed = !array_reserve(&e->items, &e->cap, e->n + 2);
 	if (e->failed)
 		return;
-	e->items[e->n++] = (struct edge){ time.from_ms, time.card, end, true };
-	e->items[e->n++] = (struct edge){ time.to_ms, time.card, end, false };
+	e->items[e->n++] = (struct hold_edge){ time.from_ms, time.card, end, true };
+	e->items[e->n++] = (struct hold_edge){ time.to_ms, time.card, end, false };
 }
 
 /* A span that an end closed is held until the end, and again from its next use on. */
-static void add_span(struct edges *e, const struct replay *r, size_t i)
+static void add_span(struct hold_edges *e, const struct replay *r, size_t i)
 {
 	const struct idle_span *span = &r->s->history->spans[i];
 	struct idle_gap time = { span->card, span->begin_ms, span->end_ms };
@@ -181,18 +168,18 @@ static void add_span(struct edges *e, const struct replay *r, size_t i)
 
 static int compare_edges(const void *a, const void *b)
 {
-	const struct edge *x = a, *y = b;
+	const struct hold_edge *x = a, *y = b;
 	int by_card = array_compare(x->card, y->card);
 	return by_card ? by_card : array_compare(x->at_ms, y->at_ms);
 }
 
 /* Counts the time between edges in which only ended sessions would have held the card.
  * `open` has for each end how many of its spans cover the moment. */
-static void sweep(struct replay *r, const struct edges *e, uint32_t *open)
+static void sweep(struct replay *r, const struct hold_edges *e, uint32_t *open)
 {
 	size_t n_taken = 0, latest = 0;
 	for (size_t i = 0; i < e->n; i++) {
-		const struct edge *one = &e->items[i];
+		const struct hold_edge *one = &e->items[i];
 		if (latest && n_taken == 0)
 			r->gone[latest - 1].given_back_ms += one->at_ms - one[-1].at_ms;
 		if (one->end == 0) {
@@ -207,11 +194,10 @@ static void sweep(struct replay *r, const struct edges *e, uint32_t *open)
 	}
 }
 
-/* Finds the card time that became free. */
 static bool find_given_back(struct replay *r)
 {
 	const struct idle_history *h = r->s->history;
-	struct edges e = { 0 };
+	struct hold_edges e = { 0 };
 	uint32_t *open = calloc(r->n_ends + 1, sizeof(*open));
 	for (size_t i = 0; i < h->n_spans; i++)
 		add_span(&e, r, i);
@@ -412,7 +398,15 @@ int simulate(struct simulation *s, struct err *e)
 		r.now_ms = at_ms;
 		ok = move_to(&r, at_ms);
 		ok = ok && (r.n_live == 0 || run_pass(&r));
-		drop_settled(&r);
+		/* Sessions that hold nothing and have no stage are no longer judged. */
+		size_t n = 0;
+		for (size_t k = 0; k < r.n_live; k++) {
+			struct track *t = &r.tracks[r.live[k]];
+			t->listed = t->n_spans > 0 || t->state.stage != STAGE_NONE;
+			if (t->listed)
+				r.live[n++] = r.live[k];
+		}
+		r.n_live = n;
 	}
 	ok = ok && collect(&r);
 	replay_finish(&r);

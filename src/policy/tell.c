@@ -15,7 +15,6 @@
 #include "model/release.h"
 #include "policy/channel.h"
 #include "policy/notice.h"
-#include "store/policy/policy_digest.h"
 #include "store/policy/policy_notice.h"
 
 #define MINUTE_MS INT64_C(60000)
@@ -80,16 +79,16 @@ void tell_describe(struct notice *n, const struct enforcer_step *s, enum notice_
 	n->idle_since_ms = s->facts->idle_since_ms;
 	n->idle_ms = s->facts->clock_ms;
 	n->idle_below = s->facts->idle_below;
-	size_t cards = describe_cards(n, s, &price);
-	n->idle_gpu_hours = (double)cards * (double)s->facts->clock_ms / 3600e3;
-	n->cost = price * (double)s->facts->clock_ms / 3600e3;
-	if (isfinite(n->cost))
-		str_copy(n->currency, sizeof(n->currency), s->policy->config->currency);
 	const struct judge_future future =
 		judge_foresee(s->policy, s->facts, s->verdict, s->now_ms);
 	n->end_ms = future.end_ms;
 	if (kind != NOTICE_FINAL) /* another final notice comes only if the end is delayed */
 		n->next_ms = future.notice_ms;
+	size_t cards = describe_cards(n, s, &price);
+	n->idle_gpu_hours = (double)cards * (double)s->facts->clock_ms / 3600e3;
+	n->cost = price * (double)s->facts->clock_ms / 3600e3;
+	if (isfinite(n->cost))
+		str_copy(n->currency, sizeof(n->currency), s->policy->config->currency);
 	if (!process)
 		return;
 	n->pid = process->pid;
@@ -101,7 +100,6 @@ void tell_describe(struct notice *n, const struct enforcer_step *s, enum notice_
 	snprintf(n->keep, sizeof(n->keep), "gua keep %u --for 4h --reason TEXT", process->pid);
 }
 
-/* Describes the keeps of the last four weeks. */
 static void describe_keeps(struct notice *n, const struct enforcer_step *s)
 {
 	const struct policy_keep *last = NULL;
@@ -245,7 +243,6 @@ static void delay(const struct sender *s, struct notice *n, int64_t late_ms)
 		n->end_ms = rules_after_quiet(s->policy, n->end_ms + late_ms);
 }
 
-/* Reads the notice of a row and brings it up to date. */
 static int read_row(const struct sender *s, const struct policy_notice *row, struct notice *n,
 	struct err *e)
 {
@@ -294,7 +291,7 @@ static int write_digest(const struct sender *s, const struct policy_notice *row,
 	notice_init(n, NOTICE_DIGEST);
 	str_copy(n->session, sizeof(n->session), row->session);
 	n->made_ms = clock_wall_ms(s->clock);
-	int rc = policy_digest_parts(s->file, row->id, add_part, &d, e);
+	int rc = policy_notice_parts(s->file, row->id, add_part, &d, e);
 	return rc ? rc : n->count < 1 ? err_set(e, ERR_NOTHING, "no longer needed") : 0;
 }
 
@@ -307,7 +304,7 @@ static int write_login(const struct sender *s, const struct policy_notice *row,
 	notice_init(&all, NOTICE_DIGEST);
 	str_copy(all.session, sizeof(all.session), row->session);
 	all.made_ms = clock_wall_ms(s->clock);
-	int rc = policy_digest_current(s->file, row, add_part, &d, e);
+	int rc = policy_notice_current(s->file, row, add_part, &d, e);
 	if (rc == 0)
 		rc = read_row(s, row, n, e);
 	if (rc == 0 && !d.found) /* an older one */
@@ -346,9 +343,9 @@ static int send_one(void *context, const struct policy_notice *row)
 		return move(s, row, now_ms);
 	struct policy_delivery done = { row->id, now_ms, now_ms, "failed", e.text };
 	bool login = channel == CHANNEL_LOGIN;
-	int rc = strcmp(row->stage, POLICY_DIGEST_STAGE) == 0 ? write_digest(s, row, &n, &e)
-		 : login				      ? write_login(s, row, &n, &e)
-							      : read_row(s, row, &n, &e);
+	int rc = strcmp(row->stage, POLICY_NOTICE_DIGEST) == 0 ? write_digest(s, row, &n, &e)
+		 : login				       ? write_login(s, row, &n, &e)
+							       : read_row(s, row, &n, &e);
 	if (rc)
 		return policy_notice_done(s->file, &done, NULL);
 	rc = courier_send(s->courier, row->id, (enum channel)channel, &n, &e);
@@ -382,19 +379,20 @@ static int take_user(void *context, const struct policy_waiting *w)
 static int admit_all(struct sender *s, int64_t now_ms, struct err *e)
 {
 	struct plan p = { 0 };
-	int rc = policy_digest_drop_stale(s->file, now_ms, e);
+	int rc = policy_notice_drop_stale(s->file, now_ms, e);
 	if (rc == 0)
-		rc = policy_digest_waiting(s->file, take_user, &p, e);
+		rc = policy_notice_users(s->file, take_user, &p, e);
 	for (size_t i = 0; i < p.n && rc == 0; i++) {
 		const char *user = p.users[i].user;
 		int64_t sent = 0;
-		rc = policy_digest_sent(s->file, user, now_ms, &sent, e);
+		rc = policy_notice_sent(s->file, user, now_ms, &sent, e);
 		enum tell_plan plan =
 			tell_decide(p.users[i].messages, sent, s->config->per_day);
 		if (rc == 0 && plan == TELL_EACH)
-			rc = policy_digest_admit(s->file, user, e);
+			rc = policy_notice_admit(s->file, user, e);
 		else if (rc == 0 && plan == TELL_DIGEST)
-			rc = policy_digest_make(s->file, user, now_ms, NOTICE_PARTS_MOST, e);
+			rc = policy_notice_make_digest(
+				s->file, user, now_ms, NOTICE_PARTS_MOST, e);
 	}
 	free(p.users);
 	arena_finish(&p.texts);
@@ -457,7 +455,7 @@ void tell_clear_login(const struct config_notices *config, struct policy_file *f
 	if (!channel_configured(CHANNEL_LOGIN, config) ||
 		policy_file_sessions(f, take_other, &others, &e) != 0)
 		return;
-	int rc = *others.other ? policy_digest_renew(
+	int rc = *others.other ? policy_notice_renew(
 					 f, others.other, channel_kinds[CHANNEL_LOGIN].name, &e)
 			       : channel_login_clear(config->login_directory, user, &e);
 	if (rc)

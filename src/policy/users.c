@@ -225,40 +225,6 @@ static int answer_explain(struct users *u, const struct user_request *r, uint32_
 	return rc;
 }
 
-static int list_keeps(
-	const struct users *u, uint32_t uid, struct user_answer *answer, struct err *e)
-{
-	const struct policy_span now = { u->now_ms, u->now_ms + 1 };
-	struct policy_keeps keeps = { 0 };
-	int rc = policy_file_keeps(u->enforcer->file, now, &keeps, e);
-	for (const struct policy_keep *k = keeps.items; k < keeps.items + keeps.n; k++)
-		if (k->uid == uid)
-			user_talk_add_kept(answer, k->pid, k->until_ms, k->reason);
-	policy_file_keeps_finish(&keeps);
-	answer->ok = rc == 0;
-	return rc;
-}
-
-static void fill_answer(
-	struct users *u, const struct user_request *r, uint32_t uid, struct user_answer *answer)
-{
-	struct err e = { 0 };
-	int rc;
-	if (!u->enforcer->file) {
-		rc = err_set(&e, ERR_WORLD, "gua enforce cannot use its file now");
-	} else if (r->ask == USER_ASK_EXPLAIN) {
-		rc = answer_explain(u, r, uid, answer, &e);
-	} else if (r->ask != USER_ASK_LIST) {
-		rc = answer_keep(u, r, uid, answer, &e);
-	} else {
-		rc = list_keeps(u, uid, answer, &e);
-	}
-	if (rc) {
-		answer->ok = false;
-		str_copy(answer->why, sizeof(answer->why), e.text);
-	}
-}
-
 /* Removes the socket of a service that has ended: one that belongs to this user and refuses
  * connections. The lock of policy.db ensures that no other service is running. */
 static void remove_stale(const struct users *u)
@@ -463,7 +429,28 @@ static void answer(struct users *u, struct place *p, const struct user_request *
 {
 	struct str out = { 0 };
 	struct user_answer a = { 0 };
-	fill_answer(u, r, p->uid, &a);
+	struct err e = { 0 };
+	int rc;
+	if (!u->enforcer->file) {
+		rc = err_set(&e, ERR_WORLD, "gua enforce cannot use its file now");
+	} else if (r->ask == USER_ASK_EXPLAIN) {
+		rc = answer_explain(u, r, p->uid, &a, &e);
+	} else if (r->ask != USER_ASK_LIST) {
+		rc = answer_keep(u, r, p->uid, &a, &e);
+	} else {
+		const struct policy_span now = { u->now_ms, u->now_ms + 1 };
+		struct policy_keeps keeps = { 0 };
+		rc = policy_file_keeps(u->enforcer->file, now, &keeps, &e);
+		for (const struct policy_keep *k = keeps.items; k < keeps.items + keeps.n; k++)
+			if (k->uid == p->uid)
+				user_talk_add_kept(&a, k->pid, k->until_ms, k->reason);
+		policy_file_keeps_finish(&keeps);
+		a.ok = rc == 0;
+	}
+	if (rc) {
+		a.ok = false;
+		str_copy(a.why, sizeof(a.why), e.text);
+	}
 	user_talk_write_answer(&out, &a);
 	if (out.failed || out.len > USER_ANSWER_MAX || out.len == 0 ||
 		send(p->fd, out.data, out.len, MSG_DONTWAIT | MSG_NOSIGNAL) !=

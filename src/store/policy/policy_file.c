@@ -59,19 +59,6 @@ static void give_to_service(int fd, const char *path)
 	log_warning("cannot give %s to the user of %s: %s", path, parent, strerror(errno));
 }
 
-static int make_file(const char *path, struct err *e)
-{
-	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640);
-	if (fd >= 0)
-		give_to_service(fd, path);
-	else if (errno == EEXIST)
-		fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
-		return err_set(e, ERR_WORLD, "cannot make %s: %s", path, strerror(errno));
-	close(fd);
-	return 0;
-}
-
 /* All tables, for the check that none is a view. */
 static const char *const tables[] = { "session", "action", "notice", "keep", "arm", "pass",
 	"simulation", "breaker", NULL };
@@ -95,7 +82,6 @@ static int make_tables(struct policy_file *f, struct err *e)
 	return rc;
 }
 
-/* Reads the application id and the version of the file. */
 static int read_kind(struct policy_file *f, int64_t *id, int64_t *version, struct err *e)
 {
 	int rc = SQLITE_OK;
@@ -104,7 +90,6 @@ static int read_kind(struct policy_file *f, int64_t *id, int64_t *version, struc
 	return rc == SQLITE_OK ? 0 : fail(f, "read", e);
 }
 
-/* Checks that the file is a policy database of a known version. */
 static int check(struct policy_file *f, bool write, struct err *e)
 {
 	int64_t id = 0, version = 0;
@@ -134,9 +119,14 @@ static int check(struct policy_file *f, bool write, struct err *e)
 
 static int open_writer(struct policy_file *f, struct err *e)
 {
-	int rc = make_file(f->path, e);
-	if (rc)
-		return rc;
+	int fd = open(f->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (fd >= 0)
+		give_to_service(fd, f->path);
+	else if (errno == EEXIST)
+		fd = open(f->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return err_set(e, ERR_WORLD, "cannot make %s: %s", f->path, strerror(errno));
+	close(fd);
 	if (sqlite3_open_v2(f->path, &f->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
 		    NULL) != SQLITE_OK ||
 		foreign_restrict(f->db) != SQLITE_OK ||

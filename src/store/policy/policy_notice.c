@@ -1,10 +1,20 @@
-/* Reads and writes the queue of notices. */
+/* Reads and writes the queue of notices, and what digests and the daily limit need; it decides
+ * nothing. */
 #include "store/policy/policy_notice.h"
 
 #include <string.h>
 
 #include "store/policy/policy_private.h"
 #include "store/sql.h"
+
+#define COLUMNS                                                                                \
+	"SELECT id, session, stage, channel, user, body, uid, idle_since_ms, round, "          \
+	"queued_ms, due_ms, tries, counts, admitted, result FROM notice"
+/* Whether a notice counts for the daily limit: results, and final notices that are sent again,
+ * do not. */
+#define LIMITED                                                                                \
+	"(stage IN ('warning', 'second warning', 'digest') OR (stage = 'final notice' AND "    \
+	"round = 0))"
 
 int policy_notice_add(struct policy_file *f, const struct policy_notice *n, struct err *e)
 {
@@ -19,8 +29,8 @@ int policy_notice_add(struct policy_file *f, const struct policy_notice *n, stru
 		SQL_INT(n->due_ms), SQL_INT(n->counts), SQL_INT(n->admitted));
 }
 
-int policy_notice_each(
-	struct policy_query *q, policy_notice_taker take, void *context, struct err *e)
+/* Calls `take` with rows of COLUMNS, and ends the query. */
+static int each(struct policy_query *q, policy_notice_taker take, void *context, struct err *e)
 {
 	int answer = 0;
 	while (answer == 0 && policy_file_next(q)) {
@@ -49,20 +59,20 @@ int policy_notice_due(struct policy_file *f, int64_t now_ms, policy_notice_taker
 	void *context, struct err *e)
 {
 	struct policy_query q = policy_file_select(f,
-		POLICY_NOTICE_COLUMNS " WHERE state = 'waiting' AND admitted AND (due_ms <= ?1 "
-				      "OR due_ms > ?1 + 172800000) ORDER BY due_ms, id");
+		COLUMNS " WHERE state = 'waiting' AND admitted AND (due_ms <= ?1 "
+			"OR due_ms > ?1 + 172800000) ORDER BY due_ms, id");
 	sql_bind(q.row, SQL_INT(now_ms));
-	return policy_notice_each(&q, take, context, e);
+	return each(&q, take, context, e);
 }
 
 int policy_notice_waiting(struct policy_file *f, const char *session, policy_notice_taker take,
 	void *context, struct err *e)
 {
 	struct policy_query q = policy_file_select(f,
-		POLICY_NOTICE_COLUMNS " WHERE state = 'waiting' AND counts AND (?1 = '' OR "
-				      "session = ?1) ORDER BY user, session, id");
+		COLUMNS " WHERE state = 'waiting' AND counts AND (?1 = '' OR "
+			"session = ?1) ORDER BY user, session, id");
 	sql_bind(q.row, SQL_TEXT(session));
-	return policy_notice_each(&q, take, context, e);
+	return each(&q, take, context, e);
 }
 
 int policy_notice_done(struct policy_file *f, const struct policy_delivery *d, struct err *e)
@@ -104,8 +114,7 @@ int policy_notice_copy(
 		"INSERT OR IGNORE INTO notice (session, idle_since_ms, round, stage, channel, "
 		"user, uid, body, queued_ms, due_ms, tries, state, counts, admitted, result) "
 		"SELECT session, idle_since_ms, round, stage, ?2, user, uid, body, queued_ms, "
-		"queued_ms, 0, 'waiting', ?3, NOT ?3 OR NOT " POLICY_NOTICE_LIMITED
-		", '' FROM notice WHERE "
+		"queued_ms, 0, 'waiting', ?3, NOT ?3 OR NOT " LIMITED ", '' FROM notice WHERE "
 		"(id = ?1 AND stage <> 'digest') OR (digest = ?1 AND state = 'digest')",
 		SQL_INT(id), SQL_TEXT(channel), SQL_INT(counts));
 }
@@ -116,4 +125,128 @@ int policy_notice_tries(struct policy_file *f, int64_t id, int64_t *tries, struc
 	sql_bind(q.row, SQL_INT(id));
 	*tries = policy_file_next(&q) ? sql_int(q.row, 0, -1) : 0;
 	return policy_file_done(&q, 0, e);
+}
+
+#define DAY_MS INT64_C(86400000)
+/* The columns that identify one message to a user, through any of its channels. */
+#define MESSAGE "session, idle_since_ms, round, stage"
+#define NOT_ADMITTED "state = 'waiting' AND NOT admitted"
+
+/* Whether a notice has the stage that its session has now; ?2 to ?7 are STAGES. */
+#define IS_CURRENT                                                                             \
+	"EXISTS (SELECT 1 FROM session s WHERE s.key = notice.session AND s.stage = CASE "     \
+	"notice.stage WHEN ?2 THEN ?5 WHEN ?3 THEN ?6 ELSE ?7 END)"
+
+#define STAGES                                                                                 \
+	SQL_TEXT(policy_stage_names[STAGE_WARN]), SQL_TEXT(policy_stage_names[STAGE_AGAIN]),   \
+		SQL_TEXT(policy_stage_names[STAGE_FINAL]), SQL_INT(STAGE_WARN),                \
+		SQL_INT(STAGE_AGAIN), SQL_INT(STAGE_FINAL)
+
+int policy_notice_drop_stale(struct policy_file *f, int64_t now_ms, struct err *e)
+{
+	return policy_file_run(f, e,
+		"UPDATE notice SET state = 'failed', result = 'no longer needed', done_ms = ?1 "
+		"WHERE state IN ('waiting', 'digest') AND stage IN (?2, ?3, ?4) AND "
+		"NOT " IS_CURRENT,
+		SQL_INT(now_ms), STAGES);
+}
+
+int policy_notice_users(
+	struct policy_file *f, policy_waiting_taker take, void *context, struct err *e)
+{
+	struct policy_query q = policy_file_select(f,
+		"SELECT user, count(*) FROM (SELECT user FROM notice WHERE " NOT_ADMITTED
+		" GROUP BY user, " MESSAGE ") GROUP BY user ORDER BY user");
+	int answer = 0;
+	while (answer == 0 && policy_file_next(&q)) {
+		const struct policy_waiting w = { sql_raw(q.row, 0), sql_int(q.row, 1, -1) };
+		answer = take(context, &w);
+	}
+	return policy_file_done(&q, answer, e);
+}
+
+/* A delivered message counts from its delivery on; a message that is being sent always counts.
+ * The notices in a digest do not count beside it. A moment in the future does not count either:
+ * the clock was set back. */
+int policy_notice_sent(
+	struct policy_file *f, const char *user, int64_t now_ms, int64_t *n, struct err *e)
+{
+	struct policy_query q = policy_file_select(f,
+		"SELECT count(*) FROM (SELECT max(CASE WHEN state = 'delivered' THEN done_ms "
+		"END) AS done, max(state = 'waiting') AS waiting FROM notice WHERE user = ?1 "
+		"AND counts AND admitted AND digest IS NULL AND " LIMITED " GROUP BY " MESSAGE
+		") WHERE (done IS NULL AND waiting) OR (done > ?2 AND done < ?3)");
+	sql_bind(q.row, SQL_TEXT(user), SQL_INT(now_ms - DAY_MS), SQL_INT(now_ms + DAY_MS));
+	*n = policy_file_next(&q) ? sql_int(q.row, 0, -1) : 0;
+	return policy_file_done(&q, 0, e);
+}
+
+int policy_notice_admit(struct policy_file *f, const char *user, struct err *e)
+{
+	return policy_file_run(f, e,
+		"UPDATE notice SET admitted = 1 WHERE user = ?1 AND " NOT_ADMITTED,
+		SQL_TEXT(user));
+}
+
+int policy_notice_make_digest(
+	struct policy_file *f, const char *user, int64_t now_ms, int64_t most, struct err *e)
+{
+	int rc = policy_file_begin(f, e);
+	if (rc)
+		return rc;
+	/* One row for each channel of its parts. */
+	rc = policy_file_run(f, e,
+		"INSERT OR REPLACE INTO notice (session, idle_since_ms, round, stage, channel, "
+		"user, uid, body, queued_ms, due_ms, tries, state, counts, admitted, result) "
+		"SELECT 'digest ' || user, ?2, 0, '" POLICY_NOTICE_DIGEST "', channel, user, "
+		"max(uid), '', ?2, ?2, 0, 'waiting', 1, 1, '' FROM notice WHERE user = ?1 "
+		"AND " NOT_ADMITTED " GROUP BY channel",
+		SQL_TEXT(user), SQL_INT(now_ms));
+	if (rc == 0)
+		rc = policy_file_run(f, e,
+			"UPDATE notice SET state = 'digest', digest = (SELECT d.id FROM notice "
+			"d WHERE "
+			"d.session = 'digest ' || notice.user AND d.idle_since_ms = ?2 AND "
+			"d.stage = "
+			"'" POLICY_NOTICE_DIGEST
+			"' AND d.channel = notice.channel) WHERE user = ?1 AND " NOT_ADMITTED
+			" AND (" MESSAGE ") IN (SELECT " MESSAGE " FROM notice WHERE "
+			"user = ?1 AND " NOT_ADMITTED " GROUP BY " MESSAGE
+			" ORDER BY min(id) LIMIT ?3)",
+			SQL_TEXT(user), SQL_INT(now_ms), SQL_INT(most));
+	int end = policy_file_end(f, rc == 0, rc ? NULL : e);
+	return rc ? rc : end;
+}
+
+int policy_notice_parts(struct policy_file *f, int64_t id, policy_notice_taker take,
+	void *context, struct err *e)
+{
+	struct policy_query q = policy_file_select(
+		f, COLUMNS " WHERE digest = ?1 AND state = 'digest' ORDER BY id");
+	sql_bind(q.row, SQL_INT(id));
+	return each(&q, take, context, e);
+}
+
+int policy_notice_current(struct policy_file *f, const struct policy_notice *like,
+	policy_notice_taker take, void *context, struct err *e)
+{
+	struct policy_query q = policy_file_select(f, COLUMNS
+		" WHERE id IN (SELECT max(id) FROM notice WHERE user = ?1 AND channel = ?8 "
+		"AND state IN ('waiting', 'delivered') AND ((stage IN (?2, ?3, ?4) "
+		"AND " IS_CURRENT ") OR (stage = 'ended' AND queued_ms > "
+		"(SELECT max(queued_ms) FROM notice WHERE user = ?1) - ?9) OR "
+		"(stage = 'not-ended' AND EXISTS (SELECT 1 FROM session s WHERE "
+		"s.key = notice.session AND s.stage <> ?10))) GROUP BY session) ORDER BY id");
+	sql_bind(q.row, SQL_TEXT(like->user), STAGES, SQL_TEXT(like->channel), SQL_INT(DAY_MS),
+		SQL_INT(STAGE_NONE));
+	return each(&q, take, context, e);
+}
+
+int policy_notice_renew(
+	struct policy_file *f, const char *session, const char *channel, struct err *e)
+{
+	return policy_file_run(f, e,
+		"UPDATE notice SET state = 'waiting', due_ms = 0, done_ms = NULL WHERE "
+		"session = ?1 AND channel = ?2 AND state = 'delivered'",
+		SQL_TEXT(session), SQL_TEXT(channel));
 }

@@ -1,4 +1,6 @@
-/* The queue of notices in policy.db: one notice for each session, stage and channel. */
+/* The queue of notices in policy.db: one notice for each session, stage and channel; the daily
+ * limit; and digests, of which each is one notice for several notices of a user. A message is
+ * a notice through all its channels. */
 #pragma once
 
 #include "store/policy/policy_file.h"
@@ -9,7 +11,7 @@ struct policy_notice {
 	int64_t uid, idle_since_ms, round;
 	int64_t queued_ms, due_ms, tries;
 	bool counts;	    /* a delivery counts as a warning */
-	bool admitted;	    /* it may be sent; else policy_digest.h decides when */
+	bool admitted;	    /* it may be sent; else the daily limit decides when */
 	const char *result; /* when read: the result of the last try, or "" */
 };
 
@@ -49,3 +51,41 @@ int policy_notice_cancel(
  */
 int policy_notice_delivered(struct policy_file *f, const char *session,
 	const struct policy_state *state, int64_t *ms, struct err *e);
+
+/* Takes back notices of a stage that their session has left. */
+int policy_notice_drop_stale(struct policy_file *f, int64_t now_ms, struct err *e);
+
+/* Calls `take` for each user who has waiting messages that are not admitted, until it returns
+ * non-zero. `take` must not change the queue. */
+struct policy_waiting {
+	const char *user;
+	int64_t messages;
+};
+typedef int (*policy_waiting_taker)(void *context, const struct policy_waiting *w);
+int policy_notice_users(
+	struct policy_file *f, policy_waiting_taker take, void *context, struct err *e);
+
+/* Counts the messages that the user was sent in the last day, or is being sent. Results and
+ * final notices that are sent again do not count. */
+int policy_notice_sent(
+	struct policy_file *f, const char *user, int64_t now_ms, int64_t *n, struct err *e);
+
+/* Admits all messages that wait for the user. */
+int policy_notice_admit(struct policy_file *f, const char *user, struct err *e);
+/* Makes one admitted digest of the waiting messages: of at most `most`, the oldest first. */
+int policy_notice_make_digest(
+	struct policy_file *f, const char *user, int64_t now_ms, int64_t most, struct err *e);
+/* Calls `take` with the notices in a digest, the oldest first, until it returns non-zero. */
+int policy_notice_parts(struct policy_file *f, int64_t id, policy_notice_taker take,
+	void *context, struct err *e);
+
+/* Calls `take` with the newest notice of each session of a user through this channel, sent or
+ * not, that says how far the session is now; and with the results of a day. */
+int policy_notice_current(struct policy_file *f, const struct policy_notice *like,
+	policy_notice_taker take, void *context, struct err *e);
+/* Sends the notices of this channel about a session once more. */
+int policy_notice_renew(
+	struct policy_file *f, const char *session, const char *channel, struct err *e);
+
+/* The stage of a digest in the queue. */
+#define POLICY_NOTICE_DIGEST "digest"

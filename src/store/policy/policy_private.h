@@ -1,7 +1,7 @@
 /* What the files of policy.db share. Only for store/policy/. */
 #pragma once
 
-#include "store/policy/policy_notice.h"
+#include "store/policy/policy_file.h"
 #include "store/sql.h"
 
 /* Runs a statement without rows: policy_file_run(f, e, sql, SQL_INT(id), SQL_TEXT(user) ...).
@@ -22,16 +22,3 @@ struct policy_query policy_file_select(struct policy_file *f, const char *sql);
 bool policy_file_next(struct policy_query *q);
 /* Returns `answer` if it is not zero, ERR_WORLD or ERR_BUSY if reading failed, else 0. */
 int policy_file_done(struct policy_query *q, int answer, struct err *e);
-
-/* Calls `take` with rows of the table notice, selected with these columns, and ends the query.
- */
-#define POLICY_NOTICE_COLUMNS                                                                  \
-	"SELECT id, session, stage, channel, user, body, uid, idle_since_ms, round, "          \
-	"queued_ms, due_ms, tries, counts, admitted, result FROM notice"
-/* Whether a notice counts for the daily limit: results, and final notices that are sent again,
- * do not. */
-#define POLICY_NOTICE_LIMITED                                                                  \
-	"(stage IN ('warning', 'second warning', 'digest') OR (stage = 'final notice' AND "    \
-	"round = 0))"
-int policy_notice_each(
-	struct policy_query *q, policy_notice_taker take, void *context, struct err *e);
