@@ -25,7 +25,6 @@
 /* How long a request waits for a locked store. */
 enum { WAIT_MS = 2000 };
 
-/* Whether the route answers with the rows of a document as CSV. */
 static bool is_csv(const struct answer *a)
 {
 	return strcmp(a->type, TYPE_CSV) == 0;
@@ -238,9 +237,9 @@ static const struct option_row event_rows[] = {
 	{ 0 },
 };
 
-/* Reads the events; false: it failed, and the answer says why. */
-static bool read_events(const struct request *q, struct answer *a, struct event_list *list)
+void api_events(const struct request *q, struct answer *a)
 {
+	struct event_list list = { 0 };
 	struct events_params p = { 0 };
 	struct err e = { 0 };
 	const struct serve_world *world = q->world;
@@ -255,19 +254,12 @@ static bool read_events(const struct request *q, struct answer *a, struct event_
 		rc = event_list_ask(&question, &p.window, q->now_ms,
 			p.utc ? *p.utc == '1' : world->utc, &e);
 	if (rc == 0)
-		rc = event_list_read(list, &question, &choice, &e);
+		rc = event_list_read(&list, &question, &choice, &e);
 	if (rc)
 		answer_err(a, q, &e);
-	return rc == 0;
-}
-
-void api_events(const struct request *q, struct answer *a)
-{
-	struct event_list list = { 0 };
-	bool read = read_events(q, a, &list);
-	if (read && is_csv(a))
+	else if (is_csv(a))
 		rows_table(&a->body, &list.table);
-	else if (read)
+	else
 		documents_events(&a->body, &list);
 	event_list_finish(&list);
 }
@@ -290,9 +282,9 @@ static int add_log(void *context, const char *db, const char *policy_db, struct 
 	return rc;
 }
 
-/* Reads the log; false: it failed, and the answer says why. */
-static bool read_log(const struct request *q, struct answer *a, struct table *t)
+void api_policy(const struct request *q, struct answer *a)
 {
+	struct table log = report_policy_log();
 	struct events_params p = { 0 };
 	struct err e = { 0 };
 	struct policy_span span = { 0 };
@@ -302,51 +294,36 @@ static bool read_log(const struct request *q, struct answer *a, struct table *t)
 			&span, &p.window, q->now_ms, p.utc ? *p.utc == '1' : q->world->utc, &e);
 	/* A store beside which gua enforce has not run is skipped, if another one has steps. */
 	const struct store_list *stores = q->world->stores;
-	struct log_fold fold = { t, span };
+	struct log_fold fold = { &log, span };
 	const struct policy_logs logs = { add_log, &fold };
 	if (rc == 0)
 		rc = report_policy_each(
 			&logs, (const char *const *)stores->paths, stores->n, &e);
 	if (rc)
 		answer_err(a, q, &e);
-	return rc == 0;
-}
-
-void api_policy(const struct request *q, struct answer *a)
-{
-	struct table log = report_policy_log();
-	bool read = read_log(q, a, &log);
-	if (read && is_csv(a))
+	else if (is_csv(a))
 		rows_table(&a->body, &log);
-	else if (read)
+	else
 		documents_policy_log(&a->body, &log);
 	table_finish(&log);
-}
-
-/* Makes the report; false: it failed, and the answer says why. */
-static bool make_report(const struct request *q, struct answer *a, struct report_params *p,
-	struct report_answer *answer)
-{
-	struct err e = { 0 };
-	int rc = request_read_report(p, q, false, &e);
-	if (rc == 0 && p->table && strncmp(p->table, "compare", 7) == 0 && !p->words.compare)
-		rc = err_set(&e, ERR_USAGE, "table=%s needs compare", p->table);
-	p->asked.question.want_columns = p->table && strcmp(p->table, "timeline") == 0;
-	if (rc == 0)
-		rc = report_ask_answer(answer, &p->asked, &e);
-	if (rc)
-		answer_err(a, q, &e);
-	return rc == 0;
 }
 
 void api_report(const struct request *q, struct answer *a)
 {
 	struct report_params p;
 	struct report_answer answer = { 0 };
-	bool made = make_report(q, a, &p, &answer);
-	if (made && is_csv(a))
+	struct err e = { 0 };
+	int rc = request_read_report(&p, q, false, &e);
+	if (rc == 0 && p.table && strncmp(p.table, "compare", 7) == 0 && !p.words.compare)
+		rc = err_set(&e, ERR_USAGE, "table=%s needs compare", p.table);
+	p.asked.question.want_columns = p.table && strcmp(p.table, "timeline") == 0;
+	if (rc == 0)
+		rc = report_ask_answer(&answer, &p.asked, &e);
+	if (rc)
+		answer_err(a, q, &e);
+	else if (is_csv(a))
 		report_csv(&a->body, &answer.report, report_csv_table(p.table));
-	else if (made)
+	else
 		report_json(&a->body, &answer.report);
 	report_ask_finish(&answer);
 }

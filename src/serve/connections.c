@@ -85,23 +85,6 @@ static struct connection *find_victim(const struct connections *c, uint64_t modu
 	return victim;
 }
 
-/* Closes one connection if `one` exceeds the limit. */
-static void keep_limits(struct connections *c, const struct connection *one)
-{
-	size_t all = 0, of_client = 0;
-	struct connection *victim = NULL;
-	for (EACH(c, other)) {
-		all++;
-		of_client += other->client == one->client;
-	}
-	if (of_client > c->max_of_client && !one->unlimited)
-		victim = find_victim(c, UINT64_MAX, one->client, one, false);
-	else if (all > c->max_all)
-		victim = find_victim(c, GROUPS, largest_group(c, one, false), one, false);
-	if (victim)
-		cut(victim);
-}
-
 static void *run_thread(void *connections)
 {
 	struct connections *c = connections;
@@ -175,7 +158,19 @@ void connections_add(struct connections *c, struct connection *one, int64_t ms)
 	one->next = &c->head;
 	one->before = c->head.before;
 	one->before->next = c->head.before = one;
-	keep_limits(c, one);
+	/* One connection is closed if `one` exceeds the limit. */
+	size_t all = 0, of_client = 0;
+	struct connection *victim = NULL;
+	for (EACH(c, other)) {
+		all++;
+		of_client += other->client == one->client;
+	}
+	if (of_client > c->max_of_client && !one->unlimited)
+		victim = find_victim(c, UINT64_MAX, one->client, one, false);
+	else if (all > c->max_all)
+		victim = find_victim(c, GROUPS, largest_group(c, one, false), one, false);
+	if (victim)
+		cut(victim);
 	pthread_mutex_unlock(&c->lock);
 }
 

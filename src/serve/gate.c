@@ -82,7 +82,6 @@ static bool read_owner(int netlink, uint32_t *uid)
 	return found.idiag_inode != 0;
 }
 
-/* Finds the owner of the client's socket on this host. */
 static bool find_owner(uint32_t *uid, int fd, const struct end *client)
 {
 	struct sockaddr_storage own;
@@ -209,7 +208,6 @@ static bool is_our_name(const struct gate *g, const char *header)
 	       is_listed(g->host_names, host);
 }
 
-/* Whether the text can be a user's name. */
 static bool is_name(const char *text)
 {
 	size_t len = strlen(text);

@@ -23,19 +23,6 @@ static const struct page_link places[PLACES] = {
 	[PLACE_ME] = { "For me", "/me" },
 };
 
-static void add_head(struct str *out, const struct page_frame *f)
-{
-	str_add(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		     "<meta name=\"viewport\" content=\"width=device-width, "
-		     "initial-scale=1\">\n"
-		     "<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
-	html_text(out, f->title);
-	str_add(out, " - gua</title>\n<link rel=\"icon\" type=\"image/svg+xml\" "
-		     "href=\"/assets/gua.svg\">\n"
-		     "<link rel=\"stylesheet\" href=\"/assets/gua.css\">\n"
-		     "<script src=\"/assets/gua.js\" defer></script>\n</head>\n");
-}
-
 static void add_link(struct str *out, const struct page_link *l, const char *attributes)
 {
 	str_add(out, "<li><a href=\"");
@@ -73,7 +60,15 @@ static void add_navigation(struct str *out, const struct page_frame *f)
 
 void page_begin(struct str *out, const struct page_frame *f)
 {
-	add_head(out, f);
+	str_add(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		     "<meta name=\"viewport\" content=\"width=device-width, "
+		     "initial-scale=1\">\n"
+		     "<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
+	html_text(out, f->title);
+	str_add(out, " - gua</title>\n<link rel=\"icon\" type=\"image/svg+xml\" "
+		     "href=\"/assets/gua.svg\">\n"
+		     "<link rel=\"stylesheet\" href=\"/assets/gua.css\">\n"
+		     "<script src=\"/assets/gua.js\" defer></script>\n</head>\n");
 	str_addf(out,
 		"<body class=\"%s\">\n<a class=\"skip\" href=\"#main\">Skip to the "
 		"content</a>\n",
@@ -192,7 +187,6 @@ static void ago_text(char dst[64], int64_t ms)
 	snprintf(dst, 64, ms >= 0 ? " %s ago" : "", age);
 }
 
-/* A sentence about a recorder that is silent. */
 static void say_silence(
 	char *dst, size_t cap, const struct request *q, const struct present_host *h)
 {
@@ -426,24 +420,6 @@ static int compare_rows(const void *left, const void *right, void *context)
 	return by_card ? by_card : compare_numbers(a->id.pid, b->id.pid);
 }
 
-/* The parameter is the name of a column followed by ".up" or ".down". */
-static void choose_order(struct listing *l)
-{
-	const char *order = page_param(l->q, "order");
-	size_t len = order ? strcspn(order, ".") : 0;
-	for (size_t i = 0; i < l->n_columns; i++)
-		if (l->columns[i]->look == HOLDER_IDLE)
-			l->by = i;
-	for (size_t i = 0; i < l->n_columns && order; i++)
-		if (l->columns[i]->order && strlen(l->columns[i]->order) == len &&
-			strncmp(l->columns[i]->order, order, len) == 0)
-			l->by = i;
-	l->down = l->columns[l->by]->down;
-	if (order && order[len])
-		l->down = strcmp(order + len, ".down") == 0;
-}
-
-/* Whether the column is right-aligned. */
 static bool is_number(const struct holder_column *c)
 {
 	return c->look == HOLDER_IDLE ||
@@ -532,7 +508,19 @@ void page_holders(struct str *out, const struct request *q, const struct present
 		if (is_chosen(now, &now->processes[i], choice))
 			l.rows[l.n++] = &now->processes[i];
 	l.n_columns = holders_page_columns(l.columns);
-	choose_order(&l);
+	/* The parameter is the name of a column followed by ".up" or ".down". */
+	const char *order = page_param(l.q, "order");
+	size_t len = order ? strcspn(order, ".") : 0;
+	for (size_t i = 0; i < l.n_columns; i++)
+		if (l.columns[i]->look == HOLDER_IDLE)
+			l.by = i;
+	for (size_t i = 0; i < l.n_columns && order; i++)
+		if (l.columns[i]->order && strlen(l.columns[i]->order) == len &&
+			strncmp(l.columns[i]->order, order, len) == 0)
+			l.by = i;
+	l.down = l.columns[l.by]->down;
+	if (order && order[len])
+		l.down = strcmp(order + len, ".down") == 0;
 	if (l.n)
 		qsort_r(l.rows, l.n, sizeof(const struct present_process *), compare_rows, &l);
 	str_add(out, "<h2 id=\"holding\">Holders</h2>\n");

@@ -69,22 +69,6 @@ static void add_rest(const struct view *v, struct str *out)
 	}
 }
 
-/* Adds the same to the form, as hidden fields. */
-static void add_hidden(const struct view *v)
-{
-	for (size_t i = 0; i < v->q->n_params; i++) {
-		const struct request_param *p = &v->q->params[i];
-		if (is_of_window(p->name) || strcmp(p->name, "by") == 0 ||
-			strcmp(p->name, "compare") == 0)
-			continue;
-		str_add(v->out, "<input type=\"hidden\" name=\"");
-		html_text(v->out, p->name);
-		str_add(v->out, "\" value=\"");
-		html_text(v->out, p->value);
-		str_add(v->out, "\">\n");
-	}
-}
-
 /* A link to the window of the same length before or after this one. */
 static void add_step(const struct view *v, int direction, const char *text)
 {
@@ -144,14 +128,24 @@ static void add_picker(const struct view *v)
 			identity_by_is(by, (enum identity)i) ? " selected" : "",
 			identity_kinds[i].name);
 	str_add(v->out, "</select></label>\n");
-	add_hidden(v);
+	/* The form keeps the parameters that it does not ask for. */
+	for (size_t i = 0; i < v->q->n_params; i++) {
+		const struct request_param *p = &v->q->params[i];
+		if (is_of_window(p->name) || strcmp(p->name, "by") == 0 ||
+			strcmp(p->name, "compare") == 0)
+			continue;
+		str_add(v->out, "<input type=\"hidden\" name=\"");
+		html_text(v->out, p->name);
+		str_add(v->out, "\" value=\"");
+		html_text(v->out, p->value);
+		str_add(v->out, "\">\n");
+	}
 	str_addf(v->out,
 		"<label><input type=\"checkbox\" name=\"compare\" value=\"\"%s> compare with "
 		"the time before</label>\n<button>Show</button>\n</form>\n",
 		compares ? " checked" : "");
 }
 
-/* Adds what the user or card of the page holds now. */
 static void add_present(const struct view *v)
 {
 	struct present b = { 0 };
@@ -271,26 +265,6 @@ void page_audit(const struct request *q, struct answer *a)
 			.path = "/audit" });
 }
 
-/* "GPU 2 of lab (A100-SXM4-80GB)", or the UUID of a card that no store has now. */
-static void name_card(char *dst, size_t cap, const struct request *q, const char *uuid)
-{
-	struct present b = { 0 };
-	struct err e = { 0 };
-	char label[CARD_LABEL_CAP];
-	snprintf(dst, cap, "%s", uuid);
-	int rc = page_read_present(&b, q, &e);
-	for (size_t i = 0; rc == 0 && i < b.n_cards; i++) {
-		const struct present_card *c = &b.cards[i];
-		if (strcmp(c->id.uuid, uuid) != 0)
-			continue;
-		card_label(label, sizeof(label), &c->id);
-		snprintf(dst, cap, "GPU %s of %s (%s)", label, b.hosts[c->host].hostname,
-			card_short_name(c->id.name));
-		break;
-	}
-	present_store_finish(&b);
-}
-
 void page_audit_card(const struct request *q, struct answer *a)
 {
 	char title[384];
@@ -298,7 +272,22 @@ void page_audit_card(const struct request *q, struct answer *a)
 	const struct holder_choice now = { .uuid = q->parts[1] };
 	str_add(&path, "/card/");
 	html_url(&path, q->parts[1]);
-	name_card(title, sizeof(title), q, q->parts[1]);
+	/* "GPU 2 of lab (A100-SXM4-80GB)", or the UUID of a card that no store has now. */
+	struct present b = { 0 };
+	struct err e = { 0 };
+	char label[CARD_LABEL_CAP];
+	snprintf(title, sizeof(title), "%s", q->parts[1]);
+	int rc = page_read_present(&b, q, &e);
+	for (size_t i = 0; rc == 0 && i < b.n_cards; i++) {
+		const struct present_card *c = &b.cards[i];
+		if (strcmp(c->id.uuid, q->parts[1]) != 0)
+			continue;
+		card_label(label, sizeof(label), &c->id);
+		snprintf(title, sizeof(title), "GPU %s of %s (%s)", label,
+			b.hosts[c->host].hostname, card_short_name(c->id.name));
+		break;
+	}
+	present_store_finish(&b);
 	report_page(q, a,
 		&(struct report_page){ .frame = { .place = PLACE_AUDIT,
 					       .title = title,
@@ -359,7 +348,6 @@ void page_audit_user(const struct request *q, struct answer *a)
 	user_page(q, a, q->parts[1], &frame);
 }
 
-/* Explains how the server can know which user asks. */
 static void explain_me(struct answer *a)
 {
 	page_begin(&a->body, &(struct page_frame){ .place = PLACE_ME, .title = "For me" });

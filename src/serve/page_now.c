@@ -54,22 +54,6 @@ static void add_summary(const struct view *v)
 		str_add(v->out, "<p><a href=\"#holding\">To the holders</a></p>\n");
 }
 
-/* The memory in use, in words and as a bar. */
-static void add_memory(const struct view *v, const struct present_card *c)
-{
-	char used[SIZE_TEXT_CAP], total[SIZE_TEXT_CAP];
-	double used_bytes = c->values[METRIC_MEMORY_USED];
-	size_text(used, used_bytes);
-	size_text(total, (double)c->id.mem_total_bytes);
-	str_addf(v->out,
-		"<div class=\"memory\"><dt class=\"hidden\">memory</dt><dd>%s <span "
-		"class=\"dim\">of %s</span>",
-		used, total);
-	if (used_bytes >= 0 && c->id.mem_total_bytes > 0)
-		page_gauge(v->out, used_bytes / (double)c->id.mem_total_bytes, "memory");
-	str_add(v->out, "</dd></div>\n");
-}
-
 /* A number with its unit. A reading whose unit explains it has a name only for screen
  * readers. */
 static void add_reading(const struct view *v, const char *name, double value, const char *unit)
@@ -142,7 +126,18 @@ static void add_tile(const struct view *v, const struct present_card *c)
 	str_add(v->out, "</p>\n");
 	add_holder_line(v, c);
 	str_add(v->out, "<dl class=\"facts\">\n");
-	add_memory(v, c);
+	/* The memory in use, in words and as a bar. */
+	char used[SIZE_TEXT_CAP], total[SIZE_TEXT_CAP];
+	double used_bytes = c->values[METRIC_MEMORY_USED];
+	size_text(used, used_bytes);
+	size_text(total, (double)c->id.mem_total_bytes);
+	str_addf(v->out,
+		"<div class=\"memory\"><dt class=\"hidden\">memory</dt><dd>%s <span "
+		"class=\"dim\">of %s</span>",
+		used, total);
+	if (used_bytes >= 0 && c->id.mem_total_bytes > 0)
+		page_gauge(v->out, used_bytes / (double)c->id.mem_total_bytes, "memory");
+	str_add(v->out, "</dd></div>\n");
 	add_reading(v, "use", c->values[METRIC_UTILIZATION_GPU], "%");
 	add_reading(v, "power", c->values[METRIC_POWER_DRAW], "W");
 	add_reading(v, "temperature", c->values[METRIC_TEMPERATURE_GPU], "°C");
@@ -167,21 +162,6 @@ static void add_tiles(const struct view *v)
 	}
 }
 
-/* Warns about data that was not measured on this host. */
-static void add_warnings(const struct view *v)
-{
-	bool simulated = false, captured = false;
-	for (size_t i = 0; i < v->b->n_hosts; i++) {
-		bool played = source_is_captured(v->b->hosts[i].source);
-		captured |= played;
-		simulated |= v->b->hosts[i].simulated && !played;
-	}
-	if (simulated)
-		page_warning(v->out, SIMULATED_WARNING);
-	if (captured)
-		page_warning(v->out, CAPTURED_WARNING);
-}
-
 void page_now(const struct request *q, struct answer *a)
 {
 	struct present b = { 0 };
@@ -202,7 +182,17 @@ void page_now(const struct request *q, struct answer *a)
 				{ "as CSV", "/api/v1/who.csv" }, { "print", "/?print=1" } },
 			.paper = page_param(q, "print") != NULL });
 	str_add(&a->body, "<div id=\"live\">\n");
-	add_warnings(&v);
+	/* Data that was not measured on this host. */
+	bool simulated = false, captured = false;
+	for (size_t i = 0; i < v.b->n_hosts; i++) {
+		bool played = source_is_captured(v.b->hosts[i].source);
+		captured |= played;
+		simulated |= v.b->hosts[i].simulated && !played;
+	}
+	if (simulated)
+		page_warning(v.out, SIMULATED_WARNING);
+	if (captured)
+		page_warning(v.out, CAPTURED_WARNING);
 	page_present_age(&a->body, q, &b, true);
 	if (b.n_cards) {
 		add_summary(&v);

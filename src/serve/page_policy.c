@@ -178,20 +178,6 @@ static const struct column watched_columns[] = {
 	{ WATCHED("next stage", TEXT, table_get_chars, next) },
 };
 
-/* When the next stage comes: only after the notice of this one has been delivered. */
-static void say_next(char dst[64], const struct policy_state *s, int64_t idle_ms)
-{
-	char text[40];
-	int64_t left_ms = s->next_clock_ms - idle_ms;
-	duration_text(text, sizeof(text), left_ms > 0 ? left_ms : 0);
-	if (s->stage >= STAGE_ENDING)
-		str_copy(dst, 64, "none");
-	else if (s->delivered_ms < 0)
-		str_copy(dst, 64, "after its notice is delivered");
-	else
-		snprintf(dst, 64, left_ms > 0 ? "in %s" : "at the next pass", text);
-}
-
 static int take_session(
 	void *context, const char *key, const char *user, const struct policy_state *state)
 {
@@ -202,7 +188,17 @@ static int take_session(
 		.stage = policy_stage_names[state->stage],
 		.idle_since_ms = state->idle_since_ms,
 		.idle_ms = (double)idle_ms };
-	say_next(row.next, state, idle_ms);
+	/* When the next stage comes: only after the notice of this one has been delivered. */
+	char text[40];
+	int64_t left_ms = state->next_clock_ms - idle_ms;
+	duration_text(text, sizeof(text), left_ms > 0 ? left_ms : 0);
+	if (state->stage >= STAGE_ENDING)
+		str_copy(row.next, sizeof(row.next), "none");
+	else if (state->delivered_ms < 0)
+		str_copy(row.next, sizeof(row.next), "after its notice is delivered");
+	else
+		snprintf(row.next, sizeof(row.next), left_ms > 0 ? "in %s" : "at the next pass",
+			text);
 	table_add(context, &row);
 	return 0;
 }
@@ -260,7 +256,6 @@ static int add_log(
 	return rc;
 }
 
-/* Writes the result of the last simulation in a sentence. */
 static void say_simulation(struct str *out, const char *json, const char *when)
 {
 	json_t *root = json_loads(json, 0, NULL);
@@ -364,8 +359,11 @@ static bool has_log(const struct store_list *stores)
 	return false;
 }
 
-static void begin(struct str *out, const struct request *q)
+void page_policy(const struct request *q, struct answer *a)
 {
+	const struct store_list *stores = q->world->stores;
+	struct err e = { 0 };
+	int rc = 0;
 	struct page_frame frame = { .place = PLACE_POLICY,
 		.title = "Policy",
 		.paper = page_param(q, "print") != NULL };
@@ -375,15 +373,7 @@ static void begin(struct str *out, const struct request *q)
 		*format++ = (struct page_link){ "as CSV", "/api/v1/policy.csv" };
 	}
 	*format = (struct page_link){ "print", "/policy?print=1" };
-	page_begin(out, &frame);
-}
-
-void page_policy(const struct request *q, struct answer *a)
-{
-	const struct store_list *stores = q->world->stores;
-	struct err e = { 0 };
-	int rc = 0;
-	begin(&a->body, q);
+	page_begin(&a->body, &frame);
 	add_rules(&a->body, q->world->config);
 	for (size_t i = 0; i < stores->n && rc == 0; i++) {
 		if (stores->n > 1) {

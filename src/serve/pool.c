@@ -291,18 +291,6 @@ static void *run_thread(void *pool)
 	return NULL;
 }
 
-static bool start_threads(struct pool *p)
-{
-	pthread_attr_t attributes;
-	pthread_attr_init(&attributes);
-	pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	while (p->n_threads < POOL_LANES &&
-		pthread_create(&p->threads[p->n_threads], &attributes, run_thread, p) == 0)
-		p->n_threads++;
-	pthread_attr_destroy(&attributes);
-	return p->n_threads == POOL_LANES;
-}
-
 int pool_open(struct pool **pool, const struct pool_ops *ops, struct err *e)
 {
 	struct pool *p = calloc(1, sizeof(*p));
@@ -313,7 +301,14 @@ int pool_open(struct pool **pool, const struct pool_ops *ops, struct err *e)
 	p->last = &p->first;
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->more, NULL);
-	bool started = start_threads(p);
+	pthread_attr_t attributes;
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	while (p->n_threads < POOL_LANES &&
+		pthread_create(&p->threads[p->n_threads], &attributes, run_thread, p) == 0)
+		p->n_threads++;
+	pthread_attr_destroy(&attributes);
+	bool started = p->n_threads == POOL_LANES;
 	return started ? 0 : err_set(e, ERR_WORLD, "cannot start threads");
 }
 

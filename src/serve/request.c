@@ -218,23 +218,6 @@ static const struct option_row report_rows[] = {
 	{ 0 },
 };
 
-/* A form sends all of its fields: an empty one counts as not given. */
-static void drop_empty(struct report_words *w)
-{
-	const char **texts[] = { &w->window.since, &w->window.until, &w->window.last, &w->by };
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		if (*texts[i] && !**texts[i])
-			*texts[i] = NULL;
-	for (size_t i = 0; i < RESTRICTIONS; i++) {
-		struct text_list *list = &w->only.lists[i];
-		size_t n = 0;
-		for (size_t k = 0; k < list->n; k++)
-			if (*list->items[k])
-				list->items[n++] = list->items[k];
-		list->n = n;
-	}
-}
-
 int request_read_report(
 	struct report_params *p, const struct request *q, bool people, struct err *e)
 {
@@ -244,7 +227,20 @@ int request_read_report(
 	int rc = request_read(q, report_rows, p, e);
 	if (rc)
 		return rc;
-	drop_empty(&p->words);
+	/* A form sends all of its fields: an empty one counts as not given. */
+	const char **texts[] = { &p->words.window.since, &p->words.window.until,
+		&p->words.window.last, &p->words.by };
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (*texts[i] && !**texts[i])
+			*texts[i] = NULL;
+	for (size_t i = 0; i < RESTRICTIONS; i++) {
+		struct text_list *list = &p->words.only.lists[i];
+		size_t n = 0;
+		for (size_t k = 0; k < list->n; k++)
+			if (*list->items[k])
+				list->items[n++] = list->items[k];
+		list->n = n;
+	}
 	/* Limits the rows: a larger number would only keep the server busy. */
 	if (p->words.longest > REPORT_ROWS)
 		p->words.longest = REPORT_ROWS;

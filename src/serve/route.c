@@ -9,7 +9,6 @@
 #include "serve/page.h"
 #include "serve/request.h"
 
-/* Whether the parts of the path are those of the pattern. */
 static bool matches(const char *pattern, const struct request *q)
 {
 	size_t i = 0;

@@ -59,19 +59,6 @@ static void add_headers(
 		MHD_add_response_header(to, "ETag", r->etag);
 }
 
-static void add_more(struct MHD_Response *to, const struct answer *a)
-{
-	char seconds[16];
-	MHD_add_response_header(to, "Content-Type", a->type);
-	if (a->status == 405)
-		MHD_add_response_header(to, "Allow", "GET, HEAD");
-	if (a->status == 401) /* makes browsers ask for name and password */
-		MHD_add_response_header(to, "WWW-Authenticate", "Basic realm=\"gua\"");
-	snprintf(seconds, sizeof(seconds), "%d", a->retry_s);
-	if (a->retry_s)
-		MHD_add_response_header(to, "Retry-After", seconds);
-}
-
 /* The empty response that is sent when out of memory. */
 static const struct response none;
 
@@ -101,7 +88,15 @@ static struct response *response_new(struct answer *a, const struct route *route
 	}
 	a->body = (struct str){ 0 };
 	add_headers(r->whole, r, route);
-	add_more(r->whole, a);
+	char seconds[16];
+	MHD_add_response_header(r->whole, "Content-Type", a->type);
+	if (a->status == 405)
+		MHD_add_response_header(r->whole, "Allow", "GET, HEAD");
+	if (a->status == 401) /* makes browsers ask for name and password */
+		MHD_add_response_header(r->whole, "WWW-Authenticate", "Basic realm=\"gua\"");
+	snprintf(seconds, sizeof(seconds), "%d", a->retry_s);
+	if (a->retry_s)
+		MHD_add_response_header(r->whole, "Retry-After", seconds);
 	if (r->unchanged)
 		add_headers(r->unchanged, r, route);
 	return r;
@@ -257,19 +252,6 @@ static bool make_question(struct question *question, const struct route *route,
 	       add_text(question, route->personal ? user : "");
 }
 
-/* The question as `client` asks it, for the pool. */
-static struct pool_question pool_question_of(const struct question *question, uint64_t client)
-{
-	const struct route *r = question->route;
-	unsigned ms = r->cache_ms > SURE_MS ? r->cache_ms : SURE_MS;
-	return (struct pool_question){ .bytes = question->bytes,
-		.len = question->len,
-		.lane = question->lane,
-		.client = client,
-		.max_age_us = (int64_t)ms * 1000,
-		.sure_us = SURE_MS * 1000 };
-}
-
 /* The time limit of a request. */
 struct limit {
 	const atomic_bool *stopping;
@@ -403,7 +385,7 @@ struct server {
 };
 
 /* One connection. */
-struct line {
+struct http_line {
 	struct connection connection;
 	struct peer peer;
 	struct call *call; /* its request; NULL: none */
@@ -452,7 +434,7 @@ static const char *only_header(struct MHD_Connection *connection, const char *na
 	return h.n == 1 ? h.value : NULL;
 }
 
-static struct line *line_of(struct MHD_Connection *connection)
+static struct http_line *line_of(struct MHD_Connection *connection)
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -511,7 +493,14 @@ static enum MHD_Result refuse(struct server *s, struct MHD_Connection *connectio
 static enum MHD_Result wait_or_send(struct server *s, struct MHD_Connection *connection,
 	struct call *call, const struct request *q, const struct question *question)
 {
-	struct pool_question asked = pool_question_of(question, call->client);
+	const struct route *r = question->route;
+	unsigned ms = r->cache_ms > SURE_MS ? r->cache_ms : SURE_MS;
+	struct pool_question asked = { .bytes = question->bytes,
+		.len = question->len,
+		.lane = question->lane,
+		.client = call->client,
+		.max_age_us = (int64_t)ms * 1000,
+		.sure_us = SURE_MS * 1000 };
 	switch (pool_ask(s->pool, &asked, connection, &call->job)) {
 	case POOL_WAIT:
 		return MHD_YES;
@@ -599,7 +588,7 @@ static void *on_target(void *server, const char *uri, struct MHD_Connection *con
 {
 	size_t len = strlen(uri), room = len < REQUEST_MAX_BYTES ? len : REQUEST_MAX_BYTES;
 	struct call *call = calloc(1, sizeof(*call) + room + 1);
-	struct line *line = line_of(connection);
+	struct http_line *line = line_of(connection);
 	(void)server;
 	if (!call || !line) {
 		free(call);
@@ -631,11 +620,11 @@ static void on_end(void *server, struct MHD_Connection *connection, void **conte
 }
 
 /* NULL: out of memory; no request of the connection is answered. */
-static struct line *begin_line(struct server *s, struct MHD_Connection *connection)
+static struct http_line *begin_line(struct server *s, struct MHD_Connection *connection)
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	struct line *line = info ? calloc(1, sizeof(*line)) : NULL;
+	struct http_line *line = info ? calloc(1, sizeof(*line)) : NULL;
 	if (!line)
 		return NULL;
 	line->connection.fd = info->connect_fd;
@@ -647,12 +636,11 @@ static struct line *begin_line(struct server *s, struct MHD_Connection *connecti
 	return line;
 }
 
-/* Watches the connection while it is open. */
 static void on_connection(void *server, struct MHD_Connection *connection, void **context,
 	enum MHD_ConnectionNotificationCode what)
 {
 	struct server *s = server;
-	struct line *line = *context;
+	struct http_line *line = *context;
 	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
 		*context = begin_line(s, connection);
 	} else if (line) {
