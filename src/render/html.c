@@ -104,24 +104,6 @@ static uint64_t shown_columns(const struct table *t)
 	return shown;
 }
 
-static void add_head(const struct shown *s)
-{
-	str_add(s->out, "<thead><tr>");
-	for (size_t i = 0; i < s->t->n_columns; i++) {
-		const struct column *c = &s->t->columns[i];
-		if (!(s->columns >> i & 1))
-			continue;
-		if (!*c->title) /* a screen reader would read out an empty heading */
-			str_add(s->out, "<td></td>");
-		else
-			html_between(s->out,
-				c->kind == COLUMN_TEXT ? "<th scope=\"col\">"
-						       : "<th scope=\"col\" class=\"n\">",
-				c->title, "</th>");
-	}
-	str_add(s->out, "</tr></thead>\n<tbody>\n");
-}
-
 /* The text of a row in the column with this key; NULL: there is none. */
 static const char *text_at(const struct table *t, size_t row, const char *key)
 {
@@ -132,7 +114,6 @@ static const char *text_at(const struct table *t, size_t row, const char *key)
 	return NULL;
 }
 
-/* Appends the beginning of a link, if the column and the row have one. */
 static bool begin_link(const struct shown *s, size_t row, const char *title)
 {
 	const struct html_link *l = s->style->links;
@@ -193,7 +174,20 @@ void html_table(struct str *out, const struct table *t, const struct html_table_
 	html_between(out, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"",
 		style->caption, "\"><table>\n");
 	html_between(out, "<caption>", style->caption, "</caption>\n");
-	add_head(&s);
+	str_add(out, "<thead><tr>");
+	for (size_t i = 0; i < t->n_columns; i++) {
+		const struct column *c = &t->columns[i];
+		if (!(s.columns >> i & 1))
+			continue;
+		if (!*c->title) /* a screen reader would read out an empty heading */
+			str_add(out, "<td></td>");
+		else
+			html_between(out,
+				c->kind == COLUMN_TEXT ? "<th scope=\"col\">"
+						       : "<th scope=\"col\" class=\"n\">",
+				c->title, "</th>");
+	}
+	str_add(out, "</tr></thead>\n<tbody>\n");
 	for (size_t row = 0; row < t->n_rows && !out->failed; row++) {
 		bool first = true;
 		str_add(out, "<tr>");

@@ -38,7 +38,6 @@ static size_t count_lines(const struct str *s)
 	return n;
 }
 
-/* The first sentences of a kind, wrapped. */
 static void add_sentences(struct digest *d, enum sentence_kind kind, size_t most)
 {
 	const struct sentence *s;
@@ -123,7 +122,6 @@ static void add_hours(struct digest *d, const char *label, int64_t now_ms, int64
 	add_figure(d, label, (double)now_ms / 3600e3, (double)before_ms / 3600e3, false);
 }
 
-/* The figures of the headline, with the other window from the comparison. */
 static void add_figures(struct digest *d)
 {
 	static const char *const keys[] = { "active", "idle_held", "reserved", "truly_idle",
@@ -143,18 +141,6 @@ static void add_figures(struct digest *d)
 			add_figure(d, label, c->shown_now, c->shown_before,
 				c->unit == FIGURE_SHARE);
 		}
-}
-
-static void add_coverage(struct digest *d)
-{
-	char text[160];
-	const struct report *r = d->r;
-	snprintf(text, sizeof(text), "%zu GPU%s; %.1f%% of %.0f GPU-hours were observed.",
-		r->observed_cards, r->observed_cards == 1 ? "" : "s", 100 * r->shown_observed,
-		(double)(r->observed_ms + r->ms[CARD_UNOBSERVED]) / 3600e3);
-	add_text(d, text);
-	add_sentences(d, SENTENCE_CLIPPED, 1);
-	add_sentences(d, SENTENCE_COMPARE, 1);
 }
 
 /* "card lost 2, XID 79 1": the number of events of each kind. */
@@ -177,7 +163,6 @@ static void add_events(struct digest *d)
 	str_finish(&text);
 }
 
-/* The longest idle spells, in `lines` lines. */
 static void add_spells(struct digest *d, const char *title, size_t lines)
 {
 	const struct table *all = &d->r->longest;
@@ -243,7 +228,14 @@ static void add_overview(struct digest *d)
 {
 	struct str end = { 0 };
 	struct digest last = { &end, d->r, d->style };
-	add_coverage(d);
+	char text[160];
+	const struct report *r = d->r;
+	snprintf(text, sizeof(text), "%zu GPU%s; %.1f%% of %.0f GPU-hours were observed.",
+		r->observed_cards, r->observed_cards == 1 ? "" : "s", 100 * r->shown_observed,
+		(double)(r->observed_ms + r->ms[CARD_UNOBSERVED]) / 3600e3);
+	add_text(d, text);
+	add_sentences(d, SENTENCE_CLIPPED, 1);
+	add_sentences(d, SENTENCE_COMPARE, 1);
 	add_figures(d);
 	str_add(d->out, "\n");
 	add_sentences(d, SENTENCE_VERDICT, 1);

@@ -89,29 +89,6 @@ static void add_header(struct str *out, const struct report *r)
 	str_add(out, "</header>\n");
 }
 
-/* The bar of the headline, in the order of the list below it. Its parts get their width from
- * the layout, so that patterns are not stretched. */
-static void add_headline_bar(struct str *out, const struct report *r)
-{
-	double at = 0;
-	str_add(out, "<svg class=\"bar\" role=\"img\" aria-labelledby=\"bar bar-parts\"><title "
-		     "id=\"bar\">How the time divides</title><desc id=\"bar-parts\">");
-	for (size_t i = 0; i < r->n_states; i++)
-		str_addf(out, "%s%s %.1f%%", i ? ", " : "", r->states[i].label,
-			100 * r->states[i].shown);
-	str_add(out, "</desc>");
-	for (size_t i = 0; i < r->n_states; i++) {
-		double wide = 100 * r->states[i].shown;
-		if (wide > 0)
-			str_addf(out,
-				"<rect class=\"%s\" x=\"%.1f%%\" width=\"%.1f%%\" "
-				"height=\"100%%\"/>",
-				state_looks[r->states[i].look].key, at, wide);
-		at += wide;
-	}
-	str_add(out, "</svg>\n");
-}
-
 static void add_state(struct str *out, const struct report *r, const struct report_state *s)
 {
 	str_addf(out,
@@ -132,7 +109,25 @@ static void add_headline(struct str *out, const struct report *r)
 {
 	if (!r->n_states)
 		return;
-	add_headline_bar(out, r);
+	/* The bar of the headline, in the order of the list below it. Its parts get their width
+	 * from the layout, so that patterns are not stretched. */
+	double at = 0;
+	str_add(out, "<svg class=\"bar\" role=\"img\" aria-labelledby=\"bar bar-parts\"><title "
+		     "id=\"bar\">How the time divides</title><desc id=\"bar-parts\">");
+	for (size_t i = 0; i < r->n_states; i++)
+		str_addf(out, "%s%s %.1f%%", i ? ", " : "", r->states[i].label,
+			100 * r->states[i].shown);
+	str_add(out, "</desc>");
+	for (size_t i = 0; i < r->n_states; i++) {
+		double wide = 100 * r->states[i].shown;
+		if (wide > 0)
+			str_addf(out,
+				"<rect class=\"%s\" x=\"%.1f%%\" width=\"%.1f%%\" "
+				"height=\"100%%\"/>",
+				state_looks[r->states[i].look].key, at, wide);
+		at += wide;
+	}
+	str_add(out, "</svg>\n");
 	str_add(out, "<dl class=\"states\">\n");
 	for (size_t i = 0; i < r->n_states; i++)
 		add_state(out, r, &r->states[i]);
@@ -399,27 +394,6 @@ static void add_states(struct str *out, const struct report_timeline *t, size_t 
 		MARKS_TALL, COLUMNS_TALL);
 }
 
-/* The marks of a lane; `at` is the first that is not drawn yet. */
-static void add_marks(struct str *out, const struct report_timeline *t, size_t lane, size_t *at)
-{
-	while (*at < t->n_marks && t->marks[*at].lane == lane) {
-		size_t n = timeline_cluster(t, *at);
-		str_addf(
-			out, "<svg x=\"%.2f%%\" overflow=\"visible\">", 100 * t->marks[*at].at);
-		if (t->lanes[lane].share)
-			str_addf(out, "<line class=\"mark\" y1=\"%d\" y2=\"%d\"/>", MARKS_TALL,
-				MARKS_TALL + COLUMNS_TALL);
-		for (size_t i = 0; i < n; i++) {
-			const struct report_mark *m = &t->marks[*at + i];
-			str_addf(out, "<use class=\"mark\" href=\"#mark-%s\" x=\"%zu\"><title>",
-				mark_shape_names[timeline_shape_of(m->kind)], 9 * i);
-			html_between(out, "", m->text, "</title></use>");
-		}
-		str_add(out, "</svg>");
-		*at += n;
-	}
-}
-
 static void add_lane(struct str *out, const struct report *r, size_t lane, size_t *at)
 {
 	const struct report_timeline *t = &r->timeline;
@@ -444,7 +418,23 @@ static void add_lane(struct str *out, const struct report *r, size_t lane, size_
 	html_between(out, "", l->text, "</desc>");
 	if (l->share)
 		add_states(out, t, lane);
-	add_marks(out, t, lane, at);
+	/* The marks of a lane; `at` is the first that is not drawn yet. */
+	while (*at < t->n_marks && t->marks[*at].lane == lane) {
+		size_t n = timeline_cluster(t, *at);
+		str_addf(
+			out, "<svg x=\"%.2f%%\" overflow=\"visible\">", 100 * t->marks[*at].at);
+		if (t->lanes[lane].share)
+			str_addf(out, "<line class=\"mark\" y1=\"%d\" y2=\"%d\"/>", MARKS_TALL,
+				MARKS_TALL + COLUMNS_TALL);
+		for (size_t i = 0; i < n; i++) {
+			const struct report_mark *m = &t->marks[*at + i];
+			str_addf(out, "<use class=\"mark\" href=\"#mark-%s\" x=\"%zu\"><title>",
+				mark_shape_names[timeline_shape_of(m->kind)], 9 * i);
+			html_between(out, "", m->text, "</title></use>");
+		}
+		str_add(out, "</svg>");
+		*at += n;
+	}
 	str_add(out, "</svg></td></tr>\n");
 }
 
@@ -522,7 +512,6 @@ static void add_numbers_row(struct str *out, const struct report_timeline *t, si
 	str_add(out, t->n_marks ? "</td></tr>\n" : "</tr>\n");
 }
 
-/* The same data as a table. */
 static void add_numbers(struct str *out, const struct report *r)
 {
 	const struct report_timeline *t = &r->timeline;
@@ -579,7 +568,6 @@ static void add_timeline(struct str *out, const struct report *r)
 	add_numbers(out, r);
 }
 
-/* Adds the sentences of a kind to a section. */
 static void add_said(struct str *out, const struct report *r, enum sentence_kind kind)
 {
 	bool verdict = kind == SENTENCE_VERDICT;
@@ -631,18 +619,6 @@ static const struct {
 	{ "GPU-hours", "hours of one GPU, as measured" },
 };
 
-static void add_foot(struct str *out, const struct report *r)
-{
-	str_add(out, "<footer>\n<h2>What the words mean</h2>\n<dl>\n");
-	for (size_t i = 0; i < sizeof(definitions) / sizeof(definitions[0]); i++)
-		str_addf(out, "<dt>%s</dt><dd>%s</dd>\n", definitions[i].word,
-			definitions[i].meaning);
-	str_add(out, "</dl>\n");
-	add_sentences(out, r, SENTENCE_RULES);
-	add_sentences(out, r, SENTENCE_FLEET);
-	str_add(out, "</footer>\n");
-}
-
 void report_html_title(struct str *out, const struct report *r)
 {
 	char since[48], until[48];
@@ -668,7 +644,14 @@ void report_html_body(struct str *out, const struct report *r)
 			add_block(out, r, &s->blocks[k]);
 		str_add(out, "</section>\n");
 	}
-	add_foot(out, r);
+	str_add(out, "<footer>\n<h2>What the words mean</h2>\n<dl>\n");
+	for (size_t i = 0; i < sizeof(definitions) / sizeof(definitions[0]); i++)
+		str_addf(out, "<dt>%s</dt><dd>%s</dd>\n", definitions[i].word,
+			definitions[i].meaning);
+	str_add(out, "</dl>\n");
+	add_sentences(out, r, SENTENCE_RULES);
+	add_sentences(out, r, SENTENCE_FLEET);
+	str_add(out, "</footer>\n");
 	str_add(out, "</article>\n");
 	out->failed |= r->failed;
 }

@@ -197,15 +197,6 @@ static void add_bill(struct json *j, const struct report_bill *bill)
 	json_close(j, '}');
 }
 
-static void add_trend(struct json *j, const struct report *r)
-{
-	json_open(j, "trend", '{');
-	json_text(j, "unit", period_unit_names[r->trend.unit]);
-	json_text(j, "zone", r->utc ? "UTC" : "local");
-	rows_json_table(j, "periods", &r->trend.table);
-	json_close(j, '}');
-}
-
 static void add_fleet(struct json *j, const struct report *r)
 {
 	const struct audit_fleet *f = r->fleet;
@@ -290,7 +281,11 @@ void report_json(struct str *out, const struct report *r)
 		add_compare(&j, r);
 	add_bill(&j, &r->bill);
 	add_heatmap(&j, r);
-	add_trend(&j, r);
+	json_open(&j, "trend", '{');
+	json_text(&j, "unit", period_unit_names[r->trend.unit]);
+	json_text(&j, "zone", r->utc ? "UTC" : "local");
+	rows_json_table(&j, "periods", &r->trend.table);
+	json_close(&j, '}');
 	rows_json_table(&j, "events", &r->events);
 	if (r->policy.n_rows)
 		rows_json_table(&j, "policy", &r->policy);

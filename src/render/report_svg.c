@@ -69,7 +69,6 @@ static void add_key(struct picture *p, int x, const char *class)
 		class, x, p->y, x, p->y);
 }
 
-/* The headline: the bar, and each state with its share. */
 static void add_headline(struct picture *p)
 {
 	double at = MARGIN;
@@ -215,34 +214,29 @@ static void add_timeline(struct picture *p)
 	}
 }
 
-static void add_body(struct picture *p)
-{
-	struct str title = { 0 };
-	add_sentences(p, SENTENCE_SIMULATED, "warn");
-	add_sentences(p, SENTENCE_SIMULATED_HOST, "warn");
-	str_add(&title, "GPU usage audit: ");
-	if (p->r->n_hosts == 1)
-		str_add(&title, p->r->hosts[0].hostname);
-	else
-		str_addf(&title, "%zu hosts", p->r->n_hosts);
-	add_line(p, "title", 28, str_text(&title));
-	p->out->failed |= title.failed;
-	str_finish(&title);
-	add_sentences(p, SENTENCE_COVERAGE, "dim");
-	add_sentences(p, SENTENCE_CLIPPED, "dim");
-	add_sentences(p, SENTENCE_RESTRICTED, "dim");
-	if (p->r->n_states)
-		add_headline(p);
-	else
-		add_sentences(p, SENTENCE_OBSERVED, "dim");
-	add_timeline(p);
-}
-
 void report_svg(struct str *out, const struct report *r)
 {
 	struct str body = { 0 };
 	struct picture p = { .out = &body, .r = r, .y = MARGIN };
-	add_body(&p);
+	struct str title = { 0 };
+	add_sentences(&p, SENTENCE_SIMULATED, "warn");
+	add_sentences(&p, SENTENCE_SIMULATED_HOST, "warn");
+	str_add(&title, "GPU usage audit: ");
+	if (r->n_hosts == 1)
+		str_add(&title, r->hosts[0].hostname);
+	else
+		str_addf(&title, "%zu hosts", r->n_hosts);
+	add_line(&p, "title", 28, str_text(&title));
+	body.failed |= title.failed;
+	str_finish(&title);
+	add_sentences(&p, SENTENCE_COVERAGE, "dim");
+	add_sentences(&p, SENTENCE_CLIPPED, "dim");
+	add_sentences(&p, SENTENCE_RESTRICTED, "dim");
+	if (r->n_states)
+		add_headline(&p);
+	else
+		add_sentences(&p, SENTENCE_OBSERVED, "dim");
+	add_timeline(&p);
 	str_addf(out,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
 		"height=\"%d\" role=\"img\" aria-labelledby=\"title parts\">\n<title "

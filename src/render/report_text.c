@@ -112,19 +112,6 @@ static void add_cells(struct page *p, size_t look, size_t n)
 	str_finish(&run);
 }
 
-static void add_bar(struct page *p)
-{
-	const struct report *r = p->r;
-	double parts[STATE_LOOKS];
-	size_t cells[SHARES_MAX];
-	for (size_t i = 0; i < r->n_states; i++)
-		parts[i] = (double)r->states[i].ms;
-	shares_divide(parts, r->n_states, p->style->bar_cells, true, cells);
-	for (size_t i = 0; i < r->n_states; i++)
-		add_cells(p, r->states[i].look, cells[i]);
-	str_add(p->out, "\n");
-}
-
 static void add_state(struct str *out, const struct report *r, const struct report_state *s,
 	const struct text_style *style)
 {
@@ -141,8 +128,17 @@ static void add_state(struct str *out, const struct report *r, const struct repo
 
 static void add_headline(struct page *p)
 {
-	if (p->r->n_states)
-		add_bar(p);
+	if (p->r->n_states) {
+		const struct report *r = p->r;
+		double parts[STATE_LOOKS];
+		size_t cells[SHARES_MAX];
+		for (size_t i = 0; i < r->n_states; i++)
+			parts[i] = (double)r->states[i].ms;
+		shares_divide(parts, r->n_states, p->style->bar_cells, true, cells);
+		for (size_t i = 0; i < r->n_states; i++)
+			add_cells(p, r->states[i].look, cells[i]);
+		str_add(p->out, "\n");
+	}
 	for (size_t i = 0; i < p->r->n_states; i++)
 		add_state(p->out, p->r, &p->r->states[i], &p->style->text);
 }
@@ -394,7 +390,6 @@ static void show_share(char dst[SHARE_CAP], double share)
 		snprintf(dst, SHARE_CAP, "%.1f%%", 100 * share);
 }
 
-/* A line for each period. */
 static void add_periods(struct page *page)
 {
 	static const char *const titles[] = { [PERIOD_DAY] = "day",

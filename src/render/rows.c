@@ -105,21 +105,6 @@ void rows_table(struct str *out, const struct table *t)
 	out->failed |= t->failed;
 }
 
-static void add_json_cell(
-	struct json *j, const char *key, const struct column *column, const struct cell *cell)
-{
-	double x = cell->number;
-	if (column->kind == COLUMN_TEXT)
-		json_text(j, key, cell->text);
-	else if (column->kind == COLUMN_MOMENT)
-		json_moment(j, key, isfinite(x) ? (int64_t)x : -1);
-	else if (column->kind == COLUMN_BOOL && isfinite(x))
-		json_bool(j, key, x != 0);
-	else
-		json_number(
-			j, key, x * forms[column->kind].factor, forms[column->kind].decimals);
-}
-
 /* Closes the open group's object and opens that of `name`, which is "group.key" or "key";
  * returns the key. */
 static const char *enter_group(struct json *j, char group[GROUP_CAP], const char *name)
@@ -145,7 +130,16 @@ void rows_json_cells(
 		if (!name || !*name)
 			continue;
 		const char *key = enter_group(j, group, name);
-		add_json_cell(j, key, &columns[i], &cells[i]);
+		double x = cells[i].number;
+		if (columns[i].kind == COLUMN_TEXT)
+			json_text(j, key, cells[i].text);
+		else if (columns[i].kind == COLUMN_MOMENT)
+			json_moment(j, key, isfinite(x) ? (int64_t)x : -1);
+		else if (columns[i].kind == COLUMN_BOOL && isfinite(x))
+			json_bool(j, key, x != 0);
+		else
+			json_number(j, key, x * forms[columns[i].kind].factor,
+				forms[columns[i].kind].decimals);
 	}
 	if (*group)
 		json_close(j, '}');

@@ -142,7 +142,6 @@ void text_cell(char *dst, size_t cap, const struct column *column, const struct 
 	}
 }
 
-/* The width of a text in this style. */
 static size_t shown_columns(const char *text, const struct text_style *style)
 {
 	char piece[20];
@@ -246,18 +245,6 @@ static void choose_widths(
 		widths[flexible] > over + FLEXIBLE_MIN ? widths[flexible] - over : FLEXIBLE_MIN;
 }
 
-static void add_field(struct str *out, const char *text, size_t width, bool left,
-	const struct text_style *style)
-{
-	size_t wide = shown_columns(text, style);
-	size_t pad = wide < width ? width - wide : 0;
-	if (!left)
-		str_add_repeat(out, " ", pad);
-	wide = text_add_cut(out, text, width, style);
-	if (left)
-		str_add_repeat(out, " ", width - wide);
-}
-
 void text_end_line(struct str *out)
 {
 	while (out->len && out->data[out->len - 1] == ' ')
@@ -286,7 +273,14 @@ static void add_table_line(struct str *out, const struct table *t, int row,
 			text_add_wrapped(out, text, at, at, style);
 			out->len -= out->len && out->data[out->len - 1] == '\n';
 		} else {
-			add_field(out, text, widths[c], column->kind == COLUMN_TEXT, style);
+			bool left = column->kind == COLUMN_TEXT;
+			size_t wide = shown_columns(text, style);
+			size_t pad = wide < widths[c] ? widths[c] - wide : 0;
+			if (!left)
+				str_add_repeat(out, " ", pad);
+			wide = text_add_cut(out, text, widths[c], style);
+			if (left)
+				str_add_repeat(out, " ", widths[c] - wide);
 		}
 	}
 	text_end_line(out);

@@ -128,15 +128,6 @@ static long long in_steps(double value, long long step)
 	return steps < 1 ? step : steps * step;
 }
 
-/* Slurm's HH:MM:SS, in steps of 5 minutes, above 1 h of 15 minutes. A job needs time for its
- * own start too. */
-static void slurm_time(char *dst, size_t cap, double seconds)
-{
-	double wanted = seconds / 60;
-	long long minutes = in_steps(wanted, wanted <= 60 ? 5 : 15);
-	snprintf(dst, cap, "%02lld:%02lld:00", minutes / 60, minutes % 60);
-}
-
 /* The memory that the tree's job is charged for; -1 if a process could not be read, because the
  * sum would be too small. */
 static int64_t memory_of_all(const struct track_result *r)
@@ -161,16 +152,6 @@ static void slurm_mem(char *dst, size_t cap, int64_t bytes)
 		snprintf(dst, cap, "%lldG", in_steps(mib / 1024, 1));
 }
 
-/* The cores of the busiest interval. CPU time is counted in ticks of 10 ms: in a run of a few
- * milliseconds, one or two of them would look like several cores. */
-static int64_t slurm_cpus(const struct track_result *r)
-{
-	double cores = r->cpu[TRACK_COMBINED].max_sum_pct / 100;
-	double doubt = r->elapsed_s < 1 ? 2 * TICK_S / r->elapsed_s : 0;
-	double sure = ceil(cores - doubt - 0.1);
-	return sure > 1 ? (int64_t)sure : 1;
-}
-
 /* A run that failed, or that was seen only in part, may have needed less than a complete
  * one. */
 static const char *basis_of(const struct track_result *r, const struct track_style *style)
@@ -188,14 +169,24 @@ void track_advise(struct track_advice *advice, const struct track_result *r,
 	const struct track_style *style)
 {
 	size_t gpus = used_cards(r).n;
-	*advice = (struct track_advice){ .cpus = slurm_cpus(r), .gres = "none" };
+	/* The cores of the busiest interval. CPU time is counted in ticks of 10 ms: in a run of
+	 * a few milliseconds, one or two of them would look like several cores. */
+	double cores = r->cpu[TRACK_COMBINED].max_sum_pct / 100;
+	double doubt = r->elapsed_s < 1 ? 2 * TICK_S / r->elapsed_s : 0;
+	double sure = ceil(cores - doubt - 0.1);
+	*advice = (struct track_advice){ .cpus = sure > 1 ? (int64_t)sure : 1, .gres = "none" };
 	snprintf(advice->basis, sizeof(advice->basis), "%s", basis_of(r, style));
 	if (r->use_instead[0]) {
 		advice->cpus = -1;
 		return;
 	}
 	slurm_mem(advice->mem, sizeof(advice->mem), memory_of_all(r));
-	slurm_time(advice->time, sizeof(advice->time), r->elapsed_s * (1 + MARGIN));
+	/* Slurm's HH:MM:SS, in steps of 5 minutes, above 1 h of 15 minutes. A job needs time
+	 * for its own start too. */
+	double wanted = r->elapsed_s * (1 + MARGIN) / 60;
+	long long minutes = in_steps(wanted, wanted <= 60 ? 5 : 15);
+	snprintf(advice->time, sizeof(advice->time), "%02lld:%02lld:00", minutes / 60,
+		minutes % 60);
 	if (gpus)
 		snprintf(advice->gres, sizeof(advice->gres), "gpu:%zu", gpus);
 	snprintf(advice->command, sizeof(advice->command),
@@ -217,7 +208,6 @@ static void add_known(struct outline *o, const char *key, const char *label, con
 		outline_real(o, key, label, NAN);
 }
 
-/* The advice as a part of the outline. */
 static void add_advice(struct outline *o, const struct track_result *r,
 	const struct track_style *style, struct track_advice *advice)
 {
@@ -414,23 +404,6 @@ static void time_in(char dst[VALUE_CAP], double seconds, const char *unit)
 		duration_text(dst, VALUE_CAP, whole * 1000);
 }
 
-static void say_time(
-	struct str *out, const struct track_result *r, const struct track_style *style)
-{
-	char time[VALUE_CAP];
-	time_in(time, r->elapsed_s, style->time_unit);
-	str_addf(out, LABEL "%s", "Time", time);
-	if (!r->exited)
-		str_add(out, "; still running\n");
-	else if (r->exit_status == -1)
-		str_add(out, "\n");
-	else if (WIFSIGNALED(r->exit_status))
-		str_addf(out, "; killed by signal %d (%s)\n", WTERMSIG(r->exit_status),
-			strsignal(WTERMSIG(r->exit_status)));
-	else
-		str_addf(out, "; exit status %d\n", WEXITSTATUS(r->exit_status));
-}
-
 /* By a tenth, and by more than Slurm's options are rounded to. */
 static bool is_much_more(int64_t bytes, int64_t than_bytes)
 {
@@ -495,7 +468,6 @@ static void say_no_gpu(struct str *out, const struct track_result *r, const char
 	str_addf(out, "\n" LABEL "%s\n", "GPU time", why);
 }
 
-/* Two lines: memory and time. */
 static void say_gpu(
 	struct str *out, const struct track_result *r, const struct track_style *style)
 {
@@ -521,12 +493,22 @@ static void say_gpu(
 	str_addf(out, "\n" LABEL "active %s, idle-held %s\n", "GPU time", active, held);
 }
 
-/* The result for people: time, CPU, RAM, GPU memory, GPU time, and Slurm's options. */
 static void short_text(
 	struct str *out, const struct track_result *r, const struct track_style *style)
 {
 	struct track_advice advice;
-	say_time(out, r, style);
+	char time[VALUE_CAP];
+	time_in(time, r->elapsed_s, style->time_unit);
+	str_addf(out, LABEL "%s", "Time", time);
+	if (!r->exited)
+		str_add(out, "; still running\n");
+	else if (r->exit_status == -1)
+		str_add(out, "\n");
+	else if (WIFSIGNALED(r->exit_status))
+		str_addf(out, "; killed by signal %d (%s)\n", WTERMSIG(r->exit_status),
+			strsignal(WTERMSIG(r->exit_status)));
+	else
+		str_addf(out, "; exit status %d\n", WEXITSTATUS(r->exit_status));
 	say_cpu_and_ram(out, r, style);
 	say_gpu(out, r, style);
 	if (!style->advice)
@@ -672,8 +654,16 @@ static void add_percentages(struct outline *o, const char *key, const char *labe
 	outline_close(o);
 }
 
-static void add_cpu(struct outline *o, const struct track_result *r)
+static void make_outline(struct outline *o, const struct track_result *r,
+	const struct track_style *style, struct track_advice *advice)
 {
+	const struct track_unit *unit = track_time_unit(style->time_unit, r->elapsed_s);
+	if (style->legacy_spelling) {
+		o->replace[0] = "descendants";
+		o->replace[1] = "descendents";
+	}
+	add_ram(o, r, style);
+	add_gpu_ram(o, r, style);
 	outline_open(o, "cpu_utilization", "CPU utilization");
 	outline_count(o, "system_core_count", "System core count", r->core_count);
 	outline_count(o, "n_expected_cores", "Number of expected cores", r->expected_cores);
@@ -685,19 +675,6 @@ static void add_cpu(struct outline *o, const struct track_result *r)
 		outline_count(
 			o, groups[g].threads_key, groups[g].threads_label, r->max_threads[g]);
 	outline_close(o);
-}
-
-static void make_outline(struct outline *o, const struct track_result *r,
-	const struct track_style *style, struct track_advice *advice)
-{
-	const struct track_unit *unit = track_time_unit(style->time_unit, r->elapsed_s);
-	if (style->legacy_spelling) {
-		o->replace[0] = "descendants";
-		o->replace[1] = "descendents";
-	}
-	add_ram(o, r, style);
-	add_gpu_ram(o, r, style);
-	add_cpu(o, r);
 	outline_open(o, "gpu_utilization", "GPU utilization");
 	outline_count(o, "system_gpu_count", "System GPU count", r->gpu_count);
 	outline_count(o, "n_expected_gpus", "Number of expected GPUs", r->expected_gpus);
