@@ -166,18 +166,6 @@ static void add_line(struct table *t, const struct audit *a, const struct kept *
 	table_add(t, &line);
 }
 
-/* Notes which kinds of sources ran in the window. */
-static void judge_sources(const struct gather *g, struct event_list *l)
-{
-	for (size_t i = 0; i < g->n_runs; i++) {
-		const struct gather_run *run = &g->runs[i];
-		if (run->started_ms >= g->q->until_ms || run->last_tick_ms < g->q->since_ms)
-			continue;
-		l->simulated |= source_is_invented(run->source);
-		l->captured |= source_is_captured(run->source);
-	}
-}
-
 static int read_file(struct gather *g, struct gather_file *file, struct err *e)
 {
 	return events_of(g->context, file, e);
@@ -204,7 +192,14 @@ int event_list_read(struct event_list *l, const struct audit_question *q,
 		qsort(k.items, k.n, sizeof(*k.items), compare_kept);
 	for (size_t i = 0; i < k.n && rc == 0; i++)
 		add_line(&l->table, &a, &k.items[i], q->utc);
-	judge_sources(&g, l);
+	/* Which kinds of sources ran in the window. */
+	for (size_t i = 0; i < g.n_runs; i++) {
+		const struct gather_run *run = &g.runs[i];
+		if (run->started_ms >= g.q->until_ms || run->last_tick_ms < g.q->since_ms)
+			continue;
+		l->simulated |= source_is_invented(run->source);
+		l->captured |= source_is_captured(run->source);
+	}
 	free(k.items);
 	arena_finish(&k.texts);
 	gather_close(&g);

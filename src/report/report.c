@@ -106,7 +106,6 @@ static double squatting_share(const struct report *r)
 		r->held.ms[HOLDER_SQUATTING], r->held_ms - r->held.ms[HOLDER_USE_UNKNOWN]);
 }
 
-/* The longest observed time of any card. */
 static int64_t longest_ms(const struct audit *a)
 {
 	int64_t most_ms = 0;
@@ -326,24 +325,6 @@ void report_shown_held(
 	shares_round(parts, HOLDER_STATES + 1, shown);
 }
 
-static void add_window(struct report *r, const struct audit *a)
-{
-	r->since_ms = a->since_ms;
-	r->until_ms = a->until_ms;
-	r->length_ms = a->until_ms - a->since_ms;
-	r->asked_since_ms = a->asked_since_ms;
-	r->asked_until_ms = a->asked_until_ms;
-	r->clipped_start = a->clipped_start;
-	r->clipped_end = a->clipped_end;
-	r->resolution_ms = a->resolution_ms;
-	r->rules = a->rules;
-	r->rules_mixed = a->rules_mixed;
-	r->strict = a->strict;
-	r->hosts = a->hosts;
-	r->n_hosts = a->n_hosts;
-	r->n_listed = a->n_hosts > AUDIT_HOSTS_LISTED ? AUDIT_HOSTS_WORST : a->n_hosts;
-}
-
 /* The states of the headline; of users, with names of their own. */
 struct headline_state {
 	size_t state;	   /* of the sums */
@@ -393,21 +374,6 @@ static void add_states(
 }
 
 #define ADD_STATES(r, states, ms) add_states(r, states, sizeof(states) / sizeof(states[0]), ms)
-
-static void add_held(struct report *r, const struct audit *a)
-{
-	double shown[SHARES_MAX];
-	r->of_users = a->of_users;
-	r->held = (struct audit_sums)AUDIT_SUMS_NONE;
-	for (size_t i = 0; i < a->n_identities; i++)
-		audit_sums_add(&r->held, &a->identities[i].sums);
-	r->held_ms = audit_holder_ms(r->held.ms);
-	report_shown_held(r->held.ms, 0, shown);
-	for (int state = 0; state < HOLDER_STATES; state++) {
-		r->held_share[state] = report_share(r->held.ms[state], r->held_ms);
-		r->shown_held[state] = shown[state];
-	}
-}
 
 static void add_headline(struct report *r, const struct audit *a)
 {
@@ -481,8 +447,46 @@ static void add_waste(struct report *r, const struct audit *a, const struct repo
 /* A map of the week with fewer hours than this says nothing. */
 enum { LEAST_HOURS = 4 };
 
-static void add_hours(struct report *r, const struct audit *a)
+void report_add_figures(struct report *r, const struct audit *a, const struct report_request *q)
 {
+	r->since_ms = a->since_ms;
+	r->until_ms = a->until_ms;
+	r->length_ms = a->until_ms - a->since_ms;
+	r->asked_since_ms = a->asked_since_ms;
+	r->asked_until_ms = a->asked_until_ms;
+	r->clipped_start = a->clipped_start;
+	r->clipped_end = a->clipped_end;
+	r->resolution_ms = a->resolution_ms;
+	r->rules = a->rules;
+	r->rules_mixed = a->rules_mixed;
+	r->strict = a->strict;
+	r->hosts = a->hosts;
+	r->n_hosts = a->n_hosts;
+	r->n_listed = a->n_hosts > AUDIT_HOSTS_LISTED ? AUDIT_HOSTS_WORST : a->n_hosts;
+	double shown[SHARES_MAX];
+	r->of_users = a->of_users;
+	r->held = (struct audit_sums)AUDIT_SUMS_NONE;
+	for (size_t i = 0; i < a->n_identities; i++)
+		audit_sums_add(&r->held, &a->identities[i].sums);
+	r->held_ms = audit_holder_ms(r->held.ms);
+	report_shown_held(r->held.ms, 0, shown);
+	for (int state = 0; state < HOLDER_STATES; state++) {
+		r->held_share[state] = report_share(r->held.ms[state], r->held_ms);
+		r->shown_held[state] = shown[state];
+	}
+	add_headline(r, a);
+	add_waste(r, a, q);
+}
+
+void report_make(struct report *r, const struct audit *a, const struct report_request *q)
+{
+	*r = (struct report){ .utc = q->utc,
+		.only = q->only,
+		.stores = &a->stores,
+		.fleet = a->fleet.asked ? &a->fleet : NULL,
+		.asked = q->asked };
+	report_add_figures(r, a, q);
+	r->minutes = r->observed_ms + r->ms[CARD_UNOBSERVED] < HOUR_MS;
 	int n = 0;
 	for (int i = 0; i < 7 * 24; i++) {
 		const int64_t *ms = a->heat[i / 24][i % 24].ms;
@@ -498,26 +502,6 @@ static void add_hours(struct report *r, const struct audit *a)
 		}
 	}
 	r->has_hours = n >= LEAST_HOURS;
-}
-
-void report_add_figures(struct report *r, const struct audit *a, const struct report_request *q)
-{
-	add_window(r, a);
-	add_held(r, a);
-	add_headline(r, a);
-	add_waste(r, a, q);
-}
-
-void report_make(struct report *r, const struct audit *a, const struct report_request *q)
-{
-	*r = (struct report){ .utc = q->utc,
-		.only = q->only,
-		.stores = &a->stores,
-		.fleet = a->fleet.asked ? &a->fleet : NULL,
-		.asked = q->asked };
-	report_add_figures(r, a, q);
-	r->minutes = r->observed_ms + r->ms[CARD_UNOBSERVED] < HOUR_MS;
-	add_hours(r, a);
 	report_time_add_trend(r, a);
 	report_time_add_line(r, a);
 	report_cards_add_hosts(&r->host_table, a);

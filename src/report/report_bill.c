@@ -393,7 +393,6 @@ struct bill {
 	struct bill_totals totals;
 };
 
-/* Works out the amounts of a line from its cost. */
 static void set_amounts(const struct bill *b, struct bill_line *line)
 {
 	const struct audit_cost *cost = &line->cost;
@@ -413,7 +412,6 @@ static struct bill_line *add_line(
 	return line;
 }
 
-/* Adds users, or groups if the report is by group. */
 static void add_identities(struct bill *b)
 {
 	const struct audit_breakdown *groups = &b->a->breakdown;
@@ -432,7 +430,6 @@ static void add_identities(struct bill *b)
 	b->n_identities = n;
 }
 
-/* Adds the lines for time that belongs to no identity. */
 static void add_others(struct bill *b)
 {
 	struct audit_cost used = { 0 }, free_time = { 0 }, unobserved = { 0 };
@@ -508,7 +505,6 @@ static int compare_lines(const void *x, const void *y)
 	return strcmp(p->label, q->label);
 }
 
-/* Adds the amounts of a line to a sum. */
 static void sum_up(const struct bill *b, struct bill_line *sum, const struct bill_line *line)
 {
 	audit_cost_add(&sum->cost, &line->cost);

@@ -329,8 +329,18 @@ static const struct audit_identity *find_user(const struct audit *a, const char 
 	return NULL;
 }
 
-static void add_releases(struct report_person *p, const struct audit *a)
+void report_compare_person(struct report *r, const char *name, const struct report_other *other)
 {
+	struct report_person *p = &r->person;
+	const struct audit *a = other->audit;
+	const struct audit_identity *now = find_user(a, name);
+	*p = (struct report_person){ .now = use_of(now),
+		.before = use_of(find_user(other->before, name)),
+		.n_users = a->n_identities,
+		.rank = now != NULL };
+	str_copy(p->name, sizeof(p->name), name);
+	for (size_t i = 0; i < a->n_identities && now; i++)
+		p->rank += audit_waste(&a->identities[i].sums) > audit_waste(&now->sums);
 	bool several = a->n_hosts > 1;
 	for (size_t i = 0; i < a->n_present; i++) {
 		const struct audit_present *held = &a->present[i];
@@ -350,19 +360,4 @@ static void add_releases(struct report_person *p, const struct audit *a)
 		release_command(
 			release->command, held->pid, held->job, held->container, held->pod);
 	}
-}
-
-void report_compare_person(struct report *r, const char *name, const struct report_other *other)
-{
-	struct report_person *p = &r->person;
-	const struct audit *a = other->audit;
-	const struct audit_identity *now = find_user(a, name);
-	*p = (struct report_person){ .now = use_of(now),
-		.before = use_of(find_user(other->before, name)),
-		.n_users = a->n_identities,
-		.rank = now != NULL };
-	str_copy(p->name, sizeof(p->name), name);
-	for (size_t i = 0; i < a->n_identities && now; i++)
-		p->rank += audit_waste(&a->identities[i].sums) > audit_waste(&now->sums);
-	add_releases(p, a);
 }

@@ -49,7 +49,7 @@ void report_events_add(struct table *t, const struct audit *a)
 
 /* The beginning of the sentence about a kind, and whether it ends with the text of the last
  * event. */
-static const struct event_words {
+static const struct {
 	const char *label;
 	bool text;
 } words[EVENT_KINDS] = {
@@ -63,19 +63,6 @@ static const struct event_words {
 	[EVENT_SUSPEND] = { "suspended", false },
 	[EVENT_CLOCK_STEP] = { "clock set", true },
 };
-
-/* "GPU 2 of lab", "lab" or "": where the last one happened. */
-static void show_place(
-	char *dst, size_t cap, const struct audit *a, const struct audit_event *event)
-{
-	const char *host = a->n_hosts > 1 ? a->hosts[event->last_host].hostname : "";
-	char label[CARD_LABEL_CAP] = "";
-	bool card = event->last_card != AUDIT_NO_CARD;
-	if (card)
-		card_label(label, sizeof(label), &a->cards[event->last_card].id);
-	snprintf(dst, cap, "%s%s%s%s%s", card || *host ? " on " : "", card ? "GPU " : "", label,
-		card && *host ? " of " : "", host);
-}
 
 static void add_event(struct report *r, const struct audit *a, const struct audit_event *event)
 {
@@ -94,7 +81,14 @@ static void add_event(struct report *r, const struct audit *a, const struct audi
 		snprintf(total, sizeof(total), ", %s%s%s", length,
 			event->kind == EVENT_GAP ? " of GPU time without readings" : "",
 			event->times > 1 ? " in all" : "");
-	show_place(place, sizeof(place), a, event);
+	/* "GPU 2 of lab", "lab" or "": where the last one happened. */
+	const char *host = a->n_hosts > 1 ? a->hosts[event->last_host].hostname : "";
+	char label[CARD_LABEL_CAP] = "";
+	bool card = event->last_card != AUDIT_NO_CARD;
+	if (card)
+		card_label(label, sizeof(label), &a->cards[event->last_card].id);
+	snprintf(place, sizeof(place), "%s%s%s%s%s", card || *host ? " on " : "",
+		card ? "GPU " : "", label, card && *host ? " of " : "", host);
 	moment_text(when, sizeof(when), event->last_ms, r->utc);
 	const char *before = event->total_ms >= 0 ? " until" /* the stored moment is its end */
 			     : *place || event->times > 1 ? ","

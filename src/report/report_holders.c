@@ -12,7 +12,7 @@
 #include "report/report_parts.h"
 
 /* The data of a row. Times are in milliseconds. */
-struct holder_row {
+struct report_holder {
 	const char *keys[BY_MAX];		     /* its key for programs; NULL: none */
 	const char *user, *shown_user, *host, *uuid; /* NULL: several */
 	char label[LABEL_CAP + COMMAND_CAP];	     /* its name for people */
@@ -33,7 +33,7 @@ struct holder_row {
 	double shown_cost, shown_idle_cost, unpriced, kwh, floor_kwh;
 };
 
-#define OF(member) offsetof(struct holder_row, member)
+#define OF(member) offsetof(struct report_holder, member)
 static const struct column time_columns[] = {
 	{ "gpu_seconds", "held", NUMBER(GPU_MS, held), .width = 6 },
 	{ "active_gpu_seconds", "used", NUMBER(GPU_MS, ms[HOLDER_ACTIVE]), .width = 6 },
@@ -115,8 +115,7 @@ static const struct column card_columns[] = {
 };
 #undef OF
 
-/* Sets the numbers of cards' own time. */
-static void set_cards(struct holder_row *view, const struct audit_row *row)
+static void set_cards(struct report_holder *view, const struct audit_row *row)
 {
 	const int64_t *ms = row->sums.ms, reserved_ms = row->sums.reserved_ms;
 	int64_t observed_ms = audit_holder_ms(ms) + reserved_ms;
@@ -137,24 +136,7 @@ static void set_cards(struct holder_row *view, const struct audit_row *row)
 	view->known_ms = row->known_ms;
 }
 
-/* Sets what a row costs; `cents`: as shown to people. */
-static void set_costs(
-	struct holder_row *view, const struct audit_cost *cost, const struct bill_cents *cents)
-{
-	for (size_t part = 0; part <= COSTS; part++)
-		view->money[part] = report_bill_money(cost, part);
-	if (isnan(view->reserved))
-		view->money[COST_RESERVED] = NAN;
-	bool priced = !isnan(view->money[COSTS]);
-	view->shown_cost = priced ? report_bill_sum(cents) : NAN;
-	view->shown_idle_cost = priced ? (double)cents->parts[COST_IDLE_HELD] / 100 : NAN;
-	view->unpriced = (double)cost->unpriced_ms;
-	view->kwh = cost->energy_ms ? cost->energy_mj / 3.6e9 : NAN;
-	view->floor_kwh = cost->energy_ms ? cost->floor_mj / 3.6e9 : NAN;
-}
-
-/* Sets the numbers of a row. */
-static void set_numbers(struct holder_row *view, const struct audit_row *row,
+static void set_numbers(struct report_holder *view, const struct audit_row *row,
 	enum measure measure, const struct bill_cents *cents)
 {
 	const struct audit_sums *sums = &row->sums;
@@ -183,7 +165,17 @@ static void set_numbers(struct holder_row *view, const struct audit_row *row,
 	view->pid = row->pid;
 	view->started_ms = row->started_ms;
 	set_cards(view, row);
-	set_costs(view, &sums->cost, cents);
+	/* `cents`: as shown to people. */
+	for (size_t part = 0; part <= COSTS; part++)
+		view->money[part] = report_bill_money(&sums->cost, part);
+	if (isnan(view->reserved))
+		view->money[COST_RESERVED] = NAN;
+	bool priced = !isnan(view->money[COSTS]);
+	view->shown_cost = priced ? report_bill_sum(cents) : NAN;
+	view->shown_idle_cost = priced ? (double)cents->parts[COST_IDLE_HELD] / 100 : NAN;
+	view->unpriced = (double)sums->cost.unpriced_ms;
+	view->kwh = sums->cost.energy_ms ? sums->cost.energy_mj / 3.6e9 : NAN;
+	view->floor_kwh = sums->cost.energy_ms ? sums->cost.floor_mj / 3.6e9 : NAN;
 }
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -203,24 +195,6 @@ static struct column *append(struct choice *c, const struct column *columns, siz
 	memcpy(first, columns, n * sizeof(*columns));
 	c->n += n;
 	return first;
-}
-
-/* Adds the columns that name the identity, for programs and for people. */
-static void add_keys(struct choice *c, const struct by *by, const char *title)
-{
-	for (size_t i = 0; i < by->n; i++) {
-		bool process = by->kinds[i] == IDENTITY_PROCESS;
-		append(c, &key_columns[i], 1)->key =
-			process ? "command" : identity_kinds[by->kinds[i]].name;
-	}
-	struct column *label = append(c, &label_column, 1);
-	label->title = title;
-	for (size_t i = 0; i < by->n; i++)
-		if (identity_by_measure(by, i, false) == MEASURE_PROCESSES ||
-			by->kinds[i] == IDENTITY_MODEL)
-			label->width = LONG_LABEL;
-	if (identity_by_has(by, IDENTITY_PROCESS))
-		append(c, process_columns, COUNT_OF(process_columns));
 }
 
 /* Adds user, host and card columns, where the kinds do not already name them. */
@@ -247,7 +221,20 @@ static void start_table(struct table *t, const struct by *by, bool of_users, boo
 		snprintf(title + strlen(title), sizeof(title) - strlen(title), "%s%s",
 			i ? ", " : "", identity_kinds[by->kinds[i]].name);
 	const char *copy = arena_text(&t->texts, title);
-	add_keys(&c, by, copy ? copy : "");
+	/* The columns that name the identity, for programs and for people. */
+	for (size_t i = 0; i < by->n; i++) {
+		bool process = by->kinds[i] == IDENTITY_PROCESS;
+		append(&c, &key_columns[i], 1)->key =
+			process ? "command" : identity_kinds[by->kinds[i]].name;
+	}
+	struct column *label = append(&c, &label_column, 1);
+	label->title = copy ? copy : "";
+	for (size_t i = 0; i < by->n; i++)
+		if (identity_by_measure(by, i, false) == MEASURE_PROCESSES ||
+			by->kinds[i] == IDENTITY_MODEL)
+			label->width = LONG_LABEL;
+	if (identity_by_has(by, IDENTITY_PROCESS))
+		append(&c, process_columns, COUNT_OF(process_columns));
 	if (all_users)
 		c.items[0].key = "identity";
 	if (!all_users && identity_by_measure(by, by->n - 1, of_users) == MEASURE_CARDS) {
@@ -342,8 +329,7 @@ static const char *path_end(const char *path)
 	return at;
 }
 
-/* Writes the name of the row for people. */
-static void show_label(struct holder_row *view, const struct listing *l, size_t level,
+static void show_label(struct report_holder *view, const struct listing *l, size_t level,
 	const struct audit_row *row)
 {
 	enum identity kind = l->from->by.kinds[level];
@@ -366,7 +352,7 @@ static void show_label(struct holder_row *view, const struct listing *l, size_t 
 	snprintf(view->label, sizeof(view->label), "%s%s%s", indent, before, key);
 }
 
-static void add_row(struct listing *l, const struct holder_row *view, struct report_row mark)
+static void add_row(struct listing *l, const struct report_holder *view, struct report_row mark)
 {
 	size_t n = l->to->table.n_rows;
 	if (!array_one_more(&l->to->rows, n)) {
@@ -381,7 +367,7 @@ static void list_row(struct listing *l, size_t level, const struct audit_row *ro
 {
 	const struct audit *a = l->a;
 	const struct audit_row *outer = level ? &l->from->rows[0][row->outer] : row;
-	struct holder_row view = { .keys = { outer->key, level ? row->key : NULL },
+	struct report_holder view = { .keys = { outer->key, level ? row->key : NULL },
 		.shown_user = "(several)",
 		.card_index = -1,
 		.late_ms = audit_is_late(a, row->known_ms) ? row->known_ms : -1 };
@@ -427,7 +413,9 @@ static void leave_out(
 
 static void list_rest(struct listing *l, size_t level, const struct rest *rest)
 {
-	struct holder_row view = { .shown_user = "(several)", .card_index = -1, .late_ms = -1 };
+	struct report_holder view = {
+		.shown_user = "(several)", .card_index = -1, .late_ms = -1
+	};
 	if (rest->n == 0 || !l->rest)
 		return;
 	view.reserved = l->a->has_leases ? (double)rest->sums.sums.reserved_ms : (double)NAN;
@@ -534,7 +522,6 @@ static void list(struct listing *l)
 	free(inner);
 }
 
-/* Makes the table of users. */
 static bool list_users(struct listing l)
 {
 	const struct audit *a = l.a;

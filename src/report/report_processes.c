@@ -150,18 +150,6 @@ static const struct column spell_columns[] = {
 };
 #undef OF
 
-/* Shows a notebook by the name of its file: space is short, and all notebooks have the same
- * command. */
-static void show_what(char dst[REPORT_WHAT_CAP], const struct audit_spell *s)
-{
-	const char *path = s->texts[PROCESS_NOTEBOOK_PATH];
-	const char *slash = path ? strrchr(path, '/') : NULL;
-	if (path && *path)
-		str_copy(dst, REPORT_WHAT_CAP, slash && slash[1] ? slash + 1 : path);
-	else
-		report_show_what(dst, s->texts);
-}
-
 void report_processes_add_spells(struct table *t, const struct audit *a)
 {
 	static const char *const fates[] = { [SPELL_ACTIVE] = "used",
@@ -190,7 +178,15 @@ void report_processes_add_spells(struct table *t, const struct audit *a)
 			.card_index = card->id.index,
 			.cost = card->price * (double)s->window_ms / 3600e3 };
 		report_show_where(row.where, a, s->card);
-		show_what(row.what, s);
+		/* A notebook is shown by the name of its file: space is short, and all
+		 * notebooks have the same command. */
+		const char *path = s->texts[PROCESS_NOTEBOOK_PATH];
+		const char *slash = path ? strrchr(path, '/') : NULL;
+		if (path && *path)
+			str_copy(row.what, sizeof(row.what),
+				slash && slash[1] ? slash + 1 : path);
+		else
+			report_show_what(row.what, s->texts);
 		table_add(t, &row);
 	}
 }

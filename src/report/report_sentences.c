@@ -106,7 +106,6 @@ static const char *const measure_texts[MEASURES] = {
 	[MEASURE_SHARES] = "shares of the GPUs' time, which add up to it",
 };
 
-/* Explains the columns. */
 static void add_measures(struct report *r, const struct audit *a)
 {
 	const struct report_breakdown *b = &r->breakdown;
@@ -295,20 +294,6 @@ static void add_sampled(struct report *r, const struct audit_fleet *f)
 		f->samplers);
 }
 
-/* Lists hosts asked by ssh that are missing. */
-static void add_asked(struct report *r, const struct asked_hosts *asked)
-{
-	enum { NAMED = 5 };
-	report_say(r, SENTENCE_FLEET, NULL, "Hosts asked by ssh: %zu; %zu answered.",
-		asked->n_asked, asked->n_answered);
-	for (size_t i = 0; i < asked->n_failed && i < NAMED; i++)
-		report_say(r, SENTENCE_FLEET, NULL, "Not in this report: %s (%s).",
-			asked->failed[i].host, asked->failed[i].why);
-	if (asked->n_failed > NAMED)
-		report_say(r, SENTENCE_FLEET, NULL, "Not in this report: %zu more.",
-			asked->n_failed - NAMED);
-}
-
 /* The foot of a report over a fleet or over stores. */
 /* Up to this many hosts without leases are named. */
 enum { LEASELESS_NAMED = 5 };
@@ -338,8 +323,17 @@ static void add_fleet(struct report *r, const struct audit *a)
 	enum { UNREAD_NAMED = 10 }; /* unreadable stores; JSON has all */
 	const struct audit_fleet *f = &a->fleet;
 	const struct audit_stores *s = &a->stores;
-	if (r->asked)
-		add_asked(r, r->asked);
+	if (r->asked) {
+		enum { NAMED = 5 };
+		report_say(r, SENTENCE_FLEET, NULL, "Hosts asked by ssh: %zu; %zu answered.",
+			r->asked->n_asked, r->asked->n_answered);
+		for (size_t i = 0; i < r->asked->n_failed && i < NAMED; i++)
+			report_say(r, SENTENCE_FLEET, NULL, "Not in this report: %s (%s).",
+				r->asked->failed[i].host, r->asked->failed[i].why);
+		if (r->asked->n_failed > NAMED)
+			report_say(r, SENTENCE_FLEET, NULL, "Not in this report: %zu more.",
+				r->asked->n_failed - NAMED);
+	}
 	if (f->asked) {
 		report_say(r, SENTENCE_FLEET, NULL, "From %s: %s.", f->url, f->engine);
 		add_hosts(r, a);
@@ -401,26 +395,6 @@ static void add_sources(struct report *r)
 /* Up to this many hosts without a recorder are named. */
 enum { ABSENT_MAX = 5 };
 
-/* Says since when hosts have had no recorder. */
-static void add_absent(struct report *r)
-{
-	size_t n = 0, most = r->n_listed < r->n_hosts ? ABSENT_MAX : r->n_hosts;
-	for (size_t i = 0; i < r->n_hosts; i++) {
-		const struct audit_host *host = &r->hosts[i];
-		char last[48];
-		if (host->recording || host->last_tick_ms < 0 ||
-			host->last_tick_ms + 1000 >= host->until_ms || ++n > most)
-			continue;
-		moment_text(last, sizeof(last), host->last_tick_ms, r->utc);
-		report_say(r, SENTENCE_ABSENT, NULL, "No recorder on %s since %s.",
-			host->hostname, last);
-	}
-	if (n > most)
-		report_say(r, SENTENCE_ABSENT, NULL,
-			"No recorder at the end of the window on %zu other host%s.", n - most,
-			report_plural(n - most));
-}
-
 /* Says which window is covered, and whether it is shorter than the requested one. */
 static void add_coverage(struct report *r)
 {
@@ -446,20 +420,22 @@ static void add_coverage(struct report *r)
 			"Clipped: up to %s was asked for; the newest data is older, and "
 			"nothing of it was recorded here.",
 			until);
-	add_absent(r);
-}
-
-static void add_headline(struct report *r)
-{
-	char hours[HOURS_TEXT_CAP], whole[HOURS_TEXT_CAP];
-	report_hours(r, hours, r->observed_ms);
-	if (!r->of_users)
-		report_say(r, SENTENCE_OBSERVED, NULL, "of %s %s observed on %zu GPU%s", hours,
-			report_unit(r), r->observed_cards, report_plural(r->observed_cards));
-	report_hours(r, hours, r->ms[CARD_UNOBSERVED]);
-	report_hours(r, whole, r->observed_ms + r->ms[CARD_UNOBSERVED]);
-	report_say(r, SENTENCE_UNOBSERVED, NULL, "of the window: %s of %s %s have no reading",
-		hours, whole, report_unit(r));
+	/* Since when hosts have had no recorder. */
+	size_t n = 0, most = r->n_listed < r->n_hosts ? ABSENT_MAX : r->n_hosts;
+	for (size_t i = 0; i < r->n_hosts; i++) {
+		const struct audit_host *host = &r->hosts[i];
+		char last[48];
+		if (host->recording || host->last_tick_ms < 0 ||
+			host->last_tick_ms + 1000 >= host->until_ms || ++n > most)
+			continue;
+		moment_text(last, sizeof(last), host->last_tick_ms, r->utc);
+		report_say(r, SENTENCE_ABSENT, NULL, "No recorder on %s since %s.",
+			host->hostname, last);
+	}
+	if (n > most)
+		report_say(r, SENTENCE_ABSENT, NULL,
+			"No recorder at the end of the window on %zu other host%s.", n - most,
+			report_plural(n - most));
 }
 
 static void add_energy(struct report *r)
@@ -548,26 +524,6 @@ static const struct status_word {
 	{ "denied", "may not be opened" },
 };
 
-static void add_cards(struct report *r, const struct audit *a)
-{
-	for (size_t i = 0; i < a->n_cards; i++) {
-		const struct audit_card *card = &a->cards[i];
-		const char *words = card->status;
-		char label[CARD_LABEL_CAP], seen[48];
-		bool several = a->n_hosts > 1;
-		if (strcmp(card->status, "ok") == 0)
-			continue;
-		for (size_t k = 0; k < sizeof(status_words) / sizeof(status_words[0]); k++)
-			if (strcmp(status_words[k].status, card->status) == 0)
-				words = status_words[k].words;
-		card_label(label, sizeof(label), &card->id);
-		moment_text(seen, sizeof(seen), card->last_seen_ms, r->utc);
-		report_say(r, SENTENCE_CARD, NULL, "* GPU %s%s%s %s; accounted up to %s", label,
-			several ? " on " : "", several ? a->hosts[card->host].hostname : "",
-			words, seen);
-	}
-}
-
 static void add_rules(struct report *r)
 {
 	if (r->fleet && !r->fleet->sampled_ms) {
@@ -602,10 +558,33 @@ void report_sentences_add(
 	add_sources(r);
 	add_coverage(r);
 	add_restriction(r, a, q);
-	add_headline(r);
+	char hours[HOURS_TEXT_CAP], whole[HOURS_TEXT_CAP];
+	report_hours(r, hours, r->observed_ms);
+	if (!r->of_users)
+		report_say(r, SENTENCE_OBSERVED, NULL, "of %s %s observed on %zu GPU%s", hours,
+			report_unit(r), r->observed_cards, report_plural(r->observed_cards));
+	report_hours(r, hours, r->ms[CARD_UNOBSERVED]);
+	report_hours(r, whole, r->observed_ms + r->ms[CARD_UNOBSERVED]);
+	report_say(r, SENTENCE_UNOBSERVED, NULL, "of the window: %s of %s %s have no reading",
+		hours, whole, report_unit(r));
 	if (!r->of_users)
 		add_waste(r, a, q);
-	add_cards(r, a);
+	for (size_t i = 0; i < a->n_cards; i++) {
+		const struct audit_card *card = &a->cards[i];
+		const char *words = card->status;
+		char label[CARD_LABEL_CAP], seen[48];
+		bool several = a->n_hosts > 1;
+		if (strcmp(card->status, "ok") == 0)
+			continue;
+		for (size_t k = 0; k < sizeof(status_words) / sizeof(status_words[0]); k++)
+			if (strcmp(status_words[k].status, card->status) == 0)
+				words = status_words[k].words;
+		card_label(label, sizeof(label), &card->id);
+		moment_text(seen, sizeof(seen), card->last_seen_ms, r->utc);
+		report_say(r, SENTENCE_CARD, NULL, "* GPU %s%s%s %s; accounted up to %s", label,
+			several ? " on " : "", several ? a->hosts[card->host].hostname : "",
+			words, seen);
+	}
 	report_processes_add_orphans(r, a);
 	add_notes(r, a, q);
 	report_processes_say_spells(r, a);

@@ -9,7 +9,6 @@
 #include "base/moment.h"
 #include "report/report_parts.h"
 
-/* The date of the i-th day of the audit. */
 static struct tm date_of(const struct audit_days *days, size_t i)
 {
 	return moment_fields((days->first + (int64_t)i) * 86400000, true);
@@ -163,20 +162,6 @@ static size_t list_ticks(
 	return n;
 }
 
-static void name_tick(struct report_tick *tick, int64_t ms, const struct tick_step *s, bool utc)
-{
-	struct tm tm = moment_fields(ms, utc);
-	if (s->months)
-		snprintf(tick->label, sizeof(tick->label), "%04d-%02d",
-			(tm.tm_year + 1900) % 10000, (tm.tm_mon + 1) % 100);
-	else if (s->days || (tm.tm_hour == 0 && tm.tm_min == 0))
-		snprintf(tick->label, sizeof(tick->label), "%02d-%02d", (tm.tm_mon + 1) % 100,
-			tm.tm_mday % 100);
-	else
-		snprintf(tick->label, sizeof(tick->label), "%02d:%02d", tm.tm_hour % 100,
-			tm.tm_min % 100);
-}
-
 static void add_ticks(struct report *r)
 {
 	struct report_timeline *t = &r->timeline;
@@ -189,7 +174,16 @@ static void add_ticks(struct report *r)
 	for (size_t k = 0; k < n; k++) {
 		t->ticks[k].at = (double)(ticks[k] - r->since_ms) / (double)r->length_ms;
 		t->ticks[k].between = n > 4 && k % 2;
-		name_tick(&t->ticks[k], ticks[k], &steps[i], r->utc);
+		struct tm tm = moment_fields(ticks[k], r->utc);
+		if (steps[i].months)
+			snprintf(t->ticks[k].label, sizeof(t->ticks[k].label), "%04d-%02d",
+				(tm.tm_year + 1900) % 10000, (tm.tm_mon + 1) % 100);
+		else if (steps[i].days || (tm.tm_hour == 0 && tm.tm_min == 0))
+			snprintf(t->ticks[k].label, sizeof(t->ticks[k].label), "%02d-%02d",
+				(tm.tm_mon + 1) % 100, tm.tm_mday % 100);
+		else
+			snprintf(t->ticks[k].label, sizeof(t->ticks[k].label), "%02d:%02d",
+				tm.tm_hour % 100, tm.tm_min % 100);
 	}
 	t->n_ticks = n;
 }
