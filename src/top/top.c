@@ -32,7 +32,6 @@ struct top {
 	size_t cap_cards;
 };
 
-/* Chooses the cards that are shown. */
 static int choose_cards(struct top *t, struct err *e)
 {
 	struct top_now *now = &t->state.now;
@@ -172,7 +171,6 @@ static void find_note(struct top *t)
 	}
 }
 
-/* Takes the new readings from the live view. */
 static int take(struct top *t, struct err *e)
 {
 	struct top_now *now = &t->state.now;
@@ -312,17 +310,6 @@ static bool act(struct top *t, struct top_screen *screen, enum top_action action
 	return action != TOP_QUIT;
 }
 
-/* Waits for a key, the end of the interval, or the driver's pending answer. */
-static int wait_key(
-	struct top *t, struct top_screen *screen, int64_t wait_us, struct top_spot *at)
-{
-	bool owed = live_silent_ms(t->options->live) >= 0;
-	if (owed && wait_us > SILENCE_EVERY_US)
-		wait_us = SILENCE_EVERY_US;
-	return top_screen_key(screen, wait_us > 0 ? (int)((wait_us + 999) / 1000) : 0,
-		owed ? live_fd(t->options->live) : -1, at);
-}
-
 void top_run(struct top *t, struct top_screen *screen)
 {
 	struct clock real;
@@ -336,7 +323,14 @@ void top_run(struct top *t, struct top_screen *screen)
 		top_screen_size(screen, &rows, &columns);
 		top_draw(&t->state, rows, columns);
 		top_screen_show(screen, &t->state.frame);
-		int key = wait_key(t, screen, due_us - clock_now(&real).mono_us, &at);
+		/* Waits for a key, the end of the interval, or the driver's pending answer. */
+		int64_t wait_us = due_us - clock_now(&real).mono_us;
+		bool owed = live_silent_ms(t->options->live) >= 0;
+		if (owed && wait_us > SILENCE_EVERY_US)
+			wait_us = SILENCE_EVERY_US;
+		int key =
+			top_screen_key(screen, wait_us > 0 ? (int)((wait_us + 999) / 1000) : 0,
+				owed ? live_fd(t->options->live) : -1, &at);
 		if (key == TOP_KEY_HANGUP)
 			return;
 		bool had_card = t->state.page == TOP_CARD;

@@ -27,7 +27,6 @@ size_t top_draw_card_at(const struct top_state *s, size_t n)
 	return SIZE_MAX;
 }
 
-/* How the label of a card looks: the selected one is marked. */
 static enum top_style label_style(const struct top_state *s, size_t card)
 {
 	bool selected = s->on_cards && top_draw_card_at(s, s->card_row) == card;
@@ -131,7 +130,6 @@ static void draw_values(
 	top_frame_add_field(f, degrees >= 85 ? TOP_LOST : TOP_PLAIN, left, 5, false);
 }
 
-/* Draws a card without readings: one line that says why. */
 static void draw_fault(struct top_frame *f, const struct present_card *c)
 {
 	static const char *const why[CARD_STATUS_COUNT] = {
@@ -148,7 +146,6 @@ static void draw_fault(struct top_frame *f, const struct present_card *c)
 		top_frame_add(f, TOP_DIM, "; trying again every 30 s");
 }
 
-/* Draws how long the card has been in its state. */
 static void draw_since(struct top_state *s, const struct present_card *c)
 {
 	char text[40] = ">";
@@ -330,24 +327,6 @@ static bool is_left(const struct holder_column *c)
 	return c->top_width == 0;
 }
 
-static void draw_titles(struct top_state *s, const struct shown_columns *c)
-{
-	struct top_frame *f = &s->frame;
-	top_frame_add(f, TOP_HEADING, " ");
-	for (size_t i = 0; i < c->n; i++) {
-		const struct holder_column *info = c->all[i];
-		if (!c->widths[i])
-			continue;
-		bool merged = info->look == HOLDER_COMMAND && !c->what && s->widest_what;
-		top_frame_add_field(f, info == s->model.sort ? TOP_SORTED : TOP_HEADING,
-			merged ? "WHAT, COMMAND" : info->top_title, c->widths[i],
-			is_left(info));
-		top_frame_add(f, TOP_HEADING, i + 1 < c->n ? " " : "");
-	}
-	top_frame_fill(f, TOP_HEADING, s->layout.columns);
-	top_frame_end_line(f);
-}
-
 static void idle_text(char *dst, size_t cap, const struct holder_row *row)
 {
 	int64_t idle_ms = present_idle_ms(row->now, row->process);
@@ -360,7 +339,6 @@ static void idle_text(char *dst, size_t cap, const struct holder_row *row)
 		dst[0] = '>';
 }
 
-/* The text of one cell of a process. */
 static void cell_text_of(
 	char *dst, size_t cap, const struct holder_column *c, const struct holder_row *row)
 {
@@ -405,7 +383,6 @@ static void draw_command(struct top_state *s, const struct top_row *row, enum to
 	str_finish(&text);
 }
 
-/* The style of a cell in a row that is not selected. */
 static enum top_style cell_style(
 	const struct present_process *p, bool idle, enum holder_look look)
 {
@@ -463,7 +440,20 @@ static void draw_table(struct top_state *s)
 	top_model_show(m, s->layout.table_rows);
 	follow_widths(s);
 	choose_columns(s, &columns);
-	draw_titles(s, &columns);
+	struct top_frame *f = &s->frame;
+	top_frame_add(f, TOP_HEADING, " ");
+	for (size_t i = 0; i < columns.n; i++) {
+		const struct holder_column *info = columns.all[i];
+		if (!columns.widths[i])
+			continue;
+		bool merged = info->look == HOLDER_COMMAND && !columns.what && s->widest_what;
+		top_frame_add_field(f, info == s->model.sort ? TOP_SORTED : TOP_HEADING,
+			merged ? "WHAT, COMMAND" : info->top_title, columns.widths[i],
+			is_left(info));
+		top_frame_add(f, TOP_HEADING, i + 1 < columns.n ? " " : "");
+	}
+	top_frame_fill(f, TOP_HEADING, s->layout.columns);
+	top_frame_end_line(f);
 	for (size_t i = 0; i < s->layout.table_rows && m->first + i < m->n_rows; i++) {
 		size_t at = m->first + i;
 		draw_row(s, &m->rows[at], &columns,

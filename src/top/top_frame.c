@@ -258,19 +258,6 @@ static const struct top_span *next_line(
 	return (size_t)(span - spans) < n ? span : NULL;
 }
 
-static void remember(struct top_painting *shown, const struct top_frame *f)
-{
-	shown->known = array_reserve(&shown->spans, &shown->cap_spans, f->n_spans);
-	if (!shown->known)
-		return;
-	str_clear(&shown->text);
-	str_add_bytes(&shown->text, str_text(&f->text), f->text.len);
-	if (f->n_spans)
-		memcpy(shown->spans, f->spans, f->n_spans * sizeof(*f->spans));
-	shown->n_spans = f->n_spans;
-	shown->known = !shown->text.failed;
-}
-
 void top_frame_paint(struct top_painting *shown, const struct top_frame *f,
 	const struct top_pen *pen, struct str *out)
 {
@@ -293,7 +280,15 @@ void top_frame_paint(struct top_painting *shown, const struct top_frame *f,
 		old = next_line(old, shown->spans, shown->n_spans);
 	}
 	use_style(&b, TOP_PLAIN);
-	remember(shown, f);
+	shown->known = array_reserve(&shown->spans, &shown->cap_spans, f->n_spans);
+	if (!shown->known)
+		return;
+	str_clear(&shown->text);
+	str_add_bytes(&shown->text, str_text(&f->text), f->text.len);
+	if (f->n_spans)
+		memcpy(shown->spans, f->spans, f->n_spans * sizeof(*f->spans));
+	shown->n_spans = f->n_spans;
+	shown->known = !shown->text.failed;
 }
 
 void top_frame_finish_painting(struct top_painting *shown)

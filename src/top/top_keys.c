@@ -77,7 +77,6 @@ static enum top_action open_page(struct top_state *s, enum top_page page)
 	return TOP_NOTHING;
 }
 
-/* Makes the selected process the one that the page shows. */
 static enum top_action open_target(struct top_state *s, enum top_page page)
 {
 	const struct top_row *row = top_model_row(&s->model);
@@ -224,7 +223,6 @@ static enum top_action click_table(struct top_state *s, struct top_spot at)
 	return TOP_NOTHING;
 }
 
-/* Handles the mouse. The wheel scrolls the cards if it is over them. */
 static enum top_action press_mouse(struct top_state *s, int key, struct top_spot at)
 {
 	if (key == TOP_KEY_CLICK)
@@ -236,7 +234,6 @@ static enum top_action press_mouse(struct top_state *s, int key, struct top_spot
 	return TOP_NOTHING;
 }
 
-/* Handles keys that change how the table is shown. */
 static enum top_action change_view(struct top_state *s, int key)
 {
 	switch (key) {

@@ -144,7 +144,6 @@ static size_t find_node(const struct tree_rows *t, uint32_t pid)
 	return n ? (size_t)(n - t->nodes) : NO_NODE;
 }
 
-/* Makes the nodes of all rows and ancestors. */
 static void make_nodes(struct tree_rows *t, const struct top_now *now)
 {
 	size_t n = 0, kept = 0;
@@ -213,20 +212,6 @@ static void put_family(struct tree_rows *t, size_t node, unsigned depth)
 	}
 }
 
-static void put_all(struct tree_rows *t)
-{
-	for (size_t i = 0; i < t->n_in; i++) {
-		size_t root = t->done[i] ? NO_NODE : child_towards(t, NO_NODE, t->node[i]);
-		if (root != NO_NODE)
-			put_family(t, root, 0);
-		/* Its parents form a cycle. */
-		if (!t->done[i]) {
-			t->done[i] = true;
-			put(t, &t->in[i], 0);
-		}
-	}
-}
-
 /* Puts the sorted rows into the order of a tree, and adds their ancestors. Siblings keep their
  * order. False: out of memory; the rows are unchanged. */
 static bool order_as_tree(struct top_model *m, const struct top_now *now)
@@ -241,7 +226,17 @@ static bool order_as_tree(struct top_model *m, const struct top_now *now)
 	bool ok = t.nodes && t.node && t.done && t.out;
 	if (ok) {
 		make_nodes(&t, now);
-		put_all(&t);
+		for (size_t i = 0; i < t.n_in; i++) {
+			size_t root =
+				t.done[i] ? NO_NODE : child_towards(&t, NO_NODE, t.node[i]);
+			if (root != NO_NODE)
+				put_family(&t, root, 0);
+			/* Its parents form a cycle. */
+			if (!t.done[i]) {
+				t.done[i] = true;
+				put(&t, &t.in[i], 0);
+			}
+		}
 		memcpy(m->rows, t.out, t.n_out * sizeof(*t.out));
 		m->n_rows = t.n_out;
 	}

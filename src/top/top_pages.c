@@ -60,7 +60,6 @@ size_t top_pages_menu_first(const struct top_state *s)
 	return s->menu >= visible ? s->menu - visible + 1 : 0;
 }
 
-/* Draws a line of a menu, if it is on the screen. */
 static void menu_line(struct top_state *s, size_t line, const char *text)
 {
 	size_t visible = s->layout.table_rows, first = top_pages_menu_first(s);
@@ -189,7 +188,6 @@ static void idle_fact(struct top_state *s, const struct present_process *p)
 	fact(s, "was idle", text);
 }
 
-/* Draws what the target does on its card. */
 static void draw_use(struct top_state *s, const struct present_process *p)
 {
 	char text[160], name[16];

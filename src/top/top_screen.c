@@ -123,18 +123,6 @@ static void on_continue(int signal)
 	continued = 1;
 }
 
-static void set_modes(struct top_screen *s)
-{
-	set_escdelay(25);
-	cbreak();
-	noecho();
-	nonl();
-	keypad(s->keys, TRUE);
-	wtimeout(s->keys, 0);
-	curs_set(0);
-	mouseinterval(0);
-}
-
 void top_screen_mouse(struct top_screen *s, bool on)
 {
 	const mmask_t wanted =
@@ -162,7 +150,14 @@ int top_screen_open(struct top_screen **out, FILE *in, FILE *to, bool color, str
 	s->in_fd = fileno(in);
 	s->out_fd = fileno(to);
 	s->narrow = tigetflag("am") > 0 && tigetflag("xenl") <= 0;
-	set_modes(s);
+	set_escdelay(25);
+	cbreak();
+	noecho();
+	nonl();
+	keypad(s->keys, TRUE);
+	wtimeout(s->keys, 0);
+	curs_set(0);
+	mouseinterval(0);
 	sigaction(SIGCONT, &action, NULL);
 	refresh(); /* curses takes the screen over, empty */
 	*out = s;
@@ -222,21 +217,6 @@ void top_screen_show(struct top_screen *s, const struct top_frame *f)
 		send_all(s->out_fd, str_text(&s->out), s->out.len);
 }
 
-static int mouse_key(struct top_spot *at)
-{
-	MEVENT event;
-	if (getmouse(&event) != OK)
-		return TOP_KEY_RESIZE;
-	at->line = event.y > 0 ? (size_t)event.y : 0;
-	at->column = event.x > 0 ? (size_t)event.x : 0;
-	if (event.bstate & BUTTON4_PRESSED)
-		return TOP_KEY_WHEEL_UP;
-	if (event.bstate & BUTTON5_PRESSED)
-		return TOP_KEY_WHEEL_DOWN;
-	return event.bstate & (BUTTON1_PRESSED | BUTTON1_CLICKED) ? TOP_KEY_CLICK
-								  : TOP_KEY_RESIZE;
-}
-
 static int function_key(int key, struct top_spot *at)
 {
 	static const int keys[][2] = {
@@ -252,8 +232,19 @@ static int function_key(int key, struct top_spot *at)
 		{ KEY_BACKSPACE, TOP_KEY_BACKSPACE },
 		{ KEY_DC, TOP_KEY_BACKSPACE },
 	};
-	if (key == KEY_MOUSE)
-		return mouse_key(at);
+	if (key == KEY_MOUSE) {
+		MEVENT event;
+		if (getmouse(&event) != OK)
+			return TOP_KEY_RESIZE;
+		at->line = event.y > 0 ? (size_t)event.y : 0;
+		at->column = event.x > 0 ? (size_t)event.x : 0;
+		if (event.bstate & BUTTON4_PRESSED)
+			return TOP_KEY_WHEEL_UP;
+		if (event.bstate & BUTTON5_PRESSED)
+			return TOP_KEY_WHEEL_DOWN;
+		return event.bstate & (BUTTON1_PRESSED | BUTTON1_CLICKED) ? TOP_KEY_CLICK
+									  : TOP_KEY_RESIZE;
+	}
 	if (key >= KEY_F(1) && key <= KEY_F(12))
 		return TOP_KEY_F0 + (key - KEY_F(0));
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
