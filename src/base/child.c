@@ -62,15 +62,6 @@ static bool become_user(const struct child_command *c)
 	       setresuid(c->uid, c->uid, c->uid) == 0;
 }
 
-static void usual_signals(void)
-{
-	sigset_t none;
-	for (int i = 1; i < NSIG; i++)
-		signal(i, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
 /* Limits the size of the file that the program writes. SIGXFSZ is ignored, so a write beyond
  * the limit fails and does not end the program. */
 static bool limit_output(const struct child_command *c)
@@ -89,7 +80,11 @@ static _Noreturn void become_program(const struct child_command *c, struct pipes
 	int in = out_of_the_way(c->input ? p->input[0] : open("/dev/null", O_RDONLY));
 	int errors = out_of_the_way(p->output[1]), failure = out_of_the_way(p->failure[1]);
 	int out = c->output_fd > 0 ? c->output_fd : errors;
-	usual_signals();
+	sigset_t none;
+	for (int i = 1; i < NSIG; i++)
+		signal(i, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	setsid();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (dup2(in, 0) == 0 && dup2(out, 1) == 1 && dup2(errors, 2) == 2 &&

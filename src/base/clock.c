@@ -101,26 +101,22 @@ bool clock_is_shared(const struct clock *c)
 	return !c->virtual_time || c->map;
 }
 
-static struct moment kernel_now(void)
-{
-	struct moment m = { 0 };
-	/* The wall clock is read between two readings of the boot clock; a preemption in
-	 * between would look like a clock step, so try again. */
-	for (int tries = 0; tries < 10; tries++) {
-		m.boot_us = kernel_us(CLOCK_BOOTTIME);
-		m.wall_us = kernel_us(CLOCK_REALTIME);
-		m.mono_us = kernel_us(CLOCK_MONOTONIC);
-		if (kernel_us(CLOCK_BOOTTIME) - m.boot_us < 1000)
-			break;
-	}
-	return m;
-}
-
 struct moment clock_now(const struct clock *c)
 {
 	const struct virtual_time *v = c->virtual_time;
-	if (!v)
-		return kernel_now();
+	if (!v) {
+		struct moment m = { 0 };
+		/* The wall clock is read between two readings of the boot clock; a preemption
+		 * in between would look like a clock step, so try again. */
+		for (int tries = 0; tries < 10; tries++) {
+			m.boot_us = kernel_us(CLOCK_BOOTTIME);
+			m.wall_us = kernel_us(CLOCK_REALTIME);
+			m.mono_us = kernel_us(CLOCK_MONOTONIC);
+			if (kernel_us(CLOCK_BOOTTIME) - m.boot_us < 1000)
+				break;
+		}
+		return m;
+	}
 	return (struct moment){
 		.wall_us = v->boot_us + v->wall_less_us,
 		.boot_us = v->boot_us,
@@ -160,22 +156,17 @@ static int wait_virtual(
 	return ready;
 }
 
-static int wait_follower(
-	struct virtual_time *v, int64_t until_us, struct pollfd *fds, unsigned n_fds)
-{
-	int ready = poll(fds, n_fds, 0);
-	if (ready == 0 && v->boot_us < until_us)
-		v->hold_us = until_us;
-	while (ready == 0 && v->boot_us < until_us)
-		ready = poll(fds, n_fds, HOLD_MS);
-	v->hold_us = v->boot_us;
-	return ready;
-}
-
 int clock_wait(struct clock *c, int64_t until_us, struct pollfd *fds, unsigned n_fds)
 {
-	if (c->follows)
-		return wait_follower(c->virtual_time, until_us, fds, n_fds);
+	if (c->follows) {
+		int ready = poll(fds, n_fds, 0);
+		if (ready == 0 && c->virtual_time->boot_us < until_us)
+			c->virtual_time->hold_us = until_us;
+		while (ready == 0 && c->virtual_time->boot_us < until_us)
+			ready = poll(fds, n_fds, HOLD_MS);
+		c->virtual_time->hold_us = c->virtual_time->boot_us;
+		return ready;
+	}
 	if (c->virtual_time)
 		return wait_virtual(c->virtual_time, until_us, fds, n_fds);
 	int64_t left_us = until_us - clock_now(c).boot_us;

@@ -33,29 +33,24 @@ static size_t next_item(struct shift *s)
 	return item;
 }
 
-/* Waits until all items before this one are taken, then takes its result. Only the thread whose
- * turn it is calls `take`, so it does not need the lock. */
-static void hand_in(struct shift *s, size_t item)
-{
-	pthread_mutex_lock(&s->lock);
-	while (s->turn != item)
-		pthread_cond_wait(&s->turned, &s->lock);
-	bool ended = s->ended;
-	pthread_mutex_unlock(&s->lock);
-	ended = !s->crew->take(s->crew->context, item) || ended;
-	pthread_mutex_lock(&s->lock);
-	s->ended = ended;
-	s->turn++;
-	pthread_cond_broadcast(&s->turned);
-	pthread_mutex_unlock(&s->lock);
-}
-
 static void *work(void *shift)
 {
 	struct shift *s = shift;
 	for (size_t item; (item = next_item(s)) < s->crew->n;) {
 		s->crew->work(s->crew->context, item);
-		hand_in(s, item);
+		/* All items before this one are taken first. Only the thread whose turn it is
+		 * calls `take`, so it does not need the lock. */
+		pthread_mutex_lock(&s->lock);
+		while (s->turn != item)
+			pthread_cond_wait(&s->turned, &s->lock);
+		bool ended = s->ended;
+		pthread_mutex_unlock(&s->lock);
+		ended = !s->crew->take(s->crew->context, item) || ended;
+		pthread_mutex_lock(&s->lock);
+		s->ended = ended;
+		s->turn++;
+		pthread_cond_broadcast(&s->turned);
+		pthread_mutex_unlock(&s->lock);
 	}
 	return NULL;
 }

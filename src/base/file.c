@@ -48,7 +48,6 @@ static ssize_t read_once(int fd, char *dst, size_t cap)
 	return n;
 }
 
-/* Reads until `dst` is full or the file ends. */
 static ssize_t read_up_to(int fd, char *dst, size_t cap)
 {
 	size_t len = 0;
@@ -133,7 +132,6 @@ static int open_to_read(const char *path, struct err *e)
 	return fd;
 }
 
-/* Reads all of `fd`, which is the file `path`. */
 static int read_whole(
 	int fd, const char *path, size_t max, struct file_content *f, struct err *e)
 {

@@ -17,7 +17,6 @@ static char *skip_blanks(char *at)
 	return at;
 }
 
-/* Removes blanks at the end. */
 static void trim_end(char *text)
 {
 	size_t len = strlen(text);

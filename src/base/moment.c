@@ -124,7 +124,6 @@ static int64_t at_clock(struct tm day, const struct tm *clock, bool utc)
 	return tm_to_ms(&day, utc);
 }
 
-/* A day, a time, or both. */
 static bool parse_calendar(const char *text, int64_t now_ms, bool utc, int64_t *ms)
 {
 	size_t len = strlen(text);

@@ -72,9 +72,15 @@ static int two_digits(const char *text)
 	return 10 * (text[0] - '0') + text[1] - '0';
 }
 
-/* "2026" and "2026-10". */
-static bool parse_number_of_year(struct period *p, const char *text, bool utc)
+bool period_parse(struct period *p, const char *text, int64_t now_ms, bool utc)
 {
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!is_name(text, names[i].name))
+			continue;
+		*p = period_at(names[i].unit, now_ms, names[i].shift, utc);
+		return true;
+	}
+	/* "2026" and "2026-10". */
 	size_t len = strlen(text);
 	if ((len != 4 && len != 7) || strspn(text, "0123456789") != 4 ||
 		(len == 7 && (text[4] != '-' || strspn(text + 5, "0123456789") != 2)))
@@ -88,17 +94,6 @@ static bool parse_number_of_year(struct period *p, const char *text, bool utc)
 	*p = (struct period){ unit, moment_day_start(day, utc),
 		moment_day_start(first_day(unit, day, 1), utc) };
 	return true;
-}
-
-bool period_parse(struct period *p, const char *text, int64_t now_ms, bool utc)
-{
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (!is_name(text, names[i].name))
-			continue;
-		*p = period_at(names[i].unit, now_ms, names[i].shift, utc);
-		return true;
-	}
-	return parse_number_of_year(p, text, utc);
 }
 
 /* The name of a period or a weekday that is like the text; NULL: none is. */

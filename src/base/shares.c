@@ -65,21 +65,6 @@ static int compare_fractions(const void *x, const void *y)
 	return a->at < b->at ? -1 : 1;
 }
 
-/* Gives out the units that are missing, or takes back those that are too many. */
-static void settle(struct fraction *fractions, size_t n, int64_t missing, const double *parts,
-	int64_t *fitted)
-{
-	size_t largest = 0;
-	qsort(fractions, n, sizeof(*fractions), compare_fractions);
-	for (size_t i = 0; i < n && missing > 0; i++, missing--)
-		fitted[fractions[i].at]++;
-	for (size_t i = n; i-- > 0 && missing < 0; missing++)
-		fitted[fractions[i].at]--;
-	for (size_t i = 1; i < n; i++)
-		largest = parts[i] > parts[largest] ? i : largest;
-	fitted[largest] += missing;
-}
-
 bool shares_fit(const double *parts, size_t n, int64_t whole, int64_t *fitted)
 {
 	struct fraction *fractions = calloc(n + 1, sizeof(*fractions));
@@ -95,7 +80,16 @@ bool shares_fit(const double *parts, size_t n, int64_t whole, int64_t *fitted)
 		fitted[i] = (int64_t)down;
 		missing -= fitted[i];
 	}
-	settle(fractions, n, missing, parts, fitted);
+	/* Give out the units that are missing, or take back those that are too many. */
+	size_t largest = 0;
+	qsort(fractions, n, sizeof(*fractions), compare_fractions);
+	for (size_t i = 0; i < n && missing > 0; i++, missing--)
+		fitted[fractions[i].at]++;
+	for (size_t i = n; i-- > 0 && missing < 0; missing++)
+		fitted[fractions[i].at]--;
+	for (size_t i = 1; i < n; i++)
+		largest = parts[i] > parts[largest] ? i : largest;
+	fitted[largest] += missing;
 	free(fractions);
 	return true;
 }

@@ -47,7 +47,6 @@ int metric_find(const char *name, size_t len)
 	return -1;
 }
 
-/* Distance of a metric's nearest name. */
 static size_t distance_to(const struct metric_info *m, const char *name, size_t len)
 {
 	size_t best = NEAREST_NEVER, own_len = 0;

@@ -172,10 +172,11 @@ bool cmd_live_wait(struct live_session *s, int64_t every_ms)
 	return ready == 0;
 }
 
-/* Prints a message when the driver fails, becomes slow, or answers again. */
-static void report_driver(
-	struct live_session *s, const struct command *self, const struct err *e)
+bool cmd_live_again(struct live_session *s, const struct command *self, int *rc,
+	const struct err *e, int64_t every_ms)
 {
+	if (*rc && !s->lost)
+		return false;
 	int64_t late_ms = s->lost ? 0 : live_late_ms(s->live);
 	bool well = !s->lost && !late_ms;
 	struct pollfd stop = { .fd = s->stop_fd, .events = POLLIN };
@@ -190,14 +191,6 @@ static void report_driver(
 		fprintf(stderr, "gua %s: the driver answers again\n", self->name);
 	s->told = !well;
 	s->told_late = !well && (s->told_late || late_ms);
-}
-
-bool cmd_live_again(struct live_session *s, const struct command *self, int *rc,
-	const struct err *e, int64_t every_ms)
-{
-	if (*rc && !s->lost)
-		return false;
-	report_driver(s, self, e);
 	if (cmd_live_wait(s, every_ms))
 		return true;
 	*rc = 0;

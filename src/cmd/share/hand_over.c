@@ -15,14 +15,6 @@ static bool is_in(const char *directory, const char *name, char path[PATH_MAX])
 	return file_path(path, "%s/gua-%s", directory, name) && access(path, X_OK) == 0;
 }
 
-/* Whether both names refer to the same directory, also through links. */
-static bool is_same(const char *one, const char *other)
-{
-	struct stat a, b;
-	return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
-	       a.st_ino == b.st_ino;
-}
-
 bool hand_over_self(char path[PATH_MAX])
 {
 	ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - 1);
@@ -47,7 +39,10 @@ bool hand_over_path(const char *name, char path[PATH_MAX])
 	*slash = '\0';
 	if (is_in(self, name, path))
 		return true;
-	if (is_same(self, GUA_BIN))
+	/* The same directory, perhaps through links. */
+	struct stat a, b;
+	if (stat(self, &a) == 0 && stat(GUA_BIN, &b) == 0 && a.st_dev == b.st_dev &&
+		a.st_ino == b.st_ino)
 		return is_in(GUA_LIBEXEC, name, path);
 	/* The installation may have been moved. */
 	snprintf(slash, sizeof(self) - (size_t)(slash - self), "/../libexec/gua");
