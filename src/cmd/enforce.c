@@ -341,9 +341,9 @@ static int write_decision(struct enforce *x, const struct decision *d, struct er
 			     : policy_file_arm(file, x->now_ms, d->until_ms, d->actor, e);
 	if (rc == 0)
 		rc = policy_file_add_action(file, &a, e);
-	int end = policy_file_end(file, rc == 0, rc ? NULL : e);
+	rc = policy_file_end(file, rc, e);
 	policy_file_close(file);
-	return rc ? rc : end;
+	return rc;
 }
 
 /* Lists what else is missing before a session can be ended, and likely mistakes. */

@@ -367,17 +367,16 @@ static int check_allowed(
 {
 	const struct enforcer *x = es->enforcer;
 	int64_t now_ms = clock_wall_ms(x->clock), until_ms = -1, stopped_ms = -1;
-	char by[64], why[256];
 	if (!x->file || !x->db)
 		return err_set(
 			e, ERR_WORLD, "%s is not open", x->db ? "policy.db" : "the store");
-	int rc = policy_file_armed(x->file, now_ms, &until_ms, by, e);
+	int rc = policy_file_armed(x->file, now_ms, &until_ms, NULL, e);
 	if (rc)
 		return rc;
 	/* The configuration may have been reloaded. */
 	if (until_ms <= now_ms || !x->policy.enforce || !x->policy.may_end)
 		return err_set(e, ERR_NOTHING, "ending is not allowed any more");
-	rc = policy_file_tripped(x->file, &stopped_ms, why, e);
+	rc = policy_file_tripped(x->file, &stopped_ms, NULL, e);
 	if (rc)
 		return rc;
 	if (stopped_ms >= 0)

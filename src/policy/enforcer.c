@@ -147,13 +147,12 @@ static int read_file(struct work *w)
 	 * back. */
 	const struct policy_span day = { w->now_ms - 24 * HOUR_MS, INT64_MAX };
 	int64_t until_ms = -1, stopped_ms = -1;
-	char by[64], why[256];
 	x->policy.may_end = false;
 	int rc = x->file ? 0 : policy_file_open(&x->file, x->policy_db, true, w->e);
 	if (rc == 0)
-		rc = policy_file_armed(x->file, w->now_ms, &until_ms, by, w->e);
+		rc = policy_file_armed(x->file, w->now_ms, &until_ms, NULL, w->e);
 	if (rc == 0)
-		rc = policy_file_tripped(x->file, &stopped_ms, why, w->e);
+		rc = policy_file_tripped(x->file, &stopped_ms, NULL, w->e);
 	if (rc == 0)
 		rc = policy_file_actions(x->file, day, take_end, w, w->e);
 	if (rc == 0)

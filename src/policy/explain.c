@@ -531,13 +531,12 @@ static void read_state(struct explanation *ex)
 	const char *key = ex->f->session->key;
 	struct session_facts *f = &ex->now->facts[ex->session];
 	int64_t until_ms = -1, stopped_ms = -1;
-	char by[64], why[256];
 	ex->state = POLICY_STATE_NONE;
 	if (file) {
 		policy_file_state(file, key, &ex->state, NULL);
 		policy_file_kept_until(file, key, x->now_ms, &f->kept_until_ms, NULL);
-		policy_file_armed(file, x->now_ms, &until_ms, by, NULL);
-		policy_file_tripped(file, &stopped_ms, why, NULL);
+		policy_file_armed(file, x->now_ms, &until_ms, NULL, NULL);
+		policy_file_tripped(file, &stopped_ms, NULL, NULL);
 		if (judge_was_warned(ex->state.stage) && ex->state.delivered_ms < 0) {
 			policy_notice_delivered(file, key, &ex->state, &f->delivered_ms, NULL);
 			policy_notice_waiting(file, key, take_undelivered, ex, NULL);

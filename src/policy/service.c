@@ -219,22 +219,6 @@ static int take_lock(struct service *s, struct err *e)
 	return 0;
 }
 
-static int catch_signals(struct service *s, struct err *e)
-{
-	sigset_t signals;
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGINT);
-	/* When the terminal is closed, SIGHUP means that the service ends. */
-	if (!isatty(STDIN_FILENO))
-		sigaddset(&signals, SIGHUP);
-	sigprocmask(SIG_BLOCK, &signals, NULL);
-	s->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
-	return s->signal_fd >= 0
-		       ? 0
-		       : err_set(e, ERR_WORLD, "cannot wait for signals: %s", strerror(errno));
-}
-
 static int start(struct service *s, const struct policy *policy,
 	const struct settings *settings, struct err *e)
 {
@@ -244,9 +228,18 @@ static int start(struct service *s, const struct policy *policy,
 		.socket = s->o.end_socket,
 		.nvml = s->o.nvml,
 		.look_clock = &s->look_clock };
-	int rc = catch_signals(s, e);
-	if (rc == 0)
-		rc = clock_open(&s->clock, s->o.clock, s->o.fixed_ms, e);
+	sigset_t signals;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	/* When the terminal is closed, SIGHUP means that the service ends. */
+	if (!isatty(STDIN_FILENO))
+		sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	s->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
+	if (s->signal_fd < 0)
+		return err_set(e, ERR_WORLD, "cannot wait for signals: %s", strerror(errno));
+	int rc = clock_open(&s->clock, s->o.clock, s->o.fixed_ms, e);
 	if (rc == 0)
 		rc = clock_open(&s->look_clock, s->o.clock, s->o.fixed_ms, e);
 	if (rc)

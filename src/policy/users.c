@@ -164,8 +164,7 @@ static int write_keep(const struct users *u, const struct user_request *r, uint3
 		rc = policy_file_add_keep(file, &keep, e);
 	if (rc == 0)
 		rc = policy_file_add_action(file, &a, e);
-	int end = policy_file_end(file, rc == 0, rc ? NULL : e);
-	return rc ? rc : end;
+	return policy_file_end(file, rc, e);
 }
 
 /* Keeps the session of a process, or keeps it no longer: the process belongs to the uid, or the

@@ -67,28 +67,6 @@ static void add_subject(struct str *out, const struct report *r)
 		str_addf(out, "%zu hosts", r->n_hosts);
 }
 
-static void add_header(struct str *out, const struct report *r)
-{
-	str_add(out, "<header>\n");
-	add_warnings(out, r, SENTENCE_SIMULATED);
-	add_warnings(out, r, SENTENCE_SIMULATED_HOST);
-	add_warnings(out, r, SENTENCE_IMPORTED);
-	if (!r->linked) {
-		str_add(out, "<h1>GPU usage audit: ");
-		add_subject(out, r);
-		str_add(out, "</h1>\n");
-	}
-	add_sentences(out, r, SENTENCE_COVERAGE);
-	add_sentences(out, r, SENTENCE_CLIPPED);
-	add_sentences(out, r, SENTENCE_RESTRICTED);
-	str_add(out, "<ul class=\"hosts\">\n");
-	for (size_t i = 0; i < r->n_hosts && r->n_listed == r->n_hosts; i++)
-		add_host(out, r, &r->hosts[i]);
-	str_add(out, "</ul>\n");
-	add_warnings(out, r, SENTENCE_ABSENT);
-	str_add(out, "</header>\n");
-}
-
 static void add_state(struct str *out, const struct report *r, const struct report_state *s)
 {
 	str_addf(out,
@@ -635,7 +613,24 @@ void report_html_body(struct str *out, const struct report *r)
 	str_add(out, "<article class=\"report\">\n");
 	if (!r->linked)
 		html_patterns(out);
-	add_header(out, r);
+	str_add(out, "<header>\n");
+	add_warnings(out, r, SENTENCE_SIMULATED);
+	add_warnings(out, r, SENTENCE_SIMULATED_HOST);
+	add_warnings(out, r, SENTENCE_IMPORTED);
+	if (!r->linked) {
+		str_add(out, "<h1>GPU usage audit: ");
+		add_subject(out, r);
+		str_add(out, "</h1>\n");
+	}
+	add_sentences(out, r, SENTENCE_COVERAGE);
+	add_sentences(out, r, SENTENCE_CLIPPED);
+	add_sentences(out, r, SENTENCE_RESTRICTED);
+	str_add(out, "<ul class=\"hosts\">\n");
+	for (size_t i = 0; i < r->n_hosts && r->n_listed == r->n_hosts; i++)
+		add_host(out, r, &r->hosts[i]);
+	str_add(out, "</ul>\n");
+	add_warnings(out, r, SENTENCE_ABSENT);
+	str_add(out, "</header>\n");
 	for (size_t i = 0; i < n; i++) {
 		const struct report_section *s = &sections[i];
 		str_addf(out, "<section aria-labelledby=\"%s\">\n<h2 id=\"%s\">", s->id, s->id);

@@ -222,10 +222,28 @@ static void add_missing(struct report *r, const struct audit *a, const struct re
 	str_finish(&next);
 }
 
-/* The rule itself. A share of 20.04 % is above it, but is printed as 20.0 %: "just above"
- * avoids an apparent contradiction. */
-static void add_rule(struct report *r)
+/* Cards that are held only by bare contexts are nearly free. */
+static void add_without_contexts(struct report *r)
 {
+	double without = report_share(
+		r->ms[CARD_IDLE_HELD] + r->ms[CARD_RESERVED] - r->held.context_share_ms,
+		r->observed_ms);
+	if (r->held.context_share_ms >= LEAST_SHOWN_MS && without <= RULE_SHARE)
+		report_say(r, SENTENCE_VERDICT, "",
+			"Without contexts it would be %.1f%%, not above 20%%: those cards are "
+			"nearly free.",
+			100 * fmax(without, 0));
+}
+
+void report_add_verdict(struct report *r, const struct audit *a, const struct report_request *q)
+{
+	enum report_verdict verdict = r->waste.judged;
+	if (verdict == VERDICT_LITTLE_OBSERVED || verdict == VERDICT_TOO_SHORT) {
+		add_missing(r, a, q);
+		return;
+	}
+	/* The rule itself. A share of 20.04 % is above it, but is printed as 20.0 %: "just
+	 * above" avoids an apparent contradiction. */
 	double held = 100 * (r->shown[CARD_IDLE_HELD] + r->shown[CARD_RESERVED]);
 	double squatting = 100 * squatting_share(r);
 	const double just = 100 * RULE_SHARE + 0.05;
@@ -248,29 +266,6 @@ static void add_rule(struct report *r)
 			"busy, "
 			"%s 20%%: the problem is the allocation policy, not the hardware.",
 			what, held, squatting, squatting < just ? "just above" : "above");
-}
-
-/* Cards that are held only by bare contexts are nearly free. */
-static void add_without_contexts(struct report *r)
-{
-	double without = report_share(
-		r->ms[CARD_IDLE_HELD] + r->ms[CARD_RESERVED] - r->held.context_share_ms,
-		r->observed_ms);
-	if (r->held.context_share_ms >= LEAST_SHOWN_MS && without <= RULE_SHARE)
-		report_say(r, SENTENCE_VERDICT, "",
-			"Without contexts it would be %.1f%%, not above 20%%: those cards are "
-			"nearly free.",
-			100 * fmax(without, 0));
-}
-
-void report_add_verdict(struct report *r, const struct audit *a, const struct report_request *q)
-{
-	enum report_verdict verdict = r->waste.judged;
-	if (verdict == VERDICT_LITTLE_OBSERVED || verdict == VERDICT_TOO_SHORT) {
-		add_missing(r, a, q);
-		return;
-	}
-	add_rule(r);
 	if (verdict == VERDICT_POLICY)
 		add_without_contexts(r);
 	if (verdict != VERDICT_WITHIN)
@@ -375,30 +370,6 @@ static void add_states(
 
 #define ADD_STATES(r, states, ms) add_states(r, states, sizeof(states) / sizeof(states[0]), ms)
 
-static void add_headline(struct report *r, const struct audit *a)
-{
-	memcpy(r->ms, a->ms, sizeof(r->ms));
-	r->observed_ms = report_observed_ms(a->ms);
-	int64_t whole_ms = r->observed_ms + a->ms[CARD_UNOBSERVED];
-	for (int state = 0; state < CARD_STATES; state++)
-		r->share[state] = report_share(a->ms[state], r->observed_ms);
-	r->share[CARD_UNOBSERVED] =
-		whole_ms > 0 ? report_share(a->ms[CARD_UNOBSERVED], whole_ms) : 0;
-	r->observed = report_share(r->observed_ms, whole_ms);
-	report_shown_shares(r->ms, r->shown, &r->shown_observed);
-	r->uncertainty = a->fleet.asked && !a->fleet.sampled_ms
-				 ? (double)NAN
-				 : report_share(a->unsure_ms, r->observed_ms);
-	r->unattributed_ms = a->unattributed_ms;
-	r->has_leases = a->has_leases;
-	for (size_t i = 0; i < a->n_cards; i++)
-		r->observed_cards += report_observed_ms(a->cards[i].ms) > 0;
-	if (r->of_users && r->held_ms > 0)
-		ADD_STATES(r, holder_states, r->held.ms);
-	else if (!r->of_users && r->observed_ms > 0)
-		ADD_STATES(r, card_states, r->ms);
-}
-
 /* The cost of idle-held time; in a report about users, that of their share. */
 static void add_cost(struct report_waste *w, const struct audit *a)
 {
@@ -474,7 +445,26 @@ void report_add_figures(struct report *r, const struct audit *a, const struct re
 		r->held_share[state] = report_share(r->held.ms[state], r->held_ms);
 		r->shown_held[state] = shown[state];
 	}
-	add_headline(r, a);
+	memcpy(r->ms, a->ms, sizeof(r->ms));
+	r->observed_ms = report_observed_ms(a->ms);
+	int64_t whole_ms = r->observed_ms + a->ms[CARD_UNOBSERVED];
+	for (int state = 0; state < CARD_STATES; state++)
+		r->share[state] = report_share(a->ms[state], r->observed_ms);
+	r->share[CARD_UNOBSERVED] =
+		whole_ms > 0 ? report_share(a->ms[CARD_UNOBSERVED], whole_ms) : 0;
+	r->observed = report_share(r->observed_ms, whole_ms);
+	report_shown_shares(r->ms, r->shown, &r->shown_observed);
+	r->uncertainty = a->fleet.asked && !a->fleet.sampled_ms
+				 ? (double)NAN
+				 : report_share(a->unsure_ms, r->observed_ms);
+	r->unattributed_ms = a->unattributed_ms;
+	r->has_leases = a->has_leases;
+	for (size_t i = 0; i < a->n_cards; i++)
+		r->observed_cards += report_observed_ms(a->cards[i].ms) > 0;
+	if (r->of_users && r->held_ms > 0)
+		ADD_STATES(r, holder_states, r->held.ms);
+	else if (!r->of_users && r->observed_ms > 0)
+		ADD_STATES(r, card_states, r->ms);
 	add_waste(r, a, q);
 }
 

@@ -149,27 +149,6 @@ static size_t name_models(
 	return n;
 }
 
-static void add_prices(struct report *r, const struct audit *a)
-{
-	struct str with = { 0 }, without = { 0 };
-	char hours[32];
-	size_t n_with = name_models(&with, a, true, r->bill.currency);
-	size_t n_without = name_models(&without, a, false, r->bill.currency);
-	if (n_with)
-		report_say(r, SENTENCE_BILL, NULL, "Price of a GPU-hour: %s.", str_text(&with));
-	const struct audit_cost *cost = a->of_users ? &a->held_cost : &a->cost;
-	snprintf(hours, sizeof(hours), "%.2f", (double)cost->unpriced_ms / 3600e3);
-	if (n_without)
-		report_say(r, SENTENCE_BILL, NULL,
-			"No price is known for %s: %s GPU-hours are in no sum of money. "
-			"[price] "
-			"in gua.conf(5) sets it.",
-			str_text(&without), hours);
-	r->failed |= with.failed || without.failed;
-	str_finish(&with);
-	str_finish(&without);
-}
-
 static void add_energy(struct report *r, const struct audit *a)
 {
 	const struct audit_cost *cost = a->of_users ? &a->held_cost : &a->cost;
@@ -205,7 +184,23 @@ void report_bill_say(struct report *r, const struct audit *a)
 			"(idle on busy GPU) is in no sum: the user who kept the GPU busy pays "
 			"for that time.");
 	add_unsaid(r, a);
-	add_prices(r, a);
+	struct str with = { 0 }, without = { 0 };
+	char hours[32];
+	size_t n_with = name_models(&with, a, true, r->bill.currency);
+	size_t n_without = name_models(&without, a, false, r->bill.currency);
+	if (n_with)
+		report_say(r, SENTENCE_BILL, NULL, "Price of a GPU-hour: %s.", str_text(&with));
+	const struct audit_cost *cost = a->of_users ? &a->held_cost : &a->cost;
+	snprintf(hours, sizeof(hours), "%.2f", (double)cost->unpriced_ms / 3600e3);
+	if (n_without)
+		report_say(r, SENTENCE_BILL, NULL,
+			"No price is known for %s: %s GPU-hours are in no sum of money. "
+			"[price] "
+			"in gua.conf(5) sets it.",
+			str_text(&without), hours);
+	r->failed |= with.failed || without.failed;
+	str_finish(&with);
+	str_finish(&without);
 }
 
 double report_bill_money(const struct audit_cost *cost, size_t part)

@@ -329,29 +329,6 @@ static const char *path_end(const char *path)
 	return at;
 }
 
-static void show_label(struct report_holder *view, const struct listing *l, size_t level,
-	const struct audit_row *row)
-{
-	enum identity kind = l->from->by.kinds[level];
-	const char *key = row->key ? row->key : identity_kinds[kind].none;
-	const char *indent = level ? "  " : "";
-	char before[16] = "", where[WHERE_CAP];
-	if (kind == IDENTITY_CARD) {
-		report_show_where(where, l->a, row->card);
-		key = where;
-	} else if (kind == IDENTITY_PROCESS) {
-		snprintf(before, sizeof(before), "%u ", (unsigned)row->pid);
-	} else if (kind == IDENTITY_NOTEBOOK && path_end(key) != key) {
-		str_copy(before, sizeof(before), "...");
-		key = path_end(key);
-	} else if (kind == IDENTITY_USER) {
-		key = process_shown_user(key);
-	} else if (kind == IDENTITY_MODEL) {
-		key = card_short_name(key);
-	}
-	snprintf(view->label, sizeof(view->label), "%s%s%s", indent, before, key);
-}
-
 static void add_row(struct listing *l, const struct report_holder *view, struct report_row mark)
 {
 	size_t n = l->to->table.n_rows;
@@ -384,7 +361,24 @@ static void list_row(struct listing *l, size_t level, const struct audit_row *ro
 	view.reserved = a->has_leases ? (double)row->sums.reserved_ms : (double)NAN;
 	set_numbers(&view, row, l->from->measures[level],
 		&l->cents[level][row - l->from->rows[level]]);
-	show_label(&view, l, level, row);
+	enum identity kind = l->from->by.kinds[level];
+	const char *key = row->key ? row->key : identity_kinds[kind].none;
+	const char *indent = level ? "  " : "";
+	char before[16] = "", where[WHERE_CAP];
+	if (kind == IDENTITY_CARD) {
+		report_show_where(where, l->a, row->card);
+		key = where;
+	} else if (kind == IDENTITY_PROCESS) {
+		snprintf(before, sizeof(before), "%u ", (unsigned)row->pid);
+	} else if (kind == IDENTITY_NOTEBOOK && path_end(key) != key) {
+		str_copy(before, sizeof(before), "...");
+		key = path_end(key);
+	} else if (kind == IDENTITY_USER) {
+		key = process_shown_user(key);
+	} else if (kind == IDENTITY_MODEL) {
+		key = card_short_name(key);
+	}
+	snprintf(view.label, sizeof(view.label), "%s%s%s", indent, before, key);
 	add_row(l, &view, (struct report_row){ .level = (unsigned)level });
 }
 

@@ -105,31 +105,6 @@ static void draw_heading(struct top_state *s, const struct widths *w)
 	top_frame_end_line(f);
 }
 
-/* Draws memory, power in whole watts, as the other views do, and the temperature, red from 85
- * degrees on: most cards slow down slightly above. */
-static void draw_values(
-	struct top_frame *f, const struct present_card *c, const struct widths *w)
-{
-	char left[32], right[32], both[72];
-	double used = c->values[METRIC_MEMORY_USED], total = c->values[METRIC_MEMORY_TOTAL];
-	double drawn = floor(c->values[METRIC_POWER_DRAW]);
-	double most = floor(c->values[METRIC_POWER_ENFORCED]);
-	double degrees = c->values[METRIC_TEMPERATURE_GPU];
-	top_words_gib(left, sizeof(left), used);
-	top_words_gib(right, sizeof(right), total);
-	snprintf(both, sizeof(both), "%s/%s", left, right);
-	top_frame_add_bar(f, used / total >= 0.9 ? TOP_LOST : TOP_PLAIN, used / total, w->bar);
-	top_frame_add_field(f, TOP_PLAIN, both, 10, false);
-	top_words_number(left, sizeof(left), drawn, "");
-	top_words_number(right, sizeof(right), most, "W");
-	snprintf(both, sizeof(both), "%s/%s", left, right);
-	if (w->power < 9 || isnan(most))
-		top_words_number(both, sizeof(both), drawn, "W");
-	top_frame_add_field(f, TOP_PLAIN, both, w->power, false);
-	top_words_number(left, sizeof(left), degrees, f->style.ascii ? "C" : "°");
-	top_frame_add_field(f, degrees >= 85 ? TOP_LOST : TOP_PLAIN, left, 5, false);
-}
-
 static void draw_fault(struct top_frame *f, const struct present_card *c)
 {
 	static const char *const why[CARD_STATUS_COUNT] = {
@@ -179,7 +154,26 @@ static void draw_card(struct top_state *s, size_t card, const struct widths *w)
 	top_words_number(text, sizeof(text), util, "%");
 	top_frame_add_field(f, TOP_STRONG, text, 5, false);
 	top_frame_add(f, TOP_PLAIN, " ");
-	draw_values(f, c, w);
+	/* Draws memory, power in whole watts, as the other views do, and the temperature, red
+	 * from 85 degrees on: most cards slow down slightly above. */
+	char left[32], right[32], both[72];
+	double used = c->values[METRIC_MEMORY_USED], total = c->values[METRIC_MEMORY_TOTAL];
+	double drawn = floor(c->values[METRIC_POWER_DRAW]);
+	double most = floor(c->values[METRIC_POWER_ENFORCED]);
+	double degrees = c->values[METRIC_TEMPERATURE_GPU];
+	top_words_gib(left, sizeof(left), used);
+	top_words_gib(right, sizeof(right), total);
+	snprintf(both, sizeof(both), "%s/%s", left, right);
+	top_frame_add_bar(f, used / total >= 0.9 ? TOP_LOST : TOP_PLAIN, used / total, w->bar);
+	top_frame_add_field(f, TOP_PLAIN, both, 10, false);
+	top_words_number(left, sizeof(left), drawn, "");
+	top_words_number(right, sizeof(right), most, "W");
+	snprintf(both, sizeof(both), "%s/%s", left, right);
+	if (w->power < 9 || isnan(most))
+		top_words_number(both, sizeof(both), drawn, "W");
+	top_frame_add_field(f, TOP_PLAIN, both, w->power, false);
+	top_words_number(left, sizeof(left), degrees, f->style.ascii ? "C" : "°");
+	top_frame_add_field(f, degrees >= 85 ? TOP_LOST : TOP_PLAIN, left, 5, false);
 	top_frame_add(f, TOP_PLAIN, " ");
 	top_frame_add_field(f, style, top_words_state(c), w->state, true);
 	draw_since(s, c);

@@ -186,14 +186,15 @@ int policy_file_begin(struct policy_file *f, struct err *e)
 	return sql_exec(f->db, "BEGIN IMMEDIATE") == SQLITE_OK ? 0 : fail(f, "write", e);
 }
 
-int policy_file_end(struct policy_file *f, bool keep, struct err *e)
+int policy_file_end(struct policy_file *f, int rc, struct err *e)
 {
-	bool commit = keep && !f->failed;
-	if (commit && sql_exec(f->db, "COMMIT") == SQLITE_OK)
+	if (rc == 0 && !f->failed && sql_exec(f->db, "COMMIT") == SQLITE_OK)
 		return 0;
-	int rc = commit ? fail(f, "write", e) : 0;
+	if (rc == 0)
+		rc = f->failed ? err_set(e, ERR_WORLD, "cannot write %s", f->path)
+			       : fail(f, "write", e);
 	sql_exec(f->db, "ROLLBACK");
-	return keep && !commit ? err_set(e, ERR_WORLD, "cannot write %s", f->path) : rc;
+	return rc;
 }
 
 int policy_file_run_args(
@@ -382,7 +383,8 @@ int policy_file_armed(
 	sql_bind(q.row, SQL_INT(now_ms));
 	bool found = policy_file_next(&q);
 	*until_ms = found ? sql_int(q.row, 0, -1) : -1;
-	str_copy(user, 64, found ? sql_raw(q.row, 1) : "");
+	if (user)
+		str_copy(user, 64, found ? sql_raw(q.row, 1) : "");
 	return policy_file_done(&q, 0, e);
 }
 
@@ -405,7 +407,8 @@ int policy_file_tripped(struct policy_file *f, int64_t *at_ms, char why[256], st
 		"SELECT at_ms, why FROM breaker WHERE released_ms IS NULL ORDER BY id LIMIT 1");
 	bool found = policy_file_next(&q);
 	*at_ms = found ? sql_int(q.row, 0, -1) : -1;
-	str_copy(why, 256, found ? sql_raw(q.row, 1) : "");
+	if (why)
+		str_copy(why, 256, found ? sql_raw(q.row, 1) : "");
 	return policy_file_done(&q, 0, e);
 }
 

@@ -17,10 +17,10 @@ void policy_file_path(char *dst, size_t cap, const char *db);
 int policy_file_open(struct policy_file **f, const char *path, bool write, struct err *e);
 void policy_file_close(struct policy_file *f);
 
-/* Everything that is written between the two calls is one transaction. With `keep` false, or
- * after a failure, nothing of it is kept. */
+/* Everything that is written between the two calls is one transaction. `rc` says how that went:
+ * if it is not 0, nothing is kept, and it is returned. */
 int policy_file_begin(struct policy_file *f, struct err *e);
-int policy_file_end(struct policy_file *f, bool keep, struct err *e);
+int policy_file_end(struct policy_file *f, int rc, struct err *e);
 
 /* Reads or writes the state of a session; POLICY_STATE_NONE if it has none. A state with
  * STAGE_NONE is removed. */
@@ -58,14 +58,16 @@ int policy_file_actions(struct policy_file *f, struct policy_span span,
 /* Arms until a moment, or (until_ms 0) disarms. */
 int policy_file_arm(struct policy_file *f, int64_t now_ms, int64_t until_ms, const char *user,
 	struct err *e);
-/* Reads until when ending is allowed, and who allowed it; *until_ms -1: it is not allowed. */
+/* Reads until when ending is allowed (*until_ms -1: it is not), and who allowed it (`user` may
+ * be NULL). */
 int policy_file_armed(
 	struct policy_file *f, int64_t now_ms, int64_t *until_ms, char user[64], struct err *e);
 
 /* Trips the breaker, which stops everything, or releases it. */
 int policy_file_trip(struct policy_file *f, int64_t now_ms, const char *why, struct err *e);
 int policy_file_release(struct policy_file *f, int64_t now_ms, const char *user, struct err *e);
-/* Reads since when everything is stopped, and why; *at_ms -1: it is not stopped. */
+/* Reads since when everything is stopped (*at_ms -1: it is not), and why (`why` may be NULL).
+ */
 int policy_file_tripped(struct policy_file *f, int64_t *at_ms, char why[256], struct err *e);
 /* Reads the moment of each release, oldest first; the caller frees *at_ms, also after a
  * failure. */

@@ -214,8 +214,7 @@ int policy_notice_make_digest(
 			"user = ?1 AND " NOT_ADMITTED " GROUP BY " MESSAGE
 			" ORDER BY min(id) LIMIT ?3)",
 			SQL_TEXT(user), SQL_INT(now_ms), SQL_INT(most));
-	int end = policy_file_end(f, rc == 0, rc ? NULL : e);
-	return rc ? rc : end;
+	return policy_file_end(f, rc, e);
 }
 
 int policy_notice_parts(struct policy_file *f, int64_t id, policy_notice_taker take,

@@ -26,6 +26,5 @@ int policy_record_write(struct policy_file *f, const struct policy_record *recor
 		rc = write_one(f, &records[i], e);
 	if (rc == 0 && pass)
 		rc = policy_file_set_pass(f, pass, e);
-	int end = policy_file_end(f, rc == 0, rc ? NULL : e);
-	return rc ? rc : end;
+	return policy_file_end(f, rc, e);
 }
