@@ -30,7 +30,7 @@ static int64_t line_ms(const struct bill_line *line)
 
 static void round_parts(const double *money, size_t n, int64_t whole, int64_t *cents)
 {
-	double exact[COST_PARTS];
+	double exact[COST_PARTS] = { 0 };
 	for (size_t i = 0; i < n; i++)
 		exact[i] = 100 * money[i];
 	/* If there is no memory for this small array, each part is rounded by itself. */
