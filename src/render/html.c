@@ -4,7 +4,9 @@
 #include <assert.h>
 #include <ctype.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "page_css.h"
@@ -26,13 +28,6 @@ void html_text(struct str *out, const char *text)
 	}
 }
 
-void html_between(struct str *out, const char *before, const char *text, const char *after)
-{
-	str_add(out, before);
-	html_text(out, text);
-	str_add(out, after);
-}
-
 void html_url(struct str *out, const char *text)
 {
 	for (const char *at = text; *at; at++) {
@@ -42,6 +37,35 @@ void html_url(struct str *out, const char *text)
 		else
 			str_addf(out, "%%%02X", c);
 	}
+}
+
+void html_addf(struct str *out, const char *format, ...)
+{
+	va_list values;
+	va_start(values, format);
+	for (const char *at = format; *at;) {
+		char piece[16];
+		size_t plain = strcspn(at, "%");
+		str_add_bytes(out, at, plain);
+		at += plain;
+		size_t len = *at ? 1 + strcspn(at + 1, "%sduf") + 1 : 0;
+		assert(len < sizeof(piece));
+		snprintf(piece, sizeof(piece), "%.*s", (int)len, at);
+		at += len;
+		if (strcmp(piece, "%s") == 0)
+			html_text(out, va_arg(values, const char *));
+		else if (strcmp(piece, "%-s") == 0)
+			html_url(out, va_arg(values, const char *));
+		else if (strcmp(piece, "%zu") == 0)
+			str_addf(out, "%zu", va_arg(values, size_t));
+		else if (len && piece[len - 1] == 'f')
+			str_addf(out, piece, va_arg(values, double));
+		else if (len && piece[len - 1] != '%')
+			str_addf(out, piece, va_arg(values, int));
+		else if (len)
+			str_add(out, "%");
+	}
+	va_end(values);
 }
 
 void html_pattern_defs(struct str *out)
@@ -126,8 +150,7 @@ static bool begin_link(const struct shown *s, size_t row, const char *title)
 		str_addf(s->out, "<a href=\"%s", l->path);
 		html_url(s->out, first);
 		if (second) {
-			str_add(s->out, "/");
-			html_url(s->out, second);
+			html_addf(s->out, "/%-s", second);
 		}
 		str_add(s->out, "\">");
 		return true;
@@ -160,7 +183,8 @@ static void add_cell(const struct shown *s, size_t row, size_t column, bool firs
 			"<rect class=\"idle_held\" width=\"%.1f\" height=\"10\"/></svg>",
 			100 * fmin(fmax(cell->number, 0), 1));
 	bool link = c->kind == COLUMN_TEXT && begin_link(s, row, c->title);
-	html_between(s->out, bar ? "<span class=\"value\">" : "", text, link ? "</a>" : "");
+	str_add(s->out, bar ? "<span class=\"value\">" : "");
+	html_addf(s->out, link ? "%s</a>" : "%s", text);
 	str_add(s->out, bar ? "</span>" : "");
 	str_add(s->out, first ? "</th>" : "</td>");
 }
@@ -171,10 +195,10 @@ void html_table(struct str *out, const struct table *t, const struct html_table_
 		.out = out, .t = t, .style = style, .columns = shown_columns(t)
 	};
 	/* Makes a wide table scrollable with the keyboard on a narrow screen. */
-	html_between(out, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"",
-		style->caption, "\"><table>\n");
-	html_between(out, "<caption>", style->caption, "</caption>\n");
-	str_add(out, "<thead><tr>");
+	html_addf(out,
+		"<div class=\"wide\" tabindex=\"0\" role=\"region\" "
+		"aria-label=\"%s\"><table>\n<caption>%s</caption>\n<thead><tr>",
+		style->caption, style->caption);
 	for (size_t i = 0; i < t->n_columns; i++) {
 		const struct column *c = &t->columns[i];
 		if (!(s.columns >> i & 1))
@@ -182,10 +206,11 @@ void html_table(struct str *out, const struct table *t, const struct html_table_
 		if (!*c->title) /* a screen reader would read out an empty heading */
 			str_add(out, "<td></td>");
 		else
-			html_between(out,
-				c->kind == COLUMN_TEXT ? "<th scope=\"col\">"
-						       : "<th scope=\"col\" class=\"n\">",
-				c->title, "</th>");
+			html_addf(out,
+				c->kind == COLUMN_TEXT
+					? "<th scope=\"col\">%s</th>"
+					: "<th scope=\"col\" class=\"n\">%s</th>",
+				c->title);
 	}
 	str_add(out, "</tr></thead>\n<tbody>\n");
 	for (size_t row = 0; row < t->n_rows && !out->failed; row++) {

@@ -7,8 +7,6 @@
 
 /* Appends escaped text, which is also safe in a quoted attribute. */
 void html_text(struct str *out, const char *text);
-/* The same between two pieces of HTML: "<p>" and "</p>". */
-void html_between(struct str *out, const char *before, const char *text, const char *after);
 
 /* Appends the fill patterns of states, which the stylesheet refers to, so that states differ
  * not only by colour. Once per page. */
@@ -19,6 +17,9 @@ void html_pattern_defs(struct str *out);
 /* Appends text as part of a path or a query value: all bytes except unreserved ones are
  * percent-encoded. */
 void html_url(struct str *out, const char *text);
+/* Appends HTML as printf does: %s is a text for html_text(), %-s one for html_url(); also %d,
+ * %u, %zu, %.1f and the like. */
+void html_addf(struct str *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The link of a column: to `path`, followed by the texts of one or two other columns of the
  * row. If one of them is empty, the row has no link. */

@@ -33,8 +33,8 @@ static void add_sentences(struct str *out, const struct report *r, enum sentence
 			str_add(out, open ? "</dl>\n" : "<dl>\n");
 		open = s->label != NULL;
 		if (open && *s->label)
-			html_between(out, "<dt>", s->label, "</dt>");
-		html_between(out, open ? "<dd>" : "<p>", s->text, open ? "</dd>\n" : "</p>\n");
+			html_addf(out, "<dt>%s</dt>", s->label);
+		html_addf(out, open ? "<dd>%s</dd>\n" : "<p>%s</p>\n", s->text);
 	}
 	str_add(out, open ? "</dl>\n" : "");
 }
@@ -44,15 +44,15 @@ static void add_warnings(struct str *out, const struct report *r, enum sentence_
 {
 	const struct sentence *s;
 	for (size_t i = 0; (s = report_next_sentence(r, kind, &i));)
-		html_between(out, "<p class=\"warning\" role=\"note\">", s->text, "</p>\n");
+		html_addf(out, "<p class=\"warning\" role=\"note\">%s</p>\n", s->text);
 }
 
 static void add_host(struct str *out, const struct report *r, const struct audit_host *h)
 {
 	char since[48];
-	html_between(out, "<li>", h->hostname, " (");
-	html_text(out, *h->environment ? h->environment : "unknown");
-	html_between(out, ", driver ", *h->driver ? h->driver : "unknown", "");
+	html_addf(out, "<li>%s (%s, driver %s", h->hostname,
+		*h->environment ? h->environment : "unknown",
+		*h->driver ? h->driver : "unknown");
 	moment_text(since, sizeof(since), h->known_ms, r->utc);
 	str_addf(out, ", %zu GPU%s%s%s)</li>\n", h->n_cards, h->n_cards == 1 ? "" : "s",
 		h->late ? ", since " : "", h->late ? since : "");
@@ -69,17 +69,16 @@ static void add_subject(struct str *out, const struct report *r)
 
 static void add_state(struct str *out, const struct report *r, const struct report_state *s)
 {
-	str_addf(out,
+	html_addf(out,
 		"<div class=\"state\"><dt><svg class=\"key\" viewBox=\"0 0 12 12\" "
-		"aria-hidden=\"true\"><rect class=\"%s\" width=\"12\" height=\"12\"/></svg>",
-		state_looks[s->look].key);
-	html_text(out, s->label);
-	str_addf(out, "</dt><dd><strong>%.1f%%</strong>", 100 * s->shown);
+		"aria-hidden=\"true\"><rect class=\"%s\" width=\"12\" height=\"12\"/></svg>"
+		"%s</dt><dd><strong>%.1f%%</strong>",
+		state_looks[s->look].key, s->label, 100 * s->shown);
 	double tenths = ceil(1000 * r->uncertainty - 1e-6);
 	if (s->look == CARD_IDLE_HELD && !r->of_users && tenths >= 1)
 		str_addf(out, " <span class=\"dim\">± %.1f</span>", tenths / 10);
 	if (*s->remark)
-		html_between(out, "<br><span class=\"dim\">", s->remark, "</span>");
+		html_addf(out, "<br><span class=\"dim\">%s</span>", s->remark);
 	str_add(out, "</dd></div>\n");
 }
 
@@ -181,8 +180,8 @@ static void add_compare(struct str *out, const struct report *r)
 			const struct report_user_change *u = &c->users[i];
 			const int64_t ms[] = { u->held_ms, u->held_before_ms, u->unused_ms,
 				u->unused_before_ms };
-			html_between(out, "<tr><th scope=\"row\">",
-				process_shown_user(u->identity), "</th>");
+			html_addf(out, "<tr><th scope=\"row\">%s</th>",
+				process_shown_user(u->identity));
 			for (size_t k = 0; k < 4; k++)
 				str_addf(out, "<td class=\"n\">%.2f</td>",
 					(double)ms[k] / 3600e3);
@@ -378,22 +377,18 @@ static void add_lane(struct str *out, const struct report *r, size_t lane, size_
 	const struct report_lane *l = &t->lanes[lane];
 	bool link = r->linked && l->uuid; /* to the card's page */
 	if (l->heading)
-		html_between(out, "<tr><th class=\"of\" scope=\"rowgroup\" colspan=\"2\">",
-			l->heading, "</th></tr>\n");
+		html_addf(out,
+			"<tr><th class=\"of\" scope=\"rowgroup\" colspan=\"2\">%s</th></tr>\n",
+			l->heading);
 	str_add(out, "<tr><th scope=\"row\">");
 	if (link) {
-		str_add(out, "<a href=\"/card/");
-		html_url(out, l->uuid);
-		str_add(out, "\">");
+		html_addf(out, "<a href=\"/card/%-s\">", l->uuid);
 	}
-	html_between(out, "", l->label, link ? "</a>" : "");
-	str_addf(out,
+	html_addf(out, link ? "%s</a>" : "%s", l->label);
+	html_addf(out,
 		"</th><td><svg class=\"lane%s\" role=\"img\" aria-labelledby=\"lane-%zu "
-		"about-%zu\"><title id=\"lane-%zu\">",
-		l->share ? "" : " low", lane, lane, lane);
-	html_text(out, l->name);
-	str_addf(out, "</title><desc id=\"about-%zu\">", lane);
-	html_between(out, "", l->text, "</desc>");
+		"about-%zu\"><title id=\"lane-%zu\">%s</title><desc id=\"about-%zu\">%s</desc>",
+		l->share ? "" : " low", lane, lane, lane, l->name, lane, l->text);
 	if (l->share)
 		add_states(out, t, lane);
 	/* The marks of a lane; `at` is the first that is not drawn yet. */
@@ -406,9 +401,11 @@ static void add_lane(struct str *out, const struct report *r, size_t lane, size_
 				MARKS_TALL + COLUMNS_TALL);
 		for (size_t i = 0; i < n; i++) {
 			const struct report_mark *m = &t->marks[*at + i];
-			str_addf(out, "<use class=\"mark\" href=\"#mark-%s\" x=\"%zu\"><title>",
-				mark_shape_names[timeline_shape_of(m->kind)], 9 * i);
-			html_between(out, "", m->text, "</title></use>");
+			html_addf(out,
+				"<use class=\"mark\" href=\"#mark-%s\" "
+				"x=\"%zu\"><title>%s</title>"
+				"</use>",
+				mark_shape_names[timeline_shape_of(m->kind)], 9 * i, m->text);
 		}
 		str_add(out, "</svg>");
 		*at += n;
@@ -483,8 +480,8 @@ static void add_numbers_row(struct str *out, const struct report_timeline *t, si
 		const struct report_mark *m = &t->marks[i];
 		if (m->column != column || m->lane >= timeline_shown(t))
 			continue;
-		html_between(out, separator, t->lanes[m->lane].name, ": ");
-		html_text(out, m->label);
+		str_add(out, separator);
+		html_addf(out, "%s: %s", t->lanes[m->lane].name, m->label);
 		separator = "; ";
 	}
 	str_add(out, t->n_marks ? "</td></tr>\n" : "</tr>\n");
@@ -504,7 +501,7 @@ static void add_numbers(struct str *out, const struct report *r)
 	for (size_t i = 0; i < timeline_shown(t); i++) {
 		if (!t->lanes[i].share)
 			continue;
-		html_between(out, "<th scope=\"col\" class=\"n\">", t->lanes[i].name, "</th>");
+		html_addf(out, "<th scope=\"col\" class=\"n\">%s</th>", t->lanes[i].name);
 	}
 	str_addf(out, "%s</tr></thead>\n<tbody>\n",
 		t->n_marks ? "<th scope=\"col\">events</th>" : "");
@@ -552,12 +549,12 @@ static void add_said(struct str *out, const struct report *r, enum sentence_kind
 	const struct sentence *s;
 	size_t at = 0;
 	if (kind == SENTENCE_UNOBSERVED && (s = report_next_sentence(r, kind, &at))) {
-		str_addf(out, "<p>unobserved: %.1f%% ", 100 * r->shown[CARD_UNOBSERVED]);
-		html_between(out, "", s->text, "</p>\n");
+		html_addf(out, "<p>unobserved: %.1f%% %s</p>\n",
+			100 * r->shown[CARD_UNOBSERVED], s->text);
 	} else if (kind == SENTENCE_SPELLS && r->linked && r->n_spells_left) {
 		/* On a page of gua serve, a link replaces the sentence. */
-		html_between(out, "<p><a href=\"", r->link_spells, "#longest\">");
-		str_addf(out, "%zu more idle spells</a></p>\n", r->n_spells_left);
+		html_addf(out, "<p><a href=\"%s#longest\">%zu more idle spells</a></p>\n",
+			r->link_spells, r->n_spells_left);
 	} else {
 		str_add(out, verdict ? "<div class=\"verdict\">\n" : "");
 		add_sentences(out, r, kind);
@@ -633,8 +630,8 @@ void report_html_body(struct str *out, const struct report *r)
 	str_add(out, "</header>\n");
 	for (size_t i = 0; i < n; i++) {
 		const struct report_section *s = &sections[i];
-		str_addf(out, "<section aria-labelledby=\"%s\">\n<h2 id=\"%s\">", s->id, s->id);
-		html_between(out, "", s->page_title, "</h2>\n");
+		html_addf(out, "<section aria-labelledby=\"%s\">\n<h2 id=\"%s\">%s</h2>\n",
+			s->id, s->id, s->page_title);
 		for (size_t k = 0; k < s->n_blocks; k++)
 			add_block(out, r, &s->blocks[k]);
 		str_add(out, "</section>\n");

@@ -40,7 +40,7 @@ static void add_cut(struct str *out, const char *text, size_t columns)
 {
 	struct str cut = { 0 };
 	text_add_cut(&cut, text, columns, &(struct text_style){ 0 });
-	html_between(out, "", str_text(&cut), "</text>\n");
+	html_addf(out, "%s</text>\n", str_text(&cut));
 	out->failed |= cut.failed;
 	str_finish(&cut);
 }
@@ -126,12 +126,11 @@ static void add_marks(struct picture *p, size_t lane, size_t *at)
 		double x = MARGIN + LABEL_WIDE + (INNER - LABEL_WIDE) * t->marks[*at].at;
 		for (size_t i = 0; i < n; i++) {
 			const struct report_mark *m = &t->marks[*at + i];
-			str_addf(p->out,
-				"<use class=\"mark\" href=\"#mark-%s\" x=\"%.1f\" "
-				"y=\"%d\"><title>",
+			html_addf(p->out,
+				"<use class=\"mark\" href=\"#mark-%s\" x=\"%.1f\" y=\"%d\">"
+				"<title>%s</title></use>",
 				mark_shape_names[timeline_shape_of(m->kind)], x + 9 * (double)i,
-				p->y);
-			html_between(p->out, "", m->text, "</title></use>");
+				p->y, m->text);
 		}
 		*at += n;
 	}
@@ -193,8 +192,8 @@ static void add_timeline(struct picture *p)
 			p->y += 6;
 			add_line(p, "host", 18, lane->heading);
 		}
-		html_between(p->out, "<g><title>", lane->name, "</title>");
-		html_between(p->out, "<desc>", lane->text, "</desc>\n");
+		html_addf(p->out, "<g><title>%s</title><desc>%s</desc>\n", lane->name,
+			lane->text);
 		str_addf(p->out, "<text x=\"%d\" y=\"%d\">", MARGIN, p->y + (card ? 26 : 9));
 		add_cut(p->out, lane->label, LABEL_CHARS);
 		if (card)

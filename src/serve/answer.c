@@ -40,9 +40,7 @@ void answer_fail(struct answer *a, const struct request *q, int status, const ch
 		a->type = TYPE_HTML;
 		page_begin(
 			&a->body, &(struct page_frame){ .title = answer_status_words(status) });
-		str_add(&a->body, "<p>");
-		html_text(&a->body, sentence);
-		str_add(&a->body, "</p>\n");
+		html_addf(&a->body, "<p>%s</p>\n", sentence);
 		page_end(&a->body);
 	} else if (q->media == MEDIA_JSON) {
 		a->type = TYPE_JSON;

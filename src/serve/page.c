@@ -25,11 +25,9 @@ static const struct page_link places[PLACES] = {
 
 static void add_link(struct str *out, const struct page_link *l, const char *attributes)
 {
-	str_add(out, "<li><a href=\"");
-	html_text(out, l->href);
+	html_addf(out, "<li><a href=\"%s", l->href);
 	str_addf(out, "\"%s>", attributes);
-	html_text(out, l->text);
-	str_add(out, "</a></li>");
+	html_addf(out, "%s</a></li>", l->text);
 }
 
 /* The pages, the path to this page, and the links to other formats. With the script, the print
@@ -46,9 +44,7 @@ static void add_navigation(struct str *out, const struct page_frame *f)
 		str_add(out, "<nav class=\"crumbs\" aria-label=\"Path to this page\"><ol>");
 		for (const struct page_link *l = f->crumbs; l->text; l++)
 			add_link(out, l, "");
-		str_add(out, "<li aria-current=\"page\">");
-		html_text(out, f->title);
-		str_add(out, "</li></ol></nav>\n");
+		html_addf(out, "<li aria-current=\"page\">%s</li></ol></nav>\n", f->title);
 	}
 	if (!f->formats[0].text)
 		return;
@@ -60,25 +56,19 @@ static void add_navigation(struct str *out, const struct page_frame *f)
 
 void page_begin(struct str *out, const struct page_frame *f)
 {
-	str_add(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		     "<meta name=\"viewport\" content=\"width=device-width, "
-		     "initial-scale=1\">\n"
-		     "<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
-	html_text(out, f->title);
-	str_add(out, " - gua</title>\n<link rel=\"icon\" type=\"image/svg+xml\" "
-		     "href=\"/assets/gua.svg\">\n"
-		     "<link rel=\"stylesheet\" href=\"/assets/gua.css\">\n"
-		     "<script src=\"/assets/gua.js\" defer></script>\n</head>\n");
-	str_addf(out,
-		"<body class=\"%s\">\n<a class=\"skip\" href=\"#main\">Skip to the "
-		"content</a>\n",
-		f->paper ? "page on_paper" : "page");
+	html_addf(out,
+		"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		"<meta name=\"color-scheme\" content=\"light dark\">\n<title>%s - gua</title>\n"
+		"<link rel=\"icon\" type=\"image/svg+xml\" href=\"/assets/gua.svg\">\n"
+		"<link rel=\"stylesheet\" href=\"/assets/gua.css\">\n"
+		"<script src=\"/assets/gua.js\" defer></script>\n</head>\n<body class=\"%s\">\n"
+		"<a class=\"skip\" href=\"#main\">Skip to the content</a>\n",
+		f->title, f->paper ? "page on_paper" : "page");
 	html_patterns(out);
 	if (!f->paper)
 		add_navigation(out, f);
-	str_add(out, "<main id=\"main\" tabindex=\"-1\">\n<h1>");
-	html_text(out, f->title);
-	str_add(out, "</h1>\n");
+	html_addf(out, "<main id=\"main\" tabindex=\"-1\">\n<h1>%s</h1>\n", f->title);
 }
 
 void page_end(struct str *out)
@@ -111,9 +101,7 @@ void page_key(struct str *out, const char *state)
 
 void page_warning(struct str *out, const char *text)
 {
-	str_add(out, "<p class=\"warning\" role=\"note\">");
-	html_text(out, text);
-	str_add(out, "</p>\n");
+	html_addf(out, "<p class=\"warning\" role=\"note\">%s</p>\n", text);
 }
 
 void page_user_link(struct str *out, const char *user)
@@ -122,30 +110,13 @@ void page_user_link(struct str *out, const char *user)
 		html_text(out, process_shown_user(user));
 		return;
 	}
-	str_add(out, "<a href=\"/user/");
-	html_url(out, user);
-	str_add(out, "\">");
-	html_text(out, user);
-	str_add(out, "</a>");
-}
-
-static void add_notebook_link(struct str *out, const char *user, const char *notebook)
-{
-	str_add(out, "<a href=\"/notebook/");
-	html_url(out, user);
-	str_add(out, "/");
-	html_url(out, notebook);
-	str_add(out, "\">");
-	html_text(out, notebook);
-	str_add(out, "</a>");
+	html_addf(out, "<a href=\"/user/%-s\">%s</a>", user, user);
 }
 
 static void add_field(struct str *out, const struct request_param *p, char *before)
 {
 	str_add_bytes(out, before, 1);
-	html_url(out, p->name);
-	str_add(out, "=");
-	html_url(out, p->value);
+	html_addf(out, "%-s=%-s", p->name, p->value);
 	*before = '&';
 }
 
@@ -213,12 +184,10 @@ static void add_age(struct str *out, const struct request *q, const struct prese
 	ago_text(ago, q->now_ms - h->last_tick_ms);
 	duration_text(interval, sizeof(interval), h->interval_ms);
 	moment_text(moment, sizeof(moment), h->last_tick_ms, q->world->utc);
-	str_add(out, "<p class=\"age\">");
-	html_text(out, h->hostname);
-	str_add(out, ", driver ");
-	html_text(out, *h->driver ? h->driver : "unknown");
-	str_addf(out, ". Read%s (%s); the recorder reads every %s.</p>\n", ago, moment,
-		interval);
+	html_addf(out,
+		"<p class=\"age\">%s, driver %s. Read%s (%s); the recorder reads every "
+		"%s.</p>\n",
+		h->hostname, *h->driver ? h->driver : "unknown", ago, moment, interval);
 }
 
 int64_t page_idle_ms(const struct request *q, const struct present_host *h, int64_t since_ms)
@@ -292,12 +261,9 @@ static const char *notebook_of(const struct present_process *h)
 static void add_card(const struct listing *l, const struct holder_row *r)
 {
 	if (l->now->n_hosts > 1) {
-		html_text(l->out, r->host->hostname);
-		str_add(l->out, " ");
+		html_addf(l->out, "%s ", r->host->hostname);
 	}
-	str_add(l->out, "<a href=\"/card/");
-	html_url(l->out, r->card->id.uuid);
-	str_addf(l->out, "\">GPU %s</a>", r->label);
+	html_addf(l->out, "<a href=\"/card/%-s\">GPU %s</a>", r->card->id.uuid, r->label);
 }
 
 /* Its most specific name, the command, and whether it has only a bare context. The page
@@ -307,12 +273,12 @@ static void add_what(const struct listing *l, const struct present_process *h)
 	const char *command = h->id.command, *label = process_label_of(&h->id);
 	str_add(l->out, "<div class=\"clip\">");
 	if (*notebook_of(h))
-		add_notebook_link(l->out, h->id.user, notebook_of(h));
+		html_addf(l->out, "<a href=\"/notebook/%-s/%-s\">%s</a>", h->id.user,
+			notebook_of(h), notebook_of(h));
 	else
 		html_text(l->out, label);
 	str_add(l->out, *label ? " <span class=\"dim\">" : "<span>");
-	html_text(l->out, *command || *label ? command : "-");
-	str_add(l->out, "</span></div>");
+	html_addf(l->out, "%s</span></div>", *command || *label ? command : "-");
 	if (h->context != CONTEXT_MORE)
 		str_addf(l->out, " <span class=\"tag\">%s</span>", context_texts[h->context]);
 }
@@ -325,9 +291,7 @@ static void add_release(const struct listing *l, const struct present_process *h
 		str_add(l->out, "-");
 		return;
 	}
-	str_add(l->out, "<code class=\"copy\">");
-	html_text(l->out, command);
-	str_add(l->out, "</code>");
+	html_addf(l->out, "<code class=\"copy\">%s</code>", command);
 	/* If rules may end it, its owner can keep it. */
 	if (l->q->world->config->policy_rules.n)
 		str_addf(l->out,
@@ -444,9 +408,8 @@ static void add_head_cell(const struct listing *l, size_t i)
 	struct str href = { 0 };
 	snprintf(value, sizeof(value), "%s.%s", c->order, down ? "down" : "up");
 	page_query(&href, "", l->q, &(struct request_param){ "order", value });
-	str_addf(l->out, "<a id=\"sort-%s\" href=\"", c->order);
-	html_text(l->out, str_text(&href));
-	str_addf(l->out, "#holding\">%s", c->page_title);
+	html_addf(l->out, "<a id=\"sort-%s\" href=\"%s#holding\">%s", c->order, str_text(&href),
+		c->page_title);
 	str_finish(&href);
 	if (current)
 		str_addf(l->out, "<span aria-hidden=\"true\"> %s</span>",

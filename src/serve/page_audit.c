@@ -62,10 +62,7 @@ static void add_rest(const struct view *v, struct str *out)
 		const struct request_param *p = &v->q->params[i];
 		if (is_of_window(p->name))
 			continue;
-		str_add(out, "&amp;");
-		html_url(out, p->name);
-		str_add(out, "=");
-		html_url(out, p->value);
+		html_addf(out, "&amp;%-s=%-s", p->name, p->value);
 	}
 }
 
@@ -134,11 +131,8 @@ static void add_picker(const struct view *v)
 		if (is_of_window(p->name) || strcmp(p->name, "by") == 0 ||
 			strcmp(p->name, "compare") == 0)
 			continue;
-		str_add(v->out, "<input type=\"hidden\" name=\"");
-		html_text(v->out, p->name);
-		str_add(v->out, "\" value=\"");
-		html_text(v->out, p->value);
-		str_add(v->out, "\">\n");
+		html_addf(v->out, "<input type=\"hidden\" name=\"%s\" value=\"%s\">\n", p->name,
+			p->value);
 	}
 	str_addf(v->out,
 		"<label><input type=\"checkbox\" name=\"compare\" value=\"\"%s> compare with "
@@ -270,8 +264,7 @@ void page_audit_card(const struct request *q, struct answer *a)
 	char title[384];
 	struct str path = { 0 };
 	const struct holder_choice now = { .uuid = q->parts[1] };
-	str_add(&path, "/card/");
-	html_url(&path, q->parts[1]);
+	html_addf(&path, "/card/%-s", q->parts[1]);
 	/* "GPU 2 of lab (A100-SXM4-80GB)", or the UUID of a card that no store has now. */
 	struct present b = { 0 };
 	struct err e = { 0 };
@@ -304,12 +297,8 @@ void page_audit_notebook(const struct request *q, struct answer *a)
 		   *slash = strrchr(notebook, '/');
 	struct str path = { 0 }, owner = { 0 };
 	const struct holder_choice now = { .user = user, .notebook = notebook };
-	str_add(&owner, "/user/");
-	html_url(&owner, user);
-	str_add(&path, "/notebook/");
-	html_url(&path, user);
-	str_add(&path, "/");
-	html_url(&path, notebook);
+	html_addf(&owner, "/user/%-s", user);
+	html_addf(&path, "/notebook/%-s/%-s", user, notebook);
 	report_page(q, a,
 		&(struct report_page){
 			.frame = { .place = PLACE_AUDIT,

@@ -69,8 +69,7 @@ static void add_reading(const struct view *v, const char *name, double value, co
 static void add_holder_line(const struct view *v, const struct present_card *c)
 {
 	if (c->state == CARD_RESERVED) {
-		str_add(v->out, "<p class=\"who\">for ");
-		html_text(v->out, c->leased_to);
+		html_addf(v->out, "<p class=\"who\">for %s", c->leased_to);
 		if (c->n_leases > 1)
 			str_addf(v->out, " <span class=\"dim\">and %zu more</span>",
 				c->n_leases - 1);
@@ -91,11 +90,8 @@ static void add_holder_line(const struct view *v, const struct present_card *c)
 	str_add(v->out, "<p class=\"who\">");
 	page_user_link(v->out, h->id.user);
 	if (*label) {
-		str_add(v->out, " <span class=\"dim\" title=\"");
-		html_text(v->out, label);
-		str_add(v->out, "\">");
-		html_text(v->out, slash && slash[1] ? slash + 1 : label);
-		str_add(v->out, "</span>");
+		html_addf(v->out, " <span class=\"dim\" title=\"%s\">%s</span>", label,
+			slash && slash[1] ? slash + 1 : label);
 	}
 	if (c->n_processes > 1)
 		str_addf(
@@ -108,13 +104,11 @@ static void add_tile(const struct view *v, const struct present_card *c)
 	char label[CARD_LABEL_CAP];
 	const char *state = state_looks[c->state].key;
 	card_label(label, sizeof(label), &c->id);
-	str_addf(v->out, "<li class=\"tile is_%s\">\n<h3><a id=\"card-", state);
-	html_url(v->out, c->id.uuid);
-	str_add(v->out, "\" href=\"/card/");
-	html_url(v->out, c->id.uuid);
-	str_addf(v->out, "\">GPU %s</a> <span class=\"model\">", label);
-	html_text(v->out, card_short_name(c->id.name));
-	str_addf(v->out, "</span></h3>\n<p class=\"now\">");
+	html_addf(v->out,
+		"<li class=\"tile is_%s\">\n<h3><a id=\"card-%-s\" href=\"/card/%-s\">GPU "
+		"%s</a> "
+		"<span class=\"model\">%s</span></h3>\n<p class=\"now\">",
+		state, c->id.uuid, c->id.uuid, label, card_short_name(c->id.name));
 	page_key(v->out, state);
 	if (c->status == CARD_STATUS_OK) {
 		str_addf(v->out, "%s<strong>%s</strong>",
@@ -149,9 +143,8 @@ static void add_tiles(const struct view *v)
 	bool several = v->b->n_hosts > 1;
 	for (size_t h = 0; h < v->b->n_hosts; h++) {
 		if (several) {
-			str_add(v->out, "<p class=\"host\">");
-			html_text(v->out, v->b->hosts[h].hostname);
-			str_add(v->out, "</p>\n");
+			html_addf(
+				v->out, "<p class=\"host\">%s</p>\n", v->b->hosts[h].hostname);
 		}
 		str_addf(v->out, "<ul class=\"tiles%s\" aria-labelledby=\"gpus\">\n",
 			v->b->n_cards > MANY ? " many" : "");

@@ -80,9 +80,8 @@ static void add_time(struct str *out, const char *before, int64_t ms)
 
 static void add_rule(struct str *out, const struct config_rule *r)
 {
-	str_add(out, "<dt>");
-	html_text(out, r->name);
-	str_addf(out, "</dt><dd><strong>%s</strong> sessions that hold a GPU idle",
+	html_addf(out, "<dt>%s</dt><dd><strong>%s</strong> sessions that hold a GPU idle",
+		r->name,
 		strcmp(r->level, "end") == 0	? "warns and ends"
 		: strcmp(r->level, "warn") == 0 ? "warns"
 						: "observes");
@@ -106,18 +105,15 @@ static void add_rule(struct str *out, const struct config_rule *r)
 
 static void add_exemption(struct str *out, const struct config_exemption *x)
 {
-	str_add(out, "<dt>");
-	html_text(out, x->name);
-	str_add(out, "</dt><dd><strong>exempts</strong> sessions");
+	html_addf(out, "<dt>%s</dt><dd><strong>exempts</strong> sessions", x->name);
 	add_match(out, &x->match);
-	str_add(out, ". Owner: ");
-	html_text(out, x->owner ? x->owner : "nobody, so that it does not count");
+	html_addf(
+		out, ". Owner: %s", x->owner ? x->owner : "nobody, so that it does not count");
 	if (x->until)
 		str_addf(out, "; until %04d-%02d-%02d", x->until / 10000, x->until / 100 % 100,
 			x->until % 100);
 	if (x->reason) {
-		str_add(out, "; ");
-		html_text(out, x->reason);
+		html_addf(out, "; %s", x->reason);
 	}
 	str_add(out, ".</dd>\n");
 }
@@ -306,9 +302,7 @@ static int add_mode(
 	moment_text(moment, sizeof(moment), until_ms, q->world->utc);
 	str_add(out, "<p>");
 	if (until_ms >= 0) {
-		str_addf(out, "Sessions may be ended until %s: armed by ", moment);
-		html_text(out, user);
-		str_add(out, ". ");
+		html_addf(out, "Sessions may be ended until %s: armed by %s. ", moment, user);
 	} else
 		str_add(out, "It is not armed: no session is ended. ");
 	moment_text(moment, sizeof(moment), pass.at_ms, q->world->utc);
@@ -317,8 +311,7 @@ static int add_mode(
 	else
 		str_addf(out, "Last applied %s: %lld sessions held a GPU, %lld of them idle. ",
 			moment, (long long)pass.sessions, (long long)pass.idle);
-	html_text(out, pass.at_ms < 0 ? "" : pass.note);
-	str_add(out, "</p>\n");
+	html_addf(out, "%s</p>\n", pass.at_ms < 0 ? "" : pass.note);
 	return 0;
 }
 
@@ -377,9 +370,7 @@ void page_policy(const struct request *q, struct answer *a)
 	add_rules(&a->body, q->world->config);
 	for (size_t i = 0; i < stores->n && rc == 0; i++) {
 		if (stores->n > 1) {
-			str_add(&a->body, "<p class=\"host\">");
-			html_text(&a->body, stores->paths[i]);
-			str_add(&a->body, "</p>\n");
+			html_addf(&a->body, "<p class=\"host\">%s</p>\n", stores->paths[i]);
 		}
 		rc = add_file(&a->body, q, stores->paths[i], &e);
 	}

@@ -379,6 +379,17 @@ static void test_html_links(void **state)
 
 /* Which columns are shown is asked once of a table, not once of each cell: this many rows would
  * take minutes. */
+static void test_html_as_printf(void **state)
+{
+	(void)state;
+	struct str out = { 0 };
+	html_addf(&out, "<a href=\"/%-s?%-s\">%s</a> %d%% %u %zu %.1f", "a b", "50%", "<%s>",
+		-3, 4U, (size_t)5, 0.25);
+	assert_string_equal(
+		str_text(&out), "<a href=\"/a%20b?50%25\">&lt;%s&gt;</a> -3% 4 5 0.2");
+	str_finish(&out);
+}
+
 static void test_html_of_many_rows(void **state)
 {
 	(void)state;
@@ -426,6 +437,7 @@ int main(void)
 		cmocka_unit_test(test_json_groups),
 		cmocka_unit_test(test_table_fits),
 		cmocka_unit_test(test_html_links),
+		cmocka_unit_test(test_html_as_printf),
 		cmocka_unit_test(test_html_of_many_rows),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
