@@ -104,8 +104,7 @@ static void add_headline(struct str *out, const struct report *r)
 				state_looks[r->states[i].look].key, at, wide);
 		at += wide;
 	}
-	str_add(out, "</svg>\n");
-	str_add(out, "<dl class=\"states\">\n");
+	str_add(out, "</svg>\n<dl class=\"states\">\n");
 	for (size_t i = 0; i < r->n_states; i++)
 		add_state(out, r, &r->states[i]);
 	str_add(out, "</dl>\n");
@@ -643,8 +642,7 @@ void report_html_body(struct str *out, const struct report *r)
 	str_add(out, "</dl>\n");
 	add_sentences(out, r, SENTENCE_RULES);
 	add_sentences(out, r, SENTENCE_FLEET);
-	str_add(out, "</footer>\n");
-	str_add(out, "</article>\n");
+	str_add(out, "</footer>\n</article>\n");
 	out->failed |= r->failed;
 }
 
