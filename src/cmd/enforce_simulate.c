@@ -257,17 +257,17 @@ static void add_json(struct str *out, const struct result *r)
 
 static void add_headline(struct str *out, const struct enforce *x, const struct simulation *s)
 {
-	char since[48], until[48], hours[HOURS_TEXT_CAP];
+	char since[48], until[48];
 	enforce_moment(x, since, sizeof(since), s->since_ms);
 	enforce_moment(x, until, sizeof(until), s->until_ms);
-	report_hours(NULL, hours, s->given_back_ms);
 	str_addf(out, "%s, %s to %s\n", s->history->hostname, since, until);
 	str_addf(out,
 		"%zu session%s held a card idle. The rules would have warned %zu, with %zu "
 		"notice%s, and ended %zu:\n",
 		s->n_sessions, report_plural(s->n_sessions), s->n_warned, s->n_notices,
 		report_plural(s->n_notices), s->n_ended);
-	str_addf(out, "%s GPU hours would have been given back.\n", hours);
+	str_addf(out, "%s GPU hours would have been given back.\n",
+		report_hours(NULL, s->given_back_ms).text);
 	if (s->n_ended && s->n_wrong)
 		str_addf(out,
 			"%zu of the %zu %s used again within 30 min of the end: ended "

@@ -45,12 +45,14 @@ const char *report_plural(size_t n)
 	return n == 1 ? "" : "s";
 }
 
-void report_hours(const struct report *r, char dst[HOURS_TEXT_CAP], int64_t ms)
+struct hours_text report_hours(const struct report *r, int64_t ms)
 {
+	struct hours_text hours;
 	bool minutes = r && r->minutes;
 	double number = (double)ms / (minutes ? 60e3 : 3600e3);
 	bool small = !minutes && number > 0 && number < 0.095;
-	snprintf(dst, HOURS_TEXT_CAP, small ? "%.4f" : "%.2f", number);
+	snprintf(hours.text, sizeof(hours.text), small ? "%.4f" : "%.2f", number);
+	return hours;
 }
 
 const char *report_unit(const struct report *r)
@@ -160,13 +162,10 @@ static void add_largest(struct report *r, const struct audit *a, const struct re
 	bool squatting = verdict == VERDICT_SQUATTING;
 	const struct audit_identity *who = largest(a, verdict);
 	struct str next = { 0 };
-	char mine[HOURS_TEXT_CAP], all[HOURS_TEXT_CAP];
 	int64_t all_ms = squatting ? r->held.ms[HOLDER_SQUATTING]
 				   : r->ms[CARD_IDLE_HELD] + r->ms[CARD_RESERVED];
 	if (!who || report_share(part_of_user(&who->sums, verdict), all_ms) < LEAST_NAMED)
 		return;
-	report_hours(r, mine, part_of_user(&who->sums, verdict));
-	report_hours(r, all, all_ms);
 	if (q->command) {
 		str_addf(&next, " Next: %s --%s ", q->command,
 			a->fleet.asked ? "by user,host" : "user");
@@ -176,8 +175,10 @@ static void add_largest(struct report *r, const struct audit *a, const struct re
 	}
 	bool apart = !squatting && r->held.context_share_ms >= LEAST_SHOWN_MS;
 	report_say(r, SENTENCE_VERDICT, "", "%s%s has the largest part: %s of %s %s%s.%s",
-		apart ? "Apart from contexts, " : "", process_shown_user(who->identity), mine,
-		all, report_unit(r), squatting ? "" : " (share)", str_text(&next));
+		apart ? "Apart from contexts, " : "", process_shown_user(who->identity),
+		report_hours(r, part_of_user(&who->sums, verdict)).text,
+		report_hours(r, all_ms).text, report_unit(r), squatting ? "" : " (share)",
+		str_text(&next));
 	r->failed |= next.failed;
 	str_finish(&next);
 }

@@ -300,7 +300,6 @@ static int compare_rows(const void *a, const void *b)
 static void say(struct report *r, const struct policy_sums *s, bool would)
 {
 	struct policy_row sum = { 0 };
-	char hours[HOURS_TEXT_CAP];
 	for (size_t i = 0; i < s->n; i++) {
 		const struct policy_row *row = &s->items[i];
 		if (row->would != would)
@@ -319,12 +318,11 @@ static void say(struct report *r, const struct policy_sums *s, bool would)
 		report_plural((size_t)sum.ended), (long long)sum.kept);
 	if (sum.ended == 0 || !isfinite(sum.given_ms))
 		return;
-	report_hours(r, hours, llround(sum.given_ms));
 	report_say(r, SENTENCE_POLICY, "",
 		"About %s %s given back: an estimate, how much longer past spells "
 		"lasted "
 		"that were as long (the median), for each card.",
-		hours, report_unit(r));
+		report_hours(r, llround(sum.given_ms)).text, report_unit(r));
 }
 
 /* A policy.db that cannot be read is skipped: the report is about the stores. */

@@ -64,8 +64,7 @@ static void add_only(struct report *r, const struct restriction *only)
 static void add_restriction(
 	struct report *r, const struct audit *a, const struct report_request *q)
 {
-	char held[HOURS_TEXT_CAP], observed[HOURS_TEXT_CAP], unused[HOURS_TEXT_CAP];
-	char idle[HOURS_TEXT_CAP], squatting[HOURS_TEXT_CAP], of[USER_CAP + 64];
+	char of[USER_CAP + 64];
 	const char *unit = report_unit(r);
 	const char *who = a->n_identities == 1 ? process_shown_user(a->identities[0].identity)
 					       : "these users";
@@ -80,18 +79,17 @@ static void add_restriction(
 		report_say(r, SENTENCE_OBSERVED, NULL, "Nothing was held in this window.");
 		return;
 	}
-	report_hours(r, held, r->held_ms);
-	report_hours(r, observed, r->observed_ms);
 	report_say(r, SENTENCE_OBSERVED, NULL,
-		"of %s %s that %s held (%s): %.1f%% of the %s %s observed on %zu GPU%s", held,
-		unit, who, measure, 100 * report_share(r->held_ms, r->observed_ms), observed,
-		unit, r->observed_cards, report_plural(r->observed_cards));
-	report_hours(r, unused, audit_waste(&r->held));
-	report_hours(r, idle, r->held.ms[HOLDER_IDLE_HELD]);
-	report_hours(r, squatting, r->held.ms[HOLDER_SQUATTING]);
+		"of %s %s that %s held (%s): %.1f%% of the %s %s observed on %zu GPU%s",
+		report_hours(r, r->held_ms).text, unit, who, measure,
+		100 * report_share(r->held_ms, r->observed_ms),
+		report_hours(r, r->observed_ms).text, unit, r->observed_cards,
+		report_plural(r->observed_cards));
 	report_say(r, SENTENCE_WASTE, "unused",
-		"%s of %s %s: %s idle, %s idle on a GPU that another user kept busy", unused,
-		held, unit, idle, squatting);
+		"%s of %s %s: %s idle, %s idle on a GPU that another user kept busy",
+		report_hours(r, audit_waste(&r->held)).text, report_hours(r, r->held_ms).text,
+		unit, report_hours(r, r->held.ms[HOLDER_IDLE_HELD]).text,
+		report_hours(r, r->held.ms[HOLDER_SQUATTING]).text);
 	snprintf(of, sizeof(of), "the share of %s in idle-held time", who);
 	if (r->waste.currency)
 		add_cost(r, a, of);
@@ -144,15 +142,14 @@ static void add_contexts(struct report *r, const struct audit *a)
 	enum { NAMED = 3 };
 	struct str text = { 0 };
 	size_t n = 0;
-	char hours[HOURS_TEXT_CAP];
 	for (size_t i = 0; i < a->n_identities; i++) {
 		const struct audit_sums *s = &a->identities[i].sums;
 		if (s->context_share_ms < LEAST_SHOWN_MS ||
 			2 * s->context_share_ms < s->idle_share_ms || n++ >= NAMED)
 			continue;
-		report_hours(r, hours, s->context_share_ms);
 		str_addf(&text, "%s%s %s", text.len ? ", " : "",
-			process_shown_user(a->identities[i].identity), hours);
+			process_shown_user(a->identities[i].identity),
+			report_hours(r, s->context_share_ms).text);
 	}
 	if (n)
 		report_say(r, SENTENCE_HOLDERS, NULL,
@@ -189,7 +186,6 @@ static void add_notes(struct report *r, const struct audit *a, const struct repo
 {
 	const struct report_breakdown *b = &r->breakdown;
 	size_t n = b->table.n_rows, all = a->n_processes + a->n_processes_left_out;
-	char hours[HOURS_TEXT_CAP];
 	bool cards = b->measures[q->by.n - 1] == MEASURE_CARDS, rest = false;
 	if (identity_by_is(&q->by, IDENTITY_CARD))
 		return;
@@ -208,11 +204,10 @@ static void add_notes(struct report *r, const struct audit *a, const struct repo
 	if (identity_by_has(&q->by, IDENTITY_GROUP) && !q->has_groups)
 		report_say(r, SENTENCE_HOLDERS, NULL,
 			"No groups are defined: [groups] in gua.conf(5) does that.");
-	report_hours(r, hours, r->unattributed_ms);
 	if (r->unattributed_ms >= LEAST_SHOWN_MS && !cards)
 		report_say(r, SENTENCE_HOLDERS, NULL,
-			"%s %s of active or idle-held time are in nobody's share.", hours,
-			report_unit(r));
+			"%s %s of active or idle-held time are in nobody's share.",
+			report_hours(r, r->unattributed_ms).text, report_unit(r));
 	if (n)
 		add_measures(r, a);
 	if (identity_by_is(&q->by, IDENTITY_USER))
@@ -467,33 +462,28 @@ static void add_waste(struct report *r, const struct audit *a, const struct repo
 	const struct report_waste *w = &r->waste;
 	size_t n = r->observed_cards;
 	const char *unit = report_unit(r);
-	char held[HOURS_TEXT_CAP], context[HOURS_TEXT_CAP], squatting[HOURS_TEXT_CAP],
-		idle[HOURS_TEXT_CAP], reserved[HOURS_TEXT_CAP];
 	if (r->observed_ms == 0) {
 		report_say(r, SENTENCE_WASTE, NULL, "No time was observed.");
 		return;
 	}
-	report_hours(r, held, r->ms[CARD_IDLE_HELD]);
-	report_hours(r, context, r->held.context_share_ms);
-	report_hours(r, squatting, r->held.ms[HOLDER_SQUATTING]);
-	report_hours(r, idle, r->ms[CARD_TRULY_IDLE]);
 	report_say(r, SENTENCE_WASTE, "idle-held",
-		"%s %s = %.2f of %zu GPU%s equivalently unavailable", held, unit,
-		w->equivalent_unavailable, n, report_plural(n));
+		"%s %s = %.2f of %zu GPU%s equivalently unavailable",
+		report_hours(r, r->ms[CARD_IDLE_HELD]).text, unit, w->equivalent_unavailable, n,
+		report_plural(n));
 	if (r->held.context_share_ms >= LEAST_SHOWN_MS)
 		report_say(r, SENTENCE_WASTE, "  context",
 			"%s of these %s are the share of processes with little more than a "
 			"CUDA context: ending them frees little memory",
-			context, unit);
+			report_hours(r, r->held.context_share_ms).text, unit);
 	if (r->held.ms[HOLDER_SQUATTING] >= LEAST_SHOWN_MS)
 		report_say(r, SENTENCE_WASTE, "squatting",
 			"%s %s idle on GPUs that another user kept busy (presence, not "
 			"part of idle-held)",
-			squatting, unit);
-	report_hours(r, reserved, r->ms[CARD_RESERVED]);
+			report_hours(r, r->held.ms[HOLDER_SQUATTING]).text, unit);
 	if (r->ms[CARD_RESERVED] > 0) {
 		report_say(r, SENTENCE_WASTE, "reserved",
-			"%s %s = %.2f of %zu GPU%s given away and not touched", reserved, unit,
+			"%s %s = %.2f of %zu GPU%s given away and not touched",
+			report_hours(r, r->ms[CARD_RESERVED]).text, unit,
 			w->equivalent_reserved, n, report_plural(n));
 		report_say(r, SENTENCE_WASTE, "together",
 			"idle-held and reserved: %.1f of %zu GPU%s",
@@ -501,14 +491,14 @@ static void add_waste(struct report *r, const struct audit *a, const struct repo
 			report_plural(n));
 	}
 	report_say(r, SENTENCE_WASTE, "truly-idle",
-		"%s %s = %.2f of %zu GPU%s equivalently free", idle, unit, w->equivalent_free,
-		n, report_plural(n));
-	report_hours(r, reserved, a->lease_unknown_ms);
+		"%s %s = %.2f of %zu GPU%s equivalently free",
+		report_hours(r, r->ms[CARD_TRULY_IDLE]).text, unit, w->equivalent_free, n,
+		report_plural(n));
 	if (a->lease_unknown_ms > 0)
 		report_say(r, SENTENCE_WASTE, "  unknown",
 			"of %s of these %s it is not known whether they were reserved, because "
 			"the scheduler was silent",
-			reserved, unit);
+			report_hours(r, a->lease_unknown_ms).text, unit);
 	add_energy(r);
 	if (w->currency)
 		add_cost(r, a, "idle-held time");
@@ -558,15 +548,13 @@ void report_sentences_add(
 	add_sources(r);
 	add_coverage(r);
 	add_restriction(r, a, q);
-	char hours[HOURS_TEXT_CAP], whole[HOURS_TEXT_CAP];
-	report_hours(r, hours, r->observed_ms);
 	if (!r->of_users)
-		report_say(r, SENTENCE_OBSERVED, NULL, "of %s %s observed on %zu GPU%s", hours,
-			report_unit(r), r->observed_cards, report_plural(r->observed_cards));
-	report_hours(r, hours, r->ms[CARD_UNOBSERVED]);
-	report_hours(r, whole, r->observed_ms + r->ms[CARD_UNOBSERVED]);
+		report_say(r, SENTENCE_OBSERVED, NULL, "of %s %s observed on %zu GPU%s",
+			report_hours(r, r->observed_ms).text, report_unit(r), r->observed_cards,
+			report_plural(r->observed_cards));
 	report_say(r, SENTENCE_UNOBSERVED, NULL, "of the window: %s of %s %s have no reading",
-		hours, whole, report_unit(r));
+		report_hours(r, r->ms[CARD_UNOBSERVED]).text,
+		report_hours(r, r->observed_ms + r->ms[CARD_UNOBSERVED]).text, report_unit(r));
 	if (!r->of_users)
 		add_waste(r, a, q);
 	for (size_t i = 0; i < a->n_cards; i++) {
