@@ -375,9 +375,10 @@ struct judge_future judge_foresee(const struct policy *p, const struct session_f
 			 last.hold != HOLD_QUIET && last.hold != HOLD_NO_RULE)
 			break;
 	}
-	/* The final notice promises a time, and not the pass after it. */
+	/* The final notice promises a time, and not the pass after it; but that pass must be
+	 * the next one, and not one after quiet hours. */
 	if (v->state.stage == STAGE_FINAL && future.end_ms > promised_ms &&
-		!rules_is_quiet(p, promised_ms))
+		future.end_ms - promised_ms <= every_ms)
 		future.end_ms = promised_ms;
 	return future;
 }

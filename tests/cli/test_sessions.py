@@ -198,7 +198,7 @@ def open_directory():
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only a configuration of root may end sessions")
 @pytest.mark.same_path  # the first has quiet hours between all stages
-@pytest.mark.parametrize("quiet,ends", [("08:25-08:50", 55 * 60), ("08:29-08:34", 34 * 60), ("", None)])
+@pytest.mark.parametrize("quiet,ends", [("08:25-08:50", 55 * 60), ("08:29-08:34", 34 * 60), ("08:31-08:40", None), ("", None)])
 def test_notices_name_the_time_of_the_end(stage, open_directory, quiet, ends):
     """Whenever the session became idle, and also if quiet hours delay the final notice or the end."""
     begins = {f"at{second}": second for second in range(0, 120, 13)}
