@@ -34,9 +34,11 @@ static bool holds(const struct holder *h, int64_t at_ms, enum sureness sure)
 	return classify_holder_counts(h, at_ms);
 }
 
+/* Whether the two are one moment, which may be `at_ms`. */
 static bool may_be_edge(const struct edge *a, const struct edge *b, int64_t at_ms)
 {
-	return a->lo == b->lo && a->hi == b->hi && a->lo <= at_ms && at_ms < a->hi;
+	return a->lo == b->lo && a->at == b->at && a->hi == b->hi && a->lo <= at_ms &&
+	       at_ms < a->hi;
 }
 
 /* If the memory of this process changed and `at_ms` may belong to this stretch or to the one

@@ -159,7 +159,14 @@ static int64_t earliest_change(const struct holders *h, const struct lives *live
 	return swapped ? clock_later(w->lo_ms, clock_later(went_ms, came_ms)) : w->lo_ms;
 }
 
-int64_t holders_take(struct holders *h, const struct lives *lives, const struct listed *list,
+/* Whether a process that is listed held its memory since the last list. One that has let go of
+ * its memory before, and took it again, may have done so in a stall. */
+static bool held_on(const struct lives *lives, uint32_t life, const struct look_window *w)
+{
+	return !w->stalled || w->first || !lives->lives[life].left;
+}
+
+int64_t holders_take(struct holders *h, struct lives *lives, const struct listed *list,
 	size_t n, const struct look_window *window)
 {
 	struct look_window within = *window;
@@ -172,12 +179,14 @@ int64_t holders_take(struct holders *h, const struct lives *lives, const struct 
 	window = &within;
 	for (size_t i = 0; i < old; i++) {
 		struct holder *item = &h->items[i];
-		if (!holders_is_open(item) || is_listed(list, n, item->process))
+		if (!holders_is_open(item) || (is_listed(list, n, item->process) &&
+						      held_on(lives, item->process, window)))
 			continue;
 		/* A process may have come and gone within one window: its end is never before
 		 * its start. */
 		struct edge end = edge_of(window, window->lo_ms, false);
 		item->to = end.at > item->from.at ? end : item->from;
+		lives->lives[item->process].left = true;
 		earliest_ms = window->lo_ms;
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -204,6 +213,15 @@ static struct edge begin_before(struct edge from, const struct edge *to)
 	return from;
 }
 
+/* Whether the stretch goes on from another one of the same process. */
+static bool goes_on_from(const struct holders *h, const struct holder *item)
+{
+	for (size_t i = 0; i < h->n; i++)
+		if (h->items[i].process == item->process && h->items[i].to.at == item->from.at)
+			return true;
+	return false;
+}
+
 bool holders_exit(struct holders *h, uint32_t life, const struct look_window *window)
 {
 	bool here = false;
@@ -212,7 +230,8 @@ bool holders_exit(struct holders *h, uint32_t life, const struct look_window *wi
 		if (item->process != life || !holders_is_open(item))
 			continue;
 		item->to = edge_of(window, window->lo_ms, false);
-		item->from = begin_before(item->from, &item->to);
+		if (!goes_on_from(h, item))
+			item->from = begin_before(item->from, &item->to);
 		here = true;
 	}
 	return here;

@@ -42,7 +42,7 @@ void holders_finish(struct holders *h);
 /* Takes a list: ends the stretches of processes that are not on it, begins those of new ones,
  * and does both when memory changed. There must be room for 2 x n more. Returns the earliest
  * moment at which something may have changed; INT64_MAX: nothing did. */
-int64_t holders_take(struct holders *h, const struct lives *lives, const struct listed *list,
+int64_t holders_take(struct holders *h, struct lives *lives, const struct listed *list,
 	size_t n, const struct look_window *window);
 /* A process has ended within the window. Returns whether it was on this card. */
 bool holders_exit(struct holders *h, uint32_t life, const struct look_window *window);

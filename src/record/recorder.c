@@ -36,6 +36,8 @@
 #define COMPACT_AFTER_MS 60000
 /* Exits within this time of each other count as the same moment. */
 #define SAME_MOMENT_US 50000
+/* After a stop, the recorder may wake up this much later than the source. */
+#define WAKE_US 250000
 /* If the recorder wakes up later than this, it was stopped meanwhile, perhaps together with
  * the source. */
 #define FROZEN_US 1000000
@@ -54,15 +56,16 @@ struct recorder {
 	bool late;	     /* its job has not ended in time: r->round must not be used */
 	bool stopped;	     /* a stop was requested */
 	bool ending;	     /* the last round */
-	int64_t begun_us;    /* boot time: when the last round was begun */
+	int64_t begun_us;    /* boot time: when the last round was begun ... */
+	int64_t before_us;   /* ... and the one before */
 	struct schedule schedule;
 	/* While the source is on patrol. */
 	struct schedule planned; /* the schedule after the round at its end */
 	bool recalled;		 /* it was told to return */
 	struct exit_notice {
 		bool on;	  /* a process has exited and is not accounted yet */
-		int64_t lo_us;	  /* wall clock: not before this ... */
-		struct moment at; /* ... and not after this */
+		bool in_time;	  /* no other work was due */
+		struct moment at; /* not after this */
 	} exit;
 	bool run_begun;	 /* the store has this run's row */
 	bool told_ready; /* o->ready was called */
@@ -185,13 +188,19 @@ static int wait_for_job(struct recorder *r, int64_t wait_ms, struct err *e)
 	return rc;
 }
 
+static void note_round(struct recorder *r, int64_t begun_us)
+{
+	r->before_us = r->begun_us;
+	r->begun_us = begun_us;
+}
+
 static void begin_round(struct recorder *r)
 {
 	int64_t now_us = clock_now(r->clock).boot_us;
 	/* After a stall, process lists are read again even if used memory is unchanged. */
 	r->round->look_all |= now_us - r->begun_us > round_pace_stall_us(&r->schedule.pace);
 	r->round->patrol.until_us = 0;
-	r->begun_us = now_us;
+	note_round(r, now_us);
 	worker_begin(r->worker, JOB_OWN);
 }
 
@@ -212,16 +221,33 @@ static int run_round(struct recorder *r, struct err *e)
 	return rc;
 }
 
+/* Since when the process may have exited that was noticed at r->exit.at (boot time). If glances
+ * did not come as usual, the recorder was stopped meanwhile, together with the source; when
+ * they continue, either can be first. */
+static int64_t exit_lo_us(const struct recorder *r)
+{
+	int64_t at_us = r->exit.at.boot_us, usual_us = 3 * r->schedule.pace.apart_us / 2;
+	bool glanced = r->begun_us <= at_us;
+	int64_t last_us = glanced ? r->begun_us : r->before_us;
+	if (glanced && at_us - last_us < WAKE_US && last_us - r->before_us > usual_us)
+		return r->before_us;
+	if (at_us - last_us > usual_us)
+		return last_us;
+	return r->exit.in_time ? at_us : clock_later(last_us, r->exits_us);
+}
+
 /* Takes the exits that were noticed while the source was on patrol. */
 static void take_exits(struct recorder *r)
 {
 	struct moment now = clock_now(r->clock);
-	bool at_once = now.boot_us - r->exit.at.boot_us < SAME_MOMENT_US;
+	struct moment at = r->exit.at;
+	bool at_once = now.boot_us - at.boot_us < SAME_MOMENT_US;
 	if (!r->exit.on)
 		return;
 	r->exit.on = false;
-	watch_exits(&r->watch, r->late ? NULL : r->round, r->exit.lo_us / 1000,
-		(at_once ? r->exit.at.wall_us : now.wall_us) / 1000);
+	int64_t lo_us = at.wall_us - (at.boot_us - exit_lo_us(r));
+	watch_exits(&r->watch, r->late ? NULL : r->round, lo_us / 1000,
+		(at_once ? at.wall_us : now.wall_us) / 1000);
 	r->exits_us = now.boot_us;
 }
 
@@ -240,7 +266,7 @@ static int take_next(struct recorder *r, struct source *s, struct err *e)
 	const struct round *round = r->round;
 	driver_works(r);
 	r->incomplete = s->incomplete;
-	r->begun_us = round->begun_us;
+	note_round(r, round->begun_us);
 	notice_exits_before(r);
 	if (round->due) {
 		r->planned.pace = r->schedule.pace;
@@ -333,10 +359,9 @@ static void recall(struct recorder *r)
 static void note_exit(struct recorder *r)
 {
 	struct moment now = clock_now(r->clock);
-	bool in_time = now.boot_us <= r->round->patrol.until_us;
-	r->exit = (struct exit_notice){ .on = true,
-		.lo_us = in_time ? now.wall_us : now.wall_us - (now.boot_us - r->exits_us),
-		.at = now };
+	r->exit = (struct exit_notice){
+		.on = true, .in_time = now.boot_us <= r->round->patrol.until_us, .at = now
+	};
 	recall(r);
 }
 

@@ -5,9 +5,10 @@ import statistics
 import pytest
 
 from judge import CARD, Figure, judge_slots, table
-from lives import DRIVERS, PLAIN, make_lives
+from lives import DRIVERS, GIB, PLAIN, Life, Setting, make_lives
 from nasty import NASTY, interruptions, nasty_lives
 from recording import VIRTUAL_START, record_virtually
+from virtual import Virtual, is_possible
 
 SECONDS, SEED = 600, 21
 
@@ -45,6 +46,22 @@ def test_a_driver_without_a_ring_of_samples(tmp_path):
     found = judge_slots(record_virtually(tmp_path, lives, PLAIN, driver, 3600), lives, driver, PLAIN, VIRTUAL_START, 3600)
     assert all(figure.ok for figure in found if figure.kind == CARD), table(found)
     assert all(abs(figure.error) <= 0.005 * figure.true for figure in found if figure.name == "idle_held"), table(found)
+
+
+@pytest.mark.skipif(not is_possible(), reason="only root may have a /proc of its own")
+def test_a_recorder_that_was_stopped(tmp_path):
+    """Processes exit while it is stopped, and one takes and gives back memory all the time."""
+    stops = [(20 + 12.3 * i, 22.2 + 12.3 * i + 5 * (i % 3 == 2), "stop") for i in range(9)]
+    lives = []
+    for card, (begin, end, _) in enumerate(stops):
+        exits = begin + 0.11 * card * (end - begin)
+        lives.append(Life(f"p{card}", 0, card, 1000, round(1000 * exits), False, events=[(2550, "hold", GIB)]))
+    lives.append(Life("away", 1, 9, 1000, 140000, False, events=[
+        (at + later, verb, size) for at in range(3000, 130000, 4100) for later, verb, size in
+        ((0, "hold", GIB), (1900, "release", None))]))
+    db = Virtual(tmp_path / "play", lives, Setting(cards=10)).run(135, stops)
+    found = judge_slots(db, lives, DRIVERS["full"], Setting(cards=10), VIRTUAL_START, 135)
+    assert all(figure.ok for figure in found if figure.kind == CARD), table(found)
 
 
 def test_a_store_has_whole_milliseconds():

@@ -297,6 +297,7 @@ static void test_memory_that_changes(void **state)
 	/* Both are of one process: it ends once. */
 	assert_true(leave(f, h[0].process, 62000, 62000));
 	assert_edge(h[0].to, 60000, 60500, 61000);
+	assert_is(h[1].from, h[0].to); /* no moment counts twice or not at all */
 	assert_edge(h[1].to, 62000, 62000, 62000);
 }
 
@@ -320,6 +321,25 @@ static void test_release_and_hold_at_once(void **state)
 	assert_int_equal(f->holders.n, 2);
 	assert_edge(f->holders.items[0].to, 60000, 60500, 61000);
 	assert_edge(f->holders.items[1].from, 61000, 61500, 62000);
+}
+
+/* One that has been away before may have been away in a stall, too. */
+static void test_release_and_hold_in_a_stall(void **state)
+{
+	struct fixture *f = *state;
+	struct look_window stalled = between(70000, 80000);
+	stalled.stalled = true;
+	take(f, 1, 500 * MB, first);
+	take(f, 0, 0, between(60000, 61000));
+	take(f, 1, 500 * MB, between(61000, 62000));
+	assert_int_equal(take(f, 1, 500 * MB, stalled), 70000);
+	assert_int_equal(f->holders.n, 3);
+	assert_edge(f->holders.items[1].to, 70000, 70000, 80000);
+	assert_edge(f->holders.items[2].from, 70000, 80000, 80000);
+	const struct held held[] = { classify_held_at(f->holders.items, 3, 75000, HELD_SURELY),
+		classify_held_at(f->holders.items, 3, 75000, HELD_MAYBE) };
+	assert_int_equal(held[0].bytes, 0);
+	assert_true(held[1].bytes > 0);
 }
 
 /* Its exit was seen, and the driver lists it all the same: it goes on holding. */
@@ -453,6 +473,7 @@ int main(void)
 		TEST(test_newcomer_that_started_after_the_glance),
 		TEST(test_release),
 		TEST(test_exits),
+		TEST(test_release_and_hold_in_a_stall),
 		TEST(test_exit_at_an_unknown_moment),
 		TEST(test_short_processes),
 		TEST(test_programs_that_load),

@@ -28,6 +28,7 @@ struct life_watch {
 			      memory */
 	bool kept;	   /* its place is needed although it has ended */
 	bool brief;	   /* its description may become better later */
+	bool left;	   /* it once was not listed any more; it may come back */
 	int stat_fd; /* without a pidfd: its PROC/PID/stat, kept open if possible; or -1 */
 };
 
