@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD
+from conftest import BUILD, ROOT
 
 OPTIONS = json.loads((BUILD / "meson-info" / "intro-buildoptions.json").read_text())
 OPTION = {option["name"]: option["value"] for option in OPTIONS}
@@ -39,6 +39,20 @@ def test_tables_are_read_only_and_the_stack_has_no_code(binaries):
         assert "GNU_RELRO" in segments and "BIND_NOW" in dynamic + dynamic.replace(" NOW", " BIND_NOW"), path
         flags, = re.findall(r"GNU_STACK(?:\s+0x\w+){5}\s+(\S+)", segments)
         assert flags == "RW", path
+
+
+def test_no_memory_is_written_and_run_and_no_library_is_looked_for_elsewhere(binaries):
+    for path in binaries:
+        flags = re.findall(r"^\s+LOAD(?:\s+0x\w+){5}\s+([RWE ]{3})", readelf(path, "-l"), re.MULTILINE)
+        assert flags and not any("W" in flag and "E" in flag for flag in flags), path
+        assert not re.search(r"\((RPATH|RUNPATH|TEXTREL)\)", readelf(path, "-d")), path
+
+
+def test_the_same_programs_are_checked_for_what_they_link(binaries):
+    """tools/lint-links has a row for each of them."""
+    rows = (ROOT / "tools" / "lint-links").read_text()
+    for path in binaries:
+        assert f'"{path.name}"' in rows, path
 
 
 def test_stacks_are_guarded(binaries):
