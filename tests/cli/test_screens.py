@@ -9,21 +9,26 @@ import xml.etree.ElementTree
 import pytest
 
 from conftest import BUILD, GUA, ROOT
+from serving import needs_serve
 
 pytestmark = [pytest.mark.skipif("asan" in BUILD.name, reason="the same pictures, and slow"),
               pytest.mark.skipif(not (BUILD / "gua-top").exists(), reason="built without gua top")]
 NAMES = ["demo", "top", "who"]
 
 
+def load(name):
+    """A program of tools/, which has not the name of a module."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    loader = importlib.machinery.SourceFileLoader(name, str(ROOT / "tools" / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    sys.path.remove(str(ROOT / "tools"))
+    return module
+
+
 @pytest.fixture(scope="module")
 def tool():
-    """tools/screens, which is a program without the name of a module."""
-    sys.path.insert(0, str(ROOT / "tools"))
-    loader = importlib.machinery.SourceFileLoader("screens", str(ROOT / "tools" / "screens"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("screens", loader))
-    loader.exec_module(module)
-    yield module
-    sys.path.remove(str(ROOT / "tools"))
+    return load("screens")
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +42,18 @@ def test_the_picture_is_what_the_program_shows(drawn, request, name):
     if request.config.getoption("--update"):
         path.write_text(drawn[name], encoding="utf-8")
     assert drawn[name] == path.read_text(encoding="utf-8"), "tools/screens draws it again"
+
+
+@needs_serve
+def test_the_photograph_is_of_todays_page(tmp_path):
+    """The bytes of a photograph depend on the browser; those of the page do not, and their digest is in the picture."""
+    pictures = load("pictures")
+    with pictures.scene.recorded(GUA, tmp_path) as now:
+        server, port = pictures.serve(now.gua, now.db, now.now_s)
+        found = pictures.digest(port)
+        server.terminate()
+        server.communicate(timeout=60)
+    assert f"tEXtpage\0{found}".encode() in (ROOT / "docs" / "now.png").read_bytes(), "run tools/pictures build docs"
 
 
 @pytest.mark.parametrize("name", NAMES)
