@@ -20,12 +20,14 @@ BUILD = pathlib.Path(os.environ.get("GUA_BUILD", ROOT / "build")).resolve()
 GUA = BUILD / "gua"
 FAKE_NVML = BUILD / "tests" / "libnvidia-ml.so.1"
 SCENARIOS = ROOT / "tests" / "scenarios"
+pytest_plugins = ["workers"]
 
 
 MARKS = {
     "waits": "spends most of its time waiting: runs in one build only, beside the others",
     "any_build": "tests a script or a document and no compiled program: runs in one build only",
     "other_programs": "spends most of its time in other programs than gua's: runs in one build only, all of its cases",
+    "together": "shares something costly with the other tests of its group: one worker runs them",
     "same_path": "all cases take the same way through the code: sanitizers see the first of them",
 }
 

@@ -8,7 +8,7 @@ from recording import Play, recorders
 from truth import Scenario
 
 # One worker plays them all.
-pytestmark = [pytest.mark.waits, pytest.mark.xdist_group("lives")]
+pytestmark = [pytest.mark.waits, pytest.mark.together("lives")]
 
 SECONDS = 60
 SEED, LIVES = 3, 24

@@ -96,6 +96,15 @@ def test_random_unit_tests_play_all_of_their_cases_when_asked():
     assert run.stdout.split() == ["None", "1"], run.stderr
 
 
+def pytest_of(folder, text, *words):
+    """Runs pytest, as tools/test does, on a file of tests with this text."""
+    for name in ("conftest.py", "workers.py"):
+        (folder / name).symlink_to(ROOT / "tests" / name)
+    (folder / "test_x.py").write_text(text)
+    return subprocess.run(["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "junit_family=xunit1", *words],
+                          cwd=folder, capture_output=True, text=True, env={**os.environ, "PYTEST_ADDOPTS": ""}, timeout=120)
+
+
 CASES = """
 import pytest
 @pytest.mark.same_path
@@ -121,26 +130,20 @@ def test_alone(): pass
                          "product[2-1]", "product[3-1]", "alone"]),
 ])
 def test_one_of_each(tmp_path, words, names):
-    (tmp_path / "conftest.py").symlink_to(ROOT / "tests" / "conftest.py")
-    (tmp_path / "test_x.py").write_text(CASES)
-    run = subprocess.run(["/usr/bin/python3", "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", *words],
-                         cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PYTEST_ADDOPTS": ""})
+    run = pytest_of(tmp_path, CASES, "--collect-only", *words)
     assert sorted(re.findall(r"::test_(\S+)", run.stdout)) == sorted(names)
 
 
 def test_no_test_is_left_out_by_both_builds(tmp_path):
-    (tmp_path / "conftest.py").symlink_to(ROOT / "tests" / "conftest.py")
-    (tmp_path / "test_x.py").write_text("import pytest\npytestmark = pytest.mark.any_build\n"
-                                        "@pytest.mark.other_programs\ndef test_x(): pass\n")
-    run = subprocess.run(["/usr/bin/python3", "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider"], cwd=tmp_path,
-                         capture_output=True, text=True, env={**os.environ, "PYTEST_ADDOPTS": ""})
+    run = pytest_of(tmp_path, "import pytest\npytestmark = pytest.mark.any_build\n"
+                              "@pytest.mark.other_programs\ndef test_x(): pass\n", "--collect-only")
     assert run.returncode == 4 and "no build would run test_x.py::test_x" in run.stderr
 
 
 def test_marks_have_one_meaning():
     used = {mark for path in (ROOT / "tests").rglob("test_*.py")
             for mark in re.findall(r"pytest\.mark\.(\w+)", path.read_text())}
-    assert used - set(MARKS) <= {"parametrize", "skipif", "xdist_group"}
+    assert used - set(MARKS) <= {"parametrize", "skipif"}
 
 
 AGAIN = """
@@ -164,17 +167,35 @@ def test_what_failed_is_tried_once_more_alone(failed, cases, lines):
     assert run.stdout.splitlines() == lines
 
 
-def test_failures_have_names_that_pytest_takes(tmp_path):
-    """Also those of a group, to which xdist gives other names."""
-    (tmp_path / "test_it.py").write_text("import pytest\n@pytest.mark.xdist_group('some')\n"
-                                         "@pytest.mark.parametrize('x', ['a b', '-'])\ndef test_it(x): assert x == '-'\n")
+SHARED_OUT = """
+import os, pathlib, pytest
+@pytest.fixture(scope="session")
+def whole():
+    yield
+    pathlib.Path(f"ended.{os.getpid()}").touch()
+@pytest.mark.parametrize("x", ["a b", "-"])
+def test_fails(x, whole): print("said", x); assert x == "-"
+@pytest.mark.together("some")
+@pytest.mark.parametrize("x", [1, 2, 3])
+def test_together(x, tmp_path, whole): pathlib.Path(f"together.{os.getpid()}").touch()
+@pytest.mark.skipif(True, reason="not here")
+def test_skipped(): pass
+def test_ends_its_worker(whole): os._exit(0)
+def test_after(whole): pass
+"""
+
+
+def test_workers(tmp_path):
+    """Each test runs once; one that ends its worker has failed; failures have names that pytest takes."""
     log = tmp_path / "log.xml"
-    subprocess.run(["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "junit_family=xunit1", "-n", "1",
-                    "--dist", "loadgroup", f"--junitxml={log}", "test_it.py"], cwd=tmp_path, capture_output=True, timeout=120)
-    assert "@some" in log.read_text()
-    code = DRIVER.partition("suite.ENDING")[0].format(tool=str(ROOT / "tools" / "test")) + "print(*suite.failures_in(sys.argv[1]))"
+    run = pytest_of(tmp_path, SHARED_OUT, "--workers", "3", "--one-by-one", f"--junitxml={log}")
+    assert run.returncode == 1 and "2 failed, 5 passed, 1 skipped" in run.stdout, run.stdout + run.stderr
+    assert "said a b" in run.stdout and "said -" not in run.stdout and "its worker ended" in run.stdout
+    assert len(list(tmp_path.glob("together.*"))) == 1
+    assert 1 <= len(list(tmp_path.glob("ended.*"))) <= 2  # each worker but the one that did not come so far
+    code = DRIVER.partition("suite.ENDING")[0].format(tool=str(ROOT / "tools" / "test")) + "print(*suite.failures_in(sys.argv[1]), sep='\\n')"
     run = subprocess.run(["/usr/bin/python3", "-c", code, log], capture_output=True, text=True, timeout=120)
-    assert run.stdout == "test_it.py::test_it[a b]\n"
+    assert sorted(run.stdout.splitlines()) == ["test_x.py::test_ends_its_worker", "test_x.py::test_fails[a b]"]
 
 
 WRONG = "int main(int argc, char **argv)\n{\n\t(void)argv;\n\treturn 0x7fffffff +\n\t\targc;\n}\n"
