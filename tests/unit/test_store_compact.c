@@ -8,9 +8,9 @@
 #include "store_fixture.h"
 
 #if defined(__SANITIZE_ADDRESS__)
-enum { ALL_DAYS = 40, DAYS = 40 };
+enum { ALL_DAYS = 40, DAYS = 24 };
 #else
-enum { ALL_DAYS = 365, DAYS = 120 };
+enum { ALL_DAYS = 365, DAYS = 48 };
 #endif
 enum { HOURS = ALL_DAYS * 24, TICK_S = 3600 };
 
