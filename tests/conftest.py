@@ -26,6 +26,7 @@ pytest_plugins = ["workers"]
 MARKS = {
     "waits": "spends most of its time waiting: runs in one build only, beside the others",
     "any_build": "tests a script or a document and no compiled program: runs in one build only",
+    "large": "a large case of what smaller tests run, too: sanitizers leave it out",
     "other_programs": "spends most of its time in other programs than gua's: runs in one build only, all of its cases",
     "together": "shares something costly with the other tests of its group: one worker runs them",
     "same_path": "all cases take the same way through the code: sanitizers see the first of them",
@@ -57,9 +58,10 @@ def adds_something(item, seen):
 
 
 def pytest_collection_modifyitems(config, items):
-    nowhere = [item.nodeid for item in items if item.get_closest_marker("other_programs") and item.get_closest_marker("any_build")]
+    nowhere = [item.nodeid for item in items if any(map(item.get_closest_marker, ("waits", "other_programs"))) and
+               any(map(item.get_closest_marker, ("any_build", "large")))]
     if nowhere:
-        raise pytest.UsageError(f"other_programs and any_build: no build would run {', '.join(nowhere)}")
+        raise pytest.UsageError(f"no build would run {', '.join(nowhere)}")
     if config.getoption("--one-of-each"):
         seen = set()
         kept = [item for item in items if adds_something(item, seen)]
@@ -126,6 +128,11 @@ def expect(request):
         assert path.exists(), f"{path} is missing: run pytest --update and look at it"
         assert text == path.read_text()
     return check
+
+
+def cases(count, sanitized):
+    """How many random cases a test plays: `count` in make test-all, else a fifth, and `sanitized` under sanitizers."""
+    return count if os.environ.get("GUA_TEST_ALL") else sanitized if "asan" in BUILD.name else count // 5
 
 
 def write_clock(path, wall_seconds, boot_seconds=3600):

@@ -36,6 +36,7 @@ def dateless(text):
     return re.sub(r"(\d{4}-)?\d\d-\d\d", "DATE", text)
 
 
+@pytest.mark.large
 @pytest.mark.same_path
 @pytest.mark.parametrize("now,zone,monday", [
     ("2026-11-16T00:00Z", "UTC", "2026-11-09"), ("2026-11-15T23:59Z", "UTC", "2026-11-02"),

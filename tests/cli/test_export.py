@@ -165,6 +165,7 @@ def test_simulated_data_is_said(store, tmp_path):
     assert gua("export", "--db", db, "--since", "2001-01-01", "--until", "2001-02-01").stderr == ""
 
 
+@pytest.mark.large
 def test_memory_does_not_grow_with_the_store(tmp_path):
     def peak_kib(slots):
         s = Store(tmp_path / f"{slots}.db")

@@ -157,6 +157,7 @@ def endless(handler, _, form):
                                      for i in range(1000)))
 
 
+@pytest.mark.large
 def test_endless_series_are_refused():
     """490 MB were used before."""
     with Engine(endless) as engine:
@@ -170,6 +171,7 @@ def test_endless_series_are_refused():
             assert used.ru_maxrss < 150_000 or "asan" in BUILD.name
 
 
+@pytest.mark.large
 def test_one_endless_host_is_refused():
     def answer(handler, *_):
         send(handler, b'{"status":"success","data":{"resultType":"vector","result":[', Content_Length=str(1 << 40))

@@ -78,6 +78,7 @@ def test_random_fleets_are_judged_by_the_definitions(seed):
     assert found["fleet"]["metrics"] == "dcgm" and found["fleet"]["sample_seconds"] == max(interval, 30)
 
 
+@pytest.mark.large
 def test_the_stated_uncertainty_covers_random_bursts():
     """95 of 100 cards with random bursts, long, short or rare, are within the ± that their row states."""
     rng = random.Random(29)

@@ -213,6 +213,7 @@ def test_pages_in_a_ring_are_too_much_work(hostile):
     assert "more work than a file of this size can need" in result.stderr
 
 
+@pytest.mark.large
 def test_holes_do_not_count_as_size(hostile, tmp_path):
     """A file of a tebibyte with nothing in it was given days of work."""
     path = shutil.copy(hostile("pages in a ring"), tmp_path / "store.db")

@@ -462,6 +462,7 @@ def test_interrupted(tmp_path):
     import_into(tmp_path, file)
 
 
+@pytest.mark.same_path
 @pytest.mark.parametrize("killed", [True, False])
 def test_no_space_in_the_middle(tmp_path, killed):
     """The store may not grow beyond a size: the import dies in the middle, or says why it ended."""
@@ -511,6 +512,7 @@ def exactly(value):
     return pytest.approx(value, rel=0, abs=1e-6)  # the last place that JSON gives
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_report_says_what_the_tool_said(tmp_path, layout):
     tool = Tool(layout).fill(layout + "report", ticks=1440, step=300)  # five days

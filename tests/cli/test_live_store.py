@@ -119,6 +119,7 @@ def test_holders_that_an_earlier_recorder_saw(tmp_path, clock_file):
     assert since == {"alice": "2026-11-02T08:00:00Z", "bob": "2026-11-02T08:00:00Z"}
 
 
+@pytest.mark.large
 def test_complete_hours_are_read_by_their_sums(tmp_path, clock_file):
     """Since when a card is in its state is the same by the sums of hours and by their slots: a card that is always free,
     one that was used in the third hour, one that nobody saw for a while, one that is busy now."""

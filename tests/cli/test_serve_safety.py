@@ -471,6 +471,7 @@ def crowded(tmp_path):
     return made.save()
 
 
+@pytest.mark.large
 def test_an_answer_has_as_many_rows_as_a_page_can_show(serve, crowded):  # noqa: F811
     """Whatever is asked for: a table of all would keep the server busy and fill its memory."""
     server = serve("--db", crowded)

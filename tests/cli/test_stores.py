@@ -96,6 +96,7 @@ def test_the_sums_are_those_of_the_stores(stores):
     assert all_of_them["longest"][0]["host"] == "node069"
 
 
+@pytest.mark.large
 def test_many_hosts_are_short_for_people(stores):
     """The worst hosts first; cards of the worst alone; no line for each host."""
     text = report(*asked_for(stores)).stdout

@@ -90,7 +90,7 @@ for all_tests in (False, True):
 """
 
 
-def test_random_unit_tests_play_all_of_their_cases_when_asked():
+def test_random_tests_play_all_of_their_cases_when_asked():
     code = DRIVER.partition("suite.ENDING")[0].format(tool=str(ROOT / "tools" / "test")) + UNITS
     run = subprocess.run(["/usr/bin/python3", "-c", code], capture_output=True, text=True, timeout=120)
     assert run.stdout.split() == ["None", "1"], run.stderr
