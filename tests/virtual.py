@@ -22,6 +22,7 @@ BOOT_S = 3600               # since the host booted
 TICKS = os.sysconf("SC_CLK_TCK")
 HOLD_AT, BOOT_AT = 32, 8    # bytes of the clock file
 SOON_MS = 10000             # processes exist at most this long before they should
+WITHOUT_LEAKS = b"ASAN_OPTIONS=detect_leaks=0\0"    # a sanitizer finds its options, and leaks, by means of /proc
 WITHIN = 'mount --bind "$0" /proc && exec "$@"'
 
 
@@ -76,6 +77,8 @@ class Virtual:
         for process in (self.root / "proc").glob("[0-9]*"):
             shutil.rmtree(process)
         (self.root / "proc/stat").write_text(f"cpu  10 0 10 100 0 0 0 0 0 0\nbtime {VIRTUAL_START - BOOT_S}\n")
+        (self.root / "proc/self").mkdir()
+        (self.root / "proc/self/environ").write_bytes(WITHOUT_LEAKS)
         self.pids = where / "pids"
         self.pids.mkdir()
         self.env = fake_driver(where, scenario(lives, driver, setting), clock=self.clock.path, FAKENVML_PIDS=self.pids)
@@ -84,8 +87,7 @@ class Virtual:
         gua = [self.build / "gua", "daemon", "--foreground", "--clock", self.clock.path, "--db", self.where / "gua.db"]
         with open(self.where / "log", "a") as log:
             self.recorder = subprocess.Popen(["unshare", "-m", "sh", "-c", WITHIN, self.root / "proc", *gua],
-                                             env=clean_environment(**self.env, LSAN_OPTIONS="detect_leaks=0"),
-                                             stderr=log, start_new_session=True)  # leaks are found by means of /proc
+                                             env=clean_environment(**self.env), stderr=log, start_new_session=True)
 
     def begin(self, until_ms):
         """Starts the processes that start before this moment."""
