@@ -178,7 +178,9 @@ void report_bill_say(struct report *r, const struct audit *a)
 	report_say(r, SENTENCE_BILL, NULL, "%s",
 		a->of_users ? "active and idle divide each GPU's time among its holders."
 			    : "active and idle divide each GPU's time among its holders, so "
-			      "that the lines add up to the total: GPUs x window x price.");
+			      "that the lines add up to the total: GPUs x window x price. "
+			      "Cents are rounded so that they do, too; CSV and JSON have "
+			      "all digits.");
 	if (a->held_cost.money[COST_SQUATTING] > 0)
 		report_say(r, SENTENCE_BILL, NULL,
 			"(idle on busy GPU) is in no sum: the user who kept the GPU busy pays "
