@@ -167,7 +167,7 @@ def children(pid):
     return found
 
 
-def wait_for(condition, what=lambda: "it never happened", seconds=60):
+def wait_for(condition, what=lambda: "it never happened", seconds=240):
     """Returns as soon as the condition holds; fails when it never does. The limit is for faults, not for slow
     machines: `what()` says what was there instead."""
     deadline = time.monotonic() + seconds

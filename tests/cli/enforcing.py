@@ -125,10 +125,10 @@ class Host:
         return [(step, stage, result) for step, stage, result, pids in rows
                 if pid is None or str(pid) in (pids or "").split()]
 
-    def wait_for_step(self, pid, step, stage=None, seconds=90):
+    def wait_for_step(self, pid, step, stage=None):
         def found():
             return any(row[0] == step and stage in (None, row[1]) for row in self.steps(pid))
-        wait_for(found, lambda: f"{self.steps(pid)}\n{self.log()}", seconds)
+        wait_for(found, lambda: f"{self.steps(pid)}\n{self.log()}")
 
     def log(self):
         return "".join(path.read_text() for path in self.where.glob("*.log"))

@@ -17,8 +17,19 @@ NOW = "2026-11-18T10:00:00"
 NOW_S = 1794996000
 
 
+@pytest.fixture(scope="module", autouse=True)
+def this_host():
+    """This host without the cards that `gua pick` has reserved meanwhile, perhaps for another test."""
+    with tempfile.TemporaryDirectory() as folder:
+        lease.root = pathlib.Path(folder)
+        lease.root.chmod(0o755)
+        (lease.root / "proc").symlink_to("/proc")
+        yield
+
+
 def lease(place, *args, **options):
-    return gua("lease", *args, "--leases", place, "--now", NOW, "--utc", **options)
+    root = [] if "--root" in args else ["--root", lease.root]
+    return gua("lease", *args, "--leases", place, "--now", NOW, "--utc", *root, **options)
 
 
 def listed(place, *args):

@@ -598,9 +598,9 @@ def test_a_full_disk_loses_nothing(tmp_path):
             unlimited = resource.prlimit(child.pid, resource.RLIMIT_FSIZE)
             resource.prlimit(child.pid, resource.RLIMIT_FSIZE, (4096, unlimited[1]))
             wait_for(lambda: "keeping what fits in memory" in gua("status", "--db", db).stdout)
-            before, begun = sum(card_seconds(db).values()), time.monotonic()
+            first, begun = card_seconds(db), time.monotonic()
             time.sleep(0.5)
-            assert sum(card_seconds(db).values()) == before
+            assert card_seconds(db) == first
             full = time.monotonic() - begun
             resource.prlimit(child.pid, resource.RLIMIT_FSIZE, unlimited)
             wait_for(lambda: "faults     none" in gua("status", "--db", db).stdout)
@@ -608,8 +608,9 @@ def test_a_full_disk_loses_nothing(tmp_path):
             child.terminate()
         assert child.wait(60) == 0
     seconds = card_seconds(db)
-    assert sum(seconds.values()) >= before + full
-    assert seconds.get("unobserved", 0) < 1
+    assert sum(seconds.values()) >= sum(first.values()) + full
+    # Between the two recorders there is time that nobody saw.
+    assert seconds.get("unobserved", 0) < first.get("unobserved", 0) + 1
 
 
 MIG = ONE_CARD + """mig 0 index 0 gi 1 ci 0 uuid MIG-1111 name "Test A MIG 1g.10gb" memory 10GiB

@@ -316,15 +316,15 @@ def test_a_reader_that_locks_writing_is_named(tmp_path):
     db = tmp_path / "gua.db"
     with service(tmp_path, db) as (child, log):
         wait_for(lambda: "last tick" in status_text(db))
-        begun = time.monotonic()
         with locked_writing(db) as who:
+            first, begun = card_seconds(db), time.monotonic()
             wait_for(lambda: who in status_text(db), lambda: status_text(db))
-            assert child.poll() is None
-            before = sum(card_seconds(db).values())
+            assert child.poll() is None and card_seconds(db) == first
             locked = time.monotonic() - begun
         wait_for(lambda: "faults     none" in status_text(db))
     seconds = card_seconds(db)
-    assert sum(seconds.values()) >= before + locked - 1 and seconds.get("unobserved", 0) < 1
+    assert sum(seconds.values()) >= sum(first.values()) + locked
+    assert seconds.get("unobserved", 0) < first.get("unobserved", 0) + 1
     assert log.read_text().count("is locked by another program") == 2  # when it starts, and when it is over
 
 

@@ -504,11 +504,15 @@ def test_the_tasks_of_srun_are_found_in_its_job(tmp_path, sleeper, cgroup, envir
         assert "RAM         1.0 MiB at most" in text and "Slurm       no advice: use srun gua track -- COMMAND" in text
 
 
-def test_short_peaks_at_the_same_moment_are_not_summed_and_it_says_so():
+def test_short_peaks_at_the_same_moment_are_not_summed_and_it_says_so(tmp_path):
     """The kernel keeps the largest of them; nobody looked while both were there."""
-    child = f"{PYTHON} -c 'x = bytearray(200_000_000); import time; time.sleep(0.06)'"
+    program = tmp_path / "child.py"  # ends when both have their memory
+    program.write_text("import os, sys, time\nx = bytearray(200_000_000)\nopen(sys.argv[1], 'w').close()\n"
+                       "while not os.path.exists(sys.argv[2]):\n    time.sleep(0.01)\n")
+    one, other = tmp_path / "one", tmp_path / "other"
     ballast = bytearray(b"x" * 300_000_000)  # of what starts gua: its size must not matter
-    run = track("--st", "60s", "--", "sh", "-c", f"{child} & {child}; wait")
+    run = track("--st", "60s", "--", "sh", "-c",
+                f"sleep 0.5; {PYTHON} {program} {one} {other} & {PYTHON} {program} {other} {one}; wait")
     del ballast
     found = re.search(r"^gua: warning: a process had (\d+) MiB between two samples; what others had then is not counted: a shorter "
                       r"sampling interval \(--st\) shows more\n", run.stderr, re.M)
