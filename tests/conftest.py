@@ -176,27 +176,34 @@ def wait_for(condition, what=lambda: "it never happened", seconds=240):
         time.sleep(0.02)
 
 
-@pytest.fixture(scope="session")
-def demo(tmp_path_factory):
-    """What `gua demo --now 2026-11-11T12:00Z` (a Wednesday) prints, and its store, which nobody may change: made once for
-    all workers, by the first that needs it."""
+def made_once(tmp_path_factory, name, make):
+    """A directory for all workers, filled with make(DIRECTORY) by the first that needs it. Nobody may change it."""
     base = tmp_path_factory.getbasetemp()
-    where = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "demo"
+    where = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / name
     where.mkdir(exist_ok=True)
     with open(where / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (where / "stdout").exists():
-            (where / "gua.db").unlink(missing_ok=True)
-            run = gua("demo", "--db", where / "gua.db", "--now", "2026-11-11T12:00Z")
-            assert run.returncode == 0, run.stderr
-            (where / "stdout").write_text(run.stdout)
+        if not (where / "made").exists():
+            make(where)
+            (where / "made").touch()
+    return where
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory):
+    """What `gua demo --now 2026-11-11T12:00Z` (a Wednesday) prints, and its store."""
+    def make(where):
+        (where / "gua.db").unlink(missing_ok=True)
+        run = gua("demo", "--db", where / "gua.db", "--now", "2026-11-11T12:00Z")
+        assert run.returncode == 0, run.stderr
+        (where / "stdout").write_text(run.stdout)
+    where = made_once(tmp_path_factory, "demo", make)
     return types.SimpleNamespace(db=where / "gua.db", stdout=(where / "stdout").read_text())
 
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory):
     """What `make install` puts below PREFIX, as a directory."""
-    where = tmp_path_factory.mktemp("installed")
-    subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", where],
-                   check=True, capture_output=True)
-    return next(path.parent.parent for path in where.rglob("bin/gua"))
+    where = made_once(tmp_path_factory, "installed", lambda where: subprocess.run(
+        ["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", where / "tree"], check=True, capture_output=True))
+    return next(path.parent.parent for path in (where / "tree").rglob("bin/gua"))

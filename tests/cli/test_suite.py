@@ -105,6 +105,27 @@ def pytest_of(folder, text, *words):
                           cwd=folder, capture_output=True, text=True, env={**os.environ, "PYTEST_ADDOPTS": ""}, timeout=120)
 
 
+CHANGED = """
+import pathlib
+suite.ROOT, settings, stamp = pathlib.Path("."), pathlib.Path("settings"), pathlib.Path("stamp")
+for path, at in ("a", 10), ("b", 30), ("settings", 5), ("stamp", 20):
+    pathlib.Path(path).touch()
+    os.utime(path, (at, at))
+print(*suite.changed(["a", "b"], stamp, settings))
+os.utime("settings", (25, 25))
+print(*suite.changed(["a", "b"], stamp, settings))
+os.utime("settings", (5, 5))
+stamp.unlink()
+print(*suite.changed(["a", "b"], stamp, settings))
+"""
+
+
+def test_files_that_have_not_changed_are_not_checked_again(tmp_path):
+    code = DRIVER.partition("suite.ENDING")[0].format(tool=str(ROOT / "tools" / "test")) + CHANGED
+    run = subprocess.run(["/usr/bin/python3", "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert run.stdout.splitlines() == ["b", "a b", "a b"], run.stderr
+
+
 CASES = """
 import pytest
 @pytest.mark.same_path
