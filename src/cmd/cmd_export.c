@@ -181,7 +181,8 @@ static const struct option_row rows[] = {
 		"several times",
 		ROW(past.labels) },
 	{ OPTION_CHOICE, 0, "identities", "HOW",
-		"openmetrics: whose time it is: user, group, hashed or off (default user)",
+		"openmetrics: whose time it is: user, group, namespace, hashed or off "
+		"(default user)",
 		.choices = IDENTITY_WORDS, ROW(past.identities) },
 	CONFIGURE_ROWS(struct export_options, conf),
 	NOW_OPTION(struct export_options, now),

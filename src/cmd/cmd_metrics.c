@@ -23,7 +23,7 @@ static const struct option_row rows[] = {
 		ROW(textfile) },
 	{ OPTION_FLAG, 0, "openmetrics", .help = "print OpenMetrics 1.0", ROW(openmetrics) },
 	{ OPTION_CHOICE, 0, "identities", "HOW",
-		"whose time it is: user, group, hashed or off (default user)",
+		"whose time it is: user, group, namespace, hashed or off (default user)",
 		.choices = IDENTITY_WORDS, ROW(identities) },
 	{ OPTION_CHOICE, 0, "compat", "EXPORTER",
 		"show the cards also by the names of this exporter: dcgm, or off (default off)",

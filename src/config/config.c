@@ -653,7 +653,8 @@ static const struct config_key keys[] = {
 		"how often a query is repeated after a fault that may pass", fleet.retries,
 		.initial = "3", LIMITS(0, 10), OPTION("retries", FLEET)),
 	KEY("metrics", CHOICE, "identities", "HOW",
-		"whose time it is: by user, by group of [groups], hashed with a key, or off",
+		"whose time it is: by user, by group of [groups], by namespace of Kubernetes, "
+		"hashed with a key, or off",
 		metrics.identities, .initial = "user", .value.choices = IDENTITY_WORDS,
 		OPTION("identities", "metrics")),
 	KEY("metrics", COUNT, "identity_max", "N",

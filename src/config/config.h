@@ -104,7 +104,7 @@ struct config_end {
 
 /* What gua.conf(5) says about metrics and the engine that has them: [metrics] and [fleet]. */
 
-#define IDENTITY_WORDS "user|group|hashed|off"
+#define IDENTITY_WORDS "user|group|namespace|hashed|off"
 #define COMPAT_WORDS "off|dcgm"
 
 struct config_metrics {

@@ -110,13 +110,15 @@ static int name_users(struct history *h, struct err *e)
 		"CREATE TEMP TABLE who (user TEXT PRIMARY KEY, name TEXT) WITHOUT ROWID");
 	if (rc == 0)
 		rc = sql_prepare(h->db, &users, e,
-			"SELECT user, place FROM identity WHERE host = " HOST_SQL);
+			"SELECT user, place, %s FROM identity AS i WHERE host = " HOST_SQL,
+			scrape_namespace_sql(h->names));
 	if (rc == 0)
 		rc = sql_prepare(h->db, &add, e, "INSERT INTO who VALUES (?1, ?2)");
 	while (sql_next(users, &rc, e)) {
 		char user[IDENTITY_NAME_CAP], name[IDENTITY_NAME_CAP];
 		sql_text(users, 0, user, sizeof(user));
-		scrape_identity_name(h->names, user, sql_int(users, 1, 0), name);
+		scrape_identity_name(
+			h->names, user, sql_int(users, 1, 0), sql_int(users, 2, 0) != 0, name);
 		sqlite3_bind_value(add, 1, sqlite3_column_value(users, 0));
 		sql_bind_from(add, 2, SQL_ARGS(SQL_RAW(name)));
 		rc = sql_step(add, e);

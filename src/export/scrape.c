@@ -26,7 +26,7 @@ enum {
 	KEY_LEAST = 16,	  /* bytes: a shorter key could be found by brute force */
 };
 
-static const char *const words[] = { "user", "group", "hashed", "off" };
+static const char *const words[] = { "user", "group", "namespace", "hashed", "off" };
 
 /* Reads the key from the first line of the file. */
 static int take_key(struct identity_names *n, const char *path, const struct file_content *file,
@@ -76,6 +76,10 @@ int scrape_names_init(
 			n->how = (enum identity_how)i;
 	if (n->how == IDENTITIES_HASHED)
 		return read_key(n, config->metrics.key_file, e);
+	if (n->how == IDENTITIES_NAMESPACE && strcmp(config->pod_user, "namespace") != 0)
+		return err_set(e, ERR_USAGE,
+			"identities by namespace need the time of pods by namespace; set user "
+			"= namespace in [kubernetes] of gua.conf");
 	if (n->how == IDENTITIES_GROUP && n->groups->n == 0)
 		return err_set(e, ERR_USAGE,
 			"identities by group need groups; add to gua.conf a section [groups] "
@@ -91,15 +95,25 @@ static void hash(const struct identity_names *n, const char *user, char dst[IDEN
 	str_copy(dst, IDENTITY_NAME_CAP, hex);
 }
 
+const char *scrape_namespace_sql(const struct identity_names *n)
+{
+	/* '0' is the character after '/': an index over pods answers it. */
+	return n->how != IDENTITIES_NAMESPACE
+		       ? "0"
+		       : "EXISTS (SELECT 1 FROM process WHERE pod > i.user || '/' AND "
+			 "pod < i.user || '0') OR EXISTS (SELECT 1 FROM lease WHERE kind = 1 "
+			 "AND owner = i.user)";
+}
+
 void scrape_identity_name(const struct identity_names *n, const char *user, int64_t place,
-	char dst[IDENTITY_NAME_CAP])
+	bool is_namespace, char dst[IDENTITY_NAME_CAP])
 {
 	const char *name = user;
 	if (strcmp(user, IDENTITY_UNKNOWN) == 0)
 		name = IDENTITY_UNKNOWN;
 	else if (n->how == IDENTITIES_GROUP)
 		name = config_groups_find(n->groups, user);
-	else if (place > n->max)
+	else if (place > n->max || (n->how == IDENTITIES_NAMESPACE && !is_namespace))
 		name = NULL;
 	else if (n->how == IDENTITIES_HASHED) {
 		hash(n, user, dst);
@@ -129,6 +143,7 @@ struct scrape_identity *scrape_identity(struct scrape *s, const char *name)
 struct user_total {
 	char user[IDENTITY_NAME_CAP];
 	int64_t place, first_ms, moved_ms;
+	bool is_namespace;
 	int64_t ms[IDENTITY_SUMS];
 };
 
@@ -138,8 +153,9 @@ static void take_row(struct user_total *u, sqlite3_stmt *row)
 	u->place = sql_int(row, 1, 0);
 	u->first_ms = sql_int(row, 2, 0);
 	u->moved_ms = sql_int(row, 3, u->first_ms);
+	u->is_namespace = sql_int(row, 4, 0) != 0;
 	for (int i = 0; i < IDENTITY_SUMS; i++)
-		u->ms[i] = sql_int(row, 4 + i, 0);
+		u->ms[i] = sql_int(row, 5 + i, 0);
 }
 
 static bool is_new(const struct user_total *u, int64_t now_ms)
@@ -153,7 +169,7 @@ static int add_user(struct scrape *s, const struct identity_names *names,
 	const struct user_total *u, int64_t now_ms, struct err *e)
 {
 	char name[IDENTITY_NAME_CAP];
-	scrape_identity_name(names, u->user, u->place, name);
+	scrape_identity_name(names, u->user, u->place, u->is_namespace, name);
 	bool shared = names->how == IDENTITIES_GROUP || strcmp(name, IDENTITY_OTHER) == 0 ||
 		      strcmp(name, IDENTITY_UNKNOWN) == 0;
 	s->others += strcmp(name, IDENTITY_OTHER) == 0;
@@ -211,12 +227,13 @@ static int read_identities(struct scrape *s, struct sqlite3 *db,
 	int rc = add_fixed(s, names, e);
 	if (rc == 0)
 		rc = sql_prepare(db, &row, e,
-			"SELECT i.user, place, first_ms, max(moved_ms), "
+			"SELECT i.user, place, first_ms, max(moved_ms), %s, "
 			"sum(iif(state = 0, share_ms, 0)), sum(iif(state = 1, share_ms, 0)), "
 			"sum(iif(state = 3, presence_ms, 0)), "
 			"sum(iif(state = 5, share_ms, 0)) FROM identity AS i LEFT JOIN "
 			"total_user AS t ON t.host = i.host AND t.user = i.user "
-			"WHERE i.host = " HOST_SQL " GROUP BY i.user ORDER BY place, i.user");
+			"WHERE i.host = " HOST_SQL " GROUP BY i.user ORDER BY place, i.user",
+			scrape_namespace_sql(names));
 	while (sql_next(row, &rc, e)) {
 		take_row(&u, row);
 		bool unknown = strcmp(u.user, IDENTITY_UNKNOWN) == 0;

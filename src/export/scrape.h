@@ -7,7 +7,13 @@
 #include "config/config.h"
 #include "model/scrape.h"
 
-enum identity_how { IDENTITIES_USER, IDENTITIES_GROUP, IDENTITIES_HASHED, IDENTITIES_OFF };
+enum identity_how {
+	IDENTITIES_USER,
+	IDENTITIES_GROUP,
+	IDENTITIES_NAMESPACE,
+	IDENTITIES_HASHED,
+	IDENTITIES_OFF,
+};
 
 struct identity_names {
 	enum identity_how how;
@@ -23,9 +29,12 @@ struct identity_names {
 int scrape_names_init(
 	struct identity_names *n, const struct config *config, const char *how, struct err *e);
 
+/* SQL over the table identity AS i: whether its user is a namespace. Only IDENTITIES_NAMESPACE
+ * asks it. */
+const char *scrape_namespace_sql(const struct identity_names *n);
 /* The exported name of a user (see gua-store(5)). */
 void scrape_identity_name(const struct identity_names *n, const char *user, int64_t place,
-	char dst[IDENTITY_NAME_CAP]);
+	bool is_namespace, char dst[IDENTITY_NAME_CAP]);
 
 struct sqlite3;
 

@@ -82,6 +82,7 @@ CREATE TABLE process (
 	python_env     TEXT, tag TEXT,
 	posix_session  INTEGER             -- pid of its session leader (setsid(2)); NULL: unknown
 );
+CREATE INDEX process_pod ON process (pod) WHERE pod IS NOT NULL;
 -- Processes that were alive when a recorder ended: the next recorder of the same boot finds them
 -- by pid. An index of all pids would take a tenth of the size of their rows.
 CREATE TABLE open_life (

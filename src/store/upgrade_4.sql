@@ -46,6 +46,7 @@ CREATE TABLE lease (
 	share INTEGER NOT NULL, since_ms INTEGER NOT NULL, until_ms INTEGER,
 	first_seen_ms INTEGER NOT NULL, last_seen_ms INTEGER NOT NULL, ended_ms INTEGER
 );
+CREATE INDEX process_pod ON process (pod) WHERE pod IS NOT NULL;
 CREATE INDEX lease_open ON lease (host, kind, name) WHERE ended_ms IS NULL;
 CREATE TABLE reserved_1m (
 	slot INTEGER NOT NULL, gpu INTEGER NOT NULL, lease INTEGER NOT NULL,

@@ -250,6 +250,28 @@ def test_identities_by_group(recorded, tmp_path):
     assert run.returncode == 2 and "add to gua.conf a section [groups] with a line for each, such as: vision = alice bob" in run.stderr
 
 
+def test_identities_by_namespace(recorded):
+    """A namespace is whose pods the store knows, by a process or by a lease; all others are in _other."""
+    db = recorded(60)
+    named = scrape(db)
+    with sqlite3.connect(db) as connection:
+        connection.execute("UPDATE process SET pod = 'alice/web-0' WHERE user = 'alice'")
+        connection.execute("UPDATE process SET pod = 'bobby/x' WHERE user = 'bob'")  # not of the namespace bob
+        connection.execute("INSERT INTO lease SELECT 1, host, 1, 'carol/x', 'carol', NULL, NULL, NULL, 1, 0, NULL, 0, 0, 1 FROM run")
+    share = "gua_identity_gpu_seconds_total"
+    found = scrape(db, "--identities", "namespace")
+    assert set(found.of(share, state="active")) == {"_other", "_unknown", "alice", "carol"}
+    for name, user in (("alice", "alice"), ("carol", "carol"), ("_other", "bob")):
+        assert found.value(share, identity=name, state="idle_held") == named.value(share, identity=user, state="idle_held")
+    assert found.value("gua_identities_folded") == 1
+    past = gua("export", "--openmetrics", "--db", db, "--since", "2026-11-02", "--identities", "namespace").stdout
+    assert 'identity="carol"' in past and 'identity="bob"' not in past
+    plan = sqlite3.connect(db).execute("EXPLAIN QUERY PLAN SELECT 1 FROM process WHERE pod > 'a/' AND pod < 'a0'").fetchall()
+    assert "process_pod" in str(plan)
+    run = gua("metrics", "--db", db, "--identities", "namespace", "--set", "kubernetes.user=uid")
+    assert run.returncode == 2 and "set user = namespace in [kubernetes]" in run.stderr
+
+
 def test_hashed_identities(recorded, tmp_path):
     key = tmp_path / "key"
     key.write_text("0123456789abcdef0123456789abcdef\n")
