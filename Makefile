@@ -15,6 +15,7 @@
 #   make test-real  run jobs of a real Slurm on the fake driver, and compare with the truth; as root
 #   make sbom     write the bill of materials (SPDX) of the build: build/gua-VERSION.spdx.json
 #   make dist     pack the committed tree: build/gua-VERSION.tar.xz
+#   make image    pack programs and their libraries as an OCI image: build/gua-image.tar
 #   make dist-bin pack programs that run on any Linux with glibc 2.28 or newer, in build-bin/
 #   make reproducible  build packages, tarball and wheel twice, and compare them
 #   make format   let clang-format decide
@@ -44,7 +45,7 @@ SANITIZE_ARGS = -fno-sanitize-recover=all -fno-omit-frame-pointer -fno-optimize-
 SANITIZE_TESTS = $(SANITIZE) -Db_sanitize=address \
 	-Dc_args="$(SANITIZE_ARGS) -fsanitize=undefined -fsanitize-undefined-trap-on-error -g1"
 
-.PHONY: all setup run test test-all bench truth kills install uninstall deb rpm html wheel test-systemd test-real dist sbom dist-bin reproducible format fuzz clean
+.PHONY: all setup run test test-all bench truth kills install uninstall deb rpm html wheel test-systemd test-real image dist sbom dist-bin reproducible format fuzz clean
 
 all: build/build.ninja
 	@ninja -C build
@@ -130,6 +131,9 @@ dist:
 
 sbom: all
 	@tools/sbom build "build/gua-$$(sed -n "s/^  version: '\\(.*\\)',/\\1/p" meson.build).spdx.json"
+
+image: all
+	@tools/image
 
 dist-bin:
 	@tools/setup bin

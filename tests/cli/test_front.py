@@ -22,7 +22,7 @@ def script(path, text):
 # tools/setup
 
 TOOLS = ("cc meson ninja pkg-config scdoc ccache clang-format cppcheck readelf sqlite3 chromium chromedriver openssl prometheus "
-         "victoria-metrics jupyter-notebook podman crun git tmux zsh fish abidiff").split()
+         "victoria-metrics jupyter-notebook podman crun kubectl git tmux zsh fish abidiff").split()
 
 
 @pytest.fixture

@@ -5,7 +5,9 @@ import json
 import os
 import pathlib
 import signal
+import sqlite3
 import subprocess
+import tempfile
 
 import pytest
 
@@ -13,6 +15,7 @@ from conftest import BUILD, GUA, clean_environment, wait_for
 from ender import start_as
 from enforcing import hosts  # noqa: F401 (a fixture)
 from fake import fake_driver
+from kubelet import FakeKubelet, pod
 
 V1, V2 = pathlib.Path("/sys/fs/cgroup/systemd"), pathlib.Path("/sys/fs/cgroup/unified")
 V2 = V2 if V2.is_mount() else pathlib.Path("/sys/fs/cgroup")
@@ -31,8 +34,9 @@ class Node:
     """cgroups of pods below a directory of their own names; `logs` stands for /var/log."""
 
     def __init__(self, where):
-        self.logs, self.made = where / "log", []
+        self.logs, self.run, self.made = where / "log", where / "run", []
         (self.logs / "pods").mkdir(parents=True)
+        self.run.mkdir()
         self.logs.chmod(0o755)
 
     def cgroup(self, mount, path):
@@ -53,9 +57,9 @@ class Node:
         (self.logs / f"pods/{space}_{pod}_{uid}").mkdir()
 
     def inside(self, *more, cgroup=None):
-        """Words before a command: it sees these logs; with `cgroup` it is in that cgroup, in a namespace of its own."""
+        """Words before a command: it sees these logs and /run; with `cgroup` it is in that cgroup, in a namespace of its own."""
         enter = f"echo $$ > {cgroup}; " if cgroup else ""
-        return ["sh", "-c", f"{enter}exec unshare -m{'C' if cgroup else ''} sh -c 'mount --bind {self.logs} /var/log && exec \"$@\"' sh \"$@\"",
+        return ["sh", "-c", f"{enter}exec unshare -m{'C' if cgroup else ''} sh -c 'mount --bind {self.logs} /var/log && mount --bind {self.run} /run && exec \"$@\"' sh \"$@\"",
                 "sh", *more]
 
     def close(self):
@@ -125,6 +129,71 @@ def test_a_process_of_root_in_a_pod(node, tmp_path, how):
     finally:
         child.kill()
         child.wait()
+
+
+@pytest.fixture
+def open_path():
+    """A directory that other users can read, as pytest's are not."""
+    with tempfile.TemporaryDirectory(prefix="gua-pods-") as path:
+        os.chmod(path, 0o755)
+        yield pathlib.Path(path)
+
+
+def test_logs_that_are_roots(open_path):
+    """Since Kubernetes 1.30 only root may list them: others get names from the table that the watch writes."""
+    tmp_path, node = open_path, Node(open_path)
+    uid = UID.format(os.getpid())
+    node.name("ml", "db-0", uid)
+    (node.logs / "pods").chmod(0o750)
+    child = start_as(0, "sleep", "600")
+    try:
+        node.cgroup(V2, slices("", os.getpid())).write_text(str(child.pid))
+        (tmp_path / "pids").mkdir()
+        (tmp_path / "pids/one").write_text(str(child.pid))
+        other = ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"]
+        assert shown(tmp_path, node.inside(*other))[:2] == ("root", uid)
+        with FakeKubelet(tmp_path / "k.sock", pod("ml", "db-0", [("nvidia.com/gpu", ["GPU-aaaa"])])):
+            subprocess.run([*node.inside(), GUA, "lease", "watch", "kubelet", "--once", "--leases", node.run / "gua/leases", "--set",
+                            f"leases.kubelet={tmp_path}/k.sock"], env=clean_environment(), check=True, timeout=120)
+        assert shown(tmp_path, node.inside(*other))[:2] == ("ml", "ml/db-0")
+    finally:
+        child.kill()
+        child.wait()
+        node.close()
+
+
+@pytest.mark.waits
+def test_five_hundred_pods_and_one_that_comes_and_goes_each_second(node, tmp_path):
+    """Each is named, although its directory is as old as it."""
+    for n in range(500):
+        node.name(f"team-{n % 20}", f"pod-{n}", UID.format(1 << 44 | n))
+    (tmp_path / "pids").mkdir()
+    env = clean_environment(**fake_driver(tmp_path, SCENARIO, FAKENVML_PIDS=tmp_path / "pids", FAKENVML_REAP=1))
+    recorder = subprocess.Popen([*node.inside(), GUA, "daemon", "--foreground", "--db", tmp_path / "gua.db", "--interval", "1s", "--drain",
+                                 "500ms", "--glance", "200ms"], env=env, stderr=subprocess.DEVNULL)
+
+    def pods_of(pid):
+        with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(f"file:{tmp_path}/gua.db?mode=ro", uri=True)) as db:
+            return db.execute("SELECT user, pod FROM process WHERE pid = ?", (pid,)).fetchall()
+        return []
+    try:
+        wait_for((tmp_path / "gua.db").exists)
+        for n in range(6):
+            uid = os.getpid() << 8 | n
+            procs = node.cgroup(V2, slices("burstable", uid, id_=f"{uid:064x}"[::-1]))
+            child = start_as(0, "sleep", "600")
+            procs.write_text(str(child.pid))
+            node.name("ml", f"job-{n}", UID.format(uid))
+            (tmp_path / "pids/.one").write_text(str(child.pid))
+            (tmp_path / "pids/.one").rename(tmp_path / "pids/one")
+            wait_for(lambda pid=child.pid: pods_of(pid))
+            child.kill()
+            child.wait()
+            (node.logs / f"pods/ml_job-{n}_{UID.format(uid)}").rmdir()
+            assert pods_of(child.pid) == [("ml", f"ml/job-{n}")]
+    finally:
+        recorder.terminate()
+        assert recorder.wait(60) == 0
 
 
 SCALES = """#!/bin/sh
