@@ -180,9 +180,9 @@ int64_t signs_input_ms(int proc, const struct end_process *processes, size_t n)
 static int compare(const void *a, const void *b)
 {
 	const struct end_process *x = a, *y = b;
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	return (x->start_ticks > y->start_ticks) - (x->start_ticks < y->start_ticks);
+	int by_pid = array_compare(x->pid, y->pid);
+	return by_pid ? by_pid
+		      : array_compare((int64_t)x->start_ticks, (int64_t)y->start_ticks);
 }
 
 void signs_sort(struct end_process *processes, size_t n)

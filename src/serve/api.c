@@ -11,7 +11,6 @@
 #include "export/scrape.h"
 #include "model/card.h"
 #include "model/table.h"
-#include "openapi.h"
 #include "present/holders.h"
 #include "present/present_store.h"
 #include "render/documents.h"
@@ -346,12 +345,6 @@ void api_status(const struct request *q, struct answer *a)
 	}
 	err_set(&e, ERR_NOTHING, "no store has data of the host '%s'", host ? host : "");
 	answer_err(a, q, &e);
-}
-
-void api_description(const struct request *q, struct answer *a)
-{
-	(void)q;
-	str_add(&a->body, openapi);
 }
 
 /* A last tick that is older than one interval plus this is a fault. */

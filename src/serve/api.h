@@ -16,8 +16,6 @@ void api_policy(const struct request *q, struct answer *a);
 void api_status(const struct request *q, struct answer *a);
 /* The cards and their holders at the last tick. */
 void api_now(const struct request *q, struct answer *a);
-/* The OpenAPI description of the API. */
-void api_description(const struct request *q, struct answer *a);
 /* The holders as `gua who --json` lists them, at the last tick. */
 void api_who(const struct request *q, struct answer *a);
 

@@ -7,14 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/moment.h"
 #include "present/holders.h"
 #include "render/html.h"
 #include "render/text.h"
 #include "version.h"
 #include "web_css.h"
-#include "web_js.h"
-#include "web_svg.h"
 
 static const struct page_link places[PLACES] = {
 	[PLACE_NOW] = { "Now", "/" },
@@ -226,18 +225,6 @@ void page_css(const struct request *q, struct answer *a)
 	str_add(&a->body, web_css);
 }
 
-void page_js(const struct request *q, struct answer *a)
-{
-	(void)q;
-	str_add(&a->body, web_js);
-}
-
-void page_icon(const struct request *q, struct answer *a)
-{
-	(void)q;
-	str_add(&a->body, web_svg);
-}
-
 /* A table while it is written. */
 struct listing {
 	struct str *out;
@@ -327,11 +314,6 @@ static void add_cell(
 	}
 }
 
-static int compare_numbers(int64_t a, int64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
 /* The name by which people know a holder. */
 static const char *name_of(const struct present_process *h)
 {
@@ -361,7 +343,7 @@ static int compare_rows(const void *left, const void *right, void *context)
 	const struct present_process *b = *(const struct present_process *const *)right;
 	const struct listing *l = context;
 	const struct holder_column *c = l->columns[l->by];
-	int by_card = compare_numbers((int64_t)a->card, (int64_t)b->card), order;
+	int by_card = array_compare((int64_t)a->card, (int64_t)b->card), order;
 	switch (c->look) {
 	case HOLDER_USER:
 		order = strcmp(a->id.user, b->id.user);
@@ -370,7 +352,7 @@ static int compare_rows(const void *left, const void *right, void *context)
 		order = by_card;
 		break;
 	case HOLDER_IDLE: /* a larger key means a shorter idle time */
-		order = compare_numbers(holders_idle_order(b), holders_idle_order(a));
+		order = array_compare(holders_idle_order(b), holders_idle_order(a));
 		break;
 	case HOLDER_WHAT:
 		order = strcmp(name_of(a), name_of(b));
@@ -381,7 +363,7 @@ static int compare_rows(const void *left, const void *right, void *context)
 	}
 	if (order)
 		return l->down ? -order : order;
-	return by_card ? by_card : compare_numbers(a->id.pid, b->id.pid);
+	return by_card ? by_card : array_compare(a->id.pid, b->id.pid);
 }
 
 static bool is_number(const struct holder_column *c)

@@ -83,5 +83,3 @@ void page_audit_me(const struct request *q, struct answer *a);
 
 /* The stylesheet, the script, the icon. */
 void page_css(const struct request *q, struct answer *a);
-void page_js(const struct request *q, struct answer *a);
-void page_icon(const struct request *q, struct answer *a);

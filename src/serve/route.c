@@ -5,9 +5,12 @@
 #include <string.h>
 
 #include "export/exposition.h"
+#include "openapi.h"
 #include "serve/api.h"
 #include "serve/page.h"
 #include "serve/request.h"
+#include "web_js.h"
+#include "web_svg.h"
 
 static bool matches(const char *pattern, const struct request *q)
 {
@@ -68,7 +71,10 @@ void route_answer(const struct route *r, const struct request *q, struct answer 
 		answer_err(a, q, &e);
 		return;
 	}
-	r->answer(q, a);
+	if (r->text)
+		str_add(&a->body, r->text);
+	else
+		r->answer(q, a);
 	if (!a->body.failed)
 		return;
 	/* A body of more than half the limit failed because of the limit, not for lack of
@@ -107,9 +113,10 @@ const struct route route_table[] = {
 	{ "/policy", page_policy, TYPE_HTML, .params = "print" },
 	{ "/assets/gua.css", page_css, "text/css; charset=utf-8", .first = true,
 		.fixed = true },
-	{ "/assets/gua.js", page_js, "text/javascript; charset=utf-8", .first = true,
-		.fixed = true },
-	{ "/assets/gua.svg", page_icon, "image/svg+xml", .first = true, .fixed = true },
+	{ "/assets/gua.js", .type = "text/javascript; charset=utf-8", .first = true,
+		.fixed = true, .text = web_js },
+	{ "/assets/gua.svg", .type = "image/svg+xml", .first = true, .fixed = true,
+		.text = web_svg },
 	{ "/healthz", api_health, TYPE_JSON, .open = true, .first = true },
 	{ "/api/v1/health", api_health, TYPE_JSON, .first = true },
 	{ "/api/v1/report", api_report, TYPE_JSON, REPORT_PARAMS, .cache_ms = REPORT_MS },
@@ -123,7 +130,8 @@ const struct route route_table[] = {
 	{ "/api/v1/now", api_now, TYPE_JSON, .first = true },
 	{ "/api/v1/who", api_who, TYPE_JSON, WHO_PARAMS, .quick = true },
 	{ "/api/v1/who.csv", api_who, TYPE_CSV, WHO_PARAMS, .quick = true },
-	{ "/api/v1/openapi.json", api_description, TYPE_JSON, .first = true, .fixed = true },
+	{ "/api/v1/openapi.json", .type = TYPE_JSON, .first = true, .fixed = true,
+		.text = openapi },
 	{ "/metrics", api_metrics, EXPOSITION_TEXT_TYPE, .cache_ms = 5000, .first = true,
 		.negotiate = api_metrics_type },
 	{ 0 },

@@ -19,10 +19,11 @@ struct route {
 	unsigned cache_ms; /* how old a reused answer may be if the store has not changed; 0: 1
 			      s */
 	bool open;	   /* also for clients that are not logged in */
-	bool first;    /* reads little, and others wait for it: the page Now, health checks */
-	bool quick;    /* reads little, but its answer depends on its parameters */
-	bool fixed;    /* never changes: browsers may keep it for some minutes */
-	bool personal; /* the handler reads q->user */
+	bool first; /* reads little, and others wait for it: the page Now, health checks */
+	bool quick; /* reads little, but its answer depends on its parameters */
+	bool fixed; /* never changes: browsers may keep it for some minutes */
+	const char *text; /* the whole answer; there is no handler then */
+	bool personal;	  /* the handler reads q->user */
 	/* The Content-Type for an Accept header (NULL: none), a constant; the handler finds
 	 * the header in q->accept. NULL: there is one type. */
 	const char *(*negotiate)(const char *accept);
