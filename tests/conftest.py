@@ -58,7 +58,7 @@ def adds_something(item, seen):
 
 
 def pytest_collection_modifyitems(config, items):
-    nowhere = [item.nodeid for item in items if any(map(item.get_closest_marker, ("waits", "other_programs"))) and
+    nowhere = [item.nodeid for item in items if item.get_closest_marker("other_programs") and
                any(map(item.get_closest_marker, ("any_build", "large")))]
     if nowhere:
         raise pytest.UsageError(f"no build would run {', '.join(nowhere)}")
