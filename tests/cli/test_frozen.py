@@ -66,6 +66,8 @@ def test_schema(name, frozen):
     db.executescript(SQL[name].read_text())
     version, = db.execute("PRAGMA user_version").fetchone()
     made = db.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND type != 'view' ORDER BY name").fetchall()
+    named = {"store": f"_PRAGMA user_version_, {version} in this release", "policy": f"_policy.db_: {version} in this release"}
+    assert named[name] in (ROOT / "man" / "gua.1.scd").read_text()
     frozen(f"{name}-{version}.sql", [" ".join(re.sub(r"--[^\n]*", "", sql).split()) + ";" for sql, in made])
 
 
