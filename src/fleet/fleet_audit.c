@@ -34,14 +34,15 @@ static int choose(
 	struct choice *c, const struct fleet_fill *fill, const char *metrics, struct err *e)
 {
 	struct probe p = probe_of(fill->f, fill->a->since_ms, fill->a->until_ms);
-	bool any = strcmp(metrics, "auto") == 0;
+	bool others = strcmp(metrics, "others") == 0;
+	bool any = others || strcmp(metrics, "auto") == 0;
 	c->counters = strcmp(metrics, "gua") == 0;
 	if (c->counters)
 		return 0;
 	const struct probe_query own = { "count(last_over_time(",
 		"__name__=\"" FAMILY_CARD "\"", "))", NULL, NULL };
-	int rc = any ? probe_ask(&p, &own, e) : 0;
-	c->counters = any && probe_largest(&p) > 0;
+	int rc = any && !others ? probe_ask(&p, &own, e) : 0;
+	c->counters = any && !others && probe_largest(&p) > 0;
 	for (size_t i = 0; i < EXPORTERS && rc == 0; i++) {
 		struct found found = { .x = &exporters[i] };
 		if (!any && strcmp(exporters[i].name, metrics) != 0)
@@ -54,7 +55,7 @@ static int choose(
 	if (c->n)
 		qsort(c->found, c->n, sizeof(c->found[0]), compare_found);
 	/* gua's are the ones to be told about if there are none. */
-	c->counters |= c->n == 0;
+	c->counters |= c->n == 0 && !others;
 	return rc;
 }
 

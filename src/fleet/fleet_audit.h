@@ -8,7 +8,8 @@
 struct fleet_question {
 	const struct audit_question *audit;
 	const struct roster *expected;
-	const char *metrics; /* "gua", the name of an exporter, or "auto": what is there */
+	const char *metrics; /* "gua", the name of an exporter, "auto": what is there, or
+				"others": what is there without gua's */
 	/* Refuses what counters, or samples, cannot answer. */
 	int (*check_counters)(const struct audit_question *q, struct err *e);
 	int (*check_samples)(const struct audit_question *q, struct err *e);

@@ -10,18 +10,22 @@
 #include "base/array.h"
 #include "base/file.h"
 #include "audit/audit.h"
+#include "fleet/exporter.h"
 #include "render/rows.h"
 
 /* A host is silent if the engine has no scrape of it from the last SCRAPED_S seconds; its
  * recorder is behind if it was last accounted more than BEHIND_S ago (a tick is 30 s by
  * default). */
 enum { SCRAPED_S = 300, BEHIND_S = 300, EXPECT_MAX_BYTES = 4 << 20 };
+/* With fewer samples than this share, a host that another exporter watches has holes. */
+#define OBSERVED_LEAST 0.98
 /* One line for each host: 100,000 of them fit. */
 #define ANSWER_MAX_BYTES ((int64_t)64 << 20)
 
 const char *const roster_state_names[ROSTER_STATES] = {
 	[ROSTER_MISSING] = "missing",
 	[ROSTER_SILENT] = "silent",
+	[ROSTER_HOLES] = "holes",
 	[ROSTER_BEHIND] = "behind",
 	[ROSTER_OK] = "ok",
 };
@@ -48,9 +52,12 @@ static struct roster_host *find_host(struct roster *r, const char *name, struct 
 		return NULL;
 	}
 	struct roster_host *host = &r->hosts[r->n++];
-	*host = (struct roster_host){
-		.name = r->names.items[index].text, .accounted_ms = -1, .gpus = -1
-	};
+	*host = (struct roster_host){ .name = r->names.items[index].text,
+		.accounted_ms = -1,
+		.gpus = -1,
+		.metrics = "",
+		.interval_ms = -1,
+		.observed = NAN };
 	return host;
 }
 
@@ -109,6 +116,7 @@ static int take_fact(void *context, const struct sample *s, struct err *e)
 	int64_t ms = s->value > 0 && s->value < 1e11 ? llround(s->value * 1000) : -1;
 	if (!host)
 		return ERR_WORLD;
+	host->metrics = "gua";
 	if (a->fact == FACT_ACCOUNTED && ms > host->accounted_ms)
 		host->accounted_ms = ms;
 	if (a->fact == FACT_SCRAPED)
@@ -189,6 +197,8 @@ static void judge(struct roster *r)
 		bool seen = !h->is_missing;
 		h->state = !seen					   ? ROSTER_MISSING
 			   : !h->is_scraped				   ? ROSTER_SILENT
+			   : h->observed < OBSERVED_LEAST		   ? ROSTER_HOLES
+			   : h->interval_ms > 0				   ? ROSTER_OK
 			   : r->now_ms - h->accounted_ms > 1000 * BEHIND_S ? ROSTER_BEHIND
 									   : ROSTER_OK;
 		r->counts[h->state]++;
@@ -227,6 +237,103 @@ int roster_read(
 	fleet_finish_batch(&b);
 	if (rc == 0)
 		rc = shorten(r, e);
+	return rc;
+}
+
+/* What the samples of an exporter cover. */
+struct seen {
+	const char *exporter;
+	size_t n_hosts, n_cards;
+	int64_t interval_ms, observed_ms, window_ms;
+	bool has_leases;
+};
+
+/* Adds a host and its cards, which begin there. */
+static int add_sampled(struct roster *r, const struct audit_host *from,
+	const struct audit_card *cards, struct seen *to, struct err *e)
+{
+	int64_t observed_ms = 0, window_ms = 0;
+	for (size_t i = 0; i < from->n_cards; i++)
+		for (int state = 0; state < CARD_STATES; state++) {
+			window_ms += cards[i].ms[state];
+			observed_ms += state == CARD_UNOBSERVED ? 0 : cards[i].ms[state];
+		}
+	struct roster_host *host = find_host(r, from->hostname, e);
+	if (!host)
+		return ERR_WORLD;
+	host->metrics = from->metrics;
+	host->accounted_ms = from->last_tick_ms;
+	host->is_scraped = from->last_tick_ms >= r->now_ms - 1000 * SCRAPED_S;
+	host->gpus = (int64_t)from->n_cards;
+	host->has_leases = from->has_leases;
+	host->interval_ms = from->interval_ms;
+	host->observed = window_ms ? (double)observed_ms / (double)window_ms : (double)NAN;
+	to->n_hosts++;
+	to->n_cards += from->n_cards;
+	to->interval_ms =
+		from->interval_ms > to->interval_ms ? from->interval_ms : to->interval_ms;
+	to->observed_ms += observed_ms;
+	to->window_ms += window_ms;
+	to->has_leases |= from->has_leases;
+	return 0;
+}
+
+/* Appends the models of an exporter's cards and how many there are of each. */
+static int add_models(
+	struct str *out, const struct audit *a, const char *exporter, struct err *e)
+{
+	enum { SHOWN = 6 };
+	struct names models = { 0 };
+	size_t counts[SHOWN] = { 0 };
+	for (size_t i = 0; i < a->n_cards; i++) {
+		const char *name = a->cards[i].id.name;
+		if (strcmp(a->hosts[a->cards[i].host].metrics, exporter) != 0)
+			continue;
+		uint32_t number = names_find(&models, 0, *name ? name : "unknown model", e);
+		counts[number < SHOWN ? number : SHOWN - 1]++;
+	}
+	for (size_t i = 0; i < models.n && i < SHOWN; i++)
+		str_addf(out, "%s%zu %s", i ? ", " : "", counts[i],
+			i == SHOWN - 1 && models.n > SHOWN ? "others" : models.items[i].text);
+	names_finish(&models);
+	return e->code;
+}
+
+int roster_settle(struct roster *r, const struct audit *samples, struct err *e)
+{
+	struct seen seen[EXPORTERS] = { 0 };
+	struct names own = { 0 }; /* hosts with gua */
+	const struct audit_card *cards = samples->cards;
+	size_t n = 0, n_own = r->n;
+	int rc = 0;
+	for (size_t i = 0; i < n_own && rc == 0; i++)
+		rc = names_find(&own, 0, r->hosts[i].name, e) == IDMAP_NONE ? ERR_WORLD : 0;
+	for (size_t i = 0; i < samples->n_hosts && rc == 0; i++) {
+		const struct audit_host *host = &samples->hosts[i];
+		size_t k = 0;
+		while (k < n && strcmp(seen[k].exporter, host->metrics) != 0)
+			k++;
+		n += k == n;
+		seen[k].exporter = host->metrics;
+		if (!names_has(&own, 0, host->hostname))
+			rc = add_sampled(r, host, cards, &seen[k], e);
+		cards += host->n_cards;
+	}
+	names_finish(&own);
+	for (size_t k = 0; k < n && rc == 0; k++) {
+		const struct seen *x = &seen[k];
+		if (!x->n_hosts)
+			continue;
+		str_addf(&r->exporters, "%s: %zu host%s, %zu GPU%s (", x->exporter, x->n_hosts,
+			x->n_hosts == 1 ? "" : "s", x->n_cards, x->n_cards == 1 ? "" : "s");
+		rc = add_models(&r->exporters, samples, x->exporter, e);
+		str_addf(&r->exporters,
+			"), sampled every %lld s, %.1f%% observed; its labels %s\n",
+			(long long)(x->interval_ms / 1000),
+			100 * (double)x->observed_ms / fmax((double)x->window_ms, 1),
+			x->has_leases ? "say which pod or job has a GPU"
+				      : "do not say which pod or job has a GPU");
+	}
 	if (rc == 0)
 		rc = add_missing(r, e);
 	if (rc == 0)
@@ -277,13 +384,15 @@ void roster_finish(struct roster *r)
 	names_finish(&r->names);
 	names_finish(&r->expected_names);
 	free(r->hosts);
+	str_finish(&r->exporters);
 	*r = (struct roster){ 0 };
 }
 
 /* The data of a row. */
 struct roster_row {
-	const char *name, *state, *version; /* version NULL: unknown */
-	int64_t accounted_ms, gpus;	    /* -1 unknown */
+	const char *name, *state, *version, *metrics; /* NULL: unknown */
+	int64_t accounted_ms, gpus, interval_ms;      /* -1 unknown */
+	double observed, leases;
 };
 
 #define OF(member) offsetof(struct roster_row, member)
@@ -294,6 +403,19 @@ static const struct column columns[] = {
 	{ "state", "state", TEXT(state) },
 	{ "accounted_until", "accounted until", KNOWN(MOMENT, accounted_ms) },
 	{ "gpus", "GPUs", KNOWN(COUNT, gpus) },
+	{ "version", "version", TEXT(version) },
+};
+/* The same where there are samples of other exporters. */
+static const struct column sampled_columns[] = {
+	{ "host", "host", .flexible = true, TEXT(name) },
+	{ "state", "state", TEXT(state) },
+	{ "accounted_until", "seen until", KNOWN(MOMENT, accounted_ms) },
+	{ "gpus", "GPUs", KNOWN(COUNT, gpus) },
+	{ "metrics", "metrics", TEXT(metrics) },
+	{ "interval_seconds", "every", KNOWN(LENGTH, interval_ms) },
+	{ "observed", "observed", .kind = COLUMN_SHARE, .get = table_get_double,
+		.of = OF(observed) },
+	{ "leases", "pods", .kind = COLUMN_BOOL, .get = table_get_double, .of = OF(leases) },
 	{ "version", "version", TEXT(version) },
 };
 #undef OF
@@ -308,10 +430,16 @@ static struct table list_hosts(const struct roster *r, bool all)
 {
 	struct table t = { .columns = columns,
 		.n_columns = sizeof(columns) / sizeof(columns[0]) };
+	if (r->exporters.len) {
+		t.columns = sampled_columns;
+		t.n_columns = sizeof(sampled_columns) / sizeof(sampled_columns[0]);
+	}
 	for (size_t i = 0; i < r->n; i++) {
 		const struct roster_host *h = &r->hosts[i];
 		const struct roster_row row = { h->name, roster_state_names[h->state],
-			*h->version ? h->version : NULL, h->accounted_ms, h->gpus };
+			*h->version ? h->version : NULL, *h->metrics ? h->metrics : NULL,
+			h->accounted_ms, h->gpus, h->interval_ms, h->observed,
+			h->interval_ms > 0 ? (double)h->has_leases : (double)NAN };
 		if (all || h->state != ROSTER_OK)
 			table_add(&t, &row);
 	}
@@ -331,7 +459,7 @@ static struct version_count *count_versions(const struct roster *r, size_t *n)
 	*n = 0;
 	for (size_t i = 0; i < r->n && counts; i++) {
 		size_t k = 0;
-		if (r->hosts[i].state == ROSTER_MISSING)
+		if (strcmp(r->hosts[i].metrics, "gua") != 0)
 			continue;
 		while (k < *n && strcmp(counts[k].version, r->hosts[i].version) != 0)
 			k++;
@@ -362,11 +490,11 @@ static void add_versions(struct str *out, const struct roster *r)
 	enum { SHOWN = 4 };
 	size_t n = 0;
 	struct version_count *counts = count_versions(r, &n);
-	str_add(out, "versions: ");
+	str_add(out, n ? "versions: " : "");
 	for (size_t i = 0; i < n && i < SHOWN && counts; i++)
 		str_addf(out, "%s%s on %zu", i ? ", " : "",
 			*counts[i].version ? counts[i].version : "unknown", counts[i].n);
-	str_add(out, n > SHOWN ? ", and others\n" : "\n");
+	str_add(out, n > SHOWN ? ", and others\n" : n ? "\n" : "");
 	out->failed |= !counts;
 	free(counts);
 }
@@ -380,10 +508,13 @@ void roster_text(struct str *out, const struct roster *r, const struct fleet *f,
 	str_addf(out, "%s (%s)\n", client_url(f->client), f->engine);
 	add_counts(out, r);
 	if (r->n == 0)
-		str_add(out, "The engine has no " FAMILY_TIME
-			     " that matches: is gua scraped, and is --match right?\n");
+		str_add(out,
+			"The engine has no " FAMILY_TIME
+			" that matches, and no metrics of another exporter: is gua scraped, "
+			"and is --match right?\n");
 	else
 		add_versions(out, r);
+	str_add(out, str_text(&r->exporters));
 	if (t.n_rows) {
 		str_add(out, "\n");
 		text_add_table(out, &t, &style->text);

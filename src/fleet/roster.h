@@ -11,6 +11,7 @@
 enum roster_state {
 	ROSTER_MISSING, /* expected, and never seen in the look-back */
 	ROSTER_SILENT,	/* seen in the look-back, but not now */
+	ROSTER_HOLES,	/* samples of another exporter, and scrapes are missing */
 	ROSTER_BEHIND,	/* scraped, but its recorder has not accounted for a while */
 	ROSTER_OK,
 	ROSTER_STATES,
@@ -23,6 +24,10 @@ struct roster_host {
 	int64_t accounted_ms; /* accounted up to this moment; -1: unknown */
 	int64_t gpus;	      /* -1 unknown */
 	char version[48];     /* version of its gua; "": unknown */
+	const char *metrics;  /* whose metrics: "gua", "dcgm"; "": none were seen */
+	int64_t interval_ms;  /* between two samples; -1: gua counts */
+	double observed;      /* share of the look-back with samples; NAN: gua counts */
+	bool has_leases;      /* samples name the pod or job that has a card */
 	bool is_scraped, is_missing;
 };
 
@@ -34,6 +39,7 @@ struct roster {
 	size_t counts[ROSTER_STATES];
 	int64_t expected; /* number of expected hosts; -1: not given */
 	int64_t now_ms;
+	struct str exporters; /* lines about the exporters that were seen */
 };
 
 /* Sets the expected hosts: a number, or a file with one name per line. */
@@ -41,6 +47,9 @@ int roster_expect(struct roster *r, const char *expect, struct err *e);
 /* Queries the engine. `back_ms`: how far back to look for hosts. */
 int roster_read(
 	struct roster *r, struct fleet *f, int64_t now_ms, int64_t back_ms, struct err *e);
+/* Adds the hosts that another exporter watches, from an audit of its samples in the look-back;
+ * then the state of each host is known. */
+int roster_settle(struct roster *r, const struct audit *samples, struct err *e);
 /* Whether a host of this name was expected, with or without a port. */
 bool roster_expects(const struct roster *r, const char *name);
 /* Compares the hosts of an audit with the expected ones, as far as the audit is about them. */

@@ -186,6 +186,33 @@ def test_nothing_is_said_plainly():
     assert run.returncode == 1 and "no metrics of jobstats between" in run.stderr
 
 
+def test_status_of_hosts_that_another_exporter_watches(tmp_path):
+    """Hosts, cards, models, the scrape interval, holes, and whether there are labels of pods."""
+    samples, now = Samples(), T + 86400
+    good, quiet, torn = constant("good", 0, 0, 900, "lab/a"), constant("quiet", 0, 0, 900), constant("torn", 0, 0, 900, model="NVIDIA H100")
+    for t in range(T, now, 30):
+        samples.add(t, dcgm(good, t))
+        if t < now - 3600:
+            samples.add(t, dcgm(quiet, t))
+        if t % 3600 > 300:
+            samples.add(t, dcgm(torn, t))
+    (tmp_path / "hosts").write_text("good\ntorn\nabsent\n")
+
+    def status(*args):
+        with Engine(lambda handler, path, form: send(handler, samples.answer(form))) as engine:
+            return gua("fleet", "status", "--from", engine.url, "--now", f"@{now}", "--utc", "--retries", "0", *args)
+
+    found = json.loads(status("--json", "--expect", str(tmp_path / "hosts")).stdout)
+    rows = {row["host"]: row for row in found["hosts"]}
+    assert {name: row["state"] for name, row in rows.items()} == {"good": "ok", "quiet": "silent", "torn": "holes", "absent": "missing"}
+    assert rows["good"]["metrics"] == "dcgm" and rows["good"]["interval_seconds"] == 30 and rows["good"]["gpus"] == 1
+    assert rows["torn"]["observed"] == pytest.approx(1 - 360 / 3600, abs=0.005) and rows["good"]["leases"] is True
+    text = status().stdout
+    assert "3 hosts seen: 1 ok, 1 holes, 1 silent" in text
+    assert "dcgm: 3 hosts, 3 GPUs (2 NVIDIA A100, 1 NVIDIA H100), sampled every 30 s" in text and "pod or job has a GPU" in text
+    assert status("--check").returncode == 1
+
+
 def test_errors_of_cards_that_work_together_add_up():
     """Eight cards of a host are busy at the same moments, and scraped together: the stated ± covers that in 95 of 100 runs."""
     covered = 0

@@ -192,13 +192,25 @@ static int fleet_ssh_fetch(struct fleet_ssh *s, const struct report_hosts *hosts
 
 enum { BACK_MS = 86400000 };
 
+/* Adds the hosts that have no gua, from the samples of other exporters in the look-back. */
+static int add_samples(struct roster *r, struct fleet *f, const struct audit_question *q,
+	struct audit *a, struct err *e)
+{
+	const struct fleet_question question = { q, r, "others", fleet_engine_check,
+		fleet_engine_check_sampled };
+	client_bound(f->client, BODY_MAX);
+	int rc = fleet_audit_run(a, f, &question, e);
+	return rc ? rc : roster_settle(r, a, e);
+}
+
 static int show(const struct fleet_status_values *v, const struct config *c)
 {
 	struct err e = { 0 };
 	struct fleet f = { 0 };
 	struct roster r = { 0 };
+	struct audit samples = { 0 };
 	struct str out = { 0 };
-	int64_t now_ms = 0;
+	int64_t now_ms = 0, back_ms = v->back_ms ? v->back_ms : BACK_MS;
 	const struct roster_style style = { .text = { .columns = 80,
 						    .ascii = !terminal_is_utf8(),
 						    .color = terminal_has_color(),
@@ -206,7 +218,11 @@ static int show(const struct fleet_status_values *v, const struct config *c)
 		.all = v->all };
 	int rc = cmd_now(v->now, &now_ms, &e) || roster_expect(&r, c->fleet.expect, &e) ||
 		 fleet_engine_connect(&f, &v->fleet, &c->fleet, &e) ||
-		 roster_read(&r, &f, now_ms, v->back_ms ? v->back_ms : BACK_MS, &e);
+		 roster_read(&r, &f, now_ms, back_ms, &e);
+	const struct audit_question q = {
+		.since_ms = now_ms - back_ms, .until_ms = now_ms, .now_ms = now_ms, .utc = true
+	};
+	rc = rc ? rc : add_samples(&r, &f, &q, &samples, &e);
 	fleet_engine_quiet();
 	if (rc == 0 && v->json)
 		roster_json(&out, &r, &f);
@@ -217,6 +233,7 @@ static int show(const struct fleet_status_values *v, const struct config *c)
 	if (status == 0 && v->check && !well)
 		status = 1;
 	roster_finish(&r);
+	audit_finish(&samples);
 	fleet_close(&f);
 	return status;
 }
