@@ -12,6 +12,8 @@
 #include "fleet/roster.h"
 
 enum { LABEL_TEXT_CAP = 256, HOLDERS_MAX = 32 };
+/* What series and their names may take, about: an engine can invent them without end. */
+enum { SERIES_BYTES = 256, MOST_NAME_BYTES = 1 << 29 };
 /* Samples that are kept at a time: 24 bytes each. */
 enum { MOST_RAWS = 8000000 };
 
@@ -116,6 +118,7 @@ static int add_card(struct sampled *s, const char *uuid, const char *instance, s
 		.last_ms = -1,
 		.divided_from_ms = -1,
 		.divided_to_ms = -1,
+		.counter_ms = -1,
 		.util_pct_ms = -1,
 		.floor_bytes = NAN };
 	if (!card.uuid || !card.instance || !array_one_more(&s->cards, s->n_cards))
@@ -248,12 +251,13 @@ static int take_holder(
 	return *number == s->n_holders ? add_holder(s, labels, e) : 0;
 }
 
-int sampled_series(struct sampled *s, const struct labels *l, uint32_t *number, struct err *e)
+int sampled_series(struct sampled *s, const struct labels *l,
+	const struct exporter_metric *metric, uint32_t *number, struct err *e)
 {
-	const char *name = engine_answer_label(l, "__name__");
-	const struct exporter_metric *metric = exporter_metric(s->x, name);
 	uint32_t card, holder;
 	char key[64];
+	if (!metric)
+		metric = exporter_metric(s->x, engine_answer_label(l, "__name__"));
 	int rc = take_card(s, l, &card, e);
 	if (rc == 0)
 		rc = take_holder(s, l, &holder, e);
@@ -266,6 +270,11 @@ int sampled_series(struct sampled *s, const struct labels *l, uint32_t *number, 
 		return ERR_WORLD;
 	if (*number < s->n_series)
 		return 0;
+	s->name_bytes += SERIES_BYTES + 2 * l->text.len;
+	if (s->name_bytes > MOST_NAME_BYTES)
+		return err_set(e, ERR_WORLD,
+			"it has more than about 500,000 series in this window, or very long "
+			"labels; choose some with --match");
 	if (!array_one_more(&s->series, s->n_series))
 		return err_memory(e);
 	s->series[s->n_series++] = (struct sampled_series){ card, holder, metric, -1, 0, 0 };
@@ -297,12 +306,12 @@ int sampled_keep(struct sampled *s, struct sampled_raw raw, struct err *e)
 	return 0;
 }
 
-int sampled_number(
-	struct sampled *s, const struct sample *sample, uint32_t *number, struct err *e)
+int sampled_number(struct sampled *s, const struct sample *sample,
+	const struct exporter_metric *metric, uint32_t *number, struct err *e)
 {
 	bool first = !*sample->note;
 	*number = (uint32_t)*sample->note - 1;
-	int rc = first ? sampled_series(s, sample->labels, number, e) : 0;
+	int rc = first ? sampled_series(s, sample->labels, metric, number, e) : 0;
 	if (rc)
 		return rc;
 	if (first)
@@ -315,7 +324,7 @@ int sampled_take(void *context, const struct sample *sample, struct err *e)
 {
 	struct sampled *s = context;
 	uint32_t number;
-	int rc = sampled_number(s, sample, &number, e);
+	int rc = sampled_number(s, sample, NULL, &number, e);
 	if (rc)
 		return rc;
 	struct sampled_series *series = &s->series[number];

@@ -27,6 +27,10 @@ struct sampled_card {
 	int64_t energy_mj[CARD_STATES], energy_known_ms[CARD_STATES];
 	int64_t util_pct_ms; /* -1: not known */
 	int64_t sm_active_pct_ms, sm_active_ms;
+	/* Of hours, if the engine judges them: the energy counter at the end of the last one,
+	 * and when that was; all energy; the energy and the length of hours in one state. */
+	double counter_mj, hours_mj, pure_mj[CARD_STATES];
+	int64_t counter_ms, pure_ms[CARD_STATES];
 };
 
 /* Who has a card, as far as labels say. Texts are safe; "": none. */
@@ -74,6 +78,7 @@ struct sampled {
 	struct idmap part_map;
 	struct sampled_raw *raws;
 	size_t n_raws, raws_cap;
+	size_t name_bytes; /* of series and their names, about */
 	int64_t step_ms;  /* the usual time between two scrapes */
 	int64_t asked_ms; /* where the window began that was asked for, if it is long */
 	double n_at_once; /* series of the cards' utilisation at a time, about */
@@ -100,12 +105,13 @@ double sampled_error(double changes);
 
 /* The steps. Only for sampled*.c. */
 /* The number of the series with these labels, added if it is new. */
-int sampled_series(struct sampled *s, const struct labels *l, uint32_t *number, struct err *e);
+int sampled_series(struct sampled *s, const struct labels *l,
+	const struct exporter_metric *metric, uint32_t *number, struct err *e);
 /* Takes samples as they arrive; the context is a struct sampled. */
 int sampled_take(void *context, const struct sample *sample, struct err *e);
-/* The number of the series of a sample, and what else a take function needs. */
-int sampled_number(
-	struct sampled *s, const struct sample *sample, uint32_t *number, struct err *e);
+/* The number of the series of a sample; `metric` NULL: its name says it. */
+int sampled_number(struct sampled *s, const struct sample *sample,
+	const struct exporter_metric *metric, uint32_t *number, struct err *e);
 int sampled_keep(struct sampled *s, struct sampled_raw raw, struct err *e);
 /* Sorts what was kept by card, time and series. */
 void sampled_sort(struct sampled *s);
@@ -119,7 +125,7 @@ struct sampled_stretch {
 };
 int sampled_book(struct sampled *s, const struct sampled_stretch *t, struct err *e);
 /* Judges long windows: the engine judges the samples, and counts states hour by hour. */
-int sampled_hours(struct sampled *s, struct err *e);
+int sampled_hours(struct sampled *s, struct probe *p, struct err *e);
 /* Sets the driver's own memory: the least that a card of the model shows, at most 1 GiB. */
 int sampled_floors(struct sampled *s, struct err *e);
 /* Leaves out the cards that were not asked for. */

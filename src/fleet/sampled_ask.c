@@ -46,14 +46,14 @@ static void ask_raw(struct sampled *s, struct batch *b, enum exporter_role role)
 static int take_labels(void *context, const struct sample *sample, struct err *e)
 {
 	uint32_t number;
-	return sampled_series(context, sample->labels, &number, e);
+	return sampled_series(context, sample->labels, NULL, &number, e);
 }
 
 static int take_least(void *context, const struct sample *sample, struct err *e)
 {
 	struct sampled *s = context;
 	uint32_t number;
-	int rc = sampled_number(s, sample, &number, e);
+	int rc = sampled_number(s, sample, NULL, &number, e);
 	if (rc)
 		return rc;
 	struct sampled_card *card = &s->cards[s->series[number].card];
@@ -121,7 +121,7 @@ int sampled_ask_run(
 	if (many && x->has_reserved && rc == 0)
 		rc = sampled_floors(s, e);
 	if (rc == 0)
-		rc = many ? sampled_hours(s, e) : read_raw(s, e);
+		rc = many ? sampled_hours(s, &p, e) : read_raw(s, e);
 	s->step_ms = clock_later(s->step_ms, x->reads_ms);
 	return rc ? rc : sampled_fill(s, e);
 }

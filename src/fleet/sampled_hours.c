@@ -1,6 +1,7 @@
 /* Audits long windows of samples: the engine judges them and counts states, hour by hour. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -91,14 +92,21 @@ static void write_query(
 		(long long)length_ms, (long long)s->step_ms);
 }
 
-static int take_sum(void *context, const struct sample *sample, struct err *e)
+/* What the values of a query are: counts of states, or a metric of energy or power. */
+struct asked {
+	struct sampled *s;
+	const struct exporter_metric *metric; /* NULL: counts */
+};
+
+static int take_value(void *context, const struct sample *sample, struct err *e)
 {
-	struct sampled *s = context;
+	const struct asked *asked = context;
 	uint32_t number;
-	int rc = sampled_number(s, sample, &number, e);
-	const struct sampled_raw raw = { llround(1000 * sample->time_s), sample->value,
+	int rc = sampled_number(asked->s, sample, asked->metric, &number, e);
+	double scale = asked->metric ? asked->metric->scale : 1;
+	const struct sampled_raw raw = { llround(1000 * sample->time_s), sample->value * scale,
 		number };
-	return rc ? rc : sampled_keep(s, raw, e);
+	return rc ? rc : sampled_keep(asked->s, raw, e);
 }
 
 /* Stretches of time of one length, up to an hour, that end from `first_ms` to `last_ms`. */
@@ -106,20 +114,34 @@ struct span {
 	int64_t first_ms, last_ms, length_ms;
 };
 
+/* Adds a query at the ends of the stretches. */
 static void ask_span(
-	struct sampled *s, struct batch *b, const struct group *g, struct span span)
+	struct batch *b, const struct str *query, struct span span, struct asked *asked)
 {
-	struct str query = { 0 };
-	write_query(s, &query, g, span.length_ms);
 	struct client_request *r =
-		fleet_query(b, &query, (double)span.last_ms / 1000, take_sum, s);
-	str_finish(&query);
+		fleet_query(b, query, (double)span.last_ms / 1000, take_value, asked);
 	if (!r || span.first_ms == span.last_ms)
 		return;
 	r->path = "query_range";
 	client_request_number(r, "start", (double)span.first_ms / 1000);
 	client_request_number(r, "end", (double)span.last_ms / 1000);
 	client_request_number(r, "step", (double)HOUR_MS / 1000);
+}
+
+/* Asks for the counters of energy at full hours, or for the mean power of each hour. */
+static void ask_energy(struct batch *b, struct span span, struct asked *asked)
+{
+	const struct sampled *s = asked->s;
+	struct str query = { 0 }, match = { 0 };
+	bool counts = asked->metric->role == EXPORTER_ENERGY;
+	exporter_match(s->x, &match, asked->metric->role, EXPORTER_ALL_RANKS);
+	str_add(&query, counts ? "last_over_time(" : "avg_over_time(");
+	fleet_select(s->f, &query, "", str_text(&match));
+	str_addf(&query, "[%lldms])", (long long)(counts ? s->step_ms * 3 / 2 : HOUR_MS));
+	span.first_ms -= counts ? HOUR_MS : 0;
+	ask_span(b, &query, span, asked);
+	str_finish(&query);
+	str_finish(&match);
 }
 
 /* What a card did in an hour, or a part of one. */
@@ -129,7 +151,8 @@ struct hour {
 	uint32_t holders[PARTS_MAX];
 	struct counts counts[PARTS_MAX];
 	size_t n;
-	double samples; /* of all parts */
+	double samples;		    /* of all parts */
+	double counter_mj, power_w; /* at its end, and in it; NAN: not known */
 };
 
 /* Adds samples that these holders share. */
@@ -153,10 +176,64 @@ static int book(struct sampled *s, const struct hour *h, const struct counts *c,
 	return rc;
 }
 
-/* Adds an hour of a card. Pods that follow each other have parts of it. Pods that share it have
- * copies, each with the values of the whole card, unless there is a part of nobody, too: then
- * only that one has them. */
-static int fold_hour(struct sampled *s, struct hour *h, struct err *e)
+/* Adds the energy of an hour in which the card did what `before` does not have yet. */
+static void fold_energy(
+	const struct hour *h, struct sampled_card *card, const int64_t before[CARD_STATES])
+{
+	int64_t ms = 0, most_ms = 0, length_ms = h->to_ms - h->from_ms;
+	double grown_mj = card->counter_ms == h->from_ms && h->counter_mj >= card->counter_mj
+				  ? h->counter_mj - card->counter_mj
+				  : h->power_w * (double)length_ms;
+	int most = 0;
+	for (int state = 0; state < CARD_STATES; state++) {
+		int64_t own_ms = card->ms[state] - before[state];
+		ms += own_ms;
+		most = own_ms > most_ms ? state : most;
+		most_ms = clock_later(most_ms, own_ms);
+	}
+	if (isnan(grown_mj) || ms == 0)
+		return;
+	double mj = grown_mj * (double)ms / (double)length_ms;
+	card->hours_mj += mj;
+	for (int state = 0; state < CARD_STATES; state++)
+		card->energy_known_ms[state] += card->ms[state] - before[state];
+	if (most_ms == ms) {
+		card->pure_mj[most] += mj;
+		card->pure_ms[most] += ms;
+	}
+}
+
+/* Divides the energy of a card among its states: by their power in hours with one state alone.
+ * A state without such hours has the rest. The few hours at whose edges there is no counter are
+ * taken to be like the others. */
+static void divide_energy(struct sampled_card *card)
+{
+	double power[CARD_STATES] = { 0 }, known_mj = 0, unknown_ms = 0, all_mj = 0;
+	for (int state = 0; state < CARD_STATES; state++) {
+		double ms = (double)card->energy_known_ms[state];
+		if (card->pure_ms[state])
+			power[state] = card->pure_mj[state] / (double)card->pure_ms[state];
+		known_mj += power[state] * ms;
+		unknown_ms += card->pure_ms[state] ? 0 : ms;
+	}
+	for (int state = 0; state < CARD_STATES; state++) {
+		if (!card->pure_ms[state] && unknown_ms > 0)
+			power[state] = fmax(card->hours_mj - known_mj, 0) / unknown_ms;
+		all_mj += power[state] * (double)card->energy_known_ms[state];
+	}
+	for (int state = 0; state < CARD_STATES && all_mj > 0; state++) {
+		bool most = 2 * card->energy_known_ms[state] > card->ms[state];
+		int64_t ms = most ? card->ms[state] : card->energy_known_ms[state];
+		card->energy_known_ms[state] = ms;
+		card->energy_mj[state] =
+			llround(power[state] * (double)ms * card->hours_mj / all_mj);
+	}
+}
+
+/* Adds the states of an hour of a card. Pods that follow each other have parts of it. Pods that
+ * share it have copies, each with the values of the whole card, unless there is a part of
+ * nobody, too: then only that one has them. */
+static int fold_states(struct sampled *s, struct hour *h, struct err *e)
 {
 	struct sampled_card *card = &s->cards[h->card];
 	struct sampled_stretch t = {
@@ -164,7 +241,7 @@ static int fold_hour(struct sampled *s, struct hour *h, struct err *e)
 	};
 	double due = (double)(h->to_ms - h->from_ms) / (double)s->step_ms;
 	bool divided = h->to_ms >= card->divided_from_ms && h->to_ms <= card->divided_to_ms;
-	if (!h->n || card->left_out || divided)
+	if (divided)
 		return 0;
 	for (size_t i = 0; i < h->n; i++)
 		h->samples += h->counts[i].n;
@@ -193,6 +270,22 @@ static int fold_hour(struct sampled *s, struct hour *h, struct err *e)
 	return rc;
 }
 
+static int fold_hour(struct sampled *s, struct hour *h, struct err *e)
+{
+	int64_t before[CARD_STATES];
+	if (h->to_ms == 0 || s->cards[h->card].left_out)
+		return 0;
+	struct sampled_card *card = &s->cards[h->card];
+	memcpy(before, card->ms, sizeof(before));
+	int rc = h->n ? fold_states(s, h, e) : 0;
+	fold_energy(h, card, before);
+	if (!isnan(h->counter_mj)) {
+		card->counter_mj = h->counter_mj;
+		card->counter_ms = h->to_ms;
+	}
+	return rc;
+}
+
 /* The length of the stretch that ends there. */
 static int64_t length_at(const struct sampled *s, int64_t to_ms)
 {
@@ -206,7 +299,7 @@ static void note_divided(struct sampled *s)
 	for (size_t i = 0; i < s->n_raws; i++) {
 		uint32_t parent = s->cards[s->series[s->raws[i].series].card].parent;
 		int64_t t_ms = s->raws[i].t_ms;
-		if (parent == IDMAP_NONE)
+		if (parent == IDMAP_NONE || s->series[s->raws[i].series].metric)
 			continue;
 		struct sampled_card *card = &s->cards[parent];
 		if (card->divided_from_ms < 0 || t_ms < card->divided_from_ms)
@@ -221,9 +314,10 @@ static int set_window(struct sampled *s, struct err *e)
 {
 	int64_t first_ms = INT64_MAX, most_ms = 0;
 	for (size_t i = 0; i < s->n_raws; i++)
-		first_ms = clock_earlier(first_ms, s->raws[i].t_ms);
+		if (!s->series[s->raws[i].series].metric)
+			first_ms = clock_earlier(first_ms, s->raws[i].t_ms);
 	for (size_t i = 0; i < s->n_raws; i++)
-		if (s->raws[i].t_ms == first_ms)
+		if (s->raws[i].t_ms == first_ms && !s->series[s->raws[i].series].metric)
 			most_ms = clock_later(
 				most_ms, llround(counts_of(s->raws[i].value).n) * s->step_ms);
 	return fleet_fill_window(
@@ -252,10 +346,15 @@ static int fold(struct sampled *s, bool *begun, struct err *e)
 			h.from_ms = raw->t_ms - length_at(s, raw->t_ms);
 			h.n = 0;
 			h.samples = 0;
+			h.counter_mj = h.power_w = NAN;
 		} else if (raw->series == raw[-1].series) {
 			continue; /* a repeated answer */
 		}
-		if (h.n == PARTS_MAX)
+		if (series->metric && series->metric->role == EXPORTER_ENERGY)
+			h.counter_mj = fmax(h.counter_mj, raw->value);
+		else if (series->metric)
+			h.power_w = fmax(h.power_w, raw->value);
+		if (series->metric || h.n == PARTS_MAX)
 			continue;
 		h.holders[h.n] = series->holder;
 		h.counts[h.n++] = counts_of(raw->value);
@@ -264,8 +363,14 @@ static int fold(struct sampled *s, bool *begun, struct err *e)
 	return rc ? rc : fold_hour(s, &h, e);
 }
 
+/* What is asked. */
+struct asking {
+	struct groups groups;
+	struct asked counts, energy; /* energy: without a metric there is none */
+};
+
 /* Reads the hours from `*at_ms` on, as many as may be kept, and moves it on. */
-static int read_some(struct sampled *s, const struct groups *g, int64_t *at_ms, struct err *e)
+static int read_some(struct sampled *s, struct asking *a, int64_t *at_ms, struct err *e)
 {
 	struct batch b = { .fleet = s->f };
 	double values = 2 * s->n_at_once * HOUR_MS / (double)s->step_ms;
@@ -282,11 +387,37 @@ static int read_some(struct sampled *s, const struct groups *g, int64_t *at_ms, 
 			int64_t most_ms = s->a->until_ms / HOUR_MS * HOUR_MS;
 			span.last_ms = clock_earlier(full_ms + (each - 1) * HOUR_MS, most_ms);
 		}
-		for (size_t i = 0; i < g->n; i++)
-			ask_span(s, &b, &g->items[i], span);
+		for (size_t i = 0; i < a->groups.n; i++) {
+			struct str query = { 0 };
+			write_query(s, &query, &a->groups.items[i], span.length_ms);
+			ask_span(&b, &query, span, &a->counts);
+			str_finish(&query);
+		}
+		if (a->energy.metric && span.length_ms == HOUR_MS)
+			ask_energy(&b, span, &a->energy);
 		*at_ms = span.last_ms;
 	}
 	return fleet_run(&b, e);
+}
+
+/* Finds out whether there is a counter of energy, or else a power. */
+static int find_energy(struct asking *a, struct probe *p, struct err *e)
+{
+	static const enum exporter_role roles[] = { EXPORTER_ENERGY, EXPORTER_POWER };
+	const struct exporter *x = a->counts.s->x;
+	int rc = 0;
+	for (size_t i = 0; i < 2 && rc == 0 && !a->energy.metric; i++) {
+		struct str match = { 0 };
+		const struct exporter_metric *metric =
+			exporter_match(x, &match, roles[i], EXPORTER_ALL_RANKS);
+		const struct probe_query q = { "count(last_over_time(", str_text(&match), "))",
+			NULL, NULL };
+		rc = metric ? probe_ask(p, &q, e) : 0;
+		if (metric && probe_largest(p) > 0)
+			a->energy = (struct asked){ a->counts.s, metric };
+		str_finish(&match);
+	}
+	return rc;
 }
 
 static int add_group(struct sampled *s, struct groups *g, struct group new, struct err *e)
@@ -342,17 +473,21 @@ static int make_groups(struct sampled *s, struct groups *g, struct err *e)
 	return rc;
 }
 
-int sampled_hours(struct sampled *s, struct err *e)
+int sampled_hours(struct sampled *s, struct probe *p, struct err *e)
 {
-	struct groups groups = { 0 };
+	struct asking a = { .counts = { s, NULL } };
 	bool begun = false;
-	int rc = make_groups(s, &groups, e);
+	int rc = make_groups(s, &a.groups, e);
+	if (rc == 0)
+		rc = find_energy(&a, p, e);
 	s->asked_ms = s->a->since_ms;
 	for (int64_t at_ms = s->a->since_ms; at_ms < s->a->until_ms && rc == 0;) {
-		rc = read_some(s, &groups, &at_ms, e);
+		rc = read_some(s, &a, &at_ms, e);
 		if (rc == 0)
 			rc = fold(s, &begun, e);
 	}
-	free(groups.items);
+	for (size_t i = 0; i < s->n_cards; i++)
+		divide_energy(&s->cards[i]);
+	free(a.groups.items);
 	return rc;
 }

@@ -35,10 +35,24 @@ def dcgm(card, use, mem, pod):
     yield "DCGM_FI_DEV_FB_USED", labels, mem
 
 
+def watts(use):
+    return 350 if use >= 10 else 100
+
+
+def energy(card):
+    """The counter of a card, also over holes: (time, labels, mJ)."""
+    total = 0
+    for t, row in zip(TIMES, card.rows):
+        total += 1000 * STEP * watts(row[0] if row else 0)
+        if row:
+            yield t, next(iter(dcgm(card, *row)))[1], total
+
+
 def smi(card, use, mem, _):
     """Two models; the driver keeps 400 MiB of one and 700 MiB of the other for itself."""
     labels = {"instance": f"{card.host}:9835", "uuid": card.uuid[4:]}
     own = 400 if card.index else 700
+    yield "nvidia_smi_power_draw_watts", labels, watts(use)
     yield "nvidia_smi_utilization_gpu_ratio", labels, use / 100
     yield "nvidia_smi_memory_used_bytes", labels, (mem + own) * MIB
     yield "nvidia_smi_gpu_info", labels | {"name": "L4" if card.index else "H100", "index": str(card.index)}, 1
@@ -57,6 +71,8 @@ def urls(tmp_path_factory, cards):
     for card in cards:
         card.add_to(samples, TIMES, dcgm)
         card.add_to(samples, TIMES, smi)
+        for t, labels, total in energy(card):
+            samples.add(t, [("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", labels, total)])
     with contextlib.ExitStack() as stack:
         yield {"prometheus": stack.enter_context(engines.prometheus(tmp_path_factory.mktemp("p"), samples.openmetrics())),
                "victoria": stack.enter_context(engines.victoria(tmp_path_factory.mktemp("v"), samples.import_text()))}
@@ -91,6 +107,9 @@ def test_the_engine_judges_long_windows(urls, cards, engine, metrics):
                 if metrics != "dcgm" and state in ("reserved", "truly_idle"):
                     seconds = sum(n for (name, _), n in expected.items() if name in ("reserved", "truly_idle")) * (state == "truly_idle")
                 assert (own["gpu_seconds"][state] or 0) == pytest.approx(seconds, abs=slack or 0.01 * (until - since)), (uuid, state)
+            for state, power in (("active", 350), ("idle_held", 100), ("truly_idle", 100)):
+                kwh, seconds = own["energy_kwh"][state], own["gpu_seconds"][state] or 0
+                assert (kwh or 0) == pytest.approx(power * seconds / 3.6e6, rel=0.005 if report is exact else 0.05, abs=0.1), (uuid, state)
         for (state, pod), n in expected.items():
             leased[pod, state] += n
             whole[state] += n

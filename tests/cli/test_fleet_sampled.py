@@ -1,12 +1,15 @@
 """gua report --from with metrics of other exporters: judged by gua's definitions, with an uncertainty that covers the truth."""
 import collections
 import json
+import os
 import random
+import subprocess
+import time
 
 import jsonschema
 import pytest
 
-from conftest import BUILD, ROOT, gua
+from conftest import BUILD, ROOT, clean_environment, gua
 from sampled_truth import (Card, MIB, STATES, Samples, dcgm, judged_seconds, random_card, scrape_times, true_seconds)
 from test_fleet_answers import Engine, send
 
@@ -211,6 +214,33 @@ def test_status_of_hosts_that_another_exporter_watches(tmp_path):
     assert "3 hosts seen: 1 ok, 1 holes, 1 silent" in text
     assert "dcgm: 3 hosts, 3 GPUs (2 NVIDIA A100, 1 NVIDIA H100), sampled every 30 s" in text and "pod or job has a GPU" in text
     assert status("--check").returncode == 1
+
+
+def test_endless_series_with_long_labels_are_refused():
+    """An engine that never ends is refused by a sentence, before it fills memory; and a slow one by its time."""
+    def answer(handler, path, form):
+        if "count" in form:
+            return send(handler, {"status": "success", "data": {"resultType": "vector", "result": [{"metric": {}, "value": [E, "100"]}]}})
+        if "DCGM_FI_DEV_FB_USED" not in form:
+            return send(handler, {"status": "success", "data": {"resultType": "vector", "result": []}})
+        send(handler, b'{"status":"success","data":{"resultType":"matrix","result":[', Content_Length=str(1 << 40))
+        for block in range(1 << 12):
+            handler.wfile.write(b"".join(b'{"metric":{"__name__":"DCGM_FI_DEV_FB_USED","instance":"n1:9400","UUID":"GPU-%d","pod":"%s"},"values":[[%d,"1"]]},'
+                                         % (block * 100 + i, b"p" * 2000, S + 60) for i in range(100)))
+
+    def slow(handler, path, form):
+        time.sleep(3)
+        send(handler, {"status": "success", "data": {"resultType": "vector", "result": []}})
+    words = ["report", "--metrics", "dcgm", "--since", f"@{S}", "--until", f"@{E}", "--now", f"@{E + 60}", "--retries", "0"]
+    for how, sentence, args in ((answer, "very long labels; choose some with --match", []), (slow, "no complete answer within 1s", ["--timeout", "1s"])):
+        with Engine(how) as engine:
+            child = subprocess.Popen([BUILD / "gua", *words, *args, "--from", engine.url], env=clean_environment(), text=True,
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            said = child.stderr.read()
+            _, code, used = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(code)
+        assert child.returncode == 1 and sentence in said, said
+        assert used.ru_maxrss < 400_000 or "asan" in BUILD.name
 
 
 def test_errors_of_cards_that_work_together_add_up():
