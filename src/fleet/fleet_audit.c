@@ -47,7 +47,7 @@ static int choose(
 		struct found found = { .x = &exporters[i] };
 		if (!any && strcmp(exporters[i].name, metrics) != 0)
 			continue;
-		rc = probe_count(&p, found.x, &found.n_series, e);
+		rc = probe_count_cards(&p, found.x, &found.n_series, e);
 		found.oldest_ms = probe_oldest(&p);
 		if (found.n_series > 0 || !any)
 			c->found[c->n++] = found;

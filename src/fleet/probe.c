@@ -63,19 +63,26 @@ int64_t probe_oldest(const struct probe *p)
 			   : -1;
 }
 
-int probe_count(struct probe *p, const struct exporter *x, double *n, struct err *e)
+int probe_count(struct probe *p, const struct exporter *x, enum exporter_role role,
+	const struct exporter_metric **found, struct err *e)
 {
-	static const enum exporter_role roles[] = { EXPORTER_USE, EXPORTER_MEMORY };
-	int rc = 0;
-	*n = 0;
-	for (size_t i = 0; i < 2 && rc == 0 && *n < 1; i++) {
-		struct str match = { 0 };
-		exporter_match(x, &match, roles[i], EXPORTER_ALL_RANKS);
-		const struct probe_query q = { "count(last_over_time(", str_text(&match), "))",
-			NULL, NULL };
-		rc = probe_ask(p, &q, e);
-		*n = probe_largest(p);
-		str_finish(&match);
-	}
+	struct str match = { 0 };
+	const struct exporter_metric *metric =
+		exporter_match(x, &match, role, EXPORTER_ALL_RANKS);
+	const struct probe_query q = { "count(last_over_time(", str_text(&match), "))", NULL,
+		NULL };
+	int rc = metric ? probe_ask(p, &q, e) : 0;
+	*found = metric && rc == 0 && probe_largest(p) > 0 ? metric : NULL;
+	str_finish(&match);
+	return rc;
+}
+
+int probe_count_cards(struct probe *p, const struct exporter *x, double *n, struct err *e)
+{
+	const struct exporter_metric *found;
+	int rc = probe_count(p, x, EXPORTER_USE, &found, e);
+	if (rc == 0 && !found)
+		rc = probe_count(p, x, EXPORTER_MEMORY, &found, e);
+	*n = probe_largest(p);
 	return rc;
 }

@@ -27,5 +27,9 @@ int probe_ask(struct probe *p, const struct probe_query *q, struct err *e);
 double probe_largest(const struct probe *p);
 /* Where the oldest moment with an answer begins, in ms; -1: there is none. */
 int64_t probe_oldest(const struct probe *p);
-/* How many series with these roles an exporter has at a time, of the first role that it has. */
-int probe_count(struct probe *p, const struct exporter *x, double *n, struct err *e);
+/* Counts the series of an exporter with a role at each moment; *found is NULL if there are
+ * none. */
+int probe_count(struct probe *p, const struct exporter *x, enum exporter_role role,
+	const struct exporter_metric **found, struct err *e);
+/* How many series of the cards' use, or else memory, an exporter has at a time. */
+int probe_count_cards(struct probe *p, const struct exporter *x, double *n, struct err *e);

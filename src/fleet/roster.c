@@ -39,6 +39,30 @@ void roster_short_name(char *dst, size_t cap, const char *key)
 		dst[len] = '\0';
 }
 
+int roster_shorten(const char **keys, size_t n, struct arena *texts, struct err *e)
+{
+	struct names names = { 0 };
+	uint32_t *shorts = calloc(n + 1, sizeof(*shorts)),
+		 *counts = calloc(n + 1, sizeof(*counts));
+	int rc = shorts && counts ? 0 : err_memory(e);
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		char name[HOST_KEY_CAP];
+		roster_short_name(name, sizeof(name), keys[i]);
+		shorts[i] = names_find(&names, 0, name, e);
+		rc = shorts[i] == IDMAP_NONE ? ERR_WORLD : 0;
+		counts[rc ? 0 : shorts[i]]++;
+	}
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		if (counts[shorts[i]] == 1)
+			keys[i] = arena_text(texts, names.items[shorts[i]].text);
+		rc = keys[i] ? 0 : err_memory(e);
+	}
+	names_finish(&names);
+	free(shorts);
+	free(counts);
+	return rc;
+}
+
 /* The host with this name, added if it is new. NULL: out of memory. */
 static struct roster_host *find_host(struct roster *r, const char *name, struct err *e)
 {
@@ -134,29 +158,15 @@ static int compare_hosts(const void *x, const void *y)
 	return p->state != q->state ? (p->state < q->state ? -1 : 1) : strcmp(p->name, q->name);
 }
 
-/* Removes the ports from host names, unless two names would become equal. */
 static int shorten(struct roster *r, struct err *e)
 {
-	struct names names = { 0 };
-	uint32_t *shorts = calloc(r->n + 1, sizeof(*shorts)),
-		 *counts = calloc(r->n + 1, sizeof(*counts));
-	int rc = shorts && counts ? 0 : err_memory(e);
-	for (size_t i = 0; i < r->n && rc == 0; i++) {
-		char name[HOST_KEY_CAP];
-		roster_short_name(name, sizeof(name), r->hosts[i].name);
-		shorts[i] = names_find(&names, 0, name, e);
-		rc = shorts[i] == IDMAP_NONE ? ERR_WORLD : 0;
-		counts[rc ? 0 : shorts[i]]++;
-	}
-	for (size_t i = 0; i < r->n && rc == 0; i++) {
-		if (counts[shorts[i]] == 1)
-			r->hosts[i].name =
-				arena_text(&r->names.texts, names.items[shorts[i]].text);
-		rc = r->hosts[i].name ? 0 : err_memory(e);
-	}
-	names_finish(&names);
-	free(shorts);
-	free(counts);
+	const char **keys = calloc(r->n + 1, sizeof(*keys));
+	for (size_t i = 0; i < r->n && keys; i++)
+		keys[i] = r->hosts[i].name;
+	int rc = keys ? roster_shorten(keys, r->n, &r->names.texts, e) : err_memory(e);
+	for (size_t i = 0; i < r->n && rc == 0; i++)
+		r->hosts[i].name = keys[i];
+	free(keys);
 	return rc;
 }
 
@@ -397,6 +407,7 @@ struct roster_row {
 
 #define OF(member) offsetof(struct roster_row, member)
 #define TEXT(member) .kind = COLUMN_TEXT, .get = table_get_string, .of = OF(member)
+#define SHARE(member) .get = table_get_double, .of = OF(member)
 #define KNOWN(unit, member) .kind = COLUMN_##unit, .get = table_get_known, .of = OF(member)
 static const struct column columns[] = {
 	{ "host", "host", .flexible = true, TEXT(name) },
@@ -404,20 +415,13 @@ static const struct column columns[] = {
 	{ "accounted_until", "accounted until", KNOWN(MOMENT, accounted_ms) },
 	{ "gpus", "GPUs", KNOWN(COUNT, gpus) },
 	{ "version", "version", TEXT(version) },
-};
-/* The same where there are samples of other exporters. */
-static const struct column sampled_columns[] = {
-	{ "host", "host", .flexible = true, TEXT(name) },
-	{ "state", "state", TEXT(state) },
-	{ "accounted_until", "seen until", KNOWN(MOMENT, accounted_ms) },
-	{ "gpus", "GPUs", KNOWN(COUNT, gpus) },
+	/* Where there are samples of other exporters. */
 	{ "metrics", "metrics", TEXT(metrics) },
 	{ "interval_seconds", "every", KNOWN(LENGTH, interval_ms) },
-	{ "observed", "observed", .kind = COLUMN_SHARE, .get = table_get_double,
-		.of = OF(observed) },
-	{ "leases", "pods", .kind = COLUMN_BOOL, .get = table_get_double, .of = OF(leases) },
-	{ "version", "version", TEXT(version) },
+	{ "observed", "observed", .kind = COLUMN_SHARE, SHARE(observed) },
+	{ "leases", "pods", .kind = COLUMN_BOOL, SHARE(leases) },
 };
+enum { OWN_COLUMNS = 5 };
 #undef OF
 
 struct version_count {
@@ -429,11 +433,8 @@ struct version_count {
 static struct table list_hosts(const struct roster *r, bool all)
 {
 	struct table t = { .columns = columns,
-		.n_columns = sizeof(columns) / sizeof(columns[0]) };
-	if (r->exporters.len) {
-		t.columns = sampled_columns;
-		t.n_columns = sizeof(sampled_columns) / sizeof(sampled_columns[0]);
-	}
+		.n_columns =
+			r->exporters.len ? sizeof(columns) / sizeof(columns[0]) : OWN_COLUMNS };
 	for (size_t i = 0; i < r->n; i++) {
 		const struct roster_host *h = &r->hosts[i];
 		const struct roster_row row = { h->name, roster_state_names[h->state],

@@ -59,6 +59,8 @@ void roster_finish(struct roster *r);
 
 /* A host name without its port: "node1" for "node1:9400". */
 void roster_short_name(char *dst, size_t cap, const char *key);
+/* Removes the ports from these names, but not where two would become equal. */
+int roster_shorten(const char **keys, size_t n, struct arena *texts, struct err *e);
 
 struct roster_style {
 	struct text_style text;

@@ -552,18 +552,19 @@ static void look_over(struct sampled *s)
 	}
 }
 
-/* A card in MIG mode has samples of its own beside those of its instances, which count. */
-static void find_divided(struct sampled *s)
+void sampled_divide(struct sampled *s)
 {
-	for (size_t i = 0; i < s->n_cards; i++) {
-		const struct sampled_card *card = &s->cards[i];
-		if (card->parent == IDMAP_NONE || card->first_ms < 0)
+	for (size_t i = 0; i < s->n_raws; i++) {
+		const struct sampled_series *series = &s->series[s->raws[i].series];
+		uint32_t parent = s->cards[series->card].parent;
+		int64_t t_ms = s->raws[i].t_ms;
+		if (parent == IDMAP_NONE ||
+			(series->metric && series->metric->role > EXPORTER_MEMORY))
 			continue;
-		struct sampled_card *parent = &s->cards[card->parent];
-		if (parent->divided_from_ms < 0 || card->first_ms < parent->divided_from_ms)
-			parent->divided_from_ms = card->first_ms;
-		if (card->last_ms > parent->divided_to_ms)
-			parent->divided_to_ms = card->last_ms;
+		struct sampled_card *card = &s->cards[parent];
+		if (card->divided_from_ms < 0 || t_ms < card->divided_from_ms)
+			card->divided_from_ms = t_ms;
+		card->divided_to_ms = clock_later(card->divided_to_ms, t_ms);
 	}
 }
 
@@ -590,7 +591,7 @@ int sampled_floors(struct sampled *s, struct err *e)
 int sampled_judge(struct sampled *s, struct err *e)
 {
 	look_over(s);
-	find_divided(s);
+	sampled_divide(s);
 	int rc = sampled_floors(s, e);
 	sampled_sort(s);
 	for (size_t from = 0, to; from < s->n_raws && rc == 0; from = to) {

@@ -79,10 +79,10 @@ struct sampled {
 	struct sampled_raw *raws;
 	size_t n_raws, raws_cap;
 	size_t name_bytes; /* of series and their names, about */
-	int64_t step_ms;  /* the usual time between two scrapes */
-	int64_t asked_ms; /* where the window began that was asked for, if it is long */
-	double n_at_once; /* series of the cards' utilisation at a time, about */
-	bool has_leases;  /* some series names a pod or a job */
+	int64_t step_ms;   /* the usual time between two scrapes */
+	int64_t asked_ms;  /* where the window began that was asked for, if it is long */
+	double n_at_once;  /* series of the cards' utilisation at a time, about */
+	bool has_leases;   /* some series names a pod or a job */
 	struct arena texts;
 };
 
@@ -128,6 +128,9 @@ int sampled_book(struct sampled *s, const struct sampled_stretch *t, struct err 
 int sampled_hours(struct sampled *s, struct probe *p, struct err *e);
 /* Sets the driver's own memory: the least that a card of the model shows, at most 1 GiB. */
 int sampled_floors(struct sampled *s, struct err *e);
+/* Notes when cards were in MIG mode: they have samples of their own beside those of their
+ * instances, which count. */
+void sampled_divide(struct sampled *s);
 /* Leaves out the cards that were not asked for. */
 void sampled_restrict(struct sampled *s);
 /* Judges the samples that were taken, for the window of the audit. */

@@ -111,7 +111,7 @@ int sampled_ask_run(
 	s->a->since_ms = llround(1000 * p.from_s);
 	int rc = find_step(s, &p, e);
 	if (rc == 0)
-		rc = probe_count(&p, x, &s->n_at_once, e);
+		rc = probe_count_cards(&p, x, &s->n_at_once, e);
 	if (rc == 0)
 		rc = ask_role(s, &p, EXPORTER_INFO, e);
 	double n = s->n_at_once * (p.to_s - p.from_s) * 1000 / (double)s->step_ms;

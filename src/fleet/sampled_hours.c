@@ -293,21 +293,6 @@ static int64_t length_at(const struct sampled *s, int64_t to_ms)
 	return to_ms - clock_later(from_ms, s->asked_ms);
 }
 
-/* Instances count instead of their card. */
-static void note_divided(struct sampled *s)
-{
-	for (size_t i = 0; i < s->n_raws; i++) {
-		uint32_t parent = s->cards[s->series[s->raws[i].series].card].parent;
-		int64_t t_ms = s->raws[i].t_ms;
-		if (parent == IDMAP_NONE || s->series[s->raws[i].series].metric)
-			continue;
-		struct sampled_card *card = &s->cards[parent];
-		if (card->divided_from_ms < 0 || t_ms < card->divided_from_ms)
-			card->divided_from_ms = t_ms;
-		card->divided_to_ms = clock_later(card->divided_to_ms, t_ms);
-	}
-}
-
 /* The window begins with the first sample: as many before the end of the first stretch as the
  * card with the most has in it. */
 static int set_window(struct sampled *s, struct err *e)
@@ -334,7 +319,7 @@ static int fold(struct sampled *s, bool *begun, struct err *e)
 		*begun = true;
 	}
 	sampled_restrict(s);
-	note_divided(s);
+	sampled_divide(s);
 	sampled_sort(s);
 	for (size_t i = 0; i < s->n_raws && rc == 0; i++) {
 		const struct sampled_raw *raw = &s->raws[i];
@@ -404,19 +389,10 @@ static int read_some(struct sampled *s, struct asking *a, int64_t *at_ms, struct
 static int find_energy(struct asking *a, struct probe *p, struct err *e)
 {
 	static const enum exporter_role roles[] = { EXPORTER_ENERGY, EXPORTER_POWER };
-	const struct exporter *x = a->counts.s->x;
 	int rc = 0;
-	for (size_t i = 0; i < 2 && rc == 0 && !a->energy.metric; i++) {
-		struct str match = { 0 };
-		const struct exporter_metric *metric =
-			exporter_match(x, &match, roles[i], EXPORTER_ALL_RANKS);
-		const struct probe_query q = { "count(last_over_time(", str_text(&match), "))",
-			NULL, NULL };
-		rc = metric ? probe_ask(p, &q, e) : 0;
-		if (metric && probe_largest(p) > 0)
-			a->energy = (struct asked){ a->counts.s, metric };
-		str_finish(&match);
-	}
+	a->energy = (struct asked){ .s = a->counts.s };
+	for (size_t i = 0; i < 2 && rc == 0 && !a->energy.metric; i++)
+		rc = probe_count(p, a->counts.s->x, roles[i], &a->energy.metric, e);
 	return rc;
 }
 

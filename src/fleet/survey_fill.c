@@ -119,29 +119,22 @@ static bool is_added(const struct survey *s, const struct meter_row *row)
 	       survey_growth(s, row, CARD_ACTIVE) >= 0;
 }
 
-/* Keeps the ports of host names that would be equal without them. */
-static int tell_apart(struct survey *s, struct err *e)
+/* Names the hosts that have cards; only where two would be equal, with a port. */
+static int name_hosts(struct survey *s, struct err *e)
 {
-	struct names names = { 0 };
-	uint32_t *first = calloc(s->n_hosts + 1, sizeof(*first));
-	int rc = first ? 0 : err_memory(e);
-	for (uint32_t i = 0; i < s->n_hosts && rc == 0; i++) {
-		struct survey_host *h = &s->hosts[i];
-		size_t known = names.n;
-		if (!h->has_cards)
-			continue;
-		uint32_t index = names_find(&names, 0, h->name, e);
-		if (index == IDMAP_NONE) {
-			rc = ERR_WORLD;
-		} else if (index == known) {
-			first[index] = i;
-		} else {
-			s->hosts[first[index]].name = s->hosts[first[index]].key;
-			h->name = h->key;
-		}
-	}
-	names_finish(&names);
-	free(first);
+	const char **keys = calloc(s->n_hosts + 1, sizeof(*keys));
+	size_t n = 0;
+	int rc = keys ? 0 : err_memory(e);
+	for (size_t i = 0; i < s->n_hosts && rc == 0; i++)
+		if (s->hosts[i].has_cards)
+			keys[n++] = s->hosts[i].key;
+	if (rc == 0)
+		rc = roster_shorten(keys, n, &s->arena, e);
+	n = 0;
+	for (size_t i = 0; i < s->n_hosts && rc == 0; i++)
+		if (s->hosts[i].has_cards)
+			s->hosts[i].name = keys[n++];
+	free(keys);
 	return rc;
 }
 
@@ -243,7 +236,7 @@ int survey_fill(struct survey *s, struct err *e)
 			s->q->only.lists[ONLY_USER].n ? "user" : "group");
 	for (size_t i = 0; i < s->cards.n; i++)
 		s->hosts[s->cards.rows[i].host].has_cards |= is_added(s, &s->cards.rows[i]);
-	rc = tell_apart(s, e);
+	rc = name_hosts(s, e);
 	for (size_t i = 0; i < s->cards.n && rc == 0; i++)
 		if (is_added(s, &s->cards.rows[i]))
 			rc = add_card(s, &s->cards.rows[i], e);

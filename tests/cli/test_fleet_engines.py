@@ -195,3 +195,27 @@ def test_each_host_is_read_the_best_way(tmp_path, engine):
     text = " ".join(text.split())
     for part in ("partly sampled every 30 s by dcgm and nvidia_gpu_exporter", "gua counts on 2 of these hosts; the other 3 have only metrics of"):
         assert part in text, part
+
+
+def test_the_texts_of_each_exporter(tmp_path):
+    """As each exporter writes them, in the versions that are in use; a scrape adds the target's labels. All in one engine."""
+    lines = [line for path in sorted((ROOT / "tests/prometheus/exporters").glob("*.txt")) for line in path.read_text().splitlines()
+             if not line.startswith("#")]
+    since, until = T, T + 7200
+    text = "".join(f"{line} {1000 * t}\n" for t in range(T - 60, until + 60, 30) for line in lines)
+    with engines.victoria(tmp_path, text) as url:
+        found = document(url, "--by", "pod", since=since, until=until)
+        jobs = document(url, "--by", "job", since=since, until=until)
+    states = {gpu["uuid"]: max(gpu["gpu_seconds"], key=lambda state: gpu["gpu_seconds"][state] or 0) for gpu in found["gpus"]}
+    assert states == {
+        "GPU-aaaa-1": "active", "GPU-aaaa-2": "truly_idle", "GPU-bbbb-1": "idle_held", "GPU-bbbb-2": "active", "GPU-bbbb-3": "reserved",
+        "GPU-cccc-1": "active", "GPU-cccc-2/9": "idle_held", "GPU-cccc-2/10": "truly_idle", "GPU-dddd-1": "truly_idle", "GPU-dddd-2": "idle_held",
+        "GPU-eeee-1": "active", "GPU-eeee-2": "truly_idle"}
+    by_uuid = {gpu["uuid"]: gpu for gpu in found["gpus"]}
+    assert {gpu["host"] for gpu in found["gpus"]} == {"old1", "gpu-a", "gpu-b", "desk1", "slurm1"}
+    assert by_uuid["GPU-dddd-1"]["name"] == "NVIDIA GeForce RTX 3090" and by_uuid["GPU-eeee-1"]["name"] == "Tesla V100-PCIE-32GB"
+    assert by_uuid["GPU-bbbb-2"]["mean_util_pct"] == pytest.approx(91.4, abs=0.1) and by_uuid["GPU-bbbb-2"]["sm_active_pct"] == 25
+    assert by_uuid["GPU-eeee-1"]["energy_kwh"]["active"] == pytest.approx(0.402, abs=0.001)
+    assert {row["pod"] for row in found["breakdown"]["rows"] if row["pod"]} == {"lab/train-0", "teaching/jupyter-ann", "teaching/sleep-1"}
+    assert {row["job"] for row in jobs["breakdown"]["rows"] if row["job"]} == {"slurm:4711", "slurm:8123"}
+    assert set(found["fleet"]["metrics"].split(" and ")) == {"dcgm", "nvidia_gpu_exporter", "jobstats"}
