@@ -1,4 +1,5 @@
 /* Audits long windows of samples: the engine judges them and counts states, hour by hour. */
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +8,9 @@
 #include "base/clock.h"
 #include "fleet/sampled.h"
 
-/* Values that the engine keeps for one query, and queries whose answers are kept at a time. */
-enum { MOST_VALUES = 10000000, QUERIES = 16, HOURS_MAX = 48 };
+/* Values that the engine keeps for one query, its longest time, and values that are kept here
+ * at a time. */
+enum { MOST_VALUES = 10000000, HOURS_MAX = 48, MOST_KEPT = 2000000 };
 enum { HOUR_MS = 3600000 };
 /* The holders of a card in an hour that are told apart. */
 enum { PARTS_MAX = 64 };
@@ -63,10 +65,12 @@ static void add_values(const struct sampled *s, struct str *out, struct wanted w
 	str_finish(&match);
 }
 
-/* Cards whose exporter counts the same memory of the driver as used. */
+/* Cards that one query is about: their exporter counts the same memory of the driver as used.
+ */
 struct group {
 	double floor_bytes;
 	const char *matchers; /* "": all cards */
+	double n_cards;	      /* about */
 };
 struct groups {
 	struct group *items;
@@ -354,22 +358,37 @@ struct asking {
 	struct asked counts, energy; /* energy: without a metric there is none */
 };
 
+/* How many values the engine keeps for each card and hour: use and memory. */
+static double values_per_hour(const struct sampled *s)
+{
+	return 2 * HOUR_MS / (double)s->step_ms;
+}
+
+/* How many hours a query may have. */
+static int64_t hours_at_once(const struct sampled *s, const struct groups *g)
+{
+	double most = 1;
+	for (size_t i = 0; i < g->n; i++)
+		most = fmax(most, g->items[i].n_cards);
+	int64_t hours = (int64_t)(MOST_VALUES / (most * values_per_hour(s)));
+	return clock_earlier(HOURS_MAX, clock_later(hours, 1));
+}
+
 /* Reads the hours from `*at_ms` on, as many as may be kept, and moves it on. */
 static int read_some(struct sampled *s, struct asking *a, int64_t *at_ms, struct err *e)
 {
 	struct batch b = { .fleet = s->f };
-	double values = 2 * s->n_at_once * HOUR_MS / (double)s->step_ms;
-	int64_t each =
-		clock_earlier(HOURS_MAX, clock_later(1, (int64_t)(MOST_VALUES / values)));
-	for (size_t n = 0; n < QUERIES && *at_ms < s->a->until_ms; n++) {
+	int64_t each = hours_at_once(s, &a->groups), until_ms = s->a->until_ms;
+	int64_t stop_ms = *at_ms + (int64_t)(MOST_KEPT / (2 * s->n_at_once + 1)) * HOUR_MS;
+	do {
 		int64_t full_ms = (*at_ms / HOUR_MS + 1) * HOUR_MS;
 		struct span span = { full_ms, full_ms, HOUR_MS };
-		if (*at_ms % HOUR_MS || full_ms > s->a->until_ms) {
-			span.first_ms = clock_earlier(full_ms, s->a->until_ms);
+		if (*at_ms % HOUR_MS || full_ms > until_ms) {
+			span.first_ms = clock_earlier(full_ms, until_ms);
 			span.length_ms = span.first_ms - *at_ms;
 			span.last_ms = span.first_ms;
 		} else {
-			int64_t most_ms = s->a->until_ms / HOUR_MS * HOUR_MS;
+			int64_t most_ms = until_ms / HOUR_MS * HOUR_MS;
 			span.last_ms = clock_earlier(full_ms + (each - 1) * HOUR_MS, most_ms);
 		}
 		for (size_t i = 0; i < a->groups.n; i++) {
@@ -381,7 +400,7 @@ static int read_some(struct sampled *s, struct asking *a, int64_t *at_ms, struct
 		if (a->energy.metric && span.length_ms == HOUR_MS)
 			ask_energy(&b, span, &a->energy);
 		*at_ms = span.last_ms;
-	}
+	} while (*at_ms < until_ms && *at_ms + each * HOUR_MS <= stop_ms);
 	return fleet_run(&b, e);
 }
 
@@ -407,14 +426,84 @@ static int add_group(struct sampled *s, struct groups *g, struct group new, stru
 
 /* Adds a group of the cards that were collected. */
 static int close_group(struct sampled *s, struct groups *g, struct str *matchers,
-	double floor_bytes, struct err *e)
+	struct group group, struct err *e)
 {
 	str_add(matchers, "\"");
-	int rc =
-		matchers->failed
-			? err_memory(e)
-			: add_group(s, g, (struct group){ floor_bytes, str_text(matchers) }, e);
+	group.matchers = str_text(matchers);
+	int rc = matchers->failed ? err_memory(e) : add_group(s, g, group, e);
 	str_clear(matchers);
+	return rc;
+}
+
+/* Cards by the last character of their UUID; those with another one are [0]. */
+struct endings {
+	double counts[128];
+};
+
+static int take_ending(void *context, const struct sample *sample, struct err *e)
+{
+	struct endings *to = context;
+	const char *text = engine_answer_label(sample->labels, "ending");
+	bool plain = isalnum((unsigned char)*text) && !text[1];
+	to->counts[plain ? (unsigned char)*text : 0] = sample->value;
+	(void)e;
+	return 0;
+}
+
+static int count_endings(struct sampled *s, struct endings *to, struct err *e)
+{
+	const char *label = s->x->labels[EXPORTER_CARD][0];
+	struct batch b = { .fleet = s->f };
+	struct str query = { 0 }, match = { 0 };
+	exporter_match(s->x, &match, EXPORTER_MEMORY, EXPORTER_ALL_RANKS);
+	str_addf(
+		&query, "count by (ending) (label_replace(max by (%s) (last_over_time(", label);
+	fleet_select(s->f, &query, "", str_text(&match));
+	str_addf(&query, "[1h])), \"ending\", \"$1\", \"%s\", \".*(.)\"))", label);
+	fleet_query(&b, &query, (double)s->a->until_ms / 1000, take_ending, to);
+	str_finish(&query);
+	str_finish(&match);
+	return fleet_run(&b, e);
+}
+
+/* Makes groups of all cards, by the last character of their UUIDs. To read fewer cards for more
+ * hours at once costs an engine much less than to read more cards for fewer hours. */
+static int split(struct sampled *s, struct groups *g, double floor_bytes, struct err *e)
+{
+	const char *label = s->x->labels[EXPORTER_CARD][0];
+	double most = MOST_VALUES / (HOURS_MAX * values_per_hour(s));
+	struct endings endings = { { 0 } };
+	struct str taken = { 0 }, matchers = { 0 }, rest = { 0 };
+	struct group group = { .floor_bytes = floor_bytes };
+	int rc = s->n_at_once > most ? count_endings(s, &endings, e) : 0;
+	for (int c = 1; c < 128 && rc == 0; c++) {
+		if (endings.counts[c] <= 0)
+			continue;
+		if (matchers.len && group.n_cards + endings.counts[c] > most) {
+			str_add(&matchers, "]");
+			rc = close_group(s, g, &matchers, group, e);
+			group.n_cards = 0;
+		}
+		str_addf(&taken, "%c", c);
+		if (!matchers.len)
+			str_addf(&matchers, "%s=~\".*[", label);
+		str_addf(&matchers, "%c", c);
+		group.n_cards += endings.counts[c];
+	}
+	if (rc == 0 && matchers.len) {
+		str_add(&matchers, "]");
+		rc = close_group(s, g, &matchers, group, e);
+	}
+	/* The others, and those that were not there at that moment; or all. */
+	group.n_cards = taken.len ? endings.counts[0] : s->n_at_once;
+	if (taken.len)
+		str_addf(&rest, "%s!~\".*[%s]\"", label, str_text(&taken));
+	group.matchers = str_text(&rest);
+	if (rc == 0)
+		rc = rest.failed ? err_memory(e) : add_group(s, g, group, e);
+	str_finish(&taken);
+	str_finish(&matchers);
+	str_finish(&rest);
 	return rc;
 }
 
@@ -429,21 +518,24 @@ static int make_groups(struct sampled *s, struct groups *g, struct err *e)
 	for (size_t i = 0; i < s->n_cards; i++)
 		differ |= s->x->has_reserved && fabs(s->cards[i].floor_bytes - least) > 1e6;
 	if (!differ)
-		return add_group(s, g, (struct group){ least, "" }, e);
+		return split(s, g, least, e);
 	for (uint32_t m = 0; m <= s->models.n && rc == 0; m++) {
 		uint32_t model = m < s->models.n ? m : IDMAP_NONE;
-		double floor_bytes = 0;
+		struct group group = { 0 };
 		for (size_t i = 0; i < s->n_cards && rc == 0; i++) {
 			const struct sampled_card *card = &s->cards[i];
 			if (card->model != model || !card->label || !*card->label)
 				continue;
-			floor_bytes = card->floor_bytes;
-			if (!fleet_match_more(
+			group.floor_bytes = card->floor_bytes;
+			group.n_cards++;
+			if (fleet_match_more(
 				    &matchers, s->x->labels[EXPORTER_CARD][0], card->label))
-				rc = close_group(s, g, &matchers, floor_bytes, e);
+				continue;
+			rc = close_group(s, g, &matchers, group, e);
+			group.n_cards = 0;
 		}
 		if (matchers.len && rc == 0)
-			rc = close_group(s, g, &matchers, floor_bytes, e);
+			rc = close_group(s, g, &matchers, group, e);
 	}
 	str_finish(&matchers);
 	return rc;

@@ -219,3 +219,19 @@ def test_the_texts_of_each_exporter(tmp_path):
     assert {row["pod"] for row in found["breakdown"]["rows"] if row["pod"]} == {"lab/train-0", "teaching/jupyter-ann", "teaching/sleep-1"}
     assert {row["job"] for row in jobs["breakdown"]["rows"] if row["job"]} == {"slurm:4711", "slurm:8123"}
     assert set(found["fleet"]["metrics"].split(" and ")) == {"dcgm", "nvidia_gpu_exporter", "jobstats"}
+
+
+def test_many_cards_are_asked_about_in_groups(tmp_path):
+    """Of 60 cards with a sample each second, few fit into one query: they are divided by the last character of their UUIDs, whatever that is."""
+    since, until = T, T + 3600
+    samples, endings = Samples(), "0123456789abcdefXYZ!-é"
+    for index in range(60):
+        labels = {"instance": f"n{index % 3}:9400", "Hostname": f"n{index % 3}", "UUID": f"GPU-{index:02}{endings[index % len(endings)]}", "gpu": str(index)}
+        use, mem = ((90, 900), (0, 900), (0, 0))[index % 3]
+        for t in range(since - 5, until + 5):
+            samples.add(t, [("DCGM_FI_DEV_GPU_UTIL", labels, use), ("DCGM_FI_DEV_FB_USED", labels, mem)])
+    with engines.victoria(tmp_path, samples.import_text()) as url:
+        found = document(url, "--timeout", "9s", since=since, until=until)
+    assert len(found["gpus"]) == 60 and all(gpu["mean_util_pct"] is None for gpu in found["gpus"])
+    for state in ("active", "idle_held", "truly_idle"):
+        assert found["gpu_seconds"][state] == pytest.approx(20 * 3600, rel=0.001)
