@@ -514,8 +514,9 @@ int idle_history_read(struct idle_history *h, struct err *e)
 		int (*read)(struct idle_history *h, struct err *e);
 		bool brief; /* this step is also done if h->brief */
 	} steps[] = { { read_run, true }, { read_cards, true }, { read_sessions, true },
-		{ read_ended, false }, { read_crowds, false }, { idle_slots_read_gaps, false },
-		{ idle_slots_read, false }, { idle_slots_read_held, true },
+		{ idle_leases_read, true }, { read_ended, false }, { read_crowds, false },
+		{ idle_slots_read_gaps, false }, { idle_slots_read, false },
+		{ idle_leases_read_use, false }, { idle_slots_read_held, true },
 		{ idle_history_settle, true } };
 	int rc = store_open_read_within(&h->db, h->path, h->wait_ms, e);
 	if (rc)
@@ -546,6 +547,7 @@ void idle_history_finish(struct idle_history *h)
 	idmap_finish(&h->card_ids);
 	idmap_finish(&h->process_ids);
 	idmap_finish(&h->crowd_ids);
+	idmap_finish(&h->lease_ids);
 	names_finish(&h->keys);
 	arena_finish(&h->texts);
 	*h = (struct idle_history){ .path = h->path, .wait_ms = h->wait_ms };

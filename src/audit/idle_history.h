@@ -20,6 +20,10 @@ int64_t idle_history_count(struct idle_history *h, int64_t at_ms, struct err *e)
 int idle_slots_read_gaps(struct idle_history *h, struct err *e);
 int idle_slots_read(struct idle_history *h, struct err *e);
 int idle_slots_read_held(struct idle_history *h, struct err *e);
+/* The steps in idle_leases.c, if h->leases: reads leases as sessions; then when they were used,
+ * and when it was not known whether they had ended. */
+int idle_leases_read(struct idle_history *h, struct err *e);
+int idle_leases_read_use(struct idle_history *h, struct err *e);
 /* The earliest moment that matters: when the first process was first seen. */
 int64_t idle_history_first_ms(const struct idle_history *h);
 /* Sorts the gaps and joins those of a card that touch. */

@@ -113,6 +113,7 @@ struct row_fold {
 	size_t n_stretches;
 	size_t *first; /* where the stretches of a process begin */
 	bool *used;    /* by span: its newest slot counts as used, whatever the limit */
+	size_t used_cap;
 	struct session_sum *sums; /* by session */
 };
 
@@ -167,7 +168,8 @@ static bool add_span(struct row_fold *f, const struct held_slot *s, bool follows
 	int64_t begin_ms = p->first_ms >= s->from_ms
 				   ? p->first_ms
 				   : clock_later(s->from_ms, end_ms - s->held_ms);
-	if (!array_one_more(&h->spans, h->n_spans) || !array_one_more(&f->used, h->n_spans) ||
+	if (!array_one_more(&h->spans, h->n_spans) ||
+		!array_reserve(&f->used, &f->used_cap, h->n_spans + 1) ||
 		!idmap_put(&f->last, key_of(h, s->process, s->card), (uint32_t)h->n_spans))
 		return false;
 	h->spans[h->n_spans++] = (struct idle_span){ .session = p->session,
@@ -281,7 +283,8 @@ static bool take_crowd(
 	unknown_ms = clock_earlier(unknown_ms, end_ms - s->from_ms);
 	for (uint32_t i = 0; ok && i < h->n_sessions; i++)
 		if (c->session == i ||
-			(c->session == IDMAP_NONE && strcmp(h->sessions[i].user, c->user) == 0))
+			(c->session == IDMAP_NONE && h->sessions[i].kind != SESSION_LEASE &&
+				strcmp(h->sessions[i].user, c->user) == 0))
 			ok = add_marks(f, s, i, false) && add_unknown(f, i, end_ms, unknown_ms);
 	return ok;
 }

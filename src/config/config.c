@@ -492,6 +492,12 @@ static const struct config_key keys[] = {
 			IN_RULE(idle_below), .min = 1, .max = 10 },
 		.initial = "5" },
 	{ "rule",
+		{ OPTION_DURATION, 0, "reserved_for", "D",
+			"for leases instead of sessions: first warning after this time in "
+			"which the job touched none of its cards",
+			IN_RULE(reserved_for_ms), .min = 1e3, .max = 52 * WEEKS_MS },
+		.example = "reserved_for = 2h" },
+	{ "rule",
 		{ OPTION_DURATION, 0, "warn", "D", "first warning after this idle time",
 			IN_RULE(warn_ms), .min = 1e3, .max = 52 * WEEKS_MS },
 		.initial = "60m" },

@@ -51,6 +51,8 @@ enum { AT_NEVER = -1, AT_USUAL = 0 };
 struct config_rule {
 	const char *name;
 	struct config_match match;
+	int64_t reserved_for_ms;   /* 0: a rule for sessions; else one for leases: the first
+				      warning after this time without use */
 	int64_t warn_ms, final_ms; /* idle for this long; this long before the end */
 	int64_t again_ms;	   /* or AT_NEVER */
 	int64_t end_ms;		   /* AT_NEVER, or AT_USUAL: by the kind of the session */

@@ -16,6 +16,7 @@ struct sqlite3;
 /* Limits of use, in percent of the multiprocessors; at 10 % and above, a process is active. */
 enum { IDLE_BELOW_USUAL = 5, IDLE_BELOW_MOST = 10 };
 
+/* A process, or a lease: then pid and id are 0, and it never holds. */
 struct idle_process {
 	int64_t id; /* in the store */
 	uint32_t pid, session;
@@ -94,6 +95,7 @@ struct idle_history {
 	bool present; /* sessions that hold a card now; else all with time in the window */
 	bool brief;   /* present only: skip marks and gaps, which is ten times faster but makes
 			 sessions look idle for too long */
+	bool leases;  /* also read leases, as sessions: a rule judges them */
 	int64_t since_ms, until_ms;
 	bool imports;	/* also read imported data, if the store has no other */
 	bool by_length; /* the window is a length of time up to the end */
@@ -126,6 +128,7 @@ struct idle_history {
 	struct sqlite3 *db;
 	int64_t host;
 	struct idmap card_ids, process_ids, crowd_ids;
+	struct idmap lease_ids; /* its entry in `processes`, which is no process */
 	struct idle_crowd *crowds;
 	size_t n_crowds;
 	struct names keys;

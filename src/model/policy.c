@@ -8,6 +8,7 @@ const char *const session_kind_names[SESSION_KINDS] = {
 	[SESSION_NOTEBOOK] = "notebook",
 	[SESSION_POSIX] = "session",
 	[SESSION_PROCESS] = "process",
+	[SESSION_LEASE] = "lease",
 };
 
 const char *const session_use_names[SESSION_USES] = {

@@ -20,6 +20,7 @@ enum session_kind {
 	SESSION_NOTEBOOK,
 	SESSION_POSIX,
 	SESSION_PROCESS,
+	SESSION_LEASE, /* no process: what a scheduler gave away, for rules with reserved_for */
 	SESSION_KINDS,
 };
 extern const char *const session_kind_names[SESSION_KINDS];

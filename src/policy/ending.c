@@ -11,6 +11,7 @@
 
 #include "base/duration.h"
 #include "base/size.h"
+#include "model/lease.h"
 #include "model/session.h"
 #include "policy/tell.h"
 #include "proc/proc.h"
@@ -27,6 +28,10 @@ enum { CGROUP_CAP = 4096 };
 
 /* The driver may need this many looks to notice that processes have ended. */
 #define VERIFY_LOOKS 4
+/* How long after its manager's command a lease may be in the store, and how often that is
+ * looked at: a watcher asks every 30 s, and a tick follows. */
+#define LEASE_GRACE_MS 180000
+#define LEASE_POLL_US (10 * INT64_C(1000000))
 /* The wait for a new final notice doubles at most this often. */
 enum { LONGEST = 6 };
 
@@ -327,8 +332,12 @@ static int check_keeps(
 static const struct session_facts *find_facts(
 	const struct facts_now *now, const struct ending *a)
 {
-	for (size_t i = 0; i < now->history.n_processes; i++) {
-		const struct idle_process *p = &now->history.processes[i];
+	const struct idle_history *h = &now->history;
+	for (size_t i = 0; a->kind == SESSION_LEASE && i < h->n_sessions; i++)
+		if (strcmp(h->sessions[i].key, a->key) == 0)
+			return &now->facts[i];
+	for (size_t i = 0; i < h->n_processes; i++) {
+		const struct idle_process *p = &h->processes[i];
 		const struct end_process *own = find_pid(a, p->pid);
 		if (own && own->start_ticks == p->start_ticks)
 			return &now->facts[p->session];
@@ -341,9 +350,11 @@ static const struct session_facts *find_facts(
 static int check_exemptions(
 	const struct enforcer *x, const struct ending *a, int64_t now_ms, struct err *e)
 {
-	struct facts_now now = {
-		.db = x->db, .root = x->root, .now_ms = now_ms, .brief = true
-	};
+	struct facts_now now = { .db = x->db,
+		.root = x->root,
+		.now_ms = now_ms,
+		.brief = true,
+		.policy = &x->policy };
 	struct policy policy = x->policy;
 	int rc = facts_now_read(&now, e);
 	const struct session_facts *f = rc == 0 ? find_facts(&now, a) : NULL;
@@ -503,6 +514,70 @@ static void act(struct endings *es, struct ending *a)
 		begin(es, a);
 }
 
+/* Whether the process is on a card of the lease and uses it, or is of its job elsewhere. */
+static bool touches(const struct ending *a, const struct present_process *p,
+	const struct present_card *card)
+{
+	struct lease lease = { .kind = *a->job ? LEASE_SLURM : LEASE_POD };
+	const char *colon = strchr(a->job, ':');
+	str_copy(lease.id, sizeof(lease.id), colon ? colon + 1 : a->pod);
+	str_copy(lease.owner, sizeof(lease.owner), a->user);
+	for (size_t i = 0; i < a->n_cards; i++)
+		if (strcmp(a->cards[i].uuid, card->id.uuid) == 0)
+			return lease_is_used_by(&lease, &p->id);
+	return *a->job ? strcmp(p->id.job, a->job) == 0 : strcmp(p->id.pod, a->pod) == 0;
+}
+
+/* Whether the driver says of all cards of a lease which processes are there. */
+static bool sees_cards(const struct ending *a, const struct signs_look *look)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < look->n_cards; i++)
+		for (size_t k = 0; k < a->n_cards; k++)
+			n += look->cards[i].status == CARD_STATUS_OK &&
+			     look->cards[i].processes_known &&
+			     strcmp(a->cards[k].uuid, look->cards[i].id.uuid) == 0;
+	return n >= a->n_cards;
+}
+
+/* CPU use is no sign of life: work that needs no card needs no lease of one. */
+void ending_confirm_lease(struct endings *es, struct ending *a, const struct signs_look *look)
+{
+	char why[ENDING_TEXT_CAP], seconds[32];
+	struct manager_command command;
+	struct managed what = { a->job, "", a->pod, why };
+	struct err e = { 0 };
+	int64_t now_us = now_us_of(es);
+	if (!sees_cards(a, look)) {
+		ending_spare(a, "the driver does not answer for one of its cards");
+		return;
+	}
+	for (size_t i = 0; i < look->n_processes; i++) {
+		const struct present_process *p = &look->processes[i];
+		if (!touches(a, p, &look->cards[p->card]))
+			continue;
+		snprintf(why, sizeof(why), "its process %u is on a card", (unsigned)p->id.pid);
+		ending_spare(a, why);
+		return;
+	}
+	if (a->looks++ == 0)
+		a->first_look_us = now_us;
+	if (now_us - a->first_look_us < config_of(es)->confirm_ms * 1000 ||
+		!is_allowed(es, a, false))
+		return;
+	duration_text(seconds, sizeof(seconds), (now_us - a->first_look_us) / 1000);
+	snprintf(a->evidence, sizeof(a->evidence),
+		"not on its cards in %zu looks at the driver over %s", a->looks, seconds);
+	duration_text(seconds, sizeof(seconds), a->clock_ms);
+	snprintf(why, sizeof(why), "it has cards and did not touch them for %s: rule %s of gua",
+		seconds, a->rule);
+	int rc = end_manager_find(&command, config_of(es), &what, &e);
+	if (rc == 0)
+		run_manager(es, a, &command);
+	else
+		ending_spare(a, rc == 1 ? "[end] has no command for its manager" : e.text);
+}
+
 void ending_confirm(struct endings *es, struct ending *a, const struct signs_look *look)
 {
 	struct signs_result r;
@@ -554,6 +629,28 @@ void ending_confirm(struct endings *es, struct ending *a, const struct signs_loo
 		act(es, a);
 }
 
+/* Waits until a lease whose manager was asked to end it is not in the store any more. */
+static void attend_lease(struct endings *es, struct ending *a)
+{
+	int64_t now_us = now_us_of(es);
+	const struct enforcer *x = es->enforcer;
+	struct facts_now now = { .db = x->db,
+		.now_ms = clock_wall_ms(x->clock),
+		.brief = true,
+		.policy = &x->policy };
+	struct err e = { 0 };
+	if (now_us - a->polled_us < LEASE_POLL_US)
+		return;
+	a->polled_us = now_us;
+	int rc = facts_now_read(&now, &e);
+	if (rc == 0 && !find_facts(&now, a))
+		finish(a, ENDING_ENDED, "its manager has ended it (%s)", a->evidence);
+	else if (now_us >= a->until_us)
+		finish(a, ENDING_FAILED, "its manager was asked to end it, and %s",
+			rc ? e.text : "it has not ended");
+	facts_now_finish(&now);
+}
+
 static void attend_manager(const struct endings *es, struct ending *a)
 {
 	struct err e = { 0 };
@@ -568,7 +665,9 @@ static void attend_manager(const struct endings *es, struct ending *a)
 	/* The manager has its own grace period; the processes end now or soon. */
 	a->stage = ENDING_GRACE;
 	a->kill = false;
-	a->until_us = now_us_of(es) + config_of(es)->grace_ms * 1000;
+	a->until_us =
+		now_us_of(es) +
+		1000 * (a->kind == SESSION_LEASE ? LEASE_GRACE_MS : config_of(es)->grace_ms);
 }
 
 /* Times the looks so that SIGKILL comes when the grace period is over, and not before the
@@ -589,6 +688,11 @@ void ending_attend(struct endings *es, struct ending *a)
 	int64_t now_us = now_us_of(es);
 	if (a->stage == ENDING_MANAGER) {
 		attend_manager(es, a);
+		return;
+	}
+	if (a->kind == SESSION_LEASE) {
+		if (a->stage == ENDING_GRACE)
+			attend_lease(es, a);
 		return;
 	}
 	bool waits = a->stage == ENDING_GRACE || a->stage == ENDING_KILLED;

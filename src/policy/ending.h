@@ -132,6 +132,9 @@ void ending_clear(struct ending *a);
  * manager's command it is asked whether the session may still be ended: since the pass that
  * decided, it may have been kept or exempted, or ending may have been forbidden. */
 void ending_confirm(struct endings *es, struct ending *a, const struct signs_look *look);
+/* The same for a lease, which its manager ends and nobody signals: no process of it may be on a
+ * card. Others on its cards do not matter. */
+void ending_confirm_lease(struct endings *es, struct ending *a, const struct signs_look *look);
 /* Does what is due while the processes are ending. */
 void ending_attend(struct endings *es, struct ending *a);
 /* Uses a look in ENDING_VERIFY: whether the memory is free. */

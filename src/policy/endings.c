@@ -296,7 +296,8 @@ static void begin(struct endings *es, const struct enforcer_step *s)
 		audit_idle_power_of(
 			&card->idle_power_w, es->enforcer->db, card->uuid, s->now_ms, &e);
 	}
-	if (!add_processes(a, s) || !ending_begin(a))
+	bool any = a->kind == SESSION_LEASE || add_processes(a, s);
+	if (!any || !ending_begin(a))
 		ending_spare(a, "its processes cannot be listed");
 }
 
@@ -332,7 +333,9 @@ static void use_look(struct endings *es)
 	es->looked = true;
 	for (size_t i = 0; i < ENDINGS_MOST; i++) {
 		look.idle_below = (double)es->items[i].idle_below;
-		if (es->items[i].stage == ENDING_CONFIRM)
+		if (es->items[i].stage == ENDING_CONFIRM && es->items[i].kind == SESSION_LEASE)
+			ending_confirm_lease(es, &es->items[i], &look);
+		else if (es->items[i].stage == ENDING_CONFIRM)
 			ending_confirm(es, &es->items[i], &look);
 		else if (es->items[i].stage == ENDING_VERIFY)
 			ending_verify(&es->items[i], &look);

@@ -424,6 +424,11 @@ static void evidence_of(char *dst, size_t cap, const struct enforcer_step *s)
 	}
 	duration_text(idle, sizeof(idle), f->clock_ms);
 	moment_iso(since, sizeof(since), f->idle_since_ms);
+	if (f->session->kind == SESSION_LEASE) {
+		snprintf(dst, cap, "not on its cards since %s, seen reserved for %s", since,
+			idle);
+		return;
+	}
 	size_text(held, (double)f->mem_bytes);
 	int64_t most_pct = idle_history_most(
 		&s->now->history, (uint32_t)s->session, f->idle_since_ms, s->now_ms);

@@ -222,7 +222,7 @@ static void add_rules(struct str *out, const struct explanation *ex)
 		const struct config_rule *rule = rules_get(p, i);
 		bool builtin = i + 1 == rules_count(p);
 		const char *name = builtin ? "" : rule->name;
-		bool yes = rules_match(p, &rule->match, ex->f, ex->x->now_ms, why);
+		bool yes = rules_applies(p, rule, ex->f, ex->x->now_ms, why);
 		if (ex->brief && (found || !yes))
 			continue;
 		str_addf(out, "  %s  %s%s%s",
@@ -234,7 +234,7 @@ static void add_rules(struct str *out, const struct explanation *ex)
 		if (found)
 			str_add(out, ": not checked, because an earlier rule matches\n");
 		else if (yes) {
-			struct rules_times times = rules_times(rule, ex->f->session->use);
+			struct rules_times times = rules_times(rule, ex->f->session);
 			add_times(out, &times, rule);
 		} else {
 			str_addf(out, ": %s\n", why);
@@ -487,7 +487,7 @@ static void add_json(struct str *out, const struct explanation *ex)
 	json_open(&j, "rules", '[');
 	for (size_t i = 0; i < rules_count(&ex->x->policy); i++) {
 		const struct config_rule *rule = rules_get(&ex->x->policy, i);
-		bool yes = rules_match(&ex->x->policy, &rule->match, f, ex->x->now_ms, why);
+		bool yes = rules_applies(&ex->x->policy, rule, f, ex->x->now_ms, why);
 		if (ex->brief && !yes)
 			continue;
 		json_open(&j, NULL, '{');

@@ -267,7 +267,7 @@ static struct verdict judge_observed(const struct policy *p, const struct sessio
 	if (f->holds && f->idle) {
 		v.rule = rules_find(p, f, now_ms);
 		if (v.rule)
-			v.times = rules_times(v.rule, f->session->use);
+			v.times = rules_times(v.rule, f->session);
 	}
 	/* A Jupyter kernel that its server restarted has the same name as the one that was
 	 * ended. While the clock is 0, one of the old processes may be in use. */

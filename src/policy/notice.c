@@ -37,6 +37,7 @@ static const struct member {
 	INTEGER(uid),
 	TEXT(host),
 	TEXT(what),
+	TEXT(lease),
 	TEXT(command),
 	INTEGER(pid),
 	TEXT(cards),
@@ -173,6 +174,8 @@ static void get_memory(const struct notice *n, char *dst, size_t cap)
 	char size[SIZE_TEXT_CAP];
 	size_text(size, (double)n->mem_bytes);
 	str_copy(dst, cap, n->mem_bytes < 0 ? "memory of unknown size" : size);
+	if (*n->lease) /* it holds none */
+		*dst = '\0';
 }
 
 static void get_freed(const struct notice *n, char *dst, size_t cap)
@@ -252,6 +255,7 @@ static const struct fact {
 	{ "rule", FACT_TEXT, OF(rule), NULL },
 	{ "session", FACT_TEXT, OF(session), NULL },
 	{ "what", FACT_TEXT, OF(what), NULL },
+	{ "lease", FACT_TEXT, OF(lease), NULL },
 	{ "name", FACT_MADE, 0, get_name },
 	{ "command", FACT_TEXT, OF(command), NULL },
 	{ "pid", FACT_NUMBER, OF(pid), NULL },
@@ -471,29 +475,35 @@ int notice_expand(struct notice_text *t, const struct notice *n,
 	"Held idle so far: {spent}\n"                                                          \
 	"What it is: {what}\n"                                                                 \
 	"Kept before: {kept}; 'gua keep' lists what you keep\n"                                \
-	"Why: rule {rule}; 'gua enforce explain {pid}' shows the evidence\n"
+	"Why: rule {rule}; 'gua enforce explain {pid}' shows the evidence\n"                   \
+	"Why: rule {rule}, for leases such as {lease}\n"
 
 static const char *const texts[NOTICE_KINDS] = {
 	[NOTICE_WARNING] =
 		"Subject: [gua] {host}: you have held card {cards} idle for {idle}: {name}\n\n"
 		"Your {command} (pid {pid}) holds {memory} on card {cards} of {host}\n"
+		"Your {lease} keeps card {cards} of {host} from others\n"
 		"and has not used it since {since}.\n"
 		"What comes: {next}\n" RELEASE_AND_KEEP MORE,
 	[NOTICE_AGAIN] =
 		"Subject: [gua] {host}: second notice, card {cards} held idle for {idle}: "
 		"{name}\n\n"
 		"Your {command} (pid {pid}) still holds {memory} on card {cards} of {host}\n"
+		"Your {lease} still keeps card {cards} of {host} from others\n"
 		"and has not used it since {since}.\n"
 		"What comes: {next}\n" RELEASE_AND_KEEP MORE,
 	[NOTICE_FINAL] =
 		"Subject: [gua] {host}: last notice, your {name} will be ended at {end}\n\n"
 		"Your {command} (pid {pid}) will be ended at {end}. Save your work.\n"
+		"Your {lease} will be ended at {end}, with all that it runs.\n"
 		"It holds {memory} on card {cards} of {host}, unused since {since}.\n"
+		"The cards of {lease}, {cards} of {host}, are unused since {since}.\n"
 		"If it uses the card before then, or you keep it, it will not be "
 		"ended.\n" RELEASE_AND_KEEP MORE,
 	[NOTICE_ENDED] = "Subject: [gua] {host}: your {name} was ended\n\n"
 			 "Your {command} (pid {pid}) on {host} was ended: it had held card "
 			 "{cards}\n"
+			 "Your {lease} on {host} was ended: it had card {cards}\n"
 			 "without using it since {since}.\n"
 			 "Result: {result}\n"
 			 "Memory given back: {freed}\n"
@@ -503,6 +513,7 @@ static const char *const texts[NOTICE_KINDS] = {
 	[NOTICE_NOT_ENDED] =
 		"Subject: [gua] {host}: your {name} was not ended\n\n"
 		"Your {command} (pid {pid}) on {host} was to be ended, and was not.\n"
+		"Your {lease} on {host} was to be ended, and was not.\n"
 		"Reason: {result}\n"
 		"It has held card {cards} without using it since {since}.\n" RELEASE_AND_KEEP
 		"What it is: {what}\n"
@@ -552,20 +563,25 @@ int notice_write(
 static const char *const lines[NOTICE_KINDS] = {
 	[NOTICE_WARNING] = "Subject: x\n\n"
 			   "your {name} (pid {pid}) holds {memory} on card {cards}\n"
+			   "your {lease} keeps card {cards} from others\n"
 			   "unused since {since}\n"
 			   "it will be ended at {end} at the earliest, unless it uses the "
 			   "card\n"
 			   "release it: {release}\n",
 	[NOTICE_FINAL] = "Subject: x\n\n"
 			 "LAST NOTICE: your {name} (pid {pid}) will be ended at {end}\n"
+			 "LAST NOTICE: your {lease} will be ended at {end}\n"
 			 "it holds {memory} on card {cards}, unused since {since}\n"
+			 "its card {cards} is unused since {since}: {lease}\n"
 			 "release it: {release}\n",
 	[NOTICE_ENDED] = "Subject: x\n\n"
 			 "your {name} (pid {pid}) was ended\n"
+			 "your {lease} was ended\n"
 			 "it had held card {cards} without using it since {since}\n"
 			 "{result}\n",
 	[NOTICE_NOT_ENDED] = "Subject: x\n\n"
 			     "your {name} (pid {pid}) was to be ended, and was not\n"
+			     "your {lease} was to be ended, and was not\n"
 			     "{result}\n"
 			     "it has held card {cards} without using it since {since}\n"
 			     "release it: {release}\n",

@@ -39,6 +39,7 @@ struct notice {
 	int64_t uid;
 	char host[NOTICE_HOST_CAP];
 	char what[NOTEBOOK_CAP];   /* its notebook, job or container */
+	char lease[LABEL_CAP];	   /* of a lease: "job 4"; it has no process */
 	char command[COMMAND_CAP]; /* the command of its process, as stored */
 	int64_t pid;		   /* the pid to use in commands */
 	char cards[LABEL_CAP];	   /* "3", or "0, 1" */

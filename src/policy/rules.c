@@ -53,12 +53,17 @@ enum policy_level rules_level(const struct config_rule *rule)
 	return LEVEL_OBSERVE;
 }
 
+static int64_t first_warning(const struct config_rule *rule)
+{
+	return rule->reserved_for_ms > 0 ? rule->reserved_for_ms : rule->warn_ms;
+}
+
 bool rules_is_hasty(const struct config_rule *rule, char why[WHY_CAP])
 {
 	char least[48];
 	why[0] = '\0';
 	duration_text(least, sizeof(least), WARN_LEAST_MS);
-	if (rule->warn_ms < WARN_LEAST_MS)
+	if (first_warning(rule) < WARN_LEAST_MS)
 		snprintf(why, WHY_CAP,
 			"[rule %s] warns sessions that are idle for less than %s; people need "
 			"longer to look at a result",
@@ -137,7 +142,8 @@ static bool matches_texts(const struct policy *p, const struct config_match *m,
 static bool holds_enough(
 	const struct config_match *m, const struct session_facts *f, char why[WHY_CAP])
 {
-	if (f->mem_bytes >= m->min_memory_bytes || m->min_memory_bytes == 0)
+	if (f->mem_bytes >= m->min_memory_bytes || m->min_memory_bytes == 0 ||
+		f->session->kind == SESSION_LEASE)
 		return true;
 	long long least_mib = (long long)(m->min_memory_bytes >> 20);
 	if (f->mem_bytes < 0)
@@ -181,12 +187,22 @@ bool rules_match(const struct policy *p, const struct config_match *m,
 	return true;
 }
 
+bool rules_applies(const struct policy *p, const struct config_rule *rule,
+	const struct session_facts *f, int64_t now_ms, char why[WHY_CAP])
+{
+	bool is_lease = f->session->kind == SESSION_LEASE;
+	if (is_lease == (rule->reserved_for_ms > 0))
+		return rules_match(p, &rule->match, f, now_ms, why);
+	snprintf(why, WHY_CAP, "it is %s lease", is_lease ? "a" : "not a");
+	return false;
+}
+
 const struct config_rule *rules_find(
 	const struct policy *p, const struct session_facts *f, int64_t now_ms)
 {
 	char why[WHY_CAP];
 	for (size_t i = 0; i < rules_count(p); i++)
-		if (rules_match(p, &rules_get(p, i)->match, f, now_ms, why))
+		if (rules_applies(p, rules_get(p, i), f, now_ms, why))
 			return rules_get(p, i);
 	return NULL;
 }
@@ -204,8 +220,10 @@ const char *rules_exemption_fault(const struct config_exemption *x, int64_t now_
 
 void rules_set_limits(const struct policy *p, struct idle_history *h)
 {
-	for (size_t i = 0; i < rules_count(p); i++)
+	for (size_t i = 0; i < rules_count(p); i++) {
 		idle_history_limit(h, rules_get(p, i)->idle_below);
+		h->leases |= rules_get(p, i)->reserved_for_ms > 0;
+	}
 }
 
 const struct config_exemption *rules_find_exemption(
@@ -257,9 +275,10 @@ int64_t rules_after_quiet(const struct policy *p, int64_t at_ms)
 	return free_ms;
 }
 
-struct rules_times rules_times(const struct config_rule *rule, enum session_use use)
+struct rules_times rules_times(
+	const struct config_rule *rule, const struct idle_session *session)
 {
-	struct rules_times t = { rule->warn_ms, rule->again_ms, AT_NEVER, rule->end_ms };
+	struct rules_times t = { first_warning(rule), rule->again_ms, AT_NEVER, rule->end_ms };
 	const struct config_match *m = &rule->match;
 	/* A service may hold a model while nobody uses it, so only a rule that names services
 	 * ends them. */
@@ -268,8 +287,12 @@ struct rules_times rules_times(const struct config_rule *rule, enum session_use 
 	if (t.again_ms != AT_NEVER && t.again_ms <= t.warn_ms)
 		t.again_ms = AT_NEVER;
 	if (t.end_ms == AT_USUAL)
-		t.end_ms = usual_end_ms[use];
-	if (use == USE_SERVICE && !names_services)
+		t.end_ms = usual_end_ms[session->use];
+	if (session->use == USE_SERVICE && !names_services)
+		t.end_ms = AT_NEVER;
+	/* Only a manager ends a lease. */
+	if (session->kind == SESSION_LEASE && !session->texts[PROCESS_JOB] &&
+		!session->texts[PROCESS_POD])
 		t.end_ms = AT_NEVER;
 	if (t.end_ms == AT_NEVER)
 		return t;

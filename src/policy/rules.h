@@ -24,13 +24,17 @@ const struct config_rule *rules_get(const struct policy *p, size_t i);
  * memory is unknown. */
 const struct config_rule *rules_find(
 	const struct policy *p, const struct session_facts *f, int64_t now_ms);
-/* Adds the limits of use of all rules to a history, before it is read. */
+/* Prepares a history before it is read: the limits of use of all rules, and whether a rule
+ * judges leases. */
 void rules_set_limits(const struct policy *p, struct idle_history *h);
 /* Writes a sentence about a likely mistake in the times of a rule, such as seconds for
  * minutes. False: there is none. */
 bool rules_is_hasty(const struct config_rule *rule, char why[WHY_CAP]);
 enum policy_level rules_level(const struct config_rule *rule);
 
+/* Whether the rule judges such sessions, and all of its conditions match; `why` as below. */
+bool rules_applies(const struct policy *p, const struct config_rule *rule,
+	const struct session_facts *f, int64_t now_ms, char why[WHY_CAP]);
 /* Whether all conditions match. `why` names the first that does not: "its user is alice". */
 bool rules_match(const struct policy *p, const struct config_match *m,
 	const struct session_facts *f, int64_t now_ms, char why[WHY_CAP]);
@@ -53,7 +57,8 @@ struct rules_times {
 	int64_t warn_ms, again_ms, final_ms, end_ms;
 };
 /* The end is never earlier than the last warning and the final notice allow. */
-struct rules_times rules_times(const struct config_rule *rule, enum session_use use);
+struct rules_times rules_times(
+	const struct config_rule *rule, const struct idle_session *session);
 
 /* Whether a configuration may end sessions: every file of it, and its directory, must have
  * belonged to root when it was read, and nobody else may write to them. */

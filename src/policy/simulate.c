@@ -153,7 +153,11 @@ static void add_edges(struct hold_edges *e, struct idle_gap time, uint32_t end)
 /* A span that an end closed is held until the end, and again from its next use on. */
 static void add_span(struct hold_edges *e, const struct replay *r, size_t i)
 {
-	const struct idle_span *span = &r->s->history->spans[i];
+	const struct idle_history *h = r->s->history;
+	const struct idle_span *span = &h->spans[i];
+	/* A lease keeps its card from others, but its job gives it back with the card. */
+	if (!r->end_of[i] && h->sessions[span->session].kind == SESSION_LEASE)
+		return;
 	struct idle_gap time = { span->card, span->begin_ms, span->end_ms };
 	if (r->end_of[i]) {
 		int64_t end_ms = r->ends[r->end_of[i] - 1].at_ms;

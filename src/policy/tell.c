@@ -89,6 +89,15 @@ void tell_describe(struct notice *n, const struct enforcer_step *s, enum notice_
 	n->cost = price * (double)s->facts->clock_ms / 3600e3;
 	if (isfinite(n->cost))
 		str_copy(n->currency, sizeof(n->currency), s->policy->config->currency);
+	if (session->kind == SESSION_LEASE) {
+		const char *job = session->texts[PROCESS_JOB];
+		session_shown(n->lease, sizeof(n->lease), session->key, false);
+		if (job)
+			snprintf(n->lease, sizeof(n->lease), "job %s", strchr(job, ':') + 1);
+		n->idle_below = -1; /* any process on a card is use */
+		if (job || session->texts[PROCESS_POD])
+			release_command(n->release, 0, job, NULL, session->texts[PROCESS_POD]);
+	}
 	if (!process)
 		return;
 	n->pid = process->pid;

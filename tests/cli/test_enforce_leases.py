@@ -1,0 +1,172 @@
+"""Rules about leases (reserved_for): over a store that is made by hand minute by minute, and live with a fake scancel."""
+import json
+import socket
+import time
+
+import pytest
+from conftest import wait_for
+from enforcing import IN_ORDER, UID, hosts, needs_enforce  # noqa: F401
+from test_enforce import Work, World, conf, iso, simulate
+
+pytestmark = needs_enforce[0]
+
+RULES = """
+[rule unused]
+reserved_for = 10m
+warn_again = 20m
+final_notice = 5m
+end = 30m
+[policy]
+ends_per_hour = 9
+ends_per_user = 9
+breaker_pct = 100
+"""
+
+
+class Lease(Work):
+    """A letter a minute: L leased, ? leased as far as is known, - not leased. On all cards in `cards`."""
+
+    def __init__(self, number, user, cards, does, kind=0, uid=20001):
+        super().__init__(number, user, cards[0], does)
+        self.kind, self.uid, self.on = kind, uid, cards
+
+
+class LeaseWorld(World):
+    def write_work(self, store, host, gpu, work, n):
+        if not isinstance(work, Lease):
+            super().write_work(store, host, gpu, work, n)
+            return
+        does = work.does[:n]
+        if not does.strip("-"):
+            return
+        first = len(does) - len(does.lstrip("-"))
+        last = len(does.rstrip("-"))
+        ended = last < len(does)
+        row = store.insert("lease", host=host, kind=work.kind, name=str(work.pid), owner=work.user, uid=work.uid, share=1,
+                           since_ms=(self.at(first) - 99999) * 1000, first_seen_ms=self.at(first) * 1000,
+                           last_seen_ms=self.at(last) * 1000, ended_ms=self.at(last) * 1000 if ended else None)
+        for card in work.on:
+            cards = [number for number, in store.db.execute("SELECT id FROM gpu ORDER BY idx")]
+            store.insert("leased_1d", slot=self.start // 86400 * 86400, gpu=cards[card], lease=row, active_ms=0, idle_held_ms=0,
+                         use_unknown_ms=0, untouched_ms=60000 * (last - first))
+            for i, letter in enumerate(does):
+                if letter == "?" and (card, i) not in self.blind:
+                    store.insert("reserved_1m", slot=self.at(i), gpu=cards[card], lease=row, reserved_ms=0, unknown_ms=60000)
+
+
+def judged(world, minute, *config):
+    """{session: (minute of the first warning, minute of the end)}"""
+    said = simulate(world, minute, *config, "--set", "policy.every=60s")
+    moments = {iso(world.at(i)): i for i in range(minute + 1)} | {None: None}
+    return {row["session"]: (moments[row["first_warning"]], moments[row["ended"]]) for row in said["sessions"]}
+
+
+def test_when_leases_are_warned_and_ended(tmp_path):
+    works = [
+        Lease(1, "alice", [0], "L" * 60),                       # never touched; it began long before it was seen
+        Lease(2, "bob", [1], "L" * 60),                         # touched by its job
+        Work(100, "bob", 1, "-" * 5 + "I" * 10 + "-" * 45, job="slurm:2"),
+        Lease(3, "carol", [2], "L" * 60),                       # only another job of the same user is there
+        Work(101, "carol", 2, "-" * 5 + "I" * 40 + "-" * 15, job="slurm:33"),
+        Lease(4, "dave", [3], "L" * 60),                        # a process of the same user, whose job is not known
+        Work(102, "dave", 3, "-" * 5 + "I" * 10 + "-" * 45),
+        Lease(5, "erin", [4], "L" * 5 + "?" * 20 + "L" * 35),   # the watcher was silent
+        Lease(6, "fay", [5], "L" * 25 + "-" * 35),              # ends before it is ended
+        Lease(7, "gil", [6, 7], "L" * 60),                      # one of its two cards is used
+        Work(103, "gil", 7, "A" * 60, job="slurm:7"),
+        Lease(8, "root", [8], "L" * 60, uid=0),                 # of the system
+        Lease("ns/p", "ns", [9], "L" * 60, kind=1),             # nothing that could end it
+        Lease(9, "hal", [10], "L" * 60),                        # its card was not seen for a while
+    ]
+    w = LeaseWorld(tmp_path, works, cards=11, blind={(10, i) for i in range(15, 25)})
+    w.write(60)
+    config = conf(tmp_path, RULES)
+    assert judged(w, 60, *config) == {
+        "lease slurm:1 of alice": (10, 30), "lease slurm:2 of bob": (25, 45), "lease slurm:3 of carol": (10, 30),
+        "lease slurm:4 of dave": (25, 45), "lease slurm:5 of erin": (30, 50), "lease slurm:6 of fay": (10, None),
+        "lease pod:ns/p of ns": (10, None), "lease slurm:9 of hal": (10, 40)}
+    # An exemption, by job and by user; and without such a rule nothing of it.
+    exempt = conf(tmp_path, RULES + "[exempt a]\njob = slurm:1\nowner = x\nuntil = 2099-01-01\n[exempt b]\nuser = bob carol dave erin fay gil hal\n"
+                  "owner = x\nuntil = 2099-01-01\n")
+    assert judged(w, 60, *exempt) == {"lease pod:ns/p of ns": (10, None)}
+    assert all("lease" not in key for key in judged(w, 60, *conf(tmp_path, RULES.replace("reserved_for", "warn"))))
+
+
+def test_simulate_is_what_a_live_run_does(tmp_path):
+    """The live run starts afresh for each pass."""
+    works = [Lease(1, "alice", [0], "L" * 70), Lease(2, "bob", [1], "L" * 70),
+             Work(100, "bob", 1, "-" * 22 + "I" * 6 + "-" * 42, job="slurm:2"), Lease(3, "carol", [2], "L" * 12 + "?" * 10 + "L" * 48)]
+    w = LeaseWorld(tmp_path, works, cards=3)
+    config = (*conf(tmp_path, RULES), "--set", "policy.every=300s")
+    live = {}
+    for minute in range(5, 71, 5):
+        w.write(minute)
+        run = w.run(minute, *config)
+        assert run.returncode == 0, run.stderr
+    for row in w.log():
+        if row["step"] in ("warn", "end"):
+            assert row["kind"] == "lease" and not row["pids"] and row["held_bytes"] is None
+            assert row["evidence"].startswith("not on its cards since ")
+            live.setdefault(row["session"], []).append((row["at"], row["step"]))
+    said = simulate(w, 70, *config)
+    assert {s["session"]: (s["first_warning"], s["ended"]) for s in said["sessions"]} == \
+        {key: (steps[0][0], next((at for at, step in steps if step == "end"), None)) for key, steps in live.items()}
+    assert len(live) == 3 and said["sessions_ended"] == 3
+
+
+LIVE = """[rule leases]
+reserved_for = 2s
+warn_again = 4s
+final_notice = 2s
+end = 7s
+level = end
+"""
+
+
+def lease_notices(host):
+    return [json.loads(line) for line in host.told_path.read_text().splitlines()]
+
+
+@needs_enforce[1]
+@pytest.mark.waits
+@pytest.mark.parametrize("touched", [False, True], ids=["ended", "spared"])
+def test_live(hosts, touched):
+    """A job that never touches its card is ended by its manager; nothing is signalled. One whose process comes at the last
+    moment is spared."""
+    host = hosts({"late": (0, "8GiB")}, more=LIVE)
+    leases = host.where / "leases" / "slurm"
+    leases.mkdir(parents=True)
+    scancel = host.where / "scancel"
+    scancel.write_text(f"#!/bin/sh\necho \"$@\" >>{host.where}/scancelled\nrm {leases}/$1\n")
+    scancel.chmod(0o755)
+    text = host.config.read_text().replace("[end]\n", f"[end]\nslurm = {scancel}\n").replace("confirm = 1s", "confirm = 6s")
+    host.config.write_text(text)
+    bystander = host.start("bystander")     # of the same user, on no card
+    (leases / "4").write_text(f"id = 4\nuser = uid:{UID}\nuid = {UID}\ncards = GPU-0\nsince = {time.time() - 9999}\n")
+    host.service("daemon", "--foreground", "--db", host.db, "--interval", "1s", "--drain", "500ms", "--leases", leases.parent,
+                 name="recorder")
+    host.arm()
+    host.enforce()
+    
+    def steps():
+        return [row[0] for row in host.steps()[1:]]     # without that it was armed
+
+
+    wait_for(lambda: "end" in steps(), host.log, 90)
+    if touched:
+        late = host.start("late")
+        wait_for(lambda: "spared" in steps(), host.log, 90)
+        assert late.poll() is None and not (host.where / "scancelled").exists()
+        assert [result for step, _, result in host.steps() if step == "spared"][0] == f"its process {late.pid} is on a card"
+        return
+    wait_for(lambda: "ended" in steps(), lambda: f"{host.steps()}\n{host.log()}", 90)
+    wait_for(lambda: [notice["kind"] for notice in lease_notices(host)] == IN_ORDER, host.log)
+    assert (host.where / "scancelled").read_text() == "4\n" and bystander.poll() is None
+    assert steps() == ["warn", "warn", "warn", "end", "signal", "ended"]
+    assert f"{scancel} 4" in [result for step, _, result in host.steps() if step == "signal"]
+    first, *_, last = lease_notices(host)
+    assert first["lease"] == "job 4" and first["release"] == "scancel 4" and first["pid"] is None and first["cards"] == "0"
+    assert f"Your job 4 keeps card 0 of {socket.gethostname()} from others\nand has not used it since " in first["text"]
+    assert "holds" not in first["text"] and "explain" not in first["text"]
+    assert f"Your job 4 on {socket.gethostname()} was ended: it had card 0\nwithout using it since " in last["text"]
+    assert "Result: its manager has ended it (not on its cards in " in last["text"]
