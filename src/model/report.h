@@ -44,8 +44,9 @@ struct report_waste {
 		equivalent_reserved;
 	double energy_kwh, energy_known; /* of idle-held time; the share with known energy */
 	double cost;			 /* of idle-held time on cards with a price */
-	double shown_cost;    /* the same, rounded to the cents that the bill adds up to */
-	const char *currency; /* of the cost; NULL: no price was given */
+	double shown_cost; /* the same, rounded to the cents that the bill adds up to */
+	double reserved_cost, shown_reserved_cost; /* of reserved time; NAN as above */
+	const char *currency;			   /* of the cost; NULL: no price was given */
 	enum report_verdict judged;
 	const char *verdict; /* the same for programs: "allocation_policy"; NULL: none */
 };

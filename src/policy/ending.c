@@ -63,6 +63,8 @@ bool ending_begin(struct ending *a)
 	a->sorted = calloc(a->n_processes + 1, sizeof(*a->sorted));
 	if (!a->gone || !a->sorted)
 		return false;
+	if (!a->n_processes) /* a lease */
+		return true;
 	memcpy(a->sorted, a->processes, a->n_processes * sizeof(*a->sorted));
 	signs_sort(a->sorted, a->n_processes);
 	return true;

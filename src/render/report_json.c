@@ -100,6 +100,7 @@ static void add_waste(struct json *j, const struct report_waste *w)
 	json_text(j, "verdict", w->verdict);
 	json_number(j, "reserved_gpu_hours", w->reserved_hours, 6);
 	json_number(j, "equivalent_gpus_reserved", w->equivalent_reserved, 6);
+	json_number(j, "reserved_cost", w->reserved_cost, 6);
 	json_close(j, '}');
 }
 

@@ -371,17 +371,22 @@ static void add_states(
 
 #define ADD_STATES(r, states, ms) add_states(r, states, sizeof(states) / sizeof(states[0]), ms)
 
-/* The cost of idle-held time; in a report about users, that of their share. */
+/* The cost of idle-held and of reserved time; in a report about users, that of their share. */
 static void add_cost(struct report_waste *w, const struct audit *a)
 {
 	struct bill_totals totals;
-	w->cost = w->shown_cost = NAN;
+	w->cost = w->shown_cost = w->reserved_cost = w->shown_reserved_cost = NAN;
 	if (!a->cost.priced)
 		return;
 	report_bill_total(&totals, a);
-	w->cost = (a->of_users ? &a->held_cost : &a->cost)->money[COST_IDLE_HELD];
-	w->shown_cost =
-		(double)(a->of_users ? &totals.held : &totals.all)->parts[COST_IDLE_HELD] / 100;
+	const struct audit_cost *cost = a->of_users ? &a->held_cost : &a->cost;
+	const struct bill_cents *cents = a->of_users ? &totals.held : &totals.all;
+	w->cost = cost->money[COST_IDLE_HELD];
+	w->shown_cost = (double)cents->parts[COST_IDLE_HELD] / 100;
+	if (!a->has_leases)
+		return;
+	w->reserved_cost = cost->money[COST_RESERVED];
+	w->shown_reserved_cost = (double)cents->parts[COST_RESERVED] / 100;
 }
 
 static void add_waste(struct report *r, const struct audit *a, const struct report_request *q)

@@ -21,10 +21,9 @@ struct report_holder {
 	int64_t started_ms, peak_mem_kib, last_active_ms; /* -1 unknown */
 	double pid, n_processes, n_cards;
 	double ms[HOLDER_STATES], held, squatting;
-	double reserved;		    /* NAN: leases are not known */
-	double some_unknown, some_reserved; /* but 0 is NAN: text omits a column without
-					       values */
-	double unused, idle_fraction;	    /* shares of the held time */
+	double reserved;	      /* NAN: leases are not known */
+	double some_unknown;	      /* but 0 is NAN: text omits a column without values */
+	double unused, idle_fraction; /* shares of the held time */
 	double share, shown_share, idle_share, context_share;
 	double observed, unobserved, coverage; /* of cards, like the next */
 	double fraction[HOLDER_STATES], shown[HOLDER_STATES], shown_unknown;
@@ -40,7 +39,7 @@ static const struct column time_columns[] = {
 	{ "idle_held_gpu_seconds", "idle", NUMBER(GPU_MS, ms[HOLDER_IDLE_HELD]), .width = 6 },
 	{ "squatting_gpu_seconds", "idle on\nbusy GPU", NUMBER(GPU_MS, squatting) },
 	{ .title = "use\nunknown", NUMBER(GPU_MS, some_unknown), .optional = true },
-	{ .title = "reserved", NUMBER(GPU_MS, some_reserved), .optional = true },
+	{ .title = "reserved", NUMBER(GPU_MS, reserved), .optional = true },
 	{ "unused_fraction", "unused", NUMBER(SHARE, unused), .width = 6 },
 	{ "idle_held_fraction", NUMBER(SHARE, idle_fraction) },
 	{ .title = "cost", NUMBER(MONEY, shown_cost), .width = 6, .optional = true },
@@ -154,7 +153,6 @@ static void set_numbers(struct report_holder *view, const struct audit_row *row,
 	view->idle_fraction = report_share(sums->ms[HOLDER_IDLE_HELD], held_ms);
 	view->unused = report_share(
 		audit_waste(sums), held_ms - sums->ms[HOLDER_USE_UNKNOWN] + sums->reserved_ms);
-	view->some_reserved = sums->reserved_ms ? view->reserved : NAN;
 	view->share = (double)(sums->active_share_ms + sums->idle_share_ms);
 	view->shown_share = of_shares ? NAN : view->share; /* it equals the hours beside it */
 	view->idle_share = (double)sums->idle_share_ms;

@@ -30,7 +30,7 @@ static void add_cost(struct report *r, const struct audit *a, const char *of)
 {
 	const struct report_waste *w = &r->waste;
 	double price = common_price(a);
-	char text[40], at[160] = "";
+	char text[40], at[160] = "", reserved[64] = "";
 	if (!isfinite(w->shown_cost)) {
 		report_say(r, SENTENCE_WASTE, "cost", "- (no GPU has a price; see the bill)");
 		return;
@@ -38,8 +38,11 @@ static void add_cost(struct report *r, const struct audit *a, const char *of)
 	report_bill_price(text, sizeof(text), price);
 	if (isfinite(price))
 		snprintf(at, sizeof(at), " at %s %s per GPU-hour", text, w->currency);
-	report_say(r, SENTENCE_WASTE, "cost", "%.2f %s for %s%s", w->shown_cost, w->currency,
-		of, at);
+	if (w->shown_reserved_cost > 0)
+		snprintf(reserved, sizeof(reserved), ", %.2f %s for reserved time",
+			w->shown_reserved_cost, w->currency);
+	report_say(r, SENTENCE_WASTE, "cost", "%.2f %s for %s%s%s", w->shown_cost, w->currency,
+		of, reserved, at);
 }
 
 static void add_only(struct report *r, const struct restriction *only)
@@ -75,21 +78,26 @@ static void add_restriction(
 		add_only(r, q->only);
 	if (!r->of_users)
 		return;
-	if (r->held_ms == 0) {
+	int64_t reserved_ms = r->held.reserved_ms;
+	if (r->held_ms == 0)
 		report_say(r, SENTENCE_OBSERVED, NULL, "Nothing was held in this window.");
+	else
+		report_say(r, SENTENCE_OBSERVED, NULL,
+			"of %s %s that %s held (%s): %.1f%% of the %s %s observed on %zu GPU%s",
+			report_hours(r, r->held_ms).text, unit, who, measure,
+			100 * report_share(r->held_ms, r->observed_ms),
+			report_hours(r, r->observed_ms).text, unit, r->observed_cards,
+			report_plural(r->observed_cards));
+	if (r->held_ms + reserved_ms == 0)
 		return;
-	}
-	report_say(r, SENTENCE_OBSERVED, NULL,
-		"of %s %s that %s held (%s): %.1f%% of the %s %s observed on %zu GPU%s",
-		report_hours(r, r->held_ms).text, unit, who, measure,
-		100 * report_share(r->held_ms, r->observed_ms),
-		report_hours(r, r->observed_ms).text, unit, r->observed_cards,
-		report_plural(r->observed_cards));
 	report_say(r, SENTENCE_WASTE, "unused",
-		"%s of %s %s: %s idle, %s idle on a GPU that another user kept busy",
-		report_hours(r, audit_waste(&r->held)).text, report_hours(r, r->held_ms).text,
-		unit, report_hours(r, r->held.ms[HOLDER_IDLE_HELD]).text,
-		report_hours(r, r->held.ms[HOLDER_SQUATTING]).text);
+		"%s of %s %s: %s idle, %s idle on a GPU that another user kept busy%s%s%s",
+		report_hours(r, audit_waste(&r->held)).text,
+		report_hours(r, r->held_ms + reserved_ms).text, unit,
+		report_hours(r, r->held.ms[HOLDER_IDLE_HELD]).text,
+		report_hours(r, r->held.ms[HOLDER_SQUATTING]).text, reserved_ms ? ", " : "",
+		reserved_ms ? report_hours(r, reserved_ms).text : "",
+		reserved_ms ? " reserved and not touched" : "");
 	snprintf(of, sizeof(of), "the share of %s in idle-held time", who);
 	if (r->waste.currency)
 		add_cost(r, a, of);
@@ -123,7 +131,8 @@ static void add_measures(struct report *r, const struct audit *a)
 	else
 		str_addf(&text, "%s: %s.", times, measure_texts[last]);
 	if (!identity_by_is(&b->by, IDENTITY_PROCESS))
-		str_add(&text, " unused: idle, also on a GPU that another user keeps busy.");
+		str_addf(&text, " unused: idle, also on a GPU that another user keeps busy%s.",
+			r->held.reserved_ms > 0 ? ", and reserved" : "");
 	if (last == MEASURE_SHARES)
 		str_add(&text, " idle on busy GPU: on top of the shares.");
 	else if (last != MEASURE_PROCESSES || identity_by_has(&b->by, IDENTITY_USER))

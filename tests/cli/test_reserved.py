@@ -129,10 +129,22 @@ def test_people_read_it(db):
     assert "reserved 55.0% - " in digest and "reserved, GPU-hours 5.50 - " in digest
     page = found(db, "--format", "html")
     assert 'class="reserved"' in page and "<th>reserved" in re.sub(r"<th[^>]*>", "<th>", page)
+    assert "cost 4.00 USD for idle-held time, 11.00 USD for reserved time at 2.00 USD per GPU-hour" in text
+    assert re.search(r"alice 0.00 0.00 0.00 0.00 3.25 100.0% ", text), text
+    assert "unused: idle, also on a GPU that another user keeps busy, and reserved." in text
     money = json.loads(found(db, "--json", "--cost", "2"))
+    assert money["waste"]["reserved_cost"] == pytest.approx(11, abs=0.01)
     assert sum(line["cost"]["reserved"] or 0 for line in money["bill"]["lines"] if line["line"] == "identity") == \
         pytest.approx(11, abs=0.01)
     assert money["bill"]["lines"][-1]["cost"]["total"] == pytest.approx(20, abs=0.01)
+
+
+def test_one_user_and_one_job(db):
+    alice, carol, job = (" ".join(found(db, *only).split()) for only in (("--user", "alice"), ("--user", "carol"), ("--job", "4")))
+    assert "Nothing was held in this window." in alice
+    assert "unused 3.25 of 3.25 GPU-hours: 0.00 idle, 0.00 idle on a GPU that another user kept busy, 3.25 reserved and not touched" in alice
+    assert "of 1.00 GPU-hours that carol held" in carol and "unused 2.00 of 2.00 GPU-hours: 1.00 idle," in carol
+    assert "alice job 4 0 " in job and "job 7" not in job and "carol" not in job
 
 
 def test_metrics(db):
