@@ -129,6 +129,8 @@ def rows(table, say, build, folder, quick):
     env = environment(build, eight, folder)
     one_shot(table, "stat: one shot, 8 cards", [gua, "stat"], env, runs)
     one_shot(table, "query: one shot, 8 cards, 8 fields", [gua, "query", FIELDS, "--format=csv"], env, runs)
+    one_shot(table, "demo: two weeks of a lab, recorded and reported", [gua, "demo"], env,
+             min(runs, 10), goal=300)
     processes = [subprocess.Popen(["sleep", "600"]) for _ in range(128)]
     try:
         say("a store, then one shot with 16 cards and 128 holders")
