@@ -145,16 +145,19 @@ struct step {
 };
 
 #define RANGE " WHERE slot >= ?1 AND slot < ?2"
-#define BY " GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 ON CONFLICT DO UPDATE SET "
+/* Rows are added one by one, in the order in which they are stored: to group them, SQLite would
+ * sort them first. */
+#define ADD_ROWS(kind, what, columns, fine, coarse, seconds)                                   \
+	"INSERT INTO " kind coarse " (slot, gpu, " what ", " columns                           \
+	") SELECT slot - slot % " seconds ", gpu, " what ", " columns " FROM " kind fine RANGE \
+	" ON CONFLICT DO UPDATE SET "
 #define ADD_USAGE(fine, coarse, seconds)                                                       \
-	"INSERT INTO usage_" coarse " SELECT slot - slot % " seconds                           \
-	", gpu, state, " USAGE_SUMS " FROM usage_" fine RANGE BY USAGE_ADD
+	ADD_ROWS("usage_", "state", USAGE_COLUMNS(SELF), fine, coarse, seconds) USAGE_ADD
 #define ADD_HOLDING(fine, coarse, seconds)                                                     \
-	"INSERT INTO holding_" coarse " SELECT slot - slot % " seconds                         \
-	", gpu, process, " HOLDING_SUMS " FROM holding_" fine RANGE BY HOLDING_ADD
+	ADD_ROWS("holding_", "process", HOLDING_ALL, fine, coarse, seconds) HOLDING_ADD
 #define ADD_RESERVED(fine, coarse, seconds)                                                    \
-	"INSERT INTO reserved_" coarse " SELECT slot - slot % " seconds                        \
-	", gpu, lease, " RESERVED_SUMS " FROM reserved_" fine RANGE BY RESERVED_ADD
+	ADD_ROWS("reserved_", "lease", RESERVED_COLUMNS(SELF), fine, coarse, seconds)          \
+	RESERVED_ADD
 #define DELETE(table) "DELETE FROM " table RANGE
 /* Both tables in index order: two lookups, no scan. */
 #define OLDEST(fine)                                                                           \

@@ -26,10 +26,8 @@ enum { HOUR_S = 3600, DAY_S = 86400 };
 	" UNION ALL SELECT slot + 900 * column1, state, iif(column1 < 3, ms / 4,"              \
 	" ms - ms / 4 * 3) FROM usage_1h, (VALUES (0), (1), (2), (3))" RANGE ")"
 
-/* Rows of holders are added one by one: to group them, SQLite would sort the thousands of an
- * hour in memory, which the recorder would keep. */
-#define SELF(column) column
-#define HOLDING_ALL HOLDING_COLUMNS(SELF) ", sm_pct_ms, mem_peak_kib, own_use"
+/* The rows of an hour are added one by one: to group them, SQLite would sort thousands in
+ * memory, which the recorder would keep. */
 
 #define FIRST_IN(table) "SELECT min(slot) AS slot FROM " table " WHERE slot >= ?1"
 #define OR_IN(table) " UNION ALL " FIRST_IN(table)
@@ -51,8 +49,9 @@ static const struct rollup hourly = {
 		OR_IN("usage_1h") OR_IN("holding_1m") OR_IN("holding_5m") ")",
 	.make = { "INSERT OR REPLACE INTO heat_1h SELECT ?1, " HEAT_STATES(IN_STATE) ", "
 			HEAT_STATES(IN_QUARTERS) " FROM " HEAT_SLOTS,
-		"INSERT INTO usage_hour SELECT slot - slot % 3600, gpu, state, " USAGE_SUMS
-			" FROM " BOTH("usage_", "1m", "5m") GROUPED,
+		"INSERT INTO usage_hour SELECT slot - slot % 3600, gpu, state, "
+			USAGE_COLUMNS(SELF) " FROM " BOTH("usage_", "1m", "5m")
+			" WHERE 1 ON CONFLICT DO UPDATE SET " USAGE_ADD,
 		"INSERT INTO holding_hour (slot, gpu, process, " HOLDING_ALL
 			") SELECT slot - slot % 3600, gpu, process, " HOLDING_ALL " FROM "
 			BOTH("holding_", "1m", "5m") " WHERE 1 ON CONFLICT DO UPDATE SET "

@@ -89,6 +89,8 @@ bool sums_settle(struct store *s);
 	X("use_unknown_ms") ", " \
 	X("use_unknown_double_ms") ", " \
 	X("engine_ms")
+#define SELF(column) column
+#define HOLDING_ALL HOLDING_COLUMNS(SELF) ", sm_pct_ms, mem_peak_kib, own_use"
 /* For own_use (see schema.sql): the largest of the percents and the sum of the time. If one of
  * the rows does not know its own use, such as one from before version 4, the sum does not know
  * it either. */
@@ -122,7 +124,6 @@ bool sums_settle(struct store *s);
 	X("unknown_ms")
 #define RESERVED_ADD RESERVED_COLUMNS(ADD)
 #define RESERVED_CUT RESERVED_COLUMNS(CUT)
-#define RESERVED_SUMS RESERVED_COLUMNS(SUM)
 #define LEASED_ADD \
 	ADD("active_ms") ", " \
 	ADD("idle_held_ms") ", " \
