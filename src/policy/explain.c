@@ -84,11 +84,22 @@ static void add_last_use(struct str *out, const struct explanation *ex)
 				     : "how much is not known; any use counts then\n");
 }
 
+/* Whether it holds a card, by the last reading; nothing is known after the recorder stopped. */
+static bool holds_now(const struct explanation *ex)
+{
+	return facts_now_spans(ex->now, ex->session).n > 0;
+}
+
 /* The idle clock, and the use that was compared with the limit. */
 static void add_clock(struct str *out, const struct explanation *ex)
 {
 	const struct session_facts *f = ex->f;
 	char since[48], seen[48], blind[48];
+	if (!holds_now(ex)) {
+		str_add(out, "  it holds no card, as far as is known\n");
+		add_last_use(out, ex);
+		return;
+	}
 	if (!f->idle) {
 		str_addf(out,
 			"  not idle: it used a card in the last minute, %lld %% of the "
@@ -362,7 +373,8 @@ static void add_next(struct str *out, const struct explanation *ex)
 	case HOLD_ENDING:
 		break;
 	case HOLD_NOT_IDLE:
-		str_add(out, "  next: its idle time begins when it stops using its cards\n");
+		str_addf(out, "  next: its idle time begins when it %s\n",
+			holds_now(ex) ? "stops using its cards" : "holds a card");
 		break;
 	case HOLD_EXEMPT:
 		str_add(out, "  next: nothing, as long as it is exempt\n");

@@ -4,6 +4,7 @@ import datetime
 import json
 import os
 import pathlib
+import re
 import struct
 import subprocess
 import tempfile
@@ -179,6 +180,10 @@ def test_every_session_is_warned_and_ended_in_its_time(stage):
             stage_name = "end" if action["step"] == "end" else action["stage"]
             taken.setdefault(name_of(action["session"]), []).append((second_of(action["at"]), stage_name))
     check(CAST, taken, unseen)
+    # The recorder has stopped: nothing is known, and above all no use.
+    pid = re.search(r"^process squatter pid (\d+)", play.scenario.read_text(), re.M)[1]
+    said = gua("enforce", "explain", pid, "--db", play.db, "--now", "2026-11-02T09:00Z", env={"GUA_CONFIG": play.config})
+    assert "holds no card, as far as is known" in said.stdout and "used a card" not in said.stdout, said
     assert sum(steps[-1][1] == "end" for steps in taken.values()) == 10
     # Afterwards, the replay of the same history says the same.
     replay = {name_of(s["session"]): s for s in play.gua("simulate", "--since", "1000w", "--now", "2026-11-03")["sessions"]}
