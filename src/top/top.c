@@ -323,7 +323,7 @@ void top_run(struct top *t, struct top_screen *screen)
 		top_screen_size(screen, &rows, &columns);
 		top_draw(&t->state, rows, columns);
 		top_screen_show(screen, &t->state.frame);
-		/* Waits for a key, the end of the interval, or the driver's pending answer. */
+		/* Until a key, the end of the interval, or the driver's pending answer. */
 		int64_t wait_us = due_us - clock_now(&real).mono_us;
 		bool owed = live_silent_ms(t->options->live) >= 0;
 		if (owed && wait_us > SILENCE_EVERY_US)

@@ -123,10 +123,10 @@ static void draw_fault(struct top_frame *f, const struct present_card *c)
 
 static void draw_since(struct top_state *s, const struct present_card *c)
 {
-	char text[40] = ">";
-	size_t mark = c->state_since_ms >= 0 && c->state_longer;
+	char text[48];
+	bool mark = c->state_since_ms >= 0 && c->state_longer;
 	int64_t ms = c->state_since_ms < 0 ? -1 : s->now.all->now_ms - c->state_since_ms;
-	top_words_span(text + mark, sizeof(text) - mark, ms);
+	snprintf(text, sizeof(text), "%s%s", mark ? ">" : "", top_words_span(ms).text);
 	top_frame_add_field(&s->frame,
 		c->state == CARD_IDLE_HELD ? top_words_state_style(c) : TOP_PLAIN, text, 7,
 		false);
@@ -151,29 +151,27 @@ static void draw_card(struct top_state *s, size_t card, const struct widths *w)
 		return;
 	}
 	top_frame_add_bar(f, style, util / 100, w->bar);
-	top_words_number(text, sizeof(text), util, "%");
-	top_frame_add_field(f, TOP_STRONG, text, 5, false);
+	top_frame_add_field(f, TOP_STRONG, top_words_number(util, "%").text, 5, false);
 	top_frame_add(f, TOP_PLAIN, " ");
-	/* Draws memory, power in whole watts, as the other views do, and the temperature, red
-	 * from 85 degrees on: most cards slow down slightly above. */
-	char left[32], right[32], both[72];
+	/* Power is in whole watts, as in the other views; the temperature is red from 85
+	 * degrees on: most cards slow down slightly above. */
+	char both[96];
 	double used = c->values[METRIC_MEMORY_USED], total = c->values[METRIC_MEMORY_TOTAL];
 	double drawn = floor(c->values[METRIC_POWER_DRAW]);
 	double most = floor(c->values[METRIC_POWER_ENFORCED]);
 	double degrees = c->values[METRIC_TEMPERATURE_GPU];
-	top_words_gib(left, sizeof(left), used);
-	top_words_gib(right, sizeof(right), total);
-	snprintf(both, sizeof(both), "%s/%s", left, right);
+	snprintf(both, sizeof(both), "%s/%s", top_words_gib(used).text,
+		top_words_gib(total).text);
 	top_frame_add_bar(f, used / total >= 0.9 ? TOP_LOST : TOP_PLAIN, used / total, w->bar);
 	top_frame_add_field(f, TOP_PLAIN, both, 10, false);
-	top_words_number(left, sizeof(left), drawn, "");
-	top_words_number(right, sizeof(right), most, "W");
-	snprintf(both, sizeof(both), "%s/%s", left, right);
 	if (w->power < 9 || isnan(most))
-		top_words_number(both, sizeof(both), drawn, "W");
+		str_copy(both, sizeof(both), top_words_number(drawn, "W").text);
+	else
+		snprintf(both, sizeof(both), "%s/%s", top_words_number(drawn, "").text,
+			top_words_number(most, "W").text);
 	top_frame_add_field(f, TOP_PLAIN, both, w->power, false);
-	top_words_number(left, sizeof(left), degrees, f->style.ascii ? "C" : "°");
-	top_frame_add_field(f, degrees >= 85 ? TOP_LOST : TOP_PLAIN, left, 5, false);
+	top_frame_add_field(f, degrees >= 85 ? TOP_LOST : TOP_PLAIN,
+		top_words_number(degrees, f->style.ascii ? "C" : "°").text, 5, false);
 	top_frame_add(f, TOP_PLAIN, " ");
 	top_frame_add_field(f, style, top_words_state(c), w->state, true);
 	draw_since(s, c);
@@ -199,10 +197,8 @@ static void draw_compact(struct top_state *s, size_t card, size_t width)
 		top_frame_add_bar(f, style, util / 100, bar - 1);
 		top_frame_add(f, TOP_PLAIN, " ");
 	}
-	top_words_number(text, sizeof(text), util, "%");
-	top_frame_add_field(f, style, text, 4, false);
-	top_words_gib(text, sizeof(text), used);
-	top_frame_add_field(f, TOP_PLAIN, text, 6, false);
+	top_frame_add_field(f, style, top_words_number(util, "%").text, 4, false);
+	top_frame_add_field(f, TOP_PLAIN, top_words_gib(used).text, 6, false);
 	top_frame_add(f, TOP_PLAIN, " ");
 	top_frame_add_field(f, style, top_words_state(c), 10, true);
 	top_frame_fill(f, TOP_PLAIN, from + width);
@@ -324,13 +320,9 @@ static bool is_left(const struct holder_column *c)
 static void idle_text(char *dst, size_t cap, const struct holder_row *row)
 {
 	int64_t idle_ms = present_idle_ms(row->now, row->process);
-	size_t mark = idle_ms >= 0 && row->process->idle_longer;
-	if (row->process->active)
-		str_copy(dst, cap, "active");
-	else
-		top_words_span(dst + mark, cap - mark, idle_ms);
-	if (mark)
-		dst[0] = '>';
+	bool mark = idle_ms >= 0 && row->process->idle_longer;
+	snprintf(dst, cap, "%s%s", mark ? ">" : "",
+		row->process->active ? "active" : top_words_span(idle_ms).text);
 }
 
 static void cell_text_of(
@@ -343,11 +335,14 @@ static void cell_text_of(
 	else if (c->column.kind == COLUMN_TEXT)
 		str_copy(dst, cap, cell.text ? cell.text : "");
 	else if (c->column.kind == COLUMN_KIB)
-		top_words_size(dst, cap, known ? (int64_t)(cell.number * 1024) : -1);
+		str_copy(dst, cap,
+			top_words_size(known ? (int64_t)(cell.number * 1024) : -1).text);
 	else if (c->column.kind == COLUMN_MOMENT)
-		top_words_span(dst, cap, known ? row->now->now_ms - (int64_t)cell.number : -1);
+		str_copy(dst, cap,
+			top_words_span(known ? row->now->now_ms - (int64_t)cell.number : -1)
+				.text);
 	else
-		top_words_number(dst, cap, cell.number, "");
+		str_copy(dst, cap, top_words_number(cell.number, "").text);
 }
 
 /* Returns the text without its first columns. */
@@ -525,7 +520,6 @@ static void draw_summary(struct top_state *s)
 	size_t holders = 0, idle = 0;
 	int64_t idle_bytes = 0;
 	bool more = false; /* the driver does not report the memory of some */
-	char size[16];
 	for (size_t i = 0; i < m->n_rows; i++) {
 		const struct present_process *p = m->rows[i].process;
 		if (!p || !p->holder)
@@ -537,10 +531,10 @@ static void draw_summary(struct top_state *s)
 		idle_bytes += p->mem_bytes > 0 ? p->mem_bytes : 0;
 		more |= p->mem_bytes < 0;
 	}
-	top_words_size(size, sizeof(size), more && !idle_bytes ? -1 : idle_bytes);
 	if (idle)
 		top_frame_addf(f, TOP_IDLE, " %zu of %zu %sholder%s idle: %s%s", idle, holders,
-			shown, holders == 1 ? "" : "s", more && idle_bytes ? ">" : "", size);
+			shown, holders == 1 ? "" : "s", more && idle_bytes ? ">" : "",
+			top_words_size(more && !idle_bytes ? -1 : idle_bytes).text);
 	else
 		top_frame_addf(f, TOP_PLAIN, " %zu %sholder%s", holders, shown,
 			holders == 1 ? "" : "s");
@@ -584,19 +578,17 @@ static void draw_keys(struct top_state *s)
 static bool draw_message(struct top_state *s, bool count_only)
 {
 	bool any = s->message[0] || s->silent_ms || s->fault[0] || s->note[0];
-	char age[16];
 	if (count_only || !any)
 		return any;
 	if (s->message[0]) {
 		top_frame_addf(&s->frame, TOP_STRONG, " %s", s->message);
 	} else if (s->silent_ms) {
-		top_words_span(age, sizeof(age), s->silent_ms);
 		top_frame_addf(&s->frame, TOP_LOST,
-			" the driver has not answered for %s; showing the last readings", age);
+			" the driver has not answered for %s; showing the last readings",
+			top_words_span(s->silent_ms).text);
 	} else if (s->fault[0]) {
-		top_words_span(age, sizeof(age), s->clock_ms - s->fault_since_ms);
-		top_frame_addf(&s->frame, TOP_LOST, " no driver for %s, trying again: %s", age,
-			s->fault);
+		top_frame_addf(&s->frame, TOP_LOST, " no driver for %s, trying again: %s",
+			top_words_span(s->clock_ms - s->fault_since_ms).text, s->fault);
 	} else {
 		top_frame_addf(&s->frame, TOP_DIM, " %s", s->note);
 	}

@@ -158,17 +158,15 @@ const struct present_process *top_pages_target(const struct top_state *s)
 
 static void use_fact(struct top_state *s, const struct present_process *p)
 {
-	char sm[32], cpu[32], mem[SIZE_TEXT_CAP], host[SIZE_TEXT_CAP], context[32] = "",
-								       text[256];
-	top_words_number(sm, sizeof(sm), p->sm_pct, " %");
-	top_words_number(cpu, sizeof(cpu), p->cpu_pct, " %");
+	char mem[SIZE_TEXT_CAP], host[SIZE_TEXT_CAP], context[32] = "", text[256];
 	size_text(mem, (double)p->mem_bytes);
 	size_text(host, (double)p->rss_bytes);
 	if (p->context != CONTEXT_MORE)
 		snprintf(context, sizeof(context), " (%s)", context_texts[p->context]);
 	snprintf(text, sizeof(text),
-		"%s of the card, %s CPU; memory %s on the card%s, %s on the host", sm, cpu, mem,
-		context, host);
+		"%s of the card, %s CPU; memory %s on the card%s, %s on the host",
+		top_words_number(p->sm_pct, " %").text, top_words_number(p->cpu_pct, " %").text,
+		mem, context, host);
 	fact(s, "uses", text);
 }
 
@@ -256,18 +254,19 @@ static void draw_details(struct top_state *s)
 static void card_fact(struct top_state *s, const char *label, const char *format,
 	const double *values, size_t n)
 {
-	char text[160] = "", number[24];
+	char text[160] = "";
 	size_t len = 0;
-	for (const char *at = format; *at && len + sizeof(number) < sizeof(text); at++) {
+	for (const char *at = format; *at && len + sizeof(struct top_text) < sizeof(text);
+		at++) {
 		if (*at != '#') {
 			text[len++] = *at;
 			text[len] = '\0';
 			continue;
 		}
-		top_words_number(number, sizeof(number), n ? *values : NAN, "");
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s",
+			top_words_number(n ? *values : NAN, "").text);
 		values += n > 0;
 		n -= n > 0;
-		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s", number);
 	}
 	fact(s, label, text);
 }

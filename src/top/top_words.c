@@ -2,55 +2,54 @@
 #include "top/top_words.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 
-void top_words_size(char *dst, size_t cap, int64_t bytes)
+__attribute__((format(printf, 1, 2))) static struct top_text make(const char *format, ...)
+{
+	struct top_text t;
+	va_list values;
+	va_start(values, format);
+	vsnprintf(t.text, sizeof(t.text), format, values);
+	va_end(values);
+	return t;
+}
+
+struct top_text top_words_size(int64_t bytes)
 {
 	double mib = (double)bytes / (1 << 20);
 	if (bytes < 0)
-		snprintf(dst, cap, "-");
-	else if (mib < 999.5)
-		snprintf(dst, cap, "%.0f MiB", mib);
-	else if (mib / 1024 < 99.95)
-		snprintf(dst, cap, "%.1f GiB", mib / 1024);
-	else if (mib / 1024 < 9999)
-		snprintf(dst, cap, "%.0f GiB", mib / 1024);
-	else
-		snprintf(dst, cap, "%.0f TiB", mib / 1024 / 1024);
+		return make("-");
+	if (mib < 999.5)
+		return make("%.0f MiB", mib);
+	if (mib / 1024 < 9999)
+		return make("%.*f GiB", mib / 1024 < 99.95, mib / 1024);
+	return make("%.0f TiB", mib / 1024 / 1024);
 }
 
-void top_words_gib(char *dst, size_t cap, double bytes)
+struct top_text top_words_gib(double bytes)
 {
 	double gib = bytes / (1 << 30);
-	if (isnan(gib))
-		snprintf(dst, cap, "-");
-	else
-		snprintf(dst, cap, "%.*f", gib < 99.95, gib);
+	return isnan(gib) ? make("-") : make("%.*f", gib < 99.95, gib);
 }
 
-void top_words_span(char *dst, size_t cap, int64_t ms)
+struct top_text top_words_span(int64_t ms)
 {
 	long long s = ms / 1000, minutes = s / 60, hours = minutes / 60, days = hours / 24;
 	if (ms < 0)
-		snprintf(dst, cap, "-");
-	else if (minutes == 0)
-		snprintf(dst, cap, "%llds", s);
-	else if (hours == 0)
-		snprintf(dst, cap, "%lldm", minutes);
-	else if (days == 0)
-		snprintf(dst, cap, "%lldh%02lldm", hours, minutes % 60);
-	else if (days < 100)
-		snprintf(dst, cap, "%lldd%02lldh", days, hours % 24);
-	else
-		snprintf(dst, cap, "%lldd", days);
+		return make("-");
+	if (minutes == 0)
+		return make("%llds", s);
+	if (hours == 0)
+		return make("%lldm", minutes);
+	if (days == 0)
+		return make("%lldh%02lldm", hours, minutes % 60);
+	return days < 100 ? make("%lldd%02lldh", days, hours % 24) : make("%lldd", days);
 }
 
-void top_words_number(char *dst, size_t cap, double value, const char *unit)
+struct top_text top_words_number(double value, const char *unit)
 {
-	if (isnan(value))
-		snprintf(dst, cap, "-");
-	else
-		snprintf(dst, cap, "%.0f%s", value, unit);
+	return isnan(value) ? make("-") : make("%.0f%s", value, unit);
 }
 
 static const enum top_style status_styles[CARD_STATUS_COUNT] = {

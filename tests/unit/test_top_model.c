@@ -481,11 +481,8 @@ static void test_history(void **state)
 
 static void expect_words(int64_t ms, const char *span, int64_t bytes, const char *size)
 {
-	char text[16];
-	top_words_span(text, sizeof(text), ms);
-	assert_string_equal(text, span);
-	top_words_size(text, sizeof(text), bytes);
-	assert_string_equal(text, size);
+	assert_string_equal(top_words_span(ms).text, span);
+	assert_string_equal(top_words_size(bytes).text, size);
 }
 
 static void test_short_words(void **state)
