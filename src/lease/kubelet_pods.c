@@ -102,7 +102,7 @@ static void add_numbered(struct pod *p, const char *id)
 
 /* A device of any plugin; those that are not cards are left out. "ID::3" is one of several
  * parts of a card: time slices, or clients of MPS. */
-static void add_device(struct pod *p, const struct wire *bytes)
+static void add_device(struct pod *p, struct wire *bytes)
 {
 	char id[UUID_CAP + 16], card[UUID_CAP];
 	if (bytes->len >= sizeof(id) || memchr(bytes->at, '\0', bytes->len) ||
@@ -135,14 +135,9 @@ static void each(struct pod *p, struct wire *w, uint64_t number,
 		}
 }
 
-static void take_id(struct pod *p, struct wire *bytes)
-{
-	add_device(p, bytes);
-}
-
 static void take_devices(struct pod *p, struct wire *bytes)
 {
-	each(p, bytes, 2, take_id); /* ContainerDevices.device_ids */
+	each(p, bytes, 2, add_device); /* ContainerDevices.device_ids */
 }
 
 static void take_container(struct pod *p, struct wire *bytes)

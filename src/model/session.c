@@ -18,25 +18,23 @@ static bool is_fact(const char *text)
 	return is_text(text) && strncmp(text, JOB_CLAIM, strlen(JOB_CLAIM)) != 0;
 }
 
+const struct session_label session_labels[SESSION_LABELS] = {
+	{ SESSION_JOB, PROCESS_JOB, "" },
+	{ SESSION_POD, PROCESS_POD, "pod " },
+	{ SESSION_CONTAINER, PROCESS_CONTAINER, "" },
+	{ SESSION_NOTEBOOK, PROCESS_NOTEBOOK, "" },
+};
+
 enum session_kind session_key(char key[SESSION_KEY_CAP], const struct session_member *m)
 {
-	static const struct {
-		enum session_kind kind;
-		enum process_text text;
-		const char *tag;
-	} labels[] = {
-		{ SESSION_JOB, PROCESS_JOB, "" },
-		{ SESSION_POD, PROCESS_POD, "pod " },
-		{ SESSION_CONTAINER, PROCESS_CONTAINER, "" },
-		{ SESSION_NOTEBOOK, PROCESS_NOTEBOOK, "" },
-	};
 	const char *user = m->user ? m->user : "", *boot = m->boot_id ? m->boot_id : "";
-	for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++) {
-		if (!is_fact(m->texts[labels[i].text]))
+	for (const struct session_label *l = session_labels;
+		l < session_labels + SESSION_LABELS; l++) {
+		if (!is_fact(m->texts[l->text]))
 			continue;
-		snprintf(key, SESSION_KEY_CAP, "%s%.*s of %s", labels[i].tag,
-			SESSION_KEY_CAP / 2, m->texts[labels[i].text], user);
-		return labels[i].kind;
+		snprintf(key, SESSION_KEY_CAP, "%s%.*s of %s", l->tag, SESSION_KEY_CAP / 2,
+			m->texts[l->text], user);
+		return l->kind;
 	}
 	if (m->posix_session > 0) {
 		snprintf(key, SESSION_KEY_CAP, "session %lld of %s, boot %.*s",

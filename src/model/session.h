@@ -17,6 +17,14 @@ struct session_member {
 	const char *texts[PROCESS_TEXTS];
 };
 
+/* The texts that name a session, in the order in which a process is tested for them. */
+enum { SESSION_LABELS = 4 };
+extern const struct session_label {
+	enum session_kind kind;
+	enum process_text text;
+	const char *tag; /* before the text in the key */
+} session_labels[SESSION_LABELS];
+
 /* Writes the key of the session, and returns its kind. Processes of two users are never in
  * one session. */
 enum session_kind session_key(char key[SESSION_KEY_CAP], const struct session_member *m);

@@ -157,19 +157,10 @@ struct crowd_session {
 static bool ask_row(struct store *s, enum query which, const struct crowd_session *session,
 	const struct process_entry *p, int64_t *id)
 {
-	static const struct {
-		enum session_kind kind;
-		enum process_text text;
-	} labels[] = {
-		{ SESSION_JOB, PROCESS_JOB },
-		{ SESSION_POD, PROCESS_POD },
-		{ SESSION_CONTAINER, PROCESS_CONTAINER },
-		{ SESSION_NOTEBOOK, PROCESS_NOTEBOOK },
-	};
-	const char *texts[4];
-	for (int i = 0; i < 4; i++)
-		texts[i] = session->kind == labels[i].kind
-				   ? process_text(&p->id, labels[i].text)
+	const char *texts[SESSION_LABELS];
+	for (int i = 0; i < SESSION_LABELS; i++)
+		texts[i] = session->kind == session_labels[i].kind
+				   ? process_text(&p->id, session_labels[i].text)
 				   : "";
 	sqlite3_stmt *q = query(s, which);
 	if (which == QUERY_ADD)

@@ -3,11 +3,13 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 import sqlite3
 import ssl
 import subprocess
+import tempfile
 import urllib.error
 import urllib.request
 
@@ -61,9 +63,10 @@ def test_what_of_the_host_is_seen_and_written(rendered):
     writes = {(one["name"], paths[mount["name"]]) for one in pod_["containers"] for mount in one["volumeMounts"]
               if mount["name"] in paths and not mount.get("readOnly")}
     assert writes == {("recorder", "/var/lib/gua"), ("serve", "/var/lib/gua"), ("kubelet", "/run/gua/leases")}
-    kubelet, = [one for one in pod_["containers"] if one["name"] == "kubelet"]
-    assert {mount["mountPath"] for mount in kubelet["volumeMounts"] if mount["name"] in paths} == {
-        "/run/gua/leases", "/var/lib/kubelet/pod-resources", "/var/log/pods", "/var/log/containers", "/sys/fs/cgroup"}
+    seen = {one["name"]: {mount["mountPath"] for mount in one["volumeMounts"] if mount["name"] in paths} for one in pod_["containers"]}
+    logs = {"/run/gua/leases", "/var/log/pods", "/var/log/containers"}
+    assert seen == {"recorder": logs | {"/var/lib/gua", "/etc/machine-id"}, "serve": {"/var/lib/gua"},
+                    "kubelet": logs | {"/var/lib/kubelet/pod-resources", "/sys/fs/cgroup"}}
     table = (DIST / "README.md").read_text()
     assert all(f"`{path}`" in table for path in paths.values())  # what each buys
 
@@ -114,6 +117,28 @@ def test_the_owner_of_a_pod_is_scaled_to_zero(tmp_path, pod_name, last):
     assert "scale" not in (tmp_path / "log").read_text() and "delete" not in (tmp_path / "log").read_text()
 
 
+OWNED = """apiVersion: v1
+kind: Pod
+metadata:
+  name: web
+  ownerReferences:
+    - {apiVersion: v1, kind: Other, name: other, uid: a}
+    - {apiVersion: apps/v1, kind: ReplicaSet, name: web-7c9d8f6b5d, uid: b, controller: true}
+"""
+
+
+@pytest.mark.any_build
+def test_the_question_for_the_owner_is_kubectls(tmp_path):
+    """As kubectl answers it, of what owns a pod the one that controls it."""
+    if not shutil.which("kubectl"):
+        pytest.skip("needs kubectl")
+    (tmp_path / "pod.yaml").write_text(OWNED)
+    question, = re.findall(r"'(jsonpath=.*)'", OWN.read_text())
+    run = subprocess.run(["kubectl", "annotate", "--local", "-f", tmp_path / "pod.yaml", "x=y", "-o", question], capture_output=True,
+                         text=True, timeout=60)
+    assert run.stdout == "ReplicaSet web-7c9d8f6b5d", run.stderr
+
+
 SCENARIO = """host simulated
 card 0 uuid GPU-aaaaaaaa-0000-0000-0000-000000000000 name "NVIDIA A100" memory 80GiB
 process one pid file one
@@ -122,11 +147,11 @@ at 0s hold one card 0 memory 8GiB
 
 
 @pytest.fixture(scope="module")
-def podman(tmp_path_factory):
-    """Podman with files of its own, and the image in it."""
+def podman():
+    """Podman with files of its own, and the image in it. Its paths must be short."""
     if os.geteuid() != 0 or not shutil.which("podman"):
         pytest.skip("needs podman and root")
-    where = tmp_path_factory.mktemp("podman")
+    where = pathlib.Path(tempfile.mkdtemp(prefix="gua-podman-"))
     run = subprocess.run([ROOT / "tools/image", BUILD, where / "image.tar"], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     again = subprocess.run([ROOT / "tools/image", BUILD, where / "again.tar"], capture_output=True, text=True)
@@ -145,6 +170,7 @@ def podman(tmp_path_factory):
     finally:
         subprocess.run([*command, "rm", "-f", "-t", "0", "-a"], capture_output=True, timeout=120)
         subprocess.run(["umount", "-l", where / "store/overlay"], capture_output=True)
+        shutil.rmtree(where, ignore_errors=True)
 
 
 LIMITS = ["--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024"]
@@ -175,17 +201,13 @@ def at(node, *folders):
 
 
 @pytest.mark.any_build
-def test_the_image_is_small_and_has_no_shell(podman):
+def test_a_recorder_a_server_and_a_watch_in_containers(podman, node):
+    """Of a small image without a shell, with the rights of the daemon set, on the fake driver and a fake kubelet."""
     image, = json.loads(podman("inspect", "--type", "image", IMAGE).stdout)
     assert image["Size"] <= 40_000_000 and image["Config"]["User"] == "9848:9848"
     assert "NVIDIA_VISIBLE_DEVICES=all" in image["Config"]["Env"]
     assert podman("run", "--rm", "--network", "none", *LIMITS, IMAGE, "version").stdout == "gua 0.1.0\n"
     assert podman("run", "--rm", "--network", "none", *LIMITS, "--entrypoint", "/bin/sh", IMAGE, check=False).returncode != 0
-
-
-@pytest.mark.any_build
-def test_a_recorder_a_server_and_a_watch_in_containers(podman, node):
-    """With the rights of the daemon set, on the fake driver and a fake kubelet."""
     fake = ["-e", "GUA_NVML=/fake/libnvidia-ml.so.1", "-e", "FAKENVML_SCENARIO=/fake/scenario", "-e", "FAKENVML_PIDS=/fake/pids"]
     uid = "0f1e2d3c-4b5a-6978-8796-000000000001"
     (node / f"log/pods/ml_web-0_{uid}").mkdir()
@@ -241,7 +263,7 @@ def test_a_recorder_a_server_and_a_watch_in_containers(podman, node):
     wait_for(lambda: get("/healthz")[0] == 200, lambda: podman("logs", "serve").stderr)
     assert get("/metrics")[0] == 401
     status, metrics = get("/metrics", Authorization="Bearer 0123456789abcdef0123456789abcdef")
-    assert status == 200 and 'hostname="node-1"' in metrics and 'gua_identity_gpu_seconds_total{' in metrics
+    assert status == 200 and set(re.findall(r'gua_identity_gpu_seconds_total{identity="(\w+)"', metrics)) == {"ml", "_other", "_unknown"}
     for name in "recorder", "serve":
         podman("stop", "-t", "60", name)
         assert podman("inspect", "-f", "{{.State.ExitCode}}", name).stdout == "0\n"

@@ -10,6 +10,7 @@ import pytest
 
 sys.path[:0] = [str(pathlib.Path(__file__).parent.parent / folder) for folder in ("cli", ".")]
 from ender import start_as  # noqa: E402
+from kubelet import FakeKubelet, pod  # noqa: E402
 from test_kubernetes import IMAGE, LEAST, at, node, podman  # noqa: E402, F401 (fixtures)
 from test_pods import UID, V1, V2, Node  # noqa: E402
 
@@ -31,6 +32,14 @@ def test_pods_have_names_there(podman, node, qos):  # noqa: F811
         holder, = json.loads(run.stdout)["holders"]
         assert (holder["user"], holder["pod"]) == ("ml", "ml/web-7c9d8f6b5d-x7k2p")
         assert holder["container"].endswith(":abababababab")
+        # The watch sees the cgroups of the host: a pod that has finished has none.
+        (node / f"log/pods/ml_done_{UID.format(2)}").mkdir()
+        card = [("nvidia.com/gpu", ["GPU-aaaaaaaa-0000-0000-0000-000000000000"])]
+        with FakeKubelet(node / "pod-resources/kubelet.sock", pod("ml", "web-7c9d8f6b5d-x7k2p", card), pod("ml", "done", card)):
+            podman("run", "--rm", "--network", "none", *LEAST, "--cgroupns", "private", "-v", "/sys/fs/cgroup:/sys/fs/cgroup:ro",
+                   *at(node, ("leases", "/run/gua/leases", "rw"), ("pod-resources", "/var/lib/kubelet/pod-resources", "ro"),
+                       ("log/pods", "/var/log/pods", "ro")), IMAGE, "lease", "watch", "kubelet", "--once")
+        assert [path.name for path in (node / "leases/pod").glob("ml*")] == ["ml%2Fweb-7c9d8f6b5d-x7k2p"]
     finally:
         child.kill()
         child.wait()
