@@ -47,6 +47,7 @@ def scraped(cards, interval=30, until=E + 600, **how):
     return samples
 
 
+@pytest.mark.other_programs
 @pytest.mark.parametrize("seed", range(3))
 def test_random_fleets_are_judged_by_the_definitions(seed):
     """With restarts, holes, moved pods, two replicas, and a new version of the exporter in the middle."""
@@ -108,6 +109,7 @@ def test_the_stated_uncertainty_covers_random_bursts():
     assert still["headline"]["idle_held_uncertainty"] < 0.005
 
 
+@pytest.mark.other_programs
 def test_what_the_labels_say():
     cards = [constant("n1", 0, 50, 900, "lab/train"), constant("n1", 1, 0, 900, "lab/note"), constant("n1", 2, 0, 0, "lab/idle"),
              constant("n2", 0, 0, 0), constant("n2", 1, 0, 900, model="NVIDIA H100")]
@@ -149,6 +151,7 @@ def test_copies_of_a_card_count_once():
     assert {user["identity"]: user["active_gpu_seconds"] for user in found["identities"]} == {"a": hours / 2, "b": hours / 2}
 
 
+@pytest.mark.other_programs
 def test_other_exporters():
     """Their used memory has the driver's own in it: the least that a card of the model shows, at most 1 GiB."""
     samples = Samples()

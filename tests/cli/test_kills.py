@@ -19,6 +19,7 @@ def kills(*options):
     assert run.returncode == 0, run.stdout + run.stderr
 
 
+@pytest.mark.large
 @pytest.mark.same_path
 @pytest.mark.parametrize("seed", ["1", "2"])
 def test_kills_in_virtual_time(seed):

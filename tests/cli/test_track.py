@@ -299,6 +299,7 @@ def test_processes_are_named_by_what_they_run(tmp_path):
     assert result["process_table"][0]["command"] in ("true", "[true]")
 
 
+@pytest.mark.other_programs
 def test_processes_beyond_the_tables_room_have_one_row(tmp_path):
     """Their CPU time is not lost, and the table says how many there were."""
     samples = tmp_path / "samples.csv"
@@ -351,6 +352,7 @@ def mapped(tmp_path):
         other.communicate()
 
 
+@pytest.mark.other_programs
 @pytest.mark.parametrize("children", [1, 2])
 def test_memory_that_others_share_counts_whole_in_the_advice(tmp_path, mapped, children):
     """A job is charged for all of a file that it maps, and once, however many of its processes have it."""
@@ -504,6 +506,7 @@ def test_the_tasks_of_srun_are_found_in_its_job(tmp_path, sleeper, cgroup, envir
         assert "RAM         1.0 MiB at most" in text and "Slurm       no advice: use srun gua track -- COMMAND" in text
 
 
+@pytest.mark.other_programs
 def test_short_peaks_at_the_same_moment_are_not_summed_and_it_says_so(tmp_path):
     """The kernel keeps the largest of them; nobody looked while both were there."""
     program = tmp_path / "child.py"  # ends when both have their memory
