@@ -11,7 +11,8 @@
 #include "store/recorded.h"
 
 #define START_S 1777629600 /* 2026-05-01 10:00:00 UTC */
-#define END_MS ((START_S + 4114 * 420) * INT64_C(1000))
+enum { SPAN_S = 4114 * 420 };
+#define END_MS ((START_S + SPAN_S) * INT64_C(1000))
 
 struct names {
 	char file[64], store[2][64];
@@ -43,25 +44,36 @@ static void run_sql(const char *path, const char *sql)
 	sqlite3_close(db);
 }
 
-/* Twenty days of two cards, a sample in 7 minutes, processes that come and go. */
+/* How many samples a card has: one in 7 minutes if all is played, else in 14. */
+static int samples(void)
+{
+	return plays_all() ? 4114 : 2057;
+}
+
+/* Twenty days of two cards, processes that come and go. */
 static void make_file(const char *path)
 {
-	run_sql(path,
+	char sql[1024];
+	snprintf(sql, sizeof(sql),
 		"CREATE TABLE gpu_sample (ts TEXT, gpu_uuid TEXT, util_pct INTEGER);"
 		"CREATE TABLE proc_sample (ts TEXT, gpu_uuid TEXT, pid INTEGER, mem_used_mb "
 		"INTEGER,"
 		" loginuid_user TEXT);"
-		"WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 4113)"
-		" INSERT INTO gpu_sample SELECT strftime('%Y-%m-%dT%H:%M:%S+00:00', 1777629600 "
-		"+ i * 420,"
-		" 'unixepoch'), 'GPU-' || c, (i * 7 + c * 3) % 23 FROM n, (SELECT 0 AS c UNION "
+		"WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
+		" INSERT INTO gpu_sample SELECT strftime('%%Y-%%m-%%dT%%H:%%M:%%S+00:00', "
+		"1777629600 "
+		"+ i * %d,"
+		" 'unixepoch'), 'GPU-' || c, (i * 7 + c * 3) %% 23 FROM n, (SELECT 0 AS c "
+		"UNION "
 		"SELECT 1);"
 		"INSERT INTO proc_sample SELECT ts, gpu_uuid, 10 + p + g.rowid / 500, (g.rowid "
-		"% "
+		"%% "
 		"300) + p * 40,"
 		" 'user' || p FROM gpu_sample AS g, (SELECT 0 AS p UNION SELECT 1 UNION SELECT "
 		"2)"
-		" WHERE (g.rowid / (p + 3)) % 4 > 0;");
+		" WHERE (g.rowid / (p + 3)) %% 4 > 0;",
+		samples() - 1, SPAN_S / samples());
+	run_sql(path, sql);
 }
 
 static void import_at(const struct names *n, const char *store_path, int64_t now_ms)
@@ -76,7 +88,7 @@ static void import_at(const struct names *n, const char *store_path, int64_t now
 	assert_int_equal(pyfile_open(&f, n->file, END_MS, &e), 0);
 	assert_int_equal(store_open(&s, store_path, &e), 0);
 	assert_int_equal(import_run(s, f, &q, &summary, &e), 0);
-	assert_int_equal(summary.samples, 2 * 4114);
+	assert_int_equal(summary.samples, 2 * samples());
 	pyfile_close(f);
 	store_close(s);
 }
