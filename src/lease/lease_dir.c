@@ -535,8 +535,15 @@ static size_t read_picks(
 	char path[PATH_MAX];
 	struct stat st;
 	size_t n = 0;
-	DIR *dir = file_path(path, "%s/run/lock/gua", d->o.root) ? opendir(path) : NULL;
+	struct idmap locked = { 0 };
+	DIR *dir = proc_locked_inodes(d->proc, &locked) && locked.n &&
+				   file_path(path, "%s/run/lock/gua", d->o.root)
+			   ? opendir(path)
+			   : NULL;
 	for (struct dirent *file; dir && n < PICKS_MAX && (file = readdir(dir)) != NULL;) {
+		/* Any user may make any number of files here. */
+		if (idmap_get(&locked, (int64_t)file->d_ino) == IDMAP_NONE)
+			continue;
 		struct picked *p = &found[n];
 		struct lock_owner owner;
 		size_t len = strcspn(file->d_name, ".");
@@ -562,6 +569,7 @@ static size_t read_picks(
 	}
 	if (dir)
 		closedir(dir);
+	idmap_finish(&locked);
 	return n;
 }
 

@@ -425,6 +425,21 @@ int64_t proc_parse_locks(const char *bytes, size_t len, const struct proc_file *
 	return -1;
 }
 
+bool proc_locked_inodes(int proc, struct idmap *inodes)
+{
+	char *bytes = malloc(LOCKS_CAP), *rest = bytes, *line;
+	ssize_t n = bytes ? file_read_at(proc, "locks", bytes, LOCKS_CAP) : -1;
+	bool ok = n >= 0;
+	while (n > 0 && ok && (line = strsep(&rest, "\n")) != NULL) {
+		int64_t inode = 0;
+		if (sscanf(line, "%*15[0-9]: FLOCK %*15s %*15s %*12d %*8x:%*8x:%18" SCNd64,
+			    &inode) == 1)
+			ok = idmap_put(inodes, inode, 1);
+	}
+	free(bytes);
+	return ok;
+}
+
 int64_t proc_lock_pid(int proc, const struct proc_file *file)
 {
 	char *bytes = malloc(LOCKS_CAP);

@@ -23,6 +23,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/idmap.h"
 #include "proc/proc_parse.h"
 
 /* Opens ROOT/proc: `root` is "" for this host, else a recorded tree. Returns 0 or an error
@@ -128,6 +129,10 @@ int64_t proc_parse_locks(const char *bytes, size_t len, const struct proc_file *
 /* The process that took the flock(2) on a file. It may have ended, and its children may hold
  * the lock. -1: no lock, or its process is not visible here. */
 int64_t proc_lock_pid(int proc, const struct proc_file *file);
+
+/* Adds the inodes of all files, of any device, that have a flock(2). False: out of memory, or
+ * the list cannot be read. */
+bool proc_locked_inodes(int proc, struct idmap *inodes);
 
 /* A process that has locked a file. */
 struct lock_owner {

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import resource
 import signal
 import sqlite3
 import subprocess
@@ -123,6 +124,25 @@ def test_a_writer_follows_nothing(tmp_path):
         assert lease(place, "add", "--id", number, "--user", "alice", "--cards", A, timeout=20).returncode == 0
     assert (tmp_path / "victim").read_text() == "before"
     assert [row["id"] for row in listed(place)["leases"]] == ["4", "5", "6"]
+
+
+@pytest.mark.same_path
+def test_a_flood_of_files(host):
+    """Any user may make files beside the locks of picks, and nobody but a scheduler those of leases: neither takes long."""
+    picks, leases = host / "run/lock/gua", host / "run/gua/leases/slurm"
+    for folder in (picks, leases):
+        folder.mkdir(parents=True)
+    (host / "proc/locks").symlink_to("/proc/locks")
+    for i in range(30000):
+        os.close(os.open(picks / f"GPU-{i:08x}-0000-0000-0000-000000000000.{os.getuid()}", os.O_CREAT | os.O_WRONLY))
+    for i in range(5000):
+        (leases / str(i)).write_text(f"id = {i}\nuser = a\ncards = {A}\n")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    found = listed(host / "run/gua/leases", "--root", host)["leases"]
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert 4000 < len(found) <= 4096 and {row["kind"] for row in found} == {"slurm"}
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1
+    assert "left out: slurm: it has too many files" in lease(host / "run/gua/leases", "check", "--root", host).stdout
 
 
 def test_check_and_doctor(host):
