@@ -146,22 +146,6 @@ static void add_literal(struct str *out, const char *text)
 	}
 }
 
-bool fleet_match_hosts(
-	const struct fleet *f, struct str *out, const char *const *keys, size_t n, size_t *at)
-{
-	size_t from = out->len;
-	if (*at >= n)
-		return false;
-	str_addf(out, "%s=~\"", f->labels[f->n_labels - 1]);
-	for (bool first = true; *at < n && out->len - from < MATCHER_MAX; first = false) {
-		const char *key = keys[(*at)++], *last = strrchr(key, '/');
-		str_add(out, first ? "" : "|");
-		add_literal(out, last && f->n_labels > 1 ? last + 1 : key);
-	}
-	str_add(out, "\"");
-	return !out->failed;
-}
-
 bool fleet_match_more(struct str *out, const char *label, const char *value)
 {
 	if (out->len == 0)
@@ -170,6 +154,19 @@ bool fleet_match_more(struct str *out, const char *label, const char *value)
 		str_add(out, "|");
 	add_literal(out, value);
 	return out->len < MATCHER_MAX;
+}
+
+bool fleet_match_hosts(
+	const struct fleet *f, struct str *out, const char *const *keys, size_t n, size_t *at)
+{
+	bool room = *at < n;
+	while (*at < n && room) {
+		const char *key = keys[(*at)++], *last = strrchr(key, '/');
+		room = fleet_match_more(out, f->labels[f->n_labels - 1],
+			last && f->n_labels > 1 ? last + 1 : key);
+	}
+	str_add(out, out->len ? "\"" : "");
+	return out->len && !out->failed;
 }
 
 struct client_request *fleet_query(struct batch *b, const struct str *query, double time_s,

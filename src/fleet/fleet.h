@@ -55,7 +55,7 @@ int fleet_bound(const struct fleet *f, size_t n_hosts, struct err *e);
 
 /* Appends a text as a string of PromQL. */
 void fleet_quote(struct str *out, const char *text);
-/* Appends a matcher for hosts, `instance=~"a|b"`: as many of the `n` keys from `*at` on as
+/* Writes a matcher for hosts, `instance=~"a|b"`: as many of the `n` keys from `*at` on as
  * fit into a query; moves *at after them. False: there are no more. */
 bool fleet_match_hosts(
 	const struct fleet *f, struct str *out, const char *const *keys, size_t n, size_t *at);

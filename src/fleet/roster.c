@@ -250,6 +250,44 @@ int roster_read(
 	return rc;
 }
 
+/* Counts the different texts of many; all that do not fit are the last one. */
+struct tally {
+	struct tally_item {
+		const char *text;
+		size_t n;
+	} items[8];
+	size_t n;
+};
+
+static void tally_add(struct tally *t, const char *text, const char *none)
+{
+	enum { MOST = sizeof(t->items) / sizeof(t->items[0]) };
+	size_t i = 0;
+	text = *text ? text : none;
+	while (i < t->n && strcmp(t->items[i].text, text) != 0)
+		i++;
+	if (i == t->n && i < MOST)
+		t->items[t->n++].text = text;
+	else if (i == MOST)
+		t->items[--i].text = "others";
+	t->items[i].n++;
+}
+
+static int compare_items(const void *x, const void *y)
+{
+	const struct tally_item *p = x, *q = y;
+	return p->n != q->n ? (p->n > q->n ? -1 : 1) : strcmp(p->text, q->text);
+}
+
+/* Appends the texts and how many there are of each, most first. */
+static void tally_write(struct str *out, struct tally *t, const char *between)
+{
+	qsort(t->items, t->n, sizeof(t->items[0]), compare_items);
+	for (size_t i = 0; i < t->n; i++)
+		str_addf(out, "%s%s%s%zu", i ? ", " : "", t->items[i].text, between,
+			t->items[i].n);
+}
+
 /* What the samples of an exporter cover. */
 struct seen {
 	const char *exporter;
@@ -288,25 +326,13 @@ static int add_sampled(struct roster *r, const struct audit_host *from,
 	return 0;
 }
 
-/* Appends the models of an exporter's cards and how many there are of each. */
-static int add_models(
-	struct str *out, const struct audit *a, const char *exporter, struct err *e)
+static void add_models(struct str *out, const struct audit *a, const char *exporter)
 {
-	enum { SHOWN = 6 };
-	struct names models = { 0 };
-	size_t counts[SHOWN] = { 0 };
-	for (size_t i = 0; i < a->n_cards; i++) {
-		const char *name = a->cards[i].id.name;
-		if (strcmp(a->hosts[a->cards[i].host].metrics, exporter) != 0)
-			continue;
-		uint32_t number = names_find(&models, 0, *name ? name : "unknown model", e);
-		counts[number < SHOWN ? number : SHOWN - 1]++;
-	}
-	for (size_t i = 0; i < models.n && i < SHOWN; i++)
-		str_addf(out, "%s%zu %s", i ? ", " : "", counts[i],
-			i == SHOWN - 1 && models.n > SHOWN ? "others" : models.items[i].text);
-	names_finish(&models);
-	return e->code;
+	struct tally models = { 0 };
+	for (size_t i = 0; i < a->n_cards; i++)
+		if (strcmp(a->hosts[a->cards[i].host].metrics, exporter) == 0)
+			tally_add(&models, a->cards[i].id.name, "unknown model");
+	tally_write(out, &models, ": ");
 }
 
 int roster_settle(struct roster *r, const struct audit *samples, struct err *e)
@@ -336,7 +362,7 @@ int roster_settle(struct roster *r, const struct audit *samples, struct err *e)
 			continue;
 		str_addf(&r->exporters, "%s: %zu host%s, %zu GPU%s (", x->exporter, x->n_hosts,
 			x->n_hosts == 1 ? "" : "s", x->n_cards, x->n_cards == 1 ? "" : "s");
-		rc = add_models(&r->exporters, samples, x->exporter, e);
+		add_models(&r->exporters, samples, x->exporter);
 		str_addf(&r->exporters,
 			"), sampled every %lld s, %.1f%% observed; its labels %s\n",
 			(long long)(x->interval_ms / 1000),
@@ -424,11 +450,6 @@ static const struct column columns[] = {
 enum { OWN_COLUMNS = 5 };
 #undef OF
 
-struct version_count {
-	const char *version;
-	size_t n;
-};
-
 /* The hosts, or those that have a fault. */
 static struct table list_hosts(const struct roster *r, bool all)
 {
@@ -447,32 +468,6 @@ static struct table list_hosts(const struct roster *r, bool all)
 	return t;
 }
 
-static int compare_versions(const void *x, const void *y)
-{
-	const struct version_count *p = x, *q = y;
-	return p->n != q->n ? (p->n > q->n ? -1 : 1) : strcmp(p->version, q->version);
-}
-
-/* The versions and how many hosts have each, most first; the caller frees them. */
-static struct version_count *count_versions(const struct roster *r, size_t *n)
-{
-	struct version_count *counts = calloc(r->n + 1, sizeof(*counts));
-	*n = 0;
-	for (size_t i = 0; i < r->n && counts; i++) {
-		size_t k = 0;
-		if (strcmp(r->hosts[i].metrics, "gua") != 0)
-			continue;
-		while (k < *n && strcmp(counts[k].version, r->hosts[i].version) != 0)
-			k++;
-		counts[k].version = r->hosts[i].version;
-		*n += k == *n;
-		counts[k].n++;
-	}
-	if (counts && *n)
-		qsort(counts, *n, sizeof(*counts), compare_versions);
-	return counts;
-}
-
 static void add_counts(struct str *out, const struct roster *r)
 {
 	size_t seen = r->n_seen;
@@ -488,16 +483,14 @@ static void add_counts(struct str *out, const struct roster *r)
 
 static void add_versions(struct str *out, const struct roster *r)
 {
-	enum { SHOWN = 4 };
-	size_t n = 0;
-	struct version_count *counts = count_versions(r, &n);
-	str_add(out, n ? "versions: " : "");
-	for (size_t i = 0; i < n && i < SHOWN && counts; i++)
-		str_addf(out, "%s%s on %zu", i ? ", " : "",
-			*counts[i].version ? counts[i].version : "unknown", counts[i].n);
-	str_add(out, n > SHOWN ? ", and others\n" : n ? "\n" : "");
-	out->failed |= !counts;
-	free(counts);
+	struct tally versions = { 0 };
+	for (size_t i = 0; i < r->n; i++)
+		if (strcmp(r->hosts[i].metrics, "gua") == 0)
+			tally_add(&versions, r->hosts[i].version, "unknown");
+	if (versions.n)
+		str_add(out, "versions: ");
+	tally_write(out, &versions, " on ");
+	str_add(out, versions.n ? "\n" : "");
 }
 
 void roster_text(struct str *out, const struct roster *r, const struct fleet *f,

@@ -627,6 +627,13 @@ static bool has_counters(const struct sampled *s, const char *host)
 	return number != IDMAP_NONE && strcmp(s->a->hosts[number].metrics, "gua") == 0;
 }
 
+/* Agents on each host scrape such targets: they do not say which host that is. */
+static bool is_loopback(const char *host)
+{
+	return strcmp(host, "localhost") == 0 || strcmp(host, "127.0.0.1") == 0 ||
+	       strcmp(host, "[::1]") == 0;
+}
+
 void sampled_restrict(struct sampled *s)
 {
 	const struct restriction *only = &s->q->only;
@@ -638,6 +645,7 @@ void sampled_restrict(struct sampled *s)
 		from->left_out = !restriction_takes_host(only, host) ||
 				 !restriction_takes_card(only, &card) ||
 				 names_has(&s->fill->cards, 0, card.id.uuid) ||
-				 has_counters(s, host) || has_counters(s, from->target);
+				 has_counters(s, host) ||
+				 (!is_loopback(from->target) && has_counters(s, from->target));
 	}
 }

@@ -92,6 +92,21 @@ static int read_raw(struct sampled *s, struct err *e)
 	return rc ? rc : sampled_judge(s, e);
 }
 
+/* Whether the fill has all cards that this exporter watched at the moments of the probe: where
+ * gua is on all hosts, another exporter's samples need not be read. */
+static int check_known(struct sampled *s, struct probe *p, bool *known, struct err *e)
+{
+	*known = false;
+	if (s->fill->cards.n == 0)
+		return 0;
+	int rc = ask_role(s, p, EXPORTER_MEMORY, e);
+	sampled_restrict(s);
+	*known = s->n_cards > 0;
+	for (size_t i = 0; i < s->n_cards; i++)
+		*known &= s->cards[i].left_out;
+	return rc;
+}
+
 /* With more samples of the cards' use than this in a second of --timeout, a million by default,
  * the engine judges them: it reads them much faster than it sends them. */
 enum { SENT_A_SECOND = 8334 };
@@ -106,10 +121,14 @@ int sampled_ask_run(
 		.x = x,
 		.rules = RULES_DEFAULT };
 	struct probe p = probe_of(s->f, s->a->since_ms, s->a->until_ms);
+	bool known = false;
+	int rc = check_known(s, &p, &known, e);
+	if (rc || known)
+		return rc;
 	s->rules.count_graphics = true; /* used memory is of all processes */
 	s->a->rules = s->rules;
 	s->a->since_ms = llround(1000 * p.from_s);
-	int rc = find_step(s, &p, e);
+	rc = find_step(s, &p, e);
 	if (rc == 0)
 		rc = probe_count_cards(&p, x, &s->n_at_once, e);
 	if (rc == 0)

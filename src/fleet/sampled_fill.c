@@ -46,6 +46,7 @@ static int add_card(struct sampled *s, struct sampled_card *from, struct err *e)
 	host->until_ms = clock_later(host->until_ms, card.last_seen_ms);
 	host->recording |= card.last_seen_ms < until_ms || from->last_ms >= until_ms;
 	from->place = (uint32_t)s->a->n_cards;
+	s->a->fleet.sampled_ms = clock_later(s->a->fleet.sampled_ms, s->step_ms);
 	return fleet_fill_card(s->fill, host, &card, e) ? 0 : ERR_WORLD;
 }
 
@@ -56,7 +57,6 @@ int sampled_fill(struct sampled *s, struct err *e)
 		rc = add_card(s, &s->cards[i], e);
 	if (!s->a->of_users)
 		hours_settle(&s->a->days);
-	s->a->fleet.sampled_ms = clock_later(s->a->fleet.sampled_ms, s->step_ms);
 	return rc;
 }
 

@@ -147,6 +147,7 @@ def test_counters_and_samples_of_one_fleet_agree(tmp_path, engine):
     with running as url:
         own = document(url, since=since, until=until)
         assert document(url, "--metrics", "gua", since=since, until=until)["gpu_seconds"] == own["gpu_seconds"]
+        assert own["fleet"]["sample_seconds"] is None  # samples of cards that gua counts are not even read
         other = document(url, "--metrics", "dcgm", since=since, until=until)
     assert own["fleet"]["metrics"] == "gua" and other["fleet"]["metrics"] == "dcgm"
     truth = fleet_truth.truth(hosts, since, until)
@@ -163,11 +164,11 @@ def test_each_host_is_read_the_best_way(tmp_path, engine):
     """gua's counters where a host has them, else samples of the exporter that has most; no card is taken twice, whatever hosts are called."""
     since, until = T + 5400, T + 5400 + 4 * 3600
     counted = [fleet_truth.Host(name, [fleet_truth.Cycle(("active", 100), ("idle_held", 300))] * 2, [(T - 86400, until + 3000)], [(T, until + 3000)],
-                                users=[("ann", 0, T - 80000, until)]) for name in ("node0", "10.0.0.7")]
+                                users=[("ann", 0, T - 80000, until)]) for name in ("node0", "10.0.0.7", "localhost")]
     samples = Samples()
     for t in range(T, until + 600, 30):
         for host, target, uuid in (("node0", "node0:9401", "GPU-other"), ("alias", "x:9401", "GPU-10.0.0.7-1"), ("node8", "10.0.0.7:9401", "GPU-third"),
-                                   ("node1", "y:9401", "GPU-node1"), ("node2", "z:9401", "GPU-node2")):
+                                   ("node1", "y:9401", "GPU-node1"), ("node5", "localhost:9401", "GPU-node5"), ("node2", "z:9401", "GPU-node2")):
             labels = {"instance": target, "Hostname": host, "UUID": uuid, "gpu": "0", "pod": "p", "namespace": "lab"}
             samples.add(t, [("DCGM_FI_DEV_GPU_UTIL", labels, 0), ("DCGM_FI_DEV_FB_USED", labels, 900)])
         for host, uuid in (("node2", "node2"), ("node3", "node3")):
@@ -184,16 +185,17 @@ def test_each_host_is_read_the_best_way(tmp_path, engine):
         alone = document(url, "--metrics", "gua", since=since, until=until)
     assert {(gpu["host"], gpu["uuid"]) for gpu in found["gpus"]} == {
         ("node0", "GPU-node0-0"), ("node0", "GPU-node0-1"), ("10.0.0.7", "GPU-10.0.0.7-0"), ("10.0.0.7", "GPU-10.0.0.7-1"),
-        ("node1", "GPU-node1"), ("node2", "GPU-node2"), ("node3", "GPU-node3")}
+        ("localhost", "GPU-localhost-0"), ("localhost", "GPU-localhost-1"),
+        ("node1", "GPU-node1"), ("node2", "GPU-node2"), ("node3", "GPU-node3"), ("node5", "GPU-node5")}
     length = until - since
-    assert found["gpu_seconds"]["idle_held"] == pytest.approx(alone["gpu_seconds"]["idle_held"] + 2 * length, abs=1)
+    assert found["gpu_seconds"]["idle_held"] == pytest.approx(alone["gpu_seconds"]["idle_held"] + 3 * length, abs=1)
     assert found["gpu_seconds"]["active"] == pytest.approx(alone["gpu_seconds"]["active"] + length, abs=1)
     assert sum(hour["idle_held"] for hour in found["heatmap"]) == pytest.approx(found["gpu_seconds"]["idle_held"], abs=1)
-    assert found["fleet"]["metrics"] == "gua and dcgm and nvidia_gpu_exporter" and len(alone["gpus"]) == 4
+    assert found["fleet"]["metrics"] == "gua and dcgm and nvidia_gpu_exporter" and len(alone["gpus"]) == 6
     users = {user["identity"]: user["idle_held_gpu_seconds"] for user in found["identities"]}
-    assert users["lab"] == pytest.approx(2 * length, abs=1) and users["ann"] == pytest.approx(alone["identities"][0]["idle_held_gpu_seconds"], abs=1)
+    assert users["lab"] == pytest.approx(3 * length, abs=1) and users["ann"] == pytest.approx(alone["identities"][0]["idle_held_gpu_seconds"], abs=1)
     text = " ".join(text.split())
-    for part in ("partly sampled every 30 s by dcgm and nvidia_gpu_exporter", "gua counts on 2 of these hosts; the other 3 have only metrics of"):
+    for part in ("partly sampled every 30 s by dcgm and nvidia_gpu_exporter", "gua counts on 3 of these hosts; the other 4 have only metrics of"):
         assert part in text, part
 
 
