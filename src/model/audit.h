@@ -18,8 +18,7 @@
  *   - heat and days: all cards' time by hour of the week and by day; columns; events, by kind;
  *   - spells, if asked: how many were left out is in spells.n_left_out.
  * Texts are safe; unknown is -1. audit_add_up() does the sums over cards. */
-#ifndef GUA_MODEL_AUDIT_H
-#define GUA_MODEL_AUDIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -215,5 +214,3 @@ struct audit {
 	struct audit_stores stores;
 	struct audit_fleet fleet; /* where the audit comes from metrics, instead of stores */
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* The parts of an audit about time: hours of the week, days, events, idle spells, orphan
  * memory; and the source of the audit. */
-#ifndef GUA_MODEL_AUDIT_TIME_H
-#define GUA_MODEL_AUDIT_TIME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -164,5 +163,3 @@ struct asked_hosts {
 	size_t n_failed;
 	const char *directory; /* where their stores are kept for the report */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* What a card is: its identity, what people call it, and its status. */
-#ifndef GUA_MODEL_CARD_H
-#define GUA_MODEL_CARD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ struct card_past {
 	int64_t seen_ms; /* accounted up to here; -1: the card is new; INT64_MAX: unknown */
 	int64_t idle_held_since_ms; /* see struct card_now; as of then */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* Events of cards, drivers, hosts and recorders. */
-#ifndef GUA_MODEL_EVENT_H
-#define GUA_MODEL_EVENT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ void event_label(char *dst, size_t cap, const char *kind, int64_t value);
  * number is not one of the common ones. The numbers are those of "XID Errors" in NVIDIA's
  * documentation and of nverror.h in its kernel modules; the words are ours. */
 const char *event_xid_meaning(int64_t number);
-
-#endif

@@ -1,7 +1,6 @@
 /* The findings of `gua doctor`: each row names what was checked, the result, and what to do
  * about it. Each source adds the findings about itself. */
-#ifndef GUA_MODEL_FINDING_H
-#define GUA_MODEL_FINDING_H
+#pragma once
 
 #include <stddef.h>
 
@@ -27,5 +26,3 @@ struct finding *finding_add(struct findings *f, enum finding_result result, cons
 	const char *format, ...) __attribute__((format(printf, 4, 5)));
 void finding_advise(struct finding *row, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-
-#endif

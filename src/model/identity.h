@@ -1,8 +1,7 @@
 /* The kinds of identity that time is attributed to, and what is measured for each. The table
  * below is the only list of them: the option --by, its help and completion, the SQL and the
  * output follow from it. */
-#ifndef GUA_MODEL_IDENTITY_H
-#define GUA_MODEL_IDENTITY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -94,5 +93,3 @@ bool identity_is_of_card(enum identity kind);
 /* The measure of rows that are distinguished by the first `level` + 1 kinds. `of_users`:
  * they are restricted to the time of some users. */
 enum measure identity_by_measure(const struct by *by, size_t level, bool of_users);
-
-#endif

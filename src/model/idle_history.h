@@ -3,8 +3,7 @@
  * when a process held a card. Marks are the slots in which it used the card: a drain had at
  * least `idle_below` SM use, or used an encoder, a decoder or the like. In rows from before
  * version 4 of the store any use counts. A gap is time in which a card was not observed. */
-#ifndef GUA_MODEL_IDLE_HISTORY_H
-#define GUA_MODEL_IDLE_HISTORY_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -151,5 +150,3 @@ int64_t idle_history_blind(const struct idle_history *h, const struct idle_sessi
  * far as it was below the largest limit. */
 int64_t idle_history_most(
 	const struct idle_history *h, uint32_t session, int64_t from_ms, int64_t to_ms);
-
-#endif

@@ -1,7 +1,6 @@
 /* A lease: what a scheduler has given to whom. gua(1), DEFINITIONS, has the word; gua-lease(5)
  * the files in which schedulers say it. */
-#ifndef GUA_MODEL_LEASE_H
-#define GUA_MODEL_LEASE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,5 +62,3 @@ bool lease_covers(
 bool lease_is_used_by(const struct lease *lease, const struct process_id *process);
 /* Whether all cards of the lease are known. */
 bool lease_knows_cards(const struct leases *all, const struct lease *lease);
-
-#endif

@@ -1,8 +1,7 @@
 /* The metrics of a card: one table, metrics.def, for all views, for /metrics and for the
  * documentation. To add a metric, add a row there, and add the driver call to the tables in
  * driver/. */
-#ifndef GUA_MODEL_METRIC_H
-#define GUA_MODEL_METRIC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -88,5 +87,3 @@ void metric_derive(double *values);
 
 /* The value as nvidia-smi prints it, without the unit; "" when it is unknown, and for texts. */
 void metric_show(char *dst, size_t cap, enum metric m, double value);
-
-#endif

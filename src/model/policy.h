@@ -1,7 +1,6 @@
 /* The nouns of policy: the session that is judged, how far it has gone, and the steps that were
  * taken. gua-policy(7) describes what they mean. */
-#ifndef GUA_MODEL_POLICY_H
-#define GUA_MODEL_POLICY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -91,5 +90,3 @@ enum policy_step {
 	POLICY_STEPS,
 };
 extern const char *const policy_step_names[POLICY_STEPS];
-
-#endif

@@ -14,8 +14,7 @@
  *     the store lists holders, the longest idle first;
  *   - boards and accounts: the driver alone.
  * Texts are safe to show. */
-#ifndef GUA_MODEL_PRESENT_H
-#define GUA_MODEL_PRESENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -150,5 +149,3 @@ int64_t present_idle_ms(const struct present *all, const struct present_process 
 void present_add_lease(struct present_card *card, const struct lease *lease);
 /* The sentence for a card that is CARD_SUSPECT: "card 3 reports 100 % use with ...". */
 void present_suspect_text(char *dst, size_t cap, const struct present_card *card);
-
-#endif

@@ -1,6 +1,5 @@
 /* One process life: (pid, start time, boot), its user and its command. */
-#ifndef GUA_MODEL_PROCESS_H
-#define GUA_MODEL_PROCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -117,5 +116,3 @@ enum privacy { PRIVACY_NORMAL, PRIVACY_STRICT, PRIVACIES };
 extern const char *const privacy_names[PRIVACIES];
 /* Removes what must not be kept. */
 void process_restrict(struct process_id *id, enum privacy privacy);
-
-#endif

@@ -1,7 +1,6 @@
 /* What a source reports about the cards: identities, samples, process lists, counters. A
  * reading that the driver does not provide is NAN (doubles) or -1 (integers), never 0. */
-#ifndef GUA_MODEL_READING_H
-#define GUA_MODEL_READING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -125,5 +124,3 @@ struct card_reading {
 	bool mem_includes_reserved; /* used includes what the driver reserves for itself */
 	bool mem_is_sum; /* used is the sum over processes: the driver reports nothing else */
 };
-
-#endif

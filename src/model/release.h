@@ -1,6 +1,5 @@
 /* How the owner of a process frees the memory that it holds. */
-#ifndef GUA_MODEL_RELEASE_H
-#define GUA_MODEL_RELEASE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ enum { RELEASE_CAP = 192 };
  * command is meant to be copied into a shell. The labels may be NULL or "". */
 void release_command(char dst[RELEASE_CAP], uint32_t pid, const char *job,
 	const char *container, const char *pod);
-
-#endif

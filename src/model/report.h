@@ -1,7 +1,6 @@
 /* The report: what an audit found, as facts, sentences and tables. report/report.h makes it and
  * works out every figure; the formats in render/ print it and compute nothing. */
-#ifndef GUA_MODEL_REPORT_H
-#define GUA_MODEL_REPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -257,5 +256,3 @@ struct report {
 	const struct asked_hosts *asked;   /* of the request; may be NULL */
 	bool failed;			   /* out of memory: the report is incomplete */
 };
-
-#endif

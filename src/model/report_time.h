@@ -1,6 +1,5 @@
 /* The parts of a report about time: hours of the week, the trend, and the time line. */
-#ifndef GUA_MODEL_REPORT_TIME_H
-#define GUA_MODEL_REPORT_TIME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,5 +86,3 @@ struct report_timeline {
 	bool too_many;			/* there are too many cards for a time line */
 	struct table table;		/* a row for each card and column, for programs */
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* What an audit is restricted to: some users, some cards. At least one value of each kind that
  * is given must match. */
-#ifndef GUA_MODEL_RESTRICTION_H
-#define GUA_MODEL_RESTRICTION_H
+#pragma once
 
 #include "base/options.h"
 
@@ -21,5 +20,3 @@ enum restriction_kind {
 struct restriction {
 	struct text_list lists[RESTRICTIONS];
 };
-
-#endif

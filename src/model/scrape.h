@@ -1,7 +1,6 @@
 /* The running totals and the readings of one host at a moment: the data that an exporter
  * shows. */
-#ifndef GUA_MODEL_SCRAPE_H
-#define GUA_MODEL_SCRAPE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -74,5 +73,3 @@ struct scrape {
 	size_t n_actions;
 	bool dcgm; /* show the names of dcgm-exporter, too */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* The sentences of a report, for people. Only model/report.h includes this file. */
-#ifndef GUA_MODEL_SENTENCE_H
-#define GUA_MODEL_SENTENCE_H
+#pragma once
 
 /* Output must begin with this text when some of its data is simulated. */
 #define SIMULATED_WARNING                                                                      \
@@ -46,5 +45,3 @@ struct sentence {
 			      before; NULL: none */
 	char *text;
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* Which session a process belongs to: the unit that policy judges. gua-policy(7). */
-#ifndef GUA_MODEL_SESSION_H
-#define GUA_MODEL_SESSION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ enum session_use session_use(const struct session_member *m);
 bool session_is_job_unit(const char *unit, size_t len);
 /* Of two uses in one session, the one that is ended later. */
 enum session_use session_gentler(enum session_use a, enum session_use b);
-
-#endif

@@ -1,7 +1,6 @@
 /* A spell: one stretch of time in which a process held a card idle. gua(1), DEFINITIONS, has
  * the words. */
-#ifndef GUA_MODEL_SPELL_H
-#define GUA_MODEL_SPELL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -46,5 +45,3 @@ struct past_spell {
 	uint64_t start_ticks;
 	struct spell spell; /* without its indexes */
 };
-
-#endif

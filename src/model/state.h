@@ -1,7 +1,6 @@
 /* The states of a card's time and of a holder's time, and the rules that decide them. The words
  * are defined once, in gua(1), DEFINITIONS. The numbers are stored: never change one. */
-#ifndef GUA_MODEL_STATE_H
-#define GUA_MODEL_STATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,5 +84,3 @@ bool state_rules_equal(const struct rules *a, const struct rules *b);
 		.active_util_pct = 10, .held_mem_bytes = 100 * 1000 * 1000,                    \
 		.spell_ms = 5 * 60 * 1000                                                      \
 	}
-
-#endif

@@ -1,7 +1,6 @@
 /* A table of rows: the result of a query, which every format prints. A column defines once
  * what its numbers mean; text, CSV and JSON follow from that. */
-#ifndef GUA_MODEL_TABLE_H
-#define GUA_MODEL_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,5 +82,3 @@ const struct cell *table_cell(const struct table *t, size_t row, size_t column);
  */
 struct table table_part(const struct table *t, size_t first, size_t n);
 void table_finish(struct table *t);
-
-#endif

@@ -2,8 +2,7 @@
  * and processes are referred to by their index in the arrays. The store maps them to its ids
  * and keeps these in `store_id`, so that a tick that could not be written can be written
  * completely later. */
-#ifndef GUA_MODEL_TICK_H
-#define GUA_MODEL_TICK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -164,5 +163,3 @@ struct run_info {
 	bool one_look; /* the run ends after the first look */
 	enum privacy privacy;
 };
-
-#endif
