@@ -74,10 +74,11 @@ static int print_holders(const struct command *self, const struct who *w,
 		who_csv(&out, w);
 	else if (v->message)
 		who_message(&out, w, &style);
-	else if (w->n)
+	else if (w->n + w->n_reserved)
 		who_text(&out, w, &style);
+	bool found = w->n || (w->n_reserved && !v->json && !v->csv && !v->message);
 	int status = cmd_print(self, &out);
-	return status ? status : w->n ? 0 : 1;
+	return status ? status : !found;
 }
 
 static int run(const struct command *self, int argc, char **argv)

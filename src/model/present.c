@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/str.h"
+
 bool present_was_idle(const struct present_process *p)
 {
 	return p->was_idle_since_ms >= 0 && !p->active;
@@ -66,6 +68,9 @@ void present_add_lease(struct present_card *card, const struct lease *lease)
 	if (oldest) {
 		snprintf(card->leased_to, sizeof(card->leased_to), "%.40s (%s %.40s)",
 			lease->owner, lease_kind_names[lease->kind], lease->id);
+		str_copy(card->lease_owner, sizeof(card->lease_owner), lease->owner);
+		snprintf(card->lease_job, sizeof(card->lease_job), "%s:%.*s",
+			lease_kind_names[lease->kind], LABEL_CAP - 8, lease->id);
 		card->leased_since_ms = lease->since_ms;
 	}
 	if (card->state == CARD_TRULY_IDLE) {

@@ -65,7 +65,8 @@ struct present_card {
 	/* Its leases: to whom it was given, "alice (slurm 4)", and since when. With several,
 	 * the oldest, and how many more there are; "": none is known. */
 	char leased_to[LEASED_TO_CAP];
-	int64_t leased_since_ms; /* or -1 */
+	char lease_owner[USER_CAP], lease_job[LABEL_CAP]; /* of it: "alice", "slurm:4" */
+	int64_t leased_since_ms;			  /* or -1 */
 	size_t n_leases;
 	int64_t unexplained_bytes; /* memory in use without a listed process, beyond what the
 				      driver keeps for itself; 0: none, or unknown */

@@ -135,7 +135,7 @@ static struct cell get_user_shown(const void *row, size_t of)
 static struct cell get_pid(const void *row, size_t of)
 {
 	(void)of;
-	return table_number(PROCESS(row)->id.pid);
+	return table_number(PROCESS(row)->id.pid ? PROCESS(row)->id.pid : (double)NAN);
 }
 
 static struct cell get_state(const void *row, size_t of)

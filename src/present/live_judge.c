@@ -260,7 +260,8 @@ static void finish_card(struct live *l, size_t card, const struct leases *leases
 	c->leased_to[0] = '\0';
 	c->leased_since_ms = -1;
 	for (size_t i = 0; leases && i < leases->n; i++)
-		if (lease_covers(leases, &leases->v[i], &c->id))
+		if (leases->v[i].since_ms <= l->now_ms &&
+			lease_covers(leases, &leases->v[i], &c->id))
 			present_add_lease(c, &leases->v[i]);
 	judge_processes(l, card);
 	compute_own(l, c, m->held);

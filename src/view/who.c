@@ -36,16 +36,39 @@ static bool is_wanted(
 	       (!p->active && p->idle_since_ms >= 0 && now_ms - p->idle_since_ms >= q->idle_ms);
 }
 
+/* Adds a card that is reserved, if it is asked for. */
+static void find_reserved(struct who *f, const struct who_question *q, size_t card)
+{
+	const struct present_card *c = &f->now->cards[card];
+	struct present_process *p = &f->reserved[f->n_reserved];
+	*p = (struct present_process){ .card = card,
+		.mem_bytes = -1,
+		.sm_pct = NAN,
+		.held_since_ms = c->leased_since_ms,
+		.last_active_ms = -1,
+		.idle_since_ms = c->state_since_ms };
+	str_copy(p->id.user, sizeof(p->id.user), c->lease_owner);
+	str_copy(p->id.job, sizeof(p->id.job), c->lease_job);
+	bool long_enough =
+		q->idle_ms < 0 ||
+		(c->state_since_ms >= 0 && f->now->now_ms - c->state_since_ms >= q->idle_ms);
+	f->n_reserved +=
+		c->state == CARD_RESERVED && long_enough && filter_process(q->filter, p);
+}
+
 int who_find(
 	struct who *f, const struct present *now, const struct who_question *q, struct err *e)
 {
 	*f = (struct who){ .now = now };
 	size_t *picked = calloc(now->n_cards + 1, sizeof(*picked));
 	f->holders = calloc(now->n_processes + 1, sizeof(const struct present_process *));
-	int n_picked =
-		picked && f->holders ? filter_cards(q->filter, now, picked, e) : err_memory(e);
+	f->reserved = calloc(now->n_cards + 1, sizeof(*f->reserved));
+	int n_picked = picked && f->holders && f->reserved
+			       ? filter_cards(q->filter, now, picked, e)
+			       : err_memory(e);
 	for (int i = 0; i < n_picked; i++) {
 		const struct present_card *c = &now->cards[picked[i]];
+		find_reserved(f, q, picked[i]);
 		for (size_t k = 0; k < c->n_processes; k++) {
 			const struct present_process *p = &now->processes[c->first_process + k];
 			if (is_wanted(q, p, now->now_ms))
@@ -61,6 +84,7 @@ int who_find(
 void who_finish(struct who *f)
 {
 	free(f->holders);
+	free(f->reserved);
 	*f = (struct who){ 0 };
 }
 
@@ -80,6 +104,21 @@ void who_text(struct str *out, const struct who *w, const struct text_style *sty
 {
 	struct column columns[HOLDER_COLUMNS_MAX];
 	struct table t = list(w, columns, holders_text_columns(columns));
+	struct holder_row row;
+	for (size_t i = 0; i < w->n_reserved; i++) {
+		const struct present_process *p = &w->reserved[i];
+		const struct present_card *c = &w->now->cards[p->card];
+		char more[32] = "", age[40];
+		holders_row(&row, w->now, p);
+		duration_text(age, sizeof(age), w->now->now_ms - c->state_since_ms);
+		if (c->n_leases > 1)
+			snprintf(more, sizeof(more), " and %zu more", c->n_leases - 1);
+		snprintf(row.idle, sizeof(row.idle), "reserved%s%s",
+			c->state_since_ms >= 0 ? c->state_longer ? " > " : " " : "",
+			c->state_since_ms >= 0 ? age : "");
+		snprintf(row.what, sizeof(row.what), "%s%s: not used", c->lease_job, more);
+		table_add(&t, &row);
+	}
 	text_add_table(out, &t, style);
 	table_finish(&t);
 }
@@ -108,19 +147,6 @@ void who_csv(struct str *out, const struct who *w)
 	struct table t = list(w, columns, holders_data_columns(columns, true));
 	rows_table(out, &t);
 	table_finish(&t);
-}
-
-/* Adds a line about a card that nobody holds, and nobody can have. */
-static void add_reserved(struct str *out, const struct present_card *c, int64_t now_ms)
-{
-	char card[CARD_LABEL_CAP], time[32], more[32] = "";
-	card_label(card, sizeof(card), &c->id);
-	duration_text(time, sizeof(time), now_ms - c->state_since_ms);
-	if (c->n_leases > 1)
-		snprintf(more, sizeof(more), " and %zu more", c->n_leases - 1);
-	bool known = c->state_since_ms >= 0 && !c->state_longer;
-	str_addf(out, "card %s is reserved for %s%s, and not used%s%s\n", card, c->leased_to,
-		more, known ? " for " : "", known ? time : "");
 }
 
 /* Adds a note about what could not be read of a card. */
@@ -160,17 +186,14 @@ void who_notes(struct str *out, const struct who *f, const struct who_question *
 	const char *note = f->now->hosts[0].note;
 	const struct present_card *cards = f->now->cards;
 	for (size_t i = 0; i < f->now->n_cards; i++)
-		if (filter_card(q->filter, &cards[i])) {
+		if (filter_card(q->filter, &cards[i]))
 			add_card_note(out, &cards[i]);
-			if (text && cards[i].state == CARD_RESERVED)
-				add_reserved(out, &cards[i], f->now->now_ms);
-		}
 	for (size_t i = 0; i < f->n; i++)
 		some_then |= present_was_idle(f->holders[i]);
 	if (*note)
 		str_addf(out, "%s%s\n", note,
 			some_then && text ? "; in brackets: how long it was idle then" : "");
-	if (f->n == 0 && text)
+	if (f->n + f->n_reserved == 0 && text)
 		str_add(out,
 			is_narrow(q) ? "no process matches\n" : "no process holds a card\n");
 }

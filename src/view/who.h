@@ -23,6 +23,10 @@ struct who {
 	const struct present *now; /* borrowed */
 	const struct present_process **holders;
 	size_t n;
+	/* What would be a row of a card that is reserved: nobody holds it, and nobody else can
+	 * have it. It is no process. */
+	struct present_process *reserved;
+	size_t n_reserved;
 };
 
 /* Fails if the filter names a card that does not exist. Call who_finish() in any case. */

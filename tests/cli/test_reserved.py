@@ -169,14 +169,19 @@ def test_now(db, tmp_path):
     leases.mkdir(parents=True)
     (tmp_path / "proc").mkdir()
     (leases / "4").write_text(f"id = 4\nuser = alice\ncards = {CARDS[0]}\nsince = {START}\n")
-    (leases / "5").write_text(f"id = 5\nuser = bob\ncards = {CARDS[0]},{CARDS[1]}\nsince = {START + 60}\n")
+    (leases / "5").write_text(f"id = 5\nuser = bob\ncards = {CARDS[0]},{CARDS[1]}\nsince = {START}\n")
+    (leases / "6").write_text(f"id = 6\nuser = eve\ncards = {CARDS[3]}\nsince = {START + 60}\n")  # by a clock that is fast
     (tmp_path / "lab.scenario").write_text(SCENARIO)
     live = ("--source", "sim", "--scenario", tmp_path / "lab.scenario", "--clock", "virtual")
     text = gua("stat", *live, "--root", tmp_path).stdout.splitlines()
     assert text[1].endswith("| reserved alice (slurm 4)") and "reserved" not in text[2] and "idle-held" in text[3]
     assert "reserved" not in gua("stat", *live).stdout
     who = gua("who", *live, "--root", tmp_path)
-    assert "card 0 is reserved for alice (slurm 4) and 1 more, and not used\n" in who.stderr
+    row = next(line for line in who.stdout.splitlines() if "alice" in line)
+    assert row.split() == ["alice", "0", "-", "-", "reserved", ">", "0", "s", "11-02", "08:00", "slurm:4", "and", "1", "more:", "not", "used"]
+    for only, status in (("-u alice", 0), ("--job 4", 0), ("-u alice --idle 1h", 1), ("-u mallory", 0), ("-p 10", 0)):
+        run = gua("who", *live, "--root", tmp_path, *only.split())
+        assert run.returncode == status and ("slurm:4" in run.stdout) == (only in ("-u alice", "--job 4")), only
     found = json.loads(gua("who", "--json", *live, "--root", tmp_path).stdout)["reserved"]
     assert [(card["card"], card["leased_to"], card["leases"]) for card in found] == [(0, "alice (slurm 4)", 2)]
     top = gua("top", "--once", *live, "--root", tmp_path).stdout
