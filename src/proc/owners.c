@@ -813,8 +813,8 @@ bool owners_describe_brief(struct owners *o, uint32_t pid, struct process_id *id
 
 bool owners_is_late(const struct owners *o, const struct process_id *id)
 {
-	if (o->users && pods_lacks_name(&o->pods, id))
-		return true;
+	if (o->users && *id->pod && !strchr(id->pod, '/'))
+		return true; /* what names pods may start later than we */
 	return strncmp(id->user, "uid:", 4) == 0 && o->users && user_names_are_late(o->users);
 }
 

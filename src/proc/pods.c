@@ -221,8 +221,3 @@ void pods_describe(struct pods *p, struct process_id *id)
 	if (name)
 		snprintf(id->container + used, sizeof(id->container) - used, "/%s", name);
 }
-
-bool pods_lacks_name(const struct pods *p, const struct process_id *id)
-{
-	return p->n && *id->pod && !strchr(id->pod, '/');
-}

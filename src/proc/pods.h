@@ -45,5 +45,3 @@ void pods_sort(struct pods *p);
  * the beginning of the uid; adds "/NAME" to the id of the container. What is not known stays.
  * Reads the files again when they have changed and do not have the id. */
 void pods_describe(struct pods *p, struct process_id *id);
-/* Whether the pod has no name yet, although there are names. */
-bool pods_lacks_name(const struct pods *p, const struct process_id *id);

@@ -235,6 +235,8 @@ def test_a_recorder_a_server_and_a_watch_in_containers(podman, node):
     checks = {one["check"]: one["result"] for one in json.loads(doctor.stdout)["checks"]}
     assert checks["leases"] == "ok" and "problem" not in checks.values(), doctor.stdout
 
+    assert "node-1" in podman("exec", "recorder", "gua", "report", "--by", "namespace").stdout  # as the README says
+
     # Secrets and config maps are links to files in a directory that is replaced as a whole.
     secret = node / "secret/..data"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=node-1",

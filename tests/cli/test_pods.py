@@ -162,38 +162,68 @@ def test_logs_that_are_roots(open_path):
         node.close()
 
 
+class Recorder:
+    """A recorder of a node, and what its store says about a process."""
+
+    def __init__(self, node, tmp_path):
+        self.db = tmp_path / "gua.db"
+        (tmp_path / "pids").mkdir()
+        env = clean_environment(**fake_driver(tmp_path, SCENARIO, FAKENVML_PIDS=tmp_path / "pids", FAKENVML_REAP=1))
+        self.process = subprocess.Popen([*node.inside(), GUA, "daemon", "--foreground", "--db", self.db, "--interval", "1s", "--drain",
+                                         "500ms", "--glance", "200ms"], env=env, stderr=subprocess.DEVNULL)
+        self.node, self.pids = node, tmp_path / "pids"
+
+    def start(self, n):
+        """A process of root in a pod, on the card; returns it and the uid of the pod."""
+        procs = self.node.cgroup(V2, slices("burstable", n, id_=f"{n:064x}"[::-1]))
+        child = start_as(0, "sleep", "600")
+        procs.write_text(str(child.pid))
+        (self.pids / ".one").write_text(str(child.pid))
+        (self.pids / ".one").rename(self.pids / "one")
+        return child, UID.format(n)
+
+    def shown(self, pid):
+        with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(f"file:{self.db}?mode=ro", uri=True)) as db:
+            return db.execute("SELECT user, pod FROM process WHERE pid = ?", (pid,)).fetchall()
+        return []
+
+    def stop(self):
+        self.process.terminate()
+        assert self.process.wait(60) == 0
+
+
+@pytest.fixture
+def recorder(node, tmp_path):
+    made = Recorder(node, tmp_path)
+    yield made
+    made.stop()
+
+
 @pytest.mark.waits
-def test_five_hundred_pods_and_one_that_comes_and_goes_each_second(node, tmp_path):
+def test_five_hundred_pods_and_one_that_comes_and_goes_each_second(node, recorder):
     """Each is named, although its directory is as old as it."""
     for n in range(500):
         node.name(f"team-{n % 20}", f"pod-{n}", UID.format(1 << 44 | n))
-    (tmp_path / "pids").mkdir()
-    env = clean_environment(**fake_driver(tmp_path, SCENARIO, FAKENVML_PIDS=tmp_path / "pids", FAKENVML_REAP=1))
-    recorder = subprocess.Popen([*node.inside(), GUA, "daemon", "--foreground", "--db", tmp_path / "gua.db", "--interval", "1s", "--drain",
-                                 "500ms", "--glance", "200ms"], env=env, stderr=subprocess.DEVNULL)
+    for n in range(6):
+        child, uid = recorder.start(os.getpid() << 8 | n)
+        node.name("ml", f"job-{n}", uid)
+        wait_for(lambda pid=child.pid, n=n: recorder.shown(pid) == [("ml", f"ml/job-{n}")], lambda pid=child.pid: recorder.shown(pid))
+        child.kill()
+        child.wait()
+        (node.logs / f"pods/ml_job-{n}_{uid}").rmdir()
 
-    def pods_of(pid):
-        with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(f"file:{tmp_path}/gua.db?mode=ro", uri=True)) as db:
-            return db.execute("SELECT user, pod FROM process WHERE pid = ?", (pid,)).fetchall()
-        return []
+
+@pytest.mark.waits
+def test_names_that_come_later_than_the_recorder(node, recorder):
+    """Where nothing named pods when it saw the process first."""
+    child, uid = recorder.start(os.getpid())
     try:
-        wait_for((tmp_path / "gua.db").exists)
-        for n in range(6):
-            uid = os.getpid() << 8 | n
-            procs = node.cgroup(V2, slices("burstable", uid, id_=f"{uid:064x}"[::-1]))
-            child = start_as(0, "sleep", "600")
-            procs.write_text(str(child.pid))
-            node.name("ml", f"job-{n}", UID.format(uid))
-            (tmp_path / "pids/.one").write_text(str(child.pid))
-            (tmp_path / "pids/.one").rename(tmp_path / "pids/one")
-            wait_for(lambda pid=child.pid: pods_of(pid))
-            child.kill()
-            child.wait()
-            (node.logs / f"pods/ml_job-{n}_{UID.format(uid)}").rmdir()
-            assert pods_of(child.pid) == [("ml", f"ml/job-{n}")]
+        wait_for(lambda: recorder.shown(child.pid) == [("root", uid)], lambda: recorder.shown(child.pid))
+        node.name("ml", "db-0", uid)
+        wait_for(lambda: recorder.shown(child.pid) == [("ml", "ml/db-0")], lambda: recorder.shown(child.pid))
     finally:
-        recorder.terminate()
-        assert recorder.wait(60) == 0
+        child.kill()
+        child.wait()
 
 
 SCALES = """#!/bin/sh

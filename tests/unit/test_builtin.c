@@ -51,6 +51,26 @@ static void test_exempt(void **state)
 	assert_non_null(builtin_exemption(&f));
 }
 
+/* The cluster ends pods, not a signal: those of root may be judged, but not the cluster's own.
+ */
+static void test_pods(void **state)
+{
+	(void)state;
+	struct builtin_facts f = ordinary();
+	f.uid = 0;
+	f.pod = "";
+	assert_non_null(builtin_exemption(&f));
+	f.pod = "ml/web-0";
+	assert_null(builtin_exemption(&f));
+	f.pod = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0";
+	assert_null(builtin_exemption(&f));
+	f.pod = "kube-system-2/web-0";
+	assert_null(builtin_exemption(&f));
+	f.uid = 1001;
+	f.pod = "kube-system/web-0";
+	assert_string_equal(builtin_exemption(&f), "its pod is in the namespace kube-system");
+}
+
 /* Anybody can call a process Xorg: the name counts with a program of the system's. */
 static void test_names(void **state)
 {
@@ -139,6 +159,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ordinary),
 		cmocka_unit_test(test_exempt),
+		cmocka_unit_test(test_pods),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_services),
 		cmocka_unit_test(test_uid_min),

@@ -49,18 +49,15 @@ static void test_files(void **state)
 	pods_init(&p, fd, true);
 	struct process_id id = describe(&p, UID);
 	assert_string_equal(id.pod, UID); /* there is no place at all */
-	assert_false(pods_lacks_name(&p, &id));
 	make(root, "var/log/pods/ml_web-0_" UID);
 	assert_string_equal(describe(&p, UID).pod, "ml/web-0");
 	id = describe(&p, OTHER);
-	assert_true(pods_lacks_name(&p, &id));
 	/* A pod that comes is found, and one that has a name needs no files. */
 	make(root, "run/gua/leases/pod");
 	write_table(root, "ml_job-1_" OTHER "\nweb-0_ml_nginx-" HEX64 ".log\nnonsense\n");
 	id = describe(&p, OTHER);
 	assert_string_equal(id.pod, "ml/job-1");
 	assert_string_equal(id.container, "containerd:a1b2c3d4e5f6/nginx");
-	assert_false(pods_lacks_name(&p, &id));
 	snprintf(command, sizeof(command), "rm -r '%s/var' '%s/run'", root, root);
 	assert_int_equal(system(command), 0);
 	assert_string_equal(describe(&p, UID).pod, "ml/web-0");

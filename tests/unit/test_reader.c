@@ -171,15 +171,15 @@ static void test_many_at_once(void **state)
 	assert_false(reader_knows(h->reader, 2000));
 }
 
-/* A description may become better as long as there are names, and that of its pod is not yet
- * among them. */
+/* A description may become better as long as the pod has no name: what names pods may start
+ * later than the recorder. */
 static void test_a_pod_whose_name_comes_late(void **state)
 {
 	struct host *h = *state;
 	add_process(h, 100, ALICE, false);
 	write_file(
 		h, "proc/100/cgroup", "0::/kubepods/pod0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0\n");
-	expect_process(h, 100, "alice", "python", false); /* nobody names pods here */
+	expect_process(h, 100, "alice", "python", true); /* nobody names pods yet */
 	make_directory(h, "var");
 	make_directory(h, "var/log");
 	make_directory(h, "var/log/pods");
