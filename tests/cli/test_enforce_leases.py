@@ -95,8 +95,9 @@ def test_when_leases_are_warned_and_ended(tmp_path):
 def test_simulate_is_what_a_live_run_does(tmp_path):
     """The live run starts afresh for each pass."""
     works = [Lease(1, "alice", [0], "L" * 70), Lease(2, "bob", [1], "L" * 70),
-             Work(100, "bob", 1, "-" * 22 + "I" * 6 + "-" * 42, job="slurm:2"), Lease(3, "carol", [2], "L" * 12 + "?" * 10 + "L" * 48)]
-    w = LeaseWorld(tmp_path, works, cards=3)
+             Work(100, "bob", 1, "-" * 22 + "I" * 6 + "-" * 42, job="slurm:2"), Lease(3, "carol", [2], "L" * 12 + "?" * 10 + "L" * 48),
+             Lease(4, "root", [3], "L" * 70, uid=0), Lease("kube-system/p", "kube-system", [4], "L" * 70, kind=1)]  # both exempt
+    w = LeaseWorld(tmp_path, works, cards=5)
     config = (*conf(tmp_path, RULES), "--set", "policy.every=300s")
     live = {}
     for minute in range(5, 71, 5):
