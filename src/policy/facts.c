@@ -218,12 +218,6 @@ static void find_exemptions(struct facts_now *p)
 		facts = facts_of(p, &h->processes[i], proc, uid_min);
 		f->exemption = builtin_exemption(&facts);
 	}
-	for (size_t i = 0; i < h->n_sessions; i++) /* a lease has no process */
-		if (h->sessions[i].kind == SESSION_LEASE)
-			p->facts[i].exemption = builtin_exemption(
-				&(struct builtin_facts){ .uid = p->facts[i].uid,
-					.uid_min = uid_min,
-					.pod = h->sessions[i].texts[PROCESS_POD] });
 	if (proc >= 0)
 		close(proc);
 }
