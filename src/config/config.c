@@ -205,17 +205,6 @@ static int32_t parse_date(const char *text)
 	return (tm.tm_year + 1900) * 10000 + (tm.tm_mon + 1) * 100 + tm.tm_mday;
 }
 
-/* A date, or FIRST..LAST. */
-static bool read_range(char *word, struct config_days *days)
-{
-	char *dots = strstr(word, "..");
-	if (dots)
-		*dots = '\0';
-	days->first = parse_date(word);
-	days->last = dots ? parse_date(dots + 2) : days->first;
-	return days->first > 0 && days->last >= days->first;
-}
-
 /* "2026-12-25 2026-12-24..2027-01-01": adds to a struct config_calendar. */
 static int parse_holidays(const struct config_value *v, struct err *e)
 {
@@ -224,7 +213,13 @@ static int parse_holidays(const struct config_value *v, struct err *e)
 	int rc = parse_list(v, &words, e);
 	for (size_t i = 0; !rc && words[i]; i++) {
 		struct config_days days;
-		if (!read_range(words[i], &days))
+		/* A date, or FIRST..LAST. */
+		char *dots = strstr(words[i], "..");
+		if (dots)
+			*dots = '\0';
+		days.first = parse_date(words[i]);
+		days.last = dots ? parse_date(dots + 2) : days.first;
+		if (days.first <= 0 || days.last < days.first)
 			rc = err_set(e, ERR_USAGE,
 				"%s takes dates as 2026-12-25 and 2026-12-24..2027-01-01, not "
 				"'%s'",

@@ -81,16 +81,6 @@ static const struct config_section *find_section(
 	return NULL;
 }
 
-static void unknown_section(struct settings *s, const struct ini_item *item)
-{
-	struct guess g = { item->first, NULL, nearest_far(strlen(item->first)) + 1 };
-	for (const struct config_section *at = s->schema->sections; at->name; at++)
-		guess_add(&g, at->name);
-	report(s, item->line, "there is no section [%s]%s%s%s", item->first,
-		g.best ? "; did you mean [" : "; see man gua.conf", g.best ? g.best : "",
-		g.best ? "]?" : "");
-}
-
 static const struct config_key *find_key(
 	const struct config_schema *schema, const char *section, const char *name)
 {
@@ -172,7 +162,12 @@ static int take_section(
 	const struct config_section *section = find_section(s->schema, item->first);
 	*p = (struct place){ .unknown = true };
 	if (!section) {
-		unknown_section(s, item);
+		struct guess g = { item->first, NULL, nearest_far(strlen(item->first)) + 1 };
+		for (const struct config_section *at = s->schema->sections; at->name; at++)
+			guess_add(&g, at->name);
+		report(s, item->line, "there is no section [%s]%s%s%s", item->first,
+			g.best ? "; did you mean [" : "; see man gua.conf",
+			g.best ? g.best : "", g.best ? "]?" : "");
 		return 0;
 	}
 	bool named = item->second && *item->second;

@@ -48,21 +48,6 @@ static int take_key(struct identity_names *n, const char *path, const struct fil
 	return 0;
 }
 
-static int read_key(struct identity_names *n, const char *path, struct err *e)
-{
-	struct file_content file = { 0 };
-	if (!path || !*path)
-		return err_set(e, ERR_USAGE,
-			"hashed identities need a key: set key_file in [metrics] of gua.conf");
-	int rc = file_read_regular(path, sizeof(n->key), &file, e);
-	if (rc == 0)
-		rc = take_key(n, path, &file, e);
-	if (file.data)
-		explicit_bzero(file.data, file.len);
-	free(file.data);
-	return rc;
-}
-
 int scrape_names_init(
 	struct identity_names *n, const struct config *config, const char *how, struct err *e)
 {
@@ -74,8 +59,21 @@ int scrape_names_init(
 	for (int i = 0; i <= IDENTITIES_OFF; i++)
 		if (strcmp(how, words[i]) == 0)
 			n->how = (enum identity_how)i;
-	if (n->how == IDENTITIES_HASHED)
-		return read_key(n, config->metrics.key_file, e);
+	if (n->how == IDENTITIES_HASHED) {
+		const char *path = config->metrics.key_file;
+		struct file_content file = { 0 };
+		if (!path || !*path)
+			return err_set(e, ERR_USAGE,
+				"hashed identities need a key: set key_file in [metrics] of "
+				"gua.conf");
+		int rc = file_read_regular(path, sizeof(n->key), &file, e);
+		if (rc == 0)
+			rc = take_key(n, path, &file, e);
+		if (file.data)
+			explicit_bzero(file.data, file.len);
+		free(file.data);
+		return rc;
+	}
 	if (n->how == IDENTITIES_NAMESPACE && strcmp(config->pod_user, "namespace") != 0)
 		return err_set(e, ERR_USAGE,
 			"identities by namespace need the time of pods by namespace; set user "
@@ -85,14 +83,6 @@ int scrape_names_init(
 			"identities by group need groups; add to gua.conf a section [groups] "
 			"with a line for each, such as: vision = alice bob");
 	return 0;
-}
-
-static void hash(const struct identity_names *n, const char *user, char dst[IDENTITY_NAME_CAP])
-{
-	char hex[HMAC_HEX_CAP];
-	sha256_hmac_hex(hex, &(struct hmac_key){ n->key, n->key_len }, user, strlen(user));
-	hex[HASH_DIGITS] = '\0';
-	str_copy(dst, IDENTITY_NAME_CAP, hex);
 }
 
 const char *scrape_namespace_sql(const struct identity_names *n)
@@ -116,7 +106,11 @@ void scrape_identity_name(const struct identity_names *n, const char *user, int6
 	else if (place > n->max || (n->how == IDENTITIES_NAMESPACE && !is_namespace))
 		name = NULL;
 	else if (n->how == IDENTITIES_HASHED) {
-		hash(n, user, dst);
+		char hex[HMAC_HEX_CAP];
+		sha256_hmac_hex(
+			hex, &(struct hmac_key){ n->key, n->key_len }, user, strlen(user));
+		hex[HASH_DIGITS] = '\0';
+		str_copy(dst, IDENTITY_NAME_CAP, hex);
 		return;
 	}
 	name = name ? name : IDENTITY_OTHER;
@@ -146,17 +140,6 @@ struct user_total {
 	bool is_namespace;
 	int64_t ms[IDENTITY_SUMS];
 };
-
-static void take_row(struct user_total *u, sqlite3_stmt *row)
-{
-	sql_text(row, 0, u->user, sizeof(u->user));
-	u->place = sql_int(row, 1, 0);
-	u->first_ms = sql_int(row, 2, 0);
-	u->moved_ms = sql_int(row, 3, u->first_ms);
-	u->is_namespace = sql_int(row, 4, 0) != 0;
-	for (int i = 0; i < IDENTITY_SUMS; i++)
-		u->ms[i] = sql_int(row, 5 + i, 0);
-}
 
 static bool is_new(const struct user_total *u, int64_t now_ms)
 {
@@ -204,16 +187,6 @@ static int set_unknown(
 	return 0;
 }
 
-/* Series that exist from the first scrape on. */
-static int add_fixed(struct scrape *s, const struct identity_names *names, struct err *e)
-{
-	size_t n = names->how == IDENTITIES_GROUP ? names->groups->n : 0;
-	bool ok = scrape_identity(s, IDENTITY_OTHER) && scrape_identity(s, IDENTITY_UNKNOWN);
-	for (size_t i = 0; ok && i < n; i++)
-		ok = scrape_identity(s, names->groups->items[i].name) != NULL;
-	return ok ? 0 : err_memory(e);
-}
-
 /* Reads the identities of a host; with `now_ms` -1, all of them at their true values. */
 static int read_identities(struct scrape *s, struct sqlite3 *db,
 	const struct identity_names *names, int64_t now_ms, struct err *e)
@@ -224,7 +197,12 @@ static int read_identities(struct scrape *s, struct sqlite3 *db,
 	s->has_identities = names->how != IDENTITIES_OFF;
 	if (!s->has_identities)
 		return 0;
-	int rc = add_fixed(s, names, e);
+	/* Series that exist from the first scrape on. */
+	size_t n = names->how == IDENTITIES_GROUP ? names->groups->n : 0;
+	bool ok = scrape_identity(s, IDENTITY_OTHER) && scrape_identity(s, IDENTITY_UNKNOWN);
+	for (size_t i = 0; ok && i < n; i++)
+		ok = scrape_identity(s, names->groups->items[i].name) != NULL;
+	int rc = ok ? 0 : err_memory(e);
 	if (rc == 0)
 		rc = sql_prepare(db, &row, e,
 			"SELECT i.user, place, first_ms, max(moved_ms), %s, "
@@ -235,7 +213,13 @@ static int read_identities(struct scrape *s, struct sqlite3 *db,
 			"WHERE i.host = " HOST_SQL " GROUP BY i.user ORDER BY place, i.user",
 			scrape_namespace_sql(names));
 	while (sql_next(row, &rc, e)) {
-		take_row(&u, row);
+		sql_text(row, 0, u.user, sizeof(u.user));
+		u.place = sql_int(row, 1, 0);
+		u.first_ms = sql_int(row, 2, 0);
+		u.moved_ms = sql_int(row, 3, u.first_ms);
+		u.is_namespace = sql_int(row, 4, 0) != 0;
+		for (int i = 0; i < IDENTITY_SUMS; i++)
+			u.ms[i] = sql_int(row, 5 + i, 0);
 		bool unknown = strcmp(u.user, IDENTITY_UNKNOWN) == 0;
 		for (int i = 0; !unknown && i < IDENTITY_SUMS; i++)
 			known_ms[i] += u.ms[i];

@@ -289,22 +289,6 @@ static bool has_piece(const struct spells *s, uint32_t process)
 	return false;
 }
 
-/* Adds the sample to the idle time of a process. Its own use is not known: it shares that of
- * its card, and its memory is its own. */
-static void account_idle(struct importer *im, const struct pyfile_process *p,
-	const struct stretch *stretch, uint32_t life)
-{
-	struct spells *s = &im->idle[im->card].spells;
-	const struct held own = held_by(p, 1);
-	struct spell_piece piece = { .process = life,
-		.from_ms = stretch->idle_from_ms,
-		.to_ms = stretch->at_ms + stretch->ms,
-		.state = (enum holder_state)classify_card(stretch->util_pct, own, &im->rules),
-		.mem_bytes = p->mem_bytes };
-	if (piece.from_ms < piece.to_ms && !has_piece(s, life))
-		idle_spells_take(s, &piece);
-}
-
 static int account_process(struct importer *im, const struct pyfile_process *p,
 	struct stretch *stretch, struct err *e)
 {
@@ -317,7 +301,16 @@ static int account_process(struct importer *im, const struct pyfile_process *p,
 						     (uint32_t)im->card, (uint32_t)life);
 	if (!sum)
 		return err_memory(e);
-	account_idle(im, p, stretch, (uint32_t)life);
+	/* Its own use is not known: it shares that of its card, and its memory is its own. */
+	struct spells *s = &im->idle[im->card].spells;
+	const struct held own = held_by(p, 1);
+	struct spell_piece piece = { .process = (uint32_t)life,
+		.from_ms = stretch->idle_from_ms,
+		.to_ms = stretch->at_ms + stretch->ms,
+		.state = (enum holder_state)classify_card(stretch->util_pct, own, &im->rules),
+		.mem_bytes = p->mem_bytes };
+	if (piece.from_ms < piece.to_ms && !has_piece(s, (uint32_t)life))
+		idle_spells_take(s, &piece);
 	if (state == HOLDER_ACTIVE)
 		im->lives.entries[life].last_active_ms = stretch->at_ms;
 	sum->ms[state] += stretch->ms;
@@ -393,14 +386,6 @@ static int stopped(void *context)
 			   : 0;
 }
 
-static bool ledger_is_full(const struct ledger *l)
-{
-	size_t usage, holding;
-	ledger_usage_rows(l, &usage);
-	ledger_holding_rows(l, &holding);
-	return usage + holding >= FLUSH_ROWS;
-}
-
 static int import_samples(struct importer *im, struct err *e)
 {
 	struct pyfile_sample sample;
@@ -413,7 +398,10 @@ static int import_samples(struct importer *im, struct err *e)
 			summary->recorded++;
 			continue;
 		}
-		if (ledger_is_full(&im->ledger) && flush(im, e) != 0)
+		size_t usage, holding;
+		ledger_usage_rows(&im->ledger, &usage);
+		ledger_holding_rows(&im->ledger, &holding);
+		if (usage + holding >= FLUSH_ROWS && flush(im, e) != 0)
 			return e->code;
 		if (summary->samples == 0)
 			summary->first_ms = sample.at_ms;
@@ -431,18 +419,6 @@ static int import_samples(struct importer *im, struct err *e)
 	return rc;
 }
 
-static int compact(struct importer *im, struct err *e)
-{
-	const struct compaction c = { im->question->now_ms, RETENTION_DEFAULT, COMPACT_SLOTS };
-	for (bool more = true; more;) {
-		if (stopped(im))
-			return err_set(e, ERR_WORLD, "interrupted: nothing was imported");
-		if (compact_store(im->store, &c, &more, e) != 0)
-			return e->code;
-	}
-	return 0;
-}
-
 /* Writes everything, between the start and the end of a batch. */
 static int import_batch(struct importer *im, struct err *e)
 {
@@ -458,7 +434,14 @@ static int import_batch(struct importer *im, struct err *e)
 	summary->cards = (int64_t)im->n_cards;
 	summary->bad_rows = pyfile_rows_bad(im->file);
 	summary->misdated = pyfile_rows_misdated(im->file);
-	return compact(im, e);
+	const struct compaction c = { im->question->now_ms, RETENTION_DEFAULT, COMPACT_SLOTS };
+	for (bool more = true; more;) {
+		if (stopped(im))
+			return err_set(e, ERR_WORLD, "interrupted: nothing was imported");
+		if (compact_store(im->store, &c, &more, e) != 0)
+			return e->code;
+	}
+	return 0;
 }
 
 static int run_batch(struct importer *im, struct err *e)

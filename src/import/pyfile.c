@@ -571,24 +571,6 @@ static int process_order(const void *a, const void *b)
 	return order ? order : strcmp(x->command, y->command);
 }
 
-/* Sorts the processes by user and adds up the rows of each process. */
-static void tidy_processes(struct pyfile *f)
-{
-	size_t n = 0;
-	if (f->n_list > 1)
-		qsort(f->list, f->n_list, sizeof(f->list[0]), process_order);
-	for (size_t i = 0; i < f->n_list; i++) {
-		struct pyfile_process *p = n ? &f->list[n - 1] : NULL, *q = &f->list[i];
-		if (!p || process_order(p, q) != 0)
-			f->list[n++] = *q;
-		else if (p->mem_bytes < 0 || q->mem_bytes < 0)
-			p->mem_bytes = UNKNOWN_BYTES;
-		else
-			p->mem_bytes += q->mem_bytes;
-	}
-	f->n_list = n;
-}
-
 /* Reads the process rows up to and including those of `key` (NULL: to the end); earlier rows
  * have no card sample. */
 static int collect_processes(struct pyfile *f, const struct key *key, struct err *e)
@@ -605,7 +587,20 @@ static int collect_processes(struct pyfile *f, const struct key *key, struct err
 		if (step_processes(f, e) != 0)
 			return e->code;
 	}
-	tidy_processes(f);
+	/* Sorts the processes by user and adds up the rows of each process. */
+	size_t n = 0;
+	if (f->n_list > 1)
+		qsort(f->list, f->n_list, sizeof(f->list[0]), process_order);
+	for (size_t i = 0; i < f->n_list; i++) {
+		struct pyfile_process *p = n ? &f->list[n - 1] : NULL, *q = &f->list[i];
+		if (!p || process_order(p, q) != 0)
+			f->list[n++] = *q;
+		else if (p->mem_bytes < 0 || q->mem_bytes < 0)
+			p->mem_bytes = UNKNOWN_BYTES;
+		else
+			p->mem_bytes += q->mem_bytes;
+	}
+	f->n_list = n;
 	return 0;
 }
 

@@ -138,17 +138,6 @@ static int grow_util(struct gua *g)
 	return 0;
 }
 
-static void keep_newest_samples(struct gua *g)
-{
-	for (size_t i = 0; i < g->source->n_cards; i++) {
-		const struct card_reading *card = &g->source->cards[i];
-		if (card->status != CARD_STATUS_OK || !reading_util_is_known(card->util_kind))
-			g->util_pct[i] = NAN;
-		else if (card->n_samples)
-			g->util_pct[i] = card->samples[card->n_samples - 1].util_pct;
-	}
-}
-
 API int gua_refresh(struct gua *handle)
 {
 	if (!handle)
@@ -164,7 +153,13 @@ API int gua_refresh(struct gua *handle)
 	if (rc)
 		return rc;
 	/* Samples are valid until the source's next call. */
-	keep_newest_samples(handle);
+	for (size_t i = 0; i < handle->source->n_cards; i++) {
+		const struct card_reading *card = &handle->source->cards[i];
+		if (card->status != CARD_STATUS_OK || !reading_util_is_known(card->util_kind))
+			handle->util_pct[i] = NAN;
+		else if (card->n_samples)
+			handle->util_pct[i] = card->samples[card->n_samples - 1].util_pct;
+	}
 	return source_look(handle->source, NULL, &handle->err);
 }
 

@@ -314,41 +314,26 @@ static void add_id(struct json *j, const struct card_id *id)
 	json_text(j, "name", *id->name ? id->name : NULL);
 }
 
-static void add_picked(struct json *j, const struct pick_result *r, const struct pick_fact *f)
-{
-	json_open(j, NULL, '{');
-	add_id(j, &f->id);
-	json_number(j, "mem_free_bytes", f->free_bytes, 0);
-	json_number(j, "util_pct", f->util_pct, 1);
-	json_moment(j, "free_since", f->free_since_ms);
-	add_why(j, r, f);
-	json_close(j, '}');
-}
-
-static void add_owner(struct json *j, const struct pick_owner *by, struct user_names *names)
-{
-	char user[USER_CAP] = "";
-	int64_t uid = pick_lock_owner_uid(by);
-	if (uid >= 0)
-		user_names_get(names, (uint32_t)uid, 0, user, sizeof(user));
-	json_open(j, "by", '{');
-	json_text(j, "user", *user ? user : NULL);
-	json_number(j, "uid", uid < 0 ? NAN : (double)uid, 0);
-	json_number(j, "pid", by->pid < 0 ? NAN : (double)by->pid, 0);
-	json_text(j, "command", *by->comm ? by->comm : NULL);
-	json_number(j, "seconds_left", by->left_ms < 0 ? NAN : (double)by->left_ms / 1000, 0);
-	json_close(j, '}');
-}
-
 static void add_other(struct json *j, const struct pick_fact *f, struct user_names *names)
 {
 	json_open(j, NULL, '{');
 	add_id(j, &f->id);
 	json_text(j, "verdict", verdicts[f->verdict].word);
 	json_text(j, "why", verdicts[f->verdict].text);
-	if (f->verdict == PICK_TAKEN || f->verdict == PICK_PROMISED)
-		add_owner(j, &f->by, names);
-	else
+	if (f->verdict == PICK_TAKEN || f->verdict == PICK_PROMISED) {
+		char user[USER_CAP] = "";
+		int64_t uid = pick_lock_owner_uid(&f->by);
+		if (uid >= 0)
+			user_names_get(names, (uint32_t)uid, 0, user, sizeof(user));
+		json_open(j, "by", '{');
+		json_text(j, "user", *user ? user : NULL);
+		json_number(j, "uid", uid < 0 ? NAN : (double)uid, 0);
+		json_number(j, "pid", f->by.pid < 0 ? NAN : (double)f->by.pid, 0);
+		json_text(j, "command", *f->by.comm ? f->by.comm : NULL);
+		json_number(j, "seconds_left",
+			f->by.left_ms < 0 ? NAN : (double)f->by.left_ms / 1000, 0);
+		json_close(j, '}');
+	} else
 		json_text(j, "by", NULL);
 	if (f->verdict == PICK_LEASED) {
 		json_open(j, "lease", '{');
@@ -379,8 +364,16 @@ void pick_result_json(
 	json_text(&j, "error", error);
 	json_number(&j, "hold_seconds", error ? NAN : (double)hold_ms / 1000, 3);
 	json_open(&j, "picked", '[');
-	for (size_t i = 0; i < r->n_picked && !error; i++)
-		add_picked(&j, r, &r->facts[i]);
+	for (size_t i = 0; i < r->n_picked && !error; i++) {
+		const struct pick_fact *f = &r->facts[i];
+		json_open(&j, NULL, '{');
+		add_id(&j, &f->id);
+		json_number(&j, "mem_free_bytes", f->free_bytes, 0);
+		json_number(&j, "util_pct", f->util_pct, 1);
+		json_moment(&j, "free_since", f->free_since_ms);
+		add_why(&j, r, f);
+		json_close(&j, '}');
+	}
 	json_close(&j, ']');
 	json_open(&j, "not_picked", '[');
 	for (size_t i = r->n_picked; i < r->n_facts; i++)

@@ -132,19 +132,6 @@ static void sleep_ns(int64_t ns)
 		;
 }
 
-/* Makes a file name: other characters than letters, digits and '-' become '_'. */
-static void make_name(char name[PICK_NAME_CAP], const char *text)
-{
-	size_t i = 0;
-	for (; i < PICK_NAME_CAP / 2 && text[i]; i++) {
-		char c = text[i];
-		bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-			     (c >= 'A' && c <= 'Z') || c == '-';
-		name[i] = (char)(plain ? c : '_');
-	}
-	name[i] = '\0';
-}
-
 __attribute__((format(printf, 2, 3))) static void warn(
 	struct pick_locks *l, const char *format, ...)
 {
@@ -367,7 +354,15 @@ int pick_lock_card(struct pick_locks *l, const char *uuid, struct pick_owner *by
 	char card[PICK_NAME_CAP], mine[PICK_NAME_CAP] = "";
 	if (l->directory < 0)
 		return go_without(l, e);
-	make_name(card, uuid);
+	/* A file name: other characters than letters, digits and '-' become '_'. */
+	size_t i = 0;
+	for (; i < PICK_NAME_CAP / 2 && uuid[i]; i++) {
+		char c = uuid[i];
+		bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+			     (c >= 'A' && c <= 'Z') || c == '-';
+		card[i] = (char)(plain ? c : '_');
+	}
+	card[i] = '\0';
 	int fd = look_at_files(l, card, mine, by, e);
 	if (fd < 0)
 		return fd;

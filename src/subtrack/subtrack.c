@@ -202,19 +202,6 @@ static char *escaped(const char *text)
 	return strdup(safe);
 }
 
-/* The i-th wanted column, escaped; a number with all its digits. */
-static char *rows_copy(struct rows *r, size_t i)
-{
-	char exact[32];
-	const char *text = rows_text(r, i);
-	double number = rows_number(r, i);
-	if (is_real(r, i) && !isnan(number) && strtod(text, NULL) != number) {
-		str_exact_number(exact, sizeof(exact), number);
-		text = exact;
-	}
-	return escaped(text);
-}
-
 static int by_time(const void *a, const void *b)
 {
 	const struct timepoint *x = a, *y = b;
@@ -249,7 +236,15 @@ static int read_timepoints(
 			   !rows_next(&r)))
 		rc = bad_file(&r, "tracking file", e);
 	for (size_t i = 0; !rc && i < TRACKING_STATICS; i++) {
-		statics[i] = rows_copy(&r, i);
+		/* The i-th wanted column, escaped; a number with all its digits. */
+		char exact[32];
+		const char *text = rows_text(&r, i);
+		double number = rows_number(&r, i);
+		if (is_real(&r, i) && !isnan(number) && strtod(text, NULL) != number) {
+			str_exact_number(exact, sizeof(exact), number);
+			text = exact;
+		}
+		statics[i] = escaped(text);
 		rc = statics[i] ? 0 : err_memory(e);
 	}
 	if (!rc && !rows_header(&r, "data", tracking_columns, TRACKING_COLUMNS))
@@ -473,16 +468,6 @@ static int add_block(const struct analysis *a, size_t from, size_t n, struct err
 	return rc;
 }
 
-static void sum_overall(struct subtrack *s, const struct timepoints *t)
-{
-	for (size_t k = 0; k < SUBTRACK_MEASUREMENTS; k++) {
-		struct running_stats all = { 0 };
-		for (size_t i = 0; i < t->n; i++)
-			take(&all, t->rows[i].values[k]);
-		s->overall[k] = stats_of(&all);
-	}
-}
-
 int subtrack_analyze(struct subtrack *s, const char *tracking_file,
 	const char *sub_tracking_file, struct err *e)
 {
@@ -493,7 +478,12 @@ int subtrack_analyze(struct subtrack *s, const char *tracking_file,
 	if (!rc)
 		rc = read_marks(m, sub_tracking_file, e);
 	if (!rc) {
-		sum_overall(s, &a.points);
+		for (size_t k = 0; k < SUBTRACK_MEASUREMENTS; k++) {
+			struct running_stats all = { 0 };
+			for (size_t i = 0; i < a.points.n; i++)
+				take(&all, a.points.rows[i].values[k]);
+			s->overall[k] = stats_of(&all);
+		}
 		if (m->n)
 			qsort(m->rows, m->n, sizeof(*m->rows), by_block_and_process);
 	}

@@ -195,20 +195,6 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The block's name, or "a -> b -> c" where line numbers moved: the different names, sorted. */
-static void shown_name(char *dst, const struct loaded_sessions *s, size_t block)
-{
-	const char *names[MAX_SESSIONS] = { 0 };
-	for (size_t i = 0; i < s->n; i++)
-		names[i] = block_name(&s->rows[i].blocks[block]);
-	qsort(names, s->n, sizeof(names[0]), by_text);
-	int at = snprintf(dst, PATH_NAME_CAP, "%s", names[0]);
-	for (size_t i = 1; i < s->n && at > 0 && at < PATH_NAME_CAP; i++)
-		if (strcmp(names[i], names[i - 1]) != 0)
-			at += snprintf(
-				dst + at, (size_t)(PATH_NAME_CAP - at), " -> %s", names[i]);
-}
-
 /* { block: { session: value } } of one measurement, or of the compute time. */
 static json_t *compare_blocks(
 	const struct loaded_sessions *s, const char *measurement, const char *statistic)
@@ -217,7 +203,17 @@ static json_t *compare_blocks(
 	for (size_t b = 0; b < s->rows[s->first].n_blocks; b++) {
 		struct entry entries[MAX_SESSIONS] = { 0 };
 		char name[PATH_NAME_CAP];
-		shown_name(name, s, b);
+		/* The block's name, or "a -> b -> c" where line numbers moved: the different
+		 * names, sorted. */
+		const char *names[MAX_SESSIONS] = { 0 };
+		for (size_t i = 0; i < s->n; i++)
+			names[i] = block_name(&s->rows[i].blocks[b]);
+		qsort(names, s->n, sizeof(names[0]), by_text);
+		int at = snprintf(name, PATH_NAME_CAP, "%s", names[0]);
+		for (size_t i = 1; i < s->n && at > 0 && at < PATH_NAME_CAP; i++)
+			if (strcmp(names[i], names[i - 1]) != 0)
+				at += snprintf(name + at, (size_t)(PATH_NAME_CAP - at),
+					" -> %s", names[i]);
 		for (size_t i = 0; i < s->n; i++) {
 			const json_t *block = s->rows[i].blocks[b].values;
 			json_t *of = json_object_get(
@@ -246,19 +242,6 @@ static json_t *compare_usage(const struct loaded_sessions *s, const char *statis
 	return result;
 }
 
-/* Two blocks that differ in their line numbers only. */
-static void warn_of(
-	struct str *warnings, const struct loaded *l, const struct loaded *first, size_t block)
-{
-	const char *own = block_name(&l->blocks[block]);
-	const char *other = block_name(&first->blocks[block]);
-	char safe_own[PATH_NAME_CAP], safe_other[PATH_NAME_CAP];
-	str_escape(safe_own, sizeof(safe_own), own, strlen(own));
-	str_escape(safe_other, sizeof(safe_other), other, strlen(other));
-	str_addf(warnings, "code block %s of %s is compared with %s of %s\n", safe_own, l->name,
-		safe_other, first->name);
-}
-
 static int check_session(
 	const struct loaded *l, const struct loaded *first, struct str *warnings, struct err *e)
 {
@@ -272,8 +255,16 @@ static int check_session(
 			return err_set(e, ERR_WORLD,
 				"code block %s of %s has no match in %s: there it is %s", x,
 				first->name, l->name, y);
-		if (strcmp(x, y) != 0)
-			warn_of(warnings, l, first, b);
+		if (strcmp(x, y) != 0) {
+			const char *own = block_name(&l->blocks[b]);
+			const char *other = block_name(&first->blocks[b]);
+			/* The blocks differ in their line numbers only. */
+			char safe_own[PATH_NAME_CAP], safe_other[PATH_NAME_CAP];
+			str_escape(safe_own, sizeof(safe_own), own, strlen(own));
+			str_escape(safe_other, sizeof(safe_other), other, strlen(other));
+			str_addf(warnings, "code block %s of %s is compared with %s of %s\n",
+				safe_own, l->name, safe_other, first->name);
+		}
 	}
 	return 0;
 }

@@ -139,21 +139,6 @@ static void add_count(struct str *out, const char *label, int64_t count)
 	str_addf(out, " %lld\n", (long long)count);
 }
 
-static void add_block(struct str *out, const struct subtrack_block *b)
-{
-	str_add(out, "\t");
-	add_left(out, "Name:", LABEL_WIDTH);
-	str_addf(out, " %s\n", b->name);
-	add_count(out, "Num Timepoints:", b->timepoints);
-	add_count(out, "Num Calls:", b->calls);
-	add_count(out, "Num Non Empty Calls:", b->non_empty_calls);
-	str_add(out, "\tCompute Time:\n");
-	add_stats(out, &b->compute_time, false, 2);
-	str_add(out, "\tResource Usage:\n");
-	add_stats(out, b->usage, true, 2);
-	str_add(out, "\n");
-}
-
 /* A static value as it is shown: a number that is not whole has at most 8 decimals. */
 static const char *static_text(char *dst, size_t cap, const char *text)
 {
@@ -194,8 +179,20 @@ void subtrack_print_text(struct str *out, const struct subtrack *s)
 	str_add(out, "Static Data:\n");
 	add_statics(out, s);
 	str_add(out, "Code Block Results:\n");
-	for (size_t i = 0; i < s->n_blocks; i++)
-		add_block(out, &s->blocks[i]);
+	for (size_t i = 0; i < s->n_blocks; i++) {
+		const struct subtrack_block *b = &s->blocks[i];
+		str_add(out, "\t");
+		add_left(out, "Name:", LABEL_WIDTH);
+		str_addf(out, " %s\n", b->name);
+		add_count(out, "Num Timepoints:", b->timepoints);
+		add_count(out, "Num Calls:", b->calls);
+		add_count(out, "Num Non Empty Calls:", b->non_empty_calls);
+		str_add(out, "\tCompute Time:\n");
+		add_stats(out, &b->compute_time, false, 2);
+		str_add(out, "\tResource Usage:\n");
+		add_stats(out, b->usage, true, 2);
+		str_add(out, "\n");
+	}
 	if (s->unfinished)
 		str_addf(out, "%lld calls never stopped and were left out.\n",
 			(long long)s->unfinished);
@@ -218,43 +215,35 @@ static void json_usage(struct json *j, const char *key, const struct subtrack_st
 	json_close(j, '}');
 }
 
-static void json_statics(struct json *j, const struct subtrack *s)
-{
-	json_open(j, "static_data", '{');
-	for (size_t i = 0; i < TRACKING_STATICS; i++) {
-		char *end = NULL;
-		const char *text = s->statics[i] ? s->statics[i] : "";
-		double number = strtod(text, &end);
-		if (i < 3) /* the units */
-			json_text(j, tracking_statics[i], text);
-		else
-			json_exact(j, tracking_statics[i], end == text || *end ? NAN : number);
-	}
-	json_close(j, '}');
-}
-
-static void json_block(struct json *j, const struct subtrack_block *b)
-{
-	json_open(j, NULL, '{');
-	json_text(j, "name", b->name);
-	json_number(j, "num_timepoints", (double)b->timepoints, 0);
-	json_number(j, "num_calls", (double)b->calls, 0);
-	json_number(j, "num_non_empty_calls", (double)b->non_empty_calls, 0);
-	json_stats(j, "compute_time", &b->compute_time, N_TIME_STATS);
-	json_usage(j, "resource_usage", b->usage);
-	json_close(j, '}');
-}
-
 void subtrack_print_json(struct str *out, const struct subtrack *s)
 {
 	struct json j = { .out = out, .lines = 4 };
 	json_open(&j, NULL, '{');
 	json_text(&j, "schema", "gua-sub-track-1");
 	json_usage(&j, "overall", s->overall);
-	json_statics(&j, s);
+	json_open(&j, "static_data", '{');
+	for (size_t i = 0; i < TRACKING_STATICS; i++) {
+		char *end = NULL;
+		const char *text = s->statics[i] ? s->statics[i] : "";
+		double number = strtod(text, &end);
+		if (i < 3) /* the units */
+			json_text(&j, tracking_statics[i], text);
+		else
+			json_exact(&j, tracking_statics[i], end == text || *end ? NAN : number);
+	}
+	json_close(&j, '}');
 	json_open(&j, "code_block_results", '[');
-	for (size_t i = 0; i < s->n_blocks; i++)
-		json_block(&j, &s->blocks[i]);
+	for (size_t i = 0; i < s->n_blocks; i++) {
+		const struct subtrack_block *b = &s->blocks[i];
+		json_open(&j, NULL, '{');
+		json_text(&j, "name", b->name);
+		json_number(&j, "num_timepoints", (double)b->timepoints, 0);
+		json_number(&j, "num_calls", (double)b->calls, 0);
+		json_number(&j, "num_non_empty_calls", (double)b->non_empty_calls, 0);
+		json_stats(&j, "compute_time", &b->compute_time, N_TIME_STATS);
+		json_usage(&j, "resource_usage", b->usage);
+		json_close(&j, '}');
+	}
 	json_close(&j, ']');
 	json_number(&j, "unfinished_calls", (double)s->unfinished, 0);
 	json_close(&j, '}');

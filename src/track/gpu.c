@@ -64,13 +64,6 @@ static void gpu_card_init(
 	account_start(&c->account, index, start_ms);
 }
 
-static void gpu_card_finish(struct gpu_card *c)
-{
-	free(c->holders);
-	free(c->pids);
-	free(c->sm_pct);
-}
-
 static bool in_tree(const struct tree *t, uint32_t pid)
 {
 	return tree_find(t, (pid_t)pid) != NO_MEMBER;
@@ -108,19 +101,6 @@ static double tree_share(
 			   : !unknown && bytes[0] + bytes[1] > 0 ? bytes
 								 : heads;
 	return by[0] + by[1] > 0 ? by[0] / (by[0] + by[1]) : 0;
-}
-
-static void take_energy(struct gpu_card *c, const struct card_reading *r, const struct tree *t)
-{
-	double grown_j = (r->energy_mj - c->energy_mj) / 1e3;
-	if (!isnan(r->energy_mj) && isnan(c->shown.energy_j))
-		c->shown.energy_j = c->shown.tree_energy_j = 0;
-	if (!isnan(grown_j) && grown_j > 0) {
-		c->shown.energy_j += grown_j;
-		c->shown.tree_energy_j += grown_j * tree_share(c, r, t);
-	}
-	if (!isnan(r->energy_mj))
-		c->energy_mj = r->energy_mj;
 }
 
 static void take_tree_use(
@@ -168,7 +148,15 @@ static void gpu_card_drain(struct gpu_card *c, const struct card_reading *r,
 	}
 	c->shown.observed = true;
 	take_tree_use(c, r, t, now_ms);
-	take_energy(c, r, t);
+	double grown_j = (r->energy_mj - c->energy_mj) / 1e3;
+	if (!isnan(r->energy_mj) && isnan(c->shown.energy_j))
+		c->shown.energy_j = c->shown.tree_energy_j = 0;
+	if (!isnan(grown_j) && grown_j > 0) {
+		c->shown.energy_j += grown_j;
+		c->shown.tree_energy_j += grown_j * tree_share(c, r, t);
+	}
+	if (!isnan(r->energy_mj))
+		c->energy_mj = r->energy_mj;
 	c->drained_ms = now_ms;
 	for (size_t i = 0; i < c->n_holders; i++) {
 		c->sm_pct[i] = use_of(r, c->pids[i]);
@@ -372,8 +360,12 @@ void gpu_close(struct gpu *g)
 	if (!g)
 		return;
 	worker_free(g->worker);
-	for (size_t i = 0; i < g->n_cards; i++)
-		gpu_card_finish(&g->cards[i]);
+	for (size_t i = 0; i < g->n_cards; i++) {
+		struct gpu_card *c = &g->cards[i];
+		free(c->holders);
+		free(c->pids);
+		free(c->sm_pct);
+	}
 	free(g->cards);
 	ledger_finish(&g->ledger);
 	context_finish(&g->contexts);

@@ -73,14 +73,6 @@ static void host_open(struct host *h, int proc_fd)
 	h->first_all_ticks = h->all_ticks;
 }
 
-static void host_close(struct host *h)
-{
-	if (h->memory_fd >= 0)
-		close(h->memory_fd);
-	if (h->cpu_fd >= 0)
-		close(h->cpu_fd);
-}
-
 /* Percent of one core between two readings of the ticks; NAN when there is no time between. */
 static double host_cpu_pct(const struct host *h, int64_t busy_before, int64_t all_before)
 {
@@ -89,16 +81,6 @@ static double host_cpu_pct(const struct host *h, int64_t busy_before, int64_t al
 		return NAN;
 	double part = (double)busy / (double)all;
 	return 100.0 * (double)h->cores * (part < 0 ? 0 : part > 1 ? 1 : part);
-}
-
-static void sum_counters(struct tracker *t)
-{
-	double sums[TRACK_GROUPS][COUNTERS];
-	tree_sum(&t->tree, sums);
-	for (int g = 0; g < TRACK_GROUPS; g++)
-		for (int c = 0; c < COUNTERS; c++)
-			if (sums[g][c] - t->before[g][c] - t->sums[g][c] > LEAST_STEP)
-				t->sums[g][c] = sums[g][c] - t->before[g][c];
 }
 
 static struct cpu_mark mark(const struct tracker *t, double at_s)
@@ -154,7 +136,12 @@ struct cpu_max tracker_cpu_max(const struct tracker *t)
 
 static void take_cpu(struct tracker *t, double now_s, bool early)
 {
-	sum_counters(t);
+	double sums[TRACK_GROUPS][COUNTERS];
+	tree_sum(&t->tree, sums);
+	for (int g = 0; g < TRACK_GROUPS; g++)
+		for (int c = 0; c < COUNTERS; c++)
+			if (sums[g][c] - t->before[g][c] - t->sums[g][c] > LEAST_STEP)
+				t->sums[g][c] = sums[g][c] - t->before[g][c];
 	struct cpu_mark now = mark(t, now_s);
 	if (now_s > t->sample_mark.at_s) {
 		for (int g = 0; g < TRACK_GROUPS; g++)
@@ -370,7 +357,10 @@ void tracker_close(struct tracker *t)
 	if (!t)
 		return;
 	gpu_close(t->gpu);
-	host_close(&t->host);
+	if (t->host.memory_fd >= 0)
+		close(t->host.memory_fd);
+	if (t->host.cpu_fd >= 0)
+		close(t->host.cpu_fd);
 	tree_close(&t->tree);
 	free(t->result.cards);
 	free(t->result.processes);
@@ -426,21 +416,6 @@ void tracker_stop(struct tracker *t)
 	t->stopped = true;
 }
 
-static void fill_memory(const struct tracker *t, struct track_result *r)
-{
-	r->ram_capacity_bytes = t->host.capacity_bytes;
-	r->ram_system_max_bytes = t->host.max_used_bytes;
-	r->ram_limit_bytes = t->host.limits.memory_bytes;
-	if (r->ram_capacity_bytes >= 0 && r->ram_limit_bytes >= r->ram_capacity_bytes)
-		r->ram_limit_bytes = -1;
-	memcpy(r->ram, t->memory.peak, sizeof(r->ram));
-	r->ram_charged_bytes = t->memory.charged_bytes;
-	/* Without processes the memory is 0; with one that cannot be read it is unknown. */
-	struct track_ram *below = &r->ram[TRACK_DESCENDANTS];
-	if (below->total_bytes < 0 && (t->tree.seen <= 1 || !t->memory.some_unreadable))
-		*below = (struct track_ram){ 0, 0, 0, 0 };
-}
-
 double tracker_max(double max, double mean)
 {
 	return max >= mean || isnan(mean) ? max : mean;
@@ -470,31 +445,6 @@ static void fill_cpu(const struct tracker *t, struct track_result *r)
 	r->cpu_system.max_sum_pct = tracker_max(max.system_pct, r->cpu_system.mean_sum_pct);
 }
 
-static void fill_counts(const struct tracker *t, struct track_result *r)
-{
-	const double *all = t->sums[TRACK_COMBINED];
-	bool io_known = t->tree.io_known || all[COUNT_READ] > 0 || all[COUNT_WRITTEN] > 0;
-	r->read_bytes = io_known ? (int64_t)all[COUNT_READ] : -1;
-	r->written_bytes = io_known ? (int64_t)all[COUNT_WRITTEN] : -1;
-	r->minor_faults = (int64_t)all[COUNT_MINOR];
-	r->major_faults = (int64_t)all[COUNT_MAJOR];
-	r->voluntary_switches = (int64_t)all[COUNT_VOLUNTARY];
-	r->involuntary_switches = (int64_t)all[COUNT_INVOLUNTARY];
-	r->processes_seen = t->tree.seen;
-	r->processes_peak = t->tree.peak_alive;
-}
-
-static void fill_processes(struct tracker *t, struct track_result *r)
-{
-	if (!array_reserve(&r->processes, &t->cap_processes, t->tree.n))
-		return;
-	for (size_t i = 0; i < t->tree.n; i++)
-		r->processes[i] = t->tree.members[i].shown;
-	r->n_processes = t->tree.n;
-	r->others = t->tree.others;
-	r->n_others = t->tree.n_forgotten;
-}
-
 /* The work of a member may not be in the numbers: what to do instead. */
 static void fill_elsewhere(const struct tracker *t, struct track_result *r)
 {
@@ -519,10 +469,35 @@ const struct track_result *tracker_result(struct tracker *t)
 	r->exit_status = t->exit_status;
 	r->exited = t->tree.members[0].gone || t->tree.members[0].zombie;
 	r->samples = t->samples;
-	fill_memory(t, r);
+	r->ram_capacity_bytes = t->host.capacity_bytes;
+	r->ram_system_max_bytes = t->host.max_used_bytes;
+	r->ram_limit_bytes = t->host.limits.memory_bytes;
+	if (r->ram_capacity_bytes >= 0 && r->ram_limit_bytes >= r->ram_capacity_bytes)
+		r->ram_limit_bytes = -1;
+	memcpy(r->ram, t->memory.peak, sizeof(r->ram));
+	r->ram_charged_bytes = t->memory.charged_bytes;
+	/* Without processes the memory is 0; with one that cannot be read it is unknown. */
+	struct track_ram *below = &r->ram[TRACK_DESCENDANTS];
+	if (below->total_bytes < 0 && (t->tree.seen <= 1 || !t->memory.some_unreadable))
+		*below = (struct track_ram){ 0, 0, 0, 0 };
 	fill_cpu(t, r);
-	fill_counts(t, r);
-	fill_processes(t, r);
+	const double *all = t->sums[TRACK_COMBINED];
+	bool io_known = t->tree.io_known || all[COUNT_READ] > 0 || all[COUNT_WRITTEN] > 0;
+	r->read_bytes = io_known ? (int64_t)all[COUNT_READ] : -1;
+	r->written_bytes = io_known ? (int64_t)all[COUNT_WRITTEN] : -1;
+	r->minor_faults = (int64_t)all[COUNT_MINOR];
+	r->major_faults = (int64_t)all[COUNT_MAJOR];
+	r->voluntary_switches = (int64_t)all[COUNT_VOLUNTARY];
+	r->involuntary_switches = (int64_t)all[COUNT_INVOLUNTARY];
+	r->processes_seen = t->tree.seen;
+	r->processes_peak = t->tree.peak_alive;
+	if (array_reserve(&r->processes, &t->cap_processes, t->tree.n)) {
+		for (size_t i = 0; i < t->tree.n; i++)
+			r->processes[i] = t->tree.members[i].shown;
+		r->n_processes = t->tree.n;
+		r->others = t->tree.others;
+		r->n_others = t->tree.n_forgotten;
+	}
 	fill_elsewhere(t, r);
 	if (t->gpu)
 		gpu_fill(t->gpu, r);

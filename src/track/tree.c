@@ -316,20 +316,6 @@ static void consider_range(struct tree *t, int64_t from, int64_t to)
 		consider(t, (pid_t)pid);
 }
 
-/* The kernel gives out a pid a moment before its process can be seen, so each pid is asked for
- * at two looks. */
-static void find_new(struct tree *t)
-{
-	int64_t newest = proc_read_newest(t->newest_fd);
-	if (newest < 0 || t->launcher_is_new)
-		consider_all(t);
-	else if (newest != t->newest_before)
-		consider_range(t, t->newest_before, newest);
-	t->launcher_is_new = false;
-	t->newest_before = t->newest_pid;
-	t->newest_pid = newest;
-}
-
 /* Sums up what the members used. Each second of CPU is counted in one place at a time: at the
  * process that used it while it runs or is a zombie, then at the process that waited for it,
  * and so on upwards. If a process ended and its parent never got its seconds (the parent
@@ -456,7 +442,16 @@ void tree_look(struct tree *t, double now_s)
 {
 	/* Parents are read before their children. So what a child used is never both in its
 	 * parent's numbers and in its own. */
-	find_new(t);
+	/* The kernel gives out a pid a moment before its process can be seen, so each pid is
+	 * asked for at two looks. */
+	int64_t newest = proc_read_newest(t->newest_fd);
+	if (newest < 0 || t->launcher_is_new)
+		consider_all(t);
+	else if (newest != t->newest_before)
+		consider_range(t, t->newest_before, newest);
+	t->launcher_is_new = false;
+	t->newest_before = t->newest_pid;
+	t->newest_pid = newest;
 	t->alive = 0;
 	for (size_t i = 0; i < t->n; i++) {
 		struct member *m = &t->members[i];
@@ -491,15 +486,6 @@ uint32_t tree_reaped(struct tree *t, pid_t pid, const struct rusage *usage, doub
 	return i;
 }
 
-/* The job that the first process is in. */
-static void read_job(struct tree *t, pid_t pid)
-{
-	struct cgroup_labels labels;
-	ssize_t n = proc_read_cgroup(t->proc_fd, (uint32_t)pid, t->cgroup, sizeof(t->cgroup));
-	cgroup_parse(t->cgroup, n < 0 ? 0 : (size_t)n, &labels);
-	memcpy(t->jobs[0], labels.job, sizeof(labels.job));
-}
-
 int tree_open(struct tree *t, const char *root, pid_t pid, bool fresh, struct err *e)
 {
 	struct proc_stat s;
@@ -515,7 +501,11 @@ int tree_open(struct tree *t, const char *root, pid_t pid, bool fresh, struct er
 	if (proc_read_stat(t->proc_fd, (uint32_t)pid, &s) != 0)
 		return err_set(e, ERR_WORLD, "there is no process %d", (int)pid);
 	proc_read_status(t->proc_fd, (uint32_t)pid, &status);
-	read_job(t, pid);
+	/* The job that the first process is in. */
+	struct cgroup_labels labels;
+	ssize_t n = proc_read_cgroup(t->proc_fd, (uint32_t)pid, t->cgroup, sizeof(t->cgroup));
+	cgroup_parse(t->cgroup, n < 0 ? 0 : (size_t)n, &labels);
+	memcpy(t->jobs[0], labels.job, sizeof(labels.job));
 	if (!add_member(t, pid, &s, status.uid))
 		return err_memory(e);
 	t->newest_pid = t->newest_before = fresh ? pid : proc_read_newest(t->newest_fd);

@@ -77,11 +77,6 @@ enum { PROCESS_COLUMNS = sizeof(process_columns) / sizeof(process_columns[0]) };
 _Static_assert((int)COLUMNS <= DMON_COLUMNS_MAX && (int)PROCESS_COLUMNS <= DMON_COLUMNS_MAX,
 	"the columns have room");
 
-static char group_of(const struct dmon *d, size_t column)
-{
-	return d->processes ? process_columns[column].group : columns[column].group;
-}
-
 void dmon_groups(struct str *out)
 {
 	for (size_t i = 0; i < COLUMNS; i++)
@@ -98,9 +93,11 @@ int dmon_select(struct dmon *d, const char *groups, struct err *e)
 			e, ERR_USAGE, "--select takes letters of %s, not '%s'", known, groups);
 	d->n_columns = 0;
 	for (const char *at = groups; *at; at++)
-		for (size_t i = 0; i < n; i++)
-			if (group_of(d, i) == *at && strchr(groups, *at) == at)
+		for (size_t i = 0; i < n; i++) {
+			char group = d->processes ? process_columns[i].group : columns[i].group;
+			if (group == *at && strchr(groups, *at) == at)
 				d->columns[d->n_columns++] = (unsigned char)i;
+		}
 	return 0;
 }
 
@@ -272,18 +269,6 @@ static void drop_columns(struct dmon *d, const char *driver)
 	d->n_columns = n;
 }
 
-/* Adds the last cell of a line. A process chooses its name, so in CSV it is quoted. */
-static void add_command(struct dmon *d, struct str *out, const char *command)
-{
-	struct str quoted = { 0 };
-	if (d->csv && command[0])
-		rows_text(&quoted, command);
-	out->failed |= quoted.failed;
-	const char *text = quoted.len ? str_text(&quoted) : command;
-	add_cell(d, out, "    ", 0, text[0] ? text : "-");
-	str_finish(&quoted);
-}
-
 static void add_process(struct dmon *d, int64_t now_ms, const struct present_card *c,
 	const struct present_process *p, struct str *out)
 {
@@ -302,7 +287,14 @@ static void add_process(struct dmon *d, int64_t now_ms, const struct present_car
 	add_cell(d, out, " ", 6, kind);
 	for (size_t i = 0; i < d->n_columns; i++)
 		add_number(d, out, process_value(d, &process_columns[d->columns[i]], p));
-	add_command(d, out, command);
+	/* A process chooses its name, so in CSV it is quoted. */
+	struct str quoted = { 0 };
+	if (d->csv && command[0])
+		rows_text(&quoted, command);
+	out->failed |= quoted.failed;
+	const char *text = quoted.len ? str_text(&quoted) : command;
+	add_cell(d, out, "    ", 0, text[0] ? text : "-");
+	str_finish(&quoted);
 	str_add(out, "\n");
 }
 

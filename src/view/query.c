@@ -313,14 +313,6 @@ void query_header(const struct query *q, struct str *out)
 	str_add(out, "\n");
 }
 
-/* The moment as nvidia-smi writes it: "2026/11/02 08:00:00.000", local time. */
-static void show_moment(char *dst, size_t cap, int64_t ms)
-{
-	struct tm tm = moment_fields(ms, false);
-	snprintf(dst, cap, "%04d/%02d/%02d %02d:%02d:%02d.%03d", tm.tm_year + 1900,
-		tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(ms % 1000));
-}
-
 void query_bus_id(char *dst, size_t cap, const char *pci)
 {
 	unsigned domain, bus, device, function;
@@ -369,27 +361,6 @@ static struct query_line board_line(
 	return line;
 }
 
-/* The text of a field of the card; "" unknown. */
-static void text_of(char *dst, size_t cap, enum metric m, const struct present *now,
-	const struct query_line *line)
-{
-	dst[0] = '\0';
-	if (metrics[m].form == METRIC_FORM_DRIVER_TEXT)
-		str_copy(dst, cap, (*line->texts)[m]);
-	else if (m == METRIC_TIMESTAMP)
-		show_moment(dst, cap, now->now_ms);
-	else if (m == METRIC_DRIVER_VERSION || m == METRIC_KMD_VERSION)
-		str_copy(dst, cap, now->hosts[0].driver);
-	else if (m == METRIC_NAME)
-		str_copy(dst, cap, line->id->name);
-	else if (m == METRIC_UUID)
-		str_copy(dst, cap, card_has_uuid(line->id) ? line->id->uuid : "");
-	else if (m == METRIC_PCI_BUS_ID)
-		query_bus_id(dst, cap, line->id->pci);
-	else if (m == METRIC_GUA_STATE)
-		str_copy(dst, cap, line->state);
-}
-
 void query_process_name(char *dst, size_t cap, struct live *l, const struct present_process *p)
 {
 	struct str arguments = { 0 };
@@ -411,9 +382,26 @@ static bool is_text(enum metric m)
 static void show(char *dst, size_t cap, enum metric m, const struct present *now,
 	const struct query_line *line)
 {
-	if (is_text(m))
-		text_of(dst, cap, m, now, line);
-	else
+	if (is_text(m)) {
+		dst[0] = '\0';
+		if (metrics[m].form == METRIC_FORM_DRIVER_TEXT)
+			str_copy(dst, cap, (*line->texts)[m]);
+		else if (m == METRIC_TIMESTAMP) {
+			struct tm tm = moment_fields(now->now_ms, false);
+			snprintf(dst, cap, "%04d/%02d/%02d %02d:%02d:%02d.%03d",
+				tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour,
+				tm.tm_min, tm.tm_sec, (int)(now->now_ms % 1000));
+		} else if (m == METRIC_DRIVER_VERSION || m == METRIC_KMD_VERSION)
+			str_copy(dst, cap, now->hosts[0].driver);
+		else if (m == METRIC_NAME)
+			str_copy(dst, cap, line->id->name);
+		else if (m == METRIC_UUID)
+			str_copy(dst, cap, card_has_uuid(line->id) ? line->id->uuid : "");
+		else if (m == METRIC_PCI_BUS_ID)
+			query_bus_id(dst, cap, line->id->pci);
+		else if (m == METRIC_GUA_STATE)
+			str_copy(dst, cap, line->state);
+	} else
 		metric_show(dst, cap, m, line->values[m]);
 }
 
@@ -747,26 +735,21 @@ int query_look(const struct query *q, struct live *l, const struct filter *f, st
 	return rc;
 }
 
-static void add_list_help(enum query_list list, struct str *out)
-{
-	str_addf(out, "Fields of --query-%s:\n", titles[list]);
-	for (int i = 0; i < (int)LIST_FIELDS; i++) {
-		if (!(list_fields[i].lists & 1u << list))
-			continue;
-		str_addf(out, "\n\"%s\"", list_fields[i].name);
-		if (*list_fields[i].synonym)
-			str_addf(out, " or \"%s\"", list_fields[i].synonym);
-		str_addf(out, "\n    %s\n", list_fields[i].help);
-	}
-}
-
 /* Names and descriptions are within 80 columns. An empty line comes before each: programs that
  * read nvidia-smi's list use it to find the next name. */
 void query_help(enum query_list list, struct str *out)
 {
 	const struct text_style style = { .columns = 80, .ascii = true };
 	if (list) {
-		add_list_help(list, out);
+		str_addf(out, "Fields of --query-%s:\n", titles[list]);
+		for (int i = 0; i < (int)LIST_FIELDS; i++) {
+			if (!(list_fields[i].lists & 1u << list))
+				continue;
+			str_addf(out, "\n\"%s\"", list_fields[i].name);
+			if (*list_fields[i].synonym)
+				str_addf(out, " or \"%s\"", list_fields[i].synonym);
+			str_addf(out, "\n    %s\n", list_fields[i].help);
+		}
 		return;
 	}
 	str_add(out, "Fields of --query-gpu, with the names that mean the same:\n");

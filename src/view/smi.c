@@ -265,20 +265,6 @@ static void add_head(const struct smi_table *t)
 	add_fixed(t, table_head);
 }
 
-/* The first line of a card: what and where it is. */
-static void add_identity(const struct smi_table *t, const struct present_board *b)
-{
-	char name[TEXT_CAP], bus[TEXT_CAP], errors[TEXT_CAP];
-	cut_end(name, sizeof(name), b->id.name, NAME_WIDTH);
-	query_bus_id(bus, sizeof(bus), b->id.pci);
-	value(errors, b, METRIC_ECC_UNCORRECTED_VOLATILE, "");
-	if (b->mig || b->values[METRIC_ECC_CURRENT] == 0)
-		str_copy(errors, sizeof(errors), on_off(b, METRIC_ECC_CURRENT));
-	str_addf(t->out, "|%4d  %-27s    %-4s|%*s%-16s%4s |%21s |\n", b->id.index, name,
-		on_off(b, METRIC_PERSISTENCE_MODE), 1 + t->wider, "", *bus ? bus : "N/A",
-		on_off(b, METRIC_DISPLAY_ACTIVE), errors);
-}
-
 /* The second line: what it does. */
 static void add_use(const struct smi_table *t, const struct present_board *b)
 {
@@ -298,18 +284,6 @@ static void add_use(const struct smi_table *t, const struct present_board *b)
 		value(total, b, METRIC_MEMORY_TOTAL, "MiB"),
 		value(use, b, METRIC_UTILIZATION_GPU, "%"),
 		mode >= 0 && mode <= 3 ? modes[(int)mode] : missing(b, METRIC_COMPUTE_MODE));
-}
-
-/* The third line: the MIG mode; a star means that it changes at the next reset. */
-static void add_mig_mode(const struct smi_table *t, const struct present_board *b)
-{
-	char mode[TEXT_CAP], star[TEXT_CAP + 1];
-	double pending = b->values[METRIC_MIG_PENDING];
-	value(mode, b, METRIC_MIG_CURRENT, "");
-	bool differs = !isnan(pending) && pending != b->values[METRIC_MIG_CURRENT];
-	snprintf(star, sizeof(star), "%s%s", mode, differs ? "*" : "");
-	str_addf(t->out, "|%41s|%*s|%21s |\n", "", 22 + t->wider, "", star);
-	add_fixed(t, "+" RULE);
 }
 
 /* A count of an instance, or "N/A". */
@@ -413,9 +387,26 @@ void smi_table(const struct smi *s, struct str *out)
 	const struct smi_table t = { s, out, generation, generation >= WIDER_SINCE ? 2 : 0 };
 	add_head(&t);
 	for (size_t i = 0; i < s->boards.n; i++) {
-		add_identity(&t, s->boards.all[i]);
-		add_use(&t, s->boards.all[i]);
-		add_mig_mode(&t, s->boards.all[i]);
+		const struct present_board *b = s->boards.all[i];
+		char name[TEXT_CAP], bus[TEXT_CAP], errors[TEXT_CAP];
+		cut_end(name, sizeof(name), b->id.name, NAME_WIDTH);
+		query_bus_id(bus, sizeof(bus), b->id.pci);
+		value(errors, b, METRIC_ECC_UNCORRECTED_VOLATILE, "");
+		if (b->mig || b->values[METRIC_ECC_CURRENT] == 0)
+			str_copy(errors, sizeof(errors), on_off(b, METRIC_ECC_CURRENT));
+		str_addf(t.out, "|%4d  %-27s    %-4s|%*s%-16s%4s |%21s |\n", b->id.index, name,
+			on_off(b, METRIC_PERSISTENCE_MODE), 1 + t.wider, "", *bus ? bus : "N/A",
+			on_off(b, METRIC_DISPLAY_ACTIVE), errors);
+		add_use(&t, b);
+		/* The third line: the MIG mode; a star means that it changes at the next reset.
+		 */
+		char mode[TEXT_CAP], star[TEXT_CAP + 1];
+		double pending = b->values[METRIC_MIG_PENDING];
+		value(mode, b, METRIC_MIG_CURRENT, "");
+		bool differs = !isnan(pending) && pending != b->values[METRIC_MIG_CURRENT];
+		snprintf(star, sizeof(star), "%s%s", mode, differs ? "*" : "");
+		str_addf(t.out, "|%41s|%*s|%21s |\n", "", 22 + t.wider, "", star);
+		add_fixed(&t, "+" RULE);
 	}
 	add_instances(&t);
 	add_processes(&t);

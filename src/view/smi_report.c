@@ -344,22 +344,17 @@ static void add_pages(struct smi_writer *r, const struct smi_row *row, const cha
 	add_line(r, row->depth + 1, "retired_pagelist", "N/A");
 }
 
-/* Whether power is two numbers: since 570, and in the last releases of 550, of which 550.127
- * has one and 550.163 two. */
-static bool has_two_draws(const struct smi_writer *r)
-{
-	int minor = 0;
-	sscanf(r->smi->now->hosts[0].driver, "%*d.%d", &minor);
-	return r->generation >= 570 || (r->generation == 550 && minor >= 163);
-}
-
 static bool has_row(
 	const struct smi_writer *r, const struct smi_row *row, const struct present_board *b)
 {
 	enum { VOLTA = 5 };
 	bool old = !(b->values[METRIC_ARCHITECTURE] > VOLTA);
 	bool margin = !isnan(b->values[METRIC_TEMPERATURE_MARGIN]) && r->generation >= 535;
-	bool two_draws = has_two_draws(r);
+	/* Power is two numbers since 570, and in the last releases of 550, of which
+	 * 550.127 has one and 550.163 two. */
+	int minor = 0;
+	sscanf(r->smi->now->hosts[0].driver, "%*d.%d", &minor);
+	bool two_draws = r->generation >= 570 || (r->generation == 550 && minor >= 163);
 	const bool by_card[] = { [WHEN_ALWAYS] = true,
 		[WIDTH_COUNTED] = old,
 		[PLACE_COUNTED] = !old,

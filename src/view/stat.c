@@ -397,18 +397,6 @@ static void add_instance(struct str *out, const struct stat_pick *picked,
 	add_tail(out, picked, c, o);
 }
 
-static void add_header(struct str *out, const struct present *now, size_t width, bool utc)
-{
-	char when[TEXT_CAP];
-	struct tm tm = moment_fields(now->now_ms, utc);
-	strftime(when, sizeof(when), "%a %b %e %H:%M:%S %Y", &tm);
-	const char *driver = now->hosts[0].driver;
-	/* Without names, gpustat leaves room for a name of usual length. */
-	str_addf(out, "%-*s  %s  %s", (int)(width ? width : 16) + 3, now->hosts[0].hostname,
-		when, *driver ? driver : "None");
-	text_end_line(out);
-}
-
 static size_t name_width(const struct present *now, const struct stat_options *o)
 {
 	size_t width = 0;
@@ -443,8 +431,16 @@ void stat_text(struct str *out, const struct stat_pick *picked, const struct sta
 {
 	const struct present *now = picked->now;
 	size_t width = name_width(now, o);
-	if (!o->no_header)
-		add_header(out, now, width, o->style.utc);
+	if (!o->no_header) {
+		char when[TEXT_CAP];
+		struct tm tm = moment_fields(now->now_ms, o->style.utc);
+		strftime(when, sizeof(when), "%a %b %e %H:%M:%S %Y", &tm);
+		const char *driver = now->hosts[0].driver;
+		/* Without names, gpustat leaves room for a name of usual length. */
+		str_addf(out, "%-*s  %s  %s", (int)(width ? width : 16) + 3,
+			now->hosts[0].hostname, when, *driver ? driver : "None");
+		text_end_line(out);
+	}
 	for (size_t i = 0; i < picked->n; i++)
 		if (stat_pick_is_first(picked, i))
 			add_rows(out, picked, i, width, o);
@@ -452,17 +448,6 @@ void stat_text(struct str *out, const struct stat_pick *picked, const struct sta
 		text_add_colored(out,
 			now->n_cards ? "(no card matches)\n" : "(No GPUs are available)\n",
 			"33", &o->style);
-}
-
-static void add_arguments(struct json *j, struct live *l, const struct present_process *p)
-{
-	struct str arguments = { 0 };
-	live_process_arguments(l, p, &arguments);
-	json_open(j, "full_command", '[');
-	for (size_t at = 0; at < arguments.len; at += strlen(arguments.data + at) + 1)
-		json_text(j, NULL, arguments.data + at);
-	json_close(j, ']');
-	str_finish(&arguments);
 }
 
 static const char *or_null(const char *text)
@@ -479,7 +464,13 @@ static void json_process(
 	json_open(j, NULL, '{');
 	json_text(j, "username", or_null(p->id.user));
 	json_text(j, "command", or_null(command));
-	add_arguments(j, pick->live, p);
+	struct str arguments = { 0 };
+	live_process_arguments(pick->live, p, &arguments);
+	json_open(j, "full_command", '[');
+	for (size_t at = 0; at < arguments.len; at += strlen(arguments.data + at) + 1)
+		json_text(j, NULL, arguments.data + at);
+	json_close(j, ']');
+	str_finish(&arguments);
 	json_number(j, "gpu_memory_usage",
 		p->mem_bytes < 0 ? NAN : (double)(p->mem_bytes >> 20), 0);
 	json_number(j, "cpu_percent", p->cpu_pct, 1);

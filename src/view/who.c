@@ -200,12 +200,6 @@ void who_notes(struct str *out, const struct who *f, const struct who_question *
 
 enum { COLUMNS = 72 };
 
-static void add_rule(struct str *out)
-{
-	str_add_repeat(out, "-", COLUMNS);
-	str_add(out, "\n");
-}
-
 /* Appends a line about what a process holds. */
 static void add_holding(struct str *out, const struct who *w, const struct present_process *p,
 	const struct text_style *style)
@@ -253,9 +247,13 @@ static void add_commands(struct str *out, const struct who *w, const char *user)
 	}
 }
 
-/* For a subject: ": a.ipynb", or ": a.ipynb and 2 more". */
-static void add_names(struct str *out, const struct who *w, const char *user)
+static void add_letter(
+	struct str *out, const struct who *w, const char *user, const struct text_style *style)
 {
+	bool notebook = false;
+	str_addf(
+		out, "To: %s\nSubject: idle GPU memory on %s", user, w->now->hosts[0].hostname);
+	/* For a subject: ": a.ipynb", or ": a.ipynb and 2 more". */
 	const char *first = "";
 	size_t more = 0;
 	for (size_t i = 0; i < w->n; i++) {
@@ -270,15 +268,6 @@ static void add_names(struct str *out, const struct who *w, const char *user)
 	if (more)
 		str_addf(out, " and %zu more", more);
 	str_add(out, "\n\n");
-}
-
-static void add_letter(
-	struct str *out, const struct who *w, const char *user, const struct text_style *style)
-{
-	bool notebook = false;
-	str_addf(
-		out, "To: %s\nSubject: idle GPU memory on %s", user, w->now->hosts[0].hostname);
-	add_names(out, w, user);
 	text_add_wrapped(out,
 		"Your processes hold GPU memory and have not used the GPU for a while:", 0, 0,
 		style);
@@ -319,8 +308,10 @@ void who_message(struct str *out, const struct who *w, const struct text_style *
 			told |= strcmp(w->holders[k]->id.user, user) == 0;
 		if (told || strcmp(user, USER_DEAD) == 0)
 			continue;
-		if (out->len)
-			add_rule(out);
+		if (out->len) {
+			str_add_repeat(out, "-", COLUMNS);
+			str_add(out, "\n");
+		}
 		add_letter(out, w, user, &narrow);
 	}
 }

@@ -158,36 +158,7 @@ static void add_gpus(const char *root, struct capture_secrets *secrets, struct s
 	}
 }
 
-/* Appends a line for each fact: places, kernel module, device nodes, cards in /proc. */
-static void add_facts(const char *root, struct capture_secrets *secrets, struct str *out)
-{
-	struct nvml_site site;
-	nvml_host_read_site(&site, root);
-	for (size_t i = 0; i < NVML_PLACES; i++)
-		if (site.places & 1U << i)
-			str_addf(out, "place %s\n", nvml_place_names[i]);
-	str_addf(out, "module %s\n",
-		!site.has_module	 ? "none"
-		: site.module_version[0] ? site.module_version
-					 : "unknown");
-	for (size_t i = 0; i < site.n_nodes; i++)
-		str_addf(out, "node %s %d\n", site.nodes[i].name, site.nodes[i].error);
-	add_gpus(root, secrets, out);
-}
-
 enum { LEFT_MAX = 4 }; /* stuck helpers; with this many, nothing more is asked */
-
-static bool start_helper(struct capture *c)
-{
-	const struct helper_work work = { .name = "gua-capture",
-		.begin = capture_call_begin,
-		.serve = capture_call_serve,
-		.end = capture_call_end,
-		.context = &c->caller };
-	if (!c->helper && !c->ended && helper_new(&c->helper, &work, &c->why) != 0)
-		c->ended = true;
-	return c->helper != NULL;
-}
 
 /* Appends the call and its subject, which is "-", "0" or "0/2". */
 static void add_call(struct capture *c, const struct capture_question *q, const char *symbol)
@@ -240,7 +211,14 @@ static bool exchange(struct capture *c, const struct capture_request *request,
 	const struct str *got = NULL;
 	struct err e = { 0 };
 	str_add_bytes(&bytes, (const char *)request, sizeof(*request));
-	bool well = start_helper(c) && helper_send(c->helper, &bytes, &e) == 0 &&
+	const struct helper_work work = { .name = "gua-capture",
+		.begin = capture_call_begin,
+		.serve = capture_call_serve,
+		.end = capture_call_end,
+		.context = &c->caller };
+	if (!c->helper && !c->ended && helper_new(&c->helper, &work, &c->why) != 0)
+		c->ended = true;
+	bool well = c->helper && helper_send(c->helper, &bytes, &e) == 0 &&
 		    helper_receive(c->helper, c->o->deadline_ms, &got, &e) == 0 &&
 		    got->len >= sizeof(*reply);
 	str_finish(&bytes);
@@ -621,7 +599,18 @@ int capture_make(const struct nvml_capture_options *o, struct str *out, struct c
 		.path = o->path, .option = o->option, .root = o->root
 	};
 	plan(c);
-	add_facts(o->root, &c->secrets, out);
+	struct nvml_site site;
+	nvml_host_read_site(&site, o->root);
+	for (size_t i = 0; i < NVML_PLACES; i++)
+		if (site.places & 1U << i)
+			str_addf(out, "place %s\n", nvml_place_names[i]);
+	str_addf(out, "module %s\n",
+		!site.has_module	 ? "none"
+		: site.module_version[0] ? site.module_version
+					 : "unknown");
+	for (size_t i = 0; i < site.n_nodes; i++)
+		str_addf(out, "node %s %d\n", site.nodes[i].name, site.nodes[i].error);
+	add_gpus(o->root, &c->secrets, out);
 	ask_driver(c);
 	if (c->helper)
 		helper_free(c->helper, o->deadline_ms);

@@ -325,16 +325,6 @@ static void ask(struct asking *j)
 	}
 }
 
-static void open_library(
-	struct capture_caller *c, struct capture_reply *reply, struct str *text)
-{
-	struct err e = { 0 };
-	enter(c, "loading the library");
-	c->opened = nvml_lib_open(&c->lib, &c->choice, &e) == 0;
-	reply->code = c->opened ? NVML_OK : NVML_NO_LIBRARY;
-	str_add(text, c->opened ? c->lib.path : e.text);
-}
-
 static void serve_call(struct capture_caller *c, const struct capture_request *request,
 	struct capture_reply *reply, struct str *text)
 {
@@ -378,8 +368,13 @@ void capture_call_serve(void *context, const struct str *request, struct str *ou
 	struct str text = { 0 };
 	if (request->len == sizeof(asked))
 		memcpy(&asked, request->data, sizeof(asked));
-	if (asked.place < 0 || !c->opened)
-		open_library(c, &reply, &text);
+	if (asked.place < 0 || !c->opened) {
+		struct err e = { 0 };
+		enter(c, "loading the library");
+		c->opened = nvml_lib_open(&c->lib, &c->choice, &e) == 0;
+		reply.code = c->opened ? NVML_OK : NVML_NO_LIBRARY;
+		str_add(&text, c->opened ? c->lib.path : e.text);
+	}
 	if (asked.place >= 0 && c->opened) {
 		str_clear(&text);
 		serve_call(c, &asked, &reply, &text);

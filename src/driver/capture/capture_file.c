@@ -362,25 +362,22 @@ static bool is_plain(const char *line)
 	       memcmp(safe, line, len) == 0;
 }
 
-static int parse_head(struct parser *p, const char *line)
-{
-	static const char name[] = "gua-capture ";
-	p->head = true;
-	if (strcmp(line, NVML_CAPTURE_HEAD) == 0)
-		return 0;
-	return wrong(p, strncmp(line, name, strlen(name)) == 0
-				? "the capture was made by another version of gua, whose "
-				  "format this one does not know"
-				: "this is not a capture: the first line of one is "
-				  "'" NVML_CAPTURE_HEAD "'");
-}
-
 static int parse_line(struct parser *p, char *line)
 {
 	if (!is_plain(line))
 		return wrong(p, "it is too long, or has characters that cannot be shown");
-	if (!p->head)
-		return parse_head(p, line);
+	if (!p->head) {
+		static const char name[] = "gua-capture ";
+		p->head = true;
+		if (strcmp(line, NVML_CAPTURE_HEAD) == 0)
+			return 0;
+		return wrong(
+			p, strncmp(line, name, strlen(name)) == 0
+				   ? "the capture was made by another version of gua, whose "
+				     "format this one does not know"
+				   : "this is not a capture: the first line of one is "
+				     "'" NVML_CAPTURE_HEAD "'");
+	}
 	if (p->end)
 		return *line ? wrong(p, "something follows the line 'end'") : 0;
 	if (strncmp(line, "  ", 2) == 0)

@@ -45,22 +45,6 @@ static bool next_pair(const char **at, char *key, char *value, size_t cap)
 	return true;
 }
 
-static void take_pair(
-	struct process_id *id, const struct moment *opened, const char *key, const char *value)
-{
-	if (strcmp(key, "user") == 0 && *value)
-		str_copy(id->user, sizeof(id->user), value);
-	if (strcmp(key, "age_ms") == 0) {
-		int64_t age_ms = strtoll(value, NULL, 10), now_ms = opened->wall_us / 1000;
-		id->started_ms = age_ms >= 0 && age_ms < now_ms ? now_ms - age_ms : now_ms;
-		id->start_ticks = (uint64_t)id->started_ms / 10 + 1;
-	}
-	for (size_t i = 0; i < PROCESS_TEXTS; i++)
-		if (strcmp(key, process_fields[i].name) == 0)
-			str_copy((char *)id + process_fields[i].offset, process_fields[i].cap,
-				value);
-}
-
 bool captured_describe(struct source *base, uint32_t pid, struct process_id *id)
 {
 	const struct capture_play *play = ((struct nvml_source *)base)->play;
@@ -77,8 +61,21 @@ bool captured_describe(struct source *base, uint32_t pid, struct process_id *id)
 		.started_ms = -1,
 		.start_ticks = 1,
 		.user = USER_UNKNOWN };
-	while (next_pair(&at, key, value, sizeof(key)))
-		take_pair(id, &opened, key, value);
+	while (next_pair(&at, key, value, sizeof(key))) {
+		if (strcmp(key, "user") == 0 && *value)
+			str_copy(id->user, sizeof(id->user), value);
+		if (strcmp(key, "age_ms") == 0) {
+			int64_t age_ms = strtoll(value, NULL, 10),
+				now_ms = opened.wall_us / 1000;
+			id->started_ms =
+				age_ms >= 0 && age_ms < now_ms ? now_ms - age_ms : now_ms;
+			id->start_ticks = (uint64_t)id->started_ms / 10 + 1;
+		}
+		for (size_t i = 0; i < PROCESS_TEXTS; i++)
+			if (strcmp(key, process_fields[i].name) == 0)
+				str_copy((char *)id + process_fields[i].offset,
+					process_fields[i].cap, value);
+	}
 	return true;
 }
 

@@ -139,20 +139,6 @@ static bool join_xids(struct apart_source *s)
 	return true;
 }
 
-static void join_facts(struct apart_source *s)
-{
-	const struct source *from = &s->mirror.source;
-	struct source *base = &s->base;
-	str_copy(base->driver_version, VERSION_CAP, from->driver_version);
-	str_copy(base->hostname, sizeof(base->hostname), from->hostname);
-	base->sample_period_us = from->sample_period_us;
-	base->code = from->code;
-	base->incomplete = from->incomplete;
-	base->ring_us = from->ring_us;
-	base->memory_cost_us = from->memory_cost_us;
-	base->energy_cost_us = from->energy_cost_us;
-}
-
 /* Notes the names of the cards on which a process is stuck: the index of a card may change, and
  * the next process cannot ask the card. */
 static void name_stuck(struct apart_source *s)
@@ -202,7 +188,16 @@ static bool apart_source_read(struct apart_source *s, struct wire *in)
 	if (!wire_mirror_read(&s->mirror, in))
 		return false;
 	in->bad |= !join_cards(s) || !join_xids(s);
-	join_facts(s);
+	const struct source *from = &s->mirror.source;
+	struct source *base = &s->base;
+	str_copy(base->driver_version, VERSION_CAP, from->driver_version);
+	str_copy(base->hostname, sizeof(base->hostname), from->hostname);
+	base->sample_period_us = from->sample_period_us;
+	base->code = from->code;
+	base->incomplete = from->incomplete;
+	base->ring_us = from->ring_us;
+	base->memory_cost_us = from->memory_cost_us;
+	base->energy_cost_us = from->energy_cost_us;
 	return !in->bad;
 }
 
@@ -423,19 +418,6 @@ static size_t apart_accounts(
 	return finish(s, &in, 0, &base->unsaid) == 0 ? n : 0;
 }
 
-static void read_facility(struct apart_source *s, struct wire *in, struct facility *row)
-{
-	char job[APART_HOW_CAP], how[APART_HOW_CAP];
-	wire_read_text(in, job, sizeof(job));
-	wire_read_text(in, how, sizeof(how));
-	wire_read_text(in, row->note, sizeof(row->note));
-	row->fallback = wire_read_number(in, 0, 1) != 0;
-	row->works = wire_read_number(in, 0, 1) != 0;
-	row->job = arena_text(&s->texts, job);
-	row->how = arena_text(&s->texts, how);
-	in->bad |= s->texts.failed;
-}
-
 static size_t apart_facilities(struct source *base, struct facility *rows, size_t max)
 {
 	struct apart_source *s = (struct apart_source *)base;
@@ -446,7 +428,15 @@ static size_t apart_facilities(struct source *base, struct facility *rows, size_
 		return 0;
 	size_t n = (size_t)wire_read_number(&in, 0, APART_FACILITIES_MAX), kept = 0;
 	for (size_t i = 0; i < n && !in.bad; i++) {
-		read_facility(s, &in, &row);
+		char job[APART_HOW_CAP], how[APART_HOW_CAP];
+		wire_read_text(&in, job, sizeof(job));
+		wire_read_text(&in, how, sizeof(how));
+		wire_read_text(&in, row.note, sizeof(row.note));
+		row.fallback = wire_read_number(&in, 0, 1) != 0;
+		row.works = wire_read_number(&in, 0, 1) != 0;
+		row.job = arena_text(&s->texts, job);
+		row.how = arena_text(&s->texts, how);
+		in.bad |= s->texts.failed;
 		if (!in.bad && kept < max)
 			rows[kept++] = row;
 	}
@@ -519,20 +509,6 @@ int apart_source_open(struct source **source, struct apart_site *site, struct er
  * the last); the round; the state of the source; and what was done with each of its cards, with
  * the values that change slowly if all cards were looked at. */
 
-static void write_request(struct apart_source *s, const struct round *r)
-{
-	struct str *out = apart_source_begin(s, APART_ROUND);
-	wire_write_number(out, s->base.want_power);
-	wire_write_form(out, r, &wire_asked);
-	wire_write_number(out, (int64_t)s->n_at);
-	for (size_t i = 0; i < s->n_at; i++) {
-		/* A card without a place has not been seen yet. */
-		struct round_card unseen = { .want = true, .mem_bytes = UNKNOWN_BYTES };
-		bool seen = s->at[i] < r->n_cards;
-		wire_write_form(out, seen ? &r->cards[s->at[i]] : &unseen, &wire_wanted);
-	}
-}
-
 int apart_source_round(struct source *base, struct round *r, struct err *e)
 {
 	struct apart_source *s = (struct apart_source *)base;
@@ -544,7 +520,16 @@ int apart_source_round(struct source *base, struct round *r, struct err *e)
 		if (rc)
 			return rc;
 	}
-	write_request(s, r);
+	struct str *out = apart_source_begin(s, APART_ROUND);
+	wire_write_number(out, s->base.want_power);
+	wire_write_form(out, r, &wire_asked);
+	wire_write_number(out, (int64_t)s->n_at);
+	for (size_t i = 0; i < s->n_at; i++) {
+		/* A card without a place has not been seen yet. */
+		struct round_card unseen = { .want = true, .mem_bytes = UNKNOWN_BYTES };
+		bool seen = s->at[i] < r->n_cards;
+		wire_write_form(out, seen ? &r->cards[s->at[i]] : &unseen, &wire_wanted);
+	}
 	apart_site_patrol(s->site, left_us > 0 && !clock_is_virtual(r->clock) ? left_us : 0);
 	int rc = apart_site_ask(s->site, &s->request, &reply, e);
 	if (rc && !s->site->helper)

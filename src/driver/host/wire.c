@@ -237,16 +237,6 @@ static size_t count_of(const struct card_reading *r, const struct array *a)
 	return n;
 }
 
-static void write_array(struct str *out, const struct card_reading *r, const struct array *a)
-{
-	const char *items;
-	size_t n = count_of(r, a);
-	memcpy(&items, (const char *)r + a->items, sizeof(items));
-	wire_write_number(out, (int64_t)n);
-	if (n)
-		wire_write(out, items, n * a->size);
-}
-
 static unsigned parts_of(
 	const struct card_reading *r, const struct card_reading *was, unsigned fresh)
 {
@@ -276,8 +266,15 @@ static void write_card(struct str *out, const struct card_reading *r, unsigned p
 	if (parts & PART_STATE)
 		wire_write_form(out, r, &wire_state);
 	for (unsigned i = 0; i < WIRE_ARRAYS; i++)
-		if (parts & PART_ARRAYS << i)
-			write_array(out, r, &arrays[i]);
+		if (parts & PART_ARRAYS << i) {
+			const struct array *a = &arrays[i];
+			const char *items;
+			size_t n = count_of(r, a);
+			memcpy(&items, (const char *)r + a->items, sizeof(items));
+			wire_write_number(out, (int64_t)n);
+			if (n)
+				wire_write(out, items, n * a->size);
+		}
 }
 
 static unsigned fresh_parts(const struct wire_fresh *fresh, size_t card)

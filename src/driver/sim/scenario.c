@@ -32,25 +32,6 @@ static int compare_seats(const void *a, const void *b)
 	return (x->process > y->process) - (x->process < y->process);
 }
 
-/* One seat for each pair of card and process that an event names; `seats` has room for all
- * events. */
-static size_t collect_seats(const struct scenario *s, struct scenario_seat *seats)
-{
-	size_t n = 0, kept = 0;
-	for (size_t i = 0; i < s->n_events; i++) {
-		const struct scenario_event *event = &s->events[i];
-		if (event->process >= 0 && event->card >= 0)
-			seats[n++] = (struct scenario_seat){ .card = (uint32_t)event->card,
-				.process = (uint32_t)event->process,
-				.next = SEAT_NONE };
-	}
-	qsort(seats, n, sizeof(*seats), compare_seats);
-	for (size_t i = 0; i < n; i++)
-		if (i == 0 || compare_seats(&seats[kept - 1], &seats[i]) != 0)
-			seats[kept++] = seats[i];
-	return kept;
-}
-
 /* Makes the seats, sets the seat of every event, chains the seats of each process, and counts
  * those of each card. */
 static int make_seats(struct scenario *s, struct err *e)
@@ -58,7 +39,20 @@ static int make_seats(struct scenario *s, struct err *e)
 	s->seats = calloc(s->n_events + 1, sizeof(*s->seats));
 	if (!s->seats)
 		return err_memory(e);
-	s->n_seats = collect_seats(s, s->seats);
+	/* One seat for each pair of card and process that an event names. */
+	size_t n = 0, kept = 0;
+	for (size_t i = 0; i < s->n_events; i++) {
+		const struct scenario_event *event = &s->events[i];
+		if (event->process >= 0 && event->card >= 0)
+			s->seats[n++] = (struct scenario_seat){ .card = (uint32_t)event->card,
+				.process = (uint32_t)event->process,
+				.next = SEAT_NONE };
+	}
+	qsort(s->seats, n, sizeof(*s->seats), compare_seats);
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || compare_seats(&s->seats[kept - 1], &s->seats[i]) != 0)
+			s->seats[kept++] = s->seats[i];
+	s->n_seats = kept;
 	for (size_t i = 0; i < s->n_events; i++) {
 		struct scenario_event *event = &s->events[i];
 		if (event->process < 0 || event->card < 0)

@@ -571,15 +571,6 @@ static int read_scenario(struct sim *sim, const struct source_options *o, struct
 	return failed ? failed : scenario_resolve(sim->scenario, NULL, e);
 }
 
-/* Samples less often: the ring has the same number of samples, each of them `period_us` long.
- */
-static void stretch(struct scenario *s, int64_t period_us)
-{
-	int64_t in_ring = s->ring_us * s->samples_per_second / s->second_us;
-	s->second_us = period_us * s->samples_per_second;
-	s->ring_us = in_ring * period_us;
-}
-
 int sim_source_open(struct source **s, const struct source_options *options, struct err *e)
 {
 	*s = NULL;
@@ -591,8 +582,14 @@ int sim_source_open(struct source **s, const struct source_options *options, str
 	bool virtual_time = clock_is_virtual(sim->clock);
 	sim->origin_us = virtual_time ? VIRTUAL_ORIGIN_US : clock_now(sim->clock).boot_us;
 	int failed = read_scenario(sim, options, e);
-	if (!failed && options->sample_period_us)
-		stretch(sim->scenario, options->sample_period_us);
+	if (!failed && options->sample_period_us) {
+		/* Samples less often: the ring keeps its number of samples. */
+		int64_t in_ring = sim->scenario->ring_us * sim->scenario->samples_per_second /
+				  sim->scenario->second_us;
+		sim->scenario->second_us =
+			options->sample_period_us * sim->scenario->samples_per_second;
+		sim->scenario->ring_us = in_ring * options->sample_period_us;
+	}
 	failed = failed ? failed : play_open(&sim->play, sim->scenario, virtual_time, e);
 	if (!failed && !make_cards(sim))
 		failed = err_memory(e);
