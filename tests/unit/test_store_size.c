@@ -29,8 +29,6 @@ static void test_a_year_fits(void **state)
 	struct world *w = *state;
 	const int days = plays_all() ? ALL_DAYS : DAYS;
 	const double most_bytes = days < SURE_DAYS ? 31.9e6 : 31e6;
-	if (days == 0)
-		skip();
 	struct err e = { 0 };
 	struct store *s = NULL;
 	struct lab_year lab = { .cards = 12,
@@ -76,6 +74,10 @@ static void test_a_year_fits(void **state)
 
 int main(void)
 {
+	if (!plays_all() && DAYS == 0) {
+		puts("1..0 # SKIP sanitizers"); /* cmocka's own word for it is "not ok" */
+		return 0;
+	}
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(test_a_year_fits),
 	};
