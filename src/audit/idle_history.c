@@ -2,6 +2,7 @@
  * the functions that read their slots, and decides how time without readings counts. */
 #include "audit/idle_history.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,9 +80,14 @@ static int read_cards(struct idle_history *h, struct err *e)
 	return rc;
 }
 
+/* A brief reading looks this far back from the last tick, and one interval more. */
+#define LATELY_MS INT64_C(60000)
+
 int64_t idle_history_first_ms(const struct idle_history *h)
 {
 	int64_t first = h->present ? INT64_MAX : h->since_ms;
+	if (h->brief)
+		return h->last_tick_ms - h->interval_ms - LATELY_MS;
 	for (size_t i = 0; i < h->n_processes; i++)
 		first = clock_earlier(first, h->processes[i].first_ms);
 	return first;
@@ -256,16 +262,31 @@ static int read_sessions(struct idle_history *h, struct err *e)
 	return take_rows(h, rows, true, rc, e);
 }
 
+/* For a brief reading: the processes with a recent slot, which is faster than to look at all.
+ */
+enum { LATELY_CAP = 128 };
+static const char *write_lately(char to[LATELY_CAP], const struct idle_history *h)
+{
+	const struct slot_table *t = &slot_tables[SLOT_TABLES - 1];
+	to[0] = '\0';
+	if (h->brief)
+		snprintf(to, LATELY_CAP,
+			" AND process.id IN (SELECT process FROM %s WHERE slot >= %lld)",
+			t->holding, (long long)(idle_history_first_ms(h) / 1000 - t->seconds));
+	return to;
+}
+
 /* For the present only: reads the other processes of the sessions, which have ended. */
 static int read_ended(struct idle_history *h, struct err *e)
 {
+	char lately[LATELY_CAP];
 	sqlite3_stmt *rows = NULL;
 	if (!h->present || !h->n_processes)
 		return 0;
 	size_t held = h->n_processes;
-	int rc = sql_prepare(h->db, &rows, e, "SELECT " COLUMNS NO_CROWD AT_THE_TIME,
-		(long long)h->host, (long long)idle_history_first_ms(h),
-		(long long)h->until_ms);
+	int rc = sql_prepare(h->db, &rows, e, "SELECT " COLUMNS NO_CROWD AT_THE_TIME "%s",
+		(long long)h->host, (long long)idle_history_first_ms(h), (long long)h->until_ms,
+		write_lately(lately, h));
 	rc = take_rows(h, rows, true, rc, e);
 	for (size_t i = held; i < h->n_processes; i++)
 		h->processes[i].holds = false;
@@ -294,12 +315,14 @@ static int take_crowd(
 /* Reads which crowd rows contain short processes of the sessions. */
 static int read_crowds(struct idle_history *h, struct err *e)
 {
+	char lately[LATELY_CAP];
 	struct reading r = { 0 };
 	sqlite3_stmt *rows = NULL;
 	if (!h->n_processes)
 		return 0;
-	int rc = sql_prepare(h->db, &rows, e, "SELECT " COLUMNS CROWDS, (long long)h->host,
-		(long long)idle_history_first_ms(h), (long long)h->until_ms);
+	int rc = sql_prepare(h->db, &rows, e, "SELECT " COLUMNS CROWDS "%s", (long long)h->host,
+		(long long)idle_history_first_ms(h), (long long)h->until_ms,
+		write_lately(lately, h));
 	while (sql_next(rows, &rc, e)) {
 		rc = read_member(&r, rows, e);
 		if (rc == 0)
@@ -510,14 +533,10 @@ int idle_history_settle(struct idle_history *h, struct err *e)
 }
 int idle_history_read(struct idle_history *h, struct err *e)
 {
-	static const struct {
-		int (*read)(struct idle_history *h, struct err *e);
-		bool brief; /* this step is also done if h->brief */
-	} steps[] = { { read_run, true }, { read_cards, true }, { read_sessions, true },
-		{ idle_leases_read, true }, { read_ended, false }, { read_crowds, false },
-		{ idle_slots_read_gaps, false }, { idle_slots_read, false },
-		{ idle_leases_read_use, false }, { idle_slots_read_held, true },
-		{ idle_history_settle, true } };
+	static int (*const steps[])(struct idle_history * h, struct err * e) = { read_run,
+		read_cards, read_sessions, idle_leases_read, read_ended, read_crowds,
+		idle_slots_read_gaps, idle_slots_read, idle_leases_read_use,
+		idle_slots_read_held, idle_history_settle };
 	int rc = store_open_read_within(&h->db, h->path, h->wait_ms, e);
 	if (rc)
 		return rc;
@@ -525,8 +544,8 @@ int idle_history_read(struct idle_history *h, struct err *e)
 		idle_history_limit(h, IDLE_BELOW_USUAL);
 	sqlite3_exec(h->db, "BEGIN", NULL, NULL, NULL);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && rc == 0; i++)
-		if (i == 0 || (h->any_run && (steps[i].brief || !h->brief)))
-			rc = steps[i].read(h, e);
+		if (i == 0 || h->any_run)
+			rc = steps[i](h, e);
 	sqlite3_exec(h->db, "COMMIT", NULL, NULL, NULL);
 	return rc;
 }

@@ -333,7 +333,7 @@ static bool take_row(struct fold *fold, sqlite3_value **values)
 	} else {
 		uint32_t session = h->processes[s.process].session;
 		int64_t end_ms = end_of(h, &s);
-		ok = take_held(f, &s) && add_marks(f, &s, session, cut) &&
+		ok = (h->brief || take_held(f, &s)) && add_marks(f, &s, session, cut) &&
 		     add_unknown(
 			     f, session, end_ms, clock_earlier(unknown_ms, end_ms - s.from_ms));
 	}
@@ -364,6 +364,8 @@ static int read_stretches(struct row_fold *f, int64_t first_ms, struct err *e)
 	f->first = calloc(h->n_processes + 2, sizeof(*f->first));
 	if (!f->first)
 		return err_memory(e);
+	if (h->brief) /* only rows from before version 4 need them */
+		return 0;
 	int rc = sql_prepare(h->db, &rows, e,
 		"SELECT process, gpu, begin_ms, end_ms FROM spell WHERE end_ms > %lld "
 		"UNION ALL SELECT process, gpu, begin_ms, end_ms FROM open_spell",

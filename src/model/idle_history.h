@@ -92,8 +92,8 @@ struct idle_history {
 	const char *path;
 	int wait_ms;  /* for a locked store */
 	bool present; /* sessions that hold a card now; else all with time in the window */
-	bool brief;   /* present only: skip marks and gaps, which is ten times faster but makes
-			 sessions look idle for too long */
+	bool brief;   /* present only: read only the marks and gaps of the last minutes, which
+			 is ten times faster but makes sessions look idle for too long */
 	bool leases;  /* also read leases, as sessions: a rule judges them */
 	int64_t since_ms, until_ms;
 	bool imports;	/* also read imported data, if the store has no other */

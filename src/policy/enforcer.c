@@ -74,8 +74,8 @@ static int64_t used_of(const struct enforcer *x, const struct session_facts *f)
 	return 0;
 }
 
-/* Remembers until when each session was used, as found by a full reading, and forgets all
- * other sessions. */
+/* Remembers until when each session was used, as far as is known, and forgets all other
+ * sessions. */
 static bool remember_used(struct work *w)
 {
 	struct enforcer *x = w->x;
@@ -554,7 +554,7 @@ static int act(struct work *w, const struct pass *pass)
 	int rc = records ? 0 : err_memory(w->e);
 	x->last = (struct policy_pass){ .at_ms = w->now_ms, .sessions = (int64_t)w->n_present };
 	for (size_t i = 0; i < w->n_present; i++)
-		x->last.idle += w->facts[i].idle;
+		x->last.idle += facts_is_idle(&w->facts[i]);
 	for (size_t i = 0; i < w->n && rc == 0; i++)
 		rc = make_record(w, i, &records[n++]);
 	if (rc == 0 && pass->tripped)
@@ -596,7 +596,7 @@ static int pass_over(struct work *w)
 		if (rc == 0)
 			rc = judge_all(w, &pass);
 	}
-	if (rc == 0 && !brief && !remember_used(w))
+	if (rc == 0 && !remember_used(w))
 		rc = err_memory(w->e);
 	if (rc)
 		return rc;

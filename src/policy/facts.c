@@ -136,6 +136,11 @@ void facts_at(const struct policy *p, struct session_facts *f,
 	fill_facts(f, p->history, session, spans, at_ms);
 }
 
+bool facts_is_idle(const struct session_facts *f)
+{
+	return f->idle && f->clock_ms > 0 && f->observed && !f->use_unknown;
+}
+
 const struct idle_mark *facts_last_use(
 	const struct idle_history *h, const struct session_facts *f, int64_t at_ms)
 {

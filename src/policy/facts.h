@@ -51,6 +51,9 @@ struct policy;
 void facts_at(const struct policy *p, struct session_facts *f,
 	const struct idle_session *session, struct open_spans spans, int64_t at_ms);
 
+/* Whether the session is surely idle at the moment of the facts. */
+bool facts_is_idle(const struct session_facts *f);
+
 /* Whether the span covers the moment: it has begun, and has not ended. */
 bool facts_covers(const struct idle_history *h, const struct idle_span *s, int64_t at_ms);
 

@@ -164,11 +164,35 @@ def check(cast, steps, unseen=(), late=LATE):
     assert not wrong, wrong
 
 
+def count_idle(truths, at):
+    """How many sessions gua must and may count as idle in a pass at this second, by the slots and ticks that it can know."""
+    must = may = 0
+    for truth in truths:
+        lately = truth.clocks[max(0, at - SLOT - 2 * TICK):at]
+        blind = any(begin + SLOT + TICK < at <= end for begin, end in truth.session.unknown)
+        known = not any(begin - SLOT - 2 * TICK < at < end + SLOT + 2 * TICK for begin, end in truth.session.unknown)
+        must += known and None not in lately and lately[-1] >= len(lately)
+        may += not blind and any(lately[-2 * TICK:])
+    return must, may
+
+
 def test_every_session_is_warned_and_ended_in_its_time(stage):
     play = stage(scenario(CAST, WITHOUT_FIGURES))
     play.enforce()
     first = play.record(2010)
-    first.wait(120)
+    passes = {}
+    wait_for(lambda: '"last_pass": "2026' in gua("enforce", "status", "--db", play.db, "--json",
+                                                 env={"GUA_CONFIG": play.config}).stdout)
+    while first.poll() is None:
+        status = play.gua("status")
+        if status["last_pass"] and status["sessions_holding"]:
+            passes[int(second_of(status["last_pass"]))] = status["sessions_idle"]
+    assert first.returncode == 0
+    truths = [Truth(session, RULE, 2100) for session in CAST]
+    for at, idle in passes.items():
+        must, may = count_idle(truths, at)
+        assert must <= idle <= may, (at, must, idle, may)
+    assert any(count_idle(truths, at)[1] < len(CAST) for at in passes), passes
     play.clock.advance(90)
     unseen = [(2010, 2100)]
     assert play.clock.second() >= 2100
