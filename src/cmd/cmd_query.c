@@ -11,9 +11,8 @@
 struct values {
 	struct live_values live;
 	struct filter_values filter;
-	const char *gpu, *apps, *accounted, *retired, *remapped;
-	const char *format, *loop, *loop_ms, *file;
-	bool help_gpu, help_apps, help_accounted, help_retired, help_remapped, mig, t;
+	struct query_values query;
+	bool mig, t;
 };
 
 #define AT(field) .offset = offsetof(struct values, field)
@@ -21,14 +20,9 @@ struct values {
 static const struct option_row options[] = {
 	QUERY_ROWS,
 	{ OPTION_TEXT, 0, "format", "FORMAT,...",
-		"csv[,noheader][,nounits] (default csv) or json", AT(format),
+		"csv[,noheader][,nounits] (default csv) or json", AT(query.format),
 		.words = query_formats },
-	{ OPTION_MAYBE_NEXT, 'l', "loop", "SECONDS",
-		"repeat at this interval (without a value: 5 s)", AT(loop) },
-	{ OPTION_TEXT, 0, "loop-ms", "MS", "the same in milliseconds; also -lms MS",
-		AT(loop_ms) },
-	{ OPTION_TEXT, 'f', "filename", "FILE", "write to FILE instead of standard output",
-		AT(file) },
+	QUERY_LOOP_ROWS,
 	{ OPTION_FLAG, 't', "timestamp",
 		.help = "accepted for compatibility and ignored; use the field timestamp",
 		AT(t) },
@@ -45,14 +39,13 @@ enum { DOCUMENT_LINES = 3 };
 
 static int read_query(const struct values *v, struct query *q, struct err *e)
 {
-	const char *const lists[] = { v->gpu, v->apps, v->accounted, v->retired, v->remapped };
 	const char *list = NULL;
-	for (size_t i = QUERY_GPU; i <= QUERY_REMAPPED; i++) {
-		if (list && lists[i])
+	for (size_t i = 0; i < QUERY_LISTS; i++) {
+		if (list && v->query.lists[i])
 			return err_set(e, ERR_USAGE, "only one --query-... can be given");
-		if (!lists[i])
+		if (!v->query.lists[i])
 			continue;
-		list = lists[i];
+		list = v->query.lists[i];
 		q->list = (enum query_list)i;
 	}
 	if (!list)
@@ -60,21 +53,16 @@ static int read_query(const struct values *v, struct query *q, struct err *e)
 			"give --query-gpu=FIELD,... or "
 			"--query-compute-apps=FIELD,...");
 	q->instances = v->mig;
-	int rc = v->format ? query_format(q, v->format, e) : 0;
+	int rc = v->query.format ? query_format(q, v->query.format, e) : 0;
 	return rc ? rc : query_fields(q, list, e);
 }
 
 /* Appends the lists of fields that were asked for; false: none was. */
 static bool help_fields(const struct values *v, struct str *out)
 {
-	if (v->help_gpu || v->help_apps)
-		query_help(v->help_apps ? QUERY_APPS : QUERY_GPU, out);
-	if (v->help_accounted)
-		query_help(QUERY_ACCOUNTED, out);
-	if (v->help_retired)
-		query_help(QUERY_RETIRED, out);
-	if (v->help_remapped)
-		query_help(QUERY_REMAPPED, out);
+	for (size_t i = 0; i < QUERY_LISTS; i++)
+		if (v->query.helps[i])
+			query_help((enum query_list)i, out);
 	return out->len > 0;
 }
 
@@ -104,9 +92,10 @@ static int query_all(const struct values *v, bool strict, struct err *e)
 	struct query *q = &a.query;
 	unsigned char wanted[METRIC_COUNT] = { 0 };
 	struct live_lines lines = {
-		.path = v->file, .note = true, .look = look, .context = &a
+		.path = v->query.file, .note = true, .look = look, .context = &a
 	};
-	if (read_query(v, q, e) || cmd_live_loop(v->loop, v->loop_ms, &lines.every_ms, e) ||
+	if (read_query(v, q, e) ||
+		cmd_live_loop(v->query.loop, v->query.loop_ms, &lines.every_ms, e) ||
 		filter_init(&a.filter, &v->filter, e))
 		return e->code;
 	a.filter.by_index = true;

@@ -20,11 +20,10 @@ enum { CODE_NO_GPU = 28 };
 struct values {
 	struct live_values live;
 	struct filter_values filter;
-	const char *display, *loop, *loop_ms, *file;
-	const char *gpu, *apps, *accounted, *retired, *remapped, *format;
+	struct query_values query;
+	const char *display;
 	bool list, report, all, xml, version, dtd, terse;
 	bool topology; /* topo -m */
-	bool help_gpu, help_apps, help_accounted, help_retired, help_remapped;
 };
 
 #define AT(field) .offset = offsetof(struct values, field)
@@ -46,16 +45,11 @@ static const struct option_row options[] = {
 		AT(version) },
 	QUERY_ROWS,
 	{ OPTION_TEXT, 0, "format", "FORMAT,...", "of --query-...: csv[,noheader][,nounits]",
-		AT(format), .words = query_formats },
+		AT(query.format), .words = query_formats },
 	QUERY_HELP_ROWS,
 	{ OPTION_LIST, 'i', "id", "CARD,...", "only these cards: index, UUID or PCI address",
 		AT(filter.ids) },
-	{ OPTION_MAYBE_NEXT, 'l', "loop", "SECONDS",
-		"repeat at this interval (without a value: 5 s)", AT(loop) },
-	{ OPTION_TEXT, 0, "loop-ms", "MS", "the same in milliseconds; also -lms MS",
-		AT(loop_ms) },
-	{ OPTION_TEXT, 'f', "filename", "FILE", "write to FILE instead of standard output",
-		AT(file) },
+	QUERY_LOOP_ROWS,
 	LIVE_ROWS(struct values, live),
 	{ 0 },
 };
@@ -224,10 +218,9 @@ static int monitor(const struct command *self, struct arguments *w)
 /* The fields that a --query-... asks for; NULL: the values ask for no query. */
 static const char *query_of(const struct values *v, struct query *q)
 {
-	const char *const lists[] = { v->gpu, v->apps, v->accounted, v->retired, v->remapped };
 	for (q->list = QUERY_GPU; q->list <= QUERY_REMAPPED; q->list++)
-		if (lists[q->list])
-			return lists[q->list];
+		if (v->query.lists[q->list])
+			return v->query.lists[q->list];
 	return NULL;
 }
 
@@ -286,9 +279,9 @@ static int look(struct live_session *s, void *context, struct str *out, struct e
 static const char *wrong_together(const struct values *v)
 {
 	bool report = v->report || v->all;
-	if (v->list && (report || v->xml || v->display || v->format))
+	if (v->list && (report || v->xml || v->display || v->query.format))
 		return "-L cannot be combined with -q, -x, -d or --format";
-	if (v->format)
+	if (v->query.format)
 		return "--format is for --query-gpu and the other queries";
 	if (v->display && v->xml)
 		return "-d cannot be combined with -x: XML has all sections";
@@ -299,14 +292,14 @@ static const char *wrong_together(const struct values *v)
 static int show_as(const struct values *v, int *status, struct err *e)
 {
 	struct show show = { .v = v };
-	struct live_lines lines = { .path = v->file, .look = look, .context = &show };
+	struct live_lines lines = { .path = v->query.file, .look = look, .context = &show };
 	unsigned char wanted[METRIC_COUNT] = { 0 };
 	struct live_values live = v->live;
 	bool report = v->report || v->all || v->xml;
 	const char *wrong = wrong_together(v);
 	if (wrong)
 		return err_set(e, ERR_USAGE, "%s", wrong);
-	if (cmd_live_loop(v->loop, v->loop_ms, &lines.every_ms, e) ||
+	if (cmd_live_loop(v->query.loop, v->query.loop_ms, &lines.every_ms, e) ||
 		(v->display && smi_report_sections(v->display, &show.sections, e)) ||
 		filter_init(&show.filter, &v->filter, e))
 		return e->code;
@@ -350,9 +343,9 @@ static int run_with(const struct command *self, int argc, char **argv, struct ar
 	own.fail = fail;
 	if (cmd_options_only(&own, argc, argv, &v, &status))
 		return status;
-	if (v.gpu || v.apps || v.accounted || v.retired || v.remapped || v.help_gpu ||
-		v.help_apps || v.help_accounted || v.help_retired || v.help_remapped)
-		return query(self, &v, w);
+	for (size_t i = 0; i < QUERY_LISTS; i++)
+		if (v.query.lists[i] || v.query.helps[i])
+			return query(self, &v, w);
 	if (show_as(&v, &status, &e) == 0)
 		return status;
 	bool none = e.code == ERR_NOTHING || (e.code == ERR_WORLD && e.number == CODE_NO_GPU);

@@ -16,6 +16,7 @@ enum { QUERY_FIELDS_MAX = 512 };
 
 /* What is listed: cards, or another of the lists of nvidia-smi. */
 enum query_list { QUERY_GPU, QUERY_APPS, QUERY_ACCOUNTED, QUERY_RETIRED, QUERY_REMAPPED };
+enum { QUERY_LISTS = QUERY_REMAPPED + 1 };
 
 struct query {
 	enum query_list list;

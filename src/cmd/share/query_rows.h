@@ -1,40 +1,53 @@
-/* The options of `gua query` and `gua smi` that choose a query and list its fields. AT(field)
- * is the offset in the values of the command. */
+/* The options of a query, which gua query and gua smi share. A command has a struct
+ * query_values `query` among its values, and AT() is the offset of a member there. */
 #pragma once
 
 #include "base/options.h"
 #include "view/query.h"
 
-#define QUERY_ROWS                                                                             \
-	{ OPTION_TEXT, 0, "query-gpu", "FIELD,...", "one line per card with these fields",     \
-		AT(gpu), .words = query_gpu_fields },                                          \
-		{ OPTION_TEXT, 0, "query-compute-apps", "FIELD,...",                           \
-			"one line per compute process with these fields", AT(apps),            \
-			.words = query_list_app_fields },                                      \
-		{ OPTION_TEXT, 0, "query-accounted-apps", "FIELD,...",                         \
-			"one line per process that accounting mode knows", AT(accounted),      \
-			.words = query_list_accounted_fields },                                \
-		{ OPTION_TEXT, 0, "query-retired-pages", "FIELD,...",                          \
-			"one line per memory page that was given up", AT(retired),             \
-			.words = query_list_retired_fields },                                  \
-	{                                                                                      \
-		OPTION_TEXT, 0, "query-remapped-rows", "FIELD,...",                            \
-			"one line per card about memory rows that were replaced",              \
-			AT(remapped), .words = query_list_remapped_fields                      \
-	}
+struct query_values {
+	const char *lists[QUERY_LISTS]; /* the fields of each; NULL: not asked for */
+	bool helps[QUERY_LISTS];	/* --help-query-... */
+	const char *format, *loop, *loop_ms, *file;
+};
 
-#define QUERY_HELP_ROWS                                                                        \
-	{ OPTION_FLAG, 0, "help-query-gpu", .help = "list the fields of --query-gpu",          \
-		AT(help_gpu) },                                                                \
-		{ OPTION_FLAG, 0, "help-query-compute-apps",                                   \
-			.help = "list the fields of --query-compute-apps", AT(help_apps) },    \
-		{ OPTION_FLAG, 0, "help-query-accounted-apps",                                 \
-			.help = "list the fields of --query-accounted-apps",                   \
-			AT(help_accounted) },                                                  \
-		{ OPTION_FLAG, 0, "help-query-retired-pages",                                  \
-			.help = "list the fields of --query-retired-pages",                    \
-			AT(help_retired) },                                                    \
+#define QUERY_ROW(list, name, what, fields)                                                    \
 	{                                                                                      \
-		OPTION_FLAG, 0, "help-query-remapped-rows",                                    \
-			.help = "list the fields of --query-remapped-rows", AT(help_remapped)  \
+		OPTION_TEXT, 0, "query-" name, "FIELD,...", what, AT(query.lists[list]),       \
+			.words = (fields)                                                      \
+	}
+#define QUERY_ROWS                                                                             \
+	QUERY_ROW(QUERY_GPU, "gpu", "one line per card with these fields", query_gpu_fields),  \
+		QUERY_ROW(QUERY_APPS, "compute-apps",                                          \
+			"one line per compute process with these fields",                      \
+			query_list_app_fields),                                                \
+		QUERY_ROW(QUERY_ACCOUNTED, "accounted-apps",                                   \
+			"one line per process that accounting mode knows",                     \
+			query_list_accounted_fields),                                          \
+		QUERY_ROW(QUERY_RETIRED, "retired-pages",                                      \
+			"one line per memory page that was given up",                          \
+			query_list_retired_fields),                                            \
+		QUERY_ROW(QUERY_REMAPPED, "remapped-rows",                                     \
+			"one line per card about memory rows that were replaced",              \
+			query_list_remapped_fields)
+
+#define QUERY_HELP_ROW(list, name)                                                             \
+	{                                                                                      \
+		OPTION_FLAG, 0, "help-query-" name,                                            \
+			.help = "list the fields of --query-" name, AT(query.helps[list])      \
+	}
+#define QUERY_HELP_ROWS                                                                        \
+	QUERY_HELP_ROW(QUERY_GPU, "gpu"), QUERY_HELP_ROW(QUERY_APPS, "compute-apps"),          \
+		QUERY_HELP_ROW(QUERY_ACCOUNTED, "accounted-apps"),                             \
+		QUERY_HELP_ROW(QUERY_RETIRED, "retired-pages"),                                \
+		QUERY_HELP_ROW(QUERY_REMAPPED, "remapped-rows")
+
+#define QUERY_LOOP_ROWS                                                                        \
+	{ OPTION_MAYBE_NEXT, 'l', "loop", "SECONDS",                                           \
+		"repeat at this interval (without a value: 5 s)", AT(query.loop) },            \
+		{ OPTION_TEXT, 0, "loop-ms", "MS", "the same in milliseconds; also -lms MS",   \
+			AT(query.loop_ms) },                                                   \
+	{                                                                                      \
+		OPTION_TEXT, 'f', "filename", "FILE",                                          \
+			"write to FILE instead of standard output", AT(query.file)             \
 	}
