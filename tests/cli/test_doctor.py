@@ -210,7 +210,7 @@ def test_hidepid_as_somebody_else(host, doctor, tmp_path):
     root = host(hidepid=",hidepid=2")
     tmp_path.chmod(0o777)
     for folder in tmp_path.parents:  # pytest's own folders, which are one more with several workers
-        if folder.name.startswith(("pytest-", "popen-")):
+        if folder.name.startswith(("pytest-", "worker")):
             folder.chmod(0o755)
     umask = os.umask(0)
     try:

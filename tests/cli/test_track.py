@@ -600,7 +600,7 @@ def test_a_request_that_comes_twice_is_one(tmp_path):
 
 
 def test_a_killed_command_leaves_a_report(tmp_path):
-    run = Running(tmp_path, "sh", "-c", "echo ready; sleep 30")
+    run = Running(tmp_path, "sh", "-c", "echo ready; exec sleep 30")
     children = subprocess.run(["pgrep", "-P", str(run.child.pid)], capture_output=True, text=True).stdout.split()
     os.kill(int(children[0]), signal.SIGKILL)
     status, result = run.finish()
@@ -694,7 +694,7 @@ def test_following_a_process_until_it_ends(tmp_path, sleeper):
 def test_children_that_sleep_use_no_cpu(tmp_path):
     """Their use is what the tree used less what the main process used, and the errors of that do not become use."""
     busy = "while True: sum(range(10000))"
-    idle = "sum(range(10**6)); open('ready', 'w').close(); import time; time.sleep(600)"
+    idle = "import time; sum(range(10**6)); open('ready', 'w').close(); time.sleep(600)"
     tree = f"import subprocess, sys\nchild = subprocess.Popen([sys.executable, '-c', {idle!r}])\n{busy}"
     with subprocess.Popen([PYTHON, "-c", tree], cwd=tmp_path, start_new_session=True) as main:
         wait_for((tmp_path / "ready").exists)
