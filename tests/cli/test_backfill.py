@@ -201,7 +201,7 @@ def test_the_dashboard_has_what_grafana_requires():
 def plain(expression):
     """A query as Grafana sends it: its variables replaced."""
     for name, value in (("$__range_s", "14400"), ("$__range", "4h"), ("$__rate_interval", "5m"), ("$cluster", ".*"),
-                        ("$instance", ".*")):
+                        ("$instance", ".*"), ("$namespace", ".*")):
         expression = expression.replace(name, value)
     return expression
 
