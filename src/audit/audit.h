@@ -1,7 +1,6 @@
 /* Makes an audit: from stores, or step by step for another engine. Each table of a store is
  * read once, in order, and summed in C. */
-#ifndef GUA_AUDIT_AUDIT_H
-#define GUA_AUDIT_AUDIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -190,5 +189,3 @@ bool restriction_next(
 	"(SELECT host FROM gpu WHERE gpu.id = o.gpu) AND source <> 'import' "                  \
 	"ORDER BY id DESC LIMIT 1) AND NOT EXISTS (SELECT 1 FROM spell AS s "                  \
 	"WHERE s.end_ms = o.end_ms AND s.gpu = o.gpu AND s.process = o.process)"
-
-#endif

@@ -1,7 +1,6 @@
 /* What every engine adds time to: users, breakdowns, the hours of the week and the days. Only
  * for audit/ and fleet/. */
-#ifndef GUA_AUDIT_ENGINE_H
-#define GUA_AUDIT_ENGINE_H
+#pragma once
 
 #include "base/idmap.h"
 #include "base/names.h"
@@ -106,5 +105,3 @@ void hours_clear_columns(struct audit_columns *c, size_t n_cards);
 /* Adds `ms` of `state` on a card in the slot that starts there (unix seconds). */
 void hours_add_column(
 	struct audit_columns *c, uint32_t card, int64_t slot, int state, int64_t ms);
-
-#endif

@@ -2,8 +2,7 @@
  * store after the other in several threads, reads a part of it there, and adds what was read to
  * the audit in the order of the stores. Functions named _read may run in any thread. Functions
  * named _add take what was read, or read the store themselves. Only for audit/ and fleet/. */
-#ifndef GUA_AUDIT_GATHER_H
-#define GUA_AUDIT_GATHER_H
+#pragma once
 
 #include <sqlite3.h>
 
@@ -265,5 +264,3 @@ int restriction_take_owner(const struct gather *g, struct gather_file *file, con
 /* A condition to append to a query of holdings: " AND wanted(process)", or nothing. An SQL
  * function skips a row before its sums are decoded. */
 const char *restriction_sql(const struct gather *g);
-
-#endif

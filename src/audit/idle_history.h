@@ -1,6 +1,5 @@
 /* Reads what the store knows about the idle time of sessions (model/idle_history.h). */
-#ifndef GUA_AUDIT_IDLE_HISTORY_H
-#define GUA_AUDIT_IDLE_HISTORY_H
+#pragma once
 
 #include "base/err.h"
 #include "model/idle_history.h"
@@ -28,5 +27,3 @@ int idle_leases_read_use(struct idle_history *h, struct err *e);
 int64_t idle_history_first_ms(const struct idle_history *h);
 /* Sorts the gaps and joins those of a card that touch. */
 void idle_history_join_gaps(struct idle_history *h);
-
-#endif

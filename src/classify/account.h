@@ -4,8 +4,7 @@
  * accounted at drains, when the holders up to then are known. Moments are
  * rounded to milliseconds, and lengths are differences of moments, so sums are exact: what is
  * accounted between two moments always adds up to the time between them. */
-#ifndef GUA_CLASSIFY_ACCOUNT_H
-#define GUA_CLASSIFY_ACCOUNT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -166,5 +165,3 @@ void account_leased(struct account *a, struct account_scene *on);
 /* There is no reading: accounts up to `to_ms` as unobserved, except for the period of a sample
  * that waits. */
 void account_blind(struct account *a, int64_t to_ms, struct account_scene *on);
-
-#endif

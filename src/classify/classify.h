@@ -1,7 +1,6 @@
 /* Pure functions that find the state of a card, of a user on it, and of a process from a
  * sample. gua(1), DEFINITIONS, defines the three levels, each by its own facts. */
-#ifndef GUA_CLASSIFY_CLASSIFY_H
-#define GUA_CLASSIFY_CLASSIFY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -133,5 +132,3 @@ void classify_moment(
 
 /* Returns the state of a holder; `when_active` is its state on an active card. */
 enum holder_state classify_holder(enum card_state card, enum holder_state when_active);
-
-#endif

@@ -3,8 +3,7 @@
  * card, the driver and the libraries that a program loads. Processes with nothing else have
  * about the same, smallest size, so the floor of a model is the smallest size that was seen on
  * it. */
-#ifndef GUA_CLASSIFY_CONTEXT_H
-#define GUA_CLASSIFY_CONTEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ bool context_may_be(int64_t bytes);
  * is wrong if a small job was run again and again and no process ever had only a context. An
  * MPS client has no context of its own. */
 enum context context_judge(unsigned kind, int64_t bytes, int64_t floor);
-
-#endif

@@ -2,8 +2,7 @@
  * use begins or ends within a period, the sample is less than the level of the use: this module
  * finds how much of the period was use, and where. The same holds for all that a driver reports
  * as a mean: utilisation, the use of a process, GPM counters. */
-#ifndef GUA_CLASSIFY_COVER_H
-#define GUA_CLASSIFY_COVER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -32,5 +31,3 @@ struct cover cover_of(const double around[2 * COVER_BESIDE + 1], double active_p
  * `level_pct` covers enough of its period, so that a stretch of use seems longer than it is.
  * Returns by how much, as a part of a period. */
 double cover_excess(double level_pct, double active_pct);
-
-#endif

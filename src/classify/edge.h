@@ -1,6 +1,5 @@
 /* A moment that is known only to lie between two others. */
-#ifndef GUA_CLASSIFY_EDGE_H
-#define GUA_CLASSIFY_EDGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ struct edge {
 struct edge edge_exactly(int64_t at_ms);
 /* A moment between the two: the middle counts. */
 struct edge edge_between(int64_t lo_ms, int64_t hi_ms);
-
-#endif

@@ -1,7 +1,6 @@
 /* Energy by state: the growth of a card's energy counter between two readings is divided over
  * the states that the card was in between them. */
-#ifndef GUA_CLASSIFY_ENERGY_H
-#define GUA_CLASSIFY_ENERGY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,5 +70,3 @@ bool energy_is_metered(const struct energy_split *s, int64_t at_ms);
 int64_t energy_next_ms(const struct energy_split *s, int64_t at_ms);
 /* Whether readings were lost since the last call, so that some energy stays unknown. */
 bool energy_was_broken(struct energy_split *s);
-
-#endif

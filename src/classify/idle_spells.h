@@ -4,8 +4,7 @@
  * that is on the card. Time that is not handed over was not observed: it neither ends a stretch
  * nor counts as idle. A stretch ends at the last moment at which it was seen idle, so a process
  * that is active, or gone, after a gap ended its stretch before the gap. */
-#ifndef GUA_CLASSIFY_SPELL_H
-#define GUA_CLASSIFY_SPELL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,5 +78,3 @@ void idle_spells_end_all(struct spells *s, enum spell_end how);
 /* Everything in open and ended was stored. A spell that ended is kept until the next call,
  * because its last energy and how it ended may become known later. */
 void idle_spells_stored(struct spells *s);
-
-#endif

@@ -3,8 +3,7 @@
  * stay here, up to a limit: when there are too many slots they are folded into hours, which
  * keeps every sum and loses only resolution. Time that does not fit even then is counted in
  * dropped_ms. */
-#ifndef GUA_CLASSIFY_LEDGER_H
-#define GUA_CLASSIFY_LEDGER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ int64_t ledger_slot(const struct ledger *l, int64_t at_ms);
 const struct usage_sum *ledger_usage_rows(const struct ledger *l, size_t *n);
 const struct holding_sum *ledger_holding_rows(const struct ledger *l, size_t *n);
 const struct lease_sum *ledger_leased_rows(const struct ledger *l, size_t *n);
-
-#endif

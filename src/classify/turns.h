@@ -2,8 +2,7 @@
  * as one mean since a moment; asked again for later moments of a drain, it shows how much the
  * process used in each part of the drain. Within a part, cover.h says where use begins or
  * ends. */
-#ifndef GUA_CLASSIFY_TURNS_H
-#define GUA_CLASSIFY_TURNS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ struct turn turns_in_part(const struct turn_parts *parts, const double *pct,
 /* Finds the time from the first use within the parts to the last. */
 struct turn turns_in_all(const struct turn_parts *parts, const double *pct,
 	const double before[COVER_BESIDE], double active_pct);
-
-#endif

@@ -1,8 +1,7 @@
 /* An HTTP client of a Prometheus-compatible engine: sends queries, a few at a time, and
  * feeds the answers to their readers as they arrive. Only client.c uses libcurl. It follows
  * no redirect, so that credentials and queries reach only the host that the user named. */
-#ifndef GUA_FLEET_CLIENT_H
-#define GUA_FLEET_CLIENT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -60,5 +59,3 @@ size_t client_warnings(const struct client *c, const char *const **texts);
 size_t client_not_finite(const struct client *c);
 /* "http://host:9090/prefix", safe for a terminal. */
 const char *client_url(const struct client *c);
-
-#endif

@@ -1,7 +1,6 @@
 /* Reads an answer of the HTTP API of a Prometheus-compatible engine as it arrives, and
  * passes on each sample. Only the labels of a series are kept. */
-#ifndef GUA_FLEET_ANSWER_H
-#define GUA_FLEET_ANSWER_H
+#pragma once
 
 #include "fleet/stream.h"
 
@@ -53,5 +52,3 @@ void engine_answer_start(struct engine_answer *a);
 int engine_answer_feed(struct engine_answer *a, const char *bytes, size_t len, struct err *e);
 int engine_answer_end(struct engine_answer *a, struct err *e);
 void engine_answer_finish(struct engine_answer *a);
-
-#endif

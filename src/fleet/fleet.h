@@ -1,7 +1,6 @@
 /* A fleet: the hosts whose metrics a Prometheus-compatible engine stores. Builds the queries
  * for its families of metrics, and sends them in batches. The formulas are in gua-fleet(7). */
-#ifndef GUA_FLEET_FLEET_H
-#define GUA_FLEET_FLEET_H
+#pragma once
 
 #include "base/arena.h"
 #include "fleet/client.h"
@@ -76,5 +75,3 @@ struct client_request *fleet_query(struct batch *b, const struct str *query, dou
 /* Sends all, and empties the batch. */
 int fleet_run(struct batch *b, struct err *e);
 void fleet_finish_batch(struct batch *b);
-
-#endif

@@ -1,8 +1,7 @@
 /* Hosts whose stores are fetched with the user's own ssh, for a report without an engine:
  * each runs `gua export --format store`, several at a time, within a deadline and a size
  * limit. What they send is kept in a directory of the caller and is not trusted. */
-#ifndef GUA_FLEET_REMOTES_H
-#define GUA_FLEET_REMOTES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ int remotes_read(struct remotes *r, const char *text, struct err *e);
  * be tried. */
 int remotes_fetch(struct remotes *r, const struct remotes_wish *w, struct err *e);
 void remotes_finish(struct remotes *r);
-
-#endif

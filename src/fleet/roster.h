@@ -1,6 +1,5 @@
 /* The state of each host of a fleet now: what `gua fleet status` shows. */
-#ifndef GUA_FLEET_ROSTER_H
-#define GUA_FLEET_ROSTER_H
+#pragma once
 
 #include "base/names.h"
 #include "fleet/fleet.h"
@@ -69,5 +68,3 @@ struct roster_style {
 void roster_text(struct str *out, const struct roster *r, const struct fleet *f,
 	const struct roster_style *style);
 void roster_json(struct str *out, const struct roster *r, const struct fleet *f);
-
-#endif

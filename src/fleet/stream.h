@@ -1,8 +1,7 @@
 /* Reads JSON as it arrives, in pieces of any size, and reports each token: an answer of a
  * fleet engine can be larger than memory. Strict (RFC 8259), with limits for nesting and the
  * length of a token. */
-#ifndef GUA_FLEET_STREAM_H
-#define GUA_FLEET_STREAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ int stream_feed(struct stream *s, const char *bytes, size_t len, struct err *e);
 /* Ends the text. ERR_WORLD: it is incomplete. */
 int stream_end(struct stream *s, struct err *e);
 void stream_finish(struct stream *s);
-
-#endif

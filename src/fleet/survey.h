@@ -1,8 +1,7 @@
 /* A survey: the engine's answers about one window of a fleet, and the audit made from them.
  * Two snapshots of the counters, at both edges, are enough for most series; the others
  * (hosts that came or went, lost stores) are queried one by one: see gua-fleet(7). */
-#ifndef GUA_FLEET_SURVEY_H
-#define GUA_FLEET_SURVEY_H
+#pragma once
 
 #include "fleet/fleet_fill.h"
 
@@ -173,5 +172,3 @@ void survey_hours_settle(struct survey *s, const struct meters *m);
 /* Reads the hours and days of the users that the audit is restricted to, instead of those of
  * the cards. */
 int survey_hours_of_users(struct survey *s, struct err *e);
-
-#endif

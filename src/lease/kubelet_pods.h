@@ -1,7 +1,6 @@
 /* The pods that have cards, from the kubelet's answer to PodResourcesLister.List, a message of
  * protocol buffers. Only the fields that are needed are read; others are skipped. */
-#ifndef GUA_LEASE_KUBELET_PODS_H
-#define GUA_LEASE_KUBELET_PODS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ struct kubelet_pods {
 /* ERR_WORLD: it is not such an answer. */
 int kubelet_pods_decode(
 	const struct kubelet_pods *k, const char *bytes, size_t len, struct err *e);
-
-#endif

@@ -3,8 +3,7 @@
  * Nobody but root and those to whom root gave a directory can make a lease: links are not
  * followed, and files and directories that others own or may write to are left out. Nothing
  * here blocks. */
-#ifndef GUA_LEASE_LEASE_DIR_H
-#define GUA_LEASE_LEASE_DIR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ size_t lease_dir_hidden(const struct lease_dir *d);
 const char *lease_dir_problems(const struct lease_dir *d);
 /* Why a number does not say which card is meant, as a sentence; NULL: it does. */
 const char *lease_dir_numbering_problem(struct lease_dir *d);
-
-#endif

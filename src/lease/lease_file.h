@@ -1,7 +1,6 @@
 /* A lease as a file: gua-lease(5). Pure functions of bytes; lease/lease_dir.h reads the files.
  */
-#ifndef GUA_LEASE_LEASE_FILE_H
-#define GUA_LEASE_LEASE_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ bool lease_file_name(char name[LEASE_FILE_NAME_CAP], const char *id);
 /* Takes the next card from a list with commas; what is not the name of a card is skipped. One
  * of several parts of a card ("GPU-...::2") is that card. False at the end. */
 bool lease_file_card(const char **list, char card[UUID_CAP]);
-
-#endif

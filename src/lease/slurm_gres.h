@@ -1,6 +1,5 @@
 /* Slurm's words for the cards of a job: lists of hosts, and generic resources (GRES). */
-#ifndef GUA_LEASE_SLURM_GRES_H
-#define GUA_LEASE_SLURM_GRES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ void slurm_gres_add(struct slurm_gres *g, const char *text);
 /* The place of a host in a list of hosts, "dgx-[40,48-50],login": from 0; -1: it is not there.
  */
 long slurm_gres_host(const char *list, const char *host);
-
-#endif

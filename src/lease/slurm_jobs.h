@@ -2,8 +2,7 @@
  * as text. A user chooses the name of a job and the paths in its text, and may have written
  * other fields into them: only JSON tells them apart among several jobs. In the text of one job
  * what stands behind such a path is not read, and a job with a field twice is left out. */
-#ifndef GUA_LEASE_SLURM_JOBS_H
-#define GUA_LEASE_SLURM_JOBS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -25,5 +24,3 @@ int slurm_jobs_json(const struct slurm_jobs *j, char *bytes, size_t len, struct 
 /* Reads that of `scontrol -d show job ID`. */
 int slurm_jobs_text(
 	const struct slurm_jobs *j, const char *id, char *bytes, size_t len, struct err *e);
-
-#endif

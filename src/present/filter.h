@@ -2,8 +2,7 @@
  * They mean the same in every view. Of the values of one option, one must match; all given
  * options must match. --id and --state select cards. --compute selects processes. The others
  * select processes and the cards that have such a process. */
-#ifndef GUA_PRESENT_FILTER_H
-#define GUA_PRESENT_FILTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,5 +75,3 @@ bool filter_has_process(const struct filter *f);
 /* Whether a card matches these three: it has a process that matches, or none of them was given.
  */
 bool filter_on_card(const struct filter *f, const struct present *now, size_t card);
-
-#endif

@@ -1,8 +1,7 @@
 /* The table of holders: each column once, for gua who, gua top, pages, JSON and CSV. A new
  * column is a row in holders.c. Code that shows a column in a special way, as a link or in a
  * colour, recognises it by its look. */
-#ifndef GUA_PRESENT_HOLDERS_H
-#define GUA_PRESENT_HOLDERS_H
+#pragma once
 
 #include "model/present.h"
 #include "model/table.h"
@@ -69,5 +68,3 @@ const struct holder_column *holders_sort(const char *word);
 /* Longest idle first, then those whose use is unknown, then active ones; a smaller key comes
  * first. */
 int64_t holders_idle_order(const struct present_process *p);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the store knows about the present: which process holds which card since when, when it
  * was last active, and since when each card has been in its state. For the live views. */
-#ifndef GUA_PRESENT_LAST_RUN_H
-#define GUA_PRESENT_LAST_RUN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,5 +76,3 @@ struct last_run_ask {
  * rows. */
 int last_run_states_since(
 	struct last_run *n, struct last_run_ask *asks, size_t n_asks, struct err *e);
-
-#endif

@@ -3,8 +3,7 @@
  * else from the readings of this view. The driver is asked by another process
  * (driver/host/apart.h), and a thread waits for it (driver/host/worker.h), so that a driver
  * that hangs delays the view only until a deadline. */
-#ifndef GUA_PRESENT_LIVE_H
-#define GUA_PRESENT_LIVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -84,5 +83,3 @@ bool live_recent_process(const struct live *l, size_t card, const struct process
 	const struct past_minutes *minutes);
 /* The reader of this view, for other processes; the caller must not close it. */
 struct reader *live_reader(struct live *l);
-
-#endif

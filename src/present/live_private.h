@@ -1,6 +1,5 @@
 /* The inside of a live view, shared by the live*.c files. */
-#ifndef GUA_PRESENT_PRIVATE_H
-#define GUA_PRESENT_PRIVATE_H
+#pragma once
 
 #include "base/clock.h"
 #include "driver/host/lives.h"
@@ -103,5 +102,3 @@ void live_process_finish_list(struct live_list *list);
 void live_judge_states(struct live *l);
 /* Since when they are in it, and the states of their holders. */
 void live_judge(struct live *l);
-
-#endif

@@ -1,8 +1,7 @@
 /* The past, from the store, for a live view: since when cards and processes are in their state,
  * the size of a bare context, and the thresholds of active and held. It answers questions and
  * does not depend on the view. Zero-initialise, then set `db`. */
-#ifndef GUA_PRESENT_PAST_H
-#define GUA_PRESENT_PAST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,5 +78,3 @@ int past_card_minutes(struct sqlite3 *db, const char *uuid, const struct past_mi
  * else 0. */
 int past_process_minutes(struct sqlite3 *db, const char *uuid, const struct process_id *id,
 	const struct past_minutes *minutes);
-
-#endif

@@ -1,7 +1,6 @@
 /* Fills the present from stores alone: the cards of a host at its recorder's last tick, and the
  * processes that held them. For pages and programs that must not ask the driver. */
-#ifndef GUA_PRESENT_PRESENT_STORE_H
-#define GUA_PRESENT_PRESENT_STORE_H
+#pragma once
 
 #include "base/err.h"
 #include "model/card.h"
@@ -38,5 +37,3 @@ struct store_cards {
 int present_store_cards(struct store_cards *c, struct sqlite3 *db, struct err *e);
 /* Does nothing if *c is zero. */
 void present_store_cards_free(struct store_cards *c);
-
-#endif

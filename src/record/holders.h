@@ -1,8 +1,7 @@
 /* The holders of a card: makes stretches of time, in which a process held one amount of memory,
  * from successive process lists. The moment at which a process came or went lies between two
  * lists; each end of a stretch stores how exactly it is known (struct edge). */
-#ifndef GUA_RECORD_HOLDERS_H
-#define GUA_RECORD_HOLDERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ void holders_drop(struct holders *h, int64_t covered_ms);
 void holders_restart(struct holders *h);
 /* Whether the stretch continues. */
 bool holders_is_open(const struct holder *h);
-
-#endif

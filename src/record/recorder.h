@@ -1,7 +1,6 @@
 /* The recorder: drains, ticks, and continues when the driver, the store or the clock fails. It
  * has no network code. */
-#ifndef GUA_RECORD_RECORDER_H
-#define GUA_RECORD_RECORDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ struct recorder_options {
 
 /* Runs until a stop is requested. 0: ended as requested. */
 int recorder_run(const struct recorder_options *o, struct err *e);
-
-#endif

@@ -4,8 +4,7 @@
  * process does changes when the next glance is: an exit that is noticed at once would set the
  * phase of the glances after it. Times are microseconds of the boot
  * clock. */
-#ifndef GUA_RECORD_SCHEDULE_H
-#define GUA_RECORD_SCHEDULE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,5 +56,3 @@ void schedule_tick(struct schedule *s, int64_t now_us);
 
 /* How long to wait before the next try, after a wait of `before_us` (0: the first). */
 int64_t schedule_wait(int64_t before_us, int64_t most_us);
-
-#endif

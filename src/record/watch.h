@@ -1,8 +1,7 @@
 /* What the recorder knows between two ticks: cards, holders, accounts, and the sums and events
  * that wait for the store. The caller passes in the time and the readings; this module reads
  * nothing itself. */
-#ifndef GUA_RECORD_WATCH_H
-#define GUA_RECORD_WATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -142,5 +141,3 @@ void watch_unstored(struct watch *w);
 
 /* The holders of card `i`, for its account. */
 struct account_scene watch_scene(struct watch *w, size_t i);
-
-#endif

@@ -1,6 +1,5 @@
 /* The readings of each card that a tick hands to the store, for pages and exporters. */
-#ifndef GUA_RECORD_WATCH_NOW_H
-#define GUA_RECORD_WATCH_NOW_H
+#pragma once
 
 #include "record/watch.h"
 
@@ -14,5 +13,3 @@ void watch_now_take(struct watched *card, const struct card_reading *r,
 /* Fills in the readings of all cards of the tick, whose sums must be filled in already. What
  * was not read since the last tick is unknown. */
 void watch_now_tick(struct watch *w, const struct tick *t);
-
-#endif

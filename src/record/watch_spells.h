@@ -1,7 +1,6 @@
 /* The idle stretches of the watched cards. Each account finds those of its card; a tick has all
  * of them. */
-#ifndef GUA_RECORD_WATCH_SPELLS_H
-#define GUA_RECORD_WATCH_SPELLS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ void watch_spells_resume(struct watch *w, size_t i, size_t n);
 int watch_spells_tick(struct watch *w, struct tick *t, struct err *e);
 /* Marks the lives to which spells refer. */
 void watch_spells_keep(struct watch *w);
-
-#endif

@@ -5,8 +5,7 @@
  * crowd: no sum changes, only the detail by process is lost. After CROWD_SESSIONS sessions of a
  * user and day, the others of that user share a row. A process that holds a card for longer
  * always has its own row. */
-#ifndef GUA_STORE_CROWD_H
-#define GUA_STORE_CROWD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ void crowd_forget(struct store *s);
 /* The same before the connection is closed. */
 void crowd_disconnect(struct store *s);
 void crowd_free(struct store *s);
-
-#endif

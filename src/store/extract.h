@@ -1,7 +1,6 @@
 /* Copies the rows of a store that reports about a window need into a new store. A host sends it
  * to another one: `gua export --format store`, for `gua report --ssh`. */
-#ifndef GUA_STORE_EXTRACT_H
-#define GUA_STORE_EXTRACT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ struct extract_wish {
 /* Makes the new store and opens it for reading, as bytes, at its beginning. The caller closes
  * `*fd`. The copy shows the store at one moment, even while a recorder writes. */
 int extract_store(int *fd, const struct extract_wish *wish, struct err *e);
-
-#endif

@@ -3,8 +3,7 @@
  * the reader or to fill its memory. Code in the file (views, triggers, expressions) is never
  * run, SQLite's memory is limited, and each statement may do only as much work as a file of
  * this size can need. */
-#ifndef GUA_STORE_FOREIGN_H
-#define GUA_STORE_FOREIGN_H
+#pragma once
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -52,5 +51,3 @@ bool foreign_has_log(const char *path);
 void foreign_start_heap(void);
 void foreign_set_heap_limit(int64_t bytes);
 bool foreign_has_heap_limit(void);
-
-#endif

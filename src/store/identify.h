@@ -1,7 +1,6 @@
 /* Identifies a file without opening it for writing: a file that is refused is never changed,
  * not even by SQLite's recovery. */
-#ifndef GUA_STORE_IDENTIFY_H
-#define GUA_STORE_IDENTIFY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ enum { ORIGIN_CAP = 512 };
 /* Fills `origin` with a text that two stores share if they have the same first run of the same
  * host; "" if the store has no run. ERR_WORLD: the file is not a store, or is damaged. */
 int identify_origin(const char *path, char origin[ORIGIN_CAP], struct err *e);
-
-#endif

@@ -1,8 +1,7 @@
 /* The recorder's lock: one recorder per store. It is a POSIX record lock on STORE.lock, which
  * only the recorder's user may open; a lock is never stale. What other users may know about the
  * recorder is in the status file (statusfile.h). */
-#ifndef GUA_STORE_LOCK_H
-#define GUA_STORE_LOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ enum blocked {
 /* Appends " (pid N, uid U, NAME)" to the error if a process can be found that holds such a
  * lock. */
 void lock_name_blocker(struct store *s, enum blocked what, struct err *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* Makes one store from many: `gua merge`. */
-#ifndef GUA_STORE_MERGE_H
-#define GUA_STORE_MERGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ struct merge_summary {
  * one host are joined too, and their sums added. The new store appears when it is complete, or
  * not at all. */
 int merge_stores(const struct merge_wish *wish, struct merge_summary *summary, struct err *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* Which time of which cards a store already covers. An import reads it before it writes, so
  * that nothing is counted twice. */
-#ifndef GUA_STORE_RECORDED_H
-#define GUA_STORE_RECORDED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ int recorded_read(struct recorded *r, struct sqlite3 *db, const char *hostname, 
 void recorded_finish(struct recorded *r);
 /* Whether the store has a slot of this card that contains this moment. */
 bool recorded_has(const struct recorded *r, const char *uuid, int64_t at_ms);
-
-#endif

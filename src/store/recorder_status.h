@@ -1,6 +1,5 @@
 /* How the recorder of a store is, and its problems: for `gua status` and the web server. */
-#ifndef GUA_STORE_RECORDER_STATUS_H
-#define GUA_STORE_RECORDER_STATUS_H
+#pragma once
 
 #include "base/err.h"
 #include "model/reading.h"
@@ -45,5 +44,3 @@ int recorder_status_read(
 const struct published_fault *recorder_status_fault(const struct recorder_status *s, size_t i);
 /* How the last run ended; "": it did not, or there was none. */
 const char *recorder_status_end(const struct recorder_status *s);
-
-#endif

@@ -1,7 +1,6 @@
 /* SQLite with our errors: one sentence for each kind of failure, and short functions that bind
  * values, store unknown as NULL, run statements and read rows; the slot tables. */
-#ifndef GUA_STORE_SQL_H
-#define GUA_STORE_SQL_H
+#pragma once
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -120,5 +119,3 @@ int64_t sql_int(sqlite3_stmt *stmt, int column, int64_t fallback);
 int64_t sql_value_known(sqlite3_value *value);
 int64_t sql_value_sum(sqlite3_value *value);
 int64_t sql_value_signed(sqlite3_value *value);
-
-#endif

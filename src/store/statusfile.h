@@ -5,8 +5,7 @@
  * The recorder makes a new file at each start and takes a write lock on it before others can
  * open it. A program that may only read the file cannot take a write lock, so the lock that the
  * kernel reports is always the recorder's, and is never out of date. Readers take no lock. */
-#ifndef GUA_STORE_STATUSFILE_H
-#define GUA_STORE_STATUSFILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,5 +78,3 @@ int statusfile_read(struct published *p, const char *db, struct err *e);
 /* Whether a recorder is running, even one with a pid that is not visible here: 1, 0, or -1 when
  * there is no status file, it cannot be read, or it is not on a disk of this host. */
 int statusfile_is_running(const char *db);
-
-#endif

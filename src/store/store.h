@@ -1,7 +1,6 @@
 /* The store: one SQLite file that the recorder writes, one transaction per tick, and all other
  * programs only read. The schema is schema.sql. */
-#ifndef GUA_STORE_STORE_H
-#define GUA_STORE_STORE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,5 +94,3 @@ unsigned store_wal_excess(const struct store *s);
 
 /* The writer's connection, for import.c: do not close it, nor begin or commit on it. */
 struct sqlite3 *store_handle(struct store *s);
-
-#endif

@@ -1,6 +1,5 @@
 /* The stores that a command reads: files, directories of files, and patterns. */
-#ifndef GUA_STORE_STORE_LIST_H
-#define GUA_STORE_STORE_LIST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -21,5 +20,3 @@ struct store_list {
  * and cannot be read is noted in `unread`; if no store can be read, it is ERR_WORLD. */
 int store_list_add(struct store_list *l, const char *path, struct err *e);
 void store_list_finish(struct store_list *l);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the files of the store share: the writer's struct, and functions of one file that
  * another one calls. Nothing outside src/store includes this. */
-#ifndef GUA_STORE_STORE_PRIVATE_H
-#define GUA_STORE_STORE_PRIVATE_H
+#pragma once
 
 #include <limits.h>
 #include <sqlite3.h>
@@ -136,5 +135,3 @@ bool store_find_host(struct store *s, const struct tick *t);
 int store_open_writer(sqlite3 **db, const char *path, struct err *e);
 /* Makes the schema in an empty file, brings an older one up to date. */
 int store_open_upgrade(sqlite3 *db, const char *path, struct err *e);
-
-#endif

@@ -1,8 +1,7 @@
 /* The tracking file: one row per sample, as CSV or SQLite, with the columns that readers of
  * gpu-tracker know. Lines 1 and 2 (or the table static_data) give the units and the host; then
  * come the samples (or the table data). */
-#ifndef GUA_STORE_TRACKFILE_H
-#define GUA_STORE_TRACKFILE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -26,5 +25,3 @@ int trackfile_open(struct trackfile **f, const char *path, bool overwrite, struc
 int trackfile_begin(struct trackfile *f, const struct trackfile_head *head, struct err *e);
 int trackfile_add(struct trackfile *f, const struct track_sample *s, struct err *e);
 int trackfile_close(struct trackfile *f, struct err *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* Scrolling counters: at each look one line for each card (or process), in the columns of
  * nvidia-smi's dmon and pmon. */
-#ifndef GUA_VIEW_DMON_H
-#define GUA_VIEW_DMON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ void dmon_wanted(const struct dmon *d, unsigned char *wanted);
 int dmon_look(
 	struct dmon *d, struct live *l, const struct filter *f, struct str *out, struct err *e);
 void dmon_finish(struct dmon *d);
-
-#endif

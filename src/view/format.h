@@ -1,6 +1,5 @@
 /* The words of a --format like csv,noheader: each sets a flag. */
-#ifndef GUA_VIEW_FORMAT_H
-#define GUA_VIEW_FORMAT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ struct format_word {
 bool format_take(const struct format_word *words, void *to, const char *text);
 /* Appends all words, each followed by a space. */
 void format_list(const struct format_word *words, struct str *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* The field query: chosen metrics of cards, or chosen facts of compute processes, as lines
  * that are byte for byte what scripts expect from nvidia-smi; or as JSON. */
-#ifndef GUA_VIEW_QUERY_H
-#define GUA_VIEW_QUERY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,5 +68,3 @@ int query_missing_code(const struct present_board *b, enum metric m);
 
 /* "00000017:..." from a sysfs address; "" if it is not one. */
 void query_bus_id(char *dst, size_t cap, const char *pci);
-
-#endif

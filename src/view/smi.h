@@ -1,8 +1,7 @@
 /* The views of nvidia-smi that are not queries of single fields: the table, the list (-L), the
  * full report (-q) as text and XML, the versions. Layouts and names are those that scripts
  * read. */
-#ifndef GUA_VIEW_SMI_H
-#define GUA_VIEW_SMI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ void smi_report_section_names(struct str *out);
 void smi_report_wanted(unsigned char *wanted);
 void smi_report(const struct smi *s, unsigned sections, struct str *out);
 void smi_report_xml(const struct smi *s, struct str *out);
-
-#endif

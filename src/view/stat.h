@@ -1,7 +1,6 @@
 /* The compact view: one line for each card, like gpustat, with states and idle times; or JSON
  * with gpustat's keys. */
-#ifndef GUA_VIEW_STAT_H
-#define GUA_VIEW_STAT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ void stat_json(struct str *out, const struct stat_pick *picked, int lines);
 const char *stat_state(const struct present_card *c);
 /* The first word of a command. */
 void stat_command(char *dst, size_t cap, const struct present_process *p);
-
-#endif

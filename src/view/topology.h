@@ -1,11 +1,8 @@
 /* The matrix of nvidia-smi topo -m: how near two cards are, by the kernel's PCI tree. */
-#ifndef GUA_VIEW_TOPOLOGY_H
-#define GUA_VIEW_TOPOLOGY_H
+#pragma once
 
 #include "base/str.h"
 #include "view/smi.h"
 
 /* Reads sysfs below `root`. NVLinks are not in it. */
 void topology_matrix(const struct smi *s, const char *root, struct str *out);
-
-#endif

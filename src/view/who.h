@@ -1,7 +1,6 @@
 /* The current holders of the cards: rows of `gua who`, as a table for people, as JSON and as
  * CSV. */
-#ifndef GUA_VIEW_WHO_H
-#define GUA_VIEW_WHO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ void who_csv(struct str *out, const struct who *w);
 void who_message(struct str *out, const struct who *w, const struct text_style *style);
 /* Appends what could not be read, one sentence per line; `text`: the output is for people. */
 void who_notes(struct str *out, const struct who *w, const struct who_question *q, bool text);
-
-#endif
