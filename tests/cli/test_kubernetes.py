@@ -235,6 +235,7 @@ def test_a_recorder_a_server_and_a_watch_in_containers(podman, node):
     checks = {one["check"]: one["result"] for one in json.loads(doctor.stdout)["checks"]}
     assert checks["leases"] == "ok" and "problem" not in checks.values(), doctor.stdout
 
+    wait_for(lambda: rows("SELECT * FROM usage_1m"), lambda: podman("logs", "recorder").stderr)  # the first tick
     assert "node-1" in podman("exec", "recorder", "gua", "report", "--by", "namespace").stdout  # as the README says
 
     # Secrets and config maps are links to files in a directory that is replaced as a whole.
