@@ -35,8 +35,8 @@ REASONS = [
 ]
 # These go on until they are interrupted.
 ENDLESS = r"^gua (daemon .*|dmon.*|serve.*|query .*-l 1|track --pid .*)$|--wait"
-# What is an answer, too, at an hour at which the demo has nothing of the kind.
-NOTHING = r"no process matches|nothing was recorded|no data"
+# What is an answer, too: at an hour at which the demo has nothing of the kind, or of a build in a place that services do not see.
+NOTHING = r"no process matches|nothing was recorded|no data|a service cannot start"
 STAND_INS = {
     "sudo": 'exec "$@"', "srun": 'exec "$@"', "python": 'exec /usr/bin/python3 "$@"', "torchrun": "exit 0", "jq": "exec cat",
     "sinfo": "echo one", "ssh": 'while [ "$1" != -- ]; do shift; done; shift 3; exec gua "$@"',
