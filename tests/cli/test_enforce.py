@@ -1122,3 +1122,15 @@ def test_two_services_do_not_work_on_one_file(world, tmp_path):
         fcntl.flock(lock, fcntl.LOCK_EX)
         result = w.run(9)
     assert result.returncode == 1 and "another 'gua enforce run'" in result.stderr
+
+
+def test_a_policy_file_without_tables_is_no_fault_of_status(tmp_path):
+    """gua enforce run makes the file first and its tables a moment later."""
+    (tmp_path / "gua.db").touch()
+    (tmp_path / "policy.db").touch()
+    told = json.loads(gua("enforce", "status", "--json", "--db", tmp_path / "gua.db").stdout)
+    assert told["last_pass"] is None and told["sessions"] == []
+    with contextlib.closing(sqlite3.connect(tmp_path / "policy.db")) as file:
+        file.execute("CREATE TABLE session (key TEXT)")
+    refused = gua("enforce", "status", "--db", tmp_path / "gua.db")
+    assert refused.returncode == 1 and "is not a policy database" in refused.stderr

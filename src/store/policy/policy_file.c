@@ -96,9 +96,12 @@ static int check(struct policy_file *f, bool write, struct err *e)
 	int rc = read_kind(f, &id, &version, e);
 	/* Checked once: another program may make all tables in one transaction at any moment.
 	 */
-	bool empty = rc == 0 && write && id == 0 && is_empty(f);
-	if (rc == 0 && write && id == 0 && !empty)
+	bool empty = rc == 0 && id == 0 && is_empty(f);
+	if (rc == 0 && id == 0 && !empty)
 		rc = read_kind(f, &id, &version, e);
+	if (empty && !write) /* another program has made the file, but not its tables */
+		return err_set(
+			e, ERR_NOTHING, "%s is empty; gua enforce has not run here", f->path);
 	if (rc == 0 && empty) {
 		rc = make_tables(f, e);
 		if (rc == 0)

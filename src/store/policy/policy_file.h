@@ -12,8 +12,8 @@ struct policy_file;
 /* "policy.db" in the directory of the store at `db`. */
 void policy_file_path(char *dst, size_t cap, const char *db);
 
-/* Opens it. `write`: makes the file (mode 0640) when it is missing. Otherwise a missing file is
- * ERR_NOTHING. */
+/* Opens it. `write`: makes the file (mode 0640) when it is missing. Otherwise a missing file,
+ * or one that has no tables yet, is ERR_NOTHING. */
 int policy_file_open(struct policy_file **f, const char *path, bool write, struct err *e);
 void policy_file_close(struct policy_file *f);
 
