@@ -16,8 +16,9 @@
 	"WINDOW hosts AS (PARTITION BY host ORDER BY started_ms))"
 #define EVENTS                                                                                 \
 	"SELECT at_ms, host, gpu, kind, value, text FROM event "                               \
-	"WHERE at_ms >= ?1 AND at_ms < ?2 "                                                    \
-	"UNION ALL SELECT started_ms, host, NULL, 'recorder-off', started_ms - before_ms, "    \
+	"WHERE at_ms >= ?1 AND at_ms < ?2"
+#define PAUSES                                                                                 \
+	" UNION ALL SELECT started_ms, host, NULL, 'recorder-off', started_ms - before_ms, "   \
 	"coalesce(how, '') FROM " RUNS                                                         \
 	" WHERE before_ms < started_ms AND started_ms >= ?1 AND started_ms < ?2"
 
@@ -53,7 +54,15 @@ int events_of(struct event_taker *t, const struct gather_file *file, struct err 
 {
 	sqlite3_stmt *stmt;
 	struct event_row row;
-	int rc = sql_prepare(file->db, &stmt, e, "%s", EVENTS);
+	/* Most windows have no later start of a recorder: looking is cheaper than preparing. */
+	int64_t restarts = 0;
+	int rc = sql_number(file->db, &restarts, e,
+		"SELECT total(started_ms >= %lld AND started_ms < %lld) * (count(*) > 1) FROM "
+		"run",
+		(long long)t->since_ms, (long long)t->until_ms);
+	if (rc)
+		return rc;
+	rc = sql_prepare(file->db, &stmt, e, "%s", restarts ? EVENTS PAUSES : EVENTS);
 	sql_bind(stmt, SQL_INT(t->since_ms), SQL_INT(t->until_ms));
 	while (sql_next(stmt, &rc, e))
 		rc = read_row(file, stmt, &row) ? t->take(t, &row, e) : 0;

@@ -598,8 +598,9 @@ static int read_leases(
 	struct holding_fold h = {
 		.g = g, .pairs = p, .file = file, .clock = { .utc = g->q->utc }
 	};
-	int rc = 0;
-	for (int i = 0; i < SLOT_TABLES && rc == 0; i++) {
+	int64_t any = 0; /* most stores have none */
+	int rc = sql_number(file->db, &any, e, "SELECT EXISTS (SELECT 1 FROM lease)");
+	for (int i = 0; any && i < SLOT_TABLES && rc == 0; i++) {
 		sqlite3_stmt *row;
 		h.seconds = slot_tables[i].seconds;
 		rc = sql_prepare(file->db, &row, e,
