@@ -161,4 +161,4 @@ fuzz: build-fuzz/build.ninja
 	done
 
 clean:
-	rm -rf build build-asan build-fuzz build-deb build-rpm build-bin build-reproducible build-systemd build-walk
+	rm -rf build build-asan build-fuzz build-deb build-rpm build-bin build-reproducible build-systemd build-walk build-cover

@@ -25,9 +25,10 @@ pytest_plugins = ["workers"]
 
 MARKS = {
     "waits": "spends most of its time waiting: runs in one build only, beside the others",
-    "any_build": "tests a script or a document and no compiled program: runs in one build only",
+    "any_build": "tests a script, a document or the release build itself: runs with the release build",
+    "both_builds": "asks more of the release build, such as how much memory it takes: runs in both builds",
     "large": "a large case of what smaller tests run, too: sanitizers leave it out",
-    "other_programs": "spends most of its time in other programs than gua's: runs in one build only, all of its cases",
+    "other_programs": "spends most of its time in other programs than gua's: runs under sanitizers, all of its cases",
     "together": "shares something costly with the other tests of its group: one worker runs them",
     "same_path": "all cases take the same way through the code: sanitizers see the first of them",
 }
@@ -35,8 +36,9 @@ MARKS = {
 
 def pytest_addoption(parser):
     parser.addoption("--update", action="store_true", help="rewrite the expected files")
-    parser.addoption("--one-of-each", action="store_true",
-                     help="leave out cases that take a way through the code which others take, too")
+    parser.addoption("--build", choices=("release", "sanitizers"), help="only the tests that make test runs in this build")
+    parser.addoption("--release-only", default=ROOT / "tests" / "release_only", type=pathlib.Path,
+                     help="the list of tests that the sanitizers leave out")
 
 
 def pytest_configure(config):
@@ -47,7 +49,7 @@ def pytest_configure(config):
 def adds_something(item, seen):
     """Whether a case is the first of its function (same_path), or the first with one of its rows: of a product of two
     parametrisations, each row of each once. `seen` is what was there before."""
-    if not hasattr(item, "callspec") or item.get_closest_marker("other_programs"):
+    if not hasattr(item, "callspec"):
         return True
     function = item.nodeid.partition("[")[0]
     same = item.get_closest_marker("same_path")
@@ -57,14 +59,23 @@ def adds_something(item, seen):
     return new
 
 
+def runs_in(build, item, release_only, seen):
+    """Whether make test runs a test in a build: in one of the two, but for those with the mark both_builds."""
+    if item.get_closest_marker("both_builds"):
+        return True
+    if any(map(item.get_closest_marker, ("any_build", "large"))):
+        return build == "release"
+    if item.get_closest_marker("other_programs"):
+        return build == "sanitizers"
+    listed = f"{item.path.name}::{item.originalname}" in release_only
+    return (adds_something(item, seen) and not listed) == (build == "sanitizers")
+
+
 def pytest_collection_modifyitems(config, items):
-    nowhere = [item.nodeid for item in items if item.get_closest_marker("other_programs") and
-               any(map(item.get_closest_marker, ("any_build", "large")))]
-    if nowhere:
-        raise pytest.UsageError(f"no build would run {', '.join(nowhere)}")
-    if config.getoption("--one-of-each"):
-        seen = set()
-        kept = [item for item in items if adds_something(item, seen)]
+    build = config.getoption("--build")
+    if build:
+        release_only, seen = set(config.getoption("--release-only").read_text().split()), set()
+        kept = [item for item in items if runs_in(build, item, release_only, seen)]
         config.hook.pytest_deselected(items=list(set(items) - set(kept)))
         items[:] = kept
 

@@ -17,7 +17,8 @@ from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 
-pytestmark = [needs_serve, pytest.mark.skipif("asan" in BUILD.name, reason="the browser looks at the release build")]
+pytestmark = [needs_serve, pytest.mark.any_build,
+              pytest.mark.skipif("asan" in BUILD.name, reason="the browser looks at the release build")]
 
 CARD = "/card/GPU-00000001-1111-2222-3333-444444444444"
 PAGES = ["/", "/audit", "/user/bob", CARD, "/notebook/bob/" + quote(NOTEBOOK, safe=""), "/policy", "/me", "/nix"]

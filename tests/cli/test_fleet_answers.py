@@ -158,6 +158,7 @@ def endless(handler, _, form):
 
 
 @pytest.mark.large
+@pytest.mark.both_builds
 def test_endless_series_are_refused():
     """490 MB were used before."""
     with Engine(endless) as engine:

@@ -219,6 +219,7 @@ def test_status_of_hosts_that_another_exporter_watches(tmp_path):
     assert status("--check").returncode == 1
 
 
+@pytest.mark.both_builds
 def test_endless_series_with_long_labels_are_refused():
     """An engine that never ends is refused by a sentence, before it fills memory; and a slow one by its time."""
     def answer(handler, path, form):

@@ -188,6 +188,7 @@ def hostile(tmp_path_factory):
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("name", STORES)
+@pytest.mark.both_builds
 def test_every_reader_ends_with_a_sentence(hostile, name, reader, tmp_path):
     if name == "pages in a ring" and reader == "daemon":
         pytest.skip("a recorder trusts that the pages of its own store are whole: only its user can write there")
@@ -339,6 +340,7 @@ def test_subtrack_reads_tables_only(tmp_path):
                                   ["sub-track", "combine", "--stf", "new.csv", "-p", "FILE.csv", "-p", "FILE.csv"],
                                   ["sub-track", "compare", "-m", "a=FILE.csv"],
                                   ["stat", "--source", "sim", "--scenario", "FILE.csv"]], ids=lambda args: args[1])
+@pytest.mark.both_builds
 def test_holes_take_no_memory(tmp_path, args):
     """A file of 900 MiB with nothing in it was read whole: a gigabyte of memory and 14 s."""
     path = tmp_path / "FILE.csv"

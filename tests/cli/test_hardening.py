@@ -8,6 +8,8 @@ import pytest
 
 from conftest import BUILD, ROOT
 
+pytestmark = pytest.mark.any_build
+
 OPTIONS = json.loads((BUILD / "meson-info" / "intro-buildoptions.json").read_text())
 OPTION = {option["name"]: option["value"] for option in OPTIONS}
 

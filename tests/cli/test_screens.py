@@ -11,7 +11,7 @@ import pytest
 from conftest import BUILD, GUA, ROOT
 from serving import needs_serve
 
-pytestmark = [pytest.mark.skipif("asan" in BUILD.name, reason="the same pictures, and slow"),
+pytestmark = [pytest.mark.any_build, pytest.mark.skipif("asan" in BUILD.name, reason="the same pictures, and slow"),
               pytest.mark.skipif(not (BUILD / "gua-top").exists(), reason="built without gua top")]
 NAMES = ["demo", "top", "who"]
 

@@ -364,6 +364,7 @@ def test_garbage_and_half_open_connections(serve, db):  # noqa: F811
     assert server.process.poll() is None
 
 
+@pytest.mark.both_builds
 def test_more_parameters_than_fit_leave_nothing_behind(serve, db):  # noqa: F811
     """libmicrohttpd refuses such a request itself and does not report its end; each has 4 KB."""
     server = serve("--db", db, "--set", "serve.access_log=no", "--set", "serve.request_timeout=1s")
@@ -432,6 +433,7 @@ def test_one_client_has_a_limit_of_connections(serve, db):  # noqa: F811
 
 
 
+@pytest.mark.both_builds
 def test_a_flood_from_many_clients_leaves_nothing_behind(serve, db):  # noqa: F811
     """Different questions at once, more than are kept: memory and descriptors stay."""
     server = serve("--db", db, "--set", "serve.access_log=no")
@@ -517,6 +519,7 @@ def test_one_client_waits_for_few_answers_at_a_time(serve, crowded):  # noqa: F8
     assert server.get("/audit?last=2d")[0] == 200
 
 
+@pytest.mark.both_builds
 def test_slow_readers_are_closed_when_memory_is_needed(serve, crowded):  # noqa: F811
     """Each has an answer of its own of about half a MB: what they hold stays within the budget."""
     server = serve("--db", crowded, "--set", "serve.access_log=no")

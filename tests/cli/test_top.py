@@ -545,6 +545,7 @@ def test_ascii_screen(lab):
     assert lab("--ascii").wait("F1Help", r"\[\|+").isascii()
 
 
+@pytest.mark.any_build
 def test_small_in_memory(screen, clock):
     """16 cards and 128 processes: at most 12 MB."""
     if "asan" in BUILD.name:

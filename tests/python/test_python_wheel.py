@@ -10,7 +10,7 @@ import pytest
 from conftest import BUILD, ROOT, clean_environment
 from pyrun import sanitizers
 
-pytestmark = pytest.mark.skipif("'asan' in str(BUILD)", reason="what is packed is the same code")
+pytestmark = [pytest.mark.any_build, pytest.mark.skipif("'asan' in str(BUILD)", reason="what is packed is the same code")]
 
 
 @pytest.fixture(scope="module")
