@@ -575,15 +575,18 @@ static int start_some(struct client *c, struct transfer *all, size_t n, struct e
 	return rc;
 }
 
-static int take_ended(struct client *c, struct err *e)
+/* Sets *any if a transfer has ended. */
+static int take_ended(struct client *c, bool *any, struct err *e)
 {
 	int left = 0, rc = 0;
+	*any = false;
 	const CURLMsg *message;
 	while (rc == 0 && (message = curl_multi_info_read(c->multi, &left))) {
 		char *private = NULL;
 		if (message->msg != CURLMSG_DONE)
 			continue;
 		CURLcode code = message->data.result;
+		*any = true;
 		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &private);
 		rc = end(c, (struct transfer *)(void *)private, code, e);
 	}
@@ -614,13 +617,15 @@ int client_run(struct client *c, struct client_request *requests, size_t n, stru
 		all[i].request = &requests[i];
 	}
 	while (rc == 0 && n_done < n) {
+		bool any_ended = false;
 		rc = start_some(c, all, n, e);
 		if (rc == 0 && curl_multi_perform(c->multi, &running) != CURLM_OK)
 			rc = err_memory(e);
 		if (rc == 0)
-			rc = take_ended(c, e);
+			rc = take_ended(c, &any_ended, e);
 		n_done = count_done(c, all, n);
-		if (rc == 0 && n_done < n)
+		/* Where one has ended, the next can begin: nothing is waited for. */
+		if (rc == 0 && n_done < n && !any_ended)
 			curl_multi_poll(c->multi, NULL, 0, POLL_MS, NULL);
 	}
 	for (size_t i = 0; i < n && all; i++)

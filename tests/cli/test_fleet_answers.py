@@ -216,6 +216,19 @@ def test_faults_that_may_pass_are_tried_again():
     assert "0 hosts seen" in run.stdout and "is gua scraped" in run.stdout
 
 
+def test_the_next_question_follows_the_last_answer_at_once(tmp_path):
+    """Four questions are asked at a time. When answers to all of them have come, nothing is left to wait for."""
+    waits = tmp_path / "waits"
+    waits.touch()
+    with Engine(lambda h, *_: send(h, GOOD)) as engine:
+        for _ in range(10):
+            gua("report", "--from", engine.url, "--since", "1h", env={
+                "LD_PRELOAD": str(BUILD / "tests" / "libempty_waits.so"), "EMPTY_WAITS": str(waits),
+                "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0:detect_leaks=0"})
+        assert len(engine.asked) > 40
+    assert waits.read_text() == ""
+
+
 def test_values_that_are_no_numbers_are_left_out():
     with Engine(lambda h, *_: send(h, vector(series("NaN", version="1"), series("+Inf")))) as engine:
         run = status(engine, "--json")
