@@ -1,5 +1,6 @@
 """A fleet that another exporter watches: what cards do second by second, what a scrape of them shows, and what an audit of
 these samples must find, worked out from the definitions alone."""
+import bisect
 import collections
 import json
 import random
@@ -17,9 +18,11 @@ class Card:
         self.host, self.index, self.spans, self.model = host, index, spans, model
         self.uuid = f"GPU-{host}-{index:04d}-aaaa"
         self.scrapes = []  # moments
+        self.ends = [span[0] for span in spans]
 
     def at(self, t):
-        return next(((use, mem, pod) for until, use, mem, pod in self.spans if t < until), (0, 0, None))
+        number = bisect.bisect_right(self.ends, t)
+        return self.spans[number][1:] if number < len(self.spans) else (0, 0, None)
 
 
 def state_of(use, mem_bytes, leased):

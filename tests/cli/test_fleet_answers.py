@@ -34,6 +34,8 @@ class Engine:
         engine = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version, disable_nagle_algorithm = "HTTP/1.1", True  # a connection serves many requests
+
             def do_POST(self):
                 form = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
                 engine.asked.append((self.path, form, dict(self.headers)))
