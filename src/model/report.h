@@ -57,7 +57,8 @@ enum bill_kind {
 	BILL_FREE,	   /* truly-idle time */
 	BILL_UNOBSERVED,
 	BILL_REST, /* identities that are left out: for people only */
-	BILL_HELD, /* the sum of the identities */
+	BILL_HELD, /* the sum of the identities, but for ... */
+	BILL_RESERVED,
 	BILL_TOTAL,
 	BILL_KINDS
 };
@@ -134,8 +135,10 @@ enum { RELEASES_MAX = 4 };
 
 /* How a user used the cards in a window. */
 struct report_use {
-	int64_t held_ms, used_ms, unused_ms; /* presence */
-	double cost; /* of their share of idle-held time; NAN: no price */
+	int64_t held_ms, used_ms; /* presence */
+	int64_t reserved_ms;	  /* by leases, and not touched */
+	int64_t unused_ms;	  /* idle, or reserved */
+	double cost;		  /* of their share of idle-held time; NAN: no price */
 };
 
 struct report_person {

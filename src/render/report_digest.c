@@ -264,13 +264,13 @@ static void add_overview(struct digest *d)
 static void add_rank(struct digest *d)
 {
 	const struct report_person *p = &d->r->person;
+	int64_t had_ms = p->now.held_ms + p->now.reserved_ms;
 	char text[256];
 	snprintf(text, sizeof(text),
-		"%.1f%% of the time that you held a GPU, you did not use it. By unused hours "
+		"%.1f%% of the time that you %sheld a GPU, you did not use it. By unused hours "
 		"you are number %zu of %zu users; number 1 has the most.",
-		p->now.held_ms > 0 ? 100 * (double)p->now.unused_ms / (double)p->now.held_ms
-				   : 0,
-		p->rank, p->n_users);
+		had_ms > 0 ? 100 * (double)p->now.unused_ms / (double)had_ms : 0,
+		p->now.reserved_ms ? "had reserved or " : "", p->rank, p->n_users);
 	add_text(d, text);
 }
 
@@ -315,13 +315,16 @@ static void add_person(struct digest *d)
 {
 	const struct report_person *p = &d->r->person;
 	char money[32];
-	if (p->now.held_ms == 0 && p->before.held_ms == 0) {
+	bool reserved = p->now.reserved_ms || p->before.reserved_ms;
+	if (p->now.held_ms == 0 && p->before.held_ms == 0 && !reserved) {
 		add_text(d, "You held no GPU in this time.");
 		return;
 	}
 	add_heading(d, "Your GPU-hours");
 	add_hours(d, "held", p->now.held_ms, p->before.held_ms);
 	add_hours(d, "used", p->now.used_ms, p->before.used_ms);
+	if (reserved)
+		add_hours(d, "reserved", p->now.reserved_ms, p->before.reserved_ms);
 	add_hours(d, "unused", p->now.unused_ms, p->before.unused_ms);
 	snprintf(money, sizeof(money), "idle time, %.8s",
 		d->r->waste.currency ? d->r->waste.currency : "");
@@ -330,6 +333,7 @@ static void add_person(struct digest *d)
 	str_add(d->out, "\n");
 	if (p->rank)
 		add_rank(d);
+	add_sentences(d, SENTENCE_LEASE, 2);
 	add_sentences(d, SENTENCE_COMPARE, 1);
 	str_add(d->out, "\n");
 	struct str end = { 0 };

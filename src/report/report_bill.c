@@ -285,6 +285,7 @@ static void bill_list(struct report_bill *bill, const struct bill_line *line)
 		[BILL_UNOBSERVED] = "unobserved",
 		[BILL_REST] = "rest",
 		[BILL_HELD] = "held",
+		[BILL_RESERVED] = "reserved",
 		[BILL_TOTAL] = "total" };
 	const struct audit_cost *cost = &line->cost;
 	bool squats = line->kind == BILL_IDENTITY || line->kind == BILL_REST ||
@@ -532,16 +533,45 @@ static void list_identities(
 		bill_list(to, &rest);
 }
 
+/* Takes the reserved time out of what the identities have together. */
+static void part_reserved(
+	const struct bill *b, struct bill_line *held, struct bill_line *reserved)
+{
+	const struct audit *a = b->a;
+	size_t n = a->of_users ? a->by_card.n[0] : a->n_cards;
+	for (size_t i = 0; i < n; i++) {
+		const struct audit_row *row = a->of_users ? &a->by_card.rows[0][i] : NULL;
+		const struct audit_card *card = &a->cards[row ? row->card : i];
+		struct audit_sums own = { .reserved_ms = row ? row->sums.reserved_ms
+							     : card->ms[CARD_RESERVED] };
+		audit_cost_holder(&own, card);
+		audit_cost_add(&reserved->cost, &own.cost);
+	}
+	audit_cost_subtract(&held->cost, &reserved->cost);
+	reserved->cents.parts[COST_RESERVED] = held->cents.parts[COST_RESERVED];
+	held->cents.parts[COST_RESERVED] = 0;
+	set_amounts(b, reserved);
+	set_amounts(b, held);
+	for (int i = 0; i < AMOUNTS; i++) {
+		reserved->shown[i] = round(100 * reserved->exact[i]) / 100;
+		held->shown[i] -= isnan(reserved->shown[i]) ? 0 : reserved->shown[i];
+	}
+}
+
 static void list_lines(struct bill *b, struct report_bill *to)
 {
+	struct bill_line reserved = { .kind = BILL_RESERVED, .label = "reserved" };
 	struct bill_line held = { .kind = BILL_HELD, .label = "held" };
 	struct bill_line total = { .kind = BILL_TOTAL, .label = "total" };
 	static const char *const labels[BILL_KINDS] = { [BILL_UNATTRIBUTED] = "not attributed",
 		[BILL_FREE] = "truly-idle",
 		[BILL_UNOBSERVED] = "unobserved" };
 	list_identities(b, to, &held);
+	part_reserved(b, &held, &reserved);
 	if (b->n_identities)
 		bill_list(to, &held);
+	if (b->a->has_leases && (!b->q->rest || line_ms(&reserved) >= LEAST_SHOWN_MS))
+		bill_list(to, &reserved);
 	for (size_t i = 0; i < b->n; i++) {
 		struct bill_line *line = &b->lines[i];
 		sum_up(b, &total, line);

@@ -190,6 +190,7 @@ static struct report_use use_of(const struct audit_identity *who)
 		return (struct report_use){ .cost = NAN };
 	return (struct report_use){ .held_ms = audit_holder_ms(who->sums.ms),
 		.used_ms = who->sums.ms[HOLDER_ACTIVE],
+		.reserved_ms = who->sums.reserved_ms,
 		.unused_ms = audit_waste(&who->sums),
 		.cost = report_bill_money(&who->sums.cost, COST_IDLE_HELD) };
 }

@@ -179,7 +179,7 @@ static void set_numbers(struct report_holder *view, const struct audit_row *row,
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Width that distinguishes notebooks and commands; optional columns give way. */
-enum { LONG_LABEL = 26 };
+enum { LONG_LABEL = 26, SHORT_LABEL = 16 };
 
 /* The columns of a table while they are chosen. */
 struct choice {
@@ -209,8 +209,9 @@ static void add_facts(struct choice *c, const struct by *by)
 }
 
 /* Starts the table of users, which is in every report, or that of a breakdown. The columns are
- * in the table's arena. `of_users`: see identity_by_measure(). */
-static void start_table(struct table *t, const struct by *by, bool of_users, bool all_users)
+ * in the table's arena. */
+static void start_table(
+	struct table *t, const struct by *by, const struct audit *a, bool all_users)
 {
 	struct choice c = { .n = 0 };
 	char title[64] = "";
@@ -230,12 +231,12 @@ static void start_table(struct table *t, const struct by *by, bool of_users, boo
 	for (size_t i = 0; i < by->n; i++)
 		if (identity_by_measure(by, i, false) == MEASURE_PROCESSES ||
 			by->kinds[i] == IDENTITY_MODEL)
-			label->width = LONG_LABEL;
+			label->width = a->ms[CARD_RESERVED] ? SHORT_LABEL : LONG_LABEL;
 	if (identity_by_has(by, IDENTITY_PROCESS))
 		append(&c, process_columns, COUNT_OF(process_columns));
 	if (all_users)
 		c.items[0].key = "identity";
-	if (!all_users && identity_by_measure(by, by->n - 1, of_users) == MEASURE_CARDS) {
+	if (!all_users && identity_by_measure(by, by->n - 1, a->of_users) == MEASURE_CARDS) {
 		append(&c, card_columns, COUNT_OF(card_columns));
 	} else {
 		if (!all_users)
@@ -521,7 +522,7 @@ static bool list_users(struct listing l)
 		.measures = { a->fleet.asked ? MEASURE_SHARES : MEASURE_PRESENCE } };
 	l.from = &users;
 	users.rows[0] = calloc(a->n_identities + 1, sizeof(*users.rows[0]));
-	start_table(&l.to->table, &users.by, false, true);
+	start_table(&l.to->table, &users.by, a, true);
 	for (size_t i = 0; i < a->n_identities && users.rows[0]; i++)
 		users.rows[0][users.n[0]++] =
 			(struct audit_row){ .key = a->identities[i].identity,
@@ -566,7 +567,7 @@ void report_holders_add_breakdown(
 	} else if (identity_by_is(&q->by, IDENTITY_PROCESS)) {
 		report_processes_add(r, a, q);
 	} else if (!identity_by_is(&q->by, IDENTITY_CARD)) {
-		start_table(&to->table, &a->breakdown.by, a->of_users, false);
+		start_table(&to->table, &a->breakdown.by, a, false);
 		list(&l);
 	}
 	r->failed |= l.failed;
@@ -575,7 +576,7 @@ void report_holders_add_breakdown(
 		return;
 	all.top = 0;
 	l = (struct listing){ .a = a, .q = &all, .from = &a->by_card, .to = &r->by_card };
-	start_table(&r->by_card.table, &a->by_card.by, true, false);
+	start_table(&r->by_card.table, &a->by_card.by, a, false);
 	list(&l);
 	r->failed |= l.failed;
 }

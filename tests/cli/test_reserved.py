@@ -136,7 +136,13 @@ def test_people_read_it(db):
     assert money["waste"]["reserved_cost"] == pytest.approx(11, abs=0.01)
     assert sum(line["cost"]["reserved"] or 0 for line in money["bill"]["lines"] if line["line"] == "identity") == \
         pytest.approx(11, abs=0.01)
-    assert money["bill"]["lines"][-1]["cost"]["total"] == pytest.approx(20, abs=0.01)
+    lines = {line["line"]: line for line in money["bill"]["lines"]}
+    assert lines["total"]["cost"]["total"] == pytest.approx(20, abs=0.01)
+    assert (lines["reserved"]["cost"]["total"], lines["held"]["cost"]["total"]) == (pytest.approx(11, abs=0.01), pytest.approx(8, abs=0.01))
+    assert lines["reserved"]["gpu_seconds"] == pytest.approx(5.5 * HOUR, abs=1)
+    assert lines["reserved"]["energy_kwh"] == pytest.approx(5.5 * 0.05, abs=0.001)
+    assert "held 4.00 4.00 4.00 - 8.00 reserved 5.50 0.00 0.00 11.00 11.00 truly-idle" in text
+    assert "slurm:4 alice 0.00 0.00 0.00 0.00 2.00 100.0%" in " ".join(found(db, "--by", "job").split())
 
 
 def test_one_user_and_one_job(db):
@@ -145,6 +151,17 @@ def test_one_user_and_one_job(db):
     assert "unused 3.25 of 3.25 GPU-hours: 0.00 idle, 0.00 idle on a GPU that another user kept busy, 3.25 reserved and not touched" in alice
     assert "of 1.00 GPU-hours that carol held" in carol and "unused 2.00 of 2.00 GPU-hours: 1.00 idle," in carol
     assert "alice job 4 0 " in job and "job 7" not in job and "carol" not in job
+
+
+def test_bill_and_digest_of_one_user(db):
+    """carol held her card for an hour and left it for another; alice never touched hers."""
+    lines = {line["line"]: line for line in json.loads(found(db, "--json", "--user", "carol", "--cost", "2"))["bill"]["lines"]}
+    assert {name: round(line["cost"]["total"], 2) for name, line in lines.items()} == {"identity": 4, "held": 2, "reserved": 2}
+    mails = {user: " ".join(found(db, "--digest", "--user", user).split()) for user in ("alice", "carol", "bob")}
+    assert "reserved 3.25 - unused 3.25 - 100.0% of the time that you had reserved or held a GPU" in mails["alice"]
+    assert "job 4 of alice has had GPU 0 for 2 h 0 min and never used it." in mails["alice"]
+    assert "held 1.00 - used 0.00 - reserved 1.00 - unused 2.00 - 100.0%" in mails["carol"]
+    assert "reserved" not in mails["bob"]
 
 
 def test_metrics(db):
