@@ -84,6 +84,42 @@ static void add_option_words(struct str *out, const struct option_row *row)
 	str_finish(&words);
 }
 
+/* How each kind of value is completed: in bash, the kind for _gua_offer; in the others, the
+ * texts before and after the words. */
+static const struct value_style {
+	const char *bash;
+	struct {
+		const char *before, *after;
+	} fish, zsh;
+} styles[] = {
+	[COMPLETION_NONE] = { "none", { "", "" }, { " ", "" } },
+	[COMPLETION_WORDS] = { "'words:", { " -a '", "'" }, { "(", ")" } },
+	[COMPLETION_LIST] = { "'list:", { " -a '(__gua_list ", ")'" },
+		{ "_sequence compadd - ", "" } },
+	[COMPLETION_LETTERS] = { "'letters:", { " -a '(__gua_letters ", ")'" },
+		{ "_values -s \"\" letters ", "" } },
+	[COMPLETION_USERS] = { "users", { " -a '(__gua_list (__gua_users))'", "" },
+		{ "_sequence _users", "" } },
+	[COMPLETION_FILES] = { "files", { "", "" }, { "_files", "" } },
+	[COMPLETION_DIRECTORIES] = { "directories",
+		{ " -a '(__fish_complete_directories)'", "" }, { "_files -/", "" } },
+	[COMPLETION_OTHER] = { "other", { "", "" }, { " ", "" } },
+};
+
+/* Appends text inside single quotes: `quote` before a single quote, a backslash before each of
+ * `special`. */
+static void add_quoted(
+	struct str *out, const char *text, const char *quote, const char *special)
+{
+	for (; *text; text++) {
+		if (*text == '\'')
+			str_add(out, quote);
+		else if (strchr(special, *text))
+			str_add(out, "\\");
+		str_add_bytes(out, text, 1);
+	}
+}
+
 static void add_names(struct str *out, const struct option_row *row, const char *between)
 {
 	if (row->letter)
@@ -91,28 +127,19 @@ static void add_names(struct str *out, const struct option_row *row, const char 
 	str_addf(out, "--%s", row->name);
 }
 
-/* Appends the kind of values for _gua_offer. */
 static void bash_add_value(
 	struct str *out, enum completion_value value, const struct str *words)
 {
-	static const char *const names[] = {
-		[COMPLETION_NONE] = "none",
-		[COMPLETION_WORDS] = "'words:",
-		[COMPLETION_LIST] = "'list:",
-		[COMPLETION_LETTERS] = "'letters:",
-		[COMPLETION_USERS] = "users",
-		[COMPLETION_FILES] = "files",
-		[COMPLETION_DIRECTORIES] = "directories",
-		[COMPLETION_OTHER] = "other",
-	};
-	str_add(out, names[value]);
-	if (names[value][0] == '\'')
+	str_add(out, styles[value].bash);
+	if (styles[value].bash[0] == '\'')
 		str_addf(out, "%s'", str_text(words));
 }
 
-static void add_lists(struct str *out, const struct command *command)
+static void bash_add_command(struct str *out, const struct command *command)
 {
-	str_add(out, "\t\toptions='");
+	struct str words = { 0 };
+	const char *blank = "";
+	str_addf(out, "\t%s)\n\t\toptions='", command->name);
 	for (const struct option_row *row = command->options; row->name; row++) {
 		if (row->hidden)
 			continue;
@@ -120,7 +147,6 @@ static void add_lists(struct str *out, const struct command *command)
 		str_add(out, " ");
 	}
 	str_add(out, "-h --help'\n\t\tvalued='");
-	const char *blank = "";
 	for (const struct option_row *row = command->options; row->name; row++) {
 		if (!needs_value(row))
 			continue;
@@ -128,15 +154,7 @@ static void add_lists(struct str *out, const struct command *command)
 		add_names(out, row, " ");
 		blank = " ";
 	}
-	str_add(out, "'\n");
-}
-
-static void bash_add_command(struct str *out, const struct command *command)
-{
-	struct str words = { 0 };
-	str_addf(out, "\t%s)\n", command->name);
-	add_lists(out, command);
-	str_add(out, "\t\toperands=");
+	str_add(out, "'\n\t\toperands=");
 	add_words(&words, command->operands ? command->operands : "");
 	bash_add_value(out, value_of_operands(command), &words);
 	str_addf(out, "\n\t\twrapper=%s\n\t\tcase $2 in\n",
@@ -165,117 +183,58 @@ static void add_name(struct str *out, const struct command *command, bool first)
 	str_addf(out, "%s%s", first ? "" : " ", command->name);
 }
 
-/* Appends text in single quotes. */
-static void fish_add_quoted(struct str *out, const char *text)
+/* A line for each option; -x: its value is not a file. */
+static void fish_add_options(struct str *out, const struct command *command)
 {
-	str_add(out, "'");
-	for (; *text; text++) {
-		if (*text == '\'' || *text == '\\')
-			str_add(out, "\\");
-		str_add_bytes(out, text, 1);
-	}
-	str_add(out, "'");
-}
-
-/* The texts before and after the words of a completion, by kind of value. */
-static const struct maker {
-	const char *before, *after;
-} makers[] = {
-	[COMPLETION_WORDS] = { " -a '", "'" },
-	[COMPLETION_LIST] = { " -a '(__gua_list ", ")'" },
-	[COMPLETION_LETTERS] = { " -a '(__gua_letters ", ")'" },
-	[COMPLETION_USERS] = { " -a '(__gua_list (__gua_users))'", "" },
-	[COMPLETION_DIRECTORIES] = { " -a '(__fish_complete_directories)'", "" },
-	[COMPLETION_OTHER] = { "", "" },
-};
-
-/* Appends the values that may follow an option; -x: the value is not a file. */
-static void fish_add_value(struct str *out, const struct option_row *row)
-{
-	enum completion_value value = value_of_option(row);
-	if (value == COMPLETION_NONE)
-		return;
-	if (needs_value(row))
-		str_add(out, value == COMPLETION_FILES ? " -r -F" : " -x");
-	if (value == COMPLETION_FILES)
-		return;
-	str_add(out, makers[value].before);
-	add_option_words(out, row);
-	str_add(out, makers[value].after);
-}
-
-/* For a command that runs another one: which options take the next word as value, and the call
- * that completes the other command. */
-static void add_wrapper(struct str *out, const struct command *command)
-{
-	str_addf(out, "set -g __gua_valued_%s", command->name);
 	for (const struct option_row *row = command->options; row->name; row++) {
-		if (!needs_value(row))
-			continue;
-		if (row->letter)
-			str_addf(out, " -%c", row->letter);
-		str_addf(out, " --%s", row->name);
-	}
-	str_addf(out,
-		"\ncomplete -c gua -n '__gua_runs %s' -x -a '(complete -C (__gua_run %s))'\n",
-		command->name, command->name);
-}
-
-static void fish_add_command(struct str *out, const struct command *command)
-{
-	str_addf(out, "complete -c gua -n __gua_first -a %s -d ", command->name);
-	fish_add_quoted(out, command->summary);
-	str_add(out, "\n");
-	for (const struct option_row *row = command->options; row->name; row++) {
+		enum completion_value value = value_of_option(row);
 		if (row->hidden)
 			continue;
 		str_addf(out, "complete -c gua -n '__gua_is %s' -l %s", command->name,
 			row->name);
 		if (row->letter)
 			str_addf(out, " -s %c", row->letter);
-		fish_add_value(out, row);
-		str_add(out, " -d ");
-		fish_add_quoted(out, row->help);
-		str_add(out, "\n");
-	}
-	str_addf(out, "complete -c gua -n '__gua_is %s' -l help -s h -d 'this text'\n",
-		command->name);
-	if (command->stop_at_operand)
-		add_wrapper(out, command);
-	else if (value_of_operands(command) == COMPLETION_FILES)
-		str_addf(out, "complete -c gua -n '__gua_is %s' -F\n", command->name);
-	else if (command->operands) {
-		str_addf(out, "complete -c gua -n '__gua_is %s' -f -a '", command->name);
-		add_words(out, command->operands);
+		if (needs_value(row))
+			str_add(out, value == COMPLETION_FILES ? " -r -F" : " -x");
+		str_add(out, styles[value].fish.before);
+		if (value != COMPLETION_NONE && value != COMPLETION_FILES)
+			add_option_words(out, row);
+		str_addf(out, "%s -d '", styles[value].fish.after);
+		add_quoted(out, row->help, "\\", "\\");
 		str_add(out, "'\n");
 	}
 }
 
-/* Appends text inside single quotes; a backslash before each of `special`. */
-static void zsh_add_quoted(struct str *out, const char *text, const char *special)
+static void fish_add_command(struct str *out, const struct command *command)
 {
-	for (; *text; text++) {
-		if (*text == '\'')
-			str_add(out, "'\\'");
-		else if (strchr(special, *text))
-			str_add(out, "\\");
-		str_add_bytes(out, text, 1);
+	const char *name = command->name;
+	str_addf(out, "complete -c gua -n __gua_first -a %s -d '", name);
+	add_quoted(out, command->summary, "\\", "\\");
+	str_add(out, "'\n");
+	fish_add_options(out, command);
+	str_addf(out, "complete -c gua -n '__gua_is %s' -l help -s h -d 'this text'\n", name);
+	if (command->stop_at_operand) {
+		/* It runs another command, which is completed too: after the options that take
+		 * the next word as value. */
+		str_addf(out, "set -g __gua_valued_%s", name);
+		for (const struct option_row *row = command->options; row->name; row++) {
+			if (!needs_value(row))
+				continue;
+			str_add(out, " ");
+			add_names(out, row, " ");
+		}
+		str_addf(out,
+			"\ncomplete -c gua -n '__gua_runs %s' -x -a '(complete -C (__gua_run "
+			"%s))'\n",
+			name, name);
+	} else if (value_of_operands(command) == COMPLETION_FILES) {
+		str_addf(out, "complete -c gua -n '__gua_is %s' -F\n", name);
+	} else if (command->operands) {
+		str_addf(out, "complete -c gua -n '__gua_is %s' -f -a '", name);
+		add_words(out, command->operands);
+		str_add(out, "'\n");
 	}
 }
-
-/* The texts before and after the words of a completion, by kind of value. */
-static const struct action {
-	const char *before, *after;
-} actions[] = {
-	[COMPLETION_NONE] = { " ", "" },
-	[COMPLETION_WORDS] = { "(", ")" },
-	[COMPLETION_LIST] = { "_sequence compadd - ", "" },
-	[COMPLETION_LETTERS] = { "_values -s \"\" letters ", "" },
-	[COMPLETION_USERS] = { "_sequence _users", "" },
-	[COMPLETION_FILES] = { "_files", "" },
-	[COMPLETION_DIRECTORIES] = { "_files -/", "" },
-	[COMPLETION_OTHER] = { " ", "" },
-};
 
 /* "--name=": the value is in the same word or in the next one, "--name=-": in the same. */
 static void add_option(struct str *out, const struct option_row *row)
@@ -292,15 +251,14 @@ static void add_option(struct str *out, const struct option_row *row)
 			equals);
 	else
 		str_addf(out, "'--%s%s[", row->name, equals);
-	zsh_add_quoted(out, row->help, "[]\\");
+	add_quoted(out, row->help, "'\\'", "[]\\");
 	str_add(out, "]");
 	if (valued) {
 		str_add(out, needs_value(row) ? ":" : "::");
-		zsh_add_quoted(out, row->arg ? row->arg : "value", ":\\");
-		str_add(out, ":");
-		str_add(out, actions[value_of_option(row)].before);
+		add_quoted(out, row->arg ? row->arg : "value", "'\\'", ":\\");
+		str_addf(out, ":%s", styles[value_of_option(row)].zsh.before);
 		add_option_words(out, row);
-		str_add(out, actions[value_of_option(row)].after);
+		str_add(out, styles[value_of_option(row)].zsh.after);
 	}
 	str_add(out, "'");
 }
@@ -317,12 +275,11 @@ static void zsh_add_command(struct str *out, const struct command *command)
 		str_add(out, " \\\n\t\t\t'(-)1:command: _command_names -e'"
 			     " \\\n\t\t\t'*::argument: _normal'");
 	} else if (command->operands) {
-		str_add(out, " \\\n\t\t\t'*:argument:");
-		str_add(out, actions[value_of_operands(command)].before);
+		const struct value_style *style = &styles[value_of_operands(command)];
+		str_addf(out, " \\\n\t\t\t'*:argument:%s", style->zsh.before);
 		if (value_of_operands(command) == COMPLETION_WORDS)
 			add_words(out, command->operands);
-		str_add(out, actions[value_of_operands(command)].after);
-		str_add(out, "'");
+		str_addf(out, "%s'", style->zsh.after);
 	}
 	str_add(out, " ;;\n");
 }
@@ -330,7 +287,7 @@ static void zsh_add_command(struct str *out, const struct command *command)
 static void zsh_add_name(struct str *out, const struct command *command, bool first)
 {
 	str_addf(out, "%s\t\t'%s:", first ? "" : "\n", command->name);
-	zsh_add_quoted(out, command->summary, "\\");
+	add_quoted(out, command->summary, "'\\'", "\\");
 	str_add(out, "'");
 }
 
@@ -354,22 +311,6 @@ static const struct command *const all_commands[] = { COMMANDS(COMMAND_POINTER) 
 
 static const struct option_row rows[] = { { 0 } };
 
-static void write_script(struct str *out, const struct shell *shell)
-{
-	const char *at = shell->script;
-	for (const char *mark; (mark = strstr(at, "@gua-")) != NULL;) {
-		bool names = strncmp(mark, NAMES_MARK, strlen(NAMES_MARK)) == 0;
-		str_add_bytes(out, at, (size_t)(mark - at));
-		for (size_t i = 0; all_commands[i]; i++)
-			if (names)
-				shell->add_name(out, all_commands[i], i == 0);
-			else
-				shell->add_command(out, all_commands[i]);
-		at = mark + strlen(names ? NAMES_MARK : OPTIONS_MARK);
-	}
-	str_add(out, at);
-}
-
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct err e = { 0 };
@@ -378,14 +319,26 @@ static int run(const struct command *self, int argc, char **argv)
 	int first = cmd_options(self, argc, argv, NULL, &status);
 	if (!first)
 		return status;
-	for (size_t i = 0; first + 1 == argc && i < sizeof(shells) / sizeof(shells[0]); i++) {
-		if (strcmp(shells[i].name, argv[first]) != 0)
-			continue;
-		write_script(&out, &shells[i]);
-		return cmd_print(self, &out);
+	const struct shell *shell = shells, *end = shells + sizeof(shells) / sizeof(shells[0]);
+	while (shell < end && (first + 1 != argc || strcmp(shell->name, argv[first]) != 0))
+		shell++;
+	if (shell == end) {
+		err_set(&e, ERR_USAGE, "give a shell: bash, zsh or fish");
+		return cmd_fail(self, &e);
 	}
-	err_set(&e, ERR_USAGE, "give a shell: bash, zsh or fish");
-	return cmd_fail(self, &e);
+	const char *at = shell->script;
+	for (const char *mark; (mark = strstr(at, "@gua-")) != NULL;) {
+		bool names = strncmp(mark, NAMES_MARK, strlen(NAMES_MARK)) == 0;
+		str_add_bytes(&out, at, (size_t)(mark - at));
+		for (size_t i = 0; all_commands[i]; i++)
+			if (names)
+				shell->add_name(&out, all_commands[i], i == 0);
+			else
+				shell->add_command(&out, all_commands[i]);
+		at = mark + strlen(names ? NAMES_MARK : OPTIONS_MARK);
+	}
+	str_add(&out, at);
+	return cmd_print(self, &out);
 }
 
 const struct command cmd_completion = {

@@ -26,19 +26,6 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-/* Writes where a setting comes from: "FILE:LINE", "--set"; "default" for NULL. */
-static void origin_text(
-	const struct settings *s, const struct setting *item, char *dst, size_t cap)
-{
-	char file[PATH_MAX];
-	const char *from = item ? s->files[item->file] : "default";
-	str_escape(file, sizeof(file), from, strlen(from));
-	if (item && item->line)
-		snprintf(dst, cap, "%s:%zu", file, item->line);
-	else
-		snprintf(dst, cap, "%s", file);
-}
-
 static void add_escaped(struct str *out, const char *text)
 {
 	char safe[4096];
@@ -57,28 +44,64 @@ static void add_quoted(struct str *out, const char *text)
 	str_finish(&quoted);
 }
 
-/* A value in force. */
-struct shown {
-	const struct config_key *key;
-	const struct setting *item; /* NULL: the default */
-	const char *name, *value;
-	const char *file, *from; /* NULL and "default", or the file and "FILE:LINE" */
-};
-
-/* What prints a configuration: its sections and blocks, and the values in them. */
+/* What prints the values in force, section by section. */
 struct printer {
 	const struct settings *settings;
-	/* May be NULL. */
-	void (*section)(void *context, const struct config_section *section, const char *block);
-	void (*value)(void *context, const struct shown *v);
-	void *context;
+	struct str *out;
+	struct json *json; /* writes to `out`; NULL: as text */
 };
+
+static void json_safe(struct json *j, const char *key, const char *text)
+{
+	char safe[PATH_MAX];
+	if (text)
+		str_escape(safe, sizeof(safe), text, strlen(text));
+	json_text(j, key, text ? safe : NULL);
+}
+
+/* Prints a value as JSON, or as "key = value   # FILE:LINE". `item` NULL: the default. */
+static void show_value(
+	const struct printer *p, const struct config_key *key, const struct setting *item)
+{
+	struct str *out = p->out;
+	struct json *j = p->json;
+	const char *name = item ? item->name : key->value.name;
+	const char *value = item ? item->text : key->initial;
+	const char *file = item ? p->settings->files[item->file] : NULL;
+	size_t line = item ? item->line : 0, start = out->len;
+	if (j) {
+		json_open(j, NULL, '{');
+		json_text(j, "section", key->section);
+		json_safe(j, "name", item ? item->block : NULL);
+		json_safe(j, "key", name);
+		json_safe(j, "value", value);
+		json_safe(j, "file", file);
+		json_number(j, "line", line ? (double)line : NAN, 0);
+		json_close(j, '}');
+		return;
+	}
+	if (!*name || strpbrk(name, "=\"#;[") || strchr(" \t", *name) ||
+		strchr(" \t", name[strlen(name) - 1]))
+		add_quoted(out, name);
+	else
+		add_escaped(out, name);
+	str_add(out, " = ");
+	if (strchr(value, '#') && !strchr(value, '"'))
+		add_quoted(out, value);
+	else
+		add_escaped(out, value);
+	size_t width = out->len - start;
+	str_addf(out, "%*s# ", width < 38 ? (int)(40 - width) : 2, "");
+	add_escaped(out, file ? file : "default");
+	if (line)
+		str_addf(out, ":%zu", line);
+	str_add(out, "\n");
+}
 
 /* Shows the values of a key. Those of the last file come first, because they count. */
 static void show_key(const struct printer *p, const struct config_key *key, const char *block)
 {
 	const struct settings *s = p->settings;
-	char from[PATH_MAX + 32];
 	bool any = false;
 	for (size_t file = s->n_files; file-- > 0;) {
 		for (size_t i = 0; i < s->n_items; i++) {
@@ -86,22 +109,25 @@ static void show_key(const struct printer *p, const struct config_key *key, cons
 			if (item->file != file || item->key != key || item->wrong ||
 				item->beaten || (block && strcmp(item->block, block) != 0))
 				continue;
-			origin_text(s, item, from, sizeof(from));
-			p->value(p->context, &(struct shown){ key, item, item->name, item->text,
-						     s->files[item->file], from });
+			show_value(p, key, item);
 			any = true;
 		}
 	}
 	if (!any && key->initial)
-		p->value(p->context, &(struct shown){ key, NULL, key->value.name, key->initial,
-					     NULL, "default" });
+		show_value(p, key, NULL);
 }
 
 static void show_section(
 	const struct printer *p, const struct config_section *section, const char *block)
 {
-	if (p->section)
-		p->section(p->context, section, block);
+	if (!p->json) {
+		str_addf(p->out, "\n[%s", section->name);
+		if (block) {
+			str_add(p->out, " ");
+			add_quoted(p->out, block);
+		}
+		str_add(p->out, "]\n");
+	}
 	for (const struct config_key *key = config_schema.keys; key->section; key++)
 		if (strcmp(key->section, section->name) == 0)
 			show_key(p, key, block);
@@ -128,37 +154,6 @@ static void show_all(const struct printer *p)
 	}
 }
 
-static void text_section(void *context, const struct config_section *section, const char *block)
-{
-	str_addf(context, "\n[%s", section->name);
-	if (block) {
-		str_add(context, " ");
-		add_quoted(context, block);
-	}
-	str_add(context, "]\n");
-}
-
-/* One line of the configuration: "key = value   # from". */
-static void text_value(void *context, const struct shown *v)
-{
-	struct str *out = context;
-	size_t start = out->len;
-	const char *name = v->name;
-	bool quoted = !*name || strpbrk(name, "=\"#;[") || strchr(" \t", *name) ||
-		      strchr(" \t", name[strlen(name) - 1]);
-	if (quoted)
-		add_quoted(out, name);
-	else
-		add_escaped(out, name);
-	str_add(out, " = ");
-	if (strchr(v->value, '#') && !strchr(v->value, '"'))
-		add_quoted(out, v->value);
-	else
-		add_escaped(out, v->value);
-	size_t width = out->len - start;
-	str_addf(out, "%*s# %s\n", width < 38 ? (int)(40 - width) : 2, "", v->from);
-}
-
 static const char *const found_names[] = {
 	[CONFIG_MISSING] = "not there",
 	[CONFIG_READ] = "read",
@@ -166,57 +161,11 @@ static const char *const found_names[] = {
 	[CONFIG_REFUSED] = "not used",
 };
 
-static void print_text(struct str *out, const struct configuration *c)
-{
-	const struct printer p = { &c->settings, text_section, text_value, out };
-	for (size_t i = 0; i < c->n_places; i++) {
-		str_add(out, "# ");
-		add_escaped(out, c->places[i].path);
-		str_addf(out, ": %s\n", found_names[c->places[i].found]);
-	}
-	show_all(&p);
-}
-
-static void json_safe(struct json *j, const char *key, const char *text)
-{
-	char safe[PATH_MAX];
-	if (text)
-		str_escape(safe, sizeof(safe), text, strlen(text));
-	json_text(j, key, text ? safe : NULL);
-}
-
-static void json_value(void *context, const struct shown *v)
-{
-	struct json *j = context;
-	json_open(j, NULL, '{');
-	json_text(j, "section", v->key->section);
-	json_safe(j, "name", v->item ? v->item->block : NULL);
-	json_safe(j, "key", v->name);
-	json_safe(j, "value", v->value);
-	json_safe(j, "file", v->item ? v->file : NULL);
-	json_number(j, "line", v->item && v->item->line ? (double)v->item->line : NAN, 0);
-	json_close(j, '}');
-}
-
-static void json_errors(struct json *j, const struct settings *s)
-{
-	json_open(j, "errors", '[');
-	for (size_t i = 0; i < s->n_errors; i++) {
-		const struct settings_error *error = &s->errors[i];
-		json_open(j, NULL, '{');
-		json_safe(j, "file", s->files[error->file]);
-		json_number(j, "line", error->line ? (double)error->line : NAN, 0);
-		json_text(j, "text", error->text);
-		json_close(j, '}');
-	}
-	json_close(j, ']');
-}
-
 static void print_json(struct str *out, const struct configuration *c)
 {
 	static const char *const names[] = { "missing", "read", "denied", "refused" };
+	const struct settings *s = &c->settings;
 	struct json j = { .out = out, .lines = 2 };
-	const struct printer p = { &c->settings, NULL, json_value, &j };
 	json_open(&j, NULL, '{');
 	json_text(&j, "schema", "gua-config-1");
 	json_open(&j, "files", '[');
@@ -228,9 +177,18 @@ static void print_json(struct str *out, const struct configuration *c)
 	}
 	json_close(&j, ']');
 	json_open(&j, "values", '[');
-	show_all(&p);
+	show_all(&(struct printer){ s, out, &j });
 	json_close(&j, ']');
-	json_errors(&j, &c->settings);
+	json_open(&j, "errors", '[');
+	for (size_t i = 0; i < s->n_errors; i++) {
+		const struct settings_error *error = &s->errors[i];
+		json_open(&j, NULL, '{');
+		json_safe(&j, "file", s->files[error->file]);
+		json_number(&j, "line", error->line ? (double)error->line : NAN, 0);
+		json_text(&j, "text", error->text);
+		json_close(&j, '}');
+	}
+	json_close(&j, ']');
 	json_close(&j, '}');
 }
 
@@ -255,18 +213,24 @@ static int show(const struct command *self, const struct values *v, struct confi
 {
 	struct str out = { 0 };
 	struct str errors = { 0 };
-	if (v->json)
+	if (v->json) {
 		print_json(&out, c);
-	else if (v->check)
+	} else if (v->check) {
 		print_check(&out, c);
-	else
-		print_text(&out, c);
-	if (!v->json && !v->check && c->settings.n_errors)
-		print_check(&errors, c);
+	} else {
+		for (size_t i = 0; i < c->n_places; i++) {
+			str_add(&out, "# ");
+			add_escaped(&out, c->places[i].path);
+			str_addf(&out, ": %s\n", found_names[c->places[i].found]);
+		}
+		show_all(&(struct printer){ &c->settings, &out, NULL });
+		if (c->settings.n_errors)
+			print_check(&errors, c);
+	}
 	int status = cmd_print(self, &out);
 	fputs(str_text(&errors), stderr);
 	str_finish(&errors);
-	return status ? status : c->settings.n_errors ? 1 : 0;
+	return status ? status : c->settings.n_errors > 0;
 }
 
 static int run(const struct command *self, int argc, char **argv)
@@ -282,15 +246,15 @@ static int run(const struct command *self, int argc, char **argv)
 		return cmd_print(self, &out);
 	}
 	struct configuration *c = calloc(1, sizeof(*c));
-	if (!c)
+	if (!c) {
 		err_memory(&e);
+		return cmd_fail(self, &e);
+	}
 	if (v.check && *v.check)
 		v.conf.file = v.check;
-	if (c)
-		c->root = v.root;
-	status = !c || configure_read(c, &v.conf, &e) ? cmd_fail(self, &e) : show(self, &v, c);
-	if (c)
-		configure_finish(c);
+	c->root = v.root;
+	status = configure_read(c, &v.conf, &e) ? cmd_fail(self, &e) : show(self, &v, c);
+	configure_finish(c);
 	free(c);
 	return status;
 }

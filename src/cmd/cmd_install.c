@@ -49,24 +49,20 @@ struct item {
 
 enum { ITEM_SYSUSERS = 3, ITEM_UNIT = 8, N_ITEMS = 12 };
 
-struct installation {
-	const char *root; /* "": this host */
-	bool made[N_ITEMS];
-	uint64_t sum[N_ITEMS]; /* str_sum() of the file as it was written */
-};
-
-struct install_steps {
-	struct installation in;
+struct install {
+	const char *root;    /* "": this host */
 	const char *program; /* path of the program that the unit starts */
 	bool dry_run;	     /* print what would be done, and do nothing */
-	bool start;	     /* make: start the service too */
-	bool purge;	     /* undo: remove the data too, and its user */
+	bool no_start;	     /* install: neither enable nor start the service */
+	bool purge, yes; /* uninstall: remove the data and its user too; without a question */
+	bool made[N_ITEMS];
+	uint64_t sum[N_ITEMS]; /* str_sum() of the file as it was written */
 };
 
 /* What gua install makes on a host, and the list of it that gua uninstall reads. The table is
  * fixed: the list only says which of its items were made, so it cannot name anything else. */
 
-static const struct item installation_items[N_ITEMS] = {
+static const struct item items[N_ITEMS] = {
 	{ ITEM_DIRECTORY, "/etc/gua", NULL, NULL },
 	{ ITEM_FILE, SYSTEM_CONFIG, NULL, NULL },
 	{ ITEM_DIRECTORY, "/etc/sysusers.d", NULL, NULL },
@@ -92,78 +88,68 @@ static const char *const kind_names[] = {
 };
 
 /* The path of an item below the root. */
-static int installation_path(
-	const struct installation *in, const char *name, char path[PATH_MAX], struct err *e)
+static int path_of(
+	const struct install *s, const char *name, char path[PATH_MAX], struct err *e)
 {
-	if (!file_path(path, "%s%s", in->root, name))
-		return err_set(e, ERR_USAGE, "the path %s%s is too long", in->root, name);
+	if (!file_path(path, "%s%s", s->root, name))
+		return err_set(e, ERR_USAGE, "the path %s%s is too long", s->root, name);
 	return 0;
 }
 
 /* Finds where a package has the item; false: nowhere. */
-static bool installation_packaged(
-	const struct installation *in, const struct item *item, char path[PATH_MAX])
+static bool find_packaged(const struct install *s, const struct item *item, char path[PATH_MAX])
 {
 	static const char *const libs[] = { "/usr/lib", "/usr/local/lib", "/lib" };
 	for (size_t i = 0; item->packaged && i < sizeof(libs) / sizeof(libs[0]); i++)
-		if (file_path(path, "%s%s/%s", in->root, libs[i], item->packaged) &&
+		if (file_path(path, "%s%s/%s", s->root, libs[i], item->packaged) &&
 			access(path, F_OK) == 0)
 			return true;
 	return false;
 }
 
-/* Marks the item that a line names; other lines were written by another version. */
-static void mark(struct installation *in, const char *line)
+/* Reads the list; a missing list counts as empty. Lines that name no item were written by
+ * another version. */
+static int read_list(struct install *s, struct err *e)
 {
-	char kind[16], name[256];
+	char path[PATH_MAX], kind[16], name[256];
 	uint64_t sum;
-	if (sscanf(line, "%15s %" SCNx64 " %255s", kind, &sum, name) != 3)
-		return;
-	for (size_t i = 0; i < N_ITEMS; i++) {
-		const struct item *item = &installation_items[i];
-		if (strcmp(kind, kind_names[item->kind]) == 0 &&
-			strcmp(name, item->name) == 0) {
-			in->made[i] = true;
-			in->sum[i] = sum;
-		}
-	}
-}
-
-/* Reads the list; a missing list counts as empty. */
-static int installation_read(struct installation *in, struct err *e)
-{
-	char path[PATH_MAX];
-	int rc = installation_path(in, INSTALLED_LIST, path, e);
+	struct file_content list = { 0 };
+	int rc = path_of(s, INSTALLED_LIST, path, e);
 	if (rc || access(path, F_OK) != 0)
 		return rc;
-	struct file_content list = { 0 };
 	rc = file_read_regular(path, 64 * 1024, &list, e);
-	if (rc)
-		return rc;
-	char *rest = list.data;
-	for (char *line; (line = strsep(&rest, "\n")) != NULL;)
-		mark(in, line);
+	char *rest = rc ? NULL : list.data;
+	for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
+		if (sscanf(line, "%15s %" SCNx64 " %255s", kind, &sum, name) != 3)
+			continue;
+		for (size_t i = 0; i < N_ITEMS; i++)
+			if (strcmp(kind, kind_names[items[i].kind]) == 0 &&
+				strcmp(name, items[i].name) == 0) {
+				s->made[i] = true;
+				s->sum[i] = sum;
+			}
+	}
 	free(list.data);
-	return 0;
+	return rc;
 }
 
 /* Writes the list; an empty list is removed. */
-static int installation_write(const struct installation *in, struct err *e)
+static int write_list(const struct install *s, struct err *e)
 {
 	char path[PATH_MAX];
 	struct str out = { 0 };
 	size_t n = 0;
-	int rc = installation_path(in, INSTALLED_LIST, path, e);
+	int rc = path_of(s, INSTALLED_LIST, path, e);
 	if (rc)
 		return rc;
 	str_add(&out, "# What gua install has made: gua uninstall reads this.\n");
-	for (size_t i = 0; i < N_ITEMS; i++)
-		if (in->made[i]) {
-			str_addf(&out, "%s %" PRIx64 " %s\n",
-				kind_names[installation_items[i].kind], in->sum[i],
-				installation_items[i].name);
-			n++;
-		}
+	for (size_t i = 0; i < N_ITEMS; i++) {
+		if (!s->made[i])
+			continue;
+		str_addf(&out, "%s %" PRIx64 " %s\n", kind_names[items[i].kind], s->sum[i],
+			items[i].name);
+		n++;
+	}
 	if (out.failed)
 		rc = err_memory(e);
 	else if (n)
@@ -180,9 +166,9 @@ static int installation_write(const struct installation *in, struct err *e)
 enum { MAX_ARGS = 12, MAX_FILE = 256 * 1024 };
 
 /* Prints one line: what was done, or would be done, and to what. */
-static void say(const struct install_steps *s, const char *did, const char *format, ...)
+static void say(const struct install *s, const char *did, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-static void say(const struct install_steps *s, const char *did, const char *format, ...)
+static void say(const struct install *s, const char *did, const char *format, ...)
 {
 	char text[PATH_MAX + 256], safe[sizeof(text)];
 	va_list args;
@@ -211,31 +197,28 @@ static bool find_program(const char *name, char path[PATH_MAX])
 	return false;
 }
 
-static int wait_for(pid_t pid, const char *name, struct err *e)
-{
-	int status = 0;
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return err_set(e, ERR_WORLD, "%s: %s", name, strerror(errno));
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-		return 0;
-	return err_set(e, ERR_WORLD, "%s failed; see its message above", name);
-}
-
-/* Runs a program of the system with the given words, and waits. Empty words are left out. */
+/* Runs a program of the system with the given words, and waits. Empty words are left out. The
+ * root follows a word that ends with "=", which is left out on this host. */
 #define RUN(s, e, ...) run_program(s, (const char *const[]){ __VA_ARGS__, NULL }, e)
-static int run_program(const struct install_steps *s, const char *const *words, struct err *e)
+static int run_program(const struct install *s, const char *const *words, struct err *e)
 {
 	static char *const environment[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL };
-	char *argv[MAX_ARGS + 1] = { NULL }, path[PATH_MAX], line[PATH_MAX] = "";
+	char *argv[MAX_ARGS + 1] = { NULL }, path[PATH_MAX], root[PATH_MAX],
+			      line[PATH_MAX] = "";
 	size_t n = 0, used = 0;
-	for (const char *const *word = words; n < MAX_ARGS && *word; word++) {
-		if (!**word)
+	int status = 0;
+	for (const char *const *at = words; n < MAX_ARGS && *at; at++) {
+		const char *word = *at;
+		if (!*word || (word[strlen(word) - 1] == '=' && !s->root[0]))
 			continue;
-		argv[n++] = (char *)(uintptr_t)*word;
+		if (word[strlen(word) - 1] == '=') {
+			snprintf(root, sizeof(root), "%s%s", word, s->root);
+			word = root;
+		}
+		argv[n++] = (char *)(uintptr_t)word;
 		if (used < sizeof(line))
 			used += (size_t)snprintf(line + used, sizeof(line) - used, "%s%s",
-				used ? " " : "", *word);
+				used ? " " : "", word);
 	}
 	if (!find_program(words[0], path))
 		return err_set(e, ERR_WORLD, "%s is needed and not installed", words[0]);
@@ -246,15 +229,12 @@ static int run_program(const struct install_steps *s, const char *const *words, 
 	int why = posix_spawn(&pid, path, NULL, NULL, argv, environment);
 	if (why)
 		return err_set(e, ERR_WORLD, "cannot run %s: %s", path, strerror(why));
-	return wait_for(pid, words[0], e);
-}
-
-/* "--root=DIR" for a program that has the option, "" for this host. */
-static void root_option(const struct install_steps *s, const char *option, char word[PATH_MAX])
-{
-	word[0] = '\0';
-	if (s->in.root[0])
-		snprintf(word, PATH_MAX, "%s=%s", option, s->in.root);
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return err_set(e, ERR_WORLD, "%s: %s", words[0], strerror(errno));
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return 0;
+	return err_set(e, ERR_WORLD, "%s failed; see its message above", words[0]);
 }
 
 /* Reads a file that may be missing: *text is NULL then. */
@@ -269,88 +249,64 @@ static int read_text(const char *path, char **text, struct err *e)
 	return rc;
 }
 
-static int make_directory(struct install_steps *s, size_t i, const char *path, struct err *e)
-{
-	struct stat st;
-	if (stat(path, &st) == 0)
-		return 0;
-	say(s, "make", "%s/", path);
-	int rc = s->dry_run ? 0 : file_make_directories(path, 0755, e);
-	s->in.made[i] |= !rc && !s->dry_run;
-	return rc;
-}
-
-/* Whether the file must be written: it is missing, or an earlier version wrote it. */
-static bool must_write(const struct install_steps *s, size_t i, const char *there,
-	const char *content, const char *path)
+/* Why a file that is there is left alone; NULL: it must be written, because it is missing or an
+ * earlier version wrote it. */
+static const char *why_kept(
+	const struct install *s, size_t i, const char *there, const char *content)
 {
 	if (!there)
-		return true;
-	if (strcmp(there, content) == 0) {
-		keep(path, "as it should be");
-		return false;
-	}
-	if (s->in.made[i] && str_sum(there) == s->in.sum[i])
-		return true;
-	keep(path, s->in.made[i] ? "it was changed" : "it was there before");
-	return false;
+		return NULL;
+	if (strcmp(there, content) == 0)
+		return "as it should be";
+	if (!s->made[i])
+		return "it was there before";
+	return str_sum(there) == s->sum[i] ? NULL : "it was changed";
 }
 
-static int write_file(
-	struct install_steps *s, size_t i, const char *path, const char *content, struct err *e)
-{
-	say(s, "write", "%s", path);
-	if (s->dry_run)
-		return 0;
-	int rc = file_replace(path, content, strlen(content), e);
-	if (!rc && chmod(path, 0644) != 0)
-		rc = err_set(e, ERR_WORLD, "%s: %s", path, strerror(errno));
-	s->in.made[i] |= !rc;
-	s->in.sum[i] = str_sum(content);
-	return rc;
-}
-
-/* Appends the text, with the path of this program in place of the one that a build installs. */
-static void add_text(struct str *out, const char *text, const char *program)
+static int make_file(struct install *s, size_t i, const char *path, struct err *e)
 {
 	static const char place[] = "@bindir@/gua";
-	for (const char *found; (found = strstr(text, place)) != NULL;
-		text = found + strlen(place)) {
-		str_add_bytes(out, text, (size_t)(found - text));
-		str_add(out, program);
-	}
-	str_add(out, text);
-}
-
-static int make_file(struct install_steps *s, size_t i, const char *path, struct err *e)
-{
-	const struct item *item = &installation_items[i];
+	const char *text = items[i].text;
 	char packaged[PATH_MAX], *there = NULL;
 	struct str content = { 0 };
-	if (installation_packaged(&s->in, item, packaged)) {
+	if (find_packaged(s, &items[i], packaged)) {
 		keep(packaged, "installed with the program");
 		return 0;
 	}
-	if (item->text)
-		add_text(&content, item->text, s->program);
-	else
+	if (!text)
 		configure_example(&content);
+	/* With the path of this program in place of the one that a build installs. */
+	for (const char *found; text && (found = strstr(text, place)) != NULL;
+		text = found + strlen(place)) {
+		str_add_bytes(&content, text, (size_t)(found - text));
+		str_add(&content, s->program);
+	}
+	str_add(&content, text ? text : "");
 	int rc = content.failed ? err_memory(e) : read_text(path, &there, e);
-	if (!rc && must_write(s, i, there, content.data, path))
-		rc = write_file(s, i, path, content.data, e);
+	const char *why = rc ? NULL : why_kept(s, i, there, content.data);
+	if (why) {
+		keep(path, why);
+	} else if (!rc) {
+		say(s, "write", "%s", path);
+		rc = s->dry_run ? 1 : file_replace(path, content.data, content.len, e);
+		if (!rc && chmod(path, 0644) != 0)
+			rc = err_set(e, ERR_WORLD, "%s: %s", path, strerror(errno));
+		s->sum[i] = str_sum(content.data);
+		rc = rc ? rc : 1;
+	}
 	free(there);
 	str_finish(&content);
 	return rc;
 }
 
-static FILE *open_etc(const struct install_steps *s, const char *name)
+static FILE *open_etc(const struct install *s, const char *name)
 {
 	char path[PATH_MAX];
-	return installation_path(&s->in, name, path, NULL) == 0 ? fopen(path, "re") : NULL;
+	return path_of(s, name, path, NULL) == 0 ? fopen(path, "re") : NULL;
 }
 
 /* Reads the home directory of the user below the root; false: there is no such user. */
-static bool find_user(const struct install_steps *s, char home[PATH_MAX])
+static bool find_user(const struct install *s, char home[PATH_MAX])
 {
 	bool found = false;
 	FILE *file = open_etc(s, "/etc/passwd");
@@ -363,7 +319,7 @@ static bool find_user(const struct install_steps *s, char home[PATH_MAX])
 	return found;
 }
 
-static bool find_group(const struct install_steps *s)
+static bool find_group(const struct install *s)
 {
 	bool found = false;
 	FILE *file = open_etc(s, "/etc/group");
@@ -374,108 +330,85 @@ static bool find_group(const struct install_steps *s)
 	return found;
 }
 
-static int make_user(struct install_steps *s, size_t i, struct err *e)
-{
-	char word[PATH_MAX], unused[PATH_MAX];
-	if (find_user(s, unused)) {
-		keep("user " INSTALLED_USER, "there already");
-		return 0;
-	}
-	int rc;
-	if (find_program("systemd-sysusers", unused)) {
-		root_option(s, "--root", word);
-		rc = RUN(s, e, "systemd-sysusers", word, "gua.conf");
-	} else {
-		root_option(s, "--prefix", word);
-		rc = RUN(s, e, "useradd", word, "--system", "--user-group", "--no-create-home",
-			"--home-dir", INSTALLED_DATA, "--shell", "/usr/sbin/nologin",
-			INSTALLED_USER);
-	}
-	s->in.made[i] |= !rc && !s->dry_run;
-	return rc;
-}
-
-/* Makes the directories that tmpfiles.d lists, which include that of the data. */
-static int make_data(struct install_steps *s, size_t i, const char *path, struct err *e)
-{
-	char word[PATH_MAX];
-	struct stat st;
-	bool there = stat(path, &st) == 0;
-	root_option(s, "--root", word);
-	/* Directories in /run are only for a running system. */
-	int rc = RUN(s, e, "systemd-tmpfiles", word, "--create",
-		s->in.root[0] ? "--exclude-prefix=/run" : "", "gua.conf");
-	s->in.made[i] |= !rc && !there && !s->dry_run;
-	return rc;
-}
-
 /* Whether systemd runs on this host; if not, the service starts at the next boot. */
-static bool systemd_runs(const struct install_steps *s)
+static bool systemd_runs(const struct install *s)
 {
-	return !s->in.root[0] && access("/run/systemd/system", F_OK) == 0;
+	return !s->root[0] && access("/run/systemd/system", F_OK) == 0;
 }
 
-static int make_service(struct install_steps *s, size_t i, struct err *e)
+/* Makes an item. Returns 1 if it was made, 0 if there was nothing to do, or an error. */
+static int make_item(struct install *s, size_t i, struct err *e)
 {
-	char word[PATH_MAX];
-	if (!s->start)
-		return 0;
-	bool runs = systemd_runs(s);
-	root_option(s, "--root", word);
-	int rc = runs ? RUN(s, e, "systemctl", "daemon-reload") : 0;
-	if (!rc)
-		rc = RUN(
-			s, e, "systemctl", word, "enable", runs ? "--now" : "", INSTALLED_UNIT);
-	s->in.made[i] |= !rc && !s->dry_run;
-	return rc;
-}
-
-static int make_item(struct install_steps *s, size_t i, struct err *e)
-{
-	const struct item *item = &installation_items[i];
-	char path[PATH_MAX];
-	int rc = installation_path(&s->in, item->name, path, e);
+	char path[PATH_MAX], unused[PATH_MAX];
+	struct stat st;
+	int rc = path_of(s, items[i].name, path, e);
 	if (rc)
 		return rc;
-	switch (item->kind) {
+	bool there = stat(path, &st) == 0;
+	switch (items[i].kind) {
 	case ITEM_DIRECTORY:
-		return make_directory(s, i, path, e);
+		if (there)
+			return 0;
+		say(s, "make", "%s/", path);
+		rc = s->dry_run ? 0 : file_make_directories(path, 0755, e);
+		break;
 	case ITEM_FILE:
 		return make_file(s, i, path, e);
 	case ITEM_USER:
-		return make_user(s, i, e);
+		if (find_user(s, unused)) {
+			keep("user " INSTALLED_USER, "there already");
+			return 0;
+		}
+		if (find_program("systemd-sysusers", unused))
+			rc = RUN(s, e, "systemd-sysusers", "--root=", "gua.conf");
+		else
+			rc = RUN(s, e, "useradd", "--prefix=", "--system", "--user-group",
+				"--no-create-home", "--home-dir", INSTALLED_DATA, "--shell",
+				"/usr/sbin/nologin", INSTALLED_USER);
+		break;
 	case ITEM_DATA:
-		return make_data(s, i, path, e);
+		/* One of several directories in tmpfiles.d. Those in /run are only for a
+		 * running system. */
+		rc = RUN(s, e, "systemd-tmpfiles", "--root=", "--create",
+			s->root[0] ? "--exclude-prefix=/run" : "", "gua.conf");
+		return rc ? rc : !there;
 	case ITEM_SERVICE:
-		return make_service(s, i, e);
+		if (s->no_start)
+			return 0;
+		if (systemd_runs(s))
+			rc = RUN(s, e, "systemctl", "daemon-reload");
+		if (!rc)
+			rc = RUN(s, e, "systemctl", "--root=", "enable",
+				systemd_runs(s) ? "--now" : "", INSTALLED_UNIT);
 	}
-	return 0;
+	return rc ? rc : 1;
 }
 
 /* Makes what is missing. What exists and is not on the list is left as it is. */
-static int install_steps_make(struct install_steps *s, struct err *e)
+static int make_all(struct install *s, struct err *e)
 {
-	int rc = installation_read(&s->in, e);
+	int rc = read_list(s, e);
 	for (size_t i = 0; !rc && i < N_ITEMS; i++) {
-		rc = make_item(s, i, e);
 		struct err unwritten = { 0 };
+		int made = make_item(s, i, e);
+		s->made[i] |= made > 0 && !s->dry_run;
 		/* The list is written after each step, so that a part can be undone. */
-		int listed = s->dry_run ? 0 : installation_write(&s->in, &unwritten);
-		if (!rc && listed) {
+		rc = s->dry_run ? 0 : write_list(s, &unwritten);
+		if (made < 0)
+			return made;
+		if (rc)
 			*e = unwritten;
-			rc = listed;
-		}
 	}
 	return rc;
 }
 
-static int remove_file(struct install_steps *s, size_t i, const char *path, struct err *e)
+static int remove_file(struct install *s, size_t i, const char *path, struct err *e)
 {
 	char *there = NULL;
 	int rc = read_text(path, &there, e);
 	if (rc || !there)
 		return rc;
-	if (str_sum(there) != s->in.sum[i]) {
+	if (str_sum(there) != s->sum[i]) {
 		keep(path, "it was changed");
 	} else {
 		say(s, "remove", "%s", path);
@@ -488,13 +421,11 @@ static int remove_file(struct install_steps *s, size_t i, const char *path, stru
 }
 
 /* A directory that is not empty stays. */
-static int remove_directory(const struct install_steps *s, const char *path, struct err *e)
+static int remove_directory(const struct install *s, const char *path, struct err *e)
 {
-	if (s->dry_run) {
+	if (s->dry_run)
 		say(s, "remove", "%s/ if it is empty", path);
-		return 0;
-	}
-	if (rmdir(path) == 0)
+	else if (rmdir(path) == 0)
 		say(s, "remove", "%s/", path);
 	else if (errno == ENOTEMPTY || errno == EEXIST || errno == EBUSY)
 		keep(path, "it is not empty");
@@ -504,45 +435,38 @@ static int remove_directory(const struct install_steps *s, const char *path, str
 }
 
 /* The user stays while there is data: otherwise another user could get the same uid. */
-static int remove_user(const struct install_steps *s, struct err *e)
+static int remove_user(const struct install *s, struct err *e)
 {
-	char word[PATH_MAX], data[PATH_MAX], home[PATH_MAX];
-	int rc = installation_path(&s->in, INSTALLED_DATA, data, e);
+	char data[PATH_MAX], home[PATH_MAX];
+	int rc = path_of(s, INSTALLED_DATA, data, e);
 	if (rc || !find_user(s, home))
 		return rc;
-	if (strcmp(home, INSTALLED_DATA) != 0)
+	if (strcmp(home, INSTALLED_DATA) != 0) {
 		keep("user " INSTALLED_USER, "it has another home directory");
-	else if (access(data, F_OK) == 0 && !(s->dry_run && s->purge))
+	} else if (access(data, F_OK) == 0 && !(s->dry_run && s->purge)) {
 		keep("user " INSTALLED_USER, "the data belongs to it");
-	else {
-		root_option(s, "--prefix", word);
-		rc = RUN(s, e, "userdel", word, INSTALLED_USER);
+	} else {
+		rc = RUN(s, e, "userdel", "--prefix=", INSTALLED_USER);
 		/* /etc/login.defs decides whether the group was removed too. */
 		if (!rc && !s->dry_run && find_group(s))
-			rc = RUN(s, e, "groupdel", word, INSTALLED_USER);
+			rc = RUN(s, e, "groupdel", "--prefix=", INSTALLED_USER);
 	}
 	return rc;
 }
 
-/* Removes the data. The directory belongs to the user of the service, so a program that does
- * not follow links removes it. */
-static int purge(const struct install_steps *s, struct err *e)
+/* Whether the data is there; writes its path. */
+static bool has_data(const struct install *s, char path[PATH_MAX])
 {
-	char path[PATH_MAX];
-	int rc = installation_path(&s->in, INSTALLED_DATA, path, e);
-	if (rc || access(path, F_OK) != 0)
-		return rc;
-	return RUN(s, e, "rm", "-r", "--one-file-system", "--", path);
+	return path_of(s, INSTALLED_DATA, path, NULL) == 0 && access(path, F_OK) == 0;
 }
 
-static int remove_item(struct install_steps *s, size_t i, struct err *e)
+static int remove_item(struct install *s, size_t i, struct err *e)
 {
-	const struct item *item = &installation_items[i];
-	char path[PATH_MAX], word[PATH_MAX];
-	int rc = installation_path(&s->in, item->name, path, e);
+	char path[PATH_MAX];
+	int rc = path_of(s, items[i].name, path, e);
 	if (rc)
 		return rc;
-	switch (item->kind) {
+	switch (items[i].kind) {
 	case ITEM_DIRECTORY:
 	case ITEM_DATA:
 		return remove_directory(s, path, e);
@@ -551,67 +475,45 @@ static int remove_item(struct install_steps *s, size_t i, struct err *e)
 	case ITEM_USER:
 		return remove_user(s, e);
 	case ITEM_SERVICE:
-		root_option(s, "--root", word);
-		return RUN(s, e, "systemctl", word, "disable", systemd_runs(s) ? "--now" : "",
-			INSTALLED_UNIT);
+		return RUN(s, e, "systemctl", "--root=", "disable",
+			systemd_runs(s) ? "--now" : "", INSTALLED_UNIT);
 	}
 	return 0;
 }
 
-/* Whether the item must be removed. If the data is removed, its user is removed too, even if an
- * earlier uninstall took the user off the list. */
-static bool is_due(const struct install_steps *s, size_t i)
-{
-	char path[PATH_MAX];
-	const struct item *user_file = &installation_items[ITEM_SYSUSERS];
-	bool orphan = installation_items[i].kind == ITEM_USER && s->purge &&
-		      !installation_packaged(&s->in, user_file, path);
-	return s->in.made[i] || orphan;
-}
-
-/* Whether there is something to remove. */
-static bool is_any_due(const struct install_steps *s)
-{
-	char path[PATH_MAX];
-	bool any = s->purge && (find_user(s, path) || (installation_path(&s->in, INSTALLED_DATA,
-							       path, NULL) == 0 &&
-							      access(path, F_OK) == 0));
-	for (size_t i = 0; i < N_ITEMS; i++)
-		any |= s->in.made[i];
-	return any;
-}
-
 /* Removes what is on the list, last first. Changed files, directories that are not empty, and
  * the user of remaining data are kept. */
-static int install_steps_undo(struct install_steps *s, struct err *e)
+static int remove_all(struct install *s, struct err *e)
 {
+	char path[PATH_MAX];
 	int rc = 0;
 	for (size_t i = N_ITEMS; !rc && i-- > 1;) {
-		if (s->purge && installation_items[i].kind == ITEM_DATA)
-			rc = purge(s, e);
-		if (!rc && is_due(s, i))
+		/* The directory of the data belongs to the user of the service, so a program
+		 * that does not follow links removes it. */
+		if (s->purge && items[i].kind == ITEM_DATA && has_data(s, path))
+			rc = RUN(s, e, "rm", "-r", "--one-file-system", "--", path);
+		/* With the data its user is removed, too, even if an earlier uninstall took the
+		 * user off the list. */
+		bool orphan = items[i].kind == ITEM_USER && s->purge &&
+			      !find_packaged(s, &items[ITEM_SYSUSERS], path);
+		if (!rc && (s->made[i] || orphan))
 			rc = remove_item(s, i, e);
 		if (rc || s->dry_run)
 			continue;
-		s->in.made[i] = false;
-		rc = installation_write(&s->in, e);
+		s->made[i] = false;
+		rc = write_list(s, e);
 	}
 	if (!rc && systemd_runs(s))
 		rc = RUN(s, e, "systemctl", "daemon-reload");
-	if (rc || !s->in.made[0])
+	if (rc || !s->made[0])
 		return rc;
 	/* The directory of the list comes last, because the list is in it. */
-	s->in.made[0] = false;
-	rc = s->dry_run ? 0 : installation_write(&s->in, e);
+	s->made[0] = false;
+	rc = s->dry_run ? 0 : write_list(s, e);
 	return rc ? rc : remove_item(s, 0, e);
 }
 
-struct values {
-	const char *root;
-	bool dry_run, no_start, purge, yes;
-};
-
-#define AT(member) .offset = offsetof(struct values, member)
+#define AT(member) .offset = offsetof(struct install, member)
 static const struct option_row options[] = {
 	{ OPTION_FLAG, 0, "dry-run", .help = "print every step, and do none", AT(dry_run) },
 	{ OPTION_TEXT, 0, "root", "DIR", "install into the system image below DIR", AT(root) },
@@ -630,20 +532,29 @@ static const struct option_row uninstall_options[] = {
 
 /* Reads the options of both commands; returns 0 to continue, or 1 to return *status. */
 static int read_options(
-	const struct command *self, int argc, char **argv, struct values *v, int *status)
+	const struct command *self, int argc, char **argv, struct install *s, int *status)
 {
-	*v = (struct values){ .root = "" };
-	int rc = cmd_options_only(self, argc, argv, v, status);
-	if (strcmp(v->root, "/") == 0)
-		v->root = "";
+	*s = (struct install){ .root = "" };
+	int rc = cmd_options_only(self, argc, argv, s, status);
+	if (strcmp(s->root, "/") == 0)
+		s->root = "";
 	return rc;
 }
 
-/* The service cannot see home directories, and has its own /tmp. */
-static int check_program(const struct install_steps *s, struct err *e)
+static int check(const struct install *s, struct err *e)
 {
+	/* The service cannot see home directories, and has its own /tmp. */
 	static const char *const hidden[] = { "/home/", "/root/", "/run/user/", "/tmp/",
 		"/var/tmp/" };
+	char path[PATH_MAX];
+	if (geteuid() != 0 && !s->dry_run && !s->root[0])
+		return err_set(e, ERR_WORLD,
+			"only root can install a service: run 'sudo gua install'; 'gua "
+			"install --dry-run' prints what it would do, and 'gua start' records "
+			"as you");
+	/* The image may have a program that this host does not have. */
+	if (s->root[0] || find_packaged(s, &items[ITEM_UNIT], path))
+		return 0;
 	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++)
 		if (strncmp(s->program, hidden[i], strlen(hidden[i])) == 0)
 			return err_set(e, ERR_WORLD,
@@ -654,29 +565,16 @@ static int check_program(const struct install_steps *s, struct err *e)
 	return 0;
 }
 
-static int check(const struct install_steps *s, struct err *e)
-{
-	if (geteuid() != 0 && !s->dry_run && !s->in.root[0])
-		return err_set(e, ERR_WORLD,
-			"only root can install a service: run 'sudo gua install'; 'gua "
-			"install --dry-run' prints what it would do, and 'gua start' records "
-			"as you");
-	/* The image may have a program that this host does not have. */
-	char path[PATH_MAX];
-	bool packaged = installation_packaged(&s->in, &installation_items[ITEM_UNIT], path);
-	return s->in.root[0] || packaged ? 0 : check_program(s, e);
-}
-
-static void print_next(const struct install_steps *s)
+static void print_next(const struct install *s)
 {
 	if (s->dry_run)
 		return;
 	printf("\nData: " INSTALLED_DATA "; settings: /etc/gua/gua.conf. ");
 	printf("Members of the group " INSTALLED_USER " can read the data:\n"
 	       "  usermod -a -G " INSTALLED_USER " USER\n");
-	if (!s->start)
+	if (s->no_start)
 		printf("Start the recorder with: systemctl enable --now " INSTALLED_UNIT "\n");
-	else if (s->in.root[0])
+	else if (s->root[0])
 		printf("The recorder starts when the image is booted.\n");
 	else
 		printf("'gua status' says what the recorder does; 'gua uninstall' undoes all "
@@ -685,19 +583,16 @@ static void print_next(const struct install_steps *s)
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct values v;
+	struct install s;
 	char program[PATH_MAX];
 	struct err e = { 0 };
 	int status;
-	if (read_options(self, argc, argv, &v, &status))
+	if (read_options(self, argc, argv, &s, &status))
 		return status;
-	struct install_steps s = { .in = { .root = v.root },
-		.program = program,
-		.dry_run = v.dry_run,
-		.start = !v.no_start };
+	s.program = program;
 	if (!hand_over_self(program))
 		err_set(&e, ERR_WORLD, "the path of this program is not known");
-	if (e.code || check(&s, &e) || install_steps_make(&s, &e))
+	if (e.code || check(&s, &e) || make_all(&s, &e))
 		return cmd_fail(self, &e);
 	print_next(&s);
 	return 0;
@@ -716,59 +611,50 @@ const struct command cmd_install = {
 };
 
 /* Asks on the terminal whether the data may be removed. */
-static int confirm(const struct install_steps *s, struct err *e)
+static int confirm(const struct install *s, struct err *e)
 {
 	char answer[16] = "";
 	if (!isatty(STDIN_FILENO))
 		return err_set(e, ERR_USAGE,
 			"--purge asks before it removes data, and standard input is not a "
 			"terminal: add --yes, or leave out --purge");
-	printf("Remove all that was recorded in %s%s? This cannot be undone. [y/N] ",
-		s->in.root, INSTALLED_DATA);
+	printf("Remove all that was recorded in %s%s? This cannot be undone. [y/N] ", s->root,
+		INSTALLED_DATA);
 	fflush(stdout);
 	if (fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y'))
 		return 0;
 	return err_set(e, ERR_WORLD, "nothing was removed");
 }
 
-/* Prints what is left, and where. */
-static void print_rest(const struct install_steps *s)
-{
-	char path[PATH_MAX];
-	if (installation_path(&s->in, INSTALLED_DATA, path, NULL) != 0 ||
-		access(path, F_OK) != 0 || s->dry_run)
-		return;
-	printf("\nThe data stays in %s; 'gua uninstall --purge' removes it. 'gua report --db "
-	       "%s/gua.db' still reads it.\n",
-		path, path);
-}
-
 static int run_uninstall(const struct command *self, int argc, char **argv)
 {
-	struct values v;
+	struct install s;
 	struct err e = { 0 };
+	char path[PATH_MAX];
 	int status;
-	if (read_options(self, argc, argv, &v, &status))
+	if (read_options(self, argc, argv, &s, &status))
 		return status;
-	struct install_steps s = {
-		.in = { .root = v.root }, .dry_run = v.dry_run, .purge = v.purge
-	};
-	bool ask = v.purge && !v.yes && !v.dry_run;
-	if (installation_read(&s.in, &e))
+	if (read_list(&s, &e))
 		return cmd_fail(self, &e);
-	if (!is_any_due(&s)) {
+	bool due = s.purge && (find_user(&s, path) || has_data(&s, path));
+	for (size_t i = 0; i < N_ITEMS; i++)
+		due |= s.made[i];
+	if (!due)
 		printf("Nothing to remove: 'gua install' has made no service here. The "
 		       "package manager removes a package, 'make uninstall' what 'make "
 		       "install' copied.\n");
-		print_rest(&s);
-		return 0;
-	}
-	if (geteuid() != 0 && !s.dry_run && !v.root[0])
+	else if (geteuid() != 0 && !s.dry_run && !s.root[0])
 		err_set(&e, ERR_WORLD,
 			"only root can remove a service: run 'sudo gua uninstall'");
-	if (e.code || (ask && confirm(&s, &e)) || install_steps_undo(&s, &e))
+	else if (s.purge && !s.yes && !s.dry_run)
+		confirm(&s, &e);
+	if (e.code || (due && remove_all(&s, &e)))
 		return cmd_fail(self, &e);
-	print_rest(&s);
+	if (has_data(&s, path) && !s.dry_run)
+		printf("\nThe data stays in %s; 'gua uninstall --purge' removes it. 'gua "
+		       "report "
+		       "--db %s/gua.db' still reads it.\n",
+			path, path);
 	return 0;
 }
 
