@@ -26,11 +26,10 @@
  * before it ended. */
 static void explain_off(struct event_row *row)
 {
-	char how[24], length[40];
+	char how[24];
 	str_copy(how, sizeof(how), row->text);
-	duration_text(length, sizeof(length), row->value);
-	snprintf(row->text, sizeof(row->text), "no recorder for %s%s%s", length,
-		*how ? "; the one before was " : "", how);
+	snprintf(row->text, sizeof(row->text), "no recorder for %s%s%s",
+		duration_text(row->value).text, *how ? "; the one before was " : "", how);
 }
 
 /* Reads a row; false: its host or card is not in the audit. */

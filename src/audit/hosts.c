@@ -327,7 +327,7 @@ static const struct gather_file *file_of_run(const struct gather *g, size_t run)
 static int check_not_copied(struct gather *g, const struct gather_file *file,
 	const struct gather_run *run, struct err *e)
 {
-	char when[48], key[32 + SOURCE_LIST_CAP];
+	char key[32 + SOURCE_LIST_CAP];
 	size_t known = g->run_keys.n;
 	snprintf(key, sizeof(key), "%lld %s", (long long)run->started_ms, run->source);
 	uint32_t number = names_find(&g->run_keys, (uint32_t)run->host, key, e);
@@ -338,11 +338,10 @@ static int check_not_copied(struct gather *g, const struct gather_file *file,
 		if (r->host != run->host || r->started_ms != run->started_ms ||
 			strcmp(r->source, run->source) != 0)
 			continue;
-		moment_text(when, sizeof(when), run->started_ms, g->q->utc);
 		return err_set(e, ERR_USAGE,
 			"%s and %s both have what was recorded on %s from %s on: give one",
 			file_of_run(g, i)->path, file->path, g->a->hosts[run->host].hostname,
-			when);
+			moment_text(run->started_ms, g->q->utc).text);
 	}
 	return 0;
 }
@@ -367,17 +366,16 @@ static int check_run(const struct gather *g, const struct gather_file *file,
 {
 	bool shared = idmap_get(&file->shared, (int64_t)run->host) != IDMAP_NONE;
 	const struct gather_run *r = shared ? overlapping(g, file, run) : NULL;
-	char from[48], to[48];
 	if (!r)
 		return 0;
-	moment_text(from, sizeof(from), clock_later(r->started_ms, run->started_ms), g->q->utc);
-	moment_text(
-		to, sizeof(to), clock_earlier(r->last_tick_ms, run->last_tick_ms), g->q->utc);
+	struct brief from = moment_text(clock_later(r->started_ms, run->started_ms), g->q->utc);
+	struct brief to =
+		moment_text(clock_earlier(r->last_tick_ms, run->last_tick_ms), g->q->utc);
 	return err_set(e, ERR_USAGE,
 		"%s and %s both recorded the cards of %s from %s to %s, which would be counted "
 		"twice: give one%s",
 		file_of_run(g, (size_t)(r - g->runs))->path, file->path,
-		g->a->hosts[run->host].hostname, from, to,
+		g->a->hosts[run->host].hostname, from.text, to.text,
 		g->strict ? "" : ", or choose other times with --since and --until");
 }
 

@@ -69,35 +69,31 @@ wrong:
 		"'%s' is not a duration; write one like 200ms 30s 5m 1h 7d 4w", text);
 }
 
-void duration_clock(char *dst, size_t cap, int64_t ms)
+struct brief duration_clock(int64_t ms)
 {
 	int64_t s = (ms + 500) / 1000;
 	long long days = s / 86400, hours = s / 3600 % 24;
 	int minutes = (int)(s / 60 % 60), seconds = (int)(s % 60);
 	if (days)
-		snprintf(dst, cap, "%lld d %02lld:%02d:%02d", days, hours, minutes, seconds);
-	else
-		snprintf(dst, cap, "%lld:%02d:%02d", hours, minutes, seconds);
+		return str_brief("%lld d %02lld:%02d:%02d", days, hours, minutes, seconds);
+	return str_brief("%lld:%02d:%02d", hours, minutes, seconds);
 }
 
-void duration_text(char *dst, size_t cap, int64_t ms)
+struct brief duration_text(int64_t ms)
 {
 	long long s = ms / 1000, m = s / 60, h = m / 60, d = h / 24;
 	if (d)
-		snprintf(dst, cap, "%lld d %lld h", d, h % 24);
-	else if (h)
-		snprintf(dst, cap, "%lld h %lld min", h, m % 60);
-	else if (m)
-		snprintf(dst, cap, "%lld min", m);
-	else
-		snprintf(dst, cap, "%lld s", s);
+		return str_brief("%lld d %lld h", d, h % 24);
+	if (h)
+		return str_brief("%lld h %lld min", h, m % 60);
+	return m ? str_brief("%lld min", m) : str_brief("%lld s", s);
 }
 
-void duration_option(char *dst, size_t cap, int64_t ms)
+struct brief duration_option(int64_t ms)
 {
 	const struct time_unit *best = &units[0];
 	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
 		if (ms && ms % (int64_t)units[i].ms == 0 && units[i].ms > best->ms)
 			best = &units[i];
-	snprintf(dst, cap, "%lld%s", (long long)(ms / (int64_t)best->ms), best->name);
+	return str_brief("%lld%s", (long long)(ms / (int64_t)best->ms), best->name);
 }

@@ -175,24 +175,21 @@ wrong:
 		"'%s' is not a time; write a length (1h, 7d), " MOMENT_FORMS, text);
 }
 
-void moment_iso(char *dst, size_t cap, int64_t ms)
+struct brief moment_iso(int64_t ms)
 {
 	struct tm tm = moment_fields(ms, true);
 	int rest = (int)((ms % 1000 + 1000) % 1000);
-	char text[64];
+	char text[32];
 	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-	if (rest)
-		snprintf(dst, cap, "%s.%03dZ", text, rest);
-	else
-		snprintf(dst, cap, "%sZ", text);
+	return rest ? str_brief("%s.%03dZ", text, rest) : str_brief("%sZ", text);
 }
 
 const char *const moment_weekdays[7] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
 
-void moment_text(char *dst, size_t cap, int64_t ms, bool utc)
+struct brief moment_text(int64_t ms, bool utc)
 {
 	struct tm tm = moment_fields(ms, utc);
-	snprintf(dst, cap, "%s %04d-%02d-%02d %02d:%02d%s", moment_weekdays[tm.tm_wday % 7],
+	return str_brief("%s %04d-%02d-%02d %02d:%02d%s", moment_weekdays[tm.tm_wday % 7],
 		tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min,
 		utc ? " UTC" : "");
 }

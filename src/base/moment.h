@@ -27,9 +27,9 @@ int64_t moment_day_start(struct tm day, bool utc);
 /* Year, month, day and so on of a moment, in UTC or local time. */
 struct tm moment_fields(int64_t ms, bool utc);
 /* "2026-11-01T08:30:15Z" (or with ".123" where the milliseconds are not 0). */
-void moment_iso(char *dst, size_t cap, int64_t ms);
+struct brief moment_iso(int64_t ms);
 /* "Sun", "Mon" .. "Sat": strftime's %a depends on the locale, and reports are compared byte by
  * byte. */
 extern const char *const moment_weekdays[7];
 /* "Sun 2026-11-01 08:30" in local time, or followed by " UTC" when `utc`. */
-void moment_text(char *dst, size_t cap, int64_t ms, bool utc);
+struct brief moment_text(int64_t ms, bool utc);

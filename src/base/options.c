@@ -31,7 +31,7 @@ static bool in_choices(const char *choices, const char *word)
 static void limit_text(char *dst, size_t cap, const struct option_row *row, double limit)
 {
 	if (row->kind == OPTION_DURATION)
-		duration_option(dst, cap, (int64_t)limit);
+		str_copy(dst, cap, duration_option((int64_t)limit).text);
 	else
 		snprintf(dst, cap, "%.10g%s", limit,
 			limit > 0 && row->kind == OPTION_SIZE ? " bytes" : "");

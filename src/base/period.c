@@ -153,13 +153,12 @@ static int parse_since(
 static int check_order(
 	const struct window *w, const struct window_words *words, bool utc, struct err *e)
 {
-	char since[48], until[48];
 	if (w->since_ms < w->until_ms)
 		return 0;
-	moment_text(since, sizeof(since), w->since_ms, utc);
-	moment_text(until, sizeof(until), w->until_ms, utc);
+	struct brief since = moment_text(w->since_ms, utc);
+	struct brief until = moment_text(w->until_ms, utc);
 	return err_set(e, ERR_USAGE, "the window starts at %s, which is not before %s, %s%s",
-		since, words->until ? "--until" : "now", until,
+		since.text, words->until ? "--until" : "now", until.text,
 		words->until && !words->since ? "; give --since too" : "");
 }
 

@@ -44,13 +44,12 @@ int size_parse(const char *text, int64_t *bytes, struct err *e)
 	return 0;
 }
 
-void size_text(char dst[SIZE_TEXT_CAP], double bytes)
+struct brief size_text(double bytes)
 {
 	double mib = bytes / 1048576;
 	if (!(bytes >= 0))
-		snprintf(dst, SIZE_TEXT_CAP, "-");
-	else if (mib < 1023.5)
-		snprintf(dst, SIZE_TEXT_CAP, "%.*f MiB", mib > 0 && mib < 9.95, mib);
-	else
-		snprintf(dst, SIZE_TEXT_CAP, "%.1f GiB", mib / 1024);
+		return str_brief("-");
+	if (mib < 1023.5)
+		return str_brief("%.*f MiB", mib > 0 && mib < 9.95, mib);
+	return str_brief("%.1f GiB", mib / 1024);
 }

@@ -75,6 +75,16 @@ void str_add_repeat(struct str *s, const char *text, size_t times)
 	s->data[s->len] = '\0';
 }
 
+struct brief str_brief(const char *format, ...)
+{
+	struct brief b;
+	va_list args;
+	va_start(args, format);
+	vsnprintf(b.text, sizeof(b.text), format, args);
+	va_end(args);
+	return b;
+}
+
 const char *str_text(const struct str *s)
 {
 	return s->data ? s->data : "";

@@ -34,6 +34,12 @@ const char *str_text(const struct str *s);
 void str_clear(struct str *s);
 void str_finish(struct str *s);
 
+/* A short text as a value, for the statement that shows it: size_text(bytes).text. */
+struct brief {
+	char text[40];
+};
+struct brief str_brief(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Returns a checksum (FNV-1a). */
 uint64_t str_sum(const char *text);
 

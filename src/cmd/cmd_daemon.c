@@ -270,16 +270,16 @@ static int rehearse(const struct command *self, const struct values *v)
 		.timeout_ms = v->timeout_ms };
 	struct err e = { 0 };
 	struct str out = { 0 };
-	char db[PATH_MAX], every[40];
+	char db[PATH_MAX];
 	size_t n = 0;
 	int kind = STORE_MISSING;
 	if (check_unused(v->db, &e) || (kind = identify_store(v->db, &e)) < 0 ||
 		check_writable(v->db, kind == STORE_OURS, &e) || count_cards(&live, &n, &e))
 		return cmd_fail(self, &e);
 	str_escape(db, sizeof(db), v->db, strlen(v->db));
-	duration_text(every, sizeof(every), v->interval_ms);
+	struct brief every = duration_text(v->interval_ms);
 	str_addf(&out, "would record %zu card%s into %s (%s) every %s, in the %s\n", n,
-		n == 1 ? "" : "s", db, kind == STORE_OURS ? "exists" : "new", every,
+		n == 1 ? "" : "s", db, kind == STORE_OURS ? "exists" : "new", every.text,
 		v->foreground ? "foreground" : "background");
 	str_add(&out, "dry run: nothing was started or written\n");
 	return cmd_print(self, &out);

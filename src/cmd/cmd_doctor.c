@@ -213,7 +213,7 @@ static void examine_processes(
 
 static void examine_space(const char *path, struct findings *f)
 {
-	char dir[PATH_MAX], size[SIZE_TEXT_CAP];
+	char dir[PATH_MAX];
 	struct statvfs v;
 	file_nearest_directory(dir, sizeof(dir), path);
 	if (statvfs(dir, &v) != 0) {
@@ -223,9 +223,9 @@ static void examine_space(const char *path, struct findings *f)
 	}
 	double bytes = (double)v.f_bavail * (double)v.f_frsize;
 	bool low = bytes < LOW_SPACE_MIB * 1048576.0;
-	size_text(size, bytes);
+	struct brief size = size_text(bytes);
 	struct finding *row = finding_add(f, low ? FINDING_WARNING : FINDING_OK, "free space",
-		"%s where the store is (%s)", size, dir);
+		"%s where the store is (%s)", size.text, dir);
 	if (low)
 		finding_advise(row,
 			"make room, or put the store elsewhere with --db PATH; a year "
@@ -285,8 +285,6 @@ enum { USERS = 100, FIRST_FIELD = 101 }; /* kinds of names, besides those of the
 
 static void add_head(const struct nvml_capture_options *o, struct str *out)
 {
-	char now[40];
-	moment_iso(now, sizeof(now), clock_wall_ms(o->clock));
 	str_add(out, NVML_CAPTURE_HEAD
 		"\n"
 		"# Made by gua doctor --capture: what NVIDIA's driver answers on a host. "
@@ -297,7 +295,8 @@ static void add_head(const struct nvml_capture_options *o, struct str *out)
 		"# serial numbers are replaced; pids, times, models and versions are not. "
 		"gua-capture(5)\n"
 		"# explains the lines.\n");
-	str_addf(out, "made %s\ngua %s\n", now, GUA_VERSION);
+	str_addf(out, "made %s\ngua %s\n", moment_iso(clock_wall_ms(o->clock)).text,
+		GUA_VERSION);
 	capture_system(o->root, out);
 }
 

@@ -67,13 +67,11 @@ static void add_text(
  * are no events. */
 static void note(const struct event_list *l, const struct audit_question *q, const char *format)
 {
-	char since[48], until[48];
-	moment_text(since, sizeof(since), q->since_ms, q->utc);
-	moment_text(until, sizeof(until), q->until_ms, q->utc);
 	if (l->simulated && strcmp(format, "csv") == 0)
 		log_notice("%s", l->captured ? CAPTURED_NOTE : SIMULATED_NOTE);
 	if (!l->table.n_rows && strcmp(format, "text") == 0)
-		log_notice("no event between %s and %s", since, until);
+		log_notice("no event between %s and %s", moment_text(q->since_ms, q->utc).text,
+			moment_text(q->until_ms, q->utc).text);
 }
 
 static int list_events(const struct command *self, const struct events_options *o,

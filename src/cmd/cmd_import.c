@@ -28,17 +28,15 @@ static const struct option_row options[] = {
 
 static void print_summary(const char *path, const struct import_summary *s)
 {
-	char from[32] = "-", to[32] = "-";
-	if (s->first_ms >= 0) {
-		moment_iso(from, sizeof(from), s->first_ms / 1000 * 1000);
-		moment_iso(to, sizeof(to), s->last_ms / 1000 * 1000);
-	}
+	bool any = s->first_ms >= 0;
 	char safe[PATH_MAX];
 	str_escape(safe, sizeof(safe), path, strlen(path));
 	printf("imported %s: host %s, %" PRId64 " cards, %" PRId64 " ticks, %" PRId64
 	       " samples from %s to %s; skipped: %" PRId64 " samples already recorded, %" PRId64
 	       " malformed rows",
-		safe, s->facts.hostname, s->cards, s->ticks, s->samples, from, to, s->recorded,
+		safe, s->facts.hostname, s->cards, s->ticks, s->samples,
+		any ? moment_iso(s->first_ms / 1000 * 1000).text : "-",
+		any ? moment_iso(s->last_ms / 1000 * 1000).text : "-", s->recorded,
 		s->bad_rows);
 	if (s->misdated)
 		printf(", %" PRId64 " samples dated before 2007 or in the future", s->misdated);

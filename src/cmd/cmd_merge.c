@@ -18,17 +18,17 @@ static const struct option_row options[] = { { 0 } };
 
 static void print_summary(const char *path, size_t n, const struct merge_summary *s)
 {
-	char safe[PATH_MAX], from[32] = "-", to[32] = "-";
+	char safe[PATH_MAX];
 	str_escape(safe, sizeof(safe), path, strlen(path));
-	if (s->first_ms >= 0) {
-		moment_iso(from, sizeof(from), s->first_ms / 1000 * 1000);
-		moment_iso(to, sizeof(to), s->last_ms / 1000 * 1000);
-	}
+	bool any = s->first_ms >= 0;
 	printf("merged %zu store%s into %s: %" PRId64 " host%s, %" PRId64
 	       " GPU%s, from %s to %s, "
 	       "%.1f MiB\n",
 		n, n == 1 ? "" : "s", safe, s->hosts, s->hosts == 1 ? "" : "s", s->cards,
-		s->cards == 1 ? "" : "s", from, to, (double)s->bytes / (1 << 20));
+		s->cards == 1 ? "" : "s",
+		any ? moment_iso(s->first_ms / 1000 * 1000).text : "-",
+		any ? moment_iso(s->last_ms / 1000 * 1000).text : "-",
+		(double)s->bytes / (1 << 20));
 }
 
 static int merge(const char *path, const struct store_list *stores, struct err *e)

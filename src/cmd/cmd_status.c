@@ -26,12 +26,10 @@ static const struct option_row options[] = {
 
 static void add_age(struct str *out, const char *label, int64_t at_ms, int64_t now_ms)
 {
-	char when[40], age[40];
 	if (at_ms < 0)
 		return;
-	moment_text(when, sizeof(when), at_ms, false);
-	duration_text(age, sizeof(age), now_ms > at_ms ? now_ms - at_ms : 0);
-	str_addf(out, "%-11s%s (%s ago)\n", label, when, age);
+	str_addf(out, "%-11s%s (%s ago)\n", label, moment_text(at_ms, false).text,
+		duration_text(now_ms > at_ms ? now_ms - at_ms : 0).text);
 }
 
 static void add_recorder(struct str *out, const struct recorder_status *s)
@@ -65,17 +63,17 @@ static void add_cards(struct str *out, const struct store_status *s)
 
 static void add_store(struct str *out, const struct recorder_status *s)
 {
-	char safe[PATH_MAX], size[SIZE_TEXT_CAP];
+	char safe[PATH_MAX];
 	str_escape(safe, sizeof(safe), s->db, strlen(s->db));
 	if (s->unreadable.code) {
 		str_addf(out, "%-11s%s\n", "store", s->unreadable.text);
 		return;
 	}
-	size_text(size, (double)s->store.file_bytes);
-	str_addf(out, "%-11s%s, %s", "store", safe, size);
-	size_text(size, (double)s->store.wal_bytes);
+	str_addf(
+		out, "%-11s%s, %s", "store", safe, size_text((double)s->store.file_bytes).text);
 	if (s->store.wal_bytes)
-		str_addf(out, " + %s not checkpointed", size);
+		str_addf(out, " + %s not checkpointed",
+			size_text((double)s->store.wal_bytes).text);
 	str_add(out, "\n");
 	if (source_is_captured(s->store.source))
 		str_addf(out,
@@ -91,10 +89,10 @@ static void add_faults(struct str *out, const struct recorder_status *s)
 	if (s->recorder.pid && !recorder_status_fault(s, 0))
 		str_addf(out, "%-11snone\n", "faults");
 	for (size_t i = 0; (f = recorder_status_fault(s, i)); i++) {
-		char age[40];
-		duration_text(age, sizeof(age),
-			s->now_ms > f->since_ms ? s->now_ms - f->since_ms : 0);
-		str_addf(out, "%-11sfor %s: %s\n", "fault", age, f->text);
+		str_addf(out, "%-11sfor %s: %s\n", "fault",
+			duration_text(s->now_ms > f->since_ms ? s->now_ms - f->since_ms : 0)
+				.text,
+			f->text);
 	}
 }
 

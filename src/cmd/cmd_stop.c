@@ -118,12 +118,11 @@ static int run(const struct command *self, int argc, char **argv)
 	str_escape(safe, sizeof(safe), db, strlen(db));
 	struct str out = { 0 };
 	str_addf(&out, "stopped the recorder of %s (pid %d", safe, (int)pid);
-	if (now.told && now.started_ms >= 0) {
-		char when[48];
-		moment_text(when, sizeof(when),
-			recorder_status_bound(now.started_ms, STATUS_LAST_MS), false);
-		str_addf(&out, ", recording since %s", when);
-	}
+	if (now.told && now.started_ms >= 0)
+		str_addf(&out, ", recording since %s",
+			moment_text(
+				recorder_status_bound(now.started_ms, STATUS_LAST_MS), false)
+				.text);
 	str_add(&out, ")\n");
 	return cmd_print(self, &out);
 }

@@ -29,10 +29,7 @@
 
 void enforce_moment(const struct enforce *x, char *dst, size_t cap, int64_t ms)
 {
-	if (ms < 0)
-		snprintf(dst, cap, "-");
-	else
-		moment_text(dst, cap, ms, x->o->utc);
+	str_copy(dst, cap, ms < 0 ? "-" : moment_text(ms, x->o->utc).text);
 }
 
 int enforce_socket(
@@ -314,11 +311,11 @@ struct decision {
 static int write_decision(struct enforce *x, const struct decision *d, struct err *e)
 {
 	struct policy_file *file = NULL;
-	char until[64] = "", hash[RULES_HASH_CAP], text[160] = "ending is forbidden";
+	char hash[RULES_HASH_CAP], text[160] = "ending is forbidden";
 	rules_hash(hash, &x->conf.settings);
-	moment_iso(until, sizeof(until), d->until_ms);
 	if (d->step == STEP_ARMED)
-		snprintf(text, sizeof(text), "ending is allowed until %s", until);
+		snprintf(text, sizeof(text), "ending is allowed until %s",
+			moment_iso(d->until_ms).text);
 	else if (d->step == STEP_RESUMED)
 		str_copy(text, sizeof(text), "the breaker was released");
 	struct policy_action a = { .at_ms = x->now_ms,

@@ -153,11 +153,9 @@ static void show_cards(
 {
 	struct str out = { 0 };
 	for (size_t i = 0; i < h->n_cards; i++) {
-		char label[CARD_LABEL_CAP];
 		if (!facts_has_card(set, i))
 			continue;
-		card_label(label, sizeof(label), &h->cards[i]);
-		str_addf(&out, "%s%s", out.len ? "," : "", label);
+		str_addf(&out, "%s%s", out.len ? "," : "", card_label(&h->cards[i]).text);
 	}
 	str_copy(dst, cap, str_text(&out));
 	str_finish(&out);

@@ -70,9 +70,8 @@ static int make_request(
 static void add_text(struct str *out, const struct keep *k, const struct user_answer *a)
 {
 	for (size_t i = 0; i < a->n_kept; i++) {
-		char until[48];
-		moment_text(until, sizeof(until), a->kept[i].until_ms, k->o->utc);
-		str_addf(out, "process %u: kept until %s: %s\n", a->kept[i].pid, until,
+		struct brief until = moment_text(a->kept[i].until_ms, k->o->utc);
+		str_addf(out, "process %u: kept until %s: %s\n", a->kept[i].pid, until.text,
 			a->kept[i].reason);
 	}
 }

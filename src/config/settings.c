@@ -535,7 +535,7 @@ void settings_value_text(
 		str_copy(dst, cap, *(const bool *)at ? "yes" : "no");
 		break;
 	case OPTION_DURATION:
-		duration_option(dst, cap, *(const int64_t *)at);
+		str_copy(dst, cap, duration_option(*(const int64_t *)at).text);
 		break;
 	case OPTION_COUNT:
 	case OPTION_SIZE:

@@ -50,9 +50,8 @@ void exposition_label(struct str *labels, const char *name, const char *value)
 
 void exposition_label_card(struct str *labels, const struct card_id *id)
 {
-	char gpu[CARD_LABEL_CAP];
-	card_label(gpu, sizeof(gpu), id);
-	exposition_label(labels, "gpu", gpu);
+	struct brief gpu = card_label(id);
+	exposition_label(labels, "gpu", gpu.text);
 	exposition_label(labels, "uuid", id->uuid);
 }
 

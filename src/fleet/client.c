@@ -62,13 +62,11 @@ static const struct fault {
 static enum verdict judge_fault(const struct outcome *o, struct err *e)
 {
 	const struct fault *fault = faults, *end = faults + sizeof(faults) / sizeof(faults[0]);
-	char length[32];
-	duration_option(length, sizeof(length), o->timeout_ms);
 	if (o->code == CURLE_OPERATION_TIMEDOUT) {
 		err_set(e, ERR_WORLD,
 			"%s: no complete answer within %s; ask for a shorter time, or for more "
 			"patience with --timeout",
-			o->url, length);
+			o->url, duration_option(o->timeout_ms).text);
 		return VERDICT_BAD;
 	}
 	while (fault < end && fault->code != o->code)

@@ -91,9 +91,8 @@ static void judge(struct remote *host, const struct child_result *result, int fd
 			(long long)(STORE_MAX_BYTES >> 20));
 		say_why(host, text, "", "ask for a shorter window");
 	} else if (result->timed_out) {
-		char limit[32];
-		duration_text(limit, sizeof(limit), wish->timeout_ms);
-		snprintf(text, sizeof(text), "no answer within %s", limit);
+		snprintf(text, sizeof(text), "no answer within %s",
+			duration_text(wish->timeout_ms).text);
 		snprintf(advice, sizeof(advice), "try 'ssh %s gua version', or --timeout",
 			host->name);
 		say_why(host, text, result->output, advice);

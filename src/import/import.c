@@ -52,7 +52,6 @@ static int check_not_imported(const struct importer *im, struct err *e)
 {
 	const struct pyfile_facts *facts = &im->summary->facts;
 	sqlite3 *db = store_handle(im->store);
-	char when[32];
 	int64_t imported_ms = -1;
 	if (!sql_do(db,
 		    "SELECT imported_ms FROM import JOIN host ON host.id = import.host WHERE "
@@ -62,10 +61,9 @@ static int check_not_imported(const struct importer *im, struct err *e)
 		return err_set(e, ERR_WORLD, "cannot read the store: %s", sqlite3_errmsg(db));
 	if (imported_ms < 0)
 		return 0;
-	moment_iso(when, sizeof(when), imported_ms / 1000 * 1000);
 	return err_set(e, ERR_WORLD,
 		"%s is in the store already (imported at %s): nothing was changed",
-		im->question->path, when);
+		im->question->path, moment_iso(imported_ms / 1000 * 1000).text);
 }
 
 static int note_import(const struct importer *im, struct err *e)

@@ -15,12 +15,10 @@ const char *const card_status_names[CARD_STATUS_COUNT] = {
 	[CARD_STATUS_DENIED] = "denied",
 };
 
-void card_label(char *dst, size_t cap, const struct card_id *id)
+struct brief card_label(const struct card_id *id)
 {
-	if (id->mig_index < 0)
-		snprintf(dst, cap, "%d", id->index);
-	else
-		snprintf(dst, cap, "%d:%d", id->index, id->mig_index);
+	return id->mig_index < 0 ? str_brief("%d", id->index)
+				 : str_brief("%d:%d", id->index, id->mig_index);
 }
 
 bool card_has_uuid(const struct card_id *id)

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/str.h"
+
 enum { UUID_CAP = 96, CARD_NAME_CAP = 96, PCI_CAP = 32, VERSION_CAP = 80 };
 enum { SOURCE_CAP = 16, SOURCE_LIST_CAP = 64 }; /* name of a source; several with commas */
 #define UNKNOWN_BYTES (-1LL)
@@ -22,7 +24,7 @@ struct card_id {
 };
 /* What people call a card: "0", or "0:1" for instance 1 of card 0. */
 enum { CARD_LABEL_CAP = 24 };
-void card_label(char *dst, size_t cap, const struct card_id *id);
+struct brief card_label(const struct card_id *id);
 /* Whether the UUID is the card's own: a card that was never asked has a placeholder. */
 bool card_has_uuid(const struct card_id *id);
 

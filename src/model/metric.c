@@ -181,7 +181,7 @@ void metric_show(char *dst, size_t cap, enum metric m, double value)
 	else if (info->form == METRIC_FORM_CUDA)
 		snprintf(dst, cap, "%d.%d", (int)value / 1000, (int)value % 1000 / 10);
 	else if (info->form == METRIC_FORM_MOMENT)
-		moment_iso(dst, cap, (int64_t)value);
+		str_copy(dst, cap, moment_iso((int64_t)value).text);
 	else if (info->detail == 0)
 		snprintf(dst, cap, "%.0f", floor(value / info->scale));
 	else

@@ -53,12 +53,10 @@ int64_t present_idle_ms(const struct present *all, const struct present_process 
 
 void present_suspect_text(char *dst, size_t cap, const struct present_card *card)
 {
-	char label[CARD_LABEL_CAP];
-	card_label(label, sizeof(label), &card->id);
 	snprintf(dst, cap,
 		"card %s reports %.0f %% use with no process and no memory: not believed; "
 		"opening and closing a CUDA context clears it",
-		label, card->values[METRIC_UTILIZATION_GPU]);
+		card_label(&card->id).text, card->values[METRIC_UTILIZATION_GPU]);
 }
 
 void present_add_lease(struct present_card *card, const struct lease *lease)

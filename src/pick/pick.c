@@ -232,9 +232,7 @@ int pick_result_uuids(const struct pick_result *r, struct str *out, struct err *
 void pick_result_indexes(const struct pick_result *r, struct str *out)
 {
 	for (size_t i = 0; i < r->n_picked; i++) {
-		char label[CARD_LABEL_CAP];
-		card_label(label, sizeof(label), &r->facts[i].id);
-		str_addf(out, "%s%s", i ? "," : "", label);
+		str_addf(out, "%s%s", i ? "," : "", card_label(&r->facts[i].id).text);
 	}
 }
 
@@ -263,14 +261,14 @@ void pick_result_reservations(const struct pick_result *r, struct str *out)
 		return;
 	for (size_t i = 0; i < r->n_facts; i++) {
 		const struct pick_fact *f = &r->facts[i];
-		char label[CARD_LABEL_CAP];
-		card_label(label, sizeof(label), &f->id);
+		struct brief label = card_label(&f->id);
 		if (f->verdict == PICK_LEASED)
-			str_addf(out, "gua pick: card %s is given to %s by %s (%s)\n", label,
-				f->lease.owner, lease_kind_names[f->lease.kind], f->lease.id);
+			str_addf(out, "gua pick: card %s is given to %s by %s (%s)\n",
+				label.text, f->lease.owner, lease_kind_names[f->lease.kind],
+				f->lease.id);
 		if (f->verdict != PICK_TAKEN && f->verdict != PICK_PROMISED)
 			continue;
-		str_addf(out, "gua pick: card %s is %s ", label,
+		str_addf(out, "gua pick: card %s is %s ", label.text,
 			f->verdict == PICK_TAKEN ? "reserved by" : "left for");
 		pick_lock_add_owner(out, &f->by, names);
 		str_addf(
@@ -283,7 +281,6 @@ void pick_result_reservations(const struct pick_result *r, struct str *out)
 static void add_why(struct json *j, const struct pick_result *r, const struct pick_fact *f)
 {
 	struct str why = { 0 };
-	char text[64];
 	if (f->holders == 0)
 		str_add(&why, "no holders");
 	else if (isnan(f->holders))
@@ -294,14 +291,11 @@ static void add_why(struct json *j, const struct pick_result *r, const struct pi
 		str_add(&why, ", utilisation not believed");
 	else if (!isnan(f->util_pct))
 		str_addf(&why, ", utilisation %.0f %%", f->util_pct);
-	if (!isnan(f->free_bytes)) {
-		size_text(text, f->free_bytes);
-		str_addf(&why, ", free memory %s", text);
-	}
-	if (f->free_since_ms >= 0 && r->time_ms > f->free_since_ms) {
-		duration_text(text, sizeof(text), r->time_ms - f->free_since_ms);
-		str_addf(&why, ", free for %s", text);
-	}
+	if (!isnan(f->free_bytes))
+		str_addf(&why, ", free memory %s", size_text(f->free_bytes).text);
+	if (f->free_since_ms >= 0 && r->time_ms > f->free_since_ms)
+		str_addf(&why, ", free for %s",
+			duration_text(r->time_ms - f->free_since_ms).text);
 	json_text(j, "why", str_text(&why));
 	str_finish(&why);
 }

@@ -101,14 +101,13 @@ static void add_user(struct str *out, int64_t uid, struct user_names *names)
 
 void pick_lock_add_owner(struct str *out, const struct pick_owner *o, struct user_names *names)
 {
-	char left[40];
 	add_user(out, pick_lock_owner_uid(o), names);
 	if (o->pid < 0)
 		return;
 	str_addf(out, " (pid %lld, %s", (long long)o->pid, o->comm);
 	if (o->left_ms >= 0) {
-		duration_text(left, sizeof(left), o->left_ms);
-		str_addf(out, "; %s left", left);
+		struct brief left = duration_text(o->left_ms);
+		str_addf(out, "; %s left", left.text);
 	}
 	if (o->uid >= 0 && o->uid != o->file_uid) {
 		str_add(out, "; the lock file belongs to ");

@@ -151,7 +151,6 @@ static enum ending_how lives(const struct endings *es, struct ending *a, char *w
 	/* Since the first look, in percent of one core. */
 	double cpu = looked_us > 0 ? 100e6 * a->cpu_used_s / (double)looked_us : (double)NAN;
 	int64_t input_ms = signs_input_ms(es->proc, a->processes, a->n_processes);
-	char seconds[32];
 	if (isnan(cpu)) {
 		snprintf(why, cap, "how much its processes use the CPU cannot be read");
 		return ENDING_SPARED;
@@ -171,10 +170,9 @@ static enum ending_how lives(const struct endings *es, struct ending *a, char *w
 	}
 	if (card_works(es, a, why, cap))
 		return ENDING_SPARED;
-	duration_text(seconds, sizeof(seconds), looked_us / 1000);
 	snprintf(a->evidence, sizeof(a->evidence),
-		"idle in %zu looks at the driver over %s, %.1f %% of a core", a->looks, seconds,
-		cpu);
+		"idle in %zu looks at the driver over %s, %.1f %% of a core", a->looks,
+		duration_text(looked_us / 1000).text, cpu);
 	return ENDING_HOWS;
 }
 
@@ -478,11 +476,11 @@ static void begin(struct endings *es, struct ending *a)
 {
 	struct manager_command command;
 	struct err e = { 0 };
-	char why[ENDING_TEXT_CAP], idle[32], size[SIZE_TEXT_CAP];
-	duration_text(idle, sizeof(idle), a->clock_ms);
-	size_text(size, (double)a->held_bytes);
+	char why[ENDING_TEXT_CAP];
+	struct brief idle = duration_text(a->clock_ms);
 	snprintf(why, sizeof(why), "it held %s and was idle for %s: rule %s of gua",
-		a->held_bytes < 0 ? "a card" : size, idle, a->rule);
+		a->held_bytes < 0 ? "a card" : size_text((double)a->held_bytes).text, idle.text,
+		a->rule);
 	const struct managed what = { a->job, a->container, a->pod, why };
 	int rc = !is_users_own(es, a) ? end_manager_find(&command, config_of(es), &what, &e)
 		 : *a->pod	      ? err_set(&e, ERR_NOTHING, "its cgroup cannot be read")
@@ -545,7 +543,7 @@ static bool sees_cards(const struct ending *a, const struct signs_look *look)
 /* CPU use is no sign of life: work that needs no card needs no lease of one. */
 void ending_confirm_lease(struct endings *es, struct ending *a, const struct signs_look *look)
 {
-	char why[ENDING_TEXT_CAP], seconds[32];
+	char why[ENDING_TEXT_CAP];
 	struct manager_command command;
 	struct managed what = { a->job, "", a->pod, why };
 	struct err e = { 0 };
@@ -567,12 +565,11 @@ void ending_confirm_lease(struct endings *es, struct ending *a, const struct sig
 	if (now_us - a->first_look_us < config_of(es)->confirm_ms * 1000 ||
 		!is_allowed(es, a, false))
 		return;
-	duration_text(seconds, sizeof(seconds), (now_us - a->first_look_us) / 1000);
 	snprintf(a->evidence, sizeof(a->evidence),
-		"not on its cards in %zu looks at the driver over %s", a->looks, seconds);
-	duration_text(seconds, sizeof(seconds), a->clock_ms);
+		"not on its cards in %zu looks at the driver over %s", a->looks,
+		duration_text((now_us - a->first_look_us) / 1000).text);
 	snprintf(why, sizeof(why), "it has cards and did not touch them for %s: rule %s of gua",
-		seconds, a->rule);
+		duration_text(a->clock_ms).text, a->rule);
 	int rc = end_manager_find(&command, config_of(es), &what, &e);
 	if (rc == 0)
 		run_manager(es, a, &command);
@@ -731,21 +728,20 @@ static int64_t unexplained(const struct ending *a, const struct signs_look *look
 void ending_verify(struct ending *a, const struct signs_look *look)
 {
 	struct signs_result r;
-	char size[SIZE_TEXT_CAP];
 	signs_judge(&r, look, a->sorted, a->n_processes);
 	int64_t left = r.verdict == SIGNS_RELEASED ? unexplained(a, look) : r.held_bytes;
 	bool held = r.verdict != SIGNS_RELEASED || left >= ORPHAN_LEAST_BYTES;
 	if (held && ++a->verified < VERIFY_LOOKS)
 		return;
-	size_text(size, (double)(held ? left : a->seen_bytes));
+	struct brief size = size_text((double)(held ? left : a->seen_bytes));
 	if (held) {
 		finish(a, ENDING_STILL_HELD,
 			"its processes have ended, and %s are still in use; no signal can free "
 			"them, an administrator must look",
-			size);
+			size.text);
 		return;
 	}
-	finish(a, ENDING_ENDED, "its processes have ended; %s given back (%s)", size,
+	finish(a, ENDING_ENDED, "its processes have ended; %s given back (%s)", size.text,
 		a->evidence);
 	a->freed_bytes = a->seen_bytes;
 }

@@ -244,10 +244,9 @@ static void log_outcome(const struct ending *a, const char *name)
 		[ENDING_FAILED] = "could not end",
 		[ENDING_COMPUTES] = "spared",
 	};
-	char freed[SIZE_TEXT_CAP];
-	size_text(freed, (double)a->freed_bytes);
+	struct brief freed = size_text((double)a->freed_bytes);
 	if (a->how == ENDING_ENDED && a->freed_bytes >= 0)
-		log_notice("ended %s: %s freed", name, freed);
+		log_notice("ended %s: %s freed", name, freed.text);
 	else
 		log_notice("%s %s: %s", words[a->how], name, a->text);
 }

@@ -403,18 +403,16 @@ void enforcer_list(struct enforcer_lists *l, const struct enforcer_step *s)
 		if (h->processes[i].session == s->session && h->processes[i].holds)
 			str_addf(pids, "%s%u", pids->len ? " " : "", h->processes[i].pid);
 	for (size_t i = 0; i < h->n_cards; i++) {
-		char label[CARD_LABEL_CAP];
 		if (!facts_has_card(&s->facts->cards, i))
 			continue;
-		card_label(label, sizeof(label), &h->cards[i]);
 		str_addf(&l->cards, "%s%s", l->cards.len ? " " : "", h->cards[i].uuid);
-		str_addf(&l->gpus, "%s%s", l->gpus.len ? ", " : "", label);
+		str_addf(&l->gpus, "%s%s", l->gpus.len ? ", " : "",
+			card_label(&h->cards[i]).text);
 	}
 }
 
 static void evidence_of(char *dst, size_t cap, const struct enforcer_step *s)
 {
-	char idle[48], since[48], held[SIZE_TEXT_CAP];
 	const struct session_facts *f = s->facts;
 	if (s->session == SIZE_MAX || !f->idle) {
 		snprintf(dst, cap, "%s",
@@ -422,21 +420,20 @@ static void evidence_of(char *dst, size_t cap, const struct enforcer_step *s)
 					       : "it used a card");
 		return;
 	}
-	duration_text(idle, sizeof(idle), f->clock_ms);
-	moment_iso(since, sizeof(since), f->idle_since_ms);
+	struct brief idle = duration_text(f->clock_ms);
+	struct brief since = moment_iso(f->idle_since_ms);
 	if (f->session->kind == SESSION_LEASE) {
-		snprintf(dst, cap, "not on its cards since %s, seen reserved for %s", since,
-			idle);
+		snprintf(dst, cap, "not on its cards since %s, seen reserved for %s",
+			since.text, idle.text);
 		return;
 	}
-	size_text(held, (double)f->mem_bytes);
 	int64_t most_pct = idle_history_most(
 		&s->now->history, (uint32_t)s->session, f->idle_since_ms, s->now_ms);
 	snprintf(dst, cap,
 		"no use of its cards of %lld %% or more since %s (at most %lld %%), seen idle "
 		"for %s; %s held",
-		(long long)f->idle_below, since, (long long)most_pct, idle,
-		f->mem_bytes < 0 ? "an unknown amount" : held);
+		(long long)f->idle_below, since.text, (long long)most_pct, idle.text,
+		f->mem_bytes < 0 ? "an unknown amount" : size_text((double)f->mem_bytes).text);
 }
 
 static struct enforcer_step step_of(const struct work *w, size_t i)

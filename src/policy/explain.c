@@ -35,10 +35,7 @@ enum { MOST_SPANS = 20 };
 
 static void add_moment(const struct explanation *ex, char *dst, size_t cap, int64_t ms)
 {
-	if (ms < 0)
-		snprintf(dst, cap, "-");
-	else
-		moment_text(dst, cap, ms, ex->x->utc);
+	str_copy(dst, cap, ms < 0 ? "-" : moment_text(ms, ex->x->utc).text);
 }
 
 static void mib_text(char *dst, size_t cap, int64_t bytes)
@@ -94,7 +91,7 @@ static bool holds_now(const struct explanation *ex)
 static void add_clock(struct str *out, const struct explanation *ex)
 {
 	const struct session_facts *f = ex->f;
-	char since[48], seen[48], blind[48];
+	char since[48];
 	if (!holds_now(ex)) {
 		str_add(out, "  it holds no card, as far as is known\n");
 		add_last_use(out, ex);
@@ -110,12 +107,12 @@ static void add_clock(struct str *out, const struct explanation *ex)
 	}
 	int64_t blind_ms = ex->now->history.last_tick_ms - f->idle_since_ms - f->clock_ms;
 	add_moment(ex, since, sizeof(since), f->idle_since_ms);
-	duration_text(seen, sizeof(seen), f->clock_ms);
-	duration_text(blind, sizeof(blind), blind_ms > 0 ? blind_ms : 0);
-	str_addf(out, "  idle clock %s, since its last use, or since it came, at %s\n", seen,
-		since);
+	struct brief seen = duration_text(f->clock_ms);
+	str_addf(out, "  idle clock %s, since its last use, or since it came, at %s\n",
+		seen.text, since);
 	if (blind_ms >= SECOND_MS)
-		str_addf(out, "  what it did in %s of that time is not known\n", blind);
+		str_addf(out, "  what it did in %s of that time is not known\n",
+			duration_text(blind_ms > 0 ? blind_ms : 0).text);
 	if (f->clock_ms > 0)
 		str_addf(out, "  most use %s %lld %% of the multiprocessors; ",
 			blind_ms >= SECOND_MS ? "that was seen in this time" : "in this time",
@@ -129,15 +126,15 @@ static void add_evidence(struct str *out, const struct explanation *ex)
 {
 	const struct idle_history *h = &ex->now->history;
 	struct open_spans spans = facts_now_spans(ex->now, ex->session);
-	char held[48], since[48], last[48], label[CARD_LABEL_CAP];
+	char held[48], since[48], last[48];
 	add_moment(ex, last, sizeof(last), h->last_tick_ms);
 	for (size_t i = 0; i < spans.n && i < MOST_SPANS; i++) {
 		const struct idle_span *s = &h->spans[spans.items[i]];
-		card_label(label, sizeof(label), &h->cards[s->card]);
 		mib_text(held, sizeof(held), s->mem_kib < 0 ? -1 : s->mem_kib * 1024);
 		add_moment(ex, since, sizeof(since), s->held_since_ms);
 		str_addf(out, "  process %u holds %s on GPU %s since %s\n",
-			h->processes[s->process].pid, held, label, since);
+			h->processes[s->process].pid, held, card_label(&h->cards[s->card]).text,
+			since);
 	}
 	if (spans.n > MOST_SPANS)
 		str_addf(out, "  and %zu others\n", spans.n - MOST_SPANS);
@@ -209,17 +206,15 @@ static void add_exemptions(struct exemptions *x)
 static void add_times(
 	struct str *out, const struct rules_times *t, const struct config_rule *rule)
 {
-	char warn[48], again[48], end[48];
-	duration_text(warn, sizeof(warn), t->warn_ms);
-	duration_text(again, sizeof(again), t->again_ms);
-	duration_text(end, sizeof(end), t->end_ms);
-	str_addf(out, ": warn after %s", warn);
+	struct brief warn = duration_text(t->warn_ms);
+	struct brief end = duration_text(t->end_ms);
+	str_addf(out, ": warn after %s", warn.text);
 	if (t->again_ms != AT_NEVER)
-		str_addf(out, " and %s", again);
+		str_addf(out, " and %s", duration_text(t->again_ms).text);
 	if (t->end_ms == AT_NEVER)
 		str_add(out, ", never end");
 	else
-		str_addf(out, ", end after %s", end);
+		str_addf(out, ", end after %s", end.text);
 	str_addf(out, "; idle below %lld %%; level %s\n", (long long)rule->idle_below,
 		rule->level);
 }
@@ -309,18 +304,18 @@ static int64_t after_quiet(
 static void add_stage_line(struct str *out, const struct explanation *ex, const char *word,
 	enum policy_stage stage, int64_t clock_ms)
 {
-	char idle[48], at[48], in[48];
+	char at[48];
 	int64_t left_ms = clock_ms - ex->f->clock_ms;
-	duration_text(idle, sizeof(idle), clock_ms);
-	str_addf(out, "  %s: %s at %s of idle time", word, stage_texts[stage], idle);
+	struct brief idle = duration_text(clock_ms);
+	str_addf(out, "  %s: %s at %s of idle time", word, stage_texts[stage], idle.text);
 	if (is_frozen(ex) || !ex->f->idle) {
 		str_add(out, "\n");
 		return;
 	}
 	left_ms = left_ms > 0 ? left_ms : 0;
 	add_moment(ex, at, sizeof(at), ex->x->now_ms + left_ms);
-	duration_text(in, sizeof(in), left_ms);
-	str_addf(out, ": %s, in %s, if it stays idle\n", at, in);
+	struct brief in = duration_text(left_ms);
+	str_addf(out, ": %s, in %s, if it stays idle\n", at, in.text);
 }
 
 /* The stages that the session still has ahead, with the times that follow from the rule. */
@@ -350,15 +345,13 @@ static void add_stages(struct str *out, const struct explanation *ex)
 static void add_after_delivery(struct str *out, const struct explanation *ex)
 {
 	const struct verdict *v = &ex->seen;
-	char apart[48];
 	int64_t stage_ms = judge_stage_at(&v->times, v->state.stage);
 	if (v->next == STAGE_NONE) {
 		add_last(out, ex, "next");
 	} else {
-		duration_text(
-			apart, sizeof(apart), judge_stage_at(&v->times, v->next) - stage_ms);
 		str_addf(out, "  next: %s, %s after that notice is delivered\n",
-			stage_texts[v->next], apart);
+			stage_texts[v->next],
+			duration_text(judge_stage_at(&v->times, v->next) - stage_ms).text);
 	}
 	if (ex->undelivered.len)
 		str_addf(out, "  not delivered: %s\n", str_text(&ex->undelivered));

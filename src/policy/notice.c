@@ -171,24 +171,21 @@ enum { VALUE_CAP = 1024, TEMPLATE_MOST = 16 * 1024 };
 
 static void get_memory(const struct notice *n, char *dst, size_t cap)
 {
-	char size[SIZE_TEXT_CAP];
-	size_text(size, (double)n->mem_bytes);
-	str_copy(dst, cap, n->mem_bytes < 0 ? "memory of unknown size" : size);
+	struct brief size = size_text((double)n->mem_bytes);
+	str_copy(dst, cap, n->mem_bytes < 0 ? "memory of unknown size" : size.text);
 	if (*n->lease) /* it holds none */
 		*dst = '\0';
 }
 
 static void get_freed(const struct notice *n, char *dst, size_t cap)
 {
-	char size[SIZE_TEXT_CAP];
-	size_text(size, (double)n->freed_bytes);
-	str_copy(dst, cap, n->freed_bytes < 0 ? "" : size);
+	str_copy(dst, cap, n->freed_bytes < 0 ? "" : size_text((double)n->freed_bytes).text);
 }
 
 static void get_idle(const struct notice *n, char *dst, size_t cap)
 {
 	if (n->idle_ms >= 0)
-		duration_text(dst, cap, n->idle_ms);
+		str_copy(dst, cap, duration_text(n->idle_ms).text);
 }
 
 static void get_cost(const struct notice *n, char *dst, size_t cap)
@@ -220,21 +217,20 @@ static void get_spent(const struct notice *n, char *dst, size_t cap)
 
 static void get_next(const struct notice *n, char *dst, size_t cap)
 {
-	char next[64], end[64];
-	moment_text(next, sizeof(next), n->next_ms, false);
-	moment_text(end, sizeof(end), n->end_ms, false);
+	struct brief next = moment_text(n->next_ms, false);
+	struct brief end = moment_text(n->end_ms, false);
 	if (n->next_ms >= 0 && n->end_ms >= 0)
 		snprintf(dst, cap,
 			"another notice at %s; the session will be ended at %s at the "
 			"earliest, unless it uses the card",
-			next, end);
+			next.text, end.text);
 	else if (n->end_ms >= 0)
 		snprintf(dst, cap,
 			"the session will be ended at %s at the earliest, unless it uses the "
 			"card",
-			end);
+			end.text);
 	else if (n->next_ms >= 0)
-		snprintf(dst, cap, "another notice at %s", next);
+		snprintf(dst, cap, "another notice at %s", next.text);
 	else
 		str_copy(
 			dst, cap, "nothing will be ended; please release what you do not need");
@@ -293,7 +289,7 @@ static void fact_text(char *dst, size_t cap, const struct fact *f, const struct 
 	else if (f->kind == FACT_TEXT)
 		str_copy(dst, cap, at == n->command && !*at ? "process" : at);
 	else if (f->kind == FACT_MOMENT && number >= 0)
-		moment_text(dst, cap, number, false);
+		str_copy(dst, cap, moment_text(number, false).text);
 	else if (number >= 0)
 		snprintf(dst, cap, "%lld", (long long)number);
 }

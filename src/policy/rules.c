@@ -60,20 +60,17 @@ static int64_t first_warning(const struct config_rule *rule)
 
 bool rules_is_hasty(const struct config_rule *rule, char why[WHY_CAP])
 {
-	char least[48];
 	why[0] = '\0';
-	duration_text(least, sizeof(least), WARN_LEAST_MS);
 	if (first_warning(rule) < WARN_LEAST_MS)
 		snprintf(why, WHY_CAP,
 			"[rule %s] warns sessions that are idle for less than %s; people need "
 			"longer to look at a result",
-			rule->name, least);
-	duration_text(least, sizeof(least), FINAL_LEAST_MS);
+			rule->name, duration_text(WARN_LEAST_MS).text);
 	if (!*why && rules_level(rule) == LEVEL_END && rule->final_ms < FINAL_LEAST_MS)
 		snprintf(why, WHY_CAP,
 			"[rule %s] ends sessions less than %s after the final notice; nobody "
 			"can answer it in time",
-			rule->name, least);
+			rule->name, duration_text(FINAL_LEAST_MS).text);
 	return *why;
 }
 

@@ -265,21 +265,20 @@ static void judge_process(struct signs_result *r, const struct signs_look *look,
 {
 	*used_pct += p->sm_pct > 0 ? p->sm_pct : 0;
 	const struct present_card *card = &look->cards[p->card];
-	char label[CARD_LABEL_CAP];
-	card_label(label, sizeof(label), &card->id);
+	struct brief label = card_label(&card->id);
 	if (card->status != CARD_STATUS_OK)
-		say(r, SIGNS_UNKNOWN, "card %s does not answer", label);
+		say(r, SIGNS_UNKNOWN, "card %s does not answer", label.text);
 	else if (*used_pct >= look->idle_below)
 		say(r, SIGNS_ACTIVE,
 			"it used card %s: %.0f %% of the multiprocessors (the limit is %.0f "
 			"%%)",
-			label, *used_pct, look->idle_below);
+			label.text, *used_pct, look->idle_below);
 	else if (use_most_engine(p->engine_pct) > 0)
-		say(r, SIGNS_ACTIVE, "it used another engine of card %s: %.0f %%", label,
+		say(r, SIGNS_ACTIVE, "it used another engine of card %s: %.0f %%", label.text,
 			use_most_engine(p->engine_pct));
 	else if (isnan(p->sm_pct) && !look->first &&
 		 !(alone && is_unused(card, look->idle_below)))
-		say(r, SIGNS_UNKNOWN, "its use of card %s is not known", label);
+		say(r, SIGNS_UNKNOWN, "its use of card %s is not known", label.text);
 }
 
 /* A process of the session that is not in its list. One that has taken memory since the

@@ -38,11 +38,9 @@ static size_t describe_cards(struct notice *n, const struct enforcer_step *s, do
 	size_t count = 0;
 	*price = 0;
 	for (size_t i = 0; i < h->n_cards; i++) {
-		char label[CARD_LABEL_CAP];
 		if (!facts_has_card(&s->facts->cards, i))
 			continue;
-		card_label(label, sizeof(label), &h->cards[i]);
-		str_addf(&cards, "%s%s", count ? ", " : "", label);
+		str_addf(&cards, "%s%s", count ? ", " : "", card_label(&h->cards[i]).text);
 		if (count++ == 0)
 			str_copy(n->model, sizeof(n->model), h->cards[i].name);
 		else if (strcmp(n->model, h->cards[i].name) != 0)
@@ -113,7 +111,6 @@ static void describe_keeps(struct notice *n, const struct enforcer_step *s)
 {
 	const struct policy_keep *last = NULL;
 	int64_t count = 0;
-	char until[48];
 	for (size_t i = 0; i < s->keeps->n; i++)
 		if (strcmp(s->keeps->items[i].session, s->facts->session->key) == 0) {
 			last = &s->keeps->items[i];
@@ -121,12 +118,13 @@ static void describe_keeps(struct notice *n, const struct enforcer_step *s)
 		}
 	if (!last)
 		return;
-	moment_text(until, sizeof(until), last->until_ms, false);
+	struct brief until = moment_text(last->until_ms, false);
 	if (count == 1)
-		snprintf(n->kept, sizeof(n->kept), "until %s (%.160s)", until, last->reason);
+		snprintf(n->kept, sizeof(n->kept), "until %s (%.160s)", until.text,
+			last->reason);
 	else
 		snprintf(n->kept, sizeof(n->kept), "%lld times, last until %s (%.160s)",
-			(long long)count, until, last->reason);
+			(long long)count, until.text, last->reason);
 }
 
 /* Whether the daily limit applies. It never applies to results, alarms and repeated final

@@ -95,11 +95,9 @@ static int check_time(const struct users *u, const struct user_request *r, uint3
 	const struct policy_span week = { u->now_ms - 7 * DAY_MS, INT64_MAX };
 	struct policy_keeps keeps = { 0 };
 	int64_t sum_ms = 0, n_day = 0;
-	char length[48];
 	if (r->for_ms > longest_ms) {
-		duration_text(length, sizeof(length), longest_ms);
 		snprintf(answer->why, sizeof(answer->why),
-			"a session can be kept for %s at most", length);
+			"a session can be kept for %s at most", duration_text(longest_ms).text);
 		return 0;
 	}
 	int rc = policy_file_keeps(u->enforcer->file, week, &keeps, e);
@@ -114,11 +112,10 @@ static int check_time(const struct users *u, const struct user_request *r, uint3
 	answer->ok = uid == 0;
 	if (uid == 0)
 		return 0;
-	duration_text(length, sizeof(length), limits->keep_per_week_ms);
 	if (sum_ms + r->for_ms > limits->keep_per_week_ms)
 		snprintf(answer->why, sizeof(answer->why),
 			"a user can keep sessions for %s in seven days, and this would be more",
-			length);
+			duration_text(limits->keep_per_week_ms).text);
 	else if (n_day >= MOST_A_DAY)
 		snprintf(answer->why, sizeof(answer->why),
 			"a user can keep sessions %d times in 24 hours", MOST_A_DAY);
@@ -131,7 +128,7 @@ static int write_keep(const struct users *u, const struct user_request *r, uint3
 	const struct idle_session *session, struct err *e)
 {
 	struct policy_file *file = u->enforcer->file;
-	char evidence[320], until[48];
+	char evidence[320];
 	struct policy_keep keep = { .session = session->key,
 		.user = uid == 0 ? "root" : session->user,
 		.reason = r->reason,
@@ -139,11 +136,12 @@ static int write_keep(const struct users *u, const struct user_request *r, uint3
 		.pid = r->pid,
 		.from_ms = u->now_ms,
 		.until_ms = u->now_ms + r->for_ms };
-	moment_iso(until, sizeof(until), keep.until_ms);
+	struct brief until = moment_iso(keep.until_ms);
 	if (r->ask == USER_ASK_DROP)
 		snprintf(evidence, sizeof(evidence), "its user does not keep it any more");
 	else
-		snprintf(evidence, sizeof(evidence), "kept until %s: %s", until, r->reason);
+		snprintf(
+			evidence, sizeof(evidence), "kept until %s: %s", until.text, r->reason);
 	struct policy_action a = { .at_ms = u->now_ms,
 		.step = STEP_KEPT,
 		.uid = uid,

@@ -25,20 +25,19 @@ static int64_t was_idle_since(const struct holder_row *r)
 static void show_idle(struct holder_row *r)
 {
 	const struct present_process *p = r->process;
-	char age[40], then[40];
 	size_t cap = sizeof(r->idle);
-	duration_text(age, sizeof(age), present_idle_ms(r->now, p));
-	duration_text(then, sizeof(then), r->host->recorded_until_ms - p->was_idle_since_ms);
+	struct brief age = duration_text(present_idle_ms(r->now, p));
 	if (p->active)
 		str_copy(r->idle, cap, "active");
 	else if (p->idle_since_ms < 0)
 		str_copy(
 			r->idle, cap, r->card->state == CARD_USE_UNKNOWN ? "use unknown" : "-");
 	else if (present_was_idle(p))
-		snprintf(r->idle, cap, "%s%s (%s%s)", p->idle_longer ? "> " : "", age,
-			p->was_idle_longer ? "> " : "", then);
+		snprintf(r->idle, cap, "%s%s (%s%s)", p->idle_longer ? "> " : "", age.text,
+			p->was_idle_longer ? "> " : "",
+			duration_text(r->host->recorded_until_ms - p->was_idle_since_ms).text);
 	else
-		snprintf(r->idle, cap, "%s%s", p->idle_longer ? "> " : "", age);
+		snprintf(r->idle, cap, "%s%s", p->idle_longer ? "> " : "", age.text);
 }
 
 /* Its most specific name, and the command. */
@@ -67,7 +66,7 @@ void holders_row(struct holder_row *row, const struct present *now,
 	const struct present_process *process)
 {
 	holders_row_bare(row, now, process);
-	card_label(row->label, sizeof(row->label), &row->card->id);
+	str_copy(row->label, sizeof(row->label), card_label(&row->card->id).text);
 	show_idle(row);
 	show_what(row);
 }

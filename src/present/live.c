@@ -595,14 +595,11 @@ static int digest(struct live *l, struct err *e)
 static int no_answer(struct live *l, struct err *e)
 {
 	int64_t ms = worker_took_ms(l->asking->worker);
-	char age[40];
-	duration_text(age, sizeof(age), ms);
-	if (ms < 1000)
-		snprintf(age, sizeof(age), "%lld ms", (long long)ms);
+	struct brief age = ms < 1000 ? str_brief("%lld ms", (long long)ms) : duration_text(ms);
 	return err_set(e, ERR_BUSY,
 		"the driver has not answered for %s: look for NVRM and Xid in the kernel's log "
 		"(dmesg), or wait longer with --driver-timeout",
-		age);
+		age.text);
 }
 
 void live_rest(struct live *l, const unsigned char *resting)

@@ -71,12 +71,10 @@ static bool is_fresh(struct past *p, int64_t now_ms)
 {
 	const struct last_run *now = &p->now;
 	int64_t age_ms = now_ms - now->last_tick_ms;
-	char age[40];
 	if (!now->any_run)
 		return false;
 	if (now->running && !now->killed && age_ms <= 2 * now->interval_ms + PAST_SLACK_MS)
 		return true;
-	duration_text(age, sizeof(age), age_ms > 0 ? age_ms : 0);
 	if (!p->note[0])
 		snprintf(p->note, sizeof(p->note),
 			!now->running
@@ -84,7 +82,7 @@ static bool is_fresh(struct past *p, int64_t now_ms)
 			: now->killed ? "the recorder was killed, its last tick was %s ago: "
 					"nothing has been recorded since"
 				      : "the recorder has written nothing for %s",
-			age);
+			duration_text(age_ms > 0 ? age_ms : 0).text);
 	return false;
 }
 

@@ -112,7 +112,5 @@ void json_bool(struct json *j, const char *key, bool value)
 
 void json_moment(struct json *j, const char *key, int64_t ms)
 {
-	char text[64];
-	moment_iso(text, sizeof(text), ms);
-	json_text(j, key, ms < 0 ? NULL : text);
+	json_text(j, key, ms < 0 ? NULL : moment_iso(ms).text);
 }

@@ -49,15 +49,14 @@ static void add_sentences(struct digest *d, enum sentence_kind kind, size_t most
 static void add_title(struct digest *d)
 {
 	const struct report *r = d->r;
-	char since[48], until[48];
 	struct str title = { 0 };
 	struct tm from = moment_fields(r->since_ms, r->utc);
 	struct tm to = moment_fields(r->until_ms, r->utc);
 	bool days = !from.tm_hour && !from.tm_min && !to.tm_hour && !to.tm_min;
-	moment_text(since, sizeof(since), r->since_ms, r->utc);
-	moment_text(until, sizeof(until), days ? r->until_ms - 1 : r->until_ms, r->utc);
+	struct brief since = moment_text(r->since_ms, r->utc);
+	struct brief until = moment_text(days ? r->until_ms - 1 : r->until_ms, r->utc);
 	if (days)
-		since[14] = until[14] = '\0'; /* "Mon 2026-11-02" */
+		since.text[14] = until.text[14] = '\0'; /* "Mon 2026-11-02" */
 	str_add(&title, *r->person.name ? "GPU use of " : "GPU use");
 	text_add_cut(&title, process_shown_user(r->person.name), NAME, &d->style);
 	str_add(&title, " on ");
@@ -65,7 +64,7 @@ static void add_title(struct digest *d)
 		text_add_cut(&title, r->hosts[0].hostname, NAME, &d->style);
 	else
 		str_addf(&title, "%zu hosts", r->n_hosts);
-	str_addf(&title, ": %s to %s%s", since, until, days && r->utc ? " UTC" : "");
+	str_addf(&title, ": %s to %s%s", since.text, until.text, days && r->utc ? " UTC" : "");
 	add_sentences(d, SENTENCE_SIMULATED, SIZE_MAX);
 	add_text(d, str_text(&title));
 	str_add(d->out, "\n");
@@ -279,7 +278,7 @@ static void add_releases(struct digest *d)
 {
 	const struct report_person *p = &d->r->person;
 	bool notebook = false;
-	char size[SIZE_TEXT_CAP], idle[40], line[320];
+	char line[320];
 	if (!p->n_releases) {
 		if (is_recorded_now(d->r))
 			add_text(d, "You hold no idle GPU memory now.");
@@ -288,10 +287,10 @@ static void add_releases(struct digest *d)
 	add_text(d, "You hold this now, idle. Save your work and release it:");
 	for (size_t i = 0; i < p->n_releases; i++) {
 		const struct report_release *h = &p->releases[i];
-		size_text(size, (double)h->mem_bytes);
-		duration_text(idle, sizeof(idle), h->idle_ms);
+		struct brief idle = duration_text(h->idle_ms);
 		snprintf(line, sizeof(line), "  %s: %s%sidle for %s:", h->where,
-			h->mem_bytes >= 0 ? size : "", h->mem_bytes >= 0 ? ", " : "", idle);
+			h->mem_bytes >= 0 ? size_text((double)h->mem_bytes).text : "",
+			h->mem_bytes >= 0 ? ", " : "", idle.text);
 		const char *what = h->what ? h->what : "-";
 		size_t room = COLUMNS - str_columns(line) - 1;
 		bool apart = h->notebook && str_columns(what) > room; /* a path is not cut */

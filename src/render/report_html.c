@@ -49,13 +49,12 @@ static void add_warnings(struct str *out, const struct report *r, enum sentence_
 
 static void add_host(struct str *out, const struct report *r, const struct audit_host *h)
 {
-	char since[48];
 	html_addf(out, "<li>%s (%s, driver %s", h->hostname,
 		*h->environment ? h->environment : "unknown",
 		*h->driver ? h->driver : "unknown");
-	moment_text(since, sizeof(since), h->known_ms, r->utc);
+	struct brief since = moment_text(h->known_ms, r->utc);
 	str_addf(out, ", %zu GPU%s%s%s)</li>\n", h->n_cards, h->n_cards == 1 ? "" : "s",
-		h->late ? ", since " : "", h->late ? since : "");
+		h->late ? ", since " : "", h->late ? since.text : "");
 }
 
 /* The subject of the report: the only host, or the number of hosts. */
@@ -595,11 +594,9 @@ static const struct {
 
 void report_html_title(struct str *out, const struct report *r)
 {
-	char since[48], until[48];
-	moment_text(since, sizeof(since), r->since_ms, r->utc);
-	moment_text(until, sizeof(until), r->until_ms, r->utc);
 	add_subject(out, r);
-	str_addf(out, ", %s to %s", since, until);
+	str_addf(out, ", %s to %s", moment_text(r->since_ms, r->utc).text,
+		moment_text(r->until_ms, r->utc).text);
 }
 
 void report_html_body(struct str *out, const struct report *r)

@@ -59,7 +59,7 @@ static void add_host(struct str *out, const struct report *r, size_t index, cons
 
 static void add_header(struct str *out, const struct report *r, const struct text_style *style)
 {
-	char window[48], since[48], rest[96];
+	char rest[96];
 	const struct sentence *s;
 	for (size_t i = 0; (s = report_next_sentence(r, SENTENCE_SIMULATED, &i));) {
 		text_add_colored(out, s->text, "1;31", style); /* in one line */
@@ -67,8 +67,7 @@ static void add_header(struct str *out, const struct report *r, const struct tex
 	}
 	add_sentences(out, r, SENTENCE_SIMULATED_HOST, INDENT, style);
 	add_sentences(out, r, SENTENCE_IMPORTED, 0, style);
-	duration_clock(window, sizeof(window), r->length_ms);
-	snprintf(rest, sizeof(rest), "  Window: %s", window);
+	snprintf(rest, sizeof(rest), "  Window: %s", duration_clock(r->length_ms).text);
 	str_add(out, style->ascii ? "gua - " : "gua — ");
 	if (r->n_hosts == 1)
 		add_host(out, r, 0, rest, style);
@@ -79,9 +78,9 @@ static void add_header(struct str *out, const struct report *r, const struct tex
 	add_sentences(out, r, SENTENCE_RESTRICTED, 0, style);
 	for (size_t i = 0; i < r->n_hosts && r->n_hosts > 1 && r->n_listed == r->n_hosts; i++) {
 		size_t n = r->hosts[i].n_cards;
-		moment_text(since, sizeof(since), r->hosts[i].known_ms, r->utc);
+		struct brief since = moment_text(r->hosts[i].known_ms, r->utc);
 		snprintf(rest, sizeof(rest), ": %zu GPU%s%s%s", n, n == 1 ? "" : "s",
-			r->hosts[i].late ? ", since " : "", r->hosts[i].late ? since : "");
+			r->hosts[i].late ? ", since " : "", r->hosts[i].late ? since.text : "");
 		str_add(out, "  ");
 		add_host(out, r, i, rest, style);
 	}

@@ -68,7 +68,7 @@ static void add_csv_cell(struct str *out, const struct column *column, const str
 		json_number_text(
 			text, sizeof(text), cell->number * form->factor, form->decimals);
 	else if (isfinite(cell->number))
-		moment_iso(text, sizeof(text), (int64_t)cell->number);
+		str_copy(text, sizeof(text), moment_iso((int64_t)cell->number).text);
 	str_add(out, text);
 }
 

@@ -109,7 +109,6 @@ void text_cell(char *dst, size_t cap, const struct column *column, const struct 
 	const struct text_style *style)
 {
 	double x = cell->number;
-	char size[SIZE_TEXT_CAP];
 	if (column->kind == COLUMN_TEXT)
 		str_copy(dst, cap, cell->text ? cell->text : "-");
 	else if (!isfinite(x))
@@ -121,7 +120,7 @@ void text_cell(char *dst, size_t cap, const struct column *column, const struct 
 	else if (column->kind == COLUMN_MS)
 		snprintf(dst, cap, "%.1f", x / 1000);
 	else if (column->kind == COLUMN_LENGTH)
-		duration_text(dst, cap, (int64_t)x);
+		str_copy(dst, cap, duration_text((int64_t)x).text);
 	else if (column->kind == COLUMN_SHARE)
 		snprintf(dst, cap, "%.1f%%", 100 * x);
 	else if (column->kind == COLUMN_PCT || column->kind == COLUMN_USE)
@@ -133,8 +132,7 @@ void text_cell(char *dst, size_t cap, const struct column *column, const struct 
 	else if (column->kind == COLUMN_MJ)
 		snprintf(dst, cap, "%.2f", x / 3.6e9);
 	else if (column->kind == COLUMN_KIB) {
-		size_text(size, x * 1024);
-		str_copy(dst, cap, size);
+		str_copy(dst, cap, size_text(x * 1024).text);
 	} else {
 		struct tm tm = moment_fields((int64_t)x, style->utc);
 		snprintf(dst, cap, "%02d-%02d %02d:%02d", tm.tm_mon + 1, tm.tm_mday, tm.tm_hour,

@@ -278,7 +278,7 @@ static struct table make_cards(const struct track_result *r)
 	for (size_t i = 0; i < r->n_cards; i++) {
 		struct track_card_row row = { .card = r->cards[i],
 			.status = card_status_names[r->cards[i].status] };
-		card_label(row.label, sizeof(row.label), &row.card.id);
+		str_copy(row.label, sizeof(row.label), card_label(&row.card.id).text);
 		table_add(&t, &row);
 	}
 	return t;
@@ -377,12 +377,10 @@ enum { VALUE_CAP = 64 };
 static void size_in(char dst[VALUE_CAP], int64_t bytes, const char *unit)
 {
 	const struct track_unit *u = track_size_unit(unit, (double)bytes);
-	char size[SIZE_TEXT_CAP];
-	size_text(size, (double)bytes);
 	if (bytes < 0)
 		snprintf(dst, VALUE_CAP, "unknown");
 	else if (strcmp(unit, "auto") == 0)
-		snprintf(dst, VALUE_CAP, "%s", size);
+		snprintf(dst, VALUE_CAP, "%s", size_text((double)bytes).text);
 	else
 		snprintf(dst, VALUE_CAP, "%.3f %s", (double)bytes * u->factor, u->name);
 }
@@ -401,7 +399,7 @@ static void time_in(char dst[VALUE_CAP], double seconds, const char *unit)
 	else if (seconds < 3600)
 		snprintf(dst, VALUE_CAP, "%lld min %lld s", whole / 60, whole % 60);
 	else
-		duration_text(dst, VALUE_CAP, whole * 1000);
+		snprintf(dst, VALUE_CAP, "%s", duration_text(whole * 1000).text);
 }
 
 /* By a tenth, and by more than Slurm's options are rounded to. */
@@ -734,10 +732,8 @@ void track_render(
 
 static void add_size(struct str *out, const char *label, int64_t bytes)
 {
-	char size[SIZE_TEXT_CAP];
-	size_text(size, (double)bytes);
 	if (bytes >= 0)
-		str_addf(out, "  %s %s", label, size);
+		str_addf(out, "  %s %s", label, size_text((double)bytes).text);
 }
 
 void track_progress(struct str *out, const struct track_sample *s, int columns)

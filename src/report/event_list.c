@@ -153,12 +153,12 @@ static void add_line(struct table *t, const struct audit *a, const struct kept *
 		.at_ms = event->at_ms,
 		.index = card ? card->index : -1,
 		.value = (double)event->value };
-	char label[CARD_LABEL_CAP] = "";
-	if (card)
-		card_label(label, sizeof(label), card);
 	bool several = a->n_hosts > 1;
 	snprintf(line.where, sizeof(line.where), "%s%s%s", several ? line.host : "",
-		several && card ? " " : "", card || several ? label : "-");
+		several && card ? " " : "",
+		card	  ? card_label(card).text
+		: several ? ""
+			  : "-");
 	snprintf(line.at, sizeof(line.at), "%04d-%02d-%02d %02d:%02d:%02d%s", tm.tm_year + 1900,
 		tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, utc ? " UTC" : "");
 	event_label(line.label, sizeof(line.label), event->kind, event->value);

@@ -62,12 +62,10 @@ const char *report_unit(const struct report *r)
 
 void report_show_where(char dst[WHERE_CAP], const struct audit *a, size_t card)
 {
-	char label[CARD_LABEL_CAP];
 	bool several = a->n_hosts > 1;
-	card_label(label, sizeof(label), &a->cards[card].id);
 	snprintf(dst, WHERE_CAP, "%s%s%s",
 		several ? a->hosts[a->cards[card].host].hostname : "", several ? " " : "",
-		label);
+		card_label(&a->cards[card].id).text);
 }
 
 void report_show_what(char dst[REPORT_WHAT_CAP], const char *const texts[PROCESS_TEXTS])
@@ -186,7 +184,6 @@ static void add_largest(struct report *r, const struct audit *a, const struct re
 /* Says why there is no verdict, and what to do about it. */
 static void add_missing(struct report *r, const struct audit *a, const struct report_request *q)
 {
-	char seen[48], rest[48];
 	bool recording = false;
 	int64_t seen_ms = longest_ms(a);
 	for (size_t i = 0; i < a->n_hosts; i++)
@@ -208,17 +205,15 @@ static void add_missing(struct report *r, const struct audit *a, const struct re
 			100 * r->shown_observed);
 		return;
 	}
-	duration_text(seen, sizeof(seen), seen_ms);
-	duration_text(rest, sizeof(rest), HOUR_MS - seen_ms);
 	struct str next = { 0 };
 	if (a->oldest_ms >= 0 && a->oldest_ms < a->since_ms)
 		str_addf(&next, " A longer window has more%s.",
 			q->command ? ": --since 1d" : "");
 	else if (recording)
-		str_addf(&next, " Ask again in %s.", rest);
+		str_addf(&next, " Ask again in %s.", duration_text(HOUR_MS - seen_ms).text);
 	report_say(r, SENTENCE_VERDICT, "20% rule",
-		"No verdict yet: %s were observed, and a verdict needs an hour.%s", seen,
-		str_text(&next));
+		"No verdict yet: %s were observed, and a verdict needs an hour.%s",
+		duration_text(seen_ms).text, str_text(&next));
 	r->failed |= next.failed;
 	str_finish(&next);
 }

@@ -130,29 +130,28 @@ int report_ask_check_groups(
 /* Says where there is data, if the requested window has none. */
 static int no_data(const struct audit *a, const struct audit_question *q, struct err *e)
 {
-	char from[48], until[48], oldest[48], newest[48];
-	moment_text(from, sizeof(from), q->since_ms, q->utc);
-	moment_text(until, sizeof(until), q->until_ms, q->utc);
-	moment_text(oldest, sizeof(oldest), a->oldest_ms, q->utc);
-	moment_text(newest, sizeof(newest), a->newest_ms, q->utc);
+	struct brief from = moment_text(q->since_ms, q->utc);
+	struct brief until = moment_text(q->until_ms, q->utc);
+	struct brief oldest = moment_text(a->oldest_ms, q->utc);
+	struct brief newest = moment_text(a->newest_ms, q->utc);
 	int64_t hours = (q->now_ms - a->newest_ms) / 3600000 + 1;
 	if (q->engine)
 		return err_set(e, ERR_NOTHING,
 			"no metrics of %s between %s and %s; 'gua fleet status' shows the "
 			"hosts that the engine knows",
-			a->fleet.metrics, from, until);
+			a->fleet.metrics, from.text, until.text);
 	if (a->oldest_ms < 0)
 		return err_set(e, ERR_NOTHING,
 			"the store has no data yet; the recorder stores the first after one "
 			"interval (30 s by default)");
 	if (a->newest_ms > q->now_ms || q->until_ms < q->now_ms)
 		return err_set(e, ERR_NOTHING,
-			"no data between %s and %s; the store has data from %s to %s", from,
-			until, oldest, newest);
+			"no data between %s and %s; the store has data from %s to %s",
+			from.text, until.text, oldest.text, newest.text);
 	return err_set(e, ERR_NOTHING,
 		"no data between %s and %s; the store has data from %s to %s: try --since "
 		"%lld%c",
-		from, until, oldest, newest,
+		from.text, until.text, oldest.text, newest.text,
 		(long long)(hours < 48 ? hours + 1 : hours / 24 + 2), hours < 48 ? 'h' : 'd');
 }
 

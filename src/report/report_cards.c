@@ -194,7 +194,7 @@ void report_cards_add(struct table *t, const struct audit *a)
 			.mig_index = card->id.mig_index };
 		if (i == 0 || card->host != a->cards[i - 1].host)
 			tail = heads_are_alike(a, i);
-		card_label(row.label, sizeof(row.label) - 1, &card->id);
+		str_copy(row.label, sizeof(row.label) - 1, card_label(&card->id).text);
 		if (strcmp(card->status, "ok") != 0)
 			strcat(row.label, "*");
 		short_uuid(row.uuid, sizeof(row.uuid), card->id.uuid, tail);

@@ -258,7 +258,6 @@ static void add_users(
 
 static void add_cautions(struct report *r, const struct report *before)
 {
-	char now[48], then[48];
 	double longer = (double)r->length_ms / (double)before->length_ms;
 	if (fabs(r->observed - before->observed) > COVERAGE_SLACK)
 		report_say(r, SENTENCE_COMPARE, "caution",
@@ -268,12 +267,11 @@ static void add_cautions(struct report *r, const struct report *before)
 			fmin(r->observed, before->observed) < LITTLE
 				? ", and what was not seen may have been different"
 				: "");
-	duration_text(now, sizeof(now), r->length_ms);
-	duration_text(then, sizeof(then), before->length_ms);
 	if (fabs(longer - 1) > LENGTH_SLACK)
 		report_say(r, SENTENCE_COMPARE, "caution",
 			"This window is %s long, and the other %s: compare shares, not hours.",
-			now, then);
+			duration_text(r->length_ms).text,
+			duration_text(before->length_ms).text);
 	if (r->observed_cards != before->observed_cards)
 		report_say(r, SENTENCE_COMPARE, "caution",
 			"%zu GPUs were observed in this window, and %zu in the other.",
@@ -287,13 +285,11 @@ static void add_cautions(struct report *r, const struct report *before)
 /* Says that the other window has no data, and where there is data. */
 static void say_empty(struct report *r, const struct audit *before)
 {
-	char since[48], until[48], oldest[48];
-	moment_text(since, sizeof(since), r->compare.since_ms, r->utc);
-	moment_text(until, sizeof(until), r->compare.until_ms, r->utc);
-	moment_text(oldest, sizeof(oldest), before->oldest_ms, r->utc);
 	report_say(r, SENTENCE_COMPARE, NULL,
-		"There is no data between %s and %s to compare with; data begins %s.", since,
-		until, oldest);
+		"There is no data between %s and %s to compare with; data begins %s.",
+		moment_text(r->compare.since_ms, r->utc).text,
+		moment_text(r->compare.until_ms, r->utc).text,
+		moment_text(before->oldest_ms, r->utc).text);
 }
 
 void report_compare(
@@ -345,7 +341,6 @@ void report_compare_person(struct report *r, const char *name, const struct repo
 	bool several = a->n_hosts > 1;
 	for (size_t i = 0; i < a->n_present; i++) {
 		const struct audit_present *held = &a->present[i];
-		char card[CARD_LABEL_CAP];
 		if (p->n_releases == RELEASES_MAX) {
 			p->n_more = a->n_present - i;
 			return;
@@ -355,9 +350,9 @@ void report_compare_person(struct report *r, const char *name, const struct repo
 			.idle_ms = held->idle_ms,
 			.what = held->what,
 			.notebook = held->notebook };
-		card_label(card, sizeof(card), &a->cards[held->card].id);
-		snprintf(release->where, sizeof(release->where), "GPU %s%s%s", card,
-			several ? " of " : "", several ? a->hosts[held->host].hostname : "");
+		snprintf(release->where, sizeof(release->where), "GPU %s%s%s",
+			card_label(&a->cards[held->card].id).text, several ? " of " : "",
+			several ? a->hosts[held->host].hostname : "");
 		release_command(
 			release->command, held->pid, held->job, held->container, held->pod);
 	}

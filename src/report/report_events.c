@@ -66,8 +66,7 @@ static const struct {
 
 static void add_event(struct report *r, const struct audit *a, const struct audit_event *event)
 {
-	char number[24] = "", times[32] = "once", total[128] = "", place[192], when[48];
-	char length[40];
+	char number[24] = "", times[32] = "once", total[128] = "", place[192];
 	const char *why = words[event->kind].text ? event->last_text : "";
 	if (event->kind == EVENT_XID) {
 		const char *meaning = event_xid_meaning(event->xid);
@@ -76,26 +75,22 @@ static void add_event(struct report *r, const struct audit *a, const struct audi
 	}
 	if (event->times > 1)
 		snprintf(times, sizeof(times), "%zu times", event->times);
-	duration_text(length, sizeof(length), event->total_ms);
 	if (event->total_ms >= 0)
-		snprintf(total, sizeof(total), ", %s%s%s", length,
+		snprintf(total, sizeof(total), ", %s%s%s", duration_text(event->total_ms).text,
 			event->kind == EVENT_GAP ? " of GPU time without readings" : "",
 			event->times > 1 ? " in all" : "");
 	/* "GPU 2 of lab", "lab" or "": where the last one happened. */
 	const char *host = a->n_hosts > 1 ? a->hosts[event->last_host].hostname : "";
-	char label[CARD_LABEL_CAP] = "";
 	bool card = event->last_card != AUDIT_NO_CARD;
-	if (card)
-		card_label(label, sizeof(label), &a->cards[event->last_card].id);
 	snprintf(place, sizeof(place), "%s%s%s%s%s", card || *host ? " on " : "",
-		card ? "GPU " : "", label, card && *host ? " of " : "", host);
-	moment_text(when, sizeof(when), event->last_ms, r->utc);
+		card ? "GPU " : "", card ? card_label(&a->cards[event->last_card].id).text : "",
+		card && *host ? " of " : "", host);
 	const char *before = event->total_ms >= 0 ? " until" /* the stored moment is its end */
 			     : *place || event->times > 1 ? ","
 							  : "";
 	report_say(r, SENTENCE_EVENT, words[event->kind].label, "%s%s%s,%s%s%s %s%s%s", number,
-		times, total, event->times > 1 ? " the last" : "", place, before, when,
-		*why ? ": " : "", why);
+		times, total, event->times > 1 ? " the last" : "", place, before,
+		moment_text(event->last_ms, r->utc).text, *why ? ": " : "", why);
 }
 
 void report_events_say(struct report *r, const struct audit *a)

@@ -56,14 +56,12 @@ static void describe(char *dst, size_t cap, const struct policy_action *a)
 {
 	struct str out = { 0 };
 	bool notice = a->step == STEP_WARN || a->step == STEP_END;
-	char held[SIZE_TEXT_CAP], idle[48];
-	size_text(held, (double)a->held_bytes);
-	duration_text(idle, sizeof(idle), a->idle_ms);
+	struct brief held = size_text((double)a->held_bytes);
 	if (*a->command)
 		str_addf(&out, "%s: ", a->command);
 	if (notice && a->idle_ms >= 0)
-		str_addf(&out, "%s%sidle for %s", a->held_bytes < 0 ? "" : held,
-			a->held_bytes < 0 ? "" : " held, ", idle);
+		str_addf(&out, "%s%sidle for %s", a->held_bytes < 0 ? "" : held.text,
+			a->held_bytes < 0 ? "" : " held, ", duration_text(a->idle_ms).text);
 	else if (*a->result)
 		str_addf(&out, "%s%s%s%s", a->result, *a->evidence ? " (" : "", a->evidence,
 			*a->evidence ? ")" : "");

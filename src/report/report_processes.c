@@ -253,11 +253,10 @@ static const struct column lease_columns[] = {
 static void say_lease(struct report *r, const struct audit *a, const struct audit_lease *l,
 	const struct lease_row *row)
 {
-	char length[48];
 	bool goes_on = l->ended_ms < 0;
-	duration_text(length, sizeof(length), (int64_t)row->length_ms);
 	report_say(r, SENTENCE_LEASE, NULL, "%s of %s %s GPU %s for %s and %s.", row->what,
-		row->owner, goes_on ? "has had" : "had", row->where, length,
+		row->owner, goes_on ? "has had" : "had", row->where,
+		duration_text((int64_t)row->length_ms).text,
 		l->since_ms >= a->since_ms ? "never used it" : "did not use it in this window");
 }
 
@@ -314,18 +313,16 @@ static void say(struct report *r, const struct audit *a, const struct audit_orph
 {
 	const struct audit_card *card = &a->cards[o->card];
 	bool several = a->n_hosts > 1;
-	char label[CARD_LABEL_CAP], since[48], size[SIZE_TEXT_CAP] = "Memory",
-					       what[64] = "no process that the driver lists";
-	card_label(label, sizeof(label), &card->id);
-	moment_text(since, sizeof(since), o->since_ms, r->utc);
-	if (o->mem_bytes >= 0)
-		size_text(size, (double)o->mem_bytes);
+	char what[64] = "no process that the driver lists";
+	struct brief since = moment_text(o->since_ms, r->utc);
 	if (o->pid)
 		snprintf(what, sizeof(what), "a process that has ended (pid %u)", o->pid);
 	report_say(r, SENTENCE_CARD, NULL,
 		"GPU %s%s%s: %s held by %s, since %s. gua-memory(7) says how to free it.",
-		label, several ? " on " : "", several ? a->hosts[card->host].hostname : "",
-		size, what, since);
+		card_label(&card->id).text, several ? " on " : "",
+		several ? a->hosts[card->host].hostname : "",
+		o->mem_bytes >= 0 ? size_text((double)o->mem_bytes).text : "Memory", what,
+		since.text);
 }
 
 void report_processes_add_orphans(struct report *r, const struct audit *a)

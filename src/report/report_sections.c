@@ -66,10 +66,10 @@ static void add_overview(struct list *l)
 			say(s, SENTENCE_VERDICT);
 	}
 	if (c->asked) {
-		char since[48], until[48], title[128];
-		moment_text(since, sizeof(since), c->since_ms, r->utc);
-		moment_text(until, sizeof(until), c->until_ms, r->utc);
-		snprintf(title, sizeof(title), "Compared with %s to %s", since, until);
+		char title[128];
+		snprintf(title, sizeof(title), "Compared with %s to %s",
+			moment_text(c->since_ms, r->utc).text,
+			moment_text(c->until_ms, r->utc).text);
 		s = start(l, "compare", title, NULL);
 		draw(s, BLOCK_COMPARE);
 		say(s, SENTENCE_COMPARE);

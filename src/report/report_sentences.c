@@ -228,7 +228,7 @@ static void add_notes(struct report *r, const struct audit *a, const struct repo
 static void add_hosts(struct report *r, const struct audit *a)
 {
 	const struct audit_fleet *f = &a->fleet;
-	char expected[64] = "", silent[96] = "", late[96] = "", since[48], until[48];
+	char expected[64] = "", silent[96] = "", late[96] = "";
 	if (f->n_expected >= 0)
 		snprintf(expected, sizeof(expected), " of %lld expected",
 			(long long)f->n_expected);
@@ -242,15 +242,14 @@ static void add_hosts(struct report *r, const struct audit *a)
 		report_say(r, SENTENCE_ABSENT, NULL,
 			"Expected and not seen: %s. Their time is in no figure below.",
 			f->missing);
-	moment_text(since, sizeof(since), a->since_ms, r->utc);
-	moment_text(until, sizeof(until), a->until_ms, r->utc);
 	char resets[96] = "";
 	if (f->n_counted)
 		snprintf(resets, sizeof(resets), " Counter resets: %zu host%s lost %s store.",
 			f->n_resets, report_plural(f->n_resets),
 			f->n_resets == 1 ? "its" : "their");
 	report_say(r, SENTENCE_FLEET, NULL,
-		"Window covered: %s to %s, %.1f%% of the GPUs' time in it.%s", since, until,
+		"Window covered: %s to %s, %.1f%% of the GPUs' time in it.%s",
+		moment_text(a->since_ms, r->utc).text, moment_text(a->until_ms, r->utc).text,
 		100 * r->shown_observed, resets);
 }
 
@@ -402,39 +401,38 @@ enum { ABSENT_MAX = 5 };
 /* Says which window is covered, and whether it is shorter than the requested one. */
 static void add_coverage(struct report *r)
 {
-	char since[48], until[48], observed[48] = "";
-	moment_text(since, sizeof(since), r->since_ms, r->utc);
-	moment_text(until, sizeof(until), r->until_ms, r->utc);
+	char observed[48] = "";
 	if (isfinite(r->observed))
 		snprintf(observed, sizeof(observed), ", %.1f%% of it observed",
 			100 * r->shown_observed);
-	report_say(r, SENTENCE_COVERAGE, NULL, "%s to %s%s", since, until, observed);
-	moment_text(since, sizeof(since), r->asked_since_ms, r->utc);
-	moment_text(until, sizeof(until), r->asked_until_ms, r->utc);
+	report_say(r, SENTENCE_COVERAGE, NULL, "%s to %s%s",
+		moment_text(r->since_ms, r->utc).text, moment_text(r->until_ms, r->utc).text,
+		observed);
+	struct brief since = moment_text(r->asked_since_ms, r->utc);
+	struct brief until = moment_text(r->asked_until_ms, r->utc);
 	if (r->clipped_start && r->clipped_end)
 		report_say(r, SENTENCE_CLIPPED, NULL,
 			"Clipped: from %s to %s was asked for; the data begins later and ends "
 			"earlier.",
-			since, until);
+			since.text, until.text);
 	else if (r->clipped_start)
 		report_say(r, SENTENCE_CLIPPED, NULL,
-			"Clipped: from %s on was asked for; the oldest data is newer.", since);
+			"Clipped: from %s on was asked for; the oldest data is newer.",
+			since.text);
 	else if (r->clipped_end)
 		report_say(r, SENTENCE_CLIPPED, NULL,
 			"Clipped: up to %s was asked for; the newest data is older, and "
 			"nothing of it was recorded here.",
-			until);
+			until.text);
 	/* Since when hosts have had no recorder. */
 	size_t n = 0, most = r->n_listed < r->n_hosts ? ABSENT_MAX : r->n_hosts;
 	for (size_t i = 0; i < r->n_hosts; i++) {
 		const struct audit_host *host = &r->hosts[i];
-		char last[48];
 		if (host->recording || host->last_tick_ms < 0 ||
 			host->last_tick_ms + 1000 >= host->until_ms || ++n > most)
 			continue;
-		moment_text(last, sizeof(last), host->last_tick_ms, r->utc);
 		report_say(r, SENTENCE_ABSENT, NULL, "No recorder on %s since %s.",
-			host->hostname, last);
+			host->hostname, moment_text(host->last_tick_ms, r->utc).text);
 	}
 	if (n > most)
 		report_say(r, SENTENCE_ABSENT, NULL,
@@ -531,14 +529,14 @@ static void add_rules(struct report *r)
 			"carry.");
 		return;
 	}
-	char slot[32], slots[96] = "", spell[32], spells[64] = "";
-	duration_text(slot, sizeof(slot), r->resolution_ms);
-	duration_text(spell, sizeof(spell), r->rules.spell_ms);
+	char slots[96] = "", spells[64] = "";
 	if (r->longest.n_rows)
-		snprintf(spells, sizeof(spells), "; idle spells from %s", spell);
+		snprintf(spells, sizeof(spells), "; idle spells from %s",
+			duration_text(r->rules.spell_ms).text);
 	if (r->resolution_ms)
 		snprintf(slots, sizeof(slots),
-			" Time is kept in slots of up to %s, taken whole.", slot);
+			" Time is kept in slots of up to %s, taken whole.",
+			duration_text(r->resolution_ms).text);
 	report_say(r, SENTENCE_RULES, NULL,
 		"Rules: active from %.10g%% utilisation; held above %.10g MB%s%s.%s%s",
 		r->rules.active_util_pct, (double)r->rules.held_mem_bytes / 1e6,
@@ -569,18 +567,16 @@ void report_sentences_add(
 	for (size_t i = 0; i < a->n_cards; i++) {
 		const struct audit_card *card = &a->cards[i];
 		const char *words = card->status;
-		char label[CARD_LABEL_CAP], seen[48];
 		bool several = a->n_hosts > 1;
 		if (strcmp(card->status, "ok") == 0)
 			continue;
 		for (size_t k = 0; k < sizeof(status_words) / sizeof(status_words[0]); k++)
 			if (strcmp(status_words[k].status, card->status) == 0)
 				words = status_words[k].words;
-		card_label(label, sizeof(label), &card->id);
-		moment_text(seen, sizeof(seen), card->last_seen_ms, r->utc);
-		report_say(r, SENTENCE_CARD, NULL, "* GPU %s%s%s %s; accounted up to %s", label,
-			several ? " on " : "", several ? a->hosts[card->host].hostname : "",
-			words, seen);
+		report_say(r, SENTENCE_CARD, NULL, "* GPU %s%s%s %s; accounted up to %s",
+			card_label(&card->id).text, several ? " on " : "",
+			several ? a->hosts[card->host].hostname : "", words,
+			moment_text(card->last_seen_ms, r->utc).text);
 	}
 	report_processes_add_orphans(r, a);
 	add_notes(r, a, q);

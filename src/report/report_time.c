@@ -325,11 +325,9 @@ static bool add_card(struct report *r, const struct audit *a, size_t card)
 	struct report_timeline *t = &r->timeline;
 	const struct audit_card *c = &a->cards[card];
 	const struct audit_column *columns = &a->columns.items[card * t->n];
-	char card_name[CARD_LABEL_CAP], label[CARD_LABEL_CAP + 8];
+	struct brief label = str_brief("GPU %s", card_label(&c->id).text);
 	size_t len = 0;
-	card_label(card_name, sizeof(card_name), &c->id);
-	snprintf(label, sizeof(label), "GPU %s", card_name);
-	struct report_lane *lane = add_lane(t, a, c->host, label);
+	struct report_lane *lane = add_lane(t, a, c->host, label.text);
 	lane->uuid = c->id.uuid;
 	lane->share = calloc(t->n, sizeof(*lane->share));
 	if (!lane->share)

@@ -152,16 +152,14 @@ int page_read_present(struct present *b, const struct request *q, struct err *e)
 /* " 3 h 20 min ago"; "" for a moment in the future, which occurs after the clock was set. */
 static void ago_text(char dst[64], int64_t ms)
 {
-	char age[40];
-	duration_text(age, sizeof(age), ms > 0 ? ms : 0);
-	snprintf(dst, 64, ms >= 0 ? " %s ago" : "", age);
+	snprintf(dst, 64, ms >= 0 ? " %s ago" : "", duration_text(ms > 0 ? ms : 0).text);
 }
 
 static void say_silence(
 	char *dst, size_t cap, const struct request *q, const struct present_host *h)
 {
-	char moment[48], ago[64];
-	moment_text(moment, sizeof(moment), h->last_tick_ms, q->world->utc);
+	char ago[64];
+	struct brief moment = moment_text(h->last_tick_ms, q->world->utc);
 	ago_text(ago, q->now_ms - h->last_tick_ms);
 	if (!h->any_run)
 		snprintf(dst, cap,
@@ -170,23 +168,24 @@ static void say_silence(
 		snprintf(dst, cap,
 			"The recorder of %s %s. This is what it saw last%s (%s). Start it: gua "
 			"start",
-			h->hostname, h->killed ? "was killed" : "is not running", ago, moment);
+			h->hostname, h->killed ? "was killed" : "is not running", ago,
+			moment.text);
 	else
 		snprintf(dst, cap,
 			"The recorder of %s wrote last%s (%s). To find out why: gua status",
-			h->hostname, ago, moment);
+			h->hostname, ago, moment.text);
 }
 
 static void add_age(struct str *out, const struct request *q, const struct present_host *h)
 {
-	char ago[64], moment[48], interval[40];
+	char ago[64];
 	ago_text(ago, q->now_ms - h->last_tick_ms);
-	duration_text(interval, sizeof(interval), h->interval_ms);
-	moment_text(moment, sizeof(moment), h->last_tick_ms, q->world->utc);
 	html_addf(out,
 		"<p class=\"age\">%s, driver %s. Read%s (%s); the recorder reads every "
 		"%s.</p>\n",
-		h->hostname, *h->driver ? h->driver : "unknown", ago, moment, interval);
+		h->hostname, *h->driver ? h->driver : "unknown", ago,
+		moment_text(h->last_tick_ms, q->world->utc).text,
+		duration_text(h->interval_ms).text);
 }
 
 int64_t page_idle_ms(const struct request *q, const struct present_host *h, int64_t since_ms)

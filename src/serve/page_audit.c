@@ -268,15 +268,13 @@ void page_audit_card(const struct request *q, struct answer *a)
 	/* "GPU 2 of lab (A100-SXM4-80GB)", or the UUID of a card that no store has now. */
 	struct present b = { 0 };
 	struct err e = { 0 };
-	char label[CARD_LABEL_CAP];
 	snprintf(title, sizeof(title), "%s", q->parts[1]);
 	int rc = page_read_present(&b, q, &e);
 	for (size_t i = 0; rc == 0 && i < b.n_cards; i++) {
 		const struct present_card *c = &b.cards[i];
 		if (strcmp(c->id.uuid, q->parts[1]) != 0)
 			continue;
-		card_label(label, sizeof(label), &c->id);
-		snprintf(title, sizeof(title), "GPU %s of %s (%s)", label,
+		snprintf(title, sizeof(title), "GPU %s of %s (%s)", card_label(&c->id).text,
 			b.hosts[c->host].hostname, card_short_name(c->id.name));
 		break;
 	}

@@ -22,12 +22,10 @@ struct view {
 /* "for 3 h 20 min", or "for > 2 d" if it began before the first recording. */
 static void add_since(const struct view *v, const struct present_card *c)
 {
-	char text[40];
 	int64_t ms = page_idle_ms(v->q, &v->b->hosts[c->host], c->state_since_ms);
 	if (c->state_since_ms < 0 || ms < 1000)
 		return;
-	duration_text(text, sizeof(text), ms);
-	str_addf(v->out, " for %s%s", c->state_longer ? "&gt; " : "", text);
+	str_addf(v->out, " for %s%s", c->state_longer ? "&gt; " : "", duration_text(ms).text);
 }
 
 /* More cards than this are shown as small tiles, without readings. */
@@ -101,14 +99,13 @@ static void add_holder_line(const struct view *v, const struct present_card *c)
 
 static void add_tile(const struct view *v, const struct present_card *c)
 {
-	char label[CARD_LABEL_CAP];
 	const char *state = state_looks[c->state].key;
-	card_label(label, sizeof(label), &c->id);
 	html_addf(v->out,
 		"<li class=\"tile is_%s\">\n<h3><a id=\"card-%-s\" href=\"/card/%-s\">GPU "
 		"%s</a> "
 		"<span class=\"model\">%s</span></h3>\n<p class=\"now\">",
-		state, c->id.uuid, c->id.uuid, label, card_short_name(c->id.name));
+		state, c->id.uuid, c->id.uuid, card_label(&c->id).text,
+		card_short_name(c->id.name));
 	page_key(v->out, state);
 	if (c->status == CARD_STATUS_OK) {
 		str_addf(v->out, "%s<strong>%s</strong>",
@@ -121,14 +118,11 @@ static void add_tile(const struct view *v, const struct present_card *c)
 	add_holder_line(v, c);
 	str_add(v->out, "<dl class=\"facts\">\n");
 	/* The memory in use, in words and as a bar. */
-	char used[SIZE_TEXT_CAP], total[SIZE_TEXT_CAP];
 	double used_bytes = c->values[METRIC_MEMORY_USED];
-	size_text(used, used_bytes);
-	size_text(total, (double)c->id.mem_total_bytes);
 	str_addf(v->out,
 		"<div class=\"memory\"><dt class=\"hidden\">memory</dt><dd>%s <span "
 		"class=\"dim\">of %s</span>",
-		used, total);
+		size_text(used_bytes).text, size_text((double)c->id.mem_total_bytes).text);
 	if (used_bytes >= 0 && c->id.mem_total_bytes > 0)
 		page_gauge(v->out, used_bytes / (double)c->id.mem_total_bytes, "memory");
 	str_add(v->out, "</dd></div>\n");

@@ -44,7 +44,6 @@ static void add_patterns(
 static void add_match(struct str *out, const struct config_match *m)
 {
 	struct conditions c = { .out = out };
-	char size[SIZE_TEXT_CAP];
 	for (int use = 0; use < SESSION_USES; use++)
 		if (m->kinds & 1U << use) {
 			begin_condition(&c);
@@ -65,17 +64,14 @@ static void add_match(struct str *out, const struct config_match *m)
 	}
 	if (m->min_memory_bytes > 0) {
 		begin_condition(&c);
-		size_text(size, (double)m->min_memory_bytes);
-		str_addf(out, "at least %s", size);
+		str_addf(out, "at least %s", size_text((double)m->min_memory_bytes).text);
 	}
 	str_add(out, c.n ? ")" : "");
 }
 
 static void add_time(struct str *out, const char *before, int64_t ms)
 {
-	char text[40];
-	duration_text(text, sizeof(text), ms);
-	str_addf(out, "%s%s", before, text);
+	str_addf(out, "%s%s", before, duration_text(ms).text);
 }
 
 static void add_rule(struct str *out, const struct config_rule *r)
@@ -185,16 +181,14 @@ static int take_session(
 		.idle_since_ms = state->idle_since_ms,
 		.idle_ms = (double)idle_ms };
 	/* When the next stage comes: only after the notice of this one has been delivered. */
-	char text[40];
 	int64_t left_ms = state->next_clock_ms - idle_ms;
-	duration_text(text, sizeof(text), left_ms > 0 ? left_ms : 0);
 	if (state->stage >= STAGE_ENDING)
 		str_copy(row.next, sizeof(row.next), "none");
 	else if (state->delivered_ms < 0)
 		str_copy(row.next, sizeof(row.next), "after its notice is delivered");
 	else
 		snprintf(row.next, sizeof(row.next), left_ms > 0 ? "in %s" : "at the next pass",
-			text);
+			duration_text(left_ms > 0 ? left_ms : 0).text);
 	table_add(context, &row);
 	return 0;
 }
@@ -273,12 +267,10 @@ static int add_simulation(
 {
 	struct str json = { 0 };
 	int64_t at_ms = -1;
-	char when[48];
 	int rc = policy_file_simulation(f, &at_ms, &json, e);
-	moment_text(when, sizeof(when), at_ms, q->world->utc);
 	str_add(out, "<h2 id=\"simulation\">Last simulation</h2>\n");
 	if (rc == 0 && at_ms >= 0)
-		say_simulation(out, str_text(&json), when);
+		say_simulation(out, str_text(&json), moment_text(at_ms, q->world->utc).text);
 	else if (rc == 0)
 		str_add(out, "<p>None yet. What would the rules have done in the last month? "
 			     "<code class=\"copy\">gua enforce simulate</code></p>\n");
@@ -293,24 +285,24 @@ static int add_mode(
 {
 	struct policy_pass pass;
 	int64_t until_ms = -1;
-	char user[64], moment[48];
+	char user[64];
 	int rc = policy_file_armed(f, q->now_ms, &until_ms, user, e);
 	if (rc == 0)
 		rc = policy_file_pass(f, &pass, e);
 	if (rc)
 		return rc;
-	moment_text(moment, sizeof(moment), until_ms, q->world->utc);
 	str_add(out, "<p>");
-	if (until_ms >= 0) {
-		html_addf(out, "Sessions may be ended until %s: armed by %s. ", moment, user);
-	} else
+	if (until_ms >= 0)
+		html_addf(out, "Sessions may be ended until %s: armed by %s. ",
+			moment_text(until_ms, q->world->utc).text, user);
+	else
 		str_add(out, "It is not armed: no session is ended. ");
-	moment_text(moment, sizeof(moment), pass.at_ms, q->world->utc);
 	if (pass.at_ms < 0)
 		str_add(out, "The rules have not been applied yet.");
 	else
 		str_addf(out, "Last applied %s: %lld sessions held a GPU, %lld of them idle. ",
-			moment, (long long)pass.sessions, (long long)pass.idle);
+			moment_text(pass.at_ms, q->world->utc).text, (long long)pass.sessions,
+			(long long)pass.idle);
 	html_addf(out, "%s</p>\n", pass.at_ms < 0 ? "" : pass.note);
 	return 0;
 }

@@ -95,7 +95,7 @@ static void add_own_fault(struct recorder_status *s, int64_t since_ms, const cha
  * status file. */
 static void find_own_faults(struct recorder_status *s)
 {
-	char text[120], due[40];
+	char text[120];
 	const struct published *r = &s->recorder;
 	int64_t age_ms = s->now_ms - s->tick_ms;
 	if (!r->pid)
@@ -106,8 +106,8 @@ static void find_own_faults(struct recorder_status *s)
 	if (r->n_faults || s->tick_ms < 0 || !s->store.any_run ||
 		age_ms <= 2 * s->store.interval_ms + LATE_MS)
 		return;
-	duration_text(due, sizeof(due), s->store.interval_ms);
-	snprintf(text, sizeof(text), "no tick was stored; one is due every %s", due);
+	struct brief due = duration_text(s->store.interval_ms);
+	snprintf(text, sizeof(text), "no tick was stored; one is due every %s", due.text);
 	add_own_fault(s, s->tick_ms, text);
 }
 

@@ -138,9 +138,8 @@ static void draw_card(struct top_state *s, size_t card, const struct widths *w)
 	const struct present_card *c = &s->now.all->cards[card];
 	enum top_style style = top_words_state_style(c);
 	double util = c->values[METRIC_UTILIZATION_GPU], minutes[TOP_HISTORY_MINUTES];
-	char text[40];
-	card_label(text, sizeof(text), &c->id);
-	top_frame_add_field(f, label_style(s, card), text, 4, false);
+	struct brief text = card_label(&c->id);
+	top_frame_add_field(f, label_style(s, card), text.text, 4, false);
 	top_frame_add(f, TOP_PLAIN, " ");
 	if (w->name)
 		top_frame_add_field(f, TOP_PLAIN, short_name(c), w->name - 1, true);
@@ -189,9 +188,8 @@ static void draw_compact(struct top_state *s, size_t card, size_t width)
 	enum top_style style = top_words_state_style(c);
 	double util = c->values[METRIC_UTILIZATION_GPU], used = c->values[METRIC_MEMORY_USED];
 	size_t from = f->used, bar = width > COMPACT_TEXTS ? width - COMPACT_TEXTS : 0;
-	char text[40];
-	card_label(text, sizeof(text), &c->id);
-	top_frame_add_field(f, label_style(s, card), text, 4, false);
+	struct brief text = card_label(&c->id);
+	top_frame_add_field(f, label_style(s, card), text.text, 4, false);
 	top_frame_add(f, TOP_PLAIN, " ");
 	if (bar >= 4) {
 		top_frame_add_bar(f, style, util / 100, bar - 1);

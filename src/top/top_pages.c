@@ -135,13 +135,12 @@ static void fact(struct top_state *s, const char *label, const char *text)
 
 static void moment_fact(struct top_state *s, const char *label, int64_t at_ms)
 {
-	char when[40], age[40], text[96];
+	char text[96];
 	if (at_ms < 0)
 		return;
-	moment_text(when, sizeof(when), at_ms, false);
-	duration_text(
-		age, sizeof(age), s->now.all->now_ms > at_ms ? s->now.all->now_ms - at_ms : 0);
-	snprintf(text, sizeof(text), "%s (%s ago)", when, age);
+	snprintf(text, sizeof(text), "%s (%s ago)", moment_text(at_ms, false).text,
+		duration_text(s->now.all->now_ms > at_ms ? s->now.all->now_ms - at_ms : 0)
+			.text);
 	fact(s, label, text);
 }
 
@@ -158,21 +157,20 @@ const struct present_process *top_pages_target(const struct top_state *s)
 
 static void use_fact(struct top_state *s, const struct present_process *p)
 {
-	char mem[SIZE_TEXT_CAP], host[SIZE_TEXT_CAP], context[32] = "", text[256];
-	size_text(mem, (double)p->mem_bytes);
-	size_text(host, (double)p->rss_bytes);
+	char context[32] = "", text[256];
+	struct brief host = size_text((double)p->rss_bytes);
 	if (p->context != CONTEXT_MORE)
 		snprintf(context, sizeof(context), " (%s)", context_texts[p->context]);
 	snprintf(text, sizeof(text),
 		"%s of the card, %s CPU; memory %s on the card%s, %s on the host",
 		top_words_number(p->sm_pct, " %").text, top_words_number(p->cpu_pct, " %").text,
-		mem, context, host);
+		size_text((double)p->mem_bytes).text, context, host.text);
 	fact(s, "uses", text);
 }
 
 static void idle_fact(struct top_state *s, const struct present_process *p)
 {
-	char when[40], text[96];
+	char text[96];
 	if (present_idle_ms(s->now.all, p) < 0)
 		return;
 	moment_fact(s, "idle since", p->idle_since_ms);
@@ -180,17 +178,17 @@ static void idle_fact(struct top_state *s, const struct present_process *p)
 		fact(s, "", "or longer: there is no reading from before");
 	if (p->was_idle_since_ms < 0)
 		return;
-	moment_text(when, sizeof(when), p->was_idle_since_ms, false);
-	snprintf(text, sizeof(text), "since %s%s, when the recorder last ran", when,
+	struct brief when = moment_text(p->was_idle_since_ms, false);
+	snprintf(text, sizeof(text), "since %s%s, when the recorder last ran", when.text,
 		p->was_idle_longer ? " or longer" : "");
 	fact(s, "was idle", text);
 }
 
 static void draw_use(struct top_state *s, const struct present_process *p)
 {
-	char text[160], name[16];
-	card_label(name, sizeof(name), &s->now.all->cards[p->card].id);
-	snprintf(text, sizeof(text), "%s, %s", name, s->now.all->cards[p->card].id.name);
+	char text[160];
+	struct brief name = card_label(&s->now.all->cards[p->card].id);
+	snprintf(text, sizeof(text), "%s, %s", name.text, s->now.all->cards[p->card].id.name);
 	fact(s, "card", text);
 	moment_fact(s, "there since", p->held_since_ms);
 	use_fact(s, p);
@@ -256,8 +254,7 @@ static void card_fact(struct top_state *s, const char *label, const char *format
 {
 	char text[160] = "";
 	size_t len = 0;
-	for (const char *at = format; *at && len + sizeof(struct top_text) < sizeof(text);
-		at++) {
+	for (const char *at = format; *at && len + sizeof(struct brief) < sizeof(text); at++) {
 		if (*at != '#') {
 			text[len++] = *at;
 			text[len] = '\0';
@@ -276,23 +273,21 @@ static void card_fact(struct top_state *s, const char *label, const char *format
 
 static void draw_card(struct top_state *s)
 {
-	char text[160], name[CARD_LABEL_CAP], used[SIZE_TEXT_CAP], all[SIZE_TEXT_CAP];
+	char text[160];
 	double minutes[TOP_DETAIL_MINUTES];
 	if (s->target_card >= s->now.all->n_cards)
 		return;
 	const struct present_card *c = &s->now.all->cards[s->target_card];
 	const double *v = c->values;
-	card_label(name, sizeof(name), &c->id);
-	snprintf(text, sizeof(text), "CARD %s: Escape goes back", name);
+	struct brief name = card_label(&c->id);
+	snprintf(text, sizeof(text), "CARD %s: Escape goes back", name.text);
 	heading(s, text);
 	fact(s, "name", c->id.name);
 	fact(s, "uuid", c->id.uuid);
 	fact(s, "state", top_words_state(c));
 	moment_fact(s, "since", c->state_since_ms);
-	size_text(used, v[METRIC_MEMORY_USED]);
-	size_text(all, v[METRIC_MEMORY_TOTAL]);
-	snprintf(text, sizeof(text), "%s of %s", isnan(v[METRIC_MEMORY_USED]) ? "-" : used,
-		isnan(v[METRIC_MEMORY_TOTAL]) ? "-" : all);
+	snprintf(text, sizeof(text), "%s of %s", size_text(v[METRIC_MEMORY_USED]).text,
+		size_text(v[METRIC_MEMORY_TOTAL]).text);
 	fact(s, "memory", text);
 	CARD_FACT(s, "use", "# %", v[METRIC_UTILIZATION_GPU]);
 	CARD_FACT(s, "power", "# of # W", v[METRIC_POWER_DRAW], v[METRIC_POWER_ENFORCED]);

@@ -2,54 +2,43 @@
 #include "top/top_words.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 
-__attribute__((format(printf, 1, 2))) static struct top_text make(const char *format, ...)
-{
-	struct top_text t;
-	va_list values;
-	va_start(values, format);
-	vsnprintf(t.text, sizeof(t.text), format, values);
-	va_end(values);
-	return t;
-}
-
-struct top_text top_words_size(int64_t bytes)
+struct brief top_words_size(int64_t bytes)
 {
 	double mib = (double)bytes / (1 << 20);
 	if (bytes < 0)
-		return make("-");
+		return str_brief("-");
 	if (mib < 999.5)
-		return make("%.0f MiB", mib);
+		return str_brief("%.0f MiB", mib);
 	if (mib / 1024 < 9999)
-		return make("%.*f GiB", mib / 1024 < 99.95, mib / 1024);
-	return make("%.0f TiB", mib / 1024 / 1024);
+		return str_brief("%.*f GiB", mib / 1024 < 99.95, mib / 1024);
+	return str_brief("%.0f TiB", mib / 1024 / 1024);
 }
 
-struct top_text top_words_gib(double bytes)
+struct brief top_words_gib(double bytes)
 {
 	double gib = bytes / (1 << 30);
-	return isnan(gib) ? make("-") : make("%.*f", gib < 99.95, gib);
+	return isnan(gib) ? str_brief("-") : str_brief("%.*f", gib < 99.95, gib);
 }
 
-struct top_text top_words_span(int64_t ms)
+struct brief top_words_span(int64_t ms)
 {
 	long long s = ms / 1000, minutes = s / 60, hours = minutes / 60, days = hours / 24;
 	if (ms < 0)
-		return make("-");
+		return str_brief("-");
 	if (minutes == 0)
-		return make("%llds", s);
+		return str_brief("%llds", s);
 	if (hours == 0)
-		return make("%lldm", minutes);
+		return str_brief("%lldm", minutes);
 	if (days == 0)
-		return make("%lldh%02lldm", hours, minutes % 60);
-	return days < 100 ? make("%lldd%02lldh", days, hours % 24) : make("%lldd", days);
+		return str_brief("%lldh%02lldm", hours, minutes % 60);
+	return days < 100 ? str_brief("%lldd%02lldh", days, hours % 24)
+			  : str_brief("%lldd", days);
 }
 
-struct top_text top_words_number(double value, const char *unit)
+struct brief top_words_number(double value, const char *unit)
 {
-	return isnan(value) ? make("-") : make("%.0f%s", value, unit);
+	return isnan(value) ? str_brief("-") : str_brief("%.0f%s", value, unit);
 }
 
 static const enum top_style status_styles[CARD_STATUS_COUNT] = {

@@ -7,19 +7,14 @@
 #include "present/live.h"
 #include "top/top_frame.h"
 
-/* A text as a value, for the statement that shows it: top_words_gib(bytes).text. */
-struct top_text {
-	char text[24];
-};
-
 /* "512 MiB", "12.3 GiB", "120 GiB" in at most 8 columns; "-" for -1. */
-struct top_text top_words_size(int64_t bytes);
+struct brief top_words_size(int64_t bytes);
 /* "0.5", "12.3", "120": GiB in at most 5 columns, under a title with the unit; "-" for NAN. */
-struct top_text top_words_gib(double bytes);
+struct brief top_words_gib(double bytes);
 /* "45s", "12m", "3h20m", "5d02h", "400d" in at most 6 columns; "-" below 0. */
-struct top_text top_words_span(int64_t ms);
+struct brief top_words_span(int64_t ms);
 /* A whole number; "-" for NAN. */
-struct top_text top_words_number(double value, const char *unit);
+struct brief top_words_number(double value, const char *unit);
 
 /* "active", "idle-held", "truly-idle", "lost" ... */
 const char *top_words_state(const struct present_card *card);

@@ -592,7 +592,7 @@ static void cell_text(char *dst, const struct query_answer *to, const struct lis
 	if (field->origin == HELD_SINCE || field->origin == IDLE_SINCE)
 		since_ms = field->origin == HELD_SINCE ? p->held_since_ms : p->idle_since_ms;
 	if (since_ms >= 0)
-		moment_iso(dst, CELL_CAP, since_ms);
+		str_copy(dst, CELL_CAP, moment_iso(since_ms).text);
 }
 
 static void add_list_cell(

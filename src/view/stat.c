@@ -381,9 +381,8 @@ static void add_board(struct str *out, const struct present_board *b, size_t wid
 static void add_instance(struct str *out, const struct stat_pick *picked,
 	const struct present_card *c, size_t width, const struct stat_options *o)
 {
-	char label[CARD_LABEL_CAP], index[TEXT_CAP];
-	card_label(label, sizeof(label), &c->id);
-	snprintf(index, sizeof(index), "  [%s]", label);
+	char index[TEXT_CAP];
+	snprintf(index, sizeof(index), "  [%s]", card_label(&c->id).text);
 	text_add_colored(out, index, "36", &o->style);
 	if (width) {
 		str_add(out, " ");

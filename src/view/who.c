@@ -108,14 +108,15 @@ void who_text(struct str *out, const struct who *w, const struct text_style *sty
 	for (size_t i = 0; i < w->n_reserved; i++) {
 		const struct present_process *p = &w->reserved[i];
 		const struct present_card *c = &w->now->cards[p->card];
-		char more[32] = "", age[40];
+		char more[32] = "";
 		holders_row(&row, w->now, p);
-		duration_text(age, sizeof(age), w->now->now_ms - c->state_since_ms);
 		if (c->n_leases > 1)
 			snprintf(more, sizeof(more), " and %zu more", c->n_leases - 1);
 		snprintf(row.idle, sizeof(row.idle), "reserved%s%s",
 			c->state_since_ms >= 0 ? c->state_longer ? " > " : " " : "",
-			c->state_since_ms >= 0 ? age : "");
+			c->state_since_ms >= 0
+				? duration_text(w->now->now_ms - c->state_since_ms).text
+				: "");
 		snprintf(row.what, sizeof(row.what), "%s%s: not used", c->lease_job, more);
 		table_add(&t, &row);
 	}
@@ -152,24 +153,22 @@ void who_csv(struct str *out, const struct who *w)
 /* Adds a note about what could not be read of a card. */
 static void add_card_note(struct str *out, const struct present_card *c)
 {
-	char card[CARD_LABEL_CAP], text[256], size[SIZE_TEXT_CAP];
+	char text[256];
 	double orphan = c->values[METRIC_GUA_ORPHAN_MEMORY];
-	card_label(card, sizeof(card), &c->id);
+	struct brief card = card_label(&c->id);
 	if (c->status != CARD_STATUS_OK)
-		str_addf(out, "card %s is %s: its holders are not known\n", card,
+		str_addf(out, "card %s is %s: its holders are not known\n", card.text,
 			card_status_names[c->status]);
 	else if (!c->processes_known)
-		str_addf(out, "the driver does not list the processes on card %s\n", card);
+		str_addf(out, "the driver does not list the processes on card %s\n", card.text);
 	else if (c->state == CARD_SUSPECT) {
 		present_suspect_text(text, sizeof(text), c);
 		str_addf(out, "%s\n", text);
-	} else if (orphan >= (double)ORPHAN_LEAST_BYTES) {
-		size_text(size, orphan);
+	} else if (orphan >= (double)ORPHAN_LEAST_BYTES)
 		str_addf(out,
 			"card %s has %s in use that no listed process explains: see man "
 			"gua-memory\n",
-			card, size);
-	}
+			card.text, size_text(orphan).text);
 }
 
 /* Whether options restrict which holders are listed. */
@@ -204,15 +203,13 @@ enum { COLUMNS = 72 };
 static void add_holding(struct str *out, const struct who *w, const struct present_process *p,
 	const struct text_style *style)
 {
-	char card[CARD_LABEL_CAP], size[SIZE_TEXT_CAP + 16] = "unknown memory", idle[40],
-							line[256];
+	char line[256];
 	const char *label = process_label_of(&p->id);
-	card_label(card, sizeof(card), &w->now->cards[p->card].id);
-	if (p->mem_bytes >= 0)
-		size_text(size, (double)p->mem_bytes);
-	duration_text(idle, sizeof(idle), w->now->now_ms - p->idle_since_ms);
-	snprintf(line, sizeof(line), "  GPU %s  %s  idle for %s%s  pid %u", card, size,
-		p->idle_longer ? "more than " : "", idle, (unsigned)p->id.pid);
+	struct brief idle = duration_text(w->now->now_ms - p->idle_since_ms);
+	snprintf(line, sizeof(line), "  GPU %s  %s  idle for %s%s  pid %u",
+		card_label(&w->now->cards[p->card].id).text,
+		p->mem_bytes >= 0 ? size_text((double)p->mem_bytes).text : "unknown memory",
+		p->idle_longer ? "more than " : "", idle.text, (unsigned)p->id.pid);
 	size_t room = COLUMNS - str_columns(line) - 2;
 	if (*label && str_columns(label) > room) { /* its owner must know which it is */
 		str_addf(out, "%s\n    %s", line, label);

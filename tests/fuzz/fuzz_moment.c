@@ -9,15 +9,13 @@
 
 static void check_moment(int64_t ms)
 {
-	char iso[40], local[40];
 	struct err e = { 0 };
 	int64_t again = -1;
-	moment_iso(iso, sizeof(iso), ms);
-	moment_text(local, sizeof(local), ms, false);
-	check_safe(iso);
-	check_safe(local);
+	struct brief iso = moment_iso(ms);
+	check_safe(iso.text);
+	check_safe(moment_text(ms, false).text);
 	if (ms >= 0 && ms % 1000 == 0) { /* dates before 1970 are not taken */
-		CHECK(moment_parse(iso, NOW_MS, false, &again, &e) == 0);
+		CHECK(moment_parse(iso.text, NOW_MS, false, &again, &e) == 0);
 		CHECK(again == ms);
 	}
 }

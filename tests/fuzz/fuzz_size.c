@@ -5,7 +5,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char *text = fuzz_text(data, size), shown[SIZE_TEXT_CAP];
+	char *text = fuzz_text(data, size);
 	int64_t bytes = -1;
 	struct err e = { 0 };
 	if (size_parse(text, &bytes, &e) != 0) {
@@ -13,8 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_safe(e.text);
 	} else {
 		CHECK(bytes >= 0);
-		size_text(shown, (double)bytes);
-		CHECK(*shown && strlen(shown) < SIZE_TEXT_CAP);
+		CHECK(*size_text((double)bytes).text);
 	}
 	free(text);
 	return 0;

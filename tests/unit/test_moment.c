@@ -46,11 +46,9 @@ static void expect_moment(const char *text, const char *iso)
 {
 	int64_t got = -1;
 	struct err e = { 0 };
-	char back[40];
 	if (moment_parse(text, NOW_MS + 3600 * 1000, true, &got, &e) != 0)
 		fail_msg("%s: %s", text, e.text);
-	moment_iso(back, sizeof(back), got);
-	assert_string_equal(back, iso);
+	assert_string_equal(moment_iso(got).text, iso);
 }
 
 static void test_moments(void **state)
@@ -103,36 +101,26 @@ static void test_local_time(void **state)
 	int64_t got = -1;
 	struct err e = { 0 };
 	assert_int_equal(moment_parse("2026-07-01", NOW_MS, false, &got, &e), 0);
-	char text[40];
-	moment_iso(text, sizeof(text), got);
-	assert_string_equal(text, "2026-06-30T22:00:00Z");
-	moment_text(text, sizeof(text), got, false);
-	assert_string_equal(text, "Wed 2026-07-01 00:00");
+	assert_string_equal(moment_iso(got).text, "2026-06-30T22:00:00Z");
+	assert_string_equal(moment_text(got, false).text, "Wed 2026-07-01 00:00");
 }
 
 /* Half a second before 1970 is in 1969. */
 static void test_before_1970(void **state)
 {
 	(void)state;
-	char text[40];
-	moment_iso(text, sizeof(text), -500);
-	assert_string_equal(text, "1969-12-31T23:59:59.500Z");
-	moment_text(text, sizeof(text), -500, true);
-	assert_string_equal(text, "Wed 1969-12-31 23:59 UTC");
+	assert_string_equal(moment_iso(-500).text, "1969-12-31T23:59:59.500Z");
+	assert_string_equal(moment_text(-500, true).text, "Wed 1969-12-31 23:59 UTC");
 }
 
 static void test_printing(void **state)
 {
 	(void)state;
-	char text[40];
-	duration_clock(text, sizeof(text), 3600 * 1000);
-	assert_string_equal(text, "1:00:00");
-	duration_clock(text, sizeof(text), (6 * 86400 + 4 * 3600 + 30 * 60) * 1000LL);
-	assert_string_equal(text, "6 d 04:30:00");
-	duration_text(text, sizeof(text), 12000000);
-	assert_string_equal(text, "3 h 20 min");
-	duration_text(text, sizeof(text), 45999);
-	assert_string_equal(text, "45 s");
+	assert_string_equal(duration_clock(3600 * 1000).text, "1:00:00");
+	assert_string_equal(
+		duration_clock((6 * 86400 + 4 * 3600 + 30 * 60) * 1000LL).text, "6 d 04:30:00");
+	assert_string_equal(duration_text(12000000).text, "3 h 20 min");
+	assert_string_equal(duration_text(45999).text, "45 s");
 }
 
 int main(void)

@@ -17,9 +17,7 @@ static void set_zone(const char *zone)
 
 static void expect_moment(int64_t ms, const char *iso)
 {
-	char text[40];
-	moment_iso(text, sizeof(text), ms);
-	assert_string_equal(text, iso);
+	assert_string_equal(moment_iso(ms).text, iso);
 }
 
 static void expect_period(const char *text, bool utc, const char *from, const char *to)

@@ -311,9 +311,7 @@ static void test_sizes(void **state)
 		{ 1073741824, "1.0 GiB" }, { 85899345920, "80.0 GiB" }, { -1, "-" },
 		{ (double)NAN, "-" } };
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char text[SIZE_TEXT_CAP];
-		size_text(text, cases[i].bytes);
-		assert_string_equal(text, cases[i].text);
+		assert_string_equal(size_text(cases[i].bytes).text, cases[i].text);
 	}
 }
 

@@ -216,9 +216,9 @@ static void remove_others(struct watch *w)
 /* Says that the leases are those of now. */
 static int beat(const struct watch *w, struct err *e)
 {
-	char path[PATH_MAX + sizeof(LEASE_DIR_HEARTBEAT)], every[32], text[48];
-	duration_option(every, sizeof(every), w->place->config->every_ms);
-	snprintf(text, sizeof(text), "every = %s\n", every);
+	char path[PATH_MAX + sizeof(LEASE_DIR_HEARTBEAT)], text[64];
+	snprintf(text, sizeof(text), "every = %s\n",
+		duration_option(w->place->config->every_ms).text);
 	snprintf(path, sizeof(path), "%s/" LEASE_DIR_HEARTBEAT, w->own);
 	struct stat st;
 	if (lstat(path, &st) == 0 && S_ISREG(st.st_mode) &&

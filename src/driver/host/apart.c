@@ -190,7 +190,7 @@ static int give_up(struct apart_site *s, struct err *e)
 	if (patience_ms < 1000)
 		snprintf(age, sizeof(age), "%lld ms", (long long)patience_ms);
 	else
-		duration_text(age, sizeof(age), patience_ms);
+		str_copy(age, sizeof(age), duration_text(patience_ms).text);
 	if (stuck)
 		log_warning(
 			"process %d is stuck in %s and cannot be ended; it is left behind%s",
