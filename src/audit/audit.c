@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "audit/gather.h"
-#include "classify/context.h"
 #include "model/state.h"
 #include "store/sql.h"
 #include "store/store.h"

@@ -10,7 +10,6 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "store/foreign.h"
-#include "store/sql.h"
 #include "store/store.h"
 
 /* Up to this many stores stay open from the first pass to the last, each in one transaction:

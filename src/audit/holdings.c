@@ -8,7 +8,6 @@
 #include "audit/audit.h"
 #include "audit/gather.h"
 #include "classify/context.h"
-#include "model/tick.h"
 #include "store/sql.h"
 
 /* A shorter pause counts as work. */

@@ -5,7 +5,6 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/period.h"
 #include "base/moment.h"
 #include "audit/gather.h"
 #include "store/sql.h"

@@ -1,6 +1,5 @@
 /* Reads leases as sessions for the rules that judge them. A lease holds its cards and has no
  * process that could be signalled; it is used while a process of its job is on one of them. */
-#include <limits.h>
 #include <stdio.h>
 
 #include "audit/idle_history.h"
@@ -8,7 +7,6 @@
 #include "base/clock.h"
 #include "model/lease.h"
 #include "store/sql.h"
-#include "store/store.h"
 
 enum { WINDOW_CAP = 192 };
 

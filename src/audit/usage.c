@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "model/tick.h"
 #include "audit/gather.h"
 #include "store/sql.h"
 #include "store/sums.h"

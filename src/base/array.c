@@ -1,7 +1,6 @@
 /* Makes room in growing arrays. */
 #include "base/array.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 static int64_t tm_to_ms(struct tm *tm, bool utc)
 {

@@ -2,9 +2,6 @@
 #include "classify/classify.h"
 
 #include <math.h>
-#include <stdlib.h>
-
-#include "classify/cover.h"
 
 /* The driver reports the use of a process in whole percents. */
 #define ROUNDING_PCT 0.5

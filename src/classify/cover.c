@@ -2,7 +2,6 @@
 #include "classify/cover.h"
 
 #include <math.h>
-#include <stdbool.h>
 
 #define FULL_PCT 100
 

@@ -1,7 +1,5 @@
 /* gua events: lists what happened to cards, drivers, the host and the recorder. */
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/log.h"

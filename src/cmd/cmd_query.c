@@ -1,5 +1,4 @@
 /* gua query: prints selected fields of cards or processes, as lines for scripts. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/cmd.h"

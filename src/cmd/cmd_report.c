@@ -1,7 +1,6 @@
 /* gua report: prints the audit of a window, for people and for programs. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,7 +17,6 @@
 #include "cmd/share/terminal.h"
 #include "model/sentence.h"
 #include "report/report_ask.h"
-#include "audit/audit.h"
 #include "render/report_formats.h"
 #include "store/foreign.h"
 

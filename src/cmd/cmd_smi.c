@@ -7,7 +7,6 @@
 #include "cmd/cmd.h"
 #include "cmd/share/cmd_live.h"
 #include "cmd/share/query_rows.h"
-#include "view/dmon.h"
 #include "view/query.h"
 #include "view/smi.h"
 #include "view/topology.h"

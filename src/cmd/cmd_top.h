@@ -3,7 +3,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "cmd/share/cmd_live.h"
 #include "present/filter.h"

@@ -14,7 +14,6 @@
 #include "base/log.h"
 #include "base/duration.h"
 #include "base/words.h"
-#include "cmd/cmd.h"
 #include "cmd/share/cmd_live.h"
 #include "cmd/share/terminal.h"
 #include "cmd/track_run.h"

@@ -2,7 +2,6 @@
  * have been idle. */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cmd/cmd.h"
 #include "cmd/share/cmd_live.h"

@@ -1,6 +1,5 @@
 /* gua enforce simulate: shows what the rules would have done in the past. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,7 +7,6 @@
 #include "audit/idle_history.h"
 #include "base/array.h"
 #include "cmd/enforce.h"
-#include "model/report.h"
 #include "policy/simulate.h"
 #include "report/report_parts.h"
 #include "render/rows.h"

@@ -1,7 +1,5 @@
 /* gua keep: a user asks to keep a session that policy would warn about or end. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/moment.h"

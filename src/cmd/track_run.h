@@ -2,7 +2,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/err.h"

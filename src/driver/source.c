@@ -8,7 +8,6 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/str.h"
 
 static const struct source_kind kinds[] = {
 	{ .name = SOURCE_AUTO, .help = "every driver there is" },

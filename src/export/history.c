@@ -8,7 +8,6 @@
 
 #include "base/array.h"
 #include "export/exposition.h"
-#include "export/scrape.h"
 #include "store/sql.h"
 #include "store/store.h"
 

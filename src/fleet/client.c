@@ -4,18 +4,14 @@
 
 #include <ctype.h>
 #include <curl/curl.h>
-#include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/duration.h"
-#include "fleet/engine_answer.h"
 #include "version.h"
 
 enum verdict {

@@ -2,7 +2,6 @@
  * exporter that watches it. */
 #pragma once
 
-#include "fleet/exporter.h"
 #include "fleet/fleet_fill.h"
 
 struct fleet_question {

@@ -9,7 +9,6 @@
 #include <time.h>
 
 #include "base/array.h"
-#include "base/str.h"
 #include "store/foreign.h"
 #include "store/sql.h"
 

@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
 #include "base/idmap.h"
 #include "model/tick.h"
 

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SPACE_MAX = 63, POD_MAX = 253, CARDS_MAX = 256 };

@@ -2,7 +2,6 @@
 #include "lease/lease_file.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 

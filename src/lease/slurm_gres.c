@@ -1,7 +1,6 @@
 /* Parses lists of hosts and of generic resources, as scontrol prints them. */
 #include "lease/slurm_gres.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

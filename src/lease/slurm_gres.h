@@ -1,9 +1,6 @@
 /* Slurm's words for the cards of a job: lists of hosts, and generic resources (GRES). */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/str.h"
 
 /* The cards of a job on one host. */

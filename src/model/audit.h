@@ -28,7 +28,6 @@
 #include "model/audit_time.h"
 #include "model/identity.h"
 #include "model/process.h"
-#include "model/reading.h"
 #include "model/state.h"
 
 /* What time costs in an audit: money by the price of the card, and energy. All of it follows

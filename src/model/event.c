@@ -1,7 +1,6 @@
 /* Names of events, as stored and printed, and what the driver's XID numbers mean. */
 #include "model/event.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 

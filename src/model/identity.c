@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/nearest.h"
-#include "base/str.h"
 
 const struct identity_kind identity_kinds[IDENTITIES] = {
 #define IDENTITY_ROW(id, ...) [IDENTITY_##id] = { __VA_ARGS__ },

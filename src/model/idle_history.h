@@ -6,7 +6,6 @@
 #pragma once
 
 #include "base/arena.h"
-#include "base/err.h"
 #include "model/session.h"
 #include "base/idmap.h"
 #include "base/names.h"

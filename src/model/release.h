@@ -1,7 +1,6 @@
 /* How the owner of a process frees the memory that it holds. */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 enum { RELEASE_CAP = 192 };

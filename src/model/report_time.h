@@ -8,7 +8,6 @@
 #include "base/period.h"
 #include "model/state.h"
 #include "model/table.h"
-#include "model/tick.h"
 
 /* One hour of the week. */
 struct report_hour {

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/reading.h"
 #include "model/spell.h"
 #include "model/state.h"
 

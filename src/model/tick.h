@@ -11,7 +11,6 @@
 #include "model/event.h"
 #include "model/lease.h"
 #include "model/process.h"
-#include "model/reading.h"
 #include "model/spell.h"
 #include "model/state.h"
 

@@ -18,7 +18,6 @@
 
 #include "base/clock.h"
 #include "base/duration.h"
-#include "base/str.h"
 #include "model/process.h"
 #include "proc/proc.h"
 

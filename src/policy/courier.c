@@ -2,7 +2,6 @@
 #include "policy/courier.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/helper.h"

@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/moment.h"
 #include "base/size.h"
-#include "base/str.h"
 #include "policy/endings.h"
 #include "policy/signs.h"
 #include "policy/tell.h"

@@ -9,10 +9,8 @@
 #include "base/clock.h"
 #include "base/moment.h"
 #include "policy/judge.h"
-#include "policy/rules.h"
 #include "report/report_parts.h"
 #include "render/json.h"
-#include "store/policy/policy_file.h"
 #include "store/policy/policy_notice.h"
 
 struct explanation {

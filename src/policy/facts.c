@@ -3,7 +3,6 @@
 #include "policy/facts.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "audit/idle_history.h"

@@ -16,7 +16,6 @@
 #include "base/log.h"
 #include "policy/endings.h"
 #include "policy/tell.h"
-#include "policy/rules.h"
 #include "policy/users.h"
 
 enum { LONGEST_WAIT_MS = 60000, STOPPING_MS = 5000, HOLD_MS = 10 };

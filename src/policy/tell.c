@@ -8,13 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/arena.h"
 #include "base/array.h"
 #include "base/log.h"
 #include "base/moment.h"
 #include "model/release.h"
 #include "policy/channel.h"
-#include "policy/notice.h"
 #include "store/policy/policy_notice.h"
 
 #define MINUTE_MS INT64_C(60000)

@@ -8,7 +8,6 @@
 
 #include "base/err.h"
 #include "model/process.h"
-#include "model/reading.h"
 #include "model/spell.h"
 #include "model/state.h"
 

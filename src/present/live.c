@@ -14,9 +14,7 @@
 #include "base/duration.h"
 #include "lease/lease_dir.h"
 #include "driver/host/worker.h"
-#include "driver/source.h"
 #include "present/live_private.h"
-#include "present/past.h"
 
 /* How often to search for a lost card (RETRY_US) and for new cards (RESCAN_US). */
 #define RETRY_US (30 * 1000000LL)

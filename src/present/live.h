@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "present/past.h"

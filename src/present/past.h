@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "audit/audit.h"
 #include "present/last_run.h"
-#include "base/err.h"
 #include "model/process.h"
 
 struct past {

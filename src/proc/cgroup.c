@@ -3,7 +3,6 @@
 
 #include <limits.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"

@@ -3,7 +3,6 @@
  * on, which are those of its cpuset. */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 /* -1: there is no limit, or it cannot be read. */

@@ -3,8 +3,6 @@
 #include "proc/reader.h"
 
 #include <errno.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +14,7 @@
 #include "base/helper.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "model/process.h"
 #include "proc/owners.h"
-#include "proc/proc_parse.h"
 #include "proc/proc.h"
 #include "proc/user.h"
 #include "proc/wary.h"

@@ -6,7 +6,6 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "driver/ring.h"
 
 /* Stretches that end later than this many times between two glances begin in the middle. */
 #define SHORT_TIMES 4.0

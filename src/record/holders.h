@@ -9,7 +9,6 @@
 
 #include "base/err.h"
 #include "classify/classify.h"
-#include "model/reading.h"
 #include "driver/host/lives.h"
 
 /* The stretches of one card: those that continue, and those that are not accounted yet. */

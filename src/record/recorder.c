@@ -2,15 +2,12 @@
  * processes that exit, ticks, and handles failures of the driver, the store and the clock. */
 #include "record/recorder.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/fault.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "lease/lease_dir.h"
@@ -19,12 +16,10 @@
 #include "record/watch.h"
 #include "record/watch_leases.h"
 #include "record/watch_spells.h"
-#include "base/clock.h"
 #include "proc/reader.h"
 #include "driver/ring.h"
 #include "driver/host/round.h"
 #include "driver/host/worker.h"
-#include "driver/source.h"
 #include "store/statusfile.h"
 
 /* When commits are rarest: one in this many ticks. */

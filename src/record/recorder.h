@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/fault.h"
 #include "model/state.h"

@@ -3,7 +3,6 @@
  * print styles. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/moment.h"
 #include "model/process.h"

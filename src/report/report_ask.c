@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/moment.h"
-#include "audit/audit.h"
 #include "report/report_parts.h"
 
 static const char *find_group(const void *groups, const char *user)

@@ -17,7 +17,6 @@
 #include "base/duration.h"
 #include "model/session.h"
 #include "report/report_parts.h"
-#include "store/policy/policy_file.h"
 #include "store/sql.h"
 #include "store/store.h"
 

@@ -2,7 +2,6 @@
  * the holders, and the foot. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"

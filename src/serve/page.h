@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/str.h"
-#include "model/reading.h"
 #include "present/present_store.h"
 #include "serve/answer.h"
 #include "serve/request.h"

@@ -1,14 +1,12 @@
 /* The table of all routes; finds the route of a request and calls its handler. */
 #include "serve/route.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "export/exposition.h"
 #include "openapi.h"
 #include "serve/api.h"
 #include "serve/page.h"
-#include "serve/request.h"
 #include "web_js.h"
 #include "web_svg.h"
 

@@ -3,16 +3,13 @@
 
 #include <limits.h>
 #include <malloc.h>
-#include <sqlite3.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/str.h"

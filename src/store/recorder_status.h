@@ -2,7 +2,6 @@
 #pragma once
 
 #include "base/err.h"
-#include "model/reading.h"
 #include "store/statusfile.h"
 
 /* What a store says about its recorder. */

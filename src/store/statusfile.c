@@ -14,7 +14,6 @@
 
 #include "base/log.h"
 #include "base/str.h"
-#include "proc/proc.h"
 #include "store/identify.h"
 #include "store/lock.h"
 #include "version.h"

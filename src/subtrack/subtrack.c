@@ -13,7 +13,6 @@
 #include "base/array.h"
 #include "base/csv.h"
 #include "base/file.h"
-#include "base/str.h"
 #include "store/foreign.h"
 #include "store/sql.h"
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,7 +1,6 @@
 /* Short texts for numbers, and the words and styles of states, for `gua top`. */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "present/live.h"

@@ -7,7 +7,6 @@
 
 #include "base/array.h"
 #include "base/str.h"
-#include "classify/context.h"
 #include "driver/ring.h"
 #include "driver/use.h"
 #include "track/tracker_private.h"

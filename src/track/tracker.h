@@ -8,7 +8,6 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "model/state.h"
 #include "driver/source.h"

@@ -2,7 +2,6 @@
  */
 #include "view/topology.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

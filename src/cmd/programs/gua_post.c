@@ -5,7 +5,6 @@
 #include <curl/curl.h>
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"

@@ -1,7 +1,6 @@
 /* gua-top: the interactive view. It is a separate program because it links curses. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"

@@ -7,7 +7,6 @@
 
 #include "base/str.h"
 #include "proc/proc.h"
-#include "model/process.h"
 #include "proc/user.h"
 
 static int name_of(char name[USER_CAP], uint32_t uid, struct err *e)

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/str.h"
 #include "driver/capture/capture_call.h"
 #include "driver/nvml/nvml_host.h"
 

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "driver/nvml/nvml_calls.h"
 
 /* The first line of a capture. */
 #define NVML_CAPTURE_HEAD "gua-capture 1"

@@ -9,10 +9,8 @@
 #pragma once
 
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/err.h"
-#include "driver/source.h"
 #include "driver/source_host.h"
 
 struct apart;

@@ -9,8 +9,6 @@
 
 #include "base/array.h"
 #include "base/str.h"
-#include "driver/source.h"
-#include "driver/nvml/nvml_host.h"
 
 /* From here on: errors of a card that the driver reports (XIDs). gua registers for them once
  * and collects them at each drain without waiting. */

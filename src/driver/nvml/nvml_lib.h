@@ -7,7 +7,6 @@
 
 #include "base/err.h"
 #include "driver/nvml/nvml_abi.h"
-#include "model/reading.h"
 
 enum nvml_list { NVML_COMPUTE, NVML_GRAPHICS, NVML_MPS, NVML_LISTS };
 

@@ -12,9 +12,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/file.h"
 #include "base/log.h"
-#include "base/str.h"
 #include "policy.h"
 #include "store/foreign.h"
 #include "store/identify.h"
