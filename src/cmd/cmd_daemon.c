@@ -6,13 +6,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fault.h"
@@ -24,7 +24,6 @@
 #include "cmd/share/choose_db.h"
 #include "cmd/share/cmd_live.h"
 #include "cmd/share/configure.h"
-#include "cmd/share/detach.h"
 #include "driver/host/apart.h"
 #include "driver/source.h"
 #include "driver/sim/scenario.h"
@@ -36,25 +35,7 @@
 #include "store/lock.h"
 #include "store/statusfile.h"
 
-/* Set the first three members and `now.given`, and zero the rest. */
-struct daemon_config {
-	const struct configure_options *from;
-	const struct option_row *table; /* the recorder's options */
-	const void *options;		/* their values; `now.given` says which were given */
-	struct configuration now;	/* the configuration in force */
-	struct configuration next;	/* for the next run, if `changed` */
-	bool changed;
-	struct fault fault; /* for the status: the configuration has errors */
-};
-
-/* Called with the line of each tick. */
-typedef void daemon_line(void *context, const char *line);
-
-/* Processes that an earlier run has left behind. */
-struct daemon_stuck {
-	struct source_stuck list[SOURCE_STUCK_MAX];
-	size_t n;
-};
+enum { LOCK_RETRY_S = 5 };
 
 /* The options. */
 struct values {
@@ -65,259 +46,40 @@ struct values {
 		keep_minutes_ms, keep_five_ms, held_mem_bytes, spell_ms;
 	double active_util;
 	bool foreground, once, verbose, count_graphics, dry_run;
-	bool default_db;   /* no --db was given */
-	daemon_line *line; /* called with the line of each tick, for a program that stays in the
-			      foreground */
+	bool default_db; /* no --db was given */
 	struct configure_options conf;
 };
 
+/* A file that is made before the start has succeeded. */
 struct leftover {
 	char path[PATH_MAX];
 	bool fresh;  /* the file did not exist */
 	size_t kept; /* length of the part of the path that existed */
 };
 
-/* The recorder's configuration: read at the start and again at SIGHUP. Errors in files are
- * logged and shown in the status, and never end a recorder. */
-
-/* Reads into `c`. If an option is wrong, returns ERR_USAGE and fills `e`. */
-static int read_into(struct daemon_config *d, struct configuration *c, struct err *e)
-{
-	char text[2048];
-	int rc = configure_read(c, d->from, e);
-	if (rc)
-		return rc;
-	for (size_t i = 0; i < c->settings.n_errors; i++) {
-		settings_error_text(&c->settings, i, text, sizeof(text));
-		if (configure_is_option(c, i))
-			return err_set(e, ERR_USAGE, "%s", text);
-		log_warning("%s", text);
-	}
-	settings_override(&config_schema, &c->values, d->table, d->options, c->given);
-	return 0;
-}
-
-/* Whether strict privacy may have been asked for by a file that cannot be used, or by a wrong
- * value. */
-static bool may_be_strict(const struct settings *s)
-{
-	bool may = false;
-	for (size_t i = 0; i < s->n_errors; i++)
-		may |= s->errors[i].whole;
-	for (size_t i = 0; i < s->n_items; i++) {
-		const struct config_key *key = s->items[i].key;
-		may |= s->items[i].wrong && key && key->value.name &&
-		       strcmp(key->value.name, "privacy") == 0;
-	}
-	return may;
-}
-
-static bool is_given(const struct daemon_config *d, const char *option)
-{
-	size_t i = 0;
-	while (d->table[i].name && strcmp(d->table[i].name, option) != 0)
-		i++;
-	return d->table[i].name && d->now.given[i];
-}
-
-/* Reads the configuration. Fails only for a wrong option. Data that was stored by mistake
- * cannot be taken back, so in case of doubt the recorder uses strict privacy. */
-static int daemon_config_read(struct daemon_config *d, struct err *e)
-{
-	struct config *values = &d->now.values;
-	int rc = read_into(d, &d->now, e);
-	if (rc || is_given(d, "privacy") || !may_be_strict(&d->now.settings) ||
-		config_privacy(values) == PRIVACY_STRICT)
-		return rc;
-	values->privacy = privacy_names[PRIVACY_STRICT];
-	log_warning("privacy is strict until the configuration is right");
-	return 0;
-}
-
-/* Raises the fault if the configuration has errors; call it when the log is open. `instead`
- * names the configuration in force. */
-static void report(
-	struct daemon_config *d, const struct settings *s, int64_t now_ms, const char *instead)
-{
-	char first[2048];
-	if (!s->n_errors) {
-		fault_clear(&d->fault, now_ms);
-		return;
-	}
-	settings_error_text(s, 0, first, sizeof(first));
-	fault_raise(&d->fault, now_ms,
-		"the configuration has %zu error%s; %s in force. See gua config --check. "
-		"First: %.100s",
-		s->n_errors, s->n_errors == 1 ? "" : "s", instead, first);
-}
-
-/* Logs the recorder's keys that have changed; returns how many. */
-static size_t log_changes(const struct daemon_config *d)
-{
-	size_t n = 0;
-	char new[64];
-	for (const struct config_key *key = config_schema.keys; key->section; key++) {
-		if (!key->commands || !strstr(key->commands, "daemon") ||
-			!settings_differ(key, &d->now.values, &d->next.values))
-			continue;
-		settings_value_text(key, &d->next.values, new, sizeof(new));
-		log_notice("configuration: %s is %s after the next tick", key->value.name, new);
-		n++;
-	}
-	return n;
-}
-
-/* Reads the files again, and logs what has changed. A configuration with errors is not used. */
-static void daemon_config_again(struct daemon_config *d, int64_t now_ms)
-{
-	struct err e = { 0 };
-	configure_finish(&d->next);
-	d->next = (struct configuration){ .root = d->now.root, .recorder = d->now.recorder };
-	memcpy(d->next.given, d->now.given, sizeof(d->next.given));
-	d->changed = false;
-	if (read_into(d, &d->next, &e)) {
-		log_warning("the configuration cannot be read again: %s", e.text);
-		return;
-	}
-	report(d, &d->next.settings, now_ms, "the one read before is still");
-	if (!d->next.settings.n_errors)
-		d->changed = log_changes(d) > 0;
-}
-
-/* One run of the recorder, with the driver in a process of its own. A process that is stuck in
- * the driver outlives the run; the next run must know of it, even in another process. */
-
-/* Publishes the stuck processes for the next recorder, after the last run. */
-static void daemon_stuck_publish(const struct daemon_stuck *stuck, struct statusfile *status)
-{
-	statusfile_set_stuck(status, stuck->list, stuck->n);
-	if (stuck->n)
-		statusfile_publish(status, -1, NULL, 0);
-}
-
-/* Records until the run is over. Gives up a driver that does not answer for `patience_ms` (0:
- * the default). Puts the processes that it has left behind into `stuck`. */
-static int daemon_run(struct recorder_options *o, int64_t patience_ms,
-	struct daemon_stuck *stuck, struct err *e)
-{
-	struct apart *apart = NULL;
-	struct apart_manner manner = apart_manner_of(o->deadline_ms);
-	if (patience_ms)
-		manner.patience_ms = patience_ms;
-	int rc = apart_new(&apart, &o->source, &manner, e);
-	if (rc)
-		return rc;
-	struct source_host *host = apart_host(apart);
-	o->source.host = host;
-	for (size_t i = 0; i < stuck->n; i++)
-		apart_remember(apart, &stuck->list[i]);
-	rc = recorder_run(o, e);
-	o->source.host = NULL;
-	apart_stop(apart);
-	stuck->n = host->stuck(host, stuck->list, SOURCE_STUCK_MAX);
-	apart_free(apart);
-	return rc;
-}
-
-static int check_unused(const char *db, struct err *e)
-{
-	struct published now;
-	int rc = statusfile_read(&now, db, e);
-	if (rc || !now.pid)
-		return rc;
-	if (now.pid == RECORDER_ELSEWHERE)
-		return err_set(
-			e, ERR_WORLD, "a recorder outside of this container uses %s", db);
-	return err_set(
-		e, ERR_WORLD, "a recorder is already running on %s (pid %d)", db, (int)now.pid);
-}
-
-static int check_writable(const char *db, bool exists, struct err *e)
-{
-	char dir[PATH_MAX];
-	file_nearest_directory(dir, sizeof(dir), db);
-	const char *denied = dir;
-	if (exists && faccessat(AT_FDCWD, db, W_OK, AT_EACCESS) != 0)
-		denied = db;
-	else if (faccessat(AT_FDCWD, dir, W_OK, AT_EACCESS) == 0)
-		return 0;
-	return err_set(e, ERR_WORLD,
-		"%s may not be written: %s; choose another place with --db PATH", denied,
-		strerror(errno));
-}
-
-static int count_cards(struct live_values *v, size_t *n, struct err *e)
-{
-	static struct live_session s; /* a stuck thread may still use its clock */
-	v->no_store = v->once = v->cards_only = true;
-	int rc = cmd_live_open(&s, v, NULL, e);
-	if (rc)
-		return rc;
-	rc = cmd_live_refresh(&s, e);
-	*n = live_present(s.live)->n_cards;
-	cmd_live_close(&s);
-	return rc;
-}
-
-/* With --dry-run: prints what would be done, or why it could not; returns the exit status. */
-static int rehearse(const struct command *self, const struct values *v)
-{
-	struct live_values live = { .source = v->source,
-		.scenario = v->scenario,
-		.nvml = v->nvml,
-		.clock = v->clock,
-		.root = v->root,
-		.timeout_ms = v->timeout_ms };
-	struct err e = { 0 };
-	struct str out = { 0 };
-	char db[PATH_MAX];
-	size_t n = 0;
-	int kind = STORE_MISSING;
-	if (check_unused(v->db, &e) || (kind = identify_store(v->db, &e)) < 0 ||
-		check_writable(v->db, kind == STORE_OURS, &e) || count_cards(&live, &n, &e))
-		return cmd_fail(self, &e);
-	str_escape(db, sizeof(db), v->db, strlen(v->db));
-	struct brief every = duration_text(v->interval_ms);
-	str_addf(&out, "would record %zu card%s into %s (%s) every %s, in the %s\n", n,
-		n == 1 ? "" : "s", db, kind == STORE_OURS ? "exists" : "new", every.text,
-		v->foreground ? "foreground" : "background");
-	str_add(&out, "dry run: nothing was started or written\n");
-	return cmd_print(self, &out);
-}
-
-/* Notes what exists of this absolute path, before the file is created. */
-static void leftover_note(struct leftover *l, const char *path)
-{
-	struct stat st;
-	char above[PATH_MAX];
-	*l = (struct leftover){ 0 };
-	l->fresh = str_copy(l->path, sizeof(l->path), path) && lstat(path, &st) != 0;
-	str_copy(above, sizeof(above), path);
-	for (char *slash = strrchr(above, '/'); slash && slash != above && !l->kept;
-		slash = strrchr(above, '/')) {
-		*slash = '\0';
-		if (stat(above, &st) == 0)
-			l->kept = strlen(above);
-	}
-}
-
-/* Removes the file and the directories above it that did not exist before. A directory that is
- * not empty stays. */
-static void leftover_remove(const struct leftover *l)
-{
-	char above[PATH_MAX];
-	if (!l->fresh || unlink(l->path) != 0)
-		return;
-	str_copy(above, sizeof(above), l->path);
-	for (char *slash = strrchr(above, '/'); slash && (size_t)(slash - above) > l->kept;
-		slash = strrchr(above, '/')) {
-		*slash = '\0';
-		if (rmdir(above) != 0)
-			return;
-	}
-}
-
-enum { LOCK_RETRY_S = 5 };
+/* The recorder as a service: it is the context of the recorder's callbacks. Set `self`,
+ * `wait_fd` and the defaults of the options, and zero the rest. */
+struct daemon {
+	const struct command *self;
+	struct values v;
+	struct configuration now;  /* in force */
+	struct configuration next; /* for the next run, if `changed` */
+	bool changed;
+	struct fault fault; /* for the status: the configuration has errors */
+	struct clock clock;
+	bool background;
+	int wait_fd; /* of the pipe to the process that waits in the foreground; or -1 */
+	const char *notify_socket;
+	bool wrote_pid;
+	int stop_fd; /* the signals */
+	struct statusfile status;
+	/* Processes that an earlier run has left behind, stuck in the driver. */
+	struct source_stuck stuck[SOURCE_STUCK_MAX];
+	size_t n_stuck;
+	bool ready;	    /* on_ready() was called */
+	bool stopped, over; /* the end was requested; the run ends so that another can begin */
+	struct leftover log, lock; /* to remove if the start fails; log: in the background */
+};
 
 #define AT(field) .offset = offsetof(struct values, field)
 
@@ -400,68 +162,315 @@ static const char daemon_details[] =
 	"to the background after the first look has been stored, or says why it\ncannot. A "
 	"second recorder on the same store is refused. See also: gua status,\ngua stop.";
 
-/* The context of the recorder's callbacks. */
-struct front {
-	struct detached
-		*detached; /* the link to the process that waits in the foreground, or NULL */
-	const char *notify_socket;
-	const char *pid_file;
-	const char *log_file; /* opened again at SIGHUP; NULL in the foreground */
-	bool wrote_pid;
-	int stop_fd; /* the signals */
-	struct statusfile status;
-	struct daemon_stuck stuck; /* processes that an earlier run has left behind */
-	struct daemon_config *conf;
-	struct clock *clock;
-	bool ready;	    /* on_ready() was called */
-	bool stopped, over; /* the end was requested; the run ends so that another can begin */
-	struct leftover log, lock; /* to remove if the start fails; log: in the background */
-};
+/* The recorder's configuration: read at the start and again at SIGHUP. Errors in files are
+ * logged and shown in the status, and never end a recorder. */
+
+/* Reads into `c`. If an option is wrong, returns ERR_USAGE and fills `e`. */
+static int read_into(const struct daemon *d, struct configuration *c, struct err *e)
+{
+	char text[2048];
+	int rc = configure_read(c, &d->v.conf, e);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < c->settings.n_errors; i++) {
+		settings_error_text(&c->settings, i, text, sizeof(text));
+		if (configure_is_option(c, i))
+			return err_set(e, ERR_USAGE, "%s", text);
+		log_warning("%s", text);
+	}
+	settings_override(&config_schema, &c->values, daemon_options, &d->v, c->given);
+	return 0;
+}
+
+/* Reads the configuration. Fails only for a wrong option. Data that was stored by mistake
+ * cannot be taken back, so in case of doubt (a file that cannot be used, or a wrong value) the
+ * recorder uses strict privacy. */
+static int read_first(struct daemon *d, struct err *e)
+{
+	const struct settings *s = &d->now.settings;
+	struct config *values = &d->now.values;
+	bool may_be_strict = false;
+	int rc = read_into(d, &d->now, e);
+	for (size_t i = 0; i < s->n_errors; i++)
+		may_be_strict |= s->errors[i].whole;
+	for (size_t i = 0; i < s->n_items; i++) {
+		const struct config_key *key = s->items[i].key;
+		may_be_strict |= s->items[i].wrong && key && key->value.name &&
+				 strcmp(key->value.name, "privacy") == 0;
+	}
+	if (rc || d->v.privacy || !may_be_strict || config_privacy(values) == PRIVACY_STRICT)
+		return rc;
+	values->privacy = privacy_names[PRIVACY_STRICT];
+	log_warning("privacy is strict until the configuration is right");
+	return 0;
+}
+
+/* Raises the fault if the configuration has errors; call it when the log is open. `instead`
+ * names the configuration in force. */
+static void report(struct daemon *d, const struct settings *s, const char *instead)
+{
+	char first[2048];
+	int64_t now_ms = clock_wall_ms(&d->clock);
+	if (!s->n_errors) {
+		fault_clear(&d->fault, now_ms);
+		return;
+	}
+	settings_error_text(s, 0, first, sizeof(first));
+	fault_raise(&d->fault, now_ms,
+		"the configuration has %zu error%s; %s in force. See gua config --check. "
+		"First: %.100s",
+		s->n_errors, s->n_errors == 1 ? "" : "s", instead, first);
+}
+
+/* Reads the files again, and logs what has changed. A configuration with errors is not used. */
+static void read_again(struct daemon *d)
+{
+	struct err e = { 0 };
+	char new[64];
+	configure_finish(&d->next);
+	d->next = (struct configuration){ .root = d->now.root, .recorder = d->now.recorder };
+	memcpy(d->next.given, d->now.given, sizeof(d->next.given));
+	d->changed = false;
+	if (read_into(d, &d->next, &e)) {
+		log_warning("the configuration cannot be read again: %s", e.text);
+		return;
+	}
+	report(d, &d->next.settings, "the one read before is still");
+	if (d->next.settings.n_errors)
+		return;
+	for (const struct config_key *key = config_schema.keys; key->section; key++) {
+		if (!key->commands || !strstr(key->commands, "daemon") ||
+			!settings_differ(key, &d->now.values, &d->next.values))
+			continue;
+		settings_value_text(key, &d->next.values, new, sizeof(new));
+		log_notice("configuration: %s is %s after the next tick", key->value.name, new);
+		d->changed = true;
+	}
+}
+
+/* Opens a file for writing, and creates it with `mode`. Another user may have put something
+ * there first, so links are not followed and the call does not wait. */
+static int open_plain(const char *path, int flags, mode_t mode)
+{
+	struct stat st;
+	int fd = open(
+		path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, mode);
+	if (fd < 0)
+		return -1;
+	bool plain = fstat(fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISCHR(st.st_mode));
+	bool own = plain && (geteuid() == 0 || st.st_uid == geteuid() || st.st_uid == 0);
+	if (own)
+		return fd;
+	close(fd);
+	errno = plain ? EPERM : EINVAL;
+	return -1;
+}
+
+static int open_log(const char *path, struct err *e)
+{
+	int rc = file_make_parent(path, 0750, e);
+	if (rc)
+		return rc;
+	int fd = open_plain(path, O_APPEND, 0640);
+	if (fd < 0)
+		return err_set(e, ERR_WORLD, "cannot open the log file %s: %s", path,
+			errno == EINVAL || errno == ENXIO ? "it is not a regular file"
+			: errno == EPERM		  ? "it belongs to another user"
+							  : strerror(errno));
+	return fd;
+}
+
+/* Starts the background process: two forks and a new session. Returns 0 in that process, which
+ * writes stderr to the log and whose wait_fd is the write end of a pipe; 1 in the foreground
+ * process, which has the read end; negative on error. */
+static int detach(struct daemon *d, struct err *e)
+{
+	int ends[2];
+	int log = open_log(d->v.log_file, e);
+	if (log < 0)
+		return log;
+	if (pipe2(ends, O_CLOEXEC) != 0) {
+		close(log);
+		return err_set(e, ERR_WORLD, "cannot make a pipe: %s", strerror(errno));
+	}
+	pid_t first = fork();
+	if (first < 0)
+		return err_set(e, ERR_WORLD, "cannot fork: %s", strerror(errno));
+	d->wait_fd = ends[first == 0];
+	if (first > 0) {
+		close(log);
+		close(ends[1]);
+		waitpid(first, NULL, 0);
+		return 1;
+	}
+	setsid();
+	/* A second fork: the process is not a session leader, so it cannot get a terminal. */
+	if (fork() != 0)
+		_exit(0);
+	close(ends[0]);
+	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+	dup2(nothing, STDIN_FILENO);
+	dup2(nothing, STDOUT_FILENO);
+	dup2(log, STDERR_FILENO);
+	close(nothing);
+	close(log);
+	umask(027);
+	return chdir("/") == 0 ? 0
+			       : err_set(e, ERR_WORLD, "cannot enter /: %s", strerror(errno));
+}
+
+/* In the foreground: waits for the report of the background process ("PID\n", or "!CODE text"),
+ * and prints that it has started. Returns the exit status. */
+static int wait_for_start(const struct daemon *d)
+{
+	struct err e = { 0 };
+	struct str out = { 0 };
+	char db[PATH_MAX], word[sizeof(e.text) + 16];
+	size_t len = 0;
+	int code = 0, at = 0, pid = 0;
+	for (;;) {
+		ssize_t n = read(d->wait_fd, word + len, sizeof(word) - 1 - len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+	}
+	close(d->wait_fd);
+	word[len] = '\0';
+	if (sscanf(word, "!%d %n", &code, &at) == 1) {
+		err_set(&e, code, "%s", word + at);
+		return cmd_fail(d->self, &e);
+	}
+	if (sscanf(word, "%d", &pid) != 1) {
+		err_set(&e, ERR_WORLD,
+			"the recorder ended before it had started; see its log file");
+		return cmd_fail(d->self, &e);
+	}
+	str_escape(db, sizeof(db), d->v.db, strlen(d->v.db));
+	str_addf(&out, "recording into %s (pid %d); stop with: gua stop%s%s\n", db, pid,
+		d->v.default_db ? "" : " --db ", d->v.default_db ? "" : db);
+	return cmd_print(d->self, &out);
+}
+
+/* Notes what exists of this absolute path, before the file is created. */
+static void leftover_note(struct leftover *l, const char *path)
+{
+	struct stat st;
+	char above[PATH_MAX];
+	*l = (struct leftover){ 0 };
+	l->fresh = str_copy(l->path, sizeof(l->path), path) && lstat(path, &st) != 0;
+	str_copy(above, sizeof(above), path);
+	for (char *slash = strrchr(above, '/'); slash && slash != above && !l->kept;
+		slash = strrchr(above, '/')) {
+		*slash = '\0';
+		if (stat(above, &st) == 0)
+			l->kept = strlen(above);
+	}
+}
+
+/* Removes the file and the directories above it that did not exist before. A directory that is
+ * not empty stays. */
+static void leftover_remove(const struct leftover *l)
+{
+	char above[PATH_MAX];
+	if (!l->fresh || unlink(l->path) != 0)
+		return;
+	str_copy(above, sizeof(above), l->path);
+	for (char *slash = strrchr(above, '/'); slash && (size_t)(slash - above) > l->kept;
+		slash = strrchr(above, '/')) {
+		*slash = '\0';
+		if (rmdir(above) != 0)
+			return;
+	}
+}
+
+/* Writes this process's pid. Notes whether there is a file to remove later; logs a warning if
+ * the pid could not be written. */
+static void write_pid(struct daemon *d)
+{
+	const char *path = d->v.pid_file;
+	struct err e = { 0 };
+	struct stat st;
+	int fd = file_make_parent(path, 0755, &e) == 0 ? open_plain(path, O_TRUNC, 0644) : -1;
+	if (fd < 0 || dprintf(fd, "%d\n", (int)getpid()) < 0)
+		log_warning("cannot write the pid file %s: %s", path, strerror(errno));
+	/* A device such as /dev/null is not removed. */
+	d->wrote_pid = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	if (fd >= 0)
+		close(fd);
+}
 
 static void on_ready(void *context)
 {
-	struct front *front = context;
-	if (front->ready)
+	struct daemon *d = context;
+	if (d->ready)
 		return;
-	front->ready = true;
-	if (front->pid_file)
-		front->wrote_pid = detach_write_pid(front->pid_file);
-	notify_send(front->notify_socket, "READY=1");
-	if (front->detached)
-		detach_ready(front->detached);
+	d->ready = true;
+	if (d->v.pid_file)
+		write_pid(d);
+	notify_send(d->notify_socket, "READY=1");
+	if (d->wait_fd >= 0) {
+		dprintf(d->wait_fd, "%d\n", (int)getpid());
+		close(d->wait_fd);
+		d->wait_fd = -1;
+	}
 }
 
 static void on_alive(void *context)
 {
-	const struct front *front = context;
-	notify_send(front->notify_socket, "WATCHDOG=1");
+	const struct daemon *d = context;
+	notify_send(d->notify_socket, "WATCHDOG=1");
 }
 
 /* For SIGHUP: opens the log and reads the configuration again, and returns true. Other signals
  * end all runs. */
 static bool on_signal(void *context)
 {
-	struct front *front = context;
+	struct daemon *d = context;
 	struct err e = { 0 };
 	struct signalfd_siginfo info;
-	front->stopped |= read(front->stop_fd, &info, sizeof(info)) != sizeof(info) ||
-			  info.ssi_signo != SIGHUP;
-	if (front->stopped)
+	d->stopped |= read(d->stop_fd, &info, sizeof(info)) != sizeof(info) ||
+		      info.ssi_signo != SIGHUP;
+	if (d->stopped)
 		return false;
-	if (front->log_file && detach_open_log(front->log_file, &e))
+	/* It may be another file than before. */
+	int log = d->background ? open_log(d->v.log_file, &e) : -1;
+	if (log >= 0) {
+		dup2(log, STDERR_FILENO);
+		close(log);
+	} else if (e.code) {
 		log_warning("%s", e.text);
+	}
 	log_notice("SIGHUP: the log is opened again; user names and the configuration are read "
 		   "again");
-	daemon_config_again(front->conf, clock_wall_ms(front->clock));
+	read_again(d);
 	return true;
 }
 
 /* A run has only one configuration; another configuration begins a new run. */
 static bool on_tick(void *context)
 {
-	struct front *front = context;
-	front->over = front->conf->changed;
-	return front->over;
+	struct daemon *d = context;
+	d->over = d->changed;
+	return d->over;
+}
+
+static void log_tick(void *context, const char *line)
+{
+	(void)context;
+	log_notice("%s", line);
+}
+
+/* Prints the line, if that does not block: the recorder does not wait for a reader. On a
+ * terminal the lines appear only while this program is in the foreground. */
+static void print_tick(void *context, const char *line)
+{
+	(void)context;
+	struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
+	bool wanted = !isatty(STDOUT_FILENO) || tcgetpgrp(STDOUT_FILENO) == getpgrp();
+	if (wanted && poll(&out, 1, 0) == 1 && (out.revents & POLLOUT))
+		dprintf(STDOUT_FILENO, "%s\n", line);
 }
 
 /* The signals that the recorder handles, as a file descriptor. */
@@ -479,9 +488,61 @@ static int signals(void)
 	return signalfd(-1, &stop, SFD_CLOEXEC);
 }
 
-/* Sets what the configuration decides. */
-static void follow(struct recorder_options *o, const struct config *c)
+static struct recorder_options make_options(struct daemon *d)
 {
+	const struct values *v = &d->v;
+	/* If the terminal is closed, SIGHUP means the end. */
+	bool terminal = isatty(STDIN_FILENO) || isatty(STDOUT_FILENO) || isatty(STDERR_FILENO);
+	return (struct recorder_options){
+		.db = v->db,
+		.leases = v->leases,
+		.host_name = v->host_name && *v->host_name ? v->host_name : NULL,
+		.source = { .name = v->source,
+			.nvml_path = v->nvml,
+			.scenario = v->scenario,
+			.root = v->root,
+			.clock = &d->clock },
+		.max_ticks = v->ticks,
+		.once = v->once,
+		.tick_line = d->self->called ? print_tick
+			     : v->verbose    ? log_tick
+					     : NULL,
+		.wait_for_driver = v->foreground && !v->once,
+		.stop_fd = -1,
+		.status = &d->status,
+		.own_fault = &d->fault,
+		.context = d,
+		.ready = on_ready,
+		.alive = on_alive,
+		.reload = terminal ? NULL : on_signal,
+		.is_over = on_tick,
+	};
+}
+
+/* Takes the lock. A service waits for room on a full disk: its manager must not treat that as a
+ * failed start. */
+static int take_lock(
+	const struct daemon *d, const struct recorder_options *o, int *fd, struct err *e)
+{
+	struct fault full = { 0 };
+	for (;;) {
+		int rc = lock_take(o->db, fd, e);
+		if (rc != ERR_BUSY || !o->wait_for_driver)
+			return rc;
+		if (fault_raise(&full, 0, "%s; trying again", e->text))
+			notify_send(d->notify_socket, "READY=1");
+		notify_send(d->notify_socket, "WATCHDOG=1");
+		sleep(LOCK_RETRY_S);
+	}
+}
+
+/* One run of the recorder, with the configuration in force and with the driver in a process of
+ * its own. A process that is stuck in the driver outlives the run; the next run must know of
+ * it, even in another process. */
+static int run_once(struct daemon *d, struct recorder_options *o, struct err *e)
+{
+	const struct config *c = &d->now.values;
+	struct apart *apart = NULL;
 	o->rules = config_rules(c);
 	o->privacy = config_privacy(c);
 	o->numbering = c->leases.numbering;
@@ -492,186 +553,161 @@ static void follow(struct recorder_options *o, const struct config *c)
 	o->deadline_ms = c->driver_timeout_ms;
 	o->retry_ms = c->retry_ms;
 	o->keep = (struct retention){ c->keep_minutes_ms / 1000, c->keep_five_ms / 1000 };
+	struct apart_manner manner = apart_manner_of(o->deadline_ms);
+	if (d->v.patience_ms)
+		manner.patience_ms = d->v.patience_ms;
+	int rc = apart_new(&apart, &o->source, &manner, e);
+	if (rc)
+		return rc;
+	struct source_host *host = apart_host(apart);
+	o->source.host = host;
+	for (size_t i = 0; i < d->n_stuck; i++)
+		apart_remember(apart, &d->stuck[i]);
+	rc = recorder_run(o, e);
+	o->source.host = NULL;
+	apart_stop(apart);
+	d->n_stuck = host->stuck(host, d->stuck, SOURCE_STUCK_MAX);
+	apart_free(apart);
+	return rc;
 }
 
-static void log_tick(void *context, const char *line)
+/* Publishes the stuck processes, for the next recorder too. */
+static void publish_stuck(struct daemon *d)
 {
-	(void)context;
-	log_notice("%s", line);
-}
-
-static struct recorder_options make_options(const struct values *v, struct front *front)
-{
-	/* If the terminal is closed, SIGHUP means the end. */
-	bool terminal = isatty(STDIN_FILENO) || isatty(STDOUT_FILENO) || isatty(STDERR_FILENO);
-	struct recorder_options o = {
-		.db = v->db,
-		.leases = v->leases,
-		.host_name = v->host_name && *v->host_name ? v->host_name : NULL,
-		.source = { .name = v->source,
-			.nvml_path = v->nvml,
-			.scenario = v->scenario,
-			.root = v->root,
-			.clock = front->clock },
-		.max_ticks = v->ticks,
-		.once = v->once,
-		.tick_line = v->line	  ? v->line
-			     : v->verbose ? log_tick
-					  : NULL,
-		.wait_for_driver = v->foreground && !v->once,
-		.stop_fd = -1,
-		.status = &front->status,
-		.own_fault = &front->conf->fault,
-		.context = front,
-		.ready = on_ready,
-		.alive = on_alive,
-		.reload = terminal ? NULL : on_signal,
-		.is_over = on_tick,
-	};
-	follow(&o, &front->conf->now.values);
-	return o;
-}
-
-/* Notes which part of the lock's path exists, before anything is created there. */
-static void note_lock(struct front *front, const char *db)
-{
-	char path[PATH_MAX + 8];
-	snprintf(path, sizeof(path), "%s.lock", db);
-	leftover_note(&front->lock, path);
-}
-
-/* Takes the lock. A service waits for room on a full disk: its manager must not treat that as a
- * failed start. */
-static int take_lock(
-	const struct recorder_options *o, struct front *front, int *fd, struct err *e)
-{
-	struct fault full = { 0 };
-	for (;;) {
-		int rc = lock_take(o->db, fd, e);
-		if (rc != ERR_BUSY || !o->wait_for_driver)
-			return rc;
-		if (fault_raise(&full, 0, "%s; trying again", e->text))
-			notify_send(front->notify_socket, "READY=1");
-		notify_send(front->notify_socket, "WATCHDOG=1");
-		sleep(LOCK_RETRY_S);
-	}
+	statusfile_set_stuck(&d->status, d->stuck, d->n_stuck);
+	if (d->n_stuck)
+		statusfile_publish(&d->status, -1, NULL, 0);
 }
 
 /* Records while holding the lock, until a stop is requested. A configuration that has changed
  * begins a new run. That run waits if the driver does not answer at that moment. */
-static int record_locked(
-	const struct values *v, struct recorder_options *o, struct front *front, struct err *e)
+static int record_locked(struct daemon *d, struct recorder_options *o, struct err *e)
 {
-	o->stop_fd = front->stop_fd = signals();
+	int rc;
+	o->stop_fd = d->stop_fd = signals();
 	/* Read before the file is made anew: an earlier recorder has published them in it. */
-	front->stuck.n = statusfile_read_stuck(o->db, front->stuck.list, SOURCE_STUCK_MAX);
-	statusfile_create(&front->status, o->db, clock_wall_ms(front->clock));
+	d->n_stuck = statusfile_read_stuck(o->db, d->stuck, SOURCE_STUCK_MAX);
+	statusfile_create(&d->status, o->db, clock_wall_ms(&d->clock));
 	/* Publish at once: if the driver does not answer, this run may never reach its first
 	 * tick. */
-	daemon_stuck_publish(&front->stuck, &front->status);
-	int rc = daemon_run(o, v->patience_ms, &front->stuck, e);
-	while (!rc && front->over && !front->stopped) {
-		struct daemon_config *conf = front->conf;
-		front->over = false;
-		/* Use the configuration that was read again, if it has changed. */
-		if (conf->changed) {
-			configure_finish(&conf->now);
-			conf->now = conf->next;
-			conf->next = (struct configuration){ 0 };
-			conf->changed = false;
+	publish_stuck(d);
+	do {
+		d->over = false;
+		if (d->changed) {
+			configure_finish(&d->now);
+			d->now = d->next;
+			d->next = (struct configuration){ 0 };
+			d->changed = false;
 		}
-		follow(o, &front->conf->now.values);
+		rc = run_once(d, o, e);
 		o->wait_for_driver = true;
-		rc = daemon_run(o, v->patience_ms, &front->stuck, e);
-	}
-	daemon_stuck_publish(&front->stuck, &front->status);
-	statusfile_remove(&front->status);
+	} while (!rc && d->over && !d->stopped);
+	publish_stuck(d);
+	statusfile_remove(&d->status);
 	/* There is no driver or no card: remove the files that were created. A store stays,
 	 * because other processes may have written to it or opened it. The lock is removed
 	 * last, while it is held: until then no other recorder uses the files. */
-	if (rc && !front->ready) {
-		leftover_remove(&front->log);
-		leftover_remove(&front->lock);
+	if (rc && !d->ready) {
+		leftover_remove(&d->log);
+		leftover_remove(&d->lock);
 	}
-	notify_send(front->notify_socket, "STOPPING=1");
+	notify_send(d->notify_socket, "STOPPING=1");
 	close(o->stop_fd);
 	return rc;
 }
 
-static int record(const struct values *v, struct front *front, struct err *e)
+static int record(struct daemon *d, struct err *e)
 {
-	struct clock clock;
 	int lock_fd = -1;
-	int rc = clock_open(&clock, v->clock, 1793606400000 /* 2026-11-02T08:00:00Z */, e);
+	int rc = clock_open(&d->clock, d->v.clock, 1793606400000 /* 2026-11-02T08:00:00Z */, e);
 	if (rc)
 		return rc;
-	front->clock = &clock;
-	struct recorder_options o = make_options(v, front);
-	report(front->conf, &front->conf->now.settings, clock_wall_ms(&clock),
-		"the rest of it is");
-	rc = take_lock(&o, front, &lock_fd, e);
+	struct recorder_options o = make_options(d);
+	report(d, &d->now.settings, "the rest of it is");
+	rc = take_lock(d, &o, &lock_fd, e);
 	if (!rc) {
-		rc = record_locked(v, &o, front, e);
+		rc = record_locked(d, &o, e);
 		close(lock_fd);
 	}
-	front->clock = NULL;
-	clock_finish(&clock);
-	if (front->wrote_pid)
-		unlink(front->pid_file);
+	clock_finish(&d->clock);
+	if (d->wrote_pid)
+		unlink(d->v.pid_file);
 	return rc;
 }
 
-static int run_foreground(
-	const struct command *self, const struct values *v, struct daemon_config *conf)
+static int run_background(struct daemon *d)
 {
 	struct err e = { 0 };
-	struct front front = { .notify_socket = secure_getenv("NOTIFY_SOCKET"),
-		.pid_file = v->pid_file,
-		.conf = conf };
-	bool journal = getenv("JOURNAL_STREAM") != NULL;
-	note_lock(&front, v->db);
-	log_setup(LOG_LEVEL_NOTICE, journal ? LOG_STYLE_JOURNAL : LOG_STYLE_PLAIN);
-	unsetenv("NOTIFY_SOCKET");
-	return record(v, &front, &e) ? cmd_fail(self, &e) : 0;
+	leftover_note(&d->log, d->v.log_file);
+	int rc = detach(d, &e);
+	if (rc < 0)
+		return cmd_fail(d->self, &e);
+	if (rc > 0)
+		return wait_for_start(d);
+	d->background = true;
+	log_setup(LOG_LEVEL_NOTICE, LOG_STYLE_STAMP);
+	rc = record(d, &e);
+	if (rc)
+		log_error("%s", e.text);
+	if (d->wait_fd >= 0)
+		dprintf(d->wait_fd, "!%d %s", e.code, e.text);
+	return err_exit_code(rc);
 }
 
-/* In the foreground: waits for the report of the recorder, and prints that it has started. */
-static int say_started(
-	const struct command *self, const struct values *v, struct detached *detached)
+static int check_writable(const char *db, bool exists, struct err *e)
 {
+	char dir[PATH_MAX];
+	file_nearest_directory(dir, sizeof(dir), db);
+	const char *denied = dir;
+	if (exists && faccessat(AT_FDCWD, db, W_OK, AT_EACCESS) != 0)
+		denied = db;
+	else if (faccessat(AT_FDCWD, dir, W_OK, AT_EACCESS) == 0)
+		return 0;
+	return err_set(e, ERR_WORLD,
+		"%s may not be written: %s; choose another place with --db PATH", denied,
+		strerror(errno));
+}
+
+/* With --dry-run: prints what would be done, or why it could not; returns the exit status. */
+static int rehearse(const struct daemon *d)
+{
+	const struct values *v = &d->v;
+	static struct live_session s; /* a stuck thread may still use its clock */
+	const struct live_values live = { .source = v->source,
+		.scenario = v->scenario,
+		.nvml = v->nvml,
+		.clock = v->clock,
+		.root = v->root,
+		.timeout_ms = v->timeout_ms,
+		.no_store = true,
+		.once = true,
+		.cards_only = true };
+	struct published now;
 	struct err e = { 0 };
 	struct str out = { 0 };
 	char db[PATH_MAX];
-	if (detach_wait(detached, &e))
-		return cmd_fail(self, &e);
-	str_escape(db, sizeof(db), v->db, strlen(v->db));
-	str_addf(&out, "recording into %s (pid %d); stop with: gua stop%s%s\n", db,
-		(int)detached->pid, v->default_db ? "" : " --db ", v->default_db ? "" : db);
-	return cmd_print(self, &out);
-}
-
-static int run_background(
-	const struct command *self, const struct values *v, struct daemon_config *conf)
-{
-	struct err e = { 0 };
-	struct detached detached;
-	struct front front = { .detached = &detached,
-		.pid_file = v->pid_file,
-		.log_file = v->log_file,
-		.conf = conf };
-	leftover_note(&front.log, v->log_file);
-	note_lock(&front, v->db);
-	int rc = detach(&detached, v->log_file, &e);
-	if (rc < 0)
-		return cmd_fail(self, &e);
-	if (rc > 0)
-		return say_started(self, v, &detached);
-	log_setup(LOG_LEVEL_NOTICE, LOG_STYLE_STAMP);
-	rc = record(v, &front, &e);
+	int kind = STORE_MISSING;
+	if (statusfile_read(&now, v->db, &e) == 0 && now.pid == RECORDER_ELSEWHERE)
+		err_set(&e, ERR_WORLD, "a recorder outside of this container uses %s", v->db);
+	else if (!e.code && now.pid)
+		err_set(&e, ERR_WORLD, "a recorder is already running on %s (pid %d)", v->db,
+			(int)now.pid);
+	if (e.code || (kind = identify_store(v->db, &e)) < 0 ||
+		check_writable(v->db, kind == STORE_OURS, &e) ||
+		cmd_live_open(&s, &live, NULL, &e))
+		return cmd_fail(d->self, &e);
+	int rc = cmd_live_refresh(&s, &e);
+	size_t n = live_present(s.live)->n_cards;
+	cmd_live_close(&s);
 	if (rc)
-		log_error("%s", e.text);
-	detach_failed(&detached, &e);
-	return err_exit_code(rc);
+		return cmd_fail(d->self, &e);
+	str_escape(db, sizeof(db), v->db, strlen(v->db));
+	str_addf(&out, "would record %zu card%s into %s (%s) every %s, in the %s\n", n,
+		n == 1 ? "" : "s", db, kind == STORE_OURS ? "exists" : "new",
+		duration_text(v->interval_ms).text,
+		v->foreground ? "foreground" : "background");
+	str_add(&out, "dry run: nothing was started or written\n");
+	return cmd_print(d->self, &out);
 }
 
 /* Sets the defaults of options that were not given. */
@@ -711,51 +747,63 @@ static int set_defaults(struct values *v, char paths[9][PATH_MAX], struct err *e
 	return rc;
 }
 
-/* Names the log, and runs in the foreground or in the background. */
-static int run(const struct command *self, struct values *v, struct daemon_config *conf)
+/* Whether a service manager or a container waits for this process itself. Then it must not go
+ * to the background: a background process would be ended together with it. */
+static bool is_waited_for(void)
 {
-	char note[640] = "", log_file[PATH_MAX + 8];
+	const char *pid = secure_getenv("SYSTEMD_EXEC_PID");
+	return getpid() == 1 || (pid && strtol(pid, NULL, 10) == getpid());
+}
+
+/* Names the log, and runs in the foreground or in the background. Under another name, that of
+ * the Python tool, the recorder always stays in the foreground. */
+static int run(struct daemon *d)
+{
+	struct values *v = &d->v;
+	struct err e = { 0 };
+	char note[640] = "", path[PATH_MAX + 8];
 	if (v->default_db)
 		choose_db_warn(v->db, note, sizeof(note));
 	if (*note)
 		log_notice("%s", note);
-	if (!v->log_file) {
-		snprintf(log_file, sizeof(log_file), "%s.log", v->db);
-		v->log_file = log_file;
-	}
-	v->foreground |= v->line || detach_is_waited_for();
+	v->foreground |= d->self->called || is_waited_for();
 	if (v->dry_run)
-		return rehearse(self, v);
-	bool here = v->foreground || v->once || v->ticks;
-	return here ? run_foreground(self, v, conf) : run_background(self, v, conf);
+		return rehearse(d);
+	/* Before anything is created beside the store. */
+	snprintf(path, sizeof(path), "%s.lock", v->db);
+	leftover_note(&d->lock, path);
+	snprintf(path, sizeof(path), "%s.log", v->db);
+	v->log_file = v->log_file ? v->log_file : path;
+	if (!v->foreground && !v->once && !v->ticks)
+		return run_background(d);
+	bool journal = getenv("JOURNAL_STREAM") != NULL;
+	log_setup(LOG_LEVEL_NOTICE, journal ? LOG_STYLE_JOURNAL : LOG_STYLE_PLAIN);
+	d->notify_socket = secure_getenv("NOTIFY_SOCKET");
+	unsetenv("NOTIFY_SOCKET");
+	return record(d, &e) ? cmd_fail(d->self, &e) : 0;
 }
 
-static int daemon_stay(const struct command *self, int argc, char **argv, daemon_line *line)
+static int run_daemon(const struct command *self, int argc, char **argv)
 {
 	int status = 0;
 	struct err e = { 0 };
 	char paths[9][PATH_MAX];
-	struct values v = { .source = SOURCE_AUTO, .root = "", .line = line };
-	struct daemon_config conf = {
-		.from = &v.conf, .table = daemon_options, .options = &v, .now.recorder = true
-	};
-	struct command_line words = { .argc = argc, .argv = argv, .given = conf.now.given };
-	if (cmd_line_only(self, &words, &v, &status))
+	struct daemon d = { .self = self,
+		.v = { .source = SOURCE_AUTO, .root = "" },
+		.now.recorder = true,
+		.wait_fd = -1 };
+	struct command_line words = { .argc = argc, .argv = argv, .given = d.now.given };
+	if (cmd_line_only(self, &words, &d.v, &status))
 		return status;
-	v.nvml = cmd_nvml_path(v.nvml);
-	int rc = set_defaults(&v, paths, &e);
-	conf.now.root = v.root;
+	d.v.nvml = cmd_nvml_path(d.v.nvml);
+	int rc = set_defaults(&d.v, paths, &e);
+	d.now.root = d.v.root;
 	if (!rc)
-		rc = daemon_config_read(&conf, &e);
-	status = rc ? cmd_fail(self, &e) : run(self, &v, &conf);
-	configure_finish(&conf.now);
-	configure_finish(&conf.next);
+		rc = read_first(&d, &e);
+	status = rc ? cmd_fail(self, &e) : run(&d);
+	configure_finish(&d.now);
+	configure_finish(&d.next);
 	return status;
-}
-
-static int daemon_main(const struct command *self, int argc, char **argv)
-{
-	return daemon_stay(self, argc, argv, NULL);
 }
 
 const struct command cmd_daemon = {
@@ -764,7 +812,7 @@ const struct command cmd_daemon = {
 	.usage = "[--db PATH] [--interval D] [OPTIONS]",
 	.details = daemon_details,
 	.options = daemon_options,
-	.run = daemon_main,
+	.run = run_daemon,
 };
 
 const struct command cmd_start = {
@@ -773,28 +821,11 @@ const struct command cmd_start = {
 	.usage = "[--db PATH] [--interval D] [OPTIONS]",
 	.details = daemon_details,
 	.options = daemon_options,
-	.run = daemon_main,
+	.run = run_daemon,
 };
 
 /* gpu-usage-audit daemon: gua daemon, as units and scripts that were written for the Python
  * tool of that name expect it. It stays in the foreground and prints a line for each tick. */
-
-/* Prints the line, if that does not block: the recorder does not wait for a reader. On a
- * terminal the lines appear only while this program is in the foreground. */
-static void print_line(void *context, const char *line)
-{
-	(void)context;
-	struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
-	bool wanted = !isatty(STDOUT_FILENO) || tcgetpgrp(STDOUT_FILENO) == getpgrp();
-	if (wanted && poll(&out, 1, 0) == 1 && (out.revents & POLLOUT))
-		dprintf(STDOUT_FILENO, "%s\n", line);
-}
-
-static int run_audit_daemon(const struct command *self, int argc, char **argv)
-{
-	return daemon_stay(self, argc, argv, print_line);
-}
-
 const struct command cmd_audit_daemon = {
 	.name = "daemon",
 	.called = "gpu-usage-audit daemon",
@@ -803,5 +834,5 @@ const struct command cmd_audit_daemon = {
 	.details = "Under this name the recorder stays in the foreground, as the Python tool\n"
 		   "gpu-usage-audit does; 'gua daemon' goes to the background.",
 	.options = daemon_options,
-	.run = run_audit_daemon,
+	.run = run_daemon,
 };

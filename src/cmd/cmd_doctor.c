@@ -34,10 +34,23 @@
 #include "version.h"
 
 /* The host to check. */
-struct examination {
+struct host {
 	const char *root; /* prefix of /proc, /sys, /dev and /etc; "" for the real ones */
 	const char *db;	  /* the store's path */
 	int64_t now_ms;
+};
+
+/* A source that is examined. */
+struct patient {
+	const struct source_kind *kind;
+	struct apart *apart; /* the process that asks it */
+	struct worker *worker;
+	struct diagnosis diagnosis; /* its source is owned by the worker */
+};
+
+struct patients {
+	struct patient all[SOURCE_KINDS_MAX];
+	size_t n;
 };
 
 enum { TEXT_FILE = 65536, LOW_SPACE_MIB = 100 };
@@ -57,19 +70,6 @@ static void read_system_name(const char *root, char *dst, size_t cap)
 	str_escape(dst, cap, found, strcspn(found, "\"'\n"));
 }
 
-/* Examines the system, whether other users' processes are visible, and the store. */
-static void examine_system(const struct examination *x, struct findings *f)
-{
-	char name[128];
-	struct utsname u;
-	read_system_name(x->root, name, sizeof(name));
-	if (uname(&u) != 0)
-		finding_add(f, FINDING_OK, "system", "%s", name);
-	else
-		finding_add(f, FINDING_OK, "system", "%s, %s %s %s", name, u.sysname, u.release,
-			u.machine);
-}
-
 /* Whether some mount is of this kind (proc(5), mountinfo). */
 static bool has_mount(const char *root, const char *kind)
 {
@@ -79,65 +79,40 @@ static bool has_mount(const char *root, const char *kind)
 	       strstr(text, word);
 }
 
-/* Appends the lines of a capture about the system. */
-static void capture_system(const char *root, struct str *out)
+/* Checks hidepid, which hides the processes of other users from everyone but root. It is an
+ * option of the superblock of /proc's file system (proc(5), mountinfo). */
+static bool examine_hidepid(const struct host *x, struct findings *f)
 {
-	char name[128];
-	struct utsname u;
-	read_system_name(root, name, sizeof(name));
-	for (char *quote; (quote = strchr(name, '"')) != NULL;)
-		*quote = '\'';
-	str_addf(out, "system \"%s\"\n", name);
-	if (uname(&u) == 0)
-		str_addf(out, "kernel \"%s %s %s\"\n", u.sysname, u.release, u.machine);
-	str_addf(out, "cgroup %s\n",
-		has_mount(root, "cgroup")    ? "v1"
-		: has_mount(root, "cgroup2") ? "v2"
-					     : "unknown");
-	str_addf(out, "as %s\n", geteuid() == 0 ? "root" : "a user");
-}
-
-/* The superblock options of the file system on /proc (proc(5), mountinfo), or NULL. */
-static const char *find_proc_options(char *mountinfo)
-{
+	char text[TEXT_FILE], value[32], *rest = text;
 	const char *options = NULL;
-	for (char *line; (line = strsep(&mountinfo, "\n")) != NULL;) {
+	if (file_read_below(x->root, "/proc/self/mountinfo", text, sizeof(text)) <= 0)
+		return false;
+	for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
 		char *dash = strstr(line, " - proc ");
 		if (dash && strstr(line, " /proc "))
 			options = dash; /* the last one mounted is the visible one */
 	}
-	return options;
-}
-
-/* Checks hidepid, which hides the processes of other users from everyone but root. */
-static bool examine_hidepid(const struct examination *x, struct findings *f)
-{
-	char text[TEXT_FILE];
-	if (file_read_below(x->root, "/proc/self/mountinfo", text, sizeof(text)) <= 0)
-		return false;
-	const char *options = find_proc_options(text);
 	const char *hidepid = options ? strstr(options, "hidepid=") : NULL;
 	if (!hidepid || strncmp(hidepid, "hidepid=0", 9) == 0 ||
 		strncmp(hidepid, "hidepid=off", 11) == 0)
 		return false;
-	char value[32];
 	str_escape(value, sizeof(value), hidepid, strcspn(hidepid, ", \n"));
-	if (geteuid() == 0) {
+	if (geteuid() == 0)
 		finding_add(f, FINDING_OK, "processes",
 			"/proc is mounted with %s, which does not restrict root", value);
-		return true;
-	}
-	finding_advise(finding_add(f, FINDING_WARNING, "processes",
-			       "/proc is mounted with %s: holders that belong to other users "
-			       "cannot be named",
-			       value),
-		"run the recorder as root, or as a member of the group in /proc's gid= option");
+	else
+		finding_advise(finding_add(f, FINDING_WARNING, "processes",
+				       "/proc is mounted with %s: holders that belong to other "
+				       "users cannot be named",
+				       value),
+			"run the recorder as root, or as a member of the group in /proc's gid= "
+			"option");
 	return true;
 }
 
 /* Checks the pid namespace. The initial one has a fixed number (proc_ns.h,
  * PROC_PID_INIT_INO). */
-static bool examine_namespace(const struct examination *x, struct findings *f)
+static bool examine_namespace(const struct host *x, struct findings *f)
 {
 	char path[PATH_MAX], target[64];
 	ssize_t n = file_path(path, "%s/proc/self/ns/pid", x->root)
@@ -160,46 +135,27 @@ static bool examine_namespace(const struct examination *x, struct findings *f)
 	return true;
 }
 
-/* Checks the cgroup namespace: from another one, the cgroups of pid 1 begin with dots. */
-static void examine_cgroups(const struct examination *x, struct findings *f)
-{
-	char text[TEXT_FILE];
-	if (file_read_below(x->root, "/proc/1/cgroup", text, sizeof(text)) > 0 &&
-		strstr(text, ":/.."))
-		finding_add(f, FINDING_OK, "cgroups",
-			"this is a container with a cgroup namespace of its own: pods, "
-			"containers and jobs are found by the part of their paths that it "
-			"shows; its own pod has no name");
-}
-
-/* Adds the pids of this host that a source lists; false: out of memory. */
-static bool add_pids(const struct source *s, uint32_t **pids, size_t *n, size_t *cap)
-{
-	for (size_t i = 0; i < s->n_cards; i++) {
-		const struct card_reading *r = &s->cards[i];
-		bool listed = r->status == CARD_STATUS_OK && r->processes_known;
-		if (!listed || r->own_processes)
-			continue;
-		if (!array_reserve(pids, cap, *n + r->n_processes))
-			return false;
-		for (size_t k = 0; k < r->n_processes; k++)
-			(*pids)[(*n)++] = r->processes[k].pid;
-	}
-	return true;
-}
-
-/* Whether the processes on the cards of these sources (a list that ends with
- * NULL) can be read. */
+/* Whether the processes on the cards of the sources can be read. */
 static void examine_processes(
-	const struct examination *x, const struct source *const *sources, struct findings *f)
+	const struct host *x, const struct patients *p, struct findings *f)
 {
 	uint32_t *pids = NULL;
 	size_t n = 0, cap = 0;
 	struct reader *reader = NULL;
 	char text[256];
 	bool all = true;
-	for (; all && *sources; sources++)
-		all = add_pids(*sources, &pids, &n, &cap);
+	for (size_t i = 0; i < p->n; i++) {
+		const struct source *s = p->all[i].diagnosis.source;
+		for (size_t k = 0; s && k < s->n_cards; k++) {
+			const struct card_reading *r = &s->cards[k];
+			if (r->status != CARD_STATUS_OK || !r->processes_known ||
+				r->own_processes)
+				continue;
+			all = all && array_reserve(&pids, &cap, n + r->n_processes);
+			for (size_t at = 0; all && at < r->n_processes; at++)
+				pids[n++] = r->processes[at].pid;
+		}
+	}
 	if (all && n && reader_open(&reader, x->root, NULL) == 0) {
 		reader_expect(reader, pids, n);
 		if (reader_trouble(reader, text, sizeof(text)))
@@ -211,11 +167,20 @@ static void examine_processes(
 	free(pids);
 }
 
-static void examine_space(const char *path, struct findings *f)
+static void examine_store(const struct host *x, struct findings *f)
 {
+	struct err e = { 0 };
 	char dir[PATH_MAX];
 	struct statvfs v;
-	file_nearest_directory(dir, sizeof(dir), path);
+	int kind = identify_store(x->db, &e);
+	if (kind < 0)
+		finding_advise(finding_add(f, FINDING_PROBLEM, "store", "%s", e.text),
+			"choose another file with --db PATH");
+	else if (kind == STORE_OURS)
+		finding_add(f, FINDING_OK, "store", "%s is a store of gua", x->db);
+	else
+		finding_add(f, FINDING_OK, "store", "%s: nothing is recorded yet", x->db);
+	file_nearest_directory(dir, sizeof(dir), x->db);
 	if (statvfs(dir, &v) != 0) {
 		finding_add(f, FINDING_WARNING, "free space", "cannot be read for %s: %s", dir,
 			strerror(errno));
@@ -223,9 +188,8 @@ static void examine_space(const char *path, struct findings *f)
 	}
 	double bytes = (double)v.f_bavail * (double)v.f_frsize;
 	bool low = bytes < LOW_SPACE_MIB * 1048576.0;
-	struct brief size = size_text(bytes);
 	struct finding *row = finding_add(f, low ? FINDING_WARNING : FINDING_OK, "free space",
-		"%s where the store is (%s)", size.text, dir);
+		"%s where the store is (%s)", size_text(bytes).text, dir);
 	if (low)
 		finding_advise(row,
 			"make room, or put the store elsewhere with --db PATH; a year "
@@ -237,23 +201,9 @@ static void examine_space(const char *path, struct findings *f)
 			"PATH");
 }
 
-static void examine_store(const struct examination *x, struct findings *f)
-{
-	struct err e = { 0 };
-	int kind = identify_store(x->db, &e);
-	if (kind < 0)
-		finding_advise(finding_add(f, FINDING_PROBLEM, "store", "%s", e.text),
-			"choose another file with --db PATH");
-	else if (kind == STORE_OURS)
-		finding_add(f, FINDING_OK, "store", "%s is a store of gua", x->db);
-	else
-		finding_add(f, FINDING_OK, "store", "%s: nothing is recorded yet", x->db);
-	examine_space(x->db, f);
-}
-
 /* Whether notices of gua enforce reach users, if the configuration sends any; and leases, whose
  * numbers it explains. */
-static void examine_configured(const struct examination *x, struct findings *f)
+static void examine_configured(const struct host *x, struct findings *f)
 {
 	struct configuration conf = { .root = x->root };
 	const struct configure_options none = { 0 };
@@ -282,9 +232,13 @@ static void examine_configured(const struct examination *x, struct findings *f)
  * read and send. Names of users, commands, jobs and so on are replaced. */
 
 enum { USERS = 100, FIRST_FIELD = 101 }; /* kinds of names, besides those of the driver */
+enum { CAPTURE_ROUNDS = 6 };
 
+/* What the file is, and the lines about the system. */
 static void add_head(const struct nvml_capture_options *o, struct str *out)
 {
+	char name[128];
+	struct utsname u;
 	str_add(out, NVML_CAPTURE_HEAD
 		"\n"
 		"# Made by gua doctor --capture: what NVIDIA's driver answers on a host. "
@@ -297,7 +251,17 @@ static void add_head(const struct nvml_capture_options *o, struct str *out)
 		"# explains the lines.\n");
 	str_addf(out, "made %s\ngua %s\n", moment_iso(clock_wall_ms(o->clock)).text,
 		GUA_VERSION);
-	capture_system(o->root, out);
+	read_system_name(o->root, name, sizeof(name));
+	for (char *quote; (quote = strchr(name, '"')) != NULL;)
+		*quote = '\'';
+	str_addf(out, "system \"%s\"\n", name);
+	if (uname(&u) == 0)
+		str_addf(out, "kernel \"%s %s %s\"\n", u.sysname, u.release, u.machine);
+	str_addf(out, "cgroup %s\n",
+		has_mount(o->root, "cgroup")	? "v1"
+		: has_mount(o->root, "cgroup2") ? "v2"
+						: "unknown");
+	str_addf(out, "as %s\n", geteuid() == 0 ? "root" : "a user");
 }
 
 /* The kind before a colon stays: "docker:container-1". Only gua's own words are kinds, because
@@ -377,29 +341,6 @@ static void print_result(
 		"text, see man\ngua-capture.\n");
 }
 
-static int doctor_capture(
-	const struct command *self, const char *path, const struct nvml_capture_options *o)
-{
-	struct str file = { 0 }, said = { 0 };
-	struct captured seen = { 0 };
-	struct err e = { 0 };
-	if (isatty(STDERR_FILENO))
-		fprintf(stderr, "gua doctor: asking the driver, which takes %d s ...\n",
-			o->rounds);
-	add_head(o, &file);
-	if (capture_make(o, &file, &seen, &e) == 0) {
-		add_processes(&seen, o->root, &file);
-		str_add(&file, "end\n");
-		if (file.failed)
-			err_memory(&e);
-		else if (file_replace(path, str_text(&file), file.len, &e) == 0)
-			print_result(&seen, path, file.len, &said);
-	}
-	str_finish(&file);
-	capture_finish(&seen);
-	return e.code ? cmd_fail(self, &e) : cmd_print(self, &said);
-}
-
 struct doctor_options {
 	bool json;
 	const char *capture, *db, *source, *scenario, *nvml, *root, *clock;
@@ -426,19 +367,6 @@ static const struct option_row doctor_table[] = {
 };
 
 static const char *const result_names[] = { "ok", "warning", "problem" };
-
-/* A source that is examined. */
-struct patient {
-	const struct source_kind *kind;
-	struct apart *apart; /* the process that asks it */
-	struct worker *worker;
-	struct diagnosis diagnosis; /* its source is owned by the worker */
-};
-
-struct patients {
-	struct patient all[SOURCE_KINDS_MAX];
-	size_t n;
-};
 
 /* Reads samples and processes once, to find out which calls of the driver work. */
 static int ask_all(struct source *s, void *nothing, struct err *e)
@@ -472,26 +400,34 @@ static void ask_source(
 }
 
 /* A capture is of another host, so nothing of this host is examined. */
-static void examine(const struct examination *x, const struct patients *p, struct findings *f)
+static void examine(const struct host *x, const struct patients *p, struct findings *f)
 {
 	bool captured = p->n && source_is_captured(p->all[0].diagnosis.name);
-	if (!captured)
-		examine_system(x, f);
+	char text[TEXT_FILE], name[128];
+	struct utsname u;
+	read_system_name(x->root, name, sizeof(name));
+	if (!captured && uname(&u) == 0)
+		finding_add(f, FINDING_OK, "system", "%s, %s %s %s", name, u.sysname, u.release,
+			u.machine);
+	else if (!captured)
+		finding_add(f, FINDING_OK, "system", "%s", name);
 	for (size_t i = 0; i < p->n; i++)
 		p->all[i].kind->diagnose(&p->all[i].diagnosis, f);
 	if (captured)
 		return;
 	bool hidden = examine_hidepid(x, f);
-	examine_cgroups(x, f);
+	/* In another cgroup namespace, the cgroups of pid 1 begin with dots. */
+	if (file_read_below(x->root, "/proc/1/cgroup", text, sizeof(text)) > 0 &&
+		strstr(text, ":/.."))
+		finding_add(f, FINDING_OK, "cgroups",
+			"this is a container with a cgroup namespace of its own: pods, "
+			"containers and jobs are found by the part of their paths that it "
+			"shows; its own pod has no name");
 	if (!examine_namespace(x, f) && !hidden)
 		finding_add(f, FINDING_OK, "processes",
 			"the processes of all users can be seen (as uid %u)",
 			(unsigned)geteuid());
-	const struct source *opened[SOURCE_KINDS_MAX + 1] = { NULL };
-	for (size_t i = 0, n = 0; i < p->n; i++)
-		if (p->all[i].diagnosis.source)
-			opened[n++] = p->all[i].diagnosis.source;
-	examine_processes(x, opened, f);
+	examine_processes(x, p, f);
 	examine_store(x, f);
 	examine_configured(x, f);
 }
@@ -555,17 +491,6 @@ static void add_cards(json_t *list, const struct source *s)
 	}
 }
 
-static void add_facilities(json_t *list, struct source *s)
-{
-	struct facility rows[64];
-	size_t n = s ? s->ops->facilities(s, rows, 64) : 0;
-	for (size_t i = 0; i < n; i++)
-		json_array_append_new(
-			list, json_pack("{s:s, s:s, s:b, s:b, s:s}", "job", rows[i].job, "how",
-				      rows[i].how, "fallback", rows[i].fallback, "works",
-				      rows[i].works, "note", rows[i].note));
-}
-
 static void print_json(const struct findings *f, const struct patients *p, struct str *out)
 {
 	json_t *checks = json_array(), *cards = json_array(), *facilities = json_array();
@@ -575,14 +500,20 @@ static void print_json(const struct findings *f, const struct patients *p, struc
 					"result", result_names[f->rows[i].result], "text",
 					f->rows[i].text, "advice", f->rows[i].advice));
 	for (size_t i = 0; i < p->n; i++) {
-		add_cards(cards, p->all[i].diagnosis.source);
-		add_facilities(facilities, p->all[i].diagnosis.source);
+		struct facility rows[64];
+		struct source *s = p->all[i].diagnosis.source;
+		size_t n = s ? s->ops->facilities(s, rows, 64) : 0;
+		add_cards(cards, s);
+		for (size_t k = 0; k < n; k++)
+			json_array_append_new(facilities,
+				json_pack("{s:s, s:s, s:b, s:b, s:s}", "job", rows[k].job,
+					"how", rows[k].how, "fallback", rows[k].fallback,
+					"works", rows[k].works, "note", rows[k].note));
 	}
 	json_t *all = json_pack("{s:s, s:o, s:o, s:o}", "schema", "gua-doctor-1", "checks",
 		checks, "cards", cards, "facilities", facilities);
 	char *text = json_dumps(all, JSON_INDENT(2));
-	str_add(out, text ? text : "");
-	str_add(out, "\n");
+	str_addf(out, "%s\n", text ? text : "");
 	out->failed |= !text;
 	free(text);
 	json_decref(all);
@@ -600,9 +531,7 @@ static int examine_all(const struct command *self, const struct doctor_options *
 		.scenario = o->scenario,
 		.root = o->root,
 		.clock = &clock };
-	const struct examination x = {
-		.root = o->root, .db = db, .now_ms = clock_wall_ms(&clock)
-	};
+	const struct host x = { .root = o->root, .db = db, .now_ms = clock_wall_ms(&clock) };
 	struct patients p = { 0 };
 	struct findings *f = calloc(1, sizeof(*f));
 	struct str out = { .failed = !f };
@@ -631,17 +560,15 @@ static int examine_all(const struct command *self, const struct doctor_options *
 	return status;
 }
 
-enum { CAPTURE_ROUNDS = 6 };
-
 static int capture(const struct command *self, const struct doctor_options *o)
 {
+	struct str file = { 0 }, said = { 0 };
+	struct captured seen = { 0 };
 	struct clock clock;
 	struct err e = { 0 };
-	if (o->json || source_is_invented(o->source) || strcmp(o->source, SOURCE_NONE) == 0) {
+	if (o->json || source_is_invented(o->source) || strcmp(o->source, SOURCE_NONE) == 0)
 		err_set(&e, ERR_USAGE, "--capture goes with the driver, and without --json");
-		return cmd_fail(self, &e);
-	}
-	if (clock_open(&clock, o->clock, 0, &e) != 0)
+	if (e.code || clock_open(&clock, o->clock, 0, &e) != 0)
 		return cmd_fail(self, &e);
 	const struct nvml_capture_options options = { .path = cmd_nvml_path(o->nvml),
 		.option = "--nvml PATH",
@@ -649,9 +576,22 @@ static int capture(const struct command *self, const struct doctor_options *o)
 		.clock = &clock,
 		.deadline_ms = o->timeout_ms,
 		.rounds = CAPTURE_ROUNDS };
-	int status = doctor_capture(self, o->capture, &options);
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "gua doctor: asking the driver, which takes %d s ...\n",
+			CAPTURE_ROUNDS);
+	add_head(&options, &file);
+	if (capture_make(&options, &file, &seen, &e) == 0) {
+		add_processes(&seen, o->root, &file);
+		str_add(&file, "end\n");
+		if (file.failed)
+			err_memory(&e);
+		else if (file_replace(o->capture, str_text(&file), file.len, &e) == 0)
+			print_result(&seen, o->capture, file.len, &said);
+	}
+	str_finish(&file);
+	capture_finish(&seen);
 	clock_finish(&clock);
-	return status;
+	return e.code ? cmd_fail(self, &e) : cmd_print(self, &said);
 }
 
 static int run_doctor(const struct command *self, int argc, char **argv)
