@@ -108,10 +108,15 @@ class Samples:
         found = [(dict(labels) | {"__name__": name}, [(t, v) for t, v in values if at - int(length[1]) < t <= at])
                  for (name, labels), values in self.series.items() if re.fullmatch(names[1], name)]
         found = [(labels, values) for labels, values in found if values]
-        if query.startswith(("count(", "quantile(")):
-            counts = sorted(len(values) for _, values in found)
-            number = len(found) if query.startswith("count(") else counts[int(0.9 * (len(counts) - 1))] if counts else 0
-            result = [{"metric": {}, "value": [at, str(number)]}] if found else []
+        if query.startswith("max by (") and "count_over_time" in query:
+            most = collections.Counter()
+            for labels, values in found:
+                key = tuple((name, labels[name]) for name in query[8:query.index(")")].split(",") if name in labels)
+                most[key] = max(most[key], len(values))
+            result = [{"metric": dict(key), "value": [at, str(n)]} for key, n in most.items()]
+            return {"status": "success", "data": {"resultType": "vector", "result": result}}
+        if query.startswith("count("):
+            result = [{"metric": {}, "value": [at, str(len(found))]}] if found else []
             return {"status": "success", "data": {"resultType": "vector", "result": result}}
         if query.startswith("last_over_time"):
             result = [{"metric": labels, "value": [at, str(values[-1][1])]} for labels, values in found]

@@ -17,6 +17,32 @@ enum { SERIES_BYTES = 256, MOST_NAME_BYTES = 1 << 29 };
 /* Samples that are kept at a time: 24 bytes each. */
 enum { MOST_RAWS = 8000000 };
 
+const int64_t sampled_steps_ms[SAMPLED_STEPS] = { 1000, 2000, 3000, 5000, 7000, 10000, 15000,
+	20000, 30000, 45000, 60000, 90000, 120000, 180000, 240000, 300000, 450000, 600000 };
+
+/* Missed scrapes make it look longer than it was set. */
+int64_t sampled_interval(const struct sampled *s, uint32_t host)
+{
+	double n = host < s->n_scrapes ? s->scrapes[host] : 0;
+	if (n < 1)
+		return s->step_ms;
+	double least_ms = 1000 * SAMPLED_COUNTED_S / n,
+	       most_ms = 1000 * SAMPLED_COUNTED_S / fmax(n - 1, 1);
+	for (size_t i = 0; i < SAMPLED_STEPS; i++)
+		if ((double)sampled_steps_ms[i] >= 0.9 * least_ms &&
+			(double)sampled_steps_ms[i] <= 1.05 * most_ms)
+			return sampled_steps_ms[i];
+	return clock_later(llround(least_ms), 1000);
+}
+
+int64_t sampled_step(int64_t interval_ms)
+{
+	size_t i = SAMPLED_STEPS - 1;
+	while (i > 0 && sampled_steps_ms[i] > interval_ms)
+		i--;
+	return sampled_steps_ms[i];
+}
+
 /* The state of a card that a sample shows. NAN: not known. */
 static enum card_state judge(
 	const struct rules *rules, double use_pct, double mem_bytes, bool leased)
@@ -52,6 +78,7 @@ void sampled_finish(struct sampled *s)
 	free(s->parts);
 	free(s->series);
 	free(s->raws);
+	free(s->scrapes);
 	idmap_finish(&s->part_map);
 	arena_finish(&s->texts);
 }
@@ -70,7 +97,7 @@ static struct safe safe_label(
 }
 
 /* The name of a host: what the exporter calls it, unless --host-label was given. */
-static int find_host(struct sampled *s, const struct labels *l, uint32_t *number,
+int sampled_host(struct sampled *s, const struct labels *l, uint32_t *number,
 	char target[HOST_KEY_CAP], struct err *e)
 {
 	char key[HOST_KEY_CAP], name[HOST_KEY_CAP];
@@ -155,7 +182,7 @@ static int take_card(struct sampled *s, const struct labels *l, uint32_t *number
 	struct safe model = safe_label(s, l, EXPORTER_MODEL);
 	struct safe instance = safe_label(s, l, EXPORTER_INSTANCE);
 	uint32_t host = 0, name = IDMAP_NONE;
-	int rc = find_host(s, l, &host, target, e);
+	int rc = sampled_host(s, l, &host, target, e);
 	if (rc == 0)
 		rc = number_of(&s->models, model.text, &name, e);
 	if (rc)
@@ -170,7 +197,8 @@ static int take_card(struct sampled *s, const struct labels *l, uint32_t *number
 	struct sampled_card *card = &s->cards[*number];
 	card->host = host;
 	if (!card->label) {
-		card->label = arena_text(&s->texts, exporter_label(s->x, l, EXPORTER_CARD));
+		card->label = arena_text(
+			&s->texts, engine_answer_label(l, s->x->labels[EXPORTER_CARD][0]));
 		card->target = arena_text(&s->texts, target);
 	}
 	if (!card->label || !card->target)
@@ -422,7 +450,7 @@ static struct scraped read_moment(
 
 /* What was known of a card at the moment before. */
 struct before {
-	int64_t t_ms, mem_ms, energy_ms; /* when; -1: never */
+	int64_t t_ms, use_ms, mem_ms, energy_ms; /* when; -1: never */
 	double mem_bytes, energy_mj;
 	int state;
 };
@@ -482,7 +510,8 @@ static int judge_card(struct sampled *s, uint32_t number, const struct sampled_r
 	const struct sampled_raw *end, struct err *e)
 {
 	const struct sampled_card *card = &s->cards[number];
-	struct before b = { .t_ms = -1, .mem_ms = -1, .energy_ms = -1 };
+	int64_t limit_ms = sampled_limit(card->interval_ms);
+	struct before b = { .t_ms = -1, .use_ms = -1, .mem_ms = -1, .energy_ms = -1 };
 	int rc = 0;
 	while (at < end && rc == 0) {
 		struct scraped m = read_moment(s, &at, end);
@@ -491,8 +520,11 @@ static int judge_card(struct sampled *s, uint32_t number, const struct sampled_r
 			b.mem_bytes = values[EXPORTER_MEMORY];
 			b.mem_ms = m.t_ms;
 		}
-		if (isnan(values[card->has_use ? EXPORTER_USE : EXPORTER_MEMORY]))
-			continue;
+		if (!isnan(values[EXPORTER_USE]))
+			b.use_ms = m.t_ms;
+		else if (isnan(values[EXPORTER_MEMORY]) ||
+			 (b.use_ms >= 0 && m.t_ms - b.use_ms <= limit_ms))
+			continue; /* the next use tells */
 		m.state = judge(&s->rules, values[EXPORTER_USE],
 			held_bytes(s, card, &b, m.t_ms), m.n_holders > 0);
 		rc = judge_moment(s, number, &m, &b, e);
@@ -542,7 +574,6 @@ static void look_over(struct sampled *s)
 		enum exporter_role role = series->metric->role;
 		if (role == EXPORTER_MEMORY)
 			card->floor_bytes = fmin(card->floor_bytes, s->raws[i].value);
-		card->has_use |= role == EXPORTER_USE;
 		if (role != EXPORTER_USE && role != EXPORTER_MEMORY)
 			continue;
 		if (card->first_ms < 0 || t_ms < card->first_ms)

@@ -10,16 +10,16 @@
 /* A card, or a MIG instance of one. */
 struct sampled_card {
 	const char *uuid, *instance;
-	const char *label;    /* its UUID as the exporter writes it */
+	const char *label;    /* its UUID in the exporter's first label for it; "" */
 	const char *target;   /* the host that was scraped, which may have another name */
 	uint32_t place;	      /* in the audit before cards were sorted; IDMAP_NONE: not in it */
 	uint32_t host, model; /* numbers of names; model IDMAP_NONE: not known */
 	uint32_t parent;      /* of an instance; IDMAP_NONE */
 	int index;
-	bool has_use;				/* of its utilisation there is a sample */
-	bool left_out;				/* the audit does not include it */
-	int64_t interval_ms;			/* between two scrapes */
-	int64_t first_ms, last_ms;		/* its samples; -1: none */
+	bool odd;		   /* at some moment of the probe it had use or memory alone */
+	bool left_out;		   /* the audit does not include it */
+	int64_t interval_ms;	   /* between two scrapes */
+	int64_t first_ms, last_ms; /* its samples; -1: none */
 	int64_t divided_from_ms, divided_to_ms; /* samples of its instances; -1: none */
 	double floor_bytes;			/* least used memory; NAN: not known */
 	double changes;		 /* how often its state changed, over 2: see sampled_error() */
@@ -78,11 +78,15 @@ struct sampled {
 	struct idmap part_map;
 	struct sampled_raw *raws;
 	size_t n_raws, raws_cap;
-	size_t name_bytes; /* of series and their names, about */
-	int64_t step_ms;   /* the usual time between two scrapes */
-	int64_t asked_ms;  /* where the window began that was asked for, if it is long */
-	double n_at_once;  /* series of the cards' utilisation at a time, about */
-	bool has_leases;   /* some series names a pod or a job */
+	size_t name_bytes;	 /* of series and their names, about */
+	double *scrapes;	 /* of each host in the probe's short stretches, at most */
+	size_t n_scrapes;	 /* hosts of which that is known */
+	int64_t step_ms;	 /* the usual time between two scrapes */
+	int64_t longest_ms;	 /* the longest one of a host */
+	double main_floor_bytes; /* what the driver of most cards keeps for itself */
+	int64_t asked_ms;	 /* where the window began that was asked for, if it is long */
+	double n_at_once;	 /* series of the cards' utilisation at a time, about */
+	bool has_leases;	 /* some series names a pod or a job */
 	struct arena texts;
 };
 
@@ -90,6 +94,14 @@ struct sampled {
  * without those that are in it. */
 int sampled_ask_run(
 	struct sampled *s, struct fleet_fill *fill, const struct exporter *x, struct err *e);
+/* Scrapes are counted in stretches of this length: in a longer one, pods come and go, each with
+ * a series of its own. */
+enum { SAMPLED_COUNTED_S = 1200, SAMPLED_STEPS = 18 };
+extern const int64_t sampled_steps_ms[SAMPLED_STEPS];
+/* The time between two scrapes of a host, and how often an engine judges its samples: no less
+ * often than they come, and each one counts for one and a half of that. */
+int64_t sampled_interval(const struct sampled *s, uint32_t host);
+int64_t sampled_step(int64_t interval_ms);
 /* Adds the users, when the cards are sorted; `way`: a number of these samples. */
 int sampled_fill_users(struct sampled *s, size_t way, struct err *e);
 void sampled_finish(struct sampled *s);
@@ -104,6 +116,9 @@ int64_t sampled_limit(int64_t interval_ms);
 double sampled_error(double changes);
 
 /* The steps. Only for sampled*.c. */
+/* The number of a host and, without a port, the target that was scraped. */
+int sampled_host(struct sampled *s, const struct labels *l, uint32_t *number,
+	char target[HOST_KEY_CAP], struct err *e);
 /* The number of the series with these labels, added if it is new. */
 int sampled_series(struct sampled *s, const struct labels *l,
 	const struct exporter_metric *metric, uint32_t *number, struct err *e);

@@ -2,27 +2,63 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "fleet/sampled.h"
 
-/* Finds the usual time between two scrapes: the series that has the most samples, but for a
- * few, has one at each. */
-static int find_step(struct sampled *s, struct probe *p, struct err *e)
+static int take_scrapes(void *context, const struct sample *sample, struct err *e)
 {
-	struct str match = { 0 };
-	exporter_match(s->x, &match, EXPORTER_MEMORY, EXPORTER_ALL_RANKS);
-	const struct probe_query q = { "quantile(0.9, count_over_time(", str_text(&match), "))",
-		NULL, NULL };
-	int rc = probe_ask(p, &q, e);
-	str_finish(&match);
-	double most = probe_largest(p);
-	s->step_ms = most >= 1 ? llround(p->range_s / most) * 1000 : 0;
-	s->step_ms = s->step_ms > 0 ? s->step_ms : 1000;
-	/* Missed scrapes make it look longer than it was set. */
-	static const int64_t usual_ms[] = { 5000, 10000, 15000, 20000, 30000, 60000, 120000 };
-	for (size_t i = 0; i < sizeof(usual_ms) / sizeof(usual_ms[0]); i++)
-		if (llabs(s->step_ms - usual_ms[i]) * 10 <= usual_ms[i])
-			s->step_ms = usual_ms[i];
+	struct sampled *s = context;
+	char target[HOST_KEY_CAP];
+	uint32_t host;
+	int rc = sampled_host(s, sample->labels, &host, target, e);
+	for (; rc == 0 && s->n_scrapes <= host; s->n_scrapes++) {
+		if (!array_one_more(&s->scrapes, s->n_scrapes))
+			return err_memory(e);
+		s->scrapes[s->n_scrapes] = 0;
+	}
+	if (rc == 0)
+		s->scrapes[host] = fmax(s->scrapes[host], sample->value);
+	return rc;
+}
+
+/* Finds how often hosts are scraped: most of them, and the one with the longest interval. */
+static int find_steps(struct sampled *s, const struct probe *window, struct err *e)
+{
+	struct probe p = *window;
+	size_t counts[SAMPLED_STEPS] = { 0 }, most = 0;
+	int rc = 0;
+	p.range_s = SAMPLED_COUNTED_S;
+	for (enum exporter_role role = EXPORTER_MEMORY;; role = EXPORTER_USE) {
+		struct str match = { 0 }, before = { 0 };
+		exporter_match(s->x, &match, role, EXPORTER_ALL_RANKS);
+		str_add(&before, "max by (");
+		for (size_t k = 0; k < EXPORTER_SPELLINGS && s->x->labels[EXPORTER_HOST][k];
+			k++)
+			str_addf(&before, "%s,", s->x->labels[EXPORTER_HOST][k]);
+		str_addf(&before, "%s) (count_over_time(", s->f->by);
+		const struct probe_query q = { str_text(&before), str_text(&match), "))",
+			take_scrapes, s };
+		rc = before.failed ? err_memory(e) : probe_ask(&p, &q, e);
+		str_finish(&match);
+		str_finish(&before);
+		if (rc || s->n_scrapes || role == EXPORTER_USE)
+			break;
+	}
+	s->step_ms = sampled_steps_ms[SAMPLED_STEPS - 1];
+	for (uint32_t host = 0; host < s->n_scrapes; host++) {
+		int64_t interval_ms = sampled_interval(s, host);
+		for (size_t i = 0; i < SAMPLED_STEPS; i++)
+			counts[i] += sampled_steps_ms[i] == sampled_step(interval_ms);
+		s->longest_ms = clock_later(s->longest_ms, interval_ms);
+	}
+	for (size_t i = 0; i < SAMPLED_STEPS; i++)
+		if (counts[i] > most) {
+			most = counts[i];
+			s->step_ms = sampled_steps_ms[i];
+		}
+	s->longest_ms = clock_earlier(
+		clock_later(s->longest_ms, s->step_ms), sampled_steps_ms[SAMPLED_STEPS - 1]);
 	return rc;
 }
 
@@ -30,7 +66,7 @@ static int find_step(struct sampled *s, struct probe *p, struct err *e)
 static void ask_raw(struct sampled *s, struct batch *b, enum exporter_role role)
 {
 	struct str query = { 0 }, match = { 0 };
-	double slack_s = (double)sampled_limit(s->step_ms) / 1000;
+	double slack_s = (double)sampled_limit(s->longest_ms) / 1000;
 	double to_s = (double)s->a->until_ms / 1000, from_s = (double)s->a->since_ms / 1000;
 	if (exporter_match(s->x, &match, role, EXPORTER_ALL_RANKS)) {
 		fleet_select(s->f, &query, "", str_text(&match));
@@ -76,6 +112,42 @@ static int ask_role(struct sampled *s, struct probe *p, enum exporter_role role,
 	return rc;
 }
 
+static int take_odd(void *context, const struct sample *sample, struct err *e)
+{
+	struct sampled *s = context;
+	uint32_t number;
+	int rc = sampled_series(s, sample->labels, NULL, &number, e);
+	if (rc == 0)
+		s->cards[s->series[number].card].odd = true;
+	return rc;
+}
+
+/* Finds the cards of which there is use or memory alone. */
+static int find_odd(struct sampled *s, struct probe *p, struct err *e)
+{
+	static const enum exporter_role roles[] = { EXPORTER_USE, EXPORTER_MEMORY };
+	int rc = 0;
+	for (int i = 0; i < 2 && rc == 0; i++) {
+		struct str match = { 0 }, other = { 0 }, before = { 0 }, after = { 0 };
+		exporter_match(s->x, &match, roles[i], EXPORTER_ALL_RANKS);
+		exporter_match(s->x, &other, roles[!i], EXPORTER_ALL_RANKS);
+		str_add(&before, "max by (");
+		exporter_add_labels(s->x, &before);
+		str_addf(&before, "%s) (last_over_time(", s->f->by);
+		str_addf(&after, ")) unless %s", str_text(&before));
+		fleet_select(s->f, &after, "", str_text(&other));
+		str_addf(&after, "[%llds]))", (long long)p->range_s);
+		const struct probe_query q = { str_text(&before), str_text(&match),
+			str_text(&after), take_odd, s };
+		rc = before.failed || after.failed ? err_memory(e) : probe_ask(p, &q, e);
+		str_finish(&match);
+		str_finish(&other);
+		str_finish(&before);
+		str_finish(&after);
+	}
+	return rc;
+}
+
 static int read_raw(struct sampled *s, struct err *e)
 {
 	struct batch b = { .fleet = s->f };
@@ -90,6 +162,19 @@ static int read_raw(struct sampled *s, struct err *e)
 	if (rc == 0)
 		rc = fleet_fill_window(s->fill, oldest_ms, e);
 	return rc ? rc : sampled_judge(s, e);
+}
+
+static int read_hours(struct sampled *s, struct probe *p, struct err *e)
+{
+	bool differ = s->x->has_reserved;
+	for (uint32_t host = 0; host < s->n_scrapes; host++)
+		differ |= sampled_step(sampled_interval(s, host)) != s->step_ms;
+	int rc = differ ? ask_role(s, p, EXPORTER_MEMORY, e) : 0;
+	if (rc == 0)
+		rc = find_odd(s, p, e);
+	if (rc == 0 && s->x->has_reserved)
+		rc = sampled_floors(s, e);
+	return rc ? rc : sampled_hours(s, p, e);
 }
 
 /* Whether the fill has all cards that this exporter watched at the moments of the probe: where
@@ -128,19 +213,14 @@ int sampled_ask_run(
 	s->rules.count_graphics = true; /* used memory is of all processes */
 	s->a->rules = s->rules;
 	s->a->since_ms = llround(1000 * p.from_s);
-	rc = find_step(s, &p, e);
+	rc = find_steps(s, &p, e);
 	if (rc == 0)
 		rc = probe_count_cards(&p, x, &s->n_at_once, e);
 	if (rc == 0)
 		rc = ask_role(s, &p, EXPORTER_INFO, e);
 	double n = s->n_at_once * (p.to_s - p.from_s) * 1000 / (double)s->step_ms;
 	bool many = n > SENT_A_SECOND * (double)s->f->timeout_ms / 1000;
-	if (many && x->has_reserved && rc == 0)
-		rc = ask_role(s, &p, EXPORTER_MEMORY, e);
-	if (many && x->has_reserved && rc == 0)
-		rc = sampled_floors(s, e);
 	if (rc == 0)
-		rc = many ? sampled_hours(s, &p, e) : read_raw(s, e);
-	s->step_ms = clock_later(s->step_ms, x->reads_ms);
+		rc = many ? read_hours(s, &p, e) : read_raw(s, e);
 	return rc ? rc : sampled_fill(s, e);
 }

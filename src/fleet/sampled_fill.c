@@ -34,7 +34,8 @@ static int add_card(struct sampled *s, struct sampled_card *from, struct err *e)
 	memcpy(card.ms, from->ms, sizeof(card.ms));
 	memcpy(card.energy_mj, from->energy_mj, sizeof(card.energy_mj));
 	memcpy(card.energy_known_ms, from->energy_known_ms, sizeof(card.energy_known_ms));
-	int64_t unsure_ms = llround(sampled_error(from->changes) * (double)s->step_ms);
+	int64_t every_ms = clock_later(from->interval_ms, s->x->reads_ms);
+	int64_t unsure_ms = llround(sampled_error(from->changes) * (double)every_ms);
 	card.unsure_ms = clock_earlier(unsure_ms, observed_ms);
 	struct audit_host *host = fleet_fill_host(s->fill, s->hosts.items[from->host].text, e);
 	if (!host)
@@ -46,7 +47,7 @@ static int add_card(struct sampled *s, struct sampled_card *from, struct err *e)
 	host->until_ms = clock_later(host->until_ms, card.last_seen_ms);
 	host->recording |= card.last_seen_ms < until_ms || from->last_ms >= until_ms;
 	from->place = (uint32_t)s->a->n_cards;
-	s->a->fleet.sampled_ms = clock_later(s->a->fleet.sampled_ms, s->step_ms);
+	s->a->fleet.sampled_ms = clock_later(s->a->fleet.sampled_ms, every_ms);
 	return fleet_fill_card(s->fill, host, &card, e) ? 0 : ERR_WORLD;
 }
 

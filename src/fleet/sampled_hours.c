@@ -15,102 +15,148 @@ enum { HOUR_MS = 3600000 };
 /* The holders of a card in an hour that are told apart. */
 enum { PARTS_MAX = 64 };
 
+/* The values of an exporter that are read beside the counts. */
+static const enum exporter_role value_roles[] = { EXPORTER_ENERGY, EXPORTER_POWER, EXPORTER_USE,
+	EXPORTER_SM_ACTIVE };
+enum { VALUES = sizeof(value_roles) / sizeof(value_roles[0]) };
+
 /* One query counts four things, each in 13 bits of a sum: an hour has fewer seconds. The sum is
  * exact, because a double has 53 bits. For each sample, the engine adds
  * (1 + USE * active) * (MEMORY + held). */
 enum { COUNT_BITS = 13, MEMORY_WEIGHT = 1 << COUNT_BITS, USE_WEIGHT = 1 << (2 * COUNT_BITS) };
 struct counts {
-	double n, active, held, active_held; /* samples */
+	double n, active, idle, unknown; /* samples: all, and those in a state */
 };
 
-static struct counts counts_of(double sum)
+/* `odd`: of samples with use or memory alone. */
+static struct counts counts_of(double sum, bool odd)
 {
 	uint64_t bits = sum > 0 && sum < 0x1p52 ? (uint64_t)llround(sum) : 0;
 	const uint64_t mask = MEMORY_WEIGHT - 1;
-	return (struct counts){ .held = (double)(bits & mask),
-		.n = (double)(bits >> COUNT_BITS & mask),
-		.active_held = (double)(bits >> 2 * COUNT_BITS & mask),
-		.active = (double)(bits >> 3 * COUNT_BITS & mask) };
+	double held = (double)(bits & mask), n = (double)(bits >> COUNT_BITS & mask),
+	       active_held = (double)(bits >> 2 * COUNT_BITS & mask),
+	       active = (double)(bits >> 3 * COUNT_BITS & mask);
+	return odd ? (struct counts){ .n = n + active, .active = active, .unknown = held }
+		   : (struct counts){ .n = n, .active = active, .idle = held - active_held };
 }
 
-/* Samples by state; without memory, nobody uses a card. */
-static void count_states(const struct counts *c, bool leased, double to[CARD_STATES])
-{
-	double idle = c->held - c->active_held;
-	to[CARD_ACTIVE] += c->active;
-	to[CARD_IDLE_HELD] += idle;
-	to[leased ? CARD_RESERVED : CARD_TRULY_IDLE] += c->n - c->active - idle;
-}
-
-struct wanted {
-	enum exporter_role role;
-	int rank;
-	const char *matchers;
-};
-
-/* Appends the values of these metrics: the largest of copies and replicas, no older than one
- * and a half scrapes. */
-static void add_values(const struct sampled *s, struct str *out, struct wanted w)
-{
-	struct str match = { 0 };
-	const struct exporter_metric *m = exporter_match(s->x, &match, w.role, w.rank);
-	str_addf(&match, "%s%s", *w.matchers ? "," : "", w.matchers);
-	str_add(out, "(max by (");
-	exporter_add_labels(s->x, out);
-	str_addf(out, "%s) (last_over_time(", s->f->by);
-	fleet_select(s->f, out, "", str_text(&match));
-	str_addf(out, "[%lldms])) * %.17g <= %g)", (long long)(s->step_ms * 3 / 2), m->scale,
-		exporter_most[w.role]);
-	out->failed |= match.failed;
-	str_finish(&match);
-}
-
-/* Cards that one query is about: their exporter counts the same memory of the driver as used.
- */
+/* Samples that a query is about: their cards are scraped equally often, and their exporter
+ * counts the same memory of the driver as used. */
 struct group {
+	struct sampled *s;
+	/* Of what its values are. NULL: counts of states; a metric of memory: the same for
+	 * cards of which only use or only memory is known. */
+	const struct exporter_metric *metric;
 	double floor_bytes;
+	int64_t step_ms;
 	const char *matchers; /* "": all cards */
 	double n_cards;	      /* about */
 };
-struct groups {
-	struct group *items;
-	size_t n;
+
+static const struct exporter_metric *odd_metric(const struct exporter *x)
+{
+	const struct exporter_metric *m = x->metrics;
+	while (m->role != EXPORTER_MEMORY)
+		m++;
+	return m;
+}
+
+static bool is_odd(const struct exporter_metric *metric)
+{
+	return metric && metric->role == EXPORTER_MEMORY;
+}
+
+/* The group of a card. The main one has also cards that were not there at the moments of the
+ * probe, or cannot be asked for by name. */
+static struct group group_of(struct sampled *s, const struct sampled_card *card)
+{
+	bool known = card->label && *card->label;
+	bool has_floor = known && s->x->has_reserved && !isnan(card->floor_bytes);
+	return (struct group){ .s = s,
+		.floor_bytes = has_floor ? card->floor_bytes : s->main_floor_bytes,
+		.step_ms = known ? sampled_step(sampled_interval(s, card->host)) : s->step_ms };
+}
+
+static bool is_same(const struct group *g, const struct group *h)
+{
+	return g->step_ms == h->step_ms && fabs(g->floor_bytes - h->floor_bytes) <= 1e6;
+}
+
+/* Values of the metrics with a role, over a range of time. */
+struct wanted {
+	enum exporter_role role;
+	const char *over, *matchers;
+	int64_t range_ms;
 };
 
-/* Writes the query that judges the samples of `length_ms` of a group. */
+/* Appends them: the largest of copies and replicas. Of two ranks, the higher one counts. */
+static void add_values(const struct sampled *s, struct str *out, struct wanted w)
+{
+	bool some = false;
+	str_add(out, "(");
+	for (int rank = EXPORTER_RANKS - 1; rank >= 0; rank--) {
+		struct str match = { 0 };
+		const struct exporter_metric *m = exporter_match(s->x, &match, w.role, rank);
+		if (m) {
+			str_addf(&match, "%s%s", *w.matchers ? "," : "", w.matchers);
+			str_addf(out, "%smax by (", some ? " or " : "");
+			exporter_add_labels(s->x, out);
+			str_addf(out, "%s) (%s(", s->f->by, w.over);
+			fleet_select(s->f, out, "", str_text(&match));
+			str_addf(out, "[%lldms])) * %.17g <= %g", (long long)w.range_ms,
+				m->scale, exporter_most[w.role]);
+			some = true;
+		}
+		out->failed |= match.failed;
+		str_finish(&match);
+	}
+	str_add(out, ")");
+}
+
+/* Writes the query that judges the samples of `length_ms` of a group. A sample counts until
+ * the next one must be there. */
 static void write_query(
 	const struct sampled *s, struct str *out, const struct group *g, int64_t length_ms)
 {
-	struct str none = { 0 };
-	bool two = exporter_match(s->x, &none, EXPORTER_USE, 1) != NULL;
-	str_finish(&none);
-	str_add(out, "sum_over_time(((((");
-	if (two)
-		add_values(s, out, (struct wanted){ EXPORTER_USE, 1, g->matchers });
-	str_add(out, two ? " or " : "");
-	add_values(s, out, (struct wanted){ EXPORTER_USE, 0, g->matchers });
-	str_addf(out, ") >= bool %.17g) * %d + 1) * ((", s->rules.active_util_pct, USE_WEIGHT);
-	add_values(s, out, (struct wanted){ EXPORTER_MEMORY, 0, g->matchers });
-	str_addf(out, " > bool %.17g) + %d))[%lldms:%lldms])",
-		(double)s->rules.held_mem_bytes + g->floor_bytes, MEMORY_WEIGHT,
-		(long long)length_ms, (long long)s->step_ms);
+	struct wanted w = { EXPORTER_USE, "last_over_time", g->matchers, g->step_ms * 3 / 2 };
+	struct str use = { 0 }, memory = { 0 };
+	add_values(s, &use, w);
+	w.role = EXPORTER_MEMORY;
+	add_values(s, &memory, w);
+	const char *of_use = str_text(&use), *of_memory = str_text(&memory);
+	double least = s->rules.active_util_pct;
+	double most = (double)s->rules.held_mem_bytes + g->floor_bytes;
+	if (is_odd(g->metric))
+		str_addf(out,
+			"sum_over_time((((%s > bool %.17g) + %d) unless %s or ((%s >= %.17g) * "
+			"0 + "
+			"%lld) unless %s)",
+			of_memory, most, MEMORY_WEIGHT, of_use, of_use, least,
+			(long long)MEMORY_WEIGHT * USE_WEIGHT, of_memory);
+	else
+		str_addf(out,
+			"sum_over_time((((%s >= bool %.17g) * %d + 1) * ((%s > bool %.17g) + "
+			"%d))",
+			of_use, least, USE_WEIGHT, of_memory, most, MEMORY_WEIGHT);
+	str_addf(out, "[%lldms:%lldms])", (long long)length_ms, (long long)g->step_ms);
+	out->failed |= use.failed || memory.failed;
+	str_finish(&use);
+	str_finish(&memory);
 }
-
-/* What the values of a query are: counts of states, or a metric of energy or power. */
-struct asked {
-	struct sampled *s;
-	const struct exporter_metric *metric; /* NULL: counts */
-};
 
 static int take_value(void *context, const struct sample *sample, struct err *e)
 {
-	const struct asked *asked = context;
+	const struct group *g = context;
 	uint32_t number;
-	int rc = sampled_number(asked->s, sample, asked->metric, &number, e);
-	double scale = asked->metric ? asked->metric->scale : 1;
-	const struct sampled_raw raw = { llround(1000 * sample->time_s), sample->value * scale,
-		number };
-	return rc ? rc : sampled_keep(asked->s, raw, e);
+	int rc = sampled_number(g->s, sample, g->metric, &number, e);
+	if (rc)
+		return rc;
+	struct group own = group_of(g->s, &g->s->cards[g->s->series[number].card]);
+	if ((!g->metric || is_odd(g->metric)) && !is_same(g, &own))
+		return 0;
+	return sampled_keep(g->s,
+		(struct sampled_raw){ llround(1000 * sample->time_s), sample->value, number },
+		e);
 }
 
 /* Stretches of time of one length, up to an hour, that end from `first_ms` to `last_ms`. */
@@ -120,10 +166,10 @@ struct span {
 
 /* Adds a query at the ends of the stretches. */
 static void ask_span(
-	struct batch *b, const struct str *query, struct span span, struct asked *asked)
+	struct batch *b, const struct str *query, struct span span, struct group *g)
 {
 	struct client_request *r =
-		fleet_query(b, query, (double)span.last_ms / 1000, take_value, asked);
+		fleet_query(b, query, (double)span.last_ms / 1000, take_value, g);
 	if (!r || span.first_ms == span.last_ms)
 		return;
 	r->path = "query_range";
@@ -132,43 +178,66 @@ static void ask_span(
 	client_request_number(r, "step", (double)HOUR_MS / 1000);
 }
 
-/* Asks for the counters of energy at full hours, or for the mean power of each hour. */
-static void ask_energy(struct batch *b, struct span span, struct asked *asked)
+/* Asks for counters at full hours, or for means. */
+static void ask_values(struct batch *b, struct span span, struct group *g)
 {
-	const struct sampled *s = asked->s;
-	struct str query = { 0 }, match = { 0 };
-	bool counts = asked->metric->role == EXPORTER_ENERGY;
-	exporter_match(s->x, &match, asked->metric->role, EXPORTER_ALL_RANKS);
-	str_add(&query, counts ? "last_over_time(" : "avg_over_time(");
-	fleet_select(s->f, &query, "", str_text(&match));
-	str_addf(&query, "[%lldms])", (long long)(counts ? s->step_ms * 3 / 2 : HOUR_MS));
+	struct str query = { 0 };
+	bool counts = g->metric->role == EXPORTER_ENERGY;
+	struct wanted w = { g->metric->role, counts ? "last_over_time" : "avg_over_time", "",
+		counts ? g->step_ms * 3 / 2 : span.length_ms };
+	if (counts && span.length_ms != HOUR_MS)
+		return;
+	add_values(g->s, &query, w);
 	span.first_ms -= counts ? HOUR_MS : 0;
-	ask_span(b, &query, span, asked);
+	ask_span(b, &query, span, g);
 	str_finish(&query);
-	str_finish(&match);
 }
 
-/* What a card did in an hour, or a part of one. */
+/* What a card did for a holder in an hour, or a part of one. */
+struct part {
+	uint32_t holder;
+	struct counts counts;
+	double values[EXPORTER_ROLES]; /* means; NAN: not known */
+};
 struct hour {
 	uint32_t card;
 	int64_t from_ms, to_ms;
-	uint32_t holders[PARTS_MAX];
-	struct counts counts[PARTS_MAX];
+	struct part parts[PARTS_MAX];
 	size_t n;
-	double samples;		    /* of all parts */
-	double counter_mj, power_w; /* at its end, and in it; NAN: not known */
+	double samples;		     /* of all parts */
+	double counter_mj, power_mj; /* at its end, and of its parts; NAN: not known */
 };
 
-/* Adds samples that these holders share. */
-static int book(struct sampled *s, const struct hour *h, const struct counts *c,
+static void add_means(
+	struct sampled_card *card, struct hour *h, const struct part *p, double ms)
+{
+	const double *values = p->values;
+	if (!isnan(values[EXPORTER_USE]))
+		card->util_pct_ms =
+			clock_later(card->util_pct_ms, 0) + llround(values[EXPORTER_USE] * ms);
+	if (!isnan(values[EXPORTER_SM_ACTIVE])) {
+		card->sm_active_pct_ms += llround(values[EXPORTER_SM_ACTIVE] * ms);
+		card->sm_active_ms += llround(ms);
+	}
+	if (!isnan(values[EXPORTER_POWER]))
+		h->power_mj = fmax(h->power_mj, 0) + values[EXPORTER_POWER] * ms;
+}
+
+/* Adds samples that these holders share. Without memory, nobody uses a card. */
+static int book(struct sampled *s, struct hour *h, const struct part *p,
 	struct sampled_stretch t, struct err *e)
 {
-	double states[CARD_STATES] = { 0 };
-	double due = (double)(h->to_ms - h->from_ms) / (double)s->step_ms;
-	double unit_ms = (double)(h->to_ms - h->from_ms) / fmax(due, h->samples);
-	double worst = 0;
+	const struct counts *c = &p->counts;
+	double length_ms = (double)(h->to_ms - h->from_ms), worst = 0;
+	struct sampled_card *card = &s->cards[t.card];
+	double unit_ms = length_ms /
+			 fmax(length_ms / (double)sampled_step(card->interval_ms), h->samples);
+	double states[CARD_STATES] = { [CARD_ACTIVE] = c->active,
+		[CARD_IDLE_HELD] = c->idle,
+		[CARD_USE_UNKNOWN] = c->unknown };
+	states[t.n_holders ? CARD_RESERVED : CARD_TRULY_IDLE] =
+		c->n - c->active - c->idle - c->unknown;
 	int rc = 0;
-	count_states(c, t.n_holders > 0, states);
 	for (int state = 0; state < CARD_STATES && rc == 0; state++) {
 		worst = fmax(worst, states[state] * (1 - states[state] / fmax(c->n, 1)));
 		t.state = (enum card_state)state;
@@ -176,7 +245,8 @@ static int book(struct sampled *s, const struct hour *h, const struct counts *c,
 		if (t.ms > 0)
 			rc = sampled_book(s, &t, e);
 	}
-	s->cards[t.card].changes += worst;
+	card->changes += worst;
+	add_means(card, h, p, (c->n - c->unknown) * unit_ms);
 	return rc;
 }
 
@@ -184,10 +254,7 @@ static int book(struct sampled *s, const struct hour *h, const struct counts *c,
 static void fold_energy(
 	const struct hour *h, struct sampled_card *card, const int64_t before[CARD_STATES])
 {
-	int64_t ms = 0, most_ms = 0, length_ms = h->to_ms - h->from_ms;
-	double grown_mj = card->counter_ms == h->from_ms && h->counter_mj >= card->counter_mj
-				  ? h->counter_mj - card->counter_mj
-				  : h->power_w * (double)length_ms;
+	int64_t ms = 0, most_ms = 0;
 	int most = 0;
 	for (int state = 0; state < CARD_STATES; state++) {
 		int64_t own_ms = card->ms[state] - before[state];
@@ -195,9 +262,12 @@ static void fold_energy(
 		most = own_ms > most_ms ? state : most;
 		most_ms = clock_later(most_ms, own_ms);
 	}
-	if (isnan(grown_mj) || ms == 0)
+	double mj = card->counter_ms == h->from_ms && h->counter_mj >= card->counter_mj
+			    ? (h->counter_mj - card->counter_mj) * (double)ms /
+				      (double)(h->to_ms - h->from_ms)
+			    : h->power_mj;
+	if (isnan(mj) || ms == 0)
 		return;
-	double mj = grown_mj * (double)ms / (double)length_ms;
 	card->hours_mj += mj;
 	for (int state = 0; state < CARD_STATES; state++)
 		card->energy_known_ms[state] += card->ms[state] - before[state];
@@ -243,33 +313,32 @@ static int fold_states(struct sampled *s, struct hour *h, struct err *e)
 	struct sampled_stretch t = {
 		.card = h->card, .from_ms = h->from_ms, .to_ms = h->to_ms
 	};
-	double due = (double)(h->to_ms - h->from_ms) / (double)s->step_ms;
-	bool divided = h->to_ms >= card->divided_from_ms && h->to_ms <= card->divided_to_ms;
-	if (divided)
+	double due = (double)(h->to_ms - h->from_ms) / (double)sampled_step(card->interval_ms);
+	const struct part *whole = NULL;
+	uint32_t holders[PARTS_MAX];
+	if (h->to_ms >= card->divided_from_ms && h->to_ms <= card->divided_to_ms)
 		return 0;
-	for (size_t i = 0; i < h->n; i++)
-		h->samples += h->counts[i].n;
-	int64_t ms =
-		llround(fmin(h->samples * (double)s->step_ms, (double)(h->to_ms - h->from_ms)));
+	for (size_t i = 0; i < h->n; i++) {
+		h->samples += h->parts[i].counts.n;
+		if (h->parts[i].holder != SAMPLED_NOBODY && h->parts[i].counts.n > 0)
+			holders[t.n_holders++] = h->parts[i].holder;
+		else if (h->parts[i].counts.n > 0.9 * due)
+			whole = &h->parts[i];
+	}
+	int64_t ms = llround(fmin(h->samples / due, 1) * (double)(h->to_ms - h->from_ms));
 	if (card->first_ms < 0)
 		card->first_ms = h->to_ms - ms;
 	card->last_ms = h->from_ms + ms;
-	card->interval_ms = s->step_ms;
-	for (size_t i = 0; i < h->n; i++)
-		if (h->holders[i] == SAMPLED_NOBODY && h->n > 1 && h->samples > 1.1 * due &&
-			h->counts[i].n > 0.9 * due) {
-			struct counts whole = h->counts[i];
-			h->holders[i] = h->holders[h->n - 1];
-			h->samples = whole.n;
-			t.holders = h->holders;
-			t.n_holders = h->n - 1;
-			return book(s, h, &whole, t, e);
-		}
+	if (whole && t.n_holders && h->samples > 1.1 * due) {
+		h->samples = whole->counts.n;
+		t.holders = holders;
+		return book(s, h, whole, t, e);
+	}
 	int rc = 0;
 	for (size_t i = 0; i < h->n && rc == 0; i++) {
-		t.holders = &h->holders[i];
-		t.n_holders = h->holders[i] != SAMPLED_NOBODY;
-		rc = book(s, h, &h->counts[i], t, e);
+		t.holders = &h->parts[i].holder;
+		t.n_holders = h->parts[i].holder != SAMPLED_NOBODY;
+		rc = book(s, h, &h->parts[i], t, e);
 	}
 	return rc;
 }
@@ -281,6 +350,7 @@ static int fold_hour(struct sampled *s, struct hour *h, struct err *e)
 		return 0;
 	struct sampled_card *card = &s->cards[h->card];
 	memcpy(before, card->ms, sizeof(before));
+	card->interval_ms = sampled_interval(s, card->host);
 	int rc = h->n ? fold_states(s, h, e) : 0;
 	fold_energy(h, card, before);
 	if (!isnan(h->counter_mj)) {
@@ -302,15 +372,55 @@ static int64_t length_at(const struct sampled *s, int64_t to_ms)
 static int set_window(struct sampled *s, struct err *e)
 {
 	int64_t first_ms = INT64_MAX, most_ms = 0;
-	for (size_t i = 0; i < s->n_raws; i++)
-		if (!s->series[s->raws[i].series].metric)
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < s->n_raws; i++) {
+			const struct sampled_series *series = &s->series[s->raws[i].series];
+			const struct sampled_card *card = &s->cards[series->card];
+			bool odd = is_odd(series->metric);
+			double n = counts_of(s->raws[i].value, odd).n;
+			if (series->metric && !odd)
+				continue;
 			first_ms = clock_earlier(first_ms, s->raws[i].t_ms);
-	for (size_t i = 0; i < s->n_raws; i++)
-		if (s->raws[i].t_ms == first_ms && !s->series[s->raws[i].series].metric)
-			most_ms = clock_later(
-				most_ms, llround(counts_of(s->raws[i].value).n) * s->step_ms);
+			if (pass && s->raws[i].t_ms == first_ms)
+				most_ms = clock_later(most_ms,
+					llround(n) *
+						sampled_step(sampled_interval(s, card->host)));
+		}
 	return fleet_fill_window(
 		s->fill, first_ms - clock_earlier(most_ms, length_at(s, first_ms)), e);
+}
+
+/* The part of a holder in an hour, added if it is new; NULL: there are too many. */
+static struct part *find_part(struct hour *h, uint32_t holder)
+{
+	size_t i = 0;
+	while (i < h->n && h->parts[i].holder != holder)
+		i++;
+	if (i == PARTS_MAX)
+		return NULL;
+	if (i == h->n) {
+		h->parts[h->n++] = (struct part){ .holder = holder };
+		for (int role = 0; role < EXPORTER_ROLES; role++)
+			h->parts[i].values[role] = NAN;
+	}
+	return &h->parts[i];
+}
+
+static void take_raw(struct hour *h, const struct sampled_series *series, double value)
+{
+	const struct exporter_metric *metric = series->metric;
+	struct part *p = find_part(h, series->holder);
+	if (metric && metric->role == EXPORTER_ENERGY) {
+		h->counter_mj = fmax(h->counter_mj, value);
+	} else if (p && metric && !is_odd(metric)) {
+		p->values[metric->role] = value;
+	} else if (p) {
+		struct counts c = counts_of(value, is_odd(metric));
+		p->counts.n += c.n;
+		p->counts.active += c.active;
+		p->counts.idle += c.idle;
+		p->counts.unknown += c.unknown;
+	}
 }
 
 /* Adds all that was kept, and forgets it. */
@@ -335,18 +445,11 @@ static int fold(struct sampled *s, bool *begun, struct err *e)
 			h.from_ms = raw->t_ms - length_at(s, raw->t_ms);
 			h.n = 0;
 			h.samples = 0;
-			h.counter_mj = h.power_w = NAN;
+			h.counter_mj = h.power_mj = NAN;
 		} else if (raw->series == raw[-1].series) {
 			continue; /* a repeated answer */
 		}
-		if (series->metric && series->metric->role == EXPORTER_ENERGY)
-			h.counter_mj = fmax(h.counter_mj, raw->value);
-		else if (series->metric)
-			h.power_w = fmax(h.power_w, raw->value);
-		if (series->metric || h.n == PARTS_MAX)
-			continue;
-		h.holders[h.n] = series->holder;
-		h.counts[h.n++] = counts_of(raw->value);
+		take_raw(&h, series, raw->value);
 	}
 	s->n_raws = 0;
 	return rc ? rc : fold_hour(s, &h, e);
@@ -354,32 +457,32 @@ static int fold(struct sampled *s, bool *begun, struct err *e)
 
 /* What is asked. */
 struct asking {
-	struct groups groups;
-	struct asked counts, energy; /* energy: without a metric there is none */
+	struct group *groups;
+	size_t n;
+	struct group values[VALUES]; /* without a metric: there are none */
 };
 
-/* How many values the engine keeps for each card and hour: use and memory. */
-static double values_per_hour(const struct sampled *s)
+/* How many values the engine keeps for each card of a group and hour: use and memory. */
+static double values_per_hour(const struct group *g)
 {
-	return 2 * HOUR_MS / (double)s->step_ms;
+	return 2 * HOUR_MS / (double)g->step_ms;
 }
 
 /* How many hours a query may have. */
-static int64_t hours_at_once(const struct sampled *s, const struct groups *g)
+static int64_t hours_at_once(const struct asking *a)
 {
 	double most = 1;
-	for (size_t i = 0; i < g->n; i++)
-		most = fmax(most, g->items[i].n_cards);
-	int64_t hours = (int64_t)(MOST_VALUES / (most * values_per_hour(s)));
-	return clock_earlier(HOURS_MAX, clock_later(hours, 1));
+	for (size_t i = 0; i < a->n; i++)
+		most = fmax(most, a->groups[i].n_cards * values_per_hour(&a->groups[i]));
+	return clock_earlier(HOURS_MAX, clock_later((int64_t)(MOST_VALUES / most), 1));
 }
 
 /* Reads the hours from `*at_ms` on, as many as may be kept, and moves it on. */
 static int read_some(struct sampled *s, struct asking *a, int64_t *at_ms, struct err *e)
 {
 	struct batch b = { .fleet = s->f };
-	int64_t each = hours_at_once(s, &a->groups), until_ms = s->a->until_ms;
-	int64_t stop_ms = *at_ms + (int64_t)(MOST_KEPT / (2 * s->n_at_once + 1)) * HOUR_MS;
+	int64_t each = hours_at_once(a), until_ms = s->a->until_ms;
+	int64_t stop_ms = *at_ms + (int64_t)(MOST_KEPT / (VALUES * s->n_at_once + 1)) * HOUR_MS;
 	do {
 		int64_t full_ms = (*at_ms / HOUR_MS + 1) * HOUR_MS;
 		struct span span = { full_ms, full_ms, HOUR_MS };
@@ -391,47 +494,50 @@ static int read_some(struct sampled *s, struct asking *a, int64_t *at_ms, struct
 			int64_t most_ms = until_ms / HOUR_MS * HOUR_MS;
 			span.last_ms = clock_earlier(full_ms + (each - 1) * HOUR_MS, most_ms);
 		}
-		for (size_t i = 0; i < a->groups.n; i++) {
+		for (size_t i = 0; i < a->n; i++) {
 			struct str query = { 0 };
-			write_query(s, &query, &a->groups.items[i], span.length_ms);
-			ask_span(&b, &query, span, &a->counts);
+			write_query(s, &query, &a->groups[i], span.length_ms);
+			ask_span(&b, &query, span, &a->groups[i]);
 			str_finish(&query);
 		}
-		if (a->energy.metric && span.length_ms == HOUR_MS)
-			ask_energy(&b, span, &a->energy);
+		for (size_t i = 0; i < VALUES; i++)
+			if (a->values[i].metric)
+				ask_values(&b, span, &a->values[i]);
 		*at_ms = span.last_ms;
 	} while (*at_ms < until_ms && *at_ms + each * HOUR_MS <= stop_ms);
 	return fleet_run(&b, e);
 }
 
-/* Finds out whether there is a counter of energy, or else a power. */
-static int find_energy(struct asking *a, struct probe *p, struct err *e)
+/* Finds out which values there are; power only without a counter of energy. */
+static int find_values(struct sampled *s, struct asking *a, struct probe *p, struct err *e)
 {
-	static const enum exporter_role roles[] = { EXPORTER_ENERGY, EXPORTER_POWER };
 	int rc = 0;
-	a->energy = (struct asked){ .s = a->counts.s };
-	for (size_t i = 0; i < 2 && rc == 0 && !a->energy.metric; i++)
-		rc = probe_count(p, a->counts.s->x, roles[i], &a->energy.metric, e);
+	for (size_t i = 0; i < VALUES && rc == 0; i++) {
+		a->values[i] = (struct group){ .s = s, .step_ms = s->longest_ms };
+		if (value_roles[i] != EXPORTER_POWER || !a->values[i - 1].metric)
+			rc = probe_count(p, s->x, value_roles[i], &a->values[i].metric, e);
+	}
 	return rc;
 }
 
-static int add_group(struct sampled *s, struct groups *g, struct group new, struct err *e)
+static int add_group(struct asking *a, struct group new, struct err *e)
 {
-	new.matchers = arena_text(&s->texts, new.matchers);
-	if (!new.matchers || !array_one_more(&g->items, g->n))
+	new.matchers = arena_text(&new.s->texts, new.matchers);
+	if (!new.matchers || !array_one_more(&a->groups, a->n))
 		return err_memory(e);
-	g->items[g->n++] = new;
+	a->groups[a->n++] = new;
 	return 0;
 }
 
 /* Adds a group of the cards that were collected. */
-static int close_group(struct sampled *s, struct groups *g, struct str *matchers,
-	struct group group, struct err *e)
+static int close_group(
+	struct asking *a, struct str *matchers, struct group *group, struct err *e)
 {
 	str_add(matchers, "\"");
-	group.matchers = str_text(matchers);
-	int rc = matchers->failed ? err_memory(e) : add_group(s, g, group, e);
+	group->matchers = str_text(matchers);
+	int rc = matchers->failed ? err_memory(e) : add_group(a, *group, e);
 	str_clear(matchers);
+	group->n_cards = 0;
 	return rc;
 }
 
@@ -468,21 +574,19 @@ static int count_endings(struct sampled *s, struct endings *to, struct err *e)
 
 /* Makes groups of all cards, by the last character of their UUIDs. To read fewer cards for more
  * hours at once costs an engine much less than to read more cards for fewer hours. */
-static int split(struct sampled *s, struct groups *g, double floor_bytes, struct err *e)
+static int split(struct sampled *s, struct asking *a, struct group group, struct err *e)
 {
 	const char *label = s->x->labels[EXPORTER_CARD][0];
-	double most = MOST_VALUES / (HOURS_MAX * values_per_hour(s));
+	double most = MOST_VALUES / (HOURS_MAX * values_per_hour(&group));
 	struct endings endings = { { 0 } };
 	struct str taken = { 0 }, matchers = { 0 }, rest = { 0 };
-	struct group group = { .floor_bytes = floor_bytes };
 	int rc = s->n_at_once > most ? count_endings(s, &endings, e) : 0;
 	for (int c = 1; c < 128 && rc == 0; c++) {
 		if (endings.counts[c] <= 0)
 			continue;
 		if (matchers.len && group.n_cards + endings.counts[c] > most) {
 			str_add(&matchers, "]");
-			rc = close_group(s, g, &matchers, group, e);
-			group.n_cards = 0;
+			rc = close_group(a, &matchers, &group, e);
 		}
 		str_addf(&taken, "%c", c);
 		if (!matchers.len)
@@ -492,7 +596,7 @@ static int split(struct sampled *s, struct groups *g, double floor_bytes, struct
 	}
 	if (rc == 0 && matchers.len) {
 		str_add(&matchers, "]");
-		rc = close_group(s, g, &matchers, group, e);
+		rc = close_group(a, &matchers, &group, e);
 	}
 	/* The others, and those that were not there at that moment; or all. */
 	group.n_cards = taken.len ? endings.counts[0] : s->n_at_once;
@@ -500,54 +604,82 @@ static int split(struct sampled *s, struct groups *g, double floor_bytes, struct
 		str_addf(&rest, "%s!~\".*[%s]\"", label, str_text(&taken));
 	group.matchers = str_text(&rest);
 	if (rc == 0)
-		rc = rest.failed ? err_memory(e) : add_group(s, g, group, e);
+		rc = rest.failed ? err_memory(e) : add_group(a, group, e);
 	str_finish(&taken);
 	str_finish(&matchers);
 	str_finish(&rest);
 	return rc;
 }
 
-/* Makes one group of all cards, or where the driver's own memory differs, groups of cards by
- * name. */
-static int make_groups(struct sampled *s, struct groups *g, struct err *e)
+/* Whether a card must be asked for by name: it is odd, or not in the main group. */
+static bool needs_name(struct sampled *s, const struct sampled_card *card, bool odd)
 {
+	const struct group main = { .floor_bytes = s->main_floor_bytes, .step_ms = s->step_ms };
+	const struct group own = group_of(s, card);
+	return card->label && *card->label && (odd ? card->odd : !is_same(&own, &main));
+}
+
+/* Makes groups of such cards. */
+static int list_cards(struct sampled *s, struct asking *a, bool odd, struct err *e)
+{
+	enum { MOST_TEXT = 2200 }; /* six times in a query */
 	struct str matchers = { 0 };
-	bool differ = false;
-	double least = s->n_cards && s->x->has_reserved ? s->cards[0].floor_bytes : 0;
-	int rc = 0;
-	for (size_t i = 0; i < s->n_cards; i++)
-		differ |= s->x->has_reserved && fabs(s->cards[i].floor_bytes - least) > 1e6;
-	if (!differ)
-		return split(s, g, least, e);
-	for (uint32_t m = 0; m <= s->models.n && rc == 0; m++) {
-		uint32_t model = m < s->models.n ? m : IDMAP_NONE;
-		struct group group = { 0 };
-		for (size_t i = 0; i < s->n_cards && rc == 0; i++) {
-			const struct sampled_card *card = &s->cards[i];
-			if (card->model != model || !card->label || !*card->label)
+	bool *done = calloc(s->n_cards + 1, sizeof(*done));
+	int rc = done ? 0 : err_memory(e);
+	for (size_t i = 0; i < s->n_cards && rc == 0; i++) {
+		struct group group = group_of(s, &s->cards[i]);
+		if (done[i] || !needs_name(s, &s->cards[i], odd))
+			continue;
+		if (odd)
+			group.metric = odd_metric(s->x);
+		for (size_t k = i; k < s->n_cards && rc == 0; k++) {
+			const struct sampled_card *card = &s->cards[k];
+			const struct group own = group_of(s, card);
+			if (done[k] || !is_same(&group, &own) || !needs_name(s, card, odd))
 				continue;
-			group.floor_bytes = card->floor_bytes;
+			done[k] = true;
 			group.n_cards++;
-			if (fleet_match_more(
-				    &matchers, s->x->labels[EXPORTER_CARD][0], card->label))
-				continue;
-			rc = close_group(s, g, &matchers, group, e);
-			group.n_cards = 0;
+			fleet_match_more(
+				&matchers, s->x->labels[EXPORTER_CARD][0], card->label);
+			if (matchers.len > MOST_TEXT)
+				rc = close_group(a, &matchers, &group, e);
 		}
 		if (matchers.len && rc == 0)
-			rc = close_group(s, g, &matchers, group, e);
+			rc = close_group(a, &matchers, &group, e);
 	}
+	free(done);
 	str_finish(&matchers);
 	return rc;
 }
 
+/* The main group has the floor that most cards have. */
+static void set_main_floor(struct sampled *s)
+{
+	size_t votes = 0;
+	s->main_floor_bytes = 0;
+	for (size_t i = 0; i < s->n_cards && s->x->has_reserved; i++) {
+		double floor_bytes = s->cards[i].floor_bytes;
+		if (isnan(floor_bytes))
+			continue;
+		if (votes == 0)
+			s->main_floor_bytes = floor_bytes;
+		votes += fabs(s->main_floor_bytes - floor_bytes) <= 1e6 ? 1 : (size_t)-1;
+	}
+}
+
 int sampled_hours(struct sampled *s, struct probe *p, struct err *e)
 {
-	struct asking a = { .counts = { s, NULL } };
+	struct asking a = { 0 };
 	bool begun = false;
-	int rc = make_groups(s, &a.groups, e);
+	set_main_floor(s);
+	int rc = split(s, &a,
+		(struct group){
+			.s = s, .floor_bytes = s->main_floor_bytes, .step_ms = s->step_ms },
+		e);
+	for (int odd = 0; odd < 2 && rc == 0; odd++)
+		rc = list_cards(s, &a, odd, e);
 	if (rc == 0)
-		rc = find_energy(&a, p, e);
+		rc = find_values(s, &a, p, e);
 	s->asked_ms = s->a->since_ms;
 	for (int64_t at_ms = s->a->since_ms; at_ms < s->a->until_ms && rc == 0;) {
 		rc = read_some(s, &a, &at_ms, e);
@@ -556,6 +688,6 @@ int sampled_hours(struct sampled *s, struct probe *p, struct err *e)
 	}
 	for (size_t i = 0; i < s->n_cards; i++)
 		divide_energy(&s->cards[i]);
-	free(a.groups.items);
+	free(a.groups);
 	return rc;
 }

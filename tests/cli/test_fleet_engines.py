@@ -11,7 +11,7 @@ import pytest
 import engines
 import fleet_truth
 from conftest import BUILD, ROOT, gua
-from sampled_truth import Grid, MIB, STATES, Samples
+from sampled_truth import Card, Grid, MIB, STATES, Samples, dcgm as card_series, judged_seconds, true_seconds
 
 pytestmark = [
     pytest.mark.other_programs,
@@ -94,8 +94,8 @@ def test_the_engine_judges_long_windows(urls, cards, engine, metrics):
     since, until = T + 5000, END - 7300
     found = document(urls[engine], "--metrics", metrics, "--by", "pod", "--timeout", "3s", since=since, until=until)
     exact = document(urls[engine], "--metrics", metrics, "--by", "pod", since=since, until=until)
-    # Only samples that were sent have a mean: one report is of each kind.
-    assert all(gpu["mean_util_pct"] is None for gpu in found["gpus"]) and all(gpu["mean_util_pct"] is not None for gpu in exact["gpus"])
+    means = {gpu["uuid"]: gpu["mean_util_pct"] for gpu in exact["gpus"]}
+    assert all(gpu["mean_util_pct"] == pytest.approx(means[gpu["uuid"]], abs=1) for gpu in found["gpus"])
     leased, whole = collections.Counter(), collections.Counter()
     for card in cards:
         expected = card.judged(TIMES, STEP, since, until)
@@ -234,6 +234,131 @@ def test_many_cards_are_asked_about_in_groups(tmp_path):
             samples.add(t, [("DCGM_FI_DEV_GPU_UTIL", labels, use), ("DCGM_FI_DEV_FB_USED", labels, mem)])
     with engines.victoria(tmp_path, samples.import_text()) as url:
         found = document(url, "--timeout", "9s", since=since, until=until)
-    assert len(found["gpus"]) == 60 and all(gpu["mean_util_pct"] is None for gpu in found["gpus"])
+    assert len(found["gpus"]) == 60 and {round(gpu["mean_util_pct"]) for gpu in found["gpus"]} == {0, 90}
     for state in ("active", "idle_held", "truly_idle"):
         assert found["gpu_seconds"][state] == pytest.approx(20 * 3600, rel=0.001)
+
+
+def long_and_exact(url, *args, since, until):
+    """The same window judged by the engine, and sample by sample; cards by UUID."""
+    found = [document(url, "--timeout", timeout, *args, since=since, until=until) for timeout in ("1s", "60s")]
+    for report in found:
+        report["by_uuid"] = {gpu["uuid"]: gpu for gpu in report["gpus"]}
+    return found
+
+
+@pytest.mark.same_path
+@pytest.mark.parametrize("engine", ["victoria", "prometheus"])
+def test_hosts_that_are_scraped_at_different_intervals(tmp_path, engine):
+    """Each has its own step: nothing that a slow scrape saw is unobserved, a hole that is long for a fast one is not filled, and the
+    stated ± is that of the host's own interval. Pods that follow each other quickly do not make the interval look longer."""
+    rng, since, until = random.Random(5), T + 3600, T + 3600 + 8 * 3600
+    intervals = {"fast": 15, "usual": 30, "slow": 60, "rare": 300}
+    cards, samples = [], Samples()
+    for host, interval in intervals.items():
+        for index in range(3):
+            spans, t = [], T
+            while t < until + 3600:
+                t += rng.uniform(900, 2500)
+                use, mem = rng.choice([(0, 900), (60, 900), (0, 0)])
+                spans.append((t, use, mem, f"lab/{host}-{len(spans)}" if mem else None))
+            card = Card(host, index, spans)
+            holes = [(x, x + 80) for x in range(since + 500, until, 3000)] if host == "fast" else []
+            card.scrapes = [t for t in range(T + 3 + index, until + 900, interval) if not any(a < t <= b for a, b in holes)]
+            for t in card.scrapes:
+                samples.add(t, [(name, labels | {"instance": f"{host}:9400"}, value) for name, labels, value in card_series(card, t)])
+            cards.append(card)
+    start = engines.victoria(tmp_path, samples.import_text()) if engine == "victoria" else engines.prometheus(tmp_path, samples.openmetrics())
+    with start as url:
+        found, exact = long_and_exact(url, since=since, until=until)
+    for card in cards:
+        expected, interval = judged_seconds(card, intervals[card.host], since, until), intervals[card.host]
+        for report, slack in ((exact, 0.01), (found, 2.1 * interval * len(card.spans))):
+            own = report["by_uuid"][card.uuid.lower().replace("gpu-", "GPU-")]
+            for state in STATES:
+                seconds = sum(n for (name, _), n in expected.items() if name == state)
+                assert (own["gpu_seconds"][state] or 0) == pytest.approx(seconds, abs=slack), (report is exact, card.uuid, state)
+            observed = sum(own["gpu_seconds"][state] or 0 for state in STATES)
+            slack = 0.01 if report is exact else 10 * 2 * interval if card.host == "fast" else 1.1 * interval
+            assert observed == pytest.approx(sum(expected.values()), abs=slack), (report is exact, card.uuid)
+            least = 2.99 * max(interval, 30) / observed
+            assert own["idle_held_uncertainty"] >= least, (report is exact, card.uuid)
+
+
+@pytest.mark.same_path
+@pytest.mark.parametrize("engine", ["victoria", "prometheus"])
+def test_cards_of_which_something_is_missing(tmp_path, engine):
+    """Memory without use is use unknown if it is held; use without memory is active, or not observed. In long windows, too, also where
+    that is so for a part of the window only."""
+    since, until = T, T + 4 * 3600
+    rows = {  # use and memory, and those of the second half
+        "both": (90, 900), "held": (None, 900), "free": (None, 0), "busy": (90, None), "idle": (5, None),
+        "lost": (90, 900, None, 900), "came": (None, 900, 0, 900)}
+    samples = Samples()
+    for t in range(since - 300, until + 300, 5):
+        for index, (name, values) in enumerate(rows.items()):
+            use, mem = values[-2:] if t > since + 2 * 3600 else values[:2]
+            labels = {"instance": f"n{index}:9400", "Hostname": f"n{index}", "UUID": f"GPU-{name}", "gpu": "0"}
+            samples.add(t, [("DCGM_FI_DEV_GPU_UTIL", labels, use)] * (use is not None) + [("DCGM_FI_DEV_FB_USED", labels, mem)] * (mem is not None))
+    start = engines.victoria(tmp_path, samples.import_text()) if engine == "victoria" else engines.prometheus(tmp_path, samples.openmetrics())
+    with start as url:
+        reports = long_and_exact(url, since=since, until=until)
+    whole = until - since
+    expected = {"both": {"active": whole}, "held": {"use_unknown": whole}, "free": {"truly_idle": whole}, "busy": {"active": whole},
+                "lost": {"active": whole / 2, "use_unknown": whole / 2}, "came": {"use_unknown": whole / 2, "idle_held": whole / 2}}
+    for report in reports:
+        assert set(report["by_uuid"]) == {f"GPU-{name}" for name in expected}  # of "idle" nothing is known
+        for name, states in expected.items():
+            own = report["by_uuid"][f"GPU-{name}"]["gpu_seconds"]
+            for state in STATES:
+                assert (own[state] or 0) == pytest.approx(states.get(state, 0), abs=60), (report is reports[1], name, state)
+
+
+def test_means_of_long_windows(tmp_path):
+    """Mean utilisation and SM activity, also of pods that follow each other or share a card; GR_ENGINE_ACTIVE goes before GPU_UTIL."""
+    since, until = T, T + 4 * 3600
+    samples = Samples()
+    for t in range(since - 300, until + 300, 5):
+        first = t <= since + 3600 + 1200  # not a full hour
+        for index in range(3):
+            labels = {"instance": "n:9400", "Hostname": "n", "UUID": f"GPU-{index}", "gpu": str(index)}
+            pods = [{}, {"pod": "a" if first else "b", "namespace": "x"}, {"pod": "a", "namespace": "x"}][index]
+            for more in [pods] + [{"pod": "b", "namespace": "x"}] * (index == 2):
+                samples.add(t, [("DCGM_FI_DEV_GPU_UTIL", labels | more, 80 if first else 20), ("DCGM_FI_DEV_FB_USED", labels | more, 900),
+                                ("DCGM_FI_PROF_SM_ACTIVE", labels | more, 0.4 if first else 0.1), ("DCGM_FI_DEV_POWER_USAGE", labels | more, 300 if first else 100)])
+                if index == 0:
+                    samples.add(t, [("DCGM_FI_PROF_GR_ENGINE_ACTIVE", labels, 0.6 if first else 0.0)])
+    with engines.victoria(tmp_path, samples.import_text()) as url:
+        for report in long_and_exact(url, since=since, until=until):
+            for index, (high, low) in enumerate([(60, 0), (80, 20), (80, 20)]):
+                own = report["by_uuid"][f"GPU-{index}"]
+                assert own["mean_util_pct"] == pytest.approx((high * 4800 + low * 9600) / 14400, abs=0.5), index
+                assert own["sm_active_pct"] == pytest.approx((40 * 4800 + 10 * 9600) / 14400, abs=0.3), index
+                assert sum(filter(None, own["energy_kwh"].values())) == pytest.approx((300 * 4800 + 100 * 9600) / 3.6e6, rel=0.01), index
+
+
+@pytest.mark.large
+def test_the_stated_uncertainty_of_long_windows_covers_random_bursts(tmp_path):
+    """As that of short ones: 95 of 100 cards are within the ± of their row, for the truth that no sample shows."""
+    rng, since, until, cards, samples = random.Random(92), T + 60, T + 60 + 6 * 3600, [], Samples()
+    for index in range(100):
+        busy, rest = 10 ** rng.uniform(0.3, 3), 10 ** rng.uniform(0.5, 3.5)
+        spans, t = [], T - 600
+        while t < until + 1000:
+            t += rng.expovariate(1 / rest)
+            spans.append((t, 0, 900, None))
+            t += rng.expovariate(1 / busy)
+            spans.append((t, 90, 900, None))
+        cards.append(Card("node", index, spans))
+        for t in range(T - 300, until + 300, 30):
+            samples.add(t, list(card_series(cards[-1], t))[:2])
+    with engines.victoria(tmp_path, samples.import_text()) as url:
+        found = {gpu["index"]: gpu for gpu in document(url, "--timeout", "5s", since=since, until=until)["gpus"]}
+    covered, widths = 0, []
+    for card in cards:
+        own = found[card.index]
+        observed = sum(own["gpu_seconds"][state] or 0 for state in STATES)
+        error = abs(own["gpu_seconds"]["idle_held"] - true_seconds(card, since, until)["idle_held"]) / observed
+        covered += error <= own["idle_held_uncertainty"]
+        widths.append(own["idle_held_uncertainty"])
+    assert covered >= 95 and sorted(widths)[50] < 0.05

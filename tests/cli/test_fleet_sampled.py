@@ -184,7 +184,8 @@ def test_values_that_are_not_readings_are_left_out():
     for t in range(T, E + 600, 30):
         samples.add(t, [("DCGM_FI_DEV_GPU_UTIL", labels, 9223372036854775794 if t < T + 9000 else 0), ("DCGM_FI_DEV_FB_USED", labels, 900)])
     found = document(samples)
-    assert found["gpu_seconds"]["idle_held"] == E - T - 9000 and found["hosts"][0]["host"] == "n1\\x1B[31m"
+    assert found["gpu_seconds"]["idle_held"] == E - T - 9000 + 30 and found["gpu_seconds"]["use_unknown"] == 9000 - 30 - (S - T)
+    assert found["hosts"][0]["host"] == "n1\\x1B[31m"
 
 
 def test_nothing_is_said_plainly():
@@ -223,6 +224,8 @@ def test_status_of_hosts_that_another_exporter_watches(tmp_path):
 def test_endless_series_with_long_labels_are_refused():
     """An engine that never ends is refused by a sentence, before it fills memory; and a slow one by its time."""
     def answer(handler, path, form):
+        if "count_over_time" in form:
+            return send(handler, {"status": "success", "data": {"resultType": "vector", "result": [{"metric": {"instance": "n1:9400"}, "value": [E, "40"]}]}})
         if "count" in form:
             return send(handler, {"status": "success", "data": {"resultType": "vector", "result": [{"metric": {}, "value": [E, "100"]}]}})
         if "DCGM_FI_DEV_FB_USED" not in form:
