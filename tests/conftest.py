@@ -29,7 +29,6 @@ MARKS = {
     "both_builds": "asks more of the release build, such as how much memory it takes: runs in both builds",
     "large": "a large case of what smaller tests run, too: sanitizers leave it out",
     "other_programs": "spends most of its time in other programs than gua's: runs under sanitizers, all of its cases",
-    "together": "shares something costly with the other tests of its group: one worker runs them",
     "same_path": "all cases take the same way through the code: sanitizers see the first of them",
 }
 

@@ -17,7 +17,6 @@ pytestmark = [
     pytest.mark.other_programs,
     pytest.mark.skipif(not (BUILD / "gua-fleet").exists(), reason="built without libcurl"),
     pytest.mark.skipif(bool(engines.missing()), reason=f"not installed: {' '.join(engines.missing())}"),
-    pytest.mark.together("fleet"),
 ]
 
 SCHEMA = json.loads((ROOT / "man/report.schema.json").read_text())

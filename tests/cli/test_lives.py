@@ -7,8 +7,7 @@ from lives import DRIVERS, GIB, make_lives, scenario
 from recording import Play, recorders
 from truth import Scenario
 
-# One worker plays them all.
-pytestmark = [pytest.mark.waits, pytest.mark.together("lives")]
+pytestmark = pytest.mark.waits
 
 SECONDS = 60
 SEED, LIVES = 3, 24

@@ -216,7 +216,6 @@ def test_wrong_use(play):
 
 
 @pytest.mark.waits
-@pytest.mark.together("ssh")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_nothing_is_left_when_it_is_ended(play, number):
     (play / "list").write_text("hang\n")

@@ -1,4 +1,5 @@
 """tools/test and the marks that it uses: what runs where, and that no process stays behind."""
+import ast
 import os
 import pathlib
 import re
@@ -99,7 +100,8 @@ def test_random_tests_play_all_of_their_cases_when_asked():
 def pytest_of(folder, text, *words):
     """Runs pytest, as tools/test does, on a file of tests with this text."""
     for name in ("conftest.py", "workers.py"):
-        (folder / name).symlink_to(ROOT / "tests" / name)
+        if not (folder / name).exists():
+            (folder / name).symlink_to(ROOT / "tests" / name)
     (folder / "test_x.py").write_text(text)
     return subprocess.run(["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "junit_family=xunit1", *words],
                           cwd=folder, capture_output=True, text=True, env={**os.environ, "PYTEST_ADDOPTS": ""}, timeout=120)
@@ -179,6 +181,45 @@ def test_marks_have_one_meaning():
     assert used - set(MARKS) <= {"parametrize", "skipif"}
 
 
+# How a test asks which build it sees; not as the index of what it uses there.
+WHICH_BUILD = re.compile(r"(?<!\[)'asan'|overhead_bytes\(\)|if sanitizers\(\)")
+
+
+def definitions(tree):
+    """Functions and variables of a file of tests: {name: node}."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            yield node.name, node
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            yield node.targets[0].id, node
+
+
+def judges_the_build(nodes, name):
+    """Whether a test, or what it uses of its file, asserts or skips something in one build only."""
+    todo, seen = [name], set()
+    while todo:
+        name = todo.pop()
+        seen.add(name)
+        if WHICH_BUILD.search(ast.unparse(nodes[name])):
+            return True
+        todo += {node.id if isinstance(node, ast.Name) else node.arg for node in ast.walk(nodes[name])
+                 if isinstance(node, (ast.Name, ast.arg))} & nodes.keys() - seen
+    return False
+
+
+def test_what_holds_in_one_build_runs_there():
+    """A test that looks which build it sees and has no mark runs in one of them: what it asserts in the other is lost."""
+    lost = []
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        nodes = dict(definitions(ast.parse(path.read_text())))
+        chosen = [ast.unparse(nodes["pytestmark"])] if "pytestmark" in nodes else []
+        for name, node in nodes.items():
+            marks = " ".join([*chosen, *map(ast.unparse, getattr(node, "decorator_list", []))])
+            if name.startswith("test_") and not re.search("any_build|both_builds", marks) and judges_the_build(nodes, name):
+                lost.append(f"{path.name}::{name}")
+    assert lost == []
+
+
 AGAIN = """
 import pathlib
 def try_alone(where, case):
@@ -208,9 +249,10 @@ def whole():
     pathlib.Path(f"ended.{os.getpid()}").touch()
 @pytest.mark.parametrize("x", ["a b", "-"])
 def test_fails(x, whole): print("said", x); assert x == "-"
-@pytest.mark.together("some")
+@pytest.fixture(scope="module")
+def costly(): pass
 @pytest.mark.parametrize("x", [1, 2, 3])
-def test_together(x, tmp_path, whole): pathlib.Path(f"together.{os.getpid()}").touch()
+def test_together(x, tmp_path, costly, whole): pathlib.Path(f"together.{os.getpid()}").touch()
 @pytest.mark.skipif(True, reason="not here")
 def test_skipped(): pass
 def test_ends_its_worker(whole): os._exit(0)
@@ -221,7 +263,7 @@ def test_after(whole): pass
 def test_workers(tmp_path):
     """Each test runs once; one that ends its worker has failed; failures have names that pytest takes."""
     log = tmp_path / "log.xml"
-    run = pytest_of(tmp_path, SHARED_OUT, "--workers", "3", "--one-by-one", f"--junitxml={log}")
+    run = pytest_of(tmp_path, SHARED_OUT, "--workers", "3", f"--junitxml={log}")
     assert run.returncode == 1 and "2 failed, 5 passed, 1 skipped" in run.stdout, run.stdout + run.stderr
     assert "said a b" in run.stdout and "said -" not in run.stdout and "its worker ended" in run.stdout
     assert len(list(tmp_path.glob("together.*"))) == 1
@@ -229,6 +271,27 @@ def test_workers(tmp_path):
     code = DRIVER.partition("suite.ENDING")[0].format(tool=str(ROOT / "tools" / "test")) + "print(*suite.failures_in(sys.argv[1]), sep='\\n')"
     run = subprocess.run(["/usr/bin/python3", "-c", code, log], capture_output=True, text=True, timeout=120)
     assert sorted(run.stdout.splitlines()) == ["test_x.py::test_ends_its_worker", "test_x.py::test_fails[a b]"]
+
+
+IN_ORDER = """
+import time, pytest
+def note(name): print(name, file=open("order", "a"))
+def test_first(): note("first")
+@pytest.mark.parametrize("x", [1, 2])
+def test_short(x): note("short")
+def test_long(): note("long"); time.sleep(0.3)
+def test_new(): note("new")
+"""
+
+
+def test_the_longest_come_first(tmp_path):
+    """So that the last test is a short one, and no worker waits for another at the end. A test that is not known yet may be long."""
+    order = tmp_path / "order"
+    assert pytest_of(tmp_path, IN_ORDER, "--workers", "1", "--times", "times", "-k", "not new").returncode == 0
+    assert order.read_text().split() == ["first", "short", "short", "long"]
+    order.unlink()
+    assert pytest_of(tmp_path, IN_ORDER, "--workers", "1", "--times", "times").returncode == 0
+    assert order.read_text().split()[:2] == ["new", "long"]
 
 
 WRONG = "int main(int argc, char **argv)\n{\n\t(void)argv;\n\treturn 0x7fffffff +\n\t\targc;\n}\n"

@@ -135,6 +135,7 @@ def test_wrong_arguments(python, tmp_path):
     assert (tmp_path / "program.csv").read_text() == "mine\n"
 
 
+@pytest.mark.both_builds
 @pytest.mark.parametrize("ram, gpu, time, ram_factor, gpu_factor, time_factor", [
     ("bytes", "megabytes", "seconds", 1, 1e-6, 1),
     ("kilobytes", "gigabytes", "minutes", 1e-3, 1e-9, 1 / 60),
