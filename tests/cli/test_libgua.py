@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from conftest import clean_environment
+from conftest import BUILD, clean_environment
 from fake import fake_driver
 
 pytestmark = pytest.mark.other_programs
