@@ -59,6 +59,7 @@ void fleet_close(struct fleet *f)
 	for (size_t i = 0; i < f->n_labels; i++)
 		free(f->labels[i]);
 	free(f->matchers);
+	free(f->narrow);
 	client_close(f->client);
 	*f = (struct fleet){ 0 };
 }
@@ -87,8 +88,8 @@ int fleet_probe(struct fleet *f, struct err *e)
 
 void fleet_select(const struct fleet *f, struct str *out, const char *family, const char *extra)
 {
-	str_addf(out, "%s{%s%s%s}", family, f->matchers, *f->matchers && *extra ? "," : "",
-		extra);
+	str_addf(out, "%s{%s%s%s%s}", family, f->narrow ? f->narrow : "", f->matchers,
+		*f->matchers && *extra ? "," : "", extra);
 }
 
 bool fleet_host(const struct fleet *f, const struct labels *l, char key[HOST_KEY_CAP])
@@ -144,6 +145,32 @@ static void add_literal(struct str *out, const char *text)
 			str_add(out, "\\");
 		str_add_bytes(out, at, 1);
 	}
+}
+
+int fleet_narrow(struct fleet *f, const char *const *labels, const struct text_list *hosts,
+	struct err *e)
+{
+	const char *const own[] = { f->n_labels == 1 ? f->labels[0] : NULL, NULL };
+	struct str names = { 0 }, all = { 0 };
+	bool plain = true;
+	char word[TEXT_LIST_WORD_CAP];
+	for (size_t i = 0; i < hosts->n; i++)
+		for (const char *at = hosts->items[i]; options_list_word(&at, word);) {
+			for (const char *c = word; *c; c++)
+				plain &= *c > ' ' && *c < 127 && *c != '\\'; /* not escaped */
+			str_add(&names, names.len ? "|" : "");
+			add_literal(&names, word);
+		}
+	for (const char *const *label = labels ? labels : own; *label && names.len && plain;
+		label++)
+		str_addf(&all, labels ? "%s=~\"%s|\"," : "%s=~\"(%s)(:[0-9]+)?\",", *label,
+			str_text(&names));
+	free(f->narrow);
+	f->narrow = strdup(all.len < MATCHER_MAX ? str_text(&all) : "");
+	bool failed = names.failed || all.failed || !f->narrow;
+	str_finish(&names);
+	str_finish(&all);
+	return failed ? err_memory(e) : 0;
 }
 
 bool fleet_match_more(struct str *out, const char *label, const char *value)

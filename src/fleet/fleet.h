@@ -27,6 +27,7 @@ struct fleet_options {
 struct fleet {
 	struct client *client;
 	char *matchers; /* without braces */
+	char *narrow;	/* matchers of the hosts that were asked for, each with a comma */
 	char *labels[FLEET_LABELS];
 	size_t n_labels;
 	char by[256];	  /* the labels with commas */
@@ -40,6 +41,11 @@ void fleet_close(struct fleet *f);
 /* Asks which engine it is, and its version. */
 int fleet_probe(struct fleet *f, struct err *e);
 
+/* Restricts all queries to these hosts, as far as labels can: series that have one of the
+ * labels, NULL after the last, have it with one of these names. Without labels: with those of
+ * the fleet, with or without a port. No hosts: to none. */
+int fleet_narrow(struct fleet *f, const char *const *labels, const struct text_list *hosts,
+	struct err *e);
 /* Appends "family{matchers,extra}". */
 void fleet_select(
 	const struct fleet *f, struct str *out, const char *family, const char *extra);

@@ -114,10 +114,18 @@ static int read_all(struct fleet_fill *fill, const struct choice *c, struct surv
 			fill->others_ms = fill->others_ms < 0 ? c->found[i].oldest_ms
 							      : clock_earlier(fill->others_ms,
 									c->found[i].oldest_ms);
-	int rc = c->counters ? survey_run(survey, fill, e) : 0;
+	const struct text_list *hosts = &fill->q->only.lists[ONLY_HOST];
+	n_known += hosts->n && c->n;
+	int rc = fleet_narrow(fill->f, NULL, hosts, e);
+	if (rc == 0 && c->counters)
+		rc = survey_run(survey, fill, e);
 	n_known += survey->cards.n;
 	for (size_t i = 0; i < c->n && rc == 0; i++) {
-		rc = sampled_ask_run(&sampled[i], fill, c->found[i].x, e);
+		const struct exporter *x = c->found[i].x;
+		bool named = *x->labels[EXPORTER_HOST] && strcmp(fill->f->by, "instance") == 0;
+		rc = fleet_narrow(fill->f, named ? x->labels[EXPORTER_HOST] : NULL, hosts, e);
+		if (rc == 0)
+			rc = sampled_ask_run(&sampled[i], fill, x, e);
 		n_known += sampled[i].n_cards;
 	}
 	if (rc == 0)

@@ -463,7 +463,8 @@ static void add_energy(
 		mj = (energy - b->energy_mj) * (double)ms / (double)(m->t_ms - b->t_ms);
 	else if (isnan(energy))
 		mj = m->values[EXPORTER_POWER] * (double)ms;
-	if (!isnan(mj)) {
+	/* Instances have copies of what their card takes. */
+	if (!isnan(mj) && card->parent == IDMAP_NONE) {
 		card->energy_mj[m->state] += llround(mj);
 		card->energy_known_ms[m->state] += ms;
 	}

@@ -266,7 +266,8 @@ static void fold_energy(
 			    ? (h->counter_mj - card->counter_mj) * (double)ms /
 				      (double)(h->to_ms - h->from_ms)
 			    : h->power_mj;
-	if (isnan(mj) || ms == 0)
+	/* Instances have copies of what their card takes. */
+	if (isnan(mj) || ms == 0 || card->parent != IDMAP_NONE)
 		return;
 	card->hours_mj += mj;
 	for (int state = 0; state < CARD_STATES; state++)

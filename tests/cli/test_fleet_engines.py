@@ -361,3 +361,24 @@ def test_the_stated_uncertainty_of_long_windows_covers_random_bursts(tmp_path):
         covered += error <= own["idle_held_uncertainty"]
         widths.append(own["idle_held_uncertainty"])
     assert covered >= 95 and sorted(widths)[50] < 0.05
+
+
+def test_hosts_and_instances_are_chosen_in_the_engine(tmp_path):
+    """--host takes names literally. Instances have copies of their card's power,
+    which counts for none of them."""
+    since, until = T, T + 3 * 3600
+    samples = Samples()
+    for t in range(since - 60, until + 60, 5):
+        for host in ("n1.lab", "n1-lab", "n2.lab", "n3.lab"):
+            for more in ({}, {"GPU_I_ID": "1"}, {"GPU_I_ID": "2"}) if host == "n2.lab" else ({},):
+                labels = {"instance": "10.0.0.9:9400", "Hostname": host, "UUID": f"GPU-{host}", "gpu": "0", **more}
+                samples.add(t, [("DCGM_FI_PROF_GR_ENGINE_ACTIVE", labels, 0), ("DCGM_FI_DEV_FB_USED", labels, 900), ("DCGM_FI_DEV_POWER_USAGE", labels, 100)])
+        labels = {"instance": "n4.lab:9835", "uuid": "n4"}
+        samples.add(t, [("nvidia_smi_utilization_gpu_ratio", labels, 0.9), ("nvidia_smi_memory_used_bytes", labels, 900 * MIB)])
+    with engines.victoria(tmp_path, samples.import_text()) as url:
+        for host, states in (("n1.lab", {"idle_held": 1}), ("n1.lab,n2.lab", {"idle_held": 3}), ("n4.lab", {"active": 1})):
+            for report in long_and_exact(url, "--host", host, since=since, until=until):
+                assert {state: n for state, n in report["gpu_seconds"].items() if n and state != "unobserved"} == {
+                    state: pytest.approx(n * (until - since), abs=20) for state, n in states.items()}, host
+                assert sum(sum(filter(None, gpu["energy_kwh"].values())) for gpu in report["gpus"]) == pytest.approx(
+                    0.3 * ("n1" in host), abs=0.01)

@@ -5,6 +5,7 @@ import os
 import random
 import subprocess
 import time
+import urllib.parse
 
 import jsonschema
 import pytest
@@ -186,6 +187,24 @@ def test_values_that_are_not_readings_are_left_out():
     found = document(samples)
     assert found["gpu_seconds"]["idle_held"] == E - T - 9000 + 30 and found["gpu_seconds"]["use_unknown"] == 9000 - 30 - (S - T)
     assert found["hosts"][0]["host"] == "n1\\x1B[31m"
+
+
+def test_samples_of_other_hosts_are_not_read():
+    samples, queries = scraped([constant(name, 0, 0, 900) for name in ("n1.lab", "n1-lab", "n2", 'n"|.*')]), []
+
+    def answer(handler, path, form):
+        queries.append(dict(urllib.parse.parse_qsl(form)).get("query", ""))
+        send(handler, samples.answer(form))
+
+    def ask(host):
+        with Engine(answer) as engine:
+            return gua("report", "--from", engine.url, "--since", f"@{S}", "--until", f"@{E}", "--now", f"@{E + 60}", "--utc", "--host", host, "--json")
+    run = ask('n1.lab,n"|.*')
+    assert {gpu["host"] for gpu in json.loads(run.stdout)["gpus"]} == {"n1.lab", 'n"|.*'}, run.stderr
+    read = [query for query in queries if "[" in query and not query.startswith("count(")]
+    assert len(read) > 5 and all(r'{Hostname=~"n1\\.lab|n\"\\|\\.\\*|",' in query for query in read), read[0]
+    run = ask("elsewhere")
+    assert run.returncode == 1 and "no GPU of this window matches --host" in run.stderr
 
 
 def test_nothing_is_said_plainly():
