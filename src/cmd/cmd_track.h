@@ -29,9 +29,12 @@ struct track_values {
 
 extern const struct option_row track_options[];
 
-/* Tracks with options that are already parsed: for gua track and for gpu-tracker's command
- * line. */
+/* Fills in --tconfig's values where the command line gave none, then the defaults, and checks
+ * all of them: units, interval, format, brand, files. */
+int track_options_check(struct track_values *v, struct err *e);
+void track_options_free(struct track_values *v);
 
-/* Checks the options, runs the command (`operands`, NULL-terminated, may be empty) and writes
- * the report; returns the exit status. Frees what `v` owns. */
+/* Tracks with options that are already parsed, for gua track and for gpu-tracker's command
+ * line: checks the options, runs the command (`operands`, NULL-terminated, may be empty) and
+ * writes the report; returns the exit status. Frees what `v` owns. */
 int cmd_track_with_options(const struct command *self, struct track_values *v, char **operands);

@@ -47,7 +47,7 @@ static double cpu_now(void)
 /* CPU time of the process that reads for the tracker. It is 0 again in a new process. */
 static double cpu_elsewhere(const struct tree *t)
 {
-	return t->files ? t->files->cpu_s(t->files->context) : 0;
+	return t->files ? t->files->cpu_s(t->files->reader) : 0;
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -120,7 +120,7 @@ static void read_status(struct tree *t, struct member *p)
 	p->shown.id.uid = s.uid;
 	p->own[COUNT_VOLUNTARY] = (double)(s.voluntary < 0 ? 0 : s.voluntary);
 	p->own[COUNT_INVOLUNTARY] = (double)(s.involuntary < 0 ? 0 : s.involuntary);
-	int rc = t->files ? t->files->io(t->files->context, &p->shown.id, &io)
+	int rc = t->files ? t->files->io(t->files->reader, &p->shown.id, &io)
 			  : proc_read_io(t->proc_fd, p->shown.id.pid, &io);
 	if (rc == 0) {
 		p->waited[COUNT_READ] = (double)io.read_bytes;
@@ -153,7 +153,7 @@ static bool read_rollup(struct memory *m, struct tree *t, struct member *p)
 	struct proc_rollup r = { 0 };
 	p->faults_at_roll = p->faults;
 	const struct track_files *files = t->files;
-	int rc = files ? files->rollup(files->context, &p->shown.id, &r)
+	int rc = files ? files->rollup(files->reader, &p->shown.id, &r)
 		       : proc_read_rollup(t->proc_fd, p->shown.id.pid, &r);
 	if (rc != 0 && errno == EBUSY) {
 		take_resident(m, p);
@@ -250,7 +250,7 @@ static size_t add_files(struct mapping *files, size_t n, const struct mappings *
 static int read_mappings(struct tree *t, const struct member *p, struct mappings *found)
 {
 	const struct track_files *files = t->files;
-	return files ? files->mappings(files->context, &p->shown.id, found)
+	return files ? files->mappings(files->reader, &p->shown.id, found)
 		     : mappings_read(t->proc_fd, p->shown.id.pid, found);
 }
 

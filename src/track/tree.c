@@ -153,7 +153,7 @@ static void describe(struct tree *t, struct member *m, const struct proc_stat *s
 	struct process_id *id = &m->shown.id;
 	char bytes[PROC_ARGUMENTS_CAP];
 	const struct track_files *files = t->files;
-	ssize_t n = files ? files->arguments(files->context, id, bytes, sizeof(bytes))
+	ssize_t n = files ? files->arguments(files->reader, id, bytes, sizeof(bytes))
 			  : proc_read_arguments(t->proc_fd, id->pid, bytes, sizeof(bytes));
 	command_text(id->command, sizeof(id->command), bytes, n < 0 ? 0 : (size_t)n, s);
 	note_elsewhere(t, m, s, (struct piece){ bytes, n < 0 ? 0 : (size_t)n });
@@ -189,7 +189,7 @@ static bool is_excluded(const struct tree *t, pid_t pid)
 	for (size_t i = 0; i < t->n_excluded; i++)
 		if (t->excluded[i] == pid)
 			return true;
-	return pid == t->owner || (t->files && t->files->owns(t->files->context, pid));
+	return pid == t->owner || (t->files && t->files->owns(t->files->reader, pid));
 }
 
 /* Adds a process to the members; false: out of memory. */

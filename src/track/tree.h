@@ -22,16 +22,19 @@
 
 /* The first four return -1 with errno: EBUSY when the process blocks or may block. They answer
  * for the life id->start_ticks only. */
+struct reader; /* of proc/reader.h */
 struct track_files {
-	ssize_t (*arguments)(void *context, const struct process_id *id, char *dst, size_t cap);
-	int (*rollup)(void *context, const struct process_id *id, struct proc_rollup *rollup);
-	int (*mappings)(void *context, const struct process_id *id, struct mappings *found);
-	int (*io)(void *context, const struct process_id *id, struct proc_io *io);
+	ssize_t (*arguments)(
+		struct reader *r, const struct process_id *id, char *dst, size_t cap);
+	int (*rollup)(
+		struct reader *r, const struct process_id *id, struct proc_rollup *rollup);
+	int (*mappings)(struct reader *r, const struct process_id *id, struct mappings *found);
+	int (*io)(struct reader *r, const struct process_id *id, struct proc_io *io);
 	/* CPU time that reading has taken in another process. */
-	double (*cpu_s)(void *context);
+	double (*cpu_s)(const struct reader *r);
 	/* Whether the process is one of those that read. */
-	bool (*owns)(void *context, pid_t pid);
-	void *context;
+	bool (*owns)(const struct reader *r, pid_t pid);
+	struct reader *reader;
 };
 
 /* One process of the tree, as the parts of a tracker know it. */

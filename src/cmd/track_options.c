@@ -1,0 +1,301 @@
+/* The options of gua track, and what --tconfig gives instead of them. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "cmd/cmd_track.h"
+#include "driver/source.h"
+#include "render/track.h"
+
+#define AT(field) .offset = offsetof(struct track_values, field)
+#define SIZES                                                                                  \
+	"auto, bytes, kilobytes, megabytes, gigabytes, terabytes, or kibibytes .. tebibytes"
+
+const struct option_row track_options[] = {
+	{ OPTION_TEXT, 'e', "execute", "COMMAND",
+		"the command as one string: it is split into words as in a shell, but no shell "
+		"runs it, so 'a | b' is no pipe",
+		AT(execute) },
+	{ OPTION_COUNT, 'p', "pid", "N", "follow a running process, until it ends or Ctrl-C",
+		AT(pid), .min = 1, .max = 4194304 },
+	{ OPTION_FLAG, 0, "until-exit",
+		.help = "with --pid: ignore Ctrl-C, track until the process ends",
+		AT(until_exit) },
+	{ OPTION_TEXT, 'o', "output", "FILE",
+		"write the report to FILE (default: standard error)", AT(output) },
+	{ OPTION_CHOICE, 'f', "format", "FORMAT", "text (default), json or csv",
+		.choices = "text|json|csv", AT(format) },
+	{ OPTION_FLAG, 'v', "verbose", .help = "text: all values, as gpu-tracker prints them",
+		AT(verbose) },
+	{ OPTION_TEXT, 0, "st", "TIME",
+		"time between samples: seconds, or 100ms; at least 10ms "
+		"(default 1s)",
+		AT(interval) },
+	{ OPTION_TEXT, 0, "ru", "UNIT", "unit of memory: " SIZES, AT(ram_unit),
+		.words = track_sizes },
+	{ OPTION_TEXT, 0, "gru", "UNIT", "unit of GPU memory; values as for --ru",
+		AT(gpu_ram_unit), .words = track_sizes },
+	{ OPTION_TEXT, 0, "tu", "UNIT", "unit of time: auto, seconds, minutes, hours, days",
+		AT(time_unit), .words = track_times },
+	{ OPTION_COUNT, 0, "nec", "N",
+		"number of cores that the command was expected to use (default: all that it "
+		"may use)",
+		AT(cores), .min = 1, .max = 1e6 },
+	{ OPTION_CHOICE, 0, "gpus", "WHICH",
+		"cards in the report: own (those that the command may use or used; default) "
+		"or all",
+		.choices = "own|all", AT(gpus) },
+	{ OPTION_TEXT, 0, "guuids", "A,B",
+		"cards that count in GPU utilisation (default: see --gpus)", AT(uuids) },
+	{ OPTION_TEXT, 0, "tconfig", "FILE",
+		"JSON file with gpu-tracker's settings; options override "
+		"it",
+		AT(config) },
+	{ OPTION_TEXT, 0, "tf", "FILE", "write every sample to FILE.csv or FILE.sqlite",
+		AT(tracking_file) },
+	{ OPTION_FLAG, 0, "overwrite", .help = "replace the --tf file if it exists",
+		AT(overwrite) },
+	{ OPTION_FLAG, 0, "processes", .help = "also print a table of the processes",
+		AT(processes) },
+	{ OPTION_FLAG, 0, "progress", .help = "show a line of current values, on a terminal",
+		AT(progress) },
+	{ OPTION_FLAG, 0, "disable-logs", .help = "print no warnings", AT(quiet) },
+	{ OPTION_FLAG, 0, "legacy-spelling",
+		.help = "write 'descendents', as gpu-tracker before version 4",
+		AT(legacy_spelling) },
+	{ OPTION_CHOICE, 0, "gb", "BRAND", "brand of the GPUs: nvidia", .choices = "nvidia",
+		AT(brand) },
+	{ OPTION_TEXT, 0, "source", "NAME,...", SOURCE_NONE_HELP, AT(source),
+		.words = source_words_none },
+	{ OPTION_TEXT, 0, "scenario", "FILE", SCENARIO_HELP, AT(scenario) },
+	{ OPTION_TEXT, 0, "nvml", "PATH", "the driver's library (default libnvidia-ml.so.1)",
+		AT(nvml) },
+	{ OPTION_TEXT, 0, "root", "DIR", "look for proc and sys below DIR", AT(root),
+		.hidden = true },
+	{ 0 },
+};
+
+/* Keys of gpu-tracker's configuration file, and the members that they set. */
+static const struct config_key {
+	const char *name;
+	enum { KEY_TEXT, KEY_NUMBER_TEXT, KEY_COUNT, KEY_FLAG, KEY_UUIDS, KEY_IGNORED } kind;
+	size_t offset;
+} config_keys[] = {
+	{ "sleep_time", KEY_NUMBER_TEXT, offsetof(struct track_values, interval) },
+	{ "ram_unit", KEY_TEXT, offsetof(struct track_values, ram_unit) },
+	{ "gpu_ram_unit", KEY_TEXT, offsetof(struct track_values, gpu_ram_unit) },
+	{ "time_unit", KEY_TEXT, offsetof(struct track_values, time_unit) },
+	{ "n_expected_cores", KEY_COUNT, offsetof(struct track_values, cores) },
+	{ "gpu_uuids", KEY_UUIDS, offsetof(struct track_values, uuids) },
+	{ "disable_logs", KEY_FLAG, offsetof(struct track_values, quiet) },
+	{ "gpu_brand", KEY_TEXT, offsetof(struct track_values, brand) },
+	{ "tracking_file", KEY_TEXT, offsetof(struct track_values, tracking_file) },
+	{ "overwrite", KEY_FLAG, offsetof(struct track_values, overwrite) },
+	{ "resource_usage_file", KEY_IGNORED, 0 },
+	{ "n_join_attempts", KEY_IGNORED, 0 },
+	{ "join_timeout", KEY_IGNORED, 0 },
+};
+
+/* The texts of what --tconfig gives live in v->config_text. */
+
+static int wrong_type(const struct track_values *v, const char *key, struct err *e)
+{
+	return err_set(
+		e, ERR_USAGE, "%s: the value of \"%s\" has the wrong type", v->config, key);
+}
+
+/* A text option takes the configuration's value unless the command line gave one. */
+static int take_text(const struct track_values *v, const char **to, const char *key,
+	const json_t *value, struct err *e)
+{
+	if (json_is_null(value))
+		return 0;
+	if (json_is_string(value)) {
+		*to = *to ? *to : json_string_value(value);
+		return 0;
+	}
+	if (!json_is_number(value))
+		return wrong_type(v, key, e);
+	char number[64], name[64];
+	snprintf(number, sizeof(number), "%.9g", json_number_value(value));
+	snprintf(name, sizeof(name), "%s as text", key);
+	json_object_set_new(v->config_text, name, json_string(number));
+	*to = *to ? *to : json_string_value(json_object_get(v->config_text, name));
+	return 0;
+}
+
+static int take_uuids(
+	const struct track_values *v, const char **to, const json_t *value, struct err *e)
+{
+	if (!json_is_array(value))
+		return take_text(v, to, "gpu_uuids", value, e);
+	struct str all = { 0 };
+	for (size_t i = 0; i < json_array_size(value); i++) {
+		const char *one = json_string_value(json_array_get(value, i));
+		if (!one) {
+			str_finish(&all);
+			return wrong_type(v, "gpu_uuids", e);
+		}
+		str_addf(&all, "%s%s", i ? "," : "", one);
+	}
+	json_object_set_new(v->config_text, "uuids as text", json_string(str_text(&all)));
+	str_finish(&all);
+	*to = *to ? *to : json_string_value(json_object_get(v->config_text, "uuids as text"));
+	return 0;
+}
+
+static int take_key(struct track_values *v, const struct config_key *key, const json_t *value,
+	struct err *e)
+{
+	void *at = (char *)v + key->offset;
+	switch (key->kind) {
+	case KEY_TEXT:
+	case KEY_NUMBER_TEXT:
+		return take_text(v, at, key->name, value, e);
+	case KEY_UUIDS:
+		return take_uuids(v, at, value, e);
+	case KEY_COUNT:
+		if (json_is_null(value))
+			return 0;
+		if (!json_is_integer(value) || json_integer_value(value) < 1)
+			return wrong_type(v, key->name, e);
+		if (*(int64_t *)at == 0)
+			*(int64_t *)at = json_integer_value(value);
+		return 0;
+	case KEY_FLAG:
+		if (!json_is_boolean(value))
+			return wrong_type(v, key->name, e);
+		*(bool *)at |= json_is_true(value);
+		return 0;
+	case KEY_IGNORED:
+		return 0;
+	}
+	return 0;
+}
+
+static int read_config(struct track_values *v, struct err *e)
+{
+	enum { N_KEYS = sizeof(config_keys) / sizeof(config_keys[0]) };
+	char shown[64];
+	const char *name;
+	json_t *value;
+	json_error_t problem;
+	json_t *config = json_load_file(v->config, JSON_REJECT_DUPLICATES, &problem);
+	v->config_text = config;
+	if (!json_is_object(config))
+		return err_set(e,
+			!config && json_error_code(&problem) == json_error_cannot_open_file
+				? ERR_WORLD
+				: ERR_USAGE,
+			"--tconfig %s: %s", v->config,
+			config ? "not a JSON object" : problem.text);
+	/* Unknown keys are refused: a misspelt one would silently leave the default. */
+	json_object_foreach(config, name, value)
+	{
+		size_t i = 0;
+		while (i < N_KEYS && strcmp(config_keys[i].name, name) != 0)
+			i++;
+		if (i < N_KEYS)
+			continue;
+		str_escape(shown, sizeof(shown), name, strlen(name));
+		return err_set(
+			e, ERR_USAGE, "--tconfig %s: unknown setting \"%s\"", v->config, shown);
+	}
+	for (size_t i = 0; i < N_KEYS; i++) {
+		value = json_object_get(config, config_keys[i].name);
+		if (value && take_key(v, &config_keys[i], value, e))
+			return e->code;
+	}
+	return 0;
+}
+
+/* A plain number is seconds, as in gpu-tracker; gua also accepts durations like "500ms". */
+static int read_interval(struct track_values *v, struct err *e)
+{
+	char text[32];
+	bool plain = v->interval[strspn(v->interval, "0123456789.")] == '\0';
+	if (snprintf(text, sizeof(text), "%s%s", v->interval, plain ? "s" : "") >=
+		(int)sizeof(text))
+		return err_set(e, ERR_USAGE, "--st '%s' is too long", v->interval);
+	int rc = duration_parse(text, &v->interval_ms, e);
+	if (rc)
+		return err_prefix(e, "--st");
+	if (v->interval_ms < 10 || v->interval_ms > 3600000)
+		return err_set(
+			e, ERR_USAGE, "--st %s is out of range: 10 ms to 1 h", v->interval);
+	return 0;
+}
+
+static int split_uuids(struct track_values *v, struct err *e)
+{
+	v->uuid_text = strdup(v->uuids);
+	if (!v->uuid_text)
+		return err_memory(e);
+	char *rest = NULL;
+	for (char *one = strtok_r(v->uuid_text, ", ", &rest); one;
+		one = strtok_r(NULL, ", ", &rest)) {
+		if (v->n_uuids == TRACK_MAX_UUIDS)
+			return err_set(e, ERR_USAGE, "--guuids names more than %d cards",
+				TRACK_MAX_UUIDS);
+		v->uuid_list[v->n_uuids++] = one;
+	}
+	return v->n_uuids ? 0 : err_set(e, ERR_USAGE, "--guuids names no card");
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t a = strlen(text), b = strlen(end);
+	return a > b && strcmp(text + a - b, end) == 0;
+}
+
+int track_options_check(struct track_values *v, struct err *e)
+{
+	const char *file = v->tracking_file;
+	if (v->config && read_config(v, e))
+		return e->code;
+	/* An automatic unit is for people; programs always get the same unit. */
+	bool for_programs = v->format && strcmp(v->format, "text") != 0;
+	const char *size = v->default_size ? v->default_size : for_programs ? "bytes" : "auto";
+	const char *time = v->default_time ? v->default_time
+			   : for_programs  ? "seconds"
+					   : "auto";
+	v->interval = v->interval ? v->interval : "1";
+	v->ram_unit = v->ram_unit ? v->ram_unit : size;
+	v->gpu_ram_unit = v->gpu_ram_unit ? v->gpu_ram_unit : size;
+	v->time_unit = v->time_unit ? v->time_unit : time;
+	v->source = v->source ? v->source : SOURCE_AUTO;
+	if (v->brand && strcmp(v->brand, "nvidia") != 0)
+		return err_set(
+			e, ERR_USAGE, "gua supports only NVIDIA cards, not '%s'", v->brand);
+	if (read_interval(v, e))
+		return e->code;
+	if (!track_size_unit(v->ram_unit, 0))
+		return err_set(
+			e, ERR_USAGE, "--ru '%s' is not a unit; use " SIZES, v->ram_unit);
+	if (!track_size_unit(v->gpu_ram_unit, 0))
+		return err_set(
+			e, ERR_USAGE, "--gru '%s' is not a unit; use " SIZES, v->gpu_ram_unit);
+	if (!track_time_unit(v->time_unit, 0))
+		return err_set(e, ERR_USAGE,
+			"--tu '%s' is not a unit; use auto, seconds, minutes, hours, days",
+			v->time_unit);
+	if (v->uuids && split_uuids(v, e))
+		return e->code;
+	if (file && !ends_with(file, ".csv") && !ends_with(file, ".sqlite"))
+		return err_set(e, ERR_USAGE, "--tf %s must end in .csv or .sqlite", file);
+	if (file && !v->overwrite && access(file, F_OK) == 0)
+		return err_set(
+			e, ERR_USAGE, "--tf %s exists; give --overwrite to replace it", file);
+	if (source_check(v->source, v->scenario, true, e))
+		return e->code;
+	return v->until_exit && !v->pid ? err_set(e, ERR_USAGE, "--until-exit needs --pid") : 0;
+}
+
+void track_options_free(struct track_values *v)
+{
+	free(v->uuid_text);
+	json_decref(v->config_text);
+}
