@@ -112,7 +112,7 @@ static const struct command *nearest_command(const char *name)
 {
 	const struct command *best = NULL;
 	int best_rank = 0;
-	size_t least = nearest_far(strlen(name)) + 1;
+	size_t least = nearest_to(name, strlen(name)).distance;
 	for (size_t g = 0; g < N_GROUPS; g++)
 		for (const struct command *const *c = groups[g].commands; *c; c++) {
 			const char *own = (*c)->name;

@@ -230,20 +230,13 @@ static const char *model_name(const struct gather *g, size_t i)
 static int no_such(
 	const struct gather *g, const struct known *k, const char *word, struct err *e)
 {
-	const char *near = NULL;
-	size_t len = strlen(word), least = nearest_far(len) + 1;
-	for (size_t i = 0; i < k->n && k->name; i++) {
-		const char *name = k->name(g, i);
-		size_t distance = nearest_distance(name, strlen(name), word, len);
-		if (distance < least && distance < strlen(name)) {
-			least = distance;
-			near = name;
-		}
-	}
+	struct nearest like = nearest_to(word, strlen(word));
+	for (size_t i = 0; i < k->n && k->name; i++)
+		nearest_try(&like, k->name(g, i));
 	return err_set(e, ERR_NOTHING, "%s no %s '%s'%s%s%s",
 		g->n_files > 1 ? "the stores have" : "the store has",
-		restriction_names[k->kind], word, near ? "; did you mean '" : "",
-		near ? near : "", near ? "'?" : "");
+		restriction_names[k->kind], word, like.name ? "; did you mean '" : "",
+		like.name ? like.name : "", like.name ? "'?" : "");
 }
 
 /* Notebooks, or jobs: one of them must match. */

@@ -174,13 +174,20 @@ wrong:
 		"'%s' is not a time; write a length (1h, 7d), " MOMENT_FORMS, text);
 }
 
+struct brief moment_format(const char *format, int64_t ms, bool utc)
+{
+	struct brief b = { "" };
+	struct tm tm = moment_fields(ms, utc);
+	strftime(b.text, sizeof(b.text), format, &tm);
+	return b;
+}
+
 struct brief moment_iso(int64_t ms)
 {
-	struct tm tm = moment_fields(ms, true);
 	int rest = (int)((ms % 1000 + 1000) % 1000);
-	char text[32];
-	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-	return rest ? str_brief("%s.%03dZ", text, rest) : str_brief("%sZ", text);
+	return rest ? str_brief("%.30s.%03dZ",
+			      moment_format("%Y-%m-%dT%H:%M:%S", ms, true).text, rest)
+		    : moment_format("%Y-%m-%dT%H:%M:%SZ", ms, true);
 }
 
 const char *const moment_weekdays[7] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };

@@ -26,6 +26,9 @@ int moment_parse(const char *text, int64_t now_ms, bool utc, int64_t *ms, struct
 int64_t moment_day_start(struct tm day, bool utc);
 /* Year, month, day and so on of a moment, in UTC or local time. */
 struct tm moment_fields(int64_t ms, bool utc);
+/* As strftime() writes it. */
+struct brief moment_format(const char *format, int64_t ms, bool utc)
+	__attribute__((format(strftime, 1, 0)));
 /* "2026-11-01T08:30:15Z" (or with ".123" where the milliseconds are not 0). */
 struct brief moment_iso(int64_t ms);
 /* "Sun", "Mon" .. "Sat": strftime's %a depends on the locale, and reports are compared byte by

@@ -2,6 +2,7 @@
 #include "base/nearest.h"
 
 #include <stdbool.h>
+#include <string.h>
 #include <strings.h>
 
 /* How many characters must be changed, added or removed to turn one name into the other. */
@@ -45,7 +46,32 @@ size_t nearest_distance(const char *name, size_t len, const char *asked, size_t 
 	return edit_distance(name, len, asked, asked_len);
 }
 
-size_t nearest_far(size_t asked_len)
+/* A name with a larger distance is not worth suggesting. */
+static size_t farthest(size_t asked_len)
 {
 	return asked_len / 2 > 2 ? asked_len / 2 : 2;
+}
+
+size_t nearest_few(const size_t *distances, size_t n, size_t asked_len, int *found, size_t max)
+{
+	size_t n_found = 0;
+	for (size_t d = 0; d <= farthest(asked_len) && n_found < max; d++)
+		for (size_t i = 0; i < n && n_found < max; i++)
+			if (distances[i] == d)
+				found[n_found++] = (int)i;
+	return n_found;
+}
+
+struct nearest nearest_to(const char *asked, size_t len)
+{
+	return (struct nearest){ asked, len, farthest(len) + 1, NULL };
+}
+
+void nearest_try(struct nearest *n, const char *name)
+{
+	size_t distance = nearest_distance(name, strlen(name), n->asked, n->len);
+	if (distance >= n->distance || distance >= strlen(name))
+		return;
+	n->distance = distance;
+	n->name = name;
 }

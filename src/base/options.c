@@ -179,18 +179,13 @@ static size_t make_getopt(const struct option_row *table, bool stop_at_operand,
 /* Returns the option whose name is nearest to what the user wrote; NULL: none is near. */
 static const char *nearest_option(const struct option_row *table, const char *asked)
 {
-	const char *best = NULL;
 	if (strncmp(asked, "colour", 6) == 0)
 		asked = "color";
-	size_t len = strcspn(asked, "="), least = nearest_far(len) + 1;
-	for (; table->name; table++) {
-		size_t d = nearest_distance(table->name, strlen(table->name), asked, len);
-		if (!table->hidden && d < least && 2 * d <= len) {
-			least = d;
-			best = table->name;
-		}
-	}
-	return best;
+	struct nearest like = nearest_to(asked, strcspn(asked, "="));
+	for (; table->name; table++)
+		if (!table->hidden)
+			nearest_try(&like, table->name);
+	return 2 * like.distance <= like.len ? like.name : NULL;
 }
 
 static int unknown_option(const struct option_row *table, int c, char **argv, struct err *e)

@@ -102,17 +102,10 @@ static const char *nearest_name(const char *text)
 	static const char *const days[] = { "monday", "tuesday", "wednesday", "thursday",
 		"friday", "saturday", "sunday" };
 	enum { PERIODS = sizeof(names) / sizeof(names[0]), DAYS = 7 };
-	const char *best = NULL;
-	size_t len = strlen(text), least = nearest_far(len) + 1;
-	for (size_t i = 0; i < PERIODS + DAYS; i++) {
-		const char *name = i < PERIODS ? names[i].name : days[i - PERIODS];
-		size_t d = nearest_distance(name, strlen(name), text, len);
-		if (d < least && 4 * d <= len) {
-			least = d;
-			best = name;
-		}
-	}
-	return best;
+	struct nearest like = nearest_to(text, strlen(text));
+	for (size_t i = 0; i < PERIODS + DAYS; i++)
+		nearest_try(&like, i < PERIODS ? names[i].name : days[i - PERIODS]);
+	return 4 * like.distance <= like.len ? like.name : NULL;
 }
 
 static int not_a_time(const char *option, const char *text, struct err *e)

@@ -9,7 +9,6 @@
 #include "cmd/share/query_rows.h"
 #include "view/query.h"
 #include "view/smi.h"
-#include "view/topology.h"
 
 /* Exit statuses of nvidia-smi; others are the driver's codes. */
 enum { STATUS_USAGE = 2, STATUS_UNAVAILABLE = 3, STATUS_NOTHING = 6, STATUS_NO_DRIVER = 9 };
@@ -248,11 +247,11 @@ struct show {
 
 static int look(struct live_session *s, void *context, struct str *out, struct err *e)
 {
-	struct smi smi;
+	struct stat_pick smi;
 	struct show *show = context;
 	const struct values *v = show->v;
 	struct err lost = { 0 };
-	int rc = smi_init(&smi, s->live, &show->filter, e);
+	int rc = stat_pick(&smi, s->live, &show->filter, e);
 	bool whole = rc || v->version || smi_check(&smi, &lost) == 0;
 	show->status = -lost.number < STATUS_OTHER ? -lost.number : STATUS_OTHER;
 	/* Scripts look for the sentence; it would break XML. */
@@ -261,7 +260,7 @@ static int look(struct live_session *s, void *context, struct str *out, struct e
 	if (rc == 0 && v->version)
 		smi_versions(&smi, out);
 	else if (rc == 0 && v->topology)
-		topology_matrix(&smi, v->live.root ? v->live.root : "", out);
+		smi_topology(&smi, v->live.root ? v->live.root : "", out);
 	else if (rc == 0 && v->list)
 		smi_list(&smi, out);
 	else if (rc == 0 && v->xml)
@@ -270,7 +269,7 @@ static int look(struct live_session *s, void *context, struct str *out, struct e
 		smi_report(&smi, show->sections, out);
 	else if (rc == 0)
 		smi_table(&smi, out);
-	smi_finish(&smi);
+	stat_pick_finish(&smi);
 	return rc;
 }
 

@@ -522,21 +522,16 @@ enum { N_SUBCOMMANDS = sizeof(subcommands) / sizeof(subcommands[0]) };
 
 static const struct subcommand *find(const char *name, struct err *e)
 {
-	const char *best = NULL;
-	size_t len = strlen(name), least = nearest_far(len) + 1;
+	struct nearest like = nearest_to(name, strlen(name));
 	for (size_t i = 0; i < N_SUBCOMMANDS; i++) {
 		const char *own = subcommands[i].name;
 		if (strcmp(own, name) == 0)
 			return &subcommands[i];
-		size_t d = nearest_distance(own, strlen(own), name, len);
-		if (d < least && 2 * d <= len) {
-			least = d;
-			best = own;
-		}
+		nearest_try(&like, own);
 	}
-	if (best)
+	if (like.name && 2 * like.distance <= like.len)
 		err_set(e, ERR_USAGE, "there is no 'gua enforce %s'; did you mean '%s'?", name,
-			best);
+			like.name);
 	else
 		err_set(e, ERR_USAGE,
 			"there is no 'gua enforce %s'; write one of: " SUBCOMMANDS, name);

@@ -57,21 +57,6 @@ __attribute__((format(printf, 3, 4))) static void report(
 	settings_add_error(s, s->n_files - 1, line, e.text);
 }
 
-/* The name most like what the user wrote, among keys of a section or among sections. */
-struct guess {
-	const char *asked, *best;
-	size_t least;
-};
-
-static void guess_add(struct guess *g, const char *name)
-{
-	size_t d = nearest_distance(name, strlen(name), g->asked, strlen(g->asked));
-	if (d < g->least && d < strlen(name)) {
-		g->least = d;
-		g->best = name;
-	}
-}
-
 static const struct config_section *find_section(
 	const struct config_schema *schema, const char *name)
 {
@@ -94,7 +79,7 @@ static const struct config_key *find_key(
 static void unknown_key(
 	struct settings *s, const struct config_section *section, const struct ini_item *item)
 {
-	struct guess g = { item->first, NULL, nearest_far(strlen(item->first)) + 1 };
+	struct nearest like = nearest_to(item->first, strlen(item->first));
 	for (const struct config_key *at = s->schema->keys; at->section; at++) {
 		if (at->value.name && strcmp(at->value.name, item->first) == 0) {
 			report(s, item->line, "%s: this key belongs to [%s], not to [%s]",
@@ -102,11 +87,11 @@ static void unknown_key(
 			return;
 		}
 		if (strcmp(at->section, section->name) == 0)
-			guess_add(&g, at->value.name);
+			nearest_try(&like, at->value.name);
 	}
 	report(s, item->line, "%s: [%s] has no such key%s%s%s", item->first, section->name,
-		g.best ? "; did you mean '" : "; see man gua.conf", g.best ? g.best : "",
-		g.best ? "'?" : "");
+		like.name ? "; did you mean '" : "; see man gua.conf",
+		like.name ? like.name : "", like.name ? "'?" : "");
 }
 
 /* Whether both are the same text, or both NULL. */
@@ -162,12 +147,12 @@ static int take_section(
 	const struct config_section *section = find_section(s->schema, item->first);
 	*p = (struct place){ .unknown = true };
 	if (!section) {
-		struct guess g = { item->first, NULL, nearest_far(strlen(item->first)) + 1 };
+		struct nearest like = nearest_to(item->first, strlen(item->first));
 		for (const struct config_section *at = s->schema->sections; at->name; at++)
-			guess_add(&g, at->name);
+			nearest_try(&like, at->name);
 		report(s, item->line, "there is no section [%s]%s%s%s", item->first,
-			g.best ? "; did you mean [" : "; see man gua.conf",
-			g.best ? g.best : "", g.best ? "]?" : "");
+			like.name ? "; did you mean [" : "; see man gua.conf",
+			like.name ? like.name : "", like.name ? "]?" : "");
 		return 0;
 	}
 	bool named = item->second && *item->second;

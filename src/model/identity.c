@@ -33,18 +33,14 @@ void identity_words(struct str *out)
 /* The kind of that name; IDENTITIES: there is none, and *near is the most similar one. */
 static enum identity find_kind(const char *name, size_t len, const char **near)
 {
-	size_t least = nearest_far(len) + 1;
-	*near = NULL;
+	struct nearest like = nearest_to(name, len);
 	for (size_t i = 0; i < IDENTITIES; i++) {
 		const char *own = identity_kinds[i].name;
 		if (strlen(own) == len && strncmp(own, name, len) == 0)
 			return (enum identity)i;
-		size_t distance = nearest_distance(own, strlen(own), name, len);
-		if (distance < least && distance < strlen(own)) {
-			least = distance;
-			*near = own;
-		}
+		nearest_try(&like, own);
 	}
+	*near = like.name;
 	return IDENTITIES;
 }
 

@@ -60,14 +60,10 @@ static size_t distance_to(const struct metric_info *m, const char *name, size_t 
 
 size_t metric_nearest(const char *name, size_t len, int *found, size_t max)
 {
-	size_t distances[METRIC_COUNT], n = 0;
+	size_t distances[METRIC_COUNT];
 	for (int i = 0; i < METRIC_COUNT; i++)
 		distances[i] = distance_to(&metrics[i], name, len);
-	for (size_t d = 0; d <= nearest_far(len) && n < max; d++)
-		for (int i = 0; i < METRIC_COUNT && n < max; i++)
-			if (distances[i] == d)
-				found[n++] = i;
-	return n;
+	return nearest_few(distances, METRIC_COUNT, len, found, max);
 }
 
 void metric_clear(double *values, metric_texts texts)

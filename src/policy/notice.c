@@ -304,17 +304,12 @@ static int no_fact(const char *name, size_t len, struct err *e)
 {
 	if (len == 4 && memcmp(name, "list", len) == 0)
 		return err_set(e, ERR_USAGE, "{list} must be alone in its line");
-	size_t least = nearest_far(len) + 1;
-	const char *best = NULL;
-	for (size_t i = 0; i < N_FACTS; i++) {
-		size_t d = nearest_distance(facts[i].name, strlen(facts[i].name), name, len);
-		if (d < least) {
-			least = d;
-			best = facts[i].name;
-		}
-	}
+	struct nearest like = nearest_to(name, len);
+	for (size_t i = 0; i < N_FACTS; i++)
+		nearest_try(&like, facts[i].name);
 	return err_set(e, ERR_USAGE, "there is no {%.*s}%s%s%s", (int)(len < 40 ? len : 40),
-		name, best ? "; did you mean {" : "", best ? best : "", best ? "}?" : "");
+		name, like.name ? "; did you mean {" : "", like.name ? like.name : "",
+		like.name ? "}?" : "");
 }
 
 /* Expands {name} at `at`; returns what follows it, or NULL with an error. */

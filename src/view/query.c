@@ -23,10 +23,9 @@ enum { CELL_CAP = 512, NEAREST = 3, PAGES_MOST = 4096 };
 /* One look at the cards, and where the answer goes. */
 struct query_answer {
 	const struct query *query;
-	struct live *live;
-	const struct present *now; /* of `live` */
-	const struct filter *filter;
-	struct json *json; /* NULL: CSV lines to `out` */
+	struct stat_pick picked;
+	const struct present *now; /* of the picked cards */
+	struct json *json;	   /* NULL: CSV lines to `out` */
 	struct str *out;
 };
 
@@ -172,23 +171,17 @@ static int find_list_field(enum query_list list, const char *name, size_t len)
 	return -1;
 }
 
-static size_t distance_to(const struct list_field *f, const char *name, size_t len)
-{
-	size_t a = nearest_distance(f->name, strlen(f->name), name, len);
-	size_t b = nearest_distance(f->synonym, strlen(f->synonym), name, len);
-	return a < b ? a : b;
-}
-
 /* As metric_nearest(), of compute processes. */
 static size_t nearest_fields(const char *name, size_t len, int *found, size_t max)
 {
-	size_t n = 0;
-	for (size_t d = 0; d <= nearest_far(len) && n < max; d++)
-		for (int i = 0; i < (int)LIST_FIELDS && n < max; i++)
-			if (list_fields[i].lists & APPS &&
-				distance_to(&list_fields[i], name, len) == d)
-				found[n++] = i;
-	return n;
+	size_t distances[LIST_FIELDS];
+	for (int i = 0; i < (int)LIST_FIELDS; i++) {
+		const struct list_field *f = &list_fields[i];
+		size_t a = nearest_distance(f->name, strlen(f->name), name, len);
+		size_t b = nearest_distance(f->synonym, strlen(f->synonym), name, len);
+		distances[i] = !(f->lists & APPS) ? NEAREST_NEVER : a < b ? a : b;
+	}
+	return nearest_few(distances, LIST_FIELDS, len, found, max);
 }
 
 static int unknown_field(const struct query *q, const char *name, size_t len, struct err *e)
@@ -313,12 +306,12 @@ void query_header(const struct query *q, struct str *out)
 	str_add(out, "\n");
 }
 
-void query_bus_id(char *dst, size_t cap, const char *pci)
+struct brief query_bus_id(const char *pci)
 {
 	unsigned domain, bus, device, function;
-	dst[0] = '\0';
-	if (sscanf(pci, "%x:%x:%x.%x", &domain, &bus, &device, &function) == 4)
-		snprintf(dst, cap, "%08X:%02X:%02X.%X", domain, bus, device, function);
+	if (sscanf(pci, "%x:%x:%x.%x", &domain, &bus, &device, &function) != 4)
+		return (struct brief){ "" };
+	return str_brief("%08X:%02X:%02X.%X", domain, bus, device, function);
 }
 
 /* One line: a card, or a board. */
@@ -398,7 +391,7 @@ static void show(char *dst, size_t cap, enum metric m, const struct present *now
 		else if (m == METRIC_UUID)
 			str_copy(dst, cap, card_has_uuid(line->id) ? line->id->uuid : "");
 		else if (m == METRIC_PCI_BUS_ID)
-			query_bus_id(dst, cap, line->id->pci);
+			str_copy(dst, cap, query_bus_id(line->id->pci).text);
 		else if (m == METRIC_GUA_STATE)
 			str_copy(dst, cap, line->state);
 	} else
@@ -468,61 +461,19 @@ static void csv_text(
 
 static void add_cell(const struct query_answer *a, enum metric m, const struct query_line *line)
 {
-	char text[CELL_CAP];
-	csv_text(text, a, m, line);
-	(is_text(m) ? rows_text : rows_own_text)(a->out, text);
-}
-
-static void add_item(const struct query_answer *a, enum metric m, const struct query_line *line)
-{
 	const struct metric_info *info = &metrics[m];
 	char text[CELL_CAP];
 	double value = line->values[m] / info->scale;
-	if (info->form == METRIC_FORM_NUMBER) {
+	if (!a->json) {
+		csv_text(text, a, m, line);
+		(is_text(m) ? rows_text : rows_own_text)(a->out, text);
+	} else if (info->form == METRIC_FORM_NUMBER) {
 		json_number(
 			a->json, info->name, info->detail ? value : floor(value), info->detail);
-		return;
+	} else {
+		show(text, sizeof(text), m, a->now, line);
+		json_text(a->json, info->name, *text ? text : NULL);
 	}
-	show(text, sizeof(text), m, a->now, line);
-	json_text(a->json, info->name, *text ? text : NULL);
-}
-
-static void add_line(const struct query_answer *a, const struct query_line *line)
-{
-	const struct query *q = a->query;
-	if (a->json)
-		json_open(a->json, NULL, '{');
-	for (size_t i = 0; i < q->n; i++) {
-		enum metric m = (enum metric)q->fields[i];
-		if (a->json) {
-			add_item(a, m, line);
-			continue;
-		}
-		str_add(a->out, i ? ", " : "");
-		add_cell(a, m, line);
-	}
-	if (a->json)
-		json_close(a->json, '}');
-	else
-		str_add(a->out, "\n");
-}
-
-/* Adds every card that matches or, for boards, each board of these cards once. */
-static int add_cards(const struct query_answer *a, struct err *e)
-{
-	const struct present_card *cards = a->now->cards;
-	struct stat_pick picked = { 0 };
-	int rc = stat_pick(&picked, a->live, a->filter, e);
-	for (size_t i = 0; rc == 0 && i < picked.n; i++) {
-		const struct present_card *c = &cards[picked.cards[i]];
-		struct query_line line = a->query->instances
-						 ? card_line(c)
-						 : board_line(&a->now->boards[c->board], cards);
-		if (a->query->instances || stat_pick_is_first(&picked, i))
-			add_line(a, &line);
-	}
-	stat_pick_finish(&picked);
-	return rc;
 }
 
 /* One line: a card, and a process, a record or a page of it. */
@@ -580,7 +531,7 @@ static void cell_text(char *dst, const struct query_answer *to, const struct lis
 	else if (field->origin == OF_PROCESS)
 		str_copy(dst, CELL_CAP, (const char *)p + field->from);
 	else if (field->origin == PROGRAM)
-		query_process_name(dst, CELL_CAP, to->live, p);
+		query_process_name(dst, CELL_CAP, to->picked.live, p);
 	else if (field->origin == INSTANCE && r->card->id.mig_index >= 0)
 		str_copy(dst, CELL_CAP, r->card->id.uuid);
 	else if (field->origin == TYPE)
@@ -623,7 +574,9 @@ static void add_list_cell(
 	}
 }
 
-static void add_row(const struct query_answer *to, const struct list_row *r)
+/* Adds a line of --query-gpu, or a row of another list. */
+static void add_row(
+	const struct query_answer *to, const struct query_line *line, const struct list_row *r)
 {
 	const struct query *q = to->query;
 	if (to->json)
@@ -631,28 +584,15 @@ static void add_row(const struct query_answer *to, const struct list_row *r)
 	for (size_t i = 0; i < q->n; i++) {
 		if (!to->json && i)
 			str_add(to->out, ", ");
-		add_list_cell(to, &list_fields[q->fields[i]], r);
+		if (r)
+			add_list_cell(to, &list_fields[q->fields[i]], r);
+		else
+			add_cell(to, (enum metric)q->fields[i], line);
 	}
 	if (to->json)
 		json_close(to->json, '}');
 	else
 		str_add(to->out, "\n");
-}
-
-/* A line for each page; one line if the card does not count them. */
-static void add_pages(const struct query_answer *to, struct list_row *r)
-{
-	static const struct {
-		enum metric count;
-		const char *cause;
-	} kinds[] = { { METRIC_RETIRED_SBE, "Single Bit ECC" },
-		{ METRIC_RETIRED_DBE, "Double Bit ECC" } };
-	for (size_t k = 0; k < 2; k++) {
-		double count = r->board->values[kinds[k].count];
-		r->cause = kinds[k].cause;
-		for (int i = 0; i < (isnan(count) ? 1 : fmin(count, PAGES_MOST)); i++)
-			add_row(to, r);
-	}
 }
 
 static void add_accounts(const struct query_answer *to, struct list_row *r)
@@ -663,51 +603,48 @@ static void add_accounts(const struct query_answer *to, struct list_row *r)
 		if (card >= now->n_cards || &now->boards[now->cards[card].board] != r->board)
 			continue;
 		r->record = &now->accounts[i].record;
-		add_row(to, r);
+		add_row(to, NULL, r);
 	}
 	/* While accounting is off, nvidia-smi prints one line without values. */
 	if (!r->record && !to->json && r->board->values[METRIC_ACCOUNTING_MODE] != 1)
-		add_row(to, r);
+		add_row(to, NULL, r);
 }
 
-static int add_processes(const struct query_answer *to, struct err *e)
+/* The processes of a card that match. */
+static void add_processes(const struct query_answer *to, const struct present_card *c)
 {
-	const struct present *now = to->now;
-	size_t *picked = calloc(now->n_cards + 1, sizeof(*picked));
-	if (!picked)
-		return err_memory(e);
-	int found = filter_cards(to->filter, now, picked, e);
-	for (int i = 0; i < found; i++) {
-		const struct present_card *c = &now->cards[picked[i]];
-		const struct present_board *board = &now->boards[c->board];
-		for (size_t k = 0; k < c->n_processes; k++) {
-			const struct present_process *p = &now->processes[c->first_process + k];
-			if (p->holder && filter_process(to->filter, p))
-				add_row(to, &(struct list_row){
-						    .card = c, .board = board, .process = p });
-		}
+	const struct present_process *all = &to->now->processes[c->first_process];
+	struct list_row r = { .card = c, .board = &to->now->boards[c->board] };
+	for (size_t k = 0; k < c->n_processes; k++) {
+		r.process = &all[k];
+		if (all[k].holder && filter_process(to->picked.filter, &all[k]))
+			add_row(to, NULL, &r);
 	}
-	free(picked);
-	return found < 0 ? found : 0;
 }
 
-static int look_at_list(const struct query_answer *to, struct err *e)
+/* The lines of a board. */
+static void add_board(const struct query_answer *to, const struct present_board *b)
 {
-	struct stat_boards boards = { 0 };
-	if (to->query->list == QUERY_APPS)
-		return add_processes(to, e);
-	int rc = stat_boards(&boards, to->live, to->filter, e);
-	for (size_t i = 0; rc == 0 && i < boards.n; i++) {
-		struct list_row r = { .board = boards.all[i] };
-		if (to->query->list == QUERY_RETIRED)
-			add_pages(to, &r);
-		else if (to->query->list == QUERY_ACCOUNTED)
-			add_accounts(to, &r);
-		else
-			add_row(to, &r);
+	static const struct {
+		enum metric count;
+		const char *cause;
+	} pages[] = { { METRIC_RETIRED_SBE, "Single Bit ECC" },
+		{ METRIC_RETIRED_DBE, "Double Bit ECC" } };
+	struct list_row r = { .board = b };
+	struct query_line line = board_line(b, to->now->cards);
+	if (to->query->list == QUERY_GPU)
+		add_row(to, &line, NULL);
+	else if (to->query->list == QUERY_ACCOUNTED)
+		add_accounts(to, &r);
+	else if (to->query->list == QUERY_REMAPPED)
+		add_row(to, NULL, &r);
+	/* A line for each page; one line if the card does not count them. */
+	for (size_t k = 0; to->query->list == QUERY_RETIRED && k < 2; k++) {
+		double count = b->values[pages[k].count];
+		r.cause = pages[k].cause;
+		for (int i = 0; i < (isnan(count) ? 1 : fmin(count, PAGES_MOST)); i++)
+			add_row(to, NULL, &r);
 	}
-	stat_boards_finish(&boards);
-	return rc;
 }
 
 int query_look(const struct query *q, struct live *l, const struct filter *f, struct str *out,
@@ -715,7 +652,7 @@ int query_look(const struct query *q, struct live *l, const struct filter *f, st
 {
 	struct json json = { .out = out, .lines = q->lines };
 	struct json *to = q->json ? &json : NULL;
-	const struct query_answer a = { q, l, live_present(l), f, to, out };
+	struct query_answer a = { .query = q, .now = live_present(l), .json = to, .out = out };
 	if (to) {
 		json_open(to, NULL, '{');
 		json_text(to, "schema", "gua-query-1");
@@ -727,7 +664,19 @@ int query_look(const struct query *q, struct live *l, const struct filter *f, st
 						: "rows",
 			'[');
 	}
-	int rc = q->list ? look_at_list(&a, e) : add_cards(&a, e);
+	int rc = stat_pick(&a.picked, l, f, e);
+	bool by_card = q->list == QUERY_APPS || (q->list == QUERY_GPU && q->instances);
+	for (size_t i = 0; rc == 0 && i < (by_card ? a.picked.n : a.picked.n_boards); i++) {
+		const struct present_card *c = &a.now->cards[a.picked.cards[i]];
+		struct query_line line = card_line(c);
+		if (!by_card)
+			add_board(&a, a.picked.boards[i]);
+		else if (q->list == QUERY_APPS)
+			add_processes(&a, c);
+		else
+			add_row(&a, &line, NULL);
+	}
+	stat_pick_finish(&a.picked);
 	if (to) {
 		json_close(to, ']');
 		json_close(to, '}');

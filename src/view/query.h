@@ -67,4 +67,4 @@ const char *query_code_words(int code);
 int query_missing_code(const struct present_board *b, enum metric m);
 
 /* "00000017:..." from a sysfs address; "" if it is not one. */
-void query_bus_id(char *dst, size_t cap, const char *pci);
+struct brief query_bus_id(const char *pci);

@@ -9,19 +9,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/file.h"
 #include "base/moment.h"
 #include "view/query.h"
-
-int smi_init(struct smi *s, struct live *l, const struct filter *f, struct err *e)
-{
-	*s = (struct smi){ .live = l, .now = live_present(l) };
-	return stat_boards(&s->boards, l, f, e);
-}
-
-void smi_finish(struct smi *s)
-{
-	stat_boards_finish(&s->boards);
-}
 
 /* The driver's codes for a card that is lost, that needs a reset, that has no such value. */
 enum { CODE_NOT_FOUND = 6, CODE_LOST = 15, CODE_RESET_REQUIRED = 16 };
@@ -45,39 +35,37 @@ static int fail_lost(const struct present_board *b, const char *name, struct err
 		-code);
 }
 
-int smi_check(const struct smi *s, struct err *e)
+int smi_check(const struct stat_pick *s, struct err *e)
 {
-	for (size_t i = 0; i < s->boards.n; i++) {
-		const struct present_board *b = s->boards.all[i];
-		char name[PCI_CAP + 16];
-		if (!is_lost(b))
-			continue;
-		snprintf(name, sizeof(name), "GPU%d", b->id.index);
-		if (*b->id.pci)
-			snprintf(name, sizeof(name), "GPU%s", b->id.pci);
-		return fail_lost(b, name, e);
+	for (size_t i = 0; i < s->n_boards; i++) {
+		const struct present_board *b = s->boards[i];
+		if (is_lost(b))
+			return fail_lost(b,
+				*b->id.pci ? str_brief("GPU%s", b->id.pci).text
+					   : str_brief("GPU%d", b->id.index).text,
+				e);
 	}
 	return 0;
 }
 
 int smi_check_live(struct live *l, const struct filter *f, struct err *e)
 {
-	struct smi s;
-	int rc = smi_init(&s, l, f, e);
+	struct stat_pick s;
+	int rc = stat_pick(&s, l, f, e);
 	if (rc == 0)
 		rc = smi_check(&s, e);
-	smi_finish(&s);
+	stat_pick_finish(&s);
 	return rc;
 }
 
 static bool is_on(
-	const struct smi *s, const struct present_card *c, const struct present_board *b)
+	const struct stat_pick *s, const struct present_card *c, const struct present_board *b)
 {
 	return !c->gone && &s->now->boards[c->board] == b;
 }
 
-bool smi_process(
-	const struct smi *s, const struct present_board *b, size_t n, struct smi_process *p)
+bool smi_process(const struct stat_pick *s, const struct present_board *b, size_t n,
+	struct smi_process *p)
 {
 	const struct present_card *cards = s->now->cards;
 	for (size_t i = 0; i < s->now->n_cards; i++) {
@@ -94,7 +82,7 @@ bool smi_process(
 }
 
 const struct present_card *smi_instance(
-	const struct smi *s, const struct present_board *b, size_t n)
+	const struct stat_pick *s, const struct present_board *b, size_t n)
 {
 	const struct present_card *cards = s->now->cards;
 	for (size_t i = 0; b->mig && i < s->now->n_cards; i++)
@@ -103,26 +91,23 @@ const struct present_card *smi_instance(
 	return NULL;
 }
 
-int smi_generation(const struct smi *s)
+int smi_generation(const struct stat_pick *s)
 {
 	int generation = atoi(s->now->hosts[0].driver);
 	return generation > 0 ? generation : INT_MAX;
 }
 
-void smi_type(char *dst, size_t cap, const struct present_process *p)
+struct brief smi_type(const struct present_process *p)
 {
 	bool compute = p->kind & (PROCESS_COMPUTE | PROCESS_MPS);
-	snprintf(dst, cap, "%s%s%s%s", p->kind & PROCESS_MPS ? "M+" : "", compute ? "C" : "",
+	return str_brief("%s%s%s%s", p->kind & PROCESS_MPS ? "M+" : "", compute ? "C" : "",
 		compute && p->kind & PROCESS_GRAPHICS ? "+" : "",
 		p->kind & PROCESS_GRAPHICS ? "G" : "");
 }
 
-void smi_id(char *dst, size_t cap, int id)
+struct brief smi_id(int id)
 {
-	if (id < 0)
-		snprintf(dst, cap, "N/A");
-	else
-		snprintf(dst, cap, "%d", id);
+	return id < 0 ? str_brief("N/A") : str_brief("%d", id);
 }
 
 enum { TEXT_CAP = 64, NAME_WIDTH = 27 };
@@ -145,7 +130,7 @@ void smi_table_wanted(unsigned char *wanted)
 /* The table as it grows, and how wide the driver's generation makes it: from 550 on, two
  * columns wider, and from 570 on with room for larger pids. */
 struct smi_table {
-	const struct smi *smi;
+	const struct stat_pick *smi;
 	struct str *out;
 	int generation, wider;
 };
@@ -214,22 +199,18 @@ static const char *missing(const struct present_board *b, enum metric m)
 }
 
 /* A metric with a unit, or the text for a missing value. */
-static const char *value(
-	char *dst, const struct present_board *b, enum metric m, const char *unit)
+static struct brief value(const struct present_board *b, enum metric m, const char *unit)
 {
 	char text[TEXT_CAP / 2];
 	metric_show(text, sizeof(text), m, b->codes[m] ? NAN : b->values[m]);
-	snprintf(dst, TEXT_CAP, "%s%s", *text ? text : missing(b, m), *text ? unit : "");
-	return dst;
+	return str_brief("%s%s", *text ? text : missing(b, m), *text ? unit : "");
 }
 
 /* Watts without decimals. */
-static const char *watts(char *dst, const struct present_board *b, enum metric m)
+static struct brief watts(const struct present_board *b, enum metric m)
 {
-	if (isnan(b->values[m]))
-		return missing(b, m);
-	snprintf(dst, TEXT_CAP, "%.0fW", floor(b->values[m]));
-	return dst;
+	return isnan(b->values[m]) ? str_brief("%s", missing(b, m))
+				   : str_brief("%.0fW", floor(b->values[m]));
 }
 
 static const char *on_off(const struct present_board *b, enum metric m)
@@ -238,29 +219,19 @@ static const char *on_off(const struct present_board *b, enum metric m)
 	return isnan(v) ? missing(b, m) : v != 0 ? "On" : "Off";
 }
 
-/* Truncates a text to `width` columns; a truncated text ends in dots. */
-static void cut_end(char *dst, size_t cap, const char *text, size_t width)
-{
-	if (strlen(text) <= width)
-		str_copy(dst, cap, text);
-	else
-		snprintf(dst, cap, "%.*s...", (int)width - 3, text);
-}
-
 static void add_head(const struct smi_table *t)
 {
-	const struct smi *s = t->smi;
+	const struct stat_pick *s = t->smi;
 	struct str *out = t->out;
-	char when[TEXT_CAP], cuda[TEXT_CAP] = "N/A";
-	struct tm tm = moment_fields(s->now->now_ms, false);
+	struct brief cuda = { "N/A" };
 	const char *driver = *s->now->hosts[0].driver ? s->now->hosts[0].driver : "N/A";
-	strftime(when, sizeof(when), "%a %b %e %H:%M:%S %Y", &tm);
-	for (size_t i = 0; i < s->boards.n && strcmp(cuda, "N/A") == 0; i++)
-		value(cuda, s->boards.all[i], METRIC_CUDA_VERSION, "");
-	str_addf(out, "%s       \n", when);
+	for (size_t i = 0; i < s->n_boards && strcmp(cuda.text, "N/A") == 0; i++)
+		cuda = value(s->boards[i], METRIC_CUDA_VERSION, "");
+	str_addf(out, "%s       \n",
+		moment_format("%a %b %e %H:%M:%S %Y", s->now->now_ms, false).text);
 	add_fixed(t, WIDE_RULE);
 	str_addf(out, "| NVIDIA-SMI %-22s Driver Version: %-*s CUDA Version: %-8s |\n", driver,
-		12 + t->wider, driver, strcmp(cuda, "ERR!") == 0 ? "N/A" : cuda);
+		12 + t->wider, driver, strcmp(cuda.text, "ERR!") == 0 ? "N/A" : cuda.text);
 	add_fixed(t, first_rules[t->generation >= NEW_HEADS_SINCE]);
 	add_fixed(t, table_head);
 }
@@ -270,27 +241,25 @@ static void add_use(const struct smi_table *t, const struct present_board *b)
 {
 	static const char *const modes[] = { "Default", "E. Thread", "Prohibited",
 		"E. Process" };
-	char fan[TEXT_CAP], temperature[TEXT_CAP], state[TEXT_CAP], draw[TEXT_CAP],
-		limit[TEXT_CAP], used[TEXT_CAP], total[TEXT_CAP], use[TEXT_CAP];
 	double mode = b->values[METRIC_COMPUTE_MODE];
 	int more = t->wider / 2;
-	str_addf(t->out, "|%4s%6s%6s%*s / %*s |", value(fan, b, METRIC_FAN_SPEED, "%"),
-		value(temperature, b, METRIC_TEMPERATURE_GPU, "C"),
-		value(state, b, METRIC_PSTATE, ""), 17 - more,
-		watts(draw, b, METRIC_POWER_DRAW), 4 + more,
-		watts(limit, b, METRIC_POWER_ENFORCED));
+	str_addf(t->out, "|%4s%6s%6s%*s / %*s |", value(b, METRIC_FAN_SPEED, "%").text,
+		value(b, METRIC_TEMPERATURE_GPU, "C").text, value(b, METRIC_PSTATE, "").text,
+		17 - more, watts(b, METRIC_POWER_DRAW).text, 4 + more,
+		watts(b, METRIC_POWER_ENFORCED).text);
 	str_addf(t->out, "%*s / %*s |%8s %12s |\n", 10 + more,
-		value(used, b, METRIC_MEMORY_USED, "MiB"), 8 + more,
-		value(total, b, METRIC_MEMORY_TOTAL, "MiB"),
-		value(use, b, METRIC_UTILIZATION_GPU, "%"),
+		value(b, METRIC_MEMORY_USED, "MiB").text, 8 + more,
+		value(b, METRIC_MEMORY_TOTAL, "MiB").text,
+		value(b, METRIC_UTILIZATION_GPU, "%").text,
 		mode >= 0 && mode <= 3 ? modes[(int)mode] : missing(b, METRIC_COMPUTE_MODE));
 }
 
 /* A count of an instance, or "N/A". */
-static const char *count(char *dst, const struct present_card *c, enum metric m)
+static struct brief count(const struct present_card *c, enum metric m)
 {
-	metric_show(dst, TEXT_CAP, m, c->values[m]);
-	return *dst ? dst : "N/A";
+	struct brief b;
+	metric_show(b.text, sizeof(b.text), m, c->values[m]);
+	return *b.text ? b : str_brief("N/A");
 }
 
 static void add_instance(const struct smi_table *t, const struct present_card *c)
@@ -302,34 +271,30 @@ static void add_instance(const struct smi_table *t, const struct present_card *c
 			[METRIC_BAR1_TOTAL] = c->values[METRIC_BAR1_TOTAL] },
 		.codes = { [METRIC_MEMORY_USED] = c->codes[METRIC_MEMORY_USED],
 			[METRIC_MEMORY_TOTAL] = c->codes[METRIC_MEMORY_TOTAL] } };
-	char used[TEXT_CAP], total[TEXT_CAP], gi[TEXT_CAP], ci[TEXT_CAP], counts[7][TEXT_CAP];
 	/* Until 580, BAR1 memory is two columns beside the other. */
 	int beside = t->generation >= NEW_HEADS_SINCE ? 0 : t->wider;
-	smi_id(gi, sizeof(gi), c->id.gpu_instance);
-	smi_id(ci, sizeof(ci), c->id.compute_instance);
 	str_addf(t->out, "|%3d %4s %3s %3d  |%19s / %8s%*s|%3s%7s |%3s %3s  %3s  %3s  %3s |\n",
-		c->id.index, gi, ci, c->id.mig_index,
-		value(used, &b, METRIC_MEMORY_USED, "MiB"),
-		value(total, &b, METRIC_MEMORY_TOTAL, "MiB"), 2 + t->wider, "",
-		count(counts[0], c, METRIC_INSTANCE_SMS),
-		count(counts[1], c, METRIC_ECC_UNCORRECTED_VOLATILE_SRAM),
-		count(counts[2], c, METRIC_INSTANCE_COPIERS),
-		count(counts[3], c, METRIC_INSTANCE_ENCODERS),
-		count(counts[4], c, METRIC_INSTANCE_DECODERS),
-		count(counts[5], c, METRIC_INSTANCE_OFAS),
-		count(counts[6], c, METRIC_INSTANCE_JPEGS));
+		c->id.index, smi_id(c->id.gpu_instance).text,
+		smi_id(c->id.compute_instance).text, c->id.mig_index,
+		value(&b, METRIC_MEMORY_USED, "MiB").text,
+		value(&b, METRIC_MEMORY_TOTAL, "MiB").text, 2 + t->wider, "",
+		count(c, METRIC_INSTANCE_SMS).text,
+		count(c, METRIC_ECC_UNCORRECTED_VOLATILE_SRAM).text,
+		count(c, METRIC_INSTANCE_COPIERS).text, count(c, METRIC_INSTANCE_ENCODERS).text,
+		count(c, METRIC_INSTANCE_DECODERS).text, count(c, METRIC_INSTANCE_OFAS).text,
+		count(c, METRIC_INSTANCE_JPEGS).text);
 	str_addf(t->out, "|%18s|%*s / %8s%*s|%11s|%23s|\n", "", 19 + beside,
-		value(used, &b, METRIC_BAR1_USED, "MiB"),
-		value(total, &b, METRIC_BAR1_TOTAL, "MiB"), 2 + t->wider - beside, "", "", "");
+		value(&b, METRIC_BAR1_USED, "MiB").text,
+		value(&b, METRIC_BAR1_TOTAL, "MiB").text, 2 + t->wider - beside, "", "", "");
 	add_fixed(t, MIG_RULE);
 }
 
 static void add_instances(const struct smi_table *t)
 {
 	bool begun = false;
-	for (size_t i = 0; i < t->smi->boards.n; i++) {
+	for (size_t i = 0; i < t->smi->n_boards; i++) {
 		const struct present_card *c;
-		for (size_t k = 0; (c = smi_instance(t->smi, t->smi->boards.all[i], k)) != NULL;
+		for (size_t k = 0; (c = smi_instance(t->smi, t->smi->boards[i], k)) != NULL;
 			k++) {
 			if (!begun) {
 				add_fixed(t, instances_title);
@@ -344,23 +309,20 @@ static void add_instances(const struct smi_table *t)
 
 static void add_process(const struct smi_table *t, const struct smi_process *p)
 {
-	char gi[TEXT_CAP], ci[TEXT_CAP], type[TEXT_CAP], memory[TEXT_CAP] = "N/A";
 	char name[COMMAND_CAP];
+	int64_t bytes = p->process->mem_bytes;
 	int pids = t->generation >= PIDS_SINCE ? 15 : 9;
 	size_t width = (size_t)(49 + t->wider - pids);
-	smi_id(gi, sizeof(gi), p->card->id.gpu_instance);
-	smi_id(ci, sizeof(ci), p->card->id.compute_instance);
-	smi_type(type, sizeof(type), p->process);
-	if (p->process->mem_bytes >= 0)
-		snprintf(memory, sizeof(memory), "%lldMiB",
-			(long long)(p->process->mem_bytes >> 20));
 	query_process_name(name, sizeof(name), t->smi->live, p->process);
 	size_t len = strlen(name);
 	bool cut = len > width;
-	str_addf(t->out, "|%5d %5s %4s %*u %6s   %s%s", p->card->id.index, gi, ci, pids,
-		p->process->id.pid, type, cut ? "..." : "",
+	str_addf(t->out, "|%5d %5s %4s %*u %6s   %s%s", p->card->id.index,
+		smi_id(p->card->id.gpu_instance).text,
+		smi_id(p->card->id.compute_instance).text, pids, p->process->id.pid,
+		smi_type(p->process).text, cut ? "..." : "",
 		cut ? name + len - (width - 3) : name);
-	str_addf(t->out, "%*s%10s |\n", cut ? 0 : (int)(width - len), "", memory);
+	str_addf(t->out, "%*s%10s |\n", cut ? 0 : (int)(width - len), "",
+		bytes < 0 ? "N/A" : str_brief("%lldMiB", (long long)(bytes >> 20)).text);
 }
 
 static void add_processes(const struct smi_table *t)
@@ -371,8 +333,8 @@ static void add_processes(const struct smi_table *t)
 	add_fixed(t, processes_title);
 	add_fixed(t, processes_heads[t->generation >= PIDS_SINCE]);
 	add_fixed(t, processes_rule);
-	for (size_t i = 0; i < t->smi->boards.n; i++)
-		for (size_t k = 0; smi_process(t->smi, t->smi->boards.all[i], k, &p); k++) {
+	for (size_t i = 0; i < t->smi->n_boards; i++)
+		for (size_t k = 0; smi_process(t->smi, t->smi->boards[i], k, &p); k++) {
 			add_process(t, &p);
 			any = true;
 		}
@@ -381,72 +343,67 @@ static void add_processes(const struct smi_table *t)
 	add_fixed(t, WIDE_RULE);
 }
 
-void smi_table(const struct smi *s, struct str *out)
+void smi_table(const struct stat_pick *s, struct str *out)
 {
 	int generation = smi_generation(s);
 	const struct smi_table t = { s, out, generation, generation >= WIDER_SINCE ? 2 : 0 };
 	add_head(&t);
-	for (size_t i = 0; i < s->boards.n; i++) {
-		const struct present_board *b = s->boards.all[i];
-		char name[TEXT_CAP], bus[TEXT_CAP], errors[TEXT_CAP];
-		cut_end(name, sizeof(name), b->id.name, NAME_WIDTH);
-		query_bus_id(bus, sizeof(bus), b->id.pci);
-		value(errors, b, METRIC_ECC_UNCORRECTED_VOLATILE, "");
-		if (b->mig || b->values[METRIC_ECC_CURRENT] == 0)
-			str_copy(errors, sizeof(errors), on_off(b, METRIC_ECC_CURRENT));
-		str_addf(t.out, "|%4d  %-27s    %-4s|%*s%-16s%4s |%21s |\n", b->id.index, name,
-			on_off(b, METRIC_PERSISTENCE_MODE), 1 + t.wider, "", *bus ? bus : "N/A",
-			on_off(b, METRIC_DISPLAY_ACTIVE), errors);
+	for (size_t i = 0; i < s->n_boards; i++) {
+		const struct present_board *b = s->boards[i];
+		const char *name = b->id.name;
+		struct brief bus = query_bus_id(b->id.pci);
+		bool uncounted = b->mig || b->values[METRIC_ECC_CURRENT] == 0;
+		/* A name that is too long ends in dots. */
+		struct brief cut = str_brief("%.*s...", NAME_WIDTH - 3, name);
+		str_addf(t.out, "|%4d  %-27s    %-4s|%*s%-16s%4s |%21s |\n", b->id.index,
+			strlen(name) > NAME_WIDTH ? cut.text : name,
+			on_off(b, METRIC_PERSISTENCE_MODE), 1 + t.wider, "",
+			*bus.text ? bus.text : "N/A", on_off(b, METRIC_DISPLAY_ACTIVE),
+			uncounted ? on_off(b, METRIC_ECC_CURRENT)
+				  : value(b, METRIC_ECC_UNCORRECTED_VOLATILE, "").text);
 		add_use(&t, b);
 		/* The third line: the MIG mode; a star means that it changes at the next reset.
 		 */
-		char mode[TEXT_CAP], star[TEXT_CAP + 1];
 		double pending = b->values[METRIC_MIG_PENDING];
-		value(mode, b, METRIC_MIG_CURRENT, "");
 		bool differs = !isnan(pending) && pending != b->values[METRIC_MIG_CURRENT];
-		snprintf(star, sizeof(star), "%s%s", mode, differs ? "*" : "");
-		str_addf(t.out, "|%41s|%*s|%21s |\n", "", 22 + t.wider, "", star);
+		struct brief mode = value(b, METRIC_MIG_CURRENT, differs ? "*" : "");
+		str_addf(t.out, "|%41s|%*s|%21s |\n", "", 22 + t.wider, "", mode.text);
 		add_fixed(&t, "+" RULE);
 	}
 	add_instances(&t);
 	add_processes(&t);
 }
 
-/* The profile of an instance: "3g.20gb" of "... MIG 3g.20gb". */
-static const char *profile_of(const struct present_card *c)
+void smi_list(const struct stat_pick *s, struct str *out)
 {
-	const char *word = strstr(c->id.name, "MIG ");
-	return word ? word + strlen("MIG ") : c->id.name;
-}
-
-void smi_list(const struct smi *s, struct str *out)
-{
-	for (size_t i = 0; i < s->boards.n; i++) {
-		const struct present_board *b = s->boards.all[i];
+	for (size_t i = 0; i < s->n_boards; i++) {
+		const struct present_board *b = s->boards[i];
 		const struct present_card *c;
 		struct err e = { 0 };
 		if (is_lost(b)) {
-			char name[32];
-			snprintf(name, sizeof(name), "gpu %d", b->id.index);
-			fail_lost(b, name, &e);
+			fail_lost(b, str_brief("gpu %d", b->id.index).text, &e);
 			str_addf(out, "%s\n\n", e.text);
 			continue;
 		}
 		str_addf(out, "GPU %d: %s (UUID: %s)\n", b->id.index,
 			*b->id.name ? b->id.name : "N/A",
 			card_has_uuid(&b->id) ? b->id.uuid : "N/A");
-		for (size_t k = 0; (c = smi_instance(s, b, k)) != NULL; k++)
-			str_addf(out, "  MIG %-11s Device %2d: (UUID: %s)\n", profile_of(c),
-				c->id.mig_index, c->id.uuid);
+		for (size_t k = 0; (c = smi_instance(s, b, k)) != NULL; k++) {
+			/* The profile: "3g.20gb" of "... MIG 3g.20gb". */
+			const char *word = strstr(c->id.name, "MIG ");
+			str_addf(out, "  MIG %-11s Device %2d: (UUID: %s)\n",
+				word ? word + strlen("MIG ") : c->id.name, c->id.mig_index,
+				c->id.uuid);
+		}
 	}
 }
 
-void smi_versions(const struct smi *s, struct str *out)
+void smi_versions(const struct stat_pick *s, struct str *out)
 {
 	char cuda[TEXT_CAP] = "", library[TEXT_CAP] = "";
 	const char *driver = *s->now->hosts[0].driver ? s->now->hosts[0].driver : "N/A";
-	for (size_t i = 0; i < s->boards.n && !*cuda; i++) {
-		const struct present_board *b = s->boards.all[i];
+	for (size_t i = 0; i < s->n_boards && !*cuda; i++) {
+		const struct present_board *b = s->boards[i];
 		metric_show(cuda, sizeof(cuda), METRIC_CUDA_VERSION,
 			b->values[METRIC_CUDA_VERSION]);
 		str_copy(library, sizeof(library), b->texts[METRIC_NVML_VERSION]);
@@ -459,4 +416,94 @@ void smi_versions(const struct smi *s, struct str *out)
 		"NVIDIA-SMI version  : %s\nNVML version        : %s\n"
 		"DRIVER version      : %s\nCUDA Version        : %s\n",
 		driver, *library ? library : "N/A", driver, *cuda ? cuda : "N/A");
+}
+
+/* How near cards are to each other and to processors, from sysfs. */
+
+/* Where a card is. */
+struct smi_place {
+	char path[PATH_MAX]; /* its directory below /sys/devices; "" unknown */
+	char cpus[256];	     /* the processors that are near, "0-31"; "" unknown */
+	int node;	     /* NUMA node; -1: unknown, or the host has only one */
+};
+
+/* The first line of a file of the card; "" if there is none. */
+static void read_line(const char *path, const char *name, char *dst, size_t cap)
+{
+	char text[256];
+	ssize_t len = file_read_below(path, name, text, sizeof(text));
+	size_t end = len > 0 ? strcspn(text, "\n") : 0;
+	str_escape(dst, cap, text, end);
+}
+
+static void find_place(struct smi_place *p, const char *root, const char *pci)
+{
+	char link[PATH_MAX], whole[PATH_MAX], node[32];
+	*p = (struct smi_place){ .node = -1 };
+	if (!*pci || !file_path(link, "%s/sys/bus/pci/devices/%s", root, pci) ||
+		!realpath(link, whole))
+		return;
+	read_line(whole, "/local_cpulist", p->cpus, sizeof(p->cpus));
+	read_line(whole, "/numa_node", node, sizeof(node));
+	p->node = *node ? atoi(node) : -1;
+	const char *below = strstr(whole, "/devices/pci");
+	str_copy(p->path, sizeof(p->path), below ? below + strlen("/devices/") : "");
+}
+
+/* The paths are HOST_BRIDGE/BRIDGE/.../CARD. Two cards behind one switch have a bridge each
+ * below the last one that they share. */
+static const char *nearness(const struct smi_place *a, const struct smi_place *b)
+{
+	size_t shared = 0, end = 0;
+	if (!*a->path || !*b->path)
+		return "N/A";
+	for (size_t i = 0; a->path[i] && a->path[i] == b->path[i]; i++)
+		if (a->path[i] == '/') {
+			shared++;
+			end = i + 1;
+		}
+	if (shared == 0)
+		return a->node == b->node ? "NODE" : "SYS";
+	if (shared == 1)
+		return "PHB";
+	const char *one = strchr(a->path + end, '/'), *two = strchr(b->path + end, '/');
+	bool deep = (one && strchr(one + 1, '/')) || (two && strchr(two + 1, '/'));
+	return deep ? "PXB" : "PIX";
+}
+
+static void add_place(
+	const struct stat_pick *s, const struct smi_place *places, size_t row, struct str *out)
+{
+	const struct smi_place *own = &places[row];
+	str_addf(out, "GPU%d", s->boards[row]->id.index);
+	for (size_t i = 0; i < s->n_boards; i++)
+		str_addf(out, "\t%s", i == row ? " X " : nearness(own, &places[i]));
+	str_addf(out, "\t%s\t", *own->cpus ? own->cpus : "N/A");
+	if (own->node < 0)
+		str_add(out, "N/A\t\tN/A\n");
+	else
+		str_addf(out, "%d\t\tN/A\n", own->node);
+}
+
+void smi_topology(const struct stat_pick *s, const char *root, struct str *out)
+{
+	struct smi_place *places = calloc(s->n_boards + 1, sizeof(*places));
+	out->failed |= !places;
+	if (!places)
+		return;
+	for (size_t i = 0; i < s->n_boards; i++) {
+		find_place(&places[i], root, s->boards[i]->id.pci);
+		str_addf(out, "\tGPU%d", s->boards[i]->id.index);
+	}
+	str_add(out, "\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n");
+	for (size_t i = 0; i < s->n_boards; i++)
+		add_place(s, places, i, out);
+	str_add(out, "\nLegend:\n\n"
+		     "  X    = the card itself\n"
+		     "  SYS  = through PCIe and the link between NUMA nodes\n"
+		     "  NODE = through PCIe and between host bridges of one NUMA node\n"
+		     "  PHB  = through PCIe and a host bridge\n"
+		     "  PXB  = through several PCIe switches\n"
+		     "  PIX  = through one PCIe switch at most\n");
+	free(places);
 }

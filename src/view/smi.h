@@ -12,25 +12,15 @@
 #include "present/live.h"
 #include "view/stat.h"
 
-/* One look at the selected cards. */
-struct smi {
-	struct live *live;
-	const struct present *now; /* of the live view */
-	struct stat_boards boards; /* of the cards that -i names; without -i, all */
-};
-
-/* ERR_NOTHING: -i names no card. */
-int smi_init(struct smi *s, struct live *l, const struct filter *f, struct err *e);
-void smi_finish(struct smi *s);
 /* Whether nvidia-smi could open each card. ERR_WORLD: its sentence about the first that it
  * could not; the number is minus the driver's code. */
-int smi_check(const struct smi *s, struct err *e);
+int smi_check(const struct stat_pick *s, struct err *e);
 /* The same for the cards that `f` selects. */
 int smi_check_live(struct live *l, const struct filter *f, struct err *e);
 
 /* The generation of the driver, 535 for 535.261.03; if it is unknown, the newest. Layouts
  * follow it. */
-int smi_generation(const struct smi *s);
+int smi_generation(const struct stat_pick *s);
 
 /* A process of a board. */
 struct smi_process {
@@ -38,26 +28,29 @@ struct smi_process {
 	const struct present_process *process;
 };
 /* The n-th process of a board; false: there are fewer. */
-bool smi_process(
-	const struct smi *s, const struct present_board *b, size_t n, struct smi_process *p);
+bool smi_process(const struct stat_pick *s, const struct present_board *b, size_t n,
+	struct smi_process *p);
 /* The n-th instance of a board that is divided; NULL: there are fewer. */
 const struct present_card *smi_instance(
-	const struct smi *s, const struct present_board *b, size_t n);
+	const struct stat_pick *s, const struct present_board *b, size_t n);
 /* "C", "G", "C+G", "M+C". */
-void smi_type(char *dst, size_t cap, const struct present_process *p);
+struct brief smi_type(const struct present_process *p);
 /* "3", or "N/A" without an id. */
-void smi_id(char *dst, size_t cap, int id);
+struct brief smi_id(int id);
 
 /* The view without options, and its parts. */
 void smi_table_wanted(unsigned char *wanted);
-void smi_table(const struct smi *s, struct str *out);
-void smi_list(const struct smi *s, struct str *out);
-void smi_versions(const struct smi *s, struct str *out);
+void smi_table(const struct stat_pick *s, struct str *out);
+void smi_list(const struct stat_pick *s, struct str *out);
+void smi_versions(const struct stat_pick *s, struct str *out);
+/* The matrix of topo -m: how near two cards are, by the PCI tree in sysfs below `root`. NVLinks
+ * are not in it. */
+void smi_topology(const struct stat_pick *s, const char *root, struct str *out);
 
 /* -q, in smi_report.c. `sections` are bits; 0: all. */
 int smi_report_sections(const char *list, unsigned *sections, struct err *e);
 /* Appends the names of the sections, each followed by a space. */
 void smi_report_section_names(struct str *out);
 void smi_report_wanted(unsigned char *wanted);
-void smi_report(const struct smi *s, unsigned sections, struct str *out);
-void smi_report_xml(const struct smi *s, struct str *out);
+void smi_report(const struct stat_pick *s, unsigned sections, struct str *out);
+void smi_report_xml(const struct stat_pick *s, struct str *out);

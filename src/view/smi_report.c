@@ -117,7 +117,7 @@ void smi_report_wanted(unsigned char *wanted)
 
 /* The state of the writer. */
 struct smi_writer {
-	const struct smi *smi;
+	const struct stat_pick *smi;
 	struct str *out;
 	bool xml;
 	int generation;		     /* of the driver: 535 */
@@ -164,13 +164,10 @@ static void add_line(struct smi_writer *r, int depth, const char *name, const ch
 	str_addf(r->out, "</%s>\n", name);
 }
 
-/* A number of bytes as nvidia-smi writes it. */
-static void show_mib(char *dst, size_t cap, double bytes)
+/* A number of bytes as nvidia-smi writes it; -1: not known. */
+static struct brief mib(int64_t bytes)
 {
-	if (isnan(bytes))
-		str_copy(dst, cap, "N/A");
-	else
-		snprintf(dst, cap, "%.0f MiB", floor(bytes / 1048576));
+	return bytes < 0 ? str_brief("N/A") : str_brief("%lld MiB", (long long)bytes >> 20);
 }
 
 static void show_value(const struct smi_writer *r, const struct smi_row *row,
@@ -227,10 +224,8 @@ static void report_instance(struct smi_writer *r, const struct present_card *c)
 	int depth = r->xml ? 2 : 1;
 	char number[REPORT_CAP / 2], text[REPORT_CAP];
 	add_group(r, depth, "MIG Device", "mig_device");
-	for (size_t i = 0; i < 3; i++) {
-		smi_id(text, sizeof(text), numbers[i]);
-		add_line(r, depth + 1, ids[i][r->xml], text);
-	}
+	for (size_t i = 0; i < 3; i++)
+		add_line(r, depth + 1, ids[i][r->xml], smi_id(numbers[i]).text);
 	for (size_t i = 0; i < sizeof(instance_rows) / sizeof(instance_rows[0]); i++) {
 		const struct instance_row *row = &instance_rows[i];
 		if (row->metric < 0) {
@@ -258,23 +253,22 @@ static void report_instances(struct smi_writer *r, const struct present_board *b
 
 static void report_process(struct smi_writer *r, const struct smi_process *p)
 {
-	static const char *const names[][2] = { { "GPU instance ID", "gpu_instance_id" },
-		{ "Compute instance ID", "compute_instance_id" }, { "Process ID", "pid" },
-		{ "Type", "type" }, { "Name", "process_name" },
-		{ "Used GPU Memory", "used_memory" } };
-	char texts[6][COMMAND_CAP];
-	int depth = r->xml ? 3 : 2;
-	smi_id(texts[0], sizeof(texts[0]), p->card->id.gpu_instance);
-	smi_id(texts[1], sizeof(texts[1]), p->card->id.compute_instance);
-	snprintf(texts[2], sizeof(texts[2]), "%u", p->process->id.pid);
-	smi_type(texts[3], sizeof(texts[3]), p->process);
-	query_process_name(texts[4], sizeof(texts[4]), r->smi->live, p->process);
-	show_mib(texts[5], sizeof(texts[5]),
-		p->process->mem_bytes < 0 ? NAN : (double)p->process->mem_bytes);
-	if (r->xml)
+	char name[COMMAND_CAP];
+	bool xml = r->xml;
+	int depth = xml ? 3 : 2;
+	query_process_name(name, sizeof(name), r->smi->live, p->process);
+	if (xml)
 		add_group(r, 2, "", "process_info");
-	for (size_t i = 0; i < 6; i++)
-		add_line(r, depth + (i > 2 && !r->xml), names[i][r->xml], texts[i]);
+	add_line(r, depth, xml ? "gpu_instance_id" : "GPU instance ID",
+		smi_id(p->card->id.gpu_instance).text);
+	add_line(r, depth, xml ? "compute_instance_id" : "Compute instance ID",
+		smi_id(p->card->id.compute_instance).text);
+	add_line(
+		r, depth, xml ? "pid" : "Process ID", str_brief("%u", p->process->id.pid).text);
+	add_line(r, 3, xml ? "type" : "Type", smi_type(p->process).text);
+	add_line(r, 3, xml ? "process_name" : "Name", name);
+	add_line(
+		r, 3, xml ? "used_memory" : "Used GPU Memory", mib(p->process->mem_bytes).text);
 }
 
 static void report_processes(struct smi_writer *r, const struct present_board *b)
@@ -294,21 +288,18 @@ static void report_processes(struct smi_writer *r, const struct present_board *b
 
 static void add_account(struct smi_writer *r, const struct process_account *a)
 {
-	static const char *const names[][2] = { { "Process ID", "pid" },
-		{ "GPU Utilization", "gpu_util" }, { "Memory Utilization", "memory_util" },
-		{ "Max memory usage", "max_memory_usage" }, { "Time", "time" },
-		{ "Is Running", "is_running" } };
-	char texts[6][REPORT_CAP];
-	snprintf(texts[0], REPORT_CAP, "%u", a->pid);
-	snprintf(texts[1], REPORT_CAP, "%.0f %%", a->gpu_pct);
-	snprintf(texts[2], REPORT_CAP, "%.0f %%", a->memory_pct);
-	show_mib(texts[3], REPORT_CAP, a->mem_peak_bytes < 0 ? NAN : (double)a->mem_peak_bytes);
-	snprintf(texts[4], REPORT_CAP, "%lld ms", (long long)a->time_ms);
-	snprintf(texts[5], REPORT_CAP, "%d", a->time_ms == 0);
-	if (r->xml)
+	bool xml = r->xml;
+	if (xml)
 		add_group(r, 2, "", "accounted_process_info");
-	for (size_t i = 0; i < 6; i++)
-		add_line(r, r->xml ? 3 : 2 + (i > 0), names[i][r->xml], texts[i]);
+	add_line(r, xml ? 3 : 2, xml ? "pid" : "Process ID", str_brief("%u", a->pid).text);
+	add_line(r, 3, xml ? "gpu_util" : "GPU Utilization",
+		str_brief("%.0f %%", a->gpu_pct).text);
+	add_line(r, 3, xml ? "memory_util" : "Memory Utilization",
+		str_brief("%.0f %%", a->memory_pct).text);
+	add_line(r, 3, xml ? "max_memory_usage" : "Max memory usage",
+		mib(a->mem_peak_bytes).text);
+	add_line(r, 3, xml ? "time" : "Time", str_brief("%lld ms", (long long)a->time_ms).text);
+	add_line(r, 3, xml ? "is_running" : "Is Running", a->time_ms ? "0" : "1");
 }
 
 static void add_accounts(struct smi_writer *r, const struct present_board *b)
@@ -330,18 +321,6 @@ static void add_accounts(struct smi_writer *r, const struct present_board *b)
 	bool on = b->values[METRIC_ACCOUNTING_MODE] > 0;
 	if (!begun)
 		add_line(r, 1, "Accounted Processes", on ? "None" : "N/A");
-}
-
-/* In XML the pages are a block of their own. */
-static void add_pages(struct smi_writer *r, const struct smi_row *row, const char *text)
-{
-	if (!r->xml) {
-		add_line(r, row->depth, row->label, text);
-		return;
-	}
-	add_group(r, row->depth, "", row->tag);
-	add_line(r, row->depth + 1, "retired_count", text);
-	add_line(r, row->depth + 1, "retired_pagelist", "N/A");
 }
 
 static bool has_row(
@@ -419,23 +398,22 @@ static bool add_row(
 	}
 	if (row->deprecated && r->generation >= row->deprecated)
 		str_copy(text, sizeof(text), "Requested functionality has been deprecated");
-	if (row->kind == PAGES_ROW)
-		add_pages(r, row, text);
-	else
+	if (row->kind == PAGES_ROW && r->xml) { /* a block of its own */
+		add_group(r, row->depth, "", row->tag);
+		add_line(r, row->depth + 1, "retired_count", text);
+		add_line(r, row->depth + 1, "retired_pagelist", "N/A");
+	} else
 		add_line(r, row->depth + (row->kind == NESTED_ROW && !r->xml), name, text);
 	return row->kind != LINE_OR_GROUP_ROW;
 }
 
 static void add_board(struct smi_writer *r, const struct present_board *b)
 {
-	char bus[REPORT_CAP];
-	query_bus_id(bus, sizeof(bus), b->id.pci);
-	if (r->xml) {
-		str_addf(r->out, "\t<gpu id=\"%s\">\n", *bus ? bus : "N/A");
+	struct brief bus = query_bus_id(b->id.pci);
+	str_addf(r->out, r->xml ? "\t<gpu id=\"%s\">\n" : "GPU %s\n",
+		*bus.text ? bus.text : "N/A");
+	if (r->xml)
 		r->open[r->depth++] = "gpu";
-	} else {
-		str_addf(r->out, "GPU %s\n", *bus ? bus : "N/A");
-	}
 	for (size_t i = 0; i < ROWS; i++) {
 		int depth = rows[i].depth;
 		if (has_row(r, &rows[i], b) && add_row(r, &rows[i], b))
@@ -450,24 +428,23 @@ static void add_board(struct smi_writer *r, const struct present_board *b)
 /* The lines above the first card. */
 static void report_head(struct smi_writer *r)
 {
-	char when[REPORT_CAP], cuda[REPORT_CAP] = "", count[REPORT_CAP];
+	char cuda[REPORT_CAP] = "";
 	const struct present *now = r->smi->now;
-	struct tm tm = moment_fields(now->now_ms, false);
 	const char *driver = now->hosts[0].driver;
-	strftime(when, sizeof(when), "%a %b %e %H:%M:%S %Y", &tm);
 	for (size_t i = 0; i < now->n_boards && !*cuda; i++)
 		metric_show(cuda, sizeof(cuda), METRIC_CUDA_VERSION,
 			now->boards[i].values[METRIC_CUDA_VERSION]);
-	snprintf(count, sizeof(count), "%zu", now->n_boards);
-	add_line(r, 0, r->xml ? "timestamp" : "Timestamp", when);
+	add_line(r, 0, r->xml ? "timestamp" : "Timestamp",
+		moment_format("%a %b %e %H:%M:%S %Y", now->now_ms, false).text);
 	add_line(r, 0, r->xml ? "driver_version" : "Driver Version", *driver ? driver : "N/A");
 	add_line(r, 0, r->xml ? "cuda_version" : "CUDA Version", *cuda ? cuda : "N/A");
 	if (!r->xml)
 		str_add(r->out, "\n");
-	add_line(r, 0, r->xml ? "attached_gpus" : "Attached GPUs", count);
+	add_line(r, 0, r->xml ? "attached_gpus" : "Attached GPUs",
+		str_brief("%zu", now->n_boards).text);
 }
 
-void smi_report(const struct smi *s, unsigned sections, struct str *out)
+void smi_report(const struct stat_pick *s, unsigned sections, struct str *out)
 {
 	int generation = smi_generation(s);
 	struct smi_writer r = { .smi = s,
@@ -477,11 +454,11 @@ void smi_report(const struct smi *s, unsigned sections, struct str *out)
 		.width = LABEL_WIDTH(generation) };
 	str_add(out, "\n==============NVSMI LOG==============\n\n");
 	report_head(&r);
-	for (size_t i = 0; i < s->boards.n; i++)
-		add_board(&r, s->boards.all[i]);
+	for (size_t i = 0; i < s->n_boards; i++)
+		add_board(&r, s->boards[i]);
 }
 
-void smi_report_xml(const struct smi *s, struct str *out)
+void smi_report_xml(const struct stat_pick *s, struct str *out)
 {
 	int generation = smi_generation(s);
 	struct smi_writer r = { .smi = s, .out = out, .xml = true, .generation = generation };
@@ -492,7 +469,7 @@ void smi_report_xml(const struct smi *s, struct str *out)
 		generation >= 590 ? 13 : 12);
 	r.open[r.depth++] = "nvidia_smi_log";
 	report_head(&r);
-	for (size_t i = 0; i < s->boards.n; i++)
-		add_board(&r, s->boards.all[i]);
+	for (size_t i = 0; i < s->n_boards; i++)
+		add_board(&r, s->boards[i]);
 	close_to(&r, 0);
 }

@@ -13,7 +13,6 @@
 /* Shorter idle times are not shown: the driver keeps ten seconds of samples, so "idle for 9 s"
  * would only show how far they reach back. */
 #define LEAST_SHOWN_MS 15000
-enum { TEXT_CAP = 64 };
 
 int stat_pick(struct stat_pick *p, struct live *l, const struct filter *f, struct err *e)
 {
@@ -21,50 +20,39 @@ int stat_pick(struct stat_pick *p, struct live *l, const struct filter *f, struc
 	*p = (struct stat_pick){ .live = l,
 		.now = now,
 		.filter = f,
-		.cards = calloc(now->n_cards + 1, sizeof(*p->cards)) };
-	if (!p->cards)
-		return err_memory(e);
-	int found = filter_cards(f, now, p->cards, e);
-	if (found < 0)
-		return found;
-	for (int i = 0; i < found; i++)
-		if (filter_on_card(f, now, p->cards[i]))
-			p->cards[p->n++] = p->cards[i];
-	return 0;
+		.cards = calloc(now->n_cards + 1, sizeof(*p->cards)),
+		.boards = calloc(now->n_boards + 1, sizeof(const struct present_board *)) };
+	int found = p->cards && p->boards ? filter_cards(f, now, p->cards, e) : err_memory(e);
+	for (int i = 0; i < found; i++) {
+		size_t k = 0;
+		if (!filter_on_card(f, now, p->cards[i]))
+			continue;
+		const struct present_board *b = &now->boards[now->cards[p->cards[i]].board];
+		p->cards[p->n++] = p->cards[i];
+		while (k < p->n_boards && p->boards[k] != b)
+			k++;
+		p->boards[k] = b;
+		p->n_boards += k == p->n_boards;
+	}
+	return found < 0 ? found : 0;
 }
 
 void stat_pick_finish(struct stat_pick *p)
 {
 	free(p->cards);
+	free(p->boards);
 	*p = (struct stat_pick){ 0 };
 }
 
-bool stat_pick_is_first(const struct stat_pick *p, size_t at)
+const struct present_card *stat_next_card(
+	const struct stat_pick *p, const struct present_board *b, size_t *at)
 {
-	const struct present_card *cards = p->now->cards;
-	for (size_t i = 0; i < at; i++)
-		if (cards[p->cards[i]].board == cards[p->cards[at]].board)
-			return false;
-	return true;
-}
-
-int stat_boards(struct stat_boards *b, struct live *l, const struct filter *f, struct err *e)
-{
-	struct stat_pick picked = { 0 };
-	const struct present *now = live_present(l);
-	*b = (struct stat_boards){ .all = calloc(now->n_boards + 1, sizeof(*b->all)) };
-	int rc = b->all ? stat_pick(&picked, l, f, e) : err_memory(e);
-	for (size_t i = 0; rc == 0 && i < picked.n; i++)
-		if (stat_pick_is_first(&picked, i))
-			b->all[b->n++] = &now->boards[now->cards[picked.cards[i]].board];
-	stat_pick_finish(&picked);
-	return rc;
-}
-
-void stat_boards_finish(struct stat_boards *b)
-{
-	free(b->all);
-	*b = (struct stat_boards){ 0 };
+	while (*at < p->n) {
+		const struct present_card *c = &p->now->cards[p->cards[(*at)++]];
+		if (&p->now->boards[c->board] == b)
+			return c;
+	}
+	return NULL;
 }
 
 void stat_command(char *dst, size_t cap, const struct present_process *p)
@@ -91,30 +79,24 @@ static const struct number_look memory_total_look = { 5, "33", INFINITY };
 static void add_number(struct str *out, double value, const struct number_look *look,
 	const struct text_style *style)
 {
-	char text[TEXT_CAP], codes[16];
-	if (isnan(value)) {
-		snprintf(text, sizeof(text), "%*s", look->width, "??");
-		text_add_colored(out, text, "1;30", style);
-		return;
-	}
-	snprintf(text, sizeof(text), "%*.0f", look->width, floor(value));
-	snprintf(codes, sizeof(codes), "%s%s", value >= look->bright_from ? "1;" : "",
-		look->color);
-	text_add_colored(out, text, codes, style);
+	if (isnan(value))
+		text_add_colored(out, str_brief("%*s", look->width, "??").text, "1;30", style);
+	else
+		text_add_colored(out, str_brief("%*.0f", look->width, floor(value)).text,
+			str_brief("%s%s", value >= look->bright_from ? "1;" : "", look->color)
+				.text,
+			style);
 }
 
 /* "45s" "12m" "2h10m" "5d2h" */
-static void short_duration(char *dst, size_t cap, int64_t ms)
+static struct brief short_duration(int64_t ms)
 {
 	long long s = ms / 1000, m = s / 60, h = m / 60;
-	if (s < 60)
-		snprintf(dst, cap, "%llds", s);
-	else if (m < 60)
-		snprintf(dst, cap, "%lldm", m);
-	else if (h < 24)
-		snprintf(dst, cap, m % 60 ? "%lldh%lldm" : "%lldh", h, m % 60);
-	else
-		snprintf(dst, cap, h % 24 ? "%lldd%lldh" : "%lldd", h / 24, h % 24);
+	if (m < 60)
+		return s < 60 ? str_brief("%llds", s) : str_brief("%lldm", m);
+	if (h < 24)
+		return m % 60 ? str_brief("%lldh%lldm", h, m % 60) : str_brief("%lldh", h);
+	return h % 24 ? str_brief("%lldd%lldh", h / 24, h % 24) : str_brief("%lldd", h / 24);
 }
 
 /* Appends "WORD 2h10m", or ">2h10m" if it may be longer; nothing if it is not known or is
@@ -122,27 +104,9 @@ static void short_duration(char *dst, size_t cap, int64_t ms)
 static void add_since(
 	struct str *out, const char *word, int64_t since_ms, bool longer, int64_t now_ms)
 {
-	char text[TEXT_CAP];
-	if (since_ms < 0 || now_ms - since_ms < LEAST_SHOWN_MS)
-		return;
-	short_duration(text, sizeof(text), now_ms - since_ms);
-	str_addf(out, "%s%s%s", word, longer ? ">" : "", text);
-}
-
-static void add_state(struct str *out, const struct present_card *c, int64_t now_ms,
-	const struct text_style *style)
-{
-	char codes[STATE_CODES_CAP];
-	struct str text = { 0 };
-	state_codes(codes, c->state);
-	str_add(&text, state_looks[c->state].word);
-	if (c->state == CARD_IDLE_HELD || c->state == CARD_TRULY_IDLE ||
-		c->state == CARD_USE_UNKNOWN || c->state == CARD_RESERVED)
-		add_since(&text, " ", c->state_since_ms, c->state_longer, now_ms);
-	if (c->state == CARD_RESERVED) /* it has no process that would say whose it is */
-		str_addf(&text, " %s", c->leased_to);
-	text_add_colored(out, str_text(&text), codes, style);
-	str_finish(&text);
+	if (since_ms >= 0 && now_ms - since_ms >= LEAST_SHOWN_MS)
+		str_addf(out, "%s%s%s", word, longer ? ">" : "",
+			short_duration(now_ms - since_ms).text);
 }
 
 /* gpustat's text for a card that does not answer: "((GPU is lost))"; "" for one that does. */
@@ -167,7 +131,6 @@ static const char *board_name(const struct present_board *b)
 static void add_process(struct str *out, const struct present_process *p, int64_t now_ms,
 	const struct stat_options *o)
 {
-	char text[COMMAND_CAP];
 	const struct text_style *style = &o->style;
 	bool show_user = o->user || !o->command;
 	str_add(out, " ");
@@ -175,51 +138,44 @@ static void add_process(struct str *out, const struct present_process *p, int64_
 		text_add_colored(out, p->id.user[0] ? process_shown_user(p->id.user) : "--",
 			"1;30", style);
 	if (o->command) {
+		char command[COMMAND_CAP];
 		str_add(out, show_user ? ":" : "");
-		stat_command(text, sizeof(text), p);
-		text_add_colored(out, text[0] ? text : "--", "36", style);
+		stat_command(command, sizeof(command), p);
+		text_add_colored(out, command[0] ? command : "--", "36", style);
 	}
 	if (o->pid)
 		str_addf(out, "/%u", p->id.pid);
 	if (*process_label_of(&p->id))
 		str_addf(out, "[%s]", process_label_of(&p->id));
-	if (p->mem_bytes > 0)
-		snprintf(text, sizeof(text), "%lldM", (long long)(p->mem_bytes >> 20));
-	else
-		str_copy(text, sizeof(text), "?M");
 	str_add(out, "(");
-	text_add_colored(out, text, "33", style);
+	text_add_colored(out,
+		p->mem_bytes > 0 ? str_brief("%lldM", (long long)(p->mem_bytes >> 20)).text
+				 : "?M",
+		"33", style);
 	if (p->holder)
 		add_since(out, " idle ", p->idle_since_ms, p->idle_longer, now_ms);
 	str_add(out, ")");
 }
 
-/* Formats host memory as gpustat does: a larger unit if there are more than four digits. */
-static void show_bytes(char *dst, size_t cap, int64_t bytes)
+/* Host memory as gpustat writes it: in a larger unit if there are more than four digits. */
+static struct brief host_memory(int64_t bytes)
 {
 	static const char *const units[] = { "B", "KB", "MB", "GB", "TB", "PB" };
 	size_t unit = 0;
 	double number = (double)bytes;
 	for (; number > 9999 && unit < 5; unit++)
 		number /= 1024;
-	if (bytes < 0)
-		str_copy(dst, cap, "??");
-	else
-		snprintf(dst, cap, "%.0f%s", floor(number), units[unit]);
+	return bytes < 0 ? str_brief("??") : str_brief("%.0f%s", floor(number), units[unit]);
 }
 
 static void add_full_line(struct str *out, struct live *l, const struct present_process *p,
 	bool last, const struct stat_options *o)
 {
-	char rss[TEXT_CAP], cpu[TEXT_CAP];
 	struct str arguments = { 0 };
 	const char *branch = o->style.ascii ? (last ? "`-" : "|-") : (last ? "└─" : "├─");
-	show_bytes(rss, sizeof(rss), p->rss_bytes);
-	if (isnan(p->cpu_pct))
-		str_copy(cpu, sizeof(cpu), "??");
-	else
-		snprintf(cpu, sizeof(cpu), "%.0f", p->cpu_pct);
-	str_addf(out, " %s %6u (%4s%%, %6s):", branch, p->id.pid, cpu, rss);
+	str_addf(out, " %s %6u (%4s%%, %6s):", branch, p->id.pid,
+		isnan(p->cpu_pct) ? "??" : str_brief("%.0f", p->cpu_pct).text,
+		host_memory(p->rss_bytes).text);
 	live_process_arguments(l, p, &arguments);
 	for (size_t at = 0; at < arguments.len; at += strlen(arguments.data + at) + 1)
 		str_addf(out, " %s", arguments.data + at);
@@ -259,39 +215,6 @@ static void add_memory(struct str *out, const double *v, const struct text_style
 	str_add(out, " MB");
 }
 
-static void add_codec(struct str *out, const double *v, const struct stat_options *o)
-{
-	if (!o->encoder && !o->decoder)
-		return;
-	str_add(out, " (");
-	if (o->encoder) {
-		str_add(out, "E: ");
-		add_number(out, v[METRIC_UTILIZATION_ENCODER], &codec_look, &o->style);
-		str_add(out, " %");
-	}
-	if (o->decoder) {
-		str_add(out, o->encoder ? "  D: " : "D: ");
-		add_number(out, v[METRIC_UTILIZATION_DECODER], &codec_look, &o->style);
-		str_add(out, " %");
-	}
-	str_add(out, ")");
-}
-
-static void add_power(struct str *out, const double *v, const struct stat_options *o)
-{
-	double draw = v[METRIC_POWER_DRAW], limit = v[METRIC_POWER_ENFORCED];
-	if (!o->draw && !o->limit)
-		return;
-	const struct number_look draw_look = { 3, "35", isnan(limit) ? 0 : 0.4 * limit };
-	str_add(out, ",  ");
-	add_number(out, draw, &draw_look, &o->style);
-	if (!o->limit)
-		return; /* gpustat writes no unit in this case */
-	str_add(out, " / ");
-	add_number(out, limit, &power_limit_look, &o->style);
-	str_add(out, " W");
-}
-
 /* Appends a name padded to the requested width; a longer name loses its beginning. */
 static void add_name(struct str *out, const char *name, size_t width, const char *color,
 	const struct text_style *style)
@@ -314,20 +237,6 @@ static void add_name(struct str *out, const char *name, size_t width, const char
 	str_finish(&text);
 }
 
-/* Appends memory that no listed process holds: the card has less free memory than it seems. */
-static void add_orphans(
-	struct str *out, const struct present_card *c, const struct text_style *style)
-{
-	char text[TEXT_CAP];
-	double bytes = c->values[METRIC_GUA_ORPHAN_MEMORY];
-	if (!(bytes >= (double)ORPHAN_LEAST_BYTES))
-		return;
-	snprintf(text, sizeof(text), "%.0fM", floor(bytes / 1048576));
-	str_add(out, " unexplained(");
-	text_add_colored(out, text, "33", style);
-	str_add(out, ")");
-}
-
 /* Appends the end of a line: processes, where gpustat has them, and the state. */
 static void add_tail(struct str *out, const struct stat_pick *picked,
 	const struct present_card *c, const struct stat_options *o)
@@ -338,12 +247,31 @@ static void add_tail(struct str *out, const struct stat_pick *picked,
 			add_processes(out, picked, c, o, false);
 		else
 			str_add(out, " (Not Supported)");
-		add_orphans(out, c, &o->style);
+		/* Memory that no listed process holds: the card has less free than it seems. */
+		double orphan = c->values[METRIC_GUA_ORPHAN_MEMORY];
+		if (orphan >= (double)ORPHAN_LEAST_BYTES) {
+			str_add(out, " unexplained(");
+			text_add_colored(out, str_brief("%.0fM", floor(orphan / 1048576)).text,
+				"33", &o->style);
+			str_add(out, ")");
+		}
 	}
 	str_add(out, " | ");
-	if (c->status == CARD_STATUS_OK)
-		add_state(out, c, picked->now->now_ms, &o->style);
-	else
+	if (c->status == CARD_STATUS_OK) {
+		char codes[STATE_CODES_CAP];
+		struct str text = { 0 };
+		state_codes(codes, c->state);
+		str_add(&text, state_looks[c->state].word);
+		if (c->state == CARD_IDLE_HELD || c->state == CARD_TRULY_IDLE ||
+			c->state == CARD_USE_UNKNOWN || c->state == CARD_RESERVED)
+			add_since(&text, " ", c->state_since_ms, c->state_longer,
+				picked->now->now_ms);
+		if (c->state ==
+			CARD_RESERVED) /* it has no process that would say whose it is */
+			str_addf(&text, " %s", c->leased_to);
+		text_add_colored(out, str_text(&text), codes, &o->style);
+		str_finish(&text);
+	} else
 		text_add_colored(out, card_status_names[c->status], "31", &o->style);
 	text_end_line(out);
 	if (o->full_command && !o->no_processes)
@@ -356,10 +284,8 @@ static void add_board(struct str *out, const struct present_board *b, size_t wid
 {
 	const struct text_style *style = &o->style;
 	const double *v = b->values;
-	char index[TEXT_CAP];
 	bool well = b->status == CARD_STATUS_OK;
-	snprintf(index, sizeof(index), "[%d]", b->id.index);
-	text_add_colored(out, index, "36", style);
+	text_add_colored(out, str_brief("[%d]", b->id.index).text, "36", style);
 	str_add(out, " ");
 	if (width) {
 		add_name(out, board_name(b), width, well ? "34" : "31", style);
@@ -373,17 +299,40 @@ static void add_board(struct str *out, const struct present_board *b, size_t wid
 	}
 	add_number(out, v[METRIC_UTILIZATION_GPU], &use_look, style);
 	str_add(out, " %");
-	add_codec(out, v, o);
-	add_power(out, v, o);
+	if (o->encoder || o->decoder) {
+		str_add(out, " (");
+		if (o->encoder) {
+			str_add(out, "E: ");
+			add_number(out, v[METRIC_UTILIZATION_ENCODER], &codec_look, style);
+			str_add(out, o->decoder ? " %  " : " %");
+		}
+		if (o->decoder) {
+			str_add(out, "D: ");
+			add_number(out, v[METRIC_UTILIZATION_DECODER], &codec_look, style);
+			str_add(out, " %");
+		}
+		str_add(out, ")");
+	}
+	if (o->draw || o->limit) {
+		double limit = v[METRIC_POWER_ENFORCED];
+		const struct number_look draw_look = { 3, "35",
+			isnan(limit) ? 0 : 0.4 * limit };
+		str_add(out, ",  ");
+		add_number(out, v[METRIC_POWER_DRAW], &draw_look, style);
+		if (o->limit) { /* without it, gpustat writes no unit */
+			str_add(out, " / ");
+			add_number(out, limit, &power_limit_look, style);
+			str_add(out, " W");
+		}
+	}
 	add_memory(out, v, style);
 }
 
 static void add_instance(struct str *out, const struct stat_pick *picked,
 	const struct present_card *c, size_t width, const struct stat_options *o)
 {
-	char index[TEXT_CAP];
-	snprintf(index, sizeof(index), "  [%s]", card_label(&c->id).text);
-	text_add_colored(out, index, "36", &o->style);
+	text_add_colored(
+		out, str_brief("  [%.20s]", card_label(&c->id).text).text, "36", &o->style);
 	if (width) {
 		str_add(out, " ");
 		add_name(out, c->id.name, width, "34", &o->style);
@@ -396,53 +345,35 @@ static void add_instance(struct str *out, const struct stat_pick *picked,
 	add_tail(out, picked, c, o);
 }
 
-static size_t name_width(const struct present *now, const struct stat_options *o)
-{
-	size_t width = 0;
-	if (o->name_width >= 0)
-		return (size_t)o->name_width;
-	for (size_t i = 0; i < now->n_boards; i++) {
-		size_t len = str_columns(board_name(&now->boards[i]));
-		width = len > width ? len : width;
-	}
-	return width;
-}
-
-/* Appends a board and its instances that are shown. */
-static void add_rows(struct str *out, const struct stat_pick *p, size_t at, size_t width,
-	const struct stat_options *o)
-{
-	const struct present_card *cards = p->now->cards;
-	size_t board = cards[p->cards[at]].board;
-	const struct present_board *b = &p->now->boards[board];
-	add_board(out, b, width, o);
-	if (!b->mig || b->status != CARD_STATUS_OK) {
-		add_tail(out, p, &cards[p->cards[at]], o);
-		return;
-	}
-	str_add(out, " | MIG\n");
-	for (size_t i = at; i < p->n; i++)
-		if (cards[p->cards[i]].board == board)
-			add_instance(out, p, &cards[p->cards[i]], width, o);
-}
-
 void stat_text(struct str *out, const struct stat_pick *picked, const struct stat_options *o)
 {
 	const struct present *now = picked->now;
-	size_t width = name_width(now, o);
+	const struct present_card *c;
+	size_t width = o->name_width >= 0 ? (size_t)o->name_width : 0;
+	for (size_t i = 0; o->name_width < 0 && i < now->n_boards; i++) {
+		size_t len = str_columns(board_name(&now->boards[i]));
+		width = len > width ? len : width;
+	}
 	if (!o->no_header) {
-		char when[TEXT_CAP];
-		struct tm tm = moment_fields(now->now_ms, o->style.utc);
-		strftime(when, sizeof(when), "%a %b %e %H:%M:%S %Y", &tm);
 		const char *driver = now->hosts[0].driver;
 		/* Without names, gpustat leaves room for a name of usual length. */
 		str_addf(out, "%-*s  %s  %s", (int)(width ? width : 16) + 3,
-			now->hosts[0].hostname, when, *driver ? driver : "None");
+			now->hosts[0].hostname,
+			moment_format("%a %b %e %H:%M:%S %Y", now->now_ms, o->style.utc).text,
+			*driver ? driver : "None");
 		text_end_line(out);
 	}
-	for (size_t i = 0; i < picked->n; i++)
-		if (stat_pick_is_first(picked, i))
-			add_rows(out, picked, i, width, o);
+	for (size_t i = 0, at = 0; i < picked->n_boards; i++, at = 0) {
+		const struct present_board *b = picked->boards[i];
+		add_board(out, b, width, o);
+		if (!b->mig || b->status != CARD_STATUS_OK) {
+			add_tail(out, picked, stat_next_card(picked, b, &at), o);
+			continue;
+		}
+		str_add(out, " | MIG\n");
+		while ((c = stat_next_card(picked, b, &at)) != NULL)
+			add_instance(out, picked, c, width, o);
+	}
 	if (picked->n == 0)
 		text_add_colored(out,
 			now->n_cards ? "(no card matches)\n" : "(No GPUs are available)\n",
@@ -487,35 +418,30 @@ static void json_process(
 	json_bool(j, "gua.idle_is_lower_bound", p->idle_longer);
 	json_text(j, "gua.context", or_null(context_texts[p->context]));
 	for (size_t i = PROCESS_COMMAND + 1; i < PROCESS_TEXTS; i++) {
-		char key[64];
-		snprintf(key, sizeof(key), "gua.%s", process_fields[i].name);
-		json_text(j, key, or_null(process_text(&p->id, i)));
+		json_text(j, str_brief("gua.%s", process_fields[i].name).text,
+			or_null(process_text(&p->id, i)));
 	}
 	json_close(j, '}');
 }
 
-/* Adds the processes of the shown cards of one board, or of one card. */
-static void json_processes(struct json *j, const struct stat_pick *p, size_t board,
-	const struct present_card *only)
+/* Adds the processes of the shown cards of a board, or of one of them. */
+static void json_processes(struct json *j, const struct stat_pick *p,
+	const struct present_board *b, const struct present_card *only)
 {
 	bool known = false;
-	const struct present_card *cards = p->now->cards;
-	const struct present_process *all = p->now->processes;
-	for (size_t i = 0; i < p->n; i++) {
-		const struct present_card *c = &cards[p->cards[i]];
-		known |= c->board == board && (!only || c == only) && c->processes_known;
-	}
+	const struct present_card *c;
+	for (size_t at = 0; (c = stat_next_card(p, b, &at)) != NULL;)
+		known |= (!only || c == only) && c->processes_known;
 	if (!known) {
 		json_text(j, "processes", NULL);
 		return;
 	}
 	json_open(j, "processes", '[');
-	for (size_t i = 0; i < p->n; i++) {
-		const struct present_card *c = &cards[p->cards[i]];
-		for (size_t k = 0;
-			c->board == board && (!only || c == only) && k < c->n_processes; k++)
-			if (filter_process(p->filter, &all[c->first_process + k]))
-				json_process(j, p, &all[c->first_process + k]);
+	for (size_t at = 0; (c = stat_next_card(p, b, &at)) != NULL;) {
+		const struct present_process *all = &p->now->processes[c->first_process];
+		for (size_t k = 0; (!only || c == only) && k < c->n_processes; k++)
+			if (filter_process(p->filter, &all[k]))
+				json_process(j, p, &all[k]);
 	}
 	json_close(j, ']');
 }
@@ -538,35 +464,14 @@ static void add_own(struct json *j, const struct present_card *c)
 	json_bool(j, "gua.state_is_lower_bound", c->state_longer);
 	json_moment(j, "gua.free_since", c->free_since_ms);
 	json_metric(j, "gua.orphan_memory", c->values, METRIC_GUA_ORPHAN_MEMORY);
-	json_text(j, "gua.leased_to", *c->leased_to ? c->leased_to : NULL);
+	json_text(j, "gua.leased_to", or_null(c->leased_to));
 }
 
-static void add_instances(struct json *j, const struct stat_pick *p, size_t board)
+static void json_board(struct json *j, const struct stat_pick *p, const struct present_board *b)
 {
-	const struct present_card *cards = p->now->cards;
-	json_open(j, "gua.instances", '[');
-	for (size_t i = 0; i < p->n; i++) {
-		const struct present_card *c = &cards[p->cards[i]];
-		if (c->board != board)
-			continue;
-		json_open(j, NULL, '{');
-		json_number(j, "index", c->id.mig_index, 0);
-		json_text(j, "name", c->id.name);
-		json_text(j, "uuid", c->id.uuid);
-		json_metric(j, "memory.used", c->values, METRIC_MEMORY_USED);
-		json_metric(j, "memory.total", c->values, METRIC_MEMORY_TOTAL);
-		add_own(j, c);
-		json_processes(j, p, board, c);
-		json_close(j, '}');
-	}
-	json_close(j, ']');
-}
-
-static void json_board(
-	struct json *j, const struct stat_pick *p, const struct present_card *card)
-{
-	const struct present_board *b = &p->now->boards[card->board];
 	const double *v = b->values;
+	size_t at = 0;
+	const struct present_card *c = stat_next_card(p, b, &at);
 	json_open(j, NULL, '{');
 	json_number(j, "index", b->id.index, 0);
 	json_text(j, "uuid", card_has_uuid(&b->id) ? b->id.uuid : NULL);
@@ -583,12 +488,26 @@ static void json_board(
 	json_metric(j, "enforced.power.limit", v, METRIC_POWER_ENFORCED);
 	json_metric(j, "memory.used", v, METRIC_MEMORY_USED);
 	json_metric(j, "memory.total", v, METRIC_MEMORY_TOTAL);
-	json_processes(j, p, card->board, NULL);
-	json_text(j, "gua.source", or_null(card->source));
-	if (b->mig)
-		add_instances(j, p, card->board);
-	else
-		add_own(j, card);
+	json_processes(j, p, b, NULL);
+	json_text(j, "gua.source", or_null(c->source));
+	if (!b->mig) {
+		add_own(j, c);
+		json_close(j, '}');
+		return;
+	}
+	json_open(j, "gua.instances", '[');
+	for (; c; c = stat_next_card(p, b, &at)) {
+		json_open(j, NULL, '{');
+		json_number(j, "index", c->id.mig_index, 0);
+		json_text(j, "name", c->id.name);
+		json_text(j, "uuid", c->id.uuid);
+		json_metric(j, "memory.used", c->values, METRIC_MEMORY_USED);
+		json_metric(j, "memory.total", c->values, METRIC_MEMORY_TOTAL);
+		add_own(j, c);
+		json_processes(j, p, b, c);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
 	json_close(j, '}');
 }
 
@@ -596,20 +515,17 @@ void stat_json(struct str *out, const struct stat_pick *picked, int lines)
 {
 	const struct present *now = picked->now;
 	struct json j = { .out = out, .lines = lines };
-	char when[64];
-	struct tm tm = moment_fields(now->now_ms, false);
-	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &tm);
 	json_open(&j, NULL, '{');
 	json_text(&j, "hostname", now->hosts[0].hostname);
 	json_text(&j, "driver_version", or_null(now->hosts[0].driver));
-	json_text(&j, "query_time", when);
+	json_text(
+		&j, "query_time", moment_format("%Y-%m-%dT%H:%M:%S", now->now_ms, false).text);
 	json_text(&j, "gua.schema", "gua-stat-1");
 	json_moment(&j, "gua.time", now->now_ms);
 	json_text(&j, "gua.note", or_null(now->hosts[0].note));
 	json_open(&j, "gpus", '[');
-	for (size_t i = 0; i < picked->n; i++)
-		if (stat_pick_is_first(picked, i))
-			json_board(&j, picked, &now->cards[picked->cards[i]]);
+	for (size_t i = 0; i < picked->n_boards; i++)
+		json_board(&j, picked, picked->boards[i]);
 	json_close(&j, ']');
 	json_close(&j, '}');
 }

@@ -27,19 +27,14 @@ struct stat_pick {
 	const struct filter *filter;
 	size_t *cards; /* indexes into now->cards */
 	size_t n;
+	const struct present_board **boards; /* of these cards, each once */
+	size_t n_boards;
 };
 int stat_pick(struct stat_pick *p, struct live *l, const struct filter *f, struct err *e);
 void stat_pick_finish(struct stat_pick *p);
-/* Whether no earlier picked card is on the same board. */
-bool stat_pick_is_first(const struct stat_pick *p, size_t at);
-
-/* The boards of these cards, each once. */
-struct stat_boards {
-	const struct present_board **all;
-	size_t n;
-};
-int stat_boards(struct stat_boards *b, struct live *l, const struct filter *f, struct err *e);
-void stat_boards_finish(struct stat_boards *b);
+/* Steps through the picked cards of a board; `*at` is 0 at first. NULL: there are no more. */
+const struct present_card *stat_next_card(
+	const struct stat_pick *p, const struct present_board *b, size_t *at);
 
 void stat_text(struct str *out, const struct stat_pick *picked, const struct stat_options *o);
 /* Appends one JSON document; `lines` as in struct json. */

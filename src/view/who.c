@@ -27,15 +27,6 @@ static int compare(const void *left, const void *right)
 	return a->id.pid < b->id.pid ? -1 : 1;
 }
 
-static bool is_wanted(
-	const struct who_question *q, const struct present_process *p, int64_t now_ms)
-{
-	if (!p->holder || !filter_process(q->filter, p))
-		return false;
-	return q->idle_ms < 0 ||
-	       (!p->active && p->idle_since_ms >= 0 && now_ms - p->idle_since_ms >= q->idle_ms);
-}
-
 /* Adds a card that is reserved, if it is asked for. */
 static void find_reserved(struct who *f, const struct who_question *q, size_t card)
 {
@@ -71,7 +62,11 @@ int who_find(
 		find_reserved(f, q, picked[i]);
 		for (size_t k = 0; k < c->n_processes; k++) {
 			const struct present_process *p = &now->processes[c->first_process + k];
-			if (is_wanted(q, p, now->now_ms))
+			bool long_enough =
+				q->idle_ms < 0 ||
+				(!p->active && p->idle_since_ms >= 0 &&
+					now->now_ms - p->idle_since_ms >= q->idle_ms);
+			if (p->holder && long_enough && filter_process(q->filter, p))
 				f->holders[f->n++] = p;
 		}
 	}
@@ -171,19 +166,14 @@ static void add_card_note(struct str *out, const struct present_card *c)
 			card.text, size_text(orphan).text);
 }
 
-/* Whether options restrict which holders are listed. */
-static bool is_narrow(const struct who_question *q)
-{
-	const struct filter_values *v = q->filter->values;
-	return q->idle_ms >= 0 || v->users.n || v->pids.n || v->ids.n || v->states.n ||
-	       v->min_mem;
-}
-
 void who_notes(struct str *out, const struct who *f, const struct who_question *q, bool text)
 {
 	bool some_then = false;
 	const char *note = f->now->hosts[0].note;
 	const struct present_card *cards = f->now->cards;
+	const struct filter_values *v = q->filter->values;
+	bool narrow = q->idle_ms >= 0 || v->users.n || v->pids.n || v->ids.n || v->states.n ||
+		      v->min_mem;
 	for (size_t i = 0; i < f->now->n_cards; i++)
 		if (filter_card(q->filter, &cards[i]))
 			add_card_note(out, &cards[i]);
@@ -193,8 +183,7 @@ void who_notes(struct str *out, const struct who *f, const struct who_question *
 		str_addf(out, "%s%s\n", note,
 			some_then && text ? "; in brackets: how long it was idle then" : "");
 	if (f->n + f->n_reserved == 0 && text)
-		str_add(out,
-			is_narrow(q) ? "no process matches\n" : "no process holds a card\n");
+		str_add(out, narrow ? "no process matches\n" : "no process holds a card\n");
 }
 
 enum { COLUMNS = 72 };
@@ -220,27 +209,17 @@ static void add_holding(struct str *out, const struct who *w, const struct prese
 	str_add(out, "\n");
 }
 
-/* Whether the same command was already suggested to this user for an earlier holder. */
-static bool is_told(const struct who *w, size_t i, const char *command)
-{
-	char other[RELEASE_CAP];
-	for (size_t k = 0; k < i; k++) {
-		const struct present_process *p = w->holders[k];
-		if (strcmp(p->id.user, w->holders[i]->id.user) == 0 &&
-			present_release(w->now, p, other) && strcmp(other, command) == 0)
-			return true;
-	}
-	return false;
-}
-
+/* Adds the commands that release what a user holds, each once. */
 static void add_commands(struct str *out, const struct who *w, const char *user)
 {
-	char command[RELEASE_CAP];
+	char command[RELEASE_CAP], line[RELEASE_CAP + 4];
 	for (size_t i = 0; i < w->n; i++) {
-		if (strcmp(w->holders[i]->id.user, user) == 0 &&
-			present_release(w->now, w->holders[i], command) &&
-			!is_told(w, i, command))
-			str_addf(out, "  %s\n", command);
+		const struct present_process *p = w->holders[i];
+		if (strcmp(p->id.user, user) != 0 || !present_release(w->now, p, command))
+			continue;
+		snprintf(line, sizeof(line), "  %s\n", command);
+		if (!strstr(str_text(out), line))
+			str_add(out, line);
 	}
 }
 
