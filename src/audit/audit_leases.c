@@ -16,7 +16,7 @@
 	"d.slot >= %3$lld AND d.slot < %2$lld AND d.gpu = s.gpu AND d.lease = s.lease)"
 #define LEASES_SQL                                                                             \
 	"SELECT s.gpu, kind, name, owner, job_name, account, since_ms, ended_ms, "             \
-	"sum(reserved_ms), " USED ", " LEASE_JOB                                               \
+	"sum(reserved_ms), " USED ", " LEASE_JOB ", task"                                      \
 	" FROM (" IN_WINDOW("reserved_1h") " UNION ALL " IN_WINDOW(                            \
 		"reserved_5m") " UNION ALL " IN_WINDOW("reserved_1m") ") AS s JOIN lease ON "  \
 								      "lease.id = s.lease "    \
@@ -30,12 +30,11 @@ static int take_lease(
 	struct audit_leases *all = &a->leases;
 	uint32_t card = gather_card(file, sqlite3_column_int64(row, 0));
 	int64_t kind = sql_int(row, 1, -1);
-	char owner[USER_CAP], job[LABEL_CAP];
+	char owner[USER_CAP];
 	bool takes_it;
 	sql_text(row, 3, owner, sizeof(owner));
 	int rc = restriction_take_owner(g, file, owner, &takes_it, e);
-	sql_text(row, 10, job, sizeof(job));
-	takes_it = takes_it && restriction_takes_job(&g->q->only, job);
+	takes_it = takes_it && restriction_takes_job_of(&g->q->only, row, 10);
 	bool other = g->q->present_of && strcmp(g->q->present_of, owner) != 0;
 	if (rc || !takes_it || other || card == IDMAP_NONE || kind < 0 || kind >= LEASE_KINDS)
 		return rc;
@@ -47,6 +46,7 @@ static int take_lease(
 		.owner = sql_text_copy(row, 3, &a->texts),
 		.job_name = sql_text_copy(row, 4, &a->texts),
 		.account = sql_text_copy(row, 5, &a->texts),
+		.task = sql_text_copy(row, 12, &a->texts),
 		.since_ms = sql_int(row, 6, -1),
 		.ended_ms = sql_int(row, 7, -1),
 		.reserved_ms = sql_int(row, 8, 0),

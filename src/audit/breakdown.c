@@ -1,6 +1,7 @@
 /* Groups pairs of process and card, and cards, into the rows of a breakdown. */
 #include "audit/gather.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,9 @@ const char *breakdown_column(const struct by *by, size_t level)
 {
 	bool needed = level < by->n && by->kinds[level] != IDENTITY_USER;
 	const char *column = needed ? identity_kinds[by->kinds[level]].column : NULL;
+	if (needed && by->kinds[level] == IDENTITY_JOB)
+		return "iif(job IS NULL, NULL, " BREAKDOWN_JOB(
+			"job", "coalesce(job_task, job)") ")";
 	return column ? column : "NULL";
 }
 
@@ -31,20 +35,41 @@ int breakdown_label(
 	uint32_t within = scope == SCOPE_USER	? pair->user
 			  : scope == SCOPE_HOST ? (uint32_t)b->g->a->cards[pair->card].host
 						: 0;
-	char workload[LABEL_CAP];
-	if (b->to->by.kinds[level] == IDENTITY_WORKLOAD && *text) {
-		process_workload(workload, text);
-		text = workload;
+	enum identity kind = b->to->by.kinds[level];
+	char own[COMMAND_CAP];
+	const char *shown = NULL;
+	size_t before = b->names[level].n;
+	if (kind == IDENTITY_JOB && strlen(text) > BREAKDOWN_DIGITS) {
+		int len = atoi(text) % (1 << 8);
+		text += BREAKDOWN_DIGITS + 1;
+		shown = text + strnlen(text, (size_t)len);
+		snprintf(own, sizeof(own), "%.*s", len, text);
+		text = own;
+	} else if (kind == IDENTITY_WORKLOAD && *text) {
+		process_workload(own, text);
+		text = own;
 	}
-	pair->labels[level] = names_find(&b->names[level], within, text, e);
-	return pair->labels[level] == IDMAP_NONE ? ERR_WORLD : 0;
+	uint32_t label = pair->labels[level] = names_find(&b->names[level], within, text, e);
+	if (label == IDMAP_NONE)
+		return ERR_WORLD;
+	if (kind != IDENTITY_JOB)
+		return 0;
+	if (label == before && !array_one_more(&b->shown, label))
+		return err_memory(e);
+	/* The first process that knows more than the number names the job. */
+	if (label == before)
+		b->shown[label] = NULL;
+	if (shown && !b->shown[label] && strcmp(shown, text) != 0)
+		b->shown[label] = arena_text(&b->g->a->texts, shown);
+	return 0;
 }
 
 /* What distinguishes a row from the other rows of its level. */
 struct row_key {
 	size_t outer;
-	uint32_t number;  /* KEY_WITHOUT: items without a name; IDMAP_NONE: out of memory */
-	const char *text; /* NULL: none */
+	uint32_t number;   /* KEY_WITHOUT: items without a name; IDMAP_NONE: out of memory */
+	const char *text;  /* NULL: none */
+	const char *shown; /* NULL: as `text` */
 };
 #define KEY_WITHOUT (IDMAP_NONE - 1)
 
@@ -54,7 +79,9 @@ static struct row_key key_of_name(const struct breakdown *b, size_t level, uint3
 	const struct names *names = &b->names[level];
 	if (number == IDMAP_NONE)
 		return (struct row_key){ .number = KEY_WITHOUT };
-	return (struct row_key){ .number = number, .text = names->items[number].text };
+	return (struct row_key){ .number = number,
+		.text = names->items[number].text,
+		.shown = b->to->by.kinds[level] == IDENTITY_JOB ? b->shown[number] : NULL };
 }
 
 /* The key for a name that may be new; "": none. */
@@ -131,6 +158,7 @@ static struct audit_row *find_row(
 	struct audit_row *row = &to->rows[level][to->n[level]++];
 	*row = (struct audit_row){ .outer = key.outer,
 		.key = text,
+		.shown = key.shown,
 		.sums = AUDIT_SUMS_NONE,
 		.user = AUDIT_NONE,
 		.host = AUDIT_NONE,
@@ -241,5 +269,6 @@ void breakdown_finish(struct breakdown *b)
 		names_finish(&b->names[level]);
 		idmap_finish(&b->places[level]);
 	}
+	free(b->shown);
 	*b = (struct breakdown){ 0 };
 }

@@ -61,6 +61,7 @@ struct breakdown {
 	struct audit_breakdown *to;
 	const struct users *users;
 	struct names names[BY_MAX];
+	const char **shown; /* of each name of a job, as people see it; NULL: as it is */
 	struct idmap places[BY_MAX]; /* from the key of a row to the row */
 	size_t path;		     /* with the next two: the process of the last pair */
 	int64_t process;
@@ -69,6 +70,11 @@ struct breakdown {
 
 void breakdown_start(struct breakdown *b, struct gather *g, const struct users *users,
 	struct audit_breakdown *to, const struct by *by);
+/* A job and how people see it, in SQL: the length of its name first. */
+#define BREAKDOWN_JOB(job, shown)                                                              \
+	"printf('%03d %s%s', length(CAST(" job " AS BLOB)), " job ", " shown                   \
+	" || coalesce(' ' || job_name, ''))"
+enum { BREAKDOWN_DIGITS = 3 };
 /* Returns the columns of the table process that the kinds need, or "NULL". */
 const char *breakdown_column(const struct by *by, size_t level);
 /* Sets the label of a pair from the text in that column. */

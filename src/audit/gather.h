@@ -255,9 +255,12 @@ int hours_mark(struct audit *a, struct idmap *known, const struct event_row *row
 
 /* Whether the time of a process counts. */
 bool restriction_has(const struct gather *g, const struct gather_file *file, int64_t process);
-/* The job of a row of the table lease, in SQL; and whether the time of such a job counts. */
-#define LEASE_JOB "iif(kind = 0, 'slurm:' || name, '')"
-bool restriction_takes_job(const struct restriction *r, const char *job);
+/* The names of the job of a row of the table lease, in SQL. */
+#define LEASE_JOB "iif(kind = 0, 'slurm:' || name, ''), 'slurm:' || task"
+/* Whether the time of a job counts, which has a second name if it is a task of an array; the
+ * same for one whose names are in a row, from `column` on. */
+bool restriction_takes_job(const struct restriction *r, const char *name, const char *task);
+bool restriction_takes_job_of(const struct restriction *r, sqlite3_stmt *row, int column);
 /* Finds whether the time of a lease with this owner counts, and notes the owner. */
 int restriction_take_owner(const struct gather *g, struct gather_file *file, const char *owner,
 	bool *takes_it, struct err *e);

@@ -542,7 +542,8 @@ static const char *lease_column(const struct by *by, size_t level)
 		[IDENTITY_PROCESS] =
 			"'lease ' || iif(kind = 0, 'job', iif(kind = 1, 'pod', 'pick')) || ' '"
 			" || name",
-		[IDENTITY_JOB] = "iif(kind = 0, 'slurm:' || name, NULL)",
+		[IDENTITY_JOB] = "iif(kind = 0, " BREAKDOWN_JOB(
+			"'slurm:' || name", "'slurm:' || coalesce(task, name)") ", NULL)",
 		[IDENTITY_JOB_NAME] = "job_name",
 		[IDENTITY_POD] = "iif(kind = 1, name, NULL)",
 		[IDENTITY_ACCOUNT] = "account",
@@ -561,14 +562,14 @@ static int take_leased(struct holding_fold *h, sqlite3_stmt *row, struct err *e)
 	uint32_t card = gather_card(file, sqlite3_column_int64(row, 1));
 	int64_t lease = sqlite3_column_int64(row, 0), slot = sqlite3_column_int64(row, 2);
 	int64_t reserved_ms = sql_int(row, 3, 0);
-	char owner[USER_CAP], job[LABEL_CAP];
+	char owner[USER_CAP];
 	bool takes_it;
 	sql_text(row, 4, owner, sizeof(owner));
 	if (card != IDMAP_NONE)
 		file->part->a.lease_unknown_ms += sql_int(row, LABELS_AT + BY_MAX, 0);
 	int rc = restriction_take_owner(h->g, file, owner, &takes_it, e);
-	sql_text(row, LABELS_AT + BY_MAX + 1, job, sizeof(job));
-	takes_it = takes_it && restriction_takes_job(&h->g->q->only, job);
+	takes_it = takes_it &&
+		   restriction_takes_job_of(&h->g->q->only, row, LABELS_AT + BY_MAX + 1);
 	if (rc || !takes_it || !reserved_ms || card >= 1u << CARD_BITS || lease < 0 ||
 		lease > LEASE_IDS)
 		return rc;

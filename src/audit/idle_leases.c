@@ -58,6 +58,7 @@ static uint32_t session_of(struct idle_history *h, sqlite3_stmt *row, struct err
 		s->texts[PROCESS_POD] = arena_text(&h->texts, name);
 	s->texts[PROCESS_JOB_NAME] = sql_text_copy(row, 5, &h->texts);
 	s->texts[PROCESS_ACCOUNT] = sql_text_copy(row, 6, &h->texts);
+	s->texts[PROCESS_JOB_TASK] = sql_text_copy(row, 10, &h->texts);
 	return session;
 }
 
@@ -106,7 +107,8 @@ int idle_leases_read(struct idle_history *h, struct err *e)
 		return 0;
 	int rc = sql_prepare(h->db, &rows, e,
 		"SELECT l.id, kind, name, owner, uid, job_name, account, max(since_ms, "
-		"first_seen_ms), ended_ms, d.gpu FROM lease AS l JOIN (SELECT DISTINCT lease, "
+		"first_seen_ms), ended_ms, d.gpu, 'slurm:' || task FROM lease AS l JOIN "
+		"(SELECT DISTINCT lease, "
 		"gpu FROM leased_1d WHERE slot >= (SELECT min(first_seen_ms) / 1000 - 86400 "
 		"FROM lease AS l WHERE %s)) AS d ON d.lease = l.id WHERE %s ORDER BY l.id",
 		write_window(window, h), window);

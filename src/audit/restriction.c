@@ -47,9 +47,14 @@ static bool is_card(const char *word, const void *id)
 	return card_is_named(word, id);
 }
 
-static bool is_job(const char *word, const void *job)
+/* A job has two names if it is a task of an array. */
+struct job {
+	const char *name, *task;
+};
+static bool is_job(const char *word, const void *what)
 {
-	return process_is_job(word, job);
+	const struct job *job = what;
+	return process_is_job(word, job->name) || process_is_job(word, job->task);
 }
 
 /* Whether a list is not given, or has a word that matches. */
@@ -76,9 +81,17 @@ bool restriction_takes_user(const struct restriction *r, const char *user, const
 	       takes(&r->lists[ONLY_GROUP], is_equal, group);
 }
 
-bool restriction_takes_job(const struct restriction *r, const char *job)
+bool restriction_takes_job(const struct restriction *r, const char *name, const char *task)
 {
-	return takes(&r->lists[ONLY_JOB], is_job, job);
+	return takes(&r->lists[ONLY_JOB], is_job, &(struct job){ name, task });
+}
+
+bool restriction_takes_job_of(const struct restriction *r, sqlite3_stmt *row, int column)
+{
+	char name[LABEL_CAP], task[LABEL_CAP];
+	sql_text(row, column, name, sizeof(name));
+	sql_text(row, column + 1, task, sizeof(task));
+	return restriction_takes_job(r, name, task);
 }
 
 bool restriction_next(
@@ -155,14 +168,11 @@ int restriction_take_owner(const struct gather *g, struct gather_file *file, con
 static int read_leases(const struct gather *g, struct gather_file *file, struct err *e)
 {
 	sqlite3_stmt *stmt;
-	char job[LABEL_CAP];
 	int rc = sql_prepare(file->db, &stmt, e, "SELECT -1 - id, " LEASE_JOB " FROM lease");
-	while (sql_next(stmt, &rc, e)) {
-		sql_text(stmt, 1, job, sizeof(job));
-		if (restriction_takes_job(&g->q->only, job) &&
+	while (sql_next(stmt, &rc, e))
+		if (restriction_takes_job_of(&g->q->only, stmt, 1) &&
 			!idmap_put(&file->wanted, sqlite3_column_int64(stmt, 0), 0))
 			rc = err_memory(e);
-	}
 	sqlite3_finalize(stmt);
 	return rc;
 }
@@ -171,11 +181,10 @@ static int read_leases(const struct gather *g, struct gather_file *file, struct 
 static int read_processes(const struct gather *g, struct gather_file *file, struct err *e)
 {
 	sqlite3_stmt *stmt;
-	char last[USER_CAP] = "", user[USER_CAP], notebook[1024], job[LABEL_CAP];
+	char last[USER_CAP] = "", user[USER_CAP], notebook[1024];
 	bool take = takes_user(g->q, last);
 	int rc = sql_prepare(file->db, &stmt, e,
-		"SELECT id, user, coalesce(notebook_path, notebook, ''), coalesce(job, '') "
-		"FROM "
+		"SELECT id, user, coalesce(notebook_path, notebook, ''), job, job_task FROM "
 		"process ORDER BY id");
 	while (sql_next(stmt, &rc, e)) {
 		sql_text(stmt, 1, user, sizeof(user));
@@ -186,9 +195,8 @@ static int read_processes(const struct gather *g, struct gather_file *file, stru
 			str_copy(last, sizeof(last), user);
 		}
 		sql_text(stmt, 2, notebook, sizeof(notebook));
-		sql_text(stmt, 3, job, sizeof(job));
 		if (take && rc == 0 && takes_notebook(&g->q->only, notebook) &&
-			restriction_takes_job(&g->q->only, job) &&
+			restriction_takes_job_of(&g->q->only, stmt, 3) &&
 			!idmap_put(&file->wanted, sqlite3_column_int64(stmt, 0), 0))
 			rc = err_memory(e);
 	}

@@ -231,7 +231,7 @@ static bool takes_holder(const struct sampled *s, const struct sampled_holder *h
 	const char *group = q->group_of ? q->group_of(q->group_context, h->user) : NULL;
 	bool of_names = lists[ONLY_USER].n || lists[ONLY_GROUP].n;
 	return (!of_names || (*h->user && restriction_takes_user(&q->only, h->user, group))) &&
-	       (!lists[ONLY_JOB].n || (*h->job && restriction_takes_job(&q->only, h->job)));
+	       (!lists[ONLY_JOB].n || (*h->job && restriction_takes_job(&q->only, h->job, "")));
 }
 
 static int add_holder(struct sampled *s, const struct safe labels[5], struct err *e)

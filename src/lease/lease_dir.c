@@ -66,7 +66,6 @@ struct entry {
 	size_t place;
 	struct str cards;      /* as written */
 	const char *numbering; /* NULL: that of the configuration */
-	char sluid[TAG_CAP];
 	int64_t written_ms;
 	bool watched, has_cgroup, cgroup_gone;
 };
@@ -318,8 +317,6 @@ static void take_lease(struct lease_dir *d, size_t place, const char *name, stru
 		.written_ms = c->written_ms,
 		.watched = f.watched && strcmp(f.watched, "yes") == 0 };
 	entry.numbering = find_numbering(f.numbering);
-	str_escape(entry.sluid, sizeof(entry.sluid), f.sluid ? f.sluid : "",
-		f.sluid ? strlen(f.sluid) : 0);
 	str_add(&entry.cards, f.cards);
 	name_owner(d, &entry.lease);
 	if (!add_entry(d, &entry))
@@ -499,7 +496,7 @@ static bool has_cgroup(const struct entry *n, const glob_t *jobs)
 	for (size_t i = 0; i < jobs->gl_pathc; i++) {
 		const char *name = strrchr(jobs->gl_pathv[i], '/') + 1;
 		if ((strncmp(name, "job_", 4) == 0 && strcmp(name + 4, n->lease.id) == 0) ||
-			(*n->sluid && strcmp(name, n->sluid) == 0))
+			(*n->lease.sluid && strcmp(name, n->lease.sluid) == 0))
 			return true;
 	}
 	return false;

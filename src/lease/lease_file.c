@@ -23,6 +23,7 @@ static const struct option_row keys[] = {
 	{ OPTION_REAL, .name = "until", AT(until_s), .max = SECONDS_MAX },
 	{ OPTION_MAYBE, .name = "name", AT(name) },
 	{ OPTION_MAYBE, .name = "account", AT(account) },
+	{ OPTION_MAYBE, .name = "task", AT(task) },
 	{ OPTION_MAYBE, .name = "sluid", AT(sluid) },
 	{ OPTION_MAYBE, .name = "boot", AT(boot) },
 	{ OPTION_CHOICE, .name = "watched", .choices = "yes|no", AT(watched) },
@@ -119,6 +120,8 @@ struct lease lease_file_lease(
 	escape_into(lease.owner, sizeof(lease.owner), f->user);
 	escape_into(lease.job_name, sizeof(lease.job_name), f->name);
 	escape_into(lease.account, sizeof(lease.account), f->account);
+	escape_into(lease.task, sizeof(lease.task), f->task);
+	escape_into(lease.sluid, sizeof(lease.sluid), f->sluid);
 	return lease;
 }
 

@@ -17,7 +17,7 @@ enum { LEASE_FILE_MAX = 16384, LEASE_FILE_NAME_CAP = 256 };
 
 /* The values of a file. Texts are NULL if they are not given, and point into its bytes. */
 struct lease_file {
-	const char *id, *user, *cards, *numbering, *name, *account, *sluid, *boot;
+	const char *id, *user, *cards, *numbering, *name, *account, *task, *sluid, *boot;
 	const char *watched;	 /* "yes": a watcher wrote it, and says that it is alive */
 	int64_t uid, share;	 /* -1: not given */
 	double since_s, until_s; /* unix seconds; NAN: not given */

@@ -11,6 +11,8 @@
 #include "base/moment.h"
 #include "lease/slurm_gres.h"
 
+#define NO_TASK 4294967294.0 /* older parsers' number of the task of a job without an array */
+
 /* A job in one of these states has its cards. */
 static bool has_cards(const char *state)
 {
@@ -64,9 +66,19 @@ static bool json_has_cards(const json_t *state)
 	return false;
 }
 
+/* The number of a task of an array as its user knows it: "3_2". */
+static const char *json_task(char dst[TASK_CAP], const json_t *job)
+{
+	double array = json_amount(json_object_get(job, "array_job_id"));
+	double task = json_amount(json_object_get(job, "array_task_id"));
+	bool is_task = array > 0 && array <= UINT32_MAX && task >= 0 && task < NO_TASK;
+	snprintf(dst, TASK_CAP, "%.0f_%.0f", array, task);
+	return is_task ? dst : NULL;
+}
+
 static void take_json(const struct slurm_jobs *j, const json_t *job)
 {
-	char id[32];
+	char id[32], task[TASK_CAP];
 	struct lease_file f = LEASE_FILE_NONE;
 	struct slurm_gres g = { 0 };
 	const json_t *resources = json_object_get(job, "job_resources");
@@ -92,6 +104,7 @@ static void take_json(const struct slurm_jobs *j, const json_t *job)
 	f.user = json_string_value(json_object_get(job, "user_name"));
 	f.name = json_string_value(json_object_get(job, "name"));
 	f.account = json_string_value(json_object_get(job, "account"));
+	f.task = json_task(task, job);
 	f.sluid = json_string_value(json_object_get(job, "sluid"));
 	f.since_s = json_seconds(job, "start_time");
 	f.until_s = json_seconds(job, "end_time");
@@ -102,6 +115,8 @@ static void take_json(const struct slurm_jobs *j, const json_t *job)
 /* The fields of a job that are used: each begins a line, or follows others in it. */
 enum field {
 	JOB_ID,
+	ARRAY_JOB,
+	ARRAY_TASK,
 	JOB_NAME,
 	SLUID,
 	USER_ID,
@@ -116,6 +131,8 @@ static const struct {
 	bool whole_line; /* the value goes on to the end of the line */
 } fields[FIELDS] = {
 	[JOB_ID] = { "JobId", false },
+	[ARRAY_JOB] = { "ArrayJobId", false },
+	[ARRAY_TASK] = { "ArrayTaskId", false },
 	[JOB_NAME] = { "JobName", true },
 	[SLUID] = { "SLUID", false },
 	[USER_ID] = { "UserId", false },
@@ -197,7 +214,13 @@ static double read_time(const char *text)
 		       : NAN;
 }
 
-static struct lease_file job_of(const struct record *r)
+static bool is_number(const char *text)
+{
+	size_t n = text ? strspn(text, "0123456789") : 0;
+	return n && n <= 10 && text[n] == '\0';
+}
+
+static struct lease_file job_of(const struct record *r, char task[TASK_CAP])
 {
 	struct lease_file f = LEASE_FILE_NONE;
 	char *const *v = r->values, *open = strrchr(v[USER_ID], '(');
@@ -209,6 +232,10 @@ static struct lease_file job_of(const struct record *r)
 	}
 	f.name = v[JOB_NAME];
 	f.account = v[ACCOUNT] && strcmp(v[ACCOUNT], "(null)") != 0 ? v[ACCOUNT] : NULL;
+	if (is_number(v[ARRAY_JOB]) && is_number(v[ARRAY_TASK])) {
+		snprintf(task, TASK_CAP, "%s_%s", v[ARRAY_JOB], v[ARRAY_TASK]);
+		f.task = task;
+	}
 	f.sluid = v[SLUID];
 	f.since_s = read_time(v[START_TIME]);
 	f.until_s = read_time(v[END_TIME]);
@@ -219,7 +246,7 @@ int slurm_jobs_text(
 	const struct slurm_jobs *j, const char *id, char *bytes, size_t len, struct err *e)
 {
 	struct record r = { 0 };
-	char **v = r.values;
+	char **v = r.values, task[TASK_CAP];
 	int rc = 0;
 	bytes[len] = '\0';
 	for (char *rest = bytes, *line; (line = strsep(&rest, "\n")) != NULL;) {
@@ -238,7 +265,7 @@ int slurm_jobs_text(
 			"the answer about job %s has a field twice; its name may be forged",
 			id);
 	else if (has_cards(v[JOB_STATE])) {
-		struct lease_file f = job_of(&r);
+		struct lease_file f = job_of(&r, task);
 		hand_on(j, &f, &r.gres);
 	}
 	str_finish(&r.gres.cards);

@@ -112,8 +112,9 @@ struct audit_present {
 
 /* One identity of a breakdown. */
 struct audit_row {
-	size_t outer;	 /* second level: its row of the first level */
-	const char *key; /* name, the audit's; NULL: the time of those that have none */
+	size_t outer;	   /* second level: its row of the first level */
+	const char *key;   /* name, the audit's; NULL: the time of those that have none */
+	const char *shown; /* the name for people; NULL: the key */
 	struct audit_sums sums;
 	int64_t unobserved_ms;	 /* MEASURE_CARDS; like sums.ms, it has no squatting then */
 	size_t user, host, card; /* indexes in the audit, or AUDIT_SEVERAL */

@@ -92,7 +92,7 @@ struct audit_spells {
 struct audit_lease {
 	size_t card; /* index */
 	enum lease_kind kind;
-	const char *name, *owner, *job_name, *account;
+	const char *name, *owner, *job_name, *account, *task;
 	int64_t since_ms, ended_ms; /* ended -1: it goes on */
 	int64_t reserved_ms;	    /* in the window: its part of the card's reserved time */
 	int64_t used_ms;	    /* with processes on the card, on the days of the window */

@@ -26,6 +26,8 @@ struct lease {
 	int64_t uid;	      /* of the owner, or -1 */
 	char job_name[LABEL_CAP]; /* of a Slurm job, like the next */
 	char account[TAG_CAP];
+	char task[TASK_CAP];	  /* of a task of an array: 3_2 */
+	char sluid[TAG_CAP];	  /* Slurm's unique id, after which it names cgroups */
 	unsigned share;		  /* 1: whole cards; n: one of n equal parts; 0: a part of
 				     unknown size */
 	int64_t since_ms;	  /* when it began, as its writer says */

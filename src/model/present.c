@@ -65,10 +65,13 @@ void present_add_lease(struct present_card *card, const struct lease *lease)
 	card->n_leases++;
 	if (oldest) {
 		snprintf(card->leased_to, sizeof(card->leased_to), "%.40s (%s %.40s)",
-			lease->owner, lease_kind_names[lease->kind], lease->id);
+			lease->owner, lease_kind_names[lease->kind],
+			*lease->task ? lease->task : lease->id);
 		str_copy(card->lease_owner, sizeof(card->lease_owner), lease->owner);
 		snprintf(card->lease_job, sizeof(card->lease_job), "%s:%.*s",
 			lease_kind_names[lease->kind], LABEL_CAP - 8, lease->id);
+		snprintf(card->lease_task, sizeof(card->lease_task), "%s%.*s",
+			*lease->task ? "slurm:" : "", TASK_CAP - 8, lease->task);
 		card->leased_since_ms = lease->since_ms;
 	}
 	if (card->state == CARD_TRULY_IDLE) {

@@ -66,7 +66,8 @@ struct present_card {
 	 * the oldest, and how many more there are; "": none is known. */
 	char leased_to[LEASED_TO_CAP];
 	char lease_owner[USER_CAP], lease_job[LABEL_CAP]; /* of it: "alice", "slurm:4" */
-	int64_t leased_since_ms;			  /* or -1 */
+	char lease_task[TASK_CAP]; /* of a task of an array: "slurm:3_2" */
+	int64_t leased_since_ms;   /* or -1 */
 	size_t n_leases;
 	int64_t unexplained_bytes; /* memory in use without a listed process, beyond what the
 				      driver keeps for itself; 0: none, or unknown */

@@ -17,6 +17,7 @@ const struct process_field process_fields[PROCESS_TEXTS] = {
 	[PROCESS_NOTEBOOK_PATH] = FIELD("notebook_path", origin.notebook_path, false),
 	[PROCESS_JOB] = FIELD("job", job, true),
 	[PROCESS_JOB_NAME] = FIELD("job_name", origin.job_name, false),
+	[PROCESS_JOB_TASK] = FIELD("job_task", origin.job_task, false),
 	[PROCESS_ACCOUNT] = FIELD("account", origin.account, false),
 	[PROCESS_CONTAINER] = FIELD("container", container, true),
 	[PROCESS_POD] = FIELD("pod", pod, true),
@@ -60,11 +61,12 @@ const char *process_shown_user(const char *user)
 	return strcmp(user, USER_DEAD) == 0 ? "(ended)" : user;
 }
 
-const char *process_label(
-	const char *notebook, const char *job, const char *container, const char *pod)
+const char *process_label(const char *const texts[PROCESS_TEXTS])
 {
-	const char *const named = pod && strchr(pod, '/') ? pod : NULL;
-	const char *const labels[] = { notebook, job, named, container, pod };
+	const char *pod = texts[PROCESS_POD], *named = pod && strchr(pod, '/') ? pod : NULL;
+	const char *const labels[] = { texts[PROCESS_NOTEBOOK_PATH], texts[PROCESS_NOTEBOOK],
+		texts[PROCESS_JOB_TASK], texts[PROCESS_JOB], named, texts[PROCESS_CONTAINER],
+		pod };
 	for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++)
 		if (labels[i] && *labels[i])
 			return labels[i];
@@ -73,8 +75,10 @@ const char *process_label(
 
 const char *process_label_of(const struct process_id *id)
 {
-	const char *path = id->origin.notebook_path;
-	return process_label(*path ? path : id->notebook, id->job, id->container, id->pod);
+	const char *texts[PROCESS_TEXTS];
+	for (int i = 0; i < PROCESS_TEXTS; i++)
+		texts[i] = process_text(id, i);
+	return process_label(texts);
 }
 
 /* Removes a last part "-X" of `least` to `most` of these characters; false: there is none. */

@@ -13,6 +13,7 @@ enum {
 	TAG_CAP = 64,	  /* of a tag, an account, a python environment */
 	LOGIN_CAP = 16,	  /* of what started a process */
 	SESSION_CAP = 32, /* of the number of a login session */
+	TASK_CAP = 48,	  /* of a job as its user knows it */
 	BOOT_ID_CAP = 40,
 	NOTEBOOK_CAP = 512, /* of the path of a notebook */
 };
@@ -29,17 +30,12 @@ bool process_is_job(const char *word, const char *job);
 #define USER_UNKNOWN "_unknown"
 /* The user as people read it: "(ended)" for USER_DEAD. */
 const char *process_shown_user(const char *user);
-/* What a process belongs to: the first that is known, or "". Each may be NULL or "". */
-const char *process_label(
-	const char *notebook, const char *job, const char *container, const char *pod);
 /* Writes the workload of "namespace/pod", as the name of the pod suggests it: without what a
  * deployment, job, cron job or stateful set adds. It is a claim: a user may name a pod so. */
 void process_workload(char dst[LABEL_CAP], const char *pod);
 /* Writes the namespace of "namespace/pod"; "": it is not known. `pod` may be NULL. */
 void process_namespace(char dst[LABEL_CAP], const char *pod);
 struct process_id;
-/* The same for a process; for a Jupyter kernel the path of its notebook, if that is known. */
-const char *process_label_of(const struct process_id *id);
 
 /* Where a process comes from (proc/owners.h). Each is escaped, and "" when it is not known. */
 struct proc_origin {
@@ -51,6 +47,7 @@ struct proc_origin {
 	char notebook_path[NOTEBOOK_CAP]; /* of a Jupyter kernel; where its server does not say
 					     it: "DIRECTORY (kernel 0a1b2c3d)" */
 	char job_name[LABEL_CAP];	  /* of a Slurm job, like the next */
+	char job_task[TASK_CAP]; /* of a task of an array: slurm:3_2, whose job is slurm:5 */
 	char account[TAG_CAP];
 	char tag[TAG_CAP]; /* GUA_TAG: its purpose, as its user stated it */
 };
@@ -87,6 +84,7 @@ enum process_text {
 	PROCESS_NOTEBOOK_PATH,
 	PROCESS_JOB,
 	PROCESS_JOB_NAME,
+	PROCESS_JOB_TASK,
 	PROCESS_ACCOUNT,
 	PROCESS_CONTAINER,
 	PROCESS_POD,
@@ -100,14 +98,18 @@ enum process_text {
 };
 /* Their names in this order, for SQL. */
 #define PROCESS_TEXT_COLUMNS                                                                   \
-	"command, notebook, notebook_path, job, job_name, account, container, pod, unit,"      \
-	" login, session, parents, python_env, tag"
+	"command, notebook, notebook_path, job, job_name, job_task, account, container, pod, " \
+	"unit, login, session, parents, python_env, tag"
 extern const struct process_field {
 	const char *name;
 	size_t offset, cap; /* in struct process_id */
 	bool strict;	    /* kept even if privacy is strict */
 } process_fields[PROCESS_TEXTS];
 const char *process_text(const struct process_id *id, enum process_text which);
+/* What a process belongs to: the first that is known, or "". Each may be NULL or "". Of a
+ * Jupyter kernel the path of its notebook, of a job the number that its user knows. */
+const char *process_label(const char *const texts[PROCESS_TEXTS]);
+const char *process_label_of(const struct process_id *id);
 
 /* What a recorder keeps about processes. Strict: neither command lines nor paths, nor anything
  * else that a process chooses; only its user, its times and the ids that managers gave it. */

@@ -55,18 +55,13 @@ void tell_describe(struct notice *n, const struct enforcer_step *s, enum notice_
 {
 	const struct idle_session *session = s->facts->session;
 	const struct idle_process *process = first_process(s);
-	const char *path = session->texts[PROCESS_NOTEBOOK_PATH];
 	double price = 0;
 	notice_init(n, kind);
 	str_copy(n->session, sizeof(n->session), session->key);
 	str_copy(n->rule, sizeof(n->rule), s->verdict->state.rule);
 	str_copy(n->user, sizeof(n->user), session->user);
 	str_copy(n->host, sizeof(n->host), s->now->history.hostname);
-	str_copy(n->what, sizeof(n->what),
-		path ? path
-		     : process_label(session->texts[PROCESS_NOTEBOOK],
-			       session->texts[PROCESS_JOB], session->texts[PROCESS_CONTAINER],
-			       session->texts[PROCESS_POD]));
+	str_copy(n->what, sizeof(n->what), process_label(session->texts));
 	if (session->texts[PROCESS_COMMAND])
 		str_copy(n->command, sizeof(n->command), session->texts[PROCESS_COMMAND]);
 	n->uid = s->facts->uid;

@@ -191,7 +191,8 @@ static bool is_pid(const char *word, const void *what)
 
 static bool is_job(const char *word, const void *what)
 {
-	return process_is_job(word, ((const struct present_process *)what)->id.job);
+	const struct process_id *id = &((const struct present_process *)what)->id;
+	return process_is_job(word, id->job) || process_is_job(word, id->origin.job_task);
 }
 
 bool filter_process(const struct filter *f, const struct present_process *p)

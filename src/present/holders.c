@@ -285,6 +285,7 @@ static const struct holder_column all[] = {
 	TEXT("notebook_path", PROCESS_NOTEBOOK_PATH),
 	TEXT("job", PROCESS_JOB),
 	TEXT("job_name", PROCESS_JOB_NAME),
+	TEXT("job_task", PROCESS_JOB_TASK),
 	TEXT("account", PROCESS_ACCOUNT),
 	TEXT("container", PROCESS_CONTAINER),
 	TEXT("pod", PROCESS_POD),

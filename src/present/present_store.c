@@ -259,7 +259,8 @@ static int read_leases(struct adding *a, struct err *e)
 {
 	sqlite3_stmt *stmt;
 	int rc = sql_prepare(a->now.db, &stmt, e,
-		"SELECT gpu, kind, name, owner, since_ms FROM lease JOIN (SELECT DISTINCT gpu, "
+		"SELECT gpu, kind, name, owner, since_ms, task FROM lease JOIN (SELECT "
+		"DISTINCT gpu, "
 		"lease FROM leased_1d WHERE slot >= %lld) AS s ON s.lease = lease.id WHERE "
 		"ended_ms IS NULL ORDER BY since_ms, lease.id",
 		(long long)((a->now.last_tick_ms / 1000 - LAST_SLOTS_S) / 86400 * 86400));
@@ -269,6 +270,7 @@ static int read_leases(struct adding *a, struct err *e)
 			.since_ms = sql_int(stmt, 4, 0) };
 		sql_text(stmt, 2, lease.id, sizeof(lease.id));
 		sql_text(stmt, 3, lease.owner, sizeof(lease.owner));
+		sql_text(stmt, 5, lease.task, sizeof(lease.task));
 		if (c && lease.kind < LEASE_KINDS)
 			present_add_lease(c, &lease);
 	}

@@ -387,16 +387,33 @@ static void take_notebook(struct proc_origin *origin, const struct origin_known 
 			" (kernel %.*s)", SHORT_ID, id + 1);
 }
 
+static bool is_number(struct piece text)
+{
+	size_t n = 0;
+	while (n < text.len && text.at[n] >= '0' && text.at[n] <= '9')
+		n++;
+	return n && n == text.len && n <= 10;
+}
+
 /* Where no manager names the job, the environment may: anyone can write a number there, so it
  * is called a claim, and no manager is ever asked to end such a job. */
 static void claim_job(char job[LABEL_CAP], struct piece id)
 {
-	static const char digits[] = "0123456789";
-	size_t n = 0;
-	while (n < id.len && strchr(digits, id.at[n]))
-		n++;
-	if (n && n == id.len && n <= 10)
-		snprintf(job, LABEL_CAP, JOB_CLAIM "slurm:%.*s", (int)n, id.at);
+	if (is_number(id))
+		snprintf(job, LABEL_CAP, JOB_CLAIM "slurm:%.*s", (int)id.len, id.at);
+}
+
+/* The task of an array by the number that its user knows, "slurm:3_2", where Slurm's job is
+ * "slurm:5". */
+static void take_task(char task[TASK_CAP], const char *job, const struct environment *env)
+{
+	struct piece array = env->values[VARIABLE_ARRAY_JOB];
+	struct piece number = env->values[VARIABLE_ARRAY_TASK];
+	const char *colon = *job ? strrchr(job, ':') : NULL;
+	if (colon && colon - job >= 5 && strncmp(colon - 5, "slurm", 5) == 0 &&
+		is_number(array) && is_number(number))
+		snprintf(task, TASK_CAP, "%.*s:%.*s_%.*s", (int)(colon - job), job,
+			(int)array.len, array.at, (int)number.len, number.at);
 }
 
 static void take_claims(struct proc_origin *origin, const struct origin_known *known,
@@ -442,6 +459,7 @@ static void origin_read(
 		claim_job(job, env.values[VARIABLE_JOB_ID]);
 	if (!brief) {
 		take_claims(origin, known, &env);
+		take_task(origin->job_task, job, &env);
 		find_python_env(origin, known, &env);
 	}
 	if (n > 0)

@@ -70,11 +70,11 @@ struct watch {
 	size_t n_events, cap_now, cap_spells;
 	struct lease_entry *leases; /* those that go on, or are not accounted and stored yet */
 	size_t n_leases, cap_leases;
-	bool has_leases;	   /* a scheduler says what it gives away */
-	int64_t leases_ms;	   /* when they were read; -1: not yet ... */
-	size_t n_lease_cards;	   /* ... for this many cards ... */
-	uint64_t lease_generation; /* ... and which they were */
-	uint32_t *lease_at;	   /* private: entries, by the place in what was read */
+	bool has_leases;			     /* a scheduler says what it gives away */
+	int64_t leases_ms;			     /* when they were read; -1: not yet ... */
+	size_t n_lease_cards;			     /* ... for this many cards ... */
+	uint64_t lease_generation, named_generation; /* ... and which they were */
+	uint32_t *lease_at; /* private: entries, by the place in what was read */
 	size_t cap_lease_at;
 	struct past_spell *past; /* those of cards that were not listed yet */
 	size_t n_past;

@@ -2,10 +2,12 @@
  * cards they cover. */
 #include "record/watch_leases.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/str.h"
 #include "record/watch.h"
 
 bool watch_leases_is_used_by(const void *watch, uint32_t lease, uint32_t process)
@@ -60,10 +62,13 @@ static uint32_t find_lease(struct watch *w, const struct lease *lease, int64_t n
 
 /* Takes what is said about a lease; one that turns out to be older counts from its true begin,
  * where time is not accounted yet. */
-static void take_lease(struct lease_entry *entry, const struct lease *lease, int64_t now_ms)
+static void take_lease(struct lease_entry *entry, const struct lease *lease,
+	enum privacy privacy, int64_t now_ms)
 {
 	struct lease said = *lease;
 	said.first_card = said.n_cards = 0;
+	if (privacy == PRIVACY_STRICT) /* a user chooses them */
+		*said.job_name = *said.account = '\0';
 	entry->dirty |= memcmp(&entry->lease, &said, sizeof(said)) != 0;
 	entry->lease = said;
 	entry->from_ms = clock_earlier(entry->from_ms, said.since_ms);
@@ -156,7 +161,7 @@ int watch_leases_take(struct watch *w, const struct leases *all, int64_t now_ms,
 		return rc;
 	for (size_t i = 0; i < all->n && changed; i++) {
 		w->lease_at[i] = find_lease(w, &all->v[i], now_ms);
-		take_lease(&w->leases[w->lease_at[i]], &all->v[i], now_ms);
+		take_lease(&w->leases[w->lease_at[i]], &all->v[i], w->lives.privacy, now_ms);
 	}
 	if (changed)
 		end_missing(w, n_known, all->n, now_ms);
@@ -218,8 +223,51 @@ static void forget_lease(struct watch *w, uint32_t lease)
 	}
 }
 
+/* Gives a process what the scheduler says about its job: the number, where its cgroup has the
+ * SLUID, and what its environment did not say. */
+static void name_job(const struct watch *w, struct process_entry *p, const struct lease *lease)
+{
+	struct process_id *id = &p->id;
+	char task[TASK_CAP] = "";
+	const struct {
+		char *to;
+		const char *from;
+		size_t cap;
+	} texts[] = { { id->origin.job_name, lease->job_name, LABEL_CAP },
+		{ id->origin.account, lease->account, TAG_CAP },
+		{ id->origin.job_task, task, TASK_CAP } };
+	if (*lease->task)
+		snprintf(task, sizeof(task), "slurm:%.*s", TASK_CAP - 8, lease->task);
+	if (*lease->sluid && strcmp(id->job + strlen("slurm:"), lease->sluid) == 0) {
+		snprintf(id->job, sizeof(id->job), "slurm:%.*s", LABEL_CAP - 8, lease->id);
+		p->dirty = true;
+	}
+	for (size_t i = 0; i < 3 && w->lives.privacy == PRIVACY_NORMAL; i++)
+		if (!*texts[i].to && *texts[i].from) {
+			str_copy(texts[i].to, texts[i].cap, texts[i].from);
+			p->dirty = true;
+		}
+}
+
+/* Only for processes and leases that have come since the last time. */
+static void name_jobs(struct watch *w)
+{
+	bool all = w->named_generation != w->lease_generation;
+	for (size_t i = 0; i < w->lives.n; i++) {
+		struct process_entry *p = &w->lives.entries[i];
+		if ((!all && p->store_id) || strncmp(p->id.job, "slurm:", 6) != 0)
+			continue;
+		for (size_t k = 0; k < w->n_leases; k++)
+			if (w->leases[k].lease.kind == LEASE_SLURM &&
+				lease_is_used_by(&w->leases[k].lease, &p->id))
+				name_job(w, p, &w->leases[k].lease);
+	}
+	w->named_generation = w->lease_generation;
+}
+
 void watch_leases_tick(struct watch *w)
 {
+	name_jobs(w);
 	for (size_t i = 0; i < w->n_cards; i++) {
 		struct account_scene on = watch_scene(w, i);
 		account_leased(&w->cards[i].account, &on);

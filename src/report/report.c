@@ -70,9 +70,7 @@ void report_show_where(char dst[WHERE_CAP], const struct audit *a, size_t card)
 
 void report_show_what(char dst[REPORT_WHAT_CAP], const char *const texts[PROCESS_TEXTS])
 {
-	const char *path = texts[PROCESS_NOTEBOOK_PATH];
-	const char *label = process_label(path ? path : texts[PROCESS_NOTEBOOK],
-		texts[PROCESS_JOB], texts[PROCESS_CONTAINER], texts[PROCESS_POD]);
+	const char *label = process_label(texts);
 	const char *command = texts[PROCESS_COMMAND] ? texts[PROCESS_COMMAND] : "";
 	snprintf(dst, REPORT_WHAT_CAP, "%s%s%s", label, *label && *command ? " " : "",
 		*label || *command ? command : "-");

@@ -361,7 +361,9 @@ static void list_row(struct listing *l, size_t level, const struct audit_row *ro
 	set_numbers(&view, row, l->from->measures[level],
 		&l->cents[level][row - l->from->rows[level]]);
 	enum identity kind = l->from->by.kinds[level];
-	const char *key = row->key ? row->key : identity_kinds[kind].none;
+	const char *key = row->shown ? row->shown
+			  : row->key ? row->key
+				     : identity_kinds[kind].none;
 	const char *indent = level ? "  " : "";
 	char before[16] = "", where[WHERE_CAP];
 	if (kind == IDENTITY_CARD) {

@@ -222,8 +222,8 @@ void report_processes_say_spells(struct report *r, const struct audit *a)
 }
 
 struct lease_row {
-	const char *kind, *name, *job_name, *account, *owner, *host, *uuid;
-	char what[LABEL_CAP + 16], where[WHERE_CAP];
+	const char *kind, *name, *job_name, *task, *account, *owner, *host, *uuid;
+	char what[3 * LABEL_CAP], where[WHERE_CAP];
 	int64_t card_index, since_ms, ended_ms, reserved_ms, used_ms;
 	double length_ms, cost;
 };
@@ -235,6 +235,7 @@ static const struct column lease_columns[] = {
 	{ "kind", STRING(kind) },
 	{ "id", STRING(name) },
 	{ "job_name", STRING(job_name) },
+	{ "task", STRING(task) },
 	{ "account", STRING(account) },
 	{ "host", STRING(host) },
 	{ "gpu", STRING(uuid) },
@@ -270,6 +271,7 @@ void report_processes_add_leases(struct report *r, const struct audit *a)
 		struct lease_row row = { .kind = lease_kind_names[l->kind],
 			.name = l->name,
 			.job_name = l->job_name,
+			.task = l->task,
 			.account = l->account,
 			.owner = l->owner,
 			.host = a->hosts[card->host].hostname,
@@ -281,8 +283,10 @@ void report_processes_add_leases(struct report *r, const struct audit *a)
 			.reserved_ms = l->reserved_ms,
 			.used_ms = l->used_ms,
 			.cost = card->price * (double)l->reserved_ms / 3600e3 };
-		snprintf(row.what, sizeof(row.what), "%s %s",
-			l->kind == LEASE_SLURM ? "job" : row.kind, l->name);
+		bool named = l->job_name && *l->job_name;
+		snprintf(row.what, sizeof(row.what), "%s %s%s%s%s",
+			l->kind == LEASE_SLURM ? "job" : row.kind, l->task ? l->task : l->name,
+			named ? " (" : "", named ? l->job_name : "", named ? ")" : "");
 		report_show_where(row.where, a, l->card);
 		table_add(&r->leases, &row);
 		if (l->used_ms == 0)

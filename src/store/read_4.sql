@@ -12,7 +12,8 @@ CREATE TEMP VIEW holding_hour AS SELECT * FROM holding_1m WHERE 0;
 CREATE TEMP VIEW run AS SELECT *, 0 AS leases FROM main.run;
 CREATE TEMP VIEW lease AS SELECT 0 AS id, 0 AS host, 0 AS kind, '' AS name, '' AS owner, 0 AS uid,
 	'' AS job_name, '' AS account, 0 AS share, 0 AS since_ms, 0 AS until_ms, 0 AS first_seen_ms,
-	0 AS last_seen_ms, 0 AS ended_ms WHERE 0;
+	0 AS last_seen_ms, 0 AS ended_ms, '' AS task WHERE 0;
+CREATE TEMP VIEW process AS SELECT *, NULL AS job_task FROM main.process;
 CREATE TEMP VIEW reserved_1m AS SELECT 0 AS slot, 0 AS gpu, 0 AS lease, 0 AS reserved_ms, 0 AS unknown_ms
 	WHERE 0;
 CREATE TEMP VIEW reserved_5m AS SELECT 0 AS slot, 0 AS gpu, 0 AS lease, 0 AS reserved_ms, 0 AS unknown_ms

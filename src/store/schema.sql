@@ -80,7 +80,8 @@ CREATE TABLE process (
 	-- Where it comes from (gua(1), ORIGIN OF A PROCESS); NULL: not known.
 	notebook_path  TEXT, job_name TEXT, account TEXT, login TEXT, session TEXT, parents TEXT,
 	python_env     TEXT, tag TEXT,
-	posix_session  INTEGER             -- pid of its session leader (setsid(2)); NULL: unknown
+	posix_session  INTEGER,            -- pid of its session leader (setsid(2)); NULL: unknown
+	job_task       TEXT                -- of a task of an array: slurm:3_2, whose job is slurm:5
 );
 CREATE INDEX process_pod ON process (pod) WHERE pod IS NOT NULL;
 -- Processes that were alive when a recorder ended: the next recorder of the same boot finds them
@@ -304,7 +305,8 @@ CREATE TABLE lease (
 	until_ms      INTEGER,             -- when it must end; NULL: open
 	first_seen_ms INTEGER NOT NULL,
 	last_seen_ms  INTEGER NOT NULL,    -- of one that goes on: see run.last_tick_ms
-	ended_ms      INTEGER              -- NULL: it goes on
+	ended_ms      INTEGER,             -- NULL: it goes on
+	task          TEXT                 -- 3_2: task 2 of the array 3; NULL: none
 );
 CREATE INDEX lease_open ON lease (host, kind, name) WHERE ended_ms IS NULL;
 -- Reserved time of a lease on a card; there is a row only where there is some.

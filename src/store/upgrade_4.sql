@@ -44,8 +44,10 @@ CREATE TABLE lease (
 	id INTEGER PRIMARY KEY, host INTEGER NOT NULL REFERENCES host(id), kind INTEGER NOT NULL,
 	name TEXT NOT NULL, owner TEXT NOT NULL, uid INTEGER, job_name TEXT, account TEXT,
 	share INTEGER NOT NULL, since_ms INTEGER NOT NULL, until_ms INTEGER,
-	first_seen_ms INTEGER NOT NULL, last_seen_ms INTEGER NOT NULL, ended_ms INTEGER
+	first_seen_ms INTEGER NOT NULL, last_seen_ms INTEGER NOT NULL, ended_ms INTEGER,
+	task TEXT
 );
+ALTER TABLE process ADD COLUMN job_task TEXT;
 CREATE INDEX process_pod ON process (pod) WHERE pod IS NOT NULL;
 CREATE INDEX lease_open ON lease (host, kind, name) WHERE ended_ms IS NULL;
 CREATE TABLE reserved_1m (

@@ -52,12 +52,12 @@ static const char *const texts[STATEMENT_COUNT] = {
 		" first_seen_ms, last_seen_ms, last_active_ms, ended_ms, posix_session,"
 		" " PROCESS_TEXT_COLUMNS
 		") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
-		" ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)",
+		" ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)",
 	[STATEMENT_SET_PROCESS] =
 		"UPDATE process SET user = ?2, last_seen_ms = max(last_seen_ms, ?3),"
 		" last_active_ms = coalesce(max(last_active_ms, ?4), ?4, last_active_ms),"
 		" ended_ms = ?5, (" PROCESS_TEXT_COLUMNS ") = (?6, ?7, ?8, ?9, ?10, ?11, ?12,"
-		" ?13, ?14, ?15, ?16, ?17, ?18, ?19) WHERE id = ?1 AND NOT " CROWD_SQL,
+		" ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20) WHERE id = ?1 AND NOT " CROWD_SQL,
 	[STATEMENT_HAS_NUMBER] =
 		"SELECT EXISTS (SELECT 1 FROM total_user WHERE host = ?1 AND user = ?2 AND "
 		"moved_ms > coalesce((SELECT named_ms FROM identity WHERE host = ?1 AND "
@@ -98,12 +98,12 @@ static const char *const texts[STATEMENT_COUNT] = {
 		" ?5 <= (SELECT max(last_tick_ms) FROM run WHERE host = ?1 AND id < ?6))",
 	[STATEMENT_ADD_LEASE] =
 		"INSERT INTO lease (uid, job_name, account, share, since_ms, until_ms,"
-		" last_seen_ms, ended_ms, first_seen_ms, host, kind, name, owner)"
-		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+		" last_seen_ms, ended_ms, task, first_seen_ms, host, kind, name, owner)"
+		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
 	[STATEMENT_SET_LEASE] =
 		"UPDATE lease SET uid = ?1, job_name = ?2, account = ?3, share = ?4,"
 		" since_ms = iif(kind = 2, min(since_ms, ?5), ?5), until_ms = ?6,"
-		" last_seen_ms = ?7, ended_ms = ?8 WHERE id = ?9",
+		" last_seen_ms = ?7, ended_ms = ?8, task = ?9 WHERE id = ?10",
 	[STATEMENT_END_LEASES] =
 		"UPDATE lease SET ended_ms = max(last_seen_ms, coalesce((SELECT"
 		" max(last_tick_ms) FROM run WHERE host = ?1 AND id < ?2), 0))"
@@ -211,7 +211,7 @@ static bool find_process(struct store *s, const struct process_entry *p, int64_t
 /* Binds the texts from parameter `first` on. Every process has a command, which may be "". */
 static void bind_texts(sqlite3_stmt *q, int first, const struct process_id *id)
 {
-	_Static_assert(PROCESS_TEXTS == 14, "a new text needs a column and a parameter");
+	_Static_assert(PROCESS_TEXTS == 15, "a new text needs a column and a parameter");
 	for (int i = 0; i < PROCESS_TEXTS; i++)
 		if (i == PROCESS_COMMAND)
 			sql_bind_from(q, first + i, SQL_ARGS(SQL_TEXT(process_text(id, i))));
@@ -432,16 +432,17 @@ static bool write_lease(
 	bool known = *id != 0;
 	sqlite3_stmt *q = statement(s, known ? STATEMENT_SET_LEASE : STATEMENT_ADD_LEASE);
 	if (known)
-		sql_bind_from(q, 9, SQL_ARGS(SQL_INT(*id)));
+		sql_bind_from(q, 10, SQL_ARGS(SQL_INT(*id)));
 	else
-		sql_bind_from(q, 9,
+		sql_bind_from(q, 10,
 			SQL_ARGS(SQL_INT(l->first_seen_ms), SQL_INT(s->host),
 				SQL_INT(lease->kind), SQL_TEXT(lease->id),
 				SQL_TEXT(lease->owner)));
 	if (!sql_put(q, NULL, SQL_KNOWN(lease->uid, -1), SQL_OPTIONAL(lease->job_name),
 		    SQL_OPTIONAL(lease->account), SQL_INT(lease->share),
 		    SQL_INT(lease->since_ms), SQL_KNOWN(lease->until_ms, -1),
-		    SQL_INT(l->last_seen_ms), SQL_KNOWN(l->ended_ms, -1)))
+		    SQL_INT(l->last_seen_ms), SQL_KNOWN(l->ended_ms, -1),
+		    SQL_OPTIONAL(lease->task)))
 		return false;
 	if (!known)
 		*id = sqlite3_last_insert_rowid(s->db);

@@ -230,6 +230,7 @@ static void draw_details(struct top_state *s)
 	fact(s, *id->origin.notebook_path ? "kernel" : "notebook", id->notebook);
 	fact(s, "job", id->job);
 	fact(s, "job name", id->origin.job_name);
+	fact(s, "task of an array", id->origin.job_task);
 	fact(s, "account", id->origin.account);
 	fact(s, "container", id->container);
 	fact(s, "pod", id->pod);

@@ -100,6 +100,8 @@ static const struct list_field {
 	{ APPS, "gua.container", "", "", TEXT(id.container), "The container that it runs in." },
 	{ APPS, "gua.job_name", "", "", TEXT(id.origin.job_name),
 		"The name of its Slurm job" OF_ENVIRONMENT },
+	{ APPS, "gua.job_task", "", "", TEXT(id.origin.job_task),
+		"The number of its task of a Slurm array, slurm:3_2" OF_ENVIRONMENT },
 	{ APPS, "gua.account", "", "", TEXT(id.origin.account),
 		"The account of its Slurm job" OF_ENVIRONMENT },
 	{ APPS, "gua.login", "", "", TEXT(id.origin.login),

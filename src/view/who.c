@@ -40,6 +40,7 @@ static void find_reserved(struct who *f, const struct who_question *q, size_t ca
 		.idle_since_ms = c->state_since_ms };
 	str_copy(p->id.user, sizeof(p->id.user), c->lease_owner);
 	str_copy(p->id.job, sizeof(p->id.job), c->lease_job);
+	str_copy(p->id.origin.job_task, TASK_CAP, c->lease_task);
 	bool long_enough =
 		q->idle_ms < 0 ||
 		(c->state_since_ms >= 0 && f->now->now_ms - c->state_since_ms >= q->idle_ms);
@@ -112,7 +113,8 @@ void who_text(struct str *out, const struct who *w, const struct text_style *sty
 			c->state_since_ms >= 0
 				? duration_text(w->now->now_ms - c->state_since_ms).text
 				: "");
-		snprintf(row.what, sizeof(row.what), "%s%s: not used", c->lease_job, more);
+		snprintf(row.what, sizeof(row.what), "%s%s: not used",
+			*c->lease_task ? c->lease_task : c->lease_job, more);
 		table_add(&t, &row);
 	}
 	text_add_table(out, &t, style);

@@ -63,9 +63,9 @@ def test_add_list_end(tmp_path):
     found = listed(place)
     assert found["has_source"] and found["not_readable"] == 0
     assert found["leases"] == [
-        {"kind": "slurm", "id": "4", "owner": "alice", "uid": 1000, "job_name": 'a "b" # \\x1B[1m', "account": "vision", "share": 2,
+        {"kind": "slurm", "id": "4", "task": None, "sluid": None, "owner": "alice", "uid": 1000, "job_name": 'a "b" # \\x1B[1m', "account": "vision", "share": 2,
          "since": "2026-11-18T09:59:00Z", "until": "2026-11-18T10:01:00Z", "unknown_since": None, "cards": f"{A},{B}"},
-        {"kind": "pod", "id": "ns/p", "owner": "ns", "uid": None, "job_name": None, "account": None, "share": 1,
+        {"kind": "pod", "id": "ns/p", "task": None, "sluid": None, "owner": "ns", "uid": None, "job_name": None, "account": None, "share": 1,
          "since": "2026-11-18T10:00:00Z", "until": None, "unknown_since": None, "cards": A}]
     assert [oct(path.stat().st_mode) for path in (place, place / "slurm", place / "slurm/4", place / "pod/ns%2Fp")] == [
         "0o40755", "0o40755", "0o100644", "0o100640"]

@@ -49,7 +49,7 @@ def test_there_are_enough_fields_and_each_has_a_sentence():
     assert {"gua.state", "gua.idle_since", "gua.holders", "gua.free_for"} <= {names[0] for names in ours}
     # Programs look for what is in quotes after an empty line.
     assert len(re.findall(r'\n\n"([^"]+)"', listed)) == len(fields())
-    assert len(re.findall(r'\n\n"([^"]+)"', gua("query", "--help-query-compute-apps").stdout)) == 28
+    assert len(re.findall(r'\n\n"([^"]+)"', gua("query", "--help-query-compute-apps").stdout)) == 29
     paragraphs = re.split(r'^(?=")', listed, flags=re.M)[1:]
     assert all(re.search(r"\n    \w.*\.\n", paragraph) for paragraph in paragraphs)
     assert max(map(len, listed.splitlines())) <= 200

@@ -123,9 +123,9 @@ def test_people_read_it(db):
     assert "together idle-held and reserved: 3.8 of 5 GPUs" in text
     assert "Idle-held and reserved together are 75.0% of observed time, above 20%" in text
     assert "alice has the largest part: 3.25 of 7.50 GPU-hours (share)" in text
-    assert "Given away and not used" in text and "alice job 4 0 11-02 08:00 2 h 0 min 2.00 0.00" in text
+    assert "Given away and not used" in text and "alice job 4 (never) 0 11-02 08:00 2 h 0 min 2.00 0.00" in text
     digest = " ".join(gua("report", "--db", db, "--now", f"@{START + 2 * HOUR}", "--utc", "--digest", "--last", "1d").stdout.split())
-    assert "job 4 of alice has had GPU 0 for 2 h 0 min and never used it." in digest and "job 6 of carol" not in digest
+    assert "job 4 (never) of alice has had GPU 0 for 2 h 0 min and never used it." in digest and "job 6 of carol" not in digest
     assert "reserved 55.0% - " in digest and "reserved, GPU-hours 5.50 - " in digest
     page = found(db, "--format", "html")
     assert 'class="reserved"' in page and "<th>reserved" in re.sub(r"<th[^>]*>", "<th>", page)
@@ -142,7 +142,7 @@ def test_people_read_it(db):
     assert lines["reserved"]["gpu_seconds"] == pytest.approx(5.5 * HOUR, abs=1)
     assert lines["reserved"]["energy_kwh"] == pytest.approx(5.5 * 0.05, abs=0.001)
     assert "held 4.00 4.00 4.00 - 8.00 reserved 5.50 0.00 0.00 11.00 11.00 truly-idle" in text
-    assert "slurm:4 alice 0.00 0.00 0.00 0.00 2.00 100.0%" in " ".join(found(db, "--by", "job").split())
+    assert "slurm:4 never alice 0.00 0.00 0.00 0.00 2.00 100.0%" in " ".join(found(db, "--by", "job").split())
 
 
 def test_one_user_and_one_job(db):
@@ -150,7 +150,7 @@ def test_one_user_and_one_job(db):
     assert "Nothing was held in this window." in alice
     assert "unused 3.25 of 3.25 GPU-hours: 0.00 idle, 0.00 idle on a GPU that another user kept busy, 3.25 reserved and not touched" in alice
     assert "of 1.00 GPU-hours that carol held" in carol and "unused 2.00 of 2.00 GPU-hours: 1.00 idle," in carol
-    assert "alice job 4 0 " in job and "job 7" not in job and "carol" not in job
+    assert "alice job 4 (never) 0 " in job and "job 7" not in job and "carol" not in job
 
 
 def test_bill_and_digest_of_one_user(db):
@@ -159,7 +159,7 @@ def test_bill_and_digest_of_one_user(db):
     assert {name: round(line["cost"]["total"], 2) for name, line in lines.items()} == {"identity": 4, "held": 2, "reserved": 2}
     mails = {user: " ".join(found(db, "--digest", "--user", user).split()) for user in ("alice", "carol", "bob")}
     assert "reserved 3.25 - unused 3.25 - 100.0% of the time that you had reserved or held a GPU" in mails["alice"]
-    assert "job 4 of alice has had GPU 0 for 2 h 0 min and never used it." in mails["alice"]
+    assert "job 4 (never) of alice has had GPU 0 for 2 h 0 min and never used it." in mails["alice"]
     assert "held 1.00 - used 0.00 - reserved 1.00 - unused 2.00 - 100.0%" in mails["carol"]
     assert "reserved" not in mails["bob"]
 
@@ -203,3 +203,54 @@ def test_now(db, tmp_path):
     assert [(card["card"], card["leased_to"], card["leases"]) for card in found] == [(0, "alice (slurm 4)", 2)]
     top = gua("top", "--once", *live, "--root", tmp_path).stdout
     assert "reserved" in top
+
+
+def test_tasks_of_arrays(tmp_path):
+    """Users know a task of an array as 3_2. The scheduler says so, and which job a SLUID is; a process need not."""
+    leases, scenario, store = tmp_path / "leases" / "slurm", tmp_path / "s", tmp_path / "gua.db"
+    leases.mkdir(parents=True)
+    scenario.write_text("".join(SCENARIO.splitlines(True)[:4]) + """
+process named pid 10 user bob uid 2 job slurm:s0123456789ABC
+process other pid 11 user bob uid 2 job slurm:7 job_name own
+at 0s hold named card 1 memory 20GiB
+at 0s hold other card 1 memory 20GiB
+""")
+    (leases / "4").write_text(f"id = 4\nuser = alice\ncards = {CARDS[0]}\nsince = {START}\nname = train\ntask = 3_2\n")
+    (leases / "5").write_text(f"id = 5\nuser = bob\ncards = {CARDS[1]}\nsince = {START}\nname = sweep\naccount = nlp\n"
+                              "sluid = s0123456789ABC\ntask = 5_7\n")
+    (leases / "7").write_text(f"id = 7\nuser = bob\ncards = {CARDS[1]}\nsince = {START}\nname = another\n")
+
+    def record(*options):
+        run = gua("daemon", "--foreground", "--db", store, "--source", "sim", "--scenario", scenario, "--clock", "virtual",
+                  "--ticks", "120", "--leases", leases.parent, *options)
+        assert run.returncode == 0, run.stderr
+        with sqlite3.connect(store) as rows:
+            return (rows.execute("SELECT job, job_name, account, job_task FROM process ORDER BY pid").fetchall(),
+                    rows.execute("SELECT name, task, job_name FROM lease ORDER BY name").fetchall(),
+                    rows.execute("SELECT name, active_ms + idle_held_ms > 0 FROM lease JOIN leased_1d ON lease = id ORDER BY 1").fetchall())
+
+    processes, stored, used = record()
+    assert processes == [("slurm:5", "sweep", "nlp", "slurm:5_7"), ("slurm:7", "own", None, None)]
+    assert stored == [("4", "3_2", "train"), ("5", "5_7", "sweep"), ("7", None, "another")]
+    assert used == [("4", 0), ("5", 1), ("7", 1)]
+    text, of_job = (" ".join(found(store, *args).split()) for args in (("--by", "job"), ("--job", "5_7")))
+    assert "slurm:3_2 train alice 0.00" in text and "slurm:5_7 sweep bob 1.00" in text and "slurm:7 own bob 1.00" in text
+    assert "alice job 3_2 (train) 0 11-02 08:00" in text
+    assert "slurm:5_7 named 1 20.0 GiB" in of_job and "slurm:7" not in of_job and "alice" not in of_job
+    report = json.loads(found(store, "--json", "--by", "job", "--job", "3_2"))
+    jsonschema.Draft202012Validator(SCHEMA).validate(report)
+    assert [row["job"] for row in report["breakdown"]["rows"]] == ["slurm:4"]
+    assert [(row["id"], row["task"], row["job_name"]) for row in report["leases"]] == [("4", "3_2", "train")]
+    document = json.loads(gua("lease", "list", "--leases", leases.parent, "--json").stdout)
+    assert [(row["id"], row["task"], row["sluid"]) for row in document["leases"]] == \
+        [("4", "3_2", None), ("5", "5_7", "s0123456789ABC"), ("7", None, None)]
+    # Live, too; and where privacy is strict, nothing that a user chose is kept.
+    host = tmp_path / "host"
+    (host / "proc").mkdir(parents=True)
+    (host / "run/gua").mkdir(parents=True)
+    (host / "run/gua/leases").symlink_to(leases.parent)
+    who = gua("who", "--source", "sim", "--scenario", scenario, "--clock", "virtual", "--root", host).stdout
+    assert "slurm:3_2: not used" in who
+    store.unlink()
+    assert record("--privacy", "strict")[:2] == ([("slurm:5", None, None, None), ("slurm:7", None, None, None)],
+                                                 [("4", "3_2", None), ("5", "5_7", None), ("7", None, None)])

@@ -78,9 +78,10 @@ static void test_hosts(void **state)
 /* The jobs of an answer as one text. */
 static void take(void *context, const struct lease_file *f)
 {
-	str_addf(context, "%s %s(%lld) %s/%s %s share %lld %.0f-%.0f %s;", f->id,
-		f->user ? f->user : "-", (long long)f->uid, f->account ? f->account : "-",
-		f->name ? f->name : "-", f->cards, (long long)f->share, f->since_s, f->until_s,
+	str_addf(context, "%s%s%s %s(%lld) %s/%s %s share %lld %.0f-%.0f %s;", f->id,
+		f->task ? "=" : "", f->task ? f->task : "", f->user ? f->user : "-",
+		(long long)f->uid, f->account ? f->account : "-", f->name ? f->name : "-",
+		f->cards, (long long)f->share, f->since_s, f->until_s,
 		f->sluid ? f->sluid : "-");
 	assert_string_equal(f->watched, "yes");
 }
@@ -118,9 +119,9 @@ static void test_text(void **state)
 {
 	(void)state;
 	assert_string_equal(read_jobs(HEAD "big one" REST TAIL, "dgx-48"),
-		"4 alice(1000) vision/big one 3,5,6,7 share 1 1700000000-1700006400 -;");
+		"4=3_2 alice(1000) vision/big one 3,5,6,7 share 1 1700000000-1700006400 -;");
 	assert_string_equal(read_jobs(HEAD "x" REST TAIL, "dgx-41"),
-		"4 alice(1000) vision/x 0 share 1 1700000000-1700006400 -;");
+		"4=3_2 alice(1000) vision/x 0 share 1 1700000000-1700006400 -;");
 	assert_string_equal(read_jobs(HEAD "x" REST TAIL, "dgx-42"), "");
 	assert_string_equal(read_jobs("JobId=4 JobName=x\n   UserId=a(1) GroupId=g(1)\n"
 				      "   SLUID=s1\n   JobState=COMPLETED\n"
@@ -133,6 +134,12 @@ static void test_text(void **state)
 				      "     Nodes=n Mem=1 GRES=shard:1(1/4)\n",
 				    "n"),
 		"4 a(1) -/x SLUID=s1 0 share 4 nan-nan -;");
+	/* An array that waits is not one of its tasks. */
+	assert_string_equal(read_jobs("JobId=4 ArrayJobId=4 ArrayTaskId=1-9%2 JobName=x\n"
+				      "   UserId=a(1)\n   JobState=RUNNING\n"
+				      "     Nodes=n Mem=1 GRES=gpu:1(IDX:0)\n",
+				    "n"),
+		"4 a(1) -/x 0 share 1 nan-nan -;");
 	assert_string_equal(read_jobs("slurm_load_jobs error: nothing", "n"),
 		"the answer is not about job 4");
 	assert_string_equal(
@@ -146,7 +153,7 @@ static void test_forged_text(void **state)
 	/* In the name, blanks cannot begin another field. */
 	assert_string_equal(
 		read_jobs(HEAD "x UserId=bob(1001) JobState=RUNNING" REST TAIL, "dgx-41"),
-		"4 alice(1000) vision/x UserId=bob(1001) JobState=RUNNING 0 share 1 "
+		"4=3_2 alice(1000) vision/x UserId=bob(1001) JobState=RUNNING 0 share 1 "
 		"1700000000-1700006400 -;");
 	static const char *const names[] = { "x\n   UserId=bob(1001)", "x\nJobId=4 JobName=y",
 		"x\n   JobState=COMPLETED", "x\n   Nodes=dgx-41 GRES=gpu:8(IDX:0-7)" };
@@ -160,7 +167,7 @@ static void test_forged_text(void **state)
 	assert_string_equal(read_jobs(HEAD "x" REST "   WorkDir=/tmp/\n   UserId=bob(1001)\n"
 					   "   Nodes=dgx-41 GRES=gpu:8(IDX:0-7)\n",
 				    "dgx-41"),
-		"4 alice(1000) vision/x 0 share 1 1700000000-1700006400 -;");
+		"4=3_2 alice(1000) vision/x 0 share 1 1700000000-1700006400 -;");
 }
 
 static void test_json(void **state)
@@ -169,14 +176,18 @@ static void test_json(void **state)
 	/* 23.02, and newer with objects for numbers, words in a list, and nodes in an object.
 	 */
 	assert_string_equal(
-		read_jobs("{\"jobs\":[{\"job_id\":4,\"user_id\":1000,\"user_name\":\"alice\","
+		read_jobs("{\"jobs\":[{\"job_id\":4,\"array_job_id\":0,\"array_task_id\":"
+			  "4294967294,"
+			  "\"user_id\":1000,\"user_name\":\"alice\","
 			  "\"account\":\"vision\",\"name\":\"big\\none\",\"job_state\":"
 			  "\"RUNNING\","
 			  "\"start_time\":1700000000,\"end_time\":1700006400,"
 			  "\"job_resources\":{\"nodes\":\"dgx-[40-41]\"},"
 			  "\"gres_detail\":[\"gpu:a100:1(IDX:2)\",\"gpu:a100:2(IDX:0-1)\"]},"
 			  "{\"job_id\":{\"set\":true,\"infinite\":false,\"number\":5},\"user_"
-			  "id\":7,"
+			  "id\":7,\"array_job_id\":{\"set\":true,\"infinite\":false,\"number\":"
+			  "3},"
+			  "\"array_task_id\":{\"set\":true,\"infinite\":false,\"number\":0},"
 			  "\"user_name\":\"\",\"job_state\":[\"RUNNING\",\"COMPLETING\"],"
 			  "\"start_time\":{\"set\":true,\"infinite\":false,\"number\":"
 			  "1700000001},"
@@ -191,7 +202,7 @@ static void test_json(void **state)
 			  "{\"job_id\":8,\"job_state\":\"PENDING\",\"nodes\":\"\"},7]}",
 			"dgx-41"),
 		"4 alice(1000) vision/big\none 0,1 share 1 1700000000-1700006400 -;"
-		"5 (7) -/- 3 share 1 1700000001-nan -;");
+		"5=3_0 (7) -/- 3 share 1 1700000001-nan -;");
 	assert_string_equal(read_jobs("{\"jobs\":[]}", "n"), "");
 	assert_string_equal(read_jobs("{\"errors\":[]}", "n"),
 		"the answer is not a list of jobs: it has no 'jobs'");
