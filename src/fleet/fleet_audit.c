@@ -59,12 +59,21 @@ static int choose(
 	return rc;
 }
 
-/* Checks that what is there can answer the question. Where counters cannot, and it was not gua
- * that was asked for, samples of the other hosts do not help. */
-static int check(const struct choice *c, const struct fleet_question *q, struct err *e)
+/* Checks that what is there can answer the question. Where gua's counters cannot, and it was
+ * not gua that was asked for, samples may. */
+static int check(
+	struct choice *c, const struct fleet_question *q, struct audit *a, struct err *e)
 {
 	int rc = c->counters ? q->check_counters(q->audit, e) : 0;
-	return rc || c->n == 0 ? rc : q->check_samples(q->audit, e);
+	if (c->n == 0)
+		return rc;
+	struct err other = { 0 };
+	int rc_samples = q->check_samples(q->audit, &other);
+	a->fleet.samples_alone = rc && !rc_samples;
+	if (rc_samples)
+		*e = other;
+	c->counters &= !rc;
+	return rc_samples;
 }
 
 /* ERR_NOTHING: there are cards, and none that was asked for. */
@@ -152,7 +161,7 @@ int fleet_audit_run(
 	if (rc == 0)
 		rc = choose(&c, &fill, q->metrics, e);
 	if (rc == 0)
-		rc = check(&c, q, e);
+		rc = check(&c, q, a, e);
 	if (rc == 0)
 		rc = read_all(&fill, &c, &survey, sampled, e);
 	survey_finish(&survey);

@@ -414,7 +414,8 @@ static void take_raw(struct hour *h, const struct sampled_series *series, double
 	if (metric && metric->role == EXPORTER_ENERGY) {
 		h->counter_mj = fmax(h->counter_mj, value);
 	} else if (p && metric && !is_odd(metric)) {
-		p->values[metric->role] = value;
+		double *at = &p->values[metric->role];
+		*at = isnan(*at) ? value : (*at + value) / 2;
 	} else if (p) {
 		struct counts c = counts_of(value, is_odd(metric));
 		p->counts.n += c.n;
@@ -447,8 +448,6 @@ static int fold(struct sampled *s, bool *begun, struct err *e)
 			h.n = 0;
 			h.samples = 0;
 			h.counter_mj = h.power_mj = NAN;
-		} else if (raw->series == raw[-1].series) {
-			continue; /* a repeated answer */
 		}
 		take_raw(&h, series, raw->value);
 	}

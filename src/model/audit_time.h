@@ -136,6 +136,7 @@ struct audit_fleet {
 	const char *url, *engine;
 	const char *metrics;  /* whose metrics: "gua and dcgm" */
 	const char *samplers; /* those of them that are samples: "dcgm" */
+	bool samples_alone;   /* gua counts on some hosts, and cannot tell what was asked */
 	int64_t sampled_ms;   /* how often they are taken, at most; 0: there are none */
 	size_t n_counted;     /* hosts with gua's counters */
 	size_t n_seen;	      /* hosts */

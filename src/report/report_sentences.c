@@ -289,6 +289,11 @@ static void add_sampled(struct report *r, const struct audit_fleet *f)
 			"gua counts on %zu of these hosts; the other %zu have only metrics of "
 			"%s.",
 			f->n_counted, f->n_seen - f->n_counted, f->samplers);
+	if (f->samples_alone)
+		report_say(r, SENTENCE_FLEET, NULL,
+			"The metrics of gua do not have what was asked for: these are samples "
+			"of %s alone, without the hosts that only gua watches.",
+			f->samplers);
 	report_say(r, SENTENCE_FLEET, NULL,
 		"Metrics of %s: each sample stands for the time since the one before it, so "
 		"what happens between two is not seen. They have no processes, idle spells or "

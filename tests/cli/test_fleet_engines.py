@@ -11,7 +11,7 @@ import pytest
 import engines
 import fleet_truth
 from conftest import BUILD, ROOT, gua
-from sampled_truth import Card, Grid, MIB, STATES, Samples, dcgm as card_series, judged_seconds, true_seconds
+from sampled_truth import Card, Grid, MIB, STATES, Samples, dcgm as card_series, judged_seconds, random_card, scrape_times, true_seconds
 
 pytestmark = [
     pytest.mark.other_programs,
@@ -182,6 +182,12 @@ def test_each_host_is_read_the_best_way(tmp_path, engine):
         found = document(url, "--by", "host", since=since, until=until)
         text = gua("report", "--from", url, "--since", f"@{since}", "--until", f"@{until}", "--now", f"@{until + 900}", "--utc").stdout
         alone = document(url, "--metrics", "gua", since=since, until=until)
+        pods = document(url, "--by", "pod", since=since, until=until)
+        said = gua("report", "--from", url, "--since", f"@{since}", "--until", f"@{until}", "--now", f"@{until + 900}", "--utc", "--by", "pod").stdout
+    # Only samples name pods: of the hosts that gua alone watches nothing is said but that.
+    assert {gpu["host"] for gpu in pods["gpus"]} == {"node0", "alias", "node8", "node1", "node5", "node2", "node3"}
+    assert [(row["pod"], row["idle_held_gpu_seconds"]) for row in pods["breakdown"]["rows"] if row["pod"]] == [("lab/p", pytest.approx(6 * (until - since), abs=1))]
+    assert "these are samples of dcgm and nvidia_gpu_exporter alone, without the hosts that only gua watches" in " ".join(said.split())
     assert {(gpu["host"], gpu["uuid"]) for gpu in found["gpus"]} == {
         ("node0", "GPU-node0-0"), ("node0", "GPU-node0-1"), ("10.0.0.7", "GPU-10.0.0.7-0"), ("10.0.0.7", "GPU-10.0.0.7-1"),
         ("localhost", "GPU-localhost-0"), ("localhost", "GPU-localhost-1"),
@@ -382,3 +388,48 @@ def test_hosts_and_instances_are_chosen_in_the_engine(tmp_path):
                     state: pytest.approx(n * (until - since), abs=20) for state, n in states.items()}, host
                 assert sum(sum(filter(None, gpu["energy_kwh"].values())) for gpu in report["gpus"]) == pytest.approx(
                     0.3 * ("n1" in host), abs=0.01)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_fleets_in_long_windows(tmp_path, seed):
+    """Restarts and holes, pods that move, two replicas that scrape at moments of their own, a new version of the exporter in the middle, a
+    counter of energy that begins again: the engine's judgement is that of the samples but for an interval at each change."""
+    rng, interval = random.Random(seed), 15
+    since, until = T + 1000, T + 1000 + 9 * 3600
+    cards = [random_card(rng, f"node{h}", c, T, until + 9000, 120, 4000) for h in range(3) for c in range(2)]
+    samples, renamed_at = Samples(), rng.uniform(since, until)
+    for card in cards:
+        for replica in ("a", "b")[:1 + (card.host == "node1")]:
+            for t in scrape_times(rng, T, until + 600, interval):
+                card.scrapes.append(t)
+                samples.add(t, card_series(card, t, t > renamed_at, replica))
+    with engines.victoria(tmp_path, samples.import_text()) as url:
+        for report in long_and_exact(url, "--by", "pod", since=since, until=until):
+            pods = collections.Counter()
+            for card in cards:
+                expected = judged_seconds(card, interval, since, until)
+                own = report["by_uuid"][card.uuid.lower().replace("gpu-", "GPU-")]["gpu_seconds"]
+                for state in STATES:
+                    seconds = sum(n for (name, _), n in expected.items() if name == state)
+                    assert (own[state] or 0) == pytest.approx(seconds, abs=0.015 * (until - since)), (card.uuid, state)
+                for (state, pod), n in expected.items():
+                    pods[pod, state] += n
+            for row in report["breakdown"]["rows"]:
+                for state in ("active", "idle_held", "reserved"):
+                    assert row[f"{state}_gpu_seconds"] == pytest.approx(pods[row["pod"], state], abs=0.015 * (until - since)), (row["pod"], state)
+
+
+def test_stamps_of_agents_whose_clocks_are_off(tmp_path):
+    """An agent that pushes stamps its samples itself. What a host did is shifted with its clock, and no more than that is unobserved."""
+    since, until, off = T + 3600, T + 3600 + 4 * 3600, {"early": -240, "right": 0, "late": 240}
+    samples = Samples()
+    for t in range(T, until, 5):
+        for host, seconds in off.items():
+            labels = {"instance": "localhost:9400", "Hostname": host, "UUID": f"GPU-{host}", "gpu": "0"}
+            samples.add(t + seconds, [("DCGM_FI_DEV_GPU_UTIL", labels, 80 if t < since + 7200 else 0), ("DCGM_FI_DEV_FB_USED", labels, 900)])
+    with engines.victoria(tmp_path, samples.import_text()) as url:
+        for report in long_and_exact(url, since=since, until=until):
+            for host, seconds in off.items():
+                own = report["by_uuid"][f"GPU-{host}"]["gpu_seconds"]
+                assert own["active"] == pytest.approx(7200 + seconds, abs=31) and own["unobserved"] == pytest.approx(max(0, -seconds), abs=31)
+                assert own["idle_held"] == pytest.approx(7200 - max(0, seconds), abs=31)

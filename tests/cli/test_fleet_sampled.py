@@ -189,6 +189,21 @@ def test_values_that_are_not_readings_are_left_out():
     assert found["hosts"][0]["host"] == "n1\\x1B[31m"
 
 
+def test_two_windows_of_samples():
+    """--compare and the digest: each window is judged by itself; a sample that stands for time in both is divided."""
+    half = (S + E) // 2
+    samples = scraped([Card("n", 0, [(half + 10, 0, 900, "lab/a"), (E + 9000, 70, 900, "lab/b")])])
+    found = document(samples, "--compare", since=half, until=E)
+    figures = {row["figure"]: (row["now"], row["before"]) for row in found["compare"]["figures"]}
+    length = E - half
+    assert figures["active"] == (pytest.approx(1, abs=1e-3), 0) and figures["idle_held"] == (0, 1)
+    assert figures["active_gpu_hours"] == (pytest.approx(length / 3600, abs=1e-3), 0)
+    assert found["gpu_seconds"]["active"] == length and found["compare"]["cautions"] == []
+    assert [(row["gpu_seconds"], row["gpu_seconds_before"]) for row in found["compare"]["identities"]] == [(length, length)]
+    text = " ".join(report(samples, "--digest", since=half).stdout.split())
+    assert "active 100.0% 0.0% +100.0 points" in text and "idle-held 0.0% 100.0% -100.0 points" in text
+
+
 def test_samples_of_other_hosts_are_not_read():
     samples, queries = scraped([constant(name, 0, 0, 900) for name in ("n1.lab", "n1-lab", "n2", 'n"|.*')]), []
 
