@@ -73,18 +73,6 @@ static int seed_history(struct top *t, size_t first, struct err *e)
 	return 0;
 }
 
-static int follow_history(struct top *t, struct err *e)
-{
-	struct top_state *s = &t->state;
-	int rc = seed_history(t, s->history.n_cards, e);
-	if (rc)
-		return rc;
-	for (size_t i = 0; i < s->now.all->n_cards; i++)
-		top_history_add(&s->history, i, s->now.all->now_ms,
-			s->now.all->cards[i].values[METRIC_UTILIZATION_GPU]);
-	return 0;
-}
-
 /* Reads the additional data of the details page: the arguments, and the use of the card by
  * minute, from the store and from what this page has seen. `fresh`: there is a new reading. */
 static void read_target(struct top *t, bool fresh)
@@ -156,20 +144,6 @@ static int prepare_page(struct top *t, bool fresh, struct err *e)
 	return rc;
 }
 
-/* Sets the note: about a suspect card, else why the past is not known. */
-static void find_note(struct top *t)
-{
-	struct top_state *s = &t->state;
-	str_copy(s->note, sizeof(s->note), s->now.all->hosts[0].note);
-	for (size_t i = 0; i < s->now.all->n_cards; i++) {
-		const struct present_card *c = &s->now.all->cards[i];
-		if (c->state != CARD_SUSPECT || (s->now.card_on && !s->now.card_on[i]))
-			continue;
-		present_suspect_text(s->note, sizeof(s->note), c);
-		return;
-	}
-}
-
 static int take(struct top *t, struct err *e)
 {
 	struct top_now *now = &t->state.now;
@@ -182,10 +156,19 @@ static int take(struct top *t, struct err *e)
 	now->n_family = 0;
 	int rc = choose_cards(t, e);
 	if (rc == 0)
-		rc = follow_history(t, e);
+		rc = seed_history(t, t->state.history.n_cards, e);
 	if (rc)
 		return rc;
-	find_note(t);
+	/* The note: about the first suspect card, else why the past is not known. */
+	char *note = t->state.note;
+	str_copy(note, sizeof(t->state.note), now->all->hosts[0].note);
+	for (size_t i = now->all->n_cards; i-- > 0;) {
+		const struct present_card *c = &now->all->cards[i];
+		top_history_add(&t->state.history, i, now->all->now_ms,
+			c->values[METRIC_UTILIZATION_GPU]);
+		if (c->state == CARD_SUSPECT && now->card_on[i])
+			present_suspect_text(note, sizeof(t->state.note), c);
+	}
 	t->state.driver = now->all->hosts[0].driver;
 	t->state.host = now->all->hosts[0].hostname;
 	return prepare_page(t, true, e);
@@ -280,20 +263,6 @@ int top_once(struct top *t, size_t columns, struct str *out, struct err *e)
 	return 0;
 }
 
-static void send_signal(struct top *t)
-{
-	struct top_state *s = &t->state;
-	struct err e = { 0 };
-	const struct top_signal *signal = &top_signals[s->signal];
-	if (s->no_signals)
-		return;
-	if (top_keys_send_signal(&s->target, signal->number, &e) != 0)
-		str_copy(s->message, sizeof(s->message), e.text);
-	else
-		snprintf(s->message, sizeof(s->message), "sent %s to process %u", signal->name,
-			s->target.pid);
-}
-
 /* Does what a key asked for; returns false to quit. */
 static bool act(struct top *t, struct top_screen *screen, enum top_action action)
 {
@@ -302,8 +271,15 @@ static bool act(struct top *t, struct top_screen *screen, enum top_action action
 		refresh(t);
 	if (action == TOP_MOUSE)
 		top_screen_mouse(screen, t->state.mouse);
-	if (action == TOP_SEND)
-		send_signal(t);
+	if (action == TOP_SEND && !t->state.no_signals) {
+		struct top_state *s = &t->state;
+		const struct top_signal *signal = &top_signals[s->signal];
+		if (top_keys_send_signal(&s->target, signal->number, &e) != 0)
+			str_copy(s->message, sizeof(s->message), e.text);
+		else
+			snprintf(s->message, sizeof(s->message), "sent %s to process %u",
+				signal->name, s->target.pid);
+	}
 	if (action == TOP_ARRANGE && arrange(t, &e) != 0)
 		str_copy(t->state.message, sizeof(t->state.message), e.text);
 	return action != TOP_QUIT;

@@ -58,12 +58,6 @@ struct widths {
 	size_t name, bar, power, state, spark;
 };
 
-/* The name of the card without the maker, which is the same for all. */
-static const char *short_name(const struct present_card *c)
-{
-	return strncmp(c->id.name, "NVIDIA ", 7) == 0 ? c->id.name + 7 : c->id.name;
-}
-
 static struct widths choose_widths(const struct top_state *s)
 {
 	size_t columns = s->layout.columns, longest = 4;
@@ -71,7 +65,7 @@ static struct widths choose_widths(const struct top_state *s)
 	size_t fixed = 4 + 1 + 5 + 1 + 10 + 5 + 1 + 7 + 1;
 	struct widths w = { .power = columns >= 110 ? 9 : 5, .state = 10 };
 	for (size_t i = 0; i < s->now.all->n_cards; i++) {
-		size_t wide = str_columns(short_name(&s->now.all->cards[i])) + 1;
+		size_t wide = str_columns(card_short_name(s->now.all->cards[i].id.name)) + 1;
 		size_t word = strlen(top_words_state(&s->now.all->cards[i]));
 		longest = wide > longest ? wide : longest;
 		w.state = word > w.state ? word : w.state;
@@ -90,7 +84,6 @@ static struct widths choose_widths(const struct top_state *s)
 static void draw_heading(struct top_state *s, const struct widths *w)
 {
 	struct top_frame *f = &s->frame;
-	char text[32];
 	top_frame_add_field(f, TOP_HEADING, "CARD", 5, true);
 	top_frame_add_field(f, TOP_HEADING, w->name ? "NAME" : "", w->name, true);
 	top_frame_add_field(f, TOP_HEADING, "USE", w->bar + 6, true);
@@ -99,8 +92,8 @@ static void draw_heading(struct top_state *s, const struct widths *w)
 	top_frame_add_field(f, TOP_HEADING, "TEMP", 5, false);
 	top_frame_add_field(f, TOP_HEADING, " STATE", 1 + w->state, true);
 	top_frame_add_field(f, TOP_HEADING, "FOR", 7, false);
-	snprintf(text, sizeof(text), w->spark > 14 ? " LAST %zu MIN" : " %zu MIN", w->spark);
-	top_frame_add_field(f, TOP_HEADING, w->spark > 6 ? text : "", w->spark + 1, true);
+	struct brief past = str_brief(w->spark > 14 ? " LAST %zu MIN" : " %zu MIN", w->spark);
+	top_frame_add_field(f, TOP_HEADING, w->spark > 6 ? past.text : "", w->spark + 1, true);
 	top_frame_fill(f, TOP_HEADING, s->layout.columns);
 	top_frame_end_line(f);
 }
@@ -123,13 +116,11 @@ static void draw_fault(struct top_frame *f, const struct present_card *c)
 
 static void draw_since(struct top_state *s, const struct present_card *c)
 {
-	char text[48];
 	bool mark = c->state_since_ms >= 0 && c->state_longer;
 	int64_t ms = c->state_since_ms < 0 ? -1 : s->now.all->now_ms - c->state_since_ms;
-	snprintf(text, sizeof(text), "%s%s", mark ? ">" : "", top_words_span(ms).text);
 	top_frame_add_field(&s->frame,
-		c->state == CARD_IDLE_HELD ? top_words_state_style(c) : TOP_PLAIN, text, 7,
-		false);
+		c->state == CARD_IDLE_HELD ? top_words_state_style(c) : TOP_PLAIN,
+		str_brief("%s%.20s", mark ? ">" : "", top_words_span(ms).text).text, 7, false);
 }
 
 static void draw_card(struct top_state *s, size_t card, const struct widths *w)
@@ -138,11 +129,11 @@ static void draw_card(struct top_state *s, size_t card, const struct widths *w)
 	const struct present_card *c = &s->now.all->cards[card];
 	enum top_style style = top_words_state_style(c);
 	double util = c->values[METRIC_UTILIZATION_GPU], minutes[TOP_HISTORY_MINUTES];
-	struct brief text = card_label(&c->id);
-	top_frame_add_field(f, label_style(s, card), text.text, 4, false);
+	top_frame_add_field(f, label_style(s, card), card_label(&c->id).text, 4, false);
 	top_frame_add(f, TOP_PLAIN, " ");
 	if (w->name)
-		top_frame_add_field(f, TOP_PLAIN, short_name(c), w->name - 1, true);
+		top_frame_add_field(
+			f, TOP_PLAIN, card_short_name(c->id.name), w->name - 1, true);
 	top_frame_fill(f, TOP_PLAIN, 5 + w->name);
 	if (c->status != CARD_STATUS_OK) {
 		draw_fault(f, c);
@@ -154,21 +145,20 @@ static void draw_card(struct top_state *s, size_t card, const struct widths *w)
 	top_frame_add(f, TOP_PLAIN, " ");
 	/* Power is in whole watts, as in the other views; the temperature is red from 85
 	 * degrees on: most cards slow down slightly above. */
-	char both[96];
-	double used = c->values[METRIC_MEMORY_USED], total = c->values[METRIC_MEMORY_TOTAL];
 	double drawn = floor(c->values[METRIC_POWER_DRAW]);
+	struct brief power = top_words_number(drawn, "W");
+	double used = c->values[METRIC_MEMORY_USED], total = c->values[METRIC_MEMORY_TOTAL];
 	double most = floor(c->values[METRIC_POWER_ENFORCED]);
 	double degrees = c->values[METRIC_TEMPERATURE_GPU];
-	snprintf(both, sizeof(both), "%s/%s", top_words_gib(used).text,
-		top_words_gib(total).text);
 	top_frame_add_bar(f, used / total >= 0.9 ? TOP_LOST : TOP_PLAIN, used / total, w->bar);
-	top_frame_add_field(f, TOP_PLAIN, both, 10, false);
-	if (w->power < 9 || isnan(most))
-		str_copy(both, sizeof(both), top_words_number(drawn, "W").text);
-	else
-		snprintf(both, sizeof(both), "%s/%s", top_words_number(drawn, "").text,
+	top_frame_add_field(f, TOP_PLAIN,
+		str_brief("%.18s/%.18s", top_words_gib(used).text, top_words_gib(total).text)
+			.text,
+		10, false);
+	if (w->power >= 9 && !isnan(most))
+		power = str_brief("%.18s/%.18s", top_words_number(drawn, "").text,
 			top_words_number(most, "W").text);
-	top_frame_add_field(f, TOP_PLAIN, both, w->power, false);
+	top_frame_add_field(f, TOP_PLAIN, power.text, w->power, false);
 	top_frame_add_field(f, degrees >= 85 ? TOP_LOST : TOP_PLAIN,
 		top_words_number(degrees, f->style.ascii ? "C" : "°").text, 5, false);
 	top_frame_add(f, TOP_PLAIN, " ");
@@ -188,8 +178,7 @@ static void draw_compact(struct top_state *s, size_t card, size_t width)
 	enum top_style style = top_words_state_style(c);
 	double util = c->values[METRIC_UTILIZATION_GPU], used = c->values[METRIC_MEMORY_USED];
 	size_t from = f->used, bar = width > COMPACT_TEXTS ? width - COMPACT_TEXTS : 0;
-	struct brief text = card_label(&c->id);
-	top_frame_add_field(f, label_style(s, card), text.text, 4, false);
+	top_frame_add_field(f, label_style(s, card), card_label(&c->id).text, 4, false);
 	top_frame_add(f, TOP_PLAIN, " ");
 	if (bar >= 4) {
 		top_frame_add_bar(f, style, util / 100, bar - 1);
@@ -257,19 +246,6 @@ static const char *what_of(const struct top_row *row)
 	return *what || !row->process ? what : context_texts[row->process->context];
 }
 
-/* Widens columns to fit the rows that have been shown. They do not shrink again. */
-static void follow_widths(struct top_state *s)
-{
-	const struct top_model *m = &s->model;
-	for (size_t i = m->first; i < m->n_rows && i < m->first + s->layout.table_rows; i++) {
-		size_t user =
-			str_columns(process_shown_user(top_model_row_id(&m->rows[i])->user));
-		size_t what = str_columns(what_of(&m->rows[i]));
-		s->widest_user = user > s->widest_user ? user : s->widest_user;
-		s->widest_what = what > s->widest_what ? what : s->widest_what;
-	}
-}
-
 static size_t within(size_t value, size_t least, size_t most)
 {
 	return value < least ? least : value > most ? most : value;
@@ -309,49 +285,25 @@ const struct holder_column *top_draw_title_at(const struct top_state *s, size_t 
 	return NULL;
 }
 
-/* Whether a column is aligned to the left: those that fit their content are. */
-static bool is_left(const struct holder_column *c)
-{
-	return c->top_width == 0;
-}
-
-static void idle_text(char *dst, size_t cap, const struct holder_row *row)
-{
-	int64_t idle_ms = present_idle_ms(row->now, row->process);
-	bool mark = idle_ms >= 0 && row->process->idle_longer;
-	snprintf(dst, cap, "%s%s", mark ? ">" : "",
-		row->process->active ? "active" : top_words_span(idle_ms).text);
-}
-
-static void cell_text_of(
-	char *dst, size_t cap, const struct holder_column *c, const struct holder_row *row)
+static struct brief cell_brief(const struct holder_column *c, const struct holder_row *row)
 {
 	struct cell cell = c->column.get(row, c->column.of);
 	bool known = !isnan(cell.number);
-	if (c->look == HOLDER_IDLE)
-		idle_text(dst, cap, row);
-	else if (c->column.kind == COLUMN_TEXT)
-		str_copy(dst, cap, cell.text ? cell.text : "");
-	else if (c->column.kind == COLUMN_KIB)
-		str_copy(dst, cap,
-			top_words_size(known ? (int64_t)(cell.number * 1024) : -1).text);
-	else if (c->column.kind == COLUMN_MOMENT)
-		str_copy(dst, cap,
-			top_words_span(known ? row->now->now_ms - (int64_t)cell.number : -1)
-				.text);
-	else
-		str_copy(dst, cap, top_words_number(cell.number, "").text);
-}
-
-/* Returns the text without its first columns. */
-static const char *shifted(const char *text, size_t columns_off)
-{
-	unsigned code_point;
-	for (; columns_off && *text; columns_off--) {
-		size_t len = str_utf8_char(text, strlen(text), &code_point);
-		text += len ? len : 1;
+	if (c->look == HOLDER_IDLE) {
+		int64_t idle_ms = present_idle_ms(row->now, row->process);
+		if (row->process->active)
+			return str_brief("active");
+		return str_brief("%s%.20s",
+			idle_ms >= 0 && row->process->idle_longer ? ">" : "",
+			top_words_span(idle_ms).text);
 	}
-	return text;
+	if (c->column.kind == COLUMN_TEXT)
+		return str_brief("%s", cell.text ? cell.text : "");
+	if (c->column.kind == COLUMN_KIB)
+		return top_words_size(known ? (int64_t)(cell.number * 1024) : -1);
+	if (c->column.kind == COLUMN_MOMENT)
+		return top_words_span(known ? row->now->now_ms - (int64_t)cell.number : -1);
+	return top_words_number(cell.number, "");
 }
 
 static void draw_command(struct top_state *s, const struct top_row *row, enum top_style style,
@@ -360,13 +312,19 @@ static void draw_command(struct top_state *s, const struct top_row *row, enum to
 	struct top_frame *f = &s->frame;
 	struct str text = { 0 };
 	const struct process_id *id = top_model_row_id(row);
+	unsigned code_point;
 	if (row->depth) {
 		str_add_repeat(&text, "  ", row->depth - 1);
 		str_add(&text, f->style.ascii ? "`-" : "└─");
 	}
 	const char *what = merged ? what_of(row) : "";
 	str_addf(&text, "%s%s%s", what, *what ? "  " : "", id->command);
-	top_frame_add_field(f, style, shifted(str_text(&text), s->shift), width, true);
+	const char *from = str_text(&text);
+	for (size_t i = 0; i < s->shift && *from; i++) {
+		size_t len = str_utf8_char(from, strlen(from), &code_point);
+		from += len ? len : 1;
+	}
+	top_frame_add_field(f, style, from, width, true);
 	str_finish(&text);
 }
 
@@ -388,7 +346,6 @@ static void draw_row(struct top_state *s, const struct top_row *row,
 	struct top_frame *f = &s->frame;
 	const struct present_process *p = row->process;
 	bool idle = p && present_idle_ms(s->now.all, p) >= 0;
-	char text[64];
 	struct holder_row facts;
 	if (p)
 		holders_row(&facts, s->now.all, p);
@@ -399,11 +356,11 @@ static void draw_row(struct top_state *s, const struct top_row *row,
 		enum top_style style = selected ? TOP_SELECTED : cell_style(p, idle, c->look);
 		if (!width)
 			continue;
-		text[0] = '\0';
+		struct brief text = { "" };
 		if (c->look == HOLDER_PID)
-			snprintf(text, sizeof(text), "%u", top_model_row_id(row)->pid);
+			text = str_brief("%u", top_model_row_id(row)->pid);
 		else if (p)
-			cell_text_of(text, sizeof(text), c, &facts);
+			text = cell_brief(c, &facts);
 		if (c->look == HOLDER_COMMAND)
 			draw_command(s, row, style, width, !columns->what);
 		else if (c->look == HOLDER_USER)
@@ -412,7 +369,7 @@ static void draw_row(struct top_state *s, const struct top_row *row,
 		else if (c->look == HOLDER_WHAT)
 			top_frame_add_field(f, style, what_of(row), width, true);
 		else
-			top_frame_add_field(f, style, text, width, is_left(c));
+			top_frame_add_field(f, style, text.text, width, c->top_width == 0);
 		top_frame_add(f, style, i + 1 < columns->n ? " " : "");
 	}
 	if (selected)
@@ -425,7 +382,13 @@ static void draw_table(struct top_state *s)
 	struct shown_columns columns;
 	struct top_model *m = &s->model;
 	top_model_show(m, s->layout.table_rows);
-	follow_widths(s);
+	/* Columns get wider for the rows that are shown, and do not shrink again. */
+	for (size_t i = m->first; i < m->n_rows && i < m->first + s->layout.table_rows; i++) {
+		const char *shown = process_shown_user(top_model_row_id(&m->rows[i])->user);
+		size_t user = str_columns(shown), what = str_columns(what_of(&m->rows[i]));
+		s->widest_user = user > s->widest_user ? user : s->widest_user;
+		s->widest_what = what > s->widest_what ? what : s->widest_what;
+	}
 	choose_columns(s, &columns);
 	struct top_frame *f = &s->frame;
 	top_frame_add(f, TOP_HEADING, " ");
@@ -436,7 +399,7 @@ static void draw_table(struct top_state *s)
 		bool merged = info->look == HOLDER_COMMAND && !columns.what && s->widest_what;
 		top_frame_add_field(f, info == s->model.sort ? TOP_SORTED : TOP_HEADING,
 			merged ? "WHAT, COMMAND" : info->top_title, columns.widths[i],
-			is_left(info));
+			info->top_width == 0);
 		top_frame_add(f, TOP_HEADING, i + 1 < columns.n ? " " : "");
 	}
 	top_frame_fill(f, TOP_HEADING, s->layout.columns);
@@ -457,21 +420,19 @@ static void draw_table(struct top_state *s)
 static void draw_title(struct top_state *s)
 {
 	struct top_frame *f = &s->frame;
-	char when[40] = "";
-	struct tm tm = moment_fields(s->clock_ms, false);
-	bool wide = s->layout.columns >= 90;
-	strftime(when, sizeof(when), wide ? "%a %Y-%m-%d %H:%M:%S" : "%H:%M:%S", &tm);
-	size_t at =
-		s->layout.columns > strlen(when) + 1 ? s->layout.columns - strlen(when) - 1 : 0;
+	size_t columns = s->layout.columns;
+	struct brief when = moment_format(
+		columns >= 90 ? "%a %Y-%m-%d %H:%M:%S" : "%H:%M:%S", s->clock_ms, false);
 	top_frame_add(f, TOP_TITLE, " gua top  ");
 	top_frame_add(f, TOP_TITLE, s->host);
 	if (*s->driver)
 		top_frame_addf(f, TOP_TITLE, "  driver %s", s->driver);
-	if (s->no_signals && s->layout.columns >= 70)
+	if (s->no_signals && columns >= 70)
 		top_frame_addf(f, TOP_TITLE, "  (%s)", s->no_signals);
-	top_frame_fill(f, TOP_TITLE, at);
-	top_frame_add(f, TOP_TITLE, when);
-	top_frame_fill(f, TOP_TITLE, s->layout.columns);
+	top_frame_fill(f, TOP_TITLE,
+		columns > strlen(when.text) + 1 ? columns - strlen(when.text) - 1 : 0);
+	top_frame_add(f, TOP_TITLE, when.text);
+	top_frame_fill(f, TOP_TITLE, columns);
 	top_frame_end_line(f);
 }
 

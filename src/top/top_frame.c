@@ -211,21 +211,16 @@ struct painted_line {
 	const char *text;
 };
 
-static bool same_span(const struct top_span *a, const char *a_text, const struct top_span *b,
-	const char *b_text)
-{
-	return a->style == b->style && a->column == b->column && a->len == b->len &&
-	       memcmp(a_text + a->from, b_text + b->from, b->len) == 0;
-}
-
 /* Writes the spans of one line that differ from what the terminal shows there. */
 static void paint_line(
 	struct brush *b, size_t line, struct painted_line now, struct painted_line shown)
 {
 	const struct top_span *span = now.span, *old = shown.span;
 	while (span->style != TOP_NEWLINE) {
-		bool there = old && old->style != TOP_NEWLINE &&
-			     same_span(old, shown.text, span, now.text);
+		bool there =
+			old && old->style != TOP_NEWLINE && old->style == span->style &&
+			old->column == span->column && old->len == span->len &&
+			memcmp(shown.text + old->from, now.text + span->from, span->len) == 0;
 		size_t end = span[1].column;
 		if (!there) {
 			go_to(b, line, span->column);

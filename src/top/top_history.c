@@ -9,14 +9,6 @@
 
 #define MINUTE_MS 60000
 
-static void make_room(struct top_history *h, size_t n_cards)
-{
-	if (n_cards <= h->n_cards || !array_resize(&h->cards, n_cards))
-		return;
-	memset(h->cards[h->n_cards], 0, (n_cards - h->n_cards) * sizeof(*h->cards));
-	h->n_cards = n_cards;
-}
-
 void top_history_finish(struct top_history *h)
 {
 	free(h->cards);
@@ -26,7 +18,10 @@ void top_history_finish(struct top_history *h)
 void top_history_add(struct top_history *h, size_t card, int64_t at_ms, double pct)
 {
 	int64_t minute = at_ms / MINUTE_MS;
-	make_room(h, card + 1);
+	if (card >= h->n_cards && array_resize(&h->cards, card + 1)) {
+		memset(h->cards[h->n_cards], 0, (card + 1 - h->n_cards) * sizeof(*h->cards));
+		h->n_cards = card + 1;
+	}
 	if (card >= h->n_cards || isnan(pct) || minute < 0)
 		return;
 	struct top_minute *m = &h->cards[card][minute % TOP_HISTORY_MINUTES];

@@ -1,6 +1,7 @@
 /* What each key of `gua top` does to its state; sends signals. */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,17 +20,6 @@ const struct top_signal top_signals[] = {
 };
 const size_t n_top_signals = sizeof(top_signals) / sizeof(top_signals[0]);
 
-/* Whether the pid still belongs to this process. */
-static bool is_same(const struct process_id *id)
-{
-	int proc = -1;
-	if (proc_open(&proc, "", NULL) != 0)
-		return false;
-	uint64_t start_ticks = proc_start_ticks(proc, id->pid);
-	close(proc);
-	return start_ticks == id->start_ticks;
-}
-
 int top_keys_send_signal(const struct process_id *id, int number, struct err *e)
 {
 	int rc = 0;
@@ -42,7 +32,12 @@ int top_keys_send_signal(const struct process_id *id, int number, struct err *e)
 			errno == ESRCH ? "it has ended" : strerror(errno));
 	/* A pidfd always refers to the same process: if the start time still matches, it is the
 	 * right one. */
-	if (!is_same(id))
+	int proc = -1;
+	bool same = proc_open(&proc, "", NULL) == 0 &&
+		    proc_start_ticks(proc, id->pid) == id->start_ticks;
+	if (proc >= 0)
+		close(proc);
+	if (!same)
 		rc = err_set(e, ERR_WORLD,
 			"process %u has ended and another process has its pid: not sent",
 			id->pid);
@@ -81,8 +76,8 @@ static enum top_action open_target(struct top_state *s, enum top_page page)
 {
 	const struct top_row *row = top_model_row(&s->model);
 	if (page == TOP_SIGNAL && s->no_signals) {
-		str_copy(s->message, sizeof(s->message), "no signals are sent: ");
-		strncat(s->message, s->no_signals, sizeof(s->message) - strlen(s->message) - 1);
+		snprintf(s->message, sizeof(s->message), "no signals are sent: %s",
+			s->no_signals);
 		return TOP_NOTHING;
 	}
 	if (s->page == TOP_TABLE && !row)
@@ -97,38 +92,26 @@ static enum top_action open_target(struct top_state *s, enum top_page page)
 	return page == TOP_DETAILS ? TOP_REFRESH : TOP_NOTHING;
 }
 
-/* Adds a character to the filter as UTF-8, if it fits. */
-static void type_char(char *text, size_t cap, unsigned c)
-{
-	size_t len = strlen(text), n = c < 0x80 ? 1 : c < 0x800 ? 2 : 3;
-	static const unsigned char heads[] = { 0, 0, 0xC0, 0xE0 };
-	if (len + n >= cap)
-		return;
-	text[len + n] = '\0';
-	for (size_t i = n; i-- > 1; c >>= 6)
-		text[len + i] = (char)(0x80 | (c & 0x3F));
-	text[len] = (char)(heads[n] | c);
-}
-
-static void untype_char(char *text)
-{
-	size_t len = strlen(text);
-	while (len && ((unsigned char)text[len - 1] & 0xC0) == 0x80)
-		len--;
-	text[len ? len - 1 : 0] = '\0';
-}
-
 static enum top_action press_typing(struct top_state *s, int key)
 {
+	static const unsigned char heads[] = { 0, 0, 0xC0, 0xE0 };
 	char *filter = s->model.filter;
+	size_t len = strlen(filter), n = key < 0x80 ? 1 : key < 0x800 ? 2 : 3;
 	if (key == TOP_KEY_ENTER || key == TOP_KEY_ESCAPE)
 		s->typing = false;
-	if (key == TOP_KEY_ESCAPE)
+	if (key == TOP_KEY_ESCAPE) {
 		filter[0] = '\0';
-	else if (key == TOP_KEY_BACKSPACE)
-		untype_char(filter);
-	else if (key >= ' ' && key != 0x7F && key < 0x10000)
-		type_char(filter, sizeof(s->model.filter), (unsigned)key);
+	} else if (key == TOP_KEY_BACKSPACE) {
+		while (len && ((unsigned char)filter[len - 1] & 0xC0) == 0x80)
+			len--;
+		filter[len ? len - 1 : 0] = '\0';
+	} else if (key >= ' ' && key != 0x7F && key < 0x10000 &&
+		   len + n < sizeof(s->model.filter)) { /* as UTF-8, if it fits */
+		filter[len + n] = '\0';
+		for (size_t i = n; i-- > 1; key >>= 6)
+			filter[len + i] = (char)(0x80 | (key & 0x3F));
+		filter[len] = (char)(heads[n] | key);
+	}
 	return TOP_ARRANGE;
 }
 

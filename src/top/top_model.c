@@ -86,26 +86,6 @@ static int compare(const void *left, const void *right, void *context)
 	return order ? order : (a->id.pid > b->id.pid) - (a->id.pid < b->id.pid);
 }
 
-static bool contains(const struct present_process *p, const char *part)
-{
-	char pid[16];
-	const struct process_id *id = &p->id;
-	snprintf(pid, sizeof(pid), "%u", id->pid);
-	bool found = strcasestr(pid, part) || strcasestr(process_shown_user(id->user), part);
-	for (size_t i = 0; i < PROCESS_TEXTS && !found; i++)
-		found = strcasestr(process_text(id, i), part);
-	return found;
-}
-
-static bool wanted(
-	const struct top_model *m, const struct top_now *now, const struct present_process *p)
-{
-	return (!now->card_on || now->card_on[p->card]) &&
-	       (!now->filter || filter_process(now->filter, p)) &&
-	       (!m->user[0] || strcmp(m->user, p->id.user) == 0) &&
-	       (!m->filter[0] || contains(p, m->filter));
-}
-
 /* Limit for chains of parents. Real chains are shorter, but a changing /proc may yield a
  * cycle. */
 enum { DEPTH_MAX = 32 };
@@ -247,25 +227,23 @@ static bool order_as_tree(struct top_model *m, const struct top_now *now)
 	return ok;
 }
 
+static bool is_wanted(
+	const struct top_model *m, const struct top_now *now, const struct present_process *p)
+{
+	bool found = !m->filter[0] || strcasestr(str_brief("%u", p->id.pid).text, m->filter) ||
+		     strcasestr(process_shown_user(p->id.user), m->filter);
+	for (size_t i = 0; i < PROCESS_TEXTS && !found; i++)
+		found = strcasestr(process_text(&p->id, i), m->filter);
+	return found && (!now->card_on || now->card_on[p->card]) &&
+	       (!now->filter || filter_process(now->filter, p)) &&
+	       (!m->user[0] || strcmp(m->user, p->id.user) == 0);
+}
+
 static struct top_key key_of(const struct top_row *row)
 {
 	const struct process_id *id = top_model_row_id(row);
 	return (struct top_key){ id->pid, id->start_ticks,
 		row->process ? row->process->card : SIZE_MAX };
-}
-
-/* Finds the selected process again; when it is gone, the row in its place is selected. */
-static void follow_selection(struct top_model *m)
-{
-	for (size_t i = 0; i < m->n_rows; i++) {
-		struct top_key key = key_of(&m->rows[i]);
-		if (key.pid == m->key.pid && key.start_ticks == m->key.start_ticks &&
-			key.card == m->key.card) {
-			m->selected = i;
-			return;
-		}
-	}
-	top_model_select(m, m->selected);
 }
 
 bool top_model_arrange(struct top_model *m, const struct top_now *now)
@@ -276,13 +254,23 @@ bool top_model_arrange(struct top_model *m, const struct top_now *now)
 		return false;
 	m->n_rows = 0;
 	for (size_t i = 0; i < now->all->n_processes; i++)
-		if (wanted(m, now, &now->all->processes[i]))
+		if (is_wanted(m, now, &now->all->processes[i]))
 			m->rows[m->n_rows++] =
 				(struct top_row){ .process = &now->all->processes[i] };
 	if (m->n_rows)
 		qsort_r(m->rows, m->n_rows, sizeof(*m->rows), compare, &s);
 	bool whole = !m->tree || order_as_tree(m, now);
-	follow_selection(m);
+	/* Finds the selected process again; when it is gone, the row in its place is selected.
+	 */
+	for (size_t i = 0; i < m->n_rows; i++) {
+		struct top_key key = key_of(&m->rows[i]);
+		if (key.pid == m->key.pid && key.start_ticks == m->key.start_ticks &&
+			key.card == m->key.card) {
+			m->selected = i;
+			return whole;
+		}
+	}
+	top_model_select(m, m->selected);
 	return whole;
 }
 

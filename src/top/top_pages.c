@@ -1,6 +1,7 @@
 /* Draws what `gua top` shows instead of the table: help, menus, the question before a signal,
  * the details of one process or card. */
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,15 +134,31 @@ static void fact(struct top_state *s, const char *label, const char *text)
 	top_frame_end_line(&s->frame);
 }
 
+__attribute__((format(printf, 3, 4))) static void factf(
+	struct top_state *s, const char *label, const char *format, ...)
+{
+	char text[256];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	fact(s, label, text);
+}
+
+static void draw_last_hour(struct top_state *s, const double *minutes)
+{
+	top_frame_add(&s->frame, TOP_PLAIN, "  ");
+	top_frame_add_field(&s->frame, TOP_DIM, "last hour", 12, true);
+	top_frame_add_spark(&s->frame, TOP_ACTIVE, minutes, TOP_DETAIL_MINUTES);
+	top_frame_end_line(&s->frame);
+}
+
 static void moment_fact(struct top_state *s, const char *label, int64_t at_ms)
 {
-	char text[96];
-	if (at_ms < 0)
-		return;
-	snprintf(text, sizeof(text), "%s (%s ago)", moment_text(at_ms, false).text,
-		duration_text(s->now.all->now_ms > at_ms ? s->now.all->now_ms - at_ms : 0)
-			.text);
-	fact(s, label, text);
+	int64_t ago_ms = s->now.all->now_ms - at_ms;
+	if (at_ms >= 0)
+		factf(s, label, "%s (%s ago)", moment_text(at_ms, false).text,
+			duration_text(ago_ms > 0 ? ago_ms : 0).text);
 }
 
 const struct present_process *top_pages_target(const struct top_state *s)
@@ -155,63 +172,39 @@ const struct present_process *top_pages_target(const struct top_state *s)
 	return NULL;
 }
 
-static void use_fact(struct top_state *s, const struct present_process *p)
-{
-	char context[32] = "", text[256];
-	struct brief host = size_text((double)p->rss_bytes);
-	if (p->context != CONTEXT_MORE)
-		snprintf(context, sizeof(context), " (%s)", context_texts[p->context]);
-	snprintf(text, sizeof(text),
-		"%s of the card, %s CPU; memory %s on the card%s, %s on the host",
-		top_words_number(p->sm_pct, " %").text, top_words_number(p->cpu_pct, " %").text,
-		size_text((double)p->mem_bytes).text, context, host.text);
-	fact(s, "uses", text);
-}
-
-static void idle_fact(struct top_state *s, const struct present_process *p)
-{
-	char text[96];
-	if (present_idle_ms(s->now.all, p) < 0)
-		return;
-	moment_fact(s, "idle since", p->idle_since_ms);
-	if (p->idle_longer)
-		fact(s, "", "or longer: there is no reading from before");
-	if (p->was_idle_since_ms < 0)
-		return;
-	struct brief when = moment_text(p->was_idle_since_ms, false);
-	snprintf(text, sizeof(text), "since %s%s, when the recorder last ran", when.text,
-		p->was_idle_longer ? " or longer" : "");
-	fact(s, "was idle", text);
-}
-
 static void draw_use(struct top_state *s, const struct present_process *p)
 {
-	char text[160];
-	struct brief name = card_label(&s->now.all->cards[p->card].id);
-	snprintf(text, sizeof(text), "%s, %s", name.text, s->now.all->cards[p->card].id.name);
-	fact(s, "card", text);
+	const struct card_id *card = &s->now.all->cards[p->card].id;
+	bool bare = p->context != CONTEXT_MORE, idle = present_idle_ms(s->now.all, p) >= 0;
+	factf(s, "card", "%s, %s", card_label(card).text, card->name);
 	moment_fact(s, "there since", p->held_since_ms);
-	use_fact(s, p);
+	factf(s, "uses", "%s of the card, %s CPU; memory %s on the card%s%s%s, %s on the host",
+		top_words_number(p->sm_pct, " %").text, top_words_number(p->cpu_pct, " %").text,
+		size_text((double)p->mem_bytes).text, bare ? " (" : "",
+		bare ? context_texts[p->context] : "", bare ? ")" : "",
+		size_text((double)p->rss_bytes).text);
 	moment_fact(s, "last active", p->last_active_ms);
 	if (p->active)
 		fact(s, "now", "computes");
-	else
-		idle_fact(s, p);
-	if (!s->use_known) {
-		fact(s, "history", "unknown: neither the driver nor a store has it");
-		return;
+	if (!p->active && idle) {
+		moment_fact(s, "idle since", p->idle_since_ms);
+		if (p->idle_longer)
+			fact(s, "", "or longer: there is no reading from before");
+		if (p->was_idle_since_ms >= 0)
+			factf(s, "was idle", "since %s%s, when the recorder last ran",
+				moment_text(p->was_idle_since_ms, false).text,
+				p->was_idle_longer ? " or longer" : "");
 	}
-	top_frame_add(&s->frame, TOP_PLAIN, "  ");
-	top_frame_add_field(&s->frame, TOP_DIM, "last hour", 12, true);
-	top_frame_add_spark(&s->frame, TOP_ACTIVE, s->use, TOP_DETAIL_MINUTES);
-	top_frame_end_line(&s->frame);
+	if (s->use_known)
+		draw_last_hour(s, s->use);
+	else
+		fact(s, "history", "unknown: neither the driver nor a store has it");
 }
 
 static void draw_details(struct top_state *s)
 {
 	const struct present_process *p = top_pages_target(s);
 	const struct process_id *id = &s->target;
-	char text[160];
 	struct str line = { 0 };
 	/* An argument with blanks is in quotes. */
 	for (size_t at = 0; at < s->arguments.len;) {
@@ -220,8 +213,10 @@ static void draw_details(struct top_state *s)
 		str_addf(&line, "%s%s%s%s", line.len ? " " : "", quote, word, quote);
 		at += strlen(word) + 1;
 	}
-	snprintf(text, sizeof(text), "PROCESS %u: Escape goes back, k sends a signal", id->pid);
-	heading(s, text);
+	struct str title = { 0 };
+	str_addf(&title, "PROCESS %u: Escape goes back, k sends a signal", id->pid);
+	heading(s, str_text(&title));
+	str_finish(&title);
 	fact(s, "command", id->command);
 	fact(s, "arguments", str_text(&line));
 	str_finish(&line);
@@ -249,63 +244,41 @@ static void draw_details(struct top_state *s)
 						   : "it has left the card");
 }
 
-/* A fact of numbers of the card: each # of the format is one of them, or "-". */
-static void card_fact(struct top_state *s, const char *label, const char *format,
-	const double *values, size_t n)
+static struct brief number(const struct present_card *c, enum metric m)
 {
-	char text[160] = "";
-	size_t len = 0;
-	for (const char *at = format; *at && len + sizeof(struct brief) < sizeof(text); at++) {
-		if (*at != '#') {
-			text[len++] = *at;
-			text[len] = '\0';
-			continue;
-		}
-		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s",
-			top_words_number(n ? *values : NAN, "").text);
-		values += n > 0;
-		n -= n > 0;
-	}
-	fact(s, label, text);
+	return top_words_number(c->values[m], "");
 }
-#define CARD_FACT(s, label, format, ...)                                                       \
-	card_fact(s, label, format, (const double[]){ __VA_ARGS__ },                           \
-		sizeof((const double[]){ __VA_ARGS__ }) / sizeof(double))
 
 static void draw_card(struct top_state *s)
 {
-	char text[160];
 	double minutes[TOP_DETAIL_MINUTES];
 	if (s->target_card >= s->now.all->n_cards)
 		return;
 	const struct present_card *c = &s->now.all->cards[s->target_card];
-	const double *v = c->values;
-	struct brief name = card_label(&c->id);
-	snprintf(text, sizeof(text), "CARD %s: Escape goes back", name.text);
-	heading(s, text);
+	heading(s, str_brief("CARD %.10s: Escape goes back", card_label(&c->id).text).text);
 	fact(s, "name", c->id.name);
 	fact(s, "uuid", c->id.uuid);
 	fact(s, "state", top_words_state(c));
 	moment_fact(s, "since", c->state_since_ms);
-	snprintf(text, sizeof(text), "%s of %s", size_text(v[METRIC_MEMORY_USED]).text,
-		size_text(v[METRIC_MEMORY_TOTAL]).text);
-	fact(s, "memory", text);
-	CARD_FACT(s, "use", "# %", v[METRIC_UTILIZATION_GPU]);
-	CARD_FACT(s, "power", "# of # W", v[METRIC_POWER_DRAW], v[METRIC_POWER_ENFORCED]);
-	CARD_FACT(s, "cooling", "# degrees, fan # %", v[METRIC_TEMPERATURE_GPU],
-		v[METRIC_FAN_SPEED]);
-	CARD_FACT(s, "clocks", "SM # of # MHz, memory # of # MHz", v[METRIC_CLOCK_SM],
-		v[METRIC_CLOCK_MAX_SM], v[METRIC_CLOCK_MEMORY], v[METRIC_CLOCK_MAX_MEMORY]);
-	CARD_FACT(s, "PCIe", "generation # of #, # of # lanes, # replays",
-		v[METRIC_PCIE_GEN_CURRENT], v[METRIC_PCIE_GEN_MAX],
-		v[METRIC_PCIE_WIDTH_CURRENT], v[METRIC_PCIE_WIDTH_MAX], v[METRIC_PCIE_REPLAYS]);
-	CARD_FACT(s, "ECC errors", "# corrected, # not, since the driver was loaded",
-		v[METRIC_ECC_CORRECTED_VOLATILE], v[METRIC_ECC_UNCORRECTED_VOLATILE]);
+	factf(s, "memory", "%s of %s", size_text(c->values[METRIC_MEMORY_USED]).text,
+		size_text(c->values[METRIC_MEMORY_TOTAL]).text);
+	factf(s, "use", "%s %%", number(c, METRIC_UTILIZATION_GPU).text);
+	factf(s, "power", "%s of %s W", number(c, METRIC_POWER_DRAW).text,
+		number(c, METRIC_POWER_ENFORCED).text);
+	factf(s, "cooling", "%s degrees, fan %s %%", number(c, METRIC_TEMPERATURE_GPU).text,
+		number(c, METRIC_FAN_SPEED).text);
+	factf(s, "clocks", "SM %s of %s MHz, memory %s of %s MHz",
+		number(c, METRIC_CLOCK_SM).text, number(c, METRIC_CLOCK_MAX_SM).text,
+		number(c, METRIC_CLOCK_MEMORY).text, number(c, METRIC_CLOCK_MAX_MEMORY).text);
+	factf(s, "PCIe", "generation %s of %s, %s of %s lanes, %s replays",
+		number(c, METRIC_PCIE_GEN_CURRENT).text, number(c, METRIC_PCIE_GEN_MAX).text,
+		number(c, METRIC_PCIE_WIDTH_CURRENT).text,
+		number(c, METRIC_PCIE_WIDTH_MAX).text, number(c, METRIC_PCIE_REPLAYS).text);
+	factf(s, "ECC errors", "%s corrected, %s not, since the driver was loaded",
+		number(c, METRIC_ECC_CORRECTED_VOLATILE).text,
+		number(c, METRIC_ECC_UNCORRECTED_VOLATILE).text);
 	top_history_get(&s->history, s->target_card, s->clock_ms, minutes, TOP_DETAIL_MINUTES);
-	top_frame_add(&s->frame, TOP_PLAIN, "  ");
-	top_frame_add_field(&s->frame, TOP_DIM, "last hour", 12, true);
-	top_frame_add_spark(&s->frame, TOP_ACTIVE, minutes, TOP_DETAIL_MINUTES);
-	top_frame_end_line(&s->frame);
+	draw_last_hour(s, minutes);
 }
 
 static void draw_question(struct top_state *s)

@@ -32,17 +32,6 @@ static const struct look {
 	[TOP_LABEL] = { COLOR_BLACK, COLOR_CYAN, A_NORMAL, A_REVERSE },
 };
 
-/* The curses numbers of colours are those of state_looks. */
-static struct look look_of(size_t style)
-{
-	if (style < TOP_STATE)
-		return looks[style];
-	const struct state_look *state = &state_looks[style - TOP_STATE];
-	attr_t weight = state->bold ? A_BOLD : state->color == STATE_DIM ? A_DIM : A_NORMAL;
-	return (struct look){ state->color == STATE_DIM ? -1 : state->color, -1, weight,
-		weight };
-}
-
 /* The sequence that moves the cursor of the terminal. */
 static const char *move_sequence;
 
@@ -88,7 +77,15 @@ static bool make_pen(struct top_pen *pen, bool color)
 	move_sequence = sequence_of("cup");
 	pen->move = move_cursor;
 	for (size_t i = 0; i < TOP_STYLES; i++) {
-		const struct look look = look_of(i);
+		struct look look = looks[i < TOP_STATE ? i : TOP_PLAIN];
+		if (i >= TOP_STATE) { /* the curses numbers of colours are those of state_looks
+				       */
+			const struct state_look *state = &state_looks[i - TOP_STATE];
+			bool dim = state->color == STATE_DIM;
+			look.front = dim ? -1 : state->color;
+			look.with = state->bold ? A_BOLD : dim ? A_DIM : A_NORMAL;
+			look.without = look.with;
+		}
 		struct str *on = &pen->on[i];
 		attr_t attributes = colors ? look.with : look.without;
 		add_sequence(on, attributes & A_BOLD ? sequence_of("bold") : NULL);
@@ -252,22 +249,17 @@ static int function_key(int key, struct top_spot *at)
 	return TOP_KEY_RESIZE;
 }
 
-/* Waits for input, for the other descriptor, or a signal. False: the other end of the terminal
- * has been closed. */
-static bool wait_for_input(const struct top_screen *s, int wait_ms, int other_fd)
-{
-	struct pollfd fds[] = { { .fd = s->in_fd, .events = POLLIN },
-		{ .fd = other_fd, .events = POLLIN } };
-	return poll(fds, 2, wait_ms) <= 0 || !(fds[0].revents & (POLLHUP | POLLERR | POLLNVAL));
-}
-
 int top_screen_key(struct top_screen *s, int wait_ms, int other_fd, struct top_spot *at)
 {
 	wint_t key = 0;
 	*at = (struct top_spot){ 0 };
 	int rc = wget_wch(s->keys, &key);
 	if (rc == ERR) {
-		if (!wait_for_input(s, wait_ms, other_fd))
+		struct pollfd fds[] = { { .fd = s->in_fd, .events = POLLIN },
+			{ .fd = other_fd, .events = POLLIN } };
+		/* Input, the other descriptor, or a signal; or the other end is closed. */
+		if (poll(fds, 2, wait_ms) > 0 &&
+			fds[0].revents & (POLLHUP | POLLERR | POLLNVAL))
 			return TOP_KEY_HANGUP;
 		rc = wget_wch(s->keys, &key);
 	}
