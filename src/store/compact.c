@@ -266,35 +266,33 @@ static bool look_for_more(struct store *s, const struct limits *until, bool *mor
 	return true;
 }
 
-/* Makes the sums of the next hours, and moves the next slots of each step. The sums of an hour
- * leave usage_hour with its last slots, and its quarters are known only before, so the second
- * step waits for the sums and for the first step. */
+static bool move_step(struct store *s, const struct step *step, int64_t until_s, int max_slots)
+{
+	struct range range;
+	bool ok = next_range(s, step, until_s, max_slots, &range);
+	for (size_t k = 0; ok && range.from < range.to && k < STEP_SQL && step->sql[k]; k++)
+		ok = sql_do(s->db, step->sql[k], NULL, SQL_INT(range.from), SQL_INT(range.to));
+	return ok;
+}
+
+/* Moves the next slots of each step, and makes the sums of the next hours, between the two
+ * because minutes are then fewer. The sums of an hour leave usage_hour with its last slots, and
+ * its quarters are known only before, so the second step waits for them and for the first step.
+ */
 static bool move_slots(struct store *s, const struct limits *until, int max_slots)
 {
 	struct sums_span hours;
-	int64_t move_s = INT64_MAX;
-	int rc = SQLITE_OK;
-	if (!sums_begin(s) || !sums_settle(s) || !next_hours(s, until, max_slots, &hours))
+	int rc = SQLITE_OK, rc_end = SQLITE_OK;
+	if (!sums_begin(s) || !sums_settle(s) ||
+		!move_step(s, &steps[0], until->move_s[0], max_slots) ||
+		!next_hours(s, until, max_slots, &hours) ||
+		(hours.from < hours.to && !sums_make(s->db, hours)))
 		return false;
-	if (hours.from < hours.to && !sums_make(s->db, hours))
-		return false;
-	for (size_t i = 0; i < STEPS; i++) {
-		struct range range;
-		move_s = clock_earlier(move_s, until->move_s[i]);
-		if (!next_range(s, &steps[i], move_s, max_slots, &range))
-			return false;
-		for (size_t k = 0; range.from < range.to && k < STEP_SQL && steps[i].sql[k];
-			k++)
-			if (!sql_do(s->db, steps[i].sql[k], NULL, SQL_INT(range.from),
-				    SQL_INT(range.to)))
-				return false;
-		move_s = sql_value(s->db, steps[i].oldest, INT64_MAX, &rc);
-		if (rc == SQLITE_OK)
-			move_s = clock_earlier(move_s, sums_end(s->db, &rc));
-		if (rc != SQLITE_OK)
-			return false;
-	}
-	return true;
+	int64_t move_s = clock_earlier(until->move_s[1],
+		clock_earlier(sql_value(s->db, steps[0].oldest, INT64_MAX, &rc),
+			sums_end(s->db, &rc_end)));
+	return rc == SQLITE_OK && rc_end == SQLITE_OK &&
+	       move_step(s, &steps[1], move_s, max_slots);
 }
 
 /* A clock that leaped forward by more than a day may be wrong, and minutes that were joined to

@@ -13,18 +13,20 @@ enum { HOUR_S = 3600, DAY_S = 86400 };
 	"(SELECT * FROM " kind a RANGE " UNION ALL SELECT * FROM " kind b RANGE ")"
 #define GROUPED " GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
 
-/* Slots of an hour are spread over its quarters. */
-#define IN_STATE(name, state) "ifnull(sum(iif(state = " state ", ms, 0)), 0)"
-#define IN_QUARTER(name, state, number)                                                        \
-	"ifnull(sum(iif(state = " state " AND slot % 3600 / 900 = " number ", ms, 0)), 0)"
-#define IN_QUARTERS(name, state)                                                               \
-	IN_QUARTER(name, state, "0")                                                           \
-	", " IN_QUARTER(name, state, "1") ", " IN_QUARTER(name, state, "2")
-#define HEAT_SLOTS                                                                             \
-	"(SELECT slot, state, ms FROM usage_1m" RANGE                                          \
-	" UNION ALL SELECT slot, state, ms FROM usage_5m" RANGE                                \
-	" UNION ALL SELECT slot + 900 * column1, state, iif(column1 < 3, ms / 4,"              \
-	" ms - ms / 4 * 3) FROM usage_1h, (VALUES (0), (1), (2), (3))" RANGE ")"
+/* The sums of a quarter of the hour ?1, by state. Slots of an hour are spread over its
+ * quarters. */
+#define IN_STATE(name, state) "ifnull(sum(iif(state = " state ", ms, 0)), 0) AS " name
+#define IN_QUARTER(number, ms)                                                                 \
+	"(SELECT " HEAT_STATES(IN_STATE) " FROM (SELECT state, ms FROM usage_1m"               \
+					 " WHERE slot >= ?1 + 900 * " number                   \
+					 " AND slot < ?1 + 900 + 900 * " number                \
+					 " UNION ALL SELECT state, ms FROM usage_5m"           \
+					 " WHERE slot >= ?1 + 900 * " number                   \
+					 " AND slot < ?1 + 900 + 900 * " number                \
+					 " UNION ALL SELECT state, " ms " FROM usage_1h" RANGE \
+					 ")) AS q" number
+#define ALL_QUARTERS(name, state) "q0." name " + q1." name " + q2." name " + q3." name
+#define THREE_QUARTERS(name, state) "q0." name ", q1." name ", q2." name
 
 /* The rows of an hour are added one by one: to group them, SQLite would sort thousands in
  * memory, which the recorder would keep. */
@@ -47,8 +49,10 @@ static const struct rollup hourly = {
 		"DELETE FROM heat_1h" RANGE },
 	.next = "SELECT ifnull(min(slot), ?2) FROM (" FIRST_IN("usage_1m") OR_IN("usage_5m")
 		OR_IN("usage_1h") OR_IN("holding_1m") OR_IN("holding_5m") ")",
-	.make = { "INSERT OR REPLACE INTO heat_1h SELECT ?1, " HEAT_STATES(IN_STATE) ", "
-			HEAT_STATES(IN_QUARTERS) " FROM " HEAT_SLOTS,
+	.make = { "INSERT OR REPLACE INTO heat_1h SELECT ?1, " HEAT_STATES(ALL_QUARTERS) ", "
+			HEAT_STATES(THREE_QUARTERS) " FROM " IN_QUARTER("0", "ms / 4") ", "
+			IN_QUARTER("1", "ms / 4") ", " IN_QUARTER("2", "ms / 4") ", "
+			IN_QUARTER("3", "ms - ms / 4 * 3"),
 		"INSERT INTO usage_hour SELECT slot - slot % 3600, gpu, state, "
 			USAGE_COLUMNS(SELF) " FROM " BOTH("usage_", "1m", "5m")
 			" WHERE 1 ON CONFLICT DO UPDATE SET " USAGE_ADD,
@@ -66,6 +70,16 @@ static const struct rollup daily = {
 			" FROM " BOTH("usage_", "1h", "hour") GROUPED,
 		"INSERT INTO holding_1d SELECT slot - slot % 86400, gpu, process, " HOLDING_SUMS
 			" FROM " BOTH("holding_", "1h", "hour") GROUPED },
+};
+/* Adds hours to the sums of their days, which have none of them yet. */
+static const char *const add_hours[] = {
+	"INSERT INTO usage_1d SELECT slot - slot % 86400, gpu, state, " USAGE_COLUMNS(SELF)
+		" FROM " BOTH("usage_", "1h", "hour") " WHERE 1 ON CONFLICT DO UPDATE SET "
+		USAGE_ADD,
+	"INSERT INTO holding_1d (slot, gpu, process, " HOLDING_ALL
+		") SELECT slot - slot % 86400, gpu, process, " HOLDING_ALL " FROM "
+		BOTH("holding_", "1h", "hour") " WHERE 1 ON CONFLICT DO UPDATE SET "
+		HOLDING_ADD,
 };
 /* clang-format on */
 
@@ -98,12 +112,19 @@ bool sums_make(sqlite3 *db, struct sums_span hours)
 {
 	struct sums_span days = { hours.from - hours.from % DAY_S,
 		(hours.to + DAY_S - 1) / DAY_S * DAY_S };
+	int rc = SQLITE_OK;
+	bool follow = hours.from >= sums_end(db, &rc);
+	if (hours.from >= hours.to)
+		return true;
 	/* The last hour has a row, even if it has no slots: it says where the sums end. */
-	return hours.from >= hours.to ||
-	       (roll_up(db, &hourly, hours) &&
-		       sql_do(db, hourly.make[0], NULL, SQL_INT(hours.to - HOUR_S),
-			       SQL_INT(hours.to)) &&
-		       roll_up(db, &daily, days));
+	if (rc != SQLITE_OK || !roll_up(db, &hourly, hours) ||
+		!sql_do(db, hourly.make[0], NULL, SQL_INT(hours.to - HOUR_S),
+			SQL_INT(hours.to)))
+		return false;
+	if (!follow)
+		return roll_up(db, &daily, days);
+	return sql_do(db, add_hours[0], NULL, SQL_INT(hours.from), SQL_INT(hours.to)) &&
+	       sql_do(db, add_hours[1], NULL, SQL_INT(hours.from), SQL_INT(hours.to));
 }
 
 /* Hours, from the first slot to the last complete hour. */
