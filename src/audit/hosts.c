@@ -227,8 +227,8 @@ int hosts_read(struct gather *g, struct gather_file *file, struct err *e)
 		return rc;
 	return gather_rows(g, file,
 		"SELECT id, host, uuid, name, parent_uuid, pci, idx, mig_index, gpu_instance, "
-		"compute_instance, mem_total_bytes, status, first_seen_ms, last_seen_ms, "
-		"source FROM gpu ORDER BY id",
+		"compute_instance, mem_total_bytes, status, first_seen_ms, " SQL_CARD_SEEN
+		", source FROM gpu ORDER BY id",
 		take_card, e);
 }
 

@@ -532,7 +532,7 @@ int last_run_states_since(
 	sqlite3_stmt *stmt;
 	int rc = sql_prepare(n->db, &stmt, e,
 		"SELECT id, first_seen_ms FROM gpu WHERE uuid = ?1 "
-		"ORDER BY last_seen_ms DESC LIMIT 1");
+		"ORDER BY " SQL_CARD_SEEN " DESC LIMIT 1");
 	for (size_t i = 0; rc == 0 && i < n_asks; i++)
 		begin_walk(n, &w.items[i], &asks[i], stmt, e);
 	sqlite3_finalize(stmt);

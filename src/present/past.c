@@ -226,7 +226,7 @@ int past_card_minutes(struct sqlite3 *db, const char *uuid, const struct past_mi
 	int rc = read_minutes(db,
 		"SELECT slot, SUM(util_pct_ms), SUM(ms) FROM usage_1m WHERE slot >= ?1 "
 		"AND state < 3 AND gpu = (SELECT id FROM gpu WHERE uuid = ?2 "
-		"ORDER BY last_seen_ms DESC LIMIT 1) GROUP BY slot",
+		"ORDER BY " SQL_CARD_SEEN " DESC LIMIT 1) GROUP BY slot",
 		uuid, NULL, minutes);
 	return rc < 0 ? rc : 0;
 }
@@ -238,7 +238,7 @@ int past_process_minutes(struct sqlite3 *db, const char *uuid, const struct proc
 		"SELECT slot, COALESCE(sm_pct_ms, 100 * active_ms), active_ms + idle_held_ms + "
 		"truly_idle_ms + squatting_ms FROM holding_1m WHERE slot >= ?1 "
 		"AND gpu = (SELECT id FROM gpu WHERE uuid = ?2 "
-		"ORDER BY last_seen_ms DESC LIMIT 1) "
+		"ORDER BY " SQL_CARD_SEEN " DESC LIMIT 1) "
 		"AND process = (SELECT id FROM process WHERE pid = ?3 AND start_ticks = ?4 "
 		"ORDER BY id DESC LIMIT 1)",
 		uuid, id, minutes);

@@ -43,7 +43,8 @@ static const char cards_sql[] =
 	"WITH newest AS (SELECT host, last_tick_ms FROM run WHERE source <> 'import'"
 	" ORDER BY id DESC LIMIT 1)"
 	" SELECT id, uuid, name, parent_uuid, pci, idx, mig_index, gpu_instance,"
-	" compute_instance, mem_total_bytes, source, status, first_seen_ms, last_seen_ms,"
+	" compute_instance, mem_total_bytes, source, status, first_seen_ms,"
+	" coalesce(seen_ms, last_seen_ms),"
 	" at_ms = last_tick_ms, at_ms, util_pct, mem_used_bytes, power_w, power_limit_w,"
 	" temperature_c, idle_held_since_ms FROM newest JOIN gpu ON gpu.host = newest.host"
 	" LEFT JOIN reading ON reading.gpu = gpu.id ORDER BY idx, mig_index, id";

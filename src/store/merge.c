@@ -292,9 +292,10 @@ static int copy_card(void *copying, sqlite3_stmt *row, struct err *e)
 		return cannot_write(c->m, e);
 	if (id == 0)
 		id = sqlite3_last_insert_rowid(c->m->to);
-	else if (!sql_do(c->m->to,
-			 "UPDATE gpu SET first_seen_ms = min(first_seen_ms, ?2) WHERE id = ?1",
-			 NULL, SQL_INT(id), SQL_INT(first_ms)))
+	if (!sql_do(c->m->to,
+		    "UPDATE gpu SET first_seen_ms = ?2, last_seen_ms = ?3 WHERE id = ?1", NULL,
+		    SQL_INT(id), SQL_INT(first_ms),
+		    SQL_INT(newer ? sqlite3_column_int64(row, c->n + 3) : last_ms)))
 		return cannot_write(c->m, e);
 	return add_id(&c->s->cards, old, id, e);
 }
@@ -313,7 +314,7 @@ static int copy_table(
 		cards ? ", id" : "", str_text(&c.marks), cards ? ", ?" : "",
 		t->conflict ? t->conflict : "");
 	str_addf(&get, "SELECT %s%s FROM %s%s", str_text(&c.names),
-		cards ? ", id, uuid, first_seen_ms, last_seen_ms, host" : "", t->table,
+		cards ? ", id, uuid, first_seen_ms, " SQL_CARD_SEEN ", host" : "", t->table,
 		cards ? " ORDER BY id" : "");
 	if (rc == 0 && (put.failed || get.failed))
 		rc = err_memory(e);
@@ -416,8 +417,10 @@ static int read_hosts(struct source *s, struct err *e)
 	int rc = open_source(s, e), step = SQLITE_OK;
 	if (rc == 0)
 		rc = each_row(s,
-			"SELECT id, environment, driver, first_seen_ms, last_seen_ms FROM host "
-			"ORDER BY id",
+			"SELECT id, environment, driver, first_seen_ms, max(last_seen_ms, "
+			"coalesce((SELECT max(last_tick_ms) FROM run WHERE run.host = "
+			"host.id), "
+			"0)) FROM host ORDER BY id",
 			take_host, s, e);
 	if (rc == 0)
 		s->newest_ms = sql_value(s->db, "SELECT max(last_tick_ms) FROM run", -1, &step);
@@ -502,7 +505,8 @@ static int end_copying(struct merge *m, struct err *e)
 {
 	char sql[64];
 	snprintf(sql, sizeof(sql), "COMMIT; PRAGMA application_id = %d", STORE_APPLICATION_ID);
-	if (sql_exec(m->to, places_sql) != SQLITE_OK || sql_exec(m->to, sql) != SQLITE_OK)
+	if (sql_exec(m->to, places_sql) != SQLITE_OK || sql_exec(m->to, sql) != SQLITE_OK ||
+		sql_exec(m->to, "UPDATE reading SET seen_ms = NULL") != SQLITE_OK)
 		return cannot_write(m, e);
 	return 0;
 }

@@ -9,6 +9,7 @@ CREATE TEMP VIEW heat_1h AS SELECT slot, active_ms, idle_held_ms, truly_idle_ms,
 	FROM main.heat_1h WHERE 0;
 CREATE TEMP VIEW usage_hour AS SELECT * FROM usage_1m WHERE 0;
 CREATE TEMP VIEW holding_hour AS SELECT * FROM holding_1m WHERE 0;
+CREATE TEMP VIEW reading AS SELECT *, NULL AS seen_ms FROM main.reading;
 CREATE TEMP VIEW run AS SELECT *, 0 AS leases FROM main.run;
 CREATE TEMP VIEW lease AS SELECT 0 AS id, 0 AS host, 0 AS kind, '' AS name, '' AS owner, 0 AS uid,
 	'' AS job_name, '' AS account, 0 AS share, 0 AS since_ms, 0 AS until_ms, 0 AS first_seen_ms,

@@ -16,7 +16,7 @@ CREATE TABLE host (
 	environment   TEXT NOT NULL,       -- bare, docker, k8s ...
 	driver        TEXT NOT NULL,       -- version, '' when unknown
 	first_seen_ms INTEGER NOT NULL,
-	last_seen_ms  INTEGER NOT NULL
+	last_seen_ms  INTEGER NOT NULL     -- of a run that goes on: see run.last_tick_ms
 );
 
 -- One row per start of the recorder (or per import).
@@ -56,7 +56,7 @@ CREATE TABLE gpu (
 	mem_total_bytes  INTEGER,          -- NULL: unknown
 	status           TEXT NOT NULL,    -- ok, lost, asleep, denied
 	first_seen_ms    INTEGER NOT NULL,
-	last_seen_ms     INTEGER NOT NULL, -- accounted up to here
+	last_seen_ms     INTEGER NOT NULL, -- accounted up to here; see reading.seen_ms
 	source           TEXT NOT NULL DEFAULT '', -- nvml, sim (invented data); '' when unknown
 	UNIQUE (host, uuid)
 );
@@ -384,7 +384,8 @@ CREATE TABLE reading (
 	power_w            REAL,
 	power_limit_w      REAL,             -- in force
 	temperature_c      REAL,
-	idle_held_since_ms INTEGER           -- idle-held without a pause since then; NULL: it is not
+	idle_held_since_ms INTEGER,          -- idle-held without a pause since then; NULL: it is not
+	seen_ms            INTEGER           -- accounted up to here; NULL: gpu.last_seen_ms has it
 );
 
 -- What happened: card-lost, card-back, gap, clock-step ... The newest 100,000 are kept.

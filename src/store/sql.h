@@ -77,6 +77,10 @@ struct slot_table {
 #define SLOT_TABLES 3
 extern const struct slot_table slot_tables[SLOT_TABLES];
 
+/* Up to when a card is accounted. */
+#define SQL_CARD_SEEN                                                                          \
+	"coalesce((SELECT seen_ms FROM reading WHERE reading.gpu = gpu.id), last_seen_ms)"
+
 /* The largest valid sum of a row: 30 years of milliseconds. Larger values are cut, so that no
  * file can make a total overflow. */
 #define ROW_MAX 1000000000000LL

@@ -19,15 +19,22 @@
 #include "store/sql.h"
 #include "version.h"
 
-/* The -wal file is folded into the store from 1 MiB on. While a reader uses an older state,
- * SQLite cannot restart the file from its beginning; from 2 MiB on, each tick waits a moment
- * for readers to finish. A transaction that stays open for hours still makes the file grow,
- * but no data is lost. */
-enum { WAL_FOLD_PAGES = 512, WAL_WAIT_PAGES = 1024, WAL_WAIT_MS = 100 };
-/* From 16 MiB on, this is a fault that `gua status` shows. */
-enum { WAL_PAGES_MIB = 256, WAL_FAULT_PAGES = 16 * WAL_PAGES_MIB };
-/* From twice 128 MiB on, a recorder commits less often. */
-enum { WAL_EXCESS_PAGES = 128 * WAL_PAGES_MIB };
+/* The -wal file is folded into the store from 4 MiB on, so that a page that each tick writes is
+ * in the store once for many ticks, and is synced from each MiB on, so that a power failure
+ * loses few ticks all the same. While a reader uses an older state, SQLite cannot restart the
+ * file from its beginning; from 6 MiB on, each tick waits a moment for readers to finish. A
+ * transaction that stays open for hours still makes the file grow, but no data is lost. From 16
+ * MiB on, this is a fault that `gua status` shows; from twice 128 MiB on, a recorder commits
+ * less often. */
+enum {
+	WAL_MIB = 512, /* pages of 2 KiB */
+	WAL_SYNC = WAL_MIB,
+	WAL_FOLD = 4 * WAL_MIB,
+	WAL_WAIT = 6 * WAL_MIB,
+	WAL_FAULT = 16 * WAL_MIB,
+	WAL_EXCESS = 128 * WAL_MIB,
+	WAL_WAIT_MS = 100,
+};
 
 static int count_wal_pages(void *store, sqlite3 *db, const char *name, int pages)
 {
@@ -38,12 +45,21 @@ static int count_wal_pages(void *store, sqlite3 *db, const char *name, int pages
 	return SQLITE_OK;
 }
 
-/* Folds the -wal file into the store when it is large; a failure shows at the next write. */
+/* Syncs the -wal file, or folds it into the store; a failure shows at the next write. */
 static void bound_wal(struct store *s)
 {
-	if (s->wal_pages < WAL_FOLD_PAGES)
+	if (s->wal_pages < s->wal_synced)
+		s->wal_synced = 0; /* it begins again */
+	if (s->wal_pages < WAL_FOLD && s->wal_pages - s->wal_synced >= WAL_SYNC) {
+		sqlite3_file *log = NULL;
+		sqlite3_file_control(s->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+		if (log && log->pMethods)
+			log->pMethods->xSync(log, SQLITE_SYNC_NORMAL);
+		s->wal_synced = s->wal_pages;
+	}
+	if (s->wal_pages < WAL_FOLD)
 		return;
-	bool wait = s->wal_pages >= WAL_WAIT_PAGES;
+	bool wait = s->wal_pages >= WAL_WAIT;
 	sqlite3_busy_timeout(s->db, wait ? WAL_WAIT_MS : 0);
 	sqlite3_wal_checkpoint_v2(s->db, "main",
 		wait ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
@@ -52,19 +68,19 @@ static void bound_wal(struct store *s)
 
 int store_check_wal(struct store *s, struct err *e)
 {
-	if (s->wal_pages < WAL_FAULT_PAGES)
+	if (s->wal_pages < WAL_FAULT)
 		return 0;
 	int code = err_set(e, ERR_WORLD,
 		"%s-wal has grown to %d MiB, because another program keeps an old state of the "
 		"store open",
-		s->path, s->wal_pages / WAL_PAGES_MIB);
+		s->path, s->wal_pages / WAL_MIB);
 	lock_name_blocker(s, BLOCKS_FOLDING, e);
 	return code;
 }
 
 unsigned store_wal_excess(const struct store *s)
 {
-	return s->wal_pages > 0 ? (unsigned)s->wal_pages / WAL_EXCESS_PAGES : 0;
+	return s->wal_pages > 0 ? (unsigned)s->wal_pages / WAL_EXCESS : 0;
 }
 
 /* Finalizes the statements, closes the connection and releases the lock; the store stays
@@ -86,7 +102,7 @@ static void disconnect(struct store *s)
 	if (s->shm_fd >= 0)
 		close(s->shm_fd);
 	s->shm_fd = -1;
-	s->wal_pages = 0;
+	s->wal_pages = s->wal_synced = 0;
 	s->run_ready = false;
 	s->ids_stale = true;
 	s->holders_known = false;
@@ -275,7 +291,8 @@ static bool write_host(struct store *s)
 /* Closes what an earlier run of this host left open. Its holders count until its last tick;
  * only the holder table knows when they were last active. A process that was not seen to end is
  * closed at the moment when it was last seen. If it is still alive, a later run of the same
- * boot finds it in open_life and opens it again. */
+ * boot finds it in open_life and opens it again. A tick does not write to the rows of the host
+ * and its cards: what was seen last is in `run` and `reading` until now. */
 static bool close_holders(struct store *s)
 {
 	return sql_do(s->db,
@@ -300,7 +317,14 @@ static bool close_holders(struct store *s)
 		       "UPDATE process SET ended_ms = last_seen_ms"
 		       " WHERE host = ?1 AND ended_ms IS NULL",
 		       NULL, SQL_INT(s->host)) &&
-	       sql_do(s->db, "DELETE FROM holder WHERE" OF_HOST, NULL, SQL_INT(s->host));
+	       sql_do(s->db, "DELETE FROM holder WHERE" OF_HOST, NULL, SQL_INT(s->host)) &&
+	       sql_do(s->db, "UPDATE gpu SET last_seen_ms = " SQL_CARD_SEEN " WHERE host = ?1",
+		       NULL, SQL_INT(s->host)) &&
+	       sql_do(s->db,
+		       "UPDATE host SET last_seen_ms = max(last_seen_ms, coalesce((SELECT"
+		       " max(last_tick_ms) FROM run WHERE host = ?1 AND ended_ms IS NULL), 0))"
+		       " WHERE id = ?1",
+		       NULL, SQL_INT(s->host));
 }
 
 /* For a run that has ended or was killed: its open stretches that are long enough become spells
@@ -432,9 +456,9 @@ struct card_past store_card_past(struct store *s, const char *uuid)
 	if (!s->db || !s->run_ready)
 		return past;
 	sqlite3_prepare_v2(s->db,
-		"SELECT last_seen_ms, coalesce(idle_held_since_ms, -1) FROM gpu"
+		"SELECT " SQL_CARD_SEEN " AS seen, coalesce(idle_held_since_ms, -1) FROM gpu"
 		" LEFT JOIN reading ON reading.gpu = gpu.id WHERE uuid = ?1"
-		" ORDER BY last_seen_ms DESC LIMIT 1",
+		" ORDER BY seen DESC LIMIT 1",
 		-1, &q, NULL);
 	sql_bind(q, SQL_TEXT(uuid));
 	int rc = q ? sqlite3_step(q) : SQLITE_ERROR;

@@ -96,13 +96,13 @@ static const char *const tables[] = { "host", "run", "gpu", "process", "open_lif
  *
  * synchronous=NORMAL: with WAL, a commit is one write without fsync; checkpoints do the fsyncs.
  * kill -9 loses nothing that was committed, because the kernel has it. A power loss loses at
- * most the ticks since the last checkpoint (about 512 pages, minutes) and never damages the
- * file. FULL would be one fsync a tick, for ever, to save those minutes.
+ * most the ticks since the last sync (about 512 pages, minutes) and never damages the file.
+ * FULL would be one fsync a tick, for ever, to save those minutes.
  *
  * journal_size_limit cuts the -wal file back when readers made it larger than it should be; see
  * bound_wal() in store.c. */
 static const char settings[] = "PRAGMA synchronous = NORMAL;"
-			       "PRAGMA journal_size_limit = 1048576;"
+			       "PRAGMA journal_size_limit = 4194304;"
 			       "PRAGMA cache_size = -384;"
 			       "PRAGMA temp_store = MEMORY;"
 			       "PRAGMA foreign_keys = OFF;";

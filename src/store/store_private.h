@@ -16,7 +16,7 @@
 enum statement {
 	STATEMENT_CARD,
 	STATEMENT_PAST_CARD,
-	STATEMENT_CARD_SEEN,
+	STATEMENT_PAST_CARD_SEEN,
 	STATEMENT_FIND_PROCESS,
 	STATEMENT_ADD_PROCESS,
 	STATEMENT_SET_PROCESS,
@@ -45,7 +45,7 @@ enum statement {
 	STATEMENT_HOLDER,
 	STATEMENT_HOLDER_GONE,
 	STATEMENT_RUN_TICK,
-	STATEMENT_HOST_TICK,
+	STATEMENT_PAST_HOST_TICK,
 	STATEMENT_COUNT_SPELLS,
 	STATEMENT_CLEAR_SPELLS,
 	STATEMENT_OPEN_SPELL,
@@ -80,8 +80,9 @@ struct store {
 	ino_t ino;
 	bool locked; /* lock_fd is open: the recorder's lock of the file itself */
 	int lock_fd;
-	int shm_fd;    /* the -shm file, to ask who has a lock there; -1: not needed yet */
-	int wal_pages; /* in the -wal file after the last commit */
+	int shm_fd;	/* the -shm file, to ask who has a lock there; -1: not needed yet */
+	int wal_pages;	/* in the -wal file after the last commit ... */
+	int wal_synced; /* ... and at its last sync */
 	sqlite3_stmt *statements[STATEMENT_COUNT];
 	struct run_info info;  /* of the run that was begun */
 	bool in_batch;	       /* between store_begin_batch() and store_end_batch() */

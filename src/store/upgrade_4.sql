@@ -38,6 +38,7 @@ CREATE TABLE holding_hour (
 	own_use INTEGER,
 	PRIMARY KEY (slot, gpu, process)
 ) WITHOUT ROWID;
+ALTER TABLE reading ADD COLUMN seen_ms INTEGER;
 -- Leases.
 ALTER TABLE run ADD COLUMN leases INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE lease (

@@ -26,9 +26,6 @@ enum { DAY_S = 86400 };
 	" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"                \
 	" ON CONFLICT (host, uuid) DO UPDATE SET"                                              \
 	" first_seen_ms = min(first_seen_ms, excluded.first_seen_ms),"
-/* After the clock was set back, the earlier time is stored: with a last tick in the future, a
- * run would look live for ever. Only an import (?3) never moves a time back. */
-#define LAST_SEEN "last_seen_ms = iif(?3, max(last_seen_ms, ?2), ?2)"
 
 static const char *const texts[STATEMENT_COUNT] = {
 	[STATEMENT_CARD] = INSERT_CARD
@@ -41,7 +38,8 @@ static const char *const texts[STATEMENT_COUNT] = {
 	"excluded.last_seen_ms RETURNING id",
 	[STATEMENT_PAST_CARD] = INSERT_CARD
 	" last_seen_ms = max(last_seen_ms, excluded.last_seen_ms) RETURNING id",
-	[STATEMENT_CARD_SEEN] = "UPDATE gpu SET " LAST_SEEN " WHERE id = ?1",
+	[STATEMENT_PAST_CARD_SEEN] =
+		"UPDATE gpu SET last_seen_ms = max(last_seen_ms, ?2) WHERE id = ?1",
 	[STATEMENT_FIND_PROCESS] =
 		"SELECT process.id FROM open_life JOIN process ON process.id = "
 		"open_life.process"
@@ -120,8 +118,11 @@ static const char *const texts[STATEMENT_COUNT] = {
 		"DELETE FROM holder WHERE gpu IN (SELECT id FROM gpu WHERE host = ?1)",
 	[STATEMENT_HOLDER] = "INSERT OR REPLACE INTO holder VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
 	[STATEMENT_HOLDER_GONE] = "DELETE FROM holder WHERE gpu = ?1 AND process = ?2",
+	/* After the clock was set back, the earlier time is stored: with a last tick in the
+	 * future, a run would look live for ever. */
 	[STATEMENT_RUN_TICK] = "UPDATE run SET last_tick_ms = ?2 WHERE id = ?1",
-	[STATEMENT_HOST_TICK] = "UPDATE host SET " LAST_SEEN " WHERE id = ?1",
+	[STATEMENT_PAST_HOST_TICK] =
+		"UPDATE host SET last_seen_ms = max(last_seen_ms, ?2) WHERE id = ?1",
 	[STATEMENT_COUNT_SPELLS] = "SELECT count(*) FROM open_spell WHERE gpu = ?1",
 	[STATEMENT_CLEAR_SPELLS] = "DELETE FROM open_spell WHERE gpu = ?1",
 	[STATEMENT_OPEN_SPELL] =
@@ -134,8 +135,7 @@ static const char *const texts[STATEMENT_COUNT] = {
 	[STATEMENT_FORGET_SPELL] =
 		"DELETE FROM spell WHERE end_ms = ?1 AND gpu = ?2 AND process = ?3",
 	[STATEMENT_READING] =
-		"INSERT OR REPLACE INTO reading VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, "
-		"?8)",
+		"INSERT OR REPLACE INTO reading VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
 	/* The smallest place that is free; 0 for time without a user. */
 	[STATEMENT_NEW_USER] =
 		"INSERT INTO identity (host, user, place, first_ms)"
@@ -177,9 +177,9 @@ static bool write_cards(struct store *s, const struct tick *t)
 		const struct card_entry *c = &t->cards[i];
 		s->card_ids[i] = c->store_id;
 		bool known = c->store_id != 0 && !c->dirty && !s->ids_stale;
-		if (known &&
-			!sql_put(statement(s, STATEMENT_CARD_SEEN), NULL, SQL_INT(c->store_id),
-				SQL_INT(c->last_seen_ms), SQL_INT(s->past)))
+		if (known && s->past &&
+			!sql_put(statement(s, STATEMENT_PAST_CARD_SEEN), NULL,
+				SQL_INT(c->store_id), SQL_INT(c->last_seen_ms)))
 			return false;
 		enum statement which = s->past ? STATEMENT_PAST_CARD : STATEMENT_CARD;
 		if (!known && !sql_put(statement(s, which), &s->card_ids[i], SQL_INT(s->host),
@@ -648,7 +648,8 @@ static bool write_readings(struct store *s, const struct tick *t)
 			    SQL_KNOWN(now->mem_used_bytes, UNKNOWN_BYTES),
 			    SQL_REAL(now->power_w), SQL_REAL(now->power_limit_w),
 			    SQL_REAL(now->temperature_c),
-			    SQL_KNOWN(now->idle_held_since_ms, -1)))
+			    SQL_KNOWN(now->idle_held_since_ms, -1),
+			    SQL_INT(t->cards[i].last_seen_ms)))
 			return false;
 	}
 	return true;
@@ -658,8 +659,8 @@ static bool write_time(struct store *s, int64_t at_ms)
 {
 	return sql_put(statement(s, STATEMENT_RUN_TICK), NULL, SQL_INT(s->run),
 		       SQL_INT(at_ms)) &&
-	       sql_put(statement(s, STATEMENT_HOST_TICK), NULL, SQL_INT(s->host),
-		       SQL_INT(at_ms), SQL_INT(s->past));
+	       (!s->past || sql_put(statement(s, STATEMENT_PAST_HOST_TICK), NULL,
+				    SQL_INT(s->host), SQL_INT(at_ms)));
 }
 
 /* Marks the recorder's entries as stored. Called only when the tick was written. */

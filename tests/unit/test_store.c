@@ -29,8 +29,7 @@ static void test_a_tick_is_stored(void **state)
 	assert_int_equal(ask(w->path, "SELECT max(mem_peak_kib) FROM holding_1m"), 3000);
 	assert_int_equal(ask(w->path, "SELECT count(*) FROM holder"), 3);
 	assert_int_equal(ask(w->path, "SELECT last_tick_ms FROM run"), w->tick.at_ms);
-	assert_int_equal(ask(w->path, "SELECT last_seen_ms FROM host"), w->tick.at_ms);
-	assert_int_equal(ask(w->path, "SELECT min(last_seen_ms) FROM gpu"), w->tick.at_ms);
+	assert_int_equal(ask(w->path, "SELECT min(seen_ms) FROM reading"), w->tick.at_ms);
 	assert_string_equal(
 		ask_text(w->path, "SELECT text FROM event WHERE gpu = 2"), "fell\\x0Aoff");
 	assert_string_equal(
@@ -305,6 +304,8 @@ static void test_a_run_ends(void **state)
 	assert_int_equal(store_end_run(s, w->tick.at_ms + 9, "again", &e), 0);
 	store_close(s);
 	assert_string_equal(ask_text(w->path, "SELECT how_ended FROM run"), "stopped");
+	assert_int_equal(ask(w->path, "SELECT last_seen_ms FROM host"), w->tick.at_ms);
+	assert_int_equal(ask(w->path, "SELECT min(last_seen_ms) FROM gpu"), w->tick.at_ms);
 	assert_int_equal(ask(w->path, "SELECT ended_ms FROM run"), w->tick.at_ms + 7);
 	assert_int_equal(ask(w->path, "SELECT count(*) FROM holder"), 0);
 	assert_int_equal(ask(w->path, "SELECT min(ended_ms) FROM process"), w->tick.at_ms);
@@ -467,8 +468,7 @@ static void test_an_import_leaves_the_present_alone(void **state)
 	assert_int_equal(ask(w->path, "SELECT count(*) FROM holder"), 3);
 	assert_string_equal(ask_text(w->path, "SELECT driver FROM host"), "550.54.15");
 	int64_t last_tick = (minute + 60) * 1000;
-	assert_int_equal(ask(w->path, "SELECT last_seen_ms FROM host"), last_tick);
-	assert_int_equal(ask(w->path, "SELECT min(last_seen_ms) FROM gpu"), last_tick);
+	assert_int_equal(ask(w->path, "SELECT min(seen_ms) FROM reading"), last_tick);
 	assert_string_equal(
 		ask_text(w->path, "SELECT name FROM gpu WHERE idx = 0"), "Test Card");
 	assert_int_equal(
@@ -490,7 +490,6 @@ static void test_a_clock_that_goes_back(void **state)
 	world_fill(w, minute + 60, 1000, 1);
 	world_write(w, s);
 	assert_int_equal(ask(w->path, "SELECT last_tick_ms FROM run"), w->tick.at_ms);
-	assert_int_equal(ask(w->path, "SELECT last_seen_ms FROM host"), w->tick.at_ms);
 	assert_int_equal(store_card_past(s, "GPU-0").seen_ms, w->tick.at_ms);
 	store_close(s);
 }
