@@ -32,19 +32,9 @@ bool restriction_of_cards(const struct restriction *r)
 	       r->lists[ONLY_MODEL].n > 0;
 }
 
-static bool is_equal(const char *word, const void *text)
-{
-	return text && strcmp(word, text) == 0;
-}
-
 static bool is_part(const char *word, const void *text)
 {
 	return strcasestr(text, word) != NULL;
-}
-
-static bool is_card(const char *word, const void *id)
-{
-	return card_is_named(word, id);
 }
 
 /* A job has two names if it is a task of an array. */
@@ -57,33 +47,26 @@ static bool is_job(const char *word, const void *what)
 	return process_is_job(word, job->name) || process_is_job(word, job->task);
 }
 
-/* Whether a list is not given, or has a word that matches. */
-static bool takes(const struct text_list *list,
-	bool (*match)(const char *word, const void *what), const void *what)
-{
-	return list->n == 0 || options_list_any(list, match, what);
-}
-
 bool restriction_takes_host(const struct restriction *r, const char *hostname)
 {
-	return takes(&r->lists[ONLY_HOST], is_equal, hostname);
+	return options_list_takes(&r->lists[ONLY_HOST], NULL, hostname);
 }
 
 bool restriction_takes_card(const struct restriction *r, const struct audit_card *card)
 {
-	return takes(&r->lists[ONLY_CARD], is_card, &card->id) &&
-	       takes(&r->lists[ONLY_MODEL], is_part, card->id.name);
+	return options_list_takes(&r->lists[ONLY_CARD], card_matches, &card->id) &&
+	       options_list_takes(&r->lists[ONLY_MODEL], is_part, card->id.name);
 }
 
 bool restriction_takes_user(const struct restriction *r, const char *user, const char *group)
 {
-	return takes(&r->lists[ONLY_USER], is_equal, user) &&
-	       takes(&r->lists[ONLY_GROUP], is_equal, group);
+	return options_list_takes(&r->lists[ONLY_USER], NULL, user) &&
+	       options_list_takes(&r->lists[ONLY_GROUP], NULL, group);
 }
 
 bool restriction_takes_job(const struct restriction *r, const char *name, const char *task)
 {
-	return takes(&r->lists[ONLY_JOB], is_job, &(struct job){ name, task });
+	return options_list_takes(&r->lists[ONLY_JOB], is_job, &(struct job){ name, task });
 }
 
 bool restriction_takes_job_of(const struct restriction *r, sqlite3_stmt *row, int column)

@@ -316,15 +316,15 @@ bool options_list_word(const char **at, char word[TEXT_LIST_WORD_CAP])
 	return true;
 }
 
-bool options_list_any(const struct text_list *list,
+bool options_list_takes(const struct text_list *list,
 	bool (*match)(const char *word, const void *what), const void *what)
 {
 	char word[TEXT_LIST_WORD_CAP];
 	for (size_t i = 0; i < list->n; i++)
 		for (const char *at = list->items[i]; options_list_word(&at, word);)
-			if (match(word, what))
+			if (match ? match(word, what) : what && strcmp(word, what) == 0)
 				return true;
-	return false;
+	return list->n == 0;
 }
 
 int options_list_check(const char *option, const struct text_list *list, struct err *e)

@@ -33,8 +33,9 @@ struct text_list {
  * at its end. */
 enum { TEXT_LIST_WORD_CAP = 256 };
 bool options_list_word(const char **at, char word[TEXT_LIST_WORD_CAP]);
-/* Whether `match` accepts one of the words. */
-bool options_list_any(const struct text_list *list,
+/* Whether the list is not given, or `match` accepts one of the words; match NULL: a word is the
+ * text `what`. */
+bool options_list_takes(const struct text_list *list,
 	bool (*match)(const char *word, const void *what), const void *what);
 /* ERR_USAGE for an item without a word: it would match nothing, and probably comes from an
  * empty variable of a script. */

@@ -59,6 +59,11 @@ bool card_is_named(const char *id, const struct card_id *card)
 				  strncasecmp(id, card->parent_uuid, len) == 0);
 }
 
+bool card_matches(const char *id, const void *card)
+{
+	return card_is_named(id, card);
+}
+
 const char *card_short_name(const char *name)
 {
 	return strncmp(name, "NVIDIA ", 7) == 0 ? name + 7 : name;

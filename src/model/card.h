@@ -40,6 +40,8 @@ extern const char *const card_status_names[CARD_STATUS_COUNT]; /* ok lost asleep
 /* Whether `id` names the card: its index ("0"), index and instance ("0:1"), UUID or the
  * beginning of it (also of the card that an instance is on), or PCI address. */
 bool card_is_named(const char *id, const struct card_id *card);
+/* The same for options_list_takes(). */
+bool card_matches(const char *id, const void *card);
 /* A card's model without the name of its maker. */
 const char *card_short_name(const char *name);
 

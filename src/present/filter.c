@@ -96,15 +96,10 @@ static bool has_state(const struct filter *f, const struct present_card *card)
 	return f->states & 1U << card->state;
 }
 
-static bool is_named(const char *word, const void *what)
-{
-	return card_is_named(word, what);
-}
-
 bool filter_card(const struct filter *f, const struct present_card *card)
 {
-	const struct text_list *ids = &f->values->ids;
-	return has_state(f, card) && (!ids->n || options_list_any(ids, is_named, &card->id));
+	return has_state(f, card) &&
+	       options_list_takes(&f->values->ids, card_matches, &card->id);
 }
 
 /* Adds the cards that one --id names to the `n` that are picked. Returns how many there are
@@ -198,11 +193,11 @@ static bool is_job(const char *word, const void *what)
 bool filter_process(const struct filter *f, const struct present_process *p)
 {
 	const struct filter_values *v = f->values;
-	if (v->users.n && !options_list_any(&v->users, is_user, p))
+	if (!options_list_takes(&v->users, is_user, p))
 		return false;
-	if (v->pids.n && !options_list_any(&v->pids, is_pid, p))
+	if (!options_list_takes(&v->pids, is_pid, p))
 		return false;
-	if (v->jobs.n && !options_list_any(&v->jobs, is_job, p))
+	if (!options_list_takes(&v->jobs, is_job, p))
 		return false;
 	if (v->compute && p->kind == PROCESS_GRAPHICS)
 		return false;

@@ -23,22 +23,12 @@ void event_list_kinds(struct str *out)
 		str_addf(out, "%s ", event_kind_names[i]);
 }
 
-static bool names_card(const char *word, const void *card)
-{
-	return card_is_named(word, card);
-}
-
-static bool is_kind(const char *word, const void *kind)
-{
-	return strcmp(word, kind) == 0;
-}
-
 bool event_list_takes(const void *words, const struct card_id *card, const char *kind)
 {
 	const struct event_words *w = words;
-	if (w->cards.n && (!card || !options_list_any(&w->cards, names_card, card)))
+	if (card ? !options_list_takes(&w->cards, card_matches, card) : w->cards.n > 0)
 		return false;
-	return !w->kinds.n || options_list_any(&w->kinds, is_kind, kind);
+	return options_list_takes(&w->kinds, NULL, kind);
 }
 
 int event_list_check(const struct event_words *words, struct err *e)

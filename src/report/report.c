@@ -216,19 +216,6 @@ static void add_missing(struct report *r, const struct audit *a, const struct re
 	str_finish(&next);
 }
 
-/* Cards that are held only by bare contexts are nearly free. */
-static void add_without_contexts(struct report *r)
-{
-	double without = report_share(
-		r->ms[CARD_IDLE_HELD] + r->ms[CARD_RESERVED] - r->held.context_share_ms,
-		r->observed_ms);
-	if (r->held.context_share_ms >= LEAST_SHOWN_MS && without <= RULE_SHARE)
-		report_say(r, SENTENCE_VERDICT, "",
-			"Without contexts it would be %.1f%%, not above 20%%: those cards are "
-			"nearly free.",
-			100 * fmax(without, 0));
-}
-
 void report_add_verdict(struct report *r, const struct audit *a, const struct report_request *q)
 {
 	enum report_verdict verdict = r->waste.judged;
@@ -260,8 +247,17 @@ void report_add_verdict(struct report *r, const struct audit *a, const struct re
 			"busy, "
 			"%s 20%%: the problem is the allocation policy, not the hardware.",
 			what, held, squatting, squatting < just ? "just above" : "above");
-	if (verdict == VERDICT_POLICY)
-		add_without_contexts(r);
+	if (verdict == VERDICT_POLICY) {
+		/* Cards that are held only by bare contexts are nearly free. */
+		double without = report_share(
+			r->ms[CARD_IDLE_HELD] + r->ms[CARD_RESERVED] - r->held.context_share_ms,
+			r->observed_ms);
+		if (r->held.context_share_ms >= LEAST_SHOWN_MS && without <= RULE_SHARE)
+			report_say(r, SENTENCE_VERDICT, "",
+				"Without contexts it would be %.1f%%, not above 20%%: those "
+				"cards are nearly free.",
+				100 * fmax(without, 0));
+	}
 	if (verdict != VERDICT_WITHIN)
 		add_largest(r, a, q);
 	if (r->ms[CARD_USE_UNKNOWN] > 0)

@@ -515,24 +515,6 @@ static void sum_up(const struct bill *b, struct bill_line *sum, const struct bil
 	}
 }
 
-/* Adds the lines of identities to the table; those beyond the limit become one line. */
-static void list_identities(
-	const struct bill *b, struct report_bill *to, struct bill_line *held)
-{
-	size_t top = b->q->top && b->n_identities > b->q->top ? b->q->top : b->n_identities;
-	struct bill_line rest = { .kind = BILL_REST };
-	for (size_t i = 0; i < b->n_identities; i++) {
-		sum_up(b, held, &b->lines[i]);
-		if (i < top)
-			bill_list(to, &b->lines[i]);
-		else
-			sum_up(b, &rest, &b->lines[i]);
-	}
-	snprintf(rest.label, sizeof(rest.label), "(%zu more)", b->n_identities - top);
-	if (top < b->n_identities && b->q->rest)
-		bill_list(to, &rest);
-}
-
 /* Takes the reserved time out of what the identities have together. */
 static void part_reserved(
 	const struct bill *b, struct bill_line *held, struct bill_line *reserved)
@@ -566,7 +548,19 @@ static void list_lines(struct bill *b, struct report_bill *to)
 	static const char *const labels[BILL_KINDS] = { [BILL_UNATTRIBUTED] = "not attributed",
 		[BILL_FREE] = "truly-idle",
 		[BILL_UNOBSERVED] = "unobserved" };
-	list_identities(b, to, &held);
+	/* Adds the lines of identities to the table; those beyond the limit become one line. */
+	size_t top = b->q->top && b->n_identities > b->q->top ? b->q->top : b->n_identities;
+	struct bill_line rest = { .kind = BILL_REST };
+	for (size_t i = 0; i < b->n_identities; i++) {
+		sum_up(b, &held, &b->lines[i]);
+		if (i < top)
+			bill_list(to, &b->lines[i]);
+		else
+			sum_up(b, &rest, &b->lines[i]);
+	}
+	snprintf(rest.label, sizeof(rest.label), "(%zu more)", b->n_identities - top);
+	if (top < b->n_identities && b->q->rest)
+		bill_list(to, &rest);
 	part_reserved(b, &held, &reserved);
 	if (b->n_identities)
 		bill_list(to, &held);

@@ -167,23 +167,6 @@ static int compare_pairs(const void *x, const void *y, void *order)
 	return difference ? difference : compare_names(x, y);
 }
 
-/* Joins neighbours of the same name, which come from different windows. Returns how many are
- * left. */
-static size_t join_pairs(struct user_pair *pairs, size_t n)
-{
-	size_t kept = 0;
-	for (size_t i = 0; i < n; i++) {
-		struct user_pair *last = kept ? &pairs[kept - 1] : NULL;
-		if (!last || compare_names(last, &pairs[i]) != 0)
-			pairs[kept++] = pairs[i];
-		else if (pairs[i].now)
-			last->now = pairs[i].now;
-		else
-			last->before = pairs[i].before;
-	}
-	return kept;
-}
-
 static struct report_use use_of(const struct audit_identity *who)
 {
 	if (!who)
@@ -207,22 +190,6 @@ static const struct column user_columns[] = {
 };
 #undef OF
 
-static void list_users(struct report_compare *c, const struct user_pair *pairs, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		struct report_use now = use_of(pairs[i].now), before = use_of(pairs[i].before);
-		struct report_user_change *u = &c->users[c->n_users++];
-		*u = (struct report_user_change){ .held_ms = now.held_ms,
-			.held_before_ms = before.held_ms,
-			.unused_ms = now.unused_ms,
-			.unused_before_ms = before.unused_ms,
-			.held = difference((double)now.held_ms, (double)before.held_ms),
-			.unused = difference((double)now.unused_ms, (double)before.unused_ms) };
-		str_copy(u->identity, sizeof(u->identity), name_of(&pairs[i]));
-		table_add(&c->user_table, u);
-	}
-}
-
 static void add_users(
 	struct report *r, const struct report_other *other, const struct report_request *q)
 {
@@ -238,14 +205,39 @@ static void add_users(
 		pairs[n++] = (struct user_pair){ .before = &b->identities[i] };
 	if (pairs) {
 		qsort(pairs, n, sizeof(*pairs), compare_names);
-		n = join_pairs(pairs, n);
+		/* Joins neighbours of the same name, which come from different windows. Returns
+		 * how many are left. */
+		size_t kept = 0;
+		for (size_t i = 0; i < n; i++) {
+			struct user_pair *last = kept ? &pairs[kept - 1] : NULL;
+			if (!last || compare_names(last, &pairs[i]) != 0)
+				pairs[kept++] = pairs[i];
+			else if (pairs[i].now)
+				last->now = pairs[i].now;
+			else
+				last->before = pairs[i].before;
+		}
+		n = kept;
 		qsort_r(pairs, n, sizeof(*pairs), compare_pairs, &order);
 	}
 	size_t shown = q->top && n > q->top ? q->top : n;
 	c->users = calloc(shown + 1, sizeof(*c->users));
-	if (pairs && c->users)
-		list_users(c, pairs, shown);
-	else
+	if (pairs && c->users) {
+		for (size_t i = 0; i < shown; i++) {
+			struct report_use now = use_of(pairs[i].now),
+					  before = use_of(pairs[i].before);
+			struct report_user_change *u = &c->users[c->n_users++];
+			*u = (struct report_user_change){ .held_ms = now.held_ms,
+				.held_before_ms = before.held_ms,
+				.unused_ms = now.unused_ms,
+				.unused_before_ms = before.unused_ms,
+				.held = difference((double)now.held_ms, (double)before.held_ms),
+				.unused = difference(
+					(double)now.unused_ms, (double)before.unused_ms) };
+			str_copy(u->identity, sizeof(u->identity), name_of(&pairs[i]));
+			table_add(&c->user_table, u);
+		}
+	} else
 		r->failed = true;
 	c->n_left_out = n - c->n_users;
 	free(pairs);
@@ -282,16 +274,6 @@ static void add_cautions(struct report *r, const struct report *before)
 			"The rules that say what is active and held were not the same.");
 }
 
-/* Says that the other window has no data, and where there is data. */
-static void say_empty(struct report *r, const struct audit *before)
-{
-	report_say(r, SENTENCE_COMPARE, NULL,
-		"There is no data between %s and %s to compare with; data begins %s.",
-		moment_text(r->compare.since_ms, r->utc).text,
-		moment_text(r->compare.until_ms, r->utc).text,
-		moment_text(before->oldest_ms, r->utc).text);
-}
-
 void report_compare(
 	struct report *r, const struct report_other *other, const struct report_request *q)
 {
@@ -305,9 +287,14 @@ void report_compare(
 	c->observed = c->empty ? (double)NAN : before.observed;
 	add_figures(r, &before);
 	add_users(r, other, q);
-	if (c->empty)
-		say_empty(r, other->before);
-	else
+	if (c->empty) {
+		/* Says that the other window has no data, and where there is data. */
+		report_say(r, SENTENCE_COMPARE, NULL,
+			"There is no data between %s and %s to compare with; data begins %s.",
+			moment_text(r->compare.since_ms, r->utc).text,
+			moment_text(r->compare.until_ms, r->utc).text,
+			moment_text(other->before->oldest_ms, r->utc).text);
+	} else
 		add_cautions(r, &before);
 }
 

@@ -22,30 +22,30 @@
 
 #define OF(member) offsetof(struct policy_log_line, member)
 static const struct column log_columns[] = {
-	{ "at", "time", KNOWN(MOMENT, at_ms) },
-	{ "step", STRING(step) },
+	{ "at", "time", KNOWN(MOMENT, action.at_ms) },
+	{ "step", STRING(action.step_name) },
 	{ .title = "step", CHARS(what) },
-	{ "stage", STRING(stage) },
+	{ "stage", STRING(action.stage_name) },
 	{ "mode", STRING(mode) },
-	{ "rule", STRING(rule) },
-	{ "user", "user", STRING(user) },
-	{ "uid", KNOWN(COUNT, uid) },
-	{ "session", STRING(session) },
+	{ "rule", STRING(action.rule) },
+	{ "user", "user", STRING(action.user) },
+	{ "uid", KNOWN(COUNT, action.uid) },
+	{ "session", STRING(action.session) },
 	{ .title = "session", CHARS(shown), .width = -24 },
-	{ .title = "gpu", STRING(gpus) },
-	{ "kind", STRING(kind) },
-	{ "pids", STRING(pids) },
-	{ "cards", STRING(cards) },
+	{ .title = "gpu", STRING(action.gpus) },
+	{ "kind", STRING(action.kind) },
+	{ "pids", STRING(action.pids) },
+	{ "cards", STRING(action.cards) },
 	{ "held_bytes", KNOWN(KIB, held_kib) },
-	{ "idle_since", KNOWN(MOMENT, idle_since_ms) },
+	{ "idle_since", KNOWN(MOMENT, action.idle_since_ms) },
 	{ "idle_seconds", NUMBER(LENGTH, idle_ms) },
 	{ "given_back_gpu_seconds", NUMBER(GPU_MS, given_ms) },
-	{ "evidence", STRING(evidence) },
-	{ "result", STRING(result) },
-	{ "config", STRING(config) },
-	{ "actor", STRING(actor) },
-	{ "command", STRING(command) },
-	{ "gpus", STRING(gpus) },
+	{ "evidence", STRING(action.evidence) },
+	{ "result", STRING(action.result) },
+	{ "config", STRING(action.config) },
+	{ "actor", STRING(action.actor) },
+	{ "command", STRING(action.command) },
+	{ "gpus", STRING(action.gpus) },
 	{ .title = "what", CHARS(said), .flexible = true, .wraps = true },
 };
 #undef OF
@@ -76,25 +76,9 @@ static void describe(char *dst, size_t cap, const struct policy_action *a)
 
 static int add_action(void *context, const struct policy_action *a)
 {
-	struct policy_log_line line = { .step = a->step_name,
-		.stage = a->stage_name,
+	struct policy_log_line line = { .action = *a,
 		.mode = a->would ? "observe" : "enforce",
-		.rule = a->rule,
-		.session = a->session,
-		.kind = a->kind,
-		.user = a->user,
-		.pids = a->pids,
-		.cards = a->cards,
-		.evidence = a->evidence,
-		.result = a->result,
-		.config = a->config,
-		.actor = a->actor,
-		.command = a->command,
-		.gpus = a->gpus,
-		.at_ms = a->at_ms,
-		.uid = a->uid,
 		.held_kib = a->held_bytes < 0 ? -1 : a->held_bytes / 1024,
-		.idle_since_ms = a->idle_since_ms,
 		.idle_ms = a->idle_ms < 0 ? NAN : (double)a->idle_ms,
 		.given_ms = a->given_back_ms < 0 ? NAN : (double)a->given_back_ms };
 	bool step = a->step == STEP_WARN || a->step == STEP_END;
@@ -201,11 +185,6 @@ static const struct column columns[] = {
 };
 #undef OF
 
-static bool names_user(const char *word, const void *user)
-{
-	return strcmp(word, user) == 0;
-}
-
 /* Whether the report includes this user. Steps are known only by user, so a report
  * restricted to groups, notebooks, cards or hosts includes none. */
 static bool is_wanted(const struct report *r, const char *user)
@@ -217,8 +196,7 @@ static bool is_wanted(const struct report *r, const char *user)
 		only->lists[ONLY_JOB].n || only->lists[ONLY_CARD].n ||
 		only->lists[ONLY_MODEL].n || only->lists[ONLY_HOST].n)
 		return false;
-	return !only->lists[ONLY_USER].n ||
-	       options_list_any(&only->lists[ONLY_USER], names_user, user);
+	return options_list_takes(&only->lists[ONLY_USER], NULL, user);
 }
 
 static struct policy_row *find_row(struct policy_sums *s, const char *user, bool would)

@@ -7,9 +7,9 @@
 
 /* A step as it is shown in tables. */
 struct policy_log_line {
-	const char *step, *stage, *mode, *rule, *session, *kind, *user, *pids, *cards,
-		*evidence, *result, *config, *actor, *command, *gpus;
-	int64_t at_ms, uid, held_kib, idle_since_ms;
+	struct policy_action action;
+	const char *mode;
+	int64_t held_kib;
 	double idle_ms, given_ms; /* NAN: not known */
 	/* For people: "would warn", the name of the session, and the evidence or result. */
 	char what[32], shown[SESSION_KEY_CAP], said[768];

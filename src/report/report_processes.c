@@ -250,17 +250,6 @@ static const struct column lease_columns[] = {
 };
 #undef OF
 
-/* Says which lease has had its card for how long and never touched it. */
-static void say_lease(struct report *r, const struct audit *a, const struct audit_lease *l,
-	const struct lease_row *row)
-{
-	bool goes_on = l->ended_ms < 0;
-	report_say(r, SENTENCE_LEASE, NULL, "%s of %s %s GPU %s for %s and %s.", row->what,
-		row->owner, goes_on ? "has had" : "had", row->where,
-		duration_text((int64_t)row->length_ms).text,
-		l->since_ms >= a->since_ms ? "never used it" : "did not use it in this window");
-}
-
 void report_processes_add_leases(struct report *r, const struct audit *a)
 {
 	r->leases = (struct table)TABLE_OF(lease_columns);
@@ -289,8 +278,16 @@ void report_processes_add_leases(struct report *r, const struct audit *a)
 			named ? " (" : "", named ? l->job_name : "", named ? ")" : "");
 		report_show_where(row.where, a, l->card);
 		table_add(&r->leases, &row);
-		if (l->used_ms == 0)
-			say_lease(r, a, l, &row);
+		if (l->used_ms == 0) {
+			/* Says which lease has had its card for how long and never touched it.
+			 */
+			bool goes_on = l->ended_ms < 0;
+			report_say(r, SENTENCE_LEASE, NULL, "%s of %s %s GPU %s for %s and %s.",
+				row.what, row.owner, goes_on ? "has had" : "had", row.where,
+				duration_text((int64_t)row.length_ms).text,
+				l->since_ms >= a->since_ms ? "never used it"
+							   : "did not use it in this window");
+		}
 	}
 	if (a->leases.n_left_out)
 		report_say(r, SENTENCE_LEASES, NULL, "%zu more: --longest N shows N of them.",
@@ -313,22 +310,6 @@ static const struct column orphan_columns[] = {
 };
 #undef OF
 
-static void say(struct report *r, const struct audit *a, const struct audit_orphan *o)
-{
-	const struct audit_card *card = &a->cards[o->card];
-	bool several = a->n_hosts > 1;
-	char what[64] = "no process that the driver lists";
-	struct brief since = moment_text(o->since_ms, r->utc);
-	if (o->pid)
-		snprintf(what, sizeof(what), "a process that has ended (pid %u)", o->pid);
-	report_say(r, SENTENCE_CARD, NULL,
-		"GPU %s%s%s: %s held by %s, since %s. gua-memory(7) says how to free it.",
-		card_label(&card->id).text, several ? " on " : "",
-		several ? a->hosts[card->host].hostname : "",
-		o->mem_bytes >= 0 ? size_text((double)o->mem_bytes).text : "Memory", what,
-		since.text);
-}
-
 void report_processes_add_orphans(struct report *r, const struct audit *a)
 {
 	r->orphans = (struct table)TABLE_OF(orphan_columns);
@@ -342,7 +323,21 @@ void report_processes_add_orphans(struct report *r, const struct audit *a)
 				.pid = o->pid ? (int64_t)o->pid : -1,
 				.mem_kib = o->mem_bytes < 0 ? -1 : o->mem_bytes / 1024,
 				.since_ms = o->since_ms });
-		if (!r->of_users)
-			say(r, a, o);
+		if (!r->of_users) {
+			bool several = a->n_hosts > 1;
+			char what[64] = "no process that the driver lists";
+			struct brief since = moment_text(o->since_ms, r->utc);
+			if (o->pid)
+				snprintf(what, sizeof(what),
+					"a process that has ended (pid %u)", o->pid);
+			report_say(r, SENTENCE_CARD, NULL,
+				"GPU %s%s%s: %s held by %s, since %s. gua-memory(7) says how "
+				"to free it.",
+				card_label(&card->id).text, several ? " on " : "",
+				several ? a->hosts[card->host].hostname : "",
+				o->mem_bytes >= 0 ? size_text((double)o->mem_bytes).text
+						  : "Memory",
+				what, since.text);
+		}
 	}
 }

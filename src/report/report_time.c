@@ -202,37 +202,10 @@ static void short_moment(char dst[24], const struct report *r, int64_t ms)
 		tm.tm_hour % 100, tm.tm_min % 100);
 }
 
-/* "5 min", "2 h", "1 day" */
-static void name_width(char *dst, size_t cap, int64_t minutes)
-{
-	if (minutes % 1440 == 0)
-		snprintf(dst, cap, "%lld day%s", (long long)minutes / 1440,
-			minutes == 1440 ? "" : "s");
-	else if (minutes % 60 == 0)
-		snprintf(dst, cap, "%lld h", (long long)minutes / 60);
-	else
-		snprintf(dst, cap, "%lld min", (long long)minutes);
-}
-
 static double position(const struct report *r, int64_t ms)
 {
 	double at = (double)(ms - r->since_ms) / (double)r->length_ms;
 	return at < 0 ? 0 : at > 1 ? 1 : at;
-}
-
-static void add_columns(struct report *r, const struct audit_columns *c)
-{
-	struct report_timeline *t = &r->timeline;
-	for (size_t i = 0; i < t->n; i++) {
-		struct report_column *column = &t->columns[i];
-		int64_t from_ms = c->first_ms + (int64_t)i * c->width_ms;
-		int64_t to_ms = from_ms + c->width_ms;
-		column->from_ms = from_ms > r->since_ms ? from_ms : r->since_ms;
-		column->to_ms = to_ms < r->until_ms ? to_ms : r->until_ms;
-		column->from = position(r, column->from_ms);
-		column->to = position(r, column->to_ms);
-		short_moment(column->name, r, column->from_ms);
-	}
 }
 
 static int64_t sum_of(const int64_t ms[CARD_STATES])
@@ -441,8 +414,25 @@ void report_time_add_line(struct report *r, const struct audit *a)
 	for (int state = 0; state < CARD_STATES; state++)
 		t->words[state] =
 			r->of_users ? state_looks[state].users : state_looks[state].word;
-	name_width(t->width, sizeof(t->width), c->width_ms / 60000);
-	add_columns(r, c);
+	/* "5 min", "2 h", "1 day" */
+	int64_t minutes = c->width_ms / 60000;
+	if (minutes % 1440 == 0)
+		snprintf(t->width, sizeof(t->width), "%lld day%s", (long long)minutes / 1440,
+			minutes == 1440 ? "" : "s");
+	else if (minutes % 60 == 0)
+		snprintf(t->width, sizeof(t->width), "%lld h", (long long)minutes / 60);
+	else
+		snprintf(t->width, sizeof(t->width), "%lld min", (long long)minutes);
+	for (size_t i = 0; i < t->n; i++) {
+		struct report_column *column = &t->columns[i];
+		int64_t from_ms = c->first_ms + (int64_t)i * c->width_ms;
+		int64_t to_ms = from_ms + c->width_ms;
+		column->from_ms = from_ms > r->since_ms ? from_ms : r->since_ms;
+		column->to_ms = to_ms < r->until_ms ? to_ms : r->until_ms;
+		column->from = position(r, column->from_ms);
+		column->to = position(r, column->to_ms);
+		short_moment(column->name, r, column->from_ms);
+	}
 	add_lanes(r, a);
 	add_ticks(r);
 }

@@ -52,19 +52,6 @@ static void add_known(struct json *j, const char *key, int64_t number)
 	json_number(j, key, number < 0 ? NAN : (double)number, 0);
 }
 
-static void add_host(struct json *j, const struct present_host *h)
-{
-	json_open(j, NULL, '{');
-	json_text(j, "host", h->hostname);
-	add_label(j, "driver", h->driver);
-	add_label(j, "source", h->source);
-	json_bool(j, "simulated", h->simulated);
-	json_bool(j, "fresh", !h->stale);
-	json_moment(j, "last_tick", h->last_tick_ms);
-	json_number(j, "interval_seconds", (double)h->interval_ms / 1000, 3);
-	json_close(j, '}');
-}
-
 static void add_card(struct json *j, const struct present *now, const struct present_card *c)
 {
 	json_open(j, NULL, '{');
@@ -104,28 +91,6 @@ static const struct option_row who_rows[] = {
 	{ 0 },
 };
 
-static bool is_name(const char *word, const void *name)
-{
-	return strcmp(word, name) == 0;
-}
-
-static bool names_card(const char *word, const void *card)
-{
-	return card_is_named(word, card);
-}
-
-static bool is_wanted(
-	const struct who_params *p, const struct present *now, const struct present_process *h)
-{
-	const struct card_id *id = &now->cards[h->card].id;
-	if (p->users.n && !options_list_any(&p->users, is_name, h->id.user))
-		return false;
-	if (p->cards.n && !options_list_any(&p->cards, names_card, id))
-		return false;
-	return p->idle_ms < 0 || (!h->active && h->idle_since_ms >= 0 &&
-					 now->now_ms - h->idle_since_ms >= p->idle_ms);
-}
-
 /* The requested holders; `columns` must outlive the table. Call table_finish(). */
 static struct table list_holders(const struct present *now, const struct who_params *p,
 	struct column columns[HOLDER_COLUMNS_MAX])
@@ -134,7 +99,13 @@ static struct table list_holders(const struct present *now, const struct who_par
 		.n_columns = holders_data_columns(columns, true) };
 	struct holder_row row;
 	for (size_t i = 0; i < now->n_processes; i++) {
-		if (!is_wanted(p, now, &now->processes[i]))
+		const struct present_process *h = &now->processes[i];
+		int64_t idle_ms = !h->active && h->idle_since_ms >= 0
+					  ? now->now_ms - h->idle_since_ms
+					  : -1;
+		if (!options_list_takes(&p->users, NULL, h->id.user) ||
+			!options_list_takes(&p->cards, card_matches, &now->cards[h->card].id) ||
+			(p->idle_ms >= 0 && (idle_ms < 0 || idle_ms < p->idle_ms)))
 			continue;
 		holders_row(&row, now, &now->processes[i]);
 		table_add(&t, &row);
@@ -160,8 +131,18 @@ void api_now(const struct request *q, struct answer *a)
 		json_text(&j, "schema", "gua-now-1");
 		json_moment(&j, "time", q->now_ms);
 		json_open(&j, "hosts", '[');
-		for (size_t i = 0; i < now.n_hosts; i++)
-			add_host(&j, &now.hosts[i]);
+		for (size_t i = 0; i < now.n_hosts; i++) {
+			const struct present_host *h = &now.hosts[i];
+			json_open(&j, NULL, '{');
+			json_text(&j, "host", h->hostname);
+			add_label(&j, "driver", h->driver);
+			add_label(&j, "source", h->source);
+			json_bool(&j, "simulated", h->simulated);
+			json_bool(&j, "fresh", !h->stale);
+			json_moment(&j, "last_tick", h->last_tick_ms);
+			json_number(&j, "interval_seconds", (double)h->interval_ms / 1000, 3);
+			json_close(&j, '}');
+		}
 		json_close(&j, ']');
 		json_open(&j, "cards", '[');
 		for (size_t i = 0; i < now.n_cards; i++)

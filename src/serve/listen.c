@@ -13,17 +13,6 @@
 #include "base/log.h"
 #include "base/str.h"
 
-static int parse_unix(struct listen_address *a, const char *path, struct err *e)
-{
-	if (*path != '/' || !str_copy(a->at.un.sun_path, sizeof(a->at.un.sun_path), path))
-		return err_set(e, ERR_USAGE,
-			"unix: takes an absolute path of at most %zu bytes, not '%s'",
-			sizeof(a->at.un.sun_path) - 1, path);
-	a->at.un.sun_family = AF_UNIX;
-	a->len = sizeof(a->at.un);
-	return 0;
-}
-
 static bool parse_host(struct listen_address *a, const char *host, uint16_t port)
 {
 	if (strcmp(host, "localhost") == 0)
@@ -46,8 +35,17 @@ int listen_parse(struct listen_address *a, const char *text, struct err *e)
 {
 	char host[64];
 	*a = (struct listen_address){ 0 };
-	if (strncmp(text, "unix:", 5) == 0)
-		return parse_unix(a, text + 5, e);
+	if (strncmp(text, "unix:", 5) == 0) {
+		const char *path = text + 5;
+		if (*path != '/' ||
+			!str_copy(a->at.un.sun_path, sizeof(a->at.un.sun_path), path))
+			return err_set(e, ERR_USAGE,
+				"unix: takes an absolute path of at most %zu bytes, not '%s'",
+				sizeof(a->at.un.sun_path) - 1, path);
+		a->at.un.sun_family = AF_UNIX;
+		a->len = sizeof(a->at.un);
+		return 0;
+	}
 	const char *colon = strrchr(text, ':');
 	size_t len = colon ? (size_t)(colon - text) : 0;
 	bool brackets = len > 2 && text[0] == '[' && text[len - 1] == ']';
@@ -112,18 +110,6 @@ static void remove_stale(const struct listen_address *a)
 	close(fd);
 }
 
-/* Sets the owner. Without privilege, a process can give a file only to a group that it is
- * in. */
-static void give_away(const char *path, const struct listen_owner *owner)
-{
-	if (lchown(path, owner->uid, owner->gid) == 0 ||
-		lchown(path, (uid_t)-1, owner->gid) == 0)
-		return;
-	log_warning("cannot give %s to the user of the proxy: %s; open the socket with "
-		    "gua-serve.socket and SocketUser=",
-		path, strerror(errno));
-}
-
 static int bind_and_listen(
 	int fd, const struct listen_address *a, const struct listen_owner *owner)
 {
@@ -136,8 +122,15 @@ static int bind_and_listen(
 	int rc = bind(fd, &a->at.any, a->len);
 	int error = errno;
 	umask(mask);
-	if (rc == 0 && owner->closed && owner->uid != geteuid())
-		give_away(a->at.un.sun_path, owner);
+	if (rc == 0 && owner->closed && owner->uid != geteuid()) {
+		/* Sets the owner. Without privilege, a process can give a file only to a group
+		 * that it is in. */
+		if (lchown(a->at.un.sun_path, owner->uid, owner->gid) != 0 &&
+			lchown(a->at.un.sun_path, (uid_t)-1, owner->gid) != 0)
+			log_warning("cannot give %s to the user of the proxy: %s; open the "
+				    "socket with gua-serve.socket and SocketUser=",
+				a->at.un.sun_path, strerror(errno));
+	}
 	errno = error;
 	return rc == 0 ? listen(fd, SOMAXCONN) : rc;
 }

@@ -244,14 +244,6 @@ static const char *notebook_of(const struct present_process *h)
 	return *path ? path : h->id.notebook;
 }
 
-static void add_card(const struct listing *l, const struct holder_row *r)
-{
-	if (l->now->n_hosts > 1) {
-		html_addf(l->out, "%s ", r->host->hostname);
-	}
-	html_addf(l->out, "<a href=\"/card/%-s\">GPU %s</a>", r->card->id.uuid, r->label);
-}
-
 /* Its most specific name, the command, and whether it has only a bare context. The page
  * truncates the command, which may be 4 KB, so that other columns stay visible. */
 static void add_what(const struct listing *l, const struct present_process *h)
@@ -297,7 +289,11 @@ static void add_cell(
 		page_user_link(l->out, r->process->id.user);
 		break;
 	case HOLDER_CARD:
-		add_card(l, r);
+		if (l->now->n_hosts > 1) {
+			html_addf(l->out, "%s ", r->host->hostname);
+		}
+		html_addf(
+			l->out, "<a href=\"/card/%-s\">GPU %s</a>", r->card->id.uuid, r->label);
 		break;
 	case HOLDER_WHAT:
 		add_what(l, r->process);
@@ -429,19 +425,6 @@ static bool is_chosen(const struct present *now, const struct present_process *h
 			       strcmp(choice->uuid, now->cards[h->card].id.uuid) == 0));
 }
 
-static void write_table(const struct listing *l)
-{
-	str_add(l->out, "<div class=\"wide\" tabindex=\"0\" role=\"region\" "
-			"aria-labelledby=\"holding\">"
-			"<table class=\"holders\">\n<thead><tr>");
-	for (size_t i = 0; i < l->n_columns; i++)
-		add_head_cell(l, i);
-	str_add(l->out, "</tr></thead>\n<tbody>\n");
-	for (size_t i = 0; i < l->n; i++)
-		add_row(l, l->rows[i]);
-	str_add(l->out, "</tbody></table></div>\n");
-}
-
 void page_holders(struct str *out, const struct request *q, const struct present *now,
 	const struct holder_choice *choice)
 {
@@ -471,9 +454,17 @@ void page_holders(struct str *out, const struct request *q, const struct present
 	bool known = true;
 	for (size_t i = 0; i < now->n_hosts; i++)
 		known &= page_knows_holders(now, i);
-	if (l.n)
-		write_table(&l);
-	else
+	if (l.n) {
+		str_add(l.out, "<div class=\"wide\" tabindex=\"0\" role=\"region\" "
+			       "aria-labelledby=\"holding\">"
+			       "<table class=\"holders\">\n<thead><tr>");
+		for (size_t i = 0; i < l.n_columns; i++)
+			add_head_cell(&l, i);
+		str_add(l.out, "</tr></thead>\n<tbody>\n");
+		for (size_t i = 0; i < l.n; i++)
+			add_row(&l, l.rows[i]);
+		str_add(l.out, "</tbody></table></div>\n");
+	} else
 		str_add(out, !known   ? "<p>Not known: the recorder is not running.</p>\n"
 			     : choice ? "<p>Nothing is held now.</p>\n"
 				      : "<p>No process holds a GPU.</p>\n");

@@ -174,18 +174,6 @@ static void add_nothing(const struct view *v, const struct err *e)
 		first, last);
 }
 
-/* Sets the links to the other formats; the frame borrows the texts. */
-static void name_formats(struct page_frame *f, const struct view *v, struct str hrefs[3])
-{
-	static const struct request_param print = { "print", "1" };
-	page_query(&hrefs[0], "/api/v1/report", v->whole, NULL);
-	page_query(&hrefs[1], "/api/v1/report.csv", v->whole, NULL);
-	page_query(&hrefs[2], v->page->path, v->q, &print);
-	f->formats[0] = (struct page_link){ "as JSON", str_text(&hrefs[0]) };
-	f->formats[1] = (struct page_link){ "as CSV", str_text(&hrefs[1]) };
-	f->formats[2] = (struct page_link){ "print", str_text(&hrefs[2]) };
-}
-
 /* Appends the report; its links keep the other parameters. */
 static void add_report(struct view *v)
 {
@@ -210,8 +198,15 @@ static void write_page(struct view *v, const struct err *e)
 	struct page_frame f = v->page->frame;
 	struct str hrefs[3] = { { 0 } };
 	f.paper = page_param(v->q, "print") != NULL;
-	if (!e->code) /* otherwise no format has any data */
-		name_formats(&f, v, hrefs);
+	if (!e->code) { /* otherwise no format has any data */
+		page_query(&hrefs[0], "/api/v1/report", v->whole, NULL);
+		page_query(&hrefs[1], "/api/v1/report.csv", v->whole, NULL);
+		page_query(&hrefs[2], v->page->path, v->q,
+			&(struct request_param){ "print", "1" });
+		f.formats[0] = (struct page_link){ "as JSON", str_text(&hrefs[0]) };
+		f.formats[1] = (struct page_link){ "as CSV", str_text(&hrefs[1]) };
+		f.formats[2] = (struct page_link){ "print", str_text(&hrefs[2]) };
+	}
 	page_begin(v->out, &f);
 	if (!f.paper)
 		add_picker(v);
@@ -339,15 +334,14 @@ static void explain_me(struct answer *a)
 {
 	page_begin(&a->body, &(struct page_frame){ .place = PLACE_ME, .title = "For me" });
 	str_add(&a->body,
-		"<p>This page shows your own use of the GPUs, when the server knows who "
-		"you are. It does not know that now.</p>\n"
+		"<p>This page shows your own use of the GPUs, when the server knows who you "
+		"are. It does not know that now.</p>\n"
 		"<p>It knows users of its own host, who connect to the loopback interface or a "
 		"unix socket there, also through <code>ssh -L</code>. A reverse proxy that "
-		"logs "
-		"people in can say in a header who asks. <code>man gua-serve</code> explains "
-		"how. Until then:</p>\n<ul>\n"
-		"<li>the page of each user is linked wherever the name is shown, on "
-		"<a href=\"/\">Now</a> and in the <a href=\"/audit\">Audit</a>;</li>\n"
+		"logs people in can say in a header who asks. <code>man gua-serve</code> "
+		"explains how. Until then:</p>\n<ul>\n"
+		"<li>the page of each user is linked wherever the name is shown, on <a "
+		"href=\"/\">Now</a> and in the <a href=\"/audit\">Audit</a>;</li>\n"
 		"<li>on the host, <code class=\"copy\">gua report --mine</code> prints the "
 		"same as text.</li>\n</ul>\n");
 	page_end(&a->body);

@@ -19,15 +19,6 @@ struct view {
 	const struct present *b;
 };
 
-/* "for 3 h 20 min", or "for > 2 d" if it began before the first recording. */
-static void add_since(const struct view *v, const struct present_card *c)
-{
-	int64_t ms = page_idle_ms(v->q, &v->b->hosts[c->host], c->state_since_ms);
-	if (c->state_since_ms < 0 || ms < 1000)
-		return;
-	str_addf(v->out, " for %s%s", c->state_longer ? "&gt; " : "", duration_text(ms).text);
-}
-
 /* More cards than this are shown as small tiles, without readings. */
 enum { MANY = 32 };
 
@@ -102,15 +93,18 @@ static void add_tile(const struct view *v, const struct present_card *c)
 	const char *state = state_looks[c->state].key;
 	html_addf(v->out,
 		"<li class=\"tile is_%s\">\n<h3><a id=\"card-%-s\" href=\"/card/%-s\">GPU "
-		"%s</a> "
-		"<span class=\"model\">%s</span></h3>\n<p class=\"now\">",
+		"%s</a> <span class=\"model\">%s</span></h3>\n<p class=\"now\">",
 		state, c->id.uuid, c->id.uuid, card_label(&c->id).text,
 		card_short_name(c->id.name));
 	page_key(v->out, state);
 	if (c->status == CARD_STATUS_OK) {
 		str_addf(v->out, "%s<strong>%s</strong>",
 			v->b->hosts[c->host].stale ? "was " : "", state_looks[c->state].word);
-		add_since(v, c);
+		/* "for 3 h 20 min", or "for > 2 d" if it began before the first recording. */
+		int64_t ms = page_idle_ms(v->q, &v->b->hosts[c->host], c->state_since_ms);
+		if (c->state_since_ms >= 0 && ms >= 1000)
+			str_addf(v->out, " for %s%s", c->state_longer ? "&gt; " : "",
+				duration_text(ms).text);
 	} else {
 		str_addf(v->out, "<strong>%s</strong>", card_status_names[c->status]);
 	}

@@ -99,21 +99,6 @@ static void add_rule(struct str *out, const struct config_rule *r)
 	str_add(out, ".</dd>\n");
 }
 
-static void add_exemption(struct str *out, const struct config_exemption *x)
-{
-	html_addf(out, "<dt>%s</dt><dd><strong>exempts</strong> sessions", x->name);
-	add_match(out, &x->match);
-	html_addf(
-		out, ". Owner: %s", x->owner ? x->owner : "nobody, so that it does not count");
-	if (x->until)
-		str_addf(out, "; until %04d-%02d-%02d", x->until / 10000, x->until / 100 % 100,
-			x->until % 100);
-	if (x->reason) {
-		html_addf(out, "; %s", x->reason);
-	}
-	str_add(out, ".</dd>\n");
-}
-
 static void add_rules(struct str *out, const struct config *c)
 {
 	const struct config_rule *rules = c->policy_rules.items;
@@ -121,13 +106,12 @@ static void add_rules(struct str *out, const struct config *c)
 	bool enforce = c->policy.mode && strcmp(c->policy.mode, "enforce") == 0;
 	str_add(out, "<h2 id=\"rules\">Rules</h2>\n");
 	if (!c->policy_rules.n) {
-		str_add(out,
-			"<p>No policy is configured: every session that holds a GPU idle is "
-			"observed, and nobody is warned or ended. Sections "
-			"<code>[policy]</code> "
-			"and <code>[rule NAME]</code> of gua.conf change that: <code>man "
-			"gua-policy</code> explains how, and <code class=\"copy\">gua enforce "
-			"simulate</code> says what rules would have done in the past.</p>\n");
+		str_add(out, "<p>No policy is configured: every session that holds a GPU idle "
+			     "is observed, and nobody is warned or ended. Sections "
+			     "<code>[policy]</code> and <code>[rule NAME]</code> of gua.conf "
+			     "change that: <code>man gua-policy</code> explains how, and <code "
+			     "class=\"copy\">gua enforce simulate</code> says what rules would "
+			     "have done in the past.</p>\n");
 		return;
 	}
 	str_addf(out,
@@ -137,8 +121,20 @@ static void add_rules(struct str *out, const struct config *c)
 		enforce ? "rules act" : "what rules would do is written down, and not done");
 	for (size_t i = 0; i < c->policy_rules.n; i++)
 		add_rule(out, &rules[i]);
-	for (size_t i = 0; i < c->exemptions.n; i++)
-		add_exemption(out, &exemptions[i]);
+	for (size_t i = 0; i < c->exemptions.n; i++) {
+		const struct config_exemption *x = &exemptions[i];
+		html_addf(out, "<dt>%s</dt><dd><strong>exempts</strong> sessions", x->name);
+		add_match(out, &x->match);
+		html_addf(out, ". Owner: %s",
+			x->owner ? x->owner : "nobody, so that it does not count");
+		if (x->until)
+			str_addf(out, "; until %04d-%02d-%02d", x->until / 10000,
+				x->until / 100 % 100, x->until % 100);
+		if (x->reason) {
+			html_addf(out, "; %s", x->reason);
+		}
+		str_add(out, ".</dd>\n");
+	}
 	str_add(out, "</dl>\n");
 }
 
@@ -196,15 +192,15 @@ static int take_session(
 /* The columns of the log, without those for programs. */
 #define LOGGED(title, what, getter, member) COLUMN(title, what, getter, policy_log_line, member)
 static const struct column log_columns[] = {
-	{ LOGGED("time", MOMENT, table_get_known, at_ms) },
+	{ LOGGED("time", MOMENT, table_get_known, action.at_ms) },
 	{ LOGGED("step", TEXT, table_get_chars, what) },
-	{ LOGGED("user", TEXT, table_get_string, user), .key = "user" },
-	{ LOGGED("session", TEXT, table_get_string, session) },
-	{ LOGGED("rule", TEXT, table_get_string, rule), .optional = true },
+	{ LOGGED("user", TEXT, table_get_string, action.user), .key = "user" },
+	{ LOGGED("session", TEXT, table_get_string, action.session) },
+	{ LOGGED("rule", TEXT, table_get_string, action.rule), .optional = true },
 	{ LOGGED("held", KIB, table_get_known, held_kib) },
 	{ LOGGED("idle", LENGTH, table_get_double, idle_ms) },
-	{ LOGGED("evidence", TEXT, table_get_string, evidence) },
-	{ LOGGED("result", TEXT, table_get_string, result), .optional = true },
+	{ LOGGED("evidence", TEXT, table_get_string, action.evidence) },
+	{ LOGGED("result", TEXT, table_get_string, action.result), .optional = true },
 };
 
 static void add_table(
@@ -246,22 +242,6 @@ static int add_log(
 	return rc;
 }
 
-static void say_simulation(struct str *out, const char *json, const char *when)
-{
-	json_t *root = json_loads(json, 0, NULL);
-	double hours =
-		json_number_value(json_object_get(root, "given_back_gpu_seconds")) / 3600;
-#define COUNT(key) (long long)json_integer_value(json_object_get(root, key))
-	str_addf(out,
-		"<p>%s: of %lld sessions that were idle, %lld would have been warned and %lld "
-		"ended, %lld of them although they were used again soon after. That would have "
-		"given back %.1f GPU-hours.</p>\n",
-		when, COUNT("sessions_idle"), COUNT("sessions_warned"), COUNT("sessions_ended"),
-		COUNT("sessions_ended_wrongly"), hours);
-#undef COUNT
-	json_decref(root);
-}
-
 static int add_simulation(
 	struct str *out, const struct request *q, struct policy_file *f, struct err *e)
 {
@@ -269,9 +249,22 @@ static int add_simulation(
 	int64_t at_ms = -1;
 	int rc = policy_file_simulation(f, &at_ms, &json, e);
 	str_add(out, "<h2 id=\"simulation\">Last simulation</h2>\n");
-	if (rc == 0 && at_ms >= 0)
-		say_simulation(out, str_text(&json), moment_text(at_ms, q->world->utc).text);
-	else if (rc == 0)
+	if (rc == 0 && at_ms >= 0) {
+		json_t *root = json_loads(str_text(&json), 0, NULL);
+		double hours =
+			json_number_value(json_object_get(root, "given_back_gpu_seconds")) /
+			3600;
+#define COUNT(key) (long long)json_integer_value(json_object_get(root, key))
+		str_addf(out,
+			"<p>%s: of %lld sessions that were idle, %lld would have been warned "
+			"and %lld ended, %lld of them although they were used again soon "
+			"after. That would have given back %.1f GPU-hours.</p>\n",
+			moment_text(at_ms, q->world->utc).text, COUNT("sessions_idle"),
+			COUNT("sessions_warned"), COUNT("sessions_ended"),
+			COUNT("sessions_ended_wrongly"), hours);
+#undef COUNT
+		json_decref(root);
+	} else if (rc == 0)
 		str_add(out, "<p>None yet. What would the rules have done in the last month? "
 			     "<code class=\"copy\">gua enforce simulate</code></p>\n");
 	out->failed |= json.failed;

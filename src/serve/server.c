@@ -166,22 +166,6 @@ static bool may_write(struct access_log *l, int64_t now_us, unsigned *dropped)
 	return may;
 }
 
-static void access_log_add(
-	struct access_log *l, const struct access_line *line, const char *target)
-{
-	char shown[512];
-	unsigned dropped = 0;
-	int64_t now_us = clock_monotonic_us();
-	if (!may_write(l, now_us, &dropped))
-		return;
-	request_target_shown(shown, sizeof(shown), target);
-	if (dropped)
-		log_notice("%u requests were not logged", dropped);
-	log_notice("%s %s %s %s %d %zu bytes %.1f ms", line->address,
-		*line->user ? line->user : "-", line->method, shown, line->status, line->bytes,
-		(double)(now_us - line->began_us) / 1000);
-}
-
 /* Questions for the pool, and their answers. */
 
 /* Longest time for an answer, and longest wait of a question in the queue; then it is
@@ -532,9 +516,8 @@ static enum MHD_Result begin_call(struct server *s, struct MHD_Connection *conne
 	enum gate_verdict verdict = check(s, connection, call, route && route->open);
 	struct refusal why = { 0 };
 	if (verdict == GATE_WRONG_HOST)
-		why = (struct refusal){ 421,
-			"This name is not a name of the server; the administrator can allow it "
-			"with --host-names." };
+		why = (struct refusal){ 421, "This name is not a name of the server; the "
+					     "administrator can allow it with --host-names." };
 	else if (verdict == GATE_NO_SECRET)
 		why = (struct refusal){ 401,
 			"This server requires a token, or a name and a password." };
@@ -613,8 +596,20 @@ static void on_end(void *server, struct MHD_Connection *connection, void **conte
 	line_of(connection)->call = NULL;
 	connections_set(s->connections, &line_of(connection)->connection, CONNECTION_QUIET,
 		IDLE_S * 1000, 0);
-	if (s->o.access_log && call->line.status)
-		access_log_add(&s->log, &call->line, call->target);
+	if (s->o.access_log && call->line.status) {
+		char shown[512];
+		unsigned dropped = 0;
+		int64_t now_us = clock_monotonic_us();
+		if (may_write(&s->log, now_us, &dropped)) {
+			request_target_shown(shown, sizeof(shown), call->target);
+			if (dropped)
+				log_notice("%u requests were not logged", dropped);
+			log_notice("%s %s %s %s %d %zu bytes %.1f ms", call->line.address,
+				*call->line.user ? call->line.user : "-", call->line.method,
+				shown, call->line.status, call->line.bytes,
+				(double)(now_us - call->line.began_us) / 1000);
+		}
+	}
 	pool_release(s->pool, call->job);
 	free(call);
 }
