@@ -260,19 +260,6 @@ static void add_overview(struct digest *d)
 	str_finish(&end);
 }
 
-static void add_rank(struct digest *d)
-{
-	const struct report_person *p = &d->r->person;
-	int64_t had_ms = p->now.held_ms + p->now.reserved_ms;
-	char text[256];
-	snprintf(text, sizeof(text),
-		"%.1f%% of the time that you %sheld a GPU, you did not use it. By unused hours "
-		"you are number %zu of %zu users; number 1 has the most.",
-		had_ms > 0 ? 100 * (double)p->now.unused_ms / (double)had_ms : 0,
-		p->now.reserved_ms ? "had reserved or " : "", p->rank, p->n_users);
-	add_text(d, text);
-}
-
 /* What the person holds now, with the commands that release it. */
 static void add_releases(struct digest *d)
 {
@@ -304,10 +291,9 @@ static void add_releases(struct digest *d)
 	}
 	if (p->n_more)
 		str_addf(d->out, "  %zu more: gua who --user me\n", p->n_more);
-	add_text(d,
-		notebook ? "For a notebook, shut down its kernel in Jupyter. Other ways: man "
-			   "gua-memory."
-			 : "Other ways: man gua-memory.");
+	add_text(d, notebook ? "For a notebook, shut down its kernel in Jupyter. Other ways: "
+			       "man gua-memory."
+			     : "Other ways: man gua-memory.");
 }
 
 static void add_person(struct digest *d)
@@ -330,8 +316,16 @@ static void add_person(struct digest *d)
 	if (!isnan(p->now.cost))
 		add_figure(d, money, p->now.cost, p->before.cost, false);
 	str_add(d->out, "\n");
-	if (p->rank)
-		add_rank(d);
+	if (p->rank) {
+		int64_t had_ms = p->now.held_ms + p->now.reserved_ms;
+		char text[256];
+		snprintf(text, sizeof(text),
+			"%.1f%% of the time that you %sheld a GPU, you did not use it. By "
+			"unused hours you are number %zu of %zu users; number 1 has the most.",
+			had_ms > 0 ? 100 * (double)p->now.unused_ms / (double)had_ms : 0,
+			p->now.reserved_ms ? "had reserved or " : "", p->rank, p->n_users);
+		add_text(d, text);
+	}
 	add_sentences(d, SENTENCE_LEASE, 2);
 	add_sentences(d, SENTENCE_COMPARE, 1);
 	str_add(d->out, "\n");

@@ -46,16 +46,6 @@ static void add_warnings(struct str *out, const struct report *r, enum sentence_
 		html_addf(out, "<p class=\"warning\" role=\"note\">%s</p>\n", s->text);
 }
 
-static void add_host(struct str *out, const struct report *r, const struct audit_host *h)
-{
-	html_addf(out, "<li>%s (%s, driver %s", h->hostname,
-		*h->environment ? h->environment : "unknown",
-		*h->driver ? h->driver : "unknown");
-	struct brief since = moment_text(h->known_ms, r->utc);
-	str_addf(out, ", %zu GPU%s%s%s)</li>\n", h->n_cards, h->n_cards == 1 ? "" : "s",
-		h->late ? ", since " : "", h->late ? since.text : "");
-}
-
 /* The subject of the report: the only host, or the number of hosts. */
 static void add_subject(struct str *out, const struct report *r)
 {
@@ -63,21 +53,6 @@ static void add_subject(struct str *out, const struct report *r)
 		html_text(out, r->hosts[0].hostname);
 	else
 		str_addf(out, "%zu hosts", r->n_hosts);
-}
-
-static void add_state(struct str *out, const struct report *r, const struct report_state *s)
-{
-	html_addf(out,
-		"<div class=\"state\"><dt><svg class=\"key\" viewBox=\"0 0 12 12\" "
-		"aria-hidden=\"true\"><rect class=\"%s\" width=\"12\" height=\"12\"/></svg>"
-		"%s</dt><dd><strong>%.1f%%</strong>",
-		state_looks[s->look].key, s->label, 100 * s->shown);
-	double tenths = ceil(1000 * r->uncertainty - 1e-6);
-	if (s->look == CARD_IDLE_HELD && !r->of_users && tenths >= 1)
-		str_addf(out, " <span class=\"dim\">± %.1f</span>", tenths / 10);
-	if (*s->remark)
-		html_addf(out, "<br><span class=\"dim\">%s</span>", s->remark);
-	str_add(out, "</dd></div>\n");
 }
 
 static void add_headline(struct str *out, const struct report *r)
@@ -103,8 +78,21 @@ static void add_headline(struct str *out, const struct report *r)
 		at += wide;
 	}
 	str_add(out, "</svg>\n<dl class=\"states\">\n");
-	for (size_t i = 0; i < r->n_states; i++)
-		add_state(out, r, &r->states[i]);
+	for (size_t i = 0; i < r->n_states; i++) {
+		const struct report_state *s = &r->states[i];
+		html_addf(out,
+			"<div class=\"state\"><dt><svg class=\"key\" viewBox=\"0 0 12 12\" "
+			"aria-hidden=\"true\"><rect class=\"%s\" width=\"12\" "
+			"height=\"12\"/></svg>"
+			"%s</dt><dd><strong>%.1f%%</strong>",
+			state_looks[s->look].key, s->label, 100 * s->shown);
+		double tenths = ceil(1000 * r->uncertainty - 1e-6);
+		if (s->look == CARD_IDLE_HELD && !r->of_users && tenths >= 1)
+			str_addf(out, " <span class=\"dim\">± %.1f</span>", tenths / 10);
+		if (*s->remark)
+			html_addf(out, "<br><span class=\"dim\">%s</span>", s->remark);
+		str_add(out, "</dd></div>\n");
+	}
 	str_add(out, "</dl>\n");
 }
 
@@ -286,20 +274,6 @@ static void add_trend(struct str *out, const struct report *r)
 	str_add(out, "</tbody></table></details>\n");
 }
 
-/* One hour: darker for a larger share; the number is in its title. */
-static void add_hour(struct str *out, const struct report_hour *h, enum card_state state,
-	const char *day, int hour)
-{
-	str_add(out, "<td");
-	if (h->observed)
-		str_addf(out, " class=\"%s h%.0f\" title=\"%s %02d:00, %.0f %%\">%.0f",
-			state_looks[state].key, floor(h->share[state] * 9.999), day, hour,
-			100 * h->share[state], 100 * h->share[state]);
-	else
-		str_add(out, " class=\"none\">");
-	str_add(out, "</td>");
-}
-
 static void add_week(struct str *out, const struct report *r, enum card_state state)
 {
 	const char *word = report_text_state(r, state);
@@ -313,9 +287,21 @@ static void add_week(struct str *out, const struct report *r, enum card_state st
 	str_add(out, "</tr></thead>\n<tbody>\n");
 	for (int i = 1; i <= 7; i++) { /* Monday first */
 		str_addf(out, "<tr><th scope=\"row\">%s</th>", moment_weekdays[i % 7]);
-		for (int hour = 0; hour < 24; hour++)
-			add_hour(out, &r->hours[i % 7][hour], state, moment_weekdays[i % 7],
-				hour);
+		for (int hour = 0; hour < 24; hour++) {
+			/* One hour: darker for a larger share; the number is in its title. */
+			const struct report_hour *h = &r->hours[i % 7][hour];
+			str_add(out, "<td");
+			if (h->observed)
+				str_addf(out,
+					" class=\"%s h%.0f\" title=\"%s %02d:00, %.0f "
+					"%%\">%.0f",
+					state_looks[state].key, floor(h->share[state] * 9.999),
+					moment_weekdays[i % 7], hour, 100 * h->share[state],
+					100 * h->share[state]);
+			else
+				str_add(out, " class=\"none\">");
+			str_add(out, "</td>");
+		}
 		str_add(out, "</tr>\n");
 	}
 	str_add(out, "</tbody></table></div>\n");
@@ -618,8 +604,15 @@ void report_html_body(struct str *out, const struct report *r)
 	add_sentences(out, r, SENTENCE_CLIPPED);
 	add_sentences(out, r, SENTENCE_RESTRICTED);
 	str_add(out, "<ul class=\"hosts\">\n");
-	for (size_t i = 0; i < r->n_hosts && r->n_listed == r->n_hosts; i++)
-		add_host(out, r, &r->hosts[i]);
+	for (size_t i = 0; i < r->n_hosts && r->n_listed == r->n_hosts; i++) {
+		const struct audit_host *h = &r->hosts[i];
+		html_addf(out, "<li>%s (%s, driver %s", h->hostname,
+			*h->environment ? h->environment : "unknown",
+			*h->driver ? h->driver : "unknown");
+		struct brief since = moment_text(h->known_ms, r->utc);
+		str_addf(out, ", %zu GPU%s%s%s)</li>\n", h->n_cards, h->n_cards == 1 ? "" : "s",
+			h->late ? ", since " : "", h->late ? since.text : "");
+	}
 	str_add(out, "</ul>\n");
 	add_warnings(out, r, SENTENCE_ABSENT);
 	str_add(out, "</header>\n");

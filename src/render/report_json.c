@@ -186,18 +186,6 @@ static void add_compare(struct json *j, const struct report *r)
 	json_close(j, '}');
 }
 
-static void add_bill(struct json *j, const struct report_bill *bill)
-{
-	json_open(j, "bill", '{');
-	json_text(j, "currency", bill->currency);
-	json_number(j, "energy_price", bill->energy_price, 6);
-	json_number(j, "co2_g_per_kwh", bill->co2_g_per_kwh, 6);
-	j->lines++; /* one line of the bill per line */
-	rows_json_table(j, "lines", &bill->lines);
-	j->lines--;
-	json_close(j, '}');
-}
-
 static void add_fleet(struct json *j, const struct report *r)
 {
 	const struct audit_fleet *f = r->fleet;
@@ -280,7 +268,14 @@ void report_json(struct str *out, const struct report *r)
 	rows_json_table(&j, "orphan_memory", &r->orphans);
 	if (r->compare.asked)
 		add_compare(&j, r);
-	add_bill(&j, &r->bill);
+	json_open(&j, "bill", '{');
+	json_text(&j, "currency", r->bill.currency);
+	json_number(&j, "energy_price", r->bill.energy_price, 6);
+	json_number(&j, "co2_g_per_kwh", r->bill.co2_g_per_kwh, 6);
+	j.lines++; /* one line of the bill per line */
+	rows_json_table(&j, "lines", &r->bill.lines);
+	j.lines--;
+	json_close(&j, '}');
 	add_heatmap(&j, r);
 	json_open(&j, "trend", '{');
 	json_text(&j, "unit", period_unit_names[r->trend.unit]);

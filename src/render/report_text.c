@@ -111,20 +111,6 @@ static void add_cells(struct page *p, size_t look, size_t n)
 	str_finish(&run);
 }
 
-static void add_state(struct str *out, const struct report *r, const struct report_state *s,
-	const struct text_style *style)
-{
-	/* How far the share can be off, in percent, rounded up to a tenth. */
-	double tenths = ceil(1000 * r->uncertainty - 1e-6);
-	str_addf(out, "  %-*s%s %5.1f%%", r->of_users ? 18 : 12, s->label,
-		bar_mark(s->look, style), 100 * s->shown);
-	if (s->look == CARD_IDLE_HELD && !r->of_users && tenths >= 1)
-		str_addf(out, " %s %.1f", style->ascii ? "+-" : "±", tenths / 10);
-	if (*s->remark)
-		str_addf(out, "  %s %s", style->ascii ? "<-" : "←", s->remark);
-	str_add(out, "\n");
-}
-
 static void add_headline(struct page *p)
 {
 	if (p->r->n_states) {
@@ -138,18 +124,19 @@ static void add_headline(struct page *p)
 			add_cells(p, r->states[i].look, cells[i]);
 		str_add(p->out, "\n");
 	}
-	for (size_t i = 0; i < p->r->n_states; i++)
-		add_state(p->out, p->r, &p->r->states[i], &p->style->text);
-}
-
-/* Continues "unobserved 5.0%". */
-static void add_unobserved(struct page *p)
-{
-	const struct sentence *s;
-	for (size_t i = 0; (s = report_next_sentence(p->r, SENTENCE_UNOBSERVED, &i));) {
-		str_addf(p->out, "  %-12s  %5.1f%% ", "unobserved",
-			100 * p->r->shown[CARD_UNOBSERVED]);
-		text_add_wrapped(p->out, s->text, 23, 24, &p->style->text);
+	for (size_t i = 0; i < p->r->n_states; i++) {
+		const struct report_state *s = &p->r->states[i];
+		/* How far the share can be off, in percent, rounded up to a tenth. */
+		double tenths = ceil(1000 * p->r->uncertainty - 1e-6);
+		str_addf(p->out, "  %-*s%s %5.1f%%", p->r->of_users ? 18 : 12, s->label,
+			bar_mark(s->look, &p->style->text), 100 * s->shown);
+		if (s->look == CARD_IDLE_HELD && !p->r->of_users && tenths >= 1)
+			str_addf(p->out, " %s %.1f", p->style->text.ascii ? "+-" : "±",
+				tenths / 10);
+		if (*s->remark)
+			str_addf(p->out, "  %s %s", p->style->text.ascii ? "<-" : "←",
+				s->remark);
+		str_add(p->out, "\n");
 	}
 }
 
@@ -276,18 +263,6 @@ void report_text_change(char dst[64], const struct report_change *c)
 		show_change(dst, &change, false);
 }
 
-static void add_figure(struct page *p, const struct report_change *c)
-{
-	char now[32], before[32];
-	struct change change = change_of(c);
-	report_text_figure(now, c, c->shown_now);
-	report_text_figure(before, c, c->shown_before);
-	str_addf(p->out, "  %-*s  %*s  %*s", LABEL, c->label, NUMBER, now, NUMBER, before);
-	if (!isnan(change.change))
-		add_change(p, &change);
-	str_add(p->out, "\n");
-}
-
 static void add_hours(struct page *p, int64_t now_ms, int64_t before_ms,
 	const struct report_difference *d, int better)
 {
@@ -329,8 +304,17 @@ static void add_compare(struct page *p)
 	str_addf(p->out, "  %-*s  %*s  %*s%*s\n", LABEL, "", NUMBER, "now", NUMBER, "before",
 		CHANGE, "change");
 	for (size_t i = 0; i < c->n_figures; i++)
-		if (!p->style->brief || c->figures[i].unit == FIGURE_SHARE)
-			add_figure(p, &c->figures[i]);
+		if (!p->style->brief || c->figures[i].unit == FIGURE_SHARE) {
+			char now[32], before[32];
+			struct change change = change_of(&c->figures[i]);
+			report_text_figure(now, &c->figures[i], c->figures[i].shown_now);
+			report_text_figure(before, &c->figures[i], c->figures[i].shown_before);
+			str_addf(p->out, "  %-*s  %*s  %*s", LABEL, c->figures[i].label, NUMBER,
+				now, NUMBER, before);
+			if (!isnan(change.change))
+				add_change(p, &change);
+			str_add(p->out, "\n");
+		}
 	if (c->n_users && !p->style->brief)
 		add_users(p);
 }
@@ -356,20 +340,6 @@ static const char *density(double share, bool ascii)
 	size_t level = share < 0.01 ? 0 : 1 + (size_t)(share * (double)most);
 	level = level < most ? level : most;
 	return ascii ? digit_densities[level] : block_densities[level];
-}
-
-/* Appends the bar of a period: the states of observed time, and blanks for the rest. */
-static void add_period_bar(struct page *page, const struct report_period *p)
-{
-	double parts[CARD_STATES];
-	size_t cells[SHARES_MAX];
-	for (int state = 0; state < CARD_STATES; state++)
-		parts[state] = (double)p->ms[state];
-	if (page->r->of_users) /* the rest of the cards' time does not belong to these users */
-		parts[CARD_UNOBSERVED] = 0;
-	shares_divide(parts, CARD_STATES, BAR_CELLS, true, cells);
-	for (size_t i = 0; i < CARD_STATES; i++)
-		add_cells(page, state_order[i], cells[state_order[i]]);
 }
 
 const char *report_text_state(const struct report *r, enum card_state state)
@@ -407,7 +377,18 @@ static void add_periods(struct page *page)
 			show_share(shares[k], p->share[trend_states[k]]);
 		str_addf(out, "  %-10s  %6s  %9s  %10s  ", p->name, shares[0], shares[1],
 			shares[2]);
-		add_period_bar(page, p);
+		/* Appends the bar of a period: the states of observed time, and blanks for the
+		 * rest. */
+		double parts[CARD_STATES];
+		size_t cells[SHARES_MAX];
+		for (int state = 0; state < CARD_STATES; state++)
+			parts[state] = (double)p->ms[state];
+		if (page->r->of_users) /* the rest of the cards' time does not belong to these
+					  users */
+			parts[CARD_UNOBSERVED] = 0;
+		shares_divide(parts, CARD_STATES, BAR_CELLS, true, cells);
+		for (size_t k = 0; k < CARD_STATES; k++)
+			add_cells(page, state_order[k], cells[state_order[k]]);
 		text_end_line(out);
 	}
 }
@@ -432,16 +413,6 @@ static void add_line(struct str *out, const struct report *r, enum card_state st
 	str_finish(&line);
 }
 
-static void add_lines(struct str *out, const struct report *r, const struct text_style *style)
-{
-	const struct report_trend *t = &r->trend;
-	const char *first = t->periods[0].name, *last = t->periods[t->n - 1].name;
-	for (size_t k = 0; k < 3; k++)
-		add_line(out, r, trend_states[k], style);
-	str_addf(out, "  %*s%-*s%s\n", TREND_LABEL, "",
-		(int)(t->n * COLUMNS_OF(t) - str_columns(last)), first, last);
-}
-
 /* Continues "Shares of". In a report about users there is no blank, because time in which
  * they held nothing is not theirs. */
 static const char *trend_legend(const struct report *r, bool rows)
@@ -460,8 +431,14 @@ static void add_trend(struct page *page)
 	char legend[200];
 	if (rows)
 		add_periods(page);
-	else
-		add_lines(page->out, page->r, style);
+	else {
+		const struct report_trend *t = &page->r->trend;
+		const char *first = t->periods[0].name, *last = t->periods[t->n - 1].name;
+		for (size_t k = 0; k < 3; k++)
+			add_line(page->out, page->r, trend_states[k], style);
+		str_addf(page->out, "  %*s%-*s%s\n", TREND_LABEL, "",
+			(int)(t->n * COLUMNS_OF(t) - str_columns(last)), first, last);
+	}
 	snprintf(legend, sizeof(legend), "%s%s", trend_legend(page->r, rows),
 		rows	       ? ""
 		: style->ascii ? LEGEND_ASCII
@@ -548,9 +525,15 @@ static void add_block(struct page *p, const struct report_block *b)
 		text_add_table(p->out, b->table, &p->style->text);
 	else if (b->kind != BLOCK_SENTENCES)
 		pictures[b->kind](p);
-	else if (b->sentences == SENTENCE_UNOBSERVED)
-		add_unobserved(p);
-	else
+	else if (b->sentences == SENTENCE_UNOBSERVED) {
+		/* Continues "unobserved 5.0%". */
+		const struct sentence *s;
+		for (size_t i = 0; (s = report_next_sentence(p->r, SENTENCE_UNOBSERVED, &i));) {
+			str_addf(p->out, "  %-12s  %5.1f%% ", "unobserved",
+				100 * p->r->shown[CARD_UNOBSERVED]);
+			text_add_wrapped(p->out, s->text, 23, 24, &p->style->text);
+		}
+	} else
 		add_sentences(p->out, p->r, b->sentences, INDENT, &p->style->text);
 }
 

@@ -105,22 +105,6 @@ void rows_table(struct str *out, const struct table *t)
 	out->failed |= t->failed;
 }
 
-/* Closes the open group's object and opens that of `name`, which is "group.key" or "key";
- * returns the key. */
-static const char *enter_group(struct json *j, char group[GROUP_CAP], const char *name)
-{
-	const char *dot = strchr(name, '.');
-	size_t len = dot ? (size_t)(dot - name) : 0;
-	if (strlen(group) != len || strncmp(group, name, len) != 0) {
-		if (*group)
-			json_close(j, '}');
-		snprintf(group, GROUP_CAP, "%.*s", (int)len, name);
-		if (*group)
-			json_open(j, group, '{');
-	}
-	return dot ? dot + 1 : name;
-}
-
 void rows_json_cells(
 	struct json *j, const struct column *columns, size_t n, const struct cell *cells)
 {
@@ -129,7 +113,18 @@ void rows_json_cells(
 		const char *name = columns[i].json ? columns[i].json : columns[i].key;
 		if (!name || !*name)
 			continue;
-		const char *key = enter_group(j, group, name);
+		/* Closes the open group's object and opens that of `name`, which is "group.key"
+		 * or "key"; returns the key. */
+		const char *dot = strchr(name, '.');
+		size_t len = dot ? (size_t)(dot - name) : 0;
+		if (strlen(group) != len || strncmp(group, name, len) != 0) {
+			if (*group)
+				json_close(j, '}');
+			snprintf(group, GROUP_CAP, "%.*s", (int)len, name);
+			if (*group)
+				json_open(j, group, '{');
+		}
+		const char *key = dot ? dot + 1 : name;
 		double x = cells[i].number;
 		if (columns[i].kind == COLUMN_TEXT)
 			json_text(j, key, cells[i].text);

@@ -4,14 +4,171 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/wait.h>
 
 #include "base/size.h"
+#include "base/array.h"
 #include "base/duration.h"
-#include "render/outline.h"
 #include "render/rows.h"
 #include "render/text.h"
+
+/* An outline: nested groups of named values, printed as indented text, as JSON or as CSV. A
+ * value has one name for people and one for programs. */
+
+enum outline_kind { OUTLINE_OPEN, OUTLINE_CLOSE, OUTLINE_REAL, OUTLINE_COUNT, OUTLINE_TEXT };
+
+struct outline_item {
+	enum outline_kind kind;
+	const char *key, *label; /* constant texts */
+	double number;		 /* NAN: unknown */
+	const char *text;	 /* OUTLINE_TEXT: borrowed until the outline is printed */
+};
+
+struct outline {
+	struct outline_item *items;
+	size_t n, cap;
+	bool failed;		/* out of memory */
+	const char *replace[2]; /* a word in names and its other spelling, or NULL */
+};
+
+enum { NAME_CAP = 96, PATH_CAP = 256 };
+
+static void add(struct outline *o, struct outline_item item)
+{
+	if (array_reserve(&o->items, &o->cap, o->n + 1))
+		o->items[o->n++] = item;
+	else
+		o->failed = true;
+}
+
+static void outline_open(struct outline *o, const char *key, const char *label)
+{
+	add(o, (struct outline_item){ OUTLINE_OPEN, key, label, NAN, NULL });
+}
+
+static void outline_close(struct outline *o)
+{
+	add(o, (struct outline_item){ OUTLINE_CLOSE, "", "", NAN, NULL });
+}
+
+static void outline_real(struct outline *o, const char *key, const char *label, double number)
+{
+	add(o, (struct outline_item){ OUTLINE_REAL, key, label, number, NULL });
+}
+
+static void outline_count(struct outline *o, const char *key, const char *label, int64_t number)
+{
+	double known = number < 0 ? NAN : (double)number;
+	add(o, (struct outline_item){ OUTLINE_COUNT, key, label, known, NULL });
+}
+
+static void outline_text(
+	struct outline *o, const char *key, const char *label, const char *text)
+{
+	add(o, (struct outline_item){ OUTLINE_TEXT, key, label, NAN, text });
+}
+
+static void outline_finish(struct outline *o)
+{
+	free(o->items);
+	*o = (struct outline){ 0 };
+}
+
+/* The name with the outline's word replaced; the case of the first letter is kept. */
+static const char *spell(char *dst, const struct outline *o, const char *name)
+{
+	const char *found = NULL;
+	size_t len = o->replace[0] ? strlen(o->replace[0]) : 0;
+	for (const char *at = name; len && *at && !found; at++)
+		if (strncasecmp(at, o->replace[0], len) == 0)
+			found = at;
+	if (!found)
+		return name;
+	snprintf(dst, NAME_CAP, "%.*s%c%s%s", (int)(found - name), name, *found,
+		o->replace[1] + 1, found + len);
+	return dst;
+}
+
+static void outline_print_text(struct str *out, const struct outline *o)
+{
+	size_t depth = 0;
+	char name[NAME_CAP], value[64];
+	for (size_t i = 0; i < o->n; i++) {
+		const struct outline_item *item = &o->items[i];
+		if (item->kind == OUTLINE_CLOSE) {
+			depth--;
+			continue;
+		}
+		str_add_repeat(out, "   ", depth);
+		str_addf(out, "%s:", spell(name, o, item->label));
+		if (item->kind == OUTLINE_OPEN) {
+			depth++;
+		} else if (item->kind == OUTLINE_TEXT) {
+			str_addf(out, " %s", item->text ? item->text : "unknown");
+		} else {
+			/* Reals have up to three decimals, without trailing zeros, but always a
+			 * point. */
+			bool real = item->kind == OUTLINE_REAL;
+			json_number_text(value, sizeof(value), item->number, real ? 3 : 0);
+			size_t len = strlen(value);
+			if (len == 0)
+				snprintf(value, sizeof(value), "unknown");
+			else if (real && !strchr(value, '.') && len + 2 < sizeof(value))
+				memcpy(value + len, ".0", 3);
+			str_addf(out, " %s", value);
+		}
+		str_add(out, "\n");
+	}
+	out->failed |= o->failed;
+}
+
+static void outline_print_json(struct json *j, const struct outline *o)
+{
+	char name[NAME_CAP];
+	for (size_t i = 0; i < o->n; i++) {
+		const struct outline_item *item = &o->items[i];
+		const char *key = spell(name, o, item->key);
+		if (item->kind == OUTLINE_OPEN)
+			json_open(j, key, '{');
+		else if (item->kind == OUTLINE_CLOSE)
+			json_close(j, '}');
+		else if (item->kind == OUTLINE_TEXT)
+			json_text(j, key, item->text);
+		else
+			json_number(j, key, item->number, item->kind == OUTLINE_REAL ? 9 : 0);
+	}
+	j->out->failed |= o->failed;
+}
+
+static void outline_print_csv(struct str *out, const struct outline *o)
+{
+	char path[PATH_CAP] = "", name[NAME_CAP], value[64];
+	str_add(out, "key,value\r\n");
+	for (size_t i = 0; i < o->n; i++) {
+		const struct outline_item *item = &o->items[i];
+		size_t len = strlen(path);
+		if (item->kind == OUTLINE_CLOSE) {
+			char *dot = strrchr(path, '.');
+			*(dot ? dot : path) = '\0';
+			continue;
+		}
+		snprintf(path + len, sizeof(path) - len, "%s%s", len ? "." : "",
+			spell(name, o, item->key));
+		if (item->kind == OUTLINE_OPEN)
+			continue;
+		json_number_text(
+			value, sizeof(value), item->number, item->kind == OUTLINE_REAL ? 9 : 0);
+		rows_own_text(out, path);
+		str_add(out, ",");
+		rows_own_text(out, item->kind == OUTLINE_TEXT ? item->text : value);
+		str_add(out, "\r\n");
+		path[len] = '\0';
+	}
+	out->failed |= o->failed;
+}
 
 #define COUNT(array) (sizeof(array) / sizeof(array[0]))
 /* Margin that is added to the measured values. */
@@ -138,20 +295,6 @@ static int64_t memory_of_all(const struct track_result *r)
 	return r->ram_charged_bytes;
 }
 
-/* Memory with its margin, in steps of 100 MiB, above 10 GiB of 1 GiB; empty if it is unknown.
- */
-static void slurm_mem(char *dst, size_t cap, int64_t bytes)
-{
-	double mib = (double)bytes * (1 + MARGIN) / (1 << 20);
-	dst[0] = '\0';
-	if (bytes < 0)
-		return;
-	if (mib <= 10 * 1024)
-		snprintf(dst, cap, "%lldM", in_steps(mib, STEP_MIB));
-	else
-		snprintf(dst, cap, "%lldG", in_steps(mib / 1024, 1));
-}
-
 /* A run that failed, or that was seen only in part, may have needed less than a complete
  * one. */
 static const char *basis_of(const struct track_result *r, const struct track_style *style)
@@ -180,7 +323,20 @@ void track_advise(struct track_advice *advice, const struct track_result *r,
 		advice->cpus = -1;
 		return;
 	}
-	slurm_mem(advice->mem, sizeof(advice->mem), memory_of_all(r));
+	/* Memory with its margin, in steps of 100 MiB, above 10 GiB of 1 GiB; empty if it is
+	 * unknown.
+	 */
+	int64_t bytes = memory_of_all(r);
+	double mib = (double)bytes * (1 + MARGIN) / (1 << 20);
+	advice->mem[0] = '\0';
+	if (bytes >= 0) {
+		if (mib <= 10 * 1024)
+			snprintf(advice->mem, sizeof(advice->mem), "%lldM",
+				in_steps(mib, STEP_MIB));
+		else
+			snprintf(advice->mem, sizeof(advice->mem), "%lldG",
+				in_steps(mib / 1024, 1));
+	}
 	/* Slurm's HH:MM:SS, in steps of 5 minutes, above 1 h of 15 minutes. A job needs time
 	 * for its own start too. */
 	double wanted = r->elapsed_s * (1 + MARGIN) / 60;
@@ -370,36 +526,32 @@ static void print_table(struct str *out, const char *title, struct table t)
 	table_finish(&t);
 }
 
-enum { VALUE_CAP = 64 };
 /* The beginning of a line of the short text. */
 #define LABEL "%-12s"
 
-static void size_in(char dst[VALUE_CAP], int64_t bytes, const char *unit)
+static struct brief size_in(int64_t bytes, const char *unit)
 {
 	const struct track_unit *u = track_size_unit(unit, (double)bytes);
 	if (bytes < 0)
-		snprintf(dst, VALUE_CAP, "unknown");
-	else if (strcmp(unit, "auto") == 0)
-		snprintf(dst, VALUE_CAP, "%s", size_text((double)bytes).text);
-	else
-		snprintf(dst, VALUE_CAP, "%.3f %s", (double)bytes * u->factor, u->name);
+		return str_brief("unknown");
+	return strcmp(unit, "auto") == 0
+		       ? size_text((double)bytes)
+		       : str_brief("%.3f %s", (double)bytes * u->factor, u->name);
 }
 
 /* "1.02 s", "12 min 5 s", "3 h 20 min". */
-static void time_in(char dst[VALUE_CAP], double seconds, const char *unit)
+static struct brief time_in(double seconds, const char *unit)
 {
 	const struct track_unit *u = track_time_unit(unit, seconds);
 	long long whole = isnan(seconds) ? 0 : (long long)seconds;
 	if (isnan(seconds))
-		snprintf(dst, VALUE_CAP, "unknown");
-	else if (strcmp(unit, "auto") != 0)
-		snprintf(dst, VALUE_CAP, "%.3f %s", seconds * u->factor, u->name);
-	else if (seconds < 60)
-		snprintf(dst, VALUE_CAP, "%.2f s", seconds);
-	else if (seconds < 3600)
-		snprintf(dst, VALUE_CAP, "%lld min %lld s", whole / 60, whole % 60);
-	else
-		snprintf(dst, VALUE_CAP, "%s", duration_text(whole * 1000).text);
+		return str_brief("unknown");
+	if (strcmp(unit, "auto") != 0)
+		return str_brief("%.3f %s", seconds * u->factor, u->name);
+	if (seconds < 60)
+		return str_brief("%.2f s", seconds);
+	return seconds < 3600 ? str_brief("%lld min %lld s", whole / 60, whole % 60)
+			      : duration_text(whole * 1000);
 }
 
 /* By a tenth, and by more than Slurm's options are rounded to. */
@@ -412,28 +564,26 @@ static bool is_much_more(int64_t bytes, int64_t than_bytes)
 static void say_cpu_and_ram(
 	struct str *out, const struct track_result *r, const struct track_style *style)
 {
-	char time[VALUE_CAP], used[VALUE_CAP], all[VALUE_CAP], swap[VALUE_CAP];
-	char whole[VALUE_CAP];
 	const struct track_cpu *cpu = &r->cpu[TRACK_COMBINED];
 	const struct track_ram *ram = &r->ram[TRACK_COMBINED];
-	time_in(time, r->user_s[TRACK_COMBINED] + r->system_s[TRACK_COMBINED],
-		style->time_unit);
-	str_addf(out, LABEL "%s; %.2f cores on average, %.2f at most, of %lld\n", "CPU", time,
-		cpu->mean_sum_pct / 100, cpu->max_sum_pct / 100, (long long)r->expected_cores);
-	size_in(used, ram->total_bytes, style->ram_unit);
-	size_in(all, r->ram_limit_bytes >= 0 ? r->ram_limit_bytes : r->ram_capacity_bytes,
-		style->ram_unit);
-	size_in(swap, ram->swap_bytes, style->ram_unit);
+	double cpu_s = r->user_s[TRACK_COMBINED] + r->system_s[TRACK_COMBINED];
+	int64_t all = r->ram_limit_bytes >= 0 ? r->ram_limit_bytes : r->ram_capacity_bytes;
+	str_addf(out, LABEL "%s; %.2f cores on average, %.2f at most, of %lld\n", "CPU",
+		time_in(cpu_s, style->time_unit).text, cpu->mean_sum_pct / 100,
+		cpu->max_sum_pct / 100, (long long)r->expected_cores);
 	if (ram->total_bytes < 0)
 		str_addf(out, LABEL "unknown", "RAM");
 	else
-		str_addf(out, LABEL "%s at most, of %s", "RAM", used, all);
+		str_addf(out, LABEL "%s at most, of %s", "RAM",
+			size_in(ram->total_bytes, style->ram_unit).text,
+			size_in(all, style->ram_unit).text);
 	/* Why --mem is much more than this line says. */
-	size_in(whole, r->ram_charged_bytes, style->ram_unit);
 	if (ram->total_bytes >= 0 && is_much_more(r->ram_charged_bytes, ram->total_bytes))
-		str_addf(out, "; %s with shared files whole", whole);
+		str_addf(out, "; %s with shared files whole",
+			size_in(r->ram_charged_bytes, style->ram_unit).text);
 	if (ram->swap_bytes > 0)
-		str_addf(out, "; swap %s at most", swap);
+		str_addf(out, "; swap %s at most",
+			size_in(ram->swap_bytes, style->ram_unit).text);
 	str_add(out, "\n");
 }
 
@@ -471,33 +621,30 @@ static void say_gpu(
 {
 	struct used used = used_cards(r);
 	const char *why = why_no_gpu(r, &used);
-	char most[VALUE_CAP], all[VALUE_CAP], active[VALUE_CAP], held[VALUE_CAP];
 	if (why) {
 		say_no_gpu(out, r, why);
 		return;
 	}
-	size_in(most, r->gpu_ram[TRACK_COMBINED], style->gpu_ram_unit);
-	size_in(all, used.bytes, style->gpu_ram_unit);
+	struct brief most = size_in(r->gpu_ram[TRACK_COMBINED], style->gpu_ram_unit);
 	str_addf(out, LABEL, "GPU memory");
 	if (r->gpu_ram[TRACK_COMBINED] < 0)
 		str_add(out, "unknown: the driver does not report it");
 	else if (used.n)
-		str_addf(out, "%s at most, of %s on %zu card%s", most, all, used.n,
+		str_addf(out, "%s at most, of %s on %zu card%s", most.text,
+			size_in(used.bytes, style->gpu_ram_unit).text, used.n,
 			used.n == 1 ? "" : "s");
 	else
-		str_add(out, most);
-	time_in(active, r->gpu_active_s, style->time_unit);
-	time_in(held, r->gpu_idle_held_s, style->time_unit);
-	str_addf(out, "\n" LABEL "active %s, idle-held %s\n", "GPU time", active, held);
+		str_add(out, most.text);
+	str_addf(out, "\n" LABEL "active %s, idle-held %s\n", "GPU time",
+		time_in(r->gpu_active_s, style->time_unit).text,
+		time_in(r->gpu_idle_held_s, style->time_unit).text);
 }
 
 static void short_text(
 	struct str *out, const struct track_result *r, const struct track_style *style)
 {
 	struct track_advice advice;
-	char time[VALUE_CAP];
-	time_in(time, r->elapsed_s, style->time_unit);
-	str_addf(out, LABEL "%s", "Time", time);
+	str_addf(out, LABEL "%s", "Time", time_in(r->elapsed_s, style->time_unit).text);
 	if (!r->exited)
 		str_add(out, "; still running\n");
 	else if (r->exit_status == -1)
