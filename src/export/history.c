@@ -19,19 +19,12 @@ struct history_slot {
 
 enum history_what { HISTORY_TIME, HISTORY_ENERGY, HISTORY_IDENTITY };
 
-/* A series: its value at the beginning of the first slot, and what each slot adds to it, in
- * milliseconds or millijoules. */
-struct history_series {
-	int64_t begin;
-	const int64_t *adds; /* of each slot */
-};
-
 struct history {
 	sqlite3 *db;
 	const struct identity_names *names;
 	struct scrape totals; /* cards and identities sorted as the rows are */
 	struct history_slot *slots;
-	int64_t *adds;
+	int64_t *adds; /* of the series: what each slot adds, in milliseconds or millijoules */
 	size_t n_slots;
 	struct export_window window;
 	/* What history_begin() selected. */
@@ -242,8 +235,8 @@ static int64_t total_of(const struct history *h)
 	return h->what == HISTORY_ENERGY ? c->energy_mj[h->which] : c->ms[h->which];
 }
 
-/* The next series; valid until the next call. */
-static int history_next(struct history *h, struct history_series *series, struct err *e)
+/* Reads h->adds of the next series, and its value at the beginning of the first slot. */
+static int history_next(struct history *h, int64_t *begin, struct err *e)
 {
 	int rc = 0;
 	size_t at = 0;
@@ -270,7 +263,7 @@ static int history_next(struct history *h, struct history_series *series, struct
 		h->adds[i] -= less;
 		sum -= less;
 	}
-	*series = (struct history_series){ total > sum ? total - sum : 0, h->adds };
+	*begin = total > sum ? total - sum : 0;
 	h->next++;
 	return rc;
 }
@@ -284,14 +277,32 @@ struct filling {
 	const struct backfill *b;
 	size_t n_slots; /* of those in the window */
 	const struct family *family;
+	int64_t before;	   /* a counter's value at the beginning of the slot */
 	struct str labels; /* of the series */
 	struct str head;   /* the beginning of its lines */
 	struct err *e;
 };
 
-/* Begins a series with its own labels and those of all series. */
-static void begin_series(struct filling *f)
+/* What a series shows. */
+enum shown { SHOWN_COUNTER, SHOWN_CARDS, SHOWN_MOMENT, SHOWN_ONE };
+
+static void add_sample(struct filling *f, enum shown shown, size_t slot, int64_t at_s)
 {
+	const struct history_slot *s = &f->h->slots[slot];
+	double part = (double)(at_s - s->from_s) / (double)(s->to_s - s->from_s);
+	int64_t value = shown == SHOWN_CARDS ? s->cards : shown == SHOWN_MOMENT ? at_s : 1;
+	if (shown == SHOWN_COUNTER)
+		value = (f->before + (int64_t)(part * (double)f->h->adds[slot])) / 1000;
+	str_addf(f->out, "%s %lld %lld\n", str_text(&f->head), (long long)value,
+		(long long)at_s);
+}
+
+/* Prints a series, with its own labels and those of all series. A slot has samples at its
+ * begin, if the slot before does not end there, at each step, and at the end of the last slot.
+ */
+static int print_series(struct filling *f, enum shown shown)
+{
+	int64_t step_s = f->b->step_s;
 	str_clear(&f->head);
 	exposition_name(&f->head, f->family);
 	if (f->labels.len && *f->b->labels)
@@ -300,30 +311,16 @@ static void begin_series(struct filling *f)
 	if (f->labels.len)
 		str_addf(&f->head, "{%s}", str_text(&f->labels));
 	str_clear(&f->labels);
-}
-
-static void add_sample(struct filling *f, int64_t value, int64_t at_s)
-{
-	str_addf(f->out, "%s %lld %lld\n", str_text(&f->head), (long long)value,
-		(long long)at_s);
-}
-
-/* Calls `sample` for each moment of a slot that has one: its begin, if the slot before does not
- * end there, each step, and the end of the last slot. */
-typedef void sampler(struct filling *f, size_t slot, int64_t at_s, const void *context);
-
-static int for_moments(struct filling *f, sampler *sample, const void *context)
-{
-	int64_t step_s = f->b->step_s;
 	for (size_t i = 0; i < f->n_slots; i++) {
 		const struct history_slot *s = &f->h->slots[i];
 		int64_t at_s = s->from_s - s->from_s % step_s + step_s;
 		if (i == 0 || f->h->slots[i - 1].to_s != s->from_s)
-			sample(f, i, s->from_s, context);
+			add_sample(f, shown, i, s->from_s);
 		for (; at_s <= s->to_s; at_s += step_s)
-			sample(f, i, at_s, context);
+			add_sample(f, shown, i, at_s);
 		if (i + 1 == f->n_slots && at_s - step_s != s->to_s)
-			sample(f, i, s->to_s, context);
+			add_sample(f, shown, i, s->to_s);
+		f->before += f->h->adds[i];
 		if (f->out->failed || f->head.failed || f->labels.failed)
 			return err_memory(f->e);
 		int rc = f->out->len < FLUSH_BYTES ? 0
@@ -332,33 +329,6 @@ static int for_moments(struct filling *f, sampler *sample, const void *context)
 			return rc;
 	}
 	return 0;
-}
-
-/* A counter within a slot: the sum before the slot, and what the slot adds. */
-struct running {
-	const struct history_series *series;
-	int64_t *before;
-	size_t *slot;
-};
-
-static void sample_counter(struct filling *f, size_t slot, int64_t at_s, const void *context)
-{
-	const struct running *r = context;
-	for (; *r->slot < slot; ++*r->slot)
-		*r->before += r->series->adds[*r->slot];
-	const struct history_slot *s = &f->h->slots[slot];
-	double part = (double)(at_s - s->from_s) / (double)(s->to_s - s->from_s);
-	int64_t value = *r->before + (int64_t)(part * (double)r->series->adds[slot]);
-	add_sample(f, value / 1000, at_s);
-}
-
-static int print_counter(struct filling *f, const struct history_series *series)
-{
-	int64_t before = series->begin;
-	size_t slot = 0;
-	struct running r = { series, &before, &slot };
-	begin_series(f);
-	return for_moments(f, sample_counter, &r);
 }
 
 static void head(struct filling *f, const struct family *family)
@@ -373,14 +343,13 @@ static int print_cards(struct filling *f, enum history_what what, enum card_stat
 	const struct scrape *s = &f->h->totals;
 	int rc = history_begin(f->h, what, state, f->e);
 	for (size_t i = 0; rc == 0 && i < s->n_cards; i++) {
-		struct history_series series;
-		rc = history_next(f->h, &series, f->e);
+		rc = history_next(f->h, &f->before, f->e);
 		if (rc || (what == HISTORY_ENERGY && !s->cards[i].has_energy))
 			continue;
 		exposition_label_card(&f->labels, &s->cards[i].id);
 		if (f->family != &family_unobserved)
 			exposition_label(&f->labels, "state", state_looks[state].label);
-		rc = print_counter(f, &series);
+		rc = print_series(f, SHOWN_COUNTER);
 	}
 	return rc;
 }
@@ -408,12 +377,11 @@ static int print_identity(struct filling *f, enum identity_sum sum)
 	const struct scrape *s = &f->h->totals;
 	int rc = history_begin(f->h, HISTORY_IDENTITY, sum, f->e);
 	for (size_t i = 0; rc == 0 && i < s->n_identities; i++) {
-		struct history_series series;
-		rc = history_next(f->h, &series, f->e);
+		rc = history_next(f->h, &f->before, f->e);
 		exposition_label(&f->labels, "identity", s->identities[i].name);
 		if (sum != IDENTITY_SQUATTING)
 			exposition_label(&f->labels, "state", exposition_identity_state(sum));
-		rc = rc ? rc : print_counter(f, &series);
+		rc = rc ? rc : print_series(f, SHOWN_COUNTER);
 	}
 	return rc;
 }
@@ -434,43 +402,20 @@ static int print_identities(struct filling *f)
 	return print_identity(f, IDENTITY_SQUATTING);
 }
 
-static void sample_one(struct filling *f, size_t slot, int64_t at_s, const void *context)
-{
-	(void)slot;
-	(void)context;
-	add_sample(f, 1, at_s);
-}
-
-static void sample_cards(struct filling *f, size_t slot, int64_t at_s, const void *context)
-{
-	(void)context;
-	add_sample(f, f->h->slots[slot].cards, at_s);
-}
-
-static void sample_moment(struct filling *f, size_t slot, int64_t at_s, const void *context)
-{
-	(void)slot;
-	(void)context;
-	add_sample(f, at_s, at_s);
-}
-
 /* The number of cards, until when they are accounted, and their labels. */
 static int print_facts(struct filling *f)
 {
 	const struct scrape *s = &f->h->totals;
 	head(f, &family_gpus);
-	begin_series(f);
-	int rc = for_moments(f, sample_cards, NULL);
+	int rc = print_series(f, SHOWN_CARDS);
 	if (rc)
 		return rc;
 	head(f, &family_accounted);
-	begin_series(f);
-	rc = for_moments(f, sample_moment, NULL);
+	rc = print_series(f, SHOWN_MOMENT);
 	head(f, &family_card_info);
 	for (size_t i = 0; rc == 0 && i < s->n_cards; i++) {
 		exposition_label_info(&f->labels, &s->cards[i], s->driver);
-		begin_series(f);
-		rc = for_moments(f, sample_one, NULL);
+		rc = print_series(f, SHOWN_ONE);
 	}
 	return rc;
 }

@@ -302,16 +302,6 @@ static bool is_missed(const struct store_cards *all, const struct store_card *c)
 	return c->id.mig_index < 0;
 }
 
-static int64_t count_present(const struct store_cards *all)
-{
-	int64_t n = 0;
-	for (size_t i = 0; i < all->n; i++) {
-		const struct store_card *c = &all->cards[i];
-		n += c->current && (c->status != CARD_STATUS_LOST || is_missed(all, c));
-	}
-	return n;
-}
-
 static struct scrape_card *find_card(struct scrape *s, int64_t gpu)
 {
 	for (size_t i = 0; i < s->n_cards; i++)
@@ -358,7 +348,12 @@ static int read_cards(struct scrape *s, sqlite3 *db, int64_t now_ms, struct err 
 	int rc = present_store_cards(&all, db, e);
 	for (size_t i = 0; rc == 0 && i < all.n; i++)
 		rc = add_card(s, &all.cards[i], now_ms, e);
-	s->present = count_present(&all);
+	int64_t n = 0;
+	for (size_t i = 0; i < all.n; i++) {
+		const struct store_card *c = &all.cards[i];
+		n += c->current && (c->status != CARD_STATUS_LOST || is_missed(&all, c));
+	}
+	s->present = n;
 	present_store_cards_free(&all);
 	if (rc == 0)
 		rc = read_totals(s, db, e);
@@ -396,19 +391,6 @@ static int take_count(void *context, const struct policy_count *c)
 	str_copy(a->mode, sizeof(a->mode), c->mode);
 	a->count = c->n;
 	return 0;
-}
-
-/* Reads what gua enforce did, if its policy.db exists and is readable. */
-static void read_actions(struct scrape *s, const char *path)
-{
-	char file[PATH_MAX];
-	struct policy_file *f = NULL;
-	policy_file_path(file, sizeof(file), path);
-	if (policy_file_open(&f, file, false, NULL) != 0)
-		return;
-	if (policy_file_counts(f, take_count, s, NULL) != 0)
-		s->n_actions = 0;
-	policy_file_close(f);
 }
 
 /* The size of the store and its log, and the faults that the recorder reports. */
@@ -459,7 +441,16 @@ int scrape_read(struct scrape *s, const char *path, const struct identity_names 
 		rc = sql_number(db, &s->events, e, "SELECT max(id) FROM event");
 	sqlite3_close(db);
 	read_files(s, path);
-	if (rc == 0)
-		read_actions(s, path);
+	if (rc == 0) {
+		/* Reads what gua enforce did, if its policy.db exists and is readable. */
+		char file[PATH_MAX];
+		struct policy_file *f = NULL;
+		policy_file_path(file, sizeof(file), path);
+		if (!(policy_file_open(&f, file, false, NULL) != 0)) {
+			if (policy_file_counts(f, take_count, s, NULL) != 0)
+				s->n_actions = 0;
+			policy_file_close(f);
+		}
+	}
 	return rc;
 }
