@@ -60,16 +60,6 @@ bool channel_configured(enum channel c, const struct config_notices *config)
 	return is_listed(c, config->channels) && !lacks(c, config);
 }
 
-static int unknown_word(const char *word, size_t len, struct err *e)
-{
-	char names[128] = "";
-	for (int i = 0; i < CHANNELS; i++)
-		snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s",
-			i ? ", " : "", channel_kinds[i].name);
-	return err_set(
-		e, ERR_USAGE, "channels: '%.*s' is not one of %s", (int)len, word, names);
-}
-
 int channel_check(const struct config_notices *config, struct err *e)
 {
 	const char *list = config->channels, *word;
@@ -78,8 +68,14 @@ int channel_check(const struct config_notices *config, struct err *e)
 		bool known = false;
 		for (int i = 0; i < CHANNELS; i++)
 			known |= is_named((enum channel)i, word, len);
-		if (!known)
-			return unknown_word(word, len, e);
+		if (!known) {
+			char names[128] = "";
+			for (int i = 0; i < CHANNELS; i++)
+				snprintf(names + strlen(names), sizeof(names) - strlen(names),
+					"%s%s", i ? ", " : "", channel_kinds[i].name);
+			return err_set(e, ERR_USAGE, "channels: '%.*s' is not one of %s",
+				(int)len, word, names);
+		}
 	}
 	for (int i = 0; i < CHANNELS; i++)
 		if (is_listed((enum channel)i, config->channels) &&
@@ -392,19 +388,6 @@ static void add_date(struct str *out, int64_t ms)
 		months[t.tm_mon], t.tm_year + 1900, t.tm_hour, t.tm_min, t.tm_sec);
 }
 
-/* The host name as part of a message id: plain letters only. */
-static void id_host(char *dst, size_t cap, const char *host)
-{
-	size_t n = 0;
-	for (const char *p = host; *p && n + 1 < cap; p++)
-		if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-",
-			    *p))
-			dst[n++] = *p;
-	dst[n] = '\0';
-	if (!n)
-		str_copy(dst, cap, "localhost");
-}
-
 void channel_mail_text(struct str *out, const struct channel_job *job, const char *to)
 {
 	const struct notice *n = job->notice;
@@ -419,7 +402,15 @@ void channel_mail_text(struct str *out, const struct channel_job *job, const cha
 	sha256(digest, key, strlen(key));
 	for (size_t i = 0; i < ID_CAP / 2; i++)
 		snprintf(id + 2 * i, 3, "%02x", digest[i]);
-	id_host(host, sizeof(host), n->host);
+	/* The host name as part of a message id: plain letters only. */
+	size_t used = 0;
+	for (const char *p = n->host; *p && used + 1 < sizeof(host); p++)
+		if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-",
+			    *p))
+			host[used++] = *p;
+	host[used] = '\0';
+	if (!used)
+		str_copy(host, sizeof(host), "localhost");
 	if (c->mail_from)
 		add_header(out, "From", c->mail_from);
 	add_header(out, "To", to);

@@ -60,17 +60,6 @@ static int split(struct manager_command *c, const char **argv, const char *comma
 	return rc;
 }
 
-static int make(struct manager_command *c, const char *command, const char *tell,
-	const char *id, struct err *e)
-{
-	const char *const more[] = { id,
-		"gua ends this job: it holds GPUs and does not use them", NULL };
-	*c = (struct manager_command){ 0 };
-	snprintf(c->shown, sizeof(c->shown), "%.400s %.64s", command, id);
-	int rc = split(c, c->argv, command, (const char *const[]){ id, NULL }, e);
-	return rc || !tell ? rc : split(c, c->tell, tell, more, e);
-}
-
 static int find_label(struct manager_command *c, const struct config_end *config,
 	const char *label, struct err *e)
 {
@@ -78,10 +67,16 @@ static int find_label(struct manager_command *c, const struct config_end *config
 		size_t len = strlen(managers[i].prefix);
 		const char *const *command =
 			(const void *)((const char *)config + managers[i].offset);
-		if (strncmp(label, managers[i].prefix, len) == 0 && is_plain(label + len) &&
-			*command)
-			return make(c, *command, i == 0 ? config->slurm_notify : NULL,
-				label + len, e);
+		const char *id = label + len;
+		if (strncmp(label, managers[i].prefix, len) != 0 || !is_plain(id) || !*command)
+			continue;
+		const char *tell = i == 0 ? config->slurm_notify : NULL;
+		const char *const more[] = { id,
+			"gua ends this job: it holds GPUs and does not use them", NULL };
+		*c = (struct manager_command){ 0 };
+		snprintf(c->shown, sizeof(c->shown), "%.400s %.64s", *command, id);
+		int rc = split(c, c->argv, *command, (const char *const[]){ id, NULL }, e);
+		return rc || !tell ? rc : split(c, c->tell, tell, more, e);
 	}
 	return 1;
 }

@@ -158,9 +158,8 @@ static enum ending_how lives(const struct endings *es, struct ending *a, char *w
 	if (cpu > config_of(es)->cpu_pct) {
 		snprintf(why, cap,
 			"it computes on the CPU, with %.0f %% of a processor core, and is "
-			"spared "
-			"while it does; if it holds the card idle after that, notices begin "
-			"again",
+			"spared while it does; if it holds the card idle after that, notices "
+			"begin again",
 			cpu);
 		return ENDING_COMPUTES;
 	}
@@ -669,19 +668,6 @@ static void attend_manager(const struct endings *es, struct ending *a)
 		1000 * (a->kind == SESSION_LEASE ? LEASE_GRACE_MS : config_of(es)->grace_ms);
 }
 
-/* Times the looks so that SIGKILL comes when the grace period is over, and not before the
- * session was seen idle for as long as before SIGTERM. */
-static void look_again(struct ending *a)
-{
-	a->stage = ENDING_CONFIRM;
-	a->signal = END_ASK_KILL;
-	a->looks = 0;
-	for (size_t i = 0; i < a->n_cards; i++) {
-		a->cards[i].power_sum_w = 0;
-		a->cards[i].n_power = 0;
-	}
-}
-
 void ending_attend(struct endings *es, struct ending *a)
 {
 	int64_t now_us = now_us_of(es);
@@ -704,8 +690,18 @@ void ending_attend(struct endings *es, struct ending *a)
 		a->stage = ENDING_VERIFY;
 		es->next_look_us = 0;
 	} else if (a->stage == ENDING_GRACE && a->kill) {
-		if (now_us >= a->until_us - config_of(es)->confirm_ms * 1000)
-			look_again(a);
+		if (now_us >= a->until_us - config_of(es)->confirm_ms * 1000) {
+			/* Times the looks so that SIGKILL comes when the grace period is over,
+			 * and not before the session was seen idle for as long as before
+			 * SIGTERM. */
+			a->stage = ENDING_CONFIRM;
+			a->signal = END_ASK_KILL;
+			a->looks = 0;
+			for (size_t i = 0; i < a->n_cards; i++) {
+				a->cards[i].power_sum_w = 0;
+				a->cards[i].n_power = 0;
+			}
+		}
 	} else if (late) {
 		finish(a, ENDING_FAILED, "its processes have not ended after %s",
 			a->managed		    ? "the command of its manager"

@@ -108,32 +108,6 @@ static bool is_held(const struct endings *es, const struct end_process *p)
 	return false;
 }
 
-static void refuse(struct endings *es, uint32_t pid, const char *why)
-{
-	if (es->n_refused++ == 0)
-		snprintf(es->refused, sizeof(es->refused), "process %u: %.200s", (unsigned)pid,
-			why);
-}
-
-/* A process for which there is no place is checked in the same way when it is signalled. */
-static void hold_one(
-	struct endings *es, const struct idle_session *session, const struct end_process *p)
-{
-	struct err e = { 0 };
-	if (!array_one_more(&es->held, es->n_held))
-		return;
-	int rc = ending_hold(es, p, &e);
-	es->unreachable |= rc == ERR_WORLD;
-	if (rc == ERR_WORLD || rc == ERR_USAGE)
-		refuse(es, p->pid, e.text);
-	if (rc == ERR_WORLD || rc == ERR_BUSY)
-		return; /* tried again in the next pass */
-	struct ending_held *h = &es->held[es->n_held++];
-	*h = (struct ending_held){ .process = *p, .refused = rc != 0 };
-	str_copy(h->key, sizeof(h->key), session->key);
-	str_copy(h->user, sizeof(h->user), session->user);
-}
-
 static void hold(struct endings *es, const struct enforcer_step *s)
 {
 	const struct idle_history *h = &s->now->history;
@@ -148,16 +122,30 @@ static void hold(struct endings *es, const struct enforcer_step *s)
 			continue;
 		if (n++ >= HELD_OF_USER || es->unreachable)
 			return;
-		hold_one(es, session, &p);
+		/* A process for which there is no place is checked in the same way when it is
+		 * signalled. */
+		struct err e = { 0 };
+		if (!array_one_more(&es->held, es->n_held))
+			return;
+		int rc = ending_hold(es, &p, &e);
+		es->unreachable |= rc == ERR_WORLD;
+		if ((rc == ERR_WORLD || rc == ERR_USAGE) && es->n_refused++ == 0)
+			snprintf(es->refused, sizeof(es->refused), "process %u: %.200s",
+				(unsigned)p.pid, e.text);
+		if (rc == ERR_WORLD || rc == ERR_BUSY)
+			continue; /* tried again in the next pass */
+		struct ending_held *kept = &es->held[es->n_held++];
+		*kept = (struct ending_held){ .process = p, .refused = rc != 0 };
+		str_copy(kept->key, sizeof(kept->key), session->key);
+		str_copy(kept->user, sizeof(kept->user), session->user);
 	}
 }
 
 void endings_passed(struct endings *es)
 {
 	if (es->n_refused)
-		log_warning(
-			"%zu processes that a rule would end will not be ended, or cannot be "
-			"held now: %s",
+		log_warning("%zu processes that a rule would end will not be ended, or cannot "
+			    "be held now: %s",
 			es->n_refused, es->refused);
 	es->n_refused = 0;
 	es->unreachable = false;
@@ -235,29 +223,25 @@ static void describe(struct ending *a, const struct enforcer_step *s)
 	tell_describe(&a->notice, s, NOTICE_ENDED);
 }
 
-static void log_outcome(const struct ending *a, const char *name)
-{
-	static const char *const words[ENDING_HOWS] = {
-		[ENDING_SPARED] = "spared",
-		[ENDING_ENDED] = "ended",
-		[ENDING_STILL_HELD] = "ended",
-		[ENDING_FAILED] = "could not end",
-		[ENDING_COMPUTES] = "spared",
-	};
-	struct brief freed = size_text((double)a->freed_bytes);
-	if (a->how == ENDING_ENDED && a->freed_bytes >= 0)
-		log_notice("ended %s: %s freed", name, freed.text);
-	else
-		log_notice("%s %s: %s", words[a->how], name, a->text);
-}
-
 static void store(struct endings *es, struct ending *a)
 {
 	struct err e = { 0 };
 	char name[SESSION_KEY_CAP];
 	session_shown(name, sizeof(name), a->key, true);
-	if (a->retry_us == 0)
-		log_outcome(a, name);
+	if (a->retry_us == 0) {
+		static const char *const words[ENDING_HOWS] = {
+			[ENDING_SPARED] = "spared",
+			[ENDING_ENDED] = "ended",
+			[ENDING_STILL_HELD] = "ended",
+			[ENDING_FAILED] = "could not end",
+			[ENDING_COMPUTES] = "spared",
+		};
+		struct brief freed = size_text((double)a->freed_bytes);
+		if (a->how == ENDING_ENDED && a->freed_bytes >= 0)
+			log_notice("ended %s: %s freed", name, freed.text);
+		else
+			log_notice("%s %s: %s", words[a->how], name, a->text);
+	}
 	int rc = ending_store(es, a, &e);
 	if (rc && !es->failing)
 		log_error("cannot record the result of ending %s: %s; trying again", name,

@@ -92,28 +92,23 @@ static bool remember_used(struct work *w)
 	return true;
 }
 
-/* Reads the result of the newest attempt to end a session. One that was spared before
- * anything was done to it does not count for the limits. */
-static void take_result(struct work *w, const struct policy_action *a)
-{
-	size_t i = w->n_ends;
-	while (i > 0 && strcmp(w->ends[i - 1].session, a->session) != 0)
-		i--;
-	if (i == 0)
-		return;
-	struct past_end *end = &w->ends[i - 1];
-	end->signalled |= a->step == STEP_SIGNAL;
-	if (a->step == STEP_SPARED && !end->signalled)
-		*end = w->ends[--w->n_ends];
-}
-
 static int take_end(void *context, const struct policy_action *a)
 {
 	struct work *w = context;
 	if (a->would == w->x->policy.enforce)
 		return 0;
-	if (a->step == STEP_SIGNAL || a->step == STEP_SPARED)
-		take_result(w, a);
+	if (a->step == STEP_SIGNAL || a->step == STEP_SPARED) {
+		/* The result of the newest attempt to end a session. One that was spared before
+		 * anything was done to it does not count for the limits. */
+		size_t i = w->n_ends;
+		while (i > 0 && strcmp(w->ends[i - 1].session, a->session) != 0)
+			i--;
+		struct past_end *end = i > 0 ? &w->ends[i - 1] : NULL;
+		if (end)
+			end->signalled |= a->step == STEP_SIGNAL;
+		if (end && a->step == STEP_SPARED && !end->signalled)
+			*end = w->ends[--w->n_ends];
+	}
 	if (a->step != STEP_END)
 		return 0;
 	if (!array_one_more(&w->ends, w->n_ends))
@@ -287,20 +282,6 @@ static bool computes(struct work *w, size_t session)
 	return c->busy;
 }
 
-/* Forgets the CPU time of sessions that are no longer spared because of it. */
-static void forget_cpu(struct work *w)
-{
-	struct enforcer *x = w->x;
-	for (size_t k = x->n_cpu; k-- > 0;) {
-		bool needed = false;
-		for (size_t i = 0; i < w->n_present && !needed; i++)
-			needed = w->states[i].stage == STAGE_COMPUTING &&
-				 strcmp(w->facts[i].session->key, x->cpu[k].key) == 0;
-		if (!needed)
-			x->cpu[k] = x->cpu[--x->n_cpu];
-	}
-}
-
 static int compare_stored(const void *key, const void *stored)
 {
 	return strcmp(key, ((const struct stored *)stored)->session.key);
@@ -348,7 +329,16 @@ static int join(struct work *w)
 	for (size_t i = 0; i < w->n_present; i++)
 		if (w->old[i].stage == STAGE_COMPUTING)
 			w->facts[i].computes = computes(w, i);
-	forget_cpu(w);
+	/* Forgets the CPU time of sessions that are no longer spared because of it. */
+	struct enforcer *x = w->x;
+	for (size_t k = x->n_cpu; k-- > 0;) {
+		bool needed = false;
+		for (size_t i = 0; i < w->n_present && !needed; i++)
+			needed = w->states[i].stage == STAGE_COMPUTING &&
+				 strcmp(w->facts[i].session->key, x->cpu[k].key) == 0;
+		if (!needed)
+			x->cpu[k] = x->cpu[--x->n_cpu];
+	}
 	return apply_keeps(w);
 }
 

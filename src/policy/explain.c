@@ -31,19 +31,9 @@ struct explanation {
 enum { MOST_SPANS = 20 };
 #define SECOND_MS INT64_C(1000)
 
-static void add_moment(const struct explanation *ex, char *dst, size_t cap, int64_t ms)
+static struct brief moment_of(const struct explanation *ex, int64_t ms)
 {
-	str_copy(dst, cap, ms < 0 ? "-" : moment_text(ms, ex->x->utc).text);
-}
-
-static void mib_text(char *dst, size_t cap, int64_t bytes)
-{
-	if (bytes < 0)
-		snprintf(dst, cap, "an unknown amount");
-	else if (bytes >= INT64_C(1) << 30)
-		snprintf(dst, cap, "%.1f GiB", (double)bytes / (1 << 30));
-	else
-		snprintf(dst, cap, "%.0f MiB", (double)bytes / (1 << 20));
+	return ms < 0 ? str_brief("-") : moment_text(ms, ex->x->utc);
 }
 
 /* The most use in its idle time, in percent; -1: it has none. */
@@ -63,13 +53,11 @@ static const struct idle_mark *last_use(const struct explanation *ex)
 static void add_last_use(struct str *out, const struct explanation *ex)
 {
 	const struct idle_mark *use = last_use(ex);
-	char from[48], until[48];
 	if (!use)
 		return;
-	add_moment(ex, from, sizeof(from), use->slot_ms);
-	add_moment(ex, until, sizeof(until),
-		clock_earlier(use->until_ms, ex->now->history.last_tick_ms));
-	str_addf(out, "  last use, between %s and %s: ", from, until);
+	int64_t until_ms = clock_earlier(use->until_ms, ex->now->history.last_tick_ms);
+	str_addf(out, "  last use, between %s and %s: ", moment_of(ex, use->slot_ms).text,
+		moment_of(ex, until_ms).text);
 	if (use->pct >= 0)
 		str_addf(out, "%d %% of the multiprocessors; use counts from %lld %% on\n",
 			(int)use->pct, (long long)ex->f->idle_below);
@@ -89,7 +77,6 @@ static bool holds_now(const struct explanation *ex)
 static void add_clock(struct str *out, const struct explanation *ex)
 {
 	const struct session_facts *f = ex->f;
-	char since[48];
 	if (!holds_now(ex)) {
 		str_add(out, "  it holds no card, as far as is known\n");
 		add_last_use(out, ex);
@@ -104,13 +91,11 @@ static void add_clock(struct str *out, const struct explanation *ex)
 		return;
 	}
 	int64_t blind_ms = ex->now->history.last_tick_ms - f->idle_since_ms - f->clock_ms;
-	add_moment(ex, since, sizeof(since), f->idle_since_ms);
-	struct brief seen = duration_text(f->clock_ms);
 	str_addf(out, "  idle clock %s, since its last use, or since it came, at %s\n",
-		seen.text, since);
+		duration_text(f->clock_ms).text, moment_of(ex, f->idle_since_ms).text);
 	if (blind_ms >= SECOND_MS)
 		str_addf(out, "  what it did in %s of that time is not known\n",
-			duration_text(blind_ms > 0 ? blind_ms : 0).text);
+			duration_text(blind_ms).text);
 	if (f->clock_ms > 0)
 		str_addf(out, "  most use %s %lld %% of the multiprocessors; ",
 			blind_ms >= SECOND_MS ? "that was seen in this time" : "in this time",
@@ -124,20 +109,21 @@ static void add_evidence(struct str *out, const struct explanation *ex)
 {
 	const struct idle_history *h = &ex->now->history;
 	struct open_spans spans = facts_now_spans(ex->now, ex->session);
-	char held[48], since[48], last[48];
-	add_moment(ex, last, sizeof(last), h->last_tick_ms);
 	for (size_t i = 0; i < spans.n && i < MOST_SPANS; i++) {
 		const struct idle_span *s = &h->spans[spans.items[i]];
-		mib_text(held, sizeof(held), s->mem_kib < 0 ? -1 : s->mem_kib * 1024);
-		add_moment(ex, since, sizeof(since), s->held_since_ms);
+		double mib = (double)s->mem_kib / 1024;
+		struct brief held = s->mem_kib < 0 ? str_brief("an unknown amount")
+				    : mib < 1024   ? str_brief("%.0f MiB", mib)
+						   : str_brief("%.1f GiB", mib / 1024);
 		str_addf(out, "  process %u holds %s on GPU %s since %s\n",
-			h->processes[s->process].pid, held, card_label(&h->cards[s->card]).text,
-			since);
+			h->processes[s->process].pid, held.text,
+			card_label(&h->cards[s->card]).text,
+			moment_of(ex, s->held_since_ms).text);
 	}
 	if (spans.n > MOST_SPANS)
 		str_addf(out, "  and %zu others\n", spans.n - MOST_SPANS);
 	add_clock(out, ex);
-	str_addf(out, "  last reading %s%s\n", last,
+	str_addf(out, "  last reading %s%s\n", moment_of(ex, h->last_tick_ms).text,
 		ex->f->observed ? "" : ": too old, so the clock stands still");
 }
 
@@ -185,36 +171,20 @@ static void add_exemptions(struct exemptions *x)
 {
 	const struct explanation *ex = x->ex;
 	const struct config_blocks *all = &ex->x->policy.config->exemptions;
-	char until[48], text[96];
 	facts_now_exemptions(ex->now, ex->session, take_builtin, x);
 	if (!x->builtin && !x->json)
 		str_add(x->out, "  no   built-in\n");
 	for (size_t i = 0; i < all->n; i++)
 		add_configured(x, &((const struct config_exemption *)all->items)[i]);
 	bool kept = ex->f->kept_until_ms > ex->x->now_ms;
-	add_moment(ex, until, sizeof(until), ex->f->kept_until_ms);
-	snprintf(text, sizeof(text), "%sits user keeps it until %s", x->json ? "" : "yes  ",
-		until);
-	if (!x->json)
-		str_addf(x->out, "  %s\n", kept ? text : "no   its user does not keep it");
-	else if (kept)
+	struct brief until = moment_of(ex, ex->f->kept_until_ms);
+	char text[96];
+	snprintf(text, sizeof(text), "its user keeps it until %s", until.text);
+	if (x->json && kept)
 		json_text(x->json, NULL, text);
-}
-
-static void add_times(
-	struct str *out, const struct rules_times *t, const struct config_rule *rule)
-{
-	struct brief warn = duration_text(t->warn_ms);
-	struct brief end = duration_text(t->end_ms);
-	str_addf(out, ": warn after %s", warn.text);
-	if (t->again_ms != AT_NEVER)
-		str_addf(out, " and %s", duration_text(t->again_ms).text);
-	if (t->end_ms == AT_NEVER)
-		str_add(out, ", never end");
-	else
-		str_addf(out, ", end after %s", end.text);
-	str_addf(out, "; idle below %lld %%; level %s\n", (long long)rule->idle_below,
-		rule->level);
+	else if (!x->json)
+		str_addf(x->out, "  %s%s\n", kept ? "yes  " : "no   ",
+			kept ? text : "its user does not keep it");
 }
 
 static void add_rules(struct str *out, const struct explanation *ex)
@@ -239,7 +209,17 @@ static void add_rules(struct str *out, const struct explanation *ex)
 			str_add(out, ": not checked, because an earlier rule matches\n");
 		else if (yes) {
 			struct rules_times times = rules_times(rule, ex->f->session);
-			add_times(out, &times, rule);
+			struct brief warn = duration_text(times.warn_ms);
+			struct brief end = duration_text(times.end_ms);
+			str_addf(out, ": warn after %s", warn.text);
+			if (times.again_ms != AT_NEVER)
+				str_addf(out, " and %s", duration_text(times.again_ms).text);
+			if (times.end_ms == AT_NEVER)
+				str_add(out, ", never end");
+			else
+				str_addf(out, ", end after %s", end.text);
+			str_addf(out, "; idle below %lld %%; level %s\n",
+				(long long)rule->idle_below, rule->level);
 		} else {
 			str_addf(out, ": %s\n", why);
 		}
@@ -266,9 +246,8 @@ static void add_last(struct str *out, const struct explanation *ex, const char *
 	else if (rules_level(v->rule) == LEVEL_WARN)
 		str_add(out, ": the rule has the level 'warn', and never ends\n");
 	else if (!p->may_end && ex->armed)
-		str_add(out,
-			": this configuration may not end sessions; 'gua enforce status' says "
-			"why\n");
+		str_add(out, ": this configuration may not end sessions; 'gua enforce status' "
+			     "says why\n");
 	else
 		str_add(out, ", until an administrator allows ending with 'gua enforce arm'\n");
 }
@@ -302,18 +281,14 @@ static int64_t after_quiet(
 static void add_stage_line(struct str *out, const struct explanation *ex, const char *word,
 	enum policy_stage stage, int64_t clock_ms)
 {
-	char at[48];
-	int64_t left_ms = clock_ms - ex->f->clock_ms;
-	struct brief idle = duration_text(clock_ms);
-	str_addf(out, "  %s: %s at %s of idle time", word, stage_texts[stage], idle.text);
-	if (is_frozen(ex) || !ex->f->idle) {
-		str_add(out, "\n");
-		return;
-	}
-	left_ms = left_ms > 0 ? left_ms : 0;
-	add_moment(ex, at, sizeof(at), ex->x->now_ms + left_ms);
-	struct brief in = duration_text(left_ms);
-	str_addf(out, ": %s, in %s, if it stays idle\n", at, in.text);
+	int64_t left_ms = clock_later(clock_ms - ex->f->clock_ms, 0);
+	str_addf(out, "  %s: %s at %s of idle time", word, stage_texts[stage],
+		duration_text(clock_ms).text);
+	if (!is_frozen(ex) && ex->f->idle)
+		str_addf(out, ": %s, in %s, if it stays idle",
+			moment_of(ex, ex->x->now_ms + left_ms).text,
+			duration_text(left_ms).text);
+	str_add(out, "\n");
 }
 
 /* The stages that the session still has ahead, with the times that follow from the rule. */
@@ -339,26 +314,9 @@ static void add_stages(struct str *out, const struct explanation *ex)
 		add_last(out, ex, word);
 }
 
-/* The next stage is counted from the delivery of the notice, whenever that is. */
-static void add_after_delivery(struct str *out, const struct explanation *ex)
-{
-	const struct verdict *v = &ex->seen;
-	int64_t stage_ms = judge_stage_at(&v->times, v->state.stage);
-	if (v->next == STAGE_NONE) {
-		add_last(out, ex, "next");
-	} else {
-		str_addf(out, "  next: %s, %s after that notice is delivered\n",
-			stage_texts[v->next],
-			duration_text(judge_stage_at(&v->times, v->next) - stage_ms).text);
-	}
-	if (ex->undelivered.len)
-		str_addf(out, "  not delivered: %s\n", str_text(&ex->undelivered));
-}
-
 static void add_next(struct str *out, const struct explanation *ex)
 {
 	const struct verdict *v = &ex->seen;
-	char until[48];
 	switch (v->hold) {
 	case HOLD_NO_RULE:
 	case HOLD_ENDING:
@@ -371,18 +329,25 @@ static void add_next(struct str *out, const struct explanation *ex)
 		str_add(out, "  next: nothing, as long as it is exempt\n");
 		break;
 	case HOLD_KEPT:
-		add_moment(ex, until, sizeof(until), ex->f->kept_until_ms);
 		str_addf(out,
 			"  next: from %s on it is judged again, from the first warning on\n",
-			until);
+			moment_of(ex, ex->f->kept_until_ms).text);
 		break;
 	case HOLD_COMPUTING:
 		str_add(out, "  next: the first warning, once its processes stop computing, if "
-			     "it is "
-			     "idle then\n");
+			     "it is idle then\n");
 		break;
-	case HOLD_UNDELIVERED:
-		add_after_delivery(out, ex);
+	case HOLD_UNDELIVERED: /* the next stage is counted from the delivery, whenever it is */
+		if (v->next == STAGE_NONE)
+			add_last(out, ex, "next");
+		else
+			str_addf(out, "  next: %s, %s after that notice is delivered\n",
+				stage_texts[v->next],
+				duration_text(judge_stage_at(&v->times, v->next) -
+					      judge_stage_at(&v->times, v->state.stage))
+					.text);
+		if (ex->undelivered.len)
+			str_addf(out, "  not delivered: %s\n", str_text(&ex->undelivered));
 		break;
 	default:
 		if (v->step == STEP_NONE)
@@ -397,22 +362,20 @@ static void add_next(struct str *out, const struct explanation *ex)
 
 static void add_verdict(struct str *out, const struct explanation *ex)
 {
-	char at[48], delivered[48];
 	const struct verdict *v = &ex->v;
 	if (ex->state.stage != STAGE_NONE) {
 		bool paper = ex->state.level == LEVEL_OBSERVE;
 		bool told = judge_was_warned(ex->state.stage) && !paper;
 		int64_t delivered_ms = ex->state.delivered_ms >= 0 ? ex->state.delivered_ms
 								   : ex->f->delivered_ms;
-		add_moment(ex, at, sizeof(at), ex->state.stage_ms);
-		add_moment(ex, delivered, sizeof(delivered), delivered_ms);
 		str_addf(out, "  stage: %s, since %s%s%s%s\n",
-			policy_stage_names[ex->state.stage], at,
+			policy_stage_names[ex->state.stage],
+			moment_of(ex, ex->state.stage_ms).text,
 			paper ? " (written down only)" : "",
 			!told		    ? ""
 			: delivered_ms >= 0 ? "; delivered "
 					    : "; not delivered yet",
-			told && delivered_ms >= 0 ? delivered : "");
+			told && delivered_ms >= 0 ? moment_of(ex, delivered_ms).text : "");
 	} else {
 		str_add(out, "  stage: none yet\n");
 	}

@@ -209,23 +209,6 @@ static int open_proc(const struct facts_now *p)
 	return p->root && proc_open(&proc, p->root, NULL) == 0 ? proc : -1;
 }
 
-static void find_exemptions(struct facts_now *p)
-{
-	const struct idle_history *h = &p->history;
-	int proc = open_proc(p);
-	int64_t uid_min = builtin_uid_min();
-	for (size_t i = 0; i < h->n_processes; i++) {
-		struct session_facts *f = &p->facts[h->processes[i].session];
-		struct builtin_facts facts;
-		if (f->exemption)
-			continue;
-		facts = facts_of(p, &h->processes[i], proc, uid_min);
-		f->exemption = builtin_exemption(&facts);
-	}
-	if (proc >= 0)
-		close(proc);
-}
-
 void facts_now_exemptions(const struct facts_now *p, size_t session,
 	facts_now_exemption_taker take, void *context)
 {
@@ -273,7 +256,18 @@ void facts_now_judge_again(struct facts_now *p)
 		facts_at(&policy, &p->facts[i], &h->sessions[i], facts_now_spans(p, i),
 			p->now_ms);
 	}
-	find_exemptions(p);
+	int proc = open_proc(p);
+	int64_t uid_min = builtin_uid_min();
+	for (size_t i = 0; i < h->n_processes; i++) {
+		struct session_facts *f = &p->facts[h->processes[i].session];
+		struct builtin_facts facts;
+		if (f->exemption)
+			continue;
+		facts = facts_of(p, &h->processes[i], proc, uid_min);
+		f->exemption = builtin_exemption(&facts);
+	}
+	if (proc >= 0)
+		close(proc);
 }
 
 bool facts_now_is_known(const struct facts_now *p)

@@ -79,16 +79,10 @@ static void find_next(struct verdict *v, bool may_end)
 
 int64_t judge_stage_at(const struct rules_times *t, enum policy_stage stage)
 {
-	switch (stage) {
-	case STAGE_WARN:
-		return t->warn_ms;
-	case STAGE_AGAIN:
-		return t->again_ms;
-	case STAGE_FINAL:
-		return t->final_ms;
-	default:
-		return t->end_ms;
-	}
+	return stage == STAGE_WARN    ? t->warn_ms
+	       : stage == STAGE_AGAIN ? t->again_ms
+	       : stage == STAGE_FINAL ? t->final_ms
+				      : t->end_ms;
 }
 
 /* The time of the last reading, up to which clocks run: it may be some time ago. */
@@ -189,15 +183,6 @@ static bool is_early(
 	return f->clock_ms + (early_ms > 0 ? early_ms : 0) < v->next_clock_ms;
 }
 
-static void renew(struct verdict *v, const struct policy *p, const struct session_facts *f,
-	int64_t now_ms)
-{
-	v->next = STAGE_FINAL;
-	v->renewed = true;
-	v->state.round++;
-	advance(v, p, f, now_ms);
-}
-
 /* A session that is exempt, kept, in use or gone loses its stages. True: it is one of these. */
 static bool is_spared(struct verdict *v, const struct policy *p, const struct session_facts *f,
 	int64_t now_ms)
@@ -231,19 +216,6 @@ static bool is_spared(struct verdict *v, const struct policy *p, const struct se
 	return true;
 }
 
-/* A session starts again with the first warning when another rule matches it, or when its
- * rule may do more than when the stages were reached. */
-static void follow_rule(struct verdict *v, enum policy_level level)
-{
-	if (v->state.stage == STAGE_NONE)
-		v->state.level = level;
-	else if (level > v->state.level || strcmp(v->state.rule, v->rule->name) != 0) {
-		v->state = POLICY_STATE_NONE;
-		v->state.level = level;
-	} else if (level < v->state.level)
-		v->state.level = level;
-}
-
 /* Goes on to the next stage, or sets the reason why not. */
 static void take_stage(struct verdict *v, const struct policy *p, const struct session_facts *f,
 	int64_t now_ms)
@@ -254,9 +226,12 @@ static void take_stage(struct verdict *v, const struct policy *p, const struct s
 		v->hold = HOLD_EARLY;
 	else if (rules_is_quiet(p, now_ms))
 		v->hold = HOLD_QUIET;
-	else if (is_outdated(v, p, now_ms))
-		renew(v, p, f, now_ms);
-	else
+	else if (is_outdated(v, p, now_ms)) {
+		v->next = STAGE_FINAL;
+		v->renewed = true;
+		v->state.round++;
+		advance(v, p, f, now_ms);
+	} else
 		advance(v, p, f, now_ms);
 }
 
@@ -292,7 +267,12 @@ static struct verdict judge_observed(const struct policy *p, const struct sessio
 	if (v.state.stage == STAGE_COMPUTING) /* that is over: the stages start again */
 		v.state = POLICY_STATE_NONE;
 	enum policy_level level = level_now(p, v.rule);
-	follow_rule(&v, level);
+	/* Another rule matches, or the rule may do more than when the stages were reached: the
+	 * session starts again with the first warning. */
+	if (v.state.stage != STAGE_NONE &&
+		(level > v.state.level || strcmp(v.state.rule, v.rule->name) != 0))
+		v.state = POLICY_STATE_NONE;
+	v.state.level = level;
 	/* Whether the rule ends the session, in reality or as an observation. */
 	v.ends = v.times.end_ms != AT_NEVER &&
 		 (level == LEVEL_END ||
@@ -337,18 +317,6 @@ struct verdict judge(const struct policy *p, const struct session_facts *f,
 /* How far ahead verdicts are forecast. */
 #define FORESEEN_MS (31 * 24 * HOUR_MS)
 
-/* The first pass after `now_ms` in which the verdict may be another one. */
-static int64_t next_pass(const struct policy *p, const struct verdict *v, int64_t clock_ms,
-	int64_t now_ms, int64_t every_ms)
-{
-	/* After a step, the next stage counts from its delivery: the next pass finds out. */
-	int64_t skip_ms = v->hold == HOLD_NOTHING ? 0 : rules_next_hours(p, now_ms) - now_ms;
-	int64_t left_ms = v->next_clock_ms - clock_ms - every_ms;
-	if (v->hold == HOLD_EARLY && left_ms < skip_ms)
-		skip_ms = left_ms;
-	return now_ms + (skip_ms < every_ms ? every_ms : skip_ms / every_ms * every_ms);
-}
-
 struct judge_future judge_foresee(const struct policy *p, const struct session_facts *f,
 	const struct verdict *v, int64_t now_ms)
 {
@@ -363,7 +331,15 @@ struct judge_future judge_foresee(const struct policy *p, const struct session_f
 	history.present = false; /* clocks run up to the pass */
 	policy.history = p->history ? &history : NULL;
 	for (int64_t at_ms = now_ms; future.end_ms < 0 && at_ms - now_ms < FORESEEN_MS;) {
-		at_ms = next_pass(p, &last, then.clock_ms, at_ms, every_ms);
+		/* The next pass is the first in which the verdict may be another one. After a
+		 * step, the next stage counts from its delivery: the pass after it finds out.
+		 */
+		int64_t skip_ms =
+			last.hold == HOLD_NOTHING ? 0 : rules_next_hours(p, at_ms) - at_ms;
+		int64_t left_ms = last.next_clock_ms - then.clock_ms - every_ms;
+		if (last.hold == HOLD_EARLY && left_ms < skip_ms)
+			skip_ms = left_ms;
+		at_ms += (skip_ms < every_ms ? every_ms : skip_ms / every_ms * every_ms);
 		then.clock_ms = f->clock_ms + at_ms - now_ms;
 		then.delivered_ms = last.state.stage_ms;
 		last = judge(&policy, &then, &last.state, at_ms);
@@ -415,21 +391,6 @@ static bool jumped(const struct pass *p, size_t i)
 	return judge_was_warned(old->stage) && old->clock_at_ms >= 0 &&
 	       old->idle_below == f->idle_below && f->observed && f->idle &&
 	       f->clock_ms - old->clock_ms > passed_ms + SLOT_MS;
-}
-
-/* The breaker: a single clock may be wrong for its own reasons, but when several are, the
- * data cannot be trusted, and nobody is warned or ended until a person has looked. */
-static void apply_breaker(struct pass *p)
-{
-	p->n_jumped = 0;
-	for (size_t i = 0; i < p->n; i++)
-		p->n_jumped += jumped(p, i);
-	p->tripped = !p->stopped && p->n_jumped > 1;
-	if (!p->stopped && !p->tripped)
-		return;
-	for (size_t i = 0; i < p->n; i++)
-		if (p->verdicts[i].step == STEP_WARN || p->verdicts[i].step == STEP_END)
-			hold(p, i, HOLD_BREAKER);
 }
 
 struct due {
@@ -485,7 +446,17 @@ bool judge_pass(struct pass *p)
 		return false;
 	for (size_t i = 0; i < p->n; i++)
 		p->verdicts[i] = judge(p->policy, &p->facts[i], &p->states[i], p->now_ms);
-	apply_breaker(p);
+	/* The breaker: a single clock may be wrong for its own reasons, but when several are,
+	 * the data cannot be trusted, and nobody is warned or ended until a person has looked.
+	 */
+	p->n_jumped = 0;
+	for (size_t i = 0; i < p->n; i++)
+		p->n_jumped += jumped(p, i);
+	p->tripped = !p->stopped && p->n_jumped > 1;
+	if (p->stopped || p->tripped)
+		for (size_t i = 0; i < p->n; i++)
+			if (p->verdicts[i].step == STEP_WARN || p->verdicts[i].step == STEP_END)
+				hold(p, i, HOLD_BREAKER);
 	size_t n = 0;
 	for (size_t i = 0; i < p->n; i++)
 		if (wants_end(&p->verdicts[i]))

@@ -127,17 +127,6 @@ int notice_to_json(const struct notice *n, const struct notice_extra *extra, str
 	return failed || !text || out->failed ? err_memory(e) : 0;
 }
 
-static void take_member(struct notice *n, const struct member *m, const json_t *value)
-{
-	if (m->kind == MEMBER_TEXT && json_is_string(value))
-		str_escape((char *)n + m->offset, m->cap, json_string_value(value),
-			json_string_length(value));
-	else if (m->kind == MEMBER_INTEGER && json_is_integer(value))
-		*(int64_t *)member_of(n, m) = json_integer_value(value);
-	else if (m->kind == MEMBER_REAL && json_is_number(value))
-		*(double *)member_of(n, m) = json_number_value(value);
-}
-
 int notice_from_json(struct notice *n, const char *bytes, size_t len, struct err *e)
 {
 	json_error_t why;
@@ -150,8 +139,17 @@ int notice_from_json(struct notice *n, const char *bytes, size_t len, struct err
 	notice_init(n, NOTICE_WARNING);
 	if (found < NOTICE_KINDS) {
 		n->kind = (enum notice_kind)found;
-		for (size_t i = 0; i < N_MEMBERS; i++)
-			take_member(n, &members[i], json_object_get(object, members[i].name));
+		for (size_t i = 0; i < N_MEMBERS; i++) {
+			const struct member *m = &members[i];
+			const json_t *value = json_object_get(object, m->name);
+			if (m->kind == MEMBER_TEXT && json_is_string(value))
+				str_escape((char *)n + m->offset, m->cap,
+					json_string_value(value), json_string_length(value));
+			else if (m->kind == MEMBER_INTEGER && json_is_integer(value))
+				*(int64_t *)member_of(n, m) = json_integer_value(value);
+			else if (m->kind == MEMBER_REAL && json_is_number(value))
+				*(double *)member_of(n, m) = json_number_value(value);
+		}
 	}
 	json_decref(object);
 	return found < NOTICE_KINDS ? 0
@@ -167,131 +165,114 @@ bool notice_is_plain_user(const char *user)
 
 enum { VALUE_CAP = 1024, TEMPLATE_MOST = 16 * 1024 };
 
-/* Facts of a notice by name, as texts: "" if one is not known. */
-
-static void get_memory(const struct notice *n, char *dst, size_t cap)
-{
-	struct brief size = size_text((double)n->mem_bytes);
-	str_copy(dst, cap, n->mem_bytes < 0 ? "memory of unknown size" : size.text);
-	if (*n->lease) /* it holds none */
-		*dst = '\0';
-}
-
-static void get_freed(const struct notice *n, char *dst, size_t cap)
-{
-	str_copy(dst, cap, n->freed_bytes < 0 ? "" : size_text((double)n->freed_bytes).text);
-}
-
-static void get_idle(const struct notice *n, char *dst, size_t cap)
-{
-	if (n->idle_ms >= 0)
-		str_copy(dst, cap, duration_text(n->idle_ms).text);
-}
-
-static void get_cost(const struct notice *n, char *dst, size_t cap)
-{
-	if (isfinite(n->cost))
-		snprintf(dst, cap, "%.2f %s", n->cost, n->currency);
-}
-
-/* The name by which the owner knows the session: notebook, job, container, else the command. */
-static void get_name(const struct notice *n, char *dst, size_t cap)
-{
-	str_copy(dst, cap, *n->what ? n->what : *n->command ? n->command : "process");
-}
-
-static void get_hours(const struct notice *n, char *dst, size_t cap)
-{
-	if (isfinite(n->idle_gpu_hours))
-		snprintf(dst, cap, "%.1f GPU-hours", n->idle_gpu_hours);
-}
-
-/* The idle GPU-hours, and their cost if there is a price. */
-static void get_spent(const struct notice *n, char *dst, size_t cap)
-{
-	char hours[64] = "", cost[64] = "";
-	get_hours(n, hours, sizeof(hours));
-	get_cost(n, cost, sizeof(cost));
-	snprintf(dst, cap, "%s%s%s", hours, *hours && *cost ? ", " : "", cost);
-}
-
-static void get_next(const struct notice *n, char *dst, size_t cap)
-{
-	struct brief next = moment_text(n->next_ms, false);
-	struct brief end = moment_text(n->end_ms, false);
-	if (n->next_ms >= 0 && n->end_ms >= 0)
-		snprintf(dst, cap,
-			"another notice at %s; the session will be ended at %s at the "
-			"earliest, unless it uses the card",
-			next.text, end.text);
-	else if (n->end_ms >= 0)
-		snprintf(dst, cap,
-			"the session will be ended at %s at the earliest, unless it uses the "
-			"card",
-			end.text);
-	else if (n->next_ms >= 0)
-		snprintf(dst, cap, "another notice at %s", next.text);
-	else
-		str_copy(
-			dst, cap, "nothing will be ended; please release what you do not need");
-}
-
-enum fact_kind { FACT_TEXT, FACT_NUMBER, FACT_MOMENT, FACT_MADE };
+enum fact_kind {
+	FACT_TEXT,
+	FACT_NUMBER,
+	FACT_MOMENT,
+	FACT_LENGTH,
+	FACT_BYTES,
+	FACT_MEMORY,
+	FACT_COMMAND,
+	FACT_NAME, /* by which the owner knows the session: notebook, job, container, else the
+		      command */
+	FACT_HOURS,
+	FACT_COST,
+	FACT_SPENT, /* both */
+	FACT_NEXT,
+};
 
 #define OF(member) offsetof(struct notice, member)
 static const struct fact {
 	const char *name;
 	enum fact_kind kind;
-	size_t offset;						    /* of the member */
-	void (*get)(const struct notice *n, char *dst, size_t cap); /* FACT_MADE */
+	size_t offset; /* of the member, for the kinds up to FACT_BYTES */
 } facts[] = {
-	{ "user", FACT_TEXT, OF(user), NULL },
-	{ "uid", FACT_NUMBER, OF(uid), NULL },
-	{ "host", FACT_TEXT, OF(host), NULL },
-	{ "rule", FACT_TEXT, OF(rule), NULL },
-	{ "session", FACT_TEXT, OF(session), NULL },
-	{ "what", FACT_TEXT, OF(what), NULL },
-	{ "lease", FACT_TEXT, OF(lease), NULL },
-	{ "name", FACT_MADE, 0, get_name },
-	{ "command", FACT_TEXT, OF(command), NULL },
-	{ "pid", FACT_NUMBER, OF(pid), NULL },
-	{ "cards", FACT_TEXT, OF(cards), NULL },
-	{ "model", FACT_TEXT, OF(model), NULL },
-	{ "memory", FACT_MADE, 0, get_memory },
-	{ "since", FACT_MOMENT, OF(idle_since_ms), NULL },
-	{ "idle", FACT_MADE, 0, get_idle },
-	{ "limit", FACT_NUMBER, OF(idle_below), NULL },
-	{ "time", FACT_MOMENT, OF(made_ms), NULL },
-	{ "hours", FACT_MADE, 0, get_hours },
-	{ "cost", FACT_MADE, 0, get_cost },
-	{ "spent", FACT_MADE, 0, get_spent },
-	{ "next", FACT_MADE, 0, get_next },
-	{ "end", FACT_MOMENT, OF(end_ms), NULL },
-	{ "release", FACT_TEXT, OF(release), NULL },
-	{ "keep", FACT_TEXT, OF(keep), NULL },
-	{ "kept", FACT_TEXT, OF(kept), NULL },
-	{ "result", FACT_TEXT, OF(result), NULL },
-	{ "freed", FACT_MADE, 0, get_freed },
-	{ "count", FACT_NUMBER, OF(count), NULL },
+	{ "user", FACT_TEXT, OF(user) },
+	{ "uid", FACT_NUMBER, OF(uid) },
+	{ "host", FACT_TEXT, OF(host) },
+	{ "rule", FACT_TEXT, OF(rule) },
+	{ "session", FACT_TEXT, OF(session) },
+	{ "what", FACT_TEXT, OF(what) },
+	{ "lease", FACT_TEXT, OF(lease) },
+	{ "name", FACT_NAME, 0 },
+	{ "command", FACT_COMMAND, 0 },
+	{ "pid", FACT_NUMBER, OF(pid) },
+	{ "cards", FACT_TEXT, OF(cards) },
+	{ "model", FACT_TEXT, OF(model) },
+	{ "memory", FACT_MEMORY, 0 },
+	{ "since", FACT_MOMENT, OF(idle_since_ms) },
+	{ "idle", FACT_LENGTH, OF(idle_ms) },
+	{ "limit", FACT_NUMBER, OF(idle_below) },
+	{ "time", FACT_MOMENT, OF(made_ms) },
+	{ "hours", FACT_HOURS, 0 },
+	{ "cost", FACT_COST, 0 },
+	{ "spent", FACT_SPENT, 0 },
+	{ "next", FACT_NEXT, 0 },
+	{ "end", FACT_MOMENT, OF(end_ms) },
+	{ "release", FACT_TEXT, OF(release) },
+	{ "keep", FACT_TEXT, OF(keep) },
+	{ "kept", FACT_TEXT, OF(kept) },
+	{ "result", FACT_TEXT, OF(result) },
+	{ "freed", FACT_BYTES, OF(freed_bytes) },
+	{ "count", FACT_NUMBER, OF(count) },
 };
 #undef OF
 enum { N_FACTS = sizeof(facts) / sizeof(facts[0]) };
 
-static void fact_text(char *dst, size_t cap, const struct fact *f, const struct notice *n)
+static void next_text(char dst[VALUE_CAP], const struct notice *n)
+{
+	struct brief next = moment_text(n->next_ms, false);
+	struct brief end = moment_text(n->end_ms, false);
+	if (n->next_ms < 0 && n->end_ms < 0)
+		str_copy(dst, VALUE_CAP,
+			"nothing will be ended; please release what you do not need");
+	else if (n->end_ms < 0)
+		snprintf(dst, VALUE_CAP, "another notice at %s", next.text);
+	else
+		snprintf(dst, VALUE_CAP,
+			"%s%s%sthe session will be ended at %s at the earliest, unless it uses "
+			"the card",
+			n->next_ms < 0 ? "" : "another notice at ",
+			n->next_ms < 0 ? "" : next.text, n->next_ms < 0 ? "" : "; ", end.text);
+}
+
+/* A fact of a notice as text; "" if it is not known. */
+static void fact_text(char dst[VALUE_CAP], const struct fact *f, const struct notice *n)
 {
 	const char *at = (const char *)n + f->offset;
+	const char *command = *n->command ? n->command : "process";
+	bool hours = f->kind != FACT_COST && isfinite(n->idle_gpu_hours);
+	bool cost = f->kind != FACT_HOURS && isfinite(n->cost);
 	int64_t number = -1;
-	if (f->kind == FACT_NUMBER || f->kind == FACT_MOMENT)
-		memcpy(&number, at, sizeof(number));
 	*dst = '\0';
-	if (f->kind == FACT_MADE)
-		f->get(n, dst, cap);
-	else if (f->kind == FACT_TEXT)
-		str_copy(dst, cap, at == n->command && !*at ? "process" : at);
+	if (f->kind >= FACT_NUMBER && f->kind <= FACT_BYTES)
+		memcpy(&number, at, sizeof(number));
+	if (f->kind == FACT_TEXT)
+		str_copy(dst, VALUE_CAP, at);
+	else if (f->kind == FACT_NUMBER && number >= 0)
+		snprintf(dst, VALUE_CAP, "%lld", (long long)number);
 	else if (f->kind == FACT_MOMENT && number >= 0)
-		str_copy(dst, cap, moment_text(number, false).text);
-	else if (number >= 0)
-		snprintf(dst, cap, "%lld", (long long)number);
+		str_copy(dst, VALUE_CAP, moment_text(number, false).text);
+	else if (f->kind == FACT_LENGTH && number >= 0)
+		str_copy(dst, VALUE_CAP, duration_text(number).text);
+	else if (f->kind == FACT_BYTES && number >= 0)
+		str_copy(dst, VALUE_CAP, size_text((double)number).text);
+	else if (f->kind == FACT_MEMORY && !*n->lease) /* a lease holds none */
+		str_copy(dst, VALUE_CAP,
+			n->mem_bytes < 0 ? "memory of unknown size"
+					 : size_text((double)n->mem_bytes).text);
+	else if (f->kind == FACT_COMMAND || f->kind == FACT_NAME)
+		str_copy(dst, VALUE_CAP, f->kind == FACT_NAME && *n->what ? n->what : command);
+	else if (f->kind == FACT_NEXT)
+		next_text(dst, n);
+	else if (f->kind >= FACT_HOURS) {
+		if (hours)
+			snprintf(dst, VALUE_CAP, "%.1f GPU-hours%s", n->idle_gpu_hours,
+				cost ? ", " : "");
+		if (cost)
+			snprintf(dst + strlen(dst), VALUE_CAP - strlen(dst), "%.2f %s", n->cost,
+				n->currency);
+	}
 }
 
 void notice_text_finish(struct notice_text *t)
@@ -326,7 +307,7 @@ static const char *expand_fact(
 	for (size_t i = 0; i < N_FACTS; i++) {
 		if (strlen(facts[i].name) != len || memcmp(facts[i].name, name, len) != 0)
 			continue;
-		fact_text(value, sizeof(value), &facts[i], n);
+		fact_text(value, &facts[i], n);
 		str_escape(safe, sizeof(safe), value, strlen(value));
 		str_add(out, safe);
 		*known = *known && *safe;

@@ -114,23 +114,25 @@ static bool matches_texts(const struct policy *p, const struct config_match *m,
 	const struct idle_session *s = f->session;
 	const char *group = config_groups_find(&p->config->groups, s->user);
 	const char *path = s->texts[PROCESS_NOTEBOOK_PATH];
-	if (m->users.n && !any_matches(&m->users, s->user))
-		return fails(why, "user", s->user);
-	if (m->groups.n && !any_matches(&m->groups, group))
-		return fails(why, "group", group);
-	if (m->notebooks.n && !any_matches(&m->notebooks, s->texts[PROCESS_NOTEBOOK]) &&
-		!any_matches(&m->notebooks, path))
-		return fails(why, "notebook", path ? path : s->texts[PROCESS_NOTEBOOK]);
-	if (m->containers.n && !any_matches(&m->containers, s->texts[PROCESS_CONTAINER]))
-		return fails(why, "container", s->texts[PROCESS_CONTAINER]);
-	if (m->jobs.n && !any_matches(&m->jobs, s->texts[PROCESS_JOB]))
-		return fails(why, "job", s->texts[PROCESS_JOB]);
-	if (m->units.n && !any_matches(&m->units, s->texts[PROCESS_UNIT]))
-		return fails(why, "unit", s->texts[PROCESS_UNIT]);
 	char space[LABEL_CAP];
 	process_namespace(space, s->texts[PROCESS_POD]);
-	if (m->namespaces.n && (!*space || !any_matches(&m->namespaces, space)))
-		return fails(why, "namespace", space);
+	const struct {
+		const struct config_patterns *all;
+		const char *what, *text, *other;
+	} rows[] = {
+		{ &m->users, "user", s->user, NULL },
+		{ &m->groups, "group", group, NULL },
+		{ &m->notebooks, "notebook", s->texts[PROCESS_NOTEBOOK], path },
+		{ &m->containers, "container", s->texts[PROCESS_CONTAINER], NULL },
+		{ &m->jobs, "job", s->texts[PROCESS_JOB], NULL },
+		{ &m->units, "unit", s->texts[PROCESS_UNIT], NULL },
+		{ &m->namespaces, "namespace", *space ? space : NULL, NULL },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].all->n && !any_matches(rows[i].all, rows[i].text) &&
+			!any_matches(rows[i].all, rows[i].other))
+			return fails(why, rows[i].what,
+				rows[i].other ? rows[i].other : rows[i].text);
 	return true;
 }
 

@@ -90,14 +90,6 @@ static void read_labels(int proc, uint32_t pid, struct cgroup_labels *labels)
 	cgroup_parse(cgroup, n > 0 ? (size_t)n : 0, labels);
 }
 
-/* The uid of the session's pod, which cgroups have, or "". */
-static void find_pod(int proc, const struct signs_session *s, struct cgroup_labels *labels)
-{
-	labels->pod[0] = '\0';
-	for (size_t i = 0; *s->pod && i < s->n && !*labels->pod; i++)
-		read_labels(proc, s->processes[i].pid, labels);
-}
-
 /* Whether the process belongs to the session, or its manager put it into the same job, pod
  * (by its uid) or container. */
 static bool is_member(
@@ -119,7 +111,10 @@ double signs_cpu_s(int proc, const struct signs_session *s)
 	struct counted l = { 0 };
 	int64_t ticks = 0;
 	struct cgroup_labels own;
-	find_pod(proc, s, &own);
+	/* The uid of the session's pod, which cgroups have, or "". */
+	own.pod[0] = '\0';
+	for (size_t i = 0; *s->pod && i < s->n && !*own.pod; i++)
+		read_labels(proc, s->processes[i].pid, &own);
 	l.pids = calloc(2, PIDS / 8);
 	bool more = l.pids && read_list(&l, proc);
 	double seconds = more ? 0 : (double)NAN;

@@ -78,22 +78,6 @@ static bool move_to(struct replay *r, int64_t now_ms)
 	return true;
 }
 
-static void fill_facts(struct replay *r, size_t k)
-{
-	const struct idle_history *h = r->s->history;
-	struct track *t = &r->tracks[r->live[k]];
-	struct session_facts *f = &r->facts[k];
-	const struct idle_session *session = &h->sessions[r->live[k]];
-	*f = (struct session_facts){ .kept_until_ms = -1, .delivered_ms = -1 };
-	facts_at(r->s->policy, f, session, (struct open_spans){ t->spans, t->n_spans },
-		r->now_ms);
-	t->idle |= f->idle && f->clock_ms >= h->spell_ms;
-	f->exemption = builtin_exemption(&(struct builtin_facts){
-		.uid = f->uid, .uid_min = r->uid_min, .pod = session->texts[PROCESS_POD] });
-	if (r->s->kept_until)
-		f->kept_until_ms = r->s->kept_until(r->s->context, session->key, r->now_ms);
-}
-
 static int64_t count_sessions(void *context)
 {
 	struct replay *r = context;
@@ -297,7 +281,20 @@ static bool run_pass(struct replay *r)
 		!array_reserve(&r->verdicts, &r->cap_verdicts, r->n_live))
 		return false;
 	for (size_t k = 0; k < r->n_live; k++) {
-		fill_facts(r, k);
+		const struct idle_history *h = r->s->history;
+		struct track *t = &r->tracks[r->live[k]];
+		struct session_facts *f = &r->facts[k];
+		const struct idle_session *session = &h->sessions[r->live[k]];
+		*f = (struct session_facts){ .kept_until_ms = -1, .delivered_ms = -1 };
+		facts_at(r->s->policy, f, session, (struct open_spans){ t->spans, t->n_spans },
+			r->now_ms);
+		t->idle |= f->idle && f->clock_ms >= h->spell_ms;
+		f->exemption = builtin_exemption(&(struct builtin_facts){ .uid = f->uid,
+			.uid_min = r->uid_min,
+			.pod = session->texts[PROCESS_POD] });
+		if (r->s->kept_until)
+			f->kept_until_ms =
+				r->s->kept_until(r->s->context, session->key, r->now_ms);
 		r->states[k] = r->tracks[r->live[k]].state;
 	}
 	struct pass pass = { .policy = r->s->policy,

@@ -222,16 +222,6 @@ static int answer_explain(struct users *u, const struct user_request *r, uint32_
 	return rc;
 }
 
-/* Removes the socket of a service that has ended: one that belongs to this user and refuses
- * connections. The lock of policy.db ensures that no other service is running. */
-static void remove_stale(const struct users *u)
-{
-	struct stat st;
-	if (fstatat(u->directory, u->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		S_ISSOCK(st.st_mode) && st.st_uid == geteuid())
-		unlinkat(u->directory, u->name, 0);
-}
-
 static int make_socket(struct users *u)
 {
 	struct sockaddr_un address;
@@ -269,8 +259,15 @@ int users_open(struct users **out, struct enforcer *enforcer, const struct setti
 	file_make_parent(path, 0755, NULL);
 	u->directory = user_talk_open_directory(path, &name);
 	str_copy(u->name, sizeof(u->name), name);
-	if (u->directory >= 0)
-		remove_stale(u);
+	if (u->directory >= 0) {
+		/* Removes the socket of a service that has ended: one that belongs to this user
+		 * and refuses connections. The lock of policy.db ensures that no other service
+		 * is running. */
+		struct stat st;
+		if (fstatat(u->directory, u->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+			S_ISSOCK(st.st_mode) && st.st_uid == geteuid())
+			unlinkat(u->directory, u->name, 0);
+	}
 	if (u->directory < 0 || make_socket(u) != 0) {
 		err_set(e, ERR_WORLD, "cannot make the socket %s, on which users ask: %s", path,
 			strerror(errno));
