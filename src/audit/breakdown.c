@@ -1,6 +1,7 @@
 /* Groups pairs of process and card, and cards, into the rows of a breakdown. */
 #include "audit/gather.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,8 @@ int breakdown_label(
 	char own[COMMAND_CAP];
 	const char *shown = NULL;
 	size_t before = b->names[level].n;
-	if (kind == IDENTITY_JOB && strlen(text) > BREAKDOWN_DIGITS) {
+	/* The name of a job of a fleet, such as "slurm:77", is the text itself. */
+	if (kind == IDENTITY_JOB && isdigit((unsigned char)*text)) {
 		int len = atoi(text) % (1 << 8);
 		text += BREAKDOWN_DIGITS + 1;
 		shown = text + strnlen(text, (size_t)len);

@@ -26,6 +26,7 @@ enum exporter_label {
 	EXPORTER_CONTAINER,
 	EXPORTER_JOB,
 	EXPORTER_USER,
+	EXPORTER_DRIVER,
 	EXPORTER_LABELS
 };
 enum { EXPORTER_SPELLINGS = 4 };
@@ -41,6 +42,7 @@ struct exporter {
 	const char *name; /* of the option --metrics */
 	const struct exporter_metric *metrics;
 	const char *labels[EXPORTER_LABELS][EXPORTER_SPELLINGS]; /* the first that is there */
+	const char *build; /* a metric whose label `version` is the exporter's; NULL: none */
 	bool has_reserved; /* used memory includes what the driver keeps for itself */
 	int64_t reads_ms;  /* how often it reads the card, if that is known; else 0 */
 };

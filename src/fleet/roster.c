@@ -118,6 +118,7 @@ struct asking {
 	struct roster *r;
 	const struct fleet *f;
 	enum fact fact;
+	const struct exporter *exporter; /* else NULL */
 };
 
 static struct roster_host *host_of(struct asking *a, const struct sample *s, struct err *e)
@@ -232,7 +233,7 @@ int roster_read(
 	int rc = fleet_probe(f, e);
 	for (enum fact fact = 0; fact < FACTS; fact++) {
 		struct str query = { 0 };
-		asking[fact] = (struct asking){ r, f, fact };
+		asking[fact] = (struct asking){ r, f, fact, NULL };
 		str_addf(&query, "max by (%s%s) (last_over_time(", f->by,
 			fact == FACT_VERSION ? ",version" : "");
 		fleet_select(f, &query, families[fact], "");
@@ -334,7 +335,51 @@ static void add_models(struct str *out, const struct audit *a, const char *expor
 	tally_write(out, &models, ": ");
 }
 
-int roster_settle(struct roster *r, const struct audit *samples, struct err *e)
+/* Sets the version of a host that the exporter watches which says it. */
+static int take_version(void *context, const struct sample *s, struct err *e)
+{
+	struct asking *a = context;
+	char key[HOST_KEY_CAP], name[HOST_KEY_CAP];
+	const char *version = engine_answer_label(s->labels, "version");
+	if (!fleet_host(a->f, s->labels, key))
+		return fleet_no_host(a->f, e);
+	roster_short_name(name, sizeof(name), key);
+	uint32_t index = names_get(&a->r->names, 0, name);
+	if (index < a->r->n && strcmp(a->r->hosts[index].metrics, a->exporter->name) == 0)
+		str_escape(a->r->hosts[index].version, sizeof(a->r->hosts[index].version),
+			version, strlen(version));
+	return 0;
+}
+
+static int ask_versions(
+	struct roster *r, struct fleet *f, const struct audit *samples, struct err *e)
+{
+	struct batch b = { .fleet = f };
+	struct asking asking[EXPORTERS];
+	for (size_t i = 0; i < EXPORTERS; i++) {
+		struct str query = { 0 };
+		asking[i] = (struct asking){ r, f, FACT_VERSION, &exporters[i] };
+		if (!exporters[i].build || !strstr(samples->fleet.samplers, exporters[i].name))
+			continue;
+		str_addf(&query, "max by (%s,version) (last_over_time(", f->by);
+		fleet_select(f, &query, exporters[i].build, "");
+		str_addf(&query, "[%ds]))", SCRAPED_S);
+		fleet_query(&b, &query, (double)r->now_ms / 1000, take_version, &asking[i]);
+		str_finish(&query);
+	}
+	return fleet_run(&b, e);
+}
+
+static void add_tally(struct str *out, const struct roster *r, const char *whose)
+{
+	struct tally versions = { 0 };
+	for (size_t i = 0; i < r->n; i++)
+		if (strcmp(r->hosts[i].metrics, whose) == 0)
+			tally_add(&versions, r->hosts[i].version, "unknown");
+	tally_write(out, &versions, " on ");
+}
+
+int roster_settle(struct roster *r, struct fleet *f, const struct audit *samples, struct err *e)
 {
 	struct seen seen[EXPORTERS] = { 0 };
 	struct names own = { 0 }; /* hosts with gua */
@@ -355,6 +400,8 @@ int roster_settle(struct roster *r, const struct audit *samples, struct err *e)
 		cards += host->n_cards;
 	}
 	names_finish(&own);
+	if (rc == 0)
+		rc = ask_versions(r, f, samples, e);
 	for (size_t k = 0; k < n && rc == 0; k++) {
 		const struct seen *x = &seen[k];
 		if (!x->n_hosts)
@@ -362,8 +409,10 @@ int roster_settle(struct roster *r, const struct audit *samples, struct err *e)
 		str_addf(&r->exporters, "%s: %zu host%s, %zu GPU%s (", x->exporter, x->n_hosts,
 			x->n_hosts == 1 ? "" : "s", x->n_cards, x->n_cards == 1 ? "" : "s");
 		add_models(&r->exporters, samples, x->exporter);
+		str_add(&r->exporters, "), version ");
+		add_tally(&r->exporters, r, x->exporter);
 		str_addf(&r->exporters,
-			"), sampled every %lld s, %.1f%% observed; its labels %s\n",
+			", sampled every %lld s, %.1f%% observed; its labels %s\n",
 			(long long)(x->interval_ms / 1000),
 			100 * (double)x->observed_ms / fmax((double)x->window_ms, 1),
 			x->has_leases ? "say which pod or job has a GPU"
@@ -480,18 +529,6 @@ static void add_counts(struct str *out, const struct roster *r)
 	str_add(out, "\n");
 }
 
-static void add_versions(struct str *out, const struct roster *r)
-{
-	struct tally versions = { 0 };
-	for (size_t i = 0; i < r->n; i++)
-		if (strcmp(r->hosts[i].metrics, "gua") == 0)
-			tally_add(&versions, r->hosts[i].version, "unknown");
-	if (versions.n)
-		str_add(out, "versions: ");
-	tally_write(out, &versions, " on ");
-	str_add(out, versions.n ? "\n" : "");
-}
-
 void roster_text(struct str *out, const struct roster *r, const struct fleet *f,
 	const struct roster_style *style)
 {
@@ -505,8 +542,12 @@ void roster_text(struct str *out, const struct roster *r, const struct fleet *f,
 			"The engine has no " FAMILY_TIME
 			" that matches, and no metrics of another exporter: is gua scraped, "
 			"and is --match right?\n");
-	else
-		add_versions(out, r);
+	struct str versions = { 0 };
+	add_tally(&versions, r, "gua");
+	if (versions.len)
+		str_addf(out, "versions: %s\n", str_text(&versions));
+	out->failed |= versions.failed;
+	str_finish(&versions);
 	str_add(out, str_text(&r->exporters));
 	if (t.n_rows) {
 		str_add(out, "\n");

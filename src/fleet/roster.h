@@ -22,7 +22,7 @@ struct roster_host {
 	enum roster_state state;
 	int64_t accounted_ms; /* accounted up to this moment; -1: unknown */
 	int64_t gpus;	      /* -1 unknown */
-	char version[48];     /* version of its gua; "": unknown */
+	char version[48];     /* version of its gua or exporter; "": unknown */
 	const char *metrics;  /* whose metrics: "gua", "dcgm"; "": none were seen */
 	int64_t interval_ms;  /* between two samples; -1: gua counts */
 	double observed;      /* share of the look-back with samples; NAN: gua counts */
@@ -48,7 +48,8 @@ int roster_read(
 	struct roster *r, struct fleet *f, int64_t now_ms, int64_t back_ms, struct err *e);
 /* Adds the hosts that another exporter watches, from an audit of its samples in the look-back;
  * then the state of each host is known. */
-int roster_settle(struct roster *r, const struct audit *samples, struct err *e);
+int roster_settle(
+	struct roster *r, struct fleet *f, const struct audit *samples, struct err *e);
 /* Whether a host of this name was expected, with or without a port. */
 bool roster_expects(const struct roster *r, const char *name);
 /* Compares the hosts of an audit with the expected ones, as far as the audit is about them. */

@@ -201,6 +201,9 @@ static int take_card(struct sampled *s, const struct labels *l, uint32_t *number
 			&s->texts, engine_answer_label(l, s->x->labels[EXPORTER_CARD][0]));
 		card->target = arena_text(&s->texts, target);
 	}
+	struct safe driver = safe_label(s, l, EXPORTER_DRIVER);
+	if (*driver.text && (!card->driver || strcmp(card->driver, driver.text) != 0))
+		card->driver = arena_text(&s->texts, driver.text);
 	if (!card->label || !card->target)
 		return err_memory(e);
 	if (card->parent != IDMAP_NONE) {

@@ -11,6 +11,7 @@
 struct sampled_card {
 	const char *uuid, *instance;
 	const char *label;    /* its UUID in the exporter's first label for it; "" */
+	const char *driver;   /* its version; NULL: not known */
 	const char *target;   /* the host that was scraped, which may have another name */
 	uint32_t place;	      /* in the audit before cards were sorted; IDMAP_NONE: not in it */
 	uint32_t host, model; /* numbers of names; model IDMAP_NONE: not known */

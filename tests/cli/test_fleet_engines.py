@@ -213,6 +213,12 @@ def test_the_texts_of_each_exporter(tmp_path):
     with engines.victoria(tmp_path, text) as url:
         found = document(url, "--by", "pod", since=since, until=until)
         jobs = document(url, "--by", "job", since=since, until=until)
+        status = [gua("fleet", "status", "--from", url, "--now", f"@{until}", "--utc", *how).stdout for how in (["--json"], ["--all"])]
+    versions = {host["host"]: host["version"] for host in json.loads(status[0])["hosts"]}
+    assert versions == {name: "1.2.1" if name == "desk1" else None for name in versions} and len(versions) == 5
+    assert "NVIDIA GeForce RTX 3090: 2), version 1.2.1 on 1, sampled every 30 s" in " ".join(status[1].split())
+    drivers = {host["host"]: host["driver"] for host in found["hosts"]}
+    assert drivers["desk1"] == "550.54.14" and drivers["gpu-a"] == "535.104.12" and drivers["slurm1"] in ("", None)
     states = {gpu["uuid"]: max(gpu["gpu_seconds"], key=lambda state: gpu["gpu_seconds"][state] or 0) for gpu in found["gpus"]}
     assert states == {
         "GPU-aaaa-1": "active", "GPU-aaaa-2": "truly_idle", "GPU-bbbb-1": "idle_held", "GPU-bbbb-2": "active", "GPU-bbbb-3": "reserved",

@@ -250,7 +250,7 @@ def test_status_of_hosts_that_another_exporter_watches(tmp_path):
     assert rows["torn"]["observed"] == pytest.approx(1 - 360 / 3600, abs=0.005) and rows["good"]["leases"] is True
     text = status().stdout
     assert "3 hosts seen: 1 ok, 1 holes, 1 silent" in text
-    assert "dcgm: 3 hosts, 3 GPUs (NVIDIA A100: 2, NVIDIA H100: 1), sampled every 30 s" in text and "pod or job has a GPU" in text
+    assert "dcgm: 3 hosts, 3 GPUs (NVIDIA A100: 2, NVIDIA H100: 1), version unknown on 3, sampled every 30 s" in text and "pod or job has a GPU" in text
     assert status("--check").returncode == 1
 
 

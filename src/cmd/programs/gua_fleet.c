@@ -200,7 +200,7 @@ static int add_samples(struct roster *r, struct fleet *f, const struct audit_que
 		fleet_engine_check_sampled };
 	client_bound(f->client, BODY_MAX);
 	int rc = fleet_audit_run(a, f, &question, e);
-	return rc ? rc : roster_settle(r, a, e);
+	return rc ? rc : roster_settle(r, f, a, e);
 }
 
 static int show(const struct fleet_status_values *v, const struct config *c)
