@@ -104,31 +104,27 @@ static int open_own(const char *root, struct err *e)
 	return open_private(path, e);
 }
 
-static int open_asked(int *fd, const char *path, struct err *e)
-{
-	struct stat s;
-	*fd = open_directory(path, SHARED_MODE);
-	if (*fd < 0)
-		return err_set(e, ERR_WORLD, "cannot open %s for the locks: %s", path,
-			strerror(errno));
-	if (fstat(*fd, &s) == 0 && s.st_uid != 0 && s.st_uid != geteuid())
-		fprintf(stderr,
-			"gua pick: the directory of the locks belongs to uid %u, who can "
-			"remove locks of others\n",
-			(unsigned)s.st_uid);
-	return 0;
-}
-
 /* Opens the directory of the locks: `asked`; or ROOT/run/lock/gua, if it belongs to root and
  * has mode 1777 (root creates it); or a private directory of the user, with a warning; or none,
  * with another warning, because a user who has put files there must not stop the pick. *fd is a
  * descriptor, or -1 for none. Fails only for `asked`. */
 static int open_place(int *fd, const char *asked, const char *root, struct err *e)
 {
+	struct stat s;
 	struct err own = { 0 };
 	char path[PATH_MAX], why[PATH_MAX + 64], safe[PATH_MAX];
-	if (asked)
-		return open_asked(fd, asked, e);
+	if (asked) {
+		*fd = open_directory(asked, SHARED_MODE);
+		if (*fd < 0)
+			return err_set(e, ERR_WORLD, "cannot open %s for the locks: %s", asked,
+				strerror(errno));
+		if (fstat(*fd, &s) == 0 && s.st_uid != 0 && s.st_uid != geteuid())
+			fprintf(stderr,
+				"gua pick: the directory of the locks belongs to uid %u, who "
+				"can remove locks of others\n",
+				(unsigned)s.st_uid);
+		return 0;
+	}
 	if (!file_path(path, "%s" SHARED_DIRECTORY, root))
 		return err_set(e, ERR_USAGE, "the path of the locks is too long");
 	*fd = open_shared(path, why, sizeof(why));
@@ -377,22 +373,12 @@ static int promise(struct search *s, struct err *e)
 	return rc;
 }
 
-/* Whether enough cards have been left for others for long enough. */
-static bool is_patience_over(struct search *s, bool enough)
-{
-	int64_t now_us = clock_now(&s->session->clock).boot_us;
-	if (!enough)
-		s->yielding_since_us = -1;
-	else if (s->yielding_since_us < 0)
-		s->yielding_since_us = now_us;
-	return enough && now_us - s->yielding_since_us >= YIELD_MS * INT64_C(1000);
-}
-
 /* Chooses among the good candidates; those that are not chosen get another verdict. Returns how
  * many are chosen, or an error. */
 static int take(struct search *s, struct err *e)
 {
 	size_t chosen = 0, left = 0, want = s->wish.n;
+	int64_t now_us = clock_now(&s->session->clock).boot_us;
 	for (size_t i = 0; i < s->n_good; i++) {
 		struct pick_candidate *c = &s->candidates[i];
 		struct hold *h = hold_of(s, c->card);
@@ -406,12 +392,18 @@ static int take(struct search *s, struct err *e)
 		chosen += c->verdict == PICK_GOOD;
 		left += c->verdict == PICK_PROMISED;
 	}
-	if (chosen < want && is_patience_over(s, chosen + left >= want))
-		for (size_t i = 0; i < s->n_good && chosen < want; i++)
-			if (s->candidates[i].verdict == PICK_PROMISED) {
-				s->candidates[i].verdict = PICK_GOOD;
-				chosen++;
-			}
+	/* Enough cards may have been left for others for long enough. */
+	if (chosen < want && chosen + left < want)
+		s->yielding_since_us = -1;
+	else if (chosen < want && s->yielding_since_us < 0)
+		s->yielding_since_us = now_us;
+	bool impatient = chosen < want && s->yielding_since_us >= 0 &&
+			 now_us - s->yielding_since_us >= YIELD_MS * INT64_C(1000);
+	for (size_t i = 0; i < s->n_good && chosen < want && impatient; i++)
+		if (s->candidates[i].verdict == PICK_PROMISED) {
+			s->candidates[i].verdict = PICK_GOOD;
+			chosen++;
+		}
 	for (size_t i = 0; i < s->n_good && chosen < want; i++)
 		if (s->candidates[i].verdict == PICK_GOOD)
 			s->candidates[i].verdict = PICK_SPARE;
@@ -472,17 +464,6 @@ static void join(struct search *s)
 	str_finish(&cards);
 }
 
-static void forget(struct search *s)
-{
-	for (size_t i = 0; i < s->now->n_cards && s->holds; i++)
-		if (s->holds[i].fd >= 0)
-			close(s->holds[i].fd);
-	free(s->holds);
-	free(s->candidates);
-	s->holds = NULL;
-	s->candidates = NULL;
-}
-
 /* Reads the cards once, and reserves as many as are wanted or none. */
 static int choose(struct search *s, struct err *e)
 {
@@ -502,40 +483,21 @@ static int choose(struct search *s, struct err *e)
 	if (rc == 0 && !s->result->n_picked && s->v->wait_ms && !s->joined &&
 		s->locks.directory >= 0)
 		join(s);
-	forget(s);
+	for (size_t i = 0; i < s->now->n_cards && s->holds; i++)
+		if (s->holds[i].fd >= 0)
+			close(s->holds[i].fd);
+	free(s->holds);
+	free(s->candidates);
+	s->holds = NULL;
+	s->candidates = NULL;
 	if (turn >= 0)
 		close(turn);
 	return rc;
 }
 
-/* Says once that the search goes on. */
-static void report_wait(struct search *s, bool first, const struct err *e)
-{
-	struct str lines = { 0 };
-	if (s->session->lost && !s->session->told)
-		fprintf(stderr, "gua pick: %s; waiting\n", e->text);
-	else if (!s->session->lost && first && isatty(STDERR_FILENO)) {
-		pick_result_reservations(s->result, &lines);
-		fprintf(stderr, "%sgua pick: not enough free cards; waiting\n",
-			str_text(&lines));
-	}
-	s->session->told = s->session->lost;
-	str_finish(&lines);
-}
-
-static int refuse(struct search *s, struct err *e)
-{
-	const char *note = live_present(s->session->live)->hosts[0].note;
-	pick_result_refuse(s->result, s->wish.n, e);
-	if (s->wish.free_for_ms > 0 && *note) {
-		struct err whole = *e;
-		err_set(e, ERR_WORLD, "%s (%s)", whole.text, note);
-	}
-	return ERR_WORLD;
-}
-
 /* Reads the cards repeatedly, at growing intervals, until there are enough or the time is over.
- * A driver that fails in the meantime may come back, so the wait continues. */
+ * A driver that fails in the meantime may come back, so the wait continues; that it does is
+ * said once. */
 static int choose_in_time(struct search *s, struct err *e)
 {
 	struct live_session *session = s->session;
@@ -543,14 +505,31 @@ static int choose_in_time(struct search *s, struct err *e)
 	int64_t start_us = clock_now(&session->clock).boot_us;
 	int64_t last_poll_ms = s->wish.free_for_ms > 0 ? WATCH_POLL_MS : LAST_POLL_MS;
 	for (bool first = true;; first = false) {
+		struct str lines = { 0 };
 		int rc = choose(s, e);
 		if (s->result->n_picked || (rc && !session->lost))
 			return rc;
 		int64_t left_ms =
 			wait_ms - (clock_now(&session->clock).boot_us - start_us) / 1000;
+		if (wait_ms >= 0 && left_ms <= 0 && !rc) {
+			const char *note = live_present(session->live)->hosts[0].note;
+			rc = pick_result_refuse(s->result, s->wish.n, e);
+			if (s->wish.free_for_ms > 0 && *note) {
+				struct err whole = *e;
+				err_set(e, ERR_WORLD, "%s (%s)", whole.text, note);
+			}
+		}
 		if (wait_ms >= 0 && left_ms <= 0)
-			return rc ? rc : refuse(s, e);
-		report_wait(s, first, e);
+			return rc;
+		if (session->lost && !session->told) {
+			fprintf(stderr, "gua pick: %s; waiting\n", e->text);
+		} else if (!session->lost && first && isatty(STDERR_FILENO)) {
+			pick_result_reservations(s->result, &lines);
+			fprintf(stderr, "%sgua pick: not enough free cards; waiting\n",
+				str_text(&lines));
+			str_finish(&lines);
+		}
+		session->told = session->lost;
 		cmd_live_wait(session, wait_ms >= 0 && left_ms < poll_ms ? left_ms : poll_ms);
 		poll_ms = 2 * poll_ms < last_poll_ms ? 2 * poll_ms : last_poll_ms;
 	}
@@ -664,38 +643,6 @@ static int become(const struct command *self, char **argv, const struct pick_res
 	return status;
 }
 
-static int read_wait(struct values *v, struct err *e)
-{
-	v->wait_ms = v->wait ? -1 : 0;
-	if (!v->wait || !*v->wait)
-		return 0;
-	return duration_parse(v->wait, &v->wait_ms, e) ? err_prefix(e, "--wait") : 0;
-}
-
-/* Refuses a first word that is probably not the command. `words` begin with it; the word before
- * it is the last option or "--". */
-static int check_first(const struct values *v, char **words, struct err *e)
-{
-	double number;
-	int64_t ms;
-	struct err ignored = { 0 };
-	if (!words[0] || strcmp(words[-1], "--") == 0)
-		return 0;
-	/* An optional value must follow "=": as a separate word, 10m would be the command. */
-	const char *rest = v->wait && !*v->wait ? duration_number(words[0], &number) : NULL;
-	if (rest && (!*rest || duration_parse(words[0], &ms, &ignored) == 0))
-		return err_set(e, ERR_USAGE,
-			"write --wait=%s%s; '%s' as a separate word is taken as the command",
-			words[0], *rest ? "" : "s", words[0]);
-	for (char **word = words; *word; word++)
-		if (strcmp(*word, "--") == 0)
-			return err_set(e, ERR_USAGE,
-				"'%s' is before '--', but neither an option nor the value of "
-				"one; the command comes after '--'",
-				words[0]);
-	return 0;
-}
-
 static void write_closed(int number)
 {
 	(void)!write(STDOUT_FILENO, CLOSED_TEXT, strlen(CLOSED_TEXT));
@@ -762,28 +709,35 @@ static int hand_out(
 	return cmd_print(self, &out);
 }
 
-/* Prints a message on standard error, with the lines before it that say who has the cards; as
- * JSON also on standard output. Returns the exit status. */
-static int fail(const struct command *self, const struct values *v, const struct pick_result *r,
-	const struct err *e)
+/* Reads --wait, and checks what the options do not say by themselves. `words` begin with the
+ * command; the word before it is the last option or "--". */
+static int check(struct values *v, char **words, struct err *e)
 {
-	struct str lines = { 0 }, out = { 0 };
-	pick_result_reservations(r, &lines);
-	fputs(str_text(&lines), stderr);
-	str_finish(&lines);
-	if (v->json && e->code != ERR_USAGE) {
-		pick_result_json(r, 0, e->text, &out);
-		cmd_print(self, &out);
-	}
-	return cmd_fail(self, e);
-}
-
-static int check(const struct values *v, bool with_command, struct err *e)
-{
-	if (with_command && (v->format || v->json))
+	double number;
+	int64_t ms;
+	struct err ignored = { 0 };
+	v->wait_ms = v->wait ? -1 : 0;
+	if (v->wait && *v->wait && duration_parse(v->wait, &v->wait_ms, e))
+		return err_prefix(e, "--wait");
+	/* A first word that is probably not the command. An optional value must follow "=": as
+	 * a separate word, 10m would be the command. */
+	bool guess = words[0] && strcmp(words[-1], "--") != 0;
+	const char *rest =
+		guess && v->wait && !*v->wait ? duration_number(words[0], &number) : NULL;
+	if (rest && (!*rest || duration_parse(words[0], &ms, &ignored) == 0))
+		return err_set(e, ERR_USAGE,
+			"write --wait=%s%s; '%s' as a separate word is taken as the command",
+			words[0], *rest ? "" : "s", words[0]);
+	for (char **word = words; guess && *word; word++)
+		if (strcmp(*word, "--") == 0)
+			return err_set(e, ERR_USAGE,
+				"'%s' is before '--', but neither an option nor the value of "
+				"one; the command comes after '--'",
+				words[0]);
+	if (words[0] && (v->format || v->json))
 		return err_set(e, ERR_USAGE, "--%s is for a pick without a command",
 			v->format ? "format" : "json");
-	if (with_command && v->hold_ms >= 0)
+	if (words[0] && v->hold_ms >= 0)
 		return err_set(e, ERR_USAGE,
 			"--hold is for a pick without a command; a command holds its cards "
 			"itself");
@@ -796,35 +750,37 @@ static int pick(
 	const struct command *self, struct values *v, char **argv, struct pick_result *r)
 {
 	struct err e = { 0 };
-	if (read_wait(v, &e) || check_first(v, argv, &e) || check(v, argv[0] != NULL, &e) ||
-		search_cards(r, v, &e))
-		return fail(self, v, r, &e);
+	if (check(v, argv, &e) || search_cards(r, v, &e)) {
+		struct str lines = { 0 }, out = { 0 };
+		pick_result_reservations(r, &lines);
+		fputs(str_text(&lines), stderr);
+		str_finish(&lines);
+		if (v->json && e.code != ERR_USAGE) {
+			pick_result_json(r, 0, e.text, &out);
+			cmd_print(self, &out);
+		}
+		return cmd_fail(self, &e);
+	}
 	for (size_t i = 0; i < r->n_picked; i++)
 		if (r->facts[i].suspect[0])
 			fprintf(stderr, "gua pick: %s\n", r->facts[i].suspect);
 	return argv[0] ? become(self, argv, r) : hand_out(self, v, r);
 }
 
-/* What the JSON says if the driver is never reached. */
-static struct pick_result unknown_host(void)
-{
-	struct pick_result r = { .time_ms = (int64_t)time(NULL) * 1000 };
-	char name[sizeof(r.host) / 4] = "";
-	if (gethostname(name, sizeof(name) - 1) == 0)
-		str_escape(r.host, sizeof(r.host), name, strlen(name));
-	return r;
-}
-
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct values v = { .n = 1, .min_free_bytes = -1, .hold_ms = -1, .max_util_pct = NAN };
-	struct pick_result result = unknown_host();
+	struct pick_result result = { .time_ms = (int64_t)time(NULL) * 1000 };
+	char host[sizeof(result.host) / 4] = "";
 	bool env = asks_for_env(argc, argv);
 	int status = 0;
 	if (env)
 		close_on_signals();
 	int first = cmd_options(self, argc, argv, &v, &status);
 	if (first) {
+		/* What the JSON says if the driver is never reached. */
+		if (gethostname(host, sizeof(host) - 1) == 0)
+			str_escape(result.host, sizeof(result.host), host, strlen(host));
 		env = v.format && strcmp(v.format, "env") == 0;
 		status = pick(self, &v, argv + first, &result);
 	}

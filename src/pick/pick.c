@@ -37,46 +37,36 @@ static const struct {
 	[PICK_SPARE] = { "free", "free" },
 };
 
-/* Whether holders keep the card. Memory that the driver does not report may be any amount;
- * without utilisation, it is not known what even a small holder does. */
-static bool is_held(
-	const struct pick_wish *wish, const struct present_card *card, double util_pct)
-{
-	double held = card->values[METRIC_GUA_HELD_MEMORY];
-	if (card->values[METRIC_GUA_HOLDERS] == 0 || isnan(util_pct))
-		return card->values[METRIC_GUA_HOLDERS] != 0;
-	return !(held <= (double)wish->rules.held_mem_bytes);
-}
-
-/* Whether a process that is not listed uses the card: by the recorder's rule, or because more
- * memory is in use than the listed processes and the driver itself can explain. */
-static bool is_held_unseen(const struct pick_wish *wish, const struct present_card *card)
-{
-	return card->unexplained_bytes > wish->rules.held_mem_bytes ||
-	       card->values[METRIC_GUA_ORPHAN_MEMORY] >= (double)ORPHAN_LEAST_BYTES;
-}
-
 enum pick_verdict pick_judge(
 	const struct pick_wish *wish, const struct present_card *card, int64_t now_ms)
 {
+	const double *values = card->values;
+	const struct rules *rules = &wish->rules;
 	/* The utilisation of a suspect card is not believed; no process is on it. */
 	bool suspect = card->state == CARD_SUSPECT;
-	double util_pct = suspect ? NAN : card->values[METRIC_UTILIZATION_GPU];
+	double util_pct = suspect ? NAN : values[METRIC_UTILIZATION_GPU];
 	if (card->status != CARD_STATUS_OK || !card->processes_known || !card->id.uuid[0])
 		return PICK_UNREADABLE;
 	if (wish->n > 1 && card->id.mig_index >= 0)
 		return PICK_INSTANCE;
-	if (isnan(wish->max_util_pct) ? util_pct >= wish->rules.active_util_pct
+	if (isnan(wish->max_util_pct) ? util_pct >= rules->active_util_pct
 				      : util_pct > wish->max_util_pct)
 		return PICK_ACTIVE;
-	/* Without utilisation (instances) it is not known what holders do: there must be none.
-	 */
-	if ((wish->min_free_bytes < 0 || isnan(util_pct)) && is_held(wish, card, util_pct))
+	/* Memory that the driver does not report may be any amount. Without utilisation
+	 * (instances) it is not known what even a small holder does: there must be none. */
+	bool held = values[METRIC_GUA_HOLDERS] != 0 &&
+		    (isnan(util_pct) ||
+			    !(values[METRIC_GUA_HELD_MEMORY] <= (double)rules->held_mem_bytes));
+	if (held && (wish->min_free_bytes < 0 || isnan(util_pct)))
 		return PICK_HELD;
-	if (wish->min_free_bytes < 0 && is_held_unseen(wish, card))
+	/* A process that is not listed uses the card: by the recorder's rule, or because more
+	 * memory is in use than the listed processes and the driver itself can explain. */
+	if (wish->min_free_bytes < 0 &&
+		(card->unexplained_bytes > rules->held_mem_bytes ||
+			values[METRIC_GUA_ORPHAN_MEMORY] >= (double)ORPHAN_LEAST_BYTES))
 		return PICK_ORPHAN;
 	if (wish->min_free_bytes >= 0 &&
-		!(card->values[METRIC_MEMORY_FREE] >= (double)wish->min_free_bytes))
+		!(values[METRIC_MEMORY_FREE] >= (double)wish->min_free_bytes))
 		return PICK_FULL;
 	int64_t since_ms = card->free_since_ms;
 	if (wish->free_for_ms > 0 && (since_ms < 0 || now_ms - since_ms < wish->free_for_ms))

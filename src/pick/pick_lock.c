@@ -50,42 +50,28 @@ static int64_t time_left_ms(const struct lock_owner *owner)
 	return left_ms > 0 ? left_ms : 0;
 }
 
-static void describe(struct pick_owner *o, int proc)
-{
-	struct lock_owner owner;
-	if (!proc_lock_owner(&owner, proc, o->pid)) {
-		o->pid = -1; /* it has ended: its children have the lock */
-		return;
-	}
-	o->uid = owner.uid;
-	o->left_ms = time_left_ms(&owner);
-	str_copy(o->comm, sizeof(o->comm), owner.name);
-}
-
 /* Finds the process that has locked the open file. */
 static void find_owner(struct pick_owner *o, int fd)
 {
 	struct stat s;
-	struct err ignored = { 0 };
+	struct lock_owner owner;
 	int proc = -1;
 	*o = (struct pick_owner){ .file_uid = -1, .pid = -1, .uid = -1, .left_ms = -1 };
 	if (fstat(fd, &s) != 0)
 		return;
 	o->file_uid = s.st_uid;
-	if (proc_open(&proc, "", &ignored) != 0)
+	if (proc_open(&proc, "", NULL) != 0)
 		return;
 	struct proc_file file = { .device = s.st_dev, .inode = s.st_ino };
 	o->pid = proc_lock_pid(proc, &file);
-	if (o->pid > 0)
-		describe(o, proc);
+	if (o->pid > 0 && proc_lock_owner(&owner, proc, o->pid)) {
+		o->uid = owner.uid;
+		o->left_ms = time_left_ms(&owner);
+		str_copy(o->comm, sizeof(o->comm), owner.name);
+	} else if (o->pid > 0) {
+		o->pid = -1; /* it has ended: its children have the lock */
+	}
 	close(proc);
-}
-
-/* Whether it is certain that the lock belongs to another user. */
-static bool is_of_other(const struct pick_owner *o)
-{
-	int64_t uid = pick_lock_owner_uid(o);
-	return uid >= 0 && uid != geteuid();
 }
 
 static void add_user(struct str *out, int64_t uid, struct user_names *names)
@@ -198,11 +184,6 @@ static int open_file(struct pick_locks *l, const char *name)
 	return skip(l, name, "it is not a regular file");
 }
 
-static void remove_file(struct pick_locks *l, const char *name)
-{
-	(void)unlinkat(l->directory, name, 0);
-}
-
 /* Whether the name still refers to the open file: its owner may have removed it. */
 static bool is_there(const struct pick_locks *l, const char *name, int fd)
 {
@@ -263,7 +244,7 @@ static int create_file(struct pick_locks *l, const char *prefix, const char *tex
 			break;
 		if (finish_file(fd, text) && is_there(l, name, fd))
 			return fd;
-		remove_file(l, name);
+		(void)unlinkat(l->directory, name, 0);
 		close(fd);
 	}
 	return err_set(e, ERR_WORLD, "cannot create a lock file: %s", strerror(errno));
@@ -316,7 +297,8 @@ static int look_at_files(struct pick_locks *l, const char *card, char mine[PICK_
 			continue;
 		if (!locked) {
 			find_owner(by, fd);
-			if (!l->ignore_others || !is_of_other(by)) {
+			int64_t uid = pick_lock_owner_uid(by);
+			if (!l->ignore_others || uid < 0 || uid == geteuid()) {
 				if (found > 0)
 					close(found);
 				found = ERR_BUSY;
@@ -326,7 +308,7 @@ static int look_at_files(struct pick_locks *l, const char *card, char mine[PICK_
 			found = fd;
 			continue;
 		} else if (search && is_own(fd)) {
-			remove_file(l, name); /* one is enough */
+			(void)unlinkat(l->directory, name, 0); /* one is enough */
 		}
 		close(fd);
 	}
@@ -395,24 +377,20 @@ static void report_turn(struct pick_locks *l, int fd)
 	str_finish(&who);
 }
 
-/* Opens the file of the turn, and creates it if it is missing. */
-static int open_turn(struct pick_locks *l)
-{
-	int fd = openat(l->directory, TURN_NAME, O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
-	if (fd < 0)
-		return open_file(l, TURN_NAME);
-	(void)fchmod(fd, 0444); /* independent of the umask */
-	return fd;
-}
-
 int pick_lock_turn(struct pick_locks *l, int64_t wait_ms)
 {
 	int fd = -1;
 	if (l->directory < 0)
 		return -1;
 	for (int64_t waited_ms = 0;; waited_ms += TURN_POLL_MS) {
-		if (fd < 0)
-			fd = open_turn(l);
+		if (fd < 0) {
+			fd = openat(l->directory, TURN_NAME,
+				O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+			if (fd >= 0)
+				(void)fchmod(fd, 0444); /* independent of the umask */
+			else
+				fd = open_file(l, TURN_NAME);
+		}
 		bool locked = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
 		bool there = fd >= 0 && is_there(l, TURN_NAME, fd);
 		if (locked && there)
@@ -432,19 +410,6 @@ int pick_lock_turn(struct pick_locks *l, int64_t wait_ms)
 	return -1;
 }
 
-/* Closes the standard streams, so that readers of the output do not wait for this process. */
-static void let_go_of_terminal(void)
-{
-	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-	for (int fd = 0; fd <= 2; fd++)
-		if (nothing < 0 || dup2(nothing, fd) < 0)
-			close(fd);
-	if (nothing > 2)
-		close(nothing);
-	setsid();
-	(void)!chdir("/");
-}
-
 /* The background process. It changes the lock from exclusive to shared, which counts as
  * taking it anew: from now on the kernel names this process as the owner, and not the pick,
  * which ends. */
@@ -455,7 +420,15 @@ static _Noreturn void keep(const int *locks, size_t n, int64_t ms, int ready)
 	prctl(PR_SET_NAME, name);
 	for (size_t i = 0; i < n; i++)
 		(void)flock(locks[i], LOCK_SH | LOCK_NB);
-	let_go_of_terminal();
+	/* Readers of the output must not wait for this process. */
+	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; fd <= 2; fd++)
+		if (nothing < 0 || dup2(nothing, fd) < 0)
+			close(fd);
+	if (nothing > 2)
+		close(nothing);
+	setsid();
+	(void)!chdir("/");
 	close(ready);
 	sleep_ns(ms * 1000000);
 	_exit(0);
@@ -517,7 +490,7 @@ void pick_lock_leave(struct pick_queue *q, struct pick_locks *l)
 {
 	if (q->fd < 0)
 		return;
-	remove_file(l, q->name);
+	(void)unlinkat(l->directory, q->name, 0);
 	close(q->fd);
 	q->fd = -1;
 }
@@ -531,7 +504,7 @@ static bool read_ticket(struct pick_locks *l, const char *name, struct pick_tick
 	if (fd < 0)
 		return false;
 	if (locked)
-		remove_file(l, name);
+		(void)unlinkat(l->directory, name, 0);
 	else
 		find_owner(&t->by, fd);
 	ssize_t n = locked ? -1 : pread(fd, text, sizeof(text), 0);
