@@ -20,32 +20,26 @@ static void add_usage(struct str *out, const struct command *self)
 	str_addf(out, "%s%s\n", *self->usage ? " " : "", self->usage);
 }
 
-static int print_help(const struct command *self)
-{
-	struct str out = { 0 };
-	add_usage(&out, self);
-	str_addf(&out, "\n%s\n\n", self->summary);
-	options_describe(self->options, &out);
-	if (self->details)
-		str_addf(&out, "\n%s\n", self->details);
-	str_addf(&out, "\nManual: man gua-%s\n", self->name);
-	return cmd_print(self, &out);
-}
-
 static int parse_line(
 	const struct command *self, struct command_line *line, void *values, int *status)
 {
 	struct err e = { 0 };
+	struct str help = { 0 };
 	line->stop_at_operand = self->stop_at_operand;
 	if (options_parse(line, self->options, values, &e) != 0) {
 		*status = cmd_fail(self, &e);
 		return 0;
 	}
-	if (line->help) {
-		*status = print_help(self);
-		return 0;
-	}
-	return line->first_operand;
+	if (!line->help)
+		return line->first_operand;
+	add_usage(&help, self);
+	str_addf(&help, "\n%s\n\n", self->summary);
+	options_describe(self->options, &help);
+	if (self->details)
+		str_addf(&help, "\n%s\n", self->details);
+	str_addf(&help, "\nManual: man gua-%s\n", self->name);
+	*status = cmd_print(self, &help);
+	return 0;
 }
 
 int cmd_options(const struct command *self, int argc, char **argv, void *values, int *status)
@@ -61,33 +55,27 @@ int cmd_options_only(
 	return cmd_line_only(self, &line, values, status);
 }
 
-/* Reports an unexpected word. If it is the name of a store, the message names --db. */
-static void refuse_word(const struct command *self, const char *word, struct err *e)
+int cmd_line_only(
+	const struct command *self, struct command_line *line, void *values, int *status)
 {
+	struct err e = { 0 };
+	int first = parse_line(self, line, values, status);
+	if (!first)
+		return 1;
+	if (first == line->argc)
+		return 0;
+	/* If the word is the name of a store, the message names --db. */
 	const struct option_row *row = self->options;
-	const char *end = strrchr(word, '.');
+	const char *word = line->argv[first], *end = strrchr(word, '.');
 	bool path = strchr(word, '/') || (end && strcmp(end, ".db") == 0);
 	while (row->name && strcmp(row->name, "db") != 0)
 		row++;
 	if (row->name && path)
-		err_set(e, ERR_USAGE, "unexpected argument '%s'; write --db %s", word, word);
+		err_set(&e, ERR_USAGE, "unexpected argument '%s'; write --db %s", word, word);
 	else
-		err_set(e, ERR_USAGE, "unexpected argument '%s'", word);
-}
-
-int cmd_line_only(
-	const struct command *self, struct command_line *line, void *values, int *status)
-{
-	int first = parse_line(self, line, values, status);
-	if (!first)
-		return 1;
-	if (first < line->argc) {
-		struct err e = { 0 };
-		refuse_word(self, line->argv[first], &e);
-		*status = cmd_fail(self, &e);
-		return 1;
-	}
-	return 0;
+		err_set(&e, ERR_USAGE, "unexpected argument '%s'", word);
+	*status = cmd_fail(self, &e);
+	return 1;
 }
 
 int cmd_fail(const struct command *self, const struct err *e)
@@ -106,17 +94,23 @@ int cmd_fail(const struct command *self, const struct err *e)
 	return err_exit_code(e->code);
 }
 
+int cmd_write(FILE *to, struct str *text, struct err *e)
+{
+	bool whole = !text->failed && fwrite(str_text(text), 1, text->len, to) == text->len &&
+		     fflush(to) == 0;
+	if (!whole)
+		err_set(e, ERR_WORLD, "cannot write the output: %s",
+			text->failed ? ERR_MEMORY_TEXT : strerror(errno));
+	str_clear(text);
+	return whole ? 0 : ERR_WORLD;
+}
+
 int cmd_print(const struct command *self, struct str *out)
 {
 	struct err e = { 0 };
-	bool whole = !out->failed;
-	if (whole && out->len)
-		whole = fwrite(out->data, 1, out->len, stdout) == out->len;
-	if (!whole || fflush(stdout) != 0)
-		err_set(&e, ERR_WORLD, "cannot write the output: %s",
-			out->failed ? ERR_MEMORY_TEXT : strerror(errno));
+	int rc = cmd_write(stdout, out, &e);
 	str_finish(out);
-	return e.code ? cmd_fail(self, &e) : 0;
+	return rc ? cmd_fail(self, &e) : 0;
 }
 
 const char *cmd_variable(const char *name)

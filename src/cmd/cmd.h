@@ -1,6 +1,8 @@
 /* A command is one constant struct in its own file; main.c lists them. */
 #pragma once
 
+#include <stdio.h>
+
 #include "base/err.h"
 #include "base/options.h"
 #include "base/period.h"
@@ -39,6 +41,8 @@ int cmd_line_only(
  * status. */
 int cmd_fail(const struct command *self, const struct err *e);
 
+/* Writes all of the text at once, and clears it. */
+int cmd_write(FILE *to, struct str *text, struct err *e);
 /* Prints all of `out` to stdout and finishes it; returns the exit status (1: could not write).
  */
 int cmd_print(const struct command *self, struct str *out);

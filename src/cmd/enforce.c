@@ -43,39 +43,18 @@ int enforce_socket(
 	return rc;
 }
 
-enum { UNCUT_COLUMNS = 2000 };
-
-struct text_style enforce_style(const struct enforce *x)
-{
-	size_t columns = terminal_size().columns;
-	return (struct text_style){ .columns = columns		       ? columns
-					       : isatty(STDOUT_FILENO) ? 80
-								       : UNCUT_COLUMNS,
-		.ascii = !terminal_is_utf8(),
-		.color = terminal_has_color(),
-		.utc = x->o->utc };
-}
-
-static int read_log(struct enforce *x, struct table *t, struct err *e)
-{
-	struct policy_file *file = NULL;
-	struct policy_span span;
-	int rc = report_policy_window(&span, &x->o->window, x->now_ms, x->o->utc, e);
-	if (rc == 0)
-		rc = policy_file_open(&file, x->policy_db, false, e);
-	if (rc == 0)
-		rc = report_policy_add_log(t, file, span, e);
-	policy_file_close(file);
-	return rc;
-}
-
 static int run_log(struct enforce *x)
 {
 	struct err e = { 0 };
 	struct str out = { 0 };
 	struct table t = report_policy_log();
-	struct text_style style = enforce_style(x);
-	int rc = read_log(x, &t, &e);
+	struct text_style style = terminal_style(false, x->o->utc);
+	struct policy_file *file = NULL;
+	struct policy_span span;
+	int rc = report_policy_window(&span, &x->o->window, x->now_ms, x->o->utc, &e) ||
+		 policy_file_open(&file, x->policy_db, false, &e) ||
+		 report_policy_add_log(&t, file, span, &e);
+	policy_file_close(file);
 	if (rc == 0 && x->o->json)
 		documents_policy_log(&out, &t);
 	else if (rc == 0 && t.n_rows)
@@ -156,36 +135,26 @@ static int take_untold(void *context, const struct policy_notice *n)
 	return 0;
 }
 
-/* Whether a rule warns users. */
-static bool tells(const struct enforce *x)
-{
-	for (size_t i = 0; x->policy.enforce && i < rules_count(&x->policy); i++)
-		if (rules_level(rules_get(&x->policy, i)) != LEVEL_OBSERVE)
-			return true;
-	return false;
-}
-
 static int read_status(struct enforce *x, struct status *s, struct err *e)
 {
 	struct policy_file *file = NULL;
+	bool tells = false; /* a rule warns users */
 	s->mode = x->conf.values.policy.mode;
 	s->armed_until_ms = s->pass.at_ms = s->stopped_ms = -1;
 	rules_check_trust(&x->conf.settings, &s->untrusted);
-	if (!tells(x) || !channel_misses(&x->conf.values.notices, s->missed))
+	for (size_t i = 0; x->policy.enforce && i < rules_count(&x->policy); i++)
+		tells |= rules_level(rules_get(&x->policy, i)) != LEVEL_OBSERVE;
+	if (!tells || !channel_misses(&x->conf.values.notices, s->missed))
 		s->missed[0] = '\0';
 	int rc = policy_file_open(&file, x->policy_db, false, e);
 	if (rc == ERR_NOTHING)
 		return 0;
-	if (rc == 0)
-		rc = policy_notice_waiting(file, "", take_untold, &s->untold, e);
-	if (rc == 0)
-		rc = policy_file_armed(file, x->now_ms, &s->armed_until_ms, s->armed_by, e);
-	if (rc == 0)
-		rc = policy_file_tripped(file, &s->stopped_ms, s->stopped_why, e);
-	if (rc == 0)
-		rc = policy_file_pass(file, &s->pass, e);
-	if (rc == 0)
-		rc = policy_file_sessions(file, add_stage, &s->stages, e);
+	if (rc || policy_notice_waiting(file, "", take_untold, &s->untold, e) ||
+		policy_file_armed(file, x->now_ms, &s->armed_until_ms, s->armed_by, e) ||
+		policy_file_tripped(file, &s->stopped_ms, s->stopped_why, e) ||
+		policy_file_pass(file, &s->pass, e) ||
+		policy_file_sessions(file, add_stage, &s->stages, e))
+		rc = e->code;
 	policy_file_close(file);
 	return rc;
 }
@@ -193,7 +162,7 @@ static int read_status(struct enforce *x, struct status *s, struct err *e)
 static void add_status(struct str *out, const struct enforce *x, const struct status *s)
 {
 	char until[48], pass[48];
-	struct text_style style = enforce_style(x);
+	struct text_style style = terminal_style(false, x->o->utc);
 	bool enforce = strcmp(s->mode, "enforce") == 0;
 	enforce_moment(x, until, sizeof(until), s->armed_until_ms);
 	enforce_moment(x, pass, sizeof(pass), s->pass.at_ms);
@@ -298,26 +267,23 @@ static int read_until(const struct enforce *x, int64_t *until_ms, struct err *e)
 	return 0;
 }
 
-/* What an administrator decided. */
-struct decision {
-	enum policy_step step;
-	int64_t until_ms;  /* STEP_ARMED */
-	const char *actor; /* the administrator */
-};
-
-/* Stores the decision, and a row of the log about it. */
-static int write_decision(struct enforce *x, const struct decision *d, struct err *e)
+/* Stores what an administrator decided, and a row of the log about it. Writes who that is.
+ * `until_ms` is for STEP_ARMED. */
+static int write_decision(struct enforce *x, enum policy_step step, int64_t until_ms,
+	char actor[USER_CAP], struct err *e)
 {
 	struct policy_file *file = NULL;
 	char hash[RULES_HASH_CAP], text[160] = "ending is forbidden";
+	if (mine_actor(actor, e) || policy_file_open(&file, x->policy_db, true, e))
+		return e->code;
 	rules_hash(hash, &x->conf.settings);
-	if (d->step == STEP_ARMED)
+	if (step == STEP_ARMED)
 		snprintf(text, sizeof(text), "ending is allowed until %s",
-			moment_iso(d->until_ms).text);
-	else if (d->step == STEP_RESUMED)
+			moment_iso(until_ms).text);
+	else if (step == STEP_RESUMED)
 		str_copy(text, sizeof(text), "the breaker was released");
-	struct policy_action a = { .at_ms = x->now_ms,
-		.step = d->step,
+	const struct policy_action a = { .at_ms = x->now_ms,
+		.step = step,
 		.uid = -1,
 		.held_bytes = -1,
 		.idle_since_ms = -1,
@@ -325,15 +291,12 @@ static int write_decision(struct enforce *x, const struct decision *d, struct er
 		.given_back_ms = -1,
 		.evidence = text,
 		.config = hash,
-		.actor = d->actor };
-	int rc = policy_file_open(&file, x->policy_db, true, e);
-	if (rc)
-		return rc;
-	rc = policy_file_begin(file, e);
+		.actor = actor };
+	int rc = policy_file_begin(file, e);
 	if (rc == 0)
-		rc = d->step == STEP_RESUMED
-			     ? policy_file_release(file, x->now_ms, d->actor, e)
-			     : policy_file_arm(file, x->now_ms, d->until_ms, d->actor, e);
+		rc = step == STEP_RESUMED
+			     ? policy_file_release(file, x->now_ms, actor, e)
+			     : policy_file_arm(file, x->now_ms, until_ms, actor, e);
 	if (rc == 0)
 		rc = policy_file_add_action(file, &a, e);
 	rc = policy_file_end(file, rc, e);
@@ -371,12 +334,7 @@ static int run_arm(struct enforce *x)
 	struct str out = { 0 };
 	char actor[USER_CAP] = "", until[48];
 	int64_t until_ms = 0;
-	int rc = read_until(x, &until_ms, &e);
-	if (rc == 0)
-		rc = mine_actor(actor, &e);
-	if (rc == 0)
-		rc = write_decision(x, &(struct decision){ STEP_ARMED, until_ms, actor }, &e);
-	if (rc)
+	if (read_until(x, &until_ms, &e) || write_decision(x, STEP_ARMED, until_ms, actor, &e))
 		return cmd_fail(x->self, &e);
 	enforce_moment(x, until, sizeof(until), until_ms);
 	str_addf(&out, "Sessions may be ended until %s (armed by %s).\n", until, actor);
@@ -389,10 +347,7 @@ static int run_disarm(struct enforce *x)
 	struct err e = { 0 };
 	struct str out = { 0 };
 	char actor[USER_CAP] = "";
-	int rc = mine_actor(actor, &e);
-	if (rc == 0)
-		rc = write_decision(x, &(struct decision){ STEP_DISARMED, 0, actor }, &e);
-	if (rc)
+	if (write_decision(x, STEP_DISARMED, 0, actor, &e))
 		return cmd_fail(x->self, &e);
 	str_add(&out, "No session is ended from now on.\n");
 	return cmd_print(x->self, &out);
@@ -413,11 +368,7 @@ static int run_release(struct enforce *x)
 		str_add(&out, "Nothing to release: the breaker has not stopped anything.\n");
 		return cmd_print(x->self, &out);
 	}
-	if (rc == 0)
-		rc = mine_actor(actor, &e);
-	if (rc == 0)
-		rc = write_decision(x, &(struct decision){ STEP_RESUMED, 0, actor }, &e);
-	if (rc)
+	if (rc || write_decision(x, STEP_RESUMED, 0, actor, &e))
 		return cmd_fail(x->self, &e);
 	enforce_moment(x, at, sizeof(at), at_ms);
 	str_addf(&out,
@@ -446,9 +397,8 @@ static int ask_service(const struct enforce *x, uint32_t pid)
 	struct err e = { 0 };
 	struct str out = { 0 };
 	struct user_answer answer = { 0 };
-	int rc = enforce_socket(path, &x->conf.values.policy, x->o->db, &e);
-	if (rc == 0)
-		rc = user_talk_ask(path, &r, &answer, &e);
+	int rc = enforce_socket(path, &x->conf.values.policy, x->o->db, &e) ||
+		 user_talk_ask(path, &r, &answer, &e);
 	if (rc == 0)
 		str_add(&out, str_text(&answer.text));
 	user_talk_finish_answer(&answer);
@@ -520,24 +470,6 @@ static const struct subcommand {
 enum { N_SUBCOMMANDS = sizeof(subcommands) / sizeof(subcommands[0]) };
 #define SUBCOMMANDS "run|test-notice|simulate|explain|status|log|arm|disarm|release"
 
-static const struct subcommand *find(const char *name, struct err *e)
-{
-	struct nearest like = nearest_to(name, strlen(name));
-	for (size_t i = 0; i < N_SUBCOMMANDS; i++) {
-		const char *own = subcommands[i].name;
-		if (strcmp(own, name) == 0)
-			return &subcommands[i];
-		nearest_try(&like, own);
-	}
-	if (like.name && 2 * like.distance <= like.len)
-		err_set(e, ERR_USAGE, "there is no 'gua enforce %s'; did you mean '%s'?", name,
-			like.name);
-	else
-		err_set(e, ERR_USAGE,
-			"there is no 'gua enforce %s'; write one of: " SUBCOMMANDS, name);
-	return NULL;
-}
-
 /* Where gua-enforce.service keeps its file. Beside the store there may be a link to it, which
  * only readers follow. */
 #define SERVICE_DIRECTORY "/var/lib/gua-enforce"
@@ -562,29 +494,24 @@ static int choose_files(struct enforce *x, struct err *e)
 static int read_operands(
 	struct enforce *x, char **words, const struct subcommand **sub, struct err *e)
 {
-	if (!words[0])
+	const char *name = words[0];
+	if (!name)
 		return err_set(e, ERR_USAGE, "say what to do: " SUBCOMMANDS);
-	*sub = find(words[0], e);
-	if (!*sub)
-		return ERR_USAGE;
-	x->operand = words[1];
-	if (x->operand && ((*sub)->operand ? words[2] : words[1]))
-		return err_set(e, ERR_USAGE, "unexpected argument '%s'",
-			(*sub)->operand ? words[2] : words[1]);
-	return 0;
-}
-
-static int configure_and_run(struct enforce *x, int (*run)(struct enforce *x))
-{
-	int status = 0;
-	x->conf.root = x->o->root;
-	if (configure(x->self, &x->conf, &x->o->conf, x->o, &status) == 0) {
-		x->policy = (struct policy){ .config = &x->conf.values, .utc = x->o->utc };
-		x->policy.enforce = strcmp(x->conf.values.policy.mode, "enforce") == 0;
-		status = run(x);
+	struct nearest like = nearest_to(name, strlen(name));
+	for (size_t i = 0; i < N_SUBCOMMANDS; i++) {
+		if (strcmp(subcommands[i].name, name) == 0)
+			*sub = &subcommands[i];
+		nearest_try(&like, subcommands[i].name);
 	}
-	configure_finish(&x->conf);
-	return status;
+	if (!*sub && like.name && 2 * like.distance <= like.len)
+		return err_set(e, ERR_USAGE, "there is no 'gua enforce %s'; did you mean '%s'?",
+			name, like.name);
+	if (!*sub)
+		return err_set(e, ERR_USAGE,
+			"there is no 'gua enforce %s'; write one of: " SUBCOMMANDS, name);
+	x->operand = words[1];
+	const char *more = x->operand && (*sub)->operand ? words[2] : words[1];
+	return more ? err_set(e, ERR_USAGE, "unexpected argument '%s'", more) : 0;
 }
 
 int enforce_command(
@@ -598,24 +525,28 @@ int enforce_command(
 	int first = cmd_options(self, argc, argv, &o, &status);
 	if (!first)
 		return status;
-	int rc = read_operands(&x, argv + first, &sub, &e);
-	if (rc == 0)
-		rc = cmd_now(o.now, &x.now_ms, &e);
-	if (rc == 0)
-		rc = choose_files(&x, &e);
-	if (rc)
+	if (read_operands(&x, argv + first, &sub, &e) || cmd_now(o.now, &x.now_ms, &e) ||
+		choose_files(&x, &e))
 		return cmd_fail(self, &e);
 	int (*run)(struct enforce * x) = sub->run;
 	if (!run && parts)
 		run = strcmp(sub->name, "run") == 0 ? parts->run : parts->test_notice;
-	if (run)
-		return configure_and_run(&x, run);
-	if (!parts)
-		hand_over(self->name, argv);
-	err_set(&e, ERR_WORLD,
-		"the program gua-enforce is not installed; install the package gua-enforce, or "
-		"build gua with the option enforce");
-	return cmd_fail(self, &e);
+	if (!run) {
+		if (!parts)
+			hand_over(self->name, argv);
+		err_set(&e, ERR_WORLD,
+			"the program gua-enforce is not installed; install the package "
+			"gua-enforce, or build gua with the option enforce");
+		return cmd_fail(self, &e);
+	}
+	x.conf.root = o.root;
+	if (configure(self, &x.conf, &o.conf, &o, &status) == 0) {
+		x.policy = (struct policy){ .config = &x.conf.values, .utc = o.utc };
+		x.policy.enforce = strcmp(x.conf.values.policy.mode, "enforce") == 0;
+		status = run(&x);
+	}
+	configure_finish(&x.conf);
+	return status;
 }
 
 static int run_command(const struct command *self, int argc, char **argv)

@@ -46,8 +46,6 @@ int enforce_simulate(struct enforce *x);
 int enforce_socket(
 	char path[PATH_MAX], const struct config_policy *config, const char *db, struct err *e);
 
-/* How tables are printed: as wide as the terminal, and not cut if there is no terminal. */
-struct text_style enforce_style(const struct enforce *x);
 /* ERR_USAGE: the text is not a pid. */
 int enforce_parse_pid(const char *text, uint32_t *pid, struct err *e);
 /* Writes a moment in the zone that was asked for, or "-". */

@@ -7,6 +7,7 @@
 #include "audit/idle_history.h"
 #include "base/array.h"
 #include "cmd/enforce.h"
+#include "cmd/share/terminal.h"
 #include "policy/simulate.h"
 #include "report/report_parts.h"
 #include "render/rows.h"
@@ -146,23 +147,11 @@ static void add_groups(struct table *t, const struct simulation *s, bool by_user
 	free(all);
 }
 
-static void show_cards(
-	char *dst, size_t cap, const struct card_set *set, const struct idle_history *h)
-{
-	struct str out = { 0 };
-	for (size_t i = 0; i < h->n_cards; i++) {
-		if (!facts_has_card(set, i))
-			continue;
-		str_addf(&out, "%s%s", out.len ? "," : "", card_label(&h->cards[i]).text);
-	}
-	str_copy(dst, cap, str_text(&out));
-	str_finish(&out);
-}
-
 static void add_session(
 	struct table *t, const struct simulated *one, const struct idle_history *h)
 {
 	const struct idle_session *s = one->session;
+	struct str cards = { 0 };
 	bool ended = one->ended_ms >= 0;
 	struct session_line line = { .key = s->key,
 		.user = s->user,
@@ -181,7 +170,12 @@ static void add_session(
 		.given_ms = ended ? (double)one->given_back_ms : NAN,
 		.wrong = one->wrong };
 	report_show_what(line.what, s->texts);
-	show_cards(line.cards, sizeof(line.cards), &one->cards, h);
+	for (size_t i = 0; i < h->n_cards; i++)
+		if (facts_has_card(&one->cards, i))
+			str_addf(&cards, "%s%s", cards.len ? "," : "",
+				card_label(&h->cards[i]).text);
+	str_copy(line.cards, sizeof(line.cards), str_text(&cards));
+	str_finish(&cards);
 	table_add(t, &line);
 }
 
@@ -282,7 +276,7 @@ static void add_headline(struct str *out, const struct enforce *x, const struct 
 
 static void add_text(struct str *out, const struct enforce *x, const struct result *r)
 {
-	const struct text_style style = enforce_style(x);
+	const struct text_style style = terminal_style(false, x->o->utc);
 	if (r->s.history->simulated)
 		str_addf(out, "%s\n", SIMULATED_WARNING);
 	if (r->s.history->imported)
@@ -330,35 +324,12 @@ static int64_t released(void *context, int64_t after_ms)
 	return -1;
 }
 
-/* Reads from policy.db, if that is possible, which sessions users kept in that time, and when
- * the breaker was released. */
-static void read_keeps(const struct enforce *x, struct result *r, const struct idle_history *h)
-{
-	struct policy_file *file = NULL;
-	if (policy_file_open(&file, x->policy_db, false, NULL) == 0) {
-		policy_file_keeps(file, (struct policy_span){ h->since_ms, h->until_ms },
-			&r->keeps, NULL);
-		policy_file_releases(file, &r->releases, &r->n_releases, NULL);
-	}
-	policy_file_close(file);
-}
-
-/* Stores the result in policy.db for web pages, if that file exists and can be written. */
-static void save(const struct enforce *x, const struct str *json)
-{
-	struct policy_file *file = NULL;
-	if (access(x->policy_db, W_OK) == 0 &&
-		policy_file_open(&file, x->policy_db, true, NULL) == 0)
-		policy_file_set_simulation(file, x->now_ms, str_text(json), NULL);
-	policy_file_close(file);
-}
-
 static int replay(struct enforce *x, struct result *r, struct idle_history *h, struct err *e)
 {
+	struct policy_file *file = NULL;
 	rules_set_limits(&x->policy, h);
-	int rc = idle_history_read(h, e);
-	if (rc)
-		return rc;
+	if (idle_history_read(h, e))
+		return e->code;
 	if (!h->any_run)
 		return err_set(
 			e, ERR_WORLD, "%s has no data yet: there is nothing to replay", x->db);
@@ -370,7 +341,14 @@ static int replay(struct enforce *x, struct result *r, struct idle_history *h, s
 		.kept_until = kept_until,
 		.released = released,
 		.context = r };
-	read_keeps(x, r, h);
+	/* If policy.db can be read, it says which sessions users kept in that time, and when
+	 * the breaker was released. */
+	if (policy_file_open(&file, x->policy_db, false, NULL) == 0) {
+		policy_file_keeps(file, (struct policy_span){ h->since_ms, h->until_ms },
+			&r->keeps, NULL);
+		policy_file_releases(file, &r->releases, &r->n_releases, NULL);
+	}
+	policy_file_close(file);
 	return simulate(&r->s, e);
 }
 
@@ -395,9 +373,14 @@ int enforce_simulate(struct enforce *x)
 		rc = replay(x, &r, &h, &e);
 	if (rc == 0) {
 		struct str json = { 0 };
+		struct policy_file *file = NULL;
 		make_tables(&r);
 		add_json(&json, &r);
-		save(x, &json);
+		/* For web pages, if that file exists and can be written. */
+		if (access(x->policy_db, W_OK) == 0 &&
+			policy_file_open(&file, x->policy_db, true, NULL) == 0)
+			policy_file_set_simulation(file, x->now_ms, str_text(&json), NULL);
+		policy_file_close(file);
 		if (x->o->json)
 			str_add(&out, str_text(&json));
 		else

@@ -65,15 +65,6 @@ static int make_request(
 	return 0;
 }
 
-static void add_text(struct str *out, const struct keep *k, const struct user_answer *a)
-{
-	for (size_t i = 0; i < a->n_kept; i++) {
-		struct brief until = moment_text(a->kept[i].until_ms, k->o->utc);
-		str_addf(out, "process %u: kept until %s: %s\n", a->kept[i].pid, until.text,
-			a->kept[i].reason);
-	}
-}
-
 static void add_json(struct str *out, const struct user_answer *a)
 {
 	struct json j = { .out = out, .lines = 2 };
@@ -101,24 +92,26 @@ static int ask(struct keep *k, const char *operand, struct err *e)
 						    : USER_ASK_LIST };
 	struct user_answer answer = { 0 };
 	struct str out = { 0 };
-	int rc = operand ? make_request(k, operand, &r, e) : 0;
-	if (rc == 0)
-		rc = user_talk_ask(k->socket, &r, &answer, e);
-	if (rc == 0) {
-		if (k->o->json)
-			add_json(&out, &answer);
-		else if (k->o->drop)
-			str_addf(&out, "process %u: it is not kept any more\n", r.pid);
-		else if (!answer.n_kept)
-			str_add(&out, "You keep no session.\n");
-		else
-			add_text(&out, k, &answer);
-		rc = cmd_print(k->self, &out) ? ERR_WORLD : 0;
-	} else if (operand && *answer.why) {
-		err_set(e, rc, "process %u: %s", r.pid, answer.why);
+	if (operand && make_request(k, operand, &r, e))
+		return e->code;
+	int rc = user_talk_ask(k->socket, &r, &answer, e);
+	if (rc) {
+		if (operand && *answer.why)
+			err_set(e, rc, "process %u: %s", r.pid, answer.why);
+	} else if (k->o->json) {
+		add_json(&out, &answer);
+	} else if (k->o->drop) {
+		str_addf(&out, "process %u: it is not kept any more\n", r.pid);
+	} else if (!answer.n_kept) {
+		str_add(&out, "You keep no session.\n");
+	} else {
+		for (size_t i = 0; i < answer.n_kept; i++)
+			str_addf(&out, "process %u: kept until %s: %s\n", answer.kept[i].pid,
+				moment_text(answer.kept[i].until_ms, k->o->utc).text,
+				answer.kept[i].reason);
 	}
 	user_talk_finish_answer(&answer);
-	return rc;
+	return rc ? rc : cmd_print(k->self, &out) ? ERR_WORLD : 0;
 }
 
 static int run(const struct command *self, int argc, char **argv)
@@ -136,12 +129,9 @@ static int run(const struct command *self, int argc, char **argv)
 	}
 	k.conf.root = o.root;
 	if (configure(self, &k.conf, &o.conf, &o, &status) == 0) {
-		int rc = enforce_socket(k.socket, &k.conf.values.policy, o.db, &e);
-		if (rc == 0)
-			rc = proc_open(&k.proc, "", &e);
-		if (rc == 0)
-			rc = ask(&k, operand, &e);
-		status = rc == 0 ? 0 : *e.text ? cmd_fail(self, &e) : 1;
+		int rc = enforce_socket(k.socket, &k.conf.values.policy, o.db, &e) ||
+			 proc_open(&k.proc, "", &e) || ask(&k, operand, &e);
+		status = rc && *e.text ? cmd_fail(self, &e) : rc;
 	}
 	if (k.proc >= 0)
 		close(k.proc);

@@ -197,18 +197,6 @@ bool cmd_live_again(struct live_session *s, const struct command *self, int *rc,
 	return false;
 }
 
-/* Writes all of `text` at once, and clears it. */
-static int write_lines(FILE *to, struct str *text, struct err *e)
-{
-	bool whole = !text->failed && fwrite(str_text(text), 1, text->len, to) == text->len &&
-		     fflush(to) == 0;
-	if (!whole)
-		err_set(e, ERR_WORLD, "cannot write the output: %s",
-			text->failed ? ERR_MEMORY_TEXT : strerror(errno));
-	str_clear(text);
-	return whole ? 0 : ERR_WORLD;
-}
-
 int cmd_live_print(const struct command *self, const struct live_values *v,
 	const unsigned char *wanted, const struct live_lines *lines, struct err *e)
 {
@@ -225,7 +213,7 @@ int cmd_live_print(const struct command *self, const struct live_values *v,
 		if (rc == 0)
 			rc = lines->look(&s, lines->context, &out, e);
 		if (rc == 0)
-			rc = write_lines(to, &out, e);
+			rc = cmd_write(to, &out, e);
 		if (rc == 0 && lines->note)
 			cmd_live_note(&s, self);
 		if (!lines->every_ms || ++looks == lines->count ||

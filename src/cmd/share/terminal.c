@@ -83,6 +83,14 @@ size_t terminal_columns(void)
 	return isatty(STDOUT_FILENO) ? USUAL_COLUMNS : UNCUT_COLUMNS;
 }
 
+struct text_style terminal_style(bool ascii, bool utc)
+{
+	return (struct text_style){ .columns = terminal_columns(),
+		.ascii = ascii || !terminal_is_utf8(),
+		.color = terminal_has_color(),
+		.utc = utc };
+}
+
 enum { BAR_WIDTH = 30, REDRAW_MS = 100 };
 
 void terminal_progress_init(struct progress *p, const char *unit)
@@ -99,27 +107,23 @@ int terminal_progress_hold_signals(struct progress *p)
 	return sigprocmask(SIG_BLOCK, &p->signals, NULL);
 }
 
-static void draw(struct progress *p, int64_t done, int64_t total)
-{
-	char fill[BAR_WIDTH + 1];
-	int64_t now = clock_monotonic_us() / 1000;
-	if (!p->terminal || total <= 0 || (p->shown && now - p->drawn_ms < REDRAW_MS))
-		return;
-	int64_t part = done >= total ? BAR_WIDTH : done * BAR_WIDTH / total;
-	memset(fill, '.', BAR_WIDTH);
-	memset(fill, '#', (size_t)part);
-	fill[BAR_WIDTH] = '\0';
-	fprintf(stderr, "\r[%s] %" PRId64 "/%" PRId64 " %s", fill, done, total, p->unit);
-	fflush(stderr);
-	p->shown = true;
-	p->drawn_ms = now;
-}
-
 int terminal_progress_step(void *progress, int64_t done, int64_t total)
 {
 	struct progress *p = progress;
 	const struct timespec at_once = { 0, 0 };
-	draw(p, done, total);
+	int64_t now = clock_monotonic_us() / 1000;
+	if (p->terminal && total > 0 && (!p->shown || now - p->drawn_ms >= REDRAW_MS)) {
+		char fill[BAR_WIDTH + 1];
+		int64_t part = done >= total ? BAR_WIDTH : done * BAR_WIDTH / total;
+		memset(fill, '.', BAR_WIDTH);
+		memset(fill, '#', (size_t)part);
+		fill[BAR_WIDTH] = '\0';
+		fprintf(stderr, "\r[%s] %" PRId64 "/%" PRId64 " %s", fill, done, total,
+			p->unit);
+		fflush(stderr);
+		p->shown = true;
+		p->drawn_ms = now;
+	}
 	return sigtimedwait(&p->signals, NULL, &at_once) > 0;
 }
 

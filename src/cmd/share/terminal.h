@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-
+#include "render/text.h"
 /* Whether standard output is a terminal, and TERM and NO_COLOR allow colour. */
 bool terminal_has_color(void);
 /* Whether it also has 256 colours, as TERM or COLORTERM says. */
@@ -41,6 +41,9 @@ struct terminal_size terminal_size_of(int fd);
 /* The width of lines: the terminal's, or 80 if it is unknown. Without a terminal a line is not
  * cut, for use with grep. */
 size_t terminal_columns(void);
+
+/* How text is printed: as wide as the terminal, with its colours and characters. */
+struct text_style terminal_style(bool ascii, bool utc);
 
 /* A progress bar on a terminal, for work that a signal may end between two steps. */
 
