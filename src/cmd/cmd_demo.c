@@ -64,24 +64,21 @@ struct place {
 	char kept[PATH_MAX]; /* its name afterwards; "": there is no cache, and it is removed */
 };
 
-/* Writes "DIRECTORY/gua", and makes its parents; false: there is no such place. */
-static bool cache_directory(char *path, size_t cap)
-{
-	const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
-	bool named = cache && *cache == '/';
-	/* A home directory that does not exist is not made. */
-	if (!named && !(home && *home == '/' && access(home, W_OK) == 0))
-		return false;
-	int n = snprintf(path, cap, named ? "%s/gua" : "%s/.cache/gua", named ? cache : home);
-	return n > 0 && (size_t)n < cap && file_make_directories(path, 0700, NULL) == 0;
-}
-
 static int make_file(struct place *p, struct err *e)
 {
 	char directory[PATH_MAX - 32];
 	const char *temporary = secure_getenv("TMPDIR");
+	const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
 	*p = (struct place){ 0 };
-	if (cache_directory(directory, sizeof(directory)) && access(directory, W_OK) == 0)
+	int n = -1;
+	/* A home directory that does not exist is not made. */
+	if (cache && *cache == '/')
+		n = snprintf(directory, sizeof(directory), "%s/gua", cache);
+	else if (home && *home == '/' && access(home, W_OK) == 0)
+		n = snprintf(directory, sizeof(directory), "%s/.cache/gua", home);
+	if (n > 0 && (size_t)n < sizeof(directory) &&
+		file_make_directories(directory, 0700, NULL) == 0 &&
+		access(directory, W_OK) == 0)
 		snprintf(p->kept, sizeof(p->kept), "%s/demo.db", directory);
 	else
 		snprintf(directory, sizeof(directory), "%s",
@@ -202,10 +199,9 @@ static void print_audits(struct str *out, const struct audit *a, const struct au
 	report_finish(&r);
 }
 
-/* Replays a rule over the week of the audit, as gua enforce simulate does, and returns the card
- * time that it would have given back. */
-static int replay_rule(
-	int64_t *given_back_ms, const struct audit *a, const char *db, struct err *e)
+/* Replays a rule over the week of the audit, as gua enforce simulate does, and appends how much
+ * card time it would have given back. */
+static int add_rule(struct str *out, const struct audit *a, const char *db, struct err *e)
 {
 	const struct text_list rule = { { "rule.demo.end=" RULE_END "h" }, 1 };
 	struct settings settings = { .schema = &config_schema };
@@ -214,6 +210,7 @@ static int replay_rule(
 	struct idle_history h = {
 		.path = db, .since_ms = a->since_ms, .until_ms = a->until_ms
 	};
+	struct simulation s = { .policy = &policy, .history = &h };
 	int rc = settings_set(&settings, "demo", &rule, e);
 	if (rc == 0)
 		rc = settings_apply(&settings, &config, e);
@@ -223,31 +220,19 @@ static int replay_rule(
 	}
 	if (rc == 0) {
 		policy.history = &h;
-		struct simulation s = { .policy = &policy,
-			.history = &h,
-			.interval_ms = config.policy.interval_ms };
+		s.interval_ms = config.policy.interval_ms;
 		rc = simulate(&s, e);
-		*given_back_ms = s.given_back_ms;
-		simulate_finish(&s);
 	}
-	idle_history_finish(&h);
-	settings_finish(&settings);
-	return rc;
-}
-
-/* Appends how much card time a rule would have given back that ends sessions after this much
- * idle time. */
-static int add_rule(struct str *out, const struct audit *a, const char *db, struct err *e)
-{
-	int64_t given_back_ms = 0;
-	int rc = replay_rule(&given_back_ms, a, db, e);
 	if (rc == 0)
 		str_addf(out,
 			"\nA rule that ends what has been idle for " RULE_END
 			" hours would have given back about\n"
 			"%.0f of these %.0f idle-held GPU-hours.\n",
-			(double)given_back_ms / HOUR_MS,
+			(double)s.given_back_ms / HOUR_MS,
 			(double)a->ms[CARD_IDLE_HELD] / HOUR_MS);
+	simulate_finish(&s);
+	idle_history_finish(&h);
+	settings_finish(&settings);
 	return rc;
 }
 

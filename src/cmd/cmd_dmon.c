@@ -79,38 +79,32 @@ static int look(struct live_session *s, void *context, struct str *out, struct e
 	return rc ? rc : dmon_look(&m->dmon, s->live, &m->filter, out, e);
 }
 
-static int monitor(const struct values *v, bool strict, struct err *e)
-{
-	struct monitored m = { .strict = strict };
-	struct live_lines lines = {
-		.path = v->file, .count = v->count, .look = look, .context = &m
-	};
-	unsigned char wanted[METRIC_COUNT] = { 0 };
-	if (read_options(v, &m.dmon, &lines.every_ms, e) ||
-		filter_init(&m.filter, &v->filter, e))
-		return e->code;
-	m.filter.by_index = true;
-	m.dmon.as_smi = strict;
-	m.lines = &lines;
-	m.every_ms = lines.every_ms;
-	if (strict && v->processes && v->count)
-		lines.count++;
-	dmon_wanted(&m.dmon, wanted);
-	struct live_values live = v->live;
-	live.cards_only = !v->processes && !filter_has_process(&m.filter);
-	int rc = cmd_live_print(&cmd_dmon, &live, wanted, &lines, e);
-	dmon_finish(&m.dmon);
-	return rc;
-}
-
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct values v = { 0 };
 	struct err e = { 0 };
+	struct monitored m = { .strict = self->fail != NULL };
+	unsigned char wanted[METRIC_COUNT] = { 0 };
 	int status = 0;
 	if (cmd_options_only(self, argc, argv, &v, &status))
 		return status;
-	return monitor(&v, self->fail != NULL, &e) ? cmd_fail(self, &e) : 0;
+	struct live_lines lines = {
+		.path = v.file, .count = v.count, .look = look, .context = &m
+	};
+	if (read_options(&v, &m.dmon, &lines.every_ms, &e) ||
+		filter_init(&m.filter, &v.filter, &e))
+		return cmd_fail(self, &e);
+	m.filter.by_index = true;
+	m.dmon.as_smi = m.strict;
+	m.lines = &lines;
+	m.every_ms = lines.every_ms;
+	if (m.strict && v.processes && v.count)
+		lines.count++;
+	dmon_wanted(&m.dmon, wanted);
+	v.live.cards_only = !v.processes && !filter_has_process(&m.filter);
+	int rc = cmd_live_print(&cmd_dmon, &v.live, wanted, &lines, &e);
+	dmon_finish(&m.dmon);
+	return rc ? cmd_fail(self, &e) : 0;
 }
 
 const struct command cmd_dmon = {

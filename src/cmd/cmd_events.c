@@ -43,35 +43,6 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-static void add_text(
-	struct str *out, const struct event_list *l, const struct events_options *o)
-{
-	struct text_style style = {
-		.columns = terminal_columns(),
-		.ascii = o->ascii || !terminal_is_utf8(),
-		.color = terminal_has_color(),
-		.utc = o->utc,
-	};
-	if (l->simulated && l->table.n_rows) {
-		text_add_colored(out, l->captured ? CAPTURED_WARNING : SIMULATED_WARNING,
-			"1;31", &style);
-		str_add(out, "\n");
-	}
-	if (l->table.n_rows)
-		text_add_table(out, &l->table, &style);
-}
-
-/* Prints on standard error what the output cannot say: that the data is invented, or that there
- * are no events. */
-static void note(const struct event_list *l, const struct audit_question *q, const char *format)
-{
-	if (l->simulated && strcmp(format, "csv") == 0)
-		log_notice("%s", l->captured ? CAPTURED_NOTE : SIMULATED_NOTE);
-	if (!l->table.n_rows && strcmp(format, "text") == 0)
-		log_notice("no event between %s and %s", moment_text(q->since_ms, q->utc).text,
-			moment_text(q->until_ms, q->utc).text);
-}
-
 static int list_events(const struct command *self, const struct events_options *o,
 	struct audit_question *q, const struct store_list *stores)
 {
@@ -79,6 +50,8 @@ static int list_events(const struct command *self, const struct events_options *
 	struct str out = { 0 };
 	struct err e = { 0 };
 	struct event_choice choice = { event_list_takes, &o->only };
+	const struct text_style style = terminal_style(o->ascii, o->utc);
+	bool csv = strcmp(o->format, "csv") == 0, text = strcmp(o->format, "text") == 0;
 	q->paths = (const char *const *)stores->paths;
 	q->n_paths = stores->n;
 	if (stores->n > 1) /* all are open at the same time */
@@ -87,13 +60,26 @@ static int list_events(const struct command *self, const struct events_options *
 		event_list_finish(&list);
 		return cmd_fail(self, &e);
 	}
-	note(&list, q, o->format);
-	if (strcmp(o->format, "json") == 0)
-		documents_events(&out, &list);
-	else if (strcmp(o->format, "csv") == 0)
+	bool any = list.table.n_rows > 0;
+	/* What the output cannot say is on standard error. */
+	if (list.simulated && csv)
+		log_notice("%s", list.captured ? CAPTURED_NOTE : SIMULATED_NOTE);
+	if (!any && text)
+		log_notice("no event between %s and %s", moment_text(q->since_ms, q->utc).text,
+			moment_text(q->until_ms, q->utc).text);
+	if (csv) {
 		rows_table(&out, &list.table);
-	else
-		add_text(&out, &list, o);
+	} else if (!text) {
+		documents_events(&out, &list);
+	} else if (any) {
+		if (list.simulated) {
+			text_add_colored(&out,
+				list.captured ? CAPTURED_WARNING : SIMULATED_WARNING, "1;31",
+				&style);
+			str_add(&out, "\n");
+		}
+		text_add_table(&out, &list.table, &style);
+	}
 	event_list_finish(&list);
 	return cmd_print(self, &out);
 }

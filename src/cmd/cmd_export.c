@@ -107,26 +107,15 @@ static int export_openmetrics(const struct store_list *stores, struct export_win
 	return rc;
 }
 
-static int send_file(int fd, struct err *e)
-{
-	char block[65536];
-	ssize_t n;
-	while ((n = read(fd, block, sizeof(block))) > 0)
-		if (fwrite(block, 1, (size_t)n, stdout) != (size_t)n)
-			break;
-	if (n < 0)
-		return err_set(
-			e, ERR_WORLD, "cannot read the temporary file: %s", strerror(errno));
-	return n > 0 || fflush(stdout) != 0 ? cannot_write(e) : 0;
-}
-
 /* Writes a part of the store to standard output. ERR_USAGE: there are several stores, or
  * standard output is a terminal. */
 static int export_store(
 	const struct store_list *stores, struct export_window window, struct err *e)
 {
 	const char *directory = secure_getenv("TMPDIR");
+	char block[65536];
 	int fd = -1;
+	ssize_t n;
 	if (stores->n != 1)
 		return err_set(e, ERR_USAGE,
 			"--format store is about one store: give one with --db PATH");
@@ -138,10 +127,17 @@ static int export_store(
 		.until_ms = window.until_ms,
 		.directory = directory && *directory == '/' ? directory : "/tmp" };
 	int rc = extract_store(&fd, &wish, e);
-	if (rc == 0) {
-		rc = send_file(fd, e);
-		close(fd);
-	}
+	if (rc)
+		return rc;
+	while ((n = read(fd, block, sizeof(block))) > 0)
+		if (fwrite(block, 1, (size_t)n, stdout) != (size_t)n)
+			break;
+	if (n < 0)
+		rc = err_set(
+			e, ERR_WORLD, "cannot read the temporary file: %s", strerror(errno));
+	else if (n > 0 || fflush(stdout) != 0)
+		rc = cannot_write(e);
+	close(fd);
 	return rc;
 }
 
@@ -239,29 +235,24 @@ static int export_file(struct sink *s, const char *path, struct export_window wi
 	return rc;
 }
 
-/* Opens the document. Its host is that of all rows; null if there are several hosts, because
+/* The host of a JSON document is that of all rows; null if there are several hosts, because
  * then each row names its host. */
-static int begin_json(
-	struct sink *s, const struct store_list *stores, enum export_what what, struct err *e)
-{
-	char host[EXPORT_HOST_CAP] = "";
-	int rc = export_host(host, stores->paths, stores->n, e);
-	s->json = (struct json){ .out = &s->out, .lines = 2 };
-	json_open(&s->json, NULL, '{');
-	json_text(&s->json, "schema", "gua-export-1");
-	json_text(&s->json, "host", *host ? host : NULL);
-	json_text(&s->json, "what", whats[what]);
-	json_open(&s->json, "rows", '[');
-	return rc;
-}
-
 static int export_all(struct sink *s, const struct store_list *stores,
 	struct export_window window, enum export_what what, struct err *e)
 {
-	int rc = s->is_json ? begin_json(s, stores, what, e) : 0;
+	char host[EXPORT_HOST_CAP] = "";
+	int rc = s->is_json ? export_host(host, stores->paths, stores->n, e) : 0;
 	s->n_columns = export_columns(what, s->columns);
-	if (!s->is_json)
+	if (s->is_json) {
+		s->json = (struct json){ .out = &s->out, .lines = 2 };
+		json_open(&s->json, NULL, '{');
+		json_text(&s->json, "schema", "gua-export-1");
+		json_text(&s->json, "host", *host ? host : NULL);
+		json_text(&s->json, "what", whats[what]);
+		json_open(&s->json, "rows", '[');
+	} else {
 		rows_header(&s->out, s->columns, s->n_columns);
+	}
 	for (size_t i = 0; i < stores->n && rc == 0; i++)
 		rc = export_file(s, stores->paths[i], window, what, e);
 	if (s->is_json && rc == 0) {
@@ -269,21 +260,6 @@ static int export_all(struct sink *s, const struct store_list *stores,
 		json_close(&s->json, '}');
 	}
 	return rc ? rc : flush(s, true, e);
-}
-
-static int read_window(
-	const struct export_options *o, struct export_window *window, struct err *e)
-{
-	int64_t now_ms;
-	struct window w = { .since_ms = 0, .until_ms = INT64_MAX / 4 };
-	if (cmd_now(o->now, &now_ms, e) != 0)
-		return ERR_USAGE;
-	if (o->window.last)
-		w.until_ms = now_ms;
-	if (period_parse_window(&w, &o->window, now_ms, o->utc, e) != 0)
-		return ERR_USAGE;
-	*window = (struct export_window){ w.since_ms, w.until_ms };
-	return 0;
 }
 
 /* Sets the format; ERR_USAGE if two are given, or if an option belongs to another format. */
@@ -312,17 +288,21 @@ static int export(struct export_options *o, const struct config *config, struct 
 {
 	struct sink s = { 0 };
 	struct store_list stores = { 0 };
-	struct export_window window;
+	struct window w = { .since_ms = 0, .until_ms = INT64_MAX / 4 };
+	int64_t now_ms;
 	enum export_what what = EXPORT_USAGE;
 	for (int i = 0; i < EXPORT_WHATS && o->what; i++)
 		if (strcmp(whats[i], o->what) == 0)
 			what = (enum export_what)i;
-	int rc = read_format(o, e);
+	if (read_format(o, e) || cmd_now(o->now, &now_ms, e))
+		return ERR_USAGE;
 	s.is_json = o->json;
-	if (rc == 0)
-		rc = read_window(o, &window, e);
-	if (rc == 0)
-		rc = choose_db_list(&stores, &o->db, e);
+	if (o->window.last)
+		w.until_ms = now_ms;
+	if (period_parse_window(&w, &o->window, now_ms, o->utc, e))
+		return ERR_USAGE;
+	const struct export_window window = { w.since_ms, w.until_ms };
+	int rc = choose_db_list(&stores, &o->db, e);
 	choose_db_note_unread(&stores);
 	if (rc == 0 && o->store)
 		rc = export_store(&stores, window, e);

@@ -46,16 +46,6 @@ static int check(const struct metrics_options *o, struct err *e)
 	return 0;
 }
 
-/* Chooses the store that was named, or the usual one. */
-static int choose(struct chosen_db *db, const char *named, struct err *e)
-{
-	if (!named)
-		return choose_db_to_read(db, e);
-	if (!str_copy(db->path, sizeof(db->path), named))
-		return err_set(e, ERR_USAGE, "--db: the path is too long");
-	return 0;
-}
-
 static int print(struct str *out, const struct metrics_options *o, const struct config *config,
 	struct err *e)
 {
@@ -64,7 +54,11 @@ static int print(struct str *out, const struct metrics_options *o, const struct 
 	struct scrape s = { 0 };
 	int64_t now_ms = 0;
 	if (check(o, e) || cmd_now(o->now, &now_ms, e) ||
-		scrape_names_init(&names, config, o->identities, e) || choose(&db, o->db, e))
+		scrape_names_init(&names, config, o->identities, e))
+		return e->code;
+	if (o->db && !str_copy(db.path, sizeof(db.path), o->db))
+		return err_set(e, ERR_USAGE, "--db: the path is too long");
+	if (!o->db && choose_db_to_read(&db, e))
 		return e->code;
 	int rc = scrape_read(&s, db.path, &names, now_ms, e);
 	if (rc == 0)
@@ -81,20 +75,16 @@ static int run(const struct command *self, int argc, char **argv)
 	struct str out = { 0 };
 	struct err e = { 0 };
 	int status = 0;
-	if (cmd_line_only(self, &line, &o, &status))
-		return status;
-	if (configure(self, &conf, &o.conf, &o, &status)) {
-		configure_finish(&conf);
-		return status;
+	if (!cmd_line_only(self, &line, &o, &status) &&
+		!configure(self, &conf, &o.conf, &o, &status)) {
+		int rc = print(&out, &o, &conf.values, &e);
+		if (rc == 0 && o.textfile)
+			rc = file_replace(o.textfile, out.data, out.len, &e);
+		status = rc ? cmd_fail(self, &e) : o.textfile ? 0 : cmd_print(self, &out);
 	}
-	int rc = print(&out, &o, &conf.values, &e);
-	if (rc == 0 && o.textfile)
-		rc = file_replace(o.textfile, out.data, out.len, &e);
-	configure_finish(&conf);
-	if (rc == 0 && !o.textfile)
-		return cmd_print(self, &out);
 	str_finish(&out);
-	return rc ? cmd_fail(self, &e) : 0;
+	configure_finish(&conf);
+	return status;
 }
 
 const struct command cmd_metrics = {

@@ -56,15 +56,6 @@ static int read_query(const struct values *v, struct query *q, struct err *e)
 	return rc ? rc : query_fields(q, list, e);
 }
 
-/* Appends the lists of fields that were asked for; false: none was. */
-static bool help_fields(const struct values *v, struct str *out)
-{
-	for (size_t i = 0; i < QUERY_LISTS; i++)
-		if (v->query.helps[i])
-			query_help((enum query_list)i, out);
-	return out->len > 0;
-}
-
 /* A query, and the processes and cards that it is about. */
 struct asked {
 	struct query query;
@@ -121,7 +112,10 @@ static int run(const struct command *self, int argc, char **argv)
 			argv[i] = loop_ms;
 	if (cmd_options_only(self, argc, argv, &v, &status))
 		return status;
-	if (help_fields(&v, &out))
+	for (size_t i = 0; i < QUERY_LISTS; i++)
+		if (v.query.helps[i])
+			query_help((enum query_list)i, &out);
+	if (out.len)
 		return cmd_print(self, &out);
 	return query_all(&v, self->fail != NULL, &e) ? cmd_fail(self, &e) : 0;
 }

@@ -130,18 +130,6 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-static struct report_style read_style(const struct report_options *o)
-{
-	bool utf8 = terminal_is_utf8();
-	struct report_style style = {
-		.text = { .columns = 80, .utc = o->words.utc, .ascii = o->ascii || !utf8 },
-		.bar_cells = (size_t)o->width,
-	};
-	terminal_choose_color(o->no_color ? "never" : o->color, &style.text.color,
-		&style.text.color256, NULL);
-	return style;
-}
-
 static bool is_format(const struct report_options *o, const char *format)
 {
 	return o->format && strcmp(o->format, format) == 0;
@@ -150,11 +138,6 @@ static bool is_format(const struct report_options *o, const char *format)
 static bool is_for_people(const struct report_options *o)
 {
 	return !o->json && !is_format(o, "json") && !is_format(o, "csv");
-}
-
-static bool is_text(const struct report_options *o)
-{
-	return !o->json && (!o->format || is_format(o, "text"));
 }
 
 enum { SIMULATED_NAMED = 5 };
@@ -179,7 +162,15 @@ static int print_report(
 	const struct command *self, const struct report_options *o, const struct report *r)
 {
 	struct str out = { 0 };
-	struct report_style style = read_style(o);
+	bool text = !o->json && (!o->format || is_format(o, "text"));
+	struct report_style style = {
+		.text = { .columns = 80,
+			.utc = o->words.utc,
+			.ascii = o->ascii || !terminal_is_utf8() },
+		.bar_cells = (size_t)o->width,
+	};
+	terminal_choose_color(o->no_color ? "never" : o->color, &style.text.color,
+		&style.text.color256, NULL);
 	if (o->digest) {
 		report_digest(&out, r, &style.text);
 	} else if (o->json || is_format(o, "json")) {
@@ -195,7 +186,7 @@ static int print_report(
 		report_text(&out, r, &style);
 	}
 	if (!o->output)
-		return pager_print(self, &out, o->no_pager || (!is_text(o) && !o->digest));
+		return pager_print(self, &out, o->no_pager || (!text && !o->digest));
 	/* The file is replaced only when everything is written. */
 	struct err e = { 0 };
 	int rc = out.failed ? err_memory(&e)
@@ -228,22 +219,6 @@ static int check_options(const struct report_options *o, struct err *e)
 	return 0;
 }
 
-/* Prints which stores are not in the report, unless the report itself names them (as a page or
- * a text does). Returns the exit status. */
-static int note_unread(const struct command *self, const struct report_options *o,
-	const struct audit_stores *s)
-{
-	struct err e = { 0 };
-	bool named = is_for_people(o) && !o->digest && !is_format(o, "svg");
-	if (!s->n_unread)
-		return 0;
-	for (size_t i = 0; i < s->n_unread && !named; i++)
-		log_notice("not read: %s", s->unread[i]);
-	err_set(&e, ERR_WORLD, "%zu of %zu stores could not be read%s", s->n_unread, s->n,
-		named ? "; the report ends with the reasons" : "");
-	return cmd_fail(self, &e);
-}
-
 /* Reads the stores and prints their report. */
 static int audit_stores(const struct command *self, const struct report_options *o,
 	struct report_asked *asked, const struct store_list *stores)
@@ -261,14 +236,24 @@ static int audit_stores(const struct command *self, const struct report_options 
 	for (size_t i = 0; i < q->n_paths && rc && rc != ERR_NOTHING && o->is_mine; i++)
 		mine_explain(q->paths[i], &e);
 	int status = rc ? cmd_fail(self, &e) : print_report(self, o, &answer.report);
-	if (status == 0)
-		status = note_unread(self, o, &answer.audit.stores);
+	/* Which stores are not in the report, unless the report itself names them (as a page or
+	 * a text does). */
+	const struct audit_stores *s = &answer.audit.stores;
+	if (status == 0 && s->n_unread) {
+		bool named = is_for_people(o) && !o->digest && !is_format(o, "svg");
+		for (size_t i = 0; i < s->n_unread && !named; i++)
+			log_notice("not read: %s", s->unread[i]);
+		err_set(&e, ERR_WORLD, "%zu of %zu stores could not be read%s", s->n_unread,
+			s->n, named ? "; the report ends with the reasons" : "");
+		status = cmd_fail(self, &e);
+	}
 	report_ask_finish(&answer);
 	return status;
 }
 
 /* Reads the users whose time is asked for: the caller's name for "me", and groups that are
- * configured. */
+ * configured. A digest is for one user; the others stay in the audit, because the rank needs
+ * them. */
 static int read_people(struct report_options *o, const struct config *c, struct err *e)
 {
 	struct text_list *users = &o->words.only.lists[ONLY_USER];
@@ -276,17 +261,9 @@ static int read_people(struct report_options *o, const struct config *c, struct 
 		return err_set(e, ERR_USAGE, "too many users");
 	if (o->mine)
 		users->items[users->n++] = "me";
-	int rc = report_ask_check_groups(&o->words, c, e);
-	if (rc)
-		return rc;
-	return mine_expand(users, &o->texts, &o->is_mine, e);
-}
-
-/* Reads the user whom a digest is for. The other users stay in the audit, because the rank
- * needs them. */
-static int read_digest(struct report_options *o, struct err *e)
-{
-	struct text_list *users = &o->words.only.lists[ONLY_USER];
+	if (report_ask_check_groups(&o->words, c, e) ||
+		mine_expand(users, &o->texts, &o->is_mine, e))
+		return e->code;
 	if (!o->digest)
 		return 0;
 	if (!o->words.compare)
@@ -357,8 +334,7 @@ static int report(const struct command *self, struct report_options *o, const st
 	char currency[64];
 	str_escape(currency, sizeof(currency), c->currency, strlen(c->currency));
 	foreign_start_heap();
-	int rc = check_options(o, &e) || read_people(o, c, &e) || read_digest(o, &e) ||
-		 cmd_now(o->now, &now_ms, &e);
+	int rc = check_options(o, &e) || read_people(o, c, &e) || cmd_now(o->now, &now_ms, &e);
 	if (engine && !o->ssh && !o->words.by) /* metrics have no processes */
 		o->words.by = "user";
 	o->words.people = is_for_people(o);

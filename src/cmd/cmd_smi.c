@@ -76,17 +76,6 @@ static int fail_usage(const struct command *self, const char *name, const char *
 	return STATUS_USAGE;
 }
 
-/* The second line about a driver that does not match: two of the library's numbers. */
-static void print_library_version(const char *text)
-{
-	const char *version = strstr(text, "the library (version ");
-	version = version ? strchr(version, '(') + strlen("(version ") : "";
-	size_t major = strcspn(version, ".)");
-	size_t minor = version[major] == '.' ? strcspn(version + major + 1, ".)") + 1 : 0;
-	if (strspn(version, "0123456789") == major && major)
-		printf("NVML library version: %.*s\n", (int)(major + minor), version);
-}
-
 /* Scripts read nvidia-smi's sentence from standard output. Our own sentence, which says more,
  * goes to standard error. */
 static int fail(const struct command *self, const struct err *e)
@@ -118,8 +107,16 @@ static int fail(const struct command *self, const struct err *e)
 		     "libnvidia-ml.so to your system PATH.");
 	else
 		printf("Failed to initialize NVML: %s\n", query_code_words(number));
-	if (number == STATUS_MISMATCH)
-		print_library_version(e->text);
+	/* A second line about a driver that does not match: two of the library's numbers. */
+	const char *version = strstr(e->text, "the library (version ");
+	if (number == STATUS_MISMATCH && version) {
+		version = strchr(version, '(') + strlen("(version ");
+		size_t major = strcspn(version, ".)"), minor = 0;
+		if (version[major] == '.')
+			minor = strcspn(version + major + 1, ".)") + 1;
+		if (strspn(version, "0123456789") == major && major)
+			printf("NVML library version: %.*s\n", (int)(major + minor), version);
+	}
 	return number < STATUS_OTHER ? number : STATUS_OTHER;
 }
 
@@ -151,19 +148,6 @@ static const char *find_refused(int argc, char **argv)
 				return refused[k];
 		}
 	return NULL;
-}
-
-/* nvidia-smi takes -lms, and -i=0 for -i 0. getopt would read these as other options. */
-static void respell(int argc, char **argv)
-{
-	static char loop_ms[] = "--loop-ms";
-	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-		char *arg = argv[i];
-		if (strcmp(arg, "-lms") == 0)
-			argv[i] = loop_ms;
-		else if (arg[0] == '-' && arg[1] && arg[1] != '-' && arg[2] == '=')
-			memmove(arg + 2, arg + 3, strlen(arg + 3) + 1);
-	}
 }
 
 /* The arguments for another command, which starts them with words of its own. */
@@ -213,21 +197,14 @@ static int monitor(const struct command *self, struct arguments *w)
 	return hand_to(&named, &cmd_dmon, w);
 }
 
-/* The fields that a --query-... asks for; NULL: the values ask for no query. */
-static const char *query_of(const struct values *v, struct query *q)
-{
-	for (q->list = QUERY_GPU; q->list <= QUERY_REMAPPED; q->list++)
-		if (v->query.lists[q->list])
-			return v->query.lists[q->list];
-	return NULL;
-}
-
 /* Runs gua query. Before that, checks for an unknown field, because scripts recognise that by
  * nvidia-smi's sentence. */
 static int query(const struct command *self, const struct values *v, struct arguments *w)
 {
-	struct query q = { 0 };
-	const char *list = query_of(v, &q);
+	struct query q = { .list = QUERY_GPU };
+	while (q.list < QUERY_REMAPPED && !v->query.lists[q.list])
+		q.list++;
+	const char *list = v->query.lists[q.list];
 	if (list && query_fields(&q, list, NULL) != 0 && q.wrong) {
 		char safe[128];
 		str_escape(safe, sizeof(safe), q.wrong, strcspn(q.wrong, ", "));
@@ -357,9 +334,18 @@ static int run(const struct command *self, int argc, char **argv)
 {
 	enum { MORE = 8 }; /* words that are put before the arguments */
 	struct arguments w = { calloc((size_t)argc + MORE, sizeof(*w.all)), argc };
+	static char loop_ms[] = "--loop-ms";
 	if (!w.all)
 		return STATUS_OTHER;
-	respell(argc, argv);
+	/* nvidia-smi takes -lms, and -i=0 for -i 0. getopt would read these as other options.
+	 */
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		char *arg = argv[i];
+		if (strcmp(arg, "-lms") == 0)
+			argv[i] = loop_ms;
+		else if (arg[0] == '-' && arg[1] && arg[1] != '-' && arg[2] == '=')
+			memmove(arg + 2, arg + 3, strlen(arg + 3) + 1);
+	}
 	memcpy(w.all, argv, (size_t)argc * sizeof(*w.all));
 	int status = run_with(self, argc, argv, &w);
 	free(w.all);

@@ -177,18 +177,6 @@ static void show_screen(const char *text)
 		fputs("\n\033[J", stdout);
 }
 
-static int show(const struct frames *f, struct str *out, struct err *e)
-{
-	if (f->screen)
-		show_screen(str_text(out));
-	else
-		fputs(str_text(out), stdout);
-	bool whole = !out->failed && fflush(stdout) == 0 && !ferror(stdout);
-	str_clear(out);
-	return whole ? 0
-		     : err_set(e, ERR_WORLD, "cannot write the output: %s", strerror(errno));
-}
-
 /* Reads the cards and shows one frame. */
 static int look(
 	struct live_session *s, const struct frames *frames, struct str *out, struct err *e)
@@ -196,41 +184,35 @@ static int look(
 	const struct stat_options *o = &frames->options;
 	struct stat_pick picked = { 0 };
 	int rc = cmd_live_look(s, e);
-	if (rc == 0 && (o->full_command || frames->json))
+	if (rc)
+		return rc;
+	if (o->full_command || frames->json)
 		live_process_measure_all(s->live, 0);
-	if (rc == 0 && o->full_command && !frames->every_ms) {
+	if (o->full_command && !frames->every_ms) {
 		cmd_live_wait(s, CPU_WAIT_MS);
 		live_process_measure_all(s->live, 0);
 	}
-	if (rc == 0)
-		rc = stat_pick(&picked, s->live, &frames->filter, e);
+	rc = stat_pick(&picked, s->live, &frames->filter, e);
 	if (rc == 0 && frames->json)
 		stat_json(out, &picked, frames->every_ms ? 0 : 5);
 	else if (rc == 0)
 		stat_text(out, &picked, o);
 	stat_pick_finish(&picked);
+	if (rc)
+		return rc;
 	/* Print the frame even if there is no card, as gpustat does. */
-	if (rc == 0)
-		rc = show(frames, out, e);
-	return rc ? rc : cmd_live_check(s, e);
-}
-
-/* Explains why the utilisation of suspect cards is not believed. */
-static void say_suspects(const struct present *now, const struct filter *f)
-{
-	char text[256];
-	const struct present_card *cards = now->cards;
-	for (size_t i = 0; i < now->n_cards; i++) {
-		if (cards[i].state != CARD_SUSPECT || !filter_card(f, &cards[i]))
-			continue;
-		present_suspect_text(text, sizeof(text), &cards[i]);
-		fprintf(stderr, "gua stat: %s\n", text);
+	if (frames->screen) {
+		show_screen(str_text(out));
+		out->len = 0;
 	}
+	rc = cmd_write(stdout, out, e);
+	return rc ? rc : cmd_live_check(s, e);
 }
 
 static int watch(struct live_session *s, const struct frames *frames, struct err *e)
 {
 	struct str out = { 0 };
+	char text[256];
 	int rc;
 	if (frames->every_ms)
 		cmd_live_catch(s);
@@ -242,22 +224,20 @@ static int watch(struct live_session *s, const struct frames *frames, struct err
 	if (frames->screen)
 		fputs("\033[?1049l", stdout);
 	fflush(stdout);
-	if (rc == 0 && !frames->json) {
-		cmd_live_note(s, &cmd_stat);
-		say_suspects(live_present(s->live), &frames->filter);
-	}
 	str_finish(&out);
-	return rc;
-}
-
-/* Reads the interval; 0: once, as in gpustat. */
-static int read_interval(const char *text, int64_t *every_ms, struct err *e)
-{
-	*every_ms = 0;
-	if (!text || strcmp(text, "0") == 0)
-		return 0;
-	int rc = cmd_live_seconds(*text ? text : "1", every_ms, e);
-	return rc ? err_prefix(e, "--interval") : 0;
+	if (rc || frames->json)
+		return rc;
+	cmd_live_note(s, &cmd_stat);
+	/* Why the utilisation of suspect cards is not believed. */
+	const struct present *now = live_present(s->live);
+	for (size_t i = 0; i < now->n_cards; i++) {
+		const struct present_card *card = &now->cards[i];
+		if (card->state != CARD_SUSPECT || !filter_card(&frames->filter, card))
+			continue;
+		present_suspect_text(text, sizeof(text), card);
+		fprintf(stderr, "gua stat: %s\n", text);
+	}
+	return 0;
 }
 
 static int run(const struct command *self, int argc, char **argv)
@@ -274,9 +254,15 @@ static int run(const struct command *self, int argc, char **argv)
 		str_add(&out, "gua " GUA_VERSION "\n");
 		return cmd_print(self, &out);
 	}
-	if (read_options(&v, &frames.options, &e) ||
-		read_interval(v.interval, &frames.every_ms, &e) ||
-		filter_init(&frames.filter, &v.filter, &e))
+	if (read_options(&v, &frames.options, &e))
+		return cmd_fail(self, &e);
+	/* 0 means once, as in gpustat. */
+	if (v.interval && strcmp(v.interval, "0") != 0 &&
+		cmd_live_seconds(*v.interval ? v.interval : "1", &frames.every_ms, &e)) {
+		err_prefix(&e, "--interval");
+		return cmd_fail(self, &e);
+	}
+	if (filter_init(&frames.filter, &v.filter, &e))
 		return cmd_fail(self, &e);
 	v.live.once = !frames.every_ms;
 	v.live.leases = true;

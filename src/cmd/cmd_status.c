@@ -32,18 +32,6 @@ static void add_age(struct str *out, const char *label, int64_t at_ms, int64_t n
 		duration_text(now_ms > at_ms ? now_ms - at_ms : 0).text);
 }
 
-static void add_recorder(struct str *out, const struct recorder_status *s)
-{
-	pid_t pid = s->recorder.pid;
-	const char *how = recorder_status_end(s);
-	if (pid == RECORDER_ELSEWHERE)
-		str_addf(out, "%-11srunning, outside of this container\n", "recorder");
-	else if (pid)
-		str_addf(out, "%-11srunning (pid %d)\n", "recorder", (int)pid);
-	else
-		str_addf(out, "%-11snot running%s%s\n", "recorder", *how ? "; " : "", how);
-}
-
 static void add_cards(struct str *out, const struct store_status *s)
 {
 	int64_t all = 0;
@@ -83,28 +71,29 @@ static void add_store(struct str *out, const struct recorder_status *s)
 		str_addf(out, "%-11ssimulated: the data is invented\n", "source");
 }
 
-static void add_faults(struct str *out, const struct recorder_status *s)
-{
-	const struct published_fault *f;
-	if (s->recorder.pid && !recorder_status_fault(s, 0))
-		str_addf(out, "%-11snone\n", "faults");
-	for (size_t i = 0; (f = recorder_status_fault(s, i)); i++) {
-		str_addf(out, "%-11sfor %s: %s\n", "fault",
-			duration_text(s->now_ms > f->since_ms ? s->now_ms - f->since_ms : 0)
-				.text,
-			f->text);
-	}
-}
-
 static void print_text(struct str *out, const struct recorder_status *s)
 {
-	add_recorder(out, s);
-	add_age(out, s->recorder.pid ? "since" : "started", s->started_ms, s->now_ms);
+	const struct published_fault *f;
+	pid_t pid = s->recorder.pid;
+	const char *how = recorder_status_end(s);
+	if (pid == RECORDER_ELSEWHERE)
+		str_addf(out, "%-11srunning, outside of this container\n", "recorder");
+	else if (pid)
+		str_addf(out, "%-11srunning (pid %d)\n", "recorder", (int)pid);
+	else
+		str_addf(out, "%-11snot running%s%s\n", "recorder", *how ? "; " : "", how);
+	add_age(out, pid ? "since" : "started", s->started_ms, s->now_ms);
 	add_age(out, "last tick", s->tick_ms, s->now_ms);
 	if (s->store.any_run)
 		add_cards(out, &s->store);
 	add_store(out, s);
-	add_faults(out, s);
+	if (pid && !recorder_status_fault(s, 0))
+		str_addf(out, "%-11snone\n", "faults");
+	for (size_t i = 0; (f = recorder_status_fault(s, i)); i++) {
+		int64_t age_ms = s->now_ms > f->since_ms ? s->now_ms - f->since_ms : 0;
+		str_addf(
+			out, "%-11sfor %s: %s\n", "fault", duration_text(age_ms).text, f->text);
+	}
 }
 
 static int run(const struct command *self, int argc, char **argv)

@@ -31,19 +31,6 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-/* Prints each line of the notes to standard error, with the name of the command. */
-static void print_notes(const struct who *w, const struct who_question *q, bool text)
-{
-	struct str notes = { 0 };
-	who_notes(&notes, w, q, text);
-	for (const char *at = str_text(&notes); *at;) {
-		size_t len = strcspn(at, "\n") + 1;
-		fprintf(stderr, "gua who: %.*s", (int)len, at);
-		at += len;
-	}
-	str_finish(&notes);
-}
-
 static int check_message(const struct values *v, struct err *e)
 {
 	bool color = false;
@@ -62,11 +49,17 @@ static int check_message(const struct values *v, struct err *e)
 static int print_holders(const struct command *self, const struct who *w,
 	const struct who_question *q, const struct values *v)
 {
-	struct str out = { 0 };
-	struct text_style style = { .columns = terminal_columns(),
-		.ascii = !terminal_is_utf8() };
+	struct str out = { 0 }, notes = { 0 };
+	struct text_style style = terminal_style(false, false);
 	terminal_choose_color(v->color, &style.color, &style.color256, NULL);
-	print_notes(w, q, !v->json && !v->csv);
+	/* Each line of the notes goes to standard error, with the name of the command. */
+	who_notes(&notes, w, q, !v->json && !v->csv);
+	for (const char *at = str_text(&notes); *at;) {
+		size_t len = strcspn(at, "\n") + 1;
+		fprintf(stderr, "gua who: %.*s", (int)len, at);
+		at += len;
+	}
+	str_finish(&notes);
 	if (v->json)
 		who_json(&out, w);
 	else if (v->csv)
