@@ -52,7 +52,6 @@ static void gpu_card_init(
 			.mean_tree_pct = NAN,
 			.energy_j = NAN,
 			.tree_energy_j = NAN },
-		.chosen = true,
 		.used_bytes = -1,
 		.tree_bytes = -1,
 		.newest_pct = NAN,
@@ -191,18 +190,6 @@ static void gpu_card_flush(struct gpu_card *c, const struct gpu_scene *scene)
 	account_flush(&c->account, scene->now_ms, &on);
 }
 
-static bool reserve(struct gpu_card *c, size_t n)
-{
-	if (n <= c->cap)
-		return true;
-	size_t cap = array_next_cap(c->cap, n);
-	if (!array_resize(&c->holders, cap) || !array_resize(&c->pids, cap) ||
-		!array_resize(&c->sm_pct, cap))
-		return false;
-	c->cap = cap;
-	return true;
-}
-
 /* Moves the holder of `pid` to place `to`, or adds it there. */
 static void place_holder(struct gpu_card *c, size_t to, uint32_t pid, int64_t from_ms)
 {
@@ -259,8 +246,13 @@ static bool gpu_card_look(struct gpu_card *c, const struct card_reading *r, stru
 	tree_raise(&c->shown.max_used_bytes, c->used_bytes);
 	c->tree_bytes = known ? 0 : -1;
 	c->tree_processes = 0;
-	if (known && !reserve(c, c->n_holders + r->n_processes + 1))
-		return false;
+	size_t need = c->n_holders + r->n_processes + 1, cap = array_next_cap(c->cap, need);
+	if (known && need > c->cap) {
+		if (!array_resize(&c->holders, cap) || !array_resize(&c->pids, cap) ||
+			!array_resize(&c->sm_pct, cap))
+			return false;
+		c->cap = cap;
+	}
 	for (size_t i = 0; known && i < r->n_processes; i++) {
 		const struct card_process *p = &r->processes[i];
 		if (!classify_is_holder(p->kind, scene->rules))
@@ -371,15 +363,6 @@ void gpu_close(struct gpu *g)
 	free(g);
 }
 
-static bool is_chosen(const struct tracker_options *o, const struct source *s, size_t i)
-{
-	const struct visible visible = { s->cards, s->n_cards, o->visible_gpus };
-	for (size_t k = 0; k < o->n_gpu_uuids; k++)
-		if (strcmp(o->gpu_uuids[k], s->cards[i].id.uuid) == 0)
-			return true;
-	return !o->gpu_uuids && (!o->own_gpus || visible_has(&visible, i));
-}
-
 /* Whether the card counts in utilisation. */
 static bool gpu_counts(const struct gpu *g, const struct gpu_card *c)
 {
@@ -399,9 +382,14 @@ static bool take_cards(struct gpu *g, const struct source *s)
 		return true;
 	if (!array_resize(&g->cards, s->n_cards))
 		return false;
+	const struct tracker_options *o = g->o;
+	const struct visible visible = { s->cards, s->n_cards, o->visible_gpus };
 	for (size_t i = g->n_cards; i < s->n_cards; i++) {
-		gpu_card_init(&g->cards[i], &s->cards[i], (uint32_t)i, g->start_ms);
-		g->cards[i].chosen = is_chosen(g->o, s, i);
+		struct gpu_card *c = &g->cards[i];
+		gpu_card_init(c, &s->cards[i], (uint32_t)i, g->start_ms);
+		c->chosen = !o->gpu_uuids && (!o->own_gpus || visible_has(&visible, i));
+		for (size_t k = 0; k < o->n_gpu_uuids; k++)
+			c->chosen |= strcmp(o->gpu_uuids[k], c->shown.id.uuid) == 0;
 	}
 	g->n_cards = s->n_cards;
 	return true;
@@ -527,15 +515,6 @@ static void add_bytes(int64_t *sum, int64_t bytes)
 		*sum = (*sum < 0 ? 0 : *sum) + bytes;
 }
 
-static void sum_used(struct gpu *g)
-{
-	g->used_bytes = -1;
-	for (size_t i = 0; i < g->n_cards; i++)
-		if (g->cards[i].shown.id.mig_index < 0)
-			add_bytes(&g->used_bytes, g->cards[i].used_bytes);
-	tree_raise(&g->max_used_bytes, g->used_bytes);
-}
-
 static void take_look(
 	struct gpu *g, struct tree *t, const struct source *s, struct track_result *r)
 {
@@ -560,7 +539,11 @@ static void take_look(
 	}
 	if (any)
 		sum_ram(g, t);
-	sum_used(g);
+	g->used_bytes = -1;
+	for (size_t i = 0; i < g->n_cards; i++)
+		if (g->cards[i].shown.id.mig_index < 0)
+			add_bytes(&g->used_bytes, g->cards[i].used_bytes);
+	tree_raise(&g->max_used_bytes, g->used_bytes);
 }
 
 /* Has the driver looked for lost cards again, unless that is due already. */
@@ -585,26 +568,23 @@ static void check_cards(struct gpu *g, struct track_result *r)
 		tracker_warn(r, "card %d (%s) is %s: its readings end here", c->id.index,
 			c->id.uuid, card_status_names[c->status]);
 	}
-	if (!wrong) {
-		g->scan_us = g->scan_every_us = 0;
-	} else {
+	if (wrong)
 		schedule_scan(g);
-	}
+	else
+		g->scan_us = g->scan_every_us = 0;
 }
 
 /* The driver as a whole failed after it had been open. */
 static void driver_failed(struct gpu *g, const struct err *e, struct track_result *r)
 {
 	tracker_warn(r, "%.180s", e->text);
-	int64_t now_ms = wall_ms(g);
+	struct gpu_scene scene = scene_now(g, NULL);
 	for (size_t i = 0; i < g->n_cards; i++) {
-		g->cards[i].shown.status = CARD_STATUS_LOST;
-		g->cards[i].newest_pct = g->cards[i].tree_pct = NAN;
-		struct account_scene on = { .holders = g->cards[i].holders,
-			.n = g->cards[i].n_holders,
-			.rules = &g->o->rules,
-			.ledger = &g->ledger };
-		account_blind(&g->cards[i].account, now_ms, &on);
+		struct gpu_card *c = &g->cards[i];
+		struct account_scene on = account_scene(c, &scene);
+		c->shown.status = CARD_STATUS_LOST;
+		c->newest_pct = c->tree_pct = NAN;
+		account_blind(&c->account, scene.now_ms, &on);
 	}
 	schedule_scan(g);
 }
@@ -755,22 +735,6 @@ static void fill_card(const struct gpu *g, size_t i, struct track_card *out)
 	out->idle_held_s = unseen ? NAN : times.idle_held_ms / 1e3;
 }
 
-static void add_card(struct track_result *r, const struct gpu_card *c,
-	const struct track_card *card, bool counts)
-{
-	r->expected_gpus += counts;
-	/* The sum is unknown if one card is unknown. A card counts if it had a process list or
-	 * is OK at the end. */
-	if (c->listed || card->status == CARD_STATUS_OK) {
-		r->gpu_active_s += card->active_s;
-		r->gpu_idle_held_s += card->idle_held_s;
-	}
-	add_known(&r->energy_j, card->energy_j);
-	add_known(&r->tree_energy_j, card->tree_energy_j);
-	if (counts)
-		add_known(&r->gpu_util.mean_sum_pct, card->mean_util_pct);
-}
-
 /* Fills the groups' peaks; unknown when a card or a process did not report its memory. */
 static void fill_ram(const struct gpu *g, struct track_result *r)
 {
@@ -801,14 +765,10 @@ void gpu_fill_none(struct track_result *r)
 void gpu_fill(struct gpu *g, struct track_result *r)
 {
 	gpu_fill_none(r);
-	if (g->state == GPU_OPENING)
-		str_copy(r->gpu_note, sizeof(r->gpu_note),
-			"the driver had not answered before the end");
-	else
-		str_copy(r->gpu_note, sizeof(r->gpu_note), g->note);
-	if (g->state != GPU_OPEN)
-		return;
-	if (!array_resize(&r->cards, g->n_cards + 1))
+	str_copy(r->gpu_note, sizeof(r->gpu_note),
+		g->state == GPU_OPENING ? "the driver had not answered before the end"
+					: g->note);
+	if (g->state != GPU_OPEN || !array_resize(&r->cards, g->n_cards + 1))
 		return;
 	r->gpu_known = true;
 	r->gpu_active_s = r->gpu_idle_held_s = 0;
@@ -822,7 +782,17 @@ void gpu_fill(struct gpu *g, struct track_result *r)
 			continue;
 		struct track_card *card = &r->cards[r->n_cards++];
 		fill_card(g, i, card);
-		add_card(r, c, card, gpu_counts(g, c));
+		r->expected_gpus += gpu_counts(g, c);
+		/* The sum is unknown if one card is unknown. A card counts if it had a process
+		 * list or is OK at the end. */
+		if (c->listed || card->status == CARD_STATUS_OK) {
+			r->gpu_active_s += card->active_s;
+			r->gpu_idle_held_s += card->idle_held_s;
+		}
+		add_known(&r->energy_j, card->energy_j);
+		add_known(&r->tree_energy_j, card->tree_energy_j);
+		if (gpu_counts(g, c))
+			add_known(&r->gpu_util.mean_sum_pct, card->mean_util_pct);
 	}
 	if (!isnan(r->gpu_util.mean_sum_pct))
 		r->gpu_util.max_sum_pct = tracker_max(g->max_sum_pct, r->gpu_util.mean_sum_pct);

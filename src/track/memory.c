@@ -67,34 +67,25 @@ static bool is_living(const struct member *m)
 	return !m->gone && !m->zombie;
 }
 
-/* Whether the memory of a member has changed since the last round: notably, or at all. */
-static bool has_moved(const struct memory *m, const struct tree *t, bool *at_all)
+static bool is_due(const struct memory *m, const struct tree *t, double now_s)
 {
+	/* Whether the memory of a member has changed since the last round: notably, or at all.
+	 */
+	bool notably = t->changed, at_all = false;
 	int64_t whole = m->now[TRACK_COMBINED].total_bytes;
-	bool notably = t->changed;
+	double since_s = now_s - m->round_s;
 	for (size_t i = 0; i < t->n; i++) {
 		const struct member *p = &t->members[i];
 		if (!is_living(p) || p->shown.unreadable)
 			continue;
-		*at_all |= p->faults != p->faults_at_roll;
+		at_all |= p->faults != p->faults_at_roll;
 		notably |= !p->rolled || is_notable(p->rss_bytes - p->roll.rss_bytes, whole);
 		notably |= is_notable((p->faults - p->faults_at_roll) * 4096, whole);
 	}
-	return notably;
-}
-
-static bool is_due(const struct memory *m, const struct tree *t, double now_s)
-{
-	bool at_all = false;
-	bool notably = has_moved(m, t, &at_all);
-	if (t->alive == 0)
-		return false;
-	if (m->round_s < 0)
-		return true;
-	if (m->credit_s <= 0)
-		return false;
-	double since_s = now_s - m->round_s;
-	return notably || since_s >= ROUND_ALWAYS_S || (at_all && since_s >= ROUND_EVERY_S);
+	if (t->alive == 0 || m->round_s < 0)
+		return t->alive != 0;
+	return m->credit_s > 0 &&
+	       (notably || since_s >= ROUND_ALWAYS_S || (at_all && since_s >= ROUND_EVERY_S));
 }
 
 /* Reads the high-water mark, switches and I/O. */
@@ -130,22 +121,6 @@ static void read_status(struct tree *t, struct member *p)
 	p->faults_at_status = p->faults;
 }
 
-/* The member cannot be read now, because reading it would block. What it has more than at its
- * last reading is taken as private memory, because nothing else is known; without a reading,
- * that is its resident size. */
-static void take_resident(struct memory *m, struct member *p)
-{
-	int64_t more = p->rss_bytes - p->roll.rss_bytes;
-	if (!p->rolled && !m->locked_pid)
-		m->locked_pid = p->shown.id.pid;
-	p->rolled = true;
-	if (more <= 0)
-		return;
-	p->roll.rss_bytes += more;
-	p->roll.pss_bytes += more;
-	p->roll.uss_bytes += more;
-}
-
 /* False: the member may not be read, or has just ended. Its memory was not zero: if it was
  * never read, its high-water mark is used at the end. */
 static bool read_rollup(struct memory *m, struct tree *t, struct member *p)
@@ -156,8 +131,16 @@ static bool read_rollup(struct memory *m, struct tree *t, struct member *p)
 	int rc = files ? files->rollup(files->reader, &p->shown.id, &r)
 		       : proc_read_rollup(t->proc_fd, p->shown.id.pid, &r);
 	if (rc != 0 && errno == EBUSY) {
-		take_resident(m, p);
+		/* It cannot be read now, because reading it would block. What it has more than
+		 * at its last reading is taken as private memory, because nothing else is
+		 * known; without a reading, that is its resident size. */
+		int64_t more = p->rss_bytes - p->roll.rss_bytes;
+		if (!p->rolled && !m->locked_pid)
+			m->locked_pid = p->shown.id.pid;
 		r = p->roll;
+		r.rss_bytes += more > 0 ? more : 0;
+		r.pss_bytes += more > 0 ? more : 0;
+		r.uss_bytes += more > 0 ? more : 0;
 		rc = 0;
 	}
 	if (rc != 0 && (errno == EACCES || errno == EPERM)) {
@@ -247,13 +230,6 @@ static size_t add_files(struct mapping *files, size_t n, const struct mappings *
 	return n;
 }
 
-static int read_mappings(struct tree *t, const struct member *p, struct mappings *found)
-{
-	const struct track_files *files = t->files;
-	return files ? files->mappings(files->reader, &p->shown.id, found)
-		     : mappings_read(t->proc_fd, p->shown.id.pid, found);
-}
-
 /* Reads which files the members share with processes outside the tree. It costs more than a
  * round. So it is done when more has become resident than at the last time, once a second at
  * most, and within a budget of its own. */
@@ -275,7 +251,10 @@ static void look_at_files(struct memory *m, struct tree *t, double now_s)
 		struct member *p = &t->members[i];
 		bool shares = is_living(p) && !p->shown.unreadable && p->rolled &&
 			      is_notable(p->roll.rss_bytes - p->roll.pss_bytes, 0);
-		if (shares && read_mappings(t, p, &one) == 0)
+		int rc = !shares    ? -1
+			 : t->files ? t->files->mappings(t->files->reader, &p->shown.id, &one)
+				    : mappings_read(t->proc_fd, p->shown.id.pid, &one);
+		if (rc == 0)
 			n = add_files(files, n, &one);
 	}
 	m->mapped_rss_bytes = rss;
@@ -337,10 +316,13 @@ static void add_spikes(struct memory *m, struct tree *t)
 		raise_by(m, TRACK_DESCENDANTS, largest[1]);
 }
 
-/* Bytes that members have faulted in since they were last looked at. */
-static int64_t moved_since(struct tree *t, double now_s)
+/* The members were read one after the other, so a page that became shared in between is in two
+ * readings. Subtracts at most that much; a later round in a calm moment reads everything. */
+static void take_skew(struct tree *t, struct track_ram *now, double now_s)
 {
-	int64_t moved = 0;
+	int64_t moved = 0; /* bytes faulted in since the members were read */
+	if (t->alive < 2)
+		return;
 	for (size_t i = 0; i < t->n; i++) {
 		struct member *p = &t->members[i];
 		int64_t faults = p->faults, rss = p->rss_bytes;
@@ -351,16 +333,6 @@ static int64_t moved_since(struct tree *t, double now_s)
 		int64_t grown = is_living(p) ? p->rss_bytes - rss : 0;
 		moved += faulted > grown ? faulted : grown;
 	}
-	return moved;
-}
-
-/* The members were read one after the other, so a page that became shared in between is in two
- * readings. Subtracts at most that much; a later round in a calm moment reads everything. */
-static void take_skew(struct tree *t, struct track_ram *now, double now_s)
-{
-	if (t->alive < 2)
-		return;
-	int64_t moved = moved_since(t, now_s);
 	for (int g = TRACK_DESCENDANTS; g <= TRACK_COMBINED; g++) {
 		struct track_ram *r = &now[g];
 		if (r->total_bytes < 0)

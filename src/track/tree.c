@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "proc/cgroup.h"
 #include "proc/command.h"
+#include "proc/piece.h"
 #include "proc/proc.h"
 #include "track/tracker.h"
 
@@ -64,20 +65,6 @@ static void note_end(struct member *m, double now_s)
 	m->rss_bytes = 0;
 }
 
-/* Takes the resident size. statm, where it is exact, is one more file: it is read only when
- * stat shows that the size may have changed. */
-static void take_resident(const struct tree *t, struct member *m, const struct proc_stat *s)
-{
-	if (m->faults == m->faults_at_resident && s->rss_pages == m->stat_pages)
-		return;
-	m->faults_at_resident = m->faults;
-	m->stat_pages = s->rss_pages;
-	int64_t pages = proc_read_resident(t->proc_fd, m->shown.id.pid);
-	pages = pages < 0 ? s->rss_pages : pages;
-	if (pages >= 0)
-		m->rss_bytes = (int64_t)((double)pages * t->page_bytes);
-}
-
 static void take_stat(struct tree *t, struct member *m, const struct proc_stat *s, double now_s)
 {
 	m->own[COUNT_USER] = (double)s->user_ticks * t->tick_s;
@@ -98,7 +85,16 @@ static void take_stat(struct tree *t, struct member *m, const struct proc_stat *
 		return;
 	}
 	m->threads = s->threads;
-	take_resident(t, m, s);
+	/* statm, where the resident size is exact, is one more file: it is read only when stat
+	 * shows that the size may have changed. */
+	if (m->faults != m->faults_at_resident || s->rss_pages != m->stat_pages) {
+		int64_t pages = proc_read_resident(t->proc_fd, m->shown.id.pid);
+		pages = pages < 0 ? s->rss_pages : pages;
+		m->faults_at_resident = m->faults;
+		m->stat_pages = s->rss_pages;
+		if (pages >= 0)
+			m->rss_bytes = (int64_t)((double)pages * t->page_bytes);
+	}
 	tree_raise(&m->shown.max_threads, m->threads);
 	tree_raise(&m->shown.max_rss_bytes, m->rss_bytes);
 	if (s->ppid != (pid_t)m->shown.ppid) {
@@ -130,13 +126,79 @@ static bool is_renamed(struct member *m, const struct proc_stat *s)
 	return renamed;
 }
 
-/* Notes a member whose work is not below it. */
-static void note_elsewhere(
-	struct tree *t, const struct member *m, const struct proc_stat *s, struct piece bytes)
+static const struct elsewhere elsewhere_rows[] = {
+	{ "srun", .use = "srun gua track -- COMMAND", .in_job = true },
+	{ "sbatch", .use = "gua track -- COMMAND in the script" },
+	{ "docker", "run exec start up", .use = "gua track --pid N for its process" },
+	{ "podman", "run exec start up", .use = "gua track --pid N for its process" },
+	{ "systemd-run", .unless = "--scope", .use = "systemd-run gua track -- COMMAND" },
+	{ "ssh", .use = "ssh HOST gua track -- COMMAND", .of_shell = true },
+};
+
+static bool is_word(struct piece word, const char *text)
 {
-	const struct elsewhere *e = elsewhere_find(s->comm, s->comm_len, bytes.at, bytes.len);
-	if (!e || (e->of_shell && m->parent != NO_MEMBER &&
-			  !elsewhere_is_shell(t->members[m->parent].comm)))
+	return word.len == strlen(text) && memcmp(word.at, text, word.len) == 0;
+}
+
+/* Whether the word is in a list that is separated by blanks. */
+static bool is_in(struct piece word, const char *list)
+{
+	for (size_t n; *list; list += n + (list[n] == ' ')) {
+		n = strcspn(list, " ");
+		if (word.len == n && memcmp(word.at, list, n) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Whether the arguments after the program's name are such that its work is elsewhere. */
+static bool has_words(const struct elsewhere *row, struct proc_arguments arguments)
+{
+	bool found = !row->verbs;
+	struct piece word;
+	while (proc_next_argument(&arguments, &word.at, &word.len)) {
+		if (row->unless && is_word(word, row->unless))
+			return false;
+		found |= row->verbs && is_in(word, row->verbs);
+	}
+	return found;
+}
+
+/* The row of a command whose work does not run below it; NULL: it does. The name of the process
+ * and its arguments, which may be empty, say which command it is. */
+static const struct elsewhere *find_elsewhere(const struct proc_stat *s, struct piece bytes)
+{
+	struct proc_arguments arguments = { .bytes = bytes.at, .len = bytes.len };
+	struct piece program = { "", 0 };
+	if (proc_next_argument(&arguments, &program.at, &program.len))
+		program = piece_basename(program);
+	for (size_t i = 0; i < sizeof(elsewhere_rows) / sizeof(elsewhere_rows[0]); i++) {
+		const struct elsewhere *row = &elsewhere_rows[i];
+		bool named = is_word(program, row->program) ||
+			     is_word((struct piece){ s->comm, s->comm_len }, row->program);
+		if (named && has_words(row, arguments))
+			return row;
+	}
+	return NULL;
+}
+
+/* Reads the command of a process; one that blocks has its name instead. Notes a member whose
+ * work is not below it. */
+static void describe(struct tree *t, struct member *m, const struct proc_stat *s)
+{
+	struct process_id *id = &m->shown.id;
+	char bytes[PROC_ARGUMENTS_CAP];
+	const struct track_files *files = t->files;
+	ssize_t n = files ? files->arguments(files->reader, id, bytes, sizeof(bytes))
+			  : proc_read_arguments(t->proc_fd, id->pid, bytes, sizeof(bytes));
+	struct piece all = { bytes, n < 0 ? 0 : (size_t)n };
+	command_text(id->command, sizeof(id->command), bytes, all.len, s);
+	const struct elsewhere *e = find_elsewhere(s, all);
+	const char *above = m->parent != NO_MEMBER ? t->members[m->parent].comm : NULL;
+	bool of_program =
+		above && !is_in((struct piece){ above, strnlen(above, sizeof(m->comm)) },
+				 "sh bash dash zsh ksh fish");
+	if (!e || (e->of_shell && of_program))
 		return;
 	if (!e->in_job) {
 		t->elsewhere = e;
@@ -145,18 +207,6 @@ static void note_elsewhere(
 		t->launched_ticks = s->start_ticks;
 		t->launcher_is_new = true;
 	}
-}
-
-/* Reads the command of a process; one that blocks has its name instead. */
-static void describe(struct tree *t, struct member *m, const struct proc_stat *s)
-{
-	struct process_id *id = &m->shown.id;
-	char bytes[PROC_ARGUMENTS_CAP];
-	const struct track_files *files = t->files;
-	ssize_t n = files ? files->arguments(files->reader, id, bytes, sizeof(bytes))
-			  : proc_read_arguments(t->proc_fd, id->pid, bytes, sizeof(bytes));
-	command_text(id->command, sizeof(id->command), bytes, n < 0 ? 0 : (size_t)n, s);
-	note_elsewhere(t, m, s, (struct piece){ bytes, n < 0 ? 0 : (size_t)n });
 }
 
 /* Reads a member's stat through its open file, which never belongs to another process, or by
@@ -182,14 +232,6 @@ static void read_member(struct tree *t, struct member *m, double now_s)
 	if (renamed || (!m->settled && !m->zombie))
 		describe(t, m, &s);
 	m->settled = true;
-}
-
-static bool is_excluded(const struct tree *t, pid_t pid)
-{
-	for (size_t i = 0; i < t->n_excluded; i++)
-		if (t->excluded[i] == pid)
-			return true;
-	return pid == t->owner || (t->files && t->files->owns(t->files->reader, pid));
 }
 
 /* Adds a process to the members; false: out of memory. */
@@ -266,8 +308,11 @@ static bool consider(struct tree *t, pid_t pid)
 {
 	struct proc_stat s;
 	struct proc_status status;
-	if (is_excluded(t, pid) || proc_read_stat(t->proc_fd, (uint32_t)pid, &s) != 0 ||
-		is_helper(&s))
+	for (size_t i = 0; i < t->n_excluded; i++)
+		if (t->excluded[i] == pid)
+			return false;
+	if (pid == t->owner || (t->files && t->files->owns(t->files->reader, pid)) ||
+		proc_read_stat(t->proc_fd, (uint32_t)pid, &s) != 0 || is_helper(&s))
 		return false;
 	bool adopted = t->owner && s.ppid == t->owner;
 	bool below = adopted || find_living(t, s.ppid) != NO_MEMBER;
@@ -339,19 +384,14 @@ void tree_count_usage(double counters[COUNTERS], const struct rusage *usage)
 	memcpy(counters, values, sizeof(values));
 }
 
-static double larger(double a, double b)
-{
-	return a > b ? a : b;
-}
-
 /* Returns a member's own use and everything that is accounted to it. dead[] is what members
  * below it had when they were last seen: normally the member waited for them, and waited[] has
  * it too. */
 static double total(const struct member *m, enum counter c)
 {
 	if (m->reaped)
-		return larger(m->exact[c], m->own[c] + m->dead[c]);
-	return m->own[c] + larger(m->waited[c], m->dead[c]);
+		return fmax(m->exact[c], m->own[c] + m->dead[c]);
+	return m->own[c] + fmax(m->waited[c], m->dead[c]);
 }
 
 /* Returns the use without children. The exact numbers include children: the use after the last
@@ -360,8 +400,8 @@ static double own(const struct member *m, enum counter c)
 {
 	if (!m->reaped)
 		return m->own[c];
-	double below = larger(m->waited[c], m->dead[c]);
-	double rest = larger(m->exact[c] - m->own[c] - below, 0);
+	double below = fmax(m->waited[c], m->dead[c]);
+	double rest = fmax(m->exact[c] - m->own[c] - below, 0);
 	double part = m->own[c] + below > 0 ? m->own[c] / (m->own[c] + below) : 1;
 	return m->own[c] + (m->final_read ? rest : rest * part);
 }

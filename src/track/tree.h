@@ -13,7 +13,6 @@
 #include "model/process.h"
 #include "proc/mappings.h"
 #include "proc/proc_parse.h"
-#include "track/elsewhere.h"
 #include "track/result.h"
 
 /* How a tracker reads the files of processes that may block for ever (see proc/proc.h). A
@@ -35,6 +34,18 @@ struct track_files {
 	/* Whether the process is one of those that read. */
 	bool (*owns)(const struct reader *r, pid_t pid);
 	struct reader *reader;
+};
+
+/* A command whose work does not run below it in the process tree: another program starts it, on
+ * this host or on another one. What the tree used is then not what the work used. */
+struct elsewhere {
+	const char *program;
+	const char *verbs;  /* one of these words is among its arguments; NULL: any */
+	const char *unless; /* not with this option; NULL: none */
+	const char *use;    /* how to track the work */
+	bool in_job;	    /* its work is in the cgroup of its Slurm job */
+	bool of_shell; /* other programs have it as a part of them: only what a user or a script
+			  started counts */
 };
 
 /* One process of the tree, as the parts of a tracker know it. */

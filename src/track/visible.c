@@ -22,18 +22,13 @@ static bool same_card(const struct visible *v, size_t a, size_t b)
 	return strcmp(physical_uuid(v, a), physical_uuid(v, b)) == 0;
 }
 
-static bool is_open(const struct visible *v, size_t i)
-{
-	return v->cards[i].status != CARD_STATUS_DENIED;
-}
-
 /* Whether no earlier row is of the same card. */
 static bool is_first(const struct visible *v, size_t i)
 {
-	for (size_t k = 0; k < i; k++)
-		if (same_card(v, k, i))
-			return false;
-	return true;
+	size_t k = 0;
+	while (!same_card(v, k, i))
+		k++;
+	return k == i;
 }
 
 static bool begins(struct word w, const char *with)
@@ -56,7 +51,7 @@ static size_t find_number(const struct visible *v, struct word w)
 		number = 10 * number + (size_t)(w.text[k] - '0');
 	}
 	for (size_t i = 0; i < v->n; i++)
-		if (is_open(v, i) && is_first(v, i) && number-- == 0)
+		if (v->cards[i].status != CARD_STATUS_DENIED && is_first(v, i) && number-- == 0)
 			return i;
 	return v->n;
 }
@@ -111,7 +106,7 @@ static bool shows(const struct visible *v, struct word w, size_t i, bool *valid)
 
 bool visible_has(const struct visible *v, size_t i)
 {
-	if (!is_open(v, i))
+	if (v->cards[i].status == CARD_STATUS_DENIED)
 		return false;
 	if (!v->list)
 		return true;
