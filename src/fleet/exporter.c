@@ -33,13 +33,16 @@ static const struct exporter_metric nvidia_smi[] = {
 	{ 0 },
 };
 
-/* The metrics of GPM are ratios in spite of their names. */
+/* The metrics of GPM are ratios in spite of their names. Versions before September 2025 have no
+ * labels jobid and userid. */
 static const struct exporter_metric jobstats[] = {
 	{ "nvidia_gpu_graphics_util_percent", EXPORTER_USE, 100, 1 },
 	{ "nvidia_gpu_duty_cycle", EXPORTER_USE, 1, 0 },
 	{ "nvidia_gpu_memory_used_bytes", EXPORTER_MEMORY, 1, 0 },
 	{ "nvidia_gpu_sm_util_percent", EXPORTER_SM_ACTIVE, 100, 0 },
 	{ "nvidia_gpu_power_usage_milliwatts", EXPORTER_POWER, 0.001, 0 },
+	{ "nvidia_gpu_jobId", EXPORTER_JOB_NUMBER, 1, 0 },
+	{ "nvidia_gpu_jobUid", EXPORTER_USER_NUMBER, 1, 0 },
 	{ 0 },
 };
 
@@ -122,7 +125,8 @@ const char *exporter_label(
 		return "";
 	for (size_t i = 0; i < EXPORTER_SPELLINGS && x->labels[label][i]; i++) {
 		const char *value = engine_answer_label(l, x->labels[label][i]);
-		if (*value)
+		bool nobody = label == EXPORTER_JOB && strcmp(value, "0") == 0;
+		if (*value && !nobody)
 			return value;
 	}
 	return "";
@@ -133,4 +137,6 @@ const double exporter_most[EXPORTER_ROLES] = { [EXPORTER_USE] = 101,
 	[EXPORTER_SM_ACTIVE] = 101,
 	[EXPORTER_ENERGY] = 1e14,
 	[EXPORTER_POWER] = 1e5,
+	[EXPORTER_JOB_NUMBER] = 1e15,
+	[EXPORTER_USER_NUMBER] = 1e10,
 	[EXPORTER_INFO] = 1 };

@@ -6,12 +6,14 @@
 #include "fleet/engine_answer.h"
 
 enum exporter_role {
-	EXPORTER_USE,	    /* utilisation, in percent */
-	EXPORTER_MEMORY,    /* used memory, in bytes */
-	EXPORTER_SM_ACTIVE, /* in percent; shown, not judged */
-	EXPORTER_ENERGY,    /* a counter, in mJ */
-	EXPORTER_POWER,	    /* in W */
-	EXPORTER_INFO,	    /* 1; its labels have the model */
+	EXPORTER_USE,	     /* utilisation, in percent */
+	EXPORTER_MEMORY,     /* used memory, in bytes */
+	EXPORTER_SM_ACTIVE,  /* in percent; shown, not judged */
+	EXPORTER_ENERGY,     /* a counter, in mJ */
+	EXPORTER_POWER,	     /* in W */
+	EXPORTER_JOB_NUMBER, /* whose the card is, where labels do not say it; 0: nobody's */
+	EXPORTER_USER_NUMBER,
+	EXPORTER_INFO, /* 1; its labels have the model */
 	EXPORTER_ROLES,
 };
 

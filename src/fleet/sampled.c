@@ -258,28 +258,42 @@ static int add_holder(struct sampled *s, const struct safe labels[5], struct err
 	return 0;
 }
 
+/* What labels say of a holder, in the order of a key. */
+struct said {
+	struct safe labels[5];
+};
+static int find_holder(
+	struct sampled *s, const struct said *said, uint32_t *number, struct err *e)
+{
+	static const struct said nobody;
+	char key[5 * (LABEL_TEXT_CAP + 1)] = "";
+	size_t len = 0;
+	if (s->n_holders == 0 &&
+		(names_find(&s->holder_names, 0, "\t\t\t\t\t", e) == IDMAP_NONE ||
+			add_holder(s, nobody.labels, e)))
+		return ERR_WORLD;
+	for (size_t i = 0; i < 5; i++)
+		len += (size_t)snprintf(
+			key + len, sizeof(key) - len, "%s\t", said->labels[i].text);
+	*number = names_find(&s->holder_names, 0, key, e);
+	if (*number == IDMAP_NONE)
+		return ERR_WORLD;
+	s->has_leases |= *number != SAMPLED_NOBODY;
+	return *number == s->n_holders ? add_holder(s, said->labels, e) : 0;
+}
+
 static int take_holder(
 	struct sampled *s, const struct labels *l, uint32_t *number, struct err *e)
 {
 	static const enum exporter_label which[] = { EXPORTER_NAMESPACE, EXPORTER_POD,
 		EXPORTER_CONTAINER, EXPORTER_JOB, EXPORTER_USER };
-	static const struct safe nobody[5];
-	struct safe labels[5];
-	char key[5 * (LABEL_TEXT_CAP + 1)] = "";
-	size_t len = 0;
-	if (s->n_holders == 0 &&
-		(names_find(&s->holder_names, 0, "\t\t\t\t\t", e) == IDMAP_NONE ||
-			add_holder(s, nobody, e)))
-		return ERR_WORLD;
-	for (size_t i = 0; i < 5; i++) {
-		labels[i] = safe_label(s, l, which[i]);
-		len += (size_t)snprintf(key + len, sizeof(key) - len, "%s\t", labels[i].text);
-	}
-	*number = names_find(&s->holder_names, 0, key, e);
-	if (*number == IDMAP_NONE)
-		return ERR_WORLD;
-	s->has_leases |= *number != SAMPLED_NOBODY;
-	return *number == s->n_holders ? add_holder(s, labels, e) : 0;
+	struct said said;
+	for (size_t i = 0; i < 5; i++)
+		said.labels[i] = safe_label(s, l, which[i]);
+	/* A user is the one of a job. */
+	if (!*said.labels[3].text && said.labels[4].text[0] == '0')
+		said.labels[4].text[0] = '\0';
+	return find_holder(s, &said, number, e);
 }
 
 int sampled_series(struct sampled *s, const struct labels *l,
@@ -439,6 +453,23 @@ static void take_value(struct scraped *m, const struct sampled_series *series, d
 		note_holder(m, series->holder);
 }
 
+/* Notes the job that a metric names, unless labels do. */
+static int note_number(struct sampled *s, struct scraped *m, struct err *e)
+{
+	struct said said = { 0 };
+	uint32_t number;
+	if (m->n_holders || !(m->values[EXPORTER_JOB_NUMBER] > 0))
+		return 0;
+	snprintf(said.labels[3].text, LABEL_TEXT_CAP, "%.0f", m->values[EXPORTER_JOB_NUMBER]);
+	if (!isnan(m->values[EXPORTER_USER_NUMBER]))
+		snprintf(said.labels[4].text, LABEL_TEXT_CAP, "%.0f",
+			m->values[EXPORTER_USER_NUMBER]);
+	int rc = find_holder(s, &said, &number, e);
+	if (rc == 0)
+		note_holder(m, number);
+	return rc;
+}
+
 /* Reads the moment at `*at`, and moves it on. */
 static struct scraped read_moment(
 	const struct sampled *s, const struct sampled_raw **at, const struct sampled_raw *end)
@@ -529,6 +560,9 @@ static int judge_card(struct sampled *s, uint32_t number, const struct sampled_r
 		else if (isnan(values[EXPORTER_MEMORY]) ||
 			 (b.use_ms >= 0 && m.t_ms - b.use_ms <= limit_ms))
 			continue; /* the next use tells */
+		rc = note_number(s, &m, e);
+		if (rc)
+			return rc;
 		m.state = judge(&s->rules, values[EXPORTER_USE],
 			held_bytes(s, card, &b, m.t_ms), m.n_holders > 0);
 		rc = judge_moment(s, number, &m, &b, e);

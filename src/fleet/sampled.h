@@ -88,6 +88,7 @@ struct sampled {
 	int64_t asked_ms;	 /* where the window began that was asked for, if it is long */
 	double n_at_once;	 /* series of the cards' utilisation at a time, about */
 	bool has_leases;	 /* some series names a pod or a job */
+	bool has_numbers;	 /* metrics say whose a card is, instead of labels */
 	struct arena texts;
 };
 

@@ -164,6 +164,21 @@ static int read_raw(struct sampled *s, struct err *e)
 	return rc ? rc : sampled_judge(s, e);
 }
 
+/* Whether metrics say whose a card is, instead of labels. */
+static int find_numbers(struct sampled *s, struct probe *p, struct err *e)
+{
+	struct str match = { 0 };
+	bool some = exporter_match(s->x, &match, EXPORTER_JOB_NUMBER, EXPORTER_ALL_RANKS);
+	if (some)
+		str_addf(&match, ",%s=\"\"", s->x->labels[EXPORTER_JOB][0]);
+	const struct probe_query q = { "count(last_over_time(", str_text(&match), ") > 0)",
+		NULL, NULL };
+	int rc = some ? probe_ask(p, &q, e) : 0;
+	s->has_numbers = some && rc == 0 && probe_largest(p) > 0;
+	str_finish(&match);
+	return rc;
+}
+
 static int read_hours(struct sampled *s, struct probe *p, struct err *e)
 {
 	bool differ = s->x->has_reserved;
@@ -172,6 +187,8 @@ static int read_hours(struct sampled *s, struct probe *p, struct err *e)
 	int rc = differ ? ask_role(s, p, EXPORTER_MEMORY, e) : 0;
 	if (rc == 0)
 		rc = find_odd(s, p, e);
+	if (rc == 0)
+		rc = find_numbers(s, p, e);
 	if (rc == 0 && s->x->has_reserved)
 		rc = sampled_floors(s, e);
 	return rc ? rc : sampled_hours(s, p, e);

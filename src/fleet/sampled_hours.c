@@ -113,6 +113,26 @@ static void add_values(const struct sampled *s, struct str *out, struct wanted w
 	str_add(out, ")");
 }
 
+/* Adds the labels for whose a card is, from the values of metrics. */
+static void add_numbers(const struct sampled *s, struct str *out, struct wanted w)
+{
+	static const struct {
+		enum exporter_role role;
+		enum exporter_label label;
+	} both[] = { { EXPORTER_JOB_NUMBER, EXPORTER_JOB },
+		{ EXPORTER_USER_NUMBER, EXPORTER_USER } };
+	for (size_t i = 0; i < 2; i++) {
+		const char *label = s->x->labels[both[i].label][0];
+		w.role = both[i].role;
+		str_addf(out,
+			" * on (%s,%s,%s) group_left (%s) count_values without () (\"%s\", ",
+			s->x->labels[EXPORTER_CARD][0], s->x->labels[EXPORTER_INSTANCE][0],
+			s->f->by, label, label);
+		add_values(s, out, w);
+		str_add(out, ")");
+	}
+}
+
 /* Writes the query that judges the samples of `length_ms` of a group. A sample counts until
  * the next one must be there. */
 static void write_query(
@@ -126,19 +146,22 @@ static void write_query(
 	const char *of_use = str_text(&use), *of_memory = str_text(&memory);
 	double least = s->rules.active_util_pct;
 	double most = (double)s->rules.held_mem_bytes + g->floor_bytes;
+	str_add(out, "sum_over_time((");
 	if (is_odd(g->metric))
 		str_addf(out,
-			"sum_over_time((((%s > bool %.17g) + %d) unless %s or ((%s >= %.17g) * "
+			"(((%s > bool %.17g) + %d) unless %s or ((%s >= %.17g) * "
 			"0 + "
 			"%lld) unless %s)",
 			of_memory, most, MEMORY_WEIGHT, of_use, of_use, least,
 			(long long)MEMORY_WEIGHT * USE_WEIGHT, of_memory);
 	else
 		str_addf(out,
-			"sum_over_time((((%s >= bool %.17g) * %d + 1) * ((%s > bool %.17g) + "
+			"(((%s >= bool %.17g) * %d + 1) * ((%s > bool %.17g) + "
 			"%d))",
 			of_use, least, USE_WEIGHT, of_memory, most, MEMORY_WEIGHT);
-	str_addf(out, "[%lldms:%lldms])", (long long)length_ms, (long long)g->step_ms);
+	if (s->has_numbers)
+		add_numbers(s, out, w);
+	str_addf(out, ")[%lldms:%lldms])", (long long)length_ms, (long long)g->step_ms);
 	out->failed |= use.failed || memory.failed;
 	str_finish(&use);
 	str_finish(&memory);
@@ -211,7 +234,14 @@ struct hour {
 static void add_means(
 	struct sampled_card *card, struct hour *h, const struct part *p, double ms)
 {
-	const double *values = p->values;
+	double values[EXPORTER_ROLES];
+	/* Where metrics say whose a card is, its values are without a holder. */
+	for (int role = 0; role < EXPORTER_ROLES; role++) {
+		values[role] = p->values[role];
+		for (size_t i = 0; i < h->n && isnan(values[role]); i++)
+			if (h->parts[i].holder == SAMPLED_NOBODY)
+				values[role] = h->parts[i].values[role];
+	}
 	if (!isnan(values[EXPORTER_USE]))
 		card->util_pct_ms =
 			clock_later(card->util_pct_ms, 0) + llround(values[EXPORTER_USE] * ms);

@@ -251,7 +251,7 @@ def test_many_cards_are_asked_about_in_groups(tmp_path):
 
 
 def long_and_exact(url, *args, since, until):
-    """The same window judged by the engine, and sample by sample; cards by UUID."""
+    """The same window judged by the engine, if it has more than 8,334 samples of use, and sample by sample; cards by UUID."""
     found = [document(url, "--timeout", timeout, *args, since=since, until=until) for timeout in ("1s", "60s")]
     for report in found:
         report["by_uuid"] = {gpu["uuid"]: gpu for gpu in report["gpus"]}
@@ -378,7 +378,7 @@ def test_the_stated_uncertainty_of_long_windows_covers_random_bursts(tmp_path):
 def test_hosts_and_instances_are_chosen_in_the_engine(tmp_path):
     """--host takes names literally. Instances have copies of their card's power,
     which counts for none of them."""
-    since, until = T, T + 3 * 3600
+    since, until = T, T + 12 * 3600
     samples = Samples()
     for t in range(since - 60, until + 60, 5):
         for host in ("n1.lab", "n1-lab", "n2.lab", "n3.lab"):
@@ -393,7 +393,7 @@ def test_hosts_and_instances_are_chosen_in_the_engine(tmp_path):
                 assert {state: n for state, n in report["gpu_seconds"].items() if n and state != "unobserved"} == {
                     state: pytest.approx(n * (until - since), abs=20) for state, n in states.items()}, host
                 assert sum(sum(filter(None, gpu["energy_kwh"].values())) for gpu in report["gpus"]) == pytest.approx(
-                    0.3 * ("n1" in host), abs=0.01)
+                    1.2 * ("n1" in host), abs=0.01)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -439,3 +439,28 @@ def test_stamps_of_agents_whose_clocks_are_off(tmp_path):
                 own = report["by_uuid"][f"GPU-{host}"]["gpu_seconds"]
                 assert own["active"] == pytest.approx(7200 + seconds, abs=31) and own["unobserved"] == pytest.approx(max(0, -seconds), abs=31)
                 assert own["idle_held"] == pytest.approx(7200 - max(0, seconds), abs=31)
+
+
+@pytest.mark.same_path
+@pytest.mark.parametrize("engine", ["victoria", "prometheus"])
+def test_jobs_that_metrics_name(tmp_path, engine):
+    """jobstats' exporter of before September 2025 has a metric for the job's number and one for the user's, and no labels."""
+    since, until, jobs = T, T + 4 * 3600, (0, 12345678, 77)
+    samples = Samples()
+    for t in range(since - 60, until + 60, 5):
+        for index in range(6):
+            labels = {"instance": "n1:9445", "uuid": f"GPU-{index}", "minor_number": str(index), "ordinal": str(index), "name": "V100"}
+            job = jobs[0] if index else jobs[(t - since) // 3000 % 3]
+            samples.add(t, [("nvidia_gpu_duty_cycle", labels, 50 if job == 77 else 0), ("nvidia_gpu_memory_used_bytes", labels, 5 * MIB),
+                            ("nvidia_gpu_jobId", labels, job), ("nvidia_gpu_jobUid", labels, 1000 + job % 10 if job else 0),
+                            ("nvidia_gpu_power_usage_milliwatts", labels, 200_000)])
+    start = engines.victoria(tmp_path, samples.import_text()) if engine == "victoria" else engines.prometheus(tmp_path, samples.openmetrics())
+    with start as url:
+        reports = long_and_exact(url, "--by", "job", since=since, until=until)
+    for report in reports:
+        rows = {(row["user"], row["job"]): (row["active_gpu_seconds"], row["reserved_gpu_seconds"]) for row in report["breakdown"]["rows"]}
+        assert rows == {("uid:1008", "slurm:12345678"): (0, pytest.approx(2 * 3000 - 600, abs=30)),
+                        ("uid:1007", "slurm:77"): (pytest.approx(3000, abs=30), 0)}, rows
+        assert report["gpu_seconds"]["truly_idle"] == pytest.approx(5 * 4 * 3600 + 6000, abs=60)
+        own = report["by_uuid"]["GPU-0"]
+        assert sum(filter(None, own["energy_kwh"].values())) == pytest.approx(0.8, rel=0.01) and own["mean_util_pct"] == pytest.approx(50 * 3000 / 14400, abs=0.5)
