@@ -105,7 +105,7 @@ static void disconnect(struct store *s)
 	s->wal_pages = s->wal_synced = 0;
 	s->run_ready = false;
 	s->ids_stale = true;
-	s->holders_known = false;
+	s->holders_known = s->open_known = false;
 	s->swept = 0;
 }
 
@@ -195,6 +195,8 @@ void store_close(struct store *s)
 	free(s->lease_ids);
 	free(s->holders);
 	free(s->next);
+	free(s->open);
+	free(s->next_open);
 	free(s->users);
 	free(s);
 }
@@ -563,6 +565,7 @@ int store_ensure_run(struct store *s, struct err *e)
 	s->host_found = s->leases_checked = s->leases_noted = false;
 	s->holders_known = code == 0;
 	s->n_holders = 0;
+	s->open_known = false;
 	return code;
 }
 

@@ -46,8 +46,8 @@ enum statement {
 	STATEMENT_HOLDER_GONE,
 	STATEMENT_RUN_TICK,
 	STATEMENT_PAST_HOST_TICK,
-	STATEMENT_COUNT_SPELLS,
-	STATEMENT_CLEAR_SPELLS,
+	STATEMENT_FIND_OPEN,
+	STATEMENT_DROP_OPEN,
 	STATEMENT_OPEN_SPELL,
 	STATEMENT_SPELL,
 	STATEMENT_FORGET_SPELL,
@@ -64,6 +64,11 @@ enum statement {
 /* A row of the holder table as it was written last. */
 struct stored_holder {
 	int64_t gpu, process, kind, mem_bytes, since_ms, last_active_ms;
+};
+
+/* The key of a row of open_spell. */
+struct stored_open {
+	int64_t gpu, process;
 };
 
 /* The sums of a user in one tick. */
@@ -107,7 +112,12 @@ struct store {
 	 * tick. */
 	struct stored_holder *holders, *next;
 	size_t n_holders, n_next, holder_cap, next_cap;
-	bool holders_known;	/* `holders` is what the file has */
+	bool holders_known; /* `holders` is what the file has */
+	/* Which rows open_spell has, and will have. */
+	struct stored_open *open, *next_open;
+	size_t n_open, n_next_open, open_cap, next_open_cap;
+	bool open_known;
+	unsigned ticks;
 	struct user_sum *users; /* of the tick that is written */
 	size_t n_users, user_cap;
 	struct crowds *crowds; /* of crowd.c; NULL: not needed yet */

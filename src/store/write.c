@@ -123,8 +123,9 @@ static const char *const texts[STATEMENT_COUNT] = {
 	[STATEMENT_RUN_TICK] = "UPDATE run SET last_tick_ms = ?2 WHERE id = ?1",
 	[STATEMENT_PAST_HOST_TICK] =
 		"UPDATE host SET last_seen_ms = max(last_seen_ms, ?2) WHERE id = ?1",
-	[STATEMENT_COUNT_SPELLS] = "SELECT count(*) FROM open_spell WHERE gpu = ?1",
-	[STATEMENT_CLEAR_SPELLS] = "DELETE FROM open_spell WHERE gpu = ?1",
+	[STATEMENT_FIND_OPEN] = "SELECT gpu, process FROM open_spell WHERE gpu IN"
+				" (SELECT id FROM gpu WHERE host = ?1)",
+	[STATEMENT_DROP_OPEN] = "DELETE FROM open_spell WHERE gpu = ?1 AND process = ?2",
 	[STATEMENT_OPEN_SPELL] =
 		"INSERT OR REPLACE INTO open_spell (end_ms, gpu, process, begin_ms,"
 		" idle_held_ms, squatting_ms, mem_peak_kib, energy_mj)"
@@ -512,6 +513,20 @@ static bool cut_slot(struct store *s, int64_t slot, int64_t slot_ms)
 	}
 }
 
+/* Most ticks are in one slot or two, whose rows take turns: a slot of the last rows was cut. */
+static bool cut_slots(struct store *s, const struct tick *t)
+{
+	for (size_t i = 0; i < t->n_usage; i++) {
+		int64_t slot = t->usage[i].slot;
+		size_t back = 1;
+		while (back <= i && back < 16 && t->usage[i - back].slot != slot)
+			back++;
+		if ((back > i || back == 16) && !cut_slot(s, slot, t->slot_ms))
+			return false;
+	}
+	return true;
+}
+
 static bool write_sums(struct store *s, const struct tick *t)
 {
 	for (size_t i = 0; i < t->n_usage; i++)
@@ -522,10 +537,8 @@ static bool write_sums(struct store *s, const struct tick *t)
 			return false;
 	if (!write_card_totals(s, t) || !write_user_totals(s, t) || !write_leases(s, t))
 		return false;
-	for (size_t i = 0; t->slot_ms && i < t->n_usage; i++)
-		if ((i == 0 || t->usage[i].slot != t->usage[i - 1].slot) &&
-			!cut_slot(s, t->usage[i].slot, t->slot_ms))
-			return false;
+	if (t->slot_ms && !cut_slots(s, t))
+		return false;
 	for (size_t i = 0; i < t->n_events; i++) {
 		const struct event *v = &t->events[i];
 		if (!sql_put(statement(s, STATEMENT_EVENT), NULL, SQL_INT(s->host),
@@ -607,34 +620,69 @@ static bool write_spell(struct store *s, const struct spell *spell)
 		SQL_KNOWN(spell->energy_mj, -1));
 }
 
-/* Writes the spells of the tick that are on a card. */
-static bool write_spells_of(struct store *s, const struct tick *t, uint32_t card, int64_t *open)
+/* Reads which rows open_spell has, after another run or a fault. */
+static bool read_open(struct store *s)
 {
-	*open = 0;
-	for (size_t i = 0; i < t->n_spells; i++) {
-		if (t->spells[i].card != card)
-			continue;
-		*open += t->spells[i].how == SPELL_OPEN;
-		if (!write_spell(s, &t->spells[i]))
-			return false;
+	sqlite3_stmt *q = statement(s, STATEMENT_FIND_OPEN);
+	int rc = SQLITE_ROW;
+	sql_bind(q, SQL_INT(s->host));
+	for (s->n_open = 0; q && rc == SQLITE_ROW && (rc = sqlite3_step(q)) == SQLITE_ROW;) {
+		if (!array_reserve(&s->open, &s->open_cap, s->n_open + 1))
+			break;
+		s->open[s->n_open++] = (struct stored_open){ sqlite3_column_int64(q, 0),
+			sqlite3_column_int64(q, 1) };
 	}
-	return true;
+	sqlite3_reset(q);
+	s->open_known = rc == SQLITE_DONE;
+	return s->open_known;
 }
 
-/* Most stretches that were open still are, so their rows are changed in place. When there are
- * others, all rows of the card are written again. */
+static bool is_listed(const struct store *s, const struct tick *t, int64_t card)
+{
+	for (size_t i = 0; i < t->n_cards; i++)
+		if (s->card_ids[i] == card)
+			return t->cards[i].listed;
+	return false;
+}
+
+/* Most stretches that were open still are, so their rows are changed in place. Those of cards
+ * that were not listed stay. */
 static bool write_spells(struct store *s, const struct tick *t)
 {
-	for (uint32_t i = 0; i < t->n_cards; i++) {
-		int64_t open, stored = 0, card = s->card_ids[i];
-		if (!write_spells_of(s, t, i, &open) ||
-			!sql_put(statement(s, STATEMENT_COUNT_SPELLS), &stored, SQL_INT(card)))
+	size_t n = 0;
+	if ((!s->open_known && !read_open(s)) ||
+		!array_reserve(&s->next_open, &s->next_open_cap, t->n_spells + s->n_open))
+		return false;
+	/* From time to time all are written anew: rows that come and go leave pages half empty.
+	 */
+	bool anew = s->ticks++ % 16 == 0;
+	for (size_t i = 0; anew && i < s->n_open; i++)
+		if (is_listed(s, t, s->open[i].gpu) &&
+			!sql_put(statement(s, STATEMENT_DROP_OPEN), NULL,
+				SQL_INT(s->open[i].gpu), SQL_INT(s->open[i].process)))
 			return false;
-		if (t->cards[i].listed && stored > open &&
-			(!sql_put(statement(s, STATEMENT_CLEAR_SPELLS), NULL, SQL_INT(card)) ||
-				!write_spells_of(s, t, i, &open)))
+	for (size_t i = 0; i < t->n_spells; i++) {
+		const struct spell *spell = &t->spells[i];
+		if (!write_spell(s, spell))
+			return false;
+		if (spell->how == SPELL_OPEN)
+			s->next_open[n++] = (struct stored_open){ s->card_ids[spell->card],
+				s->process_ids[spell->process] };
+	}
+	size_t n_open = n;
+	for (size_t i = 0; i < s->n_open; i++) {
+		const struct stored_open *was = &s->open[i];
+		size_t k = 0, at = i;
+		for (; k < n_open; k++, at++)
+			if (memcmp(&s->next_open[at % n_open], was, sizeof(*was)) == 0)
+				break;
+		if (k == n_open && !is_listed(s, t, was->gpu))
+			s->next_open[n++] = *was;
+		else if (k == n_open && !sql_put(statement(s, STATEMENT_DROP_OPEN), NULL,
+						SQL_INT(was->gpu), SQL_INT(was->process)))
 			return false;
 	}
+	s->n_next_open = n;
 	return true;
 }
 
@@ -688,6 +736,13 @@ static void confirm(struct store *s, struct tick *t)
 	s->next = holders;
 	s->next_cap = cap;
 	s->holders_known = true;
+	struct stored_open *open = s->open;
+	cap = s->open_cap;
+	s->open = s->next_open;
+	s->open_cap = s->next_open_cap;
+	s->n_open = s->n_next_open;
+	s->next_open = open;
+	s->next_open_cap = cap;
 	s->ids_stale = false;
 }
 
@@ -705,13 +760,14 @@ int write_tick(struct store *s, struct tick *t, struct err *e)
 		!write_processes(s, t) || !write_sums(s, t) || !write_holders(s, t) ||
 		!write_spells(s, t) || !write_readings(s, t) || !write_time(s, t->at_ms) ||
 		!(s->in_batch || sums_settle(s))) {
-		s->holders_known = false;
+		s->holders_known = s->open_known = false;
 		s->host = host;
 		crowd_forget(s);
 		return store_abandon(s, "write", e);
 	}
 	code = store_commit(s, e);
 	if (code) {
+		s->open_known = false;
 		s->host = host;
 		crowd_forget(s);
 		return code;
