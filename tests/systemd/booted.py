@@ -312,12 +312,21 @@ def test_a_stop_is_quick_and_writes_the_end(machine):
     assert runs(machine)[-1][2] == "stopped"
 
 
-def test_purging_the_packages_keeps_the_data(machine):
+def test_purging_the_packages_stops_all_and_keeps_the_data(machine):
+    enabled = ("gua.service", "gua-serve.socket", "gua-enforce.service", "gua-digest.timer", "gua-metrics.timer",
+               "gua-lease@slurm.service")
+    machine.run("systemctl", "enable", "--now", *enabled)
+    machine.run("systemctl", "start", "gua-serve.service")
+    assert machine.show("ActiveState", "gua-end.socket") == "active"
     names = [path.name.split("_")[0] for path in packages(NEW)]
     machine.run("dpkg", "--purge", *names)
     assert not re.search(r"^.[^n]\s+gua\b", machine.run("dpkg", "--list").stdout, re.MULTILINE)
     assert machine.run("systemctl", "cat", "gua", check=False).returncode != 0
+    left = machine.run("systemctl", "list-units", "--plain", "--no-legend", "--state=active,activating", "gua*").stdout
+    assert not left, left
+    machine.wait(lambda: "gua" not in machine.run("sh", "-c", "cat /proc/[0-9]*/comm", check=False).stdout,
+                 "processes of gua are left")
     assert (machine.root / "var/lib/gua/gua.db").exists()
     kept = (machine.root / "etc/systemd/system").rglob("*")
-    assert {path.name for path in kept if re.match("gua[.-]", path.name)} == {"gua.service.d", "gua-enforce.service.d"}
+    assert {path.name for path in kept if re.match("gua[.@-]", path.name)} == {"gua.service.d", "gua-enforce.service.d"}
     assert not (machine.root / "usr/bin/gua").exists() and not (machine.root / "usr/libexec/gua").exists()
