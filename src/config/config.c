@@ -61,16 +61,6 @@ static int parse_list(const struct config_value *v, char ***words, struct err *e
 	return err_set(e, ERR_USAGE, "%s needs at least one word after the =", v->name);
 }
 
-/* The group of this name, made if it is not there; NULL: out of memory. */
-static struct config_group *make_group(struct config_groups *all, const struct config_value *v)
-{
-	for (size_t i = 0; i < all->n; i++)
-		if (strcmp(all->items[i].name, v->name) == 0)
-			return &all->items[i];
-	const struct config_group new = { .name = v->name };
-	return settings_append(v->arena, &all->items, &all->n, &new, sizeof(new));
-}
-
 /* Adds a user; each may be in one group only, so that sums over groups are sums over users. */
 static int add_user(const struct config_value *v, struct config_group *group, const char *user,
 	struct err *e)
@@ -92,11 +82,18 @@ static int add_user(const struct config_value *v, struct config_group *group, co
 /* GROUP = USER USER ...: adds to a struct config_groups. */
 static int parse_group(const struct config_value *v, struct err *e)
 {
+	struct config_groups *all = v->at;
+	struct config_group *group = NULL;
+	const struct config_group new = { .name = v->name };
 	char **words = NULL;
 	int rc = parse_list(v, &words, e);
 	if (rc)
 		return rc;
-	struct config_group *group = make_group(v->at, v);
+	for (size_t i = 0; i < all->n && !group; i++)
+		if (strcmp(all->items[i].name, v->name) == 0)
+			group = &all->items[i];
+	if (!group)
+		group = settings_append(v->arena, &all->items, &all->n, &new, sizeof(new));
 	if (!group)
 		rc = err_memory(e);
 	for (size_t i = 0; !rc && words[i]; i++)
@@ -329,12 +326,16 @@ static const struct config_section sections[] = {
 #define RECORDER "daemon start"
 #define FLEET "report fleet"
 #define AT(member) .offset = offsetof(struct config, member)
-/* A key of struct config whose value is of an option's kind; what else it has follows. */
-#define KEY(in, kind_, name_, arg_, help_, member, ...)                                        \
+/* A key whose value is of an option's kind, and its place; what else it has follows. */
+#define KEY_AT(in, kind_, name_, arg_, help_, at, ...)                                         \
 	{                                                                                      \
-		.section = (in),                                                               \
-		.value = { OPTION_##kind_, 0, name_, arg_, help_, AT(member) }, __VA_ARGS__    \
+		.section = (in), .value = { OPTION_##kind_, 0, name_, arg_, help_, at },       \
+		__VA_ARGS__                                                                    \
 	}
+#define KEY(in, kind_, name_, arg_, help_, member, ...)                                        \
+	KEY_AT(in, kind_, name_, arg_, help_, AT(member), __VA_ARGS__)
+#define RULE(kind_, name_, arg_, help_, member, ...)                                           \
+	KEY_AT("rule", kind_, name_, arg_, help_, IN_RULE(member), __VA_ARGS__)
 #define LIMITS(least, most) .value.min = (least), .value.max = (most)
 #define OPTION(name_, commands_) .option = (name_), .commands = (commands_)
 
@@ -476,51 +477,31 @@ static const struct config_key keys[] = {
 		"enforce.sock beside a store of one's own",
 		policy.socket, .example = "socket = /run/gua-enforce/socket"),
 	MATCH_KEYS("rule", IN_RULE),
-	{ "rule",
-		{ OPTION_SIZE, 0, "min_memory", "SIZE",
-			"memory that it holds on all cards together, at least",
-			IN_RULE(match.min_memory_bytes), .max = 1e15 },
-		.initial = "1GiB" },
-	{ "rule",
-		{ OPTION_COUNT, 0, "idle_below", "PCT",
-			"it is idle while it uses less than this of a card's multiprocessors",
-			IN_RULE(idle_below), .min = 1, .max = 10 },
-		.initial = "5" },
-	{ "rule",
-		{ OPTION_DURATION, 0, "reserved_for", "D",
-			"for leases instead of sessions: first warning after this time in "
-			"which the job touched none of its cards",
-			IN_RULE(reserved_for_ms), .min = 1e3, .max = 52 * WEEKS_MS },
-		.example = "reserved_for = 2h" },
-	{ "rule",
-		{ OPTION_DURATION, 0, "warn", "D", "first warning after this idle time",
-			IN_RULE(warn_ms), .min = 1e3, .max = 52 * WEEKS_MS },
-		.initial = "60m" },
-	{ "rule",
-		{ OPTION_DURATION, 0, "warn_again", "D|never",
-			"second warning after this idle time", IN_RULE(again_ms), .min = 1e3,
-			.max = 52 * WEEKS_MS },
-		.initial = "105m", .parse = parse_stage },
-	{ "rule",
-		{ OPTION_DURATION, 0, "final_notice", "D",
-			"final notice this long before the end", IN_RULE(final_ms), .min = 1e3,
-			.max = WEEKS_MS },
-		.initial = "10m" },
-	{ "rule",
-		{ OPTION_DURATION, 0, "end", "D|never",
-			"end after this idle time; without it: batch 2h, interactive 8h, "
-			"service never",
-			IN_RULE(end_ms), .min = 1e3, .max = 52 * WEEKS_MS },
-		.example = "end = 4h", .parse = parse_stage },
-	{ "rule",
-		{ OPTION_CHOICE, 0, "level", "LEVEL", "what it may do",
-			.choices = POLICY_LEVEL_WORDS, IN_RULE(level) },
-		.initial = "observe" },
-	{ "rule",
-		{ OPTION_FLAG, 0, "kill_after_term", "YES|NO",
-			"SIGKILL for what is left after the grace period",
-			IN_RULE(kill_after_term) },
-		.initial = "no" },
+	RULE(SIZE, "min_memory", "SIZE", "memory that it holds on all cards together, at least",
+		match.min_memory_bytes, LIMITS(0, 1e15), .initial = "1GiB"),
+	RULE(COUNT, "idle_below", "PCT",
+		"it is idle while it uses less than this of a card's multiprocessors",
+		idle_below, LIMITS(1, 10), .initial = "5"),
+	RULE(DURATION, "reserved_for", "D",
+		"for leases instead of sessions: first warning after this time in "
+		"which the job touched none of its cards",
+		reserved_for_ms, LIMITS(1e3, 52 * WEEKS_MS), .example = "reserved_for = 2h"),
+	RULE(DURATION, "warn", "D", "first warning after this idle time", warn_ms,
+		LIMITS(1e3, 52 * WEEKS_MS), .initial = "60m"),
+	RULE(DURATION, "warn_again", "D|never", "second warning after this idle time", again_ms,
+		LIMITS(1e3, 52 * WEEKS_MS), .initial = "105m", .parse = parse_stage),
+	RULE(DURATION, "final_notice", "D", "final notice this long before the end", final_ms,
+		LIMITS(1e3, WEEKS_MS), .initial = "10m"),
+	RULE(DURATION, "end", "D|never",
+		"end after this idle time; without it: batch 2h, interactive 8h, "
+		"service never",
+		end_ms, LIMITS(1e3, 52 * WEEKS_MS), .example = "end = 4h",
+		.parse = parse_stage),
+	RULE(CHOICE, "level", "LEVEL", "what it may do", level,
+		.value.choices = POLICY_LEVEL_WORDS, .initial = "observe"),
+	RULE(FLAG, "kill_after_term", "YES|NO",
+		"SIGKILL for what is left after the grace period", kill_after_term,
+		.initial = "no"),
 	MATCH_KEYS("exempt", IN_EXEMPTION),
 	{ "exempt",
 		{ OPTION_TEXT, 0, "owner", "NAME", "who asked for it", IN_EXEMPTION(owner) },

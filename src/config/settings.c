@@ -66,34 +66,6 @@ static const struct config_section *find_section(
 	return NULL;
 }
 
-static const struct config_key *find_key(
-	const struct config_schema *schema, const char *section, const char *name)
-{
-	for (const struct config_key *at = schema->keys; at->section; at++)
-		if (strcmp(at->section, section) == 0 &&
-			(!at->value.name || strcmp(at->value.name, name) == 0))
-			return at;
-	return NULL;
-}
-
-static void unknown_key(
-	struct settings *s, const struct config_section *section, const struct ini_item *item)
-{
-	struct nearest like = nearest_to(item->first, strlen(item->first));
-	for (const struct config_key *at = s->schema->keys; at->section; at++) {
-		if (at->value.name && strcmp(at->value.name, item->first) == 0) {
-			report(s, item->line, "%s: this key belongs to [%s], not to [%s]",
-				item->first, at->section, section->name);
-			return;
-		}
-		if (strcmp(at->section, section->name) == 0)
-			nearest_try(&like, at->value.name);
-	}
-	report(s, item->line, "%s: [%s] has no such key%s%s%s", item->first, section->name,
-		like.name ? "; did you mean '" : "; see man gua.conf",
-		like.name ? like.name : "", like.name ? "'?" : "");
-}
-
 /* Whether both are the same text, or both NULL. */
 static bool settings_same_text(const char *a, const char *b)
 {
@@ -107,20 +79,17 @@ bool settings_same(const struct setting *a, const struct setting *b)
 	       (!a->key || a->key->value.name || strcmp(a->name, b->name) == 0);
 }
 
-/* The setting of the same file that a new one repeats, although it must not; NULL: none. */
-static const struct setting *find_twin(const struct settings *s, const struct setting *new)
-{
-	if (new->key &&new->key->repeats)
-		return NULL;
-	for (size_t i = s->n_items; i-- > 0 && s->items[i].file == new->file;)
-		if (settings_same(&s->items[i], new))
-			return &s->items[i];
-	return NULL;
-}
-
+/* Adds a setting. One that the same file has already is an error, unless it may be there
+ * several times. */
 static int add_setting(struct settings *s, const struct setting *new, struct err *e)
 {
-	const struct setting *twin = find_twin(s, new);
+	const struct setting *twin = NULL;
+	bool repeats = new->key &&new->key->repeats;
+	for (size_t i = s->n_items; i-- > 0 && !repeats && s->items[i].file == new->file;)
+		if (settings_same(&s->items[i], new)) {
+			twin = &s->items[i];
+			break;
+		}
 	if (twin && !new->key && s->are_options)
 		return 0;
 	if (twin) {
@@ -178,27 +147,45 @@ static int take_section(
 static int take_pair(
 	struct settings *s, const struct place *p, const struct ini_item *item, struct err *e)
 {
-	if (!p->section) {
+	const struct config_section *section = p->section;
+	const struct config_key *key = NULL, *of_other = NULL;
+	struct nearest like = nearest_to(item->first, strlen(item->first));
+	if (!section) {
 		if (!p->unknown)
 			report(s, item->line,
 				"%s: a key needs a section before it, such as [%s]",
 				item->first, s->schema->sections[0].name);
 		return 0;
 	}
-	const struct config_key *key = find_key(s->schema, p->section->name, item->first);
-	if (!key) {
-		unknown_key(s, p->section, item);
-		return 0;
+	for (const struct config_key *at = s->schema->keys; at->section && !key; at++) {
+		const char *name = at->value.name;
+		bool own = strcmp(at->section, section->name) == 0;
+		bool same = name && strcmp(name, item->first) == 0;
+		if (own && (same || !name))
+			key = at;
+		else if (own)
+			nearest_try(&like, name);
+		else if (same && !of_other)
+			of_other = at;
 	}
-	return add_setting(s,
-		&(struct setting){ .key = key,
-			.section = p->section,
-			.block = p->block,
-			.name = item->first,
-			.text = item->second,
-			.file = s->n_files - 1,
-			.line = item->line },
-		e);
+	if (key)
+		return add_setting(s,
+			&(struct setting){ .key = key,
+				.section = section,
+				.block = p->block,
+				.name = item->first,
+				.text = item->second,
+				.file = s->n_files - 1,
+				.line = item->line },
+			e);
+	if (of_other)
+		report(s, item->line, "%s: this key belongs to [%s], not to [%s]", item->first,
+			of_other->section, section->name);
+	else
+		report(s, item->line, "%s: [%s] has no such key%s%s%s", item->first,
+			section->name, like.name ? "; did you mean '" : "; see man gua.conf",
+			like.name ? like.name : "", like.name ? "'?" : "");
+	return 0;
 }
 
 /* Begins a file. */
@@ -326,31 +313,25 @@ void settings_finish(struct settings *s)
 	*s = (struct settings){ .schema = s->schema };
 }
 
-static int parse_flag(const struct config_value *v, struct err *e)
-{
-	static const char *const words[] = { "no", "yes", "off", "on", "false", "true", "0",
-		"1" };
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (strcasecmp(v->text, words[i]) != 0)
-			continue;
-		*(bool *)v->at = i % 2;
-		return 0;
-	}
-	return err_set(e, ERR_USAGE, "%s takes yes or no, not '%s'", v->name, v->text);
-}
-
 /* Sets one value below `base`: all values, or a block. */
 static int set_value(struct config_value *v, void *base, struct err *e)
 {
+	static const char *const flags[] = { "no", "yes", "off", "on", "false", "true", "0",
+		"1" };
 	const struct option_row *row = &v->key->value;
 	v->at = (char *)base + row->offset;
 	if (!*v->text)
 		return err_set(e, ERR_USAGE, "%s needs a value after the =", v->name);
 	if (v->key->parse)
 		return v->key->parse(v, e);
-	if (row->kind == OPTION_FLAG)
-		return parse_flag(v, e);
-	return options_set_one(row, &(struct written){ v->name, v->text }, base, e);
+	if (row->kind != OPTION_FLAG)
+		return options_set_one(row, &(struct written){ v->name, v->text }, base, e);
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+		if (strcasecmp(v->text, flags[i]) == 0) {
+			*(bool *)v->at = i % 2;
+			return 0;
+		}
+	return err_set(e, ERR_USAGE, "%s takes yes or no, not '%s'", v->name, v->text);
 }
 
 static int set_defaults(struct settings *s, const char *section, void *base, struct err *e)
@@ -413,22 +394,6 @@ static int try_one(struct settings *s, struct setting *item, void *values, struc
 	return rc;
 }
 
-/* Tries each value by itself, also those that another file overrides: an error in any file is
- * an error. */
-static int check_all(struct settings *s, struct err *e)
-{
-	int rc = 0;
-	void *scratch = malloc(s->schema->values_size);
-	if (!scratch)
-		return err_memory(e);
-	for (size_t i = 0; i < s->n_items && !rc; i++) {
-		memset(scratch, 0, s->schema->values_size);
-		rc = try_one(s, &s->items[i], scratch, e);
-	}
-	free(scratch);
-	return rc;
-}
-
 static int apply_file(struct settings *s, size_t file, void *values, struct err *e)
 {
 	int rc = 0;
@@ -456,8 +421,18 @@ static int compare_errors(const void *a, const void *b)
 
 int settings_apply(struct settings *s, void *values, struct err *e)
 {
+	int rc = 0;
 	memset(values, 0, s->schema->values_size);
-	int rc = check_all(s, e);
+	/* Each value is tried by itself, also those that another file overrides: an error in
+	 * any file is an error. */
+	void *scratch = malloc(s->schema->values_size);
+	if (!scratch)
+		return err_memory(e);
+	for (size_t i = 0; i < s->n_items && !rc; i++) {
+		memset(scratch, 0, s->schema->values_size);
+		rc = try_one(s, &s->items[i], scratch, e);
+	}
+	free(scratch);
 	for (const struct config_section *at = s->schema->sections; at->name && !rc; at++)
 		if (!at->block_size)
 			rc = set_defaults(s, at->name, values, e);

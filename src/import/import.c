@@ -46,41 +46,6 @@ struct importer {
 	int64_t until_ms; /* accounted up to here */
 };
 
-/* Fails if the file was imported before. */
-static int check_not_imported(const struct importer *im, struct err *e)
-{
-	const struct pyfile_facts *facts = &im->summary->facts;
-	sqlite3 *db = store_handle(im->store);
-	int64_t imported_ms = -1;
-	if (!sql_do(db,
-		    "SELECT imported_ms FROM import JOIN host ON host.id = import.host WHERE "
-		    "hostname = ? AND first_ms = ? AND last_ms = ? AND samples = ?",
-		    &imported_ms, SQL_RAW(facts->hostname), SQL_INT(facts->first_ms),
-		    SQL_INT(facts->last_ms), SQL_INT(facts->samples)))
-		return err_set(e, ERR_WORLD, "cannot read the store: %s", sqlite3_errmsg(db));
-	if (imported_ms < 0)
-		return 0;
-	return err_set(e, ERR_WORLD,
-		"%s is in the store already (imported at %s): nothing was changed",
-		im->question->path, moment_iso(imported_ms / 1000 * 1000).text);
-}
-
-static int note_import(const struct importer *im, struct err *e)
-{
-	const struct pyfile_facts *facts = &im->summary->facts;
-	sqlite3 *db = store_handle(im->store);
-	bool ok = sql_do(db,
-		"INSERT INTO import (host, first_ms, last_ms, samples, imported_ms, path) "
-		"SELECT id, ?2, ?3, ?4, ?5, ?6 FROM host WHERE hostname = ?1",
-		NULL, SQL_RAW(facts->hostname), SQL_INT(facts->first_ms),
-		SQL_INT(facts->last_ms), SQL_INT(facts->samples), SQL_INT(im->question->now_ms),
-		SQL_TEXT(im->question->path));
-	if (ok && sqlite3_changes(db) == 1)
-		return 0;
-	return err_set(
-		e, ERR_WORLD, "cannot note the import in the store: %s", sqlite3_errmsg(db));
-}
-
 static int begin_run(struct importer *im, struct err *e)
 {
 	const struct pyfile_facts *facts = &im->summary->facts;
@@ -277,15 +242,6 @@ static int64_t next_share(struct stretch *s, int64_t mem_bytes)
 	return share;
 }
 
-/* Whether the stretch of a process has got this sample: a file may name a process twice. */
-static bool has_piece(const struct spells *s, uint32_t process)
-{
-	for (size_t i = 0; i < s->open.n; i++)
-		if (s->open.items[i].spell.process == process)
-			return s->open.items[i].seen;
-	return false;
-}
-
 static int account_process(struct importer *im, const struct pyfile_process *p,
 	struct stretch *stretch, struct err *e)
 {
@@ -300,13 +256,17 @@ static int account_process(struct importer *im, const struct pyfile_process *p,
 		return err_memory(e);
 	/* Its own use is not known: it shares that of its card, and its memory is its own. */
 	struct spells *s = &im->idle[im->card].spells;
+	bool has_piece = false; /* a file may name a process twice */
+	for (size_t i = 0; i < s->open.n; i++)
+		if (s->open.items[i].spell.process == (uint32_t)life)
+			has_piece = s->open.items[i].seen;
 	const struct held own = held_by(p, 1);
 	struct spell_piece piece = { .process = (uint32_t)life,
 		.from_ms = stretch->idle_from_ms,
 		.to_ms = stretch->at_ms + stretch->ms,
 		.state = (enum holder_state)classify_card(stretch->util_pct, own, &im->rules),
 		.mem_bytes = p->mem_bytes };
-	if (piece.from_ms < piece.to_ms && !has_piece(s, (uint32_t)life))
+	if (piece.from_ms < piece.to_ms && !has_piece)
 		idle_spells_take(s, &piece);
 	if (state == HOLDER_ACTIVE)
 		im->lives.entries[life].last_active_ms = stretch->at_ms;
@@ -378,7 +338,7 @@ static int stopped(void *context)
 {
 	struct importer *im = context;
 	const struct import_question *q = im->question;
-	return q->progress ? q->progress(q->context, pyfile_rows_done(im->file),
+	return q->progress ? q->progress(q->context, pyfile_rows(im->file)->done,
 				     im->summary->facts.rows)
 			   : 0;
 }
@@ -420,17 +380,28 @@ static int import_samples(struct importer *im, struct err *e)
 static int import_batch(struct importer *im, struct err *e)
 {
 	struct import_summary *summary = im->summary;
-	if (recorded_read(&im->recorded, store_handle(im->store), summary->facts.hostname, e) !=
-			0 ||
-		begin_run(im, e) != 0 || import_samples(im, e) != 0 ||
-		store_end_run(im->store,
-			im->until_ms > 0 ? im->until_ms : summary->facts.last_ms, "imported",
-			e) != 0 ||
-		note_import(im, e) != 0)
+	const struct pyfile_facts *facts = &summary->facts;
+	const struct pyfile_rows *rows = pyfile_rows(im->file);
+	sqlite3 *db = store_handle(im->store);
+	int64_t end_ms = im->until_ms;
+	if (recorded_read(&im->recorded, db, facts->hostname, e) || begin_run(im, e) ||
+		import_samples(im, e))
 		return e->code;
+	end_ms = im->until_ms > 0 ? im->until_ms : facts->last_ms;
+	if (store_end_run(im->store, end_ms, "imported", e))
+		return e->code;
+	if (!sql_do(db,
+		    "INSERT INTO import (host, first_ms, last_ms, samples, imported_ms, path) "
+		    "SELECT id, ?2, ?3, ?4, ?5, ?6 FROM host WHERE hostname = ?1",
+		    NULL, SQL_RAW(facts->hostname), SQL_INT(facts->first_ms),
+		    SQL_INT(facts->last_ms), SQL_INT(facts->samples),
+		    SQL_INT(im->question->now_ms), SQL_TEXT(im->question->path)) ||
+		sqlite3_changes(db) != 1)
+		return err_set(e, ERR_WORLD, "cannot note the import in the store: %s",
+			sqlite3_errmsg(db));
 	summary->cards = (int64_t)im->n_cards;
-	summary->bad_rows = pyfile_rows_bad(im->file);
-	summary->misdated = pyfile_rows_misdated(im->file);
+	summary->bad_rows = rows->bad;
+	summary->misdated = rows->misdated;
 	const struct compaction c = { im->question->now_ms, RETENTION_DEFAULT, COMPACT_SLOTS };
 	for (bool more = true; more;) {
 		if (stopped(im))
@@ -441,12 +412,26 @@ static int import_batch(struct importer *im, struct err *e)
 	return 0;
 }
 
+/* Fails if the file was imported before. */
 static int run_batch(struct importer *im, struct err *e)
 {
+	const struct pyfile_facts *facts = &im->summary->facts;
+	sqlite3 *db = store_handle(im->store);
 	struct err ignored = { 0 };
+	int64_t imported_ms = -1;
 	if (ledger_init(&im->ledger, e) != 0 || store_begin_batch(im->store, e) != 0)
 		return e->code;
-	if (check_not_imported(im, e) != 0 || import_batch(im, e) != 0) {
+	if (!sql_do(db,
+		    "SELECT imported_ms FROM import JOIN host ON host.id = import.host WHERE "
+		    "hostname = ? AND first_ms = ? AND last_ms = ? AND samples = ?",
+		    &imported_ms, SQL_RAW(facts->hostname), SQL_INT(facts->first_ms),
+		    SQL_INT(facts->last_ms), SQL_INT(facts->samples)))
+		err_set(e, ERR_WORLD, "cannot read the store: %s", sqlite3_errmsg(db));
+	else if (imported_ms >= 0)
+		err_set(e, ERR_WORLD,
+			"%s is in the store already (imported at %s): nothing was changed",
+			im->question->path, moment_iso(imported_ms / 1000 * 1000).text);
+	if (e->code || import_batch(im, e) != 0) {
 		store_end_batch(im->store, false, &ignored);
 		return e->code;
 	}

@@ -40,7 +40,7 @@ struct pyfile {
 	int64_t time_ms;		  /* ... and what it meant */
 	struct pyfile_process *list;	  /* of the last sample that was returned */
 	size_t n_list, cap_list;
-	int64_t rows_done, rows_bad, rows_misdated;
+	struct pyfile_rows rows;
 	int64_t latest_ms;	       /* a later sample is not plausible */
 	struct foreign_stop stop, ask; /* what SQLite asks, and what that asks */
 	bool stopped;		       /* ... and the answer was yes */
@@ -159,6 +159,15 @@ static int prepare(struct pyfile *f, sqlite3_stmt **statement, struct str *sql, 
 	return rc == SQLITE_OK ? 0 : fail(f, e);
 }
 
+/* Runs a query, and reads its first row if there is one; the caller finalizes *row. */
+static int one_row(struct pyfile *f, sqlite3_stmt **row, const char *sql, struct err *e)
+{
+	if (sqlite3_prepare_v2(f->db, sql, -1, row, NULL) != SQLITE_OK)
+		return fail(f, e);
+	int rc = sqlite3_step(*row);
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : fail(f, e);
+}
+
 /* Is this a time at which a sample can have been taken? */
 static bool is_plausible(const struct pyfile *f, int64_t at_ms)
 {
@@ -203,25 +212,17 @@ static void pytime_function(sqlite3_context *result, int n, sqlite3_value **valu
 /* A damaged or forged file can answer with more rows than it has, and in no order. */
 static int check_content(struct pyfile *f, struct err *e)
 {
-	struct str sql = { 0 };
 	sqlite3_stmt *row = NULL;
 	if (check_layout(f, e) != 0)
 		return e->code;
-	str_add(&sql, "PRAGMA quick_check(1)");
-	if (prepare(f, &row, &sql, e) != 0)
-		return e->code;
-	int rc = sqlite3_step(row);
-	const char *answer =
-		rc == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 0) : NULL;
-	if (rc != SQLITE_ROW)
-		fail(f, e);
-	else if (!answer || strcmp(answer, "ok") != 0)
-		err_set(e, ERR_WORLD,
+	int rc = one_row(f, &row, "PRAGMA quick_check(1)", e);
+	if (rc == 0 && strcmp(sql_raw(row, 0), "ok") != 0)
+		rc = err_set(e, ERR_WORLD,
 			"cannot read %s: it is damaged. Nothing was imported; `sqlite3 FILE "
 			".recover` may save a part",
 			f->path);
 	sqlite3_finalize(row);
-	return e->code;
+	return rc;
 }
 
 /* It is opened as immutable, so that SQLite makes no files beside it, unless a log has content
@@ -334,27 +335,15 @@ static int read_host(struct pyfile *f, struct pyfile_facts *facts, struct err *e
 	add_column(f, &sql, "host", "driver_version");
 	add_column(f, &sql, "host", "last_seen");
 	str_add(&sql, " FROM host ORDER BY 4 DESC LIMIT 1");
-	if (prepare(f, &row, &sql, e) != 0)
-		return e->code;
-	int rc = sqlite3_step(row);
-	if (rc == SQLITE_ROW) {
+	int rc = sql.failed ? err_memory(e) : one_row(f, &row, str_text(&sql), e);
+	str_finish(&sql);
+	if (rc == 0 && sqlite3_data_count(row)) {
 		read_text(row, 0, facts->hostname, sizeof(facts->hostname), "unknown");
 		read_text(row, 1, facts->environment, sizeof(facts->environment), "");
 		read_text(row, 2, facts->driver, sizeof(facts->driver), "");
 	}
 	sqlite3_finalize(row);
-	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : fail(f, e);
-}
-
-/* Runs a query of one row; the caller finalizes *row. */
-static int one_row(struct pyfile *f, sqlite3_stmt **row, const char *text, struct err *e)
-{
-	struct str sql = { 0 };
-	str_add(&sql, text);
-	if (prepare(f, row, &sql, e) != 0)
-		return e->code;
-	int rc = sqlite3_step(*row);
-	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : fail(f, e);
+	return rc;
 }
 
 int pyfile_facts(struct pyfile *f, struct pyfile_facts *facts, struct err *e)
@@ -409,19 +398,9 @@ void pyfile_device(struct pyfile *f, const char *uuid, struct card_id *id)
 	sqlite3_reset(f->device);
 }
 
-int64_t pyfile_rows_done(const struct pyfile *f)
+const struct pyfile_rows *pyfile_rows(const struct pyfile *f)
 {
-	return f->rows_done;
-}
-
-int64_t pyfile_rows_misdated(const struct pyfile *f)
-{
-	return f->rows_misdated;
-}
-
-int64_t pyfile_rows_bad(const struct pyfile *f)
-{
-	return f->rows_bad;
+	return &f->rows;
 }
 
 static void add_key(struct pyfile *f, struct str *sql, const char *table)
@@ -452,7 +431,7 @@ static int step(struct pyfile *f, sqlite3_stmt *row, struct key *key, bool *end,
 	key->valid = key_text(row, 0, key->ts, sizeof(key->ts));
 	key->valid = key_text(row, 1, key->uuid, sizeof(key->uuid)) && key->valid;
 	key->run = sqlite3_column_int64(row, 2);
-	f->rows_done++;
+	f->rows.done++;
 	return 0;
 }
 
@@ -533,31 +512,26 @@ static enum card_row read_card(struct pyfile *f, struct pyfile_sample *sample)
 	return key_compare(key, &f->last) != 0 ? CARD_GOOD : CARD_BAD;
 }
 
-/* Reads the process' row; false: it is malformed. */
-static bool read_process(sqlite3_stmt *row, struct pyfile_process *p)
-{
-	bool unknown = sqlite3_column_type(row, 4) == SQLITE_NULL;
-	double pid = read_number(row, 3, UINT32_MAX), mem = read_number(row, 4, MAX_MEM_MB);
-	if (pid < 0 || (mem < 0 && !unknown))
-		return false;
-	p->pid = (uint32_t)pid;
-	p->mem_bytes = unknown ? UNKNOWN_BYTES : llround(mem * 1e6);
-	read_text(row, 5, p->user, sizeof(p->user), "unknown");
-	read_text(row, 6, p->command, sizeof(p->command), "");
-	return true;
-}
-
+/* Adds the process of the current row; one that is malformed is counted. */
 static int add_process(struct pyfile *f, struct err *e)
 {
-	const char *type = sql_raw(f->processes, 7);
+	sqlite3_stmt *row = f->processes;
+	const char *type = sql_raw(row, 7);
 	if (strcasecmp(type, "graphics") == 0 || strcasecmp(type, "g") == 0)
 		return 0;
 	if (!array_reserve(&f->list, &f->cap_list, f->n_list + 1))
 		return err_memory(e);
-	if (f->n_list < MAX_PROCESSES && read_process(f->processes, &f->list[f->n_list]))
-		f->n_list++;
-	else
-		f->rows_bad++;
+	bool unknown = sqlite3_column_type(row, 4) == SQLITE_NULL;
+	double pid = read_number(row, 3, UINT32_MAX), mem = read_number(row, 4, MAX_MEM_MB);
+	if (f->n_list >= MAX_PROCESSES || pid < 0 || (mem < 0 && !unknown)) {
+		f->rows.bad++;
+		return 0;
+	}
+	struct pyfile_process *p = &f->list[f->n_list++];
+	p->pid = (uint32_t)pid;
+	p->mem_bytes = unknown ? UNKNOWN_BYTES : llround(mem * 1e6);
+	read_text(row, 5, p->user, sizeof(p->user), "unknown");
+	read_text(row, 6, p->command, sizeof(p->command), "");
 	return 0;
 }
 
@@ -580,7 +554,7 @@ static int collect_processes(struct pyfile *f, const struct key *key, struct err
 		if (order > 0)
 			break;
 		if (order < 0)
-			f->rows_bad++;
+			f->rows.bad++;
 		else if (add_process(f, e) != 0)
 			return e->code;
 		if (step_processes(f, e) != 0)
@@ -609,8 +583,8 @@ int pyfile_next(struct pyfile *f, struct pyfile_sample *sample, struct err *e)
 		return e->code;
 	enum card_row row;
 	while (!f->cards_end && (row = read_card(f, sample)) != CARD_GOOD) {
-		f->rows_misdated += row == CARD_MISDATED;
-		f->rows_bad += row == CARD_BAD;
+		f->rows.misdated += row == CARD_MISDATED;
+		f->rows.bad += row == CARD_BAD;
 		if (step_cards(f, e) != 0)
 			return e->code;
 	}

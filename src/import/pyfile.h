@@ -62,9 +62,10 @@ void pyfile_device(struct pyfile *f, const char *uuid, struct card_id *id);
 
 /* Rows read so far, how many of them were malformed, and how many card samples had a time that
  * is not plausible. */
-int64_t pyfile_rows_done(const struct pyfile *f);
-int64_t pyfile_rows_bad(const struct pyfile *f);
-int64_t pyfile_rows_misdated(const struct pyfile *f);
+struct pyfile_rows {
+	int64_t done, bad, misdated;
+};
+const struct pyfile_rows *pyfile_rows(const struct pyfile *f);
 
 /* Parses "2026-05-01T10:00:00.123456+00:00" and its shorter forms (a blank for T, no fraction,
  * Z or no offset) into unix milliseconds, truncated. False: it is not such a time, or is before

@@ -15,18 +15,6 @@ void pylives_finish(struct pylives *l)
 	memset(l, 0, sizeof(*l));
 }
 
-static bool grow(struct pylives *l)
-{
-	if (l->n < l->cap)
-		return true;
-	size_t cap = array_next_cap(l->cap, l->n + 1);
-	if (!array_resize(&l->entries, cap) || !array_resize(&l->expire_ms, cap) ||
-		!idmap_reserve(&l->by_pid, cap))
-		return false;
-	l->cap = cap;
-	return true;
-}
-
 static void end(struct pylives *l, size_t i)
 {
 	l->entries[i].ended_ms = l->entries[i].last_seen_ms;
@@ -51,8 +39,13 @@ static int64_t find(struct pylives *l, const struct sighting *s)
 
 static int64_t add(struct pylives *l, const struct sighting *s)
 {
-	if (!grow(l))
-		return -1;
+	if (l->n == l->cap) {
+		size_t cap = array_next_cap(l->cap, l->n + 1);
+		if (!array_resize(&l->entries, cap) || !array_resize(&l->expire_ms, cap) ||
+			!idmap_reserve(&l->by_pid, cap))
+			return -1;
+		l->cap = cap;
+	}
 	struct process_entry *p = &l->entries[l->n];
 	*p = (struct process_entry){
 		.id = { .pid = s->pid, .started_ms = -1, .uid = -1, .owner_uid = -1 },

@@ -254,33 +254,33 @@ static int read_timepoints(
 	return rc;
 }
 
-static int read_mark(struct marks *m, struct rows *r, struct err *e)
-{
-	if (!array_reserve(&m->rows, &m->cap, m->n + 1))
-		return err_memory(e);
-	double process = rows_number(r, 0), position = rows_number(r, 2),
-	       at = rows_number(r, 3);
-	if (isnan(process) || fabs(process) > 1e15 || (position != 0 && position != 1) ||
-		isnan(at))
-		return err_set(e, ERR_WORLD,
-			"%s: row %zu is not a process id, a block, 0 or 1, and a time", r->path,
-			r->number);
-	char *block = escaped(rows_text(r, 1));
-	if (!block)
-		return err_memory(e);
-	m->rows[m->n] = (struct mark){ (int64_t)process, block, position == 1, at, m->n };
-	m->n++;
-	return 0;
-}
-
 static int read_marks(struct marks *m, const char *path, struct err *e)
 {
 	struct rows r;
 	int rc = rows_open(&r, path, e);
 	if (!rc && !rows_header(&r, "data", mark_columns, MARK_COLUMNS))
 		rc = bad_file(&r, "sub-tracking file", e);
-	while (!rc && rows_next(&r))
-		rc = read_mark(m, &r, e);
+	while (!rc && rows_next(&r)) {
+		double process = rows_number(&r, 0), position = rows_number(&r, 2),
+		       at = rows_number(&r, 3);
+		if (isnan(process) || fabs(process) > 1e15 ||
+			(position != 0 && position != 1) || isnan(at)) {
+			rc = err_set(e, ERR_WORLD,
+				"%s: row %zu is not a process id, a block, 0 or 1, and a time",
+				path, r.number);
+			break;
+		}
+		char *block = array_reserve(&m->rows, &m->cap, m->n + 1)
+				      ? escaped(rows_text(&r, 1))
+				      : NULL;
+		if (!block) {
+			rc = err_memory(e);
+			break;
+		}
+		m->rows[m->n] =
+			(struct mark){ (int64_t)process, block, position == 1, at, m->n };
+		m->n++;
+	}
 	if (!rc)
 		rc = rows_end(&r, e);
 	rows_close(&r);
@@ -508,39 +508,7 @@ void subtrack_finish(struct subtrack *s)
 	*s = (struct subtrack){ 0 };
 }
 
-static int check_kinds(const char *target, const char *const *paths, size_t n, struct err *e)
-{
-	const char *ending = strrchr(target, '.');
-	if (!ending || (strcmp(ending, ".csv") != 0 && strcmp(ending, ".sqlite") != 0))
-		return err_set(e, ERR_USAGE, "%s must end in .csv or .sqlite", target);
-	for (size_t i = 0; i < n; i++) {
-		const char *own = strrchr(paths[i], '.');
-		if (!own || strcmp(own, ending) != 0)
-			return err_set(e, ERR_USAGE, "%s does not end in %s as %s does",
-				paths[i], ending, target);
-	}
-	if (access(target, F_OK) == 0)
-		return err_set(e, ERR_WORLD, "%s exists; nothing was combined", target);
-	return 0;
-}
-
-/* Copies the rows after the header unchanged. */
-static int append_csv(FILE *to, const char *path, struct err *e)
-{
-	char *bytes = NULL;
-	size_t len = 0;
-	int rc = file_read_all(path, SUBTRACK_MAX_FILE, &bytes, &len, e);
-	if (rc)
-		return rc;
-	size_t head = strcspn(bytes, "\n");
-	head += head < len;
-	bool ok = fwrite(bytes + head, 1, len - head, to) == len - head;
-	if (len > head && bytes[len - 1] != '\n')
-		ok = fputc('\n', to) != EOF && ok;
-	free(bytes);
-	return ok ? 0 : err_set(e, ERR_WORLD, "cannot write: %s", strerror(errno));
-}
-
+/* Copies the rows after the header of each file unchanged. */
 static int combine_csv(const char *target, const char *const *paths, size_t n, struct err *e)
 {
 	FILE *to = fopen(target, "wxe");
@@ -548,28 +516,27 @@ static int combine_csv(const char *target, const char *const *paths, size_t n, s
 		return err_set(e, ERR_WORLD, "cannot write %s: %s", target, strerror(errno));
 	fputs("process_id,code_block_name,position,timestamp\n", to);
 	int rc = 0;
-	for (size_t i = 0; !rc && i < n; i++)
-		rc = append_csv(to, paths[i], e);
+	for (size_t i = 0; !rc && i < n; i++) {
+		char *bytes = NULL;
+		size_t len = 0;
+		rc = file_read_all(paths[i], SUBTRACK_MAX_FILE, &bytes, &len, e);
+		if (rc)
+			break;
+		size_t head = strcspn(bytes, "\n");
+		head += head < len;
+		bool ok = fwrite(bytes + head, 1, len - head, to) == len - head;
+		if (len > head && bytes[len - 1] != '\n')
+			ok = fputc('\n', to) != EOF && ok;
+		if (!ok)
+			rc = err_set(e, ERR_WORLD, "cannot write: %s", strerror(errno));
+		free(bytes);
+	}
 	if (fclose(to) != 0 && !rc)
 		rc = err_set(e, ERR_WORLD, "cannot write %s: %s", target, strerror(errno));
 	return rc;
 }
 
-/* Copies the rows of `from` as they are; returns SQLite's code. */
-static int copy_rows(sqlite3_stmt *from, sqlite3_stmt *to)
-{
-	int rc;
-	while ((rc = sqlite3_step(from)) == SQLITE_ROW) {
-		for (int i = 0; i < sqlite3_column_count(from); i++)
-			sqlite3_bind_value(to, i + 1, sqlite3_column_value(from, i));
-		sqlite3_step(to);
-		rc = sqlite3_reset(to);
-		if (rc != SQLITE_OK)
-			return rc;
-	}
-	return rc == SQLITE_DONE ? SQLITE_OK : rc;
-}
-
+/* Copies the rows as they are. */
 static int append_sqlite(sqlite3 *target, const char *path, struct err *e)
 {
 	static const char read[] =
@@ -583,9 +550,13 @@ static int append_sqlite(sqlite3 *target, const char *path, struct err *e)
 		target, "INSERT INTO data VALUES (?, ?, ?, ?)", -1, &to, NULL);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_prepare_v2(db, read, -1, &from, NULL);
-	if (rc == SQLITE_OK)
-		rc = copy_rows(from, to);
-	if (rc != SQLITE_OK)
+	while (rc == SQLITE_OK && (rc = sqlite3_step(from)) == SQLITE_ROW) {
+		for (int i = 0; i < sqlite3_column_count(from); i++)
+			sqlite3_bind_value(to, i + 1, sqlite3_column_value(from, i));
+		sqlite3_step(to);
+		rc = sqlite3_reset(to);
+	}
+	if (rc != SQLITE_DONE)
 		code = err_set(e, ERR_WORLD, "cannot copy %s: %s", path, sqlite3_errstr(rc));
 	sqlite3_finalize(from);
 	sqlite3_finalize(to);
@@ -612,17 +583,27 @@ static int combine_sqlite(const char *target, const char *const *paths, size_t n
 
 int subtrack_combine(const char *target, const char *const *paths, size_t n, struct err *e)
 {
-	int rc = check_kinds(target, paths, n, e);
-	/* Check that all are sub-tracking files before anything is written. */
-	for (size_t i = 0; !rc && i < n; i++) {
-		struct marks m = { 0 };
-		rc = read_marks(&m, paths[i], e);
-		finish_marks(&m);
+	const char *ending = strrchr(target, '.');
+	if (!ending || (strcmp(ending, ".csv") != 0 && strcmp(ending, ".sqlite") != 0))
+		return err_set(e, ERR_USAGE, "%s must end in .csv or .sqlite", target);
+	for (size_t i = 0; i < n; i++) {
+		const char *own = strrchr(paths[i], '.');
+		if (!own || strcmp(own, ending) != 0)
+			return err_set(e, ERR_USAGE, "%s does not end in %s as %s does",
+				paths[i], ending, target);
 	}
-	if (rc)
-		return rc;
-	rc = is_csv(target) ? combine_csv(target, paths, n, e)
-			    : combine_sqlite(target, paths, n, e);
+	if (access(target, F_OK) == 0)
+		return err_set(e, ERR_WORLD, "%s exists; nothing was combined", target);
+	/* Check that all are sub-tracking files before anything is written. */
+	for (size_t i = 0; i < n; i++) {
+		struct marks m = { 0 };
+		int rc = read_marks(&m, paths[i], e);
+		finish_marks(&m);
+		if (rc)
+			return rc;
+	}
+	int rc = is_csv(target) ? combine_csv(target, paths, n, e)
+				: combine_sqlite(target, paths, n, e);
 	if (rc)
 		unlink(target);
 	return rc;

@@ -78,13 +78,6 @@ static long line_of(const char *name, size_t *base)
 	return strtol(colon + 1, NULL, 10);
 }
 
-static bool same_base(const char *a, const char *b)
-{
-	size_t x = 0, y = 0;
-	long la = line_of(a, &x), lb = line_of(b, &y);
-	return x == y && memcmp(a, b, x) == 0 && (la < 0) == (lb < 0);
-}
-
 static int by_key(const void *a, const void *b)
 {
 	const struct loaded_block *x = a, *y = b;
@@ -250,21 +243,23 @@ static int check_session(
 			"%s has %zu code blocks and %s has %zu: they cannot be compared",
 			first->name, first->n_blocks, l->name, l->n_blocks);
 	for (size_t b = 0; b < l->n_blocks; b++) {
-		const char *x = block_name(&first->blocks[b]), *y = block_name(&l->blocks[b]);
-		if (!same_base(x, y))
+		const char *own = block_name(&l->blocks[b]);
+		const char *other = block_name(&first->blocks[b]);
+		char safe_own[PATH_NAME_CAP], safe_other[PATH_NAME_CAP];
+		size_t own_base = 0, other_base = 0;
+		bool own_line = line_of(own, &own_base) >= 0;
+		if (own_line != (line_of(other, &other_base) >= 0) || own_base != other_base ||
+			memcmp(own, other, own_base) != 0)
 			return err_set(e, ERR_WORLD,
-				"code block %s of %s has no match in %s: there it is %s", x,
-				first->name, l->name, y);
-		if (strcmp(x, y) != 0) {
-			const char *own = block_name(&l->blocks[b]);
-			const char *other = block_name(&first->blocks[b]);
-			/* The blocks differ in their line numbers only. */
-			char safe_own[PATH_NAME_CAP], safe_other[PATH_NAME_CAP];
-			str_escape(safe_own, sizeof(safe_own), own, strlen(own));
-			str_escape(safe_other, sizeof(safe_other), other, strlen(other));
-			str_addf(warnings, "code block %s of %s is compared with %s of %s\n",
-				safe_own, l->name, safe_other, first->name);
-		}
+				"code block %s of %s has no match in %s: there it is %s", other,
+				first->name, l->name, own);
+		if (strcmp(own, other) == 0)
+			continue;
+		/* The blocks differ in their line numbers only. */
+		str_escape(safe_own, sizeof(safe_own), own, strlen(own));
+		str_escape(safe_other, sizeof(safe_other), other, strlen(other));
+		str_addf(warnings, "code block %s of %s is compared with %s of %s\n", safe_own,
+			l->name, safe_other, first->name);
 	}
 	return 0;
 }

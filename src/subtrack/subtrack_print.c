@@ -56,33 +56,11 @@ static void add_left(struct str *out, const char *text, size_t width)
 	str_add_repeat(out, " ", have < width ? width - have : 0);
 }
 
-/* A column is wider than its title by at least one. */
-static size_t column_width(const struct subtrack_table *t, size_t column)
-{
-	char number[NUMBER_CAP];
-	size_t width = str_columns(t->heads[column]) + 1;
-	for (size_t row = 0; row < t->n_rows; row++) {
-		print_number(number, sizeof(number), t->cells[row * t->n_columns + column]);
-		width = strlen(number) > width ? strlen(number) : width;
-	}
-	return width;
-}
-
-static void add_row(
-	struct str *out, const struct subtrack_table *t, const size_t *widths, size_t row)
-{
-	char number[NUMBER_CAP];
-	for (size_t i = 0; i < t->n_columns; i++) {
-		print_number(number, sizeof(number), t->cells[row * t->n_columns + i]);
-		str_add(out, " ");
-		add_right(out, number, widths[i]);
-	}
-	str_add(out, "\n");
-}
-
-/* Appends the table, each line after `depth` tabs. */
+/* Appends the table, each line after `depth` tabs. A column is wider than its title by at least
+ * one. */
 static void add_table(struct str *out, const struct subtrack_table *t, size_t depth)
 {
+	char number[NUMBER_CAP];
 	size_t names = 0, *widths = calloc(t->n_columns + 1, sizeof(*widths));
 	if (!widths) {
 		out->failed = true;
@@ -95,7 +73,11 @@ static void add_table(struct str *out, const struct subtrack_table *t, size_t de
 	str_add_repeat(out, "\t", depth);
 	str_add_repeat(out, " ", names);
 	for (size_t i = 0; i < t->n_columns; i++) {
-		widths[i] = column_width(t, i);
+		widths[i] = str_columns(t->heads[i]) + 1;
+		for (size_t row = 0; row < t->n_rows; row++) {
+			print_number(number, sizeof(number), t->cells[row * t->n_columns + i]);
+			widths[i] = strlen(number) > widths[i] ? strlen(number) : widths[i];
+		}
 		str_add(out, " ");
 		add_right(out, t->heads[i], widths[i]);
 	}
@@ -103,7 +85,12 @@ static void add_table(struct str *out, const struct subtrack_table *t, size_t de
 	for (size_t row = 0; row < t->n_rows; row++) {
 		str_add_repeat(out, "\t", depth);
 		add_left(out, t->names ? t->names[row] : "", names);
-		add_row(out, t, widths, row);
+		for (size_t i = 0; i < t->n_columns; i++) {
+			print_number(number, sizeof(number), t->cells[row * t->n_columns + i]);
+			str_add(out, " ");
+			add_right(out, number, widths[i]);
+		}
+		str_add(out, "\n");
 	}
 	free(widths);
 }
@@ -139,27 +126,21 @@ static void add_count(struct str *out, const char *label, int64_t count)
 	str_addf(out, " %lld\n", (long long)count);
 }
 
-/* A static value as it is shown: a number that is not whole has at most 8 decimals. */
-static const char *static_text(char *dst, size_t cap, const char *text)
-{
-	char *end = NULL;
-	double number = strtod(text, &end);
-	if (end == text || *end || !strpbrk(text, ".eE"))
-		return text;
-	print_number(dst, cap, number);
-	return dst;
-}
-
-/* Units and capacities: a line of names and a line of values below them. */
+/* Units and capacities: a line of names and a line of values below them. A number that is not
+ * whole has at most 8 decimals. */
 static void add_statics(struct str *out, const struct subtrack *s)
 {
 	struct str values = { 0 };
 	str_add(out, "\t");
 	str_add(&values, "\t");
 	for (size_t i = 0; i < TRACKING_STATICS; i++) {
-		char number[64];
+		char exact[64], *end = NULL;
 		const char *text = s->statics[i] && *s->statics[i] ? s->statics[i] : "-";
-		text = static_text(number, sizeof(number), text);
+		double number = strtod(text, &end);
+		if (end != text && !*end && strpbrk(text, ".eE")) {
+			print_number(exact, sizeof(exact), number);
+			text = exact;
+		}
 		size_t width = strlen(tracking_statics[i]), have = str_columns(text) + 1;
 		width = have > width ? have : width;
 		str_add(out, " ");

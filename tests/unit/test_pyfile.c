@@ -153,8 +153,8 @@ static void test_early_layout(void **state)
 	assert_int_equal(pyfile_next(f, &s, &e), 1);
 	assert_int_equal(s.at_ms, 1777629630500);
 	assert_int_equal(pyfile_next(f, &s, &e), 0);
-	assert_int_equal(pyfile_rows_bad(f), 0);
-	assert_int_equal(pyfile_rows_done(f), 6);
+	assert_int_equal(pyfile_rows(f)->bad, 0);
+	assert_int_equal(pyfile_rows(f)->done, 6);
 	close_made(f);
 }
 
@@ -215,7 +215,7 @@ static void test_late_layout(void **state)
 	assert_int_equal(pyfile_next(f, &s, &e), 1);
 	assert_int_equal(s.interval_ms, -1);
 	assert_int_equal(pyfile_next(f, &s, &e), 0);
-	assert_int_equal(pyfile_rows_bad(f), 0);
+	assert_int_equal(pyfile_rows(f)->bad, 0);
 	close_made(f);
 }
 
@@ -257,7 +257,7 @@ static void test_malformed_rows(void **state)
 	assert_int_equal(s.n_processes, 1);
 	assert_string_equal(s.processes[0].user, "\\x1B[");
 	assert_int_equal(pyfile_next(f, &s, &e), 0);
-	assert_int_equal(pyfile_rows_bad(f), 12 + 8);
+	assert_int_equal(pyfile_rows(f)->bad, 12 + 8);
 	close_made(f);
 }
 
