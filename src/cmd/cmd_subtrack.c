@@ -80,11 +80,6 @@ static int analyze(const struct command *self, const struct values *v, struct er
 	return put(self, v, &out);
 }
 
-static int by_text(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static int not_hidden(const struct dirent *d)
 {
 	return d->d_name[0] != '.';
@@ -94,7 +89,7 @@ static int not_hidden(const struct dirent *d)
 static int list_folder(const char *folder, char ***paths, size_t *n, struct err *e)
 {
 	struct dirent **names = NULL;
-	int found = scandir(folder, &names, not_hidden, NULL);
+	int found = scandir(folder, &names, not_hidden, alphasort);
 	if (found < 0)
 		return err_set(e, ERR_WORLD, "cannot read the directory %s: %s", folder,
 			strerror(errno));
@@ -107,10 +102,7 @@ static int list_folder(const char *folder, char ***paths, size_t *n, struct err 
 		free(names[i]);
 	}
 	free(names);
-	if (!*paths)
-		return err_memory(e);
-	qsort(*paths, *n, sizeof(**paths), by_text);
-	return 0;
+	return *paths ? 0 : err_memory(e);
 }
 
 static int combine(const struct values *v, struct err *e)

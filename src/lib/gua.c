@@ -124,20 +124,6 @@ API void gua_close(struct gua *handle)
 	free(handle);
 }
 
-/* Makes room for a card's newest sample; new cards have none yet. */
-static int grow_util(struct gua *g)
-{
-	size_t n = g->source->n_cards;
-	if (n <= g->n_util)
-		return 0;
-	if (!array_resize(&g->util_pct, n))
-		return err_set(&g->err, GUA_NO_MEMORY, ERR_MEMORY_TEXT);
-	for (size_t i = g->n_util; i < n; i++)
-		g->util_pct[i] = NAN;
-	g->n_util = n;
-	return 0;
-}
-
 API int gua_refresh(struct gua *handle)
 {
 	if (!handle)
@@ -146,10 +132,15 @@ API int gua_refresh(struct gua *handle)
 		return err_set(&handle->err, GUA_WRONG_USE, "the handle is not open");
 	handle->err = (struct err){ 0 };
 	int rc = source_scan(handle->source, &handle->err);
-	if (!rc)
-		rc = grow_util(handle);
-	if (!rc)
-		rc = source_drain(handle->source, NULL, &handle->err);
+	if (rc)
+		return rc;
+	/* Room for a card's newest sample; new cards have none yet. */
+	size_t n = handle->source->n_cards;
+	if (n > handle->n_util && !array_resize(&handle->util_pct, n))
+		return err_set(&handle->err, GUA_NO_MEMORY, ERR_MEMORY_TEXT);
+	for (; handle->n_util < n; handle->n_util++)
+		handle->util_pct[handle->n_util] = NAN;
+	rc = source_drain(handle->source, NULL, &handle->err);
 	if (rc)
 		return rc;
 	/* Samples are valid until the source's next call. */
@@ -181,15 +172,6 @@ static int check_call(struct gua *handle, size_t card, const void *out, size_t s
 	return 0;
 }
 
-/* As the driver counts: what it reserves for itself is neither used nor free. */
-static int64_t free_bytes(const struct card_reading *r)
-{
-	if (r->id.mem_total_bytes < 0 || r->mem_used_bytes < 0)
-		return -1;
-	int64_t left = r->id.mem_total_bytes - r->mem_used_bytes - r->mem_reserved_bytes;
-	return left > 0 ? left : 0;
-}
-
 static double temperature_of(struct source *s, size_t index)
 {
 	static const unsigned char wanted[METRIC_COUNT] = { [METRIC_TEMPERATURE_GPU] = 1 };
@@ -208,6 +190,9 @@ API int gua_card(struct gua *handle, size_t index, struct gua_card *card)
 	if (rc)
 		return rc;
 	const struct card_reading *reading = &handle->source->cards[index];
+	/* As the driver counts: what it reserves for itself is neither used nor free. */
+	int64_t total = reading->id.mem_total_bytes, used = reading->mem_used_bytes;
+	int64_t left = total - used - reading->mem_reserved_bytes;
 	struct gua_card found = {
 		.index = reading->id.index,
 		.mig_index = reading->id.mig_index,
@@ -221,7 +206,9 @@ API int gua_card(struct gua *handle, size_t index, struct gua_card *card)
 		.energy_j = reading->energy_mj / 1e3,
 		.processes = reading->processes_known ? reading->n_processes : 0,
 		.processes_known = reading->processes_known,
-		.mem_free_bytes = free_bytes(reading),
+		.mem_free_bytes = total < 0 || used < 0 ? -1
+				  : left > 0		? left
+							: 0,
 		.temperature_c = NAN,
 	};
 	if (card->size >= sizeof(found))

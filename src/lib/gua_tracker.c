@@ -75,22 +75,6 @@ API int gua_tracker_state(const struct gua_tracker *tracker)
 	return tracker ? (int)tracker->state : (int)GUA_TRACKER_NEW;
 }
 
-/* Splits "a,b,c" into a list in place. */
-static int split_uuids(struct gua_tracker *t)
-{
-	char *rest = t->texts[0];
-	for (char *word; (word = strsep(&rest, ",")) != NULL;) {
-		if (!*word)
-			continue;
-		if (t->o.n_gpu_uuids == UUIDS_MAX)
-			return err_set(&t->err, GUA_WRONG_USE, "more than %d cards are named",
-				UUIDS_MAX);
-		t->uuids[t->o.n_gpu_uuids++] = word;
-	}
-	t->o.gpu_uuids = t->o.n_gpu_uuids ? t->uuids : NULL;
-	return 0;
-}
-
 static int check_values(struct gua_tracker *t, const struct gua_tracker_options *given)
 {
 	double interval_s = given->interval_s > 0 ? given->interval_s : 1;
@@ -134,8 +118,19 @@ static int take_options(struct gua_tracker *t, const struct gua_tracker_options 
 		.nvml_option = "nvml_path",
 		.scenario = t->texts[3][0] ? t->texts[3] : NULL,
 		.root = t->texts[4] };
-	int rc = check_values(t, given);
-	return rc ? rc : split_uuids(t);
+	if (check_values(t, given))
+		return GUA_WRONG_USE;
+	char *rest = t->texts[0];
+	for (char *word; (word = strsep(&rest, ",")) != NULL;) {
+		if (!*word)
+			continue;
+		if (t->o.n_gpu_uuids == UUIDS_MAX)
+			return err_set(&t->err, GUA_WRONG_USE, "more than %d cards are named",
+				UUIDS_MAX);
+		t->uuids[t->o.n_gpu_uuids++] = word;
+	}
+	t->o.gpu_uuids = t->o.n_gpu_uuids ? t->uuids : NULL;
+	return 0;
 }
 
 API int gua_tracker_new(struct gua_tracker **tracker, const struct gua_tracker_options *options)
@@ -194,20 +189,6 @@ static void image_copy(struct image *to, struct image *from)
 	memcpy(to->cards, from->cards, from->n_cards * sizeof(to->cards[0]));
 	memcpy(to->processes, from->processes, from->n_processes * sizeof(to->processes[0]));
 	pthread_mutex_unlock(&from->lock);
-}
-
-/* Finds the first kept sample from `number` on; returns its number, or 0: there is none yet. */
-static int64_t image_sample(struct image *im, int64_t number, struct track_sample *out)
-{
-	image_lock(im);
-	int64_t oldest = im->number - IMAGE_SAMPLES + 1, found = number < 1 ? 1 : number;
-	found = found < oldest ? oldest : found;
-	if (found > im->number)
-		found = 0;
-	else
-		*out = im->samples[found % IMAGE_SAMPLES];
-	pthread_mutex_unlock(&im->lock);
-	return found;
 }
 
 /* Writes a tracker's numbers into the image. */
@@ -345,32 +326,26 @@ static int start_thread(struct gua_tracker *t)
 	return t->err.code;
 }
 
-/* Keeps `n` files, moved to 3, 4 ...; standard input and output become /dev/null. */
-static void keep_files(int *keep, int n)
-{
-	enum { ABOVE = 64 };
-	for (int i = 0; i < n; i++)
-		if (keep[i] >= 0)
-			keep[i] = fcntl(keep[i], F_DUPFD, ABOVE);
-	int null = open("/dev/null", O_RDWR);
-	for (int i = 0; i < 3; i++)
-		if (null >= 0)
-			dup2(null, i);
-	for (int i = 0; i < n; i++)
-		if (keep[i] >= 0)
-			keep[i] = dup2(keep[i], 3 + i);
-	syscall(SYS_close_range, 3U + (unsigned)n, ~0U, 0U); /* the function needs glibc 2.34 */
-}
-
 /* The child process that samples. It is forked from the caller's program without an exec, so it
  * closes the program's files, runs none of its handlers, and ends when the program ends. */
 static void child_main(const struct gua_tracker *t, int ready_fd, int parent_fd)
 {
+	enum { ABOVE = 64, N_FILES = 3 };
 	struct tracker_options o = t->o;
-	int files[] = { t->stop_fd, ready_fd, parent_fd };
+	int files[N_FILES] = { t->stop_fd, ready_fd, parent_fd };
 	pid_t self = getpid();
 	prctl(PR_SET_NAME, TRACK_HELPER_NAME);
-	keep_files(files, 3);
+	/* Three files are kept, moved to 3, 4, 5; the standard ones become /dev/null. */
+	for (int i = 0; i < N_FILES; i++)
+		if (files[i] >= 0)
+			files[i] = fcntl(files[i], F_DUPFD, ABOVE);
+	int null = open("/dev/null", O_RDWR);
+	for (int i = 0; i < 3 && null >= 0; i++)
+		dup2(null, i);
+	for (int i = 0; i < N_FILES; i++)
+		if (files[i] >= 0)
+			files[i] = dup2(files[i], 3 + i);
+	syscall(SYS_close_range, 3U + N_FILES, ~0U, 0U); /* the function needs glibc 2.34 */
 	o.excluded = &self;
 	o.n_excluded = 1;
 	o.source.clock = NULL;
@@ -471,22 +446,6 @@ API int gua_tracker_start(struct gua_tracker *tracker)
 	return rc;
 }
 
-/* Waits for the thread. One that is stuck is left behind; its last numbers stay. */
-static void end_thread(struct gua_tracker *t)
-{
-	if (wait_for(t->ready_fd, STOP_MS)) {
-		pthread_join(t->thread, NULL);
-		return;
-	}
-	t->left = true;
-	pthread_detach(t->thread);
-	image_lock(t->image);
-	tracker_warn(&t->image->result,
-		"the sampling thread is stuck: a process cannot be read, or the driver hangs; "
-		"the numbers are those of the last sample");
-	pthread_mutex_unlock(&t->image->lock);
-}
-
 API int gua_tracker_stop(struct gua_tracker *tracker)
 {
 	struct gua_tracker *t = tracker;
@@ -502,10 +461,20 @@ API int gua_tracker_stop(struct gua_tracker *tracker)
 		return err_set(
 			&t->err, GUA_FAILED, "cannot reach the helper: %s", strerror(errno));
 	t->state = GUA_TRACKER_STOPPED;
-	if (t->helper == GUA_HELPER_PROCESS)
+	if (t->helper == GUA_HELPER_PROCESS) {
 		end_child(t, STOP_MS);
-	else
-		end_thread(t);
+	} else if (wait_for(t->ready_fd, STOP_MS)) {
+		pthread_join(t->thread, NULL);
+	} else {
+		/* It is stuck and left behind; its last numbers stay. */
+		t->left = true;
+		pthread_detach(t->thread);
+		image_lock(t->image);
+		tracker_warn(&t->image->result,
+			"the sampling thread is stuck: a process cannot be read, or the driver "
+			"hangs; the numbers are those of the last sample");
+		pthread_mutex_unlock(&t->image->lock);
+	}
 	return 0;
 }
 
@@ -648,11 +617,20 @@ API int gua_tracker_snapshot(struct gua_tracker *tracker, struct gua_track_sampl
 API int gua_tracker_sample(
 	struct gua_tracker *tracker, int64_t number, struct gua_track_sample *sample)
 {
-	struct track_sample kept;
+	struct track_sample kept = { 0 };
 	int rc = begin_reading(tracker, sample, sample ? sample->size : 0);
 	if (rc)
 		return rc;
-	int64_t found = image_sample(tracker->image, number, &kept);
+	/* The first kept one from `number` on. */
+	struct image *im = tracker->image;
+	image_lock(im);
+	int64_t oldest = im->number - IMAGE_SAMPLES + 1, found = number < 1 ? 1 : number;
+	found = found < oldest ? oldest : found;
+	if (found <= im->number)
+		kept = im->samples[found % IMAGE_SAMPLES];
+	else
+		found = 0;
+	pthread_mutex_unlock(&im->lock);
 	if (!found)
 		return err_set(&tracker->err, GUA_BUSY, "there is no sample %lld yet",
 			(long long)number);

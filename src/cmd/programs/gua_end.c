@@ -50,23 +50,6 @@ static bool drop_privileges(void)
 	       prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
-/* Whether standard input is a socket that keeps record boundaries, as gua-enforce and
- * systemd make it. */
-static bool is_wire(int fd)
-{
-	int type = 0;
-	socklen_t len = sizeof(type);
-	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_SEQPACKET;
-}
-
-/* Returns the process on the other side, which must not be ended either. */
-static pid_t peer_of(int fd)
-{
-	struct ucred peer = { 0 };
-	socklen_t len = sizeof(peer);
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 ? peer.pid : 0;
-}
-
 static bool reply_with(int fd, const struct end_reply *reply)
 {
 	ssize_t n;
@@ -76,24 +59,12 @@ static bool reply_with(int fd, const struct end_reply *reply)
 	return n == (ssize_t)sizeof(*reply);
 }
 
-/* Answers one request; false: the connection is closed. */
-static bool answer_next(struct end_server *s, int fd)
-{
-	struct end_request
-		request[2]; /* larger, so that a request that is too long is noticed */
-	struct end_reply reply;
-	ssize_t n = recv(fd, request, sizeof(request), 0);
-	if (n < 0 && errno == EINTR)
-		return true;
-	if (n <= 0)
-		return false;
-	end_server_answer(s, request, (size_t)n, &reply);
-	return reply_with(fd, &reply);
-}
-
+/* Answers requests until the connection is closed. */
 static void serve(struct end_server *s, int fd)
 {
 	static struct pollfd fds[END_MOST_HELD + 1];
+	/* Larger, so that a request that is too long is noticed. */
+	struct end_request request[2];
 	struct end_reply reply;
 	for (;;) {
 		size_t n = end_server_watch(s, fds + 1);
@@ -102,7 +73,15 @@ static void serve(struct end_server *s, int fd)
 			return;
 		if (end_server_ended(s, fds + 1, n, &reply) && !reply_with(fd, &reply))
 			return;
-		if (fds[0].revents && !answer_next(s, fd))
+		if (!fds[0].revents)
+			continue;
+		ssize_t len = recv(fd, request, sizeof(request), 0);
+		if (len < 0 && errno == EINTR)
+			continue;
+		if (len <= 0)
+			return;
+		end_server_answer(s, request, (size_t)len, &reply);
+		if (!reply_with(fd, &reply))
 			return;
 	}
 }
@@ -111,9 +90,14 @@ int main(int argc, char **argv)
 {
 	struct err e = { 0 };
 	struct end_server server;
-	int proc = -1;
+	struct ucred peer = { 0 };
+	int proc = -1, type = 0;
+	socklen_t type_len = sizeof(type), peer_len = sizeof(peer);
 	(void)argv;
-	if (argc > 1 || !is_wire(STDIN_FILENO)) {
+	/* A socket that keeps record boundaries, as gua-enforce and systemd make it. */
+	bool wire = getsockopt(STDIN_FILENO, SOL_SOCKET, SO_TYPE, &type, &type_len) == 0 &&
+		    type == SOCK_SEQPACKET;
+	if (argc > 1 || !wire) {
 		fputs("usage: gua-end\n\ngua enforce starts this program, which ends sessions "
 		      "for it. It reads requests\nfrom a socket and is of no use in a shell; "
 		      "see man gua-enforce.\n",
@@ -127,7 +111,9 @@ int main(int argc, char **argv)
 		return fail(e.text);
 	if (!end_server_init(&server, proc))
 		return fail(ERR_MEMORY_TEXT);
-	server.never[1] = peer_of(STDIN_FILENO);
+	/* The process on the other side must not be ended either. */
+	bool known = getsockopt(STDIN_FILENO, SOL_SOCKET, SO_PEERCRED, &peer, &peer_len) == 0;
+	server.never[1] = known ? peer.pid : 0;
 	serve(&server, STDIN_FILENO);
 	end_server_finish(&server);
 	return 0;

@@ -42,18 +42,12 @@ static int describe(struct notice *n, const char *user, struct err *e)
 	return 0;
 }
 
-static void print_result(const struct courier_result *r)
-{
-	static const char *const words[] = { "sent", "nobody", "FAILED" };
-	char safe[2 * CHANNEL_WHY_CAP];
-	str_escape(safe, sizeof(safe), r->text, strlen(r->text));
-	printf("%-9s %-7s %s\n", channel_kinds[r->channel].name, words[r->delivery], safe);
-}
-
 /* Sends the notice through all channels and prints each result. True: none has failed. */
 static bool send_all(struct courier *c, const struct config_notices *config,
 	const struct notice *n, struct err *e)
 {
+	static const char *const words[] = { "sent", "nobody", "FAILED" };
+	char safe[2 * CHANNEL_WHY_CAP];
 	struct pollfd fds[COURIER_MOST];
 	struct courier_result r;
 	bool fine = true;
@@ -63,7 +57,9 @@ static bool send_all(struct courier *c, const struct config_notices *config,
 	while (courier_wait_ms(c) >= 0) {
 		poll(fds, courier_fds(c, fds), (int)courier_wait_ms(c));
 		while (courier_next(c, &r)) {
-			print_result(&r);
+			str_escape(safe, sizeof(safe), r.text, strlen(r.text));
+			printf("%-9s %-7s %s\n", channel_kinds[r.channel].name,
+				words[r.delivery], safe);
 			fine &= r.delivery != DELIVERY_FAILED;
 		}
 	}

@@ -80,31 +80,21 @@ static CURLcode ask(
 	return bad;
 }
 
-/* Whether the body is one message that is not compressed, as its first bytes say. */
-static bool is_whole(const struct str *body)
-{
-	const unsigned char *b = (const unsigned char *)body->data;
-	if (body->len < FRAME_HEAD || b[0] != 0)
-		return false;
-	size_t len = (size_t)b[1] << 24 | (size_t)b[2] << 16 | (size_t)b[3] << 8 | b[4];
-	return body->len - FRAME_HEAD == len;
-}
-
+/* Prints the message, if the body is one that is not compressed, as its first bytes say. */
 static int report(CURLcode code, const struct answer *a)
 {
+	const unsigned char *b = (const unsigned char *)a->body.data;
+	size_t have = a->body.len < FRAME_HEAD ? 0 : a->body.len - FRAME_HEAD;
 	if (code != CURLE_OK)
 		fprintf(stderr, "%s\n", curl_easy_strerror(code));
 	else if (a->status != 0)
 		fprintf(stderr, "the kubelet answered with status %d:%s\n", a->status,
 			a->message);
-	else if (!is_whole(&a->body))
+	else if (a->body.len < FRAME_HEAD || b[0] != 0 ||
+		 ((size_t)b[1] << 24 | (size_t)b[2] << 16 | (size_t)b[3] << 8 | b[4]) != have)
 		fputs("the kubelet's answer is cut\n", stderr);
 	else
-		return fwrite(a->body.data + FRAME_HEAD, 1, a->body.len - FRAME_HEAD, stdout) ==
-					       a->body.len - FRAME_HEAD &&
-				       fflush(stdout) == 0
-			       ? 0
-			       : 1;
+		return fwrite(b + FRAME_HEAD, 1, have, stdout) != have || fflush(stdout) != 0;
 	return 1;
 }
 

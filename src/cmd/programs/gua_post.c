@@ -18,28 +18,6 @@ static size_t drop(char *bytes, size_t size, size_t n, void *context)
 	return size * n;
 }
 
-/* Certificates are checked; a redirect is not followed, because the body is for the URL that
- * the administrator wrote. */
-static bool set_options(CURL *curl, const struct post_request *r)
-{
-	CURLcode bad = CURLE_OK;
-#define SET(option, value) bad = bad ? bad : curl_easy_setopt(curl, option, value)
-	SET(CURLOPT_URL, r->url);
-	SET(CURLOPT_PROTOCOLS_STR, "https,http");
-	SET(CURLOPT_FOLLOWLOCATION, 0L);
-	SET(CURLOPT_SSL_VERIFYPEER, 1L);
-	SET(CURLOPT_SSL_VERIFYHOST, 2L);
-	SET(CURLOPT_NOSIGNAL, 1L);
-	SET(CURLOPT_TIMEOUT_MS, (long)r->timeout_ms);
-	SET(CURLOPT_POST, 1L);
-	SET(CURLOPT_POSTFIELDS, r->body);
-	SET(CURLOPT_POSTFIELDSIZE, (long)r->body_len);
-	SET(CURLOPT_WRITEFUNCTION, drop);
-	SET(CURLOPT_USERAGENT, "gua");
-#undef SET
-	return !bad;
-}
-
 /* Sends the request; true: the server accepted it. A URL may hold a secret, so no message names
  * it. */
 static bool send_it(CURL *curl)
@@ -58,18 +36,35 @@ static bool send_it(CURL *curl)
 	return code == CURLE_OK && status >= 200 && status < 300;
 }
 
+/* Certificates are checked; a redirect is not followed, because the body is for the URL that
+ * the administrator wrote. */
 static bool post(const struct post_request *r)
 {
 	CURL *curl = curl_easy_init();
 	struct curl_slist *first = curl_slist_append(NULL, "Content-Type: application/json");
 	struct curl_slist *all =
 		first && *r->header ? curl_slist_append(first, r->header) : first;
+	CURLcode bad = curl && all ? CURLE_OK : CURLE_OUT_OF_MEMORY;
 	bool done = false;
-	if (curl && all && curl_easy_setopt(curl, CURLOPT_HTTPHEADER, all) == CURLE_OK &&
-		set_options(curl, r))
-		done = send_it(curl);
-	else
+#define SET(option, value) bad = bad ? bad : curl_easy_setopt(curl, option, value)
+	SET(CURLOPT_HTTPHEADER, all);
+	SET(CURLOPT_URL, r->url);
+	SET(CURLOPT_PROTOCOLS_STR, "https,http");
+	SET(CURLOPT_FOLLOWLOCATION, 0L);
+	SET(CURLOPT_SSL_VERIFYPEER, 1L);
+	SET(CURLOPT_SSL_VERIFYHOST, 2L);
+	SET(CURLOPT_NOSIGNAL, 1L);
+	SET(CURLOPT_TIMEOUT_MS, (long)r->timeout_ms);
+	SET(CURLOPT_POST, 1L);
+	SET(CURLOPT_POSTFIELDS, r->body);
+	SET(CURLOPT_POSTFIELDSIZE, (long)r->body_len);
+	SET(CURLOPT_WRITEFUNCTION, drop);
+	SET(CURLOPT_USERAGENT, "gua");
+#undef SET
+	if (bad)
 		puts("the webhook failed: " ERR_MEMORY_TEXT);
+	else
+		done = send_it(curl);
 	curl_easy_cleanup(curl);
 	curl_slist_free_all(first);
 	return done;

@@ -34,17 +34,6 @@ struct setup {
 	char *cert, *key;
 };
 
-/* Reads where to listen, or takes the socket that a service manager has opened
- * (sd_listen_fds(3)). */
-static int open_socket(struct setup *s, struct err *e)
-{
-	const char *pid = secure_getenv("LISTEN_PID"), *fds = secure_getenv("LISTEN_FDS");
-	s->passed = pid && fds && strtol(pid, NULL, 10) == getpid() && strcmp(fds, "1") == 0;
-	if (s->passed)
-		return listen_of(&s->address, s->options.fd = PASSED_FD, e);
-	return listen_parse(&s->address, s->conf->listen, e) ? err_prefix(e, "--listen") : 0;
-}
-
 /* Checks the options. Other hosts need secrets and encryption. */
 static int check_options(const struct setup *s, struct err *e)
 {
@@ -123,8 +112,15 @@ static int set_up(struct setup *s, struct err *e)
 {
 	struct secrets *secrets = NULL;
 	const struct config_serve *c = s->conf;
-	int rc = 0;
-	if (open_socket(s, e) || check_options(s, e) || find_proxy(s, e) ||
+	/* Where to listen, unless a service manager has opened the socket (sd_listen_fds(3)).
+	 */
+	const char *pid = secure_getenv("LISTEN_PID"), *fds = secure_getenv("LISTEN_FDS");
+	s->passed = pid && fds && strtol(pid, NULL, 10) == getpid() && strcmp(fds, "1") == 0;
+	int rc = s->passed ? listen_of(&s->address, s->options.fd = PASSED_FD, e)
+			   : listen_parse(&s->address, c->listen, e);
+	if (rc)
+		return s->passed ? rc : err_prefix(e, "--listen");
+	if (check_options(s, e) || find_proxy(s, e) ||
 		(c->auth_file && secrets_read(&secrets, c->auth_file, e)) || read_tls(s, e))
 		rc = e->code;
 	if (rc == 0 && !s->passed)

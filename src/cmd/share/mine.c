@@ -20,12 +20,6 @@ static int name_of(char name[USER_CAP], uint32_t uid, struct err *e)
 	return 0;
 }
 
-/* Finds the name of the real uid; with sudo that is root's. */
-static int own_name(char name[USER_CAP], struct err *e)
-{
-	return name_of(name, (uint32_t)getuid(), e);
-}
-
 int mine_actor(char name[USER_CAP], struct err *e)
 {
 	int proc = -1;
@@ -34,7 +28,7 @@ int mine_actor(char name[USER_CAP], struct err *e)
 		login = proc_read_login_uid(proc, (uint32_t)getpid());
 		close(proc);
 	}
-	return login >= 0 ? name_of(name, (uint32_t)login, e) : own_name(name, e);
+	return name_of(name, login >= 0 ? (uint32_t)login : (uint32_t)getuid(), e);
 }
 
 static bool has_me(const char *item)
@@ -54,9 +48,9 @@ int mine_expand(struct text_list *users, struct arena *texts, bool *found, struc
 		if (!has_me(users->items[i]))
 			continue;
 		*found = true;
-		int rc = *name ? 0 : own_name(name, e);
-		if (rc)
-			return rc;
+		/* That of the real uid; with sudo that is root's. */
+		if (!*name && name_of(name, (uint32_t)getuid(), e))
+			return e->code;
 		for (const char *at = users->items[i]; options_list_word(&at, word);)
 			str_addf(&item, "%s%s", item.len ? "," : "",
 				strcmp(word, "me") == 0 ? name : word);
