@@ -385,30 +385,25 @@ static void leftover_remove(const struct leftover *l)
 	}
 }
 
-/* Writes this process's pid. Notes whether there is a file to remove later; logs a warning if
- * the pid could not be written. */
-static void write_pid(struct daemon *d)
-{
-	const char *path = d->v.pid_file;
-	struct err e = { 0 };
-	struct stat st;
-	int fd = file_make_parent(path, 0755, &e) == 0 ? open_plain(path, O_TRUNC, 0644) : -1;
-	if (fd < 0 || dprintf(fd, "%d\n", (int)getpid()) < 0)
-		log_warning("cannot write the pid file %s: %s", path, strerror(errno));
-	/* A device such as /dev/null is not removed. */
-	d->wrote_pid = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-	if (fd >= 0)
-		close(fd);
-}
-
 static void on_ready(void *context)
 {
 	struct daemon *d = context;
+	const char *path = d->v.pid_file;
+	struct err e = { 0 };
+	struct stat st;
 	if (d->ready)
 		return;
 	d->ready = true;
-	if (d->v.pid_file)
-		write_pid(d);
+	if (path) {
+		int fd = file_make_parent(path, 0755, &e) == 0 ? open_plain(path, O_TRUNC, 0644)
+							       : -1;
+		if (fd < 0 || dprintf(fd, "%d\n", (int)getpid()) < 0)
+			log_warning("cannot write the pid file %s: %s", path, strerror(errno));
+		/* A device such as /dev/null is not removed later. */
+		d->wrote_pid = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+		if (fd >= 0)
+			close(fd);
+	}
 	notify_send(d->notify_socket, "READY=1");
 	if (d->wait_fd >= 0) {
 		dprintf(d->wait_fd, "%d\n", (int)getpid());
@@ -747,14 +742,6 @@ static int set_defaults(struct values *v, char paths[9][PATH_MAX], struct err *e
 	return rc;
 }
 
-/* Whether a service manager or a container waits for this process itself. Then it must not go
- * to the background: a background process would be ended together with it. */
-static bool is_waited_for(void)
-{
-	const char *pid = secure_getenv("SYSTEMD_EXEC_PID");
-	return getpid() == 1 || (pid && strtol(pid, NULL, 10) == getpid());
-}
-
 /* Names the log, and runs in the foreground or in the background. Under another name, that of
  * the Python tool, the recorder always stays in the foreground. */
 static int run(struct daemon *d)
@@ -766,7 +753,11 @@ static int run(struct daemon *d)
 		choose_db_warn(v->db, note, sizeof(note));
 	if (*note)
 		log_notice("%s", note);
-	v->foreground |= d->self->called || is_waited_for();
+	/* If a service manager or a container waits for this process itself, it must not go to
+	 * the background: a background process would be ended together with it. */
+	const char *pid = secure_getenv("SYSTEMD_EXEC_PID");
+	bool waited_for = getpid() == 1 || (pid && strtol(pid, NULL, 10) == getpid());
+	v->foreground |= d->self->called || waited_for;
 	if (v->dry_run)
 		return rehearse(d);
 	/* Before anything is created beside the store. */

@@ -30,6 +30,7 @@
 #include "policy/channel.h"
 #include "policy/rules.h"
 #include "proc/reader.h"
+#include "render/text.h"
 #include "store/identify.h"
 #include "version.h"
 
@@ -432,39 +433,18 @@ static void examine(const struct host *x, const struct patients *p, struct findi
 	examine_configured(x, f);
 }
 
-/* Adds words within 80 columns, the lines after the first indented. */
-static void add_wrapped(struct str *out, const char *text, size_t indent)
-{
-	size_t column = indent;
-	for (bool first = true; *text; first = false) {
-		size_t len = strcspn(text, " ");
-		if (!first && column + 1 + len > 80) {
-			str_add(out, "\n");
-			str_add_repeat(out, " ", indent);
-			column = indent;
-		} else if (!first) {
-			str_add(out, " ");
-			column++;
-		}
-		str_add_bytes(out, text, len);
-		column += len;
-		text += len + strspn(text + len, " ");
-	}
-	str_add(out, "\n");
-}
-
 static void print_text(const struct findings *f, struct str *out)
 {
 	enum { INDENT = 29 };
+	const struct text_style style = { .columns = 80 };
 	for (size_t i = 0; i < f->n; i++) {
 		const struct finding *row = &f->rows[i];
 		str_addf(out, "%-8s %-19s ", result_names[row->result], row->check);
-		add_wrapped(out, row->text, INDENT);
+		text_add_wrapped(out, row->text, INDENT, INDENT, &style);
 		if (!row->advice[0])
 			continue;
-		str_add_repeat(out, " ", INDENT);
-		str_add(out, "-> ");
-		add_wrapped(out, row->advice, INDENT + 3);
+		str_addf(out, "%*s-> ", INDENT, "");
+		text_add_wrapped(out, row->advice, INDENT + 3, INDENT + 3, &style);
 	}
 	str_addf(out, "\n%zu ok, %zu warning%s, %zu problem%s\n", f->count[FINDING_OK],
 		f->count[FINDING_WARNING], f->count[FINDING_WARNING] == 1 ? "" : "s",

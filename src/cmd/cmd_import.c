@@ -26,23 +26,6 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-static void print_summary(const char *path, const struct import_summary *s)
-{
-	bool any = s->first_ms >= 0;
-	char safe[PATH_MAX];
-	str_escape(safe, sizeof(safe), path, strlen(path));
-	printf("imported %s: host %s, %" PRId64 " cards, %" PRId64 " ticks, %" PRId64
-	       " samples from %s to %s; skipped: %" PRId64 " samples already recorded, %" PRId64
-	       " malformed rows",
-		safe, s->facts.hostname, s->cards, s->ticks, s->samples,
-		any ? moment_iso(s->first_ms / 1000 * 1000).text : "-",
-		any ? moment_iso(s->last_ms / 1000 * 1000).text : "-", s->recorded,
-		s->bad_rows);
-	if (s->misdated)
-		printf(", %" PRId64 " samples dated before 2007 or in the future", s->misdated);
-	putchar('\n');
-}
-
 static int import_file(const struct command *self, const char *path, const struct values *v,
 	const char *db, struct progress *bar)
 {
@@ -50,7 +33,8 @@ static int import_file(const struct command *self, const char *path, const struc
 	struct clock clock;
 	struct pyfile *file = NULL;
 	struct store *store = NULL;
-	struct import_summary summary;
+	struct import_summary s;
+	char safe[PATH_MAX];
 	clock_init_real(&clock);
 	struct import_question question = {
 		.path = path,
@@ -62,14 +46,24 @@ static int import_file(const struct command *self, const char *path, const struc
 	/* Until the file is open there is nothing to undo, and a signal may end the program. */
 	if (pyfile_open(&file, path, question.now_ms, &e) == 0 &&
 		terminal_progress_hold_signals(bar) == 0 && store_open(&store, db, &e) == 0)
-		import_run(store, file, &question, &summary, &e);
+		import_run(store, file, &question, &s, &e);
 	terminal_progress_erase(bar);
 	pyfile_close(file);
 	store_close(store);
 	clock_finish(&clock);
 	if (e.code)
 		return cmd_fail(self, &e);
-	print_summary(path, &summary);
+	bool any = s.first_ms >= 0;
+	str_escape(safe, sizeof(safe), path, strlen(path));
+	printf("imported %s: host %s, %" PRId64 " cards, %" PRId64 " ticks, %" PRId64
+	       " samples from %s to %s; skipped: %" PRId64 " samples already recorded, %" PRId64
+	       " malformed rows",
+		safe, s.facts.hostname, s.cards, s.ticks, s.samples,
+		any ? moment_iso(s.first_ms / 1000 * 1000).text : "-",
+		any ? moment_iso(s.last_ms / 1000 * 1000).text : "-", s.recorded, s.bad_rows);
+	if (s.misdated)
+		printf(", %" PRId64 " samples dated before 2007 or in the future", s.misdated);
+	putchar('\n');
 	return 0;
 }
 

@@ -420,20 +420,6 @@ static int remove_file(struct install *s, size_t i, const char *path, struct err
 	return rc;
 }
 
-/* A directory that is not empty stays. */
-static int remove_directory(const struct install *s, const char *path, struct err *e)
-{
-	if (s->dry_run)
-		say(s, "remove", "%s/ if it is empty", path);
-	else if (rmdir(path) == 0)
-		say(s, "remove", "%s/", path);
-	else if (errno == ENOTEMPTY || errno == EEXIST || errno == EBUSY)
-		keep(path, "it is not empty");
-	else if (errno != ENOENT)
-		return err_set(e, ERR_WORLD, "cannot remove %s: %s", path, strerror(errno));
-	return 0;
-}
-
 /* The user stays while there is data: otherwise another user could get the same uid. */
 static int remove_user(const struct install *s, struct err *e)
 {
@@ -469,7 +455,17 @@ static int remove_item(struct install *s, size_t i, struct err *e)
 	switch (items[i].kind) {
 	case ITEM_DIRECTORY:
 	case ITEM_DATA:
-		return remove_directory(s, path, e);
+		/* A directory that is not empty stays. */
+		if (s->dry_run)
+			say(s, "remove", "%s/ if it is empty", path);
+		else if (rmdir(path) == 0)
+			say(s, "remove", "%s/", path);
+		else if (errno == ENOTEMPTY || errno == EEXIST || errno == EBUSY)
+			keep(path, "it is not empty");
+		else if (errno != ENOENT)
+			return err_set(
+				e, ERR_WORLD, "cannot remove %s: %s", path, strerror(errno));
+		return 0;
 	case ITEM_FILE:
 		return remove_file(s, i, path, e);
 	case ITEM_USER:

@@ -16,27 +16,13 @@
 
 static const struct option_row options[] = { { 0 } };
 
-static void print_summary(const char *path, size_t n, const struct merge_summary *s)
-{
-	char safe[PATH_MAX];
-	str_escape(safe, sizeof(safe), path, strlen(path));
-	bool any = s->first_ms >= 0;
-	printf("merged %zu store%s into %s: %" PRId64 " host%s, %" PRId64
-	       " GPU%s, from %s to %s, "
-	       "%.1f MiB\n",
-		n, n == 1 ? "" : "s", safe, s->hosts, s->hosts == 1 ? "" : "s", s->cards,
-		s->cards == 1 ? "" : "s",
-		any ? moment_iso(s->first_ms / 1000 * 1000).text : "-",
-		any ? moment_iso(s->last_ms / 1000 * 1000).text : "-",
-		(double)s->bytes / (1 << 20));
-}
-
 static int merge(const char *path, const struct store_list *stores, struct err *e)
 {
 	struct progress bar;
-	struct merge_summary summary = { 0 };
+	struct merge_summary s = { 0 };
 	struct merge_hosts hosts = { 0 };
 	bool simulated = false;
+	char safe[PATH_MAX];
 	terminal_progress_init(&bar, "stores");
 	const struct merge_wish wish = { .path = path,
 		.paths = (const char *const *)stores->paths,
@@ -48,15 +34,24 @@ static int merge(const char *path, const struct store_list *stores, struct err *
 	int rc = audit_check_stores(wish.paths, wish.n_paths, &simulated, &hosts, e);
 	if (rc == 0) {
 		terminal_progress_hold_signals(&bar);
-		rc = merge_stores(&wish, &summary, e);
+		rc = merge_stores(&wish, &s, e);
 		terminal_progress_erase(&bar);
 	}
-	if (rc == 0)
-		print_summary(path, stores->n, &summary);
-	if (rc == 0 && simulated)
-		log_notice("some of the data is simulated or captured; the new store says so");
 	free(hosts.items);
-	return rc;
+	if (rc)
+		return rc;
+	str_escape(safe, sizeof(safe), path, strlen(path));
+	bool any = s.first_ms >= 0;
+	printf("merged %zu store%s into %s: %" PRId64 " host%s, %" PRId64
+	       " GPU%s, from %s to %s, %.1f MiB\n",
+		stores->n, stores->n == 1 ? "" : "s", safe, s.hosts, s.hosts == 1 ? "" : "s",
+		s.cards, s.cards == 1 ? "" : "s",
+		any ? moment_iso(s.first_ms / 1000 * 1000).text : "-",
+		any ? moment_iso(s.last_ms / 1000 * 1000).text : "-",
+		(double)s.bytes / (1 << 20));
+	if (simulated)
+		log_notice("some of the data is simulated or captured; the new store says so");
+	return 0;
 }
 
 static int run(const struct command *self, int argc, char **argv)

@@ -33,8 +33,13 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-static int check(const struct metrics_options *o, struct err *e)
+static int print(struct str *out, const struct metrics_options *o, const struct config *config,
+	struct err *e)
 {
+	struct chosen_db db = { .path = "" };
+	struct identity_names names;
+	struct scrape s = { 0 };
+	int64_t now_ms = 0;
 	size_t len = o->textfile ? strlen(o->textfile) : 0;
 	if (o->textfile && o->openmetrics)
 		return err_set(e, ERR_USAGE,
@@ -43,18 +48,7 @@ static int check(const struct metrics_options *o, struct err *e)
 	if (o->textfile && (len < 6 || strcmp(o->textfile + len - 5, ".prom") != 0))
 		return err_set(e, ERR_USAGE,
 			"--textfile: the name must end in .prom, or node_exporter ignores it");
-	return 0;
-}
-
-static int print(struct str *out, const struct metrics_options *o, const struct config *config,
-	struct err *e)
-{
-	struct chosen_db db = { .path = "" };
-	struct identity_names names;
-	struct scrape s = { 0 };
-	int64_t now_ms = 0;
-	if (check(o, e) || cmd_now(o->now, &now_ms, e) ||
-		scrape_names_init(&names, config, o->identities, e))
+	if (cmd_now(o->now, &now_ms, e) || scrape_names_init(&names, config, o->identities, e))
 		return e->code;
 	if (o->db && !str_copy(db.path, sizeof(db.path), o->db))
 		return err_set(e, ERR_USAGE, "--db: the path is too long");

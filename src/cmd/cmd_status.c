@@ -32,23 +32,6 @@ static void add_age(struct str *out, const char *label, int64_t at_ms, int64_t n
 		duration_text(now_ms > at_ms ? now_ms - at_ms : 0).text);
 }
 
-static void add_cards(struct str *out, const struct store_status *s)
-{
-	int64_t all = 0;
-	for (size_t i = 0; i < CARD_STATUS_COUNT; i++)
-		all += s->cards[i];
-	str_addf(out, "%-11s%lld", "cards", (long long)all);
-	const char *separator = ": ";
-	for (size_t i = 0; i < CARD_STATUS_COUNT; i++) {
-		if (!s->cards[i])
-			continue;
-		str_addf(out, "%s%lld %s", separator, (long long)s->cards[i],
-			card_status_names[i]);
-		separator = ", ";
-	}
-	str_add(out, "\n");
-}
-
 static void add_store(struct str *out, const struct recorder_status *s)
 {
 	char safe[PATH_MAX];
@@ -84,8 +67,21 @@ static void print_text(struct str *out, const struct recorder_status *s)
 		str_addf(out, "%-11snot running%s%s\n", "recorder", *how ? "; " : "", how);
 	add_age(out, pid ? "since" : "started", s->started_ms, s->now_ms);
 	add_age(out, "last tick", s->tick_ms, s->now_ms);
-	if (s->store.any_run)
-		add_cards(out, &s->store);
+	if (s->store.any_run) {
+		int64_t all = 0;
+		const char *separator = ": ";
+		for (size_t i = 0; i < CARD_STATUS_COUNT; i++)
+			all += s->store.cards[i];
+		str_addf(out, "%-11s%lld", "cards", (long long)all);
+		for (size_t i = 0; i < CARD_STATUS_COUNT; i++) {
+			if (!s->store.cards[i])
+				continue;
+			str_addf(out, "%s%lld %s", separator, (long long)s->store.cards[i],
+				card_status_names[i]);
+			separator = ", ";
+		}
+		str_add(out, "\n");
+	}
 	add_store(out, s);
 	if (pid && !recorder_status_fault(s, 0))
 		str_addf(out, "%-11snone\n", "faults");

@@ -234,16 +234,6 @@ static int start_command(struct session *s, struct err *e)
 	return err_set(e, ERR_WORLD, "cannot start %s: %s", s->argv[0], strerror(reason));
 }
 
-static int start_following(struct session *s, struct err *e)
-{
-	s->child = (pid_t)s->v->pid;
-	s->pidfd = (int)syscall(SYS_pidfd_open, s->child, 0);
-	if (s->pidfd < 0)
-		return err_set(e, ERR_WORLD, "cannot follow process %d: %s", (int)s->child,
-			strerror(errno));
-	return start_tracker(s, e);
-}
-
 /* Takes every child that has ended; with a subreaper that includes orphans of the tree. */
 static void reap(struct session *s)
 {
@@ -273,24 +263,20 @@ static void reap(struct session *s)
 	}
 }
 
-/* Whether the command waits in the kernel for a driver or a file system (state D): then it does
- * not notice Ctrl-C. */
-static bool is_stuck(const struct session *s)
+/* The terminal sends its signals to the command, too, which may handle them and go on. Only a
+ * command that signals cannot reach is left, so that the user gets the terminal back: one that
+ * waits in the kernel for a driver or a file system (state D) and does not notice Ctrl-C. */
+static void count_stuck(struct session *s)
 {
 	int proc = -1;
 	struct proc_stat stat = { 0 };
-	if (proc_open(&proc, "", NULL) != 0)
-		return false;
-	bool stuck = proc_read_stat(proc, (uint32_t)s->child, &stat) == 0 && stat.state == 'D';
-	close(proc);
-	return stuck;
-}
-
-/* The terminal sends its signals to the command, too, which may handle them and go on. Only a
- * command that signals cannot reach is left, so that the user gets the terminal back. */
-static void count_stuck(struct session *s)
-{
-	s->stuck_requests = !s->ended && is_stuck(s) ? s->stuck_requests + 1 : 0;
+	bool stuck = false;
+	if (!s->ended && proc_open(&proc, "", NULL) == 0) {
+		stuck = proc_read_stat(proc, (uint32_t)s->child, &stat) == 0 &&
+			stat.state == 'D';
+		close(proc);
+	}
+	s->stuck_requests = stuck ? s->stuck_requests + 1 : 0;
 	if (s->stuck_requests == STUCK_REQUESTS)
 		s->end_requests = 2;
 	else if (s->stuck_requests)
@@ -320,17 +306,6 @@ static void pass_on(struct session *s, const struct signalfd_siginfo *info)
 	}
 }
 
-static void handle_signals(struct session *s)
-{
-	struct signalfd_siginfo info;
-	while (read(s->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		if (info.ssi_signo == SIGCHLD)
-			reap(s);
-		else
-			pass_on(s, &info);
-	}
-}
-
 static void take_sample(struct session *s)
 {
 	struct track_sample sample;
@@ -350,16 +325,23 @@ static void take_sample(struct session *s)
 /* Runs until the command has ended, or until the second request to terminate. */
 static void follow(struct session *s)
 {
+	struct signalfd_siginfo info;
 	while (!s->ended && s->end_requests < 2) {
 		struct pollfd fds[] = { { .fd = s->signal_fd, .events = POLLIN },
 			{ .fd = s->pidfd, .events = POLLIN } };
 		int ready = clock_wait(&s->clock, tracker_next_us(s->tracker), fds, 2);
-		if (ready > 0 && fds[0].revents)
-			handle_signals(s);
-		if (ready > 0 && fds[1].revents)
-			s->ended = true;
 		if (ready == 0)
 			take_sample(s);
+		if (ready <= 0)
+			continue;
+		while (fds[0].revents &&
+			read(s->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+			if (info.ssi_signo == SIGCHLD)
+				reap(s);
+			else
+				pass_on(s, &info);
+		}
+		s->ended |= fds[1].revents != 0;
 	}
 }
 
@@ -368,8 +350,15 @@ static void follow(struct session *s)
 static int run_command(struct session *s, struct err *e)
 {
 	int rc = block_signals(s, e);
-	if (!rc)
-		rc = s->argv ? start_command(s, e) : start_following(s, e);
+	if (!rc && s->argv) {
+		rc = start_command(s, e);
+	} else if (!rc) {
+		s->child = (pid_t)s->v->pid;
+		s->pidfd = (int)syscall(SYS_pidfd_open, s->child, 0);
+		rc = s->pidfd >= 0 ? start_tracker(s, e)
+				   : err_set(e, ERR_WORLD, "cannot follow process %d: %s",
+					     (int)s->child, strerror(errno));
+	}
 	if (!rc) {
 		follow(s);
 		tracker_stop(s->tracker);

@@ -31,20 +31,6 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-static int check_message(const struct values *v, struct err *e)
-{
-	bool color = false;
-	if (v->message + v->json + v->csv > 1)
-		return err_set(e, ERR_USAGE, "--message, --json and --csv exclude each other");
-	if (terminal_choose_color(v->color, &color, &color, e))
-		return e->code;
-	if (v->message && v->idle_ms < 0)
-		return err_set(e, ERR_USAGE,
-			"--message needs --idle D: how long a holder must have been idle to "
-			"get one");
-	return 0;
-}
-
 /* Prints what was found; returns the exit status. */
 static int print_holders(const struct command *self, const struct who *w,
 	const struct who_question *q, const struct values *v)
@@ -83,10 +69,18 @@ static int run(const struct command *self, int argc, char **argv)
 	struct who who = { 0 };
 	struct err e = { 0 };
 	int status = 0;
+	bool color = false;
 	if (cmd_options_only(self, argc, argv, &v, &status))
 		return status;
 	v.live.once = v.live.leases = true;
-	if (check_message(&v, &e) || filter_init(&filter, &v.filter, &e) ||
+	if (v.message + v.json + v.csv > 1)
+		err_set(&e, ERR_USAGE, "--message, --json and --csv exclude each other");
+	else if (!terminal_choose_color(v.color, &color, &color, &e) && v.message &&
+		 v.idle_ms < 0)
+		err_set(&e, ERR_USAGE,
+			"--message needs --idle D: how long a holder must have been idle to "
+			"get one");
+	if (e.code || filter_init(&filter, &v.filter, &e) ||
 		cmd_live_open(&session, &v.live, no_metrics, &e))
 		return cmd_fail(self, &e);
 	struct who_question q = { .filter = &filter, .idle_ms = v.idle_ms };

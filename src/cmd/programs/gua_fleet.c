@@ -23,6 +23,14 @@ struct fleet_ssh {
 	struct asked_hosts asked; /* which hosts were asked, and with what result */
 };
 
+/* The engine of a report; it is connected when the report asks. */
+struct session {
+	struct fleet fleet;
+	struct roster expected;
+	const char *metrics;  /* whose; NULL or "auto": what is there */
+	struct fleet_ssh ssh; /* used instead of an engine */
+};
+
 /* Largest answer in bytes: enough for 100,000 hosts. */
 #define BODY_MAX ((int64_t)4 << 30)
 
@@ -126,18 +134,6 @@ static int fleet_engine_connect(struct fleet *f, const struct fleet_values *v,
 
 enum { LIST_MAX_BYTES = 1 << 20 };
 
-static int read_list(struct remotes *r, const char *path, struct err *e)
-{
-	struct file_content f = { 0 };
-	int rc = strcmp(path, "-") == 0
-			 ? file_read_all("/dev/stdin", LIST_MAX_BYTES, &f.data, &f.len, e)
-			 : file_read_regular(path, LIST_MAX_BYTES, &f, e);
-	if (rc == 0)
-		rc = remotes_read(r, f.data, e);
-	free(f.data);
-	return rc ? err_prefix(e, "--ssh") : 0;
-}
-
 static void show_fetching(size_t n_done, size_t n_all)
 {
 	fprintf(stderr, "\r\033[Kasking the hosts: %zu of %zu are done", n_done, n_all);
@@ -170,12 +166,22 @@ static int take_stores(struct fleet_ssh *s, struct store_list *stores, struct er
 
 /* Fetches the stores, and adds their paths. Each host that failed is named in the log.
  * ERR_WORLD: none answered. */
-static int fleet_ssh_fetch(struct fleet_ssh *s, const struct report_hosts *hosts,
-	struct store_list *stores, struct err *e)
+static int fetch(void *context, const struct report_hosts *hosts, struct store_list *stores,
+	struct err *e)
 {
+	struct session *session = context;
+	struct fleet_ssh *s = &session->ssh;
+	struct file_content f = { 0 };
 	const char *directory = secure_getenv("TMPDIR");
-	int rc = read_list(&s->remotes, hosts->file, e);
+	int rc = strcmp(hosts->file, "-") == 0
+			 ? file_read_all("/dev/stdin", LIST_MAX_BYTES, &f.data, &f.len, e)
+			 : file_read_regular(hosts->file, LIST_MAX_BYTES, &f, e);
 	if (rc == 0)
+		rc = remotes_read(&s->remotes, f.data, e);
+	free(f.data);
+	if (rc)
+		err_prefix(e, "--ssh");
+	else
 		rc = scratch_open(
 			&s->scratch, directory && *directory == '/' ? directory : "/tmp", e);
 	const struct remotes_wish wish = { .since_ms = hosts->since_ms,
@@ -191,17 +197,6 @@ static int fleet_ssh_fetch(struct fleet_ssh *s, const struct report_hosts *hosts
 }
 
 enum { BACK_MS = 86400000 };
-
-/* Adds the hosts that have no gua, from the samples of other exporters in the look-back. */
-static int add_samples(struct roster *r, struct fleet *f, const struct audit_question *q,
-	struct audit *a, struct err *e)
-{
-	const struct fleet_question question = { q, r, "others", fleet_engine_check,
-		fleet_engine_check_sampled };
-	client_bound(f->client, BODY_MAX);
-	int rc = fleet_audit_run(a, f, &question, e);
-	return rc ? rc : roster_settle(r, f, a, e);
-}
 
 static int show(const struct fleet_status_values *v, const struct config *c)
 {
@@ -222,7 +217,14 @@ static int show(const struct fleet_status_values *v, const struct config *c)
 	const struct audit_question q = {
 		.since_ms = now_ms - back_ms, .until_ms = now_ms, .now_ms = now_ms, .utc = true
 	};
-	rc = rc ? rc : add_samples(&r, &f, &q, &samples, &e);
+	/* The hosts that have no gua, from the samples of other exporters in the look-back. */
+	const struct fleet_question question = { &q, &r, "others", fleet_engine_check,
+		fleet_engine_check_sampled };
+	if (rc == 0) {
+		client_bound(f.client, BODY_MAX);
+		rc = fleet_audit_run(&samples, &f, &question, &e) ||
+		     roster_settle(&r, &f, &samples, &e);
+	}
 	fleet_engine_quiet();
 	if (rc == 0 && v->json)
 		roster_json(&out, &r, &f);
@@ -251,14 +253,6 @@ static int status_main(int argc, char **argv)
 	return status;
 }
 
-/* The engine of a report; it is connected when the report asks. */
-struct session {
-	struct fleet fleet;
-	struct roster expected;
-	const char *metrics;  /* whose; NULL or "auto": what is there */
-	struct fleet_ssh ssh; /* used instead of an engine */
-};
-
 static int open_session(
 	void *context, const struct fleet_values *v, const struct config *c, struct err *e)
 {
@@ -276,13 +270,6 @@ static int audit(void *context, struct audit *a, const struct audit_question *q,
 	int rc = fleet_audit_run(a, &session->fleet, &question, e);
 	fleet_engine_quiet();
 	return rc;
-}
-
-static int fetch(void *context, const struct report_hosts *hosts, struct store_list *stores,
-	struct err *e)
-{
-	struct session *session = context;
-	return fleet_ssh_fetch(&session->ssh, hosts, stores, e);
 }
 
 static const struct asked_hosts *asked(void *context)

@@ -59,18 +59,6 @@ struct answer {
 	bool ended;   /* the error says that there is no such job */
 };
 
-static int read_answer(struct answer *a, int fd, struct err *e)
-{
-	struct stat st;
-	if (fstat(fd, &st) != 0 || st.st_size >= ANSWER_MAX)
-		return err_set(e, ERR_WORLD, "the answer is larger than %d MiB; use a prolog",
-			ANSWER_MAX >> 20);
-	a->data = malloc((size_t)st.st_size + 1);
-	ssize_t n = a->data ? pread(fd, a->data, (size_t)st.st_size, 0) : -1;
-	a->len = n < 0 ? 0 : (size_t)n;
-	return n < 0 ? err_memory(e) : 0;
-}
-
 /* Fills argv with the configured command and the arguments, which end with NULL. `program`
  * stands beside the configured scontrol. */
 static int make_command(const char **argv, char path[PATH_MAX], char **words,
@@ -97,6 +85,7 @@ static int run_program(struct watch *w, const char *const *argv, const char *con
 	struct answer *a, struct err *e)
 {
 	struct child_result r = { 0 };
+	struct stat st;
 	int fd = memfd_create("answer", MFD_CLOEXEC);
 	if (fd < 0)
 		return err_set(e, ERR_WORLD, "memfd_create: %s", strerror(errno));
@@ -112,9 +101,15 @@ static int run_program(struct watch *w, const char *const *argv, const char *con
 		char text[CHILD_OUTPUT_CAP + 128];
 		child_result_text(text, sizeof(text), argv[0], &r);
 		rc = err_set(e, ERR_WORLD, "%s", text);
+	} else if (rc == 0 && (fstat(fd, &st) != 0 || st.st_size >= ANSWER_MAX)) {
+		rc = err_set(e, ERR_WORLD, "the answer is larger than %d MiB; use a prolog",
+			ANSWER_MAX >> 20);
+	} else if (rc == 0) {
+		a->data = malloc((size_t)st.st_size + 1);
+		ssize_t n = a->data ? pread(fd, a->data, (size_t)st.st_size, 0) : -1;
+		a->len = n < 0 ? 0 : (size_t)n;
+		rc = n < 0 ? err_memory(e) : 0;
 	}
-	if (rc == 0)
-		rc = read_answer(a, fd, e);
 	close(fd);
 	return rc;
 }
@@ -156,18 +151,6 @@ static void take_job(void *context, const struct lease_file *job)
 		w->failed = e;
 }
 
-static int ask_json(struct watch *w, const struct slurm_jobs *jobs, struct err *e)
-{
-	static const char *const arguments[] = { "-d", "--json", "show", "job", NULL };
-	struct answer a;
-	int rc = ask(w, "scontrol", arguments, &a, e);
-	if (rc == 0)
-		rc = slurm_jobs_json(jobs, a.data, a.len, e);
-	w->no_json = a.refused;
-	free(a.data);
-	return rc;
-}
-
 /* Asks about one job. That it has ended by now is no error. */
 static int ask_job(
 	struct watch *w, const struct slurm_jobs *jobs, const char *id, struct err *e)
@@ -198,40 +181,19 @@ static int ask_text(struct watch *w, const struct slurm_jobs *jobs, struct err *
 	return rc;
 }
 
-/* Removes the leases of jobs that the answer does not have. */
-static void remove_others(struct watch *w)
-{
-	DIR *dir = opendir(w->own);
-	for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;) {
-		bool known = entry->d_name[0] == '.';
-		for (size_t i = 0; i < w->n_ids && !known; i++)
-			known = strcmp(w->ids[i], entry->d_name) == 0;
-		if (!known)
-			(void)unlinkat(dirfd(dir), entry->d_name, 0);
-	}
-	if (dir)
-		closedir(dir);
-}
-
-/* Says that the leases are those of now. */
-static int beat(const struct watch *w, struct err *e)
-{
-	char path[PATH_MAX + sizeof(LEASE_DIR_HEARTBEAT)], text[64];
-	snprintf(text, sizeof(text), "every = %s\n",
-		duration_option(w->place->config->every_ms).text);
-	snprintf(path, sizeof(path), "%s/" LEASE_DIR_HEARTBEAT, w->own);
-	struct stat st;
-	if (lstat(path, &st) == 0 && S_ISREG(st.st_mode) &&
-		(size_t)st.st_size == strlen(text) &&
-		utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) == 0)
-		return 0;
-	return file_replace_entry(path, text, strlen(text), e);
-}
-
 static int ask_slurm(struct watch *w, struct err *e)
 {
+	static const char *const arguments[] = { "-d", "--json", "show", "job", NULL };
 	const struct slurm_jobs jobs = { w->node, take_job, w };
-	int rc = w->no_json ? 0 : ask_json(w, &jobs, e);
+	struct answer a;
+	int rc = 0;
+	if (!w->no_json) {
+		rc = ask(w, "scontrol", arguments, &a, e);
+		if (rc == 0)
+			rc = slurm_jobs_json(&jobs, a.data, a.len, e);
+		w->no_json = a.refused;
+		free(a.data);
+	}
 	if (w->no_json)
 		rc = ask_text(w, &jobs, e);
 	w->no_json &= rc == 0; /* it may not have been there at all */
@@ -377,9 +339,12 @@ static int ask_kubelet(struct watch *w, struct err *e)
 	return rc;
 }
 
-/* Asks once, and writes the answer. */
+/* Asks once, and writes the answer: removes the leases of jobs that it does not have, and says
+ * that the others are those of now. */
 static int pass(struct watch *w, struct err *e)
 {
+	char path[PATH_MAX + sizeof(LEASE_DIR_HEARTBEAT)], text[64];
+	struct stat st;
 	w->n_ids = 0;
 	w->failed = (struct err){ 0 };
 	int rc = w->kind == LEASE_POD ? ask_kubelet(w, e) : ask_slurm(w, e);
@@ -387,8 +352,24 @@ static int pass(struct watch *w, struct err *e)
 		rc = err_set(e, ERR_WORLD, "%s", w->failed.text);
 	if (rc)
 		return rc;
-	remove_others(w);
-	return beat(w, e);
+	DIR *dir = opendir(w->own);
+	for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;) {
+		bool known = entry->d_name[0] == '.';
+		for (size_t i = 0; i < w->n_ids && !known; i++)
+			known = strcmp(w->ids[i], entry->d_name) == 0;
+		if (!known)
+			(void)unlinkat(dirfd(dir), entry->d_name, 0);
+	}
+	if (dir)
+		closedir(dir);
+	snprintf(text, sizeof(text), "every = %s\n",
+		duration_option(w->place->config->every_ms).text);
+	snprintf(path, sizeof(path), "%s/" LEASE_DIR_HEARTBEAT, w->own);
+	if (lstat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+		(size_t)st.st_size == strlen(text) &&
+		utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) == 0)
+		return 0;
+	return file_replace_entry(path, text, strlen(text), e);
 }
 
 static int prepare(struct watch *w, struct err *e)

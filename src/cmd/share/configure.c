@@ -146,39 +146,31 @@ int configure(const struct command *self, struct configuration *c,
 	return *status != 0;
 }
 
-/* Logs what is wrong with a configuration that was read again. True: something is. */
-static bool is_worse(const struct configuration *now, const struct configuration *before)
-{
-	bool worse = now->settings.n_errors > 0;
-	char text[2048];
-	for (size_t i = 0; i < now->settings.n_errors; i++) {
-		settings_error_text(&now->settings, i, text, sizeof(text));
-		log_warning("%s", text);
-	}
-	for (size_t i = 0; i < now->n_places && i < before->n_places; i++) {
-		if (before->places[i].found != CONFIG_READ ||
-			now->places[i].found != CONFIG_MISSING)
-			continue;
-		log_warning("%s is not there any more", now->places[i].path);
-		worse = true;
-	}
-	return worse;
-}
-
 int configure_again(const struct command *self, struct configuration *c,
 	const struct configure_options *o, const void *options)
 {
 	struct configuration fresh = { .root = c->root, .recorder = c->recorder };
 	struct err e = { 0 };
+	char text[2048];
 	memcpy(fresh.given, c->given, sizeof(fresh.given));
 	int rc = configure_read(&fresh, o, &e);
 	if (rc)
 		log_warning("%s", e.text);
-	else if (is_worse(&fresh, c))
-		rc = ERR_USAGE;
-	if (rc) {
+	for (size_t i = 0; i < fresh.settings.n_errors && !rc; i++) {
+		settings_error_text(&fresh.settings, i, text, sizeof(text));
+		log_warning("%s", text);
+	}
+	bool worse = rc || fresh.settings.n_errors;
+	for (size_t i = 0; i < fresh.n_places && i < c->n_places && !rc; i++) {
+		if (c->places[i].found != CONFIG_READ ||
+			fresh.places[i].found != CONFIG_MISSING)
+			continue;
+		log_warning("%s is not there any more", fresh.places[i].path);
+		worse = true;
+	}
+	if (worse) {
 		configure_finish(&fresh);
-		return rc;
+		return rc ? rc : ERR_USAGE;
 	}
 	settings_override(&config_schema, &fresh.values, self->options, options, fresh.given);
 	*c = fresh;
