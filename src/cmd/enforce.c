@@ -377,21 +377,25 @@ static int run_release(struct enforce *x)
 	return cmd_print(x->self, &out);
 }
 
-int enforce_parse_pid(const char *text, uint32_t *pid, struct err *e)
+int enforce_parse_asked(const char *text, struct facts_asked *what, struct err *e)
 {
 	char *end = NULL;
 	unsigned long long number = strtoull(text, &end, 10);
-	if (!number || *end || number > INT32_MAX || *text == '-')
-		return err_set(e, ERR_USAGE, "'%s' is not a pid", text);
-	*pid = (uint32_t)number;
+	bool lease = strncmp(text, "slurm:", 6) == 0 || strncmp(text, "pod:", 4) == 0;
+	if (lease)
+		str_escape(what->lease, sizeof(what->lease), text, strlen(text));
+	else if (!number || *end || number > INT32_MAX || *text == '-')
+		return err_set(
+			e, ERR_USAGE, "'%s' is not a pid, nor a lease such as slurm:4", text);
+	what->pid = lease ? 0 : (uint32_t)number;
 	return 0;
 }
 
 /* For users who may not read the store: the service explains their own sessions. */
-static int ask_service(const struct enforce *x, uint32_t pid)
+static int ask_service(const struct enforce *x, const struct facts_asked *what)
 {
 	const struct user_request r = {
-		.ask = USER_ASK_EXPLAIN, .pid = pid, .json = x->o->json, .utc = x->o->utc
+		.ask = USER_ASK_EXPLAIN, .what = *what, .json = x->o->json, .utc = x->o->utc
 	};
 	char path[PATH_MAX];
 	struct err e = { 0 };
@@ -420,12 +424,12 @@ static int run_explain(struct enforce *x)
 		.now_ms = x->now_ms,
 		.json = x->o->json,
 		.utc = x->o->utc };
-	int rc = x->operand ? enforce_parse_pid(x->operand, &q.pid, &e)
-			    : err_set(&e, ERR_USAGE, "explain needs a pid");
+	int rc = x->operand ? enforce_parse_asked(x->operand, &q.what, &e)
+			    : err_set(&e, ERR_USAGE, "explain needs a pid or a lease");
 	if (rc)
 		return cmd_fail(x->self, &e);
 	if (access(x->db, R_OK) != 0 && errno == EACCES)
-		return ask_service(x, q.pid);
+		return ask_service(x, &q.what);
 	rc = facts_now_read(&now, &e);
 	policy_file_open(&q.file, x->policy_db, false, NULL);
 	if (rc == 0)
@@ -557,12 +561,13 @@ static int run_command(const struct command *self, int argc, char **argv)
 const struct command cmd_enforce = {
 	.name = "enforce",
 	.summary = "warn, then end, sessions that hold cards idle for too long",
-	.usage = "run | simulate | explain PID | status | log |\n"
+	.usage = "run | simulate | explain PID|LEASE | status | log |\n"
 		 "       arm --until DATE | disarm | release | test-notice USER [OPTIONS]",
 	.details =
 		"run         the service: judges every minute, warns and ends\n"
 		"simulate    what the rules would have done in the past\n"
-		"explain     rule by rule, what happens to the session of a process, and why;\n"
+		"explain     rule by rule, what happens to the session of a process, or to a\n"
+		"            lease (slurm:4), and why;\n"
 		"            of one's own processes without the right to read the store\n"
 		"status      the mode, and the sessions that were warned\n"
 		"log         every step that was taken, or would have been (the last 30 days)\n"

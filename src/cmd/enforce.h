@@ -46,7 +46,7 @@ int enforce_simulate(struct enforce *x);
 int enforce_socket(
 	char path[PATH_MAX], const struct config_policy *config, const char *db, struct err *e);
 
-/* ERR_USAGE: the text is not a pid. */
-int enforce_parse_pid(const char *text, uint32_t *pid, struct err *e);
+/* Reads a pid, or a lease: "slurm:4". ERR_USAGE: it is neither. */
+int enforce_parse_asked(const char *text, struct facts_asked *what, struct err *e);
 /* Writes a moment in the zone that was asked for, or "-". */
 void enforce_moment(const struct enforce *x, char *dst, size_t cap, int64_t ms);

@@ -1,4 +1,5 @@
 /* gua keep: a user asks to keep a session that policy would warn about or end. */
+#include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -22,7 +23,7 @@ static const struct option_row rows[] = {
 	{ OPTION_DURATION, 0, "for", "D", "how long to keep it: 4h", AT(for_ms), .min = 60e3,
 		.max = 28 * 86400e3 },
 	{ OPTION_TEXT, 0, "reason", "TEXT", "why, for the administrator", AT(reason) },
-	{ OPTION_TEXT, 0, "drop", "PID", "do not keep it any more", AT(drop) },
+	{ OPTION_TEXT, 0, "drop", "PID|LEASE", "do not keep it any more", AT(drop) },
 	{ OPTION_TEXT, 0, "db", "FILE", "the recorder's store", AT(db) },
 	{ OPTION_FLAG, 0, "json", .help = "print JSON", AT(json) },
 	{ OPTION_FLAG, 0, "utc", .help = "times in UTC instead of local time", AT(utc) },
@@ -39,13 +40,23 @@ struct keep {
 	int proc;
 };
 
-/* Makes the request, for a process that exists and belongs to the caller. */
+/* How the output calls what is kept. */
+static const char *name_of(char dst[LABEL_CAP + 16], const struct facts_asked *what)
+{
+	if (*what->lease)
+		snprintf(dst, LABEL_CAP + 16, "lease %s", what->lease);
+	else
+		snprintf(dst, LABEL_CAP + 16, "process %u", what->pid);
+	return dst;
+}
+
+/* Makes the request, for a lease, or a process that exists and belongs to the caller. */
 static int make_request(
 	const struct keep *k, const char *operand, struct user_request *r, struct err *e)
 {
 	struct proc_status status;
 	bool drop = r->ask == USER_ASK_DROP;
-	int rc = enforce_parse_pid(operand, &r->pid, e);
+	int rc = enforce_parse_asked(operand, &r->what, e);
 	if (rc)
 		return rc;
 	if (!drop && k->o->for_ms == 0)
@@ -56,12 +67,14 @@ static int make_request(
 	if (k->o->reason && !str_copy(r->reason, sizeof(r->reason), k->o->reason))
 		return err_set(e, ERR_USAGE, "--reason takes at most %d characters",
 			USER_REASON_CAP - 1);
-	r->start_ticks = proc_start_ticks(k->proc, r->pid);
+	if (*r->what.lease)
+		return 0;
+	r->start_ticks = proc_start_ticks(k->proc, r->what.pid);
 	if (!r->start_ticks)
-		return err_set(e, ERR_NOTHING, "there is no process %u", r->pid);
-	if (getuid() != 0 && proc_read_status(k->proc, r->pid, &status) == 0 &&
+		return err_set(e, ERR_NOTHING, "there is no process %u", r->what.pid);
+	if (getuid() != 0 && proc_read_status(k->proc, r->what.pid, &status) == 0 &&
 		status.uid != (int64_t)getuid())
-		return err_set(e, ERR_WORLD, "process %u belongs to another user", r->pid);
+		return err_set(e, ERR_WORLD, "process %u belongs to another user", r->what.pid);
 	return 0;
 }
 
@@ -73,7 +86,9 @@ static void add_json(struct str *out, const struct user_answer *a)
 	json_open(&j, "kept", '[');
 	for (size_t i = 0; i < a->n_kept; i++) {
 		json_open(&j, NULL, '{');
-		json_number(&j, "pid", a->kept[i].pid, 0);
+		const struct facts_asked *what = &a->kept[i].what;
+		json_number(&j, "pid", what->pid ? what->pid : (double)NAN, 0);
+		json_text(&j, "lease", *what->lease ? what->lease : NULL);
 		json_bool(&j, "kept", true);
 		json_moment(&j, "until", a->kept[i].until_ms);
 		json_text(&j, "reason", a->kept[i].reason);
@@ -92,21 +107,23 @@ static int ask(struct keep *k, const char *operand, struct err *e)
 						    : USER_ASK_LIST };
 	struct user_answer answer = { 0 };
 	struct str out = { 0 };
+	char name[LABEL_CAP + 16];
 	if (operand && make_request(k, operand, &r, e))
 		return e->code;
 	int rc = user_talk_ask(k->socket, &r, &answer, e);
 	if (rc) {
 		if (operand && *answer.why)
-			err_set(e, rc, "process %u: %s", r.pid, answer.why);
+			err_set(e, rc, "%s: %s", name_of(name, &r.what), answer.why);
 	} else if (k->o->json) {
 		add_json(&out, &answer);
 	} else if (k->o->drop) {
-		str_addf(&out, "process %u: it is not kept any more\n", r.pid);
+		str_addf(&out, "%s: it is not kept any more\n", name_of(name, &r.what));
 	} else if (!answer.n_kept) {
 		str_add(&out, "You keep no session.\n");
 	} else {
 		for (size_t i = 0; i < answer.n_kept; i++)
-			str_addf(&out, "process %u: kept until %s: %s\n", answer.kept[i].pid,
+			str_addf(&out, "%s: kept until %s: %s\n",
+				name_of(name, &answer.kept[i].what),
 				moment_text(answer.kept[i].until_ms, k->o->utc).text,
 				answer.kept[i].reason);
 	}
@@ -124,7 +141,7 @@ static int run(const struct command *self, int argc, char **argv)
 		return status;
 	const char *operand = o.drop ? o.drop : argv[first];
 	if (operand && (o.drop ? argv[first] : argv[first + 1])) {
-		err_set(&e, ERR_USAGE, "name one process");
+		err_set(&e, ERR_USAGE, "name one process or lease");
 		return cmd_fail(self, &e);
 	}
 	k.conf.root = o.root;
@@ -142,10 +159,11 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command cmd_keep = {
 	.name = "keep",
 	.summary = "keep a session of yours that policy would end; list those you keep",
-	.usage = "[PID --for D --reason TEXT | --drop PID] [OPTIONS]",
+	.usage = "[PID|LEASE --for D --reason TEXT | --drop PID|LEASE] [OPTIONS]",
 	.details = "Without a pid: lists what you keep.\n"
 		   "The whole session of the process is kept: its job, container, notebook or\n"
-		   "POSIX session.",
+		   "POSIX session. A lease is one that a rule judges: slurm:4, "
+		   "pod:NAMESPACE/NAME.",
 	.options = rows,
 	.run = run,
 };

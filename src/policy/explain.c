@@ -36,6 +36,12 @@ static struct brief moment_of(const struct explanation *ex, int64_t ms)
 	return ms < 0 ? str_brief("-") : moment_text(ms, ex->x->utc);
 }
 
+/* What has no process, and no use to compare. */
+static bool is_lease(const struct explanation *ex)
+{
+	return ex->f->session->kind == SESSION_LEASE;
+}
+
 /* The most use in its idle time, in percent; -1: it has none. */
 static int64_t most_pct(const struct explanation *ex)
 {
@@ -105,12 +111,33 @@ static void add_clock(struct str *out, const struct explanation *ex)
 	add_last_use(out, ex);
 }
 
+/* The time of a lease without a process on its cards. */
+static void add_untouched(struct str *out, const struct explanation *ex)
+{
+	const struct session_facts *f = ex->f;
+	int64_t blind_ms = ex->now->history.last_tick_ms - f->idle_since_ms - f->clock_ms;
+	if (!f->idle)
+		str_add(out, "  a process of it was on a card in the last minute\n");
+	else
+		str_addf(out, "  no process of it on its cards for %s, since %s\n",
+			duration_text(f->clock_ms).text, moment_of(ex, f->idle_since_ms).text);
+	if (f->idle && blind_ms >= SECOND_MS)
+		str_addf(out, "  %s of that time was not seen, and does not count\n",
+			duration_text(blind_ms).text);
+}
+
 static void add_evidence(struct str *out, const struct explanation *ex)
 {
 	const struct idle_history *h = &ex->now->history;
 	struct open_spans spans = facts_now_spans(ex->now, ex->session);
 	for (size_t i = 0; i < spans.n && i < MOST_SPANS; i++) {
 		const struct idle_span *s = &h->spans[spans.items[i]];
+		if (is_lease(ex)) {
+			str_addf(out, "  it has GPU %s, seen since %s\n",
+				card_label(&h->cards[s->card]).text,
+				moment_of(ex, s->begin_ms).text);
+			continue;
+		}
 		double mib = (double)s->mem_kib / 1024;
 		struct brief held = s->mem_kib < 0 ? str_brief("an unknown amount")
 				    : mib < 1024   ? str_brief("%.0f MiB", mib)
@@ -122,7 +149,7 @@ static void add_evidence(struct str *out, const struct explanation *ex)
 	}
 	if (spans.n > MOST_SPANS)
 		str_addf(out, "  and %zu others\n", spans.n - MOST_SPANS);
-	add_clock(out, ex);
+	(is_lease(ex) ? add_untouched : add_clock)(out, ex);
 	str_addf(out, "  last reading %s%s\n", moment_of(ex, h->last_tick_ms).text,
 		ex->f->observed ? "" : ": too old, so the clock stands still");
 }
@@ -218,8 +245,10 @@ static void add_rules(struct str *out, const struct explanation *ex)
 				str_add(out, ", never end");
 			else
 				str_addf(out, ", end after %s", end.text);
-			str_addf(out, "; idle below %lld %%; level %s\n",
-				(long long)rule->idle_below, rule->level);
+			if (!rule->reserved_for_ms)
+				str_addf(out, "; idle below %lld %%",
+					(long long)rule->idle_below);
+			str_addf(out, "; level %s\n", rule->level);
 		} else {
 			str_addf(out, ": %s\n", why);
 		}
@@ -397,7 +426,12 @@ static void add_text(struct str *out, const struct explanation *ex)
 	const struct idle_session *s = ex->f->session;
 	char what[REPORT_WHAT_CAP], name[SESSION_KEY_CAP];
 	report_show_what(what, s->texts);
-	str_addf(out, "Process %u: %s\n", ex->x->pid, what);
+	if (*ex->x->what.lease)
+		str_addf(out, "Lease: %s%s%s\n", process_label(s->texts),
+			s->texts[PROCESS_JOB_NAME] ? " " : "",
+			s->texts[PROCESS_JOB_NAME] ? s->texts[PROCESS_JOB_NAME] : "");
+	else
+		str_addf(out, "Process %u: %s\n", ex->x->what.pid, what);
 	session_shown(name, sizeof(name), s->key, true);
 	str_addf(out, "Session: %s (%s, %s)\n", name, session_kind_names[s->kind],
 		session_use_names[s->use]);
@@ -418,7 +452,8 @@ static void add_text(struct str *out, const struct explanation *ex)
 static void add_use_json(struct json *j, const struct explanation *ex)
 {
 	const struct session_facts *f = ex->f;
-	json_number(j, "most_sm_pct", f->clock_ms > 0 ? (double)most_pct(ex) : NAN, 0);
+	json_number(j, "most_sm_pct",
+		f->clock_ms > 0 && !is_lease(ex) ? (double)most_pct(ex) : NAN, 0);
 	json_number(j, "idle_below_pct", (double)f->idle_below, 0);
 	const struct idle_mark *use = last_use(ex);
 	json_moment(j, "last_use", use ? use->slot_ms : -1);
@@ -434,7 +469,8 @@ static void add_json(struct str *out, const struct explanation *ex)
 	char why[WHY_CAP];
 	json_open(&j, NULL, '{');
 	json_text(&j, "schema", "gua-explain-1");
-	json_number(&j, "pid", ex->x->pid, 0);
+	json_number(&j, "pid", ex->x->what.pid ? (double)ex->x->what.pid : (double)NAN, 0);
+	json_text(&j, "lease", *ex->x->what.lease ? ex->x->what.lease : NULL);
 	json_text(&j, "session", f->session->key);
 	json_text(&j, "kind", session_kind_names[f->session->kind]);
 	json_text(&j, "use", session_use_names[f->session->use]);
@@ -523,12 +559,17 @@ static int write_explanation(struct explanation *ex, struct str *out, struct err
 			"no recorder is running on %s, so the present is not known; start one "
 			"with 'gua start'",
 			x->db);
-	int64_t session = ex->brief ? (int64_t)ex->session : facts_now_find(now, x->pid);
+	size_t at = 0;
+	const struct idle_process *process = facts_now_find(now, &x->what, &at);
+	int64_t session = process ? (int64_t)process->session : -1;
+	session = ex->brief ? (int64_t)ex->session : session;
+	if (session < 0 && *x->what.lease)
+		return err_set(e, ERR_NOTHING, "%s: " EXPLAIN_NO_LEASE, x->what.lease);
 	if (session < 0)
 		return err_set(e, ERR_NOTHING,
 			"process %u holds no card at the last tick; 'gua who' lists those that "
 			"do",
-			x->pid);
+			x->what.pid);
 	x->policy.history = &now->history;
 	ex->session = (size_t)session;
 	ex->f = &now->facts[session];
@@ -556,16 +597,17 @@ static int write_explanation(struct explanation *ex, struct str *out, struct err
 
 int explain_to(struct explain_question *q, uint32_t uid, struct str *out, struct err *e)
 {
-	const struct idle_history *h = &q->now->history;
 	struct explanation ex = { .x = q, .now = q->now, .brief = uid != 0 };
 	const struct idle_process *own = NULL;
-	for (size_t i = 0; i < h->n_processes && !own; i++)
-		if (h->processes[i].pid == q->pid && (uid == 0 || h->processes[i].uid == uid))
-			own = &h->processes[i];
+	for (size_t i = 0; (own = facts_now_find(q->now, &q->what, &i)) != NULL; i++)
+		if (uid == 0 || own->uid == uid)
+			break;
+	if (!own && *q->what.lease)
+		return err_set(e, ERR_NOTHING, "%s: " EXPLAIN_NO_LEASE, q->what.lease);
 	if (!own)
 		return err_set(e, ERR_NOTHING,
 			"no process %u of yours holds a card at the recorder's last tick",
-			q->pid);
+			q->what.pid);
 	ex.session = own->session;
 	q->now->facts[own->session].kept_until_ms = -1;
 	q->now->facts[own->session].delivered_ms = -1;

@@ -16,9 +16,12 @@ struct explain_question {
 	struct policy_file
 		*file; /* NULL: gua enforce run has not run, or policy.db cannot be read */
 	int64_t now_ms;
-	uint32_t pid;
+	struct facts_asked what;
 	bool json, utc;
 };
+#define EXPLAIN_NO_LEASE                                                                       \
+	"no lease of this name is judged: it is not yours, it has ended, or no rule has "      \
+	"reserved_for"
 
 /* Appends the explanation. ERR_NOTHING: the process holds no card. */
 int explain(struct explain_question *q, struct str *out, struct err *e);

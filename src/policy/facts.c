@@ -3,6 +3,7 @@
 #include "policy/facts.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "audit/idle_history.h"
@@ -277,12 +278,28 @@ bool facts_now_is_known(const struct facts_now *p)
 	       p->now_ms - h->last_tick_ms <= stale_ms(h);
 }
 
-int64_t facts_now_find(const struct facts_now *p, uint32_t pid)
+static bool is_asked(const struct facts_asked *asked, const struct idle_process *p,
+	const struct idle_session *s)
 {
-	for (size_t i = 0; i < p->history.n_processes; i++)
-		if (p->history.processes[i].pid == pid)
-			return p->history.processes[i].session;
-	return -1;
+	const char *job = s->texts[PROCESS_JOB], *task = s->texts[PROCESS_JOB_TASK];
+	const char *pod = s->texts[PROCESS_POD];
+	if (!*asked->lease || s->kind != SESSION_LEASE)
+		return !*asked->lease && p->pid == asked->pid;
+	return (job && strcmp(asked->lease, job) == 0) ||
+	       (task && strcmp(asked->lease, task) == 0) ||
+	       (pod && strncmp(asked->lease, "pod:", 4) == 0 &&
+		       strcmp(asked->lease + 4, pod) == 0);
+}
+
+const struct idle_process *facts_now_find(
+	const struct facts_now *p, const struct facts_asked *asked, size_t *at)
+{
+	const struct idle_history *h = &p->history;
+	for (; *at < h->n_processes; ++*at)
+		if (is_asked(
+			    asked, &h->processes[*at], &h->sessions[h->processes[*at].session]))
+			return &h->processes[*at];
+	return NULL;
 }
 
 void facts_now_finish(struct facts_now *p)

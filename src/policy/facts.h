@@ -93,5 +93,12 @@ struct open_spans facts_now_spans(const struct facts_now *p, size_t session);
 typedef void (*facts_now_exemption_taker)(void *context, uint32_t pid, const char *why);
 void facts_now_exemptions(const struct facts_now *p, size_t session,
 	facts_now_exemption_taker take, void *context);
-/* The session of a process; -1: it holds no card. */
-int64_t facts_now_find(const struct facts_now *p, uint32_t pid);
+/* What a user asks about: a process that holds a card, or a lease, "slurm:4". */
+struct facts_asked {
+	uint32_t pid;
+	char lease[LABEL_CAP]; /* "": the process */
+};
+/* The process, or what stands for the lease among them, from the index *at on, which becomes
+ * its place; NULL: there is none. */
+const struct idle_process *facts_now_find(
+	const struct facts_now *p, const struct facts_asked *asked, size_t *at);

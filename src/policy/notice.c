@@ -54,6 +54,7 @@ static const struct member {
 	INTEGER(end_ms),
 	TEXT(release),
 	TEXT(keep),
+	TEXT(explain),
 	TEXT(kept),
 	INTEGER(freed_bytes),
 	TEXT(result),
@@ -211,6 +212,7 @@ static const struct fact {
 	{ "end", FACT_MOMENT, OF(end_ms) },
 	{ "release", FACT_TEXT, OF(release) },
 	{ "keep", FACT_TEXT, OF(keep) },
+	{ "explain", FACT_TEXT, OF(explain) },
 	{ "kept", FACT_TEXT, OF(kept) },
 	{ "result", FACT_TEXT, OF(result) },
 	{ "freed", FACT_BYTES, OF(freed_bytes) },
@@ -447,8 +449,7 @@ int notice_expand(struct notice_text *t, const struct notice *n,
 	"Held idle so far: {spent}\n"                                                          \
 	"What it is: {what}\n"                                                                 \
 	"Kept before: {kept}; 'gua keep' lists what you keep\n"                                \
-	"Why: rule {rule}; 'gua enforce explain {pid}' shows the evidence\n"                   \
-	"Why: rule {rule}, for leases such as {lease}\n"
+	"Why: rule {rule}; '{explain}' shows the evidence\n"
 
 static const char *const texts[NOTICE_KINDS] = {
 	[NOTICE_WARNING] =
@@ -489,12 +490,13 @@ static const char *const texts[NOTICE_KINDS] = {
 		"Reason: {result}\n"
 		"It has held card {cards} without using it since {since}.\n" RELEASE_AND_KEEP
 		"What it is: {what}\n"
-		"Why: rule {rule}; 'gua enforce explain {pid}' shows the evidence\n",
-	[NOTICE_DIGEST] = "Subject: [gua] {host}: {count} notices in one\n\n"
-			  "This stands for {count} notices about your sessions on {host}:\n"
-			  "{list}\n"
-			  "Keep one: gua keep PID --for 4h --reason TEXT\n"
-			  "Why: 'gua enforce explain PID' shows the rule and the evidence\n",
+		"Why: rule {rule}; '{explain}' shows the evidence\n",
+	[NOTICE_DIGEST] =
+		"Subject: [gua] {host}: {count} notices in one\n\n"
+		"This stands for {count} notices about your sessions on {host}:\n"
+		"{list}\n"
+		"Keep one: gua keep PID --for 4h --reason TEXT (of a lease: slurm:4)\n"
+		"Why: 'gua enforce explain PID' shows the rule and the evidence\n",
 	[NOTICE_ALARM] =
 		"Subject: [gua] {host}: enforcement has stopped\n\n"
 		"gua enforce on {host} ended nothing, and an administrator must look.\n"

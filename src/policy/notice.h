@@ -52,10 +52,11 @@ struct notice {
 	double idle_gpu_hours; /* cards times hours of idle time */
 	double cost;	       /* cost of these hours */
 	char currency[16];
-	int64_t next_ms;	    /* when the next notice comes */
-	int64_t end_ms;		    /* when the session will be ended */
-	char release[RELEASE_CAP];  /* the command that frees the memory */
-	char keep[NOTICE_TEXT_CAP]; /* the command that keeps the session */
+	int64_t next_ms;	   /* when the next notice comes */
+	int64_t end_ms;		   /* when the session will be ended */
+	char release[RELEASE_CAP]; /* the command that frees the memory */
+	/* The commands that keep the session, and that show why it is judged. */
+	char keep[NOTICE_TEXT_CAP], explain[NOTICE_TEXT_CAP];
 	char kept[NOTICE_TEXT_CAP]; /* when it was kept before, and the reasons */
 	int64_t freed_bytes;
 	char result[NOTICE_TEXT_CAP]; /* what was done, or why nothing was */

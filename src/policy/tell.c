@@ -51,11 +51,36 @@ static size_t describe_cards(struct notice *n, const struct enforcer_step *s, do
 	return count;
 }
 
+/* The commands for a process or a lease. */
+static void offer(struct notice *n, const char *what)
+{
+	snprintf(n->keep, sizeof(n->keep), "gua keep %s --for 4h --reason TEXT", what);
+	snprintf(n->explain, sizeof(n->explain), "gua enforce explain %s", what);
+}
+
+static void describe_lease(struct notice *n, const struct idle_session *session)
+{
+	const char *job = session->texts[PROCESS_JOB];
+	const char *task = session->texts[PROCESS_JOB_TASK];
+	char name[LABEL_CAP];
+	session_shown(n->lease, sizeof(n->lease), session->key, false);
+	if (job)
+		snprintf(n->lease, sizeof(n->lease), "job %s",
+			strchr(task ? task : job, ':') + 1);
+	n->idle_below = -1; /* any process on a card is use */
+	if (job || session->texts[PROCESS_POD]) {
+		release_command(n->release, 0, job, NULL, session->texts[PROCESS_POD]);
+		session_shown(name, sizeof(name), session->key, false);
+		offer(n, name + strcspn(name, " ") + 1); /* without "lease " */
+	}
+}
+
 void tell_describe(struct notice *n, const struct enforcer_step *s, enum notice_kind kind)
 {
 	const struct idle_session *session = s->facts->session;
 	const struct idle_process *process = first_process(s);
 	double price = 0;
+	char pid[16];
 	notice_init(n, kind);
 	str_copy(n->session, sizeof(n->session), session->key);
 	str_copy(n->rule, sizeof(n->rule), s->verdict->state.rule);
@@ -80,15 +105,8 @@ void tell_describe(struct notice *n, const struct enforcer_step *s, enum notice_
 	n->cost = price * (double)s->facts->clock_ms / 3600e3;
 	if (isfinite(n->cost))
 		str_copy(n->currency, sizeof(n->currency), s->policy->config->currency);
-	if (session->kind == SESSION_LEASE) {
-		const char *job = session->texts[PROCESS_JOB];
-		session_shown(n->lease, sizeof(n->lease), session->key, false);
-		if (job)
-			snprintf(n->lease, sizeof(n->lease), "job %s", strchr(job, ':') + 1);
-		n->idle_below = -1; /* any process on a card is use */
-		if (job || session->texts[PROCESS_POD])
-			release_command(n->release, 0, job, NULL, session->texts[PROCESS_POD]);
-	}
+	if (session->kind == SESSION_LEASE)
+		describe_lease(n, session);
 	if (!process)
 		return;
 	n->pid = process->pid;
@@ -97,7 +115,8 @@ void tell_describe(struct notice *n, const struct enforcer_step *s, enum notice_
 	if (session->texts[PROCESS_NOTEBOOK])
 		strncat(n->release, ", or in Jupyter: Kernel > Shut Down",
 			sizeof(n->release) - strlen(n->release) - 1);
-	snprintf(n->keep, sizeof(n->keep), "gua keep %u --for 4h --reason TEXT", process->pid);
+	snprintf(pid, sizeof(pid), "%u", process->pid);
+	offer(n, pid);
 }
 
 static void describe_keeps(struct notice *n, const struct enforcer_step *s)

@@ -34,19 +34,28 @@ static bool parse_ask(struct user_request *r, const json_t *root)
 	return false;
 }
 
-static bool parse_numbers(struct user_request *r, const json_t *root)
+/* Reads the pid or the lease. */
+static bool parse_what(struct facts_asked *what, const json_t *root)
 {
 	json_int_t pid = json_integer_value(json_object_get(root, "pid"));
+	const char *lease = json_string_value(json_object_get(root, "lease"));
+	if (lease)
+		str_escape(what->lease, sizeof(what->lease), lease, strlen(lease));
+	what->pid = *what->lease || pid <= 0 || pid > INT32_MAX ? 0 : (uint32_t)pid;
+	return *what->lease || what->pid;
+}
+
+static bool parse_numbers(struct user_request *r, const json_t *root)
+{
 	json_int_t ticks = json_integer_value(json_object_get(root, "start_ticks"));
 	json_int_t for_ms = json_integer_value(json_object_get(root, "for_ms"));
 	if (r->ask == USER_ASK_LIST)
 		return true;
-	if (pid <= 0 || pid > INT32_MAX || ticks < 0 ||
-		(r->ask != USER_ASK_EXPLAIN && ticks == 0))
+	if (!parse_what(&r->what, root) || ticks < 0 ||
+		(r->ask != USER_ASK_EXPLAIN && ticks == 0 && r->what.pid))
 		return false;
 	if (r->ask == USER_ASK_KEEP && (for_ms <= 0 || for_ms > LONGEST_MS))
 		return false;
-	r->pid = (uint32_t)pid;
 	r->start_ticks = (uint64_t)ticks;
 	r->for_ms = r->ask == USER_ASK_KEEP ? for_ms : 0;
 	return true;
@@ -68,10 +77,10 @@ bool user_talk_parse_request(struct user_request *r, const char *bytes, size_t l
 
 void user_talk_write_request(struct str *out, const struct user_request *r)
 {
-	json_t *root = json_pack("{s:s, s:I, s:I, s:I, s:s, s:b, s:b}", "ask",
-		ask_names[r->ask], "pid", (json_int_t)r->pid, "start_ticks",
-		(json_int_t)r->start_ticks, "for_ms", (json_int_t)r->for_ms, "reason",
-		r->reason, "json", (int)r->json, "utc", (int)r->utc);
+	json_t *root = json_pack("{s:s, s:I, s:s, s:I, s:I, s:s, s:b, s:b}", "ask",
+		ask_names[r->ask], "pid", (json_int_t)r->what.pid, "lease", r->what.lease,
+		"start_ticks", (json_int_t)r->start_ticks, "for_ms", (json_int_t)r->for_ms,
+		"reason", r->reason, "json", (int)r->json, "utc", (int)r->utc);
 	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
 	if (text)
 		str_add(out, text);
@@ -90,14 +99,11 @@ void user_talk_finish_answer(struct user_answer *a)
 	*a = (struct user_answer){ 0 };
 }
 
-bool user_talk_add_kept(
-	struct user_answer *a, int64_t pid, int64_t until_ms, const char *reason)
+bool user_talk_add_kept(struct user_answer *a, const struct user_kept *kept)
 {
 	if (a->n_kept == MOST_KEPT || !array_one_more(&a->kept, a->n_kept))
 		return false;
-	struct user_kept *k = &a->kept[a->n_kept++];
-	*k = (struct user_kept){ .pid = (uint32_t)pid, .until_ms = until_ms };
-	str_escape(k->reason, sizeof(k->reason), reason, strlen(reason));
+	a->kept[a->n_kept++] = *kept;
 	return true;
 }
 
@@ -125,12 +131,12 @@ bool user_talk_parse_answer(struct user_answer *a, const char *bytes, size_t len
 	add_lines(&a->text, text ? text : "");
 	json_array_foreach(json_object_get(root, "kept"), i, one)
 	{
-		json_int_t pid = json_integer_value(json_object_get(one, "pid"));
 		const char *reason = json_string_value(json_object_get(one, "reason"));
-		ok = ok && pid > 0 && pid <= INT32_MAX &&
-		     user_talk_add_kept(a, pid,
-			     json_integer_value(json_object_get(one, "until_ms")),
-			     reason ? reason : "");
+		struct user_kept kept = { .until_ms = json_integer_value(
+						  json_object_get(one, "until_ms")) };
+		str_escape(kept.reason, sizeof(kept.reason), reason ? reason : "",
+			reason ? strlen(reason) : 0);
+		ok = ok && parse_what(&kept.what, one) && user_talk_add_kept(a, &kept);
 	}
 	json_decref(root);
 	return ok && !a->text.failed;
@@ -142,10 +148,11 @@ void user_talk_write_answer(struct str *out, const struct user_answer *a)
 		"text", str_text(&a->text), "kept");
 	json_t *kept = json_object_get(root, "kept");
 	for (size_t i = 0; i < a->n_kept; i++)
-		json_array_append_new(
-			kept, json_pack("{s:I, s:I, s:s}", "pid", (json_int_t)a->kept[i].pid,
-				      "until_ms", (json_int_t)a->kept[i].until_ms, "reason",
-				      a->kept[i].reason));
+		json_array_append_new(kept,
+			json_pack("{s:I, s:s, s:I, s:s}", "pid",
+				(json_int_t)a->kept[i].what.pid, "lease", a->kept[i].what.lease,
+				"until_ms", (json_int_t)a->kept[i].until_ms, "reason",
+				a->kept[i].reason));
 	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
 	out->failed |= !text || a->text.failed;
 	if (text)

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "policy/facts.h"
 
 enum {
 	USER_REQUEST_MAX = 1024, /* bytes */
@@ -18,7 +19,7 @@ enum {
 
 enum user_ask {
 	USER_ASK_LIST,	  /* what the user keeps */
-	USER_ASK_KEEP,	  /* keep the session of a process */
+	USER_ASK_KEEP,	  /* keep the session of a process, or a lease */
 	USER_ASK_DROP,	  /* do not keep it any more */
 	USER_ASK_EXPLAIN, /* what happens to it, and why */
 	USER_ASKS,
@@ -26,9 +27,9 @@ enum user_ask {
 
 struct user_request {
 	enum user_ask ask;
-	uint32_t pid;	      /* except in a list */
-	uint64_t start_ticks; /* for keep and drop */
-	int64_t for_ms;	      /* for keep */
+	struct facts_asked what; /* except in a list */
+	uint64_t start_ticks;	 /* of a process, for keep and drop */
+	int64_t for_ms;		 /* for keep */
 	char reason[USER_REASON_CAP];
 	bool json, utc; /* for explain */
 };
@@ -38,9 +39,9 @@ bool user_talk_parse_request(struct user_request *r, const char *bytes, size_t l
 /* Writes one, as JSON. */
 void user_talk_write_request(struct str *out, const struct user_request *r);
 
-/* A session that is kept, by one of its processes. */
+/* A session that is kept, by one of its processes; or a lease. */
 struct user_kept {
-	uint32_t pid;
+	struct facts_asked what;
 	int64_t until_ms;
 	char reason[USER_REASON_CAP];
 };
@@ -55,8 +56,7 @@ struct user_answer {
 };
 void user_talk_finish_answer(struct user_answer *a);
 /* Adds a kept session; false: the list is full. */
-bool user_talk_add_kept(
-	struct user_answer *a, int64_t pid, int64_t until_ms, const char *reason);
+bool user_talk_add_kept(struct user_answer *a, const struct user_kept *kept);
 /* Reads an answer. Its texts are safe to show, except for the line ends of `text`. False: it
  * is malformed; finish the answer in either case. */
 bool user_talk_parse_answer(struct user_answer *a, const char *bytes, size_t len);

@@ -133,7 +133,7 @@ static int write_keep(const struct users *u, const struct user_request *r, uint3
 		.user = uid == 0 ? "root" : session->user,
 		.reason = r->reason,
 		.uid = uid,
-		.pid = r->pid,
+		.pid = r->what.pid,
 		.from_ms = u->now_ms,
 		.until_ms = u->now_ms + r->for_ms };
 	struct brief until = moment_iso(keep.until_ms);
@@ -165,6 +165,20 @@ static int write_keep(const struct users *u, const struct user_request *r, uint3
 	return policy_file_end(file, rc, e);
 }
 
+/* Adds what is kept: the session of a process or, without a pid, a lease. */
+static void add_kept(
+	struct user_answer *answer, const char *session, const struct policy_keep *keep)
+{
+	struct user_kept kept = { .what.pid = (uint32_t)keep->pid, .until_ms = keep->until_ms };
+	char shown[SESSION_KEY_CAP];
+	session_shown(shown, sizeof(shown), session, false);
+	if (!keep->pid)
+		str_copy(kept.what.lease, sizeof(kept.what.lease),
+			shown + strcspn(shown, " ") + 1);
+	str_escape(kept.reason, sizeof(kept.reason), keep->reason, strlen(keep->reason));
+	user_talk_add_kept(answer, &kept);
+}
+
 /* Keeps the session of a process, or keeps it no longer: the process belongs to the uid, or the
  * uid is root's. Fails only if the store or policy.db cannot be read or written. */
 static int answer_keep(struct users *u, const struct user_request *r, uint32_t uid,
@@ -175,13 +189,15 @@ static int answer_keep(struct users *u, const struct user_request *r, uint32_t u
 	int rc = read_present(u, e);
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < h->n_processes && !process; i++)
-		if (h->processes[i].pid == r->pid &&
-			h->processes[i].start_ticks == r->start_ticks)
-			process = &h->processes[i];
-	if (!process || (uid != 0 && process->uid != uid)) {
+	for (size_t i = 0; (process = facts_now_find(&u->present, &r->what, &i)) != NULL; i++)
+		if (*r->what.lease ? uid == 0 || process->uid == uid
+				   : process->start_ticks == r->start_ticks)
+			break;
+	bool other = process && uid != 0 && process->uid != uid;
+	if (!process || other) {
 		str_copy(answer->why, sizeof(answer->why),
-			process ? "this process belongs to another user"
+			*r->what.lease ? EXPLAIN_NO_LEASE
+			: other	       ? "this process belongs to another user"
 				: "this process holds no card at the recorder's last tick");
 		return 0;
 	}
@@ -199,7 +215,10 @@ static int answer_keep(struct users *u, const struct user_request *r, uint32_t u
 		return rc;
 	rc = write_keep(u, r, uid, session, e);
 	if (rc == 0)
-		user_talk_add_kept(answer, r->pid, u->now_ms + r->for_ms, r->reason);
+		add_kept(answer, session->key,
+			&(struct policy_keep){ .pid = r->what.pid,
+				.until_ms = u->now_ms + r->for_ms,
+				.reason = r->reason });
 	return rc;
 }
 
@@ -213,7 +232,7 @@ static int answer_explain(struct users *u, const struct user_request *r, uint32_
 		.db = u->enforcer->db,
 		.file = u->enforcer->file,
 		.now_ms = u->present.now_ms,
-		.pid = r->pid,
+		.what = r->what,
 		.json = r->json,
 		.utc = r->utc };
 	if (rc == 0)
@@ -437,7 +456,7 @@ static void answer(struct users *u, struct place *p, const struct user_request *
 		rc = policy_file_keeps(u->enforcer->file, now, &keeps, &e);
 		for (const struct policy_keep *k = keeps.items; k < keeps.items + keeps.n; k++)
 			if (k->uid == p->uid)
-				user_talk_add_kept(&a, k->pid, k->until_ms, k->reason);
+				add_kept(&a, k->session, k);
 		policy_file_keeps_finish(&keeps);
 		a.ok = rc == 0;
 	}

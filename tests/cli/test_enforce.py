@@ -952,7 +952,7 @@ def test_a_user_keeps_a_session(kept, tmp_path):
         asked = gua("keep", kept.pid, "--for", "20m", "--reason", "waiting for data", "--db", kept.db, "--utc")
         assert asked.returncode == 0 and asked.stdout.startswith(f"process {kept.pid}: kept until "), asked.stderr
         said = json.loads(gua("keep", "--json", "--db", kept.db).stdout)
-        assert said == {"schema": "gua-keep-1", "kept": [{"pid": kept.pid, "kept": True, "until": iso(kept.at(36)),
+        assert said == {"schema": "gua-keep-1", "kept": [{"pid": kept.pid, "lease": None, "kept": True, "until": iso(kept.at(36)),
                                                           "reason": "waiting for data", "why_not": None}]}
         long = gua("keep", kept.pid, "--for", "22d", "--reason", "x" * 127, "--db", kept.db)
         assert (long.returncode == 0) == (os.getuid() == 0)

@@ -1,12 +1,13 @@
 """Rules about leases (reserved_for): over a store that is made by hand minute by minute, and live with a fake scancel."""
 import json
 import socket
+import sqlite3
 import time
 
 import pytest
-from conftest import wait_for
-from enforcing import IN_ORDER, UID, hosts, needs_enforce  # noqa: F401
-from test_enforce import Work, World, conf, iso, simulate
+from conftest import gua, wait_for
+from enforcing import IN_ORDER, ROOT, UID, hosts, needs_enforce  # noqa: F401
+from test_enforce import Work, World, ask_service, conf, iso, service, simulate
 
 pytestmark = needs_enforce[0]
 
@@ -115,6 +116,62 @@ def test_simulate_is_what_a_live_run_does(tmp_path):
     assert len(live) == 3 and said["sessions_ended"] == 3
 
 
+@needs_enforce[1]
+def test_a_lease_is_explained_and_kept(tmp_path):
+    """By its number, or by that of its task, and only for whom it belongs to."""
+    works = [Lease(1, "alice", [0], "L" * 70), Lease(2, "bob", [1], "L" * 70, uid=20002), Lease("ns/p", "ns", [2], "L" * 70, kind=1),
+             Work(100, "bob", 1, "-" * 5 + "I" * 4 + "-" * 61, job="slurm:2")]
+    w = LeaseWorld(tmp_path, works, cards=4)
+    config = conf(tmp_path, RULES)
+
+    def write(minute):
+        w.write(minute)
+        with sqlite3.connect(w.db) as db:
+            db.execute("UPDATE lease SET task = '3_2', job_name = 'sweep' WHERE name = '1'")
+
+    def explain(name, *options):
+        return gua("enforce", "explain", name, "--db", w.db, "--now", iso(w.at(15)), "--utc", *config, *options)
+
+    write(15)
+    assert w.run(15, *config).returncode == 0
+    for name in "slurm:1", "slurm:3_2":
+        said = explain(name)
+        assert said.returncode == 0 and said.stdout.startswith("Lease: slurm:3_2 sweep\nSession: lease slurm:1 of alice (lease, batch)\n")
+        assert "  it has GPU 0, seen since Wed 2026-11-04 08:00 UTC\n  no process of it on its cards for 15 min, since " in said.stdout
+        assert "yes  [rule unused]: warn after 10 min and 20 min, end after 30 min; level observe\n" in said.stdout
+        assert "then: the end" in said.stdout or "next: the second warning at 20 min" in said.stdout
+    assert "no process of it on its cards for 6 min" in explain("slurm:2").stdout
+    document = json.loads(explain("pod:ns/p", "--json").stdout)
+    assert (document["lease"], document["pid"], document["kind"], document["idle_seconds"]) == ("pod:ns/p", None, "lease", 900)
+    assert (document["rule"], document["most_sm_pct"]) == ("unused", None)
+    missing = explain("slurm:9")
+    assert missing.returncode == 1 and "slurm:9: no lease of this name is judged: " in missing.stderr
+    assert "'job:9' is not a pid, nor a lease such as slurm:4" in explain("job:9").stderr
+    common = ("--db", w.db, "--utc")
+    with service(w.directory, w.db, iso(w.at(16)), *config):
+        kept = gua("keep", "slurm:3_2", "--for", "30m", "--reason", "data comes", *common)
+        assert kept.stdout == "lease slurm:1: kept until Wed 2026-11-04 08:46 UTC: data comes\n", kept.stderr
+        assert json.loads(gua("keep", "--json", *common).stdout)["kept"] == [
+            {"pid": None, "lease": "slurm:1", "kept": True, "until": iso(w.at(46)), "reason": "data comes", "why_not": None}]
+        if ROOT:
+            request = {"ask": "keep", "lease": "slurm:2", "pid": 0, "start_ticks": 0, "for_ms": 60000, "reason": "x"}
+            for uid, ok in (20001, False), (20002, True):
+                answer = ask_service(w.directory, uid=uid, **request)
+                assert answer["ok"] is ok and (ok or answer["why"].startswith("no lease of this name is judged")), answer
+                answer = ask_service(w.directory, uid=uid, **dict(request, ask="explain"))
+                assert answer["ok"] is ok and ("no process of it" in answer["text"]) is ok, answer
+    for minute in range(17, 70):
+        write(minute)
+        assert w.run(minute, *config).returncode == 0
+    # Kept until minute 46; then it begins again with the first warning.
+    alice = [(row["at"], row["step"]) for row in w.log() if row["session"] == "lease slurm:1 of alice"]
+    assert [at for at, step in alice if step == "warn"][:3] == [iso(w.at(15)), iso(w.at(46)), iso(w.at(56))]
+    assert ("kept" in (step for _, step in alice)) and alice[0][1] == "warn"
+    with service(w.directory, w.db, iso(w.at(20)), *config):
+        assert gua("keep", "--drop", "slurm:1", *common).stdout == "lease slurm:1: it is not kept any more\n"
+        assert gua("keep", *common).stdout == "You keep no session.\n" or ROOT
+
+
 LIVE = """[rule leases]
 reserved_for = 2s
 warn_again = 4s
@@ -168,6 +225,7 @@ def test_live(hosts, touched):
     first, *_, last = lease_notices(host)
     assert first["lease"] == "job 4" and first["release"] == "scancel 4" and first["pid"] is None and first["cards"] == "0"
     assert f"Your job 4 keeps card 0 of {socket.gethostname()} from others\nand has not used it since " in first["text"]
-    assert "holds" not in first["text"] and "explain" not in first["text"]
+    assert "holds" not in first["text"] and "Keep it:    gua keep slurm:4 --for 4h --reason TEXT\n" in first["text"]
+    assert "'gua enforce explain slurm:4' shows the evidence\n" in first["text"]
     assert f"Your job 4 on {socket.gethostname()} was ended: it had card 0\nwithout using it since " in last["text"]
     assert "Result: its manager has ended it (not on its cards in " in last["text"]

@@ -17,8 +17,8 @@ static void try_request(const char *bytes, size_t len)
 	struct str out = { 0 };
 	if (!user_talk_parse_request(&r, bytes, len))
 		return;
-	CHECK(len <= USER_REQUEST_MAX && r.ask < USER_ASKS && r.pid <= INT32_MAX);
-	CHECK(r.ask == USER_ASK_LIST || r.pid > 0);
+	CHECK(len <= USER_REQUEST_MAX && r.ask < USER_ASKS && r.what.pid <= INT32_MAX);
+	CHECK(r.ask == USER_ASK_LIST || r.what.pid > 0 || *r.what.lease);
 	CHECK(r.ask != USER_ASK_KEEP || (r.for_ms > 0 && r.start_ticks > 0));
 	CHECK(r.for_ms <= INT64_MAX / 2);
 	check_shown(r.reason);
@@ -36,7 +36,8 @@ static void try_answer(const char *bytes, size_t len)
 	if (user_talk_parse_answer(&a, bytes, len)) {
 		check_shown(a.why);
 		for (size_t i = 0; i < a.n_kept; i++) {
-			CHECK(a.kept[i].pid > 0 && a.kept[i].pid <= INT32_MAX);
+			CHECK((a.kept[i].what.pid > 0 || *a.kept[i].what.lease) &&
+				a.kept[i].what.pid <= INT32_MAX);
 			check_shown(a.kept[i].reason);
 		}
 		user_talk_write_answer(&out, &a);

@@ -35,6 +35,7 @@ static struct notice example(enum notice_kind kind)
 	n.end_ms = NINE + 120 * MINUTE;
 	strcpy(n.release, "kill 41233");
 	strcpy(n.keep, "gua keep 41233 --for 4h --reason TEXT");
+	strcpy(n.explain, "gua enforce explain 41233");
 	return n;
 }
 
