@@ -166,7 +166,7 @@ static const struct option_row rows[] = {
 		ROW(openmetrics) },
 	{ OPTION_CHOICE, 0, "what", "WHAT",
 		"usage (slots of cards), holding (slots of processes on cards), process, "
-		"event or spell (default usage)",
+		"event, spell or lease (default usage)",
 		.choices = EXPORT_NAMES, ROW(what) },
 	WINDOW_OPTIONS(struct export_options, window, "all", "all"),
 	{ OPTION_FLAG, 0, "utc", .help = "dates in --since and --until are UTC", ROW(utc) },
@@ -186,7 +186,7 @@ static const struct option_row rows[] = {
 };
 
 static const char *const whats[EXPORT_WHATS] = { "usage", "holding", "process", "event",
-	"spell" };
+	"spell", "lease" };
 
 /* The output of the rows. */
 struct sink {

@@ -36,7 +36,7 @@ static const struct export_column usage_columns[] = {
 	{ "state", COLUMN_TEXT,
 		"CASE state WHEN 0 THEN 'active' WHEN 1 THEN 'idle_held' "
 		"WHEN 2 THEN 'truly_idle' WHEN 3 THEN 'unobserved' WHEN 4 THEN 'use_unknown' "
-		"END" },
+		"WHEN 5 THEN 'reserved' END" },
 	{ "seconds", COLUMN_MS, "ms" },
 	{ "mean_util_pct", COLUMN_PCT,
 		"CASE WHEN state < 3 AND ms > 0 THEN 1.0 * util_pct_ms / ms END" },
@@ -135,6 +135,34 @@ static const struct export_column spell_columns[] = {
 	{ "source", COLUMN_TEXT, OF_CARD("source") },
 };
 
+static const struct export_column lease_columns[] = {
+	{ "kind", COLUMN_TEXT,
+		"CASE kind WHEN 0 THEN 'slurm' WHEN 1 THEN 'pod' ELSE 'pick' END" },
+	{ "id", COLUMN_TEXT, "name" },
+	{ "owner", COLUMN_TEXT, "owner" },
+	{ "uid", COLUMN_COUNT, "uid" },
+	{ "job_name", COLUMN_TEXT, "job_name" },
+	{ "account", COLUMN_TEXT, "account" },
+	{ "task", COLUMN_TEXT, "task" },
+	{ "share", COLUMN_COUNT, "share" },
+	{ "since", COLUMN_MOMENT, "since_ms" },
+	{ "until", COLUMN_MOMENT, "until_ms" },
+	{ "ended", COLUMN_MOMENT, "ended_ms" },
+	{ "host", COLUMN_TEXT, HOST_OF("l.host") },
+	{ "gpu", COLUMN_TEXT, OF_CARD("uuid") },
+	{ "gpu_index", COLUMN_COUNT, OF_CARD("idx") },
+	{ "reserved_seconds", COLUMN_MS, "reserved_ms" },
+	{ "unknown_seconds", COLUMN_MS, "unknown_ms" },
+	{ "active_seconds", COLUMN_MS, "active_ms" },
+	{ "idle_held_seconds", COLUMN_MS, "idle_held_ms" },
+	{ "use_unknown_seconds", COLUMN_MS, "use_unknown_ms" },
+	{ "untouched_seconds", COLUMN_MS, "untouched_ms" },
+	{ "source", COLUMN_TEXT, OF_CARD("source") },
+};
+#define RESERVED_OF(slots, seconds)                                                            \
+	"UNION ALL SELECT lease, gpu, reserved_ms, unknown_ms, 0, 0, 0, 0 FROM "               \
+	"reserved_" slots " WHERE slot > ?1 - " seconds " AND slot < ?2 "
+
 /* The slots of all three tables in order of time. SQLite merges them without sorting. A slot
  * that is partly in the window is included. */
 #define SLOTS(kind, key)                                                                       \
@@ -165,13 +193,25 @@ static const struct export_kind {
 		"SELECT end_ms, gpu, process, begin_ms, idle_held_ms, squatting_ms, "
 		"mem_peak_kib, energy_mj, NULL FROM open_spell AS o WHERE end_ms >= ?3 AND "
 		"begin_ms < ?4 AND " OPEN_IS_SPELL ") u" },
+	/* A lease's own time is stored by day. */
+	[EXPORT_LEASE] = { lease_columns, COUNT(lease_columns),
+		"lease l JOIN (SELECT lease, gpu, sum(reserved_ms) AS reserved_ms, "
+		"sum(unknown_ms) AS unknown_ms, sum(active_ms) AS active_ms, "
+		"sum(idle_held_ms) AS idle_held_ms, sum(use_unknown_ms) AS use_unknown_ms, "
+		"sum(untouched_ms) AS untouched_ms FROM (SELECT lease, gpu, 0 AS reserved_ms, "
+		"0 AS unknown_ms, active_ms, idle_held_ms, use_unknown_ms, untouched_ms FROM "
+		"leased_1d WHERE slot > ?1 - 86400 AND slot < ?2 " RESERVED_OF("1h", "3600")
+			RESERVED_OF("5m", "300")
+				RESERVED_OF("1m", "60") ") GROUP BY lease, gpu) u ON u.lease = "
+							"l.id ORDER BY l.id, u.gpu" },
 };
 
 _Static_assert(COUNT(usage_columns) <= EXPORT_MAX_COLUMNS &&
 		       COUNT(holding_columns) <= EXPORT_MAX_COLUMNS &&
 		       COUNT(process_columns) <= EXPORT_MAX_COLUMNS &&
 		       COUNT(event_columns) <= EXPORT_MAX_COLUMNS &&
-		       COUNT(spell_columns) <= EXPORT_MAX_COLUMNS,
+		       COUNT(spell_columns) <= EXPORT_MAX_COLUMNS &&
+		       COUNT(lease_columns) <= EXPORT_MAX_COLUMNS,
 	"a row has room for every column");
 
 struct export

@@ -15,9 +15,10 @@ enum export_what {
 	EXPORT_PROCESS,
 	EXPORT_EVENT,
 	EXPORT_SPELL,
+	EXPORT_LEASE,
 	EXPORT_WHATS
 };
-#define EXPORT_NAMES "usage|holding|process|event|spell" /* in that order */
+#define EXPORT_NAMES "usage|holding|process|event|spell|lease" /* in that order */
 enum { EXPORT_MAX_COLUMNS = 24 };
 
 struct export; /* an open store and a position in it */

@@ -153,6 +153,29 @@ def test_one_user_and_one_job(db):
     assert "alice job 4 (never) 0 " in job and "job 7" not in job and "carol" not in job
 
 
+def test_export(db):
+    """Rows of slots name the state; a row of each lease and card has its sums, whole and in half of the time."""
+    def rows(what, *options):
+        run = gua("export", "--db", db, "--what", what, *options)
+        assert run.returncode == 0, run.stderr
+        return list(csv.DictReader(io.StringIO(run.stdout)))
+
+    states = {}
+    for row in rows("usage"):
+        states[row["state"]] = states.get(row["state"], 0) + float(row["seconds"])
+    assert set(states) == {"active", "idle_held", "truly_idle", "reserved", "unobserved"} - ({"unobserved"} - set(states))
+    assert states["reserved"] == pytest.approx(5.5 * HOUR, abs=1)
+    sums = {row["id"]: [round(float(row[f"{key}_seconds"])) for key in ("reserved", "active", "idle_held", "untouched", "unknown")]
+            for row in rows("lease")}
+    assert sums == {"4": [7200, 0, 0, 7200, 0], "5": [0, 7200, 0, 0, 0], "6": [3600, 0, 3600, 3600, 0], "7": [4500, 0, 0, 5400, 0],
+                    "8": [900, 0, 0, 1800, 0], "9": [3600, 0, 0, 7200, 0]}
+    half = {row["id"]: round(float(row["reserved_seconds"])) for row in rows("lease", "--until", f"@{START + HOUR}")}
+    assert half == {"4": 3600, "5": 0, "6": 0, "7": 1800, "8": 0, "9": 0}
+    alice = rows("lease")[0]
+    assert (alice["kind"], alice["owner"], alice["job_name"], alice["account"], alice["gpu"]) == ("slurm", "alice", "never", "vision", CARDS[0])
+    assert alice["ended"] == "" and rows("lease")[4]["ended"] == "2026-11-02T09:30:00Z"
+
+
 def test_bill_and_digest_of_one_user(db):
     """carol held her card for an hour and left it for another; alice never touched hers."""
     lines = {line["line"]: line for line in json.loads(found(db, "--json", "--user", "carol", "--cost", "2"))["bill"]["lines"]}
