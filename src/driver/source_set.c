@@ -81,17 +81,6 @@ static void lose(struct set *s, struct set_member *m, const struct err *why)
 	m->why = *why;
 }
 
-static int open_member(struct set *s, struct set_member *m, struct err *e)
-{
-	struct source_options options = s->options;
-	options.name = m->kind->name;
-	options.shared = true;
-	int rc = source_kind_open(m->kind, &m->source, &options, e);
-	if (rc && rc != ERR_BUSY)
-		m->source = NULL;
-	return rc;
-}
-
 /* Whether one of the member's cards is selected; fills its flags. */
 static bool fill_flags(struct set_member *m, const bool *which)
 {
@@ -107,8 +96,15 @@ static int call_member(
 	struct set *s, struct set_member *m, const struct member_call *c, struct err *e)
 {
 	const bool *which = c->which ? m->flags : NULL;
-	if (!m->source)
-		return open_member(s, m, e);
+	if (!m->source) {
+		struct source_options options = s->options;
+		options.name = m->kind->name;
+		options.shared = true;
+		int rc = source_kind_open(m->kind, &m->source, &options, e);
+		if (rc && rc != ERR_BUSY)
+			m->source = NULL;
+		return rc;
+	}
 	m->source->want_power = s->base.want_power;
 	switch (c->kind) {
 	case CALL_SCAN:

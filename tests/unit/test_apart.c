@@ -459,10 +459,10 @@ static void test_left_behind(void **state)
 	assert_int_equal(avoids.cards[0].index, 3);
 	struct source_stuck stuck[SOURCE_STUCK_MAX];
 	assert_int_equal(apart_left_list(&l, stuck, SOURCE_STUCK_MAX), 2);
-	assert_int_equal(stuck[0].pid, on_none);
-	assert_int_equal(stuck[0].card.index, -1);
-	assert_int_equal(stuck[1].pid, on_card);
-	assert_int_equal(stuck[1].card.index, 3);
+	assert_int_equal(stuck[0].pid, on_card);
+	assert_int_equal(stuck[0].card.index, 3);
+	assert_int_equal(stuck[1].pid, on_none);
+	assert_int_equal(stuck[1].card.index, -1);
 	assert_int_equal(apart_left_list(&l, stuck, 1), 1);
 	end_one(on_none);
 	assert_int_equal(apart_left_check(&l, LEFT_FIRST_US * 10), 1);

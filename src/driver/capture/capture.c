@@ -238,20 +238,6 @@ static void note_pid(struct captured *seen, uint32_t pid)
 		seen->pids[seen->n_pids++] = pid;
 }
 
-/* Notes the pids in the entries of a list: the first number of each, or the second after a
- * stamp. */
-static void note_pids(struct capture *c, const struct nvml_form *form, const char *text)
-{
-	if (!form->row || form->signature == NVML_SIG_SAMPLES)
-		return;
-	for (const char *row = text; (row = strchr(row, '\n')) != NULL;) {
-		row += strspn(row, "\n ");
-		if (form->signature == NVML_SIG_USE_V1)
-			row += strcspn(row, " ");
-		note_pid(c->seen, (uint32_t)strtoul(row, NULL, 10));
-	}
-}
-
 /* Makes a call and writes its answer; false: there is no answer, or its code is not 0. */
 static bool ask(struct capture *c, const struct capture_question *q)
 {
@@ -278,7 +264,15 @@ static bool ask(struct capture *c, const struct capture_question *q)
 		c->done[q->place] = true;
 		return false;
 	}
-	note_pids(c, &q->form, text);
+	/* The pid is the first number of an entry, or the second after a stamp. */
+	if (q->form.row && q->form.signature != NVML_SIG_SAMPLES) {
+		for (const char *row = text; (row = strchr(row, '\n')) != NULL;) {
+			row += strspn(row, "\n ");
+			if (q->form.signature == NVML_SIG_USE_V1)
+				row += strcspn(row, " ");
+			note_pid(c->seen, (uint32_t)strtoul(row, NULL, 10));
+		}
+	}
 	add_call(c, q, reply.older ? capture_call_plan_older(q->place) : q->form.symbol);
 	str_addf(c->out, " %d", reply.code);
 	replace_secrets(&c->secrets, q->form.secret, text, c->out);
@@ -438,20 +432,6 @@ static void ask_static(struct capture *c, struct capture_unit unit)
 	}
 }
 
-static void ask_cards(struct capture *c)
-{
-	for (unsigned i = 0; i < c->n_cards; i++) {
-		if (c->cards[i].asleep) {
-			str_addf(c->out, "asleep %u\n", i);
-			continue;
-		}
-		ask_static(c, (struct capture_unit){ (int)i, -1 });
-		for (int k = 0; k < CAPTURE_INSTANCES; k++)
-			if (c->cards[i].instances & 1U << k)
-				ask_static(c, (struct capture_unit){ (int)i, k });
-	}
-}
-
 /* Rings other than that of utilisation are read only once. */
 static void ask_rings(struct capture *c, struct capture_question *q, bool first)
 {
@@ -551,19 +531,6 @@ static void ask_memory_again(struct capture *c, struct capture_unit unit, bool f
 	ask(c, &q);
 }
 
-static void ask_all_gpm(struct capture *c)
-{
-	bool any = false;
-	for (unsigned i = 0; i < c->n_cards; i++)
-		any |= c->cards[i].gpm;
-	if (!any || c->ended)
-		return;
-	for_units(c, ask_gpm, true);
-	clock_wait(c->o->clock, clock_now(c->o->clock).boot_us + GPM_APART_US, NULL, 0);
-	for_units(c, ask_gpm, false);
-	for_units(c, ask_memory_again, false);
-}
-
 static void ask_driver(struct capture *c)
 {
 	struct nvml_host_gpu gpus[NVML_HOST_GPUS];
@@ -574,9 +541,26 @@ static void ask_driver(struct capture *c)
 	bool same = nvml_host_gpus(c->o->root, gpus, NVML_HOST_GPUS) == c->n_cards;
 	for (unsigned i = 0; same && i < c->n_cards; i++)
 		c->cards[i].asleep = is_asleep(c->o->root, gpus[i].pci);
-	ask_cards(c);
+	for (unsigned i = 0; i < c->n_cards; i++) {
+		if (c->cards[i].asleep) {
+			str_addf(c->out, "asleep %u\n", i);
+			continue;
+		}
+		ask_static(c, (struct capture_unit){ (int)i, -1 });
+		for (int k = 0; k < CAPTURE_INSTANCES; k++)
+			if (c->cards[i].instances & 1U << k)
+				ask_static(c, (struct capture_unit){ (int)i, k });
+	}
 	ask_rounds(c);
-	ask_all_gpm(c);
+	bool any = false;
+	for (unsigned i = 0; i < c->n_cards; i++)
+		any |= c->cards[i].gpm;
+	if (any && !c->ended) {
+		for_units(c, ask_gpm, true);
+		clock_wait(c->o->clock, clock_now(c->o->clock).boot_us + GPM_APART_US, NULL, 0);
+		for_units(c, ask_gpm, false);
+		for_units(c, ask_memory_again, false);
+	}
 	c->seen->n_cards = c->n_cards;
 }
 

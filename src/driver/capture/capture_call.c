@@ -284,46 +284,26 @@ static void ask_handle(struct asking *j)
 		j->reply->code = find_handle(c, card, index, &j->handle);
 }
 
-static void ask(struct asking *j)
-{
-	switch (j->form->signature) {
-	case NVML_SIG_SYSTEM:
-	case NVML_SIG_VERSION:
-	case NVML_SIG_CHECK:
-	case NVML_SIG_OUT:
-	case NVML_SIG_OF:
-	case NVML_SIG_TEXT:
-	case NVML_SIG_TEXT_OF:
-		ask_out(j);
-		break;
-	case NVML_SIG_ERROR:
-		ask_error(j);
-		break;
-	case NVML_SIG_FIELD:
-		ask_field(j);
-		break;
-	case NVML_SIG_LIST:
-		ask_list(j);
-		break;
-	case NVML_SIG_SAMPLES:
-		ask_samples(j);
-		break;
-	case NVML_SIG_USE:
-		ask_use(j);
-		break;
-	case NVML_SIG_USE_V1:
-		ask_use_v1(j);
-		break;
-	case NVML_SIG_GPM:
-		ask_gpm(j);
-		break;
-	case NVML_SIG_EVENTS:
-		ask_events(j);
-		break;
-	default:
-		ask_handle(j);
-	}
-}
+static void (*const askers[])(struct asking *j) = {
+	[NVML_SIG_PLAIN] = ask_handle,
+	[NVML_SIG_SYSTEM] = ask_out,
+	[NVML_SIG_VERSION] = ask_out,
+	[NVML_SIG_ERROR] = ask_error,
+	[NVML_SIG_INDEX] = ask_handle,
+	[NVML_SIG_CHECK] = ask_out,
+	[NVML_SIG_OUT] = ask_out,
+	[NVML_SIG_OF] = ask_out,
+	[NVML_SIG_TEXT] = ask_out,
+	[NVML_SIG_TEXT_OF] = ask_out,
+	[NVML_SIG_FIELD] = ask_field,
+	[NVML_SIG_LIST] = ask_list,
+	[NVML_SIG_SAMPLES] = ask_samples,
+	[NVML_SIG_USE] = ask_use,
+	[NVML_SIG_USE_V1] = ask_use_v1,
+	[NVML_SIG_INSTANCE] = ask_handle,
+	[NVML_SIG_GPM] = ask_gpm,
+	[NVML_SIG_EVENTS] = ask_events,
+};
 
 static void serve_call(struct capture_caller *c, const struct capture_request *request,
 	struct capture_reply *reply, struct str *text)
@@ -344,14 +324,11 @@ static void serve_call(struct capture_caller *c, const struct capture_request *r
 		reply->missing = true;
 		return;
 	}
-	bool needs_handle = form.subject != NVML_OF_DRIVER &&
-			    form.signature != NVML_SIG_INDEX &&
-			    form.signature != NVML_SIG_INSTANCE;
-	if (needs_handle)
+	if (form.subject != NVML_OF_DRIVER && askers[form.signature] != ask_handle)
 		reply->code = find_handle(c, request->card, request->instance, &j.handle);
 	enter(c, form.symbol);
 	if (reply->code == NVML_OK)
-		ask(&j);
+		askers[form.signature](&j);
 }
 
 void capture_call_begin(void *context, struct helper_place *where)

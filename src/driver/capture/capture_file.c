@@ -2,6 +2,7 @@
 #include "driver/capture/capture_file.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@
 /* Reads the lines of a capture. Lines that begin with an unknown word, and unknown calls, come
  * from a newer gua and are skipped. */
 
-enum { LINE_MAX_BYTES = 2048, ROUNDS_MAX = 3600, ROWS_MAX = 16384 };
+enum { ROUNDS_MAX = 3600, ROWS_MAX = 16384 };
 #define MOMENT_MAX (INT64_C(1) << 61)
 
 struct parser {
@@ -231,37 +232,44 @@ static int parse_round(struct parser *p, char *rest)
 	return 0;
 }
 
-/* Whether a text is "KEY VALUE KEY VALUE ...", each value a word or in quotation marks. */
-static bool check_pairs(const char *at)
+bool capture_file_pair(const char **at, char *key, char *value)
 {
-	for (at += strspn(at, " "); *at; at += strspn(at, " ")) {
-		size_t key = strcspn(at, " \"");
-		const char *value = at + key + strspn(at + key, " ");
-		bool quoted = *value == '"';
-		const char *end =
-			quoted ? strchr(value + 1, '"') : value + strcspn(value, " \"");
-		if (!key || at[key] != ' ' || !end || end == value)
-			return false;
-		at = end + quoted;
-		if (*at && *at != ' ')
-			return false;
-	}
+	const char *from = *at + strspn(*at, " ");
+	size_t len = strcspn(from, " \"");
+	const char *text = from + len + strspn(from + len, " ");
+	bool quoted = *text == '"';
+	text += quoted;
+	size_t text_len = strcspn(text, quoted ? "\"" : " \"");
+	bool ended = quoted ? text[text_len] == '"' : text_len > 0;
+	if (!len || from[len] != ' ' || !ended)
+		return false;
+	const char *end = text + text_len + quoted;
+	if (*end && *end != ' ')
+		return false;
+	snprintf(key, CAPTURE_LINE_CAP, "%.*s", (int)len, from);
+	snprintf(value, CAPTURE_LINE_CAP, "%.*s", (int)text_len, text);
+	*at = end + strspn(end, " ");
 	return true;
 }
 
 static int parse_process(struct parser *p, char *rest)
 {
 	struct capture_file *r = p->r;
+	char key[CAPTURE_LINE_CAP], value[CAPTURE_LINE_CAP];
 	int64_t pid = 0;
 	if (!read_integer(next_word(&rest), 1, UINT32_MAX, &pid))
 		return wrong(p, "the pid is missing or wrong");
-	if (strcmp(rest + strspn(rest, " "), "gone") != 0 && !check_pairs(rest))
+	const char *at = rest + strspn(rest, " ");
+	bool gone = strcmp(at, "gone") == 0;
+	while (capture_file_pair(&at, key, value))
+		;
+	if (*at && !gone)
 		return wrong(
 			p, "after the pid, 'gone' or pairs of a name and a value must follow");
 	if (!array_reserve(&r->processes, &r->cap_processes, r->n_processes + 1))
 		return err_memory(p->e);
-	r->processes[r->n_processes++] =
-		(struct capture_file_process){ .pid = (uint32_t)pid, .words = rest };
+	r->processes[r->n_processes++] = (struct capture_file_process){ .pid = (uint32_t)pid,
+		.pairs = gone ? NULL : rest };
 	return 0;
 }
 
@@ -356,9 +364,9 @@ static const struct line_kind {
 /* Whether the line can be shown as it is. */
 static bool is_plain(const char *line)
 {
-	char safe[LINE_MAX_BYTES + 1];
+	char safe[CAPTURE_LINE_CAP];
 	size_t len = strlen(line);
-	return len < LINE_MAX_BYTES && str_escape(safe, sizeof(safe), line, len) == len &&
+	return len < CAPTURE_LINE_CAP - 1 && str_escape(safe, sizeof(safe), line, len) == len &&
 	       memcmp(safe, line, len) == 0;
 }
 

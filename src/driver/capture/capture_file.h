@@ -27,8 +27,12 @@ struct nvml_answer {
 
 struct capture_file_process {
 	uint32_t pid;
-	const char *words; /* "gone", or keys and values */
+	const char *pairs; /* "KEY VALUE KEY VALUE ..."; NULL: it was gone */
 };
+/* The longest line is shorter, and so are its words. */
+enum { CAPTURE_LINE_CAP = 2049 };
+/* Takes the next pair; a value is a word, or in quotation marks. False: there is none. */
+bool capture_file_pair(const char **at, char *key, char *value);
 
 /* Moments of a round, microseconds. */
 struct nvml_round {

@@ -23,37 +23,15 @@ size_t captured_gpus(const struct capture_play *play, struct nvml_host_gpu *gpus
 	return r->n_gpus;
 }
 
-/* Reads the next "KEY VALUE", where the value may be in quotation marks; false: there is none.
- */
-static bool next_pair(const char **at, char *key, char *value, size_t cap)
-{
-	*at += strspn(*at, " ");
-	size_t len = strcspn(*at, " ");
-	if (!len || len >= cap)
-		return false;
-	memcpy(key, *at, len);
-	key[len] = '\0';
-	*at += len + strspn(*at + len, " ");
-	bool quoted = **at == '"';
-	*at += quoted;
-	len = strcspn(*at, quoted ? "\"" : " ");
-	if (len >= cap)
-		return false;
-	memcpy(value, *at, len);
-	value[len] = '\0';
-	*at += len + (quoted && (*at)[len] ? 1 : 0);
-	return true;
-}
-
 bool captured_describe(struct source *base, uint32_t pid, struct process_id *id)
 {
 	const struct capture_play *play = ((struct nvml_source *)base)->play;
 	const struct capture_file_process *found =
 		capture_file_process(capture_play_recorded(play), pid);
 	struct moment opened = capture_play_opened(play);
-	char key[COMMAND_CAP], value[COMMAND_CAP];
-	const char *at = found ? found->words : "gone";
-	if (strcmp(at + strspn(at, " "), "gone") == 0)
+	char key[CAPTURE_LINE_CAP], value[CAPTURE_LINE_CAP];
+	const char *at = found ? found->pairs : NULL;
+	if (!at)
 		return false;
 	*id = (struct process_id){ .pid = pid,
 		.uid = -1,
@@ -61,7 +39,7 @@ bool captured_describe(struct source *base, uint32_t pid, struct process_id *id)
 		.started_ms = -1,
 		.start_ticks = 1,
 		.user = USER_UNKNOWN };
-	while (next_pair(&at, key, value, sizeof(key))) {
+	while (capture_file_pair(&at, key, value)) {
 		if (strcmp(key, "user") == 0 && *value)
 			str_copy(id->user, sizeof(id->user), value);
 		if (strcmp(key, "age_ms") == 0) {

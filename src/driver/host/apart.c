@@ -31,69 +31,44 @@ struct apart {
 	int stop_fd, wake_fd;
 };
 
-static void start_left(struct left *l)
-{
-	for (size_t i = 0; i < LEFT_MOST && !l->used; i++)
-		l->others[i].pidfd = -1;
-	l->used = true;
-}
-
-static struct left_card *find_left(struct left *l, const struct source_avoid *card)
-{
-	for (size_t i = 0; i < l->n_cards; i++)
-		if (l->cards[i].card.index == card->index)
-			return &l->cards[i];
-	if (l->n_cards == SOURCE_AVOID_MAX)
-		return NULL;
-	l->cards[l->n_cards] = (struct left_card){ .card = *card, .process = { .pidfd = -1 } };
-	return &l->cards[l->n_cards++];
-}
-
 void apart_left_add(struct left *l, struct left_process process,
 	const struct source_avoid *card, int64_t now_us)
 {
-	start_left(l);
-	struct left_card *c = card ? find_left(l, card) : NULL;
-	for (size_t i = 0; !c && process.pidfd >= 0 && i < LEFT_MOST; i++)
-		if (l->others[i].pidfd < 0) {
-			l->others[i] = process;
-			return;
-		}
-	if (!c) {
+	size_t i = card ? 0 : l->n_cards;
+	while (i < l->n_cards && l->cards[i].card.index != card->index)
+		i++;
+	if (i == LEFT_ENTRIES || (!card && process.pidfd < 0)) {
 		if (process.pidfd >= 0)
 			close(process.pidfd);
 		return;
 	}
+	struct left_card *c = &l->cards[i];
+	if (i == l->n_cards) {
+		*c = (struct left_card){ .card.index = -1 };
+		l->n_cards++;
+	}
+	c->process = process;
+	if (!card)
+		return;
 	int64_t wait_us = c->wait_us ? 2 * c->wait_us : LEFT_FIRST_US;
 	c->card = *card;
-	c->process = process;
 	c->wait_us = wait_us < LEFT_LONGEST_US ? wait_us : LEFT_LONGEST_US;
 	c->until_us = now_us + c->wait_us;
-}
-
-/* True: the process is alive. */
-static bool lives(struct left_process *p)
-{
-	if (p->pidfd >= 0 && helper_is_gone(p->pidfd))
-		p->pidfd = -1;
-	return p->pidfd >= 0;
 }
 
 size_t apart_left_check(struct left *l, int64_t now_us)
 {
 	size_t living = 0, kept = 0;
-	start_left(l);
-	for (size_t i = 0; i < LEFT_MOST; i++)
-		living += lives(&l->others[i]);
 	for (size_t i = 0; i < l->n_cards; i++) {
 		struct left_card *c = &l->cards[i];
-		bool was_stuck = c->process.pidfd >= 0;
-		bool still = lives(&c->process);
-		living += still;
 		/* A process that could not be killed has ended after all: the driver works
 		 * again. */
-		if (was_stuck && !still)
+		if (c->process.pidfd >= 0 && helper_is_gone(c->process.pidfd)) {
+			c->process.pidfd = -1;
 			c->until_us = now_us;
+		}
+		bool still = c->process.pidfd >= 0;
+		living += still;
 		/* The number of failures is remembered for as long again as the card was left
 		 * alone. */
 		if (still || now_us < c->until_us + c->wait_us)
@@ -106,18 +81,16 @@ size_t apart_left_check(struct left *l, int64_t now_us)
 void apart_left_avoids(const struct left *l, int64_t now_us, struct source_avoids *out)
 {
 	out->n = 0;
-	for (size_t i = 0; i < l->n_cards; i++)
-		if (l->cards[i].process.pidfd >= 0 || now_us < l->cards[i].until_us)
-			out->cards[out->n++] = l->cards[i].card;
+	for (size_t i = 0; i < l->n_cards && out->n < SOURCE_AVOID_MAX; i++) {
+		const struct left_card *c = &l->cards[i];
+		if (c->card.index >= 0 && (c->process.pidfd >= 0 || now_us < c->until_us))
+			out->cards[out->n++] = c->card;
+	}
 }
 
 size_t apart_left_list(const struct left *l, struct source_stuck *out, size_t max)
 {
 	size_t n = 0;
-	for (size_t i = 0; l->used && i < LEFT_MOST && n < max; i++)
-		if (l->others[i].pidfd >= 0)
-			out[n++] = (struct source_stuck){ .pid = l->others[i].pid,
-				.card.index = -1 };
 	for (size_t i = 0; i < l->n_cards && n < max; i++)
 		if (l->cards[i].process.pidfd >= 0)
 			out[n++] = (struct source_stuck){ .pid = l->cards[i].process.pid,
@@ -127,9 +100,6 @@ size_t apart_left_list(const struct left *l, struct source_stuck *out, size_t ma
 
 void apart_left_finish(struct left *l)
 {
-	for (size_t i = 0; l->used && i < LEFT_MOST; i++)
-		if (l->others[i].pidfd >= 0)
-			close(l->others[i].pidfd);
 	for (size_t i = 0; i < l->n_cards; i++)
 		if (l->cards[i].process.pidfd >= 0)
 			close(l->cards[i].process.pidfd);
@@ -288,12 +258,6 @@ int apart_site_ask(struct apart_site *s, const struct str *request, const struct
 	return take_reply(s,
 		s->options.shared ? s->asked_us + s->manner->turn_ms * 1000 : INT64_MAX, reply,
 		e);
-}
-
-void apart_site_patrol(struct apart_site *s, int64_t patrol_us)
-{
-	if (!s->busy)
-		s->patrol_us = patrol_us;
 }
 
 int apart_site_late(struct apart_site *s, const struct str **reply, struct err *e)

@@ -20,7 +20,7 @@
  * minute, and twice as long each time it happens again. Times are monotonic microseconds. */
 
 /* While this many such processes live, no other is started. */
-enum { LEFT_MOST = 3 };
+enum { LEFT_MOST = 3, LEFT_ENTRIES = SOURCE_AVOID_MAX + LEFT_MOST };
 #define LEFT_FIRST_US (60 * 1000000LL)
 #define LEFT_LONGEST_US (3600 * 1000000LL)
 
@@ -30,17 +30,15 @@ struct left_process {
 };
 
 struct left_card {
-	struct source_avoid card;
+	struct source_avoid card;    /* its index is -1: the process is stuck on no card */
 	struct left_process process; /* the process that is stuck on it */
 	int64_t until_us;	     /* the card is not asked before this moment */
 	int64_t wait_us;	     /* for how long it is not asked */
 };
 
 struct left {
-	struct left_card cards[SOURCE_AVOID_MAX];
+	struct left_card cards[LEFT_ENTRIES];
 	size_t n_cards;
-	struct left_process others[LEFT_MOST]; /* processes that are stuck, but on no card */
-	bool used;			       /* `others` has entries */
 };
 
 /* Notes a process that was given up while it asked a card, or no card (NULL). This module
@@ -68,7 +66,9 @@ struct apart_site {
 	const struct apart_manner *manner;
 	bool busy;	   /* the helper has not answered yet ... */
 	int64_t asked_us;  /* ... the request of this moment (monotonic) */
-	int64_t patrol_us; /* how long it may take before the answer is due; 0: no patrol */
+	int64_t patrol_us; /* set it before a request that is a patrol: how long it takes at
+			      most before the answer is due. Meanwhile the helper is not given
+			      up as long as it glances in time. 0: no patrol */
 	struct left left;
 	struct err why; /* why there is no helper */
 };
@@ -80,9 +80,6 @@ int apart_site_start(struct apart_site *s, struct err *e);
  * helper has ended or was given up. */
 int apart_site_ask(struct apart_site *s, const struct str *request, const struct str **reply,
 	struct err *e);
-/* Call it before apart_site_ask(): the request is a patrol, and takes at most `patrol_us`.
- * During the patrol the helper is not given up as long as it glances in time. */
-void apart_site_patrol(struct apart_site *s, int64_t patrol_us);
 /* Takes the reply to a request for which apart_site_ask() returned ERR_BUSY. ERR_BUSY: there is
  * no reply yet. */
 int apart_site_late(struct apart_site *s, const struct str **reply, struct err *e);

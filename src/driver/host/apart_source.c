@@ -16,19 +16,6 @@ static struct str *apart_source_begin(struct apart_source *s, enum apart_call ca
 	return &s->request;
 }
 
-static void add_avoids(struct apart_source *s, struct str *out)
-{
-	apart_site_avoids(s->site, &s->told);
-	wire_write_number(out, (int64_t)s->told.n);
-	for (size_t i = 0; i < s->told.n; i++) {
-		struct source_avoid *one = &s->told.cards[i];
-		for (size_t k = 0; !one->pci[0] && k < s->base.n_cards; k++)
-			if (s->base.cards[k].id.index == one->index)
-				str_copy(one->pci, PCI_CAP, s->base.cards[k].id.pci);
-		wire_write_form(out, one, &wire_avoid);
-	}
-}
-
 static void add_flags(struct apart_source *s, struct str *out, const bool *which)
 {
 	wire_write_number(out, which ? (int64_t)s->n_at : APART_ALL);
@@ -274,7 +261,16 @@ static int apart_scan(struct source *base, struct err *e)
 		return rc;
 	if (rc > 0)
 		apart_source_forget(s);
-	add_avoids(s, apart_source_begin(s, s->open ? APART_SCAN : APART_OPEN));
+	struct str *out = apart_source_begin(s, s->open ? APART_SCAN : APART_OPEN);
+	apart_site_avoids(s->site, &s->told);
+	wire_write_number(out, (int64_t)s->told.n);
+	for (size_t i = 0; i < s->told.n; i++) {
+		struct source_avoid *one = &s->told.cards[i];
+		for (size_t k = 0; !one->pci[0] && k < s->base.n_cards; k++)
+			if (s->base.cards[k].id.index == one->index)
+				str_copy(one->pci, PCI_CAP, s->base.cards[k].id.pci);
+		wire_write_form(out, one, &wire_avoid);
+	}
 	return call(s, e);
 }
 
@@ -530,7 +526,8 @@ int apart_source_round(struct source *base, struct round *r, struct err *e)
 		bool seen = s->at[i] < r->n_cards;
 		wire_write_form(out, seen ? &r->cards[s->at[i]] : &unseen, &wire_wanted);
 	}
-	apart_site_patrol(s->site, left_us > 0 && !clock_is_virtual(r->clock) ? left_us : 0);
+	if (!s->site->busy)
+		s->site->patrol_us = left_us > 0 && !clock_is_virtual(r->clock) ? left_us : 0;
 	int rc = apart_site_ask(s->site, &s->request, &reply, e);
 	if (rc && !s->site->helper)
 		apart_source_forget(s);

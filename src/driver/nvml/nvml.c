@@ -269,19 +269,6 @@ static bool is_meant(const struct nvml_source *s, const bool *which, size_t i)
 	return !s->down && s->cards[i].handle && (!which || which[i]);
 }
 
-static void drain_card(struct nvml_source *s, size_t i)
-{
-	nvml_util_drain(s, i);
-	if (s->cards[i].handle)
-		nvml_use_drain(s, i);
-	if (s->cards[i].handle)
-		nvml_account_drain(s, i);
-	if (s->cards[i].handle)
-		nvml_energy_read(s, i);
-	if (s->cards[i].handle && s->base.want_power)
-		nvml_energy_read_power(s, i);
-}
-
 static int nvml_drain(struct source *base, const bool *which, struct err *e)
 {
 	struct nvml_source *s = (struct nvml_source *)base;
@@ -293,8 +280,17 @@ static int nvml_drain(struct source *base, const bool *which, struct err *e)
 	if (go_on)
 		collect_events(s);
 	for (size_t i = 0; go_on && i < base->n_cards; i++)
-		if (is_meant(s, which, i))
-			drain_card(s, i);
+		if (is_meant(s, which, i)) {
+			nvml_util_drain(s, i);
+			if (s->cards[i].handle)
+				nvml_use_drain(s, i);
+			if (s->cards[i].handle)
+				nvml_account_drain(s, i);
+			if (s->cards[i].handle)
+				nvml_energy_read(s, i);
+			if (s->cards[i].handle && s->base.want_power)
+				nvml_energy_read_power(s, i);
+		}
 	for (size_t i = 0; go_on && i < base->n_cards; i++)
 		if (is_meant(s, which, i))
 			nvml_gpm_read(s, i, true);

@@ -48,22 +48,6 @@ union driver_call {
 	int (*field)(void *, int, struct nvml_field *);
 };
 
-/* Makes a call with as many pointers as its form has parts. */
-static int call_out(
-	union driver_call call, unsigned parts, void *handle, unsigned char *at, size_t size)
-{
-	switch (parts) {
-	case 1:
-		return call.out1(handle, at);
-	case 2:
-		return call.out2(handle, at, at + size);
-	case 3:
-		return call.out3(handle, at, at + size, at + 2 * size);
-	default:
-		return call.out4(handle, at, at + size, at + 2 * size, at + 3 * size);
-	}
-}
-
 int nvml_calls_make(
 	const struct nvml_form *form, void *function, void *handle, const int *args, void *out)
 {
@@ -92,7 +76,18 @@ int nvml_calls_make(
 		       : form->n_args == 2 ? call.of2(handle, args[0], args[1], out)
 					   : call.of3(handle, args[0], args[1], args[2], out);
 	default:
-		return call_out(call, nvml_calls_parts(form), handle, out, size);
+		/* As many pointers as the form has parts. */
+		switch (nvml_calls_parts(form)) {
+		case 1:
+			return call.out1(handle, out);
+		case 2:
+			return call.out2(handle, out, out + size);
+		case 3:
+			return call.out3(handle, out, out + size, out + 2 * size);
+		default:
+			return call.out4(
+				handle, out, out + size, out + 2 * size, out + 3 * size);
+		}
 	}
 }
 

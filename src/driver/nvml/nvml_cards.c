@@ -162,7 +162,7 @@ static void look_for_instances(struct nvml_source *s, size_t device)
 	for (unsigned i = 0; i < max && s->devices[device].handle; i++) {
 		void *handle = NULL;
 		int code = NVML_CALL(s->lib.api.mig_by_index, parent, i, &handle);
-		if (code == NVML_LOST || code == NVML_RESET_REQUIRED)
+		if (nvml_job_is_lost(code))
 			drop_device(s, device, CARD_STATUS_LOST, code);
 		else if (code == NVML_OK && handle)
 			show_instance(s, device, handle, i);
@@ -178,7 +178,7 @@ static void read_mig_mode(struct nvml_source *s, size_t device)
 			     : NVML_CALL(s->lib.api.mig_mode, d->handle, &current, &pending);
 	if (code == NVML_OK)
 		d->mig = current == 1;
-	else if (code == NVML_LOST || code == NVML_RESET_REQUIRED)
+	else if (nvml_job_is_lost(code))
 		drop_device(s, device, CARD_STATUS_LOST, code);
 	else if (code == NVML_NOT_SUPPORTED || code == NVML_NO_FUNCTION)
 		d->mig = !(d->no_mig = true);
@@ -379,11 +379,6 @@ static bool leave_asleep(struct nvml_source *s, int index, const struct nvml_hos
 	return true;
 }
 
-static bool is_whole_driver(int code)
-{
-	return code == NVML_UNINITIALISED || code == NVML_NO_DRIVER || code == NVML_MISMATCH;
-}
-
 /* Opens the devices that can be opened and do not sleep; codes[] says why the others were not
  * opened. `gpus` is the card at each index, as far as it is known, or NULL. Returns the code
  * when the driver as a whole is down. */
@@ -400,7 +395,7 @@ static int open_devices(struct nvml_source *s, size_t count, const struct nvml_h
 			codes[i] = NVML_STUCK;
 		else if (!may_sleep || !leave_asleep(s, (int)i, gpu))
 			codes[i] = open_index(s, (int)i);
-		if (is_whole_driver(codes[i]))
+		if (nvml_job_is_fatal(codes[i]))
 			return codes[i];
 		nothing += codes[i] == NVML_UNKNOWN || codes[i] == NVML_BLOCKED;
 	}
@@ -470,7 +465,7 @@ static void wake_device(struct nvml_source *s, size_t device)
 	int index = s->devices[device].id.index;
 	s->devices[device].found = false;
 	int code = open_index(s, index);
-	if (is_whole_driver(code))
+	if (nvml_job_is_fatal(code))
 		nvml_go_down(s, code);
 	else if (code != NVML_OK)
 		refuse_index(s, index, NULL, code);

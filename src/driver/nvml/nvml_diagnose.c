@@ -202,17 +202,6 @@ static const struct job_meaning {
 	{ 0 },
 };
 
-static void examine_persistence(const struct facility *row, struct findings *f)
-{
-	bool off = strcmp(row->how, "off") == 0;
-	struct finding *found = finding_add(f, off ? FINDING_WARNING : FINDING_OK,
-		"persistence", "persistence mode is %s (%s)", row->how, row->note);
-	if (off)
-		finding_advise(found,
-			"a resident recorder keeps the cards initialised; without one, "
-			"'nvidia-smi -pm 1' or nvidia-persistenced does");
-}
-
 static void examine_accounting(const struct facility *row, struct findings *f)
 {
 	bool off = strcmp(row->how, "accounting mode is off") == 0;
@@ -242,20 +231,6 @@ static void examine_job(const struct facility *row, struct findings *f)
 		finding_advise(found, "%s", meaning->without);
 	else if (row->fallback)
 		finding_advise(found, "%s", meaning->fallback);
-}
-
-static void examine_facilities(const struct diagnosis *d, struct findings *f)
-{
-	struct facility rows[FACILITIES_MAX];
-	size_t n = d->source ? d->source->ops->facilities(d->source, rows, FACILITIES_MAX) : 0;
-	for (size_t i = 0; i < n; i++) {
-		if (strcmp(rows[i].job, "persistence mode") == 0)
-			examine_persistence(&rows[i], f);
-		else if (strcmp(rows[i].job, "ended processes") == 0)
-			examine_accounting(&rows[i], f);
-		else
-			examine_job(&rows[i], f);
-	}
 }
 
 /* Whether the driver says that a card is a vGPU (nvmlDeviceGetVirtualizationMode). */
@@ -294,7 +269,25 @@ void nvml_diagnose_at(
 	examine_nodes(d, &site, f);
 	examine_driver(d, &site, f);
 	examine_cards(d, f);
-	examine_facilities(d, f);
+	struct facility rows[FACILITIES_MAX];
+	size_t n = d->source ? d->source->ops->facilities(d->source, rows, FACILITIES_MAX) : 0;
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(rows[i].job, "persistence mode") == 0) {
+			const struct facility *row = &rows[i];
+			bool off = strcmp(row->how, "off") == 0;
+			struct finding *found = finding_add(f,
+				off ? FINDING_WARNING : FINDING_OK, "persistence",
+				"persistence mode is %s (%s)", row->how, row->note);
+			if (off)
+				finding_advise(found,
+					"a resident recorder keeps the cards initialised; "
+					"without one, "
+					"'nvidia-smi -pm 1' or nvidia-persistenced does");
+		} else if (strcmp(rows[i].job, "ended processes") == 0)
+			examine_accounting(&rows[i], f);
+		else
+			examine_job(&rows[i], f);
+	}
 }
 
 void *nvml_diagnose_before(const char *root)

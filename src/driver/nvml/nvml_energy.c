@@ -36,32 +36,6 @@ static void add_mj(struct nvml_energy *n, double mj)
 	n->total_mj = (isnan(n->total_mj) ? 0 : n->total_mj) + mj;
 }
 
-/* A counter that went down, or went up faster than any board can draw, was reset: the energy
- * used around that moment is unknown and is not estimated. */
-static void count_energy(struct nvml_energy *n, double counter_mj, int64_t mono_us)
-{
-	double used = counter_mj - n->counter_mj;
-	double most = MAX_POWER_MW * ((double)(mono_us - n->mono_us) / 1e6 + 1);
-	if (isnan(n->total_mj))
-		n->total_mj = counter_mj;
-	else
-		add_mj(n, used >= 0 && used <= most ? used : 0);
-	n->counter_mj = counter_mj;
-	n->power_mw = NAN;
-	n->mono_us = mono_us;
-}
-
-/* The time is from CLOCK_MONOTONIC, because a suspended host draws nothing. */
-static void integrate_power(struct nvml_energy *n, double power_mw, int64_t mono_us)
-{
-	double seconds = (double)(mono_us - n->mono_us) / 1e6;
-	bool goes_on = !isnan(n->power_mw) && seconds > 0;
-	add_mj(n, goes_on ? (n->power_mw + power_mw) / 2 * seconds : 0);
-	n->counter_mj = NAN;
-	n->power_mw = power_mw;
-	n->mono_us = mono_us;
-}
-
 /* Some drivers report far more than a board can draw: such a reading is not used. */
 static bool is_plausible(struct nvml_source *s, size_t card, double power_mw)
 {
@@ -90,9 +64,25 @@ void nvml_energy_read(struct nvml_source *s, size_t card)
 		return;
 	int64_t mono_us = clock_now(s->clock).mono_us;
 	if (c->ways[NVML_JOB_ENERGY].way == 0) {
-		count_energy(&c->energy, value, mono_us);
+		/* A counter that went down, or went up faster than any board can draw, was
+		 * reset: the energy used around that moment is unknown and is not estimated. */
+		double used = value - c->energy.counter_mj;
+		double most = MAX_POWER_MW * ((double)(mono_us - c->energy.mono_us) / 1e6 + 1);
+		if (isnan(c->energy.total_mj))
+			c->energy.total_mj = value;
+		else
+			add_mj(&c->energy, used >= 0 && used <= most ? used : 0);
+		c->energy.counter_mj = value;
+		c->energy.power_mw = NAN;
+		c->energy.mono_us = mono_us;
 	} else if (is_plausible(s, card, value)) {
-		integrate_power(&c->energy, value, mono_us);
+		/* The time is from CLOCK_MONOTONIC, because a suspended host draws nothing. */
+		double seconds = (double)(mono_us - c->energy.mono_us) / 1e6;
+		bool goes_on = !isnan(c->energy.power_mw) && seconds > 0;
+		add_mj(&c->energy, goes_on ? (c->energy.power_mw + value) / 2 * seconds : 0);
+		c->energy.counter_mj = NAN;
+		c->energy.power_mw = value;
+		c->energy.mono_us = mono_us;
 	} else {
 		c->energy.power_mw = NAN;
 		return;

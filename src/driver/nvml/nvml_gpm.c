@@ -94,7 +94,7 @@ static void give_up(struct nvml_source *s, size_t card, int code)
 	if (s->base.cards[card].id.mig_index >= 0)
 		c->n_polled = 0;
 	/* Other codes say nothing about the card; the calls that do not use GPM decide. */
-	if (code == NVML_LOST || code == NVML_RESET_REQUIRED || code == NVML_UNINITIALISED)
+	if (nvml_job_is_lost(code) || code == NVML_UNINITIALISED)
 		nvml_job_heed(s, card, code);
 }
 

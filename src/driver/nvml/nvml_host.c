@@ -52,23 +52,19 @@ bool nvml_host_module_version(const char *root, char *dst, size_t cap)
 	return false;
 }
 
-static void open_power(struct nvml_host_power *p, const char *root, const char *pci)
-{
-	char path[PATH_MAX];
-	p->known = true;
-	if (!pci[0] ||
-		!file_path(path, "%s/sys/bus/pci/devices/%s/power/runtime_status", root, pci))
-		return;
-	p->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	p->there = p->fd >= 0;
-}
-
 bool nvml_host_asleep(struct nvml_host_power *p, const char *root, const char *pci)
 {
 	static const char word[] = "suspended";
 	char status[32];
-	if (!p->known)
-		open_power(p, root, pci);
+	if (!p->known) {
+		char path[PATH_MAX];
+		p->known = true;
+		if (pci[0] && file_path(path, "%s/sys/bus/pci/devices/%s/power/runtime_status",
+				      root, pci)) {
+			p->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+			p->there = p->fd >= 0;
+		}
+	}
 	ssize_t n = p->there ? pread(p->fd, status, sizeof(status), 0) : -1;
 	return n >= (ssize_t)strlen(word) && memcmp(status, word, strlen(word)) == 0;
 }
@@ -78,16 +74,6 @@ void nvml_host_power_close(struct nvml_host_power *p)
 	if (p->there)
 		close(p->fd);
 	*p = (struct nvml_host_power){ 0 };
-}
-
-/* Returns the generation of a PCIe speed in GT/s; NAN: there is none. */
-static double generation_of(double speed)
-{
-	static const double speeds[] = { 2.5, 5, 8, 16, 32, 64, 128 };
-	for (int i = 0; i < (int)(sizeof(speeds) / sizeof(speeds[0])); i++)
-		if (speed >= speeds[i] - 0.1 && speed <= speeds[i] + 0.1)
-			return i + 1;
-	return NAN;
 }
 
 /* The link of a card leads to .../pci0000:00/ROOT_PORT/.../CARD. */
@@ -103,7 +89,12 @@ double nvml_host_root_port_gen(const char *root, const char *pci)
 	*end = '\0';
 	if (file_read_below(whole, "/max_link_speed", text, sizeof(text)) <= 0)
 		return NAN;
-	return generation_of(strtod(text, NULL));
+	double speed = strtod(text, NULL); /* in GT/s */
+	static const double speeds[] = { 2.5, 5, 8, 16, 32, 64, 128 };
+	for (int i = 0; i < (int)(sizeof(speeds) / sizeof(speeds[0])); i++)
+		if (speed >= speeds[i] - 0.1 && speed <= speeds[i] + 0.1)
+			return i + 1;
+	return NAN;
 }
 
 /* Copies what follows "KEY:" and blanks on its line. */

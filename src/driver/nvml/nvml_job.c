@@ -53,29 +53,29 @@ void nvml_job_forget_ways(struct nvml_card *c, bool is_instance)
 		};
 }
 
+bool nvml_job_is_fatal(int code)
+{
+	return code == NVML_UNINITIALISED || code == NVML_NO_DRIVER || code == NVML_MISMATCH;
+}
+
+bool nvml_job_is_lost(int code)
+{
+	return code == NVML_LOST || code == NVML_RESET_REQUIRED;
+}
+
 void nvml_job_heed(struct nvml_source *s, size_t card, int code)
 {
 	struct nvml_card *c = &s->cards[card];
-	switch (code) {
-	case NVML_UNINITIALISED:
-	case NVML_NO_DRIVER:
-	case NVML_MISMATCH:
+	if (nvml_job_is_fatal(code)) {
 		nvml_go_down(s, code);
-		break;
-	case NVML_LOST:
-	case NVML_RESET_REQUIRED:
+	} else if (nvml_job_is_lost(code)) {
 		nvml_cards_lose(s, card, code);
-		break;
-	case NVML_BLOCKED:
-	case NVML_UNKNOWN:
+	} else if (code == NVML_BLOCKED || code == NVML_UNKNOWN) {
 		c->failure = code;
-		break;
-	case NVML_BAD_ARGUMENT: /* an instance that has just been destroyed */
-		if (s->base.cards[card].id.mig_index >= 0)
+	} else {
+		/* Of an instance: it has just been destroyed. */
+		if (code == NVML_BAD_ARGUMENT && s->base.cards[card].id.mig_index >= 0)
 			nvml_cards_lose(s, card, NVML_NOT_FOUND);
-		c->answered = true;
-		break;
-	default:
 		c->answered = true;
 	}
 }

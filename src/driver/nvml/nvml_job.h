@@ -46,6 +46,9 @@ int nvml_job_try(struct nvml_source *s, size_t card, const struct nvml_task *tas
 void nvml_job_turn_to(struct nvml_source *s, size_t card, enum nvml_job job, int way, int code);
 /* Whether a code means that the call will never work. */
 bool nvml_job_is_for_good(int code);
+/* Whether no other call will succeed. */
+bool nvml_job_is_fatal(int code);
+bool nvml_job_is_lost(int code);
 /* Handles a code that concerns more than the call that returned it: the card or the driver may
  * be lost. */
 void nvml_job_heed(struct nvml_source *s, size_t card, int code);

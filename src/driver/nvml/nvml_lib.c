@@ -49,29 +49,6 @@ static const char *find_symbols(struct nvml_lib *lib)
 	return NULL;
 }
 
-/* The library prints "CUDAMAJOR.DRIVERVERSION"; this keeps the part that can be compared with
- * the module's version. */
-static void read_version(struct nvml_lib *lib)
-{
-	char text[VERSION_CAP] = "";
-	if (NVML_CALL(lib->api.library_version, text, sizeof(text)) != NVML_OK)
-		return;
-	text[sizeof(text) - 1] = '\0';
-	const char *dot = strchr(text, '.');
-	bool has_driver = dot && strchr(dot + 1, '.');
-	const char *version = has_driver ? dot + 1 : text;
-	str_escape(lib->version, sizeof(lib->version), version, strlen(version));
-}
-
-static void read_path(struct nvml_lib *lib, const char *asked)
-{
-	struct link_map *map = NULL;
-	const char *path = asked;
-	if (lib->dl && dlinfo(lib->dl, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name[0])
-		path = map->l_name;
-	str_copy(lib->path, sizeof(lib->path), path);
-}
-
 /* Where the library is when the system's loader does not find it: WSL2 mounts the driver of
  * Windows; NixOS and some Kubernetes hosts have directories of their own. */
 static const char *const usual_places[] = {
@@ -145,8 +122,21 @@ int nvml_lib_open(struct nvml_lib *lib, const struct nvml_lib_choice *choice, st
 			"%s is not a usable NVIDIA management library: it has no %s", asked,
 			missing);
 	}
-	read_path(lib, asked);
-	read_version(lib);
+	struct link_map *map = NULL;
+	const char *path = asked;
+	if (lib->dl && dlinfo(lib->dl, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name[0])
+		path = map->l_name;
+	str_copy(lib->path, sizeof(lib->path), path);
+	/* The library prints "CUDAMAJOR.DRIVERVERSION"; this keeps the part that can be
+	 * compared with the module's version. */
+	char text[VERSION_CAP] = "";
+	if (NVML_CALL(lib->api.library_version, text, sizeof(text)) == NVML_OK) {
+		text[sizeof(text) - 1] = '\0';
+		const char *dot = strchr(text, '.');
+		bool has_driver = dot && strchr(dot + 1, '.');
+		const char *version = has_driver ? dot + 1 : text;
+		str_escape(lib->version, sizeof(lib->version), version, strlen(version));
+	}
 	return 0;
 }
 

@@ -102,17 +102,6 @@ static int ask_field(const struct nvml_form *form, void *call, void *handle, con
 	return code == NVML_OK ? field.code : code;
 }
 
-/* The driver's own name of a code. */
-static void error_name(struct nvml_source *s, int code, char *dst, size_t cap)
-{
-	union {
-		void *found;
-		const char *(*name)(int);
-	} call = { .found = nvml_lib_find(&s->lib, "nvmlErrorString") };
-	const char *name = call.found ? call.name(code) : "";
-	str_escape(dst, cap, name, strlen(name));
-}
-
 /* The state shows whether a card cannot be in a fabric. For a card that has not joined yet,
  * only the state is valid. */
 static int take_fabric(
@@ -124,9 +113,15 @@ static int take_fabric(
 	bool joined = fabric.state == NVML_FABRIC_COMPLETED;
 	a->numbers[0] = fabric.state;
 	a->numbers[1] = joined ? (double)fabric.clique : NAN;
-	if (shape == SHAPE_FABRIC_RESULT)
-		error_name(s, fabric.status, a->text, sizeof(a->text));
-	else
+	if (shape == SHAPE_FABRIC_RESULT) {
+		/* The driver's own name of the code. */
+		union {
+			void *found;
+			const char *(*name)(int);
+		} call = { .found = nvml_lib_find(&s->lib, "nvmlErrorString") };
+		const char *name = call.found ? call.name(fabric.status) : "";
+		str_escape(a->text, sizeof(a->text), name, strlen(name));
+	} else
 		snprintf(a->text, sizeof(a->text),
 			"%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
 			u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10],
@@ -238,17 +233,6 @@ static int ask(struct nvml_source *s, size_t row, void *handle, struct answer *a
 	}
 }
 
-/* No other call will succeed. */
-static bool is_fatal(int code)
-{
-	return code == NVML_UNINITIALISED || code == NVML_NO_DRIVER || code == NVML_MISMATCH;
-}
-
-static bool is_lost(int code)
-{
-	return code == NVML_LOST || code == NVML_RESET_REQUIRED;
-}
-
 /* Whether the row asks the card, and not the library or the host. */
 static bool asks_card(const struct nvml_call *row)
 {
@@ -301,11 +285,11 @@ void nvml_metric_read(struct source *base, const struct metric_request *request,
 			code = ask(s, i, handle, &a);
 		last = row;
 		dead->row[i] = nvml_job_is_for_good(code) || code == NVML_BAD_ARGUMENT;
-		if (is_fatal(code)) {
+		if (nvml_job_is_fatal(code)) {
 			fatal = code;
 			nvml_job_heed(s, request->card, code);
 		}
-		lost = is_lost(code) ? code : lost;
+		lost = nvml_job_is_lost(code) ? code : lost;
 		answered |= code == NVML_OK && asks_card(row);
 		if (code != NVML_OK)
 			note_failure(&values[row->metric], code);

@@ -136,35 +136,26 @@ static int64_t nvml_glance_processes(struct nvml_source *s, size_t card)
 	return bytes + (more ? c->listed_bytes - c->compute_bytes : 0);
 }
 
-static int sum_processes(struct nvml_source *s, size_t card, struct memory_job *job)
-{
-	struct nvml_card *c = &s->cards[card];
-	if (!is_unsupported(c))
-		return NVML_UNKNOWN; /* the call is supported, but failed */
-	if (job->from == NVML_MEMORY_LOOKED)
-		job->used = c->listed ? c->listed_bytes : UNKNOWN_BYTES;
-	else if (job->from == NVML_MEMORY_GLANCED)
-		job->used = nvml_glance_processes(s, card);
-	return NVML_OK;
-}
-
-/* Notices that the memory of an instance is unknown since GPM counters were read. */
-static void notice_broken(struct nvml_source *s, size_t card, int code, uint64_t total)
-{
-	const struct card_id *id = &s->base.cards[card].id;
-	bool broken = code == NVML_IN_USE || (code == NVML_OK && total == 0);
-	if (broken && id->mig_index >= 0 && id->mem_total_bytes >= 0)
-		nvml_gpm_stop(s, card, code == NVML_OK ? NVML_NO_DATA : code);
-}
-
 static int attempt_memory(struct nvml_source *s, size_t card, int way, void *out)
 {
 	struct memory_job *job = out;
 	struct nvml_memory_v2 memory;
-	if (way == 2)
-		return sum_processes(s, card, job);
+	if (way == 2) {
+		struct nvml_card *c = &s->cards[card];
+		if (!is_unsupported(c))
+			return NVML_UNKNOWN; /* the call is supported, but failed */
+		if (job->from == NVML_MEMORY_LOOKED)
+			job->used = c->listed ? c->listed_bytes : UNKNOWN_BYTES;
+		else if (job->from == NVML_MEMORY_GLANCED)
+			job->used = nvml_glance_processes(s, card);
+		return NVML_OK;
+	}
 	int code = read_by_driver(s, card, way, &memory);
-	notice_broken(s, card, code, memory.total);
+	/* The memory of an instance may be unknown since GPM counters were read. */
+	const struct card_id *id = &s->base.cards[card].id;
+	bool broken = code == NVML_IN_USE || (code == NVML_OK && memory.total == 0);
+	if (broken && id->mig_index >= 0 && id->mem_total_bytes >= 0)
+		nvml_gpm_stop(s, card, code == NVML_OK ? NVML_NO_DATA : code);
 	if (code != NVML_OK)
 		return code;
 	/* Cards that share the host's memory report 0; a broken answer is more than the total.
@@ -239,29 +230,15 @@ struct pids {
 	size_t n;
 };
 
-static struct pids listed_pids(const struct nvml_card *c)
-{
-	const struct card_process *processes = c->processes.data;
-	struct pids all = { .n = 0 };
-	for (size_t i = 0; c->listed && i < c->n_processes && all.n < LIST_ENTRIES; i++)
-		all.pid[all.n++] = processes[i].pid;
-	return all;
-}
-
-/* Notes which processes were in the lists before and are no longer there. */
-static void note_left(struct nvml_card *c, const struct pids *before)
-{
-	for (size_t i = 0; i < before->n; i++)
-		if (!nvml_process_is_listed(c, before->pid[i]))
-			nvml_process_add_stranger(c, before->pid[i])->left = true;
-}
-
 void nvml_process_look(struct nvml_source *s, size_t card)
 {
 	struct nvml_card *c = &s->cards[card];
 	struct card_reading *r = &s->base.cards[card];
 	int codes[NVML_LISTS];
-	struct pids before = listed_pids(c);
+	const struct card_process *processes = c->processes.data;
+	struct pids before = { .n = 0 };
+	for (size_t i = 0; c->listed && i < c->n_processes && before.n < LIST_ENTRIES; i++)
+		before.pid[before.n++] = processes[i].pid;
 	c->n_processes = 0;
 	c->n_looks++;
 	for (int list = 0; list < NVML_LISTS && c->handle; list++) {
@@ -277,7 +254,10 @@ void nvml_process_look(struct nvml_source *s, size_t card)
 	c->listed_bytes = sum_bytes(&c->processes, c->n_processes);
 	c->listed = codes[NVML_COMPUTE] == NVML_OK;
 	if (c->listed) {
-		note_left(c, &before);
+		/* Which processes were in the lists before and are no longer there? */
+		for (size_t i = 0; i < before.n; i++)
+			if (!nvml_process_is_listed(c, before.pid[i]))
+				nvml_process_add_stranger(c, before.pid[i])->left = true;
 		judge_strangers(c);
 	}
 	r->processes_known = c->listed;

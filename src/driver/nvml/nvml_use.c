@@ -16,47 +16,30 @@ struct use_job {
 	unsigned n; /* number of records */
 };
 
-/* Fills c->raw_utils with records of the older call. */
-static int read_use(struct nvml_source *s, struct nvml_card *c, struct use_job *job)
+/* Fills c->raw_utils: by the older call (way 0), or by that of newer drivers, whose records
+ * have more members. */
+static int read_use(struct nvml_source *s, struct nvml_card *c, int way, struct use_job *job)
 {
 	unsigned long long since = (unsigned long long)job->since_us;
-	unsigned *n = &job->n;
 	size_t want = USE_ENTRIES;
-	for (int tries = 0; tries < SIZE_TRIES && want <= MOST_ENTRIES; tries++) {
-		if (!nvml_reserve(&c->raw_utils, want, sizeof(struct nvml_process_sample_v1)))
-			return NVML_NO_MEMORY;
-		*n = (unsigned)c->raw_utils.cap;
-		int code = NVML_CALL(
-			s->lib.api.process_samples, c->handle, c->raw_utils.data, n, since);
-		if (code != NVML_TOO_SMALL)
-			return code;
-		want = (*n > c->raw_utils.cap ? *n : c->raw_utils.cap) * 3 / 2 + 16;
-	}
-	return NVML_TOO_SMALL;
-}
-
-/* The same by the call of newer drivers; its records have more members. */
-static int read_use_v1(struct nvml_source *s, struct nvml_card *c, struct use_job *job)
-{
-	unsigned *n = &job->n;
-	size_t want = USE_ENTRIES;
-	for (int tries = 0; tries < SIZE_TRIES && want <= MOST_ENTRIES; tries++) {
+	int code = NVML_TOO_SMALL;
+	for (int tries = 0;
+		code == NVML_TOO_SMALL && tries < SIZE_TRIES && want <= MOST_ENTRIES; tries++) {
 		if (!nvml_reserve(&c->raw_utils, want, sizeof(struct nvml_process_sample_v1)))
 			return NVML_NO_MEMORY;
 		struct nvml_process_samples_v1 all = {
 			.version = NVML_VERSION_WORD(struct nvml_process_samples_v1, 1),
 			.count = (uint32_t)c->raw_utils.cap,
-			.last_seen_us = (uint64_t)job->since_us,
+			.last_seen_us = since,
 			.samples = c->raw_utils.data,
 		};
-		int code = NVML_CALL(s->lib.api.process_samples_v1, c->handle, &all);
-		*n = all.count < c->raw_utils.cap ? all.count : (unsigned)c->raw_utils.cap;
-		if (code != NVML_TOO_SMALL)
-			return code;
-		want = (all.count > c->raw_utils.cap ? all.count : c->raw_utils.cap) * 3 / 2 +
-		       16;
+		code = way == 0 ? NVML_CALL(s->lib.api.process_samples, c->handle,
+					  c->raw_utils.data, &all.count, since)
+				: NVML_CALL(s->lib.api.process_samples_v1, c->handle, &all);
+		job->n = all.count;
+		want = (job->n > c->raw_utils.cap ? job->n : c->raw_utils.cap) * 3 / 2 + 16;
 	}
-	return NVML_TOO_SMALL;
+	return code;
 }
 
 /* Fills c->raw_utils with struct nvml_process_sample_v1, whichever call is used. */
@@ -64,7 +47,7 @@ static int attempt_use(struct nvml_source *s, size_t card, int way, void *out)
 {
 	struct nvml_card *c = &s->cards[card];
 	struct use_job *job = out;
-	int code = way == 0 ? read_use(s, c, job) : read_use_v1(s, c, job);
+	int code = read_use(s, c, way, job);
 	if (code == NVML_NOT_FOUND) {
 		job->n = 0; /* no process had a sample: all were idle */
 		return NVML_OK;

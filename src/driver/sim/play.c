@@ -8,19 +8,6 @@
 
 #include "driver/sim/play_state.h"
 
-static bool open_card(
-	struct play *p, const struct scenario_card *fixed, struct card_state_now *c)
-{
-	c->parts_stride = fixed->n_load_seats;
-	c->loading = calloc(fixed->n_load_seats + 1, sizeof(*c->loading));
-	c->ring = calloc(p->ring_room, sizeof(*c->ring));
-	c->parts = calloc(p->ring_room * fixed->n_load_seats + 1, sizeof(*c->parts));
-	bool accounts = p->scenario->accounting && fixed->parent < 0 && !fixed->has_mig;
-	c->dead = accounts ? calloc(DEAD_KEPT, sizeof(*c->dead)) : NULL;
-	c->quirks.power_factor = 1;
-	return c->loading && c->ring && c->parts && (c->dead || !accounts);
-}
-
 int play_open(struct play **out, const struct scenario *s, bool virtual_time, struct err *e)
 {
 	*out = NULL;
@@ -40,8 +27,18 @@ int play_open(struct play **out, const struct scenario *s, bool virtual_time, st
 	p->lives = calloc(s->n_processes + 1, sizeof(*p->lives));
 	p->on = calloc(s->n_faults + 1, sizeof(*p->on));
 	bool ok = p->cards && p->seats && p->lives && p->on;
-	for (size_t i = 0; ok && i < s->n_cards; i++)
-		ok = open_card(p, &s->cards[i], &p->cards[i]);
+	for (size_t i = 0; ok && i < s->n_cards; i++) {
+		const struct scenario_card *fixed = &s->cards[i];
+		struct card_state_now *c = &p->cards[i];
+		c->parts_stride = fixed->n_load_seats;
+		c->loading = calloc(fixed->n_load_seats + 1, sizeof(*c->loading));
+		c->ring = calloc(p->ring_room, sizeof(*c->ring));
+		c->parts = calloc(p->ring_room * fixed->n_load_seats + 1, sizeof(*c->parts));
+		bool accounts = p->scenario->accounting && fixed->parent < 0 && !fixed->has_mig;
+		c->dead = accounts ? calloc(DEAD_KEPT, sizeof(*c->dead)) : NULL;
+		c->quirks.power_factor = 1;
+		ok = c->loading && c->ring && c->parts && (c->dead || !accounts);
+	}
 	if (!ok) {
 		play_close(p);
 		return err_memory(e);
