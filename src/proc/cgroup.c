@@ -125,34 +125,9 @@ static const struct cgroup_rule rows[] = {
 };
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool is_lower_hex(char c)
-{
-	return is_digit(c) || (c >= 'a' && c <= 'f');
-}
-
-static bool is_sluid(char c)
-{
-	return is_digit(c) || (c >= 'A' && c <= 'Z');
-}
-
-static bool is_pod(char c)
-{
-	return is_lower_hex(c) || c == '_' || c == '-';
-}
-
-/* Returns how many leading characters are of a kind. */
-static size_t span(struct piece text, bool (*is)(char))
-{
-	size_t n = 0;
-	while (n < text.len && is(text.at[n]))
-		n++;
-	return n;
-}
+#define DIGITS "0123456789"
+#define LOWER_HEX DIGITS "abcdef"
+#define CAPITALS "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 /* Whether the text has the shape; shortens the text to the part that is kept. */
 static bool has_shape(struct piece *text, enum id_shape shape)
@@ -162,26 +137,27 @@ static bool has_shape(struct piece *text, enum id_shape shape)
 	case SHAPE_NAME:
 		return text->len > 0;
 	case SHAPE_CONTAINER:
-		if (text->len != 64 || span(*text, is_lower_hex) != 64)
+		if (text->len != 64 || piece_span(*text, LOWER_HEX) != 64)
 			return false;
 		text->len = ID_SHOWN;
 		return true;
 	case SHAPE_POD:
-		return text->len >= 32 && text->len <= 36 && span(*text, is_pod) == text->len;
+		return text->len >= 32 && text->len <= 36 &&
+		       piece_span(*text, LOWER_HEX "_-") == text->len;
 	case SHAPE_NUMBER:
-		return text->len > 0 && span(*text, is_digit) == text->len;
+		return text->len > 0 && piece_span(*text, DIGITS) == text->len;
 	case SHAPE_SLUID:
 		return text->len == 14 && text->at[0] == 's' &&
-		       span((struct piece){ text->at + 1, 13 }, is_sluid) == 13;
+		       piece_span((struct piece){ text->at + 1, 13 }, DIGITS CAPITALS) == 13;
 	case SHAPE_ALLOC:
 		return text->len > 37 && text->at[36] == '.' && text->at[8] == '-' &&
-		       span((struct piece){ text->at, 36 }, is_pod) == 36;
+		       piece_span((struct piece){ text->at, 36 }, LOWER_HEX "_-") == 36;
 	case SHAPE_TO_DOT:
-		n = span(*text, is_digit);
+		n = piece_span(*text, DIGITS);
 		if (n < text->len && text->at[n] == '[')
-			for (n++;
-				n < text->len && (is_digit(text->at[n]) || text->at[n] == ']');)
-				n++;
+			n += 1 +
+			     piece_span((struct piece){ text->at + n + 1, text->len - n - 1 },
+				     DIGITS "]");
 		if (n == 0 || (n < text->len && text->at[n] != '.'))
 			return false;
 		text->len = n;
@@ -358,14 +334,10 @@ static int64_t uid_within(struct piece text, const char *head, const char *tail)
 	uint64_t uid = 0;
 	bool found = strip_head(&text, head, strlen(head)) &&
 		     strip_tail(&text, tail, strlen(tail)) && text.len &&
-		     span(text, is_digit) == text.len && (text.len == 1 || text.at[0] != '0') &&
+		     piece_span(text, DIGITS) == text.len &&
+		     (text.len == 1 || text.at[0] != '0') &&
 		     proc_parse_number(text.at, text.len, &uid) && uid < UINT32_MAX;
 	return found ? (int64_t)uid : -1;
-}
-
-static bool is_alphanumeric(char c)
-{
-	return is_sluid(c) || (c >= 'a' && c <= 'z');
 }
 
 /* The N of "session-N.scope", which the login manager chooses: a number, or a letter and a
@@ -373,7 +345,8 @@ static bool is_alphanumeric(char c)
 static struct piece session_of(struct piece text)
 {
 	bool found = strip_head(&text, "session-", 8) && strip_tail(&text, ".scope", 6) &&
-		     text.len < SESSION_CAP && span(text, is_alphanumeric) == text.len;
+		     text.len < SESSION_CAP &&
+		     piece_span(text, DIGITS CAPITALS "abcdefghijklmnopqrstuvwxyz") == text.len;
 	return found ? text : (struct piece){ "", 0 };
 }
 
@@ -449,7 +422,8 @@ static bool path_of_line(struct piece line, struct piece *path)
  * version 2, "N:name=systemd:" in version 1. */
 static bool is_of_manager(struct piece line)
 {
-	struct piece rest = { line.at + span(line, is_digit), line.len - span(line, is_digit) };
+	struct piece rest = { line.at + piece_span(line, DIGITS),
+		line.len - piece_span(line, DIGITS) };
 	return strip_head(&line, "0::", 3) || strip_head(&rest, ":name=systemd:", 14);
 }
 

@@ -61,23 +61,16 @@ static bool is_version(struct piece text)
 	enum { DEBUG = sizeof(debug) - 1 };
 	if (text.len > DEBUG && memcmp(text.at + text.len - DEBUG, debug, DEBUG) == 0)
 		text.len -= DEBUG;
-	for (size_t i = 0; i < text.len; i++)
-		if (!strchr("0123456789.-", text.at[i]) || !text.at[i])
-			return false;
-	return true;
+	return piece_span(text, "0123456789.-") == text.len;
 }
 
 static const struct interpreter *find_interpreter(struct piece name)
 {
 	for (size_t i = 0; i < sizeof(interpreters) / sizeof(interpreters[0]); i++) {
 		const char *want = interpreters[i].name;
-		size_t n = strlen(want);
-		bool any = want[n - 1] == '*';
-		n -= any;
-		if (name.len < n || memcmp(name.at, want, n) != 0)
-			continue;
-		struct piece rest = { name.at + n, name.len - n };
-		if (name.len == n || (any && is_version(rest)))
+		size_t n = strcspn(want, "*");
+		if (piece_is_like(name, want) &&
+			is_version((struct piece){ name.at + n, name.len - n }))
 			return &interpreters[i];
 	}
 	return NULL;
@@ -297,60 +290,47 @@ void command_text(
 /* Jupyter kernels, by the connection file in their arguments. */
 
 /* 8-4-4-4-12 hexadecimal digits. */
-static bool is_uuid(const char *text, size_t len)
+static bool is_uuid(struct piece text)
 {
-	if (len != 36)
-		return false;
-	for (size_t i = 0; i < len; i++) {
+	for (size_t i = 0; i < text.len; i++) {
 		bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-		if (!text[i] || !strchr(dash ? "-" : "0123456789abcdefABCDEF", text[i]))
+		if (!text.at[i] || !strchr(dash ? "-" : "0123456789abcdefABCDEF", text.at[i]))
 			return false;
 	}
-	return true;
+	return text.len == 36;
 }
 
 /* The ID of ".../kernel-ID.json". */
-static bool kernel_id(const char *path, size_t len, const char **id, size_t *id_len)
+static bool kernel_id(struct piece path, struct piece *id)
 {
-	static const char head[] = "kernel-", tail[] = ".json";
-	enum { HEAD = sizeof(head) - 1, TAIL = sizeof(tail) - 1 };
-	const char *slash = len ? memrchr(path, '/', len) : NULL;
-	const char *name = slash ? slash + 1 : path;
-	size_t name_len = len - (size_t)(name - path);
-	if (name_len <= HEAD + TAIL || memcmp(name, head, HEAD) != 0 ||
-		memcmp(name + name_len - TAIL, tail, TAIL) != 0)
+	enum { HEAD = sizeof("kernel-") - 1, TAIL = sizeof(".json") - 1 };
+	struct piece name = piece_basename(path);
+	if (name.len <= HEAD + TAIL || !piece_is_like(name, "kernel-*") ||
+		!piece_is_like(path, "*.json"))
 		return false;
-	*id = name + HEAD;
-	*id_len = name_len - HEAD - TAIL;
+	*id = (struct piece){ name.at + HEAD, name.len - HEAD - TAIL };
 	return true;
 }
 
 /* Whether the text is the name of an option that takes the connection file. */
-static bool takes_file(const char *option, size_t len)
+static bool takes_file(struct piece option)
 {
-	static const char *const endings[] = { "connection_file", "connection-file",
-		"control_file" };
-	while (len && *option == '-') {
-		option++;
-		len--;
-	}
-	if (len == 1 && *option == 'f')
-		return true;
-	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
-		size_t n = strlen(endings[i]);
-		if (len >= n && memcmp(option + len - n, endings[i], n) == 0)
-			return true;
-	}
-	return false;
+	size_t dashes = piece_span(option, "-");
+	option = (struct piece){ option.at + dashes, option.len - dashes };
+	return piece_is_like(option, "f") || piece_is_like(option, "*connection_file") ||
+	       piece_is_like(option, "*connection-file") ||
+	       piece_is_like(option, "*control_file");
 }
 
-/* Returns the value inside an option's own argument ("-f=X", "--f=X", "-fX"), or NULL. */
-static const char *value_within(const char *arg, size_t len)
+/* Returns the value inside an option's own argument ("-f=X", "--f=X", "-fX"); empty: none. */
+static struct piece value_within(struct piece arg)
 {
-	const char *equals = memchr(arg, '=', len);
-	if (equals)
-		return takes_file(arg, (size_t)(equals - arg)) ? equals + 1 : NULL;
-	return len > 2 && arg[1] == 'f' ? arg + 2 : NULL;
+	const char *equals = memchr(arg.at, '=', arg.len);
+	size_t name = equals ? (size_t)(equals - arg.at) : 2;
+	if (equals ? !takes_file((struct piece){ arg.at, name }) : arg.at[1] != 'f')
+		return (struct piece){ NULL, 0 };
+	size_t skip = equals ? name + 1 : name;
+	return (struct piece){ arg.at + skip, arg.len - skip };
 }
 
 /* Kernels of different languages take "-f X", "-f=X", "-fX", "--f=X", "--f X",
@@ -360,22 +340,19 @@ static const char *value_within(const char *arg, size_t len)
 bool command_kernel(char *dst, size_t cap, const char *bytes, size_t len)
 {
 	struct proc_arguments a = { .bytes = bytes, .len = len };
-	size_t arg_len = 0, id_len = 0;
-	const char *arg = NULL, *id = NULL;
+	struct piece arg = { NULL, 0 }, id;
 	bool named = false; /* the previous argument was the option's name */
 	dst[0] = '\0';
-	proc_next_argument(&a, &arg, &arg_len); /* argv[0] */
-	while (proc_next_argument(&a, &arg, &arg_len)) {
-		bool option = arg_len > 1 && arg[0] == '-';
-		const char *within = option ? value_within(arg, arg_len) : NULL;
-		const char *value = within ? within : arg;
-		if (kernel_id(value, arg_len - (size_t)(value - arg), &id, &id_len) &&
-			(within || named || is_uuid(id, id_len))) {
-			size_t used = str_escape(dst, cap, "jupyter:", 8);
-			str_escape(dst + used, cap - used, id, id_len);
+	next_piece(&a, &arg); /* argv[0] */
+	while (next_piece(&a, &arg)) {
+		bool option = piece_is_like(arg, "-*") && arg.len > 1;
+		struct piece within = option ? value_within(arg) : (struct piece){ NULL, 0 };
+		if (kernel_id(within.len ? within : arg, &id) &&
+			(within.len || named || is_uuid(id))) {
+			add_piece(dst, cap, add_text(dst, cap, 0, "jupyter:"), id);
 			return true;
 		}
-		named = option && takes_file(arg, arg_len);
+		named = option && takes_file(arg);
 	}
 	return false;
 }

@@ -14,6 +14,14 @@ bool piece_is_like(struct piece text, const char *pattern)
 	return text.len == n && memcmp(text.at, pattern, n) == 0;
 }
 
+size_t piece_span(struct piece text, const char *set)
+{
+	size_t n = 0;
+	while (n < text.len && text.at[n] && strchr(set, text.at[n]))
+		n++;
+	return n;
+}
+
 static struct piece without_slashes(struct piece path)
 {
 	while (path.len > 1 && path.at[path.len - 1] == '/')

@@ -15,6 +15,8 @@ struct piece {
 /* Whether the text matches the pattern, in which '*' may be the first or the last character and
  * matches anything. */
 bool piece_is_like(struct piece text, const char *pattern);
+/* Returns how many leading characters are of the set. */
+size_t piece_span(struct piece text, const char *set);
 /* The last part of a path. Slashes after it do not count. */
 struct piece piece_basename(struct piece path);
 /* The path without its last part; empty if it has only one part. */
