@@ -157,7 +157,7 @@ static void examine_processes(
 				pids[n++] = r->processes[at].pid;
 		}
 	}
-	if (all && n && reader_open(&reader, x->root, NULL) == 0) {
+	if (all && n && reader_open(&reader, x->root, 0, NULL) == 0) {
 		reader_expect(reader, pids, n);
 		if (reader_trouble(reader, text, sizeof(text)))
 			finding_advise(finding_add(f, FINDING_WARNING, "processes", "%s", text),
@@ -309,7 +309,7 @@ static void add_processes(const struct captured *seen, const char *root, struct 
 {
 	struct capture_secrets names = { 0 };
 	struct reader *reader = NULL;
-	if (seen->n_pids == 0 || reader_open(&reader, root, NULL) != 0)
+	if (seen->n_pids == 0 || reader_open(&reader, root, 0, NULL) != 0)
 		return;
 	reader_expect(reader, seen->pids, seen->n_pids);
 	for (size_t i = 0; i < seen->n_pids; i++) {

@@ -592,7 +592,7 @@ int cmd_track_with_options(const struct command *self, struct track_values *v, c
 		s.options.source.host = apart_host(apart);
 	/* Open files last, so that a wrong option does not truncate one. */
 	ready = apart && !check_uuids(v, &s.options.source, &e) &&
-		!reader_open(&reader, s.options.root, &e) && !open_output(&s, &e);
+		!reader_open(&reader, s.options.root, 0, &e) && !open_output(&s, &e);
 	s.options.files = &(struct track_files){ reader_arguments, reader_rollup,
 		reader_mappings, reader_io, reader_cpu_s, reader_owns, reader };
 	if (ready && !v->quiet)

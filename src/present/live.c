@@ -457,8 +457,8 @@ static void join_rules(struct live *l)
 
 static void join_process(struct live *l, struct present_process *p, struct live_mark *m)
 {
-	const struct last_run_holder *h = past_holder(
-		&l->past, l->cards[p->card].id.uuid, &p->id, reader_boot_id(l->reader));
+	const struct last_run_holder *h = past_holder(&l->past, l->cards[p->card].id.uuid,
+		&p->id, owners_boot_id(reader_owners(l->reader)));
 	m->recorded = h && l->past.fresh;
 	if (!h)
 		return;
@@ -744,9 +744,7 @@ static int open_processes(struct live *l, const struct live_options *o, struct e
 {
 	const char *root = o->source.root ? o->source.root : "";
 	bool measured = source_is_measured(o->source.name);
-	int rc = reader_open(&l->reader, root, e);
-	if (rc == 0 && o->keep_uids)
-		reader_keep_uids(l->reader);
+	int rc = reader_open(&l->reader, root, o->keep_uids ? OWNERS_BY_UID : 0, e);
 	bool watched = measured && !root[0] && !o->once && !o->cards_only;
 	if (rc == 0 && o->leases && (measured || root[0]))
 		rc = lease_dir_open(&l->leases, &(struct lease_dir_options){ .root = root }, e);

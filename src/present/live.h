@@ -25,7 +25,7 @@ struct live_options {
 	bool accounts;		      /* read the records of accounting mode, too */
 	bool once;	 /* there is only one refresh: nothing is prepared for a second one */
 	bool cards_only; /* owners of processes are not shown: /proc is not read */
-	bool keep_uids;	 /* see reader_keep_uids() */
+	bool keep_uids;	 /* see OWNERS_BY_UID */
 	bool leases;	 /* find what schedulers have given away, of measured cards */
 };
 

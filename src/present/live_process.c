@@ -113,7 +113,7 @@ static bool read_host_use(const struct live *l, const struct present_process *p,
 {
 	if (!is_of_host(l, p))
 		return false;
-	int proc = reader_proc(l->reader);
+	int proc = owners_proc(reader_owners(l->reader));
 	bool had_stat = mark->stat_fd >= 0, had_statm = mark->statm_fd >= 0;
 	if (!had_statm)
 		mark->statm_fd = proc_open_resident(proc, p->id.pid);
@@ -283,7 +283,7 @@ void live_process_list(struct live *l)
 	}
 	/* A view that opens finds most of them described in the store. */
 	if (!l->refreshed && l->lives.n_expected)
-		past_recall(&l->past, reader_boot_id(l->reader), recall, l);
+		past_recall(&l->past, owners_boot_id(reader_owners(l->reader)), recall, l);
 	lives_ask(&l->lives);
 	for (size_t i = 0; i < l->n_cards; i++) {
 		l->cards[i].first_process = l->now.n;

@@ -467,17 +467,6 @@ static void origin_read(
 	free(bytes);
 }
 
-struct proc_identity {
-	uint64_t start_ticks;	   /* 0: cannot be read */
-	int64_t uid;		   /* the real uid; -1 unknown */
-	int64_t owner_uid;	   /* whose time it is; -1 unknown */
-	int64_t posix_session;	   /* the pid of its session leader; 0 unknown */
-	char command[COMMAND_CAP]; /* see command.h */
-	char notebook[LABEL_CAP];  /* "jupyter:ID", or "" */
-	struct cgroup_labels labels;
-	struct proc_origin origin;
-};
-
 /* The identity of a process from /proc: one life, read through one handle, as plain values.
  *
  * Whose time it is (owner_uid) is decided only by what the process cannot choose:
@@ -516,27 +505,26 @@ static bool is_service(int64_t uid)
  * runs in the login slice of another user, and its uid is a subordinate one. A setuid file that
  * the container made can do that. Such a process belongs to the slice's user, unless a person
  * has this uid. */
-static bool proc_may_be_subordinate(const struct proc_identity *id)
+static bool may_be_subordinate(int64_t uid, int64_t slice_uid)
 {
-	return id->uid >= SUBORDINATE_UID_MIN && id->labels.slice_uid >= 0 &&
-	       id->uid != id->labels.slice_uid;
+	return uid >= SUBORDINATE_UID_MIN && slice_uid >= 0 && uid != slice_uid;
 }
 
 /* Decides as described above. A directory server may give a person a uid of the subordinate
  * range; such a person's process is in the host's user namespace. */
-static int64_t find_owner(int handle, const struct proc_identity *id)
+static int64_t find_owner(int handle, int64_t uid, int64_t slice_uid)
 {
-	int64_t slice_uid = id->labels.slice_uid;
-	if (slice_uid < 0 || id->uid == slice_uid)
-		return id->uid;
-	if (id->uid < 0 || is_service(id->uid))
-		return proc_read_login_uid(handle, 0) == slice_uid ? slice_uid : id->uid;
-	bool container = proc_may_be_subordinate(id) && proc_read_user_namespace(handle, 0);
-	return container ? slice_uid : id->uid;
+	if (slice_uid < 0 || uid == slice_uid)
+		return uid;
+	if (uid < 0 || is_service(uid))
+		return proc_read_login_uid(handle, 0) == slice_uid ? slice_uid : uid;
+	bool container =
+		may_be_subordinate(uid, slice_uid) && proc_read_user_namespace(handle, 0);
+	return container ? slice_uid : uid;
 }
 
 /* Returns -1 with errno set to `why`. If the directory may not be read, uses its owner. */
-static int identify_hidden(int handle, int why, struct proc_identity *id)
+static int identify_hidden(int handle, int why, struct process_id *id)
 {
 	struct stat info;
 	bool denied = handle >= 0 && (why == EACCES || why == EPERM);
@@ -549,7 +537,7 @@ static int identify_hidden(int handle, int why, struct proc_identity *id)
 }
 
 /* Reads the command line and the origin of the process, which may block. */
-static void read_work(struct origin_known *known, struct proc_identity *id)
+static void read_work(struct origin_known *known, struct process_id *id)
 {
 	char bytes[PROC_ARGUMENTS_CAP];
 	ssize_t n = proc_read_arguments(known->handle, 0, bytes, sizeof(bytes));
@@ -557,34 +545,38 @@ static void read_work(struct origin_known *known, struct proc_identity *id)
 	command_text(id->command, sizeof(id->command), bytes, len, known->stat);
 	known->kernel = command_kernel(id->notebook, sizeof(id->notebook), bytes, len);
 	known->program = (struct piece){ bytes, strnlen(bytes, len) };
-	origin_read(&id->origin, known, id->labels.job);
+	origin_read(&id->origin, known, id->job);
 }
 
-/* Fills all of `id`; -1 with errno when the process cannot be read (see proc.h). If it exists
- * but may not be read (EACCES, EPERM: hidepid), the uid is that of its directory's owner, which
- * is the effective uid: the kernel gives no other. `brief`: without the files that may block;
- * then the command is "[comm]", there is no notebook, and the origin is brief. */
-static int identify(int proc, uint32_t pid, bool brief, struct proc_identity *id)
+/* Fills all of `id` but its user, pod and moment; -1 with errno when the process cannot be read
+ * (see proc.h). If it exists but may not be read (EACCES, EPERM: hidepid), the uid is that of
+ * its directory's owner, which is the effective uid: the kernel gives no other. `brief`:
+ * without the files that may block; then the command is "[comm]", there is no notebook, and the
+ * origin is brief. */
+static int identify(int proc, bool brief, struct process_id *id, struct cgroup_labels *labels)
 {
 	struct proc_stat stat;
 	struct proc_status status;
 	char bytes[CGROUP_CAP];
-	*id = (struct proc_identity){ .uid = -1, .owner_uid = -1 };
-	int handle = proc_open_process(proc, pid);
+	int handle = proc_open_process(proc, id->pid);
 	if (handle < 0 || proc_read_stat(handle, 0, &stat) != 0)
 		return identify_hidden(handle, errno, id);
-	struct origin_known known = { proc, handle, pid, &stat, &id->labels, false,
-		id->notebook, { 0 } };
+	struct origin_known known = { proc, handle, id->pid, &stat, labels, false, id->notebook,
+		{ 0 } };
 	id->start_ticks = stat.start_ticks;
 	id->posix_session = stat.session > 0 ? stat.session : 0;
 	if (proc_read_status(handle, 0, &status) == 0)
 		id->uid = status.uid;
 	ssize_t n = proc_read_cgroup(handle, 0, bytes, sizeof(bytes));
-	cgroup_parse(bytes, n < 0 ? 0 : (size_t)n, &id->labels);
-	id->owner_uid = find_owner(handle, id);
+	cgroup_parse(bytes, n < 0 ? 0 : (size_t)n, labels);
+	memcpy(id->job, labels->job, sizeof(id->job));
+	memcpy(id->container, labels->container, sizeof(id->container));
+	memcpy(id->pod, labels->pod, sizeof(id->pod));
+	memcpy(id->unit, labels->unit, sizeof(id->unit));
+	id->owner_uid = find_owner(handle, id->uid, labels->slice_uid);
 	if (brief) {
 		command_text(id->command, sizeof(id->command), "", 0, &stat);
-		origin_read(&id->origin, &known, id->labels.job);
+		origin_read(&id->origin, &known, id->job);
 	} else {
 		read_work(&known, id);
 	}
@@ -606,7 +598,7 @@ struct owners {
 	int64_t boot_us;	  /* monotonic time of that reading; 0: never */
 	struct user_names *users; /* NULL: users have no names */
 	struct pods pods;	  /* their names; unused if users have none */
-	bool pods_by_uid;	  /* see owners_keep_uids() */
+	unsigned manner;	  /* of enum owners_manner */
 	char *place;		  /* see owners_say_where(), or NULL */
 	uint64_t places;	  /* how many texts `place` has had */
 };
@@ -629,17 +621,18 @@ static int open_users(struct owners *o, const char *root, struct err *e)
 	return rc;
 }
 
-static int open_owners(struct owners **out, const char *root, bool names, struct err *e)
+int owners_open(struct owners **out, const char *root, unsigned manner, struct err *e)
 {
 	struct owners *o = calloc(1, sizeof(*o));
 	if (!o)
 		return err_memory(e);
 	o->proc = -1;
 	pods_init(&o->pods, -1, false);
+	o->manner = manner;
 	o->recorded = root[0] != '\0';
 	o->ticks_per_s = sysconf(_SC_CLK_TCK) > 0 ? sysconf(_SC_CLK_TCK) : 100;
 	int rc = proc_open(&o->proc, root, e);
-	if (rc == 0 && names)
+	if (rc == 0 && !(manner & OWNERS_NAMELESS))
 		rc = open_users(o, root, e);
 	if (rc) {
 		owners_close(o);
@@ -649,16 +642,6 @@ static int open_owners(struct owners **out, const char *root, bool names, struct
 	pods_init(&o->pods, o->proc, o->recorded);
 	*out = o;
 	return 0;
-}
-
-int owners_open(struct owners **o, const char *root, struct err *e)
-{
-	return open_owners(o, root, true, e);
-}
-
-int owners_open_nameless(struct owners **o, const char *root, struct err *e)
-{
-	return open_owners(o, root, false, e);
 }
 
 void owners_say_where(struct owners *o, char *place)
@@ -687,11 +670,6 @@ void owners_close(struct owners *o)
 	user_names_free(o->users);
 	pods_finish(&o->pods);
 	free(o);
-}
-
-void owners_keep_uids(struct owners *o)
-{
-	o->pods_by_uid = true;
 }
 
 void owners_ask_again(struct owners *o)
@@ -723,30 +701,13 @@ static bool set_user(struct owners *o, struct process_id *id, int64_t uid)
 		o->users, (uint32_t)uid, clock_monotonic_us(), id->user, sizeof(id->user));
 }
 
-static void describe_user(
-	struct owners *o, const struct proc_identity *found, struct process_id *id)
+static void describe_user(struct owners *o, struct process_id *id, int64_t slice_uid)
 {
-	id->uid = found->uid;
-	if (found->owner_uid < 0) {
+	if (id->owner_uid < 0)
 		str_copy(id->user, sizeof(id->user), USER_UNKNOWN);
-		return;
-	}
-	bool named = set_user(o, id, found->owner_uid);
-	if (!named && o->users && found->owner_uid == found->uid &&
-		proc_may_be_subordinate(found))
-		set_user(o, id, found->labels.slice_uid);
-}
-
-static void describe_work(const struct proc_identity *found, struct process_id *id)
-{
-	memcpy(id->command, found->command, sizeof(id->command));
-	memcpy(id->notebook, found->notebook, sizeof(id->notebook));
-	memcpy(id->job, found->labels.job, sizeof(id->job));
-	memcpy(id->container, found->labels.container, sizeof(id->container));
-	memcpy(id->pod, found->labels.pod, sizeof(id->pod));
-	memcpy(id->unit, found->labels.unit, sizeof(id->unit));
-	id->posix_session = found->posix_session;
-	id->origin = found->origin;
+	else if (!set_user(o, id, id->owner_uid) && o->users && id->owner_uid == id->uid &&
+		 may_be_subordinate(id->uid, slice_uid))
+		set_user(o, id, slice_uid);
 }
 
 /* Names the pod. What runs there is mostly root's: then the namespace says whose time it is. */
@@ -756,44 +717,36 @@ static void describe_pod(struct owners *o, struct process_id *id)
 		return;
 	pods_describe(&o->pods, id);
 	size_t space = strcspn(id->pod, "/");
-	if (o->pods_by_uid || !id->pod[space] || space >= sizeof(id->user))
+	if (o->manner & OWNERS_BY_UID || !id->pod[space] || space >= sizeof(id->user))
 		return;
 	id->owner_uid = -1;
 	snprintf(id->user, sizeof(id->user), "%.*s", (int)space, id->pod);
 }
 
-/* The boot time changes when the wall clock is set, and reading it takes a millisecond on a
- * large host. So it is read once for all processes that are described at nearly the same time.
- */
-static int64_t boot_time(struct owners *o)
+int64_t owners_started_ms(struct owners *o, uint64_t start_ticks)
 {
+	/* The boot time changes when the wall clock is set, and reading it takes a millisecond
+	 * on a large host. So it is read once for all processes that are described at nearly
+	 * the same time. */
 	int64_t now_us = clock_monotonic_us();
 	if (!o->boot_us || o->recorded || now_us - o->boot_us > BOOT_TIME_US) {
 		o->boot_ms = proc_boot_ms(o->proc, !o->recorded);
 		o->boot_us = now_us;
 	}
-	return o->boot_ms;
-}
-
-int64_t owners_started_ms(struct owners *o, uint64_t start_ticks)
-{
-	int64_t boot_ms = boot_time(o);
 	uint64_t seconds = start_ticks / (uint64_t)o->ticks_per_s;
 	uint64_t rest = start_ticks % (uint64_t)o->ticks_per_s;
-	if (boot_ms < 0 || seconds >= INT64_MAX / 4000)
+	if (o->boot_ms < 0 || seconds >= INT64_MAX / 4000)
 		return -1;
-	return boot_ms + (int64_t)seconds * 1000 +
+	return o->boot_ms + (int64_t)seconds * 1000 +
 	       (int64_t)(rest * 1000 / (uint64_t)o->ticks_per_s);
 }
 
 /* Describes a process that cannot be read: it has ended, or /proc is mounted with hidepid.
  * kill() with signal 0 still finds a process that is hidden completely. */
-static bool describe_hidden(
-	struct owners *o, int why, const struct proc_identity *found, struct process_id *id)
+static bool describe_hidden(struct owners *o, int why, struct process_id *id)
 {
-	if (found->uid >= 0) {
-		id->uid = found->uid;
-		set_user(o, id, found->uid);
+	if (id->uid >= 0) {
+		set_user(o, id, id->uid);
 		return true;
 	}
 	bool hidden = why == ENOENT && !o->recorded && id->pid > 0 && id->pid <= INT_MAX &&
@@ -802,29 +755,17 @@ static bool describe_hidden(
 	return hidden;
 }
 
-static bool describe(struct owners *o, uint32_t pid, bool brief, struct process_id *id)
+bool owners_describe(struct owners *o, uint32_t pid, bool brief, struct process_id *id)
 {
-	struct proc_identity found;
+	struct cgroup_labels labels;
 	*id = (struct process_id){ .pid = pid, .started_ms = -1, .uid = -1, .owner_uid = -1 };
 	say_where(o, "pid", pid);
-	if (identify(o->proc, pid, brief, &found) != 0)
-		return describe_hidden(o, errno, &found, id);
-	id->start_ticks = found.start_ticks;
-	id->started_ms = owners_started_ms(o, found.start_ticks);
-	describe_user(o, &found, id);
-	describe_work(&found, id);
+	if (identify(o->proc, brief, id, &labels) != 0)
+		return describe_hidden(o, errno, id);
+	id->started_ms = owners_started_ms(o, id->start_ticks);
+	describe_user(o, id, labels.slice_uid);
 	describe_pod(o, id);
 	return true;
-}
-
-bool owners_describe(struct owners *o, uint32_t pid, struct process_id *id)
-{
-	return describe(o, pid, false, id);
-}
-
-bool owners_describe_brief(struct owners *o, uint32_t pid, struct process_id *id)
-{
-	return describe(o, pid, true, id);
 }
 
 bool owners_is_late(const struct owners *o, const struct process_id *id)

@@ -16,17 +16,19 @@
 
 struct owners;
 
+enum owners_manner {
+	/* There is no user database: every user is "uid:N". Nothing blocks, except a full
+	 * description of a process. */
+	OWNERS_NAMELESS = 1,
+	/* The user of a process in a pod is that of its uid; else it is the namespace of the
+	 * pod, if that is known, and there is no owner_uid. */
+	OWNERS_BY_UID = 2,
+};
+
 /* `root` "" means the real /proc and user database; else DIR/proc and DIR/etc/passwd, a
  * recorded tree. Fails when there is no such proc. */
-int owners_open(struct owners **o, const char *root, struct err *e);
-/* The same without a user database: every user is "uid:N". Nothing blocks, except a full
- * description of a process. */
-int owners_open_nameless(struct owners **o, const char *root, struct err *e);
+int owners_open(struct owners **o, const char *root, unsigned manner, struct err *e);
 void owners_close(struct owners *o);
-
-/* From now on the user of a process in a pod is that of its uid; else it is the namespace of
- * the pod, if that is known, and there is no owner_uid. */
-void owners_keep_uids(struct owners *o);
 
 /* Asks the user database again for all names, at their next use. */
 void owners_ask_again(struct owners *o);
@@ -40,11 +42,10 @@ void owners_mark_process(struct owners *o, uint32_t pid);
 /* Fills all of `id`. False: no such process; then user is USER_DEAD and start_ticks 0. A
  * process that exists but may not be read is "_unknown", or has its uid's name if only the uid
  * can be read. Allocates nothing, except for a user that is not in the cache (see user.h), and
- * takes at most USER_DEADLINE_MS. */
-bool owners_describe(struct owners *o, uint32_t pid, struct process_id *id);
-/* The same without the files that may block: the command is "[comm]", there is no notebook, and
+ * takes at most USER_DEADLINE_MS.
+ * `brief`: without the files that may block; the command is "[comm]", there is no notebook, and
  * the origin is brief. */
-bool owners_describe_brief(struct owners *o, uint32_t pid, struct process_id *id);
+bool owners_describe(struct owners *o, uint32_t pid, bool brief, struct process_id *id);
 
 /* Whether the user or the pod may get a name later: the user database is slow, or the pod is
  * too young to be in a table of names. */

@@ -58,7 +58,8 @@ struct reader_result {
 /* The reader's process, and those that were left behind. Zero-initialise, except for `root`. */
 struct reader_process {
 	const char *root;
-	bool keep_uids;	       /* see reader_keep_uids() */
+	unsigned manner;       /* of enum owners_manner */
+	struct owners *owners; /* in the process itself; NULL: cannot be opened */
 	struct helper *helper; /* NULL: not started, or it ended */
 	struct {
 		int pidfd;
@@ -70,21 +71,11 @@ struct reader_process {
 	char why[128];	    /* why the last one failed */
 };
 
-/* What the process keeps between two requests. `root` is filled in by the owner. */
-struct served {
-	const char *root;
-	bool keep_uids;
-	struct owners *owners; /* NULL: cannot be opened */
-};
-
 static void begin(void *context, struct helper_place *place)
 {
-	struct served *s = context;
-	if (owners_open(&s->owners, s->root, NULL) != 0)
-		return;
-	owners_say_where(s->owners, place->text);
-	if (s->keep_uids)
-		owners_keep_uids(s->owners);
+	struct reader_process *p = context;
+	if (owners_open(&p->owners, p->root, p->manner, NULL) == 0)
+		owners_say_where(p->owners, place->text);
 }
 
 static void answer_result(struct str *reply, int why, const void *bytes, size_t len)
@@ -93,19 +84,6 @@ static void answer_result(struct str *reply, int why, const void *bytes, size_t 
 	str_add_bytes(reply, (const char *)&result, sizeof(result));
 	if (!why)
 		str_add_bytes(reply, bytes, len);
-}
-
-static void describe(struct served *s, const struct reader_request *request, struct str *reply)
-{
-	for (uint32_t i = 0; i < request->n; i++) {
-		struct reader_answer answer = { .id = { .started_ms = -1, .uid = -1 } };
-		uint32_t pid = request->targets[i].pid;
-		answer.there = request->targets[i].brief
-				       ? owners_describe_brief(s->owners, pid, &answer.id)
-				       : owners_describe(s->owners, pid, &answer.id);
-		answer.late = owners_is_late(s->owners, &answer.id);
-		str_add_bytes(reply, (const char *)&answer, sizeof(answer));
-	}
 }
 
 /* Reads one file of the process with this handle. */
@@ -132,13 +110,12 @@ static void read_one(int handle, enum reader_question question, struct str *repl
 }
 
 static void answer_one(
-	struct served *s, const struct reader_request *request, struct str *reply)
+	struct owners *owners, const struct reader_request *request, struct str *reply)
 {
-	int proc = owners_proc(s->owners);
 	uint32_t pid = request->targets[0].pid;
 	uint64_t start_ticks = request->targets[0].start_ticks;
-	owners_mark_process(s->owners, pid);
-	int handle = proc_open_process(proc, pid);
+	owners_mark_process(owners, pid);
+	int handle = proc_open_process(owners_proc(owners), pid);
 	if (handle < 0 || proc_start_ticks(handle, 0) != start_ticks)
 		answer_result(reply, ESRCH, NULL, 0);
 	else
@@ -149,20 +126,26 @@ static void answer_one(
 
 static void serve(void *context, const struct str *bytes, struct str *reply)
 {
-	struct served *s = context;
+	struct owners *owners = ((struct reader_process *)context)->owners;
 	struct reader_request request;
-	if (!s->owners || bytes->len != sizeof(request))
+	if (!owners || bytes->len != sizeof(request))
 		return;
 	memcpy(&request, bytes->data, sizeof(request));
 	if (request.n > READER_BATCH)
 		return;
 	if (request.question == READER_DESCRIBE) {
-		describe(s, &request, reply);
+		for (uint32_t i = 0; i < request.n; i++) {
+			struct reader_answer answer = { .id = { .started_ms = -1, .uid = -1 } };
+			answer.there = owners_describe(owners, request.targets[i].pid,
+				request.targets[i].brief, &answer.id);
+			answer.late = owners_is_late(owners, &answer.id);
+			str_add_bytes(reply, (const char *)&answer, sizeof(answer));
+		}
 	} else if (request.question == READER_ASK_AGAIN) {
-		owners_ask_again(s->owners);
+		owners_ask_again(owners);
 		answer_result(reply, 0, NULL, 0);
 	} else {
-		answer_one(s, &request, reply);
+		answer_one(owners, &request, reply);
 	}
 }
 
@@ -197,10 +180,9 @@ static void has_failed(struct reader_process *p, const char *why)
 static bool reader_process_is_there(struct reader_process *p)
 {
 	struct err e = { 0 };
-	/* The process gets a copy. */
-	struct served s = { .root = p->root, .keep_uids = p->keep_uids };
+	/* The process gets a copy of the context. */
 	const struct helper_work work = {
-		.name = READER_NAME, .serve = serve, .begin = begin, .context = &s
+		.name = READER_NAME, .serve = serve, .begin = begin, .context = p
 	};
 	if (p->helper)
 		return true;
@@ -381,21 +363,24 @@ struct reader {
 	size_t n_known, cap_known;
 	struct known_name names[NAMES];
 	size_t next_name;
-	bool brief;	  /* see reader_be_brief() */
+	bool brief;	  /* of the manner READER_BRIEF */
 	int64_t again_us; /* brief descriptions are not repeated before this */
 };
 
-int reader_open(struct reader **out, const char *root, struct err *e)
+int reader_open(struct reader **out, const char *root, unsigned manner, struct err *e)
 {
 	struct reader *r = calloc(1, sizeof(*r));
 	if (r)
 		r->root = strdup(root);
-	int rc = r && r->root ? owners_open_nameless(&r->direct, root, e) : err_memory(e);
+	int rc = r && r->root ? owners_open(&r->direct, root, OWNERS_NAMELESS, e)
+			      : err_memory(e);
 	if (rc) {
 		reader_close(r);
 		return rc;
 	}
 	r->process.root = r->root;
+	r->process.manner = manner & OWNERS_BY_UID;
+	r->brief = manner & READER_BRIEF;
 	for (size_t i = 0; i < NAMES; i++)
 		r->names[i].uid = -1;
 	*out = r;
@@ -427,34 +412,9 @@ void reader_start(struct reader *r)
 	reader_process_is_there(&r->process);
 }
 
-void reader_keep_uids(struct reader *r)
+struct owners *reader_owners(const struct reader *r)
 {
-	r->process.keep_uids = true;
-}
-
-void reader_be_brief(struct reader *r)
-{
-	r->brief = true;
-}
-
-uint64_t reader_start_ticks(struct reader *r, uint32_t pid)
-{
-	return owners_start_ticks(r->direct, pid);
-}
-
-int64_t reader_started_ms(struct reader *r, uint64_t start_ticks)
-{
-	return owners_started_ms(r->direct, start_ticks);
-}
-
-int reader_proc(const struct reader *r)
-{
-	return owners_proc(r->direct);
-}
-
-const char *reader_boot_id(struct reader *r)
-{
-	return owners_boot_id(r->direct);
+	return r->direct;
 }
 
 bool reader_owns(const struct reader *r, pid_t pid)
@@ -484,23 +444,10 @@ static struct known_name *find_name(struct reader *r, int64_t uid)
 	return NULL;
 }
 
-static void remember_name(struct reader *r, const struct reader_answer *a)
-{
-	if (a->id.owner_uid < 0 || strncmp(a->id.user, "uid:", 4) == 0)
-		return;
-	struct known_name *name = find_name(r, a->id.owner_uid);
-	if (!name) {
-		name = &r->names[r->next_name];
-		r->next_name = (r->next_name + 1) % NAMES;
-	}
-	name->uid = a->id.owner_uid;
-	memcpy(name->name, a->id.user, sizeof(name->name));
-}
-
 /* Describes a process without the reader's process, from the files that do not block. */
 static void describe_directly(struct reader *r, uint32_t pid, struct reader_answer *a)
 {
-	a->there = owners_describe_brief(r->direct, pid, &a->id);
+	a->there = owners_describe(r->direct, pid, true, &a->id);
 	const struct known_name *name =
 		a->id.owner_uid >= 0 ? find_name(r, a->id.owner_uid) : NULL;
 	if (name)
@@ -525,18 +472,8 @@ static bool allows(struct reader *r, uint32_t pid)
 	struct process_id id;
 	if (wary_is_calm(&r->wary))
 		return true;
-	owners_describe_brief(r->direct, pid, &id);
+	owners_describe(r->direct, pid, true, &id);
 	return wary_allows(&r->wary, &id, clock_monotonic_us());
-}
-
-/* Terminates all texts: these bytes come from another process. */
-static void end_texts(struct process_id *id)
-{
-	id->user[sizeof(id->user) - 1] = '\0';
-	for (size_t i = 0; i < PROCESS_TEXTS; i++) {
-		const struct process_field *field = &process_fields[i];
-		((char *)id)[field->offset + field->cap - 1] = '\0';
-	}
 }
 
 static bool take_answers(struct reader *r, const struct reader_request *request,
@@ -548,8 +485,21 @@ static bool take_answers(struct reader *r, const struct reader_request *request,
 		struct reader_answer *a = &out[i].answer;
 		memcpy(a, reply->data + i * sizeof(*a), sizeof(*a));
 		a->id.pid = request->targets[i].pid;
-		end_texts(&a->id);
-		remember_name(r, a);
+		/* These bytes come from another process: texts must end. */
+		a->id.user[sizeof(a->id.user) - 1] = '\0';
+		for (size_t k = 0; k < PROCESS_TEXTS; k++) {
+			const struct process_field *field = &process_fields[k];
+			((char *)&a->id)[field->offset + field->cap - 1] = '\0';
+		}
+		if (a->id.owner_uid >= 0 && strncmp(a->id.user, "uid:", 4) != 0) {
+			struct known_name *name = find_name(r, a->id.owner_uid);
+			if (!name) {
+				name = &r->names[r->next_name];
+				r->next_name = (r->next_name + 1) % NAMES;
+			}
+			name->uid = a->id.owner_uid;
+			memcpy(name->name, a->id.user, sizeof(name->name));
+		}
 		struct process_id *blocked = wary_find(&r->wary, a->id.pid, a->id.start_ticks);
 		if (blocked)
 			memcpy(blocked->user, a->id.user, sizeof(blocked->user));
@@ -750,7 +700,7 @@ bool reader_trouble(struct reader *r, char *dst, size_t cap)
 	size_t n = 0;
 	for (size_t i = 0; i < WARY_PROCESSES; i++) {
 		struct process_id *id = &r->wary.processes[i];
-		if (id->pid && reader_start_ticks(r, id->pid) != id->start_ticks)
+		if (id->pid && owners_start_ticks(r->direct, id->pid) != id->start_ticks)
 			id->pid = 0;
 		if (id->pid && !first)
 			first = id;

@@ -21,6 +21,7 @@
 #include "base/fault.h"
 #include "model/process.h"
 #include "proc/mappings.h"
+#include "proc/owners.h"
 #include "proc/proc_parse.h"
 
 enum { READER_STUCK_MAX = 4 };
@@ -28,21 +29,18 @@ enum { READER_STUCK_MAX = 4 };
 /* The name of its process, as ps shows it. */
 #define READER_NAME "gua-reader"
 struct reader;
+/* Beside enum owners_manner: descriptions are brief, as owners_describe() gives them, and are
+ * not improved later; command lines and environments are not read at all. */
+enum { READER_BRIEF = 4 };
 /* `root` "" means the real /proc and user database; else DIR/proc and DIR/etc/passwd, a
- * recorded tree. Fails when there is no such proc. */
-int reader_open(struct reader **r, const char *root, struct err *e);
+ * recorded tree. Fails when there is no such proc. `manner`: OWNERS_BY_UID, READER_BRIEF. */
+int reader_open(struct reader **r, const char *root, unsigned manner, struct err *e);
 /* Lets the reader's process end while the caller closes something else. After this, call only
  * reader_close(). */
 void reader_dismiss(struct reader *r);
 void reader_close(struct reader *r);
 /* Starts the process now, while this program is small, instead of when it is needed. */
 void reader_start(struct reader *r);
-/* Before the process starts: the user of a process in a pod is that of its uid, not the
- * namespace of the pod. */
-void reader_keep_uids(struct reader *r);
-/* From now on descriptions are brief, as owners_describe_brief() gives them, and are not
- * improved later: command lines and environments are not read at all. */
-void reader_be_brief(struct reader *r);
 /* Fills all of `id`, as owners_describe() does. *brief: the description may become better
  * later; it is false for a process that itself blocks. */
 bool reader_describe(struct reader *r, uint32_t pid, struct process_id *id, bool *brief);
@@ -70,10 +68,6 @@ void reader_check(struct reader *r, struct fault *f, int64_t now_ms);
 double reader_cpu_s(const struct reader *r);
 /* Whether `pid` is a process of this reader. */
 bool reader_owns(const struct reader *r, pid_t pid);
-/* What does not block is read directly: the start time of a pid (0: gone or not readable); the
- * open /proc, which the caller must not close; the id of this boot ("": not known). */
-uint64_t reader_start_ticks(struct reader *r, uint32_t pid);
-/* The same start time as unix milliseconds; -1: not known. */
-int64_t reader_started_ms(struct reader *r, uint64_t start_ticks);
-int reader_proc(const struct reader *r);
-const char *reader_boot_id(struct reader *r);
+/* For what does not block, and is read directly: start times, the open /proc, the id of this
+ * boot. */
+struct owners *reader_owners(const struct reader *r);

@@ -32,21 +32,17 @@ static int64_t longer(int64_t last_us, int64_t first_us, int64_t most_us)
 	return next_us < most_us ? next_us : most_us;
 }
 
-static void avoid(struct wary *w, const struct process_id *id, int64_t now_us)
-{
-	w->processes[w->next] = *id;
-	w->next = (w->next + 1) % WARY_PROCESSES;
-	if (id->uid < 0)
-		return;
-	struct wary_user *user = find_user(w, id->uid);
-	user->wait_us = longer(user->wait_us, USER_FIRST_US, USER_MOST_US);
-	user->until_us = now_us + user->wait_us;
-}
-
 void wary_add(struct wary *w, const struct process_id *id, int64_t now_us)
 {
-	if (id)
-		avoid(w, id, now_us);
+	if (id) {
+		w->processes[w->next] = *id;
+		w->next = (w->next + 1) % WARY_PROCESSES;
+		if (id->uid >= 0) {
+			struct wary_user *user = find_user(w, id->uid);
+			user->wait_us = longer(user->wait_us, USER_FIRST_US, USER_MOST_US);
+			user->until_us = now_us + user->wait_us;
+		}
+	}
 	int64_t since_us = now_us - w->blocked_us;
 	if (since_us > FORGIVEN_US)
 		w->pause_us = 0;

@@ -712,7 +712,7 @@ static int begin_run(struct recorder *r, struct err *e)
 		str_escape(info.hostname, sizeof(info.hostname), r->o->host_name,
 			strlen(r->o->host_name));
 	str_copy(info.driver, sizeof(info.driver), s->driver_version);
-	str_copy(info.boot_id, sizeof(info.boot_id), reader_boot_id(r->reader));
+	str_copy(info.boot_id, sizeof(info.boot_id), owners_boot_id(reader_owners(r->reader)));
 	return store_begin_run(r->store, &info, e);
 }
 
@@ -801,12 +801,10 @@ static int prepare(struct recorder *r, struct err *e)
 	/* A missing store is created when a driver answers, so no file is left behind if none
 	 * does. If the recorder waits for a driver, the store is created now. */
 	bool now = o->wait_for_driver || access(o->db, F_OK) == 0;
-	int rc = reader_open(&r->reader, o->source.root, e);
+	unsigned manner = (o->privacy == PRIVACY_STRICT ? READER_BRIEF : 0) |
+			  (o->keep_uids ? OWNERS_BY_UID : 0);
+	int rc = reader_open(&r->reader, o->source.root, manner, e);
 	/* The reader's process is a copy of this one: start it while this one is small. */
-	if (!rc && o->privacy == PRIVACY_STRICT)
-		reader_be_brief(r->reader);
-	if (!rc && o->keep_uids)
-		reader_keep_uids(r->reader);
 	if (!rc)
 		reader_start(r->reader);
 	if (!rc && now)

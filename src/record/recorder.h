@@ -19,7 +19,7 @@ struct recorder_options {
 	struct rules rules;
 	const char *host_name; /* instead of the system's name of this host; or NULL */
 	enum privacy privacy;  /* what to keep about processes */
-	bool keep_uids;	       /* see reader_keep_uids() */
+	bool keep_uids;	       /* see OWNERS_BY_UID */
 	const char *numbering; /* of cards in leases; see lease/lease_dir.h */
 	const char *leases;    /* where schedulers say what they give away; NULL: the usual
 				  directory, and for simulated cards none */

@@ -317,7 +317,8 @@ void top_model_family_finish(struct top_family *f)
 static uint32_t read_parent(const struct top_family *f, uint32_t pid)
 {
 	struct proc_stat stat;
-	if (proc_read_stat(reader_proc(f->reader), pid, &stat) != 0 || stat.ppid <= 1)
+	if (proc_read_stat(owners_proc(reader_owners(f->reader)), pid, &stat) != 0 ||
+		stat.ppid <= 1)
 		return 0;
 	return (uint32_t)stat.ppid;
 }

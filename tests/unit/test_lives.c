@@ -112,7 +112,7 @@ static void test_a_pidfd_tells_the_end_and_a_zombie_stays_itself(void **state)
 	struct lives l;
 	struct reader *reader = NULL;
 	struct fake fake = { .source.ops = &proc_ops };
-	assert_int_equal(reader_open(&reader, "", &e), 0);
+	assert_int_equal(reader_open(&reader, "", 0, &e), 0);
 	assert_int_equal(lives_init(&l, reader, true, &e), 0);
 	pid_t child = fork();
 	if (child == 0) {
@@ -207,8 +207,8 @@ static void test_a_name_that_comes_late(void **state)
 	assert_non_null(mkdtemp(dir));
 	snprintf(link, sizeof(link), "%s/proc", dir);
 	assert_int_equal(symlink(proc, link), 0);
-	assert_int_equal(reader_open(&nameless, dir, &e), 0);
-	assert_int_equal(reader_open(&named, root, &e), 0);
+	assert_int_equal(reader_open(&nameless, dir, 0, &e), 0);
+	assert_int_equal(reader_open(&named, root, 0, &e), 0);
 	assert_int_equal(lives_init(&l, nameless, false, &e), 0);
 	uint32_t alice = lives_find(&l, &fake.source, 4201, false, 1000000);
 	uint32_t bob = lives_find(&l, &fake.source, 4203, false, 1000000);

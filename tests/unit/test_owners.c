@@ -30,7 +30,7 @@ static void add_field(struct str *out, const char *name, const char *value)
 static void add_process(struct str *out, struct owners *o, uint32_t pid)
 {
 	struct process_id id;
-	bool alive = owners_describe(o, pid, &id);
+	bool alive = owners_describe(o, pid, false, &id);
 	assert_int_equal(id.pid, pid);
 	assert_int_equal(id.start_ticks, owners_start_ticks(o, pid));
 	str_addf(out, "%u%s\n", pid, alive ? "" : " dead");
@@ -80,7 +80,7 @@ static void check_tree(const char *tree)
 	struct dirent **pids = NULL;
 	size_t len = 0;
 	root_path(root, sizeof(root), tree, "");
-	if (owners_open(&o, root, &e) != 0)
+	if (owners_open(&o, root, 0, &e) != 0)
 		fail_msg("%s", e.text);
 	str_addf(&out, "boot %s\n", owners_boot_id(o));
 	root_path(path, sizeof(path), tree, "/proc");
@@ -128,7 +128,7 @@ static uint64_t start_in(const char *tree, uint32_t pid)
 	struct err e = { 0 };
 	struct owners *o = NULL;
 	root_path(root, sizeof(root), tree, "");
-	assert_int_equal(owners_open(&o, root, &e), 0);
+	assert_int_equal(owners_open(&o, root, 0, &e), 0);
 	uint64_t start = owners_start_ticks(o, pid);
 	owners_close(o);
 	return start;
@@ -148,9 +148,9 @@ static void test_live(void **state)
 	struct err e = { 0 };
 	struct owners *o = NULL;
 	struct process_id id;
-	assert_int_equal(owners_open(&o, "", &e), 0);
+	assert_int_equal(owners_open(&o, "", 0, &e), 0);
 	assert_int_equal(strlen(owners_boot_id(o)), 36);
-	assert_true(owners_describe(o, (uint32_t)getpid(), &id));
+	assert_true(owners_describe(o, (uint32_t)getpid(), false, &id));
 	assert_string_equal(id.command, "test_owners");
 	assert_int_equal(id.uid, getuid());
 	assert_int_equal(id.start_ticks, owners_start_ticks(o, (uint32_t)getpid()));
@@ -166,16 +166,16 @@ static void test_end_of_a_life(void **state)
 	struct owners *o = NULL;
 	struct process_id id;
 	siginfo_t info;
-	assert_int_equal(owners_open(&o, "", &e), 0);
+	assert_int_equal(owners_open(&o, "", 0, &e), 0);
 	pid_t child = fork();
 	if (child == 0)
 		_exit(0);
 	assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
-	assert_true(owners_describe(o, (uint32_t)child, &id));
+	assert_true(owners_describe(o, (uint32_t)child, false, &id));
 	assert_string_equal(id.command, "[test_owners]");
 	assert_true(id.start_ticks > 0);
 	assert_int_equal(waitpid(child, NULL, 0), child);
-	assert_false(owners_describe(o, (uint32_t)child, &id));
+	assert_false(owners_describe(o, (uint32_t)child, false, &id));
 	assert_string_equal(id.user, "_dead");
 	assert_int_equal(id.start_ticks, 0);
 	assert_int_equal(id.started_ms, -1);
@@ -198,15 +198,16 @@ static void test_environment_of_another_user(void **state)
 		execl("/bin/sleep", "sleep", "60", NULL);
 		_exit(1);
 	}
-	assert_int_equal(owners_open(&o, "", &e), 0);
-	while (owners_describe(o, (uint32_t)other, &id) && strcmp(id.command, "sleep") != 0)
+	assert_int_equal(owners_open(&o, "", 0, &e), 0);
+	while (owners_describe(o, (uint32_t)other, false, &id) &&
+		strcmp(id.command, "sleep") != 0)
 		;
 	assert_string_equal(id.origin.tag, "mine");
 	pid_t nobody = fork();
 	if (nobody == 0) {
 		uint32_t pid = getuid() == 0 ? (uint32_t)other : 1;
 		bool dropped = getuid() != 0 || (setgid(65534) == 0 && setuid(65534) == 0);
-		bool described = owners_describe(o, pid, &id);
+		bool described = owners_describe(o, pid, false, &id);
 		_exit(dropped && described && !*id.origin.tag && id.uid == 0 ? 0 : 1);
 	}
 	assert_int_equal(waitpid(nobody, &status, 0), nobody);
@@ -221,7 +222,7 @@ static void test_no_such_root(void **state)
 	(void)state;
 	struct err e = { 0 };
 	struct owners *o = NULL;
-	assert_int_equal(owners_open(&o, "/nonexistent\x1b", &e), ERR_WORLD);
+	assert_int_equal(owners_open(&o, "/nonexistent\x1b", 0, &e), ERR_WORLD);
 	assert_string_equal(e.text,
 		"cannot look at processes in /nonexistent\\x1B/proc: No such "
 		"file or directory");

@@ -77,7 +77,7 @@ static int setup(void **state)
 	make_directory(h, "proc");
 	make_directory(h, "etc");
 	write_file(h, "etc/passwd", "alice:x:1001:1001::/:\nbob:x:1002:1002::/:\n");
-	assert_int_equal(reader_open(&h->reader, h->root, &e), 0);
+	assert_int_equal(reader_open(&h->reader, h->root, 0, &e), 0);
 	*state = h;
 	return 0;
 }
@@ -125,9 +125,9 @@ static void test_answers_like_the_owners(void **state)
 		const char *source = getenv("GUA_SOURCE_ROOT");
 		snprintf(root, sizeof(root), "%s/tests/roots/%s", source ? source : ".",
 			trees[i]);
-		assert_int_equal(reader_open(&r, root, &e), 0);
-		assert_int_equal(owners_open(&o, root, &e), 0);
-		assert_string_equal(reader_boot_id(r), owners_boot_id(o));
+		assert_int_equal(reader_open(&r, root, 0, &e), 0);
+		assert_int_equal(owners_open(&o, root, 0, &e), 0);
+		assert_string_equal(owners_boot_id(reader_owners(r)), owners_boot_id(o));
 		for (uint32_t pid = 1; pid < 5000; pid++) {
 			struct process_id a, b;
 			bool brief;
@@ -136,7 +136,7 @@ static void test_answers_like_the_owners(void **state)
 			memset(&a, 0, sizeof(a));
 			memset(&b, 0, sizeof(b));
 			assert_int_equal(reader_describe(r, pid, &a, &brief),
-				owners_describe(o, pid, &b));
+				owners_describe(o, pid, false, &b));
 			assert_memory_equal(&a, &b, sizeof(a));
 			assert_false(brief);
 		}

@@ -229,7 +229,7 @@ static pid_t put_child(struct fixture *f)
 	struct rules rules = f->watch.rules;
 	struct watch_pace pace = f->watch.pace;
 	watch_finish(&f->watch);
-	assert_int_equal(reader_open(&f->reader, "", &e), 0);
+	assert_int_equal(reader_open(&f->reader, "", 0, &e), 0);
 	assert_int_equal(watch_init(&f->watch,
 				 &(struct watch_options){ .rules = &rules,
 					 .pace = pace,

@@ -179,14 +179,14 @@ static uint64_t read_start_ticks(struct lives *l, uint32_t pid, int *fd)
 	struct stat st;
 	bool opened = *fd < 0;
 	if (opened)
-		*fd = proc_open_stat(reader_proc(l->reader), pid);
+		*fd = proc_open_stat(owners_proc(reader_owners(l->reader)), pid);
 	if (*fd < 0)
 		return 0;
 	bool there = fstat(*fd, &st) == 0 && st.st_nlink > 0;
 	uint64_t ticks = there && proc_read_stat_again(*fd, &now) == 0 ? now.start_ticks : 0;
 	if (!there || (opened && !file_can_stay_open(*fd)))
 		close_file(fd);
-	return there ? ticks : reader_start_ticks(l->reader, pid);
+	return there ? ticks : owners_start_ticks(reader_owners(l->reader), pid);
 }
 
 static uint64_t start_ticks_now(struct lives *l, struct source *source, uint32_t i)
@@ -255,15 +255,34 @@ void lives_sweep(struct lives *l, struct source *source, int64_t now_ms)
 	ask_names(l, now_ms);
 }
 
-/* Returns a free place, or a new one; LIFE_NONE when out of memory. */
-static uint32_t take_place(struct lives *l)
+/* Begins a life in a free place, or a new one; LIFE_NONE when out of memory. It is not
+ * described yet. */
+static uint32_t new_life(struct lives *l, uint32_t pid, int64_t seen_ms)
 {
-	for (uint32_t i = 0; i < l->n; i++)
-		if (!l->lives[i].used)
-			return i;
-	if (l->n == l->cap && !grow(l, l->cap * 2))
+	uint32_t i = 0;
+	while (i < l->n && l->lives[i].used)
+		i++;
+	if (i == l->cap && !grow(l, l->cap * 2))
 		return LIFE_NONE;
-	return (uint32_t)l->n++;
+	l->n += i == l->n;
+	l->entries[i] = (struct process_entry){
+		.id = { .pid = pid,
+			.started_ms = -1,
+			.uid = -1,
+			.owner_uid = -1,
+			.user = USER_UNKNOWN },
+		.first_seen_ms = seen_ms,
+		.last_seen_ms = seen_ms,
+		.last_active_ms = -1,
+		.ended_ms = -1,
+		.dirty = true,
+	};
+	l->lives[i] = (struct life_watch){ .used = true,
+		.pidfd = -1,
+		.user = user_number(l, USER_UNKNOWN),
+		.exited_ms = -1,
+		.stat_fd = -1 };
+	return i;
 }
 
 /* Opens a pidfd. -1: the kernel has none, and only the start time distinguishes lives. */
@@ -282,21 +301,12 @@ static int open_pidfd(struct lives *l, uint32_t pid, uint32_t place)
  * has ended, the check at the next look finds out. */
 static uint32_t open_life(struct lives *l, uint32_t pid, bool own, int64_t now_ms)
 {
-	uint32_t i = take_place(l);
+	uint32_t i = new_life(l, pid, now_ms);
 	if (i == LIFE_NONE)
 		return i;
-	l->entries[i] = (struct process_entry){
-		.id.pid = pid,
-		.first_seen_ms = now_ms,
-		.last_seen_ms = now_ms,
-		.last_active_ms = -1,
-		.ended_ms = -1,
-		.dirty = true,
-	};
-	int pidfd = own ? -1 : open_pidfd(l, pid, i);
-	l->lives[i] = (struct life_watch){
-		.used = true, .own = own, .pidfd = pidfd, .exited_ms = -1, .stat_fd = -1
-	};
+	l->lives[i].own = own;
+	if (!own)
+		l->lives[i].pidfd = open_pidfd(l, pid, i);
 	return i;
 }
 
@@ -309,17 +319,6 @@ static void take_life(struct lives *l, uint32_t i)
 	l->lives[i].user = user_number(l, id->user);
 	spread_name(l, id);
 	idmap_put(&l->by_pid, key_of(id->pid, l->lives[i].own), i);
-}
-
-static uint32_t begin_life(
-	struct lives *l, struct source *source, uint32_t pid, bool own, int64_t now_ms)
-{
-	uint32_t i = open_life(l, pid, own, now_ms);
-	if (i == LIFE_NONE)
-		return i;
-	l->lives[i].brief = describe(l, source, pid, own, &l->entries[i].id);
-	take_life(l, i);
-	return i;
 }
 
 void lives_expect(struct lives *l, uint32_t pid)
@@ -343,14 +342,15 @@ void lives_recall(struct lives *l, const struct process_id *id, int64_t now_ms)
 		i = open_life(l, id->pid, false, now_ms);
 	if (i == LIFE_NONE)
 		return;
-	if (reader_start_ticks(l->reader, id->pid) != id->start_ticks) {
+	if (owners_start_ticks(reader_owners(l->reader), id->pid) != id->start_ticks) {
 		close_files(&l->lives[i]);
 		l->lives[i].used = false;
 		return;
 	}
 	l->expected[k] = l->expected[--l->n_expected];
 	l->entries[i].id = *id;
-	l->entries[i].id.started_ms = reader_started_ms(l->reader, id->start_ticks);
+	l->entries[i].id.started_ms =
+		owners_started_ms(reader_owners(l->reader), id->start_ticks);
 	process_restrict(&l->entries[i].id, l->privacy);
 	take_life(l, i);
 }
@@ -372,32 +372,11 @@ uint32_t lives_find(
 			improve(l, source, i);
 		return i;
 	}
-	return begin_life(l, source, pid, own, now_ms);
-}
-
-/* Adds a life that is not in /proc. */
-static uint32_t add_unseen(struct lives *l, uint32_t pid, int64_t from_ms, int64_t to_ms)
-{
-	uint32_t i = take_place(l);
-	if (i == LIFE_NONE)
-		return i;
-	l->entries[i] = (struct process_entry){
-		.id = { .pid = pid,
-			.started_ms = -1,
-			.uid = -1,
-			.owner_uid = -1,
-			.user = USER_UNKNOWN },
-		.first_seen_ms = from_ms,
-		.last_seen_ms = to_ms,
-		.last_active_ms = -1,
-		.ended_ms = -1,
-		.dirty = true,
-	};
-	l->lives[i] = (struct life_watch){ .used = true,
-		.pidfd = -1,
-		.user = user_number(l, USER_UNKNOWN),
-		.exited_ms = -1,
-		.stat_fd = -1 };
+	i = open_life(l, pid, own, now_ms);
+	if (i != LIFE_NONE) {
+		l->lives[i].brief = describe(l, source, pid, own, &l->entries[i].id);
+		take_life(l, i);
+	}
 	return i;
 }
 
@@ -408,7 +387,7 @@ uint32_t lives_unknown(struct lives *l, int64_t now_ms)
 		l->entries[i].last_seen_ms = now_ms;
 		return i;
 	}
-	i = add_unseen(l, 0, now_ms, now_ms);
+	i = new_life(l, 0, now_ms);
 	if (i != LIFE_NONE)
 		idmap_put(&l->by_pid, key_of(0, false), i);
 	return i;
@@ -416,11 +395,11 @@ uint32_t lives_unknown(struct lives *l, int64_t now_ms)
 
 uint32_t lives_add_ended(struct lives *l, uint32_t pid, int64_t started_ms, int64_t ended_ms)
 {
-	uint32_t i = add_unseen(l, pid, started_ms, ended_ms);
+	uint32_t i = new_life(l, pid, started_ms);
 	if (i == LIFE_NONE)
 		return i;
 	l->entries[i].id.started_ms = started_ms;
-	l->entries[i].ended_ms = ended_ms;
+	l->entries[i].last_seen_ms = l->entries[i].ended_ms = ended_ms;
 	return i;
 }
 
