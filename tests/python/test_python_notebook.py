@@ -29,7 +29,7 @@ at 0s hold k card 1 memory 1GiB
 # Imports IPython once. For each line with a folder it forks a process, which runs the cells of a JSON file there in an IPython
 # of its own, and prints a marked line before each one's output; then it answers with the status of that process.
 SHELLS = """
-import json, os, sys
+import atexit, json, os, sys
 from IPython.core.interactiveshell import InteractiveShell
 answers = os.dup(1)
 while folder := os.read(0, 4096).decode().strip():
@@ -50,7 +50,9 @@ while folder := os.read(0, 4096).decode().strip():
     for number, cell in enumerate(cells):
         print(f"==={number}")
         shell.run_cell(cell, store_history=True)
-    break
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    os._exit(0)  # python would free all that it has imported, which takes longer than a test
 """
 
 
@@ -63,7 +65,7 @@ def environment(where, scenario=SCENARIO, **more):
                                  "JUPYTER_RUNTIME_DIR": where / "runtime", **more})
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shells(tmp_path_factory):
     """The process that runs cells."""
     server = subprocess.Popen(["/usr/bin/python3", "-c", SHELLS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
