@@ -32,6 +32,7 @@
 #include "proc/reader.h"
 #include "render/text.h"
 #include "store/identify.h"
+#include "store/statusfile.h"
 #include "version.h"
 
 /* The host to check. */
@@ -171,14 +172,22 @@ static void examine_processes(
 static void examine_store(const struct host *x, struct findings *f)
 {
 	struct err e = { 0 };
+	struct published now = { 0 };
 	char dir[PATH_MAX];
 	struct statvfs v;
 	int kind = identify_store(x->db, &e);
 	if (kind < 0)
 		finding_advise(finding_add(f, FINDING_PROBLEM, "store", "%s", e.text),
 			"choose another file with --db PATH");
+	else if (kind == STORE_OURS && statusfile_read(&now, x->db, &e) == 0 && now.pid == 0)
+		finding_advise(finding_add(f, FINDING_WARNING, "store",
+				       "%s is a store of gua, and no recorder is running on it",
+				       x->db),
+			"'gua status' says how the last one ended; start the service with "
+			"'systemctl start gua', a recorder of your own with 'gua start'");
 	else if (kind == STORE_OURS)
-		finding_add(f, FINDING_OK, "store", "%s is a store of gua", x->db);
+		finding_add(f, FINDING_OK, "store", "%s is a store of gua%s", x->db,
+			now.pid ? ", and a recorder is running on it" : "");
 	else
 		finding_add(f, FINDING_OK, "store", "%s: nothing is recorded yet", x->db);
 	file_nearest_directory(dir, sizeof(dir), x->db);
@@ -202,16 +211,23 @@ static void examine_store(const struct host *x, struct findings *f)
 			"PATH");
 }
 
-/* Whether notices of gua enforce reach users, if the configuration sends any; and leases, whose
- * numbers it explains. */
+/* What is wrong in the configuration; whether notices of gua enforce reach users, if it sends
+ * any; and leases, whose numbers it explains. */
 static void examine_configured(const struct host *x, struct findings *f)
 {
 	struct configuration conf = { .root = x->root };
 	const struct configure_options none = { 0 };
 	struct err e = { 0 };
 	char missed[CHANNEL_REACH_CAP];
+	char wrong[PATH_MAX + 256];
 	bool tells = false;
 	if (configure_read(&conf, &none, &e) == 0) {
+		if (conf.settings.n_errors) {
+			settings_error_text(&conf.settings, 0, wrong, sizeof(wrong));
+			finding_advise(
+				finding_add(f, FINDING_PROBLEM, "configuration", "%s", wrong),
+				"'gua config --check' lists every error");
+		}
 		const struct policy policy = { .config = &conf.values };
 		for (size_t i = 0; i < rules_count(&policy); i++)
 			tells |= rules_level(rules_get(&policy, i)) != LEVEL_OBSERVE;

@@ -42,8 +42,8 @@ enum item_kind {
 struct item {
 	enum item_kind kind;
 	const char *name;     /* a path below the root, or a name */
-	const char *packaged; /* path below a lib directory where a package has it; NULL: no
-				 package does */
+	const char *packaged; /* path below a lib directory where a package has it, or what it
+				 is made for; NULL: no package does */
 	const char *text;     /* content of the file; NULL: an example of the configuration */
 };
 
@@ -65,10 +65,10 @@ struct install {
 static const struct item items[N_ITEMS] = {
 	{ ITEM_DIRECTORY, "/etc/gua", NULL, NULL },
 	{ ITEM_FILE, SYSTEM_CONFIG, NULL, NULL },
-	{ ITEM_DIRECTORY, "/etc/sysusers.d", NULL, NULL },
+	{ ITEM_DIRECTORY, "/etc/sysusers.d", "sysusers.d/gua.conf", NULL },
 	[ITEM_SYSUSERS] = { ITEM_FILE, "/etc/sysusers.d/gua.conf", "sysusers.d/gua.conf",
 		gua_sysusers },
-	{ ITEM_DIRECTORY, "/etc/tmpfiles.d", NULL, NULL },
+	{ ITEM_DIRECTORY, "/etc/tmpfiles.d", "tmpfiles.d/gua.conf", NULL },
 	{ ITEM_FILE, "/etc/tmpfiles.d/gua.conf", "tmpfiles.d/gua.conf", gua_tmpfiles },
 	{ ITEM_DIRECTORY, "/etc/systemd", NULL, NULL },
 	{ ITEM_DIRECTORY, "/etc/systemd/system", NULL, NULL },
@@ -96,12 +96,12 @@ static int path_of(
 	return 0;
 }
 
-/* Finds where a package has the item; false: nowhere. */
-static bool find_packaged(const struct install *s, const struct item *item, char path[PATH_MAX])
+/* Finds where a package has a file, below a lib directory; false: nowhere. */
+static bool find_packaged(const struct install *s, const char *name, char path[PATH_MAX])
 {
 	static const char *const libs[] = { "/usr/lib", "/usr/local/lib", "/lib" };
-	for (size_t i = 0; item->packaged && i < sizeof(libs) / sizeof(libs[0]); i++)
-		if (file_path(path, "%s%s/%s", s->root, libs[i], item->packaged) &&
+	for (size_t i = 0; name && i < sizeof(libs) / sizeof(libs[0]); i++)
+		if (file_path(path, "%s%s/%s", s->root, libs[i], name) &&
 			access(path, F_OK) == 0)
 			return true;
 	return false;
@@ -163,7 +163,7 @@ static int write_list(const struct install *s, struct err *e)
 /* Makes and removes the items of an installation. Other programs are started by their path,
  * with a vector of arguments, never by a shell. */
 
-enum { MAX_ARGS = 12, MAX_FILE = 256 * 1024 };
+enum { MAX_ARGS = 16, MAX_FILE = 256 * 1024 };
 
 /* Prints one line: what was done, or would be done, and to what. */
 static void say(const struct install *s, const char *did, const char *format, ...)
@@ -269,7 +269,7 @@ static int make_file(struct install *s, size_t i, const char *path, struct err *
 	const char *text = items[i].text;
 	char packaged[PATH_MAX], *there = NULL;
 	struct str content = { 0 };
-	if (find_packaged(s, &items[i], packaged)) {
+	if (find_packaged(s, items[i].packaged, packaged)) {
 		keep(packaged, "installed with the program");
 		return 0;
 	}
@@ -347,7 +347,7 @@ static int make_item(struct install *s, size_t i, struct err *e)
 	bool there = stat(path, &st) == 0;
 	switch (items[i].kind) {
 	case ITEM_DIRECTORY:
-		if (there)
+		if (there || find_packaged(s, items[i].packaged, unused))
 			return 0;
 		say(s, "make", "%s/", path);
 		rc = s->dry_run ? 0 : file_make_directories(path, 0755, e);
@@ -446,6 +446,32 @@ static bool has_data(const struct install *s, char path[PATH_MAX])
 	return path_of(s, INSTALLED_DATA, path, NULL) == 0 && access(path, F_OK) == 0;
 }
 
+/* Disables the service, and what the administrator has enabled beside it: all of that works
+ * with what the recorder writes. */
+static int disable_units(const struct install *s, struct err *e)
+{
+	static const struct {
+		const char *unit, *file; /* below a lib directory */
+	} others[] = {
+		{ "gua-enforce.service", "systemd/system/gua-enforce.service" },
+		{ "gua-end.socket", "systemd/system/gua-end.socket" },
+		{ "gua-serve.socket", "systemd/system/gua-serve.socket" },
+		{ "gua-serve.service", "systemd/system/gua-serve.service" },
+		{ "gua-digest.timer", "systemd/system/gua-digest.timer" },
+		{ "gua-metrics.timer", "systemd/system/gua-metrics.timer" },
+		{ "gua-lease@slurm.service", "systemd/system/gua-lease@.service" },
+		{ "gua-lease@kubelet.service", "systemd/system/gua-lease@kubelet.service" },
+	};
+	char path[PATH_MAX];
+	const char *words[MAX_ARGS + 1] = { "systemctl", "--root=", "disable",
+		systemd_runs(s) ? "--now" : "", INSTALLED_UNIT };
+	size_t n = 5;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (find_packaged(s, others[i].file, path))
+			words[n++] = others[i].unit;
+	return run_program(s, words, e);
+}
+
 static int remove_item(struct install *s, size_t i, struct err *e)
 {
 	char path[PATH_MAX];
@@ -471,8 +497,7 @@ static int remove_item(struct install *s, size_t i, struct err *e)
 	case ITEM_USER:
 		return remove_user(s, e);
 	case ITEM_SERVICE:
-		return RUN(s, e, "systemctl", "--root=", "disable",
-			systemd_runs(s) ? "--now" : "", INSTALLED_UNIT);
+		return disable_units(s, e);
 	}
 	return 0;
 }
@@ -491,7 +516,7 @@ static int remove_all(struct install *s, struct err *e)
 		/* With the data its user is removed, too, even if an earlier uninstall took the
 		 * user off the list. */
 		bool orphan = items[i].kind == ITEM_USER && s->purge &&
-			      !find_packaged(s, &items[ITEM_SYSUSERS], path);
+			      !find_packaged(s, items[ITEM_SYSUSERS].packaged, path);
 		if (!rc && (s->made[i] || orphan))
 			rc = remove_item(s, i, e);
 		if (rc || s->dry_run)
@@ -549,7 +574,7 @@ static int check(const struct install *s, struct err *e)
 			"install --dry-run' prints what it would do, and 'gua start' records "
 			"as you");
 	/* The image may have a program that this host does not have. */
-	if (s->root[0] || find_packaged(s, &items[ITEM_UNIT], path))
+	if (s->root[0] || find_packaged(s, items[ITEM_UNIT].packaged, path))
 		return 0;
 	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++)
 		if (strncmp(s->program, hidden[i], strlen(hidden[i])) == 0)
@@ -658,9 +683,10 @@ const struct command cmd_uninstall = {
 	.name = "uninstall",
 	.summary = "undo what gua install has done, and keep the data",
 	.usage = "[--dry-run] [--root DIR] [--purge [--yes]]",
-	.details = "Removes what gua install has made and nobody has changed since. Programs,\n"
-		   "manual pages and what a package has installed stay: remove them with\n"
-		   "'make uninstall' or the package.",
+	.details =
+		"Stops and disables gua's services, and removes what gua install has made and\n"
+		"nobody has changed since. Programs, manual pages and what a package has\n"
+		"installed stay: remove them with 'make uninstall' or the package.",
 	.options = uninstall_options,
 	.run = run_uninstall,
 };

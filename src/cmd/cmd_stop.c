@@ -12,6 +12,7 @@
 #include "base/moment.h"
 #include "cmd/share/choose_db.h"
 #include "cmd/cmd.h"
+#include "proc/cgroup.h"
 #include "proc/proc.h"
 #include "store/recorder_status.h"
 #include "store/statusfile.h"
@@ -50,6 +51,32 @@ static int check_owner(const struct published *now, struct err *e)
 		(int)now->pid, (unsigned)now->owner, (int)now->pid);
 }
 
+/* Refuses the main process of a service: systemd would start it again a second later. What a
+ * service starts inherits the variable, but has another pid. */
+static int check_service(pid_t pid, struct err *e)
+{
+	char bytes[32 * 1024], own[48];
+	struct cgroup_labels labels = { 0 };
+	int proc = -1;
+	int rc = proc_open(&proc, "", e);
+	if (rc)
+		return rc;
+	int len = snprintf(own, sizeof(own), "SYSTEMD_EXEC_PID=%d", (int)pid);
+	ssize_t n = proc_read_environment(proc, (uint32_t)pid, bytes, sizeof(bytes));
+	bool is_main = n > 0 && memmem(bytes, (size_t)n, own, (size_t)len + 1);
+	explicit_bzero(bytes, sizeof(bytes));
+	n = is_main ? proc_read_cgroup(proc, (uint32_t)pid, bytes, sizeof(bytes)) : -1;
+	close(proc);
+	if (n > 0)
+		cgroup_parse(bytes, (size_t)n, &labels);
+	if (!labels.unit[0])
+		return 0;
+	return err_set(e, ERR_WORLD,
+		"the recorder (pid %d) is %s, which systemd would start again; run: systemctl "
+		"%sstop %s",
+		(int)pid, labels.unit, labels.slice_uid >= 0 ? "--user " : "", labels.unit);
+}
+
 /* Signals exactly the recorder. The pidfd is opened first and the kernel is asked again who the
  * recorder is, so that a new process with the same pid is not signalled. */
 static int end_recorder(const char *db, pid_t pid, int64_t timeout_ms, struct err *e)
@@ -64,6 +91,8 @@ static int end_recorder(const char *db, pid_t pid, int64_t timeout_ms, struct er
 	bool same = !rc && now.pid == pid;
 	if (same)
 		rc = check_owner(&now, e);
+	if (!rc && same)
+		rc = check_service(pid, e);
 	if (!rc && same && syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0) != 0)
 		rc = err_set(e, ERR_WORLD, "cannot stop the recorder (pid %d): %s", (int)pid,
 			strerror(errno));

@@ -8,6 +8,7 @@ import pytest
 
 from conftest import GUA, gua
 from fake import calls, fake_driver
+from recorded import ONE_CARD, background  # noqa: F401
 
 SCENARIO = """
 driver 550.54.15 nvml 12.550.54.15
@@ -45,9 +46,9 @@ def host(tmp_path):
 @pytest.fixture
 def doctor(tmp_path, clock_file):
     """doctor(ROOT, SCENARIO) runs it and returns (JSON, process)."""
-    def run(root, scenario=SCENARIO, db=None, missing=(), json_wanted=True, log=None, **options):
+    def run(root, scenario=SCENARIO, db=None, missing=(), json_wanted=True, log=None, config="/dev/null", **options):
         env = fake_driver(tmp_path, scenario, clock=clock_file(WALL, 3610), missing=missing,
-                          log=log or tmp_path / "log")
+                          log=log or tmp_path / "log") | {"GUA_CONFIG": str(config)}
         words = ["doctor", "--root", root, "--clock", env["FAKENVML_CLOCK"],
                  "--db", db or tmp_path / "no.db"]
         process = gua(*words, *(["--json"] if json_wanted else []), env=env, **options)
@@ -259,8 +260,28 @@ def test_the_store(host, doctor, tmp_path):
     assert gua("demo", "--ticks", 2, "--db", ours).returncode == 0
     before = sorted(path.name for path in tmp_path.iterdir())
     answer, process = doctor(root, db=ours)
-    assert "is a store of gua" in only(answer, "store")["text"] and process.returncode == 0
+    assert "no recorder is running on it" in only(answer, "store")["text"] and process.returncode == 0
+    assert (only(answer, "store")["result"], "gua start" in only(answer, "store")["advice"]) == ("warning", True)
     assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_a_running_recorder(host, doctor, background):  # noqa: F811
+    running = background(ONE_CARD)
+    answer, _ = doctor(host(), db=running.db)
+    assert (only(answer, "store")["result"], only(answer, "store")["text"]) == (
+        "ok", f"{running.db} is a store of gua, and a recorder is running on it")
+
+
+def test_errors_in_the_configuration(host, doctor, tmp_path):
+    root, config = host(), tmp_path / "gua.conf"
+    config.write_text("[record]\ndrain = 5s\n")
+    answer, _ = doctor(root, config=config)
+    assert checks(answer, "configuration") == []
+    config.write_text("[record]\ndrian = 5s\n")
+    answer, process = doctor(root, config=config)
+    assert problems(answer) == ["configuration"] and process.returncode == 1
+    assert "gua.conf:2: drian" in only(answer, "configuration")["text"]
+    assert "gua config --check" in only(answer, "configuration")["advice"]
 
 
 def test_low_space_is_a_warning(host, doctor):

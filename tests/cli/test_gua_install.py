@@ -1,5 +1,6 @@
 """gua install and gua uninstall, on a system image: what they make, and that all of it goes away again."""
 import os
+import pathlib
 import pty
 import re
 import subprocess
@@ -8,6 +9,7 @@ import pytest
 
 from conftest import GUA, clean_environment
 
+TOP = pathlib.Path(__file__).resolve().parents[2]
 ACCOUNTS = {"passwd": "root:x:0:0:root:/root:/bin/bash\n", "group": "root:x:0:\n", "shadow": "root:*:1:0:9:7:::\n",
             "gshadow": "root:*::\n"}
 # Whoever changes accounts leaves these.
@@ -126,6 +128,23 @@ def test_what_others_made_or_changed_stays(image):
     after = tree(image)
     assert after.pop("etc/tmpfiles.d/gua.conf") == "# the administrator's own\n" and after.pop("etc/tmpfiles.d", 1) is None
     assert after == before
+
+
+@as_root
+def test_uninstall_also_disables_what_was_enabled_beside_the_recorder(image):
+    units = image / "usr/lib/systemd/system"
+    units.mkdir(parents=True)
+    (units / "gua-enforce.service").write_text("[Install]\nWantedBy=multi-user.target\n")
+    (units / "gua-lease@.service").write_text("[Install]\nWantedBy=multi-user.target\n")
+    (image / "usr/lib/sysusers.d").mkdir()
+    (image / "usr/lib/sysusers.d/gua.conf").write_bytes((TOP / "dist/gua.sysusers").read_bytes())
+    ok("install", "--root", image)
+    assert not (image / "etc/sysusers.d").exists()
+    subprocess.run(["systemctl", f"--root={image}", "enable", "gua-enforce", "gua-lease@slurm"], check=True,
+                   capture_output=True)
+    printed = ok("uninstall", "--root", image)
+    assert "disable gua.service gua-enforce.service gua-lease@slurm.service" in printed
+    assert not [path for path in image.rglob("*.wants/gua*")]
 
 
 @as_root

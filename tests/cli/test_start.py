@@ -63,15 +63,18 @@ def test_a_dry_run_of_a_user_who_may_not_write_there(tmp_path):
     assert run.returncode == 1 and "/var/lib may not be written: Permission denied" in run.stderr
 
 
-def stays(tmp_path, *before, **env):
+def stays(tmp_path, *before, stop=None, **env):
     """Runs `gua daemon` as a main process, until it records; returns whether it was the recorder itself: one that goes
-    to the background says so."""
+    to the background says so. `stop`: what is tried first to stop it."""
     db = tmp_path / "gua.db"
     script = 'SYSTEMD_EXEC_PID=${WRONG:-$$} exec "$@"'
     with subprocess.Popen([*before, "sh", "-c", script, "sh", GUA, "daemon", "--source", "sim", "--db", db],
                           env=clean_environment(**env), stdout=subprocess.PIPE, text=True) as child:
         wait_for(lambda: gua("status", "--db", db).returncode == 0)
-        assert gua("stop", "--db", db).returncode == 0
+        if stop:
+            stop(db)
+        if gua("stop", "--db", db).returncode != 0:  # it is in the cgroup of a service
+            child.terminate()
         said, _ = child.communicate(timeout=60)
         assert child.returncode == 0 and (not said or said.startswith("recording into"))
         return not said
@@ -81,6 +84,28 @@ def test_the_main_process_of_a_service_stays_in_the_foreground(tmp_path):
     """A unit of Type=simple without --foreground: the recorder would be killed when its parent ends."""
     assert stays(tmp_path)
     assert not stays(tmp_path, WRONG="1")
+
+
+def test_the_main_process_of_a_service_is_left_to_systemd(tmp_path):
+    """systemd starts it again at once: gua stop would only make a gap."""
+    where = pathlib.Path("/sys/fs/cgroup/unified" if pathlib.Path("/sys/fs/cgroup/unified").exists() else "/sys/fs/cgroup")
+    service = where / f"gua-stop-{os.getpid()}.service"
+    try:
+        service.mkdir()
+    except OSError as error:
+        pytest.skip(f"no cgroup can be made here: {error}")
+
+    def refused(db):
+        run = gua("stop", "--db", db)
+        assert run.returncode == 1 and f"run: systemctl stop {service.name}\n" in run.stderr
+        assert gua("status", "--db", db).returncode == 0
+
+    try:
+        assert stays(tmp_path, "sh", "-c", f'echo $$ >{service}/cgroup.procs; exec "$@"', "sh", stop=refused)
+        assert not stays(tmp_path, "sh", "-c", f'echo $$ >{service}/cgroup.procs; exec "$@"', "sh", WRONG="1")
+    finally:
+        wait_for(lambda: not (service / "cgroup.procs").read_text())
+        service.rmdir()
 
 
 def test_the_first_process_of_a_container_stays_in_the_foreground(tmp_path):

@@ -230,6 +230,13 @@ def test_two_recorders_do_not_confuse_the_views(machine):
     assert machine.show("ActiveState") == "active"
 
 
+def test_gua_stop_leaves_a_service_to_systemd(machine):
+    pid = machine.show("MainPID")
+    done = machine.run("gua", "stop", check=False)
+    assert done.returncode == 1 and "run: systemctl stop gua.service" in done.stderr
+    assert machine.show("MainPID") == pid
+
+
 def test_a_unit_of_the_python_tool_works(machine):
     machine.write("/etc/systemd/system/gpu-usage-audit.service", PYTHON_UNIT)
     machine.write("/etc/systemd/system/gpu-usage-audit.service.d/test.conf", ENVIRONMENT)
