@@ -509,6 +509,10 @@ static int choose_in_time(struct search *s, struct err *e)
 		int rc = choose(s, e);
 		if (s->result->n_picked || (rc && !session->lost))
 			return rc;
+		if (!rc && s->result->n_facts && s->wish.n > s->result->n_facts)
+			return err_set(e, ERR_WORLD,
+				"%zu cards are wanted, and there are only %zu to choose from",
+				s->wish.n, s->result->n_facts);
 		int64_t left_ms =
 			wait_ms - (clock_now(&session->clock).boot_us - start_us) / 1000;
 		if (wait_ms >= 0 && left_ms <= 0 && !rc) {

@@ -54,7 +54,8 @@ static const struct option_row rows[] = {
 		"from each, with your ssh, what gua recorded there",
 		ROW(ssh) },
 	WINDOW_OPTIONS(struct report_options, words.window, "1h ago", "now"),
-	{ OPTION_CHOICE, 0, "format", "FORMAT", "text, json, csv, html or svg (default text)",
+	{ OPTION_CHOICE, 0, "format", "FORMAT",
+		"text, json, csv, html or svg (default text, or as FILE of --output ends)",
 		.choices = "text|json|csv|html|svg", ROW(format) },
 	{ OPTION_TEXT, 'o', "output", "FILE", "write to this file instead of standard output",
 		ROW(output) },
@@ -193,6 +194,16 @@ static int print_report(
 			    : file_replace(o->output, str_text(&out), out.len, &e);
 	str_finish(&out);
 	return rc ? cmd_fail(self, &e) : 0;
+}
+
+/* Without --format the end of the file's name decides: week.html is a page. */
+static void choose_format(struct report_options *o)
+{
+	static const char *const formats[] = { "json", "csv", "html", "svg" };
+	const char *dot = o->output ? strrchr(o->output, '.') : NULL;
+	for (size_t i = 0; dot && i < sizeof(formats) / sizeof(formats[0]); i++)
+		if (!o->json && !o->format && !o->digest && strcmp(dot + 1, formats[i]) == 0)
+			o->format = formats[i];
 }
 
 /* Checks options that exclude each other. */
@@ -334,6 +345,7 @@ static int report(const struct command *self, struct report_options *o, const st
 	char currency[64];
 	str_escape(currency, sizeof(currency), c->currency, strlen(c->currency));
 	foreign_start_heap();
+	choose_format(o);
 	int rc = check_options(o, &e) || read_people(o, c, &e) || cmd_now(o->now, &now_ms, &e);
 	if (engine && !o->ssh && !o->words.by) /* metrics have no processes */
 		o->words.by = "user";

@@ -332,7 +332,7 @@ static int check_file(const struct settings *s, size_t file, struct err *e)
 int rules_check_trust(const struct settings *s, struct err *e)
 {
 	if (s->n_items == 0)
-		return err_set(e, ERR_WORLD, "there is no configuration");
+		return err_set(e, ERR_WORLD, "no key of gua.conf is set");
 	for (size_t i = 0; i < s->n_items; i++) {
 		size_t file = s->items[i].file;
 		if (i > 0 && file == s->items[i - 1].file)

@@ -209,6 +209,22 @@ def test_users_get_their_own_and_strange_names_none(mailed, tmp_path):
     assert not any("Bcc" in letter.split("\n\n")[0] for letter in letters)
 
 
+def test_the_first_letter_is_about_the_first_days(mailed, tmp_path):
+    """An administrator tries it on the day on which the recorder was installed."""
+    s = Store(tmp_path / "new.db")
+    now = time.time()
+    host, slot = s.host(), int(now) // 60 * 60 - 60
+    s.run(host, slot, now)
+    process = s.process(host, 1, mailed.me)
+    gpu = s.card(host, 0, slot, now)
+    s.usage(slot, gpu, IDLE_HELD, 60, width=60)
+    s.holding(slot, gpu, process, IDLE_HELD, 60, width=60)
+    done, letters = mailed(GUA_DB=str(s.save()), GUA_MAIL_USERS="yes")
+    assert done.returncode == 0, done.stderr
+    subjects = [re.search(r"^Subject: (.*) on ", letter, re.MULTILINE).group(1) for letter in letters]
+    assert sorted(subjects) == ["GPU use this week", "Your GPU use this week"]
+
+
 def test_without_a_report_there_is_no_letter(mailed, tmp_path):
     done, letters = mailed(GUA_DB=str(tmp_path / "none.db"))
     assert done.returncode != 0 and letters == [] and "none.db" in done.stderr

@@ -833,7 +833,9 @@ def test_what_root_makes_belongs_to_the_service(world, tmp_path):
     assert gua(*arm, place / "policy.db").returncode == 0
     made = (place / "policy.db").stat()
     assert (made.st_uid, made.st_gid, made.st_mode & 0o777) == (1234, 1235, 0o640)
-    assert gua(*arm, place / "link.db").returncode == 1 and not (tmp_path / "elsewhere.db").exists()
+    link = gua(*arm, place / "link.db")
+    assert link.returncode == 1 and "it is a link; start the service" in link.stderr
+    assert not (tmp_path / "elsewhere.db").exists()
 
 
 def test_short_times_are_said(world, tmp_path):

@@ -166,6 +166,18 @@ def test_the_file_is_replaced_whole(db, tmp_path):
     assert stat.S_IMODE(out.stat().st_mode) == 0o666 & ~umask
 
 
+def test_the_name_of_the_file_chooses_the_format(db, tmp_path):
+    begins = {"html": "<!DOCTYPE html>", "svg": "<svg", "json": "{", "csv": "identity,", "txt": "gua "}
+    for end, begin in begins.items():
+        out = tmp_path / f"week.{end}"
+        assert gua("report", "--db", db, "--now", f"@{T}", "--since", "1d", "-o", out).returncode == 0
+        assert out.read_text().startswith(begin), end
+    text = tmp_path / "week.html"
+    for words, begin in ((("--format", "text"), "gua "), (("--json",), "{"), (("--digest",), "GPU use")):
+        assert gua("report", "--db", db, "--now", f"@{T}", "--since", "1d", *words, "-o", text).returncode == 0
+        assert text.read_text().startswith(begin), words
+
+
 def test_a_file_that_is_replaced_is_open_to_nobody_else(db, tmp_path):
     out = tmp_path / "report.html"
     out.write_text("old")

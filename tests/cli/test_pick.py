@@ -101,6 +101,10 @@ def test_none(lab):
     assert run.stderr == "gua pick: fewer than 3 free cards: 2 free; 1 active; 1 held\n"
     run = lab.pick("--min-free", "90G")
     assert run.returncode == 1 and "3 without enough free memory" in run.stderr
+    run = lab.pick("-n", "9", "--wait")  # it would wait for ever
+    assert run.returncode == 1 and "9 cards are wanted, and there are only 4 to choose from" in run.stderr
+    run = lab.pick("-n", "3", "-i", "2,1", "--wait")
+    assert run.returncode == 1 and "there are only 2 to choose from" in run.stderr
 
 
 def test_a_card_whose_memory_somebody_unseen_uses_is_not_free(lab):

@@ -109,4 +109,4 @@ def test_without_the_program(tmp_path):
     (tmp_path / "gua").chmod(0o755)
     run = gua("serve", binary=tmp_path / "gua")
     assert (run.returncode, run.stderr) == (
-        1, "gua serve: the program gua-serve is not installed; build gua with the option serve\n")
+        1, "gua serve: the program gua-serve is not installed; install the package gua-serve, or build gua with the option serve\n")

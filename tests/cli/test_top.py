@@ -574,7 +574,7 @@ def test_gua_hands_over(tmp_path, installed):
         assert gua(name, binary=copy).returncode == 2
     assert "--readonly" in gua("top", "--help", binary=copy).stdout
     run = gua("top", "--once", binary=copy)
-    assert (run.returncode, run.stderr) == (1, "gua top: the program gua-top is not installed; build gua with the option top\n")
+    assert (run.returncode, run.stderr) == (1, "gua top: the program gua-top is not installed; install the package gua-top, or build gua with the option top\n")
 
 
 def test_help_says_when_it_is_not_installed(tmp_path, installed):

@@ -60,8 +60,9 @@ int hand_over_missing(const struct command *self, const char *name)
 {
 	struct err e = { 0 };
 	err_set(&e, ERR_WORLD,
-		"the program gua-%s is not installed; build gua with the option %s", name,
-		name);
+		"the program gua-%s is not installed; install the package gua-%s, or build gua "
+		"with the option %s",
+		name, name, name);
 	return cmd_fail(self, &e);
 }
 

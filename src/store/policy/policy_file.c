@@ -125,6 +125,12 @@ static int open_writer(struct policy_file *f, struct err *e)
 		give_to_service(fd, f->path);
 	else if (errno == EEXIST)
 		fd = open(f->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	/* The package makes a link to the file of the service, which writes it for others. */
+	if (fd < 0 && errno == ELOOP)
+		return err_set(e, ERR_WORLD,
+			"cannot write %s: it is a link; start the service that it belongs to: "
+			"systemctl enable --now gua-enforce",
+			f->path);
 	if (fd < 0)
 		return err_set(e, ERR_WORLD, "cannot make %s: %s", f->path, strerror(errno));
 	close(fd);
