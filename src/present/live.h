@@ -63,8 +63,9 @@ int64_t live_silent_ms(struct live *l);
 int live_fd(struct live *l);
 
 /* Reads the CPU time and memory of a process (an index into the present), unless they were
- * read less than `every_us` ago. rss_bytes is then current, and cpu_pct is the use since the
- * previous reading. A refresh does not read them. */
+ * read less than `every_us` ago. cpu_pct is then the use since the previous reading, and
+ * rss_bytes current or, if `every_us` is not 0, up to 12 s old. A refresh does not read them.
+ */
 void live_process_measure(struct live *l, size_t process, int64_t every_us);
 void live_process_measure_all(struct live *l, int64_t every_us);
 

@@ -39,6 +39,8 @@ struct live_mark {
 	int stat_fd, statm_fd; /* its files in PROC/PID, kept open if possible; or -1 */
 	int64_t ticks;	       /* CPU time, or -1 */
 	int64_t at_us;	       /* boot time when `ticks` was read; 0: never */
+	int64_t rss_pages;     /* memory on the host, or -1 ... */
+	int64_t rss_us;	       /* ... and when it was read */
 	int64_t watched_ms;    /* this view has watched it since then */
 	int64_t active_ms;     /* last time that this view saw it active; -1: never */
 	bool recorded; /* a running recorder knows the process; the next two are its values */

@@ -12,6 +12,8 @@
 
 /* CPU use over a shorter time says little: ticks are 10 ms. */
 #define FIRST_MEASURE_US 100000
+/* Memory on the host is read this seldom; slightly less than 12 s. */
+#define RESIDENT_US 11500000
 
 static void close_file(int *fd)
 {
@@ -107,22 +109,25 @@ static bool is_of_host(const struct live *l, const struct present_process *p)
 }
 
 /* Reads CPU time and memory; false if they are not available. statm is read first: if the
- * process still exists after that, the pid was still its own. */
+ * process still exists after that, the pid was still its own. Without `memory`, that of before
+ * is used. */
 static bool read_host_use(const struct live *l, const struct present_process *p,
-	struct live_mark *mark, struct proc_stat *s)
+	struct live_mark *mark, bool memory, struct proc_stat *s)
 {
 	if (!is_of_host(l, p))
 		return false;
 	int proc = owners_proc(reader_owners(l->reader));
 	bool had_stat = mark->stat_fd >= 0, had_statm = mark->statm_fd >= 0;
-	if (!had_statm)
+	if (memory && !had_statm)
 		mark->statm_fd = proc_open_resident(proc, p->id.pid);
-	int64_t pages = mark->statm_fd < 0 ? -1 : proc_read_resident_again(mark->statm_fd);
+	if (memory)
+		mark->rss_pages =
+			mark->statm_fd < 0 ? -1 : proc_read_resident_again(mark->statm_fd);
 	if (!had_stat)
 		mark->stat_fd = proc_open_stat(proc, p->id.pid);
 	bool read = mark->stat_fd >= 0 && proc_read_stat_again(mark->stat_fd, s) == 0;
-	if (pages >= 0)
-		s->rss_pages = pages;
+	if (mark->rss_pages >= 0)
+		s->rss_pages = mark->rss_pages;
 	if (!had_statm && !file_can_stay_open(mark->statm_fd))
 		close_file(&mark->statm_fd);
 	if (!had_stat && !file_can_stay_open(mark->stat_fd))
@@ -142,11 +147,14 @@ void live_process_measure(struct live *l, size_t process, int64_t every_us)
 		every_us = FIRST_MEASURE_US;
 	if (before_us && now_us - before_us < every_us)
 		return;
+	bool memory = every_us == 0 || !mark->rss_us || now_us - mark->rss_us >= RESIDENT_US;
 	mark->ticks = -1;
 	mark->at_us = now_us;
+	if (memory)
+		mark->rss_us = now_us;
 	p->cpu_pct = NAN;
 	p->rss_bytes = -1;
-	if (!read_host_use(l, p, mark, &s) || s.start_ticks != p->id.start_ticks)
+	if (!read_host_use(l, p, mark, memory, &s) || s.start_ticks != p->id.start_ticks)
 		return;
 	p->rss_bytes = s.rss_pages < 0 ? -1 : s.rss_pages * l->page_bytes;
 	mark->ticks = s.user_ticks + s.system_ticks;

@@ -12,8 +12,8 @@
 /* CPU use for a single frame is measured over this time. */
 #define MEASURE_US 100000
 /* How often processes on the screen are measured, and the others. The first is slightly less
- * than two seconds, so that it is every second refresh. */
-#define MEASURE_SHOWN_US 1900000
+ * than three seconds, so that it is every third refresh. */
+#define MEASURE_SHOWN_US 2900000
 #define MEASURE_OTHERS_US (15 * 1000000LL)
 /* A healthy driver answers within this time. A refresh waits for it, to draw only once. */
 #define PATIENCE_MS 20
