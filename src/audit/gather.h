@@ -227,6 +227,11 @@ int holdings_describe(struct gather *g, size_t index, struct err *e);
 /* Makes the columns, if they were asked for, and reads the cards' time in each: 60 to 200 of
  * them, unless the window has fewer slots. */
 int hours_read_columns(struct gather *g, struct err *e);
+/* Chooses the columns, of whole slots of that length; makes them for all cards, unless there
+ * are too many. */
+enum { HOURS_MOST_CARDS = 256 };
+void hours_plan_columns(struct gather *g, int64_t slot_seconds);
+int hours_make_columns(struct audit *a, struct err *e);
 enum { EVENT_KIND_CAP = 32, EVENT_TEXT_CAP = 256 };
 
 /* One event while it is read. */

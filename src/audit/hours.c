@@ -151,7 +151,7 @@ void hours_add(
 	}
 }
 
-enum { MOST_COLUMNS = 200, MOST_CARDS = 256, MOST_MARKS = 2000 };
+enum { MOST_COLUMNS = 200, MOST_MARKS = 2000 };
 
 /* The widths of columns up to a day, in seconds; wider ones are whole days. */
 static const int64_t widths[] = { 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
@@ -257,29 +257,41 @@ static void settle_columns(struct audit_columns *c, const struct audit_card *car
 	}
 }
 
-int hours_read_columns(struct gather *g, struct err *e)
+void hours_plan_columns(struct gather *g, int64_t slot_seconds)
 {
 	struct audit *a = g->a;
 	struct audit_columns *c = &a->columns;
-	/* The widest slot of the window. */
-	int64_t slot_seconds = a->resolution_ms ? a->resolution_ms / 1000
-						: slot_tables[SLOT_TABLES - 1].seconds;
-	c->too_many = g->q->want_columns && a->n_cards > MOST_CARDS;
-	if (!g->q->want_columns || a->until_ms <= a->since_ms || g->to_slot <= g->from_slot ||
-		!a->n_cards || c->too_many)
-		return 0;
+	if (!g->q->want_columns || a->until_ms <= a->since_ms || g->to_slot <= g->from_slot)
+		return;
 	int64_t width = choose_width(g, slot_seconds);
-	size_t n = (size_t)columns_in(g, width);
-	c->items = calloc(a->n_cards * n, sizeof(*c->items));
-	if (!c->items)
-		return err_memory(e);
-	c->n = n;
+	c->n = (size_t)columns_in(g, width);
 	c->width_ms = width * 1000;
 	c->first_ms = g->from_slot / width * width * 1000;
+}
+
+int hours_make_columns(struct audit *a, struct err *e)
+{
+	struct audit_columns *c = &a->columns;
+	c->too_many = c->n && a->n_cards > HOURS_MOST_CARDS;
+	c->n = c->too_many || !a->n_cards ? 0 : c->n;
+	if (c->n)
+		c->items = calloc(a->n_cards * c->n, sizeof(*c->items));
+	return c->n && !c->items ? err_memory(e) : 0;
+}
+
+int hours_read_columns(struct gather *g, struct err *e)
+{
 	static const struct gather_pass pass = { .add = read_columns };
-	int rc = gather_each(g, &pass, e);
+	struct audit *a = g->a;
+	/* The widest slot of the window. */
+	hours_plan_columns(g, a->resolution_ms ? a->resolution_ms / 1000
+					       : slot_tables[SLOT_TABLES - 1].seconds);
+	int rc = hours_make_columns(a, e);
+	if (rc || !a->columns.n)
+		return rc;
+	rc = gather_each(g, &pass, e);
 	for (size_t i = 0; i < a->n_cards; i++)
-		settle_columns(c, &a->cards[i], i);
+		settle_columns(&a->columns, &a->cards[i], i);
 	return rc;
 }
 

@@ -141,6 +141,11 @@ static int read_all(struct fleet_fill *fill, const struct choice *c, struct surv
 		rc = check_cards(fill, n_known, e);
 	if (rc == 0)
 		rc = fleet_fill_sort(fill, e);
+	/* Counters are read hour by hour for whole hosts: they have no time line. */
+	if (fill->a->n_cards && c->counters && survey->cards.n)
+		fill->a->columns.n = 0;
+	if (rc == 0)
+		rc = hours_make_columns(fill->a, e);
 	if (rc == 0 && c->counters)
 		rc = survey_fill_users(survey, e);
 	for (size_t i = 0; i < c->n && rc == 0; i++)

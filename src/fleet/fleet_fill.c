@@ -21,6 +21,7 @@ int fleet_fill_begin(struct fleet_fill *fill, struct err *e)
 	fill->clock.utc = fill->q->utc;
 	fill->gather = (struct gather){ .a = a, .q = fill->q };
 	fill->others_ms = -1;
+	fill->slot_seconds = 60;
 	if (a->until_ms - a->since_ms < 1000)
 		return err_set(e, ERR_USAGE, "the window is empty");
 	return fleet_probe(fill->f, e);
@@ -36,6 +37,9 @@ int fleet_fill_window(struct fleet_fill *fill, int64_t oldest_ms, struct err *e)
 	if (fill->others_ms >= 0)
 		a->oldest_ms = clock_earlier(oldest_ms, fill->others_ms);
 	audit_clip(a, fill->q, false);
+	fill->gather.from_slot = a->since_ms / 1000;
+	fill->gather.to_slot = (a->until_ms + 999) / 1000;
+	hours_plan_columns(&fill->gather, fill->slot_seconds);
 	return hours_make_days(&fill->gather, e);
 }
 
@@ -80,6 +84,8 @@ static void set_unobserved(struct fleet_fill *fill, struct audit_card *card)
 	bool expected = fill->a->hosts[card->host].expected;
 	int64_t due_ms = expected ? fill->a->since_ms : card->first_seen_ms;
 	int64_t rest_ms = card->last_seen_ms - due_ms;
+	card->from_ms = due_ms;
+	card->to_ms = card->last_seen_ms;
 	for (int state = 0; state < CARD_STATES; state++)
 		rest_ms -= state == CARD_UNOBSERVED ? 0 : card->ms[state];
 	card->ms[CARD_UNOBSERVED] = clock_later(rest_ms, 0);

@@ -17,6 +17,7 @@ struct fleet_fill {
 	const struct roster *expected;
 	int64_t others_ms; /* where the data of later ways may begin; -1: there are none */
 	bool has_window;
+	int64_t slot_seconds;	   /* how exactly the time line can be known */
 	struct names hosts, cards; /* names and UUIDs in the order in which they were added */
 	uint32_t *places;	   /* where a card is after fleet_fill_sort() */
 	struct heat_clock clock;

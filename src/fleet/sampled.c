@@ -73,6 +73,8 @@ void sampled_finish(struct sampled *s)
 		&s->series_names };
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		names_finish(all[i]);
+	for (size_t i = 0; i < s->n_cards; i++)
+		free(s->cards[i].columns);
 	free(s->cards);
 	free(s->holders);
 	free(s->parts);
@@ -399,6 +401,28 @@ static struct sampled_part *find_part(
 	return &s->parts[s->n_parts++];
 }
 
+/* Adds to the time line. `counted`: the share of the users that the audit is of. */
+static void add_columns(struct sampled *s, const struct sampled_stretch *t, double counted)
+{
+	const struct audit_columns *c = &s->a->columns;
+	struct sampled_card *card = &s->cards[t->card];
+	if (!c->n || s->n_cards > HOURS_MOST_CARDS)
+		return;
+	if (!card->columns)
+		card->columns = calloc(c->n, sizeof(*card->columns));
+	for (int64_t at = t->from_ms, end; at < t->to_ms && card->columns; at = end) {
+		int64_t last = (int64_t)c->n - 1;
+		int64_t i = clock_earlier((at - c->first_ms) / c->width_ms, last);
+		i = clock_later(i, 0);
+		end = c->first_ms + (i + 1) * c->width_ms;
+		end = i == last ? t->to_ms : clock_earlier(end, t->to_ms);
+		double ms =
+			(double)t->ms * (double)(end - at) / (double)(t->to_ms - t->from_ms);
+		card->columns[i].ms[CARD_UNOBSERVED] += llround(ms);
+		card->columns[i].ms[t->state] += llround(counted * ms);
+	}
+}
+
 int sampled_book(struct sampled *s, const struct sampled_stretch *t, struct err *e)
 {
 	double of_users = 0;
@@ -414,6 +438,7 @@ int sampled_book(struct sampled *s, const struct sampled_stretch *t, struct err 
 	}
 	s->cards[t->card].ms[t->state] += t->ms;
 	double counted = !s->a->of_users ? 1 : t->state != CARD_TRULY_IDLE ? of_users : 0;
+	add_columns(s, t, counted);
 	fleet_fill_time(s->fill, (struct fleet_stretch){ t->from_ms, t->to_ms }, (int)t->state,
 		llround(counted * (double)t->ms));
 	return 0;

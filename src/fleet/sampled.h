@@ -25,6 +25,8 @@ struct sampled_card {
 	double floor_bytes;			/* least used memory; NAN: not known */
 	double changes;		 /* how often its state changed, over 2: see sampled_error() */
 	int64_t ms[CARD_STATES]; /* of the window */
+	/* Of the time line; [CARD_UNOBSERVED] is what was observed. NULL: none. */
+	struct audit_column *columns;
 	int64_t energy_mj[CARD_STATES], energy_known_ms[CARD_STATES];
 	int64_t util_pct_ms; /* -1: not known */
 	int64_t sm_active_pct_ms, sm_active_ms;

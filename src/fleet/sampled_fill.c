@@ -105,9 +105,29 @@ static int compare_parts(const void *x, const void *y)
 	return order ? order : array_compare(p->card, q->card);
 }
 
+static void add_lane(const struct sampled *s, const struct sampled_card *from)
+{
+	const struct audit_columns *c = &s->a->columns;
+	uint32_t place = s->fill->places[from->place];
+	const struct audit_card *card = &s->a->cards[place];
+	for (size_t i = 0; i < c->n; i++) {
+		struct audit_column *column = &c->items[place * c->n + i];
+		int64_t from_ms = c->first_ms + (int64_t)i * c->width_ms;
+		int64_t length_ms = clock_earlier(from_ms + c->width_ms, card->to_ms) -
+				    clock_later(from_ms, card->from_ms);
+		if (from->columns)
+			*column = from->columns[i];
+		column->window_ms = clock_later(length_ms, column->ms[CARD_UNOBSERVED]);
+		column->ms[CARD_UNOBSERVED] = column->window_ms - column->ms[CARD_UNOBSERVED];
+	}
+}
+
 int sampled_fill_users(struct sampled *s, size_t way, struct err *e)
 {
 	int rc = 0;
+	for (size_t i = 0; i < s->n_cards; i++)
+		if (s->cards[i].place != IDMAP_NONE)
+			add_lane(s, &s->cards[i]);
 	if (s->n_parts)
 		qsort(s->parts, s->n_parts, sizeof(*s->parts), compare_parts);
 	for (size_t i = 0; i < s->n_parts && rc == 0; i++)

@@ -701,6 +701,7 @@ int sampled_hours(struct sampled *s, struct probe *p, struct err *e)
 {
 	struct asking a = { 0 };
 	bool begun = false;
+	s->fill->slot_seconds = HOUR_MS / 1000;
 	set_main_floor(s);
 	int rc = split(s, &a,
 		(struct group){

@@ -12,6 +12,7 @@ import engines
 import fleet_truth
 from conftest import BUILD, ROOT, gua
 from sampled_truth import Card, Grid, MIB, STATES, Samples, dcgm as card_series, judged_seconds, random_card, scrape_times, true_seconds
+from test_fleet_sampled import columns_of
 
 pytestmark = [
     pytest.mark.other_programs,
@@ -340,6 +341,10 @@ def test_means_of_long_windows(tmp_path):
                 if index == 0:
                     samples.add(t, [("DCGM_FI_PROF_GR_ENGINE_ACTIVE", labels, 0.6 if first else 0.0)])
     with engines.victoria(tmp_path, samples.import_text()) as url:
+        lanes, page = columns_of(url, "--timeout", "1s", since=since, until=until)
+        assert "Time line" in page and [round(sum(column["active"] for column in lane)) for lane in lanes.values()] == [
+            pytest.approx(n, abs=10) for n in (4800, 14400, 14400)]
+        assert all(len(lane) == 4 for lane in lanes.values())  # nothing finer is known
         for report in long_and_exact(url, since=since, until=until):
             for index, (high, low) in enumerate([(60, 0), (80, 20), (80, 20)]):
                 own = report["by_uuid"][f"GPU-{index}"]

@@ -1,5 +1,8 @@
 """gua report --from with metrics of other exporters: judged by gua's definitions, with an uncertainty that covers the truth."""
 import collections
+import csv
+import datetime
+import io
 import json
 import os
 import random
@@ -202,6 +205,40 @@ def test_two_windows_of_samples():
     assert [(row["gpu_seconds"], row["gpu_seconds_before"]) for row in found["compare"]["identities"]] == [(length, length)]
     text = " ".join(report(samples, "--digest", since=half).stdout.split())
     assert "active 100.0% 0.0% +100.0 points" in text and "idle-held 0.0% 100.0% -100.0 points" in text
+
+
+def columns_of(url, *args, since, until):
+    """The rows of the time line by card, and what the page draws."""
+    words = ["report", "--from", url, "--since", f"@{since}", "--until", f"@{until}", "--now", f"@{until + 9000}", "--utc", *args]
+    run = gua(*words, "--format", "csv", "--table", "timeline")
+    assert run.returncode == 0, run.stderr
+    lanes = collections.defaultdict(list)
+    for row in csv.DictReader(io.StringIO(run.stdout)):
+        lanes[row["gpu"]].append({**{edge: datetime.datetime.fromisoformat(row[edge]).timestamp() for edge in ("since", "until")}, **{name[:-12]: float(value) for name, value in row.items() if name.endswith("_gpu_seconds")}})
+    return lanes, gua(*words, "--format", "html").stdout
+
+
+def test_the_time_line_of_cards():
+    """Each column has what the card did in it; of a user, what that user did."""
+    moved, samples = S + 7205, Samples()
+    for card in (Card("n", 0, [(moved, 60, 900, "lab/a"), (moved + 3600, 0, 900, "ops/b"), (E + 900, 0, 0, None)]), constant("n", 1, 0, 0)):
+        for t in range(T, E, 30):
+            if card.index == 0 or t < E - 7200:
+                samples.add(t, dcgm(card, t))
+    with Engine(lambda handler, path, form: send(handler, samples.answer(form))) as engine:
+        lanes, page = columns_of(engine.url, since=S, until=E)
+        users, _ = columns_of(engine.url, "--user", "lab", since=S, until=E)
+    assert "Time line (UTC)" in page and len(lanes) == 2 and "no time line" not in page
+    first, second = lanes.values()
+    for column in first:
+        length = column["until"] - column["since"]
+        busy = min(max(moved - column["since"], 0), length)
+        assert column["active"] == pytest.approx(busy, abs=30) and sum(column[state] for state in (*STATES, "unobserved")) == pytest.approx(length, abs=31)
+    assert sum(column["active"] for column in first) == pytest.approx(moved - S, abs=30) and sum(column["idle_held"] for column in first) == 3600
+    assert all(column["unobserved"] == column["until"] - column["since"] for column in second if column["since"] > E - 7000)
+    assert all(column["unobserved"] == 0 for column in second if column["until"] < E - 7300)
+    lab, = (lane for lane in users.values() if any(column["active"] for column in lane))
+    assert sum(column["active"] for column in lab) == sum(column["active"] for column in first) and sum(column["idle_held"] for column in lab) == 0
 
 
 def test_samples_of_other_hosts_are_not_read():
