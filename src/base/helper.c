@@ -137,8 +137,12 @@ static void close_files(int fd, int wake_fd)
 		close((int)i);
 }
 
-static void set_signals(void)
+/* A session of its own has no terminal, so no signals come from it. */
+static _Noreturn void run_helper(
+	const struct helper_work *work, int fd, struct helper_place *place, pid_t owner)
 {
+	struct str request = { 0 }, reply = { 0 };
+	int kept = HELPER_FD;
 	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP,
 		SIGUSR1, SIGUSR2, SIGALRM };
 	static const int usual[] = { SIGCHLD, SIGCONT, SIGWINCH };
@@ -149,15 +153,6 @@ static void set_signals(void)
 		signal(usual[i], SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-/* A session of its own has no terminal, so no signals come from it. */
-static _Noreturn void run_helper(
-	const struct helper_work *work, int fd, struct helper_place *place, pid_t owner)
-{
-	struct str request = { 0 }, reply = { 0 };
-	int kept = HELPER_FD;
-	set_signals();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != owner)
 		_exit(1);

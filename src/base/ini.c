@@ -24,19 +24,6 @@ static void trim_end(char *text)
 		text[--len] = '\0';
 }
 
-/* Whether a line may be shown and compared: UTF-8 without control characters but tabs. */
-static bool is_plain(const char *line, size_t len)
-{
-	for (size_t at = 0; at < len;) {
-		unsigned code = 0;
-		size_t n = str_utf8_char(line + at, len - at, &code);
-		if (!n || (code < 0x20 && code != '\t') || (code >= 0x7f && code < 0xa0))
-			return false;
-		at += n;
-	}
-	return true;
-}
-
 /* The end of a text that begins with a quote: behind the closing quote, or NULL. */
 static char *quote_end(char *at)
 {
@@ -158,9 +145,17 @@ bool ini_next(struct ini *i, struct ini_item *item)
 		i->at = end + 1;
 		len -= len && line[len - 1] == '\r';
 		line[len] = '\0';
-		if (!is_plain(line, len))
-			return wrong(item,
-				"a character that is not text: the file must be plain UTF-8");
+		/* A line may be shown and compared: UTF-8 without control characters but tabs.
+		 */
+		for (size_t at = 0; at < len;) {
+			unsigned code = 0;
+			size_t n = str_utf8_char(line + at, len - at, &code);
+			if (!n || (code < 0x20 && code != '\t') ||
+				(code >= 0x7f && code < 0xa0))
+				return wrong(item, "a character that is not text: the file "
+						   "must be plain UTF-8");
+			at += n;
+		}
 		line = skip_blanks(line);
 		if (!*line || *line == '#' || *line == ';')
 			continue;

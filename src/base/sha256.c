@@ -31,22 +31,17 @@ static uint32_t turn(uint32_t x, unsigned n)
 	return x >> n | x << (32 - n);
 }
 
-static void expand(uint32_t w[64], const unsigned char block[BLOCK])
+static void compress(struct sha256_state *s)
 {
+	uint32_t w[64], v[8];
 	for (size_t i = 0; i < 16; i++)
-		w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
-		       (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
+		w[i] = (uint32_t)s->block[4 * i] << 24 | (uint32_t)s->block[4 * i + 1] << 16 |
+		       (uint32_t)s->block[4 * i + 2] << 8 | s->block[4 * i + 3];
 	for (size_t i = 16; i < 64; i++) {
 		uint32_t s0 = turn(w[i - 15], 7) ^ turn(w[i - 15], 18) ^ w[i - 15] >> 3;
 		uint32_t s1 = turn(w[i - 2], 17) ^ turn(w[i - 2], 19) ^ w[i - 2] >> 10;
 		w[i] = w[i - 16] + s0 + w[i - 7] + s1;
 	}
-}
-
-static void compress(struct sha256_state *s)
-{
-	uint32_t w[64], v[8];
-	expand(w, s->block);
 	memcpy(v, s->words, sizeof(v));
 	for (size_t i = 0; i < 64; i++) {
 		uint32_t s1 = turn(v[4], 6) ^ turn(v[4], 11) ^ turn(v[4], 25);

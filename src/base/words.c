@@ -16,13 +16,6 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\n';
 }
 
-static bool read_single(struct word_split *r)
-{
-	for (r->at++; *r->at && *r->at != '\''; r->at++)
-		*r->out++ = *r->at;
-	return *r->at++ == '\'';
-}
-
 static bool read_double(struct word_split *r)
 {
 	r->at++;
@@ -58,9 +51,11 @@ static bool read_word(struct word_split *r)
 {
 	bool whole = true;
 	while (whole && *r->at && !is_blank(*r->at)) {
-		if (*r->at == '\'')
-			whole = read_single(r);
-		else if (*r->at == '"')
+		if (*r->at == '\'') {
+			for (r->at++; *r->at && *r->at != '\''; r->at++)
+				*r->out++ = *r->at;
+			whole = *r->at++ == '\'';
+		} else if (*r->at == '"')
 			whole = read_double(r);
 		else if (*r->at == '\\')
 			whole = read_escape(r);

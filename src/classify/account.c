@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "classify/account_holders.h"
 
 /* A card that was idle-held before and after a pause up to this length counts as idle-held
@@ -42,31 +43,21 @@ void account_not_before(struct account *a, int64_t seen_ms)
 	a->covered_ms = seen_ms;
 }
 
-static int64_t min64(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Whether nobody uses or holds a card in this state. */
 static bool is_free(enum card_state state)
 {
 	return state == CARD_TRULY_IDLE || state == CARD_RESERVED;
 }
 
-/* Notes since when the card has been idle-held. */
-static void note_idle_held(struct account *a, const struct account_part *p)
-{
-	bool seen = p->state != CARD_UNOBSERVED;
-	a->pause_ms = seen ? 0 : a->pause_ms + p->ms;
-	if ((seen && p->state != CARD_IDLE_HELD) || a->pause_ms > PAUSE_MS)
-		a->idle_held_since_ms = -1;
-	else if (seen && a->idle_held_since_ms < 0)
-		a->idle_held_since_ms = p->from_ms;
-}
-
 static void add_usage(struct account *a, const struct account_part *p, struct ledger *ledger)
 {
-	note_idle_held(a, p);
+	/* Since when the card has been idle-held. */
+	bool observed = p->state != CARD_UNOBSERVED;
+	a->pause_ms = observed ? 0 : a->pause_ms + p->ms;
+	if ((observed && p->state != CARD_IDLE_HELD) || a->pause_ms > PAUSE_MS)
+		a->idle_held_since_ms = -1;
+	else if (observed && a->idle_held_since_ms < 0)
+		a->idle_held_since_ms = p->from_ms;
 	struct usage_sum *sum = ledger_usage(ledger, p->slot, a->card, p->state);
 	bool seen = p->state != CARD_UNOBSERVED && !isnan(a->pct);
 	if (!sum) {
@@ -154,25 +145,6 @@ static bool is_listed_at(const struct account_scene *on, int64_t at_ms)
 	return false;
 }
 
-static void note_unsure(
-	struct account *a, const struct account_part *p, const struct account_scene *on)
-{
-	bool unsure = p->unsure && p->state != CARD_UNOBSERVED, used = p->state == CARD_ACTIVE;
-	/* Use on one side of the middle limits the error to the other side, so the rest has
-	 * one sign. */
-	if (used && a->unsure_ms > 0)
-		add_unsure(a, on->ledger, a->unsure_ms / 8);
-	if (unsure && a->used)
-		add_unsure(a, on->ledger, p->ms / 8);
-	a->used = used;
-	if (!unsure || is_listed_at(on, p->from_ms))
-		settle(a, on->ledger, unsure);
-	if (unsure) {
-		a->unsure_ms += p->ms;
-		a->unsure_held_ms += is_free(p->state) ? 0 : p->ms;
-	}
-}
-
 /* Finds the state of a stretch, and whether it is certain. */
 static void judge(
 	const struct account *a, struct account_part *p, const struct account_scene *on)
@@ -199,20 +171,6 @@ void account_leased(struct account *a, struct account_scene *on)
 	leased_settle(on->leases, on->n_leases, a->card, on->ledger);
 }
 
-/* Finds whose turn it is from a moment on, when that may have changed. */
-static void find_turns(struct account *a, int64_t from_ms, struct account_scene *on)
-{
-	double least = on->rules->active_util_pct;
-	bool unexplained = a->turn_pct > 0 && a->pct - a->turn_pct >= least;
-	if (a->turn_found && unexplained == a->unexplained)
-		return;
-	account_holders_add(a, on);
-	a->turn_pct = classify_now(on->holders, on->n, from_ms);
-	a->unexplained = a->turn_pct > 0 && a->pct - a->turn_pct >= least;
-	classify_moment(on->holders, on->n, a->unexplained, on->rules);
-	a->turn_found = true;
-}
-
 /* Accounts one stretch within one slot, with one utilisation and the same holders. */
 static void account_piece(
 	struct account *a, int64_t from_ms, int64_t to_ms, struct account_scene *on)
@@ -225,7 +183,20 @@ static void account_piece(
 	p.free = is_free(p.state);
 	if (p.free)
 		a->free_state = p.state;
-	note_unsure(a, &p, on);
+	bool unsure = p.unsure && p.state != CARD_UNOBSERVED, used = p.state == CARD_ACTIVE;
+	/* Use on one side of the middle limits the error to the other side, so the rest has
+	 * one sign. */
+	if (used && a->unsure_ms > 0)
+		add_unsure(a, on->ledger, a->unsure_ms / 8);
+	if (unsure && a->used)
+		add_unsure(a, on->ledger, p.ms / 8);
+	a->used = used;
+	if (!unsure || is_listed_at(on, p.from_ms))
+		settle(a, on->ledger, unsure);
+	if (unsure) {
+		a->unsure_ms += p.ms;
+		a->unsure_held_ms += is_free(p.state) ? 0 : p.ms;
+	}
 	add_usage(a, &p, on->ledger);
 	if (p.state == CARD_UNOBSERVED) {
 		a->unobserved_ms += p.ms;
@@ -233,8 +204,18 @@ static void account_piece(
 	}
 	a->observed_ms += p.ms;
 	p.metered = p.state == CARD_IDLE_HELD && energy_is_metered(&a->energy, from_ms);
-	if (a->turns && p.state == CARD_ACTIVE)
-		find_turns(a, from_ms, on);
+	if (a->turns && p.state == CARD_ACTIVE) {
+		/* Whose turn it is may have changed. */
+		double least = on->rules->active_util_pct;
+		bool unexplained = a->turn_pct > 0 && a->pct - a->turn_pct >= least;
+		if (!a->turn_found || unexplained != a->unexplained) {
+			account_holders_add(a, on);
+			a->turn_pct = classify_now(on->holders, on->n, from_ms);
+			a->unexplained = a->turn_pct > 0 && a->pct - a->turn_pct >= least;
+			classify_moment(on->holders, on->n, a->unexplained, on->rules);
+			a->turn_found = true;
+		}
+	}
 	account_holders_put_off(a, &p, on);
 }
 
@@ -292,7 +273,7 @@ static int64_t next_edge(struct account *a, struct account_scene *on, int64_t mo
 	if (!a->led)
 		classify_leads(on->holders, on->n, a->covered_ms);
 	a->led = true;
-	return min64(a->calm_ms, most_ms);
+	return clock_earlier(a->calm_ms, most_ms);
 }
 
 /* Finds which leases count from covered_ms on. Returns until when. */
@@ -324,22 +305,22 @@ static void account_observed(struct account *a, int64_t to_ms, struct account_sc
 		int64_t slot_end =
 			(ledger_slot(on->ledger, a->covered_ms) + on->ledger->slot_seconds) *
 			1000;
-		int64_t end = next_edge(a, on, min64(to_ms, slot_end));
-		end = min64(end, next_energy(a, on));
+		int64_t end = next_edge(a, on, clock_earlier(to_ms, slot_end));
+		end = clock_earlier(end, next_energy(a, on));
 		if (on->n_leases)
-			end = min64(end, find_leased(a, on));
+			end = clock_earlier(end, find_leased(a, on));
 		if (a->turns)
-			end = min64(end, next_turn(a, on));
+			end = clock_earlier(end, next_turn(a, on));
 		if (a->covered_ms < a->stall_from_ms)
-			end = min64(end, a->stall_from_ms);
+			end = clock_earlier(end, a->stall_from_ms);
 		else if (a->covered_ms < a->stall_to_ms)
-			end = min64(end, a->stall_to_ms);
+			end = clock_earlier(end, a->stall_to_ms);
 		if (a->covered_ms < a->unlisted_ms)
-			end = min64(end, a->unlisted_ms);
+			end = clock_earlier(end, a->unlisted_ms);
 		if (a->covered_ms < a->steady_from_ms)
-			end = min64(end, a->steady_from_ms);
+			end = clock_earlier(end, a->steady_from_ms);
 		else if (a->covered_ms < a->steady_to_ms)
-			end = min64(end, a->steady_to_ms);
+			end = clock_earlier(end, a->steady_to_ms);
 		account_piece(a, a->covered_ms, end, on);
 		a->covered_ms = end;
 	}
@@ -351,7 +332,7 @@ static void account_unobserved(struct account *a, int64_t to_ms, struct ledger *
 		settle(a, ledger, false);
 	while (a->covered_ms < to_ms) {
 		int64_t slot = ledger_slot(ledger, a->covered_ms);
-		int64_t end = min64(to_ms, (slot + ledger->slot_seconds) * 1000);
+		int64_t end = clock_earlier(to_ms, (slot + ledger->slot_seconds) * 1000);
 		int64_t ms = end - a->covered_ms;
 		add_usage(a,
 			&(struct account_part){ .slot = slot,
@@ -416,17 +397,6 @@ static void pass(struct account *a, const struct account_sample *s, bool joined)
 	a->stamp_ms = s->at_ms;
 }
 
-/* Adds how far the edge of a stretch of use can be off. The level of use is never quite steady;
- * where it is not known at all, the use may well have been three times as long. Such errors
- * have one sign, so they are added up. */
-static void add_edge(struct account *a, const struct cover *cover, double length_ms,
-	const struct account_scene *on)
-{
-	double guess = fmin(1.5 * cover->part, 1 - cover->part);
-	double part = cover->guessed && guess > EDGE_PART ? guess : EDGE_PART;
-	add_unsure(a, on->ledger, llround(part * length_ms));
-}
-
 /* Whether the sample has the same utilisation as the two before and after it, and as the time
  * that was accounted last. */
 static bool is_even(
@@ -463,8 +433,14 @@ static void take_mean(struct account *a, const struct account_sample *s, const d
 		account_pct(a, cover.used_pct, to_ms, on);
 	}
 	account_pct(a, cover.part < 1 ? cover.unused_pct : s->pct, s->at_ms, on);
-	if (cover.part > 0 && cover.part < 1)
-		add_edge(a, &cover, length_ms, on);
+	if (cover.part > 0 && cover.part < 1) {
+		/* How far the edge of a stretch of use can be off. The level of use is
+		 * never quite steady; where it is not known at all, the use may well have been
+		 * three times as long. Such errors have one sign, so they are added up. */
+		double guess = fmin(1.5 * cover.part, 1 - cover.part);
+		double part = cover.guessed && guess > EDGE_PART ? guess : EDGE_PART;
+		add_unsure(a, on->ledger, llround(part * length_ms));
+	}
 	pass(a, s, joined);
 }
 
@@ -602,17 +578,6 @@ static void take_use(
 		classify_swap(on->holders, on->n, a->steady_to_ms);
 }
 
-/* Takes the use of processes in one part of the drain. */
-static void take_part(const struct turn_parts *parts, size_t at, const struct account_scene *on)
-{
-	for (size_t i = 0; i < on->n; i++) {
-		struct holder *h = &on->holders[i];
-		h->sm_pct = parts->pct[i][at];
-		h->turn = turns_in_part(
-			parts, parts->pct[i], h->before_pct, at, on->rules->active_util_pct);
-	}
-}
-
 /* Keeps the newest use of each process, for the drain after. */
 static void keep_use(const struct account_drain *d, const struct account_scene *on)
 {
@@ -647,7 +612,13 @@ void account_drain(struct account *a, const struct account_drain *d, struct acco
 			account_even(a, on);
 			account_holders_add(a, on);
 			part += i > 0 && part + 1 < d->parts->n;
-			take_part(d->parts, part, on);
+			/* The use of processes in this part of the drain. */
+			for (size_t k = 0; k < on->n; k++) {
+				struct holder *h = &on->holders[k];
+				h->sm_pct = d->parts->pct[k][part];
+				h->turn = turns_in_part(d->parts, d->parts->pct[k],
+					h->before_pct, part, on->rules->active_util_pct);
+			}
 			a->led = false;
 			a->turn_ms = INT64_MIN;
 		}
@@ -693,7 +664,7 @@ void account_unlisted(struct account *a, int64_t from_ms)
 
 void account_doubt(struct account *a, int64_t from_ms, const struct account_scene *on)
 {
-	int64_t to_ms = min64(a->covered_ms, a->unlisted_ms), unsure_ms = 0;
+	int64_t to_ms = clock_earlier(a->covered_ms, a->unlisted_ms), unsure_ms = 0;
 	double idle_pct = isnan(a->pct) ? NAN : 0;
 	while (a->started && from_ms < to_ms) {
 		int64_t end = next_change(on, from_ms, to_ms);

@@ -69,20 +69,6 @@ static bool is_unused(const struct account *a, const struct holder *h)
 	return a->use_known && !(h->sm_pct > 0);
 }
 
-/* Hands the piece to the spells. */
-static void add_to_spells(const struct account *a, const struct account_part *p,
-	const struct holder *h, int64_t share_ms, const struct account_scene *on)
-{
-	const struct spell_piece piece = { .process = h->process,
-		.from_ms = p->from_ms,
-		.to_ms = p->to_ms,
-		.state = classify_holder(p->state, h->own_state),
-		.unused = is_unused(a, h),
-		.mem_bytes = h->mem_bytes,
-		.metered_ms = p->metered ? share_ms : 0 };
-	idle_spells_take(on->spells, &piece);
-}
-
 static void add_holding(struct account *a, const struct account_part *p, size_t i,
 	int64_t share_ms, struct account_scene *on)
 {
@@ -91,8 +77,16 @@ static void add_holding(struct account *a, const struct account_part *p, size_t 
 	enum holder_state own = classify_holder(p->state, h->own_state);
 	if (own == HOLDER_ACTIVE && !is_unused(a, h))
 		h->last_active_ms = p->to_ms;
-	if (on->spells)
-		add_to_spells(a, p, h, share_ms, on);
+	if (on->spells) {
+		const struct spell_piece piece = { .process = h->process,
+			.from_ms = p->from_ms,
+			.to_ms = p->to_ms,
+			.state = classify_holder(p->state, h->own_state),
+			.unused = is_unused(a, h),
+			.mem_bytes = h->mem_bytes,
+			.metered_ms = p->metered ? share_ms : 0 };
+		idle_spells_take(on->spells, &piece);
+	}
 	if (!sum)
 		return;
 	sum->ms[own] += p->ms;
@@ -130,17 +124,6 @@ static uint64_t leases_of(struct holder *h, const struct account_scene *on)
 	return h->leases;
 }
 
-/* Notes the leases whose process keeps the card active, or holds it. */
-static void note_used(struct leased_piece *piece, struct holder *h,
-	const struct account_part *p, const struct account_scene *on)
-{
-	enum holder_state own = classify_holder(p->state, h->own_state);
-	if (own == HOLDER_ACTIVE)
-		piece->active |= leases_of(h, on);
-	else if (own != HOLDER_TRULY_IDLE)
-		piece->held |= leases_of(h, on);
-}
-
 void account_holders_add(struct account *a, struct account_scene *on)
 {
 	const struct account_part p = a->later;
@@ -160,8 +143,15 @@ void account_holders_add(struct account *a, struct account_scene *on)
 			continue;
 		int64_t share = i < MAX_SHARERS ? split_next(&split, &on->holders[i]) : 0;
 		add_holding(a, &p, i, share, on);
-		if (has_lease && !leased.free)
-			note_used(&leased, &on->holders[i], &p, on);
+		if (has_lease && !leased.free) {
+			/* A lease whose process keeps the card active, or holds it, is used. */
+			struct holder *h = &on->holders[i];
+			enum holder_state own = classify_holder(p.state, h->own_state);
+			if (own == HOLDER_ACTIVE)
+				leased.active |= leases_of(h, on);
+			else if (own != HOLDER_TRULY_IDLE)
+				leased.held |= leases_of(h, on);
+		}
 	}
 	if (has_lease)
 		leased_add(on->leases, &a->leased, &leased, on->ledger);

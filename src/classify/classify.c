@@ -306,17 +306,6 @@ static bool is_busy(const struct holder *h, const struct rules *rules)
 	return reaches(known_or_zero(h->sm_pct), h->use.process_part, rules);
 }
 
-/* Whether another process of the same user kept the card active. */
-static bool own_other(const struct holder *self, const struct holder *holders, size_t n,
-	const struct rules *rules)
-{
-	for (size_t i = 0; i < n; i++)
-		if (holders[i].user == self->user && holders[i].process != self->process &&
-			is_busy(&holders[i], rules))
-			return true;
-	return false;
-}
-
 static enum holder_state user_when_active(const struct holder *self,
 	const struct holder *holders, size_t n, const struct use_since *use,
 	const struct rules *rules)
@@ -334,8 +323,11 @@ static enum holder_state own_when_active(const struct holder *self,
 		return HOLDER_ACTIVE;
 	if (self->user_state == HOLDER_SQUATTING)
 		return HOLDER_SQUATTING;
-	if (own_other(self, holders, n, rules))
-		return much ? HOLDER_IDLE_HELD : HOLDER_TRULY_IDLE;
+	/* Whether another process of the same user kept the card active. */
+	for (size_t i = 0; i < n; i++)
+		if (holders[i].user == self->user && holders[i].process != self->process &&
+			is_busy(&holders[i], rules))
+			return much ? HOLDER_IDLE_HELD : HOLDER_TRULY_IDLE;
 	return HOLDER_ACTIVE;
 }
 
@@ -459,15 +451,6 @@ int64_t classify_next_turn_ms(const struct holder *holders, size_t n, int64_t at
 	return next_ms;
 }
 
-static double use_of_user(const struct holder *holders, size_t n, uint32_t user)
-{
-	double pct = 0;
-	for (size_t i = 0; i < n; i++)
-		if (holders[i].user == user && holders[i].use.first)
-			pct += holders[i].now_pct;
-	return pct;
-}
-
 double classify_now(struct holder *holders, size_t n, int64_t at_ms)
 {
 	double sum = 0;
@@ -491,7 +474,11 @@ void classify_moment(
 	double least = rules->active_util_pct;
 	bool somebody = unexplained;
 	for (size_t i = 0; i < n; i++) {
-		holders[i].use.user_pct = use_of_user(holders, n, holders[i].user);
+		double pct = 0;
+		for (size_t k = 0; k < n; k++)
+			if (holders[k].user == holders[i].user && holders[k].use.first)
+				pct += holders[k].now_pct;
+		holders[i].use.user_pct = pct;
 		somebody |= holders[i].use.user_pct >= least;
 	}
 	for (size_t i = 0; i < n; i++) {

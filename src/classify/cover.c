@@ -35,30 +35,26 @@ static struct cover at_edge(const double row[4], double active_pct, bool stretch
 		.guessed = is_quiet(row[3], active_pct) };
 }
 
-/* The whole stretch is within one period, at an unknown place: assumed on the side where the
- * next sample shows a little use, else in the middle. */
-static struct cover alone(double before, double pct, double after)
-{
-	double outside = before < after ? before : after;
-	double part = (pct - outside) / (FULL_PCT - outside);
-	double from = before < after ? 1 - part : before > after ? 0 : (1 - part) / 2;
-	return (struct cover){
-		.from = from,
-		.part = part,
-		.used_pct = FULL_PCT,
-		.unused_pct = outside,
-		.guessed = true,
-	};
-}
-
 struct cover cover_of(const double around[2 * COVER_BESIDE + 1], double active_pct)
 {
 	double before = around[1], pct = around[2], after = around[3];
 	bool use_before = is_use(before, active_pct), use_after = is_use(after, active_pct);
 	bool quiet_before = is_quiet(before, active_pct),
 	     quiet_after = is_quiet(after, active_pct);
-	if (is_use(pct, active_pct) && quiet_before && quiet_after)
-		return alone(before, pct, after);
+	if (is_use(pct, active_pct) && quiet_before && quiet_after) {
+		/* The whole stretch is within one period, at an unknown place: assumed on the
+		 * side where the next sample shows a little use, else in the middle. */
+		double outside = before < after ? before : after;
+		double part = (pct - outside) / (FULL_PCT - outside);
+		double from = before < after ? 1 - part : before > after ? 0 : (1 - part) / 2;
+		return (struct cover){
+			.from = from,
+			.part = part,
+			.used_pct = FULL_PCT,
+			.unused_pct = outside,
+			.guessed = true,
+		};
+	}
 	if (quiet_before && use_after)
 		return at_edge((double[]){ before, pct, after, around[4] }, active_pct, true);
 	if (use_before && quiet_after)

@@ -30,12 +30,6 @@ void energy_reset(struct energy_split *s)
 	memset(s->levels, 0, sizeof(s->levels));
 }
 
-static void drop_points(struct energy_split *s, size_t n)
-{
-	s->n_points -= n;
-	memmove(s->points, s->points + n, s->n_points * sizeof(s->points[0]));
-}
-
 static void drop_pieces(struct energy_split *s, int64_t before_ms)
 {
 	size_t n = 0;
@@ -289,7 +283,8 @@ struct energy_idle energy_divide(
 	while (energy_is_due(s, covered_ms)) {
 		divide_interval(s, card, ledger, &idle);
 		idle.any = true;
-		drop_points(s, 1);
+		s->n_points -= 1;
+		memmove(s->points, s->points + 1, s->n_points * sizeof(s->points[0]));
 		drop_pieces(s, s->points[0].at_ms);
 	}
 	if (s->n_points)

@@ -71,21 +71,6 @@ static void grow(struct idle_stretch *item, const struct spell_piece *p)
 	item->metered_ms += p->metered_ms;
 }
 
-static void begin(struct spells *s, const struct spell_piece *p)
-{
-	struct idle_stretch *item = add(&s->open, &(struct idle_stretch){ .seen = true,
-							  .spell = { .card = s->card,
-								  .process = p->process,
-								  .begin_ms = p->from_ms,
-								  .end_ms = p->from_ms,
-								  .mem_peak_kib = -1,
-								  .energy_mj = -1,
-								  .how = SPELL_OPEN,
-								  .stored_end_ms = -1 } });
-	if (item)
-		grow(item, p);
-}
-
 void idle_spells_take(struct spells *s, const struct spell_piece *p)
 {
 	struct idle_stretch *item = find(s, p->process);
@@ -100,7 +85,18 @@ void idle_spells_take(struct spells *s, const struct spell_piece *p)
 	} else if (item) {
 		grow(item, p);
 	} else {
-		begin(s, p);
+		struct idle_stretch *added =
+			add(&s->open, &(struct idle_stretch){ .seen = true,
+					      .spell = { .card = s->card,
+						      .process = p->process,
+						      .begin_ms = p->from_ms,
+						      .end_ms = p->from_ms,
+						      .mem_peak_kib = -1,
+						      .energy_mj = -1,
+						      .how = SPELL_OPEN,
+						      .stored_end_ms = -1 } });
+		if (added)
+			grow(added, p);
 	}
 }
 

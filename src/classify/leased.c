@@ -9,10 +9,12 @@ static enum leased leased_by(const struct card_lease *lease, int64_t at_ms)
 	return at_ms >= lease->unknown_ms ? LEASED_MAYBE : LEASED_SURELY;
 }
 
-/* Finds the stretch around the moment in which nothing changes. */
-static void find_span(
+void leased_find(
 	const struct card_lease *leases, size_t n, int64_t at_ms, struct leased_now *now)
 {
+	size_t place[LEASED_MAX], own[LEASED_MAX], owners = 0;
+	n = n < LEASED_MAX ? n : LEASED_MAX;
+	/* The stretch around the moment in which nothing changes. */
 	*now = (struct leased_now){ .from_ms = INT64_MIN, .to_ms = INT64_MAX };
 	for (size_t i = 0; i < n; i++) {
 		const int64_t moments[] = { leases[i].from_ms, leases[i].to_ms,
@@ -23,13 +25,8 @@ static void find_span(
 			else if (moments[k] <= at_ms && moments[k] > now->from_ms)
 				now->from_ms = moments[k];
 	}
-}
-
-/* Marks the leases that count: of those that cover the moment as surely as any does, all but
- * the picks whose owner has another kind. */
-static void find_counting(
-	const struct card_lease *leases, size_t n, int64_t at_ms, struct leased_now *now)
-{
+	/* The leases that count: of those that cover the moment as surely as any does,
+	 * all but the picks whose owner has another kind. */
 	for (size_t i = 0; i < n; i++) {
 		enum leased by = leased_by(&leases[i], at_ms);
 		now->leased = by > now->leased ? by : now->leased;
@@ -42,15 +39,6 @@ static void find_counting(
 		if (leased_by(&leases[i], at_ms) == now->leased && !hidden)
 			now->counts |= UINT64_C(1) << i;
 	}
-}
-
-void leased_find(
-	const struct card_lease *leases, size_t n, int64_t at_ms, struct leased_now *now)
-{
-	size_t place[LEASED_MAX], own[LEASED_MAX], owners = 0;
-	n = n < LEASED_MAX ? n : LEASED_MAX;
-	find_span(leases, n, at_ms, now);
-	find_counting(leases, n, at_ms, now);
 	/* The places of owners, and of each lease among those of its owner. */
 	for (size_t i = 0; i < n; i++) {
 		place[i] = owners;

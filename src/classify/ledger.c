@@ -157,26 +157,6 @@ static bool grow(struct row_table *t, size_t cap)
 	return true;
 }
 
-/* Moves all rows to the hour of their slot. A row only moves down, over rows that were already
- * read, so it works in place. */
-static void fold_into_hours(struct row_table *t)
-{
-	union row row;
-	size_t n = t->n;
-	t->n = 0;
-	idmap_clear(&t->index);
-	for (size_t i = 0; i < n; i++) {
-		memcpy(&row, row_at(t, i), t->kind->size);
-		row.slot -= row.slot % HOUR_SECONDS;
-		void *hour = find_row(t, &row);
-		if (hour)
-			t->kind->add(hour, &row);
-		else
-			add_row(t, &row);
-	}
-	t->hourly = t->n > t->cap / 2;
-}
-
 /* Makes room for one more row: grows, folds at the limit, or fails. After a fold that frees
  * little, there is no further fold until the rows are stored, because each fold reads all
  * rows. */
@@ -186,8 +166,24 @@ static bool make_room(struct row_table *t)
 		return true;
 	if (t->cap < LEDGER_MAX_ROWS && grow(t, t->cap ? t->cap * 2 : FIRST_ROWS))
 		return true;
-	if (!t->hourly)
-		fold_into_hours(t);
+	if (!t->hourly) {
+		/* All rows move to the hour of their slot. A row only moves down, over rows
+		 * that were already read, so it works in place. */
+		union row row;
+		size_t n = t->n;
+		t->n = 0;
+		idmap_clear(&t->index);
+		for (size_t i = 0; i < n; i++) {
+			memcpy(&row, row_at(t, i), t->kind->size);
+			row.slot -= row.slot % HOUR_SECONDS;
+			void *hour = find_row(t, &row);
+			if (hour)
+				t->kind->add(hour, &row);
+			else
+				add_row(t, &row);
+		}
+		t->hourly = t->n > t->cap / 2;
+	}
 	return t->n < t->cap;
 }
 

@@ -139,11 +139,6 @@ static void take_devices(struct pod *p, struct wire *bytes)
 	each(p, bytes, 2, add_device); /* ContainerDevices.device_ids */
 }
 
-static void take_container(struct pod *p, struct wire *bytes)
-{
-	each(p, bytes, 2, take_devices); /* ContainerResources.devices */
-}
-
 /* Copies a name as Kubernetes allows it; "": it is none. */
 static void take_name(char *dst, size_t cap, const struct wire *bytes)
 {
@@ -168,7 +163,7 @@ static bool take_pod(const struct kubelet_pods *k, struct wire *bytes)
 		else if (f.number == 2)
 			take_name(p.space, sizeof(p.space), &f.bytes);
 		else if (f.number == 3)
-			take_container(&p, &f.bytes);
+			each(&p, &f.bytes, 2, take_devices); /* ContainerResources.devices */
 		bytes->bad |= f.bytes.bad;
 	}
 	char id[SPACE_MAX + POD_MAX + 2];

@@ -192,20 +192,6 @@ static void count_change(struct seen *s, const struct stat *st)
 	s->racy |= llabs(to_ms(now) - to_ms(st->st_mtim)) < RACY_MS;
 }
 
-/* Others rewrite their files in place, which does not change the directory: each file counts,
- * also one that names no job now. */
-static void look_at_files(
-	const struct lease_dir *d, size_t place, const char *path, struct seen *s)
-{
-	char file[PATH_MAX + NAME_MAX + 2];
-	for (const char *at = str_text(&d->files[place]); *at; at += strcspn(at, "/") + 1) {
-		struct stat st;
-		snprintf(file, sizeof(file), "%s/%.*s", path, (int)strcspn(at, "/"), at);
-		if (lstat(file, &st) == 0)
-			count_change(s, &st);
-	}
-}
-
 /* Looks at a directory without reading it. */
 static struct seen look(struct lease_dir *d, size_t place, const struct seen *before)
 {
@@ -221,7 +207,17 @@ static struct seen look(struct lease_dir *d, size_t place, const struct seen *be
 	s.inode = st.st_ino;
 	count_change(&s, &st);
 	if (places[place].form != FORM_LEASE) {
-		look_at_files(d, place, path, &s);
+		/* Others rewrite their files in place, which does not change the directory:
+		 * each file counts, also one that names no job now. */
+		char file[PATH_MAX + NAME_MAX + 2];
+		for (const char *at = str_text(&d->files[place]); *at;
+			at += strcspn(at, "/") + 1) {
+			struct stat written;
+			snprintf(
+				file, sizeof(file), "%s/%.*s", path, (int)strcspn(at, "/"), at);
+			if (lstat(file, &written) == 0)
+				count_change(&s, &written);
+		}
 		return s;
 	}
 	snprintf(beat, sizeof(beat), "%s/" LEASE_DIR_HEARTBEAT, path);
@@ -370,17 +366,6 @@ static void take_foreign(struct lease_dir *d, size_t place, const char *card, st
 	}
 }
 
-static void read_heartbeat(struct seen *s, struct content *c)
-{
-	struct ini ini;
-	struct ini_item item;
-	ini_start(&ini, c->bytes, c->len);
-	s->heartbeat_ms = HEARTBEAT_MS;
-	while (ini_next(&ini, &item))
-		if (item.kind == INI_PAIR && strcmp(item.first, "every") == 0)
-			(void)duration_parse(item.second, &s->heartbeat_ms, NULL);
-}
-
 static void take_file(
 	struct lease_dir *d, size_t place, const struct stat *dir, int fd, const char *name)
 {
@@ -396,9 +381,16 @@ static void take_file(
 	const char *why = read_file(d, fd, name, dir->st_uid, &c);
 	if (why)
 		complain(d, places[place].name, name, why);
-	else if (beats)
-		read_heartbeat(&d->seen[place], &c);
-	else if (own)
+	else if (beats) {
+		struct ini ini;
+		struct ini_item item;
+		ini_start(&ini, c.bytes, c.len);
+		d->seen[place].heartbeat_ms = HEARTBEAT_MS;
+		while (ini_next(&ini, &item))
+			if (item.kind == INI_PAIR && strcmp(item.first, "every") == 0)
+				(void)duration_parse(
+					item.second, &d->seen[place].heartbeat_ms, NULL);
+	} else if (own)
 		take_lease(d, place, name, &c);
 	else
 		take_foreign(d, place, name, &c);
@@ -748,18 +740,14 @@ static bool are_equal(const struct leases *a, const struct leases *b)
 	       (!a->n_cards || memcmp(a->cards, b->cards, a->n_cards * sizeof(*a->cards)) == 0);
 }
 
-static bool is_changed(const struct seen *a, const struct seen *b)
-{
-	return a->there != b->there || a->racy || a->device != b->device ||
-	       a->inode != b->inode || a->changed_ns != b->changed_ns;
-}
-
 const struct leases *lease_dir_read(struct lease_dir *d, int64_t now_ms)
 {
 	bool changed = false, answered = false;
 	for (size_t i = 0; i < PLACES; i++) {
 		struct seen s = look(d, i, &d->seen[i]);
-		changed |= is_changed(&d->seen[i], &s);
+		const struct seen *a = &d->seen[i];
+		changed |= a->there != s.there || a->racy || a->device != s.device ||
+			   a->inode != s.inode || a->changed_ns != s.changed_ns;
 		answered |= d->seen[i].answered_ms != s.answered_ms;
 		d->seen[i] = s;
 	}

@@ -64,19 +64,13 @@ static void add_parts(struct slurm_gres *g, const char *at)
 	}
 }
 
-/* The end of an item: a comma outside of parentheses. */
-static size_t item_length(const char *text)
-{
-	size_t len = 0;
-	for (int depth = 0; text[len] && (depth > 0 || text[len] != ','); len++)
-		depth += text[len] == '(' ? 1 : text[len] == ')' ? -1 : 0;
-	return len;
-}
-
 void slurm_gres_add(struct slurm_gres *g, const char *text)
 {
 	for (size_t len; *text; text += len, text += *text == ',') {
-		len = item_length(text);
+		/* The end of an item: a comma outside of parentheses. */
+		len = 0;
+		for (int depth = 0; text[len] && (depth > 0 || text[len] != ','); len++)
+			depth += text[len] == '(' ? 1 : text[len] == ')' ? -1 : 0;
 		size_t name = strcspn(text, ":(,");
 		bool gpu = name == 3 && strncmp(text, "gpu", 3) == 0;
 		bool part = (name == 5 && strncmp(text, "shard", 5) == 0) ||
@@ -129,22 +123,16 @@ static void try_hosts(struct search *s, const char *head, const char *tail, size
 	}
 }
 
-/* The end of an item: a comma outside of brackets. */
-static size_t host_length(const char *list)
-{
-	size_t len = strcspn(list, ",[");
-	while (list[len] == '[') {
-		len += strcspn(list + len, "]");
-		len += strcspn(list + len, ",[");
-	}
-	return len;
-}
-
 long slurm_gres_host(const char *list, const char *host)
 {
 	struct search s = { .host = host };
 	for (size_t len; *list && s.place < HOSTS_MAX; list += len, list += *list == ',') {
-		len = host_length(list);
+		/* The end of an item: a comma outside of brackets. */
+		len = strcspn(list, ",[");
+		while (list[len] == '[') {
+			len += strcspn(list + len, "]");
+			len += strcspn(list + len, ",[");
+		}
 		try_hosts(&s, "", list, len);
 		if (s.found)
 			return s.place;

@@ -66,16 +66,6 @@ static bool json_has_cards(const json_t *state)
 	return false;
 }
 
-/* The number of a task of an array as its user knows it: "3_2". */
-static const char *json_task(char dst[TASK_CAP], const json_t *job)
-{
-	double array = json_amount(json_object_get(job, "array_job_id"));
-	double task = json_amount(json_object_get(job, "array_task_id"));
-	bool is_task = array > 0 && array <= UINT32_MAX && task >= 0 && task < NO_TASK;
-	snprintf(dst, TASK_CAP, "%.0f_%.0f", array, task);
-	return is_task ? dst : NULL;
-}
-
 static void take_json(const struct slurm_jobs *j, const json_t *job)
 {
 	char id[32], task[TASK_CAP];
@@ -104,7 +94,12 @@ static void take_json(const struct slurm_jobs *j, const json_t *job)
 	f.user = json_string_value(json_object_get(job, "user_name"));
 	f.name = json_string_value(json_object_get(job, "name"));
 	f.account = json_string_value(json_object_get(job, "account"));
-	f.task = json_task(task, job);
+	/* The number of a task of an array as its user knows it: "3_2". */
+	double array = json_amount(json_object_get(job, "array_job_id"));
+	double t = json_amount(json_object_get(job, "array_task_id"));
+	bool is_task = array > 0 && array <= UINT32_MAX && t >= 0 && t < NO_TASK;
+	snprintf(task, TASK_CAP, "%.0f_%.0f", array, t);
+	f.task = is_task ? task : NULL;
 	f.sluid = json_string_value(json_object_get(job, "sluid"));
 	f.since_s = json_seconds(job, "start_time");
 	f.until_s = json_seconds(job, "end_time");

@@ -44,20 +44,6 @@ static enum identity find_kind(const char *name, size_t len, const char **near)
 	return IDENTITIES;
 }
 
-/* Names the nearest kind, or all of them. */
-static int refuse_kind(const char *name, const char *near, struct err *e)
-{
-	struct str all = { 0 };
-	if (near)
-		return err_set(
-			e, ERR_USAGE, "there is no '%s'; did you mean '%s'?", name, near);
-	for (size_t i = 0; i < IDENTITIES; i++)
-		str_addf(&all, "%s%s", i ? ", " : "", identity_kinds[i].name);
-	err_set(e, ERR_USAGE, "there is no '%s'; there are %s", name, str_text(&all));
-	str_finish(&all);
-	return ERR_USAGE;
-}
-
 int identity_by_parse(struct by *by, const char *text, struct err *e)
 {
 	*by = (struct by){ .n = 0 };
@@ -67,8 +53,18 @@ int identity_by_parse(struct by *by, const char *text, struct err *e)
 		char safe[64];
 		enum identity kind = find_kind(at, len, &near);
 		str_escape(safe, sizeof(safe), at, len);
-		if (kind == IDENTITIES)
-			return refuse_kind(safe, near, e);
+		if (kind == IDENTITIES) {
+			struct str all = { 0 };
+			if (near)
+				return err_set(e, ERR_USAGE,
+					"there is no '%s'; did you mean '%s'?", safe, near);
+			for (size_t i = 0; i < IDENTITIES; i++)
+				str_addf(&all, "%s%s", i ? ", " : "", identity_kinds[i].name);
+			err_set(e, ERR_USAGE, "there is no '%s'; there are %s", safe,
+				str_text(&all));
+			str_finish(&all);
+			return ERR_USAGE;
+		}
 		if (by->n == BY_MAX)
 			return err_set(e, ERR_USAGE, "give one kind or two, not more");
 		if (by->n && by->kinds[0] == kind)

@@ -47,22 +47,18 @@ int metric_find(const char *name, size_t len)
 	return -1;
 }
 
-static size_t distance_to(const struct metric_info *m, const char *name, size_t len)
-{
-	size_t best = NEAREST_NEVER, own_len = 0;
-	const char *own = NULL;
-	while ((own = next_name(m, own, &own_len)) != NULL) {
-		size_t d = nearest_distance(own, own_len, name, len);
-		best = d < best ? d : best;
-	}
-	return best;
-}
-
 size_t metric_nearest(const char *name, size_t len, int *found, size_t max)
 {
 	size_t distances[METRIC_COUNT];
-	for (int i = 0; i < METRIC_COUNT; i++)
-		distances[i] = distance_to(&metrics[i], name, len);
+	for (int i = 0; i < METRIC_COUNT; i++) {
+		size_t best = NEAREST_NEVER, own_len = 0;
+		const char *own = NULL;
+		while ((own = next_name(&metrics[i], own, &own_len)) != NULL) {
+			size_t d = nearest_distance(own, own_len, name, len);
+			best = d < best ? d : best;
+		}
+		distances[i] = best;
+	}
 	return nearest_few(distances, METRIC_COUNT, len, found, max);
 }
 

@@ -81,23 +81,6 @@ static struct widths choose_widths(const struct top_state *s)
 	return w;
 }
 
-static void draw_heading(struct top_state *s, const struct widths *w)
-{
-	struct top_frame *f = &s->frame;
-	top_frame_add_field(f, TOP_HEADING, "CARD", 5, true);
-	top_frame_add_field(f, TOP_HEADING, w->name ? "NAME" : "", w->name, true);
-	top_frame_add_field(f, TOP_HEADING, "USE", w->bar + 6, true);
-	top_frame_add_field(f, TOP_HEADING, "MEMORY GiB", w->bar + 10, true);
-	top_frame_add_field(f, TOP_HEADING, "POWER", w->power, false);
-	top_frame_add_field(f, TOP_HEADING, "TEMP", 5, false);
-	top_frame_add_field(f, TOP_HEADING, " STATE", 1 + w->state, true);
-	top_frame_add_field(f, TOP_HEADING, "FOR", 7, false);
-	struct brief past = str_brief(w->spark > 14 ? " LAST %zu MIN" : " %zu MIN", w->spark);
-	top_frame_add_field(f, TOP_HEADING, w->spark > 6 ? past.text : "", w->spark + 1, true);
-	top_frame_fill(f, TOP_HEADING, s->layout.columns);
-	top_frame_end_line(f);
-}
-
 static void draw_fault(struct top_frame *f, const struct present_card *c)
 {
 	static const char *const why[CARD_STATUS_COUNT] = {
@@ -112,15 +95,6 @@ static void draw_fault(struct top_frame *f, const struct present_card *c)
 		top_frame_addf(f, TOP_DIM, " (code %d)", c->code);
 	if (c->status == CARD_STATUS_LOST)
 		top_frame_add(f, TOP_DIM, "; trying again every 30 s");
-}
-
-static void draw_since(struct top_state *s, const struct present_card *c)
-{
-	bool mark = c->state_since_ms >= 0 && c->state_longer;
-	int64_t ms = c->state_since_ms < 0 ? -1 : s->now.all->now_ms - c->state_since_ms;
-	top_frame_add_field(&s->frame,
-		c->state == CARD_IDLE_HELD ? top_words_state_style(c) : TOP_PLAIN,
-		str_brief("%s%.20s", mark ? ">" : "", top_words_span(ms).text).text, 7, false);
 }
 
 static void draw_card(struct top_state *s, size_t card, const struct widths *w)
@@ -163,7 +137,11 @@ static void draw_card(struct top_state *s, size_t card, const struct widths *w)
 		top_words_number(degrees, f->style.ascii ? "C" : "°").text, 5, false);
 	top_frame_add(f, TOP_PLAIN, " ");
 	top_frame_add_field(f, style, top_words_state(c), w->state, true);
-	draw_since(s, c);
+	bool mark = c->state_since_ms >= 0 && c->state_longer;
+	int64_t ms = c->state_since_ms < 0 ? -1 : s->now.all->now_ms - c->state_since_ms;
+	top_frame_add_field(&s->frame,
+		c->state == CARD_IDLE_HELD ? top_words_state_style(c) : TOP_PLAIN,
+		str_brief("%s%.20s", mark ? ">" : "", top_words_span(ms).text).text, 7, false);
 	top_frame_add(f, TOP_PLAIN, " ");
 	top_history_get(&s->history, card, s->clock_ms, minutes, w->spark);
 	top_frame_add_spark(f, TOP_ACTIVE, minutes, w->spark);
@@ -201,7 +179,20 @@ static void draw_cards(struct top_state *s)
 	size_t last_row = all_rows > l->cards_rows ? all_rows - l->cards_rows : 0;
 	size_t from = s->first_cards_row * a_line, to = from + l->cards_rows * a_line;
 	if (a_line == 1) {
-		draw_heading(s, &w);
+		top_frame_add_field(f, TOP_HEADING, "CARD", 5, true);
+		top_frame_add_field(f, TOP_HEADING, w.name ? "NAME" : "", w.name, true);
+		top_frame_add_field(f, TOP_HEADING, "USE", w.bar + 6, true);
+		top_frame_add_field(f, TOP_HEADING, "MEMORY GiB", w.bar + 10, true);
+		top_frame_add_field(f, TOP_HEADING, "POWER", w.power, false);
+		top_frame_add_field(f, TOP_HEADING, "TEMP", 5, false);
+		top_frame_add_field(f, TOP_HEADING, " STATE", 1 + w.state, true);
+		top_frame_add_field(f, TOP_HEADING, "FOR", 7, false);
+		struct brief past =
+			str_brief(w.spark > 14 ? " LAST %zu MIN" : " %zu MIN", w.spark);
+		top_frame_add_field(
+			f, TOP_HEADING, w.spark > 6 ? past.text : "", w.spark + 1, true);
+		top_frame_fill(f, TOP_HEADING, s->layout.columns);
+		top_frame_end_line(f);
 	} else {
 		top_frame_add(f, TOP_HEADING, "CARD  USE   GiB STATE");
 		if (l->cards_rows * a_line < n)

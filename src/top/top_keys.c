@@ -164,20 +164,6 @@ static enum top_action press_menu(struct top_state *s, int key, struct top_spot 
 	return TOP_NOTHING;
 }
 
-static enum top_action press_question(struct top_state *s, int key)
-{
-	if (key == TOP_KEY_LEFT || key == TOP_KEY_RIGHT) {
-		size_t by = key == TOP_KEY_RIGHT ? 1 : n_top_signals - 1;
-		s->signal = (s->signal + by) % n_top_signals;
-		return TOP_NOTHING;
-	}
-	s->page = TOP_TABLE;
-	if (key == 'y' || key == 'Y')
-		return TOP_SEND;
-	str_copy(s->message, sizeof(s->message), "no signal was sent");
-	return TOP_NOTHING;
-}
-
 static void scroll_cards(struct top_state *s, long by)
 {
 	long to = (long)s->first_cards_row + by;
@@ -336,8 +322,18 @@ enum top_action top_keys_press(struct top_state *s, int key, struct top_spot at)
 		return press_typing(s, key);
 	if (s->page == TOP_SORT_MENU || s->page == TOP_USER_MENU)
 		return press_menu(s, key, at);
-	if (s->page == TOP_SIGNAL)
-		return press_question(s, key);
+	if (s->page == TOP_SIGNAL) {
+		if (key == TOP_KEY_LEFT || key == TOP_KEY_RIGHT) {
+			size_t by = key == TOP_KEY_RIGHT ? 1 : n_top_signals - 1;
+			s->signal = (s->signal + by) % n_top_signals;
+			return TOP_NOTHING;
+		}
+		s->page = TOP_TABLE;
+		if (key == 'y' || key == 'Y')
+			return TOP_SEND;
+		str_copy(s->message, sizeof(s->message), "no signal was sent");
+		return TOP_NOTHING;
+	}
 	if (s->page == TOP_TABLE)
 		return mouse ? press_mouse(s, key, at) : press_table(s, key);
 	if (s->page == TOP_DETAILS && (key == 'k' || key == TOP_KEY_F0 + 9))

@@ -140,8 +140,7 @@ int top_screen_open(struct top_screen **out, FILE *in, FILE *to, bool color, str
 		top_screen_close(s);
 		return err_set(e, ERR_WORLD,
 			"curses has no description of this terminal (TERM): install the "
-			"package "
-			"ncurses-term, set TERM=xterm-256color, or use --once");
+			"package ncurses-term, set TERM=xterm-256color, or use --once");
 	}
 	s->in_fd = fileno(in);
 	s->out_fd = fileno(to);

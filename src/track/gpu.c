@@ -293,11 +293,6 @@ static int64_t boot_us(const struct gpu *g)
 	return clock_now(g->o->source.clock).boot_us;
 }
 
-static int64_t wall_ms(const struct gpu *g)
-{
-	return clock_now(g->o->source.clock).wall_us / 1000;
-}
-
 /* `s` may be NULL where no samples are read. */
 static struct gpu_scene scene_now(struct gpu *g, const struct source *s)
 {
@@ -305,7 +300,7 @@ static struct gpu_scene scene_now(struct gpu *g, const struct source *s)
 		.ledger = &g->ledger,
 		.contexts = &g->contexts,
 		.period_us = s ? s->sample_period_us : 0,
-		.now_ms = wall_ms(g) };
+		.now_ms = clock_now(g->o->source.clock).wall_us / 1000 };
 }
 
 static void begin(struct gpu *g, enum worker_job job)
@@ -465,21 +460,6 @@ static void play_samples(struct gpu *g, const struct source *s)
 	}
 }
 
-static void take_drain(
-	struct gpu *g, const struct tree *t, const struct source *s, struct track_result *r)
-{
-	check_clock(g);
-	struct gpu_scene scene = scene_now(g, s);
-	for (size_t i = 0; i < g->n_cards; i++) {
-		const struct card_reading *card = &s->cards[i];
-		gpu_card_drain(&g->cards[i], card, t, &scene);
-		if (card->status == CARD_STATUS_OK && !reading_util_is_known(card->util_kind) &&
-			gpu_shows(g, &g->cards[i]))
-			tracker_warn(r, "the driver does not report how much a card is used");
-	}
-	play_samples(g, s);
-}
-
 /* Sums the memory of each group from its members. */
 static void sum_ram(struct gpu *g, struct tree *t)
 {
@@ -534,8 +514,7 @@ static void take_look(
 		any |= c->tree_bytes >= 0;
 		if (c->tree_unknown)
 			tracker_warn(r,
-				"the driver does not report how much GPU memory a process "
-				"has");
+				"the driver does not report how much GPU memory a process has");
 	}
 	if (any)
 		sum_ram(g, t);
@@ -616,8 +595,20 @@ static bool take_answer(struct gpu *g, struct tree *t, struct track_result *r, i
 		return true;
 	if (!take_cards(g, s))
 		tracker_warn(r, ERR_MEMORY_TEXT ": not every card is counted");
-	if (g->job == JOB_DRAIN)
-		take_drain(g, t, s, r);
+	if (g->job == JOB_DRAIN) {
+		check_clock(g);
+		struct gpu_scene scene = scene_now(g, s);
+		for (size_t i = 0; i < g->n_cards; i++) {
+			const struct card_reading *card = &s->cards[i];
+			gpu_card_drain(&g->cards[i], card, t, &scene);
+			if (card->status == CARD_STATUS_OK &&
+				!reading_util_is_known(card->util_kind) &&
+				gpu_shows(g, &g->cards[i]))
+				tracker_warn(r,
+					"the driver does not report how much a card is used");
+		}
+		play_samples(g, s);
+	}
 	if (g->job == JOB_LOOK)
 		take_look(g, t, s, r);
 	if (g->job == JOB_DRAIN || g->job == JOB_LOOK)
@@ -735,20 +726,6 @@ static void fill_card(const struct gpu *g, size_t i, struct track_card *out)
 	out->idle_held_s = unseen ? NAN : times.idle_held_ms / 1e3;
 }
 
-/* Fills the groups' peaks; unknown when a card or a process did not report its memory. */
-static void fill_ram(const struct gpu *g, struct track_result *r)
-{
-	bool silent = false;
-	for (size_t i = 0; i < g->n_cards; i++)
-		silent |= g->cards[i].looked && !g->cards[i].listed &&
-			  g->cards[i].shown.status == CARD_STATUS_OK &&
-			  gpu_shows(g, &g->cards[i]);
-	for (int k = 0; k < TRACK_GROUPS; k++)
-		r->gpu_ram[k] = silent || g->ram_unknown[k] ? -1 : g->max_ram[k];
-	r->gpu_context_bytes = r->gpu_ram[TRACK_COMBINED] < 0 ? -1 : g->context_bytes;
-	r->gpu_system_max_bytes = g->max_used_bytes;
-}
-
 void gpu_fill_none(struct track_result *r)
 {
 	r->gpu_known = false;
@@ -796,5 +773,15 @@ void gpu_fill(struct gpu *g, struct track_result *r)
 	}
 	if (!isnan(r->gpu_util.mean_sum_pct))
 		r->gpu_util.max_sum_pct = tracker_max(g->max_sum_pct, r->gpu_util.mean_sum_pct);
-	fill_ram(g, r);
+	/* The groups' peaks are unknown when a card or a process did not report its memory.
+	 */
+	bool silent = false;
+	for (size_t i = 0; i < g->n_cards; i++)
+		silent |= g->cards[i].looked && !g->cards[i].listed &&
+			  g->cards[i].shown.status == CARD_STATUS_OK &&
+			  gpu_shows(g, &g->cards[i]);
+	for (int k = 0; k < TRACK_GROUPS; k++)
+		r->gpu_ram[k] = silent || g->ram_unknown[k] ? -1 : g->max_ram[k];
+	r->gpu_context_bytes = r->gpu_ram[TRACK_COMBINED] < 0 ? -1 : g->context_bytes;
+	r->gpu_system_max_bytes = g->max_used_bytes;
 }

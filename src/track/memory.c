@@ -369,30 +369,25 @@ static void make_round(struct memory *m, struct tree *t, double now_s)
 	raise_charged(m, m->now[TRACK_COMBINED].total_bytes);
 }
 
-/* Switches and I/O change without page faults. For a command that we wait for, wait4() reports
- * them at the end; for others they are read every second, for a few members. */
-static void read_counters(struct memory *m, struct tree *t, double now_s)
-{
-	size_t n = 0;
-	if (t->owner || now_s - m->counters_s < 0.9 * ROUND_EVERY_S)
-		return;
-	m->counters_s = now_s;
-	for (size_t i = 0; i < t->n && n < COUNTED_MEMBERS; i++) {
-		struct member *p = &t->members[i];
-		if (!is_living(p) || p->faults_at_status < 0)
-			continue;
-		read_status(t, p);
-		n++;
-	}
-}
-
 void memory_look(struct memory *m, struct tree *t, double now_s)
 {
 	m->credit_s += (now_s - m->accrued_s) * BUDGET;
 	m->accrued_s = now_s;
 	if (m->credit_s > CREDIT_MOST_S)
 		m->credit_s = CREDIT_MOST_S;
-	read_counters(m, t, now_s);
+	/* Switches and I/O change without page faults. For a command that we wait for, wait4()
+	 * reports them at the end; for others they are read every second, for a few members. */
+	size_t n = 0;
+	if (!t->owner && now_s - m->counters_s >= 0.9 * ROUND_EVERY_S) {
+		m->counters_s = now_s;
+		for (size_t i = 0; i < t->n && n < COUNTED_MEMBERS; i++) {
+			struct member *p = &t->members[i];
+			if (!is_living(p) || p->faults_at_status < 0)
+				continue;
+			read_status(t, p);
+			n++;
+		}
+	}
 	if (!is_due(m, t, now_s))
 		return;
 	double before_s = cpu_now() + cpu_elsewhere(t);

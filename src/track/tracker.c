@@ -55,24 +55,6 @@ static void host_look(struct host *h)
 	}
 }
 
-static void host_open(struct host *h, int proc_fd)
-{
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	*h = (struct host){
-		.memory_fd = proc_open_memory(proc_fd),
-		.cpu_fd = proc_open_cpu(proc_fd),
-		.cores = cores > 0 ? cores : 1,
-		.capacity_bytes = -1,
-		.used_bytes = -1,
-		.max_used_bytes = -1,
-		.busy_ticks = -1,
-		.all_ticks = -1,
-	};
-	host_look(h);
-	h->first_busy_ticks = h->busy_ticks;
-	h->first_all_ticks = h->all_ticks;
-}
-
 /* Percent of one core between two readings of the ticks; NAN when there is no time between. */
 static double host_cpu_pct(const struct host *h, int64_t busy_before, int64_t all_before)
 {
@@ -159,22 +141,6 @@ static void take_cpu(struct tracker *t, double now_s, bool early)
 	t->window = t->sample_mark;
 }
 
-static void count_threads(struct tracker *t)
-{
-	int64_t n[TRACK_GROUPS] = { 0 };
-	for (size_t i = 0; i < t->tree.n; i++)
-		n[i == 0 ? TRACK_MAIN : TRACK_DESCENDANTS] += t->tree.members[i].threads;
-	/* At the first and the last look, not all of the tracker's own threads are running. */
-	if (n[TRACK_MAIN] > 0 && t->o.own_threads)
-		n[TRACK_MAIN] =
-			n[TRACK_MAIN] > t->o.own_threads ? n[TRACK_MAIN] - t->o.own_threads : 1;
-	n[TRACK_COMBINED] = n[TRACK_MAIN] + n[TRACK_DESCENDANTS];
-	for (int g = 0; g < TRACK_GROUPS; g++) {
-		t->threads[g] = n[g];
-		tree_raise(&t->max_threads[g], n[g]);
-	}
-}
-
 /* Samples are due at multiples of the interval from the start; a missed one is skipped. */
 static void schedule(struct tracker *t)
 {
@@ -193,7 +159,18 @@ static void look(struct tracker *t, bool early)
 	double at_s = now_s(t);
 	tree_look(&t->tree, at_s);
 	memory_look(&t->memory, &t->tree, at_s);
-	count_threads(t);
+	int64_t n[TRACK_GROUPS] = { 0 };
+	for (size_t i = 0; i < t->tree.n; i++)
+		n[i == 0 ? TRACK_MAIN : TRACK_DESCENDANTS] += t->tree.members[i].threads;
+	/* At the first and the last look, not all of the tracker's own threads are running. */
+	if (n[TRACK_MAIN] > 0 && t->o.own_threads)
+		n[TRACK_MAIN] =
+			n[TRACK_MAIN] > t->o.own_threads ? n[TRACK_MAIN] - t->o.own_threads : 1;
+	n[TRACK_COMBINED] = n[TRACK_MAIN] + n[TRACK_DESCENDANTS];
+	for (int g = 0; g < TRACK_GROUPS; g++) {
+		t->threads[g] = n[g];
+		tree_raise(&t->max_threads[g], n[g]);
+	}
 	host_look(&t->host);
 	/* No time counts after the last process has ended. */
 	bool ended = t->tree.alive == 0 && t->last_end_s >= 0;
@@ -201,9 +178,8 @@ static void look(struct tracker *t, bool early)
 	if (t->gpu)
 		gpu_look(t->gpu, &t->tree, &t->result);
 	if (t->memory.some_unreadable)
-		tracker_warn(&t->result,
-			"the memory of a process of another user cannot be read "
-			"and is not counted; its CPU time is");
+		tracker_warn(&t->result, "the memory of a process of another user cannot be "
+					 "read and is not counted; its CPU time is");
 	if (t->memory.locked_pid)
 		tracker_warn(&t->result,
 			"process %u cannot be read: its memory is locked; its resident size "
@@ -313,7 +289,21 @@ static int open_parts(struct tracker *t, struct err *e)
 	int rc = tree_open(&t->tree, t->o.root, t->o.pid, t->o.started_us > 0, e);
 	if (rc)
 		return rc;
-	host_open(&t->host, t->tree.proc_fd);
+	struct host *h = &t->host;
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	*h = (struct host){
+		.memory_fd = proc_open_memory(t->tree.proc_fd),
+		.cpu_fd = proc_open_cpu(t->tree.proc_fd),
+		.cores = cores > 0 ? cores : 1,
+		.capacity_bytes = -1,
+		.used_bytes = -1,
+		.max_used_bytes = -1,
+		.busy_ticks = -1,
+		.all_ticks = -1,
+	};
+	host_look(h);
+	h->first_busy_ticks = h->busy_ticks;
+	h->first_all_ticks = h->all_ticks;
 	t->host.limits = limits_read(t->tree.proc_fd, (uint32_t)t->o.pid, t->o.root);
 	return t->o.source.name ? gpu_open(&t->gpu, &t->o, e) : 0;
 }

@@ -260,22 +260,6 @@ static void add_board_processes(struct dmon *d, const struct stat_pick *picked,
 		add_process(d, now_ms, first, NULL, out);
 }
 
-/* Drops the columns that nvidia-smi of an old driver does not have. */
-static void drop_columns(struct dmon *d, const char *driver)
-{
-	enum { FIRST_WITH_ENGINES = 550 }; /* JPEG and optical flow of a process */
-	size_t n = 0;
-	int major = atoi(driver);
-	if (!d->as_smi || !d->processes || !major || major >= FIRST_WITH_ENGINES)
-		return;
-	for (size_t i = 0; i < d->n_columns; i++) {
-		int from = columns[d->columns[i]].from;
-		if (from != ENGINE_JPEG && from != ENGINE_FLOW)
-			d->columns[n++] = d->columns[i];
-	}
-	d->n_columns = n;
-}
-
 int dmon_look(
 	struct dmon *d, struct live *l, const struct filter *f, struct str *out, struct err *e)
 {
@@ -289,7 +273,18 @@ int dmon_look(
 		d->n_before = now->n_boards;
 	}
 	int rc = stat_pick(&picked, l, f, e);
-	drop_columns(d, now->hosts[0].driver);
+	/* nvidia-smi of an old driver does not have all columns. */
+	enum { FIRST_WITH_ENGINES = 550 }; /* JPEG and optical flow of a process */
+	size_t n = 0;
+	int major = atoi(now->hosts[0].driver);
+	if (d->as_smi && d->processes && major && major < FIRST_WITH_ENGINES) {
+		for (size_t i = 0; i < d->n_columns; i++) {
+			int from = columns[d->columns[i]].from;
+			if (from != ENGINE_JPEG && from != ENGINE_FLOW)
+				d->columns[n++] = d->columns[i];
+		}
+		d->n_columns = n;
+	}
 	/* The header: in column format repeatedly, in CSV once. */
 	if (rc == 0 && !d->no_header &&
 		(!d->has_header || (!d->csv && d->since_header >= HEADER_EVERY))) {

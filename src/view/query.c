@@ -597,21 +597,6 @@ static void add_row(
 		str_add(to->out, "\n");
 }
 
-static void add_accounts(const struct query_answer *to, struct list_row *r)
-{
-	const struct present *now = to->now;
-	for (size_t i = 0; i < now->n_accounts; i++) {
-		size_t card = now->accounts[i].card;
-		if (card >= now->n_cards || &now->boards[now->cards[card].board] != r->board)
-			continue;
-		r->record = &now->accounts[i].record;
-		add_row(to, NULL, r);
-	}
-	/* While accounting is off, nvidia-smi prints one line without values. */
-	if (!r->record && !to->json && r->board->values[METRIC_ACCOUNTING_MODE] != 1)
-		add_row(to, NULL, r);
-}
-
 /* The processes of a card that match. */
 static void add_processes(const struct query_answer *to, const struct present_card *c)
 {
@@ -636,9 +621,20 @@ static void add_board(const struct query_answer *to, const struct present_board 
 	struct query_line line = board_line(b, to->now->cards);
 	if (to->query->list == QUERY_GPU)
 		add_row(to, &line, NULL);
-	else if (to->query->list == QUERY_ACCOUNTED)
-		add_accounts(to, &r);
-	else if (to->query->list == QUERY_REMAPPED)
+	else if (to->query->list == QUERY_ACCOUNTED) {
+		const struct present *now = to->now;
+		for (size_t i = 0; i < now->n_accounts; i++) {
+			size_t card = now->accounts[i].card;
+			if (card >= now->n_cards ||
+				&now->boards[now->cards[card].board] != r.board)
+				continue;
+			r.record = &now->accounts[i].record;
+			add_row(to, NULL, &r);
+		}
+		/* While accounting is off, nvidia-smi prints one line without values. */
+		if (!r.record && !to->json && r.board->values[METRIC_ACCOUNTING_MODE] != 1)
+			add_row(to, NULL, &r);
+	} else if (to->query->list == QUERY_REMAPPED)
 		add_row(to, NULL, &r);
 	/* A line for each page; one line if the card does not count them. */
 	for (size_t k = 0; to->query->list == QUERY_RETIRED && k < 2; k++) {

@@ -289,24 +289,6 @@ static void add_instance(const struct smi_table *t, const struct present_card *c
 	add_fixed(t, MIG_RULE);
 }
 
-static void add_instances(const struct smi_table *t)
-{
-	bool begun = false;
-	for (size_t i = 0; i < t->smi->n_boards; i++) {
-		const struct present_card *c;
-		for (size_t k = 0; (c = smi_instance(t->smi, t->smi->boards[i], k)) != NULL;
-			k++) {
-			if (!begun) {
-				add_fixed(t, instances_title);
-				add_fixed(t, instances_heads[t->generation >= NEW_HEADS_SINCE]);
-				add_fixed(t, instances_rule);
-			}
-			begun = true;
-			add_instance(t, c);
-		}
-	}
-}
-
 static void add_process(const struct smi_table *t, const struct smi_process *p)
 {
 	char name[COMMAND_CAP];
@@ -370,7 +352,20 @@ void smi_table(const struct stat_pick *s, struct str *out)
 		str_addf(t.out, "|%41s|%*s|%21s |\n", "", 22 + t.wider, "", mode.text);
 		add_fixed(&t, "+" RULE);
 	}
-	add_instances(&t);
+	bool begun = false;
+	for (size_t i = 0; i < t.smi->n_boards; i++) {
+		const struct present_card *c;
+		for (size_t k = 0; (c = smi_instance(t.smi, t.smi->boards[i], k)) != NULL;
+			k++) {
+			if (!begun) {
+				add_fixed(&t, instances_title);
+				add_fixed(&t, instances_heads[t.generation >= NEW_HEADS_SINCE]);
+				add_fixed(&t, instances_rule);
+			}
+			begun = true;
+			add_instance(&t, c);
+		}
+	}
 	add_processes(&t);
 }
 

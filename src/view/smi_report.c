@@ -240,17 +240,6 @@ static void report_instance(struct smi_writer *r, const struct present_card *c)
 	}
 }
 
-static void report_instances(struct smi_writer *r, const struct present_board *b)
-{
-	const struct present_card *c = smi_instance(r->smi, b, 0);
-	if (r->xml)
-		add_group(r, 1, "", "mig_devices");
-	if (r->xml && !c)
-		str_add(r->out, "\t\t\tNone\n");
-	for (size_t k = 0; (c = smi_instance(r->smi, b, k)) != NULL; k++)
-		report_instance(r, c);
-}
-
 static void report_process(struct smi_writer *r, const struct smi_process *p)
 {
 	char name[COMMAND_CAP];
@@ -286,22 +275,6 @@ static void report_processes(struct smi_writer *r, const struct present_board *b
 	r->width = LABEL_WIDTH(r->generation);
 }
 
-static void add_account(struct smi_writer *r, const struct process_account *a)
-{
-	bool xml = r->xml;
-	if (xml)
-		add_group(r, 2, "", "accounted_process_info");
-	add_line(r, xml ? 3 : 2, xml ? "pid" : "Process ID", str_brief("%u", a->pid).text);
-	add_line(r, 3, xml ? "gpu_util" : "GPU Utilization",
-		str_brief("%.0f %%", a->gpu_pct).text);
-	add_line(r, 3, xml ? "memory_util" : "Memory Utilization",
-		str_brief("%.0f %%", a->memory_pct).text);
-	add_line(r, 3, xml ? "max_memory_usage" : "Max memory usage",
-		mib(a->mem_peak_bytes).text);
-	add_line(r, 3, xml ? "time" : "Time", str_brief("%lld ms", (long long)a->time_ms).text);
-	add_line(r, 3, xml ? "is_running" : "Is Running", a->time_ms ? "0" : "1");
-}
-
 static void add_accounts(struct smi_writer *r, const struct present_board *b)
 {
 	const struct present *now = r->smi->now;
@@ -316,7 +289,21 @@ static void add_accounts(struct smi_writer *r, const struct present_board *b)
 		if (!begun)
 			add_group(r, 1, "Accounted Processes", "");
 		begun = true;
-		add_account(r, &all[i].record);
+		const struct process_account *a = &all[i].record;
+		bool xml = r->xml;
+		if (xml)
+			add_group(r, 2, "", "accounted_process_info");
+		add_line(r, xml ? 3 : 2, xml ? "pid" : "Process ID",
+			str_brief("%u", a->pid).text);
+		add_line(r, 3, xml ? "gpu_util" : "GPU Utilization",
+			str_brief("%.0f %%", a->gpu_pct).text);
+		add_line(r, 3, xml ? "memory_util" : "Memory Utilization",
+			str_brief("%.0f %%", a->memory_pct).text);
+		add_line(r, 3, xml ? "max_memory_usage" : "Max memory usage",
+			mib(a->mem_peak_bytes).text);
+		add_line(r, 3, xml ? "time" : "Time",
+			str_brief("%lld ms", (long long)a->time_ms).text);
+		add_line(r, 3, xml ? "is_running" : "Is Running", a->time_ms ? "0" : "1");
 	}
 	bool on = b->values[METRIC_ACCOUNTING_MODE] > 0;
 	if (!begun)
@@ -378,7 +365,13 @@ static bool add_row(
 		add_group(r, row->depth, name, name);
 		return true;
 	case INSTANCES_ROW:
-		report_instances(r, b);
+		const struct present_card *c = smi_instance(r->smi, b, 0);
+		if (r->xml)
+			add_group(r, 1, "", "mig_devices");
+		if (r->xml && !c)
+			str_add(r->out, "\t\t\tNone\n");
+		for (size_t k = 0; (c = smi_instance(r->smi, b, k)) != NULL; k++)
+			report_instance(r, c);
 		return true;
 	case PROCESSES_ROW:
 		report_processes(r, b);

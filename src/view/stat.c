@@ -168,23 +168,6 @@ static struct brief host_memory(int64_t bytes)
 	return bytes < 0 ? str_brief("??") : str_brief("%.0f%s", floor(number), units[unit]);
 }
 
-static void add_full_line(struct str *out, struct live *l, const struct present_process *p,
-	bool last, const struct stat_options *o)
-{
-	struct str arguments = { 0 };
-	const char *branch = o->style.ascii ? (last ? "`-" : "|-") : (last ? "└─" : "├─");
-	str_addf(out, " %s %6u (%4s%%, %6s):", branch, p->id.pid,
-		isnan(p->cpu_pct) ? "??" : str_brief("%.0f", p->cpu_pct).text,
-		host_memory(p->rss_bytes).text);
-	live_process_arguments(l, p, &arguments);
-	for (size_t at = 0; at < arguments.len; at += strlen(arguments.data + at) + 1)
-		str_addf(out, " %s", arguments.data + at);
-	if (arguments.len == 0)
-		str_addf(out, " %s", p->id.command[0] ? p->id.command : "--");
-	str_add(out, "\n");
-	str_finish(&arguments);
-}
-
 /* Appends the processes of a card that match the filter, on its line or below it. */
 static void add_processes(struct str *out, const struct stat_pick *picked,
 	const struct present_card *c, const struct stat_options *o, bool below)
@@ -199,9 +182,23 @@ static void add_processes(struct str *out, const struct stat_pick *picked,
 		if (!filter_process(f, p))
 			continue;
 		left--;
-		if (below)
-			add_full_line(out, picked->live, p, left == 0, o);
-		else
+		if (below) {
+			bool last = left == 0;
+			struct str arguments = { 0 };
+			const char *branch =
+				o->style.ascii ? (last ? "`-" : "|-") : (last ? "└─" : "├─");
+			str_addf(out, " %s %6u (%4s%%, %6s):", branch, p->id.pid,
+				isnan(p->cpu_pct) ? "??" : str_brief("%.0f", p->cpu_pct).text,
+				host_memory(p->rss_bytes).text);
+			live_process_arguments(picked->live, p, &arguments);
+			for (size_t at = 0; at < arguments.len;
+				at += strlen(arguments.data + at) + 1)
+				str_addf(out, " %s", arguments.data + at);
+			if (arguments.len == 0)
+				str_addf(out, " %s", p->id.command[0] ? p->id.command : "--");
+			str_add(out, "\n");
+			str_finish(&arguments);
+		} else
 			add_process(out, p, picked->now->now_ms, o);
 	}
 }
