@@ -73,30 +73,27 @@ static void add_title(struct digest *d)
 }
 
 /* "+12.3%", "same", "new", "gone" or "". */
-static void show_change(char dst[32], double now, double before, bool share)
+static struct brief show_change(double now, double before, bool share)
 {
 	if (isnan(now) || isnan(before))
-		*dst = '\0';
-	else if (fabs(now - before) < (share ? 0.0005 : 0.005))
-		snprintf(dst, 32, "%s", now > 0 ? "same" : "");
-	else if (share)
-		snprintf(dst, 32, "%+.1f points", 100 * (now - before));
-	else if (before == 0)
-		snprintf(dst, 32, "%s", now > 0 ? "new" : "");
-	else if (now == 0)
-		snprintf(dst, 32, "gone");
-	else if (now >= 11 * before)
-		snprintf(dst, 32, "x %.0f", now / before);
-	else
-		snprintf(dst, 32, "%+.1f%%", 100 * (now - before) / before);
+		return (struct brief){ "" };
+	if (fabs(now - before) < (share ? 0.0005 : 0.005))
+		return str_brief("%s", now > 0 ? "same" : "");
+	if (share)
+		return str_brief("%+.1f points", 100 * (now - before));
+	if (before == 0)
+		return str_brief("%s", now > 0 ? "new" : "");
+	if (now == 0)
+		return str_brief("gone");
+	return now >= 11 * before ? str_brief("x %.0f", now / before)
+				  : str_brief("%+.1f%%", 100 * (now - before) / before);
 }
 
-static void show_number(char dst[32], double number, bool share)
+static struct brief show_number(double number, bool share)
 {
 	if (isnan(number))
-		snprintf(dst, 32, "-");
-	else
-		snprintf(dst, 32, share ? "%.1f%%" : "%.2f", share ? 100 * number : number);
+		return str_brief("-");
+	return share ? str_brief("%.1f%%", 100 * number) : str_brief("%.2f", number);
 }
 
 static void add_heading(struct digest *d, const char *label)
@@ -107,13 +104,11 @@ static void add_heading(struct digest *d, const char *label)
 static void add_figure(
 	struct digest *d, const char *label, double now, double before, bool share)
 {
-	char a[32], b[32], change[32];
-	bool empty = d->r->compare.empty;
-	show_number(a, now, share);
-	show_number(b, empty ? (double)NAN : before, share);
-	show_change(change, now, empty ? (double)NAN : before, share);
-	str_addf(d->out, "  %-*s%*s%*s%s%s\n", LABEL - 2, label, NUMBER, a, NUMBER, b,
-		*change ? "  " : "", change);
+	before = d->r->compare.empty ? (double)NAN : before;
+	struct brief change = show_change(now, before, share);
+	str_addf(d->out, "  %-*s%*s%*s%s%s\n", LABEL - 2, label, NUMBER,
+		show_number(now, share).text, NUMBER, show_number(before, share).text,
+		*change.text ? "  " : "", change.text);
 }
 
 static void add_hours(struct digest *d, const char *label, int64_t now_ms, int64_t before_ms)

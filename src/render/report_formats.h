@@ -46,7 +46,7 @@ enum report_table report_csv_table(const char *name);
  * means unused on any card. Of active, idle-held and unobserved time only. */
 const char *report_text_state(const struct report *r, enum card_state state);
 /* A figure of a comparison as text for people, and its change: "▲ +1.5 points". */
-void report_text_figure(char dst[32], const struct report_change *c, double number);
-void report_text_change(char dst[64], const struct report_change *c);
+struct brief report_text_figure(const struct report_change *c, double number);
+struct brief report_text_change(const struct report_change *c);
 void report_json(struct str *out, const struct report *r);
 void report_csv(struct str *out, const struct report *r, enum report_table table);

@@ -143,19 +143,17 @@ static void add_compare(struct str *out, const struct report *r)
 	static const char *const figures[] = { "figure", "now", "before", "change" };
 	static const char *const users[] = { "user", "held h", "before", "unused h", "before" };
 	const struct report_compare *c = &r->compare;
-	char now[32], before[32], change[64];
 	str_add(out, "<div class=\"pair\">\n");
 	if (!c->empty) {
 		add_head(out, "Both windows", figures, 4);
 		for (size_t i = 0; i < c->n_figures; i++) {
 			const struct report_change *f = &c->figures[i];
-			report_text_figure(now, f, f->shown_now);
-			report_text_figure(before, f, f->shown_before);
-			report_text_change(change, f);
 			str_addf(out,
 				"<tr><th scope=\"row\">%s</th><td class=\"n\">%s</td>"
 				"<td class=\"n\">%s</td><td class=\"n\">%s</td></tr>\n",
-				f->label, now, before, change);
+				f->label, report_text_figure(f, f->shown_now).text,
+				report_text_figure(f, f->shown_before).text,
+				report_text_change(f).text);
 		}
 		str_add(out, "</tbody></table>\n");
 	}

@@ -179,61 +179,60 @@ enum { LABEL = 20, NUMBER = 10, CHANGE = 16, USER = 14, USER_CHANGE = 11 };
 
 /* A change as it is printed. */
 struct change {
-	char text[32];
+	struct brief text;
 	double change, step; /* a change below half a step counts as none */
 	int better;	     /* as in struct report_change */
 	int columns;	     /* width of the field */
 };
 
-/* Writes a change with an arrow for its direction, so that it is not shown by colour only: "=
- * ", "▲ +1.5 points". True: it is printed as 0. */
-static bool show_change(char dst[64], const struct change *c, bool ascii)
+static bool is_same(const struct change *c)
 {
-	bool more = c->change > 0, same = fabs(c->change) < c->step / 2;
-	if (same)
-		str_copy(dst, 64, "=");
-	else
-		snprintf(dst, 64, "%s %s", ascii ? (more ? "^" : "v") : (more ? "▲" : "▼"),
-			c->text);
-	return same;
+	return fabs(c->change) < c->step / 2;
+}
+
+/* A change with an arrow for its direction, so that it is not shown by colour only: "=",
+ * "▲ +1.5 points". */
+static struct brief show_change(const struct change *c, bool ascii)
+{
+	bool more = c->change > 0;
+	if (is_same(c))
+		return str_brief("=");
+	return str_brief(
+		"%s %s", ascii ? (more ? "^" : "v") : (more ? "▲" : "▼"), c->text.text);
 }
 
 /* Appends the change, right-aligned, in green if it is for the better and red if not. */
 static void add_change(struct page *p, const struct change *c)
 {
 	const struct text_style *style = &p->style->text;
-	char line[64];
-	bool same = show_change(line, c, style->ascii);
-	int wide = (int)str_columns(line);
+	struct brief line = show_change(c, style->ascii);
+	int wide = (int)str_columns(line.text);
 	str_addf(p->out, "%*s", wide < c->columns ? c->columns - wide : 0, "");
-	if (c->better == 0 || same)
-		str_add(p->out, line);
+	if (c->better == 0 || is_same(c))
+		str_add(p->out, line.text);
 	else
-		text_add_colored(p->out, line, c->change * c->better > 0 ? "32" : "31", style);
+		text_add_colored(
+			p->out, line.text, c->change * c->better > 0 ? "32" : "31", style);
 }
 
-void report_text_figure(char dst[32], const struct report_change *c, double number)
+struct brief report_text_figure(const struct report_change *c, double number)
 {
 	if (isnan(number))
-		snprintf(dst, 32, "-");
-	else if (c->unit == FIGURE_SHARE)
-		snprintf(dst, 32, "%.1f%%", 100 * number);
-	else
-		snprintf(dst, 32, "%.2f", number);
+		return str_brief("-");
+	return c->unit == FIGURE_SHARE ? str_brief("%.1f%%", 100 * number)
+				       : str_brief("%.2f", number);
 }
 
 /* A change in percent of the earlier value: "+12.3%"; without a percentage where it would
  * mean little. */
-static void show_percent(char dst[32], const struct report_difference *d)
+static struct brief show_percent(const struct report_difference *d)
 {
 	if (isnan(d->percent))
-		snprintf(dst, 32, "%s", d->change != 0 ? "new" : "");
-	else if (d->percent <= -100)
-		snprintf(dst, 32, "gone");
-	else if (d->percent >= 1000)
-		snprintf(dst, 32, "x %.0f", 1 + d->percent / 100);
-	else
-		snprintf(dst, 32, "%+.1f%%", d->percent);
+		return str_brief("%s", d->change != 0 ? "new" : "");
+	if (d->percent <= -100)
+		return str_brief("gone");
+	return d->percent >= 1000 ? str_brief("x %.0f", 1 + d->percent / 100)
+				  : str_brief("%+.1f%%", d->percent);
 }
 
 /* What changed, with its sign. */
@@ -241,26 +240,19 @@ static struct change change_of(const struct report_change *c)
 {
 	bool share = c->unit == FIGURE_SHARE;
 	double difference = c->shown.change;
-	struct change change = { .change = difference,
+	return (struct change){ .change = difference,
 		.step = share ? 0.001 : 0.01,
 		.better = c->better,
-		.columns = CHANGE };
-	if (share)
-		snprintf(change.text, sizeof(change.text), "%+.1f points", 100 * difference);
-	else if (c->unit == FIGURE_GPUS)
-		snprintf(change.text, sizeof(change.text), "%+.2f", difference);
-	else
-		show_percent(change.text, &c->exact);
-	return change;
+		.columns = CHANGE,
+		.text = share			 ? str_brief("%+.1f points", 100 * difference)
+			: c->unit == FIGURE_GPUS ? str_brief("%+.2f", difference)
+						 : show_percent(&c->exact) };
 }
 
-void report_text_change(char dst[64], const struct report_change *c)
+struct brief report_text_change(const struct report_change *c)
 {
 	struct change change = change_of(c);
-	if (isnan(change.change))
-		str_copy(dst, 64, "-");
-	else
-		show_change(dst, &change, false);
+	return isnan(change.change) ? str_brief("-") : show_change(&change, false);
 }
 
 static void add_hours(struct page *p, int64_t now_ms, int64_t before_ms,
@@ -269,8 +261,8 @@ static void add_hours(struct page *p, int64_t now_ms, int64_t before_ms,
 	struct change change = { .change = d->change,
 		.step = MS_PER_HOUR / 100,
 		.better = better,
-		.columns = USER_CHANGE };
-	show_percent(change.text, d);
+		.columns = USER_CHANGE,
+		.text = show_percent(d) };
 	str_addf(p->out, "  %8.2f %8.2f", (double)now_ms / MS_PER_HOUR,
 		(double)before_ms / MS_PER_HOUR);
 	add_change(p, &change);
@@ -303,18 +295,18 @@ static void add_compare(struct page *p)
 		return;
 	str_addf(p->out, "  %-*s  %*s  %*s%*s\n", LABEL, "", NUMBER, "now", NUMBER, "before",
 		CHANGE, "change");
-	for (size_t i = 0; i < c->n_figures; i++)
-		if (!p->style->brief || c->figures[i].unit == FIGURE_SHARE) {
-			char now[32], before[32];
-			struct change change = change_of(&c->figures[i]);
-			report_text_figure(now, &c->figures[i], c->figures[i].shown_now);
-			report_text_figure(before, &c->figures[i], c->figures[i].shown_before);
-			str_addf(p->out, "  %-*s  %*s  %*s", LABEL, c->figures[i].label, NUMBER,
-				now, NUMBER, before);
-			if (!isnan(change.change))
-				add_change(p, &change);
-			str_add(p->out, "\n");
-		}
+	for (size_t i = 0; i < c->n_figures; i++) {
+		const struct report_change *f = &c->figures[i];
+		struct change change = change_of(f);
+		if (p->style->brief && f->unit != FIGURE_SHARE)
+			continue;
+		str_addf(p->out, "  %-*s  %*s  %*s", LABEL, f->label, NUMBER,
+			report_text_figure(f, f->shown_now).text, NUMBER,
+			report_text_figure(f, f->shown_before).text);
+		if (!isnan(change.change))
+			add_change(p, &change);
+		str_add(p->out, "\n");
+	}
 	if (c->n_users && !p->style->brief)
 		add_users(p);
 }
@@ -349,14 +341,10 @@ const char *report_text_state(const struct report *r, enum card_state state)
 
 /* The states of a trend. */
 static const enum card_state trend_states[] = { CARD_ACTIVE, CARD_IDLE_HELD, CARD_UNOBSERVED };
-enum { SHARE_CAP = 16 };
 
-static void show_share(char dst[SHARE_CAP], double share)
+static struct brief show_share(double share)
 {
-	if (isnan(share))
-		str_copy(dst, SHARE_CAP, "-");
-	else
-		snprintf(dst, SHARE_CAP, "%.1f%%", 100 * share);
+	return isnan(share) ? str_brief("-") : str_brief("%.1f%%", 100 * share);
 }
 
 static void add_periods(struct page *page)
@@ -367,16 +355,15 @@ static void add_periods(struct page *page)
 		[PERIOD_YEAR] = "year" };
 	const struct report_trend *t = &page->r->trend;
 	struct str *out = page->out;
-	char shares[3][SHARE_CAP];
 	str_addf(out, "  %-10s  %6s  %9s  %10s\n", titles[t->unit],
 		report_text_state(page->r, CARD_ACTIVE),
 		report_text_state(page->r, CARD_IDLE_HELD), "unobserved");
 	for (size_t i = 0; i < t->n; i++) {
 		const struct report_period *p = &t->periods[i];
-		for (size_t k = 0; k < 3; k++)
-			show_share(shares[k], p->share[trend_states[k]]);
-		str_addf(out, "  %-10s  %6s  %9s  %10s  ", p->name, shares[0], shares[1],
-			shares[2]);
+		str_addf(out, "  %-10s  %6s  %9s  %10s  ", p->name,
+			show_share(p->share[CARD_ACTIVE]).text,
+			show_share(p->share[CARD_IDLE_HELD]).text,
+			show_share(p->share[CARD_UNOBSERVED]).text);
 		/* Appends the bar of a period: the states of observed time, and blanks for the
 		 * rest. */
 		double parts[CARD_STATES];
@@ -401,14 +388,12 @@ static void add_line(struct str *out, const struct report *r, enum card_state st
 {
 	const struct report_trend *t = &r->trend;
 	struct str line = { 0 };
-	char last[SHARE_CAP];
 	for (size_t i = 0; i < t->n; i++)
 		str_add_repeat(&line, density(t->periods[i].share[state], style->ascii),
 			COLUMNS_OF(t));
-	show_share(last, t->periods[t->n - 1].share[state]);
 	str_addf(out, "  %-*s", TREND_LABEL, report_text_state(r, state));
 	add_colored(out, str_text(&line), state, style);
-	str_addf(out, " %s\n", last);
+	str_addf(out, " %s\n", show_share(t->periods[t->n - 1].share[state]).text);
 	out->failed |= line.failed;
 	str_finish(&line);
 }

@@ -102,10 +102,10 @@ double report_bill_sum(const struct bill_cents *cents)
 	return (double)sum / 100;
 }
 
-void report_bill_price(char *dst, size_t cap, double price)
+struct brief report_bill_price(double price)
 {
 	bool whole = fabs(price * 100 - round(price * 100)) < 1e-6;
-	snprintf(dst, cap, whole ? "%.2f" : "%.10g", price);
+	return str_brief(whole ? "%.2f" : "%.10g", price);
 }
 
 /* Explains why a user without use pays for active time, if one does. */
@@ -131,7 +131,6 @@ static size_t name_models(
 	for (size_t i = 0; i < a->n_cards; i++) {
 		const struct audit_card *card = &a->cards[i];
 		size_t first = 0, gpus = 0;
-		char price[40] = "";
 		while (strcmp(a->cards[first].id.name, card->id.name) != 0)
 			first++;
 		if (first < i || isfinite(card->price) != priced)
@@ -139,10 +138,10 @@ static size_t name_models(
 		for (size_t k = i; k < a->n_cards; k++)
 			gpus += strcmp(a->cards[k].id.name, card->id.name) == 0;
 		const char *name = card_short_name(card->id.name);
-		report_bill_price(price, sizeof(price), card->price);
 		str_add(out, n++ ? ", " : "");
 		if (priced)
-			str_addf(out, "%s %s for ", price, currency);
+			str_addf(out, "%s %s for ", report_bill_price(card->price).text,
+				currency);
 		str_addf(out, "%s (%zu GPU%s)", *name ? name : "(unknown model)", gpus,
 			report_plural(gpus));
 	}
@@ -364,7 +363,8 @@ static bool bill_list_cards(
 			.name = card_short_name(card->id.name) };
 		report_show_where(line.label, a, i);
 		if (isfinite(card->price))
-			report_bill_price(line.price, sizeof(line.price), card->price);
+			str_copy(line.price, sizeof(line.price),
+				report_bill_price(card->price).text);
 		set_shown(&line, &costs[i], &cents[i]);
 		table_add(t, &line);
 		audit_cost_add(&sum, &costs[i]);

@@ -95,7 +95,7 @@ double report_bill_sum(const struct bill_cents *cents);
 double report_bill_money(const struct audit_cost *cost, size_t part);
 void report_bill_add_cents(struct bill_cents *to, const struct bill_cents *more);
 /* "2.50", with more decimals if the price has them. */
-void report_bill_price(char *dst, size_t cap, double price);
+struct brief report_bill_price(double price);
 
 /* Adds window, headline and waste. */
 void report_add_figures(

@@ -29,14 +29,14 @@ static void add_cost(struct report *r, const struct audit *a, const char *of)
 {
 	const struct report_waste *w = &r->waste;
 	double price = common_price(a);
-	char text[40], at[160] = "", reserved[64] = "";
+	char at[160] = "", reserved[64] = "";
 	if (!isfinite(w->shown_cost)) {
 		report_say(r, SENTENCE_WASTE, "cost", "- (no GPU has a price; see the bill)");
 		return;
 	}
-	report_bill_price(text, sizeof(text), price);
 	if (isfinite(price))
-		snprintf(at, sizeof(at), " at %s %s per GPU-hour", text, w->currency);
+		snprintf(at, sizeof(at), " at %s %s per GPU-hour",
+			report_bill_price(price).text, w->currency);
 	if (w->shown_reserved_cost > 0)
 		snprintf(reserved, sizeof(reserved), ", %.2f %s for reserved time",
 			w->shown_reserved_cost, w->currency);

@@ -149,45 +149,6 @@ int page_read_present(struct present *b, const struct request *q, struct err *e)
 	return rc;
 }
 
-/* " 3 h 20 min ago"; "" for a moment in the future, which occurs after the clock was set. */
-static void ago_text(char dst[64], int64_t ms)
-{
-	snprintf(dst, 64, ms >= 0 ? " %s ago" : "", duration_text(ms > 0 ? ms : 0).text);
-}
-
-static void say_silence(
-	char *dst, size_t cap, const struct request *q, const struct present_host *h)
-{
-	char ago[64];
-	struct brief moment = moment_text(h->last_tick_ms, q->world->utc);
-	ago_text(ago, q->now_ms - h->last_tick_ms);
-	if (!h->any_run)
-		snprintf(dst, cap,
-			"No recorder has written to this store yet. Start one: gua start");
-	else if (!h->running || h->killed)
-		snprintf(dst, cap,
-			"The recorder of %s %s. This is what it saw last%s (%s). Start it: gua "
-			"start",
-			h->hostname, h->killed ? "was killed" : "is not running", ago,
-			moment.text);
-	else
-		snprintf(dst, cap,
-			"The recorder of %s wrote last%s (%s). To find out why: gua status",
-			h->hostname, ago, moment.text);
-}
-
-static void add_age(struct str *out, const struct request *q, const struct present_host *h)
-{
-	char ago[64];
-	ago_text(ago, q->now_ms - h->last_tick_ms);
-	html_addf(out,
-		"<p class=\"age\">%s, driver %s. Read%s (%s); the recorder reads every "
-		"%s.</p>\n",
-		h->hostname, *h->driver ? h->driver : "unknown", ago,
-		moment_text(h->last_tick_ms, q->world->utc).text,
-		duration_text(h->interval_ms).text);
-}
-
 int64_t page_idle_ms(const struct request *q, const struct present_host *h, int64_t since_ms)
 {
 	int64_t until_ms = h->stale ? h->last_tick_ms : q->now_ms;
@@ -202,19 +163,44 @@ bool page_knows_holders(const struct present *b, size_t host)
 	return b->hosts[host].running;
 }
 
+/* Adds how old the data of a host is or, if its recorder has been silent for too long, why. */
+static void add_age(struct str *out, const struct request *q, const struct present_host *h)
+{
+	int64_t age_ms = q->now_ms - h->last_tick_ms;
+	struct brief moment = moment_text(h->last_tick_ms, q->world->utc);
+	/* The clock may have been set since: then the moment is in the future. */
+	struct brief ago = str_brief(age_ms >= 0 ? " %s ago" : "", duration_text(age_ms).text);
+	char text[512];
+	if (!h->stale) {
+		html_addf(out,
+			"<p class=\"age\">%s, driver %s. Read%s (%s); the recorder reads every "
+			"%s.</p>\n",
+			h->hostname, *h->driver ? h->driver : "unknown", ago.text, moment.text,
+			duration_text(h->interval_ms).text);
+		return;
+	}
+	if (!h->any_run)
+		snprintf(text, sizeof(text),
+			"No recorder has written to this store yet. Start one: gua start");
+	else if (!h->running || h->killed)
+		snprintf(text, sizeof(text),
+			"The recorder of %s %s. This is what it saw last%s (%s). Start it: gua "
+			"start",
+			h->hostname, h->killed ? "was killed" : "is not running", ago.text,
+			moment.text);
+	else
+		snprintf(text, sizeof(text),
+			"The recorder of %s wrote last%s (%s). To find out why: gua status",
+			h->hostname, ago.text, moment.text);
+	page_warning(out, text);
+}
+
 void page_present_age(
 	struct str *out, const struct request *q, const struct present *b, bool all)
 {
-	char text[512];
-	for (size_t i = 0; i < b->n_hosts; i++) {
-		if (!b->hosts[i].stale) {
-			if (all)
-				add_age(out, q, &b->hosts[i]);
-			continue;
-		}
-		say_silence(text, sizeof(text), q, &b->hosts[i]);
-		page_warning(out, text);
-	}
+	for (size_t i = 0; i < b->n_hosts; i++)
+		if (all || b->hosts[i].stale)
+			add_age(out, q, &b->hosts[i]);
 }
 
 void page_css(const struct request *q, struct answer *a)

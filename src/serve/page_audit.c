@@ -98,10 +98,10 @@ static void add_presets(const struct view *v)
 }
 
 /* The day of a moment, in the format of the form's field and of the parameter. */
-static void day_text(char dst[48], int64_t ms, bool utc)
+static struct brief day_text(int64_t ms, bool utc)
 {
 	struct tm t = moment_fields(ms, utc);
-	snprintf(dst, 48, "%04d-%02d-%02d", t.tm_year + 1900, t.tm_mon + 1, t.tm_mday);
+	return str_brief("%04d-%02d-%02d", t.tm_year + 1900, t.tm_mon + 1, t.tm_mday);
 }
 
 static void add_picker(const struct view *v)
@@ -109,17 +109,15 @@ static void add_picker(const struct view *v)
 	const struct audit_question *asked = &v->params.asked.question;
 	const struct by *by = &v->params.asked.request.by;
 	bool compares = v->params.asked.compares;
-	char since[48], until[48] = "";
-	day_text(since, asked->since_ms, asked->utc);
-	if (asked->until_ms < v->q->now_ms)
-		day_text(until, asked->until_ms, asked->utc);
+	bool past = asked->until_ms < v->q->now_ms;
 	str_add(v->out, "<form class=\"picker\" method=\"get\" aria-label=\"Window\">\n");
 	add_presets(v);
 	str_addf(v->out,
 		"<label>from <input type=\"date\" name=\"since\" value=\"%s\"></label>\n"
 		"<label>to (day not included) <input type=\"date\" name=\"until\" "
 		"value=\"%s\"></label>\n<label>by <select name=\"by\">",
-		since, until);
+		day_text(asked->since_ms, asked->utc).text,
+		past ? day_text(asked->until_ms, asked->utc).text : "");
 	for (size_t i = 0; i < IDENTITIES; i++)
 		str_addf(v->out, "<option%s>%s</option>",
 			identity_by_is(by, (enum identity)i) ? " selected" : "",
@@ -160,7 +158,7 @@ static void add_nothing(const struct view *v, const struct err *e)
 {
 	const struct audit *a = &v->answer.audit;
 	const struct audit_question *asked = &v->params.asked.question;
-	char first[48], last[48], sentence[ERR_TEXT_CAP];
+	char sentence[ERR_TEXT_CAP];
 	answer_sentence(sentence, e);
 	page_warning(v->out, sentence);
 	if (!v->answer.empty)
@@ -168,10 +166,9 @@ static void add_nothing(const struct view *v, const struct err *e)
 			"<p><a href=\"/audit\">The audit of all users and GPUs</a></p>\n");
 	if (!v->answer.empty || a->oldest_ms <= 0)
 		return;
-	day_text(first, a->oldest_ms, asked->utc);
-	day_text(last, a->newest_ms + 86400000, asked->utc);
 	str_addf(v->out, "<p><a href=\"?since=%s&amp;until=%s\">All of the data</a></p>\n",
-		first, last);
+		day_text(a->oldest_ms, asked->utc).text,
+		day_text(a->newest_ms + 86400000, asked->utc).text);
 }
 
 /* Appends the report; its links keep the other parameters. */
