@@ -231,18 +231,6 @@ size_t export_columns(enum export_what what, struct column columns[EXPORT_MAX_CO
 	return kind->n_columns;
 }
 
-static int prepare_select(struct export *x, struct err *e)
-{
-	struct str sql = { 0 };
-	for (size_t i = 0; i < x->kind->n_columns; i++)
-		str_addf(&sql, "%s%s", i ? ", " : "SELECT ", x->kind->columns[i].sql);
-	str_addf(&sql, " FROM %s", x->kind->from);
-	int rc = sql.failed ? err_memory(e)
-			    : sql_prepare(x->db, &x->stmt, e, "%s", str_text(&sql));
-	str_finish(&sql);
-	return rc;
-}
-
 int export_open(struct export **x, enum export_what what, const char *path,
 	struct export_window window, struct err *e)
 {
@@ -252,8 +240,15 @@ int export_open(struct export **x, enum export_what what, const char *path,
 		return err_memory(e);
 	new->kind = &kinds[what];
 	int rc = store_open_read(&new->db, path, e);
-	if (rc == 0)
-		rc = prepare_select(new, e);
+	if (rc == 0) {
+		struct str sql = { 0 };
+		for (size_t i = 0; i < new->kind->n_columns; i++)
+			str_addf(&sql, "%s%s", i ? ", " : "SELECT ", new->kind->columns[i].sql);
+		str_addf(&sql, " FROM %s", new->kind->from);
+		rc = sql.failed ? err_memory(e)
+				: sql_prepare(new->db, &new->stmt, e, "%s", str_text(&sql));
+		str_finish(&sql);
+	}
 	if (rc)
 		return rc;
 	const int64_t bounds[] = { window.since_ms / 1000, (window.until_ms + 999) / 1000,

@@ -393,22 +393,6 @@ static int take_count(void *context, const struct policy_count *c)
 	return 0;
 }
 
-/* The size of the store and its log, and the faults that the recorder reports. */
-static void read_files(struct scrape *s, const char *path)
-{
-	static const char *const ends[] = { "", "-wal" };
-	struct err ignored = { 0 };
-	struct published p;
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		char full[4096 + 8];
-		struct stat st;
-		snprintf(full, sizeof(full), "%s%s", path, ends[i]);
-		s->db_bytes += stat(full, &st) == 0 ? (int64_t)st.st_size : 0;
-	}
-	if (s->up && statusfile_read(&p, path, &ignored) == 0 && p.told)
-		s->faults = (int64_t)p.n_faults;
-}
-
 int scrape_totals(struct scrape *s, struct sqlite3 *db, const char *path,
 	const struct identity_names *names, struct err *e)
 {
@@ -440,7 +424,18 @@ int scrape_read(struct scrape *s, const char *path, const struct identity_names 
 	if (rc == 0)
 		rc = sql_number(db, &s->events, e, "SELECT max(id) FROM event");
 	sqlite3_close(db);
-	read_files(s, path);
+	/* The size of the store and its log, and the faults that the recorder reports. */
+	static const char *const ends[] = { "", "-wal" };
+	struct err unread = { 0 };
+	struct published p;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		char full[4096 + 8];
+		struct stat st;
+		snprintf(full, sizeof(full), "%s%s", path, ends[i]);
+		s->db_bytes += stat(full, &st) == 0 ? (int64_t)st.st_size : 0;
+	}
+	if (s->up && statusfile_read(&p, path, &unread) == 0 && p.told)
+		s->faults = (int64_t)p.n_faults;
 	if (rc == 0) {
 		/* Reads what gua enforce did, if its policy.db exists and is readable. */
 		char file[PATH_MAX];

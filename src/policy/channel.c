@@ -230,20 +230,6 @@ struct terminal {
 	int64_t used_s; /* when a key was last pressed there */
 };
 
-/* Keeps the list sorted, the most recently used first. */
-static void add_terminal(struct terminal *list, size_t *n, const struct terminal *t)
-{
-	size_t at = *n;
-	while (at > 0 && list[at - 1].used_s < t->used_s)
-		at--;
-	if (at == MOST_TERMINALS)
-		return;
-	size_t kept = *n < MOST_TERMINALS ? *n : MOST_TERMINALS - 1;
-	memmove(&list[at + 1], &list[at], (kept - at) * sizeof(*list));
-	list[at] = *t;
-	*n = kept + 1;
-}
-
 /* mesg y: the group tty may write. */
 static bool accepts(const struct stat *st, int64_t uid)
 {
@@ -265,7 +251,15 @@ static size_t find_terminals(struct terminal list[MOST_TERMINALS], int64_t uid)
 		if (lstat(t.path, &st) != 0 || !accepts(&st, uid))
 			continue;
 		t.used_s = st.st_atime;
-		add_terminal(list, &n, &t);
+		/* Keeps the list sorted, the most recently used first. */
+		size_t at = n;
+		while (at > 0 && list[at - 1].used_s < t.used_s)
+			at--;
+		if (at == MOST_TERMINALS)
+			continue;
+		n -= n == MOST_TERMINALS;
+		memmove(&list[at + 1], &list[at], (n++ - at) * sizeof(*list));
+		list[at] = t;
 	}
 	if (directory)
 		closedir(directory);

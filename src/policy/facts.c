@@ -55,19 +55,6 @@ static const struct idle_part *marks_of(
 	return &session->marks[idle_history_limit_of(h, idle_below)];
 }
 
-static void add_span(struct session_facts *f, const struct idle_history *h,
-	const struct idle_span *s, int64_t *since_ms)
-{
-	const struct idle_process *p = &h->processes[s->process];
-	*since_ms = clock_earlier(*since_ms, s->held_since_ms);
-	if (s->card < CARD_WORDS * 64)
-		f->cards.bits[s->card / 64] |= UINT64_C(1) << s->card % 64;
-	if (s->mem_kib >= 0)
-		f->mem_bytes = clock_later(f->mem_bytes, 0) + s->mem_kib * 1024;
-	f->born_ms = clock_earlier(f->born_ms, p->started_ms);
-	f->uid = f->uid < 0 || (p->uid >= 0 && p->uid < f->uid) ? p->uid : f->uid;
-}
-
 /* Whether the session can be judged at the moment: all of its cards are observed, and its
  * own use of them is known. */
 static void find_blind(struct session_facts *f, const struct idle_history *h, int64_t at_ms)
@@ -103,7 +90,14 @@ static void fill_facts(struct session_facts *f, const struct idle_history *h,
 	f->cards = (struct card_set){ { 0 } };
 	for (size_t i = 0; i < spans.n; i++) {
 		const struct idle_span *s = &h->spans[spans.items[i]];
-		add_span(f, h, s, &since_ms);
+		const struct idle_process *p = &h->processes[s->process];
+		since_ms = clock_earlier(since_ms, s->held_since_ms);
+		if (s->card < CARD_WORDS * 64)
+			f->cards.bits[s->card / 64] |= UINT64_C(1) << s->card % 64;
+		if (s->mem_kib >= 0)
+			f->mem_bytes = clock_later(f->mem_bytes, 0) + s->mem_kib * 1024;
+		f->born_ms = clock_earlier(f->born_ms, p->started_ms);
+		f->uid = f->uid < 0 || (p->uid >= 0 && p->uid < f->uid) ? p->uid : f->uid;
 		seen_ms = clock_earlier(seen_ms, s->end_ms);
 		f->observed = f->observed && now_ms - s->end_ms <= lag_ms(h);
 	}

@@ -107,18 +107,6 @@ bool user_talk_add_kept(struct user_answer *a, const struct user_kept *kept)
 	return true;
 }
 
-/* Adds text line by line, and escapes control characters in each line. */
-static void add_lines(struct str *out, const char *text)
-{
-	char line[1024];
-	while (*text) {
-		size_t len = strcspn(text, "\n");
-		str_escape(line, sizeof(line), text, len);
-		str_addf(out, "%s\n", line);
-		text += len + (text[len] != '\0');
-	}
-}
-
 bool user_talk_parse_answer(struct user_answer *a, const char *bytes, size_t len)
 {
 	json_t *root = len <= USER_ANSWER_MAX ? json_loadb(bytes, len, 0, NULL) : NULL, *one;
@@ -128,7 +116,14 @@ bool user_talk_parse_answer(struct user_answer *a, const char *bytes, size_t len
 	size_t i;
 	*a = (struct user_answer){ .ok = json_is_true(json_object_get(root, "ok")) };
 	str_escape(a->why, sizeof(a->why), why ? why : "", why ? strlen(why) : 0);
-	add_lines(&a->text, text ? text : "");
+	/* Control characters are escaped in each line. */
+	for (const char *at = text ? text : ""; *at;) {
+		char line[1024];
+		size_t n = strcspn(at, "\n");
+		str_escape(line, sizeof(line), at, n);
+		str_addf(&a->text, "%s\n", line);
+		at += n + (at[n] != '\0');
+	}
 	json_array_foreach(json_object_get(root, "kept"), i, one)
 	{
 		const char *reason = json_string_value(json_object_get(one, "reason"));

@@ -222,30 +222,31 @@ void report_processes_say_spells(struct report *r, const struct audit *a)
 }
 
 struct lease_row {
-	const char *kind, *name, *job_name, *task, *account, *owner, *host, *uuid;
+	struct audit_lease lease;
+	const char *kind, *host, *uuid;
 	char what[3 * LABEL_CAP], where[WHERE_CAP];
-	int64_t card_index, since_ms, ended_ms, reserved_ms, used_ms;
+	int64_t card_index;
 	double length_ms, cost;
 };
 
 #define OF(member) offsetof(struct lease_row, member)
 static const struct column lease_columns[] = {
-	{ "user", "user", STRING(owner), .width = -12 },
+	{ "user", "user", STRING(lease.owner), .width = -12 },
 	{ .title = "lease", CHARS(what), .width = 10, .flexible = true },
 	{ "kind", STRING(kind) },
-	{ "id", STRING(name) },
-	{ "job_name", STRING(job_name) },
-	{ "task", STRING(task) },
-	{ "account", STRING(account) },
+	{ "id", STRING(lease.name) },
+	{ "job_name", STRING(lease.job_name) },
+	{ "task", STRING(lease.task) },
+	{ "account", STRING(lease.account) },
 	{ "host", STRING(host) },
 	{ "gpu", STRING(uuid) },
 	{ "gpu_index", KNOWN(COUNT, card_index) },
 	{ .title = "gpu", CHARS(where), .width = -14 },
-	{ "since", "since", KNOWN(MOMENT, since_ms) },
-	{ "ended", KNOWN(MOMENT, ended_ms) },
+	{ "since", "since", KNOWN(MOMENT, lease.since_ms) },
+	{ "ended", KNOWN(MOMENT, lease.ended_ms) },
 	{ "seconds", "length", NUMBER(LENGTH, length_ms) },
-	{ "reserved_gpu_seconds", "reserved", KNOWN(GPU_MS, reserved_ms) },
-	{ "used_gpu_seconds", "touched", KNOWN(GPU_MS, used_ms) },
+	{ "reserved_gpu_seconds", "reserved", KNOWN(GPU_MS, lease.reserved_ms) },
+	{ "used_gpu_seconds", "touched", KNOWN(GPU_MS, lease.used_ms) },
 	{ "reserved_cost", "cost", NUMBER(MONEY, cost), .optional = true },
 };
 #undef OF
@@ -257,20 +258,12 @@ void report_processes_add_leases(struct report *r, const struct audit *a)
 		const struct audit_lease *l = &a->leases.items[i];
 		const struct audit_card *card = &a->cards[l->card];
 		int64_t to_ms = l->ended_ms < 0 ? a->until_ms : l->ended_ms;
-		struct lease_row row = { .kind = lease_kind_names[l->kind],
-			.name = l->name,
-			.job_name = l->job_name,
-			.task = l->task,
-			.account = l->account,
-			.owner = l->owner,
+		struct lease_row row = { .lease = *l,
+			.kind = lease_kind_names[l->kind],
 			.host = a->hosts[card->host].hostname,
 			.uuid = card->id.uuid,
 			.card_index = card->id.index,
-			.since_ms = l->since_ms,
-			.ended_ms = l->ended_ms,
 			.length_ms = (double)(to_ms - l->since_ms),
-			.reserved_ms = l->reserved_ms,
-			.used_ms = l->used_ms,
 			.cost = card->price * (double)l->reserved_ms / 3600e3 };
 		bool named = l->job_name && *l->job_name;
 		snprintf(row.what, sizeof(row.what), "%s %s%s%s%s",
@@ -283,7 +276,7 @@ void report_processes_add_leases(struct report *r, const struct audit *a)
 			 */
 			bool goes_on = l->ended_ms < 0;
 			report_say(r, SENTENCE_LEASE, NULL, "%s of %s %s GPU %s for %s and %s.",
-				row.what, row.owner, goes_on ? "has had" : "had", row.where,
+				row.what, l->owner, goes_on ? "has had" : "had", row.where,
 				duration_text((int64_t)row.length_ms).text,
 				l->since_ms >= a->since_ms ? "never used it"
 							   : "did not use it in this window");

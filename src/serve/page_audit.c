@@ -138,21 +138,6 @@ static void add_picker(const struct view *v)
 		compares ? " checked" : "");
 }
 
-static void add_present(const struct view *v)
-{
-	struct present b = { 0 };
-	struct err e = { 0 };
-	if (!v->page->now)
-		return;
-	if (page_read_present(&b, v->q, &e) == 0) {
-		page_present_age(v->out, v->q, &b, false);
-		page_holders(v->out, v->q, &b, v->page->now);
-	} else {
-		page_warning(v->out, e.text);
-	}
-	present_store_finish(&b);
-}
-
 /* The window has no data, or what the page is about is not in the stores. */
 static void add_nothing(const struct view *v, const struct err *e)
 {
@@ -207,8 +192,17 @@ static void write_page(struct view *v, const struct err *e)
 	page_begin(v->out, &f);
 	if (!f.paper)
 		add_picker(v);
-	if (!e->code || v->answer.empty)
-		add_present(v);
+	if (v->page->now && (!e->code || v->answer.empty)) {
+		struct present b = { 0 };
+		struct err why = { 0 };
+		if (page_read_present(&b, v->q, &why) == 0) {
+			page_present_age(v->out, v->q, &b, false);
+			page_holders(v->out, v->q, &b, v->page->now);
+		} else {
+			page_warning(v->out, why.text);
+		}
+		present_store_finish(&b);
+	}
 	if (e->code)
 		add_nothing(v, e);
 	else
