@@ -23,7 +23,7 @@ static const struct option_row rows[] = {
 	{ OPTION_DURATION, 0, "for", "D", "how long to keep it: 4h", AT(for_ms), .min = 60e3,
 		.max = 28 * 86400e3 },
 	{ OPTION_TEXT, 0, "reason", "TEXT", "why, for the administrator", AT(reason) },
-	{ OPTION_TEXT, 0, "drop", "PID|LEASE", "do not keep it any more", AT(drop) },
+	{ OPTION_TEXT, 0, "drop", "PID|LEASE", "stop keeping it", AT(drop) },
 	{ OPTION_TEXT, 0, "db", "FILE", "the recorder's store", AT(db) },
 	{ OPTION_FLAG, 0, "json", .help = "print JSON", AT(json) },
 	{ OPTION_FLAG, 0, "utc", .help = "times in UTC instead of local time", AT(utc) },
@@ -117,7 +117,7 @@ static int ask(struct keep *k, const char *operand, struct err *e)
 	} else if (k->o->json) {
 		add_json(&out, &answer);
 	} else if (k->o->drop) {
-		str_addf(&out, "%s: it is not kept any more\n", name_of(name, &r.what));
+		str_addf(&out, "%s: it is no longer kept\n", name_of(name, &r.what));
 	} else if (!answer.n_kept) {
 		str_add(&out, "You keep no session.\n");
 	} else {

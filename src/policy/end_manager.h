@@ -20,8 +20,8 @@ struct manager_command {
 	char text[2 * MANAGER_CAP]; /* the arguments, one after the other */
 	size_t used;		    /* of it */
 	const char *argv[MANAGER_ARGUMENTS + 5];
-	/* Tells the user of the job first, in its output; that it may fail is no error. NULL:
-	 * there is no such command. */
+	/* Is run first, to tell the user of the job in its output; its failure is ignored.
+	 * NULL: there is no such command. */
 	const char *tell[MANAGER_ARGUMENTS + 3];
 	char shown[MANAGER_CAP]; /* the command as shown to people */
 };

@@ -87,7 +87,8 @@ void ending_spare(struct ending *a, const char *why)
 	const char *name = a->signal == END_ASK_KILL ? "SIGKILL" : "SIGTERM";
 	if (a->next)
 		finish(a, ENDING_SPARED,
-			"%s went to the first %zu of %zu processes, the others are spared: %s",
+			"%s was sent to the first %zu of %zu processes; the others are spared: "
+			"%s",
 			name, a->next, a->n_processes, why);
 	else if (a->signalled)
 		finish(a, ENDING_SPARED, "SIGTERM was sent, but not SIGKILL: %s", why);
@@ -129,9 +130,9 @@ static bool card_works(const struct endings *es, struct ending *a, char *why, si
 			floor_w * (1 + config_of(es)->power_pct / 100) + use_w + SLACK_W;
 		if (mean_w > most_w) {
 			snprintf(why, cap,
-				"its card draws %.0f W; idle it draws %.0f W, and with less "
-				"than %lld %% use at most %.0f W",
-				mean_w, floor_w, (long long)a->idle_below, most_w);
+				"its card draws %.0f W, more than the %.0f W that less than "
+				"%lld %% use explains (idle: %.0f W)",
+				mean_w, most_w, (long long)a->idle_below, floor_w);
 			return true;
 		}
 	}
@@ -145,14 +146,15 @@ static struct signs_session session_of(const struct ending *a)
 }
 
 /* Checks CPU use, power and terminals. ENDING_HOWS: there is no sign of life. */
-static enum ending_how lives(const struct endings *es, struct ending *a, char *why, size_t cap)
+static enum ending_how check_signs_of_life(
+	const struct endings *es, struct ending *a, char *why, size_t cap)
 {
 	int64_t looked_us = now_us_of(es) - a->first_look_us;
 	/* Since the first look, in percent of one core. */
 	double cpu = looked_us > 0 ? 100e6 * a->cpu_used_s / (double)looked_us : (double)NAN;
 	int64_t input_ms = signs_input_ms(es->proc, a->processes, a->n_processes);
 	if (isnan(cpu)) {
-		snprintf(why, cap, "how much its processes use the CPU cannot be read");
+		snprintf(why, cap, "the CPU time of its processes cannot be read");
 		return ENDING_SPARED;
 	}
 	if (cpu > config_of(es)->cpu_pct) {
@@ -361,7 +363,7 @@ static int check_exemptions(
 	const struct config_exemption *exempt =
 		f ? rules_find_exemption(&policy, f, now_ms) : NULL;
 	if (rc == 0 && !f)
-		rc = err_set(e, ERR_NOTHING, "it is not in the store any more");
+		rc = err_set(e, ERR_NOTHING, "the store no longer lists it");
 	else if (f && f->exemption)
 		rc = err_set(e, ERR_NOTHING, "it is exempt: %s", f->exemption);
 	else if (exempt)
@@ -385,7 +387,7 @@ static int check_allowed(
 		return rc;
 	/* The configuration may have been reloaded. */
 	if (until_ms <= now_ms || !x->policy.enforce || !x->policy.may_end)
-		return err_set(e, ERR_NOTHING, "ending is not allowed any more");
+		return err_set(e, ERR_NOTHING, "ending is no longer allowed");
 	rc = policy_file_tripped(x->file, &stopped_ms, NULL, e);
 	if (rc)
 		return rc;
@@ -514,7 +516,7 @@ static void act(struct endings *es, struct ending *a)
 }
 
 /* Whether the process is on a card of the lease and uses it, or is of its job elsewhere. */
-static bool touches(const struct ending *a, const struct present_process *p,
+static bool uses_lease(const struct ending *a, const struct present_process *p,
 	const struct present_card *card)
 {
 	struct lease lease = { .kind = *a->job ? LEASE_SLURM : LEASE_POD };
@@ -528,7 +530,7 @@ static bool touches(const struct ending *a, const struct present_process *p,
 }
 
 /* Whether the driver says of all cards of a lease which processes are there. */
-static bool sees_cards(const struct ending *a, const struct signs_look *look)
+static bool driver_reports_cards(const struct ending *a, const struct signs_look *look)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < look->n_cards; i++)
@@ -547,13 +549,13 @@ void ending_confirm_lease(struct endings *es, struct ending *a, const struct sig
 	struct managed what = { a->job, "", a->pod, why };
 	struct err e = { 0 };
 	int64_t now_us = now_us_of(es);
-	if (!sees_cards(a, look)) {
+	if (!driver_reports_cards(a, look)) {
 		ending_spare(a, "the driver does not answer for one of its cards");
 		return;
 	}
 	for (size_t i = 0; i < look->n_processes; i++) {
 		const struct present_process *p = &look->processes[i];
-		if (!touches(a, p, &look->cards[p->card]))
+		if (!uses_lease(a, p, &look->cards[p->card]))
 			continue;
 		snprintf(why, sizeof(why), "its process %u is on a card", (unsigned)p->id.pid);
 		ending_spare(a, why);
@@ -618,7 +620,8 @@ void ending_confirm(struct endings *es, struct ending *a, const struct signs_loo
 		return;
 	/* From the second batch on, CPU use is not a sign of life: processes that got the
 	 * signal use the CPU while they end. */
-	enum ending_how how = a->next == 0 ? lives(es, a, why, sizeof(why)) : ENDING_HOWS;
+	enum ending_how how =
+		a->next == 0 ? check_signs_of_life(es, a, why, sizeof(why)) : ENDING_HOWS;
 	if (how == ENDING_COMPUTES && !a->signalled)
 		finish(a, how, "%s", why);
 	else if (how != ENDING_HOWS)
@@ -627,7 +630,7 @@ void ending_confirm(struct endings *es, struct ending *a, const struct signs_loo
 		act(es, a);
 }
 
-/* Waits until a lease whose manager was asked to end it is not in the store any more. */
+/* Waits until a lease whose manager was asked to end the store no longer lists it. */
 static void attend_lease(struct endings *es, struct ending *a)
 {
 	int64_t now_us = now_us_of(es);

@@ -128,12 +128,12 @@ bool ending_begin(struct ending *a);
 void ending_clear(struct ending *a);
 
 /* Uses a look at the driver in ENDING_CONFIRM: goes on, spares the session, or begins to end
- * it. Nothing is signalled that is not recorded first, and before each signal and each
- * manager's command it is asked whether the session may still be ended: since the pass that
- * decided, it may have been kept or exempted, or ending may have been forbidden. */
+ * it. Every signal is recorded before it is sent, and before each signal and each manager's
+ * command it is checked whether the session may still be ended: since the pass that decided, it
+ * may have been kept or exempted, or ending may have been forbidden. */
 void ending_confirm(struct endings *es, struct ending *a, const struct signs_look *look);
-/* The same for a lease, which its manager ends and nobody signals: no process of it may be on a
- * card. Others on its cards do not matter. */
+/* The same for a lease, which only its manager ends: none of its processes may be on a card.
+ * Processes of others on its cards do not matter. */
 void ending_confirm_lease(struct endings *es, struct ending *a, const struct signs_look *look);
 /* Does what is due while the processes are ending. */
 void ending_attend(struct endings *es, struct ending *a);

@@ -325,7 +325,7 @@ static void use_look(struct endings *es)
 	}
 }
 
-/* The driver is silent or gone. */
+/* There is no look, because the driver does not answer or cannot be opened. */
 static void no_look(struct endings *es, const char *why)
 {
 	for (size_t i = 0; i < ENDINGS_MOST; i++)

@@ -256,7 +256,7 @@ static double cpu_seconds(const struct work *w, size_t session)
 
 /* Whether a session that was spared because of its CPU use still computes, measured between
  * two passes that are as far apart as the looks before an end. Unknown counts as use. */
-static bool computes(struct work *w, size_t session)
+static bool still_computes(struct work *w, size_t session)
 {
 	struct enforcer *x = w->x;
 	const char *key = w->facts[session].session->key;
@@ -328,7 +328,7 @@ static int join(struct work *w)
 	memcpy(w->states, w->old, w->n * sizeof(*w->states));
 	for (size_t i = 0; i < w->n_present; i++)
 		if (w->old[i].stage == STAGE_COMPUTING)
-			w->facts[i].computes = computes(w, i);
+			w->facts[i].computes = still_computes(w, i);
 	/* Forgets the CPU time of sessions that are no longer spared because of it. */
 	struct enforcer *x = w->x;
 	for (size_t k = x->n_cpu; k-- > 0;) {
@@ -405,7 +405,7 @@ static void evidence_of(char *dst, size_t cap, const struct enforcer_step *s)
 	const struct session_facts *f = s->facts;
 	if (s->session == SIZE_MAX || !f->idle) {
 		snprintf(dst, cap, "%s",
-			s->session == SIZE_MAX ? "it holds no card any more"
+			s->session == SIZE_MAX ? "it no longer holds a card"
 					       : "it used a card");
 		return;
 	}
@@ -507,7 +507,8 @@ static int make_breaker(struct work *w, const struct pass *pass, struct policy_r
 	struct policy_action *a = arena_take(&w->texts, sizeof(*a));
 	snprintf(text, sizeof(text),
 		"the idle time of %zu sessions grew by more than the time since the last pass: "
-		"the data cannot be right, so nobody is warned or ended until 'gua enforce "
+		"the data must be wrong, so nobody is warned and nothing is ended until 'gua "
+		"enforce "
 		"release'",
 		pass->n_jumped);
 	const char *evidence = arena_text(&w->texts, text);
@@ -571,7 +572,7 @@ static int pass_over(struct work *w)
 	if (!facts_now_is_known(&w->now)) {
 		x->last = (struct policy_pass){ .at_ms = w->now_ms };
 		str_copy(x->last.note, sizeof(x->last.note),
-			"no session was judged: no recorder has written in the last minutes");
+			"no session was judged: the recorder has written nothing recently");
 		return policy_file_set_pass(x->file, &x->last, w->e);
 	}
 	rc = judge_all(w, &pass);

@@ -70,7 +70,7 @@ static void add_last_use(struct str *out, const struct explanation *ex)
 	else
 		str_add(out, use->pct == IDLE_USE_ENGINE
 				     ? "an encoder or decoder; any use of these counts\n"
-				     : "how much is not known; any use counts then\n");
+				     : "an unknown amount; any use counts then\n");
 }
 
 /* Whether it holds a card, by the last reading; nothing is known after the recorder stopped. */
@@ -151,7 +151,7 @@ static void add_evidence(struct str *out, const struct explanation *ex)
 		str_addf(out, "  and %zu others\n", spans.n - MOST_SPANS);
 	(is_lease(ex) ? add_untouched : add_clock)(out, ex);
 	str_addf(out, "  last reading %s%s\n", moment_of(ex, h->last_tick_ms).text,
-		ex->f->observed ? "" : ": too old, so the clock stands still");
+		ex->f->observed ? "" : ": too old, so the idle clock is stopped");
 }
 
 /* The exemptions that apply: built-in, configured, and a keep of its user. */
@@ -281,7 +281,7 @@ static void add_last(struct str *out, const struct explanation *ex, const char *
 		str_add(out, ", until an administrator allows ending with 'gua enforce arm'\n");
 }
 
-/* Whether the time of the next stage is unknown: the clock stands still, or the breaker has
+/* Whether the time of the next stage is unknown: the idle clock is stopped, or the breaker has
  * stopped everything. */
 static bool is_frozen(const struct explanation *ex)
 {
@@ -399,8 +399,7 @@ static void add_verdict(struct str *out, const struct explanation *ex)
 								   : ex->f->delivered_ms;
 		str_addf(out, "  stage: %s, since %s%s%s%s\n",
 			policy_stage_names[ex->state.stage],
-			moment_of(ex, ex->state.stage_ms).text,
-			paper ? " (written down only)" : "",
+			moment_of(ex, ex->state.stage_ms).text, paper ? " (recorded only)" : "",
 			!told		    ? ""
 			: delivered_ms >= 0 ? "; delivered "
 					    : "; not delivered yet",
@@ -417,7 +416,7 @@ static void add_verdict(struct str *out, const struct explanation *ex)
 			: v->step == STEP_END ? stage_texts[STAGE_ENDING]
 					      : policy_step_names[v->step]);
 	if (v->step == STEP_END)
-		str_add(out, "  unless it is used, kept or held by a limit before\n");
+		str_add(out, "  unless it is used, kept or delayed by a limit before then\n");
 	add_next(out, ex);
 }
 

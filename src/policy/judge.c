@@ -10,10 +10,9 @@
 const char *const policy_hold_texts[POLICY_HOLDS] = {
 	[HOLD_NOTHING] = "a step was taken",
 	[HOLD_NOT_IDLE] = "it is not idle",
-	[HOLD_UNOBSERVED] =
-		"nothing was recorded in the last minutes, so its clock stands still",
-	[HOLD_USE_UNKNOWN] = "the driver does not report whose use of its card it is, so its "
-			     "clock stands still",
+	[HOLD_UNOBSERVED] = "nothing was recorded recently, so its idle clock is stopped",
+	[HOLD_USE_UNKNOWN] = "the driver does not report which process uses its card, so its "
+			     "idle clock is stopped",
 	[HOLD_NO_RULE] = "no rule matches",
 	[HOLD_EXEMPT] = "it is exempt",
 	[HOLD_KEPT] = "its user keeps it",
@@ -36,7 +35,7 @@ bool judge_was_warned(enum policy_stage stage)
 }
 
 /* Clears the stages; the session starts again at its first warning. */
-static void forget(struct verdict *v, enum policy_step step)
+static void clear_stages(struct verdict *v, enum policy_step step)
 {
 	bool warned = judge_was_warned(v->state.stage) || v->state.stage == STAGE_COMPUTING;
 	char rule[RULE_NAME_CAP];
@@ -192,22 +191,22 @@ static bool is_spared(struct verdict *v, const struct policy *p, const struct se
 	bool on_paper = v->state.stage == STAGE_ENDED && v->state.level == LEVEL_OBSERVE;
 	if (!f->holds && !on_paper) {
 		v->hold = HOLD_NOT_IDLE;
-		forget(v, STEP_RELEASED);
+		clear_stages(v, STEP_RELEASED);
 	} else if (v->state.stage == STAGE_ENDING || v->state.stage == STAGE_ENDED) {
 		v->hold = HOLD_ENDING;
 	} else if (f->exemption || rules_find_exemption(p, f, now_ms)) {
 		v->hold = HOLD_EXEMPT;
-		forget(v, STEP_EXEMPT);
+		clear_stages(v, STEP_EXEMPT);
 	} else if (f->kept_until_ms > now_ms) {
 		v->hold = HOLD_KEPT;
-		forget(v, STEP_KEPT);
+		clear_stages(v, STEP_KEPT);
 	} else if (!f->idle) {
 		v->hold = HOLD_NOT_IDLE;
-		forget(v, STEP_RECOVERED);
+		clear_stages(v, STEP_RECOVERED);
 	} else if (v->state.stage != STAGE_NONE && f->idle_since_ms > v->state.idle_since_ms) {
 		/* It was used between two passes. */
 		v->hold = HOLD_NOT_IDLE;
-		forget(v, STEP_RECOVERED);
+		clear_stages(v, STEP_RECOVERED);
 	} else if (v->state.stage == STAGE_FAILED) {
 		v->hold = HOLD_ENDING;
 	} else {
@@ -257,7 +256,7 @@ static struct verdict judge_observed(const struct policy *p, const struct sessio
 		return v;
 	if (!v.rule) {
 		v.hold = HOLD_NO_RULE;
-		forget(&v, STEP_NONE);
+		clear_stages(&v, STEP_NONE);
 		return v;
 	}
 	if (v.state.stage == STAGE_COMPUTING && f->computes) {
@@ -363,7 +362,7 @@ struct judge_future judge_foresee(const struct policy *p, const struct session_f
 #define SLOT_MS MINUTE_MS
 
 /* Undoes a step: the session stays as it was before the pass. */
-static void hold(struct pass *p, size_t i, enum policy_hold why)
+static void undo_step(struct pass *p, size_t i, enum policy_hold why)
 {
 	struct verdict *v = &p->verdicts[i];
 	v->state = p->states[i];
@@ -456,7 +455,7 @@ bool judge_pass(struct pass *p)
 	if (p->stopped || p->tripped)
 		for (size_t i = 0; i < p->n; i++)
 			if (p->verdicts[i].step == STEP_WARN || p->verdicts[i].step == STEP_END)
-				hold(p, i, HOLD_BREAKER);
+				undo_step(p, i, HOLD_BREAKER);
 	size_t n = 0;
 	for (size_t i = 0; i < p->n; i++)
 		if (wants_end(&p->verdicts[i]))
@@ -470,12 +469,12 @@ bool judge_pass(struct pass *p)
 		const char *user = p->facts[due[i].index].session->user;
 		if (count_past(p, NULL, HOUR_MS) + count_chosen(p, due, i, NULL) >=
 			limits->ends_per_hour)
-			hold(p, due[i].index, HOLD_HOST_LIMIT);
+			undo_step(p, due[i].index, HOLD_HOST_LIMIT);
 		else if (count_past(p, user, 24 * HOUR_MS) + count_chosen(p, due, i, user) >=
 			 limits->ends_per_user_day)
-			hold(p, due[i].index, HOLD_USER_LIMIT);
+			undo_step(p, due[i].index, HOLD_USER_LIMIT);
 		else if (count_chosen(p, due, i, NULL) >= most)
-			hold(p, due[i].index, HOLD_PASS_LIMIT);
+			undo_step(p, due[i].index, HOLD_PASS_LIMIT);
 	}
 	for (size_t i = 0; i < p->n; i++)
 		p->states[i] = p->verdicts[i].state;

@@ -60,8 +60,6 @@ int64_t judge_stage_at(const struct rules_times *t, enum policy_stage stage);
 /* Whether the stage is a warning or the final notice. */
 bool judge_was_warned(enum policy_stage stage);
 
-/* One pass over all sessions: each is judged, then the limits that concern several are applied.
- * Pure: the caller stores the states and takes the steps, in one transaction. */
 /* A session that was ended, is being ended, or would have been. */
 struct past_end {
 	int64_t at_ms;
@@ -70,6 +68,8 @@ struct past_end {
 	bool signalled;	     /* a signal was sent, or a manager's command was run */
 };
 
+/* One pass over all sessions: each is judged, then the limits that concern several are applied.
+ * Pure: the caller stores the states and takes the steps, in one transaction. */
 struct pass {
 	const struct policy *policy;
 	int64_t now_ms;

@@ -457,14 +457,14 @@ static const char *const texts[NOTICE_KINDS] = {
 		"Your {command} (pid {pid}) holds {memory} on card {cards} of {host}\n"
 		"Your {lease} keeps card {cards} of {host} from others\n"
 		"and has not used it since {since}.\n"
-		"What comes: {next}\n" RELEASE_AND_KEEP MORE,
+		"What happens next: {next}\n" RELEASE_AND_KEEP MORE,
 	[NOTICE_AGAIN] =
 		"Subject: [gua] {host}: second notice, card {cards} held idle for {idle}: "
 		"{name}\n\n"
 		"Your {command} (pid {pid}) still holds {memory} on card {cards} of {host}\n"
 		"Your {lease} still keeps card {cards} of {host} from others\n"
 		"and has not used it since {since}.\n"
-		"What comes: {next}\n" RELEASE_AND_KEEP MORE,
+		"What happens next: {next}\n" RELEASE_AND_KEEP MORE,
 	[NOTICE_FINAL] =
 		"Subject: [gua] {host}: last notice, your {name} will be ended at {end}\n\n"
 		"Your {command} (pid {pid}) will be ended at {end}. Save your work.\n"
@@ -493,7 +493,7 @@ static const char *const texts[NOTICE_KINDS] = {
 		"Why: rule {rule}; '{explain}' shows the evidence\n",
 	[NOTICE_DIGEST] =
 		"Subject: [gua] {host}: {count} notices in one\n\n"
-		"This stands for {count} notices about your sessions on {host}:\n"
+		"This replaces {count} notices about your sessions on {host}:\n"
 		"{list}\n"
 		"Keep one: gua keep PID --for 4h --reason TEXT (of a lease: slurm:4)\n"
 		"Why: 'gua enforce explain PID' shows the rule and the evidence\n",

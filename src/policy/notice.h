@@ -86,10 +86,10 @@ int notice_from_json(struct notice *n, const char *bytes, size_t len, struct err
  * and underscores, and no dot or dash at the beginning. */
 bool notice_is_plain_user(const char *user);
 
-/* Templates: make a subject and a text from a notice. A template is a plain text whose first
- * line is "Subject: ...", then an empty line, then the text. {name} stands for a fact; {{ is
- * a brace. A line with an unknown fact is left out. The administrator's templates are
- * DIRECTORY/KIND.txt; a kind without a file has a built-in one. */
+/* A template makes a subject and a text from a notice: its first line is "Subject: ...", then
+ * come an empty line and the text. {name} stands for a fact; {{ is a brace. A line with an
+ * unknown fact is left out. The administrator's templates are DIRECTORY/KIND.txt; a kind
+ * without a file has a built-in one. */
 /* An expanded template. Finish both. */
 struct notice_text {
 	struct str subject; /* one line */

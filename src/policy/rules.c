@@ -63,13 +63,13 @@ bool rules_is_hasty(const struct config_rule *rule, char why[WHY_CAP])
 	why[0] = '\0';
 	if (first_warning(rule) < WARN_LEAST_MS)
 		snprintf(why, WHY_CAP,
-			"[rule %s] warns sessions that are idle for less than %s; people need "
-			"longer to look at a result",
+			"[rule %s] warns about sessions that are idle for less than %s; people "
+			"need longer to look at a result",
 			rule->name, duration_text(WARN_LEAST_MS).text);
 	if (!*why && rules_level(rule) == LEVEL_END && rule->final_ms < FINAL_LEAST_MS)
 		snprintf(why, WHY_CAP,
-			"[rule %s] ends sessions less than %s after the final notice; nobody "
-			"can answer it in time",
+			"[rule %s] ends sessions less than %s after the final notice; users "
+			"cannot react in time",
 			rule->name, duration_text(FINAL_LEAST_MS).text);
 	return *why;
 }

@@ -61,9 +61,8 @@ struct rules_times rules_times(
 	const struct config_rule *rule, const struct idle_session *session);
 
 /* Whether a configuration may end sessions: every file of it, and its directory, must have
- * belonged to root when it was read, and nobody else may write to them. */
-/* Returns 0, or ERR_WORLD with the reason. Lines that are not from files (--set) are not
- * trusted. */
+ * belonged to root when it was read, and nobody else may write to them. Lines that are not from
+ * files (--set) are not trusted. Returns 0, or ERR_WORLD with the reason. */
 int rules_check_trust(const struct settings *s, struct err *e);
 
 /* A hash of the settings, for the log: 16 hexadecimal digits. */

@@ -54,7 +54,7 @@ static int pass(struct service *s, struct err *e)
 {
 	int rc = enforcer_pass(&s->enforcer, judged_ms(s), e);
 	if (rc && !s->failing)
-		log_warning("%s; no session is judged until this is mended", e->text);
+		log_warning("%s; no session is judged until this is fixed", e->text);
 	if (!rc && s->failing)
 		log_notice("sessions are judged again");
 	if (rc) {
@@ -134,7 +134,8 @@ void service_configure(
 	s->users = NULL;
 	s->enforcer.users_can_ask = users_open(&s->users, &s->enforcer, settings, &e) == 0;
 	if (!s->users)
-		log_warning("%s; no session is ended, because nobody could keep one", e.text);
+		log_warning("%s; no session is ended, because users cannot ask to keep one",
+			e.text);
 	s->next_us = clock_now(&s->clock).boot_us;
 }
 

@@ -286,7 +286,7 @@ static void judge_newcomer(struct signs_result *r, const struct signs_look *look
 		return;
 	judge_process(r, look, p, used_pct, true);
 	if (r->verdict == SIGNS_IDLE && p->holder)
-		say(r, SIGNS_ACTIVE, "process %u of the session has come to a card",
+		say(r, SIGNS_ACTIVE, "process %u of the session has appeared on a card",
 			(unsigned)p->id.pid);
 }
 
@@ -316,7 +316,7 @@ void signs_judge(struct signs_result *r, const struct signs_look *look,
 	if (!known)
 		r->held_bytes = -1;
 	if (!found && r->verdict == SIGNS_IDLE)
-		say(r, SIGNS_RELEASED, "it holds no card any more");
+		say(r, SIGNS_RELEASED, "it no longer holds a card");
 }
 
 double signs_power_w(const struct signs_look *look, const char *uuid,

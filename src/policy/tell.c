@@ -247,9 +247,9 @@ static int64_t overdue_ms(const struct sender *s, const struct notice *n)
 		n->idle_ms - (n->kind == NOTICE_AGAIN ? rule->again_ms : rule->warn_ms), 0);
 }
 
-/* Moves the times that a notice names by the delay of its delivery: the next stage is counted
- * from there, but for a warning that is late by two passes or less. */
-static void delay(const struct sender *s, struct notice *n, int64_t late_ms)
+/* Moves the times that a notice names by the delay of its delivery: the next stage counts from
+ * the delivery, except after a warning that is at most two passes late. */
+static void postpone(const struct sender *s, struct notice *n, int64_t late_ms)
 {
 	if (n->kind != NOTICE_FINAL) {
 		late_ms += overdue_ms(s, n);
@@ -273,7 +273,7 @@ static int read_row(const struct sender *s, const struct policy_notice *row, str
 	if (rc)
 		return rc;
 	n->made_ms += late_ms;
-	delay(s, n, late_ms);
+	postpone(s, n, late_ms);
 	/* How long the session has been seen idle by now. */
 	if (known && state.idle_since_ms == n->idle_since_ms && state.clock_ms > n->idle_ms)
 		n->idle_ms = state.clock_ms;
@@ -335,10 +335,11 @@ static int write_login(const struct sender *s, const struct policy_notice *row,
 
 /* The channel was removed from the configuration: the notice moves to the other channels.
  * Otherwise it and all later ones would wait for ever. */
-static int move(struct sender *s, const struct policy_notice *row, int64_t now_ms)
+static int move_to_other_channels(
+	struct sender *s, const struct policy_notice *row, int64_t now_ms)
 {
 	const struct policy_delivery over = { row->id, now_ms, now_ms, "failed",
-		"the channel is not configured any more" };
+		"the channel is no longer configured" };
 	int rc = 0;
 	s->moved = true;
 	for (int c = 0; c < CHANNELS && rc == 0; c++)
@@ -359,7 +360,7 @@ static int send_one(void *context, const struct policy_notice *row)
 	while (channel < CHANNELS && strcmp(channel_kinds[channel].name, row->channel) != 0)
 		channel++;
 	if (channel == CHANNELS || !channel_configured((enum channel)channel, s->config))
-		return move(s, row, now_ms);
+		return move_to_other_channels(s, row, now_ms);
 	struct policy_delivery done = { row->id, now_ms, now_ms, "failed", e.text };
 	bool login = channel == CHANNEL_LOGIN;
 	int rc = strcmp(row->stage, POLICY_NOTICE_DIGEST) == 0 ? write_digest(s, row, &n, &e)

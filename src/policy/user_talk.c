@@ -228,7 +228,7 @@ static int connect_to(const char *path, int *fd, struct err *e)
 	*fd = -1;
 	if (why == ENOENT || why == ECONNREFUSED || why == ENOTDIR)
 		return err_set(e, ERR_NOTHING,
-			"gua enforce is not running here: nobody answers on %s (%s)", path,
+			"gua enforce is not running here: nothing listens on %s (%s)", path,
 			strerror(why));
 	return err_set(e, ERR_WORLD, "cannot ask gua enforce on %s: %s", path, strerror(why));
 }

@@ -114,7 +114,8 @@ static int check_time(const struct users *u, const struct user_request *r, uint3
 		return 0;
 	if (sum_ms + r->for_ms > limits->keep_per_week_ms)
 		snprintf(answer->why, sizeof(answer->why),
-			"a user can keep sessions for %s in seven days, and this would be more",
+			"a user can keep sessions for %s in seven days, and this would exceed "
+			"it",
 			duration_text(limits->keep_per_week_ms).text);
 	else if (n_day >= MOST_A_DAY)
 		snprintf(answer->why, sizeof(answer->why),
@@ -138,7 +139,7 @@ static int write_keep(const struct users *u, const struct user_request *r, uint3
 		.until_ms = u->now_ms + r->for_ms };
 	struct brief until = moment_iso(keep.until_ms);
 	if (r->ask == USER_ASK_DROP)
-		snprintf(evidence, sizeof(evidence), "its user does not keep it any more");
+		snprintf(evidence, sizeof(evidence), "its user no longer keeps it");
 	else
 		snprintf(
 			evidence, sizeof(evidence), "kept until %s: %s", until.text, r->reason);
@@ -445,7 +446,7 @@ static void answer(struct users *u, struct place *p, const struct user_request *
 	struct err e = { 0 };
 	int rc;
 	if (!u->enforcer->file) {
-		rc = err_set(&e, ERR_WORLD, "gua enforce cannot use its file now");
+		rc = err_set(&e, ERR_WORLD, "gua enforce cannot open policy.db now");
 	} else if (r->ask == USER_ASK_EXPLAIN) {
 		rc = answer_explain(u, r, p->uid, &a, &e);
 	} else if (r->ask != USER_ASK_LIST) {

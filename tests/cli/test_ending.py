@@ -125,7 +125,7 @@ def test_nothing_is_ended_that_the_store_cannot_speak_for(lab):
     """Whether it is exempt is asked of the store before each signal: no answer is not a yes."""
     one, two = lab.start("one"), lab.start("two")
     assert lab.end(one.pid, stored=()) == ([], "spared -1 the store is not open")
-    assert lab.end(one.pid, stored=[two]) == ([], "spared -1 it is not in the store any more")
+    assert lab.end(one.pid, stored=[two]) == ([], "spared -1 the store no longer lists it")
     assert one.poll() is None
 
 
@@ -183,7 +183,7 @@ def test_a_process_that_joins_the_session_spares_it(lab):
     worker = one.stdout.readline().strip()
     (lab.pids / ".two").write_text(worker)
     (lab.pids / ".two").rename(lab.pids / "two")
-    assert tool.communicate(timeout=120)[0] == f"spared -1 process {worker} of the session has come to a card\n"
+    assert tool.communicate(timeout=120)[0] == f"spared -1 process {worker} of the session has appeared on a card\n"
     assert one.poll() is None
 
 
@@ -199,8 +199,8 @@ def test_one_that_uses_the_processor_is_spared(lab):
 def test_a_card_that_takes_power_spares(lab):
     one = lab.start("one")
     steps, outcome = lab.end("--uuid", "GPU-aaaa", "--floor", "30", one.pid)
-    assert (steps, outcome) == ([], "spared -1 its card draws 60 W; idle it draws 30 W, and with less than 5 % use "
-                                    "at most 56 W")
+    assert (steps, outcome) == ([], "spared -1 its card draws 60 W, more than the 56 W that less than 5 % use "
+                                    "explains (idle: 30 W)")
     assert lab.end("--uuid", "GPU-aaaa", "--floor", "58", one.pid)[1].startswith("ended ")
 
 
@@ -234,11 +234,11 @@ def test_a_session_that_leaves_by_itself(lab):
     tool = lab.ending("--confirm", "3s", one.pid)
     one.terminate()
     one.wait()
-    assert tool.communicate(timeout=120)[0] == "spared -1 it holds no card any more\n"
+    assert tool.communicate(timeout=120)[0] == "spared -1 it no longer holds a card\n"
 
 
 @pytest.mark.parametrize("fault, why", [
-    ("at 0s lost card 0", "it cannot be confirmed|card 0 does not answer|it holds no card"),
+    ("at 0s lost card 0", "it cannot be confirmed|card 0 does not answer|it no longer holds a card"),
     ("at 0s fail nvmlDeviceGetProcess* card 0 code 999\nat 0s load card 0 util 40", "its use of card 0 is not known"),
 ])
 def test_a_driver_that_does_not_tell_spares(lab, fault, why):

@@ -305,7 +305,7 @@ def test_a_driver_that_is_silent_stops_the_clock(world, tmp_path):
                      (iso(w.at(38)), "warn", "final notice")]
     w.write(17)
     explained = gua("enforce", "explain", "100", "--db", w.db, "--now", iso(w.at(17)), *config).stdout
-    assert "the clock stands still" in explained
+    assert "the idle clock is stopped" in explained
 
 
 def test_nothing_is_judged_without_a_recorder(world, tmp_path):
@@ -315,9 +315,9 @@ def test_nothing_is_judged_without_a_recorder(world, tmp_path):
     assert w.run(40, *config).returncode == 0  # suspended, or the recorder was killed
     w.write(20, running=False)
     run = w.run(20, *config)
-    assert run.returncode == 0 and "no session was judged: no recorder has written" in run.stderr
+    assert run.returncode == 0 and "no session was judged: the recorder has written nothing" in run.stderr
     assert w.log() == []
-    assert "no recorder has written" in gua("enforce", "status", "--db", w.db).stdout
+    assert "the recorder has written nothing" in gua("enforce", "status", "--db", w.db).stdout
 
 
 def test_a_recorder_that_was_started_again(world, tmp_path):
@@ -339,7 +339,7 @@ def test_a_recorder_that_was_started_again(world, tmp_path):
         assert w.run(minute, *config).returncode == 0
         if minute == 13:
             said = gua("enforce", "explain", "100", "--db", w.db, "--now", iso(w.at(13)), *config).stdout
-            assert "the clock stands still" in said, said
+            assert "the idle clock is stopped" in said, said
     steps = [(row["user"], row["step"], row["stage"]) for row in w.log()]
     assert steps[:2] == [("alice", "warn", "warning"), ("bob", "warn", "warning")]
     assert [step for step in steps if step[0] == "alice"][1:] == [("alice", "warn", "second warning")]
@@ -446,7 +446,7 @@ def test_explain_names_no_time_while_the_clock_stands(world, tmp_path):
     text = gua(*explain).stdout
     assert "  what it did in 32 min of that time is not known\n  it is idle below 5 %\n" in text, text
     assert json.loads(gua(*explain, "--json").stdout)["most_sm_pct"] is None
-    stands = "nothing happens now: the driver does not report whose use of its card it is, so its clock stands still"
+    stands = "nothing happens now: the driver does not report which process uses its card, so its idle clock is stopped"
     assert what_happens(w, 33, 100, config) == [
         "stage: none yet", stands, "next: the first warning at 10 min of idle time",
         "then: the second warning at 20 min of idle time", "then: the final notice at 25 min of idle time",
@@ -578,7 +578,7 @@ def test_the_breaker_stops_everything_until_it_is_released(world, tmp_path):
     assert what_happens(w, 48, 200, config) == [*stopped, "next: the first warning, as soon as this is over: it is already due"]
     status = gua("enforce", "status", *common, "--now", iso(w.at(49)), "--utc").stdout
     assert status.startswith("STOPPED    since Wed 2026-11-04 08:43 UTC: the idle time of 2 sessions grew by more than "
-                             "the time since the last pass: the data cannot be right"), status
+                             "the time since the last pass: the data must be wrong"), status
     assert json.loads(gua("enforce", "status", *common, "--json").stdout)["stopped_since"] == iso(w.at(43))
     said = gua("enforce", "explain", "200", *common, "--now", iso(w.at(48)))
     assert "the breaker has stopped everything, until 'gua enforce release'" in said.stdout, said
@@ -845,7 +845,7 @@ def test_short_times_are_said(world, tmp_path):
     short = "[rule x]\nwarn = 60s\n[rule y]\nlevel = end\nfinal_notice = 1m\n[rule z]\nfinal_notice = 1m\n"
     for told in (w.run(9, *conf(tmp_path, short)).stderr,
                  gua("enforce", "arm", "--until", "7d", "--db", w.db, "--now", iso(w.at(9)), *conf(tmp_path, short)).stdout):
-        assert "[rule x] warns sessions that are idle for less than 5 min" in told
+        assert "[rule x] warns about sessions that are idle for less than 5 min" in told
         assert "[rule y] ends sessions less than 2 min after the final notice" in told
         assert "[rule z]" not in told
     assert w.run(9, *conf(tmp_path, FAST)).stderr == "gua: sessions that hold a card: 1, idle: 1; gua enforce log has the steps\n"
@@ -949,7 +949,7 @@ def test_a_user_keeps_a_session(kept, tmp_path):
     assert kept.run(15, *config).returncode == 0
     down = gua("keep", kept.pid, "--for", "20m", "--reason", "waiting for data", "--db", kept.db)
     assert down.returncode == 1 and down.stdout == ""
-    assert f"gua enforce is not running here: nobody answers on {kept.directory}/enforce.sock" in down.stderr
+    assert f"gua enforce is not running here: nothing listens on {kept.directory}/enforce.sock" in down.stderr
     with kept.service(16, *config):
         asked = gua("keep", kept.pid, "--for", "20m", "--reason", "waiting for data", "--db", kept.db, "--utc")
         assert asked.returncode == 0 and asked.stdout.startswith(f"process {kept.pid}: kept until "), asked.stderr
@@ -969,7 +969,7 @@ def test_a_user_keeps_a_session(kept, tmp_path):
     # Kept until minute 36; then it begins again with the first warning.
     assert [step[0] for step in steps if step[1] == "warn"] == [iso(kept.at(15)), iso(kept.at(36)), iso(kept.at(46))]
     with kept.service(30, *config):
-        assert gua("keep", "--drop", kept.pid, "--db", kept.db).stdout == f"process {kept.pid}: it is not kept any more\n"
+        assert gua("keep", "--drop", kept.pid, "--db", kept.db).stdout == f"process {kept.pid}: it is no longer kept\n"
         assert gua("keep", "--db", kept.db).stdout == "You keep no session.\n"
 
 

@@ -168,7 +168,7 @@ def test_a_lease_is_explained_and_kept(tmp_path):
     assert [at for at, step in alice if step == "warn"][:3] == [iso(w.at(15)), iso(w.at(46)), iso(w.at(56))]
     assert ("kept" in (step for _, step in alice)) and alice[0][1] == "warn"
     with service(w.directory, w.db, iso(w.at(20)), *config):
-        assert gua("keep", "--drop", "slurm:1", *common).stdout == "lease slurm:1: it is not kept any more\n"
+        assert gua("keep", "--drop", "slurm:1", *common).stdout == "lease slurm:1: it is no longer kept\n"
         assert gua("keep", *common).stdout == "You keep no session.\n" or ROOT
 
 

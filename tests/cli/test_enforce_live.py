@@ -89,7 +89,7 @@ IGNORES = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); p
 
 
 @pytest.mark.parametrize("order, why", [
-    (None, ""), ("disarm", "ending is not allowed any more"), ("keep", "its user keeps it"),
+    (None, ""), ("disarm", "ending is no longer allowed"), ("keep", "its user keeps it"),
     ("exempt", "it is exempt: [exempt friends]"), ("use", "it used card 0")])
 def test_a_stop_order_between_the_signals(hosts, order, why):
     """Before SIGKILL everything is asked again that was asked before SIGTERM."""

@@ -147,7 +147,7 @@ def test_what_has_the_name_of_the_socket(world, tmp_path, what):  # noqa: F811
         return
     run = w.run(15, *conf(tmp_path, FAST))
     assert run.returncode == 0 and "cannot make the socket" in run.stderr
-    assert "no session is ended, because nobody could keep one" in run.stderr
+    assert "no session is ended, because users cannot ask to keep one" in run.stderr
     assert target.read_text() == "precious" and path.exists() and path.is_symlink() == (what == "link")
     asked = gua("keep", "--db", w.db)
     assert asked.returncode == 1 and asked.stdout == "", asked.stderr

@@ -130,7 +130,7 @@ static void test_newcomers(void **state)
 	holders[2].id.posix_session = 42;
 	struct signs_result r = judge(&look);
 	assert_int_equal(r.verdict, SIGNS_ACTIVE);
-	assert_string_equal(r.why, "process 99 of the session has come to a card");
+	assert_string_equal(r.why, "process 99 of the session has appeared on a card");
 	/* What only draws is no holder: its use counts, its presence does not. */
 	holders[2].holder = false;
 	assert_int_equal(judge(&look).verdict, SIGNS_IDLE);
@@ -180,7 +180,7 @@ static void test_another_process(void **state)
 	holders[0].id.start_ticks = holders[1].id.start_ticks = 1000;
 	struct signs_result r = judge(&look);
 	assert_int_equal(r.verdict, SIGNS_RELEASED);
-	assert_string_equal(r.why, "it holds no card any more");
+	assert_string_equal(r.why, "it no longer holds a card");
 }
 
 /* What the processes of a session use of a card together counts; on two cards it does not. */

@@ -200,7 +200,8 @@ static void test_a_built_in_text(void **state)
 	assert_string_equal(str_text(&t.body),
 		"Your python train.py (pid 41233) holds 38.0 GiB on card 3 of gpu07\n"
 		"and has not used it since Wed 2026-11-18 09:00.\n"
-		"What comes: another notice at Wed 2026-11-18 10:45; the session will be ended "
+		"What happens next: another notice at Wed 2026-11-18 10:45; the session will "
+		"be ended "
 		"at Wed 2026-11-18 11:00 at the earliest, unless it uses the card\n"
 		"Release it: kill 41233\n"
 		"Keep it:    gua keep 41233 --for 4h --reason TEXT\n"
