@@ -514,23 +514,6 @@ static struct recorder_options make_options(struct daemon *d)
 	};
 }
 
-/* Takes the lock. A service waits for room on a full disk: its manager must not treat that as a
- * failed start. */
-static int take_lock(
-	const struct daemon *d, const struct recorder_options *o, int *fd, struct err *e)
-{
-	struct fault full = { 0 };
-	for (;;) {
-		int rc = lock_take(o->db, fd, e);
-		if (rc != ERR_BUSY || !o->wait_for_driver)
-			return rc;
-		if (fault_raise(&full, 0, "%s; trying again", e->text))
-			notify_send(d->notify_socket, "READY=1");
-		notify_send(d->notify_socket, "WATCHDOG=1");
-		sleep(LOCK_RETRY_S);
-	}
-}
-
 /* One run of the recorder, with the configuration in force and with the driver in a process of
  * its own. A process that is stuck in the driver outlives the run; the next run must know of
  * it, even in another process. */
@@ -619,7 +602,15 @@ static int record(struct daemon *d, struct err *e)
 		return rc;
 	struct recorder_options o = make_options(d);
 	report(d, &d->now.settings, "the rest of it is");
-	rc = take_lock(d, &o, &lock_fd, e);
+	/* A service waits for room on a full disk: its manager must not treat that as a failed
+	 * start. */
+	struct fault full = { 0 };
+	while ((rc = lock_take(o.db, &lock_fd, e)) == ERR_BUSY && o.wait_for_driver) {
+		if (fault_raise(&full, 0, "%s; trying again", e->text))
+			notify_send(d->notify_socket, "READY=1");
+		notify_send(d->notify_socket, "WATCHDOG=1");
+		sleep(LOCK_RETRY_S);
+	}
 	if (!rc) {
 		rc = record_locked(d, &o, e);
 		close(lock_fd);
@@ -682,16 +673,18 @@ static int rehearse(const struct daemon *d)
 	struct str out = { 0 };
 	char db[PATH_MAX];
 	int kind = STORE_MISSING;
-	if (statusfile_read(&now, v->db, &e) == 0 && now.pid == RECORDER_ELSEWHERE)
-		err_set(&e, ERR_WORLD, "a recorder outside of this container uses %s", v->db);
-	else if (!e.code && now.pid)
-		err_set(&e, ERR_WORLD, "a recorder is already running on %s (pid %d)", v->db,
-			(int)now.pid);
-	if (e.code || (kind = identify_store(v->db, &e)) < 0 ||
+	int rc = statusfile_read(&now, v->db, &e);
+	if (rc == 0 && now.pid == RECORDER_ELSEWHERE)
+		rc = err_set(
+			&e, ERR_WORLD, "a recorder outside of this container uses %s", v->db);
+	else if (rc == 0 && now.pid)
+		rc = err_set(&e, ERR_WORLD, "a recorder is already running on %s (pid %d)",
+			v->db, (int)now.pid);
+	if (rc || (kind = identify_store(v->db, &e)) < 0 ||
 		check_writable(v->db, kind == STORE_OURS, &e) ||
 		cmd_live_open(&s, &live, NULL, &e))
 		return cmd_fail(d->self, &e);
-	int rc = cmd_live_refresh(&s, &e);
+	rc = cmd_live_refresh(&s, &e);
 	size_t n = live_present(s.live)->n_cards;
 	cmd_live_close(&s);
 	if (rc)

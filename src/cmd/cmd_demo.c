@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/period.h"
 #include "cmd/cmd.h"
-#include "cmd/share/pager.h"
 #include "cmd/share/terminal.h"
 #include "record/recorder.h"
 #include "audit/audit.h"
@@ -254,14 +253,11 @@ static int print_report(
 		.max_spells = weeks ? SIZE_MAX : 5,
 	};
 	struct report_style style = {
-		.text = { .columns = 80,
-			.utc = !weeks,
-			.ascii = !terminal_is_utf8(),
-			.color = terminal_has_color(),
-			.color256 = terminal_has_256_colors() },
+		.text = { .columns = 80, .utc = !weeks, .ascii = !terminal_is_utf8() },
 		.bar_cells = 60,
 		.brief = weeks,
 	};
+	terminal_choose_color(NULL, &style.text.color, &style.text.color256, NULL);
 	int rc = audit_run(&a, &q, e);
 	if (rc == 0 && a.n_cards == 0)
 		rc = err_set(e, ERR_WORLD, "the scenario has no cards");
@@ -278,7 +274,7 @@ static int print_report(
 	str_finish(&rule);
 	audit_finish(&a);
 	audit_finish(&before);
-	return rc ? cmd_fail(self, e) : pager_print(self, &out, v->no_pager);
+	return rc ? cmd_fail(self, e) : terminal_page(self, &out, v->no_pager);
 }
 
 static int run(const struct command *self, int argc, char **argv)

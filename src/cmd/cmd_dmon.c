@@ -34,26 +34,6 @@ static const struct option_row options[] = {
 	{ 0 },
 };
 
-static int read_options(
-	const struct values *v, struct dmon *d, int64_t *every_ms, struct err *e)
-{
-	const char *usual = v->processes ? "um" : "puc";
-	*d = (struct dmon){ .processes = v->processes };
-	for (const char *at = v->front ? v->front : ""; *at; at++) {
-		d->date |= *at == 'D';
-		d->time |= *at == 'T';
-		if (*at != 'D' && *at != 'T')
-			return err_set(e, ERR_USAGE,
-				"--options accepts the letters D and T, not '%s'", v->front);
-	}
-	int rc = v->format ? dmon_format(d, v->format, e) : 0;
-	if (rc == 0)
-		rc = dmon_select(d, v->select ? v->select : usual, e);
-	if (rc == 0 && cmd_live_seconds(v->delay ? v->delay : "1", every_ms, e) != 0)
-		rc = err_prefix(e, "--delay");
-	return rc;
-}
-
 /* Counters, and the processes and cards that they belong to. */
 struct monitored {
 	struct dmon dmon;
@@ -91,8 +71,21 @@ static int run(const struct command *self, int argc, char **argv)
 	struct live_lines lines = {
 		.path = v.file, .count = v.count, .look = look, .context = &m
 	};
-	if (read_options(&v, &m.dmon, &lines.every_ms, &e) ||
-		filter_init(&m.filter, &v.filter, &e))
+	m.dmon.processes = v.processes;
+	for (const char *at = v.front ? v.front : ""; *at && !e.code; at++) {
+		m.dmon.date |= *at == 'D';
+		m.dmon.time |= *at == 'T';
+		if (*at != 'D' && *at != 'T')
+			err_set(&e, ERR_USAGE,
+				"--options accepts the letters D and T, not '%s'", v.front);
+	}
+	const char *usual = v.processes ? "um" : "puc";
+	if (e.code || (v.format && dmon_format(&m.dmon, v.format, &e)) ||
+		dmon_select(&m.dmon, v.select ? v.select : usual, &e))
+		return cmd_fail(self, &e);
+	if (cmd_live_seconds(v.delay ? v.delay : "1", &lines.every_ms, &e))
+		err_prefix(&e, "--delay");
+	if (e.code || filter_init(&m.filter, &v.filter, &e))
 		return cmd_fail(self, &e);
 	m.filter.by_index = true;
 	m.dmon.as_smi = m.strict;

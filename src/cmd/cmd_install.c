@@ -384,24 +384,6 @@ static int make_item(struct install *s, size_t i, struct err *e)
 	return rc ? rc : 1;
 }
 
-/* Makes what is missing. What exists and is not on the list is left as it is. */
-static int make_all(struct install *s, struct err *e)
-{
-	int rc = read_list(s, e);
-	for (size_t i = 0; !rc && i < N_ITEMS; i++) {
-		struct err unwritten = { 0 };
-		int made = make_item(s, i, e);
-		s->made[i] |= made > 0 && !s->dry_run;
-		/* The list is written after each step, so that a part can be undone. */
-		rc = s->dry_run ? 0 : write_list(s, &unwritten);
-		if (made < 0)
-			return made;
-		if (rc)
-			*e = unwritten;
-	}
-	return rc;
-}
-
 static int remove_file(struct install *s, size_t i, const char *path, struct err *e)
 {
 	char *there = NULL;
@@ -613,8 +595,18 @@ static int run(const struct command *self, int argc, char **argv)
 	s.program = program;
 	if (!hand_over_self(program))
 		err_set(&e, ERR_WORLD, "the path of this program is not known");
-	if (e.code || check(&s, &e) || make_all(&s, &e))
+	if (e.code || check(&s, &e) || read_list(&s, &e))
 		return cmd_fail(self, &e);
+	/* Makes what is missing. What exists and is not on the list is left as it is. */
+	for (size_t i = 0; i < N_ITEMS; i++) {
+		struct err unwritten = { 0 };
+		int made = make_item(&s, i, &e);
+		s.made[i] |= made > 0 && !s.dry_run;
+		/* The list is written after each step, so that a part can be undone. */
+		int listed = s.dry_run ? 0 : write_list(&s, &unwritten);
+		if (made < 0 || listed)
+			return cmd_fail(self, made < 0 ? &e : &unwritten);
+	}
 	print_next(&s);
 	return 0;
 }

@@ -36,26 +36,6 @@ static const struct option_row options[] = {
 /* A single JSON document is written over several lines; see struct json. */
 enum { DOCUMENT_LINES = 3 };
 
-static int read_query(const struct values *v, struct query *q, struct err *e)
-{
-	const char *list = NULL;
-	for (size_t i = 0; i < QUERY_LISTS; i++) {
-		if (list && v->query.lists[i])
-			return err_set(e, ERR_USAGE, "only one --query-... can be given");
-		if (!v->query.lists[i])
-			continue;
-		list = v->query.lists[i];
-		q->list = (enum query_list)i;
-	}
-	if (!list)
-		return err_set(e, ERR_USAGE,
-			"give --query-gpu=FIELD,... or "
-			"--query-compute-apps=FIELD,...");
-	q->instances = v->mig;
-	int rc = v->query.format ? query_format(q, v->query.format, e) : 0;
-	return rc ? rc : query_fields(q, list, e);
-}
-
 /* A query, and the processes and cards that it is about. */
 struct asked {
 	struct query query;
@@ -84,7 +64,21 @@ static int query_all(const struct values *v, bool strict, struct err *e)
 	struct live_lines lines = {
 		.path = v->query.file, .note = true, .look = look, .context = &a
 	};
-	if (read_query(v, q, e) ||
+	const char *list = NULL;
+	for (size_t i = 0; i < QUERY_LISTS; i++) {
+		if (list && v->query.lists[i])
+			return err_set(e, ERR_USAGE, "only one --query-... can be given");
+		if (!v->query.lists[i])
+			continue;
+		list = v->query.lists[i];
+		q->list = (enum query_list)i;
+	}
+	if (!list)
+		return err_set(e, ERR_USAGE,
+			"give --query-gpu=FIELD,... or --query-compute-apps=FIELD,...");
+	q->instances = v->mig;
+	if ((v->query.format && query_format(q, v->query.format, e)) ||
+		query_fields(q, list, e) ||
 		cmd_live_loop(v->query.loop, v->query.loop_ms, &lines.every_ms, e) ||
 		filter_init(&a.filter, &v->filter, e))
 		return e->code;

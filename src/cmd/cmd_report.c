@@ -12,7 +12,6 @@
 #include "cmd/share/configure.h"
 #include "cmd/share/hand_over.h"
 #include "cmd/share/mine.h"
-#include "cmd/share/pager.h"
 #include "cmd/cmd_report.h"
 #include "cmd/share/terminal.h"
 #include "model/sentence.h"
@@ -187,7 +186,7 @@ static int print_report(
 		report_text(&out, r, &style);
 	}
 	if (!o->output)
-		return pager_print(self, &out, o->no_pager || (!text && !o->digest));
+		return terminal_page(self, &out, o->no_pager || (!text && !o->digest));
 	/* The file is replaced only when everything is written. */
 	struct err e = { 0 };
 	int rc = out.failed ? err_memory(&e)

@@ -9,10 +9,9 @@
 
 #include "base/moment.h"
 #include "base/pattern.h"
-#include "base/words.h"
 #include "model/policy.h"
 
-/* Values that are of no option's kind: each function is a config_key's `parse`. */
+/* Values that are of no option's kind: each function is a config_key's `parse` or `each`. */
 
 enum { CURRENCY_MAX = 8 };
 
@@ -41,31 +40,21 @@ static int parse_price(const struct config_value *v, struct err *e)
 		       : err_memory(e);
 }
 
-/* Splits a list at blanks and commas; the caller frees *words. */
-static int parse_list(const struct config_value *v, char ***words, struct err *e)
+/* GROUP = USER USER ...: adds to a struct config_groups. A user may be in one group only, so
+ * that sums over groups are sums over users. */
+static int add_user(const struct config_value *v, char *user, struct err *e)
 {
-	char *copy = strdup(v->text);
-	size_t n = 0;
-	if (!copy)
+	struct config_groups *all = v->at;
+	struct config_group *group = NULL;
+	const struct config_group new = { .name = v->name };
+	for (size_t i = 0; i < all->n && !group; i++)
+		if (strcmp(all->items[i].name, v->name) == 0)
+			group = &all->items[i];
+	if (!group)
+		group = settings_append(v->arena, &all->items, &all->n, &new, sizeof(new));
+	if (!group)
 		return err_memory(e);
-	for (char *at = copy; *at; at++)
-		*at = *at == ',' ? ' ' : *at;
-	int rc = words_split(copy, words, &n, e);
-	free(copy);
-	if (rc)
-		return err_prefix(e, "%s", v->name);
-	if (n)
-		return 0;
-	free(*words);
-	*words = NULL;
-	return err_set(e, ERR_USAGE, "%s needs at least one word after the =", v->name);
-}
-
-/* Adds a user; each may be in one group only, so that sums over groups are sums over users. */
-static int add_user(const struct config_value *v, struct config_group *group, const char *user,
-	struct err *e)
-{
-	const char *other = config_groups_find(v->at, user);
+	const char *other = config_groups_find(all, user);
 	if (other && strcmp(other, group->name) != 0)
 		return err_set(e, ERR_USAGE,
 			"%s: the user %s is in the group %s already; a user has one group",
@@ -77,29 +66,6 @@ static int add_user(const struct config_value *v, struct config_group *group, co
 		!settings_append(v->arena, &group->users, &group->n_users, &copy, sizeof(copy)))
 		return err_memory(e);
 	return 0;
-}
-
-/* GROUP = USER USER ...: adds to a struct config_groups. */
-static int parse_group(const struct config_value *v, struct err *e)
-{
-	struct config_groups *all = v->at;
-	struct config_group *group = NULL;
-	const struct config_group new = { .name = v->name };
-	char **words = NULL;
-	int rc = parse_list(v, &words, e);
-	if (rc)
-		return rc;
-	for (size_t i = 0; i < all->n && !group; i++)
-		if (strcmp(all->items[i].name, v->name) == 0)
-			group = &all->items[i];
-	if (!group)
-		group = settings_append(v->arena, &all->items, &all->n, &new, sizeof(new));
-	if (!group)
-		rc = err_memory(e);
-	for (size_t i = 0; !rc && words[i]; i++)
-		rc = add_user(v, group, words[i], e);
-	free(words);
-	return rc;
 }
 
 /* "mon", "Tuesday": 0 for Sunday; -1: not a day. */
@@ -203,66 +169,45 @@ static int32_t parse_date(const char *text)
 }
 
 /* "2026-12-25 2026-12-24..2027-01-01": adds to a struct config_calendar. */
-static int parse_holidays(const struct config_value *v, struct err *e)
+static int add_days(const struct config_value *v, char *word, struct err *e)
 {
 	struct config_calendar *calendar = v->at;
-	char **words = NULL;
-	int rc = parse_list(v, &words, e);
-	for (size_t i = 0; !rc && words[i]; i++) {
-		struct config_days days;
-		/* A date, or FIRST..LAST. */
-		char *dots = strstr(words[i], "..");
-		if (dots)
-			*dots = '\0';
-		days.first = parse_date(words[i]);
-		days.last = dots ? parse_date(dots + 2) : days.first;
-		if (days.first <= 0 || days.last < days.first)
-			rc = err_set(e, ERR_USAGE,
-				"%s takes dates as 2026-12-25 and 2026-12-24..2027-01-01, not "
-				"'%s'",
-				v->name, v->text);
-		else if (!settings_append(v->arena, &calendar->holidays, &calendar->n_holidays,
-				 &days, sizeof(days)))
-			rc = err_memory(e);
-	}
-	free(words);
-	return rc;
+	struct config_days days;
+	char *dots = strstr(word, "..");
+	if (dots)
+		*dots = '\0';
+	days.first = parse_date(word);
+	days.last = dots ? parse_date(dots + 2) : days.first;
+	if (days.first <= 0 || days.last < days.first)
+		return err_set(e, ERR_USAGE,
+			"%s takes dates as 2026-12-25 and 2026-12-24..2027-01-01, not '%s'",
+			v->name, v->text);
+	return settings_append(v->arena, &calendar->holidays, &calendar->n_holidays, &days,
+		       sizeof(days))
+		       ? 0
+		       : err_memory(e);
 }
 
 /* PATTERN PATTERN ...: adds to a struct config_patterns. */
-static int parse_patterns(const struct config_value *v, struct err *e)
+static int add_pattern(const struct config_value *v, char *word, struct err *e)
 {
 	struct config_patterns *all = v->at;
-	char **words = NULL;
-	int rc = parse_list(v, &words, e);
-	for (size_t i = 0; !rc && words[i]; i++) {
-		const char *copy = arena_text(v->arena, words[i]);
-		if (!copy ||
-			!settings_append(v->arena, &all->items, &all->n, &copy, sizeof(copy)))
-			rc = err_memory(e);
-	}
-	free(words);
-	return rc;
+	const char *copy = arena_text(v->arena, word);
+	bool added =
+		copy && settings_append(v->arena, &all->items, &all->n, &copy, sizeof(copy));
+	return added ? 0 : err_memory(e);
 }
 
 /* "interactive batch": bits of enum session_use. */
-static int parse_uses(const struct config_value *v, struct err *e)
+static int add_use(const struct config_value *v, char *word, struct err *e)
 {
-	char **words = NULL;
-	int rc = parse_list(v, &words, e);
-	for (size_t i = 0; !rc && words[i]; i++) {
-		int use = 0;
-		while (use < SESSION_USES && strcasecmp(words[i], session_use_names[use]) != 0)
-			use++;
-		if (use == SESSION_USES)
-			rc = err_set(e, ERR_USAGE,
-				"%s takes interactive, batch and service, not '%s'", v->name,
-				words[i]);
-		else
+	for (int use = 0; use < SESSION_USES; use++)
+		if (strcasecmp(word, session_use_names[use]) == 0) {
 			*(unsigned *)v->at |= 1u << use;
-	}
-	free(words);
-	return rc;
+			return 0;
+		}
+	return err_set(e, ERR_USAGE, "%s takes interactive, batch and service, not '%s'",
+		v->name, word);
 }
 
 /* A length of time within the key's limits, or "never": int64_t. */
@@ -347,7 +292,7 @@ static const struct config_section sections[] = {
 #define PATTERN_KEY(in, at, word, what, like)                                                  \
 	{                                                                                      \
 		in, { .name = word, .arg = "PATTERNS", .help = what, at },                     \
-			.example = word " = " like, .parse = parse_patterns, .repeats = true   \
+			.example = word " = " like, .each = add_pattern, .repeats = true       \
 	}
 #define MATCH_KEYS(in, at)                                                                     \
 	PATTERN_KEY(in, at(match.users), "user", "users", "alice bob"),                        \
@@ -368,8 +313,7 @@ static const struct config_section sections[] = {
 				.arg = "KINDS",                                                \
 				.help = "interactive, batch or service",                       \
 				at(match.kinds) },                                             \
-			.example = "kind = interactive", .parse = parse_uses,                  \
-			.repeats = true },                                                     \
+			.example = "kind = interactive", .each = add_use, .repeats = true },   \
 	{                                                                                      \
 		in,                                                                            \
 			{ OPTION_CHOICE, 0, "working_hours", "YES|NO",                         \
@@ -430,7 +374,7 @@ static const struct config_key keys[] = {
 		{ .arg = "GROUP",
 			.help = "the members of a group; a user is in one group",
 			AT(groups) },
-		.example = "vision = alice bob", .parse = parse_group, .repeats = true },
+		.example = "vision = alice bob", .each = add_user, .repeats = true },
 	{ "calendar",
 		{ .name = "working_hours",
 			.arg = "HOURS",
@@ -443,8 +387,8 @@ static const struct config_key keys[] = {
 			.arg = "DATES",
 			.help = "days without working hours",
 			AT(calendar) },
-		.example = "holidays = 2026-12-25 2026-12-28..2026-12-31",
-		.parse = parse_holidays, .repeats = true },
+		.example = "holidays = 2026-12-25 2026-12-28..2026-12-31", .each = add_days,
+		.repeats = true },
 	{ "calendar",
 		{ .name = "quiet_hours",
 			.arg = "HOURS",

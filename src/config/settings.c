@@ -13,6 +13,7 @@
 #include "base/ini.h"
 #include "base/nearest.h"
 #include "base/duration.h"
+#include "base/words.h"
 
 void *settings_append(
 	struct arena *arena, void *items, size_t *n, const void *item, size_t size)
@@ -313,6 +314,27 @@ void settings_finish(struct settings *s)
 	*s = (struct settings){ .schema = s->schema };
 }
 
+/* Gives the words of a value to its key, one by one. */
+static int set_words(const struct config_value *v, struct err *e)
+{
+	char *copy = strdup(v->text), **words = NULL;
+	size_t n = 0;
+	if (!copy)
+		return err_memory(e);
+	for (char *at = copy; *at; at++)
+		*at = *at == ',' ? ' ' : *at;
+	int rc = words_split(copy, &words, &n, e);
+	free(copy);
+	if (rc)
+		return err_prefix(e, "%s", v->name);
+	if (!n)
+		rc = err_set(e, ERR_USAGE, "%s needs at least one word after the =", v->name);
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = v->key->each(v, words[i], e);
+	free(words);
+	return rc;
+}
+
 /* Sets one value below `base`: all values, or a block. */
 static int set_value(struct config_value *v, void *base, struct err *e)
 {
@@ -324,6 +346,8 @@ static int set_value(struct config_value *v, void *base, struct err *e)
 		return err_set(e, ERR_USAGE, "%s needs a value after the =", v->name);
 	if (v->key->parse)
 		return v->key->parse(v, e);
+	if (v->key->each)
+		return set_words(v, e);
 	if (row->kind != OPTION_FLAG)
 		return options_set_one(row, &(struct written){ v->name, v->text }, base, e);
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)

@@ -41,9 +41,11 @@ struct config_key {
 	const char *initial; /* the default, as a file would have it; NULL: there is none, and
 				the value is NAN, 0 or NULL */
 	const char *example; /* for a key without a default: a line with it */
-	/* Reads a value that is of no option's kind; NULL: options_set_one() does. */
+	/* Reads a value that is of no option's kind, or each word of it, with blanks and commas
+	 * between them; both NULL: options_set_one() does. */
 	int (*parse)(const struct config_value *v, struct err *e);
-	bool repeats; /* may be there several times; `parse` adds to what is there */
+	int (*each)(const struct config_value *v, char *word, struct err *e);
+	bool repeats; /* may be there several times, and adds to what is there */
 	/* The option that does the same, and the commands that have it, with blanks between
 	 * them; NULL: only --set does. */
 	const char *option, *commands;

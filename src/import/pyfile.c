@@ -46,80 +46,62 @@ struct pyfile {
 	bool stopped;		       /* ... and the answer was yes */
 };
 
-/* Reads exactly `digits` decimal digits; moves *at after them. */
-static bool take_number(const char **at, int digits, int *value)
+/* Whether the text begins as the pattern says: 0 is any digit, T also a blank. */
+static bool is_like(const char *text, const char *pattern)
 {
-	*value = 0;
-	for (int i = 0; i < digits; i++, (*at)++) {
-		if (**at < '0' || **at > '9')
+	for (; *pattern; pattern++, text++) {
+		bool good = *pattern == '0'   ? *text >= '0' && *text <= '9'
+			    : *pattern == 'T' ? *text == 'T' || *text == ' '
+					      : *text == *pattern;
+		if (!good)
 			return false;
-		*value = *value * 10 + (**at - '0');
 	}
 	return true;
 }
 
-static bool take_char(const char **at, const char *any_of)
+static int number(const char *digits, int n)
 {
-	if (**at == '\0' || !strchr(any_of, **at))
-		return false;
-	(*at)++;
-	return true;
-}
-
-static bool take_date_and_time(const char **at, struct tm *tm)
-{
-	bool good = take_number(at, 4, &tm->tm_year) && take_char(at, "-") &&
-		    take_number(at, 2, &tm->tm_mon) && take_char(at, "-") &&
-		    take_number(at, 2, &tm->tm_mday) && take_char(at, "T ") &&
-		    take_number(at, 2, &tm->tm_hour) && take_char(at, ":") &&
-		    take_number(at, 2, &tm->tm_min) && take_char(at, ":") &&
-		    take_number(at, 2, &tm->tm_sec);
-	tm->tm_year -= 1900;
-	tm->tm_mon -= 1;
-	return good && tm->tm_hour < 24 && tm->tm_min < 60 && tm->tm_sec < 60;
-}
-
-/* Reads ".123456" as milliseconds; 0 when it is missing. */
-static bool take_fraction(const char **at, int *ms)
-{
-	int digits = 0;
-	*ms = 0;
-	if (!take_char(at, "."))
-		return true;
-	for (; **at >= '0' && **at <= '9'; (*at)++, digits++)
-		if (digits < 3)
-			*ms = *ms * 10 + (**at - '0');
-	for (int i = digits; i < 3; i++)
-		*ms *= 10;
-	return digits > 0;
-}
-
-/* Reads "Z", "+00:00" or nothing, as seconds east of UTC. */
-static bool take_offset(const char **at, int *seconds)
-{
-	int hours = 0, minutes = 0, sign = **at == '-' ? -1 : 1;
-	*seconds = 0;
-	if (**at == '\0' || take_char(at, "Zz"))
-		return true;
-	if (!take_char(at, "+-") || !take_number(at, 2, &hours) || !take_char(at, ":") ||
-		!take_number(at, 2, &minutes))
-		return false;
-	*seconds = sign * (hours * 3600 + minutes * 60);
-	return hours < 24 && minutes < 60;
+	int value = 0;
+	while (n-- > 0)
+		value = value * 10 + (*digits++ - '0');
+	return value;
 }
 
 bool pyfile_parse_time(const char *text, int64_t *ms)
 {
-	struct tm tm = { 0 };
-	int fraction_ms, offset_s;
-	if (!take_date_and_time(&text, &tm) || !take_fraction(&text, &fraction_ms) ||
-		!take_offset(&text, &offset_s) || *text)
+	static const char date[] = "0000-00-00T00:00:00";
+	if (!is_like(text, date))
 		return false;
-	int day = tm.tm_mday, month = tm.tm_mon;
+	struct tm tm = { .tm_year = number(text, 4) - 1900,
+		.tm_mon = number(text + 5, 2) - 1,
+		.tm_mday = number(text + 8, 2),
+		.tm_hour = number(text + 11, 2),
+		.tm_min = number(text + 14, 2),
+		.tm_sec = number(text + 17, 2) };
+	int day = tm.tm_mday, month = tm.tm_mon, fraction_ms = 0, hours = 0, minutes = 0;
+	bool good = tm.tm_hour < 24 && tm.tm_min < 60 && tm.tm_sec < 60;
+	text += strlen(date);
+	if (*text == '.') {
+		size_t digits = strspn(++text, "0123456789");
+		for (size_t i = 0; i < 3; i++)
+			fraction_ms = fraction_ms * 10 + (i < digits ? text[i] - '0' : 0);
+		good = good && digits > 0;
+		text += digits;
+	}
+	int sign = *text == '-' ? -1 : 1;
+	if (is_like(text, "+00:00") || is_like(text, "-00:00")) {
+		hours = number(text + 1, 2);
+		minutes = number(text + 4, 2);
+		text += strlen("+00:00");
+	} else if (*text == 'Z' || *text == 'z') {
+		text++;
+	}
 	int64_t seconds = timegm(&tm); /* turns 31 February into a day of March */
-	if (tm.tm_mday != day || tm.tm_mon != month || seconds - offset_s < 0)
+	seconds -= sign * (hours * 3600 + minutes * 60);
+	if (!good || *text || hours > 23 || minutes > 59 || tm.tm_mday != day ||
+		tm.tm_mon != month || seconds < 0)
 		return false;
-	*ms = (seconds - offset_s) * 1000 + fraction_ms;
+	*ms = seconds * 1000 + fraction_ms;
 	return true;
 }
 
@@ -209,10 +191,23 @@ static void pytime_function(sqlite3_context *result, int n, sqlite3_value **valu
 		sqlite3_result_int64(result, ms);
 }
 
-/* A damaged or forged file can answer with more rows than it has, and in no order. */
-static int check_content(struct pyfile *f, struct err *e)
+/* It is opened as immutable, so that SQLite makes no files beside it, unless a log has content
+ * that the file lacks. A damaged or forged file can answer with more rows than it has, and in
+ * no order, so it is checked. */
+static int open_database(struct pyfile *f, struct err *e)
 {
+	const struct foreign_file file = { .path = f->path,
+		.wait_ms = 5000,
+		.immutable = !foreign_has_log(f->path),
+		.read_once = true,
+		.stop = &f->stop };
 	sqlite3_stmt *row = NULL;
+	if (foreign_open(&f->db, &file, e) != 0)
+		return e->code;
+	if (sqlite3_create_function(f->db, "pytime", 1,
+		    SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, f, pytime_function,
+		    NULL, NULL) != SQLITE_OK)
+		return fail(f, e);
 	if (check_layout(f, e) != 0)
 		return e->code;
 	int rc = one_row(f, &row, "PRAGMA quick_check(1)", e);
@@ -223,24 +218,6 @@ static int check_content(struct pyfile *f, struct err *e)
 			f->path);
 	sqlite3_finalize(row);
 	return rc;
-}
-
-/* It is opened as immutable, so that SQLite makes no files beside it, unless a log has content
- * that the file lacks. */
-static int open_database(struct pyfile *f, struct err *e)
-{
-	const struct foreign_file file = { .path = f->path,
-		.wait_ms = 5000,
-		.immutable = !foreign_has_log(f->path),
-		.read_once = true,
-		.stop = &f->stop };
-	if (foreign_open(&f->db, &file, e) != 0)
-		return e->code;
-	if (sqlite3_create_function(f->db, "pytime", 1,
-		    SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, f, pytime_function,
-		    NULL, NULL) != SQLITE_OK)
-		return fail(f, e);
-	return check_content(f, e);
 }
 
 int pyfile_open(struct pyfile **out, const char *path, int64_t now_ms, struct err *e)
@@ -480,17 +457,6 @@ static int key_compare(const struct key *a, const struct key *b)
 	return order ? order : array_compare(a->run, b->run);
 }
 
-static bool key_time(struct pyfile *f, const struct key *key, int64_t *ms)
-{
-	if (strcmp(key->ts, f->time_text) != 0) {
-		if (!pyfile_parse_time(key->ts, &f->time_ms))
-			return false;
-		str_copy(f->time_text, sizeof(f->time_text), key->ts);
-	}
-	*ms = f->time_ms;
-	return true;
-}
-
 enum card_row { CARD_GOOD, CARD_BAD, CARD_MISDATED };
 
 /* Fills what the card's row says. */
@@ -503,8 +469,14 @@ static enum card_row read_card(struct pyfile *f, struct pyfile_sample *sample)
 	if (index >= 0)
 		sample->index = (int)index;
 	sample->interval_ms = read_interval_ms(f->cards, 5);
-	if (!key->valid || sample->util_pct < 0 || !key_time(f, key, &sample->at_ms))
+	if (!key->valid || sample->util_pct < 0)
 		return CARD_BAD;
+	if (strcmp(key->ts, f->time_text) != 0) {
+		if (!pyfile_parse_time(key->ts, &f->time_ms))
+			return CARD_BAD;
+		str_copy(f->time_text, sizeof(f->time_text), key->ts);
+	}
+	sample->at_ms = f->time_ms;
 	if (!is_plausible(f, sample->at_ms))
 		return CARD_MISDATED;
 	str_escape(sample->uuid, sizeof(sample->uuid), key->uuid, strlen(key->uuid));

@@ -209,27 +209,12 @@ static int try_file(struct pick_locks *l, const char *name, bool *locked)
 	return skip(l, name, "it is replaced again and again");
 }
 
-/* Writes the text of a new file, makes it readable for all, and locks it. Another pick that
- * checks the file at this moment holds its lock for an instant. */
-static bool finish_file(int fd, const char *text)
-{
-	size_t len = strlen(text);
-	/* The mode is independent of the umask. */
-	if (write(fd, text, len) != (ssize_t)len || fchmod(fd, 0444) != 0)
-		return false;
-	for (int tries = 0; tries < TRIES; tries++) {
-		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-			return true;
-		sleep_ns(LOOK_NS);
-	}
-	return false;
-}
-
-/* Creates PREFIX.UID (PREFIX.UID.RANDOM, if there is such a file) with this text, and locks it.
- * Writes its name; returns a descriptor, or ERR_WORLD. */
+/* Creates PREFIX.UID (PREFIX.UID.RANDOM, if there is such a file) with this text, readable for
+ * all, and locks it. Writes its name; returns a descriptor, or ERR_WORLD. */
 static int create_file(struct pick_locks *l, const char *prefix, const char *text,
 	char name[PICK_NAME_CAP], struct err *e)
 {
+	size_t len = strlen(text);
 	for (int tries = 0; tries < TRIES; tries++) {
 		uint64_t random = 0;
 		if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
@@ -242,7 +227,16 @@ static int create_file(struct pick_locks *l, const char *prefix, const char *tex
 			continue;
 		if (fd < 0)
 			break;
-		if (finish_file(fd, text) && is_there(l, name, fd))
+		/* The mode is independent of the umask. */
+		bool good = write(fd, text, len) == (ssize_t)len && fchmod(fd, 0444) == 0;
+		bool locked = good && flock(fd, LOCK_EX | LOCK_NB) == 0;
+		/* Another pick that checks the file at this moment holds its lock for an
+		 * instant. */
+		for (int looks = 1; good && !locked && looks < TRIES; looks++) {
+			sleep_ns(LOOK_NS);
+			locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+		}
+		if (locked && is_there(l, name, fd))
 			return fd;
 		(void)unlinkat(l->directory, name, 0);
 		close(fd);

@@ -31,36 +31,6 @@ struct loaded_sessions {
 	size_t first; /* the first one by name: the others must have its blocks */
 };
 
-static int parse(json_t **file, const char *path, struct err *e)
-{
-	char *bytes = NULL, first[2] = "";
-	size_t len = 0;
-	json_error_t problem;
-	int rc = file_check_regular(path, e);
-	if (rc)
-		return rc;
-	if (file_read_at(AT_FDCWD, path, first, sizeof(first)) > 0 &&
-		(unsigned char)first[0] == 0x80)
-		return err_set(e, ERR_WORLD,
-			"%s is a pickle, and loading one runs the code in it; make the result "
-			"again with 'sub-track analyze -f json', or convert the pickle as "
-			"gua-sub-track(1) shows",
-			path);
-	rc = file_read_all(path, MAX_FILE, &bytes, &len, e);
-	if (rc)
-		return rc;
-	*file = json_loadb(bytes, len, 0, &problem);
-	free(bytes);
-	if (!*file)
-		return err_set(e, ERR_WORLD, "%s is not JSON: line %d: %s", path, problem.line,
-			problem.text);
-	if (!json_is_array(json_object_get(*file, "code_block_results")) ||
-		!json_is_object(json_object_get(*file, "overall")))
-		return err_set(e, ERR_WORLD,
-			"%s is not a result of 'sub-track analyze -f json'", path);
-	return 0;
-}
-
 static const char *block_name(const struct loaded_block *block)
 {
 	const char *name = json_string_value(json_object_get(block->values, "name"));
@@ -116,11 +86,31 @@ static bool sort_blocks(struct loaded *l)
 
 static int load(struct loaded *l, const struct subtrack_session *session, struct err *e)
 {
+	const char *path = session->path;
+	char *bytes = NULL, first[2] = "";
+	size_t len = 0;
+	json_error_t problem;
 	*l = (struct loaded){ .name = session->name };
-	int rc = parse(&l->file, session->path, e);
-	if (rc)
-		return rc;
+	if (file_check_regular(path, e))
+		return e->code;
+	if (file_read_at(AT_FDCWD, path, first, sizeof(first)) > 0 &&
+		(unsigned char)first[0] == 0x80)
+		return err_set(e, ERR_WORLD,
+			"%s is a pickle, and loading one runs the code in it; make the result "
+			"again with 'sub-track analyze -f json', or convert the pickle as "
+			"gua-sub-track(1) shows",
+			path);
+	if (file_read_all(path, MAX_FILE, &bytes, &len, e))
+		return e->code;
+	l->file = json_loadb(bytes, len, 0, &problem);
+	free(bytes);
+	if (!l->file)
+		return err_set(e, ERR_WORLD, "%s is not JSON: line %d: %s", path, problem.line,
+			problem.text);
 	json_t *list = json_object_get(l->file, "code_block_results");
+	if (!json_is_array(list) || !json_is_object(json_object_get(l->file, "overall")))
+		return err_set(e, ERR_WORLD,
+			"%s is not a result of 'sub-track analyze -f json'", path);
 	l->blocks = calloc(json_array_size(list) + 1, sizeof(*l->blocks));
 	if (!l->blocks)
 		return err_memory(e);
@@ -220,21 +210,6 @@ static json_t *compare_blocks(
 	return result;
 }
 
-static json_t *compare_usage(const struct loaded_sessions *s, const char *statistic)
-{
-	const struct loaded *first = &s->rows[s->first];
-	json_t *result = json_object(), *unused;
-	const char *measurement;
-	if (!first->n_blocks)
-		return result;
-	json_object_foreach(json_object_get(first->file, "overall"), measurement, unused)
-	{
-		json_object_set_new(
-			result, measurement, compare_blocks(s, measurement, statistic));
-	}
-	return result;
-}
-
 static int check_session(
 	const struct loaded *l, const struct loaded *first, struct str *warnings, struct err *e)
 {
@@ -280,11 +255,20 @@ int subtrack_compare(struct subtrack_comparison *c, struct err *e)
 	for (size_t i = 0; !rc && i < n; i++)
 		rc = check_session(&loaded[i], &loaded[all.first], &c->warnings, e);
 	if (!rc) {
+		const struct loaded *first = &loaded[all.first];
+		json_t *usage = json_object(), *unused;
+		const char *measurement;
+		json_object_foreach(
+			json_object_get(first->file, "overall"), measurement, unused)
+		{
+			if (first->n_blocks)
+				json_object_set_new(usage, measurement,
+					compare_blocks(&all, measurement, c->statistic));
+		}
 		c->result = json_object();
 		json_object_set_new(c->result, "overall_resource_usage",
 			compare_overall(&all, c->statistic));
-		json_object_set_new(c->result, "code_block_resource_usage",
-			compare_usage(&all, c->statistic));
+		json_object_set_new(c->result, "code_block_resource_usage", usage);
 		json_object_set_new(c->result, "code_block_compute_time",
 			compare_blocks(&all, NULL, c->statistic));
 	}

@@ -151,32 +151,27 @@ static void take_job(void *context, const struct lease_file *job)
 		w->failed = e;
 }
 
-/* Asks about one job. That it has ended by now is no error. */
-static int ask_job(
-	struct watch *w, const struct slurm_jobs *jobs, const char *id, struct err *e)
-{
-	const char *const arguments[] = { "-d", "show", "job", id, NULL };
-	struct answer a;
-	struct err why = { 0 };
-	int rc = ask(w, "scontrol", arguments, &a, e);
-	if (rc == 0 && slurm_jobs_text(jobs, id, a.data, a.len, &why) != 0)
-		fault_raise(&w->doubtful, w->place->now_ms, "%s", why.text);
-	free(a.data);
-	return a.ended ? 0 : rc;
-}
-
 static int ask_text(struct watch *w, const struct slurm_jobs *jobs, struct err *e)
 {
 	const char *const arguments[] = { "-h", "-w", w->node, "-t", "R,S,CG,CF", "-o", "%A",
 		NULL };
-	struct answer a;
+	struct answer a, job;
 	int rc = ask(w, "squeue", arguments, &a, e);
 	if (rc == 0)
 		a.data[a.len] = '\0';
 	char *rest = a.data, *id;
-	for (size_t n = 0; rc == 0 && n < IDS_MAX && (id = strsep(&rest, " \n")) != NULL; n++)
-		if (*id && id[strspn(id, "0123456789")] == '\0')
-			rc = ask_job(w, jobs, id, e);
+	for (size_t n = 0; rc == 0 && n < IDS_MAX && (id = strsep(&rest, " \n")) != NULL; n++) {
+		const char *const about[] = { "-d", "show", "job", id, NULL };
+		struct err why = { 0 };
+		if (!*id || id[strspn(id, "0123456789")])
+			continue;
+		rc = ask(w, "scontrol", about, &job, e);
+		if (rc == 0 && slurm_jobs_text(jobs, id, job.data, job.len, &why) != 0)
+			fault_raise(&w->doubtful, w->place->now_ms, "%s", why.text);
+		free(job.data);
+		if (job.ended) /* by now, which is no error */
+			rc = 0;
+	}
 	free(a.data);
 	return rc;
 }
@@ -260,37 +255,34 @@ static bool has_cgroup(const struct watch *w, const char *uid)
 	return false;
 }
 
-/* The time at which the directory of a pod was made; where the file system does not keep it,
- * that of its last change: a container was added. */
-static double made_s(const struct watch *w, const char *name)
-{
-	char path[PATH_MAX];
-	struct statx st;
-	if (!file_path(path, "%s/var/log/pods/%s", w->place->root, name) ||
-		statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_BTIME | STATX_MTIME, &st) != 0)
-		return NAN;
-	const struct statx_timestamp *t =
-		st.stx_mask & STATX_BTIME ? &st.stx_btime : &st.stx_mtime;
-	return (double)t->tv_sec + (double)(t->tv_nsec / 1000000) / 1e3;
-}
-
 /* The name of the youngest directory of a pod, that of a live one if there is one; NULL: none.
- * A pod of a stateful set has the name of the one before it. */
+ * A pod of a stateful set has the name of the one before it. The time at which the directory
+ * was made is that of its last change where the file system does not keep it: a container was
+ * added. */
 static const char *find_pod(
 	const struct watch *w, const struct lease_file *f, bool *lives, double *since_s)
 {
-	char head[NAME_MAX + 1];
+	char head[NAME_MAX + 1], path[PATH_MAX];
 	const char *found = NULL;
 	int n = snprintf(head, sizeof(head), "%s_%s_", f->user, strchr(f->id, '/') + 1);
 	*lives = false;
 	for (size_t i = 0; n > 0 && i < w->n_names; i++) {
-		if (strncmp(w->names[i], head, (size_t)n) != 0)
+		struct statx st;
+		const char *name = w->names[i];
+		if (strncmp(name, head, (size_t)n) != 0)
 			continue;
-		bool alive = has_cgroup(w, w->names[i] + n);
-		double made = made_s(w, w->names[i]);
+		bool alive = has_cgroup(w, name + n);
+		double made = NAN;
+		if (file_path(path, "%s/var/log/pods/%s", w->place->root, name) &&
+			statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_BTIME | STATX_MTIME,
+				&st) == 0) {
+			const struct statx_timestamp *t =
+				st.stx_mask & STATX_BTIME ? &st.stx_btime : &st.stx_mtime;
+			made = (double)t->tv_sec + (double)(t->tv_nsec / 1000000) / 1e3;
+		}
 		if (found && (*lives != alive ? *lives : !(made > *since_s)))
 			continue;
-		found = w->names[i];
+		found = name;
 		*lives = alive;
 		*since_s = made;
 	}

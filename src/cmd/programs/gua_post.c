@@ -70,30 +70,23 @@ static bool post(const struct post_request *r)
 	return done;
 }
 
-/* Reads all of standard input; -1: it is too long, or cannot be read. */
-static ssize_t read_request(char bytes[POST_REQUEST_MOST + 1])
-{
-	size_t len = 0;
-	while (len <= POST_REQUEST_MOST) {
-		ssize_t n = read(STDIN_FILENO, bytes + len, POST_REQUEST_MOST + 1 - len);
-		if (n == 0)
-			return (ssize_t)len;
-		if (n < 0 && errno != EINTR)
-			return -1;
-		len += n > 0 ? (size_t)n : 0;
-	}
-	return -1;
-}
-
 int main(int argc, char **argv)
 {
 	static char bytes[POST_REQUEST_MOST + 1];
 	struct post_request request;
 	struct err e = { 0 };
+	size_t len = 0;
+	ssize_t n = argc > 1 || isatty(STDIN_FILENO) ? 0 : 1;
 	(void)argv;
 	file_hold_standard();
-	ssize_t len = argc > 1 || isatty(STDIN_FILENO) ? 0 : read_request(bytes);
-	if (len < 0 || post_read(&request, bytes, (size_t)len, &e) != 0) {
+	while (n > 0 && len <= POST_REQUEST_MOST) {
+		n = read(STDIN_FILENO, bytes + len, POST_REQUEST_MOST + 1 - len);
+		len += n > 0 ? (size_t)n : 0;
+		if (n < 0 && errno == EINTR)
+			n = 1;
+	}
+	/* It may be too long, or not readable. */
+	if (n != 0 || post_read(&request, bytes, len, &e) != 0) {
 		fputs("usage: gua-post\n\ngua enforce starts this program, which posts a "
 		      "notice to a webhook. It reads a\nrequest from standard input and is of "
 		      "no use in a shell; see man gua-enforce.\n",

@@ -67,24 +67,11 @@ static struct settings_owner owner_of(const struct stat *st)
 	return (struct settings_owner){ true, st->st_uid, st->st_mode };
 }
 
-/* Notes who may change the file that was added last. The owner is that of the open file that
- * was read, because the name may lead to another file later. */
-static void note_owner(struct settings *s, const char *path, const struct stat *file)
-{
-	char directory[PATH_MAX];
-	struct stat st;
-	const char *slash = strrchr(path, '/');
-	size_t len = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
-	snprintf(directory, sizeof(directory), "%.*s", (int)len, path);
-	s->owners[s->n_files - 1] = owner_of(file);
-	if (stat(len ? directory : ".", &st) == 0)
-		s->directories[s->n_files - 1] = owner_of(&st);
-}
-
 static int read_place(struct configuration *c, size_t i, bool named, struct err *e)
 {
 	struct file_content f = { 0 };
 	struct err why = { 0 };
+	struct settings *s = &c->settings;
 	const char *path = c->places[i].path;
 	int rc = file_read_regular(path, CONFIG_MAX_BYTES, &f, &why);
 	bool missing = f.error == ENOENT || f.error == ENOTDIR;
@@ -92,9 +79,7 @@ static int read_place(struct configuration *c, size_t i, bool named, struct err 
 		rc = check_owner(path, &f.st, &why);
 	if (!rc) {
 		c->places[i].found = CONFIG_READ;
-		rc = settings_read(&c->settings, path, f.data, f.len, e);
-		if (!rc)
-			note_owner(&c->settings, path, &f.st);
+		rc = settings_read(s, path, f.data, f.len, e);
 	} else if (missing && !named) {
 		c->places[i].found = CONFIG_MISSING;
 		rc = 0;
@@ -105,7 +90,19 @@ static int read_place(struct configuration *c, size_t i, bool named, struct err 
 		rc = 0;
 	} else {
 		c->places[i].found = CONFIG_REFUSED;
-		rc = settings_refuse(&c->settings, path, why.text, e);
+		rc = settings_refuse(s, path, why.text, e);
+	}
+	if (!rc && c->places[i].found == CONFIG_READ) {
+		/* Who may change the file: the owner is that of the open file that was read,
+		 * because the name may lead to another file later. */
+		char directory[PATH_MAX];
+		struct stat st;
+		const char *slash = strrchr(path, '/');
+		size_t len = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
+		snprintf(directory, sizeof(directory), "%.*s", (int)len, path);
+		s->owners[s->n_files - 1] = owner_of(&f.st);
+		if (stat(len ? directory : ".", &st) == 0)
+			s->directories[s->n_files - 1] = owner_of(&st);
 	}
 	free(f.data);
 	return rc;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,19 +31,6 @@ bool terminal_has_color(void)
 	return isatty(STDOUT_FILENO) && terminal_may_color() && !terminal_is_dumb();
 }
 
-/* Whether TERM or COLORTERM name a terminal with 256 colours. */
-static bool names_256_colors(void)
-{
-	const char *term = secure_getenv("TERM"), *more = secure_getenv("COLORTERM");
-	return (term && strstr(term, "256color")) ||
-	       (more && (strcmp(more, "truecolor") == 0 || strcmp(more, "24bit") == 0));
-}
-
-bool terminal_has_256_colors(void)
-{
-	return terminal_has_color() && names_256_colors();
-}
-
 int terminal_choose_color(const char *when, bool *color, bool *color256, struct err *e)
 {
 	bool always = when && (!*when || strcmp(when, "always") == 0);
@@ -51,7 +39,11 @@ int terminal_choose_color(const char *when, bool *color, bool *color256, struct 
 		return err_set(e, ERR_USAGE,
 			"--color: '%s' is not a choice; write auto, always or never", when);
 	*color = always || (!never && terminal_has_color());
-	*color256 = *color && names_256_colors();
+	/* TERM or COLORTERM name a terminal with 256 colours. */
+	const char *term = secure_getenv("TERM"), *more = secure_getenv("COLORTERM");
+	*color256 = *color && ((term && strstr(term, "256color")) ||
+				      (more && (strcmp(more, "truecolor") == 0 ||
+						       strcmp(more, "24bit") == 0)));
 	return 0;
 }
 
@@ -132,4 +124,47 @@ void terminal_progress_erase(struct progress *p)
 	if (p->shown)
 		fputs("\r\033[K", stderr);
 	p->shown = false;
+}
+
+/* Shows the text through a pager. False: it could not be started, and nothing was shown. */
+static bool show_paged(const char *command, const struct str *text)
+{
+	enum { NOT_FOUND = 127, NOT_EXECUTABLE = 126 };
+	/* As git does: less ends if the text fits, shows colours, and leaves it on the screen.
+	 */
+	setenv("LESS", "FRX", 0);
+	setenv("LV", "-c", 0);
+	fflush(stdout);
+	FILE *pager = popen(command, "we");
+	if (!pager)
+		return false;
+	/* Only now, so that the pager does not inherit it: keys that interrupt are for the
+	 * pager, and a pager that ends early is no error. */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	fwrite(text->data, 1, text->len, pager);
+	int status = pclose(pager);
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
+	return !(WIFEXITED(status) &&
+		 (WEXITSTATUS(status) == NOT_FOUND || WEXITSTATUS(status) == NOT_EXECUTABLE));
+}
+
+int terminal_page(const struct command *self, struct str *out, bool none)
+{
+	static const char *const names[] = { "GUA_PAGER", "PAGER" };
+	const char *command = NULL;
+	size_t rows = terminal_size().rows, lines = 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !command; i++)
+		command = secure_getenv(names[i]);
+	command = command ? command : "less";
+	for (size_t i = 0; i < out->len; i++)
+		lines += out->data[i] == '\n';
+	if (none || terminal_is_dumb() || !*command || strcmp(command, "cat") == 0 || !rows ||
+		out->failed || lines < rows || !show_paged(command, out))
+		return cmd_print(self, out);
+	str_finish(out);
+	return 0;
 }

@@ -1,4 +1,4 @@
-/* What standard output can show: colour, characters, size. */
+/* What standard output can show: colour, characters, size; and more than fits, with a pager. */
 #pragma once
 
 #include <signal.h>
@@ -6,12 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
+#include "cmd/cmd.h"
 #include "render/text.h"
 /* Whether standard output is a terminal, and TERM and NO_COLOR allow colour. */
 bool terminal_has_color(void);
-/* Whether it also has 256 colours, as TERM or COLORTERM says. */
-bool terminal_has_256_colors(void);
+
 /* --color: when colours are used; "" (without a value) means always, NULL is auto. */
 #define COLOR_ROW(type, member)                                                                \
 	{                                                                                      \
@@ -62,3 +61,16 @@ int terminal_progress_hold_signals(struct progress *p);
 /* Draws the bar of a struct progress; returns non-zero if a signal asks to stop. */
 int terminal_progress_step(void *progress, int64_t done, int64_t total);
 void terminal_progress_erase(struct progress *p);
+
+/* The row of the option that switches off the pager. */
+#define PAGER_ROW(type, member)                                                                \
+	{                                                                                      \
+		OPTION_FLAG, 0, "no-pager",                                                    \
+			.help = "use no pager, also if the text is longer than the terminal",  \
+			.offset = offsetof(type, member)                                       \
+	}
+
+/* Prints the text as cmd_print() does, or through the user's pager, as git does: GUA_PAGER,
+ * PAGER or less, if standard output is a terminal with fewer lines. Finishes `out`; returns the
+ * exit status. */
+int terminal_page(const struct command *self, struct str *out, bool none);
