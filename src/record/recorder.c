@@ -79,14 +79,14 @@ static int64_t wall_ms(struct recorder *r)
 	return clock_now(r->clock).wall_us / 1000;
 }
 
-static struct card_past card_past(void *context, const char *uuid)
+static struct card_past card_past(void *context, struct card_id *id)
 {
 	struct recorder *r = context;
 	/* Without the store, it is unknown how much of the driver's ring was already
 	 * counted. */
 	if (r->store_fault.on)
 		return (struct card_past){ INT64_MAX, -1 };
-	return store_card_past(r->store, uuid);
+	return store_card_past(r->store, id);
 }
 
 /* The whole driver failed: logs this once; the status file has the current reason. Samples

@@ -165,11 +165,13 @@ static void explain_status(char *dst, size_t cap, const struct card_reading *r)
 static void take_status(struct watch *w, size_t i, const struct card_reading *r, int64_t now_ms)
 {
 	struct card_entry *entry = &w->entries[i];
-	const struct card_id *id = &r->id;
-	if (memcmp(&entry->id, id, sizeof(*id)) != 0) {
-		entry->id = *id;
+	/* A card that does not answer yet keeps the name that the store has for it. */
+	bool unnamed = !card_has_uuid(&r->id) && card_has_uuid(&entry->id);
+	if (!unnamed && memcmp(&entry->id, &r->id, sizeof(r->id)) != 0) {
+		entry->id = r->id;
 		entry->dirty = true;
 	}
+	const struct card_id *id = &entry->id;
 	take_gone(w, i, r->gone, now_ms);
 	w->cards[i].stuck = r->status != CARD_STATUS_OK && r->code == CARD_CODE_STUCK;
 	if (entry->status == r->status)
@@ -189,16 +191,31 @@ static void take_status(struct watch *w, size_t i, const struct card_reading *r,
 	entry->dirty = true;
 }
 
+/* Whether another card of the source has this UUID. */
+static bool has_other(const struct source *s, size_t i, const char *uuid)
+{
+	for (size_t k = 0; k < s->n_cards; k++)
+		if (k != i && strcmp(s->cards[k].id.uuid, uuid) == 0)
+			return true;
+	return false;
+}
+
 int watch_cards(struct watch *w, const struct source *s, int64_t now_ms,
 	const struct watch_past *past, struct err *e)
 {
 	for (size_t i = 0; i < s->n_cards; i++) {
 		const struct card_reading *r = &s->cards[i];
 		if (i == w->n_cards) {
-			struct card_past own = past->card(past->context, r->id.uuid);
+			struct card_id id = r->id;
+			struct card_past own = past->card(past->context, &id);
+			if (has_other(s, i, id.uuid)) {
+				own = (struct card_past){ -1, -1 };
+				id = r->id;
+			}
 			int rc = add_card(w, r, now_ms, &own, e);
 			if (rc)
 				return rc;
+			w->entries[i].id = id;
 		}
 		take_status(w, i, r, now_ms);
 	}

@@ -96,9 +96,10 @@ struct watch_options {
 int watch_init(struct watch *w, const struct watch_options *o, struct err *e);
 void watch_finish(struct watch *w);
 
-/* Returns what the store has about a card. */
+/* Returns what the store has about a card; completes the identity of one that the driver cannot
+ * name. */
 struct watch_past {
-	struct card_past (*card)(void *context, const char *uuid);
+	struct card_past (*card)(void *context, struct card_id *id);
 	void *context;
 };
 

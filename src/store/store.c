@@ -451,18 +451,38 @@ bool store_find_host(struct store *s, const struct tick *t)
 	return older == 0 || take_older(s, older);
 }
 
-struct card_past store_card_past(struct store *s, const char *uuid)
+static void name_card(struct store *s, struct card_id *id)
+{
+	sqlite3_stmt *q = NULL;
+	sqlite3_prepare_v2(s->db,
+		"SELECT uuid, name, pci FROM gpu WHERE host = ?1 AND mig_index IS NULL"
+		" AND CASE WHEN ?2 <> '' THEN pci = ?2 ELSE idx = ?3 END"
+		" AND uuid NOT LIKE 'index-%' AND uuid NOT LIKE 'pci-%'"
+		" ORDER BY last_seen_ms DESC LIMIT 1",
+		-1, &q, NULL);
+	sql_bind(q, SQL_INT(s->host), SQL_TEXT(id->pci), SQL_INT(id->index));
+	if (q && sqlite3_step(q) == SQLITE_ROW) {
+		sql_text(q, 0, id->uuid, sizeof(id->uuid));
+		sql_text(q, 1, id->name, sizeof(id->name));
+		sql_text(q, 2, id->pci, sizeof(id->pci));
+	}
+	sqlite3_finalize(q);
+}
+
+struct card_past store_card_past(struct store *s, struct card_id *id)
 {
 	struct card_past past = { INT64_MAX, -1 };
 	sqlite3_stmt *q = NULL;
 	if (!s->db || !s->run_ready)
 		return past;
+	if (!card_has_uuid(id) && id->mig_index < 0)
+		name_card(s, id);
 	sqlite3_prepare_v2(s->db,
 		"SELECT " SQL_CARD_SEEN " AS seen, coalesce(idle_held_since_ms, -1) FROM gpu"
 		" LEFT JOIN reading ON reading.gpu = gpu.id WHERE uuid = ?1"
 		" ORDER BY seen DESC LIMIT 1",
 		-1, &q, NULL);
-	sql_bind(q, SQL_TEXT(uuid));
+	sql_bind(q, SQL_TEXT(id->uuid));
 	int rc = q ? sqlite3_step(q) : SQLITE_ERROR;
 	if (rc == SQLITE_DONE)
 		past.seen_ms = -1;

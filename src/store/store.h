@@ -56,8 +56,11 @@ int store_end_run(struct store *s, int64_t now_ms, const char *how, struct err *
 int store_begin_batch(struct store *s, struct err *e);
 int store_end_batch(struct store *s, bool keep, struct err *e);
 
-/* Reads what the store knows about a card, by UUID, whatever name its host had. */
-struct card_past store_card_past(struct store *s, const char *uuid);
+/* Reads what the store knows about a card, by UUID, whatever name its host had. A placeholder
+ * of the driver becomes the identity of the card that this host had at its address or index
+ * last.
+ */
+struct card_past store_card_past(struct store *s, struct card_id *id);
 
 /* Reads the idle stretches that had not ended when the last run of this boot ended, for
  * whatever reason. The next tick replaces them, so call it after store_begin_run(). The caller

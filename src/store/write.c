@@ -40,6 +40,8 @@ static const char *const texts[STATEMENT_COUNT] = {
 	" last_seen_ms = max(last_seen_ms, excluded.last_seen_ms) RETURNING id",
 	[STATEMENT_PAST_CARD_SEEN] =
 		"UPDATE gpu SET last_seen_ms = max(last_seen_ms, ?2) WHERE id = ?1",
+	[STATEMENT_NAME_CARD] = "UPDATE OR IGNORE gpu SET uuid = ?2 WHERE id = ?1"
+				" AND (uuid LIKE 'index-%' OR uuid LIKE 'pci-%')",
 	[STATEMENT_FIND_PROCESS] =
 		"SELECT process.id FROM open_life JOIN process ON process.id = "
 		"open_life.process"
@@ -181,6 +183,11 @@ static bool write_cards(struct store *s, const struct tick *t)
 		if (known && s->past &&
 			!sql_put(statement(s, STATEMENT_PAST_CARD_SEEN), NULL,
 				SQL_INT(c->store_id), SQL_INT(c->last_seen_ms)))
+			return false;
+		/* A card that could not be named before keeps its row. */
+		if (!known && c->store_id != 0 && !s->ids_stale && card_has_uuid(&c->id) &&
+			!sql_put(statement(s, STATEMENT_NAME_CARD), NULL, SQL_INT(c->store_id),
+				SQL_TEXT(c->id.uuid)))
 			return false;
 		enum statement which = s->past ? STATEMENT_PAST_CARD : STATEMENT_CARD;
 		if (!known && !sql_put(statement(s, which), &s->card_ids[i], SQL_INT(s->host),

@@ -135,6 +135,21 @@ def test_a_lost_card_comes_back_and_the_other_goes_on(record):
     assert rows(run.db, "SELECT status FROM gpu ORDER BY idx") == [("ok",), ("ok",)]
 
 
+def test_a_card_that_is_lost_when_the_recorder_starts_is_no_other_card(tmp_path, clock_file):
+    """The driver cannot name it, but the store can; one that it never saw gets its name when it answers."""
+    clock, db = clock_file(WALL), tmp_path / "gua.db"
+    words = ("daemon", "--db", db, "--clock", clock, "--retry", "5s", "--ticks")
+    first = fake_driver(tmp_path, TWO_CARDS + "at 0s lost card 0 code 15 until 40s\nat 70s lost card 1 code 15 until 130s\n",
+                        clock=clock)
+    assert gua(*words, 2, env=first).returncode == 0
+    assert rows(db, "SELECT idx, uuid, status FROM gpu ORDER BY idx") == [(0, "GPU-aaaa", "ok"), (1, "GPU-bbbb", "ok")]
+    advance(clock, 20)  # the second one is lost now
+    run = gua(*words, 3, env=first)
+    assert run.returncode == 0 and "card 1 (GPU-bbbb) is lost" in run.stderr
+    assert rows(db, "SELECT idx, uuid, status FROM gpu ORDER BY idx") == [(0, "GPU-aaaa", "ok"), (1, "GPU-bbbb", "ok")]
+    assert [kind for kind, in rows(db, "SELECT kind FROM event ORDER BY id")].count("card-new") == 2
+
+
 def test_a_short_loss_costs_no_more_than_it_lasts(record):
     """A lost card is tried every second while the other one answers, and the ring has the seconds before a try."""
     run = record(TWO_CARDS + """

@@ -116,9 +116,9 @@ static void set_up(struct play *p)
 	}
 }
 
-static struct card_past card_past(void *context, const char *uuid)
+static struct card_past card_past(void *context, struct card_id *id)
 {
-	return store_card_past(context, uuid);
+	return store_card_past(context, id);
 }
 
 /* Puts the leases together as a reader of their directory does. */

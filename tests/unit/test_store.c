@@ -12,6 +12,13 @@
 
 static const int64_t minute = WORLD_START_MS / 1000;
 
+static struct card_past past_of_card(struct store *s, const char *uuid)
+{
+	struct card_id id = { .mig_index = -1 };
+	str_copy(id.uuid, sizeof(id.uuid), uuid);
+	return store_card_past(s, &id);
+}
+
 static void test_a_tick_is_stored(void **state)
 {
 	struct world *w = *state;
@@ -335,8 +342,8 @@ static void test_a_killed_run_is_finished(void **state)
 	assert_int_equal(ask(w->path, "SELECT count(*) FROM holder"), 0);
 	assert_int_equal(ask(w->path, "SELECT min(last_seen_ms) FROM process"), last_tick);
 	assert_int_equal(ask(w->path, "SELECT min(ended_ms) FROM process"), last_tick);
-	assert_int_equal(store_card_past(s, "GPU-1").seen_ms, last_tick);
-	assert_int_equal(store_card_past(s, "GPU-9").seen_ms, -1);
+	assert_int_equal(past_of_card(s, "GPU-1").seen_ms, last_tick);
+	assert_int_equal(past_of_card(s, "GPU-9").seen_ms, -1);
 	world_fill(w, minute + 3600, 1000, 1);
 	w->processes[2].id.start_ticks++; /* the pid was used again */
 	world_write(w, s);
@@ -490,7 +497,7 @@ static void test_a_clock_that_goes_back(void **state)
 	world_fill(w, minute + 60, 1000, 1);
 	world_write(w, s);
 	assert_int_equal(ask(w->path, "SELECT last_tick_ms FROM run"), w->tick.at_ms);
-	assert_int_equal(store_card_past(s, "GPU-0").seen_ms, w->tick.at_ms);
+	assert_int_equal(past_of_card(s, "GPU-0").seen_ms, w->tick.at_ms);
 	store_close(s);
 }
 

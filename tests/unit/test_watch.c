@@ -31,10 +31,10 @@ static bool describe(struct source *s, uint32_t pid, struct process_id *id)
 	return true;
 }
 
-static struct card_past never_seen(void *context, const char *uuid)
+static struct card_past never_seen(void *context, struct card_id *id)
 {
 	(void)context;
-	(void)uuid;
+	(void)id;
 	return (struct card_past){ -1, -1 };
 }
 

@@ -82,10 +82,10 @@ int watch_teardown(void **state)
 	return 0;
 }
 
-static struct card_past never_seen(void *context, const char *uuid)
+static struct card_past never_seen(void *context, struct card_id *id)
 {
 	(void)context;
-	(void)uuid;
+	(void)id;
 	return (struct card_past){ -1, -1 };
 }
 
