@@ -445,8 +445,7 @@ static void finish_card(struct live *l, size_t i)
  * that were seen so far are forgotten: they were found by the old rules. */
 static void join_rules(struct live *l)
 {
-	const struct rules *recorded = past_rules(&l->past);
-	struct rules rules = recorded ? *recorded : l->usual_rules;
+	struct rules rules = l->past.now.any_run ? l->past.now.rules : l->usual_rules;
 	bool same = state_rules_equal(&rules, &l->rules);
 	l->rules = rules;
 	for (size_t i = 0; !same && i < l->n_memory; i++) {
@@ -457,7 +456,7 @@ static void join_rules(struct live *l)
 
 static void join_process(struct live *l, struct present_process *p, struct live_mark *m)
 {
-	const struct last_run_holder *h = past_holder(&l->past, l->cards[p->card].id.uuid,
+	const struct last_run_holder *h = last_run_find(&l->past.now, l->cards[p->card].id.uuid,
 		&p->id, owners_boot_id(reader_owners(l->reader)));
 	m->recorded = h && l->past.fresh;
 	if (!h)
@@ -506,6 +505,7 @@ static void take_past(struct live_memory *m, const struct last_run_ask *state, i
  * the values that this view has seen itself stay. */
 static void join_states(struct live *l)
 {
+	struct err unread = { 0 };
 	size_t n = 0, at = 0, each = l->wanted[METRIC_GUA_IDLE_SINCE] ? 2 : 1;
 	struct last_run_ask *asks = calloc(2 * l->n_cards + 1, sizeof(*asks));
 	size_t *whose = calloc(l->n_cards + 1, sizeof(*whose));
@@ -520,7 +520,8 @@ static void join_states(struct live *l)
 			asks[at++] = (struct last_run_ask){ uuid,
 				IDLE_STATES & state ? IDLE_STATES : 0, -1, true };
 	}
-	past_states_since(&l->past, asks, at);
+	if (at)
+		last_run_states_since(&l->past.now, asks, at, &unread);
 	for (size_t i = 0; i < n; i++)
 		take_past(&l->memory[whose[i]], &asks[i * each],
 			each == 2 ? asks[i * each + 1].since_ms : -1, l->past.now.last_tick_ms);
@@ -533,7 +534,8 @@ static void publish(struct live *l)
 {
 	l->host.rules = l->rules;
 	l->host.last_tick_ms = -1;
-	l->host.recorded_until_ms = past_ended_ms(&l->past);
+	l->host.recorded_until_ms =
+		l->past.now.any_run && !l->past.fresh ? l->past.now.last_tick_ms : -1;
 	str_copy(l->host.note, sizeof(l->host.note), l->past.note);
 	l->present = (struct present){ .now_ms = l->now_ms,
 		.hosts = &l->host,
@@ -821,7 +823,8 @@ void live_close(struct live *l)
 	if (l->asking && l->asking->worker)
 		worker_end(l->asking->worker, WORKER_CLOSING_MS);
 	free(l->asking);
-	past_finish(&l->past);
+	last_run_close(&l->past.now);
+	context_finish(&l->past.floors);
 	lives_finish(&l->lives);
 	lease_dir_close(l->leases);
 	reader_close(l->reader);

@@ -98,23 +98,6 @@ void past_read(struct past *p, const struct moment *now)
 	p->came = p->fresh && !was_fresh;
 }
 
-void past_finish(struct past *p)
-{
-	last_run_close(&p->now);
-	context_finish(&p->floors);
-}
-
-const struct rules *past_rules(const struct past *p)
-{
-	return p->now.any_run ? &p->now.rules : NULL;
-}
-
-const struct last_run_holder *past_holder(const struct past *p, const char *uuid,
-	const struct process_id *id, const char *boot_id)
-{
-	return last_run_find(&p->now, uuid, id, boot_id);
-}
-
 void past_trust(struct past *p)
 {
 	p->viewer = geteuid();
@@ -158,13 +141,6 @@ void past_recall(struct past *p, const char *boot_id,
 	sqlite3_finalize(stmt);
 }
 
-void past_states_since(struct past *p, struct last_run_ask *asks, size_t n)
-{
-	struct err unread = { 0 };
-	if (n)
-		last_run_states_since(&p->now, asks, n, &unread);
-}
-
 int64_t past_floor(struct past *p, const char *model)
 {
 	struct err unread = { 0 };
@@ -172,11 +148,6 @@ int64_t past_floor(struct past *p, const char *model)
 		p->floors_known = audit_read_floors(&p->floors, p->now.db, &unread) == 0;
 	p->floors_due = false;
 	return context_floor(&p->floors, model);
-}
-
-int64_t past_ended_ms(const struct past *p)
-{
-	return p->now.any_run && !p->fresh ? p->now.last_tick_ms : -1;
 }
 
 struct sqlite3 *past_open(const struct past *p)

@@ -34,7 +34,6 @@ struct past {
 
 /* Reads the store if it is time to. The first time it waits longer for a locked store. */
 void past_read(struct past *p, const struct moment *now);
-void past_finish(struct past *p);
 
 /* Decides whether to believe what the store says about processes: others cannot write it, and
  * it belongs to root or to the caller, or is the one that the host's recorder writes. */
@@ -44,18 +43,9 @@ void past_trust(struct past *p);
  * When the process began is not set. */
 void past_recall(struct past *p, const char *boot_id,
 	void (*take)(void *context, const struct process_id *id), void *context);
-/* The rules of the newest recorder, or NULL: nothing was recorded. */
-const struct rules *past_rules(const struct past *p);
-/* The record of this process on this card, or NULL. */
-const struct last_run_holder *past_holder(const struct past *p, const char *uuid,
-	const struct process_id *id, const char *boot_id);
-/* Answers all questions. Without an answer, since_ms is not changed. */
-void past_states_since(struct past *p, struct last_run_ask *asks, size_t n);
 /* The memory of a bare context on a model; -1: not known. Read from the store at the first
  * call. */
 int64_t past_floor(struct past *p, const char *model);
-/* When the last recorder last wrote; -1: a recorder is running, or there was none. */
-int64_t past_ended_ms(const struct past *p);
 
 /* Opens the store for the functions below. NULL: it cannot be read; there is nothing to ask
  * then. */
