@@ -1,6 +1,8 @@
 /* Finds which leases of a card count at a moment, divides time among them, and adds it up. */
 #include "classify/leased.h"
 
+enum { DAY_S = 86400 };
+
 /* Whether a lease covers the moment, surely or perhaps. */
 static enum leased leased_by(const struct card_lease *lease, int64_t at_ms)
 {
@@ -91,6 +93,23 @@ static void settle(struct card_lease *lease, uint32_t card, struct ledger *ledge
 	lease->sum = (struct lease_sum){ .slot = -1 };
 }
 
+/* Settles the part that is kept by slot. The lease's own time is kept by day: as long as that
+ * is the same, it goes on in the next slot, so that a tick writes it once. */
+static void begin_slot(
+	struct card_lease *lease, const struct leased_piece *piece, struct ledger *ledger)
+{
+	struct lease_sum own = lease->sum;
+	bool same_day = own.slot / DAY_S == piece->slot / DAY_S;
+	if (same_day)
+		lease->sum = (struct lease_sum){ .slot = own.slot,
+			.reserved_ms = own.reserved_ms,
+			.unknown_ms = own.unknown_ms };
+	if (!same_day || own.reserved_ms || own.unknown_ms)
+		settle(lease, piece->card, ledger);
+	own.reserved_ms = own.unknown_ms = 0;
+	lease->sum = same_day ? own : (struct lease_sum){ 0 };
+}
+
 void leased_settle(struct card_lease *leases, size_t n, uint32_t card, struct ledger *ledger)
 {
 	for (size_t i = 0; i < n; i++)
@@ -107,7 +126,7 @@ void leased_add(struct card_lease *leases, const struct leased_now *now,
 		if (!(now->counts >> i & 1))
 			continue;
 		if (sum->slot >= 0 && sum->slot != piece->slot)
-			settle(&leases[i], piece->card, ledger);
+			begin_slot(&leases[i], piece, ledger);
 		sum->slot = piece->slot;
 		if (piece->free)
 			*(surely ? &sum->reserved_ms : &sum->unknown_ms) +=

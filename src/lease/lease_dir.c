@@ -516,6 +516,18 @@ static bool look_around(struct lease_dir *d)
 	return changed || d->has_number;
 }
 
+/* Whether the directory, which may be NULL, has a file that is not hidden. */
+static bool has_file(DIR *dir)
+{
+	const struct dirent *file;
+	bool has = false;
+	while (dir && !has && (file = readdir(dir)) != NULL)
+		has = file->d_name[0] != '.';
+	if (dir)
+		rewinddir(dir);
+	return has;
+}
+
 /* Reads the lock files of gua pick, which are named UUID.UID. The kernel says who has locked
  * them; what is in them does not count. Returns how many there are. */
 static size_t read_picks(
@@ -525,11 +537,10 @@ static size_t read_picks(
 	struct stat st;
 	size_t n = 0;
 	struct idmap locked = { 0 };
-	DIR *dir = proc_locked_inodes(d->proc, &locked) && locked.n &&
-				   file_path(path, "%s/run/lock/gua", d->o.root)
-			   ? opendir(path)
-			   : NULL;
-	for (struct dirent *file; dir && n < PICKS_MAX && (file = readdir(dir)) != NULL;) {
+	DIR *dir = file_path(path, "%s/run/lock/gua", d->o.root) ? opendir(path) : NULL;
+	/* Most hosts have no pick, and need not read all locks. */
+	bool any = has_file(dir) && proc_locked_inodes(d->proc, &locked) && locked.n;
+	for (struct dirent *file; any && n < PICKS_MAX && (file = readdir(dir)) != NULL;) {
 		/* Any user may make any number of files here. */
 		if (idmap_get(&locked, (int64_t)file->d_ino) == IDMAP_NONE)
 			continue;

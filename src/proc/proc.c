@@ -431,8 +431,9 @@ bool proc_locked_inodes(int proc, struct idmap *inodes)
 	bool ok = n >= 0;
 	while (n > 0 && ok && (line = strsep(&rest, "\n")) != NULL) {
 		int64_t inode = 0;
-		if (sscanf(line, "%*15[0-9]: FLOCK %*15s %*15s %*12d %*8x:%*8x:%18" SCNd64,
-			    &inode) == 1)
+		if (strstr(line, ": FLOCK ") && /* most lines are of another kind */
+			sscanf(line, "%*15[0-9]: FLOCK %*15s %*15s %*12d %*8x:%*8x:%18" SCNd64,
+				&inode) == 1)
 			ok = idmap_put(inodes, inode, 1);
 	}
 	free(bytes);

@@ -475,10 +475,14 @@ static bool write_leases(struct store *s, const struct tick *t)
 				SQL_INT(card), SQL_INT(lease), SQL_INT(l->reserved_ms),
 				SQL_INT(l->unknown_ms)))
 			return false;
-		if (!sql_put(statement(s, STATEMENT_LEASED), NULL,
-			    SQL_INT(l->slot - l->slot % DAY_S), SQL_INT(card), SQL_INT(lease),
-			    SQL_INT(l->active_ms), SQL_INT(l->idle_held_ms),
-			    SQL_INT(l->use_unknown_ms), SQL_INT(l->untouched_ms)))
+		/* Its own time may be in the row of a later slot of the day. */
+		bool own = l->active_ms || l->idle_held_ms || l->use_unknown_ms ||
+			   l->untouched_ms || !l->reserved_ms;
+		if (own &&
+			!sql_put(statement(s, STATEMENT_LEASED), NULL,
+				SQL_INT(l->slot - l->slot % DAY_S), SQL_INT(card),
+				SQL_INT(lease), SQL_INT(l->active_ms), SQL_INT(l->idle_held_ms),
+				SQL_INT(l->use_unknown_ms), SQL_INT(l->untouched_ms)))
 			return false;
 		if (l->reserved_ms &&
 			!sql_put(statement(s, STATEMENT_TOTAL_USER), NULL, SQL_INT(s->host),

@@ -113,6 +113,49 @@ static void test_unknown_leases_count_by_themselves(void **state)
 	assert_int_equal(parts.leased, LEASED_NOT);
 }
 
+/* Its own time has one row for the slots of a tick; another day has its own, and so has
+ * reserved time in another slot. */
+static void test_own_time_is_written_once(void **state)
+{
+	(void)state;
+	enum { MIDNIGHT = 1794528000 };
+	struct card_lease own = lease(0, 0, open);
+	struct leased_now now;
+	struct ledger ledger;
+	struct err e = { 0 };
+	static const struct {
+		int64_t slot, ms;
+		bool free;
+	} pieces[] = { { MIDNIGHT - 120, 5000, false }, { MIDNIGHT - 60, 7000, false },
+		{ MIDNIGHT, 1000, true }, { MIDNIGHT + 60, 2000, false } };
+	assert_int_equal(ledger_init(&ledger, &e), 0);
+	own.sum.slot = -1;
+	leased_find(&own, 1, 1000, &now);
+	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+		int64_t from_ms = pieces[i].slot * 1000;
+		const struct leased_piece piece = { .slot = pieces[i].slot,
+			.from_ms = from_ms,
+			.to_ms = from_ms + pieces[i].ms,
+			.free = pieces[i].free,
+			.held = !pieces[i].free };
+		leased_add(&own, &now, &piece, &ledger);
+	}
+	leased_settle(&own, 1, 0, &ledger);
+	size_t n = 0;
+	const struct lease_sum *rows = ledger_leased_rows(&ledger, &n);
+	assert_int_equal(n, 3);
+	assert_int_equal(rows[0].slot, MIDNIGHT - 60);
+	assert_int_equal(rows[0].idle_held_ms, 12000);
+	assert_int_equal(rows[1].slot, MIDNIGHT);
+	assert_int_equal(rows[1].reserved_ms, 1000);
+	assert_int_equal(rows[1].untouched_ms + rows[1].idle_held_ms, 0);
+	assert_int_equal(rows[2].slot, MIDNIGHT + 60);
+	assert_int_equal(rows[2].untouched_ms, 1000);
+	assert_int_equal(rows[2].idle_held_ms, 2000);
+	assert_int_equal(rows[2].reserved_ms, 0);
+	ledger_finish(&ledger);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -121,6 +164,7 @@ int main(void)
 		cmocka_unit_test(test_rounding_does_not_add_up),
 		cmocka_unit_test(test_a_scheduler_hides_a_pick),
 		cmocka_unit_test(test_unknown_leases_count_by_themselves),
+		cmocka_unit_test(test_own_time_is_written_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
