@@ -586,10 +586,10 @@ static void add_row(
 	for (size_t i = 0; i < q->n; i++) {
 		if (!to->json && i)
 			str_add(to->out, ", ");
-		if (r)
-			add_list_cell(to, &list_fields[q->fields[i]], r);
-		else
+		if (line)
 			add_cell(to, (enum metric)q->fields[i], line);
+		else
+			add_list_cell(to, &list_fields[q->fields[i]], r);
 	}
 	if (to->json)
 		json_close(to->json, '}');

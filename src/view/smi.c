@@ -257,7 +257,7 @@ static void add_use(const struct smi_table *t, const struct present_board *b)
 /* A count of an instance, or "N/A". */
 static struct brief count(const struct present_card *c, enum metric m)
 {
-	struct brief b;
+	struct brief b = { "" };
 	metric_show(b.text, sizeof(b.text), m, c->values[m]);
 	return *b.text ? b : str_brief("N/A");
 }

@@ -53,11 +53,12 @@ int nvml_calls_make(
 {
 	union driver_call call = { .found = function };
 	size_t size = capture_layout_size(form->layout);
+	unsigned char *part = out;
 	/* The number of a call for the health of the fabric is the number of its layout. */
 	bool older = form->version && form->n_args == 1 && args[0] == 2;
 	uint32_t word = older ? NVML_FABRIC_HEALTH_V2 : form->version;
 	for (size_t i = 0; word && i < nvml_calls_parts(form); i++)
-		memcpy((unsigned char *)out + i * size, &word, sizeof(word));
+		memcpy(part + i * size, &word, sizeof(word));
 	switch (form->signature) {
 	case NVML_SIG_SYSTEM:
 		return call.system(out);
@@ -79,14 +80,14 @@ int nvml_calls_make(
 		/* As many pointers as the form has parts. */
 		switch (nvml_calls_parts(form)) {
 		case 1:
-			return call.out1(handle, out);
+			return call.out1(handle, part);
 		case 2:
-			return call.out2(handle, out, out + size);
+			return call.out2(handle, part, part + size);
 		case 3:
-			return call.out3(handle, out, out + size, out + 2 * size);
+			return call.out3(handle, part, part + size, part + 2 * size);
 		default:
 			return call.out4(
-				handle, out, out + size, out + 2 * size, out + 3 * size);
+				handle, part, part + size, part + 2 * size, part + 3 * size);
 		}
 	}
 }
