@@ -28,6 +28,8 @@ class Lease:
     cards: list
     since: int
     until: int = -1
+    share: int = 1
+    sluid: str = "-"  # of a Slurm job: how cgroups of its processes may be named
     seen: int = 0  # the drain that read it first
     spans: list = field(default_factory=list)
     open: int | None = None  # where the span that goes on begins
@@ -60,7 +62,8 @@ class History:
         self.say("alone")
         for place, card in enumerate(CARDS):
             for _ in range(self.rng.choice([0, 0, 1, 2])):
-                user, job = self.rng.choice(USERS), self.rng.choice(["-", "-", f"slurm:{self.number}.{self.rng.randrange(4)}"])
+                user, job = self.rng.choice(USERS), self.rng.choice(["-", "-", f"slurm:{self.number}.{self.rng.randrange(4)}",
+                                                                           f"slurm:s{self.number}.{self.rng.randrange(4)}"])
                 pid, mem = 10 + len(self.script), self.rng.choice([50, 3000])
                 self.processes[card].append((user, job, mem))
                 self.say("process", place, pid, user, job, mem)
@@ -129,7 +132,8 @@ class History:
 
     def tell(self, lease, known, unknown=-1):
         lease.known = known
-        self.say("lease", lease.kind, lease.name, lease.owner, lease.since, lease.until, unknown, ",".join(lease.cards))
+        self.say("lease", lease.kind, lease.name, lease.owner, lease.since, lease.until, unknown, ",".join(lease.cards),
+                 lease.share, lease.sluid)
 
     def add(self, before):
         """Time that was accounted before a lease was said stays as it is: one that is older counts from then on."""
@@ -139,6 +143,9 @@ class History:
         kind = self.rng.choice(["slurm", "slurm", "pod", "pick"])
         name = f"{self.number}.{self.ids}" if kind != "pod" else f"ns/{self.number}.{self.ids}"
         lease = Lease(kind, name, self.rng.choice(USERS), self.rng.sample(NAMES, self.rng.choice([1, 1, 2])), since)
+        lease.share = self.rng.choice([1, 1, 1, 2, 4, 0])  # a part of a card reserves it like a whole one
+        if kind == "slurm" and self.rng.random() < 0.5:
+            lease.sluid = f"s{name}"
         if self.rng.random() < 0.2:
             lease.until = max(since, self.at) + self.rng.randrange(1, 60_000)
         lease.open = max(since, before)
@@ -175,7 +182,7 @@ class History:
 
     def requeue(self, lease, before):
         """The same number begins again: another lease."""
-        if lease.until >= 0 or lease.since >= before or lease.kind == "pick":  # a pid is a pick once
+        if lease.until >= 0 or lease.since >= before or lease.kind == "pick" or lease.sluid != "-":  # a pid is a pick once
             return
         since = self.rng.randrange(before + 1, self.at)
         lease.close(since)
@@ -190,7 +197,7 @@ def is_used(lease, process):
     """Whether the process is of the lease's job or, where its job is not known, of its owner."""
     user, job, _ = process
     if lease.kind == "slurm" and job != "-":
-        return job == f"slurm:{lease.name}"
+        return job in (f"slurm:{lease.name}", f"slurm:{lease.sluid}")
     return user == lease.owner
 
 
@@ -266,6 +273,13 @@ def test_random_histories(tmp_path):
         check(history, stored(db, history), rows, leases, checked)
     # Nothing was proved if a kind of time never occurred.
     assert all(ms > 100 * HISTORIES for name, ms in checked.items() if name not in ("unobserved", "use_unknown", "use_unknown_ms")), checked
+    said = {(lease.kind, lease.name, lease.since): lease.share for history in histories for lease in history.leases}
+    stored_shares = {(("slurm", "pod", "pick")[kind], name, since): share for kind, name, since, share in db.execute(
+        "SELECT kind, name, since_ms, share FROM lease")}
+    assert stored_shares.items() <= said.items() and len(set(stored_shares.values())) == 4
+    # A job that only its SLUID named has its number where a lease said which.
+    named = dict(db.execute("SELECT job LIKE 'slurm:s%', count(*) FROM process WHERE job IS NOT NULL GROUP BY 1"))
+    assert named[0] > named[1] > 0
     whole = db.execute("SELECT owner, sum(reserved_ms) FROM reserved_1m JOIN lease ON lease.id = lease GROUP BY 1").fetchall()
     assert whole == db.execute("SELECT user, share_ms FROM total_user WHERE state = 5 ORDER BY user").fetchall()
     assert sum(ms for _, ms in whole) == db.execute("SELECT sum(ms) FROM usage WHERE state = 5").fetchone()[0]

@@ -2,10 +2,10 @@
  * lease_play STORE <SCRIPT. Each line is a verb and its words; moments are unix milliseconds:
  *   process CARD PID USER JOB MEM_MB    is on the card from the next begin on; JOB "-": none
  *   alone                               no process is on a card any more
- *   lease KIND ID OWNER SINCE UNTIL UNKNOWN CARD,...    the scheduler says this, or says it
- * anew gone KIND ID begin T     a recorder starts drain T PCT PCT PCT    use of each card since
- * the drain before tick, stop, kill, compact T The cards are GPU-a, and MIG-0 and MIG-1 of
- * GPU-b. */
+ *   lease KIND ID OWNER SINCE UNTIL UNKNOWN CARD,... SHARE SLUID    the scheduler says this, or
+ * says it anew gone KIND ID begin T     a recorder starts drain T PCT PCT PCT    use of each
+ * card since the drain before tick, stop, kill, compact T The cards are GPU-a, and MIG-0 and
+ * MIG-1 of GPU-b. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -234,11 +234,13 @@ static size_t find(const struct play *p, int kind, const char *id)
 static void put_lease(struct play *p, const char *words)
 {
 	char kind[16], cards[64];
-	struct lease l = { .uid = -1, .share = 1 };
+	struct lease l = { .uid = -1 };
 	long long since, until, unknown;
-	if (sscanf(words, "%15s %63s %63s %lld %lld %lld %63s", kind, l.id, l.owner, &since,
-		    &until, &unknown, cards) != 7)
+	if (sscanf(words, "%15s %63s %63s %lld %lld %lld %63s %u %63s", kind, l.id, l.owner,
+		    &since, &until, &unknown, cards, &l.share, l.sluid) != 9)
 		exit(2);
+	if (strcmp(l.sluid, "-") == 0)
+		l.sluid[0] = '\0';
 	l.kind = (enum lease_kind)lease_kind_parse(kind);
 	l.since_ms = since;
 	l.until_ms = until;
