@@ -158,13 +158,6 @@ static int64_t earliest_change(const struct holders *h, const struct lives *live
 	return swapped ? clock_later(w->lo_ms, clock_later(went_ms, came_ms)) : w->lo_ms;
 }
 
-/* Whether a process that is listed held its memory since the last list. One that has let go of
- * its memory before, and took it again, may have done so in a stall. */
-static bool held_on(const struct lives *lives, uint32_t life, const struct look_window *w)
-{
-	return !w->stalled || w->first || !lives->lives[life].left;
-}
-
 int64_t holders_take(struct holders *h, struct lives *lives, const struct listed *list,
 	size_t n, const struct look_window *window)
 {
@@ -178,8 +171,11 @@ int64_t holders_take(struct holders *h, struct lives *lives, const struct listed
 	window = &within;
 	for (size_t i = 0; i < old; i++) {
 		struct holder *item = &h->items[i];
-		if (!holders_is_open(item) || (is_listed(list, n, item->process) &&
-						      held_on(lives, item->process, window)))
+		/* One that has let go of its memory before, and took it again, may have done so
+		 * in a stall. */
+		bool held_on =
+			!window->stalled || window->first || !lives->lives[item->process].left;
+		if (!holders_is_open(item) || (held_on && is_listed(list, n, item->process)))
 			continue;
 		/* A process may have come and gone within one window: its end is never before
 		 * its start. */

@@ -18,17 +18,12 @@ void watch_spells_take_past(struct watch *w, struct past_spell *past, size_t n)
 }
 
 /* Without a start time two lives of a pid cannot be distinguished. */
-static bool is_same_life(const struct past_spell *past, const struct process_id *id)
-{
-	return past->pid == id->pid && past->start_ticks == id->start_ticks &&
-	       id->start_ticks != 0;
-}
-
 static void resume_one(struct watch *w, size_t i, size_t n, const struct past_spell *past)
 {
-	for (size_t k = 0; k < n; k++) {
+	for (size_t k = 0; k < n && past->start_ticks; k++) {
 		uint32_t life = w->list[k].life;
-		if (is_same_life(past, &w->lives.entries[life].id)) {
+		const struct process_id *id = &w->lives.entries[life].id;
+		if (past->pid == id->pid && past->start_ticks == id->start_ticks) {
 			idle_spells_restore(&w->cards[i].spells, &past->spell, life);
 			return;
 		}

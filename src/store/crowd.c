@@ -103,13 +103,6 @@ static sqlite3_stmt *query(struct store *s, enum query which)
 	return sql_kept(s->db, &s->crowds->queries[which], queries[which]);
 }
 
-static void forget_rows(struct crowds *all, const char *user)
-{
-	for (size_t i = all->n_rows; i-- > 0;)
-		if (strcmp(all->rows[i].user, user) == 0)
-			all->rows[i] = all->rows[--all->n_rows];
-}
-
 static struct crowd *find_user(struct crowds *all, const char *user)
 {
 	for (size_t i = 0; i < all->n; i++)
@@ -127,11 +120,14 @@ static struct crowd *find_user(struct crowds *all, const char *user)
  * failed. */
 static struct crowd *find_crowd(struct store *s, const char *user, int64_t day)
 {
-	struct crowd *c = find_user(s->crowds, user);
+	struct crowds *all = s->crowds;
+	struct crowd *c = find_user(all, user);
 	if (!c || c->day == day)
 		return c;
 	c->day = day;
-	forget_rows(s->crowds, user);
+	for (size_t i = all->n_rows; i-- > 0;)
+		if (strcmp(all->rows[i].user, user) == 0)
+			all->rows[i] = all->rows[--all->n_rows];
 	c->lives = c->sessions = 0;
 	if (sql_put(query(s, QUERY_COUNT), &c->lives, SQL_INT(s->host), SQL_TEXT(user),
 		    SQL_INT(day * DAY_MS), SQL_INT(CROWD_SHORT_MS)) &&

@@ -562,13 +562,6 @@ static bool write_sums(struct store *s, const struct tick *t)
 	return true;
 }
 
-static bool write_holder(struct store *s, const struct stored_holder *h)
-{
-	return sql_put(statement(s, STATEMENT_HOLDER), NULL, SQL_INT(h->gpu),
-		SQL_INT(h->process), SQL_INT(h->kind), SQL_KNOWN(h->mem_bytes, UNKNOWN_BYTES),
-		SQL_INT(h->since_ms), SQL_KNOWN(h->last_active_ms, -1));
-}
-
 /* Finds the row of a holder among others, usually at the same index; or NULL. */
 static const struct stored_holder *find_holder(
 	const struct stored_holder *rows, size_t n, const struct stored_holder *h, size_t place)
@@ -606,7 +599,12 @@ static bool write_holders(struct store *s, const struct tick *t)
 	for (size_t i = 0; i < s->n_next; i++) {
 		const struct stored_holder *now = &s->next[i];
 		const struct stored_holder *was = find_holder(s->holders, n_known, now, i);
-		if ((!was || memcmp(was, now, sizeof(*now)) != 0) && !write_holder(s, now))
+		if (was && memcmp(was, now, sizeof(*now)) == 0)
+			continue;
+		if (!sql_put(statement(s, STATEMENT_HOLDER), NULL, SQL_INT(now->gpu),
+			    SQL_INT(now->process), SQL_INT(now->kind),
+			    SQL_KNOWN(now->mem_bytes, UNKNOWN_BYTES), SQL_INT(now->since_ms),
+			    SQL_KNOWN(now->last_active_ms, -1)))
 			return false;
 	}
 	return true;
