@@ -753,6 +753,17 @@ def test_xids_come_with_the_drain(driver):
     assert [line["xids"] for line in run.of("drain")] == [[], [[1, 79], [0, 31]], []]
 
 
+def test_the_xid_of_a_card_that_is_lost_is_not(driver):
+    """The card fails a glance, and the library is initialised again, before a drain collects the XID."""
+    run = readings(driver(TWO_CARDS + "at 12s xid 79 card 1\nat 12s lost card 1 code 15 until 40s\n"),
+                   "+10000 drain +2500 glance +500 scan drain +5000 scan drain +30000 scan drain")
+    assert [line["xids"] for line in run.of("drain")] == [[], [[1, 79]], [], []]
+    assert [line["cards"][1]["status"] for line in run.of("drain")] == ["ok", "lost", "lost", "ok"]
+    run = readings(driver(TWO_CARDS + "at 12s xid 79 card 1\nat 12s lost card 1 code 15\n"),
+                   "+10000 drain +2500 glance +500 drain drain")
+    assert [line["xids"] for line in run.of("drain")] == [[], [[1, 79]], []]
+
+
 def test_xids_are_recorded_as_events(tmp_path, clock_file):
     clock, db = clock_file(WALL), tmp_path / "gua.db"
     env = fake_driver(tmp_path, TWO_CARDS + "at 42s xid 79 card 1\n", clock=clock)

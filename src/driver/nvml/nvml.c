@@ -14,18 +14,18 @@
  * and collects them at each drain without waiting. */
 
 /* Finds the card that an event of a device is about: the instance, else the first card that is
- * present. */
+ * present. One that is lost is the subject too: an XID says why. */
 static ssize_t find_subject(const struct nvml_source *s, const struct nvml_event *event)
 {
 	ssize_t found = -1;
 	for (size_t i = 0; i < s->base.n_cards; i++) {
 		const struct card_id *id = &s->base.cards[i].id;
-		if (s->devices[s->cards[i].device].handle != event->handle ||
-			!s->cards[i].handle)
+		if (s->devices[s->cards[i].device].event_handle != event->handle)
 			continue;
-		if (found < 0)
+		if (found < 0 || (!s->cards[found].handle && s->cards[i].handle))
 			found = (ssize_t)i;
-		if (id->mig_index >= 0 && id->gpu_instance == (int)event->gpu_instance &&
+		if (s->cards[i].handle && id->mig_index >= 0 &&
+			id->gpu_instance == (int)event->gpu_instance &&
 			id->compute_instance == (int)event->compute_instance)
 			return (ssize_t)i;
 	}
@@ -43,6 +43,7 @@ static void watch_events(struct nvml_source *s)
 			continue;
 		nvml_enter(s, d->id.index, "nvmlDeviceRegisterEvents");
 		d->events_on = true; /* a card without events is not asked again */
+		d->event_handle = d->handle;
 		if (NVML_CALL(api->event_kinds, d->handle, &kinds) != NVML_OK ||
 			!(kinds & NVML_EVENT_XID))
 			continue;
@@ -57,9 +58,10 @@ static void collect_events(struct nvml_source *s)
 {
 	enum { MOST = sizeof(s->xids) / sizeof(s->xids[0]) };
 	s->base.xids = s->xids;
-	s->base.n_xids = 0;
+	s->base.n_xids = s->n_kept;
+	s->n_kept = 0;
 	nvml_enter(s, -1, "nvmlEventSetWait");
-	for (int tries = 0; s->event_set && tries < MOST; tries++) {
+	for (int tries = 0; s->event_set && tries < MOST && s->base.n_xids < MOST; tries++) {
 		struct nvml_event event = { 0 };
 		if (NVML_CALL(s->lib.api.event_wait, s->event_set, &event, 0) != NVML_OK)
 			return;
@@ -188,6 +190,10 @@ static int start_again(struct nvml_source *s, struct err *e)
 		nvml_lib_close(&s->lib);
 		rc = load(s, e);
 	} else {
+		/* The XID of a card that is lost comes just before this; the next drain has
+		 * it. */
+		collect_events(s);
+		s->n_kept = s->base.n_xids;
 		nvml_enter(s, -1, "nvmlShutdown and nvmlInit");
 		forget(s);
 		nvml_lib_stop(&s->lib);

@@ -90,6 +90,7 @@ struct nvml_device {
 	int accounting;	       /* the same */
 	int gpm;	       /* 1 supported, 0 not, -1 not asked yet */
 	bool events_on;	       /* registered for events */
+	void *event_handle;    /* as events name it, also when it is lost */
 	double power_limit_mw; /* or NAN */
 	struct nvml_host_power power;
 	struct nvml_dead dead;
@@ -155,6 +156,7 @@ struct nvml_source {
 	struct nvml_card *cards;
 	size_t n_devices;
 	void *event_set; /* or NULL */
+	size_t n_kept;	 /* XIDs that were collected before the next drain */
 	struct source_xid xids[16];
 	bool gpm_used;	  /* GPM counters of a card were read */
 	bool gpm_stopped; /* reading them broke other calls: not read again */
