@@ -12,7 +12,7 @@ import engines
 import fleet_truth
 from conftest import BUILD, ROOT, gua
 from sampled_truth import Card, Grid, MIB, STATES, Samples, dcgm as card_series, judged_seconds, random_card, scrape_times, true_seconds
-from test_fleet_sampled import columns_of
+from test_fleet_sampled import columns_of, patiently
 
 pytestmark = [
     pytest.mark.other_programs,
@@ -79,7 +79,7 @@ def urls(tmp_path_factory, cards):
 
 
 def document(url, *args, since, until, **window):
-    run = gua("report", "--from", url, "--json", "--since", f"@{since}", "--until", f"@{until}", "--now", f"@{until + 9000}", "--utc", *args)
+    run = patiently("report", "--from", url, "--json", "--since", f"@{since}", "--until", f"@{until}", "--now", f"@{until + 9000}", "--utc", *args)
     assert run.returncode == 0 and run.stderr == "", run.stderr
     found = json.loads(run.stdout)
     jsonschema.Draft202012Validator(SCHEMA).validate(found)
