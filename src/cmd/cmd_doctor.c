@@ -297,32 +297,11 @@ static void add_field(struct capture_secrets *names, enum process_text which,
 		name, capture_secrets_number(names, kind, text, strlen(text)));
 }
 
-static void add_process(struct capture_secrets *names, const struct process_id *id,
-	int64_t begin_ms, struct str *out)
-{
-	static const enum process_text kept[] = { PROCESS_COMMAND, PROCESS_NOTEBOOK,
-		PROCESS_JOB, PROCESS_CONTAINER, PROCESS_POD, PROCESS_UNIT };
-	str_addf(out, "process %" PRIu32, id->pid);
-	if (strcmp(id->user, USER_DEAD) == 0) {
-		str_add(out, " gone\n");
-		return;
-	}
-	if (id->started_ms >= 0)
-		str_addf(out, " age_ms %" PRId64,
-			begin_ms > id->started_ms ? begin_ms - id->started_ms : 0);
-	if (strcmp(id->user, "root") == 0 || strcmp(id->user, USER_UNKNOWN) == 0)
-		str_addf(out, " user \"%s\"", id->user);
-	else
-		str_addf(out, " user \"user-%u\"",
-			capture_secrets_number(names, USERS, id->user, strlen(id->user)));
-	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
-		add_field(names, kept[i], id, out);
-	str_add(out, "\n");
-}
-
 /* Appends the processes that the driver named, with what /proc knows of them. */
 static void add_processes(const struct captured *seen, const char *root, struct str *out)
 {
+	static const enum process_text kept[] = { PROCESS_COMMAND, PROCESS_NOTEBOOK,
+		PROCESS_JOB, PROCESS_CONTAINER, PROCESS_POD, PROCESS_UNIT };
 	struct capture_secrets names = { 0 };
 	struct reader *reader = NULL;
 	if (seen->n_pids == 0 || reader_open(&reader, root, 0, NULL) != 0)
@@ -332,7 +311,24 @@ static void add_processes(const struct captured *seen, const char *root, struct 
 		struct process_id id;
 		bool brief = false;
 		reader_describe(reader, seen->pids[i], &id, &brief);
-		add_process(&names, &id, seen->begin_ms, out);
+		str_addf(out, "process %" PRIu32, id.pid);
+		if (strcmp(id.user, USER_DEAD) == 0) {
+			str_add(out, " gone\n");
+			continue;
+		}
+		if (id.started_ms >= 0)
+			str_addf(out, " age_ms %" PRId64,
+				seen->begin_ms > id.started_ms ? seen->begin_ms - id.started_ms
+							       : 0);
+		if (strcmp(id.user, "root") == 0 || strcmp(id.user, USER_UNKNOWN) == 0)
+			str_addf(out, " user \"%s\"", id.user);
+		else
+			str_addf(out, " user \"user-%u\"",
+				capture_secrets_number(
+					&names, USERS, id.user, strlen(id.user)));
+		for (size_t k = 0; k < sizeof(kept) / sizeof(kept[0]); k++)
+			add_field(&names, kept[k], &id, out);
+		str_add(out, "\n");
 	}
 	reader_close(reader);
 	capture_secrets_finish(&names);

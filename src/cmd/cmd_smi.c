@@ -250,19 +250,6 @@ static int look(struct live_session *s, void *context, struct str *out, struct e
 	return rc;
 }
 
-/* Options that would be ignored together; NULL: none. */
-static const char *wrong_together(const struct values *v)
-{
-	bool report = v->report || v->all;
-	if (v->list && (report || v->xml || v->display || v->query.format))
-		return "-L cannot be combined with -q, -x, -d or --format";
-	if (v->query.format)
-		return "--format is for --query-gpu and the other queries";
-	if (v->display && v->xml)
-		return "-d cannot be combined with -x: XML has all sections";
-	return v->display && !report ? "-d needs -q" : NULL;
-}
-
 /* Shows the cards as the options say, if they are not a query. */
 static int show_as(const struct values *v, int *status, struct err *e)
 {
@@ -271,9 +258,18 @@ static int show_as(const struct values *v, int *status, struct err *e)
 	unsigned char wanted[METRIC_COUNT] = { 0 };
 	struct live_values live = v->live;
 	bool report = v->report || v->all || v->xml;
-	const char *wrong = wrong_together(v);
-	if (wrong)
-		return err_set(e, ERR_USAGE, "%s", wrong);
+	/* Options that would be ignored together. */
+	if (v->list && (report || v->display || v->query.format))
+		return err_set(
+			e, ERR_USAGE, "-L cannot be combined with -q, -x, -d or --format");
+	if (v->query.format)
+		return err_set(
+			e, ERR_USAGE, "--format is for --query-gpu and the other queries");
+	if (v->display && v->xml)
+		return err_set(
+			e, ERR_USAGE, "-d cannot be combined with -x: XML has all sections");
+	if (v->display && !report)
+		return err_set(e, ERR_USAGE, "-d needs -q");
 	if (cmd_live_loop(v->query.loop, v->query.loop_ms, &lines.every_ms, e) ||
 		(v->display && smi_report_sections(v->display, &show.sections, e)) ||
 		filter_init(&show.filter, &v->filter, e))

@@ -85,40 +85,35 @@ static int not_hidden(const struct dirent *d)
 	return d->d_name[0] != '.';
 }
 
-/* Lists all files of a directory, sorted by name; the caller frees the strings and the list. */
-static int list_folder(const char *folder, char ***paths, size_t *n, struct err *e)
-{
-	struct dirent **names = NULL;
-	int found = scandir(folder, &names, not_hidden, alphasort);
-	if (found < 0)
-		return err_set(e, ERR_WORLD, "cannot read the directory %s: %s", folder,
-			strerror(errno));
-	*paths = calloc((size_t)found + 1, sizeof(**paths));
-	for (int i = 0; i < found; i++) {
-		char path[PATH_MAX];
-		snprintf(path, sizeof(path), "%s/%s", folder, names[i]->d_name);
-		if (*paths)
-			(*paths)[(*n)++] = strdup(path);
-		free(names[i]);
-	}
-	free(names);
-	return *paths ? 0 : err_memory(e);
-}
-
+/* Combines the files that are named, or all files of one directory, in the order of their
+ * names. */
 static int combine(const struct values *v, struct err *e)
 {
-	if (!v->sub_file || !v->paths.n)
+	struct dirent **names = NULL;
+	const char *folder = v->paths.n ? v->paths.items[0] : NULL;
+	if (!v->sub_file || !folder)
 		return err_set(e, ERR_USAGE, "combine needs --stf and -p");
 	if (v->paths.n > 1)
 		return subtrack_combine(v->sub_file, v->paths.items, v->paths.n, e);
-	char **paths = NULL;
-	size_t n = 0;
-	int rc = list_folder(v->paths.items[0], &paths, &n, e);
-	if (!rc)
-		rc = subtrack_combine(v->sub_file, (const char *const *)paths, n, e);
-	for (size_t i = 0; i < n; i++)
-		free(paths[i]);
+	int n = scandir(folder, &names, not_hidden, alphasort);
+	if (n < 0)
+		return err_set(e, ERR_WORLD, "cannot read the directory %s: %s", folder,
+			strerror(errno));
+	char(*paths)[PATH_MAX] = calloc((size_t)n + 1, sizeof(*paths));
+	const char **list = calloc((size_t)n + 1, sizeof(*list));
+	int rc = paths && list ? 0 : err_memory(e);
+	for (int i = 0; i < n; i++) {
+		if (rc == 0) {
+			snprintf(paths[i], PATH_MAX, "%s/%s", folder, names[i]->d_name);
+			list[i] = paths[i];
+		}
+		free(names[i]);
+	}
+	free(names);
+	if (rc == 0)
+		rc = subtrack_combine(v->sub_file, list, (size_t)n, e);
 	free(paths);
+	free(list);
 	return rc;
 }
 

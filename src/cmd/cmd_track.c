@@ -174,23 +174,6 @@ static int start_tracker(struct session *s, struct err *e)
 	return trackfile_begin(s->file, &head, e);
 }
 
-/* The process that started us may ignore SIGCHLD: then no child could be waited for. */
-static int block_signals(struct session *s, struct err *e)
-{
-	const struct sigaction usual = { .sa_handler = SIG_DFL };
-	sigset_t set;
-	sigaction(SIGCHLD, &usual, &s->on_child);
-	sigemptyset(&set);
-	sigaddset(&set, SIGCHLD);
-	for (size_t i = 0; i < PASSED_ON; i++)
-		sigaddset(&set, passed_on[i]);
-	sigprocmask(SIG_BLOCK, &set, &s->before);
-	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (s->signal_fd < 0)
-		return err_set(e, ERR_WORLD, "signalfd: %s", strerror(errno));
-	return 0;
-}
-
 /* Runs in the child: waits until the tracker is ready, so that nothing is missed. */
 static void become(const struct session *s, const int go[2], int failure)
 {
@@ -349,7 +332,17 @@ static void follow(struct session *s)
  * executed: then the exit status is 126 or 127. */
 static int run_command(struct session *s, struct err *e)
 {
-	int rc = block_signals(s, e);
+	const struct sigaction usual = { .sa_handler = SIG_DFL };
+	sigset_t set;
+	/* The process that started us may ignore SIGCHLD: then no child could be waited for. */
+	sigaction(SIGCHLD, &usual, &s->on_child);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	for (size_t i = 0; i < PASSED_ON; i++)
+		sigaddset(&set, passed_on[i]);
+	sigprocmask(SIG_BLOCK, &set, &s->before);
+	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	int rc = s->signal_fd >= 0 ? 0 : err_set(e, ERR_WORLD, "signalfd: %s", strerror(errno));
 	if (!rc && s->argv) {
 		rc = start_command(s, e);
 	} else if (!rc) {
@@ -359,7 +352,9 @@ static int run_command(struct session *s, struct err *e)
 				   : err_set(e, ERR_WORLD, "cannot follow process %d: %s",
 					     (int)s->child, strerror(errno));
 	}
-	if (!rc) {
+	if (rc) {
+		tracker_close(s->tracker);
+	} else {
 		follow(s);
 		tracker_stop(s->tracker);
 		reap(s);
@@ -367,8 +362,6 @@ static int run_command(struct session *s, struct err *e)
 				 : !s->ended		  ? 128 + SIGTERM
 				 : WIFSIGNALED(s->status) ? 128 + WTERMSIG(s->status)
 							  : WEXITSTATUS(s->status);
-	} else {
-		tracker_close(s->tracker);
 	}
 	if (s->pidfd >= 0)
 		close(s->pidfd);
@@ -377,20 +370,6 @@ static int run_command(struct session *s, struct err *e)
 	sigaction(SIGCHLD, &s->on_child, NULL);
 	sigprocmask(SIG_SETMASK, &s->before, NULL);
 	return rc;
-}
-
-static int write_all(int fd, const char *bytes, size_t len)
-{
-	while (len) {
-		ssize_t n = write(fd, bytes, len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		bytes += n;
-		len -= (size_t)n;
-	}
-	return 0;
 }
 
 static int write_report(struct session *s, struct err *e)
@@ -416,8 +395,15 @@ static int write_report(struct session *s, struct err *e)
 		style.users = NULL;
 	track_render(&out, tracker_result(s->tracker), &style);
 	user_names_free(style.users);
+	size_t done = 0;
+	while (done < out.len && !out.failed) {
+		ssize_t n = write(s->output, out.data + done, out.len - done);
+		if (n < 0 && errno != EINTR)
+			break;
+		done += n > 0 ? (size_t)n : 0;
+	}
 	int rc = 0;
-	if (out.failed || write_all(s->output, str_text(&out), out.len) != 0)
+	if (out.failed || done < out.len)
 		rc = err_set(e, ERR_WORLD, "cannot write the report: %s",
 			out.failed ? ERR_MEMORY_TEXT : strerror(errno));
 	str_finish(&out);

@@ -21,22 +21,6 @@ static void end(struct pylives *l, size_t i)
 	l->entries[i].dirty = true;
 }
 
-/* Finds the life that continues; marks one that ended in the meantime and skips it. */
-static int64_t find(struct pylives *l, const struct sighting *s)
-{
-	uint32_t i;
-	for (size_t step = 0; (i = idmap_next(&l->by_pid, s->pid, &step)) != IDMAP_NONE;) {
-		const struct process_entry *p = &l->entries[i];
-		if (p->ended_ms >= 0 || strcmp(p->id.user, s->user) != 0 ||
-			strcmp(p->id.command, s->command) != 0)
-			continue;
-		if (s->at_ms <= l->expire_ms[i])
-			return i;
-		end(l, i);
-	}
-	return -1;
-}
-
 static int64_t add(struct pylives *l, const struct sighting *s)
 {
 	if (l->n == l->cap) {
@@ -61,7 +45,20 @@ static int64_t add(struct pylives *l, const struct sighting *s)
 
 int64_t pylives_sight(struct pylives *l, const struct sighting *s)
 {
-	int64_t i = find(l, s);
+	uint32_t at;
+	int64_t i = -1;
+	/* Find the life that continues. One that ended in the meantime is marked. */
+	for (size_t step = 0;
+		i < 0 && (at = idmap_next(&l->by_pid, s->pid, &step)) != IDMAP_NONE;) {
+		const struct process_entry *p = &l->entries[at];
+		if (p->ended_ms >= 0 || strcmp(p->id.user, s->user) != 0 ||
+			strcmp(p->id.command, s->command) != 0)
+			continue;
+		if (s->at_ms <= l->expire_ms[at])
+			i = at;
+		else
+			end(l, at);
+	}
 	if (i < 0)
 		i = add(l, s);
 	if (i < 0)

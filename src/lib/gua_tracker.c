@@ -152,21 +152,6 @@ API int gua_tracker_new(struct gua_tracker **tracker, const struct gua_tracker_o
 	return rc;
 }
 
-static struct image *image_new(void)
-{
-	pthread_mutexattr_t attributes;
-	struct image *im = mmap(NULL, sizeof(*im), PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (im == MAP_FAILED)
-		return NULL;
-	pthread_mutexattr_init(&attributes);
-	pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
-	pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
-	pthread_mutex_init(&im->lock, &attributes);
-	pthread_mutexattr_destroy(&attributes);
-	return im;
-}
-
 static void image_lock(struct image *im)
 {
 	/* A sampler that died with the lock may have left half-written numbers; the next
@@ -354,25 +339,6 @@ static void child_main(const struct gua_tracker *t, int ready_fd, int parent_fd)
 	syscall(SYS_exit_group, 0);
 }
 
-/* Forks the child. Returns its pid, or -1 with errno. */
-static pid_t fork_child(const struct gua_tracker *t, int ready_fd)
-{
-	sigset_t all, before;
-	/* PR_SET_PDEATHSIG would report the end of the forking thread, not of the process. */
-	int parent_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pid_t pid = fork();
-	if (pid == 0)
-		child_main(t, ready_fd, parent_fd);
-	int saved = errno;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (parent_fd >= 0)
-		close(parent_fd);
-	errno = saved;
-	return pid;
-}
-
 static bool reap_child(struct gua_tracker *t, int wait_ms)
 {
 	for (int waited_ms = 0;; waited_ms += 2) {
@@ -397,12 +363,22 @@ static void end_child(struct gua_tracker *t, int wait_ms)
 
 static int start_process(struct gua_tracker *t)
 {
+	sigset_t all, before;
 	int ready_fd = eventfd(0, EFD_CLOEXEC);
 	if (ready_fd < 0)
 		return err_set(&t->err, GUA_FAILED, "no descriptor: %s", strerror(errno));
-	t->child = fork_child(t, ready_fd);
+	/* PR_SET_PDEATHSIG would report the end of the forking thread, not of the process. */
+	int parent_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	t->child = fork();
+	if (t->child == 0)
+		child_main(t, ready_fd, parent_fd);
+	int why = errno;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (parent_fd >= 0)
+		close(parent_fd);
 	if (t->child < 0) {
-		int why = errno;
 		close(ready_fd);
 		return err_set(&t->err, GUA_FAILED, "cannot fork: %s", strerror(why));
 	}
@@ -437,7 +413,17 @@ API int gua_tracker_start(struct gua_tracker *tracker)
 	if (t->o.pid == 0)
 		t->o.pid = t->caller;
 	t->seen = calloc(1, sizeof(*t->seen));
-	t->image = image_new();
+	struct image *im = mmap(NULL, sizeof(*im), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (im != MAP_FAILED) {
+		pthread_mutexattr_t attributes;
+		pthread_mutexattr_init(&attributes);
+		pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+		pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+		pthread_mutex_init(&im->lock, &attributes);
+		pthread_mutexattr_destroy(&attributes);
+		t->image = im;
+	}
 	t->stop_fd = eventfd(0, EFD_CLOEXEC);
 	if (!t->seen || !t->image || t->stop_fd < 0)
 		return err_set(&t->err, GUA_NO_MEMORY, ERR_MEMORY_TEXT " or descriptors");

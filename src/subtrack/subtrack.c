@@ -207,25 +207,6 @@ static int by_time(const void *a, const void *b)
 	return (x->at > y->at) - (x->at < y->at);
 }
 
-static int read_points(struct timepoints *t, struct rows *r, struct err *e)
-{
-	while (rows_next(r)) {
-		if (!array_reserve(&t->rows, &t->cap, t->n + 1))
-			return err_memory(e);
-		struct timepoint *p = &t->rows[t->n];
-		for (size_t i = 0; i < SUBTRACK_MEASUREMENTS; i++)
-			p->values[i] = rows_number(r, i);
-		p->at = rows_number(r, SUBTRACK_MEASUREMENTS);
-		if (isnan(p->at))
-			return err_set(
-				e, ERR_WORLD, "%s: row %zu has no time", r->path, r->number);
-		t->n++;
-	}
-	if (t->n)
-		qsort(t->rows, t->n, sizeof(*t->rows), by_time);
-	return rows_end(r, e);
-}
-
 static int read_timepoints(
 	struct timepoints *t, char **statics, const char *path, struct err *e)
 {
@@ -248,8 +229,22 @@ static int read_timepoints(
 	}
 	if (!rc && !rows_header(&r, "data", tracking_columns, TRACKING_COLUMNS))
 		rc = bad_file(&r, "tracking file", e);
+	while (!rc && rows_next(&r)) {
+		if (!array_reserve(&t->rows, &t->cap, t->n + 1)) {
+			rc = err_memory(e);
+			break;
+		}
+		struct timepoint *p = &t->rows[t->n++];
+		for (size_t i = 0; i < SUBTRACK_MEASUREMENTS; i++)
+			p->values[i] = rows_number(&r, i);
+		p->at = rows_number(&r, SUBTRACK_MEASUREMENTS);
+		if (isnan(p->at))
+			rc = err_set(e, ERR_WORLD, "%s: row %zu has no time", path, r.number);
+	}
+	if (t->n)
+		qsort(t->rows, t->n, sizeof(*t->rows), by_time);
 	if (!rc)
-		rc = read_points(t, &r, e);
+		rc = rows_end(&r, e);
 	rows_close(&r);
 	return rc;
 }

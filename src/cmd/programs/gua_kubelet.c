@@ -80,24 +80,6 @@ static CURLcode ask(
 	return bad;
 }
 
-/* Prints the message, if the body is one that is not compressed, as its first bytes say. */
-static int report(CURLcode code, const struct answer *a)
-{
-	const unsigned char *b = (const unsigned char *)a->body.data;
-	size_t have = a->body.len < FRAME_HEAD ? 0 : a->body.len - FRAME_HEAD;
-	if (code != CURLE_OK)
-		fprintf(stderr, "%s\n", curl_easy_strerror(code));
-	else if (a->status != 0)
-		fprintf(stderr, "the kubelet answered with status %d:%s\n", a->status,
-			a->message);
-	else if (a->body.len < FRAME_HEAD || b[0] != 0 ||
-		 ((size_t)b[1] << 24 | (size_t)b[2] << 16 | (size_t)b[3] << 8 | b[4]) != have)
-		fputs("the kubelet's answer is cut\n", stderr);
-	else
-		return fwrite(b + FRAME_HEAD, 1, have, stdout) != have || fflush(stdout) != 0;
-	return 1;
-}
-
 int main(int argc, char **argv)
 {
 	struct answer a = { .status = -1 };
@@ -119,7 +101,20 @@ int main(int argc, char **argv)
 	if (code == CURLE_OK && a.status == UNIMPLEMENTED)
 		code = ask(curl, argv[1], "http://localhost/v1alpha1.PodResourcesLister/List",
 			timeout_ms, &a);
-	int status = report(code, &a);
+	/* The message, if the body is one that is not compressed, as its first bytes say. */
+	const unsigned char *b = (const unsigned char *)a.body.data;
+	size_t have = a.body.len < FRAME_HEAD ? 0 : a.body.len - FRAME_HEAD;
+	int status = 1;
+	if (code != CURLE_OK)
+		fprintf(stderr, "%s\n", curl_easy_strerror(code));
+	else if (a.status != 0)
+		fprintf(stderr, "the kubelet answered with status %d:%s\n", a.status,
+			a.message);
+	else if (a.body.len < FRAME_HEAD || b[0] != 0 ||
+		 ((size_t)b[1] << 24 | (size_t)b[2] << 16 | (size_t)b[3] << 8 | b[4]) != have)
+		fputs("the kubelet's answer is cut\n", stderr);
+	else
+		status = fwrite(b + FRAME_HEAD, 1, have, stdout) != have || fflush(stdout) != 0;
 	curl_easy_cleanup(curl);
 	str_finish(&a.body);
 	return status;

@@ -59,27 +59,6 @@ struct answer {
 	bool ended;   /* the error says that there is no such job */
 };
 
-/* Fills argv with the configured command and the arguments, which end with NULL. `program`
- * stands beside the configured scontrol. */
-static int make_command(const char **argv, char path[PATH_MAX], char **words,
-	const char *program, const char *const *arguments)
-{
-	size_t n = 0;
-	for (; n < ARGUMENTS_MAX / 2 && words[n]; n++)
-		argv[n] = words[n];
-	if (!n || words[n])
-		return -1;
-	const char *slash = strrchr(argv[n - 1], '/');
-	snprintf(path, PATH_MAX, "%.*s%s", slash ? (int)(slash + 1 - argv[n - 1]) : 0,
-		argv[n - 1], program);
-	if (strcmp(program, "scontrol") != 0)
-		argv[n - 1] = path;
-	while (*arguments && n < ARGUMENTS_MAX - 1)
-		argv[n++] = *arguments++;
-	argv[n] = NULL;
-	return 0;
-}
-
 /* Runs a program. The caller frees a->data. */
 static int run_program(struct watch *w, const char *const *argv, const char *const *env,
 	struct answer *a, struct err *e)
@@ -114,25 +93,35 @@ static int run_program(struct watch *w, const char *const *argv, const char *con
 	return rc;
 }
 
-/* Asks a program of Slurm. The caller frees a->data. */
+/* Asks a program of Slurm, which stands beside the configured scontrol. The caller frees
+ * a->data. */
 static int ask(struct watch *w, const char *program, const char *const *arguments,
 	struct answer *a, struct err *e)
 {
-	static const char *const env[] = { "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
-		"LC_ALL=C", "TZ=UTC", "SLURM_TIME_FORMAT=%s", NULL, NULL };
-	const char *with_conf[6], *argv[ARGUMENTS_MAX];
+	const char *argv[ARGUMENTS_MAX], *named = cmd_variable("SLURM_CONF");
 	char path[PATH_MAX], conf[PATH_MAX + 16], **words = NULL;
-	const char *named = cmd_variable("SLURM_CONF");
-	size_t n_words = 0;
+	size_t n_words = 0, n = 0;
 	*a = (struct answer){ 0 };
-	memcpy(with_conf, env, sizeof(env));
 	snprintf(conf, sizeof(conf), "SLURM_CONF=%s", named ? named : "");
-	with_conf[4] = named ? conf : NULL;
-	int rc = words_split(w->place->config->slurm, &words, &n_words, e);
-	if (rc == 0 && make_command(argv, path, words, program, arguments) != 0)
-		rc = err_set(e, ERR_USAGE, "[leases] slurm is not a command");
-	if (rc == 0)
-		rc = run_program(w, argv, with_conf, a, e);
+	const char *const env[] = { "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+		"LC_ALL=C", "TZ=UTC", "SLURM_TIME_FORMAT=%s", named ? conf : NULL, NULL };
+	if (words_split(w->place->config->slurm, &words, &n_words, e))
+		return e->code;
+	for (; n < ARGUMENTS_MAX / 2 && words[n]; n++)
+		argv[n] = words[n];
+	if (!n || words[n]) {
+		free(words);
+		return err_set(e, ERR_USAGE, "[leases] slurm is not a command");
+	}
+	const char *slash = strrchr(argv[n - 1], '/');
+	snprintf(path, PATH_MAX, "%.*s%s", slash ? (int)(slash + 1 - argv[n - 1]) : 0,
+		argv[n - 1], program);
+	if (strcmp(program, "scontrol") != 0)
+		argv[n - 1] = path;
+	while (*arguments && n < ARGUMENTS_MAX - 1)
+		argv[n++] = *arguments++;
+	argv[n] = NULL;
+	int rc = run_program(w, argv, env, a, e);
 	free(words);
 	return rc;
 }

@@ -95,19 +95,6 @@ static int read_tls(struct setup *s, struct err *e)
 	return rc;
 }
 
-static void say_where(const struct setup *s)
-{
-	struct listen_address a;
-	struct err unknown = { 0 };
-	char text[160];
-	if (listen_of(&a, s->options.fd, &unknown) != 0)
-		return;
-	listen_text(text, sizeof(text), &a);
-	bool is_unix = a.at.any.sa_family == AF_UNIX;
-	const char *scheme = s->cert ? "https://" : "http://";
-	log_notice("listening on %s%s%s", is_unix ? "" : scheme, text, is_unix ? "" : "/");
-}
-
 static int set_up(struct setup *s, struct err *e)
 {
 	struct secrets *secrets = NULL;
@@ -167,8 +154,16 @@ static void serve_until_signal(
 	struct server *server, const struct setup *s, const sigset_t *signals)
 {
 	const struct store_list *stores = s->options.world->stores;
+	struct listen_address a;
+	char text[160];
 	int number = 0;
-	say_where(s);
+	if (listen_of(&a, s->options.fd, NULL) == 0) {
+		bool is_unix = a.at.any.sa_family == AF_UNIX;
+		const char *scheme = s->cert ? "https://" : "http://";
+		listen_text(text, sizeof(text), &a);
+		log_notice(
+			"listening on %s%s%s", is_unix ? "" : scheme, text, is_unix ? "" : "/");
+	}
 	/* A store may be made later by a recorder, but a misspelt name should be reported at
 	 * once. */
 	for (size_t i = 0; i < stores->n; i++)
@@ -214,13 +209,22 @@ static int serve(const struct serve_world *world, const struct config_serve *con
  */
 enum { NAME_WAIT_MS = 500 };
 
-static int run(const struct serve_values *v, const struct configuration *conf)
+int main(int argc, char **argv)
 {
+	struct serve_values v = { 0 };
+	struct configuration conf = { 0 };
+	struct command_line line = { .argc = argc, .argv = argv, .given = conf.given };
 	struct err e = { 0 };
 	struct store_list stores = { 0 };
 	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	int status = 0;
+	file_hold_standard();
+	foreign_start_heap();
+	if (cmd_line_only(&cmd_serve, &line, &v, &status) ||
+		configure(&cmd_serve, &conf, &v.conf, &v, &status))
+		goto done;
 	struct serve_world world = {
-		.stores = &stores, .config = &conf->values, .utc = v->utc, .users_lock = &lock
+		.stores = &stores, .config = &conf.values, .utc = v.utc, .users_lock = &lock
 	};
 	if (getenv("JOURNAL_STREAM"))
 		log_setup(LOG_LEVEL_NOTICE, LOG_STYLE_JOURNAL);
@@ -229,29 +233,16 @@ static int run(const struct serve_values *v, const struct configuration *conf)
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
 	file_allow_many();
-	int rc = v->now ? cmd_now(v->now, &world.now_ms, &e) : 0;
+	int rc = v.now ? cmd_now(v.now, &world.now_ms, &e) : 0;
 	if (rc == 0)
 		rc = user_names_new(&world.users, user_find_system, NULL, NAME_WAIT_MS, &e);
 	if (rc == 0)
-		rc = choose_db_list(&stores, &v->db, &e);
+		rc = choose_db_list(&stores, &v.db, &e);
 	choose_db_note_unread(&stores);
-	int status = rc ? cmd_fail(&cmd_serve, &e) : serve(&world, &conf->values.serve);
+	status = rc ? cmd_fail(&cmd_serve, &e) : serve(&world, &conf.values.serve);
 	user_names_free(world.users);
 	store_list_finish(&stores);
-	return status;
-}
-
-int main(int argc, char **argv)
-{
-	struct serve_values v = { 0 };
-	struct configuration conf = { 0 };
-	struct command_line line = { .argc = argc, .argv = argv, .given = conf.given };
-	int status = 0;
-	file_hold_standard();
-	foreign_start_heap();
-	if (!cmd_line_only(&cmd_serve, &line, &v, &status) &&
-		!configure(&cmd_serve, &conf, &v.conf, &v, &status))
-		status = run(&v, &conf);
+done:
 	configure_finish(&conf);
 	options_texts_finish(&v.db);
 	return status;

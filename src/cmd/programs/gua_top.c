@@ -12,20 +12,6 @@
 
 enum { PLAIN_COLUMNS = 120, LEAST_COLUMNS = 40, MOST_COLUMNS = 400, MOST_DELAY_MS = 3600000 };
 
-/* Width of a printed frame: that of the terminal, else COLUMNS, else a default. */
-static size_t plain_columns(void)
-{
-	const char *variable = getenv("COLUMNS");
-	long columns = variable ? strtol(variable, NULL, 10) : 0;
-	if (terminal_size().columns)
-		columns = (long)terminal_size().columns;
-	if (columns <= 0)
-		columns = PLAIN_COLUMNS;
-	if (columns < LEAST_COLUMNS)
-		return LEAST_COLUMNS;
-	return columns > MOST_COLUMNS ? MOST_COLUMNS : (size_t)columns;
-}
-
 static int show(
 	const struct live_session *s, const struct top_options *o, const struct top_values *v)
 {
@@ -41,7 +27,16 @@ static int show(
 	} else if (v->once || terminal_is_dumb() || !isatty(STDOUT_FILENO) ||
 		   !isatty(STDIN_FILENO)) {
 		struct str out = { 0 };
-		int rc = top_once(t, plain_columns(), &out, &e);
+		/* The width is that of the terminal, else COLUMNS, else a default. */
+		const char *variable = getenv("COLUMNS");
+		long columns = variable ? strtol(variable, NULL, 10) : 0;
+		if (terminal_size().columns)
+			columns = (long)terminal_size().columns;
+		columns = columns <= 0		    ? PLAIN_COLUMNS
+			  : columns < LEAST_COLUMNS ? LEAST_COLUMNS
+			  : columns > MOST_COLUMNS  ? MOST_COLUMNS
+						    : columns;
+		int rc = top_once(t, (size_t)columns, &out, &e);
 		status = rc ? cmd_fail(&cmd_top, &e) : cmd_print(&cmd_top, &out);
 		str_finish(&out);
 	} else if (top_screen_open(&screen, stdin, stdout, color, &e) != 0) {
@@ -66,16 +61,6 @@ static const char *no_signals(const struct top_values *v)
 	if (v->live.root && *v->live.root)
 		return "not this host";
 	return v->readonly ? "read only" : NULL;
-}
-
-static int read_delay(const struct top_values *v, int64_t *ms, struct err *e)
-{
-	if (cmd_live_seconds(v->delay ? v->delay : "1", ms, e) != 0)
-		return err_prefix(e, "--delay");
-	if (*ms > MOST_DELAY_MS)
-		return err_set(
-			e, ERR_USAGE, "--delay must be at most an hour, not '%s'", v->delay);
-	return 0;
 }
 
 /* What every frame shows; memory comes with the process lists. */
@@ -109,8 +94,12 @@ int main(int argc, char **argv)
 	if (cmd_options_only(&cmd_top, argc, argv, &v, &status))
 		return status;
 	v.live.leases = true;
-	if (read_delay(&v, &delay_ms, &e) != 0 || filter_init(&filter, &v.filter, &e) != 0 ||
-		cmd_live_open(&session, &v.live, wanted, &e) != 0)
+	if (cmd_live_seconds(v.delay ? v.delay : "1", &delay_ms, &e))
+		err_prefix(&e, "--delay");
+	else if (delay_ms > MOST_DELAY_MS)
+		err_set(&e, ERR_USAGE, "--delay must be at most an hour, not '%s'", v.delay);
+	if (e.code || filter_init(&filter, &v.filter, &e) ||
+		cmd_live_open(&session, &v.live, wanted, &e))
 		return cmd_fail(&cmd_top, &e);
 	bool sim = v.live.source && source_is_invented(v.live.source);
 	const char *root = v.live.root ? v.live.root : "";
