@@ -90,20 +90,6 @@ static int make_file(struct place *p, struct err *e)
 	return 0;
 }
 
-/* Keeps the store if it is complete and has a place; removes the files beside it, which are
- * empty once the store is closed. */
-static void settle(const struct place *p, bool complete)
-{
-	static const char *const suffixes[] = { "-wal", "-shm" };
-	char name[PATH_MAX + 8];
-	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
-		snprintf(name, sizeof(name), "%s%s", p->now, suffixes[i]);
-		unlink(name);
-	}
-	if (!complete || !p->kept[0] || rename(p->now, p->kept) != 0)
-		unlink(p->now);
-}
-
 /* Whether the two weeks are played, instead of a number of ticks. */
 static bool plays_weeks(const struct values *v)
 {
@@ -300,8 +286,18 @@ static int run(const struct command *self, int argc, char **argv)
 		status = cmd_fail(self, &e);
 	else
 		status = print_report(self, &v, clock_wall_ms(&clock), &e);
-	if (!named)
-		settle(&place, !e.code);
+	if (!named) {
+		/* The store is kept if it is complete and has a place. The files beside it are
+		 * empty once it is closed. */
+		static const char *const suffixes[] = { "-wal", "-shm" };
+		char name[PATH_MAX + 8];
+		for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
+			snprintf(name, sizeof(name), "%s%s", place.now, suffixes[i]);
+			unlink(name);
+		}
+		if (e.code || !place.kept[0] || rename(place.now, place.kept) != 0)
+			unlink(place.now);
+	}
 	const char *kept = named ? v.db : place.kept;
 	if (e.code || !kept[0])
 		return status;

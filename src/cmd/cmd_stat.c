@@ -1,7 +1,7 @@
 /* gua stat: shows the cards now, one line each. */
-#include <errno.h>
+
 #include <stdio.h>
-#include <stdlib.h>
+
 #include <string.h>
 #include <unistd.h>
 

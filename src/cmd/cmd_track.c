@@ -74,35 +74,26 @@ struct session {
 #define JOB "SLURM_JOB_ID"
 enum { ENVIRONMENT_CAP = 256 * 1024, DEADLINE_MS = 1000 };
 
-/* Appends "NAME=value" if the environment has it. */
-static void find(const char *bytes, size_t len, const struct str *name, struct str *reply)
-{
-	struct proc_arguments all = { bytes, len, 0 };
-	const char *one;
-	size_t one_len;
-	while (proc_next_argument(&all, &one, &one_len))
-		if (one_len > name->len && memcmp(one, str_text(name), name->len) == 0 &&
-			one[name->len] == '=') {
-			str_add_bytes(reply, one, one_len);
-			return;
-		}
-}
-
-/* Runs in the helper, because reading an environment may block; see proc/proc.h. */
+/* Finds "NAME=value" in the environment of the process. Runs in the helper, because reading an
+ * environment may block; see proc/proc.h. */
 static void serve(void *context, const struct str *request, struct str *reply)
 {
 	const struct track_values *v = context;
 	struct err e = { 0 };
 	int proc = -1;
+	size_t name_len = request->len, one_len;
+	const char *one;
 	char *bytes = malloc(ENVIRONMENT_CAP);
-	if (bytes && proc_open(&proc, v->root ? v->root : "", &e) == 0) {
-		ssize_t n =
-			proc_read_environment(proc, (uint32_t)v->pid, bytes, ENVIRONMENT_CAP);
-		if (n > 0) {
-			find(bytes, (size_t)n, request, reply);
-			explicit_bzero(bytes, (size_t)n);
-		}
-	}
+	ssize_t n = -1;
+	if (bytes && proc_open(&proc, v->root ? v->root : "", &e) == 0)
+		n = proc_read_environment(proc, (uint32_t)v->pid, bytes, ENVIRONMENT_CAP);
+	struct proc_arguments all = { bytes, n > 0 ? (size_t)n : 0, 0 };
+	while (n > 0 && !reply->len && proc_next_argument(&all, &one, &one_len))
+		if (one_len > name_len && one[name_len] == '=' &&
+			memcmp(one, str_text(request), name_len) == 0)
+			str_add_bytes(reply, one, one_len);
+	if (n > 0)
+		explicit_bzero(bytes, (size_t)n);
 	if (proc >= 0)
 		close(proc);
 	free(bytes);

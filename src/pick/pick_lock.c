@@ -507,31 +507,26 @@ static bool read_ticket(struct pick_locks *l, const char *name, struct pick_tick
 	return n > 0 && pick_ask_parse(text, (size_t)n, &t->ask);
 }
 
-/* Inserts a ticket into the sorted list; the last one is dropped if there are too many. */
-static size_t insert(struct pick_ticket *tickets, size_t n, const struct pick_ticket *t)
-{
-	if (n == MAX_TICKETS && compare_moments(&t->since, &tickets[n - 1].since) > 0)
-		return n;
-	size_t at = n < MAX_TICKETS ? n++ : n - 1;
-	for (; at > 0 && compare_moments(&t->since, &tickets[at - 1].since) < 0; at--)
-		tickets[at] = tickets[at - 1];
-	tickets[at] = *t;
-	return n;
-}
-
 size_t pick_lock_waiting(
 	const struct pick_queue *q, struct pick_locks *l, struct pick_ticket **tickets)
 {
 	size_t n = 0;
+	/* The list stays sorted; the last one is dropped if there are too many. */
 	DIR *list = list_files(l);
 	*tickets = malloc((MAX_TICKETS + 1) * sizeof(**tickets));
 	for (const char *name; list && *tickets && (name = next_file(list, TICKET_NAME));) {
 		struct pick_ticket *t = &(*tickets)[MAX_TICKETS];
 		if (q->fd >= 0 && strcmp(name, q->name) == 0)
 			continue;
-		if (read_ticket(l, name, t) &&
-			(q->fd < 0 || compare_moments(&t->since, &q->since) < 0))
-			n = insert(*tickets, n, t);
+		if (!read_ticket(l, name, t) ||
+			(q->fd >= 0 && compare_moments(&t->since, &q->since) >= 0))
+			continue;
+		const struct pick_ticket one = *t;
+		size_t at = n < MAX_TICKETS ? n++ : n;
+		for (; at > 0 && compare_moments(&one.since, &(*tickets)[at - 1].since) < 0;
+			at--)
+			(*tickets)[at] = (*tickets)[at - 1];
+		(*tickets)[at] = one;
 	}
 	if (list)
 		closedir(list);

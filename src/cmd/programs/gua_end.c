@@ -6,7 +6,7 @@
 #include <linux/capability.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
+
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
