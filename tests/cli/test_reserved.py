@@ -3,6 +3,7 @@ four away, against sums that are worked out by hand."""
 import csv
 import io
 import json
+import os
 import re
 import sqlite3
 
@@ -277,3 +278,47 @@ at 0s hold other card 1 memory 20GiB
     store.unlink()
     assert record("--privacy", "strict")[:2] == ([("slurm:5", None, None, None), ("slurm:7", None, None, None)],
                                                  [("4", "3_2", None), ("5", "5_7", None), ("7", None, None)])
+
+
+def test_a_silent_watcher(tmp_path):
+    """After three missed answers its leases are unknown: such time is truly-idle, and the report says how much it is."""
+    leases, scenario, store = tmp_path / "leases" / "slurm", tmp_path / "s", tmp_path / "gua.db"
+    leases.mkdir(parents=True)
+    scenario.write_text("".join(SCENARIO.splitlines(True)[:3]))
+    (leases / "4").write_text(f"id = 4\nuser = alice\ncards = {CARDS[0]}\nsince = {START}\nwatched = yes\n")
+    (leases / ".heartbeat").write_text("every = 60s\n")
+    os.utime(leases / ".heartbeat", (START + 1800, START + 1800))
+    run = gua("daemon", "--foreground", "--db", store, "--source", "sim", "--scenario", scenario, "--clock", "virtual",
+              "--ticks", "120", "--leases", leases.parent)
+    assert run.returncode == 0, run.stderr
+    seconds = json.loads(found(store, "--json"))["gpus"][0]["gpu_seconds"]
+    # What was committed before the silence was noticed stays as it was.
+    assert seconds["reserved"] == pytest.approx(1980, abs=31) and seconds["reserved"] + seconds["truly_idle"] == pytest.approx(HOUR, abs=1)
+    text = " ".join(found(store).split())
+    hours = re.search(r"truly-idle 0\.45 GPU-hours .* of (\d\.\d\d) of these GPU-hours it is not known whether they were reserved, "
+                      "because", text)
+    assert hours and float(hours[1]) == pytest.approx(seconds["truly_idle"] / HOUR, abs=0.006)
+
+
+def test_files_of_other_tools(tmp_path):
+    """What the prolog of jobstats and the job mapping of dcgm-exporter say is given away, too."""
+    scenario, store, host = tmp_path / "s", tmp_path / "gua.db", tmp_path / "host"
+    scenario.write_text("".join(SCENARIO.splitlines(True)[:5]))
+    for folder in ("proc/driver/nvidia/gpus", "run/gpustat", "var/lib/dcgm-exporter/job-mapping"):
+        (host / folder).mkdir(parents=True)
+    for i in range(3):
+        card = host / f"proc/driver/nvidia/gpus/0000:{i + 1:02x}:00.0"
+        card.mkdir()
+        (card / "information").write_text(f"Model: NVIDIA A100\nGPU UUID: {CARDS[i]}\nDevice Minor: {i}\n")
+    for name in ("0", CARDS[0]):
+        (host / "run/gpustat" / name).write_text("247609 223456\n")
+    (host / "var/lib/dcgm-exporter/job-mapping/1").write_text("11\n12\n")
+    for path in host.rglob("*"):
+        os.utime(path, (START - 60, START - 60))
+    run = gua("daemon", "--foreground", "--db", store, "--source", "sim", "--scenario", scenario, "--clock", "virtual",
+              "--ticks", "20", "--root", host, "--leases", host / "none")
+    assert run.returncode == 0, run.stderr
+    rows = json.loads(found(store, "--json"))["leases"]
+    assert [(row["id"], row["user"], row["gpu_index"], round(row["reserved_gpu_seconds"])) for row in rows] == \
+        [("247609", "uid:223456", 0, 600), ("11", "_unknown", 1, 300), ("12", "_unknown", 1, 300)]
+    assert [round(card["gpu_seconds"]["reserved"]) for card in json.loads(found(store, "--json"))["gpus"]] == [600, 600, 0]
