@@ -6,11 +6,12 @@ import json
 import os
 import re
 import sqlite3
+import subprocess
 
 import jsonschema
 import pytest
 
-from conftest import gua
+from conftest import GUA, clean_environment, gua
 from handmade import VIEWS
 from test_report import SCHEMA
 
@@ -322,3 +323,21 @@ def test_files_of_other_tools(tmp_path):
     assert [(row["id"], row["user"], row["gpu_index"], round(row["reserved_gpu_seconds"])) for row in rows] == \
         [("247609", "uid:223456", 0, 600), ("11", "_unknown", 1, 300), ("12", "_unknown", 1, 300)]
     assert [round(card["gpu_seconds"]["reserved"]) for card in json.loads(found(store, "--json"))["gpus"]] == [600, 600, 0]
+
+
+def test_beside_a_host_without_leases(db, tmp_path):
+    """A report over both names it; merged, nothing of a lease is lost, and what is copied for a report has it, too."""
+    other, merged, copy = tmp_path / "other.db", tmp_path / "merged.db", tmp_path / "copy.db"
+    (tmp_path / "s").write_text(SCENARIO.replace("host node", "host other").replace("GPU-0000", "GPU-1000"))
+    run = gua("daemon", "--foreground", "--db", other, "--source", "sim", "--scenario", tmp_path / "s", "--clock", "virtual", "--ticks", "240")
+    assert run.returncode == 0, run.stderr
+    both = gua("report", "--db", db, "--db", other, *NOW).stdout
+    assert "No leases are known of 1 host (other): what was reserved there counts as truly-idle." in " ".join(both.split())
+    alone = gua("report", "--db", other, *NOW, "--cost", "2").stdout
+    assert "reserved" not in alone and "leases" not in alone
+    assert gua("merge", merged, db, other).returncode == 0
+    with open(copy, "wb") as out:
+        subprocess.run([GUA, "export", "--db", db, "--format", "store"], stdout=out, env=clean_environment(), check=True, timeout=60)
+    leases = json.loads(found(db, "--json"))["leases"]
+    assert json.loads(found(merged, "--json"))["leases"] == leases == json.loads(found(copy, "--json"))["leases"]
+    assert gua("export", "--db", merged, "--what", "lease").stdout == gua("export", "--db", db, "--what", "lease").stdout
