@@ -27,29 +27,26 @@ static bool in_choices(const char *choices, const char *word)
 	return false;
 }
 
-/* Writes a limit as the user would write it on the command line. */
-static void limit_text(char *dst, size_t cap, const struct option_row *row, double limit)
+/* A limit as the user would write it on the command line. */
+static struct brief limit_text(const struct option_row *row, double limit)
 {
 	if (row->kind == OPTION_DURATION)
-		str_copy(dst, cap, duration_option((int64_t)limit).text);
-	else
-		snprintf(dst, cap, "%.10g%s", limit,
-			limit > 0 && row->kind == OPTION_SIZE ? " bytes" : "");
+		return duration_option((int64_t)limit);
+	return str_brief(
+		"%.10g%s", limit, limit > 0 && row->kind == OPTION_SIZE ? " bytes" : "");
 }
 
 static int check_range(
 	const struct option_row *row, const struct written *as, double value, struct err *e)
 {
-	char least[32], most[32];
+	struct brief least = limit_text(row, row->min);
 	if (value >= row->min && (row->max <= 0 || value <= row->max))
 		return 0;
-	limit_text(least, sizeof(least), row, row->min);
-	limit_text(most, sizeof(most), row, row->max);
 	if (row->max > 0)
 		return err_set(e, ERR_USAGE, "%s %s is out of range: %s to %s", as->name,
-			as->text, least, most);
-	return err_set(
-		e, ERR_USAGE, "%s %s is out of range: at least %s", as->name, as->text, least);
+			as->text, least.text, limit_text(row, row->max).text);
+	return err_set(e, ERR_USAGE, "%s %s is out of range: at least %s", as->name, as->text,
+		least.text);
 }
 
 static int set_number(
@@ -243,9 +240,9 @@ int options_parse(
 				row->instead);
 		bool takes_next = row->kind == OPTION_MAYBE_NEXT && !optarg &&
 				  optind < line->argc && line->argv[optind][0] != '-';
-		char name[64];
-		snprintf(name, sizeof(name), "--%s", row->name);
-		const struct written as = { name, takes_next ? line->argv[optind++] : optarg };
+		struct brief name = str_brief("--%s", row->name);
+		const struct written as = { name.text,
+			takes_next ? line->argv[optind++] : optarg };
 		int rc = options_set_one(row, &as, values, e);
 		if (rc)
 			return rc;

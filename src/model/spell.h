@@ -35,8 +35,15 @@ struct spell {
 };
 
 /* The idle time of the stretch, which must reach rules.spell_ms to be a spell. */
-int64_t spell_idle_ms(const struct spell *s);
-int64_t spell_unobserved_ms(const struct spell *s);
+static inline int64_t spell_idle_ms(const struct spell *s)
+{
+	return s->idle_held_ms + s->squatting_ms;
+}
+
+static inline int64_t spell_unobserved_ms(const struct spell *s)
+{
+	return s->end_ms - s->begin_ms - spell_idle_ms(s);
+}
 
 /* A stretch that had not ended when an earlier run of this boot did. */
 struct past_spell {

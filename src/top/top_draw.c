@@ -33,26 +33,6 @@ static enum top_style label_style(const struct top_state *s, size_t card)
 	return selected ? TOP_SELECTED : TOP_STRONG;
 }
 
-static struct top_layout plan(
-	const struct top_state *s, size_t rows, size_t columns, size_t extra)
-{
-	/* Title, summary, headings of cards and of processes, keys. */
-	size_t n = shown_cards(&s->now), fixed = 5 + extra;
-	struct top_layout l = { .rows = rows, .columns = columns, .cards_a_line = 1 };
-	size_t room = rows > fixed + 2 ? rows - fixed : 2;
-	l.cards_rows = n;
-	if (rows && n > room * 2 / 3) {
-		l.cards_a_line = columns > COMPACT_COLUMNS ? columns / COMPACT_COLUMNS : 1;
-		l.cards_rows = (n + l.cards_a_line - 1) / l.cards_a_line;
-		if (l.cards_rows > room / 2)
-			l.cards_rows = room / 2;
-	}
-	l.cards_at = 3;
-	l.table_at = l.cards_at + l.cards_rows + 1;
-	l.table_rows = rows ? room - l.cards_rows : s->model.n_rows;
-	return l;
-}
-
 /* Widths of the parts of a card's line. */
 struct widths {
 	size_t name, bar, power, state, spark;
@@ -550,7 +530,21 @@ void top_draw(struct top_state *s, size_t rows, size_t columns)
 {
 	size_t extra = draw_message(s, true);
 	top_frame_start(&s->frame, columns);
-	s->layout = plan(s, rows, columns, extra);
+	/* Title, summary, headings of cards and of processes, keys. */
+	size_t n = shown_cards(&s->now), fixed = 5 + extra;
+	struct top_layout l = { .rows = rows, .columns = columns, .cards_a_line = 1 };
+	size_t room = rows > fixed + 2 ? rows - fixed : 2;
+	l.cards_rows = n;
+	if (rows && n > room * 2 / 3) {
+		l.cards_a_line = columns > COMPACT_COLUMNS ? columns / COMPACT_COLUMNS : 1;
+		l.cards_rows = (n + l.cards_a_line - 1) / l.cards_a_line;
+		if (l.cards_rows > room / 2)
+			l.cards_rows = room / 2;
+	}
+	l.cards_at = 3;
+	l.table_at = l.cards_at + l.cards_rows + 1;
+	l.table_rows = rows ? room - l.cards_rows : s->model.n_rows;
+	s->layout = l;
 	draw_title(s);
 	draw_summary(s);
 	/* Pages of text need the room. */

@@ -39,29 +39,6 @@ struct gpu_scene {
 	int64_t now_ms;
 };
 
-static void gpu_card_init(
-	struct gpu_card *c, const struct card_reading *r, uint32_t index, int64_t start_ms)
-{
-	*c = (struct gpu_card){
-		.shown = { .id = r->id,
-			.max_used_bytes = -1,
-			.max_tree_bytes = -1,
-			.max_util_pct = NAN,
-			.mean_util_pct = NAN,
-			.max_tree_pct = NAN,
-			.mean_tree_pct = NAN,
-			.energy_j = NAN,
-			.tree_energy_j = NAN },
-		.used_bytes = -1,
-		.tree_bytes = -1,
-		.newest_pct = NAN,
-		.tree_pct = NAN,
-		.energy_mj = NAN,
-		.drained_ms = -1,
-	};
-	account_start(&c->account, index, start_ms);
-}
-
 static bool in_tree(const struct tree *t, uint32_t pid)
 {
 	return tree_find(t, (pid_t)pid) != NO_MEMBER;
@@ -381,7 +358,24 @@ static bool take_cards(struct gpu *g, const struct source *s)
 	const struct visible visible = { s->cards, s->n_cards, o->visible_gpus };
 	for (size_t i = g->n_cards; i < s->n_cards; i++) {
 		struct gpu_card *c = &g->cards[i];
-		gpu_card_init(c, &s->cards[i], (uint32_t)i, g->start_ms);
+		*c = (struct gpu_card){
+			.shown = { .id = s->cards[i].id,
+				.max_used_bytes = -1,
+				.max_tree_bytes = -1,
+				.max_util_pct = NAN,
+				.mean_util_pct = NAN,
+				.max_tree_pct = NAN,
+				.mean_tree_pct = NAN,
+				.energy_j = NAN,
+				.tree_energy_j = NAN },
+			.used_bytes = -1,
+			.tree_bytes = -1,
+			.newest_pct = NAN,
+			.tree_pct = NAN,
+			.energy_mj = NAN,
+			.drained_ms = -1,
+		};
+		account_start(&c->account, (uint32_t)i, g->start_ms);
 		c->chosen = !o->gpu_uuids && (!o->own_gpus || visible_has(&visible, i));
 		for (size_t k = 0; k < o->n_gpu_uuids; k++)
 			c->chosen |= strcmp(o->gpu_uuids[k], c->shown.id.uuid) == 0;

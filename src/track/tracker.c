@@ -192,29 +192,6 @@ static void look(struct tracker *t, bool early)
 	t->samples++;
 }
 
-static void fill_sample(struct tracker *t, struct track_sample *out, bool early)
-{
-	*out = (struct track_sample){
-		.wall_us = clock_now(&t->clock).wall_us,
-		.elapsed_s = now_s(t),
-		.early = early,
-		.system_ram_bytes = t->host.used_bytes,
-		.system_gpu_ram_bytes = -1,
-		.gpu_ram_bytes = { -1, -1, -1 },
-		.gpu_sum_pct = NAN,
-		.system_cpu_pct = t->sample_system_pct,
-		.processes = t->tree.alive,
-	};
-	for (int g = 0; g < TRACK_GROUPS; g++) {
-		int64_t bytes = t->memory.now[g].total_bytes;
-		out->ram_bytes[g] = bytes < 0 && !t->memory.some_unreadable ? 0 : bytes;
-		out->threads[g] = t->threads[g];
-		out->cpu_pct[g] = t->sample_pct[g];
-	}
-	if (t->gpu)
-		gpu_sample(t->gpu, out);
-}
-
 bool tracker_sample(struct tracker *t, struct track_sample *out)
 {
 	bool early = t->early > 0;
@@ -222,8 +199,27 @@ bool tracker_sample(struct tracker *t, struct track_sample *out)
 		look(t, early);
 		schedule(t);
 	}
-	if (out)
-		fill_sample(t, out, early);
+	if (out) {
+		*out = (struct track_sample){
+			.wall_us = clock_now(&t->clock).wall_us,
+			.elapsed_s = now_s(t),
+			.early = early,
+			.system_ram_bytes = t->host.used_bytes,
+			.system_gpu_ram_bytes = -1,
+			.gpu_ram_bytes = { -1, -1, -1 },
+			.gpu_sum_pct = NAN,
+			.system_cpu_pct = t->sample_system_pct,
+			.processes = t->tree.alive,
+		};
+		for (int g = 0; g < TRACK_GROUPS; g++) {
+			int64_t bytes = t->memory.now[g].total_bytes;
+			out->ram_bytes[g] = bytes < 0 && !t->memory.some_unreadable ? 0 : bytes;
+			out->threads[g] = t->threads[g];
+			out->cpu_pct[g] = t->sample_pct[g];
+		}
+		if (t->gpu)
+			gpu_sample(t->gpu, out);
+	}
 	return t->tree.alive > 0;
 }
 

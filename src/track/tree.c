@@ -135,11 +135,6 @@ static const struct elsewhere elsewhere_rows[] = {
 	{ "ssh", .use = "ssh HOST gua track -- COMMAND", .of_shell = true },
 };
 
-static bool is_word(struct piece word, const char *text)
-{
-	return word.len == strlen(text) && memcmp(word.at, text, word.len) == 0;
-}
-
 /* Whether the word is in a list that is separated by blanks. */
 static bool is_in(struct piece word, const char *list)
 {
@@ -157,7 +152,7 @@ static bool has_words(const struct elsewhere *row, struct proc_arguments argumen
 	bool found = !row->verbs;
 	struct piece word;
 	while (proc_next_argument(&arguments, &word.at, &word.len)) {
-		if (row->unless && is_word(word, row->unless))
+		if (row->unless && piece_is_like(word, row->unless))
 			return false;
 		found |= row->verbs && is_in(word, row->verbs);
 	}
@@ -174,8 +169,9 @@ static const struct elsewhere *find_elsewhere(const struct proc_stat *s, struct 
 		program = piece_basename(program);
 	for (size_t i = 0; i < sizeof(elsewhere_rows) / sizeof(elsewhere_rows[0]); i++) {
 		const struct elsewhere *row = &elsewhere_rows[i];
-		bool named = is_word(program, row->program) ||
-			     is_word((struct piece){ s->comm, s->comm_len }, row->program);
+		bool named =
+			piece_is_like(program, row->program) ||
+			piece_is_like((struct piece){ s->comm, s->comm_len }, row->program);
 		if (named && has_words(row, arguments))
 			return row;
 	}

@@ -4,11 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A word of the list, not terminated. */
-struct word {
-	const char *text;
-	size_t len;
-};
+#include "proc/piece.h"
 
 /* The UUID of the card itself, also for an instance on it. */
 static const char *physical_uuid(const struct visible *v, size_t i)
@@ -31,24 +27,19 @@ static bool is_first(const struct visible *v, size_t i)
 	return k == i;
 }
 
-static bool begins(struct word w, const char *with)
+static bool is_prefix(struct piece w, const char *of)
 {
-	return w.len >= strlen(with) && memcmp(w.text, with, strlen(with)) == 0;
-}
-
-static bool is_prefix(struct word w, const char *of)
-{
-	return w.len <= strlen(of) && memcmp(w.text, of, w.len) == 0;
+	return w.len <= strlen(of) && memcmp(w.at, of, w.len) == 0;
 }
 
 /* Returns the card with this number, or v->n. */
-static size_t find_number(const struct visible *v, struct word w)
+static size_t find_number(const struct visible *v, struct piece w)
 {
 	size_t number = 0;
 	for (size_t k = 0; k < w.len; k++) {
-		if (w.text[k] < '0' || w.text[k] > '9' || number > v->n)
+		if (w.at[k] < '0' || w.at[k] > '9' || number > v->n)
 			return v->n;
-		number = 10 * number + (size_t)(w.text[k] - '0');
+		number = 10 * number + (size_t)(w.at[k] - '0');
 	}
 	for (size_t i = 0; i < v->n; i++)
 		if (v->cards[i].status != CARD_STATUS_DENIED && is_first(v, i) && number-- == 0)
@@ -57,7 +48,7 @@ static size_t find_number(const struct visible *v, struct word w)
 }
 
 /* Returns the only card or MIG instance whose UUID begins like this, or v->n. */
-static size_t find_uuid(const struct visible *v, struct word w, bool instances)
+static size_t find_uuid(const struct visible *v, struct piece w, bool instances)
 {
 	size_t found = v->n;
 	for (size_t i = 0; i < v->n; i++) {
@@ -76,7 +67,7 @@ static size_t find_uuid(const struct visible *v, struct word w, bool instances)
 }
 
 /* The older name of an instance: MIG-GPU-UUID/GI/CI. */
-static size_t find_instance(const struct visible *v, struct word w)
+static size_t find_instance(const struct visible *v, struct piece w)
 {
 	char name[UUID_CAP + 64];
 	for (size_t i = 0; i < v->n; i++) {
@@ -90,13 +81,13 @@ static size_t find_instance(const struct visible *v, struct word w)
 }
 
 /* Whether the word shows card `i`; *valid: it names a card at all. */
-static bool shows(const struct visible *v, struct word w, size_t i, bool *valid)
+static bool shows(const struct visible *v, struct piece w, size_t i, bool *valid)
 {
-	bool mig = begins(w, "MIG-");
+	bool mig = piece_is_like(w, "MIG-*");
 	size_t found = v->n;
-	if (w.len && w.text[0] >= '0' && w.text[0] <= '9')
+	if (w.len && w.at[0] >= '0' && w.at[0] <= '9')
 		found = find_number(v, w);
-	else if (begins(w, "MIG-GPU-"))
+	else if (piece_is_like(w, "MIG-GPU-*"))
 		found = find_instance(v, w);
 	else if (w.len)
 		found = find_uuid(v, w, mig);
@@ -113,7 +104,7 @@ bool visible_has(const struct visible *v, size_t i)
 	bool valid = true;
 	for (const char *rest = v->list; valid;) {
 		rest += strspn(rest, " \t");
-		struct word w = { rest, strcspn(rest, ", \t") };
+		struct piece w = { rest, strcspn(rest, ", \t") };
 		if (shows(v, w, i, &valid))
 			return true;
 		rest += w.len + strspn(rest + w.len, " \t");

@@ -240,26 +240,6 @@ static void report_instance(struct smi_writer *r, const struct present_card *c)
 	}
 }
 
-static void report_process(struct smi_writer *r, const struct smi_process *p)
-{
-	char name[COMMAND_CAP];
-	bool xml = r->xml;
-	int depth = xml ? 3 : 2;
-	query_process_name(name, sizeof(name), r->smi->live, p->process);
-	if (xml)
-		add_group(r, 2, "", "process_info");
-	add_line(r, depth, xml ? "gpu_instance_id" : "GPU instance ID",
-		smi_id(p->card->id.gpu_instance).text);
-	add_line(r, depth, xml ? "compute_instance_id" : "Compute instance ID",
-		smi_id(p->card->id.compute_instance).text);
-	add_line(
-		r, depth, xml ? "pid" : "Process ID", str_brief("%u", p->process->id.pid).text);
-	add_line(r, 3, xml ? "type" : "Type", smi_type(p->process).text);
-	add_line(r, 3, xml ? "process_name" : "Name", name);
-	add_line(
-		r, 3, xml ? "used_memory" : "Used GPU Memory", mib(p->process->mem_bytes).text);
-}
-
 static void report_processes(struct smi_writer *r, const struct present_board *b)
 {
 	struct smi_process p;
@@ -270,8 +250,24 @@ static void report_processes(struct smi_writer *r, const struct present_board *b
 	}
 	add_group(r, 1, "Processes", "processes");
 	r->width = PROCESS_LABEL_WIDTH;
-	for (size_t k = 0; smi_process(r->smi, b, k, &p); k++)
-		report_process(r, &p);
+	for (size_t k = 0; smi_process(r->smi, b, k, &p); k++) {
+		char name[COMMAND_CAP];
+		bool xml = r->xml;
+		int depth = xml ? 3 : 2;
+		query_process_name(name, sizeof(name), r->smi->live, p.process);
+		if (xml)
+			add_group(r, 2, "", "process_info");
+		add_line(r, depth, xml ? "gpu_instance_id" : "GPU instance ID",
+			smi_id(p.card->id.gpu_instance).text);
+		add_line(r, depth, xml ? "compute_instance_id" : "Compute instance ID",
+			smi_id(p.card->id.compute_instance).text);
+		add_line(r, depth, xml ? "pid" : "Process ID",
+			str_brief("%u", p.process->id.pid).text);
+		add_line(r, 3, xml ? "type" : "Type", smi_type(p.process).text);
+		add_line(r, 3, xml ? "process_name" : "Name", name);
+		add_line(r, 3, xml ? "used_memory" : "Used GPU Memory",
+			mib(p.process->mem_bytes).text);
+	}
 	r->width = LABEL_WIDTH(r->generation);
 }
 
