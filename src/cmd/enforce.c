@@ -25,9 +25,9 @@
 #include "store/policy/policy_file.h"
 #include "store/policy/policy_notice.h"
 
-void enforce_moment(const struct enforce *x, char *dst, size_t cap, int64_t ms)
+struct brief enforce_moment(const struct enforce *x, int64_t ms)
 {
-	str_copy(dst, cap, ms < 0 ? "-" : moment_text(ms, x->o->utc).text);
+	return ms < 0 ? str_brief("-") : moment_text(ms, x->o->utc);
 }
 
 int enforce_socket(
@@ -161,20 +161,16 @@ static int read_status(struct enforce *x, struct status *s, struct err *e)
 
 static void add_status(struct str *out, const struct enforce *x, const struct status *s)
 {
-	char until[48], pass[48];
 	struct text_style style = terminal_style(false, x->o->utc);
 	bool enforce = strcmp(s->mode, "enforce") == 0;
-	enforce_moment(x, until, sizeof(until), s->armed_until_ms);
-	enforce_moment(x, pass, sizeof(pass), s->pass.at_ms);
-	if (s->stopped_ms >= 0) {
-		char since[48];
-		enforce_moment(x, since, sizeof(since), s->stopped_ms);
-		str_addf(out, "STOPPED    since %s: %s\n", since, s->stopped_why);
-	}
+	if (s->stopped_ms >= 0)
+		str_addf(out, "STOPPED    since %s: %s\n",
+			enforce_moment(x, s->stopped_ms).text, s->stopped_why);
 	str_addf(out, "mode       %s%s\n", s->mode,
 		enforce ? "" : ": steps are written down, and nothing else happens");
 	if (s->armed_until_ms >= 0)
-		str_addf(out, "armed      until %s, by %s\n", until, s->armed_by);
+		str_addf(out, "armed      until %s, by %s\n",
+			enforce_moment(x, s->armed_until_ms).text, s->armed_by);
 	else
 		str_add(out, "armed      no: nothing is ended\n");
 	if (s->untrusted.code)
@@ -189,9 +185,10 @@ static void add_status(struct str *out, const struct enforce *x, const struct st
 	if (s->pass.at_ms < 0)
 		str_add(out, "last pass  none: 'gua enforce run' has not run here\n");
 	else
-		str_addf(out, "last pass  %s: %lld session%s, %lld of them idle%s%s\n", pass,
-			(long long)s->pass.sessions, s->pass.sessions == 1 ? "" : "s",
-			(long long)s->pass.idle, *s->pass.note ? "; " : "", s->pass.note);
+		str_addf(out, "last pass  %s: %lld session%s, %lld of them idle%s%s\n",
+			enforce_moment(x, s->pass.at_ms).text, (long long)s->pass.sessions,
+			s->pass.sessions == 1 ? "" : "s", (long long)s->pass.idle,
+			*s->pass.note ? "; " : "", s->pass.note);
 	if (s->stages.n_rows) {
 		str_add(out, "\n");
 		text_add_table(out, &s->stages, &style);
@@ -332,12 +329,12 @@ static int run_arm(struct enforce *x)
 {
 	struct err e = { 0 };
 	struct str out = { 0 };
-	char actor[USER_CAP] = "", until[48];
+	char actor[USER_CAP] = "";
 	int64_t until_ms = 0;
 	if (read_until(x, &until_ms, &e) || write_decision(x, STEP_ARMED, until_ms, actor, &e))
 		return cmd_fail(x->self, &e);
-	enforce_moment(x, until, sizeof(until), until_ms);
-	str_addf(&out, "Sessions may be ended until %s (armed by %s).\n", until, actor);
+	str_addf(&out, "Sessions may be ended until %s (armed by %s).\n",
+		enforce_moment(x, until_ms).text, actor);
 	add_missing(&out, x);
 	return cmd_print(x->self, &out);
 }
@@ -357,7 +354,7 @@ static int run_release(struct enforce *x)
 {
 	struct err e = { 0 };
 	struct str out = { 0 };
-	char actor[USER_CAP] = "", at[48], why[256];
+	char actor[USER_CAP] = "", why[256];
 	int64_t at_ms = -1;
 	struct policy_file *file = NULL;
 	int rc = policy_file_open(&file, x->policy_db, false, &e);
@@ -370,10 +367,9 @@ static int run_release(struct enforce *x)
 	}
 	if (rc || write_decision(x, STEP_RESUMED, 0, actor, &e))
 		return cmd_fail(x->self, &e);
-	enforce_moment(x, at, sizeof(at), at_ms);
 	str_addf(&out,
-		"Released: sessions are warned and ended again. Stopped since %s:\n%s.\n", at,
-		why);
+		"Released: sessions are warned and ended again. Stopped since %s:\n%s.\n",
+		enforce_moment(x, at_ms).text, why);
 	return cmd_print(x->self, &out);
 }
 

@@ -49,4 +49,4 @@ int enforce_socket(
 /* Reads a pid, or a lease: "slurm:4". ERR_USAGE: it is neither. */
 int enforce_parse_asked(const char *text, struct facts_asked *what, struct err *e);
 /* Writes a moment in the zone that was asked for, or "-". */
-void enforce_moment(const struct enforce *x, char *dst, size_t cap, int64_t ms);
+struct brief enforce_moment(const struct enforce *x, int64_t ms);

@@ -247,10 +247,8 @@ static void add_json(struct str *out, const struct result *r)
 
 static void add_headline(struct str *out, const struct enforce *x, const struct simulation *s)
 {
-	char since[48], until[48];
-	enforce_moment(x, since, sizeof(since), s->since_ms);
-	enforce_moment(x, until, sizeof(until), s->until_ms);
-	str_addf(out, "%s, %s to %s\n", s->history->hostname, since, until);
+	str_addf(out, "%s, %s to %s\n", s->history->hostname,
+		enforce_moment(x, s->since_ms).text, enforce_moment(x, s->until_ms).text);
 	str_addf(out,
 		"%zu session%s held a card idle. The rules would have warned %zu, with %zu "
 		"notice%s, and ended %zu:\n",
@@ -265,13 +263,12 @@ static void add_headline(struct str *out, const struct enforce *x, const struct 
 			s->n_wrong, s->n_ended, s->n_wrong == 1 ? "was" : "were");
 	else if (s->n_ended)
 		str_add(out, "None of them was used again within 30 min of the end.\n");
-	if (s->n_stopped) {
-		enforce_moment(x, since, sizeof(since), s->stopped_ms);
+	if (s->n_stopped)
 		str_addf(out,
 			"The breaker stopped everything in %zu pass%s, the first at %s: the "
 			"idle time\nof several sessions grew faster than time goes by.\n",
-			s->n_stopped, s->n_stopped == 1 ? "" : "es", since);
-	}
+			s->n_stopped, s->n_stopped == 1 ? "" : "es",
+			enforce_moment(x, s->stopped_ms).text);
 }
 
 static void add_text(struct str *out, const struct enforce *x, const struct result *r)
