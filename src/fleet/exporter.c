@@ -85,6 +85,14 @@ const struct exporter_metric *exporter_metric(const struct exporter *x, const ch
 	return NULL;
 }
 
+const struct exporter_metric *exporter_first(const struct exporter *x, enum exporter_role role)
+{
+	const struct exporter_metric *m = x->metrics;
+	while (m->name && m->role != role)
+		m++;
+	return m->name ? m : NULL;
+}
+
 const struct exporter_metric *exporter_match(
 	const struct exporter *x, struct str *out, enum exporter_role role, int rank)
 {

@@ -53,6 +53,8 @@ extern const struct exporter exporters[EXPORTERS];
 
 /* NULL: there is none of that name. */
 const struct exporter_metric *exporter_metric(const struct exporter *x, const char *name);
+/* The first one with that role; NULL: there is none. */
+const struct exporter_metric *exporter_first(const struct exporter *x, enum exporter_role role);
 /* Appends a matcher of all metrics with that role and rank: `__name__=~"a|b"`. Returns the
  * first of them; NULL: there are none. */
 enum { EXPORTER_ALL_RANKS = -1, EXPORTER_RANKS = 2 };

@@ -39,8 +39,9 @@ static int choose(
 	c->counters = strcmp(metrics, "gua") == 0;
 	if (c->counters)
 		return 0;
-	const struct probe_query own = { "count(last_over_time(",
-		"__name__=\"" FAMILY_CARD "\"", "))", NULL, NULL };
+	const struct probe_query own = { .before = "count(last_over_time(",
+		.matchers = "__name__=\"" FAMILY_CARD "\"",
+		.after = "))" };
 	int rc = any && !others ? probe_ask(&p, &own, e) : 0;
 	c->counters = any && !others && probe_largest(&p) > 0;
 	for (size_t i = 0; i < EXPORTERS && rc == 0; i++) {

@@ -32,16 +32,23 @@ static int take_number(void *context, const struct sample *sample, struct err *e
 int probe_ask(struct probe *p, const struct probe_query *q, struct err *e)
 {
 	struct batch b = { .fleet = p->f };
-	struct str query = { 0 };
+	struct str query = { 0 }, match = { 0 };
+	bool some = !q->x || exporter_match(q->x, &match, q->role, EXPORTER_ALL_RANKS);
+	str_addf(&match, "%s%s", match.len && q->matchers ? "," : "",
+		q->matchers ? q->matchers : "");
 	str_add(&query, q->before);
-	fleet_select(p->f, &query, "", q->matchers);
+	fleet_select(p->f, &query, "", str_text(&match));
 	str_addf(&query, "[%llds]%s", (long long)p->range_s, q->after);
+	query.failed |= match.failed;
 	for (size_t i = PROBES; i-- > 0;) {
 		p->found[i] = (struct probe_number){ .f = p->f };
-		fleet_query(&b, &query, probe_time(p, i), q->take ? q->take : take_number,
-			q->take ? q->context : &p->found[i]);
+		if (some)
+			fleet_query(&b, &query, probe_time(p, i),
+				q->take ? q->take : take_number,
+				q->take ? q->context : &p->found[i]);
 	}
 	str_finish(&query);
+	str_finish(&match);
 	return fleet_run(&b, e);
 }
 
@@ -66,14 +73,10 @@ int64_t probe_oldest(const struct probe *p)
 int probe_count(struct probe *p, const struct exporter *x, enum exporter_role role,
 	const struct exporter_metric **found, struct err *e)
 {
-	struct str match = { 0 };
-	const struct exporter_metric *metric =
-		exporter_match(x, &match, role, EXPORTER_ALL_RANKS);
-	const struct probe_query q = { "count(last_over_time(", str_text(&match), "))", NULL,
+	const struct probe_query q = { "count(last_over_time(", "))", x, role, NULL, NULL,
 		NULL };
-	int rc = metric ? probe_ask(p, &q, e) : 0;
-	*found = metric && rc == 0 && probe_largest(p) > 0 ? metric : NULL;
-	str_finish(&match);
+	int rc = probe_ask(p, &q, e);
+	*found = rc == 0 && probe_largest(p) > 0 ? exporter_first(x, role) : NULL;
 	return rc;
 }
 

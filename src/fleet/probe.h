@@ -17,9 +17,13 @@ struct probe {
 
 /* A start of 0 asks for all data: then the window begins as far back as engines may go. */
 struct probe probe_of(struct fleet *f, int64_t since_ms, int64_t until_ms);
-/* Asks `before SELECTOR[range]after` at each moment, the oldest first. */
+/* Asks `before SELECTOR[range]after` at each moment, the oldest first. The selector is of the
+ * exporter's metrics with the role; without such, nothing is asked. */
 struct probe_query {
-	const char *before, *matchers, *after;
+	const char *before, *after;
+	const struct exporter *x; /* NULL: the matchers alone select */
+	enum exporter_role role;
+	const char *matchers;	  /* NULL: none */
 	engine_answer_take *take; /* NULL: the numbers go into `found` */
 	void *context;
 };

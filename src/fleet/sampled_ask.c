@@ -30,17 +30,15 @@ static int find_steps(struct sampled *s, const struct probe *window, struct err 
 	int rc = 0;
 	p.range_s = SAMPLED_COUNTED_S;
 	for (enum exporter_role role = EXPORTER_MEMORY;; role = EXPORTER_USE) {
-		struct str match = { 0 }, before = { 0 };
-		exporter_match(s->x, &match, role, EXPORTER_ALL_RANKS);
+		struct str before = { 0 };
 		str_add(&before, "max by (");
 		for (size_t k = 0; k < EXPORTER_SPELLINGS && s->x->labels[EXPORTER_HOST][k];
 			k++)
 			str_addf(&before, "%s,", s->x->labels[EXPORTER_HOST][k]);
 		str_addf(&before, "%s) (count_over_time(", s->f->by);
-		const struct probe_query q = { str_text(&before), str_text(&match), "))",
+		const struct probe_query q = { str_text(&before), "))", s->x, role, NULL,
 			take_scrapes, s };
 		rc = before.failed ? err_memory(e) : probe_ask(&p, &q, e);
-		str_finish(&match);
 		str_finish(&before);
 		if (rc || s->n_scrapes || role == EXPORTER_USE)
 			break;
@@ -97,19 +95,13 @@ static int take_least(void *context, const struct sample *sample, struct err *e)
 	return 0;
 }
 
-/* Asks what the series with a role say at the moments of the probe: the labels, or the least
- * used memory, for what the driver keeps for itself. */
-static int ask_role(struct sampled *s, struct probe *p, enum exporter_role role, struct err *e)
+/* Asks for the least used memory of cards at the moments of the probe: what the driver keeps
+ * for itself. */
+static int ask_least(struct sampled *s, struct probe *p, struct err *e)
 {
-	struct str match = { 0 };
-	bool some = exporter_match(s->x, &match, role, EXPORTER_ALL_RANKS);
-	const struct probe_query labels = { "last_over_time(", str_text(&match), ")",
-		take_labels, s },
-				 least = { "min_over_time(", str_text(&match), ")", take_least,
-					 s };
-	int rc = some ? probe_ask(p, role == EXPORTER_MEMORY ? &least : &labels, e) : 0;
-	str_finish(&match);
-	return rc;
+	const struct probe_query q = { "min_over_time(", ")", s->x, EXPORTER_MEMORY, NULL,
+		take_least, s };
+	return probe_ask(p, &q, e);
 }
 
 static int take_odd(void *context, const struct sample *sample, struct err *e)
@@ -128,8 +120,7 @@ static int find_odd(struct sampled *s, struct probe *p, struct err *e)
 	static const enum exporter_role roles[] = { EXPORTER_USE, EXPORTER_MEMORY };
 	int rc = 0;
 	for (int i = 0; i < 2 && rc == 0; i++) {
-		struct str match = { 0 }, other = { 0 }, before = { 0 }, after = { 0 };
-		exporter_match(s->x, &match, roles[i], EXPORTER_ALL_RANKS);
+		struct str other = { 0 }, before = { 0 }, after = { 0 };
 		exporter_match(s->x, &other, roles[!i], EXPORTER_ALL_RANKS);
 		str_add(&before, "max by (");
 		exporter_add_labels(s->x, &before);
@@ -137,10 +128,9 @@ static int find_odd(struct sampled *s, struct probe *p, struct err *e)
 		str_addf(&after, ")) unless %s", str_text(&before));
 		fleet_select(s->f, &after, "", str_text(&other));
 		str_addf(&after, "[%llds]))", (long long)p->range_s);
-		const struct probe_query q = { str_text(&before), str_text(&match),
-			str_text(&after), take_odd, s };
+		const struct probe_query q = { str_text(&before), str_text(&after), s->x,
+			roles[i], NULL, take_odd, s };
 		rc = before.failed || after.failed ? err_memory(e) : probe_ask(p, &q, e);
-		str_finish(&match);
 		str_finish(&other);
 		str_finish(&before);
 		str_finish(&after);
@@ -167,15 +157,10 @@ static int read_raw(struct sampled *s, struct err *e)
 /* Whether metrics say whose a card is, instead of labels. */
 static int find_numbers(struct sampled *s, struct probe *p, struct err *e)
 {
-	struct str match = { 0 };
-	bool some = exporter_match(s->x, &match, EXPORTER_JOB_NUMBER, EXPORTER_ALL_RANKS);
-	if (some)
-		str_addf(&match, ",%s=\"\"", s->x->labels[EXPORTER_JOB][0]);
-	const struct probe_query q = { "count(last_over_time(", str_text(&match), ") > 0)",
-		NULL, NULL };
-	int rc = some ? probe_ask(p, &q, e) : 0;
-	s->has_numbers = some && rc == 0 && probe_largest(p) > 0;
-	str_finish(&match);
+	const struct probe_query q = { "count(last_over_time(", ") > 0)", s->x,
+		EXPORTER_JOB_NUMBER, "jobid=\"\"", NULL, NULL };
+	int rc = probe_ask(p, &q, e);
+	s->has_numbers = rc == 0 && probe_largest(p) > 0;
 	return rc;
 }
 
@@ -184,7 +169,7 @@ static int read_hours(struct sampled *s, struct probe *p, struct err *e)
 	bool differ = s->x->has_reserved;
 	for (uint32_t host = 0; host < s->n_scrapes; host++)
 		differ |= sampled_step(sampled_interval(s, host)) != s->step_ms;
-	int rc = differ ? ask_role(s, p, EXPORTER_MEMORY, e) : 0;
+	int rc = differ ? ask_least(s, p, e) : 0;
 	if (rc == 0)
 		rc = find_odd(s, p, e);
 	if (rc == 0)
@@ -201,7 +186,7 @@ static int check_known(struct sampled *s, struct probe *p, bool *known, struct e
 	*known = false;
 	if (s->fill->cards.n == 0)
 		return 0;
-	int rc = ask_role(s, p, EXPORTER_MEMORY, e);
+	int rc = ask_least(s, p, e);
 	sampled_restrict(s);
 	*known = s->n_cards > 0;
 	for (size_t i = 0; i < s->n_cards; i++)
@@ -233,8 +218,10 @@ int sampled_ask_run(
 	rc = find_steps(s, &p, e);
 	if (rc == 0)
 		rc = probe_count_cards(&p, x, &s->n_at_once, e);
+	const struct probe_query info = { "last_over_time(", ")", x, EXPORTER_INFO, NULL,
+		take_labels, s };
 	if (rc == 0)
-		rc = ask_role(s, &p, EXPORTER_INFO, e);
+		rc = probe_ask(&p, &info, e);
 	double n = s->n_at_once * (p.to_s - p.from_s) * 1000 / (double)s->step_ms;
 	bool many = n > SENT_A_SECOND * (double)s->f->timeout_ms / 1000;
 	if (rc == 0)

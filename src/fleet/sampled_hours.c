@@ -53,14 +53,6 @@ struct group {
 	double n_cards;	      /* about */
 };
 
-static const struct exporter_metric *odd_metric(const struct exporter *x)
-{
-	const struct exporter_metric *m = x->metrics;
-	while (m->role != EXPORTER_MEMORY)
-		m++;
-	return m;
-}
-
 static bool is_odd(const struct exporter_metric *metric)
 {
 	return metric && metric->role == EXPORTER_MEMORY;
@@ -661,7 +653,7 @@ static int list_cards(struct sampled *s, struct asking *a, bool odd, struct err 
 		if (done[i] || !needs_name(s, &s->cards[i], odd))
 			continue;
 		if (odd)
-			group.metric = odd_metric(s->x);
+			group.metric = exporter_first(s->x, EXPORTER_MEMORY);
 		for (size_t k = i; k < s->n_cards && rc == 0; k++) {
 			const struct sampled_card *card = &s->cards[k];
 			const struct group own = group_of(s, card);

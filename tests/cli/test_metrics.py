@@ -353,6 +353,20 @@ def test_the_server_answers_in_the_format_that_is_asked_for(serve, recorded):
 
 
 @needs_serve
+def test_the_server_replaces_dcgm_exporter(serve, background_store):
+    """With the names that dashboards and autoscalers expect, each once, beside gua's own."""
+    server = serve("--db", background_store, "--compat", "dcgm")
+    names, found = ("GPU_UTIL", "FB_USED", "FB_FREE", "POWER_USAGE", "GPU_TEMP"), []
+
+    def complete():
+        found[:] = re.findall(r'^DCGM_FI_DEV_(\w+)\{gpu="0",UUID="GPU-aaaa",modelName="[^"]+"\} (\d+(?:\.\d+)?)$', server.get("/metrics")[2], re.M)
+        return len(found) >= len(names)
+    wait_for(complete)
+    assert sorted(name for name, _ in found) == sorted(names)
+    assert float(dict(found)["FB_USED"]) >= 8 << 10 and float(dict(found)["FB_USED"]) + float(dict(found)["FB_FREE"]) == 80 << 10
+
+
+@needs_serve
 def test_the_server_has_metrics_of_one_store_only(serve, recorded, tmp_path):
     db = recorded(3)
     shutil.copy(db, tmp_path / "other.db")
