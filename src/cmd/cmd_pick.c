@@ -359,20 +359,6 @@ static int promise_to(struct search *s, struct pick_ticket *t, struct err *e)
 	return rc;
 }
 
-/* Marks the cards that are left for all earlier picks. */
-static int promise(struct search *s, struct err *e)
-{
-	struct pick_ticket *tickets = NULL;
-	int rc = 0;
-	if (s->v->wait_ms == 0 || s->v->ignore_reservations)
-		return 0;
-	size_t n = pick_lock_waiting(&s->queue, &s->locks, &tickets);
-	for (size_t i = 0; i < n && !rc; i++)
-		rc = promise_to(s, &tickets[i], e);
-	free(tickets);
-	return rc;
-}
-
 /* Chooses among the good candidates; those that are not chosen get another verdict. Returns how
  * many are chosen, or an error. */
 static int take(struct search *s, struct err *e)
@@ -474,8 +460,13 @@ static int choose(struct search *s, struct err *e)
 	/* One pick at a time: otherwise two picks that need two cards each could get one each.
 	 */
 	int turn = rc ? -1 : pick_lock_turn(&s->locks, TURN_MS);
-	if (rc == 0)
-		rc = promise(s, e);
+	/* Cards are left for all earlier picks. */
+	struct pick_ticket *tickets = NULL;
+	bool yields = rc == 0 && s->v->wait_ms != 0 && !s->v->ignore_reservations;
+	size_t n = yields ? pick_lock_waiting(&s->queue, &s->locks, &tickets) : 0;
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = promise_to(s, &tickets[i], e);
+	free(tickets);
 	if (rc == 0)
 		rc = take(s, e);
 	if (rc >= 0)

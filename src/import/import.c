@@ -143,17 +143,6 @@ static int flush(struct importer *im, struct err *e)
 	return 0;
 }
 
-/* Returns the slot that compaction would put this moment in, so that thirty days are a few
- * thousand quarters of hours at once, not a million minutes; the hours of the week need no
- * finer ones. Near an edge it is left to compaction. */
-static int64_t slot_for(const struct importer *im, int64_t at_ms)
-{
-	const struct retention keep = RETENTION_DEFAULT;
-	int64_t at = at_ms / 1000, age = im->question->now_ms / 1000 - at - COMPACT_SLACK_S;
-	int64_t seconds = age > keep.five_s ? 900 : age > keep.minute_s ? 300 : SLOT_SECONDS;
-	return at - at % seconds;
-}
-
 static int add_card(struct importer *im, const struct pyfile_sample *sample, struct err *e)
 {
 	if (!array_one_more(&im->cards, im->n_cards) || !array_one_more(&im->idle, im->n_cards))
@@ -304,8 +293,15 @@ static int account_users(struct importer *im, const struct pyfile_sample *sample
 
 static int account(struct importer *im, const struct pyfile_sample *sample, struct err *e)
 {
+	/* The slot is that which compaction would put this moment in, so that thirty days are a
+	 * few thousand quarters of hours at once, not a million minutes; the hours of the week
+	 * need no finer ones. Near an edge it is left to compaction. */
+	const struct retention keep = RETENTION_DEFAULT;
+	int64_t at = sample->at_ms / 1000;
+	int64_t age = im->question->now_ms / 1000 - at - COMPACT_SLACK_S;
+	int64_t seconds = age > keep.five_s ? 900 : age > keep.minute_s ? 300 : SLOT_SECONDS;
 	struct stretch stretch = {
-		.slot = slot_for(im, sample->at_ms),
+		.slot = at - at % seconds,
 		.at_ms = sample->at_ms,
 		.ms = sample->interval_ms > 0 ? sample->interval_ms : im->question->interval_ms,
 		.util_pct = sample->util_pct,

@@ -172,18 +172,6 @@ static int check_call(struct gua *handle, size_t card, const void *out, size_t s
 	return 0;
 }
 
-static double temperature_of(struct source *s, size_t index)
-{
-	static const unsigned char wanted[METRIC_COUNT] = { [METRIC_TEMPERATURE_GPU] = 1 };
-	double values[METRIC_COUNT];
-	metric_texts texts;
-	metric_clear(values, texts);
-	if (s->ops->metrics && s->cards[index].status == CARD_STATUS_OK)
-		s->ops->metrics(
-			s, &(struct metric_request){ index, true, wanted }, values, texts);
-	return values[METRIC_TEMPERATURE_GPU];
-}
-
 API int gua_card(struct gua *handle, size_t index, struct gua_card *card)
 {
 	int rc = check_call(handle, index, card, card ? card->size : 0);
@@ -211,8 +199,18 @@ API int gua_card(struct gua *handle, size_t index, struct gua_card *card)
 							: 0,
 		.temperature_c = NAN,
 	};
-	if (card->size >= sizeof(found))
-		found.temperature_c = temperature_of(handle->source, index);
+	struct source *s = handle->source;
+	if (card->size >= sizeof(found) && s->ops->metrics &&
+		reading->status == CARD_STATUS_OK) {
+		static const unsigned char wanted[METRIC_COUNT] = { [METRIC_TEMPERATURE_GPU] =
+									    1 };
+		double values[METRIC_COUNT];
+		metric_texts texts;
+		metric_clear(values, texts);
+		s->ops->metrics(
+			s, &(struct metric_request){ index, true, wanted }, values, texts);
+		found.temperature_c = values[METRIC_TEMPERATURE_GPU];
+	}
 	str_copy(found.uuid, sizeof(found.uuid), reading->id.uuid);
 	str_copy(found.name, sizeof(found.name), reading->id.name);
 	str_copy(found.parent_uuid, sizeof(found.parent_uuid), reading->id.parent_uuid);

@@ -193,24 +193,12 @@ static void image_publish(struct image *im, struct tracker *t, bool done)
 	pthread_mutex_unlock(&im->lock);
 }
 
-static bool take_sample(struct tracker *t, struct image *im)
-{
-	struct track_sample sample;
-	bool goes_on = tracker_sample(t, &sample);
-	image_lock(im);
-	im->sample = sample;
-	im->number++;
-	im->samples[im->number % IMAGE_SAMPLES] = sample;
-	pthread_mutex_unlock(&im->lock);
-	image_publish(im, t, false);
-	return goes_on;
-}
-
 /* Samples until `stop_fd` is readable, or until the process of the pidfd `parent_fd` (or -1)
  * has ended: then it returns false. */
 static bool sampler_run(struct tracker *t, struct image *im, int stop_fd, int parent_fd)
 {
 	struct clock clock;
+	struct track_sample sample;
 	bool goes_on = true;
 	clock_init_real(&clock);
 	for (;;) {
@@ -225,8 +213,15 @@ static bool sampler_run(struct tracker *t, struct image *im, int stop_fd, int pa
 			return true;
 		if (ready > 0 && fds[1].revents)
 			return false;
-		if (ready == 0 && goes_on)
-			goes_on = take_sample(t, im);
+		if (ready != 0 || !goes_on)
+			continue;
+		goes_on = tracker_sample(t, &sample);
+		image_lock(im);
+		im->sample = sample;
+		im->number++;
+		im->samples[im->number % IMAGE_SAMPLES] = sample;
+		pthread_mutex_unlock(&im->lock);
+		image_publish(im, t, false);
 	}
 }
 

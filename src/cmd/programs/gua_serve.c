@@ -80,25 +80,12 @@ static int find_proxy(struct setup *s, struct err *e)
 	return 0;
 }
 
-static int read_tls(struct setup *s, struct err *e)
-{
-	struct file_content cert = { 0 };
-	size_t len = 0;
-	if (!s->conf->tls_cert)
-		return 0;
-	int rc = file_read_regular(s->conf->tls_cert, 1 << 20, &cert, e);
-	s->cert = cert.data;
-	if (rc == 0)
-		rc = secrets_read_file(s->conf->tls_key, &s->key, &len, e);
-	s->options.tls_cert = s->cert;
-	s->options.tls_key = s->key;
-	return rc;
-}
-
 static int set_up(struct setup *s, struct err *e)
 {
 	struct secrets *secrets = NULL;
 	const struct config_serve *c = s->conf;
+	struct file_content cert = { 0 };
+	size_t len = 0;
 	/* Where to listen, unless a service manager has opened the socket (sd_listen_fds(3)).
 	 */
 	const char *pid = secure_getenv("LISTEN_PID"), *fds = secure_getenv("LISTEN_FDS");
@@ -108,8 +95,15 @@ static int set_up(struct setup *s, struct err *e)
 	if (rc)
 		return s->passed ? rc : err_prefix(e, "--listen");
 	if (check_options(s, e) || find_proxy(s, e) ||
-		(c->auth_file && secrets_read(&secrets, c->auth_file, e)) || read_tls(s, e))
+		(c->auth_file && secrets_read(&secrets, c->auth_file, e)))
 		rc = e->code;
+	if (rc == 0 && c->tls_cert) {
+		rc = file_read_regular(c->tls_cert, 1 << 20, &cert, e);
+		s->options.tls_cert = s->cert = cert.data;
+		if (rc == 0)
+			rc = secrets_read_file(c->tls_key, &s->key, &len, e);
+		s->options.tls_key = s->key;
+	}
 	if (rc == 0 && !s->passed)
 		rc = s->options.fd = listen_open(&s->address, &s->owner, e);
 	s->options.gate = (struct gate){ .host_names = c->host_names,

@@ -31,31 +31,27 @@ int mine_actor(char name[USER_CAP], struct err *e)
 	return name_of(name, login >= 0 ? (uint32_t)login : (uint32_t)getuid(), e);
 }
 
-static bool has_me(const char *item)
-{
-	char word[TEXT_LIST_WORD_CAP];
-	while (options_list_word(&item, word))
-		if (strcmp(word, "me") == 0)
-			return true;
-	return false;
-}
-
 int mine_expand(struct text_list *users, struct arena *texts, bool *found, struct err *e)
 {
 	char name[USER_CAP] = "", word[TEXT_LIST_WORD_CAP];
 	for (size_t i = 0; i < users->n; i++) {
 		struct str item = { 0 };
-		if (!has_me(users->items[i]))
-			continue;
-		*found = true;
-		/* That of the real uid; with sudo that is root's. */
-		if (!*name && name_of(name, (uint32_t)getuid(), e))
-			return e->code;
-		for (const char *at = users->items[i]; options_list_word(&at, word);)
-			str_addf(&item, "%s%s", item.len ? "," : "",
-				strcmp(word, "me") == 0 ? name : word);
-		users->items[i] = item.failed ? NULL : arena_text(texts, str_text(&item));
+		bool me = false;
+		for (const char *at = users->items[i]; options_list_word(&at, word);) {
+			bool own = strcmp(word, "me") == 0;
+			/* The name is that of the real uid; with sudo that is root's. */
+			if (own && !*name && name_of(name, (uint32_t)getuid(), e)) {
+				str_finish(&item);
+				return e->code;
+			}
+			str_addf(&item, "%s%s", item.len ? "," : "", own ? name : word);
+			me |= own;
+		}
+		if (me)
+			users->items[i] =
+				item.failed ? NULL : arena_text(texts, str_text(&item));
 		str_finish(&item);
+		*found |= me;
 		if (!users->items[i])
 			return err_memory(e);
 	}
