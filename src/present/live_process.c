@@ -119,12 +119,12 @@ static bool read_host_use(const struct live *l, const struct present_process *p,
 	int proc = owners_proc(reader_owners(l->reader));
 	bool had_stat = mark->stat_fd >= 0, had_statm = mark->statm_fd >= 0;
 	if (memory && !had_statm)
-		mark->statm_fd = proc_open_resident(proc, p->id.pid);
+		mark->statm_fd = proc_open_file(proc, p->id.pid, "statm");
 	if (memory)
 		mark->rss_pages =
 			mark->statm_fd < 0 ? -1 : proc_read_resident_again(mark->statm_fd);
 	if (!had_stat)
-		mark->stat_fd = proc_open_stat(proc, p->id.pid);
+		mark->stat_fd = proc_open_file(proc, p->id.pid, "stat");
 	bool read = mark->stat_fd >= 0 && proc_read_stat_again(mark->stat_fd, s) == 0;
 	if (mark->rss_pages >= 0)
 		s->rss_pages = mark->rss_pages;

@@ -70,26 +70,6 @@ static int64_t bytes_in(const char *text)
 	return (kib < 0 ? 0 : kib > KIB_MOST ? KIB_MOST : kib) * 1024;
 }
 
-/* "START-END PERMS OFFSET MAJOR:MINOR INODE PATH", or "Name:  N kB". */
-static void parse_line(struct mappings *m, const char *line)
-{
-	unsigned major, minor;
-	unsigned long long inode;
-	if (strncmp(line, "Rss:", 4) == 0)
-		m->open.resident_bytes = bytes_in(line + 4);
-	else if (strncmp(line, "Pss:", 4) == 0)
-		m->open.share_bytes = bytes_in(line + 4);
-	else if (strncmp(line, "Anonymous:", 10) == 0)
-		m->copied_bytes = bytes_in(line + 10);
-	else if ((*line < 'A' || *line > 'Z') &&
-		 sscanf(line, "%*[0-9a-f]-%*[0-9a-f] %*s %*[0-9a-f] %x:%x %llu", &major, &minor,
-			 &inode) == 3) {
-		close_open(m);
-		m->open.device = (uint64_t)major << 32 | minor;
-		m->open.inode = inode;
-	}
-}
-
 size_t mappings_parse(struct mappings *m, const char *bytes, size_t len)
 {
 	size_t at = 0;
@@ -100,7 +80,22 @@ size_t mappings_parse(struct mappings *m, const char *bytes, size_t len)
 		size_t kept = n < sizeof(line) - 1 ? n : sizeof(line) - 1;
 		memcpy(line, bytes + at, kept);
 		line[kept] = '\0';
-		parse_line(m, line);
+		/* "START-END PERMS OFFSET MAJOR:MINOR INODE PATH", or "Name:  N kB". */
+		unsigned major, minor;
+		unsigned long long inode;
+		if (strncmp(line, "Rss:", 4) == 0)
+			m->open.resident_bytes = bytes_in(line + 4);
+		else if (strncmp(line, "Pss:", 4) == 0)
+			m->open.share_bytes = bytes_in(line + 4);
+		else if (strncmp(line, "Anonymous:", 10) == 0)
+			m->copied_bytes = bytes_in(line + 10);
+		else if ((*line < 'A' || *line > 'Z') &&
+			 sscanf(line, "%*[0-9a-f]-%*[0-9a-f] %*s %*[0-9a-f] %x:%x %llu", &major,
+				 &minor, &inode) == 3) {
+			close_open(m);
+			m->open.device = (uint64_t)major << 32 | minor;
+			m->open.inode = inode;
+		}
 		at += n + 1;
 	}
 	return at;

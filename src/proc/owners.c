@@ -110,14 +110,6 @@ static const struct editor {
 	{ "/JetBrains/", "jetbrains" },
 };
 
-static void recognise_name(struct ancestry *a, const struct proc_stat *parent)
-{
-	const struct piece name = { parent->comm, parent->comm_len };
-	for (size_t i = 0; i < sizeof(starters) / sizeof(starters[0]) && !*a->login; i++)
-		if (piece_is_like(name, starters[i].name))
-			str_copy(a->login, sizeof(a->login), starters[i].login);
-}
-
 static void recognise_path(struct ancestry *a, int proc, uint32_t pid)
 {
 	char bytes[ARGUMENTS_CAP];
@@ -224,7 +216,11 @@ static void ancestry_read(struct ancestry *a, const struct origin_known *known, 
 		if (!outside)
 			add_name(&names, &parent);
 		outside |= at == stat->session;
-		recognise_name(a, &parent);
+		const struct piece name = { parent.comm, parent.comm_len };
+		for (size_t k = 0; k < sizeof(starters) / sizeof(starters[0]) && !*a->login;
+			k++)
+			if (piece_is_like(name, starters[k].name))
+				str_copy(a->login, sizeof(a->login), starters[k].login);
 		if (!*a->login && !brief)
 			recognise_path(a, proc, (uint32_t)at);
 		if (wants_job)
@@ -701,15 +697,6 @@ static bool set_user(struct owners *o, struct process_id *id, int64_t uid)
 		o->users, (uint32_t)uid, clock_monotonic_us(), id->user, sizeof(id->user));
 }
 
-static void describe_user(struct owners *o, struct process_id *id, int64_t slice_uid)
-{
-	if (id->owner_uid < 0)
-		str_copy(id->user, sizeof(id->user), USER_UNKNOWN);
-	else if (!set_user(o, id, id->owner_uid) && o->users && id->owner_uid == id->uid &&
-		 may_be_subordinate(id->uid, slice_uid))
-		set_user(o, id, slice_uid);
-}
-
 /* Names the pod. What runs there is mostly root's: then the namespace says whose time it is. */
 static void describe_pod(struct owners *o, struct process_id *id)
 {
@@ -763,7 +750,11 @@ bool owners_describe(struct owners *o, uint32_t pid, bool brief, struct process_
 	if (identify(o->proc, brief, id, &labels) != 0)
 		return describe_hidden(o, errno, id);
 	id->started_ms = owners_started_ms(o, id->start_ticks);
-	describe_user(o, id, labels.slice_uid);
+	if (id->owner_uid < 0)
+		str_copy(id->user, sizeof(id->user), USER_UNKNOWN);
+	else if (!set_user(o, id, id->owner_uid) && o->users && id->owner_uid == id->uid &&
+		 may_be_subordinate(id->uid, labels.slice_uid))
+		set_user(o, id, labels.slice_uid);
 	describe_pod(o, id);
 	return true;
 }

@@ -102,21 +102,11 @@ int proc_read_stat(int proc, uint32_t pid, struct proc_stat *stat)
 	return result_of(n, n > 0 && proc_parse_stat(bytes, (size_t)n, stat));
 }
 
-static int open_file(int proc, uint32_t pid, const char *name)
+int proc_open_file(int proc, uint32_t pid, const char *name)
 {
 	char path[NAME_CAP];
 	make_name(path, pid, name);
 	return openat(proc, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-}
-
-int proc_open_stat(int proc, uint32_t pid)
-{
-	return open_file(proc, pid, "stat");
-}
-
-int proc_open_resident(int proc, uint32_t pid)
-{
-	return open_file(proc, pid, "statm");
 }
 
 /* The kernel returns the line in one read. */
@@ -241,21 +231,11 @@ void proc_name_in(char *dst, size_t cap, int directory, const char *name)
 
 /* From here on: files of the whole host. */
 
-int proc_open_memory(int proc)
-{
-	return openat(proc, "meminfo", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-}
-
 bool proc_read_memory(int fd, struct proc_memory *memory)
 {
 	char bytes[2048];
 	ssize_t n = read_start(fd, bytes, sizeof(bytes));
 	return n > 0 && proc_parse_memory(bytes, (size_t)n, memory);
-}
-
-int proc_open_cpu(int proc)
-{
-	return openat(proc, "stat", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
 /* Reads only the first line: on a large host the file has thousands. */
@@ -264,11 +244,6 @@ bool proc_read_cpu(int fd, struct proc_cpu *cpu)
 	char bytes[256];
 	ssize_t n = read_start(fd, bytes, sizeof(bytes));
 	return n > 0 && proc_parse_cpu(bytes, (size_t)n, cpu);
-}
-
-int proc_open_newest(int proc)
-{
-	return openat(proc, "loadavg", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
 int64_t proc_read_newest(int fd)

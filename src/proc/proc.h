@@ -33,10 +33,11 @@ int proc_open(int *proc, const char *root, struct err *e);
 int proc_open_process(int proc, uint32_t pid);
 
 int proc_read_stat(int proc, uint32_t pid, struct proc_stat *stat);
-/* For callers that read stat or statm many times: opens the file, and reads it again from its
- * start with one call. The file stays with the life for which it was opened. */
-int proc_open_stat(int proc, uint32_t pid);
-int proc_open_resident(int proc, uint32_t pid);
+/* For callers that read a file many times: opens it ("stat", "statm"), and reads it again from
+ * its start with one call. The file stays with the life for which it was opened. Files of the
+ * whole host ("meminfo", "stat", "loadavg") have no pid: 0. Returns -1 with errno on failure;
+ * reading from -1 fails. */
+int proc_open_file(int proc, uint32_t pid, const char *name);
 int proc_read_stat_again(int stat_fd, struct proc_stat *stat);
 /* Reads the resident pages from statm; -1: not available. They are more exact than the number
  * in stat: since Linux 6.2 each processor counts for itself, and stat leaves out what a
@@ -83,13 +84,9 @@ void proc_name_in(char *dst, size_t cap, int directory, const char *name);
 
 /* From here on: files of the whole host: memory, CPU time, processes, boot. */
 
-/* Files that the tracker reads at each look: opened once, read again from their start. Opening
- * returns -1 with errno on failure; reading from -1 fails. */
-int proc_open_memory(int proc);
+/* Files that the tracker reads at each look, with proc_open_file(). */
 bool proc_read_memory(int fd, struct proc_memory *memory);
-int proc_open_cpu(int proc);
 bool proc_read_cpu(int fd, struct proc_cpu *cpu);
-int proc_open_newest(int proc);
 /* The pid that the kernel gave out last, or -1. */
 int64_t proc_read_newest(int fd);
 

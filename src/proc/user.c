@@ -106,22 +106,6 @@ static void *lookup_thread(void *argument)
 	return NULL;
 }
 
-/* Starts a detached thread that blocks all signals: the main thread handles them. */
-static bool start_thread(struct lookup *l)
-{
-	pthread_attr_t attributes;
-	pthread_t thread;
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_attr_init(&attributes);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int rc = pthread_create(&thread, &attributes, lookup_thread, l);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
-	return rc == 0;
-}
-
 static struct lookup *lookup_start(struct user_names *u, uint32_t uid)
 {
 	struct lookup *l = calloc(1, sizeof(*l));
@@ -137,7 +121,18 @@ static struct lookup *lookup_start(struct user_names *u, uint32_t uid)
 	l->find = u->find;
 	l->context = u->context;
 	l->uid = uid;
-	if (start_thread(l))
+	/* Starts a detached thread that blocks all signals: the main thread handles them. */
+	pthread_attr_t attributes;
+	pthread_t thread;
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int rc = pthread_create(&thread, &attributes, lookup_thread, l);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	if (rc == 0)
 		return l;
 	l->owners = 1;
 	lookup_release(l);

@@ -288,8 +288,8 @@ static int open_parts(struct tracker *t, struct err *e)
 	struct host *h = &t->host;
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	*h = (struct host){
-		.memory_fd = proc_open_memory(t->tree.proc_fd),
-		.cpu_fd = proc_open_cpu(t->tree.proc_fd),
+		.memory_fd = proc_open_file(t->tree.proc_fd, 0, "meminfo"),
+		.cpu_fd = proc_open_file(t->tree.proc_fd, 0, "stat"),
 		.cores = cores > 0 ? cores : 1,
 		.capacity_bytes = -1,
 		.used_bytes = -1,

@@ -212,7 +212,7 @@ static void read_member(struct tree *t, struct member *m, double now_s)
 	struct proc_stat s;
 	uint32_t pid = m->shown.id.pid;
 	if (m->stat_fd < 0 && t->n_open < TREE_OPEN_FILES) {
-		m->stat_fd = proc_open_stat(t->proc_fd, pid);
+		m->stat_fd = proc_open_file(t->proc_fd, pid, "stat");
 		t->n_open += m->stat_fd >= 0;
 	}
 	int rc = m->stat_fd >= 0 ? proc_read_stat_again(m->stat_fd, &s)
@@ -529,7 +529,7 @@ int tree_open(struct tree *t, const char *root, pid_t pid, bool fresh, struct er
 	int rc = proc_open(&t->proc_fd, root, e);
 	if (rc)
 		return rc;
-	t->newest_fd = proc_open_newest(t->proc_fd);
+	t->newest_fd = proc_open_file(t->proc_fd, 0, "loadavg");
 	long ticks = sysconf(_SC_CLK_TCK), page = sysconf(_SC_PAGESIZE);
 	t->tick_s = 1.0 / (double)(ticks > 0 ? ticks : 100);
 	t->page_bytes = (double)(page > 0 ? page : 4096);

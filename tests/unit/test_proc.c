@@ -531,7 +531,7 @@ static void test_handle_dies_with_its_process(void **state)
 	}
 	assert_int_equal(proc_open(&proc, "", &e), 0);
 	int handle = proc_open_process(proc, (uint32_t)child);
-	int open_stat = proc_open_stat(proc, (uint32_t)child);
+	int open_stat = proc_open_file(proc, (uint32_t)child, "stat");
 	assert_true(handle >= 0 && open_stat >= 0);
 	assert_int_equal(proc_read_stat(handle, 0, &stat), 0);
 	assert_int_equal(proc_read_stat_again(open_stat, &stat), 0);

@@ -179,7 +179,7 @@ static uint64_t read_start_ticks(struct lives *l, uint32_t pid, int *fd)
 	struct stat st;
 	bool opened = *fd < 0;
 	if (opened)
-		*fd = proc_open_stat(owners_proc(reader_owners(l->reader)), pid);
+		*fd = proc_open_file(owners_proc(reader_owners(l->reader)), pid, "stat");
 	if (*fd < 0)
 		return 0;
 	bool there = fstat(*fd, &st) == 0 && st.st_nlink > 0;
