@@ -475,21 +475,6 @@ static void for_units(struct capture *c,
 	}
 }
 
-static void ask_rounds(struct capture *c)
-{
-	int64_t begin_us = clock_now(c->o->clock).boot_us;
-	for (int i = 0; i < c->o->rounds && c->n_cards && !c->ended; i++) {
-		clock_wait(c->o->clock, begin_us + (int64_t)i * 1000000, NULL, 0);
-		struct moment now = clock_now(c->o->clock);
-		if (i == 0)
-			c->seen->begin_ms = now.wall_us / 1000;
-		str_addf(c->out, "round %d %" PRId64 " %" PRId64 "\n", i, now.wall_us,
-			now.boot_us);
-		for_units(c, ask_changing, i == 0);
-	}
-	str_add(c->out, "end of rounds\n");
-}
-
 static size_t place_of(const char *symbol)
 {
 	size_t i = 0;
@@ -551,7 +536,17 @@ static void ask_driver(struct capture *c)
 			if (c->cards[i].instances & 1U << k)
 				ask_static(c, (struct capture_unit){ (int)i, k });
 	}
-	ask_rounds(c);
+	int64_t begin_us = clock_now(c->o->clock).boot_us;
+	for (int i = 0; i < c->o->rounds && c->n_cards && !c->ended; i++) {
+		clock_wait(c->o->clock, begin_us + (int64_t)i * 1000000, NULL, 0);
+		struct moment now = clock_now(c->o->clock);
+		if (i == 0)
+			c->seen->begin_ms = now.wall_us / 1000;
+		str_addf(c->out, "round %d %" PRId64 " %" PRId64 "\n", i, now.wall_us,
+			now.boot_us);
+		for_units(c, ask_changing, i == 0);
+	}
+	str_add(c->out, "end of rounds\n");
 	bool any = false;
 	for (unsigned i = 0; i < c->n_cards; i++)
 		any |= c->cards[i].gpm;

@@ -130,27 +130,6 @@ static int add_answer(struct parser *p, const struct nvml_answer *a)
 	return 0;
 }
 
-/* Reads what follows the equals sign. */
-static int parse_answer(struct parser *p, struct nvml_answer *a, char *rest)
-{
-	int64_t code = 0;
-	rest += strspn(rest, " ");
-	if (strncmp(rest, "no answer", 9) == 0) {
-		a->code = NVML_STUCK;
-		a->values = "";
-		if (a->key.card >= 0)
-			p->r->stuck[a->key.card] = true;
-		return add_answer(p, a);
-	}
-	if (!read_integer(next_word(&rest), INT32_MIN, INT32_MAX, &code))
-		return wrong(p, "there is no code after the equals sign");
-	a->code = (int)code;
-	a->values = rest;
-	if (code == 0 ? !check_values(&p->form, rest) : rest[strspn(rest, " ")] != '\0')
-		return wrong(p, "these are not the values of this call");
-	return add_answer(p, a);
-}
-
 /* "SYMBOL SUBJECT [(NUMBERS)] = CODE VALUES" */
 static int parse_call(struct parser *p, char *rest)
 {
@@ -175,7 +154,22 @@ static int parse_call(struct parser *p, char *rest)
 	word = next_word(&rest);
 	if (!word || strcmp(word, "=") != 0)
 		return wrong(p, "the equals sign is missing");
-	return parse_answer(p, &a, rest);
+	int64_t code = 0;
+	rest += strspn(rest, " ");
+	if (strncmp(rest, "no answer", 9) == 0) {
+		a.code = NVML_STUCK;
+		a.values = "";
+		if (a.key.card >= 0)
+			p->r->stuck[a.key.card] = true;
+		return add_answer(p, &a);
+	}
+	if (!read_integer(next_word(&rest), INT32_MIN, INT32_MAX, &code))
+		return wrong(p, "there is no code after the equals sign");
+	a.code = (int)code;
+	a.values = rest;
+	if (code == 0 ? !check_values(&p->form, rest) : rest[strspn(rest, " ")] != '\0')
+		return wrong(p, "these are not the values of this call");
+	return add_answer(p, &a);
 }
 
 /* Whether an entry has the form of the others. Entries of process lists have two, four or five

@@ -112,30 +112,6 @@ static void answer_metrics_of(struct apart_serving *v, struct wire *in, struct s
 		}
 }
 
-static void answer_metrics(struct apart_serving *v, struct wire *in, struct str *reply)
-{
-	struct str all = { 0 };
-	for (int64_t n = wire_read_number(in, 0, INT32_MAX); n > 0 && !in->bad; n--)
-		answer_metrics_of(v, in, &all);
-	wire_write_number(reply, (int64_t)all.len);
-	wire_write(reply, str_text(&all), all.len);
-	reply->failed |= all.failed;
-	str_finish(&all);
-}
-
-static void answer_board(struct apart_serving *v, struct wire *in, struct str *reply)
-{
-	struct source *s = v->source;
-	size_t card = (size_t)wire_read_number(in, 0, (int64_t)s->n_cards - 1);
-	struct card_id id = { 0 };
-	if (in->bad)
-		return;
-	id = s->cards[card].id;
-	if (s->ops->board)
-		s->ops->board(s, card, &id);
-	wire_write_form(reply, &id, &wire_id);
-}
-
 static void answer_accounts(struct apart_serving *v, struct wire *in, struct str *reply)
 {
 	struct source *s = v->source;
@@ -168,10 +144,26 @@ static void answer_facilities(struct apart_serving *v, struct str *reply)
 static void answer(
 	struct apart_serving *v, enum apart_call call, struct wire *in, struct str *reply)
 {
-	if (call == APART_METRICS)
-		answer_metrics(v, in, reply);
-	if (call == APART_BOARD)
-		answer_board(v, in, reply);
+	if (call == APART_METRICS) {
+		struct str all = { 0 };
+		for (int64_t n = wire_read_number(in, 0, INT32_MAX); n > 0 && !in->bad; n--)
+			answer_metrics_of(v, in, &all);
+		wire_write_number(reply, (int64_t)all.len);
+		wire_write(reply, str_text(&all), all.len);
+		reply->failed |= all.failed;
+		str_finish(&all);
+	}
+	if (call == APART_BOARD) {
+		struct source *s = v->source;
+		size_t card = (size_t)wire_read_number(in, 0, (int64_t)s->n_cards - 1);
+		struct card_id id = { 0 };
+		if (!in->bad) {
+			id = s->cards[card].id;
+			if (s->ops->board)
+				s->ops->board(s, card, &id);
+			wire_write_form(reply, &id, &wire_id);
+		}
+	}
 	if (call == APART_ACCOUNTS)
 		answer_accounts(v, in, reply);
 	if (call == APART_FACILITIES)

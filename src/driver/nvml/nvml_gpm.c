@@ -45,18 +45,6 @@ static bool may_read(struct nvml_source *s, size_t card)
 	       (!instance || is_alone(s, card)) && is_supported(s, d);
 }
 
-/* Returns a sample that neither the last drain nor the last reading needs; or NONE. */
-static int take_spare(struct nvml_source *s, struct nvml_gpm *g)
-{
-	int spare = 0;
-	while (spare == g->base || spare == g->last)
-		spare++;
-	if (!g->samples[spare] &&
-		NVML_CALL(s->lib.api.gpm_alloc, &g->samples[spare]) != NVML_OK)
-		g->samples[spare] = NULL;
-	return g->samples[spare] ? spare : NVML_GPM_NONE;
-}
-
 static int read_sample(struct nvml_source *s, size_t card, void *sample)
 {
 	const struct nvml_card *c = &s->cards[card];
@@ -112,8 +100,14 @@ void nvml_gpm_read(struct nvml_source *s, size_t card, bool drains)
 	struct moment now = clock_now(s->clock);
 	if (g->last != NVML_GPM_NONE && now.mono_us - g->last_mono_us < APART_US)
 		return;
-	int fresh = take_spare(s, g);
-	int code = fresh < 0 ? NVML_NO_MEMORY : read_sample(s, card, g->samples[fresh]);
+	/* A sample that neither the last drain nor the last reading needs. */
+	int fresh = 0;
+	while (fresh == g->base || fresh == g->last)
+		fresh++;
+	if (!g->samples[fresh] &&
+		NVML_CALL(s->lib.api.gpm_alloc, &g->samples[fresh]) != NVML_OK)
+		g->samples[fresh] = NULL;
+	int code = g->samples[fresh] ? read_sample(s, card, g->samples[fresh]) : NVML_NO_MEMORY;
 	if (code != NVML_OK) {
 		give_up(s, card, code);
 		return;

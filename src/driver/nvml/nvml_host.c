@@ -28,14 +28,6 @@ bool nvml_host_has_module(const char *root)
 	       file_is_below(root, "/proc/driver/nvidia/version");
 }
 
-/* A version is digits with at least one dot between them; the first such word of the first line
- * counts. */
-static bool is_version(const char *word)
-{
-	size_t digits_and_dots = strspn(word, "0123456789.");
-	return word[digits_and_dots] == '\0' && word[0] != '.' && strchr(word, '.') != NULL;
-}
-
 bool nvml_host_module_version(const char *root, char *dst, size_t cap)
 {
 	static const char *const paths[] = { "/proc/driver/nvidia/version",
@@ -45,9 +37,14 @@ bool nvml_host_module_version(const char *root, char *dst, size_t cap)
 		if (file_read_below(root, paths[i], text, sizeof(text)) <= 0)
 			continue;
 		text[strcspn(text, "\n")] = '\0';
-		for (char *word; (word = strsep(&rest, " \t")) != NULL;)
-			if (is_version(word))
+		for (char *word; (word = strsep(&rest, " \t")) != NULL;) {
+			/* A version is digits with at least one dot between them; the first
+			 * such word of the first line counts. */
+			size_t digits_and_dots = strspn(word, "0123456789.");
+			if (word[digits_and_dots] == '\0' && word[0] != '.' &&
+				strchr(word, '.') != NULL)
 				return str_copy(dst, cap, word);
+		}
 	}
 	return false;
 }
@@ -108,19 +105,6 @@ static void copy_value(const char *text, const char *key, char *dst, size_t cap)
 	str_escape(dst, cap, found, strcspn(found, "\n"));
 }
 
-static void read_information(const char *root, struct nvml_host_gpu *gpu)
-{
-	char path[128], text[SMALL_FILE];
-	snprintf(path, sizeof(path), "/proc/driver/nvidia/gpus/%s/information", gpu->pci);
-	if (file_read_below(root, path, text, sizeof(text)) <= 0)
-		return;
-	copy_value(text, "Model:", gpu->name, sizeof(gpu->name));
-	copy_value(text, "GPU UUID:", gpu->uuid, sizeof(gpu->uuid));
-	/* The module prints question marks for a card that it has not initialised yet. */
-	if (strchr(gpu->uuid, '?') || strncmp(gpu->uuid, "GPU-", 4) != 0)
-		gpu->uuid[0] = '\0';
-}
-
 static int by_address(const void *a, const void *b)
 {
 	return strcmp(
@@ -138,7 +122,18 @@ size_t nvml_host_gpus(const char *root, struct nvml_host_gpu *gpus, size_t max)
 			continue;
 		gpus[n] = (struct nvml_host_gpu){ 0 };
 		str_copy(gpus[n].pci, sizeof(gpus[n].pci), entry->d_name);
-		read_information(root, &gpus[n]);
+		struct nvml_host_gpu *gpu = &gpus[n];
+		char path[128], text[SMALL_FILE];
+		snprintf(path, sizeof(path), "/proc/driver/nvidia/gpus/%s/information",
+			gpu->pci);
+		if (file_read_below(root, path, text, sizeof(text)) > 0) {
+			copy_value(text, "Model:", gpu->name, sizeof(gpu->name));
+			copy_value(text, "GPU UUID:", gpu->uuid, sizeof(gpu->uuid));
+			/* The module prints question marks for a card that it has not
+			 * initialised yet. */
+			if (strchr(gpu->uuid, '?') || strncmp(gpu->uuid, "GPU-", 4) != 0)
+				gpu->uuid[0] = '\0';
+		}
 		n++;
 	}
 	closedir(dir);

@@ -204,18 +204,6 @@ static bool describe_mode(struct nvml_source *s, bool accounting, int on, struct
 	return row->note[0] != '\0';
 }
 
-/* Makes one row for the cards whose GPM counters are read; false: there is no such card. */
-static bool describe_gpm(struct nvml_source *s, struct facility *row)
-{
-	*row = (struct facility){ .job = "SM activity",
-		.how = s->gpm_stopped ? "it broke other calls" : "GPM counters",
-		.works = !s->gpm_stopped };
-	for (size_t i = 0; i < s->base.n_cards; i++)
-		if (s->cards[i].gpm.works)
-			add_label(row, &s->base.cards[i].id);
-	return row->note[0] || s->gpm_stopped;
-}
-
 size_t nvml_job_facilities(struct source *base, struct facility *rows, size_t max)
 {
 	struct nvml_source *s = (struct nvml_source *)base;
@@ -230,8 +218,17 @@ size_t nvml_job_facilities(struct source *base, struct facility *rows, size_t ma
 	for (int job = 0; job < NVML_JOBS; job++)
 		for (int way = NVML_WAY_NONE; way < NVML_WAYS && n < max; way++)
 			n += describe_way(s, (enum nvml_job)job, way, &rows[n]);
-	if (n < max)
-		n += describe_gpm(s, &rows[n]);
+	if (n < max) {
+		/* One row for the cards whose GPM counters are read, if there is one. */
+		struct facility *row = &rows[n];
+		*row = (struct facility){ .job = "SM activity",
+			.how = s->gpm_stopped ? "it broke other calls" : "GPM counters",
+			.works = !s->gpm_stopped };
+		for (size_t i = 0; i < s->base.n_cards; i++)
+			if (s->cards[i].gpm.works)
+				add_label(row, &s->base.cards[i].id);
+		n += row->note[0] || s->gpm_stopped;
+	}
 	for (int on = 0; on <= 1 && n < max; on++)
 		n += describe_mode(s, false, on, &rows[n]);
 	for (int on = 0; on <= 1 && n < max; on++)

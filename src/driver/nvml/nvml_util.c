@@ -50,19 +50,6 @@ static int64_t newest_stamp_us(const struct nvml_sample *samples, size_t n)
 	return newest_us;
 }
 
-/* When a drain comes too late, the ring has dropped samples that were not read. */
-static void count_lost(struct nvml_source *s, size_t card, size_t n, int64_t oldest_us)
-{
-	struct nvml_ring *ring = &s->cards[card].ring;
-	struct card_reading *r = &s->base.cards[card];
-	r->n_lost = nvml_ring_lost(ring, n, oldest_us);
-	if (r->n_lost && !ring->lost)
-		log_warning("card %d: %zu samples were lost, because they were read too late: "
-			    "the driver keeps samples for %.1f s",
-			r->id.index, r->n_lost, (double)nvml_ring_span_us(ring) / 1e6);
-	ring->lost = r->n_lost > 0;
-}
-
 /* Readings that were polled while the ring was empty come before its new samples. */
 static size_t join_polled(struct nvml_card *c, struct util_sample *ring, size_t n)
 {
@@ -89,7 +76,15 @@ static struct util_sample *take_ring(struct nvml_source *s, size_t card, bool wh
 	*n -= first;
 	if (*n == 0)
 		return all;
-	count_lost(s, card, *n, all[first].wall_us);
+	/* When a drain comes too late, the ring has dropped samples that were not read. */
+	struct nvml_ring *ring = &s->cards[card].ring;
+	struct card_reading *r = &s->base.cards[card];
+	r->n_lost = nvml_ring_lost(ring, *n, all[first].wall_us);
+	if (r->n_lost && !ring->lost)
+		log_warning("card %d: %zu samples were lost, because they were read too late: "
+			    "the driver keeps samples for %.1f s",
+			r->id.index, r->n_lost, (double)nvml_ring_span_us(ring) / 1e6);
+	ring->lost = r->n_lost > 0;
 	c->ring.seen_us = all[first + *n - 1].wall_us;
 	return all + first;
 }
