@@ -1,6 +1,5 @@
 /* Asks an engine for the samples of another exporter. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/array.h"
 #include "base/clock.h"

@@ -14,7 +14,6 @@
 #include "base/helper.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "proc/owners.h"
 #include "proc/proc.h"
 #include "proc/user.h"
 #include "proc/wary.h"

@@ -1,6 +1,5 @@
 /* Draws the whole screen of `gua top`: title, summary, cards, table or page, messages, keys. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/moment.h"

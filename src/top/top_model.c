@@ -3,7 +3,6 @@
 #include "top/top_model.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* Draws what `gua top` shows instead of the table: help, menus, the question before a signal,
  * the details of one process or card. */
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
