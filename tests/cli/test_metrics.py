@@ -257,7 +257,9 @@ def test_identities_by_namespace(recorded):
     with sqlite3.connect(db) as connection:
         connection.execute("UPDATE process SET pod = 'alice/web-0' WHERE user = 'alice'")
         connection.execute("UPDATE process SET pod = 'bobby/x' WHERE user = 'bob'")  # not of the namespace bob
-        connection.execute("INSERT INTO lease SELECT 1, host, 1, 'carol/x', 'carol', NULL, NULL, NULL, 1, 0, NULL, 0, 0, 1 FROM run")
+        connection.execute(
+            "INSERT INTO lease (id, host, kind, name, owner, share, since_ms, first_seen_ms, last_seen_ms, ended_ms) "
+            "SELECT 1, host, 1, 'carol/x', 'carol', 1, 0, 0, 0, 1 FROM run")
     share = "gua_identity_gpu_seconds_total"
     found = scrape(db, "--identities", "namespace")
     assert set(found.of(share, state="active")) == {"_other", "_unknown", "alice", "carol"}
