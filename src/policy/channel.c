@@ -369,19 +369,6 @@ static void add_header(struct str *out, const char *name, const char *text)
 	str_add(out, "\n");
 }
 
-static void add_date(struct str *out, int64_t ms)
-{
-	static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
-	static const char *const months[] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul",
-		"Aug", "Sep", "Oct", "Nov", "Dec" };
-	time_t seconds = (time_t)(ms / 1000);
-	struct tm t;
-	if (ms < 0 || !gmtime_r(&seconds, &t))
-		return;
-	str_addf(out, "Date: %s, %02d %s %d %02d:%02d:%02d +0000\n", days[t.tm_wday], t.tm_mday,
-		months[t.tm_mon], t.tm_year + 1900, t.tm_hour, t.tm_min, t.tm_sec);
-}
-
 void channel_mail_text(struct str *out, const struct channel_job *job, const char *to)
 {
 	const struct notice *n = job->notice;
@@ -411,7 +398,15 @@ void channel_mail_text(struct str *out, const struct channel_job *job, const cha
 	if (c->mail_reply_to)
 		add_header(out, "Reply-To", c->mail_reply_to);
 	add_header(out, "Subject", str_text(&job->text->subject));
-	add_date(out, n->made_ms);
+	static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
+	static const char *const months[] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul",
+		"Aug", "Sep", "Oct", "Nov", "Dec" };
+	time_t seconds = (time_t)(n->made_ms / 1000);
+	struct tm t;
+	if (n->made_ms >= 0 && gmtime_r(&seconds, &t))
+		str_addf(out, "Date: %s, %02d %s %d %02d:%02d:%02d +0000\n", days[t.tm_wday],
+			t.tm_mday, months[t.tm_mon], t.tm_year + 1900, t.tm_hour, t.tm_min,
+			t.tm_sec);
 	str_addf(out, "Message-ID: <gua.%s.%s.%lld@%s>\n", id, notice_kind_names[n->kind],
 		(long long)n->made_ms, host);
 	str_addf(out, "References: <gua.%s@%s>\n", id, host);

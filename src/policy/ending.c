@@ -114,31 +114,6 @@ int ending_hold(struct endings *es, const struct end_process *p, struct err *e)
 		"%s", reply.text);
 }
 
-/* Compares the mean power of the looks with the highest power that still counts as idle: the
- * card's idle power with the configured margin, plus `idle_below` percent of the way from there
- * to its power limit. True: the card works. */
-static bool card_works(const struct endings *es, struct ending *a, char *why, size_t cap)
-{
-	for (size_t i = 0; i < a->n_cards; i++) {
-		const struct ending_card *card = &a->cards[i];
-		double floor_w = card->idle_power_w, range_w = card->power_limit_w - floor_w;
-		if (!card->n_power || !isfinite(floor_w))
-			continue;
-		double mean_w = card->power_sum_w / (double)card->n_power;
-		double use_w = range_w > 0 ? range_w * (double)a->idle_below / 100 : 0;
-		double most_w =
-			floor_w * (1 + config_of(es)->power_pct / 100) + use_w + SLACK_W;
-		if (mean_w > most_w) {
-			snprintf(why, cap,
-				"its card draws %.0f W, more than the %.0f W that less than "
-				"%lld %% use explains (idle: %.0f W)",
-				mean_w, most_w, (long long)a->idle_below, floor_w);
-			return true;
-		}
-	}
-	return false;
-}
-
 static struct signs_session session_of(const struct ending *a)
 {
 	return (struct signs_session){ a->sorted, a->n_processes, a->job, a->container,
@@ -169,8 +144,26 @@ static enum ending_how check_signs_of_life(
 		snprintf(why, cap, "its terminal was used after the last notice");
 		return ENDING_SPARED;
 	}
-	if (card_works(es, a, why, cap))
-		return ENDING_SPARED;
+	/* Compares the mean power of the looks with the highest power that still counts as
+	 * idle: the card's idle power with the configured margin, plus `idle_below` percent of
+	 * the way from there to its power limit. True: the card works. */
+	for (size_t i = 0; i < a->n_cards; i++) {
+		const struct ending_card *card = &a->cards[i];
+		double floor_w = card->idle_power_w, range_w = card->power_limit_w - floor_w;
+		if (!card->n_power || !isfinite(floor_w))
+			continue;
+		double mean_w = card->power_sum_w / (double)card->n_power;
+		double use_w = range_w > 0 ? range_w * (double)a->idle_below / 100 : 0;
+		double most_w =
+			floor_w * (1 + config_of(es)->power_pct / 100) + use_w + SLACK_W;
+		if (mean_w > most_w) {
+			snprintf(why, cap,
+				"its card draws %.0f W, more than the %.0f W that less than "
+				"%lld %% use explains (idle: %.0f W)",
+				mean_w, most_w, (long long)a->idle_below, floor_w);
+			return ENDING_SPARED;
+		}
+	}
 	snprintf(a->evidence, sizeof(a->evidence),
 		"idle in %zu looks at the driver over %s, %.1f %% of a core", a->looks,
 		duration_text(looked_us / 1000).text, cpu);
@@ -296,7 +289,7 @@ static bool record(struct endings *es, struct ending *a, const char *what)
 	char why[ENDING_TEXT_CAP];
 	row.evidence = a->evidence;
 	row.result = what;
-	int rc = f ? policy_record_write(f, &one, 1, NULL, &e)
+	int rc = f ? policy_file_write(f, &one, 1, NULL, &e)
 		   : err_set(&e, ERR_WORLD, "policy.db is not open");
 	if (rc == 0)
 		return true;
@@ -807,7 +800,7 @@ int ending_store(struct endings *es, struct ending *a, struct err *e)
 	int rc = f ? tell_make(&texts, &queue, &a->notice, &r, e)
 		   : err_set(e, ERR_WORLD, "policy.db is not open");
 	if (rc == 0)
-		rc = policy_record_write(f, &r, 1, NULL, e);
+		rc = policy_file_write(f, &r, 1, NULL, e);
 	arena_finish(&texts);
 	return rc;
 }
@@ -822,5 +815,5 @@ int ending_store_left(struct endings *es, struct ending *a, struct err *e)
 	row.stage = STAGE_AGAIN;
 	row.result = "gua enforce was stopped while the session was being ended, or could not "
 		     "record the result";
-	return policy_record_write(es->enforcer->file, &r, 1, NULL, e);
+	return policy_file_write(es->enforcer->file, &r, 1, NULL, e);
 }

@@ -16,7 +16,7 @@
 #include "policy/signs.h"
 #include "policy/tell.h"
 #include "proc/proc.h"
-#include "store/policy/policy_record.h"
+#include "store/policy/policy_notice.h"
 
 #define HOUR_MS INT64_C(3600000)
 /* Notices mention the keeps of this time. */
@@ -230,30 +230,6 @@ static int apply_keeps(struct work *w)
 	return 0;
 }
 
-/* CPU seconds of a session's processes; NAN: not known. */
-static double cpu_seconds(const struct work *w, size_t session)
-{
-	const struct idle_history *h = &w->now.history;
-	const char *const *texts = h->sessions[session].texts;
-	struct end_process *processes = calloc(h->n_processes + 1, sizeof(*processes));
-	int proc = -1;
-	double seconds = (double)NAN;
-	struct signs_session s = { .processes = processes,
-		.job = texts[PROCESS_JOB] ? texts[PROCESS_JOB] : "",
-		.container = texts[PROCESS_CONTAINER] ? texts[PROCESS_CONTAINER] : "",
-		.pod = texts[PROCESS_POD] ? texts[PROCESS_POD] : "" };
-	for (size_t i = 0; processes && i < h->n_processes; i++)
-		if (h->processes[i].session == session && h->processes[i].holds)
-			processes[s.n++] = (struct end_process){ h->processes[i].pid,
-				h->processes[i].start_ticks, h->processes[i].uid };
-	if (processes && proc_open(&proc, w->x->root ? w->x->root : "", NULL) == 0) {
-		seconds = signs_cpu_s(proc, &s);
-		close(proc);
-	}
-	free(processes);
-	return seconds;
-}
-
 /* Whether a session that was spared because of its CPU use still computes, measured between
  * two passes that are as far apart as the looks before an end. Unknown counts as use. */
 static bool still_computes(struct work *w, size_t session)
@@ -267,7 +243,24 @@ static bool still_computes(struct work *w, size_t session)
 	bool known = x->n_cpu && c < x->cpu + x->n_cpu;
 	if (known && now_us - c->at_us < x->policy.config->end.confirm_ms * 1000)
 		return c->busy;
-	double now_s = cpu_seconds(w, session);
+	const struct idle_history *h = &w->now.history;
+	const char *const *texts = h->sessions[session].texts;
+	struct end_process *processes = calloc(h->n_processes + 1, sizeof(*processes));
+	int proc = -1;
+	double now_s = (double)NAN; /* CPU seconds of its processes */
+	struct signs_session s = { .processes = processes,
+		.job = texts[PROCESS_JOB] ? texts[PROCESS_JOB] : "",
+		.container = texts[PROCESS_CONTAINER] ? texts[PROCESS_CONTAINER] : "",
+		.pod = texts[PROCESS_POD] ? texts[PROCESS_POD] : "" };
+	for (size_t i = 0; processes && i < h->n_processes; i++)
+		if (h->processes[i].session == session && h->processes[i].holds)
+			processes[s.n++] = (struct end_process){ h->processes[i].pid,
+				h->processes[i].start_ticks, h->processes[i].uid };
+	if (processes && proc_open(&proc, w->x->root ? w->x->root : "", NULL) == 0) {
+		now_s = signs_cpu_s(proc, &s);
+		close(proc);
+	}
+	free(processes);
 	if (!known) {
 		if (!array_one_more(&x->cpu, x->n_cpu))
 			return true;
@@ -508,8 +501,7 @@ static int make_breaker(struct work *w, const struct pass *pass, struct policy_r
 	snprintf(text, sizeof(text),
 		"the idle time of %zu sessions grew by more than the time since the last pass: "
 		"the data must be wrong, so nobody is warned and nothing is ended until 'gua "
-		"enforce "
-		"release'",
+		"enforce release'",
 		pass->n_jumped);
 	const char *evidence = arena_text(&w->texts, text);
 	if (!a || !evidence)
@@ -530,31 +522,6 @@ static int make_breaker(struct work *w, const struct pass *pass, struct policy_r
 		return 0;
 	log_warning("%s", text);
 	return tell_alarm(&w->texts, &step, text, r, w->e);
-}
-
-/* Writes everything that the pass decided, then ends sessions. */
-static int act(struct work *w, const struct pass *pass)
-{
-	struct enforcer *x = w->x;
-	struct policy_record *records = calloc(w->n + 1, sizeof(*records));
-	size_t n = 0;
-	int rc = records ? 0 : err_memory(w->e);
-	x->last = (struct policy_pass){ .at_ms = w->now_ms, .sessions = (int64_t)w->n_present };
-	for (size_t i = 0; i < w->n_present; i++)
-		x->last.idle += facts_is_idle(&w->facts[i]);
-	for (size_t i = 0; i < w->n && rc == 0; i++)
-		rc = make_record(w, i, &records[n++]);
-	if (rc == 0 && pass->tripped)
-		rc = make_breaker(w, pass, &records[n++]);
-	if (rc == 0)
-		rc = policy_record_write(x->file, records, n, &x->last, w->e);
-	free(records);
-	for (size_t i = 0; i < w->n && rc == 0; i++) {
-		const struct enforcer_step step = step_of(w, i);
-		if (step.verdict->state.stage != STAGE_NONE || step.verdict->step != STEP_NONE)
-			endings_follow(x->endings, &step);
-	}
-	return rc;
 }
 
 /* A brief reading leaves out what takes long, so sessions may look idle for too long. If a step
@@ -588,7 +555,26 @@ static int pass_over(struct work *w)
 	if (rc)
 		return rc;
 	x->primed = true;
-	return act(w, &pass);
+	/* Writes everything that the pass decided, then ends sessions. */
+	struct policy_record *records = calloc(w->n + 1, sizeof(*records));
+	size_t n = 0;
+	rc = records ? 0 : err_memory(w->e);
+	x->last = (struct policy_pass){ .at_ms = w->now_ms, .sessions = (int64_t)w->n_present };
+	for (size_t i = 0; i < w->n_present; i++)
+		x->last.idle += facts_is_idle(&w->facts[i]);
+	for (size_t i = 0; i < w->n && rc == 0; i++)
+		rc = make_record(w, i, &records[n++]);
+	if (rc == 0 && pass.tripped)
+		rc = make_breaker(w, &pass, &records[n++]);
+	if (rc == 0)
+		rc = policy_file_write(x->file, records, n, &x->last, w->e);
+	free(records);
+	for (size_t i = 0; i < w->n && rc == 0; i++) {
+		const struct enforcer_step step = step_of(w, i);
+		if (step.verdict->state.stage != STAGE_NONE || step.verdict->step != STEP_NONE)
+			endings_follow(x->endings, &step);
+	}
+	return rc;
 }
 
 int enforcer_pass(struct enforcer *x, int64_t now_ms, struct err *e)

@@ -306,20 +306,6 @@ static int64_t after_quiet(
 	return had_ms + free_ms - now_ms;
 }
 
-/* Adds a stage that is still to come, and its time. */
-static void add_stage_line(struct str *out, const struct explanation *ex, const char *word,
-	enum policy_stage stage, int64_t clock_ms)
-{
-	int64_t left_ms = clock_later(clock_ms - ex->f->clock_ms, 0);
-	str_addf(out, "  %s: %s at %s of idle time", word, stage_texts[stage],
-		duration_text(clock_ms).text);
-	if (!is_frozen(ex) && ex->f->idle)
-		str_addf(out, ": %s, in %s, if it stays idle",
-			moment_of(ex, ex->x->now_ms + left_ms).text,
-			duration_text(left_ms).text);
-	str_add(out, "\n");
-}
-
 /* The stages that the session still has ahead, with the times that follow from the rule. */
 static void add_stages(struct str *out, const struct explanation *ex)
 {
@@ -335,7 +321,15 @@ static void add_stages(struct str *out, const struct explanation *ex)
 		at_ms += stage_ms - judge_stage_at(&v->times, before);
 		if (!is_frozen(ex) && ex->f->idle)
 			at_ms = after_quiet(ex, stage, at_ms);
-		add_stage_line(out, ex, word, stage, at_ms);
+		/* Adds a stage that is still to come, and its time. */
+		int64_t left_ms = clock_later(at_ms - ex->f->clock_ms, 0);
+		str_addf(out, "  %s: %s at %s of idle time", word, stage_texts[stage],
+			duration_text(at_ms).text);
+		if (!is_frozen(ex) && ex->f->idle)
+			str_addf(out, ": %s, in %s, if it stays idle",
+				moment_of(ex, ex->x->now_ms + left_ms).text,
+				duration_text(left_ms).text);
+		str_add(out, "\n");
 		before = stage;
 		word = "then";
 	}

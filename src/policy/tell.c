@@ -13,7 +13,6 @@
 #include "base/moment.h"
 #include "model/release.h"
 #include "policy/channel.h"
-#include "store/policy/policy_notice.h"
 
 #define MINUTE_MS INT64_C(60000)
 /* The longest time between two tries of a delivery. */
@@ -119,26 +118,6 @@ void tell_describe(struct notice *n, const struct enforcer_step *s, enum notice_
 	offer(n, pid);
 }
 
-static void describe_keeps(struct notice *n, const struct enforcer_step *s)
-{
-	const struct policy_keep *last = NULL;
-	int64_t count = 0;
-	for (size_t i = 0; i < s->keeps->n; i++)
-		if (strcmp(s->keeps->items[i].session, s->facts->session->key) == 0) {
-			last = &s->keeps->items[i];
-			count++;
-		}
-	if (!last)
-		return;
-	struct brief until = moment_text(last->until_ms, false);
-	if (count == 1)
-		snprintf(n->kept, sizeof(n->kept), "until %s (%.160s)", until.text,
-			last->reason);
-	else
-		snprintf(n->kept, sizeof(n->kept), "%lld times, last until %s (%.160s)",
-			(long long)count, until.text, last->reason);
-}
-
 /* Whether the daily limit applies. It never applies to results, alarms and repeated final
  * notices: what a user was promised must not wait, and no later stage could be delayed
  * instead. */
@@ -214,7 +193,22 @@ int tell_step(struct arena *texts, const struct enforcer_step *s, struct policy_
 	if (r->cancels)
 		return 0;
 	tell_describe(&n, s, kinds[stage]);
-	describe_keeps(&n, s);
+	const struct policy_keep *last = NULL;
+	int64_t count = 0;
+	for (size_t i = 0; i < s->keeps->n; i++)
+		if (strcmp(s->keeps->items[i].session, s->facts->session->key) == 0) {
+			last = &s->keeps->items[i];
+			count++;
+		}
+	if (last) {
+		struct brief until = moment_text(last->until_ms, false);
+		if (count == 1)
+			snprintf(n.kept, sizeof(n.kept), "until %s (%.160s)", until.text,
+				last->reason);
+		else
+			snprintf(n.kept, sizeof(n.kept), "%lld times, last until %s (%.160s)",
+				(long long)count, until.text, last->reason);
+	}
 	return tell_make(texts, &q, &n, r, e);
 }
 

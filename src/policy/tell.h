@@ -7,7 +7,7 @@
 #include "policy/courier.h"
 #include "policy/enforcer.h"
 #include "policy/notice.h"
-#include "store/policy/policy_record.h"
+#include "store/policy/policy_notice.h"
 
 /* Fills a notice of this kind with what is known about the session. */
 void tell_describe(struct notice *n, const struct enforcer_step *s, enum notice_kind kind);

@@ -16,6 +16,7 @@
 #include "policy.h"
 #include "store/foreign.h"
 #include "store/identify.h"
+#include "store/policy/policy_notice.h"
 #include "store/policy/policy_private.h"
 #include "store/sql.h"
 
@@ -269,23 +270,6 @@ int policy_file_state(
 	return policy_file_done(&q, 0, e);
 }
 
-int policy_file_set_state(struct policy_file *f, const char *key, const char *user,
-	const struct policy_state *state, struct err *e)
-{
-	if (state->stage == STAGE_NONE)
-		return policy_file_run(
-			f, e, "DELETE FROM session WHERE key = ?1", SQL_TEXT(key));
-	return policy_file_run(f, e,
-		"INSERT OR REPLACE INTO session (key, user, rule, level, stage, idle_since_ms, "
-		"stage_ms, delivered_ms, next_clock_ms, round, clock_ms, clock_at_ms, "
-		"idle_below) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
-		SQL_TEXT(key), SQL_TEXT(user), SQL_TEXT(state->rule), SQL_INT(state->level),
-		SQL_INT(state->stage), SQL_INT(state->idle_since_ms), SQL_INT(state->stage_ms),
-		SQL_KNOWN(state->delivered_ms, -1), SQL_INT(state->next_clock_ms),
-		SQL_INT(state->round), SQL_INT(state->clock_ms),
-		SQL_KNOWN(state->clock_at_ms, -1), SQL_KNOWN(state->idle_below, -1));
-}
-
 int policy_file_sessions(
 	struct policy_file *f, policy_session_taker take, void *context, struct err *e)
 {
@@ -393,12 +377,6 @@ int policy_file_armed(
 	if (user)
 		str_copy(user, 64, found ? sql_raw(q.row, 1) : "");
 	return policy_file_done(&q, 0, e);
-}
-
-int policy_file_trip(struct policy_file *f, int64_t now_ms, const char *why, struct err *e)
-{
-	return policy_file_run(f, e, "INSERT INTO breaker (at_ms, why) VALUES (?1, ?2)",
-		SQL_INT(now_ms), SQL_TEXT(why));
 }
 
 int policy_file_release(struct policy_file *f, int64_t now_ms, const char *user, struct err *e)
@@ -561,4 +539,50 @@ int policy_file_simulation(
 		str_add(json, sql_raw(q.row, 1));
 	}
 	return policy_file_done(&q, 0, e);
+}
+
+static int set_state(struct policy_file *f, const char *key, const char *user,
+	const struct policy_state *state, struct err *e)
+{
+	if (state->stage == STAGE_NONE)
+		return policy_file_run(
+			f, e, "DELETE FROM session WHERE key = ?1", SQL_TEXT(key));
+	return policy_file_run(f, e,
+		"INSERT OR REPLACE INTO session (key, user, rule, level, stage, idle_since_ms, "
+		"stage_ms, delivered_ms, next_clock_ms, round, clock_ms, clock_at_ms, "
+		"idle_below) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+		SQL_TEXT(key), SQL_TEXT(user), SQL_TEXT(state->rule), SQL_INT(state->level),
+		SQL_INT(state->stage), SQL_INT(state->idle_since_ms), SQL_INT(state->stage_ms),
+		SQL_KNOWN(state->delivered_ms, -1), SQL_INT(state->next_clock_ms),
+		SQL_INT(state->round), SQL_INT(state->clock_ms),
+		SQL_KNOWN(state->clock_at_ms, -1), SQL_KNOWN(state->idle_below, -1));
+}
+
+static int write_record(struct policy_file *f, const struct policy_record *r, struct err *e)
+{
+	const struct policy_action *a = r->action;
+	int rc = r->state ? set_state(f, r->key, r->user, r->state, e) : 0;
+	if (rc == 0 && a)
+		rc = policy_file_add_action(f, a, e);
+	if (rc == 0 && a && a->step == STEP_BREAKER)
+		rc = policy_file_run(f, e, "INSERT INTO breaker (at_ms, why) VALUES (?1, ?2)",
+			SQL_INT(a->at_ms), SQL_TEXT(a->evidence));
+	if (rc == 0 && r->cancels)
+		rc = policy_notice_cancel(f, r->key, a->at_ms, e);
+	for (size_t i = 0; i < r->n_notices && rc == 0; i++)
+		rc = policy_notice_add(f, &r->notices[i], e);
+	return rc;
+}
+
+int policy_file_write(struct policy_file *f, const struct policy_record *records, size_t n,
+	const struct policy_pass *pass, struct err *e)
+{
+	int rc = policy_file_begin(f, e);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < n && rc == 0; i++)
+		rc = write_record(f, &records[i], e);
+	if (rc == 0 && pass)
+		rc = policy_file_set_pass(f, pass, e);
+	return policy_file_end(f, rc, e);
 }

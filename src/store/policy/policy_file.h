@@ -22,12 +22,9 @@ void policy_file_close(struct policy_file *f);
 int policy_file_begin(struct policy_file *f, struct err *e);
 int policy_file_end(struct policy_file *f, int rc, struct err *e);
 
-/* Reads or writes the state of a session; POLICY_STATE_NONE if it has none. A state with
- * STAGE_NONE is removed. */
+/* Reads the state of a session; POLICY_STATE_NONE if it has none. */
 int policy_file_state(
 	struct policy_file *f, const char *key, struct policy_state *state, struct err *e);
-int policy_file_set_state(struct policy_file *f, const char *key, const char *user,
-	const struct policy_state *state, struct err *e);
 /* Calls `take` with the key and user of every session that has a state. */
 typedef int (*policy_session_taker)(
 	void *context, const char *key, const char *user, const struct policy_state *state);
@@ -63,8 +60,7 @@ int policy_file_arm(struct policy_file *f, int64_t now_ms, int64_t until_ms, con
 int policy_file_armed(
 	struct policy_file *f, int64_t now_ms, int64_t *until_ms, char user[64], struct err *e);
 
-/* Trips the breaker, which stops everything, or releases it. */
-int policy_file_trip(struct policy_file *f, int64_t now_ms, const char *why, struct err *e);
+/* Releases the breaker, which stops everything. */
 int policy_file_release(struct policy_file *f, int64_t now_ms, const char *user, struct err *e);
 /* Reads since when everything is stopped (*at_ms -1: it is not), and why (`why` may be NULL).
  */
@@ -80,6 +76,23 @@ struct policy_pass {
 };
 int policy_file_set_pass(struct policy_file *f, const struct policy_pass *p, struct err *e);
 int policy_file_pass(struct policy_file *f, struct policy_pass *p, struct err *e);
+
+/* What steps of gua enforce write: how far a session has gone, a row of the log, and notices.
+ * The caller makes the records first, and writes all of them in one transaction. */
+struct policy_notice;
+struct policy_record {
+	const char *key, *user;		  /* of the session */
+	const struct policy_state *state; /* NULL: it stays as it is; STAGE_NONE: removed */
+	const struct policy_action
+		*action; /* NULL: no row; STEP_BREAKER also trips the breaker */
+	const struct policy_notice *notices; /* to be queued */
+	size_t n_notices;
+	bool cancels; /* takes back the notices that wait for the session */
+};
+/* Writes all records, and the result of the pass if `pass` is not NULL; after a failure nothing
+ * is written. */
+int policy_file_write(struct policy_file *f, const struct policy_record *records, size_t n,
+	const struct policy_pass *pass, struct err *e);
 
 /* Calls `take` with each kind of step, whether it was taken or only would have been, and how
  * often, until it returns non-zero, which is returned. */
