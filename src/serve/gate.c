@@ -161,27 +161,6 @@ int gate_check_header(const char *name, struct err *e)
 		"'%s' cannot be the name of a header; write one like X-Forwarded-User", name);
 }
 
-/* Takes the host from "host:port" or "[address]:port"; false: it has neither form. */
-static bool read_host(char host[HOST_CAP], const char *header)
-{
-	bool brackets = *header == '[';
-	size_t len = brackets ? strcspn(header, "]") : strcspn(header, ":");
-	const char *rest = header + len + (brackets && header[len] == ']');
-	if (brackets && header[len] != ']')
-		return false;
-	if (*rest && (*rest != ':' || rest[1 + strspn(rest + 1, "0123456789")] != '\0'))
-		return false;
-	len -= brackets;
-	if (len == 0 || len >= HOST_CAP)
-		return false;
-	memcpy(host, header + brackets, len);
-	host[len] = '\0';
-	/* A name may end with a dot, for the DNS root. */
-	if (!brackets && len > 1 && host[len - 1] == '.')
-		host[len - 1] = '\0';
-	return true;
-}
-
 static bool is_listed(const char *names, const char *name)
 {
 	size_t len = strlen(name);
@@ -202,8 +181,22 @@ static bool is_our_name(const struct gate *g, const char *header)
 	char host[HOST_CAP];
 	if (g->any_host || !header)
 		return true;
-	if (!read_host(host, header))
+	/* Takes the host from "host:port" or "[address]:port"; false: it has neither form. */
+	bool brackets = *header == '[';
+	size_t len = brackets ? strcspn(header, "]") : strcspn(header, ":");
+	const char *rest = header + len + (brackets && header[len] == ']');
+	if (brackets && header[len] != ']')
 		return false;
+	if (*rest && (*rest != ':' || rest[1 + strspn(rest + 1, "0123456789")] != '\0'))
+		return false;
+	len -= brackets;
+	if (len == 0 || len >= HOST_CAP)
+		return false;
+	memcpy(host, header + brackets, len);
+	host[len] = '\0';
+	/* A name may end with a dot, for the DNS root. */
+	if (!brackets && len > 1 && host[len - 1] == '.')
+		host[len - 1] = '\0';
 	return is_address(host) || strcasecmp(host, "localhost") == 0 ||
 	       is_listed(g->host_names, host);
 }

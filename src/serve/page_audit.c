@@ -138,24 +138,6 @@ static void add_picker(const struct view *v)
 		compares ? " checked" : "");
 }
 
-/* The window has no data, or what the page is about is not in the stores. */
-static void add_nothing(const struct view *v, const struct err *e)
-{
-	const struct audit *a = &v->answer.audit;
-	const struct audit_question *asked = &v->params.asked.question;
-	char sentence[ERR_TEXT_CAP];
-	answer_sentence(sentence, e);
-	page_warning(v->out, sentence);
-	if (!v->answer.empty)
-		str_add(v->out,
-			"<p><a href=\"/audit\">The audit of all users and GPUs</a></p>\n");
-	if (!v->answer.empty || a->oldest_ms <= 0)
-		return;
-	str_addf(v->out, "<p><a href=\"?since=%s&amp;until=%s\">All of the data</a></p>\n",
-		day_text(a->oldest_ms, asked->utc).text,
-		day_text(a->newest_ms + 86400000, asked->utc).text);
-}
-
 /* Appends the report; its links keep the other parameters. */
 static void add_report(struct view *v)
 {
@@ -203,9 +185,23 @@ static void write_page(struct view *v, const struct err *e)
 		}
 		present_store_finish(&b);
 	}
-	if (e->code)
-		add_nothing(v, e);
-	else
+	if (e->code) {
+		/* The window has no data, or what the page is about is not in the stores. */
+		const struct audit *a = &v->answer.audit;
+		const struct audit_question *asked = &v->params.asked.question;
+		char sentence[ERR_TEXT_CAP];
+		answer_sentence(sentence, e);
+		page_warning(v->out, sentence);
+		if (!v->answer.empty)
+			str_add(v->out, "<p><a href=\"/audit\">The audit of all users and "
+					"GPUs</a></p>\n");
+		if (v->answer.empty && a->oldest_ms > 0)
+			str_addf(v->out,
+				"<p><a href=\"?since=%s&amp;until=%s\">All of the "
+				"data</a></p>\n",
+				day_text(a->oldest_ms, asked->utc).text,
+				day_text(a->newest_ms + 86400000, asked->utc).text);
+	} else
 		add_report(v);
 	page_end(v->out);
 	for (size_t i = 0; i < 3; i++)

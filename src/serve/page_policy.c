@@ -203,42 +203,42 @@ static const struct column log_columns[] = {
 	{ LOGGED("result", TEXT, table_get_string, action.result), .optional = true },
 };
 
-static void add_table(
-	struct str *out, const struct request *q, const struct table *t, const char *caption)
+/* Adds a section with a table, or with a sentence if it has no rows. */
+static void add_section(struct str *out, const struct request *q, struct table *t,
+	const char *heading, const char *const texts[2])
 {
-	html_table(out, t,
-		&(struct html_table_style){
-			.caption = caption, .utc = q->world->utc, .links = links });
+	str_add(out, heading);
+	if (t->n_rows)
+		html_table(out, t,
+			&(struct html_table_style){
+				.caption = texts[0], .utc = q->world->utc, .links = links });
+	else
+		str_addf(out, "<p>%s</p>\n", texts[1]);
+	table_finish(t);
 }
 
 static int add_watched(
 	struct str *out, const struct request *q, struct policy_file *f, struct err *e)
 {
+	static const char *const texts[] = { "Sessions that were warned, or would have been",
+		"No session has reached a stage." };
 	struct table t = { .columns = watched_columns,
 		.n_columns = sizeof(watched_columns) / sizeof(watched_columns[0]) };
 	int rc = policy_file_sessions(f, take_session, &t, e);
-	str_add(out, "<h2 id=\"watched\">Watched now</h2>\n");
-	if (rc == 0 && t.n_rows)
-		add_table(out, q, &t, "Sessions that were warned, or would have been");
-	else if (rc == 0)
-		str_add(out, "<p>No session has reached a stage.</p>\n");
-	table_finish(&t);
+	add_section(out, q, &t, "<h2 id=\"watched\">Watched now</h2>\n", texts);
 	return rc;
 }
 
 static int add_log(
 	struct str *out, const struct request *q, struct policy_file *f, struct err *e)
 {
+	static const char *const texts[] = { "Every step of the last 30 days",
+		"Nothing was done in the last 30 days." };
 	struct table t = { .columns = log_columns,
 		.n_columns = sizeof(log_columns) / sizeof(log_columns[0]) };
 	const struct policy_span span = { q->now_ms - LOG_MS, q->now_ms + 1 };
 	int rc = report_policy_add_log(&t, f, span, e);
-	str_add(out, "<h2 id=\"log\">Log</h2>\n");
-	if (rc == 0 && t.n_rows)
-		add_table(out, q, &t, "Every step of the last 30 days");
-	else if (rc == 0)
-		str_add(out, "<p>Nothing was done in the last 30 days.</p>\n");
-	table_finish(&t);
+	add_section(out, q, &t, "<h2 id=\"log\">Log</h2>\n", texts);
 	return rc;
 }
 

@@ -212,28 +212,21 @@ const atomic_bool *pool_stopping(const struct pool *p)
 	return &p->stopping;
 }
 
-/* The first job of the slowest lane that has one, up to the thread's own lane; NULL: there
- * is none. */
-static struct pool_job **find_job(struct pool *p, enum pool_lane lane)
+/* Takes the first job of the slowest lane that has one, up to the thread's own lane; NULL:
+ * there is none that this thread may run now. */
+static struct pool_job *take_job(struct pool *p, enum pool_lane lane)
 {
 	struct pool_job **found = NULL;
 	for (struct pool_job **at = &p->first; *at; at = &(*at)->next)
 		if ((*at)->question.lane <= lane &&
 			(!found || (*at)->question.lane > (*found)->question.lane))
 			found = at;
-	return found;
-}
-
-/* Takes the first job that the thread of this lane may run now; NULL: there is none. */
-static struct pool_job *take_job(struct pool *p, enum pool_lane lane)
-{
-	struct pool_job **at = find_job(p, lane);
-	struct pool_job *job = at ? *at : NULL;
-	if (!job)
+	if (!found)
 		return NULL;
-	*at = job->next;
+	struct pool_job *job = *found;
+	*found = job->next;
 	if (p->last == &job->next)
-		p->last = at;
+		p->last = found;
 	job->next = NULL;
 	job->state = JOB_RUNNING;
 	return job;

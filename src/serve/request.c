@@ -31,57 +31,35 @@ static bool is_plain(const char *text, size_t len)
 	return true;
 }
 
-/* A part of the target. */
-struct encoded {
-	const char *bytes;
-	size_t len;
-	bool query; /* a plus means a blank */
-};
-
-/* Decodes a part of the target into the arena. */
-static int decode(
-	struct request *q, const struct encoded *from, const char **decoded, struct err *e)
+/* Decodes a part of the target into the arena; `query`: a plus means a blank. NULL: `e` says
+ * why. */
+static const char *decode(
+	struct request *q, const char *bytes, size_t len, bool query, struct err *e)
 {
-	const char *bytes = from->bytes;
-	size_t len = from->len;
 	char *dst = arena_take(&q->texts, len + 1);
 	size_t n = 0;
-	if (!dst)
-		return err_memory(e);
+	if (!dst) {
+		err_memory(e);
+		return NULL;
+	}
 	for (size_t at = 0; at < len; at++, n++) {
-		int high = -1, low = -1;
-		dst[n] = from->query && bytes[at] == '+' ? ' ' : bytes[at];
+		dst[n] = query && bytes[at] == '+' ? ' ' : bytes[at];
 		if (bytes[at] != '%')
 			continue;
-		if (at + 2 < len) {
-			high = hex_digit(bytes[at + 1]);
-			low = hex_digit(bytes[at + 2]);
+		int high = at + 2 < len ? hex_digit(bytes[at + 1]) : -1;
+		int low = at + 2 < len ? hex_digit(bytes[at + 2]) : -1;
+		if (high < 0 || low < 0) {
+			err_set(e, ERR_USAGE, "bad URL: '%%' needs two hexadecimal digits");
+			return NULL;
 		}
-		if (high < 0 || low < 0)
-			return err_set(
-				e, ERR_USAGE, "bad URL: '%%' needs two hexadecimal digits");
 		dst[n] = (char)(high * 16 + low);
 		at += 2;
 	}
 	dst[n] = '\0';
-	*decoded = dst;
-	if (!is_plain(dst, n))
-		return err_set(e, ERR_USAGE, "bad URL: control characters, or not UTF-8");
-	return 0;
-}
-
-static int add_part(struct request *q, const char *bytes, size_t len, struct err *e)
-{
-	if (q->n_parts == REQUEST_MAX_PARTS)
-		return err_set(e, ERR_USAGE, "bad URL: the path has too many parts");
-	const struct encoded part_bytes = { bytes, len, false };
-	int rc = decode(q, &part_bytes, &q->parts[q->n_parts], e);
-	if (rc)
-		return rc;
-	const char *part = q->parts[q->n_parts++];
-	if (strcmp(part, ".") == 0 || strcmp(part, "..") == 0)
-		return err_set(e, ERR_USAGE, "bad URL: the path must not contain '%s'", part);
-	return 0;
+	if (is_plain(dst, n))
+		return dst;
+	err_set(e, ERR_USAGE, "bad URL: control characters, or not UTF-8");
+	return NULL;
 }
 
 static int read_path(struct request *q, const char *path, size_t len, struct err *e)
@@ -90,11 +68,17 @@ static int read_path(struct request *q, const char *path, size_t len, struct err
 		return err_set(e, ERR_USAGE, "bad URL: the path must begin with a slash");
 	for (size_t at = 1; at < len;) {
 		const char *slash = memchr(path + at, '/', len - at);
-		size_t part = slash ? (size_t)(slash - path) - at : len - at;
-		int rc = add_part(q, path + at, part, e);
-		if (rc)
-			return rc;
-		at += part + 1;
+		size_t n = slash ? (size_t)(slash - path) - at : len - at;
+		if (q->n_parts == REQUEST_MAX_PARTS)
+			return err_set(e, ERR_USAGE, "bad URL: the path has too many parts");
+		const char *part = decode(q, path + at, n, false, e);
+		if (!part)
+			return e->code;
+		q->parts[q->n_parts++] = part;
+		if (strcmp(part, ".") == 0 || strcmp(part, "..") == 0)
+			return err_set(
+				e, ERR_USAGE, "bad URL: the path must not contain '%s'", part);
+		at += n + 1;
 	}
 	return 0;
 }
@@ -102,15 +86,14 @@ static int read_path(struct request *q, const char *path, size_t len, struct err
 static int add_param(struct request *q, const char *bytes, size_t len, struct err *e)
 {
 	const char *equals = memchr(bytes, '=', len);
-	size_t name = equals ? (size_t)(equals - bytes) : len;
+	size_t n = equals ? (size_t)(equals - bytes) : len;
 	if (q->n_params == REQUEST_MAX_PARAMS)
 		return err_set(e, ERR_USAGE, "bad URL: too many parameters");
-	struct request_param *p = &q->params[q->n_params++];
-	p->name = p->value = "";
-	const struct encoded written = { bytes, name, true };
-	const struct encoded value = { bytes + name + 1, equals ? len - name - 1 : 0, true };
-	int rc = decode(q, &written, &p->name, e);
-	return rc || !equals ? rc : decode(q, &value, &p->value, e);
+	const char *name = decode(q, bytes, n, true, e);
+	const char *value = name && equals ? decode(q, equals + 1, len - n - 1, true, e) : "";
+	q->params[q->n_params++] =
+		(struct request_param){ name ? name : "", value ? value : "" };
+	return name && value ? 0 : e->code;
 }
 
 static int read_query(struct request *q, const char *query, size_t len, struct err *e)
