@@ -468,29 +468,6 @@ static void add_numbers_row(struct str *out, const struct report_timeline *t, si
 	str_add(out, t->n_marks ? "</td></tr>\n" : "</tr>\n");
 }
 
-static void add_numbers(struct str *out, const struct report *r)
-{
-	const struct report_timeline *t = &r->timeline;
-	str_addf(out,
-		"<details><summary>The numbers</summary>\n<div class=\"wide\" tabindex=\"0\" "
-		"role=\"region\" aria-label=\"Numbers of the time "
-		"line\"><table>\n<caption>Percent "
-		"%s / percent %s of each GPU&#39;s time; gua report --format csv --table "
-		"timeline "
-		"has the seconds</caption>\n<thead><tr><th scope=\"col\">from</th>",
-		t->words[CARD_ACTIVE], t->words[CARD_IDLE_HELD]);
-	for (size_t i = 0; i < timeline_shown(t); i++) {
-		if (!t->lanes[i].share)
-			continue;
-		html_addf(out, "<th scope=\"col\" class=\"n\">%s</th>", t->lanes[i].name);
-	}
-	str_addf(out, "%s</tr></thead>\n<tbody>\n",
-		t->n_marks ? "<th scope=\"col\">events</th>" : "");
-	for (size_t i = 0; i < t->n; i++)
-		add_numbers_row(out, t, i);
-	str_add(out, "</tbody></table></div></details>\n");
-}
-
 static void add_timeline(struct str *out, const struct report *r)
 {
 	const struct report_timeline *t = &r->timeline;
@@ -521,7 +498,24 @@ static void add_timeline(struct str *out, const struct report *r)
 			t->n_lanes - timeline_shown(t));
 	add_axis(out, t);
 	str_add(out, "</table>\n");
-	add_numbers(out, r);
+	str_addf(out,
+		"<details><summary>The numbers</summary>\n<div class=\"wide\" tabindex=\"0\" "
+		"role=\"region\" aria-label=\"Numbers of the time "
+		"line\"><table>\n<caption>Percent "
+		"%s / percent %s of each GPU&#39;s time; gua report --format csv --table "
+		"timeline "
+		"has the seconds</caption>\n<thead><tr><th scope=\"col\">from</th>",
+		t->words[CARD_ACTIVE], t->words[CARD_IDLE_HELD]);
+	for (size_t i = 0; i < timeline_shown(t); i++) {
+		if (!t->lanes[i].share)
+			continue;
+		html_addf(out, "<th scope=\"col\" class=\"n\">%s</th>", t->lanes[i].name);
+	}
+	str_addf(out, "%s</tr></thead>\n<tbody>\n",
+		t->n_marks ? "<th scope=\"col\">events</th>" : "");
+	for (size_t i = 0; i < t->n; i++)
+		add_numbers_row(out, t, i);
+	str_add(out, "</tbody></table></div></details>\n");
 }
 
 static void add_said(struct str *out, const struct report *r, enum sentence_kind kind)

@@ -11,9 +11,19 @@ static void add_seconds(struct json *j, const char *key, int64_t ms)
 	json_number(j, key, (double)ms / 1000, 3);
 }
 
-/* The rules that were in force; those of a fleet's hosts are not known. */
-static void add_rules(struct json *j, const struct report *r)
+static void add_window(struct json *j, const struct report *r)
 {
+	json_open(j, "window", '{');
+	json_moment(j, "since", r->since_ms);
+	json_moment(j, "until", r->until_ms);
+	json_moment(j, "asked_since", r->asked_since_ms);
+	json_moment(j, "asked_until", r->asked_until_ms);
+	json_bool(j, "clipped", r->clipped_start || r->clipped_end);
+	add_seconds(j, "seconds", r->length_ms);
+	json_number(j, "observed", r->observed, 6);
+	add_seconds(j, "resolution_seconds", r->resolution_ms);
+	json_close(j, '}');
+	/* The rules that were in force; those of a fleet's hosts are not known. */
 	static const char *const keys[] = { "active_util_pct", "held_mem_bytes",
 		"count_graphics", "spell_seconds", "mixed", "privacy" };
 	bool known = !r->fleet || r->fleet->sampled_ms;
@@ -30,21 +40,6 @@ static void add_rules(struct json *j, const struct report *r)
 			privacy_names[r->strict ? PRIVACY_STRICT : PRIVACY_NORMAL]);
 	}
 	json_close(j, '}');
-}
-
-static void add_window(struct json *j, const struct report *r)
-{
-	json_open(j, "window", '{');
-	json_moment(j, "since", r->since_ms);
-	json_moment(j, "until", r->until_ms);
-	json_moment(j, "asked_since", r->asked_since_ms);
-	json_moment(j, "asked_until", r->asked_until_ms);
-	json_bool(j, "clipped", r->clipped_start || r->clipped_end);
-	add_seconds(j, "seconds", r->length_ms);
-	json_number(j, "observed", r->observed, 6);
-	add_seconds(j, "resolution_seconds", r->resolution_ms);
-	json_close(j, '}');
-	add_rules(j, r);
 }
 
 static void add_restriction(struct json *j, const struct report *r)

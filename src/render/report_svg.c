@@ -136,24 +136,6 @@ static void add_marks(struct picture *p, size_t lane, size_t *at)
 	}
 }
 
-static void add_axis(struct picture *p)
-{
-	const struct report_timeline *t = &p->r->timeline;
-	for (size_t i = 0; i < t->n_ticks; i++) {
-		double x = MARGIN + LABEL_WIDE + (INNER - LABEL_WIDE) * t->ticks[i].at;
-		str_addf(p->out,
-			"<line class=\"tick\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>"
-			"<text class=\"axis\" x=\"%.1f\" y=\"%d\" "
-			"text-anchor=\"%s\">%s</text>\n",
-			x, x, p->y, p->y + 4, x, p->y + 16,
-			t->ticks[i].at < 0.04	? "start"
-			: t->ticks[i].at > 0.96 ? "end"
-						: "middle",
-			t->ticks[i].label);
-	}
-	p->y += 24;
-}
-
 /* Explains what the headline does not: other states, and the marks. */
 static void add_legend(struct picture *p)
 {
@@ -208,7 +190,19 @@ static void add_timeline(struct picture *p)
 		add_line(p, "dim", 24, more);
 	}
 	if (t->n_lanes) {
-		add_axis(p);
+		for (size_t i = 0; i < t->n_ticks; i++) {
+			double x = MARGIN + LABEL_WIDE + (INNER - LABEL_WIDE) * t->ticks[i].at;
+			str_addf(p->out,
+				"<line class=\"tick\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" "
+				"y2=\"%d\"/><text class=\"axis\" x=\"%.1f\" y=\"%d\" "
+				"text-anchor=\"%s\">%s</text>\n",
+				x, x, p->y, p->y + 4, x, p->y + 16,
+				t->ticks[i].at < 0.04	? "start"
+				: t->ticks[i].at > 0.96 ? "end"
+							: "middle",
+				t->ticks[i].label);
+		}
+		p->y += 24;
 		add_legend(p);
 	}
 }

@@ -42,20 +42,12 @@ const char *const mark_shape_words[MARK_SHAPES] = { "card lost", "XID", "driver 
 
 enum mark_shape timeline_shape_of(enum event_kind kind)
 {
-	switch (kind) {
-	case EVENT_CARD_LOST:
-		return MARK_LOST;
-	case EVENT_XID:
-		return MARK_XID;
-	case EVENT_DRIVER_DOWN:
-		return MARK_DRIVER;
-	case EVENT_GAP:
-	case EVENT_SUSPEND:
-	case EVENT_RECORDER_OFF:
-		return MARK_GAP;
-	default:
-		return MARK_OTHER;
-	}
+	bool gap = kind == EVENT_GAP || kind == EVENT_SUSPEND || kind == EVENT_RECORDER_OFF;
+	return kind == EVENT_CARD_LOST	   ? MARK_LOST
+	       : kind == EVENT_XID	   ? MARK_XID
+	       : kind == EVENT_DRIVER_DOWN ? MARK_DRIVER
+	       : gap			   ? MARK_GAP
+					   : MARK_OTHER;
 }
 
 void timeline_shapes(struct str *out)

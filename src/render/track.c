@@ -364,24 +364,6 @@ static void add_known(struct outline *o, const char *key, const char *label, con
 		outline_real(o, key, label, NAN);
 }
 
-static void add_advice(struct outline *o, const struct track_result *r,
-	const struct track_style *style, struct track_advice *advice)
-{
-	track_advise(advice, r, style);
-	outline_open(o, "slurm_advice", "Slurm advice");
-	add_known(o, "options", "Options", advice->command);
-	add_known(o, "mem", "Mem", advice->mem);
-	outline_count(o, "cpus_per_task", "CPUs per task", advice->cpus);
-	add_known(o, "gres", "Gres", advice->cpus < 0 ? "" : advice->gres);
-	add_known(o, "time", "Time", advice->time);
-	add_known(o, "margin", "Margin", advice->margin);
-	outline_count(o, "charged_bytes", "Charged memory (bytes)",
-		r->use_instead[0] ? -1 : memory_of_all(r));
-	outline_count(o, "runs", "Runs", 1);
-	outline_text(o, "basis", "Basis", advice->basis);
-	outline_close(o);
-}
-
 /* The bytes at `of`, in KiB. */
 static struct cell get_bytes(const void *row, size_t of)
 {
@@ -597,32 +579,28 @@ static const char *why_no_gpu(const struct track_result *r, const struct used *u
 	return used->n ? NULL : "none";
 }
 
-/* Two lines without numbers, and why. The full explanation of the note is shown with -v. */
-static void say_no_gpu(struct str *out, const struct track_result *r, const char *why)
-{
-	str_addf(out, LABEL "%s", "GPU memory", why);
-	if (!r->gpu_known && r->gpu_note[0]) {
-		const char *aside = strstr(r->gpu_note, " (");
-		size_t len = strcspn(r->gpu_note, ";");
-		if (aside && aside < r->gpu_note + len)
-			len = (size_t)(aside - r->gpu_note);
-		str_addf(out, ": %.*s", (int)len, r->gpu_note);
-	} else if (r->gpu_known && r->use_instead[0]) {
-		str_add(out, " in this process tree");
-	} else if (r->gpu_known) {
-		str_addf(
-			out, ": no card was used; this host has %lld", (long long)r->gpu_count);
-	}
-	str_addf(out, "\n" LABEL "%s\n", "GPU time", why);
-}
-
 static void say_gpu(
 	struct str *out, const struct track_result *r, const struct track_style *style)
 {
 	struct used used = used_cards(r);
 	const char *why = why_no_gpu(r, &used);
 	if (why) {
-		say_no_gpu(out, r, why);
+		/* Two lines without numbers, and why. The full explanation of the note is shown
+		 * with -v. */
+		str_addf(out, LABEL "%s", "GPU memory", why);
+		if (!r->gpu_known && r->gpu_note[0]) {
+			const char *aside = strstr(r->gpu_note, " (");
+			size_t len = strcspn(r->gpu_note, ";");
+			if (aside && aside < r->gpu_note + len)
+				len = (size_t)(aside - r->gpu_note);
+			str_addf(out, ": %.*s", (int)len, r->gpu_note);
+		} else if (r->gpu_known && r->use_instead[0]) {
+			str_add(out, " in this process tree");
+		} else if (r->gpu_known) {
+			str_addf(out, ": no card was used; this host has %lld",
+				(long long)r->gpu_count);
+		}
+		str_addf(out, "\n" LABEL "%s\n", "GPU time", why);
 		return;
 	}
 	struct brief most = size_in(r->gpu_ram[TRACK_COMBINED], style->gpu_ram_unit);
@@ -831,27 +809,21 @@ static void make_outline(struct outline *o, const struct track_result *r,
 	outline_real(o, "time", "Time", r->elapsed_s * unit->factor);
 	outline_close(o);
 	add_more(o, r, style);
-	if (style->advice)
-		add_advice(o, r, style, advice);
-}
-
-static void print_json(struct str *out, const struct outline *o, const struct track_result *r,
-	const struct track_style *style)
-{
-	struct json j = { .out = out, .lines = 4 };
-	struct table cards = make_cards(r), processes = { 0 };
-	json_open(&j, NULL, '{');
-	outline_print_json(&j, o); /* first, in gpu-tracker's order */
-	json_text(&j, "schema", "gua-track-1");
-	rows_json_table(&j, "cards", &cards);
-	if (style->processes) {
-		processes = make_processes(r, style->users);
-		rows_json_table(&j, "process_table", &processes);
+	if (style->advice) {
+		track_advise(advice, r, style);
+		outline_open(o, "slurm_advice", "Slurm advice");
+		add_known(o, "options", "Options", advice->command);
+		add_known(o, "mem", "Mem", advice->mem);
+		outline_count(o, "cpus_per_task", "CPUs per task", advice->cpus);
+		add_known(o, "gres", "Gres", advice->cpus < 0 ? "" : advice->gres);
+		add_known(o, "time", "Time", advice->time);
+		add_known(o, "margin", "Margin", advice->margin);
+		outline_count(o, "charged_bytes", "Charged memory (bytes)",
+			r->use_instead[0] ? -1 : memory_of_all(r));
+		outline_count(o, "runs", "Runs", 1);
+		outline_text(o, "basis", "Basis", advice->basis);
+		outline_close(o);
 	}
-	json_close(&j, '}');
-	str_add(out, "\n");
-	table_finish(&cards);
-	table_finish(&processes);
 }
 
 void track_render(
@@ -861,7 +833,20 @@ void track_render(
 	struct track_advice advice = { 0 };
 	make_outline(&o, r, style, &advice);
 	if (style->format == TRACK_JSON) {
-		print_json(out, &o, r, style);
+		struct json j = { .out = out, .lines = 4 };
+		struct table cards = make_cards(r), processes = { 0 };
+		json_open(&j, NULL, '{');
+		outline_print_json(&j, &o); /* first, in gpu-tracker's order */
+		json_text(&j, "schema", "gua-track-1");
+		rows_json_table(&j, "cards", &cards);
+		if (style->processes) {
+			processes = make_processes(r, style->users);
+			rows_json_table(&j, "process_table", &processes);
+		}
+		json_close(&j, '}');
+		str_add(out, "\n");
+		table_finish(&cards);
+		table_finish(&processes);
 	} else if (style->format == TRACK_CSV) {
 		outline_print_csv(out, &o);
 	} else {

@@ -196,8 +196,7 @@ void report_bill_say(struct report *r, const struct audit *a)
 	if (n_without)
 		report_say(r, SENTENCE_BILL, NULL,
 			"No price is known for %s: %s GPU-hours are in no sum of money. "
-			"[price] "
-			"in gua.conf(5) sets it.",
+			"[price] in gua.conf(5) sets it.",
 			str_text(&without), hours);
 	r->failed |= with.failed || without.failed;
 	str_finish(&with);
@@ -410,24 +409,6 @@ static struct bill_line *add_line(
 	return line;
 }
 
-static void add_identities(struct bill *b)
-{
-	const struct audit_breakdown *groups = &b->a->breakdown;
-	bool by_group = groups->by.n && groups->by.kinds[0] == IDENTITY_GROUP;
-	size_t n = by_group ? groups->n[0] : b->a->n_identities;
-	for (size_t i = 0; i < n; i++) {
-		const struct audit_identity *user = by_group ? NULL : &b->a->identities[i];
-		const struct audit_row *group = by_group ? &groups->rows[0][i] : NULL;
-		struct bill_line *line = add_line(
-			b, BILL_IDENTITY, by_group ? &group->sums.cost : &user->sums.cost);
-		line->identity = by_group ? group->key : user->identity;
-		const char *none = identity_kinds[IDENTITY_GROUP].none;
-		const char *shown = by_group && !group->key ? none : line->identity;
-		str_copy(line->label, sizeof(line->label), process_shown_user(shown));
-	}
-	b->n_identities = n;
-}
-
 static void add_others(struct bill *b)
 {
 	struct audit_cost used = { 0 }, free_time = { 0 }, unobserved = { 0 };
@@ -597,7 +578,21 @@ void report_bill_make(struct report *r, const struct audit *a, const struct repo
 	bool fits = b.lines != NULL;
 	if (fits) {
 		report_bill_total(&b.totals, a);
-		add_identities(&b);
+		const struct audit_breakdown *groups = &b.a->breakdown;
+		bool by_group = groups->by.n && groups->by.kinds[0] == IDENTITY_GROUP;
+		size_t n = by_group ? groups->n[0] : b.a->n_identities;
+		for (size_t i = 0; i < n; i++) {
+			const struct audit_identity *user =
+				by_group ? NULL : &b.a->identities[i];
+			const struct audit_row *group = by_group ? &groups->rows[0][i] : NULL;
+			struct bill_line *line = add_line(&b, BILL_IDENTITY,
+				by_group ? &group->sums.cost : &user->sums.cost);
+			line->identity = by_group ? group->key : user->identity;
+			const char *none = identity_kinds[IDENTITY_GROUP].none;
+			const char *shown = by_group && !group->key ? none : line->identity;
+			str_copy(line->label, sizeof(line->label), process_shown_user(shown));
+		}
+		b.n_identities = n;
 		add_others(&b);
 		fits = fit_money(&b);
 		for (int i = 0; i < AMOUNTS && fits; i++)

@@ -50,30 +50,6 @@ static const struct column log_columns[] = {
 };
 #undef OF
 
-/* Describes a step for people, after the command of the session. */
-static void describe(char *dst, size_t cap, const struct policy_action *a)
-{
-	struct str out = { 0 };
-	bool notice = a->step == STEP_WARN || a->step == STEP_END;
-	struct brief held = size_text((double)a->held_bytes);
-	if (*a->command)
-		str_addf(&out, "%s: ", a->command);
-	if (notice && a->idle_ms >= 0)
-		str_addf(&out, "%s%sidle for %s", a->held_bytes < 0 ? "" : held.text,
-			a->held_bytes < 0 ? "" : " held, ", duration_text(a->idle_ms).text);
-	else if (*a->result)
-		str_addf(&out, "%s%s%s%s", a->result, *a->evidence ? " (" : "", a->evidence,
-			*a->evidence ? ")" : "");
-	else
-		str_add(&out, a->evidence);
-	if (notice && *a->rule)
-		str_addf(&out, "; rule %s", a->rule);
-	if (*a->actor && strcmp(a->actor, "gua-enforce") != 0)
-		str_addf(&out, "; by %s", a->actor);
-	str_copy(dst, cap, str_text(&out));
-	str_finish(&out);
-}
-
 static int add_action(void *context, const struct policy_action *a)
 {
 	struct policy_log_line line = { .action = *a,
@@ -85,7 +61,25 @@ static int add_action(void *context, const struct policy_action *a)
 	snprintf(line.what, sizeof(line.what), "%s%s", a->would && step ? "would " : "",
 		a->step == STEP_WARN ? a->stage_name : a->step_name);
 	session_shown(line.shown, sizeof(line.shown), a->session, false);
-	describe(line.said, sizeof(line.said), a);
+	/* Describes a step for people, after the command of the session. */
+	struct str out = { 0 };
+	struct brief held = size_text((double)a->held_bytes);
+	if (*a->command)
+		str_addf(&out, "%s: ", a->command);
+	if (step && a->idle_ms >= 0)
+		str_addf(&out, "%s%sidle for %s", a->held_bytes < 0 ? "" : held.text,
+			a->held_bytes < 0 ? "" : " held, ", duration_text(a->idle_ms).text);
+	else if (*a->result)
+		str_addf(&out, "%s%s%s%s", a->result, *a->evidence ? " (" : "", a->evidence,
+			*a->evidence ? ")" : "");
+	else
+		str_add(&out, a->evidence);
+	if (step && *a->rule)
+		str_addf(&out, "; rule %s", a->rule);
+	if (*a->actor && strcmp(a->actor, "gua-enforce") != 0)
+		str_addf(&out, "; by %s", a->actor);
+	str_copy(line.said, sizeof(line.said), str_text(&out));
+	str_finish(&out);
 	table_add(context, &line);
 	return 0;
 }
@@ -294,9 +288,8 @@ static void say(struct report *r, const struct policy_sums *s, bool would)
 	if (sum.ended == 0 || !isfinite(sum.given_ms))
 		return;
 	report_say(r, SENTENCE_POLICY, "",
-		"About %s %s given back: an estimate, how much longer past spells "
-		"lasted "
-		"that were as long (the median), for each card.",
+		"About %s %s given back: an estimate, how much longer past spells lasted that "
+		"were as long (the median), for each card.",
 		report_hours(r, llround(sum.given_ms)).text, report_unit(r));
 }
 
