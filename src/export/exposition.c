@@ -191,25 +191,20 @@ const char *exposition_identity_state(enum identity_sum sum)
 					   : NULL;
 }
 
+/* The shares of each identity or, with `which` IDENTITY_SQUATTING, its squatting. */
 static void print_identities(struct printer *p, const struct scrape *s)
 {
 	for (size_t i = 0; i < s->n_identities; i++)
 		for (int k = 0; k < IDENTITY_SUMS; k++) {
 			const char *state = exposition_identity_state(k);
-			if (!state || (k == IDENTITY_RESERVED && !s->has_leases))
+			if (p->which ? k != IDENTITY_SQUATTING
+				     : !state || (k == IDENTITY_RESERVED && !s->has_leases))
 				continue;
 			exposition_label(&p->labels, "identity", s->identities[i].name);
-			exposition_label(&p->labels, "state", state);
+			if (state)
+				exposition_label(&p->labels, "state", state);
 			whole(p, whole_of(s->identities[i].ms[k]));
 		}
-}
-
-static void print_squatting(struct printer *p, const struct scrape *s)
-{
-	for (size_t i = 0; i < s->n_identities; i++) {
-		exposition_label(&p->labels, "identity", s->identities[i].name);
-		whole(p, whole_of(s->identities[i].ms[IDENTITY_SQUATTING]));
-	}
 }
 
 static double known(int64_t value)
@@ -219,29 +214,17 @@ static double known(int64_t value)
 
 static double reading_of(const struct scrape_card *c, enum reading which)
 {
-	switch (which) {
-	case UTIL:
-		return c->now.util_pct / 100;
-	case USED:
-		return known(c->now.mem_used_bytes);
-	case TOTAL:
-		return known(c->id.mem_total_bytes);
-	case POWER:
-		return c->now.power_w;
-	case LIMIT:
-		return c->now.power_limit_w;
-	case TEMPERATURE:
-		return c->now.temperature_c;
-	case PROCESSES:
-		return (double)c->processes;
-	case SPELLS:
-		return (double)c->spells;
-	case HELD_SINCE:
-		return c->now.idle_held_since_ms < 0
-			       ? 0
-			       : (double)(c->now.idle_held_since_ms / 1000);
-	}
-	return NAN;
+	int64_t since_ms = c->now.idle_held_since_ms;
+	const double readings[] = { [UTIL] = c->now.util_pct / 100,
+		[USED] = known(c->now.mem_used_bytes),
+		[TOTAL] = known(c->id.mem_total_bytes),
+		[POWER] = c->now.power_w,
+		[LIMIT] = c->now.power_limit_w,
+		[TEMPERATURE] = c->now.temperature_c,
+		[PROCESSES] = (double)c->processes,
+		[SPELLS] = (double)c->spells,
+		[HELD_SINCE] = since_ms < 0 ? 0 : (double)(since_ms / 1000) };
+	return readings[which];
 }
 
 /* Rounds a measured value to a few digits: more would be noise that an engine stores. */
@@ -366,7 +349,7 @@ static const struct {
 	{ print_unobserved, 0, .shared = &family_unobserved },
 	{ print_energy, 0, .shared = &family_energy },
 	{ print_identities, 0, .shared = &family_identity },
-	{ print_squatting, 0, .shared = &family_squatting },
+	{ print_identities, IDENTITY_SQUATTING, .shared = &family_squatting },
 	{ print_others, 0,
 		.own = { "gua_identities_folded", FAMILY_GAUGE, NULL,
 			"Users without a series of their own, whose time is in _other." } },
