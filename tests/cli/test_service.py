@@ -350,7 +350,7 @@ def test_a_reader_of_an_old_state_does_not_fill_the_disk(tmp_path):
     reader.execute("BEGIN")
     reader.execute("SELECT * FROM run").fetchall()
     other.execute("CREATE TABLE filler (x)")
-    other.execute("INSERT INTO filler VALUES (zeroblob(?))", (3 * 32768 * 520,))  # three times what is long
+    other.execute("INSERT INTO filler VALUES (zeroblob(?))", (3 * 65536 * 520,))  # three times what is long
     other.commit()
     before = commits(db)
     assert gua(*words, "--ticks", "9").returncode == 0
