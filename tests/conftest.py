@@ -99,6 +99,20 @@ def gua(*args, env=None, timeout=120, binary=GUA, before=(), **options):
                           errors="surrogateescape", timeout=timeout, **options)
 
 
+MEASURE = """import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"""
+
+
+def measured(*args):
+    """Runs gua: its exit status, standard error, and the most memory that it had, in KiB. It has a small parent of its own:
+    the kernel counts what the parent had at the fork."""
+    run = subprocess.run(["/usr/bin/python3", "-c", MEASURE, str(GUA), *map(str, args)], env=clean_environment(), check=True,
+                         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    status, peak_kib = map(int, run.stdout.split())
+    return status, run.stderr, peak_kib
+
+
 directories = itertools.count()
 
 

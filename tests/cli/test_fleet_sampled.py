@@ -4,16 +4,14 @@ import csv
 import datetime
 import io
 import json
-import os
 import random
-import subprocess
 import time
 import urllib.parse
 
 import jsonschema
 import pytest
 
-from conftest import BUILD, ROOT, clean_environment, gua
+from conftest import BUILD, ROOT, gua, measured
 from sampled_truth import (Card, MIB, STATES, Samples, dcgm, judged_seconds, random_card, scrape_times, true_seconds)
 from test_fleet_answers import Engine, send
 
@@ -321,13 +319,9 @@ def test_endless_series_with_long_labels_are_refused():
     words = ["report", "--metrics", "dcgm", "--since", f"@{S}", "--until", f"@{E}", "--now", f"@{E + 60}", "--retries", "0"]
     for how, sentence, args in ((answer, "very long labels; choose some with --match", []), (slow, "no complete answer within 1s", ["--timeout", "1s"])):
         with Engine(how) as engine:
-            child = subprocess.Popen([BUILD / "gua", *words, *args, "--from", engine.url], env=clean_environment(), text=True,
-                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-            said = child.stderr.read()
-            _, code, used = os.wait4(child.pid, 0)
-            child.returncode = os.waitstatus_to_exitcode(code)
-        assert child.returncode == 1 and sentence in said, said
-        assert used.ru_maxrss < 400_000 or "asan" in BUILD.name
+            status, said, peak_kib = measured(*words, *args, "--from", engine.url)
+        assert status == 1 and sentence in said, said
+        assert peak_kib < 400_000 or "asan" in BUILD.name
 
 
 def test_errors_of_cards_that_work_together_add_up():
