@@ -31,6 +31,15 @@ static const char *write_window(char dst[WINDOW_CAP], const struct idle_history 
 	"SELECT p.id, l.id FROM lease AS l JOIN process AS p ON p.user = l.owner WHERE "       \
 	"NOT (l.kind = 0 AND coalesce(p.job, '') LIKE 'slurm:%%') AND NOT (l.kind = 1 AND "    \
 	"p.pod IS NOT NULL) AND " ITS_TIME
+/* Slots in which a card was used or held, and nobody knows by whom: the driver does not list
+ * all processes, for example those outside a container or of a virtual GPU. It may be its job.
+ */
+#define BY_NOBODY                                                                              \
+	"SELECT u.slot, l.id, u.gpu, first_seen_ms, ended_ms FROM %s AS u JOIN leased_1d AS "  \
+	"d ON d.slot = u.slot - u.slot %% 86400 AND d.gpu = u.gpu JOIN lease AS l ON l.id = "  \
+	"d.lease WHERE %s AND u.slot >= %lld AND u.slot < %lld AND u.state IN (0, 1, 4) AND "  \
+	"u.ms > 0 AND NOT EXISTS (SELECT 1 FROM %s AS h WHERE h.slot = u.slot AND h.gpu = "    \
+	"u.gpu)"
 
 /* Finds the session of a lease, or adds it. */
 static uint32_t session_of(struct idle_history *h, sqlite3_stmt *row, struct err *e)
@@ -127,7 +136,7 @@ static bool has_card(const struct idle_history *h, uint32_t process, uint32_t ca
 	return false;
 }
 
-/* A slot in which a process of a lease was on a card. */
+/* A slot in which a process of a lease was, or may have been, on a card. */
 static int take_use(struct idle_history *h, int64_t slot_ms, sqlite3_stmt *row, struct err *e)
 {
 	uint32_t lease = idmap_get(&h->lease_ids, sql_int(row, 1, 0));
@@ -184,6 +193,14 @@ int idle_leases_read_use(struct idle_history *h, struct err *e)
 			"AND slot < %lld",
 			window, window, window, t->holding, (long long)(first_s - t->seconds),
 			(long long)until_s);
+		while (sql_next(rows, &rc, e))
+			rc = take_use(h, t->seconds * 1000, rows, e);
+		sqlite3_finalize(rows);
+		rows = NULL;
+		if (rc == 0)
+			rc = sql_prepare(h->db, &rows, e, BY_NOBODY, t->usage, window,
+				(long long)(first_s - t->seconds), (long long)until_s,
+				t->holding);
 		while (sql_next(rows, &rc, e))
 			rc = take_use(h, t->seconds * 1000, rows, e);
 		sqlite3_finalize(rows);

@@ -522,7 +522,8 @@ static bool uses_lease(const struct ending *a, const struct present_process *p,
 	return *a->job ? strcmp(p->id.job, a->job) == 0 : strcmp(p->id.pod, a->pod) == 0;
 }
 
-/* Whether the driver says of all cards of a lease which processes are there. */
+/* Whether the driver says of all cards of a lease which processes are there. It does not know
+ * them all where a card is used or held, and it lists none. */
 static bool driver_reports_cards(const struct ending *a, const struct signs_look *look)
 {
 	size_t n = 0;
@@ -530,6 +531,9 @@ static bool driver_reports_cards(const struct ending *a, const struct signs_look
 		for (size_t k = 0; k < a->n_cards; k++)
 			n += look->cards[i].status == CARD_STATUS_OK &&
 			     look->cards[i].processes_known &&
+			     (look->cards[i].n_processes ||
+				     (look->cards[i].state != CARD_ACTIVE &&
+					     look->cards[i].state != CARD_IDLE_HELD)) &&
 			     strcmp(a->cards[k].uuid, look->cards[i].id.uuid) == 0;
 	return n >= a->n_cards;
 }
@@ -543,7 +547,7 @@ void ending_confirm_lease(struct endings *es, struct ending *a, const struct sig
 	struct err e = { 0 };
 	int64_t now_us = now_us_of(es);
 	if (!driver_reports_cards(a, look)) {
-		ending_spare(a, "the driver does not answer for one of its cards");
+		ending_spare(a, "the driver does not say who uses one of its cards");
 		return;
 	}
 	for (size_t i = 0; i < look->n_processes; i++) {

@@ -60,6 +60,9 @@ class World:
                 begin = None
         return found + ([(begin, end, seen, None)] if begin is not None else [])
 
+    def state_of(self, card, minute):
+        return ACTIVE if any(work.card == card and work.does[minute:minute + 1] == "A" for work in self.works) else IDLE_HELD
+
     def write(self, n, running=True):
         """The store as a recorder leaves it after n minutes."""
         for name in ("gua.db", "gua.db-wal", "gua.db-shm"):
@@ -71,8 +74,7 @@ class World:
         for card, gpu in enumerate(cards):
             for i in range(n):
                 if (card, i) not in self.blind:
-                    active = any(work.card == card and work.does[i:i + 1] == "A" for work in self.works)
-                    store.usage(self.at(i), gpu, ACTIVE if active else IDLE_HELD, 60)
+                    store.usage(self.at(i), gpu, self.state_of(card, i), 60)
         for work in self.works:
             self.write_work(store, host, cards[work.card], work, n)
         if self.coarse:

@@ -6,6 +6,7 @@ import time
 
 import pytest
 from conftest import gua, wait_for
+from handmade import ACTIVE, IDLE_HELD, RESERVED
 from enforcing import IN_ORDER, ROOT, UID, hosts, needs_enforce  # noqa: F401
 from test_enforce import Work, World, ask_service, conf, iso, service, simulate
 
@@ -33,6 +34,13 @@ class Lease(Work):
 
 
 class LeaseWorld(World):
+    """`unlisted` are {(card, minute): state} of cards that somebody used whom the driver does not list."""
+    unlisted = {}
+
+    def state_of(self, card, minute):
+        there = any(work.card == card and not isinstance(work, Lease) and work.does[minute:minute + 1] not in ("-", "") for work in self.works)
+        return super().state_of(card, minute) if there else self.unlisted.get((card, minute), RESERVED)
+
     def write_work(self, store, host, gpu, work, n):
         if not isinstance(work, Lease):
             super().write_work(store, host, gpu, work, n)
@@ -78,16 +86,19 @@ def test_when_leases_are_warned_and_ended(tmp_path):
         Lease(8, "root", [8], "L" * 60, uid=0),                 # of the system
         Lease("ns/p", "ns", [9], "L" * 60, kind=1),             # nothing that could end it
         Lease(9, "hal", [10], "L" * 60),                        # its card was not seen for a while
+        Lease(10, "ivy", [11], "L" * 60),                       # its card is busy, and the driver lists no process
+        Lease(11, "joe", [12], "L" * 60),                       # its card was held for a while, and the driver lists no process
     ]
-    w = LeaseWorld(tmp_path, works, cards=11, blind={(10, i) for i in range(15, 25)})
+    w = LeaseWorld(tmp_path, works, cards=13, blind={(10, i) for i in range(15, 25)})
+    w.unlisted = {(11, i): ACTIVE for i in range(60)} | {(12, i): IDLE_HELD for i in range(5, 16)}
     w.write(60)
     config = conf(tmp_path, RULES)
     assert judged(w, 60, *config) == {
         "lease slurm:1 of alice": (10, 30), "lease slurm:2 of bob": (25, 45), "lease slurm:3 of carol": (10, 30),
         "lease slurm:4 of dave": (25, 45), "lease slurm:5 of erin": (30, 50), "lease slurm:6 of fay": (10, None),
-        "lease pod:ns/p of ns": (10, None), "lease slurm:9 of hal": (10, 40)}
+        "lease pod:ns/p of ns": (10, None), "lease slurm:9 of hal": (10, 40), "lease slurm:11 of joe": (26, 46)}
     # An exemption, by job and by user; and without such a rule nothing of it.
-    exempt = conf(tmp_path, RULES + "[exempt a]\njob = slurm:1\nowner = x\nuntil = 2099-01-01\n[exempt b]\nuser = bob carol dave erin fay gil hal\n"
+    exempt = conf(tmp_path, RULES + "[exempt a]\njob = slurm:1\nowner = x\nuntil = 2099-01-01\n[exempt b]\nuser = bob carol dave erin fay gil hal joe\n"
                   "owner = x\nuntil = 2099-01-01\n")
     assert judged(w, 60, *exempt) == {"lease pod:ns/p of ns": (10, None)}
     assert all("lease" not in key for key in judged(w, 60, *conf(tmp_path, RULES.replace("reserved_for", "warn"))))
