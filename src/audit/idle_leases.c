@@ -29,7 +29,7 @@ static const char *write_window(char dst[WINDOW_CAP], const struct idle_history 
 	"SELECT p.id, l.id FROM lease AS l JOIN process AS p ON (p.pod = l.name OR instr("     \
 	"p.pod, '/') = 0) WHERE l.kind = 1 AND " ITS_TIME " UNION ALL "                        \
 	"SELECT p.id, l.id FROM lease AS l JOIN process AS p ON p.user = l.owner WHERE "       \
-	"NOT (l.kind = 0 AND coalesce(p.job, '') LIKE 'slurm:%%') AND NOT (l.kind = 1 AND "    \
+	"NOT (l.kind = 0 AND coalesce(p.job, '') GLOB 'slurm:[^s]*') AND NOT (l.kind = 1 AND " \
 	"p.pod IS NOT NULL) AND " ITS_TIME
 /* Slots in which a card was used or held, and nobody knows by whom: the driver does not list
  * all processes, for example those outside a container or of a virtual GPU. It may be its job.

@@ -33,7 +33,10 @@ bool lease_is_used_by(const struct lease *lease, const struct process_id *proces
 {
 	static const char slurm[] = "slurm:";
 	size_t n = sizeof(slurm) - 1;
-	if (lease->kind == LEASE_SLURM && strncmp(process->job, slurm, n) == 0)
+	bool has_job = strncmp(process->job, slurm, n) == 0;
+	/* Whose SLUID that is, is not known without that of the lease. */
+	bool open = has_job && process->job[n] == 's' && !*lease->sluid;
+	if (lease->kind == LEASE_SLURM && has_job && !open)
 		return strcmp(process->job + n, lease->id) == 0 ||
 		       (*lease->sluid && strcmp(process->job + n, lease->sluid) == 0);
 	/* Where only the uid of its pod is known: a card that a pod has is not given to another

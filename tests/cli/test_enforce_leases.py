@@ -87,18 +87,20 @@ def test_when_leases_are_warned_and_ended(tmp_path):
         Lease("ns/p", "ns", [9], "L" * 60, kind=1),             # nothing that could end it
         Lease(9, "hal", [10], "L" * 60),                        # its card was not seen for a while
         Lease(10, "ivy", [11], "L" * 60),                       # its card is busy, and the driver lists no process
+        Lease(12, "kim", [13], "L" * 60),                       # a process of its user whose cgroup has a SLUID
+        Work(104, "kim", 13, "I" * 60, job="slurm:sABCDEFGHIJKLM"),
         Lease(11, "joe", [12], "L" * 60),                       # its card was held for a while, and the driver lists no process
     ]
-    w = LeaseWorld(tmp_path, works, cards=13, blind={(10, i) for i in range(15, 25)})
+    w = LeaseWorld(tmp_path, works, cards=14, blind={(10, i) for i in range(15, 25)})
     w.unlisted = {(11, i): ACTIVE for i in range(60)} | {(12, i): IDLE_HELD for i in range(5, 16)}
     w.write(60)
     config = conf(tmp_path, RULES)
     assert judged(w, 60, *config) == {
         "lease slurm:1 of alice": (10, 30), "lease slurm:2 of bob": (25, 45), "lease slurm:3 of carol": (10, 30),
         "lease slurm:4 of dave": (25, 45), "lease slurm:5 of erin": (30, 50), "lease slurm:6 of fay": (10, None),
-        "lease pod:ns/p of ns": (10, None), "lease slurm:9 of hal": (10, 40), "lease slurm:11 of joe": (26, 46)}
+        "lease pod:ns/p of ns": (10, None), "lease slurm:9 of hal": (10, 40), "lease slurm:11 of joe": (26, 46), "slurm:sABCDEFGHIJKLM of kim": (60, None)}
     # An exemption, by job and by user; and without such a rule nothing of it.
-    exempt = conf(tmp_path, RULES + "[exempt a]\njob = slurm:1\nowner = x\nuntil = 2099-01-01\n[exempt b]\nuser = bob carol dave erin fay gil hal joe\n"
+    exempt = conf(tmp_path, RULES + "[exempt a]\njob = slurm:1\nowner = x\nuntil = 2099-01-01\n[exempt b]\nuser = bob carol dave erin fay gil hal joe kim\n"
                   "owner = x\nuntil = 2099-01-01\n")
     assert judged(w, 60, *exempt) == {"lease pod:ns/p of ns": (10, None)}
     assert all("lease" not in key for key in judged(w, 60, *conf(tmp_path, RULES.replace("reserved_for", "warn"))))

@@ -53,6 +53,7 @@ class History:
         self.processes = {card: [] for card in CARDS}
         self.pending = []  # use since the last tick: lost when the recorder is killed
         self.ids = 0
+        self.sluids = rng.choice(["none", "cgroups", "all"])  # who says them: cgroups alone, or leases, too
         self.make()
 
     def say(self, *words):
@@ -62,8 +63,8 @@ class History:
         self.say("alone")
         for place, card in enumerate(CARDS):
             for _ in range(self.rng.choice([0, 0, 1, 2])):
-                user, job = self.rng.choice(USERS), self.rng.choice(["-", "-", f"slurm:{self.number}.{self.rng.randrange(4)}",
-                                                                           f"slurm:s{self.number}.{self.rng.randrange(4)}"])
+                name = f"slurm:{'s' if self.sluids != 'none' and self.rng.random() < 0.5 else ''}{self.number}.{self.rng.randrange(4)}"
+                user, job = self.rng.choice(USERS), self.rng.choice(["-", name])
                 pid, mem = 10 + len(self.script), self.rng.choice([50, 3000])
                 self.processes[card].append((user, job, mem))
                 self.say("process", place, pid, user, job, mem)
@@ -144,7 +145,7 @@ class History:
         name = f"{self.number}.{self.ids}" if kind != "pod" else f"ns/{self.number}.{self.ids}"
         lease = Lease(kind, name, self.rng.choice(USERS), self.rng.sample(NAMES, self.rng.choice([1, 1, 2])), since)
         lease.share = self.rng.choice([1, 1, 1, 2, 4, 0])  # a part of a card reserves it like a whole one
-        if kind == "slurm" and self.rng.random() < 0.5:
+        if kind == "slurm" and self.sluids == "all":
             lease.sluid = f"s{name}"
         if self.rng.random() < 0.2:
             lease.until = max(since, self.at) + self.rng.randrange(1, 60_000)
@@ -194,9 +195,10 @@ class History:
 
 
 def is_used(lease, process):
-    """Whether the process is of the lease's job or, where its job is not known, of its owner."""
+    """Whether the process is of the lease's job or, where its job is not known, of its owner. A SLUID says
+    nothing about a lease whose own is not known."""
     user, job, _ = process
-    if lease.kind == "slurm" and job != "-":
+    if lease.kind == "slurm" and job != "-" and not (job.startswith("slurm:s") and lease.sluid == "-"):
         return job in (f"slurm:{lease.name}", f"slurm:{lease.sluid}")
     return user == lease.owner
 
