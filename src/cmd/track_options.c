@@ -253,9 +253,9 @@ static bool ends_with(const char *text, const char *end)
 
 int track_options_check(struct track_values *v, struct err *e)
 {
-	const char *file = v->tracking_file;
 	if (v->config && read_config(v, e))
 		return e->code;
+	const char *file = v->tracking_file;
 	/* An automatic unit is for people; programs always get the same unit. */
 	bool for_programs = v->format && strcmp(v->format, "text") != 0;
 	const char *size = v->default_size ? v->default_size : for_programs ? "bytes" : "auto";

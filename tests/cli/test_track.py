@@ -274,6 +274,10 @@ def test_configuration_file(tmp_path):
     run = track("--tconfig", config, "--", "touch", tmp_path / "mark")
     assert run.returncode == 2 and 'unknown setting "sleeptime"' in run.stderr
     assert not (tmp_path / "mark").exists()
+    for name in "samples.txt", "c.json":  # checked as --tf is: its end, and that it is not there
+        config.write_text(json.dumps({"tracking_file": str(tmp_path / name)}))
+        run = track("--tconfig", config, "--", "touch", tmp_path / "mark")
+        assert run.returncode == 2 and "--tf" in run.stderr and not (tmp_path / "mark").exists()
 
 
 def test_what_did_not_start_leaves_no_tracking_file(tmp_path):
