@@ -351,6 +351,7 @@ static bool add_row(
 {
 	char text[REPORT_CAP] = "N/A", older[REPORT_CAP];
 	const char *name = name_of(r, row, older);
+	const struct present_card *c;
 	switch (row->kind) {
 	case GROUP_ROW:
 		add_group(r, row->depth, name, name);
@@ -361,7 +362,7 @@ static bool add_row(
 		add_group(r, row->depth, name, name);
 		return true;
 	case INSTANCES_ROW:
-		const struct present_card *c = smi_instance(r->smi, b, 0);
+		c = smi_instance(r->smi, b, 0);
 		if (r->xml)
 			add_group(r, 1, "", "mig_devices");
 		if (r->xml && !c)
