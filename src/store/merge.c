@@ -505,8 +505,9 @@ static int end_copying(struct merge *m, struct err *e)
 {
 	char sql[64];
 	snprintf(sql, sizeof(sql), "COMMIT; PRAGMA application_id = %d", STORE_APPLICATION_ID);
-	if (sql_exec(m->to, places_sql) != SQLITE_OK || sql_exec(m->to, sql) != SQLITE_OK ||
-		sql_exec(m->to, "UPDATE reading SET seen_ms = NULL") != SQLITE_OK)
+	if (sql_exec(m->to, places_sql) != SQLITE_OK ||
+		sql_exec(m->to, "UPDATE reading SET seen_ms = NULL") != SQLITE_OK ||
+		sql_exec(m->to, sql) != SQLITE_OK)
 		return cannot_write(m, e);
 	return 0;
 }

@@ -293,8 +293,7 @@ static bool write_host(struct store *s)
 /* Closes what an earlier run of this host left open. Its holders count until its last tick;
  * only the holder table knows when they were last active. A process that was not seen to end is
  * closed at the moment when it was last seen. If it is still alive, a later run of the same
- * boot finds it in open_life and opens it again. A tick does not write to the rows of the host
- * and its cards: what was seen last is in `run` and `reading` until now. */
+ * boot finds it in open_life and opens it again. */
 static bool close_holders(struct store *s)
 {
 	return sql_do(s->db,
@@ -319,9 +318,17 @@ static bool close_holders(struct store *s)
 		       "UPDATE process SET ended_ms = last_seen_ms"
 		       " WHERE host = ?1 AND ended_ms IS NULL",
 		       NULL, SQL_INT(s->host)) &&
-	       sql_do(s->db, "DELETE FROM holder WHERE" OF_HOST, NULL, SQL_INT(s->host)) &&
-	       sql_do(s->db, "UPDATE gpu SET last_seen_ms = " SQL_CARD_SEEN " WHERE host = ?1",
+	       sql_do(s->db, "DELETE FROM holder WHERE" OF_HOST, NULL, SQL_INT(s->host));
+}
+
+/* A tick does not write to the rows of the host and its cards: what was seen last is in `run`
+ * and `reading` until the run has ended. Then a later import can say more. */
+static bool settle_seen(struct store *s)
+{
+	return sql_do(s->db, "UPDATE gpu SET last_seen_ms = " SQL_CARD_SEEN " WHERE host = ?1",
 		       NULL, SQL_INT(s->host)) &&
+	       sql_do(s->db, "UPDATE reading SET seen_ms = NULL WHERE" OF_HOST, NULL,
+		       SQL_INT(s->host)) &&
 	       sql_do(s->db,
 		       "UPDATE host SET last_seen_ms = max(last_seen_ms, coalesce((SELECT"
 		       " max(last_tick_ms) FROM run WHERE host = ?1 AND ended_ms IS NULL), 0))"
@@ -578,7 +585,8 @@ int store_ensure_run(struct store *s, struct err *e)
 	code = store_begin(s, e);
 	if (code)
 		return code;
-	if (!write_host(s) || !(s->past ? write_run(s, add_sql) : begin_present_run(s)))
+	if (!write_host(s) || !settle_seen(s) ||
+		!(s->past ? write_run(s, add_sql) : begin_present_run(s)))
 		return store_abandon(s, "write", e);
 	code = store_commit(s, e);
 	s->run_ready = code == 0;
@@ -608,7 +616,7 @@ int store_end_run(struct store *s, int64_t now_ms, const char *how, struct err *
 		code = store_begin(s, e);
 	if (code)
 		return code;
-	bool closed = s->past || (close_holders(s) && close_spells(s));
+	bool closed = s->past || (close_holders(s) && settle_seen(s) && close_spells(s));
 	if (!closed ||
 		!sql_do(s->db, "UPDATE run SET ended_ms = ?2, how_ended = ?3 WHERE id = ?1",
 			NULL, SQL_INT(s->run), SQL_INT(now_ms), SQL_TEXT(how)))

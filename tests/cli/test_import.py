@@ -502,8 +502,20 @@ def test_progress_on_a_terminal_only(tmp_path):
     assert out.startswith("imported ") and out.count("\n") == 1
 
 
-def report(store):
-    result = gua("report", "--json", "--since", "1000w", "--utc", "--top", "100", "--db", store)
+def test_what_a_card_did_later_counts(tmp_path):
+    """A recorder that was killed has left behind up to when it accounted each card; an import of newer data says more."""
+    store = import_into(tmp_path, Tool().fill(1, ticks=120).write(tmp_path / "old.db"))
+    db = sqlite3.connect(store)
+    db.execute("INSERT INTO reading (gpu, at_ms, seen_ms) SELECT id, last_seen_ms, last_seen_ms FROM gpu")
+    db.commit()
+    db.close()
+    import_into(tmp_path, Tool().fill(2, ticks=120, start=START + 7200).write(tmp_path / "newer.db"))
+    whole = report(store, "--card", "GPU-0")["window"]
+    assert whole["until"] == report(store)["window"]["until"], whole
+
+
+def report(store, *options):
+    result = gua("report", "--json", "--since", "1000w", "--utc", "--top", "100", "--db", store, *options)
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
 

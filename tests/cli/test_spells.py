@@ -110,8 +110,8 @@ class Recorder:
 
     def note(self):
         """From when until when each card was accounted by the run that has ended."""
-        for uuid, seen_ms, ms in rows(self.db, "SELECT uuid, seen_ms, sum(ms) FROM gpu JOIN reading ON reading.gpu = gpu.id"
-                                      " JOIN total_gpu ON gpu.id = total_gpu.gpu GROUP BY gpu.id"):
+        for uuid, seen_ms, ms in rows(self.db, "SELECT uuid, coalesce(seen_ms, last_seen_ms), sum(ms)"
+                                      " FROM gpu JOIN reading ON reading.gpu = gpu.id JOIN total_gpu ON gpu.id = total_gpu.gpu GROUP BY gpu.id"):
             end = seen_ms / 1000 - WALL
             length = ms / 1000 - self.totals.get(uuid, 0)
             self.totals[uuid] = ms / 1000
