@@ -31,9 +31,10 @@ struct sampled_card {
 	int64_t util_pct_ms; /* -1: not known */
 	int64_t sm_active_pct_ms, sm_active_ms;
 	/* Of hours, if the engine judges them: the energy counter at the end of the last one,
-	 * and when that was; all energy; the energy and the length of hours in one state. */
-	double counter_mj, hours_mj, pure_mj[CARD_STATES];
-	int64_t counter_ms, pure_ms[CARD_STATES];
+	 * and when that was; all energy; and sums over hours, weighted, of the products of two
+	 * states' times, and of a state's time and the energy. */
+	double counter_mj, hours_mj, products[CARD_STATES][CARD_STATES], mj[CARD_STATES];
+	int64_t counter_ms;
 };
 
 /* Who has a card, as far as labels say. Texts are safe; "": none. */

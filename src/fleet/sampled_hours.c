@@ -272,52 +272,61 @@ static int book(struct sampled *s, struct hour *h, const struct part *p,
 	return rc;
 }
 
-/* Adds the energy of an hour in which the card did what `before` does not have yet. */
+/* Adds the energy of an hour in which the card did what `before` does not have yet. What use
+ * takes differs from hour to hour: hours without it count most. */
 static void fold_energy(
 	const struct hour *h, struct sampled_card *card, const int64_t before[CARD_STATES])
 {
-	int64_t ms = 0, most_ms = 0;
-	int most = 0;
+	double hour_ms = (double)(h->to_ms - h->from_ms), own[CARD_STATES], all = 0;
 	for (int state = 0; state < CARD_STATES; state++) {
-		int64_t own_ms = card->ms[state] - before[state];
-		ms += own_ms;
-		most = own_ms > most_ms ? state : most;
-		most_ms = clock_later(most_ms, own_ms);
+		own[state] = (double)(card->ms[state] - before[state]) / hour_ms;
+		all += own[state];
 	}
 	double mj = card->counter_ms == h->from_ms && h->counter_mj >= card->counter_mj
-			    ? (h->counter_mj - card->counter_mj) * (double)ms /
-				      (double)(h->to_ms - h->from_ms)
+			    ? (h->counter_mj - card->counter_mj) * all
 			    : h->power_mj;
 	/* Instances have copies of what their card takes. */
-	if (isnan(mj) || ms == 0 || card->parent != IDMAP_NONE)
+	if (isnan(mj) || all <= 0 || card->parent != IDMAP_NONE)
 		return;
+	double weight = 1 / (0.01 + own[CARD_ACTIVE] * own[CARD_ACTIVE]);
 	card->hours_mj += mj;
-	for (int state = 0; state < CARD_STATES; state++)
+	for (int state = 0; state < CARD_STATES; state++) {
 		card->energy_known_ms[state] += card->ms[state] - before[state];
-	if (most_ms == ms) {
-		card->pure_mj[most] += mj;
-		card->pure_ms[most] += ms;
+		card->mj[state] += weight * own[state] * mj / hour_ms;
+		for (int other = 0; other < CARD_STATES; other++)
+			card->products[state][other] += weight * own[state] * own[other];
 	}
 }
 
-/* Divides the energy of a card among its states: by their power in hours with one state alone.
- * A state without such hours has the rest. The few hours at whose edges there is no counter are
- * taken to be like the others. */
+/* Finds what a card takes in each state, in W: that with which its hours fit best, by least
+ * squares. It begins with the mean, which stays where hours do not tell states apart. */
+static void find_powers(const struct sampled_card *card, double power[CARD_STATES])
+{
+	enum { ROUNDS = 300 };
+	double known_ms = 0;
+	for (int state = 0; state < CARD_STATES; state++)
+		known_ms += (double)card->energy_known_ms[state];
+	for (int state = 0; state < CARD_STATES; state++)
+		power[state] = known_ms > 0 ? card->hours_mj / known_ms : 0;
+	for (int i = 0; i < ROUNDS * CARD_STATES; i++) {
+		int state = i % CARD_STATES;
+		const double *products = card->products[state];
+		double rest = card->mj[state];
+		for (int other = 0; other < CARD_STATES; other++)
+			rest -= other != state ? products[other] * power[other] : 0;
+		if (products[state] > 0)
+			power[state] = fmax(rest, 0) / products[state];
+	}
+}
+
+/* Divides the energy of a card among its states. The few hours at whose edges there is no
+ * counter are taken to be like the others. */
 static void divide_energy(struct sampled_card *card)
 {
-	double power[CARD_STATES] = { 0 }, known_mj = 0, unknown_ms = 0, all_mj = 0;
-	for (int state = 0; state < CARD_STATES; state++) {
-		double ms = (double)card->energy_known_ms[state];
-		if (card->pure_ms[state])
-			power[state] = card->pure_mj[state] / (double)card->pure_ms[state];
-		known_mj += power[state] * ms;
-		unknown_ms += card->pure_ms[state] ? 0 : ms;
-	}
-	for (int state = 0; state < CARD_STATES; state++) {
-		if (!card->pure_ms[state] && unknown_ms > 0)
-			power[state] = fmax(card->hours_mj - known_mj, 0) / unknown_ms;
+	double power[CARD_STATES], all_mj = 0;
+	find_powers(card, power);
+	for (int state = 0; state < CARD_STATES; state++)
 		all_mj += power[state] * (double)card->energy_known_ms[state];
-	}
 	for (int state = 0; state < CARD_STATES && all_mj > 0; state++) {
 		bool most = 2 * card->energy_known_ms[state] > card->ms[state];
 		int64_t ms = most ? card->ms[state] : card->energy_known_ms[state];

@@ -353,6 +353,33 @@ def test_means_of_long_windows(tmp_path):
                 assert sum(filter(None, own["energy_kwh"].values())) == pytest.approx((300 * 4800 + 100 * 9600) / 3.6e6, rel=0.01), index
 
 
+def test_energy_of_hours_with_several_states(tmp_path):
+    """No hour is of one state alone: what each state takes is found from all of them."""
+    rng, since, until, samples, total = random.Random(8), T, T + 24 * 3600, Samples(), 0
+    ends, state = [], []
+    while sum(ends) < 25 * 3600:
+        ends.append(rng.uniform(300, 1500))
+        state.append((300, 90, 900) if len(ends) % 2 else rng.choice([(130, 0, 900), (60, 0, 0)]))
+    truth = collections.Counter()
+    at, left = 0, ends[0]
+    for t in range(since - 60, until + 60, 5):
+        if left <= 0:
+            at += 1
+            left = ends[at]
+        left -= 5
+        power, use, mem = state[at]
+        total += 5 * power
+        truth[power] += 5 * power / 3.6e6 * (since < t <= until)
+        labels = {"instance": "n:9400", "Hostname": "n", "UUID": "GPU-0", "gpu": "0"}
+        samples.add(t, [("DCGM_FI_DEV_GPU_UTIL", labels, use), ("DCGM_FI_DEV_FB_USED", labels, mem),
+                        ("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", labels, 1000 * total)])
+    with engines.victoria(tmp_path, samples.import_text()) as url:
+        for report in long_and_exact(url, since=since, until=until):
+            kwh = report["by_uuid"]["GPU-0"]["energy_kwh"]
+            for power, name in ((300, "active"), (130, "idle_held"), (60, "truly_idle")):
+                assert kwh[name] == pytest.approx(truth[power], rel=0.03), name
+
+
 @pytest.mark.large
 def test_the_stated_uncertainty_of_long_windows_covers_random_bursts(tmp_path):
     """As that of short ones: 95 of 100 cards are within the ± of their row, for the truth that no sample shows."""
