@@ -40,10 +40,10 @@ static int choose(
 	if (c->counters)
 		return 0;
 	const struct probe_query own = { .before = "count(last_over_time(",
-		.matchers = "__name__=\"" FAMILY_CARD "\"",
+		.matchers =
+			"__name__=\"" FAMILY_CARD "\",state=\"active\"", /* each card has it */
 		.after = "))" };
-	int rc = any && !others ? probe_ask(&p, &own, e) : 0;
-	c->counters = any && !others && probe_largest(&p) > 0;
+	int rc = any && !others ? probe_has(&p, &own, &c->counters, e) : 0;
 	for (size_t i = 0; i < EXPORTERS && rc == 0; i++) {
 		struct found found = { .x = &exporters[i] };
 		if (!any && strcmp(exporters[i].name, metrics) != 0)
@@ -129,7 +129,7 @@ static int read_all(struct fleet_fill *fill, const struct choice *c, struct surv
 	int rc = fleet_narrow(fill->f, NULL, hosts, e);
 	if (rc == 0 && c->counters)
 		rc = survey_run(survey, fill, e);
-	n_known += survey->cards.n;
+	n_known += survey->n_cards;
 	for (size_t i = 0; i < c->n && rc == 0; i++) {
 		const struct exporter *x = c->found[i].x;
 		bool named = *x->labels[EXPORTER_HOST] && strcmp(fill->f->by, "instance") == 0;
@@ -143,7 +143,7 @@ static int read_all(struct fleet_fill *fill, const struct choice *c, struct surv
 	if (rc == 0)
 		rc = fleet_fill_sort(fill, e);
 	/* Counters are read hour by hour for whole hosts: they have no time line. */
-	if (fill->a->n_cards && c->counters && survey->cards.n)
+	if (fill->a->n_cards && c->counters && survey->n_cards)
 		fill->a->columns.n = 0;
 	if (rc == 0)
 		rc = hours_make_columns(fill->a, e);

@@ -140,6 +140,23 @@ static int compare_cards(const void *x, const void *y, void *context)
 	return order ? order : strcmp(p->id.uuid, q->id.uuid);
 }
 
+/* Moves each item from order[place] to its place, one circle of moves after the other: a copy
+ * of all cards would be the largest piece of memory of a report. */
+static void move_all(char *items, size_t size, uint32_t *order, uint32_t n, char *spare)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t at = i, from;
+		memcpy(spare, items + i * size, size);
+		while ((from = order[at]) != i) {
+			memcpy(items + at * size, items + from * size, size);
+			order[at] = at;
+			at = from;
+		}
+		memcpy(items + at * size, spare, size);
+		order[at] = at;
+	}
+}
+
 /* Puts the hosts, or the cards, into order. False: out of memory. */
 static bool reorder(struct audit *a, struct sorting *s, bool cards)
 {
@@ -147,21 +164,19 @@ static bool reorder(struct audit *a, struct sorting *s, bool cards)
 	size_t size = cards ? sizeof(*a->cards) : sizeof(*a->hosts);
 	size_t n = cards ? a->n_cards : a->n_hosts;
 	uint32_t *places = cards ? s->card_places : s->host_places;
-	char *copy = malloc(n * size + 1);
+	char *spare = malloc(size);
 	uint32_t *order = malloc((n + 1) * sizeof(*order));
-	bool good = order && copy;
+	bool good = order && spare;
 	for (uint32_t i = 0; i < n && good; i++)
 		order[i] = i;
-	if (n && good) {
+	if (n && good)
 		qsort_r(order, n, sizeof(*order), cards ? compare_cards : compare_hosts, s);
-		memcpy(copy, items, n * size);
-	}
-	for (uint32_t i = 0; i < n && good; i++) {
-		memcpy((char *)items + i * size, copy + order[i] * size, size);
+	for (uint32_t i = 0; i < n && good; i++)
 		places[order[i]] = i;
-	}
+	if (good)
+		move_all(items, size, order, (uint32_t)n, spare);
 	free(order);
-	free(copy);
+	free(spare);
 	return good;
 }
 
@@ -193,6 +208,8 @@ int fleet_fill_sort(struct fleet_fill *fill, struct err *e)
 			a->until_ms = a->hosts[i].until_ms;
 	free(idle_ms);
 	free(host_places);
+	names_finish(&fill->hosts); /* nothing more is added */
+	names_finish(&fill->cards);
 	if (!good)
 		return err_memory(e);
 	begin_users(fill);

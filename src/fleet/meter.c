@@ -27,16 +27,34 @@ struct meter_row *meter_find(struct meters *m, uint32_t host, const char *name, 
 	}
 	struct meter_row *row = &m->rows[m->n++];
 	*row = (struct meter_row){ .host = host, .name = m->names.items[index].text };
-	for (int state = 0; state < METER_STATES; state++)
-		for (int slot = 0; slot < METER_SLOTS; slot++)
-			row->states[state].at[slot] = NAN;
 	return row;
+}
+
+static const struct meter none = { .at = { NAN, NAN, NAN, NAN, NAN } };
+
+const struct meter *meter_of(const struct meter_row *row, int state)
+{
+	return row->states[state] ? row->states[state] : &none;
+}
+
+struct meter *meter_add(struct meters *m, struct meter_row *row, int state, struct err *e)
+{
+	if (row->states[state])
+		return row->states[state];
+	struct meter *new = arena_take(&m->values, sizeof(*new));
+	if (!new) {
+		err_memory(e);
+		return NULL;
+	}
+	*new = none;
+	return row->states[state] = new;
 }
 
 void meter_finish(struct meters *m)
 {
 	names_finish(&m->names);
 	free(m->rows);
+	arena_finish(&m->values);
 	*m = (struct meters){ 0 };
 }
 

@@ -29,7 +29,9 @@ static int take_number(void *context, const struct sample *sample, struct err *e
 	return fleet_bound(to->f, ++to->n, e);
 }
 
-int probe_ask(struct probe *p, const struct probe_query *q, struct err *e)
+/* Asks at the moments first <= i < end, of which 0 is the newest. */
+static int ask_some(
+	struct probe *p, const struct probe_query *q, size_t first, size_t end, struct err *e)
 {
 	struct batch b = { .fleet = p->f };
 	struct str query = { 0 }, match = { 0 };
@@ -40,7 +42,7 @@ int probe_ask(struct probe *p, const struct probe_query *q, struct err *e)
 	fleet_select(p->f, &query, "", str_text(&match));
 	str_addf(&query, "[%llds]%s", (long long)p->range_s, q->after);
 	query.failed |= match.failed;
-	for (size_t i = PROBES; i-- > 0;) {
+	for (size_t i = end; i-- > first;) {
 		p->found[i] = (struct probe_number){ .f = p->f };
 		if (some)
 			fleet_query(&b, &query, probe_time(p, i),
@@ -50,6 +52,22 @@ int probe_ask(struct probe *p, const struct probe_query *q, struct err *e)
 	str_finish(&query);
 	str_finish(&match);
 	return fleet_run(&b, e);
+}
+
+int probe_ask(struct probe *p, const struct probe_query *q, struct err *e)
+{
+	return ask_some(p, q, 0, PROBES, e);
+}
+
+int probe_has(struct probe *p, const struct probe_query *q, bool *has, struct err *e)
+{
+	int rc = 0;
+	*has = false;
+	for (size_t i = 0; i < PROBES && rc == 0 && !*has; i++) {
+		rc = ask_some(p, q, i, i + 1, e);
+		*has = p->found[i].value > 0;
+	}
+	return rc;
 }
 
 double probe_largest(const struct probe *p)

@@ -18,7 +18,8 @@ struct probe {
 /* A start of 0 asks for all data: then the window begins as far back as engines may go. */
 struct probe probe_of(struct fleet *f, int64_t since_ms, int64_t until_ms);
 /* Asks `before SELECTOR[range]after` at each moment, the oldest first. The selector is of the
- * exporter's metrics with the role; without such, nothing is asked. */
+ * exporter's metrics with the role; without such, nothing is asked. probe_has() asks one moment
+ * after the other, the newest first, until one has a number above 0. */
 struct probe_query {
 	const char *before, *after;
 	const struct exporter *x; /* NULL: the matchers alone select */
@@ -28,6 +29,7 @@ struct probe_query {
 	void *context;
 };
 int probe_ask(struct probe *p, const struct probe_query *q, struct err *e);
+int probe_has(struct probe *p, const struct probe_query *q, bool *has, struct err *e);
 double probe_largest(const struct probe *p);
 /* Where the oldest moment with an answer begins, in ms; -1: there is none. */
 int64_t probe_oldest(const struct probe *p);

@@ -108,8 +108,10 @@ static int take_meter(void *context, const struct sample *sample, struct err *e)
 	if (*engine_answer_label(sample->labels, "uuid"))
 		str_copy(
 			row->gpu, sizeof(row->gpu), engine_answer_label(sample->labels, "gpu"));
-	row->states[state].at[take->slot] = sample->value;
-	return 0;
+	struct meter *meter = meter_add(take->to, row, state, e);
+	if (meter)
+		meter->at[take->slot] = sample->value;
+	return meter ? 0 : ERR_WORLD;
 }
 
 /* Adds the query for one family: its labels in addition to those of the host, and where the
@@ -154,8 +156,8 @@ static double first_sum(const struct meter_row *row)
 {
 	double sum = 0;
 	for (int state = 0; state < METER_STATES; state++)
-		if (!isnan(row->states[state].at[METER_FIRST]))
-			sum += row->states[state].at[METER_FIRST];
+		if (!isnan(meter_of(row, state)->at[METER_FIRST]))
+			sum += meter_of(row, state)->at[METER_FIRST];
 	return sum;
 }
 
@@ -171,7 +173,7 @@ double survey_start(
 	const struct survey *s, const struct meter_row *row, int state, bool *in_sum)
 {
 	const struct survey_host *h = &s->hosts[row->host];
-	const double *at = row->states[state].at;
+	const double *at = meter_of(row, state)->at;
 	bool known = !isnan(at[METER_BEFORE_START]);
 	bool found = !isnan(at[METER_AFTER_START]);
 	const struct edge_times times = { s->edges[EDGE_START], h->before[EDGE_START],
@@ -190,7 +192,7 @@ double survey_start(
 double survey_end(const struct survey *s, const struct meter_row *row, int state)
 {
 	const struct survey_host *h = &s->hosts[row->host];
-	const double *at = row->states[state].at;
+	const double *at = meter_of(row, state)->at;
 	const struct edge_times times = { s->edges[EDGE_END], h->before[EDGE_END],
 		h->after[EDGE_END] };
 	return meter_value(at[METER_BEFORE_END], at[METER_AFTER_END], &times);
@@ -199,12 +201,12 @@ double survey_end(const struct survey *s, const struct meter_row *row, int state
 int64_t survey_growth(const struct survey *s, const struct meter_row *row, int state)
 {
 	double end = survey_end(s, row, state);
-	if (isnan(end) && !(row->states[state].lost > 0))
+	if (isnan(end) && !(meter_of(row, state)->lost > 0))
 		return -1;
 	if (isnan(end)) /* it did not come back after the store was lost */
 		end = 0;
 	int64_t ms = llround(1000 * end) - llround(1000 * survey_start(s, row, state, NULL)) +
-		     llround(1000 * row->states[state].lost);
+		     llround(1000 * meter_of(row, state)->lost);
 	return ms > 0 ? ms : 0;
 }
 
@@ -251,7 +253,7 @@ static int by_host(const void *x, const void *y, void *rows)
 static int keep(struct survey *s, struct meters *m,
 	bool (*takes)(const struct survey *s, const struct meter_row *row), struct err *e)
 {
-	struct meters kept = { 0 };
+	struct meters kept = { .values = m->values };
 	uint32_t *order = calloc(m->n + 1, sizeof(*order));
 	int rc = order ? 0 : err_memory(e);
 	for (uint32_t i = 0; i < m->n && order; i++)
@@ -273,6 +275,7 @@ static int keep(struct survey *s, struct meters *m,
 		rc = to ? 0 : ERR_WORLD;
 	}
 	free(order);
+	m->values = (struct arena){ 0 };
 	meter_finish(m);
 	*m = kept;
 	return rc;

@@ -27,10 +27,10 @@ struct meter {
 
 struct meter_row {
 	uint32_t host;
-	const char *name; /* UUID or identity */
-	char gpu[16];	  /* label of a card: "0", "0:1" */
-	uint32_t info;	  /* the survey's */
-	struct meter states[METER_STATES];
+	const char *name;		    /* UUID or identity */
+	char gpu[16];			    /* label of a card: "0", "0:1" */
+	uint32_t info;			    /* the survey's */
+	struct meter *states[METER_STATES]; /* NULL: no value; see meter_of() */
 };
 
 /* Zero-initialise. */
@@ -38,10 +38,14 @@ struct meters {
 	struct names names; /* their scope is the host */
 	struct meter_row *rows;
 	size_t n;
+	struct arena values; /* most rows have values in few states */
 };
 
 /* The row, added if it is new. NULL: out of memory. */
 struct meter_row *meter_find(struct meters *m, uint32_t host, const char *name, struct err *e);
+/* What a row has in a state; meter_add(): to be changed. NULL: out of memory. */
+const struct meter *meter_of(const struct meter_row *row, int state);
+struct meter *meter_add(struct meters *m, struct meter_row *row, int state, struct err *e);
 void meter_finish(struct meters *m);
 
 /* Up to when the counters of a host were accounted, around an edge; NAN: unknown. */
@@ -99,8 +103,9 @@ struct survey {
 	struct names names;
 	struct survey_host *hosts;
 	size_t n_hosts;
-	struct meters cards, energy, users;
-	struct names info_names; /* texts of a card: numbered, because few differ */
+	struct meters cards, energy, users; /* the first two are freed when cards are added */
+	size_t n_cards;			    /* that were surveyed */
+	struct names info_names;	    /* texts of a card: numbered, because few differ */
 	struct survey_info *infos;
 	size_t n_infos;
 	size_t n_resets, n_assumed; /* number of lost stores; series of users whose start was

@@ -25,12 +25,15 @@ static int take_raw(void *context, const struct sample *sample, struct err *e)
 	struct meter_row *row = survey_row(&r->to, &r->found, sample, &state, e);
 	if (!row)
 		return e->code;
+	struct meter *meter = meter_add(&r->found, row, state, e);
+	if (!meter)
+		return ERR_WORLD;
 	if (!*sample->note)
-		row->states[state].lost = 0;
+		meter->lost = 0;
 	else if (sample->value < r->before)
-		row->states[state].lost += r->before;
+		meter->lost += r->before;
 	*sample->note = 1;
-	row->states[state].at[METER_BEFORE_END] = r->before = sample->value;
+	meter->at[METER_BEFORE_END] = r->before = sample->value;
 	return 0;
 }
 
@@ -64,10 +67,15 @@ static int keep(struct samples *r, struct err *e)
 		if (!to)
 			return ERR_WORLD;
 		for (int state = 0; state < METER_STATES; state++) {
-			const struct meter *own = &from->states[state];
-			bool ended = isnan(to->states[state].at[METER_BEFORE_END]) &&
+			const struct meter *own = meter_of(from, state);
+			bool ended = isnan(meter_of(to, state)->at[METER_BEFORE_END]) &&
 				     own->lost <= 0 && own->at[METER_BEFORE_END] > 0;
-			to->states[state].lost += ended ? own->at[METER_BEFORE_END] : own->lost;
+			if (!ended && own->lost <= 0)
+				continue;
+			struct meter *sum = meter_add(r->to.to, to, state, e);
+			if (!sum)
+				return ERR_WORLD;
+			sum->lost += ended ? own->at[METER_BEFORE_END] : own->lost;
 		}
 	}
 	return 0;
@@ -122,8 +130,8 @@ static bool is_newcomer(const struct survey *s, const struct meter_row *row)
 	if (isnan(h->before[EDGE_START]) || h->left_out)
 		return false;
 	for (int state = 0; state < METER_STATES; state++)
-		if (isnan(row->states[state].at[METER_BEFORE_START]) &&
-			row->states[state].at[METER_FIRST] > 0)
+		if (isnan(meter_of(row, state)->at[METER_BEFORE_START]) &&
+			meter_of(row, state)->at[METER_FIRST] > 0)
 			return true;
 	return false;
 }
@@ -163,13 +171,14 @@ static void judge(const struct newcomer *n)
 	struct meter_row *row = &s->users.rows[n->row];
 	double sum = 0, most = n->found_s - n->before_s;
 	for (int state = 0; state < METER_STATES; state++)
-		sum += row->states[state].at[METER_FIRST] > 0
-			       ? row->states[state].at[METER_FIRST]
+		sum += meter_of(row, state)->at[METER_FIRST] > 0
+			       ? meter_of(row, state)->at[METER_FIRST]
 			       : 0;
 	if (!(sum <= most * (double)s->hosts[row->host].n_cards))
 		return;
 	for (int state = 0; state < METER_STATES; state++)
-		row->states[state].at[METER_FIRST] = 0;
+		if (row->states[state])
+			row->states[state]->at[METER_FIRST] = 0;
 }
 
 int survey_edges_newborn(struct survey *s, struct err *e)
@@ -412,8 +421,8 @@ static size_t mark_new(const struct meters *m, bool *marked)
 	for (const struct meter_row *row = m->rows; row < m->rows + m->n; row++) {
 		bool new = false;
 		for (int state = 0; state < METER_STATES; state++)
-			new |= !isnan(row->states[state].at[METER_BEFORE_END]) &&
-			       isnan(row->states[state].at[METER_BEFORE_START]);
+			new |= !isnan(meter_of(row, state)->at[METER_BEFORE_END]) &&
+			       isnan(meter_of(row, state)->at[METER_BEFORE_START]);
 		marked[row->host] |= new;
 		n += new;
 	}

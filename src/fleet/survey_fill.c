@@ -104,7 +104,7 @@ static double start_of(const struct survey *s, const struct meter_row *row, int6
 {
 	const struct survey_host *h = &s->hosts[row->host];
 	double from = s->edges[EDGE_START];
-	if (isnan(row->states[CARD_ACTIVE].at[METER_BEFORE_START]))
+	if (isnan(meter_of(row, CARD_ACTIVE)->at[METER_BEFORE_START]))
 		from = isnan(h->before[EDGE_START]) && !isnan(h->first)
 			       ? h->first
 			       : end_of(s, h) - (double)observed_ms / 1000;
@@ -156,21 +156,17 @@ static struct audit_host *add_host(struct survey *s, struct survey_host *h, stru
 }
 
 /* Sets the energy of a card. */
-static int set_energy(
-	struct survey *s, const struct meter_row *row, struct audit_card *card, struct err *e)
+static void set_energy(
+	const struct survey *s, const struct meter_row *row, struct audit_card *card)
 {
-	size_t known = s->energy.n;
-	const struct meter_row *energy = meter_find(&s->energy, row->host, row->name, e);
-	if (!energy)
-		return ERR_WORLD;
-	for (int state = 0; state < CARD_STATES && s->energy.n == known; state++) {
-		int64_t mj = survey_growth(s, energy, state);
+	uint32_t known = names_get(&s->energy.names, row->host, row->name);
+	for (int state = 0; state < CARD_STATES && known != IDMAP_NONE; state++) {
+		int64_t mj = survey_growth(s, &s->energy.rows[known], state);
 		if (mj < 0 || state == CARD_UNOBSERVED)
 			continue;
 		card->energy_mj[state] = mj;
 		card->energy_known_ms[state] = card->ms[state];
 	}
-	return 0;
 }
 
 static int add_card(struct survey *s, const struct meter_row *row, struct err *e)
@@ -202,8 +198,7 @@ static int add_card(struct survey *s, const struct meter_row *row, struct err *e
 	host->has_leases |= survey_growth(s, row, CARD_RESERVED) >= 0;
 	card.first_seen_ms = llround(1000 * start_of(s, row, observed_ms));
 	card.last_seen_ms = llround(1000 * end_of(s, h));
-	if (set_energy(s, row, &card, e))
-		return ERR_WORLD;
+	set_energy(s, row, &card);
 	return fleet_fill_card(s->fill, host, &card, e) ? 0 : ERR_WORLD;
 }
 
@@ -231,6 +226,7 @@ static size_t count_twice(const struct survey *s, struct err *e)
 int survey_fill(struct survey *s, struct err *e)
 {
 	int rc = 0;
+	s->n_cards = s->cards.n;
 	if (s->a->of_users && s->cards.n && s->users.n == 0)
 		return err_set(e, ERR_NOTHING, "no user of this window matches --%s",
 			s->q->only.lists[ONLY_USER].n ? "user" : "group");
@@ -246,6 +242,8 @@ int survey_fill(struct survey *s, struct err *e)
 	hours_settle(&s->a->days);
 	s->a->fleet.n_resets = s->n_resets;
 	s->a->fleet.n_assumed = s->n_assumed;
+	meter_finish(&s->cards);
+	meter_finish(&s->energy);
 	s->a->fleet.n_twice = count_twice(s, e);
 	return s->a->of_users ? survey_hours_of_users(s, e) : 0;
 }

@@ -8,6 +8,7 @@ import ssl
 import subprocess
 import threading
 import time
+import urllib.parse
 
 import pytest
 
@@ -225,6 +226,67 @@ def test_the_next_question_follows_the_last_answer_at_once(tmp_path):
                 "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0:detect_leaks=0"})
         assert len(engine.asked) > 40
     assert waits.read_text() == ""
+
+
+def many_series(form, hosts):
+    """What a fleet of 8 cards and 20 users a host answers: half of the time is active, half idle-held."""
+    at, query = float(form["time"][0]), form["query"][0]
+    if "gua_sample_timestamp_seconds" in query and "quantile" not in query:
+        one = 1 if "count" in query else at - 90000 if "min by" in query else at
+        return [{"metric": {"instance": f"n{host}:9400"}, "value": [at, str(one)]} for host in range(hosts)]
+    rows = []
+    if "gua_gpu_state_seconds_total{}" in query:
+        rows = [{"gpu": str(card), "uuid": f"GPU-%s-{card}", "state": state} for card in range(8)
+                for state in ("active", "idle_held", "idle")]
+    elif "gua_identity_gpu_seconds_total{}" in query:
+        rows = [{"identity": f"user{user}", "state": state} for user in range(20) for state in ("active", "idle_held")]
+    value = {"active": at / 2, "idle_held": at / 2, "idle": 7}
+    return [{"metric": {"instance": f"n{host}:9400", **{k: v.replace("%s", str(host)) for k, v in row.items()}},
+             "value": [at, str(value[row["state"]])]} for host in range(hosts) for row in rows]
+
+
+def asked_for_counters(engine):
+    """How often it was asked whether there are gua's counters."""
+    return sum("count(last_over_time({__name__=\"gua_gpu_state_seconds_total\"" in query for query in queries(engine))
+
+
+def queries(engine):
+    return [urllib.parse.parse_qs(form).get("query", [""])[0] for _, form, _ in engine.asked]
+
+
+@pytest.mark.large
+@pytest.mark.both_builds
+def test_many_hosts_take_little_memory():
+    """They took 38 MB: rows for energy that no card has, all cards twice, all states of all users."""
+    hosts, since = (40 if "asan" in BUILD.name else 1000), 1730678400
+
+    def answer(handler, _, text):
+        form = urllib.parse.parse_qs(text)
+        if "count(last_over_time({__name__=" in form.get("query", [""])[0]:
+            found = [{"metric": {}, "value": [since, "8"]}] * ("state_seconds" in text)
+        else:
+            found = many_series(form, hosts) if "time" in form else []
+        send(handler, vector(*found))
+
+    with Engine(answer) as engine:
+        window = ["report", "--from", engine.url, "--since", f"@{since}", "--until", f"@{since + 3600}",
+                  "--now", f"@{since + 4500}"]
+        found = json.loads(gua(*window, "--json").stdout)
+        assert found["gpu_seconds"]["active"] == found["gpu_seconds"]["idle_held"] == hosts * 8 * 1800
+        assert len(found["identities"]) == 20
+        assert asked_for_counters(engine) == 1
+        status, said, peak_kib = measured(*window)
+        assert (status, said) == (0, "")
+        assert peak_kib < 32_000 or "asan" in BUILD.name, peak_kib
+
+
+def test_counters_are_looked_for_from_the_end_of_the_window_to_its_start():
+    with Engine(lambda h, *_: send(h, GOOD)) as engine:
+        gua("report", "--from", engine.url, "--since", "1h")
+        assert asked_for_counters(engine) == 8
+        times = [form for _, form, _ in engine.asked if "__name__%3D%22gua_gpu_state" in form]
+        moments = [float(urllib.parse.parse_qs(form)["time"][0]) for form in times]
+        assert moments == sorted(moments, reverse=True) and moments[0] - moments[-1] == 3150
 
 
 def test_values_that_are_no_numbers_are_left_out():

@@ -40,10 +40,13 @@ static void rows_are_found_by_host_and_name(void **state)
 	struct err e = { 0 };
 	(void)state;
 	for (uint32_t i = 0; i < 1000; i++)
-		meter_find(&m, i % 7, i % 2 ? "alice" : "bob", &e)->states[0].at[METER_FIRST] =
-			i;
+		meter_add(&m, meter_find(&m, i % 7, i % 2 ? "alice" : "bob", &e), 0, &e)
+			->at[METER_FIRST] = i;
 	assert_int_equal(m.n, 14);
-	assert_true(isnan(meter_find(&m, 3, "alice", &e)->states[1].at[METER_FIRST]));
+	assert_true(meter_of(meter_find(&m, 3, "alice", &e), 0)->at[METER_FIRST] == 997);
+	assert_true(isnan(meter_of(meter_find(&m, 3, "alice", &e), 1)->at[METER_FIRST]));
+	assert_true(meter_of(meter_find(&m, 3, "alice", &e), 1)->lost == 0);
+	assert_null(meter_find(&m, 3, "alice", &e)->states[1]);
 	assert_string_equal(meter_find(&m, 3, "alice", &e)->name, "alice");
 	assert_int_equal(meter_find(&m, 3, "alice", &e)->host, 3);
 	meter_finish(&m);

@@ -1,4 +1,5 @@
 /* gua-fleet: asks the engine of a fleet. It is a separate program because it links libcurl. */
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -298,6 +299,7 @@ int main(int argc, char **argv)
 {
 	struct err e = { 0 };
 	file_hold_standard();
+	mallopt(M_MMAP_THRESHOLD, 128 * 1024); /* what is freed goes back at once */
 	const char *word = argc > 1 ? argv[1] : "";
 	if (argc > 0 && strcmp(argv[0], "report") == 0)
 		return report_main(argc, argv);
