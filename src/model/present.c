@@ -74,7 +74,7 @@ void present_add_lease(struct present_card *card, const struct lease *lease)
 			*lease->task ? "slurm:" : "", TASK_CAP - 8, lease->task);
 		card->leased_since_ms = lease->since_ms;
 	}
-	if (card->state == CARD_TRULY_IDLE) {
+	if (card->state == CARD_TRULY_IDLE && lease->unknown_since_ms < 0) {
 		card->state = CARD_RESERVED;
 		card->free_since_ms = -1;
 	}

@@ -260,15 +260,18 @@ static int read_leases(struct adding *a, struct err *e)
 {
 	sqlite3_stmt *stmt;
 	int rc = sql_prepare(a->now.db, &stmt, e,
-		"SELECT gpu, kind, name, owner, since_ms, task FROM lease JOIN (SELECT "
-		"DISTINCT gpu, "
+		"SELECT gpu, kind, name, owner, since_ms, task, (SELECT slot FROM reserved_1m "
+		"AS r WHERE slot >= %lld AND r.gpu = s.gpu AND r.lease = s.lease AND "
+		"unknown_ms > 0) FROM lease JOIN (SELECT DISTINCT gpu, "
 		"lease FROM leased_1d WHERE slot >= %lld) AS s ON s.lease = lease.id WHERE "
 		"ended_ms IS NULL ORDER BY since_ms, lease.id",
+		(long long)((a->now.last_tick_ms / 1000 - 1) / 60 * 60),
 		(long long)((a->now.last_tick_ms / 1000 - LAST_SLOTS_S) / 86400 * 86400));
 	while (sql_next(stmt, &rc, e)) {
 		struct present_card *c = find_card(a, sqlite3_column_int64(stmt, 0));
 		struct lease lease = { .kind = (enum lease_kind)sql_int(stmt, 1, 0),
-			.since_ms = sql_int(stmt, 4, 0) };
+			.since_ms = sql_int(stmt, 4, 0),
+			.unknown_since_ms = sql_int(stmt, 6, -1) };
 		sql_text(stmt, 2, lease.id, sizeof(lease.id));
 		sql_text(stmt, 3, lease.owner, sizeof(lease.owner));
 		sql_text(stmt, 5, lease.task, sizeof(lease.task));

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 
@@ -13,6 +14,7 @@ import pytest
 
 from conftest import GUA, clean_environment, gua
 from handmade import VIEWS
+from serving import needs_serve, serve  # noqa: F401
 from test_report import SCHEMA
 
 START = 1793606400  # Mon 2026-11-02 08:00 UTC
@@ -299,6 +301,31 @@ def test_a_silent_watcher(tmp_path):
     hours = re.search(r"truly-idle 0\.45 GPU-hours .* of (\d\.\d\d) of these GPU-hours it is not known whether they were reserved, "
                       "because", text)
     assert hours and float(hours[1]) == pytest.approx(seconds["truly_idle"] / HOUR, abs=0.006)
+    # So is the card now, in live views and in those of the store.
+    (tmp_path / "host/proc").mkdir(parents=True)
+    (tmp_path / "host/run/gua").mkdir(parents=True)
+    shutil.copytree(leases.parent, tmp_path / "host/run/gua/leases")
+    for silent in (False, True):
+        answered = START - 600 if silent else START
+        os.utime(tmp_path / "host/run/gua/leases/slurm/.heartbeat", (answered, answered))
+        live = gua("stat", "--source", "sim", "--scenario", scenario, "--clock", "virtual", "--root", tmp_path / "host")
+        assert live.stdout.rstrip().endswith("truly-idle" if silent else "reserved alice (slurm 4)"), live.stdout
+
+
+@needs_serve
+def test_a_silent_watcher_in_pages(tmp_path, serve):
+    leases, scenario, store = tmp_path / "leases" / "slurm", tmp_path / "s", tmp_path / "gua.db"
+    leases.mkdir(parents=True)
+    scenario.write_text("".join(SCENARIO.splitlines(True)[:4]))
+    for place, watched in enumerate(("yes", "no")):
+        (leases / str(place)).write_text(f"id = {place}\nuser = alice\ncards = {CARDS[place]}\nsince = {START}\nwatched = {watched}\n")
+    (leases / ".heartbeat").write_text("every = 60s\n")
+    os.utime(leases / ".heartbeat", (START + 600, START + 600))
+    run = gua("daemon", "--foreground", "--db", store, "--source", "sim", "--scenario", scenario, "--clock", "virtual",
+              "--ticks", "60", "--leases", leases.parent)
+    assert run.returncode == 0, run.stderr
+    cards = json.loads(serve("--db", store, "--now", f"@{START + 1800}").get("/api/v1/now")[2])["cards"]
+    assert [card["state"] for card in cards] == ["truly_idle", "reserved"]
 
 
 def test_files_of_other_tools(tmp_path):
