@@ -503,11 +503,11 @@ static bool look_around(struct lease_dir *d)
 	cgroup_find_slurm(d->o.root, &jobs);
 	for (size_t i = 0; i < d->n_entries; i++) {
 		struct entry *n = &d->entries[i];
-		if (n->lease.kind != LEASE_SLURM || n->cgroup_gone)
+		if (n->lease.kind != LEASE_SLURM)
 			continue;
-		bool there = has_cgroup(n, &jobs);
-		changed |= n->has_cgroup != there;
-		n->cgroup_gone = n->has_cgroup && !there;
+		bool there = has_cgroup(n, &jobs), gone = n->has_cgroup && !there;
+		changed |= n->cgroup_gone != gone || (there && !n->has_cgroup);
+		n->cgroup_gone = gone;
 		n->has_cgroup |= there;
 	}
 	globfree(&jobs);
@@ -703,13 +703,14 @@ static bool add_cards(const struct lease_dir *d, const struct entry *n, struct l
 	return true;
 }
 
-/* Whether a lease is still there; says when that may change. */
-static bool is_there(struct lease_dir *d, const struct entry *n, int64_t now_ms)
+/* Whether a lease is still there; says when that may change. Slurm may remove the cgroup of a
+ * job between two of its steps, and make it again: a watcher that answers knows better. */
+static bool is_there(struct lease_dir *d, const struct entry *n, int64_t now_ms, bool answers)
 {
 	int64_t until_ms = n->lease.until_ms;
-	if (n->cgroup_gone)
+	if (n->cgroup_gone && !answers)
 		return false;
-	if (until_ms < 0 || n->has_cgroup)
+	if (until_ms < 0 || (n->has_cgroup && !n->cgroup_gone))
 		return true;
 	if (now_ms < until_ms && until_ms < d->next_ms)
 		d->next_ms = until_ms;
@@ -728,7 +729,7 @@ static bool make_leases(struct lease_dir *d, struct leases *out, int64_t now_ms)
 		/* Another place has said it already. */
 		if (last && last->kind == n->lease.kind && strcmp(last->id, n->lease.id) == 0)
 			continue;
-		if (!is_there(d, n, now_ms))
+		if (!is_there(d, n, now_ms, n->watched && now_ms <= silent))
 			continue;
 		if (!array_one_more(&out->v, out->n))
 			return false;

@@ -206,6 +206,11 @@ static void test_ends_without_a_word(void **state)
 		assert_int_equal(rmdir(path_of(&w, below)), 0);
 		assert_int_equal(read_at(&w, 70000 + (int64_t)i * 5000)->n, 3 - i);
 	}
+	/* The next step of 2 makes its cgroup again. */
+	put(&w, "sys/fs/cgroup/system.slice/slurmstepd.scope/job_2/x", "");
+	all = read_at(&w, 85000);
+	assert_int_equal(all->n, 2);
+	assert_string_equal(all->v[0].id, "2");
 	close_world(&w);
 }
 
@@ -226,6 +231,25 @@ static void test_a_silent_watcher(void **state)
 	/* Nothing says how often it answers, or that it does. */
 	unlink(path_of(&w, "run/gua/leases/slurm/.heartbeat"));
 	assert_int_equal(read_at(&w, 61000)->v[0].unknown_since_ms, NOW_MS);
+	close_world(&w);
+}
+
+/* Slurm may remove the cgroup of a job between two steps. */
+static void test_a_watcher_knows_better_than_a_cgroup(void **state)
+{
+	(void)state;
+	static const char cgroup[] = "sys/fs/cgroup/system.slice/slurmstepd.scope/job_1";
+	struct world w;
+	open_world(&w, "auto");
+	put(&w, "run/gua/leases/slurm/1", "id = 1\ncards = " A "\nwatched = yes\n");
+	put(&w, "run/gua/leases/slurm/.heartbeat", "every = 20s\n");
+	put(&w, "sys/fs/cgroup/system.slice/slurmstepd.scope/job_1/x", "");
+	assert_int_equal(read_at(&w, 0)->n, 1);
+	unlink(path_of(&w, "sys/fs/cgroup/system.slice/slurmstepd.scope/job_1/x"));
+	assert_int_equal(rmdir(path_of(&w, cgroup)), 0);
+	assert_int_equal(read_at(&w, 10000)->n, 1);
+	assert_int_equal(read_at(&w, 60000)->n, 1);
+	assert_int_equal(read_at(&w, 60001)->n, 0); /* silent */
 	close_world(&w);
 }
 
@@ -389,6 +413,7 @@ int main(void)
 		cmocka_unit_test(test_only_those_who_may_write_are_believed),
 		cmocka_unit_test(test_ends_without_a_word),
 		cmocka_unit_test(test_a_silent_watcher),
+		cmocka_unit_test(test_a_watcher_knows_better_than_a_cgroup),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_files_of_others),
 		cmocka_unit_test(test_picks),
