@@ -361,9 +361,15 @@ int sampled_number(struct sampled *s, const struct sample *sample,
 	int rc = first ? sampled_series(s, sample->labels, metric, number, e) : 0;
 	if (rc)
 		return rc;
-	if (first)
+	if (first) {
+		const struct labels *l = sample->labels;
+		uint64_t sum = 0;
+		for (size_t i = 0; i < l->n; i++)
+			sum += str_sum(str_text(&l->text) + l->names[i]) ^
+			       31 * str_sum(str_text(&l->text) + l->values[i]);
 		s->series[*number].last_ms = -1;
-	*sample->note = (uint64_t)*number + 1;
+		*sample->note = sum << 32 | (*number + 1);
+	}
 	return 0;
 }
 
@@ -381,7 +387,7 @@ int sampled_take(void *context, const struct sample *sample, struct err *e)
 		return 0;
 	vote(series, t_ms);
 	series->last_ms = t_ms;
-	return sampled_keep(s, (struct sampled_raw){ t_ms, value, number }, e);
+	return sampled_keep(s, (struct sampled_raw){ t_ms, value, number, 0 }, e);
 }
 
 /* The part of a holder on a card. NULL: out of memory. */
@@ -609,7 +615,8 @@ static int compare_raws(const void *x, const void *y, void *sampled)
 	if (a != b)
 		return a < b ? -1 : 1;
 	int order = array_compare(p->t_ms, q->t_ms);
-	return order ? order : array_compare(p->series, q->series);
+	order = order ? order : array_compare(p->series, q->series);
+	return order ? order : array_compare(p->labels, q->labels);
 }
 
 void sampled_sort(struct sampled *s)

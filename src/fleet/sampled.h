@@ -63,6 +63,7 @@ struct sampled_raw {
 	int64_t t_ms;
 	double value;
 	uint32_t series;
+	uint32_t labels; /* their checksum: several with other labels may be one series */
 };
 
 /* Zero-initialise. */

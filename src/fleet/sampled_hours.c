@@ -170,7 +170,8 @@ static int take_value(void *context, const struct sample *sample, struct err *e)
 	if ((!g->metric || is_odd(g->metric)) && !is_same(g, &own))
 		return 0;
 	return sampled_keep(g->s,
-		(struct sampled_raw){ llround(1000 * sample->time_s), sample->value, number },
+		(struct sampled_raw){ llround(1000 * sample->time_s), sample->value, number,
+			(uint32_t)(*sample->note >> 32) },
 		e);
 }
 
@@ -479,6 +480,8 @@ static int fold(struct sampled *s, bool *begun, struct err *e)
 			h.n = 0;
 			h.samples = 0;
 			h.counter_mj = h.power_mj = NAN;
+		} else if (raw->series == raw[-1].series && raw->labels == raw[-1].labels) {
+			continue; /* an answer that broke off was repeated */
 		}
 		take_raw(&h, series, raw->value);
 	}

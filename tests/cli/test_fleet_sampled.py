@@ -324,6 +324,41 @@ def test_endless_series_with_long_labels_are_refused():
         assert peak_kib < 400_000 or "asan" in BUILD.name
 
 
+@pytest.mark.waits
+def test_an_answer_that_breaks_off_counts_once():
+    """The engine judges a long window; its answer about most hours comes again. The card was seen for half of each hour."""
+    card = {"instance": "n1:9400", "UUID": "GPU-1", "gpu": "0"}
+    broken = []
+
+    def answer(handler, path, form):
+        form = {key: values[0] for key, values in urllib.parse.parse_qs(form).items()}
+        query, result = form.get("query", ""), []
+        if "count_over_time" in query:
+            result = [{"metric": {"instance": "n1:9400"}, "value": [E, "40"]}]
+        elif query.startswith("count("):
+            result = [{"metric": {}, "value": [E, "100"]}]
+        elif query.startswith("sum_over_time") and "unless" not in query:
+            value = str(60 * 8192 + 60)  # 60 samples, all of them idle-held
+            if path.endswith("query_range"):
+                times = range(int(float(form["start"])), int(float(form["end"])) + 1, 3600)
+                result = [{"metric": card, "values": [[t, value] for t in times]}]
+                if not broken:
+                    broken.append(True)
+                    body = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result * 2}}).encode()
+                    send(handler, body[:-100], Content_Length=str(len(body)))
+                    handler.close_connection = True
+                    return
+            else:
+                result = [{"metric": card, "value": [float(form["time"]), value]}]
+        kind = "matrix" if path.endswith("query_range") else "vector"
+        send(handler, {"status": "success", "data": {"resultType": kind, "result": result}})
+    with Engine(answer) as engine:
+        run = gua("report", "--json", "--metrics", "dcgm", "--from", engine.url, "--since", f"@{T + 3600}", "--until", f"@{T + 7 * 3600}",
+                  "--now", f"@{E + 3600}", "--retries", "1", "--timeout", "5s")
+    assert run.returncode == 0 and broken, run.stderr
+    assert json.loads(run.stdout)["gpu_seconds"]["idle_held"] == 6 * 1800
+
+
 def test_errors_of_cards_that_work_together_add_up():
     """Eight cards of a host are busy at the same moments, and scraped together: the stated ± covers that in 95 of 100 runs."""
     covered = 0
