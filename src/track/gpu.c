@@ -17,6 +17,7 @@
 /* The last sample waits this long, unless the driver has already been silent for that long. On
  * a busy host, or without persistence mode, the driver may need seconds. */
 #define LAST_PATIENCE_MS 5000
+#define SILENT "the driver stopped answering before the end"
 /* The driver samples six times a second. */
 #define DRAIN_EVERY_US 150000
 /* Process lists are expensive: 4 ms per card. */
@@ -643,16 +644,39 @@ void gpu_look(struct gpu *g, struct tree *t, struct track_result *r)
 	}
 }
 
+/* The driver answered at first and not in the end. What the tree has used is then at least what
+ * was seen, and if nothing was seen it is unknown, not none. */
+static void fell_silent(struct gpu *g, struct track_result *r)
+{
+	bool touched = false;
+	if (g->state != GPU_OPEN)
+		return;
+	for (size_t i = 0; i < g->n_cards; i++)
+		touched |= g->cards[i].touched;
+	if (touched) {
+		tracker_warn(r, SILENT "; what was used on cards after that is not counted");
+		return;
+	}
+	g->state = GPU_ABSENT;
+	str_copy(g->note, sizeof(g->note), SILENT);
+}
+
 void gpu_stop(struct gpu *g, struct tree *t, struct track_result *r)
 {
 	bool silent = g->waiting && boot_us(g) - g->begun_us > LAST_PATIENCE_MS * 1000;
-	if (g->state == GPU_ABSENT || !take_answer(g, t, r, silent ? 0 : LAST_PATIENCE_MS))
+	if (g->state == GPU_ABSENT)
 		return;
-	if (g->state != GPU_OPEN || is_down(g))
+	bool answered = take_answer(g, t, r, silent ? 0 : LAST_PATIENCE_MS);
+	if (answered && (g->state != GPU_OPEN || is_down(g)))
 		return;
-	begin(g, JOB_DRAIN);
-	if (!take_answer(g, t, r, LAST_PATIENCE_MS))
+	if (answered) {
+		begin(g, JOB_DRAIN);
+		answered = take_answer(g, t, r, LAST_PATIENCE_MS);
+	}
+	if (!answered) {
+		fell_silent(g, r);
 		return;
+	}
 	/* A command that ended before the driver was open has used no card. */
 	if (g->looked_us < 0) {
 		begin(g, JOB_LOOK);

@@ -13,6 +13,8 @@
 #include "track/tracker_private.h"
 
 #define LEAST_INTERVAL_MS 10
+/* Helpers of a command, such as those of Python's multiprocessing, end just after it. */
+#define ENDING_US 100000
 /* Over less time than this, CPU use depends more on the kernel's ticks than on the process. */
 #define LEAST_WINDOW_S 0.05
 /* A counter grows by a nanosecond at least; less is an error of the sum. */
@@ -386,6 +388,33 @@ void tracker_reaped(struct tracker *t, pid_t pid, int status, const struct rusag
 	memory_reaped(&t->memory, &t->tree, i, (int64_t)usage->ru_maxrss * 1024);
 }
 
+/* What a command leaves running may need more than all that was measured. */
+static void warn_of_rest(struct tracker *t)
+{
+	uint32_t pid = 0;
+	size_t left = 0;
+	if (!t->tree.members[0].gone && !t->tree.members[0].zombie)
+		return;
+	if (t->tree.alive)
+		usleep(ENDING_US);
+	for (size_t i = 1; i < t->tree.n; i++) {
+		struct member *m = &t->tree.members[i];
+		if (!m->gone && !m->zombie)
+			tree_read_again(&t->tree, (pid_t)m->shown.id.pid, t->stopped_s);
+		if (m->gone || m->zombie)
+			continue;
+		pid = m->shown.id.pid;
+		left++;
+	}
+	if (left)
+		tracker_warn(&t->result,
+			"the command has left %zu process%s running (pid %u%s): what %s from "
+			"now on "
+			"is not counted",
+			left, left == 1 ? "" : "es", pid, left == 1 ? "" : " and others",
+			left == 1 ? "it uses" : "they use");
+}
+
 void tracker_stop(struct tracker *t)
 {
 	if (t->stopped)
@@ -396,9 +425,11 @@ void tracker_stop(struct tracker *t)
 			"a process had %lld MiB between two samples; what others had then is "
 			"not counted: a shorter sampling interval (--st) shows more",
 			(long long)t->memory.unseen_bytes >> 20);
+	/* The time does not include that of waiting for the driver. */
+	t->stopped_s = t->tree.alive == 0 && t->last_end_s >= 0 ? t->last_end_s : now_s(t);
 	if (t->gpu)
 		gpu_stop(t->gpu, &t->tree, &t->result);
-	t->stopped_s = t->tree.alive == 0 && t->last_end_s >= 0 ? t->last_end_s : now_s(t);
+	warn_of_rest(t);
 	t->stopped = true;
 }
 

@@ -166,6 +166,27 @@ def test_no_command_is_wrong_usage():
         assert track(*args).returncode == 2
 
 
+@pytest.mark.waits
+def test_a_driver_that_hangs_before_anything_was_seen(tmp_path):
+    """Then it is not known whether a card was used: that is not "none"."""
+    env = fake_driver(tmp_path, "card 0 uuid GPU-a name C memory 8GiB\nat 300ms hang nvmlDeviceGetSamples\n")
+    run = gua("track", "--", "sleep", "1", env=env)
+    assert "GPU memory  unknown: the driver stopped answering before the end\nGPU time    unknown\n" in run.stderr
+    assert "gres" not in run.stderr and run.stderr.startswith("Time        1.")
+
+
+@pytest.mark.parametrize("left, says", [
+    ("sleep 5 &", r"1 process running \(pid \d+\): what it uses from now on is not counted"),
+    ("sleep 5 & sleep 5 &", r"2 processes running \(pid \d+ and others\): what they use from now on is not counted"),
+    ("sleep 0.01 &", None),  # ends just after the command
+    ("sleep 0.1 & wait", None),
+])
+def test_what_the_command_leaves_running_is_named(left, says):
+    run = track("--", "sh", "-c", left)
+    found = re.search("^gua: warning: the command has left (.*)$", run.stderr, re.M)
+    assert re.fullmatch(says, found[1]) if says else not found
+
+
 def test_text_has_the_known_labels():
     run = track("-v", "--", "true")
     labels = [line.split(":")[0] for line in run.stderr.splitlines()]

@@ -345,6 +345,8 @@ def test_a_driver_that_hangs(track_gpu):
     """Nobody waits for it: the tracker goes on, and ends."""
     result = track_gpu(SCENARIO + "at 61500ms hang nvmlDeviceGetSamples\n", looks=9)
     assert result["combined"]["gpu_ram"] == 1800 * MIB and not result["exited"]
+    assert "the driver stopped answering before the end; what was used on cards after that is not counted" \
+        in result["warnings"]
 
 
 def test_the_driver_is_absent(tmp_path):

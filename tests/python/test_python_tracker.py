@@ -135,6 +135,21 @@ def test_wrong_arguments(python, tmp_path):
     assert (tmp_path / "program.csv").read_text() == "mine\n"
 
 
+@pytest.mark.waits
+def test_waiting_for_a_driver_that_hangs_is_no_part_of_the_time(tmp_path, python):
+    printed = python("""
+import time
+import gua
+begun = time.monotonic()
+with gua.Tracker() as tracker:
+    time.sleep(1)
+    inside = time.monotonic() - begun
+print(tracker.details.elapsed_s < inside + 2)
+print(tracker)
+""", env=fake_driver(tmp_path, "card 0 uuid GPU-a name C memory 8GiB\nat 300ms hang nvmlDeviceGetSamples\n"))
+    assert printed.startswith("True\n") and "unknown: the driver stopped answering before the end\n" in printed
+
+
 @pytest.mark.both_builds
 @pytest.mark.parametrize("ram, gpu, time, ram_factor, gpu_factor, time_factor", [
     ("bytes", "megabytes", "seconds", 1, 1e-6, 1),
