@@ -7,7 +7,6 @@
 #include "cmd/share/choose_db.h"
 #include "cmd/cmd.h"
 #include "cmd/share/terminal.h"
-
 #include "model/sentence.h"
 #include "report/event_list.h"
 #include "render/documents.h"

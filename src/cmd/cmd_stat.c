@@ -1,7 +1,5 @@
 /* gua stat: shows the cards now, one line each. */
-
 #include <stdio.h>
-
 #include <string.h>
 #include <unistd.h>
 

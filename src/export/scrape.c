@@ -441,7 +441,7 @@ int scrape_read(struct scrape *s, const char *path, const struct identity_names 
 		char file[PATH_MAX];
 		struct policy_file *f = NULL;
 		policy_file_path(file, sizeof(file), path);
-		if (!(policy_file_open(&f, file, false, NULL) != 0)) {
+		if (policy_file_open(&f, file, false, NULL) == 0) {
 			if (policy_file_counts(f, take_count, s, NULL) != 0)
 				s->n_actions = 0;
 			policy_file_close(f);

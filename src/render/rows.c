@@ -114,7 +114,7 @@ void rows_json_cells(
 		if (!name || !*name)
 			continue;
 		/* Closes the open group's object and opens that of `name`, which is "group.key"
-		 * or "key"; returns the key. */
+		 * or "key". */
 		const char *dot = strchr(name, '.');
 		size_t len = dot ? (size_t)(dot - name) : 0;
 		if (strlen(group) != len || strncmp(group, name, len) != 0) {

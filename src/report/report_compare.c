@@ -205,8 +205,7 @@ static void add_users(
 		pairs[n++] = (struct user_pair){ .before = &b->identities[i] };
 	if (pairs) {
 		qsort(pairs, n, sizeof(*pairs), compare_names);
-		/* Joins neighbours of the same name, which come from different windows. Returns
-		 * how many are left. */
+		/* Joins neighbours of the same name, which come from different windows. */
 		size_t kept = 0;
 		for (size_t i = 0; i < n; i++) {
 			struct user_pair *last = kept ? &pairs[kept - 1] : NULL;

@@ -181,7 +181,7 @@ static bool is_our_name(const struct gate *g, const char *header)
 	char host[HOST_CAP];
 	if (g->any_host || !header)
 		return true;
-	/* Takes the host from "host:port" or "[address]:port"; false: it has neither form. */
+	/* "host", "[address]", or one of these with ":port". */
 	bool brackets = *header == '[';
 	size_t len = brackets ? strcspn(header, "]") : strcspn(header, ":");
 	const char *rest = header + len + (brackets && header[len] == ']');

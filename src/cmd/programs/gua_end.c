@@ -6,7 +6,6 @@
 #include <linux/capability.h>
 #include <poll.h>
 #include <stdio.h>
-
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>

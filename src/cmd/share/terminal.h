@@ -8,6 +8,7 @@
 
 #include "cmd/cmd.h"
 #include "render/text.h"
+
 /* Whether standard output is a terminal, and TERM and NO_COLOR allow colour. */
 bool terminal_has_color(void);
 
