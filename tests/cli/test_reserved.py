@@ -253,7 +253,7 @@ at 0s hold other card 1 memory 20GiB
         assert run.returncode == 0, run.stderr
         with sqlite3.connect(store) as rows:
             return (rows.execute("SELECT job, job_name, account, job_task FROM process ORDER BY pid").fetchall(),
-                    rows.execute("SELECT name, task, job_name FROM lease ORDER BY name").fetchall(),
+                    rows.execute("SELECT name, task, job_name FROM lease WHERE kind = 0 ORDER BY name").fetchall(),
                     rows.execute("SELECT name, active_ms + idle_held_ms > 0 FROM lease JOIN leased_1d ON lease = id ORDER BY 1").fetchall())
 
     processes, stored, used = record()
@@ -269,7 +269,7 @@ at 0s hold other card 1 memory 20GiB
     assert [row["job"] for row in report["breakdown"]["rows"]] == ["slurm:4"]
     assert [(row["id"], row["task"], row["job_name"]) for row in report["leases"]] == [("4", "3_2", "train")]
     document = json.loads(gua("lease", "list", "--leases", leases.parent, "--json").stdout)
-    assert [(row["id"], row["task"], row["sluid"]) for row in document["leases"]] == \
+    assert [(row["id"], row["task"], row["sluid"]) for row in document["leases"] if row["kind"] == "slurm"] == \
         [("4", "3_2", None), ("5", "5_7", "s0123456789ABC"), ("7", None, None)]
     # Live, too; and where privacy is strict, nothing that a user chose is kept.
     host = tmp_path / "host"
