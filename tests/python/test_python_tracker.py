@@ -137,7 +137,7 @@ def test_wrong_arguments(python, tmp_path):
 
 @pytest.mark.waits
 def test_waiting_for_a_driver_that_hangs_is_no_part_of_the_time(tmp_path, python):
-    printed = python("""
+    run = python.run("""
 import time
 import gua
 begun = time.monotonic()
@@ -147,7 +147,7 @@ with gua.Tracker() as tracker:
 print(tracker.details.elapsed_s < inside + 2)
 print(tracker)
 """, env=fake_driver(tmp_path, "card 0 uuid GPU-a name C memory 8GiB\nat 300ms hang nvmlDeviceGetSamples\n"))
-    assert printed.startswith("True\n") and "unknown: the driver stopped answering before the end\n" in printed
+    assert run.stdout.startswith("True\n") and "unknown: the driver stopped answering before the end\n" in run.stdout
 
 
 @pytest.mark.both_builds
