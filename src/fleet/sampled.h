@@ -42,6 +42,7 @@ struct sampled_holder {
 	const char *namespace, *pod, *container, *job, *user;
 	bool left_out; /* the audit is of other users */
 };
+enum { SAMPLED_COPIES = 7 };
 enum { SAMPLED_NOBODY = 0 }; /* the number of a holder without any name */
 
 /* The time of a holder on a card, as shares. */
@@ -93,6 +94,9 @@ struct sampled {
 	double n_at_once;	 /* series of the cards' utilisation at a time, about */
 	bool has_leases;	 /* some series names a pod or a job */
 	bool has_numbers;	 /* metrics say whose a card is, instead of labels */
+	/* Matchers that tell the copies of replicas apart; the last one is of all others. */
+	const char *copies[SAMPLED_COPIES];
+	size_t n_copies;
 	struct arena texts;
 };
 

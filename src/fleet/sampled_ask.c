@@ -1,5 +1,7 @@
 /* Asks an engine for the samples of another exporter. */
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -163,6 +165,143 @@ static int find_numbers(struct sampled *s, struct probe *p, struct err *e)
 	return rc;
 }
 
+/* Copies of series, as replicas of an engine scrape them: they differ in a label. */
+enum { COPY_CARDS = 16, COPY_LABELS = 16 };
+struct copies {
+	struct sampled *s;
+	struct labels first[COPY_CARDS]; /* of a card and a holder */
+	uint32_t numbers[COPY_CARDS];
+	size_t n, n_labels;
+	struct {
+		char name[64];
+		size_t votes;
+	} labels[COPY_LABELS];
+	const char *label; /* the one in which most of them differ */
+	const char *known; /* ",a,b,": those that copies have in common */
+};
+
+/* Counts the labels of one series that another one has with another value, or not at all. */
+static void compare_labels(struct copies *c, const struct labels *l, const struct labels *other)
+{
+	for (size_t k = 0; k < l->n; k++) {
+		const char *name = str_text(&l->text) + l->names[k];
+		if (strcmp(engine_answer_label(other, name),
+			    str_text(&l->text) + l->values[k]) == 0)
+			continue;
+		char own[sizeof(c->labels[0].name) + 2];
+		size_t i = 0;
+		while (i < c->n_labels && strcmp(c->labels[i].name, name) != 0)
+			i++;
+		if (i == COPY_LABELS || strlen(name) >= sizeof(c->labels[i].name))
+			continue;
+		snprintf(own, sizeof(own), ",%s,", name);
+		if (strstr(c->known, own))
+			continue;
+		str_copy(c->labels[i].name, sizeof(c->labels[i].name), name);
+		c->labels[i].votes++;
+		c->n_labels += i == c->n_labels;
+	}
+}
+
+static int take_copy(void *context, const struct sample *sample, struct err *e)
+{
+	struct copies *c = context;
+	const struct labels *l = sample->labels;
+	uint32_t number;
+	int rc = sampled_series(c->s, l, NULL, &number, e);
+	size_t i = 0;
+	while (i < c->n && c->numbers[i] != number)
+		i++;
+	if (rc || i == COPY_CARDS)
+		return rc;
+	if (i < c->n) {
+		compare_labels(c, l, &c->first[i]);
+		compare_labels(c, &c->first[i], l);
+		return 0;
+	}
+	c->numbers[c->n] = number;
+	c->first[c->n] = *l;
+	c->first[c->n].text = (struct str){ 0 };
+	str_add_bytes(&c->first[c->n].text, str_text(&l->text), l->text.len);
+	return c->first[c->n++].text.failed ? err_memory(e) : 0;
+}
+
+static int take_replica(void *context, const struct sample *sample, struct err *e)
+{
+	const struct copies *c = context;
+	struct sampled *s = c->s;
+	const char *value = engine_answer_label(sample->labels, c->label);
+	bool old = !*value || strpbrk(value, "\"\\\n") || s->n_copies == SAMPLED_COPIES - 1;
+	for (size_t i = 0; i < s->n_copies; i++)
+		old |= strcmp(s->copies[i], value) == 0;
+	if (old)
+		return 0;
+	s->copies[s->n_copies] = arena_text(&s->texts, value);
+	return s->copies[s->n_copies++] ? 0 : err_memory(e);
+}
+
+/* Finds the values of the label, and makes matchers of them. */
+static int find_replicas(struct copies *c, struct probe *p, struct err *e)
+{
+	struct sampled *s = c->s;
+	struct str count = { 0 }, rest = { 0 };
+	str_addf(&count, "count by (%s) (last_over_time(", c->label);
+	const struct probe_query q = { str_text(&count), "))", s->x, EXPORTER_MEMORY, NULL,
+		take_replica, c };
+	int rc = count.failed ? err_memory(e) : probe_ask(p, &q, e);
+	for (size_t i = 0; i < s->n_copies && rc == 0; i++) {
+		const char *value = s->copies[i];
+		struct str own = { 0 };
+		str_addf(&own, ",%s=\"%s\"", c->label, value);
+		str_addf(&rest, ",%s!=\"%s\"", c->label, value);
+		s->copies[i] = arena_text(&s->texts, str_text(&own));
+		rc = own.failed || !s->copies[i] ? err_memory(e) : 0;
+		str_finish(&own);
+	}
+	if (rc == 0 && s->n_copies) {
+		s->copies[s->n_copies] = arena_text(&s->texts, str_text(&rest));
+		rc = rest.failed || !s->copies[s->n_copies++] ? err_memory(e) : 0;
+	}
+	str_finish(&count);
+	str_finish(&rest);
+	return rc;
+}
+
+/* Finds out how replicas can be told apart: from a few cards with several series. */
+static int find_copies(struct sampled *s, struct probe *p, struct err *e)
+{
+	struct copies c = { .s = s };
+	struct str labels = { 0 }, known = { 0 }, after = { 0 }, match = { 0 };
+	size_t most = 0;
+	exporter_add_labels(s->x, &labels);
+	str_add(&labels, s->f->by);
+	str_addf(&known, ",%s,", str_text(&labels));
+	c.known = str_text(&known);
+	str_addf(&after, ") and on (%s) topk(%d, count by (%s) (last_over_time(",
+		str_text(&labels), COPY_CARDS, str_text(&labels));
+	exporter_match(s->x, &match, EXPORTER_MEMORY, EXPORTER_ALL_RANKS);
+	fleet_select(s->f, &after, "", str_text(&match));
+	str_addf(&after, "[%llds])) > 1)", (long long)p->range_s);
+	const struct probe_query q = { "last_over_time(", str_text(&after), s->x,
+		EXPORTER_MEMORY, NULL, take_copy, &c };
+	int rc = known.failed || after.failed || match.failed ? err_memory(e)
+							      : probe_ask(p, &q, e);
+	for (size_t i = 0; i < c.n_labels; i++)
+		if (c.labels[i].votes > most) {
+			most = c.labels[i].votes;
+			c.label = c.labels[i].name;
+		}
+	if (rc == 0 && c.label)
+		rc = find_replicas(&c, p, e);
+	for (size_t i = 0; i < c.n; i++)
+		str_finish(&c.first[i].text);
+	str_finish(&labels);
+	str_finish(&known);
+	str_finish(&after);
+	str_finish(&match);
+	return rc;
+}
+
 static int read_hours(struct sampled *s, struct probe *p, struct err *e)
 {
 	bool differ = s->x->has_reserved;
@@ -173,6 +312,8 @@ static int read_hours(struct sampled *s, struct probe *p, struct err *e)
 		rc = find_odd(s, p, e);
 	if (rc == 0)
 		rc = find_numbers(s, p, e);
+	if (rc == 0)
+		rc = find_copies(s, p, e);
 	if (rc == 0 && s->x->has_reserved)
 		rc = sampled_floors(s, e);
 	return rc ? rc : sampled_hours(s, p, e);

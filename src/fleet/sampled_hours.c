@@ -81,27 +81,31 @@ struct wanted {
 	int64_t range_ms;
 };
 
-/* Appends them: the largest of copies and replicas. Of two ranks, the higher one counts. */
+/* Appends them: the largest of copies. Of two ranks, the higher one counts; of replicas, the
+ * first one that has a value: the largest would be too large too often. */
 static void add_values(const struct sampled *s, struct str *out, struct wanted w)
 {
-	bool some = false;
+	const char * or = "";
 	str_add(out, "(");
-	for (int rank = EXPORTER_RANKS - 1; rank >= 0; rank--) {
-		struct str match = { 0 };
-		const struct exporter_metric *m = exporter_match(s->x, &match, w.role, rank);
-		if (m) {
-			str_addf(&match, "%s%s", *w.matchers ? "," : "", w.matchers);
-			str_addf(out, "%smax by (", some ? " or " : "");
-			exporter_add_labels(s->x, out);
-			str_addf(out, "%s) (%s(", s->f->by, w.over);
-			fleet_select(s->f, out, "", str_text(&match));
-			str_addf(out, "[%lldms])) * %.17g <= %g", (long long)w.range_ms,
-				m->scale, exporter_most[w.role]);
-			some = true;
+	for (int rank = EXPORTER_RANKS - 1; rank >= 0; rank--)
+		for (size_t i = 0; i == 0 || i < s->n_copies; i++) {
+			struct str match = { 0 };
+			const struct exporter_metric *m =
+				exporter_match(s->x, &match, w.role, rank);
+			if (m) {
+				str_addf(&match, "%s%s", *w.matchers ? "," : "", w.matchers);
+				str_add(&match, s->n_copies ? s->copies[i] : "");
+				str_addf(out, "%smax by (", or);
+				exporter_add_labels(s->x, out);
+				str_addf(out, "%s) (%s(", s->f->by, w.over);
+				fleet_select(s->f, out, "", str_text(&match));
+				str_addf(out, "[%lldms])) * %.17g <= %g", (long long)w.range_ms,
+					m->scale, exporter_most[w.role]);
+				or = " or ";
+			}
+			out->failed |= match.failed;
+			str_finish(&match);
 		}
-		out->failed |= match.failed;
-		str_finish(&match);
-	}
 	str_add(out, ")");
 }
 
@@ -656,7 +660,7 @@ static bool needs_name(struct sampled *s, const struct sampled_card *card, bool 
 /* Makes groups of such cards. */
 static int list_cards(struct sampled *s, struct asking *a, bool odd, struct err *e)
 {
-	enum { MOST_TEXT = 2200 }; /* six times in a query */
+	const size_t most_text = 2200 / (s->n_copies + 1); /* six times in a query */
 	struct str matchers = { 0 };
 	bool *done = calloc(s->n_cards + 1, sizeof(*done));
 	int rc = done ? 0 : err_memory(e);
@@ -675,7 +679,7 @@ static int list_cards(struct sampled *s, struct asking *a, bool odd, struct err 
 			group.n_cards++;
 			fleet_match_more(
 				&matchers, s->x->labels[EXPORTER_CARD][0], card->label);
-			if (matchers.len > MOST_TEXT)
+			if (matchers.len > most_text)
 				rc = close_group(a, &matchers, &group, e);
 		}
 		if (matchers.len && rc == 0)

@@ -299,6 +299,36 @@ def test_hosts_that_are_scraped_at_different_intervals(tmp_path, engine):
 
 @pytest.mark.same_path
 @pytest.mark.parametrize("engine", ["victoria", "prometheus"])
+def test_bursts_that_two_replicas_see_at_different_moments(tmp_path, engine):
+    """Use that either of them saw is not the use of the card. A hole of one is filled by the other; a host may have no replica, too; and
+    the pod of the exporter, which is another one after an hour, does not tell replicas apart."""
+    rng, since, until, cards, samples = random.Random(13), T + 3600, T + 3600 + 6 * 3600, [], Samples()
+    for index in range(4):
+        spans, t = [], T
+        while t < until + 3600:
+            for mean, use in ((20, 90), (40, 0)):
+                t += rng.expovariate(1 / mean)
+                spans.append((t, use, 900, None))
+        card = Card(f"n{index % 2}", index, spans)
+        for phase, replica in ((0, "prometheus-0"), (13, "prometheus-1"))[:1 + index % 2]:
+            for t in range(T + phase, until + 900, 30):
+                if replica != "prometheus-0" or card.host == "n0" or not since + 7200 < t < since + 10800:
+                    more = {"pod": f"dcgm-exporter-{(t - T) // 3600}"} | ({"prometheus_replica": replica} if card.host == "n1" else {})
+                    samples.add(t, [(name, labels | more, value) for name, labels, value in card_series(card, t)])
+        cards.append(card)
+    start = engines.victoria(tmp_path, samples.import_text()) if engine == "victoria" else engines.prometheus(tmp_path, samples.openmetrics())
+    with start as url:
+        found, _ = long_and_exact(url, since=since, until=until)
+    for card in cards:
+        own = found["by_uuid"][card.uuid.lower().replace("gpu-", "GPU-")]
+        truth = true_seconds(card, since, until)
+        for state in ("active", "idle_held"):
+            assert own["gpu_seconds"][state] == pytest.approx(truth[state], abs=own["idle_held_uncertainty"] * (until - since)), card.uuid
+        assert (own["gpu_seconds"]["unobserved"] or 0) <= 60, card.uuid
+
+
+@pytest.mark.same_path
+@pytest.mark.parametrize("engine", ["victoria", "prometheus"])
 def test_cards_of_which_something_is_missing(tmp_path, engine):
     """Memory without use is use unknown if it is held; use without memory is active, or not observed. In long windows, too, also where
     that is so for a part of the window only."""
