@@ -20,12 +20,12 @@
 #include "version.h"
 
 /* The -wal file is folded into the store from 4 MiB on, so that a page that each tick writes is
- * in the store once for many ticks, and is synced from each MiB on, so that a power failure
- * loses few ticks all the same. While a reader uses an older state, SQLite cannot restart the
- * file from its beginning; from 6 MiB on, each tick waits a moment for readers to finish. A
- * transaction that stays open for hours still makes the file grow, but no data is lost. From 16
- * MiB on, this is a fault that `gua status` shows; from twice 128 MiB on, a recorder commits
- * less often. */
+ * in the store once for many ticks, and is synced after each MiB and after some commits, so
+ * that a power failure loses few ticks all the same. While a reader uses an older state, SQLite
+ * cannot restart the file from its beginning; from 6 MiB on, each tick waits a moment for
+ * readers to finish. A transaction that stays open for hours still makes the file grow, but no
+ * data is lost. From 16 MiB on, this is a fault that `gua status` shows; from twice 128 MiB on,
+ * a recorder commits less often. */
 enum {
 	WAL_MIB = 512, /* pages of 2 KiB */
 	WAL_SYNC = WAL_MIB,
@@ -34,6 +34,7 @@ enum {
 	WAL_FAULT = 16 * WAL_MIB,
 	WAL_EXCESS = 128 * WAL_MIB,
 	WAL_WAIT_MS = 100,
+	WAL_COMMITS = 10,
 };
 
 static int count_wal_pages(void *store, sqlite3 *db, const char *name, int pages)
@@ -50,12 +51,14 @@ static void bound_wal(struct store *s)
 {
 	if (s->wal_pages < s->wal_synced)
 		s->wal_synced = 0; /* it begins again */
-	if (s->wal_pages < WAL_FOLD && s->wal_pages - s->wal_synced >= WAL_SYNC) {
+	if (++s->n_unsynced >= WAL_COMMITS ||
+		(s->wal_pages < WAL_FOLD && s->wal_pages - s->wal_synced >= WAL_SYNC)) {
 		sqlite3_file *log = NULL;
 		sqlite3_file_control(s->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
 		if (log && log->pMethods)
 			log->pMethods->xSync(log, SQLITE_SYNC_NORMAL);
 		s->wal_synced = s->wal_pages;
+		s->n_unsynced = 0;
 	}
 	if (s->wal_pages < WAL_FOLD)
 		return;

@@ -96,7 +96,7 @@ static const char *const tables[] = { "host", "run", "gpu", "process", "open_lif
  *
  * synchronous=NORMAL: with WAL, a commit is one write without fsync; checkpoints do the fsyncs.
  * kill -9 loses nothing that was committed, because the kernel has it. A power loss loses at
- * most the ticks since the last sync (about 512 pages, minutes) and never damages the file.
+ * most the ticks since the last sync (see bound_wal() in store.c) and never damages the file.
  * FULL would be one fsync a tick, for ever, to save those minutes.
  *
  * journal_size_limit cuts the -wal file back when readers made it larger than it should be; see

@@ -89,6 +89,7 @@ struct store {
 	int shm_fd;	/* the -shm file, to ask who has a lock there; -1: not needed yet */
 	int wal_pages;	/* in the -wal file after the last commit ... */
 	int wal_synced; /* ... and at its last sync */
+	int n_unsynced; /* commits since then */
 	sqlite3_stmt *statements[STATEMENT_COUNT];
 	struct run_info info;  /* of the run that was begun */
 	bool in_batch;	       /* between store_begin_batch() and store_end_batch() */
