@@ -169,7 +169,7 @@ class Watch:
             try:
                 self._handle = opened.enter_context(cards.opened(*self._options))
             except _lib.GuaError as why:
-                note = str(why)
+                note = str(why).replace("nvml_path", "the variable GUA_NVML")
             while not self._closed:
                 asked, began = self._asked, time.thread_time()
                 if self._handle:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from . import _frameworks, commands, summary
 from ._watch import Reading, Span, Watch
-from .summary import length
+from .summary import brief, length
 
 USAGE = """%gua            a line after each cell that matters: time, memory, memory on cards
 %gua all        a line after every cell
@@ -115,7 +115,7 @@ def cell_line(cell, watch):
         above = "" if None in (before, peaks[uuid]) else f", peak +{size(max(0, peaks[uuid] - before))}"
         parts.append(f"{card_name(watch, uuid)}: {change(before, after)}{above}")
     if begin.gpu is None or end.gpu is None:
-        parts.append(f"GPU memory unknown: {clean(begin.note or end.note, 200)}")
+        parts.append(f"GPU memory unknown: {clean(brief(begin.note or end.note), 200)}")
     elif peaks:
         times = cell.span.gpu_time()
         parts.append(("GPU time unknown" if times is None else
@@ -269,7 +269,6 @@ class Notebook:
     # Commands.
 
     def magic(self, line):
-        """What %gua does; the text is the rest of its line."""
         words = line.split()
         name = words[0] if words else "on"
         command = {"on": self.on, "all": self.on, "off": self.off, "report": self.report, "idle": self.idle,
@@ -279,12 +278,14 @@ class Notebook:
             return
         command(words)
 
+    magic.__doc__ = USAGE  # what %gua? shows
+
     def on(self, words):
         self.lines, self.every = True, words[:1] == ["all"]
         print("gua: a line after " + ("every cell" if self.every else "each cell that matters") + "; %gua off ends it, "
               "%gua help lists more")
         if note := self.watch.read().note:
-            print(f"gua: memory on cards is unknown: {clean(note, 200)}")
+            print(f"gua: memory on cards is unknown: {clean(note, 300)}")
 
     def off(self, _words):
         self.lines = False
@@ -307,7 +308,7 @@ class Notebook:
     def idle(self, _words):
         now = self.watch.read()
         if not now.gpu:
-            print("gua: " + (f"memory on cards is unknown: {clean(now.note, 200)}" if now.gpu is None
+            print("gua: " + (f"memory on cards is unknown: {clean(brief(now.note), 200)}" if now.gpu is None
                              else "this kernel holds no memory on a card"))
             return
         held, count = now.held(), len(now.gpu)
@@ -361,7 +362,7 @@ class Notebook:
         give_back(reading)
         after = self.watch.read().held()
         if before is None or after is None:
-            print("gua: what came free is unknown" + clean(f": {self.watch.note}" * bool(self.watch.note), 200))
+            print("gua: what came free is unknown" + clean(f": {brief(self.watch.note)}" * bool(self.watch.note), 200))
         else:
             print(f"gua: {size(max(0, before - after))} came free on cards ({change(before, after)})")
         said = ([f"the name{'s' * (len(names) > 1)} {', '.join(names)}"] if names else [])
@@ -413,7 +414,7 @@ class Report:
         self.order = order
         pools = _frameworks.pools(notebook.ask) if now.gpu else []
         self.memory = memory_line(now.held(), pools) if now.gpu is not None else \
-            f"memory on cards is unknown: {clean(now.note, 200)}"
+            f"memory on cards is unknown: {clean(brief(now.note), 200)}"
         self.idle = (f"GPU time since gua was loaded: {length(sum(now.active.values()))} active, "
                      f"{length(sum(now.idle.values()))} idle" if now.gpu and now.idle else "")
         self.holders = holder_lines(notebook.shell) if now.gpu else []
@@ -433,7 +434,7 @@ class Report:
 
     def heading(self):
         more = f", {self.dropped} older ones not kept" if self.dropped else ""
-        return f"{len(self.cells)} cell runs by {self.order}{more}"
+        return f"{len(self.cells)} run{'s' * (len(self.cells) != 1)} of cells, sorted by {self.order}{more}"
 
     def __repr__(self):
         rows = self.table()

@@ -55,11 +55,16 @@ def used_cards(result):
     return [card for card in result["cards"] if (card["tree_max_bytes"] or 0) > 0 or (card["active_s"] or 0) > 0]
 
 
+def brief(why):
+    """The reason of a note, without what explains it."""
+    return why.split(";")[0].split(" (")[0]
+
+
 def gpu_lines(result):
     """What to say of GPU memory and of GPU time."""
     if not result["gpu_known"]:
         why = result["gpu_note"]
-        return (f"unknown: {why}", "unknown") if why else ("not read", "not read")
+        return (f"unknown: {brief(why)}", "unknown") if why else ("not read", "not read")
     used, most = used_cards(result), result["gpu_ram_bytes"][2]
     if not used and most is not None and result["gpu_active_s"] is not None:
         if result["use_instead"]:

@@ -191,7 +191,7 @@ class Tracker:
         for warning in result["warnings"]:
             self._warn(warning)
         if not result["gpu_known"] and not self._gone:
-            why = result["gpu_note"].replace("--nvml PATH", "the variable GUA_NVML")
+            why = result["gpu_note"].replace("nvml_path", "the variable GUA_NVML")
             self._warn(f"The GPU RAM and GPU utilization values are unknown: {why}.")
 
     def _refuse(self, what, state, why):
@@ -261,6 +261,10 @@ class Tracker:
 
     def __repr__(self):
         return f"State: {self.state.name}"
+
+    def _repr_pretty_(self, printer, _cycle):
+        """What IPython shows of a tracker on a terminal."""
+        printer.text(str(self) if self.state is Tracker.State.STOPPED else repr(self))
 
     def _repr_html_(self):
         """The text that a notebook shows: the results, once there are any."""

@@ -202,6 +202,14 @@ def test_without_a_driver_memory_on_cards_is_unknown(cells):
     out = cells("%load_ext gua", "%gua", "b = b'x' * (100 << 20)", "%gua idle", "%gua report", GUA_NVML="/nosuch/library.so")
     assert "memory on cards is unknown: " in out[1] and "GPU memory unknown: " in out[2]
     assert "memory on cards is unknown: " in out[3] and "memory on cards is unknown: " in out[4]
+    # What to do about it is said once.
+    assert "name it with the variable GUA_NVML" in out[1] and not any("; install it" in text for text in out[2:])
+
+
+def test_help_and_a_tracker_are_shown_as_people_ask_for_them(cells):
+    out = cells("%load_ext gua", "print(get_ipython().find_line_magic('gua').__doc__)",
+                "import gua; t = gua.Tracker(disable_logs=True); t", "t.start(); t.stop(); t")
+    assert "%gua report" in out[1] and "State: NEW" in out[2] and "Slurm       --mem=" in out[3]
 
 
 def test_frameworks_are_not_imported_or_started(cells):
@@ -553,7 +561,7 @@ def test_growth_is_named_again_after_a_run_that_failed(cells):
 def test_a_cell_that_begins_with_a_command_is_measured(cells):
     out = cells("%load_ext gua", "# on\n%gua\n%gua report", "%gua all\nimport torch; x = torch.zeros(2 << 30)", "%%gua  now\ny = 1", "%gua report")
     assert "gua: In [2]" not in out[1] and "gua: In [3] " in out[2] and "GPU 1: 0 MiB → 2.4 GiB" in out[2]
-    assert out[3].startswith("gua: In [4] ") and "import torch; x = torch.zeros(2 << 30)" in out[4] and "2 cell runs by growth" in out[4]
+    assert out[3].startswith("gua: In [4] ") and "import torch; x = torch.zeros(2 << 30)" in out[4] and "2 runs of cells, sorted by growth" in out[4]
 
 
 def test_hostile_text_is_shown_without_effect(cells):

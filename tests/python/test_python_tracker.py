@@ -195,6 +195,7 @@ def test_no_driver_is_unknown_with_one_warning(python):
     document, text = run.stdout.split("\n", 1)
     assert run.stderr.startswith("The GPU RAM and GPU utilization values are unknown: ")
     assert run.stderr.count("\n") == 1 and "/nonexistent/libnvidia-ml.so.1" in run.stderr
+    assert run.stderr.endswith("or name it with the variable GUA_NVML.\n")
     values = json.loads(document)
     assert values["max_gpu_ram"] == {"unit": "gigabytes", **dict.fromkeys(
         ["system_capacity", "system", "main", "descendants", "combined"])}
