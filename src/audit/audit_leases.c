@@ -10,18 +10,20 @@
 #define IN_WINDOW(table)                                                                       \
 	"SELECT gpu, lease, reserved_ms FROM " table " WHERE slot >= %1$lld AND slot < "       \
 	"%2$lld"
-/* What a lease used is stored by day. */
-#define USED                                                                                   \
-	"(SELECT sum(active_ms + idle_held_ms + use_unknown_ms) FROM leased_1d AS d WHERE "    \
-	"d.slot >= %3$lld AND d.slot < %2$lld AND d.gpu = s.gpu AND d.lease = s.lease)"
+#define H_SLOTS IN_WINDOW("reserved_1h")
+#define M5_SLOTS IN_WINDOW("reserved_5m")
+#define M1_SLOTS IN_WINDOW("reserved_1m")
+/* What a lease used, and what it did not, is stored by day. */
+#define OF_DAYS(sum)                                                                           \
+	"(SELECT sum(" sum ") FROM leased_1d AS d WHERE d.slot >= %3$lld AND d.slot < %2$lld " \
+	"AND d.gpu = s.gpu AND d.lease = s.lease)"
+#define USED OF_DAYS("active_ms + idle_held_ms + use_unknown_ms")
+#define UNTOUCHED OF_DAYS("untouched_ms")
 #define LEASES_SQL                                                                             \
 	"SELECT s.gpu, kind, name, owner, job_name, account, since_ms, ended_ms, "             \
-	"sum(reserved_ms), " USED ", " LEASE_JOB ", task"                                      \
-	" FROM (" IN_WINDOW("reserved_1h") " UNION ALL " IN_WINDOW(                            \
-		"reserved_5m") " UNION ALL " IN_WINDOW("reserved_1m") ") AS s JOIN lease ON "  \
-								      "lease.id = s.lease "    \
-								      "GROUP BY s.lease, "     \
-								      "s.gpu"
+	"sum(reserved_ms), " USED ", " LEASE_JOB ", task, " UNTOUCHED " FROM (" H_SLOTS        \
+	" UNION ALL " M5_SLOTS " UNION ALL " M1_SLOTS ") AS s JOIN lease ON lease.id = "       \
+	"s.lease GROUP BY s.lease, s.gpu"
 
 static int take_lease(
 	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)
@@ -50,13 +52,14 @@ static int take_lease(
 		.since_ms = sql_int(row, 6, -1),
 		.ended_ms = sql_int(row, 7, -1),
 		.reserved_ms = sql_int(row, 8, 0),
-		.used_ms = sql_int(row, 9, 0) };
+		.used_ms = sql_int(row, 9, 0),
+		.untouched_ms = sql_int(row, 13, 0) };
 	return a->texts.failed ? err_memory(e) : 0;
 }
 
 int audit_leases_add(struct gather *g, struct gather_file *file, struct err *e)
 {
-	char sql[1024];
+	char sql[1536];
 	if (!g->q->max_spells || !g->a->has_leases)
 		return 0;
 	snprintf(sql, sizeof(sql), LEASES_SQL, (long long)g->from_slot, (long long)g->to_slot,

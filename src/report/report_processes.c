@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/duration.h"
 #include "base/size.h"
 #include "base/str.h"
@@ -251,6 +252,25 @@ static const struct column lease_columns[] = {
 };
 #undef OF
 
+/* Says which lease has had its card for how long and did not touch it, as far as that was seen:
+ * a lease may be older than the recorder. */
+static void say_unused(struct report *r, const struct audit *a, const struct lease_row *row)
+{
+	const struct audit_lease *l = &row->lease;
+	int64_t to_ms = l->ended_ms < 0 ? a->until_ms : clock_earlier(l->ended_ms, a->until_ms);
+	int64_t in_window_ms = to_ms - clock_later(l->since_ms, a->since_ms);
+	bool seen = l->untouched_ms >= in_window_ms - in_window_ms / 10;
+	report_say(r, SENTENCE_LEASE, NULL, "%s of %s %s GPU %s for %s and %s%s.", row->what,
+		l->owner, l->ended_ms < 0 ? "has had" : "had", row->where,
+		duration_text((int64_t)row->length_ms).text,
+		!seen			     ? "was not seen to use it, in "
+		: l->since_ms >= a->since_ms ? "never used it"
+					     : "did not use it in this window",
+		seen ? ""
+		     : str_brief("%s that were observed", duration_text(l->untouched_ms).text)
+				.text);
+}
+
 void report_processes_add_leases(struct report *r, const struct audit *a)
 {
 	r->leases = (struct table)TABLE_OF(lease_columns);
@@ -271,16 +291,8 @@ void report_processes_add_leases(struct report *r, const struct audit *a)
 			named ? " (" : "", named ? l->job_name : "", named ? ")" : "");
 		report_show_where(row.where, a, l->card);
 		table_add(&r->leases, &row);
-		if (l->used_ms == 0) {
-			/* Says which lease has had its card for how long and never touched it.
-			 */
-			bool goes_on = l->ended_ms < 0;
-			report_say(r, SENTENCE_LEASE, NULL, "%s of %s %s GPU %s for %s and %s.",
-				row.what, l->owner, goes_on ? "has had" : "had", row.where,
-				duration_text((int64_t)row.length_ms).text,
-				l->since_ms >= a->since_ms ? "never used it"
-							   : "did not use it in this window");
-		}
+		if (l->used_ms == 0)
+			say_unused(r, a, &row);
 	}
 	if (a->leases.n_left_out)
 		report_say(r, SENTENCE_LEASES, NULL, "%zu more: --longest N shows N of them.",

@@ -328,6 +328,22 @@ def test_a_silent_watcher_in_pages(tmp_path, serve):
     assert [card["state"] for card in cards] == ["truly_idle", "reserved"]
 
 
+def test_a_lease_that_was_seen_late(tmp_path):
+    """Whoever used a card before the recorder knew of the lease is not accused of never having used it."""
+    leases, scenario, store = tmp_path / "leases" / "slurm", tmp_path / "s", tmp_path / "gua.db"
+    leases.mkdir(parents=True)
+    (leases / "4").write_text(f"id = 4\nuser = bob\ncards = {CARDS[0]}\nsince = {START}\n")
+    lab = "".join(SCENARIO.splitlines(True)[:3])
+    for begin, more, options in (("08", "process works pid 10 user bob uid 2\nat 0s hold works card 0 memory 20GiB\n", ("--leases", tmp_path / "none")),
+                                 ("10", "", ("--leases", leases.parent))):
+        scenario.write_text(lab.replace("T08:", f"T{begin}:") + more)
+        run = gua("daemon", "--foreground", "--db", store, "--source", "sim", "--scenario", scenario, "--clock", "virtual",
+                  "--ticks", "120", *options)
+        assert run.returncode == 0, run.stderr
+    text = " ".join(gua("report", "--db", store, "--now", f"@{START + 3 * HOUR}", "--utc", "--digest", "--last", "1d").stdout.split())
+    assert "job 4 of bob has had GPU 0 for 3 h 0 min and was not seen to use it, in 1 h 0 min that were observed." in text
+
+
 def test_files_of_other_tools(tmp_path):
     """What the prolog of jobstats and the job mapping of dcgm-exporter say is given away, too."""
     scenario, store, host = tmp_path / "s", tmp_path / "gua.db", tmp_path / "host"
