@@ -723,6 +723,12 @@ static int check(struct values *v, char **words, struct err *e)
 		return err_set(e, ERR_USAGE,
 			"write --wait=%s%s; '%s' as a separate word is taken as the command",
 			words[0], *rest ? "" : "s", words[0]);
+	if (guess && *words[0] && words[0][strspn(words[0], "0123456789")] == '\0')
+		return err_set(e, ERR_USAGE,
+			"'%s' is taken as the command; a number of cards is -n %s, the card "
+			"with "
+			"this index is -i %s",
+			words[0], words[0], words[0]);
 	for (char **word = words; guess && *word; word++)
 		if (strcmp(*word, "--") == 0)
 			return err_set(e, ERR_USAGE,

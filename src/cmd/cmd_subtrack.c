@@ -93,9 +93,9 @@ static int combine(const struct values *v, struct err *e)
 	const char *folder = v->paths.n ? v->paths.items[0] : NULL;
 	if (!v->sub_file || !folder)
 		return err_set(e, ERR_USAGE, "combine needs --stf and -p");
-	if (v->paths.n > 1)
+	int n = v->paths.n > 1 ? -1 : scandir(folder, &names, not_hidden, alphasort);
+	if (n < 0 && (v->paths.n > 1 || errno == ENOTDIR))
 		return subtrack_combine(v->sub_file, v->paths.items, v->paths.n, e);
-	int n = scandir(folder, &names, not_hidden, alphasort);
 	if (n < 0)
 		return err_set(e, ERR_WORLD, "cannot read the directory %s: %s", folder,
 			strerror(errno));

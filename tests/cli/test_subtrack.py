@@ -167,6 +167,9 @@ def test_combine(tmp_path, kind):
     assert [b["name"] for b in result["code_block_results"]] == ["f, with comma", "g"]
     again = gua("sub-track", "combine", "--stf", target, "-p", folder)
     assert again.returncode == 1 and "exists" in again.stderr
+    one = tmp_path / f"one.{kind}"
+    run = gua("sub-track", "combine", "--stf", one, "-p", folder / f"a.{kind}")
+    assert run.returncode == 0 and one.exists(), run.stderr
 
 
 def test_combine_refuses_before_it_writes(tmp_path):
