@@ -425,7 +425,7 @@ static bool take_older(struct store *s, int64_t older)
 {
 	int64_t new = s->host;
 	s->host = older; /* what its last run left open is closed first */
-	return close_holders(s) && close_killed_runs(s) && close_spells(s) &&
+	return close_holders(s) && settle_seen(s) && close_killed_runs(s) && close_spells(s) &&
 	       sql_do(s->db, "UPDATE run SET host = ?2 WHERE host = ?1", NULL, SQL_INT(new),
 		       SQL_INT(older)) &&
 	       sql_do(s->db, "UPDATE event SET host = ?2 WHERE host = ?1", NULL, SQL_INT(new),

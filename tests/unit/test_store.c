@@ -110,6 +110,27 @@ static void test_a_late_name_is_of_its_host(void **state)
 	assert_int_equal(ask(w->path, "SELECT count(*) FROM process WHERE user = 'alice'"), 1);
 }
 
+/* A killed run of the host's older name says until when the host was seen. */
+static void test_a_host_that_was_renamed(void **state)
+{
+	struct world *w = *state;
+	snprintf(w->info.machine_id, sizeof(w->info.machine_id), "one");
+	struct store *s = world_open(w);
+	world_fill(w, minute, 30000, 9000);
+	world_write(w, s);
+	store_close(s);
+	int64_t last_ms = w->tick.at_ms;
+	world_forget(w);
+	snprintf(w->info.hostname, sizeof(w->info.hostname), "lab02");
+	w->info.started_ms++;
+	s = world_open(w);
+	world_fill(w, minute + 60, 30000, 9000);
+	world_write(w, s);
+	store_close(s);
+	assert_int_equal(ask(w->path, "SELECT count(*) FROM host"), 1);
+	assert_int_equal(ask(w->path, "SELECT last_seen_ms FROM host"), last_ms);
+}
+
 /* Several ticks meet in one slot; the states of a holder lie side by side. */
 static void test_sums_add_up(void **state)
 {
@@ -552,6 +573,7 @@ int main(void)
 		WORLD_TEST(test_a_tick_is_stored),
 		WORLD_TEST(test_a_late_name_joins_what_is_stored),
 		WORLD_TEST(test_a_late_name_is_of_its_host),
+		WORLD_TEST(test_a_host_that_was_renamed),
 		WORLD_TEST(test_sums_add_up),
 		WORLD_TEST(test_own_states_and_late_energy),
 		WORLD_TEST(test_unknown_stays_null),
