@@ -53,6 +53,8 @@ class Tracker:
             raise ValueError(f"Sleep time of {sleep_time} is invalid. Must be at least 0.1 seconds.")
         if n_expected_cores is not None and n_expected_cores < 1:
             raise ValueError(f"{n_expected_cores} expected cores are invalid. Must be at least 1.")
+        if process_id is not None and process_id < 1:
+            raise ValueError(f"Process ID of {process_id} is invalid. Must be at least 1.")
         if gpu_brand not in (None, "nvidia"):
             raise ValueError(f'"{gpu_brand}" is not a valid GPU brand: gua supports only NVIDIA cards. The valid value '
                              'is nvidia.')
@@ -93,7 +95,7 @@ class Tracker:
             available = []
         for uuid in given:
             if uuid not in available:
-                raise ValueError(f"GPU UUID of {uuid} is not valid. Available UUIDs are: {', '.join(available)}")
+                raise ValueError(f"GPU UUID of {uuid} is not valid. Available UUIDs are: {', '.join(available) or 'none'}")
         return given
 
     def __enter__(self):

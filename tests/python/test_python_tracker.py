@@ -116,6 +116,8 @@ WRONG = [
     ("time_unit='milliseconds'",
      'ValueError: "milliseconds" is not a valid time unit. Valid values are days, hours, minutes, seconds'),
     ("n_expected_cores=0", "ValueError: 0 expected cores are invalid"),
+    ("process_id=0", "ValueError: Process ID of 0 is invalid. Must be at least 1."),
+    ("process_id=-1", "ValueError: Process ID of -1 is invalid."),
     ("gpu_uuids=set()", "ValueError: The set of GPU UUIDs is empty"),
     ("gpu_uuids={'GPU-c'}", "ValueError: GPU UUID of GPU-c is not valid. Available UUIDs are: GPU-a, GPU-b"),
     ("gpu_brand='intel'", 'ValueError: "intel" is not a valid GPU brand: gua supports only NVIDIA cards.'),
