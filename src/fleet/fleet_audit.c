@@ -18,6 +18,7 @@ struct found {
 
 struct choice {
 	bool counters;		       /* gua's */
+	bool nothing;		       /* of all exporters */
 	struct found found[EXPORTERS]; /* most series first */
 	size_t n;
 };
@@ -56,6 +57,7 @@ static int choose(
 	if (c->n)
 		qsort(c->found, c->n, sizeof(c->found[0]), compare_found);
 	/* gua's are the ones to be told about if there are none. */
+	c->nothing = any && c->n == 0 && !c->counters;
 	c->counters |= c->n == 0 && !others;
 	return rc;
 }
@@ -103,7 +105,9 @@ static int name_metrics(struct audit *a, const struct choice *c, struct err *e)
 		if (used)
 			str_addf(&samplers, "%s%s", samplers.len ? " and " : "", name);
 	}
-	str_add(&all, f->n_counted || !c->n ? "gua" : "");
+	str_add(&all, c->nothing	      ? "gua or of another exporter"
+		      : f->n_counted || !c->n ? "gua"
+					      : "");
 	str_addf(&all, "%s%s", all.len && samplers.len ? " and " : "", str_text(&samplers));
 	f->metrics = arena_text(&a->texts, str_text(&all));
 	f->samplers = arena_text(&a->texts, str_text(&samplers));

@@ -291,9 +291,8 @@ static void tally_write(struct str *out, struct tally *t, const char *between)
 /* What the samples of an exporter cover. */
 struct seen {
 	const char *exporter;
-	size_t n_hosts, n_cards;
+	size_t n_hosts, n_leased, n_cards;
 	int64_t interval_ms, observed_ms, window_ms;
-	bool has_leases;
 };
 
 /* Adds a host and its cards, which begin there. */
@@ -322,7 +321,7 @@ static int add_sampled(struct roster *r, const struct audit_host *from,
 		from->interval_ms > to->interval_ms ? from->interval_ms : to->interval_ms;
 	to->observed_ms += observed_ms;
 	to->window_ms += window_ms;
-	to->has_leases |= from->has_leases;
+	to->n_leased += from->has_leases;
 	return 0;
 }
 
@@ -412,11 +411,16 @@ int roster_settle(struct roster *r, struct fleet *f, const struct audit *samples
 		str_add(&r->exporters, "), version ");
 		add_tally(&r->exporters, r, x->exporter);
 		str_addf(&r->exporters,
-			", sampled every %lld s, %.1f%% observed; its labels %s\n",
+			", sampled every %lld s, %.1f%% observed; its labels %s which pod or "
+			"job "
+			"has a GPU",
 			(long long)(x->interval_ms / 1000),
 			100 * (double)x->observed_ms / fmax((double)x->window_ms, 1),
-			x->has_leases ? "say which pod or job has a GPU"
-				      : "do not say which pod or job has a GPU");
+			x->n_leased ? "say" : "do not say");
+		if (x->n_leased && x->n_leased < x->n_hosts)
+			str_addf(&r->exporters, " on %zu host%s", x->n_leased,
+				x->n_leased == 1 ? "" : "s");
+		str_add(&r->exporters, "\n");
 	}
 	if (rc == 0)
 		rc = add_missing(r, e);

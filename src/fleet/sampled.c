@@ -280,7 +280,6 @@ static int find_holder(
 	*number = names_find(&s->holder_names, 0, key, e);
 	if (*number == IDMAP_NONE)
 		return ERR_WORLD;
-	s->has_leases |= *number != SAMPLED_NOBODY;
 	return *number == s->n_holders ? add_holder(s, said->labels, e) : 0;
 }
 
@@ -443,6 +442,7 @@ int sampled_book(struct sampled *s, const struct sampled_stretch *t, struct err 
 		part->ms[t->state] += (double)t->ms / (double)t->n_holders;
 	}
 	s->cards[t->card].ms[t->state] += t->ms;
+	s->cards[t->card].leased |= t->n_holders > 0;
 	double counted = !s->a->of_users ? 1 : t->state != CARD_TRULY_IDLE ? of_users : 0;
 	add_columns(s, t, counted);
 	fleet_fill_time(s->fill, (struct fleet_stretch){ t->from_ms, t->to_ms }, (int)t->state,

@@ -19,6 +19,7 @@ struct sampled_card {
 	int index;
 	bool odd;		   /* at some moment of the probe it had use or memory alone */
 	bool left_out;		   /* the audit does not include it */
+	bool leased;		   /* labels said whose it was */
 	int64_t interval_ms;	   /* between two scrapes */
 	int64_t first_ms, last_ms; /* its samples; -1: none */
 	int64_t divided_from_ms, divided_to_ms; /* samples of its instances; -1: none */
@@ -92,7 +93,6 @@ struct sampled {
 	double main_floor_bytes; /* what the driver of most cards keeps for itself */
 	int64_t asked_ms;	 /* where the window began that was asked for, if it is long */
 	double n_at_once;	 /* series of the cards' utilisation at a time, about */
-	bool has_leases;	 /* some series names a pod or a job */
 	bool has_numbers;	 /* metrics say whose a card is, instead of labels */
 	/* Matchers that tell the copies of replicas apart; the last one is of all others. */
 	const char *copies[SAMPLED_COPIES];

@@ -43,7 +43,7 @@ static int add_card(struct sampled *s, struct sampled_card *from, struct err *e)
 	host->metrics = s->x->name;
 	if (from->driver)
 		str_copy(host->driver, sizeof(host->driver), from->driver);
-	host->has_leases |= s->has_leases;
+	host->has_leases |= from->leased;
 	host->interval_ms = from->interval_ms;
 	host->last_tick_ms = clock_later(host->last_tick_ms, from->last_ms);
 	host->until_ms = clock_later(host->until_ms, card.last_seen_ms);

@@ -50,6 +50,7 @@ struct column {
 			  make room until it has its minimum width */
 	bool wraps; /* text: of a flexible column, the last one: wrapped instead of truncated */
 	bool optional; /* text: left out when no row has a value, or there is no room */
+	bool needed;   /* an optional one for which others make room */
 };
 
 struct table {

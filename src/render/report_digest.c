@@ -201,11 +201,12 @@ static void show_option(char dst[40], int64_t ms, bool utc)
 /* The command that prints the full report, also when the mail is read later. */
 static void add_more(struct digest *d, const char *options)
 {
-	char since[40], until[40], text[160];
+	char since[40], until[40], text[512];
+	const struct audit_fleet *f = d->r->fleet;
 	show_option(since, d->r->since_ms, d->r->utc);
 	show_option(until, d->r->until_ms, d->r->utc);
-	snprintf(text, sizeof(text), "More: gua report --since %s --until %s%s", since, until,
-		options);
+	snprintf(text, sizeof(text), "More: gua report%s%s --since %s --until %s%s",
+		f ? " --from " : "", f ? f->url : "", since, until, options);
 	add_text(d, text);
 }
 

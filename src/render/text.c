@@ -201,8 +201,8 @@ static size_t emptiest(const struct table *t, const size_t widths[MAX_COLUMNS], 
 {
 	size_t found = t->n_columns, least = SIZE_MAX;
 	for (size_t c = t->n_columns; c-- > 0;) {
-		if (!widths[c] || !t->columns[c].optional || c == keep ||
-			count_known(t, c) >= least)
+		if (!widths[c] || !t->columns[c].optional || t->columns[c].needed ||
+			c == keep || count_known(t, c) >= least)
 			continue;
 		least = count_known(t, c);
 		found = c;

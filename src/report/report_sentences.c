@@ -435,13 +435,15 @@ static void add_coverage(struct report *r)
 		if (host->recording || host->last_tick_ms < 0 ||
 			host->last_tick_ms + 1000 >= host->until_ms || ++n > most)
 			continue;
-		report_say(r, SENTENCE_ABSENT, NULL, "No recorder on %s since %s.",
-			host->hostname, moment_text(host->last_tick_ms, r->utc).text);
+		bool sampled = host->metrics && strcmp(host->metrics, "gua") != 0;
+		report_say(r, SENTENCE_ABSENT, NULL, "No %s %s since %s.",
+			sampled ? "samples of" : "recorder on", host->hostname,
+			moment_text(host->last_tick_ms, r->utc).text);
 	}
 	if (n > most)
 		report_say(r, SENTENCE_ABSENT, NULL,
-			"No recorder at the end of the window on %zu other host%s.", n - most,
-			report_plural(n - most));
+			"Nothing is known of %zu other host%s at the end of the window.",
+			n - most, report_plural(n - most));
 }
 
 static void add_energy(struct report *r)

@@ -113,7 +113,7 @@ def test_the_stated_uncertainty_covers_random_bursts():
 
 @pytest.mark.other_programs
 def test_what_the_labels_say():
-    cards = [constant("n1", 0, 50, 900, "lab/train"), constant("n1", 1, 0, 900, "lab/note"), constant("n1", 2, 0, 0, "lab/idle"),
+    cards = [constant("n1", 0, 50, 900, "lab/train"), constant("n1", 1, 0, 900, "lab/note"), constant("n1", 2, 0, 0, "lab/idle", model="NVIDIA A100-SXM4-80GB"),
              constant("n2", 0, 0, 0), constant("n2", 1, 0, 900, model="NVIDIA H100")]
     samples = scraped(cards)
     found = document(samples)
@@ -127,6 +127,10 @@ def test_what_the_labels_say():
     text = " ".join(report(samples, "--by", "model").stdout.split())
     for part in ("sampled every 30 s by dcgm; each state ± 0.4 points", "no processes", "H100", "2 hosts"):
         assert part in text, part
+    assert "No leases are known of 1 host (n2)" in text and "No samples of" not in text
+    text = report(samples).stdout
+    title, row = (next(line.split() for line in text.splitlines() if start in line) for start in ("  gpu  uuid", "  2    n1-0002"))
+    assert title[-4:] == ["idle-held", "reserved", "truly-idle", "observed"] and row[-5:] == ["0.0%", "0.0%", "100.0%", "0.0%", "100.0%"]
     only = document(samples, "--model", "h100")
     assert only["gpu_seconds"]["idle_held"] == hours and len(only["gpus"]) == 1
     one = document(samples, "--user", "lab")
@@ -269,6 +273,10 @@ def test_samples_of_other_hosts_are_not_read():
 def test_nothing_is_said_plainly():
     run = report(scraped([constant("n1", 0, 0, 900)]), "--metrics", "jobstats")
     assert run.returncode == 1 and "no metrics of jobstats between" in run.stderr
+    late = report(scraped([constant("n1", 0, 0, 900)], until=E - 7200)).stdout
+    assert "No samples of n1 since" in late and "No recorder" not in late
+    mail = report(scraped([constant("n1", 0, 0, 900)]), "--digest").stdout
+    assert "More: gua report --from http://127.0.0.1:" in mail
 
 
 def test_status_of_hosts_that_another_exporter_watches(tmp_path):
@@ -294,7 +302,8 @@ def test_status_of_hosts_that_another_exporter_watches(tmp_path):
     assert rows["torn"]["observed"] == pytest.approx(1 - 360 / 3600, abs=0.005) and rows["good"]["leases"] is True
     text = status().stdout
     assert "3 hosts seen: 1 ok, 1 holes, 1 silent" in text
-    assert "dcgm: 3 hosts, 3 GPUs (NVIDIA A100: 2, NVIDIA H100: 1), version unknown on 3, sampled every 30 s" in text and "pod or job has a GPU" in text
+    assert "dcgm: 3 hosts, 3 GPUs (NVIDIA A100: 2, NVIDIA H100: 1), version unknown on 3, sampled every 30 s" in text and "its labels say which pod or job has a GPU on 1 host\n" in text
+    assert rows["quiet"]["leases"] is False and rows["torn"]["leases"] is False
     assert status("--check").returncode == 1
 
 
