@@ -19,11 +19,23 @@
 	"AND d.gpu = s.gpu AND d.lease = s.lease)"
 #define USED OF_DAYS("active_ms + idle_held_ms + use_unknown_ms")
 #define UNTOUCHED OF_DAYS("untouched_ms")
+/* Cards that were used or held for a minute while the driver listed nobody there. */
+#define BY_NOBODY(slot)                                                                        \
+	"SELECT gpu, ms FROM usage_" slot " AS u WHERE slot >= %1$lld AND slot < %2$lld AND "  \
+	"state IN (0, 1, 4) AND NOT EXISTS (SELECT 1 FROM holding_" slot " AS h WHERE "        \
+	"h.slot = u.slot AND h.gpu = u.gpu)"
+#define NOBODY_1H BY_NOBODY("1h")
+#define NOBODY_5M BY_NOBODY("5m")
+#define NOBODY_1M BY_NOBODY("1m")
+#define NOBODY                                                                                 \
+	"WITH nobody AS MATERIALIZED (SELECT gpu FROM (" NOBODY_1H " UNION ALL " NOBODY_5M     \
+	" UNION ALL " NOBODY_1M ") GROUP BY gpu HAVING sum(ms) >= 60000) "
 #define LEASES_SQL                                                                             \
-	"SELECT s.gpu, kind, name, owner, job_name, account, since_ms, ended_ms, "             \
-	"sum(reserved_ms), " USED ", " LEASE_JOB ", task, " UNTOUCHED " FROM (" H_SLOTS        \
-	" UNION ALL " M5_SLOTS " UNION ALL " M1_SLOTS ") AS s JOIN lease ON lease.id = "       \
-	"s.lease GROUP BY s.lease, s.gpu"
+	NOBODY "SELECT s.gpu, kind, name, owner, job_name, account, since_ms, ended_ms, "      \
+	       "sum(reserved_ms), " USED ", " LEASE_JOB ", task, " UNTOUCHED                   \
+	       ", s.gpu IN (SELECT gpu FROM nobody) FROM (" H_SLOTS " UNION ALL " M5_SLOTS     \
+	       " UNION ALL " M1_SLOTS ") AS s JOIN lease ON lease.id = "                       \
+	       "s.lease GROUP BY s.lease, s.gpu"
 
 static int take_lease(
 	struct gather *g, struct gather_file *file, sqlite3_stmt *row, struct err *e)
@@ -53,13 +65,14 @@ static int take_lease(
 		.ended_ms = sql_int(row, 7, -1),
 		.reserved_ms = sql_int(row, 8, 0),
 		.used_ms = sql_int(row, 9, 0),
-		.untouched_ms = sql_int(row, 13, 0) };
+		.untouched_ms = sql_int(row, 13, 0),
+		.by_nobody = sql_int(row, 14, 0) != 0 };
 	return a->texts.failed ? err_memory(e) : 0;
 }
 
 int audit_leases_add(struct gather *g, struct gather_file *file, struct err *e)
 {
-	char sql[1536];
+	char sql[3072];
 	if (!g->q->max_spells || !g->a->has_leases)
 		return 0;
 	snprintf(sql, sizeof(sql), LEASES_SQL, (long long)g->from_slot, (long long)g->to_slot,

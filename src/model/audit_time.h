@@ -97,6 +97,7 @@ struct audit_lease {
 	int64_t reserved_ms;	    /* in the window: its part of the card's reserved time */
 	int64_t used_ms;	    /* with processes on the card, on the days of the window */
 	int64_t untouched_ms; /* without, on these days; what was not seen is in neither */
+	bool by_nobody; /* the driver did not say who used the card for some of the window */
 };
 
 /* Those with the most reserved time, in that order. */

@@ -259,16 +259,19 @@ static void say_unused(struct report *r, const struct audit *a, const struct lea
 	const struct audit_lease *l = &row->lease;
 	int64_t to_ms = l->ended_ms < 0 ? a->until_ms : clock_earlier(l->ended_ms, a->until_ms);
 	int64_t in_window_ms = to_ms - clock_later(l->since_ms, a->since_ms);
-	bool seen = l->untouched_ms >= in_window_ms - in_window_ms / 10;
+	bool seen = l->untouched_ms >= in_window_ms - in_window_ms / 10 && !l->by_nobody;
 	report_say(r, SENTENCE_LEASE, NULL, "%s of %s %s GPU %s for %s and %s%s.", row->what,
 		l->owner, l->ended_ms < 0 ? "has had" : "had", row->where,
 		duration_text((int64_t)row->length_ms).text,
-		!seen			     ? "was not seen to use it, in "
+		l->by_nobody
+			? "was not seen to use it, but the driver did not always list who did"
+		: !seen			     ? "was not seen to use it, in "
 		: l->since_ms >= a->since_ms ? "never used it"
 					     : "did not use it in this window",
-		seen ? ""
-		     : str_brief("%s that were observed", duration_text(l->untouched_ms).text)
-				.text);
+		seen || l->by_nobody ? ""
+				     : str_brief("%s that were observed",
+					       duration_text(l->untouched_ms).text)
+					       .text);
 }
 
 void report_processes_add_leases(struct report *r, const struct audit *a)

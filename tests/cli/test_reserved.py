@@ -344,6 +344,21 @@ def test_a_lease_that_was_seen_late(tmp_path):
     assert "job 4 of bob has had GPU 0 for 3 h 0 min and was not seen to use it, in 1 h 0 min that were observed." in text
 
 
+def test_a_lease_whose_processes_are_not_listed(tmp_path):
+    """A card that was busy while the driver listed nobody may have been used by its lease."""
+    leases, scenario, store = tmp_path / "leases" / "slurm", tmp_path / "s", tmp_path / "gua.db"
+    leases.mkdir(parents=True)
+    (leases / "4").write_text(f"id = 4\nuser = bob\ncards = {CARDS[0]}\nsince = {START}\n")
+    (leases / "5").write_text(f"id = 5\nuser = bob\ncards = {CARDS[1]}\nsince = {START}\n")
+    scenario.write_text("".join(SCENARIO.splitlines(True)[:4]) + "at 0s load card 0 util 90\nat 5m load card 0 util 0\n")
+    run = gua("daemon", "--foreground", "--db", store, "--source", "sim", "--scenario", scenario, "--clock", "virtual",
+              "--ticks", "120", "--leases", leases.parent)
+    assert run.returncode == 0, run.stderr
+    text = " ".join(found(store, "--digest").split())
+    assert "job 4 of bob has had GPU 0 for 1 h 0 min and was not seen to use it, but the driver did not always list who did." in text
+    assert "job 5 of bob has had GPU 1 for 1 h 0 min and never used it." in text
+
+
 def test_files_of_other_tools(tmp_path):
     """What the prolog of jobstats and the job mapping of dcgm-exporter say is given away, too."""
     scenario, store, host = tmp_path / "s", tmp_path / "gua.db", tmp_path / "host"
