@@ -214,3 +214,8 @@ struct audit {
 	struct audit_stores stores;
 	struct audit_fleet fleet; /* where the audit comes from metrics, instead of stores */
 };
+/* Whether all of it is from samples of other exporters, which show no squatters. */
+static inline bool audit_is_sampled(const struct audit *a)
+{
+	return a->fleet.sampled_ms && !a->fleet.n_counted;
+}

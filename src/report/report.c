@@ -396,7 +396,9 @@ static void add_waste(struct report *r, const struct audit *a, const struct repo
 	w->energy_known =
 		report_share(a->energy_known_ms[CARD_IDLE_HELD], a->ms[CARD_IDLE_HELD]);
 	w->currency = q->has_prices ? q->currency : NULL;
-	w->squatting_hours = (double)r->held.ms[HOLDER_SQUATTING] / 3600e3;
+	w->squatting_hours = audit_is_sampled(a)
+				     ? (double)NAN
+				     : (double)r->held.ms[HOLDER_SQUATTING] / 3600e3;
 	add_cost(w, a);
 	if (r->of_users) { /* their own idle time */
 		w->idle_held_hours = (double)r->held.ms[HOLDER_IDLE_HELD] / 3600e3;

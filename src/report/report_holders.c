@@ -37,7 +37,8 @@ static const struct column time_columns[] = {
 	{ "gpu_seconds", "held", NUMBER(GPU_MS, held), .width = 6 },
 	{ "active_gpu_seconds", "used", NUMBER(GPU_MS, ms[HOLDER_ACTIVE]), .width = 6 },
 	{ "idle_held_gpu_seconds", "idle", NUMBER(GPU_MS, ms[HOLDER_IDLE_HELD]), .width = 6 },
-	{ "squatting_gpu_seconds", "idle on\nbusy GPU", NUMBER(GPU_MS, squatting) },
+	{ "squatting_gpu_seconds", "idle on\nbusy GPU", NUMBER(GPU_MS, squatting),
+		.optional = true },
 	{ .title = "use\nunknown", NUMBER(GPU_MS, some_unknown), .optional = true },
 	{ .title = "reserved", NUMBER(GPU_MS, reserved), .optional = true, .needed = true },
 	{ "unused_fraction", "unused", NUMBER(SHARE, unused), .width = 6 },
@@ -138,6 +139,15 @@ static void set_cards(struct report_holder *view, const struct audit_row *row)
 	view->known_ms = row->known_ms;
 }
 
+/* Sets what audits do not always know. */
+static void set_known(
+	struct report_holder *view, const struct audit *a, const struct audit_sums *sums)
+{
+	view->reserved = a->has_leases ? (double)sums->reserved_ms : (double)NAN;
+	if (audit_is_sampled(a))
+		view->squatting = NAN;
+}
+
 static void set_numbers(struct report_holder *view, const struct audit_row *row,
 	enum measure measure, const struct bill_cents *cents)
 {
@@ -151,7 +161,8 @@ static void set_numbers(struct report_holder *view, const struct audit_row *row,
 	if (of_shares)
 		view->ms[HOLDER_TRULY_IDLE] = view->ms[HOLDER_USE_UNKNOWN] = NAN;
 	view->some_unknown = sums->ms[HOLDER_USE_UNKNOWN] ? view->ms[HOLDER_USE_UNKNOWN] : NAN;
-	view->squatting = of_cards ? NAN : view->ms[HOLDER_SQUATTING]; /* cards cannot squat */
+	if (!isnan(view->squatting)) /* cards cannot squat */
+		view->squatting = of_cards ? NAN : view->ms[HOLDER_SQUATTING];
 	view->held = (double)held_ms;
 	view->idle_fraction = report_share(sums->ms[HOLDER_IDLE_HELD], held_ms);
 	view->unused = report_share(
@@ -360,7 +371,7 @@ static void list_row(struct listing *l, size_t level, const struct audit_row *ro
 		view.uuid = a->cards[row->card].id.uuid;
 		view.card_index = a->cards[row->card].id.index;
 	}
-	view.reserved = a->has_leases ? (double)row->sums.reserved_ms : (double)NAN;
+	set_known(&view, a, &row->sums);
 	set_numbers(&view, row, l->from->measures[level],
 		&l->cents[level][row - l->from->rows[level]]);
 	enum identity kind = l->from->by.kinds[level];
@@ -416,7 +427,7 @@ static void list_rest(struct listing *l, size_t level, const struct rest *rest)
 	};
 	if (rest->n == 0 || !l->rest)
 		return;
-	view.reserved = l->a->has_leases ? (double)rest->sums.sums.reserved_ms : (double)NAN;
+	set_known(&view, l->a, &rest->sums.sums);
 	set_numbers(&view, &rest->sums, l->from->measures[level], &rest->cents);
 	snprintf(view.label, sizeof(view.label), "%s(%zu more)", level ? "  " : "", rest->n);
 	add_row(l, &view, (struct report_row){ .level = (unsigned)level, .rest = true });

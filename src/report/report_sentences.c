@@ -133,7 +133,8 @@ static void add_measures(struct report *r, const struct audit *a)
 		str_addf(&text, " unused: idle, also on a GPU that another user keeps busy%s.",
 			r->held.reserved_ms > 0 ? ", and reserved" : "");
 	if (last == MEASURE_SHARES)
-		str_add(&text, " idle on busy GPU: on top of the shares.");
+		str_add(&text,
+			audit_is_sampled(a) ? "" : " idle on busy GPU: on top of the shares.");
 	else if (last != MEASURE_PROCESSES || identity_by_has(&b->by, IDENTITY_USER))
 		str_add(&text, " share: a GPU's time, divided among its holders.");
 	if (r->bill.currency && cost->priced &&

@@ -123,6 +123,7 @@ def test_what_the_labels_say():
     lab, = found["identities"]
     assert (lab["identity"], lab["active_gpu_seconds"], lab["idle_held_gpu_seconds"]) == ("lab", hours, hours)
     assert found["unattributed_share_gpu_seconds"] == hours
+    assert lab["squatting_gpu_seconds"] is None and found["waste"]["squatting_gpu_hours"] is None  # samples do not show it
     assert found["gpus"][0]["energy_kwh"]["active"] is not None and found["gpus"][0]["mean_util_pct"] in (0, 50)
     text = " ".join(report(samples, "--by", "model").stdout.split())
     for part in ("sampled every 30 s by dcgm; each state ± 0.4 points", "no processes", "H100", "2 hosts"):
