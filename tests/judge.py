@@ -30,8 +30,9 @@ class Store:
             connection.row_factory = sqlite3.Row
             self.connection = connection
             self.gpus = {row["id"]: row for row in self.rows("gpu")}
-            for row in self.rows("reading"):  # newer, when the recorder was killed
-                self.gpus[row["gpu"]]["last_seen_ms"] = row["seen_ms"]
+            for row in self.rows("reading"):
+                if row["seen_ms"] is not None:  # the run goes on, or was killed
+                    self.gpus[row["gpu"]]["last_seen_ms"] = row["seen_ms"]
             self.lives = {row["id"]: row for row in self.rows("process")}
             self.usage = [row for slot in SLOTS for row in self.rows(f"usage_{slot}")]
             self.holding = [row for slot in SLOTS for row in self.rows(f"holding_{slot}")]
