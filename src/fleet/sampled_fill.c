@@ -49,7 +49,9 @@ static int add_card(struct sampled *s, struct sampled_card *from, struct err *e)
 	host->until_ms = clock_later(host->until_ms, card.last_seen_ms);
 	host->recording |= card.last_seen_ms < until_ms || from->last_ms >= until_ms;
 	from->place = (uint32_t)s->a->n_cards;
-	s->a->fleet.sampled_ms = clock_later(s->a->fleet.sampled_ms, every_ms);
+	struct audit_fleet *f = &s->a->fleet;
+	f->often_ms = f->sampled_ms ? clock_earlier(f->often_ms, every_ms) : every_ms;
+	f->sampled_ms = clock_later(f->sampled_ms, every_ms);
 	return fleet_fill_card(s->fill, host, &card, e) ? 0 : ERR_WORLD;
 }
 

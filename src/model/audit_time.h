@@ -140,6 +140,7 @@ struct audit_fleet {
 	const char *samplers; /* those of them that are samples: "dcgm" */
 	bool samples_alone;   /* gua counts on some hosts, and cannot tell what was asked */
 	int64_t sampled_ms;   /* how often they are taken, at most; 0: there are none */
+	int64_t often_ms;     /* the same of the hosts where that is most often */
 	size_t n_counted;     /* hosts with gua's counters */
 	size_t n_seen;	      /* hosts */
 	size_t n_late;	      /* of them: first seen within the window */

@@ -281,9 +281,11 @@ static void add_cautions(struct report *r, const struct audit_fleet *f)
 /* Says how exact samples are, and what they do not have. */
 static void add_sampled(struct report *r, const struct audit_fleet *f)
 {
+	long long often = f->often_ms / 1000, most = f->sampled_ms / 1000;
 	report_say(r, SENTENCE_COVERAGE, NULL,
-		"%ssampled every %lld s by %s; each state ± %.1f points",
-		f->n_counted ? "partly " : "", (long long)(f->sampled_ms / 1000), f->samplers,
+		"%ssampled every %s%lld s by %s; each state ± %.1f points",
+		f->n_counted ? "partly " : "",
+		often < most ? str_brief("%lld to ", often).text : "", most, f->samplers,
 		ceil(1000 * r->uncertainty - 1e-6) / 10);
 	if (f->n_counted)
 		report_say(r, SENTENCE_FLEET, NULL,

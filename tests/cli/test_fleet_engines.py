@@ -283,6 +283,8 @@ def test_hosts_that_are_scraped_at_different_intervals(tmp_path, engine):
     start = engines.victoria(tmp_path, samples.import_text()) if engine == "victoria" else engines.prometheus(tmp_path, samples.openmetrics())
     with start as url:
         found, exact = long_and_exact(url, since=since, until=until)
+        head = patiently("report", "--from", url, "--since", f"@{since}", "--until", f"@{until}", "--now", f"@{until + 9000}").stdout
+    assert "sampled every 30 to 300 s by dcgm" in head  # dcgm-exporter reads no card more often
     for card in cards:
         expected, interval = judged_seconds(card, intervals[card.host], since, until), intervals[card.host]
         for report, slack in ((exact, 0.01), (found, 2.1 * interval * len(card.spans))):
