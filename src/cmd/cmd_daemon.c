@@ -29,7 +29,7 @@
 #include "driver/sim/scenario.h"
 #include "driver/source_host.h"
 #include "lease/lease_dir.h"
-#include "record/notify.h"
+#include "base/notify.h"
 #include "record/recorder.h"
 #include "store/identify.h"
 #include "store/lock.h"

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/notify.h"
 #include "policy/endings.h"
 #include "policy/tell.h"
 #include "policy/users.h"
@@ -160,6 +161,9 @@ static void pass_if_due(struct service *s)
 	if (clock_now(&s->clock).boot_us < s->next_us)
 		return;
 	pass(s, &e);
+	/* After the first pass policy.db is there, so that the service can be armed. */
+	notify_send(s->o.notify_socket, "READY=1");
+	s->o.notify_socket = NULL;
 	int64_t now_us = clock_now(&s->clock).boot_us;
 	s->next_us += interval_us;
 	if (s->next_us < now_us) /* the host was suspended */

@@ -14,6 +14,7 @@ struct service_options {
 	bool once;	   /* one pass, and what follows from it */
 	const char *end_program, *end_socket; /* of gua-end, as in end_link_new() */
 	const char *nvml;		      /* the driver's library; NULL: the usual one */
+	const char *notify_socket;	      /* of the service manager; NULL: none */
 	struct post_program post;
 };
 

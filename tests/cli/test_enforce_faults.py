@@ -1,6 +1,7 @@
 """gua enforce run when something goes wrong: the driver, the delivery of notices, the disk, the data itself."""
 import json
 import pathlib
+import socket
 import subprocess
 import time
 
@@ -16,6 +17,19 @@ signal.signal(signal.SIGTERM, lambda *_: None)
 while not os.path.exists("end"):
     time.sleep(0.1)
 """
+
+
+def test_the_service_manager_hears_when_it_can_be_armed(hosts):
+    host = hosts({})
+    host.record()
+    wait_for(host.db.exists)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(host.where / "notify"))
+        manager.settimeout(60)
+        host.env["NOTIFY_SOCKET"] = str(host.where / "notify")
+        host.enforce()
+        assert manager.recv(100) == b"READY=1"
+    assert (host.where / "policy.db").exists(), host.log()
 
 
 def test_a_silent_driver_stops_the_clock(hosts):

@@ -136,6 +136,7 @@ static int run(struct enforce *x)
 		.end_program = hand_over_path("end", end) ? end : "gua-end",
 		.end_socket = socket ? socket : secure_getenv("GUA_END_SOCKET"),
 		.nvml = cmd_nvml_path(NULL),
+		.notify_socket = secure_getenv("NOTIFY_SOCKET"),
 		.post = find_post(post) };
 	struct outdated old = { 0 };
 	struct service *s = NULL;

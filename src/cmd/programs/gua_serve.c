@@ -14,7 +14,7 @@
 #include "cmd/share/choose_db.h"
 #include "cmd/cmd.h"
 #include "cmd/cmd_serve.h"
-#include "record/notify.h"
+#include "base/notify.h"
 #include "serve/listen.h"
 #include "serve/server.h"
 #include "store/foreign.h"

@@ -1,5 +1,5 @@
 /* Sends one datagram to the service manager. */
-#include "record/notify.h"
+#include "base/notify.h"
 
 #include <stddef.h>
 #include <string.h>
