@@ -38,7 +38,7 @@ static const struct column time_columns[] = {
 	{ "active_gpu_seconds", "used", NUMBER(GPU_MS, ms[HOLDER_ACTIVE]), .width = 6 },
 	{ "idle_held_gpu_seconds", "idle", NUMBER(GPU_MS, ms[HOLDER_IDLE_HELD]), .width = 6 },
 	{ "squatting_gpu_seconds", "idle on\nbusy GPU", NUMBER(GPU_MS, squatting),
-		.optional = true },
+		.optional = true, .needed = true },
 	{ .title = "use\nunknown", NUMBER(GPU_MS, some_unknown), .optional = true },
 	{ .title = "reserved", NUMBER(GPU_MS, reserved), .optional = true, .needed = true },
 	{ "unused_fraction", "unused", NUMBER(SHARE, unused), .width = 6 },
