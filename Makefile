@@ -76,10 +76,8 @@ test-all:
 	@tools/setup test
 	@tools/test --all
 
-BENCH_TOOLS = $(addprefix bench/bench_,churn drive measure policy scan year)
-
 bench: all
-	@$(call quietly,ninja -C build $(BENCH_TOOLS))
+	@$(call quietly,ninja -C build bench-tools)
 	@bench/run $(BENCH_OPTIONS)
 
 truth: all

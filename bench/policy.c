@@ -70,9 +70,10 @@ static void make(struct world *w)
 			.held_since_ms = begin_ms,
 			.open = true };
 		for (uint32_t k = 0; k < MARKS; k++)
-			w->marks[i * MARKS + k] = (struct idle_mark){ i, i % CARDS, 0,
-				begin_ms - (MARKS - k) * HOUR_MS,
-				begin_ms - (MARKS - k) * HOUR_MS };
+			w->marks[i * MARKS + k] = (struct idle_mark){ .session = i,
+				.card = i % CARDS,
+				.from_ms = begin_ms - (MARKS - k) * HOUR_MS,
+				.until_ms = begin_ms - (MARKS - k) * HOUR_MS };
 	}
 }
 
