@@ -103,7 +103,7 @@ def test_the_time_that_it_is_given(tmp_path):
 class Loop:
     """A view that looks again and again, on a driver in which `call` hangs from second 1 on. Its clock stands."""
 
-    def __init__(self, tmp_path, clock, scenario, *words, timeout="200ms"):
+    def __init__(self, tmp_path, clock, scenario, *words, timeout="1s"):
         self.out, self.said, self.release, self.log = (tmp_path / name for name in ("out", "said", "release", "log"))
         self.clock = clock
         env = driver(tmp_path, scenario, clock=clock, log=self.log, FAKENVML_RELEASE=self.release)
