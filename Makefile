@@ -18,6 +18,7 @@
 #   make image    pack programs and their libraries as an OCI image: build/gua-image.tar
 #   make dist-bin pack programs that run on any Linux with glibc 2.28 or newer, in build-bin/
 #   make reproducible  build packages, tarball and wheel twice, and compare them
+#   make release  make every file of a release from the committed tree: build/release; as root, to try them
 #   make format   let clang-format decide
 #   make bench    measure speed and size against the goals; some minutes
 #   make truth    record random lives of real processes for TRUTH_SECONDS (an hour), TRUTH_SEEDS
@@ -45,7 +46,7 @@ SANITIZE_ARGS = -fno-sanitize-recover=all -fno-omit-frame-pointer -fno-optimize-
 SANITIZE_TESTS = $(SANITIZE) -Db_sanitize=address \
 	-Dc_args="$(SANITIZE_ARGS) -fsanitize=undefined -fsanitize-undefined-trap-on-error -g1"
 
-.PHONY: all setup run test test-all bench truth kills install uninstall deb rpm html wheel test-systemd test-real image dist sbom dist-bin reproducible format fuzz clean
+.PHONY: all setup run test test-all bench truth kills install uninstall deb rpm html wheel test-systemd test-real image dist sbom dist-bin reproducible release format fuzz clean
 
 all: build/build.ninja
 	@ninja -C build
@@ -141,6 +142,10 @@ reproducible:
 	@tools/setup deb
 	@tools/setup wheel
 	@tools/reproducible
+
+# The steps set up what they need by themselves.
+release:
+	@tools/release
 
 format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i

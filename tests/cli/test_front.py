@@ -223,6 +223,102 @@ def test_run_says_what_it_does_meanwhile():
     assert run.returncode == 0 and "Building gua" in run.stdout and "tools/build build gua\n" in run.stdout
 
 
+# make release
+
+STUBS = """dist:
+	@mkdir -p build && echo source >build/gua-1.2.3.tar.xz
+wheel:
+	@mkdir -p build/wheel && echo wheel >build/wheel/gua-1.2.3.whl
+deb:
+	@mkdir -p build-deb/gua/DEBIAN build-deb/gua/usr/bin && echo program >build-deb/gua/usr/bin/gua
+	@printf 'Package: gua\\nVersion: 1.2.3\\nArchitecture: all\\nMaintainer: m <m@example.org>\\nDescription: d\\n' >build-deb/gua/DEBIAN/control
+	@dpkg-deb --build build-deb/gua build-deb/gua_1.2.3.deb
+rpm:
+	@mkdir -p build-rpm && echo rpm >build-rpm/gua-1.2.3.rpm
+dist-bin:
+	@mkdir -p build-bin/gua-1.2.3-linux-any/share/doc/gua && echo bill >build-bin/gua-1.2.3-linux-any/share/doc/gua/gua.spdx.json
+	@tar -C build-bin -cJf build-bin/gua-1.2.3-linux-any.tar.xz gua-1.2.3-linux-any
+"""
+
+
+@pytest.fixture
+def release(tmp_path):
+    """release(): runs tools/release in a repository of its own, in which every step only writes a file; `.tree` is that
+    repository, and `.commit(PATH, TEXT)` changes it."""
+    if not shutil.which("dpkg-deb"):
+        pytest.skip("dpkg-deb is not installed")
+    tree = tmp_path / "tree"
+    environment = clean_environment(HOME=str(tmp_path), GIT_CONFIG_NOSYSTEM="1")
+
+    def git(*words):
+        subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e@example.org", *words], cwd=tree, env=environment, check=True,
+                       capture_output=True)
+
+    def commit(path, text):
+        (tree / path).parent.mkdir(parents=True, exist_ok=True)
+        (tree / path).write_text(text)
+        git("add", "-A")
+        git("commit", "-q", "-m", path)
+
+    def run():
+        return subprocess.run([tree / "tools" / "release"], capture_output=True, text=True, env=environment, timeout=120)
+    (tree / "tools").mkdir(parents=True)
+    git("init", "-q")
+    shutil.copy(ROOT / "tools" / "release", tree / "tools")
+    script(tree / "tools" / "sbom", 'cat "$1/usr/bin/gua" >"$2"')
+    commit(".gitignore", "/build/\n__pycache__/\n")
+    commit("meson.build", "project('gua', 'c',\n  version: '1.2.3',\n)\n")
+    commit("tests/cli/test_install.py", "def test_all_say_the_same_version():\n    pass\n")
+    commit("Makefile", STUBS)
+    commit("CHANGELOG.md", "# Changelog\n\n## [1.2.3] - 2026-11-19\n\n## [1.2.2] - 2026-11-01\n")
+    run.tree, run.commit, run.git = tree, commit, git
+    return run
+
+
+def test_a_release_is_made_of_what_is_committed(release):
+    done = release()
+    assert done.returncode == 0, done.stderr
+    made = release.tree / "build" / "release"
+    assert sorted(path.name for path in made.iterdir()) == [
+        "SHA256SUMS", "gua-1.2.3-debian.spdx.json", "gua-1.2.3-linux-any.spdx.json", "gua-1.2.3-linux-any.tar.xz", "gua-1.2.3.rpm",
+        "gua-1.2.3.tar.xz", "gua-1.2.3.whl", "gua_1.2.3.deb"]
+    assert (made / "gua-1.2.3-debian.spdx.json").read_text() == "program\n"
+    assert (made / "gua-1.2.3-linux-any.spdx.json").read_text() == "bill\n"
+    check = subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=made, capture_output=True, text=True, check=True)
+    assert check.stdout.count(": OK") == 7
+    assert [path.name for path in (release.tree / "build").iterdir()] == ["release"], "left something behind"
+
+
+@pytest.mark.parametrize("path, text, why", [
+    ("CHANGELOG.md", "# Changelog\n\n## [Unreleased]: 1.2.3\n", "that must be '## [1.2.3] - YEAR-MONTH-DAY'"),
+    ("CHANGELOG.md", "# Changelog\n\n## [1.2.2] - 2026-11-19\n", "that must be '## [1.2.3] - YEAR-MONTH-DAY'"),
+    ("tests/cli/test_install.py", "def test_all_say_the_same_version():\n    assert 0, 'differs'\n", "differs"),
+    ("Makefile", STUBS.replace("rpm:\n", "rpm:\n\t@echo no compiler; false\n"), "no compiler"),
+    ("Makefile", STUBS.replace("wheel:\n", "wheel:\n\t@true\nother:\n"), "'build/wheel/*.whl'"),
+])
+def test_a_release_that_fails_leaves_nothing_to_publish(release, path, text, why):
+    release.commit(path, text)
+    old = release.tree / "build" / "release" / "old"
+    old.parent.mkdir(parents=True)
+    old.touch()
+    done = release()
+    assert done.returncode != 0 and why in done.stderr, done.stderr
+    assert old.exists() == (path == "CHANGELOG.md"), "what was there before is gone once something is made"
+    assert not old.with_name("SHA256SUMS").exists()
+
+
+@pytest.mark.parametrize("spoil, why", [
+    (lambda release: (release.tree / "Makefile").write_text("all:\n"), " M Makefile"),
+    (lambda release: (release.tree / "new.c").touch(), "?? new.c"),
+    (lambda release: [release.git("tag", "v1.2.3"), release.commit("README.md", "later\n")], "names another commit"),
+])
+def test_a_release_is_refused_from_a_tree_that_is_not_it(release, spoil, why):
+    spoil(release)
+    done = release()
+    assert done.returncode == 1 and why in done.stderr, done.stderr
+    assert not (release.tree / "build").exists()
+
+
 # What is installed
 
 def test_install_puts_everything_in_its_place(installed):

@@ -88,7 +88,8 @@ def test_the_library_exports_what_the_symbols_file_says():
 def test_all_say_the_same_version():
     meson = re.search(r"version: '([^']*)'", (ROOT / "meson.build").read_text()).group(1)
     for name, pattern in (("debian/changelog", r"\Agua \(([^)-]*)"), ("dist/gua.spec", r"(?m)^Version: +(\S+)"),
-                          ("dist/gua.spec", r"(?m)^\* .* - ([0-9.]+)-1$"), ("CITATION.cff", r"(?m)^version: (\S+)")):
+                          ("dist/gua.spec", r"(?m)^\* .* - ([0-9.]+)-1$"), ("CITATION.cff", r"(?m)^version: (\S+)"),
+                          ("CHANGELOG.md", r"(?m)^## \[.*?(\d+\.\d+\.\d+)")):
         assert re.search(pattern, (ROOT / name).read_text()).group(1) == meson, name
 
 
