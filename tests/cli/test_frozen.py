@@ -7,6 +7,7 @@ but for those that may grow: there it may add lines."""
 import json
 import re
 import shlex
+import shutil
 import sqlite3
 import subprocess
 
@@ -154,12 +155,22 @@ def test_the_abi_of_the_library(request, tmp_path):
     made = tmp_path / "libgua.so.0"
     subprocess.run(["cc", "-shared", "-g", "-Wl,-soname,libgua.so.0", f"-Wl,--version-script={ROOT}/src/lib/libgua.map",
                     "-o", made, *objects], check=True, timeout=60)
-    recorded = FROZEN / "libgua-0.abi"
-    compare = ["abidiff", "--headers-dir2", ROOT / "include", "--drop-private-types", recorded, made]
+    recorded, now = FROZEN / "libgua-0.abi", tmp_path / "now.abi"
+    # Dumps are compared with dumps: for the library itself, abidiff would leave out changes within a struct, because the
+    # recorded dump does not say which file a type is from.
+    subprocess.run(["abidw", "--no-corpus-path", "--no-comp-dir-path", "--no-show-locs", "--headers-dir", ROOT / "include",
+                    "--drop-private-types", "--out-file", now, made], check=True, timeout=60)
+    done = subprocess.run(["abidiff", recorded, now], capture_output=True, text=True, timeout=60, env=clean_environment())
     if request.config.getoption("--update"):
-        incompatible = RELEASED and subprocess.run(compare, capture_output=True, timeout=60).returncode & 8
-        assert not incompatible, "programs that were built with the released library would break: it needs another soname"
-        subprocess.run(["abidw", "--no-corpus-path", "--no-comp-dir-path", "--no-show-locs", "--headers-dir", ROOT / "include",
-                        "--drop-private-types", "--out-file", recorded, made], check=True, timeout=60)
-    done = subprocess.run(compare, capture_output=True, text=True, timeout=60, env=clean_environment())
+        broken = re.findall(r"^.*(?: changed:| offset changed | deletion|[1-9]\d* Removed).*$", done.stdout, re.MULTILINE)
+        assert not (RELEASED and broken), f"programs that were built with the released library would break: it needs another soname: {broken}"
+        shutil.copy(now, recorded)
+        return
     assert done.returncode == 0, f"the ABI of libgua changed:\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.any_build
+def test_the_constants_of_the_library(frozen):
+    """Functions take and give them as int, so that the dump of the ABI does not have them."""
+    constants = re.findall(r"\b(GUA_[A-Z_]+) = (-?\d+)", (ROOT / "include/gua.h").read_text())
+    frozen("libgua-0.constants", sorted(f"{name} {value}" for name, value in constants), grows=True)
