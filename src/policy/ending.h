@@ -103,10 +103,9 @@ struct endings {
 	struct enforcer *enforcer;
 	struct end_link *link;
 	int proc;
-	struct apart *apart; /* the process that asks the driver */
-	struct live *live;   /* NULL: not needed now */
-	bool asked;	     /* a look is under way */
-	bool looked;	     /* there was a look since it was opened */
+	struct live *live; /* NULL: not needed now */
+	bool asked;	   /* a look is under way */
+	bool looked;	   /* there was a look since it was opened */
 	int64_t asked_us, next_look_us;
 	struct ending items[ENDINGS_MOST];
 	struct ending_held *held;

@@ -11,7 +11,6 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "base/size.h"
-#include "driver/host/apart.h"
 #include "driver/source.h"
 #include "policy/ending.h"
 #include "policy/tell.h"
@@ -54,28 +53,19 @@ int endings_new(struct endings **out, const struct endings_options *o, struct er
 /* Opens the live view; the driver is asked only while a session is being ended. */
 static int open_live(struct endings *es, struct err *e)
 {
-	struct live_options o = { .source = { .name = SOURCE_AUTO,
-					  .nvml_path = es->o.nvml,
-					  .root = "",
-					  .clock = es->o.look_clock },
+	const struct live_options o = { .source = { .name = SOURCE_AUTO,
+						.nvml_path = es->o.nvml,
+						.root = "",
+						.clock = es->o.look_clock },
 		.rules = RULES_DEFAULT,
 		.deadline_ms = es->enforcer->policy.config->driver_timeout_ms };
-	const struct apart_manner manner = apart_manner_of(o.deadline_ms);
-	int rc = apart_new(&es->apart, &o.source, &manner, e);
-	if (rc)
-		return rc;
-	o.source.host = apart_host(es->apart);
 	return live_open(&es->live, &o, e);
 }
 
 static void close_live(struct endings *es)
 {
-	if (!es->apart)
-		return;
 	live_close(es->live);
-	apart_free(es->apart);
 	es->live = NULL;
-	es->apart = NULL;
 	es->asked = es->looked = false;
 	es->next_look_us = 0;
 }

@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "base/duration.h"
 #include "lease/lease_dir.h"
+#include "driver/host/apart.h"
 #include "driver/host/worker.h"
 #include "present/live_private.h"
 
@@ -441,94 +442,6 @@ static void finish_card(struct live *l, size_t i)
 	c->values[METRIC_CARDS] = (double)l->n_boards;
 }
 
-/* Takes over the recorder's rules of active and held. If the rules have changed, the states
- * that were seen so far are forgotten: they were found by the old rules. */
-static void join_rules(struct live *l)
-{
-	struct rules rules = l->past.now.any_run ? l->past.now.rules : l->usual_rules;
-	bool same = state_rules_equal(&rules, &l->rules);
-	l->rules = rules;
-	for (size_t i = 0; !same && i < l->n_memory; i++) {
-		l->memory[i].seen = false;
-		l->memory[i].idle_ms = -1;
-	}
-}
-
-static void join_process(struct live *l, struct present_process *p, struct live_mark *m)
-{
-	const struct last_run_holder *h = last_run_find(&l->past.now, l->cards[p->card].id.uuid,
-		&p->id, owners_boot_id(reader_owners(l->reader)));
-	m->recorded = h && l->past.fresh;
-	if (!h)
-		return;
-	int64_t since_ms = live_until_now(l, h->since_ms);
-	if (since_ms >= 0 && (p->held_since_ms < 0 || since_ms < p->held_since_ms))
-		p->held_since_ms = since_ms;
-	if (live_until_now(l, h->last_active_ms) > p->last_active_ms)
-		p->last_active_ms = live_until_now(l, h->last_active_ms);
-	m->recorded_idle_ms = live_until_now(l, h->idle_since_ms);
-	m->recorded_longer = h->idle_longer;
-	/* Idle for less than a tick does not count. Without utilisation it is not known. */
-	if (isnan(l->memory[p->card].util_pct))
-		return;
-	if (!l->past.fresh &&
-		l->past.now.last_tick_ms - h->idle_since_ms >= l->past.now.interval_ms) {
-		p->was_idle_since_ms = h->idle_since_ms;
-		p->was_idle_longer = h->idle_longer;
-	}
-}
-
-/* Takes the store's answer: since when the card has been in its state and, if that was asked,
- * idle. The store knows nothing after its last tick, so some seconds before own_ms may be
- * missing. The store is then asked again (`lent`) when it has written them. */
-static void take_past(struct live_memory *m, const struct last_run_ask *state, int64_t idle_ms,
-	int64_t last_tick_ms)
-{
-	if (m->lent) {
-		m->since_ms = m->own_ms;
-		m->idle_ms = m->own_idle_ms;
-		m->longer = true;
-	}
-	m->own_ms = m->since_ms;
-	m->own_idle_ms = m->idle_ms;
-	m->lent = last_tick_ms < m->own_ms;
-	if (state->since_ms >= 0 && (m->since_ms < 0 || state->since_ms < m->since_ms)) {
-		m->since_ms = state->since_ms;
-		m->longer = state->longer;
-	}
-	if (idle_ms >= 0 && (m->idle_ms < 0 || idle_ms < m->idle_ms))
-		m->idle_ms = idle_ms;
-}
-
-/* Asks the store since when each card has been in its state. If METRIC_GUA_IDLE_SINCE is
- * wanted, a second question for each card asks since when it has been idle. Without an answer,
- * the values that this view has seen itself stay. */
-static void join_states(struct live *l)
-{
-	struct err unread = { 0 };
-	size_t n = 0, at = 0, each = l->wanted[METRIC_GUA_IDLE_SINCE] ? 2 : 1;
-	struct last_run_ask *asks = calloc(2 * l->n_cards + 1, sizeof(*asks));
-	size_t *whose = calloc(l->n_cards + 1, sizeof(*whose));
-	for (size_t i = 0; asks && whose && i < l->n_cards; i++) {
-		const char *uuid = l->cards[i].id.uuid;
-		unsigned state = 1U << l->cards[i].state;
-		if (!l->memory[i].ask)
-			continue;
-		whose[n++] = i;
-		asks[at++] = (struct last_run_ask){ uuid, state, -1, true };
-		if (each == 2)
-			asks[at++] = (struct last_run_ask){ uuid,
-				IDLE_STATES & state ? IDLE_STATES : 0, -1, true };
-	}
-	if (at)
-		last_run_states_since(&l->past.now, asks, at, &unread);
-	for (size_t i = 0; i < n; i++)
-		take_past(&l->memory[whose[i]], &asks[i * each],
-			each == 2 ? asks[i * each + 1].since_ms : -1, l->past.now.last_tick_ms);
-	free(asks);
-	free(whose);
-}
-
 /* Publishes the current arrays as the present. */
 static void publish(struct live *l)
 {
@@ -564,7 +477,6 @@ static int digest(struct live *l, struct err *e)
 	 * new answer. */
 	if (rc)
 		return rc;
-	/* Take the driver's answer, */
 	follow_clock(l);
 	str_copy(l->host.driver, sizeof(l->host.driver), l->source->driver_version);
 	take_util(l);
@@ -574,17 +486,7 @@ static int digest(struct live *l, struct err *e)
 	for (size_t i = 0; i < l->n_cards; i++)
 		finish_card(l, i);
 	live_process_list(l);
-	/* join it with the past, which is asked about states that are known now, */
-	struct moment now = clock_now(l->clock);
-	past_read(&l->past, &now);
-	join_rules(l);
-	for (size_t i = 0; i < l->now.n; i++)
-		join_process(l, &l->now.items[i], &l->now.marks[i]);
-	live_judge_states(l);
-	join_states(l);
-	/* and judge by both. */
 	live_judge(l);
-	l->past.came = false;
 	publish(l);
 	return 0;
 }
@@ -607,17 +509,21 @@ void live_rest(struct live *l, const unsigned char *resting)
 	l->resting = resting;
 }
 
-void live_ask(struct live *l)
+static void ask(struct live *l)
 {
 	struct live_asking *a = l->asking;
-	if (a->asked)
-		return;
 	for (int m = 0; m < METRIC_COUNT; m++)
 		a->question->wanted[m] = l->wanted[m] && !(l->resting && l->resting[m]);
 	a->question->scan = l->failed;
 	a->asked_us = clock_now(l->clock).boot_us;
 	l->present.n_accounts = 0; /* the thread changes them */
 	a->asked = worker_begin(a->worker, JOB_OWN);
+}
+
+void live_ask(struct live *l)
+{
+	if (!l->asking->asked)
+		ask(l);
 }
 
 /* Exchanges the cards and boards of the view with those of the request: the new answer is
@@ -746,13 +652,14 @@ static int open_processes(struct live *l, const struct live_options *o, struct e
 {
 	const char *root = o->source.root ? o->source.root : "";
 	bool measured = source_is_measured(o->source.name);
+	if (o->db)
+		past_trust(&l->past);
 	int rc = reader_open(&l->reader, root, o->keep_uids ? OWNERS_BY_UID : 0, e);
 	bool watched = measured && !root[0] && !o->once && !o->cards_only;
 	if (rc == 0 && o->leases && (measured || root[0]))
 		rc = lease_dir_open(&l->leases, &(struct lease_dir_options){ .root = root }, e);
 	if (rc == 0)
 		rc = lives_init(&l->lives, o->cards_only ? NULL : l->reader, watched, e);
-	past_trust(&l->past);
 	if (rc == 0 && measured && !o->cards_only && !l->past.trusted)
 		reader_start(l->reader);
 	return rc;
@@ -761,21 +668,23 @@ static int open_processes(struct live *l, const struct live_options *o, struct e
 /* Begins to open the driver. */
 static int open_driver(struct live *l, const struct live_options *o, struct err *e)
 {
+	struct source_options source = o->source;
 	struct live_asking *a = l->asking = calloc(1, sizeof(*a));
 	struct live_question *q = calloc(1, sizeof(*q));
-	int rc = a && q ? worker_new(&a->worker, &o->source, o->deadline_ms, e) : err_memory(e);
+	source.host = apart_host(l->apart);
+	int rc = a && q ? worker_new(&a->worker, &source, o->deadline_ms, e) : err_memory(e);
 	if (rc) {
 		free(q);
 		return rc;
 	}
 	worker_own(a->worker, put_question, q, free_question);
-	q->clock = o->source.clock;
+	q->clock = source.clock;
 	q->scanned_us = clock_now(q->clock).boot_us;
 	q->want_accounts = o->accounts;
 	a->question = q;
 	a->deadline_ms = o->deadline_ms;
 	/* The first job reads the cards at once, which saves one switch to the thread. */
-	live_ask(l);
+	ask(l);
 	return 0;
 }
 
@@ -798,13 +707,17 @@ int live_open(struct live **out, const struct live_options *o, struct err *e)
 	memcpy(l->wanted, o->metrics ? o->metrics : live_usual_metrics, METRIC_COUNT);
 	metric_complete(l->wanted);
 	*out = l;
-	int rc = open_processes(l, o, e);
+	const struct apart_manner manner = apart_manner_of(o->deadline_ms);
+	int rc = apart_new(&l->apart, &o->source, &manner, e);
+	if (rc == 0)
+		rc = open_processes(l, o, e);
 	if (rc == 0)
 		rc = open_driver(l, o, e);
 	if (rc)
 		return rc;
 	/* The store is read while the driver opens. */
-	past_read(&l->past, &opened);
+	if (o->db)
+		past_read(&l->past, &opened);
 	rc = worker_result(l->asking->worker, o->deadline_ms, e);
 	l->asking->overdue = rc == ERR_BUSY;
 	l->source = worker_opened(l->asking->worker);
@@ -822,6 +735,7 @@ void live_close(struct live *l)
 	reader_dismiss(l->reader);
 	if (l->asking && l->asking->worker)
 		worker_end(l->asking->worker, WORKER_CLOSING_MS);
+	apart_free(l->apart);
 	free(l->asking);
 	last_run_close(&l->past.now);
 	context_finish(&l->past.floors);

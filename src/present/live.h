@@ -41,7 +41,7 @@ int live_open(struct live **l, const struct live_options *o, struct err *e);
 /* From the next request on these metrics (METRIC_COUNT flags, borrowed) are not read, and keep
  * the values that they had last. NULL: all that the options name are read. */
 void live_rest(struct live *l, const unsigned char *resting);
-/* Closes the driver, whatever it is doing, if the source has a host (source_host.h). */
+/* Closes the driver, whatever it is doing. */
 void live_close(struct live *l);
 /* Reads everything again. A fault of one card is in its status. Fails if the whole driver is
  * gone; with ERR_BUSY if it has not answered within the deadline, or still has not answered an

@@ -58,6 +58,7 @@ struct live_list {
 
 struct live {
 	struct clock *clock;
+	struct apart *apart;	    /* the process that asks the driver */
 	struct live_asking *asking; /* the driver's thread: see live.c */
 	struct source
 		*source; /* owned by the thread; read it only while no request is pending */
@@ -100,7 +101,6 @@ void live_process_list(struct live *l);
 void live_process_move(struct live *l, int64_t step_ms); /* see live_move() */
 void live_process_finish_list(struct live_list *list);
 
-/* live_judge.c: the states of cards. */
-void live_judge_states(struct live *l);
-/* Since when they are in it, and the states of their holders. */
+/* live_judge.c: the states of cards and of their holders, and since when they are in them: by
+ * the driver's answer and the past. */
 void live_judge(struct live *l);

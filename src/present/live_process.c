@@ -290,7 +290,7 @@ void live_process_list(struct live *l)
 			lives_expect(&l->lives, r->processes[k].pid);
 	}
 	/* A view that opens finds most of them described in the store. */
-	if (!l->refreshed && l->lives.n_expected)
+	if (!l->refreshed && l->lives.n_expected && l->past.trusted)
 		past_recall(&l->past, owners_boot_id(reader_owners(l->reader)), recall, l);
 	lives_ask(&l->lives);
 	for (size_t i = 0; i < l->n_cards; i++) {

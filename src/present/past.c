@@ -89,7 +89,7 @@ static bool is_fresh(struct past *p, int64_t now_ms)
 void past_read(struct past *p, const struct moment *now)
 {
 	bool was_fresh = p->fresh;
-	if (!p->db || (p->was_read && now->boot_us - p->read_us < PAST_US))
+	if (p->was_read && now->boot_us - p->read_us < PAST_US)
 		return;
 	p->read_us = now->boot_us;
 	read_store(p, p->was_read ? WAIT_MS : FIRST_WAIT_MS);
@@ -101,7 +101,7 @@ void past_read(struct past *p, const struct moment *now)
 void past_trust(struct past *p)
 {
 	p->viewer = geteuid();
-	p->trusted = p->db && lock_protects(p->db, &p->owner) &&
+	p->trusted = lock_protects(p->db, &p->owner) &&
 		     (p->owner == 0 || p->owner == p->viewer || !p->named);
 }
 
@@ -123,7 +123,7 @@ void past_recall(struct past *p, const char *boot_id,
 	enum { PID, TICKS, IDENTITY };
 	sqlite3_stmt *stmt;
 	struct err unread = { 0 };
-	if (!p->trusted || p->cards_only || !p->now.running || !*boot_id)
+	if (p->cards_only || !p->now.running || !*boot_id)
 		return;
 	int rc = sql_prepare(p->now.db, &stmt, &unread,
 		"SELECT pid, start_ticks, " LAST_RUN_IDENTITY " FROM process WHERE id IN "

@@ -1,6 +1,7 @@
 /* The past, from the store, for a live view: since when cards and processes are in their state,
  * the size of a bare context, and the thresholds of active and held. It answers questions and
- * does not depend on the view. Zero-initialise, then set `db`. */
+ * does not depend on the view. Zero-initialise, then set `db`: without a store, the functions
+ * here must not be called, except past_floor(), past_open() and past_close(). */
 #pragma once
 
 #include <stdbool.h>
@@ -38,9 +39,9 @@ void past_read(struct past *p, const struct moment *now);
 /* Decides whether to believe what the store says about processes: others cannot write it, and
  * it belongs to root or to the caller, or is the one that the host's recorder writes. */
 void past_trust(struct past *p);
-/* Calls `take` with each process of this boot that the store describes as holding a card. Only
- * if the store is trusted, and its recorder could see as much of the process as the caller can.
- * When the process began is not set. */
+/* Calls `take` with each process of this boot that the store, which must be trusted, describes
+ * as holding a card, and of which its recorder could see as much as the caller can. When the
+ * process began is not set. */
 void past_recall(struct past *p, const char *boot_id,
 	void (*take)(void *context, const struct process_id *id), void *context);
 /* The memory of a bare context on a model; -1: not known. Read from the store at the first

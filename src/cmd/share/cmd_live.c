@@ -14,7 +14,6 @@
 #include "base/duration.h"
 #include "base/file.h"
 #include "cmd/share/configure.h"
-#include "driver/host/apart.h"
 #include "lease/lease_dir.h"
 #include "proc/pods.h"
 
@@ -73,7 +72,7 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 		return rc;
 	const char *db = choose_db(s, v);
 	s->named = db && (v->db || s->chosen.named);
-	struct live_options o = {
+	const struct live_options o = {
 		.source = { .name = source,
 			.nvml_path = cmd_nvml_path(v->nvml),
 			.scenario = v->scenario,
@@ -94,12 +93,7 @@ int cmd_live_open(struct live_session *s, const struct live_values *v,
 	log_setup(LOG_LEVEL_ERROR, LOG_STYLE_PLAIN);
 	/* The driver's thread and this one seldom run at the same time: one heap is enough. */
 	mallopt(M_ARENA_MAX, 1);
-	const struct apart_manner manner = apart_manner_of(o.deadline_ms);
-	rc = apart_new(&s->apart, &o.source, &manner, e);
-	if (!rc) {
-		o.source.host = apart_host(s->apart);
-		rc = live_open(&s->live, &o, e);
-	}
+	rc = live_open(&s->live, &o, e);
 	if (rc)
 		cmd_live_close(s);
 	else
@@ -112,8 +106,6 @@ void cmd_live_close(struct live_session *s)
 {
 	live_close(s->live);
 	s->live = NULL;
-	apart_free(s->apart);
-	s->apart = NULL;
 	if (s->stop_fd >= 0)
 		close(s->stop_fd);
 	s->stop_fd = -1;

@@ -44,7 +44,6 @@ struct live_values {
 struct live_session {
 	struct clock clock;
 	struct chosen_db chosen; /* the store, if --db was not given */
-	struct apart *apart;	 /* the process that asks the driver */
 	struct live *live;
 	int stop_fd;	 /* readable when the user wants to end; or -1 */
 	int64_t next_us; /* boot time of the next look */
