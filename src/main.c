@@ -6,14 +6,14 @@
  *
  *   base/           knows nothing of GPUs: errors, strings, arrays, files, clocks, options
  *   model/          the nouns handed from stage to stage: reading, tick, audit, report, table
- *   proc/           the one reader of /proc and cgroups: processes, owners, the host
+ *   proc/           the one reader of /proc and cgroups: processes, lives, owners, the host
  *   config/         gua.conf: files become values
  *   lease/          what schedulers have given to whom: files become leases
  *   driver/         where GPU numbers come from: the interface, the kinds, several as one
  *   driver/nvml/    the real driver, by its ABI
  *   driver/capture/ answers of the real driver in a file: written, read, played
  *   driver/sim/     a simulated driver; the fake library of tests plays the same scenarios
- *   driver/host/    the process that asks a driver that may block; rounds; lives
+ *   driver/host/    the process that asks a driver that may block; rounds
  *   classify/       pure functions: sample to state, energy, spells, sums
  *   track/          a command and its process tree
  *   store/          SQLite: schema, writing, compaction, merging

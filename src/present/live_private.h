@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/clock.h"
-#include "driver/host/lives.h"
+#include "proc/lives.h"
 #include "proc/reader.h"
 #include "present/live.h"
 #include "present/past.h"

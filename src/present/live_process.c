@@ -223,8 +223,7 @@ static void identify(
 static void add_process(struct live *l, size_t card, const struct card_process *listed)
 {
 	const struct card_reading *r = &l->source->cards[card];
-	uint32_t life =
-		lives_find(&l->lives, l->source, listed->pid, r->own_processes, l->now_ms);
+	uint32_t life = lives_find(&l->lives, listed->pid, r->own_processes, l->now_ms);
 	if (life == LIFE_NONE)
 		return;
 	struct present_process *p = &l->now.items[l->now.n];
@@ -280,6 +279,8 @@ void live_process_list(struct live *l)
 	l->before = l->now;
 	l->now = list;
 	l->now.n = l->before.next = 0;
+	l->lives.source = l->source;
+	l->lives.describe = l->source->ops->describe;
 	lives_check(&l->lives, l->now_ms);
 	/* All new processes are described at once. */
 	for (size_t i = 0; i < l->n_cards; i++) {
@@ -300,7 +301,7 @@ void live_process_list(struct live *l)
 		l->cards[i].n_processes = l->now.n - l->cards[i].first_process;
 	}
 	close_marks(&l->before);
-	lives_sweep(&l->lives, l->source, l->now_ms);
+	lives_sweep(&l->lives, l->now_ms);
 	lives_forget_ended(&l->lives);
 }
 

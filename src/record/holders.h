@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 #include "classify/classify.h"
-#include "driver/host/lives.h"
+#include "proc/lives.h"
 
 /* The stretches of one card: those that continue, and those that are not accounted yet. */
 struct holders {

@@ -285,8 +285,8 @@ static int64_t unexplained_bytes(const struct watch *w, struct watched *card,
 }
 
 /* Lists the holders among a card's processes, and _unknown for memory without a process. */
-static size_t make_list(
-	struct watch *w, struct source *s, size_t i, int64_t since_ms, struct round *round)
+static size_t make_list(struct watch *w, const struct source *s, size_t i, int64_t since_ms,
+	struct round *round)
 {
 	int64_t now_ms = round->ended_ms;
 	bool again = false;
@@ -296,7 +296,7 @@ static size_t make_list(
 		const struct card_process *p = &r->processes[k];
 		uint32_t life =
 			classify_is_holder(p->kind, &w->rules)
-				? lives_find(&w->lives, s, p->pid, r->own_processes, now_ms)
+				? lives_find(&w->lives, p->pid, r->own_processes, now_ms)
 				: LIFE_NONE;
 		if (life != LIFE_NONE)
 			w->list[n++] = (struct listed){ life, p->kind, p->mem_bytes };
@@ -311,7 +311,7 @@ static size_t make_list(
 }
 
 /* Takes a new process list: which processes came and went since the last reading. */
-static void take_list(struct watch *w, struct source *s, size_t i, struct round *round)
+static void take_list(struct watch *w, const struct source *s, size_t i, struct round *round)
 {
 	int64_t now_ms = round->ended_ms;
 	struct watched *card = &w->cards[i];
@@ -413,7 +413,7 @@ static void describe_new(struct watch *w, const struct source *s, const struct r
 }
 
 /* Takes what this round says about the holders of the card. */
-static void take_holders(struct watch *w, struct source *s, size_t i, struct round *round)
+static void take_holders(struct watch *w, const struct source *s, size_t i, struct round *round)
 {
 	struct watched *card = &w->cards[i];
 	const struct card_reading *r = &s->cards[i];
@@ -654,7 +654,7 @@ static void take_xids(struct watch *w, const struct source *s, int64_t now_ms)
 
 /* Ends the lives that are gone. If the list of a card could not be read, its processes may
  * still be there. */
-static void sweep(struct watch *w, struct source *s, const struct round *round)
+static void sweep(struct watch *w, const struct source *s, const struct round *round)
 {
 	for (size_t i = 0; i < w->n_cards && i < round->n_cards; i++) {
 		const struct holders *holders = &w->cards[i].holders;
@@ -664,7 +664,7 @@ static void sweep(struct watch *w, struct source *s, const struct round *round)
 				w->lives.entries[holders->items[k].process].last_seen_ms =
 					round->ended_ms;
 	}
-	lives_sweep(&w->lives, s, round->ended_ms);
+	lives_sweep(&w->lives, round->ended_ms);
 }
 
 int watch_round(struct watch *w, struct source *s, struct round *round, struct err *e)
@@ -672,6 +672,8 @@ int watch_round(struct watch *w, struct source *s, struct round *round, struct e
 	int64_t now_ms = round->ended_ms;
 	int64_t energy_ms = round->energy_ms ? round->energy_ms : now_ms;
 	int rc = reserve(w, s, e);
+	w->lives.source = s;
+	w->lives.describe = s->ops->describe;
 	if (rc == 0)
 		describe_new(w, s, round);
 	for (size_t i = 0; rc == 0 && i < w->n_cards && i < s->n_cards; i++) {

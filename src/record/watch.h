@@ -15,7 +15,7 @@
 #include "model/reading.h"
 #include "model/tick.h"
 #include "record/holders.h"
-#include "driver/host/lives.h"
+#include "proc/lives.h"
 #include "driver/host/round.h"
 #include "driver/source.h"
 

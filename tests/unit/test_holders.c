@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "driver/source.h"
 #include "record/holders.h"
 
 #define MB 1000000LL
@@ -27,14 +28,13 @@ static bool describe(struct source *s, uint32_t pid, struct process_id *id)
 	return true;
 }
 
-static const struct source_ops ops = { .name = "fake", .describe = describe };
-
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 	struct err e = { 0 };
-	f->source.ops = &ops;
 	assert_int_equal(lives_init(&f->lives, NULL, false, &e), 0);
+	f->lives.source = &f->source;
+	f->lives.describe = describe;
 	assert_int_equal(holders_reserve(&f->holders, 32, &e), 0);
 	*state = f;
 	return 0;
@@ -56,7 +56,7 @@ static struct look_window between(int64_t lo_ms, int64_t hi_ms)
 
 static uint32_t life(struct fixture *f, uint32_t pid)
 {
-	return lives_find(&f->lives, &f->source, pid, true, 1);
+	return lives_find(&f->lives, pid, true, 1);
 }
 
 /* A list of at most one process; pid 0: an empty one. */

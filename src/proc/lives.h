@@ -14,7 +14,8 @@
 #include "base/idmap.h"
 #include "model/tick.h"
 #include "proc/reader.h"
-#include "driver/source.h"
+
+struct source;
 
 #define LIFE_NONE IDMAP_NONE
 
@@ -36,8 +37,12 @@ struct lives {
 	struct reader *reader; /* borrowed; NULL: processes of this host are not described, and
 				  the same pid is always the same life */
 	bool pidfds;	       /* pids are of this host: open pidfds */
-	enum privacy privacy;  /* what is kept of descriptions; set it after init */
-	int exits_fd;	       /* with pidfds: readable when a process has ended, for poll(2) */
+	/* Describes a process that its source knows, and not /proc; false: there is none. The
+	 * owner sets both before each look. */
+	bool (*describe)(struct source *source, uint32_t pid, struct process_id *id);
+	struct source *source;
+	enum privacy privacy; /* what is kept of descriptions; set it after init */
+	int exits_fd;	      /* with pidfds: readable when a process has ended, for poll(2) */
 	struct process_entry *entries;
 	struct life_watch *lives;
 	size_t n, cap;
@@ -74,8 +79,7 @@ void lives_recall(struct lives *l, const struct process_id *id, int64_t now_ms);
 /* Returns the current life of `pid`; adds and describes it when it is new, and ends an earlier
  * life of the same pid. `own`: the source describes it (card_reading.own_processes); such a pid
  * and the same pid of this host are different processes. LIFE_NONE: out of memory. */
-uint32_t lives_find(
-	struct lives *l, struct source *source, uint32_t pid, bool own, int64_t now_ms);
+uint32_t lives_find(struct lives *l, uint32_t pid, bool own, int64_t now_ms);
 
 /* Adds a life for memory in use that no listed process explains; its user is _unknown. */
 uint32_t lives_unknown(struct lives *l, int64_t now_ms);
@@ -85,7 +89,7 @@ uint32_t lives_add_ended(struct lives *l, uint32_t pid, int64_t started_ms, int6
 
 /* Call it after all cards were looked at: ends the lives that are gone. Once a minute, asks
  * again for the names of users that are known only by number. */
-void lives_sweep(struct lives *l, struct source *source, int64_t now_ms);
+void lives_sweep(struct lives *l, int64_t now_ms);
 
 /* Frees the places of lives that have ended, except those marked `kept`; clears these marks.
  * Call after everything was stored. */

@@ -1,5 +1,5 @@
 /* A table of process lives with pidfds. */
-#include "driver/host/lives.h"
+#include "proc/lives.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -136,12 +136,11 @@ static void ask_names(struct lives *l, int64_t now_ms)
 }
 
 /* Returns whether the description may become better later. */
-static bool describe(
-	struct lives *l, struct source *source, uint32_t pid, bool own, struct process_id *id)
+static bool describe(struct lives *l, uint32_t pid, bool own, struct process_id *id)
 {
 	bool brief = false;
 	*id = (struct process_id){ .owner_uid = -1 };
-	bool there = own	 ? source->ops->describe(source, pid, id)
+	bool there = own	 ? l->describe(l->source, pid, id)
 		     : l->reader ? reader_describe(l->reader, pid, id, &brief)
 				 : false;
 	id->pid = pid;
@@ -156,11 +155,11 @@ static bool describe(
 }
 
 /* Replaces a brief description of a life by a better one. */
-static void improve(struct lives *l, struct source *source, uint32_t i)
+static void improve(struct lives *l, uint32_t i)
 {
 	struct process_id id;
 	struct process_entry *entry = &l->entries[i];
-	bool brief = describe(l, source, entry->id.pid, false, &id);
+	bool brief = describe(l, entry->id.pid, false, &id);
 	if (id.start_ticks != entry->id.start_ticks)
 		return;
 	l->lives[i].brief = brief;
@@ -189,13 +188,13 @@ static uint64_t read_start_ticks(struct lives *l, uint32_t pid, int *fd)
 	return there ? ticks : owners_start_ticks(reader_owners(l->reader), pid);
 }
 
-static uint64_t start_ticks_now(struct lives *l, struct source *source, uint32_t i)
+static uint64_t start_ticks_now(struct lives *l, uint32_t i)
 {
 	uint32_t pid = l->entries[i].id.pid;
 	if (!l->lives[i].own)
 		return l->reader ? read_start_ticks(l, pid, &l->lives[i].stat_fd) : 0;
 	struct process_id id = { 0 };
-	return source->ops->describe(source, pid, &id) ? id.start_ticks : 0;
+	return l->describe(l->source, pid, &id) ? id.start_ticks : 0;
 }
 
 static void end_life(struct lives *l, uint32_t i, int64_t now_ms)
@@ -227,17 +226,17 @@ void lives_check(struct lives *l, int64_t now_ms)
 
 /* Whether the life continues; ends it if not. One that began in this look does. After an exit
  * the start time decides: a zombie is still the same life, and the driver may still list it. */
-static bool goes_on(struct lives *l, struct source *source, uint32_t i, int64_t now_ms)
+static bool goes_on(struct lives *l, uint32_t i, int64_t now_ms)
 {
 	if (l->lives[i].pidfd >= 0 || l->entries[i].first_seen_ms == now_ms)
 		return true;
-	if (start_ticks_now(l, source, i) == l->entries[i].id.start_ticks)
+	if (start_ticks_now(l, i) == l->entries[i].id.start_ticks)
 		return true;
 	end_life(l, i, now_ms);
 	return false;
 }
 
-void lives_sweep(struct lives *l, struct source *source, int64_t now_ms)
+void lives_sweep(struct lives *l, int64_t now_ms)
 {
 	bool checked = false;
 	for (uint32_t i = 0; i < l->n; i++) {
@@ -250,7 +249,7 @@ void lives_sweep(struct lives *l, struct source *source, int64_t now_ms)
 		if (l->entries[i].id.start_ticks == 0)
 			end_life(l, i, now_ms);
 		else
-			goes_on(l, source, i, now_ms);
+			goes_on(l, i, now_ms);
 	}
 	ask_names(l, now_ms);
 }
@@ -362,19 +361,18 @@ void lives_ask(struct lives *l)
 	l->n_expected = 0;
 }
 
-uint32_t lives_find(
-	struct lives *l, struct source *source, uint32_t pid, bool own, int64_t now_ms)
+uint32_t lives_find(struct lives *l, uint32_t pid, bool own, int64_t now_ms)
 {
 	uint32_t i = idmap_get(&l->by_pid, key_of(pid, own));
-	if (i != LIFE_NONE && goes_on(l, source, i, now_ms)) {
+	if (i != LIFE_NONE && goes_on(l, i, now_ms)) {
 		l->entries[i].last_seen_ms = now_ms;
 		if (l->lives[i].brief && reader_knows(l->reader, pid))
-			improve(l, source, i);
+			improve(l, i);
 		return i;
 	}
 	i = open_life(l, pid, own, now_ms);
 	if (i != LIFE_NONE) {
-		l->lives[i].brief = describe(l, source, pid, own, &l->entries[i].id);
+		l->lives[i].brief = describe(l, pid, own, &l->entries[i].id);
 		take_life(l, i);
 	}
 	return i;
