@@ -17,6 +17,8 @@
 #include "driver/host/worker.h"
 #include "present/live_private.h"
 
+/* Two readings of counters that are closer than 100 ms give no use. */
+#define MEAN_US 120000
 /* How often to search for a lost card (RETRY_US) and for new cards (RESCAN_US). */
 #define RETRY_US (30 * 1000000LL)
 #define RESCAN_US (600 * 1000000LL)
@@ -615,7 +617,7 @@ static int take_or_stop(struct live *l, int stop_fd, struct err *e)
 	return rc;
 }
 
-int live_refresh(struct live *l, int stop_fd, struct err *e)
+static int refresh_once(struct live *l, int stop_fd, struct err *e)
 {
 	struct live_asking *a = l->asking;
 	bool answered = a->asked && worker_result(a->worker, 0, NULL) != ERR_BUSY;
@@ -634,6 +636,20 @@ int live_refresh(struct live *l, int stop_fd, struct err *e)
 	int rc = stop_fd < 0 ? live_take(l, a->deadline_ms, e) : take_or_stop(l, stop_fd, e);
 	a->overdue = rc == ERR_BUSY;
 	return rc;
+}
+
+int live_refresh(struct live *l, int stop_fd, struct err *e)
+{
+	bool first = !l->refreshed, mean = false;
+	int rc = refresh_once(l, stop_fd, e);
+	for (size_t i = 0; rc == 0 && first && i < l->n_cards; i++)
+		mean |= l->source->cards[i].util_kind == UTIL_MEAN;
+	if (!mean)
+		return rc;
+	/* Such a use is known only between two readings. */
+	struct pollfd stop = { .fd = stop_fd, .events = POLLIN };
+	clock_wait(l->clock, clock_now(l->clock).boot_us + MEAN_US, &stop, stop_fd >= 0);
+	return refresh_once(l, stop_fd, e);
 }
 
 static void name_host(struct live *l)

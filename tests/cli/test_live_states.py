@@ -156,7 +156,8 @@ at 0s load a mig 0/0 sm 80
 """
 
 
-def test_an_instance_with_gpm_is_known_from_the_second_look_on(tmp_path, clock_file):
+def test_an_instance_with_gpm_is_known_from_the_first_look_on(tmp_path, clock_file):
+    """Counters give the use between two readings, so a view that looks once reads them twice."""
     root, clock = tmp_path / "root", clock_file(WALL + 60, 3660)
     (root / "proc").mkdir(parents=True)
     view = subprocess.Popen([GUA, "query", "--mig", "--query-gpu=gua.state,utilization.gpu", "-l", "5", "--no-store",
@@ -165,4 +166,7 @@ def test_an_instance_with_gpm_is_known_from_the_second_look_on(tmp_path, clock_f
     lines = [view.stdout.readline().strip() for _ in range(3)]
     view.kill()
     view.wait()
-    assert lines == ["use_unknown, [N/A]", "active, 80", "active, 80"]
+    assert lines == ["active, 80", "active, 80", "active, 80"]
+    once = gua("who", "--json", "--no-store", "--clock", clock, "--root", root,
+               env=fake_driver(tmp_path, GPM, clock=clock))
+    assert [holder["active"] for holder in json.loads(once.stdout)["holders"]] == [True]
