@@ -37,14 +37,15 @@ struct capture {
 	struct capture_secrets secrets;
 	struct capture_card cards[CAPTURE_CARDS];
 	unsigned n_cards, n_left;
-	bool *done; /* by place in the plan: the call is missing, or an earlier row makes it */
+	bool *done; /* by place among all calls: the call is missing, or an earlier row makes it
+		     */
 	bool crashed;	 /* the last call ended its process */
 	uint64_t number; /* first number of the last answer; for samples, the newest stamp */
 	bool ended;	 /* nothing more can be asked */
 	struct err why;
 };
 
-/* One call: its place in the plan, its subject and its numbers. */
+/* One call: its place among all, its subject and its numbers. */
 struct capture_question {
 	size_t place;
 	struct nvml_form form;
@@ -273,7 +274,7 @@ static bool ask(struct capture *c, const struct capture_question *q)
 			note_pid(c->seen, (uint32_t)strtoul(row, NULL, 10));
 		}
 	}
-	add_call(c, q, reply.older ? capture_call_plan_older(q->place) : q->form.symbol);
+	add_call(c, q, reply.older ? q->form.older : q->form.symbol);
 	str_addf(c->out, " %d", reply.code);
 	replace_secrets(&c->secrets, q->form.secret, text, c->out);
 	str_add(c->out, "\n");
@@ -328,12 +329,12 @@ enum {
  */
 static void plan(struct capture *c)
 {
-	for (size_t i = 0; i < capture_call_plan_length(); i++) {
+	for (size_t i = 0; i < nvml_calls_count(); i++) {
 		struct nvml_form form, before;
 		int args[NVML_ARGS], earlier[NVML_ARGS];
-		c->done[i] = !capture_call_plan_form(i, &form, args);
+		c->done[i] = !nvml_calls_at(i, &form, args);
 		for (size_t k = 0; k < i && !c->done[i]; k++)
-			c->done[i] = capture_call_plan_form(k, &before, earlier) &&
+			c->done[i] = nvml_calls_at(k, &before, earlier) &&
 				     strcmp(before.symbol, form.symbol) == 0 &&
 				     memcmp(args, earlier, sizeof(args)) == 0;
 	}
@@ -342,7 +343,7 @@ static void plan(struct capture *c)
 static struct capture_question question_of(size_t place, struct capture_unit unit)
 {
 	struct capture_question q = { .place = place, .unit = unit };
-	capture_call_plan_form(place, &q.form, q.args);
+	nvml_calls_at(place, &q.form, q.args);
 	return q;
 }
 
@@ -390,8 +391,7 @@ static void ask_each(struct capture *c, struct capture_question *q)
 			q->args[0] = (int)c->seen->pids[i];
 			ask(c, q);
 		}
-	} else if (!ask_and_learn(c, q) && q->form.n_args == 1 && q->args[0] == 3 &&
-		   q->form.signature == NVML_SIG_OUT) {
+	} else if (!ask_and_learn(c, q) && q->form.signature == NVML_SIG_LAYOUT) {
 		q->args[0] = 2; /* the older layout of the fabric's health */
 		ask(c, q);
 	}
@@ -400,7 +400,8 @@ static void ask_each(struct capture *c, struct capture_question *q)
 /* Whether a row is asked about a unit in the first pass. */
 static bool is_static(const struct nvml_form *form, struct capture_unit unit)
 {
-	if (form->rounds || form->signature == NVML_SIG_GPM)
+	if (form->rounds || form->signature == NVML_SIG_GPM ||
+		form->signature == NVML_SIG_GPM_METRIC)
 		return false;
 	if (unit.card < 0)
 		return form->subject == NVML_OF_DRIVER;
@@ -417,7 +418,7 @@ static bool may_ask(const struct capture *c, struct capture_unit unit)
 static void ask_static(struct capture *c, struct capture_unit unit)
 {
 	bool found_before = false; /* the row with the newer name was found */
-	for (size_t i = 0; i < capture_call_plan_length() && may_ask(c, unit); i++) {
+	for (size_t i = 0; i < nvml_calls_count() && may_ask(c, unit); i++) {
 		struct capture_question q = question_of(i, unit);
 		bool skip = q.form.spare && found_before;
 		if (!q.form.spare)
@@ -565,7 +566,7 @@ int capture_make(const struct nvml_capture_options *o, struct str *out, struct c
 	struct capture *c = calloc(1, sizeof(*c));
 	*seen = (struct captured){ .begin_ms = clock_wall_ms(o->clock) };
 	if (c)
-		c->done = calloc(capture_call_plan_length(), sizeof(*c->done));
+		c->done = calloc(nvml_calls_count(), sizeof(*c->done));
 	if (!c || !c->done) {
 		free(c);
 		return err_memory(e);

@@ -33,25 +33,6 @@ struct asking {
 	struct str *text;
 };
 
-size_t capture_call_plan_length(void)
-{
-	return nvml_n_forms + nvml_n_metric_rows;
-}
-
-bool capture_call_plan_form(size_t place, struct nvml_form *form, int args[NVML_ARGS])
-{
-	if (place >= nvml_n_forms)
-		return nvml_calls_of_metric(place - nvml_n_forms, form, args);
-	*form = nvml_forms[place];
-	memset(args, 0, NVML_ARGS * sizeof(args[0]));
-	return true;
-}
-
-const char *capture_call_plan_older(size_t place)
-{
-	return place < nvml_n_forms ? NULL : nvml_metric_rows[place - nvml_n_forms].older;
-}
-
 static void enter(struct capture_caller *c, const char *call)
 {
 	if (c->where)
@@ -248,10 +229,6 @@ static void ask_gpm(struct asking *j)
 {
 	const struct nvml_api *api = &j->c->lib.api;
 	bool mig = j->form->n_args == 1;
-	if (j->form->n_args == 2) {
-		ask_gpm_metric(j);
-		return;
-	}
 	void **sample = &gpm_samples(j, mig ? j->request->args[0] : -1)[j->request->since_us];
 	int code = *sample ? NVML_OK : NVML_CALL(api->gpm_alloc, sample);
 	if (code == NVML_OK && mig)
@@ -286,15 +263,11 @@ static void ask_handle(struct asking *j)
 
 static void (*const askers[])(struct asking *j) = {
 	[NVML_SIG_PLAIN] = ask_handle,
-	[NVML_SIG_SYSTEM] = ask_out,
-	[NVML_SIG_VERSION] = ask_out,
 	[NVML_SIG_ERROR] = ask_error,
 	[NVML_SIG_INDEX] = ask_handle,
-	[NVML_SIG_CHECK] = ask_out,
-	[NVML_SIG_OUT] = ask_out,
-	[NVML_SIG_OF] = ask_out,
+	[NVML_SIG_VALUES] = ask_out,
 	[NVML_SIG_TEXT] = ask_out,
-	[NVML_SIG_TEXT_OF] = ask_out,
+	[NVML_SIG_LAYOUT] = ask_out,
 	[NVML_SIG_FIELD] = ask_field,
 	[NVML_SIG_LIST] = ask_list,
 	[NVML_SIG_SAMPLES] = ask_samples,
@@ -302,6 +275,7 @@ static void (*const askers[])(struct asking *j) = {
 	[NVML_SIG_USE_V1] = ask_use_v1,
 	[NVML_SIG_INSTANCE] = ask_handle,
 	[NVML_SIG_GPM] = ask_gpm,
+	[NVML_SIG_GPM_METRIC] = ask_gpm_metric,
 	[NVML_SIG_EVENTS] = ask_events,
 };
 
@@ -313,13 +287,12 @@ static void serve_call(struct capture_caller *c, const struct capture_request *r
 	struct asking j = {
 		.c = c, .request = request, .form = &form, .reply = reply, .text = text
 	};
-	if (!capture_call_plan_form((size_t)request->place, &form, unused))
+	if (!nvml_calls_at((size_t)request->place, &form, unused))
 		return;
 	j.call.found = nvml_lib_find(&c->lib, form.symbol);
-	const char *older = capture_call_plan_older((size_t)request->place);
-	reply->older = !j.call.found && older;
+	reply->older = !j.call.found && form.older;
 	if (reply->older)
-		j.call.found = nvml_lib_find(&c->lib, older);
+		j.call.found = nvml_lib_find(&c->lib, form.older);
 	if (!j.call.found) {
 		reply->missing = true;
 		return;

@@ -9,15 +9,8 @@
 #include "driver/nvml/nvml_calls.h"
 #include "driver/nvml/nvml_lib.h"
 
-/* Finds the form of a call by its place in the plan: those of nvml_forms come first, then the
- * metrics. */
-size_t capture_call_plan_length(void);
-bool capture_call_plan_form(size_t place, struct nvml_form *form, int args[NVML_ARGS]);
-/* Returns its name in older libraries, or NULL. */
-const char *capture_call_plan_older(size_t place);
-
 struct capture_request {
-	int64_t place; /* in the plan; -1: open the library */
+	int64_t place; /* among all calls; -1: open the library */
 	int card, instance;
 	int args[NVML_ARGS];
 	uint64_t since_us; /* for samples: only newer ones; for GPM: 1 for the second sample */

@@ -27,73 +27,46 @@ const size_t nvml_n_forms = sizeof(nvml_forms) / sizeof(nvml_forms[0]);
 
 unsigned nvml_calls_parts(const struct nvml_form *f)
 {
-	return f->parts ? f->parts : 1;
+	return !f->layout[0] ? 0 : f->parts ? f->parts : 1;
 }
 
-/* The calls by signature; pointers to what is filled in have no type here. */
-union driver_call {
-	void *found;
-	int (*system)(void *);
-	int (*version)(char *, unsigned);
-	int (*check)(void *);
-	int (*out1)(void *, void *);
-	int (*out2)(void *, void *, void *);
-	int (*out3)(void *, void *, void *, void *);
-	int (*out4)(void *, void *, void *, void *, void *);
-	int (*of1)(void *, int, void *);
-	int (*of2)(void *, int, int, void *);
-	int (*of3)(void *, int, int, int, void *);
-	int (*text)(void *, char *, unsigned);
-	int (*text_of)(void *, int, char *, unsigned);
-	int (*field)(void *, int, struct nvml_field *);
-};
+unsigned nvml_calls_passed(const struct nvml_form *f)
+{
+	bool in_struct = f->signature == NVML_SIG_LAYOUT || f->signature == NVML_SIG_FIELD ||
+			 f->signature == NVML_SIG_GPM_METRIC;
+	return in_struct ? 0 : f->n_args;
+}
 
 int nvml_calls_make(
 	const struct nvml_form *form, void *function, void *handle, const int *args, void *out)
 {
-	union driver_call call = { .found = function };
-	size_t size = capture_layout_size(form->layout);
+	union {
+		void *found;
+		nvml_function function;
+	} call = { .found = function };
+	uintptr_t words[NVML_WORDS] = { 0 };
 	unsigned char *part = out;
-	/* The number of a call for the health of the fabric is the number of its layout. */
-	bool older = form->version && form->n_args == 1 && args[0] == 2;
-	uint32_t word = older ? NVML_FABRIC_HEALTH_V2 : form->version;
-	for (size_t i = 0; word && i < nvml_calls_parts(form); i++)
-		memcpy(part + i * size, &word, sizeof(word));
-	switch (form->signature) {
-	case NVML_SIG_SYSTEM:
-		return call.system(out);
-	case NVML_SIG_VERSION:
-		return call.version(out, (unsigned)size);
-	case NVML_SIG_CHECK:
-		return call.check(handle);
-	case NVML_SIG_TEXT:
-		return call.text(handle, out, (unsigned)size);
-	case NVML_SIG_TEXT_OF:
-		return call.text_of(handle, args[0], out, (unsigned)size);
-	case NVML_SIG_FIELD:
-		return call.field(handle, 1, out);
-	case NVML_SIG_OF:
-		return form->n_args == 1   ? call.of1(handle, args[0], out)
-		       : form->n_args == 2 ? call.of2(handle, args[0], args[1], out)
-					   : call.of3(handle, args[0], args[1], args[2], out);
-	default:
-		/* As many pointers as the form has parts. */
-		switch (nvml_calls_parts(form)) {
-		case 1:
-			return call.out1(handle, part);
-		case 2:
-			return call.out2(handle, part, part + size);
-		case 3:
-			return call.out3(handle, part, part + size, part + 2 * size);
-		default:
-			return call.out4(
-				handle, part, part + size, part + 2 * size, part + 3 * size);
-		}
+	size_t size = capture_layout_size(form->layout), n = 0;
+	bool older = form->signature == NVML_SIG_LAYOUT && args[0] == 2;
+	uint32_t version = older ? NVML_FABRIC_HEALTH_V2 : form->version;
+	if (form->subject != NVML_OF_DRIVER)
+		words[n++] = (uintptr_t)handle;
+	for (unsigned i = 0; i < nvml_calls_passed(form); i++)
+		words[n++] = (uintptr_t)args[i];
+	if (form->signature == NVML_SIG_FIELD)
+		words[n++] = 1;
+	for (unsigned i = 0; i < nvml_calls_parts(form); i++, part += size) {
+		if (version)
+			memcpy(part, &version, sizeof(version));
+		words[n++] = (uintptr_t)part;
 	}
+	if (form->signature == NVML_SIG_TEXT)
+		words[n++] = size;
+	return call.function(words[0], words[1], words[2], words[3], words[4], words[5]);
 }
 
-#define OUT(layout_) .signature = NVML_SIG_OUT, .layout = (layout_)
-#define OF(n, layout_) .signature = NVML_SIG_OF, .layout = (layout_), .n_args = (n)
+#define OUT(layout_) .signature = NVML_SIG_VALUES, .layout = (layout_)
+#define OF(n, layout_) OUT(layout_), .n_args = (n)
 #define FABRIC_FORM OUT("x16iub"), .secret = NVML_SECRET_ID
 #define PLATFORM_FORM OUT("Vx16x16bbbbb"), VERSIONED(nvml_platform, 2), .secret = NVML_SECRET_ID
 
@@ -110,12 +83,12 @@ static const struct nvml_form shape_forms[] = {
 	[SHAPE_ERRORS] = { OF(2, "Q") },
 	[SHAPE_PLACE] = { OF(3, "Q") },
 	[SHAPE_TEXT] = { .signature = NVML_SIG_TEXT, .layout = "t96" },
-	[SHAPE_TEXT_OF] = { .signature = NVML_SIG_TEXT_OF, .layout = "t96", .n_args = 1 },
+	[SHAPE_TEXT_OF] = { .signature = NVML_SIG_TEXT, .layout = "t96", .n_args = 1 },
 	[SHAPE_NAME] = { OUT("t64"), .secret = NVML_SECRET_HOST },
 	[SHAPE_VERSION] = { OUT("t64") },
 	[SHAPE_ENGINES] = { OUT("uuuuuuuuQ") },
-	[SHAPE_SYSTEM] = { .signature = NVML_SIG_SYSTEM, .layout = "i" },
-	[SHAPE_CHECK] = { .signature = NVML_SIG_CHECK, .layout = "" },
+	[SHAPE_SYSTEM] = { OUT("i") },
+	[SHAPE_CHECK] = { OUT("") },
 	[SHAPE_VERSIONED] = { OUT("Vi"), VERSIONED(nvml_versioned, 1) },
 	[SHAPE_VERSIONED_TWO] = { OUT("Vi"), .parts = 2, VERSIONED(nvml_versioned, 1) },
 	[SHAPE_CLASSES] = { OUT("Vuuuuuuut32"), VERSIONED(nvml_pci_ext, 1) },
@@ -123,8 +96,10 @@ static const struct nvml_form shape_forms[] = {
 	[SHAPE_FABRIC] = { FABRIC_FORM },
 	[SHAPE_FABRIC_RESULT] = { FABRIC_FORM },
 	[SHAPE_FABRIC_CLUSTER] = { FABRIC_FORM },
-	/* The number is the layout's, which is in the version word. */
-	[SHAPE_HEALTH] = { OUT("Vx16iubub"), VERSIONED(nvml_fabric_health, 3), .n_args = 1,
+	[SHAPE_HEALTH] = { .signature = NVML_SIG_LAYOUT,
+		.layout = "Vx16iubub",
+		VERSIONED(nvml_fabric_health, 3),
+		.n_args = 1,
 		.secret = NVML_SECRET_ID },
 	[SHAPE_PLATFORM] = { PLATFORM_FORM },
 	[SHAPE_PLATFORM_GUID] = { PLATFORM_FORM },
@@ -133,46 +108,57 @@ static const struct nvml_form shape_forms[] = {
 	[SHAPE_ROOT_PORT] = { .layout = NULL },
 };
 
-bool nvml_calls_of_metric(size_t row, struct nvml_form *form, int args[NVML_ARGS])
+/* Finds the call of a row of nvml_metrics.def. */
+static bool of_metric(size_t row, struct nvml_form *form, int args[NVML_ARGS])
 {
 	const struct nvml_call *call = &nvml_metric_rows[row];
 	*form = shape_forms[call->shape];
 	if (!form->layout || !call->symbol)
 		return false;
 	form->symbol = call->symbol;
-	if (form->signature != NVML_SIG_SYSTEM)
+	form->older = call->older;
+	if (call->shape != SHAPE_SYSTEM)
 		form->subject = call->instance ? NVML_OF_ANY : NVML_OF_CARD;
 	if (call->metric == METRIC_SERIAL)
 		form->secret = NVML_SECRET_SERIAL;
 	int numbers[NVML_ARGS] = { call->which, call->other, call->place };
 	if (call->shape == SHAPE_HEALTH)
 		numbers[0] = 3;
-	for (unsigned i = 0; i < NVML_ARGS; i++)
-		args[i] = i < form->n_args ? numbers[i] : 0;
+	for (unsigned i = 0; i < form->n_args; i++)
+		args[i] = numbers[i];
+	return true;
+}
+
+size_t nvml_calls_count(void)
+{
+	return nvml_n_forms + nvml_n_metric_rows;
+}
+
+bool nvml_calls_at(size_t place, struct nvml_form *form, int args[NVML_ARGS])
+{
+	memset(args, 0, NVML_ARGS * sizeof(args[0]));
+	if (place >= nvml_n_forms)
+		return of_metric(place - nvml_n_forms, form, args);
+	*form = nvml_forms[place];
 	return true;
 }
 
 bool nvml_calls_find(const char *symbol, struct nvml_form *form)
 {
-	int args[NVML_ARGS];
 	bool found = false;
-	for (size_t i = 0; i < nvml_n_forms; i++)
-		if (strcmp(nvml_forms[i].symbol, symbol) == 0) {
-			*form = nvml_forms[i];
-			return true;
-		}
-	/* Of the rows of a call, some may be about instances. */
-	for (size_t i = 0; i < nvml_n_metric_rows; i++) {
+	for (size_t i = 0; i < nvml_calls_count(); i++) {
 		struct nvml_form own;
-		const char *older = nvml_metric_rows[i].older;
-		if (!nvml_calls_of_metric(i, &own, args) ||
+		int args[NVML_ARGS];
+		if (!nvml_calls_at(i, &own, args) ||
 			(strcmp(own.symbol, symbol) != 0 &&
-				(!older || strcmp(older, symbol) != 0)))
+				(!own.older || strcmp(own.older, symbol) != 0)))
 			continue;
-		own.symbol = symbol;
+		/* Of the rows of a call, some may be about instances. */
 		if (!found || own.subject == NVML_OF_ANY)
 			*form = own;
 		found = true;
+		if (i < nvml_n_forms)
+			break;
 	}
 	return found;
 }

@@ -7,18 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How a call is made. OUT stands for the pointers to what it fills in. */
+/* How a call is made. Most begin with the device, then come the numbers that the caller
+ * chooses. OUT stands for the pointers to what it fills in. */
 enum nvml_signature {
 	NVML_SIG_PLAIN,	   /* (void) */
-	NVML_SIG_SYSTEM,   /* (OUT) */
-	NVML_SIG_VERSION,  /* (char *, unsigned length) */
 	NVML_SIG_ERROR,	   /* (int code), returns a text */
 	NVML_SIG_INDEX,	   /* (unsigned index, void **device) */
-	NVML_SIG_CHECK,	   /* (device) */
-	NVML_SIG_OUT,	   /* (device, OUT) */
-	NVML_SIG_OF,	   /* (device, int, OUT), with one to three numbers */
-	NVML_SIG_TEXT,	   /* (device, char *, unsigned length) */
-	NVML_SIG_TEXT_OF,  /* (device, int, char *, unsigned length) */
+	NVML_SIG_VALUES,   /* ([device,] numbers, OUT) */
+	NVML_SIG_TEXT,	   /* ([device,] numbers, char *, unsigned length) */
+	NVML_SIG_LAYOUT,   /* (device, OUT); the number is the struct's layout, which is in its
+			      version word */
 	NVML_SIG_FIELD,	   /* (device, int count, struct nvml_field *); the numbers are id and
 			      scope */
 	NVML_SIG_LIST,	   /* (device, unsigned *count, void *entries) */
@@ -26,8 +24,10 @@ enum nvml_signature {
 	NVML_SIG_USE,	   /* (device, entries, unsigned *count, u64 since) */
 	NVML_SIG_USE_V1,   /* (device, struct nvml_process_samples_v1 *) */
 	NVML_SIG_INSTANCE, /* (device, unsigned index, void **instance) */
-	NVML_SIG_GPM,	   /* samples and metrics: see capture_call.c */
-	NVML_SIG_EVENTS,   /* calls for event sets */
+	NVML_SIG_GPM,	   /* (device, [GPU instance,] sample) */
+	NVML_SIG_GPM_METRIC, /* (struct nvml_gpm_metrics *); the numbers are the GPU instance or
+				-1, and the id of the metric */
+	NVML_SIG_EVENTS,     /* (device, u64 kinds, set) */
 };
 
 /* Parts of an answer that a capture must not contain as they are. */
@@ -44,6 +44,7 @@ enum nvml_subject { NVML_OF_DRIVER, NVML_OF_CARD, NVML_OF_ANY /* a card or an in
 
 struct nvml_form {
 	const char *symbol;
+	const char *older; /* its name in older libraries; NULL: it has none */
 	enum nvml_signature signature;
 	enum nvml_subject subject;
 	const char *layout; /* of each part; "": the call returns only a code */
@@ -59,19 +60,30 @@ struct nvml_form {
 enum { NVML_ARGS = 3, NVML_PARTS = 4 };
 /* The most cards that a capture may have, and the most instances of each. */
 enum { CAPTURE_CARDS = 64, CAPTURE_INSTANCES = 16 };
+/* How many parts it fills in. */
 unsigned nvml_calls_parts(const struct nvml_form *f);
-/* Makes a call that has one of the simple signatures (up to NVML_SIG_FIELD, except those that
- * start the driver). Fills in the parts of its form one after the other, each as large as its
- * layout says; the version words are set first. For NVML_SIG_FIELD it fills in a struct
- * nvml_field. Returns the driver's code. */
+/* How many of its numbers are parameters; the others are in a struct. */
+unsigned nvml_calls_passed(const struct nvml_form *f);
+
+/* The type by which any function of the driver is called and played: on 64-bit Linux, pointers
+ * and whole numbers are passed alike, in registers, and those that a function does not have are
+ * ignored. */
+enum { NVML_WORDS = 6 };
+typedef int (*nvml_function)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
+
+/* Makes a call with the signature VALUES, TEXT, LAYOUT or FIELD. Fills in the parts of its form
+ * one after the other, each as large as its layout says; the version words are set first. For
+ * NVML_SIG_FIELD it fills in a struct nvml_field. Returns the driver's code. */
 int nvml_calls_make(
 	const struct nvml_form *form, void *function, void *handle, const int *args, void *out);
 
 /* The calls of struct nvml_api, in the order in which a capture makes them. */
 extern const struct nvml_form nvml_forms[];
 extern const size_t nvml_n_forms;
-/* Finds the call of a row of nvml_metrics.def, and its numbers; false: the row makes no call of
- * its own. */
-bool nvml_calls_of_metric(size_t row, struct nvml_form *form, int args[NVML_ARGS]);
+/* All calls: those of nvml_forms, then those of the rows of nvml_metrics.def. */
+size_t nvml_calls_count(void);
+/* Finds a call by its place among all, and its numbers; false: the row of a metric makes no
+ * call of its own. */
+bool nvml_calls_at(size_t place, struct nvml_form *form, int args[NVML_ARGS]);
 /* Finds the call with this symbol; false: it is unknown. */
 bool nvml_calls_find(const char *symbol, struct nvml_form *form);

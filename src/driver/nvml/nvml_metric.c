@@ -193,7 +193,7 @@ static int ask_call(struct nvml_source *s, size_t row, void *handle, struct answ
 	_Alignas(8) char bytes[NVML_PARTS * CAPTURE_LAYOUT_MAX] = { 0 };
 	struct nvml_form form;
 	int args[NVML_ARGS];
-	if (!call || !nvml_calls_of_metric(row, &form, args))
+	if (!call || !nvml_calls_at(nvml_n_forms + row, &form, args))
 		return NVML_NO_FUNCTION;
 	if (shape == SHAPE_FIELD)
 		return ask_field(&form, call, handle, args, a);
