@@ -38,18 +38,15 @@ static int wrong(struct parser *p, const char *what)
  * quotation marks is one word, without them. */
 static char *next_word(char **at)
 {
-	char *word = *at + strspn(*at, " "), *end;
-	if (!*word)
+	const char *rest = *at;
+	size_t len;
+	bool quoted;
+	const char *found = capture_layout_word(&rest, &len, &quoted);
+	if (!found)
 		return NULL;
-	if (*word == '"') {
-		end = strchr(++word, '"');
-		if (!end)
-			return NULL;
-	} else {
-		end = word + strcspn(word, " ");
-	}
-	*at = *end ? end + 1 : end;
-	*end = '\0';
+	char *word = *at + (found - *at);
+	*at += rest - *at + (*rest == ' ');
+	word[len] = '\0';
 	return word;
 }
 
@@ -104,7 +101,7 @@ static bool read_args(char *word, unsigned n, struct nvml_key *key)
 /* Whether the values of a call match its form, and nothing follows them. */
 static bool check_values(const struct nvml_form *form, const char *values)
 {
-	for (unsigned i = 0; form->layout[0] && i < nvml_calls_parts(form); i++)
+	for (unsigned i = 0; i < nvml_calls_parts(form); i++)
 		if (!capture_layout_read(form->layout, &values, NULL))
 			return false;
 	return values[strspn(values, " ")] == '\0';
@@ -228,21 +225,16 @@ static int parse_round(struct parser *p, char *rest)
 
 bool capture_file_pair(const char **at, char *key, char *value)
 {
-	const char *from = *at + strspn(*at, " ");
-	size_t len = strcspn(from, " \"");
-	const char *text = from + len + strspn(from + len, " ");
-	bool quoted = *text == '"';
-	text += quoted;
-	size_t text_len = strcspn(text, quoted ? "\"" : " \"");
-	bool ended = quoted ? text[text_len] == '"' : text_len > 0;
-	if (!len || from[len] != ' ' || !ended)
+	const char *rest = *at;
+	size_t key_len, len;
+	bool quoted;
+	const char *name = capture_layout_word(&rest, &key_len, &quoted);
+	const char *text = name && !quoted ? capture_layout_word(&rest, &len, &quoted) : NULL;
+	if (!text)
 		return false;
-	const char *end = text + text_len + quoted;
-	if (*end && *end != ' ')
-		return false;
-	snprintf(key, CAPTURE_LINE_CAP, "%.*s", (int)len, from);
-	snprintf(value, CAPTURE_LINE_CAP, "%.*s", (int)text_len, text);
-	*at = end + strspn(end, " ");
+	snprintf(key, CAPTURE_LINE_CAP, "%.*s", (int)key_len, name);
+	snprintf(value, CAPTURE_LINE_CAP, "%.*s", (int)len, text);
+	*at = rest + strspn(rest, " ");
 	return true;
 }
 

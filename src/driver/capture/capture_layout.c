@@ -53,6 +53,20 @@ size_t capture_layout_size(const char *layout)
 	return (w.offset + align - 1) / align * align;
 }
 
+/* A whole number; one with a sign as its two's complement. */
+static uint64_t load(const struct member *m, const unsigned char *at)
+{
+	uint32_t u = 0;
+	uint64_t q = 0;
+	if (m->size == 8)
+		memcpy(&q, at, sizeof(q));
+	else if (m->size == 4)
+		memcpy(&u, at, sizeof(u));
+	else
+		u = *at;
+	return m->size == 8 ? q : m->kind == 'i' ? (uint64_t)(int32_t)u : u;
+}
+
 size_t capture_layout_numbers(const char *layout, const void *bytes, double *numbers)
 {
 	struct walk w = { layout, 0 };
@@ -60,27 +74,12 @@ size_t capture_layout_numbers(const char *layout, const void *bytes, double *num
 	size_t n = 0;
 	while (next(&w, &m)) {
 		const unsigned char *at = (const unsigned char *)bytes + m.offset;
-		uint32_t u = 0;
-		uint64_t q = 0;
-		switch (m.kind) {
-		case 'u':
-		case 'i':
-			memcpy(&u, at, sizeof(u));
-			numbers[n++] = m.kind == 'i' ? (double)(int32_t)u : (double)u;
-			break;
-		case 'Q':
-			memcpy(&q, at, sizeof(q));
-			numbers[n++] = (double)q;
-			break;
-		case 'd':
+		if (m.kind == 'd')
 			memcpy(&numbers[n++], at, sizeof(double));
-			break;
-		case 'b':
-			numbers[n++] = *at;
-			break;
-		default:
-			break;
-		}
+		else if (m.kind == 'i')
+			numbers[n++] = (double)(int64_t)load(&m, at);
+		else if (strchr("uQb", m.kind))
+			numbers[n++] = (double)load(&m, at);
 	}
 	return n;
 }
@@ -101,31 +100,18 @@ static void print_text(const char *bytes, size_t cap, struct str *out)
 
 static void print_member(const struct member *m, const unsigned char *at, struct str *out)
 {
-	uint32_t u = 0;
-	int32_t i = 0;
-	uint64_t q = 0;
 	double d = 0;
 	char number[32];
 	switch (m->kind) {
-	case 'u':
-		memcpy(&u, at, sizeof(u));
-		str_addf(out, " %" PRIu32, u);
+	case 'V':
 		break;
 	case 'i':
-		memcpy(&i, at, sizeof(i));
-		str_addf(out, " %" PRId32, i);
-		break;
-	case 'Q':
-		memcpy(&q, at, sizeof(q));
-		str_addf(out, " %" PRIu64, q);
+		str_addf(out, " %" PRId64, (int64_t)load(m, at));
 		break;
 	case 'd':
 		memcpy(&d, at, sizeof(d));
 		str_exact_number(number, sizeof(number), d);
 		str_addf(out, " %s", number[0] ? number : "none");
-		break;
-	case 'b':
-		str_addf(out, " %u", *at);
 		break;
 	case 't':
 		print_text((const char *)at, m->size, out);
@@ -136,7 +122,7 @@ static void print_member(const struct member *m, const unsigned char *at, struct
 			str_addf(out, "%02x", at[k]);
 		break;
 	default:
-		break;
+		str_addf(out, " %" PRIu64, load(m, at));
 	}
 }
 
@@ -148,65 +134,66 @@ void capture_layout_print(const char *layout, const void *bytes, struct str *out
 		print_member(&m, (const unsigned char *)bytes + m.offset, out);
 }
 
-/* The word after blanks; false: there is none, or it is too long. */
-static bool take_word(const char **text, char *word, size_t cap)
+const char *capture_layout_word(const char **text, size_t *len, bool *quoted)
 {
-	const char *at = *text + strspn(*text, " ");
-	size_t len = strcspn(at, " ");
-	if (len == 0 || len >= cap)
-		return false;
-	memcpy(word, at, len);
-	word[len] = '\0';
-	*text = at + len;
-	return true;
+	const char *word = *text + strspn(*text, " ");
+	*quoted = *word == '"';
+	word += *quoted;
+	*len = strcspn(word, *quoted ? "\"" : " \"");
+	const char *end = word + *len;
+	if (*quoted ? *end != '"' : *len == 0)
+		return NULL;
+	end += *quoted;
+	if (*end && *end != ' ')
+		return NULL;
+	*text = end;
+	return word;
 }
 
-static bool read_whole(const char *word, uint64_t max, uint64_t *value)
+static bool read_whole(const char *word, size_t len, uint64_t most, uint64_t *value)
 {
 	char *end = NULL;
-	if (word[0] < '0' || word[0] > '9')
+	if (len == 0 || word[0] < '0' || word[0] > '9')
 		return false;
 	errno = 0;
 	*value = strtoull(word, &end, 10);
-	return !*end && errno == 0 && *value <= max;
+	return end == word + len && errno == 0 && *value <= most;
 }
 
-static bool read_signed(const char *word, int32_t *value)
-{
-	uint64_t size = 0;
-	bool less = word[0] == '-';
-	if (!read_whole(word + less, (uint64_t)INT32_MAX + less, &size))
-		return false;
-	*value = (int32_t)(less ? -(int64_t)size : (int64_t)size);
-	return true;
-}
-
-static bool read_double(const char *word, double *value)
+static bool read_double(const char *word, size_t len, double *value)
 {
 	char *end = NULL;
 	*value = NAN;
-	if (strcmp(word, "none") == 0)
+	if (len == 4 && memcmp(word, "none", len) == 0)
 		return true;
-	if (word[strspn(word, "0123456789+-.eE")])
+	if (strspn(word, "0123456789+-.eE") != len)
 		return false;
 	*value = strtod(word, &end);
-	return end != word && !*end && isfinite(*value);
+	return end == word + len && isfinite(*value);
 }
 
-static bool read_text(const char **text, size_t cap, unsigned char *to)
+static bool read_number(const struct member *m, const char *word, size_t len, unsigned char *to)
 {
-	const char *at = *text + strspn(*text, " ");
-	const char *end = *at == '"' ? strchr(at + 1, '"') : NULL;
-	size_t len = end ? (size_t)(end - at - 1) : 0;
-	if (!end || (end[1] && end[1] != ' '))
-		return false;
-	if (to) {
-		len = len < cap ? len : cap - 1;
-		memset(to, 0, cap);
-		memcpy(to, at + 1, len);
-	}
-	*text = end + 1;
-	return true;
+	bool less = m->kind == 'i' && word[0] == '-';
+	uint64_t most = m->kind == 'i'	 ? (uint64_t)INT32_MAX + less
+			: m->kind == 'Q' ? UINT64_MAX
+			: m->kind == 'b' ? UINT8_MAX
+					 : UINT32_MAX;
+	uint64_t q = 0;
+	double d = 0;
+	bool good = m->kind == 'd' ? read_double(word, len, &d)
+				   : read_whole(word + less, len - less, most, &q);
+	if (less)
+		q = -q;
+	uint32_t u = (uint32_t)q;
+	unsigned char b = (unsigned char)q;
+	const void *from = m->kind == 'd' ? (const void *)&d
+			   : m->size == 8 ? (const void *)&q
+			   : m->size == 4 ? (const void *)&u
+					  : &b;
+	if (good && to)
+		memcpy(to, from, m->size);
+	return good;
 }
 
 static int digit_of(char c)
@@ -215,9 +202,9 @@ static int digit_of(char c)
 	return found ? (int)(found - digits) : -1;
 }
 
-static bool read_bytes(const char *word, size_t size, unsigned char *to)
+static bool read_bytes(const char *word, size_t len, size_t size, unsigned char *to)
 {
-	if (word[0] != 'x' || strlen(word) != 1 + 2 * size)
+	if (len != 1 + 2 * size || word[0] != 'x')
 		return false;
 	for (size_t i = 0; i < size; i++) {
 		int high = digit_of(word[1 + 2 * i]), low = digit_of(word[2 + 2 * i]);
@@ -229,54 +216,26 @@ static bool read_bytes(const char *word, size_t size, unsigned char *to)
 	return true;
 }
 
-static bool read_number(const struct member *m, const char *word, unsigned char *to)
-{
-	uint64_t q = 0;
-	uint32_t u = 0;
-	int32_t i = 0;
-	double d = 0;
-	unsigned char b = 0;
-	const void *from = &q;
-	bool good = false;
-	if (m->kind == 'i') {
-		good = read_signed(word, &i);
-		from = &i;
-	} else if (m->kind == 'd') {
-		good = read_double(word, &d);
-		from = &d;
-	} else if (m->kind == 'Q') {
-		good = read_whole(word, UINT64_MAX, &q);
-	} else if (m->kind == 'u') {
-		good = read_whole(word, UINT32_MAX, &q);
-		u = (uint32_t)q;
-		from = &u;
-	} else {
-		good = read_whole(word, UINT8_MAX, &q);
-		b = (unsigned char)q;
-		from = &b;
-	}
-	if (good && to)
-		memcpy(to, from, m->size);
-	return good;
-}
-
 bool capture_layout_read(const char *layout, const char **text, void *bytes)
 {
 	struct walk w = { layout, 0 };
 	struct member m;
 	while (next(&w, &m)) {
-		char word[2 * CAPTURE_LAYOUT_MAX + 2];
 		unsigned char *to = bytes ? (unsigned char *)bytes + m.offset : NULL;
+		size_t len;
+		bool quoted;
 		if (m.kind == 'V')
 			continue;
-		if (m.kind == 't') {
-			if (!read_text(text, m.size, to))
-				return false;
-			continue;
-		}
-		if (!take_word(text, word, sizeof(word)))
+		const char *word = capture_layout_word(text, &len, &quoted);
+		if (!word || quoted != (m.kind == 't'))
 			return false;
-		if (m.kind == 'x' ? !read_bytes(word, m.size, to) : !read_number(&m, word, to))
+		if (m.kind == 't' && to) {
+			memset(to, 0, m.size);
+			memcpy(to, word, len < m.size ? len : m.size - 1);
+		}
+		if (m.kind == 'x' && !read_bytes(word, len, m.size, to))
+			return false;
+		if (m.kind != 't' && m.kind != 'x' && !read_number(&m, word, len, to))
 			return false;
 	}
 	return true;

@@ -20,3 +20,7 @@ void capture_layout_print(const char *layout, const void *bytes, struct str *out
 /* Reads what was printed; the version word does not change. *text then points after the last
  * word. False: a word is missing or of the wrong kind. `bytes` may be NULL, to check only. */
 bool capture_layout_read(const char *layout, const char **text, void *bytes);
+/* Takes the word after blanks: up to the next blank, or a text in quotation marks, without
+ * them. *text then points after it. NULL: there is none, or a quotation mark is in a wrong
+ * place. */
+const char *capture_layout_word(const char **text, size_t *len, bool *quoted);
